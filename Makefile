@@ -1,0 +1,148 @@
+# cudaspy. `make help` lists targets and knobs. Sections: knobs, lists, rules, tests, install, help.
+
+# ---- knobs ------------------------------------------------------------------------------------
+PREFIX    ?= /usr/local
+DESTDIR   ?=
+BUILD     ?= build
+DEBUG     ?= 0
+SAN       ?=
+V         ?= 0
+ifeq ($(origin CC),default)
+CC        := gcc
+endif
+CLANG     ?= clang
+CLANG_FORMAT ?= clang-format
+CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null))
+NVCC      := $(wildcard $(CUDA_HOME)/bin/nvcc)
+VERSION   := 0.1.0
+
+Q         := $(if $(filter 1,$(V)),,@)
+say        = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
+OPT       := $(if $(filter 1,$(DEBUG)),-O0 -g3,-O2 -g)
+comma     := ,
+SANFLAGS  := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread -MMD -MP -DCUDASPY_VERSION='"$(VERSION)"' $(SANFLAGS) $(CFLAGS)
+
+# ---- lists ------------------------------------------------------------------------------------
+SHIM_SRC     := $(wildcard shim/*.c) shim/trampoline_x86_64.S
+ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/detectors/*.c)
+UNIT_SRC     := $(wildcard tests/unit/test_*.c)
+
+SHIM_OBJ     := $(patsubst %,$(BUILD)/%.o,$(SHIM_SRC))
+ANALYZER_OBJ := $(patsubst %,$(BUILD)/%.o,$(ANALYZER_SRC))
+
+SHIM  := $(BUILD)/libcudaspy.so
+TOOL  := $(BUILD)/cudaspy
+
+.PHONY: all
+all: $(SHIM)
+ifeq ($(NVCC),)
+all: no-cuda
+.PHONY: no-cuda
+no-cuda:
+	@echo 'cudaspy: no CUDA toolkit (no nvcc in CUDA_HOME or on the PATH): the test applications are not built'
+endif
+
+# ---- rules ------------------------------------------------------------------------------------
+CET          := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-fcf-protection)
+SHIM_CFLAGS  := $(CET) -fvisibility=hidden -ftls-model=initial-exec -iquote shim -Iinclude
+SHIM_LDFLAGS := -Wl,--version-script=shim/exports.map -Wl,-soname,libcudaspy.so -Wl,-z,now -Wl,-z,relro -pthread -ldl
+TOOL_LIBS    := -ldw -lelf -ljansson -lm
+CUDA_INCLUDE := $(if $(NVCC),-isystem $(CUDA_HOME)/include)
+
+# Each half sees its own folder and include/ only: the two never meet.
+$(BUILD)/shim/%.c.o: shim/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CFLAGS_) $(SHIM_CFLAGS) -c -o $@ $<
+
+# Runs before a sanitizer's runtime does.
+$(BUILD)/shim/elf_scan.c.o: SANFLAGS :=
+
+$(BUILD)/shim/%.S.o: shim/%.S
+	@mkdir -p $(@D)
+	$(call say,AS,$<)
+	$(Q)$(CC) $(CET) -MMD -MP -fPIC -Iinclude -iquote shim -c -o $@ $<
+
+$(SHIM): $(SHIM_OBJ) shim/exports.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(SANFLAGS) -shared -o $@ $(SHIM_OBJ) $(SHIM_LDFLAGS)
+
+$(BUILD)/analyzer/%.c.o: analyzer/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CFLAGS_) -iquote analyzer -Iinclude -c -o $@ $<
+
+$(TOOL): $(ANALYZER_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(TOOL_LIBS)
+
+
+# ---- tests ------------------------------------------------------------------------------------
+# A unit test says in a comment which objects of the shim it needs: /* links: shim/memory.c */.
+# Those of the analyzer get all of it but main.
+UNIT       := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
+ANALYZER_LIB := $(filter-out $(BUILD)/analyzer/main.c.o,$(ANALYZER_OBJ))
+links       = $(shell sed -n 's|^/\* links: \(.*\) \*/$$|\1|p' tests/unit/$(1).c)
+
+$(BUILD)/tests/unit/test_analyzer_%: tests/unit/test_analyzer_%.c $(ANALYZER_LIB)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_) -iquote analyzer -iquote tests/unit -Iinclude -o $@ $< $(ANALYZER_LIB) -lcmocka $(TOOL_LIBS)
+
+.SECONDEXPANSION:
+$(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(BUILD)/,$$(call links,test_$$*)))
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl
+
+.PHONY: test test-build check
+test-build: all $(UNIT)
+
+# The fast static checks: the other compiler's warnings, the layout of the code, and that the two
+# halves share nothing but include/.
+C_FILES := $(wildcard shim/*.[ch] analyzer/*.[ch] analyzer/detectors/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch])
+check:
+	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang all
+	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
+	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' shim/*.[chS] analyzer/*.[ch] analyzer/detectors/*.[ch]
+	@echo 'check: no findings'
+
+test: deps test-build
+	$(Q)tests/run $(TESTS)
+
+# Everything a fresh Debian machine lacks: build needs, and what the tests and benchmarks compare with.
+DEBS      := build-essential uthash-dev libdw-dev libelf-dev libjansson-dev libcmocka-dev babeltrace2 jq clang clang-format gdb
+.PHONY: deps
+deps:
+	$(Q)tests/deps $(DEBS)
+
+# ---- install ----------------------------------------------------------------------------------
+.PHONY: install uninstall clean help
+install: $(SHIM) $(TOOL)
+	install -D -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin/cudaspy
+	install -D -m 755 $(SHIM) $(DESTDIR)$(PREFIX)/lib/cudaspy/libcudaspy.so
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/cudaspy $(DESTDIR)$(PREFIX)/lib/cudaspy/libcudaspy.so
+	-rmdir $(DESTDIR)$(PREFIX)/lib/cudaspy
+
+clean:
+	rm -rf $(BUILD)
+
+# ---- help -------------------------------------------------------------------------------------
+help:
+	@echo 'Targets:'
+	@echo '  all         libcudaspy.so, the command cudaspy and the simulator, in $(BUILD)/ (default)'
+	@echo '  test        build and run all tests; TESTS="name ..." runs some'
+	@echo '  check       the static checks: clang, clang-format'
+	@echo '  deps        install the Debian packages that are missing, or say which'
+	@echo '  install     into $$(DESTDIR)$$(PREFIX), now $(DESTDIR)$(PREFIX); uninstall undoes it'
+	@echo '  clean       remove $(BUILD)/'
+	@echo 'Knobs:'
+	@echo '  BUILD=dir   DEBUG=1   SAN=address,undefined | thread   V=1   CC=clang'
+	@echo '  CUDA_HOME=  the CUDA toolkit, now $(or $(CUDA_HOME),(none found))'
+
+-include $(SHIM_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(UNIT:=.d)

@@ -1,0 +1,266 @@
+/*
+ * include/cudaspy/metadata_layout.h: the text of a trace's metadata file, as far as it is the same
+ * for every trace.
+ *
+ * The structs of trace_format.h a second time, in the language CTF 1.8 readers understand (TSDL).
+ * The shim writes it, and the tests' trace writer; the analyzer only parses it. A metadata file is,
+ * in this order:
+ *
+ *   SPY_TSDL_HEAD                          the signature
+ *   spy_tsdl_types                         integers, enums, the names of all functions
+ *   printf(SPY_TSDL_TRACE, uuid)           uuid as 8-4-4-4-12 hex digits
+ *   env { key = "text"; key = number; };   see docs/TRACE_FORMAT.md for the keys
+ *   printf(SPY_TSDL_CLOCK, frequency, offset_s, offset)     all uint64_t, as PRIu64
+ *   spy_tsdl_stream                        packet context, event header, one event per record type
+ *
+ * Readers refuse a file that has an integer mapped to a clock before that clock: hence two pieces.
+ * TSDL keywords used as field names (stream) carry an underscore, which CTF readers take away.
+ * Where a struct here differs from one in trace_format.h, tests/unit/test_analyzer_layout.c fails.
+ */
+#ifndef CUDASPY_METADATA_LAYOUT_H
+#define CUDASPY_METADATA_LAYOUT_H
+
+#include <inttypes.h>
+
+#define SPY_TSDL_HEAD "/* CTF 1.8 */\n\n"
+
+/* clang-format off */
+#define SPY_TSDL_TRACE \
+	"trace {\n" \
+	"\tmajor = 1;\n" \
+	"\tminor = 8;\n" \
+	"\tuuid = \"%s\";\n" \
+	"\tbyte_order = le;\n" \
+	"\tpacket.header := struct {\n" \
+	"\t\tu32 magic;\n" \
+	"\t\tu8 uuid[16];\n" \
+	"\t\tu32 stream_id;\n" \
+	"\t\tu64 stream_instance_id;\n" \
+	"\t};\n" \
+	"};\n\n"
+
+#define SPY_TSDL_CLOCK \
+	"clock {\n" \
+	"\tname = cycles;\n" \
+	"\tdescription = \"invariant cycle counter, or CLOCK_MONOTONIC: env.clock_source\";\n" \
+	"\tfreq = %" PRIu64 ";\n" \
+	"\toffset_s = %" PRIu64 ";\n" \
+	"\toffset = %" PRIu64 ";\n" \
+	"\tabsolute = true;\n" \
+	"};\n\n"
+
+/* One row for each record type, in the order of enum spy_event: its number, its struct, its name
+ * in metadata, and how many NUL-terminated texts follow the struct. */
+#define SPY_EVENTS(EVENT) \
+	EVENT(SPY_EV_NESTED, spy_rec_head,   nested, 0) \
+	EVENT(SPY_EV_CALL,   spy_rec_call,   call,   0) \
+	EVENT(SPY_EV_OP,     spy_rec_op,     op,     0) \
+	EVENT(SPY_EV_LAUNCH, spy_rec_launch, launch, 0) \
+	EVENT(SPY_EV_COPY,   spy_rec_copy,   copy,   0) \
+	EVENT(SPY_EV_MEMORY, spy_rec_memory, memory, 0) \
+	EVENT(SPY_EV_THREAD, spy_rec_thread, thread, 0) \
+	EVENT(SPY_EV_COUNT,  spy_rec_count,  count,  0) \
+	EVENT(SPY_EV_KERNEL, spy_rec_kernel, kernel, 1) \
+	EVENT(SPY_EV_MODULE, spy_rec_module, module, 2) \
+	EVENT(SPY_EV_GPU,    spy_rec_gpu,    gpu,    3) \
+	EVENT(SPY_EV_CLOCK,  spy_rec_clock,  clock,  0) \
+	EVENT(SPY_EV_NOTE,   spy_rec_note,   note,   1) \
+	EVENT(SPY_EV_INNER,  spy_rec_inner,  inner,  0)
+
+/* Names of the values of the small enums of trace_format.h, in their order, from 0. */
+#define SPY_MEMORY_KINDS(NAME) \
+	NAME(SPY_MEM_UNKNOWN,  "unknown") \
+	NAME(SPY_MEM_PAGEABLE, "pageable") \
+	NAME(SPY_MEM_PINNED,   "pinned") \
+	NAME(SPY_MEM_MANAGED,  "managed") \
+	NAME(SPY_MEM_DEVICE,   "device") \
+	NAME(SPY_MEM_ARRAY,    "array") \
+	NAME(SPY_MEM_MIXED,    "mixed")
+
+#define SPY_DIRECTIONS(NAME) \
+	NAME(SPY_DIR_UNKNOWN, "unknown") \
+	NAME(SPY_DIR_H2D,     "h2d") \
+	NAME(SPY_DIR_D2H,     "d2h") \
+	NAME(SPY_DIR_D2D,     "d2d") \
+	NAME(SPY_DIR_H2H,     "h2h")
+
+#define SPY_COPY_FORMS(NAME) \
+	NAME(SPY_FORM_1D,     "1d") \
+	NAME(SPY_FORM_2D,     "2d") \
+	NAME(SPY_FORM_3D,     "3d") \
+	NAME(SPY_FORM_ARRAY,  "array") \
+	NAME(SPY_FORM_SYMBOL, "symbol") \
+	NAME(SPY_FORM_PEER,   "peer") \
+	NAME(SPY_FORM_BATCH,  "batch")
+
+#define SPY_MEMORY_OPS(NAME) \
+	NAME(SPY_MEMOP_ALLOC,      "alloc") \
+	NAME(SPY_MEMOP_FREE,       "free") \
+	NAME(SPY_MEMOP_REGISTER,   "register") \
+	NAME(SPY_MEMOP_UNREGISTER, "unregister") \
+	NAME(SPY_MEMOP_SET,        "set") \
+	NAME(SPY_MEMOP_PREFETCH,   "prefetch") \
+	NAME(SPY_MEMOP_MAP,        "map") \
+	NAME(SPY_MEMOP_UNMAP,      "unmap") \
+	NAME(SPY_MEMOP_RESERVE,    "reserve")
+
+#define SPY_NOTES(NAME) \
+	NAME(SPY_NOTE_BLIND,   "blind") \
+	NAME(SPY_NOTE_UNKNOWN, "unknown") \
+	NAME(SPY_NOTE_MISSING, "missing") \
+	NAME(SPY_NOTE_VERSION, "version") \
+	NAME(SPY_NOTE_OTHER,   "other")
+
+/* An enum in TSDL. */
+#define SPY_TSDL_NAME(number, text) "\t\"" text "\",\n"
+#define SPY_TSDL_ENUM(container, names, alias) \
+	"typealias enum : " container " {\n" names(SPY_TSDL_NAME) "} := " alias ";\n\n"
+
+__attribute__((unused)) static const char spy_tsdl_types[] =
+	"typealias integer { size = 1; align = 1; signed = false; } := bit1;\n"
+	"typealias integer { size = 3; align = 1; signed = false; } := bit3;\n"
+	"typealias integer { size = 4; align = 1; signed = false; } := bit4;\n"
+	"typealias integer { size = 8; align = 8; signed = false; } := u8;\n"
+	"typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := letter;\n"
+	"typealias integer { size = 16; align = 8; signed = false; } := u16;\n"
+	"typealias integer { size = 32; align = 8; signed = false; } := u32;\n"
+	"typealias integer { size = 48; align = 8; signed = false; } := u48;\n"
+	"typealias integer { size = 64; align = 8; signed = false; } := u64;\n"
+	"typealias integer { size = 48; align = 8; signed = false; base = 16; } := address48;\n"
+	"typealias integer { size = 64; align = 8; signed = false; base = 16; } := address64;\n\n"
+
+	/* A function's number is its position here. */
+	"typealias enum : u16 {\n"
+#define ENTRY(name, layer, record, contract, inspector) "\t\"" #name "\",\n"
+#include "cudaspy/entrypoints.def"
+	"} := fn_t;\n\n"
+
+	SPY_TSDL_ENUM("bit4", SPY_MEMORY_KINDS, "memory_kind_t")
+	SPY_TSDL_ENUM("bit3", SPY_DIRECTIONS, "direction_t")
+	SPY_TSDL_ENUM("bit4", SPY_COPY_FORMS, "copy_form_t")
+	SPY_TSDL_ENUM("u8", SPY_MEMORY_OPS, "memory_op_t")
+	SPY_TSDL_ENUM("u16", SPY_NOTES, "note_t");
+
+/* The head of a call's record, after time and event. */
+#define SPY_TSDL_CALL_HEAD \
+	"\t\tfn_t fn;\n" \
+	"\t\tu16 result;\n" \
+	"\t\tu8 device;\n" \
+	"\t\tu8 depth;\n" \
+	"\t\tu48 duration;\n" \
+	"\t\tu16 context;\n"
+
+#define SPY_TSDL_EVENT(number, name, fields) \
+	"event {\n" \
+	"\tname = \"" name "\";\n" \
+	"\tid = " number ";\n" \
+	"\tstream_id = 0;\n" \
+	"\tfields := struct {\n" fields "\t};\n" \
+	"};\n\n"
+
+__attribute__((unused)) static const char spy_tsdl_stream[] =
+	"typealias integer {\n"
+	"\tsize = 64; align = 8; signed = false; map = clock.cycles.value;\n"
+	"} := time64;\n\n"
+
+	"stream {\n"
+	"\tid = 0;\n"
+	"\tpacket.context := struct {\n"
+	"\t\ttime64 timestamp_begin;\n"
+	"\t\ttime64 timestamp_end;\n"
+	"\t\tu64 content_size;\n"
+	"\t\tu64 packet_size;\n"
+	"\t\tu64 packet_seq_num;\n"
+	"\t\tu64 events_discarded;\n"
+	"\t\tu64 overhead;\n"
+	"\t\tu32 tid;\n"
+	"\t\tu32 reserved;\n"
+	"\t};\n"
+	"\tevent.header := struct {\n"
+	"\t\ttime64 timestamp;\n"
+	"\t\tu16 id;\n"
+	"\t};\n"
+	"};\n\n"
+
+	SPY_TSDL_EVENT("0", "nested",
+		       SPY_TSDL_CALL_HEAD)
+	SPY_TSDL_EVENT("1", "call",
+		       SPY_TSDL_CALL_HEAD
+		       "\t\taddress48 caller;\n"
+		       "\t\tu16 flags;\n")
+	SPY_TSDL_EVENT("2", "op",
+		       SPY_TSDL_CALL_HEAD
+		       "\t\taddress48 caller;\n"
+		       "\t\tu16 flags;\n"
+		       "\t\taddress64 _stream;\n"
+		       "\t\taddress64 object;\n")
+	SPY_TSDL_EVENT("3", "launch",
+		       SPY_TSDL_CALL_HEAD
+		       "\t\taddress48 caller;\n"
+		       "\t\tu16 kernel_lo;\n"
+		       "\t\tu16 kernel_hi;\n"
+		       "\t\taddress48 _stream;\n")
+	SPY_TSDL_EVENT("4", "copy",
+		       SPY_TSDL_CALL_HEAD
+		       "\t\taddress48 caller;\n"
+		       "\t\tu8 src_device;\n"
+		       "\t\tu8 dst_device;\n"
+		       "\t\taddress48 _stream;\n"
+		       "\t\tdirection_t direction;\n"
+		       "\t\tbit1 captured;\n"
+		       "\t\tcopy_form_t form;\n"
+		       "\t\tmemory_kind_t src_kind;\n"
+		       "\t\tmemory_kind_t dst_kind;\n"
+		       "\t\tu64 bytes;\n")
+	SPY_TSDL_EVENT("5", "memory",
+		       SPY_TSDL_CALL_HEAD
+		       "\t\taddress48 caller;\n"
+		       "\t\tmemory_op_t op;\n"
+		       "\t\tmemory_kind_t kind;\n"
+		       "\t\tbit1 pool;\n"
+		       "\t\tbit3 reserved;\n"
+		       "\t\taddress64 _stream;\n"
+		       "\t\taddress64 address;\n"
+		       "\t\tu64 bytes;\n")
+	SPY_TSDL_EVENT("6", "thread",
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 tid;\n"
+		       "\t\tletter name[16];\n")
+	SPY_TSDL_EVENT("7", "count",
+		       "\t\tfn_t fn;\n"
+		       "\t\tu32 tid;\n"
+		       "\t\tu64 count;\n")
+	SPY_TSDL_EVENT("8", "kernel",
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 kernel;\n"
+		       "\t\tstring { encoding = UTF8; } name;\n")
+	SPY_TSDL_EVENT("9", "module",
+		       "\t\tu16 gone;\n"
+		       "\t\tu32 reserved;\n"
+		       "\t\taddress64 base;\n"
+		       "\t\taddress64 begin;\n"
+		       "\t\taddress64 end;\n"
+		       "\t\tstring { encoding = UTF8; } build_id;\n"
+		       "\t\tstring { encoding = UTF8; } path;\n")
+	SPY_TSDL_EVENT("10", "gpu",
+		       "\t\tu16 device;\n"
+		       "\t\tu16 cc_major;\n"
+		       "\t\tu16 cc_minor;\n"
+		       "\t\tu64 bytes;\n"
+		       "\t\tstring { encoding = UTF8; } name;\n"
+		       "\t\tstring { encoding = UTF8; } uuid;\n"
+		       "\t\tstring { encoding = UTF8; } pci;\n")
+	SPY_TSDL_EVENT("11", "clock",
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 reserved2;\n"
+		       "\t\tu64 monotonic_ns;\n"
+		       "\t\tu64 realtime_ns;\n")
+	SPY_TSDL_EVENT("12", "note",
+		       "\t\tnote_t note;\n"
+		       "\t\tstring { encoding = UTF8; } text;\n")
+	SPY_TSDL_EVENT("13", "inner",
+		       "\t\tfn_t fn;\n"
+		       "\t\tu32 duration;\n");
+/* clang-format on */
+
+#endif

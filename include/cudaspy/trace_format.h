@@ -1,0 +1,338 @@
+/*
+ * include/cudaspy/trace_format.h: what a trace is, byte by byte.
+ *
+ * With entrypoints.def and contract.h this is all that the shim (which writes it) and the analyzer
+ * (which reads it) share. docs/TRACE_FORMAT.md is the same in prose. A trace is a directory:
+ *
+ *   metadata        CTF 1.8 (TSDL): the layouts below, the clock, the environment, the name of each
+ *                   function number; rewritten when the process ends in order
+ *   stream_NNNN     one CTF data stream for each thread slot (0000 is the session's own): full
+ *                   packets, one after the other; with a size bound each is a file of its own,
+ *                   stream_NNNN_K, K its number
+ *   stream_NNNN_tail  the slot's newest packet, the one being written
+ *   .board          who is inside which call now, and the counters: struct spy_board
+ *
+ * Everything is little endian. Times are cycles of the clock that metadata describes. A tail is
+ * valid at any moment: content_bits grows after each record, so a killed process loses nothing but
+ * the record it was writing. Killed while a packet moves from the tail to the stream's file, the
+ * packet may be there twice (same seq), or end early in the file and be whole in the tail.
+ */
+#ifndef CUDASPY_TRACE_FORMAT_H
+#define CUDASPY_TRACE_FORMAT_H
+
+#include <stdint.h>
+
+/* Raised when a reader of the previous version could misread a trace. */
+#define SPY_TRACE_VERSION 1
+
+/* ---- function numbers --------------------------------------------------------------------- */
+
+enum spy_fn {
+#define ENTRY(name, layer, record, contract, inspector) SPY_FN_##name,
+#include "cudaspy/entrypoints.def"
+	SPY_FN_COUNT
+};
+
+enum spy_record { SPY_TRANSPARENT, SPY_COUNTED, SPY_TRACED };
+
+/* Generations of the runtime, a set: which libcudart has an entry point. 0 is the driver. */
+enum spy_layer {
+	SPY_LAYER_DRIVER = 0,
+	SPY_LAYER_RT11 = 1,
+	SPY_LAYER_RT12 = 2,
+	SPY_LAYER_RT11_12 = 3,
+	SPY_LAYER_RT13 = 4,
+	SPY_LAYER_RT12_13 = 6,
+	SPY_LAYER_RT = 7,
+};
+
+/* ---- packets ------------------------------------------------------------------------------ */
+
+#define SPY_CTF_MAGIC 0xC1FC1FC1u
+
+/*
+ * The CTF packet header and packet context. First packet at offset 0 of a stream file; the next one
+ * follows after packet_bits / 8 bytes.
+ */
+struct spy_packet {
+	uint32_t magic; /* SPY_CTF_MAGIC */
+	uint8_t uuid[16]; /* the same in metadata and in every packet of a trace */
+	uint32_t stream_class; /* 0 */
+	uint64_t instance; /* the slot: NNNN of the file name */
+	uint64_t time_begin; /* no later than the first record */
+	uint64_t time_end; /* time of the last record */
+	uint64_t content_bits; /* header and context included */
+	uint64_t packet_bits;
+	uint64_t seq; /* counts up from 0 in each instance */
+	uint64_t discarded; /* records lost in this instance so far (events_discarded of CTF) */
+	uint64_t overhead; /* cycles this packet's threads spent in cudaspy's own slow paths */
+	uint32_t tid; /* thread that owned the slot when the packet began */
+	uint32_t reserved;
+} __attribute__((packed));
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+/* In the streams of threads each has a multiple of 8 bytes, so that no record's word ever straddles
+ * two cache lines. */
+
+enum spy_event {
+	SPY_EV_NESTED, /* a call made inside another call that already told the details */
+	SPY_EV_CALL, /* a call of which only the caller matters */
+	SPY_EV_OP, /* works on a stream, an event, a context, a graph */
+	SPY_EV_LAUNCH, /* starts a kernel */
+	SPY_EV_COPY,
+	SPY_EV_MEMORY, /* allocates, frees, pins, sets, maps */
+	SPY_EV_THREAD, /* from here on this slot belongs to that thread */
+	SPY_EV_COUNT, /* how often the thread called a counted function */
+	SPY_EV_KERNEL, /* number of a kernel -> its name */
+	SPY_EV_MODULE, /* an ELF object in the address space */
+	SPY_EV_GPU,
+	SPY_EV_CLOCK, /* the trace clock against the system's clocks */
+	SPY_EV_NOTE, /* something a reader of the report must know: enum spy_note */
+	SPY_EV_INNER, /* the short form of NESTED, which most are: half of all records */
+	SPY_EV_COUNT_ALL
+};
+
+#define SPY_RESULT_NONE 0xffff /* the function returns no error code, or unwound */
+#define SPY_DEVICE_NONE 0xff /* no device known */
+
+/*
+ * The head of every record of a call. Written at return: the call began at time - duration. Results
+ * are cudaError_t or CUresult.
+ */
+struct spy_rec_head {
+	uint64_t time;
+	uint16_t event; /* enum spy_event */
+	uint16_t fn; /* enum spy_fn of the writer: look the name up in metadata */
+	uint16_t result;
+	uint8_t device; /* the thread's current device */
+	uint8_t depth; /* CUDA calls this one is inside of: 0 is the application's own */
+	uint64_t duration : 48; /* cycles, without cudaspy's own */
+	uint64_t context : 16; /* number of the thread's current context, 0 unknown */
+} __attribute__((packed));
+
+/*
+ * Streams in all records are handles: 1 is the legacy default stream and 2 the thread's own, as CUDA
+ * numbers them. A call that names stream 0, or none because it has no stream argument but works in
+ * the default stream (cudaMemcpy), is recorded with the one it means: 2 for entry points whose name
+ * ends in _ptsz or _ptds, else 1. 0: the call has nothing to do with a stream.
+ */
+
+/* A nested call of depth 1 with result 0 and fewer than 2^32 cycles. Device and context are those of
+ * the call around it. */
+struct spy_rec_inner {
+	uint64_t time;
+	uint16_t event;
+	uint16_t fn;
+	uint32_t duration;
+} __attribute__((packed));
+
+struct spy_rec_call {
+	struct spy_rec_head head;
+	uint64_t caller : 48; /* return address of the call */
+	uint64_t flags : 16; /* 0 */
+} __attribute__((packed));
+
+struct spy_rec_op {
+	struct spy_rec_head head;
+	uint64_t caller : 48;
+	uint64_t flags : 16; /* creation flags; capture mode */
+	uint64_t stream; /* see above */
+	uint64_t object; /* event, graph, context, module or created stream: the handle */
+} __attribute__((packed));
+
+struct spy_rec_launch {
+	struct spy_rec_head head;
+	uint64_t caller : 48;
+	uint64_t kernel_lo : 16; /* kernel = kernel_hi << 16 | kernel_lo, 0 unknown */
+	uint64_t kernel_hi : 16;
+	uint64_t stream : 48;
+} __attribute__((packed));
+
+enum spy_memory_kind {
+	SPY_MEM_UNKNOWN,
+	SPY_MEM_PAGEABLE, /* host memory CUDA does not know */
+	SPY_MEM_PINNED, /* page-locked by CUDA, or registered */
+	SPY_MEM_MANAGED,
+	SPY_MEM_DEVICE,
+	SPY_MEM_ARRAY,
+	SPY_MEM_MIXED, /* pinned in part only, or a batch of several kinds of which none is pageable */
+};
+
+enum spy_direction { SPY_DIR_UNKNOWN, SPY_DIR_H2D, SPY_DIR_D2H, SPY_DIR_D2D, SPY_DIR_H2H };
+
+enum spy_copy_form {
+	SPY_FORM_1D,
+	SPY_FORM_2D,
+	SPY_FORM_3D,
+	SPY_FORM_ARRAY,
+	SPY_FORM_SYMBOL,
+	SPY_FORM_PEER,
+	SPY_FORM_BATCH,
+};
+
+struct spy_rec_copy {
+	struct spy_rec_head head;
+	uint64_t caller : 48;
+	uint64_t src_device : 8; /* SPY_DEVICE_NONE unless a peer copy names it */
+	uint64_t dst_device : 8;
+	uint64_t stream : 48;
+	uint64_t direction : 3; /* enum spy_direction */
+	uint64_t captured : 1; /* the stream was capturing: nothing was copied */
+	uint64_t form : 4; /* enum spy_copy_form */
+	uint64_t src_kind : 4; /* enum spy_memory_kind */
+	uint64_t dst_kind : 4;
+	uint64_t bytes; /* moved, without padding */
+} __attribute__((packed));
+
+enum spy_memory_op {
+	SPY_MEMOP_ALLOC,
+	SPY_MEMOP_FREE,
+	SPY_MEMOP_REGISTER,
+	SPY_MEMOP_UNREGISTER,
+	SPY_MEMOP_SET,
+	SPY_MEMOP_PREFETCH,
+	SPY_MEMOP_MAP,
+	SPY_MEMOP_UNMAP,
+	SPY_MEMOP_RESERVE,
+};
+
+struct spy_rec_memory {
+	struct spy_rec_head head;
+	uint64_t caller : 48;
+	uint64_t op : 8; /* enum spy_memory_op */
+	uint64_t kind : 4; /* enum spy_memory_kind */
+	uint64_t pool : 1; /* stream ordered, from a pool */
+	uint64_t reserved : 3;
+	uint64_t stream;
+	uint64_t address;
+	uint64_t bytes; /* 0 when unknown, as for a free of memory we did not see allocated */
+} __attribute__((packed));
+
+/* Records that are not calls. Text is NUL-terminated; SPY_TEXT_MAX bytes at most, NUL included. */
+#define SPY_TEXT_MAX 1024
+
+struct spy_rec_other {
+	uint64_t time;
+	uint16_t event;
+} __attribute__((packed));
+
+struct spy_rec_thread {
+	struct spy_rec_other head;
+	uint16_t reserved;
+	uint32_t tid;
+	char name[16]; /* as in /proc/self/task/TID/comm, with a NUL */
+} __attribute__((packed));
+
+struct spy_rec_count {
+	struct spy_rec_other head;
+	uint16_t fn;
+	uint32_t tid;
+	uint64_t count; /* since the thread's last such record */
+} __attribute__((packed));
+
+struct spy_rec_kernel {
+	struct spy_rec_other head;
+	uint16_t reserved;
+	uint32_t kernel; /* counts up from 1 */
+	char name[]; /* mangled, as registered */
+} __attribute__((packed));
+
+struct spy_rec_module {
+	struct spy_rec_other head;
+	uint16_t gone; /* 1: was unloaded */
+	uint32_t reserved;
+	uint64_t base; /* what to subtract from an address to get the file's own */
+	uint64_t begin, end; /* of its executable mapping */
+	char text[]; /* build id in hex (may be empty) NUL path NUL */
+} __attribute__((packed));
+
+struct spy_rec_gpu {
+	struct spy_rec_other head;
+	uint16_t device; /* CUDA ordinal in this process */
+	uint16_t cc_major, cc_minor;
+	uint64_t bytes;
+	char text[]; /* name NUL uuid "GPU-..." NUL PCI address NUL */
+} __attribute__((packed));
+
+struct spy_rec_clock {
+	struct spy_rec_other head;
+	uint16_t reserved;
+	uint32_t reserved2;
+	uint64_t monotonic_ns; /* CLOCK_MONOTONIC at head.time */
+	uint64_t realtime_ns; /* CLOCK_REALTIME at head.time */
+} __attribute__((packed));
+
+enum spy_note {
+	SPY_NOTE_BLIND, /* calls we cannot see: RTLD_DEEPBIND, another link-map namespace */
+	SPY_NOTE_UNKNOWN, /* a CUDA function without a row was looked up: passed through */
+	SPY_NOTE_MISSING, /* a stub was called whose real function does not exist */
+	SPY_NOTE_VERSION, /* "driver 13000", "runtime /path/libcudart.so.13.0.96" */
+	SPY_NOTE_OTHER, /* a static runtime, an option that could not be followed */
+};
+
+struct spy_rec_note {
+	struct spy_rec_other head;
+	uint16_t note;
+	char text[];
+} __attribute__((packed));
+
+/* ---- the board ---------------------------------------------------------------------------- */
+
+#define SPY_BOARD_MAGIC 0x44524f4259505343ull /* "CSPYBORD" */
+#define SPY_BOARD_SLOTS 4096 /* threads alive at one time that can be recorded */
+#define SPY_BOARD_PAGE 4096
+#define SPY_BOARD_COUNTERS 496 /* counted functions there can be: what is left of a page */
+
+/*
+ * Page 0 of .board. Page 1 + s is the slot s: file offset (1 + s) * SPY_BOARD_PAGE; a slot beyond
+ * the end of the file was never used.
+ */
+struct spy_board {
+	uint64_t magic;
+	uint32_t version; /* SPY_TRACE_VERSION */
+	uint32_t pid;
+	uint64_t frequency; /* cycles a second, as metadata has it */
+	uint64_t lost; /* records lost by threads that got no slot or no stream */
+	uint32_t slots; /* slots used so far */
+	uint32_t ended; /* 1: the process ended in order */
+	uint16_t counter_fn[SPY_BOARD_COUNTERS]; /* spy_slot_page.counts[i] counts this function */
+};
+
+/* What one thread is doing. Written by that thread alone, read by anyone, torn reads allowed. */
+struct spy_slot_page {
+	/* the first cache line */
+	uint32_t tid; /* 0: the slot is free */
+	uint16_t fn; /* innermost call in progress, valid while depth > 0 */
+	uint8_t depth; /* calls in progress, one inside the other */
+	uint8_t device;
+	uint64_t since; /* time the outermost call in progress began */
+	uint64_t inner_since; /* depth > 1: time the innermost call in progress began, 0 unknown */
+	uint64_t stream; /* of the innermost inspected call in progress */
+	uint16_t outer_fn; /* outermost call in progress */
+	uint16_t context;
+	uint32_t reserved;
+	uint64_t caller; /* return address of the outermost call in progress */
+	uint64_t reserved2[2];
+	/* the second cache line: totals of the slot, all its threads together */
+	uint64_t calls; /* records of calls written */
+	uint64_t pageable; /* async copies with a pageable side */
+	uint64_t lost;
+	uint64_t reserved3[5];
+	/* calls of counted functions since the last SPY_EV_COUNT; spy_board.counter_fn says whose */
+	uint64_t counts[SPY_BOARD_COUNTERS];
+};
+
+_Static_assert(sizeof(struct spy_packet) == 96, "layout");
+_Static_assert(sizeof(struct spy_rec_head) == 24, "layout");
+_Static_assert(sizeof(struct spy_rec_inner) == 16, "layout");
+_Static_assert(sizeof(struct spy_rec_call) == 32, "layout");
+_Static_assert(sizeof(struct spy_rec_op) == 48, "layout");
+_Static_assert(sizeof(struct spy_rec_launch) == 40, "layout");
+_Static_assert(sizeof(struct spy_rec_copy) == 48, "layout");
+_Static_assert(sizeof(struct spy_rec_memory) == 56, "layout");
+_Static_assert(sizeof(struct spy_rec_thread) == 32, "layout");
+_Static_assert(sizeof(struct spy_rec_count) == 24, "layout");
+_Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * shim/board.h: who is inside which call, now: the shared page of each slot. The hot path writes it
+ * directly (call.c); this makes and takes the pages.
+ */
+#ifndef CUDASPY_SHIM_BOARD_H
+#define CUDASPY_SHIM_BOARD_H
+
+#include "cudaspy/trace_format.h"
+
+/* Maps a new board file in a trace directory. NULL and errno if that cannot be. */
+struct spy_board *spy_board_create(const char *directory);
+
+/* The page of a slot, backed by the file. Falls back to memory of this process alone when the disk
+ * is full; NULL if there is no memory either. */
+struct spy_slot_page *spy_board_page(struct spy_board *board, const char *directory, uint32_t slot);
+
+#endif

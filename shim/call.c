@@ -1,0 +1,383 @@
+/*
+ * shim/call.c: enter and leave: a call becomes a record. Both run on the application's thread,
+ * called by the road (trampoline_x86_64.S), and are the hot path: reserve, call, commit. No lock,
+ * no allocation, no system call, no stdio in this file; what is rare is behind spy_thread_ready.
+ */
+#include <stddef.h>
+#include "board.h"
+#include "clock.h"
+#include "frame_layout.h"
+#include "resolve.h"
+#include "thread.h"
+
+#pragma GCC poison malloc calloc realloc free printf fprintf open write mmap pthread_mutex_lock
+
+_Static_assert(offsetof(struct spy_frame, regs) == FRAME_REGS, "assembly");
+_Static_assert(offsetof(struct spy_frame, rax_in) == FRAME_RAX_IN, "assembly");
+_Static_assert(offsetof(struct spy_frame, slot_index) == FRAME_SLOT_INDEX, "assembly");
+_Static_assert(offsetof(struct spy_frame, xmm) == FRAME_XMM, "assembly");
+_Static_assert(offsetof(struct spy_frame, result) == FRAME_RESULT, "assembly");
+_Static_assert(offsetof(struct spy_frame, result2) == FRAME_RESULT2, "assembly");
+_Static_assert(offsetof(struct spy_frame, result_xmm) == FRAME_RESULT_XMM, "assembly");
+_Static_assert(offsetof(struct spy_frame, stack) == FRAME_STACK, "assembly");
+_Static_assert(offsetof(struct spy_frame, caller) == FRAME_CALLER, "assembly");
+_Static_assert(offsetof(struct spy_frame, window) == FRAME_WINDOW, "assembly");
+_Static_assert(sizeof(struct spy_frame) <= SPY_FRAME_BYTES, "assembly");
+_Static_assert(SPY_FRAME_BYTES % 16 == 8, "assembly");
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define ONE_STACK ((uintptr_t)1 << 20)
+#define DURATION_MAX ((1ull << 48) - 1)
+
+/* Counters of one writer, whom others may look at. */
+static inline void count(uint64_t *counter)
+{
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * One of the recorder's two ordered stores; the other is spy_packet_publish. Pairs with whoever reads
+ * the board, at any moment: depth > 0 says that fn and since are valid. Release suffices: a reader
+ * that sees the depth must see them, and nothing here reads back.
+ */
+static inline void publish_depth(struct spy_slot_page *page, uint8_t depth)
+{
+	__atomic_store_n(&page->depth, depth, __ATOMIC_RELEASE);
+}
+
+/*
+ * The caller's stack arguments are copied without knowing how many there are, so the window may
+ * reach past the end of the stack: only if it crosses a page, and only where the thread is not on
+ * the stack it was born with. spy_window_limit looks into that.
+ */
+static inline uint64_t window_of(const struct spy_thread *thread, const struct spy_slot *slot,
+				 const uint64_t *stack)
+{
+	/* from the return address on, which is there for sure */
+	uintptr_t first = (uintptr_t)(stack - 1), last = (uintptr_t)stack + slot->window - 1;
+
+	if (likely((first ^ last) < 4096) ||
+	    (first > thread->stack_begin && last < thread->stack_end))
+		return slot->window;
+	return spy_window_limit(stack, slot->window);
+}
+
+/*
+ * How many recorded calls is this one inside of? Calls that were left by an exception or longjmp
+ * never reached spy_leave; their frames lay where ours is, or below: the stack grows down.
+ */
+static inline uint8_t depth_of(const struct spy_thread *thread, const struct spy_frame *frame)
+{
+	uint8_t depth = thread->depth;
+
+	while (unlikely(depth && thread->calls[depth - 1].frame <= (uintptr_t)frame))
+		depth--;
+	return depth;
+}
+
+/*
+ * A signal handler may interrupt spy_enter or spy_leave and make a CUDA call itself: that one is lost,
+ * or it would write over the record in the making and wait for a lock of its own thread's. A frame
+ * not far above the busy one means that the handler never came back; one far above is on the stack
+ * of signals.
+ */
+static inline bool interrupted(const struct spy_thread *thread, const struct spy_frame *frame)
+{
+	return unlikely(thread->busy) &&
+	       ((uintptr_t)frame < thread->busy || (uintptr_t)frame - thread->busy > ONE_STACK);
+}
+
+static inline void begin_work(struct spy_thread *thread, const struct spy_frame *frame)
+{
+	thread->busy = (uintptr_t)frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void end_work(struct spy_thread *thread)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy = 0;
+}
+
+static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot)
+{
+	const struct spy_inspector *inspector = &spy_inspectors[slot->inspector];
+
+	if (!inspector->before)
+		return;
+	if (likely(!frame->inspected || inspector->stateful))
+		inspector->before(frame, inspector);
+}
+
+/* The board shows a call that begins; start 0: nobody looked at the clock. */
+static inline void show_call(struct spy_thread *thread, const struct spy_frame *frame,
+			     uint64_t start)
+{
+	struct spy_slot_page *page = thread->page;
+
+	page->fn = frame->slot->fn;
+	if (likely(!frame->depth)) {
+		page->outer_fn = frame->slot->fn;
+		page->caller = frame->caller;
+		page->since = start;
+	} else {
+		page->inner_since = start;
+	}
+	publish_depth(page, frame->depth + 1);
+}
+
+/* The board shows the call around the one that returns. */
+static inline void show_outer(struct spy_thread *thread, const struct spy_frame *frame)
+{
+	const struct spy_progress *outer;
+
+	publish_depth(thread->page, frame->depth);
+	if (unlikely(frame->depth)) {
+		outer = &thread->calls[frame->depth - 1];
+		thread->page->fn = outer->fn;
+		if (frame->depth > 1)
+			thread->page->inner_since = outer->start;
+	}
+}
+
+/* Puts a call on the thread's list of those in progress. */
+static inline struct spy_progress *begin_call(struct spy_thread *thread, struct spy_frame *frame)
+{
+	struct spy_progress *call = &thread->calls[frame->depth];
+
+	frame->details.event = SPY_EV_CALL;
+	frame->inspected = frame->depth && call[-1].inspected;
+	call->frame = (uintptr_t)frame;
+	call->fn = frame->slot->fn;
+	call->start = 0;
+	thread->depth = frame->depth + 1;
+	return call;
+}
+
+static inline void begin_counted(struct spy_thread *thread, struct spy_frame *frame)
+{
+	struct spy_progress *call = begin_call(thread, frame);
+
+	frame->kind = SPY_FRAME_COUNTED;
+	thread->page->counts[frame->slot->counter]++;
+	if (frame->slot->inspector)
+		inspect_before(frame, frame->slot);
+	call->inspected = frame->inspected;
+	show_call(thread, frame, 0);
+}
+
+static inline void begin_traced(struct spy_thread *thread, struct spy_frame *frame)
+{
+	struct spy_progress *call = begin_call(thread, frame);
+
+	frame->kind = SPY_FRAME_TRACED;
+	frame->details.captured = frame->details.pool = frame->details.pageable = false;
+	frame->details.flags = 0;
+	/* A thread that used nothing but the runtime so far is where the runtime begins. */
+	if (unlikely(!thread->device) && frame->slot->layer != SPY_LAYER_DRIVER)
+		spy_thread_set_device(thread, 0, 0);
+	if (frame->slot->inspector)
+		inspect_before(frame, frame->slot);
+	if (frame->inspected || (frame->depth && frame->details.event == SPY_EV_CALL))
+		frame->details.event = SPY_EV_NESTED;
+	else if (frame->details.event != SPY_EV_CALL)
+		frame->inspected = true;
+	call->inspected = frame->inspected;
+
+	if (frame->details.event > SPY_EV_CALL)
+		thread->page->stream = frame->details.stream;
+	frame->start = spy_clock();
+	call->start = frame->start;
+	show_call(thread, frame, frame->start);
+}
+
+void *spy_enter(struct spy_frame *frame)
+{
+	struct spy_slot *slot = &spy_slots[frame->slot_index];
+	struct spy_thread *thread = spy_self;
+	void *real = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);
+
+	if (unlikely(!real))
+		real = spy_resolve(slot, frame->slot_index);
+	frame->slot = slot;
+	frame->window = window_of(thread, slot, frame->stack);
+	frame->thread = thread;
+#ifdef CUDASPY_EMPTY_HOOKS /* a build for `make bench`: the road with nothing at its ends */
+	frame->kind = SPY_FRAME_LOST;
+	return real;
+#endif
+
+	if (unlikely(slot->record == SPY_TRANSPARENT)) {
+		frame->kind = SPY_FRAME_PASS;
+		frame->inspected = false;
+		frame->details.event = SPY_EV_CALL;
+		if (slot->inspector)
+			inspect_before(frame, slot);
+		return real;
+	}
+	frame->kind = SPY_FRAME_LOST;
+	frame->details.event = SPY_EV_CALL;
+	if (interrupted(thread, frame)) {
+		count(&thread->page->lost);
+		return real;
+	}
+	if (unlikely(thread->head >= thread->limit)) {
+		thread = spy_thread_ready();
+		if (!thread)
+			return real;
+		frame->thread = thread;
+	}
+	frame->depth = depth_of(thread, frame);
+	if (unlikely(frame->depth >= SPY_DEPTH_MAX)) {
+		count(&thread->page->lost);
+		return real;
+	}
+	begin_work(thread, frame);
+	if (slot->record == SPY_TRACED)
+		begin_traced(thread, frame);
+	else
+		begin_counted(thread, frame);
+	end_work(thread);
+	return real;
+}
+
+/*
+ * Records are written as whole words: filling the bit-fields of trace_format.h one by one would read
+ * memory that was never touched and wait for it. The layouts are that file's, and the unit tests of
+ * the analyzer hold them against the metadata.
+ */
+static inline uint64_t bits(uint64_t value, unsigned int from)
+{
+	return value << from;
+}
+
+static inline uint64_t low48(uint64_t value)
+{
+	return value & ((1ull << 48) - 1);
+}
+
+static inline void write_head(uint64_t *at, const struct spy_frame *frame, uint64_t now)
+{
+	const struct spy_thread *thread = frame->thread;
+	uint32_t result = (uint32_t)frame->result;
+	uint64_t duration = now - frame->start;
+
+	if (unlikely(result > SPY_RESULT_NONE))
+		result = SPY_RESULT_NONE;
+	if (unlikely(duration > DURATION_MAX))
+		duration = DURATION_MAX;
+	at[0] = now;
+	at[1] = frame->details.event | bits(frame->slot->fn, 16) | bits(result, 32) |
+		bits((uint8_t)(thread->device - 1), 48) | bits(frame->depth, 56);
+	at[2] = duration | bits(thread->context, 48);
+}
+
+static inline bool is_short(const struct spy_frame *frame, uint64_t now)
+{
+	return likely(frame->depth == 1 && !(uint32_t)frame->result &&
+		      now - frame->start <= UINT32_MAX);
+}
+
+/* Writes the record at the head of the packet; returns its size. */
+static inline size_t write_record(uint64_t *at, const struct spy_frame *frame, uint64_t now)
+{
+	const struct spy_details *details = &frame->details;
+	uint64_t caller = low48(frame->caller);
+
+	if (details->event == SPY_EV_NESTED && is_short(frame, now)) {
+		at[0] = now;
+		at[1] = SPY_EV_INNER | bits(frame->slot->fn, 16) | bits(now - frame->start, 32);
+		return sizeof(struct spy_rec_inner);
+	}
+	write_head(at, frame, now);
+	switch (details->event) {
+	case SPY_EV_NESTED:
+		return sizeof(struct spy_rec_head);
+	case SPY_EV_LAUNCH:
+		at[3] = caller | bits(details->kernel, 48);
+		at[4] = bits(details->stream, 16) | (details->kernel >> 16);
+		return sizeof(struct spy_rec_launch);
+	case SPY_EV_OP:
+		at[3] = caller | bits(details->flags, 48);
+		at[4] = details->stream;
+		at[5] = details->object;
+		return sizeof(struct spy_rec_op);
+	case SPY_EV_COPY:
+		at[3] = caller | bits(details->src_device, 48) | bits(details->dst_device, 56);
+		at[4] = low48(details->stream) | bits(details->direction, 48) |
+			bits(details->captured, 51) | bits(details->form, 52) |
+			bits(details->src_kind, 56) | bits(details->dst_kind, 60);
+		at[5] = details->bytes;
+		return sizeof(struct spy_rec_copy);
+	case SPY_EV_MEMORY:
+		at[3] = caller | bits(details->op, 48) | bits(details->dst_kind, 56) |
+			bits(details->pool, 60);
+		at[4] = details->stream;
+		at[5] = details->address;
+		at[6] = details->bytes;
+		return sizeof(struct spy_rec_memory);
+	default:
+		at[3] = caller | bits(details->flags, 48);
+		return sizeof(struct spy_rec_call);
+	}
+}
+
+static inline void inspect_after(struct spy_frame *frame)
+{
+	const struct spy_inspector *inspector = &spy_inspectors[frame->slot->inspector];
+
+	if (inspector->after && (frame->details.event != SPY_EV_NESTED || inspector->stateful))
+		inspector->after(frame, inspector);
+}
+
+/*
+ * Is the call's thread the one that is running, with room for a record? Not in a child that was
+ * forked inside the call, nor when a user-level thread went on elsewhere.
+ */
+static inline bool still_ours(const struct spy_thread *thread)
+{
+	return thread == spy_self &&
+	       thread->head <= thread->limit + (SPY_DEPTH_MAX - 1) * SPY_RECORD_MAX &&
+	       thread->packet;
+}
+
+void spy_leave(struct spy_frame *frame)
+{
+	struct spy_thread *thread = frame->thread;
+	uint64_t now;
+
+	if (likely(frame->kind == SPY_FRAME_TRACED)) {
+		now = spy_clock();
+		if (unlikely(!still_ours(thread)))
+			return;
+		begin_work(thread, frame);
+		if (frame->slot->inspector)
+			inspect_after(frame);
+		thread->depth = frame->depth;
+		show_outer(thread, frame);
+		thread->head += write_record((uint64_t *)thread->head, frame, now);
+		spy_packet_publish(thread->packet, now,
+				   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+		count(&thread->page->calls);
+		if (unlikely(frame->details.pageable) && !(uint32_t)frame->result)
+			count(&thread->page->pageable);
+		end_work(thread);
+	} else if (frame->kind == SPY_FRAME_COUNTED) {
+		if (unlikely(!still_ours(thread)))
+			return;
+		begin_work(thread, frame);
+		thread->depth = frame->depth;
+		show_outer(thread, frame);
+		if (frame->slot->inspector)
+			inspect_after(frame);
+		end_work(thread);
+	} else if (frame->slot->inspector) {
+		/* Seen by nobody, but a look-up must hand out stubs all the same; it needs no
+		 * thread. */
+		if (frame->kind == SPY_FRAME_PASS ||
+		    frame->slot->inspector == SPY_INSPECTOR_get_proc_address)
+			inspect_after(frame);
+	}
+}

@@ -1,0 +1,64 @@
+/*
+ * shim/elf_scan.h: symbols of the loaded objects, read from their own tables.
+ *
+ * dlsym would take the loader's lock, which a library's constructor may hold while it waits for the
+ * very thread that makes the CUDA call; it would also leave its mark in dlerror. These functions do
+ * neither.
+ */
+#ifndef CUDASPY_SHIM_ELF_SCAN_H
+#define CUDASPY_SHIM_ELF_SCAN_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The dynamic tables of one loaded object. */
+struct spy_object {
+	const char *path; /* "" for the executable */
+	const char *soname; /* "" if it has none */
+	uintptr_t base;
+	uintptr_t begin, end; /* of the executable segment */
+	const ElfW(Phdr) * phdr;
+	size_t phdr_count;
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const uint32_t *gnu_hash;
+	const uint32_t *hash;
+	const ElfW(Versym) * versions;
+	const ElfW(Verdef) * definitions;
+	size_t definition_count;
+	size_t position; /* in the loader's list */
+	bool is_self; /* the shim */
+};
+
+/* How many objects have been loaded and unloaded so far. */
+struct spy_object_counters {
+	unsigned long long added, removed;
+};
+
+struct spy_object_counters spy_count_objects(void);
+
+/* Keeps scans out, or lets them go on: around a fork. */
+void spy_elf_scan_hold(bool hold);
+
+/* Calls visit for each loaded object in the loader's order until it returns non-zero. visit must not
+ * scan itself. */
+int spy_each_object(int (*visit)(const struct spy_object *object, void *data), void *data);
+
+/*
+ * Address of `name` in one object, NULL if it is not defined there. version: a version node's name;
+ * NULL accepts the default or an unversioned definition. versioned, if not NULL, is set to whether
+ * the definition found carries a version.
+ */
+void *spy_object_symbol(const struct spy_object *object, const char *name, const char *version,
+			bool *versioned);
+
+/* Does the object define the version node? */
+bool spy_object_has_version(const struct spy_object *object, const char *version);
+
+/* The first object after the shim that defines an exported function, for what we interpose
+ * ourselves. When the library is loaded, or earlier: calls nothing of libc's and takes no lock. */
+void *spy_next_symbol(const char *name);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * shim/frame_layout.h: where the assembly finds the fields of struct spy_frame. call.c asserts each
+ * of them.
+ */
+#ifndef CUDASPY_SHIM_FRAME_LAYOUT_H
+#define CUDASPY_SHIM_FRAME_LAYOUT_H
+
+#define FRAME_REGS 0
+#define FRAME_RAX_IN 48
+#define FRAME_SLOT_INDEX 56
+#define FRAME_XMM 64
+#define FRAME_RESULT 192
+#define FRAME_RESULT2 200
+#define FRAME_RESULT_XMM 208
+#define FRAME_STACK 240
+#define FRAME_CALLER 248
+#define FRAME_WINDOW 256
+
+/* Room for struct spy_frame on the stack: 8 modulo 16, so that calls find it aligned. */
+#define SPY_FRAME_BYTES 376
+
+/* Bytes of the caller's stack arguments handed on: with CUDA 13.0 and driver 580 no function takes
+ * more than 80, except the EGL ones that take a frame by value (280). */
+#define SPY_WINDOW 96
+#define SPY_WINDOW_EGL 288
+
+/* Stubs without a name: see trampoline_x86_64.S. */
+#define SPY_SPARE_STUBS 512
+
+#endif

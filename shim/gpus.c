@@ -1,0 +1,103 @@
+/*
+ * shim/gpus.c: which GPUs and which driver the process talks to, asked of the driver once, after its
+ * cuInit succeeded. Runs on the thread that called cuInit, after its call was timed.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "calm.h"
+#include "session.h"
+
+/* CUdevice_attribute, cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR. */
+#define ATTRIBUTE_CC_MAJOR 75
+#define ATTRIBUTE_CC_MINOR 76
+
+struct gpu_functions {
+	int (*version)(int *);
+	int (*count)(int *);
+	int (*get)(int *, int);
+	int (*name)(char *, int, int);
+	int (*uuid)(uint8_t *, int);
+	int (*pci)(char *, int, int);
+	int (*memory)(size_t *, int);
+	int (*attribute)(int *, int, int);
+};
+
+static bool find_functions(struct gpu_functions *driver)
+{
+	driver->version = spy_real_driver(SPY_FN_cuDriverGetVersion);
+	driver->count = spy_real_driver(SPY_FN_cuDeviceGetCount);
+	driver->get = spy_real_driver(SPY_FN_cuDeviceGet);
+	driver->name = spy_real_driver(SPY_FN_cuDeviceGetName);
+	driver->uuid = spy_real_driver(SPY_FN_cuDeviceGetUuid_v2);
+	if (!driver->uuid)
+		driver->uuid = spy_real_driver(SPY_FN_cuDeviceGetUuid);
+	driver->pci = spy_real_driver(SPY_FN_cuDeviceGetPCIBusId);
+	driver->memory = spy_real_driver(SPY_FN_cuDeviceTotalMem_v2);
+	driver->attribute = spy_real_driver(SPY_FN_cuDeviceGetAttribute);
+	return driver->version && driver->count && driver->get && driver->name && driver->uuid &&
+	       driver->pci && driver->memory && driver->attribute;
+}
+
+static void write_gpu(const struct gpu_functions *driver, int ordinal)
+{
+	char name[128] = "", pci[32] = "", uuid[48] = "";
+	int device, major = 0, minor = 0, length;
+	struct spy_rec_gpu *record;
+	uint8_t u[16] = {0};
+	size_t memory = 0, bytes, at = 0;
+
+	if (driver->get(&device, ordinal) != 0)
+		return;
+	driver->name(name, sizeof(name), device);
+	driver->pci(pci, sizeof(pci), device);
+	driver->memory(&memory, device);
+	driver->attribute(&major, ATTRIBUTE_CC_MAJOR, device);
+	driver->attribute(&minor, ATTRIBUTE_CC_MINOR, device);
+	name[sizeof(name) - 1] = pci[sizeof(pci) - 1] = '\0';
+	if (driver->uuid(u, device) == 0) {
+		length = snprintf(uuid, sizeof(uuid), "GPU-");
+		for (size_t i = 0; i < 16; i++)
+			length += snprintf(uuid + length, sizeof(uuid) - (size_t)length, "%s%02x",
+					   i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
+	}
+	bytes = sizeof(*record) + strlen(name) + strlen(uuid) + strlen(pci) + 3;
+	record = spy_session_append(SPY_EV_GPU, bytes);
+	if (!record)
+		return;
+	record->device = (uint16_t)ordinal;
+	record->cc_major = (uint16_t)major;
+	record->cc_minor = (uint16_t)minor;
+	record->bytes = memory;
+	for (const char *const *text = (const char *const[]){name, uuid, pci, NULL}; *text;
+	     text++) {
+		strcpy(record->text + at, *text);
+		at += strlen(*text) + 1;
+	}
+	spy_session_commit(bytes);
+}
+
+void spy_session_driver_ready(void)
+{
+	struct gpu_functions driver;
+	int version = 0, count = 0;
+	uint64_t begun;
+	bool told;
+	SPY_CALM;
+
+	if (!spy_session_active())
+		return;
+	pthread_mutex_lock(&spy_session->lock);
+	told = spy_session->driver_told;
+	spy_session->driver_told = true;
+	pthread_mutex_unlock(&spy_session->lock);
+	if (told || !find_functions(&driver))
+		return;
+	begun = spy_overhead_begin();
+	if (driver.version(&version) == 0)
+		spy_note(SPY_NOTE_VERSION, "driver %d", version);
+	if (driver.count(&count) != 0)
+		count = 0;
+	for (int ordinal = 0; ordinal < count; ordinal++)
+		write_gpu(&driver, ordinal);
+	spy_overhead_end(spy_self, begun);
+}

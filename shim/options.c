@@ -1,0 +1,112 @@
+/*
+ * shim/options.c: what the environment asked for. Read once, when the library is loaded.
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "options.h"
+#include "resolve.h"
+
+struct spy_options spy_options;
+
+static const char *text_of(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && *value ? value : NULL;
+}
+
+void spy_options_read(void)
+{
+#define OPTION(name, variable, argument, text) spy_options.name = text_of(variable);
+#include "cudaspy/options.def"
+	/* "0" switches a switch off */
+	if (spy_options.quiet && strcmp(spy_options.quiet, "0") == 0)
+		spy_options.quiet = NULL;
+	if (spy_options.disable && strcmp(spy_options.disable, "0") == 0)
+		spy_options.disable = NULL;
+}
+
+/* A whole number of MiB in text, 0 if it is none. */
+static unsigned long long mib_of(const char *text)
+{
+	char *end;
+	unsigned long long mib = text ? strtoull(text, &end, 10) : 0;
+
+	return text && *text >= '0' && *text <= '9' && !*end && mib < 1ull << 40 ? mib : 0;
+}
+
+uint64_t spy_options_keep_bytes(void)
+{
+	return mib_of(spy_options.keep) << 20;
+}
+
+/* Does a list name something that is not there? */
+static const char *unknown_name(const char *list)
+{
+	static char pattern[128];
+
+	for (; list && *list; list += strcspn(list, ",") + (list[strcspn(list, ",")] == ',')) {
+		size_t length = strcspn(list, ",");
+		bool found = !length;
+
+		snprintf(pattern, sizeof(pattern), "%.*s", (int)length, list);
+		for (int fn = 0; fn < SPY_FN_COUNT && !found; fn++)
+			found = fnmatch(pattern, spy_names[fn], 0) == 0;
+		if (!found)
+			return pattern;
+	}
+	return NULL;
+}
+
+bool spy_options_complaint(char *text, size_t size)
+{
+	const char *name;
+
+	if (spy_options.keep && !mib_of(spy_options.keep))
+		snprintf(text, size,
+			 "CUDASPY_KEEP=%s is no number of MiB: the trace is not bounded",
+			 spy_options.keep);
+	else if (spy_options.clock && strcmp(spy_options.clock, "monotonic") != 0)
+		snprintf(text, size, "CUDASPY_CLOCK=%s: the only clock to choose is 'monotonic'",
+			 spy_options.clock);
+	else if ((name = unknown_name(spy_options.trace)))
+		snprintf(text, size, "CUDASPY_TRACE: there is no function '%s'", name);
+	else if ((name = unknown_name(spy_options.count)))
+		snprintf(text, size, "CUDASPY_COUNT: there is no function '%s'", name);
+	else
+		return false;
+	return true;
+}
+
+/* Is a name in a comma-separated list of patterns? */
+static bool listed(const char *name, const char *list)
+{
+	char pattern[128];
+
+	while (list && *list) {
+		size_t length = strcspn(list, ",");
+
+		if (length && length < sizeof(pattern)) {
+			memcpy(pattern, list, length);
+			pattern[length] = '\0';
+			if (fnmatch(pattern, name, 0) == 0)
+				return true;
+		}
+		list += length + (list[length] == ',');
+	}
+	return false;
+}
+
+void spy_options_select(void)
+{
+	if (!spy_options.trace && !spy_options.count)
+		return;
+	for (uint16_t fn = 0; fn < SPY_FN_COUNT; fn++) {
+		if (listed(spy_names[fn], spy_options.count))
+			spy_slots_count(fn);
+		if (listed(spy_names[fn], spy_options.trace))
+			spy_slots_trace(fn);
+	}
+}

@@ -1,0 +1,563 @@
+/*
+ * shim/session.c: one process' recording: it begins with the first CUDA call and ends with the
+ * process. Runs on whatever thread gets there; everything here is rare.
+ *
+ * The session lives in memory that a forked child reads as zeros (MADV_WIPEONFORK): the child has no
+ * session until it calls CUDA itself, and its first call finds that out in the slow path.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <uthash.h>
+#include "board.h"
+#include "calm.h"
+#include "disk.h"
+#include "options.h"
+#include "resolve.h"
+#include "session.h"
+
+struct spy_session *spy_session;
+
+static int last_pid; /* whose the inspectors' tables are: the parent's after a fork */
+static struct spy_clock_pair loaded; /* when the library was */
+static char first_directory[SPY_PATH_MAX]; /* where the program was started */
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static struct stat first_stderr; /* what descriptor 2 was when the library was loaded */
+
+/* write(2) without a SIGPIPE: whoever reads our line may have left. */
+static void write_quietly(const char *text, size_t length)
+{
+	struct timespec at_once = {0};
+	sigset_t pipe_signal, before, pending;
+	bool was_pending;
+
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE);
+	sigpending(&pending);
+	was_pending = sigismember(&pending, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+	if (write(STDERR_FILENO, text, length) < 0 && errno == EPIPE && !was_pending)
+		sigtimedwait(&pipe_signal, NULL, &at_once);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* One line on standard error, if that is still what it was: a program may have closed it and opened
+ * its own file there. */
+static void say(const char *format, ...)
+{
+	char text[SPY_PATH_MAX + 256];
+	struct stat now;
+	va_list args;
+	size_t length;
+
+	if (spy_options.quiet || fstat(STDERR_FILENO, &now) < 0 ||
+	    now.st_dev != first_stderr.st_dev || now.st_ino != first_stderr.st_ino)
+		return;
+	length = (size_t)snprintf(text, sizeof(text), "cudaspy: ");
+	va_start(args, format);
+	length += (size_t)vsnprintf(text + length, sizeof(text) - length - 1, format, args);
+	va_end(args);
+	if (length > sizeof(text) - 2)
+		length = sizeof(text) - 2;
+	text[length++] = '\n';
+	write_quietly(text, length);
+}
+
+/* ---- before anything else -------------------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* No thread is in the middle of changing a table of ours when the process forks. */
+static void before_fork(void)
+{
+	spy_inspect_hold(true);
+	spy_elf_scan_hold(true);
+}
+
+static void after_fork(void)
+{
+	spy_elf_scan_hold(false);
+	spy_inspect_hold(false);
+}
+
+/* Kernels before 4.14 and some emulations know no MADV_WIPEONFORK. */
+static void wipe_in_child(void)
+{
+	uint32_t slots = spy_session->slots;
+
+	memset(spy_session->threads, 0, slots * sizeof(spy_session->threads[0]));
+	memset(spy_session, 0, offsetof(struct spy_session, threads));
+}
+
+static void init(void)
+{
+	void *memory = mmap(NULL, sizeof(struct spy_session), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	/* A program with more rights than its caller is not to write files for its caller. */
+	bool off = memory == MAP_FAILED || getauxval(AT_SECURE);
+
+	spy_options_read();
+	last_pid = (int)syscall(SYS_getpid);
+	pthread_atfork(before_fork, after_fork, after_fork);
+	spy_thread_init();
+	spy_resolve_init();
+	spy_clock_init(spy_options.clock && strcmp(spy_options.clock, "monotonic") == 0);
+	spy_clock_read_pair(&loaded);
+	fstat(STDERR_FILENO, &first_stderr);
+	if (!getcwd(first_directory, sizeof(first_directory)))
+		first_directory[0] = '\0';
+	if (memory == MAP_FAILED) {
+		static struct spy_session in_need;
+
+		memory = &in_need;
+	}
+	spy_session = memory;
+	if (off || spy_options.disable) {
+		spy_slots_disable();
+		spy_session->state = SPY_SESSION_FAILED;
+		return;
+	}
+	spy_options_select();
+	if (madvise(memory, sizeof(struct spy_session), MADV_WIPEONFORK) < 0)
+		pthread_atfork(NULL, NULL, wipe_in_child);
+}
+
+static _Atomic bool ready;
+
+static void init_calmly(void)
+{
+	SPY_CALM;
+
+	pthread_once(&once, init);
+	atomic_store(&ready, true);
+}
+
+void spy_init(void)
+{
+	if (!atomic_load_explicit(&ready, memory_order_acquire))
+		init_calmly();
+}
+
+__attribute__((constructor(102))) static void load(void)
+{
+	spy_init();
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+/* A directory of our own: PROGRAM-PID.cudaspy, with a number after it if a process of that pid was
+ * traced there before. A relative parent is relative to where the program was started. 0 or
+ * -errno. */
+static int make_directory(void)
+{
+	const char *parent = spy_options.out ? spy_options.out : first_directory;
+	char *directory = spy_session->directory;
+	size_t size = sizeof(spy_session->directory);
+	char name[64];
+	int length;
+
+	snprintf(name, sizeof(name), "%s", program_invocation_short_name);
+	for (char *c = name; *c; c++)
+		if (*c == '/' || (unsigned char)*c <= ' ')
+			*c = '_';
+	length = snprintf(directory, size, "%s%s%s", *parent == '/' ? "" : first_directory,
+			  *parent == '/' ? "" : "/", parent);
+	if (length < 0 || (size_t)length + sizeof(name) + 32 > size)
+		return -ENAMETOOLONG;
+	for (char *slash = directory + 1; *slash; slash++) {
+		if (*slash != '/')
+			continue;
+		*slash = '\0';
+		mkdir(directory, 0777); /* that it cannot be made shows below */
+		*slash = '/';
+	}
+	if (mkdir(directory, 0777) < 0 && errno != EEXIST)
+		return -errno;
+	length += sprintf(directory + length, "/%s-%d", *name ? name : "program", spy_session->pid);
+	strcpy(directory + length, ".cudaspy");
+	for (int attempt = 2; mkdir(directory, 0777) < 0; attempt++) {
+		if (errno != EEXIST || attempt > 1000)
+			return -errno;
+		sprintf(directory + length, "-%d.cudaspy", attempt);
+	}
+	return 0;
+}
+
+/* Measured since the library was loaded, or, if that was just now, for a millisecond. */
+static uint64_t measure_frequency(struct spy_clock_pair *now)
+{
+	uint64_t frequency;
+
+	do {
+		spy_clock_read_pair(now);
+		frequency = spy_clock_frequency(&loaded, now);
+	} while (!frequency);
+	return frequency;
+}
+
+static void make_uuid(uint8_t uuid[16])
+{
+	if (getrandom(uuid, 16, GRND_NONBLOCK) != 16)
+		memcpy(uuid, &spy_session->begun, 16);
+	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* RFC 4122: version 4 */
+	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
+}
+
+/* The trace's clock and the system's, as they are now. */
+static void write_clock_record(void)
+{
+	struct spy_rec_clock *record = spy_session_append(SPY_EV_CLOCK, sizeof(*record));
+	struct spy_clock_pair now;
+
+	if (!record)
+		return;
+	spy_clock_read_pair(&now);
+	record->head.time = now.clock; /* later than when the record was begun */
+	record->reserved = 0;
+	record->reserved2 = 0;
+	record->monotonic_ns = now.monotonic_ns;
+	record->realtime_ns = now.realtime_ns;
+	spy_session_commit(sizeof(*record));
+}
+
+static int begin_files(void)
+{
+	struct spy_board *board;
+	int error = make_directory();
+
+	if (error)
+		return error;
+	spy_session->frequency = measure_frequency(&spy_session->begun);
+	make_uuid(spy_session->uuid);
+	board = spy_board_create(spy_session->directory);
+	if (!board)
+		return -errno;
+	board->version = SPY_TRACE_VERSION;
+	board->pid = (uint32_t)spy_session->pid;
+	board->frequency = spy_session->frequency;
+	board->slots = 1;
+	spy_session->slots = 1;
+	spy_slots_list_counters(board->counter_fn);
+	board->magic = SPY_BOARD_MAGIC;
+	spy_session->board = board;
+	error = spy_metadata_write(spy_session);
+	if (error)
+		return error;
+	return spy_stream_next_packet(&spy_session->threads[0].file, 0, (uint32_t)spy_session->pid);
+}
+
+static void flush_early_notes(void);
+
+/* What is known when a session begins. */
+static void write_first_records(void)
+{
+	char complaint[256];
+
+	write_clock_record();
+	spy_modules_look();
+	flush_early_notes();
+	if (spy_options_complaint(complaint, sizeof(complaint))) {
+		say("%s", complaint);
+		spy_note(SPY_NOTE_OTHER, "%s", complaint);
+	}
+}
+
+bool spy_session_begin(void)
+{
+	int state = atomic_load(&spy_session->state), error = 0;
+	bool mine = false;
+
+	if (state != SPY_SESSION_NONE)
+		return state == SPY_SESSION_ACTIVE;
+	pthread_mutex_lock(&spy_session->lock);
+	if (spy_session->state == SPY_SESSION_NONE) {
+		spy_session->pid = (int)syscall(SYS_getpid);
+		if (last_pid != spy_session->pid)
+			spy_inspect_reset(); /* what they know is the parent's */
+		last_pid = spy_session->pid;
+		error = begin_files();
+		mine = !error;
+		if (error)
+			spy_slots_disable();
+		atomic_store(&spy_session->state, error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE);
+	}
+	pthread_mutex_unlock(&spy_session->lock);
+	if (error) {
+		say("cannot write a trace to %s: %s; the program runs on unrecorded",
+		    spy_session->directory, strerror(-error));
+		return false;
+	}
+	if (mine)
+		write_first_records();
+	return spy_session_active();
+}
+
+bool spy_session_active(void)
+{
+	return spy_session && atomic_load(&spy_session->state) == SPY_SESSION_ACTIVE;
+}
+
+/* ---- the session's own stream ---------------------------------------------------------------- */
+
+void *spy_session_append(enum spy_event event, size_t bytes)
+{
+	struct spy_thread *self = &spy_session->threads[0];
+	struct spy_stream_file *file = &self->file;
+	struct spy_packet *packet;
+	struct spy_rec_other *record;
+
+	if (!spy_session_active())
+		return NULL;
+	pthread_mutex_lock(&spy_session->lock);
+	packet = file->packet;
+	if (packet->content_bits / 8 + bytes > SPY_PACKET_BYTES) {
+		if (spy_stream_next_packet(file, 0, (uint32_t)spy_session->pid) < 0) {
+			packet->discarded = ++file->discarded;
+			pthread_mutex_unlock(&spy_session->lock);
+			return NULL;
+		}
+		packet = file->packet;
+	}
+	record = (struct spy_rec_other *)((uint8_t *)packet + packet->content_bits / 8);
+	record->time = spy_clock();
+	if (record->time < packet->time_end)
+		record->time = packet->time_end;
+	record->event = event;
+	return record;
+}
+
+void spy_session_commit(size_t bytes)
+{
+	struct spy_packet *packet = spy_session->threads[0].file.packet;
+	const struct spy_rec_other *record =
+		(const struct spy_rec_other *)((uint8_t *)packet + packet->content_bits / 8);
+
+	spy_packet_publish(packet, record->time, packet->content_bits + bytes * 8);
+	pthread_mutex_unlock(&spy_session->lock);
+}
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+struct spy_note_text {
+	UT_hash_handle hh;
+	uint16_t note;
+	char text[];
+};
+
+/* Notes made before there is a session, or again and again. */
+static struct early_note {
+	uint16_t note;
+	char text[256];
+} early_notes[32];
+static unsigned int early_count;
+
+static void write_note(enum spy_note note, const char *text, size_t length)
+{
+	struct spy_rec_note *record = spy_session_append(SPY_EV_NOTE, sizeof(*record) + length + 1);
+
+	if (!record)
+		return;
+	record->note = (uint16_t)note;
+	memcpy(record->text, text, length + 1);
+	spy_session_commit(sizeof(*record) + length + 1);
+}
+
+/* True the first time a text is said in this session. */
+static bool is_news(enum spy_note note, const char *text, size_t length)
+{
+	struct spy_note_text *said = NULL;
+
+	pthread_mutex_lock(&spy_session->lock);
+	HASH_FIND(hh, spy_session->notes, text, length, said);
+	if (!said) {
+		struct spy_note_text *fresh = malloc(sizeof(*fresh) + length + 1);
+
+		if (fresh) {
+			fresh->note = (uint16_t)note;
+			memcpy(fresh->text, text, length + 1);
+			HASH_ADD(hh, spy_session->notes, text[0], length, fresh);
+		}
+	}
+	pthread_mutex_unlock(&spy_session->lock);
+	return !said;
+}
+
+void spy_note(enum spy_note note, const char *format, ...)
+{
+	char text[SPY_TEXT_MAX];
+	va_list args;
+	int length;
+	SPY_CALM;
+
+	va_start(args, format);
+	length = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (length < 0)
+		return;
+	if ((size_t)length >= sizeof(text))
+		length = sizeof(text) - 1;
+	if (spy_session_active()) {
+		if (is_news(note, text, (size_t)length))
+			write_note(note, text, (size_t)length);
+		return;
+	}
+	pthread_mutex_lock(&spy_session->early_lock);
+	if (early_count < sizeof(early_notes) / sizeof(early_notes[0])) {
+		early_notes[early_count].note = (uint16_t)note;
+		if ((size_t)length >= sizeof(early_notes[0].text))
+			length = sizeof(early_notes[0].text) - 1;
+		memcpy(early_notes[early_count].text, text, (size_t)length);
+		early_count++;
+	}
+	pthread_mutex_unlock(&spy_session->early_lock);
+}
+
+static void flush_early_notes(void)
+{
+	pthread_mutex_lock(&spy_session->early_lock);
+	for (unsigned int i = 0; i < early_count; i++)
+		if (is_news(early_notes[i].note, early_notes[i].text, strlen(early_notes[i].text)))
+			write_note(early_notes[i].note, early_notes[i].text,
+				   strlen(early_notes[i].text));
+	pthread_mutex_unlock(&spy_session->early_lock);
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+struct spy_kernel_name {
+	UT_hash_handle hh;
+	uint32_t number;
+	char name[];
+};
+
+/* Writes the record that tells a reader the name. */
+static void write_kernel(const struct spy_kernel_name *kernel, size_t length)
+{
+	struct spy_rec_kernel *record =
+		spy_session_append(SPY_EV_KERNEL, sizeof(*record) + length + 1);
+
+	if (!record)
+		return;
+	record->reserved = 0;
+	record->kernel = kernel->number;
+	memcpy(record->name, kernel->name, length + 1);
+	spy_session_commit(sizeof(*record) + length + 1);
+}
+
+uint32_t spy_kernel_number(const char *name)
+{
+	struct spy_kernel_name *known = NULL, *fresh = NULL;
+	size_t length = name ? strnlen(name, SPY_TEXT_MAX - 1) : 0;
+	SPY_CALM;
+
+	if (!length || !spy_session_active())
+		return 0;
+	pthread_mutex_lock(&spy_session->lock);
+	HASH_FIND(hh, spy_session->kernel_names, name, length, known);
+	if (!known && (fresh = malloc(sizeof(*fresh) + length + 1))) {
+		fresh->number = (uint32_t)++spy_session->kernels;
+		memcpy(fresh->name, name, length);
+		fresh->name[length] = '\0';
+		HASH_ADD(hh, spy_session->kernel_names, name[0], length, fresh);
+	}
+	pthread_mutex_unlock(&spy_session->lock);
+	if (fresh)
+		write_kernel(fresh, length);
+	return known ? known->number : fresh ? fresh->number : 0;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void close_with_a_line(void)
+{
+	uint64_t calls = 0, pageable = 0, lost = spy_session->board->lost;
+
+	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
+		const struct spy_slot_page *page = spy_session->threads[slot].page;
+
+		/* their threads may still count */
+		calls += __atomic_load_n(&page->calls, __ATOMIC_RELAXED);
+		pageable += __atomic_load_n(&page->pageable, __ATOMIC_RELAXED);
+		lost += __atomic_load_n(&page->lost, __ATOMIC_RELAXED);
+	}
+	say("%s: %llu calls (nested ones included), %llu pageable async cop%s, %llu lost",
+	    spy_session->directory, (unsigned long long)calls, (unsigned long long)pageable,
+	    pageable == 1 ? "y" : "ies", (unsigned long long)lost);
+}
+
+/* From here on a full packet stays where it is, and what comes after it is lost: half a packet in a
+ * stream's file would cost more. Pairs with spy_stream_next_packet. Bounded, because a signal
+ * handler may have interrupted a store of its own thread. */
+static void wait_for_stores(void)
+{
+	const struct timespec a_moment = {.tv_nsec = 100000};
+
+	atomic_store(&spy_session->closed, true);
+	for (int i = 0; i < 500 && atomic_load(&spy_session->storing); i++)
+		nanosleep(&a_moment, NULL);
+}
+
+/* What a signal handler may not do: it may have interrupted malloc, or ourselves. */
+static void complete_trace(void)
+{
+	spy_modules_look();
+	write_clock_record();
+	if (spy_self->page && !spy_self->depth)
+		spy_thread_flush_counts(spy_self);
+	spy_metadata_write(spy_session);
+}
+
+void spy_session_end(bool from_signal)
+{
+	struct spy_clock_pair now;
+	uint64_t frequency;
+	SPY_CALM;
+
+	/* A child of vfork has our memory, but is not us. */
+	if (!spy_session_active() || spy_session->pid != (int)syscall(SYS_getpid) ||
+	    atomic_exchange(&spy_session->ended, true))
+		return;
+	spy_clock_read_pair(&now);
+	/* Over the whole run the frequency is known better. */
+	frequency = spy_clock_frequency(&spy_session->begun, &now);
+	if (frequency) {
+		spy_session->board->frequency = frequency;
+		atomic_store(&spy_session->frequency, frequency);
+	}
+	if (!from_signal)
+		complete_trace();
+	wait_for_stores();
+	spy_session->board->ended = 1;
+	close_with_a_line();
+}
+
+__attribute__((destructor(101))) static void unload(void)
+{
+	spy_session_end(false);
+}
+
+/* A program that leaves by _exit runs no destructor; and _exit is what signal handlers call. */
+void _exit(int status) __attribute__((visibility("default")));
+void _Exit(int status) __attribute__((visibility("default"), alias("_exit")));
+
+void _exit(int status)
+{
+	if (spy_session)
+		spy_session_end(true);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}

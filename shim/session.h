@@ -1,0 +1,75 @@
+/*
+ * shim/session.h: one process' recording, from its first CUDA call to its end.
+ */
+#ifndef CUDASPY_SHIM_SESSION_H
+#define CUDASPY_SHIM_SESSION_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "clock.h"
+#include "disk.h"
+#include "elf_scan.h"
+#include "thread.h"
+
+enum spy_session_state { SPY_SESSION_NONE, SPY_SESSION_ACTIVE, SPY_SESSION_FAILED };
+
+struct spy_session {
+	_Atomic int state; /* enum spy_session_state */
+	int pid;
+	pthread_mutex_t early_lock; /* notes made before the session began */
+	pthread_mutex_t look_lock; /* modules.c */
+	pthread_mutex_t lock; /* slots, size bound, and the session's own stream */
+	char directory[SPY_PATH_MAX - 32]; /* absolute; room for a file name */
+	uint8_t uuid[16];
+	struct spy_clock_pair begun;
+	_Atomic uint64_t frequency;
+	struct spy_board *board;
+	_Atomic uint32_t slots; /* slots in use or free, 0 (the session's own stream) included */
+	uint32_t free_slot; /* head of the list of free ones, 0 none */
+	uint64_t packets; /* that exist, tails included: held against the size bound */
+	struct spy_object_counters objects; /* as of the last look at the modules */
+	bool driver_told; /* GPUs and versions are in the trace */
+	_Atomic bool ended; /* spy_session_end ran */
+	_Atomic bool closed; /* the process is about to die: no more packets are stored */
+	_Atomic int storing; /* threads that are storing one */
+	pthread_mutex_t wrap_lock; /* resolve.c: the map from real functions to stubs */
+	struct known_address *known_addresses;
+	uint64_t kernels; /* names numbered so far */
+	struct spy_kernel_name *kernel_names;
+	struct spy_note_text *notes; /* said already */
+	struct spy_module *modules; /* known to the trace */
+	struct spy_thread threads[SPY_BOARD_SLOTS];
+};
+
+/* The process' session; zeros in a forked child. NULL before the library was initialised. */
+extern struct spy_session *spy_session;
+
+/* Begins the session unless there is one. Returns false if this process records nothing. */
+bool spy_session_begin(void);
+
+/* Ends the recording in order: final metadata and the closing line. Later calls are still
+ * recorded. Idempotent. from_signal: only what a signal handler may do. */
+void spy_session_end(bool from_signal);
+
+/* The driver answers questions now (cuInit succeeded): puts GPUs and versions into the trace. */
+void spy_session_driver_ready(void);
+
+/* Puts libraries loaded or unloaded since the last look into the trace (modules.c). */
+void spy_modules_look(void);
+
+/*
+ * A record in the session's own stream, for what belongs to no thread. Takes the session's lock;
+ * spy_session_commit releases it. NULL if there is no room (and then no lock is held).
+ */
+void *spy_session_append(enum spy_event event, size_t bytes);
+void spy_session_commit(size_t bytes);
+
+/* Writes or rewrites the trace's metadata (metadata.c). 0 or -errno. */
+int spy_metadata_write(const struct spy_session *session);
+
+/* Initialises what must exist before the first look-up or call; idempotent, any thread. */
+void spy_init(void);
+
+#endif

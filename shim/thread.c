@@ -1,0 +1,335 @@
+/*
+ * shim/thread.c: threads get slots, slots get packets: the slow path of spy_enter, and the end of a
+ * thread. Runs on the application's threads, at a thread's first call, when a packet is full, and in
+ * the destructor of a thread key when a thread ends.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "board.h"
+#include "calm.h"
+#include "options.h"
+#include "resolve.h"
+#include "session.h"
+#include "thread.h"
+
+/* ld.so's: the highest address of the first thread's stack that belongs to main and its callers. */
+extern void *__libc_stack_end;
+
+/* All zeros, so always full: what a thread has before its first call. */
+static struct spy_thread nobody;
+
+__thread struct spy_thread *spy_self = &nobody;
+
+/* Frees the slot when a thread ends. A process has one key, made when the library is loaded. */
+static pthread_key_t end_key;
+static bool have_end_key;
+
+static void thread_ended(void *data)
+{
+	struct spy_thread *thread = data;
+
+	SPY_CALM;
+
+	/* In a forked child the slot is the parent's business: the memory reads as zeros. */
+	if (spy_self == thread && thread->page)
+		spy_thread_end(thread);
+	spy_self = &nobody;
+}
+
+void spy_thread_init(void)
+{
+	have_end_key = pthread_key_create(&end_key, thread_ended) == 0;
+}
+
+static void set_room(struct spy_thread *thread)
+{
+	uint8_t *packet = (uint8_t *)thread->file.packet;
+
+	thread->packet = thread->file.packet;
+	thread->head = packet + thread->packet->content_bits / 8;
+	thread->limit = packet + SPY_PACKET_BYTES - SPY_DEPTH_MAX * SPY_RECORD_MAX;
+}
+
+/* One record could not be written. The counter is in the board, so it survives a SIGKILL. */
+static void count_lost(struct spy_thread *thread)
+{
+	thread->file.discarded++;
+	if (thread->page)
+		__atomic_store_n(&thread->page->lost, thread->page->lost + 1, __ATOMIC_RELAXED);
+	if (thread->packet)
+		thread->packet->discarded = thread->file.discarded;
+}
+
+/* Moves to the next packet. False: no room; the old packet stays, full. */
+static bool next_packet(struct spy_thread *thread)
+{
+	uint64_t now = spy_clock();
+
+	if (now < thread->retry_at)
+		return false;
+	if (spy_stream_next_packet(&thread->file, thread->slot, thread->tid) < 0) {
+		/* A full disk stays full for a while: do not ask again at each call. */
+		thread->retry_at = now + spy_session->frequency / 10;
+		return false;
+	}
+	thread->retry_at = 0;
+	set_room(thread);
+	return true;
+}
+
+void *spy_thread_append(struct spy_thread *thread, enum spy_event event, size_t bytes)
+{
+	struct spy_rec_other *record;
+
+	if ((!thread->packet || thread->head + bytes > thread->limit) && !next_packet(thread))
+		return NULL;
+	record = (struct spy_rec_other *)thread->head;
+	record->time = spy_clock();
+	record->event = event;
+	return record;
+}
+
+void spy_thread_commit(struct spy_thread *thread, size_t bytes)
+{
+	const struct spy_rec_other *record = (const struct spy_rec_other *)thread->head;
+
+	thread->head += bytes;
+	spy_packet_publish(thread->packet, record->time,
+			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+}
+
+static void write_thread_record(struct spy_thread *thread)
+{
+	struct spy_rec_thread *record = spy_thread_append(thread, SPY_EV_THREAD, sizeof(*record));
+
+	if (!record)
+		return;
+	record->reserved = 0;
+	record->tid = thread->tid;
+	memset(record->name, 0, sizeof(record->name));
+	prctl(PR_GET_NAME, record->name);
+	spy_thread_commit(thread, sizeof(*record));
+}
+
+void spy_thread_flush_counts(struct spy_thread *thread)
+{
+	struct spy_slot_page *page = thread->page;
+	const uint16_t *fn = spy_session->board->counter_fn;
+
+	for (size_t i = 0; i < SPY_BOARD_COUNTERS; i++) {
+		struct spy_rec_count *record;
+
+		if (!page->counts[i])
+			continue;
+		record = spy_thread_append(thread, SPY_EV_COUNT, sizeof(*record));
+		if (!record)
+			return; /* they stay on the board */
+		record->fn = fn[i];
+		record->tid = thread->tid;
+		record->count = page->counts[i];
+		page->counts[i] = 0;
+		spy_thread_commit(thread, sizeof(*record));
+	}
+}
+
+/* A free slot, or a new one. Session lock held. */
+static struct spy_thread *take_slot(void)
+{
+	uint32_t slot = spy_session->free_slot;
+	struct spy_thread *thread;
+
+	if (slot) {
+		thread = &spy_session->threads[slot];
+		spy_session->free_slot = thread->next_free;
+		return thread;
+	}
+	if (spy_session->slots == SPY_BOARD_SLOTS)
+		return NULL;
+	slot = spy_session->slots;
+	thread = &spy_session->threads[slot];
+	thread->page = spy_board_page(spy_session->board, spy_session->directory, slot);
+	if (!thread->page)
+		return NULL;
+	thread->slot = slot;
+	spy_session->slots++;
+	spy_session->board->slots = spy_session->slots;
+	return thread;
+}
+
+#define MAIN_STACK_MOST ((size_t)8 << 20)
+
+/* Where the thread's own stack is. The first thread's ends where the loader found it: asking for its
+ * attributes would read /proc/self/maps. */
+static void find_stack(struct spy_thread *thread)
+{
+	pthread_attr_t attributes;
+	struct rlimit limit;
+	void *begin = NULL;
+	size_t bytes = 0;
+
+	if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur > MAIN_STACK_MOST)
+		limit.rlim_cur = MAIN_STACK_MOST;
+	thread->stack_end = (uintptr_t)__libc_stack_end;
+	thread->stack_begin = thread->stack_end - limit.rlim_cur;
+	if ((uintptr_t)&limit > thread->stack_begin && (uintptr_t)&limit < thread->stack_end)
+		return;
+	thread->stack_begin = thread->stack_end = 0;
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return;
+	if (pthread_attr_getstack(&attributes, &begin, &bytes) == 0) {
+		thread->stack_begin = (uintptr_t)begin;
+		thread->stack_end = (uintptr_t)begin + bytes;
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+static struct spy_thread *begin_thread(void)
+{
+	struct spy_thread *thread;
+	bool reused;
+
+	pthread_mutex_lock(&spy_session->lock);
+	thread = take_slot();
+	if (!thread)
+		__atomic_fetch_add(&spy_session->board->lost, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&spy_session->lock);
+	if (!thread)
+		return NULL;
+	thread->tid = (uint32_t)syscall(SYS_gettid);
+	thread->depth = 0;
+	thread->device = 0;
+	thread->context = 0;
+	memset(&thread->inspect, 0, sizeof(thread->inspect));
+	find_stack(thread);
+	reused = thread->packet;
+	thread->page->tid = thread->tid;
+	spy_self = thread;
+	if (have_end_key)
+		pthread_setspecific(end_key, thread);
+	if (!reused && !next_packet(thread))
+		return thread; /* the next call tries again */
+	write_thread_record(thread);
+	return thread;
+}
+
+void spy_thread_end(struct spy_thread *thread)
+{
+	spy_thread_flush_counts(thread);
+	thread->page->depth = 0;
+	thread->page->tid = 0;
+	thread->depth = 0;
+	pthread_mutex_lock(&spy_session->lock);
+	thread->next_free = spy_session->free_slot;
+	spy_session->free_slot = thread->slot;
+	pthread_mutex_unlock(&spy_session->lock);
+}
+
+/* The thread's first call, or the first of a forked child. */
+static struct spy_thread *first_call(void)
+{
+	return spy_session_begin() ? begin_thread() : NULL;
+}
+
+/* A full packet, or none yet. */
+static bool find_room(struct spy_thread *thread)
+{
+	uint64_t begun = spy_overhead_begin();
+	bool first = !thread->packet;
+
+	if (!next_packet(thread))
+		return false;
+	/* With a bound the packet that said whose the slot is may be deleted. */
+	if (first || spy_options_keep_bytes())
+		write_thread_record(thread);
+	spy_modules_look();
+	spy_overhead_end(thread, begun);
+	return true;
+}
+
+static struct spy_thread *get_ready(struct spy_thread *thread)
+{
+	static __thread bool in_here;
+	SPY_CALM;
+
+	/* A call made by what this calls (an allocator that is not libc's, say) passes unseen. */
+	if (in_here)
+		return NULL;
+	in_here = true;
+	if (!thread->page)
+		thread = first_call();
+	else
+		find_room(thread);
+	in_here = false;
+	return thread;
+}
+
+struct spy_thread *spy_thread_ready(void)
+{
+	static __thread uint64_t no_slot_until; /* cycles */
+	struct spy_thread *thread = spy_self;
+
+	/* While the disk is full, or all slots are taken, a lost call must not cost more than
+	 * counting it. */
+	if (no_slot_until && spy_clock() < no_slot_until) {
+		__atomic_fetch_add(&spy_session->board->lost, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	if (!thread->retry_at || spy_clock() >= thread->retry_at)
+		thread = get_ready(thread);
+	no_slot_until = !thread && spy_session_active()
+				? spy_clock() + atomic_load(&spy_session->frequency) / 10
+				: 0;
+	if (thread && thread->head >= thread->limit) {
+		count_lost(thread);
+		return NULL;
+	}
+	return thread;
+}
+
+struct spy_thread *spy_set_busy(uintptr_t *before)
+{
+	struct spy_thread *thread = spy_self;
+
+	if (!thread->page)
+		return NULL;
+	*before = thread->busy;
+	thread->busy = UINTPTR_MAX;
+	return thread;
+}
+
+void spy_restore_busy(struct spy_thread *thread, uintptr_t before)
+{
+	if (thread)
+		thread->busy = before;
+}
+
+uint64_t spy_overhead_begin(void)
+{
+	return spy_clock();
+}
+
+void spy_overhead_end(struct spy_thread *thread, uint64_t begun)
+{
+	if (thread && thread->packet)
+		thread->packet->overhead += spy_clock() - begun;
+}
+
+uint8_t spy_thread_device(struct spy_thread *thread)
+{
+	return (uint8_t)(thread->device - 1);
+}
+
+void spy_thread_set_device(struct spy_thread *thread, uint8_t device, uint16_t context)
+{
+	thread->device = (uint8_t)(device + 1);
+	thread->context = context;
+	thread->page->device = device;
+	thread->page->context = context;
+}

@@ -1,0 +1,77 @@
+/*
+ * shim/thread.h: what belongs to one recorded thread.
+ *
+ * Threads own slots: a slot is a struct spy_thread, a stream and a page of the board. A slot whose
+ * thread ended serves the next new thread. The structures live in memory that the kernel hands to a
+ * forked child as zeros, and all zeros means: full, so take the slow path. That is the whole of
+ * fork handling on the hot path.
+ */
+#ifndef CUDASPY_SHIM_THREAD_H
+#define CUDASPY_SHIM_THREAD_H
+
+#include "call.h"
+#include "inspect.h"
+#include "stream_file.h"
+
+#define SPY_DEPTH_MAX 64 /* calls in progress, one inside the other, that are recorded */
+#define SPY_RECORD_MAX 64 /* bytes of the largest record of a call */
+
+/* A call in progress. A copy, not a pointer to the frame: a call that was left by an exception or
+ * longjmp leaves no frame behind. */
+struct spy_progress {
+	uintptr_t frame; /* where its frame was */
+	uint64_t start; /* 0 for a counted call, which reads no clock */
+	uint16_t fn;
+	bool inspected;
+};
+
+struct spy_thread {
+	/* Invariant while recording: head + 64 * (calls in progress) <= end of the packet. A new
+	 * call may begin while head < limit = end - 64 * SPY_DEPTH_MAX. */
+	uint8_t *head; /* where the next record goes */
+	uint8_t *limit;
+	struct spy_packet *packet;
+	struct spy_slot_page *page;
+	uint8_t depth; /* calls in progress */
+	uintptr_t busy; /* the frame spy_enter or spy_leave is at work on, 0 none */
+	uint8_t device; /* shadow of the current device, +1; 0 nobody knows */
+	uint16_t context; /* shadow of the current context's number */
+
+	/* cold */
+	uintptr_t stack_begin, stack_end; /* of the thread's own stack; 0, 0 unknown */
+	struct spy_stream_file file;
+	uint32_t slot;
+	uint32_t tid;
+	uint32_t next_free; /* slot number, 0 none: while on the session's list of free slots */
+	uint64_t retry_at; /* no room for a packet: do not try again before (cycles) */
+	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
+	struct spy_inspect_cache inspect;
+};
+
+/* The calling thread's; never NULL, points to an empty one before the thread's first call. */
+extern __thread struct spy_thread *spy_self;
+
+/* Prepares for the end of threads; once, when the library is loaded. */
+void spy_thread_init(void);
+
+/*
+ * The slow path of spy_enter: begins the session, gives the thread a slot, moves to a new packet.
+ * Returns the thread, ready for one more record, or NULL if this call cannot be recorded (it has
+ * been counted as lost where that is possible).
+ */
+struct spy_thread *spy_thread_ready(void);
+
+/* Appends a record of `bytes` bytes that is not a call's; fills in head.time. Owner only. Returns
+ * where it lies, or NULL if there is no room. */
+void *spy_thread_append(struct spy_thread *thread, enum spy_event event, size_t bytes);
+
+/* The record that spy_thread_append returned is filled in: shows it to readers. */
+void spy_thread_commit(struct spy_thread *thread, size_t bytes);
+
+/* Writes the thread's counters as records and gives the slot back. Owner only. */
+void spy_thread_end(struct spy_thread *thread);
+
+/* Writes the counters as records. Owner only. */
+void spy_thread_flush_counts(struct spy_thread *thread);
+
+#endif

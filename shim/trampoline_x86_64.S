@@ -1,0 +1,348 @@
+/*
+ * shim/trampoline_x86_64.S: the exported stubs and the one road they take. The whole of the shim
+ * that knows a processor; another architecture is another such file.
+ *
+ * A stub pushes the number of its slot and jumps to spy_road, which saves every argument register,
+ * calls spy_enter, hands a window of the caller's stack arguments on, calls the real function,
+ * keeps every result register and calls spy_leave. It knows no signature, so it forwards functions
+ * that changed theirs. Calls and returns stay paired, so shadow stacks, unwinders and debuggers are
+ * content; the CFI below describes each instruction.
+ *
+ * Runs on the application's thread. Source of the calling convention: System V ABI, AMD64
+ * supplement, section 3.2.
+ */
+#include "frame_layout.h"
+#ifdef __CET__
+#include <cet.h>
+#endif
+
+	.text
+
+/* ---- the road -------------------------------------------------------------------------------- */
+
+	.p2align 6
+	.type spy_road, @function
+spy_road:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16			/* slot number, return address */
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	subq	$SPY_FRAME_BYTES, %rsp
+
+	movq	%rdi, FRAME_REGS+0(%rsp)
+	movq	%rsi, FRAME_REGS+8(%rsp)
+	movq	%rdx, FRAME_REGS+16(%rsp)
+	movq	%rcx, FRAME_REGS+24(%rsp)
+	movq	%r8,  FRAME_REGS+32(%rsp)
+	movq	%r9,  FRAME_REGS+40(%rsp)
+	movq	%rax, FRAME_RAX_IN(%rsp)
+	movups	%xmm0, FRAME_XMM+0(%rsp)
+	movups	%xmm1, FRAME_XMM+16(%rsp)
+	movups	%xmm2, FRAME_XMM+32(%rsp)
+	movups	%xmm3, FRAME_XMM+48(%rsp)
+	movups	%xmm4, FRAME_XMM+64(%rsp)
+	movups	%xmm5, FRAME_XMM+80(%rsp)
+	movups	%xmm6, FRAME_XMM+96(%rsp)
+	movups	%xmm7, FRAME_XMM+112(%rsp)
+	movq	8(%rbp), %rax
+	movq	%rax, FRAME_SLOT_INDEX(%rsp)
+	movq	16(%rbp), %rax
+	movq	%rax, FRAME_CALLER(%rsp)
+	leaq	24(%rbp), %rax
+	movq	%rax, FRAME_STACK(%rsp)
+	movq	%rsp, %rdi
+	call	spy_enter
+	movq	%rax, %r11
+
+	/* The caller's stack arguments again, where the real function will look for them. */
+	movq	FRAME_WINDOW(%rsp), %rcx
+	subq	%rcx, %rsp
+	cmpq	$SPY_WINDOW, %rcx
+	jne	2f
+	movups	24(%rbp), %xmm0
+	movups	40(%rbp), %xmm1
+	movups	56(%rbp), %xmm2
+	movups	72(%rbp), %xmm3
+	movups	88(%rbp), %xmm4
+	movups	104(%rbp), %xmm5
+	movups	%xmm0, (%rsp)
+	movups	%xmm1, 16(%rsp)
+	movups	%xmm2, 32(%rsp)
+	movups	%xmm3, 48(%rsp)
+	movups	%xmm4, 64(%rsp)
+	movups	%xmm5, 80(%rsp)
+	jmp	3f
+1:	movups	24(%rbp,%rcx), %xmm0
+	movups	%xmm0, (%rsp,%rcx)
+2:	subq	$16, %rcx
+	jge	1b
+3:
+	movq	FRAME_REGS+0-SPY_FRAME_BYTES(%rbp), %rdi
+	movq	FRAME_REGS+8-SPY_FRAME_BYTES(%rbp), %rsi
+	movq	FRAME_REGS+16-SPY_FRAME_BYTES(%rbp), %rdx
+	movq	FRAME_REGS+24-SPY_FRAME_BYTES(%rbp), %rcx
+	movq	FRAME_REGS+32-SPY_FRAME_BYTES(%rbp), %r8
+	movq	FRAME_REGS+40-SPY_FRAME_BYTES(%rbp), %r9
+	movq	FRAME_RAX_IN-SPY_FRAME_BYTES(%rbp), %rax
+	movups	FRAME_XMM+0-SPY_FRAME_BYTES(%rbp), %xmm0
+	movups	FRAME_XMM+16-SPY_FRAME_BYTES(%rbp), %xmm1
+	movups	FRAME_XMM+32-SPY_FRAME_BYTES(%rbp), %xmm2
+	movups	FRAME_XMM+48-SPY_FRAME_BYTES(%rbp), %xmm3
+	movups	FRAME_XMM+64-SPY_FRAME_BYTES(%rbp), %xmm4
+	movups	FRAME_XMM+80-SPY_FRAME_BYTES(%rbp), %xmm5
+	movups	FRAME_XMM+96-SPY_FRAME_BYTES(%rbp), %xmm6
+	movups	FRAME_XMM+112-SPY_FRAME_BYTES(%rbp), %xmm7
+	call	*%r11
+
+	leaq	-SPY_FRAME_BYTES(%rbp), %rsp
+	movq	%rax, FRAME_RESULT(%rsp)
+	movq	%rdx, FRAME_RESULT2(%rsp)
+	movups	%xmm0, FRAME_RESULT_XMM+0(%rsp)
+	movups	%xmm1, FRAME_RESULT_XMM+16(%rsp)
+	movq	%rsp, %rdi
+	call	spy_leave
+	movq	FRAME_RESULT(%rsp), %rax
+	movq	FRAME_RESULT2(%rsp), %rdx
+	movups	FRAME_RESULT_XMM+0(%rsp), %xmm0
+	movups	FRAME_RESULT_XMM+16(%rsp), %xmm1
+	leave
+	.cfi_def_cfa %rsp, 16
+	.cfi_restore %rbp
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size spy_road, .-spy_road
+
+/* ---- the stubs ------------------------------------------------------------------------------- */
+
+/* Slot numbers: 3 * row + generation (0: 11.0 or the driver, 1: 12, 2: 13). resolve.c's table agrees,
+ * for both count the rows of the same list. */
+	.set	spy_row, 0
+
+	/* Listed by a local label: another interposer may define the exported one before us. */
+	.macro stub label, slot
+	.section .data.rel.ro.spy_stubs, "aw"
+	.quad	.Lstub\@
+	.text
+	.p2align 4
+	.type \label, @function
+\label:
+.Lstub\@:
+	.cfi_startproc
+	endbr64
+	pushq	$(\slot)
+	.cfi_adjust_cfa_offset 8
+	jmp	spy_road
+	.cfi_endproc
+	.size \label, .-\label
+	.endm
+
+	.macro none
+	.section .data.rel.ro.spy_stubs, "aw"
+	.quad	0
+	.text
+	.endm
+
+	/* A stub for one generation of a runtime function; at is @@ for the newest it has. */
+	.macro versioned name, generation, number, at
+	.globl spy_rt_\name\()_\generation
+	stub spy_rt_\name\()_\generation, spy_row*3+\number
+	.symver spy_rt_\name\()_\generation, \name\at\()libcudart.so.\generation, remove
+	.endm
+
+	.macro DRIVER name
+	.globl \name
+	stub \name, spy_row*3
+	none
+	none
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT name
+	versioned \name, 11.0, 0, @
+	versioned \name, 12, 1, @
+	versioned \name, 13, 2, @@
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT11 name
+	versioned \name, 11.0, 0, @@
+	none
+	none
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT12 name
+	none
+	versioned \name, 12, 1, @@
+	none
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT13 name
+	none
+	none
+	versioned \name, 13, 2, @@
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT11_12 name
+	versioned \name, 11.0, 0, @
+	versioned \name, 12, 1, @@
+	none
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT12_13 name
+	none
+	versioned \name, 12, 1, @
+	versioned \name, 13, 2, @@
+	.set spy_row, spy_row + 1
+	.endm
+
+	.section .data.rel.ro.spy_stubs, "aw"
+	.p2align 3
+	.globl spy_stubs
+	.hidden spy_stubs
+	.type spy_stubs, @object
+	.globl spy_stubs_begin, spy_stubs_end
+	.hidden spy_stubs_begin, spy_stubs_end
+spy_stubs:					/* slot number -> address of its stub, or 0 */
+	.text
+spy_stubs_begin:
+#define ENTRY(name, layer, record, contract, inspector) layer name ;
+#include "cudaspy/entrypoints.def"
+
+	/* Stubs without a name, for real functions met under a second address (a second libcudart
+	 * of one generation, a runtime linked into a plugin that exports it). */
+	.set	spy_spare, 0
+	.rept	SPY_SPARE_STUBS
+	.p2align 4
+	.cfi_startproc
+771:	endbr64
+	pushq	$(spy_row*3+spy_spare)
+	.cfi_adjust_cfa_offset 8
+	jmp	spy_road
+	.cfi_endproc
+	.section .data.rel.ro.spy_stubs, "aw"
+	.quad	771b
+	.text
+	.set	spy_spare, spy_spare + 1
+	.endr
+	.section .data.rel.ro.spy_stubs, "aw"
+	.size spy_stubs, .-spy_stubs
+	.text
+spy_stubs_end:
+
+/* ---- the dynamic linker's look-ups ----------------------------------------------------------- */
+
+/*
+ * dlsym and dlvsym of everything that is not CUDA's are jumped to, not called: they look at their
+ * return address to know who asks (RTLD_NEXT, RTLD_DEFAULT). A name that begins like CUDA's goes
+ * through spy_lookup(handle, name, version, &answer, caller), which may still decline.
+ */
+	.macro lookup name, real, version
+	.globl \name
+	.p2align 4
+	.type \name, @function
+\name:
+	.cfi_startproc
+	endbr64
+	cmpq	$0, \real(%rip)
+	je	4f
+5:	testq	%rsi, %rsi
+	jz	3f
+	movq	%rsi, %rax			/* byte by byte: names are short */
+	cmpb	$'_', (%rax)
+	jne	6f
+	cmpb	$'_', 1(%rax)
+	jne	3f
+	addq	$2, %rax
+6:	cmpb	$'c', (%rax)
+	jne	3f
+	cmpb	$'u', 1(%rax)
+	je	1f
+3:	movq	\real(%rip), %rax
+	jmp	*%rax
+4:	pushq	%rdi				/* before anything of ours ran */
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	call	spy_find_dl
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	jmp	5b
+1:	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	subq	$16, %rsp
+	.cfi_adjust_cfa_offset 16
+	.if \version == 0
+	xorl	%edx, %edx
+	.endif
+	movq	%rsp, %rcx
+	movq	40(%rsp), %r8			/* who asks */
+	call	spy_lookup
+	movl	%eax, %ecx
+	popq	%rax				/* the answer */
+	.cfi_adjust_cfa_offset -8
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	testl	%ecx, %ecx
+	jz	3b
+	ret
+	.cfi_endproc
+	.size \name, .-\name
+	.endm
+
+	lookup dlsym, spy_real_dlsym, 0
+	lookup dlvsym, spy_real_dlvsym, 1
+
+/*
+ * dlopen and dlmopen only pass by: who opens a library with RTLD_DEEPBIND or in a namespace of its
+ * own makes calls we cannot see, and the report has to say so. The caller's identity decides where
+ * the library is searched, hence the jump.
+ */
+	.macro opener name, real, peek
+	.globl \name
+	.p2align 4
+	.type \name, @function
+\name:
+	.cfi_startproc
+	endbr64
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	call	\peek
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	movq	\real(%rip), %rax
+	jmp	*%rax
+	.cfi_endproc
+	.size \name, .-\name
+	.endm
+
+	opener dlopen, spy_real_dlopen, spy_peek_dlopen
+	opener dlmopen, spy_real_dlmopen, spy_peek_dlmopen
+
+	.section .note.GNU-stack, "", @progbits

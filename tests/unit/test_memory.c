@@ -1,0 +1,314 @@
+/* links: shim/memory.c shim/handle_map.c */
+/*
+ * tests/unit/test_memory.c: the map of memory ranges against a naive model, its readers against its
+ * writers, and the questions to the driver.
+ */
+#include <pthread.h>
+#include <time.h>
+#include "inspect_stubs.h"
+
+/* What inspect.c would call. */
+void spy_inspect_reset(void)
+{
+	spy_memory_reset();
+}
+
+const struct spy_inspector spy_inspectors[SPY_INSPECTOR_COUNT];
+
+static void add(uint64_t lo, uint64_t bytes, uint8_t kind, uint16_t context)
+{
+	spy_memory_add(&(struct spy_memory){lo, lo + bytes, kind, 1, context});
+}
+
+static uint8_t kind_at(uint64_t address)
+{
+	struct spy_memory found;
+
+	spy_memory_find(address, &found);
+	return found.kind;
+}
+
+static void test_edges(void **state)
+{
+	struct spy_memory was;
+
+	(void)state;
+	assert_int_equal(kind_at(0), SPY_MEM_UNKNOWN);
+	add(0x1000, 0x1000, SPY_MEM_PINNED, 0);
+	assert_int_equal(kind_at(0xfff), SPY_MEM_UNKNOWN);
+	assert_int_equal(kind_at(0x1000), SPY_MEM_PINNED);
+	assert_int_equal(kind_at(0x1fff), SPY_MEM_PINNED);
+	assert_int_equal(kind_at(0x2000), SPY_MEM_UNKNOWN);
+	add(0x1800, 0, SPY_MEM_MANAGED, 0); /* empty: ignored */
+	assert_int_equal(kind_at(0x1800), SPY_MEM_PINNED);
+	assert_false(spy_memory_remove(0x1800, &was)); /* not its beginning */
+	assert_true(spy_memory_remove(0x1000, &was));
+	assert_int_equal(was.hi, 0x2000);
+	assert_int_equal(was.device, 1);
+	assert_int_equal(kind_at(0x1000), SPY_MEM_UNKNOWN);
+	add(UINT64_MAX - 0x1000, 0x1000, SPY_MEM_DEVICE, 0);
+	assert_int_equal(kind_at(UINT64_MAX - 1), SPY_MEM_DEVICE);
+	assert_int_equal(kind_at(UINT64_MAX), SPY_MEM_UNKNOWN);
+}
+
+static void test_contexts(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++)
+		add(i * 0x1000, 0x1000, SPY_MEM_PINNED, i % 3);
+	spy_memory_remove_context(SPY_DEVICE_NONE, 2);
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(kind_at(i * 0x1000 + 1),
+				 i % 3 == 2 ? SPY_MEM_UNKNOWN : SPY_MEM_PINNED);
+	spy_memory_remove_context(1, 1);
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(kind_at(i * 0x1000 + 1), SPY_MEM_UNKNOWN);
+}
+
+/* ---- against a model: one byte of kind for each page of a small address space ---- */
+
+#define PAGES 6000
+static struct {
+	uint8_t kind;
+	uint16_t first; /* page its range begins at */
+} model[PAGES];
+
+static void model_clear(unsigned int first, unsigned int end)
+{
+	for (unsigned int i = first; i < end; i++) {
+		unsigned int base = model[i].first;
+
+		if (!model[i].kind)
+			continue;
+		for (unsigned int k = base; k < PAGES && model[k].kind && model[k].first == base;
+		     k++)
+			model[k].kind = 0;
+	}
+}
+
+static void test_random(void **state)
+{
+	uint64_t seed = 12345;
+
+	(void)state;
+	memset(model, 0, sizeof(model));
+	for (int step = 0; step < 200000; step++) {
+		struct spy_memory was;
+		unsigned int page, length, what;
+
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		page = (seed >> 33) % PAGES;
+		length = 1 + (seed >> 50) % 3;
+		what = (seed >> 20) % 16;
+		if (page + length > PAGES)
+			continue;
+		if (what < 8) {
+			uint8_t kind = (uint8_t)(1 + what % 4);
+
+			/* the map keeps a range that is added again as it is */
+			model_clear(page, page + length);
+			for (unsigned int i = page; i < page + length; i++) {
+				model[i].kind = kind;
+				model[i].first = (uint16_t)page;
+			}
+			add(page * 4096ull, length * 4096ull, kind, 0);
+		} else if (what < 14) {
+			bool have = model[page].kind && model[page].first == page;
+
+			assert_int_equal(spy_memory_remove(page * 4096ull, &was), have);
+			if (have)
+				model_clear(page, page + 1);
+		} else if (what == 14 && step % 64 == 0) {
+			model_clear(page, page + length);
+			spy_memory_remove_span(page * 4096ull, (page + length) * 4096ull);
+		}
+		if (step % 1000 == 0) {
+			for (unsigned int i = 0; i < PAGES; i++)
+				assert_int_equal(kind_at(i * 4096ull + 7), model[i].kind);
+		} else {
+			assert_int_equal(kind_at(page * 4096ull + 4095), model[page].kind);
+		}
+	}
+}
+
+/* ---- readers against writers ---- */
+
+#define STABLE 0x100000000ull /* nobody touches these while the test runs */
+#define STABLE_RANGES 300
+#define CHURN 0x100001000ull /* between them */
+
+static _Atomic bool stop;
+
+static void *write_map(void *data)
+{
+	uint64_t seed = (uintptr_t)data * 7919 + 1;
+	struct spy_memory was;
+
+	for (int i = 0; i < 60000; i++) {
+		uint64_t slot, lo;
+
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		slot = (seed >> 33) % STABLE_RANGES;
+		lo = CHURN + slot * 0x10000 + ((uintptr_t)data << 12);
+		add(lo, 0x800, SPY_MEM_DEVICE, 0);
+		if (seed >> 63)
+			add(lo + 0x800, 0x100, SPY_MEM_MANAGED, 0);
+		if (seed & 1u << 20)
+			spy_memory_remove(lo, &was);
+		if (seed & 1u << 21)
+			spy_memory_remove(lo + 0x800, &was);
+	}
+	return NULL;
+}
+
+static void *read_map(void *data)
+{
+	struct spy_inspect_cache *cache = calloc(1, sizeof(*cache));
+	uint64_t seed = (uintptr_t)data, reads = 0;
+	struct spy_memory found;
+
+	while (!stop) {
+		uint64_t slot, lo;
+
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		slot = (seed >> 33) % STABLE_RANGES;
+		lo = STABLE + slot * 0x10000;
+		if (spy_memory_kind(cache, lo + 0x10, 0x800) != SPY_MEM_PINNED)
+			abort();
+		if (!spy_memory_find(lo + 0xfff, &found) || found.lo != lo ||
+		    found.hi != lo + 0x1000)
+			abort();
+		spy_memory_find(CHURN + slot * 0x10000 + (seed & 0x7fff), &found);
+		if (found.kind && found.kind != SPY_MEM_DEVICE && found.kind != SPY_MEM_MANAGED)
+			abort();
+		if (found.kind && found.hi - found.lo != 0x800 && found.hi - found.lo != 0x100)
+			abort();
+		reads++;
+	}
+	free(cache);
+	return (void *)(uintptr_t)reads;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t writers[3], readers[3];
+	void *reads;
+
+	(void)state;
+	stop = false;
+	for (uint64_t i = 0; i < STABLE_RANGES; i++)
+		add(STABLE + i * 0x10000, 0x1000, SPY_MEM_PINNED, 0);
+	for (uintptr_t i = 0; i < 3; i++) {
+		pthread_create(&writers[i], NULL, write_map, (void *)(i + 1));
+		pthread_create(&readers[i], NULL, read_map, (void *)(i + 1));
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(writers[i], NULL);
+	stop = true;
+	for (int i = 0; i < 3; i++) {
+		pthread_join(readers[i], &reads);
+		assert_true(reads);
+	}
+}
+
+/* ---- the driver's answers ---- */
+
+static uint8_t ask(uint64_t address, uint64_t bytes)
+{
+	return spy_memory_ask(&the_thread, &the_thread.inspect, address, bytes);
+}
+
+static void test_answers(void **state)
+{
+	struct spy_memory was;
+
+	(void)state;
+	assert_int_equal(ask(0x5010, 4), SPY_MEM_PAGEABLE);
+	assert_int_equal(ask(0x5020, 4), SPY_MEM_PAGEABLE);
+	assert_int_equal(asked, 1); /* once for the page */
+	add(0x5800, 0x100, SPY_MEM_PINNED, 0); /* registered since: byte by byte */
+	assert_int_equal(ask(0x5800, 4), SPY_MEM_PINNED);
+	assert_int_equal(ask(0x57ff, 4), SPY_MEM_PAGEABLE);
+	assert_int_equal(ask(0x5800, 4), SPY_MEM_PINNED);
+	assert_int_equal(ask(0x5900, 4), SPY_MEM_PAGEABLE);
+	assert_int_equal(asked, 3);
+	assert_int_equal(ask(0x5880, 0x100), SPY_MEM_MIXED); /* begins pinned */
+	assert_int_equal(ask(0x57f0, 0x100), SPY_MEM_PAGEABLE); /* begins pageable */
+	spy_memory_remove(0x5800, &was);
+	assert_int_equal(ask(0x5800, 4), SPY_MEM_PAGEABLE);
+	assert_int_equal(asked, 5);
+	driver_ranges[0] = (struct spy_memory){0x900000, 0x980000, SPY_MEM_PINNED, 0, 0};
+	driver_ranges[1] = (struct spy_memory){0xa00000, 0xa80000, SPY_MEM_MANAGED, 0, 0};
+	driver_ranges[2] = (struct spy_memory){0xb00000, 0xb80000, SPY_MEM_DEVICE, 0, 0};
+	assert_int_equal(ask(0x900100, 0x1000), SPY_MEM_PINNED);
+	assert_int_equal(ask(0xa00100, 0x1000), SPY_MEM_MANAGED);
+	assert_int_equal(ask(0xb00100, 0x1000), SPY_MEM_DEVICE);
+	assert_int_equal(asked, 8);
+	spy_memory_remove(0x900000, &was); /* freed, and not by us: what it is now nobody knows */
+	driver_ranges[0].lo = driver_ranges[0].hi = 0;
+	assert_int_equal(ask(0x900100, 0x1000), SPY_MEM_PAGEABLE);
+	real_driver[SPY_FN_cuPointerGetAttributes] = NULL;
+	assert_int_equal(ask(0x123456, 1), SPY_MEM_UNKNOWN);
+}
+
+static void allocate_elsewhere(void)
+{
+	add(0x7000000, 0x1000, SPY_MEM_DEVICE, 0);
+}
+
+/* What the driver said stays true although the map changed while it was asked. */
+static void test_answer_during_change(void **state)
+{
+	(void)state;
+	during_ask = allocate_elsewhere;
+	assert_int_equal(ask(0x5010, 4), SPY_MEM_PAGEABLE);
+	during_ask = NULL;
+}
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* Shown, not judged: machines differ. */
+static void test_speed(void **state)
+{
+	enum { N = 2000000 };
+	uint64_t sum = 0;
+	double t;
+
+	(void)state;
+	for (uint64_t i = 0; i < 10000; i++)
+		add(STABLE + i * 0x10000, 0x8000, SPY_MEM_PINNED, 0);
+	t = now_ns();
+	for (int i = 0; i < N; i++)
+		sum += spy_memory_kind(&the_thread.inspect, STABLE + 0x100, 0x1000);
+	print_message("same pointer: %.1f ns\n", (now_ns() - t) / N);
+	t = now_ns();
+	for (uint64_t i = 0; i < N; i++)
+		sum += spy_memory_kind(&the_thread.inspect, STABLE + i % 10000 * 0x10000, 0x1000);
+	print_message("10000 ranges in turn: %.1f ns\n", (now_ns() - t) / N);
+	t = now_ns();
+	for (uint64_t i = 0; i < 200000; i++) {
+		struct spy_memory was;
+
+		spy_memory_remove(STABLE + i * 7919 % 10000 * 0x10000, &was);
+		spy_memory_add(&was);
+	}
+	print_message("a free and an allocation: %.1f ns\n", (now_ns() - t) / 200000);
+	assert_int_equal(sum, 2ull * N * SPY_MEM_PINNED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_edges),   TEST(test_contexts), TEST(test_random),
+		TEST(test_threads), TEST(test_answers),  TEST(test_answer_during_change),
+		TEST(test_speed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
