@@ -37,7 +37,7 @@ SHIM  := $(BUILD)/libcudaspy.so
 TOOL  := $(BUILD)/cudaspy
 
 .PHONY: all
-all: $(SHIM)
+all: $(SHIM) $(TOOL)
 ifeq ($(NVCC),)
 all: no-cuda
 .PHONY: no-cuda

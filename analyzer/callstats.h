@@ -1,0 +1,92 @@
+/*
+ * analyzer/callstats.h: the calls, counted and timed by function, thread and device. Memory grows
+ * with those, not with records.
+ */
+#ifndef CUDASPY_CALLSTATS_H
+#define CUDASPY_CALLSTATS_H
+
+#include "histogram.h"
+#include "model.h"
+
+struct calls {
+	uint64_t count;
+	uint64_t failed;
+	uint64_t total_ns;
+	struct histogram durations_ns;
+};
+
+/* Calls of the application itself (depth 0). */
+struct calls_sum {
+	uint64_t count;
+	uint64_t total_ns;
+	uint64_t counted; /* of counted functions */
+	uint64_t copied_bytes; /* by copies at any depth */
+};
+
+#define CALLSTATS_DEVICES 256
+
+struct callstats {
+	/* By function number, for depth 0 and for calls inside other calls. */
+	struct calls *direct, *nested;
+	uint64_t *counted; /* calls of counted functions, by function number */
+	size_t n_functions;
+	struct calls_sum *threads; /* by thread index */
+	size_t n_threads;
+	struct calls_sum *devices; /* by process index * CALLSTATS_DEVICES + device */
+	struct calls_sum all;
+};
+
+void callstats_init(struct callstats *s, const struct model *model);
+void callstats_release(struct callstats *s);
+
+/* Room for the record's function and thread. */
+void callstats_grow(struct callstats *s, const struct model *model);
+
+/* `count` calls of a counted function, by a thread or by one we cannot tell (NULL). */
+void callstats_count(struct callstats *s, const struct thread *thread, uint32_t fn, uint64_t count);
+
+static inline void callstats_add(struct calls *calls, const struct spy_rec_head *head,
+				 uint64_t duration_ns)
+{
+	calls->count++;
+	calls->total_ns += duration_ns;
+	calls->failed += call_failed(head);
+	histogram_add(&calls->durations_ns, duration_ns);
+}
+
+/* Sees each record after the model. */
+static inline void callstats_see(struct callstats *s, const struct model *model,
+				 const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+	struct calls_sum *thread, *device;
+
+	if (unlikely(record->thread->index >= s->n_threads) ||
+	    unlikely(model->set->functions.count > s->n_functions))
+		callstats_grow(s, model);
+	thread = &s->threads[record->thread->index];
+	if (record_is_call(raw)) {
+		device = &s->devices[record->stream->trace->index * CALLSTATS_DEVICES +
+				     raw->call_head.device];
+		if (raw->call_head.depth) {
+			callstats_add(&s->nested[record->fn], &raw->call_head, record->duration_ns);
+		} else {
+			callstats_add(&s->direct[record->fn], &raw->call_head, record->duration_ns);
+			thread->count++;
+			thread->total_ns += record->duration_ns;
+			device->count++;
+			device->total_ns += record->duration_ns;
+		}
+		if (raw->other.event == SPY_EV_COPY && copy_took_place(&raw->copy)) {
+			thread->copied_bytes += raw->copy.bytes;
+			device->copied_bytes += raw->copy.bytes;
+		}
+	} else if (raw->other.event == SPY_EV_COUNT) {
+		callstats_count(s, record->thread, record->fn, raw->count.count);
+	}
+}
+
+/* After the last record: adds what only the boards have counted, sums up. */
+void callstats_finish(struct callstats *s, struct model *model);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * analyzer/cmd_info.c: `cudaspy info`: what a trace is, and what it does not have.
+ */
+#include "cmd_report.h"
+#include "render.h"
+#include "report_trace.h"
+
+#define SCHEMA "cudaspy-info-1"
+
+int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *renderer, FILE *out)
+{
+	struct trace_set set;
+	struct analysis analysis;
+	struct report report;
+	int err = trace_set_open(&set, dirs, n_dirs, NULL);
+
+	if (!err) {
+		report_init(&report, SCHEMA);
+		analysis_run(&analysis, &set);
+		report_losses(&report, &analysis);
+		report_about(&report, &analysis);
+		report_in_flight(&report, &analysis, 0);
+		err = renderer->render(&report, out);
+		report_release(&report);
+		analysis_release(&analysis);
+	}
+	trace_set_release(&set);
+	complain_flush();
+	return err;
+}
+
+struct options {
+	const char *format;
+};
+
+static const struct option_row option_rows[] = {
+	{"format", 'f', "FORMAT", "text (default) or json", offsetof(struct options, format)},
+};
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	static const char *const here[] = {"."};
+	struct options options = {.format = "text"};
+	int status;
+	const struct renderer *renderer;
+
+	if (!command_parse(self, &options, &argc, argv, &status))
+		return status;
+	renderer = renderer_find(options.format);
+	if (!renderer) {
+		fprintf(stderr, "cudaspy info: no format '%s' (text or json)\n", options.format);
+		return STATUS_USAGE;
+	}
+	return info_show(argc > 1 ? (const char *const *)argv + 1 : here,
+			 argc > 1 ? (size_t)argc - 1 : 1, renderer, stdout)
+		       ? STATUS_NOTHING
+		       : STATUS_FINE;
+}
+
+const struct command command_info = {
+	.name = "info",
+	.arguments = "[options] [DIR...]",
+	.summary = "Says what the traces in DIR (default: here) are, cover and lack",
+	.options = option_rows,
+	.n_options = ARRAY_SIZE(option_rows),
+	.run = run,
+};

@@ -1,0 +1,26 @@
+/*
+ * analyzer/cmd_report.h: what `cudaspy report` does, for `cudaspy run` and for tests.
+ */
+#ifndef CUDASPY_CMD_REPORT_H
+#define CUDASPY_CMD_REPORT_H
+
+#include "command.h"
+#include "trace.h"
+
+struct renderer;
+
+struct report_options {
+	const struct renderer *renderer;
+	bool nested; /* also the calls made inside other calls */
+	uint64_t end_ns; /* when processes that did not end in order ended; 0 unknown */
+};
+
+/* Reads the traces in `dirs` and writes a report. 0; -ENOENT if none can be read; -EIO if the
+ * report cannot be written. Has then said why. */
+int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filter *filter,
+		const struct report_options *options, FILE *out);
+
+/* The same for `cudaspy info`. */
+int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *renderer, FILE *out);
+
+#endif

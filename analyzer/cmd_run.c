@@ -1,0 +1,300 @@
+/*
+ * analyzer/cmd_run.c: `cudaspy run`: runs a program with the shim preloaded, then reports.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "cmd_report.h"
+#include "render.h"
+
+#define SHIM "libcudaspy.so"
+/* As env, nohup and the shells have it. */
+#define STATUS_CANNOT_RUN 126
+#define STATUS_NOT_FOUND 127
+
+struct options {
+	/* the recorder's: handed on in the environment */
+#define OPTION(name, variable, argument, text) const char *name;
+#include "cudaspy/options.def"
+	/* ours */
+	const char *format;
+	bool no_report;
+	bool nested;
+};
+
+/* clang-format off */
+static const struct option_row option_rows[] = {
+	{"no-report", 0,   NULL,     "record only", offsetof(struct options, no_report)},
+	{"format",    'f', "FORMAT", "of the report: text (default) or json", offsetof(struct options, format)},
+	{"nested",    'n', NULL,     "report also the calls made inside other calls", offsetof(struct options, nested)},
+	{"output",    'o', "DIR",    "the same as --out", offsetof(struct options, out)},
+#define OPTION(name, variable, argument, text) {#name, 0, argument, text, offsetof(struct options, name)},
+#include "cudaspy/options.def"
+};
+
+/* Where the recorder looks for each of its options. */
+static const struct {
+	const char *variable;
+	size_t offset;
+} variables[] = {
+#define OPTION(name, variable, argument, text) {variable, offsetof(struct options, name)},
+#include "cudaspy/options.def"
+};
+/* clang-format on */
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+/* Values that the recorder would have to refuse. */
+static bool options_right(const struct options *options)
+{
+	char *end = NULL;
+
+	if (options->keep && (strtoull(options->keep, &end, 10) == 0 || *end ||
+			      !isdigit((unsigned char)*options->keep))) {
+		fprintf(stderr, "cudaspy run: --keep=%s is no number of MiB\n", options->keep);
+		return false;
+	}
+	if (options->clock && strcmp(options->clock, "monotonic") != 0) {
+		fprintf(stderr, "cudaspy run: --clock=%s: the only clock to choose is monotonic\n",
+			options->clock);
+		return false;
+	}
+	return true;
+}
+
+/* ---- before --------------------------------------------------------------------------------- */
+
+/* The shim: $CUDASPY_LIB, else beside this program, else where `make install` puts it. Absolute,
+ * because the program may change its directory before it starts another one. */
+static bool find_shim(char *path)
+{
+	static const char *const places[] = {"%s/" SHIM, "%s/../lib/cudaspy/" SHIM};
+	const char *env = getenv("CUDASPY_LIB");
+	char self[PATH_MAX], try[PATH_MAX + 64];
+	ssize_t n;
+	size_t i;
+
+	if (env && *env)
+		return realpath(env, path);
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(try, sizeof(try), places[i], self);
+#pragma GCC diagnostic pop
+		if (realpath(try, path))
+			return true;
+	}
+	return false;
+}
+
+static void set_preload(const char *shim)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *preload = old && *old ? xasprintf("%s:%s", shim, old) : xstrdup(shim);
+
+	setenv("LD_PRELOAD", preload, 1);
+	free(preload);
+}
+
+static void make_run_id(char *id, size_t size)
+{
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		random = (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
+	snprintf(id, size, "%016" PRIx64, random);
+}
+
+static void set_variables(const struct options *options)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(variables); i++) {
+		const char *value =
+			*(const char *const *)((const char *)options + variables[i].offset);
+
+		if (value)
+			setenv(variables[i].variable, value, 1);
+	}
+}
+
+/* Completes the options, makes the directory and sets the environment. `output` and `run_id` are
+ * buffers for two of the options. */
+static int prepare(struct options *options, char *output, char *run_id, size_t run_id_size)
+{
+	const char *dir = options->out ?: getenv("CUDASPY_OUT") ?: ".";
+	char shim[PATH_MAX];
+	int err = 0;
+
+	if (!find_shim(shim)) {
+		fprintf(stderr, "cudaspy run: " SHIM " is neither beside cudaspy nor in "
+				"../lib/cudaspy; CUDASPY_LIB can name it\n");
+		return -ENOENT;
+	}
+	/* Absolute, because the program may change its directory. */
+	if ((mkdir(dir, 0777) && errno != EEXIST) || !realpath(dir, output)) {
+		err = -errno;
+		fprintf(stderr, "cudaspy run: %s: %s\n", dir, strerror(errno));
+		return err;
+	}
+	options->out = output;
+	if (!options->run) {
+		make_run_id(run_id, run_id_size);
+		options->run = run_id;
+	}
+	set_variables(options);
+	return 0;
+}
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t child;
+
+/* Somebody ends us: they mean the program. */
+static void pass_on(int signal)
+{
+	if (child > 0)
+		kill((pid_t)child, signal);
+}
+
+/* The terminal sends these to the program as well: we outlive it and report. */
+static const int theirs[] = {SIGINT, SIGQUIT};
+static const int passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+static void default_signals(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(theirs); i++)
+		signal(theirs[i], SIG_DFL);
+	for (i = 0; i < ARRAY_SIZE(passed_on); i++)
+		signal(passed_on[i], SIG_DFL);
+}
+
+/* Runs the program to its end. Returns its wait status, or -errno. */
+static int run_program(char **argv)
+{
+	char shim[PATH_MAX];
+	int status, err;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(theirs); i++)
+		signal(theirs[i], SIG_IGN);
+	for (i = 0; i < ARRAY_SIZE(passed_on); i++)
+		sigaction(passed_on[i],
+			  &(struct sigaction){.sa_handler = pass_on, .sa_flags = SA_RESTART}, NULL);
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		default_signals();
+		if (find_shim(shim))
+			set_preload(shim);
+		execvp(argv[0], argv);
+		err = errno;
+		fprintf(stderr, "cudaspy run: %s: %s\n", argv[0], strerror(err));
+		_exit(err == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
+	}
+	while (waitpid((pid_t)child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	child = 0;
+	default_signals(); /* from here on they mean us */
+	return status;
+}
+
+/* Ends as the program ended; without a second core file. */
+static int end_like(int status)
+{
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+	signal(WTERMSIG(status), SIG_DFL);
+	raise(WTERMSIG(status));
+	return 128 + WTERMSIG(status);
+}
+
+static void show_report(const char *const *dirs, const struct options *options,
+			const struct report_options *show)
+{
+	const struct trace_filter filter = {.run = options->run};
+
+	if (report_show(dirs, 1, &filter, show, stdout) == -ENOENT)
+		fprintf(stderr, "cudaspy run: %s\n",
+			options->disable ? "nothing was recorded: --disable"
+					 : "no trace was written: no process called CUDA in a way "
+					   "that can be seen, or none could write one (then it "
+					   "said so)");
+}
+
+static bool could_not_run(int wait_status)
+{
+	return WIFEXITED(wait_status) && (WEXITSTATUS(wait_status) == STATUS_CANNOT_RUN ||
+					  WEXITSTATUS(wait_status) == STATUS_NOT_FOUND);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct options options = {.format = "text"};
+	struct report_options show = {0};
+	char output[PATH_MAX], run_id[32];
+	const char *dirs[] = {output};
+	struct timespec end;
+	int wait_status, status;
+
+	if (!command_parse(self, &options, &argc, argv, &status))
+		return status;
+	if (argc == 1) {
+		fprintf(stderr, "cudaspy run: no program (cudaspy help run)\n");
+		return STATUS_USAGE;
+	}
+	show.renderer = renderer_find(options.format);
+	show.nested = options.nested;
+	if (!show.renderer) {
+		fprintf(stderr, "cudaspy run: no format '%s' (text or json)\n", options.format);
+		return STATUS_USAGE;
+	}
+	if (!options_right(&options))
+		return STATUS_USAGE;
+	if (prepare(&options, output, run_id, sizeof(run_id)))
+		return STATUS_USAGE;
+	wait_status = run_program(argv + 1);
+	if (wait_status < 0) {
+		fprintf(stderr, "cudaspy run: %s\n", strerror(-wait_status));
+		return STATUS_NOTHING;
+	}
+	clock_gettime(CLOCK_REALTIME, &end);
+	show.end_ns = (uint64_t)end.tv_sec * 1000000000 + (uint64_t)end.tv_nsec;
+	if (!options.no_report && !could_not_run(wait_status))
+		show_report(dirs, &options, &show);
+	fflush(stdout);
+	return end_like(wait_status);
+}
+
+const struct command command_run = {
+	.name = "run",
+	.arguments = "[options] [--] PROGRAM [ARGUMENT...]",
+	.summary = "Runs PROGRAM under the recorder, then reports",
+	.text = "Each process that uses CUDA leaves a trace directory. The exit status is "
+		"PROGRAM's; if\n"
+		"a signal ended it, the same signal ends cudaspy, after the report.\n",
+	.options = option_rows,
+	.n_options = ARRAY_SIZE(option_rows),
+	.first_ends = true,
+	.run = run,
+};

@@ -1,0 +1,87 @@
+/*
+ * analyzer/functions.c: the functions that traces speak of. Called while traces are opened, and by
+ * the model for numbers it has not met.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+#include "functions.h"
+
+struct function_name {
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+/* The words of the list's third column. */
+enum {
+	TRANSPARENT = SPY_TRANSPARENT,
+	COUNTED = SPY_COUNTED,
+	TRACED = SPY_TRACED,
+};
+
+static const struct {
+	const char *name;
+	uint8_t record, contract;
+} rows[] = {
+#define ENTRY(name, layer, record, contract, inspector) {#name, record, SPY_CONTRACT_##contract},
+#include "cudaspy/entrypoints.def"
+};
+
+static uint32_t add(struct functions *f, const char *name)
+{
+	struct function_name *entry = xcalloc(1, sizeof(*entry));
+	uint32_t number = f->count;
+
+	f->all = grow(f->all, f->count, sizeof(*f->all));
+	f->all[f->count++] = (struct function){.name = xstrdup(name)};
+	entry->number = number;
+	HASH_ADD_KEYPTR(hh, f->by_name, f->all[number].name, strlen(name), entry);
+	return number;
+}
+
+void functions_init(struct functions *f)
+{
+	uint32_t i;
+
+	*f = (struct functions){0};
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct function *function;
+
+		add(f, rows[i].name);
+		function = &f->all[i];
+		function->known = true;
+		function->record = rows[i].record;
+		function->contract = rows[i].contract;
+	}
+}
+
+void functions_release(struct functions *f)
+{
+	struct function_name *entry, *next;
+	uint32_t i;
+
+	HASH_ITER (hh, f->by_name, entry, next) {
+		HASH_DEL(f->by_name, entry);
+		free(entry);
+	}
+	for (i = 0; i < f->count; i++)
+		free(f->all[i].name);
+	free(f->all);
+	*f = (struct functions){0};
+}
+
+uint32_t functions_number(struct functions *f, const char *name)
+{
+	struct function_name *entry;
+
+	HASH_FIND(hh, f->by_name, name, strlen(name), entry);
+	return entry ? entry->number : add(f, name);
+}
+
+bool functions_async_copy(const struct functions *f, uint32_t fn)
+{
+	const struct function *function = &f->all[fn];
+
+	return function->known && (function->contract == SPY_CONTRACT_COPY_ASYNC ||
+				   function->contract == SPY_CONTRACT_COPY_BATCH);
+}

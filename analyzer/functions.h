@@ -1,0 +1,37 @@
+/*
+ * analyzer/functions.h: the functions that traces speak of.
+ *
+ * Each entry point of this build's entrypoints.def, and each name a trace of another version
+ * brings along, has one number here: the number of enum spy_fn for the former, the next free one
+ * for the latter. A trace's own numbers are mapped to these by name.
+ */
+#ifndef CUDASPY_FUNCTIONS_H
+#define CUDASPY_FUNCTIONS_H
+
+#include "cudaspy/contract.h"
+#include "cudaspy/trace_format.h"
+#include "util.h"
+
+struct function {
+	char *name;
+	bool known; /* has a row in entrypoints.def: the two below mean something */
+	uint8_t record; /* enum spy_record */
+	uint8_t contract; /* enum spy_contract */
+};
+
+struct functions {
+	struct function *all;
+	uint32_t count;
+	struct function_name *by_name;
+};
+
+void functions_init(struct functions *f);
+void functions_release(struct functions *f);
+
+/* Number of the function of that name; a new one if there is none yet. */
+uint32_t functions_number(struct functions *f, const char *name);
+
+/* Is it a copy that promises to be asynchronous? False for functions we do not know. */
+bool functions_async_copy(const struct functions *f, uint32_t fn);
+
+#endif

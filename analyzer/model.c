@@ -1,0 +1,300 @@
+/*
+ * analyzer/model.c: what the records so far have told about the processes. Called by the commands'
+ * one loop for each record; looked into by everyone after it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "model.h"
+
+/* Kernel numbers count up from 1; a larger one is damage. */
+#define KERNELS_MAX (1u << 22)
+
+void model_init(struct model *model, struct trace_set *set)
+{
+	size_t i;
+
+	*model = (struct model){.set = set, .n_processes = set->n_traces};
+	model->processes = xcalloc(set->n_traces, sizeof(*model->processes));
+	model->owners = xcalloc(set->n_streams, sizeof(*model->owners));
+	for (i = 0; i < set->n_traces; i++)
+		model->processes[i] =
+			(struct process){.trace = set->traces[i], .first_ns = UINT64_MAX};
+}
+
+static void release_process(struct process *process)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_modules; i++) {
+		free(process->modules[i].build_id);
+		free(process->modules[i].path);
+	}
+	for (i = 0; i < process->n_gpus; i++) {
+		free(process->gpus[i].name);
+		free(process->gpus[i].uuid);
+		free(process->gpus[i].pci);
+	}
+	for (i = 0; i < process->n_notes; i++)
+		free(process->notes[i].text);
+	for (i = 0; i < process->n_kernels; i++)
+		free(process->kernels[i]);
+	free(process->modules);
+	free(process->gpus);
+	free(process->notes);
+	free(process->kernels);
+}
+
+void model_release(struct model *model)
+{
+	size_t i;
+
+	for (i = 0; i < model->n_processes; i++)
+		release_process(&model->processes[i]);
+	HASH_CLEAR(hh, model->by_tid);
+	for (i = 0; i < model->n_threads; i++)
+		free(model->threads[i]);
+	free(model->processes);
+	free(model->threads);
+	free(model->owners);
+	*model = (struct model){0};
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+static uint64_t thread_key(const struct process *process, uint32_t tid)
+{
+	return (uint64_t)process->trace->index << 32 | tid;
+}
+
+/* The system may use a number again: the youngest thread of a number is the one to be found. */
+static struct thread *add_thread(struct model *model, struct process *process, uint32_t tid)
+{
+	struct thread *thread = xcalloc(1, sizeof(*thread)), *older;
+
+	thread->process = process;
+	thread->tid = tid;
+	thread->index = (uint32_t)model->n_threads;
+	model->threads = grow(model->threads, model->n_threads, sizeof(*model->threads));
+	model->threads[model->n_threads++] = thread;
+	thread->key = thread_key(process, tid);
+	HASH_REPLACE(hh, model->by_tid, key, sizeof(thread->key), thread, older);
+	(void)older;
+	return thread;
+}
+
+struct thread *model_find_thread(const struct model *model, const struct process *process,
+				 uint32_t tid)
+{
+	uint64_t key = thread_key(process, tid);
+	struct thread *thread;
+
+	HASH_FIND(hh, model->by_tid, &key, sizeof(key), thread);
+	return thread;
+}
+
+struct thread *model_owner(struct model *model, const struct record *record)
+{
+	struct process *process = &model->processes[record->stream->trace->index];
+	uint32_t tid = record->stream->reader.tid;
+	struct thread *thread = model_find_thread(model, process, tid);
+
+	if (!thread)
+		thread = add_thread(model, process, tid);
+	if (!thread->first_ns)
+		thread->first_ns = record->ns;
+	if (process->first_ns > record->ns)
+		process->first_ns = record->ns;
+	model->owners[record->stream->index] = thread;
+	return thread;
+}
+
+/* The thread itself says that the slot is its own: it has just begun to use CUDA. */
+static void apply_thread(struct model *model, struct record *record)
+{
+	struct thread *thread = record->thread;
+	const char *name = record->raw->thread.name;
+
+	if (thread->name[0] && strncmp(thread->name, name, sizeof(thread->name) - 1))
+		thread = add_thread(model, thread->process, record->raw->thread.tid);
+	if (!thread->first_ns)
+		thread->first_ns = record->ns;
+	memcpy(thread->name, name, sizeof(thread->name) - 1);
+	model->owners[record->stream->index] = record->thread = thread;
+}
+
+static void apply_count(struct model *model, struct record *record)
+{
+	struct thread *thread;
+
+	record->fn = trace_function(model->set, record->stream->trace, record->raw->count.fn);
+	if (record->raw->count.tid == record->thread->tid)
+		return;
+	thread = model_find_thread(model, record->thread->process, record->raw->count.tid);
+	if (thread)
+		record->thread = thread;
+}
+
+/* ---- things of the process ------------------------------------------------------------------ */
+
+static void apply_kernel(struct process *process, const struct spy_rec_kernel *kernel,
+			 const char *name)
+{
+	if (kernel->kernel >= KERNELS_MAX)
+		return;
+	while (process->n_kernels <= kernel->kernel) {
+		process->kernels =
+			grow(process->kernels, process->n_kernels, sizeof(*process->kernels));
+		process->kernels[process->n_kernels++] = NULL;
+	}
+	free(process->kernels[kernel->kernel]);
+	process->kernels[kernel->kernel] = xstrdup(name);
+}
+
+static void module_goes(struct process *process, const struct spy_rec_module *raw, uint64_t ns)
+{
+	size_t i;
+
+	for (i = process->n_modules; i--;) {
+		struct module *module = &process->modules[i];
+
+		if (module->begin == raw->begin && module->gone_ns == UINT64_MAX) {
+			module->gone_ns = ns;
+			process->modules_gone++;
+			return;
+		}
+	}
+}
+
+static void apply_module(struct process *process, const struct record *record)
+{
+	const struct spy_rec_module *raw = &record->raw->module;
+
+	if (raw->gone) {
+		module_goes(process, raw, record->ns);
+		return;
+	}
+	process->modules = grow(process->modules, process->n_modules, sizeof(*process->modules));
+	process->modules[process->n_modules++] = (struct module){
+		.base = raw->base,
+		.begin = raw->begin,
+		.end = raw->end,
+		.loaded_ns = record->ns,
+		.gone_ns = UINT64_MAX,
+		.build_id = xstrdup(record_text(record->raw, 0)),
+		.path = xstrdup(record_text(record->raw, 1)),
+	};
+}
+
+static void apply_gpu(struct process *process, const union spy_any *raw)
+{
+	if (model_gpu(process, raw->gpu.device))
+		return;
+	process->gpus = grow(process->gpus, process->n_gpus, sizeof(*process->gpus));
+	process->gpus[process->n_gpus++] = (struct gpu){
+		.device = raw->gpu.device,
+		.cc_major = raw->gpu.cc_major,
+		.cc_minor = raw->gpu.cc_minor,
+		.bytes = raw->gpu.bytes,
+		.name = xstrdup(record_text(raw, 0)),
+		.uuid = xstrdup(record_text(raw, 1)),
+		.pci = xstrdup(record_text(raw, 2)),
+	};
+}
+
+static void apply_note(struct process *process, const union spy_any *raw)
+{
+	const char *text = record_text(raw, 0);
+	size_t i;
+
+	for (i = 0; i < process->n_notes; i++)
+		if (process->notes[i].note == raw->note.note &&
+		    !strcmp(process->notes[i].text, text)) {
+			process->notes[i].count++;
+			return;
+		}
+	process->notes = grow(process->notes, process->n_notes, sizeof(*process->notes));
+	process->notes[process->n_notes++] =
+		(struct note){.note = raw->note.note, .count = 1, .text = xstrdup(text)};
+}
+
+void model_apply_other(struct model *model, struct record *record)
+{
+	struct process *process = record->thread->process;
+
+	switch (record->raw->other.event) {
+	case SPY_EV_THREAD:
+		apply_thread(model, record);
+		break;
+	case SPY_EV_COUNT:
+		apply_count(model, record);
+		break;
+	case SPY_EV_KERNEL:
+		apply_kernel(process, &record->raw->kernel, record_text(record->raw, 0));
+		break;
+	case SPY_EV_MODULE:
+		apply_module(process, record);
+		break;
+	case SPY_EV_GPU:
+		apply_gpu(process, record->raw);
+		break;
+	case SPY_EV_NOTE:
+		apply_note(process, record->raw);
+		break;
+	default:
+		break;
+	}
+}
+
+void model_finish(struct model *model)
+{
+	size_t i;
+
+	model->first_ns = UINT64_MAX;
+	for (i = 0; i < model->n_processes; i++) {
+		const struct process *process = &model->processes[i];
+
+		if (process->first_ns < model->first_ns)
+			model->first_ns = process->first_ns;
+		if (process->last_ns > model->last_ns)
+			model->last_ns = process->last_ns;
+		model->records += process->records;
+	}
+	if (model->first_ns > model->last_ns)
+		model->first_ns = model->last_ns;
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+const struct module *model_module(const struct process *process, uint64_t address, uint64_t ns)
+{
+	const struct module *other_time = NULL;
+	size_t i;
+
+	for (i = process->n_modules; i--;) {
+		const struct module *module = &process->modules[i];
+
+		if (address < module->begin || address >= module->end)
+			continue;
+		/* Objects are noticed after they were loaded: a beginning may be late. */
+		if (ns <= module->gone_ns)
+			return module;
+		if (!other_time)
+			other_time = module;
+	}
+	return other_time;
+}
+
+const char *model_kernel(const struct process *process, uint32_t kernel)
+{
+	return kernel < process->n_kernels ? process->kernels[kernel] : NULL;
+}
+
+const struct gpu *model_gpu(const struct process *process, uint16_t device)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_gpus; i++)
+		if (process->gpus[i].device == device)
+			return &process->gpus[i];
+	return NULL;
+}

@@ -1,0 +1,129 @@
+/*
+ * analyzer/model.h: what the records so far have told about the processes: threads, kernels,
+ * modules, GPUs, notes. Only model.c changes it.
+ */
+#ifndef CUDASPY_MODEL_H
+#define CUDASPY_MODEL_H
+
+#include <uthash.h>
+#include "merge.h"
+
+/* Results that are answers and no failures: cudaErrorNotReady, CUDA_ERROR_NOT_READY. */
+#define RESULT_NOT_READY 600
+
+static inline bool call_failed(const struct spy_rec_head *head)
+{
+	return unlikely(head->result) && head->result != SPY_RESULT_NONE &&
+	       head->result != RESULT_NOT_READY;
+}
+
+/* Has it moved data? Not if it failed, or only became part of a graph. */
+static inline bool copy_took_place(const struct spy_rec_copy *copy)
+{
+	return !copy->captured && !call_failed(&copy->head);
+}
+
+struct thread {
+	struct process *process;
+	uint32_t tid; /* 0: the stream did not say */
+	uint32_t index; /* among all threads of the model */
+	char name[16];
+	uint64_t first_ns, last_ns; /* of its records */
+	uint64_t key; /* process and tid, for model_find_thread */
+	UT_hash_handle hh;
+};
+
+/* An ELF object in a process, while it was there. */
+struct module {
+	uint64_t base, begin, end; /* as in spy_rec_module */
+	uint64_t loaded_ns;
+	uint64_t gone_ns; /* UINT64_MAX: never */
+	char *build_id; /* hex; may be empty */
+	char *path;
+};
+
+struct gpu {
+	uint16_t device, cc_major, cc_minor;
+	uint64_t bytes;
+	char *name, *uuid, *pci;
+};
+
+struct note {
+	uint16_t note; /* enum spy_note */
+	uint64_t count; /* of notes with the same text */
+	char *text;
+};
+
+struct process {
+	struct trace *trace;
+	struct module *modules; /* in the order of their records */
+	size_t n_modules;
+	uint32_t modules_gone; /* how often an object went: an address may then mean another one */
+	struct gpu *gpus;
+	size_t n_gpus;
+	struct note *notes;
+	size_t n_notes;
+	char **kernels; /* number -> mangled name, NULL unknown */
+	size_t n_kernels;
+	uint64_t first_ns, last_ns; /* of its records; first_ns > last_ns: none */
+	uint64_t records;
+};
+
+struct model {
+	struct trace_set *set;
+	struct process *processes; /* as the set's traces */
+	size_t n_processes;
+	struct thread **threads;
+	size_t n_threads;
+	struct thread *by_tid; /* the youngest of each number */
+	struct thread **owners; /* of the set's streams: who writes to it now; NULL: nobody yet */
+	uint64_t first_ns, last_ns; /* of all records */
+	uint64_t records;
+};
+
+void model_init(struct model *model, struct trace_set *set);
+void model_release(struct model *model);
+
+/* For model_apply: new threads; records that are not calls. */
+struct thread *model_owner(struct model *model, const struct record *record);
+void model_apply_other(struct model *model, struct record *record);
+
+/* Takes a record in, in time order, and fills in who and what it speaks of. */
+static inline void model_apply(struct model *model, struct record *record)
+{
+	struct stream *stream = record->stream;
+	struct process *process = &model->processes[stream->trace->index];
+	struct thread *thread = model->owners[stream->index];
+
+	if (unlikely(!thread) || unlikely(thread->tid != stream->reader.tid))
+		thread = model_owner(model, record);
+	record->thread = thread;
+	if (record_is_call(record->raw)) {
+		record->fn = trace_function(model->set, stream->trace, record->raw->call_head.fn);
+		record->duration_ns =
+			timeline_span_ns(&stream->trace->timeline, record->raw->call_head.duration);
+	} else {
+		model_apply_other(model, record);
+	}
+	record->thread->last_ns = record->ns;
+	process->last_ns = record->ns;
+	process->records++;
+}
+
+/* After the last record: sums up. */
+void model_finish(struct model *model);
+
+/* The youngest thread of that number, or NULL. */
+struct thread *model_find_thread(const struct model *model, const struct process *process,
+				 uint32_t tid);
+
+/* The object an address belonged to at that time; NULL unknown. */
+const struct module *model_module(const struct process *process, uint64_t address, uint64_t ns);
+
+/* Mangled name of a kernel, or NULL. */
+const char *model_kernel(const struct process *process, uint32_t kernel);
+
+/* The process's GPU of that ordinal, or NULL. */
+const struct gpu *model_gpu(const struct process *process, uint16_t device);
+
+#endif

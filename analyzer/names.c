@@ -1,0 +1,39 @@
+/*
+ * analyzer/names.c: names of the small enums of trace_format.h. Called by dump, report and
+ * detectors.
+ */
+#include <stdio.h>
+#include "cudaspy/metadata_layout.h"
+#include "cudaspy/trace_format.h"
+#include "names.h"
+#include "util.h"
+
+static const char *find(const char *const *names, size_t count, unsigned int value)
+{
+	static char raw[8][16];
+	static unsigned int turn;
+	char *text;
+
+	if (value < count)
+		return names[value];
+	text = raw[turn++ % ARRAY_SIZE(raw)];
+	snprintf(text, sizeof(raw[0]), "#%u", value);
+	return text;
+}
+
+/* clang-format off */
+#define NAME(number, text) [number] = text,
+#define FUNCTION(name, list) \
+	const char *name(unsigned int value) \
+	{ \
+		static const char *const names[] = {list(NAME)}; \
+\
+		return find(names, ARRAY_SIZE(names), value); \
+	}
+
+FUNCTION(name_memory_kind, SPY_MEMORY_KINDS)
+FUNCTION(name_direction, SPY_DIRECTIONS)
+FUNCTION(name_copy_form, SPY_COPY_FORMS)
+FUNCTION(name_memory_op, SPY_MEMORY_OPS)
+FUNCTION(name_note, SPY_NOTES)
+/* clang-format on */

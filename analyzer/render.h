@@ -1,0 +1,25 @@
+/*
+ * analyzer/render.h: a finished report, shown. A renderer is one file and one row of `renderers`.
+ */
+#ifndef CUDASPY_RENDER_H
+#define CUDASPY_RENDER_H
+
+#include <stdio.h>
+#include "report.h"
+
+struct renderer {
+	const char *name; /* as in --format=NAME */
+	/* Returns 0, or -errno if the file could not be written. */
+	int (*render)(const struct report *report, FILE *out);
+};
+
+extern const struct renderer renderers[];
+extern const size_t n_renderers;
+
+/* NULL if there is none of that name. */
+const struct renderer *renderer_find(const char *name);
+
+int render_text(const struct report *report, FILE *out);
+int render_json(const struct report *report, FILE *out);
+
+#endif

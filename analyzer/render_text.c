@@ -1,0 +1,214 @@
+/*
+ * analyzer/render_text.c: a finished report as text for a person, 80 columns wide. Called by the
+ * commands.
+ */
+#include <errno.h>
+#include <string.h>
+#include "render.h"
+
+#define LINE 80
+#define INDENT 2
+#define GAP 2
+#define CELL 1024
+#define COLUMNS_MAX 32
+#define NARROWEST 12 /* a text that gives way keeps this much */
+#define WRAPPED 40 /* so much of a line is left for a text that goes on in lines of its own */
+
+static bool left_aligned(const struct column *column)
+{
+	return column->unit == UNIT_TEXT;
+}
+
+/* Longer texts lose their middle: both ends of a path or a mangled name say something. */
+static void shorten(char *text, size_t width)
+{
+	size_t length = strlen(text), head, tail;
+
+	if (length <= width || width < 5)
+		return;
+	head = (width - 2) / 2;
+	tail = width - 2 - head;
+	memcpy(text + head, "..", 2);
+	memmove(text + head + 2, text + length - tail, tail + 1);
+}
+
+static size_t shown_rows(const struct table *t)
+{
+	size_t most = t->kind->text_rows;
+
+	return most && t->n_rows > most ? most : t->n_rows;
+}
+
+/* Its last column: text there may go on in lines of its own. */
+static size_t last_in_row(const struct table *t)
+{
+	size_t i = t->kind->n_columns;
+
+	while (i && t->kind->columns[i - 1].place != COLUMN_IN_ROW)
+		i--;
+	return i ? i - 1 : 0;
+}
+
+/* Width of each column; where that is too much for a line, the widest text gives way. */
+static void find_widths(const struct table *t, size_t *widths)
+{
+	size_t i, row, total = INDENT, widest, last = last_in_row(t);
+	char text[CELL];
+
+	for (i = 0; i < t->kind->n_columns; i++) {
+		const struct column *column = &t->kind->columns[i];
+
+		widths[i] = 0;
+		if (column->place != COLUMN_IN_ROW)
+			continue;
+		widths[i] = strlen(column->title);
+		for (row = 0; row < shown_rows(t); row++) {
+			table_format(t, row, column, text, sizeof(text));
+			if (strlen(text) > widths[i])
+				widths[i] = strlen(text);
+		}
+		if (i == last && left_aligned(column) && widths[i] > WRAPPED)
+			widths[i] = WRAPPED;
+		total += widths[i] + GAP;
+	}
+	total -= GAP;
+	while (total > LINE) {
+		widest = COLUMNS_MAX;
+		for (i = 0; i < t->kind->n_columns; i++)
+			if (i != last && left_aligned(&t->kind->columns[i]) &&
+			    widths[i] > NARROWEST &&
+			    (widest == COLUMNS_MAX || widths[i] > widths[widest]))
+				widest = i;
+		if (widest == COLUMNS_MAX)
+			break;
+		widths[widest]--;
+		total--;
+	}
+}
+
+/* Words, broken into lines that begin with `indent` blanks; `used` columns are taken already. */
+static void print_words(const char *text, size_t indent, size_t used, FILE *out)
+{
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (used > indent && used + 1 + n > LINE) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			used = indent;
+		} else if (used > indent) {
+			fputc(' ', out);
+			used++;
+		}
+		fwrite(text, 1, n, out);
+		used += n;
+		text += n;
+		text += strspn(text, " ");
+	}
+	fputc('\n', out);
+}
+
+static void print_cell(const struct table *t, size_t row, const struct column *column, size_t width,
+		       char *text, size_t size)
+{
+	if (row == SIZE_MAX)
+		snprintf(text, size, "%s", column->title);
+	else
+		table_format(t, row, column, text, size);
+	if (width)
+		shorten(text, width);
+}
+
+/* One line of a table; row SIZE_MAX is the titles. */
+static void print_line(const struct table *t, size_t row, const size_t *widths, FILE *out)
+{
+	size_t i, used = 0, last = last_in_row(t);
+	char text[CELL];
+
+	for (i = 0; i <= last; i++) {
+		const struct column *column = &t->kind->columns[i];
+
+		if (column->place != COLUMN_IN_ROW)
+			continue;
+		used += (size_t)fprintf(out, "%*s", used ? GAP : INDENT, "");
+		if (i == last && left_aligned(column)) {
+			print_cell(t, row, column, 0, text, sizeof(text));
+			print_words(text, used, used, out);
+			break;
+		}
+		print_cell(t, row, column, widths[i], text, sizeof(text));
+		used += (size_t)fprintf(out, left_aligned(column) ? "%-*s" : "%*s", (int)widths[i],
+					text);
+		if (i == last)
+			fputc('\n', out);
+	}
+	for (i = 0; row != SIZE_MAX && i < t->kind->n_columns; i++) {
+		if (t->kind->columns[i].place != COLUMN_BELOW)
+			continue;
+		print_cell(t, row, &t->kind->columns[i], LINE - 2 * INDENT, text, sizeof(text));
+		if (strcmp(text, "-"))
+			fprintf(out, "%*s%s\n", 2 * INDENT, "", text);
+	}
+}
+
+static void print_table(const struct table *t, FILE *out)
+{
+	size_t widths[COLUMNS_MAX], row;
+
+	find_widths(t, widths);
+	print_line(t, SIZE_MAX, widths, out);
+	for (row = 0; row < shown_rows(t); row++)
+		print_line(t, row, widths, out);
+	if (t->n_rows > shown_rows(t))
+		fprintf(out, "%*sand %zu more (--format=json has all)\n", INDENT, "",
+			t->n_rows - shown_rows(t));
+}
+
+static void print_facts(const struct table *t, FILE *out)
+{
+	size_t i, width = 0;
+	char text[CELL];
+
+	for (i = 0; i < t->kind->n_columns; i++)
+		if (t->kind->columns[i].place == COLUMN_IN_ROW &&
+		    strlen(t->kind->columns[i].title) > width)
+			width = strlen(t->kind->columns[i].title);
+	for (i = 0; i < t->kind->n_columns && t->n_rows; i++) {
+		if (t->kind->columns[i].place != COLUMN_IN_ROW)
+			continue;
+		table_format(t, 0, &t->kind->columns[i], text, sizeof(text));
+		if (!strcmp(text, "-"))
+			continue;
+		fprintf(out, "%*s%-*s  ", INDENT, "", (int)width, t->kind->columns[i].title);
+		print_words(text, INDENT + width + 2, INDENT + width + 2, out);
+	}
+}
+
+int render_text(const struct report *report, FILE *out)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < report->n_tables; i++) {
+		const struct table *t = &report->tables[i];
+
+		if (!t->n_rows && !t->kind->when_empty)
+			continue;
+		fprintf(out, "%s%s\n", any ? "\n" : "", t->kind->title);
+		any = true;
+		if (t->n_rows && t->intro) {
+			fprintf(out, "%*s", INDENT, "");
+			print_words(t->intro, INDENT, INDENT, out);
+		}
+		if (!t->n_rows)
+			fprintf(out, "%*s%s\n", INDENT, "", t->kind->when_empty);
+		else if (t->kind->facts)
+			print_facts(t, out);
+		else
+			print_table(t, out);
+		if (t->n_rows && t->kind->advice) {
+			fprintf(out, "%*s", INDENT, "");
+			print_words(t->kind->advice, INDENT, INDENT, out);
+		}
+	}
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

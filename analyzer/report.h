@@ -1,0 +1,30 @@
+/*
+ * analyzer/report.h: a finished report: tables in the order they are shown. The renderers get this
+ * and know nothing else.
+ */
+#ifndef CUDASPY_REPORT_H
+#define CUDASPY_REPORT_H
+
+#include "table.h"
+
+#define REPORT_TABLES 24
+
+struct report {
+	const char *schema; /* "cudaspy-report-1" */
+	struct table tables[REPORT_TABLES];
+	size_t n_tables;
+	struct arena arena; /* owns rows and texts */
+};
+
+void report_init(struct report *report, const char *schema);
+void report_release(struct report *report);
+
+/* Adds a table; the report owns `rows` (from malloc, or NULL) from here on. Returns it, for an
+ * intro. */
+struct table *report_add(struct report *report, const struct table_kind *kind, void *rows,
+			 size_t n_rows);
+
+/* Texts that live as long as the report. */
+#define report_text(report, ...) arena_printf(&(report)->arena, __VA_ARGS__)
+
+#endif

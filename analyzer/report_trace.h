@@ -1,0 +1,24 @@
+/*
+ * analyzer/report_trace.h: the sections of a report that say what the trace is and what it is not:
+ * losses, headline, calls in flight at the end, processes, environment, coverage, GPUs.
+ */
+#ifndef CUDASPY_REPORT_TRACE_H
+#define CUDASPY_REPORT_TRACE_H
+
+#include "analysis.h"
+#include "report.h"
+
+/* What the trace does not have; no row when nothing is missing. */
+void report_losses(struct report *report, const struct analysis *a);
+
+/* The headline. */
+void report_summary(struct report *report, const struct analysis *a);
+
+/* Calls that had not returned when the trace ends. end_ns: when the processes ended, since the
+ * epoch, if the caller knows it better than the traces do; else 0. */
+void report_in_flight(struct report *report, const struct analysis *a, uint64_t end_ns);
+
+/* Everything else `info` shows. */
+void report_about(struct report *report, const struct analysis *a);
+
+#endif

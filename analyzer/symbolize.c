@@ -1,0 +1,210 @@
+/*
+ * analyzer/symbolize.c: addresses to places in the program, through elfutils' libdwfl. Called by
+ * detectors when the report is made.
+ */
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "symbolize.h"
+
+/* A file we have looked at. */
+struct object {
+	char *path, *build_id;
+	Dwfl *dwfl; /* NULL: not there, or not the one that ran */
+	Dwfl_Module *module;
+};
+
+struct symbolizer {
+	struct object **objects;
+	size_t n_objects;
+	struct arena arena;
+	char *(*cxa_demangle)(const char *name, char *buffer, size_t *size, int *status);
+	void *libstdcxx;
+};
+
+struct symbolizer *symbolizer_new(void)
+{
+	struct symbolizer *s = xcalloc(1, sizeof(*s));
+
+	/* Asking servers for debug information would make a report wait for a network. */
+	unsetenv("DEBUGINFOD_URLS");
+	/* The only demangler there is without linking C++; most machines that run CUDA have it. */
+	s->libstdcxx = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+	if (s->libstdcxx)
+		*(void **)&s->cxa_demangle = dlsym(s->libstdcxx, "__cxa_demangle");
+	return s;
+}
+
+void symbolizer_free(struct symbolizer *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_objects; i++) {
+		if (s->objects[i]->dwfl)
+			dwfl_end(s->objects[i]->dwfl);
+		free(s->objects[i]->path);
+		free(s->objects[i]->build_id);
+		free(s->objects[i]);
+	}
+	free(s->objects);
+	if (s->libstdcxx)
+		dlclose(s->libstdcxx);
+	arena_release(&s->arena);
+	free(s);
+}
+
+const char *demangle(struct symbolizer *s, const char *name)
+{
+	char *text;
+	int status;
+
+	if (!name || !s->cxa_demangle || strncmp(name, "_Z", 2))
+		return name;
+	text = s->cxa_demangle(name, NULL, NULL, &status);
+	return text ? arena_take(&s->arena, text) : name;
+}
+
+static bool same_build_id(Dwfl_Module *module, const char *wanted)
+{
+	const unsigned char *bits;
+	GElf_Addr address;
+	int i, n = dwfl_module_build_id(module, &bits, &address);
+
+	if (n <= 0 || strlen(wanted) != 2 * (size_t)n)
+		return false;
+	for (i = 0; i < n; i++) {
+		char byte[3];
+
+		snprintf(byte, sizeof(byte), "%02x", bits[i]);
+		if (strncasecmp(byte, wanted + 2 * i, 2))
+			return false;
+	}
+	return true;
+}
+
+static void open_object(struct object *object)
+{
+	static char *debuginfo_path; /* NULL: the usual directories */
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+		.debuginfo_path = &debuginfo_path,
+	};
+	int fd = open(object->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	object->dwfl = dwfl_begin(&callbacks);
+	if (object->dwfl) {
+		dwfl_report_begin(object->dwfl);
+		object->module =
+			dwfl_report_elf(object->dwfl, object->path, object->path, fd, 0, true);
+		dwfl_report_end(object->dwfl, NULL, NULL);
+	}
+	if (!object->module)
+		close(fd); /* else dwfl has it */
+	if (object->module && same_build_id(object->module, object->build_id))
+		return;
+	if (object->dwfl)
+		dwfl_end(object->dwfl);
+	object->dwfl = NULL;
+	object->module = NULL;
+}
+
+static struct object *find_object(struct symbolizer *s, const struct module *module)
+{
+	struct object *object;
+	size_t i;
+
+	for (i = 0; i < s->n_objects; i++)
+		if (!strcmp(s->objects[i]->path, module->path) &&
+		    !strcmp(s->objects[i]->build_id, module->build_id))
+			return s->objects[i];
+	object = xcalloc(1, sizeof(*object));
+	object->path = xstrdup(module->path);
+	object->build_id = xstrdup(module->build_id);
+	if (*object->build_id && *object->path == '/')
+		open_object(object);
+	s->objects = grow(s->objects, s->n_objects, sizeof(*s->objects));
+	s->objects[s->n_objects++] = object;
+	return object;
+}
+
+/* Source of a file address. libdwfl finds a compilation unit by .debug_aranges alone, which clang
+ * does not write: without it, each unit is asked. */
+static void find_source(Dwfl_Module *module, GElf_Addr address, struct place *place)
+{
+	Dwfl_Line *known = dwfl_module_getsrc(module, address);
+	Dwarf_Die *unit = NULL;
+	Dwarf_Addr bias;
+	Dwarf_Line *line;
+
+	if (known) {
+		place->file = dwfl_lineinfo(known, NULL, &place->line, NULL, NULL, NULL);
+		return;
+	}
+	while ((unit = dwfl_module_nextcu(module, unit, &bias))) {
+		if (dwarf_haspc(unit, address - bias) <= 0)
+			continue;
+		line = dwarf_getsrc_die(unit, address - bias);
+		if (line && !dwarf_lineno(line, &place->line))
+			place->file = dwarf_linesrc(line, NULL, NULL);
+		return;
+	}
+}
+
+/*
+ * A wrapper of a header, compiled into its caller, names a line of the header: the line to show is the
+ * one that called it. Walks outwards through the inlined functions around the address while their
+ * source is a header of CUDA's.
+ */
+static void leave_cuda_headers(Dwfl_Module *module, GElf_Addr address, struct place *place)
+{
+	Dwarf_Die *unit, *scopes = NULL;
+	Dwarf_Addr bias;
+	int n, i;
+
+	unit = dwfl_module_addrdie(module, address, &bias);
+	n = unit ? dwarf_getscopes(unit, address - bias, &scopes) : 0;
+	for (i = 0; i < n && place->file && strstr(place->file, "cuda_runtime"); i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Files *files;
+		Dwarf_Word file, line;
+
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine ||
+		    dwarf_getsrcfiles(unit, &files, NULL) ||
+		    dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attribute), &file) ||
+		    dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attribute), &line))
+			continue;
+		place->file = dwarf_filesrc(files, file, NULL, NULL);
+		place->line = (int)line;
+	}
+	free(scopes);
+}
+
+void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,
+	       struct place *place)
+{
+	const struct module *module = model_module(process, address, ns);
+	struct object *object;
+	GElf_Addr call;
+
+	*place = (struct place){.offset = address};
+	if (!module)
+		return;
+	object = find_object(s, module);
+	place->path = object->path;
+	place->offset = address - module->base;
+	if (!object->module)
+		return;
+	call = place->offset - 1; /* a return address may belong to the next line, or function */
+	place->function = demangle(s, dwfl_module_addrname(object->module, call));
+	find_source(object->module, call, place);
+	leave_cuda_headers(object->module, call, place);
+}

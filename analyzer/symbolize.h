@@ -1,0 +1,35 @@
+/*
+ * analyzer/symbolize.h: addresses to places in the program, through elfutils.
+ *
+ * A file is believed only if its build id is the one the trace recorded; without a build id in the
+ * trace it is not believed at all. Separate debug information is looked for in the usual local
+ * directories; nothing is fetched over the network.
+ */
+#ifndef CUDASPY_SYMBOLIZE_H
+#define CUDASPY_SYMBOLIZE_H
+
+#include "model.h"
+
+struct symbolizer;
+
+/* All pointers belong to the symbolizer and live as long. */
+struct place {
+	const char *path; /* of the module; NULL: the address is in none we know */
+	uint64_t offset; /* address as the file has it; without a module the address itself */
+	const char *function; /* demangled if we can; NULL unknown */
+	const char *file; /* NULL unknown */
+	int line;
+};
+
+struct symbolizer *symbolizer_new(void);
+void symbolizer_free(struct symbolizer *s);
+
+/* The place of the call that returns to `address`, as of time `ns`. Slow the first time a module is
+ * met. */
+void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,
+	       struct place *place);
+
+/* A C++ name as people write it; the name itself if it is none, or if this machine cannot tell. */
+const char *demangle(struct symbolizer *s, const char *name);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * tests/unit/test_analyzer_command.c: options are understood wherever they stand, wrong ones are
+ * named, and exit statuses are what the help promises.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <string.h>
+#include "command.h"
+#include "scratch.h"
+
+struct options {
+	bool flag;
+	const char *text, *one;
+};
+
+static const struct option_row rows[] = {
+	{"flag", 'g', NULL, "", offsetof(struct options, flag)},
+	{"text", 't', "TEXT", "", offsetof(struct options, text)},
+	{"one", 0, "1", "", offsetof(struct options, one)},
+};
+
+static const struct command anywhere = {
+	.name = "anywhere", .options = rows, .n_options = ARRAY_SIZE(rows)};
+static const struct command first_ends = {
+	.name = "first", .options = rows, .n_options = ARRAY_SIZE(rows), .first_ends = true};
+
+/* Words in one string, split at blanks, as a command line. The arguments that are left go into
+ * `left`, with a blank behind each. */
+static bool parse(const struct command *command, const char *line, struct options *options,
+		  char *left, int *status)
+{
+	char copy[256], *argv[16] = {NULL}, *word;
+	int argc = 0, i;
+	bool fine;
+
+	*options = (struct options){0};
+	snprintf(copy, sizeof(copy), "verb %s", line);
+	for (word = strtok(copy, " "); word; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	fine = command_parse(command, options, &argc, argv, status);
+	left[0] = '\0';
+	assert_true(!fine || !argv[argc]);
+	for (i = 1; fine && i < argc; i++)
+		strcat(strcat(left, argv[i]), " ");
+	if (options->text)
+		options->text = !strcmp(options->text, "value") ? "value" : "other";
+	return fine;
+}
+
+static void test_good(void **state)
+{
+	static const char *const lines[] = {
+		"-g -t value a b",
+		"a b --flag --text=value",
+		"--text value a -g b",
+	};
+	struct options o;
+	char left[256];
+	int status;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		assert_true(parse(&anywhere, lines[i], &o, left, &status));
+		assert_true(o.flag);
+		assert_string_equal(o.text, "value");
+		assert_string_equal(left, "a b ");
+	}
+	assert_true(parse(&anywhere, "--one -tvalue", &o, left, &status));
+	assert_string_equal(o.text, "value");
+	assert_non_null(o.one);
+	assert_true(parse(&anywhere, "-- -g -t", &o, left, &status));
+	assert_string_equal(left, "-g -t ");
+	assert_false(o.flag);
+	assert_true(parse(&first_ends, "-g app -t --", &o, left, &status));
+	assert_true(o.flag);
+	assert_string_equal(left, "app -t -- ");
+}
+
+static void test_wrong(void **state)
+{
+	static const char *const lines[] = {"--nothing", "-x", "--flag=1", "a -t", "--tex=1"};
+	struct options o;
+	char left[256];
+	int status;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		status = -1;
+		assert_false(parse(&anywhere, lines[i], &o, left, &status));
+		assert_int_equal(status, STATUS_USAGE);
+	}
+}
+
+static int run(const struct command *command, const char *argument)
+{
+	char verb[] = "verb", word[256];
+	char *argv[] = {verb, word, NULL};
+
+	snprintf(word, sizeof(word), "%s", argument);
+	return command->run(command, 2, argv);
+}
+
+static void test_statuses(void **state)
+{
+	static const struct command *const commands[] = {&command_report, &command_dump,
+							 &command_info};
+	char *dir = scratch_make();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		assert_int_equal(run(commands[i], "--no-such-option"), STATUS_USAGE);
+		assert_int_equal(run(commands[i], "/nonexistent"), STATUS_NOTHING);
+		assert_int_equal(run(commands[i], dir), STATUS_NOTHING);
+	}
+	assert_int_equal(run(&command_report, "--format=rhyme"), STATUS_USAGE);
+	assert_int_equal(run(&command_info, "--format=rhyme"), STATUS_USAGE);
+	assert_int_equal(run(&command_dump, "--fields=time,colour"), STATUS_USAGE);
+	assert_int_equal(run(&command_dump, "--fields="), STATUS_USAGE);
+	assert_int_equal(run(&command_dump, "--fields=,"), STATUS_USAGE);
+	assert_int_equal(run(&command_run, "--format=rhyme"), STATUS_USAGE);
+	scratch_remove(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_statuses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/*
+ * tests/unit/test_analyzer_golden.c: readable logs become traces, and what dump, report and info
+ * say about them is compared with what they said when a person last looked.
+ *
+ * For each tests/golden/NAME.log: NAME.dump, NAME.stable, NAME.report, NAME.json and NAME.info.
+ * With CUDASPY_BLESS=1 in the environment they are written instead. babeltrace2, if installed, must
+ * read each trace without a word and find as many events as dump has lines.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <libgen.h>
+#include <limits.h>
+#include "cmd_report.h"
+#include "dump.h"
+#include "render.h"
+#include "scratch.h"
+#include "trace_text.h"
+
+static char golden_dir[PATH_MAX];
+
+/* Beside this file, wherever the build was started. */
+static void find_golden_dir(void)
+{
+	char here[PATH_MAX], path[PATH_MAX + 16];
+
+	snprintf(here, sizeof(here), "%s", __FILE__);
+	snprintf(path, sizeof(path), "%s/../golden", dirname(here));
+	if (!realpath(path, golden_dir)) {
+		printf("%s is not here: run this from the top of the source tree\n", path);
+		exit(77);
+	}
+}
+
+static void show_dump(const char *dir, FILE *out, bool stable)
+{
+	struct trace_set set;
+	struct dump dump;
+
+	assert_int_equal(dump_init(&dump, out, NULL, false, stable), 0);
+	assert_int_equal(trace_set_open(&set, &dir, 1, NULL), 0);
+	assert_int_equal(dump_all(&dump, &set), 0);
+	trace_set_release(&set);
+}
+
+static void show_plain(const char *dir, FILE *out)
+{
+	show_dump(dir, out, false);
+}
+
+static void show_stable(const char *dir, FILE *out)
+{
+	show_dump(dir, out, true);
+}
+
+static void show_report(const char *dir, FILE *out)
+{
+	struct report_options options = {.renderer = renderer_find("text"), .nested = true};
+
+	assert_int_equal(report_show(&dir, 1, NULL, &options, out), 0);
+}
+
+static void show_json(const char *dir, FILE *out)
+{
+	struct report_options options = {.renderer = renderer_find("json")};
+
+	assert_int_equal(report_show(&dir, 1, NULL, &options, out), 0);
+}
+
+static void show_info(const char *dir, FILE *out)
+{
+	assert_int_equal(info_show(&dir, 1, renderer_find("text"), out), 0);
+}
+
+static const struct {
+	const char *suffix;
+	void (*show)(const char *dir, FILE *out);
+} views[] = {
+	{"dump", show_plain}, {"stable", show_stable}, {"report", show_report},
+	{"json", show_json},  {"info", show_info},
+};
+
+static void compare(const char *name, const char *suffix, const char *text)
+{
+	char path[PATH_MAX + 64], *wanted;
+
+	snprintf(path, sizeof(path), "%s/%s.%s", golden_dir, name, suffix);
+	if (getenv("CUDASPY_BLESS")) {
+		scratch_write(path, text, strlen(text));
+		return;
+	}
+	wanted = scratch_read(path, NULL);
+	if (!wanted)
+		fail_msg("%s is missing: CUDASPY_BLESS=1 writes it", path);
+	if (strcmp(wanted, text))
+		fail_msg("%s differs; now it is:\n%s", path, text);
+	free(wanted);
+}
+
+static unsigned long count_lines(const char *text)
+{
+	unsigned long n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static void ask_babeltrace(const char *dir, unsigned long events)
+{
+	char command[1024], text[4096];
+	unsigned long lines = 0;
+	FILE *pipe;
+
+	if (system("command -v babeltrace2 >/dev/null"))
+		return;
+	/* Its stderr too: a warning would be a line too many. Losses are announced by design. */
+	snprintf(command, sizeof(command),
+		 "babeltrace2 %s 2>&1 | grep -v '^WARNING: Tracer .*discarded'", dir);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	while (fgets(text, sizeof(text), pipe))
+		lines++;
+	pclose(pipe);
+	assert_int_equal(lines, events);
+}
+
+static void check(const char *name)
+{
+	char path[PATH_MAX + 64], *dir = scratch_make(), *text = NULL;
+	size_t i, size;
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s.log", golden_dir, name);
+	/* Paths of traces are in the output: they must not depend on the scratch directory. */
+	tt_make(path, dir);
+	assert_int_equal(chdir(dir), 0);
+	for (i = 0; i < ARRAY_SIZE(views); i++) {
+		out = open_memstream(&text, &size);
+		views[i].show(".", out);
+		fclose(out);
+		if (!strcmp(views[i].suffix, "dump"))
+			ask_babeltrace(dir, count_lines(text));
+		compare(name, views[i].suffix, text);
+		free(text);
+	}
+	assert_int_equal(chdir("/"), 0);
+	scratch_remove(dir);
+}
+
+static void test_pageable(void **state)
+{
+	(void)state;
+	check("pageable");
+}
+
+static void test_killed(void **state)
+{
+	(void)state;
+	check("killed");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pageable),
+		cmocka_unit_test(test_killed),
+	};
+
+	find_golden_dir();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

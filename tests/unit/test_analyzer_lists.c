@@ -1,0 +1,101 @@
+/*
+ * tests/unit/test_analyzer_lists.c: lists that are kept in two places agree: the files of the
+ * detectors and their table, the options of the recording and README.md.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <limits.h>
+#include "detector.h"
+#include "scratch.h"
+
+/* A path in the source tree, of which this file is tests/unit/NAME. */
+static const char *in_source(const char *name)
+{
+	static char path[PATH_MAX];
+	const char *slash = strrchr(__FILE__, '/');
+
+	snprintf(path, sizeof(path), "%.*s/../../%s", (int)(slash - __FILE__), __FILE__, name);
+	if (access(path, F_OK)) {
+		printf("%s is not here: run this from the top of the source tree\n", path);
+		exit(77);
+	}
+	return path;
+}
+
+/* Is there a row of that file? pageable_copy.c is the detector "pageable-copy". */
+static bool has_row(const char *file)
+{
+	size_t i, j, n = strlen(file) - 2;
+
+	for (i = 0; detectors_row(i); i++) {
+		const char *name = detectors_row(i)->name;
+
+		for (j = 0; j < n && name[j] == (file[j] == '_' ? '-' : file[j]); j++)
+			;
+		if (j == n && !name[n])
+			return true;
+	}
+	return false;
+}
+
+static void test_detectors(void **state)
+{
+	DIR *dir = opendir(in_source("analyzer/detectors"));
+	struct dirent *entry;
+	size_t files = 0, rows = 0;
+
+	(void)state;
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		size_t n = strlen(entry->d_name);
+
+		if (n < 3 || strcmp(entry->d_name + n - 2, ".c"))
+			continue;
+		files++;
+		if (!has_row(entry->d_name))
+			fail_msg("analyzer/detectors/%s has no row in analyzer/detectors.c of its "
+				 "name",
+				 entry->d_name);
+	}
+	closedir(dir);
+	while (detectors_row(rows))
+		rows++;
+	assert_int_equal(files, rows);
+}
+
+static void test_options(void **state)
+{
+	static const struct {
+		const char *flag, *variable;
+	} options[] = {
+#define OPTION(name, variable, argument, text) {"--" #name, variable},
+#include "cudaspy/options.def"
+	};
+	char *readme = scratch_read(in_source("README.md"), NULL);
+	size_t i;
+
+	(void)state;
+	assert_non_null(readme);
+	for (i = 0; i < ARRAY_SIZE(options); i++) {
+		/* `cudaspy run` sets that one; it is not for people. */
+		if (!strcmp(options[i].flag, "--run"))
+			continue;
+		if (!strstr(readme, options[i].flag) || !strstr(readme, options[i].variable))
+			fail_msg("README.md does not name %s and %s", options[i].flag,
+				 options[i].variable);
+	}
+	free(readme);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_detectors),
+		cmocka_unit_test(test_options),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,552 @@
+/*
+ * tests/unit/test_analyzer_report.c: whole directories: what is found, what is refused, and numbers
+ * that must come out of the JSON report.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include "cmd_report.h"
+#include "model.h"
+#include "render.h"
+#include "scratch.h"
+#include "trace_text.h"
+
+struct fixture {
+	char *dir, log[256];
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->dir = scratch_make();
+	snprintf(f->log, sizeof(f->log), "%s/log", f->dir);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	scratch_remove(f->dir);
+	free(f);
+	return 0;
+}
+
+static void make(const struct fixture *f, const char *log)
+{
+	scratch_write(f->log, log, strlen(log));
+	tt_make(f->log, f->dir);
+}
+
+/* Report of a directory below the fixture's; NULL if there is none. The caller frees. */
+static json_t *report_on(const struct fixture *f, const char *below, const char *run)
+{
+	struct report_options options = {.renderer = renderer_find("json"), .nested = true};
+	char path[512], *text = NULL;
+	const char *dirs[] = {path};
+	json_t *root = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, below);
+	if (!report_show(dirs, 1, &(struct trace_filter){.run = run}, &options, out)) {
+		fflush(out);
+		root = json_loads(text, 0, NULL);
+		assert_non_null(root);
+		assert_string_equal(json_string_value(json_object_get(root, "schema")),
+				    "cudaspy-report-1");
+	}
+	fclose(out);
+	free(text);
+	return root;
+}
+
+/* The number at table[row].key, or at table.key if row is negative. */
+static int64_t number(json_t *root, const char *table, int row, const char *key)
+{
+	json_t *t = json_object_get(root, table);
+	json_t *value = json_object_get(row < 0 ? t : json_array_get(t, (size_t)row), key);
+
+	if (!json_is_integer(value))
+		fail_msg("no number %s[%d].%s", table, row, key);
+	return json_integer_value(value);
+}
+
+static const char *text(json_t *root, const char *table, int row, const char *key)
+{
+	const char *value = json_string_value(
+		json_object_get(json_array_get(json_object_get(root, table), (size_t)row), key));
+
+	return value ? value : "(none)";
+}
+
+static size_t rows(json_t *root, const char *table)
+{
+	return json_array_size(json_object_get(root, table));
+}
+
+static const char three_copies[] =
+	"trace a.1 pid=1 program=\"a\" boot_id=b clock_source=tsc cudaspy_run=one\n"
+	"slot 1 tid=7\n"
+	"10us thread tid=7 name=\"main\"\n"
+	"20us copy cudaMemcpyAsync duration=5us direction=h2d src=pageable dst=device bytes=100\n"
+	"30us copy cudaMemcpyAsync duration=7us direction=h2d src=pageable dst=device bytes=200\n"
+	"40us copy cudaMemcpyAsync duration=3us direction=h2d src=pinned dst=device bytes=400\n"
+	"50us nested cuLaunchKernel duration=1us depth=1 result=700\n";
+
+static void test_numbers(void **state)
+{
+	json_t *root;
+
+	make(*state, three_copies);
+	root = report_on(*state, "a.1", NULL);
+	assert_int_equal(rows(root, "losses"), 0);
+	assert_int_equal(number(root, "summary", -1, "processes"), 1);
+	assert_int_equal(number(root, "summary", -1, "records"), 5);
+	assert_int_equal(number(root, "summary", -1, "calls"), 3);
+	assert_int_equal(number(root, "summary", -1, "call_ns"), 15000);
+	assert_int_equal(number(root, "summary", -1, "duration_ns"), 40000);
+	assert_int_equal(number(root, "summary", -1, "copied_bytes"), 700);
+	assert_int_equal(rows(root, "calls"), 1);
+	assert_string_equal(text(root, "calls", 0, "function"), "cudaMemcpyAsync");
+	assert_int_equal(number(root, "calls", 0, "max_ns"), 7000);
+	assert_int_equal(number(root, "nested_calls", 0, "failed"), 1);
+	assert_int_equal(rows(root, "pageable_copies"), 1);
+	assert_int_equal(number(root, "pageable_copies", 0, "count"), 2);
+	assert_int_equal(number(root, "pageable_copies", 0, "bytes"), 300);
+	assert_int_equal(number(root, "pageable_copies", 0, "total_ns"), 12000);
+	assert_int_equal(number(root, "threads", 0, "tid"), 7);
+	json_decref(root);
+}
+
+/* The same program twice: one call site; a run can be singled out. */
+static void test_processes(void **state)
+{
+	json_t *root;
+
+	make(*state, three_copies);
+	make(*state, "trace a.2 pid=2 program=\"a\" boot_id=b clock_source=tsc cudaspy_run=two\n"
+		     "slot 1 tid=8\n"
+		     "15us copy cudaMemcpyAsync duration=1us direction=h2d src=pageable dst=device "
+		     "bytes=1\n");
+	root = report_on(*state, "", NULL);
+	assert_int_equal(number(root, "summary", -1, "processes"), 2);
+	assert_int_equal(number(root, "summary", -1, "runs"), 2);
+	assert_int_equal(rows(root, "threads"), 2);
+	assert_int_equal(rows(root, "pageable_copies"), 1);
+	assert_int_equal(number(root, "pageable_copies", 0, "count"), 3);
+	assert_int_equal(number(root, "pageable_copies", 0, "processes"), 2);
+	json_decref(root);
+	root = report_on(*state, "", "two");
+	assert_int_equal(number(root, "summary", -1, "processes"), 1);
+	assert_int_equal(number(root, "summary", -1, "calls"), 1);
+	json_decref(root);
+	assert_null(report_on(*state, "", "three"));
+}
+
+static void test_keep_the_last(void **state)
+{
+	const struct fixture *f = *state;
+	char log[8192], path[512];
+	size_t used;
+	json_t *root;
+	int i;
+
+	used = (size_t)snprintf(log, sizeof(log), "trace a.1 packet=256 bounded=1\nslot 1 tid=7\n");
+	for (i = 0; i < 30; i++)
+		used += (size_t)snprintf(log + used, sizeof(log) - used,
+					 "%dus call cudaSetDevice duration=1us\n", 10 + i);
+	make(f, log);
+	for (i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/a.1/stream_0001_%06d", f->dir, i);
+		assert_int_equal(unlink(path), 0);
+	}
+	root = report_on(f, "a.1", NULL);
+	assert_int_equal(rows(root, "losses"), 1);
+	assert_string_equal(text(root, "losses", 0, "kind"), "dropped");
+	assert_int_equal(number(root, "losses", 0, "count"), 3);
+	assert_int_equal(number(root, "calls", 0, "count"), 30 - 3 * 5);
+	/* The thread's own record is gone; the packets still say who it was. */
+	assert_int_equal(number(root, "threads", 0, "tid"), 7);
+	json_decref(root);
+}
+
+/* Slots and thread numbers are used again by other threads. */
+static void test_threads(void **state)
+{
+	json_t *root;
+
+	make(*state, "trace a.1\n"
+		     "slot 1 tid=7\n"
+		     "10us thread tid=7 name=\"first\"\n"
+		     "20us call cudaSetDevice duration=1us\n"
+		     "30us thread tid=8 name=\"second\"\n"
+		     "40us call cudaSetDevice duration=2us\n"
+		     "50us thread tid=7 name=\"third\"\n"
+		     "60us call cudaSetDevice duration=3us\n"
+		     "70us count tid=8 function=cudaGetDevice count=9\n");
+	root = report_on(*state, "a.1", NULL);
+	assert_int_equal(rows(root, "threads"), 3);
+	assert_string_equal(text(root, "threads", 0, "name"), "third");
+	assert_string_equal(text(root, "threads", 1, "name"), "second");
+	assert_int_equal(number(root, "threads", 1, "counted"), 9);
+	json_decref(root);
+}
+
+/* Replaces the first `old` in the trace's metadata by `new`, of the same length. */
+static void edit_metadata(const struct fixture *f, const char *old, const char *new)
+{
+	char path[512], *text, *at;
+	size_t size = 0;
+
+	snprintf(path, sizeof(path), "%s/a.1/metadata", f->dir);
+	text = scratch_read(path, &size);
+	at = memmem(text, size, old, strlen(old));
+	assert_non_null(at);
+	memcpy(at, new, strlen(new));
+	scratch_write(path, text, size);
+	free(text);
+}
+
+/* A trace of another version: names count, not numbers. */
+static void test_other_version(void **state)
+{
+	json_t *root;
+
+	make(*state, three_copies);
+	edit_metadata(*state, "\"cudaMemcpyAsync\"", "\"cudaMemcpyQuick\"");
+	root = report_on(*state, "a.1", NULL);
+	assert_string_equal(text(root, "calls", 0, "function"), "cudaMemcpyQuick");
+	/* No contract is known, hence no verdict. */
+	assert_int_equal(rows(root, "pageable_copies"), 0);
+	json_decref(root);
+	edit_metadata(*state, "trace_version = 1", "trace_version = 9");
+	assert_null(report_on(*state, "a.1", NULL));
+}
+
+static void test_no_metadata(void **state)
+{
+	const struct fixture *f = *state;
+	char path[512];
+	json_t *root;
+
+	make(f, three_copies);
+	snprintf(path, sizeof(path), "%s/a.1/metadata", f->dir);
+	assert_int_equal(unlink(path), 0);
+	root = report_on(f, "a.1", NULL);
+	assert_string_equal(text(root, "losses", 0, "kind"), "no_metadata");
+	assert_int_equal(number(root, "calls", 0, "count"), 3);
+	json_decref(root);
+}
+
+static void test_no_board(void **state)
+{
+	const struct fixture *f = *state;
+	char path[512];
+	json_t *root;
+
+	make(f, three_copies);
+	snprintf(path, sizeof(path), "%s/a.1/.board", f->dir);
+	scratch_write(path, "short", 5);
+	root = report_on(f, "a.1", NULL);
+	assert_string_equal(text(root, "losses", 0, "kind"), "no_board");
+	assert_int_equal(number(root, "calls", 0, "count"), 3);
+	json_decref(root);
+}
+
+static void test_nothing_there(void **state)
+{
+	const struct fixture *f = *state;
+	char path[512];
+
+	assert_null(report_on(f, "", NULL));
+	assert_null(report_on(f, "no such directory", NULL));
+	scratch_write(f->log, "x", 1);
+	assert_null(report_on(f, "log", NULL));
+	/* Another tracer's. */
+	snprintf(path, sizeof(path), "%s/foreign", f->dir);
+	mkdir(path, 0777);
+	snprintf(path, sizeof(path), "%s/foreign/metadata", f->dir);
+	scratch_write(path, "/* CTF 1.8 */ env { tracer_name = \"lttng\"; };", 46);
+	assert_null(report_on(f, "foreign", NULL));
+	assert_null(report_on(f, "", NULL));
+}
+
+/* A damaged neighbour costs itself, and the report says so. */
+static void test_partial(void **state)
+{
+	const struct fixture *f = *state;
+	char path[512];
+	json_t *root;
+
+	make(f, three_copies);
+	snprintf(path, sizeof(path), "%s/b.2", f->dir);
+	mkdir(path, 0777);
+	snprintf(path, sizeof(path), "%s/b.2/metadata", f->dir);
+	scratch_write(path, "rubbish", 7);
+	root = report_on(f, "", NULL);
+	assert_string_equal(text(root, "losses", 0, "kind"), "unreadable");
+	assert_int_equal(number(root, "calls", 0, "count"), 3);
+	json_decref(root);
+}
+
+/* Named twice, read once. */
+static void test_named_twice(void **state)
+{
+	const struct fixture *f = *state;
+	char child[512];
+	const char *dirs[] = {f->dir, child};
+	struct trace_set set;
+
+	make(f, three_copies);
+	snprintf(child, sizeof(child), "%s/a.1/.", f->dir);
+	assert_int_equal(trace_set_open(&set, dirs, 2, NULL), 0);
+	assert_int_equal(set.n_traces, 1);
+	trace_set_release(&set);
+}
+
+/* The count of that kind of loss; 0 if there is none. */
+static int64_t loss(json_t *root, const char *kind)
+{
+	size_t i;
+
+	for (i = 0; i < rows(root, "losses"); i++)
+		if (!strcmp(text(root, "losses", (int)i, "kind"), kind))
+			return number(root, "losses", (int)i, "count");
+	return 0;
+}
+
+static void in_trace(const struct fixture *f, const char *name, char path[512])
+{
+	snprintf(path, 512, "%s/a.1/%s", f->dir, name);
+}
+
+static const char two_threads[] = "trace a.1 pid=1 program=a packet=256\n"
+				  "slot 1 tid=7\n"
+				  "10us call cudaSetDevice\n"
+				  "20us call cudaSetDevice\n"
+				  "slot 2 tid=8\n"
+				  "10us call cudaSetDevice\n"
+				  "20us call cudaSetDevice\n"
+				  "30us call cudaSetDevice\n";
+
+/* A stream's file that is not there, empty or unreadable is a loss, and its calls are. */
+static void test_missing_streams(void **state)
+{
+	const struct fixture *f = *state;
+	char path[512];
+	json_t *root;
+
+	make(f, two_threads);
+	root = report_on(f, "a.1", NULL);
+	assert_int_equal(rows(root, "losses"), 0);
+	json_decref(root);
+
+	in_trace(f, "stream_0002_tail", path);
+	assert_int_equal(truncate(path, 0), 0);
+	root = report_on(f, "a.1", NULL);
+	assert_int_equal(loss(root, "streams"), 1);
+	assert_int_equal(loss(root, "calls"), 3);
+	assert_int_equal(loss(root, "files"), 0);
+	assert_int_equal(number(root, "summary", -1, "lost_records"), 3);
+	json_decref(root);
+
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0777), 0);
+	root = report_on(f, "a.1", NULL);
+	assert_int_equal(loss(root, "streams"), 1);
+	assert_int_equal(loss(root, "files"), 1);
+	json_decref(root);
+
+	assert_int_equal(rmdir(path), 0);
+	in_trace(f, "stream_0001_tail", path);
+	assert_int_equal(unlink(path), 0);
+	in_trace(f, "stream_0000_tail", path);
+	assert_int_equal(unlink(path), 0);
+	root = report_on(f, "a.1", NULL);
+	assert_int_equal(loss(root, "streams"), 3);
+	assert_int_equal(loss(root, "calls"), 5);
+	json_decref(root);
+}
+
+/* The board knows how many records of calls there were, but under keep-the-last not how many are
+ * left. */
+static void test_missing_records(void **state)
+{
+	const struct fixture *f = *state;
+	uint64_t bits = (sizeof(struct spy_packet) + sizeof(struct spy_rec_call)) * 8;
+	char path[512], *tail;
+	size_t size;
+	json_t *root;
+
+	make(f, two_threads);
+	in_trace(f, "stream_0002_tail", path);
+	tail = scratch_read(path, &size);
+	memcpy(tail + offsetof(struct spy_packet, content_bits), &bits, sizeof(bits));
+	scratch_write(path, tail, size);
+	free(tail);
+	root = report_on(f, "a.1", NULL);
+	assert_int_equal(rows(root, "losses"), 1);
+	assert_int_equal(loss(root, "calls"), 2);
+	json_decref(root);
+}
+
+/* Slots that never had a packet: the disk was full, or the process was killed before. */
+static void test_slots_without_packets(void **state)
+{
+	struct fixture *f = *state;
+	struct spy_slot_page page = {.lost = 5};
+	char path[512], *board;
+	size_t size;
+	json_t *root;
+
+	make(f, "trace a.1\nslot 2\n");
+	in_trace(f, ".board", path);
+	board = scratch_read(path, &size);
+	memcpy(board + 2 * SPY_BOARD_PAGE, &page, sizeof(page));
+	page = (struct spy_slot_page){.tid = 9};
+	memcpy(board + 3 * SPY_BOARD_PAGE, &page, sizeof(page));
+	scratch_write(path, board, size);
+	free(board);
+	root = report_on(f, "a.1", NULL);
+	assert_int_equal(loss(root, "streams"), 0);
+	assert_int_equal(loss(root, "records"), 5);
+	json_decref(root);
+}
+
+/* Read while it is written: the stream's file is behind the tail, or ends inside a packet. */
+static void test_live(void **state)
+{
+	const struct fixture *f = *state;
+	const uint64_t calls = 5;
+	char log[4096], path[512], *board;
+	size_t used, size;
+	json_t *root;
+	int i, ended;
+
+	for (ended = 0; ended < 2; ended++) {
+		used = (size_t)snprintf(log, sizeof(log),
+					"trace a.1 packet=256\nboard ended=%d\nslot 1\n", ended);
+		for (i = 0; i < 23; i++)
+			used += (size_t)snprintf(log + used, sizeof(log) - used,
+						 "%dus call cudaSetDevice\n", 10 + i);
+		make(f, log);
+		/* The board was looked at when the second packet began. */
+		in_trace(f, ".board", path);
+		board = scratch_read(path, &size);
+		memcpy(board + 2 * SPY_BOARD_PAGE + offsetof(struct spy_slot_page, calls), &calls,
+		       sizeof(calls));
+		scratch_write(path, board, size);
+		free(board);
+		in_trace(f, "stream_0001", path);
+		assert_int_equal(truncate(path, 256 + 100), 0);
+		root = report_on(f, "a.1", NULL);
+		if (!ended) {
+			assert_int_equal(rows(root, "losses"), 0);
+			assert_int_equal(number(root, "summary", -1, "calls"), 5);
+		} else {
+			assert_true(loss(root, "packets") > 0);
+			assert_true(loss(root, "damaged") > 0);
+		}
+		json_decref(root);
+	}
+}
+
+/* An empty metadata file, or one that was cut, is as good as none; the names are the directory's. */
+static void test_cut_metadata(void **state)
+{
+	static const struct {
+		const char *dir, *pid, *program;
+		int64_t wanted;
+	} names[] = {
+		{"my-app-77.cudaspy", "77", "my-app", 77},
+		{"my-app-77-2.cudaspy", "77", "my-app", 77},
+		{"step-3-78.cudaspy", "78", "step-3", 78},
+	};
+	const struct fixture *f = *state;
+	char log[512], path[600], *metadata, *env;
+	size_t i, j, size;
+	json_t *root;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(log, sizeof(log),
+			 "trace %s pid=%s program=other\nslot 1 tid=7\n10us call cudaSetDevice\n",
+			 names[i].dir, names[i].pid);
+		make(f, log);
+		snprintf(path, sizeof(path), "%s/%s/metadata", f->dir, names[i].dir);
+		metadata = scratch_read(path, &size);
+		env = strstr(metadata, "env {");
+		assert_non_null(env);
+		const size_t cuts[] = {0, 5, 100, (size_t)(env - metadata),
+				       (size_t)(env - metadata) + 20};
+		for (j = 0; j < ARRAY_SIZE(cuts); j++) {
+			scratch_write(path, metadata, cuts[j]);
+			root = report_on(f, names[i].dir, NULL);
+			assert_non_null(root);
+			assert_int_equal(loss(root, "no_metadata"), 1);
+			assert_int_equal(number(root, "summary", -1, "calls"), 1);
+			assert_int_equal(number(root, "threads", 0, "pid"), names[i].wanted);
+			snprintf(log, sizeof(log), "%s.%s", names[i].program, names[i].pid);
+			assert_string_equal(text(root, "threads", 0, "process"), log);
+			json_decref(root);
+		}
+		free(metadata);
+	}
+	/* Without a board it might be anybody's. */
+	snprintf(path, sizeof(path), "%s/%s/.board", f->dir, names[0].dir);
+	assert_int_equal(unlink(path), 0);
+	assert_null(report_on(f, names[0].dir, NULL));
+	/* No metadata and no board: the directory's name is all there is. */
+	snprintf(path, sizeof(path), "%s/%s/metadata", f->dir, names[0].dir);
+	assert_int_equal(unlink(path), 0);
+	root = report_on(f, names[0].dir, NULL);
+	assert_string_equal(text(root, "threads", 0, "process"), "my-app.77");
+	json_decref(root);
+}
+
+/* The headline names the root of the tree, whoever called CUDA first. */
+static void test_root(void **state)
+{
+	json_t *root;
+
+	make(*state, "trace c.12 pid=12 ppid=11 program=child start_realtime_ns=1\n"
+		     "slot 1\n10us call cudaSetDevice\n"
+		     "trace b.11 pid=11 ppid=10 program=parent start_realtime_ns=2\n"
+		     "slot 1\n10us call cudaSetDevice\n"
+		     "trace d.13 pid=13 ppid=12 program=grandchild start_realtime_ns=3\n"
+		     "slot 1\n10us call cudaSetDevice\n");
+	root = report_on(*state, "", NULL);
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(root, "summary"), "program")),
+		"parent.11 and 2 more processes");
+	json_decref(root);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_numbers),
+		TEST(test_processes),
+		TEST(test_keep_the_last),
+		TEST(test_threads),
+		TEST(test_other_version),
+		TEST(test_no_metadata),
+		TEST(test_no_board),
+		TEST(test_nothing_there),
+		TEST(test_partial),
+		TEST(test_named_twice),
+		TEST(test_missing_streams),
+		TEST(test_missing_records),
+		TEST(test_slots_without_packets),
+		TEST(test_live),
+		TEST(test_cut_metadata),
+		TEST(test_root),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,411 @@
+/*
+ * tests/unit/trace_text.h: makes trace directories from a readable log, for the golden tests and
+ * for the seeds of the fuzzer.
+ *
+ *   # a comment
+ *   trace app.100 pid=100 program="/bin/app"   directory; the rest goes into env (see below) but
+ *                                              packet=BYTES and bounded=1 (keep-the-last)
+ *   clock offset_s=5 frequency=1000000000      optional; else these values
+ *   board ended=0 lost=3                       optional; else ended=1 lost=0
+ *   slot 1 tid=101                             the lines below are this slot's
+ *   10us copy cudaMemcpyAsync duration=2us direction=h2d src=pageable dst=device bytes=4096
+ *   discarded 5                                records this slot has lost so far
+ *   inflight tid=101 function=cudaStreamSynchronize depth=1 since=20us
+ *   counter cudaGetDevice 12                   on the board, not in a record
+ *
+ * Times are cycles; with a unit (ns, us, ms, s) they assume 1 GHz. An env value that is all digits
+ * is a number. A record is: time, type, function if it is a call, then fields as in trace_format.h;
+ * enums by name; texts in quotes. What is not said is 0.
+ */
+#ifndef CUDASPY_TESTS_TRACE_TEXT_H
+#define CUDASPY_TESTS_TRACE_TEXT_H
+
+#include <ctype.h>
+#include "trace_writer.h"
+
+#define TT_WORDS 40
+
+struct tt_line {
+	char *words[TT_WORDS];
+	unsigned int count;
+};
+
+struct tt_state {
+	struct tw_trace w;
+	struct tw_metadata metadata;
+	char env[4096];
+	const char *parent;
+	const char *log; /* for messages */
+	unsigned int line;
+	unsigned int slot;
+	bool open;
+};
+
+#define TT_NAME(number, text) [number] = text,
+static const char *const tt_kinds[] = {SPY_MEMORY_KINDS(TT_NAME) NULL};
+static const char *const tt_directions[] = {SPY_DIRECTIONS(TT_NAME) NULL};
+static const char *const tt_forms[] = {SPY_COPY_FORMS(TT_NAME) NULL};
+static const char *const tt_ops[] = {SPY_MEMORY_OPS(TT_NAME) NULL};
+static const char *const tt_notes[] = {SPY_NOTES(TT_NAME) NULL};
+#define TT_EVENT(number, type, name, texts) [number] = #name,
+static const char *const tt_events[] = {SPY_EVENTS(TT_EVENT) NULL};
+static const char *const tt_functions[] = {
+#define ENTRY(name, layer, record, contract, inspector) #name,
+#include "cudaspy/entrypoints.def"
+	NULL};
+static const uint8_t tt_counted[] = {
+#define TRANSPARENT SPY_TRANSPARENT
+#define COUNTED SPY_COUNTED
+#define TRACED SPY_TRACED
+#define ENTRY(name, layer, record, contract, inspector) record,
+#include "cudaspy/entrypoints.def"
+#undef TRANSPARENT
+#undef COUNTED
+#undef TRACED
+};
+
+static void tt_fail(const struct tt_state *s, const char *what, const char *word)
+{
+	fprintf(stderr, "%s:%u: %s '%s'\n", s->log, s->line, what, word ? word : "");
+	exit(3);
+}
+
+/* Splits in place at blanks outside quotes. */
+static void tt_split(struct tt_line *line, char *text)
+{
+	bool quoted = false;
+
+	line->count = 0;
+	while (line->count < TT_WORDS) {
+		text += strspn(text, " \t\n");
+		if (!*text)
+			return;
+		line->words[line->count++] = text;
+		for (; *text && (quoted || !isspace((unsigned char)*text)); text++)
+			quoted ^= *text == '"';
+		if (*text)
+			*text++ = '\0';
+	}
+}
+
+static uint64_t tt_number(const struct tt_state *s, const char *word)
+{
+	char *unit;
+	uint64_t value = strtoull(word, &unit, 0);
+
+	if (!strcmp(unit, "s"))
+		return value * 1000000000;
+	if (!strcmp(unit, "ms"))
+		return value * 1000000;
+	if (!strcmp(unit, "us"))
+		return value * 1000;
+	if (*unit && strcmp(unit, "ns"))
+		tt_fail(s, "not a number", word);
+	return value;
+}
+
+/* Value of key=value, without quotes, or NULL. The quotes are removed in place. */
+static const char *tt_text(const struct tt_line *line, const char *key)
+{
+	size_t n = strlen(key), length;
+	unsigned int i;
+
+	for (i = 0; i < line->count; i++) {
+		char *value = line->words[i] + n + 1;
+
+		if (strncmp(line->words[i], key, n) || line->words[i][n] != '=')
+			continue;
+		length = strlen(value);
+		if (length > 1 && value[0] == '"') {
+			value[length - 1] = '\0';
+			memmove(value, value + 1, length - 1);
+		}
+		return value;
+	}
+	return NULL;
+}
+
+static uint64_t tt_value(const struct tt_state *s, const struct tt_line *line, const char *key,
+			 uint64_t otherwise)
+{
+	const char *value = tt_text(line, key);
+
+	return value ? tt_number(s, value) : otherwise;
+}
+
+static unsigned int tt_find(const struct tt_state *s, const char *const *names, const char *word)
+{
+	unsigned int i;
+
+	for (i = 0; names[i]; i++)
+		if (word && !strcmp(names[i], word))
+			return i;
+	tt_fail(s, "unknown name", word);
+	return 0;
+}
+
+static unsigned int tt_name(const struct tt_state *s, const struct tt_line *line, const char *key,
+			    const char *const *names)
+{
+	const char *word = tt_text(line, key);
+
+	return word ? tt_find(s, names, word) : 0;
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static void tt_call(struct tt_state *s, const struct tt_line *l, enum spy_event event,
+		    uint64_t time)
+{
+	struct spy_rec_head head = {
+		.time = time,
+		.event = event,
+		.fn = (uint16_t)tt_find(s, tt_functions, l->count > 2 ? l->words[2] : NULL),
+		.result = (uint16_t)tt_value(s, l, "result", 0),
+		.device = (uint8_t)tt_value(s, l, "device", 0),
+		.depth = (uint8_t)tt_value(s, l, "depth", 0),
+		.duration = tt_value(s, l, "duration", 0),
+		.context = tt_value(s, l, "context", 0) & 0xffff,
+	};
+	uint64_t caller = tt_value(s, l, "caller", 0), stream = tt_value(s, l, "stream", 0);
+	uint64_t flags = tt_value(s, l, "flags", 0) & 0xffff;
+	uint64_t bytes = tt_value(s, l, "bytes", 0);
+
+	if (event == SPY_EV_NESTED) {
+		tw_record(&s->w, s->slot, &head, sizeof(head));
+	} else if (event == SPY_EV_CALL) {
+		struct spy_rec_call r = {.head = head, .caller = caller, .flags = flags};
+
+		tw_record(&s->w, s->slot, &r, sizeof(r));
+	} else if (event == SPY_EV_OP) {
+		struct spy_rec_op r = {.head = head,
+				       .caller = caller,
+				       .flags = flags,
+				       .stream = stream,
+				       .object = tt_value(s, l, "object", 0)};
+
+		tw_record(&s->w, s->slot, &r, sizeof(r));
+	} else if (event == SPY_EV_LAUNCH) {
+		uint64_t kernel = tt_value(s, l, "kernel", 0);
+		struct spy_rec_launch r = {.head = head,
+					   .caller = caller,
+					   .stream = stream,
+					   .kernel_lo = kernel & 0xffff,
+					   .kernel_hi = kernel >> 16};
+
+		tw_record(&s->w, s->slot, &r, sizeof(r));
+	} else if (event == SPY_EV_COPY) {
+		struct spy_rec_copy r = {
+			.head = head,
+			.caller = caller,
+			.src_device = tt_value(s, l, "src_device", SPY_DEVICE_NONE) & 0xff,
+			.dst_device = tt_value(s, l, "dst_device", SPY_DEVICE_NONE) & 0xff,
+			.stream = stream,
+			.direction = tt_name(s, l, "direction", tt_directions) & 7,
+			.captured = tt_value(s, l, "captured", 0) & 1,
+			.form = tt_name(s, l, "form", tt_forms) & 15,
+			.src_kind = tt_name(s, l, "src", tt_kinds) & 15,
+			.dst_kind = tt_name(s, l, "dst", tt_kinds) & 15,
+			.bytes = bytes,
+		};
+
+		tw_record(&s->w, s->slot, &r, sizeof(r));
+	} else {
+		struct spy_rec_memory r = {
+			.head = head,
+			.caller = caller,
+			.op = tt_name(s, l, "op", tt_ops) & 0xff,
+			.kind = tt_name(s, l, "kind", tt_kinds) & 15,
+			.pool = tt_value(s, l, "pool", 0) & 1,
+			.stream = stream,
+			.address = tt_value(s, l, "address", 0),
+			.bytes = bytes,
+		};
+
+		tw_record(&s->w, s->slot, &r, sizeof(r));
+	}
+}
+
+static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event event,
+		     uint64_t time)
+{
+	const char *name = tt_text(l, "name"), *build_id = tt_text(l, "build_id");
+	const char *path = tt_text(l, "path"), *uuid = tt_text(l, "uuid");
+	const char *pci = tt_text(l, "pci"), *text = tt_text(l, "text");
+	struct spy_rec_other head = {time, (uint16_t)event};
+	struct spy_rec_thread thread = {.head = head, .tid = (uint32_t)tt_value(s, l, "tid", 0)};
+	struct spy_rec_kernel kernel = {.head = head,
+					.kernel = (uint32_t)tt_value(s, l, "kernel", 0)};
+	struct spy_rec_module module = {.head = head,
+					.gone = (uint16_t)tt_value(s, l, "gone", 0),
+					.base = tt_value(s, l, "base", 0),
+					.begin = tt_value(s, l, "begin", 0),
+					.end = tt_value(s, l, "end", 0)};
+	struct spy_rec_gpu gpu = {.head = head,
+				  .device = (uint16_t)tt_value(s, l, "device", 0),
+				  .cc_major = (uint16_t)tt_value(s, l, "cc_major", 0),
+				  .cc_minor = (uint16_t)tt_value(s, l, "cc_minor", 0),
+				  .bytes = tt_value(s, l, "bytes", 0)};
+	struct spy_rec_clock clock = {.head = head,
+				      .monotonic_ns = tt_value(s, l, "monotonic_ns", 0),
+				      .realtime_ns = tt_value(s, l, "realtime_ns", 0)};
+	struct spy_rec_note note = {.head = head,
+				    .note = (uint16_t)tt_name(s, l, "note", tt_notes)};
+	struct spy_rec_count count = {.head = head,
+				      .tid = (uint32_t)tt_value(s, l, "tid", 0),
+				      .count = tt_value(s, l, "count", 0)};
+
+	if (event == SPY_EV_THREAD) {
+		snprintf(thread.name, sizeof(thread.name), "%s", name);
+		tw_record(&s->w, s->slot, &thread, sizeof(thread));
+	} else if (event == SPY_EV_COUNT) {
+		count.fn = (uint16_t)tt_find(s, tt_functions, tt_text(l, "function"));
+		tw_record(&s->w, s->slot, &count, sizeof(count));
+	} else if (event == SPY_EV_KERNEL) {
+		tw_record_text(&s->w, s->slot, &kernel, sizeof(kernel), 1, &name);
+	} else if (event == SPY_EV_MODULE) {
+		tw_record_text(&s->w, s->slot, &module, sizeof(module), 2,
+			       (const char *[]){build_id ? build_id : "", path ? path : ""});
+	} else if (event == SPY_EV_GPU) {
+		tw_record_text(
+			&s->w, s->slot, &gpu, sizeof(gpu), 3,
+			(const char *[]){name ? name : "", uuid ? uuid : "", pci ? pci : ""});
+	} else if (event == SPY_EV_CLOCK) {
+		tw_record(&s->w, s->slot, &clock, sizeof(clock));
+	} else {
+		tw_record_text(&s->w, s->slot, &note, sizeof(note), 1,
+			       (const char *[]){text ? text : ""});
+	}
+}
+
+/* ---- everything else ------------------------------------------------------------------------ */
+
+static void tt_end_trace(struct tt_state *s)
+{
+	if (!s->open)
+		return;
+	s->metadata.env = s->env;
+	tw_write_metadata(&s->w, &s->metadata);
+	tw_close(&s->w);
+	s->open = false;
+}
+
+static void tt_begin_trace(struct tt_state *s, const struct tt_line *l)
+{
+	char dir[512];
+	size_t used = 0;
+	unsigned int i;
+
+	tt_end_trace(s);
+	if (l->count < 2)
+		tt_fail(s, "name missing after", l->words[0]);
+	snprintf(dir, sizeof(dir), "%s/%s", s->parent, l->words[1]);
+	tw_open(&s->w, dir, tt_value(s, l, "packet", 0));
+	s->w.board.pid = (uint32_t)tt_value(s, l, "pid", 100);
+	s->w.bounded = tt_value(s, l, "bounded", 0);
+	s->metadata = (struct tw_metadata){.frequency = 1000000000, .offset_s = 5};
+	used = (size_t)snprintf(s->env, sizeof(s->env),
+				"\ttracer_name = \"cudaspy\";\n\ttrace_version = %d;\n",
+				SPY_TRACE_VERSION);
+	if (s->w.bounded)
+		used += (size_t)snprintf(s->env + used, sizeof(s->env) - used,
+					 "\tenv_CUDASPY_KEEP = \"1\";\n");
+	for (i = 2; i < l->count; i++) {
+		char *value = strchr(l->words[i], '=');
+
+		if (!value)
+			tt_fail(s, "not key=value:", l->words[i]);
+		*value++ = '\0';
+		if (!strcmp(l->words[i], "packet") || !strcmp(l->words[i], "bounded"))
+			continue;
+		used += (size_t)snprintf(s->env + used, sizeof(s->env) - used,
+					 *value == '"' || isdigit((unsigned char)*value)
+						 ? "\t%s = %s;\n"
+						 : "\t%s = \"%s\";\n",
+					 l->words[i], value);
+	}
+	s->open = true;
+	s->slot = 0;
+}
+
+static void tt_counter(struct tt_state *s, const char *name, uint64_t count)
+{
+	unsigned int fn = tt_find(s, tt_functions, name), i, index = 0;
+
+	for (i = 0; i < fn; i++)
+		index += tt_counted[i] == SPY_COUNTED;
+	s->w.board.counter_fn[index] = (uint16_t)fn;
+	tw_page(&s->w, s->slot)->counts[index] = count;
+}
+
+static void tt_in_flight(struct tt_state *s, const struct tt_line *l)
+{
+	struct spy_slot_page *page = tw_page(&s->w, s->slot);
+	const char *outer = tt_text(l, "function"), *inner = tt_text(l, "inner");
+
+	page->tid = (uint32_t)tt_value(s, l, "tid", 0);
+	page->depth = (uint8_t)tt_value(s, l, "depth", 1);
+	page->since = tt_value(s, l, "since", 0);
+	page->outer_fn = (uint16_t)tt_find(s, tt_functions, outer);
+	page->fn = inner ? (uint16_t)tt_find(s, tt_functions, inner) : page->outer_fn;
+}
+
+static void tt_apply(struct tt_state *s, const struct tt_line *l)
+{
+	const char *verb = l->words[0], *object = l->count > 1 ? l->words[1] : "";
+	enum spy_event event;
+
+	if (!strcmp(verb, "trace")) {
+		tt_begin_trace(s, l);
+	} else if (!s->open) {
+		tt_fail(s, "no trace yet for", verb);
+	} else if (!strcmp(verb, "clock")) {
+		s->metadata.frequency = tt_value(s, l, "frequency", s->metadata.frequency);
+		s->metadata.offset_s = tt_value(s, l, "offset_s", s->metadata.offset_s);
+		s->metadata.offset = tt_value(s, l, "offset", 0);
+	} else if (!strcmp(verb, "board")) {
+		s->w.board.ended = (uint32_t)tt_value(s, l, "ended", 1);
+		s->w.board.lost = tt_value(s, l, "lost", 0);
+	} else if (!strcmp(verb, "slot")) {
+		s->slot = (unsigned int)tt_number(s, object);
+		tw_stream(&s->w, s->slot)->tid = (uint32_t)tt_value(s, l, "tid", 0);
+	} else if (!strcmp(verb, "discarded")) {
+		tw_stream(&s->w, s->slot)->discarded = tt_number(s, object);
+	} else if (!strcmp(verb, "inflight")) {
+		tt_in_flight(s, l);
+	} else if (!strcmp(verb, "counter")) {
+		tt_counter(s, object, tt_number(s, l->count > 2 ? l->words[2] : "0"));
+	} else {
+		event = (enum spy_event)tt_find(s, tt_events, object);
+		if (event <= SPY_EV_MEMORY)
+			tt_call(s, l, event, tt_number(s, verb));
+		else
+			tt_other(s, l, event, tt_number(s, verb));
+	}
+}
+
+/* Makes the traces of a log in directories below `parent`, which exists. Ends the program if the
+ * log is wrong. */
+TW_UNUSED static void tt_make(const char *log, const char *parent)
+{
+	static struct tt_state s;
+	struct tt_line words;
+	char line[2048];
+	FILE *file = fopen(log, "r");
+
+	s = (struct tt_state){.parent = parent, .log = log};
+	if (!file)
+		tt_fail(&s, "cannot be opened", log);
+	while (fgets(line, sizeof(line), file)) {
+		s.line++;
+		if (line[0] == '#')
+			continue;
+		tt_split(&words, line);
+		if (words.count)
+			tt_apply(&s, &words);
+	}
+	tt_end_trace(&s);
+	fclose(file);
+}
+
+#endif
