@@ -36,8 +36,8 @@ ANALYZER_OBJ := $(patsubst %,$(BUILD)/%.o,$(ANALYZER_SRC))
 SHIM  := $(BUILD)/libcudaspy.so
 TOOL  := $(BUILD)/cudaspy
 
-.PHONY: all
-all: $(SHIM) $(TOOL)
+.PHONY: all sim
+all: $(SHIM) $(TOOL) sim
 ifeq ($(NVCC),)
 all: no-cuda
 .PHONY: no-cuda
@@ -79,6 +79,7 @@ $(TOOL): $(ANALYZER_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(TOOL_LIBS)
 
+include tests/sim/sim.mk
 
 # ---- tests ------------------------------------------------------------------------------------
 # A unit test says in a comment which objects of the shim it needs: /* links: shim/memory.c */.
@@ -99,7 +100,7 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(B
 	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl
 
 .PHONY: test test-build check
-test-build: all $(UNIT)
+test-build: all sim-samples $(BUILD)/sim/selftest $(UNIT)
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
 # halves share nothing but include/.

@@ -1,0 +1,201 @@
+/*
+ * tests/sim/script.c: the simulator's knobs: environment variables and the lines of SPYSIM_SCRIPT.
+ * Read once, on the thread that first needs them; asked by every launch (kernel durations) and, when
+ * errors are scripted, by every call.
+ *
+ *   gpus <n>                           also SPYSIM_GPUS
+ *   lock split|process|device          also SPYSIM_LOCK    (locks.c)
+ *   staging d2h|pageable|all           also SPYSIM_STAGING (driver_copy.c)
+ *   kernel <substring> <us>            the first line whose substring is in the kernel's name counts
+ *   kernel_us <us>                     also SPYSIM_KERNEL_US: every other kernel
+ *   copy_gbps <x>                      also SPYSIM_COPY_GBPS
+ *   memory_mb <n>                      device memory; also SPYSIM_MEMORY_MB
+ *   staging_kb <n>                     pageable bytes to the device a stream may have outstanding
+ *   queue <n>                          launches a stream may have outstanding
+ *   cost <function substring> <us>     host work of a call (held under its lock)
+ *   host_scale <x>                     also SPYSIM_HOST_SCALE: factor on all host work; 0: none
+ *   lazy <kernel substring>            its first launch waits for the device with the context locked
+ *   error <function> <nth call> <code> the nth call (0: every call) returns code and does nothing
+ *   init <code>                        also SPYSIM_INIT: what cuInit returns
+ */
+#include "sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct rule {
+	struct rule *next;
+	char what[128];
+	double us;
+	long nth;
+	int code;
+	atomic_long calls;
+};
+
+struct sim_script sim_script = {
+#ifdef SIM_NODEVICE
+	.init_result = SIM_NO_DEVICE,
+#endif
+	.gpus = 2,
+	.kernel_ns = 20000,
+	.copy_gbps = 25,
+	.memory_bytes = 16ull << 30,
+	.staging_bytes = 2560 << 10,
+	.queue_depth = SIM_QUEUE_DEPTH,
+	.host_scale = 1,
+};
+
+static struct rule *kernels, *costs, *errors, *lazy;
+
+static struct rule *rule_add(struct rule **list, const char *what)
+{
+	struct rule *rule = calloc(1, sizeof(*rule));
+
+	if (!rule)
+		abort();
+	snprintf(rule->what, sizeof(rule->what), "%s", what);
+	while (*list)
+		list = &(*list)->next;
+	return *list = rule;
+}
+
+static bool set(const char *key, const char *value)
+{
+	double number = strtod(value, NULL);
+
+	if (!strcmp(key, "gpus"))
+		sim_script.gpus = number < 0                 ? 0
+				  : number > SIM_MAX_DEVICES ? SIM_MAX_DEVICES
+							     : (int)number;
+	else if (!strcmp(key, "lock"))
+		sim_script.locks = !strcmp(value, "process")  ? LOCKS_PROCESS
+				   : !strcmp(value, "device") ? LOCKS_DEVICE
+							      : LOCKS_SPLIT;
+	else if (!strcmp(key, "staging"))
+		sim_script.staging = !strcmp(value, "all")        ? STAGING_ALL
+				     : !strcmp(value, "pageable") ? STAGING_PAGEABLE
+								  : STAGING_D2H;
+	else if (!strcmp(key, "kernel_us"))
+		sim_script.kernel_ns = (uint64_t)(number * 1000);
+	else if (!strcmp(key, "copy_gbps") && number > 0)
+		sim_script.copy_gbps = number;
+	else if (!strcmp(key, "memory_mb"))
+		sim_script.memory_bytes = (uint64_t)number << 20;
+	else if (!strcmp(key, "staging_kb"))
+		sim_script.staging_bytes = (uint64_t)number << 10;
+	else if (!strcmp(key, "queue") && number >= 1)
+		sim_script.queue_depth = (unsigned)number;
+	else if (!strcmp(key, "host_scale"))
+		sim_script.host_scale = number;
+	else if (!strcmp(key, "init"))
+		sim_script.init_result = (int)number;
+	else
+		return false;
+	return true;
+}
+
+static void read_file(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char line[512], a[128], b[128], c[128], d[128];
+
+	if (!file) {
+		fprintf(stderr, "sim: cannot read %s\n", path);
+		return;
+	}
+	while (fgets(line, sizeof(line), file)) {
+		int n = sscanf(line, "%127s %127s %127s %127s", a, b, c, d);
+		struct rule *rule;
+
+		if (n < 1 || a[0] == '#')
+			continue;
+		if (n >= 3 && !strcmp(a, "kernel")) {
+			rule = rule_add(&kernels, b);
+			rule->us = strtod(c, NULL);
+		} else if (n >= 3 && !strcmp(a, "cost")) {
+			rule = rule_add(&costs, b);
+			rule->us = strtod(c, NULL);
+		} else if (n >= 4 && !strcmp(a, "error")) {
+			rule = rule_add(&errors, b);
+			rule->nth = strtol(c, NULL, 0);
+			rule->code = (int)strtol(d, NULL, 0);
+		} else if (n >= 2 && !strcmp(a, "lazy")) {
+			rule_add(&lazy, b);
+		} else if (n < 2 || !set(a, b)) {
+			fprintf(stderr, "sim: %s: not understood: %s", path, line);
+		}
+	}
+	fclose(file);
+}
+
+static void load(void)
+{
+	static const char *const env[][2] = {
+		{"SPYSIM_GPUS", "gpus"},           {"SPYSIM_LOCK", "lock"},
+		{"SPYSIM_STAGING", "staging"},     {"SPYSIM_KERNEL_US", "kernel_us"},
+		{"SPYSIM_COPY_GBPS", "copy_gbps"}, {"SPYSIM_MEMORY_MB", "memory_mb"},
+		{"SPYSIM_INIT", "init"},           {"SPYSIM_HOST_SCALE", "host_scale"},
+	};
+	const char *path = getenv("SPYSIM_SCRIPT");
+
+	if (path && *path)
+		read_file(path);
+	for (size_t i = 0; i < sizeof(env) / sizeof(env[0]); i++) {
+		const char *value = getenv(env[i][0]);
+
+		if (value && *value)
+			set(env[i][1], value);
+	}
+	sim_script.blocking_launch =
+		getenv("CUDA_LAUNCH_BLOCKING") && !strcmp(getenv("CUDA_LAUNCH_BLOCKING"), "1");
+	if (errors)
+		sim_spans_on = true;
+}
+
+void sim_script_load(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load);
+}
+
+uint64_t sim_script_kernel_ns(const char *name)
+{
+	for (struct rule *rule = kernels; rule; rule = rule->next)
+		if (strstr(name, rule->what))
+			return (uint64_t)(rule->us * 1000);
+	return sim_script.kernel_ns;
+}
+
+uint64_t sim_script_cost_ns(const char *function, uint64_t default_ns)
+{
+	for (struct rule *rule = costs; rule; rule = rule->next)
+		if (strstr(function, rule->what))
+			return (uint64_t)(rule->us * 1000);
+	return (uint64_t)((double)default_ns * sim_script.host_scale);
+}
+
+bool sim_script_has_errors(void)
+{
+	return errors;
+}
+
+int sim_script_error(enum sim_fn fn)
+{
+	for (struct rule *rule = errors; rule; rule = rule->next)
+		if (!strcmp(sim_fn_name[fn], rule->what)) {
+			long nth = atomic_fetch_add(&rule->calls, 1) + 1;
+
+			if (!rule->nth || nth == rule->nth)
+				return rule->code;
+		}
+	return 0;
+}
+
+bool sim_script_lazy(const char *kernel)
+{
+	for (struct rule *rule = lazy; rule; rule = rule->next)
+		if (strstr(kernel, rule->what))
+			return true;
+	return false;
+}

@@ -1,0 +1,340 @@
+/*
+ * tests/sim/sim.h: the inside of the simulated driver: devices, contexts, streams, operations on the
+ * timeline, memory, locks, script. Included by driver*.c, engine.c, locks.c, truth.c and script.c;
+ * the runtime never sees it. Everything runs on the caller's thread, except effects and host
+ * functions, which the engine's worker thread may run (engine.c).
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "span.h"
+
+enum { SIM_MAX_DEVICES = 16, SIM_QUEUE_DEPTH = 1020 };
+
+#define SIM_LEGACY ((struct sim_stream *)1)
+#define SIM_PER_THREAD ((struct sim_stream *)2)
+
+/* Spans are rare work: a program without truth or injected errors pays one predicted branch. */
+extern bool sim_spans_on;
+extern bool sim_ready; /* cuInit succeeded */
+extern __thread struct sim_thread sim_self;
+
+int sim_span_open(struct sim_span *span, enum sim_fn fn);
+int sim_span_close(struct sim_span *span, int result);
+void sim_unimplemented(enum sim_fn fn);
+void sim_note_copy(uint64_t bytes, enum sim_mem src, enum sim_mem dst, const void *stream);
+void sim_note_stream(const void *stream);
+void sim_truth_init(const char *dir);
+void sim_truth_fork_child(void);
+extern const char *const sim_fn_name[FN_COUNT];
+extern const bool sim_fn_counted[FN_COUNT];
+
+/*
+ * Exports one entry point: name, its parameters, and the call that does the work. EXPORT fails with
+ * "not initialised" before cuInit; EXPORT_ANYTIME does not.
+ */
+#define EXPORT_ANYTIME(name, params, call) \
+	SIM_PUBLIC int name params; \
+	SIM_PUBLIC int name params \
+	{ \
+		struct sim_span span; \
+		int rc; \
+		if (__builtin_expect(!sim_spans_on, 1)) \
+			return call; \
+		rc = sim_span_open(&span, FN_##name); \
+		if (!rc) \
+			rc = call; \
+		return sim_span_close(&span, rc); \
+	}
+#define EXPORT(name, params, call) \
+	EXPORT_ANYTIME(name, params, \
+		       (__builtin_expect(sim_ready, 1) ? (call) : SIM_NOT_INITIALIZED))
+
+/* ---- time ---- */
+static inline uint64_t sim_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void sim_sleep_until(uint64_t when_ns);
+void sim_host_work(enum sim_fn fn, uint64_t default_ns);
+
+/* ---- script (script.c): read once by cuInit or the first call that needs it ---- */
+enum sim_lock_mode { LOCKS_SPLIT, LOCKS_PROCESS, LOCKS_DEVICE };
+enum sim_staging { STAGING_D2H, STAGING_PAGEABLE, STAGING_ALL };
+
+struct sim_script {
+	int gpus;
+	int init_result;
+	enum sim_lock_mode locks;
+	enum sim_staging staging;
+	uint64_t kernel_ns;
+	double copy_gbps;
+	uint64_t memory_bytes;
+	uint64_t
+		staging_bytes; /* pageable bytes to the device that may be outstanding in a stream */
+	unsigned queue_depth;
+	double host_scale; /* factor on the cost of host work */
+	bool blocking_launch;
+};
+extern struct sim_script sim_script;
+
+void sim_script_load(void);
+uint64_t sim_script_kernel_ns(const char *name);
+uint64_t sim_script_cost_ns(const char *function, uint64_t default_ns);
+int sim_script_error(enum sim_fn fn);
+bool sim_script_lazy(const char *kernel);
+bool sim_script_has_errors(void);
+
+/* ---- locks (locks.c): real ones, so that whoever interposes pthread sees them ---- */
+enum sim_lock {
+	SIM_LOCK_PROCESS,
+	SIM_LOCK_CONTEXT,
+	SIM_LOCK_STAGING,
+	SIM_LOCK_POOL,
+	SIM_LOCK_KINDS
+};
+enum sim_hold {
+	HOLD_PROCESS = 1,
+	HOLD_CTX_READ = 2,
+	HOLD_CTX_WRITE = 4,
+	HOLD_STAGING = 8,
+	HOLD_POOL = 16
+};
+
+/* Takes the locks of the set in the one right order and returns what sim_unlock must release. */
+unsigned sim_lock(unsigned set, int dev);
+/* Takes more, later in the order, and returns the whole. */
+unsigned sim_lock_also(unsigned held, unsigned set, int dev);
+void sim_unlock(unsigned held, int dev);
+
+/* The engine's own lock: a spin lock without any library call, so that no probe mistakes the
+ * simulator's bookkeeping for a lock of the driver. */
+struct sim_spin {
+	atomic_int locked;
+};
+void sim_spin_lock(struct sim_spin *spin);
+void sim_spin_unlock(struct sim_spin *spin);
+
+/* ---- devices and contexts (driver_context.c) ---- */
+#define CTX_MAGIC 0x43545853u
+#define STREAM_MAGIC 0x53545253u
+#define EVENT_MAGIC 0x45565453u
+
+struct sim_stream {
+	unsigned magic;
+	struct sim_ctx *ctx;
+	unsigned flags; /* 1: non-blocking */
+	int priority;
+	uint64_t id;
+	/* under the engine's lock: */
+	struct sim_op *head, *tail; /* queued operations, oldest first; tail also when it is done */
+	struct sim_op *pending; /* first whose end is not known yet */
+	unsigned queued;
+	uint64_t last_end_ns; /* when the last operation with a known end ends */
+	uint64_t staged_bytes; /* pageable bytes of queued copies to the device */
+	bool start_known; /* pending is a host function that may start at its start_ns */
+	bool busy; /* an effect of this stream is being executed */
+	bool active, zombie, internal;
+	struct sim_stream *next_active, *prev_active;
+	struct sim_stream *next, *prev; /* of the context */
+	struct sim_capture *capture; /* not NULL: records instead of running (driver_graph.c) */
+	struct sim_node **capture_deps;
+	unsigned capture_dep_cnt;
+};
+
+struct sim_ctx {
+	unsigned magic;
+	int dev;
+	bool primary, alive;
+	unsigned flags;
+	int refs;
+	uint64_t id;
+	struct sim_stream legacy;
+	struct sim_stream *streams; /* every stream of the context, under the engine's lock */
+	size_t limits[16];
+	int cache_config, shared_config;
+	unsigned peers; /* bit per device */
+	struct sim_ctx *next; /* of all contexts, never taken off */
+};
+
+struct sim_device {
+	int ordinal;
+	char name[64];
+	struct sim_ctx primary;
+	_Atomic uint64_t used_bytes;
+	struct sim_pool *default_pool, *pool;
+};
+extern struct sim_device sim_devices[SIM_MAX_DEVICES];
+
+/* Runs op in the stream, or records it where the stream is being captured. Takes op over. */
+int sim_enqueue(struct sim_stream *stream, struct sim_op *op, struct sim_op **out);
+bool sim_dev_ok(int dev);
+struct sim_stream *sim_stream_of(void *handle, bool per_thread, int *rc);
+int sim_current(struct sim_ctx **ctx);
+void sim_thread_streams_drop(struct sim_ctx *ctx);
+int sim_attribute(int *value, int attr, int dev);
+
+/* ---- engine (engine.c): the timeline ---- */
+enum sim_op_kind { OP_MARK, OP_KERNEL, OP_COPY, OP_SET, OP_HOST, OP_GRAPH };
+enum sim_op_state { OP_PENDING, OP_SCHEDULED, OP_DONE };
+
+/* What an operation does to memory, besides lasting. Shared by the launches of a graph. */
+struct sim_work {
+	atomic_int refs;
+	/* Run when the operation's end has come (a host function: when its start has come), on the
+	 * worker or, except for host functions, on a thread that waits. */
+	void (*run)(struct sim_work *work);
+};
+
+struct sim_op {
+	int refs;
+	enum sim_op_kind kind;
+	enum sim_op_state state;
+	struct sim_stream *stream;
+	struct sim_op *next;
+	uint64_t submit_ns, duration_ns, start_ns, end_ns;
+	uint64_t staged_bytes;
+	struct sim_op **deps; /* operations of other streams that must end first */
+	unsigned dep_cnt, dep_cap;
+	struct sim_work *work; /* NULL: only lasts */
+};
+
+struct sim_op *sim_op_new(enum sim_op_kind kind, uint64_t duration_ns);
+void sim_op_dep(struct sim_op *op, struct sim_op *on);
+void sim_op_dep_device(struct sim_op *op, int dev); /* on all work of the device */
+/* Appends to the stream; takes over op. With out, also returns a reference to it there. */
+void sim_submit(struct sim_stream *stream, struct sim_op *op, struct sim_op **out);
+struct sim_op *sim_op_get(struct sim_op *op);
+void sim_op_put(struct sim_op *op);
+bool sim_op_done(struct sim_op *op);
+bool sim_op_end(struct sim_op *op, uint64_t *end_ns);
+void sim_wait_op(struct sim_op *op);
+void sim_wait_stream(struct sim_stream *stream);
+bool sim_stream_idle(struct sim_stream *stream);
+void sim_wait_ctx(struct sim_ctx *ctx);
+void sim_wait_device(int dev);
+void sim_wait_room(struct sim_stream *stream);
+void sim_stream_init(struct sim_stream *stream, struct sim_ctx *ctx, unsigned flags, int priority);
+void sim_stream_retire(struct sim_stream *stream);
+extern struct sim_ctx *sim_contexts;
+extern struct sim_spin sim_engine;
+uint64_t sim_staged_bytes(struct sim_stream *stream);
+struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned flags, int priority);
+struct sim_op *sim_stream_tail(struct sim_stream *stream);
+void sim_engine_fork_child(void);
+
+/* ---- memory (driver_memory.c) ---- */
+struct sim_block {
+	uint64_t base, bytes; /* as asked for */
+	uint64_t granule_bytes; /* as reserved */
+	enum sim_mem kind;
+	int dev;
+	unsigned flags;
+	uint64_t id;
+	struct sim_pool *pool;
+	struct sim_ctx *ctx;
+	bool vmm, registered;
+	struct sim_block *next_free;
+};
+
+struct sim_pool {
+	int dev;
+	bool fixed; /* a device's default pool: cannot be destroyed */
+	uint64_t threshold, reserved, reserved_high, used, used_high;
+	uint64_t cached; /* reserved and not in use */
+	int attrs[4];
+};
+
+void sim_memory_init(void);
+struct sim_block *sim_block_of(uint64_t address);
+enum sim_mem sim_mem_kind(uint64_t address);
+int sim_block_new(struct sim_block **out, enum sim_mem kind, int dev, uint64_t bytes);
+void sim_block_free(struct sim_block *block);
+int sim_malloc_async(sim_ptr *out, size_t bytes, struct sim_pool *pool, struct sim_stream *stream);
+int sim_free_async(sim_ptr ptr, struct sim_stream *stream);
+int sim_register_range(void *ptr, size_t bytes, unsigned flags);
+int sim_unregister_range(void *ptr);
+struct sim_pool *sim_pool_of(int dev);
+void sim_block_release(struct sim_block *block);
+int sim_pool_alloc(struct sim_block **out, struct sim_pool *pool, uint64_t bytes, enum sim_fn fn);
+uint64_t sim_reserve_va(uint64_t bytes, struct sim_block **out);
+enum sim_mem sim_mem_at(uint64_t address, int *dev);
+
+/* ---- arrays (driver_array.c) ---- */
+#define ARRAY_MAGIC 0x41525259u
+struct sim_array {
+	unsigned magic;
+	struct sim_array3d_desc desc;
+	size_t element, pitch, slice, bytes;
+	int dev;
+	unsigned level_cnt;
+	struct sim_array **levels; /* a mipmapped array's */
+	struct sim_block *block;
+	unsigned char *data;
+};
+
+/* ---- graphs (driver_graph.c) ---- */
+struct sim_event;
+struct sim_node;
+struct sim_kernel;
+/* The stream is capturing: takes op over as a node. */
+int sim_capture(struct sim_stream *stream, struct sim_op *op, struct sim_node **out);
+int sim_capture_event(struct sim_stream *stream, struct sim_event *event);
+int sim_capture_wait(struct sim_stream *stream, struct sim_event *event, bool *handled);
+void sim_node_describe(struct sim_node *node, struct sim_kernel *kernel, const unsigned grid[3],
+		       const unsigned block[3], unsigned shared, void **params);
+bool sim_capturing(const struct sim_stream *stream);
+
+struct sim_event {
+	unsigned magic;
+	unsigned flags;
+	struct sim_ctx *ctx;
+	struct sim_op *op; /* last recorded, under the engine's lock */
+	struct sim_capture *capture;
+	struct sim_node *capture_node;
+};
+
+/* ---- kernels and launches (driver_module.c, driver_launch.c) ---- */
+struct sim_kernel {
+	unsigned magic;
+	char *name;
+	struct sim_module *module;
+	uint64_t duration_ns;
+	void (*twin)(void **args, unsigned grid[3], unsigned block[3]);
+	bool delay; /* lasts as many microseconds as its first argument says */
+	bool lazy_wait; /* its first launch waits for the device with the context locked */
+	atomic_bool loaded;
+	int param_cnt; /* -1: not known */
+	unsigned short param_size[32];
+	int attrs[16];
+	struct sim_kernel *next;
+};
+#define KERNEL_MAGIC 0x4b524e4cu
+
+struct sim_op *sim_kernel_op(struct sim_kernel *kernel, const unsigned grid[3],
+			     const unsigned block[3], void **params, void **extra);
+struct sim_op *sim_copy_op(const struct sim_memcpy3d *copy);
+struct sim_op *sim_set_op(sim_ptr dst, size_t pitch, unsigned value, unsigned element, size_t width,
+			  size_t height);
+struct sim_op *sim_host_op(void (*fn)(void *), void *arg);
+struct sim_op *sim_op_clone(const struct sim_op *op);
+void *sim_work_new(size_t bytes, void (*run)(struct sim_work *work));
+void sim_work_put(struct sim_work *work);
+struct sim_kernel *sim_kernel_check(void *handle);
+int sim_params_of_name(const char *mangled, unsigned short *sizes, int max);
+int sim_launch(struct sim_kernel *kernel, const unsigned grid[3], const unsigned block[3],
+	       unsigned shared, void *handle, bool per_thread, void **params, void **extra);
+
+/* ---- look-up by name (driver_resolve.c) ---- */
+void *sim_resolve(const char *name, int version, uint64_t flags, int *status);
+
+#endif

@@ -1,0 +1,117 @@
+# tests/sim/sim.mk: builds the simulated CUDA into $(BUILD)/sim; included by the top Makefile, whose
+# BUILD, CC, CFLAGS_, SANFLAGS, Q and say it uses. `make sim` builds all of it.
+SIM      := tests/sim
+SIM_OUT  := $(BUILD)/sim
+SIM_LIB  := $(SIM_OUT)/lib
+SIM_GENS := 11 12 13
+
+SIM_DRIVER_SRC  := $(addprefix $(SIM)/,engine.c locks.c truth.c script.c mangle.c memory_blocks.c) \
+		   $(wildcard $(SIM)/driver_*.c)
+SIM_RUNTIME_SRC := $(wildcard $(SIM)/runtime_*.c)
+SIM_DRIVER_OBJ  := $(patsubst $(SIM)/%.c,$(SIM_OUT)/driver/%.o,$(SIM_DRIVER_SRC))
+
+SIM_CFLAGS := $(CFLAGS_) -D_GNU_SOURCE -Wno-unused-parameter -fvisibility=hidden -Iinclude -iquote $(SIM) \
+	      -ftls-model=initial-exec
+SIM_LD     := $(CC) $(SANFLAGS) -shared -pthread -Wl,-Bsymbolic-functions -Wl,-z,nodelete -Wl,--no-undefined
+# A sanitizer's own symbols are undefined in a library on purpose.
+ifneq ($(SAN),)
+SIM_LD     := $(CC) $(SANFLAGS) -shared -pthread -Wl,-Bsymbolic-functions -Wl,-z,nodelete
+endif
+
+sim_node = libcudart.so.$(if $(filter 11,$(1)),11.0,$(1))
+
+$(SIM_OUT)/driver/%.o: $(SIM)/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(SIM_CFLAGS) -c -o $@ $<
+
+$(SIM_OUT)/nodevice/script.o: $(SIM)/script.c
+	@mkdir -p $(@D)
+	$(call say,CC,$< (no device))
+	$(Q)$(CC) $(SIM_CFLAGS) -DSIM_NODEVICE -c -o $@ $<
+
+$(SIM_OUT)/driver.map: $(SIM)/driver.map.in include/cudaspy/entrypoints.def
+	@mkdir -p $(@D)
+	$(Q)$(CC) -E -P -x c -Iinclude -iquote $(SIM) -o $@ $<
+
+$(SIM_LIB)/libcuda.so.1: $(SIM_DRIVER_OBJ) $(SIM_OUT)/driver.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(SIM_LD) -Wl,-soname,libcuda.so.1 -Wl,--version-script=$(SIM_OUT)/driver.map -o $@ $(SIM_DRIVER_OBJ) -ldl
+	$(Q)ln -sf libcuda.so.1 $(SIM_LIB)/libcuda.so
+
+$(SIM_OUT)/nodevice/libcuda.so.1: $(SIM_DRIVER_OBJ) $(SIM_OUT)/nodevice/script.o $(SIM_OUT)/driver.map
+	$(call say,LD,$@)
+	$(Q)$(SIM_LD) -Wl,-soname,libcuda.so.1 -Wl,--version-script=$(SIM_OUT)/driver.map -o $@ \
+		$(filter-out %/script.o,$(SIM_DRIVER_OBJ)) $(SIM_OUT)/nodevice/script.o -ldl
+
+# One runtime for each generation, from the same sources.
+define sim_runtime
+$(SIM_OUT)/runtime$(1)/%.o: $(SIM)/%.c
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$< ($(1)))
+	$$(Q)$$(CC) $$(SIM_CFLAGS) -DRT_GEN=$(1) -c -o $$@ $$<
+
+$(SIM_OUT)/runtime$(1).map: $(SIM)/runtime.map.in $(SIM)/runtime_entries.h include/cudaspy/entrypoints.def
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) -E -P -x c -Iinclude -iquote $(SIM) -DRT_GEN=$(1) -DRT_NODE=$(call sim_node,$(1)) -o $$@ $$<
+
+$(SIM_LIB)/$(call sim_node,$(1)): $(patsubst $(SIM)/%.c,$(SIM_OUT)/runtime$(1)/%.o,$(SIM_RUNTIME_SRC)) \
+		$(SIM_OUT)/runtime$(1).map
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(SIM_LD) -Wl,-soname,$(call sim_node,$(1)) -Wl,--version-script=$(SIM_OUT)/runtime$(1).map -o $$@ \
+		$$(filter %.o,$$^) -ldl
+
+SIM_OBJ += $(patsubst $(SIM)/%.c,$(SIM_OUT)/runtime$(1)/%.o,$(SIM_RUNTIME_SRC))
+SIM_RUNTIMES += $(SIM_LIB)/$(call sim_node,$(1))
+endef
+SIM_OBJ := $(SIM_DRIVER_OBJ) $(SIM_OUT)/nodevice/script.o
+SIM_RUNTIMES :=
+$(foreach gen,$(SIM_GENS),$(eval $(call sim_runtime,$(gen))))
+
+# The static runtime is the one of generation 13, its symbols hidden once linked.
+$(SIM_OUT)/libsimcudart_static.a: $(patsubst $(SIM)/%.c,$(SIM_OUT)/runtime_static/%.o,$(SIM_RUNTIME_SRC))
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(SIM_OUT)/runtime_static/%.o: $(SIM)/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$< (static))
+	$(Q)$(CC) $(SIM_CFLAGS) -DRT_GEN=13 -DRT_STATIC -c -o $@ $<
+SIM_OBJ += $(patsubst $(SIM)/%.c,$(SIM_OUT)/runtime_static/%.o,$(SIM_RUNTIME_SRC))
+
+$(SIM_LIB)/libcudart.so: $(SIM_LIB)/libcudart.so.13
+	$(Q)ln -sf libcudart.so.13 $@
+
+# Where the toolkit is installed, our structures are held against its headers.
+SIM_CUDA_INC := $(wildcard $(if $(CUDA_HOME),$(CUDA_HOME),/usr/local/cuda)/include)
+$(SIM_OUT)/check_layout.o: $(SIM)/check_layout.c
+	@mkdir -p $(@D)
+	$(call say,CHECK,$<)
+	$(Q)$(CC) $(SIM_CFLAGS) $(if $(SIM_CUDA_INC),-isystem $(SIM_CUDA_INC)) -c -o $@ $<
+SIM_OBJ += $(SIM_OUT)/check_layout.o
+
+$(SIM_OUT)/selftest: $(SIM)/selftest.c $(SIM_LIB)/libcudart.so.13 $(SIM_LIB)/libcuda.so.1
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fPIC,$(CFLAGS_)) -D_GNU_SOURCE -rdynamic -o $@ $< $(SIM_LIB)/libcudart.so.13 -ldl -lpthread
+SIM_OBJ += $(SIM_OUT)/selftest.o
+
+.PHONY: sim sim-selftest sim-samples
+sim: $(SIM_LIB)/libcuda.so.1 $(SIM_OUT)/nodevice/libcuda.so.1 $(SIM_RUNTIMES) $(SIM_LIB)/libcudart.so \
+	$(SIM_OUT)/libsimcudart_static.a $(SIM_OUT)/check_layout.o
+
+sim-selftest: sim $(SIM_OUT)/selftest
+	$(Q)CUDASPY_BUILD=$(BUILD) $(SIM)/with-sim $(SIM_OUT)/selftest
+
+# Programs as nvcc makes them, run unchanged on the simulator.
+SIM_SAMPLES := $(patsubst $(SIM)/samples/%.cu,$(SIM_OUT)/samples/%,$(wildcard $(SIM)/samples/*.cu))
+$(SIM_OUT)/samples/%: $(SIM)/samples/%.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC,$<)
+	$(Q)$(NVCC) -cudart shared -Xcompiler -rdynamic -o $@ $<
+
+sim-samples: sim $(if $(NVCC),$(SIM_SAMPLES))
+	$(Q)for p in $(if $(NVCC),$(SIM_SAMPLES)); do CUDASPY_BUILD=$(BUILD) $(SIM)/with-sim $$p || exit 1; done
+
+-include $(SIM_OBJ:.o=.d)

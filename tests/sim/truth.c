@@ -1,0 +1,279 @@
+/*
+ * tests/sim/truth.c: what really happened, written down: one line in truth.<pid>.tsv for each call
+ * that entered an exported function. Runs on every thread that calls the simulator; records go into
+ * the thread's own buffer, which is written when it is full, when the thread ends and at exit.
+ */
+#include "sim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { RECORDS_PER_BUFFER = 512 };
+
+struct buffer {
+	struct buffer *next;
+	int tid;
+	atomic_uint used; /* release by the owner, acquire by the flush at exit */
+	struct sim_span records[RECORDS_PER_BUFFER];
+};
+
+const char *const sim_fn_name[FN_COUNT] = {
+#define ENTRY(name, layer, record, contract, inspector) [FN_##name] = #name,
+#include "cudaspy/entrypoints.def"
+#undef ENTRY
+};
+
+/* Which rows a truth without getters leaves out. */
+#define TRACED false
+#define COUNTED true
+#define TRANSPARENT true
+const bool sim_fn_counted[FN_COUNT] = {
+#define ENTRY(name, layer, record, contract, inspector) [FN_##name] = record,
+#include "cudaspy/entrypoints.def"
+#undef ENTRY
+};
+#undef TRACED
+#undef COUNTED
+#undef TRANSPARENT
+
+#define LAYER_DRIVER "driver"
+#define LAYER_RT "runtime"
+#define LAYER_RT11 "runtime"
+#define LAYER_RT12 "runtime"
+#define LAYER_RT13 "runtime"
+#define LAYER_RT11_12 "runtime"
+#define LAYER_RT12_13 "runtime"
+static const char *const layer_name[FN_COUNT] = {
+#define ENTRY(name, layer, record, contract, inspector) [FN_##name] = LAYER_##layer,
+#include "cudaspy/entrypoints.def"
+#undef ENTRY
+};
+
+bool sim_spans_on;
+__thread struct sim_thread sim_self;
+
+static bool truth_on, truth_all = true, exiting;
+static char truth_dir[512];
+static int truth_fd = -1;
+static struct buffer *buffers;
+static pthread_mutex_t buffers_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t buffer_key;
+static __thread struct buffer *my_buffer;
+
+static void write_all(const char *text, size_t bytes)
+{
+	while (bytes) {
+		ssize_t n = write(truth_fd, text, bytes);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		text += n;
+		bytes -= (size_t)n;
+	}
+}
+
+static void flush(struct buffer *buffer)
+{
+	static const char *const mem[] = {"-", "pageable", "pinned", "device", "managed", "array"};
+	static const char *const lock[] = {"-", "process", "context", "staging", "pool"};
+	unsigned used = atomic_load_explicit(&buffer->used, memory_order_acquire);
+	char text[32768];
+	size_t at = 0;
+
+	for (unsigned i = 0; i < used; i++) {
+		const struct sim_span *s = &buffer->records[i];
+		char name[16];
+
+		if (s->lock)
+			snprintf(name, sizeof(name), "%s%d", lock[s->lock], s->lock_dev);
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "%d\t%s\t%d\t%s\t%d\t%llu\t%llu\t%llu\t%s\t%s\t%#llx\t%"
+				       "llu\t%llu\t%s\t%d\t%s\n",
+				       buffer->tid, layer_name[s->fn], s->depth, sim_fn_name[s->fn],
+				       s->result, (unsigned long long)s->begin_ns,
+				       (unsigned long long)s->end_ns, (unsigned long long)s->bytes,
+				       mem[s->src], mem[s->dst], (unsigned long long)s->stream,
+				       (unsigned long long)s->gpu_wait_ns,
+				       (unsigned long long)s->lock_wait_ns, s->lock ? name : "-",
+				       s->holder_tid, s->unimplemented ? "UNIMPLEMENTED" : "-");
+		if (at > sizeof(text) - 512) {
+			write_all(text, at);
+			at = 0;
+		}
+	}
+	write_all(text, at);
+	atomic_store_explicit(&buffer->used, 0, memory_order_release);
+}
+
+static void thread_ends(void *arg)
+{
+	struct buffer *buffer = arg, **p;
+
+	pthread_mutex_lock(&buffers_lock);
+	flush(buffer);
+	for (p = &buffers; *p; p = &(*p)->next)
+		if (*p == buffer) {
+			*p = buffer->next;
+			break;
+		}
+	pthread_mutex_unlock(&buffers_lock);
+	if (my_buffer == buffer)
+		my_buffer = NULL;
+	free(buffer);
+}
+
+static struct buffer *buffer_of_thread(void)
+{
+	if (!my_buffer) {
+		struct buffer *buffer = calloc(1, sizeof(*buffer));
+
+		if (!buffer)
+			return NULL;
+		buffer->tid = (int)syscall(SYS_gettid);
+		pthread_setspecific(buffer_key, buffer);
+		pthread_mutex_lock(&buffers_lock);
+		buffer->next = buffers;
+		buffers = buffer;
+		pthread_mutex_unlock(&buffers_lock);
+		my_buffer = buffer;
+	}
+	return my_buffer;
+}
+
+static void open_file(void)
+{
+	static const char head[] =
+		"#tid\tlayer\tdepth\tfunction\tresult\tbegin_ns\tend_ns\tbytes\tsrc\tdst\tstream"
+		"\tgpu_wait_ns\tlock_wait_ns\tlock\tholder_tid\tnote\n";
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/truth.%d.tsv", truth_dir, (int)getpid());
+	truth_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+	truth_on = truth_fd >= 0;
+	if (truth_on)
+		write_all(head, sizeof(head) - 1);
+	else
+		fprintf(stderr, "sim: cannot write %s\n", path);
+}
+
+void sim_truth_init(const char *dir)
+{
+	const char *all = getenv("SPYSIM_TRUTH_ALL");
+
+	truth_all = !all || strcmp(all, "0") != 0;
+	if (!dir || !*dir || strlen(dir) >= sizeof(truth_dir))
+		return;
+	strcpy(truth_dir, dir);
+	pthread_key_create(&buffer_key, thread_ends);
+	open_file();
+	if (truth_on)
+		sim_spans_on = true;
+}
+
+/* The child starts a file of its own; its parent's buffered records are the parent's to write. */
+void sim_truth_fork_child(void)
+{
+	if (!truth_on)
+		return;
+	pthread_mutex_init(&buffers_lock, NULL);
+	buffers = NULL;
+	my_buffer = NULL;
+	pthread_setspecific(buffer_key, NULL);
+	close(truth_fd);
+	open_file();
+	sim_self.tid = 0;
+	sim_self.span = NULL;
+	sim_self.depth = 0;
+}
+
+__attribute__((destructor)) static void truth_exit(void)
+{
+	if (!truth_on)
+		return;
+	pthread_mutex_lock(&buffers_lock);
+	__atomic_store_n(&exiting, true, __ATOMIC_RELEASE);
+	for (struct buffer *b = buffers; b; b = b->next)
+		flush(b);
+	pthread_mutex_unlock(&buffers_lock);
+}
+
+int sim_span_open(struct sim_span *span, enum sim_fn fn)
+{
+	memset(span, 0, sizeof(*span));
+	span->fn = fn;
+	span->outer = sim_self.span;
+	span->depth = (unsigned char)sim_self.depth;
+	sim_self.span = span;
+	sim_self.depth++;
+	if (truth_on)
+		span->begin_ns = sim_now_ns();
+	return sim_script_has_errors() ? sim_script_error(fn) : 0;
+}
+
+int sim_span_close(struct sim_span *span, int result)
+{
+	struct buffer *buffer;
+	unsigned used;
+
+	sim_self.span = span->outer;
+	sim_self.depth--;
+	if (!truth_on ||
+	    (!truth_all && sim_fn_counted[span->fn] && !span->lock && !span->unimplemented))
+		return result;
+	span->result = result;
+	span->end_ns = sim_now_ns();
+	buffer = buffer_of_thread();
+	if (!buffer)
+		return result;
+	used = atomic_load_explicit(&buffer->used, memory_order_relaxed);
+	if (used == RECORDS_PER_BUFFER) {
+		pthread_mutex_lock(&buffers_lock);
+		flush(buffer);
+		pthread_mutex_unlock(&buffers_lock);
+		used = 0;
+	}
+	buffer->records[used] = *span;
+	atomic_store_explicit(&buffer->used, used + 1, memory_order_release);
+	/* The runtime's destructor runs after ours and still calls the driver. */
+	if (__builtin_expect(__atomic_load_n(&exiting, __ATOMIC_ACQUIRE), 0)) {
+		pthread_mutex_lock(&buffers_lock);
+		flush(buffer);
+		pthread_mutex_unlock(&buffers_lock);
+	}
+	return result;
+}
+
+void sim_unimplemented(enum sim_fn fn)
+{
+	static atomic_bool said[FN_COUNT];
+
+	if (sim_self.span)
+		sim_self.span->unimplemented = true;
+	if (!atomic_exchange(&said[fn], true) && getenv("SPYSIM_VERBOSE"))
+		fprintf(stderr, "sim: %s is not simulated: returns 801\n", sim_fn_name[fn]);
+}
+
+void sim_note_copy(uint64_t bytes, enum sim_mem src, enum sim_mem dst, const void *stream)
+{
+	struct sim_span *span = sim_self.span;
+
+	/* The runtime's call moves what its driver call moves. */
+	for (; span; span = span->outer) {
+		span->bytes += bytes;
+		span->src = (unsigned char)src;
+		span->dst = (unsigned char)dst;
+		span->stream = (uint64_t)(uintptr_t)stream;
+	}
+}
+
+void sim_note_stream(const void *stream)
+{
+	for (struct sim_span *span = sim_self.span; span; span = span->outer)
+		span->stream = (uint64_t)(uintptr_t)stream;
+}
