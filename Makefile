@@ -80,6 +80,7 @@ $(TOOL): $(ANALYZER_OBJ)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(TOOL_LIBS)
 
 include tests/sim/sim.mk
+include testapps/apps.mk
 
 # ---- tests ------------------------------------------------------------------------------------
 # A unit test says in a comment which objects of the shim it needs: /* links: shim/memory.c */.
@@ -99,8 +100,8 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(B
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl
 
-.PHONY: test test-build check
-test-build: all sim-samples $(BUILD)/sim/selftest $(UNIT)
+.PHONY: test test-build check demo
+test-build: all apps sim-samples $(BUILD)/sim/selftest $(UNIT)
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
 # halves share nothing but include/.
@@ -113,6 +114,9 @@ check:
 
 test: deps test-build
 	$(Q)tests/run $(TESTS)
+
+demo: deps all apps
+	$(Q)BUILD=$(BUILD) tests/demo
 
 # Everything a fresh Debian machine lacks: build needs, and what the tests and benchmarks compare with.
 DEBS      := build-essential uthash-dev libdw-dev libelf-dev libjansson-dev libcmocka-dev babeltrace2 jq clang clang-format gdb
@@ -137,8 +141,10 @@ clean:
 help:
 	@echo 'Targets:'
 	@echo '  all         libcudaspy.so, the command cudaspy and the simulator, in $(BUILD)/ (default)'
+	@echo '  demo        build, run a bundled application under cudaspy, show the report'
 	@echo '  test        build and run all tests; TESTS="name ..." runs some'
 	@echo '  check       the static checks: clang, clang-format'
+	@echo '  apps        the bundled test applications (need the CUDA toolkit)'
 	@echo '  deps        install the Debian packages that are missing, or say which'
 	@echo '  install     into $$(DESTDIR)$$(PREFIX), now $(DESTDIR)$(PREFIX); uninstall undoes it'
 	@echo '  clean       remove $(BUILD)/'
