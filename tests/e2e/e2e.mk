@@ -1,0 +1,124 @@
+# tests/e2e: fake CUDA libraries that show what they receive, and the programs the tests run.
+# None of it needs the CUDA toolkit but what E2E_CUDA lists.
+
+E2E       := $(BUILD)/tests/e2e
+E2E_FAKES := $(E2E)/fakes/libcuda.so.1 $(patsubst %,$(E2E)/fakes/libcudart.so.%,11.0 12 13)
+E2E_C     := -std=gnu11 -D_GNU_SOURCE -O1 -g $(WARN) -pthread -Iinclude -iquote tests/e2e
+
+.PHONY: e2e
+e2e: $(E2E_FAKES)
+
+# ---- the fakes: name, soname, generation, version node ------------------------------------------
+define e2e_fake
+$(E2E)/fakes/$(1): tests/e2e/fake.c tests/e2e/fake_x86_64.S $(wildcard tests/e2e/fake*.h) include/cudaspy/entrypoints.def
+	@mkdir -p $$(@D)
+	$$(call say,FAKE,$$@)
+	$$(Q)$$(CC) -E -P -x c -DGENERATION=$(3) -DNODE=$(4) -Iinclude tests/e2e/fake_map.h -o $$@.map
+	$$(Q)$$(CC) $$(E2E_C) -fPIC -fexceptions -DGENERATION=$(3) -shared -o $$@ tests/e2e/fake.c \
+		tests/e2e/fake_x86_64.S -Wl,-soname,$(2) -Wl,--version-script=$$@.map -Wl,-Bsymbolic -ldl
+endef
+$(eval $(call e2e_fake,libcuda.so.1,libcuda.so.1,0,))
+$(eval $(call e2e_fake,libcudart.so.11.0,libcudart.so.11.0,11,libcudart.so.11.0))
+$(eval $(call e2e_fake,libcudart.so.12,libcudart.so.12,12,libcudart.so.12))
+$(eval $(call e2e_fake,libcudart.so.13,libcudart.so.13,13,libcudart.so.13))
+# The same library without version nodes, to link programs against that ask for no version.
+$(eval $(call e2e_fake,unversioned/libcudart.so.13,libcudart.so.13,13,))
+# A second libcudart.so.13, at another path.
+$(eval $(call e2e_fake,second/libcudart.so.13,libcudart.so.13,13,libcudart.so.13))
+e2e: $(E2E)/fakes/unversioned/libcudart.so.13 $(E2E)/fakes/second/libcudart.so.13
+
+# ---- programs: output, sources, flags, what it is linked with -------------------------------------
+E2E_DEPS := $(wildcard tests/e2e/*.h) include/cudaspy/entrypoints.def
+define e2e_program
+$(E2E)/$(1): $(2) $(E2E_DEPS) $(filter %.so.1 %.so.11.0 %.so.12 %.so.13,$(4))
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)
+	$$(Q)$$(CC) $$(E2E_C) $(3) -o $$@ $(2) $(4) -ldl
+e2e: $(E2E)/$(1)
+endef
+E2E_RT11 := $(E2E)/fakes/libcudart.so.11.0
+E2E_RT12 := $(E2E)/fakes/libcudart.so.12
+E2E_RT13 := $(E2E)/fakes/libcudart.so.13
+E2E_DRV  := $(E2E)/fakes/libcuda.so.1
+E2E_ABI  := tests/e2e/abi.c tests/e2e/abi_call_x86_64.S
+$(eval $(call e2e_program,abi_0,$(E2E_ABI),-DGENERATION=0 -pie -fPIE,$(E2E_DRV)))
+$(eval $(call e2e_program,abi_11,$(E2E_ABI),-DGENERATION=11 -pie -fPIE,$(E2E_RT11)))
+$(eval $(call e2e_program,abi_12,$(E2E_ABI),-DGENERATION=12 -pie -fPIE,$(E2E_RT12)))
+$(eval $(call e2e_program,abi_13,$(E2E_ABI),-DGENERATION=13 -pie -fPIE,$(E2E_RT13)))
+E2E_USE  := tests/e2e/use_runtime.c
+$(eval $(call e2e_program,use_rt11,$(E2E_USE),-DGENERATION=11,$(E2E_RT11)))
+$(eval $(call e2e_program,use_rt12,$(E2E_USE),-DGENERATION=12,$(E2E_RT12)))
+$(eval $(call e2e_program,use_rt13,$(E2E_USE),-DGENERATION=13,$(E2E_RT13)))
+$(eval $(call e2e_program,use_rt_unversioned,$(E2E_USE),-DGENERATION=13,$(E2E)/fakes/unversioned/libcudart.so.13))
+$(eval $(call e2e_program,use_driver,tests/e2e/use_driver.c,,$(E2E_DRV)))
+$(eval $(call e2e_program,use_weak,tests/e2e/use_weak.c,,))
+$(eval $(call e2e_program,ways,tests/e2e/ways.c,,))
+$(eval $(call e2e_program,libother.so,tests/e2e/other.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
+$(eval $(call e2e_program,libuse11.so,$(E2E_USE),-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F) -DPLUGIN=use11 -DGENERATION=11,$(E2E_RT11)))
+$(eval $(call e2e_program,libuse12.so,$(E2E_USE),-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F) -DPLUGIN=use12 -DGENERATION=12,$(E2E_RT12)))
+$(eval $(call e2e_program,libuse13.so,$(E2E_USE),-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F) -DPLUGIN=use13 -DGENERATION=13,$(E2E_RT13)))
+$(eval $(call e2e_program,libuse_driver.so,tests/e2e/use_driver.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F) -DPLUGIN=use_driver,$(E2E_DRV)))
+$(eval $(call e2e_program,use_both,tests/e2e/use_both.c,,$(E2E)/libuse12.so $(E2E)/libuse13.so -Wl$(comma)-rpath$(comma)'$$$$ORIGIN' -Wl$(comma)-rpath-link$(comma)$(E2E)/fakes))
+$(E2E)/use_both: $(E2E)/libuse12.so $(E2E)/libuse13.so
+$(eval $(call e2e_program,nest,tests/e2e/nest.c,-fexceptions -rdynamic,$(E2E_RT13)))
+$(eval $(call e2e_program,edge,tests/e2e/edge.c tests/e2e/edge_x86_64.S,,$(E2E_DRV)))
+
+# Not without a C++ compiler.
+CXX ?= g++
+ifneq ($(shell command -v $(CXX)),)
+$(E2E)/throw: tests/e2e/throw.cc $(E2E_RT13)
+	@mkdir -p $(@D)
+	$(call say,CXX,$@)
+	$(Q)$(CXX) -O1 -g -Wall -Wextra -Werror -o $@ $^
+e2e: $(E2E)/throw
+endif
+$(eval $(call e2e_program,life,tests/e2e/life.c,,$(E2E_RT13)))
+$(eval $(call e2e_program,board,tests/e2e/board.c,,))
+
+# ---- programs for the simulator -----------------------------------------------------------------
+E2E_SIM := $(BUILD)/sim/lib
+$(E2E)/sim_mixed12 $(E2E)/sim_mixed13: $(E2E)/sim_mixed%: tests/e2e/sim_mixed.c $(E2E_SIM)/libcudart.so.% $(E2E_SIM)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.$* $(E2E_SIM)/libcuda.so.1
+$(E2E)/sim_mixed_static: tests/e2e/sim_mixed.c $(BUILD)/sim/libsimcudart_static.a
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $^ -ldl
+e2e: $(addprefix $(E2E)/sim_mixed,12 13 _static)
+
+# The simulator's samples, as nvcc makes them: shared, and with the static runtime.
+ifneq ($(NVCC),)
+E2E_SAMPLES := $(patsubst tests/sim/samples/%.cu,%,$(wildcard tests/sim/samples/*.cu))
+$(E2E)/sample_%_shared: tests/sim/samples/%.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) -arch=sm_90 -cudart shared -Xcompiler -rdynamic -o $@ $<
+$(E2E)/sample_%_static: tests/sim/samples/%.cu $(BUILD)/sim/libsimcudart_static.a
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) -arch=sm_90 -cudart none -Xcompiler -rdynamic -o $@ $< $(BUILD)/sim/libsimcudart_static.a -ldl
+e2e: $(foreach sample,$(E2E_SAMPLES),$(E2E)/sample_$(sample)_shared $(E2E)/sample_$(sample)_static)
+endif
+
+# Not without the CUDA toolkit.
+ifneq ($(NVCC),)
+E2E_CUDA_LIB := $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
+$(E2E)/real_shared: tests/e2e/real_cudart.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) $(CUDA_INCLUDE) -o $@ $< -L$(E2E_CUDA_LIB) -lcudart -Wl,-rpath,$(E2E_CUDA_LIB)
+$(E2E)/real_static: tests/e2e/real_cudart.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) $(CUDA_INCLUDE) -o $@ $< $(E2E_CUDA_LIB)/libcudart_static.a -ldl -lrt -lpthread -lm -lstdc++
+$(E2E)/real_launch_shared: tests/e2e/real_launch.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) -arch=sm_90 -cudart shared -o $@ $< -Xlinker -rpath=$(E2E_CUDA_LIB)
+$(E2E)/real_launch_static: tests/e2e/real_launch.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) -arch=sm_90 -cudart static -o $@ $<
+e2e: $(addprefix $(E2E)/real_,shared static launch_shared launch_static)
+endif

@@ -1,0 +1,175 @@
+# tests/e2e/lib.sh: sourced first by every test here. Sets up a temporary directory (the current one
+# from then on) and the words in which the tests are written.
+#
+#   CUDASPY_BUILD   absolute build directory
+#   CUDASPY_SHIM    the libcudaspy.so to test (default: the build's)
+#   CUDASPY_FIRST   libraries to preload before it: a sanitizer's runtime (test_sanitizers.sh)
+set -u
+: "${CUDASPY_BUILD:?is to name the build directory}"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bin=$CUDASPY_BUILD/tests/e2e
+fakes=$bin/fakes
+tool=$CUDASPY_BUILD/cudaspy
+shim=${CUDASPY_SHIM:-$CUDASPY_BUILD/libcudaspy.so}
+first=${CUDASPY_FIRST:-}
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/cudaspy-e2e.XXXXXX")
+trap clean_up EXIT
+cd "$tmp" || exit 1
+
+clean_up() {
+	local status=$?
+	[ -e "$tmp/.failed" ] && status=1
+	chmod -R u+rwX "$tmp" 2>/dev/null
+	rm -rf "$tmp"
+	exit $status
+}
+build=$CUDASPY_BUILD
+unset LD_PRELOAD LD_LIBRARY_PATH "${!CUDASPY_@}" "${!FAKE_@}" "${!SPYSIM_@}"
+export CUDASPY_BUILD=$build
+out=$tmp/out
+
+# Also out of a command substitution: the EXIT trap of the script finds the mark.
+fail() {
+	echo "FAILED: $*" >&2
+	touch "$tmp/.failed"
+	exit 1
+}
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+need() {
+	local name
+	for name in "$@"; do
+		command -v "$name" >/dev/null || skip "no $name here"
+	done
+}
+
+# bare CMD...: without the shim. $before and $after are preloaded around it, as here.
+bare() {
+	LD_LIBRARY_PATH=$fakes LD_PRELOAD="$first ${before:-} ${after:-}" "$@"
+}
+
+# spied CMD...: with it; traces go to $out.
+spied() {
+	CUDASPY_OUT=${CUDASPY_OUT-$out} LD_LIBRARY_PATH=$fakes \
+		LD_PRELOAD="$first ${before:-} $shim ${after:-}" "$@"
+}
+
+# same NAME CMD...: runs CMD bare and spied (each at most 20 s): standard output, standard error less
+# our own lines, and exit status are the same. Leaves NAME.out, NAME.err (spied) for further looks.
+same() {
+	local name=$1 bare_status status
+	shift
+	rm -rf "$out"
+	(bare timeout -k 1 20 "$@") >"$name.bare" 2>"$name.bare_err"
+	bare_status=$?
+	(spied timeout -k 1 20 "$@") >"$name.out" 2>"$name.err"
+	status=$?
+	[ "$status" = "$bare_status" ] ||
+		fail "$name: exit status $status, without the shim $bare_status; $(tail -n 3 "$name.err")"
+	cmp -s "$name.bare" "$name.out" ||
+		fail "$name: output differs: $(diff "$name.bare" "$name.out" | head -n 5)"
+	# bash itself tells of processes that died, ASan of stacks that it does not understand
+	sed -i '/lib.sh: line/d; /==WARNING: ASan/d; /^False positive/d; /^For details see/d' \
+		"$name.bare_err" "$name.err"
+	grep -v '^cudaspy: ' "$name.err" | diff "$name.bare_err" - >"$name.diff" ||
+		fail "$name: standard error differs: $(head -n 5 "$name.diff")"
+}
+
+# traces [PARENT]: the trace directories, oldest first.
+traces() {
+	local dir
+	for dir in $(ls -dtr "${1:-$out}"/*.cudaspy 2>/dev/null); do
+		echo "$dir"
+	done
+}
+
+# the_trace: the one there has to be.
+the_trace() {
+	local found
+	found=$(traces)
+	[ "$(grep -c . <<<"$found")" = 1 ] || fail "one trace expected in $out, found: ${found:-none}"
+	echo "$found"
+}
+
+no_trace() {
+	[ -z "$(traces)" ] || fail "unexpected trace: $(traces)"
+}
+
+# events TRACE: one line an event, as babeltrace2 reads them; complaints fail the test, other than that
+# records were lost where the trace says so.
+events() {
+	local text=$tmp/.events-${1##*/}
+	if ! [ "$text" -nt "$1/.board" ]; then
+		babeltrace2 --clock-cycles --no-delta "$1" >"$text" 2>"$text.err" ||
+			fail "babeltrace2 $1: $(tail -n 5 "$text.err")"
+		sed -i '/WARNING: Tracer \(may have \)\?discarded .*events\? /d' "$text.err"
+		[ -s "$text.err" ] && fail "babeltrace2 $1 complains: $(head -n 5 "$text.err")"
+	fi
+	cat "$text"
+}
+
+# records TRACE NAME: how many records of calls of NAME there are.
+records() {
+	events "$1" | grep -c "^.* \(inner\|nested\|call\|op\|launch\|copy\|memory\): .*fn = ( \"$2\" :"
+}
+
+# counts TRACE [NAME]: how often NAME (any counted function) was called: the sum of the count records
+# and of what is still on the board.
+counts() {
+	local on_board
+	on_board=$("$bin/board" "$1" count ${2:+"$2"}) || exit 1
+	events "$1" | awk -v name="${2:-}" -v sum="$on_board" '
+		/ count: / && (name == "" || index($0, "\"" name "\"")) {
+			sub(/.* count = /, ""); sum += $1 }
+		END { print sum + 0 }'
+}
+
+# expect WHAT GOT WANTED
+expect() {
+	[ "$2" = "$3" ] || fail "$1: $2, expected $3"
+}
+
+# expect_records TRACE NAME=COUNT...
+expect_records() {
+	local trace=$1 pair
+	shift
+	for pair in "$@"; do
+		expect "${trace##*/}: records of ${pair%=*}" "$(records "$trace" "${pair%=*}")" "${pair#*=}"
+	done
+}
+
+expect_counts() {
+	local trace=$1 pair
+	shift
+	for pair in "$@"; do
+		expect "${trace##*/}: count of ${pair%=*}" "$(counts "$trace" "${pair%=*}")" "${pair#*=}"
+	done
+}
+
+# notes TRACE: the texts of its notes.
+notes() {
+	events "$1" | sed -n 's/.* note: .*note = ( "\([A-Za-z_]*\)".*, text = "\(.*\)" }$/\1 \2/p'
+}
+
+# readable TRACE...: babeltrace2 is content, and cudaspy dump sees as many events.
+readable() {
+	local trace wanted got
+	for trace in "$@"; do
+		wanted=$(events "$trace" | wc -l) || exit 1
+		[ "$wanted" -gt 0 ] || fail "${trace##*/}: no events"
+		[ -x "$tool" ] || continue
+		got=$("$tool" dump "$trace" 2>.dump.err | wc -l)
+		[ -s .dump.err ] && fail "cudaspy dump ${trace##*/}: $(head -n 3 .dump.err)"
+		expect "${trace##*/}: lines of cudaspy dump against babeltrace2" "$got" "$wanted"
+	done
+}
+
+# closing NAME.err: the closing line's numbers: calls, pageable, lost.
+closing() {
+	sed -n 's/^cudaspy: .*: \([0-9]*\) calls (nested ones included), \([0-9]*\) pageable async cop[iesy]*, \([0-9]*\) lost.*/\1 \2 \3/p' \
+		"$1"
+}

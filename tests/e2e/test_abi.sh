@@ -1,0 +1,22 @@
+#!/bin/bash
+# Every function of the list, in each of its libraries, reached through the dynamic linker and through
+# dlsym: all six argument registers, eight vector registers and the stack words arrive as they were
+# passed, and rax, rdx, xmm0 and xmm1 come back. Then with the inspectors at work on words that they
+# may take for addresses; and each call was seen, once.
+. "$(dirname "$0")/lib.sh"
+
+for pair in 0:libcuda.so.1 11:libcudart.so.11.0 12:libcudart.so.12 13:libcudart.so.13; do
+	program=$bin/abi_${pair%:*} library=$fakes/${pair#*:}
+	for way in link dlsym; do
+		FAKE_MODE=hash CUDASPY_DISABLE=1 same "abi_${pair%:*}_$way" "$program" "$way" random "$library"
+		for mode in hash hash0; do
+			name=abi_${pair%:*}_${way}_$mode
+			FAKE_MODE=$mode same "$name" "$program" "$way" mixed "$library"
+			trace=$(the_trace) || exit 1
+			read -r _ _ traced _ counted _ <"$name.out"
+			expect "$name: records" "$(events "$trace" | grep -c 'depth = 0')" "$traced"
+			expect "$name: counts" "$(counts "$trace")" "$counted"
+			readable "$trace"
+		done
+	done
+done

@@ -1,0 +1,29 @@
+#!/bin/bash
+# make install puts a command and a library where they find each other; make uninstall leaves nothing.
+# And the whole way of a user: cudaspy run on a program, its exit status passed on, the report.
+. "$(dirname "$0")/lib.sh"
+need make
+top=$here/../..
+in_top() {
+	make -s -C "$top" BUILD="$CUDASPY_BUILD" DESTDIR="$tmp/root" PREFIX=/opt/spy "$@" >make.log 2>&1 ||
+		fail "make $*: $(tail -n 5 make.log)"
+}
+in_top install
+installed=$tmp/root/opt/spy/bin/cudaspy
+[ -x "$installed" ] || fail "no command"
+
+LD_LIBRARY_PATH=$fakes "$installed" run -o "$out" -- "$bin/use_rt13" >run.out 2>run.err ||
+	fail "run: status $?: $(tail -n 3 run.err)"
+grep -q '^CALLS of the application' run.out || fail "no report: $(head -n 5 run.out run.err)"
+"$installed" report "$out" >report.out || fail "report: status $?"
+grep -q cuda report.out || fail "the report knows no call: $(cat report.out)"
+"$installed" run -o "$out" --no-report -- sh -c 'exit 42' 2>run.err
+expect "exit status" $? 42
+(ulimit -c 0; "$installed" run -o "$out" --no-report -- sh -c 'kill -TERM $$') 2>run.err
+expect "exit status after SIGTERM" $? 143
+"$installed" run --no-such-option true 2>usage.err
+expect "exit status of wrong usage" $? 2
+grep -q no-such-option usage.err || fail "the error does not name the option: $(cat usage.err)"
+
+in_top uninstall
+expect "files left" "$(find "$tmp/root" -type f | wc -l)" 0

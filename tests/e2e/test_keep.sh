@@ -1,0 +1,34 @@
+#!/bin/bash
+# CUDASPY_KEEP=1: the trace stays under its bound, what is there is the newest, and it can be read.
+. "$(dirname "$0")/lib.sh"
+export FAKE_MODE=quiet
+
+bytes_of() {
+	cat "$1"/stream_* | wc -c
+}
+
+CUDASPY_KEEP=1 same one "$bin/life" calls 100000
+trace=$(the_trace) || exit 1
+bytes=$(bytes_of "$trace")
+# the session's own stream is outside the bound
+[ "$bytes" -le $(((1 << 20) + (128 << 10))) ] || fail "one thread: $bytes bytes of streams"
+[ "$bytes" -gt $((700 << 10)) ] || fail "one thread: only $bytes bytes are kept"
+kept=$(records "$trace" cudaSetDevice)
+[ "$kept" -gt 15000 ] && [ "$kept" -lt 40000 ] || fail "one thread: $kept records kept"
+readable "$trace"
+expect "one thread: closing line" "$(closing one.err)" "100000 0 0"
+
+# The newest are there: the last records are followed by the end of the process at once.
+CUDASPY_KEEP=1 FAKE_MODE=quiet same mark "$bin/life" mark 100000
+trace=$(the_trace) || exit 1
+events "$trace" | grep 'cudaSetDevice\|cudaFree' | tail -n 1 | grep -q cudaFree ||
+	fail "the last call is not in the trace"
+events "$trace" | grep -q cudaMalloc && fail "the first call is still in the trace"
+
+CUDASPY_KEEP=4 same threads "$bin/life" threads 16000 8
+readable "$(the_trace)"
+CUDASPY_KEEP=2 same loaded "$bin/life" load 6 30000
+trace=$(the_trace) || exit 1
+bytes=$(bytes_of "$trace")
+[ "$bytes" -le $(((2 << 20) + (128 << 10))) ] || fail "six threads: $bytes bytes of streams"
+readable "$trace"

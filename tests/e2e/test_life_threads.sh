@@ -1,0 +1,47 @@
+#!/bin/bash
+# Threads: ten thousand one after the other need few streams; 300 at once are all recorded; names;
+# stacks of 16 KiB; signals; calls from thread keys' destructors.
+. "$(dirname "$0")/lib.sh"
+export FAKE_MODE=quiet
+
+same sequence "$bin/life" threads 10000 1
+trace=$(the_trace) || exit 1
+expect "calls" "$(closing sequence.err)" "10000 0 0"
+expect_records "$trace" cudaSetDevice=10000
+expect_counts "$trace" cudaGetDevice=10000
+expect "threads named" "$(events "$trace" | grep -c ' thread: ')" 10000
+streams=$(ls "$trace" | grep -c '^stream_')
+[ "$streams" -le 8 ] || fail "$streams stream files for threads that came one after the other"
+readable "$trace"
+
+same together "$bin/life" threads 900 300
+trace=$(the_trace) || exit 1
+expect "calls" "$(closing together.err)" "1800 0 0"
+expect_records "$trace" cudaSetDevice=1800
+expect_counts "$trace" cudaGetDevice=1800
+readable "$trace"
+
+same names "$bin/life" names
+trace=$(the_trace) || exit 1
+for name in alpha '15 bytes \\"long\\"' 'back\\\\slash'; do
+	events "$trace" | grep -q " thread: .*name = \"$name\"" || fail "no thread named $name: $(
+		events "$trace" | grep ' thread: ')"
+done
+readable "$trace"
+
+same small "$bin/life" small
+trace=$(the_trace) || exit 1
+expect_records "$trace" cudaSetDevice=25000
+readable "$trace"
+
+same storm "$bin/life" storm
+trace=$(the_trace) || exit 1
+expect "calls" "$(closing storm.err)" "200000 0 0"
+expect_counts "$trace" cudaGetDevice=200000
+readable "$trace"
+
+same destructors "$bin/life" destructors
+trace=$(the_trace) || exit 1
+# 10 threads: 1 + 3 * 3; main 1; atexit 2; the program's destructor 4
+expect_records "$trace" cudaSetDevice=107
+readable "$trace"

@@ -1,0 +1,30 @@
+#!/bin/bash
+# Another interposer preloaded before ours or after it: it sees each call once, we see it once, and
+# the program sees what it would see without us; calls by linking, by dlsym and in the driver.
+. "$(dirname "$0")/lib.sh"
+
+other=$bin/libother.so
+for order in before after; do
+	before='' after=''
+	declare "$order=$other"
+	for program in use_rt11 use_rt12 use_rt13 use_rt_unversioned; do
+		same "$program" "$bin/$program"
+		expect "other $order ours: $program: other's calls" "$(grep -c '^other ' "$program.out")" 2
+		trace=$(the_trace) || exit 1
+		expect_records "$trace" cudaMalloc=1 cudaMemcpyAsync=1 cudaFree=1
+		expect "$program: calls" "$(closing "$program.err")" "9 0 0"
+		readable "$trace"
+	done
+	same driver "$bin/use_driver"
+	expect_records "$(the_trace)" cuMemAlloc_v2=1 cuMemFree_v2=1
+	same symbols "$bin/ways" symbols
+	expect_records "$(the_trace)" cuMemAlloc_v2=1
+	same handle "$bin/ways" handle "$fakes/libcudart.so.13" "$fakes/libcudart.so.12"
+	expect_records "$(the_trace)" cudaMalloc=4
+	for how in default next; do
+		same "global-$how" "$bin/ways" global "$fakes/libcudart.so.13" cudaMalloc
+		calls=$(grep -c '^cudart13 cudaMalloc' "global-$how.out")
+		expect_records "$(the_trace)" cudaMalloc="$calls"
+	done
+	same plugin "$bin/ways" plugin local "$bin/libuse12.so" use12 local "$bin/libuse13.so" use13
+done
