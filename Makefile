@@ -59,7 +59,7 @@ $(BUILD)/shim/%.c.o: shim/%.c
 	$(Q)$(CC) $(CFLAGS_) $(SHIM_CFLAGS) -c -o $@ $<
 
 # Runs before a sanitizer's runtime does.
-$(BUILD)/shim/elf_scan.c.o: SANFLAGS :=
+$(BUILD)/shim/elf_scan.c.o $(BUILD)/empty/shim/elf_scan.c.o: SANFLAGS :=
 
 $(BUILD)/shim/%.S.o: shim/%.S
 	@mkdir -p $(@D)
@@ -79,8 +79,24 @@ $(TOOL): $(ANALYZER_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(TOOL_LIBS)
 
+# The same road with nothing at its ends, for `make bench`: what an interposer costs that does nothing.
+EMPTY_OBJ := $(patsubst %,$(BUILD)/empty/%.o,$(SHIM_SRC))
+$(BUILD)/empty/shim/%.c.o: shim/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_) -DCUDASPY_EMPTY_HOOKS $(SHIM_CFLAGS) -c -o $@ $<
+$(BUILD)/empty/shim/%.S.o: $(BUILD)/shim/%.S.o
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/bench/libcudaspy_empty.so: $(EMPTY_OBJ) shim/exports.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(SANFLAGS) -shared -o $@ $(EMPTY_OBJ) $(SHIM_LDFLAGS)
+
 include tests/sim/sim.mk
 include testapps/apps.mk
+include tests/bench/bench.mk
+bench-build: $(BUILD)/bench/libcudaspy_empty.so $(SHIM) $(TOOL) sim
 
 # ---- tests ------------------------------------------------------------------------------------
 # A unit test says in a comment which objects of the shim it needs: /* links: shim/memory.c */.
@@ -146,6 +162,7 @@ help:
 	@echo '  test        build and run all tests; TESTS="name ..." runs some'
 	@echo '  check       the static checks: clang, clang-format'
 	@echo '  apps        the bundled test applications (need the CUDA toolkit)'
+	@echo '  bench       measure the cost of recording and the speed of the report'
 	@echo '  deps        install the Debian packages that are missing, or say which'
 	@echo '  install     into $$(DESTDIR)$$(PREFIX), now $(DESTDIR)$(PREFIX); uninstall undoes it'
 	@echo '  clean       remove $(BUILD)/'
@@ -153,4 +170,4 @@ help:
 	@echo '  BUILD=dir   DEBUG=1   SAN=address,undefined | thread   V=1   CC=clang'
 	@echo '  CUDA_HOME=  the CUDA toolkit, now $(or $(CUDA_HOME),(none found))'
 
--include $(SHIM_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(UNIT:=.d)
+-include $(SHIM_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(EMPTY_OBJ:.o=.d) $(UNIT:=.d)

@@ -1,0 +1,45 @@
+# tests/bench/bench.mk: the benchmarks. Included by the top Makefile after testapps/apps.mk. `make
+# bench` builds and runs them; the binaries also run elsewhere, without a compiler: tests/bench/run.
+
+BENCH         := $(BUILD)/bench
+BENCH_CFLAGS  := -std=gnu11 -O2 -g $(WARN) -pthread -Iinclude -isystem $(CUDA_HOME)/include
+LTTNG_UST     := $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng/tracepoint.h)
+
+BENCH_PLAIN   := $(BENCH)/spawn $(BENCH)/logsize $(BENCH)/gentrace
+BENCH_CUDA    := $(BENCH)/bench_calls $(BENCH)/libcupti_callback.so $(BENCH)/libcupti_activity.so \
+                 $(if $(LTTNG_UST),$(BENCH)/liblttng_wrap.so)
+
+.PHONY: bench bench-build
+ifeq ($(NVCC),)
+bench-build: $(BENCH_PLAIN)
+	@echo 'bench: calls are not measured, that needs the CUDA toolkit: no nvcc found'
+else
+bench-build: $(BENCH_PLAIN) $(BENCH_CUDA)
+endif
+
+bench: bench-build
+	$(Q)tests/bench/run --build $(BUILD) $(BENCH_ARGS)
+
+$(BENCH_PLAIN): $(BENCH)/%: tests/bench/%.c $(wildcard include/cudaspy/*) tests/unit/trace_writer.h
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -o $@ $<
+
+# Linked to the driver through the toolkit's stub, and bound lazily, so that uftrace finds its calls.
+$(BENCH)/bench_calls: tests/bench/bench_calls.c $(BUILD)/kernels/empty.cu.o
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -rdynamic -o $@ $^ -Wl,-z,lazy \
+		-Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/lib64 \
+		-L$(CUDA_HOME)/lib64/stubs -L$(CUDA_HOME)/lib64 -lcuda -lcudart -lstdc++
+
+$(BENCH)/libcupti_%.so: tests/bench/cupti_%.c tests/bench/cupti_load.h
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -fPIC -shared -o $@ $< -ldl
+
+$(BENCH)/liblttng_wrap.so: tests/bench/lttng_wrap.c tests/bench/lttng_provider.h
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -fPIC -shared -iquote tests/bench \
+		-I tests/bench -isystem $(CUDA_HOME)/include -o $@ $< -llttng-ust -ldl
