@@ -96,6 +96,7 @@ $(BUILD)/bench/libcudaspy_empty.so: $(EMPTY_OBJ) shim/exports.map
 include tests/sim/sim.mk
 include testapps/apps.mk
 include tests/bench/bench.mk
+include tests/gpu/gpu.mk
 bench-build: $(BUILD)/bench/libcudaspy_empty.so $(SHIM) $(TOOL) sim
 
 # ---- tests ------------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(B
 	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl
 
 .PHONY: test test-build check demo
-test-build: all apps e2e sim-samples $(BUILD)/sim/selftest $(UNIT)
+test-build: all apps gpu-build e2e sim-samples $(BUILD)/sim/selftest $(UNIT)
 include tests/e2e/e2e.mk
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
@@ -163,6 +164,7 @@ help:
 	@echo '  check       the static checks: clang, clang-format'
 	@echo '  apps        the bundled test applications (need the CUDA toolkit)'
 	@echo '  bench       measure the cost of recording and the speed of the report'
+	@echo '  gpu-build   what tests/gpu/run takes to a machine with a GPU'
 	@echo '  deps        install the Debian packages that are missing, or say which'
 	@echo '  install     into $$(DESTDIR)$$(PREFIX), now $(DESTDIR)$(PREFIX); uninstall undoes it'
 	@echo '  clean       remove $(BUILD)/'

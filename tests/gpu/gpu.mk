@@ -1,0 +1,25 @@
+# tests/gpu/gpu.mk: what tests/gpu/run takes to a machine with a GPU. Included by the top Makefile
+# after tests/bench/bench.mk. `make gpu-build` builds here; the machine there needs no compiler.
+
+GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so
+
+.PHONY: gpu-build
+ifeq ($(NVCC),)
+gpu-build:
+	@echo 'tests/gpu: skipped, needs the CUDA toolkit: no nvcc found'
+else
+gpu-build: $(GPU_TESTS)
+endif
+
+$(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static: tests/gpu/mixed.cu tests/gpu/mixed_copies.cu \
+		tests/gpu/mixed.h
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -Xcompiler -pthread,-rdynamic -Xlinker -export-dynamic \
+		$(if $(filter %-static,$@),-cudart static,-cudart shared -Xlinker \
+		--enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64) -o $@ $(filter %.cu,$^)
+
+$(BUILD)/gpu/libcupti_truth.so: tests/gpu/cupti_truth.c tests/bench/cupti_load.h
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -iquote tests/bench -fPIC -shared -o $@ $< -ldl
