@@ -101,6 +101,8 @@ static int store_packet(struct spy_stream_file *file, uint32_t instance, bool bo
 	/* Part of a packet would not be a trace. */
 	if (error && ftruncate(fd, offset) < 0)
 		error = -errno;
+	if (error && bounded)
+		unlink(path);
 	close(fd);
 	if (!error)
 		file->file_bytes += bytes;
