@@ -34,11 +34,13 @@ struct state {
 	struct site *last; /* copies come in runs */
 };
 
-/* A site, or several of different processes that are the same place in the program. */
+/* A site, or several (of different processes, before and after an object was unloaded) that are the
+ * same place in the program. */
 struct row {
 	const char *direction, *src_kind, *dst_kind;
 	uint64_t count, bytes, total_ns, median_ns, p99_ns, max_ns;
 	uint64_t processes;
+	uint32_t process; /* the last of them */
 	const char *function; /* the CUDA function */
 	const char *where; /* for people */
 	const char *module, *caller, *file; /* NULL unknown */
@@ -149,6 +151,15 @@ static int same_place(const void *a, const void *b)
 	return order ? order : strcmp(x->dst_kind, y->dst_kind);
 }
 
+/* Rows of the same place stand together, and among them those of a process. */
+static int by_place(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	int order = same_place(a, b);
+
+	return order ? order : (x->process > y->process) - (x->process < y->process);
+}
+
 static int by_total(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -172,6 +183,7 @@ static void fill_row(struct row *row, struct site *site, const struct model *mod
 		.bytes = site->bytes,
 		.total_ns = site->total_ns,
 		.processes = 1,
+		.process = site->key.process,
 		.site = site,
 	};
 	symbolize(symbols, &model->processes[site->key.process], site->key.caller, site->last_ns,
@@ -184,8 +196,8 @@ static void add_row(struct row *sum, const struct row *row)
 	sum->count += row->count;
 	sum->bytes += row->bytes;
 	sum->total_ns += row->total_ns;
-	sum->processes += row->site->key.process != sum->site->key.process;
-	sum->site->key.process = row->site->key.process;
+	sum->processes += row->process != sum->process;
+	sum->process = row->process;
 	histogram_merge(&sum->site->durations_ns, &row->site->durations_ns);
 }
 
@@ -194,7 +206,7 @@ static size_t merge_rows(struct row *rows, size_t n)
 {
 	size_t i, kept = 0;
 
-	qsort(rows, n, sizeof(*rows), same_place);
+	qsort(rows, n, sizeof(*rows), by_place);
 	for (i = 0; i < n; i++) {
 		if (kept && !same_place(&rows[kept - 1], &rows[i]))
 			add_row(&rows[kept - 1], &rows[i]);

@@ -148,6 +148,34 @@ static void test_processes(void **state)
 	assert_null(report_on(*state, "", "three"));
 }
 
+/* A call site whose copies lie before and after the unloading of some object is one place still, and
+ * a process counts once, in whatever order the parts are met. */
+static void test_processes_count_once(void **state)
+{
+	json_t *root;
+
+	for (int pid = 1; pid <= 4; pid++) {
+		char log[2048];
+
+		snprintf(log, sizeof(log),
+			 "trace a.%d pid=%d program=\"a\" boot_id=b clock_source=tsc\n"
+			 "slot 1 tid=%d\n"
+			 "1us module base=0x1000 begin=0x1000 end=0x2000 path=\"/x\"\n"
+			 "%dus copy cudaMemcpyAsync duration=5us direction=h2d src=pageable "
+			 "dst=device bytes=100\n"
+			 "30us module base=0x1000 begin=0x1000 end=0x2000 gone=1 path=\"/x\"\n"
+			 "%dus copy cudaMemcpyAsync duration=5us direction=h2d src=pageable "
+			 "dst=device bytes=100\n",
+			 pid, pid, pid + 10, 10 + pid, 40 - pid);
+		make(*state, log);
+	}
+	root = report_on(*state, "", NULL);
+	assert_int_equal(rows(root, "pageable_copies"), 1);
+	assert_int_equal(number(root, "pageable_copies", 0, "count"), 8);
+	assert_int_equal(number(root, "pageable_copies", 0, "processes"), 4);
+	json_decref(root);
+}
+
 static void test_keep_the_last(void **state)
 {
 	const struct fixture *f = *state;
@@ -532,6 +560,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_numbers),
 		TEST(test_processes),
+		TEST(test_processes_count_once),
 		TEST(test_keep_the_last),
 		TEST(test_threads),
 		TEST(test_other_version),
