@@ -25,7 +25,6 @@ static const struct option_row option_rows[] = {
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	static const char *const here[] = {"."};
 	struct options options = {0};
 	struct trace_set set;
 	struct dump dump;
@@ -41,8 +40,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	status = STATUS_NOTHING;
-	if (!trace_set_open(&set, argc > 1 ? (const char *const *)argv + 1 : here,
-			    argc > 1 ? (size_t)argc - 1 : 1, NULL)) {
+	if (!trace_set_open(&set, (const char *const *)argv + 1, (size_t)argc - 1, NULL)) {
 		if (options.header)
 			dump_header(&dump);
 		status = dump_all(&dump, &set) ? STATUS_NOTHING : STATUS_FINE;

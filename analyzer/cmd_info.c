@@ -39,20 +39,16 @@ static const struct option_row option_rows[] = {
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	static const char *const here[] = {"."};
 	struct options options = {.format = "text"};
 	int status;
 	const struct renderer *renderer;
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
-	renderer = renderer_find(options.format);
-	if (!renderer) {
-		fprintf(stderr, "cudaspy info: no format '%s' (text or json)\n", options.format);
+	renderer = renderer_choose(self->name, options.format);
+	if (!renderer)
 		return STATUS_USAGE;
-	}
-	return info_show(argc > 1 ? (const char *const *)argv + 1 : here,
-			 argc > 1 ? (size_t)argc - 1 : 1, renderer, stdout)
+	return info_show((const char *const *)argv + 1, (size_t)argc - 1, renderer, stdout)
 		       ? STATUS_NOTHING
 		       : STATUS_FINE;
 }

@@ -51,21 +51,17 @@ static const struct option_row option_rows[] = {
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	static const char *const here[] = {"."};
 	struct options options = {.format = "text"};
 	int status;
 	struct report_options show = {0};
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
-	show.renderer = renderer_find(options.format);
+	show.renderer = renderer_choose(self->name, options.format);
 	show.nested = options.nested;
-	if (!show.renderer) {
-		fprintf(stderr, "cudaspy report: no format '%s' (text or json)\n", options.format);
+	if (!show.renderer)
 		return STATUS_USAGE;
-	}
-	return report_show(argc > 1 ? (const char *const *)argv + 1 : here,
-			   argc > 1 ? (size_t)argc - 1 : 1, NULL, &show, stdout)
+	return report_show((const char *const *)argv + 1, (size_t)argc - 1, NULL, &show, stdout)
 		       ? STATUS_NOTHING
 		       : STATUS_FINE;
 }

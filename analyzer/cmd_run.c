@@ -263,12 +263,10 @@ static int run(const struct command *self, int argc, char **argv)
 		fprintf(stderr, "cudaspy run: no program (cudaspy help run)\n");
 		return STATUS_USAGE;
 	}
-	show.renderer = renderer_find(options.format);
+	show.renderer = renderer_choose(self->name, options.format);
 	show.nested = options.nested;
-	if (!show.renderer) {
-		fprintf(stderr, "cudaspy run: no format '%s' (text or json)\n", options.format);
+	if (!show.renderer)
 		return STATUS_USAGE;
-	}
 	if (!options_right(&options))
 		return STATUS_USAGE;
 	if (prepare(&options, output, run_id, sizeof(run_id)))

@@ -14,6 +14,20 @@ const struct renderer *renderer_find(const char *name)
 	return NULL;
 }
 
+const struct renderer *renderer_choose(const char *verb, const char *name)
+{
+	const struct renderer *found = renderer_find(name);
+	size_t i;
+
+	if (!found) {
+		fprintf(stderr, "cudaspy %s: no format '%s' (", verb, name);
+		for (i = 0; i < n_renderers; i++)
+			fprintf(stderr, "%s%s", i ? " or " : "", renderers[i].name);
+		fputs(")\n", stderr);
+	}
+	return found;
+}
+
 /* clang-format off */
 const struct renderer renderers[] = {
 	{"text", render_text},

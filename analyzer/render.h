@@ -19,6 +19,9 @@ extern const size_t n_renderers;
 /* NULL if there is none of that name. */
 const struct renderer *renderer_find(const char *name);
 
+/* The same for `cudaspy VERB --format=NAME`: says what there is if there is none of that name. */
+const struct renderer *renderer_choose(const char *verb, const char *name);
+
 int render_text(const struct report *report, FILE *out);
 int render_json(const struct report *report, FILE *out);
 

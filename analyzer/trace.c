@@ -457,8 +457,13 @@ static void raise_file_limit(void)
 int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs,
 		   const struct trace_filter *filter)
 {
+	static const char *const here[] = {"."};
 	size_t i;
 
+	if (!n_dirs) {
+		dirs = here;
+		n_dirs = ARRAY_SIZE(here);
+	}
 	*set = (struct trace_set){0};
 	functions_init(&set->functions);
 	raise_file_limit();

@@ -71,9 +71,9 @@ struct trace_filter {
 };
 
 /*
- * Opens all traces in `dirs`. Returns 0 if there is one that can be read, -ENOENT if there are
- * none, after complaints about each directory that was named and holds none. trace_set_release in
- * all cases.
+ * Opens all traces in `dirs`, in the current directory if n_dirs is 0. Returns 0 if there is one that
+ * can be read, -ENOENT if there are none, after complaints about each directory that was named and
+ * holds none. trace_set_release in all cases.
  */
 int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs,
 		   const struct trace_filter *filter);
