@@ -118,7 +118,7 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(B
 	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl
 
 .PHONY: test test-build check demo
-test-build: all apps gpu-build e2e sim-samples $(BUILD)/sim/selftest $(UNIT)
+test-build: all apps gpu-build e2e sim-tests $(UNIT)
 include tests/e2e/e2e.mk
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two

@@ -87,18 +87,14 @@ $(E2E)/sim_mixed_static: tests/e2e/sim_mixed.c $(BUILD)/sim/libsimcudart_static.
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $^ -ldl
 e2e: $(addprefix $(E2E)/sim_mixed,12 13 _static)
 
-# The simulator's samples, as nvcc makes them: shared, and with the static runtime.
+# The simulator's samples with the static runtime; those with the shared one are in its own build.
 ifneq ($(NVCC),)
 E2E_SAMPLES := $(patsubst tests/sim/samples/%.cu,%,$(wildcard tests/sim/samples/*.cu))
-$(E2E)/sample_%_shared: tests/sim/samples/%.cu
-	@mkdir -p $(@D)
-	$(call say,NVCC,$@)
-	$(Q)$(NVCC) -arch=sm_90 -cudart shared -Xcompiler -rdynamic -o $@ $<
 $(E2E)/sample_%_static: tests/sim/samples/%.cu $(BUILD)/sim/libsimcudart_static.a
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) -arch=sm_90 -cudart none -Xcompiler -rdynamic -o $@ $< $(BUILD)/sim/libsimcudart_static.a -ldl
-e2e: $(foreach sample,$(E2E_SAMPLES),$(E2E)/sample_$(sample)_shared $(E2E)/sample_$(sample)_static)
+e2e: $(E2E_SAMPLES:%=$(E2E)/sample_%_static)
 endif
 
 # Not without the CUDA toolkit.

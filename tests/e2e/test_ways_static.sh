@@ -16,13 +16,15 @@ seen() {
 	"$tool" dump "$1" | awk '$4 !~ /^\[/ { print $4, $6 }' | sort | uniq -c
 }
 
+# check PROGRAM LAYERS
 check() {
-	local name=$1 layers=$2 trace
+	local program=$1 layers=$2 name trace
+	name=$(basename "$program")
 	rm -rf truth
 	mkdir truth
-	SPYSIM_HOST_SCALE=0 same "$name" "$bin/$name"
+	SPYSIM_HOST_SCALE=0 same "$name" "$program"
 	rm -rf "$out"
-	SPYSIM_HOST_SCALE=0 SPYSIM_TRUTH_ALL=0 SPYSIM_TRUTH=$tmp/truth spied "$bin/$name" >/dev/null 2>&1
+	SPYSIM_HOST_SCALE=0 SPYSIM_TRUTH_ALL=0 SPYSIM_TRUTH=$tmp/truth spied "$program" >/dev/null 2>&1
 	trace=$(the_trace) || exit 1
 	happened $layers >happened
 	seen "$trace" >seen
@@ -31,12 +33,12 @@ check() {
 	readable "$trace"
 }
 
-check sim_mixed13 "runtime driver"
-check sim_mixed12 "runtime driver"
-check sim_mixed_static driver
-for sample in "$bin"/sample_*_shared; do
-	[ -x "$sample" ] || continue
-	check "${sample##*/}" "runtime driver"
-	sample=${sample##*/}
-	check "${sample%_shared}_static" driver
+check "$bin/sim_mixed13" "runtime driver"
+check "$bin/sim_mixed12" "runtime driver"
+check "$bin/sim_mixed_static" driver
+for static in "$bin"/sample_*_static; do
+	[ -x "$static" ] || continue
+	sample=${static##*/sample_}
+	check "$build/sim/samples/${sample%_static}" "runtime driver"
+	check "$static" driver
 done

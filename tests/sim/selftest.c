@@ -1,7 +1,7 @@
 /*
  * tests/sim/selftest.c: the simulator tested by itself: a runtime program in plain C with its own
- * declarations, linked to the simulated libcudart.so.13, run by `make sim-selftest` on one machine
- * without a GPU. Prints what failed, exits with the number of failures.
+ * declarations, linked to the simulated libcudart.so.13, run by tests/e2e/test_sim.sh. Prints what
+ * failed, exits with the number of failures.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -97,21 +97,18 @@ $(SIM_OUT)/selftest: $(SIM)/selftest.c $(SIM_LIB)/libcudart.so.13 $(SIM_LIB)/lib
 	$(Q)$(CC) $(filter-out -fPIC,$(CFLAGS_)) -D_GNU_SOURCE -rdynamic -o $@ $< $(SIM_LIB)/libcudart.so.13 -ldl -lpthread
 SIM_OBJ += $(SIM_OUT)/selftest.o
 
-.PHONY: sim sim-selftest sim-samples
+.PHONY: sim sim-tests
 sim: $(SIM_LIB)/libcuda.so.1 $(SIM_OUT)/nodevice/libcuda.so.1 $(SIM_RUNTIMES) $(SIM_LIB)/libcudart.so \
 	$(SIM_OUT)/libsimcudart_static.a $(SIM_OUT)/check_layout.o
 
-sim-selftest: sim $(SIM_OUT)/selftest
-	$(Q)CUDASPY_BUILD=$(BUILD) $(SIM)/with-sim $(SIM_OUT)/selftest
-
 # Programs as nvcc makes them, run unchanged on the simulator.
-SIM_SAMPLES := $(patsubst $(SIM)/samples/%.cu,$(SIM_OUT)/samples/%,$(wildcard $(SIM)/samples/*.cu))
-$(SIM_OUT)/samples/%: $(SIM)/samples/%.cu
+SIM_SAMPLES := $(if $(NVCC),$(patsubst $(SIM)/samples/%.cu,$(SIM_OUT)/samples/%,$(wildcard $(SIM)/samples/*.cu)))
+$(SIM_OUT)/samples/%: $(SIM)/samples/%.cu $(SIM)/samples/check.h
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) -cudart shared -Xcompiler -rdynamic -o $@ $<
 
-sim-samples: sim $(if $(NVCC),$(SIM_SAMPLES))
-	$(Q)for p in $(if $(NVCC),$(SIM_SAMPLES)); do CUDASPY_BUILD=$(BUILD) $(SIM)/with-sim $$p || exit 1; done
+# What tests/e2e runs on it.
+sim-tests: sim $(SIM_OUT)/selftest $(SIM_SAMPLES)
 
 -include $(SIM_OBJ:.o=.d)
