@@ -133,13 +133,13 @@ static void set_variables(const struct options *options)
 	}
 }
 
-/* Completes the options, makes the directory and sets the environment. `output` and `run_id` are
- * buffers for two of the options. */
-static int prepare(struct options *options, char *output, char *run_id, size_t run_id_size)
+/* Finds the shim, completes the options, makes the directory and sets the environment. `output` and
+ * `run_id` are buffers for two of the options. */
+static int prepare(struct options *options, char *shim, char *output, char *run_id,
+		   size_t run_id_size)
 {
 	const char *dir = options->out ?: getenv("CUDASPY_OUT") ?: ".";
-	char shim[PATH_MAX];
-	int err = 0;
+	int err;
 
 	if (!find_shim(shim)) {
 		fprintf(stderr, "cudaspy run: " SHIM " is neither beside cudaspy nor in "
@@ -172,39 +172,50 @@ static void pass_on(int signal)
 		kill((pid_t)child, signal);
 }
 
-/* The terminal sends these to the program as well: we outlive it and report. */
-static const int theirs[] = {SIGINT, SIGQUIT};
-static const int passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+/* While the program runs: signals that the terminal sends to it as well, which we outlive to report,
+ * and signals that we pass on. One that was ignored from the start (nohup) stays so for both. */
+static const struct {
+	int number;
+	void (*handler)(int);
+} signals[] = {
+	{SIGINT, SIG_IGN}, {SIGQUIT, SIG_IGN}, {SIGTERM, pass_on},
+	{SIGHUP, pass_on}, {SIGUSR1, pass_on}, {SIGUSR2, pass_on},
+};
+static struct sigaction signals_before[ARRAY_SIZE(signals)];
 
-static void default_signals(void)
+static void take_signals(void)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(theirs); i++)
-		signal(theirs[i], SIG_DFL);
-	for (i = 0; i < ARRAY_SIZE(passed_on); i++)
-		signal(passed_on[i], SIG_DFL);
+	for (i = 0; i < ARRAY_SIZE(signals); i++) {
+		struct sigaction ours = {.sa_handler = signals[i].handler, .sa_flags = SA_RESTART};
+
+		sigaction(signals[i].number, NULL, &signals_before[i]);
+		if (signals_before[i].sa_handler != SIG_IGN)
+			sigaction(signals[i].number, &ours, NULL);
+	}
+}
+
+static void give_signals_back(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i].number, &signals_before[i], NULL);
 }
 
 /* Runs the program to its end. Returns its wait status, or -errno. */
-static int run_program(char **argv)
+static int run_program(const char *shim, char **argv)
 {
-	char shim[PATH_MAX];
 	int status, err;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(theirs); i++)
-		signal(theirs[i], SIG_IGN);
-	for (i = 0; i < ARRAY_SIZE(passed_on); i++)
-		sigaction(passed_on[i],
-			  &(struct sigaction){.sa_handler = pass_on, .sa_flags = SA_RESTART}, NULL);
+	take_signals();
 	child = fork();
 	if (child < 0)
 		return -errno;
 	if (!child) {
-		default_signals();
-		if (find_shim(shim))
-			set_preload(shim);
+		give_signals_back();
+		set_preload(shim);
 		execvp(argv[0], argv);
 		err = errno;
 		fprintf(stderr, "cudaspy run: %s: %s\n", argv[0], strerror(err));
@@ -214,7 +225,7 @@ static int run_program(char **argv)
 		if (errno != EINTR)
 			return -errno;
 	child = 0;
-	default_signals(); /* from here on they mean us */
+	give_signals_back(); /* from here on they mean us */
 	return status;
 }
 
@@ -252,7 +263,7 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
 	struct report_options show = {0};
-	char output[PATH_MAX], run_id[32];
+	char shim[PATH_MAX], output[PATH_MAX], run_id[32];
 	const char *dirs[] = {output};
 	struct timespec end;
 	int wait_status, status;
@@ -269,9 +280,9 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_USAGE;
 	if (!options_right(&options))
 		return STATUS_USAGE;
-	if (prepare(&options, output, run_id, sizeof(run_id)))
+	if (prepare(&options, shim, output, run_id, sizeof(run_id)))
 		return STATUS_USAGE;
-	wait_status = run_program(argv + 1);
+	wait_status = run_program(shim, argv + 1);
 	if (wait_status < 0) {
 		fprintf(stderr, "cudaspy run: %s\n", strerror(-wait_status));
 		return STATUS_NOTHING;

@@ -241,6 +241,8 @@ static void take_event(struct metadata *m, const char *key, const struct scanner
 		m->event_name = xstrdup(s->text);
 	} else if (!strcmp(key, "id") && s->token == TOKEN_NUMBER && m->event_name) {
 		set_name(&m->events, &m->n_events, (uint64_t)s->number, m->event_name);
+		free(m->event_name);
+		m->event_name = NULL;
 	}
 }
 

@@ -7,11 +7,6 @@
 #include "names.h"
 #include "report_trace.h"
 
-static const char *label(struct report *report, const struct trace *trace)
-{
-	return report_text(report, "%s.%u", trace->program, trace->pid);
-}
-
 /* ---- processes ------------------------------------------------------------------------------ */
 
 struct process_row {
@@ -28,10 +23,10 @@ static const struct column process_columns[] = {
 	COLUMN(struct process_row, duration_ns, "traced", UNIT_NS),
 	COLUMN(struct process_row, threads, "threads", UNIT_COUNT),
 	COLUMN(struct process_row, modules, "modules", UNIT_COUNT),
-	{.title = "", .place = COLUMN_BELOW, .offset = offsetof(struct process_row, command_text)},
-	{.title = "", .place = COLUMN_BELOW, .offset = offsetof(struct process_row, cwd_text)},
-	{.title = "", .place = COLUMN_BELOW, .offset = offsetof(struct process_row, trace_text)},
-	{.title = "", .place = COLUMN_BELOW, .offset = offsetof(struct process_row, about)},
+	COLUMN_TEXT_LINE(struct process_row, command_text),
+	COLUMN_TEXT_LINE(struct process_row, cwd_text),
+	COLUMN_TEXT_LINE(struct process_row, trace_text),
+	COLUMN_TEXT_LINE(struct process_row, about),
 	COLUMN_JSON(struct process_row, pid, UNIT_PLAIN),
 	COLUMN_JSON(struct process_row, ppid, UNIT_PLAIN),
 	COLUMN_JSON(struct process_row, trace, UNIT_TEXT),
@@ -59,7 +54,9 @@ static const char *how_it_ended(const struct trace *trace)
 		return "unknown";
 	if (trace->board.head.ended)
 		return "in order";
-	return trace->alive ? "still running" : "killed or crashed";
+	if (trace->alive)
+		return "still running";
+	return trace->live ? "not in order" : "killed or crashed";
 }
 
 static const char *env_text(struct report *report, const struct trace *trace, const char *key)
@@ -75,7 +72,7 @@ static struct process_row describe(const struct analysis *a, const struct proces
 	const struct trace *trace = process->trace;
 	const struct metadata *m = &trace->metadata;
 	struct process_row row = {
-		.process = label(report, trace),
+		.process = report_process(report, trace),
 		.ended = how_it_ended(trace),
 		.trace = report_text(report, "%s", trace->dir),
 		.command_line = env_text(report, trace, "command_line"),
@@ -209,7 +206,7 @@ static void add_gpus(struct report *report, const struct analysis *a)
 
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n++] = (struct gpu_row){
-				.process = label(report, process->trace),
+				.process = report_process(report, process->trace),
 				.name = report_text(report, "%s", gpu->name),
 				.capability =
 					report_text(report, "%u.%u", gpu->cc_major, gpu->cc_minor),
@@ -268,7 +265,7 @@ static void add_notes(struct report *report, const struct analysis *a)
 		for (j = 0; j < process->n_notes; j++) {
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n++] = (struct note_row){
-				.process = label(report, process->trace),
+				.process = report_process(report, process->trace),
 				.kind = report_text(report, "%s",
 						    name_note(process->notes[j].note)),
 				.text = report_text(report, "%s", process->notes[j].text),

@@ -175,9 +175,9 @@ static void fill_row(struct row *row, struct site *site, const struct model *mod
 	struct place place;
 
 	*row = (struct row){
-		.direction = name_direction(site->key.direction),
-		.src_kind = name_memory_kind(site->key.src_kind),
-		.dst_kind = name_memory_kind(site->key.dst_kind),
+		.direction = report_text(report, "%s", name_direction(site->key.direction)),
+		.src_kind = report_text(report, "%s", name_memory_kind(site->key.src_kind)),
+		.dst_kind = report_text(report, "%s", name_memory_kind(site->key.dst_kind)),
 		.function = report_text(report, "%s", model->set->functions.all[site->key.fn].name),
 		.count = site->count,
 		.bytes = site->bytes,

@@ -21,6 +21,10 @@ grep -q cuda report.out || fail "the report knows no call: $(cat report.out)"
 expect "exit status" $? 42
 (ulimit -c 0; "$installed" run -o "$out" --no-report -- sh -c 'kill -TERM $$') 2>run.err
 expect "exit status after SIGTERM" $? 143
+# What was ignored (nohup) stays ignored, what was not does not become so.
+mask() { "$installed" run -o "$out" --no-report -- sed -n 's/^SigIgn:[[:space:]]*//p' /proc/self/status; }
+expect "ignored signals" "$(mask)" "$(sed -n 's/^SigIgn:[[:space:]]*//p' /proc/self/status)"
+expect "ignored signals after nohup" "$(trap '' HUP; mask)" "$(trap '' HUP; sed -n 's/^SigIgn:[[:space:]]*//p' /proc/self/status)"
 "$installed" run --no-such-option true 2>usage.err
 expect "exit status of wrong usage" $? 2
 grep -q no-such-option usage.err || fail "the error does not name the option: $(cat usage.err)"
