@@ -158,6 +158,7 @@ notes() {
 # readable TRACE...: babeltrace2 is content, and cudaspy dump sees as many events.
 readable() {
 	local trace wanted got
+	[ $# -gt 0 ] || fail "no trace to read"
 	for trace in "$@"; do
 		wanted=$(events "$trace" | wc -l) || exit 1
 		[ "$wanted" -gt 0 ] || fail "${trace##*/}: no events"

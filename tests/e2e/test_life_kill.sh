@@ -8,9 +8,10 @@ export FAKE_MODE=quiet
 start() {
 	local line=$1 i
 	shift
+	rm -f started
 	CUDASPY_OUT=$out LD_LIBRARY_PATH=$fakes LD_PRELOAD="$first $shim" "$@" >started 2>/dev/null &
 	for i in $(seq 100); do
-		grep -q "^$line" started && return
+		grep -qs "^$line" started && return
 		sleep 0.05
 	done
 	fail "$* does not get going"

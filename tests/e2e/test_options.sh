@@ -47,12 +47,20 @@ grep -q 'clock_source = "monotonic"' "$trace/metadata" || fail "not the monotoni
 grep -q 'freq = 1000000000;' "$trace/metadata" || fail "monotonic: not nanoseconds"
 readable "$trace"
 
-# Times are those of the wall: within a second of now, and in order between two processes.
+# Times are those of the wall, and in order between two processes.
 babeltrace2 --clock-seconds "$trace" | sed -n '1s/^\[\([0-9]*\)\..*/\1/p' >seconds
 age=$(($(date +%s) - $(cat seconds)))
 [ $age -ge 0 ] && [ $age -le 20 ] || fail "the trace's time is $age s ago"
 same tsc "$bin/life" again spawn calls 10
 readable $(traces)
+expect "processes" "$(traces | wc -l)" 2
+begins() { babeltrace2 --clock-cycles "$1" | sed -n '1s/^\[0*\([0-9][0-9]*\)\].*/\1/p'; }
+for trace in $(traces); do
+	child=$(grep -l "ppid = $(sed -n 's/^[[:space:]]*pid = \([0-9]*\);/\1/p' "$trace/metadata");" "$out"/*.cudaspy/metadata) || continue
+	[ "$(begins "$trace")" -le "$(begins "${child%/metadata}")" ] || fail "the child begins before its parent"
+	parent=$trace
+done
+[ -n "${parent:-}" ] || fail "neither of two traces is the parent's"
 
 export CUDA_ODD=$'quote " backslash \\ newline \n tab \t \xff \xc3\xa9 %d %s */ };' CUDA_VISIBLE_DEVICES=0,1
 same odd "$bin/life" calls $'3 "quoted" \\ back\nline */ \x01 \xff' "" "$(printf '%9000s' x)"

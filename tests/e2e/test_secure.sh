@@ -55,11 +55,15 @@ install -m 4755 "$shim" "\$dir/libcudaspy.so"
 CUDASPY_OUT=$tmp/open LD_PRELOAD=libcudaspy.so setpriv --reuid=65534 --regid=65534 --clear-groups \
 	"$tmp/suid" >trusted.out 2>trusted.err
 END
-unshare -m bash trusted.sh
-status=$?
-if [ $status = 0 ]; then
+status=99
+unshare -m true 2>/dev/null && { unshare -m bash trusted.sh; status=$?; }
+case $status in
+99) skip "the linker does not load it by name; no mount namespace or overlay here for the rest" ;;
+0)
 	grep -q 'secure 1, the shim is there' trusted.out || fail "the program fails: $(cat trusted.out trusted.err)"
 	[ -z "$(ls open)" ] || fail "a set-user-ID program was recorded"
 	grep -q cudaspy: trusted.err && fail "a set-user-ID program said: $(cat trusted.err)"
-fi
-exit 0
+	exit 0
+	;;
+*) fail "status $status of a set-user-ID program: $(cat trusted.out trusted.err)" ;;
+esac

@@ -59,6 +59,7 @@ for program in "$CUDASPY_BUILD/testapps/copies --quick" "$CUDASPY_BUILD/gpu/mixe
 	CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim" $program >spied.out 2>spied.err ||
 		fail "$name: exit status $? under the shim: $(tail -n 3 spied.err)"
 	true_calls >calls.true
+	[ -s calls.true ] || fail "$name: the simulator wrote no call down"
 	our_calls >calls.ours
 	diff calls.true calls.ours >calls.diff ||
 		fail "$name: calls that happened (<) and calls seen (>): $(head -n 8 calls.diff)"
@@ -66,7 +67,7 @@ for program in "$CUDASPY_BUILD/testapps/copies --quick" "$CUDASPY_BUILD/gpu/mixe
 	our_copies >copies.ours
 	diff copies.true copies.ours >copies.diff ||
 		fail "$name: copies that happened (<) and copies seen (>): $(head -n 8 copies.diff)"
-	readable
+	readable $(traces)
 	echo "$name: $(awk '{ n += $2 } END { print n }' calls.true) calls, $(wc -l <copies.true) copies: all as they were"
 	checked=$((checked + 1))
 done

@@ -25,6 +25,10 @@ for library in "$fakes"/libcudart.so.{11.0,12,13} "$fakes/libcuda.so.1"; do
 	for how in local global; do
 		same "$how-${library##*/}" "$bin/ways" $how "$library" cudaMalloc cuInit cudaGetErrorName printf
 		calls=$(grep -c 'cudaMalloc: 0' "$how-${library##*/}.out")
+		case $how-${library##*/} in
+		local-* | *-libcuda.so.1) [ "$calls" = 0 ] || fail "cudaMalloc found: $how ${library##*/}" ;;
+		*) [ "$calls" -gt 0 ] || fail "$how: no cudaMalloc in ${library##*/}" ;;
+		esac
 		[ "$calls" = 0 ] || expect_records "$(the_trace)" cudaMalloc="$calls"
 	done
 done
@@ -44,6 +48,7 @@ for generation in 11.0 12 13; do
 		same "version-$generation-$version" "$bin/ways" version "$fakes/libcudart.so.$generation" \
 			cudaMalloc $version
 		calls=$(grep -c '^dlvsym [0-9]' "version-$generation-$version.out")
+		[ $version != libcudart.so.$generation ] || [ "$calls" -gt 0 ] || fail "$version is not found"
 		[ "$calls" = 0 ] || expect_records "$(the_trace)" cudaMalloc="$calls"
 	done
 done

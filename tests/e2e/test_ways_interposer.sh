@@ -21,10 +21,9 @@ for order in before after; do
 	expect_records "$(the_trace)" cuMemAlloc_v2=1
 	same handle "$bin/ways" handle "$fakes/libcudart.so.13" "$fakes/libcudart.so.12"
 	expect_records "$(the_trace)" cudaMalloc=4
-	for how in default next; do
-		same "global-$how" "$bin/ways" global "$fakes/libcudart.so.13" cudaMalloc
-		calls=$(grep -c '^cudart13 cudaMalloc' "global-$how.out")
-		expect_records "$(the_trace)" cudaMalloc="$calls"
-	done
+	same global "$bin/ways" global "$fakes/libcudart.so.13" cudaMalloc
+	calls=$(grep -c '^cudart13 cudaMalloc' global.out)
+	[ "$calls" -gt 0 ] || fail "global: no call"
+	expect_records "$(the_trace)" cudaMalloc="$calls"
 	same plugin "$bin/ways" plugin local "$bin/libuse12.so" use12 local "$bin/libuse13.so" use13
 done
