@@ -148,6 +148,37 @@ static void test_processes(void **state)
 	assert_null(report_on(*state, "", "three"));
 }
 
+/* Copies that are no case: each alone must leave the detector silent. */
+static void test_pageable_silence(void **state)
+{
+	static const char *const silent[] = {
+		"copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=64 result=1",
+		"copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=64 captured=1",
+		"copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=0",
+		"copy cudaMemcpyAsync direction=h2d src=pinned dst=device bytes=64",
+		"copy cudaMemcpyAsync direction=h2d src=managed dst=device bytes=64",
+		"copy cudaMemcpyAsync direction=h2d src=unknown dst=device bytes=64",
+		"copy cudaMemcpyAsync direction=d2d src=device dst=device bytes=64",
+		"copy cudaMemcpy direction=h2d src=pageable dst=device bytes=64",
+		"copy cuMemcpyHtoD_v2 direction=h2d src=pageable dst=device bytes=64",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+		char log[512];
+		json_t *root;
+
+		snprintf(log, sizeof(log), "trace a.1 pid=1 program=\"a\"\nslot 1 tid=1\n9us %s\n",
+			 silent[i]);
+		make(*state, log);
+		root = report_on(*state, "a.1", NULL);
+		if (rows(root, "pageable_copies"))
+			fail_msg("reported: %s", silent[i]);
+		assert_int_equal(number(root, "summary", -1, "calls"), 1);
+		assert_int_equal(number(root, "summary", -1, "copied_bytes"), i > 2 ? 64 : 0);
+		json_decref(root);
+	}
+}
+
 /* A call site whose copies lie before and after the unloading of some object is one place still, and
  * a process counts once, in whatever order the parts are met. */
 static void test_processes_count_once(void **state)
@@ -561,6 +592,7 @@ int main(void)
 		TEST(test_numbers),
 		TEST(test_processes),
 		TEST(test_processes_count_once),
+		TEST(test_pageable_silence),
 		TEST(test_keep_the_last),
 		TEST(test_threads),
 		TEST(test_other_version),
