@@ -112,9 +112,7 @@ static int destroy(struct sim_array *array)
 	if (!check(array))
 		return SIM_INVALID_HANDLE;
 	dev = array->dev;
-	held = sim_lock(HOLD_CTX_WRITE, dev);
-	sim_wait_device(dev);
-	held = sim_lock_also(held, HOLD_PROCESS, dev);
+	held = sim_lock_idle(dev);
 	sim_host_work(FN_cuArrayDestroy, 20000);
 	array_free(array);
 	sim_unlock(held, dev);

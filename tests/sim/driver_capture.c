@@ -55,9 +55,11 @@ static void add_dep(struct sim_stream *stream, struct sim_node *dep)
 
 int sim_capture(struct sim_stream *stream, struct sim_op *op, struct sim_node **out)
 {
-	static const enum node_type types[] = {
-		[OP_MARK] = NODE_EMPTY, [OP_KERNEL] = NODE_KERNEL, [OP_COPY] = NODE_MEMCPY,
-		[OP_SET] = NODE_MEMSET, [OP_HOST] = NODE_HOST,     [OP_GRAPH] = NODE_EMPTY};
+	static const enum node_type types[] = {[OP_MARK] = NODE_EMPTY,
+					       [OP_KERNEL] = NODE_KERNEL,
+					       [OP_COPY] = NODE_MEMCPY,
+					       [OP_SET] = NODE_MEMSET,
+					       [OP_HOST] = NODE_HOST};
 	struct sim_node *node = graph_add(stream->capture->graph, types[op->kind], op,
 					  stream->capture_deps, stream->capture_dep_cnt);
 
@@ -92,7 +94,7 @@ int sim_capture_wait(struct sim_stream *stream, struct sim_event *event, bool *h
 		stream->capture->refs++;
 		set_deps(stream, NULL, 0);
 	} else if (stream->capture && event->capture != stream->capture) {
-		return 905; /* capture isolation */
+		return SIM_CAPTURE_ISOLATION;
 	}
 	if (stream->capture && event->capture_node)
 		add_dep(stream, event->capture_node);

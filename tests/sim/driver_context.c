@@ -124,7 +124,6 @@ static int init(unsigned flags)
 		sim_script.gpus = visible_gpus();
 		sim_memory_init();
 		for (int i = 0; i < sim_script.gpus; i++) {
-			sim_devices[i].ordinal = i;
 			snprintf(sim_devices[i].name, sizeof(sim_devices[i].name),
 				 "Simulated GPU %d", i);
 			sim_devices[i].default_pool = sim_devices[i].pool = sim_pool_of(i);

@@ -463,8 +463,8 @@ EXPORT(cuGraphDestroyNode, (struct sim_node * n), remove_node(n))
 
 static int dot(struct sim_graph *graph, const char *path)
 {
-	static const char *const names[] = {"kernel", "memcpy", "memset", "host", "graph", "empty",
-					    "wait",   "record", "",       "",     "alloc", "free"};
+	static const char *const names[] = {"kernel", "memcpy", "memset", "host",
+					    "graph",  "empty",  "wait",   "record"};
 	FILE *file = graph_check(graph) ? fopen(path, "we") : NULL;
 
 	if (!file)

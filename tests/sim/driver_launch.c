@@ -82,8 +82,8 @@ static void load(struct sim_kernel *kernel, int dev)
 	sim_unlock(held, dev);
 }
 
-int sim_launch(struct sim_kernel *kernel, const unsigned grid[3], const unsigned block[3],
-	       unsigned shared, void *handle, bool per_thread, void **params, void **extra)
+static int launch(struct sim_kernel *kernel, const unsigned grid[3], const unsigned block[3],
+		  unsigned shared, void *handle, bool per_thread, void **params, void **extra)
 {
 	struct sim_stream *stream;
 	struct sim_op *done = NULL;
@@ -129,19 +129,19 @@ int sim_launch(struct sim_kernel *kernel, const unsigned grid[3], const unsigned
 #define BLOCK ((const unsigned[3]){bx, by, bz})
 
 EXPORT(cuLaunchKernel, (LAUNCH_PARAMS, unsigned shared, void *h, void **params, void **extra),
-       sim_launch(k, GRID, BLOCK, shared, h, false, params, extra))
+       launch(k, GRID, BLOCK, shared, h, false, params, extra))
 EXPORT(cuLaunchKernel_ptsz, (LAUNCH_PARAMS, unsigned shared, void *h, void **params, void **extra),
-       sim_launch(k, GRID, BLOCK, shared, h, true, params, extra))
+       launch(k, GRID, BLOCK, shared, h, true, params, extra))
 EXPORT(cuLaunchCooperativeKernel, (LAUNCH_PARAMS, unsigned shared, void *h, void **params),
-       sim_launch(k, GRID, BLOCK, shared, h, false, params, NULL))
+       launch(k, GRID, BLOCK, shared, h, false, params, NULL))
 EXPORT(cuLaunchCooperativeKernel_ptsz, (LAUNCH_PARAMS, unsigned shared, void *h, void **params),
-       sim_launch(k, GRID, BLOCK, shared, h, true, params, NULL))
+       launch(k, GRID, BLOCK, shared, h, true, params, NULL))
 EXPORT(cuLaunchKernelEx,
        (const struct sim_launch_config *c, struct sim_kernel *k, void **params, void **extra),
-       sim_launch(k, c->grid, c->block, c->shared, c->stream, false, params, extra))
+       launch(k, c->grid, c->block, c->shared, c->stream, false, params, extra))
 EXPORT(cuLaunchKernelEx_ptsz,
        (const struct sim_launch_config *c, struct sim_kernel *k, void **params, void **extra),
-       sim_launch(k, c->grid, c->block, c->shared, c->stream, true, params, extra))
+       launch(k, c->grid, c->block, c->shared, c->stream, true, params, extra))
 
 /* ---- occupancy: of a multiprocessor with 2048 threads, 32 blocks and 228 KiB of shared memory ---- */
 static int occupancy(int *out, struct sim_kernel *kernel, int threads, size_t shared)

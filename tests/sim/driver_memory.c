@@ -68,9 +68,7 @@ static int free_device(sim_ptr ptr)
 		return SIM_OK;
 	}
 	dev = block->kind == MEM_MANAGED && !sim_current(&ctx) ? ctx->dev : block->dev;
-	held = sim_lock(HOLD_CTX_WRITE, dev);
-	sim_wait_device(dev);
-	held = sim_lock_also(held, HOLD_PROCESS, dev);
+	held = sim_lock_idle(dev);
 	sim_host_work(FN_cuMemFree_v2, 20000);
 	sim_block_free(block);
 	sim_unlock(held, dev);
@@ -120,9 +118,7 @@ static int free_host(void *ptr)
 	if (!block || block->kind != MEM_PINNED || block->registered ||
 	    block->base != (uint64_t)(uintptr_t)ptr)
 		return SIM_INVALID_VALUE;
-	held = sim_lock(HOLD_CTX_WRITE, ctx->dev);
-	sim_wait_device(ctx->dev);
-	held = sim_lock_also(held, HOLD_PROCESS, ctx->dev);
+	held = sim_lock_idle(ctx->dev);
 	sim_host_work(FN_cuMemFreeHost, 3000 + (block->bytes >> 20) * 5000);
 	sim_block_free(block);
 	sim_unlock(held, ctx->dev);
@@ -159,9 +155,7 @@ static int host_unregister(void *ptr)
 
 	if (rc)
 		return rc;
-	held = sim_lock(HOLD_CTX_WRITE, ctx->dev);
-	sim_wait_device(ctx->dev);
-	held = sim_lock_also(held, HOLD_PROCESS, ctx->dev);
+	held = sim_lock_idle(ctx->dev);
 	sim_host_work(FN_cuMemHostUnregister, 30000);
 	rc = sim_unregister_range(ptr);
 	sim_unlock(held, ctx->dev);

@@ -22,11 +22,9 @@ struct global {
 
 struct sim_module {
 	unsigned magic;
-	bool library;
 	char *ptx; /* the image, if it is text */
 	struct sim_kernel *kernels;
 	struct global *globals;
-	struct sim_ctx *ctx;
 };
 
 static struct sim_spin spin; /* the lists of all modules */
@@ -38,7 +36,7 @@ struct sim_kernel *sim_kernel_check(void *handle)
 	return kernel && kernel->magic == KERNEL_MAGIC ? kernel : NULL;
 }
 
-static struct sim_module *module_new(const void *image, bool library)
+static struct sim_module *module_new(const void *image)
 {
 	struct sim_module *module = calloc(1, sizeof(*module));
 	const char *text = image;
@@ -46,8 +44,6 @@ static struct sim_module *module_new(const void *image, bool library)
 	if (!module)
 		abort();
 	module->magic = MODULE_MAGIC;
-	module->library = library;
-	module->ctx = sim_self.ctx;
 	if (text && (text[0] == '/' || text[0] == '.' || text[0] == '\n') &&
 	    strstr(text, ".version"))
 		module->ptx = strdup(text);
@@ -62,7 +58,7 @@ static int library_load(struct sim_module **out, const void *image)
 		return SIM_INVALID_VALUE;
 	held = sim_lock(HOLD_PROCESS, 0);
 	sim_host_work(FN_cuLibraryLoadData, 5000);
-	*out = module_new(image, true);
+	*out = module_new(image);
 	sim_unlock(held, 0);
 	return SIM_OK;
 }
@@ -154,11 +150,9 @@ static int module_load(struct sim_module **out, const void *image)
 
 	if (rc || !out || !image)
 		return rc ? rc : SIM_INVALID_VALUE;
-	held = sim_lock(HOLD_CTX_WRITE, ctx->dev);
-	sim_wait_device(ctx->dev);
-	held = sim_lock_also(held, HOLD_PROCESS, ctx->dev);
+	held = sim_lock_idle(ctx->dev);
 	sim_host_work(FN_cuModuleLoadData, 10000);
-	*out = module_new(image, false);
+	*out = module_new(image);
 	sim_unlock(held, ctx->dev);
 	return SIM_OK;
 }
@@ -187,9 +181,7 @@ static int module_unload(struct sim_module *module)
 
 	if (rc || !module || module->magic != MODULE_MAGIC)
 		return rc ? rc : SIM_INVALID_HANDLE;
-	held = sim_lock(HOLD_CTX_WRITE, ctx->dev);
-	sim_wait_device(ctx->dev);
-	held = sim_lock_also(held, HOLD_PROCESS, ctx->dev);
+	held = sim_lock_idle(ctx->dev);
 	sim_host_work(FN_cuModuleUnload, 2000);
 	module_free(module);
 	sim_unlock(held, ctx->dev);

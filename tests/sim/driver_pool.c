@@ -70,20 +70,27 @@ EXPORT(cuMemAllocFromPoolAsync, (sim_ptr * out, size_t n, struct sim_pool *pool,
 EXPORT(cuMemAllocFromPoolAsync_ptsz, (sim_ptr * out, size_t n, struct sim_pool *pool, void *h),
        alloc(out, n, pool, h, true))
 
-/* The bytes go back to the pool, and beyond its threshold to the system. */
-void sim_block_release(struct sim_block *block)
+/* Gives the system back what is reserved beyond keep and not in use; returns how much. */
+static uint64_t shrink_locked(struct sim_pool *pool, uint64_t keep)
 {
-	struct sim_pool *pool = block->pool;
-	uint64_t excess;
+	uint64_t excess = pool->reserved > keep ? pool->reserved - keep : 0;
 
-	sim_spin_lock(&spin);
-	pool->used -= block->bytes;
-	pool->cached += block->bytes;
-	excess = pool->reserved > pool->threshold ? pool->reserved - pool->threshold : 0;
 	if (excess > pool->cached)
 		excess = pool->cached;
 	pool->cached -= excess;
 	pool->reserved -= excess;
+	return excess;
+}
+
+/* The bytes go back to the pool, and beyond its threshold to the system. */
+void sim_block_release(struct sim_block *block)
+{
+	struct sim_pool *pool = block->pool;
+
+	sim_spin_lock(&spin);
+	pool->used -= block->bytes;
+	pool->cached += block->bytes;
+	shrink_locked(pool, pool->threshold);
 	sim_spin_unlock(&spin);
 	sim_block_free(block);
 }
@@ -175,11 +182,7 @@ static int trim(struct sim_pool *pool, uint64_t keep)
 	if (!pool)
 		return SIM_INVALID_VALUE;
 	sim_spin_lock(&spin);
-	excess = pool->reserved > keep ? pool->reserved - keep : 0;
-	if (excess > pool->cached)
-		excess = pool->cached;
-	pool->cached -= excess;
-	pool->reserved -= excess;
+	excess = shrink_locked(pool, keep);
 	sim_spin_unlock(&spin);
 	if (excess)
 		sim_host_work(FN_cuMemPoolTrimTo, 50000);

@@ -72,7 +72,7 @@ static int since_of(const char *name)
 
 enum { FOUND, NOT_FOUND, VERSION_TOO_LOW };
 
-void *sim_resolve(const char *name, int version, uint64_t flags, int *status)
+static void *resolve(const char *name, int version, uint64_t flags, int *status)
 {
 	static const char *const family[] = {"", "_v2", "_v3", "_v4"};
 	char symbol[128], best[128] = "";
@@ -119,7 +119,7 @@ static int get_proc_address(const char *name, void **out, int version, uint64_t 
 			*status = NOT_FOUND;
 		return SIM_OK;
 	}
-	*out = sim_resolve(name, version, flags, status ? status : &ignored);
+	*out = resolve(name, version, flags, status ? status : &ignored);
 	return *out || status ? SIM_OK : SIM_NOT_FOUND;
 }
 EXPORT_ANYTIME(cuGetProcAddress, (const char *name, void **out, int version, uint64_t flags),

@@ -335,7 +335,6 @@ void sim_submit(struct sim_stream *stream, struct sim_op *op, struct sim_op **ou
 	bool host = op->kind == OP_HOST, work = op->work;
 
 	sim_spin_lock(&sim_engine);
-	op->stream = stream;
 	op->submit_ns = sim_now_ns();
 	if (!stream->internal && stream == &ctx->legacy) {
 		for (struct sim_stream *s = ctx->streams; s; s = s->next)

@@ -19,8 +19,6 @@ enum node_type {
 	NODE_EMPTY,
 	NODE_WAIT_EVENT,
 	NODE_RECORD_EVENT,
-	NODE_ALLOC = 10,
-	NODE_FREE = 11,
 };
 
 struct sim_node {
@@ -38,7 +36,6 @@ struct sim_node {
 		struct sim_host_node host;
 		struct sim_graph *child;
 		struct sim_event *event;
-		struct sim_block *block;
 	};
 	void *param_copies;
 };

@@ -120,6 +120,14 @@ unsigned sim_lock_also(unsigned held, unsigned set, int dev)
 	return sim_script.locks == LOCKS_PROCESS ? held : held | sim_lock(set, dev);
 }
 
+unsigned sim_lock_idle(int dev)
+{
+	unsigned held = sim_lock(HOLD_CTX_WRITE, dev);
+
+	sim_wait_device(dev);
+	return sim_lock_also(held, HOLD_PROCESS, dev);
+}
+
 void sim_unlock(unsigned held, int dev)
 {
 	if (sim_script.locks == LOCKS_PROCESS) {

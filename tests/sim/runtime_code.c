@@ -219,7 +219,7 @@ int rt_kernel(void **kernel, const void *func)
 	int rc;
 
 	if (!f)
-		return 98; /* cudaErrorInvalidDeviceFunction */
+		return SIM_INVALID_FUNCTION;
 	if (!f->kernel) {
 		rc = rt_drivers[0].cuLibraryGetKernel(kernel, f->code->library, f->name);
 		if (rc)

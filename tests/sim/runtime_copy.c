@@ -125,19 +125,25 @@ static bool host_target(int kind)
 	return kind == H2H || kind == D2H;
 }
 
+/* host: where a kind that says so puts this side. */
+static int side_type(const void *array, int kind, bool host)
+{
+	if (array)
+		return SIM_ARRAY;
+	if (kind == DEFAULT)
+		return SIM_UNIFIED;
+	return host ? SIM_HOST : SIM_DEVICE;
+}
+
 static int rectangle(const struct rt_driver *drv, void *dst, size_t dpitch, const void *src,
 		     size_t spitch, size_t width, size_t height, int kind, void *s, bool async)
 {
 	struct sim_memcpy2d c = {
-		.src_type = kind == DEFAULT     ? SIM_UNIFIED
-			    : host_source(kind) ? SIM_HOST
-						: SIM_DEVICE,
+		.src_type = side_type(NULL, kind, host_source(kind)),
 		.src_host = src,
 		.src_dev = DEV(src),
 		.src_pitch = spitch,
-		.dst_type = kind == DEFAULT     ? SIM_UNIFIED
-			    : host_target(kind) ? SIM_HOST
-						: SIM_DEVICE,
+		.dst_type = side_type(NULL, kind, host_target(kind)),
 		.dst_host = dst,
 		.dst_dev = DEV(dst),
 		.dst_pitch = dpitch,
@@ -148,7 +154,7 @@ static int rectangle(const struct rt_driver *drv, void *dst, size_t dpitch, cons
 	if (kind < H2H || kind > DEFAULT)
 		return SIM_INVALID_DIRECTION;
 	if (width > dpitch || width > spitch)
-		return 12; /* cudaErrorInvalidPitchValue */
+		return SIM_INVALID_PITCH;
 	if (!width || !height)
 		return SIM_OK;
 	return async ? drv->cuMemcpy2DAsync(&c, s) : drv->cuMemcpy2DUnaligned(&c);
@@ -179,7 +185,6 @@ struct end {
 	size_t x, y; /* bytes, rows */
 	void *ptr;
 	size_t pitch;
-	bool host;
 };
 
 static int array_copy(const struct rt_driver *drv, struct end d, struct end f, size_t width,
@@ -189,20 +194,14 @@ static int array_copy(const struct rt_driver *drv, struct end d, struct end f, s
 	struct sim_memcpy3d c = {
 		.src_x = f.x,
 		.src_y = f.y,
-		.src_type = f.array             ? SIM_ARRAY
-			    : kind == DEFAULT   ? SIM_UNIFIED
-			    : host_source(kind) ? SIM_HOST
-						: SIM_DEVICE,
+		.src_type = side_type(f.array, kind, host_source(kind)),
 		.src_host = f.ptr,
 		.src_dev = DEV(f.ptr),
 		.src_array = f.array,
 		.src_pitch = f.pitch,
 		.dst_x = d.x,
 		.dst_y = d.y,
-		.dst_type = d.array             ? SIM_ARRAY
-			    : kind == DEFAULT   ? SIM_UNIFIED
-			    : host_target(kind) ? SIM_HOST
-						: SIM_DEVICE,
+		.dst_type = side_type(d.array, kind, host_target(kind)),
 		.dst_host = d.ptr,
 		.dst_dev = DEV(d.ptr),
 		.dst_array = d.array,
@@ -306,10 +305,14 @@ static size_t array_element(void *array)
 
 int rt_memcpy3d(struct sim_memcpy3d *out, const struct sim_rt_memcpy3d *in)
 {
-	size_t unit = 1, src_unit = array_element(in->src_array),
-	       dst_unit = array_element(in->dst_array);
-	int kind = in->kind;
+	size_t unit = 1, src_unit, dst_unit;
+	int kind;
 
+	if (!in)
+		return SIM_INVALID_VALUE;
+	src_unit = array_element(in->src_array);
+	dst_unit = array_element(in->dst_array);
+	kind = in->kind;
 	if ((in->src_array && in->src.ptr) || (in->dst_array && in->dst.ptr) || kind < H2H ||
 	    kind > DEFAULT)
 		return SIM_INVALID_VALUE;
@@ -322,10 +325,7 @@ int rt_memcpy3d(struct sim_memcpy3d *out, const struct sim_rt_memcpy3d *in)
 		.src_x = in->src_pos.x * src_unit,
 		.src_y = in->src_pos.y,
 		.src_z = in->src_pos.z,
-		.src_type = in->src_array       ? SIM_ARRAY
-			    : kind == DEFAULT   ? SIM_UNIFIED
-			    : host_source(kind) ? SIM_HOST
-						: SIM_DEVICE,
+		.src_type = side_type(in->src_array, kind, host_source(kind)),
 		.src_host = in->src.ptr,
 		.src_dev = DEV(in->src.ptr),
 		.src_array = in->src_array,
@@ -334,10 +334,7 @@ int rt_memcpy3d(struct sim_memcpy3d *out, const struct sim_rt_memcpy3d *in)
 		.dst_x = in->dst_pos.x * dst_unit,
 		.dst_y = in->dst_pos.y,
 		.dst_z = in->dst_pos.z,
-		.dst_type = in->dst_array       ? SIM_ARRAY
-			    : kind == DEFAULT   ? SIM_UNIFIED
-			    : host_target(kind) ? SIM_HOST
-						: SIM_DEVICE,
+		.dst_type = side_type(in->dst_array, kind, host_target(kind)),
 		.dst_host = in->dst.ptr,
 		.dst_dev = DEV(in->dst.ptr),
 		.dst_array = in->dst_array,
@@ -353,7 +350,7 @@ int rt_memcpy3d(struct sim_memcpy3d *out, const struct sim_rt_memcpy3d *in)
 static int box(const struct rt_driver *drv, const struct sim_rt_memcpy3d *in, void *s, bool async)
 {
 	struct sim_memcpy3d c;
-	int rc = in ? rt_memcpy3d(&c, in) : SIM_INVALID_VALUE;
+	int rc = rt_memcpy3d(&c, in);
 
 	if (rc)
 		return rc;

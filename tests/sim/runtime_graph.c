@@ -97,7 +97,7 @@ RT_EXPORT(cudaGraphAddKernelNode, (NODE_PARAMS, const struct sim_rt_kernel_node 
 static int add_memcpy(const struct rt_driver *drv, NODE_PARAMS, const struct sim_rt_memcpy3d *p)
 {
 	struct sim_memcpy3d c;
-	int rc = p ? rt_memcpy3d(&c, p) : SIM_INVALID_VALUE;
+	int rc = rt_memcpy3d(&c, p);
 
 	return rc ? rc : drv->cuGraphAddMemcpyNode(out, g, deps, cnt, &c, rt_thread.self->ctx);
 }
@@ -128,10 +128,11 @@ static int add_to_symbol(const struct rt_driver *drv, NODE_PARAMS, const void *s
 	size_t bytes;
 	sim_ptr p;
 	int rc = rt_symbol(&p, &bytes, symbol);
-	void *at = (char *)(uintptr_t)p + offset;
+	void *at;
 
 	if (rc)
 		return rc;
+	at = (char *)(uintptr_t)p + offset;
 	return add_memcpy_1d(drv, out, g, deps, cnt, to ? at : (void *)(uintptr_t)src,
 			     to ? src : at, n, kind);
 }
@@ -295,7 +296,7 @@ static int exec_memcpy(const struct rt_driver *drv, void *e, void *n,
 		       const struct sim_rt_memcpy3d *p)
 {
 	struct sim_memcpy3d c;
-	int rc = p ? rt_memcpy3d(&c, p) : SIM_INVALID_VALUE;
+	int rc = rt_memcpy3d(&c, p);
 
 	return rc ? rc : drv->cuGraphExecMemcpyNodeSetParams(e, n, &c, rt_thread.self->ctx);
 }

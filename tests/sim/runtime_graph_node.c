@@ -29,7 +29,7 @@ RT_EXPORT(cudaGraphKernelNodeCopyAttributes, (void *dst, void *src), SIM_OK)
 static int set_memcpy(const struct rt_driver *drv, void *node, const struct sim_rt_memcpy3d *p)
 {
 	struct sim_memcpy3d c;
-	int rc = p ? rt_memcpy3d(&c, p) : SIM_INVALID_VALUE;
+	int rc = rt_memcpy3d(&c, p);
 
 	return rc ? rc : drv->cuGraphMemcpyNodeSetParams(node, &c);
 }

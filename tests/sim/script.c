@@ -13,7 +13,7 @@
  *   staging_kb <n>                     pageable bytes to the device a stream may have outstanding
  *   queue <n>                          launches a stream may have outstanding
  *   cost <function substring> <us>     host work of a call (held under its lock)
- *   host_scale <x>                     also SPYSIM_HOST_SCALE: factor on all host work; 0: none
+ *   host_scale <x>                     also SPYSIM_HOST_SCALE: factor where no cost line counts
  *   lazy <kernel substring>            its first launch waits for the device with the context locked
  *   error <function> <nth call> <code> the nth call (0: every call) returns code and does nothing
  *   init <code>                        also SPYSIM_INIT: what cuInit returns

@@ -1,8 +1,8 @@
 /*
  * tests/sim/sim.h: the inside of the simulated driver: devices, contexts, streams, operations on the
- * timeline, memory, locks, script. Included by driver*.c, engine.c, locks.c, truth.c and script.c;
- * the runtime never sees it. Everything runs on the caller's thread, except effects and host
- * functions, which the engine's worker thread may run (engine.c).
+ * timeline, memory, locks, script. Included by driver*.c, engine.c, locks.c, truth.c, script.c,
+ * memory_blocks.c and mangle.c; the runtime never sees it. Everything runs on the caller's thread,
+ * except effects and host functions, which the engine's worker thread may run (engine.c).
  */
 #ifndef SIM_H
 #define SIM_H
@@ -32,7 +32,6 @@ void sim_note_stream(const void *stream);
 void sim_truth_init(const char *dir);
 void sim_truth_fork_child(void);
 extern const char *const sim_fn_name[FN_COUNT];
-extern const bool sim_fn_counted[FN_COUNT];
 
 /*
  * Exports one entry point: name, its parameters, and the call that does the work. EXPORT fails with
@@ -82,7 +81,7 @@ struct sim_script {
 	uint64_t
 		staging_bytes; /* pageable bytes to the device that may be outstanding in a stream */
 	unsigned queue_depth;
-	double host_scale; /* factor on the cost of host work */
+	double host_scale; /* factor on the cost of host work that no cost line names */
 	bool blocking_launch;
 };
 extern struct sim_script sim_script;
@@ -95,13 +94,7 @@ bool sim_script_lazy(const char *kernel);
 bool sim_script_has_errors(void);
 
 /* ---- locks (locks.c): real ones, so that whoever interposes pthread sees them ---- */
-enum sim_lock {
-	SIM_LOCK_PROCESS,
-	SIM_LOCK_CONTEXT,
-	SIM_LOCK_STAGING,
-	SIM_LOCK_POOL,
-	SIM_LOCK_KINDS
-};
+enum sim_lock { SIM_LOCK_PROCESS, SIM_LOCK_CONTEXT, SIM_LOCK_STAGING, SIM_LOCK_POOL };
 enum sim_hold {
 	HOLD_PROCESS = 1,
 	HOLD_CTX_READ = 2,
@@ -114,6 +107,9 @@ enum sim_hold {
 unsigned sim_lock(unsigned set, int dev);
 /* Takes more, later in the order, and returns the whole. */
 unsigned sim_lock_also(unsigned held, unsigned set, int dev);
+/* For calls that free, and that load or unload a module: as measured, they wait for the device with
+ * the context locked as writer and take the process's lock only then. Returns what to release. */
+unsigned sim_lock_idle(int dev);
 void sim_unlock(unsigned held, int dev);
 
 /* The engine's own lock: a spin lock without any library call, so that no probe mistakes the
@@ -146,7 +142,7 @@ struct sim_stream {
 	bool active, zombie, internal;
 	struct sim_stream *next_active, *prev_active;
 	struct sim_stream *next, *prev; /* of the context */
-	struct sim_capture *capture; /* not NULL: records instead of running (driver_graph.c) */
+	struct sim_capture *capture; /* not NULL: records instead of running (driver_capture.c) */
 	struct sim_node **capture_deps;
 	unsigned capture_dep_cnt;
 };
@@ -167,7 +163,6 @@ struct sim_ctx {
 };
 
 struct sim_device {
-	int ordinal;
 	char name[64];
 	struct sim_ctx primary;
 	_Atomic uint64_t used_bytes;
@@ -180,11 +175,10 @@ int sim_enqueue(struct sim_stream *stream, struct sim_op *op, struct sim_op **ou
 bool sim_dev_ok(int dev);
 struct sim_stream *sim_stream_of(void *handle, bool per_thread, int *rc);
 int sim_current(struct sim_ctx **ctx);
-void sim_thread_streams_drop(struct sim_ctx *ctx);
 int sim_attribute(int *value, int attr, int dev);
 
 /* ---- engine (engine.c): the timeline ---- */
-enum sim_op_kind { OP_MARK, OP_KERNEL, OP_COPY, OP_SET, OP_HOST, OP_GRAPH };
+enum sim_op_kind { OP_MARK, OP_KERNEL, OP_COPY, OP_SET, OP_HOST };
 enum sim_op_state { OP_PENDING, OP_SCHEDULED, OP_DONE };
 
 /* What an operation does to memory, besides lasting. Shared by the launches of a graph. */
@@ -199,7 +193,6 @@ struct sim_op {
 	int refs;
 	enum sim_op_kind kind;
 	enum sim_op_state state;
-	struct sim_stream *stream;
 	struct sim_op *next;
 	uint64_t submit_ns, duration_ns, start_ns, end_ns;
 	uint64_t staged_bytes;
@@ -232,7 +225,7 @@ struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned flags, int prior
 struct sim_op *sim_stream_tail(struct sim_stream *stream);
 void sim_engine_fork_child(void);
 
-/* ---- memory (driver_memory.c) ---- */
+/* ---- memory (memory_blocks.c) and pools (driver_pool.c) ---- */
 struct sim_block {
 	uint64_t base, bytes; /* as asked for */
 	uint64_t granule_bytes; /* as reserved */
@@ -256,16 +249,12 @@ struct sim_pool {
 
 void sim_memory_init(void);
 struct sim_block *sim_block_of(uint64_t address);
-enum sim_mem sim_mem_kind(uint64_t address);
 int sim_block_new(struct sim_block **out, enum sim_mem kind, int dev, uint64_t bytes);
 void sim_block_free(struct sim_block *block);
-int sim_malloc_async(sim_ptr *out, size_t bytes, struct sim_pool *pool, struct sim_stream *stream);
-int sim_free_async(sim_ptr ptr, struct sim_stream *stream);
 int sim_register_range(void *ptr, size_t bytes, unsigned flags);
 int sim_unregister_range(void *ptr);
 struct sim_pool *sim_pool_of(int dev);
 void sim_block_release(struct sim_block *block);
-int sim_pool_alloc(struct sim_block **out, struct sim_pool *pool, uint64_t bytes, enum sim_fn fn);
 uint64_t sim_reserve_va(uint64_t bytes, struct sim_block **out);
 enum sim_mem sim_mem_at(uint64_t address, int *dev);
 
@@ -282,7 +271,7 @@ struct sim_array {
 	unsigned char *data;
 };
 
-/* ---- graphs (driver_graph.c) ---- */
+/* ---- graphs (driver_graph.c) and captures (driver_capture.c) ---- */
 struct sim_event;
 struct sim_node;
 struct sim_kernel;
@@ -331,10 +320,5 @@ void *sim_work_new(size_t bytes, void (*run)(struct sim_work *work));
 void sim_work_put(struct sim_work *work);
 struct sim_kernel *sim_kernel_check(void *handle);
 int sim_params_of_name(const char *mangled, unsigned short *sizes, int max);
-int sim_launch(struct sim_kernel *kernel, const unsigned grid[3], const unsigned block[3],
-	       unsigned shared, void *handle, bool per_thread, void **params, void **extra);
-
-/* ---- look-up by name (driver_resolve.c) ---- */
-void *sim_resolve(const char *name, int version, uint64_t flags, int *status);
 
 #endif

@@ -30,8 +30,11 @@ $(SIM_OUT)/nodevice/script.o: $(SIM)/script.c
 	$(call say,CC,$< (no device))
 	$(Q)$(CC) $(SIM_CFLAGS) -DSIM_NODEVICE -c -o $@ $<
 
-$(SIM_OUT)/driver.map: $(SIM)/driver.map.in include/cudaspy/entrypoints.def
+# The driver's look-up searches since.def by bisection, so it does not link while that is out of order.
+$(SIM_OUT)/driver.map: $(SIM)/driver.map.in $(SIM)/since.def include/cudaspy/entrypoints.def
 	@mkdir -p $(@D)
+	$(Q)sed -n 's/^SINCE(\([^,]*\),.*/\1/p' $(SIM)/since.def | LC_ALL=C sort -c -u || \
+		{ echo '$(SIM)/since.def: the names must be in strcmp order, each once: see the one above' >&2; false; }
 	$(Q)$(CC) -E -P -x c -Iinclude -iquote $(SIM) -o $@ $<
 
 $(SIM_LIB)/libcuda.so.1: $(SIM_DRIVER_OBJ) $(SIM_OUT)/driver.map

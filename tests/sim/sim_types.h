@@ -29,9 +29,11 @@ enum sim_result {
 	SIM_NOT_INITIALIZED = 3,
 	SIM_DEINITIALIZED = 4,
 	SIM_INVALID_CONFIGURATION = 9,
+	SIM_INVALID_PITCH = 12,
 	SIM_INVALID_SYMBOL = 13,
 	SIM_INVALID_DIRECTION = 21,
 	SIM_INSUFFICIENT_DRIVER = 35,
+	SIM_INVALID_FUNCTION = 98,
 	SIM_NO_DEVICE = 100,
 	SIM_INVALID_DEVICE = 101,
 	SIM_INVALID_IMAGE = 200,
@@ -50,6 +52,7 @@ enum sim_result {
 	SIM_CAPTURE_INVALIDATED = 901,
 	SIM_CAPTURE_UNMATCHED = 903,
 	SIM_CAPTURE_UNJOINED = 904,
+	SIM_CAPTURE_ISOLATION = 905,
 	SIM_CAPTURE_IMPLICIT = 906,
 	SIM_GRAPH_UPDATE_FAILURE = 910,
 };
@@ -157,12 +160,6 @@ struct sim_alloc_prop {
 	struct sim_location location;
 	void *security;
 	unsigned char flags[8];
-};
-
-struct sim_copy_attributes {
-	int order;
-	struct sim_location src_hint, dst_hint;
-	unsigned flags;
 };
 
 struct sim_instantiate_params {

@@ -31,7 +31,7 @@ const char *const sim_fn_name[FN_COUNT] = {
 #define TRACED false
 #define COUNTED true
 #define TRANSPARENT true
-const bool sim_fn_counted[FN_COUNT] = {
+static const bool fn_counted[FN_COUNT] = {
 #define ENTRY(name, layer, record, contract, inspector) [FN_##name] = record,
 #include "cudaspy/entrypoints.def"
 #undef ENTRY
@@ -224,7 +224,7 @@ int sim_span_close(struct sim_span *span, int result)
 	sim_self.span = span->outer;
 	sim_self.depth--;
 	if (!truth_on ||
-	    (!truth_all && sim_fn_counted[span->fn] && !span->lock && !span->unimplemented))
+	    (!truth_all && fn_counted[span->fn] && !span->lock && !span->unimplemented))
 		return result;
 	span->result = result;
 	span->end_ns = sim_now_ns();
