@@ -11,7 +11,7 @@
 struct board {
 	bool present; /* there is one, and it can be read */
 	struct spy_board head;
-	struct spy_slot_page *slots; /* head.slots of them, or as many as the file has; owned */
+	struct spy_slot_page *slots; /* as many as the file has; owned */
 	size_t n_slots;
 };
 

@@ -2,7 +2,6 @@
  * analyzer/callstats.c: the calls, counted and timed by function, thread and device. Called by the
  * commands' one loop for each record; read by the report.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "callstats.h"

@@ -2,8 +2,6 @@
  * analyzer/cmd_dump.c: `cudaspy dump`: one line per record, all streams merged in the order of
  * time. For people who look closely, and for tests.
  */
-#include <inttypes.h>
-#include <string.h>
 #include "command.h"
 #include "dump.h"
 

@@ -1,7 +1,6 @@
 /*
  * analyzer/cmd_report.c: `cudaspy report`: where the time went, and what was found.
  */
-#include <string.h>
 #include "cmd_report.h"
 #include "render.h"
 #include "report_calls.h"

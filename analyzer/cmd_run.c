@@ -265,7 +265,6 @@ static int run(const struct command *self, int argc, char **argv)
 	struct report_options show = {0};
 	char shim[PATH_MAX], output[PATH_MAX], run_id[32];
 	const char *dirs[] = {output};
-	struct timespec end;
 	int wait_status, status;
 
 	if (!command_parse(self, &options, &argc, argv, &status))
@@ -287,8 +286,7 @@ static int run(const struct command *self, int argc, char **argv)
 		fprintf(stderr, "cudaspy run: %s\n", strerror(-wait_status));
 		return STATUS_NOTHING;
 	}
-	clock_gettime(CLOCK_REALTIME, &end);
-	show.end_ns = (uint64_t)end.tv_sec * 1000000000 + (uint64_t)end.tv_nsec;
+	show.end_ns = now_ns();
 	if (!options.no_report && !could_not_run(wait_status))
 		show_report(dirs, &options, &show);
 	fflush(stdout);

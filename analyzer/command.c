@@ -21,7 +21,7 @@ void command_help(const struct command *self, FILE *out)
 	fputs("\nOptions:\n", out);
 	for (i = 0; i < self->n_options; i++) {
 		const struct option_row *o = &self->options[i];
-		const char *argument = is_switch(o) || !o->argument ? NULL : o->argument;
+		const char *argument = is_switch(o) ? NULL : o->argument;
 		char left[64];
 
 		snprintf(left, sizeof(left), "%c%c%s --%s%s%s", o->letter ? '-' : ' ',

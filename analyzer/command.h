@@ -41,7 +41,8 @@ extern const struct command command_run, command_report, command_dump, command_i
 
 /*
  * Sets the verb's options from argv and takes them out of it: argv[1] to argv[*argc - 1] are then
- * the arguments, and a NULL follows. False after a message or after the help, with the exit status in *status.
+ * the arguments, and a NULL follows. False after a message or after the help, with the exit status in
+ * *status.
  */
 bool command_parse(const struct command *self, void *options, int *argc, char **argv, int *status);
 

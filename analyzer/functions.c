@@ -12,18 +12,11 @@ struct function_name {
 	UT_hash_handle hh;
 };
 
-/* The words of the list's third column. */
-enum {
-	TRANSPARENT = SPY_TRANSPARENT,
-	COUNTED = SPY_COUNTED,
-	TRACED = SPY_TRACED,
-};
-
 static const struct {
 	const char *name;
-	uint8_t record, contract;
+	uint8_t contract;
 } rows[] = {
-#define ENTRY(name, layer, record, contract, inspector) {#name, record, SPY_CONTRACT_##contract},
+#define ENTRY(name, layer, record, contract, inspector) {#name, SPY_CONTRACT_##contract},
 #include "cudaspy/entrypoints.def"
 };
 
@@ -33,7 +26,8 @@ static uint32_t add(struct functions *f, const char *name)
 	uint32_t number = f->count;
 
 	f->all = grow(f->all, f->count, sizeof(*f->all));
-	f->all[f->count++] = (struct function){.name = xstrdup(name)};
+	f->all[f->count++] =
+		(struct function){.name = xstrdup(name), .contract = SPY_CONTRACT_HOST};
 	entry->number = number;
 	HASH_ADD_KEYPTR(hh, f->by_name, f->all[number].name, strlen(name), entry);
 	return number;
@@ -45,13 +39,8 @@ void functions_init(struct functions *f)
 
 	*f = (struct functions){0};
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct function *function;
-
 		add(f, rows[i].name);
-		function = &f->all[i];
-		function->known = true;
-		function->record = rows[i].record;
-		function->contract = rows[i].contract;
+		f->all[i].contract = rows[i].contract;
 	}
 }
 
@@ -80,8 +69,7 @@ uint32_t functions_number(struct functions *f, const char *name)
 
 bool functions_async_copy(const struct functions *f, uint32_t fn)
 {
-	const struct function *function = &f->all[fn];
+	uint8_t contract = f->all[fn].contract;
 
-	return function->known && (function->contract == SPY_CONTRACT_COPY_ASYNC ||
-				   function->contract == SPY_CONTRACT_COPY_BATCH);
+	return contract == SPY_CONTRACT_COPY_ASYNC || contract == SPY_CONTRACT_COPY_BATCH;
 }

@@ -14,9 +14,7 @@
 
 struct function {
 	char *name;
-	bool known; /* has a row in entrypoints.def: the two below mean something */
-	uint8_t record; /* enum spy_record */
-	uint8_t contract; /* enum spy_contract */
+	uint8_t contract; /* enum spy_contract; HOST without a row in entrypoints.def */
 };
 
 struct functions {

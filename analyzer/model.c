@@ -100,8 +100,6 @@ struct thread *model_owner(struct model *model, const struct record *record)
 
 	if (!thread)
 		thread = add_thread(model, process, tid);
-	if (!thread->first_ns)
-		thread->first_ns = record->ns;
 	if (process->first_ns > record->ns)
 		process->first_ns = record->ns;
 	model->owners[record->stream->index] = thread;
@@ -116,8 +114,6 @@ static void apply_thread(struct model *model, struct record *record)
 
 	if (thread->name[0] && strncmp(thread->name, name, sizeof(thread->name) - 1))
 		thread = add_thread(model, thread->process, record->raw->thread.tid);
-	if (!thread->first_ns)
-		thread->first_ns = record->ns;
 	memcpy(thread->name, name, sizeof(thread->name) - 1);
 	model->owners[record->stream->index] = record->thread = thread;
 }
@@ -178,7 +174,6 @@ static void apply_module(struct process *process, const struct record *record)
 		.base = raw->base,
 		.begin = raw->begin,
 		.end = raw->end,
-		.loaded_ns = record->ns,
 		.gone_ns = UINT64_MAX,
 		.build_id = xstrdup(record_text(record->raw, 0)),
 		.path = xstrdup(record_text(record->raw, 1)),

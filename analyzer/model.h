@@ -28,7 +28,6 @@ struct thread {
 	uint32_t tid; /* 0: the stream did not say */
 	uint32_t index; /* among all threads of the model */
 	char name[16];
-	uint64_t first_ns, last_ns; /* of its records */
 	uint64_t key; /* process and tid, for model_find_thread */
 	UT_hash_handle hh;
 };
@@ -36,7 +35,6 @@ struct thread {
 /* An ELF object in a process, while it was there. */
 struct module {
 	uint64_t base, begin, end; /* as in spy_rec_module */
-	uint64_t loaded_ns;
 	uint64_t gone_ns; /* UINT64_MAX: never */
 	char *build_id; /* hex; may be empty */
 	char *path;
@@ -105,7 +103,6 @@ static inline void model_apply(struct model *model, struct record *record)
 	} else {
 		model_apply_other(model, record);
 	}
-	record->thread->last_ns = record->ns;
 	process->last_ns = record->ns;
 	process->records++;
 }

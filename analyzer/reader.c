@@ -238,10 +238,10 @@ static bool read_packet_header(int fd, struct spy_packet *p)
 }
 
 /*
- * Copies the packet. False: it was just begun, or has moved on meanwhile. The process empties a packet before it gives
- * it the next number, and numbers it before it writes to it. So a header whose number was there
- * before it was read goes with that packet, and what it covers was complete; and the bytes are that
- * packet's if the number is still there after they were read.
+ * Copies the packet. False: it has moved on meanwhile. The process empties a packet before it
+ * gives it the next number, and numbers it before it writes to it. So a header whose number was
+ * there before it was read goes with that packet, and what it covers was complete; and the bytes
+ * are that packet's if the number is still there after they were read.
  */
 static bool copy_packet(const struct reader *r, int fd, struct reader_file *file)
 {

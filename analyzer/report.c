@@ -1,6 +1,5 @@
 /*
- * analyzer/report.c: a finished report. Filled by report_calls.c, report_trace.c and the detectors,
- * shown by render_*.c.
+ * analyzer/report.c: a finished report. Filled by report_*.c and the detectors, shown by render_*.c.
  */
 #include <assert.h>
 #include "report.h"

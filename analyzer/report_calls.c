@@ -1,10 +1,11 @@
 /*
  * analyzer/report_calls.c: where the time went: calls by function, by thread, by device, and
- * counted functions. Called by report_make.
+ * counted functions. Called by `report`.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "report_calls.h"
+#include "report_trace.h"
 
 /* ---- by function ---------------------------------------------------------------------------- */
 
@@ -129,7 +130,7 @@ static void add_threads(struct report *report, const struct analysis *a)
 
 		if (sum->count || sum->counted)
 			rows[n++] = (struct thread_row){
-				.process = report_text(report, "%s.%u", trace->program, trace->pid),
+				.process = report_process(report, trace),
 				.name = report_text(report, "%s", thread->name),
 				.pid = trace->pid,
 				.tid = thread->tid,
@@ -181,14 +182,14 @@ static void add_devices(struct report *report, const struct analysis *a)
 		const struct calls_sum *sum = &a->stats.devices[i];
 		const struct process *process = &a->model.processes[i / CALLSTATS_DEVICES];
 		unsigned int device = i % CALLSTATS_DEVICES;
-		const struct gpu *gpu = model_gpu(process, (uint16_t)device);
+		const struct gpu *gpu;
 
 		if (!sum->count)
 			continue;
+		gpu = model_gpu(process, (uint16_t)device);
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = (struct device_row){
-			.process = report_text(report, "%s.%u", process->trace->program,
-					       process->trace->pid),
+			.process = report_process(report, process->trace),
 			.device = device == SPY_DEVICE_NONE ? "none yet"
 							    : report_text(report, "%u", device),
 			.gpu = gpu ? report_text(report, "%s", gpu->name) : NULL,

@@ -1,11 +1,14 @@
 /*
  * analyzer/report_trace.c: losses, headline and calls in flight. Called by `report` and `info`.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "report_trace.h"
+
+const char *report_process(struct report *report, const struct trace *trace)
+{
+	return report_text(report, "%s.%u", trace->program, trace->pid);
+}
 
 /* ---- losses --------------------------------------------------------------------------------- */
 
@@ -44,8 +47,7 @@ static void add_loss(struct losses *l, const struct trace *trace, uint64_t count
 		return;
 	l->rows = grow(l->rows, l->n, sizeof(*l->rows));
 	l->rows[l->n++] = (struct loss_row){
-		.process =
-			trace ? report_text(l->report, "%s.%u", trace->program, trace->pid) : "-",
+		.process = trace ? report_process(l->report, trace) : "-",
 		.kind = kind,
 		.text = report_text(l->report, "%s", text),
 		.count = count,
@@ -265,7 +267,7 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 	const struct trace *first = root_process(a->set);
 	char time[32], count[32], counted[32];
 
-	row->program = report_text(report, "%s.%u", first->program, first->pid);
+	row->program = report_process(report, first);
 	if (row->processes > 1)
 		row->program = report_text(report, "%s and %llu more process%s", row->program,
 					   (unsigned long long)row->processes - 1,
@@ -367,7 +369,7 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 	const char *outer = function_name(a, trace, slot->outer_fn, report);
 	const char *inner = function_name(a, trace, slot->fn, report);
 	struct flight_row row = {
-		.process = report_text(report, "%s.%u", trace->program, trace->pid),
+		.process = report_process(report, trace),
 		.function = outer,
 		.inner = inner,
 		.inside = slot->depth > 1 ? report_text(report, "%s (in %s)", outer, inner) : outer,
@@ -383,14 +385,6 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 	if (row.elapsed_ns)
 		row.elapsed = report_text(report, "%s%s", exact ? "" : "at least ", text);
 	return row;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void report_in_flight(struct report *report, const struct analysis *a, uint64_t end_ns)

@@ -8,6 +8,9 @@
 #include "analysis.h"
 #include "report.h"
 
+/* "program.pid", as tables name a process. */
+const char *report_process(struct report *report, const struct trace *trace);
+
 /* What the trace does not have; no row when nothing is missing. */
 void report_losses(struct report *report, const struct analysis *a);
 

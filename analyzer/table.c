@@ -3,7 +3,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include "table.h"
 
 static const void *cell(const struct table *t, size_t row, const struct column *column)

@@ -40,6 +40,8 @@ struct column {
 #define COLUMN_LINE(type, member, unit_) \
 	{.key = #member, .title = "", .unit = (unit_), .place = COLUMN_BELOW, \
 	 .offset = offsetof(type, member)}
+#define COLUMN_TEXT_LINE(type, member) \
+	{.title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW, .offset = offsetof(type, member)}
 #define COLUMN_JSON(type, member, unit_) \
 	{.key = #member, .title = "", .unit = (unit_), .place = COLUMN_JSON_ONLY, \
 	 .offset = offsetof(type, member)}

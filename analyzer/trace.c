@@ -114,16 +114,15 @@ static void map_functions(struct trace_set *set, struct trace *trace)
 		else if (m->functions[i])
 			trace->functions[i] = functions_number(&set->functions, m->functions[i]);
 		else
-			trace->functions[i] = trace_function_slow(set, trace, (uint16_t)i);
+			trace->functions[i] = trace_function_slow(set, (uint16_t)i);
 	}
 	trace->n_functions = n;
 }
 
-uint32_t trace_function_slow(struct trace_set *set, struct trace *trace, uint16_t fn)
+uint32_t trace_function_slow(struct trace_set *set, uint16_t fn)
 {
 	char name[32];
 
-	(void)trace;
 	snprintf(name, sizeof(name), "function %u", fn);
 	return functions_number(&set->functions, name);
 }
@@ -326,9 +325,10 @@ static bool is_open(const struct trace_set *set, const char *dir)
 	struct stat a, b;
 	size_t i;
 
+	if (stat(dir, &a))
+		return false;
 	for (i = 0; i < set->n_traces; i++)
-		if (!stat(dir, &a) && !stat(set->traces[i]->dir, &b) && a.st_dev == b.st_dev &&
-		    a.st_ino == b.st_ino)
+		if (!stat(set->traces[i]->dir, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
 			return true;
 	return false;
 }

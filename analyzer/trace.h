@@ -82,12 +82,12 @@ void trace_set_release(struct trace_set *set);
 
 /* The set's number of a function number of this trace; for numbers metadata does not name, a
  * function called "function 1234". */
-uint32_t trace_function_slow(struct trace_set *set, struct trace *trace, uint16_t fn);
+uint32_t trace_function_slow(struct trace_set *set, uint16_t fn);
 
 static inline uint32_t trace_function(struct trace_set *set, struct trace *trace, uint16_t fn)
 {
 	return likely(fn < trace->n_functions) ? trace->functions[fn]
-					       : trace_function_slow(set, trace, fn);
+					       : trace_function_slow(set, fn);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "util.h"
 
@@ -45,6 +46,14 @@ char *xvasprintf(const char *format, va_list ap)
 	char *text;
 
 	return vasprintf(&text, format, ap) < 0 ? or_die(NULL) : text;
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 char *xasprintf(const char *format, ...)

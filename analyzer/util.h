@@ -29,6 +29,9 @@ char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * initialised; the caller raises *count. */
 void *grow(void *array, size_t count, size_t size);
 
+/* The time of day in nanoseconds since the epoch. */
+uint64_t now_ns(void);
+
 /* Opens a regular file for reading; anything else, a pipe above all, might make us wait for ever.
  * NULL with errno set, after a complaint unless there is no such file (ENOENT). */
 FILE *open_regular(const char *path);
