@@ -118,12 +118,13 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(B
 	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl
 
 .PHONY: test test-build check demo
-test-build: all apps gpu-build e2e sim-tests $(UNIT)
+test-build: all apps gpu-build bench-build e2e sim-tests $(UNIT)
 include tests/e2e/e2e.mk
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
 # halves share nothing but include/.
-C_FILES := $(wildcard shim/*.[ch] analyzer/*.[ch] analyzer/detectors/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch])
+C_FILES := $(wildcard shim/*.[ch] analyzer/*.[ch] analyzer/detectors/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
+		tests/e2e/*.c tests/bench/*.[ch] tests/fuzz/*.c tests/gpu/*.[ch])
 check:
 	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang all
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
@@ -162,6 +163,7 @@ help:
 	@echo '  demo        build, run a bundled application under cudaspy, show the report'
 	@echo '  test        build and run all tests; TESTS="name ..." runs some'
 	@echo '  check       the static checks: clang, clang-format'
+	@echo '  sim         the simulated CUDA, in $(BUILD)/sim'
 	@echo '  apps        the bundled test applications (need the CUDA toolkit)'
 	@echo '  bench       measure the cost of recording and the speed of the report'
 	@echo '  gpu-build   what tests/gpu/run takes to a machine with a GPU'
@@ -170,6 +172,7 @@ help:
 	@echo '  clean       remove $(BUILD)/'
 	@echo 'Knobs:'
 	@echo '  BUILD=dir   DEBUG=1   SAN=address,undefined | thread   V=1   CC=clang'
+	@echo '  BENCH_ARGS= of tests/bench/run (its --help lists them)   TESTS=names'
 	@echo '  CUDA_HOME=  the CUDA toolkit, now $(or $(CUDA_HOME),(none found))'
 
 -include $(SHIM_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(EMPTY_OBJ:.o=.d) $(UNIT:=.d)

@@ -1,12 +1,14 @@
 /*
  * tests/unit/test_analyzer_lists.c: lists that are kept in two places agree: the files of the
- * detectors and their table, the options of the recording and README.md.
+ * detectors and their table, the options of the recording and README.md, the keys of a report and
+ * docs/TRACE_FORMAT.md.
  */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
 #include <dirent.h>
+#include <jansson.h>
 #include <limits.h>
 #include "detector.h"
 #include "scratch.h"
@@ -90,11 +92,52 @@ static void test_options(void **state)
 	free(readme);
 }
 
+/* Every key of an object, and of the objects below it, stands in `format`, as `key`. */
+static void look_for_keys(json_t *value, const char *format, size_t *found)
+{
+	const char *key;
+	json_t *below;
+	size_t i;
+
+	json_array_foreach(value, i, below) look_for_keys(below, format, found);
+	json_object_foreach(value, key, below)
+	{
+		char quoted[128];
+
+		snprintf(quoted, sizeof(quoted), "`%s`", key);
+		if (!strstr(format, quoted))
+			fail_msg("docs/TRACE_FORMAT.md does not name the key %s", quoted);
+		++*found;
+		look_for_keys(below, format, found);
+	}
+}
+
+static void test_report_keys(void **state)
+{
+	static const char *const reports[] = {"tests/golden/pageable.json",
+					      "tests/golden/killed.json"};
+	char *format = scratch_read(in_source("docs/TRACE_FORMAT.md"), NULL);
+	size_t i, found = 0;
+
+	(void)state;
+	assert_non_null(format);
+	for (i = 0; i < ARRAY_SIZE(reports); i++) {
+		json_t *report = json_load_file(in_source(reports[i]), 0, NULL);
+
+		assert_non_null(report);
+		look_for_keys(report, format, &found);
+		json_decref(report);
+	}
+	assert_true(found > 50);
+	free(format);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_detectors),
 		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_report_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
