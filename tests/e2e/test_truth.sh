@@ -19,7 +19,7 @@ sum_up() {
 }
 
 true_calls() {
-	awk -F'\t' '!/^#/ { print $4, 1 }' truth/*.tsv | sum_up
+	awk -F'\t' '!/^#/ { print $4, 1 }' truth/truth.*.tsv | sum_up
 }
 
 our_calls() {
@@ -34,7 +34,7 @@ our_calls() {
 # Copies the application made itself, those of a graph being captured included.
 true_copies() {
 	awk -F'\t' '!/^#/ && $3 == 0 && $4 ~ /Memcpy/ && $8 > 0 && $5 == 0 { print $4, $8, $9, $10 }' \
-		truth/*.tsv | sort
+		truth/truth.*.tsv | sort
 }
 
 our_copies() {

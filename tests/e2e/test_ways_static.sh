@@ -9,7 +9,7 @@ fakes=$build/sim/lib # what bare and spied put into LD_LIBRARY_PATH
 
 # happened LAYER...: function, result and number of the recorded rows, from the simulator's truth.
 happened() {
-	awk -F'\t' -v layers="$*" '!/^#/ && index(layers, $2) { print $4, $5 }' truth/*.tsv | sort | uniq -c
+	awk -F'\t' -v layers="$*" '!/^#/ && index(layers, $2) { print $4, $5 }' truth/truth.*.tsv | sort | uniq -c
 }
 
 seen() {

@@ -25,7 +25,6 @@ struct thread_state {
 bool sim_ready;
 struct sim_device sim_devices[SIM_MAX_DEVICES];
 
-static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t state_key;
 static __thread struct thread_state *my_state;
 static uint64_t next_ctx_id = 1;
@@ -119,7 +118,7 @@ static int init(unsigned flags)
 		return SIM_NOT_INITIALIZED;
 	if (sim_script.init_result)
 		return sim_script.init_result;
-	pthread_mutex_lock(&init_lock);
+	sim_lock_global(SIM_LOCK_INIT);
 	if (!sim_ready) {
 		sim_script.gpus = visible_gpus();
 		sim_memory_init();
@@ -133,7 +132,7 @@ static int init(unsigned flags)
 		if (sim_script.gpus)
 			__atomic_store_n(&sim_ready, true, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&init_lock);
+	sim_unlock_global(SIM_LOCK_INIT);
 	return sim_script.gpus ? SIM_OK : SIM_NO_DEVICE;
 }
 
@@ -240,13 +239,13 @@ static int retain(struct sim_ctx **out, int dev)
 		return SIM_INVALID_DEVICE;
 	ctx = &sim_devices[dev].primary;
 	sim_unlock(sim_lock(HOLD_PROCESS, dev), dev);
-	pthread_mutex_lock(&init_lock);
+	sim_lock_global(SIM_LOCK_INIT);
 	ctx->refs++;
 	if (!ctx->alive) {
 		sim_host_work(FN_cuDevicePrimaryCtxRetain, 2000000);
 		ctx->alive = true;
 	}
-	pthread_mutex_unlock(&init_lock);
+	sim_unlock_global(SIM_LOCK_INIT);
 	*out = ctx;
 	return SIM_OK;
 }
@@ -262,8 +261,8 @@ static int primary_drop(int dev, bool reset)
 	if (!reset && !ctx->refs)
 		return SIM_INVALID_CONTEXT;
 	if (reset || ctx->refs == 1)
-		sim_wait_ctx(ctx);
-	pthread_mutex_lock(&init_lock);
+		sim_wait_ctx(ctx, WHY_HIDDEN);
+	sim_lock_global(SIM_LOCK_INIT);
 	if (reset)
 		ctx->refs = 0;
 	else if (ctx->refs)
@@ -273,7 +272,7 @@ static int primary_drop(int dev, bool reset)
 		ctx->alive = false;
 		ctx->peers = 0;
 	}
-	pthread_mutex_unlock(&init_lock);
+	sim_unlock_global(SIM_LOCK_INIT);
 	if (!ctx->refs && sim_self.ctx == ctx)
 		sim_self.ctx = NULL;
 	return SIM_OK;
@@ -381,7 +380,7 @@ static int destroy(struct sim_ctx *ctx)
 {
 	if (!ctx || ctx->magic != CTX_MAGIC || ctx->primary)
 		return SIM_INVALID_CONTEXT;
-	sim_wait_ctx(ctx);
+	sim_wait_ctx(ctx, WHY_HIDDEN);
 	sim_unlock(sim_lock(HOLD_PROCESS, ctx->dev), ctx->dev);
 	sim_host_work(FN_cuCtxDestroy_v2, 1000000);
 	ctx->magic = 0;
@@ -460,7 +459,7 @@ static int synchronize(struct sim_ctx *ctx)
 	for (struct sim_stream *s = ctx->streams; s; s = s->next)
 		if (s->capture)
 			return SIM_CAPTURE_UNSUPPORTED;
-	sim_wait_ctx(ctx);
+	sim_wait_ctx(ctx, WHY_INTENDED);
 	return SIM_OK;
 }
 EXPORT(cuCtxSynchronize, (void), synchronize(NULL))
@@ -524,7 +523,7 @@ static int set_limit(unsigned limit, size_t value)
 		return SIM_INVALID_VALUE;
 	if (limit == 0 && ctx->limits[0] != value) {
 		held = sim_lock(HOLD_CTX_WRITE, ctx->dev);
-		sim_wait_device(ctx->dev);
+		sim_wait_device(ctx->dev, WHY_HIDDEN);
 		sim_host_work(FN_cuCtxSetLimit, 1000000);
 		ctx->limits[0] = value;
 		sim_unlock(held, ctx->dev);

@@ -9,8 +9,9 @@
  *   host to host           waits
  *   pinned, device, array  Async returns at once; otherwise waits unless both sides are on the device
  *
- * SPYSIM_STAGING widens what the staging lock stops: d2h (default) only copies to pageable memory,
- * pageable also those from pageable memory (older drivers), all every copy and launch of the device.
+ * SPYSIM_STAGING says what the staging lock stops: d2h (default) only copies to pageable memory, as
+ * when four threads copied, launched and copied back once on an H200; pageable also those from it, as
+ * some did when they went on doing so; all every copy and launch of the device.
  */
 #include "sim.h"
 
@@ -114,6 +115,7 @@ static int submit(const struct side *dst, const struct side *src, size_t width, 
 	uint64_t bytes = (uint64_t)width * height * depth;
 	struct sim_op *op, *done = NULL;
 	struct sim_stream *stream;
+	enum sim_why why;
 	bool wait, stage;
 	unsigned set, held;
 	int rc, dev;
@@ -126,10 +128,12 @@ static int submit(const struct side *dst, const struct side *src, size_t width, 
 	if (sim_capturing(stream))
 		return sim_enqueue(stream, make_op(dst, src, width, height, depth, false), NULL);
 
-	sim_wait_room(stream);
 	wait = host_only || to_pageable ||
 	       (flavour == SYNC && (is_host(dst->kind) || is_host(src->kind)));
 	stage = from_pageable && !host_only;
+	why = flavour == SYNC || flavour == PEER_SYNC ? WHY_INTENDED : WHY_HIDDEN;
+	/* Who waits for the stream anyway does not wait for room in it. */
+	sim_wait_room(stream, wait ? why : WHY_QUEUE);
 	set = HOLD_CTX_READ;
 	if (to_pageable && sim_script.staging == STAGING_ALL)
 		set = HOLD_CTX_WRITE;
@@ -141,7 +145,7 @@ static int submit(const struct side *dst, const struct side *src, size_t width, 
 			wait = false;
 		if (flavour == SYNC || flavour == BATCH ||
 		    sim_staged_bytes(stream) + bytes > sim_script.staging_bytes)
-			sim_wait_stream(stream);
+			sim_wait_stream(stream, why);
 	}
 	op = make_op(dst, src, width, height, depth, stage);
 	if (flavour == PEER_SYNC) {
@@ -150,7 +154,7 @@ static int submit(const struct side *dst, const struct side *src, size_t width, 
 	}
 	sim_submit(stream, op, wait ? &done : NULL);
 	if (done) {
-		sim_wait_op(done);
+		sim_wait_op(done, why);
 		sim_op_put(done);
 	}
 	sim_unlock(held, dev);

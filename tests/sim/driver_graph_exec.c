@@ -292,7 +292,7 @@ static int launch(struct sim_exec *exec, void *handle, bool per_thread)
 	sim_note_stream(handle);
 	if (sim_capturing(stream))
 		return capture_all(exec, stream);
-	sim_wait_room(stream);
+	sim_wait_room(stream, WHY_QUEUE);
 	held = sim_lock(HOLD_CTX_READ, stream->ctx->dev);
 	if (!exec->branches)
 		make_branches(exec, stream->ctx);

@@ -77,7 +77,7 @@ static void load(struct sim_kernel *kernel, int dev)
 		return;
 	held = sim_lock(kernel->lazy_wait ? HOLD_CTX_WRITE : HOLD_PROCESS, dev);
 	if (kernel->lazy_wait)
-		sim_wait_device(dev);
+		sim_wait_device(dev, WHY_HIDDEN);
 	sim_host_work(FN_cuFuncLoad, 30000);
 	sim_unlock(held, dev);
 }
@@ -110,13 +110,13 @@ static int launch(struct sim_kernel *kernel, const unsigned grid[3], const unsig
 			sim_node_describe(node, kernel, grid, block, shared, params);
 		return rc;
 	}
-	sim_wait_room(stream);
+	sim_wait_room(stream, WHY_QUEUE);
 	held = sim_lock(HOLD_CTX_READ, dev);
 	sim_submit(stream, sim_kernel_op(kernel, grid, block, params, extra),
 		   sim_script.blocking_launch ? &done : NULL);
 	sim_unlock(held, dev);
 	if (done) {
-		sim_wait_op(done);
+		sim_wait_op(done, WHY_INTENDED);
 		sim_op_put(done);
 	}
 	return SIM_OK;

@@ -136,7 +136,7 @@ static int library_unload(struct sim_module *module)
 	if (!module || module->magic != MODULE_MAGIC)
 		return SIM_INVALID_HANDLE;
 	for (int i = 0; i < sim_script.gpus; i++)
-		sim_wait_device(i);
+		sim_wait_device(i, WHY_HIDDEN);
 	module_free(module);
 	return SIM_OK;
 }

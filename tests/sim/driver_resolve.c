@@ -136,6 +136,16 @@ static struct sim_thread *thread_self(void)
 
 void sim_declare_global(void *library, const char *name, size_t bytes, bool managed);
 
+static void runtime_lock(void)
+{
+	sim_lock_global(SIM_LOCK_RUNTIME);
+}
+
+static void runtime_unlock(void)
+{
+	sim_unlock_global(SIM_LOCK_RUNTIME);
+}
+
 static const struct sim_private private_table = {
 	.size = sizeof(struct sim_private),
 	.thread = thread_self,
@@ -144,6 +154,8 @@ static const struct sim_private private_table = {
 	.span_close = sim_span_close,
 	.unimplemented = sim_unimplemented,
 	.declare_global = sim_declare_global,
+	.lock = runtime_lock,
+	.unlock = runtime_unlock,
 };
 
 static int export_table(const void **out, const void *uuid)

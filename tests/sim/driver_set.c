@@ -58,14 +58,14 @@ static int set(sim_ptr dst, size_t pitch, unsigned value, unsigned element, size
 		return SIM_INVALID_VALUE;
 	sim_note_copy(width * element * height, MEM_NONE, kind, handle);
 	if (!sim_capturing(stream))
-		sim_wait_room(stream);
+		sim_wait_room(stream, WHY_QUEUE);
 	dev = stream->ctx->dev;
 	held = sim_lock(HOLD_CTX_READ, dev);
 	rc = sim_enqueue(stream, sim_set_op(dst, pitch, value, element, width, height),
 			 !async && kind != MEM_DEVICE ? &done : NULL);
 	sim_unlock(held, dev);
 	if (done) {
-		sim_wait_op(done);
+		sim_wait_op(done, WHY_INTENDED);
 		sim_op_put(done);
 	}
 	return rc;

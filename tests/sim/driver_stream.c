@@ -65,7 +65,7 @@ static int stream_synchronize(void *handle, bool per_thread)
 	if (sim_capturing(stream))
 		return SIM_CAPTURE_UNSUPPORTED;
 	sim_note_stream(handle);
-	sim_wait_stream(stream);
+	sim_wait_stream(stream, WHY_INTENDED);
 	return SIM_OK;
 }
 EXPORT(cuStreamSynchronize, (void *h), stream_synchronize(h, false))
@@ -218,7 +218,7 @@ static int event_synchronize(struct sim_event *event)
 	if (!event_ok(event))
 		return SIM_INVALID_HANDLE;
 	op = event_op(event);
-	sim_wait_op(op);
+	sim_wait_op(op, WHY_INTENDED);
 	sim_op_put(op);
 	return SIM_OK;
 }

@@ -395,7 +395,7 @@ bool sim_op_end(struct sim_op *op, uint64_t *end_ns)
 	return done;
 }
 
-void sim_wait_op(struct sim_op *op)
+void sim_wait_op(struct sim_op *op, enum sim_why why)
 {
 	uint64_t since_ns = 0;
 
@@ -420,9 +420,16 @@ void sim_wait_op(struct sim_op *op)
 			until = now + 20000;
 		sim_sleep_until(until);
 	}
-	if (since_ns)
+	if (since_ns && sim_self.span) {
+		struct sim_wait wait = {.kind = WAIT_GPU,
+					.how = (unsigned char)why,
+					.begin_ns = since_ns,
+					.end_ns = sim_now_ns()};
+
 		for (struct sim_span *span = sim_self.span; span; span = span->outer)
-			span->gpu_wait_ns += sim_now_ns() - since_ns;
+			span->gpu_wait_ns += wait.end_ns - since_ns;
+		sim_note_wait(&wait);
+	}
 }
 
 struct sim_op *sim_stream_tail(struct sim_stream *stream)
@@ -454,7 +461,7 @@ bool sim_stream_idle(struct sim_stream *stream)
 	return idle;
 }
 
-void sim_wait_stream(struct sim_stream *stream)
+void sim_wait_stream(struct sim_stream *stream, enum sim_why why)
 {
 	struct sim_op *op;
 
@@ -464,11 +471,11 @@ void sim_wait_stream(struct sim_stream *stream)
 		sim_submit(stream, sim_op_new(OP_MARK, 0), &op);
 	else
 		op = sim_stream_tail(stream);
-	sim_wait_op(op);
+	sim_wait_op(op, why);
 	sim_op_put(op);
 }
 
-static void wait_all(struct sim_ctx *only, int dev)
+static void wait_all(struct sim_ctx *only, int dev, enum sim_why why)
 {
 	struct sim_op *few[16], **ops = few;
 	unsigned cnt = 0, cap = 16;
@@ -498,25 +505,25 @@ static void wait_all(struct sim_ctx *only, int dev)
 	}
 	sim_spin_unlock(&sim_engine);
 	for (unsigned i = 0; i < cnt; i++) {
-		sim_wait_op(ops[i]);
+		sim_wait_op(ops[i], why);
 		sim_op_put(ops[i]);
 	}
 	if (ops != few)
 		free(ops);
 }
 
-void sim_wait_ctx(struct sim_ctx *ctx)
+void sim_wait_ctx(struct sim_ctx *ctx, enum sim_why why)
 {
-	wait_all(ctx, 0);
+	wait_all(ctx, 0, why);
 }
 
-void sim_wait_device(int dev)
+void sim_wait_device(int dev, enum sim_why why)
 {
-	wait_all(NULL, dev);
+	wait_all(NULL, dev, why);
 }
 
 /* A full launch queue: wait until its oldest operation is done. */
-void sim_wait_room(struct sim_stream *stream)
+void sim_wait_room(struct sim_stream *stream, enum sim_why why)
 {
 	for (;;) {
 		struct sim_op *op = NULL;
@@ -532,7 +539,7 @@ void sim_wait_room(struct sim_stream *stream)
 		sim_spin_unlock(&sim_engine);
 		if (!op)
 			return;
-		sim_wait_op(op);
+		sim_wait_op(op, why);
 		sim_op_put(op);
 	}
 }

@@ -55,20 +55,29 @@ static inline bool rt_spans(void)
 	return __builtin_expect(rt_private && *rt_private->spans_on, 0);
 }
 
+/* The very first call finds the driver, which it needs to write itself down: its beginning is set
+ * afterwards. */
+int rt_span_late(struct sim_span *span, enum sim_fn fn, uint64_t begin_ns);
+uint64_t rt_now_ns(void);
+
 #define RT_BODY(fn, need, call) \
 	{ \
-		int rt_rc = rt_prepare(need); \
-		if (rt_spans()) { \
-			struct sim_span span; \
-			int injected = rt_private->span_open(&span, FN_##fn); \
+		struct sim_span span; \
+		bool rt_open = rt_spans(); \
+		uint64_t rt_since_ns = __builtin_expect(!rt_private, 0) ? rt_now_ns() : 0; \
+		int rt_rc = rt_open ? rt_private->span_open(&span, FN_##fn) : SIM_OK; \
+		if (!rt_rc) \
+			rt_rc = rt_prepare(need); \
+		if (__builtin_expect(rt_since_ns && rt_spans(), 0)) { \
+			int injected = rt_span_late(&span, FN_##fn, rt_since_ns); \
+			rt_open = true; \
 			if (injected) \
 				rt_rc = injected; \
-			if (!rt_rc) \
-				rt_rc = (call); \
-			rt_rc = rt_private->span_close(&span, rt_rc); \
-		} else if (!rt_rc) { \
-			rt_rc = (call); \
 		} \
+		if (!rt_rc) \
+			rt_rc = (call); \
+		if (rt_open) \
+			rt_rc = rt_private->span_close(&span, rt_rc); \
 		return __builtin_expect(rt_rc, 0) ? rt_fail(rt_rc) : rt_rc; \
 	}
 

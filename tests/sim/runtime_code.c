@@ -3,8 +3,8 @@
  * main, and launching them. Nothing here calls the driver before the program's first real call.
  */
 #include "runtime.h"
+#include "unseen.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ struct rt_code {
 	unsigned function_cnt;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sim_spin lock;
 static struct rt_code *codes;
 
 /* From the address of a host stub (or a driver's kernel) to the function: open addressing, replaced
@@ -66,7 +66,7 @@ static struct rt_function *add(const void *host, const char *name, struct rt_cod
 	if (!f)
 		abort();
 	*f = (struct rt_function){host, name, code, kernel, origin};
-	pthread_mutex_lock(&lock);
+	sim_spin_lock(&lock);
 	t = table;
 	if (!t || t->used * 2 >= t->size) {
 		unsigned size = t ? 2 * t->size : 256;
@@ -82,7 +82,7 @@ static struct rt_function *add(const void *host, const char *name, struct rt_cod
 		table = t = bigger;
 	}
 	put(t, f);
-	pthread_mutex_unlock(&lock);
+	sim_spin_unlock(&lock);
 	return f;
 }
 
@@ -100,10 +100,10 @@ SIM_PUBLIC void **__cudaRegisterFatBinary(void *wrapper)
 	if (!code)
 		abort();
 	code->image = w->data ? w->data : wrapper;
-	pthread_mutex_lock(&lock);
+	sim_spin_lock(&lock);
 	code->next = codes;
 	codes = code;
-	pthread_mutex_unlock(&lock);
+	sim_spin_unlock(&lock);
 	return (void **)code;
 }
 
@@ -198,11 +198,11 @@ int rt_load_code(void)
 {
 	int rc = SIM_OK;
 
-	pthread_mutex_lock(&lock);
+	sim_spin_lock(&lock);
 	for (struct rt_code *code = codes; code && !rc; code = code->next)
 		if (!code->library)
 			rc = load_one(code);
-	pthread_mutex_unlock(&lock);
+	sim_spin_unlock(&lock);
 	return rc;
 }
 

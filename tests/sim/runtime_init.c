@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 struct rt_driver rt_drivers[2];
 const struct sim_private *rt_private;
@@ -18,7 +19,6 @@ __thread struct rt_thread rt_thread;
 
 static int init_result = SIM_NOT_INITIALIZED;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef int get_proc_address(const char *, void **, int, uint64_t, int *);
 
@@ -93,7 +93,7 @@ int rt_context(int device, void **ctx)
 	*ctx = __atomic_load_n(&rt_primary[device], __ATOMIC_ACQUIRE);
 	if (*ctx)
 		return SIM_OK;
-	pthread_mutex_lock(&context_lock);
+	rt_private->lock();
 	if (!rt_primary[device]) {
 		rc = rt_drivers[0].cuDevicePrimaryCtxRetain(ctx, device);
 		if (!rc)
@@ -101,7 +101,7 @@ int rt_context(int device, void **ctx)
 	} else {
 		*ctx = rt_primary[device];
 	}
-	pthread_mutex_unlock(&context_lock);
+	rt_private->unlock();
 	return rc;
 }
 
@@ -128,6 +128,23 @@ int rt_prepare(enum rt_need need)
 	if (need == RT_CONTEXT && __builtin_expect(!rt_thread.self->ctx, 0))
 		return make_current();
 	return SIM_OK;
+}
+
+uint64_t rt_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int rt_span_late(struct sim_span *span, enum sim_fn fn, uint64_t begin_ns)
+{
+	int rc = rt_private->span_open(span, fn);
+
+	if (span->begin_ns)
+		span->begin_ns = begin_ns;
+	return rc;
 }
 
 int rt_fail(int rc)

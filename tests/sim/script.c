@@ -13,7 +13,12 @@
  *   staging_kb <n>                     pageable bytes to the device a stream may have outstanding
  *   queue <n>                          launches a stream may have outstanding
  *   cost <function substring> <us>     host work of a call (held under its lock)
+ *   work sleep|busy                    what a thread does in its host work, when that is long
  *   host_scale <x>                     also SPYSIM_HOST_SCALE: factor where no cost line counts
+ *   hold <function substring> <kind>:<lock> <us> [whole]  such calls first take the lock (kind: mutex,
+ *                                      read, write, spin; a driver's lock, or any name), work under it
+ *                                      and release it, with `whole` when they end; several in order
+ *   ioctl <function substring> <us>    time in the kernel module, under the call's own locks
  *   lazy <kernel substring>            its first launch waits for the device with the context locked
  *   error <function> <nth call> <code> the nth call (0: every call) returns code and does nothing
  *   init <code>                        also SPYSIM_INIT: what cuInit returns
@@ -37,6 +42,7 @@ struct sim_script sim_script = {
 	.init_result = SIM_NO_DEVICE,
 #endif
 	.gpus = 2,
+	.staging = STAGING_D2H,
 	.kernel_ns = 20000,
 	.copy_gbps = 25,
 	.memory_bytes = 16ull << 30,
@@ -45,7 +51,9 @@ struct sim_script sim_script = {
 	.host_scale = 1,
 };
 
-static struct rule *kernels, *costs, *errors, *lazy;
+static struct rule *kernels, *costs, *errors, *lazy, *ioctls;
+static struct sim_hold_rule *holds;
+static bool fn_named[FN_COUNT]; /* by a hold or ioctl line */
 
 static struct rule *rule_add(struct rule **list, const char *what)
 {
@@ -87,10 +95,45 @@ static bool set(const char *key, const char *value)
 		sim_script.queue_depth = (unsigned)number;
 	else if (!strcmp(key, "host_scale"))
 		sim_script.host_scale = number;
+	else if (!strcmp(key, "work"))
+		sim_script.busy_work = !strcmp(value, "busy");
 	else if (!strcmp(key, "init"))
 		sim_script.init_result = (int)number;
 	else
 		return false;
+	return true;
+}
+
+static bool hold_add(const char *function, const char *lock, const char *us, const char *whole)
+{
+	static const struct {
+		const char *prefix;
+		unsigned char kind, mode;
+	} kinds[] = {{"mutex:", SIM_MUTEX, AS_MUTEX},
+		     {"read:", SIM_RWLOCK, AS_READER},
+		     {"write:", SIM_RWLOCK, AS_WRITER},
+		     {"spin:", SIM_SPINLOCK, AS_SPINNER}};
+	struct sim_hold_rule *rule, **list = &holds;
+	const char *name = NULL;
+	size_t i;
+
+	for (i = 0; i < 4 && !name; i++)
+		if (!strncmp(lock, kinds[i].prefix, strlen(kinds[i].prefix)))
+			name = lock + strlen(kinds[i].prefix);
+	if (!name || !*name || (whole && strcmp(whole, "whole") != 0))
+		return false;
+	rule = calloc(1, sizeof(*rule));
+	if (!rule)
+		abort();
+	snprintf(rule->function, sizeof(rule->function), "%s", function);
+	snprintf(rule->lock, sizeof(rule->lock), "%s", name);
+	rule->kind = kinds[i - 1].kind;
+	rule->mode = kinds[i - 1].mode;
+	rule->work_ns = (uint64_t)(strtod(us, NULL) * 1000);
+	rule->whole_call = whole;
+	while (*list)
+		list = &(*list)->next;
+	*list = rule;
 	return true;
 }
 
@@ -119,6 +162,15 @@ static void read_file(const char *path)
 			rule = rule_add(&errors, b);
 			rule->nth = strtol(c, NULL, 0);
 			rule->code = (int)strtol(d, NULL, 0);
+		} else if (n >= 4 && !strcmp(a, "hold")) {
+			char e[16];
+			bool more = sscanf(line, "%*s %*s %*s %*s %15s", e) == 1 && e[0] != '#';
+
+			if (!hold_add(b, c, d, more ? e : NULL))
+				fprintf(stderr, "sim: %s: not understood: %s", path, line);
+		} else if (n >= 3 && !strcmp(a, "ioctl")) {
+			rule = rule_add(&ioctls, b);
+			rule->us = strtod(c, NULL);
 		} else if (n >= 2 && !strcmp(a, "lazy")) {
 			rule_add(&lazy, b);
 		} else if (n < 2 || !set(a, b)) {
@@ -148,7 +200,13 @@ static void load(void)
 	}
 	sim_script.blocking_launch =
 		getenv("CUDA_LAUNCH_BLOCKING") && !strcmp(getenv("CUDA_LAUNCH_BLOCKING"), "1");
-	if (errors)
+	for (int fn = 0; fn < FN_COUNT; fn++) {
+		for (struct sim_hold_rule *rule = holds; rule; rule = rule->next)
+			fn_named[fn] |= strstr(sim_fn_name[fn], rule->function) != NULL;
+		for (struct rule *rule = ioctls; rule; rule = rule->next)
+			fn_named[fn] |= strstr(sim_fn_name[fn], rule->what) != NULL;
+	}
+	if (errors || holds || ioctls)
 		sim_spans_on = true;
 }
 
@@ -198,4 +256,22 @@ bool sim_script_lazy(const char *kernel)
 		if (strstr(kernel, rule->what))
 			return true;
 	return false;
+}
+
+bool sim_script_names(enum sim_fn fn)
+{
+	return fn_named[fn];
+}
+
+const struct sim_hold_rule *sim_script_holds(enum sim_fn fn)
+{
+	return fn_named[fn] ? holds : NULL;
+}
+
+uint64_t sim_script_ioctl_ns(enum sim_fn fn)
+{
+	for (struct rule *rule = ioctls; rule; rule = rule->next)
+		if (strstr(sim_fn_name[fn], rule->what))
+			return (uint64_t)(rule->us * 1000);
+	return 0;
 }

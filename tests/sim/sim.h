@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "span.h"
+#include "unseen.h"
 
 enum { SIM_MAX_DEVICES = 16, SIM_QUEUE_DEPTH = 1020 };
 
@@ -65,6 +66,9 @@ static inline uint64_t sim_now_ns(void)
 
 void sim_sleep_until(uint64_t when_ns);
 void sim_host_work(enum sim_fn fn, uint64_t default_ns);
+void sim_work_for(uint64_t ns);
+/* The time that the script makes the current call spend in ioctl(), unless it is spent. */
+void sim_kernel_work(void);
 
 /* ---- script (script.c): read once by cuInit or the first call that needs it ---- */
 enum sim_lock_mode { LOCKS_SPLIT, LOCKS_PROCESS, LOCKS_DEVICE };
@@ -83,6 +87,7 @@ struct sim_script {
 	unsigned queue_depth;
 	double host_scale; /* factor on the cost of host work that no cost line names */
 	bool blocking_launch;
+	bool busy_work; /* long host work keeps the CPU */
 };
 extern struct sim_script sim_script;
 
@@ -93,8 +98,33 @@ int sim_script_error(enum sim_fn fn);
 bool sim_script_lazy(const char *kernel);
 bool sim_script_has_errors(void);
 
+/* A `hold` line: calls of some functions take a lock, work under it and release it. */
+struct sim_hold_rule {
+	struct sim_hold_rule *next;
+	char function[128];
+	char lock[128]; /* without its kind */
+	unsigned char kind; /* enum sim_lock_kind */
+	unsigned char mode; /* enum sim_lock_as */
+	bool whole_call; /* released when the call ends */
+	uint64_t work_ns;
+};
+/* Both ask for little where no line names the function. */
+const struct sim_hold_rule *sim_script_holds(enum sim_fn fn);
+uint64_t sim_script_ioctl_ns(enum sim_fn fn);
+bool sim_script_names(enum sim_fn fn); /* by a hold or ioctl line */
+
 /* ---- locks (locks.c): real ones, so that whoever interposes pthread sees them ---- */
-enum sim_lock { SIM_LOCK_PROCESS, SIM_LOCK_CONTEXT, SIM_LOCK_STAGING, SIM_LOCK_POOL };
+enum sim_lock {
+	SIM_LOCK_PROCESS,
+	SIM_LOCK_CONTEXT,
+	SIM_LOCK_STAGING,
+	SIM_LOCK_POOL,
+	SIM_LOCK_INIT, /* creating and dropping contexts */
+	SIM_LOCK_RUNTIME, /* the runtime's, around the former */
+	SIM_LOCK_SCRIPTED
+};
+enum sim_lock_kind { SIM_MUTEX, SIM_RWLOCK, SIM_SPINLOCK };
+enum sim_lock_as { AS_MUTEX, AS_READER, AS_WRITER, AS_SPINNER };
 enum sim_hold {
 	HOLD_PROCESS = 1,
 	HOLD_CTX_READ = 2,
@@ -111,14 +141,34 @@ unsigned sim_lock_also(unsigned held, unsigned set, int dev);
  * the context locked as writer and take the process's lock only then. Returns what to release. */
 unsigned sim_lock_idle(int dev);
 void sim_unlock(unsigned held, int dev);
+void sim_lock_global(enum sim_lock which); /* init or runtime */
+void sim_unlock_global(enum sim_lock which);
+/* What the script adds to a call, when it begins and when it ends. */
+void sim_holds_begin(struct sim_span *span);
+void sim_holds_end(struct sim_span *span);
 
-/* The engine's own lock: a spin lock without any library call, so that no probe mistakes the
- * simulator's bookkeeping for a lock of the driver. */
-struct sim_spin {
-	atomic_int locked;
+/* ---- waits, written down (waits.c) ---- */
+enum sim_wait_kind { WAIT_LOCK, WAIT_GPU, WAIT_IOCTL };
+/* Why a call waits for the GPU: as documented and meant, by surprise, or because the queue is full. */
+enum sim_why { WHY_INTENDED, WHY_HIDDEN, WHY_QUEUE };
+
+struct sim_wait {
+	unsigned char kind; /* enum sim_wait_kind */
+	unsigned char how; /* a lock: enum sim_lock_as; the GPU: enum sim_why */
+	unsigned char lock; /* enum sim_lock */
+	short dev; /* of the call; -1 without a context */
+	short lock_dev;
+	enum sim_fn fn, outer_fn;
+	const char *name; /* a scripted lock's */
+	const void *address;
+	uint64_t begin_ns, end_ns; /* of the wait; the lock is held from end to release */
+	uint64_t release_ns, released_ns; /* before and after the release */
 };
-void sim_spin_lock(struct sim_spin *spin);
-void sim_spin_unlock(struct sim_spin *spin);
+
+extern bool sim_waits_on;
+void sim_note_wait(struct sim_wait *wait); /* fills in dev, fn and outer_fn */
+void sim_waits_write(int fd, int tid, const struct sim_wait *waits, unsigned cnt);
+extern const char sim_waits_head[];
 
 /* ---- devices and contexts (driver_context.c) ---- */
 #define CTX_MAGIC 0x43545853u
@@ -210,12 +260,12 @@ struct sim_op *sim_op_get(struct sim_op *op);
 void sim_op_put(struct sim_op *op);
 bool sim_op_done(struct sim_op *op);
 bool sim_op_end(struct sim_op *op, uint64_t *end_ns);
-void sim_wait_op(struct sim_op *op);
-void sim_wait_stream(struct sim_stream *stream);
+void sim_wait_op(struct sim_op *op, enum sim_why why);
+void sim_wait_stream(struct sim_stream *stream, enum sim_why why);
 bool sim_stream_idle(struct sim_stream *stream);
-void sim_wait_ctx(struct sim_ctx *ctx);
-void sim_wait_device(int dev);
-void sim_wait_room(struct sim_stream *stream);
+void sim_wait_ctx(struct sim_ctx *ctx, enum sim_why why);
+void sim_wait_device(int dev, enum sim_why why);
+void sim_wait_room(struct sim_stream *stream, enum sim_why why);
 void sim_stream_init(struct sim_stream *stream, struct sim_ctx *ctx, unsigned flags, int priority);
 void sim_stream_retire(struct sim_stream *stream);
 extern struct sim_ctx *sim_contexts;

@@ -36,6 +36,9 @@ struct sim_span {
 	unsigned char src, dst; /* enum sim_mem */
 	unsigned char depth;
 	bool unimplemented;
+	bool holding; /* what the script says to hold for the whole call */
+	short hold_dev;
+	uint64_t ioctl_ns; /* to be spent in the kernel module before the call ends */
 };
 
 /* One thread as driver and runtime both see it. */
@@ -55,6 +58,9 @@ struct sim_private {
 	void (*unimplemented)(enum sim_fn fn);
 	/* Tells the size of a __device__ variable, which the simulated driver cannot read from code. */
 	void (*declare_global)(void *library, const char *name, size_t bytes, bool managed);
+	/* The runtime's lock around the making of contexts. */
+	void (*lock)(void);
+	void (*unlock)(void);
 };
 
 static const unsigned char sim_private_uuid[16] = {0x73, 0x70, 0x79, 0x73, 0x69, 0x6d, 0x2d, 0x70,

@@ -1,7 +1,8 @@
 /*
  * tests/sim/truth.c: what really happened, written down: one line in truth.<pid>.tsv for each call
- * that entered an exported function. Runs on every thread that calls the simulator; records go into
- * the thread's own buffer, which is written when it is full, when the thread ends and at exit.
+ * that entered an exported function; and in waits.<pid>.tsv one for each wait inside a call (waits.c).
+ * Runs on every thread that calls the simulator; both go into the thread's own buffer, which is
+ * written when it is full, when the thread ends and at exit.
  */
 #include "sim.h"
 
@@ -12,13 +13,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { RECORDS_PER_BUFFER = 512 };
+enum { RECORDS_PER_BUFFER = 4096, WAITS_PER_BUFFER = 8192 };
 
 struct buffer {
 	struct buffer *next;
 	int tid;
 	atomic_uint used; /* release by the owner, acquire by the flush at exit */
+	atomic_uint wait_cnt; /* as used */
 	struct sim_span records[RECORDS_PER_BUFFER];
+	struct sim_wait waits[WAITS_PER_BUFFER];
 };
 
 const char *const sim_fn_name[FN_COUNT] = {
@@ -58,18 +61,18 @@ __thread struct sim_thread sim_self;
 
 static bool truth_on, truth_all = true, exiting;
 static char truth_dir[512];
-static int truth_fd = -1;
+static int truth_fd = -1, waits_fd = -1;
 static struct buffer *buffers;
-static pthread_mutex_t buffers_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sim_spin buffers_lock;
 static pthread_key_t buffer_key;
 static __thread struct buffer *my_buffer;
 
-static void write_all(const char *text, size_t bytes)
+static void write_all(int fd, const char *text, size_t bytes)
 {
 	while (bytes) {
-		ssize_t n = write(truth_fd, text, bytes);
+		long n = sim_syscall(SYS_write, fd, (long)text, (long)bytes);
 
-		if (n < 0 && errno == EINTR)
+		if (n == -EINTR)
 			continue;
 		if (n <= 0)
 			return;
@@ -81,7 +84,8 @@ static void write_all(const char *text, size_t bytes)
 static void flush(struct buffer *buffer)
 {
 	static const char *const mem[] = {"-", "pageable", "pinned", "device", "managed", "array"};
-	static const char *const lock[] = {"-", "process", "context", "staging", "pool"};
+	static const char *const lock[] = {"-",    "process", "context", "staging",
+					   "pool", "init",    "runtime", "scripted"};
 	unsigned used = atomic_load_explicit(&buffer->used, memory_order_acquire);
 	char text[32768];
 	size_t at = 0;
@@ -103,26 +107,29 @@ static void flush(struct buffer *buffer)
 				       (unsigned long long)s->lock_wait_ns, s->lock ? name : "-",
 				       s->holder_tid, s->unimplemented ? "UNIMPLEMENTED" : "-");
 		if (at > sizeof(text) - 512) {
-			write_all(text, at);
+			write_all(truth_fd, text, at);
 			at = 0;
 		}
 	}
-	write_all(text, at);
+	write_all(truth_fd, text, at);
 	atomic_store_explicit(&buffer->used, 0, memory_order_release);
+	sim_waits_write(waits_fd, buffer->tid, buffer->waits,
+			atomic_load_explicit(&buffer->wait_cnt, memory_order_acquire));
+	atomic_store_explicit(&buffer->wait_cnt, 0, memory_order_release);
 }
 
 static void thread_ends(void *arg)
 {
 	struct buffer *buffer = arg, **p;
 
-	pthread_mutex_lock(&buffers_lock);
+	sim_spin_lock(&buffers_lock);
 	flush(buffer);
 	for (p = &buffers; *p; p = &(*p)->next)
 		if (*p == buffer) {
 			*p = buffer->next;
 			break;
 		}
-	pthread_mutex_unlock(&buffers_lock);
+	sim_spin_unlock(&buffers_lock);
 	if (my_buffer == buffer)
 		my_buffer = NULL;
 	free(buffer);
@@ -135,31 +142,41 @@ static struct buffer *buffer_of_thread(void)
 
 		if (!buffer)
 			return NULL;
-		buffer->tid = (int)syscall(SYS_gettid);
+		buffer->tid = (int)sim_syscall(SYS_gettid, 0, 0, 0);
 		pthread_setspecific(buffer_key, buffer);
-		pthread_mutex_lock(&buffers_lock);
+		sim_spin_lock(&buffers_lock);
 		buffer->next = buffers;
 		buffers = buffer;
-		pthread_mutex_unlock(&buffers_lock);
+		sim_spin_unlock(&buffers_lock);
 		my_buffer = buffer;
 	}
 	return my_buffer;
 }
 
-static void open_file(void)
+static int open_file(const char *what, const char *head)
+{
+	char path[600];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s.%d.tsv", truth_dir, what, (int)getpid());
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+	if (fd >= 0)
+		write_all(fd, head, strlen(head));
+	else
+		fprintf(stderr, "sim: cannot write %s\n", path);
+	return fd;
+}
+
+static void open_files(void)
 {
 	static const char head[] =
 		"#tid\tlayer\tdepth\tfunction\tresult\tbegin_ns\tend_ns\tbytes\tsrc\tdst\tstream"
 		"\tgpu_wait_ns\tlock_wait_ns\tlock\tholder_tid\tnote\n";
-	char path[600];
 
-	snprintf(path, sizeof(path), "%s/truth.%d.tsv", truth_dir, (int)getpid());
-	truth_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-	truth_on = truth_fd >= 0;
-	if (truth_on)
-		write_all(head, sizeof(head) - 1);
-	else
-		fprintf(stderr, "sim: cannot write %s\n", path);
+	truth_fd = open_file("truth", head);
+	waits_fd = open_file("waits", sim_waits_head);
+	truth_on = truth_fd >= 0 && waits_fd >= 0;
+	sim_waits_on = truth_on;
 }
 
 void sim_truth_init(const char *dir)
@@ -171,7 +188,7 @@ void sim_truth_init(const char *dir)
 		return;
 	strcpy(truth_dir, dir);
 	pthread_key_create(&buffer_key, thread_ends);
-	open_file();
+	open_files();
 	if (truth_on)
 		sim_spans_on = true;
 }
@@ -181,12 +198,13 @@ void sim_truth_fork_child(void)
 {
 	if (!truth_on)
 		return;
-	pthread_mutex_init(&buffers_lock, NULL);
+	atomic_store(&buffers_lock.locked, 0);
 	buffers = NULL;
 	my_buffer = NULL;
 	pthread_setspecific(buffer_key, NULL);
 	close(truth_fd);
-	open_file();
+	close(waits_fd);
+	open_files();
 	sim_self.tid = 0;
 	sim_self.span = NULL;
 	sim_self.depth = 0;
@@ -196,11 +214,11 @@ __attribute__((destructor)) static void truth_exit(void)
 {
 	if (!truth_on)
 		return;
-	pthread_mutex_lock(&buffers_lock);
+	sim_spin_lock(&buffers_lock);
 	__atomic_store_n(&exiting, true, __ATOMIC_RELEASE);
 	for (struct buffer *b = buffers; b; b = b->next)
 		flush(b);
-	pthread_mutex_unlock(&buffers_lock);
+	sim_spin_unlock(&buffers_lock);
 }
 
 int sim_span_open(struct sim_span *span, enum sim_fn fn)
@@ -213,7 +231,48 @@ int sim_span_open(struct sim_span *span, enum sim_fn fn)
 	sim_self.depth++;
 	if (truth_on)
 		span->begin_ns = sim_now_ns();
-	return sim_script_has_errors() ? sim_script_error(fn) : 0;
+	if (sim_script_has_errors()) {
+		int rc = sim_script_error(fn);
+
+		if (rc)
+			return rc;
+	}
+	if (sim_script_names(fn))
+		sim_holds_begin(span);
+	return 0;
+}
+
+static bool is_full(const struct buffer *buffer)
+{
+	return atomic_load_explicit(&buffer->used, memory_order_relaxed) == RECORDS_PER_BUFFER ||
+	       atomic_load_explicit(&buffer->wait_cnt, memory_order_relaxed) == WAITS_PER_BUFFER;
+}
+
+static void flush_shared(struct buffer *buffer)
+{
+	sim_spin_lock(&buffers_lock);
+	flush(buffer);
+	sim_spin_unlock(&buffers_lock);
+}
+
+void sim_note_wait(struct sim_wait *wait)
+{
+	struct sim_span *span = sim_self.span;
+	struct buffer *buffer = sim_waits_on && span ? buffer_of_thread() : NULL;
+	unsigned cnt;
+
+	if (!buffer)
+		return;
+	wait->dev = (short)(sim_self.ctx ? sim_self.ctx->dev : -1);
+	wait->fn = span->fn;
+	while (span->outer)
+		span = span->outer;
+	wait->outer_fn = span->fn;
+	if (is_full(buffer))
+		flush_shared(buffer);
+	cnt = atomic_load_explicit(&buffer->wait_cnt, memory_order_relaxed);
+	buffer->waits[cnt] = *wait;
+	atomic_store_explicit(&buffer->wait_cnt, cnt + 1, memory_order_release);
 }
 
 int sim_span_close(struct sim_span *span, int result)
@@ -221,6 +280,8 @@ int sim_span_close(struct sim_span *span, int result)
 	struct buffer *buffer;
 	unsigned used;
 
+	if (span->ioctl_ns || span->holding)
+		sim_holds_end(span);
 	sim_self.span = span->outer;
 	sim_self.depth--;
 	if (!truth_on ||
@@ -231,21 +292,14 @@ int sim_span_close(struct sim_span *span, int result)
 	buffer = buffer_of_thread();
 	if (!buffer)
 		return result;
+	if (is_full(buffer))
+		flush_shared(buffer);
 	used = atomic_load_explicit(&buffer->used, memory_order_relaxed);
-	if (used == RECORDS_PER_BUFFER) {
-		pthread_mutex_lock(&buffers_lock);
-		flush(buffer);
-		pthread_mutex_unlock(&buffers_lock);
-		used = 0;
-	}
 	buffer->records[used] = *span;
 	atomic_store_explicit(&buffer->used, used + 1, memory_order_release);
 	/* The runtime's destructor runs after ours and still calls the driver. */
-	if (__builtin_expect(__atomic_load_n(&exiting, __ATOMIC_ACQUIRE), 0)) {
-		pthread_mutex_lock(&buffers_lock);
-		flush(buffer);
-		pthread_mutex_unlock(&buffers_lock);
-	}
+	if (__builtin_expect(__atomic_load_n(&exiting, __ATOMIC_ACQUIRE), 0))
+		flush_shared(buffer);
 	return result;
 }
 
