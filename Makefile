@@ -47,7 +47,8 @@ endif
 
 # ---- rules ------------------------------------------------------------------------------------
 CET          := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-fcf-protection)
-SHIM_CFLAGS  := $(CET) -fvisibility=hidden -ftls-model=initial-exec -iquote shim -Iinclude
+# uthash would end the application when there is no memory.
+SHIM_CFLAGS  := -DHASH_NONFATAL_OOM=1 $(CET) -fvisibility=hidden -ftls-model=initial-exec -iquote shim -Iinclude
 SHIM_LDFLAGS := -Wl,--version-script=shim/exports.map -Wl,-soname,libcudaspy.so -Wl,-z,now -Wl,-z,relro -pthread -ldl
 TOOL_LIBS    := -ldw -lelf -ljansson -lm
 CUDA_INCLUDE := $(if $(NVCC),-isystem $(CUDA_HOME)/include)
@@ -58,8 +59,8 @@ $(BUILD)/shim/%.c.o: shim/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS_) $(SHIM_CFLAGS) -c -o $@ $<
 
-# Runs before a sanitizer's runtime does.
-$(BUILD)/shim/elf_scan.c.o $(BUILD)/empty/shim/elf_scan.c.o: SANFLAGS :=
+# Run before a sanitizer's runtime does.
+$(BUILD)/shim/elf_scan.c.o $(BUILD)/empty/shim/elf_scan.c.o $(BUILD)/shim/probe.c.o $(BUILD)/empty/shim/probe.c.o: SANFLAGS :=
 
 $(BUILD)/shim/%.S.o: shim/%.S
 	@mkdir -p $(@D)
@@ -166,7 +167,7 @@ help:
 	@echo '  sim         the simulated CUDA, in $(BUILD)/sim'
 	@echo '  apps        the bundled test applications (need the CUDA toolkit)'
 	@echo '  bench       measure the cost of recording and the speed of the report'
-	@echo '  gpu-build   what tests/gpu/run takes to a machine with a GPU'
+	@echo '  gpu-build   what tests/gpu/run and tests/gpu/waits take to a machine with GPUs'
 	@echo '  deps        install the Debian packages that are missing, or say which'
 	@echo '  install     into $$(DESTDIR)$$(PREFIX), now $(DESTDIR)$(PREFIX); uninstall undoes it'
 	@echo '  clean       remove $(BUILD)/'

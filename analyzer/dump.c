@@ -192,6 +192,79 @@ static void print_note(const struct dump *dump, const struct record *record)
 	print_text(dump, "text", record_text(record->raw, 0));
 }
 
+static const char *function_name(const struct dump *dump, const struct record *record, uint16_t fn)
+{
+	struct trace_set *set = dump->model->set;
+
+	return set->functions.all[trace_function(set, record->stream->trace, fn)].name;
+}
+
+static void print_tid(const struct dump *dump, const char *key, uint32_t tid)
+{
+	if (dump->stable)
+		fprintf(dump->out, " %s=%s", key, tid ? "*" : "0");
+	else
+		fprintf(dump->out, " %s=%u", key, tid);
+}
+
+/* Times in the trace's cycles, as everywhere below the columns. */
+static void print_wait(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_wait *r = &record->raw->wait;
+
+	fprintf(dump->out, " kind=%s in=%s of=%s", name_wait(r->kind),
+		function_name(dump, record, r->fn), function_name(dump, record, r->outer_fn));
+	print_handle(dump, "object", r->object);
+	if (!dump->stable)
+		fprintf(dump->out, " depth=%u count=%u waited_ns=%" PRIu64 " span_ns=%" PRIu64,
+			r->depth, r->count,
+			timeline_span_ns(&record->stream->trace->timeline, r->duration),
+			timeline_span_ns(&record->stream->trace->timeline, r->span));
+	if (r->device != SPY_DEVICE_NONE)
+		fprintf(dump->out, " device=%u", r->device);
+	if (r->flags)
+		fprintf(dump->out, " flags=0x%x", (unsigned int)r->flags);
+	if (!spy_wait_is_lock(r->kind))
+		return;
+	print_tid(dump, "holder", r->holder);
+	if (!r->holder || r->flags & SPY_WAIT_IDLE_HOLDER)
+		return;
+	fprintf(dump->out, " holder_in=%s", function_name(dump, record, r->holder_fn));
+	if (r->holder_device != SPY_DEVICE_NONE)
+		fprintf(dump->out, " holder_device=%u", (unsigned int)r->holder_device);
+	print_handle(dump, "holder_stream", r->holder_stream);
+}
+
+static void print_taken(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_taken *r = &record->raw->taken;
+
+	fprintf(dump->out, " kind=%s in=%s of=%s", name_wait(r->kind),
+		function_name(dump, record, r->fn), function_name(dump, record, r->outer_fn));
+	print_handle(dump, "object", r->object);
+}
+
+static void print_sched(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_sched *r = &record->raw->sched;
+
+	if (!dump->stable)
+		fprintf(dump->out,
+			" window_ns=%" PRIu64 " not_running_ns=%" PRIu64 " running_ns=%" PRIu64,
+			timeline_span_ns(&record->stream->trace->timeline, r->window),
+			r->not_running_ns, r->running_ns);
+}
+
+static void print_stranger(const struct dump *dump, const struct record *record)
+{
+	char name[sizeof(record->raw->stranger.name) + 1];
+
+	print_tid(dump, "tid", record->raw->stranger.tid);
+	snprintf(name, sizeof(name), "%.*s", (int)sizeof(record->raw->stranger.name),
+		 record->raw->stranger.name);
+	print_text(dump, "name", name);
+}
+
 /* clang-format off */
 static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_NESTED] = print_nested,
@@ -207,6 +280,11 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_GPU]    = print_gpu,
 	[SPY_EV_CLOCK]  = print_clock,
 	[SPY_EV_NOTE]   = print_note,
+	[SPY_EV_WAIT]   = print_wait,
+	[SPY_EV_TAKEN]  = print_taken,
+	[SPY_EV_RELEASED] = print_taken,
+	[SPY_EV_SCHED]  = print_sched,
+	[SPY_EV_STRANGER] = print_stranger,
 };
 /* clang-format on */
 

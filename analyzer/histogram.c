@@ -46,15 +46,22 @@ static uint64_t bucket_middle(unsigned int octave, unsigned int index)
 	return low + (((uint64_t)1 << shift) >> 1);
 }
 
-uint64_t histogram_quantile(const struct histogram *h, double part)
+uint64_t histogram_count(const struct histogram *h)
 {
-	uint64_t total = 0, seen = 0, rank, value;
 	unsigned int octave, i;
+	uint64_t count = 0;
 
 	for (octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
 		for (i = 0; h->octaves[octave] && i < HISTOGRAM_SUB; i++)
-			total += h->octaves[octave][i];
-	rank = (uint64_t)ceil(part * (double)total);
+			count += h->octaves[octave][i];
+	return count;
+}
+
+uint64_t histogram_quantile(const struct histogram *h, double part)
+{
+	uint64_t rank = (uint64_t)ceil(part * (double)histogram_count(h)), seen = 0, value;
+	unsigned int octave, i;
+
 	for (octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
 		for (i = 0; h->octaves[octave] && i < HISTOGRAM_SUB; i++) {
 			seen += h->octaves[octave][i];

@@ -45,6 +45,9 @@ static inline void histogram_add(struct histogram *h, uint64_t value)
 /* Adds the values of another one. */
 void histogram_merge(struct histogram *sum, const struct histogram *h);
 
+/* How many values there are. */
+uint64_t histogram_count(const struct histogram *h);
+
 /* The value that `part` (0 to 1) of all values do not exceed: the middle of its bucket, but not
  * more than the largest value. 0 when there are none. */
 uint64_t histogram_quantile(const struct histogram *h, double part);

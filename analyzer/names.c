@@ -36,4 +36,5 @@ FUNCTION(name_direction, SPY_DIRECTIONS)
 FUNCTION(name_copy_form, SPY_COPY_FORMS)
 FUNCTION(name_memory_op, SPY_MEMORY_OPS)
 FUNCTION(name_note, SPY_NOTES)
+FUNCTION(name_wait, SPY_WAIT_NAMES)
 /* clang-format on */

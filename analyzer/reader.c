@@ -90,8 +90,9 @@ static uint64_t offset(const struct reader *r)
 
 static void unreadable(struct reader *r, uint64_t off, uint64_t bytes, const char *what)
 {
-	complain("%s: offset %llu: %s; %llu bytes skipped", path(r), (unsigned long long)off, what,
-		 (unsigned long long)bytes);
+	if (!r->quiet)
+		complain("%s: offset %llu: %s; %llu bytes skipped", path(r),
+			 (unsigned long long)off, what, (unsigned long long)bytes);
 	r->losses.unreadable_bytes += bytes;
 }
 
@@ -144,7 +145,9 @@ static bool fill(struct reader *r, uint64_t off)
 	}
 	got = read_file(r, r->buffer + kept, r->buffer_bytes - kept, off + kept);
 	if (got < 0) {
-		complain("%s: offset %llu: %s", path(r), (unsigned long long)off, strerror(errno));
+		if (!r->quiet)
+			complain("%s: offset %llu: %s", path(r), (unsigned long long)off,
+				 strerror(errno));
 		got = 0;
 	}
 	r->buffer_off = off;
@@ -154,7 +157,8 @@ static bool fill(struct reader *r, uint64_t off)
 
 static bool cannot_open(struct reader *r, const char *why)
 {
-	complain("%s: %s", path(r), why);
+	if (!r->quiet)
+		complain("%s: %s", path(r), why);
 	r->losses.unreadable_files++;
 	return false;
 }
@@ -191,6 +195,23 @@ static void close_file(struct reader *r)
 	if (r->fd >= 0)
 		close(r->fd);
 	r->fd = -1;
+}
+
+void reader_rewind(struct reader *r)
+{
+	close_file(r);
+	*r = (struct reader){
+		.at = nothing,
+		.end = nothing,
+		.buffer = r->buffer,
+		.buffer_bytes = r->buffer_bytes,
+		.fd = -1,
+		.files = r->files,
+		.n_files = r->n_files,
+		.uuid = r->uuid,
+		.live = r->live,
+		.unbounded = r->unbounded,
+	};
 }
 
 /* The next file of the stream that can be opened. */

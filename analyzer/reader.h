@@ -36,6 +36,10 @@ union spy_any {
 	struct spy_rec_gpu gpu;
 	struct spy_rec_clock clock;
 	struct spy_rec_note note;
+	struct spy_rec_wait wait;
+	struct spy_rec_taken taken;
+	struct spy_rec_sched sched;
+	struct spy_rec_stranger stranger;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */
@@ -102,6 +106,7 @@ struct reader {
 	/* What is known of the process; set them before the first reader_next. */
 	bool live; /* it may be writing while we read */
 	bool unbounded; /* it keeps all of its packets */
+	bool quiet; /* nothing is said of damage: a second reading will say it */
 
 	bool started; /* reader_next was called */
 	uint32_t tid; /* thread the slot belongs to */
@@ -127,6 +132,10 @@ void reader_add_file(struct reader *r, const char *path, uint64_t number);
 void reader_add_copy_of_tail(struct reader *r, const char *path);
 
 void reader_release(struct reader *r);
+
+/* Back to before the first record, as if nothing had been read yet: losses and counts are zero. What
+ * is in hand of a tail that is still written stays what it was. */
+void reader_rewind(struct reader *r);
 
 /* Calls returned so far. */
 static inline uint64_t reader_calls(const struct reader *r)
@@ -177,6 +186,29 @@ static inline bool reader_next(struct reader *r)
 	r->time = record->other.time;
 	r->records++;
 	return true;
+}
+
+/* The same for who has no use for calls inside of other calls: passes over nearly all of them, and
+ * neither counts nor checks those. */
+static inline bool reader_next_outer(struct reader *r)
+{
+	const uint8_t *at = r->at + r->size;
+
+	for (;;) {
+		const union spy_any *record = (const union spy_any *)at;
+		size_t left = (size_t)(r->end - at);
+
+		if (left >= sizeof(struct spy_rec_inner) && record->other.event == SPY_EV_INNER)
+			at += sizeof(struct spy_rec_inner);
+		else if (left >= sizeof(struct spy_rec_head) &&
+			 record->other.event == SPY_EV_NESTED)
+			at += sizeof(struct spy_rec_head);
+		else
+			break;
+	}
+	r->at = at;
+	r->size = 0;
+	return reader_next(r);
 }
 
 #endif

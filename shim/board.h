@@ -7,6 +7,13 @@
 
 #include "cudaspy/trace_format.h"
 
+/*
+ * The fields of a page, which other threads (wait.c) and processes read at any moment. Relaxed: what
+ * belongs together is ordered by publish_depth (call.c), and a holder's call may change while we look.
+ */
+#define spy_board_show(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#define spy_board_see(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
 /* Maps a new board file in a trace directory. NULL and errno if that cannot be. */
 struct spy_board *spy_board_create(const char *directory);
 

@@ -7,6 +7,7 @@
 #include "board.h"
 #include "clock.h"
 #include "frame_layout.h"
+#include "probe.h"
 #include "resolve.h"
 #include "thread.h"
 
@@ -117,13 +118,13 @@ static inline void show_call(struct spy_thread *thread, const struct spy_frame *
 {
 	struct spy_slot_page *page = thread->page;
 
-	page->fn = frame->slot->fn;
+	spy_board_show(page->fn, frame->slot->fn);
 	if (likely(!frame->depth)) {
-		page->outer_fn = frame->slot->fn;
-		page->caller = frame->caller;
-		page->since = start;
+		spy_board_show(page->outer_fn, frame->slot->fn);
+		spy_board_show(page->caller, frame->caller);
+		spy_board_show(page->since, start);
 	} else {
-		page->inner_since = start;
+		spy_board_show(page->inner_since, start);
 	}
 	publish_depth(page, frame->depth + 1);
 }
@@ -136,9 +137,9 @@ static inline void show_outer(struct spy_thread *thread, const struct spy_frame 
 	publish_depth(thread->page, frame->depth);
 	if (unlikely(frame->depth)) {
 		outer = &thread->calls[frame->depth - 1];
-		thread->page->fn = outer->fn;
+		spy_board_show(thread->page->fn, outer->fn);
 		if (frame->depth > 1)
-			thread->page->inner_since = outer->start;
+			spy_board_show(thread->page->inner_since, outer->start);
 	}
 }
 
@@ -187,8 +188,13 @@ static inline void begin_traced(struct spy_thread *thread, struct spy_frame *fra
 	call->inspected = frame->inspected;
 
 	if (frame->details.event > SPY_EV_CALL)
-		thread->page->stream = frame->details.stream;
+		spy_board_show(thread->page->stream, frame->details.stream);
 	frame->start = spy_clock();
+	/* So that a look after a long call tells of hardly more than that call. */
+	if (unlikely(frame->start - thread->sched_at >= spy_look_again) && !frame->depth) {
+		spy_sched_look(thread, 0);
+		frame->start = spy_clock();
+	}
 	call->start = frame->start;
 	show_call(thread, frame, frame->start);
 }
@@ -230,6 +236,8 @@ void *spy_enter(struct spy_frame *frame)
 		frame->thread = thread;
 	}
 	frame->depth = depth_of(thread, frame);
+	if (unlikely(frame->depth != thread->depth)) /* and so were the waits inside of them */
+		spy_wait_leave(thread);
 	if (unlikely(frame->depth >= SPY_DEPTH_MAX)) {
 		count(&thread->page->lost);
 		return real;
@@ -339,8 +347,31 @@ static inline void inspect_after(struct spy_frame *frame)
 static inline bool still_ours(const struct spy_thread *thread)
 {
 	return thread == spy_self &&
-	       thread->head <= thread->limit + (SPY_DEPTH_MAX - 1) * SPY_RECORD_MAX &&
+	       thread->head <= thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM - SPY_RECORD_MAX &&
 	       thread->packet;
+}
+
+static inline void append_record(struct spy_thread *thread, const struct spy_frame *frame,
+				 uint64_t now)
+{
+	thread->head += write_record((uint64_t *)thread->head, frame, now);
+	spy_packet_publish(thread->packet, now,
+			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+	count(&thread->page->calls);
+}
+
+/* A counted call that a probe saw waiting is worth a record; it lasted at least since then. */
+__attribute__((noinline)) static void write_waited(struct spy_thread *thread,
+						   struct spy_frame *frame)
+{
+	uint64_t now = spy_clock(), *counter = &thread->page->counts[frame->slot->counter];
+
+	frame->start = thread->calls[frame->depth].start;
+	frame->details.event = frame->depth ? SPY_EV_NESTED : SPY_EV_CALL;
+	frame->details.flags = 0;
+	if (*counter)
+		--*counter;
+	append_record(thread, frame, now);
 }
 
 void spy_leave(struct spy_frame *frame)
@@ -355,12 +386,11 @@ void spy_leave(struct spy_frame *frame)
 		begin_work(thread, frame);
 		if (frame->slot->inspector)
 			inspect_after(frame);
+		if (unlikely(now - frame->start >= spy_long_call) && !frame->depth)
+			spy_sched_look(thread, now);
 		thread->depth = frame->depth;
 		show_outer(thread, frame);
-		thread->head += write_record((uint64_t *)thread->head, frame, now);
-		spy_packet_publish(thread->packet, now,
-				   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
-		count(&thread->page->calls);
+		append_record(thread, frame, now);
 		if (unlikely(frame->details.pageable) && !(uint32_t)frame->result)
 			count(&thread->page->pageable);
 		end_work(thread);
@@ -368,6 +398,8 @@ void spy_leave(struct spy_frame *frame)
 		if (unlikely(!still_ours(thread)))
 			return;
 		begin_work(thread, frame);
+		if (unlikely(thread->calls[frame->depth].start))
+			write_waited(thread, frame);
 		thread->depth = frame->depth;
 		show_outer(thread, frame);
 		if (frame->slot->inspector)

@@ -314,20 +314,26 @@ void *spy_object_symbol(const struct spy_object *object, const char *name, const
 	return address;
 }
 
+static void *symbol_in(const struct link_map *map, const char *name)
+{
+	struct spy_object object = {.base = map->l_addr};
+
+	return read_dynamic(map->l_ld, &object) ? spy_object_symbol(&object, name, NULL, NULL)
+						: NULL;
+}
+
 void *spy_next_symbol(const char *name)
 {
-	struct link_map *map = _r_debug.r_map;
+	struct link_map *map = _r_debug.r_map, *self;
+	void *found = NULL;
 
 	while (map && map->l_ld != _DYNAMIC)
 		map = map->l_next;
-	for (map = map ? map->l_next : NULL; map; map = map->l_next) {
-		struct spy_object object = {.base = map->l_addr};
-		void *found = NULL;
-
-		if (read_dynamic(map->l_ld, &object))
-			found = spy_object_symbol(&object, name, NULL, NULL);
-		if (found)
-			return found;
-	}
-	return NULL;
+	self = map;
+	for (map = map ? map->l_next : NULL; map && !found; map = map->l_next)
+		found = symbol_in(map, name);
+	/* Opened late, we come behind the C library. */
+	for (map = _r_debug.r_map; map && map != self && !found; map = map->l_next)
+		found = symbol_in(map, name);
+	return found;
 }

@@ -57,8 +57,8 @@ void *spy_object_symbol(const struct spy_object *object, const char *name, const
 /* Does the object define the version node? */
 bool spy_object_has_version(const struct spy_object *object, const char *version);
 
-/* The first object after the shim that defines an exported function, for what we interpose
- * ourselves. When the library is loaded, or earlier: calls nothing of libc's and takes no lock. */
+/* The first object after the shim that defines an exported function, else the first before it, for
+ * what we interpose ourselves. When the library is loaded, or earlier: calls nothing of libc's and takes no lock. */
 void *spy_next_symbol(const char *name);
 
 #endif

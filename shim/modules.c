@@ -16,6 +16,7 @@
 struct spy_module {
 	uintptr_t begin; /* key: of the executable segment */
 	uintptr_t end, base;
+	uint32_t span_pages; /* as in spy_rec_module */
 	unsigned long long seen; /* dlpi_adds + dlpi_subs of the last look that found it */
 	UT_hash_handle hh;
 	char build_id[65];
@@ -63,7 +64,7 @@ static void write_module(const struct spy_module *module, bool gone)
 	if (!record)
 		return;
 	record->gone = gone;
-	record->reserved = 0;
+	record->span_pages = module->span_pages;
 	record->base = module->base;
 	record->begin = module->begin;
 	record->end = module->end;
@@ -76,6 +77,7 @@ static void write_module(const struct spy_module *module, bool gone)
 /* What a walk over the objects found of one. */
 struct found {
 	uintptr_t begin, end, base;
+	uint32_t span_pages;
 	bool runtime; /* a libcudart */
 	char build_id[65];
 	char path[SPY_PATH_MAX];
@@ -85,6 +87,20 @@ struct walk {
 	struct found *found;
 	size_t count, room;
 };
+
+/* A lock in a library's data is told as library and offset: where does its last segment end? */
+static uint32_t span_pages(const struct spy_object *object)
+{
+	uintptr_t end = 0;
+
+	for (size_t i = 0; i < object->phdr_count; i++) {
+		const ElfW(Phdr) *header = &object->phdr[i];
+
+		if (header->p_type == PT_LOAD && header->p_vaddr + header->p_memsz > end)
+			end = header->p_vaddr + header->p_memsz;
+	}
+	return (uint32_t)((end + 4095) / 4096);
+}
 
 /* Copies only: the loader's lock is held here, and somebody else's allocator may want it. */
 static int visit_object(const struct spy_object *object, void *data)
@@ -102,6 +118,7 @@ static int visit_object(const struct spy_object *object, void *data)
 	found->begin = object->begin;
 	found->end = object->end;
 	found->base = object->base;
+	found->span_pages = span_pages(object);
 	found->runtime = strncmp(object->soname, "libcudart.so", 12) == 0;
 	read_build_id(object, found->build_id);
 	snprintf(found->path, sizeof(found->path), "%s",
@@ -178,6 +195,7 @@ static void take_module(struct found *found, unsigned long long look)
 		module->begin = found->begin;
 		module->end = found->end;
 		module->base = found->base;
+		module->span_pages = found->span_pages;
 		strcpy(module->build_id, found->build_id);
 		strcpy(module->path, found->path);
 		HASH_ADD(hh, spy_session->modules, begin, sizeof(module->begin), module);

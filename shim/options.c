@@ -24,6 +24,8 @@ void spy_options_read(void)
 	/* "0" switches a switch off */
 	if (spy_options.quiet && strcmp(spy_options.quiet, "0") == 0)
 		spy_options.quiet = NULL;
+	if (spy_options.noprobes && strcmp(spy_options.noprobes, "0") == 0)
+		spy_options.noprobes = NULL;
 	if (spy_options.disable && strcmp(spy_options.disable, "0") == 0)
 		spy_options.disable = NULL;
 }

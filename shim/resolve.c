@@ -18,6 +18,7 @@
 #include "calm.h"
 #include "elf_scan.h"
 #include "inspect.h"
+#include "probe.h"
 #include "resolve.h"
 #include "session.h"
 
@@ -220,6 +221,7 @@ void spy_resolve_init(void)
 {
 	if (!spy_real_dlsym)
 		spy_find_dl();
+	spy_probe_init();
 	for (size_t i = 0; i < SPY_FN_COUNT * 3; i++)
 		if (strstr(spy_names[spy_slots[i].fn], "EGL"))
 			spy_slots[i].window = SPY_WINDOW_EGL;

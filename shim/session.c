@@ -24,6 +24,7 @@
 #include "calm.h"
 #include "disk.h"
 #include "options.h"
+#include "probe.h"
 #include "resolve.h"
 #include "session.h"
 
@@ -93,6 +94,12 @@ static void after_fork(void)
 	spy_inspect_hold(false);
 }
 
+static void after_fork_in_child(void)
+{
+	after_fork();
+	spy_wait_forget();
+}
+
 /* Kernels before 4.14 and some emulations know no MADV_WIPEONFORK. */
 static void wipe_in_child(void)
 {
@@ -112,7 +119,7 @@ static void init(void)
 
 	spy_options_read();
 	last_pid = (int)syscall(SYS_getpid);
-	pthread_atfork(before_fork, after_fork, after_fork);
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 	spy_thread_init();
 	spy_resolve_init();
 	spy_clock_init(spy_options.clock && strcmp(spy_options.clock, "monotonic") == 0);
@@ -242,6 +249,11 @@ static int begin_files(void)
 	if (error)
 		return error;
 	spy_session->frequency = measure_frequency(&spy_session->begun);
+	spy_probing = !spy_options.noprobes;
+	if (spy_probing) {
+		spy_long_call = spy_session->frequency / 4000;
+		spy_look_again = spy_session->frequency / 500;
+	}
 	make_uuid(spy_session->uuid);
 	board = spy_board_create(spy_session->directory);
 	if (!board)
@@ -270,6 +282,8 @@ static void write_first_records(void)
 	write_clock_record();
 	spy_modules_look();
 	flush_early_notes();
+	if (spy_probing)
+		spy_probe_note();
 	if (spy_options_complaint(complaint, sizeof(complaint))) {
 		say("%s", complaint);
 		spy_note(SPY_NOTE_OTHER, "%s", complaint);

@@ -13,6 +13,8 @@
 #include "elf_scan.h"
 #include "thread.h"
 
+#define SPY_STRANGERS 64 /* that get their name into the trace */
+
 enum spy_session_state { SPY_SESSION_NONE, SPY_SESSION_ACTIVE, SPY_SESSION_FAILED };
 
 struct spy_session {
@@ -29,6 +31,8 @@ struct spy_session {
 	_Atomic uint32_t slots; /* slots in use or free, 0 (the session's own stream) included */
 	uint32_t free_slot; /* head of the list of free ones, 0 none */
 	uint64_t packets; /* that exist, tails included: held against the size bound */
+	uint32_t slot_tids[SPY_BOARD_SLOTS]; /* thread that has the slot now, 0 none */
+	uint32_t strangers[SPY_STRANGERS]; /* threads that make no calls, told of already; 0 none */
 	struct spy_object_counters objects; /* as of the last look at the modules */
 	bool driver_told; /* GPUs and versions are in the trace */
 	_Atomic bool ended; /* spy_session_end ran */

@@ -15,6 +15,7 @@
 #include "board.h"
 #include "calm.h"
 #include "options.h"
+#include "probe.h"
 #include "resolve.h"
 #include "session.h"
 #include "thread.h"
@@ -38,8 +39,10 @@ static void thread_ended(void *data)
 	SPY_CALM;
 
 	/* In a forked child the slot is the parent's business: the memory reads as zeros. */
-	if (spy_self == thread && thread->page)
+	if (spy_self == thread && thread->page) {
 		spy_thread_end(thread);
+		spy_calm.thread = NULL; /* another thread's by now */
+	}
 	spy_self = &nobody;
 }
 
@@ -54,11 +57,12 @@ static void set_room(struct spy_thread *thread)
 
 	thread->packet = thread->file.packet;
 	thread->head = packet + thread->packet->content_bits / 8;
-	thread->limit = packet + SPY_PACKET_BYTES - SPY_DEPTH_MAX * SPY_RECORD_MAX;
+	thread->limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	thread->row = NULL;
 }
 
-/* One record could not be written. The counter is in the board, so it survives a SIGKILL. */
-static void count_lost(struct spy_thread *thread)
+/* The counter is in the board, so it survives a SIGKILL. */
+void spy_thread_count_lost(struct spy_thread *thread)
 {
 	thread->file.discarded++;
 	if (thread->page)
@@ -209,8 +213,16 @@ static struct spy_thread *begin_thread(void)
 	memset(&thread->inspect, 0, sizeof(thread->inspect));
 	find_stack(thread);
 	reused = thread->packet;
-	thread->page->tid = thread->tid;
+	spy_board_show(thread->page->tid, thread->tid);
+	thread->page->wait_kind = 0;
+	thread->n_holds = 0;
+	memset(thread->holds, 0, sizeof(thread->holds));
+	thread->row = NULL;
+	/* Pairs with wait.c, which finds the slot by it: the page is there. */
+	__atomic_store_n(&spy_session->slot_tids[thread->slot], thread->tid, __ATOMIC_RELEASE);
 	spy_self = thread;
+	if (spy_probing)
+		spy_sched_look(thread, 0);
 	if (have_end_key)
 		pthread_setspecific(end_key, thread);
 	if (!reused && !next_packet(thread))
@@ -221,10 +233,13 @@ static struct spy_thread *begin_thread(void)
 
 void spy_thread_end(struct spy_thread *thread)
 {
+	spy_wait_leave(thread);
 	spy_thread_flush_counts(thread);
-	thread->page->depth = 0;
-	thread->page->tid = 0;
+	spy_board_show(thread->page->depth, 0);
+	spy_board_show(thread->page->tid, 0);
+	__atomic_store_n(&spy_session->slot_tids[thread->slot], 0, __ATOMIC_RELAXED);
 	thread->depth = 0;
+	thread->busy = 0;
 	pthread_mutex_lock(&spy_session->lock);
 	thread->next_free = spy_session->free_slot;
 	spy_session->free_slot = thread->slot;
@@ -287,7 +302,7 @@ struct spy_thread *spy_thread_ready(void)
 				? spy_clock() + atomic_load(&spy_session->frequency) / 10
 				: 0;
 	if (thread && thread->head >= thread->limit) {
-		count_lost(thread);
+		spy_thread_count_lost(thread);
 		return NULL;
 	}
 	return thread;
@@ -330,6 +345,6 @@ void spy_thread_set_device(struct spy_thread *thread, uint8_t device, uint16_t c
 {
 	thread->device = (uint8_t)(device + 1);
 	thread->context = context;
-	thread->page->device = device;
-	thread->page->context = context;
+	spy_board_show(thread->page->device, device);
+	spy_board_show(thread->page->context, context);
 }

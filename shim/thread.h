@@ -15,6 +15,10 @@
 
 #define SPY_DEPTH_MAX 64 /* calls in progress, one inside the other, that are recorded */
 #define SPY_RECORD_MAX 64 /* bytes of the largest record of a call */
+#define SPY_CALL_ROOM ((size_t)SPY_DEPTH_MAX * SPY_RECORD_MAX)
+#define SPY_WAIT_ROOM \
+	((size_t)12 << 10) /* kept for waits inside calls, which cannot change packets */
+#define SPY_HOLDS 8 /* locks without a named holder that a thread has at one time */
 
 /* A call in progress. A copy, not a pointer to the frame: a call that was left by an exception or
  * longjmp leaves no frame behind. */
@@ -27,7 +31,7 @@ struct spy_progress {
 
 struct spy_thread {
 	/* Invariant while recording: head + 64 * (calls in progress) <= end of the packet. A new
-	 * call may begin while head < limit = end - 64 * SPY_DEPTH_MAX. */
+	 * call may begin while head < limit = end - SPY_CALL_ROOM - SPY_WAIT_ROOM. */
 	uint8_t *head; /* where the next record goes */
 	uint8_t *limit;
 	struct spy_packet *packet;
@@ -36,6 +40,13 @@ struct spy_thread {
 	uintptr_t busy; /* the frame spy_enter or spy_leave is at work on, 0 none */
 	uint8_t device; /* shadow of the current device, +1; 0 nobody knows */
 	uint16_t context; /* shadow of the current context's number */
+	/* probe.c and wait.c */
+	uint8_t *row; /* the last record of a wait, for the next of its kind to join */
+	uint32_t *waiting; /* where it counts among those who wait for a lock; NULL: it does not */
+	unsigned int n_holds;
+	uintptr_t holds[SPY_HOLDS]; /* locks held as reader, and spin locks; others look */
+	uint64_t sched_at; /* when the scheduler's account was last looked at (cycles) … */
+	uint64_t sched_running_ns, sched_waiting_ns; /* … and what it said */
 
 	/* cold */
 	uintptr_t stack_begin, stack_end; /* of the thread's own stack; 0, 0 unknown */
@@ -67,6 +78,9 @@ void *spy_thread_append(struct spy_thread *thread, enum spy_event event, size_t 
 
 /* The record that spy_thread_append returned is filled in: shows it to readers. */
 void spy_thread_commit(struct spy_thread *thread, size_t bytes);
+
+/* One record could not be written. Owner only. */
+void spy_thread_count_lost(struct spy_thread *thread);
 
 /* Writes the thread's counters as records and gives the slot back. Owner only. */
 void spy_thread_end(struct spy_thread *thread);

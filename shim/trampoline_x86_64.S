@@ -11,6 +11,7 @@
  * Runs on the application's thread. Source of the calling convention: System V ABI, AMD64
  * supplement, section 3.2.
  */
+#include <sys/syscall.h>
 #include "frame_layout.h"
 #ifdef __CET__
 #include <cet.h>
@@ -344,5 +345,23 @@ spy_stubs_end:
 
 	opener dlopen, spy_real_dlopen, spy_peek_dlopen
 	opener dlmopen, spy_real_dlmopen, spy_peek_dlmopen
+
+/*
+ * syscall(2) itself: only a futex can wait for another thread. Everything else is jumped to, because
+ * vfork and clone return twice and must not find a frame of ours.
+ */
+	.globl syscall
+	.p2align 4
+	.type syscall, @function
+syscall:
+	.cfi_startproc
+	endbr64
+	cmpq	$SYS_futex, %rdi
+	jne	1f
+	jmp	spy_probe_futex
+1:	movq	spy_real_syscall(%rip), %rax
+	jmp	*%rax
+	.cfi_endproc
+	.size syscall, .-syscall
 
 	.section .note.GNU-stack, "", @progbits

@@ -65,7 +65,12 @@
 	EVENT(SPY_EV_GPU,    spy_rec_gpu,    gpu,    3) \
 	EVENT(SPY_EV_CLOCK,  spy_rec_clock,  clock,  0) \
 	EVENT(SPY_EV_NOTE,   spy_rec_note,   note,   1) \
-	EVENT(SPY_EV_INNER,  spy_rec_inner,  inner,  0)
+	EVENT(SPY_EV_INNER,  spy_rec_inner,  inner,  0) \
+	EVENT(SPY_EV_WAIT,   spy_rec_wait,   wait,   0) \
+	EVENT(SPY_EV_TAKEN,  spy_rec_taken,  taken,  0) \
+	EVENT(SPY_EV_SCHED,  spy_rec_sched,  sched,  0) \
+	EVENT(SPY_EV_RELEASED, spy_rec_taken, released, 0) \
+	EVENT(SPY_EV_STRANGER, spy_rec_stranger, stranger, 0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -111,6 +116,19 @@
 	NAME(SPY_NOTE_VERSION, "version") \
 	NAME(SPY_NOTE_OTHER,   "other")
 
+#define SPY_WAIT_NAMES(NAME) \
+	NAME(SPY_WAIT_MUTEX,     "mutex") \
+	NAME(SPY_WAIT_READ,      "read") \
+	NAME(SPY_WAIT_WRITE,     "write") \
+	NAME(SPY_WAIT_SPIN,      "spin") \
+	NAME(SPY_WAIT_CONDITION, "condition") \
+	NAME(SPY_WAIT_SEMAPHORE, "semaphore") \
+	NAME(SPY_WAIT_FUTEX,     "futex") \
+	NAME(SPY_WAIT_IOCTL,     "ioctl") \
+	NAME(SPY_WAIT_POLL,      "poll") \
+	NAME(SPY_WAIT_YIELD,     "yield") \
+	NAME(SPY_WAIT_SLEEP,     "sleep")
+
 /* An enum in TSDL. */
 #define SPY_TSDL_NAME(number, text) "\t\"" text "\",\n"
 #define SPY_TSDL_ENUM(container, names, alias) \
@@ -139,7 +157,8 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	SPY_TSDL_ENUM("bit3", SPY_DIRECTIONS, "direction_t")
 	SPY_TSDL_ENUM("bit4", SPY_COPY_FORMS, "copy_form_t")
 	SPY_TSDL_ENUM("u8", SPY_MEMORY_OPS, "memory_op_t")
-	SPY_TSDL_ENUM("u16", SPY_NOTES, "note_t");
+	SPY_TSDL_ENUM("u16", SPY_NOTES, "note_t")
+	SPY_TSDL_ENUM("u8", SPY_WAIT_NAMES, "wait_kind_t");
 
 /* The head of a call's record, after time and event. */
 #define SPY_TSDL_CALL_HEAD \
@@ -149,6 +168,12 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	"\t\tu8 depth;\n" \
 	"\t\tu48 duration;\n" \
 	"\t\tu16 context;\n"
+
+#define SPY_TSDL_WAIT_HEAD \
+	"\t\twait_kind_t kind;\n" \
+	"\t\tu8 depth;\n" \
+	"\t\tfn_t fn;\n" \
+	"\t\tfn_t outer_fn;\n"
 
 #define SPY_TSDL_EVENT(number, name, fields) \
 	"event {\n" \
@@ -236,7 +261,7 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tstring { encoding = UTF8; } name;\n")
 	SPY_TSDL_EVENT("9", "module",
 		       "\t\tu16 gone;\n"
-		       "\t\tu32 reserved;\n"
+		       "\t\tu32 span_pages;\n"
 		       "\t\taddress64 base;\n"
 		       "\t\taddress64 begin;\n"
 		       "\t\taddress64 end;\n"
@@ -260,7 +285,37 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tstring { encoding = UTF8; } text;\n")
 	SPY_TSDL_EVENT("13", "inner",
 		       "\t\tfn_t fn;\n"
-		       "\t\tu32 duration;\n");
+		       "\t\tu32 duration;\n")
+	SPY_TSDL_EVENT("14", "wait",
+		       SPY_TSDL_WAIT_HEAD
+		       "\t\tu48 duration;\n"
+		       "\t\tu8 device;\n"
+		       "\t\tu8 flags;\n"
+		       "\t\taddress64 object;\n"
+		       "\t\tu32 count;\n"
+		       "\t\tu32 holder;\n"
+		       "\t\tu64 holder_since;\n"
+		       "\t\taddress48 holder_stream;\n"
+		       "\t\tu8 holder_device;\n"
+		       "\t\tu8 reserved;\n"
+		       "\t\tu48 span;\n"
+		       "\t\tfn_t holder_fn;\n")
+	SPY_TSDL_EVENT("15", "taken",
+		       SPY_TSDL_WAIT_HEAD
+		       "\t\taddress64 object;\n")
+	SPY_TSDL_EVENT("16", "sched",
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 reserved2;\n"
+		       "\t\tu64 window;\n"
+		       "\t\tu64 not_running_ns;\n"
+		       "\t\tu64 running_ns;\n")
+	SPY_TSDL_EVENT("17", "released",
+		       SPY_TSDL_WAIT_HEAD
+		       "\t\taddress64 object;\n")
+	SPY_TSDL_EVENT("18", "stranger",
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 tid;\n"
+		       "\t\tletter name[16];\n");
 /* clang-format on */
 
 #endif

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* Raised when a reader of the previous version could misread a trace. */
-#define SPY_TRACE_VERSION 1
+#define SPY_TRACE_VERSION 2
 
 /* ---- function numbers --------------------------------------------------------------------- */
 
@@ -90,6 +90,11 @@ enum spy_event {
 	SPY_EV_CLOCK, /* the trace clock against the system's clocks */
 	SPY_EV_NOTE, /* something a reader of the report must know: enum spy_note */
 	SPY_EV_INNER, /* the short form of NESTED, which most are: half of all records */
+	SPY_EV_WAIT, /* a thread waited inside a call */
+	SPY_EV_TAKEN, /* a lock others were waiting for was taken without a wait */
+	SPY_EV_SCHED, /* how the system's scheduler treated the thread around a long call */
+	SPY_EV_RELEASED, /* a lock others were waiting for was given back */
+	SPY_EV_STRANGER, /* a thread that held a lock and makes no calls: the driver's own */
 	SPY_EV_COUNT_ALL
 };
 
@@ -241,7 +246,7 @@ struct spy_rec_kernel {
 struct spy_rec_module {
 	struct spy_rec_other head;
 	uint16_t gone; /* 1: was unloaded */
-	uint32_t reserved;
+	uint32_t span_pages; /* of 4096 bytes from base to the end of all its segments; 0 unknown */
 	uint64_t base; /* what to subtract from an address to get the file's own */
 	uint64_t begin, end; /* of its executable mapping */
 	char text[]; /* build id in hex (may be empty) NUL path NUL */
@@ -275,6 +280,97 @@ struct spy_rec_note {
 	struct spy_rec_other head;
 	uint16_t note;
 	char text[];
+} __attribute__((packed));
+
+/* ---- waits -------------------------------------------------------------------------------- */
+
+/* What a thread waits in: the C library's function. */
+enum spy_wait_kind {
+	SPY_WAIT_MUTEX,
+	SPY_WAIT_READ, /* a rwlock, as reader */
+	SPY_WAIT_WRITE, /* as writer */
+	SPY_WAIT_SPIN,
+	SPY_WAIT_CONDITION,
+	SPY_WAIT_SEMAPHORE,
+	SPY_WAIT_FUTEX, /* by syscall */
+	SPY_WAIT_IOCTL,
+	SPY_WAIT_POLL,
+	SPY_WAIT_YIELD,
+	SPY_WAIT_SLEEP,
+	SPY_WAIT_KINDS
+};
+
+/* Has the kind a lock, which somebody holds meanwhile? */
+static inline int spy_wait_is_lock(unsigned int kind)
+{
+	return kind <= SPY_WAIT_SPIN;
+}
+
+enum spy_wait_flag {
+	SPY_WAIT_READERS = 1, /* held by readers, of whom holder is one */
+	SPY_WAIT_SHARED = 2, /* a lock between processes: holder may be a thread of another */
+	SPY_WAIT_FAILED = 4, /* ended without the lock: a timeout, an error */
+	SPY_WAIT_IDLE_HOLDER = 8, /* holder was inside no call when the wait began */
+	SPY_WAIT_FREE = 16, /* nobody had the lock any more when the wait began */
+};
+
+/*
+ * Written when the wait ends, so before the record of the call it happened in. The holder is who
+ * held the lock when the wait began, and what the board said it was doing. Waits of the kinds that
+ * come in rows (ioctl, poll, yield, sleep) share a record: count of them, duration the sum, span the
+ * time from the first one's begin to the last one's end; else count is 1 and span the duration.
+ */
+struct spy_rec_wait {
+	uint64_t time;
+	uint16_t event;
+	uint8_t kind; /* enum spy_wait_kind */
+	uint8_t depth; /* of the call it happened in */
+	uint16_t fn; /* that call */
+	uint16_t outer_fn; /* the application's call around it */
+	uint64_t duration : 48; /* cycles */
+	uint64_t device : 8; /* current, SPY_DEVICE_NONE unknown */
+	uint64_t flags : 8; /* enum spy_wait_flag, or-ed */
+	uint64_t object; /* the lock's address; request of an ioctl */
+	uint32_t count;
+	uint32_t holder; /* thread, 0 unknown */
+	uint64_t holder_since; /* when its outermost call began, 0 unknown */
+	uint64_t holder_stream : 48;
+	uint64_t holder_device : 8;
+	uint64_t reserved : 8;
+	uint64_t span : 48; /* cycles */
+	uint64_t
+		holder_fn : 16; /* its outermost call, valid unless SPY_WAIT_IDLE_HOLDER or no holder */
+} __attribute__((packed));
+
+/* How a lock changed hands while somebody waited for it, together with the waits: taken by somebody who
+ * did not have to wait, or (SPY_EV_RELEASED) given back. */
+struct spy_rec_taken {
+	uint64_t time;
+	uint16_t event;
+	uint8_t kind;
+	uint8_t depth;
+	uint16_t fn;
+	uint16_t outer_fn;
+	uint64_t object;
+} __attribute__((packed));
+
+/* Written before the record of a call of a quarter of a millisecond or more. Between two looks at the scheduler's
+ * own account, this one and the last: */
+struct spy_rec_sched {
+	uint64_t time;
+	uint16_t event;
+	uint16_t reserved;
+	uint32_t reserved2;
+	uint64_t window; /* cycles since the last look, or since the thread's first call */
+	uint64_t not_running_ns; /* ready to run, but on no CPU */
+	uint64_t running_ns; /* on a CPU */
+} __attribute__((packed));
+
+struct spy_rec_stranger {
+	struct spy_rec_other head;
+	uint16_t reserved;
+	uint32_t tid;
+	char name[16]; /* as in /proc/self/task/TID/comm, with a NUL */
 } __attribute__((packed));
 
 /* ---- the board ---------------------------------------------------------------------------- */
@@ -311,9 +407,10 @@ struct spy_slot_page {
 	uint64_t stream; /* of the innermost inspected call in progress */
 	uint16_t outer_fn; /* outermost call in progress */
 	uint16_t context;
-	uint32_t reserved;
+	uint32_t wait_holder; /* thread that had the lock when the wait began, 0 unknown */
 	uint64_t caller; /* return address of the outermost call in progress */
-	uint64_t reserved2[2];
+	uint64_t wait_object; /* as in spy_rec_wait */
+	uint64_t wait_kind; /* enum spy_wait_kind + 1 while the thread waits, else 0 */
 	/* the second cache line: totals of the slot, all its threads together */
 	uint64_t calls; /* records of calls written */
 	uint64_t pageable; /* async copies with a pageable side */
@@ -333,6 +430,10 @@ _Static_assert(sizeof(struct spy_rec_copy) == 48, "layout");
 _Static_assert(sizeof(struct spy_rec_memory) == 56, "layout");
 _Static_assert(sizeof(struct spy_rec_thread) == 32, "layout");
 _Static_assert(sizeof(struct spy_rec_count) == 24, "layout");
+_Static_assert(sizeof(struct spy_rec_wait) == 64, "layout");
+_Static_assert(sizeof(struct spy_rec_taken) == 24, "layout");
+_Static_assert(sizeof(struct spy_rec_sched) == 40, "layout");
+_Static_assert(sizeof(struct spy_rec_stranger) == 32, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 
 #endif

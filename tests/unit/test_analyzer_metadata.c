@@ -86,7 +86,7 @@ static void test_refused(void **state)
 		"not metadata at all",
 		"/* CTF 1.8 */\n",
 		"/* CTF 1.8 */\nenv { tracer_name = \"lttng-modules\"; };\n",
-		"/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; trace_version = 2; };\n",
+		"/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; trace_version = 9; };\n",
 	};
 	struct metadata m;
 	size_t i;

@@ -10,7 +10,7 @@
  *   slot 1 tid=101                             the lines below are this slot's
  *   10us copy cudaMemcpyAsync duration=2us direction=h2d src=pageable dst=device bytes=4096
  *   discarded 5                                records this slot has lost so far
- *   inflight tid=101 function=cudaStreamSynchronize depth=1 since=20us
+ *   inflight tid=101 function=cudaStreamSynchronize depth=1 since=20us wait=mutex holder=102
  *   counter cudaGetDevice 12                   on the board, not in a record
  *
  * Times are cycles; with a unit (ns, us, ms, s) they assume 1 GHz. An env value that is all digits
@@ -48,6 +48,7 @@ static const char *const tt_forms[] = {SPY_COPY_FORMS(TT_NAME) NULL};
 static const char *const tt_ops[] = {SPY_MEMORY_OPS(TT_NAME) NULL};
 static const char *const tt_notes[] = {SPY_NOTES(TT_NAME) NULL};
 #define TT_EVENT(number, type, name, texts) [number] = #name,
+static const char *const tt_waits[] = {SPY_WAIT_NAMES(TT_NAME) NULL};
 static const char *const tt_events[] = {SPY_EVENTS(TT_EVENT) NULL};
 static const char *const tt_functions[] = {
 #define ENTRY(name, layer, record, contract, inspector) #name,
@@ -226,6 +227,49 @@ static void tt_call(struct tt_state *s, const struct tt_line *l, enum spy_event 
 	}
 }
 
+/* A wait: 5us wait kind=mutex fn=cuMemAlloc_v2 outer_fn=cudaMalloc duration=2us object=0x10 holder=102 …
+ * count is 1 and span the duration unless said otherwise. */
+static void tt_wait(struct tt_state *s, const struct tt_line *l, enum spy_event event,
+		    uint64_t time)
+{
+	const char *fn = tt_text(l, "fn"), *outer = tt_text(l, "outer_fn");
+	const char *holder = tt_text(l, "holder_fn");
+	uint16_t number = (uint16_t)tt_find(s, tt_functions, fn ? fn : outer);
+	uint16_t outer_number = (uint16_t)tt_find(s, tt_functions, outer ? outer : fn);
+	uint64_t duration = tt_value(s, l, "duration", 0);
+	struct spy_rec_wait wait = {
+		.time = time,
+		.event = event,
+		.kind = tt_name(s, l, "kind", tt_waits) & 0xff,
+		.depth = (uint8_t)tt_value(s, l, "depth", 0),
+		.fn = number,
+		.outer_fn = outer_number,
+		.duration = duration,
+		.device = tt_value(s, l, "device", SPY_DEVICE_NONE) & 0xff,
+		.flags = tt_value(s, l, "flags", 0) & 0xff,
+		.object = tt_value(s, l, "object", 0),
+		.count = (uint32_t)tt_value(s, l, "count", 1),
+		.holder = (uint32_t)tt_value(s, l, "holder", 0),
+		.holder_since = tt_value(s, l, "holder_since", 0),
+		.holder_stream = tt_value(s, l, "holder_stream", 0),
+		.holder_device = tt_value(s, l, "holder_device", SPY_DEVICE_NONE) & 0xff,
+		.span = tt_value(s, l, "span", duration),
+		.holder_fn = holder ? (uint16_t)tt_find(s, tt_functions, holder) : 0,
+	};
+	struct spy_rec_taken taken = {.time = time,
+				      .event = event,
+				      .kind = wait.kind,
+				      .depth = wait.depth,
+				      .fn = number,
+				      .outer_fn = outer_number,
+				      .object = wait.object};
+
+	if (event == SPY_EV_WAIT)
+		tw_record(&s->w, s->slot, &wait, sizeof(wait));
+	else
+		tw_record(&s->w, s->slot, &taken, sizeof(taken));
+}
+
 static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event event,
 		     uint64_t time)
 {
@@ -238,6 +282,7 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 					.kernel = (uint32_t)tt_value(s, l, "kernel", 0)};
 	struct spy_rec_module module = {.head = head,
 					.gone = (uint16_t)tt_value(s, l, "gone", 0),
+					.span_pages = (uint32_t)tt_value(s, l, "span_pages", 0),
 					.base = tt_value(s, l, "base", 0),
 					.begin = tt_value(s, l, "begin", 0),
 					.end = tt_value(s, l, "end", 0)};
@@ -254,10 +299,23 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 	struct spy_rec_count count = {.head = head,
 				      .tid = (uint32_t)tt_value(s, l, "tid", 0),
 				      .count = tt_value(s, l, "count", 0)};
+	struct spy_rec_sched sched = {.time = time,
+				      .event = event,
+				      .window = tt_value(s, l, "window", 0),
+				      .not_running_ns = tt_value(s, l, "not_running", 0),
+				      .running_ns = tt_value(s, l, "running", 0)};
+	struct spy_rec_stranger stranger = {.head = head, .tid = thread.tid};
 
 	if (event == SPY_EV_THREAD) {
 		snprintf(thread.name, sizeof(thread.name), "%s", name);
 		tw_record(&s->w, s->slot, &thread, sizeof(thread));
+	} else if (event == SPY_EV_WAIT || event == SPY_EV_TAKEN || event == SPY_EV_RELEASED) {
+		tt_wait(s, l, event, time);
+	} else if (event == SPY_EV_SCHED) {
+		tw_record(&s->w, s->slot, &sched, sizeof(sched));
+	} else if (event == SPY_EV_STRANGER) {
+		snprintf(stranger.name, sizeof(stranger.name), "%s", name);
+		tw_record(&s->w, s->slot, &stranger, sizeof(stranger));
 	} else if (event == SPY_EV_COUNT) {
 		count.fn = (uint16_t)tt_find(s, tt_functions, tt_text(l, "function"));
 		tw_record(&s->w, s->slot, &count, sizeof(count));
@@ -347,6 +405,11 @@ static void tt_in_flight(struct tt_state *s, const struct tt_line *l)
 	page->depth = (uint8_t)tt_value(s, l, "depth", 1);
 	page->since = tt_value(s, l, "since", 0);
 	page->outer_fn = (uint16_t)tt_find(s, tt_functions, outer);
+	if (tt_text(l, "wait")) {
+		page->wait_kind = tt_name(s, l, "wait", tt_waits) + 1;
+		page->wait_object = tt_value(s, l, "object", 0);
+		page->wait_holder = (uint32_t)tt_value(s, l, "holder", 0);
+	}
 	page->fn = inner ? (uint16_t)tt_find(s, tt_functions, inner) : page->outer_fn;
 }
 

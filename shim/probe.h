@@ -1,0 +1,102 @@
+/*
+ * shim/probe.h: probes on what the driver blocks in.
+ *
+ * probe.c exports the C library's functions under their own names: outside a CUDA call a probe is one
+ * branch and a jump; inside one it tries the lock first, and only if that is not to be had does wait.c
+ * read the clock, look up the holder and write a record. What the application sees, every return
+ * value and every lock's semantics, is the C library's.
+ */
+#ifndef CUDASPY_SHIM_PROBE_H
+#define CUDASPY_SHIM_PROBE_H
+
+#include "thread.h"
+
+/* A wait in progress, on the stack of the thread that waits. */
+struct spy_wait {
+	struct spy_thread *thread; /* NULL: not to be recorded */
+	uint64_t start;
+	uint64_t object;
+	uint64_t holder_since, holder_stream;
+	uint32_t holder;
+	uint16_t holder_fn;
+	uint8_t kind; /* enum spy_wait_kind */
+	uint8_t flags; /* enum spy_wait_flag */
+	uint8_t holder_device;
+};
+
+/*
+ * How many threads wait for the locks of a bucket, now. While it is not zero, takers leave a record
+ * although they did not wait: the order in which a lock changes hands is then complete.
+ */
+#define SPY_WAITING_BUCKETS 1024
+extern uint32_t spy_waiting[SPY_WAITING_BUCKETS];
+
+static inline uint32_t *spy_waiting_for(const void *object)
+{
+	uintptr_t address = (uintptr_t)object;
+
+	return &spy_waiting[(address >> 4 ^ address >> 14) % SPY_WAITING_BUCKETS];
+}
+
+/*
+ * Around the function that blocks. owner: where the lock names the thread that has it, 0 while nobody
+ * or readers have; NULL for what has no holder, or names none. It is read when everybody can see that
+ * we wait: whoever has the lock then tells when he gives it back, unless he had looked already. failed: ended without the lock.
+ * Neither function changes errno.
+ */
+void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *object,
+		    const void *owner, unsigned int flags);
+void spy_wait_end(struct spy_wait *wait, bool failed);
+
+/* A wait that was left by longjmp or an asynchronous cancellation never ended: the thread counts itself
+ * out at its next one, or when it ends. Owner only. */
+void spy_wait_leave(struct spy_thread *thread);
+
+/* In a forked child, which has none of the threads that wait. */
+void spy_wait_forget(void);
+
+/* A lock others wait for was taken at once (SPY_EV_TAKEN), or is about to be given back
+ * (SPY_EV_RELEASED). */
+void spy_wait_moved(enum spy_event event, enum spy_wait_kind kind, const void *object);
+
+/* Locks that name no holder: we remember which of our threads has them. */
+static inline void spy_hold_add(struct spy_thread *thread, const void *object)
+{
+	__atomic_store_n(&thread->holds[thread->n_holds++ % SPY_HOLDS], (uintptr_t)object,
+			 __ATOMIC_RELAXED);
+}
+
+static inline void spy_hold_remove(struct spy_thread *thread, const void *object)
+{
+	for (unsigned int i = 0; i < SPY_HOLDS; i++) {
+		unsigned int at = (thread->n_holds - 1 - i) % SPY_HOLDS;
+
+		if (thread->holds[at] != (uintptr_t)object)
+			continue;
+		__atomic_store_n(&thread->holds[at], 0, __ATOMIC_RELAXED);
+		if (!i)
+			thread->n_holds--;
+		return;
+	}
+}
+
+/* Waits are to be recorded. */
+extern bool spy_probing;
+
+/* A call lasted for so many cycles or more: the scheduler's account of its thread is of interest. */
+extern uint64_t spy_long_call;
+
+/* Cycles after which a look at it is too old to tell what happened in the next call. */
+extern uint64_t spy_look_again;
+
+/* Looks at it and writes the record; now is the time of the call's own. 0: only remembers what it
+ * says, for the next look. */
+void spy_sched_look(struct spy_thread *thread, uint64_t now);
+
+/* Finds what the probes stand before; when the library is loaded, or earlier. */
+void spy_probe_init(void);
+
+/* Notes in the trace who else stands in the way. */
+void spy_probe_note(void);
+
+#endif

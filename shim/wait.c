@@ -1,0 +1,448 @@
+/*
+ * shim/wait.c: a wait inside a call becomes a record, with the lock's holder and what he is doing.
+ * Runs on the thread that waits: before it blocks, where time does not matter, and when it goes on,
+ * perhaps with a lock of the driver's in its hands, where it does: a few stores, no lock, no system
+ * call. Nothing here allocates: an allocator's lock may be what is waited for.
+ *
+ * Also the scheduler's account of a thread, looked up after long calls only.
+ */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "board.h"
+#include "calm.h"
+#include "frame_layout.h"
+#include "probe.h"
+#include "session.h"
+
+#pragma GCC poison malloc calloc realloc fopen
+
+#define DURATION_MAX ((1ull << 48) - 1)
+#define LOW_48 ((1ull << 48) - 1)
+
+uint32_t spy_waiting[SPY_WAITING_BUCKETS];
+uint64_t spy_long_call = UINT64_MAX, spy_look_again = UINT64_MAX;
+bool spy_probing;
+
+/*
+ * A call that was left by an exception or longjmp never ended as far as we know. Its frame lay below
+ * where we are, or, if we are deeper by now, something else has come to lie there: what spy_enter and
+ * the road wrote into it tells. Only on the thread's own stack: another one may be gone.
+ */
+__attribute__((no_sanitize("address"))) static bool
+in_progress(const struct spy_thread *thread, const struct spy_progress *call, uintptr_t here)
+{
+	const struct spy_frame *frame = (const struct spy_frame *)call->frame;
+
+	if (call->frame <= here)
+		return false;
+	if (here < thread->stack_begin || call->frame >= thread->stack_end)
+		return true;
+	return frame->thread == thread && &thread->calls[frame->depth] == call &&
+	       (uintptr_t)frame->stack == call->frame + SPY_FRAME_BYTES + 24 &&
+	       frame->stack[-1] == frame->caller;
+}
+
+/*
+ * The thread, if what happens now belongs to a CUDA call of its own: not inside the recorder, not in
+ * a forked child, not after the call was left.
+ */
+static struct spy_thread *caller(const void *here)
+{
+	struct spy_thread *thread = spy_self;
+
+	if (!spy_probing || thread->busy || !thread->depth || !thread->packet ||
+	    !in_progress(thread, &thread->calls[thread->depth - 1], (uintptr_t)here))
+		return NULL;
+	return thread;
+}
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+/* Room for a record inside the call in progress; NULL: none, and it is counted as lost. */
+static void *make_room(struct spy_thread *thread, size_t bytes)
+{
+	const uint8_t *end = thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM;
+
+	if (thread->head + bytes + (size_t)thread->depth * SPY_RECORD_MAX <= end)
+		return thread->head;
+	spy_thread_count_lost(thread);
+	return NULL;
+}
+
+/* The record written at the head is complete. */
+static void append(struct spy_thread *thread, uint64_t time, size_t bytes)
+{
+	thread->head += bytes;
+	spy_packet_publish(thread->packet, time,
+			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+}
+
+/* ---- who holds it ---------------------------------------------------------------------------- */
+
+/* The slot of a thread, 0 none. Slots are few. */
+static uint32_t find_slot(uint32_t tid)
+{
+	uint32_t slots = atomic_load_explicit(&spy_session->slots, memory_order_relaxed);
+
+	for (uint32_t slot = 1; slot < slots && slot < SPY_BOARD_SLOTS; slot++)
+		if (__atomic_load_n(&spy_session->slot_tids[slot], __ATOMIC_ACQUIRE) == tid)
+			return slot;
+	return 0;
+}
+
+/*
+ * Which of our threads has a lock that names no holder? Other ones than we; 0 none. A spin lock is waited
+ * for a hundred nanoseconds, and each slot costs three: with many threads not all are looked at.
+ */
+#define SLOTS_LOOKED_AT 128
+
+static uint32_t find_reader(const struct spy_thread *self, const void *object)
+{
+	uint32_t slots = atomic_load_explicit(&spy_session->slots, memory_order_relaxed);
+
+	for (uint32_t slot = 1; slot < slots && slot < SLOTS_LOOKED_AT; slot++) {
+		const struct spy_thread *thread = &spy_session->threads[slot];
+		uint32_t tid = __atomic_load_n(&spy_session->slot_tids[slot], __ATOMIC_ACQUIRE);
+
+		/* Who is inside no call has given back what he took in one. */
+		if (thread == self || !tid ||
+		    !__atomic_load_n(&thread->page->depth, __ATOMIC_ACQUIRE))
+			continue;
+		for (unsigned int i = 0; i < SPY_HOLDS; i++)
+			if (__atomic_load_n(&thread->holds[i], __ATOMIC_RELAXED) ==
+			    (uintptr_t)object)
+				return tid;
+	}
+	return 0;
+}
+
+/* The holder's name, as /proc/self/task/TID/comm has it. False: it is a thread of another process. */
+static bool read_name(uint32_t tid, char name[16])
+{
+	char path[64];
+	ssize_t length = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		length = read(fd, name, 15);
+		close(fd);
+	}
+	if (length <= 0)
+		return false;
+	name[length] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	return true;
+}
+
+/* Has the thread's name been told? If not, it is about to be. */
+static bool is_told(uint32_t tid)
+{
+	for (unsigned int i = 0; i < SPY_STRANGERS; i++) {
+		uint32_t known = 0;
+
+		if (__atomic_compare_exchange_n(&spy_session->strangers[i], &known, tid, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return false;
+		if (known == tid)
+			return true;
+	}
+	return true;
+}
+
+/*
+ * A holder that makes no calls: one of the driver's own threads, most likely. Its name goes into the
+ * trace once: into the stream of the thread that waits for it. The session's would need its lock,
+ * whose owner may be waiting for the very allocator that we are in.
+ */
+static void tell_stranger(struct spy_thread *thread, uint32_t tid)
+{
+	struct spy_rec_stranger *record;
+	char name[16] = "";
+	SPY_CALM;
+
+	if (is_told(tid) || !read_name(tid, name) || !(record = make_room(thread, sizeof(*record))))
+		return;
+	*record = (struct spy_rec_stranger){.head = {.time = spy_clock(), .event = SPY_EV_STRANGER},
+					    .tid = tid};
+	memcpy(record->name, name, sizeof(record->name));
+	append(thread, record->head.time, sizeof(*record));
+}
+
+/* What the board says of the holder. */
+static void look_at_holder(struct spy_wait *wait)
+{
+	uint32_t slot = find_slot(wait->holder);
+	const struct spy_slot_page *page = slot ? spy_session->threads[slot].page : NULL;
+
+	if (!page) {
+		wait->flags |= SPY_WAIT_IDLE_HOLDER;
+		tell_stranger(wait->thread, wait->holder);
+		return;
+	}
+	/* Pairs with publish_depth: fn and since are those of a call that has begun. */
+	if (!__atomic_load_n(&page->depth, __ATOMIC_ACQUIRE)) {
+		wait->flags |= SPY_WAIT_IDLE_HOLDER;
+		return;
+	}
+	wait->holder_fn = spy_board_see(page->outer_fn);
+	wait->holder_since = spy_board_see(page->since);
+	wait->holder_device = spy_board_see(page->device);
+	wait->holder_stream = spy_board_see(page->stream);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* Calls in progress that nobody looked at the clock for began no later than this. */
+static void set_begin(struct spy_thread *thread, uint64_t now)
+{
+	for (uint8_t i = 0; i < thread->depth; i++)
+		if (!thread->calls[i].start) {
+			thread->calls[i].start = now;
+			if (!i)
+				spy_board_show(thread->page->since, now);
+			else if (i + 1 == thread->depth)
+				spy_board_show(thread->page->inner_since, now);
+		}
+}
+
+/* Waits that come in rows: the record of the one before, if this one can join it. */
+static struct spy_rec_wait *row_of(const struct spy_thread *thread, const struct spy_wait *wait)
+{
+	struct spy_rec_wait *last = (struct spy_rec_wait *)thread->row;
+
+	if (wait->kind < SPY_WAIT_FUTEX || !last || thread->head != thread->row + sizeof(*last) ||
+	    last->kind != wait->kind || last->object != wait->object ||
+	    last->depth != thread->depth - 1 || last->fn != thread->calls[last->depth].fn ||
+	    last->time < thread->calls[last->depth].start)
+		return NULL;
+	return last;
+}
+
+/* Who has the lock, and what he is doing. We are among those who wait for it already. */
+static void find_holder(struct spy_wait *wait, const uint32_t *owner)
+{
+	if (owner)
+		wait->holder = __atomic_load_n(owner, __ATOMIC_RELAXED);
+	if (!wait->holder && wait->kind != SPY_WAIT_MUTEX) {
+		wait->holder = find_reader(wait->thread, (const void *)wait->object);
+		if (wait->holder && wait->kind != SPY_WAIT_SPIN)
+			wait->flags |= SPY_WAIT_READERS;
+	}
+	if (!wait->holder) {
+		wait->flags |= SPY_WAIT_FREE;
+		return;
+	}
+	look_at_holder(wait);
+}
+
+/* A call that never returns leaves no record of its wait: the board has it. */
+static void show_wait(struct spy_slot_page *page, const struct spy_wait *wait)
+{
+	page->wait_object = wait->object;
+	page->wait_holder = wait->holder;
+	__atomic_store_n(&page->wait_kind, wait->kind + 1u, __ATOMIC_RELEASE);
+}
+
+/* Zero: a signal handler forked during the wait, and this is the child. */
+static void count_out(uint32_t *waiting)
+{
+	if (__atomic_load_n(waiting, __ATOMIC_RELAXED))
+		__atomic_fetch_sub(waiting, 1, __ATOMIC_RELAXED);
+}
+
+void spy_wait_leave(struct spy_thread *thread)
+{
+	if (thread->waiting)
+		count_out(thread->waiting);
+	thread->waiting = NULL;
+}
+
+void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *object,
+		    const void *owner, unsigned int flags)
+{
+	struct spy_thread *thread = caller(__builtin_frame_address(0));
+
+	wait->thread = thread;
+	if (!thread)
+		return;
+	wait->kind = (uint8_t)kind;
+	wait->object = (uintptr_t)object;
+	wait->flags = (uint8_t)flags;
+	wait->holder = 0;
+	wait->holder_fn = 0;
+	wait->holder_since = wait->holder_stream = 0;
+	wait->holder_device = SPY_DEVICE_NONE;
+	if (spy_wait_is_lock(kind)) {
+		/* Ordered before the look at the owner; pairs with the look at this count before a
+		 * lock is given back (probe.c). */
+		spy_wait_leave(thread);
+		thread->waiting = spy_waiting_for(object);
+		__atomic_fetch_add(thread->waiting, 1, __ATOMIC_SEQ_CST);
+		wait->start = spy_clock();
+		find_holder(wait, owner);
+	} else {
+		wait->start = spy_clock();
+	}
+	set_begin(thread, wait->start);
+	show_wait(thread->page, wait);
+}
+
+void spy_wait_forget(void)
+{
+	memset(spy_waiting, 0, sizeof(spy_waiting));
+}
+
+static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, uint64_t now)
+{
+	uint64_t duration = now - wait->start;
+	struct spy_rec_wait *record = row_of(thread, wait);
+
+	if (record) {
+		record->duration = (record->duration + duration) & LOW_48;
+		record->span = (now - (record->time - record->span)) & LOW_48;
+		record->count++;
+		record->time = now;
+		append(thread, now, 0);
+		return;
+	}
+	record = make_room(thread, sizeof(*record));
+	if (!record)
+		return;
+	if (duration > DURATION_MAX)
+		duration = DURATION_MAX;
+	*record = (struct spy_rec_wait){
+		.time = now,
+		.event = SPY_EV_WAIT,
+		.kind = wait->kind,
+		.depth = (uint8_t)(thread->depth - 1),
+		.fn = thread->calls[thread->depth - 1].fn,
+		.outer_fn = thread->calls[0].fn,
+		.duration = duration,
+		.device = (uint8_t)(thread->device - 1),
+		.flags = wait->flags,
+		.object = wait->object,
+		.count = 1,
+		.holder = wait->holder,
+		.holder_since = wait->holder_since,
+		.holder_stream = wait->holder_stream & LOW_48,
+		.holder_device = wait->holder_device,
+		.span = duration,
+		.holder_fn = wait->holder_fn,
+	};
+	thread->row = thread->head;
+	append(thread, now, sizeof(*record));
+}
+
+void spy_wait_end(struct spy_wait *wait, bool failed)
+{
+	struct spy_thread *thread = wait->thread;
+	uint64_t now;
+
+	if (!thread)
+		return;
+	now = spy_clock();
+	if (spy_wait_is_lock(wait->kind) &&
+	    thread->waiting == spy_waiting_for((const void *)wait->object))
+		spy_wait_leave(thread);
+	if (thread != caller(__builtin_frame_address(0)))
+		return;
+	__atomic_store_n(&thread->page->wait_kind, 0, __ATOMIC_RELAXED);
+	if (failed)
+		wait->flags |= SPY_WAIT_FAILED;
+	/* A signal handler's calls must not write into the record in the making. */
+	thread->busy = (uintptr_t)__builtin_frame_address(0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	write_wait(thread, wait, now);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy = 0;
+}
+
+void spy_wait_moved(enum spy_event event, enum spy_wait_kind kind, const void *object)
+{
+	struct spy_thread *thread = caller(__builtin_frame_address(0));
+	struct spy_rec_taken *record;
+
+	if (!thread)
+		return;
+	thread->busy = (uintptr_t)__builtin_frame_address(0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	record = make_room(thread, sizeof(*record));
+	if (record) {
+		uint64_t now = spy_clock();
+
+		set_begin(thread, now);
+		*record = (struct spy_rec_taken){
+			.time = now,
+			.event = (uint16_t)event,
+			.kind = (uint8_t)kind,
+			.depth = (uint8_t)(thread->depth - 1),
+			.fn = thread->calls[thread->depth - 1].fn,
+			.outer_fn = thread->calls[0].fn,
+			.object = (uintptr_t)object,
+		};
+		append(thread, now, sizeof(*record));
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy = 0;
+}
+
+/* ---- the scheduler --------------------------------------------------------------------------- */
+
+/* The thread's times on a CPU and waiting for one, in ns: Documentation/scheduler/sched-stats.rst of
+ * the kernel. False where there is no such file, and then it is not asked for again. */
+static bool read_schedstat(uint64_t *running_ns, uint64_t *waiting_ns)
+{
+	static bool missing;
+	char text[96], *end;
+	ssize_t length = -1;
+	int fd = -1;
+
+	if (!__atomic_load_n(&missing, __ATOMIC_RELAXED))
+		fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		length = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (length <= 0) {
+		__atomic_store_n(&missing, true, __ATOMIC_RELAXED);
+		return false;
+	}
+	text[length] = '\0';
+	*running_ns = strtoull(text, &end, 10);
+	*waiting_ns = strtoull(end, NULL, 10);
+	return true;
+}
+
+void spy_sched_look(struct spy_thread *thread, uint64_t now)
+{
+	uint64_t running_ns, waiting_ns, window;
+	struct spy_rec_sched *record;
+	SPY_CALM;
+
+	if (!read_schedstat(&running_ns, &waiting_ns)) {
+		spy_long_call = spy_look_again = UINT64_MAX;
+		return;
+	}
+	window = now - thread->sched_at;
+	/* The call's own record comes behind it, and the call may no longer count as in progress. */
+	if (now && thread->sched_at &&
+	    (record = make_room(thread, sizeof(*record) + SPY_RECORD_MAX))) {
+		*record = (struct spy_rec_sched){
+			.time = now,
+			.event = SPY_EV_SCHED,
+			.window = window,
+			.not_running_ns = waiting_ns - thread->sched_waiting_ns,
+			.running_ns = running_ns - thread->sched_running_ns,
+		};
+		append(thread, now, sizeof(*record));
+	}
+	thread->sched_at = now ? now : spy_clock();
+	thread->sched_running_ns = running_ns;
+	thread->sched_waiting_ns = waiting_ns;
+}
