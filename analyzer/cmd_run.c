@@ -15,12 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "cmd_report.h"
+#include "recorder.h"
 #include "render.h"
-
-#define SHIM "libcudaspy.so"
-/* As env, nohup and the shells have it. */
-#define STATUS_CANNOT_RUN 126
-#define STATUS_NOT_FOUND 127
 
 struct options {
 	/* the recorder's: handed on in the environment */
@@ -74,43 +70,6 @@ static bool options_right(const struct options *options)
 
 /* ---- before --------------------------------------------------------------------------------- */
 
-/* The shim: $CUDASPY_LIB, else beside this program, else where `make install` puts it. Absolute,
- * because the program may change its directory before it starts another one. */
-static bool find_shim(char *path)
-{
-	static const char *const places[] = {"%s/" SHIM, "%s/../lib/cudaspy/" SHIM};
-	const char *env = getenv("CUDASPY_LIB");
-	char self[PATH_MAX], try[PATH_MAX + 64];
-	ssize_t n;
-	size_t i;
-
-	if (env && *env)
-		return realpath(env, path);
-	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (n <= 0)
-		return false;
-	self[n] = '\0';
-	*strrchr(self, '/') = '\0';
-	for (i = 0; i < ARRAY_SIZE(places); i++) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		snprintf(try, sizeof(try), places[i], self);
-#pragma GCC diagnostic pop
-		if (realpath(try, path))
-			return true;
-	}
-	return false;
-}
-
-static void set_preload(const char *shim)
-{
-	const char *old = getenv("LD_PRELOAD");
-	char *preload = old && *old ? xasprintf("%s:%s", shim, old) : xstrdup(shim);
-
-	setenv("LD_PRELOAD", preload, 1);
-	free(preload);
-}
-
 static void make_run_id(char *id, size_t size)
 {
 	uint64_t random = 0;
@@ -141,11 +100,8 @@ static int prepare(struct options *options, char *shim, char *output, char *run_
 	const char *dir = options->out ?: getenv("CUDASPY_OUT") ?: ".";
 	int err;
 
-	if (!find_shim(shim)) {
-		fprintf(stderr, "cudaspy run: " SHIM " is neither beside cudaspy nor in "
-				"../lib/cudaspy; CUDASPY_LIB can name it\n");
+	if (!recorder_find("run", shim))
 		return -ENOENT;
-	}
 	/* Absolute, because the program may change its directory. */
 	if ((mkdir(dir, 0777) && errno != EEXIST) || !realpath(dir, output)) {
 		err = -errno;
@@ -162,72 +118,6 @@ static int prepare(struct options *options, char *shim, char *output, char *run_
 }
 
 /* ---- the program ---------------------------------------------------------------------------- */
-
-static volatile sig_atomic_t child;
-
-/* Somebody ends us: they mean the program. */
-static void pass_on(int signal)
-{
-	if (child > 0)
-		kill((pid_t)child, signal);
-}
-
-/* While the program runs: signals that the terminal sends to it as well, which we outlive to report,
- * and signals that we pass on. One that was ignored from the start (nohup) stays so for both. */
-static const struct {
-	int number;
-	void (*handler)(int);
-} signals[] = {
-	{SIGINT, SIG_IGN}, {SIGQUIT, SIG_IGN}, {SIGTERM, pass_on},
-	{SIGHUP, pass_on}, {SIGUSR1, pass_on}, {SIGUSR2, pass_on},
-};
-static struct sigaction signals_before[ARRAY_SIZE(signals)];
-
-static void take_signals(void)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(signals); i++) {
-		struct sigaction ours = {.sa_handler = signals[i].handler, .sa_flags = SA_RESTART};
-
-		sigaction(signals[i].number, NULL, &signals_before[i]);
-		if (signals_before[i].sa_handler != SIG_IGN)
-			sigaction(signals[i].number, &ours, NULL);
-	}
-}
-
-static void give_signals_back(void)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(signals); i++)
-		sigaction(signals[i].number, &signals_before[i], NULL);
-}
-
-/* Runs the program to its end. Returns its wait status, or -errno. */
-static int run_program(const char *shim, char **argv)
-{
-	int status, err;
-
-	take_signals();
-	child = fork();
-	if (child < 0)
-		return -errno;
-	if (!child) {
-		give_signals_back();
-		set_preload(shim);
-		execvp(argv[0], argv);
-		err = errno;
-		fprintf(stderr, "cudaspy run: %s: %s\n", argv[0], strerror(err));
-		_exit(err == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
-	}
-	while (waitpid((pid_t)child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	child = 0;
-	give_signals_back(); /* from here on they mean us */
-	return status;
-}
 
 /* Ends as the program ended; without a second core file. */
 static int end_like(int status)
@@ -255,8 +145,8 @@ static void show_report(const char *const *dirs, const struct options *options,
 
 static bool could_not_run(int wait_status)
 {
-	return WIFEXITED(wait_status) && (WEXITSTATUS(wait_status) == STATUS_CANNOT_RUN ||
-					  WEXITSTATUS(wait_status) == STATUS_NOT_FOUND);
+	return WIFEXITED(wait_status) && (WEXITSTATUS(wait_status) == RECORDER_CANNOT_RUN ||
+					  WEXITSTATUS(wait_status) == RECORDER_NOT_FOUND);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -281,7 +171,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_USAGE;
 	if (prepare(&options, shim, output, run_id, sizeof(run_id)))
 		return STATUS_USAGE;
-	wait_status = run_program(shim, argv + 1);
+	wait_status = recorder_run("run", shim, argv + 1);
 	if (wait_status < 0) {
 		fprintf(stderr, "cudaspy run: %s\n", strerror(-wait_status));
 		return STATUS_NOTHING;

@@ -92,6 +92,17 @@ struct thread *model_find_thread(const struct model *model, const struct process
 	return thread;
 }
 
+struct thread *model_thread(struct model *model, struct process *process, uint32_t tid)
+{
+	struct thread *thread = model_find_thread(model, process, tid);
+
+	if (!thread) {
+		thread = add_thread(model, process, tid);
+		thread->stranger = true; /* until it writes a record of its own */
+	}
+	return thread;
+}
+
 struct thread *model_owner(struct model *model, const struct record *record)
 {
 	struct process *process = &model->processes[record->stream->trace->index];
@@ -100,6 +111,7 @@ struct thread *model_owner(struct model *model, const struct record *record)
 
 	if (!thread)
 		thread = add_thread(model, process, tid);
+	thread->stranger = false;
 	if (process->first_ns > record->ns)
 		process->first_ns = record->ns;
 	model->owners[record->stream->index] = thread;
@@ -116,6 +128,15 @@ static void apply_thread(struct model *model, struct record *record)
 		thread = add_thread(model, thread->process, record->raw->thread.tid);
 	memcpy(thread->name, name, sizeof(thread->name) - 1);
 	model->owners[record->stream->index] = record->thread = thread;
+}
+
+static void apply_stranger(struct model *model, struct record *record)
+{
+	const struct spy_rec_stranger *raw = &record->raw->stranger;
+	struct thread *thread = model_thread(model, record->thread->process, raw->tid);
+
+	if (!thread->name[0])
+		memcpy(thread->name, raw->name, sizeof(thread->name) - 1);
 }
 
 static void apply_count(struct model *model, struct record *record)
@@ -174,6 +195,7 @@ static void apply_module(struct process *process, const struct record *record)
 		.base = raw->base,
 		.begin = raw->begin,
 		.end = raw->end,
+		.span_end = raw->base + 4096ull * raw->span_pages,
 		.gone_ns = UINT64_MAX,
 		.build_id = xstrdup(record_text(record->raw, 0)),
 		.path = xstrdup(record_text(record->raw, 1)),
@@ -222,6 +244,9 @@ void model_apply_other(struct model *model, struct record *record)
 		break;
 	case SPY_EV_COUNT:
 		apply_count(model, record);
+		break;
+	case SPY_EV_STRANGER:
+		apply_stranger(model, record);
 		break;
 	case SPY_EV_KERNEL:
 		apply_kernel(process, &record->raw->kernel, record_text(record->raw, 0));
@@ -277,6 +302,20 @@ const struct module *model_module(const struct process *process, uint64_t addres
 			other_time = module;
 	}
 	return other_time;
+}
+
+const struct module *model_module_of_data(const struct process *process, uint64_t address,
+					  uint64_t ns)
+{
+	size_t i;
+
+	for (i = process->n_modules; i--;) {
+		const struct module *module = &process->modules[i];
+
+		if (address >= module->base && address < module->span_end && ns <= module->gone_ns)
+			return module;
+	}
+	return NULL;
 }
 
 const char *model_kernel(const struct process *process, uint32_t kernel)

@@ -28,6 +28,7 @@ struct thread {
 	uint32_t tid; /* 0: the stream did not say */
 	uint32_t index; /* among all threads of the model */
 	char name[16];
+	bool stranger; /* makes no calls: a thread of the driver, or one that we cannot see */
 	uint64_t key; /* process and tid, for model_find_thread */
 	UT_hash_handle hh;
 };
@@ -35,6 +36,7 @@ struct thread {
 /* An ELF object in a process, while it was there. */
 struct module {
 	uint64_t base, begin, end; /* as in spy_rec_module */
+	uint64_t span_end; /* of all its segments; base: unknown */
 	uint64_t gone_ns; /* UINT64_MAX: never */
 	char *build_id; /* hex; may be empty */
 	char *path;
@@ -107,6 +109,9 @@ static inline void model_apply(struct model *model, struct record *record)
 	process->records++;
 }
 
+/* The thread of that number, whom somebody else speaks of; made if it is new. */
+struct thread *model_thread(struct model *model, struct process *process, uint32_t tid);
+
 /* After the last record: sums up. */
 void model_finish(struct model *model);
 
@@ -116,6 +121,10 @@ struct thread *model_find_thread(const struct model *model, const struct process
 
 /* The object an address belonged to at that time; NULL unknown. */
 const struct module *model_module(const struct process *process, uint64_t address, uint64_t ns);
+
+/* The object in whose segments, code or data, an address was at that time; NULL: none we know. */
+const struct module *model_module_of_data(const struct process *process, uint64_t address,
+					  uint64_t ns);
 
 /* Mangled name of a kernel, or NULL. */
 const char *model_kernel(const struct process *process, uint32_t kernel);

@@ -142,6 +142,11 @@ static void print_line(const struct table *t, size_t row, const size_t *widths, 
 			fputc('\n', out);
 	}
 	for (i = 0; row != SIZE_MAX && i < t->kind->n_columns; i++) {
+		if (t->kind->columns[i].place == COLUMN_BELOW_WORDS) {
+			fprintf(out, "%*s", 2 * INDENT, "");
+			print_words(table_text(t, row, &t->kind->columns[i]) ?: "-", 2 * INDENT,
+				    2 * INDENT, out);
+		}
 		if (t->kind->columns[i].place != COLUMN_BELOW)
 			continue;
 		print_cell(t, row, &t->kind->columns[i], LINE - 2 * INDENT, text, sizeof(text));
@@ -191,7 +196,7 @@ int render_text(const struct report *report, FILE *out)
 	for (i = 0; i < report->n_tables; i++) {
 		const struct table *t = &report->tables[i];
 
-		if (!t->n_rows && !t->kind->when_empty)
+		if (t->kind->json_only || (!t->n_rows && !t->kind->when_empty))
 			continue;
 		fprintf(out, "%s%s\n", any ? "\n" : "", t->kind->title);
 		any = true;

@@ -7,7 +7,7 @@
 
 #include "table.h"
 
-#define REPORT_TABLES 24
+#define REPORT_TABLES 32
 
 struct report {
 	const char *schema; /* "cudaspy-report-1" */

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include "cudaspy/trace_format.h"
 #include "table.h"
 
 static const void *cell(const struct table *t, size_t row, const struct column *column)
@@ -77,6 +78,12 @@ void table_format(const struct table *t, size_t row, const struct column *column
 		break;
 	case UNIT_PLAIN:
 		snprintf(text, size, "%" PRIu64, table_number(t, row, column));
+		break;
+	case UNIT_DEVICE:
+		if (table_number(t, row, column) == SPY_DEVICE_NONE)
+			snprintf(text, size, "-");
+		else
+			snprintf(text, size, "%" PRIu64, table_number(t, row, column));
 		break;
 	case UNIT_COUNT:
 		format_count(text, size, table_number(t, row, column));

@@ -16,11 +16,13 @@ enum unit {
 	UNIT_COUNT, /* uint64_t */
 	UNIT_NS,
 	UNIT_BYTES,
+	UNIT_DEVICE, /* uint64_t: a GPU's number, SPY_DEVICE_NONE unknown */
 };
 
 enum column_place {
 	COLUMN_IN_ROW,
 	COLUMN_BELOW, /* text: on a line of its own below the row */
+	COLUMN_BELOW_WORDS, /* the same, on as many lines as it takes */
 	COLUMN_JSON_ONLY,
 };
 
@@ -42,6 +44,8 @@ struct column {
 	 .offset = offsetof(type, member)}
 #define COLUMN_TEXT_LINE(type, member) \
 	{.title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW, .offset = offsetof(type, member)}
+#define COLUMN_TEXT_WORDS(type, member) \
+	{.title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW_WORDS, .offset = offsetof(type, member)}
 #define COLUMN_JSON(type, member, unit_) \
 	{.key = #member, .title = "", .unit = (unit_), .place = COLUMN_JSON_ONLY, \
 	 .offset = offsetof(type, member)}
@@ -56,6 +60,7 @@ struct table_kind {
 	size_t row_bytes;
 	bool facts; /* one row, shown as one line per column; in JSON an object */
 	size_t text_rows; /* shown in text at most; 0: all */
+	bool json_only;
 	const char *when_empty; /* what text says without rows; NULL: nothing at all */
 	const char *advice; /* shown in text below the rows; NULL: nothing */
 };

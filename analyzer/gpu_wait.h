@@ -1,0 +1,63 @@
+/*
+ * analyzer/gpu_wait.h: what a call may wait for on the GPU, and whether its caller could know: the
+ * contracts of include/cudaspy/contract.h, applied to a record. A wait for anything else (a lock,
+ * the kernel module, a processor) is no matter of contracts.
+ */
+#ifndef CUDASPY_GPU_WAIT_H
+#define CUDASPY_GPU_WAIT_H
+
+#include "cudaspy/contract.h"
+#include "reader.h"
+
+/* For which work. */
+enum gpu_wait {
+	GPU_WAIT_NONE,
+	GPU_WAIT_STREAM, /* of the record's stream */
+	GPU_WAIT_EVENT, /* before the record's event */
+	GPU_WAIT_DEVICE, /* of all streams of the record's device */
+};
+
+enum gpu_wait_sort {
+	GPU_WAIT_NOT, /* there is none */
+	GPU_WAIT_INTENDED, /* what such a call is made for */
+	GPU_WAIT_HIDDEN, /* the call promises nothing of the kind */
+	GPU_WAIT_QUEUE, /* only for room in the stream's launch queue */
+};
+
+struct gpu_waits {
+	uint8_t what; /* enum gpu_wait */
+	uint8_t sort; /* enum gpu_wait_sort */
+	const char *why; /* part of a sentence, for reports; NULL without a wait */
+};
+
+/* For gpu_wait_of. */
+extern const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT];
+const struct gpu_waits *gpu_wait_of_data(const union spy_any *raw, uint8_t contract);
+
+/* The record is of a call, `contract` (enum spy_contract) its function's. */
+static inline const struct gpu_waits *gpu_wait_of(const union spy_any *raw, uint8_t contract)
+{
+	if (raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_MEMORY)
+		return gpu_wait_of_data(raw, contract);
+	return &gpu_waits_by_contract[contract];
+}
+
+/* A wait after which the work waited for is done: not one for room in the queue. */
+static inline bool gpu_wait_is_for_work(const struct gpu_waits *waits)
+{
+	return waits->sort == GPU_WAIT_INTENDED || waits->sort == GPU_WAIT_HIDDEN;
+}
+
+/* The stream the call works in, as the record has it; 0: none. */
+static inline uint64_t gpu_wait_stream(const union spy_any *raw)
+{
+	if (raw->other.event == SPY_EV_LAUNCH)
+		return raw->launch.stream;
+	if (raw->other.event == SPY_EV_COPY)
+		return raw->copy.stream;
+	if (raw->other.event == SPY_EV_OP)
+		return raw->op.stream;
+	return raw->other.event == SPY_EV_MEMORY ? raw->memory.stream : 0;
+}
+
+#endif

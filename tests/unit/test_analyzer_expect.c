@@ -1,0 +1,662 @@
+/*
+ * tests/unit/test_analyzer_expect.c: what is learnt of calls from a trace, and from which of them;
+ * what calls may wait for; readers that start again.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "expect.h"
+#include "profile.h"
+#include "report_expect.h"
+#include "scratch.h"
+#include "trace_text.h"
+
+struct fixture {
+	char *dir, log[256], *text;
+	size_t size;
+	FILE *out; /* the log in the making */
+	uint64_t us;
+	struct trace_set set;
+	struct expect expect;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->dir = scratch_make();
+	snprintf(f->log, sizeof(f->log), "%s/log", f->dir);
+	f->out = open_memstream(&f->text, &f->size);
+	fputs("trace a.1 pid=1 program=\"a\"\nslot 1 tid=7\n1us thread tid=7 name=\"main\"\n",
+	      f->out);
+	f->us = 10;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_release(&f->expect);
+	trace_set_release(&f->set);
+	scratch_remove(f->dir);
+	free(f);
+	return 0;
+}
+
+/* A record, a millisecond after the last one. */
+static void add(struct fixture *f, const char *format, ...)
+{
+	va_list ap;
+
+	fprintf(f->out, "%" PRIu64 "us ", f->us += 1000);
+	va_start(ap, format);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	vfprintf(f->out, format, ap);
+#pragma GCC diagnostic pop
+	va_end(ap);
+	fputc('\n', f->out);
+}
+
+static void add_slot(struct fixture *f, unsigned int slot)
+{
+	fprintf(f->out, "slot %u tid=%u\n", slot, slot + 6);
+}
+
+/* Writes the trace and reads it for the first time. */
+static struct expect *learn(struct fixture *f, const struct profile *profile)
+{
+	const char *dirs[] = {f->dir};
+
+	fclose(f->out);
+	scratch_write(f->log, f->text, f->size);
+	free(f->text);
+	tt_make(f->log, f->dir);
+	assert_int_equal(trace_set_open(&f->set, dirs, 1, NULL), 0);
+	expect_learn(&f->expect, &f->set);
+	expect_settle(&f->expect, profile);
+	return &f->expect;
+}
+
+/* The class of the function's calls, whose text is `text`. */
+static const struct call_class *class_of(struct expect *e, const char *function, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < e->n_classes; i++)
+		if (!strcmp(e->set->functions.all[e->classes[i]->key.fn].name, function) &&
+		    !strcmp(expect_class_text(e, e->classes[i]), text))
+			return e->classes[i];
+	fail_msg("no class %s '%s'", function, text);
+	return NULL;
+}
+
+/* Medians are within 0.8 %. */
+static void expect_number(struct expect *e, const char *function, const char *text,
+			  enum expect_source source, uint64_t ns)
+{
+	const struct call_class *c = class_of(e, function, text);
+
+	if (c->source != source || c->expected_ns > ns + ns / 100 || c->expected_ns < ns - ns / 100)
+		fail_msg("%s '%s': %" PRIu64 " ns, %s; expected %" PRIu64 " ns", function, text,
+			 c->expected_ns, expect_source_text(e, c), ns);
+}
+
+/* ---- sizes ------------------------------------------------------------------------------------ */
+
+static void test_buckets(void **state)
+{
+	unsigned int last = 0;
+	uint64_t bytes;
+
+	(void)state;
+	assert_int_equal(class_bucket(0), 0);
+	assert_int_equal(class_bucket_low(0), 0);
+	assert_int_equal(class_bucket(UINT64_MAX), UINT8_MAX);
+	for (bytes = 1; bytes < 100000; bytes++) {
+		uint8_t bucket = class_bucket(bytes);
+
+		assert_true(bucket >= last);
+		assert_true(class_bucket_low(bucket) <= bytes);
+		if (bucket != last)
+			assert_int_equal(class_bucket_low(bucket), bytes);
+		last = bucket;
+	}
+	for (bytes = 8; bytes; bytes *= 2) {
+		assert_int_equal(class_bucket_low(class_bucket(bytes)), bytes);
+		assert_int_equal(class_bucket(bytes - 1) + 1, class_bucket(bytes));
+	}
+}
+
+/* ---- clean calls ------------------------------------------------------------------------------ */
+
+/* The first call of a kind is cold; `n` of `us` follow. */
+static void add_mallocs(struct fixture *f, unsigned int n, unsigned int us)
+{
+	while (n--)
+		add(f, "memory cudaMalloc duration=%uus op=alloc kind=device address=1 bytes=4096",
+		    us);
+}
+
+static const char malloc_4k[] = "alloc device, 4.00 KiB to 5.00 KiB";
+
+static void test_median(void **state)
+{
+	struct fixture *f = *state;
+	const struct call_class *c;
+	struct expect *e;
+
+	add_mallocs(f, 1, 9000);
+	add_mallocs(f, 7, 10);
+	add_mallocs(f, 3, 20);
+	e = learn(f, NULL);
+	expect_number(e, "cudaMalloc", malloc_4k, EXPECT_CLEAN, 10000);
+	c = class_of(e, "cudaMalloc", malloc_4k);
+	assert_int_equal(c->samples, 10);
+	assert_int_equal(c->calls, 10);
+	assert_int_equal(c->total_ns, 130000);
+	assert_in_range(c->spread_ns, 9800, 10200);
+	assert_string_equal(expect_source_text(e, c), "median of 10 unobstructed calls");
+	expect_number(e, "cudaMalloc", "alloc device, 4.00 KiB to 5.00 KiB, first one",
+		      EXPECT_LOW_QUANTILE, 9000000);
+}
+
+/* What a call was seen waiting is no work of its own; and those that failed, were kept from running or
+ * lie inside others, all of them slower, teach nothing. */
+static void test_obstructed(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_mallocs(f, 9, 10);
+	for (i = 0; i < 20; i++) {
+		add(f, "wait kind=mutex fn=cudaMalloc duration=400us object=0x10");
+		add(f, "wait kind=mutex fn=cuMemAlloc_v2 duration=90us object=0x20 depth=1");
+		add_mallocs(f, 1, 500);
+		add(f, "sched window=600us not_running=100us");
+		add_mallocs(f, 1, 600);
+		add(f, "memory cudaMalloc duration=700us op=alloc kind=device bytes=4096 result=2");
+		add(f, "memory cudaMalloc duration=800us op=alloc kind=device bytes=4096 depth=1");
+		add(f, "nested cuMemAlloc_v2 duration=800us depth=1");
+		add_mallocs(f, 1, 10);
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaMalloc", malloc_4k, EXPECT_CLEAN, 10000);
+	assert_int_equal(class_of(&f->expect, "cudaMalloc", malloc_4k)->samples, 48);
+	assert_int_equal(class_of(&f->expect, "cudaMalloc", malloc_4k)->calls, 68);
+	assert_int_equal(class_of(&f->expect, "cudaMalloc", malloc_4k)->total_ns,
+			 8 * 10000 + 20 * (500000 + 600000 + 10000));
+}
+
+/* Their near twin: little time off the processor, and a wait in the call before. */
+static void test_hardly_obstructed(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_mallocs(f, 1, 10);
+	for (i = 0; i < 8; i++) {
+		add(f, "wait kind=mutex fn=cudaEventCreate duration=400us object=0x10");
+		add(f, "op cudaEventCreate duration=400us object=0x20");
+		add(f, "sched window=600us not_running=400ns");
+		add(f, "taken kind=mutex fn=cudaMalloc object=0x10");
+		add_mallocs(f, 1, 10);
+	}
+	expect_number(learn(f, NULL), "cudaMalloc", malloc_4k, EXPECT_CLEAN, 10000);
+}
+
+static void test_few_and_none(void **state)
+{
+	struct fixture *f = *state;
+	struct expect *e;
+	unsigned int i;
+
+	add_mallocs(f, 3, 10);
+	for (i = 0; i < 11; i++) {
+		add(f, "sched window=900us not_running=400us");
+		add(f,
+		    "memory cudaMallocHost duration=%uus op=alloc kind=pinned address=1 bytes=4096",
+		    100 + 10 * i);
+	}
+	e = learn(f, NULL);
+	expect_number(e, "cudaMalloc", malloc_4k, EXPECT_FEW, 10000);
+	assert_string_equal(expect_source_text(e, class_of(e, "cudaMalloc", malloc_4k)),
+			    "median of only 2 unobstructed calls");
+	/* The first one is cold: the fastest of ten is the second. */
+	expect_number(e, "cudaMallocHost", "alloc pinned, 4.00 KiB to 5.00 KiB",
+		      EXPECT_LOW_QUANTILE, 110000);
+}
+
+/* ---- work of the GPU -------------------------------------------------------------------------- */
+
+static void add_sync(struct fixture *f, unsigned int stream, unsigned int us)
+{
+	add(f, "op cudaStreamSynchronize duration=%uus stream=0x%x0", us, stream);
+}
+
+static void add_launch(struct fixture *f, unsigned int stream, unsigned int us)
+{
+	add(f, "launch cudaLaunchKernel duration=%uus stream=0x%x0 kernel=1", us, stream);
+}
+
+static void test_synchronise(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_sync(f, 5, 1);
+	for (i = 0; i < 10; i++) {
+		add_launch(f, 5, 3);
+		add_sync(f, 6, 2); /* has nothing to do */
+		add_sync(f, 5, 900);
+		add_sync(f, 5, 2);
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_CLEAN, 2000);
+	assert_int_equal(class_of(&f->expect, "cudaStreamSynchronize", "")->samples, 20);
+	expect_number(&f->expect, "cudaLaunchKernel", "", EXPECT_CLEAN, 3000);
+}
+
+/* Always with work: what it costs alone cannot be known, and is not made up. */
+static void test_never_idle(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_sync(f, 5, 1);
+	for (i = 0; i < 20; i++) {
+		add_launch(f, 5, 3);
+		add_sync(f, 5, 900);
+		add_launch(f, 5, 3);
+		add(f, "op cudaDeviceSynchronize duration=800us");
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_NONE, 0);
+	expect_number(&f->expect, "cudaDeviceSynchronize", "", EXPECT_NONE, 0);
+}
+
+/* An event behind all the work of a stream: who has waited for it finds nothing more. */
+static void test_event(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_sync(f, 5, 1);
+	add(f, "op cudaEventSynchronize duration=1us object=0x99");
+	for (i = 0; i < 9; i++) {
+		add_launch(f, 5, 3);
+		add(f, "op cudaEventRecord duration=1us stream=0x50 object=0x99");
+		add(f, "op cudaEventSynchronize duration=700us object=0x99");
+		add_sync(f, 5, 2);
+		add_launch(f, 5, 3);
+		add(f, "op cudaEventRecord duration=1us stream=0x50 object=0x99");
+		add_launch(f, 5, 3);
+		add(f, "op cudaEventSynchronize duration=700us object=0x99");
+		add_sync(f, 5, 600);
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_CLEAN, 2000);
+	expect_number(&f->expect, "cudaEventSynchronize", "", EXPECT_NONE, 0);
+}
+
+static void test_full_queue(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_launch(f, 5, 100);
+	for (i = 1; i < QUEUE_LEAST; i++)
+		add_launch(f, 5, 4);
+	for (i = 0; i < 1500; i++)
+		add_launch(f, 5, 800);
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaLaunchKernel", "", EXPECT_CLEAN, 4000);
+	assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "")->samples, QUEUE_LEAST - 1);
+}
+
+static void add_copy(struct fixture *f, const char *what, unsigned int bytes, unsigned int us)
+{
+	add(f, "copy cudaMemcpyAsync duration=%uus stream=0x50 %s bytes=%u", us, what, bytes);
+}
+
+static void test_copies(void **state)
+{
+	static const char out[] = "direction=d2h src=device dst=pageable";
+	static const char in[] = "direction=h2d src=pageable dst=device";
+	struct fixture *f = *state;
+	struct expect *e;
+	unsigned int i;
+
+	add_copy(f, out, 4096, 50);
+	for (i = 0; i < 9; i++) {
+		add_copy(f, out, 65536, 20);
+		add_launch(f, 5, 3);
+		add_copy(f, out, 65536, 900); /* waits for the kernel */
+		add_launch(f, 5, 3);
+		add_copy(f, out, 131072, 900); /* always */
+		add_launch(f, 5, 3);
+		add_copy(f, in, 16u << 20, 900);
+		add(f, "copy cudaMemcpyAsync duration=1us stream=0x50 captured=1 direction=h2d "
+		       "src=pageable dst=device bytes=65536");
+		add(f, "op cudaDeviceSynchronize duration=800us");
+	}
+	e = learn(f, NULL);
+	expect_number(e, "cudaMemcpyAsync", "d2h device to pageable, 64.0 KiB to 80.0 KiB",
+		      EXPECT_CLEAN, 20000);
+	/* Twice the bytes. */
+	expect_number(e, "cudaMemcpyAsync", "d2h device to pageable, 128.0 KiB to 160.0 KiB",
+		      EXPECT_NEIGHBOUR, 40000);
+	/* Nothing near: 5 us, and 18 MiB at 10 GB/s. */
+	expect_number(e, "cudaMemcpyAsync", "h2d pageable to device, 16.0 MiB to 20.0 MiB",
+		      EXPECT_DEFAULT, 5000 + (18u << 20) / 10);
+	expect_number(e, "cudaMemcpyAsync", "captured", EXPECT_CLEAN, 1000);
+}
+
+/* Another size, in the second reading only. */
+static void test_late_class(void **state)
+{
+	struct fixture *f = *state;
+	const union spy_any raw = {.memory = {
+					   .head = {.event = SPY_EV_MEMORY},
+					   .op = SPY_MEMOP_ALLOC,
+					   .kind = SPY_MEM_DEVICE,
+					   .bytes = 8192,
+				   }};
+	struct expect *e;
+	struct call_class *c;
+	uint32_t fn;
+
+	add_mallocs(f, 10, 10);
+	e = learn(f, NULL);
+	fn = functions_number(&f->set.functions, "cudaMalloc");
+	c = expect_class(e, &raw, fn, false);
+	assert_int_equal(c->source, EXPECT_NEIGHBOUR);
+	assert_in_range(c->expected_ns, 19800, 20200);
+	assert_ptr_equal(c, expect_class(e, &raw, fn, false));
+	fn = functions_number(&f->set.functions, "a function of tomorrow");
+	c = expect_class(e, &(const union spy_any){.call_head.event = SPY_EV_CALL}, fn, true);
+	assert_int_equal(c->source, EXPECT_NONE);
+	assert_ptr_equal(c, expect_class(e, &(const union spy_any){.call_head.event = SPY_EV_CALL},
+					 fn, true));
+}
+
+/* ---- cold calls ------------------------------------------------------------------------------- */
+
+/* Slot 2 launches first; it is read last. */
+static void test_cold(void **state)
+{
+	struct fixture *f = *state;
+	struct merge merge;
+	struct record record;
+	unsigned int cold = 0;
+	struct expect *e;
+
+	f->us = 10000;
+	add_launch(f, 5, 30);
+	add_launch(f, 5, 4);
+	add(f, "launch cudaLaunchKernel duration=60us stream=0x50 kernel=2");
+	add(f, "launch cudaLaunchKernel duration=70us stream=0x50 kernel=2 device=1");
+	add(f, "op cudaSetDevice duration=3us");
+	add_slot(f, 2);
+	f->us = 5000;
+	add_launch(f, 6, 90);
+	add_launch(f, 6, 4);
+	add(f, "op cudaSetDevice duration=80us");
+	add(f, "op cudaInitDevice duration=80us");
+	e = learn(f, NULL);
+	expect_number(e, "cudaLaunchKernel", "first one", EXPECT_LOW_QUANTILE, 60000);
+	assert_int_equal(class_of(e, "cudaLaunchKernel", "first one")->calls, 3);
+	assert_int_equal(class_of(e, "cudaLaunchKernel", "first one")->total_ns, 220000);
+	assert_int_equal(class_of(e, "cudaLaunchKernel", "")->calls, 3);
+	assert_int_equal(class_of(e, "cudaLaunchKernel", "")->samples, 2);
+	assert_int_equal(class_of(e, "cudaSetDevice", "first one")->total_ns, 80000);
+	assert_int_equal(class_of(e, "cudaInitDevice", "first one")->calls, 1);
+
+	/* The second reading finds the same ones. */
+	merge_init(&merge, &f->set);
+	while (merge_next(&merge, &record)) {
+		if (!record_is_call(record.raw))
+			continue;
+		record.fn = trace_function(&f->set, record.stream->trace, record.raw->call_head.fn);
+		cold += expect_cold(e, &record);
+	}
+	merge_release(&merge);
+	assert_int_equal(cold, 5);
+}
+
+/* ---- profiles and machines -------------------------------------------------------------------- */
+
+static void test_profile_wins(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_class classes[] = {
+		{
+			.function = (char *)"cudaMalloc",
+			.key = {.flags = CLASS_MEMORY,
+				.bucket = class_bucket(4096),
+				.what = SPY_MEMOP_ALLOC,
+				.kinds = SPY_MEM_DEVICE},
+			.bytes = 4096,
+			.expected_ns = 7000,
+			.spread_ns = 50,
+			.samples = 24,
+		},
+	};
+	const struct profile profile = {.driver = (char *)"13000",
+					.gpus = (char *[]){(char *)"NVIDIA H200"},
+					.n_gpus = 1,
+					.classes = classes,
+					.n_classes = 1};
+	struct expect *e;
+
+	add(f, "gpu device=0 name=\"NVIDIA H200\"");
+	add(f, "gpu device=1 name=\"NVIDIA H200\"");
+	add(f, "note note=version text=\"driver 13000\"");
+	add(f, "note note=version text=\"runtime /x\"");
+	add_mallocs(f, 10, 10);
+	add(f, "op cudaEventCreate duration=5us");
+	add(f, "op cudaEventCreate duration=5us");
+	e = learn(f, &profile);
+	expect_number(e, "cudaMalloc", malloc_4k, EXPECT_PROFILE, 7000);
+	assert_string_equal(expect_source_text(e, class_of(e, "cudaMalloc", malloc_4k)),
+			    "profile of NVIDIA H200, driver 13000");
+	assert_int_equal(class_of(e, "cudaMalloc", malloc_4k)->calls, 9);
+	assert_int_equal(class_of(e, "cudaEventCreate", "")->source, EXPECT_FEW);
+	assert_int_equal(e->machine.n_gpus, 1);
+	assert_int_equal(e->machine.n_drivers, 1);
+	assert_string_equal(e->machine.drivers[0], "13000");
+}
+
+/* ---- what calls wait for ---------------------------------------------------------------------- */
+
+static void test_gpu_waits(void **state)
+{
+	static const struct {
+		struct spy_rec_copy copy;
+		uint8_t contract, sort;
+	} copies[] = {
+/* clang-format off */
+#define COPY(c, d, s, t, n, size, in_graph) \
+	{{.head.event = SPY_EV_COPY, .direction = SPY_DIR_##d, .src_kind = SPY_MEM_##s, \
+	  .dst_kind = SPY_MEM_##t, .bytes = size, .captured = in_graph}, \
+	 SPY_CONTRACT_COPY_##c, GPU_WAIT_##n}
+		COPY(ASYNC, H2D, PAGEABLE, DEVICE,   HIDDEN,   4, 0),
+		COPY(ASYNC, H2D, PINNED,   DEVICE,   QUEUE,    4, 0),
+		COPY(ASYNC, D2H, DEVICE,   PAGEABLE, HIDDEN,   4, 0),
+		COPY(ASYNC, D2H, DEVICE,   MANAGED,  QUEUE,    4, 0),
+		COPY(ASYNC, H2H, PINNED,   PINNED,   HIDDEN,   4, 0),
+		COPY(ASYNC, D2D, DEVICE,   DEVICE,   QUEUE,    4, 0),
+		COPY(BATCH, H2D, PAGEABLE, DEVICE,   HIDDEN,   4, 0),
+		COPY(ASYNC, D2H, DEVICE,   PAGEABLE, NOT,      4, 1),
+		COPY(ASYNC, D2H, DEVICE,   PAGEABLE, NOT,      0, 0),
+		COPY(SYNC,  D2H, DEVICE,   PAGEABLE, INTENDED, 4, 0),
+		COPY(SYNC,  H2D, PINNED,   DEVICE,   INTENDED, 4, 0),
+		COPY(SYNC,  D2D, DEVICE,   DEVICE,   QUEUE,    4, 0),
+		/* clang-format on */
+	};
+	union spy_any raw = {.call_head.event = SPY_EV_OP};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(copies); i++)
+		assert_int_equal(
+			gpu_wait_of((const union spy_any *)&copies[i].copy, copies[i].contract)
+				->sort,
+			copies[i].sort);
+	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_DEVICE)->what, GPU_WAIT_DEVICE);
+	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_HOST)->sort, GPU_WAIT_NOT);
+	raw.memory = (struct spy_rec_memory){.head.event = SPY_EV_MEMORY,
+					     .op = SPY_MEMOP_FREE,
+					     .kind = SPY_MEM_DEVICE,
+					     .address = 16};
+	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_HIDDEN);
+	raw.memory.pool = 1;
+	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_NOT);
+	raw.memory.pool = 0;
+	raw.memory.address = 0;
+	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_NOT);
+	raw.memory.op = SPY_MEMOP_SET;
+	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_MEMSET_SYNC)->sort, GPU_WAIT_QUEUE);
+	raw.memory.kind = SPY_MEM_PINNED;
+	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_MEMSET_SYNC)->sort, GPU_WAIT_INTENDED);
+}
+
+/* ---- twice ------------------------------------------------------------------------------------ */
+
+static uint64_t read_all(struct trace_set *set, uint64_t *sum)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < set->n_streams; i++)
+		while (reader_next(&set->streams[i]->reader)) {
+			n++;
+			*sum += set->streams[i]->reader.record->other.time * n;
+		}
+	return n;
+}
+
+static uint64_t unreadable(const struct trace_set *set)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < set->n_streams; i++)
+		bytes += set->streams[i]->reader.losses.unreadable_bytes;
+	return bytes;
+}
+
+/* A damaged trace reads the same after the first reading as without one, and is damaged once. */
+static void test_rewind(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t sum = 0, sum_again = 0, n;
+	unsigned int complaints;
+	char path[300];
+	size_t size, i;
+	char *bytes;
+
+	for (i = 0; i < 500; i++)
+		add_mallocs(f, 1, 10);
+	fclose(f->out);
+	scratch_write(f->log, f->text, f->size);
+	free(f->text);
+	tt_make(f->log, f->dir);
+	snprintf(path, sizeof(path), "%s/a.1/stream_0001", f->dir);
+	bytes = scratch_read(path, &size);
+	assert_true(size > 9000);
+	memset(bytes + 4096 + sizeof(struct spy_packet) + 560, 0xff, 2000);
+	scratch_write(path, bytes, size);
+	free(bytes);
+	assert_int_equal(trace_set_open(&f->set, (const char *[]){f->dir}, 1, NULL), 0);
+	complaints = complain_count();
+	expect_learn(&f->expect, &f->set);
+	assert_int_equal(complain_count(), complaints);
+	n = read_all(&f->set, &sum);
+	assert_true(n > 50 && n < 500);
+	assert_true(complain_count() > complaints);
+	assert_true(unreadable(&f->set));
+	complaints = complain_count();
+	for (i = 0; i < f->set.n_streams; i++)
+		reader_rewind(&f->set.streams[i]->reader);
+	assert_int_equal(unreadable(&f->set), 0);
+	assert_int_equal(read_all(&f->set, &sum_again), n);
+	assert_int_equal(sum_again, sum);
+	assert_true(complain_count() > complaints);
+}
+
+/* The same for a process that may be writing still: its tail is what it was when it was looked at. */
+static void test_rewind_live(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t sum = 0, sum_again = 0, n;
+	size_t i;
+
+	fputs("board ended=0\n", f->out);
+	add_mallocs(f, 500, 10);
+	learn(f, NULL);
+	assert_int_equal(class_of(&f->expect, "cudaMalloc", malloc_4k)->calls, 499);
+	n = read_all(&f->set, &sum);
+	assert_int_equal(n, 501);
+	for (i = 0; i < f->set.n_streams; i++)
+		reader_rewind(&f->set.streams[i]->reader);
+	assert_int_equal(read_all(&f->set, &sum_again), n);
+	assert_int_equal(sum_again, sum);
+}
+
+/* ---- the table -------------------------------------------------------------------------------- */
+
+static void test_table(void **state)
+{
+	struct fixture *f = *state;
+	const struct table *t;
+	struct report report;
+	char text[64];
+
+	add_mallocs(f, 10, 10);
+	add_sync(f, 5, 1);
+	add_launch(f, 5, 3);
+	add_sync(f, 5, 900);
+	learn(f, NULL);
+	report_init(&report, "test");
+	report_expectations(&report, &f->expect);
+	t = &report.tables[0];
+	assert_int_equal(t->n_rows, 5);
+	/* By total time; columns: function, expected, spread, calls. */
+	assert_string_equal(table_text(t, 0, &t->kind->columns[0]), "cudaStreamSynchronize");
+	assert_string_equal(table_text(t, 0, &t->kind->columns[1]), "?");
+	assert_string_equal(table_text(t, 1, &t->kind->columns[0]), "cudaMalloc");
+	assert_string_equal(table_text(t, 1, &t->kind->columns[1]), "10.00 us");
+	table_format(t, 1, &t->kind->columns[3], text, sizeof(text));
+	assert_string_equal(text, "9");
+	report_release(&report);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_buckets),
+		TEST(test_median),
+		TEST(test_obstructed),
+		TEST(test_hardly_obstructed),
+		TEST(test_few_and_none),
+		TEST(test_synchronise),
+		TEST(test_never_idle),
+		TEST(test_event),
+		TEST(test_full_queue),
+		TEST(test_copies),
+		TEST(test_late_class),
+		TEST(test_cold),
+		TEST(test_profile_wins),
+		TEST(test_rewind),
+		TEST(test_rewind_live),
+		TEST(test_table),
+		cmocka_unit_test(test_gpu_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
