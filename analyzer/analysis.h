@@ -1,22 +1,41 @@
 /*
  * analyzer/analysis.h: a trace set, read from end to end: the one loop behind report and info.
+ *
+ * It is read twice: stream by stream, to learn what calls cost; then all streams together, in the
+ * order of time.
  */
 #ifndef CUDASPY_ANALYSIS_H
 #define CUDASPY_ANALYSIS_H
 
+#include "account.h"
 #include "callstats.h"
 #include "detector.h"
 #include "model.h"
+#include "profile.h"
 
 struct analysis {
 	struct trace_set *set;
 	struct model model;
 	struct callstats stats;
+	struct profile profile;
+	struct expect expect;
+	struct accounting accounts;
+	bool accounted;
 	struct detectors detectors;
 };
 
-/* Reads all records. analysis_release afterwards; the set must live as long. */
-void analysis_run(struct analysis *a, struct trace_set *set);
+/* What else than counting and finding. */
+struct analysis_options {
+	const char *profile; /* file of the machine's profile; NULL: where calibrate writes it */
+	const struct subject *subject; /* of the list of the worst calls; NULL: everything */
+};
+
+/*
+ * Reads all records, and finds out where the calls' time went unless options is NULL. 0, or -errno
+ * after a complaint about a profile that was named and cannot be read. analysis_release in all cases;
+ * the set must live as long.
+ */
+int analysis_run(struct analysis *a, struct trace_set *set, const struct analysis_options *options);
 void analysis_release(struct analysis *a);
 
 #endif

@@ -16,7 +16,7 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *ren
 
 	if (!err) {
 		report_init(&report, SCHEMA);
-		analysis_run(&analysis, &set);
+		(void)analysis_run(&analysis, &set, NULL);
 		report_losses(&report, &analysis);
 		report_about(&report, &analysis);
 		report_in_flight(&report, &analysis, 0);

@@ -4,7 +4,9 @@
 #include "cmd_report.h"
 #include "render.h"
 #include "report_calls.h"
+#include "report_expect.h"
 #include "report_trace.h"
+#include "report_waits.h"
 
 #define SCHEMA "cudaspy-report-1"
 
@@ -18,14 +20,21 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 	int err = trace_set_open(&set, dirs, n_dirs, filter);
 
 	if (!err) {
+		err = analysis_run(&analysis, &set,
+				   &(struct analysis_options){.profile = options->profile});
+		if (err)
+			analysis_release(&analysis);
+	}
+	if (!err) {
 		symbols = symbolizer_new();
 		report_init(&report, SCHEMA);
-		analysis_run(&analysis, &set);
 		report_losses(&report, &analysis);
 		report_summary(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns);
+		report_waits(&report, &analysis);
 		report_calls(&report, &analysis, options->nested);
 		detectors_report(&analysis.detectors, &analysis.model, symbols, &report);
+		report_expectations(&report, &analysis.expect);
 		err = options->renderer->render(&report, out);
 		report_release(&report);
 		analysis_release(&analysis);
@@ -38,13 +47,15 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 
 struct options {
 	const char *format;
+	const char *profile;
 	bool nested;
 };
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
-	{"format", 'f', "FORMAT", "text (default) or json", offsetof(struct options, format)},
-	{"nested", 'n', NULL,     "also the calls made inside other calls", offsetof(struct options, nested)},
+	{"format",  'f', "FORMAT", "text (default) or json", offsetof(struct options, format)},
+	{"nested",  'n', NULL,     "also the calls made inside other calls", offsetof(struct options, nested)},
+	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 };
 /* clang-format on */
 
@@ -58,6 +69,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return status;
 	show.renderer = renderer_choose(self->name, options.format);
 	show.nested = options.nested;
+	show.profile = options.profile;
 	if (!show.renderer)
 		return STATUS_USAGE;
 	return report_show((const char *const *)argv + 1, (size_t)argc - 1, NULL, &show, stdout)

@@ -11,12 +11,14 @@ struct renderer;
 
 struct report_options {
 	const struct renderer *renderer;
+	const char *profile; /* file that --profile names; NULL: none */
 	bool nested; /* also the calls made inside other calls */
 	uint64_t end_ns; /* when processes that did not end in order ended; 0 unknown */
 };
 
 /* Reads the traces in `dirs` and writes a report. 0; -ENOENT if none can be read; -EIO if the
- * report cannot be written. Has then said why. */
+ * report cannot be written; another -errno if the profile that was named cannot be read. Has then
+ * said why. */
 int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filter *filter,
 		const struct report_options *options, FILE *out);
 

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "names.h"
 #include "report_trace.h"
 
 const char *report_process(struct report *report, const struct trace *trace)
@@ -134,7 +135,8 @@ static void add_process_losses(struct losses *l, const struct analysis *a,
 	add_loss(l, trace, sum.streams.unreadable_files, "files",
 		 "stream files that cannot be read");
 	add_loss(l, trace, sum.streams.discarded, "records",
-		 "records the program could not write (disk, memory)");
+		 "records the program could not write (disk, memory, or more waits in one call "
+		 "than fit)");
 	add_loss(l, trace, trace->board.head.lost, "no_stream",
 		 "records of threads that got no stream");
 	add_loss(l, trace, sum.streams.packets_dropped, "dropped",
@@ -321,8 +323,8 @@ void report_summary(struct report *report, const struct analysis *a)
 /* ---- in flight ------------------------------------------------------------------------------ */
 
 struct flight_row {
-	const char *process, *function, *inner, *inside, *elapsed;
-	uint64_t pid, tid, elapsed_ns, since_ns, device, alive;
+	const char *process, *function, *inner, *inside, *elapsed, *waiting;
+	uint64_t holder, pid, tid, elapsed_ns, since_ns, device, alive;
 };
 
 /* clang-format off */
@@ -338,6 +340,8 @@ static const struct column flight_columns[] = {
 	COLUMN_JSON(struct flight_row, pid, UNIT_PLAIN),
 	COLUMN_JSON(struct flight_row, device, UNIT_PLAIN),
 	COLUMN_JSON(struct flight_row, alive, UNIT_PLAIN),
+	COLUMN_JSON(struct flight_row, holder, UNIT_PLAIN),
+	COLUMN_LINE(struct flight_row, waiting, UNIT_TEXT),
 };
 /* clang-format on */
 
@@ -356,6 +360,27 @@ static const char *function_name(const struct analysis *a, struct trace *trace, 
 	uint32_t number = trace_function(a->set, trace, fn);
 
 	return report_text(report, "%s", a->set->functions.all[number].name);
+}
+
+/* What a thread that had not returned was waiting for. */
+static const char *waiting_text(const struct process *process, const struct spy_slot_page *slot,
+				struct report *report)
+{
+	unsigned int kind = (unsigned int)slot->wait_kind - 1;
+	const char *text, *held = "";
+	char *place;
+
+	if (!slot->wait_kind || slot->wait_kind > SPY_WAIT_KINDS)
+		return NULL;
+	if (!spy_wait_is_lock(kind))
+		return report_text(report, "waiting in the C library: %s", name_wait(kind));
+	if (slot->wait_holder)
+		held = report_text(report, ", held by thread %u when that began",
+				   slot->wait_holder);
+	place = lock_place(process, slot->wait_object, process->last_ns);
+	text = report_text(report, "waiting for a lock, %s%s", place, held);
+	free(place);
+	return text;
 }
 
 /* exact: end_ns is when the process ended, or now; else there is only its last record, which may be
@@ -378,6 +403,8 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 		.elapsed_ns = end_ns > since_ns ? end_ns - since_ns : 0,
 		.since_ns = since_ns > a->model.first_ns ? since_ns - a->model.first_ns : 0,
 		.device = slot->device,
+		.waiting = waiting_text(process, slot, report),
+		.holder = slot->wait_kind ? slot->wait_holder : 0,
 	};
 	char text[32];
 

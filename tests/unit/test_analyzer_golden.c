@@ -161,11 +161,18 @@ static void test_killed(void **state)
 	check("killed");
 }
 
+static void test_locks(void **state)
+{
+	(void)state;
+	check("locks");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pageable),
 		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_locks),
 	};
 
 	find_golden_dir();

@@ -1,0 +1,125 @@
+/*
+ * analyzer/account.h: where the time of each call of the application went.
+ *
+ * A call's duration is the sum of the buckets below, exactly; none is negative. What the probes saw
+ * (locks, ioctl, not running) is measured; the rest is divided by what such a call costs when nothing
+ * is in its way (expect.h) and by what it may wait for on the GPU (gpu_wait.h). Waits inside the calls
+ * that a call makes are its own.
+ */
+#ifndef CUDASPY_ACCOUNT_H
+#define CUDASPY_ACCOUNT_H
+
+#include "blame.h"
+#include "expect.h"
+#include "holders.h"
+#include "work.h"
+
+/* The calls of one function by one thread, or any other sum. */
+struct account {
+	uint64_t calls, total_ns;
+	uint64_t expected_ns; /* their own work, had each cost what its class does */
+	uint64_t bucket_ns[BUCKET_COUNT];
+};
+
+void account_add(struct account *sum, const struct account *more);
+
+/* What was lost: everything but own work and the waits that the call is made for. */
+uint64_t account_lost(const struct account *a);
+
+/* A call that has returned. */
+struct finished {
+	struct thread *thread;
+	uint32_t fn;
+	uint8_t device;
+	bool divided; /* else all of it was its own work, and bucket_ns is not valid */
+	uint64_t begin_ns, end_ns;
+	uint64_t expected_ns;
+	struct waited *waits; /* in the order of time; owned */
+	size_t n_waits;
+	uint64_t bucket_ns[BUCKET_COUNT];
+};
+
+static inline uint64_t finished_ns(const struct finished *f, enum bucket bucket)
+{
+	if (f->divided)
+		return f->bucket_ns[bucket];
+	return bucket == BUCKET_OWN ? f->end_ns - f->begin_ns : 0;
+}
+
+#define FINISHED_KEPT 64 /* calls of a thread that are remembered, for those they held up */
+
+/* A thread, as the accounting sees it. */
+struct caller {
+	struct thread *thread;
+	struct waited *waits; /* of the call in progress */
+	size_t n_waits;
+	uint64_t sched_window_ns, not_running_ns; /* of the scheduler's account just read; 0 none */
+	uint64_t waited_until_ns; /* end of its last wait */
+	struct finished *ring; /* its last calls */
+	size_t ring_size; /* FINISHED_KEPT at most */
+	uint64_t n_finished;
+	uint8_t device; /* current, as last seen */
+	struct gpu_stream *stream; /* it used last */
+	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
+	size_t n_pieces;
+	/* Accounts by function: accounts[of_function[fn] - 1], 0 none. */
+	uint32_t *of_function;
+	size_t n_functions;
+	struct account *accounts;
+	uint32_t *account_fns;
+	size_t n_accounts;
+};
+
+/* Time in ioctl, by what was asked for. */
+struct ioctl_sum {
+	uint64_t request, count, ns;
+};
+
+struct accounting {
+	struct model *model;
+	struct expect *expect;
+	struct locks locks;
+	struct gpu_work work;
+	struct blame blame;
+	struct caller **callers; /* by thread index; NULL: has made no call */
+	size_t n_callers;
+	struct ioctl_sum *ioctls;
+	size_t n_ioctls;
+	struct finished
+		*riddles; /* long calls nobody explains, until it is time to look for overlap */
+	size_t n_riddles;
+	uint64_t riddles_due_ns;
+	struct blame_piece *guesses; /* of processes with probes that have seen no lock so far */
+	size_t n_guesses;
+	bool *probed; /* by process: it was recorded with probes */
+	uint64_t waits_by_kind[SPY_WAIT_KINDS], waited_ns_by_kind[SPY_WAIT_KINDS];
+};
+
+void account_init(struct accounting *a, struct model *model, struct expect *expect);
+void account_release(struct accounting *a);
+
+/* For account_see. */
+void account_riddles(struct accounting *a, uint64_t now_ns);
+void account_call(struct accounting *a, const struct record *record);
+void account_other(struct accounting *a, const struct record *record);
+
+/* Sees each record after the model. */
+static inline void account_see(struct accounting *a, const struct record *record)
+{
+	if (record_is_call(record->raw)) {
+		if (!record->raw->call_head.depth)
+			account_call(a, record);
+		if (unlikely(a->n_riddles) && record->ns >= a->riddles_due_ns)
+			account_riddles(a, record->ns);
+	} else if (record->raw->other.event >= SPY_EV_WAIT) {
+		account_other(a, record);
+	}
+}
+
+/* After the last record. */
+void account_finish(struct accounting *a);
+
+/* A thread's caller; NULL if it has made no call. */
+struct caller *account_caller(const struct accounting *a, const struct thread *thread);
+
+#endif

@@ -1,0 +1,121 @@
+/*
+ * analyzer/blame.h: because of whom.
+ *
+ * A wait for a lock points from the call that waited to the calls that held the lock meanwhile: that
+ * is the direct blame. If the holder was itself waiting just then, for another lock, for the GPU, in
+ * the kernel module, the blame goes on from there until it reaches somebody who was not waiting for a
+ * thread: the root. What happened in a call is known when it returns, so pieces of blame wait at the
+ * holder until then.
+ */
+#ifndef CUDASPY_BLAME_H
+#define CUDASPY_BLAME_H
+
+#include <uthash.h>
+#include "buckets.h"
+#include "locks.h"
+
+struct accounting;
+struct caller;
+struct finished;
+
+#define NO_FUNCTION UINT32_MAX
+
+/* What a question is about; all zero: everything. */
+enum subject_kind { SUBJECT_ALL, SUBJECT_THREAD, SUBJECT_CALL, SUBJECT_LOCK, SUBJECT_DEVICE };
+
+struct subject {
+	enum subject_kind kind;
+	uint32_t tid, fn, device;
+	struct lock_key lock;
+};
+
+/* Without padding: it is hashed byte by byte. Threads are indices + 1, 0 unknown. */
+struct blame_key {
+	uint32_t waiter, waiter_fn, holder, holder_fn;
+	uint32_t lock; /* index + 1; 0 in roots */
+	uint8_t waiter_device, holder_device;
+	uint8_t cause; /* of roots */
+	uint8_t inferred;
+};
+
+struct blame_edge {
+	struct blame_key key;
+	uint64_t waits;
+	double waited_ns; /* shares of calls: parts of nanoseconds add up */
+	UT_hash_handle hh;
+};
+
+/* Whose wait it was, wherever the blame goes. */
+struct blame_origin {
+	struct thread *waiter;
+	uint32_t fn;
+	uint8_t device;
+	bool inferred;
+	uint64_t serial; /* of the waiter's call, for the list of the worst */
+};
+
+/* Blame for a stretch of time, on its way to the root. */
+struct blame_piece {
+	struct blame_origin origin;
+	struct thread *holder;
+	uint64_t begin_ns, end_ns;
+	uint32_t fn; /* the holder's, as far as known when the wait began */
+	uint8_t device;
+	uint8_t level; /* holders it went past */
+};
+
+/* One of the calls that lost most. */
+#define VICTIMS 48
+#define VICTIM_ROOTS 4
+struct victim {
+	uint64_t serial; /* 0: none */
+	struct thread *thread;
+	uint32_t fn;
+	uint8_t device;
+	uint64_t begin_ns, end_ns, expected_ns, lost_ns;
+	uint64_t bucket_ns[BUCKET_COUNT];
+	/* the longest stretch of waiting for a lock */
+	const struct lock *lock;
+	struct thread *holder;
+	uint32_t holder_fn;
+	uint8_t holder_device;
+	uint64_t held_ns;
+	const char *why; /* such a call may wait for the GPU; NULL: it may not */
+	struct victim_root {
+		struct thread *thread;
+		uint32_t fn;
+		uint8_t device, cause;
+		double ns;
+	} roots[VICTIM_ROOTS];
+};
+
+struct blame {
+	struct blame_edge *direct, *roots;
+	struct victim victims[VICTIMS];
+	uint64_t least_lost_ns; /* of a full list of victims */
+	struct subject subject; /* victims are calls that have to do with it */
+	uint64_t serial;
+};
+
+void blame_release(struct blame *b);
+
+/* A call has returned that waited for locks, or that others wait at. */
+void blame_waits(struct accounting *a, const struct finished *call, uint64_t serial);
+void blame_arrivals(struct accounting *a, struct caller *caller);
+
+/* Is it one of the worst? Returns its serial, 0 if not. why: as in struct gpu_waits. */
+uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_t lost_ns,
+		      const char *why);
+
+/* After the last record: what still waits at calls that never returned. */
+void blame_finish(struct accounting *a);
+
+/*
+ * A call took long, and no probe saw why: recorded without probes, or a lock that is not the C
+ * library's. To be asked when other threads' calls of the same time have returned. Concludes from
+ * overlap who was in the way: false if nobody was. blame_conclude then books it.
+ */
+bool blame_infer(struct accounting *a, const struct finished *call, struct blame_piece *piece);
+void blame_conclude(struct accounting *a, const struct blame_piece *piece);
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * analyzer/report_waits.c: what was lost by waiting: the headline, and the order of the sections behind
+ * it. Called by `report` and `why`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "report_waits.h"
+#include "report_words.h"
+
+/* ---- the headline --------------------------------------------------------------------------- */
+
+struct headline_row {
+	const char *lost, *causes, *intended, *locks, *holders, *processes;
+	uint64_t total_ns, lost_ns, cross_device_ns, holder_known_ns, lock_waited_ns;
+	uint64_t processes_help_ns, processes_do_not_help_ns, probes;
+#define BUCKET(name, key, text) uint64_t key##_ns;
+	BUCKETS(BUCKET)
+#undef BUCKET
+};
+
+/* clang-format off */
+static const struct column headline_columns[] = {
+	COLUMN_TEXT(struct headline_row, lost, "lost"),
+	COLUMN_TEXT(struct headline_row, causes, "by"),
+	COLUMN_TEXT(struct headline_row, intended, "not lost"),
+	COLUMN_TEXT(struct headline_row, locks, "locks"),
+	COLUMN_TEXT(struct headline_row, holders, "holders"),
+	COLUMN(struct headline_row, processes, "processes?", UNIT_TEXT),
+	COLUMN_JSON(struct headline_row, total_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, lost_ns, UNIT_NS),
+#define BUCKET(name, key, text) COLUMN_JSON(struct headline_row, key##_ns, UNIT_NS),
+	BUCKETS(BUCKET)
+#undef BUCKET
+	COLUMN_JSON(struct headline_row, lock_waited_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, holder_known_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, cross_device_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, processes_help_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, processes_do_not_help_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, probes, UNIT_PLAIN),
+};
+/* clang-format on */
+
+static const struct table_kind headline_kind = {
+	.key = "waits",
+	.title = "WAITS: where the time inside calls went",
+	.columns = headline_columns,
+	.n_columns = ARRAY_SIZE(headline_columns),
+	.row_bytes = sizeof(struct headline_row),
+	.facts = true,
+};
+
+static struct account sum_accounts(const struct analysis *a)
+{
+	struct account sum = {0};
+	size_t i, j;
+
+	for (i = 0; i < a->accounts.n_callers; i++)
+		for (j = 0; a->accounts.callers[i] && j < a->accounts.callers[i]->n_accounts; j++)
+			account_add(&sum, &a->accounts.callers[i]->accounts[j]);
+	return sum;
+}
+
+/* "locks 61 %, GPU, hidden 12 %": the buckets of what was lost, the largest first. */
+static const char *lost_by(struct report *report, const struct account *sum)
+{
+	uint64_t left[BUCKET_COUNT];
+	const char *text = NULL;
+	size_t i, best;
+
+	memcpy(left, sum->bucket_ns, sizeof(left));
+	left[BUCKET_OWN] = left[BUCKET_GPU_INTENDED] = 0;
+	for (;;) {
+		for (best = i = 0; i < BUCKET_COUNT; i++)
+			if (left[i] > left[best])
+				best = i;
+		if (!left[best])
+			return text;
+		text = report_text(report, "%s%s%s (%s)", text ?: "", text ? ", " : "",
+				   bucket_names[best], word_time(report, left[best]));
+		left[best] = 0;
+	}
+}
+
+/*
+ * Would one process for each thread have waited as well? A lock of the process: no. The kernel module
+ * is the same for all processes. A wait for the GPU at the root: only if it was another one, for
+ * processes on one GPU take turns.
+ */
+static void judge_processes(struct headline_row *row, const struct analysis *a)
+{
+	const struct blame_edge *edge;
+	double help = 0, no_help = 0;
+
+	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next) {
+		bool same_device = edge->key.waiter_device == edge->key.holder_device;
+
+		if (edge->key.cause == CAUSE_IOCTL ||
+		    ((edge->key.cause == CAUSE_GPU || edge->key.cause == CAUSE_QUEUE) &&
+		     same_device))
+			no_help += edge->waited_ns;
+		else if (edge->key.cause != CAUSE_UNKNOWN && edge->key.cause != CAUSE_NOT_RUNNING)
+			help += edge->waited_ns;
+	}
+	row->processes_help_ns = (uint64_t)help;
+	row->processes_do_not_help_ns = (uint64_t)no_help + row->ioctl_ns;
+}
+
+static const char *processes_text(struct report *report, const struct headline_row *row)
+{
+	const char *help = word_time(report, row->processes_help_ns);
+	const char *stay = word_time(report, row->processes_do_not_help_ns);
+
+	if (row->lost_ns < row->total_ns / 100)
+		return NULL;
+	if (!row->probes)
+		return "nobody can tell from a recording without probes";
+	if (row->unexplained_ns > row->lost_ns / 2)
+		return "nobody can tell: most of the loss is unexplained";
+	if (row->not_running_ns > row->lost_ns / 2)
+		return "one process for each thread would not help: the host has too few CPUs for "
+		       "these threads";
+	if (row->processes_help_ns < row->lost_ns / 20)
+		return report_text(report,
+				   "one process for each thread would not help: %s of the loss are "
+				   "waits for locks of this process that lead to nothing else",
+				   help);
+	if (row->processes_do_not_help_ns < row->lost_ns / 20)
+		return report_text(
+			report,
+			"one process for each thread would save up to %s: waits for locks "
+			"of this process",
+			help);
+	return report_text(
+		report,
+		"one process for each thread would save up to %s, waits for locks of this "
+		"process; %s would stay, in the kernel module or before the same GPU",
+		help, stay);
+}
+
+/* Were the probes on in all of the processes? */
+static bool probed(const struct analysis *a)
+{
+	size_t i;
+
+	for (i = 0; i < a->set->n_traces; i++)
+		if (!a->accounts.probed[i])
+			return false;
+	return true;
+}
+
+static void sum_edges(struct headline_row *row, const struct analysis *a)
+{
+	const struct blame_edge *edge;
+	double all = 0, known = 0, cross = 0;
+
+	for (edge = a->accounts.blame.direct; edge; edge = edge->hh.next) {
+		all += edge->waited_ns;
+		if (edge->key.holder)
+			known += edge->waited_ns;
+		if (edge->key.holder && edge->key.holder_device != SPY_DEVICE_NONE &&
+		    edge->key.waiter_device != SPY_DEVICE_NONE &&
+		    edge->key.holder_device != edge->key.waiter_device)
+			cross += edge->waited_ns;
+	}
+	row->lock_waited_ns = (uint64_t)all;
+	row->holder_known_ns = (uint64_t)known;
+	row->cross_device_ns = (uint64_t)cross;
+}
+
+static void add_headline(struct report *report, const struct analysis *a, size_t n_locks)
+{
+	struct headline_row *row = xcalloc(1, sizeof(*row));
+	struct account sum = sum_accounts(a);
+
+	row->total_ns = sum.total_ns;
+	row->lost_ns = account_lost(&sum);
+	row->probes = probed(a);
+#define BUCKET(name, key, text) row->key##_ns = sum.bucket_ns[BUCKET_##name];
+	BUCKETS(BUCKET)
+#undef BUCKET
+	sum_edges(row, a);
+	judge_processes(row, a);
+	row->lost = report_text(report, "%s of the %s inside calls: %s",
+				word_percent(report, (double)row->lost_ns, (double)row->total_ns),
+				word_time(report, row->total_ns), word_time(report, row->lost_ns));
+	row->causes = lost_by(report, &sum);
+	row->intended = report_text(report,
+				    "own work %s, waits for the GPU that the calls are "
+				    "made for %s",
+				    word_time(report, row->own_ns),
+				    word_time(report, row->gpu_intended_ns));
+	if (row->lock_waited_ns)
+		row->locks = report_text(
+			report, "%zu lock%s; %s of the waiting crosses from one GPU to another",
+			n_locks, n_locks == 1 ? "" : "s",
+			word_percent(report, (double)row->cross_device_ns,
+				     (double)row->lock_waited_ns));
+	if (!row->probes)
+		row->holders = "recorded without probes: waits for locks are concluded from what "
+			       "happened at the same time";
+	else if (row->lock_waited_ns)
+		row->holders = report_text(report, "measured; known for %s of the time waited",
+					   word_percent(report, (double)row->holder_known_ns,
+							(double)row->lock_waited_ns));
+	row->processes = processes_text(report, row);
+	report_add(report, &headline_kind, row, 1);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+void report_waits(struct report *report, struct analysis *a)
+{
+	const struct subject *subject = &a->accounts.blame.subject;
+	bool all = subject->kind == SUBJECT_ALL;
+	size_t n_locks;
+	struct lock **locks = locks_name(&a->accounts.locks, &n_locks);
+
+	if (all)
+		add_headline(report, a, n_locks);
+	else
+		report_subject(report, a);
+	report_victims(report, a);
+	report_edges(report, a);
+	if (all || subject->kind == SUBJECT_LOCK)
+		report_locks(report, a, locks, n_locks, subject);
+	if (all) {
+		report_ioctls(report, a);
+		report_strangers(report, a);
+	}
+	if (subject->kind != SUBJECT_LOCK)
+		report_accounts(report, a, subject);
+	free(locks);
+}

@@ -1,0 +1,91 @@
+/*
+ * analyzer/report_words.c: the words in which the sections about waits are written. Called by
+ * report_waits.c, report_victims.c, report_blame.c and report_accounts.c.
+ */
+#include "report_words.h"
+
+const char *const bucket_names[BUCKET_COUNT] = {
+#define BUCKET(name, key, text) text,
+	BUCKETS(BUCKET)
+#undef BUCKET
+};
+
+const char *const cause_keys[CAUSE_COUNT] = {
+#define CAUSE(name, key, text) key,
+	CAUSES(CAUSE)
+#undef CAUSE
+};
+
+const char *const cause_names[CAUSE_COUNT] = {
+#define CAUSE(name, key, text) text,
+	CAUSES(CAUSE)
+#undef CAUSE
+};
+
+const char *word_time(struct report *report, uint64_t ns)
+{
+	char text[32];
+
+	format_ns(text, sizeof(text), ns);
+	return report_text(report, "%s", text);
+}
+
+const char *word_percent(struct report *report, double part, double whole)
+{
+	double percent = whole > 0 ? 100 * part / whole : 0;
+
+	return report_text(report, percent < 10 ? "%.1f %%" : "%.0f %%", percent);
+}
+
+const char *word_function(const struct analysis *a, uint32_t fn)
+{
+	return fn < a->set->functions.count ? a->set->functions.all[fn].name : NULL;
+}
+
+const char *word_thread(struct report *report, const struct thread *thread, uint8_t device)
+{
+	if (!thread)
+		return "a thread nobody knows";
+	if (thread->stranger && thread->name[0])
+		return report_text(report, "a thread without calls, %.15s (%u)", thread->name,
+				   thread->tid);
+	if (thread->stranger)
+		return report_text(report, "a thread without calls (%u)", thread->tid);
+	if (device == SPY_DEVICE_NONE)
+		return report_text(report, "thread %u", thread->tid);
+	return report_text(report, "thread %u (GPU %u)", thread->tid, device);
+}
+
+const struct thread *edge_thread(const struct analysis *a, uint32_t index)
+{
+	return index ? a->model.threads[index - 1] : NULL;
+}
+
+bool subject_is_lock(const struct subject *s, const struct lock *lock)
+{
+	return lock->key.address == s->lock.address && lock->key.process == s->lock.process;
+}
+
+bool subject_has_edge(const struct analysis *a, const struct subject *s, const struct blame_key *k)
+{
+	switch (s->kind) {
+	case SUBJECT_THREAD:
+		return (k->waiter && edge_thread(a, k->waiter)->tid == s->tid) ||
+		       (k->holder && edge_thread(a, k->holder)->tid == s->tid);
+	case SUBJECT_CALL:
+		return k->waiter_fn == s->fn || k->holder_fn == s->fn;
+	case SUBJECT_LOCK:
+		return k->lock && subject_is_lock(s, a->accounts.locks.all[k->lock - 1]);
+	case SUBJECT_DEVICE:
+		return k->waiter_device == s->device || k->holder_device == s->device;
+	default:
+		return true;
+	}
+}
+
+const char *word_in_function(struct report *report, const struct analysis *a, uint32_t fn)
+{
+	const char *name = word_function(a, fn);
+
+	return name ? report_text(report, " in %s", name) : "";
+}

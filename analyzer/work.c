@@ -1,0 +1,270 @@
+/*
+ * analyzer/work.c: how much work is outstanding on the GPU. Called by the accounting for each call of
+ * the application.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "cudaspy/contract.h"
+#include "work.h"
+
+#define DEVICES 256
+
+struct event_key {
+	uint64_t event;
+	uint64_t process;
+};
+
+struct event_mark {
+	struct event_key key;
+	struct gpu_stream *stream;
+	uint64_t submitted; /* before it */
+	UT_hash_handle hh;
+};
+
+void work_init(struct gpu_work *w, const struct model *model)
+{
+	*w = (struct gpu_work){.n_devices = model->n_processes * DEVICES};
+	w->devices = xcalloc(w->n_devices, sizeof(struct gpu_stream *));
+}
+
+void work_release(struct gpu_work *w)
+{
+	struct gpu_stream *stream, *next;
+	struct event_mark *mark, *next_mark;
+
+	HASH_ITER (hh, w->by_key, stream, next) {
+		HASH_DEL(w->by_key, stream);
+		free(stream);
+	}
+	HASH_ITER (hh, w->events, mark, next_mark) {
+		HASH_DEL(w->events, mark);
+		free(mark);
+	}
+	free(w->devices);
+	free(w->records_event);
+	*w = (struct gpu_work){0};
+}
+
+static struct gpu_stream **device_of(struct gpu_work *w, const struct record *record)
+{
+	uint8_t device = record->raw->call_head.device;
+
+	return &w->devices[record->stream->trace->index * DEVICES +
+			   (device == SPY_DEVICE_NONE ? 0 : device)];
+}
+
+static struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
+			       const struct record *record, bool make)
+{
+	uint8_t device = record->raw->call_head.device;
+	struct stream_key key = {.stream = gpu_wait_stream(record->raw),
+				 .process = record->stream->trace->index,
+				 .device = device == SPY_DEVICE_NONE ? 0 : device};
+	struct gpu_stream *stream = *last;
+
+	if (!key.stream)
+		return NULL;
+	if (key.stream == 2)
+		key.stream += ((uint64_t)record->thread->index + 1) << 8;
+	if (stream && !memcmp(&stream->key, &key, sizeof(key)))
+		return stream;
+	HASH_FIND(hh, w->by_key, &key, sizeof(key), stream);
+	if (!stream && make) {
+		stream = xcalloc(1, sizeof(*stream));
+		stream->key = key;
+		HASH_ADD(hh, w->by_key, key, sizeof(stream->key), stream);
+	}
+	if (stream)
+		*last = stream;
+	return stream;
+}
+
+/* A stream is on its device's list while it has work, and a while longer: calls that began before the
+ * work was done may still return. */
+#define LISTED_NS 10000000000u
+
+static void list(struct gpu_work *w, const struct record *record, struct gpu_stream *stream)
+{
+	struct gpu_stream **head = device_of(w, record);
+
+	if (stream->listed)
+		return;
+	stream->listed = true;
+	stream->next = *head;
+	*head = stream;
+}
+
+/* Takes it off the list if it is idle for long; returns where the next one hangs. */
+static struct gpu_stream **step(struct gpu_stream **at, uint64_t now_ns)
+{
+	struct gpu_stream *stream = *at;
+
+	if (stream->submitted != stream->done || stream->drained_ns + LISTED_NS > now_ns)
+		return &stream->next;
+	*at = stream->next;
+	stream->listed = false;
+	return at;
+}
+
+static uint64_t begin_of(const struct record *record)
+{
+	return record->ns > record->duration_ns ? record->ns - record->duration_ns : 0;
+}
+
+/* A wait that has ended since then is one that did not know. */
+static uint64_t outstanding(const struct gpu_stream *stream, uint64_t begin_ns)
+{
+	uint64_t now = stream->submitted - stream->done;
+
+	return stream->drained_ns > begin_ns && stream->before_drain > now ? stream->before_drain
+									   : now;
+}
+
+uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct record *record)
+{
+	const struct gpu_stream *stream = find(w, last, record, false);
+
+	return stream ? outstanding(stream, begin_of(record)) : 0;
+}
+
+bool work_on_device(struct gpu_work *w, const struct record *record)
+{
+	uint64_t begin_ns = begin_of(record);
+	struct gpu_stream **at;
+
+	for (at = device_of(w, record); *at; at = step(at, record->ns))
+		if (outstanding(*at, begin_ns))
+			return true;
+	return false;
+}
+
+/* ---- what a call changes --------------------------------------------------------------------- */
+
+static bool submits(uint8_t contract)
+{
+	switch (contract) {
+	case SPY_CONTRACT_SUBMIT:
+	case SPY_CONTRACT_LAUNCH:
+	case SPY_CONTRACT_COPY_ASYNC:
+	case SPY_CONTRACT_COPY_BATCH:
+	case SPY_CONTRACT_COPY_SYNC:
+	case SPY_CONTRACT_PEER:
+	case SPY_CONTRACT_MEMSET_SYNC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool records_event(struct gpu_work *w, const struct model *model, uint32_t fn)
+{
+	while (w->n_functions <= fn) {
+		w->records_event =
+			grow(w->records_event, w->n_functions, sizeof(*w->records_event));
+		w->records_event[w->n_functions++] = 0;
+	}
+	if (!w->records_event[fn])
+		w->records_event[fn] =
+			strstr(model->set->functions.all[fn].name, "EventRecord") ? 1 : 2;
+	return w->records_event[fn] == 1;
+}
+
+static struct event_mark *event_of(struct gpu_work *w, const struct record *record, bool make)
+{
+	struct event_key key = {.event = record->raw->op.object,
+				.process = record->stream->trace->index};
+	struct event_mark *mark;
+
+	HASH_FIND(hh, w->events, &key, sizeof(key), mark);
+	if (!mark && make) {
+		mark = xcalloc(1, sizeof(*mark));
+		mark->key = key;
+		HASH_ADD(hh, w->events, key, sizeof(mark->key), mark);
+	}
+	return mark;
+}
+
+static void drain_stream(struct gpu_stream *stream, uint64_t done, uint64_t ns)
+{
+	if (done <= stream->done)
+		return;
+	stream->before_drain = stream->submitted - stream->done;
+	stream->drained_ns = ns;
+	stream->done = done;
+}
+
+static void drain_device(struct gpu_work *w, const struct record *record)
+{
+	struct gpu_stream **at;
+
+	for (at = device_of(w, record); *at; at = step(at, record->ns))
+		drain_stream(*at, (*at)->submitted, record->ns);
+}
+
+static void drain(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+		  const struct gpu_waits *waits)
+{
+	struct gpu_stream *stream;
+	struct event_mark *mark;
+
+	switch (waits->what) {
+	case GPU_WAIT_STREAM:
+		stream = find(w, last, record, false);
+		if (stream && stream->key.stream == 1) /* the legacy stream waits for the others */
+			drain_device(w, record);
+		else if (stream)
+			drain_stream(stream, stream->submitted, record->ns);
+		break;
+	case GPU_WAIT_EVENT:
+		mark = record->raw->other.event == SPY_EV_OP ? event_of(w, record, false) : NULL;
+		if (mark)
+			drain_stream(mark->stream, mark->submitted, record->ns);
+		break;
+	case GPU_WAIT_DEVICE:
+		drain_device(w, record);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * Is what the call waits for done now? Of hidden waits only some are certain: a copy from pageable memory
+ * may have been staged, and not every load of code or change of a limit waits.
+ */
+static bool has_waited(const struct record *record, uint8_t contract, const struct gpu_waits *waits)
+{
+	if (waits->sort == GPU_WAIT_INTENDED)
+		return true;
+	if (waits->sort != GPU_WAIT_HIDDEN)
+		return false;
+	if (record->raw->other.event == SPY_EV_COPY)
+		return record->raw->copy.direction != SPY_DIR_H2D;
+	return contract == SPY_CONTRACT_FREE;
+}
+
+void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
+	      const struct record *record, uint8_t contract, const struct gpu_waits *waits)
+{
+	struct gpu_stream *stream;
+	struct event_mark *mark;
+
+	if (call_failed(&record->raw->call_head))
+		return;
+	if (submits(contract) &&
+	    !(record->raw->other.event == SPY_EV_COPY && record->raw->copy.captured)) {
+		stream = find(w, last, record, true);
+		if (stream) {
+			stream->submitted++;
+			list(w, record, stream);
+		}
+		if (stream && record->raw->other.event == SPY_EV_OP &&
+		    records_event(w, model, record->fn)) {
+			mark = event_of(w, record, true);
+			mark->stream = stream;
+			mark->submitted = stream->submitted;
+		}
+	}
+	if (has_waited(record, contract, waits))
+		drain(w, last, record, waits);
+}

@@ -1,0 +1,54 @@
+/*
+ * analyzer/work.h: how much work is outstanding on the GPU, as far as the calls tell: operations that
+ * were handed to a stream and that no synchronising call has waited for since. The trace does not know
+ * when the GPU was done with them, so this is an upper bound: zero is certain, more is not.
+ */
+#ifndef CUDASPY_WORK_H
+#define CUDASPY_WORK_H
+
+#include <uthash.h>
+#include "gpu_wait.h"
+#include "model.h"
+
+/* Without padding: it is hashed byte by byte. */
+struct stream_key {
+	uint64_t stream; /* handle; of the per-thread default stream 2 + thread index << 8 */
+	uint32_t process;
+	uint32_t device;
+};
+
+struct gpu_stream {
+	struct stream_key key;
+	uint64_t submitted, done; /* operations so far */
+	uint64_t before_drain,
+		drained_ns; /* what the last wait for them found outstanding, when it ended */
+	struct gpu_stream *next; /* of the device's list */
+	bool listed;
+	UT_hash_handle hh;
+};
+
+struct gpu_work {
+	struct gpu_stream *by_key;
+	struct event_mark *events; /* where in its stream an event was recorded */
+	struct gpu_stream **devices; /* by process * 256 + device: its streams with work of late */
+	size_t n_devices;
+	uint8_t *
+		records_event; /* by function: 1 it records an event, 2 it does not, 0 not looked at */
+	size_t n_functions;
+};
+
+void work_init(struct gpu_work *w, const struct model *model);
+void work_release(struct gpu_work *w);
+
+/* Operations outstanding in the call's stream when it began. 0 for a call without one. last: of the
+ * thread, the stream it used last; NULL at first. */
+uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct record *record);
+
+/* Was anything outstanding on the call's device when it began? */
+bool work_on_device(struct gpu_work *w, const struct record *record);
+
+/* The call has returned: what it handed over, what it waited for. */
+void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
+	      const struct record *record, uint8_t contract, const struct gpu_waits *waits);
+
+#endif

@@ -1,0 +1,548 @@
+/*
+ * tests/unit/test_analyzer_account.c: where the time of calls went, and because of whom, from logs in
+ * which both are known. The numbers are taken from the JSON report.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include "cmd_report.h"
+#include "render.h"
+#include "scratch.h"
+#include "trace_text.h"
+
+static json_t *report_on(const char *log)
+{
+	struct report_options options = {.renderer = renderer_find("json")};
+	char *dir = scratch_make(), path[256], *text = NULL;
+	const char *dirs[] = {dir};
+	size_t size;
+	json_t *root;
+	FILE *out = open_memstream(&text, &size);
+
+	snprintf(path, sizeof(path), "%s/log", dir);
+	scratch_write(path, log, strlen(log));
+	tt_make(path, dir);
+	assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
+	fclose(out);
+	root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	free(text);
+	scratch_remove(dir);
+	return root;
+}
+
+/* Does a row agree with a pattern such as "waiter=101 holder_function=cudaFree"? */
+static bool agrees(const json_t *row, const char *pattern)
+{
+	char copy[256], *save, *word;
+
+	snprintf(copy, sizeof(copy), "%s", pattern);
+	for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		char *value = strchr(word, '=');
+		const json_t *field;
+
+		assert_non_null(value);
+		*value++ = '\0';
+		field = json_object_get(row, word);
+		if (!field)
+			fail_msg("no key %s", word);
+		if (json_is_string(field) ? strcmp(json_string_value(field), value)
+					  : json_integer_value(field) != atoll(value))
+			return false;
+	}
+	return true;
+}
+
+/* Sum of a column over the rows that agree. */
+static int64_t sum(const json_t *root, const char *table, const char *pattern, const char *column)
+{
+	const json_t *rows = json_object_get(root, table), *row;
+	int64_t total = 0;
+	size_t i;
+
+	assert_non_null(rows);
+	json_array_foreach(rows, i, row) if (agrees(row, pattern)) total +=
+		json_integer_value(json_object_get(row, column));
+	return total;
+}
+
+static int64_t fact(const json_t *root, const char *table, const char *key)
+{
+	return json_integer_value(json_object_get(json_object_get(root, table), key));
+}
+
+#define TRACE \
+	"trace app.100 pid=100 program=\"/bin/app\" probes=1\n" \
+	"slot 0\n" \
+	"1us module base=0x7f00000000 begin=0x7f00001000 end=0x7f00009000 span_pages=32 " \
+	"path=\"/lib/libcuda.so.1\"\n" \
+	"2us stranger tid=777 name=\"cuda-EvtHandlr\"\n"
+
+/* What a pageable copy of that size costs when the stream is idle, eight times. */
+#define CALM_COPIES \
+	"1ms call cudaSetDevice duration=5us\n" \
+	"2ms copy cudaMemcpyAsync duration=40us direction=d2h src=device dst=pageable " \
+	"bytes=4096 stream=0x11\n" \
+	"3ms copy cudaMemcpyAsync duration=40us direction=d2h src=device dst=pageable " \
+	"bytes=4096 stream=0x11\n" \
+	"4ms copy cudaMemcpyAsync duration=40us direction=d2h src=device dst=pageable " \
+	"bytes=4096 stream=0x11\n" \
+	"5ms launch cudaLaunchKernel duration=3us kernel=1 stream=0x11\n"
+
+/* A kernel of 100 ms runs in the stream of thread 101, whose pageable copy waits for it with a lock in
+ * its hands; thread 102 wants that lock. */
+static void test_pageable_copy(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n"
+		      "1us thread tid=101 name=\"app\"\n" CALM_COPIES
+		      "20ms launch cudaLaunchKernel duration=3us kernel=1 stream=0x11\n"
+		      "121ms copy cudaMemcpyAsync duration=100ms direction=d2h src=device "
+		      "dst=pageable bytes=4096 stream=0x11\n"
+		      "slot 2 tid=102\n"
+		      "1us thread tid=102 name=\"app\"\n"
+		      "1ms call cudaSetDevice duration=5us\n"
+		      "121010us wait kind=mutex fn=cuMemcpyDtoHAsync_v2 outer_fn=cudaMemcpyAsync "
+		      "duration=90ms object=0x7f0000a010 device=0 holder=101 "
+		      "holder_fn=cudaMemcpyAsync holder_device=0 holder_since=21ms depth=1\n"
+		      "121060us copy cudaMemcpyAsync duration=90060us direction=d2h src=device "
+		      "dst=pageable bytes=4096 stream=0x22\n");
+
+	(void)state;
+	assert_int_equal(
+		sum(root, "accounts", "thread=101 function=cudaMemcpyAsync", "gpu_hidden_ns") /
+			1000000,
+		99);
+	assert_int_equal(sum(root, "accounts", "thread=102 function=cudaMemcpyAsync", "lock_ns"),
+			 90000000);
+	assert_int_equal(sum(root, "blame",
+			     "waiter=102 holder=101 lock=L1 how=measured "
+			     "holder_function=cudaMemcpyAsync",
+			     "waited_ns"),
+			 90000000);
+	/* 90 ms to the copy: its own 40 us, the rest is the GPU's; 10 us after its return. */
+	assert_in_range(sum(root, "root_blame", "waiter=102 root=101 cause=gpu", "waited_ns"),
+			89900000, 89990000);
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(root, "locks"), 0), "place")),
+			    "libcuda.so.1+0xa010");
+	/* Processes would take turns on the one GPU, too. */
+	assert_in_range(fact(root, "waits", "processes_help_ns"), 0, 100000);
+	json_decref(root);
+}
+
+/* A waits for B, who waits for C, who is in ioctl; on three GPUs. */
+static void test_chain(void **state)
+{
+	json_t *root = report_on(
+		TRACE
+		"slot 1 tid=101\n"
+		"21ms wait kind=mutex fn=cudaMalloc duration=10ms object=0x1000 device=0 "
+		"holder=102 holder_fn=cudaFree holder_device=1 holder_since=5ms\n"
+		"22ms memory cudaMalloc duration=11ms op=alloc kind=device device=0\n"
+		"slot 2 tid=102\n"
+		"20ms wait kind=write fn=cudaFree duration=14ms object=0x2000 device=1 "
+		"holder=103 holder_fn=cudaHostRegister holder_device=2 holder_since=4ms\n"
+		"23ms memory cudaFree duration=18ms op=free kind=device address=0x1 device=1\n"
+		"slot 3 tid=103\n"
+		"19900us wait kind=ioctl fn=cudaHostRegister duration=15ms object=0xc0de "
+		"device=2\n"
+		"24ms memory cudaHostRegister duration=20ms op=register kind=pinned device=2\n");
+
+	(void)state;
+	assert_int_equal(sum(root, "blame", "waiter=101", "waited_ns"), 10000000);
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=102 waiter_device=0 holder_device=1",
+			     "waited_ns"),
+			 10000000);
+	/* Of A's 10 ms (11 to 21) B was waiting for 9 (to 20), and C in ioctl for 8.9 of those. */
+	assert_int_equal(sum(root, "root_blame", "waiter=101 root=103 root_device=2 cause=ioctl",
+			     "waited_ns"),
+			 8900000);
+	assert_int_equal(sum(root, "root_blame", "waiter=101", "waited_ns"), 10000000);
+	assert_int_equal(sum(root, "root_blame", "waiter=102 root=103 cause=ioctl", "waited_ns"),
+			 13900000);
+	assert_int_equal(fact(root, "waits", "cross_device_ns"), 24000000);
+	assert_in_range(fact(root, "waits", "processes_do_not_help_ns"), 37000000, 38000000);
+	assert_int_equal(sum(root, "ioctls", "request=0xc0de", "total_ns"), 15000000);
+	json_decref(root);
+}
+
+/* One wait of 60 us, three holders: the first from the lock itself, then who took it meanwhile; between
+ * a release and the next taking it still is the last one's. */
+static void test_convoy(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n"
+		      "100us wait kind=mutex fn=cudaMalloc duration=60us object=0x1000 holder=102 "
+		      "holder_fn=cudaFree\n"
+		      "101us memory cudaMalloc duration=70us op=alloc kind=device\n"
+		      "slot 2 tid=102\n"
+		      "30us call cudaSetDevice duration=1us\n"
+		      "55us released kind=mutex fn=cudaFree object=0x1000\n"
+		      "60us memory cudaFree duration=25us op=free kind=device address=0x1\n"
+		      "slot 3 tid=103\n"
+		      "60us taken kind=mutex fn=cudaMallocHost object=0x1000\n"
+		      "80us released kind=mutex fn=cudaMallocHost object=0x1000\n"
+		      "82us memory cudaMallocHost duration=25us op=alloc kind=pinned\n"
+		      "slot 4 tid=104\n"
+		      "84us taken kind=mutex fn=cudaStreamCreate object=0x1000\n"
+		      "98us released kind=mutex fn=cudaStreamCreate object=0x1000\n"
+		      "99us op cudaStreamCreate duration=20us\n");
+
+	(void)state;
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=102", "waited_ns"), 20000);
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=103", "waited_ns"), 24000);
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=104", "waited_ns"), 16000);
+	assert_int_equal(sum(root, "locks", "name=L1", "longest_row"), 2);
+	assert_int_equal(sum(root, "locks", "name=L1", "holders"), 3);
+	assert_int_equal(sum(root, "locks", "name=L1", "waiters"), 1);
+	json_decref(root);
+}
+
+/* A wait that loses 1,000 times: two others hand the lock to and fro, 6 us each time for the one and 3 us
+ * for the other, 1 us between them. The order is forgotten, the sums are not. */
+static void test_starvation(void **state)
+{
+	static char log[1 << 18];
+	size_t n = (size_t)snprintf(
+		log, sizeof(log), "%s",
+		TRACE "slot 1 tid=101\n"
+		      "20ms wait kind=mutex fn=cudaMalloc duration=5500us object=0x1000 holder=102 "
+		      "holder_fn=cudaFree\n"
+		      "20001us memory cudaMalloc duration=5600us op=alloc kind=device\n");
+	json_t *root;
+	int who, i;
+
+	(void)state;
+	/* From 14.5 to 15 ms thread 102 has it; then 500 rounds of 10 us. */
+	for (who = 102; who <= 103; who++) {
+		n += (size_t)snprintf(log + n, sizeof(log) - n, "slot %d tid=%d\n", who - 100, who);
+		if (who == 102)
+			n += (size_t)snprintf(
+				log + n, sizeof(log) - n,
+				"15ms released kind=mutex fn=cudaFree object=0x1000\n");
+		for (i = 0; i < 500; i++)
+			n += (size_t)snprintf(
+				log + n, sizeof(log) - n,
+				"%dus taken kind=mutex fn=cudaFree object=0x1000\n"
+				"%dus released kind=mutex fn=cudaFree object=0x1000\n",
+				15000 + 10 * i + (who == 102 ? 0 : 7),
+				15000 + 10 * i + (who == 102 ? 6 : 10));
+		n += (size_t)snprintf(
+			log + n, sizeof(log) - n,
+			"21ms memory cudaFree duration=7ms op=free kind=device address=0x1\n");
+	}
+	root = report_on(log);
+	/* between the release and the next taking it is still the last one's */
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=102 how=measured", "waited_ns"),
+			 500000 + 500 * 7000);
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=103 how=measured", "waited_ns"),
+			 500 * 3000);
+	assert_int_equal(sum(root, "root_blame", "waiter=101", "waited_ns"), 5500000);
+	assert_int_equal(sum(root, "locks", "name=L1", "longest_row"), 1000);
+	assert_int_equal(sum(root, "locks", "name=L1", "starved"), 101);
+	json_decref(root);
+}
+
+/* Two readers; the writer waits for the one that stays, not for the one that came last. A reader that
+ * waits for a writer is not held up by other readers. */
+static void test_readers(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n"
+		      "100us wait kind=write fn=cudaFree duration=80us object=0x1000 holder=102 "
+		      "holder_fn=cudaLaunchKernel flags=1\n"
+		      "200us released kind=write fn=cudaFree object=0x1000\n"
+		      "201us memory cudaFree duration=190us op=free kind=device address=0x1\n"
+		      "slot 2 tid=102\n"
+		      "99us released kind=read fn=cudaLaunchKernel object=0x1000\n"
+		      "100us launch cudaLaunchKernel duration=90us stream=0x11\n"
+		      "slot 3 tid=103\n"
+		      "50us taken kind=read fn=cudaEventRecord object=0x1000\n"
+		      "60us released kind=read fn=cudaEventRecord object=0x1000\n"
+		      "61us op cudaEventRecord duration=20us stream=0x12\n"
+		      "slot 4 tid=104\n"
+		      "210us wait kind=read fn=cudaEventQuery duration=50us object=0x1000 "
+		      "holder=101 holder_fn=cudaFree\n"
+		      "211us op cudaStreamWaitEvent duration=60us stream=0x13\n"
+		      "slot 5 tid=105\n"
+		      "205us taken kind=read fn=cudaEventRecord object=0x1000\n"
+		      "206us op cudaEventRecord duration=20us stream=0x14\n");
+
+	(void)state;
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=102", "waited_ns"), 80000);
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=103", "waited_ns"), 0);
+	assert_int_equal(sum(root, "blame", "waiter=104 holder=101", "waited_ns"), 50000);
+	assert_int_equal(sum(root, "blame", "waiter=104 holder=105", "waited_ns"), 0);
+	json_decref(root);
+}
+
+/* A lock that says nobody had it: whoever took it last is blamed, and that is no measurement. A thread
+ * of the driver's is named. */
+static void test_unknown_holders(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n"
+		      "100us wait kind=mutex fn=cudaMalloc duration=10us object=0x1000 holder=777 "
+		      "flags=8\n"
+		      "101us memory cudaMalloc duration=20us op=alloc kind=device\n"
+		      "150us wait kind=mutex fn=cudaMalloc duration=10us object=0x3000\n"
+		      "151us memory cudaMalloc duration=20us op=alloc kind=device\n"
+		      "slot 2 tid=102\n"
+		      "200us wait kind=mutex fn=cudaFree duration=30us object=0x1000\n"
+		      "201us memory cudaFree duration=40us op=free kind=device address=0x1\n");
+	const json_t *row;
+	size_t i;
+	bool named = false;
+
+	(void)state;
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=777 how=measured", "waited_ns"),
+			 10000);
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=0", "waited_ns"), 10000);
+	assert_int_equal(sum(root, "blame", "waiter=102 holder=101 how=inferred", "waited_ns"),
+			 30000);
+	assert_int_equal(sum(root, "root_blame", "waiter=102 root=101 how=inferred", "waited_ns"),
+			 30000);
+	json_array_foreach(json_object_get(root, "strangers"), i, row) named |=
+		agrees(row, "tid=777 name=cuda-EvtHandlr");
+	assert_true(named);
+	assert_int_equal(fact(root, "waits", "holder_known_ns"), 40000);
+	json_decref(root);
+}
+
+/* Launches far ahead of the GPU wait for room; it is nobody's lock. The same launch with little
+ * outstanding is not explained by that. */
+static void test_full_queue(void **state)
+{
+	static char log[1 << 16];
+	size_t n = (size_t)snprintf(log, sizeof(log), "%s", TRACE "slot 1 tid=101\n");
+	json_t *root;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 1020; i++)
+		n += (size_t)snprintf(log + n, sizeof(log) - n,
+				      "%dus launch cudaLaunchKernel duration=3us stream=0x11\n",
+				      100 + 5 * i);
+	snprintf(log + n, sizeof(log) - n,
+		 "16ms launch cudaLaunchKernel duration=10ms stream=0x11\n"
+		 "30ms launch cudaLaunchKernel duration=10ms stream=0x12\n");
+	root = report_on(log);
+	assert_in_range(sum(root, "accounts", "function=cudaLaunchKernel", "queue_ns"), 9990000,
+			10000000);
+	assert_in_range(sum(root, "accounts", "function=cudaLaunchKernel", "unexplained_ns"),
+			9990000, 10000000);
+	assert_int_equal(sum(root, "accounts", "function=cudaLaunchKernel", "lock_ns"), 0);
+	json_decref(root);
+}
+
+/* The first launch of a kernel waits for the device, though there is no other to compare it with; on an
+ * idle device the same first launch is the price of loading. */
+static void test_cold(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n"
+		      "1ms launch cudaLaunchKernel duration=4ms stream=0x11 kernel=1\n"
+		      "2ms launch cudaLaunchKernel duration=3us stream=0x11 kernel=1\n"
+		      "700ms launch cudaLaunchKernel duration=690ms stream=0x12 kernel=2\n");
+
+	(void)state;
+	assert_in_range(sum(root, "accounts", "function=cudaLaunchKernel", "gpu_hidden_ns"),
+			684000000, 690000000);
+	assert_in_range(sum(root, "accounts", "function=cudaLaunchKernel", "own_ns"), 4003000,
+			9100000);
+	json_decref(root);
+}
+
+/* Ready to run and not running: of a wait for a lock only what lay after its release, and of what
+ * nobody explains. */
+static void test_not_running(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n"
+		      "20ms wait kind=mutex fn=cudaMalloc duration=10ms object=0x1000 holder=102 "
+		      "holder_fn=cudaFree\n"
+		      "20010us sched window=10010us not_running=6000000 running=1000\n"
+		      "20010us memory cudaMalloc duration=10010us op=alloc kind=device\n"
+		      "slot 2 tid=102\n"
+		      "16ms released kind=mutex fn=cudaFree object=0x1000\n"
+		      "16010us memory cudaFree duration=7ms op=free kind=device address=0x1\n");
+
+	(void)state;
+	assert_int_equal(sum(root, "accounts", "thread=101", "not_running_ns"), 4000000);
+	assert_int_equal(sum(root, "accounts", "thread=101", "lock_ns"), 6000000);
+	json_decref(root);
+}
+
+/* ---- whatever the records are, the sums are exact ---------------------------------------------- */
+
+static uint32_t seed;
+
+static uint32_t random_below(uint32_t limit)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % limit;
+}
+
+static void check_sums(const json_t *root)
+{
+	static const char *const buckets[] = {"own_ns",         "gpu_intended_ns", "gpu_hidden_ns",
+					      "lock_ns",        "ioctl_ns",        "queue_ns",
+					      "not_running_ns", "unexplained_ns"};
+	const json_t *row;
+	size_t i, b;
+
+	json_array_foreach(json_object_get(root, "accounts"), i, row)
+	{
+		int64_t left = json_integer_value(json_object_get(row, "total_ns"));
+
+		for (b = 0; b < ARRAY_SIZE(buckets); b++) {
+			int64_t ns = json_integer_value(json_object_get(row, buckets[b]));
+
+			assert_true(ns >= 0);
+			left -= ns;
+		}
+		assert_int_equal(left, 0);
+	}
+	json_array_foreach(json_object_get(root, "threads"), i, row)
+	{
+		char pattern[64];
+
+		snprintf(pattern, sizeof(pattern), "thread=%lld",
+			 json_integer_value(json_object_get(row, "tid")));
+		assert_int_equal(sum(root, "accounts", pattern, "total_ns"),
+				 json_integer_value(json_object_get(row, "total_ns")));
+	}
+}
+
+/* As launches are. */
+#define LAUNCHES \
+	"3ms launch cudaLaunchKernel duration=3us stream=0x11 kernel=1 device=0\n" \
+	"4ms launch cudaLaunchKernel duration=3us stream=0x11 kernel=1 device=0\n" \
+	"5ms launch cudaLaunchKernel duration=3us stream=0x11 kernel=1 device=0\n"
+
+/* Without probes: a launch that took as long as another thread's cudaFree. With them nobody says that
+ * it was a lock, but who was in the way. Its near twin: nobody was. */
+static void test_inferred(void **state)
+{
+	static const char *const calls =
+		"slot 1 tid=101\n"
+		"1ms launch cudaLaunchKernel duration=3us stream=0x11 kernel=1 device=0\n" LAUNCHES
+		"20ms launch cudaLaunchKernel duration=10ms stream=0x11 kernel=1 device=0\n"
+		"slot 2 tid=102\n"
+		"2ms launch cudaLaunchKernel duration=3us stream=0x21 kernel=2 device=1\n"
+		"20010us memory cudaFree duration=11ms op=free kind=device address=0x1 bytes=9 "
+		"device=1\n";
+	char log[2048];
+	json_t *root;
+
+	(void)state;
+	snprintf(log, sizeof(log), "trace app.100 pid=100 program=\"/bin/app\" probes=0\n%s",
+		 calls);
+	root = report_on(log);
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=102 how=inferred holder_device=1",
+			     "waited_ns"),
+			 10000000);
+	assert_in_range(
+		sum(root, "root_blame", "waiter=101 root=102 cause=gpu how=inferred", "waited_ns"),
+		9000000, 10000000);
+	assert_in_range(sum(root, "accounts", "thread=101", "lock_ns"), 9900000, 10000000);
+	check_sums(root);
+	json_decref(root);
+	snprintf(log, sizeof(log), "trace app.100 pid=100 program=\"/bin/app\" probes=1\n%s",
+		 calls);
+	root = report_on(log);
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=102 how=inferred", "waited_ns"),
+			 10000000);
+	assert_int_equal(sum(root, "accounts", "thread=101", "lock_ns"), 0);
+	json_decref(root);
+	root = report_on(
+		"trace app.100 pid=100 program=\"/bin/app\" probes=0\n"
+		"slot 1 tid=101\n"
+		"1ms launch cudaLaunchKernel duration=3us stream=0x11 kernel=1 device=0\n" LAUNCHES
+		"20ms launch cudaLaunchKernel duration=10ms stream=0x11 kernel=1 device=0\n"
+		"slot 2 tid=102\n"
+		"12ms memory cudaFree duration=11ms op=free kind=device address=0x1 bytes=9 "
+		"device=1\n");
+	assert_int_equal(sum(root, "blame", "waiter=101", "waited_ns"), 0);
+	json_decref(root);
+}
+
+static size_t random_thread(char *log, size_t size, int slot)
+{
+	static const char *const calls[] = {
+		"launch cudaLaunchKernel",  "memory cudaMalloc",    "memory cudaFree",
+		"op cudaStreamSynchronize", "copy cudaMemcpyAsync", "call cudaDeviceSynchronize"};
+	static const char *const kinds[] = {"mutex",     "read",  "write", "spin",
+					    "condition", "ioctl", "poll",  "yield"};
+	size_t n = (size_t)snprintf(log, size, "slot %d tid=%d\n", slot, 100 + slot);
+	uint32_t now = 1000, i, j;
+
+	for (i = 0; i < 60; i++) {
+		uint32_t duration = 1 + random_below(50000);
+
+		now += random_below(20000);
+		for (j = random_below(4); j; j--) {
+			now += 1 + random_below(duration);
+			n += (size_t)snprintf(
+				log + n, size - n,
+				"%uns %s kind=%s fn=cudaMalloc duration=%u object=0x%x holder=%u "
+				"holder_fn=cudaFree flags=%u\n",
+				now,
+				(const char *[]){"wait", "wait", "taken",
+						 "released"}[random_below(4)],
+				kinds[random_below(ARRAY_SIZE(kinds))], random_below(60000),
+				0x1000 + 16 * random_below(3),
+				random_below(8) ? 101 + random_below(5) : 0, random_below(16));
+		}
+		if (!random_below(4))
+			n += (size_t)snprintf(log + n, size - n,
+					      "%uns sched window=%u not_running=%u\n", now,
+					      random_below(100000), random_below(100000));
+		now += 1;
+		n += (size_t)snprintf(log + n, size - n,
+				      "%uns %s duration=%u stream=0x%x bytes=4096 address=1 "
+				      "direction=%s src=pageable dst=device device=%u\n",
+				      now, calls[random_below(ARRAY_SIZE(calls))], duration,
+				      0x10 + random_below(3), random_below(2) ? "h2d" : "d2h",
+				      random_below(3));
+	}
+	return n;
+}
+
+static void test_sums(void **state)
+{
+	static char log[1 << 18];
+	uint32_t round;
+	json_t *root;
+
+	(void)state;
+	for (round = 1; round <= 30; round++) {
+		size_t n = (size_t)snprintf(log, sizeof(log), "%s", TRACE);
+		int slot;
+
+		seed = round;
+		for (slot = 1; slot <= 5; slot++)
+			n += random_thread(log + n, sizeof(log) - n, slot);
+		root = report_on(log);
+		check_sums(root);
+		json_decref(root);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pageable_copy), cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_convoy),        cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_readers),       cmocka_unit_test(test_unknown_holders),
+		cmocka_unit_test(test_full_queue),    cmocka_unit_test(test_not_running),
+		cmocka_unit_test(test_cold),
+
+		cmocka_unit_test(test_inferred),      cmocka_unit_test(test_sums),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+/*
+ * tests/unit/test_analyzer_profile.c: profiles: written and read, damaged, of other machines, found.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include "cmd_report.h"
+#include "profile.h"
+#include "render.h"
+#include "scratch.h"
+#include "trace_text.h"
+
+struct fixture {
+	char *dir, path[300], other[300];
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->dir = scratch_make();
+	snprintf(f->path, sizeof(f->path), "%s/a/b/profile.json", f->dir);
+	snprintf(f->other, sizeof(f->other), "%s/other.json", f->dir);
+	unsetenv("CUDASPY_PROFILE");
+	setenv("XDG_CONFIG_HOME", f->dir, 1);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	scratch_remove(f->dir);
+	free(f);
+	return 0;
+}
+
+static struct class_key copy_key(uint64_t bytes)
+{
+	return (struct class_key){
+		.flags = CLASS_COPY,
+		.bucket = class_bucket(bytes),
+		.what = SPY_DIR_D2H,
+		.kinds = SPY_MEM_DEVICE << 4 | SPY_MEM_PAGEABLE,
+	};
+}
+
+#define COPY(size, ns) \
+	{ \
+		.function = (char *)"cudaMemcpyAsync", \
+		.key = {.flags = CLASS_COPY, \
+			.what = SPY_DIR_D2H, \
+			.kinds = SPY_MEM_DEVICE << 4 | SPY_MEM_PAGEABLE}, \
+		.bytes = (size), .expected_ns = (ns), .spread_ns = 7, .samples = 24 \
+	}
+
+/* Writes the profile all tests use. */
+static void write_one(const char *path)
+{
+	struct profile_class classes[] = {
+		COPY(4, 2000),
+		COPY(1 << 20, 100000),
+		COPY(4 << 20, 400000),
+		{.function = (char *)"cudaMallocAsync",
+		 .key = {.flags = CLASS_MEMORY | CLASS_COLD,
+			 .what = 16 | SPY_MEMOP_ALLOC,
+			 .kinds = SPY_MEM_DEVICE},
+		 .bytes = 4096,
+		 .expected_ns = 90000,
+		 .samples = 8},
+		{.function = (char *)"cudaLaunchKernel", .expected_ns = 2500, .samples = 400},
+	};
+	struct profile p = {
+		.version = (char *)"1",
+		.driver = (char *)"13000",
+		.date = (char *)"2026-01-01T00:00:00Z",
+		.gpus = (char *[]){(char *)"NVIDIA H200", (char *)"NVIDIA \"X\" 1"},
+		.n_gpus = 2,
+		.classes = classes,
+		.n_classes = ARRAY_SIZE(classes),
+	};
+
+	assert_int_equal(profile_write(&p, path), 0);
+}
+
+static uint64_t cost(const struct profile *p, const char *function, struct class_key key)
+{
+	struct profile_class found;
+
+	return profile_find(p, function, &key, &found) ? found.expected_ns : 0;
+}
+
+static void test_round_trip(void **state)
+{
+	const struct fixture *f = *state;
+	struct class_key malloc_key = {.fn = 99,
+				       .flags = CLASS_MEMORY | CLASS_COLD,
+				       .bucket = class_bucket(4096),
+				       .what = 16 | SPY_MEMOP_ALLOC,
+				       .kinds = SPY_MEM_DEVICE};
+	struct profile p;
+	char *text;
+
+	write_one(f->path);
+	assert_int_equal(profile_read(&p, f->path), 0);
+	assert_int_equal(p.n_classes, 5);
+	assert_int_equal(p.n_gpus, 2);
+	assert_string_equal(p.gpus[1], "NVIDIA \"X\" 1");
+	assert_string_equal(p.driver, "13000");
+	assert_int_equal(cost(&p, "cudaLaunchKernel", (struct class_key){.fn = 5}), 2500);
+	assert_int_equal(cost(&p, "cudaLaunchKernel", (struct class_key){.flags = CLASS_COLD}), 0);
+	assert_int_equal(cost(&p, "cudaFree", (struct class_key){0}), 0);
+	assert_int_equal(cost(&p, "cudaMallocAsync", malloc_key), 90000);
+	malloc_key.what = SPY_MEMOP_ALLOC; /* not of a pool */
+	assert_int_equal(cost(&p, "cudaMallocAsync", malloc_key), 0);
+	text = profile_describe(&p);
+	assert_string_equal(text, "profile of NVIDIA H200 and others, driver 13000");
+	free(text);
+	profile_release(&p);
+}
+
+static void test_sizes(void **state)
+{
+	const struct fixture *f = *state;
+	const char *function = "cudaMemcpyAsync";
+	struct class_key other = copy_key(1 << 20);
+	struct profile p;
+
+	write_one(f->path);
+	assert_int_equal(profile_read(&p, f->path), 0);
+	assert_int_equal(cost(&p, function, copy_key(4)), 2000);
+	assert_int_equal(cost(&p, function, copy_key(1)), 2000);
+	assert_int_equal(cost(&p, function, copy_key(1 << 20)), 100000);
+	assert_int_equal(cost(&p, function, copy_key(2 << 20)), 200000);
+	assert_in_range(cost(&p, function, copy_key(512 << 10)), 50000, 52000);
+	assert_int_equal(cost(&p, function, copy_key(8 << 20)), 800000);
+	assert_int_equal(cost(&p, function, copy_key(64 << 20)), 0); /* too far away */
+	assert_int_equal(cost(&p, function, copy_key(0)), 0);
+	other.what = SPY_DIR_H2D;
+	assert_int_equal(cost(&p, function, other), 0);
+	profile_release(&p);
+}
+
+/* Each of these is refused with a complaint. */
+static void test_damaged(void **state)
+{
+	static const char head[] = "\"schema\":\"cudaspy-profile-1\",\"driver\":\"1\",\"gpus\":[]";
+	static const char *const bad[] = {
+		"",
+		"not JSON",
+		"[]",
+		"{}",
+		"{\"schema\":\"cudaspy-profile-2\",\"driver\":\"1\",\"gpus\":[],\"classes\":[]}",
+		"{\"schema\":\"cudaspy-profile-1\",\"gpus\":[],\"classes\":[]}",
+		"{\"schema\":\"cudaspy-profile-1\",\"driver\":\"1\",\"classes\":[]}",
+		"{\"schema\":\"cudaspy-profile-1\",\"driver\":\"1\",\"gpus\":[1],\"classes\":[]}",
+		"{%s,\"classes\":[{}]}",
+		"{%s,\"classes\":[3]}",
+		"{%s,\"classes\":[{\"function\":\"f\",\"bytes\":0,\"expected_ns\":1,\"spread_ns\":"
+		"0}]}",
+		"{%s,\"classes\":[{\"function\":\"f\",\"bytes\":-1,\"expected_ns\":1,\"spread_ns\":"
+		"0,"
+		"\"samples\":1}]}",
+		"{%s,\"classes\":[{\"function\":\"f\",\"direction\":\"up\",\"bytes\":1,"
+		"\"expected_ns\":1,\"spread_ns\":0,\"samples\":1}]}",
+		"{%s,\"classes\":[{\"function\":\"f\",\"op\":\"alloc\",\"bytes\":1,"
+		"\"expected_ns\":1,\"spread_ns\":0,\"samples\":1}]}",
+	};
+	const struct fixture *f = *state;
+	unsigned int complaints;
+	struct profile p;
+	char text[512];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+#pragma GCC diagnostic ignored "-Wformat-extra-args"
+#pragma GCC diagnostic ignored "-Wformat-security"
+		snprintf(text, sizeof(text), bad[i], head);
+#pragma GCC diagnostic pop
+		scratch_write(f->other, text, strlen(text));
+		complaints = complain_count();
+		assert_int_equal(profile_read(&p, f->other), -EINVAL);
+		assert_int_equal(complain_count(), complaints + 1);
+		profile_release(&p);
+	}
+	snprintf(text, sizeof(text), "{%s,\"classes\":[]}", head);
+	scratch_write(f->other, text, strlen(text));
+	assert_int_equal(profile_read(&p, f->other), 0);
+	profile_release(&p);
+	assert_int_equal(profile_read(&p, "/nonexistent"), -ENOENT);
+	profile_release(&p);
+	assert_true(profile_read(&p, f->dir) < 0);
+	profile_release(&p);
+}
+
+static struct machine machine_of(const char **driver, const char **gpu)
+{
+	return (struct machine){.drivers = (char **)(uintptr_t)driver,
+				.n_drivers = *driver != NULL,
+				.gpus = (char **)(uintptr_t)gpu,
+				.n_gpus = *gpu != NULL};
+}
+
+/* 1 used, 0 refused with a reason, -1 there was none. */
+static int choose(const char *named, const char *driver, const char *gpu)
+{
+	struct machine machine = machine_of(&driver, &gpu);
+	struct profile p;
+	char *why;
+	int found = profile_choose(&p, named, &machine, &why);
+
+	assert_false(found > 0 && why);
+	if (!found && !why)
+		found = -1;
+	free(why);
+	profile_release(&p);
+	return found;
+}
+
+static void test_choice(void **state)
+{
+	const struct fixture *f = *state;
+	char *path = profile_default_path("13000", "NVIDIA H200/2");
+
+	assert_true(strstr(path, "/cudaspy/profile-13000-NVIDIA_H200_2.json"));
+	free(path);
+	assert_int_equal(choose(NULL, "13000", "NVIDIA H200"), -1);
+	path = profile_default_path("13000", "NVIDIA H200");
+	write_one(path);
+	assert_int_equal(choose(NULL, "13000", "NVIDIA H200"), 1);
+	assert_int_equal(choose(NULL, "13001", "NVIDIA H200"), -1);
+	assert_int_equal(choose(NULL, NULL, NULL), -1);
+	write_one(f->path);
+	assert_int_equal(choose(f->path, "13000", "NVIDIA H200"), 1);
+	assert_int_equal(choose(f->path, "13001", "NVIDIA H200"), 0);
+	assert_int_equal(choose(f->path, "13000", "NVIDIA A100"), 0);
+	assert_int_equal(choose(f->path, NULL, NULL), 0);
+	assert_int_equal(choose("/nonexistent", "13000", "NVIDIA H200"), -ENOENT);
+	setenv("CUDASPY_PROFILE", f->path, 1);
+	assert_int_equal(choose(NULL, "13001", "NVIDIA H200"), 0);
+	unsetenv("CUDASPY_PROFILE");
+	/* One that was only found, and not named, does not keep a report from being made. */
+	scratch_write(path, "{", 1);
+	assert_int_equal(choose(NULL, "13000", "NVIDIA H200"), -1);
+	free(path);
+}
+
+static void test_report(void **state)
+{
+	static const char log[] = "trace a.1 pid=1 program=\"a\"\nslot 1 tid=7\n"
+				  "10us op cudaEventCreate duration=5us\n";
+	const struct fixture *f = *state;
+	struct report_options options = {.renderer = renderer_find("json")};
+	char log_path[300], trace[300], *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	snprintf(log_path, sizeof(log_path), "%s/log", f->dir);
+	snprintf(trace, sizeof(trace), "%s/a.1", f->dir);
+	scratch_write(log_path, log, strlen(log));
+	tt_make(log_path, f->dir);
+	assert_int_equal(report_show((const char *[]){trace}, 1, NULL, &options, out), 0);
+	write_one(f->path);
+	options.profile = f->path; /* which does not fit: nothing is lost by that */
+	assert_int_equal(report_show((const char *[]){trace}, 1, NULL, &options, out), 0);
+	scratch_write(f->path, "{", 1);
+	assert_int_equal(report_show((const char *[]){trace}, 1, NULL, &options, out), -EINVAL);
+	fclose(out);
+	free(text);
+}
+
+/* A function that cost depends on something no class knows of is left out, and cold calls need to be
+ * many. */
+static void test_make(void **state)
+{
+	const struct fixture *f = *state;
+	char log_path[300], *text = NULL;
+	struct expect expect;
+	struct trace_set set;
+	struct profile p;
+	unsigned int i;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	fputs("trace a.1 pid=1 program=\"a\"\nslot 1 tid=7\n1us gpu device=0 name=\"G\"\n"
+	      "1us note note=version text=\"driver 12080\"\n",
+	      out);
+	for (i = 1; i < 20; i++)
+		fprintf(out,
+			"%ums op cudaEventCreate duration=5us\n"
+			"%ums op cudaGraphInstantiate duration=50us\n"
+			"%ums launch cudaLaunchKernel duration=90us kernel=%u stream=16\n"
+			"%ums launch cudaLaunchKernel duration=4us kernel=%u stream=16\n",
+			i, i, i, i, i, i);
+	fclose(out);
+	snprintf(log_path, sizeof(log_path), "%s/log", f->dir);
+	scratch_write(log_path, text, size);
+	free(text);
+	tt_make(log_path, f->dir);
+	assert_int_equal(trace_set_open(&set, (const char *[]){f->dir}, 1, NULL), 0);
+	expect_learn(&expect, &set);
+	profile_make(&p, &expect);
+	assert_string_equal(p.driver, "12080");
+	assert_int_equal(p.n_gpus, 1);
+	assert_int_equal(p.n_classes, 3);
+	assert_string_equal(p.classes[0].function, "cudaEventCreate");
+	assert_in_range(cost(&p, "cudaLaunchKernel", (struct class_key){0}), 3960, 4040);
+	assert_in_range(cost(&p, "cudaLaunchKernel", (struct class_key){.flags = CLASS_COLD}),
+			89000, 91000);
+	profile_release(&p);
+	expect_release(&expect);
+	trace_set_release(&set);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_round_trip), TEST(test_sizes),  TEST(test_damaged),
+		TEST(test_choice),     TEST(test_report), TEST(test_make),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
