@@ -10,7 +10,7 @@
 #endif
 
 static const struct command command_help_verb;
-static const struct command *const commands[5];
+static const struct command *const commands[7];
 
 static const struct command *find(const char *name)
 {
@@ -32,7 +32,7 @@ static void usage(FILE *out)
 	      "LD_PRELOAD=libcudaspy.so; look at the traces afterwards, anywhere.\n\nVerbs:\n",
 	      out);
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\nExit status: 0 fine (also when a damaged trace could be read in part), 1 nothing\n"
 	      "that could be read, 2 wrong usage; `run` passes on the program's.\n",
 	      out);
@@ -89,6 +89,7 @@ static const struct command command_help_verb = {
 	.run = help,
 };
 
-static const struct command *const commands[5] = {
-	&command_run, &command_report, &command_dump, &command_info, &command_help_verb,
+static const struct command *const commands[7] = {
+	&command_run,  &command_report,    &command_why,       &command_dump,
+	&command_info, &command_calibrate, &command_help_verb,
 };

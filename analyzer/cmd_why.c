@@ -1,0 +1,195 @@
+/*
+ * analyzer/cmd_why.c: `cudaspy why`: of one thread, function, lock or GPU: what it waited for, whom it
+ * held up, and the calls that show it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd_report.h"
+#include "render.h"
+#include "report_trace.h"
+#include "report_waits.h"
+
+#define SCHEMA "cudaspy-why-1"
+
+struct options {
+	const char *format;
+	const char *profile;
+};
+
+/* clang-format off */
+static const struct option_row option_rows[] = {
+	{"format",  'f', "FORMAT", "text (default) or json", offsetof(struct options, format)},
+	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
+};
+/* clang-format on */
+
+/* A whole number after `prefix`, in letters of either case, or -1. */
+static int64_t number_after(const char *text, const char *prefix)
+{
+	size_t n = strlen(prefix);
+	char *end;
+	long long value;
+
+	if (strncasecmp(text, prefix, n) != 0)
+		return -1;
+	text += n;
+	if (*text == ':' || *text == '=')
+		text++;
+	if (*text < '0' || *text > '9')
+		return -1;
+	value = strtoll(text, &end, 10);
+	return *end || value > UINT32_MAX ? -1 : value;
+}
+
+/* A lock is named by its place in the list of the longest waited for, so that one has to be made. */
+static bool find_lock(struct subject *subject, struct analysis *a, int64_t number)
+{
+	size_t n;
+	struct lock **locks = locks_name(&a->accounts.locks, &n);
+	bool found = number >= 1 && (size_t)number <= n;
+
+	if (found)
+		*subject = (struct subject){.kind = SUBJECT_LOCK, .lock = locks[number - 1]->key};
+	else
+		complain("why: there is no lock L%lld: %zu were waited for", (long long)number, n);
+	free(locks);
+	return found;
+}
+
+static bool has_thread(const struct analysis *a, uint32_t tid)
+{
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++)
+		if (a->model.threads[i]->tid == tid)
+			return true;
+	return false;
+}
+
+static bool has_device(const struct analysis *a, uint32_t device)
+{
+	size_t i;
+
+	if (device >= SPY_DEVICE_NONE)
+		return false;
+	for (i = 0; i < a->model.n_processes; i++)
+		if (a->stats.devices[i * CALLSTATS_DEVICES + device].count)
+			return true;
+	return false;
+}
+
+static bool find_function(struct subject *subject, const struct analysis *a, const char *name)
+{
+	uint32_t fn;
+
+	for (fn = 0; fn < a->set->functions.count; fn++)
+		if (!strcmp(a->set->functions.all[fn].name, name) && fn < a->stats.n_functions &&
+		    a->stats.direct[fn].count) {
+			*subject = (struct subject){.kind = SUBJECT_CALL, .fn = fn};
+			return true;
+		}
+	return false;
+}
+
+/* What a word means in these traces. False after a message. */
+static bool find_subject(struct subject *subject, struct analysis *a, const char *word)
+{
+	int64_t number;
+
+	if ((number = number_after(word, "L")) >= 0)
+		return find_lock(subject, a, number);
+	if ((number = number_after(word, "gpu")) >= 0 ||
+	    (number = number_after(word, "device")) >= 0) {
+		*subject = (struct subject){.kind = SUBJECT_DEVICE, .device = (uint32_t)number};
+		if (has_device(a, (uint32_t)number))
+			return true;
+		complain("why: no call was made with GPU %lld current", (long long)number);
+		return false;
+	}
+	if ((number = number_after(word, "")) >= 0 ||
+	    (number = number_after(word, "thread")) >= 0) {
+		*subject = (struct subject){.kind = SUBJECT_THREAD, .tid = (uint32_t)number};
+		if (has_thread(a, (uint32_t)number))
+			return true;
+		complain("why: there is no thread %lld in these traces", (long long)number);
+		return false;
+	}
+	if (find_function(subject, a, word))
+		return true;
+	complain("why: '%s' is no thread's number, no function that was called, no lock (L1) and "
+		 "no GPU "
+		 "(gpu0)",
+		 word);
+	return false;
+}
+
+/* Reads the traces once to understand the question, and once more to answer it. */
+static int answer(const char *word, const char *const *dirs, size_t n_dirs,
+		  const struct renderer *renderer, const char *profile)
+{
+	struct trace_set set;
+	struct analysis analysis;
+	struct subject subject;
+	struct report report;
+	int err = trace_set_open(&set, dirs, n_dirs, NULL);
+	bool found = false;
+
+	if (!err) {
+		err = analysis_run(&analysis, &set, &(struct analysis_options){.profile = profile});
+		found = !err && find_subject(&subject, &analysis, word);
+		analysis_release(&analysis);
+	}
+	trace_set_release(&set);
+	if (err || !found)
+		return err ? err : -EINVAL;
+	err = trace_set_open(&set, dirs, n_dirs, NULL);
+	if (!err) {
+		err = analysis_run(
+			&analysis, &set,
+			&(struct analysis_options){.profile = profile, .subject = &subject});
+		if (!err) {
+			report_init(&report, SCHEMA);
+			report_losses(&report, &analysis);
+			report_waits(&report, &analysis);
+			err = renderer->render(&report, stdout);
+			report_release(&report);
+		}
+		analysis_release(&analysis);
+	}
+	trace_set_release(&set);
+	return err;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct options options = {.format = "text"};
+	const struct renderer *renderer;
+	int status;
+
+	if (!command_parse(self, &options, &argc, argv, &status))
+		return status;
+	renderer = renderer_choose(self->name, options.format);
+	if (!renderer)
+		return STATUS_USAGE;
+	if (argc < 2) {
+		complain("why: a thread, function, lock or GPU to explain is missing");
+		return STATUS_USAGE;
+	}
+	status = answer(argv[1], (const char *const *)argv + 2, (size_t)argc - 2, renderer,
+			options.profile);
+	complain_flush();
+	return status == -EINVAL ? STATUS_USAGE : status ? STATUS_NOTHING : STATUS_FINE;
+}
+
+const struct command command_why = {
+	.name = "why",
+	.arguments = "[options] THREAD|FUNCTION|LOCK|GPU [DIR...]",
+	.summary = "Explains the waits of one thread, function, lock (L1) or GPU (gpu0)",
+	.text = "A thread is named by its number, a function by its name (cudaMalloc), a lock as "
+		"in the\n"
+		"report (L1 is the one waited for longest), a GPU as gpu0. DIR as for report.\n",
+	.options = option_rows,
+	.n_options = ARRAY_SIZE(option_rows),
+	.run = run,
+};
