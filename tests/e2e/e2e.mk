@@ -61,6 +61,10 @@ $(eval $(call e2e_program,libuse_driver.so,tests/e2e/use_driver.c,-shared -fPIC 
 $(eval $(call e2e_program,use_both,tests/e2e/use_both.c,,$(E2E)/libuse12.so $(E2E)/libuse13.so -Wl$(comma)-rpath$(comma)'$$$$ORIGIN' -Wl$(comma)-rpath-link$(comma)$(E2E)/fakes))
 $(E2E)/use_both: $(E2E)/libuse12.so $(E2E)/libuse13.so
 $(eval $(call e2e_program,nest,tests/e2e/nest.c,-fexceptions -rdynamic,$(E2E_RT13)))
+$(eval $(call e2e_program,probes,tests/e2e/probes.c,-fexceptions,$(E2E_RT13)))
+$(eval $(call e2e_program,waits,tests/e2e/waits.c,-fexceptions,$(E2E_RT13)))
+$(eval $(call e2e_program,allocator,tests/e2e/allocator.c,-fexceptions,$(E2E_RT13)))
+$(eval $(call e2e_program,libwraplocks.so,tests/e2e/wrap_locks.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
 $(eval $(call e2e_program,edge,tests/e2e/edge.c tests/e2e/edge_x86_64.S,,$(E2E_DRV)))
 
 # Not without a C++ compiler.
@@ -86,6 +90,16 @@ $(E2E)/sim_mixed_static: tests/e2e/sim_mixed.c $(BUILD)/sim/libsimcudart_static.
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $^ -ldl
 e2e: $(addprefix $(E2E)/sim_mixed,12 13 _static)
+# Threads that wait for each other, and what judges cudaspy's account of it.
+$(E2E)/scene: tests/e2e/scene.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) -Wno-unused-parameter $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/judge: tests/e2e/judge.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< -ljansson
+e2e: $(E2E)/scene $(E2E)/judge
 
 # The simulator's samples with the static runtime; those with the shared one are in its own build.
 ifneq ($(NVCC),)

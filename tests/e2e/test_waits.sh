@@ -1,0 +1,141 @@
+#!/bin/bash
+# What the trace has of the waits inside calls: each kind with its lock, its holder and what the holder
+# was doing, for about as long as it lasted; nothing of locks that were free; and nothing is lost
+# uncounted.
+. "$(dirname "$0")/lib.sh"
+
+[ -x "$tool" ] || skip "no $tool"
+export FAKE_MODE=quiet
+
+# play ARG...: runs waits with and without the shim; sets trace and dump.
+play() {
+	rm -rf "$out"
+	bare timeout 20 "$bin/waits" "$@" >/dev/null 2>&1 || fail "waits $*: status $? without the shim"
+	spied timeout 20 "$bin/waits" "$@" >printed 2>err || fail "waits $*: status $?: $(cat err)"
+	# the first: a child's comes later
+	trace=$(traces | grep "/waits-$(sed -n 's/.*waits-\([0-9]*\)\.cudaspy.*/\1/p' err | sort -n | head -n 1)\.")
+	readable "$trace"
+	"$tool" dump "$trace" >dump
+}
+
+# waits [PATTERN]: the lines of its waits.
+waits() {
+	grep ' \[wait\] ' dump | grep -E -- "${1:-}"
+}
+
+moves() {
+	grep -E -c " \[$1\] .*${2:-}" dump
+}
+
+# as_printed: for each wait that was printed one that is recorded, and no more than those.
+as_printed() {
+	local kind object holder ms count line
+	expect "$1: waits" "$(waits | wc -l)" "$(wc -l <printed)"
+	while read -r kind object holder ms count; do
+		line=$(waits " kind=$kind .* object=$object .* count=$count " |
+			grep -E -- "$([ "$holder" = 0 ] && echo . || echo " holder=$holder( |$)")")
+		expect "$1: waits of kind $kind for $object by $holder, $count times" \
+			"$(grep -c . <<<"$line")" 1
+		awk -v least="$ms" -v line="$line" 'BEGIN {
+			match(line, / waited_ns=[0-9]+/); ns = substr(line, RSTART + 11, RLENGTH - 11) + 0
+			match(line, / span_ns=[0-9]+/); span = substr(line, RSTART + 9, RLENGTH - 9) + 0
+			exit !(ns >= least * 1e6 && ns < least * 1e6 + 2e9 && span >= ns) }' ||
+			fail "$1: $kind: not $ms ms: $line"
+	done <printed
+}
+
+play kinds
+as_printed kinds
+expect "kinds: holders in their calls" \
+	"$(waits ' in=cudaLaunchHostFunc .* device=0 .*holder_in=cudaLaunchHostFunc holder_device=1 holder_stream=0x5' | wc -l)" 5
+expect "kinds: held by readers" "$(waits ' kind=write .* flags=0x1 ' | wc -l)" 1
+expect "kinds: ended without what they waited for" "$(waits ' flags=0x4' | wc -l)" 3
+# each holder gave back what the other waited for
+expect "kinds: released" "$(moves released)" 5
+
+play free
+expect "free: waits" "$(waits | wc -l)" 0
+expect "free: moves" "$(moves '(taken|released)')" 0
+
+play timeout
+as_printed timeout
+expect "timeout: without the lock" "$(waits ' flags=0x4 ' | wc -l)" 1
+
+play moved
+while read -r event kind object count; do
+	expect "moved: $event $kind" "$(moves "$event" " kind=$kind .* object=$object")" "$count"
+done <printed
+
+play rows
+expect "rows: waits" "$(waits | wc -l)" 6
+sed -i '/^poll/d' printed # two calls have one
+while read -r kind object _ _ count; do
+	expect "rows: $kind $object" "$(waits " kind=$kind .* object=$object .* count=$count " | wc -l)" 1
+done <printed
+expect "rows: polls" "$(waits ' kind=poll .* count=(20|1) ' | grep -vc flags)" 2
+
+CUDASPY_COUNT=cudaLaunchHostFunc play some 10
+expect "counted calls: waits" "$(waits ' in=cudaLaunchHostFunc ' | wc -l)" 1
+expect_records "$trace" cudaLaunchHostFunc=1
+expect_counts "$trace" cudaLaunchHostFunc=9
+line=$(grep 'cudaLaunchHostFunc' dump | grep -v ' \[wait\] \| \[count\] \| \[released\] ')
+expect "counted calls: the one that waited" "$(grep -c . <<<"$line")" 1
+
+play stranger
+expect "stranger: waits" "$(waits " flags=0x8 holder=$(awk '{ print $2 }' printed)" | wc -l)" 2
+expect "stranger: names" "$(grep -c "stranger\] .*tid=$(awk '{ print $2 }' printed) name=\"no calls here\"" dump)" 1
+
+# Of the scheduler's account one record may be lost as well.
+play flood 5000
+read -r _ _ lost < <(closing err)
+sum=$(($(waits | wc -l) + lost))
+[ "$sum" -ge 5000 ] && [ "$sum" -le 5001 ] || fail "flood: $(waits | wc -l) waits and $lost lost"
+[ "$lost" -gt 0 ] || fail "flood: nothing lost"
+expect_records "$trace" cudaLaunchHostFunc=2 cudaSetDevice=3
+
+play left
+expect "left: waits" "$(waits | wc -l)" 1
+expect "left: its depth" "$(waits ' depth=0 ' | wc -l)" 1
+expect "left: calls" "$(grep -c ' 0 cudaSetDevice ' dump)" 6
+
+play handler
+as_printed handler
+expect_records "$trace" cudaSetDevice=3 cudaLaunchHostFunc=2
+
+# More than fits: what is there can be read, and no packet is longer than it may be.
+play above
+readable "$trace"
+[ "$(stat -c %s "$trace"/stream_*_tail | sort -n | tail -n 1)" -le 131072 ] || fail "above: a packet is too long"
+[ "$(moves taken)" -gt 1000 ] || fail "above: the lock was taken $(moves taken) times"
+
+# An allocator with locks: nobody waits for ever. (The sanitizers bring an allocator of their own.)
+if [ -z "$first" ]; then
+	same allocator "$bin/allocator"
+	readable "$(the_trace)"
+fi
+
+play fork
+expect "fork: waits" "$(waits | wc -l)" 1
+child=$(traces | grep -vF "$trace")
+"$tool" dump "$child" >dump
+expect "fork: what a child that waits for nobody records" "$(waits | wc -l) $(moves '(taken|released)')" "0 0"
+expect_records "$child" cudaLaunchHostFunc=1
+
+# Many at a time: each wait is some call's, and has an end.
+play map
+expect "map: lost" "$(closing err | cut -d ' ' -f 3)" 0
+expect_records "$trace" cudaLaunchHostFunc=800
+expect "map: calls in which waits happened" "$(waits ' in=cudaLaunchHostFunc of=cudaLaunchHostFunc ' | wc -l)" \
+	"$(waits | wc -l)"
+"$tool" report "$trace" >report 2>&1 || fail "map: no report: $(tail -n 3 report)"
+
+# And without probes nothing.
+for what in kinds moved "some 3"; do
+	# shellcheck disable=SC2086
+	CUDASPY_NOPROBES=1 play $what
+	expect "$what without probes" "$(waits | wc -l) $(moves '(taken|released|stranger|sched)')" "0 0"
+	grep -q 'probes = 0;' "$trace/metadata" || fail "the metadata does not say that there are no probes"
+done
+CUDASPY_NOPROBES=0 play kinds
+as_printed "kinds, probes not off"
+grep -q 'probes = 1;' "$trace/metadata" || fail "the metadata does not say that there are probes"

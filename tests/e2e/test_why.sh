@@ -1,0 +1,77 @@
+#!/bin/bash
+# `cudaspy why` of a thread, a function, a lock and a GPU of one scene on the simulator: each answer is
+# about that one, and says who waited for whom; what there is not is refused. And a process that is
+# killed while its calls wait: the report says for which lock, and who had it.
+. "$(dirname "$0")/lib.sh"
+need jq
+sim="$here/../sim/with-sim"
+kernel=$build/sim/libsimkernel.so
+
+# play NAME: a scene of scene.c, recorded.
+play() {
+	rm -rf "$out"
+	"$sim" "$bin/scene" --script "$1" >script || fail "no scene $1"
+	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script "$sim" env LD_PRELOAD="$first $shim $kernel" \
+		"$bin/scene" "$1" >play.out 2>play.err
+}
+
+why() {
+	"$tool" why --format=json "$@" "$(the_trace)" 2>why.err
+}
+
+play free_under_kernel || fail "free_under_kernel: $(tail -n 3 play.err)"
+"$tool" report --format=json "$(the_trace)" >report.json || fail "no report"
+worst=$(jq -c '.blame[0]' report.json)
+[ "$worst" != null ] || fail "nobody waited for anybody in free_under_kernel"
+waiter=$(jq .waiter <<<"$worst") holder=$(jq .holder <<<"$worst")
+function=$(jq -r .holder_function <<<"$worst") lock=$(jq -r .lock <<<"$worst")
+expect "who held everybody up" "$function" cudaFree
+
+why "$waiter" >thread.json || fail "why of a thread: $(cat why.err)"
+[ "$(jq .why.waited_ns thread.json)" -ge 30000000 ] || fail "thread $waiter waited: $(jq -c .why thread.json)"
+expect "rows about other threads" \
+	"$(jq "[.blame[] | select(.waiter != $waiter and .holder != $waiter)] | length" thread.json)" 0
+expect "the root" "$(jq -r '.root_blame[0] | "\(.root) \(.root_function) \(.cause)"' thread.json)" \
+	"$holder cudaFree gpu"
+why "$holder" >holder.json || fail "why of the holder: $(cat why.err)"
+[ "$(jq .why.held_up_ns holder.json)" -ge 30000000 ] || fail "thread $holder held up: $(jq -c .why holder.json)"
+why "$function" >function.json || fail "why of a function: $(cat why.err)"
+[ "$(jq .why.held_up_ns function.json)" -ge 30000000 ] || fail "$function held up: $(jq -c .why function.json)"
+why "$lock" >lock.json || fail "why of a lock: $(cat why.err)"
+expect "locks in an answer about one" "$(jq -r '[.locks[].name] | join(" ")' lock.json)" "$lock"
+expect "victims of other locks" "$(jq "[.victims[] | select(.lock and .lock != \"$lock\")] | length" lock.json)" 0
+why gpu0 >gpu.json || fail "why of a GPU: $(cat why.err)"
+expect "rows about other GPUs" \
+	"$(jq '[.blame[] | select(.waiter_device != 0 and .holder_device != 0)] | length' gpu.json)" 0
+"$tool" why "$waiter" "$(the_trace)" | tr -s ' \n' ' ' | grep -q 'held by thread' || fail "no sentence about who held the lock"
+
+for wrong in L99 gpu77 999999999 cudaNoSuchThing ''; do
+	why "$wrong" >/dev/null
+	expect "exit status for '$wrong'" $? 2
+	grep -q '^cudaspy: why: ' why.err || fail "why '$wrong' says: $(cat why.err)"
+done
+"$tool" why 2>/dev/null
+expect "exit status without a question" $? 2
+
+# Killed in the middle of it.
+rm -rf "$out"
+"$sim" "$bin/scene" --script free_under_kernel >script
+CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script "$sim" env LD_PRELOAD="$first $shim $kernel" \
+	"$bin/scene" free_under_kernel >play.out 2>play.err &
+pid=$!
+for _ in $(seq 200); do
+	sleep 0.002
+	"$tool" report --format=json "$out" >live.json 2>/dev/null &&
+		jq -e '.in_flight[] | select(.holder > 0)' live.json >/dev/null && break
+done
+kill -KILL $pid
+wait $pid 2>/dev/null
+"$tool" report --format=json "$(the_trace)" >killed.json 2>/dev/null || fail "no report of the killed process"
+if jq -e '.in_flight[] | select(.holder > 0)' killed.json >/dev/null; then
+	jq -e '.in_flight[] | select(.holder > 0) | .waiting | test("waiting for a lock, .* held by thread")' \
+		killed.json >/dev/null || fail "in flight: $(jq -c .in_flight killed.json)"
+else
+	# it got through before the signal: then at least it was seen live
+	jq -e '.in_flight[] | select(.holder > 0) | .waiting | test("waiting for a lock")' live.json >/dev/null ||
+		fail "nobody was ever seen waiting: $(jq -c .in_flight live.json)"
+fi
