@@ -19,10 +19,14 @@ why() {
 	"$tool" why --format=json "$@" "$(the_trace)" 2>why.err
 }
 
-play free_under_kernel || fail "free_under_kernel: $(tail -n 3 play.err)"
-"$tool" report --format=json "$(the_trace)" >report.json || fail "no report"
-worst=$(jq -c '.blame[0]' report.json)
-[ "$worst" != null ] || fail "nobody waited for anybody in free_under_kernel"
+# On a busy machine a thread may come too late to wait: then once more.
+for try in 1 2 3 4 5 6; do
+	play free_under_kernel || fail "free_under_kernel: $(tail -n 3 play.err)"
+	"$tool" report --format=json "$(the_trace)" >report.json || fail "no report"
+	worst=$(jq -c '.blame[0]' report.json)
+	[ "$(jq '.waited_ns // 0' <<<"$worst")" -ge 30000000 ] && break
+	[ $try -lt 6 ] || fail "nobody waited long for anybody in free_under_kernel: $worst"
+done
 waiter=$(jq .waiter <<<"$worst") holder=$(jq .holder <<<"$worst")
 function=$(jq -r .holder_function <<<"$worst") lock=$(jq -r .lock <<<"$worst")
 expect "who held everybody up" "$function" cudaFree
@@ -53,25 +57,32 @@ done
 "$tool" why 2>/dev/null
 expect "exit status without a question" $? 2
 
-# Killed in the middle of it.
-rm -rf "$out"
+# Killed in the middle of it. stuck: plays until somebody is seen waiting for a lock, and kills it there;
+# it stands still while it is looked at. Fails if it came to its end, which a look at the wrong moment costs.
 "$sim" "$bin/scene" --script free_under_kernel >script
-CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script "$sim" env LD_PRELOAD="$first $shim $kernel" \
-	"$bin/scene" free_under_kernel >play.out 2>play.err &
-pid=$!
-for _ in $(seq 200); do
-	sleep 0.002
-	"$tool" report --format=json "$out" >live.json 2>/dev/null &&
-		jq -e '.in_flight[] | select(.holder > 0)' live.json >/dev/null && break
+stuck() {
+	local pid seen=1
+	rm -rf "$out"
+	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script "$sim" env LD_PRELOAD="$first $shim $kernel" \
+		"$bin/scene" free_under_kernel >play.out 2>play.err &
+	pid=$!
+	while [ $seen = 1 ] && grep -q '^State:.[^ZX]' "/proc/$pid/status" 2>/dev/null; do
+		sleep 0.002
+		kill -STOP $pid 2>/dev/null
+		"$tool" report --format=json "$out" >live.json 2>/dev/null &&
+			jq -e '.in_flight[] | select(.holder > 0)' live.json >/dev/null && seen=0
+		kill -$([ $seen = 0 ] && echo KILL || echo CONT) $pid 2>/dev/null
+	done
+	wait $pid 2>/dev/null
+	return $seen
+}
+for try in 1 2 3 4 5 6; do
+	stuck && break
+	[ $try -lt 6 ] || fail "nobody was ever seen waiting: $(jq -c .in_flight live.json)"
 done
-kill -KILL $pid
-wait $pid 2>/dev/null
-"$tool" report --format=json "$(the_trace)" >killed.json 2>/dev/null || fail "no report of the killed process"
-if jq -e '.in_flight[] | select(.holder > 0)' killed.json >/dev/null; then
+for when in live killed; do
+	[ $when = live ] || "$tool" report --format=json "$(the_trace)" >killed.json 2>/dev/null ||
+		fail "no report of the killed process"
 	jq -e '.in_flight[] | select(.holder > 0) | .waiting | test("waiting for a lock, .* held by thread")' \
-		killed.json >/dev/null || fail "in flight: $(jq -c .in_flight killed.json)"
-else
-	# it got through before the signal: then at least it was seen live
-	jq -e '.in_flight[] | select(.holder > 0) | .waiting | test("waiting for a lock")' live.json >/dev/null ||
-		fail "nobody was ever seen waiting: $(jq -c .in_flight live.json)"
-fi
+		$when.json >/dev/null || fail "in flight, $when: $(jq -c .in_flight $when.json)"
+done
