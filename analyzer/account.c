@@ -185,10 +185,6 @@ static void see_wait(struct accounting *a, struct caller *c, const struct record
 	w.ns = least(w.ns, w.end_ns - w.begin_ns);
 	c->waited_until_ns = w.end_ns;
 	c->device = (uint8_t)raw->device;
-	if (raw->kind < SPY_WAIT_KINDS) {
-		a->waits_by_kind[raw->kind] += raw->count;
-		a->waited_ns_by_kind[raw->kind] += w.ns;
-	}
 	if (spy_wait_is_lock(raw->kind))
 		book_lock(a, record, &w);
 	else if (raw->kind == SPY_WAIT_IOCTL)

@@ -92,7 +92,6 @@ struct accounting {
 	struct blame_piece *guesses; /* of processes with probes that have seen no lock so far */
 	size_t n_guesses;
 	bool *probed; /* by process: it was recorded with probes */
-	uint64_t waits_by_kind[SPY_WAIT_KINDS], waited_ns_by_kind[SPY_WAIT_KINDS];
 };
 
 void account_init(struct accounting *a, struct model *model, struct expect *expect);

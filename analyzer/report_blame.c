@@ -113,21 +113,32 @@ static void add_edges(struct report *report, const struct analysis *a,
 	report_add(report, kind, rows, n);
 }
 
-/* ---- devices -------------------------------------------------------------------------------- */
+/* ---- GPU by GPU, call by call ---------------------------------------------------------------- */
 
-struct device_row {
-	uint64_t waiter_device, holder_device, waits, waited_ns, threads;
-	const char *calls;
+struct pair_row {
+	uint64_t waiter_device, holder_device, waits, waited_ns;
+	const char *waiter_function, *holder_function, *calls, *how;
+	bool inferred;
+	double ns;
 	double most_ns; /* of the pair of calls named */
 };
 
 /* clang-format off */
 static const struct column device_columns[] = {
-	COLUMN(struct device_row, waiter_device, "GPU", UNIT_DEVICE),
-	COLUMN(struct device_row, holder_device, "waited for GPU", UNIT_DEVICE),
-	COLUMN(struct device_row, waits, "times", UNIT_COUNT),
-	COLUMN(struct device_row, waited_ns, "in all", UNIT_NS),
-	COLUMN(struct device_row, calls, "mostly", UNIT_TEXT),
+	COLUMN(struct pair_row, waiter_device, "GPU", UNIT_DEVICE),
+	COLUMN(struct pair_row, holder_device, "waited for GPU", UNIT_DEVICE),
+	COLUMN(struct pair_row, waits, "times", UNIT_COUNT),
+	COLUMN(struct pair_row, waited_ns, "in all", UNIT_NS),
+	COLUMN(struct pair_row, calls, "mostly", UNIT_TEXT),
+	COLUMN_JSON(struct pair_row, how, UNIT_TEXT),
+};
+
+static const struct column call_columns[] = {
+	COLUMN(struct pair_row, waiter_function, "call", UNIT_TEXT),
+	COLUMN(struct pair_row, holder_function, "waited for", UNIT_TEXT),
+	COLUMN(struct pair_row, waits, "times", UNIT_COUNT),
+	COLUMN(struct pair_row, waited_ns, "in all", UNIT_NS),
+	COLUMN_JSON(struct pair_row, how, UNIT_TEXT),
 };
 /* clang-format on */
 
@@ -136,53 +147,87 @@ static const struct table_kind device_kind = {
 	.title = "GPU BY GPU: whose threads waited for locks that whose threads held",
 	.columns = device_columns,
 	.n_columns = ARRAY_SIZE(device_columns),
-	.row_bytes = sizeof(struct device_row),
+	.row_bytes = sizeof(struct pair_row),
 	.text_rows = 24,
 };
 
-static int by_device(const void *a, const void *b)
+static const struct table_kind call_kind = {
+	.key = "call_blame",
+	.title = "CALL BY CALL: which waited for locks that were held in which",
+	.columns = call_columns,
+	.n_columns = ARRAY_SIZE(call_columns),
+	.row_bytes = sizeof(struct pair_row),
+	.text_rows = 8,
+};
+
+static bool same_devices(const struct pair_row *x, const struct pair_row *y)
 {
-	const struct device_row *x = a, *y = b;
+	return x->inferred == y->inferred && x->waiter_device == y->waiter_device &&
+	       x->holder_device == y->holder_device;
+}
+
+static bool same_calls(const struct pair_row *x, const struct pair_row *y)
+{
+	return x->inferred == y->inferred && !strcmp(x->waiter_function, y->waiter_function) &&
+	       !strcmp(x->holder_function, y->holder_function);
+}
+
+static int by_pair(const void *a, const void *b)
+{
+	const struct pair_row *x = a, *y = b;
+	int order;
 
 	if (x->waited_ns != y->waited_ns)
 		return x->waited_ns < y->waited_ns ? 1 : -1;
 	if (x->waiter_device != y->waiter_device)
 		return x->waiter_device < y->waiter_device ? -1 : 1;
-	return x->holder_device < y->holder_device ? -1 : x->holder_device > y->holder_device;
+	if (x->holder_device != y->holder_device)
+		return x->holder_device < y->holder_device ? -1 : 1;
+	order = strcmp(x->waiter_function, y->waiter_function);
+	return order ? order : strcmp(x->holder_function, y->holder_function);
 }
 
-static void add_devices(struct report *report, const struct analysis *a, const struct subject *s)
+/* The edges with a known holder, those that are the same to `same` in one row. */
+static void add_pairs(struct report *report, const struct analysis *a,
+		      const struct table_kind *kind,
+		      bool (*same)(const struct pair_row *, const struct pair_row *),
+		      const struct subject *s)
 {
-	struct device_row *rows = NULL;
+	struct pair_row *rows = NULL;
 	const struct blame_edge *edge;
 	size_t i, n = 0;
 
 	for (edge = a->accounts.blame.direct; edge; edge = edge->hh.next) {
 		const struct blame_key *k = &edge->key;
+		struct pair_row row = {
+			.waiter_device = k->waiter_device,
+			.holder_device = k->holder_device,
+			.waiter_function = word_function(a, k->waiter_fn) ?: "?",
+			.holder_function = word_function(a, k->holder_fn) ?: "?",
+			.inferred = k->inferred,
+			.how = k->inferred ? "inferred" : "measured",
+		};
 
 		if (!k->holder || !subject_has_edge(a, s, k))
 			continue;
-		for (i = 0; i < n; i++)
-			if (rows[i].waiter_device == k->waiter_device &&
-			    rows[i].holder_device == k->holder_device)
-				break;
+		for (i = 0; i < n && !same(&rows[i], &row); i++)
+			;
 		if (i == n) {
 			rows = grow(rows, n, sizeof(*rows));
-			rows[n++] = (struct device_row){.waiter_device = k->waiter_device,
-							.holder_device = k->holder_device};
+			rows[n++] = row;
 		}
 		rows[i].waits += edge->waits;
-		rows[i].waited_ns += (uint64_t)edge->waited_ns;
+		rows[i].ns += edge->waited_ns;
+		rows[i].waited_ns = (uint64_t)(rows[i].ns + 0.5);
 		if (edge->waited_ns > rows[i].most_ns) {
 			rows[i].most_ns = edge->waited_ns;
-			rows[i].calls =
-				report_text(report, "%s for %s", word_function(a, k->waiter_fn),
-					    word_function(a, k->holder_fn) ?: "?");
+			rows[i].calls = report_text(report, "%s for %s", row.waiter_function,
+						    row.holder_function);
 		}
 	}
 	if (rows)
-		qsort(rows, n, sizeof(*rows), by_device);
-	report_add(report, &device_kind, rows, n);
+		qsort(rows, n, sizeof(*rows), by_pair);
+	report_add(report, kind, rows, n);
 }
 
 /* ---- locks ---------------------------------------------------------------------------------- */
@@ -422,7 +467,8 @@ void report_edges(struct report *report, const struct analysis *a)
 {
 	const struct subject *subject = &a->accounts.blame.subject;
 
-	add_devices(report, a, subject);
+	add_pairs(report, a, &device_kind, same_devices, subject);
+	add_pairs(report, a, &call_kind, same_calls, subject);
 	add_edges(report, a, &blame_kind, a->accounts.blame.direct, subject);
 	add_edges(report, a, &root_kind, a->accounts.blame.roots, subject);
 }

@@ -5,11 +5,11 @@
  * the call. What a wait becomes is wait.c's.
  *
  * Locks are tried first. What trylock answers other than "busy" is the answer of lock, too: a
- * recursive lock counts up, one with a priority ceiling says EINVAL. A lock that its own thread holds is busy, and then the real function finds that
- * out by itself (EDEADLK, or forever). Which clock or time is an error even for a free lock is the
- * real function's to say: in doubt it is called at once. Holders are read from glibc's own fields:
- * the owner of a mutex and the writer of a rwlock are thread ids (bits/struct_mutex.h,
- * bits/struct_rwlock.h).
+ * recursive lock counts up, one with a priority ceiling says EINVAL. A lock that its own thread holds
+ * is busy, and then the real function finds that out by itself (EDEADLK, or forever). Which clock or
+ * time is an error even for a free lock is the real function's to say: in doubt it is called at once.
+ * Holders are read from glibc's own fields: the owner of a mutex and the writer of a rwlock are thread
+ * ids (bits/struct_mutex.h, bits/struct_rwlock.h).
  */
 #include <errno.h>
 #include <poll.h>

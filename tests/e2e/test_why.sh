@@ -30,6 +30,14 @@ done
 waiter=$(jq .waiter <<<"$worst") holder=$(jq .holder <<<"$worst")
 function=$(jq -r .holder_function <<<"$worst") lock=$(jq -r .lock <<<"$worst")
 expect "who held everybody up" "$function" cudaFree
+# The same waits, thread by thread, GPU by GPU and call by call (each row rounds to a nanosecond).
+for matrix in device_blame call_blame; do
+	expect "$matrix: sum, and no pair twice" "$(jq "([.blame[] | select(.holder > 0)] | map(.waits) | add) ==
+		(.$matrix | map(.waits) | add) and
+		(([.blame[] | select(.holder > 0).waited_ns] | add) - (.$matrix | map(.waited_ns) | add) | fabs) <
+			2 * (.blame | length) and
+		(.$matrix | map(del(.waits, .waited_ns, .calls)) | length == (unique | length))" report.json)" true
+done
 
 why "$waiter" >thread.json || fail "why of a thread: $(cat why.err)"
 [ "$(jq .why.waited_ns thread.json)" -ge 30000000 ] || fail "thread $waiter waited: $(jq -c .why thread.json)"
