@@ -1,6 +1,7 @@
 /*
  * kernels/kernels.h: the kernels of the test applications and benchmarks, one file each, started
  * through a C function that only launches: it waits for nothing and returns the launch's result.
+ * Where a program checks results, the kernel's file has its host twin, too, for the simulator.
  */
 #ifndef KERNELS_H
 #define KERNELS_H
@@ -14,8 +15,9 @@ extern "C" {
 /* One thread that keeps the stream busy for so many microseconds. */
 cudaError_t launch_delay(unsigned microseconds, cudaStream_t stream);
 
-/* Adds term to each of count integers. */
+/* Adds term to each of count integers; slowly: with 5 blocks of 64 threads. */
 cudaError_t launch_add(int *values, unsigned count, int term, cudaStream_t stream);
+cudaError_t launch_add_slowly(int *values, unsigned count, int term, cudaStream_t stream);
 
 /* Does nothing: what remains is the cost of the launch. */
 cudaError_t launch_empty(cudaStream_t stream);
@@ -23,4 +25,17 @@ cudaError_t launch_empty(cudaStream_t stream);
 #ifdef __cplusplus
 }
 #endif
+
+/*
+ * The host twin of an extern "C" kernel, to be followed by its body; then come the sizes of the
+ * kernel's arguments in bytes. The CUDA simulator runs no GPU code: where it finds a function
+ * spysim_kernel_<kernel> among the program's exported symbols, it calls that when the kernel ends,
+ * with pointers to copies of the arguments, to do the whole grid's work. On a GPU nothing calls it.
+ */
+#define TWIN(kernel, ...) \
+	extern "C" const unsigned spysim_sizes_##kernel[]; \
+	const unsigned spysim_sizes_##kernel[] = {__VA_ARGS__, 0}; \
+	extern "C" void spysim_kernel_##kernel(void **args, const unsigned grid[3], \
+					       const unsigned block[3]); \
+	void spysim_kernel_##kernel(void **args, const unsigned *, const unsigned *)
 #endif

@@ -3,7 +3,7 @@
 # shared CUDA runtime, and NAME-static with the runtime inside it, as nvcc does unless told.
 
 APPS          := copies
-APP_COMMON    := common twins
+APP_COMMON    := common mps workers
 KERNELS       := $(patsubst kernels/%.cu,%,$(wildcard kernels/*.cu))
 
 # Machine code for Hopper, and PTX from which the driver makes code for anything since Turing.
@@ -11,7 +11,7 @@ NVCC_ARCH     ?= -gencode arch=compute_90,code=sm_90 -gencode arch=compute_75,co
 NVCC_FLAGS    := -O2 $(NVCC_ARCH) -Xcompiler -Wall,-Wextra -Werror all-warnings
 # A sanitizer checks the shim and the analyzer; their victims stay as anyone would build them.
 APP_CFLAGS    := -std=gnu11 $(OPT) $(WARN) -pthread -MMD -MP -isystem $(CUDA_HOME)/include
-# -rdynamic lets the simulator find the twins. The run path only counts where LD_LIBRARY_PATH, which
+# -rdynamic lets the simulator find the kernels' host twins. The run path only counts where LD_LIBRARY_PATH, which
 # the simulator sets, has no CUDA runtime.
 APP_LDFLAGS   := -pthread -rdynamic -Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/lib64 \
                  -L$(CUDA_HOME)/lib64

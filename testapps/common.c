@@ -311,6 +311,33 @@ double median(double *values, size_t count)
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
+double percentile(const double *sorted, size_t count, double percent)
+{
+	size_t rank = (size_t)((double)count * percent / 100);
+
+	if (!count)
+		return 0;
+	return sorted[rank < count ? rank : count - 1];
+}
+
+void progress(const char *format, ...)
+{
+	static double last_ms;
+	double now = now_ms();
+	va_list args;
+
+	if (!last_ms)
+		last_ms = now;
+	if (now - last_ms < 3000)
+		return;
+	last_ms = now;
+	fprintf(stderr, "%s: ", program);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
 void cuda_check(cudaError_t result, const char *call, const char *file, int line)
 {
 	int length = (int)strcspn(call, "(");

@@ -69,6 +69,11 @@ void *allocate(size_t count, size_t size); /* zeroed; dies when there is none */
 double now_ms(void);
 void sleep_ms(double ms);
 double median(double *values, size_t count); /* sorts them; 0 of none */
+double percentile(const double *sorted, size_t count, double percent); /* nearest rank; 0 of none */
+
+/* A line on stderr, but none in the first three seconds of the program and at most one in three. From
+ * one thread alone. */
+__attribute__((format(printf, 1, 2))) void progress(const char *format, ...);
 
 void cuda_check(cudaError_t result, const char *call, const char *file, int line);
 #define CUDA_CHECK(call) cuda_check((call), #call, __FILE__, __LINE__)

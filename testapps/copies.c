@@ -11,17 +11,16 @@
  *   pinned         host buffers from cudaMallocHost: the call returns in microseconds
  *
  * Thread i starts a few milliseconds after thread i-1 and its kernel is shorter, so that each
- * thread has a time of its own to end at: compare the columns 'kernel' and 'total'.
+ * thread has a time of its own to end at: compare the columns 'kernel' and 'total'. For the
+ * throughput of the same with many small kernels, by threads and by processes, see throughput.c.
  */
 #include "common.h"
+#include "workers.h"
 #include "../kernels/kernels.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define THREADS_MAX 64
 
 struct variant {
 	const char *name;
@@ -53,7 +52,7 @@ static struct {
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"threads", "N", "threads, each with its own stream (4)",
-		OPTION_NUMBER, &options.threads, 1, THREADS_MAX},
+		OPTION_NUMBER, &options.threads, 1, WORKERS_MAX},
 	{"gpus", "N", "GPUs to spread the threads over (1)",
 		OPTION_NUMBER, &options.gpus, 1, 64},
 	{"variant", "NAME", "pageable, pageable-sync, pinned or all (all)",
@@ -72,108 +71,108 @@ static const struct option_row rows[] = {
 };
 /* clang-format on */
 
-/* What one thread does and found; the arrays have one value for each iteration. */
-struct worker {
-	pthread_t thread;
-	int index, gpu;
-	const struct variant *variant;
-	pthread_barrier_t *start; /* of each iteration, all threads together */
+/* What one thread works with and found. */
+struct copier {
+	cudaStream_t stream;
+	int *in, *out, *device;
 	unsigned kernel_us;
 	unsigned wrong; /* results that were not as they should be */
-	double *h2d_ms, *d2h_ms, *total_ms;
+	struct round {
+		double h2d_ms, d2h_ms, total_ms;
+	} rounds[];
 };
 
 /* ---- one thread ----------------------------------------------------------------------------- */
 
-static int *host_buffer(const struct worker *worker)
+static int *host_buffer(bool pinned)
 {
 	void *memory;
 
-	if (!worker->variant->pinned)
+	if (!pinned)
 		return allocate(1, options.bytes);
 	CUDA_CHECK(cudaMallocHost(&memory, options.bytes));
 	return memory;
 }
 
-static void host_buffer_free(const struct worker *worker, int *memory)
+static void host_buffer_free(bool pinned, int *memory)
 {
-	if (worker->variant->pinned)
+	if (pinned)
 		CUDA_CHECK(cudaFreeHost(memory));
 	else
 		free(memory);
 }
 
+static void prepare(struct worker *worker)
+{
+	const struct variant *variant = worker->argument;
+	struct copier *copier = worker->state;
+
+	/* from the whole of --ms for thread 0 down to a little over half of it */
+	copier->kernel_us =
+		options.ms * 1000 * (2 * options.threads - worker->index) / (2 * options.threads);
+	CUDA_CHECK(cudaStreamCreateWithFlags(&copier->stream, cudaStreamNonBlocking));
+	CUDA_CHECK(cudaMalloc((void **)&copier->device, options.bytes));
+	copier->in = host_buffer(variant->pinned);
+	copier->out = host_buffer(variant->pinned);
+	CUDA_CHECK(launch_delay(0, copier->stream)); /* the first launch loads the code */
+	CUDA_CHECK(cudaStreamSynchronize(copier->stream));
+}
+
+static void finish(struct worker *worker)
+{
+	const struct variant *variant = worker->argument;
+	struct copier *copier = worker->state;
+
+	host_buffer_free(variant->pinned, copier->in);
+	host_buffer_free(variant->pinned, copier->out);
+	CUDA_CHECK(cudaFree(copier->device));
+	CUDA_CHECK(cudaStreamDestroy(copier->stream));
+}
+
 /* One round: the calls this program is about, and how long the host was inside the two copies. */
-static void round_trip(struct worker *worker, int iteration, const int *in, int *out, int *device,
-		       cudaStream_t stream)
+static void round_trip(struct copier *copier, bool sync_first, int term, struct round *round)
 {
 	unsigned count = options.bytes / sizeof(int);
 	double begin, copied, launched, returned;
 
 	begin = now_ms();
-	CUDA_CHECK(cudaMemcpyAsync(device, in, options.bytes, cudaMemcpyHostToDevice, stream));
+	CUDA_CHECK(cudaMemcpyAsync(copier->device, copier->in, options.bytes,
+				   cudaMemcpyHostToDevice, copier->stream));
 	copied = now_ms();
-	CUDA_CHECK(launch_delay(worker->kernel_us, stream));
-	CUDA_CHECK(launch_add(device, count, worker->index + 1, stream));
-	if (worker->variant->sync_first)
-		CUDA_CHECK(cudaStreamSynchronize(stream));
+	CUDA_CHECK(launch_delay(copier->kernel_us, copier->stream));
+	CUDA_CHECK(launch_add(copier->device, count, term, copier->stream));
+	if (sync_first)
+		CUDA_CHECK(cudaStreamSynchronize(copier->stream));
 	launched = now_ms();
-	CUDA_CHECK(cudaMemcpyAsync(out, device, options.bytes, cudaMemcpyDeviceToHost, stream));
+	CUDA_CHECK(cudaMemcpyAsync(copier->out, copier->device, options.bytes,
+				   cudaMemcpyDeviceToHost, copier->stream));
 	returned = now_ms();
-	CUDA_CHECK(cudaStreamSynchronize(stream));
-	worker->h2d_ms[iteration] = copied - begin;
-	worker->d2h_ms[iteration] = returned - launched;
-	worker->total_ms[iteration] = now_ms() - begin;
+	CUDA_CHECK(cudaStreamSynchronize(copier->stream));
+	round->h2d_ms = copied - begin;
+	round->d2h_ms = returned - launched;
+	round->total_ms = now_ms() - begin;
 }
 
-static void progress(const struct worker *worker, int iteration)
+static void work(struct worker *worker)
 {
-	static double last_ms; /* thread 0's alone */
-	double now = now_ms();
-
-	if (worker->index)
-		return;
-	if (!last_ms)
-		last_ms = now;
-	if (now - last_ms < 3000)
-		return;
-	last_ms = now;
-	fprintf(stderr, "%s: %s: round %d of %ld\n", program, worker->variant->name, iteration + 1,
-		options.iterations);
-}
-
-static void *work(void *argument)
-{
-	struct worker *worker = argument;
+	const struct variant *variant = worker->argument;
 	size_t i, count = options.bytes / sizeof(int);
-	int *in, *out, *device, iteration;
-	cudaStream_t stream;
-
-	CUDA_CHECK(cudaSetDevice(worker->gpu));
-	CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-	CUDA_CHECK(cudaMalloc((void **)&device, options.bytes));
-	in = host_buffer(worker);
-	out = host_buffer(worker);
-	CUDA_CHECK(launch_delay(0, stream)); /* the first launch loads the code */
-	CUDA_CHECK(cudaStreamSynchronize(stream));
+	struct copier *copier = worker->state;
+	int iteration, term = worker->index + 1;
 
 	for (iteration = 0; iteration < options.iterations; iteration++) {
 		for (i = 0; i < count; i++)
-			in[i] = (int)i * 31 + iteration;
-		memset(out, 0xff, options.bytes);
-		pthread_barrier_wait(worker->start);
+			copier->in[i] = (int)i * 31 + iteration;
+		memset(copier->out, 0xff, options.bytes);
+		crew_meet();
 		sleep_ms((double)(options.stagger_ms * worker->index));
-		round_trip(worker, iteration, in, out, device, stream);
+		round_trip(copier, variant->sync_first, term, &copier->rounds[iteration]);
 		for (i = 0; i < count; i++)
-			worker->wrong += out[i] != in[i] + worker->index + 1;
-		progress(worker, iteration);
+			copier->wrong += copier->out[i] != copier->in[i] + term;
+		if (worker->index == 0)
+			progress("%s: round %d of %ld", variant->name, iteration + 1,
+				 options.iterations);
 	}
-	pthread_barrier_wait(worker->start); /* nobody frees while another one measures */
-	host_buffer_free(worker, in);
-	host_buffer_free(worker, out);
-	CUDA_CHECK(cudaFree(device));
-	CUDA_CHECK(cudaStreamDestroy(stream));
-	return NULL;
 }
 
 /* ---- one variant ---------------------------------------------------------------------------- */
@@ -189,74 +188,63 @@ static const struct table_column columns[] = {
 	{"iterations_per_s", "iterations/s", 2},
 };
 
-static void report_thread(struct table *table, struct worker *worker)
+/* The median over all rounds of one of their times; offset says which. */
+static double median_of(const struct copier *copier, size_t offset)
 {
-	double total_ms = median(worker->total_ms, options.iterations);
-
-	table_text(table, worker->variant->name);
-	table_number(table, worker->index);
-	table_number(table, worker->gpu);
-	table_number(table, worker->kernel_us / 1e3);
-	table_number(table, median(worker->h2d_ms, options.iterations));
-	table_number(table, median(worker->d2h_ms, options.iterations));
-	table_number(table, total_ms);
-	table_number(table, 1e3 / total_ms);
-}
-
-/* All threads together: the rate they would reach if nobody waited for the slowest at the barrier.
- */
-static void report_variant(struct table *table, const struct variant *variant,
-			   const struct worker *workers)
-{
-	double rate = 0;
+	double *values = allocate(options.iterations, sizeof(*values)), value;
 	long i;
 
-	for (i = 0; i < options.threads; i++) /* report_thread has sorted the times */
-		rate += 1e3 / workers[i].total_ms[options.iterations / 2];
+	for (i = 0; i < options.iterations; i++)
+		values[i] = *(const double *)((const char *)&copier->rounds[i] + offset);
+	value = median(values, options.iterations);
+	free(values);
+	return value;
+}
+
+static double report_thread(struct table *table, const struct crew *crew, int thread)
+{
+	const struct copier *copier = crew_state(crew, thread);
+	double total_ms = median_of(copier, offsetof(struct round, total_ms));
+
+	table_text(table, ((const struct variant *)crew->argument)->name);
+	table_number(table, thread);
+	table_number(table, thread % crew->gpu_cnt);
+	table_number(table, copier->kernel_us / 1e3);
+	table_number(table, median_of(copier, offsetof(struct round, h2d_ms)));
+	table_number(table, median_of(copier, offsetof(struct round, d2h_ms)));
+	table_number(table, total_ms);
+	table_number(table, 1e3 / total_ms);
+	return 1e3 / total_ms;
+}
+
+static unsigned run_variant(const struct variant *variant, struct table *table)
+{
+	struct crew crew = {
+		.processes = IN_PLACE,
+		.threads = options.threads,
+		.gpus = options.gpus,
+		.state_size = sizeof(struct copier) + options.iterations * sizeof(struct round),
+		.argument = variant,
+		.prepare = prepare,
+		.work = work,
+		.finish = finish,
+	};
+	unsigned wrong = 0;
+	double rate = 0;
+	int i;
+
+	crew_run(&crew);
+	for (i = 0; i < crew.worker_cnt; i++) {
+		rate += report_thread(table, &crew, i);
+		wrong += ((struct copier *)crew_state(&crew, i))->wrong;
+	}
+	/* All threads together: the rate they would reach if nobody met the slowest. */
 	table_text(table, variant->name);
 	table_text(table, "all");
 	for (i = 0; i < 5; i++)
 		table_empty(table);
 	table_number(table, rate);
-}
-
-static unsigned run_variant(const struct variant *variant, struct table *table)
-{
-	struct worker *workers = allocate(options.threads, sizeof(*workers));
-	pthread_barrier_t start;
-	unsigned wrong = 0;
-	long i;
-
-	pthread_barrier_init(&start, NULL, options.threads);
-	for (i = 0; i < options.threads; i++) {
-		struct worker *worker = &workers[i];
-
-		worker->index = i;
-		worker->gpu = i % options.gpus;
-		worker->variant = variant;
-		worker->start = &start;
-		/* from the whole of --ms for thread 0 down to a little over half of it */
-		worker->kernel_us =
-			options.ms * 1000 * (2 * options.threads - i) / (2 * options.threads);
-		worker->h2d_ms = allocate(options.iterations, sizeof(double));
-		worker->d2h_ms = allocate(options.iterations, sizeof(double));
-		worker->total_ms = allocate(options.iterations, sizeof(double));
-		if (pthread_create(&worker->thread, NULL, work, worker))
-			die("cannot start thread %ld", i);
-	}
-	for (i = 0; i < options.threads; i++) {
-		pthread_join(workers[i].thread, NULL);
-		report_thread(table, &workers[i]);
-		wrong += workers[i].wrong;
-	}
-	report_variant(table, variant, workers);
-	for (i = 0; i < options.threads; i++) {
-		free(workers[i].h2d_ms);
-		free(workers[i].d2h_ms);
-		free(workers[i].total_ms);
-	}
-	pthread_barrier_destroy(&start);
-	free(workers);
+	crew_release(&crew);
 	if (wrong)
 		fprintf(stderr, "%s: %s: %u values came back wrong\n", program, variant->name,
 			wrong);
@@ -273,7 +261,6 @@ int main(int argc, char **argv)
 		rows);
 	unsigned wrong = 0, ran = 0;
 	struct table table;
-	int gpu_cnt;
 	size_t i;
 
 	if (options.quick) {
@@ -281,11 +268,6 @@ int main(int argc, char **argv)
 		options.iterations = 2;
 	}
 	options.bytes -= options.bytes % (long)sizeof(int);
-	CUDA_CHECK(cudaGetDeviceCount(&gpu_cnt));
-	if (options.gpus > gpu_cnt)
-		die("--gpus %ld: there %s only %d", options.gpus, gpu_cnt == 1 ? "is" : "are",
-		    gpu_cnt);
-
 	table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
 	for (i = 0; i < VARIANT_CNT; i++) {
 		if (strcmp(options.variant, "all") && strcmp(options.variant, variants[i].name))
