@@ -336,6 +336,22 @@ static uint64_t own_work(struct accounting *a, const struct record *record,
 	return least(rest_ns, expected_ns);
 }
 
+/*
+ * A client of MPS waits in cuInit while the server belongs to another user; what the process found
+ * before and after says so. The whole of cuInit is charged: what of it was work, nobody saw.
+ */
+static uint64_t mps_turn(const struct finished *f)
+{
+	const struct mps *before = &f->thread->process->mps_before;
+	const struct mps *after = &f->thread->process->mps;
+	uint64_t begin_ns = before->ns > f->begin_ns ? before->ns : f->begin_ns;
+	uint64_t end_ns = after->ns && after->ns < f->end_ns ? after->ns : f->end_ns;
+
+	if (likely(!mps_of_another(before)) || end_ns <= begin_ns)
+		return 0;
+	return end_ns - begin_ns;
+}
+
 /* Divides the duration into the buckets. */
 static void divide(struct accounting *a, struct caller *c, const struct record *record,
 		   const struct call_class *class, const struct gpu_waits *waits, bool cold,
@@ -345,7 +361,12 @@ static void divide(struct accounting *a, struct caller *c, const struct record *
 	struct seen seen = add_waits(c, duration_ns);
 	uint64_t *bucket_ns = f->bucket_ns;
 
-	rest_ns = duration_ns - seen.lock_ns - seen.ioctl_ns - seen.blocked_ns;
+	rest_ns = duration_ns - seen.lock_ns - seen.ioctl_ns;
+	taken_ns = least(mps_turn(f), rest_ns);
+	bucket_ns[BUCKET_MPS] = taken_ns;
+	rest_ns -= taken_ns;
+	seen.blocked_ns = least(seen.blocked_ns - least(taken_ns, seen.blocked_ns), rest_ns);
+	rest_ns -= seen.blocked_ns;
 	bucket_ns[BUCKET_OWN] = own_work(a, record, class, waits, cold, rest_ns);
 	excess_ns = rest_ns - bucket_ns[BUCKET_OWN];
 
@@ -421,6 +442,8 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	memset(f->bucket_ns, 0, sizeof(f->bucket_ns));
 	f->divided = true;
 	divide(a, c, record, class, waits, cold, f);
+	if (unlikely(f->bucket_ns[BUCKET_MPS])) /* what was learnt from it is no cost */
+		f->expected_ns = least(f->expected_ns, f->bucket_ns[BUCKET_OWN]);
 	f->waits = c->waits;
 	f->n_waits = c->n_waits;
 	if (f->waits && c->ring_size > WAITS_KEPT && c->n_finished > WAITS_KEPT)

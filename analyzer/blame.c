@@ -122,9 +122,9 @@ static void charge_rest(struct accounting *a, const struct blame_piece *piece,
 		enum bucket bucket;
 		enum cause cause;
 	} parts[] = {
-		{BUCKET_GPU_INTENDED, CAUSE_GPU},    {BUCKET_GPU_HIDDEN, CAUSE_GPU},
-		{BUCKET_QUEUE, CAUSE_QUEUE},         {BUCKET_NOT_RUNNING, CAUSE_NOT_RUNNING},
-		{BUCKET_UNEXPLAINED, CAUSE_UNKNOWN},
+		{BUCKET_GPU_INTENDED, CAUSE_GPU}, {BUCKET_GPU_HIDDEN, CAUSE_GPU},
+		{BUCKET_QUEUE, CAUSE_QUEUE},      {BUCKET_NOT_RUNNING, CAUSE_NOT_RUNNING},
+		{BUCKET_MPS, CAUSE_MPS},          {BUCKET_UNEXPLAINED, CAUSE_UNKNOWN},
 	};
 	uint64_t others = 0, own = finished_ns(f, BUCKET_OWN);
 	size_t i;

@@ -13,6 +13,7 @@
 	BUCKET(LOCK,         lock,         "locks") \
 	BUCKET(IOCTL,        ioctl,        "kernel module") \
 	BUCKET(QUEUE,        queue,        "full queue") \
+	BUCKET(MPS,          mps,          "another user's MPS server") \
 	BUCKET(NOT_RUNNING,  not_running,  "not running") \
 	BUCKET(UNEXPLAINED,  unexplained,  "unexplained")
 /* clang-format on */
@@ -31,6 +32,7 @@ enum bucket {
 	CAUSE(GPU,         "gpu",         "a wait for the GPU") \
 	CAUSE(IOCTL,       "ioctl",       "the kernel module") \
 	CAUSE(QUEUE,       "queue",       "a full launch queue") \
+	CAUSE(MPS,         "mps",         "another user's MPS server") \
 	CAUSE(NOT_RUNNING, "not_running", "not running on any CPU") \
 	CAUSE(LOCK,        "lock",        "another lock") \
 	CAUSE(UNKNOWN,     "unknown",     "nobody knows what")

@@ -10,6 +10,7 @@ void callstats_init(struct callstats *s, const struct model *model)
 {
 	*s = (struct callstats){0};
 	s->devices = xcalloc(model->n_processes * CALLSTATS_DEVICES, sizeof(*s->devices));
+	s->uses = xcalloc(model->n_processes * CALLSTATS_DEVICES, sizeof(*s->uses));
 	callstats_grow(s, model);
 }
 
@@ -26,6 +27,7 @@ void callstats_release(struct callstats *s)
 	free(s->counted);
 	free(s->threads);
 	free(s->devices);
+	free(s->uses);
 	*s = (struct callstats){0};
 }
 

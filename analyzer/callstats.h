@@ -25,6 +25,12 @@ struct calls_sum {
 
 #define CALLSTATS_DEVICES 256
 
+/* Of a process and a GPU: its calls that allocate, copy, launch, or work on a stream. */
+struct device_use {
+	uint64_t first_ns, last_ns; /* the first one's begin, the last one's end; 0: none */
+	uint64_t first_end_ns; /* the first one's end */
+};
+
 struct callstats {
 	/* By function number, for depth 0 and for calls inside other calls. */
 	struct calls *direct, *nested;
@@ -32,7 +38,9 @@ struct callstats {
 	size_t n_functions;
 	struct calls_sum *threads; /* by thread index */
 	size_t n_threads;
-	struct calls_sum *devices; /* by process index * CALLSTATS_DEVICES + device */
+	/* Both by process index * CALLSTATS_DEVICES + device. */
+	struct calls_sum *devices;
+	struct device_use *uses;
 	struct calls_sum all;
 };
 
@@ -44,6 +52,15 @@ void callstats_grow(struct callstats *s, const struct model *model);
 
 /* `count` calls of a counted function, by a thread or by one we cannot tell (NULL). */
 void callstats_count(struct callstats *s, const struct thread *thread, uint32_t fn, uint64_t count);
+
+static inline void callstats_use(struct device_use *use, const struct record *record)
+{
+	if (unlikely(!use->first_ns)) {
+		use->first_ns = record->ns - record->duration_ns;
+		use->first_end_ns = record->ns;
+	}
+	use->last_ns = record->ns;
+}
 
 static inline void callstats_add(struct calls *calls, const struct spy_rec_head *head,
 				 uint64_t duration_ns)
@@ -60,14 +77,16 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 {
 	const union spy_any *raw = record->raw;
 	struct calls_sum *thread, *device;
+	size_t of_device;
 
 	if (unlikely(record->thread->index >= s->n_threads) ||
 	    unlikely(model->set->functions.count > s->n_functions))
 		callstats_grow(s, model);
 	thread = &s->threads[record->thread->index];
 	if (record_is_call(raw)) {
-		device = &s->devices[record->stream->trace->index * CALLSTATS_DEVICES +
-				     raw->call_head.device];
+		of_device =
+			record->stream->trace->index * CALLSTATS_DEVICES + raw->call_head.device;
+		device = &s->devices[of_device];
 		if (raw->call_head.depth) {
 			callstats_add(&s->nested[record->fn], &raw->call_head, record->duration_ns);
 		} else {
@@ -76,6 +95,8 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 			thread->total_ns += record->duration_ns;
 			device->count++;
 			device->total_ns += record->duration_ns;
+			if (raw->other.event >= SPY_EV_OP)
+				callstats_use(&s->uses[of_device], record);
 		}
 		if (raw->other.event == SPY_EV_COPY && copy_took_place(&raw->copy)) {
 			thread->copied_bytes += raw->copy.bytes;

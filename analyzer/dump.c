@@ -265,6 +265,31 @@ static void print_stranger(const struct dump *dump, const struct record *record)
 	print_text(dump, "name", name);
 }
 
+static void print_mps(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_mps *r = &record->raw->mps;
+
+	fprintf(dump->out, " initialised=%u", (unsigned int)r->initialised);
+	if (!dump->stable)
+		fprintf(dump->out, " uid=%" PRIu32, r->uid);
+	print_tid(dump, "daemon", r->daemon);
+	print_tid(dump, "server", r->server);
+	if (r->server && !dump->stable)
+		fprintf(dump->out, " server_uid=%" PRIu32, r->server_uid);
+	print_text(dump, "pipe_directory", record_text(record->raw, 0));
+	print_text(dump, "active_thread_percentage", record_text(record->raw, 1));
+	print_text(dump, "memory_limit", record_text(record->raw, 2));
+	print_text(dump, "priority", record_text(record->raw, 3));
+}
+
+static void print_share(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_share *r = &record->raw->share;
+
+	fprintf(dump->out, " device=%u client=%s multiprocessors=%" PRIu32, (unsigned int)r->device,
+		name_client(r->client), r->multiprocessors);
+}
+
 /* clang-format off */
 static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_NESTED] = print_nested,
@@ -285,6 +310,8 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_RELEASED] = print_taken,
 	[SPY_EV_SCHED]  = print_sched,
 	[SPY_EV_STRANGER] = print_stranger,
+	[SPY_EV_MPS]    = print_mps,
+	[SPY_EV_SHARE]  = print_share,
 };
 /* clang-format on */
 

@@ -21,6 +21,14 @@ void model_init(struct model *model, struct trace_set *set)
 			(struct process){.trace = set->traces[i], .first_ns = UINT64_MAX};
 }
 
+static void release_mps(struct mps *mps)
+{
+	free(mps->directory);
+	free(mps->percentage);
+	free(mps->memory_limit);
+	free(mps->priority);
+}
+
 static void release_process(struct process *process)
 {
 	size_t i;
@@ -38,6 +46,8 @@ static void release_process(struct process *process)
 		free(process->notes[i].text);
 	for (i = 0; i < process->n_kernels; i++)
 		free(process->kernels[i]);
+	release_mps(&process->mps_before);
+	release_mps(&process->mps);
 	free(process->modules);
 	free(process->gpus);
 	free(process->notes);
@@ -209,12 +219,48 @@ static void apply_gpu(struct process *process, const union spy_any *raw)
 	process->gpus = grow(process->gpus, process->n_gpus, sizeof(*process->gpus));
 	process->gpus[process->n_gpus++] = (struct gpu){
 		.device = raw->gpu.device,
+		.client = SPY_CLIENT_UNKNOWN,
 		.cc_major = raw->gpu.cc_major,
 		.cc_minor = raw->gpu.cc_minor,
 		.bytes = raw->gpu.bytes,
 		.name = xstrdup(record_text(raw, 0)),
 		.uuid = xstrdup(record_text(raw, 1)),
 		.pci = xstrdup(record_text(raw, 2)),
+	};
+}
+
+static void apply_share(struct process *process, const struct spy_rec_share *share)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_gpus; i++) {
+		struct gpu *gpu = &process->gpus[i];
+
+		if (gpu->device != share->device)
+			continue;
+		gpu->client =
+			share->client < SPY_CLIENT_UNKNOWN ? share->client : SPY_CLIENT_UNKNOWN;
+		gpu->multiprocessors = share->multiprocessors;
+	}
+}
+
+static void apply_mps(struct process *process, const struct record *record)
+{
+	const struct spy_rec_mps *raw = &record->raw->mps;
+	struct mps *mps = raw->initialised ? &process->mps : &process->mps_before;
+
+	if (mps->ns)
+		return;
+	*mps = (struct mps){
+		.ns = record->ns,
+		.uid = raw->uid,
+		.daemon = raw->daemon,
+		.server = raw->server,
+		.server_uid = raw->server_uid,
+		.directory = xstrdup(record_text(record->raw, 0)),
+		.percentage = xstrdup(record_text(record->raw, 1)),
+		.memory_limit = xstrdup(record_text(record->raw, 2)),
+		.priority = xstrdup(record_text(record->raw, 3)),
 	};
 }
 
@@ -256,6 +302,12 @@ void model_apply_other(struct model *model, struct record *record)
 		break;
 	case SPY_EV_GPU:
 		apply_gpu(process, record->raw);
+		break;
+	case SPY_EV_SHARE:
+		apply_share(process, &record->raw->share);
+		break;
+	case SPY_EV_MPS:
+		apply_mps(process, record);
 		break;
 	case SPY_EV_NOTE:
 		apply_note(process, record->raw);

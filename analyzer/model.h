@@ -44,9 +44,24 @@ struct module {
 
 struct gpu {
 	uint16_t device, cc_major, cc_minor;
+	enum spy_client client; /* of MPS */
+	uint32_t multiprocessors; /* that the process may use, 0 unknown */
 	uint64_t bytes;
 	char *name, *uuid, *pci;
 };
+
+/* What of MPS a process found: spy_rec_mps. */
+struct mps {
+	uint64_t ns; /* when; 0: never looked */
+	uint32_t uid, daemon, server, server_uid;
+	char *directory, *percentage, *memory_limit, *priority;
+};
+
+/* Did the server work for another user then? */
+static inline bool mps_of_another(const struct mps *mps)
+{
+	return mps->ns && mps->server && mps->server_uid != mps->uid;
+}
 
 struct note {
 	uint16_t note; /* enum spy_note */
@@ -61,6 +76,7 @@ struct process {
 	uint32_t modules_gone; /* how often an object went: an address may then mean another one */
 	struct gpu *gpus;
 	size_t n_gpus;
+	struct mps mps_before, mps; /* before cuInit, if there was a control pipe; after it */
 	struct note *notes;
 	size_t n_notes;
 	char **kernels; /* number -> mangled name, NULL unknown */

@@ -36,5 +36,6 @@ FUNCTION(name_direction, SPY_DIRECTIONS)
 FUNCTION(name_copy_form, SPY_COPY_FORMS)
 FUNCTION(name_memory_op, SPY_MEMORY_OPS)
 FUNCTION(name_note, SPY_NOTES)
+FUNCTION(name_client, SPY_CLIENTS)
 FUNCTION(name_wait, SPY_WAIT_NAMES)
 /* clang-format on */

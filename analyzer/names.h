@@ -10,6 +10,7 @@ const char *name_direction(unsigned int direction); /* enum spy_direction */
 const char *name_copy_form(unsigned int form); /* enum spy_copy_form */
 const char *name_memory_op(unsigned int op); /* enum spy_memory_op */
 const char *name_note(unsigned int note); /* enum spy_note */
+const char *name_client(unsigned int client); /* enum spy_client */
 const char *name_wait(unsigned int kind); /* enum spy_wait_kind */
 
 #endif

@@ -40,6 +40,8 @@ union spy_any {
 	struct spy_rec_taken taken;
 	struct spy_rec_sched sched;
 	struct spy_rec_stranger stranger;
+	struct spy_rec_mps mps;
+	struct spy_rec_share share;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */

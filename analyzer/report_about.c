@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "names.h"
+#include "report_sharing.h"
 #include "report_trace.h"
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -282,6 +283,7 @@ void report_about(struct report *report, const struct analysis *a)
 {
 	add_processes(report, a);
 	add_gpus(report, a);
+	report_mps(report, a);
 	add_environment(report, a);
 	add_notes(report, a);
 }

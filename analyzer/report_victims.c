@@ -77,6 +77,7 @@ static const char *loss_sentence(struct report *report, const struct victim *v)
 		[BUCKET_QUEUE] =
 			"waited because the stream's launch queue was full: nobody else is "
 			"to blame",
+		[BUCKET_MPS] = "waited for another user's MPS server to end",
 		[BUCKET_NOT_RUNNING] =
 			"was ready to run and got no CPU: the host is oversubscribed",
 		[BUCKET_UNEXPLAINED] = "took longer than such calls do, and no probe saw why",
@@ -124,7 +125,7 @@ static int by_lost(const void *a, const void *b)
 	return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
-void report_victims(struct report *report, const struct analysis *a)
+void report_victims(struct report *report, const struct analysis *a, uint64_t least_lost_ns)
 {
 	struct victim sorted[VICTIMS];
 	struct victim_row *rows = xcalloc(VICTIMS, sizeof(*rows));
@@ -137,7 +138,7 @@ void report_victims(struct report *report, const struct analysis *a)
 		const struct victim_root *root = main_root(v);
 		struct victim_row *row = &rows[n];
 
-		if (!v->serial)
+		if (!v->serial || v->lost_ns < least_lost_ns)
 			continue;
 		n++;
 		*row = (struct victim_row){

@@ -167,10 +167,10 @@ static void sum_edges(struct headline_row *row, const struct analysis *a)
 	row->cross_device_ns = (uint64_t)cross;
 }
 
-static void add_headline(struct report *report, const struct analysis *a, size_t n_locks)
+static void add_headline(struct report *report, const struct analysis *a, struct account sum,
+			 size_t n_locks)
 {
 	struct headline_row *row = xcalloc(1, sizeof(*row));
-	struct account sum = sum_accounts(a);
 
 	row->total_ns = sum.total_ns;
 	row->lost_ns = account_lost(&sum);
@@ -208,18 +208,27 @@ static void add_headline(struct report *report, const struct analysis *a, size_t
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
+/* Where next to nothing was lost, a call that lost little is not worth a line. */
+#define LITTLE_LOST_NS 1000000
+
+static uint64_t least_lost(const struct account *sum)
+{
+	return account_lost(sum) < sum->total_ns / 100 ? LITTLE_LOST_NS : 0;
+}
+
 void report_waits(struct report *report, struct analysis *a)
 {
 	const struct subject *subject = &a->accounts.blame.subject;
 	bool all = subject->kind == SUBJECT_ALL;
+	struct account sum = sum_accounts(a);
 	size_t n_locks;
 	struct lock **locks = locks_name(&a->accounts.locks, &n_locks);
 
 	if (all)
-		add_headline(report, a, n_locks);
+		add_headline(report, a, sum, n_locks);
 	else
 		report_subject(report, a);
-	report_victims(report, a);
+	report_victims(report, a, all ? least_lost(&sum) : 0);
 	report_edges(report, a);
 	if (all || subject->kind == SUBJECT_LOCK)
 		report_locks(report, a, locks, n_locks, subject);

@@ -14,7 +14,7 @@ void report_waits(struct report *report, struct analysis *a);
 
 /* Its sections, in files of their own. */
 void report_subject(struct report *report, const struct analysis *a);
-void report_victims(struct report *report, const struct analysis *a);
+void report_victims(struct report *report, const struct analysis *a, uint64_t least_lost_ns);
 void report_edges(struct report *report, const struct analysis *a);
 void report_locks(struct report *report, const struct analysis *a, struct lock *const *locks,
 		  size_t n_locks, const struct subject *subject);

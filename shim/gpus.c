@@ -7,9 +7,12 @@
 #include "calm.h"
 #include "session.h"
 
-/* CUdevice_attribute, cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR. */
+/* CUdevice_attribute, cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR,
+ * _MULTIPROCESSOR_COUNT, _MPS_ENABLED. */
 #define ATTRIBUTE_CC_MAJOR 75
 #define ATTRIBUTE_CC_MINOR 76
+#define ATTRIBUTE_MULTIPROCESSORS 16
+#define ATTRIBUTE_MPS 133
 
 struct gpu_functions {
 	int (*version)(int *);
@@ -76,6 +79,30 @@ static void write_gpu(const struct gpu_functions *driver, int ordinal)
 	spy_session_commit(bytes);
 }
 
+/* Drivers that do not know the attribute leave it unknown. */
+static void write_share(const struct gpu_functions *driver, int ordinal)
+{
+	int device, enabled = 0, multiprocessors = 0;
+	struct spy_rec_share *record;
+
+	if (driver->get(&device, ordinal) != 0)
+		return;
+	if (driver->attribute(&enabled, ATTRIBUTE_MPS, device) != 0)
+		enabled = SPY_CLIENT_UNKNOWN;
+	else
+		enabled = enabled ? SPY_CLIENT_YES : SPY_CLIENT_NO;
+	driver->attribute(&multiprocessors, ATTRIBUTE_MULTIPROCESSORS, device);
+	record = spy_session_append(SPY_EV_SHARE, sizeof(*record));
+	if (!record)
+		return;
+	record->device = (uint16_t)ordinal;
+	record->client = (uint16_t)enabled;
+	record->reserved = 0;
+	record->multiprocessors = (uint32_t)multiprocessors;
+	record->reserved2 = 0;
+	spy_session_commit(sizeof(*record));
+}
+
 void spy_session_driver_ready(void)
 {
 	struct gpu_functions driver;
@@ -97,7 +124,10 @@ void spy_session_driver_ready(void)
 		spy_note(SPY_NOTE_VERSION, "driver %d", version);
 	if (driver.count(&count) != 0)
 		count = 0;
-	for (int ordinal = 0; ordinal < count; ordinal++)
+	for (int ordinal = 0; ordinal < count; ordinal++) {
 		write_gpu(&driver, ordinal);
+		write_share(&driver, ordinal);
+	}
+	spy_mps_look(true);
 	spy_overhead_end(spy_self, begun);
 }

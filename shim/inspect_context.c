@@ -222,6 +222,13 @@ void inspect_rt_set_device_done(struct spy_frame *frame, const struct spy_inspec
 	spy_thread_set_device(frame->thread, device, number_of(known));
 }
 
+void inspect_cu_init(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	(void)frame;
+	(void)self;
+	spy_session_driver_begins();
+}
+
 void inspect_cu_init_done(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	(void)self;

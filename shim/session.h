@@ -57,8 +57,11 @@ bool spy_session_begin(void);
  * recorded. Idempotent. from_signal: only what a signal handler may do. */
 void spy_session_end(bool from_signal);
 
-/* The driver answers questions now (cuInit succeeded): puts GPUs and versions into the trace. */
+/* cuInit is about to be called. Its first success: the driver answers questions now; puts GPUs, how
+ * they are shared, and versions into the trace (gpus.c, mps.c). */
+void spy_session_driver_begins(void);
 void spy_session_driver_ready(void);
+void spy_mps_look(bool initialised);
 
 /* Puts libraries loaded or unloaded since the last look into the trace (modules.c). */
 void spy_modules_look(void);

@@ -70,7 +70,9 @@
 	EVENT(SPY_EV_TAKEN,  spy_rec_taken,  taken,  0) \
 	EVENT(SPY_EV_SCHED,  spy_rec_sched,  sched,  0) \
 	EVENT(SPY_EV_RELEASED, spy_rec_taken, released, 0) \
-	EVENT(SPY_EV_STRANGER, spy_rec_stranger, stranger, 0)
+	EVENT(SPY_EV_STRANGER, spy_rec_stranger, stranger, 0) \
+	EVENT(SPY_EV_MPS,    spy_rec_mps,    mps,    4) \
+	EVENT(SPY_EV_SHARE,  spy_rec_share,  share,  0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -116,6 +118,11 @@
 	NAME(SPY_NOTE_VERSION, "version") \
 	NAME(SPY_NOTE_OTHER,   "other")
 
+#define SPY_CLIENTS(NAME) \
+	NAME(SPY_CLIENT_NO,      "no") \
+	NAME(SPY_CLIENT_YES,     "yes") \
+	NAME(SPY_CLIENT_UNKNOWN, "unknown")
+
 #define SPY_WAIT_NAMES(NAME) \
 	NAME(SPY_WAIT_MUTEX,     "mutex") \
 	NAME(SPY_WAIT_READ,      "read") \
@@ -158,6 +165,7 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	SPY_TSDL_ENUM("bit4", SPY_COPY_FORMS, "copy_form_t")
 	SPY_TSDL_ENUM("u8", SPY_MEMORY_OPS, "memory_op_t")
 	SPY_TSDL_ENUM("u16", SPY_NOTES, "note_t")
+	SPY_TSDL_ENUM("u16", SPY_CLIENTS, "client_t")
 	SPY_TSDL_ENUM("u8", SPY_WAIT_NAMES, "wait_kind_t");
 
 /* The head of a call's record, after time and event. */
@@ -315,7 +323,23 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 	SPY_TSDL_EVENT("18", "stranger",
 		       "\t\tu16 reserved;\n"
 		       "\t\tu32 tid;\n"
-		       "\t\tletter name[16];\n");
+		       "\t\tletter name[16];\n")
+	SPY_TSDL_EVENT("19", "mps",
+		       "\t\tu16 initialised;\n"
+		       "\t\tu32 uid;\n"
+		       "\t\tu32 daemon;\n"
+		       "\t\tu32 server;\n"
+		       "\t\tu32 server_uid;\n"
+		       "\t\tstring { encoding = UTF8; } pipe_directory;\n"
+		       "\t\tstring { encoding = UTF8; } active_thread_percentage;\n"
+		       "\t\tstring { encoding = UTF8; } memory_limit;\n"
+		       "\t\tstring { encoding = UTF8; } priority;\n")
+	SPY_TSDL_EVENT("20", "share",
+		       "\t\tu16 device;\n"
+		       "\t\tclient_t client;\n"
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 multiprocessors;\n"
+		       "\t\tu32 reserved2;\n");
 /* clang-format on */
 
 #endif

@@ -95,6 +95,8 @@ enum spy_event {
 	SPY_EV_SCHED, /* how the system's scheduler treated the thread around a long call */
 	SPY_EV_RELEASED, /* a lock others were waiting for was given back */
 	SPY_EV_STRANGER, /* a thread that held a lock and makes no calls: the driver's own */
+	SPY_EV_MPS, /* what of NVIDIA's Multi-Process Service this process finds */
+	SPY_EV_SHARE, /* how it shares a GPU with other processes */
 	SPY_EV_COUNT_ALL
 };
 
@@ -258,6 +260,33 @@ struct spy_rec_gpu {
 	uint16_t cc_major, cc_minor;
 	uint64_t bytes;
 	char text[]; /* name NUL uuid "GPU-..." NUL PCI address NUL */
+} __attribute__((packed));
+
+/* Written when cuInit has returned, and before it is called if there is a daemon's control pipe. */
+struct spy_rec_mps {
+	struct spy_rec_other head;
+	uint16_t initialised; /* 1: cuInit has returned */
+	uint32_t uid; /* effective, of this process */
+	uint32_t daemon; /* process, 0 unknown */
+	uint32_t
+		server; /* process: the daemon's server for this user, or else for another; 0 unknown */
+	uint32_t server_uid; /* whom it serves */
+	/* pipe directory (empty: no control pipe) NUL, then the values of
+	 * CUDA_MPS_ACTIVE_THREAD_PERCENTAGE NUL CUDA_MPS_PINNED_DEVICE_MEM_LIMIT NUL
+	 * CUDA_MPS_CLIENT_PRIORITY NUL */
+	char text[];
+} __attribute__((packed));
+
+enum spy_client { SPY_CLIENT_NO, SPY_CLIENT_YES, SPY_CLIENT_UNKNOWN };
+
+/* One for each GPU, as the driver answers this process. */
+struct spy_rec_share {
+	struct spy_rec_other head;
+	uint16_t device; /* CUDA ordinal in this process */
+	uint16_t client; /* enum spy_client: is the process a client of MPS there? */
+	uint16_t reserved;
+	uint32_t multiprocessors; /* that it may use, 0 unknown */
+	uint32_t reserved2;
 } __attribute__((packed));
 
 struct spy_rec_clock {
@@ -434,6 +463,8 @@ _Static_assert(sizeof(struct spy_rec_wait) == 64, "layout");
 _Static_assert(sizeof(struct spy_rec_taken) == 24, "layout");
 _Static_assert(sizeof(struct spy_rec_sched) == 40, "layout");
 _Static_assert(sizeof(struct spy_rec_stranger) == 32, "layout");
+_Static_assert(sizeof(struct spy_rec_mps) == 28, "layout");
+_Static_assert(sizeof(struct spy_rec_share) == 24, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 
 #endif

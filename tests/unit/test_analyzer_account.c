@@ -388,9 +388,9 @@ static uint32_t random_below(uint32_t limit)
 
 static void check_sums(const json_t *root)
 {
-	static const char *const buckets[] = {"own_ns",         "gpu_intended_ns", "gpu_hidden_ns",
-					      "lock_ns",        "ioctl_ns",        "queue_ns",
-					      "not_running_ns", "unexplained_ns"};
+	static const char *const buckets[] = {"own_ns",  "gpu_intended_ns", "gpu_hidden_ns",
+					      "lock_ns", "ioctl_ns",        "queue_ns",
+					      "mps_ns",  "not_running_ns",  "unexplained_ns"};
 	const json_t *row;
 	size_t i, b;
 

@@ -167,12 +167,19 @@ static void test_locks(void **state)
 	check("locks");
 }
 
+static void test_sharing(void **state)
+{
+	(void)state;
+	check("sharing");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pageable),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_sharing),
 	};
 
 	find_golden_dir();

@@ -49,6 +49,7 @@ static const char *const tt_ops[] = {SPY_MEMORY_OPS(TT_NAME) NULL};
 static const char *const tt_notes[] = {SPY_NOTES(TT_NAME) NULL};
 #define TT_EVENT(number, type, name, texts) [number] = #name,
 static const char *const tt_waits[] = {SPY_WAIT_NAMES(TT_NAME) NULL};
+static const char *const tt_clients[] = {SPY_CLIENTS(TT_NAME) NULL};
 static const char *const tt_events[] = {SPY_EVENTS(TT_EVENT) NULL};
 static const char *const tt_functions[] = {
 #define ENTRY(name, layer, record, contract, inspector) #name,
@@ -270,6 +271,38 @@ static void tt_wait(struct tt_state *s, const struct tt_line *l, enum spy_event 
 		tw_record(&s->w, s->slot, &taken, sizeof(taken));
 }
 
+/* How GPUs are shared. */
+static void tt_sharing(struct tt_state *s, const struct tt_line *l, enum spy_event event,
+		       uint64_t time)
+{
+	static const char *const keys[] = {"pipe_directory", "active_thread_percentage",
+					   "memory_limit", "priority"};
+	struct spy_rec_other head = {time, (uint16_t)event};
+	struct spy_rec_mps mps = {.head = head,
+				  .initialised = (uint16_t)tt_value(s, l, "initialised", 1),
+				  .uid = (uint32_t)tt_value(s, l, "uid", 0),
+				  .daemon = (uint32_t)tt_value(s, l, "daemon", 0),
+				  .server = (uint32_t)tt_value(s, l, "server", 0),
+				  .server_uid = (uint32_t)tt_value(s, l, "server_uid", 0)};
+	struct spy_rec_share share = {.head = head,
+				      .device = (uint16_t)tt_value(s, l, "device", 0),
+				      .client = (uint16_t)tt_name(s, l, "client", tt_clients),
+				      .multiprocessors =
+					      (uint32_t)tt_value(s, l, "multiprocessors", 0)};
+	const char *texts[4];
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		const char *text = tt_text(l, keys[i]);
+
+		texts[i] = text ? text : "";
+	}
+	if (event == SPY_EV_MPS)
+		tw_record_text(&s->w, s->slot, &mps, sizeof(mps), 4, texts);
+	else
+		tw_record(&s->w, s->slot, &share, sizeof(share));
+}
+
 static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event event,
 		     uint64_t time)
 {
@@ -311,6 +344,8 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tw_record(&s->w, s->slot, &thread, sizeof(thread));
 	} else if (event == SPY_EV_WAIT || event == SPY_EV_TAKEN || event == SPY_EV_RELEASED) {
 		tt_wait(s, l, event, time);
+	} else if (event == SPY_EV_MPS || event == SPY_EV_SHARE) {
+		tt_sharing(s, l, event, time);
 	} else if (event == SPY_EV_SCHED) {
 		tw_record(&s->w, s->slot, &sched, sizeof(sched));
 	} else if (event == SPY_EV_STRANGER) {

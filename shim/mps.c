@@ -1,0 +1,141 @@
+/*
+ * shim/mps.c: does this process share its GPUs through MPS, NVIDIA's Multi-Process Service, and with
+ * whose server? Runs on the thread that calls cuInit, before the call (where a client waits while the
+ * server belongs to another user) and after it, outside the time that is measured.
+ *
+ * The daemon's folder is CUDA_MPS_PIPE_DIRECTORY or /tmp/nvidia-mps; in it are a pipe called control
+ * and nvidia-cuda-mps-control.pid. The server is a child of the daemon and runs as the user whose
+ * clients it serves (NVIDIA, Multi-Process Service: "Architecture", "Tools and Interface Reference").
+ * What cannot be read, in another PID namespace say, is left 0: unknown.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "calm.h"
+#include "session.h"
+
+#define DEFAULT_DIRECTORY "/tmp/nvidia-mps"
+#define SHORT_NAME "nvidia-cuda-mps" /* of daemon and server, as the kernel cuts it */
+
+/* The first bytes of a file, ending in NUL. Returns how many, 0 for none. */
+static size_t read_start(const char *path, char *text, size_t size)
+{
+	int file = spy_disk_open(path, O_RDONLY);
+	ssize_t bytes;
+
+	text[0] = '\0';
+	if (file < 0)
+		return 0;
+	bytes = read(file, text, size - 1);
+	close(file);
+	text[bytes > 0 ? bytes : 0] = '\0';
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+
+/* Is that process one of MPS's? Numbers in files can be old, or of another PID namespace. */
+static bool is_mps(uint32_t pid)
+{
+	char path[64], name[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	return read_start(path, name, sizeof(name)) && !strcmp(name, SHORT_NAME "\n");
+}
+
+static uint32_t daemon_of(const char *directory)
+{
+	char path[SPY_PATH_MAX], text[32];
+	uint32_t pid;
+
+	snprintf(path, sizeof(path), "%s/nvidia-cuda-mps-control.pid", directory);
+	read_start(path, text, sizeof(text));
+	pid = (uint32_t)strtoul(text, NULL, 10);
+	return pid && is_mps(pid) ? pid : 0;
+}
+
+/* The daemon's child that serves this user, or else another one's. */
+static void find_server(struct spy_rec_mps *mps)
+{
+	char path[64], children[512], *at = children, *end;
+	struct stat status;
+
+	if (!mps->daemon)
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/children", mps->daemon, mps->daemon);
+	read_start(path, children, sizeof(children));
+	for (;; at = end) {
+		uint32_t pid = (uint32_t)strtoul(at, &end, 10);
+
+		if (end == at)
+			return;
+		snprintf(path, sizeof(path), "/proc/%u", pid);
+		if (!is_mps(pid) || stat(path, &status) != 0)
+			continue;
+		mps->server = pid;
+		mps->server_uid = status.st_uid;
+		if (status.st_uid == mps->uid)
+			return;
+	}
+}
+
+static const char *value_of(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value ? value : "";
+}
+
+void spy_mps_look(bool initialised)
+{
+	const char *directory = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	struct spy_rec_mps mps = {.initialised = initialised, .uid = geteuid()}, *record;
+	char path[SPY_PATH_MAX];
+	const char *texts[4];
+	size_t bytes = sizeof(mps), at = 0;
+
+	if (!directory)
+		directory = DEFAULT_DIRECTORY;
+	snprintf(path, sizeof(path), "%s/control", directory);
+	if (access(path, F_OK) != 0) {
+		if (!initialised)
+			return;
+		directory = "";
+	} else {
+		mps.daemon = daemon_of(directory);
+		find_server(&mps);
+	}
+	texts[0] = directory;
+	texts[1] = value_of("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+	texts[2] = value_of("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+	texts[3] = value_of("CUDA_MPS_CLIENT_PRIORITY");
+	for (int i = 0; i < 4; i++)
+		bytes += strnlen(texts[i], SPY_TEXT_MAX - 1) + 1;
+	record = spy_session_append(SPY_EV_MPS, bytes);
+	if (!record)
+		return;
+	mps.head = record->head;
+	*record = mps;
+	for (int i = 0; i < 4; i++) {
+		size_t length = strnlen(texts[i], SPY_TEXT_MAX - 1);
+
+		memcpy(record->text + at, texts[i], length);
+		record->text[at + length] = '\0';
+		at += length + 1;
+	}
+	spy_session_commit(bytes);
+}
+
+void spy_session_driver_begins(void)
+{
+	static bool looked;
+	uint64_t begun;
+	SPY_CALM;
+
+	if (!spy_session_active() || __atomic_exchange_n(&looked, true, __ATOMIC_RELAXED))
+		return;
+	begun = spy_overhead_begin();
+	spy_mps_look(false);
+	spy_overhead_end(spy_self, begun);
+}
