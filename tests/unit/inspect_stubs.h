@@ -84,6 +84,10 @@ bool spy_session_active(void)
 	return session_active;
 }
 
+void spy_session_driver_begins(void)
+{
+}
+
 void spy_session_driver_ready(void)
 {
 	driver_ready++;

@@ -1,0 +1,64 @@
+#!/bin/bash
+# What all bundled applications promise: help, one table as text, CSV and JSON, nothing else on standard
+# output, status 0 only if the results were right, clear errors. On the simulator; what each shows has a
+# test of its own (test_app_*.sh).
+. "$(dirname "$0")/lib.sh"
+need jq
+[ -z "$first" ] || skip "programs that are not built for a sanitizer"
+[ -x "$build/testapps/copies" ] || skip "the applications are not built (no CUDA toolkit?)"
+sim=$here/../sim/with-sim
+export SPYSIM_GPUS=4
+
+# run STATUS CMD...: on the simulator; into stdout and stderr.
+run() {
+	local wanted=$1 status
+	shift
+	timeout -k 5 60 "$sim" "$@" >stdout 2>stderr
+	status=$?
+	[ $status = "$wanted" ] ||
+		fail "${*##*/}: status $status, expected $wanted: $(tail -n 3 stderr)"
+}
+
+# says FILE TEXT WHAT
+says() {
+	grep -q -- "$2" "$1" || fail "$3: $1 lacks '$2': $(head -n 5 "$1")"
+}
+
+checked=0
+for app in "$build"/testapps/*; do
+	name=${app##*/}
+	[ -f "$app" ] && [ -x "$app" ] && [[ $name != *-static && $name != *.* ]] || continue
+
+	run 0 "$app" --help
+	for option in --csv --json --help --quick --gpus; do
+		says stdout "$option" "$name --help"
+	done
+	[ -s stderr ] && fail "$name --help wrote to standard error: $(head -n 3 stderr)"
+	run 2 "$app" --no-such-option
+	says stderr "$name: --no-such-option: no such option; see $name --help" "$name --no-such-option"
+	run 2 "$app" --gpus many
+	says stderr "$name: --gpus many: not a whole number" "$name --gpus many"
+	run 1 "$app" --quick --gpus 9
+	says stderr "--gpus 9: there are only 4" "$name --gpus 9"
+	SPYSIM_INIT=100 run 1 "$app" --quick
+	says stderr "no CUDA-capable device" "$name without a GPU"
+	[ -s stdout ] && fail "$name without a GPU wrote a table: $(head -n 3 stdout)"
+
+	run 0 "$app" --quick --csv
+	mv stdout csv
+	[ "$(wc -l <csv)" -ge 2 ] || fail "$name --csv: no rows"
+	expect "$name --csv: different numbers of fields" "$(awk -F, '{ print NF }' csv | sort -u | wc -l)" 1
+	rm -rf "$out"
+	mkdir "$out"
+	CUDASPY_OUT=$out CUDASPY_QUIET=1 run 0 env LD_PRELOAD="$shim" "$app" --quick --json
+	jq -e 'length > 0' stdout >/dev/null || fail "$name --json: $(head -n 5 stdout)"
+	expect "$name: keys of --json and --csv" "$(jq -r '.[0] | keys_unsorted | join(",")' stdout)" "$(head -n 1 csv)"
+	expect "$name: rows of --json, under the shim, and --csv" "$(jq length stdout)" $(($(wc -l <csv) - 1))
+	"$tool" report "$out" >report 2>report.err || fail "$name: the report: $(head -n 3 report.err)"
+	[ -s report.err ] && fail "$name: the report complains: $(head -n 3 report.err)"
+	"$tool" report --format=json "$out" | jq -e '(.losses | length) == 0 and .summary.calls > 0' >/dev/null ||
+		fail "$name: losses, or no calls: $(head -n 12 report)"
+	echo "$name: $(($(wc -l <csv) - 1)) rows, $(sed -n 's/^ *calls *//p' report | head -n 1)"
+	checked=$((checked + 1))
+done
+[ $checked -ge 1 ] || fail "no application was tried"
