@@ -1,6 +1,6 @@
 /*
- * analyzer/report_victims.c: the calls that lost most, each with its chain in one sentence. Called by
- * report_waits.c.
+ * analyzer/report_victims.c: the calls that lost most, each with its chain in one sentence; the worst of
+ * each kind first, then those that are like one of these. Called by report_waits.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "report_words.h"
 
 struct victim_row {
-	const char *what, *function, *holder_function, *lock, *root_function, *cause;
+	const char *what, *text, *function, *holder_function, *lock, *root_function, *cause;
 	uint64_t at_ns, duration_ns, expected_ns, lost_ns, thread, device, holder, holder_device;
-	uint64_t root, root_device, root_ns;
+	uint64_t root, root_device, root_ns, alike, alike_lost_ns;
 };
 
 /* clang-format off */
@@ -32,7 +32,9 @@ static const struct column victim_columns[] = {
 	COLUMN_JSON(struct victim_row, root_function, UNIT_TEXT),
 	COLUMN_JSON(struct victim_row, root_ns, UNIT_NS),
 	COLUMN_JSON(struct victim_row, cause, UNIT_TEXT),
-	COLUMN_TEXT_WORDS(struct victim_row, what),
+	COLUMN_JSON(struct victim_row, alike, UNIT_COUNT),
+	COLUMN_JSON(struct victim_row, alike_lost_ns, UNIT_NS),
+	COLUMN_TEXT_WORDS(struct victim_row, text),
 };
 /* clang-format on */
 
@@ -125,49 +127,78 @@ static int by_lost(const void *a, const void *b)
 	return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
+/* The same thread in the same function, for the same reason. */
+static bool alike(const struct victim *a, const struct victim *b)
+{
+	return a->thread == b->thread && a->fn == b->fn && main_bucket(a) == main_bucket(b) &&
+	       a->lock == b->lock && a->holder == b->holder && a->holder_fn == b->holder_fn;
+}
+
+static struct victim_row describe(struct report *report, const struct analysis *a,
+				  const struct victim *v)
+{
+	const struct victim_root *root = main_root(v);
+	struct victim_row row = {
+		.function = word_function(a, v->fn),
+		.at_ns = v->begin_ns < a->model.first_ns ? 0 : v->begin_ns - a->model.first_ns,
+		.duration_ns = v->end_ns - v->begin_ns,
+		.expected_ns = v->expected_ns,
+		.lost_ns = v->lost_ns,
+		.thread = v->thread->tid,
+		.device = v->device,
+	};
+
+	if (v->lock && main_bucket(v) == BUCKET_LOCK) {
+		row.what = chain_sentence(report, a, v);
+		row.lock = report_text(report, "%s", v->lock->name);
+		row.holder = v->holder ? v->holder->tid : 0;
+		row.holder_device = v->holder_device;
+		row.holder_function = word_function(a, v->holder_fn);
+	} else {
+		row.what = loss_sentence(report, v);
+	}
+	if (root) {
+		row.root = root->thread ? root->thread->tid : 0;
+		row.root_device = root->device;
+		row.root_function = word_function(a, root->fn);
+		row.root_ns = (uint64_t)root->ns;
+		row.cause = cause_keys[root->cause];
+	}
+	return row;
+}
+
 void report_victims(struct report *report, const struct analysis *a, uint64_t least_lost_ns)
 {
 	struct victim sorted[VICTIMS];
 	struct victim_row *rows = xcalloc(VICTIMS, sizeof(*rows));
-	size_t i, n = 0;
+	size_t first[VICTIMS]; /* the worst one like it, maybe itself */
+	size_t row_of[VICTIMS]; /* its row, of those that are the worst of their kind */
+	size_t count, i, j, n = 0;
 
 	memcpy(sorted, a->accounts.blame.victims, sizeof(sorted));
 	qsort(sorted, VICTIMS, sizeof(sorted[0]), by_lost);
-	for (i = 0; i < VICTIMS; i++) {
-		const struct victim *v = &sorted[i];
-		const struct victim_root *root = main_root(v);
-		struct victim_row *row = &rows[n];
-
-		if (!v->serial || v->lost_ns < least_lost_ns)
+	for (i = 0; i < VICTIMS && sorted[i].serial && sorted[i].lost_ns >= least_lost_ns; i++) {
+		for (j = 0; !alike(&sorted[i], &sorted[j]); j++)
+			;
+		first[i] = j;
+		if (i != j)
 			continue;
-		n++;
-		*row = (struct victim_row){
-			.function = word_function(a, v->fn),
-			.at_ns = v->begin_ns - a->model.first_ns,
-			.duration_ns = v->end_ns - v->begin_ns,
-			.expected_ns = v->expected_ns,
-			.lost_ns = v->lost_ns,
-			.thread = v->thread->tid,
-			.device = v->device,
-		};
-		if (v->begin_ns < a->model.first_ns)
-			row->at_ns = 0;
-		if (v->lock && main_bucket(v) == BUCKET_LOCK) {
-			row->what = chain_sentence(report, a, v);
-			row->lock = report_text(report, "%s", v->lock->name);
-			row->holder = v->holder ? v->holder->tid : 0;
-			row->holder_device = v->holder_device;
-			row->holder_function = word_function(a, v->holder_fn);
-		} else {
-			row->what = loss_sentence(report, v);
-		}
-		if (root) {
-			row->root = root->thread ? root->thread->tid : 0;
-			row->root_device = root->device;
-			row->root_function = word_function(a, root->fn);
-			row->root_ns = (uint64_t)root->ns;
-			row->cause = cause_keys[root->cause];
-		}
+		row_of[i] = n;
+		rows[n++] = describe(report, a, &sorted[i]);
 	}
+	count = i;
+	for (i = 0; i < count; i++) {
+		if (first[i] == i)
+			continue;
+		rows[row_of[first[i]]].alike++;
+		rows[row_of[first[i]]].alike_lost_ns += sorted[i].lost_ns;
+		rows[n++] = describe(report, a, &sorted[i]);
+	}
+	for (i = 0; i < n; i++)
+		rows[i].text =
+			rows[i].alike ? report_text(report, "%s; %llu more like it lost %s",
+						    rows[i].what, (unsigned long long)rows[i].alike,
+						    word_time(report, rows[i].alike_lost_ns))
+				      : rows[i].what;
 	report_add(report, &victim_kind, rows, n);
 }
