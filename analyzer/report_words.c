@@ -2,6 +2,7 @@
  * analyzer/report_words.c: the words in which the sections about waits are written. Called by
  * report_waits.c, report_victims.c, report_blame.c and report_accounts.c.
  */
+#include <string.h>
 #include "report_words.h"
 
 const char *const bucket_names[BUCKET_COUNT] = {
@@ -42,6 +43,16 @@ const char *word_function(const struct analysis *a, uint32_t fn)
 	return fn < a->set->functions.count ? a->set->functions.all[fn].name : NULL;
 }
 
+/* A thread's name says something where it is not the program's, which threads begin with. */
+static const char *name_of(struct report *report, const struct thread *thread)
+{
+	size_t length = sizeof(thread->name) - 1;
+
+	if (!thread->name[0] || !strncmp(thread->name, thread->process->trace->program, length))
+		return "";
+	return report_text(report, " '%.15s'", thread->name);
+}
+
 const char *word_thread(struct report *report, const struct thread *thread, uint8_t device)
 {
 	if (!thread)
@@ -52,8 +63,9 @@ const char *word_thread(struct report *report, const struct thread *thread, uint
 	if (thread->stranger)
 		return report_text(report, "a thread without calls (%u)", thread->tid);
 	if (device == SPY_DEVICE_NONE)
-		return report_text(report, "thread %u", thread->tid);
-	return report_text(report, "thread %u (GPU %u)", thread->tid, device);
+		return report_text(report, "thread %u%s", thread->tid, name_of(report, thread));
+	return report_text(report, "thread %u%s (GPU %u)", thread->tid, name_of(report, thread),
+			   device);
 }
 
 const struct thread *edge_thread(const struct analysis *a, uint32_t index)

@@ -21,7 +21,7 @@ const char *word_percent(struct report *report, double part, double whole);
 const char *word_function(const struct analysis *a, uint32_t fn);
 const char *word_in_function(struct report *report, const struct analysis *a, uint32_t fn);
 
-/* "thread 123 (GPU 1)", "a thread without calls, cuda-EvtHandlr (124)". */
+/* "thread 123 (GPU 1)", "thread 123 'loader' (GPU 1)", "a thread without calls, cuda-EvtHandlr (124)". */
 const char *word_thread(struct report *report, const struct thread *thread, uint8_t device);
 
 /* The thread of a blame_key; NULL unknown. */

@@ -65,7 +65,11 @@ struct worker_thread {
 static void *worker_main(void *argument)
 {
 	struct worker_thread *self = argument;
+	char name[16];
 
+	/* What debuggers and tracers show, as the tables count: "matmul/3". */
+	snprintf(name, sizeof(name), "%.10s/%d", program, self->worker.index);
+	prctl(PR_SET_NAME, name);
 	CUDA_CHECK(cudaSetDevice(self->worker.gpu));
 	self->crew->work(&self->worker);
 	return NULL;
