@@ -3,7 +3,7 @@
 # shared CUDA runtime, and NAME-static with the runtime inside it, as nvcc does unless told.
 
 APPS          := copies
-APP_COMMON    := common mps workers
+APP_COMMON    := common list mps workers
 KERNELS       := $(patsubst kernels/%.cu,%,$(wildcard kernels/*.cu))
 
 # Machine code for Hopper, and PTX from which the driver makes code for anything since Turing.
