@@ -2,8 +2,8 @@
 # BUILD, CUDA_HOME, NVCC, CC, OPT, WARN, Q and say. Each application exists twice: linked to the
 # shared CUDA runtime, and NAME-static with the runtime inside it, as nvcc does unless told.
 
-APPS          := copies
-APP_COMMON    := common mps workers
+APPS          := contention copies
+APP_COMMON    := common list mps workers
 KERNELS       := $(patsubst kernels/%.cu,%,$(wildcard kernels/*.cu))
 
 # Machine code for Hopper, and PTX from which the driver makes code for anything since Turing.
@@ -17,7 +17,7 @@ APP_LDFLAGS   := -pthread -rdynamic -Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/l
                  -L$(CUDA_HOME)/lib64
 
 APP_BINARIES  := $(foreach app,$(APPS),$(BUILD)/testapps/$(app) $(BUILD)/testapps/$(app)-static)
-APP_OBJECTS   := $(foreach name,$(APPS) $(APP_COMMON),$(BUILD)/testapps/$(name).c.o)
+APP_OBJECTS   := $(patsubst %.c,$(BUILD)/%.c.o,$(wildcard testapps/*.c))
 KERNEL_OBJECTS := $(foreach kernel,$(KERNELS),$(BUILD)/kernels/$(kernel).cu.o)
 
 .PHONY: apps
@@ -38,15 +38,27 @@ $(BUILD)/testapps/%.c.o: testapps/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(APP_CFLAGS) -c -o $@ $<
 
+# An application is NAME.c with all NAME_part.c, and what NAME_EXTRA lists.
+app_parts = $(patsubst %.c,$(BUILD)/%.c.o,testapps/$(1).c $(wildcard testapps/$(1)_*.c)) $($(1)_EXTRA)
+define app_rules
+$(BUILD)/testapps/$(1): $(call app_parts,$(1)) $(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_OBJECTS)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) -o $$@ $$^ $$(APP_LDFLAGS) -lcudart -lstdc++
 
-$(APPS:%=$(BUILD)/testapps/%): $(BUILD)/testapps/%: $(BUILD)/testapps/%.c.o \
-		$(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_OBJECTS)
-	$(call say,LD,$@)
-	$(Q)$(CC) -o $@ $^ $(APP_LDFLAGS) -lcudart -lstdc++
+$(BUILD)/testapps/$(1)-static: $(call app_parts,$(1)) $(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_OBJECTS)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) -o $$@ $$^ $$(APP_LDFLAGS) -lcudart_static -lstdc++ -ldl -lrt
+endef
+contention_EXTRA := $(BUILD)/testapps/small_library.o
+$(foreach app,$(APPS),$(eval $(call app_rules,$(app))))
 
-$(APPS:%=$(BUILD)/testapps/%-static): $(BUILD)/testapps/%-static: $(BUILD)/testapps/%.c.o \
-		$(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_OBJECTS)
-	$(call say,LD,$@)
-	$(Q)$(CC) -o $@ $^ $(APP_LDFLAGS) -lcudart_static -lstdc++ -ldl -lrt
+# A small library to load and unload: kernels/add.cu as a fatbin, in an array.
+$(BUILD)/testapps/small_library.o: kernels/add.cu kernels/kernels.h
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -fatbin -o $(@:.o=.fatbin) $<
+	$(Q)printf '%s\n' '.section .rodata' '.balign 16' '.globl small_library' 'small_library:' \
+		'.incbin "$(@:.o=.fatbin)"' '.section .note.GNU-stack,"",@progbits' | \
+		$(CC) -x assembler -c -o $@ -
 
 -include $(APP_OBJECTS:.o=.d)

@@ -11,10 +11,13 @@
  *   pinned         host buffers from cudaMallocHost: the call returns in microseconds
  *
  * Thread i starts a few milliseconds after thread i-1 and its kernel is shorter, so that each
- * thread has a time of its own to end at: compare the columns 'kernel' and 'total'. For the
- * throughput of the same with many small kernels, by threads and by processes, see throughput.c.
+ * thread has a time of its own to end at: compare the columns 'kernel' and 'total'. This is the case
+ * reduced to what is to be seen; with --throughput it is copies_throughput.c that runs: many small
+ * kernels, by threads and by processes.
  */
 #include "common.h"
+#include "copies.h"
+#include "list.h"
 #include "workers.h"
 #include "../kernels/kernels.h"
 
@@ -38,7 +41,7 @@ static const struct variant variants[] = {
 static struct {
 	long threads, gpus, ms, stagger_ms, bytes, iterations;
 	const char *variant;
-	bool quick;
+	bool quick, throughput;
 } options = {
 	.threads = 4,
 	.gpus = 1,
@@ -49,13 +52,15 @@ static struct {
 	.variant = "all",
 };
 
+static struct throughput throughput; /* what is not given stays 0 at first */
+
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"threads", "N", "threads, each with its own stream (4)",
 		OPTION_NUMBER, &options.threads, 1, WORKERS_MAX},
 	{"gpus", "N", "GPUs to spread the threads over (1)",
 		OPTION_NUMBER, &options.gpus, 1, 64},
-	{"variant", "NAME", "pageable, pageable-sync, pinned or all (all)",
+	{"variant", "LIST", "of pageable, pageable-sync, pinned, or all (all)",
 		OPTION_TEXT, &options.variant, 0, 0},
 	{"ms", "MS", "length of thread 0's kernel; the others' are shorter (400)",
 		OPTION_NUMBER, &options.ms, 1, 60000},
@@ -65,8 +70,18 @@ static const struct option_row rows[] = {
 		OPTION_NUMBER, &options.bytes, 4, 1l << 30},
 	{"iterations", "N", "rounds of each thread (3)",
 		OPTION_NUMBER, &options.iterations, 1, 100000},
-	{"quick", NULL, "a short run: --ms 80 --iterations 2",
+	{"quick", NULL, "a short run: fewer, shorter, and less by each",
 		OPTION_FLAG, &options.quick, 0, 0},
+	{"throughput", NULL, "rounds a second instead, for which only --gpus, --bytes and these count:",
+		OPTION_FLAG, &options.throughput, 0, 0},
+	{"mode", "LIST", "of threads, processes, mps (all, mps where its daemon runs)",
+		OPTION_TEXT, &throughput.modes, 0, 0},
+	{"workers", "LIST", "numbers of workers (1,2,4,8)",
+		OPTION_TEXT, &throughput.workers, 0, 0},
+	{"launches", "N", "of the kernel in a round (220)",
+		OPTION_NUMBER, &throughput.launches, 1, 100000},
+	{"ms-each", "MS", "for each of four ways to copy, mode and number of workers (300)",
+		OPTION_NUMBER, &throughput.ms_each, 1, 60000},
 	{0},
 };
 /* clang-format on */
@@ -251,33 +266,64 @@ static unsigned run_variant(const struct variant *variant, struct table *table)
 	return wrong;
 }
 
+static bool variant_there(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < VARIANT_CNT; i++)
+		if (!strcmp(variants[i].name, name))
+			return true;
+	return false;
+}
+
+static unsigned run_variants(enum output output)
+{
+	struct table table;
+	unsigned wrong = 0;
+	size_t i;
+
+	list_check("variant", options.variant, variant_there);
+	table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+	for (i = 0; i < VARIANT_CNT; i++)
+		if (list_has(options.variant, variants[i].name))
+			wrong += run_variant(&variants[i], &table);
+	table_print(&table, output);
+	table_release(&table);
+	return wrong;
+}
+
+static unsigned long measure_throughput(enum output output)
+{
+	throughput.gpus = options.gpus;
+	throughput.bytes = options.bytes;
+	if (!throughput.workers)
+		throughput.workers = options.quick ? "1,2" : "1,2,4,8";
+	if (!throughput.launches)
+		throughput.launches = options.quick ? 10 : 220;
+	if (!throughput.ms_each)
+		throughput.ms_each = options.quick ? 30 : 300;
+	return throughput_run(&throughput, output);
+}
+
 int main(int argc, char **argv)
 {
 	enum output output = options_read(
 		argc, argv,
 		"Threads that share nothing copy to the GPU, compute, and copy back, through "
 		"pageable\n"
-		"or pinned memory. Shows which copies wait for other threads' kernels.",
+		"or pinned memory. Shows which copies wait for other threads' kernels; with "
+		"--throughput\n"
+		"(half a minute), what that costs threads, processes, and processes under MPS.",
 		rows);
-	unsigned wrong = 0, ran = 0;
-	struct table table;
-	size_t i;
 
 	if (options.quick) {
 		options.ms = 80;
 		options.iterations = 2;
 	}
 	options.bytes -= options.bytes % (long)sizeof(int);
-	table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
-	for (i = 0; i < VARIANT_CNT; i++) {
-		if (strcmp(options.variant, "all") && strcmp(options.variant, variants[i].name))
-			continue;
-		wrong += run_variant(&variants[i], &table);
-		ran++;
-	}
-	if (!ran)
-		die("--variant %s: no such variant; see --help", options.variant);
-	table_print(&table, output);
-	table_release(&table);
-	return wrong != 0;
+	if (options.throughput)
+		return measure_throughput(output) != 0;
+	if (throughput.modes || throughput.workers || throughput.launches || throughput.ms_each)
+		usage_error("--mode, --workers, --launches and --ms-each need --throughput");
+	return run_variants(output) != 0;
 }

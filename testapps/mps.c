@@ -40,13 +40,24 @@ void mps_avoid(void)
 /* cudaDevAttrMpsEnabled of driver_types.h, which the headers of older toolkits do not have. */
 #define MPS_ENABLED ((enum cudaDeviceAttr)133)
 
+static bool ask(int gpu, int *enabled)
+{
+	if (cudaDeviceGetAttribute(enabled, MPS_ENABLED, gpu) == cudaSuccess)
+		return true;
+	cudaGetLastError();
+	return false;
+}
+
 bool mps_client(int gpu)
 {
-	int enabled = 0;
+	int enabled;
 
-	if (cudaDeviceGetAttribute(&enabled, MPS_ENABLED, gpu) != cudaSuccess) {
-		cudaGetLastError();
-		return false;
-	}
-	return enabled;
+	return ask(gpu, &enabled) && enabled;
+}
+
+bool mps_can_tell(int gpu)
+{
+	int enabled;
+
+	return ask(gpu, &enabled);
 }

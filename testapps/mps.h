@@ -18,7 +18,8 @@ void mps_need(void);
 void mps_avoid(void);
 
 /* Whether the driver says that this process is a client on this device, once CUDA is initialised. A
- * driver too old to know the question says no. */
+ * driver too old to know the question says no; mps_can_tell says whether it does. */
 bool mps_client(int gpu);
+bool mps_can_tell(int gpu);
 
 #endif

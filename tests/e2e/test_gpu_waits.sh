@@ -3,7 +3,7 @@
 # archive, and the reports of three stalls say what is known of them. Simulated: no measurement.
 . "$(dirname "$0")/lib.sh"
 need jq
-[ -x "$build/gpu/contention" ] || skip "$build/gpu/contention is not built (no CUDA toolkit?)"
+[ -x "$build/gpu/stalls" ] || skip "$build/gpu/stalls is not built (no CUDA toolkit?)"
 
 [ -z "$first" ] || skip "programs that are not built for a sanitizer"
 visit="$here/../gpu/waits"

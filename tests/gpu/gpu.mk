@@ -3,7 +3,7 @@
 # builds here; the machine there needs no compiler.
 
 GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so \
-		$(BUILD)/gpu/contention $(BUILD)/gpu/stalls
+		$(BUILD)/gpu/stalls $(BUILD)/testapps/contention
 
 .PHONY: gpu-build
 ifeq ($(NVCC),)
@@ -21,23 +21,12 @@ $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static: tests/gpu/mixed.cu tests/gpu/mixed
 		$(if $(filter %-static,$@),-cudart static,-cudart shared -Xlinker \
 		--enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64) -o $@ $(filter %.cu,$^)
 
-# With the shared runtime, so that they run on the simulator, too.
-$(BUILD)/gpu/contention $(BUILD)/gpu/stalls: $(BUILD)/gpu/%: tests/gpu/%.cu $(KERNEL_OBJECTS) \
-		kernels/kernels.h
+# With the shared runtime, so that it runs on the simulator, too.
+$(BUILD)/gpu/stalls: tests/gpu/stalls.cu $(KERNEL_OBJECTS) kernels/kernels.h
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -Xcompiler -pthread,-rdynamic -Xlinker -export-dynamic -cudart shared \
 		-Xlinker --enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64 -o $@ $(filter %.cu %.o,$^)
-$(BUILD)/gpu/contention: $(BUILD)/gpu/small_library.o
-
-# A small library to load and unload: kernels/empty.cu as a fatbin, in an array.
-$(BUILD)/gpu/small_library.o: kernels/empty.cu kernels/kernels.h
-	@mkdir -p $(@D)
-	$(call say,NVCC,$@)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -fatbin -o $(@:.o=.fatbin) $<
-	$(Q)printf '%s\n' '.section .rodata' '.balign 16' '.globl small_library' 'small_library:' \
-		'.incbin "$(@:.o=.fatbin)"' '.section .note.GNU-stack,"",@progbits' | \
-		$(CC) -x assembler -c -o $@ -
 
 $(BUILD)/gpu/libcupti_truth.so: tests/gpu/cupti_truth.c tests/bench/cupti_load.h
 	@mkdir -p $(@D)
