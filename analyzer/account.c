@@ -281,7 +281,7 @@ static uint64_t not_running(const struct caller *c, uint64_t duration_ns)
 /* Which bucket has what a call took beyond its own work, of which the probes saw nothing? */
 static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **stream,
 				 const struct record *record, const struct gpu_waits *waits,
-				 bool cold)
+				 bool cold, uint64_t excess_ns)
 {
 	switch (waits->sort) {
 	case GPU_WAIT_INTENDED:
@@ -292,7 +292,8 @@ static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **strea
 			return BUCKET_GPU_HIDDEN;
 		return BUCKET_UNEXPLAINED;
 	case GPU_WAIT_QUEUE:
-		if (work_queued(&a->work, stream, record) >= QUEUE_LEAST)
+		if (work_queued(&a->work, stream, record) >= QUEUE_LEAST &&
+		    work_crowded(*stream, excess_ns))
 			return BUCKET_QUEUE;
 		/* A kernel's first launch may have to load it, or to enlarge the device's stack: with
 		 * the context locked, and behind all work of the device. */
@@ -319,11 +320,17 @@ static uint64_t own_limit(const struct call_class *class)
 #define COLD_MOST_NS 5000000
 #define COLD_FEW 3
 
+/* A call of whom nobody knows what it costs, when it could have waited, costs that for sure. */
+#define UNKNOWN_OWN_NS 50000
+
 static uint64_t own_work(struct accounting *a, const struct record *record,
 			 const struct call_class *class, const struct gpu_waits *waits, bool cold,
 			 uint64_t rest_ns)
 {
 	uint64_t expected_ns = class->expected_ns;
+
+	if (class->source == EXPECT_NONE && waits->sort != GPU_WAIT_INTENDED)
+		expected_ns = UNKNOWN_OWN_NS;
 
 	if (cold && !work_on_device(&a->work, record))
 		return rest_ns;
@@ -380,7 +387,8 @@ static void divide(struct accounting *a, struct caller *c, const struct record *
 	bucket_ns[BUCKET_NOT_RUNNING] += taken_ns;
 	bucket_ns[BUCKET_LOCK] = seen.lock_ns - taken_ns;
 	bucket_ns[BUCKET_IOCTL] = seen.ioctl_ns;
-	bucket_ns[excess_bucket(a, &c->stream, record, waits, cold)] += excess_ns + seen.blocked_ns;
+	excess_ns += seen.blocked_ns;
+	bucket_ns[excess_bucket(a, &c->stream, record, waits, cold, excess_ns)] += excess_ns;
 }
 
 /* The ring begins small: most threads make few calls. */
@@ -442,8 +450,8 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	memset(f->bucket_ns, 0, sizeof(f->bucket_ns));
 	f->divided = true;
 	divide(a, c, record, class, waits, cold, f);
-	if (unlikely(f->bucket_ns[BUCKET_MPS])) /* what was learnt from it is no cost */
-		f->expected_ns = least(f->expected_ns, f->bucket_ns[BUCKET_OWN]);
+	if (unlikely(cold)) /* each costs what it costs: others say nothing of this one */
+		f->expected_ns = f->bucket_ns[BUCKET_OWN];
 	f->waits = c->waits;
 	f->n_waits = c->n_waits;
 	if (f->waits && c->ring_size > WAITS_KEPT && c->n_finished > WAITS_KEPT)

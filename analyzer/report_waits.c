@@ -12,7 +12,7 @@
 struct headline_row {
 	const char *lost, *causes, *intended, *locks, *holders, *processes;
 	uint64_t total_ns, lost_ns, cross_device_ns, holder_known_ns, lock_waited_ns;
-	uint64_t processes_help_ns, processes_do_not_help_ns, probes;
+	uint64_t processes_help_ns, processes_with_mps_ns, processes_do_not_help_ns, probes;
 #define BUCKET(name, key, text) uint64_t key##_ns;
 	BUCKETS(BUCKET)
 #undef BUCKET
@@ -35,6 +35,7 @@ static const struct column headline_columns[] = {
 	COLUMN_JSON(struct headline_row, holder_known_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, cross_device_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, processes_help_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, processes_with_mps_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, processes_do_not_help_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, probes, UNIT_PLAIN),
 };
@@ -82,34 +83,62 @@ static const char *lost_by(struct report *report, const struct account *sum)
 }
 
 /*
- * Would one process for each thread have waited as well? A lock of the process: no. The kernel module
- * is the same for all processes. A wait for the GPU at the root: only if it was another one, for
- * processes on one GPU take turns.
+ * Would one process for each thread have waited as well? For a lock of the process: no; but processes
+ * on one GPU take turns unless they share it through MPS. The kernel module is the same for all
+ * processes.
  */
 static void judge_processes(struct headline_row *row, const struct analysis *a)
 {
 	const struct blame_edge *edge;
-	double help = 0, no_help = 0;
+	double help = 0, with_mps = 0, no_help = 0;
 
 	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next) {
-		bool same_device = edge->key.waiter_device == edge->key.holder_device;
-
-		if (edge->key.cause == CAUSE_IOCTL ||
-		    ((edge->key.cause == CAUSE_GPU || edge->key.cause == CAUSE_QUEUE) &&
-		     same_device))
+		if (edge->key.cause == CAUSE_IOCTL)
 			no_help += edge->waited_ns;
-		else if (edge->key.cause != CAUSE_UNKNOWN && edge->key.cause != CAUSE_NOT_RUNNING)
+		else if (edge->key.cause == CAUSE_UNKNOWN || edge->key.cause == CAUSE_NOT_RUNNING)
+			continue;
+		else if (edge->key.waiter_device == edge->key.holder_device)
+			with_mps += edge->waited_ns;
+		else
 			help += edge->waited_ns;
 	}
 	row->processes_help_ns = (uint64_t)help;
+	row->processes_with_mps_ns = (uint64_t)with_mps;
 	row->processes_do_not_help_ns = (uint64_t)no_help + row->ioctl_ns;
+}
+
+/* What of the loss processes would save, in words; no part that is less than a twentieth. */
+static const char *saving_text(struct report *report, const struct headline_row *row)
+{
+	uint64_t least = row->lost_ns / 20;
+	const char *text = "";
+
+	if (row->processes_help_ns >= least)
+		text = report_text(report,
+				   "one process for each thread would save up to %s: waits for "
+				   "locks of this process",
+				   word_time(report, row->processes_help_ns));
+	if (row->processes_with_mps_ns >= least)
+		text = report_text(
+			report,
+			*text ? "%s; and up to %s more among threads of one GPU, if they "
+				"share it through MPS, else they take turns"
+			      : "%sone process for each thread would save up to %s if "
+				"they share the GPU through MPS, else they take turns on "
+				"it: waits for locks of this process",
+			text, word_time(report, row->processes_with_mps_ns));
+	if (row->processes_do_not_help_ns >= least)
+		text = report_text(
+			report,
+			*text ? "%s; %s would stay, in the kernel module"
+			      : "%sone process for each thread would not help: %s of the "
+				"loss are in the kernel module, which is one for all processes",
+			text, word_time(report, row->processes_do_not_help_ns));
+	return *text ? text : NULL;
 }
 
 static const char *processes_text(struct report *report, const struct headline_row *row)
 {
-	const char *help = word_time(report, row->processes_help_ns);
-	const char *stay = word_time(report, row->processes_do_not_help_ns);
-
 	if (row->lost_ns < row->total_ns / 100)
 		return NULL;
 	if (!row->probes)
@@ -117,24 +146,8 @@ static const char *processes_text(struct report *report, const struct headline_r
 	if (row->unexplained_ns > row->lost_ns / 2)
 		return "nobody can tell: most of the loss is unexplained";
 	if (row->not_running_ns > row->lost_ns / 2)
-		return "one process for each thread would not help: the host has too few CPUs for "
-		       "these threads";
-	if (row->processes_help_ns < row->lost_ns / 20)
-		return report_text(report,
-				   "one process for each thread would not help: %s of the loss are "
-				   "waits for locks of this process that lead to nothing else",
-				   help);
-	if (row->processes_do_not_help_ns < row->lost_ns / 20)
-		return report_text(
-			report,
-			"one process for each thread would save up to %s: waits for locks "
-			"of this process",
-			help);
-	return report_text(
-		report,
-		"one process for each thread would save up to %s, waits for locks of this "
-		"process; %s would stay, in the kernel module or before the same GPU",
-		help, stay);
+		return "would not help: the host has too few CPUs for these threads";
+	return saving_text(report, row);
 }
 
 /* Were the probes on in all of the processes? */

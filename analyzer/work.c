@@ -127,6 +127,19 @@ uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct 
 	return stream ? outstanding(stream, begin_of(record)) : 0;
 }
 
+#define LONG_IN_QUEUE_NS 200000
+#define NEIGHBOURS 3
+
+bool work_crowded(struct gpu_stream *stream, uint64_t excess_ns)
+{
+	uint64_t last = stream->late;
+
+	if (!excess_ns)
+		return false;
+	stream->late = stream->submitted + 1; /* this one is not yet among them */
+	return excess_ns >= LONG_IN_QUEUE_NS || (last && stream->late - last <= NEIGHBOURS);
+}
+
 bool work_on_device(struct gpu_work *w, const struct record *record)
 {
 	uint64_t begin_ns = begin_of(record);

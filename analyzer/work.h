@@ -22,6 +22,7 @@ struct gpu_stream {
 	uint64_t submitted, done; /* operations so far */
 	uint64_t before_drain,
 		drained_ns; /* what the last wait for them found outstanding, when it ended */
+	uint64_t late; /* submitted when a submission last took longer than its own work */
 	struct gpu_stream *next; /* of the device's list */
 	bool listed;
 	UT_hash_handle hh;
@@ -43,6 +44,13 @@ void work_release(struct gpu_work *w);
 /* Operations outstanding in the call's stream when it began. 0 for a call without one. last: of the
  * thread, the stream it used last; NULL at first. */
 uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct record *record);
+
+/*
+ * A submission to a stream with much outstanding took so much longer than its own work: because there
+ * was no room? Then it waits for long, or its neighbours wait, too; one late call among many is
+ * something else. To be asked once for each late submission.
+ */
+bool work_crowded(struct gpu_stream *stream, uint64_t excess_ns);
 
 /* Was anything outstanding on the call's device when it began? */
 bool work_on_device(struct gpu_work *w, const struct record *record);
