@@ -221,6 +221,8 @@ static struct sim_kernel *kernel_new(struct sim_module *module, const char *name
 			kernel->param_size[kernel->param_cnt] =
 				(unsigned short)sizes[kernel->param_cnt];
 	}
+	if (sim_script_broken(name))
+		kernel->twin = NULL;
 	return kernel;
 }
 

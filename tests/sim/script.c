@@ -19,6 +19,7 @@
  *                                      read, write, spin; a driver's lock, or any name), work under it
  *                                      and release it, with `whole` when they end; several in order
  *   ioctl <function substring> <us>    time in the kernel module, under the call's own locks
+ *   broken <kernel substring>          it does not compute: its twin on the host is not called
  *   lazy <kernel substring>            its first launch waits for the device with the context locked
  *   error <function> <nth call> <code> the nth call (0: every call) returns code and does nothing
  *   init <code>                        also SPYSIM_INIT: what cuInit returns
@@ -51,7 +52,7 @@ struct sim_script sim_script = {
 	.host_scale = 1,
 };
 
-static struct rule *kernels, *costs, *errors, *lazy, *ioctls;
+static struct rule *kernels, *costs, *errors, *lazy, *broken, *ioctls;
 static struct sim_hold_rule *holds;
 static bool fn_named[FN_COUNT]; /* by a hold or ioctl line */
 
@@ -173,6 +174,8 @@ static void read_file(const char *path)
 			rule->us = strtod(c, NULL);
 		} else if (n >= 2 && !strcmp(a, "lazy")) {
 			rule_add(&lazy, b);
+		} else if (n >= 2 && !strcmp(a, "broken")) {
+			rule_add(&broken, b);
 		} else if (n < 2 || !set(a, b)) {
 			fprintf(stderr, "sim: %s: not understood: %s", path, line);
 		}
@@ -250,12 +253,22 @@ int sim_script_error(enum sim_fn fn)
 	return 0;
 }
 
-bool sim_script_lazy(const char *kernel)
+static bool names_kernel(const struct rule *rule, const char *kernel)
 {
-	for (struct rule *rule = lazy; rule; rule = rule->next)
+	for (; rule; rule = rule->next)
 		if (strstr(kernel, rule->what))
 			return true;
 	return false;
+}
+
+bool sim_script_lazy(const char *kernel)
+{
+	return names_kernel(lazy, kernel);
+}
+
+bool sim_script_broken(const char *kernel)
+{
+	return names_kernel(broken, kernel);
 }
 
 bool sim_script_names(enum sim_fn fn)

@@ -96,6 +96,7 @@ uint64_t sim_script_kernel_ns(const char *name);
 uint64_t sim_script_cost_ns(const char *function, uint64_t default_ns);
 int sim_script_error(enum sim_fn fn);
 bool sim_script_lazy(const char *kernel);
+bool sim_script_broken(const char *kernel);
 bool sim_script_has_errors(void);
 
 /* A `hold` line: calls of some functions take a lock, work under it and release it. */
