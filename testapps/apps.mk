@@ -19,6 +19,8 @@ APP_LDFLAGS   := -pthread -rdynamic -Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/l
 APP_BINARIES  := $(foreach app,$(APPS),$(BUILD)/testapps/$(app) $(BUILD)/testapps/$(app)-static)
 APP_OBJECTS   := $(foreach name,$(APPS) $(APP_COMMON),$(BUILD)/testapps/$(name).c.o)
 KERNEL_OBJECTS := $(foreach kernel,$(KERNELS),$(BUILD)/kernels/$(kernel).cu.o)
+# An archive: a program has the kernels that it launches and no others, which the driver might have to load.
+KERNEL_LIBRARY := $(BUILD)/kernels/libkernels.a
 
 .PHONY: apps
 ifeq ($(NVCC),)
@@ -33,6 +35,10 @@ $(BUILD)/kernels/%.cu.o: kernels/%.cu kernels/kernels.h
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -c -o $@ $<
 
+$(KERNEL_LIBRARY): $(KERNEL_OBJECTS)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
 $(BUILD)/testapps/%.c.o: testapps/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -40,12 +46,12 @@ $(BUILD)/testapps/%.c.o: testapps/%.c
 
 
 $(APPS:%=$(BUILD)/testapps/%): $(BUILD)/testapps/%: $(BUILD)/testapps/%.c.o \
-		$(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_OBJECTS)
+		$(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_LIBRARY)
 	$(call say,LD,$@)
 	$(Q)$(CC) -o $@ $^ $(APP_LDFLAGS) -lcudart -lstdc++
 
 $(APPS:%=$(BUILD)/testapps/%-static): $(BUILD)/testapps/%-static: $(BUILD)/testapps/%.c.o \
-		$(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_OBJECTS)
+		$(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_LIBRARY)
 	$(call say,LD,$@)
 	$(Q)$(CC) -o $@ $^ $(APP_LDFLAGS) -lcudart_static -lstdc++ -ldl -lrt
 

@@ -22,12 +22,12 @@ $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static: tests/gpu/mixed.cu tests/gpu/mixed
 		--enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64) -o $@ $(filter %.cu,$^)
 
 # With the shared runtime, so that they run on the simulator, too.
-$(BUILD)/gpu/contention $(BUILD)/gpu/stalls: $(BUILD)/gpu/%: tests/gpu/%.cu $(KERNEL_OBJECTS) \
+$(BUILD)/gpu/contention $(BUILD)/gpu/stalls: $(BUILD)/gpu/%: tests/gpu/%.cu $(KERNEL_LIBRARY) \
 		kernels/kernels.h
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -Xcompiler -pthread,-rdynamic -Xlinker -export-dynamic -cudart shared \
-		-Xlinker --enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64 -o $@ $(filter %.cu %.o,$^)
+		-Xlinker --enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64 -o $@ $(filter %.cu %.o %.a,$^)
 $(BUILD)/gpu/contention: $(BUILD)/gpu/small_library.o
 
 # A small library to load and unload: kernels/empty.cu as a fatbin, in an array.
