@@ -32,6 +32,18 @@ cudaError_t launch_big_array(unsigned *sum, unsigned count, cudaStream_t stream)
 cudaError_t launch_needs_stack(unsigned *sum, unsigned count, cudaStream_t stream);
 cudaError_t launch_prints(unsigned *sum, unsigned count, cudaStream_t stream);
 
+/*
+ * One step of count bodies that all attract each other, of which positions hold x, y, z and mass. Reads
+ * one copy of positions and velocities, writes another. on_host does so on the CPU, at once, for the first
+ * so many bodies.
+ */
+cudaError_t launch_nbody(const struct float4 *positions, const struct float4 *velocities,
+			 struct float4 *new_positions, struct float4 *new_velocities,
+			 unsigned count, float step, float softening, cudaStream_t stream);
+void nbody_on_host(const struct float4 *positions, const struct float4 *velocities,
+		   struct float4 *new_positions, struct float4 *new_velocities, unsigned count,
+		   float step, float softening, unsigned bodies);
+
 #ifdef __cplusplus
 }
 #endif

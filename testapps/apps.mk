@@ -2,7 +2,7 @@
 # BUILD, CUDA_HOME, NVCC, CC, OPT, WARN, Q and say. Each application exists twice: linked to the
 # shared CUDA runtime, and NAME-static with the runtime inside it, as nvcc does unless told.
 
-APPS          := copies lazyload queue clean
+APPS          := copies lazyload queue clean nbody
 APP_COMMON    := common mps workers
 KERNELS       := $(patsubst kernels/%.cu,%,$(wildcard kernels/*.cu))
 
@@ -17,7 +17,10 @@ APP_LDFLAGS   := -pthread -rdynamic -Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/l
                  -L$(CUDA_HOME)/lib64
 
 APP_BINARIES  := $(foreach app,$(APPS),$(BUILD)/testapps/$(app) $(BUILD)/testapps/$(app)-static)
-APP_OBJECTS   := $(foreach name,$(APPS) $(APP_COMMON),$(BUILD)/testapps/$(name).c.o)
+# testapps/NAME_*.c are parts of NAME.
+app_parts      = $(patsubst testapps/%.c,%,$(wildcard testapps/$(1)_*.c))
+APP_OBJECTS   := $(foreach name,$(APPS) $(APP_COMMON) $(foreach app,$(APPS),$(call app_parts,$(app))),\
+		$(BUILD)/testapps/$(name).c.o)
 KERNEL_OBJECTS := $(foreach kernel,$(KERNELS),$(BUILD)/kernels/$(kernel).cu.o)
 # An archive: a program has the kernels that it launches and no others, which the driver might have to load.
 KERNEL_LIBRARY := $(BUILD)/kernels/libkernels.a
@@ -44,15 +47,17 @@ $(BUILD)/testapps/%.c.o: testapps/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(APP_CFLAGS) -c -o $@ $<
 
+$(foreach app,$(APPS),$(eval $(BUILD)/testapps/$(app) $(BUILD)/testapps/$(app)-static: \
+	$(patsubst %,$(BUILD)/testapps/%.c.o,$(call app_parts,$(app)))))
 
 $(APPS:%=$(BUILD)/testapps/%): $(BUILD)/testapps/%: $(BUILD)/testapps/%.c.o \
 		$(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_LIBRARY)
 	$(call say,LD,$@)
-	$(Q)$(CC) -o $@ $^ $(APP_LDFLAGS) -lcudart -lstdc++
+	$(Q)$(CC) -o $@ $(filter %.o,$^) $(KERNEL_LIBRARY) $(APP_LDFLAGS) -lcudart -lstdc++ -lm
 
 $(APPS:%=$(BUILD)/testapps/%-static): $(BUILD)/testapps/%-static: $(BUILD)/testapps/%.c.o \
 		$(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_LIBRARY)
 	$(call say,LD,$@)
-	$(Q)$(CC) -o $@ $^ $(APP_LDFLAGS) -lcudart_static -lstdc++ -ldl -lrt
+	$(Q)$(CC) -o $@ $(filter %.o,$^) $(KERNEL_LIBRARY) $(APP_LDFLAGS) -lcudart_static -lstdc++ -lm -ldl -lrt
 
 -include $(APP_OBJECTS:.o=.d)
