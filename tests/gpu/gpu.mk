@@ -3,7 +3,7 @@
 # builds here; the machine there needs no compiler.
 
 GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so \
-		$(BUILD)/gpu/contention $(BUILD)/gpu/stalls
+		$(BUILD)/gpu/contention $(addprefix $(BUILD)/testapps/,copies lazyload queue clean)
 
 .PHONY: gpu-build
 ifeq ($(NVCC),)
@@ -21,8 +21,8 @@ $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static: tests/gpu/mixed.cu tests/gpu/mixed
 		$(if $(filter %-static,$@),-cudart static,-cudart shared -Xlinker \
 		--enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64) -o $@ $(filter %.cu,$^)
 
-# With the shared runtime, so that they run on the simulator, too.
-$(BUILD)/gpu/contention $(BUILD)/gpu/stalls: $(BUILD)/gpu/%: tests/gpu/%.cu $(KERNEL_LIBRARY) \
+# With the shared runtime, so that it runs on the simulator, too.
+$(BUILD)/gpu/contention: $(BUILD)/gpu/%: tests/gpu/%.cu $(KERNEL_LIBRARY) \
 		kernels/kernels.h
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
