@@ -22,6 +22,28 @@ cudaError_t launch_add_slowly(int *values, unsigned count, int term, cudaStream_
 /* Does nothing: what remains is the cost of the launch. */
 cudaError_t launch_empty(cudaStream_t stream);
 
+/*
+ * Kernels that set *sum to 0 + 1 + ... + (count - 1), count at most 4096, in one thread. What differs is what
+ * the driver has to prepare for their first launch: their code alone; 256 MB of device memory; local
+ * memory for 100 KB of stack; a buffer for printf.
+ */
+cudaError_t launch_first(unsigned *sum, unsigned count, cudaStream_t stream);
+cudaError_t launch_big_array(unsigned *sum, unsigned count, cudaStream_t stream);
+cudaError_t launch_needs_stack(unsigned *sum, unsigned count, cudaStream_t stream);
+cudaError_t launch_prints(unsigned *sum, unsigned count, cudaStream_t stream);
+
+/*
+ * One step of count bodies that all attract each other, of which positions hold x, y, z and mass. Reads
+ * one copy of positions and velocities, writes another. on_host does so on the CPU, at once, for the first
+ * so many bodies.
+ */
+cudaError_t launch_nbody(const struct float4 *positions, const struct float4 *velocities,
+			 struct float4 *new_positions, struct float4 *new_velocities,
+			 unsigned count, float step, float softening, cudaStream_t stream);
+void nbody_on_host(const struct float4 *positions, const struct float4 *velocities,
+		   struct float4 *new_positions, struct float4 *new_velocities, unsigned count,
+		   float step, float softening, unsigned bodies);
+
 #ifdef __cplusplus
 }
 #endif

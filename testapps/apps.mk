@@ -2,7 +2,7 @@
 # BUILD, CUDA_HOME, NVCC, CC, OPT, WARN, Q and say. Each application exists twice: linked to the
 # shared CUDA runtime, and NAME-static with the runtime inside it, as nvcc does unless told.
 
-APPS          := contention copies
+APPS          := clean contention copies lazyload nbody queue
 APP_COMMON    := common list mps workers
 KERNELS       := $(patsubst kernels/%.cu,%,$(wildcard kernels/*.cu))
 
@@ -19,6 +19,8 @@ APP_LDFLAGS   := -pthread -rdynamic -Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/l
 APP_BINARIES  := $(foreach app,$(APPS),$(BUILD)/testapps/$(app) $(BUILD)/testapps/$(app)-static)
 APP_OBJECTS   := $(patsubst %.c,$(BUILD)/%.c.o,$(wildcard testapps/*.c))
 KERNEL_OBJECTS := $(foreach kernel,$(KERNELS),$(BUILD)/kernels/$(kernel).cu.o)
+# An archive: a program has the kernels that it launches and no others, which the driver might have to load.
+KERNEL_LIBRARY := $(BUILD)/kernels/libkernels.a
 
 .PHONY: apps
 ifeq ($(NVCC),)
@@ -33,6 +35,10 @@ $(BUILD)/kernels/%.cu.o: kernels/%.cu kernels/kernels.h
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -c -o $@ $<
 
+$(KERNEL_LIBRARY): $(KERNEL_OBJECTS)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
 $(BUILD)/testapps/%.c.o: testapps/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -41,13 +47,13 @@ $(BUILD)/testapps/%.c.o: testapps/%.c
 # An application is NAME.c with all NAME_part.c, and what NAME_EXTRA lists.
 app_parts = $(patsubst %.c,$(BUILD)/%.c.o,testapps/$(1).c $(wildcard testapps/$(1)_*.c)) $($(1)_EXTRA)
 define app_rules
-$(BUILD)/testapps/$(1): $(call app_parts,$(1)) $(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_OBJECTS)
+$(BUILD)/testapps/$(1): $(call app_parts,$(1)) $(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_LIBRARY)
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) -o $$@ $$^ $$(APP_LDFLAGS) -lcudart -lstdc++
+	$$(Q)$$(CC) -o $$@ $$^ $$(APP_LDFLAGS) -lcudart -lstdc++ -lm
 
-$(BUILD)/testapps/$(1)-static: $(call app_parts,$(1)) $(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_OBJECTS)
+$(BUILD)/testapps/$(1)-static: $(call app_parts,$(1)) $(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_LIBRARY)
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) -o $$@ $$^ $$(APP_LDFLAGS) -lcudart_static -lstdc++ -ldl -lrt
+	$$(Q)$$(CC) -o $$@ $$^ $$(APP_LDFLAGS) -lcudart_static -lstdc++ -lm -ldl -lrt
 endef
 contention_EXTRA := $(BUILD)/testapps/small_library.o
 $(foreach app,$(APPS),$(eval $(call app_rules,$(app))))

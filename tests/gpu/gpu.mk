@@ -1,16 +1,15 @@
-# tests/gpu/gpu.mk: what tests/gpu/run and tests/gpu/waits take to a machine with GPUs. Included by the
-# top Makefile after testapps/apps.mk and tests/bench/bench.mk. `make gpu-build`
-# builds here; the machine there needs no compiler.
+# tests/gpu/gpu.mk: what tests/gpu/run, tests/gpu/waits and testapps/tour take to a machine with GPUs.
+# Included by the top Makefile after testapps/apps.mk and tests/bench/bench.mk. `make gpu-build` builds
+# here; the machine there needs no compiler.
 
-GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so \
-		$(BUILD)/gpu/stalls $(BUILD)/testapps/contention
+GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so
 
 .PHONY: gpu-build
 ifeq ($(NVCC),)
 gpu-build:
 	@echo 'tests/gpu: skipped, needs the CUDA toolkit: no nvcc found'
 else
-gpu-build: $(GPU_TESTS)
+gpu-build: $(GPU_TESTS) apps
 endif
 
 $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static: tests/gpu/mixed.cu tests/gpu/mixed_copies.cu \
@@ -20,13 +19,6 @@ $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static: tests/gpu/mixed.cu tests/gpu/mixed
 	$(Q)$(NVCC) $(NVCC_FLAGS) -Xcompiler -pthread,-rdynamic -Xlinker -export-dynamic \
 		$(if $(filter %-static,$@),-cudart static,-cudart shared -Xlinker \
 		--enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64) -o $@ $(filter %.cu,$^)
-
-# With the shared runtime, so that it runs on the simulator, too.
-$(BUILD)/gpu/stalls: tests/gpu/stalls.cu $(KERNEL_OBJECTS) kernels/kernels.h
-	@mkdir -p $(@D)
-	$(call say,NVCC,$@)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -Xcompiler -pthread,-rdynamic -Xlinker -export-dynamic -cudart shared \
-		-Xlinker --enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64 -o $@ $(filter %.cu %.o,$^)
 
 $(BUILD)/gpu/libcupti_truth.so: tests/gpu/cupti_truth.c tests/bench/cupti_load.h
 	@mkdir -p $(@D)

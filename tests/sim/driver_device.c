@@ -4,6 +4,9 @@
  */
 #include "sim.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 /* clang-format off */
 static const struct { short attr; int value; } table[] = {
 	{   1, 1024 },       { 2, 1024 },        { 3, 1024 },        { 4, 64 },          /* block */
@@ -31,9 +34,27 @@ static const struct { short attr; int value; } table[] = {
 	{ 112, 0 },          { 113, 1 },         { 114, 0 },         { 115, 1 },         { 116, 0 },
 	{ 117, 1 },          { 118, 100 },       { 119, 1 },         { 120, 1 },         { 121, 0 },
 	{ 122, 1 },          { 123, 1 },         { 124, 0 },         { 125, 1 },         { 126, 4 },
-	{ 129, 0 },          { 130, 0 },         { 131, -1 },        { 133, 0 },         { 134, 0 },
+	{ 129, 0 },          { 130, 0 },         { 131, -1 },        { 134, 0 },
 };
 /* clang-format on */
+
+/* A client of MPS is whoever finds a daemon's control pipe where CUDA looks for it. */
+static bool mps_client(void)
+{
+	const char *directory = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/control", directory ? directory : "/tmp/nvidia-mps");
+	return access(path, F_OK) == 0;
+}
+
+/* The part of the multiprocessors that a client was given, which is all that it is told of. */
+static int mps_share(int multiprocessors)
+{
+	const char *percent = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+
+	return percent ? multiprocessors * atoi(percent) / 100 : multiprocessors;
+}
 
 int sim_attribute(int *value, int attr, int dev)
 {
@@ -49,5 +70,9 @@ int sim_attribute(int *value, int attr, int dev)
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].attr == attr)
 			*value = table[i].value;
+	if (attr == 133)
+		*value = mps_client();
+	if (attr == 16 && mps_client())
+		*value = mps_share(*value);
 	return SIM_OK;
 }

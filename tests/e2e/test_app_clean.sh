@@ -1,0 +1,46 @@
+#!/bin/bash
+# testapps/clean on the simulator, bare and recorded: results are right, and the report finds nothing: no
+# pageable copy, nobody who waited for anybody, nothing lost but to want of a CPU.
+. "$(dirname "$0")/lib.sh"
+need jq
+app=$build/testapps/clean
+[ -x "$app" ] || skip "$app is not built (no CUDA toolkit?)"
+sim="$here/../sim/with-sim"
+
+# Rounds long enough for the two CPUs of a small machine.
+slowly="--ms 600 --kernel-us 10000"
+SPYSIM_GPUS=3 "$sim" "$app" $slowly --json >table.json 2>err || fail "bare: status $?: $(cat err)"
+expect "rows" "$(jq -r 'map("\(.variant) \(.thread) \(.gpu)") | join(", ")' table.json)" \
+	"plain 0 0, plain 1 1, plain 2 2, pipelined 0 0, pipelined 1 1, pipelined 2 2"
+jq -e 'all(.[]; .rounds >= 5 and .rounds_per_s <= (if .variant == "plain" then 101 else 202 end))' \
+	table.json >/dev/null || fail "the table says $(cat table.json)"
+"$sim" "$app" --quick --csv --variant plain --gpus 1 --threads 3 >table.csv || fail "three on a GPU: status $?"
+expect "three on a GPU" "$(sed 1d table.csv | cut -d, -f 1-3 | tr '\n' ' ')" "plain,0,0 plain,1,0 plain,2,0 "
+
+SPYSIM_GPUS=2 CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
+	"$app" $slowly >recorded.out 2>recorded.err || fail "recorded: status $?: $(cat recorded.err)"
+"$tool" report --format=json "$(the_trace)" >report.json || fail "no report"
+jq -e '.waits.unexplained_ns < 0.02 * .waits.total_ns and
+	.waits.lost_ns - .waits.not_running_ns < 0.02 * .waits.total_ns and
+	.waits.gpu_intended_ns + .waits.not_running_ns > 0.5 * .waits.total_ns and
+	.pageable_copies == [] and .summary.lost_records == 0 and
+	([.blame[] | select(.waited_ns > 2e6)] | length) == 0 and
+	([.victims[] | select(.lost_ns > 2e6 and (.what | test("got no CPU") | not))] | length) == 0' \
+	report.json >/dev/null ||
+	fail "the report says $(jq -c '.waits, .pageable_copies, .blame[:2], .victims[:2]' report.json)"
+
+# What it must refuse and notice.
+for wrong in "--variant nosuch" "--threads 0" "--ms 0" "--nosuch"; do
+	"$sim" "$app" $wrong >/dev/null 2>err
+	expect "status for $wrong" $? 2
+	grep -q '^clean: ' err || fail "$wrong: says $(cat err)"
+done
+"$sim" "$app" --gpus 9 >/dev/null 2>err
+expect "status with too few GPUs" $? 1
+grep -q 'there are only 2' err || fail "too few GPUs: says $(cat err)"
+echo 'broken add' >script
+for variant in plain pipelined; do
+	SPYSIM_SCRIPT=$tmp/script "$sim" "$app" --quick --variant $variant >/dev/null 2>err
+	expect "status for wrong results, $variant" $? 1
+	grep -q 'came back wrong' err || fail "wrong results: says $(cat err)"
+done

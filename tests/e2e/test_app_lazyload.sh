@@ -1,0 +1,74 @@
+#!/bin/bash
+# testapps/lazyload on the simulator, bare and recorded: where the one call waits for the device, another
+# thread's copy waits as long, and elsewhere not; and the report says that the copy waited for a lock, who
+# held it in which call, and that the GPU is at the root of it.
+. "$(dirname "$0")/lib.sh"
+need jq
+app=$build/testapps/lazyload
+[ -x "$app" ] || skip "$app is not built (no CUDA toolkit?)"
+sim="$here/../sim/with-sim"
+echo 'lazy needs_stack' >script # the kernel for which the simulated local memory grows
+export SPYSIM_SCRIPT=$tmp/script
+
+# cell TABLE TRIGGER COLUMN: of a table as CSV.
+cell() {
+	awk -F, -v trigger="$2" -v column="$3" '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+		$at["trigger"] == trigger { print $at[column] }' "$1"
+}
+
+# On a busy machine a copy of thread C's may come late: most of the wait is asked for.
+ms=150
+"$sim" "$app" --csv --ms $ms --loading lazy >table 2>err || fail "bare: status $?: $(cat err)"
+expect "rows" "$(sed 1d table | cut -d, -f 1,2 | tr '\n' ' ')" \
+	"LAZY,none LAZY,small LAZY,big LAZY,stack LAZY,printf LAZY,malloc LAZY,limit "
+for trigger in none small big printf stack malloc limit; do
+	waited=$(cell table $trigger b_waited_ms) copy=$(cell table $trigger c_copy_ms)
+	case $trigger in
+	stack|malloc|limit) wanted='waited > ms / 2 && copy > waited / 2' ;;
+	*) wanted='waited < ms / 2 && copy < ms / 2' ;;
+	esac
+	awk -v ms=$ms -v waited="$waited" -v copy="$copy" "BEGIN { exit !($wanted) }" ||
+		fail "$trigger: B waited $waited ms, C's copy $copy ms"
+	[ "$(cell table $trigger c_rounds)" -gt 0 ] || fail "$trigger: C did nothing"
+done
+"$sim" "$app" --json --ms 50 --trigger none,limit >both.json || fail "both ways of loading: status $?"
+expect "rows of both ways of loading" "$(jq -r '[.[] | .loading + " " + .trigger] | join(", ")' both.json)" \
+	"LAZY none, LAZY limit, EAGER none, EAGER limit"
+
+# recorded TRIGGER: a run of it under the shim, and its report.json.
+recorded() {
+	rm -rf "$out"
+	CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
+		"$app" --ms $ms --loading lazy --trigger "$1" >recorded.out 2>recorded.err ||
+		fail "$1 recorded: status $?: $(cat recorded.err)"
+	"$tool" report --format=json "$(the_trace)" >report.json || fail "$1: no report"
+}
+
+for trigger in stack:__cudaLaunchKernel malloc:cudaFree limit:cudaDeviceSetLimit; do
+	recorded ${trigger%:*}
+	jq -e --arg call "${trigger#*:}" --argjson least $((ms * 500000)) '
+		(.blame[0] | .waiter_function == "cudaMemcpyAsync" and .holder_function == $call and
+			.holder > 0 and .holder != .waiter and .waited_ns > $least and .how == "measured") and
+		(.root_blame[0] | .root_function == $call and .cause == "gpu" and .waited_ns > $least) and
+		.blame[0].holder == .root_blame[0].root and
+		([.victims[] | select(.function == $call and .lost_ns > $least)] | length) == 1' \
+		report.json >/dev/null ||
+		fail "${trigger%:*}: the report says $(jq -c '.blame[0], .root_blame[0], .victims[0]' report.json)"
+done
+recorded none
+expect "nobody waits for a lock if nothing happens" \
+	"$(jq '[.blame[] | select(.waited_ns > 10e6)] | length' report.json)" 0
+
+# What it must refuse and notice.
+for wrong in "--trigger nosuch" "--trigger small,nosuch" "--loading sometimes" "--ms 0" "--nosuch"; do
+	"$sim" "$app" $wrong >/dev/null 2>err
+	expect "status for $wrong" $? 2
+	grep -q '^lazyload: ' err || fail "$wrong: says $(cat err)"
+done
+echo 'broken first' >>script
+"$sim" "$app" --quick --trigger small >/dev/null 2>err
+expect "status for a wrong sum" $? 1
+grep -q 'sum is wrong' err || fail "a wrong sum: says $(cat err)"
+SPYSIM_INIT=100 "$sim" "$app" --quick >/dev/null 2>err
+expect "status without a GPU" $? 1
