@@ -2,8 +2,10 @@
 # BUILD, CUDA_HOME, NVCC, CC, OPT, WARN, Q and say. Each application exists twice: linked to the
 # shared CUDA runtime, and NAME-static with the runtime inside it, as nvcc does unless told.
 
-APPS          := copies
+APPS          := copies matmul
 APP_COMMON    := common mps workers
+# Of an application that is more than one file: testapps/NAME_*.c.
+app_parts      = $(patsubst %,$(BUILD)/%.o,$(wildcard testapps/$(1)_*.c))
 KERNELS       := $(patsubst kernels/%.cu,%,$(wildcard kernels/*.cu))
 
 # Machine code for Hopper, and PTX from which the driver makes code for anything since Turing.
@@ -17,7 +19,8 @@ APP_LDFLAGS   := -pthread -rdynamic -Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/l
                  -L$(CUDA_HOME)/lib64
 
 APP_BINARIES  := $(foreach app,$(APPS),$(BUILD)/testapps/$(app) $(BUILD)/testapps/$(app)-static)
-APP_OBJECTS   := $(foreach name,$(APPS) $(APP_COMMON),$(BUILD)/testapps/$(name).c.o)
+APP_OBJECTS   := $(foreach name,$(APPS) $(APP_COMMON),$(BUILD)/testapps/$(name).c.o) \
+		 $(foreach app,$(APPS),$(call app_parts,$(app)))
 KERNEL_OBJECTS := $(foreach kernel,$(KERNELS),$(BUILD)/kernels/$(kernel).cu.o)
 
 .PHONY: apps
@@ -38,6 +41,7 @@ $(BUILD)/testapps/%.c.o: testapps/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(APP_CFLAGS) -c -o $@ $<
 
+$(foreach app,$(APPS),$(eval $(BUILD)/testapps/$(app) $(BUILD)/testapps/$(app)-static: $(call app_parts,$(app))))
 
 $(APPS:%=$(BUILD)/testapps/%): $(BUILD)/testapps/%: $(BUILD)/testapps/%.c.o \
 		$(APP_COMMON:%=$(BUILD)/testapps/%.c.o) $(KERNEL_OBJECTS)

@@ -27,7 +27,7 @@ void die(const char *format, ...)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-__attribute__((noreturn, format(printf, 1, 2))) static void usage_error(const char *format, ...)
+void usage_error(const char *format, ...)
 {
 	va_list args;
 

@@ -64,6 +64,8 @@ void table_print(const struct table *table, enum output output);
 extern const char *program; /* name for messages, set by options_read */
 
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
+/* What is wrong with an option, on stderr; ends the program with status 2. */
+__attribute__((noreturn, format(printf, 1, 2))) void usage_error(const char *format, ...);
 
 void *allocate(size_t count, size_t size); /* zeroed; dies when there is none */
 double now_ms(void);
