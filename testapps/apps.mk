@@ -2,7 +2,7 @@
 # BUILD, CUDA_HOME, NVCC, CC, OPT, WARN, Q and say. Each application exists twice: linked to the
 # shared CUDA runtime, and NAME-static with the runtime inside it, as nvcc does unless told.
 
-APPS          := copies matmul
+APPS          := copies matmul syncs
 APP_COMMON    := common mps workers
 # Of an application that is more than one file: testapps/NAME_*.c.
 app_parts      = $(patsubst %,$(BUILD)/%.o,$(wildcard testapps/$(1)_*.c))
