@@ -19,6 +19,10 @@ cudaError_t launch_delay(unsigned microseconds, cudaStream_t stream);
 cudaError_t launch_add(int *values, unsigned count, int term, cudaStream_t stream);
 cudaError_t launch_add_slowly(int *values, unsigned count, int term, cudaStream_t stream);
 
+/* c = a * b: a has rows x inner numbers, b inner x columns, c rows x columns, each row after row. */
+cudaError_t launch_matmul(float *c, const float *a, const float *b, unsigned rows, unsigned inner,
+			  unsigned columns, cudaStream_t stream);
+
 /* Does nothing: what remains is the cost of the launch. */
 cudaError_t launch_empty(cudaStream_t stream);
 

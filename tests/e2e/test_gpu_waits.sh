@@ -3,7 +3,7 @@
 # archive. Simulated: no measurement.
 . "$(dirname "$0")/lib.sh"
 need jq
-[ -x "$build/gpu/stalls" ] || skip "$build/gpu/stalls is not built (no CUDA toolkit?)"
+[ -x "$build/testapps/contention" ] || skip "the applications are not built (no CUDA toolkit?)"
 
 [ -z "$first" ] || skip "programs that are not built for a sanitizer"
 visit="$here/../gpu/waits"
