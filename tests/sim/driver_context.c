@@ -90,24 +90,6 @@ static void ctx_init(struct sim_ctx *ctx, int dev)
 	sim_spin_unlock(&sim_engine);
 }
 
-/* CUDA_VISIBLE_DEVICES: only the count of listed ordinals matters here. */
-static int visible_gpus(void)
-{
-	const char *list = getenv("CUDA_VISIBLE_DEVICES");
-	int cnt = 0;
-
-	if (!list)
-		return sim_script.gpus;
-	while (*list >= '0' && *list <= '9' && cnt < sim_script.gpus) {
-		if (strtol(list, (char **)&list, 10) >= sim_script.gpus)
-			break;
-		cnt++;
-		if (*list == ',')
-			list++;
-	}
-	return cnt;
-}
-
 static int init(unsigned flags)
 {
 	if (flags)
@@ -120,11 +102,11 @@ static int init(unsigned flags)
 		return sim_script.init_result;
 	sim_lock_global(SIM_LOCK_INIT);
 	if (!sim_ready) {
-		sim_script.gpus = visible_gpus();
+		sim_script.gpus = sim_find_gpus();
 		sim_memory_init();
 		for (int i = 0; i < sim_script.gpus; i++) {
 			snprintf(sim_devices[i].name, sizeof(sim_devices[i].name),
-				 "Simulated GPU %d", i);
+				 "Simulated GPU %d", sim_devices[i].gpu);
 			sim_devices[i].default_pool = sim_devices[i].pool = sim_pool_of(i);
 			ctx_init(&sim_devices[i].primary, i);
 			sim_devices[i].primary.primary = true;
@@ -181,12 +163,9 @@ EXPORT(cuDeviceTotalMem_v2, (size_t * bytes, int dev), total_memory(bytes, dev))
 
 static int uuid(unsigned char *out, int dev)
 {
-	char text[32];
-
 	if (!sim_dev_ok(dev))
 		return SIM_INVALID_DEVICE;
-	snprintf(text, sizeof(text), "spysim-gpu-%05d", dev);
-	memcpy(out, text, 16);
+	sim_uuid(sim_devices[dev].gpu, out);
 	return SIM_OK;
 }
 EXPORT(cuDeviceGetUuid, (unsigned char *out, int dev), uuid(out, dev))
@@ -204,7 +183,7 @@ static int pci_id(char *out, int len, int dev)
 {
 	if (!sim_dev_ok(dev))
 		return SIM_INVALID_DEVICE;
-	snprintf(out, (size_t)len, "0000:%02X:00.0", dev + 1);
+	snprintf(out, (size_t)len, "0000:%02X:00.0", sim_devices[dev].gpu + 1);
 	return SIM_OK;
 }
 EXPORT(cuDeviceGetPCIBusId, (char *out, int len, int dev), pci_id(out, len, dev))
@@ -215,7 +194,10 @@ static int by_pci_id(int *dev, const char *id)
 
 	if (sscanf(id, "%x:%x:%x", &domain, &bus, &device) != 3)
 		return SIM_INVALID_VALUE;
-	return sim_dev_ok((int)bus - 1) ? give_int(dev, (int)bus - 1) : SIM_INVALID_DEVICE;
+	for (int i = 0; i < sim_script.gpus; i++)
+		if (sim_devices[i].gpu + 1 == (int)bus)
+			return give_int(dev, i);
+	return SIM_INVALID_DEVICE;
 }
 EXPORT(cuDeviceGetByPCIBusId, (int *dev, const char *id), by_pci_id(dev, id))
 

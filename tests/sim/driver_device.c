@@ -1,8 +1,13 @@
 /*
- * tests/sim/driver_device.c: the attributes of a simulated device, one row each; the runtime builds
- * cudaDeviceProp from them. Numbers resemble a large data-centre GPU. Called on any thread.
+ * tests/sim/driver_device.c: which GPUs are the program's devices, and the attributes of a simulated
+ * device, one row each; the runtime builds cudaDeviceProp from them. Numbers resemble a large
+ * data-centre GPU. Called on any thread.
  */
 #include "sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 /* clang-format off */
 static const struct { short attr; int value; } table[] = {
@@ -43,11 +48,78 @@ int sim_attribute(int *value, int attr, int dev)
 		return SIM_INVALID_DEVICE;
 	*value = 0;
 	if (attr == 33) /* PCI bus */
-		*value = dev + 1;
+		*value = sim_devices[dev].gpu + 1;
 	if (attr == 85) /* board group */
-		*value = dev;
+		*value = sim_devices[dev].gpu;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].attr == attr)
 			*value = table[i].value;
 	return SIM_OK;
+}
+
+/* What a GPU is called everywhere: its first byte tells it from the others. */
+void sim_uuid(int gpu, unsigned char out[16])
+{
+	memcpy(out, "?-simulated-gpu-", 16);
+	out[0] = (unsigned char)('a' + gpu);
+}
+
+static int gpu_by_ordinal(const char *entry, size_t len)
+{
+	char *end;
+	long gpu = strtol(entry, &end, 10);
+
+	return *entry >= '0' && *entry <= '9' && end == entry + len && gpu < sim_script.gpus
+		       ? (int)gpu
+		       : -1;
+}
+
+/* By the beginning of `GPU-` and the UUID, if only one GPU's begins so. */
+static int gpu_by_uuid(const char *entry, size_t len)
+{
+	int found = -1;
+
+	for (int gpu = 0; gpu < sim_script.gpus && len > 4; gpu++) {
+		unsigned char uuid[16];
+		char text[41] = "GPU-";
+		size_t at = 4;
+
+		sim_uuid(gpu, uuid);
+		for (int i = 0; i < 16; i++)
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x",
+					       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+					       uuid[i]);
+		if (len <= at && strncasecmp(entry, text, len) == 0) {
+			if (found >= 0)
+				return -1;
+			found = gpu;
+		}
+	}
+	return found;
+}
+
+/* Which GPU each device is. CUDA_VISIBLE_DEVICES lists them by ordinal or UUID; an entry that is
+ * neither ends the list, and so does, here, one that comes again. Returns how many there are. */
+int sim_find_gpus(void)
+{
+	const char *entry = getenv("CUDA_VISIBLE_DEVICES");
+	int cnt = 0;
+
+	for (; !entry && cnt < sim_script.gpus; cnt++)
+		sim_devices[cnt].gpu = cnt;
+	while (entry && *entry) {
+		size_t len = strcspn(entry, ",");
+		int gpu = gpu_by_ordinal(entry, len);
+
+		if (gpu < 0)
+			gpu = gpu_by_uuid(entry, len);
+		for (int i = 0; i < cnt; i++)
+			if (sim_devices[i].gpu == gpu)
+				gpu = -1;
+		if (gpu < 0)
+			break;
+		sim_devices[cnt++].gpu = gpu;
+		entry += len + (entry[len] == ',');
+	}
+	return cnt;
 }

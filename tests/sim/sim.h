@@ -214,11 +214,16 @@ struct sim_ctx {
 
 struct sim_device {
 	char name[64];
+	int gpu; /* which of the machine's: CUDA_VISIBLE_DEVICES can put them in another order */
 	struct sim_ctx primary;
 	_Atomic uint64_t used_bytes;
 	struct sim_pool *default_pool, *pool;
 };
 extern struct sim_device sim_devices[SIM_MAX_DEVICES];
+
+/* Finds out which GPUs the devices are, once; returns how many devices there are. */
+int sim_find_gpus(void);
+void sim_uuid(int gpu, unsigned char out[16]);
 
 /* Runs op in the stream, or records it where the stream is being captured. Takes op over. */
 int sim_enqueue(struct sim_stream *stream, struct sim_op *op, struct sim_op **out);
