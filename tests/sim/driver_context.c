@@ -63,6 +63,7 @@ static void fork_child(void)
 	sim_ready = false;
 	sim_self.ctx = NULL;
 	sim_engine_fork_child();
+	sim_mps_fork_child();
 	sim_truth_fork_child();
 }
 
@@ -102,7 +103,16 @@ static int init(unsigned flags)
 		return sim_script.init_result;
 	sim_lock_global(SIM_LOCK_INIT);
 	if (!sim_ready) {
-		sim_script.gpus = sim_find_gpus();
+		int gpus = sim_find_gpus(), rc = gpus ? sim_mps_init() : SIM_NO_DEVICE;
+
+		if (!rc)
+			rc = sim_sharing_init(gpus);
+		if (rc) {
+			sim_unlock_global(SIM_LOCK_INIT);
+			return rc;
+		}
+		sim_script.gpus = gpus;
+		sim_truth_mps();
 		sim_memory_init();
 		for (int i = 0; i < sim_script.gpus; i++) {
 			snprintf(sim_devices[i].name, sizeof(sim_devices[i].name),
@@ -111,11 +121,10 @@ static int init(unsigned flags)
 			ctx_init(&sim_devices[i].primary, i);
 			sim_devices[i].primary.primary = true;
 		}
-		if (sim_script.gpus)
-			__atomic_store_n(&sim_ready, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&sim_ready, true, __ATOMIC_RELEASE);
 	}
 	sim_unlock_global(SIM_LOCK_INIT);
-	return sim_script.gpus ? SIM_OK : SIM_NO_DEVICE;
+	return SIM_OK;
 }
 
 EXPORT_ANYTIME(cuInit, (unsigned flags), init(flags))
@@ -216,20 +225,25 @@ EXPORT(cuDeviceComputeCapability, (int *major, int *minor, int dev),
 static int retain(struct sim_ctx **out, int dev)
 {
 	struct sim_ctx *ctx;
+	int rc = SIM_OK;
 
 	if (!sim_dev_ok(dev))
 		return SIM_INVALID_DEVICE;
 	ctx = &sim_devices[dev].primary;
 	sim_unlock(sim_lock(HOLD_PROCESS, dev), dev);
 	sim_lock_global(SIM_LOCK_INIT);
-	ctx->refs++;
 	if (!ctx->alive) {
-		sim_host_work(FN_cuDevicePrimaryCtxRetain, 2000000);
-		ctx->alive = true;
+		rc = sim_mps_context_made(sim_devices[dev].gpu);
+		if (!rc)
+			sim_host_work(FN_cuDevicePrimaryCtxRetain, 2000000);
+		ctx->alive = !rc;
 	}
+	if (!rc)
+		ctx->refs++;
 	sim_unlock_global(SIM_LOCK_INIT);
-	*out = ctx;
-	return SIM_OK;
+	if (!rc)
+		*out = ctx;
+	return rc;
 }
 EXPORT(cuDevicePrimaryCtxRetain, (struct sim_ctx * *out, int dev), retain(out, dev))
 
@@ -251,6 +265,7 @@ static int primary_drop(int dev, bool reset)
 		ctx->refs--;
 	if (!ctx->refs && ctx->alive) {
 		sim_host_work(FN_cuDevicePrimaryCtxRelease_v2, 1000000);
+		sim_mps_context_gone(sim_devices[dev].gpu);
 		ctx->alive = false;
 		ctx->peers = 0;
 	}
@@ -334,6 +349,7 @@ static int create(struct sim_ctx **out, unsigned flags, int dev)
 {
 	struct sim_ctx *ctx;
 	unsigned held;
+	int rc;
 
 	if (!out)
 		return SIM_INVALID_VALUE;
@@ -342,6 +358,11 @@ static int create(struct sim_ctx **out, unsigned flags, int dev)
 	ctx = malloc(sizeof(*ctx));
 	if (!ctx)
 		return SIM_OUT_OF_MEMORY;
+	rc = sim_mps_context_made(sim_devices[dev].gpu);
+	if (rc) {
+		free(ctx);
+		return rc;
+	}
 	held = sim_lock(HOLD_PROCESS, dev);
 	sim_host_work(FN_cuCtxCreate_v4, 2000000);
 	ctx_init(ctx, dev);
@@ -365,6 +386,7 @@ static int destroy(struct sim_ctx *ctx)
 	sim_wait_ctx(ctx, WHY_HIDDEN);
 	sim_unlock(sim_lock(HOLD_PROCESS, ctx->dev), ctx->dev);
 	sim_host_work(FN_cuCtxDestroy_v2, 1000000);
+	sim_mps_context_gone(sim_devices[ctx->dev].gpu);
 	ctx->magic = 0;
 	ctx->alive = false;
 	if (sim_self.ctx == ctx)

@@ -15,7 +15,7 @@ static const struct { short attr; int value; } table[] = {
 	{   5, 2147483647 }, { 6, 65535 },       { 7, 65535 },                           /* grid */
 	{   8, 49152 },      { 9, 65536 },       { 10, 32 },         { 11, 2147483647 }, /* shared, constant, warp, pitch */
 	{  12, 65536 },      { 13, 1980000 },    { 14, 512 },        { 15, 1 },          /* registers, clock, texture, overlap */
-	{  16, 132 },        { 17, 0 },          { 18, 0 },          { 19, 1 },          { 20, 0 },
+	{  17, 0 },          { 18, 0 },          { 19, 1 },          { 20, 0 },
 	{  21, 131072 },     { 22, 131072 },     { 23, 65536 },      { 24, 16384 },      { 25, 16384 },
 	{  26, 16384 },      { 27, 32768 },      { 28, 32768 },      { 29, 2048 },       { 30, 512 },
 	{  31, 1 },          { 32, 1 },          { 34, 0 },          { 35, 0 },          { 36, 3201000 },
@@ -36,7 +36,7 @@ static const struct { short attr; int value; } table[] = {
 	{ 112, 0 },          { 113, 1 },         { 114, 0 },         { 115, 1 },         { 116, 0 },
 	{ 117, 1 },          { 118, 100 },       { 119, 1 },         { 120, 1 },         { 121, 0 },
 	{ 122, 1 },          { 123, 1 },         { 124, 0 },         { 125, 1 },         { 126, 4 },
-	{ 129, 0 },          { 130, 0 },         { 131, -1 },        { 133, 0 },         { 134, 0 },
+	{ 129, 0 },          { 130, 0 },         { 131, -1 },        { 134, 0 },
 };
 /* clang-format on */
 
@@ -51,6 +51,10 @@ int sim_attribute(int *value, int attr, int dev)
 		*value = sim_devices[dev].gpu + 1;
 	if (attr == 85) /* board group */
 		*value = sim_devices[dev].gpu;
+	if (attr == 133)
+		*value = sim_mps.client;
+	if (attr == 16)
+		*value = sim_mps.multiprocessors;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].attr == attr)
 			*value = table[i].value;
