@@ -184,14 +184,13 @@ static void quit(const char *options)
 	if (sscanf(options, " -t %d", &seconds) == 1)
 		deadline = time(NULL) + seconds;
 	quitting = true;
+	unlink_files();
 }
 
 static void stop_listening(void)
 {
-	if (listener < 0)
-		return; /* the files may be another daemon's by now */
-	unlink_files();
-	close(listener);
+	if (listener >= 0)
+		close(listener);
 	listener = -1;
 	for (int i = peer_cnt; i--;)
 		if (peers[i].state == WAITING)
@@ -315,10 +314,11 @@ static void serve(void)
 static void write_pid(void)
 {
 	char path[4096];
-	FILE *file;
+	FILE *file = NULL;
 
-	if (!mps_path(path, sizeof(path), "nvidia-cuda-mps-control.pid") ||
-	    !(file = fopen(path, "we")))
+	if (mps_path(path, sizeof(path), "nvidia-cuda-mps-control.pid"))
+		file = fopen(path, "we");
+	if (!file)
 		die("cannot write the pid file");
 	fprintf(file, "%d\n", (int)getpid());
 	fclose(file);
