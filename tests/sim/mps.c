@@ -128,7 +128,7 @@ void sim_mps_context_gone(int gpu)
 
 uint64_t sim_mps_stretch(uint64_t ns)
 {
-	return ns * MULTIPROCESSORS / (uint64_t)sim_mps.multiprocessors;
+	return sim_mps.client ? ns * MULTIPROCESSORS / (uint64_t)sim_mps.multiprocessors : ns;
 }
 
 /* It is its parent that is the client. */
