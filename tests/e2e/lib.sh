@@ -26,6 +26,7 @@ clean_up() {
 build=$CUDASPY_BUILD
 unset LD_PRELOAD LD_LIBRARY_PATH "${!CUDASPY_@}" "${!FAKE_@}" "${!SPYSIM_@}"
 export CUDASPY_BUILD=$build
+export CUDA_MPS_PIPE_DIRECTORY=$tmp/no_mps # not this machine's daemon, if it has one
 out=$tmp/out
 
 # Also out of a command substitution: the EXIT trap of the script finds the mark.

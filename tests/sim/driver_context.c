@@ -63,6 +63,7 @@ static void fork_child(void)
 	sim_ready = false;
 	sim_self.ctx = NULL;
 	sim_engine_fork_child();
+	sim_mps_fork_child();
 	sim_truth_fork_child();
 }
 
@@ -90,24 +91,6 @@ static void ctx_init(struct sim_ctx *ctx, int dev)
 	sim_spin_unlock(&sim_engine);
 }
 
-/* CUDA_VISIBLE_DEVICES: only the count of listed ordinals matters here. */
-static int visible_gpus(void)
-{
-	const char *list = getenv("CUDA_VISIBLE_DEVICES");
-	int cnt = 0;
-
-	if (!list)
-		return sim_script.gpus;
-	while (*list >= '0' && *list <= '9' && cnt < sim_script.gpus) {
-		if (strtol(list, (char **)&list, 10) >= sim_script.gpus)
-			break;
-		cnt++;
-		if (*list == ',')
-			list++;
-	}
-	return cnt;
-}
-
 static int init(unsigned flags)
 {
 	if (flags)
@@ -120,20 +103,28 @@ static int init(unsigned flags)
 		return sim_script.init_result;
 	sim_lock_global(SIM_LOCK_INIT);
 	if (!sim_ready) {
-		sim_script.gpus = visible_gpus();
+		int gpus = sim_find_gpus(), rc = gpus ? sim_mps_init() : SIM_NO_DEVICE;
+
+		if (!rc)
+			rc = sim_sharing_init(gpus);
+		if (rc) {
+			sim_unlock_global(SIM_LOCK_INIT);
+			return rc;
+		}
+		sim_script.gpus = gpus;
+		sim_truth_mps();
 		sim_memory_init();
 		for (int i = 0; i < sim_script.gpus; i++) {
 			snprintf(sim_devices[i].name, sizeof(sim_devices[i].name),
-				 "Simulated GPU %d", i);
+				 "Simulated GPU %d", sim_devices[i].gpu);
 			sim_devices[i].default_pool = sim_devices[i].pool = sim_pool_of(i);
 			ctx_init(&sim_devices[i].primary, i);
 			sim_devices[i].primary.primary = true;
 		}
-		if (sim_script.gpus)
-			__atomic_store_n(&sim_ready, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&sim_ready, true, __ATOMIC_RELEASE);
 	}
 	sim_unlock_global(SIM_LOCK_INIT);
-	return sim_script.gpus ? SIM_OK : SIM_NO_DEVICE;
+	return SIM_OK;
 }
 
 EXPORT_ANYTIME(cuInit, (unsigned flags), init(flags))
@@ -181,12 +172,9 @@ EXPORT(cuDeviceTotalMem_v2, (size_t * bytes, int dev), total_memory(bytes, dev))
 
 static int uuid(unsigned char *out, int dev)
 {
-	char text[32];
-
 	if (!sim_dev_ok(dev))
 		return SIM_INVALID_DEVICE;
-	snprintf(text, sizeof(text), "spysim-gpu-%05d", dev);
-	memcpy(out, text, 16);
+	sim_uuid(sim_devices[dev].gpu, out);
 	return SIM_OK;
 }
 EXPORT(cuDeviceGetUuid, (unsigned char *out, int dev), uuid(out, dev))
@@ -204,7 +192,7 @@ static int pci_id(char *out, int len, int dev)
 {
 	if (!sim_dev_ok(dev))
 		return SIM_INVALID_DEVICE;
-	snprintf(out, (size_t)len, "0000:%02X:00.0", dev + 1);
+	snprintf(out, (size_t)len, "0000:%02X:00.0", sim_devices[dev].gpu + 1);
 	return SIM_OK;
 }
 EXPORT(cuDeviceGetPCIBusId, (char *out, int len, int dev), pci_id(out, len, dev))
@@ -215,7 +203,10 @@ static int by_pci_id(int *dev, const char *id)
 
 	if (sscanf(id, "%x:%x:%x", &domain, &bus, &device) != 3)
 		return SIM_INVALID_VALUE;
-	return sim_dev_ok((int)bus - 1) ? give_int(dev, (int)bus - 1) : SIM_INVALID_DEVICE;
+	for (int i = 0; i < sim_script.gpus; i++)
+		if (sim_devices[i].gpu + 1 == (int)bus)
+			return give_int(dev, i);
+	return SIM_INVALID_DEVICE;
 }
 EXPORT(cuDeviceGetByPCIBusId, (int *dev, const char *id), by_pci_id(dev, id))
 
@@ -234,20 +225,25 @@ EXPORT(cuDeviceComputeCapability, (int *major, int *minor, int dev),
 static int retain(struct sim_ctx **out, int dev)
 {
 	struct sim_ctx *ctx;
+	int rc = SIM_OK;
 
 	if (!sim_dev_ok(dev))
 		return SIM_INVALID_DEVICE;
 	ctx = &sim_devices[dev].primary;
 	sim_unlock(sim_lock(HOLD_PROCESS, dev), dev);
 	sim_lock_global(SIM_LOCK_INIT);
-	ctx->refs++;
 	if (!ctx->alive) {
-		sim_host_work(FN_cuDevicePrimaryCtxRetain, 2000000);
-		ctx->alive = true;
+		rc = sim_mps_context_made(sim_devices[dev].gpu);
+		if (!rc)
+			sim_host_work(FN_cuDevicePrimaryCtxRetain, 2000000);
+		ctx->alive = !rc;
 	}
+	if (!rc)
+		ctx->refs++;
 	sim_unlock_global(SIM_LOCK_INIT);
-	*out = ctx;
-	return SIM_OK;
+	if (!rc)
+		*out = ctx;
+	return rc;
 }
 EXPORT(cuDevicePrimaryCtxRetain, (struct sim_ctx * *out, int dev), retain(out, dev))
 
@@ -269,6 +265,7 @@ static int primary_drop(int dev, bool reset)
 		ctx->refs--;
 	if (!ctx->refs && ctx->alive) {
 		sim_host_work(FN_cuDevicePrimaryCtxRelease_v2, 1000000);
+		sim_mps_context_gone(sim_devices[dev].gpu);
 		ctx->alive = false;
 		ctx->peers = 0;
 	}
@@ -352,6 +349,7 @@ static int create(struct sim_ctx **out, unsigned flags, int dev)
 {
 	struct sim_ctx *ctx;
 	unsigned held;
+	int rc;
 
 	if (!out)
 		return SIM_INVALID_VALUE;
@@ -360,6 +358,11 @@ static int create(struct sim_ctx **out, unsigned flags, int dev)
 	ctx = malloc(sizeof(*ctx));
 	if (!ctx)
 		return SIM_OUT_OF_MEMORY;
+	rc = sim_mps_context_made(sim_devices[dev].gpu);
+	if (rc) {
+		free(ctx);
+		return rc;
+	}
 	held = sim_lock(HOLD_PROCESS, dev);
 	sim_host_work(FN_cuCtxCreate_v4, 2000000);
 	ctx_init(ctx, dev);
@@ -383,6 +386,7 @@ static int destroy(struct sim_ctx *ctx)
 	sim_wait_ctx(ctx, WHY_HIDDEN);
 	sim_unlock(sim_lock(HOLD_PROCESS, ctx->dev), ctx->dev);
 	sim_host_work(FN_cuCtxDestroy_v2, 1000000);
+	sim_mps_context_gone(sim_devices[ctx->dev].gpu);
 	ctx->magic = 0;
 	ctx->alive = false;
 	if (sim_self.ctx == ctx)

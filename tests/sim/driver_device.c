@@ -1,11 +1,13 @@
 /*
- * tests/sim/driver_device.c: the attributes of a simulated device, one row each; the runtime builds
- * cudaDeviceProp from them. Numbers resemble a large data-centre GPU. Called on any thread.
+ * tests/sim/driver_device.c: which GPUs are the program's devices, and the attributes of a simulated
+ * device, one row each; the runtime builds cudaDeviceProp from them. Numbers resemble a large
+ * data-centre GPU. Called on any thread.
  */
 #include "sim.h"
 
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
+#include <strings.h>
 
 /* clang-format off */
 static const struct { short attr; int value; } table[] = {
@@ -13,7 +15,7 @@ static const struct { short attr; int value; } table[] = {
 	{   5, 2147483647 }, { 6, 65535 },       { 7, 65535 },                           /* grid */
 	{   8, 49152 },      { 9, 65536 },       { 10, 32 },         { 11, 2147483647 }, /* shared, constant, warp, pitch */
 	{  12, 65536 },      { 13, 1980000 },    { 14, 512 },        { 15, 1 },          /* registers, clock, texture, overlap */
-	{  16, 132 },        { 17, 0 },          { 18, 0 },          { 19, 1 },          { 20, 0 },
+	{  17, 0 },          { 18, 0 },          { 19, 1 },          { 20, 0 },
 	{  21, 131072 },     { 22, 131072 },     { 23, 65536 },      { 24, 16384 },      { 25, 16384 },
 	{  26, 16384 },      { 27, 32768 },      { 28, 32768 },      { 29, 2048 },       { 30, 512 },
 	{  31, 1 },          { 32, 1 },          { 34, 0 },          { 35, 0 },          { 36, 3201000 },
@@ -38,24 +40,6 @@ static const struct { short attr; int value; } table[] = {
 };
 /* clang-format on */
 
-/* A client of MPS is whoever finds a daemon's control pipe where CUDA looks for it. */
-static bool mps_client(void)
-{
-	const char *directory = getenv("CUDA_MPS_PIPE_DIRECTORY");
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/control", directory ? directory : "/tmp/nvidia-mps");
-	return access(path, F_OK) == 0;
-}
-
-/* The part of the multiprocessors that a client was given, which is all that it is told of. */
-static int mps_share(int multiprocessors)
-{
-	const char *percent = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
-
-	return percent ? multiprocessors * atoi(percent) / 100 : multiprocessors;
-}
-
 int sim_attribute(int *value, int attr, int dev)
 {
 	if (!value || attr < 1 || attr > 160)
@@ -64,15 +48,82 @@ int sim_attribute(int *value, int attr, int dev)
 		return SIM_INVALID_DEVICE;
 	*value = 0;
 	if (attr == 33) /* PCI bus */
-		*value = dev + 1;
+		*value = sim_devices[dev].gpu + 1;
 	if (attr == 85) /* board group */
-		*value = dev;
+		*value = sim_devices[dev].gpu;
+	if (attr == 133)
+		*value = sim_mps.client;
+	if (attr == 16)
+		*value = sim_mps.multiprocessors;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].attr == attr)
 			*value = table[i].value;
-	if (attr == 133)
-		*value = mps_client();
-	if (attr == 16 && mps_client())
-		*value = mps_share(*value);
 	return SIM_OK;
+}
+
+/* What a GPU is called everywhere: its first byte tells it from the others. */
+void sim_uuid(int gpu, unsigned char out[16])
+{
+	memcpy(out, "?-simulated-gpu-", 16);
+	out[0] = (unsigned char)('a' + gpu);
+}
+
+static int gpu_by_ordinal(const char *entry, size_t len)
+{
+	char *end;
+	long gpu = strtol(entry, &end, 10);
+
+	return *entry >= '0' && *entry <= '9' && end == entry + len && gpu < sim_script.gpus
+		       ? (int)gpu
+		       : -1;
+}
+
+/* By the beginning of `GPU-` and the UUID, if only one GPU's begins so. */
+static int gpu_by_uuid(const char *entry, size_t len)
+{
+	int found = -1;
+
+	for (int gpu = 0; gpu < sim_script.gpus && len > 4; gpu++) {
+		unsigned char uuid[16];
+		char text[41] = "GPU-";
+		size_t at = 4;
+
+		sim_uuid(gpu, uuid);
+		for (int i = 0; i < 16; i++)
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x",
+					       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+					       uuid[i]);
+		if (len <= at && strncasecmp(entry, text, len) == 0) {
+			if (found >= 0)
+				return -1;
+			found = gpu;
+		}
+	}
+	return found;
+}
+
+/* Which GPU each device is. CUDA_VISIBLE_DEVICES lists them by ordinal or UUID; an entry that is
+ * neither ends the list, and so does, here, one that comes again. Returns how many there are. */
+int sim_find_gpus(void)
+{
+	const char *entry = getenv("CUDA_VISIBLE_DEVICES");
+	int cnt = 0;
+
+	for (; !entry && cnt < sim_script.gpus; cnt++)
+		sim_devices[cnt].gpu = cnt;
+	while (entry && *entry) {
+		size_t len = strcspn(entry, ",");
+		int gpu = gpu_by_ordinal(entry, len);
+
+		if (gpu < 0)
+			gpu = gpu_by_uuid(entry, len);
+		for (int i = 0; i < cnt; i++)
+			if (sim_devices[i].gpu == gpu)
+				gpu = -1;
+		if (gpu < 0)
+			break;
+		sim_devices[cnt++].gpu = gpu;
+		entry += len + (entry[len] == ',');
+	}
+	return cnt;
 }

@@ -45,7 +45,7 @@ struct sim_op *sim_kernel_op(struct sim_kernel *kernel, const unsigned grid[3],
 			     const unsigned block[3], void **params, void **extra)
 {
 	uint64_t ns = scripted_as_delay(kernel) ? delay_ns(kernel, params) : kernel->duration_ns;
-	struct sim_op *op = sim_op_new(OP_KERNEL, ns);
+	struct sim_op *op = sim_op_new(OP_KERNEL, sim_mps_stretch(ns));
 	struct kernel_work *k;
 	size_t at = 0;
 

@@ -3,11 +3,12 @@
  * submitted, its predecessor and its dependencies have ended, and ends its duration later, so its
  * times are plain arithmetic at submission. Only a host function's end is not known before it has run;
  * whatever depends on it stays pending until then. Kernels of different streams do not slow each
- * other down, nor do copies: what is simulated is order, not bandwidth.
+ * other down, nor do copies: what is simulated is order, not bandwidth. On a GPU that is shared among
+ * processes (sharing.c) a kernel is pending until its process has been given time enough.
  *
  * What an operation does to memory (sim_work) happens when its end has passed: on any thread that
- * waits or asks, in pump(), or on the worker thread, which also runs host functions and is there for
- * those who wait for nothing. All state is under one spin lock, which is never held while work runs.
+ * waits or asks, in pump(), or on the worker thread, which also runs host functions, asks for turns on
+ * shared GPUs, and is there for those who wait for nothing. All state is under one spin lock, which is never held while work runs.
  */
 #include "sim.h"
 
@@ -167,7 +168,11 @@ static void schedule(struct sim_stream *s)
 			s->start_known = true;
 			return;
 		}
-		op->end_ns = s->last_end_ns = start + op->duration_ns;
+		if (!sim_sharing || op->kind != OP_KERNEL)
+			op->end_ns = start + op->duration_ns;
+		else if (!sim_sharing_run(s->ctx->dev, op))
+			return;
+		s->last_end_ns = op->end_ns;
 		op->state = OP_SCHEDULED;
 		s->pending = op->next;
 	}
@@ -332,7 +337,7 @@ static void worker_wake(bool urgent)
 void sim_submit(struct sim_stream *stream, struct sim_op *op, struct sim_op **out)
 {
 	struct sim_ctx *ctx = stream->ctx;
-	bool host = op->kind == OP_HOST, work = op->work;
+	bool host = op->kind == OP_HOST, kernel = op->kind == OP_KERNEL, work = op->work;
 
 	sim_spin_lock(&sim_engine);
 	op->submit_ns = sim_now_ns();
@@ -365,7 +370,7 @@ void sim_submit(struct sim_stream *stream, struct sim_op *op, struct sim_op **ou
 	sim_spin_unlock(&sim_engine);
 	if (out)
 		*out = op;
-	if (work || host)
+	if (work || host || (sim_sharing && kernel))
 		worker_wake(host);
 }
 
@@ -417,7 +422,7 @@ void sim_wait_op(struct sim_op *op, enum sim_why why)
 			since_ns = now;
 		now = sim_now_ns();
 		if (state == OP_PENDING || until <= now)
-			until = now + 20000;
+			until = now + (sim_sharing ? 200000 : 20000);
 		sim_sleep_until(until);
 	}
 	if (since_ns && sim_self.span) {

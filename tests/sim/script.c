@@ -23,6 +23,8 @@
  *   lazy <kernel substring>            its first launch waits for the device with the context locked
  *   error <function> <nth call> <code> the nth call (0: every call) returns code and does nothing
  *   init <code>                        also SPYSIM_INIT: what cuInit returns
+ *   slice_us <us>, switch_us <us>      also SPYSIM_SLICE_US, _SWITCH_US: shared GPUs (sharing.c)
+ *   mps_clients <n>                    contexts that an MPS server takes for a device (mps.c)
  */
 #include "sim.h"
 
@@ -50,6 +52,9 @@ struct sim_script sim_script = {
 	.staging_bytes = 2560 << 10,
 	.queue_depth = SIM_QUEUE_DEPTH,
 	.host_scale = 1,
+	.slice_ns = 2000000,
+	.switch_ns = 125000,
+	.mps_clients = 48,
 };
 
 static struct rule *kernels, *costs, *errors, *lazy, *broken, *ioctls;
@@ -98,6 +103,12 @@ static bool set(const char *key, const char *value)
 		sim_script.host_scale = number;
 	else if (!strcmp(key, "work"))
 		sim_script.busy_work = !strcmp(value, "busy");
+	else if (!strcmp(key, "slice_us") && number > 0)
+		sim_script.slice_ns = (uint64_t)(number * 1000);
+	else if (!strcmp(key, "switch_us") && number >= 0)
+		sim_script.switch_ns = (uint64_t)(number * 1000);
+	else if (!strcmp(key, "mps_clients"))
+		sim_script.mps_clients = (int)number;
 	else if (!strcmp(key, "init"))
 		sim_script.init_result = (int)number;
 	else
@@ -190,6 +201,7 @@ static void load(void)
 		{"SPYSIM_STAGING", "staging"},     {"SPYSIM_KERNEL_US", "kernel_us"},
 		{"SPYSIM_COPY_GBPS", "copy_gbps"}, {"SPYSIM_MEMORY_MB", "memory_mb"},
 		{"SPYSIM_INIT", "init"},           {"SPYSIM_HOST_SCALE", "host_scale"},
+		{"SPYSIM_SLICE_US", "slice_us"},   {"SPYSIM_SWITCH_US", "switch_us"},
 	};
 	const char *path = getenv("SPYSIM_SCRIPT");
 

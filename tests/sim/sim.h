@@ -32,6 +32,7 @@ void sim_note_copy(uint64_t bytes, enum sim_mem src, enum sim_mem dst, const voi
 void sim_note_stream(const void *stream);
 void sim_truth_init(const char *dir);
 void sim_truth_fork_child(void);
+void sim_truth_mps(void); /* once it is known who is whose client */
 extern const char *const sim_fn_name[FN_COUNT];
 
 /*
@@ -88,6 +89,8 @@ struct sim_script {
 	double host_scale; /* factor on the cost of host work that no cost line names */
 	bool blocking_launch;
 	bool busy_work; /* long host work keeps the CPU */
+	uint64_t slice_ns, switch_ns; /* of GPUs shared among processes */
+	int mps_clients; /* contexts that an MPS server takes for a device */
 };
 extern struct sim_script sim_script;
 
@@ -149,7 +152,7 @@ void sim_holds_begin(struct sim_span *span);
 void sim_holds_end(struct sim_span *span);
 
 /* ---- waits, written down (waits.c) ---- */
-enum sim_wait_kind { WAIT_LOCK, WAIT_GPU, WAIT_IOCTL };
+enum sim_wait_kind { WAIT_LOCK, WAIT_GPU, WAIT_IOCTL, WAIT_MPS };
 /* Why a call waits for the GPU: as documented and meant, by surprise, or because the queue is full. */
 enum sim_why { WHY_INTENDED, WHY_HIDDEN, WHY_QUEUE };
 
@@ -215,11 +218,16 @@ struct sim_ctx {
 
 struct sim_device {
 	char name[64];
+	int gpu; /* which of the machine's: CUDA_VISIBLE_DEVICES can put them in another order */
 	struct sim_ctx primary;
 	_Atomic uint64_t used_bytes;
 	struct sim_pool *default_pool, *pool;
 };
 extern struct sim_device sim_devices[SIM_MAX_DEVICES];
+
+/* Finds out which GPUs the devices are, once; returns how many devices there are. */
+int sim_find_gpus(void);
+void sim_uuid(int gpu, unsigned char out[16]);
 
 /* Runs op in the stream, or records it where the stream is being captured. Takes op over. */
 int sim_enqueue(struct sim_stream *stream, struct sim_op *op, struct sim_op **out);
@@ -246,6 +254,8 @@ struct sim_op {
 	enum sim_op_state state;
 	struct sim_op *next;
 	uint64_t submit_ns, duration_ns, start_ns, end_ns;
+	uint64_t ran_ns,
+		ran_until_ns; /* of a kernel on a shared GPU: time had so far, and when last */
 	uint64_t staged_bytes;
 	struct sim_op **deps; /* operations of other streams that must end first */
 	unsigned dep_cnt, dep_cap;
@@ -275,6 +285,28 @@ uint64_t sim_staged_bytes(struct sim_stream *stream);
 struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned flags, int priority);
 struct sim_op *sim_stream_tail(struct sim_stream *stream);
 void sim_engine_fork_child(void);
+
+/* ---- GPUs shared among processes (sharing.c) ---- */
+extern bool sim_sharing;
+int sim_sharing_init(int gpus); /* by cuInit, for so many devices */
+/* Lets a kernel, whose start_ns is known, run in the turns that its process has; under the engine's
+ * lock. True: its end_ns is known. */
+bool sim_sharing_run(int dev, struct sim_op *op);
+
+/* ---- this process as a client of MPS (mps.c) ---- */
+struct sim_mps {
+	bool client;
+	int user, server_pid, server_user;
+	uint64_t wait_ns; /* in cuInit, until another user's server was gone */
+	double percentage; /* of each GPU, that this client may use */
+	int multiprocessors;
+};
+extern struct sim_mps sim_mps;
+int sim_mps_init(void); /* by cuInit */
+int sim_mps_context_made(int gpu); /* an error: it is not to be made */
+void sim_mps_context_gone(int gpu);
+uint64_t sim_mps_stretch(uint64_t ns); /* how long a kernel lasts on the client's part of the GPU */
+void sim_mps_fork_child(void);
 
 /* ---- memory (memory_blocks.c) and pools (driver_pool.c) ---- */
 struct sim_block {

@@ -5,8 +5,8 @@ SIM_OUT  := $(BUILD)/sim
 SIM_LIB  := $(SIM_OUT)/lib
 SIM_GENS := 11 12 13
 
-SIM_DRIVER_SRC  := $(addprefix $(SIM)/,engine.c locks.c truth.c waits.c script.c mangle.c \
-		   memory_blocks.c) \
+SIM_DRIVER_SRC  := $(addprefix $(SIM)/,engine.c sharing.c mps.c locks.c truth.c waits.c script.c \
+		   mangle.c memory_blocks.c) \
 		   $(wildcard $(SIM)/driver_*.c)
 SIM_RUNTIME_SRC := $(wildcard $(SIM)/runtime_*.c)
 SIM_DRIVER_OBJ  := $(patsubst $(SIM)/%.c,$(SIM_OUT)/driver/%.o,$(SIM_DRIVER_SRC))
@@ -95,6 +95,14 @@ $(SIM_OUT)/libsimkernel.so: $(SIM)/kernel_module.c $(SIM)/kernel_module.h
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(SIM_CFLAGS)) -shared -Wl,-soname,libsimkernel.so -o $@ $<
 
+# The look-alike of the MPS control daemon, and of its server, which the daemon runs under that name.
+SIM_MPS := $(SIM_OUT)/nvidia-cuda-mps-control
+$(SIM_MPS): $(SIM)/mps_control.c $(SIM)/mps.h
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fPIC -MMD -MP,$(CFLAGS_)) $(SANFLAGS) -D_GNU_SOURCE -iquote $(SIM) -o $@ $<
+	$(Q)ln -f $@ $(@D)/nvidia-cuda-mps-server
+
 # Where the toolkit is installed, our structures are held against its headers.
 SIM_CUDA_INC := $(wildcard $(if $(CUDA_HOME),$(CUDA_HOME),/usr/local/cuda)/include)
 $(SIM_OUT)/check_layout.o: $(SIM)/check_layout.c
@@ -110,7 +118,8 @@ SIM_OBJ += $(SIM_OUT)/selftest.o
 
 .PHONY: sim sim-tests
 sim: $(SIM_LIB)/libcuda.so.1 $(SIM_OUT)/nodevice/libcuda.so.1 $(SIM_RUNTIMES) $(SIM_LIB)/libcudart.so \
-	$(SIM_OUT)/libsimcudart_static.a $(SIM_OUT)/check_layout.o $(SIM_KERNEL)
+	$(SIM_OUT)/libsimcudart_static.a $(SIM_OUT)/check_layout.o $(SIM_KERNEL) \
+	$(SIM_MPS)
 
 # Programs as nvcc makes them, run unchanged on the simulator.
 SIM_SAMPLES := $(if $(NVCC),$(patsubst $(SIM)/samples/%.cu,$(SIM_OUT)/samples/%,$(wildcard $(SIM)/samples/*.cu)))

@@ -1,6 +1,7 @@
 /*
  * tests/sim/truth.c: what really happened, written down: one line in truth.<pid>.tsv for each call
- * that entered an exported function; and in waits.<pid>.tsv one for each wait inside a call (waits.c).
+ * that entered an exported function; in waits.<pid>.tsv one for each wait inside a call (waits.c); and
+ * in mps.<pid>.tsv whether it is a client of MPS, whose, and how long it waited to become one.
  * Runs on every thread that calls the simulator; both go into the thread's own buffer, which is
  * written when it is full, when the thread ends and at exit.
  */
@@ -177,6 +178,23 @@ static void open_files(void)
 	waits_fd = open_file("waits", sim_waits_head);
 	truth_on = truth_fd >= 0 && waits_fd >= 0;
 	sim_waits_on = truth_on;
+}
+
+void sim_truth_mps(void)
+{
+	static const char head[] =
+		"#client\tuser\tserver_pid\tserver_user\twaited_ns\tpercentage\tmultiprocessors\n";
+	char text[128];
+	int fd;
+
+	if (!truth_on)
+		return;
+	fd = open_file("mps", head);
+	snprintf(text, sizeof(text), "%d\t%d\t%d\t%d\t%llu\t%g\t%d\n", sim_mps.client, sim_mps.user,
+		 sim_mps.server_pid, sim_mps.server_user, (unsigned long long)sim_mps.wait_ns,
+		 sim_mps.percentage, sim_mps.multiprocessors);
+	write_all(fd, text, strlen(text));
+	close(fd);
 }
 
 void sim_truth_init(const char *dir)

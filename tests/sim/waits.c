@@ -38,7 +38,7 @@ static void name_lock(const struct sim_wait *wait, char *name, size_t bytes)
 
 void sim_waits_write(int fd, int tid, const struct sim_wait *waits, unsigned cnt)
 {
-	static const char *const kinds[] = {"lock", "gpu", "ioctl"};
+	static const char *const kinds[] = {"lock", "gpu", "ioctl", "mps"};
 	char text[32768];
 	size_t at = 0;
 
