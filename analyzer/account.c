@@ -347,16 +347,17 @@ static uint64_t own_work(struct accounting *a, const struct record *record,
  * A client of MPS waits in cuInit while the server belongs to another user; what the process found
  * before and after says so. The whole of cuInit is charged: what of it was work, nobody saw.
  */
-static uint64_t mps_turn(const struct finished *f)
+static uint64_t mps_turn(const struct accounting *a, const struct finished *f)
 {
-	const struct mps *before = &f->thread->process->mps_before;
-	const struct mps *after = &f->thread->process->mps;
-	uint64_t begin_ns = before->ns > f->begin_ns ? before->ns : f->begin_ns;
-	uint64_t end_ns = after->ns && after->ns < f->end_ns ? after->ns : f->end_ns;
+	const struct process *process = f->thread->process;
+	uint64_t begin_ns = process->mps_before.ns, end_ns = process->mps.ns;
 
-	if (likely(!mps_of_another(before)) || end_ns <= begin_ns)
+	if (likely(!begin_ns) || begin_ns > f->end_ns || (end_ns && end_ns < f->begin_ns) ||
+	    !model_mps_in_the_way(a->model, process))
 		return 0;
-	return end_ns - begin_ns;
+	if (begin_ns < f->begin_ns)
+		begin_ns = f->begin_ns;
+	return (end_ns && end_ns < f->end_ns ? end_ns : f->end_ns) - begin_ns;
 }
 
 /* Divides the duration into the buckets. */
@@ -369,7 +370,7 @@ static void divide(struct accounting *a, struct caller *c, const struct record *
 	uint64_t *bucket_ns = f->bucket_ns;
 
 	rest_ns = duration_ns - seen.lock_ns - seen.ioctl_ns;
-	taken_ns = least(mps_turn(f), rest_ns);
+	taken_ns = least(mps_turn(a, f), rest_ns);
 	bucket_ns[BUCKET_MPS] = taken_ns;
 	rest_ns -= taken_ns;
 	seen.blocked_ns = least(seen.blocked_ns - least(taken_ns, seen.blocked_ns), rest_ns);

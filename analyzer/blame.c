@@ -56,6 +56,13 @@ static struct blame_key key_of(const struct blame_origin *o, const struct thread
 				  .inferred = o->inferred};
 }
 
+/* A wait counts once, in however many pieces it comes. */
+static void count_wait(struct blame_edge *edge, const struct blame_origin *o)
+{
+	edge->waits += edge->last_wait != o->wait;
+	edge->last_wait = o->wait;
+}
+
 static void charge_direct(struct accounting *a, const struct blame_origin *o,
 			  const struct lock *lock, const struct segment *s)
 {
@@ -64,7 +71,7 @@ static void charge_direct(struct accounting *a, const struct blame_origin *o,
 
 	key.lock = lock ? lock->index + 1 : 0;
 	edge = edge_of(&a->blame.direct, &key);
-	edge->waits++;
+	count_wait(edge, o);
 	edge->waited_ns += (double)(s->end_ns - s->begin_ns);
 }
 
@@ -103,7 +110,7 @@ static void charge_root(struct accounting *a, const struct blame_origin *o, stru
 		return;
 	key.cause = (uint8_t)cause;
 	edge = edge_of(&a->blame.roots, &key);
-	edge->waits++;
+	count_wait(edge, o);
 	edge->waited_ns += ns;
 	if (o->serial)
 		charge_victim(&a->blame, o->serial, thread, fn, device, cause, ns);
@@ -375,7 +382,8 @@ bool blame_infer(struct accounting *a, const struct finished *call, struct blame
 		.origin = {.waiter = call->thread,
 			   .fn = call->fn,
 			   .device = call->device,
-			   .inferred = true},
+			   .inferred = true,
+			   .wait = ++a->blame.waits},
 		.holder = holder->thread,
 		.begin_ns = holder->begin_ns > call->begin_ns ? holder->begin_ns : call->begin_ns,
 		.end_ns = holder->end_ns < call->end_ns ? holder->end_ns : call->end_ns,
@@ -399,21 +407,63 @@ void blame_conclude(struct accounting *a, const struct blame_piece *piece)
 
 /* ---- a call's waits ------------------------------------------------------------------------- */
 
-static void set_worst(struct blame *b, uint64_t serial, const struct waited *w,
-		      const struct segment *s)
+/* Who held up a call longest, of so many different ones at most. */
+#define HOLDERS_MOST 16
+
+struct held {
+	const struct lock *lock;
+	const struct segment *by;
+	uint64_t ns;
+};
+
+static void add_held(struct held *held, size_t *n, const struct lock *lock, const struct segment *s)
 {
 	size_t i;
 
-	for (i = 0; i < VICTIMS; i++) {
-		struct victim *v = &b->victims[i];
+	if (s->handover && !s->holder)
+		return;
+	for (i = 0; i < *n; i++)
+		if (held[i].lock == lock && held[i].by->holder == s->holder &&
+		    held[i].by->fn == s->fn)
+			break;
+	if (i == HOLDERS_MOST)
+		return;
+	if (i == *n)
+		held[(*n)++] = (struct held){.lock = lock, .by = s};
+	held[i].ns += s->end_ns - s->begin_ns;
+}
 
-		if (v->serial != serial || v->held_ns >= s->end_ns - s->begin_ns)
+static void name_holder(struct victim *v, const struct finished *call)
+{
+	struct held held[HOLDERS_MOST];
+	size_t i, j, n = 0;
+
+	for (i = 0; i < call->n_waits; i++)
+		for (j = 0; j < call->waits[i].n_segments; j++)
+			add_held(held, &n, call->waits[i].lock, &call->waits[i].segments[j]);
+	for (i = 0; i < n; i++) {
+		if (held[i].ns <= v->held_ns)
 			continue;
-		v->lock = w->lock;
-		v->holder = s->holder;
-		v->holder_fn = s->fn;
-		v->holder_device = s->device;
-		v->held_ns = s->end_ns - s->begin_ns;
+		v->lock = held[i].lock;
+		v->holder = held[i].by->holder;
+		v->holder_fn = held[i].by->fn;
+		v->holder_device = held[i].by->device;
+		v->held_ns = held[i].ns;
+	}
+}
+
+/* The longest of its waits for what is no lock. */
+static void name_sleep(struct victim *v, const struct finished *call)
+{
+	size_t i;
+
+	for (i = 0; i < call->n_waits; i++) {
+		const struct waited *w = &call->waits[i];
+
+		if (w->lock || w->kind == SPY_WAIT_IOCTL || w->ns <= v->slept_ns)
+			continue;
+		v->slept_kind = w->kind;
+		v->slept_ns = w->ns;
 	}
 }
 
@@ -429,8 +479,6 @@ static void blame_segment(struct accounting *a, const struct blame_origin *origi
 
 	piece.origin.inferred = !s->measured;
 	charge_direct(a, &piece.origin, w->lock, s);
-	if (origin->serial)
-		set_worst(&a->blame, origin->serial, w, s);
 	follow_segment(a, &piece, s);
 }
 
@@ -440,7 +488,8 @@ void blame_waits(struct accounting *a, const struct finished *call, uint64_t ser
 		.waiter = call->thread, .fn = call->fn, .device = call->device, .serial = serial};
 	size_t i, j;
 
-	for (i = 0; i < call->n_waits; i++)
+	for (i = 0; i < call->n_waits; i++) {
+		origin.wait = ++a->blame.waits;
 		for (j = 0; j < call->waits[i].n_segments; j++) {
 			const struct segment *s = &call->waits[i].segments[j];
 
@@ -448,6 +497,7 @@ void blame_waits(struct accounting *a, const struct finished *call, uint64_t ser
 			if (!s->handover || s->holder)
 				blame_segment(a, &origin, &call->waits[i], s);
 		}
+	}
 }
 
 /* Less than this is no matter. */
@@ -523,6 +573,8 @@ uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_
 			     .lost_ns = lost_ns,
 			     .why = why};
 	memcpy(v->bucket_ns, call->bucket_ns, sizeof(v->bucket_ns));
+	name_holder(v, call);
+	name_sleep(v, call);
 	b->least_lost_ns = least_of(b)->lost_ns;
 	return serial;
 }

@@ -40,7 +40,7 @@ struct blame_key {
 
 struct blame_edge {
 	struct blame_key key;
-	uint64_t waits;
+	uint64_t waits, last_wait;
 	double waited_ns; /* shares of calls: parts of nanoseconds add up */
 	UT_hash_handle hh;
 };
@@ -52,6 +52,7 @@ struct blame_origin {
 	uint8_t device;
 	bool inferred;
 	uint64_t serial; /* of the waiter's call, for the list of the worst */
+	uint64_t wait; /* its number, from 1 */
 };
 
 /* Blame for a stretch of time, on its way to the root. */
@@ -74,12 +75,14 @@ struct victim {
 	uint8_t device;
 	uint64_t begin_ns, end_ns, expected_ns, lost_ns;
 	uint64_t bucket_ns[BUCKET_COUNT];
-	/* the longest stretch of waiting for a lock */
+	/* who held it up longest, with which lock */
 	const struct lock *lock;
 	struct thread *holder;
 	uint32_t holder_fn;
 	uint8_t holder_device;
 	uint64_t held_ns;
+	uint8_t slept_kind; /* enum spy_wait_kind: its longest wait for what is no lock */
+	uint64_t slept_ns;
 	const char *why; /* such a call may wait for the GPU; NULL: it may not */
 	struct victim_root {
 		struct thread *thread;
@@ -94,7 +97,7 @@ struct blame {
 	struct victim victims[VICTIMS];
 	uint64_t least_lost_ns; /* of a full list of victims */
 	struct subject subject; /* victims are calls that have to do with it */
-	uint64_t serial;
+	uint64_t serial, waits;
 };
 
 void blame_release(struct blame *b);

@@ -384,3 +384,22 @@ const struct gpu *model_gpu(const struct process *process, uint16_t device)
 			return &process->gpus[i];
 	return NULL;
 }
+
+const struct mps *model_mps_in_the_way(const struct model *model, const struct process *process)
+{
+	const struct mps *before = &process->mps_before;
+	size_t i;
+
+	if (!before->ns || mps_of_another(before))
+		return before->ns ? before : NULL;
+	for (i = 0; i < model->n_processes; i++) {
+		const struct mps *other = &model->processes[i].mps;
+
+		if (other->ns > before->ns && other->server && other->uid != before->uid &&
+		    (!process->mps.ns || other->ns < process->mps.ns) &&
+		    other->server_uid == other->uid && other->daemon == before->daemon &&
+		    !strcmp(other->directory, before->directory))
+			return other;
+	}
+	return NULL;
+}

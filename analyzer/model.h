@@ -145,6 +145,13 @@ const struct module *model_module_of_data(const struct process *process, uint64_
 /* Mangled name of a kernel, or NULL. */
 const char *model_kernel(const struct process *process, uint32_t kernel);
 
+/*
+ * The MPS server that a process had to wait for in cuInit, because it worked for another user: the one
+ * it found before; or, if there was none yet, that of another user's process which became a client of
+ * the same daemon meanwhile. Known once cuInit has returned. NULL: it waited for none.
+ */
+const struct mps *model_mps_in_the_way(const struct model *model, const struct process *process);
+
 /* The process's GPU of that ordinal, or NULL. */
 const struct gpu *model_gpu(const struct process *process, uint16_t device);
 

@@ -328,18 +328,19 @@ static void add_turns(struct report *report, const struct analysis *a)
 
 	for (i = 0; i < a->model.n_processes; i++) {
 		const struct process *process = &a->model.processes[i];
-		const struct mps *mps = &process->mps_before;
+		const struct mps *before = &process->mps_before;
+		const struct mps *mps = model_mps_in_the_way(&a->model, process);
 		struct turn_row row;
 
-		if (!mps_of_another(mps))
+		if (!mps)
 			continue;
 		row = (struct turn_row){
 			.process = report_process(report, process->trace),
 			.pid = process->trace->pid,
-			.user = mps->uid,
+			.user = before->uid,
 			.server = mps->server,
 			.server_user = mps->server_uid,
-			.waited_ns = waited_until(a, i) - mps->ns,
+			.waited_ns = waited_until(a, i) - before->ns,
 		};
 		row.text = report_text(
 			report,

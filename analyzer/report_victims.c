@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "names.h"
 #include "report_waits.h"
 #include "report_words.h"
 
@@ -86,6 +87,11 @@ static const char *loss_sentence(struct report *report, const struct victim *v)
 	};
 	enum bucket bucket = main_bucket(v);
 
+	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2)
+		return report_text(report,
+				   "%s waited in the C library (%s) for %s, nobody knows for what",
+				   word_thread(report, v->thread, v->device),
+				   name_wait(v->slept_kind), word_time(report, v->slept_ns));
 	return report_text(report, "%s %s, for %s%s%s", word_thread(report, v->thread, v->device),
 			   sentences[bucket], word_time(report, v->bucket_ns[bucket]),
 			   bucket == BUCKET_GPU_HIDDEN && v->why ? ": " : "",

@@ -76,6 +76,8 @@ static bool start_server(int user)
 	server.pid = fork();
 	if (!server.pid) {
 		dup2(pair[1], 0);
+		if (getuid() == 0 && user > 0 && setuid((uid_t)user))
+			_exit(127); /* the server is its user's, for all to see in /proc */
 		execl(path, SERVER, (char *)NULL);
 		_exit(127);
 	}

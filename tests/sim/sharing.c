@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TURNS_KEPT = 128 };
@@ -61,6 +62,8 @@ static bool map_gpu(struct shared *s, const char *folder, int gpu)
 
 	snprintf(path, sizeof(path), "%s/gpu%d", folder, gpu);
 	s->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (s->fd >= 0)
+		fchmod(s->fd, 0666); /* other users' processes share it, too */
 	if (s->fd < 0 || ftruncate(s->fd, sizeof(*s->gpu)))
 		return false;
 	s->gpu = mmap(NULL, sizeof(*s->gpu), PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
