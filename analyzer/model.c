@@ -385,21 +385,29 @@ const struct gpu *model_gpu(const struct process *process, uint16_t device)
 	return NULL;
 }
 
+/* Found it the same daemon, and has it had its server since? */
+static bool joined(const struct mps *other, const struct mps *before)
+{
+	return other->ns > before->ns && other->server && other->server_uid == other->uid &&
+	       other->daemon == before->daemon && !strcmp(other->directory, before->directory);
+}
+
 const struct mps *model_mps_in_the_way(const struct model *model, const struct process *process)
 {
-	const struct mps *before = &process->mps_before;
+	const struct mps *before = &process->mps_before, *meanwhile = NULL;
 	size_t i;
 
-	if (!before->ns || mps_of_another(before))
-		return before->ns ? before : NULL;
+	if (!before->ns)
+		return NULL;
 	for (i = 0; i < model->n_processes; i++) {
 		const struct mps *other = &model->processes[i].mps;
 
-		if (other->ns > before->ns && other->server && other->uid != before->uid &&
-		    (!process->mps.ns || other->ns < process->mps.ns) &&
-		    other->server_uid == other->uid && other->daemon == before->daemon &&
-		    !strcmp(other->directory, before->directory))
-			return other;
+		if (!joined(other, before))
+			continue;
+		if (other->server == before->server) /* whose it was, maybe only since then */
+			return other->uid == before->uid ? NULL : other;
+		if (other->uid != before->uid && (!process->mps.ns || other->ns < process->mps.ns))
+			meanwhile = other;
 	}
-	return NULL;
+	return mps_of_another(before) ? before : meanwhile;
 }

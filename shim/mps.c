@@ -18,7 +18,8 @@
 #include "session.h"
 
 #define DEFAULT_DIRECTORY "/tmp/nvidia-mps"
-#define SHORT_NAME "nvidia-cuda-mps" /* of daemon and server, as the kernel cuts it */
+#define DAEMON_NAME "nvidia-cuda-mps-control"
+#define SERVER_NAME "nvidia-cuda-mps-server"
 
 /* The first bytes of a file, ending in NUL. Returns how many, 0 for none. */
 static size_t read_start(const char *path, char *text, size_t size)
@@ -35,13 +36,18 @@ static size_t read_start(const char *path, char *text, size_t size)
 	return bytes > 0 ? (size_t)bytes : 0;
 }
 
-/* Is that process one of MPS's? Numbers in files can be old, or of another PID namespace. */
-static bool is_mps(uint32_t pid)
+/* Is that process called so? Numbers in files can be old, or of another PID namespace; and a child has
+ * its parent's name until it becomes another program. */
+static bool is_called(uint32_t pid, const char *name)
 {
-	char path[64], name[32];
+	char path[64], command[256];
+	const char *slash;
 
-	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
-	return read_start(path, name, sizeof(name)) && !strcmp(name, SHORT_NAME "\n");
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	if (!read_start(path, command, sizeof(command)))
+		return false;
+	slash = strrchr(command, '/');
+	return !strcmp(slash ? slash + 1 : command, name);
 }
 
 static uint32_t daemon_of(const char *directory)
@@ -52,7 +58,7 @@ static uint32_t daemon_of(const char *directory)
 	snprintf(path, sizeof(path), "%s/nvidia-cuda-mps-control.pid", directory);
 	read_start(path, text, sizeof(text));
 	pid = (uint32_t)strtoul(text, NULL, 10);
-	return pid && is_mps(pid) ? pid : 0;
+	return pid && is_called(pid, DAEMON_NAME) ? pid : 0;
 }
 
 /* The daemon's child that serves this user, or else another one's. */
@@ -71,7 +77,7 @@ static void find_server(struct spy_rec_mps *mps)
 		if (end == at)
 			return;
 		snprintf(path, sizeof(path), "/proc/%u", pid);
-		if (!is_mps(pid) || stat(path, &status) != 0)
+		if (!is_called(pid, SERVER_NAME) || stat(path, &status) != 0)
 			continue;
 		mps->server = pid;
 		mps->server_uid = status.st_uid;

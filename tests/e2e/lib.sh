@@ -19,6 +19,7 @@ cd "$tmp" || exit 1
 clean_up() {
 	local status=$?
 	[ -e "$tmp/.failed" ] && status=1
+	mps_stop
 	chmod -R u+rwX "$tmp" 2>/dev/null
 	rm -rf "$tmp"
 	exit $status
@@ -78,6 +79,19 @@ same() {
 		"$name.bare_err" "$name.err"
 	grep -v '^cudaspy: ' "$name.err" | diff "$name.bare_err" - >"$name.diff" ||
 		fail "$name: standard error differs: $(head -n 5 "$name.diff")"
+}
+
+# mps_start: the simulator's MPS daemon, in $tmp/mps, and GPUs that processes share. It ends with the test.
+mps_start() {
+	export CUDA_MPS_PIPE_DIRECTORY=$tmp/mps SPYSIM_SHARE=$tmp/share
+	mkdir -p -m 777 "$SPYSIM_SHARE"
+	chmod 755 "$tmp"
+	"$CUDASPY_BUILD/sim/nvidia-cuda-mps-control" -d || fail "no daemon could be started"
+}
+
+mps_stop() {
+	[ -e "$tmp/mps/control" ] || return 0
+	echo quit -t 0 | CUDA_MPS_PIPE_DIRECTORY=$tmp/mps "$CUDASPY_BUILD/sim/nvidia-cuda-mps-control"
 }
 
 # traces [PARENT]: the trace directories, oldest first.

@@ -100,6 +100,16 @@ touch mps/control
 ran 1 --quick --throughput --mode mps --workers 1
 grep -q 'no client of it' err || fail "with a daemon that is none: $(cat err)"
 rm -r mps
+mps_start
+rm -rf "$out"
+CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$shim $kernel" timeout 60 "$app" --csv --quick --throughput --mode mps \
+	--workers 2 >table 2>err || fail "throughput with MPS: status $?: $(tail -n 2 err)"
+expect "rows with MPS" "$(column mode . | sort | uniq -c | tr -s ' ')" " 4 mps"
+"$tool" report --format=json "$out" >report.json || fail "no report of the throughput with MPS"
+holds "two clients share the GPU" '(.sharing | length) == 2 and
+	all(.sharing[]; .how == "MPS" and .client == "yes" and .partners == 1)'
+mps_stop
+unset SPYSIM_SHARE
 
 # ---- what it refuses ------------------------------------------------------------------------------
 echo "broken add" >script

@@ -7,7 +7,6 @@ need jq
 app=$build/testapps/nbody
 [ -x "$app" ] || skip "$app is not built (no CUDA toolkit?)"
 sim="$here/../sim/with-sim"
-export CUDA_MPS_PIPE_DIRECTORY=$tmp/mps # where there is no daemon, at first
 
 # right FILE PROCESSES: whether the figures of a table fit together, each mode having so many processes.
 right() {
@@ -33,31 +32,63 @@ expect "three processes" "$(sed 1d three.csv | cut -d, -f 1,2 | tr '\n' ' ')" "s
 "$sim" "$app" --quick --mode mps >/dev/null 2>err
 expect "status without a daemon" $? 1
 grep -q 'no MPS daemon' err || fail "without a daemon: says $(cat err)"
-mkdir mps
-: >mps/control
+mps_start
 "$sim" "$app" --quick --shares 25,75 --json >mps.json 2>err || fail "with a daemon: status $?: $(cat err)"
 right mps.json 2
 expect "who is a client, with which part" \
 	"$(jq -r 'map(select(.process != "all") | "\(.mode) \(.mps) \(.share_percent) \(.multiprocessors)") | join(", ")' mps.json)" \
-	"alone no null 132, shared no null 132, shared no null 132, mps yes 25 33, mps yes 75 99"
+	"alone no null 132, shared no null 132, shared no null 132, mps yes 25 32, mps yes 75 98"
 
-# Recorded: processes of two users where that can be.
-users=
-[ "$(id -u)" = 0 ] && users="--users 2"
-chmod 755 "$tmp"
-mkdir -m 777 "$out"
-CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
-	"$app" --quick --mode mps $users --json >recorded.json 2>recorded.err ||
-	fail "recorded: status $?: $(cat recorded.err)"
-right recorded.json 2
-[ -z "$users" ] || expect "users" "$(jq -c 'map(select(.process != "all").user)' recorded.json)" "[60001,60002]"
-expect "traces" "$(traces | wc -l)" 2
-"$tool" report --format=json "$out" >report.json || fail "no report"
-jq -e '.summary.processes == 2 and .summary.lost_records == 0 and .pageable_copies == [] and
-	.waits.gpu_intended_ns + .waits.not_running_ns > 0.5 * .waits.total_ns and
-	.waits.lost_ns - .waits.not_running_ns < 0.05 * .waits.total_ns and
-	([.blame[] | select(.waited_ns > 2e6)] | length) == 0' report.json >/dev/null ||
-	fail "the report says $(jq -c '.summary, .waits, .blame[:2], .victims[:2]' report.json)"
+# recorded NAME OPTION...: under the shim, and the report. Kernels of 30 ms: turns on the GPU can be seen.
+recorded() {
+	local name=$1
+	shift
+	rm -rf "$out"
+	mkdir -m 777 "$out"
+	SPYSIM_KERNEL_US=30000 CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
+		"$app" --quick --json "$@" >$name.json 2>$name.err || fail "$name: status $?: $(cat $name.err)"
+	right $name.json 2
+	expect "$name: traces" "$(traces | wc -l)" 2
+	"$tool" report --format=json "$out" >$name.report || fail "$name: no report"
+}
+
+# holds NAME WHAT FILTER: what a report must say.
+holds() {
+	jq -e "$3" $1.report >/dev/null ||
+		fail "$1: not so: $2: $(jq -c '.sharing, .mps_turns, .waits, .blame[:2], .victims[:2]' $1.report)"
+}
+
+recorded slices --mode shared
+recorded shares --mode mps --shares 25,75
+for name in slices shares; do
+	holds $name "processes that compute wait for nobody" '
+		.summary.processes == 2 and .summary.lost_records == 0 and .pageable_copies == [] and
+		.waits.lost_ns - .waits.not_running_ns < 0.05 * .waits.total_ns and
+		([.blame[] | select(.waited_ns > 2e6)] | length) == 0 and .mps_turns == []'
+	holds $name "both used the GPU, most of the time together" '
+		(.sharing | length) == 2 and (.sharing | map(.uuid) | unique | length) == 1 and
+		all(.sharing[]; .partners == 1 and .shared_ns > 0.3 * (.until_ns - .from_ns))'
+done
+holds slices "by turns" 'all(.sharing[]; .how == "time slices" and .client == "no" and .multiprocessors == 132)'
+holds shares "as clients, with their parts" 'all(.sharing[]; .how == "MPS" and .client == "yes") and
+	(.sharing | map("\(.percentage) \(.multiprocessors)") | sort) == ["25 32", "75 98"]'
+# The same kernels, of which the small client has a quarter and the other three: three times as fast.
+[ "$(jq '[.[] | select(.process != "all").seconds] | max / min > 1.5' shares.json)" = true ] ||
+	fail "shares make no difference: $(cat shares.json)"
+
+# Of two users, which only root can become, the second waits until the first has ended.
+if [ "$(id -u)" = 0 ]; then
+	mps_stop # the server that root's clients had
+	mps_start
+	recorded users --mode mps --users 2
+	expect "users" "$(jq -c 'map(select(.process != "all").user) | sort' users.json)" "[60001,60002]"
+	jq -e 'map(select(.process != "all")) | sort_by(.start_s) | .[1].start_s >= .[0].end_s - 0.01' users.json >/dev/null ||
+		fail "two users at the same time: $(cat users.json)"
+	holds users "one waited in cuInit for the other's server" '
+		.sharing == [] and (.mps_turns | length) == 1 and
+		(.mps_turns[0] | .user != .server_user and .server_user > 60000 and .waited_ns > 20e6) and
+		.waits.mps_ns > 20e6 and (.victims[0].what | test("another user.s MPS server"))'
+fi
 
 # What it must refuse and notice.
 for wrong in "--mode nosuch" "--shares 30" "--shares 30,70,10" "--shares 0,100" "--shares 30,70," "--bodies 1" --nosuch; do
