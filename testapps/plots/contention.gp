@@ -15,7 +15,7 @@ do for [i = 1:words(modes)] { set xtics add (word(modes, i) i - 1) }
 do for [i = 1:words(calls)] { set ytics add (word(calls, i) i - 1) noenhanced }
 set logscale cb
 set cbrange [1:1000]
-set cblabel 'times one thread alone (median)'
+set cblabel 'times one thread alone (mean)'
 set palette defined (0 '#f7fbff', 0.15 '#fee8c8', 0.5 '#fc8d59', 1 '#7f0000')
 plot data using 1:2:($3 < 1 ? 1 : $3) with image, \
      data using 1:2:($3 < 60 ? strcol(4) : '') with labels font ',11' textcolor rgb '#000000', \

@@ -5,7 +5,7 @@ set xlabel 'workers on one GPU'
 set ylabel 'iterations a second, all workers'
 set logscale x 2
 set yrange [0:*]
-set key outside right top width -2
+set key outside right top width -1 font ',11'
 curve(i) = system("echo '".curves."' | cut -d '|' -f ".i)
 plot for [i = 1:words(system("echo '".curves."' | tr ' |' '_ '"))] data index i - 1 using 1:2 \
-     with linespoints linetype (i - 1) % 6 + 1 dashtype 1 + (i > 6) title curve(i)
+     with linespoints linetype (i - 1) % 4 + 1 dashtype 1 + (i - 1) / 4 title curve(i)

@@ -1,0 +1,42 @@
+#!/bin/bash
+# testapps/tour, the visit with all bundled applications, on the simulator: some stops, bare and recorded,
+# with and without MPS; tables, reports and pictures come out, also from the archive. Simulated: no
+# measurement.
+. "$(dirname "$0")/lib.sh"
+need jq gnuplot
+[ -z "$first" ] || skip "programs that are not built for a sanitizer"
+[ -x "$build/testapps/nbody" ] || skip "the applications are not built (no CUDA toolkit?)"
+unset CUDA_MPS_PIPE_DIRECTORY
+tour=$here/../../testapps/tour
+
+"$tour" --sim --build "$build" --out "$tmp/visit" clean copies matmul-pin nbody-shares-mps copies-rate-mps contention \
+	>tour.out 2>tour.err || fail "the tour: status $?: $(tail -n 5 tour.err)"
+grep -q SIMULATED tour.out || fail "the tour does not say that it is simulated"
+for stop in clean copies matmul-pin nbody-shares-mps copies-rate-mps contention; do
+	sed -n "/^$stop: /,/^$/p" tour.out >stop
+	grep -q 'under cudaspy, times bare: [0-9.]* (median of [0-9]* rows)' stop || fail "$stop: nothing is compared: $(cat stop)"
+	grep -q 'WAITS: where the time inside calls went' stop || fail "$stop: no report: $(cat stop)"
+done
+# What the applications show is in the reports.
+holds() {
+	jq -e "$2" "$tmp/visit/reports/$1.shim.json" >/dev/null || fail "$1: not so: $2: $(head -n 30 "$tmp/visit/reports/$1.shim.txt")"
+}
+holds copies '.waits.lock_ns > 50e6 and (.victims[0].function == "cudaMemcpyAsync")'
+holds clean '.waits.lock_ns + .waits.gpu_hidden_ns < 0.01 * .waits.total_ns and .pageable_copies == []'
+holds matmul-pin '.waits.cross_device_ns > 0.5 * .waits.lock_waited_ns'
+holds nbody-shares-mps '[.sharing[] | select(.how == "MPS")] | length == 2'
+for name in throughput contention nbody; do
+	head -c 4 "$tmp/visit/pictures/$name.png" | grep -q PNG || fail "no picture $name.png"
+	grep -q '</svg>' "$tmp/visit/pictures/$name.svg" || fail "no picture $name.svg"
+done
+
+"$tour" --read "$tmp/visit" --build "$build" --out "$tmp/read" >read.out 2>read.err || fail "reading: status $?: $(cat read.err)"
+diff <(grep -v '^pictures' "$tmp/visit/tables.txt") <(grep -v '^pictures' read.out) >read.diff ||
+	fail "read from the archive, the tables differ: $(head -n 10 read.diff)"
+cmp -s "$tmp/visit/pictures/nbody.png" "$tmp/read/pictures/nbody.png" || fail "read from the archive, a picture differs"
+
+"$tour" --build "$build" nosuch >/dev/null 2>err
+expect "status for a stop that is none" $? 2
+grep -q 'no stop nosuch' err || fail "a stop that is none: $(cat err)"
+pgrep -f "$build/sim/nvidia-cuda-mps" >/dev/null && pgrep -af "$build/sim/nvidia-cuda-mps" | grep -q tour && fail "a daemon was left behind"
+grep 'under cudaspy' tour.out
