@@ -6,6 +6,7 @@
 #include <string.h>
 #include "account.h"
 #include "cudaspy/contract.h"
+#include "finding.h"
 
 /* Calls of a class differ: so much more than expected is no loss yet. */
 #define SLACK_NS 2000
@@ -551,6 +552,22 @@ static void spread_blame(struct accounting *a, const struct finished *f, const c
 	remember_riddle(a, f);
 }
 
+static struct site *observe(struct accounting *a, struct caller *c, const struct record *record,
+			    const struct call_class *class, const struct gpu_waits *waits,
+			    bool cold, const struct finished *f)
+{
+	uint8_t contract = a->model->set->functions.all[record->fn].contract;
+
+	return a->observer->see(a->observer, &(struct observed){.accounts = a,
+								.caller = c,
+								.record = record,
+								.call = f,
+								.class = class,
+								.waits = waits,
+								.contract = contract,
+								.cold = cold});
+}
+
 void account_call(struct accounting *a, const struct record *record)
 {
 	const struct spy_rec_head *head = &record->raw->call_head;
@@ -571,6 +588,9 @@ void account_call(struct accounting *a, const struct record *record)
 	if (unlikely(c->n_waits) || unlikely(c->sched_window_ns) || unlikely(cold) ||
 	    unlikely(record->duration_ns > own_limit(class)))
 		look_closer(a, c, record, class, waits, cold, f);
+	f->site = NULL;
+	if (a->observer && (f->divided || a->observer->always >> contract & 1 || call_failed(head)))
+		f->site = observe(a, c, record, class, waits, cold, f);
 	book(c, f);
 	work_see(&a->work, &c->stream, a->model, record, contract, waits);
 	if (unlikely(f->divided))

@@ -36,6 +36,7 @@ struct finished {
 	uint64_t expected_ns;
 	struct waited *waits; /* in the order of time; owned */
 	size_t n_waits;
+	struct site *site; /* of the problem it is a case of; NULL none */
 	uint64_t bucket_ns[BUCKET_COUNT];
 };
 
@@ -70,6 +71,19 @@ struct caller {
 	size_t n_accounts;
 };
 
+struct observed;
+struct site;
+
+/*
+ * Looks for problems (finding.h): sees each call that took longer than its own work or failed, and of
+ * some contracts every call. What others wait for at a call it took is shown to it when it is known.
+ */
+struct observer {
+	uint32_t always; /* contracts, a bit for each */
+	struct site *(*see)(struct observer *observer, const struct observed *call);
+	void (*others)(struct site *site, double ns, bool across_devices);
+};
+
 /* Time in ioctl, by what was asked for. */
 struct ioctl_sum {
 	uint64_t request, count, ns;
@@ -92,6 +106,7 @@ struct accounting {
 	struct blame_piece *guesses; /* of processes with probes that have seen no lock so far */
 	size_t n_guesses;
 	bool *probed; /* by process: it was recorded with probes */
+	struct observer *observer; /* NULL: none */
 };
 
 void account_init(struct accounting *a, struct model *model, struct expect *expect);

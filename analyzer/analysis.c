@@ -33,7 +33,6 @@ static void read_all(struct analysis *a)
 		callstats_see(&a->stats, &a->model, &record);
 		if (a->accounted)
 			account_see(&a->accounts, &record);
-		detectors_see(&a->detectors, &a->model, &record);
 	}
 	merge_release(&merge);
 	model_finish(&a->model);
@@ -47,12 +46,12 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 	*a = (struct analysis){.set = set, .accounted = options};
 	model_init(&a->model, set);
 	callstats_init(&a->stats, &a->model);
-	detectors_start(&a->detectors);
 	if (options) {
 		err = learn(a, options->profile);
 		if (err)
 			return err;
 		account_init(&a->accounts, &a->model, &a->expect);
+		findings_init(&a->findings, &a->accounts);
 		if (options->subject)
 			a->accounts.blame.subject = *options->subject;
 	}
@@ -64,7 +63,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 
 void analysis_release(struct analysis *a)
 {
-	detectors_free(&a->detectors);
+	findings_release(&a->findings);
 	account_release(&a->accounts);
 	expect_release(&a->expect);
 	profile_release(&a->profile);

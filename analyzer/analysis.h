@@ -9,7 +9,7 @@
 
 #include "account.h"
 #include "callstats.h"
-#include "detector.h"
+#include "finding.h"
 #include "model.h"
 #include "profile.h"
 
@@ -21,7 +21,7 @@ struct analysis {
 	struct expect expect;
 	struct accounting accounts;
 	bool accounted;
-	struct detectors detectors;
+	struct findings findings;
 };
 
 /* What else than counting and finding. */

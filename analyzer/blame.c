@@ -120,6 +120,14 @@ static void charge_root(struct accounting *a, const struct blame_origin *o, stru
 
 static void follow(struct accounting *a, const struct blame_piece *piece);
 
+/* What others waited for at a call that is a case of some problem. */
+static void charge_site(struct accounting *a, const struct blame_piece *piece,
+			const struct finished *f, uint64_t ns)
+{
+	if (f->site && piece->origin.waiter != f->thread)
+		a->observer->others(f->site, (double)ns, piece->origin.device != f->device);
+}
+
 /* Time of a call in which the probes saw nothing. Its own work first: a short stretch is the short
  * part of it. */
 static void charge_rest(struct accounting *a, const struct blame_piece *piece,
@@ -136,6 +144,7 @@ static void charge_rest(struct accounting *a, const struct blame_piece *piece,
 	uint64_t others = 0, own = finished_ns(f, BUCKET_OWN);
 	size_t i;
 
+	charge_site(a, piece, f, ns);
 	for (i = 0; i < ARRAY_SIZE(parts); i++)
 		others += finished_ns(f, parts[i].bucket);
 	if (!others || ns < own)
@@ -225,11 +234,13 @@ static void charge_call(struct accounting *a, const struct blame_piece *piece,
 		if (!ns || (!w->lock && w->kind != SPY_WAIT_IOCTL))
 			continue;
 		rest_ns -= ns;
-		if (w->lock)
+		if (w->lock) {
 			go_on(a, &part, w);
-		else
-			charge_root(a, &piece->origin, f->thread, f->fn, f->device, CAUSE_IOCTL,
-				    (double)ns);
+			continue;
+		}
+		charge_site(a, piece, f, ns);
+		charge_root(a, &piece->origin, f->thread, f->fn, f->device, CAUSE_IOCTL,
+			    (double)ns);
 	}
 	if (rest_ns)
 		charge_rest(a, piece, f, rest_ns);

@@ -5,6 +5,7 @@
 #include "render.h"
 #include "report_calls.h"
 #include "report_expect.h"
+#include "report_findings.h"
 #include "report_sharing.h"
 #include "report_trace.h"
 #include "report_waits.h"
@@ -32,10 +33,10 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		report_losses(&report, &analysis);
 		report_summary(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns);
+		report_findings(&report, &analysis, symbols);
 		report_waits(&report, &analysis);
 		report_sharing(&report, &analysis);
 		report_calls(&report, &analysis, options->nested);
-		detectors_report(&analysis.detectors, &analysis.model, symbols, &report);
 		report_expectations(&report, &analysis.expect);
 		err = options->renderer->render(&report, out);
 		report_release(&report);

@@ -2,57 +2,44 @@
  * analyzer/detector.h: what can be found in a trace. A detector is one file in detectors/ and one
  * row of the table in detectors.c.
  *
- * It sees each record of the types it asks for, in time order, after the model has taken it in, and
- * at the end adds its section to the report. It changes nothing but its own state.
+ * Most judge calls: `judge` sees those that took longer than their own work or failed, and of the
+ * contracts in `always` all; it says what of a call's time is its problem's. `keep` then looks at what
+ * has come together at one place and may say that it is none. Others look at the whole run, in
+ * `conclude`. A detector keeps no state and changes nothing.
  */
 #ifndef CUDASPY_DETECTOR_H
 #define CUDASPY_DETECTOR_H
 
-#include "model.h"
-#include "report.h"
-#include "symbolize.h"
+#include "finding.h"
 
-#define DETECTORS_MAX 16
-#define DETECTOR_SEES(event) (1u << (event))
+#define DETECTOR_CONTRACT(name) (1u << SPY_CONTRACT_##name)
 
 struct detector {
-	const char *name;
-	unsigned int events; /* DETECTOR_SEES(...) of each record type it wants, or-ed */
-	void *(*start)(void); /* its state */
-	void (*see)(void *state, const struct model *model, const struct record *record);
-	void (*report)(void *state, const struct model *model, struct symbolizer *symbols,
-		       struct report *report);
-	void (*free)(void *state);
+	const char *id; /* "pageable-copy" */
+	const char *title; /* a few words */
+	const char *sees, *blind,
+		*fix; /* for `cudaspy explain`: what it sees, what not, what to do */
+	const struct detector *absorbs; /* whose findings at the same place are part of its own */
+	uint32_t always; /* DETECTOR_CONTRACT(...), or-ed */
+	bool (*judge)(const struct observed *o, struct verdict *v);
+	/* What is found here, in a sentence; NULL: nothing. May change gain and fix. */
+	const char *(*keep)(const struct analysis *a, const struct site *site,
+			    struct finding *finding, struct report *report);
+	/* Adds findings of the whole run. */
+	void (*conclude)(const struct analysis *a, struct report *report, struct finding **findings,
+			 size_t *n);
 };
 
-extern const struct detector detector_pageable_copy;
-
-/* All rows of the table at work. */
-struct detectors {
-	void *states[DETECTORS_MAX];
-	unsigned int wanted; /* the record types that any of them wants, or-ed */
-};
-
-/* detectors_free afterwards. */
-void detectors_start(struct detectors *d);
-void detectors_free(struct detectors *d);
-
-/* Row i of the table; NULL behind the last. */
+/* Row i of the table; NULL behind the last. A call is shown to them in this order. */
 const struct detector *detectors_row(size_t i);
 
-/* Their sections of the report. */
-void detectors_report(struct detectors *d, const struct model *model, struct symbolizer *symbols,
-		      struct report *report);
+/* The detector of that id, or NULL. */
+const struct detector *detectors_find(const char *id);
 
-/* For detectors_see: shows them a record that one of them wants. */
-void detectors_see_wanted(struct detectors *d, const struct model *model,
-			  const struct record *record);
+/* For conclude: a new finding at the end of the array, of the whole run. */
+struct finding *detector_add(const struct detector *detector, struct finding **findings, size_t *n);
 
-static inline void detectors_see(struct detectors *d, const struct model *model,
-				 const struct record *record)
-{
-	if (d->wanted & DETECTOR_SEES(record->raw->other.event))
-		detectors_see_wanted(d, model, record);
-}
+extern const struct detector detector_pageable_copy, detector_hidden_sync, detector_redundant_sync,
+	detector_steady_state;
 
 #endif

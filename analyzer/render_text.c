@@ -34,9 +34,9 @@ static void shorten(char *text, size_t width)
 
 static size_t shown_rows(const struct table *t)
 {
-	size_t most = t->kind->text_rows;
+	size_t most = t->kind->text_rows, rows = t->n_rows - t->minor_rows;
 
-	return most && t->n_rows > most ? most : t->n_rows;
+	return most && rows > most ? most : rows;
 }
 
 /* Its last column: text there may go on in lines of its own. */
@@ -164,8 +164,8 @@ static void print_table(const struct table *t, FILE *out)
 	for (row = 0; row < shown_rows(t); row++)
 		print_line(t, row, widths, out);
 	if (t->n_rows > shown_rows(t))
-		fprintf(out, "%*sand %zu more (--format=json has all)\n", INDENT, "",
-			t->n_rows - shown_rows(t));
+		fprintf(out, "%*sand %zu more%s (--format=json has all)\n", INDENT, "",
+			t->n_rows - shown_rows(t), t->minor_rows ? ", minor ones" : "");
 }
 
 static void print_facts(const struct table *t, FILE *out)

@@ -70,6 +70,7 @@ struct table {
 	const void *rows;
 	size_t n_rows;
 	const char *intro; /* shown in text above the rows; NULL: nothing */
+	size_t minor_rows; /* the last so many are not worth a line in text */
 };
 
 /* A cell's value. */

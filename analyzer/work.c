@@ -25,6 +25,7 @@ void work_init(struct gpu_work *w, const struct model *model)
 {
 	*w = (struct gpu_work){.n_devices = model->n_processes * DEVICES};
 	w->devices = xcalloc(w->n_devices, sizeof(struct gpu_stream *));
+	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
 }
 
 void work_release(struct gpu_work *w)
@@ -41,7 +42,8 @@ void work_release(struct gpu_work *w)
 		free(mark);
 	}
 	free(w->devices);
-	free(w->records_event);
+	free(w->submissions);
+	free(w->does);
 	*w = (struct gpu_work){0};
 }
 
@@ -169,17 +171,22 @@ static bool submits(uint8_t contract)
 	}
 }
 
-static bool records_event(struct gpu_work *w, const struct model *model, uint32_t fn)
+/* What a submission that is no launch, copy or memset does. */
+enum { NOT_LOOKED_AT, RECORDS_EVENT, LAUNCHES_GRAPH, ORDERS_STREAMS };
+
+static uint8_t does(struct gpu_work *w, const struct model *model, uint32_t fn)
 {
+	const char *name = model->set->functions.all[fn].name;
+
 	while (w->n_functions <= fn) {
-		w->records_event =
-			grow(w->records_event, w->n_functions, sizeof(*w->records_event));
-		w->records_event[w->n_functions++] = 0;
+		w->does = grow(w->does, w->n_functions, sizeof(*w->does));
+		w->does[w->n_functions++] = NOT_LOOKED_AT;
 	}
-	if (!w->records_event[fn])
-		w->records_event[fn] =
-			strstr(model->set->functions.all[fn].name, "EventRecord") ? 1 : 2;
-	return w->records_event[fn] == 1;
+	if (!w->does[fn])
+		w->does[fn] = strstr(name, "EventRecord")   ? RECORDS_EVENT
+			      : strstr(name, "GraphLaunch") ? LAUNCHES_GRAPH
+							    : ORDERS_STREAMS;
+	return w->does[fn];
 }
 
 static struct event_mark *event_of(struct gpu_work *w, const struct record *record, bool make)
@@ -195,6 +202,41 @@ static struct event_mark *event_of(struct gpu_work *w, const struct record *reco
 		HASH_ADD(hh, w->events, key, sizeof(mark->key), mark);
 	}
 	return mark;
+}
+
+static uint64_t on_device(struct gpu_work *w, const struct record *record)
+{
+	uint64_t begin_ns = begin_of(record), sum = 0;
+	struct gpu_stream **at;
+
+	for (at = device_of(w, record); *at; at = step(at, record->ns))
+		sum += outstanding(*at, begin_ns);
+	return sum;
+}
+
+uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+		      const struct gpu_waits *waits)
+{
+	const struct gpu_stream *stream;
+	const struct event_mark *mark;
+
+	switch (waits->what) {
+	case GPU_WAIT_STREAM:
+		stream = find(w, last, record, false);
+		if (!stream || stream->key.stream != 1)
+			return stream ? outstanding(stream, begin_of(record)) : 0;
+		return on_device(w, record); /* the legacy stream waits for the others */
+	case GPU_WAIT_EVENT:
+		mark = record->raw->other.event == SPY_EV_OP ? event_of(w, record, false) : NULL;
+		if (!mark)
+			return UINT64_MAX;
+		return mark->submitted > mark->stream->done ? mark->submitted - mark->stream->done
+							    : 0;
+	case GPU_WAIT_DEVICE:
+		return on_device(w, record);
+	default:
+		return 0;
+	}
 }
 
 static void drain_stream(struct gpu_stream *stream, uint64_t done, uint64_t ns)
@@ -267,12 +309,16 @@ void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *
 	if (submits(contract) &&
 	    !(record->raw->other.event == SPY_EV_COPY && record->raw->copy.captured)) {
 		stream = find(w, last, record, true);
+		bool operation = record->raw->other.event == SPY_EV_OP;
+		uint8_t what = operation ? does(w, model, record->fn) : LAUNCHES_GRAPH;
+
+		if (what == LAUNCHES_GRAPH)
+			w->submissions[record->stream->trace->index]++;
 		if (stream) {
 			stream->submitted++;
 			list(w, record, stream);
 		}
-		if (stream && record->raw->other.event == SPY_EV_OP &&
-		    records_event(w, model, record->fn)) {
+		if (stream && what == RECORDS_EVENT) {
 			mark = event_of(w, record, true);
 			mark->stream = stream;
 			mark->submitted = stream->submitted;

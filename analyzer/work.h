@@ -33,8 +33,8 @@ struct gpu_work {
 	struct event_mark *events; /* where in its stream an event was recorded */
 	struct gpu_stream **devices; /* by process * 256 + device: its streams with work of late */
 	size_t n_devices;
-	uint8_t *
-		records_event; /* by function: 1 it records an event, 2 it does not, 0 not looked at */
+	uint64_t *submissions; /* by process: launches and copies so far */
+	uint8_t *does; /* by function: what a submission that is no launch or copy does */
 	size_t n_functions;
 };
 
@@ -51,6 +51,11 @@ uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct 
  * something else. To be asked once for each late submission.
  */
 bool work_crowded(struct gpu_stream *stream, uint64_t excess_ns);
+
+/* Operations outstanding of those the call may wait for (gpu_waits), when it began: at most; 0 is
+ * certain. UINT64_MAX: nobody knows. */
+uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+		      const struct gpu_waits *waits);
 
 /* Was anything outstanding on the call's device when it began? */
 bool work_on_device(struct gpu_work *w, const struct record *record);

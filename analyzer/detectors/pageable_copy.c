@@ -1,304 +1,95 @@
 /*
- * analyzer/detectors/pageable_copy.c: copies that are called asynchronous and are not, because the
- * host memory is pageable. Called by detectors.c.
+ * analyzer/detectors/pageable_copy.c: copies that are called asynchronous and are not, because the host
+ * memory is pageable.
  *
- * The contract is the row's of the function (COPY_ASYNC, COPY_BATCH); what pageable memory does to
- * it, contract.h says. A call that failed or went into a graph copied nothing and is no case.
+ * The contract is the function's row (COPY_ASYNC, COPY_BATCH); what pageable memory does to it,
+ * contract.h says. A call that failed or went into a graph copied nothing and is no case. A copy from
+ * pageable memory is staged and returns at once while little is outstanding: then it costs its thread
+ * the staging alone; one to pageable memory waits for its stream.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <uthash.h>
 #include "detector.h"
-#include "histogram.h"
 #include "names.h"
+#include "report_words.h"
 
-/* Copies that are told apart. Without padding: it is hashed byte by byte. */
-struct site_key {
-	uint64_t caller;
-	uint32_t process;
-	uint32_t epoch; /* objects the process had unloaded: the caller's address may be reused */
-	uint32_t fn;
-	uint8_t direction, src_kind, dst_kind, zero;
-};
+/* Variant: direction << 8 | kind of the source << 4 | kind of the destination. */
 
-struct site {
-	struct site_key key;
-	uint64_t count, bytes, total_ns;
-	uint64_t last_ns; /* when it was there */
-	struct histogram durations_ns;
-	UT_hash_handle hh;
-};
-
-struct state {
-	struct site *sites;
-	struct site *last; /* copies come in runs */
-};
-
-/* A site, or several (of different processes, before and after an object was unloaded) that are the
- * same place in the program. */
-struct row {
-	const char *direction, *src_kind, *dst_kind;
-	uint64_t count, bytes, total_ns, median_ns, p99_ns, max_ns;
-	uint64_t processes;
-	uint32_t process; /* the last of them */
-	const char *function; /* the CUDA function */
-	const char *where; /* for people */
-	const char *module, *caller, *file; /* NULL unknown */
-	uint64_t offset, line;
-	struct site *site; /* whose durations include those of the others */
-};
-
-static void *start(void)
+static bool is_case(const struct observed *o)
 {
-	return xcalloc(1, sizeof(struct state));
-}
+	const struct spy_rec_copy *copy = &o->record->raw->copy;
 
-static void release(void *data)
-{
-	struct state *state = data;
-	struct site *site, *next;
-
-	HASH_ITER (hh, state->sites, site, next) {
-		HASH_DEL(state->sites, site);
-		histogram_release(&site->durations_ns);
-		free(site);
-	}
-	free(state);
-}
-
-static bool is_case(const struct model *model, const struct record *record)
-{
-	const struct spy_rec_copy *copy = &record->raw->copy;
-
-	return copy_took_place(copy) && copy->bytes &&
+	return o->record->raw->other.event == SPY_EV_COPY && copy_took_place(copy) && copy->bytes &&
 	       (copy->src_kind == SPY_MEM_PAGEABLE || copy->dst_kind == SPY_MEM_PAGEABLE) &&
-	       functions_async_copy(&model->set->functions, record->fn);
+	       functions_async_copy(&o->accounts->model->set->functions, o->record->fn);
 }
 
-static struct site *find_site(struct state *state, const struct site_key *key)
+/* The same copy with pinned memory. */
+static bool pinned_ns(const struct observed *o, uint64_t *ns)
 {
-	struct site *site = state->last;
+	union spy_any pinned = {.copy = o->record->raw->copy};
 
-	if (site && !memcmp(&site->key, key, sizeof(*key)))
-		return site;
-	HASH_FIND(hh, state->sites, key, sizeof(*key), site);
-	if (!site) {
-		site = xcalloc(1, sizeof(*site));
-		site->key = *key;
-		HASH_ADD(hh, state->sites, key, sizeof(*key), site);
-	}
-	state->last = site;
-	return site;
+	if (pinned.copy.src_kind == SPY_MEM_PAGEABLE)
+		pinned.copy.src_kind = SPY_MEM_PINNED;
+	if (pinned.copy.dst_kind == SPY_MEM_PAGEABLE)
+		pinned.copy.dst_kind = SPY_MEM_PINNED;
+	return observed_class(o, expect_key(&pinned, o->record->fn, false), ns);
 }
 
-static void see(void *data, const struct model *model, const struct record *record)
+static bool judge(const struct observed *o, struct verdict *v)
 {
-	const struct spy_rec_copy *copy = &record->raw->copy;
-	struct site_key key;
-	struct site *site;
+	const struct spy_rec_copy *copy = &o->record->raw->copy;
+	uint64_t own_ns, cost_ns = 0, pinned = 0;
 
-	if (!is_case(model, record))
-		return;
-	key = (struct site_key){.caller = copy->caller,
-				.process = record->stream->trace->index,
-				.epoch = record->thread->process->modules_gone,
-				.fn = record->fn,
-				.direction = copy->direction,
-				.src_kind = copy->src_kind,
-				.dst_kind = copy->dst_kind};
-	site = find_site(data, &key);
-	site->count++;
-	site->bytes += copy->bytes;
-	site->total_ns += record->duration_ns;
-	site->last_ns = record->ns;
-	histogram_add(&site->durations_ns, record->duration_ns);
+	if (!is_case(o))
+		return false;
+	own_ns = finished_ns(o->call, BUCKET_OWN);
+	pinned_ns(o, &pinned); /* else a pinned one costs nothing to speak of */
+	if (own_ns > pinned)
+		cost_ns = own_ns - pinned;
+	v->cost_ns = cost_ns + finished_ns(o->call, BUCKET_GPU_HIDDEN);
+	/* Staging is saved for sure; the wait may only move to where the data is needed. */
+	v->gain_low_ns = cost_ns;
+	v->gain_high_ns = v->cost_ns;
+	v->variant =
+		(uint32_t)copy->direction << 8 | (uint32_t)copy->src_kind << 4 | copy->dst_kind;
+	return true;
 }
 
-/* ---- the report ----------------------------------------------------------------------------- */
-
-static void fill_place(struct row *row, const struct place *place, struct report *report)
+static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+			struct report *report)
 {
-	const char *slash = place->path ? strrchr(place->path, '/') : NULL;
-	const char *module = slash ? slash + 1 : place->path;
-	const char *file = place->file ? strrchr(place->file, '/') : NULL;
-	const char *source = file ? file + 1 : place->file;
+	unsigned int direction = finding->variant >> 8;
+	char bytes[32];
 
-	row->module = place->path ? report_text(report, "%s", place->path) : NULL;
-	row->caller = place->function ? report_text(report, "%s", place->function) : NULL;
-	row->file = place->file ? report_text(report, "%s", place->file) : NULL;
-	row->offset = place->offset;
-	row->line = (uint64_t)place->line;
-	source = source ? report_text(report, ", %s:%d", source, place->line) : "";
-	if (place->path)
-		row->where = report_text(report, "%s in %s%s (%s+0x%llx)", row->function,
-					 place->function ?: "?", source, module,
-					 (unsigned long long)place->offset);
-	else
-		row->where = report_text(report, "%s at 0x%llx, in no known module", row->function,
-					 (unsigned long long)place->offset);
-}
-
-static int same_place(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-	int order = strcmp(x->module ?: "", y->module ?: "");
-
-	if (!order && x->offset != y->offset)
-		order = x->offset < y->offset ? -1 : 1;
-	order = order ? order : strcmp(x->function, y->function);
-	order = order ? order : strcmp(x->direction, y->direction);
-	order = order ? order : strcmp(x->src_kind, y->src_kind);
-	return order ? order : strcmp(x->dst_kind, y->dst_kind);
-}
-
-/* Rows of the same place stand together, and among them those of a process. */
-static int by_place(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-	int order = same_place(a, b);
-
-	return order ? order : (x->process > y->process) - (x->process < y->process);
-}
-
-static int by_total(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->total_ns != y->total_ns)
-		return x->total_ns < y->total_ns ? 1 : -1;
-	return same_place(a, b);
-}
-
-static void fill_row(struct row *row, struct site *site, const struct model *model,
-		     struct symbolizer *symbols, struct report *report)
-{
-	struct place place;
-
-	*row = (struct row){
-		.direction = report_text(report, "%s", name_direction(site->key.direction)),
-		.src_kind = report_text(report, "%s", name_memory_kind(site->key.src_kind)),
-		.dst_kind = report_text(report, "%s", name_memory_kind(site->key.dst_kind)),
-		.function = report_text(report, "%s", model->set->functions.all[site->key.fn].name),
-		.count = site->count,
-		.bytes = site->bytes,
-		.total_ns = site->total_ns,
-		.processes = 1,
-		.process = site->key.process,
-		.site = site,
-	};
-	symbolize(symbols, &model->processes[site->key.process], site->key.caller, site->last_ns,
-		  &place);
-	fill_place(row, &place, report);
-}
-
-static void add_row(struct row *sum, const struct row *row)
-{
-	sum->count += row->count;
-	sum->bytes += row->bytes;
-	sum->total_ns += row->total_ns;
-	sum->processes += row->process != sum->process;
-	sum->process = row->process;
-	histogram_merge(&sum->site->durations_ns, &row->site->durations_ns);
-}
-
-/* Rows of the same place become one. Returns how many are left. */
-static size_t merge_rows(struct row *rows, size_t n)
-{
-	size_t i, kept = 0;
-
-	qsort(rows, n, sizeof(*rows), by_place);
-	for (i = 0; i < n; i++) {
-		if (kept && !same_place(&rows[kept - 1], &rows[i]))
-			add_row(&rows[kept - 1], &rows[i]);
-		else
-			rows[kept++] = rows[i];
-	}
-	for (i = 0; i < kept; i++) {
-		const struct histogram *h = &rows[i].site->durations_ns;
-
-		rows[i].median_ns = histogram_quantile(h, 0.5);
-		rows[i].p99_ns = histogram_quantile(h, 0.99);
-		rows[i].max_ns = h->max;
-	}
-	qsort(rows, kept, sizeof(*rows), by_total);
-	return kept;
-}
-
-/* clang-format off */
-static const struct column columns[] = {
-	COLUMN(struct row, direction, "copy", UNIT_TEXT),
-	COLUMN(struct row, src_kind, "from", UNIT_TEXT),
-	COLUMN(struct row, dst_kind, "to", UNIT_TEXT),
-	COLUMN(struct row, count, "calls", UNIT_COUNT),
-	COLUMN(struct row, bytes, "bytes", UNIT_BYTES),
-	COLUMN(struct row, total_ns, "total", UNIT_NS),
-	COLUMN(struct row, median_ns, "median", UNIT_NS),
-	COLUMN(struct row, max_ns, "max", UNIT_NS),
-	COLUMN_LINE(struct row, where, UNIT_TEXT),
-	COLUMN_JSON(struct row, p99_ns, UNIT_NS),
-	COLUMN_JSON(struct row, processes, UNIT_COUNT),
-	COLUMN_JSON(struct row, function, UNIT_TEXT),
-	COLUMN_JSON(struct row, module, UNIT_TEXT),
-	COLUMN_JSON(struct row, offset, UNIT_COUNT),
-	COLUMN_JSON(struct row, caller, UNIT_TEXT),
-	COLUMN_JSON(struct row, file, UNIT_TEXT),
-	COLUMN_JSON(struct row, line, UNIT_COUNT),
-};
-/* clang-format on */
-
-static const struct table_kind kind = {
-	.key = "pageable_copies",
-	.title = "PAGEABLE \"ASYNC\" COPIES, by call site",
-	.columns = columns,
-	.n_columns = ARRAY_SIZE(columns),
-	.row_bytes = sizeof(struct row),
-	.text_rows = 20,
-	.when_empty = "none",
-	.advice = "These calls promise to return at once and do not, because the host buffer is "
-		  "pageable: the data goes through a staging buffer, and a copy to pageable memory "
-		  "returns only when its stream has come that far. Pin the buffer "
-		  "(cudaMallocHost, cudaHostRegister), or synchronise the stream before the copy "
-		  "so that it does not hold up other threads. A copy from host to host waits "
-		  "for its stream whatever its memory is: use memcpy.",
-};
-
-static const char *describe_all(const struct row *rows, size_t n, struct report *report)
-{
-	uint64_t count = 0, bytes = 0, total_ns = 0;
-	char calls[32], size[32], time[32];
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		count += rows[i].count;
-		bytes += rows[i].bytes;
-		total_ns += rows[i].total_ns;
-	}
-	format_count(calls, sizeof(calls), count);
-	format_bytes(size, sizeof(size), bytes);
-	format_ns(time, sizeof(time), total_ns);
-	return report_text(report, "%s call%s at %zu place%s copied %s and took %s of host time.",
-			   calls, count == 1 ? "" : "s", n, n == 1 ? "" : "s", size, time);
-}
-
-static void report_section(void *data, const struct model *model, struct symbolizer *symbols,
-			   struct report *report)
-{
-	struct state *state = data;
-	size_t n = 0;
-	struct row *rows = xcalloc(HASH_COUNT(state->sites), sizeof(*rows));
-	struct site *site, *next;
-
-	HASH_ITER (hh, state->sites, site, next)
-		fill_row(&rows[n++], site, model, symbols, report);
-	n = merge_rows(rows, n);
-	report_add(report, &kind, rows, n)->intro = describe_all(rows, n, report);
+	(void)a;
+	format_bytes(bytes, sizeof(bytes), site->bytes);
+	if (direction == SPY_DIR_H2H)
+		finding->fix = "A copy from host to host waits for its stream whatever its memory "
+			       "is: use memcpy.";
+	return report_text(
+		report,
+		"%llu call%s copied %s from %s to %s memory and did not return at once: %s "
+		"inside them",
+		(unsigned long long)site->count, site->count == 1 ? "" : "s", bytes,
+		name_memory_kind(finding->variant >> 4 & 15),
+		name_memory_kind(finding->variant & 15), word_time(report, site->total_ns));
 }
 
 const struct detector detector_pageable_copy = {
-	.name = "pageable-copy",
-	.events = DETECTOR_SEES(SPY_EV_COPY),
-	.start = start,
-	.see = see,
-	.report = report_section,
-	.free = release,
+	.id = "pageable-copy",
+	.title = "asynchronous copies of pageable memory, which are not",
+	.sees = "Calls of cudaMemcpyAsync and its relatives (2D, 3D, array, symbol, batch, driver) "
+		"of "
+		"which one side is host memory that CUDA did not pin. From such memory the data "
+		"goes "
+		"through a staging buffer, and the call waits once about 2 MB are outstanding; to "
+		"such memory it returns only when its stream has come that far. Other threads' "
+		"copies wait with it.",
+	.blind = "Copies inside graphs. What the wait would have cost elsewhere: if the data is "
+		 "needed "
+		 "right away, the thread waits for it in any case.",
+	.fix = "Pin the buffer (cudaMallocHost, cudaHostRegister), once; or synchronise the stream "
+	       "before the copy, so that at least no other thread waits with it.",
+	.always = DETECTOR_CONTRACT(COPY_ASYNC) | DETECTOR_CONTRACT(COPY_BATCH),
+	.judge = judge,
+	.keep = keep,
 };

@@ -23,11 +23,11 @@ SPYSIM_GPUS=2 CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $build/sim/li
 jq -e '.waits.unexplained_ns < 0.02 * .waits.total_ns and
 	.waits.lost_ns - .waits.not_running_ns < 0.02 * .waits.total_ns and
 	.waits.gpu_intended_ns + .waits.not_running_ns > 0.5 * .waits.total_ns and
-	.pageable_copies == [] and .summary.lost_records == 0 and
+	.findings == [] and .summary.lost_records == 0 and
 	([.blame[] | select(.waited_ns > 2e6)] | length) == 0 and
 	([.victims[] | select(.lost_ns > 2e6 and (.what | test("got no CPU") | not))] | length) == 0' \
 	report.json >/dev/null ||
-	fail "the report says $(jq -c '.waits, .pageable_copies, .blame[:2], .victims[:2]' report.json)"
+	fail "the report says $(jq -c '.waits, .findings, .blame[:2], .victims[:2]' report.json)"
 
 # What it must refuse and notice.
 for wrong in "--variant nosuch" "--threads 0" "--ms 0" "--nosuch"; do

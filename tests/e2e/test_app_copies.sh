@@ -65,7 +65,7 @@ holds "the wait for the GPU inside a copy is a hidden one" '.waits.gpu_hidden_ns
 holds "the worst calls are copies to pageable memory" '
 	.victims[0] | .function == "cudaMemcpyAsync" and (.what | test("pageable memory|held by"))'
 holds "pageable copies back cost most, and are called by this program" '
-	.pageable_copies[0] | .direction == "d2h" and .dst_kind == "pageable" and .count == 8 and .function == "cudaMemcpyAsync"'
+	.findings[0] | .id == "pageable-copy" and (.what | test("from device to pageable")) and .count == 8 and .function == "cudaMemcpyAsync"'
 for variant in pageable-sync pinned; do
 	told $variant
 	holds "$variant: nothing is lost but to want of a CPU" '

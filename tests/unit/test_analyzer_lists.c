@@ -33,7 +33,7 @@ static bool has_row(const char *file)
 	size_t i, j, n = strlen(file) - 2;
 
 	for (i = 0; detectors_row(i); i++) {
-		const char *name = detectors_row(i)->name;
+		const char *name = detectors_row(i)->id;
 
 		for (j = 0; j < n && name[j] == (file[j] == '_' ? '-' : file[j]); j++)
 			;

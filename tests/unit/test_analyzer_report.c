@@ -115,10 +115,10 @@ static void test_numbers(void **state)
 	assert_string_equal(text(root, "calls", 0, "function"), "cudaMemcpyAsync");
 	assert_int_equal(number(root, "calls", 0, "max_ns"), 7000);
 	assert_int_equal(number(root, "nested_calls", 0, "failed"), 1);
-	assert_int_equal(rows(root, "pageable_copies"), 1);
-	assert_int_equal(number(root, "pageable_copies", 0, "count"), 2);
-	assert_int_equal(number(root, "pageable_copies", 0, "bytes"), 300);
-	assert_int_equal(number(root, "pageable_copies", 0, "total_ns"), 12000);
+	assert_int_equal(rows(root, "findings"), 1);
+	assert_int_equal(number(root, "findings", 0, "count"), 2);
+	assert_int_equal(number(root, "findings", 0, "bytes"), 300);
+	assert_int_equal(number(root, "findings", 0, "total_ns"), 12000);
 	assert_int_equal(number(root, "threads", 0, "tid"), 7);
 	json_decref(root);
 }
@@ -137,9 +137,9 @@ static void test_processes(void **state)
 	assert_int_equal(number(root, "summary", -1, "processes"), 2);
 	assert_int_equal(number(root, "summary", -1, "runs"), 2);
 	assert_int_equal(rows(root, "threads"), 2);
-	assert_int_equal(rows(root, "pageable_copies"), 1);
-	assert_int_equal(number(root, "pageable_copies", 0, "count"), 3);
-	assert_int_equal(number(root, "pageable_copies", 0, "processes"), 2);
+	assert_int_equal(rows(root, "findings"), 1);
+	assert_int_equal(number(root, "findings", 0, "count"), 3);
+	assert_int_equal(number(root, "findings", 0, "processes"), 2);
 	json_decref(root);
 	root = report_on(*state, "", "two");
 	assert_int_equal(number(root, "summary", -1, "processes"), 1);
@@ -171,7 +171,7 @@ static void test_pageable_silence(void **state)
 			 silent[i]);
 		make(*state, log);
 		root = report_on(*state, "a.1", NULL);
-		if (rows(root, "pageable_copies"))
+		if (rows(root, "findings"))
 			fail_msg("reported: %s", silent[i]);
 		assert_int_equal(number(root, "summary", -1, "calls"), 1);
 		assert_int_equal(number(root, "summary", -1, "copied_bytes"), i > 2 ? 64 : 0);
@@ -201,9 +201,9 @@ static void test_processes_count_once(void **state)
 		make(*state, log);
 	}
 	root = report_on(*state, "", NULL);
-	assert_int_equal(rows(root, "pageable_copies"), 1);
-	assert_int_equal(number(root, "pageable_copies", 0, "count"), 8);
-	assert_int_equal(number(root, "pageable_copies", 0, "processes"), 4);
+	assert_int_equal(rows(root, "findings"), 1);
+	assert_int_equal(number(root, "findings", 0, "count"), 8);
+	assert_int_equal(number(root, "findings", 0, "processes"), 4);
 	json_decref(root);
 }
 
@@ -281,7 +281,7 @@ static void test_other_version(void **state)
 	root = report_on(*state, "a.1", NULL);
 	assert_string_equal(text(root, "calls", 0, "function"), "cudaMemcpyQuick");
 	/* No contract is known, hence no verdict. */
-	assert_int_equal(rows(root, "pageable_copies"), 0);
+	assert_int_equal(rows(root, "findings"), 0);
 	json_decref(root);
 	edit_metadata(*state, "trace_version = ", "trace_version = 9");
 	assert_null(report_on(*state, "a.1", NULL));

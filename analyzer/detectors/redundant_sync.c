@@ -1,0 +1,49 @@
+/*
+ * analyzer/detectors/redundant_sync.c: synchronisations that have nothing to wait for: of a device or
+ * a stream that was given no work since the last one, or none at all.
+ */
+#include "detector.h"
+#include "report_words.h"
+
+#define CALLS_LEAST 3
+
+static bool judge(const struct observed *o, struct verdict *v)
+{
+	if (o->cold || o->waits->sort != GPU_WAIT_INTENDED ||
+	    o->record->raw->other.event == SPY_EV_COPY ||
+	    o->record->raw->other.event == SPY_EV_MEMORY ||
+	    call_failed(&o->record->raw->call_head) || observed_awaited(o))
+		return false;
+	v->cost_ns = o->call->end_ns - o->call->begin_ns - finished_ns(o->call, BUCKET_NOT_RUNNING);
+	v->gain_low_ns = v->gain_high_ns = v->cost_ns;
+	return true;
+}
+
+static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+			struct report *report)
+{
+	(void)a;
+	(void)finding;
+	if (site->count < CALLS_LEAST)
+		return NULL;
+	return report_text(report,
+			   "%llu calls had nothing to wait for: no work since the last "
+			   "synchronisation",
+			   (unsigned long long)site->count);
+}
+
+const struct detector detector_redundant_sync = {
+	.id = "redundant-sync",
+	.title = "synchronisations with nothing to wait for",
+	.sees = "cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize and their "
+		"relatives of "
+		"a device, stream or event for which everything handed over had been waited for "
+		"already.",
+	.blind = "Work that cudaspy cannot see (see `cudaspy info`). A call that waits now and "
+		 "then is "
+		 "told only for the times it had nothing to wait for.",
+	.fix = "Leave the call out, or synchronise the device that works.",
+	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
+	.judge = judge,
+	.keep = keep,
+};

@@ -1,0 +1,108 @@
+/*
+ * analyzer/detectors/steady_state.c: things that are made again and again while the program works:
+ * device memory, pinned and managed memory, streams, events, graphs. Each costs, and most take locks
+ * that all threads of the process need.
+ *
+ * Made again: work was handed to a GPU between two calls of the place, a few times at least, and that
+ * all through the program's work. What is made before the work and freed after it is no case, however
+ * often, nor is what is made at the beginning of each of a few phases.
+ */
+#include <string.h>
+#include "detector.h"
+#include "names.h"
+#include "report_words.h"
+
+#define ROUNDS_LEAST 5
+#define TENTHS_LEAST 4
+
+enum variant { DEVICE_MEMORY, PINNED_MEMORY, MANAGED_MEMORY, STREAM, EVENT, GRAPH, VARIANTS };
+
+static const struct {
+	const char *what, *fix;
+} variants[VARIANTS] = {
+	{"device memory",
+	 "Allocate once and use it again, or allocate in the stream's order from a pool: "
+	 "cudaMallocAsync, cudaFreeAsync."},
+	{"pinned host memory",
+	 "Pin once, before the work: pinning goes through the kernel and holds a "
+	 "lock of the whole process."},
+	{"managed memory",
+	 "Allocate managed memory once, before the work: it holds a lock of the whole "
+	 "process."},
+	{"streams", "Make streams once and use them again."},
+	{"events", "Make events once and record them again and again."},
+	{"graphs",
+	 "Instantiate once and launch again; cudaGraphExecUpdate changes its parameters."},
+};
+
+static bool named(const struct observed *o, const char *part)
+{
+	return strstr(o->accounts->model->set->functions.all[o->record->fn].name, part) != NULL;
+}
+
+/* A free belongs to its allocation: it is told where it waits (hidden_sync.c) or for what it allocated. */
+static bool variant_of(const struct observed *o, uint32_t *variant)
+{
+	const struct spy_rec_memory *memory = &o->record->raw->memory;
+
+	if (o->record->raw->other.event == SPY_EV_MEMORY) {
+		if (memory->pool ||
+		    (memory->op != SPY_MEMOP_ALLOC && memory->op != SPY_MEMOP_FREE &&
+		     memory->op != SPY_MEMOP_REGISTER && memory->op != SPY_MEMOP_UNREGISTER))
+			return false;
+		*variant = memory->kind == SPY_MEM_PINNED    ? PINNED_MEMORY
+			   : memory->kind == SPY_MEM_MANAGED ? MANAGED_MEMORY
+							     : DEVICE_MEMORY;
+		return true;
+	}
+	if (o->contract == SPY_CONTRACT_GRAPH_BUILD)
+		*variant = GRAPH;
+	else if (named(o, "StreamCreate") || named(o, "StreamDestroy"))
+		*variant = STREAM;
+	else if (named(o, "EventCreate") || named(o, "EventDestroy"))
+		*variant = EVENT;
+	else
+		return false;
+	return true;
+}
+
+static bool judge(const struct observed *o, struct verdict *v)
+{
+	uint64_t duration_ns = o->call->end_ns - o->call->begin_ns;
+
+	if (o->cold || call_failed(&o->record->raw->call_head) || !variant_of(o, &v->variant))
+		return false;
+	v->cost_ns = duration_ns - finished_ns(o->call, BUCKET_LOCK) -
+		     finished_ns(o->call, BUCKET_NOT_RUNNING);
+	v->gain_low_ns = v->cost_ns;
+	v->gain_high_ns = duration_ns;
+	return true;
+}
+
+static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+			struct report *report)
+{
+	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
+		return NULL;
+	finding->fix = variants[finding->variant].fix;
+	return report_text(report, "%llu calls about %s while the program works, %s inside them",
+			   (unsigned long long)site->count, variants[finding->variant].what,
+			   word_time(report, site->total_ns));
+}
+
+const struct detector detector_steady_state = {
+	.id = "steady-state",
+	.title = "memory, streams, events or graphs made again and again",
+	.sees = "Places that allocate, pin, create or instantiate, and the matching frees, with "
+		"work handed "
+		"to a GPU between their calls five times or more.",
+	.blind = "Whether what is made could be used again: sizes may differ. Allocations from "
+		 "pools "
+		 "(cudaMallocAsync) are no case.",
+	.fix = "Make it once, before the work.",
+	.absorbs = &detector_hidden_sync,
+	.always = DETECTOR_CONTRACT(ALLOC) | DETECTOR_CONTRACT(PIN) | DETECTOR_CONTRACT(FREE) |
+		  DETECTOR_CONTRACT(GRAPH_BUILD) | DETECTOR_CONTRACT(HOST),
+	.judge = judge,
+	.keep = keep,
+};

@@ -1,0 +1,420 @@
+/*
+ * analyzer/finding.c: calls that detectors want become sites, sites become findings. Called by the
+ * accounting for each call that might be a case, and once by the report.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "analysis.h"
+#include "detector.h"
+#include "report_words.h"
+
+/* ---- what a detector may ask ----------------------------------------------------------------- */
+
+uint64_t observed_awaited(const struct observed *o)
+{
+	return work_awaited(&o->accounts->work, &o->caller->stream, o->record, o->waits);
+}
+
+bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_ns)
+{
+	const struct call_class *class = expect_place(o->accounts->expect, key)->class;
+
+	if (!class)
+		class = expect_add(o->accounts->expect, key);
+	if (class->source == EXPECT_NONE || class->source == EXPECT_DEFAULT)
+		return false;
+	*expected_ns = class->expected_ns;
+	return true;
+}
+
+/* ---- sites ---------------------------------------------------------------------------------- */
+
+static uint64_t caller_of(const union spy_any *raw)
+{
+	switch (raw->other.event) {
+	case SPY_EV_CALL:
+		return raw->call.caller;
+	case SPY_EV_OP:
+		return raw->op.caller;
+	case SPY_EV_LAUNCH:
+		return raw->launch.caller;
+	case SPY_EV_COPY:
+		return raw->copy.caller;
+	case SPY_EV_MEMORY:
+		return raw->memory.caller;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t bytes_of(const union spy_any *raw)
+{
+	if (raw->other.event == SPY_EV_COPY)
+		return raw->copy.bytes;
+	return raw->other.event == SPY_EV_MEMORY ? raw->memory.bytes : 0;
+}
+
+static struct site *find_site(struct findings *f, const struct site_key *key)
+{
+	struct site *site = f->last;
+
+	if (site && !memcmp(&site->key, key, sizeof(*key)))
+		return site;
+	HASH_FIND(hh, f->sites, key, sizeof(*key), site);
+	if (!site) {
+		site = xcalloc(1, sizeof(*site));
+		site->key = *key;
+		HASH_ADD(hh, f->sites, key, sizeof(site->key), site);
+	}
+	f->last = site;
+	return site;
+}
+
+static void keep_worst(struct evidence *worst, const struct evidence *evidence)
+{
+	size_t i, least = 0;
+
+	for (i = 0; i < EVIDENCE; i++)
+		if (!worst[i].thread ||
+		    (worst[least].thread && worst[i].cost_ns < worst[least].cost_ns))
+			least = i;
+	if (!worst[least].thread || evidence->cost_ns > worst[least].cost_ns)
+		worst[least] = *evidence;
+}
+
+/* When its rounds were, by the process's submissions: thinned out evenly when there are too many. */
+static void sample_round(struct site *site, uint64_t submissions)
+{
+	uint32_t i;
+
+	if (!site->stride)
+		site->stride = 1;
+	if (site->rounds % site->stride)
+		return;
+	if (site->n_sampled == SITE_SAMPLES) {
+		for (i = 0; i < SITE_SAMPLES / 2; i++)
+			site->sampled[i] = site->sampled[2 * i];
+		site->n_sampled = SITE_SAMPLES / 2;
+		site->stride *= 2;
+		if (site->rounds % site->stride)
+			return;
+	}
+	site->sampled[site->n_sampled++] = submissions;
+}
+
+unsigned int site_tenths(const struct analysis *a, const struct site *site)
+{
+	uint64_t all = a->accounts.work.submissions[site->key.process];
+	unsigned int tenths = 0;
+	uint32_t i;
+
+	for (i = 0; i < site->n_sampled && all; i++) {
+		uint64_t tenth = 10 * site->sampled[i] / (all + 1);
+
+		tenths |= 1u << (tenth < 10 ? tenth : 9);
+	}
+	return (unsigned int)__builtin_popcount(tenths);
+}
+
+static void add_call(struct site *site, const struct observed *o, const struct verdict *v)
+{
+	const struct finished *call = o->call;
+	uint64_t submissions = o->accounts->work.submissions[site->key.process];
+
+	if (!site->count || submissions != site->submissions) {
+		sample_round(site, submissions);
+		site->rounds++;
+	}
+	site->submissions = submissions;
+	if (!site->count)
+		site->first_ns = call->begin_ns;
+	site->last_ns = call->end_ns;
+	site->count++;
+	site->bytes += bytes_of(o->record->raw);
+	site->failed += call_failed(&o->record->raw->call_head);
+	site->total_ns += call->end_ns - call->begin_ns;
+	site->cost_ns += v->cost_ns;
+	site->gain_low_ns += v->gain_low_ns;
+	site->gain_high_ns += v->gain_high_ns;
+	site->threads += site->last_thread != call->thread;
+	site->last_thread = call->thread;
+	if (call->device != SPY_DEVICE_NONE)
+		site->devices |= 1ull << (call->device < 63 ? call->device : 63);
+	keep_worst(site->worst, &(struct evidence){.begin_ns = call->begin_ns,
+						   .duration_ns = call->end_ns - call->begin_ns,
+						   .cost_ns = v->cost_ns,
+						   .thread = call->thread,
+						   .device = call->device});
+}
+
+static struct site *see(struct observer *observer, const struct observed *o)
+{
+	struct findings *f = (struct findings *)observer;
+	const struct detector *detector;
+	uint32_t i;
+
+	for (i = 0; (detector = detectors_row(i)); i++) {
+		struct verdict v = {0};
+		struct site_key key;
+		struct site *site;
+
+		if (!detector->judge || !detector->judge(o, &v))
+			continue;
+		key = (struct site_key){.caller = caller_of(o->record->raw),
+					.process = o->record->stream->trace->index,
+					.epoch = o->record->thread->process->modules_gone,
+					.fn = o->record->fn,
+					.detector = i,
+					.variant = v.variant};
+		site = find_site(f, &key);
+		add_call(site, o, &v);
+		return site;
+	}
+	return NULL;
+}
+
+static void charge_others(struct site *site, double ns, bool across)
+{
+	site->others_ns += ns;
+	if (across)
+		site->cross_ns += ns;
+}
+
+void findings_init(struct findings *f, struct accounting *accounts)
+{
+	const struct detector *detector;
+	size_t i;
+
+	*f = (struct findings){.observer = {.see = see, .others = charge_others},
+			       .accounts = accounts};
+	for (i = 0; (detector = detectors_row(i)); i++)
+		f->observer.always |= detector->always;
+	accounts->observer = &f->observer;
+}
+
+void findings_release(struct findings *f)
+{
+	struct site *site, *next;
+
+	HASH_ITER (hh, f->sites, site, next) {
+		HASH_DEL(f->sites, site);
+		free(site);
+	}
+}
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+static void find_place(struct finding *finding, const struct place *place, struct report *report)
+{
+	const char *slash = place->path ? strrchr(place->path, '/') : NULL;
+	const char *module = slash ? slash + 1 : place->path;
+	const char *file = place->file ? strrchr(place->file, '/') : NULL;
+	const char *source = file ? file + 1 : place->file;
+
+	finding->module = place->path ? report_text(report, "%s", place->path) : NULL;
+	finding->caller = place->function ? report_text(report, "%s", place->function) : NULL;
+	finding->file = place->file ? report_text(report, "%s", place->file) : NULL;
+	finding->offset = place->offset;
+	finding->line = (uint64_t)place->line;
+	source = source ? report_text(report, ", %s:%d", source, place->line) : "";
+	if (place->path)
+		finding->where = report_text(report, "%s in %s%s (%s+0x%llx)", finding->function,
+					     place->function ?: "?", source, module,
+					     (unsigned long long)place->offset);
+	else if (place->offset)
+		finding->where = report_text(report, "%s at 0x%llx, in no known module",
+					     finding->function, (unsigned long long)place->offset);
+	else
+		finding->where = report_text(report, "%s", finding->function);
+}
+
+static int same_place(const struct finding *x, const struct finding *y)
+{
+	int order = (x->detector > y->detector) - (x->detector < y->detector);
+
+	order = order ? order : strcmp(x->module ?: "", y->module ?: "");
+	if (!order && x->offset != y->offset)
+		order = x->offset < y->offset ? -1 : 1;
+	order = order ? order : strcmp(x->function, y->function);
+	return order ? order : (x->variant > y->variant) - (x->variant < y->variant);
+}
+
+/* Findings of the same place stand together, and among them those of a process. */
+static int by_place(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	int order = same_place(x, y);
+
+	return order ? order : (x->process > y->process) - (x->process < y->process);
+}
+
+static void add_site(struct site *sum, const struct site *more)
+{
+	size_t i;
+
+	sum->count += more->count;
+	sum->bytes += more->bytes;
+	sum->failed += more->failed;
+	sum->total_ns += more->total_ns;
+	sum->cost_ns += more->cost_ns;
+	sum->gain_low_ns += more->gain_low_ns;
+	sum->gain_high_ns += more->gain_high_ns;
+	sum->others_ns += more->others_ns;
+	sum->cross_ns += more->cross_ns;
+	sum->rounds = more->rounds > sum->rounds ? more->rounds : sum->rounds;
+	sum->devices |= more->devices;
+	sum->threads += more->threads;
+	sum->first_ns = more->first_ns < sum->first_ns ? more->first_ns : sum->first_ns;
+	sum->last_ns = more->last_ns > sum->last_ns ? more->last_ns : sum->last_ns;
+	for (i = 0; i < EVIDENCE; i++)
+		if (more->worst[i].thread)
+			keep_worst(sum->worst, &more->worst[i]);
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+static struct finding from_site(struct site *site, const struct analysis *a,
+				struct symbolizer *symbols, struct report *report)
+{
+	const struct process *process = &a->model.processes[site->key.process];
+	struct finding finding = {
+		.detector = detectors_row(site->key.detector),
+		.site = site,
+		.process = process,
+		.variant = site->key.variant,
+		.processes = 1,
+		.function = word_function(a, site->key.fn),
+	};
+	struct place place;
+
+	symbolize(symbols, process, site->key.caller, site->last_ns, &place);
+	find_place(&finding, &place, report);
+	return finding;
+}
+
+/* Those of the same place become one. Returns how many are left. */
+static size_t merge(struct finding *findings, size_t n)
+{
+	size_t i, kept = 0;
+
+	qsort(findings, n, sizeof(*findings), by_place);
+	for (i = 0; i < n; i++) {
+		struct finding *last = kept ? &findings[kept - 1] : NULL;
+
+		if (!last || same_place(last, &findings[i])) {
+			findings[kept++] = findings[i];
+			continue;
+		}
+		add_site(last->site, findings[i].site);
+		last->processes += last->process != findings[i].process;
+		last->process = findings[i].process;
+	}
+	return kept;
+}
+
+/* What the site says of itself; false: its detector finds nothing in it. */
+static bool fill(struct finding *finding, const struct analysis *a, struct report *report)
+{
+	const struct site *site = finding->site;
+
+	finding->count = site->count;
+	finding->bytes = site->bytes;
+	finding->own_ns = site->cost_ns;
+	finding->others_ns = (uint64_t)site->others_ns;
+	finding->gain_low_ns = site->gain_low_ns + finding->others_ns;
+	finding->gain_high_ns = site->gain_high_ns + finding->others_ns;
+	finding->gain_known = true;
+	finding->fix = finding->detector->fix;
+	finding->what = finding->detector->keep(a, site, finding, report);
+	return finding->what != NULL;
+}
+
+/* Asks the detectors which are findings. */
+static size_t sift(struct finding *findings, size_t n, const struct analysis *a,
+		   struct report *report)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < n; i++)
+		if (fill(&findings[i], a, report))
+			findings[kept++] = findings[i];
+	return kept;
+}
+
+static bool at_same_place(const struct finding *x, const struct finding *y)
+{
+	return x->offset == y->offset && !strcmp(x->module ?: "", y->module ?: "") &&
+	       !strcmp(x->function, y->function);
+}
+
+/* One finding for a cause: what another one is part of goes into that. */
+static size_t absorb(struct finding *findings, size_t n, const struct analysis *a,
+		     struct report *report)
+{
+	size_t i, j, kept = 0;
+
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < n; j++)
+			if (findings[j].detector->absorbs == findings[i].detector &&
+			    at_same_place(&findings[i], &findings[j]))
+				break;
+		if (j == n)
+			continue;
+		add_site(findings[j].site, findings[i].site);
+		fill(&findings[j], a, report);
+		findings[i].what = NULL;
+	}
+	for (i = 0; i < n; i++)
+		if (findings[i].what)
+			findings[kept++] = findings[i];
+	return kept;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if (finding_cost(x) != finding_cost(y))
+		return finding_cost(x) < finding_cost(y) ? 1 : -1;
+	if (x->function && y->function)
+		return same_place(x, y);
+	return strcmp(x->detector->id, y->detector->id);
+}
+
+struct finding *findings_conclude(struct findings *f, const struct analysis *a,
+				  struct symbolizer *symbols, struct report *report, size_t *n)
+{
+	struct finding *findings = NULL;
+	const struct detector *detector;
+	struct site *site, *next;
+	size_t i, count = 0;
+
+	HASH_ITER (hh, f->sites, site, next) {
+		findings = grow(findings, count, sizeof(*findings));
+		findings[count++] = from_site(site, a, symbols, report);
+	}
+	if (count)
+		count = absorb(findings, sift(findings, merge(findings, count), a, report), a,
+			       report);
+	for (i = 0; (detector = detectors_row(i)); i++)
+		if (detector->conclude)
+			detector->conclude(a, report, &findings, &count);
+	if (count)
+		qsort(findings, count, sizeof(*findings), by_cost);
+	*n = count;
+	return findings;
+}
+
+uint64_t findings_run_ns(const struct analysis *a)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct process *process = a->model.threads[i]->process;
+
+		if (a->stats.threads[i].count && process->first_ns < process->last_ns)
+			ns += process->last_ns - process->first_ns;
+	}
+	return ns;
+}

@@ -1,0 +1,133 @@
+/*
+ * analyzer/finding.h: problems, as cudaspy tells them: one cause at one place of the program, what it
+ * cost, and what its cure would gain.
+ *
+ * The accounting shows each call that might be a case to the detectors (detector.h); the first one
+ * that wants it gets it. Calls of one detector at one place are a site; sites of several processes at
+ * the same place become one finding. What a call did to other threads is added when their waits have
+ * been followed to their roots. So a nanosecond counts for one finding only; a detector that looks at
+ * the whole run says of its findings that they overlap with those.
+ */
+#ifndef CUDASPY_FINDING_H
+#define CUDASPY_FINDING_H
+
+#include "account.h"
+#include "report.h"
+#include "symbolize.h"
+
+struct analysis;
+struct detector;
+
+/* A call of the application that has returned, as detectors see it. */
+struct observed {
+	struct accounting *accounts;
+	struct caller *caller;
+	const struct record *record;
+	const struct finished *call; /* its buckets, where it was divided */
+	const struct call_class *class;
+	const struct gpu_waits *waits;
+	uint8_t contract; /* enum spy_contract */
+	bool cold;
+};
+
+/* Operations outstanding of those the call may wait for, when it began: at most; 0 is certain.
+ * UINT64_MAX: nobody knows. */
+uint64_t observed_awaited(const struct observed *o);
+
+/* What a call of another size or kind of memory costs, by profile or trace; false if nobody knows. */
+bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_ns);
+
+/* A detector's judgement of a call. */
+struct verdict {
+	uint64_t cost_ns; /* of the call's time, what the problem took from its own thread */
+	/* What of it the cure would give back, at least and at most. */
+	uint64_t gain_low_ns, gain_high_ns;
+	uint32_t
+		variant; /* tells apart what should not be one finding; the detector's own numbers */
+};
+
+#define EVIDENCE 3
+#define SITE_SAMPLES 64
+
+/* One of the calls that cost most. */
+struct evidence {
+	uint64_t begin_ns, duration_ns, cost_ns;
+	const struct thread *thread; /* NULL: none */
+	uint8_t device;
+};
+
+/* Without padding: it is hashed byte by byte. */
+struct site_key {
+	uint64_t caller; /* return address, 0 unknown */
+	uint32_t process;
+	uint32_t epoch; /* objects the process had unloaded: the address may be reused */
+	uint32_t fn;
+	uint32_t detector; /* row of the table */
+	uint32_t variant;
+	uint32_t zero;
+};
+
+struct site {
+	struct site_key key;
+	uint64_t count, bytes, failed;
+	uint64_t total_ns; /* duration of all calls */
+	uint64_t cost_ns, gain_low_ns, gain_high_ns; /* sums of the verdicts */
+	double others_ns; /* what other threads waited for these calls, at the root */
+	double cross_ns; /* of others_ns, those of other GPUs */
+	uint64_t first_ns, last_ns;
+	uint64_t
+		rounds; /* times that work was handed to a GPU between two of its calls, and once more */
+	uint64_t submissions; /* of the process, at its last call */
+	/* The process's submissions at some of its calls, evenly apart: every stride-th round. */
+	uint64_t sampled[SITE_SAMPLES];
+	uint32_t n_sampled, stride;
+	uint64_t devices; /* a bit for each, those from 63 on share one */
+	struct evidence worst[EVIDENCE];
+	const struct thread *last_thread;
+	uint64_t threads; /* changes of thread, and 1: 1 is one thread */
+	UT_hash_handle hh;
+};
+
+/* What is shown. Texts live as long as the report. */
+struct finding {
+	const struct detector *detector;
+	struct site *site; /* sums and evidence; NULL: of the whole run */
+	const struct process *process; /* one of them; NULL: of the whole run */
+	uint32_t variant, processes;
+	uint64_t count, bytes;
+	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;
+	bool gain_known, overlaps;
+	const char *function; /* the CUDA function; NULL: none in particular */
+	const char *module, *caller, *file, *where; /* NULL unknown */
+	uint64_t offset, line;
+	const char *what, *fix; /* sentences */
+};
+
+struct findings {
+	struct observer observer; /* must be the first */
+	struct accounting *accounts;
+	struct site *sites, *last;
+};
+
+void findings_init(struct findings *f, struct accounting *accounts);
+void findings_release(struct findings *f);
+
+/*
+ * After the last record: the findings, the costliest first; the report owns the array's texts, the
+ * caller frees the array. Calls made at no known place are a finding, too.
+ */
+struct finding *findings_conclude(struct findings *f, const struct analysis *a,
+				  struct symbolizer *symbols, struct report *report, size_t *n);
+
+static inline uint64_t finding_cost(const struct finding *f)
+{
+	return f->own_ns + f->others_ns;
+}
+
+/* In how many tenths of its process's work, by submissions, the site was called: 10 is all the time. */
+unsigned int site_tenths(const struct analysis *a, const struct site *site);
+
+/* All time that threads which call CUDA had, in nanoseconds: what shares are of. */
+uint64_t findings_run_ns(const struct analysis *a);
+
+#endif

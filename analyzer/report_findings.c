@@ -1,0 +1,184 @@
+/*
+ * analyzer/report_findings.c: the findings of a report. Called by `report`.
+ */
+#include <stdlib.h>
+#include "analysis.h"
+#include "detector.h"
+#include "report_findings.h"
+#include "report_words.h"
+
+/* A finding that costs less than this, or a smaller part of the threads' time, is a minor one. */
+#define MINOR_NS 1000000
+#define MINOR_PART 200
+
+struct finding_row {
+	const char *id, *title, *severity, *headline, *function, *module, *caller, *file, *where;
+	const char *what, *fix, *gain, *costs, *evidence, *overlaps;
+	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, run_ns,
+		count, bytes, offset;
+	uint64_t line, processes, worst_at_ns, worst_ns, worst_thread, worst_device;
+};
+
+/* clang-format off */
+static const struct column finding_columns[] = {
+	COLUMN(struct finding_row, rank, "#", UNIT_PLAIN),
+	COLUMN(struct finding_row, cost_ns, "cost", UNIT_NS),
+	COLUMN_TEXT(struct finding_row, headline, "what"),
+	COLUMN_JSON(struct finding_row, id, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, title, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, severity, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, total_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, own_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, others_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, run_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, gain_low_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, gain_high_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, count, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, bytes, UNIT_BYTES),
+	COLUMN_JSON(struct finding_row, processes, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, function, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, module, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, offset, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, caller, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, file, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, line, UNIT_COUNT),
+	COLUMN_LINE(struct finding_row, where, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, what, UNIT_TEXT),
+	COLUMN_TEXT_WORDS(struct finding_row, costs),
+	COLUMN_TEXT_WORDS(struct finding_row, evidence),
+	COLUMN_JSON(struct finding_row, worst_at_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, worst_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, worst_thread, UNIT_PLAIN),
+	COLUMN_JSON(struct finding_row, worst_device, UNIT_DEVICE),
+	COLUMN_TEXT_WORDS(struct finding_row, gain),
+	COLUMN_JSON(struct finding_row, fix, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, overlaps, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind finding_kind = {
+	.key = "findings",
+	.title = "FINDINGS, the costliest first",
+	.columns = finding_columns,
+	.n_columns = ARRAY_SIZE(finding_columns),
+	.row_bytes = sizeof(struct finding_row),
+	.text_rows = 10,
+	.when_empty = "none",
+};
+
+static bool is_minor(const struct finding *f, uint64_t run_ns)
+{
+	return finding_cost(f) < MINOR_NS || finding_cost(f) < run_ns / MINOR_PART;
+}
+
+static const char *cost_text(struct report *report, const struct finding *f, uint64_t run_ns)
+{
+	const char *share = word_percent(report, (double)finding_cost(f), (double)run_ns);
+
+	if (!f->others_ns)
+		return report_text(report, "%s; %s of the threads' time", f->what, share);
+	return report_text(
+		report,
+		"%s; it cost its threads %s and others, who waited for it, %s: %s of the "
+		"threads' time",
+		f->what, word_time(report, f->own_ns), word_time(report, f->others_ns), share);
+}
+
+static const char *evidence_text(struct report *report, const struct analysis *a,
+				 const struct evidence *e)
+{
+	if (!e->thread)
+		return NULL;
+	return report_text(report, "worst: %s after %s, in %s", word_time(report, e->duration_ns),
+			   word_time(report, e->begin_ns < a->model.first_ns
+						     ? 0
+						     : e->begin_ns - a->model.first_ns),
+			   word_thread(report, e->thread, e->device));
+}
+
+static const char *gain_text(struct report *report, const struct finding *f)
+{
+	if (!f->gain_known || !f->gain_high_ns)
+		return f->fix;
+	if (f->gain_low_ns >= f->gain_high_ns - f->gain_high_ns / 10)
+		return report_text(report, "%s Gains about %s.", f->fix,
+				   word_time(report, f->gain_high_ns));
+	return report_text(report, "%s Gains %s to %s.", f->fix, word_time(report, f->gain_low_ns),
+			   word_time(report, f->gain_high_ns));
+}
+
+static const struct evidence *worst_of(const struct finding *f)
+{
+	static const struct evidence none;
+	const struct evidence *worst = f->site ? &f->site->worst[0] : &none;
+	size_t i;
+
+	for (i = 1; f->site && i < EVIDENCE; i++)
+		if (f->site->worst[i].thread && f->site->worst[i].cost_ns > worst->cost_ns)
+			worst = &f->site->worst[i];
+	return worst;
+}
+
+static struct finding_row describe(struct report *report, const struct analysis *a,
+				   const struct finding *f, uint64_t run_ns)
+{
+	const struct evidence *worst = worst_of(f);
+	struct finding_row row = {
+		.id = f->detector->id,
+		.title = f->detector->title,
+		.headline = f->detector->title,
+		.severity = is_minor(f, run_ns) ? "minor" : "problem",
+		.function = f->function,
+		.module = f->module,
+		.caller = f->caller,
+		.file = f->file,
+		.where = f->where,
+		.what = f->what,
+		.fix = f->fix,
+		.cost_ns = finding_cost(f),
+		.total_ns = f->site ? f->site->total_ns : 0,
+		.own_ns = f->own_ns,
+		.others_ns = f->others_ns,
+		.run_ns = run_ns,
+		.gain_low_ns = f->gain_known ? f->gain_low_ns : 0,
+		.gain_high_ns = f->gain_known ? f->gain_high_ns : 0,
+		.count = f->count,
+		.bytes = f->bytes,
+		.offset = f->offset,
+		.line = f->line,
+		.processes = f->processes,
+		.worst_ns = worst->duration_ns,
+		.worst_thread = worst->thread ? worst->thread->tid : 0,
+		.worst_device = worst->thread ? worst->device : SPY_DEVICE_NONE,
+		.overlaps = f->overlaps ? "yes" : "no",
+	};
+
+	if (worst->thread && worst->begin_ns > a->model.first_ns)
+		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
+	row.costs = cost_text(report, f, run_ns);
+	row.evidence = evidence_text(report, a, worst);
+	row.gain = gain_text(report, f);
+	return row;
+}
+
+void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols)
+{
+	uint64_t run_ns = findings_run_ns(a);
+	struct finding_row *rows;
+	struct finding *findings;
+	struct table *table;
+	size_t i, n, minor = 0;
+
+	findings = findings_conclude(&a->findings, a, symbols, report, &n);
+	rows = xcalloc(n + 1, sizeof(*rows));
+	for (i = 0; i < n; i++) {
+		rows[i] = describe(report, a, &findings[i], run_ns);
+		rows[i].rank = i + 1;
+		minor += is_minor(&findings[i], run_ns);
+	}
+	free(findings);
+	table = report_add(report, &finding_kind, rows, n);
+	table->minor_rows = minor;
+	if (n && minor == n)
+		table->intro = "None that costs much.";
+}
