@@ -32,6 +32,7 @@ void account_add(struct account *sum, const struct account *more)
 	sum->calls += more->calls;
 	sum->total_ns += more->total_ns;
 	sum->expected_ns += more->expected_ns;
+	sum->maybe_ns += more->maybe_ns;
 	for (i = 0; i < BUCKET_COUNT; i++)
 		sum->bucket_ns[i] += more->bucket_ns[i];
 }
@@ -442,6 +443,8 @@ static void book(struct caller *c, const struct finished *f)
 	}
 	for (i = 0; i < BUCKET_COUNT; i++)
 		account->bucket_ns[i] += f->bucket_ns[i];
+	if (f->awaits)
+		account->maybe_ns += finished_lost(f);
 }
 
 /* A call that took longer than such calls do, or in which the probes saw something. */
@@ -452,6 +455,8 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	memset(f->bucket_ns, 0, sizeof(f->bucket_ns));
 	f->divided = true;
 	divide(a, c, record, class, waits, cold, f);
+	f->awaits = gpu_wait_is_for_work(waits) &&
+		    work_awaited(&a->work, &c->stream, record, waits) > 0;
 	if (unlikely(cold)) /* each costs what it costs: others say nothing of this one */
 		f->expected_ns = f->bucket_ns[BUCKET_OWN];
 	f->waits = c->waits;
@@ -544,8 +549,7 @@ static const char *why_waited(const struct finished *f, const struct gpu_waits *
 
 static void spread_blame(struct accounting *a, const struct finished *f, const char *why)
 {
-	uint64_t lost_ns = f->end_ns - f->begin_ns - f->bucket_ns[BUCKET_OWN] -
-			   f->bucket_ns[BUCKET_GPU_INTENDED];
+	uint64_t lost_ns = finished_lost(f);
 
 	if (f->n_waits || lost_ns > a->blame.least_lost_ns)
 		blame_waits(a, f, blame_victim(a, f, lost_ns, why));
@@ -584,7 +588,8 @@ void account_call(struct accounting *a, const struct record *record)
 	f->end_ns = record->ns;
 	f->begin_ns = record->ns - least(record->duration_ns, record->ns);
 	f->expected_ns = class->expected_ns;
-	f->divided = false;
+	f->caller = record_caller(record->raw);
+	f->divided = f->awaits = false;
 	if (unlikely(c->n_waits) || unlikely(c->sched_window_ns) || unlikely(cold) ||
 	    unlikely(record->duration_ns > own_limit(class)))
 		look_closer(a, c, record, class, waits, cold, f);

@@ -18,6 +18,7 @@
 struct account {
 	uint64_t calls, total_ns;
 	uint64_t expected_ns; /* their own work, had each cost what its class does */
+	uint64_t maybe_ns; /* of what was lost: in calls that had work of their own to wait for */
 	uint64_t bucket_ns[BUCKET_COUNT];
 };
 
@@ -32,8 +33,10 @@ struct finished {
 	uint32_t fn;
 	uint8_t device;
 	bool divided; /* else all of it was its own work, and bucket_ns is not valid */
+	bool awaits; /* it may have had to wait for work of its own on the GPU, in any case */
 	uint64_t begin_ns, end_ns;
 	uint64_t expected_ns;
+	uint64_t caller; /* return address, 0 unknown */
 	struct waited *waits; /* in the order of time; owned */
 	size_t n_waits;
 	struct site *site; /* of the problem it is a case of; NULL none */
@@ -45,6 +48,13 @@ static inline uint64_t finished_ns(const struct finished *f, enum bucket bucket)
 	if (f->divided)
 		return f->bucket_ns[bucket];
 	return bucket == BUCKET_OWN ? f->end_ns - f->begin_ns : 0;
+}
+
+/* Of a divided call: everything but its own work and the waits that it is made for. */
+static inline uint64_t finished_lost(const struct finished *f)
+{
+	return f->end_ns - f->begin_ns - f->bucket_ns[BUCKET_OWN] -
+	       f->bucket_ns[BUCKET_GPU_INTENDED];
 }
 
 #define FINISHED_KEPT 64 /* calls of a thread that are remembered, for those they held up */
@@ -81,7 +91,8 @@ struct site;
 struct observer {
 	uint32_t always; /* contracts, a bit for each */
 	struct site *(*see)(struct observer *observer, const struct observed *call);
-	void (*others)(struct site *site, double ns, bool across_devices);
+	/* sure: who waited had no work of his own to wait for. */
+	void (*others)(struct site *site, double ns, bool sure, bool across_devices);
 };
 
 /* Time in ioctl, by what was asked for. */

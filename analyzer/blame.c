@@ -125,7 +125,8 @@ static void charge_site(struct accounting *a, const struct blame_piece *piece,
 			const struct finished *f, uint64_t ns)
 {
 	if (f->site && piece->origin.waiter != f->thread)
-		a->observer->others(f->site, (double)ns, piece->origin.device != f->device);
+		a->observer->others(f->site, (double)ns, !piece->origin.awaits,
+				    piece->origin.device != f->device);
 }
 
 /* Time of a call in which the probes saw nothing. Its own work first: a short stretch is the short
@@ -393,6 +394,7 @@ bool blame_infer(struct accounting *a, const struct finished *call, struct blame
 		.origin = {.waiter = call->thread,
 			   .fn = call->fn,
 			   .device = call->device,
+			   .awaits = call->awaits,
 			   .inferred = true,
 			   .wait = ++a->blame.waits},
 		.holder = holder->thread,
@@ -495,8 +497,11 @@ static void blame_segment(struct accounting *a, const struct blame_origin *origi
 
 void blame_waits(struct accounting *a, const struct finished *call, uint64_t serial)
 {
-	struct blame_origin origin = {
-		.waiter = call->thread, .fn = call->fn, .device = call->device, .serial = serial};
+	struct blame_origin origin = {.waiter = call->thread,
+				      .fn = call->fn,
+				      .device = call->device,
+				      .awaits = call->awaits,
+				      .serial = serial};
 	size_t i, j;
 
 	for (i = 0; i < call->n_waits; i++) {
@@ -582,6 +587,7 @@ uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_
 			     .end_ns = call->end_ns,
 			     .expected_ns = call->expected_ns,
 			     .lost_ns = lost_ns,
+			     .caller = call->caller,
 			     .why = why};
 	memcpy(v->bucket_ns, call->bucket_ns, sizeof(v->bucket_ns));
 	name_holder(v, call);

@@ -51,6 +51,7 @@ struct blame_origin {
 	uint32_t fn;
 	uint8_t device;
 	bool inferred;
+	bool awaits; /* as in struct finished */
 	uint64_t serial; /* of the waiter's call, for the list of the worst */
 	uint64_t wait; /* its number, from 1 */
 };
@@ -74,6 +75,7 @@ struct victim {
 	uint32_t fn;
 	uint8_t device;
 	uint64_t begin_ns, end_ns, expected_ns, lost_ns;
+	uint64_t caller; /* return address, 0 unknown */
 	uint64_t bucket_ns[BUCKET_COUNT];
 	/* who held it up longest, with which lock */
 	const struct lock *lock;

@@ -8,11 +8,11 @@
 /* clang-format off */
 #define BUCKETS(BUCKET) \
 	BUCKET(OWN,          own,          "own work") \
-	BUCKET(GPU_INTENDED, gpu_intended, "GPU, intended") \
-	BUCKET(GPU_HIDDEN,   gpu_hidden,   "GPU, hidden") \
+	BUCKET(GPU_INTENDED, gpu_intended, "intended GPU waits") \
+	BUCKET(GPU_HIDDEN,   gpu_hidden,   "hidden GPU waits") \
 	BUCKET(LOCK,         lock,         "locks") \
 	BUCKET(IOCTL,        ioctl,        "kernel module") \
-	BUCKET(QUEUE,        queue,        "full queue") \
+	BUCKET(QUEUE,        queue,        "full queues") \
 	BUCKET(MPS,          mps,          "another user's MPS server") \
 	BUCKET(NOT_RUNNING,  not_running,  "not running") \
 	BUCKET(UNEXPLAINED,  unexplained,  "unexplained")

@@ -34,7 +34,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		report_summary(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns);
 		report_findings(&report, &analysis, symbols);
-		report_waits(&report, &analysis);
+		report_waits(&report, &analysis, symbols);
 		report_sharing(&report, &analysis);
 		report_calls(&report, &analysis, options->nested);
 		report_expectations(&report, &analysis.expect);

@@ -131,6 +131,7 @@ static int answer(const char *word, const char *const *dirs, size_t n_dirs,
 	struct trace_set set;
 	struct analysis analysis;
 	struct subject subject;
+	struct symbolizer *symbols;
 	struct report report;
 	int err = trace_set_open(&set, dirs, n_dirs, NULL);
 	bool found = false;
@@ -151,7 +152,9 @@ static int answer(const char *word, const char *const *dirs, size_t n_dirs,
 		if (!err) {
 			report_init(&report, SCHEMA);
 			report_losses(&report, &analysis);
-			report_waits(&report, &analysis);
+			symbols = symbolizer_new();
+			report_waits(&report, &analysis, symbols);
+			symbolizer_free(symbols);
 			err = renderer->render(&report, stdout);
 			report_release(&report);
 		}

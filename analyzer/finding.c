@@ -29,24 +29,6 @@ bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_n
 
 /* ---- sites ---------------------------------------------------------------------------------- */
 
-static uint64_t caller_of(const union spy_any *raw)
-{
-	switch (raw->other.event) {
-	case SPY_EV_CALL:
-		return raw->call.caller;
-	case SPY_EV_OP:
-		return raw->op.caller;
-	case SPY_EV_LAUNCH:
-		return raw->launch.caller;
-	case SPY_EV_COPY:
-		return raw->copy.caller;
-	case SPY_EV_MEMORY:
-		return raw->memory.caller;
-	default:
-		return 0;
-	}
-}
-
 static uint64_t bytes_of(const union spy_any *raw)
 {
 	if (raw->other.event == SPY_EV_COPY)
@@ -160,7 +142,7 @@ static struct site *see(struct observer *observer, const struct observed *o)
 
 		if (!detector->judge || !detector->judge(o, &v))
 			continue;
-		key = (struct site_key){.caller = caller_of(o->record->raw),
+		key = (struct site_key){.caller = record_caller(o->record->raw),
 					.process = o->record->stream->trace->index,
 					.epoch = o->record->thread->process->modules_gone,
 					.fn = o->record->fn,
@@ -173,9 +155,11 @@ static struct site *see(struct observer *observer, const struct observed *o)
 	return NULL;
 }
 
-static void charge_others(struct site *site, double ns, bool across)
+static void charge_others(struct site *site, double ns, bool sure, bool across)
 {
 	site->others_ns += ns;
+	if (sure)
+		site->others_sure_ns += ns;
 	if (across)
 		site->cross_ns += ns;
 }
@@ -206,26 +190,12 @@ void findings_release(struct findings *f)
 
 static void find_place(struct finding *finding, const struct place *place, struct report *report)
 {
-	const char *slash = place->path ? strrchr(place->path, '/') : NULL;
-	const char *module = slash ? slash + 1 : place->path;
-	const char *file = place->file ? strrchr(place->file, '/') : NULL;
-	const char *source = file ? file + 1 : place->file;
-
 	finding->module = place->path ? report_text(report, "%s", place->path) : NULL;
 	finding->caller = place->function ? report_text(report, "%s", place->function) : NULL;
 	finding->file = place->file ? report_text(report, "%s", place->file) : NULL;
 	finding->offset = place->offset;
 	finding->line = (uint64_t)place->line;
-	source = source ? report_text(report, ", %s:%d", source, place->line) : "";
-	if (place->path)
-		finding->where = report_text(report, "%s in %s%s (%s+0x%llx)", finding->function,
-					     place->function ?: "?", source, module,
-					     (unsigned long long)place->offset);
-	else if (place->offset)
-		finding->where = report_text(report, "%s at 0x%llx, in no known module",
-					     finding->function, (unsigned long long)place->offset);
-	else
-		finding->where = report_text(report, "%s", finding->function);
+	finding->where = report_text(report, "%s%s", finding->function, word_place(report, place));
 }
 
 static int same_place(const struct finding *x, const struct finding *y)
@@ -260,6 +230,7 @@ static void add_site(struct site *sum, const struct site *more)
 	sum->gain_low_ns += more->gain_low_ns;
 	sum->gain_high_ns += more->gain_high_ns;
 	sum->others_ns += more->others_ns;
+	sum->others_sure_ns += more->others_sure_ns;
 	sum->cross_ns += more->cross_ns;
 	sum->rounds = more->rounds > sum->rounds ? more->rounds : sum->rounds;
 	sum->devices |= more->devices;
@@ -321,7 +292,7 @@ static bool fill(struct finding *finding, const struct analysis *a, struct repor
 	finding->bytes = site->bytes;
 	finding->own_ns = site->cost_ns;
 	finding->others_ns = (uint64_t)site->others_ns;
-	finding->gain_low_ns = site->gain_low_ns + finding->others_ns;
+	finding->gain_low_ns = site->gain_low_ns + (uint64_t)site->others_sure_ns;
 	finding->gain_high_ns = site->gain_high_ns + finding->others_ns;
 	finding->gain_known = true;
 	finding->fix = finding->detector->fix;

@@ -73,6 +73,7 @@ struct site {
 	uint64_t total_ns; /* duration of all calls */
 	uint64_t cost_ns, gain_low_ns, gain_high_ns; /* sums of the verdicts */
 	double others_ns; /* what other threads waited for these calls, at the root */
+	double others_sure_ns; /* of that, in calls that had no work of their own to wait for */
 	double cross_ns; /* of others_ns, those of other GPUs */
 	uint64_t first_ns, last_ns;
 	uint64_t

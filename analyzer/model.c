@@ -409,5 +409,7 @@ const struct mps *model_mps_in_the_way(const struct model *model, const struct p
 		if (other->uid != before->uid && (!process->mps.ns || other->ns < process->mps.ns))
 			meanwhile = other;
 	}
-	return mps_of_another(before) ? before : meanwhile;
+	if (meanwhile) /* what was there before was idle: it made way */
+		return meanwhile;
+	return mps_of_another(before) ? before : NULL;
 }

@@ -57,6 +57,25 @@ static inline bool record_is_call(const union spy_any *record)
 	return record->other.event <= SPY_EV_MEMORY;
 }
 
+/* Return address of a call; 0: the record does not say. */
+static inline uint64_t record_caller(const union spy_any *raw)
+{
+	switch (raw->other.event) {
+	case SPY_EV_CALL:
+		return raw->call.caller;
+	case SPY_EV_OP:
+		return raw->op.caller;
+	case SPY_EV_LAUNCH:
+		return raw->launch.caller;
+	case SPY_EV_COPY:
+		return raw->copy.caller;
+	case SPY_EV_MEMORY:
+		return raw->memory.caller;
+	default:
+		return 0;
+	}
+}
+
 /* Text i of a record the reader has returned; NUL-terminated. */
 const char *record_text(const union spy_any *record, unsigned int i);
 

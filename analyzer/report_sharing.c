@@ -278,6 +278,9 @@ static const struct table_kind turn_kind = {
 		"user a daemon with a CUDA_MPS_PIPE_DIRECTORY and GPUs of its own.",
 };
 
+/* An idle server of another user makes way in less, when its successor is not waited for. */
+#define TURN_LEAST_NS 10000000
+
 /* The first call on any GPU has returned: the process has a context. 0: never. */
 static uint64_t first_context_ns(const struct analysis *a, size_t process)
 {
@@ -332,7 +335,7 @@ static void add_turns(struct report *report, const struct analysis *a)
 		const struct mps *mps = model_mps_in_the_way(&a->model, process);
 		struct turn_row row;
 
-		if (!mps)
+		if (!mps || waited_until(a, i) - before->ns < TURN_LEAST_NS)
 			continue;
 		row = (struct turn_row){
 			.process = report_process(report, process->trace),
@@ -342,12 +345,12 @@ static void add_turns(struct report *report, const struct analysis *a)
 			.server_user = mps->server_uid,
 			.waited_ns = waited_until(a, i) - before->ns,
 		};
-		row.text = report_text(
-			report,
-			"%s; when it called cuInit, the daemon's server worked for user %u (%s)",
-			process->mps.ns ? "at most: what else cuInit did is in it"
-					: "and had not come out of cuInit",
-			mps->server_uid, clients_of(report, a, mps));
+		row.text = report_text(report,
+				       "%s; the daemon's server worked for user %u (%s) when it "
+				       "called cuInit, or before it got its own",
+				       process->mps.ns ? "at most: what else cuInit did is in it"
+						       : "and had not come out of cuInit",
+				       mps->server_uid, clients_of(report, a, mps));
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = row;
 	}

@@ -9,7 +9,7 @@
 #include "report_words.h"
 
 struct victim_row {
-	const char *what, *text, *function, *holder_function, *lock, *root_function, *cause;
+	const char *what, *text, *where, *function, *holder_function, *lock, *root_function, *cause;
 	uint64_t at_ns, duration_ns, expected_ns, lost_ns, thread, device, holder, holder_device;
 	uint64_t root, root_device, root_ns, alike, alike_lost_ns;
 };
@@ -33,6 +33,7 @@ static const struct column victim_columns[] = {
 	COLUMN_JSON(struct victim_row, root_function, UNIT_TEXT),
 	COLUMN_JSON(struct victim_row, root_ns, UNIT_NS),
 	COLUMN_JSON(struct victim_row, cause, UNIT_TEXT),
+	COLUMN_LINE(struct victim_row, where, UNIT_TEXT),
 	COLUMN_JSON(struct victim_row, alike, UNIT_COUNT),
 	COLUMN_JSON(struct victim_row, alike_lost_ns, UNIT_NS),
 	COLUMN_TEXT_WORDS(struct victim_row, text),
@@ -140,8 +141,20 @@ static bool alike(const struct victim *a, const struct victim *b)
 	       a->lock == b->lock && a->holder == b->holder && a->holder_fn == b->holder_fn;
 }
 
+/* Where it was called: the function it was called in, file and line as far as they are known. */
+static const char *place_text(struct report *report, const struct analysis *a,
+			      struct symbolizer *symbols, const struct victim *v)
+{
+	struct place place;
+
+	if (!v->caller)
+		return NULL;
+	symbolize(symbols, v->thread->process, v->caller, v->end_ns, &place);
+	return report_text(report, "%s%s", word_function(a, v->fn), word_place(report, &place));
+}
+
 static struct victim_row describe(struct report *report, const struct analysis *a,
-				  const struct victim *v)
+				  struct symbolizer *symbols, const struct victim *v)
 {
 	const struct victim_root *root = main_root(v);
 	struct victim_row row = {
@@ -152,6 +165,7 @@ static struct victim_row describe(struct report *report, const struct analysis *
 		.lost_ns = v->lost_ns,
 		.thread = v->thread->tid,
 		.device = v->device,
+		.where = place_text(report, a, symbols, v),
 	};
 
 	if (v->lock && main_bucket(v) == BUCKET_LOCK) {
@@ -173,7 +187,8 @@ static struct victim_row describe(struct report *report, const struct analysis *
 	return row;
 }
 
-void report_victims(struct report *report, const struct analysis *a, uint64_t least_lost_ns)
+void report_victims(struct report *report, const struct analysis *a, struct symbolizer *symbols,
+		    uint64_t least_lost_ns)
 {
 	struct victim sorted[VICTIMS];
 	struct victim_row *rows = xcalloc(VICTIMS, sizeof(*rows));
@@ -190,7 +205,7 @@ void report_victims(struct report *report, const struct analysis *a, uint64_t le
 		if (i != j)
 			continue;
 		row_of[i] = n;
-		rows[n++] = describe(report, a, &sorted[i]);
+		rows[n++] = describe(report, a, symbols, &sorted[i]);
 	}
 	count = i;
 	for (i = 0; i < count; i++) {
@@ -198,7 +213,7 @@ void report_victims(struct report *report, const struct analysis *a, uint64_t le
 			continue;
 		rows[row_of[first[i]]].alike++;
 		rows[row_of[first[i]]].alike_lost_ns += sorted[i].lost_ns;
-		rows[n++] = describe(report, a, &sorted[i]);
+		rows[n++] = describe(report, a, symbols, &sorted[i]);
 	}
 	for (i = 0; i < n; i++)
 		rows[i].text =

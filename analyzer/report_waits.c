@@ -10,8 +10,8 @@
 /* ---- the headline --------------------------------------------------------------------------- */
 
 struct headline_row {
-	const char *lost, *causes, *intended, *locks, *holders, *processes;
-	uint64_t total_ns, lost_ns, cross_device_ns, holder_known_ns, lock_waited_ns;
+	const char *lost, *causes, *maybe, *intended, *locks, *holders, *processes;
+	uint64_t total_ns, lost_ns, maybe_ns, cross_device_ns, holder_known_ns, lock_waited_ns;
 	uint64_t processes_help_ns, processes_with_mps_ns, processes_do_not_help_ns, probes;
 #define BUCKET(name, key, text) uint64_t key##_ns;
 	BUCKETS(BUCKET)
@@ -22,12 +22,14 @@ struct headline_row {
 static const struct column headline_columns[] = {
 	COLUMN_TEXT(struct headline_row, lost, "lost"),
 	COLUMN_TEXT(struct headline_row, causes, "by"),
+	COLUMN_TEXT(struct headline_row, maybe, "or not"),
 	COLUMN_TEXT(struct headline_row, intended, "not lost"),
 	COLUMN_TEXT(struct headline_row, locks, "locks"),
 	COLUMN_TEXT(struct headline_row, holders, "holders"),
 	COLUMN(struct headline_row, processes, "processes?", UNIT_TEXT),
 	COLUMN_JSON(struct headline_row, total_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, lost_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, maybe_ns, UNIT_NS),
 #define BUCKET(name, key, text) COLUMN_JSON(struct headline_row, key##_ns, UNIT_NS),
 	BUCKETS(BUCKET)
 #undef BUCKET
@@ -74,7 +76,7 @@ static const char *lost_by(struct report *report, const struct account *sum)
 		for (best = i = 0; i < BUCKET_COUNT; i++)
 			if (left[i] > left[best])
 				best = i;
-		if (!left[best])
+		if (!left[best] || (text && left[best] < account_lost(sum) / 1000))
 			return text;
 		text = report_text(report, "%s%s%s (%s)", text ?: "", text ? ", " : "",
 				   bucket_names[best], word_time(report, left[best]));
@@ -187,6 +189,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 
 	row->total_ns = sum.total_ns;
 	row->lost_ns = account_lost(&sum);
+	row->maybe_ns = sum.maybe_ns;
 	row->probes = probed(a);
 #define BUCKET(name, key, text) row->key##_ns = sum.bucket_ns[BUCKET_##name];
 	BUCKETS(BUCKET)
@@ -197,6 +200,12 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 				word_percent(report, (double)row->lost_ns, (double)row->total_ns),
 				word_time(report, row->total_ns), word_time(report, row->lost_ns));
 	row->causes = lost_by(report, &sum);
+	if (row->maybe_ns > row->lost_ns / 20)
+		row->maybe = report_text(
+			report,
+			"%s of that in calls that had work of their own on the GPU to wait "
+			"for: part of it they would have waited in any case",
+			word_time(report, row->maybe_ns));
 	row->intended = report_text(report,
 				    "own work %s, waits for the GPU that the calls are "
 				    "made for %s",
@@ -229,7 +238,7 @@ static uint64_t least_lost(const struct account *sum)
 	return account_lost(sum) < sum->total_ns / 100 ? LITTLE_LOST_NS : 0;
 }
 
-void report_waits(struct report *report, struct analysis *a)
+void report_waits(struct report *report, struct analysis *a, struct symbolizer *symbols)
 {
 	const struct subject *subject = &a->accounts.blame.subject;
 	bool all = subject->kind == SUBJECT_ALL;
@@ -241,7 +250,7 @@ void report_waits(struct report *report, struct analysis *a)
 		add_headline(report, a, sum, n_locks);
 	else
 		report_subject(report, a);
-	report_victims(report, a, all ? least_lost(&sum) : 0);
+	report_victims(report, a, symbols, all ? least_lost(&sum) : 0);
 	report_edges(report, a);
 	if (all || subject->kind == SUBJECT_LOCK)
 		report_locks(report, a, locks, n_locks, subject);

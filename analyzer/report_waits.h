@@ -7,14 +7,16 @@
 
 #include "analysis.h"
 #include "report.h"
+#include "symbolize.h"
 
 /* The headline, the worst calls, who for whom, locks, the kernel module, and what each function's
  * calls took against what they should have: of the analysis' subject. */
-void report_waits(struct report *report, struct analysis *a);
+void report_waits(struct report *report, struct analysis *a, struct symbolizer *symbols);
 
 /* Its sections, in files of their own. */
 void report_subject(struct report *report, const struct analysis *a);
-void report_victims(struct report *report, const struct analysis *a, uint64_t least_lost_ns);
+void report_victims(struct report *report, const struct analysis *a, struct symbolizer *symbols,
+		    uint64_t least_lost_ns);
 void report_edges(struct report *report, const struct analysis *a);
 void report_locks(struct report *report, const struct analysis *a, struct lock *const *locks,
 		  size_t n_locks, const struct subject *subject);

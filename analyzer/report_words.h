@@ -7,6 +7,7 @@
 
 #include "analysis.h"
 #include "report.h"
+#include "symbolize.h"
 
 /* Names of buckets and causes for people, keys of causes in JSON; by their numbers. */
 extern const char *const bucket_names[BUCKET_COUNT];
@@ -23,6 +24,9 @@ const char *word_in_function(struct report *report, const struct analysis *a, ui
 
 /* "thread 123 (GPU 1)", "thread 123 'loader' (GPU 1)", "a thread without calls, cuda-EvtHandlr (124)". */
 const char *word_thread(struct report *report, const struct thread *thread, uint8_t device);
+
+/* " in main, app.c:12 (app+0x1234)"; what is not known is left out, "" if nothing is. */
+const char *word_place(struct report *report, const struct place *place);
 
 /* The thread of a blame_key; NULL unknown. */
 const struct thread *edge_thread(const struct analysis *a, uint32_t index);
