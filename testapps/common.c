@@ -342,6 +342,9 @@ void cuda_check(cudaError_t result, const char *call, const char *file, int line
 {
 	int length = (int)strcspn(call, "(");
 
+	if (result == cudaErrorNoDevice || result == cudaErrorInsufficientDriver)
+		die("%.*s failed: %s; without a GPU: tests/sim/with-sim runs it on the simulator",
+		    length, call, cudaGetErrorString(result));
 	if (result != cudaSuccess)
 		die("%.*s failed: %s (%s, error %d) at %s:%d", length, call,
 		    cudaGetErrorString(result), cudaGetErrorName(result), (int)result, file, line);

@@ -92,13 +92,13 @@ static void launch(const struct multiplier *self)
 
 /* ---- one worker ------------------------------------------------------------------------------ */
 
-static float *device_copy(const float *host, size_t count, cudaStream_t stream)
+static float *device_copy(const float *host, size_t count)
 {
 	float *memory;
 
 	CUDA_CHECK(cudaMalloc((void **)&memory, count * sizeof(*memory)));
-	CUDA_CHECK(cudaMemcpyAsync(memory, host, count * sizeof(*memory), cudaMemcpyHostToDevice,
-				   stream));
+	CUDA_CHECK(cudaMemcpy(memory, host, count * sizeof(*memory), cudaMemcpyHostToDevice));
+	CUDA_CHECK(cudaDeviceSynchronize()); /* until then the data may only have been staged */
 	return memory;
 }
 
@@ -107,8 +107,8 @@ static void prepare(struct worker *worker)
 	struct multiplier *self = worker->state;
 
 	CUDA_CHECK(cudaStreamCreateWithFlags(&self->stream, cudaStreamNonBlocking));
-	self->a = device_copy(host_a, a_count(), self->stream);
-	self->b = device_copy(host_b, b_count(), self->stream);
+	self->a = device_copy(host_a, a_count());
+	self->b = device_copy(host_b, b_count());
 	CUDA_CHECK(cudaMalloc((void **)&self->c, b_count() * sizeof(*self->c)));
 	launch(self); /* the first launch loads the code, and so with what is done beside it */
 	beside_once(self->stream);
@@ -139,6 +139,8 @@ static void work(struct worker *worker)
 		launch(self);
 		if (beside_wanted() && i % options.every == 0)
 			beside(self);
+		if (i % 256 == 0 && worker->index == 0)
+			progress("launch %ld of %ld", i, options.iterations);
 	}
 	CUDA_CHECK(cudaStreamSynchronize(self->stream));
 	self->total_ms = now_ms() - begin;

@@ -13,8 +13,9 @@ tour=$here/../../testapps/tour
 	>tour.out 2>tour.err || fail "the tour: status $?: $(tail -n 5 tour.err)"
 grep -q SIMULATED tour.out || fail "the tour does not say that it is simulated"
 for stop in clean copies matmul-pin nbody-shares-mps copies-rate-mps contention; do
-	sed -n "/^$stop: /,/^$/p" tour.out >stop
+	sed -n "/^$stop: /,/^$/p" "$tmp/visit/tables.txt" >stop
 	grep -q 'under cudaspy, times bare: [0-9.]* (median of [0-9]* rows)' stop || fail "$stop: nothing is compared: $(cat stop)"
+	grep -q "^$stop: " tour.out || fail "$stop is not on the screen"
 	grep -q 'WAITS: where the time inside calls went' stop || fail "$stop: no report: $(cat stop)"
 done
 # What the applications show is in the reports.
@@ -31,7 +32,7 @@ for name in throughput contention nbody; do
 done
 
 "$tour" --read "$tmp/visit" --build "$build" --out "$tmp/read" >read.out 2>read.err || fail "reading: status $?: $(cat read.err)"
-diff <(grep -v '^pictures' "$tmp/visit/tables.txt") <(grep -v '^pictures' read.out) >read.diff ||
+diff <(grep -v '^pictures' "$tmp/visit/tables.txt") <(grep -v '^pictures' "$tmp/read/tables.txt") >read.diff ||
 	fail "read from the archive, the tables differ: $(head -n 10 read.diff)"
 cmp -s "$tmp/visit/pictures/nbody.png" "$tmp/read/pictures/nbody.png" || fail "read from the archive, a picture differs"
 

@@ -9,7 +9,7 @@ visit_name=${0##*/}
 # visit_begin NAME BUILD OUT SIMULATED: sets build, out, work, visit (what is filed, NAME in work), shim,
 # simulated, runner, kernel, gpus, with_runtime.
 visit_begin() {
-	build=$(cd "$2" 2>/dev/null && pwd) || { echo "$visit_name: no build folder $2" >&2; exit 1; }
+	build=$(cd "$2" 2>/dev/null && pwd) || { echo "$visit_name: no build folder $2: run make all gpu-build" >&2; exit 1; }
 	export CUDASPY_BUILD=$build # for with-sim
 	out=${3:-$build/gpu/$1}
 	mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 1
@@ -106,7 +106,7 @@ visit_pack() {
 	else
 		cp "$work/$name.tar.gz" "$out/"
 	fi
-	echo "archive: $(du -ch "$out/$name".tar.gz* | tail -n 1 | cut -f 1), $out/$name.tar.gz*"
+	echo "archive: $(du -ch "$out/$name".tar.gz* | tail -n 1 | cut -f 1), $(echo "$out/$name".tar.gz*)"
 }
 
 # visit_failed: did any step fail?
@@ -137,7 +137,9 @@ visit_report() {
 	local name
 	name=$reports/$(echo "${1#"$visit_from"/}" | tr / .)
 	[ -n "$tool" ] && [ -n "$(ls "$1/trace" 2>/dev/null)" ] || return
-	if ! [ -e "$name.json" ]; then
+	if ! grep -qsx "$name" "$work/made"; then # never one of an earlier visit
+		echo "$name" >>"$work/made"
+		rm -f "$name".*
 		if ! "$tool" report --format=json "$1/trace" >"$name.json" 2>"$name.err" ||
 			! "$tool" report "$1/trace" >"$name.txt" 2>>"$name.err"; then
 			echo "$visit_name: ${1#"$visit_from"/}: the report failed: $(tail -n 1 "$name.err")" >&2
@@ -163,6 +165,12 @@ visit_tool() {
 
 # The first sections of a report, for reading.
 report_beginning() {
-	awk '/^(WAITS|WORST CALLS|SHARED GPUS|WAITED FOR)/ { on = 1; lines = 0 } /^$/ { on = 0 }
+	awk '/^(FINDINGS|WAITS|WORST CALLS|SHARED GPUS|WAITED FOR)/ { on = 1; lines = 0 } /^$/ { on = 0 }
 		on && lines++ < 24 { print "    " $0 }' "$1.txt"
+}
+
+# option_value OPTION VALUE...: the value that has to follow.
+option_value() {
+	[ $# -ge 2 ] || { echo "$visit_name: $1 needs a value" >&2; exit 2; }
+	echo "$2"
 }
