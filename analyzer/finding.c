@@ -132,15 +132,16 @@ static void add_call(struct site *site, const struct observed *o, const struct v
 static struct site *see(struct observer *observer, const struct observed *o)
 {
 	struct findings *f = (struct findings *)observer;
-	const struct detector *detector;
-	uint32_t i;
+	bool special = o->call->divided || call_failed(&o->record->raw->call_head);
+	uint64_t left = special ? f->judges : f->always[o->contract];
 
-	for (i = 0; (detector = detectors_row(i)); i++) {
+	for (; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
 		struct verdict v = {0};
 		struct site_key key;
 		struct site *site;
 
-		if (!detector->judge || !detector->judge(o, &v))
+		if (!detectors_row(i)->judge(o, &v))
 			continue;
 		key = (struct site_key){.caller = record_caller(o->record->raw),
 					.process = o->record->stream->trace->index,
@@ -167,12 +168,19 @@ static void charge_others(struct site *site, double ns, bool sure, bool across)
 void findings_init(struct findings *f, struct accounting *accounts)
 {
 	const struct detector *detector;
-	size_t i;
+	size_t i, contract;
 
 	*f = (struct findings){.observer = {.see = see, .others = charge_others},
 			       .accounts = accounts};
-	for (i = 0; (detector = detectors_row(i)); i++)
+	for (i = 0; (detector = detectors_row(i)); i++) {
+		if (!detector->judge)
+			continue;
+		f->judges |= 1ull << i;
 		f->observer.always |= detector->always;
+		for (contract = 0; contract < SPY_CONTRACT_COUNT; contract++)
+			if (detector->always >> contract & 1)
+				f->always[contract] |= 1ull << i;
+	}
 	accounts->observer = &f->observer;
 }
 

@@ -108,6 +108,8 @@ struct findings {
 	struct observer observer; /* must be the first */
 	struct accounting *accounts;
 	struct site *sites, *last;
+	/* Detectors that judge calls, a bit for each row: all, and those that want each of a contract's. */
+	uint64_t judges, always[SPY_CONTRACT_COUNT];
 };
 
 void findings_init(struct findings *f, struct accounting *accounts);
