@@ -131,6 +131,8 @@ static int show(const struct profile *profile, const struct renderer *renderer)
 	int err;
 
 	report_init(&report, "cudaspy-calibrate-1");
+	report.view = view_for(stdout);
+	report.view.verbose = true;
 	report_profile(&report, profile);
 	err = renderer->render(&report, stdout);
 	report_release(&report);

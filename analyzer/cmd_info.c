@@ -16,6 +16,8 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *ren
 
 	if (!err) {
 		report_init(&report, SCHEMA);
+		report.view = view_for(out);
+		report.view.verbose = true;
 		(void)analysis_run(&analysis, &set, NULL);
 		report_losses(&report, &analysis);
 		report_about(&report, &analysis);

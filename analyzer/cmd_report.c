@@ -30,6 +30,8 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 	if (!err) {
 		symbols = symbolizer_new();
 		report_init(&report, SCHEMA);
+		report.view = view_for(out);
+		report.view.verbose = options->verbose;
 		report_losses(&report, &analysis);
 		report_summary(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns);
@@ -51,13 +53,14 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 struct options {
 	const char *format;
 	const char *profile;
-	bool nested;
+	bool nested, verbose;
 };
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
 	{"format",  'f', "FORMAT", "text (default) or json", offsetof(struct options, format)},
 	{"nested",  'n', NULL,     "also the calls made inside other calls", offsetof(struct options, nested)},
+	{"verbose", 'v', NULL,     "also locks, accounts, calls, threads, what calls are expected to cost", offsetof(struct options, verbose)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 };
 /* clang-format on */
@@ -72,6 +75,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return status;
 	show.renderer = renderer_choose(self->name, options.format);
 	show.nested = options.nested;
+	show.verbose = options.verbose || options.nested;
 	show.profile = options.profile;
 	if (!show.renderer)
 		return STATUS_USAGE;

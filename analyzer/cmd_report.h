@@ -13,6 +13,7 @@ struct report_options {
 	const struct renderer *renderer;
 	const char *profile; /* file that --profile names; NULL: none */
 	bool nested; /* also the calls made inside other calls */
+	bool verbose; /* also the tables that go into detail */
 	uint64_t end_ns; /* when processes that did not end in order ended; 0 unknown */
 };
 

@@ -151,6 +151,8 @@ static int answer(const char *word, const char *const *dirs, size_t n_dirs,
 			&(struct analysis_options){.profile = profile, .subject = &subject});
 		if (!err) {
 			report_init(&report, SCHEMA);
+			report.view = view_for(stdout);
+			report.view.verbose = true;
 			report_losses(&report, &analysis);
 			symbols = symbolizer_new();
 			report_waits(&report, &analysis, symbols);

@@ -1,7 +1,10 @@
 /*
  * analyzer/render.c: the table of renderers. Called by the commands.
  */
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include "render.h"
 
 const struct renderer *renderer_find(const char *name)
@@ -26,6 +29,31 @@ const struct renderer *renderer_choose(const char *verb, const char *name)
 		fputs(")\n", stderr);
 	}
 	return found;
+}
+
+#define NARROWEST_VIEW 40
+#define WIDEST_VIEW 160
+
+static unsigned int fitting(unsigned long width)
+{
+	return width < NARROWEST_VIEW ? NARROWEST_VIEW : width > WIDEST_VIEW ? WIDEST_VIEW : width;
+}
+
+struct view view_for(FILE *out)
+{
+	const char *columns = getenv("COLUMNS"), *terminal = getenv("TERM");
+	unsigned long width = columns ? strtoul(columns, NULL, 10) : 0;
+	struct winsize size;
+	struct view view = {0};
+
+	if (isatty(fileno(out))) {
+		if (!ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
+			width = size.ws_col;
+		view.colour = !getenv("NO_COLOR") && terminal && strcmp(terminal, "dumb");
+	}
+	if (width)
+		view.width = fitting(width);
+	return view;
 }
 
 /* clang-format off */

@@ -22,6 +22,9 @@ const struct renderer *renderer_find(const char *name);
 /* The same for `cudaspy VERB --format=NAME`: says what there is if there is none of that name. */
 const struct renderer *renderer_choose(const char *verb, const char *name);
 
+/* How text suits a file: a terminal's width, and colour unless NO_COLOR is set; else $COLUMNS, or 80. */
+struct view view_for(FILE *out);
+
 int render_text(const struct report *report, FILE *out);
 int render_json(const struct report *report, FILE *out);
 

@@ -1,18 +1,21 @@
 /*
- * analyzer/render_text.c: a finished report as text for a person, 80 columns wide. Called by the
+ * analyzer/render_text.c: a finished report as text for a person, as wide as the screen. Called by the
  * commands.
  */
 #include <errno.h>
 #include <string.h>
 #include "render.h"
 
-#define LINE 80
+#define LINE 80 /* where nobody says how wide it is */
 #define INDENT 2
 #define GAP 2
 #define CELL 1024
 #define COLUMNS_MAX 32
 #define NARROWEST 12 /* a text that gives way keeps this much */
 #define WRAPPED 40 /* so much of a line is left for a text that goes on in lines of its own */
+
+/* Of the report being shown. */
+static size_t line = LINE;
 
 static bool left_aligned(const struct column *column)
 {
@@ -72,7 +75,7 @@ static void find_widths(const struct table *t, size_t *widths)
 		total += widths[i] + GAP;
 	}
 	total -= GAP;
-	while (total > LINE) {
+	while (total > line) {
 		widest = COLUMNS_MAX;
 		for (i = 0; i < t->kind->n_columns; i++)
 			if (i != last && left_aligned(&t->kind->columns[i]) &&
@@ -92,7 +95,7 @@ static void print_words(const char *text, size_t indent, size_t used, FILE *out)
 	while (*text) {
 		size_t n = strcspn(text, " ");
 
-		if (used > indent && used + 1 + n > LINE) {
+		if (used > indent && used + 1 + n > line) {
 			fprintf(out, "\n%*s", (int)indent, "");
 			used = indent;
 		} else if (used > indent) {
@@ -149,7 +152,7 @@ static void print_line(const struct table *t, size_t row, const size_t *widths, 
 		}
 		if (t->kind->columns[i].place != COLUMN_BELOW)
 			continue;
-		print_cell(t, row, &t->kind->columns[i], LINE - 2 * INDENT, text, sizeof(text));
+		print_cell(t, row, &t->kind->columns[i], line - 2 * INDENT, text, sizeof(text));
 		if (strcmp(text, "-"))
 			fprintf(out, "%*s%s\n", 2 * INDENT, "", text);
 	}
@@ -188,17 +191,34 @@ static void print_facts(const struct table *t, FILE *out)
 	}
 }
 
+static void print_title(const char *title, const struct view *view, FILE *out)
+{
+	fprintf(out, view->colour ? "\033[1m%s\033[0m\n" : "%s\n", title);
+}
+
+static bool is_shown(const struct table *t, const struct view *view)
+{
+	if (t->kind->json_only || (t->kind->detail && !view->verbose))
+		return false;
+	return t->n_rows || t->kind->when_empty;
+}
+
 int render_text(const struct report *report, FILE *out)
 {
-	bool any = false;
+	const struct view *view = &report->view;
+	bool any = false, left_out = false;
 	size_t i;
 
+	line = view->width ? view->width : LINE;
 	for (i = 0; i < report->n_tables; i++) {
 		const struct table *t = &report->tables[i];
 
-		if (t->kind->json_only || (!t->n_rows && !t->kind->when_empty))
+		left_out |= t->kind->detail && !view->verbose && t->n_rows;
+		if (!is_shown(t, view))
 			continue;
-		fprintf(out, "%s%s\n", any ? "\n" : "", t->kind->title);
+		if (any)
+			fputc('\n', out);
+		print_title(t->kind->title, view, out);
 		any = true;
 		if (t->n_rows && t->intro) {
 			fprintf(out, "%*s", INDENT, "");
@@ -215,5 +235,10 @@ int render_text(const struct report *report, FILE *out)
 			print_words(t->kind->advice, INDENT, INDENT, out);
 		}
 	}
+	if (left_out)
+		print_words(
+			"\nMore: --verbose has locks, accounts, calls, threads and what they were "
+			"expected to cost; cudaspy why THREAD|CALL|LOCK|GPU one of them in detail.",
+			0, 0, out);
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }

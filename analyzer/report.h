@@ -9,7 +9,15 @@
 
 #define REPORT_TABLES 32
 
+/* How text is shown. */
+struct view {
+	unsigned int width; /* columns; 0: 80 */
+	bool colour;
+	bool verbose; /* also the tables that go into detail */
+};
+
 struct report {
+	struct view view;
 	const char *schema; /* "cudaspy-report-1" */
 	struct table tables[REPORT_TABLES];
 	size_t n_tables;

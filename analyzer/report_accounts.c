@@ -25,6 +25,7 @@ static const struct column ioctl_columns[] = {
 
 static const struct table_kind ioctl_kind = {
 	.key = "ioctls",
+	.detail = true,
 	.title = "KERNEL MODULE: ioctl by request",
 	.columns = ioctl_columns,
 	.n_columns = ARRAY_SIZE(ioctl_columns),
@@ -99,6 +100,7 @@ static const struct column account_columns[] = {
 
 static const struct table_kind function_kind = {
 	.key = "function_accounts",
+	.detail = true,
 	.title = "ACCOUNTS: what calls took, should have taken, and lost",
 	.columns = function_columns,
 	.n_columns = ARRAY_SIZE(function_columns),
@@ -108,6 +110,7 @@ static const struct table_kind function_kind = {
 
 static const struct table_kind account_kind = {
 	.key = "accounts",
+	.detail = true,
 	.title = "ACCOUNTS, by thread",
 	.columns = account_columns,
 	.n_columns = ARRAY_SIZE(account_columns),

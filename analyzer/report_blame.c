@@ -48,6 +48,7 @@ static const struct column root_columns[] = {
 
 static const struct table_kind blame_kind = {
 	.key = "blame",
+	.detail = true,
 	.title = "WHO WAITED FOR WHOM: locks, by their holders",
 	.columns = blame_columns,
 	.n_columns = ARRAY_SIZE(blame_columns),
@@ -57,6 +58,7 @@ static const struct table_kind blame_kind = {
 
 static const struct table_kind root_kind = {
 	.key = "root_blame",
+	.detail = true,
 	.title = "BECAUSE OF WHOM: the same, followed to the root",
 	.columns = root_columns,
 	.n_columns = ARRAY_SIZE(root_columns),
@@ -144,6 +146,7 @@ static const struct column call_columns[] = {
 
 static const struct table_kind device_kind = {
 	.key = "device_blame",
+	.detail = true,
 	.title = "GPU BY GPU: whose threads waited for locks that whose threads held",
 	.columns = device_columns,
 	.n_columns = ARRAY_SIZE(device_columns),
@@ -153,6 +156,7 @@ static const struct table_kind device_kind = {
 
 static const struct table_kind call_kind = {
 	.key = "call_blame",
+	.detail = true,
 	.title = "CALL BY CALL: which waited for locks that were held in which",
 	.columns = call_columns,
 	.n_columns = ARRAY_SIZE(call_columns),
@@ -258,6 +262,7 @@ static const struct column lock_columns[] = {
 
 static const struct table_kind lock_kind = {
 	.key = "locks",
+	.detail = true,
 	.title = "LOCKS that calls waited for",
 	.columns = lock_columns,
 	.n_columns = ARRAY_SIZE(lock_columns),
@@ -320,6 +325,7 @@ static const struct column stranger_columns[] = {
 
 static const struct table_kind stranger_kind = {
 	.key = "strangers",
+	.detail = true,
 	.title = "THREADS WITHOUT CALLS that held locks: the driver's own, or some we cannot see",
 	.columns = stranger_columns,
 	.n_columns = ARRAY_SIZE(stranger_columns),

@@ -28,6 +28,7 @@ static const struct column call_columns[] = {
 
 static const struct table_kind direct_kind = {
 	.key = "calls",
+	.detail = true,
 	.title = "CALLS of the application, by total host time",
 	.columns = call_columns,
 	.n_columns = ARRAY_SIZE(call_columns),
@@ -38,6 +39,7 @@ static const struct table_kind direct_kind = {
 
 static const struct table_kind nested_kind = {
 	.key = "nested_calls",
+	.detail = true,
 	.title = "CALLS made inside other calls, by total host time (part of the above)",
 	.columns = call_columns,
 	.n_columns = ARRAY_SIZE(call_columns),
@@ -100,6 +102,7 @@ static const struct column thread_columns[] = {
 
 static const struct table_kind thread_kind = {
 	.key = "threads",
+	.detail = true,
 	.title = "THREADS, by total host time in calls",
 	.columns = thread_columns,
 	.n_columns = ARRAY_SIZE(thread_columns),
@@ -166,6 +169,7 @@ static const struct column device_columns[] = {
 
 static const struct table_kind device_kind = {
 	.key = "devices",
+	.detail = true,
 	.title = "DEVICES that were current, by process",
 	.columns = device_columns,
 	.n_columns = ARRAY_SIZE(device_columns),
@@ -219,6 +223,7 @@ static const struct column counted_columns[] = {
 
 static const struct table_kind counted_kind = {
 	.key = "counted",
+	.detail = true,
 	.title = "GETTERS AND QUERIES, counted and not timed",
 	.columns = counted_columns,
 	.n_columns = ARRAY_SIZE(counted_columns),

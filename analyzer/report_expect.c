@@ -31,6 +31,7 @@ static const struct column class_columns[] = {
 
 static const struct table_kind class_kind = {
 	.key = "expectations",
+	.detail = true,
 	.title = "EXPECTED: what calls cost when nothing is in their way, by total host time",
 	.columns = class_columns,
 	.n_columns = ARRAY_SIZE(class_columns),

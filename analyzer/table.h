@@ -61,6 +61,7 @@ struct table_kind {
 	bool facts; /* one row, shown as one line per column; in JSON an object */
 	size_t text_rows; /* shown in text at most; 0: all */
 	bool json_only;
+	bool detail; /* in text only with --verbose */
 	const char *when_empty; /* what text says without rows; NULL: nothing at all */
 	const char *advice; /* shown in text below the rows; NULL: nothing */
 };

@@ -2,7 +2,7 @@
  * tests/unit/test_analyzer_golden.c: readable logs become traces, and what dump, report and info
  * say about them is compared with what they said when a person last looked.
  *
- * For each tests/golden/NAME.log: NAME.dump, NAME.stable, NAME.report, NAME.json and NAME.info.
+ * For each tests/golden/NAME.log: NAME.dump, NAME.stable, NAME.report, NAME.first, NAME.json and NAME.info.
  * With CUDASPY_BLESS=1 in the environment they are written instead. babeltrace2, if installed, must
  * read each trace without a word and find as many events as dump has lines.
  */
@@ -56,7 +56,16 @@ static void show_stable(const char *dir, FILE *out)
 
 static void show_report(const char *dir, FILE *out)
 {
-	struct report_options options = {.renderer = renderer_find("text"), .nested = true};
+	struct report_options options = {
+		.renderer = renderer_find("text"), .nested = true, .verbose = true};
+
+	assert_int_equal(report_show(&dir, 1, NULL, &options, out), 0);
+}
+
+/* What is shown without --verbose. */
+static void show_first(const char *dir, FILE *out)
+{
+	struct report_options options = {.renderer = renderer_find("text")};
 
 	assert_int_equal(report_show(&dir, 1, NULL, &options, out), 0);
 }
@@ -77,8 +86,8 @@ static const struct {
 	const char *suffix;
 	void (*show)(const char *dir, FILE *out);
 } views[] = {
-	{"dump", show_plain}, {"stable", show_stable}, {"report", show_report},
-	{"json", show_json},  {"info", show_info},
+	{"dump", show_plain},  {"stable", show_stable}, {"report", show_report},
+	{"first", show_first}, {"json", show_json},     {"info", show_info},
 };
 
 static void compare(const char *name, const char *suffix, const char *text)
@@ -183,5 +192,6 @@ int main(void)
 	};
 
 	find_golden_dir();
+	unsetenv("COLUMNS");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
