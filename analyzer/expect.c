@@ -516,6 +516,7 @@ static void learn_stream(struct learner *l, struct stream *stream)
 			learn_call(l, raw);
 		l->waited_ns = l->not_running_ns = 0;
 	}
+	l->e->records += r->records;
 	reader_rewind(r);
 }
 

@@ -100,6 +100,7 @@ struct machine {
 struct expect {
 	struct trace_set *set;
 	struct machine machine;
+	uint64_t records; /* that the first reading met */
 	const struct profile *profile; /* in use, or NULL */
 	struct call_class **classes; /* by index */
 	size_t n_classes;
