@@ -249,7 +249,7 @@ static void apply_mps(struct process *process, const struct record *record)
 	const struct spy_rec_mps *raw = &record->raw->mps;
 	struct mps *mps = raw->initialised ? &process->mps : &process->mps_before;
 
-	if (mps->ns)
+	if (mps->directory || process->mps.directory)
 		return;
 	*mps = (struct mps){
 		.ns = record->ns,

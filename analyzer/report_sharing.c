@@ -168,6 +168,12 @@ static const char *share_text(struct report *report, const struct tenant *self)
 	return text;
 }
 
+/* A call may have begun before all that is in the trace. */
+static uint64_t since_first(const struct analysis *a, uint64_t ns)
+{
+	return ns > a->model.first_ns ? ns - a->model.first_ns : 0;
+}
+
 static struct sharing_row describe(struct report *report, const struct analysis *a,
 				   const struct tenant *self, const struct tenant *tenants,
 				   size_t n)
@@ -182,8 +188,8 @@ static struct sharing_row describe(struct report *report, const struct analysis 
 		.pid = self->process->trace->pid,
 		.device = self->gpu->device,
 		.user = self->process->mps.uid,
-		.from_ns = self->use->first_ns - a->model.first_ns,
-		.until_ns = self->use->last_ns - a->model.first_ns,
+		.from_ns = since_first(a, self->use->first_ns),
+		.until_ns = since_first(a, self->use->last_ns),
 		.shared_ns = shared_time(self, tenants, n),
 		.multiprocessors = self->gpu->multiprocessors,
 	};
