@@ -317,6 +317,14 @@ void model_apply_other(struct model *model, struct record *record)
 	}
 }
 
+void model_see_init(struct model *model, const struct record *record)
+{
+	const char *name = model->set->functions.all[record->fn].name;
+
+	if (!strcmp(name, "cuInit"))
+		record->thread->process->init_ns = record->ns;
+}
+
 void model_finish(struct model *model)
 {
 	size_t i;

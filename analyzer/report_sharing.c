@@ -318,8 +318,8 @@ static const char *clients_of(struct report *report, const struct analysis *a,
 	return text ?: "processes that were not recorded";
 }
 
-/* Until when it waited: until cuInit returned, if the server was its user's by then; else until it had
- * a context; else it waits still. */
+/* Until when it waited: until cuInit returned, if it failed or the server was its user's by then; else
+ * until it had a context; else it waits still. */
 static uint64_t waited_until(const struct analysis *a, size_t i)
 {
 	const struct process *process = &a->model.processes[i];
@@ -327,6 +327,8 @@ static uint64_t waited_until(const struct analysis *a, size_t i)
 
 	if (process->mps.ns && !mps_of_another(&process->mps))
 		return process->mps.ns;
+	if (!process->mps.ns && process->init_ns)
+		return process->init_ns;
 	return context_ns > process->mps_before.ns ? context_ns : a->model.last_ns;
 }
 
@@ -354,8 +356,9 @@ static void add_turns(struct report *report, const struct analysis *a)
 		row.text = report_text(report,
 				       "%s; the daemon's server worked for user %u (%s) when it "
 				       "called cuInit, or before it got its own",
-				       process->mps.ns ? "at most: what else cuInit did is in it"
-						       : "and had not come out of cuInit",
+				       process->mps.ns || process->init_ns
+					       ? "at most: what else cuInit did is in it"
+					       : "and had not come out of cuInit",
 				       mps->server_uid, clients_of(report, a, mps));
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = row;
