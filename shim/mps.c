@@ -21,13 +21,19 @@
 #define DAEMON_NAME "nvidia-cuda-mps-control"
 #define SERVER_NAME "nvidia-cuda-mps-server"
 
-/* The first bytes of a file, ending in NUL. Returns how many, 0 for none. */
+/* The first bytes of a file, ending in NUL. Returns how many, 0 for none. Anybody may have put anything
+ * into a folder in /tmp: what is no plain file is not opened, for opening a pipe waits for its writer and
+ * opening a device does things; and it may have become one between the two. */
 static size_t read_start(const char *path, char *text, size_t size)
 {
-	int file = spy_disk_open(path, O_RDONLY);
+	struct stat status;
 	ssize_t bytes;
+	int file;
 
 	text[0] = '\0';
+	if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+		return 0;
+	file = spy_disk_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (file < 0)
 		return 0;
 	bytes = read(file, text, size - 1);
