@@ -142,11 +142,11 @@ void spy_mps_look(bool initialised)
 
 void spy_session_driver_begins(void)
 {
-	static bool looked;
 	uint64_t begun;
 	SPY_CALM;
 
-	if (!spy_session_active() || __atomic_exchange_n(&looked, true, __ATOMIC_RELAXED))
+	if (!spy_session_active() ||
+	    __atomic_exchange_n(&spy_session->driver_begun, true, __ATOMIC_RELAXED))
 		return;
 	begun = spy_overhead_begin();
 	spy_mps_look(false);
