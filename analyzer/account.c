@@ -347,12 +347,13 @@ static uint64_t own_work(struct accounting *a, const struct record *record,
 
 /*
  * A client of MPS waits in cuInit while the server belongs to another user; what the process found
- * before and after says so. The whole of cuInit is charged: what of it was work, nobody saw.
+ * before and after says so. The whole of cuInit is charged: what of it was work, nobody saw. Nothing
+ * after it is, also if it failed.
  */
 static uint64_t mps_turn(const struct accounting *a, const struct finished *f)
 {
 	const struct process *process = f->thread->process;
-	uint64_t begin_ns = process->mps_before.ns, end_ns = process->mps.ns;
+	uint64_t begin_ns = process->mps_before.ns, end_ns = process->mps.ns ?: process->init_ns;
 
 	if (likely(!begin_ns) || begin_ns > f->end_ns || (end_ns && end_ns < f->begin_ns) ||
 	    !model_mps_in_the_way(a->model, process))

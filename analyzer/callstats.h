@@ -56,7 +56,8 @@ void callstats_count(struct callstats *s, const struct thread *thread, uint32_t 
 static inline void callstats_use(struct device_use *use, const struct record *record)
 {
 	if (unlikely(!use->first_ns)) {
-		use->first_ns = record->ns - record->duration_ns;
+		use->first_ns =
+			record->ns > record->duration_ns ? record->ns - record->duration_ns : 0;
 		use->first_end_ns = record->ns;
 	}
 	use->last_ns = record->ns;

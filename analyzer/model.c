@@ -249,7 +249,7 @@ static void apply_mps(struct process *process, const struct record *record)
 	const struct spy_rec_mps *raw = &record->raw->mps;
 	struct mps *mps = raw->initialised ? &process->mps : &process->mps_before;
 
-	if (mps->ns)
+	if (mps->directory || process->mps.directory)
 		return;
 	*mps = (struct mps){
 		.ns = record->ns,
@@ -315,6 +315,14 @@ void model_apply_other(struct model *model, struct record *record)
 	default:
 		break;
 	}
+}
+
+void model_see_init(struct model *model, const struct record *record)
+{
+	const char *name = model->set->functions.all[record->fn].name;
+
+	if (!strcmp(name, "cuInit"))
+		record->thread->process->init_ns = record->ns;
 }
 
 void model_finish(struct model *model)

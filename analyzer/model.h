@@ -77,6 +77,7 @@ struct process {
 	struct gpu *gpus;
 	size_t n_gpus;
 	struct mps mps_before, mps; /* before cuInit, if there was a control pipe; after it */
+	uint64_t init_ns; /* if there is mps_before: the end of the last cuInit before mps */
 	struct note *notes;
 	size_t n_notes;
 	char **kernels; /* number -> mangled name, NULL unknown */
@@ -104,6 +105,9 @@ void model_release(struct model *model);
 struct thread *model_owner(struct model *model, const struct record *record);
 void model_apply_other(struct model *model, struct record *record);
 
+/* For model_apply: a call of a process whose cuInit has not succeeded yet. */
+void model_see_init(struct model *model, const struct record *record);
+
 /* Takes a record in, in time order, and fills in who and what it speaks of. */
 static inline void model_apply(struct model *model, struct record *record)
 {
@@ -118,6 +122,8 @@ static inline void model_apply(struct model *model, struct record *record)
 		record->fn = trace_function(model->set, stream->trace, record->raw->call_head.fn);
 		record->duration_ns =
 			timeline_span_ns(&stream->trace->timeline, record->raw->call_head.duration);
+		if (unlikely(process->mps_before.ns) && unlikely(!process->mps.ns))
+			model_see_init(model, record);
 	} else {
 		model_apply_other(model, record);
 	}

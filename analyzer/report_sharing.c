@@ -50,10 +50,16 @@ static struct tenant *find_tenants(const struct analysis *a, size_t *n_tenants)
 	return tenants;
 }
 
+static bool same_gpu(const struct tenant *a, const struct tenant *b)
+{
+	return !strcmp(a->gpu->uuid, b->gpu->uuid);
+}
+
+/* Of two that are on one GPU. */
 static bool overlap(const struct tenant *a, const struct tenant *b)
 {
-	return a->process != b->process && !strcmp(a->gpu->uuid, b->gpu->uuid) &&
-	       a->use->first_ns < b->use->last_ns && b->use->first_ns < a->use->last_ns;
+	return a->use->first_ns < b->use->last_ns && b->use->first_ns < a->use->last_ns &&
+	       a->process != b->process;
 }
 
 /* Clients of one server run at the same time; any other two take turns. */
@@ -106,48 +112,66 @@ static const struct table_kind sharing_kind = {
 	.text_rows = 16,
 };
 
-/* From the others' uses that overlap with this one, in the order of their beginnings: how long any of
- * them was there. */
-static uint64_t shared_time(const struct tenant *self, const struct tenant *tenants, size_t n)
+#define NAMES_SHOWN 4
+
+/* "nbody.12, nbody.13 and 5 more". */
+struct names {
+	const char *text;
+	uint64_t count;
+};
+
+static void add_name(struct report *report, struct names *names, const struct process *process)
 {
-	uint64_t covered_ns = self->use->first_ns, shared_ns = 0;
+	if (++names->count <= NAMES_SHOWN)
+		names->text =
+			report_text(report, "%s%s%s", names->text ?: "", names->text ? ", " : "",
+				    report_process(report, process->trace));
+}
+
+static const char *names_text(struct report *report, const struct names *names)
+{
+	if (names->count <= NAMES_SHOWN)
+		return names->text;
+	return report_text(report, "%s and %llu more", names->text,
+			   (unsigned long long)(names->count - NAMES_SHOWN));
+}
+
+/* The others whose use overlaps with one process's. */
+struct neighbours {
+	struct names names;
+	uint64_t mates, rivals; /* that run at the same time, that take turns with it */
+	uint64_t shared_ns; /* how long any of them was there */
+};
+
+/* From a GPU's tenants, in the order of their beginnings. There may be thousands: nothing is done for a
+ * pair of them that could be done for one. */
+static struct neighbours find_neighbours(struct report *report, const struct tenant *self,
+					 const struct tenant *tenants, size_t n)
+{
+	uint64_t covered_ns = self->use->first_ns;
+	struct neighbours found = {0};
 	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && tenants[i].use->first_ns < self->use->last_ns; i++) {
 		uint64_t begin = tenants[i].use->first_ns, end = tenants[i].use->last_ns;
 
 		if (!overlap(self, &tenants[i]))
 			continue;
+		add_name(report, &found.names, tenants[i].process);
+		if (together(self, &tenants[i]))
+			found.mates++;
+		else
+			found.rivals++;
 		if (begin < covered_ns)
 			begin = covered_ns;
 		if (end > self->use->last_ns)
 			end = self->use->last_ns;
 		if (end <= begin)
 			continue;
-		shared_ns += end - begin;
+		found.shared_ns += end - begin;
 		covered_ns = end;
 	}
-	return shared_ns;
-}
-
-#define NAMES_SHOWN 4
-
-/* "nbody.12, nbody.13 and 5 more". */
-static const char *names_of(struct report *report, const struct tenant *self,
-			    const struct tenant *tenants, size_t n)
-{
-	const char *text = NULL;
-	size_t i, found = 0;
-
-	for (i = 0; i < n; i++) {
-		if (!overlap(self, &tenants[i]) || ++found > NAMES_SHOWN)
-			continue;
-		text = report_text(report, "%s%s%s", text ?: "", text ? ", " : "",
-				   report_process(report, tenants[i].process->trace));
-	}
-	if (found > NAMES_SHOWN)
-		text = report_text(report, "%s and %zu more", text, found - NAMES_SHOWN);
-	return text;
+	return found;
 }
 
 static const char *share_text(struct report *report, const struct tenant *self)
@@ -168,23 +192,28 @@ static const char *share_text(struct report *report, const struct tenant *self)
 	return text;
 }
 
-static struct sharing_row describe(struct report *report, const struct analysis *a,
-				   const struct tenant *self, const struct tenant *tenants,
-				   size_t n)
+/* A call may have begun before all that is in the trace. */
+static uint64_t since_first(const struct analysis *a, uint64_t ns)
 {
-	size_t i, mates = 0, rivals = 0;
+	return ns > a->model.first_ns ? ns - a->model.first_ns : 0;
+}
+
+static struct sharing_row describe(struct report *report, const struct analysis *a,
+				   const struct tenant *self, const struct neighbours *others)
+{
 	struct sharing_row row = {
 		.process = report_process(report, self->process->trace),
 		.gpu = report_text(report, "%s", self->gpu->name),
 		.uuid = report_text(report, "%s", self->gpu->uuid),
-		.with = names_of(report, self, tenants, n),
+		.with = names_text(report, &others->names),
 		.client = self->client ? "yes" : "no",
 		.pid = self->process->trace->pid,
 		.device = self->gpu->device,
 		.user = self->process->mps.uid,
-		.from_ns = self->use->first_ns - a->model.first_ns,
-		.until_ns = self->use->last_ns - a->model.first_ns,
-		.shared_ns = shared_time(self, tenants, n),
+		.from_ns = since_first(a, self->use->first_ns),
+		.until_ns = since_first(a, self->use->last_ns),
+		.shared_ns = others->shared_ns,
+		.partners = others->names.count,
 		.multiprocessors = self->gpu->multiprocessors,
 	};
 
@@ -192,14 +221,7 @@ static struct sharing_row describe(struct report *report, const struct analysis 
 		row.percentage = report_text(report, "%s", self->process->mps.percentage);
 		row.memory_limit = report_text(report, "%s", self->process->mps.memory_limit);
 	}
-	for (i = 0; i < n; i++) {
-		if (!overlap(self, &tenants[i]))
-			continue;
-		mates += together(self, &tenants[i]);
-		rivals += !together(self, &tenants[i]);
-	}
-	row.partners = mates + rivals;
-	row.how = !rivals ? "MPS" : !mates ? "time slices" : "MPS, time slices";
+	row.how = !others->rivals ? "MPS" : !others->mates ? "time slices" : "MPS, time slices";
 	row.text = report_text(report, "with %s%s", row.with, share_text(report, self));
 	return row;
 }
@@ -222,18 +244,23 @@ static void add_sharing(struct report *report, const struct analysis *a)
 	struct sharing_row *rows = NULL;
 	struct tenant *tenants;
 	struct table *table;
-	size_t i, n, n_rows = 0;
+	size_t i, n, begin = 0, end = 0, n_rows = 0;
 	bool slices = false;
 
 	tenants = find_tenants(a, &n);
 	if (n)
 		qsort(tenants, n, sizeof(*tenants), by_gpu);
 	for (i = 0; i < n; i++) {
+		struct neighbours others;
 		struct sharing_row row;
 
-		if (!shared_time(&tenants[i], tenants, n))
+		if (i == end) /* the next GPU's */
+			for (begin = i; end < n && same_gpu(&tenants[begin], &tenants[end]);)
+				end++;
+		others = find_neighbours(report, &tenants[i], &tenants[begin], end - begin);
+		if (!others.shared_ns)
 			continue;
-		row = describe(report, a, &tenants[i], tenants, n);
+		row = describe(report, a, &tenants[i], &others);
 		rows = grow(rows, n_rows, sizeof(*rows));
 		rows[n_rows++] = row;
 		slices |= strcmp(row.how, "MPS") != 0;
@@ -298,7 +325,7 @@ static uint64_t first_context_ns(const struct analysis *a, size_t process)
 static const char *clients_of(struct report *report, const struct analysis *a,
 			      const struct mps *self)
 {
-	const char *text = NULL;
+	struct names names = {0};
 	size_t i;
 
 	for (i = 0; i < a->model.n_processes; i++) {
@@ -306,14 +333,13 @@ static const char *clients_of(struct report *report, const struct analysis *a,
 
 		if (process->mps.ns && process->mps.server == self->server &&
 		    process->mps.uid == self->server_uid)
-			text = report_text(report, "%s%s%s", text ?: "", text ? ", " : "",
-					   report_process(report, process->trace));
+			add_name(report, &names, process);
 	}
-	return text ?: "processes that were not recorded";
+	return names.count ? names_text(report, &names) : "processes that were not recorded";
 }
 
-/* Until when it waited: until cuInit returned, if the server was its user's by then; else until it had
- * a context; else it waits still. */
+/* Until when it waited: until cuInit returned, if it failed or the server was its user's by then; else
+ * until it had a context; else it waits still. */
 static uint64_t waited_until(const struct analysis *a, size_t i)
 {
 	const struct process *process = &a->model.processes[i];
@@ -321,6 +347,8 @@ static uint64_t waited_until(const struct analysis *a, size_t i)
 
 	if (process->mps.ns && !mps_of_another(&process->mps))
 		return process->mps.ns;
+	if (!process->mps.ns && process->init_ns)
+		return process->init_ns;
 	return context_ns > process->mps_before.ns ? context_ns : a->model.last_ns;
 }
 
@@ -348,8 +376,9 @@ static void add_turns(struct report *report, const struct analysis *a)
 		row.text = report_text(report,
 				       "%s; the daemon's server worked for user %u (%s) when it "
 				       "called cuInit, or before it got its own",
-				       process->mps.ns ? "at most: what else cuInit did is in it"
-						       : "and had not come out of cuInit",
+				       process->mps.ns || process->init_ns
+					       ? "at most: what else cuInit did is in it"
+					       : "and had not come out of cuInit",
 				       mps->server_uid, clients_of(report, a, mps));
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = row;

@@ -87,7 +87,7 @@ static const char *lost_by(struct report *report, const struct account *sum)
 /*
  * Would one process for each thread have waited as well? For a lock of the process: no; but processes
  * on one GPU take turns unless they share it through MPS. The kernel module is the same for all
- * processes.
+ * processes, and another user's MPS server keeps them all waiting.
  */
 static void judge_processes(struct headline_row *row, const struct analysis *a)
 {
@@ -97,7 +97,8 @@ static void judge_processes(struct headline_row *row, const struct analysis *a)
 	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next) {
 		if (edge->key.cause == CAUSE_IOCTL)
 			no_help += edge->waited_ns;
-		else if (edge->key.cause == CAUSE_UNKNOWN || edge->key.cause == CAUSE_NOT_RUNNING)
+		else if (edge->key.cause == CAUSE_UNKNOWN || edge->key.cause == CAUSE_NOT_RUNNING ||
+			 edge->key.cause == CAUSE_MPS)
 			continue;
 		else if (edge->key.waiter_device == edge->key.holder_device)
 			with_mps += edge->waited_ns;

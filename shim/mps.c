@@ -18,16 +18,23 @@
 #include "session.h"
 
 #define DEFAULT_DIRECTORY "/tmp/nvidia-mps"
+#define VALUE_MAX (SPY_TEXT_MAX / 2) /* a reader takes no record of more than 4 * SPY_TEXT_MAX */
 #define DAEMON_NAME "nvidia-cuda-mps-control"
 #define SERVER_NAME "nvidia-cuda-mps-server"
 
-/* The first bytes of a file, ending in NUL. Returns how many, 0 for none. */
+/* The first bytes of a file, ending in NUL. Returns how many, 0 for none. Anybody may have put anything
+ * into a folder in /tmp: what is no plain file is not opened, for opening a pipe waits for its writer and
+ * opening a device does things; and it may have become one between the two. */
 static size_t read_start(const char *path, char *text, size_t size)
 {
-	int file = spy_disk_open(path, O_RDONLY);
+	struct stat status;
 	ssize_t bytes;
+	int file;
 
 	text[0] = '\0';
+	if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+		return 0;
+	file = spy_disk_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (file < 0)
 		return 0;
 	bytes = read(file, text, size - 1);
@@ -99,7 +106,7 @@ void spy_mps_look(bool initialised)
 	struct spy_rec_mps mps = {.initialised = initialised, .uid = geteuid()}, *record;
 	char path[SPY_PATH_MAX];
 	const char *texts[4];
-	size_t bytes = sizeof(mps), at = 0;
+	size_t lengths[4], bytes = sizeof(mps), at = 0;
 
 	if (!directory)
 		directory = DEFAULT_DIRECTORY;
@@ -116,30 +123,30 @@ void spy_mps_look(bool initialised)
 	texts[1] = value_of("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
 	texts[2] = value_of("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
 	texts[3] = value_of("CUDA_MPS_CLIENT_PRIORITY");
-	for (int i = 0; i < 4; i++)
-		bytes += strnlen(texts[i], SPY_TEXT_MAX - 1) + 1;
+	for (int i = 0; i < 4; i++) {
+		lengths[i] = strnlen(texts[i], (i ? VALUE_MAX : SPY_TEXT_MAX) - 1);
+		bytes += lengths[i] + 1;
+	}
 	record = spy_session_append(SPY_EV_MPS, bytes);
 	if (!record)
 		return;
 	mps.head = record->head;
 	*record = mps;
 	for (int i = 0; i < 4; i++) {
-		size_t length = strnlen(texts[i], SPY_TEXT_MAX - 1);
-
-		memcpy(record->text + at, texts[i], length);
-		record->text[at + length] = '\0';
-		at += length + 1;
+		memcpy(record->text + at, texts[i], lengths[i]);
+		record->text[at + lengths[i]] = '\0';
+		at += lengths[i] + 1;
 	}
 	spy_session_commit(bytes);
 }
 
 void spy_session_driver_begins(void)
 {
-	static bool looked;
 	uint64_t begun;
 	SPY_CALM;
 
-	if (!spy_session_active() || __atomic_exchange_n(&looked, true, __ATOMIC_RELAXED))
+	if (!spy_session_active() ||
+	    __atomic_exchange_n(&spy_session->driver_begun, true, __ATOMIC_RELAXED))
 		return;
 	begun = spy_overhead_begin();
 	spy_mps_look(false);

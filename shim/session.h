@@ -35,6 +35,7 @@ struct spy_session {
 	uint32_t strangers[SPY_STRANGERS]; /* threads that make no calls, told of already; 0 none */
 	struct spy_object_counters objects; /* as of the last look at the modules */
 	bool driver_told; /* GPUs and versions are in the trace */
+	bool driver_begun; /* cuInit was called; what there is of MPS was looked for */
 	_Atomic bool ended; /* spy_session_end ran */
 	_Atomic bool closed; /* the process is about to die: no more packets are stored */
 	_Atomic int storing; /* threads that are storing one */

@@ -151,18 +151,27 @@ static pid_t process_start(const struct crew *crew, int process)
 
 /* A process that fails leaves the others at their meeting: they are ended, too. It has said why,
  * unless a signal ended it. */
-static void processes_wait(const pid_t *children, long count)
+static void processes_wait(pid_t *children, long count)
 {
-	int status, failed = 0, left, i;
+	int status, failed = 0, left = (int)count, i;
+	pid_t ended;
 
-	for (left = (int)count; left > 0; left--) {
-		if (wait(&status) < 0)
+	while (left > 0) {
+		ended = wait(&status);
+		if (ended < 0)
 			die("wait: %s", strerror(errno));
+		for (i = 0; i < count && children[i] != ended; i++)
+			;
+		if (i == count)
+			continue; /* none of ours: of the program that became this one */
+		children[i] = 0; /* the number may soon be somebody else's */
+		left--;
 		if (!status || failed)
 			continue;
 		failed = status;
 		for (i = 0; i < count; i++)
-			kill(children[i], SIGKILL);
+			if (children[i])
+				kill(children[i], SIGKILL);
 	}
 	if (WIFSIGNALED(failed))
 		die("a process was ended by signal %d", WTERMSIG(failed));
@@ -185,6 +194,8 @@ void crew_run(struct crew *crew)
 	crew->states = shared_memory(WORKERS_MAX * crew->state_size);
 	if (processes == IN_PLACE)
 		process_main(crew, 0);
+	else /* who started us may have ignored it: then there is nothing to wait for */
+		signal(SIGCHLD, SIG_DFL);
 	for (i = 0; i < processes; i++)
 		children[i] = process_start(crew, (int)i);
 	processes_wait(children, processes);

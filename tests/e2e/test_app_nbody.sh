@@ -90,6 +90,25 @@ if [ "$(id -u)" = 0 ]; then
 		.waits.mps_ns > 20e6 and (.victims[0].what | test("another user.s MPS server"))'
 fi
 
+# Somebody else's files where the daemon's would be: a pipe without a writer, a device, a folder, a number
+# of a process that is no daemon. The recorder, which looks there, neither waits nor believes.
+for pid_file in pipe device folder number; do
+	rm -rf other
+	mkdir other
+	touch other/control
+	case $pid_file in
+	pipe) mkfifo other/nvidia-cuda-mps-control.pid ;;
+	device) ln -s /dev/zero other/nvidia-cuda-mps-control.pid ;;
+	folder) mkdir other/nvidia-cuda-mps-control.pid ;;
+	number) echo $$ >other/nvidia-cuda-mps-control.pid ;;
+	esac
+	rm -rf "$out"
+	CUDA_MPS_PIPE_DIRECTORY=$tmp/other CUDASPY_OUT=$out timeout -k 1 30 "$sim" env LD_PRELOAD="$first $shim" \
+		"$build/testapps/clean" --quick >/dev/null 2>err || fail "a $pid_file: status $?: $(cat err)"
+	"$tool" info --format=json "$out" | jq -e '.mps | length == 1 and .[0].daemon == 0' >/dev/null ||
+		fail "a $pid_file: $("$tool" info --format=json "$out" | jq -c .mps)"
+done
+
 # What it must refuse and notice.
 for wrong in "--mode nosuch" "--shares 30" "--shares 30,70,10" "--shares 0,100" "--shares 30,70," "--bodies 1" --nosuch; do
 	"$sim" "$app" $wrong >/dev/null 2>err

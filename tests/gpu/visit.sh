@@ -85,12 +85,13 @@ mps_start() {
 	export CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/mps-log
 	mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
 	chmod 755 "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
-	"$control" -d || { mps_control=; return 1; }
+	"$control" -d </dev/null || { mps_control=; return 1; }
 }
 
+# mps_stop: a client that is left, or hangs, does not keep the daemon alive after its folder is gone.
 mps_stop() {
 	[ -n "${mps_control:-}" ] || return 0
-	echo quit | timeout 20 "$mps_control" >/dev/null 2>&1
+	echo quit -t 5 | timeout 20 "$mps_control" >/dev/null 2>&1
 	cp "$work"/mps-log/*.log "$visit/" 2>/dev/null
 	mps_control=
 	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY

@@ -182,13 +182,18 @@ static void test_sharing(void **state)
 	check("sharing");
 }
 
+static void test_turns(void **state)
+{
+	(void)state;
+	check("turns");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pageable),
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_locks),
-		cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_pageable), cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_locks),    cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_turns),
 	};
 
 	find_golden_dir();
