@@ -15,6 +15,26 @@ uint64_t observed_awaited(const struct observed *o)
 	return work_awaited(&o->accounts->work, &o->caller->stream, o->record, o->waits);
 }
 
+uint64_t observed_outstanding(const struct observed *o)
+{
+	return work_outstanding(&o->accounts->work, o->record);
+}
+
+uint64_t observed_submissions(const struct observed *o)
+{
+	return o->accounts->work.submissions[o->record->stream->trace->index];
+}
+
+bool observed_host_sees(const struct observed *o)
+{
+	return o->accounts->work.managed[o->record->stream->trace->index];
+}
+
+uint64_t observed_warm(const struct observed *o)
+{
+	return expect_class(o->accounts->expect, o->record->raw, o->record->fn, false)->expected_ns;
+}
+
 bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_ns)
 {
 	const struct call_class *class = expect_place(o->accounts->expect, key)->class;
@@ -28,24 +48,6 @@ bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_n
 }
 
 /* ---- sites ---------------------------------------------------------------------------------- */
-
-static uint64_t caller_of(const union spy_any *raw)
-{
-	switch (raw->other.event) {
-	case SPY_EV_CALL:
-		return raw->call.caller;
-	case SPY_EV_OP:
-		return raw->op.caller;
-	case SPY_EV_LAUNCH:
-		return raw->launch.caller;
-	case SPY_EV_COPY:
-		return raw->copy.caller;
-	case SPY_EV_MEMORY:
-		return raw->memory.caller;
-	default:
-		return 0;
-	}
-}
 
 static uint64_t bytes_of(const union spy_any *raw)
 {
@@ -136,6 +138,8 @@ static void add_call(struct site *site, const struct observed *o, const struct v
 	site->cost_ns += v->cost_ns;
 	site->gain_low_ns += v->gain_low_ns;
 	site->gain_high_ns += v->gain_high_ns;
+	site->tally += v->tally;
+	site->tries = o->caller->steps.tries;
 	site->threads += site->last_thread != call->thread;
 	site->last_thread = call->thread;
 	if (call->device != SPY_DEVICE_NONE)
@@ -160,7 +164,7 @@ static struct site *see(struct observer *observer, const struct observed *o)
 
 		if (!detector->judge || !detector->judge(o, &v))
 			continue;
-		key = (struct site_key){.caller = caller_of(o->record->raw),
+		key = (struct site_key){.caller = call_place(o->record->raw),
 					.process = o->record->stream->trace->index,
 					.epoch = o->record->thread->process->modules_gone,
 					.fn = o->record->fn,
@@ -200,6 +204,13 @@ void findings_release(struct findings *f)
 		HASH_DEL(f->sites, site);
 		free(site);
 	}
+}
+
+bool site_went_on(const struct analysis *a, const struct site *site)
+{
+	const struct caller *caller = account_caller(&a->accounts, site->last_thread);
+
+	return caller && caller->steps.tries > site->tries;
 }
 
 /* ---- places --------------------------------------------------------------------------------- */
@@ -259,6 +270,7 @@ static void add_site(struct site *sum, const struct site *more)
 	sum->cost_ns += more->cost_ns;
 	sum->gain_low_ns += more->gain_low_ns;
 	sum->gain_high_ns += more->gain_high_ns;
+	sum->tally += more->tally;
 	sum->others_ns += more->others_ns;
 	sum->cross_ns += more->cross_ns;
 	sum->rounds = more->rounds > sum->rounds ? more->rounds : sum->rounds;
