@@ -592,7 +592,7 @@ static void test_staged_or_blocked(void **state)
 	assert_in_range(number(finding, "gain_high_ns"), 45 * MS, 47 * MS);
 	says(at_place(s, 0x41), "staged, not blocked");
 	tell_pageable(s, 20);
-	says(at_place(s, 0x40), "; blocked by earlier work for ");
+	says(at_place(s, 0x40), "; blocked by earlier work: 20 of them, for ");
 }
 
 /* ---- steady state ---------------------------------------------------------------------------- */
