@@ -573,6 +573,20 @@ static struct site *observe(struct accounting *a, struct caller *c, const struct
 								.cold = cold});
 }
 
+/* The call becomes the newest of its thread's steps. */
+static void take_step(struct caller *c, const struct record *record, const struct finished *f,
+		      const struct gpu_waits *waits, uint8_t contract, bool submitted, bool cold)
+{
+	steps_see(&c->steps, record->raw, waits,
+		  &(struct step){.begin_ns = f->begin_ns,
+				 .end_ns = f->end_ns,
+				 .own_ns = finished_ns(f, BUCKET_OWN),
+				 .contract = contract,
+				 .failed = call_failed(&record->raw->call_head),
+				 .submitted = submitted,
+				 .cold = cold});
+}
+
 void account_call(struct accounting *a, const struct record *record)
 {
 	const struct spy_rec_head *head = &record->raw->call_head;
@@ -582,6 +596,7 @@ void account_call(struct accounting *a, const struct record *record)
 	struct finished *f = next_finished(c);
 	bool cold = !call_failed(head) && expect_cold(a->expect, record);
 	const struct call_class *class = expect_class(a->expect, record->raw, record->fn, cold);
+	uint64_t submissions;
 
 	f->thread = c->thread;
 	f->fn = record->fn;
@@ -595,10 +610,14 @@ void account_call(struct accounting *a, const struct record *record)
 	    unlikely(record->duration_ns > own_limit(class)))
 		look_closer(a, c, record, class, waits, cold, f);
 	f->site = NULL;
+	c->steps.tries += steps_is_try(contract);
 	if (a->observer && (f->divided || a->observer->always >> contract & 1 || call_failed(head)))
 		f->site = observe(a, c, record, class, waits, cold, f);
 	book(c, f);
+	submissions = a->work.submissions[record->stream->trace->index];
 	work_see(&a->work, &c->stream, a->model, record, contract, waits);
+	take_step(c, record, f, waits, contract,
+		  a->work.submissions[record->stream->trace->index] != submissions, cold);
 	if (unlikely(f->divided))
 		spread_blame(a, f, why_waited(f, waits));
 	if (unlikely(c->n_pieces))

@@ -12,6 +12,7 @@
 #include "blame.h"
 #include "expect.h"
 #include "holders.h"
+#include "steps.h"
 #include "work.h"
 
 /* The calls of one function by one thread, or any other sum. */
@@ -71,6 +72,7 @@ struct caller {
 	uint64_t n_finished;
 	uint8_t device; /* current, as last seen */
 	struct gpu_stream *stream; /* it used last */
+	struct steps steps; /* until the call in progress */
 	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
 	size_t n_pieces;
 	/* Accounts by function: accounts[of_function[fn] - 1], 0 none. */

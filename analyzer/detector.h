@@ -39,7 +39,8 @@ const struct detector *detectors_find(const char *id);
 /* For conclude: a new finding at the end of the array, of the whole run. */
 struct finding *detector_add(const struct detector *detector, struct finding **findings, size_t *n);
 
-extern const struct detector detector_pageable_copy, detector_hidden_sync, detector_redundant_sync,
-	detector_steady_state;
+extern const struct detector detector_capture_break, detector_ignored_error, detector_pageable_copy,
+	detector_hidden_sync, detector_lazy_loading, detector_queue_full, detector_small_copies,
+	detector_redundant_sync, detector_sync_every_launch, detector_steady_state;
 
 #endif

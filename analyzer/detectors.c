@@ -4,11 +4,19 @@
 #include <string.h>
 #include "detector.h"
 
-static const struct detector *const table[] = {
-	&detector_pageable_copy,
-	&detector_hidden_sync,
-	&detector_steady_state,
-	&detector_redundant_sync,
+static const struct detector
+	*const table[] =
+		{
+			&detector_capture_break,
+			&detector_ignored_error, /* no failed call reaches those below */
+			&detector_pageable_copy,
+			&detector_hidden_sync,
+			&detector_lazy_loading,
+			&detector_queue_full,
+			&detector_steady_state,
+			&detector_redundant_sync,
+			&detector_sync_every_launch,
+			&detector_small_copies,
 };
 
 const struct detector *detectors_row(size_t i)

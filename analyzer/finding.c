@@ -15,6 +15,26 @@ uint64_t observed_awaited(const struct observed *o)
 	return work_awaited(&o->accounts->work, &o->caller->stream, o->record, o->waits);
 }
 
+uint64_t observed_outstanding(const struct observed *o)
+{
+	return work_outstanding(&o->accounts->work, o->record);
+}
+
+uint64_t observed_submissions(const struct observed *o)
+{
+	return o->accounts->work.submissions[o->record->stream->trace->index];
+}
+
+bool observed_host_sees(const struct observed *o)
+{
+	return o->accounts->work.managed[o->record->stream->trace->index];
+}
+
+uint64_t observed_warm(const struct observed *o)
+{
+	return expect_class(o->accounts->expect, o->record->raw, o->record->fn, false)->expected_ns;
+}
+
 bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_ns)
 {
 	const struct call_class *class = expect_place(o->accounts->expect, key)->class;
@@ -118,6 +138,8 @@ static void add_call(struct site *site, const struct observed *o, const struct v
 	site->cost_ns += v->cost_ns;
 	site->gain_low_ns += v->gain_low_ns;
 	site->gain_high_ns += v->gain_high_ns;
+	site->tally += v->tally;
+	site->tries = o->caller->steps.tries;
 	site->threads += site->last_thread != call->thread;
 	site->last_thread = call->thread;
 	if (call->device != SPY_DEVICE_NONE)
@@ -194,6 +216,13 @@ void findings_release(struct findings *f)
 	}
 }
 
+bool site_went_on(const struct analysis *a, const struct site *site)
+{
+	const struct caller *caller = account_caller(&a->accounts, site->last_thread);
+
+	return caller && caller->steps.tries > site->tries;
+}
+
 /* ---- places --------------------------------------------------------------------------------- */
 
 static void find_place(struct finding *finding, const struct place *place, struct report *report)
@@ -237,6 +266,7 @@ static void add_site(struct site *sum, const struct site *more)
 	sum->cost_ns += more->cost_ns;
 	sum->gain_low_ns += more->gain_low_ns;
 	sum->gain_high_ns += more->gain_high_ns;
+	sum->tally += more->tally;
 	sum->others_ns += more->others_ns;
 	sum->others_sure_ns += more->others_sure_ns;
 	sum->cross_ns += more->cross_ns;

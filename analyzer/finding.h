@@ -34,6 +34,18 @@ struct observed {
  * UINT64_MAX: nobody knows. */
 uint64_t observed_awaited(const struct observed *o);
 
+/* Operations outstanding on the call's device when it began, in whatever stream: at most. */
+uint64_t observed_outstanding(const struct observed *o);
+
+/* Launches and copies of the process before it. */
+uint64_t observed_submissions(const struct observed *o);
+
+/* Has the process managed memory, in which the host sees what the GPU writes? */
+bool observed_host_sees(const struct observed *o);
+
+/* What such a call costs when it is not the first of its kind; 0: nobody knows. */
+uint64_t observed_warm(const struct observed *o);
+
 /* What a call of another size or kind of memory costs, by profile or trace; false if nobody knows. */
 bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_ns);
 
@@ -44,6 +56,7 @@ struct verdict {
 	uint64_t gain_low_ns, gain_high_ns;
 	uint32_t
 		variant; /* tells apart what should not be one finding; the detector's own numbers */
+	uint64_t tally; /* whatever the detector counts: summed up in the site */
 };
 
 #define EVIDENCE 3
@@ -72,6 +85,8 @@ struct site {
 	uint64_t count, bytes, failed;
 	uint64_t total_ns; /* duration of all calls */
 	uint64_t cost_ns, gain_low_ns, gain_high_ns; /* sums of the verdicts */
+	uint64_t tally; /* sum of the verdicts' */
+	uint64_t tries; /* of the thread of its last call, until then: steps.h */
 	double others_ns; /* what other threads waited for these calls, at the root */
 	double others_sure_ns; /* of that, in calls that had no work of their own to wait for */
 	double cross_ns; /* of others_ns, those of other GPUs */
@@ -98,6 +113,7 @@ struct finding {
 	uint64_t count, bytes;
 	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;
 	bool gain_known, overlaps;
+	bool shown; /* in text also if it costs nothing to speak of */
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
 	uint64_t offset, line;
@@ -129,6 +145,9 @@ static inline uint64_t finding_cost(const struct finding *f)
 
 /* In how many tenths of its process's work, by submissions, the site was called: 10 is all the time. */
 unsigned int site_tenths(const struct analysis *a, const struct site *site);
+
+/* Has the thread of the site's last call gone on working after it? */
+bool site_went_on(const struct analysis *a, const struct site *site);
 
 /* All time that threads which call CUDA had, in nanoseconds: what shares are of. */
 uint64_t findings_run_ns(const struct analysis *a);

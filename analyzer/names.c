@@ -1,5 +1,5 @@
 /*
- * analyzer/names.c: names of the small enums of trace_format.h. Called by dump, report and
+ * analyzer/names.c: names of the small enums of trace_format.h, and of results. Called by dump, report and
  * detectors.
  */
 #include <stdio.h>
@@ -39,3 +39,16 @@ FUNCTION(name_note, SPY_NOTES)
 FUNCTION(name_client, SPY_CLIENTS)
 FUNCTION(name_wait, SPY_WAIT_NAMES)
 /* clang-format on */
+
+const char *name_error(unsigned int result, bool driver)
+{
+	switch (result) {
+#define ERROR(number, driver_name, runtime_name, text) \
+	case number: \
+		return driver ? driver_name : runtime_name;
+#include "cudaspy/errors.def"
+#undef ERROR
+	default:
+		return find(NULL, 0, result);
+	}
+}

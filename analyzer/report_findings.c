@@ -2,6 +2,7 @@
  * analyzer/report_findings.c: the findings of a report. Called by `report`.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "analysis.h"
 #include "detector.h"
 #include "report_findings.h"
@@ -71,6 +72,25 @@ static bool is_minor(const struct finding *f, uint64_t run_ns)
 	return finding_cost(f) < MINOR_NS || finding_cost(f) < run_ns / MINOR_PART;
 }
 
+/* Text leaves out those that cost little, unless their detector wants them seen: such are moved up.
+ * Returns how many are left out, which are then the last ones. */
+static size_t fold(struct finding *findings, size_t n, uint64_t run_ns)
+{
+	struct finding *folded = xcalloc(n + 1, sizeof(*folded));
+	size_t i, kept = 0, n_folded = 0;
+
+	for (i = 0; i < n; i++) {
+		if (is_minor(&findings[i], run_ns) && !findings[i].shown)
+			folded[n_folded++] = findings[i];
+		else
+			findings[kept++] = findings[i];
+	}
+	if (n_folded)
+		memcpy(&findings[kept], folded, n_folded * sizeof(*folded));
+	free(folded);
+	return n_folded;
+}
+
 static const char *cost_text(struct report *report, const struct finding *f, uint64_t run_ns)
 {
 	const char *share = word_percent(report, (double)finding_cost(f), (double)run_ns);
@@ -90,9 +110,7 @@ static const char *evidence_text(struct report *report, const struct analysis *a
 	if (!e->thread)
 		return NULL;
 	return report_text(report, "worst: %s after %s, in %s", word_time(report, e->duration_ns),
-			   word_time(report, e->begin_ns < a->model.first_ns
-						     ? 0
-						     : e->begin_ns - a->model.first_ns),
+			   word_since(report, a, e->begin_ns),
 			   word_thread(report, e->thread, e->device));
 }
 
@@ -167,9 +185,10 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	struct finding_row *rows;
 	struct finding *findings;
 	struct table *table;
-	size_t i, n, minor = 0;
+	size_t i, n, folded, minor = 0;
 
 	findings = findings_conclude(&a->findings, a, symbols, report, &n);
+	folded = fold(findings, n, run_ns);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
 		rows[i] = describe(report, a, &findings[i], run_ns);
@@ -178,7 +197,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	}
 	free(findings);
 	table = report_add(report, &finding_kind, rows, n);
-	table->minor_rows = minor;
+	table->minor_rows = folded;
 	if (n && minor == n)
 		table->intro = "None that costs much.";
 }

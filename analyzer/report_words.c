@@ -3,6 +3,7 @@
  * report_waits.c, report_victims.c, report_blame.c and report_accounts.c.
  */
 #include <string.h>
+#include "names.h"
 #include "report_words.h"
 
 const char *const bucket_names[BUCKET_COUNT] = {
@@ -38,9 +39,22 @@ const char *word_percent(struct report *report, double part, double whole)
 	return report_text(report, percent < 10 ? "%.1f %%" : "%.0f %%", percent);
 }
 
+const char *word_since(struct report *report, const struct analysis *a, uint64_t ns)
+{
+	return word_time(report, ns > a->model.first_ns ? ns - a->model.first_ns : 0);
+}
+
 const char *word_function(const struct analysis *a, uint32_t fn)
 {
 	return fn < a->set->functions.count ? a->set->functions.all[fn].name : NULL;
+}
+
+const char *word_result(const struct analysis *a, uint32_t fn, unsigned int result)
+{
+	const char *function = word_function(a, fn);
+
+	return name_error(result,
+			  function && !strncmp(function, "cu", 2) && strncmp(function, "cuda", 4));
 }
 
 /* A thread's name says something where it is not the program's, which threads begin with. */

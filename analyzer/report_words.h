@@ -18,6 +18,12 @@ extern const char *const cause_keys[CAUSE_COUNT];
 const char *word_time(struct report *report, uint64_t ns);
 const char *word_percent(struct report *report, double part, double whole);
 
+/* A result by its name, as the layer calls it that the function belongs to. */
+const char *word_result(const struct analysis *a, uint32_t fn, unsigned int result);
+
+/* The time since the trace's begin. */
+const char *word_since(struct report *report, const struct analysis *a, uint64_t ns);
+
 /* A function's name, NULL for NO_FUNCTION; " in cudaMalloc", or nothing. */
 const char *word_function(const struct analysis *a, uint32_t fn);
 const char *word_in_function(struct report *report, const struct analysis *a, uint32_t fn);

@@ -26,6 +26,7 @@ void work_init(struct gpu_work *w, const struct model *model)
 	*w = (struct gpu_work){.n_devices = model->n_processes * DEVICES};
 	w->devices = xcalloc(w->n_devices, sizeof(struct gpu_stream *));
 	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
+	w->managed = xcalloc(model->n_processes, sizeof(*w->managed));
 }
 
 void work_release(struct gpu_work *w)
@@ -43,6 +44,7 @@ void work_release(struct gpu_work *w)
 	}
 	free(w->devices);
 	free(w->submissions);
+	free(w->managed);
 	free(w->does);
 	*w = (struct gpu_work){0};
 }
@@ -204,7 +206,7 @@ static struct event_mark *event_of(struct gpu_work *w, const struct record *reco
 	return mark;
 }
 
-static uint64_t on_device(struct gpu_work *w, const struct record *record)
+uint64_t work_outstanding(struct gpu_work *w, const struct record *record)
 {
 	uint64_t begin_ns = begin_of(record), sum = 0;
 	struct gpu_stream **at;
@@ -225,7 +227,7 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 		stream = find(w, last, record, false);
 		if (!stream || stream->key.stream != 1)
 			return stream ? outstanding(stream, begin_of(record)) : 0;
-		return on_device(w, record); /* the legacy stream waits for the others */
+		return work_outstanding(w, record); /* the legacy stream waits for the others */
 	case GPU_WAIT_EVENT:
 		mark = record->raw->other.event == SPY_EV_OP ? event_of(w, record, false) : NULL;
 		if (!mark)
@@ -233,7 +235,7 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 		return mark->submitted > mark->stream->done ? mark->submitted - mark->stream->done
 							    : 0;
 	case GPU_WAIT_DEVICE:
-		return on_device(w, record);
+		return work_outstanding(w, record);
 	default:
 		return 0;
 	}
@@ -306,6 +308,10 @@ void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *
 
 	if (call_failed(&record->raw->call_head))
 		return;
+	if (record->raw->other.event == SPY_EV_MEMORY &&
+	    record->raw->memory.kind == SPY_MEM_MANAGED &&
+	    record->raw->memory.op == SPY_MEMOP_ALLOC)
+		w->managed[record->stream->trace->index] = true;
 	if (submits(contract) &&
 	    !(record->raw->other.event == SPY_EV_COPY && record->raw->copy.captured)) {
 		stream = find(w, last, record, true);

@@ -34,6 +34,7 @@ struct gpu_work {
 	struct gpu_stream **devices; /* by process * 256 + device: its streams with work of late */
 	size_t n_devices;
 	uint64_t *submissions; /* by process: launches and copies so far */
+	bool *managed; /* by process: it has allocated managed memory */
 	uint8_t *does; /* by function: what a submission that is no launch or copy does */
 	size_t n_functions;
 };
@@ -56,6 +57,9 @@ bool work_crowded(struct gpu_stream *stream, uint64_t excess_ns);
  * certain. UINT64_MAX: nobody knows. */
 uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
 		      const struct gpu_waits *waits);
+
+/* Operations outstanding on the call's device when it began, in all streams: at most. */
+uint64_t work_outstanding(struct gpu_work *w, const struct record *record);
 
 /* Was anything outstanding on the call's device when it began? */
 bool work_on_device(struct gpu_work *w, const struct record *record);

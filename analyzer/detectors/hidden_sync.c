@@ -8,6 +8,8 @@
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
+	if (o->contract == SPY_CONTRACT_LAZY_LOAD) /* lazy_loading.c knows better */
+		return false;
 	v->cost_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
 	/* The thread may have to wait for the same work later. */
 	v->gain_high_ns = v->cost_ns;

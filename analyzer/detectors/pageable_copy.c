@@ -11,7 +11,10 @@
 #include "names.h"
 #include "report_words.h"
 
-/* Variant: direction << 8 | kind of the source << 4 | kind of the destination. */
+/* Variant: direction << 8 | kind of the source << 4 | kind of the destination. Tally: calls that waited
+ * for the GPU. */
+
+#define BLOCKED_LEAST_NS 20000
 
 static bool is_case(const struct observed *o)
 {
@@ -34,6 +37,14 @@ static bool pinned_ns(const struct observed *o, uint64_t *ns)
 	return observed_class(o, expect_key(&pinned, o->record->fn, false), ns);
 }
 
+/* Staging does not always take the same time: a wait is what goes far beyond. */
+static bool was_blocked(const struct observed *o, uint64_t own_ns)
+{
+	uint64_t hidden_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
+
+	return hidden_ns > own_ns && hidden_ns > BLOCKED_LEAST_NS;
+}
+
 static bool judge(const struct observed *o, struct verdict *v)
 {
 	const struct spy_rec_copy *copy = &o->record->raw->copy;
@@ -49,9 +60,26 @@ static bool judge(const struct observed *o, struct verdict *v)
 	/* Staging is saved for sure; the wait may only move to where the data is needed. */
 	v->gain_low_ns = cost_ns;
 	v->gain_high_ns = v->cost_ns;
+	v->tally = was_blocked(o, own_ns);
 	v->variant =
 		(uint32_t)copy->direction << 8 | (uint32_t)copy->src_kind << 4 | copy->dst_kind;
 	return true;
+}
+
+/* Staged or blocked: from pageable memory it depends on how much is outstanding. */
+static const char *how(const struct site *site, struct report *report, unsigned int direction)
+{
+	const char *blocked_time = word_time(report, site->cost_ns - site->gain_low_ns);
+
+	if (site->tally)
+		return report_text(report, "; blocked by earlier work: %llu of them, for %s%s",
+				   (unsigned long long)site->tally, blocked_time,
+				   direction == SPY_DIR_H2D && site->tally < site->count
+					   ? "; the others only staged"
+					   : "");
+	return direction == SPY_DIR_H2D
+		       ? "; staged, not blocked: too little was outstanding to wait for the GPU"
+		       : "";
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -68,10 +96,11 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	return report_text(
 		report,
 		"%llu call%s copied %s from %s to %s memory and did not return at once: %s "
-		"inside them",
+		"inside them%s",
 		(unsigned long long)site->count, site->count == 1 ? "" : "s", bytes,
 		name_memory_kind(finding->variant >> 4 & 15),
-		name_memory_kind(finding->variant & 15), word_time(report, site->total_ns));
+		name_memory_kind(finding->variant & 15), word_time(report, site->total_ns),
+		how(site, report, direction));
 }
 
 const struct detector detector_pageable_copy = {

@@ -55,7 +55,8 @@ static bool variant_of(const struct observed *o, uint32_t *variant)
 							     : DEVICE_MEMORY;
 		return true;
 	}
-	if (o->contract == SPY_CONTRACT_GRAPH_BUILD)
+	/* Not what belongs to the cure: cudaGraphExecUpdate, and the graphs it takes. */
+	if (named(o, "GraphInstantiate") || named(o, "GraphExecDestroy"))
 		*variant = GRAPH;
 	else if (named(o, "StreamCreate") || named(o, "StreamDestroy"))
 		*variant = STREAM;

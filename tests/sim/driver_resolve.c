@@ -178,7 +178,7 @@ static int error_text(int code, const char **out, bool name)
 	case number: \
 		*out = name ? driver_name : text; \
 		return SIM_OK;
-#include "errors.def"
+#include "cudaspy/errors.def"
 #undef ERROR
 	}
 	*out = NULL;

@@ -197,7 +197,7 @@ static const char *error_text(int code, bool name)
 #define ERROR(number, driver_name, runtime_name, text) \
 	case number: \
 		return name ? runtime_name : text;
-#include "errors.def"
+#include "cudaspy/errors.def"
 #undef ERROR
 	}
 	return "unrecognized error code";

@@ -1,0 +1,89 @@
+/*
+ * analyzer/detectors/capture_break.c: calls that a stream's capture does not permit, and that break it.
+ *
+ * CUDA says so in the call's result (CAPTURE_FIRST to CAPTURE_LAST), and from then on in those of the
+ * calls that go on with the capture (CAPTURE_INVALIDATED): these are part of the finding.
+ */
+#include "detector.h"
+#include "report_words.h"
+
+#define CAPTURE_FIRST 900
+#define CAPTURE_INVALIDATED 901
+#define CAPTURE_LAST 908
+
+/* Variant: the result. */
+
+static bool judge(const struct observed *o, struct verdict *v)
+{
+	const struct spy_rec_head *head = &o->record->raw->call_head;
+
+	if (!call_failed(head) || head->result < CAPTURE_FIRST || head->result > CAPTURE_LAST)
+		return false;
+	v->cost_ns = finished_ns(o->call, BUCKET_OWN);
+	v->variant = head->result;
+	return true;
+}
+
+/* Calls of the process that found their capture broken; and is any other one known to have done it? */
+static uint64_t count_broken(const struct analysis *a, const struct site *site, bool *breaker)
+{
+	const struct site *other;
+	uint64_t n = 0;
+
+	*breaker = false;
+	for (other = a->findings.sites; other; other = other->hh.next) {
+		if (detectors_row(other->key.detector) != &detector_capture_break ||
+		    other->key.process != site->key.process)
+			continue;
+		if (other->key.variant == CAPTURE_INVALIDATED)
+			n += other->count;
+		else
+			*breaker = true;
+	}
+	return n;
+}
+
+static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+			struct report *report)
+{
+	const char *name = word_result(a, site->key.fn, finding->variant);
+	const char *calls = site->count == 1 ? "call" : "calls";
+	bool breaker;
+	uint64_t broken = count_broken(a, site, &breaker);
+
+	if (finding->variant == CAPTURE_INVALIDATED && breaker)
+		return NULL;
+	finding->gain_known = false;
+	finding->shown = true;
+	if (finding->variant == CAPTURE_INVALIDATED)
+		return report_text(
+			report,
+			"%llu %s found a capture broken (%s), first after %s; which call "
+			"broke it is not in the trace",
+			(unsigned long long)site->count, calls, name,
+			word_since(report, a, site->first_ns));
+	return report_text(report,
+			   "%llu %s that a stream's capture does not permit: %s, first after %s; "
+			   "%llu later calls found the capture broken",
+			   (unsigned long long)site->count, calls, name,
+			   word_since(report, a, site->first_ns), (unsigned long long)broken);
+}
+
+const struct detector detector_capture_break = {
+	.id = "capture-break",
+	.title = "calls that break the capture of a stream",
+	.sees = "Calls that return one of the errors of stream capture, "
+		"cudaErrorStreamCaptureUnsupported to cudaErrorStreamCaptureWrongThread: such as a "
+		"synchronisation, an allocation or the use of the legacy default stream while a "
+		"stream captures. The graph is lost.",
+	.blind =
+		"Whether the program captures again, or does without the graph. Where the breaking "
+		"call was made by code that cudaspy does not see, only those are named that found "
+		"the capture broken.",
+	.fix = "Make the call before the capture or after it. If it is another thread's and has "
+	       "nothing to do with the capture, begin that with "
+	       "cudaStreamCaptureModeThreadLocal; work in streams made with "
+	       "cudaStreamNonBlocking.",
+	.judge = judge,
+	.keep = keep,
+};

@@ -1,0 +1,136 @@
+/*
+ * analyzer/detectors/ignored_error.c: calls that failed, after which their thread went on as if nothing
+ * had happened.
+ *
+ * Some results are answers (answers[]): the program asked and will know what to do. They are notes. An
+ * error that stays with its context is returned by every call from then on: that is one finding, where
+ * it showed first.
+ */
+#include "detector.h"
+#include "report_words.h"
+
+/* Variant: the result. */
+
+#define OUT_OF_MEMORY 2
+
+static const struct {
+	uint16_t result;
+	const char *why;
+} answers[] = {
+	{4, "the process was ending"},          {100, "the machine was asked for GPUs"},
+	{500, "a name was asked for"},          {704, "peer access was enabled already"},
+	{708, "the device was in use already"}, {712, "the memory was pinned already"},
+	{801, "a feature was asked for"},       {910, "the graph has to be instantiated instead"},
+};
+
+/* The context cannot be used any more. */
+static bool stays(uint32_t result)
+{
+	return result == 214 || result == 220 || result == 700 || result == 702 || result == 710 ||
+	       (result >= 714 && result <= 719);
+}
+
+static const char *answer(const struct analysis *a, const struct site *site, uint32_t result)
+{
+	uint8_t contract = a->set->functions.all[site->key.fn].contract;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(answers); i++)
+		if (answers[i].result == result)
+			return answers[i].why;
+	/* Allocators try, free what they keep, and try again. */
+	if (result == OUT_OF_MEMORY &&
+	    (contract == SPY_CONTRACT_ALLOC || contract == SPY_CONTRACT_ALLOC_POOL ||
+	     contract == SPY_CONTRACT_PIN))
+		return "memory was asked for";
+	return NULL;
+}
+
+static bool judge(const struct observed *o, struct verdict *v)
+{
+	const struct spy_rec_head *head = &o->record->raw->call_head;
+
+	if (!call_failed(head))
+		return false;
+	v->cost_ns = finished_ns(o->call, BUCKET_OWN);
+	v->variant = head->result;
+	return true;
+}
+
+/* Calls of the process that returned the same at other places; was one of them earlier? */
+static uint64_t count_elsewhere(const struct analysis *a, const struct site *site, bool *earlier)
+{
+	const struct site *other;
+	uint64_t n = 0;
+
+	*earlier = false;
+	for (other = a->findings.sites; other; other = other->hh.next) {
+		if (other == site || other->key.detector != site->key.detector ||
+		    other->key.variant != site->key.variant ||
+		    other->key.process != site->key.process)
+			continue;
+		n += other->count;
+		*earlier |= other->first_ns < site->first_ns;
+	}
+	return n;
+}
+
+static const char *keep_staying(const struct analysis *a, const struct site *site,
+				struct finding *finding, struct report *report, const char *name)
+{
+	bool earlier;
+	uint64_t elsewhere = count_elsewhere(a, site, &earlier);
+
+	if (earlier || (!elsewhere && !site_went_on(a, site)))
+		return NULL;
+	finding->fix = "Check results. The fault is in work handed over before: compute-sanitizer "
+		       "finds it, and CUDA_LAUNCH_BLOCKING=1 moves the error to the call that "
+		       "launched it.";
+	return report_text(
+		report,
+		"%s, first after %s: the context cannot be used any more, and the program "
+		"went on: %llu calls here and %llu elsewhere returned it",
+		name, word_since(report, a, site->first_ns), (unsigned long long)site->count,
+		(unsigned long long)elsewhere);
+}
+
+static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+			struct report *report)
+{
+	const char *name = word_result(a, site->key.fn, finding->variant);
+	const char *why = answer(a, site, finding->variant);
+
+	finding->gain_known = false;
+	finding->shown = !why;
+	if (stays(finding->variant))
+		return keep_staying(a, site, finding, report, name);
+	if (!site_went_on(a, site))
+		return NULL;
+	if (why)
+		return report_text(report,
+				   "%llu call%s returned %s, first after %s; %s, so this may be "
+				   "as it should be",
+				   (unsigned long long)site->count, site->count == 1 ? "" : "s",
+				   name, word_since(report, a, site->first_ns), why);
+	return report_text(
+		report, "%llu call%s returned %s, first after %s, and the thread went on working",
+		(unsigned long long)site->count, site->count == 1 ? "" : "s", name,
+		word_since(report, a, site->first_ns));
+}
+
+const struct detector detector_ignored_error = {
+	.id = "ignored-error",
+	.title = "errors after which the program went on",
+	.sees = "Calls that returned an error (not cudaErrorNotReady), when the same thread then "
+		"went "
+		"on to allocate, copy, launch or synchronise. An error that makes the context "
+		"unusable is told once, where it showed first.",
+	.blind =
+		"Whether the program looked at the result: it may have handled the error and gone "
+		"on rightly. Errors that are mostly answers (out of memory for an allocation, peer "
+		"access enabled already, not supported, …) are listed as minor for that reason. "
+		"Errors of work on the GPU are returned by some later call.",
+	.fix = "Check the result of every call, and cudaGetLastError() after a launch.",
+	.judge = judge,
+	.keep = keep,
+};

@@ -1,0 +1,45 @@
+/*
+ * analyzer/detectors/queue_full.c: launches and copies that had to wait for room in their stream's queue:
+ * the host was about a thousand operations ahead of the GPU. Nobody else is to blame.
+ */
+#include "detector.h"
+#include "report_words.h"
+
+static bool judge(const struct observed *o, struct verdict *v)
+{
+	v->cost_ns = finished_ns(o->call, BUCKET_QUEUE);
+	/* The GPU is no faster for it: something is gained only if the host has other work. */
+	v->gain_high_ns = v->cost_ns;
+	return v->cost_ns;
+}
+
+static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+			struct report *report)
+{
+	(void)a;
+	(void)finding;
+	return report_text(report,
+			   "%llu call%s waited for room in the stream's queue: the GPU was never "
+			   "without work meanwhile, but the thread could do nothing else for %s",
+			   (unsigned long long)site->count, site->count == 1 ? "" : "s",
+			   word_time(report, site->cost_ns));
+}
+
+const struct detector detector_queue_full = {
+	.id = "queue-full",
+	.title = "launches or copies that waited for room in the queue",
+	.sees = "Launches, copies and other work that is handed to a stream and took longer than "
+		"its "
+		"own work, while that stream had much outstanding: a stream's queue holds about a "
+		"thousand operations, and who hands over one more waits until the GPU has done "
+		"one.",
+	.blind = "The GPU is not asked: how much was outstanding is concluded from what was handed "
+		 "over "
+		 "and not yet waited for.",
+	.fix = "If the thread has nothing else to do, nothing is lost. Else hand over fewer and "
+	       "larger "
+	       "pieces of work (a CUDA graph is one), or wait for an event some hundred operations "
+	       "back where the program can use the time.",
+	.judge = judge,
+	.keep = keep,
+};

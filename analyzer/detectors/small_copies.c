@@ -1,0 +1,103 @@
+/*
+ * analyzer/detectors/small_copies.c: many small copies where one would do: one directly after the other,
+ * from one place, in one direction and stream, again and again.
+ */
+#include "detector.h"
+#include "report_words.h"
+
+#define SMALL_MOST 65536
+#define ROW_LEAST 4
+#define ROWS_LEAST 5
+#define TENTHS_LEAST 4
+
+/* Variant: the direction. Tally: rows. */
+
+static bool is_small(const struct observed *o)
+{
+	const struct spy_rec_copy *copy = &o->record->raw->copy;
+
+	return o->record->raw->other.event == SPY_EV_COPY && copy_took_place(copy) && copy->bytes &&
+	       copy->bytes <= SMALL_MOST && !o->cold &&
+	       (copy->direction == SPY_DIR_H2D || copy->direction == SPY_DIR_D2H) &&
+	       (o->contract == SPY_CONTRACT_COPY_SYNC || o->contract == SPY_CONTRACT_COPY_ASYNC);
+}
+
+/* What one copy of so much costs; no less than one of the small ones. */
+static uint64_t together_ns(const struct observed *o, uint64_t bytes)
+{
+	union spy_any large = {.copy = o->record->raw->copy};
+	uint64_t ns = 0;
+
+	large.copy.bytes = bytes;
+	if (!observed_class(o, expect_key(&large, o->record->fn, false), &ns) ||
+	    ns < o->class->expected_ns)
+		ns = o->class->expected_ns;
+	return ns;
+}
+
+static uint64_t saved_ns(uint64_t apart_ns, uint64_t together_ns)
+{
+	return apart_ns > together_ns ? apart_ns - together_ns : 0;
+}
+
+/* The fourth of a row speaks for the three before it, too; each that follows for itself. */
+static bool judge(const struct observed *o, struct verdict *v)
+{
+	const struct copy_row *row = &o->caller->steps.row;
+	uint64_t own_ns, apart_ns, bytes, before_ns;
+
+	if (!is_small(o) || row->count < ROW_LEAST - 1 ||
+	    !steps_in_row(row, &o->record->raw->copy) || row->bytes > row->count * SMALL_MOST)
+		return false;
+	own_ns = finished_ns(o->call, BUCKET_OWN);
+	apart_ns = row->own_ns + own_ns;
+	bytes = row->bytes + o->record->raw->copy.bytes;
+	v->cost_ns = saved_ns(apart_ns, together_ns(o, bytes));
+	v->tally = row->count == ROW_LEAST - 1;
+	if (!v->tally) {
+		before_ns = saved_ns(row->own_ns, together_ns(o, row->bytes));
+		v->cost_ns = saved_ns(v->cost_ns, before_ns);
+	}
+	/* To gather the data costs something, too; nobody knows what. */
+	v->gain_high_ns = v->cost_ns;
+	v->variant = o->record->raw->copy.direction;
+	return true;
+}
+
+static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+			struct report *report)
+{
+	uint64_t copies = site->count + (ROW_LEAST - 1) * site->tally;
+	char bytes[32];
+
+	if (site->tally < ROWS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
+		return NULL;
+	format_bytes(bytes, sizeof(bytes), site->bytes / site->count);
+	return report_text(
+		report,
+		"%llu times %llu copies in a row %s, of %s each: one copy of it all would "
+		"have cost its threads %s less",
+		(unsigned long long)site->tally, (unsigned long long)(copies / site->tally),
+		finding->variant == SPY_DIR_H2D ? "to the device" : "to the host", bytes,
+		word_time(report, site->cost_ns));
+}
+
+const struct detector detector_small_copies = {
+	.id = "small-copies",
+	.title = "many small copies where one would do",
+	.sees = "Copies between host and device of at most 64 KiB, four or more one directly after "
+		"the "
+		"other from the same place, in the same direction and stream, with no launch or "
+		"other "
+		"work between, five times or more. The cost is what they took beyond what one copy "
+		"of "
+		"the whole takes, by the profile or the trace; where nobody knows that, beyond one "
+		"of "
+		"them.",
+	.blind = "Whether the data lies together or can be made to. Copies from several places.",
+	.fix = "Gather the data in one buffer and copy it once; if it lies in even distances, "
+	       "cudaMemcpy2DAsync copies it in one call, and cudaMemcpyBatchAsync takes a list.",
+	.always = DETECTOR_CONTRACT(COPY_SYNC) | DETECTOR_CONTRACT(COPY_ASYNC),
+	.judge = judge,
+	.keep = keep,
+};

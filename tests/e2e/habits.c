@@ -1,0 +1,225 @@
+/*
+ * tests/e2e/habits.c: habits that cudaspy finds, and near twins of them that are none, for
+ * test_findings_calls.sh. On the simulator.
+ *
+ *   habits NAME...      what to do, one after the other: a row of habits[]
+ *
+ * Prints nothing. Status 0 unless a call fails that should not.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dim3 {
+	unsigned int x, y, z;
+};
+
+int cudaMalloc(void **address, size_t bytes);
+int cudaFree(void *address);
+int cudaMallocHost(void **address, size_t bytes);
+int cudaFreeHost(void *address);
+int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
+int cudaStreamCreateWithFlags(void **stream, unsigned int flags);
+int cudaStreamDestroy(void *stream);
+int cudaStreamSynchronize(void *stream);
+int cudaStreamBeginCapture(void *stream, int mode);
+int cudaStreamEndCapture(void *stream, void **graph);
+int cudaGraphDestroy(void *graph);
+int cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
+		     size_t shared, void *stream);
+void **__cudaRegisterFatBinary(void *wrapper);
+void __cudaRegisterFatBinaryEnd(void **code);
+void __cudaRegisterFunction(void **code, const char *host, char *device, const char *name,
+			    int limit, void *tid, void *bid, void *block, void *grid, int *size);
+
+enum { H2D = 1, D2H = 2 };
+
+#define ROUNDS 200
+#define BYTES 65536
+
+static const char delay, lazy;
+static void *stream, *other;
+static char *gpu, *host;
+
+#define OK(call) \
+	do { \
+		int result = (call); \
+\
+		if (result) { \
+			fprintf(stderr, "%s: %d\n", #call, result); \
+			exit(1); \
+		} \
+	} while (0)
+
+static void launch(const char *kernel, int us, void *where)
+{
+	void *args[] = {&us};
+
+	OK(cudaLaunchKernel(kernel, (struct dim3){1, 1, 1}, (struct dim3){1, 1, 1}, args, 0,
+			    where));
+}
+
+static void sync_each(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		launch(&delay, 50, stream);
+		OK(cudaStreamSynchronize(stream));
+	}
+}
+
+/* The same work, and one wait for every twenty kernels. */
+static void sync_some(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		launch(&delay, 50, stream);
+		if (i % 20 == 19)
+			OK(cudaStreamSynchronize(stream));
+	}
+}
+
+/* A wait after each kernel, but for its results. */
+static void sync_results(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		launch(&delay, 50, stream);
+		OK(cudaMemcpyAsync(host, gpu, 64, D2H, stream));
+		OK(cudaStreamSynchronize(stream));
+	}
+}
+
+static void copy(int pieces)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		for (int j = 0; j < pieces; j++)
+			OK(cudaMemcpyAsync(gpu + j * (BYTES / pieces), host + j * (BYTES / pieces),
+					   (size_t)BYTES / (size_t)pieces, H2D, stream));
+		for (int j = 0; j < 4; j++)
+			launch(&delay, 50, stream);
+		OK(cudaStreamSynchronize(stream));
+	}
+}
+
+static void copy_pieces(void)
+{
+	copy(64);
+}
+
+static void copy_whole(void)
+{
+	copy(1);
+}
+
+static void fill_queue(void)
+{
+	for (int i = 0; i < 400; i++)
+		launch(&delay, 300, stream);
+	OK(cudaStreamSynchronize(stream));
+}
+
+static void load(int us)
+{
+	for (int i = 0; i < 20; i++)
+		launch(&delay, 50, stream);
+	OK(cudaStreamSynchronize(stream));
+	if (us)
+		launch(&delay, us, stream);
+	launch(&lazy, 50, other);
+	OK(cudaStreamSynchronize(other));
+	OK(cudaStreamSynchronize(stream));
+}
+
+static void load_late(void)
+{
+	load(100000);
+}
+
+static void load_idle(void)
+{
+	load(0);
+}
+
+static void ignore_error(void)
+{
+	launch(&delay, 50, stream);
+	cudaMemcpyAsync(gpu, host, 64, 99, stream);
+	launch(&delay, 50, stream);
+	OK(cudaStreamSynchronize(stream));
+}
+
+static void give_up(void)
+{
+	launch(&delay, 50, stream);
+	OK(cudaStreamSynchronize(stream));
+	cudaMemcpyAsync(gpu, host, 64, 99, stream);
+}
+
+static void break_capture(void)
+{
+	void *graph = NULL;
+
+	OK(cudaStreamBeginCapture(stream, 0));
+	launch(&delay, 50, stream);
+	cudaStreamSynchronize(stream);
+	if (!cudaStreamEndCapture(stream, &graph) && graph)
+		OK(cudaGraphDestroy(graph));
+}
+
+static void capture(void)
+{
+	void *graph = NULL;
+
+	OK(cudaStreamBeginCapture(stream, 0));
+	launch(&delay, 50, stream);
+	OK(cudaStreamEndCapture(stream, &graph));
+	OK(cudaGraphDestroy(graph));
+}
+
+static const struct {
+	const char *name;
+	void (*play)(void);
+} habits[] = {
+	{"sync-each", sync_each},         {"sync-some", sync_some},
+	{"sync-results", sync_results},   {"copy-pieces", copy_pieces},
+	{"copy-whole", copy_whole},       {"fill-queue", fill_queue},
+	{"load-late", load_late},         {"load-idle", load_idle},
+	{"ignore-error", ignore_error},   {"give-up", give_up},
+	{"break-capture", break_capture}, {"capture", capture},
+};
+
+static void play(const char *name)
+{
+	for (size_t i = 0; i < sizeof(habits) / sizeof(*habits); i++) {
+		if (!strcmp(name, habits[i].name)) {
+			habits[i].play();
+			return;
+		}
+	}
+	fprintf(stderr, "habits: there is no '%s'\n", name);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	static struct {
+		int magic, version;
+		const void *data, *unused;
+	} wrapper = {0x466243b1, 1, "code", NULL};
+	void **code = __cudaRegisterFatBinary(&wrapper);
+
+	__cudaRegisterFunction(code, &delay, NULL, "_Z5delayi", -1, NULL, NULL, NULL, NULL, NULL);
+	__cudaRegisterFunction(code, &lazy, NULL, "_Z10lazy_delayi", -1, NULL, NULL, NULL, NULL,
+			       NULL);
+	__cudaRegisterFatBinaryEnd(code);
+	OK(cudaStreamCreateWithFlags(&stream, 1));
+	OK(cudaStreamCreateWithFlags(&other, 1));
+	OK(cudaMalloc((void **)&gpu, BYTES));
+	OK(cudaMallocHost((void **)&host, BYTES));
+	for (int i = 1; i < argc; i++)
+		play(argv[i]);
+	OK(cudaFreeHost(host));
+	OK(cudaFree(gpu));
+	OK(cudaStreamDestroy(other));
+	OK(cudaStreamDestroy(stream));
+	return 0;
+}

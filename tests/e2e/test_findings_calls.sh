@@ -1,0 +1,60 @@
+#!/bin/bash
+# Habits of a program's calls, recorded on the simulator: each is found, and nothing else of its kind; its near
+# twin is not.
+. "$(dirname "$0")/lib.sh"
+need jq
+sim="$here/../sim/with-sim"
+
+# play HABIT: recorded, its findings in findings.json.
+play() {
+	rm -rf "$out"
+	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
+		timeout -k 1 60 "$bin/habits" "$1" 2>"$1.err" || fail "$1: status $?: $(tail -n 3 "$1.err")"
+	"$tool" report --format=json "$(the_trace)" >report.json 2>report.err || fail "no report: $(cat report.err)"
+	jq .findings report.json >findings.json
+}
+
+# found HABIT ID [CONDITION]: it is the only one of these detectors' findings. Three tries, as on a busy machine
+# threads may get no processor when it matters.
+ours='["sync-every-launch", "lazy-loading", "queue-full", "small-copies", "ignored-error", "capture-break"]'
+found() {
+	local try
+	for try in 1 2 3; do
+		play "$1"
+		jq -e --arg id "$2" --argjson ours "$ours" '[.[] | select(.id as $i | $ours | index($i))] |
+			length == 1 and .[0].id == $id and (.[0] | '"${3:-true}"')' findings.json >/dev/null && return
+	done
+	fail "$1: not $2 with ${3:-true}: $(jq -c '.[] | [.id, .what, .cost_ns, .count]' findings.json)"
+}
+
+# silent HABIT: none of these detectors says anything.
+silent() {
+	local try
+	for try in 1 2 3; do
+		play "$1"
+		jq -e --argjson ours "$ours" 'all(.[]; .id as $i | $ours | index($i) | not)' findings.json \
+			>/dev/null && return
+	done
+	fail "$1: not silent: $(jq -c '.[] | [.id, .what, .cost_ns, .count]' findings.json)"
+}
+
+echo 'kernel_us 20' >script
+found sync-each sync-every-launch '.count > 100 and .gain_low_ns == 0 and .function == "cudaStreamSynchronize" and .caller == "sync_each"'
+silent sync-some
+silent sync-results
+found copy-pieces small-copies '(.what | test("200 times 64 copies in a row to the device, of 1.00 KiB each")) and .caller == "copy"'
+silent copy-whole
+echo 'queue 100' >script
+found fill-queue queue-full '.cost_ns > 20e6 and .gain_low_ns == 0'
+echo 'queue 1000' >script
+silent fill-queue
+echo 'lazy lazy_delay' >script
+found load-late lazy-loading '.cost_ns > 50e6 and (.what | test("1 first launches of kernels"))'
+silent load-idle
+: >script
+silent load-late # a kernel that need not be loaded behind the work
+found ignore-error ignored-error '.count == 1 and (.what | test("1 call returned cudaErrorInvalidMemcpyDirection"))'
+"$tool" report "$(the_trace)" | grep -q 'cudaErrorInvalidMemcpyDirection' || fail "the text does not show the error"
+silent give-up
+found break-capture capture-break '.function == "cudaStreamSynchronize" and (.what | test("cudaErrorStreamCaptureUnsupported"))'
+silent capture

@@ -1,0 +1,641 @@
+/*
+ * tests/unit/test_analyzer_findings.c: what is found in the calls of readable logs: for each detector a
+ * log in which it speaks, and a near twin in which it is silent.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include "cmd_report.h"
+#include "render.h"
+#include "scratch.h"
+#include "trace_text.h"
+
+#define MS 1000000
+
+/* A log in the making: lines of the thread 7, whose clock is `ns`. */
+struct story {
+	char *dir, path[256], *text;
+	size_t size;
+	FILE *log;
+	uint64_t ns;
+	json_t *findings, *root;
+	char *shown; /* the text report */
+	unsigned int told; /* stories before */
+};
+
+static int setup(void **state)
+{
+	struct story *s = calloc(1, sizeof(*s));
+
+	s->dir = scratch_make();
+	snprintf(s->path, sizeof(s->path), "%s/log", s->dir);
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct story *s = *state;
+
+	json_decref(s->root);
+	free(s->shown);
+	scratch_remove(s->dir);
+	free(s);
+	return 0;
+}
+
+static void begin(struct story *s)
+{
+	s->log = open_memstream(&s->text, &s->size);
+	s->ns = 1000;
+	fprintf(s->log,
+		"trace a.%u pid=1 program=\"a\" boot_id=b clock_source=tsc\nslot 1 tid=7\n"
+		"1us thread tid=7 name=\"a\"\n"
+		"1us kernel kernel=1 name=\"first\"\n1us kernel kernel=2 name=\"second\"\n",
+		++s->told);
+}
+
+/* A call of so many nanoseconds, after a pause. */
+__attribute__((format(printf, 4, 5))) static void call(struct story *s, uint64_t pause_ns,
+						       uint64_t ns, const char *format, ...)
+{
+	va_list arguments;
+
+	s->ns += pause_ns + ns;
+	fprintf(s->log, "%lluns ", (unsigned long long)s->ns);
+	va_start(arguments, format);
+	vfprintf(s->log, format, arguments);
+	va_end(arguments);
+	fprintf(s->log, " duration=%lluns\n", (unsigned long long)ns);
+}
+
+static void launch(struct story *s, uint64_t pause_ns, uint64_t ns)
+{
+	call(s, pause_ns, ns, "launch cudaLaunchKernel kernel=1 stream=8 caller=0x10");
+}
+
+static void wait_for_stream(struct story *s, uint64_t ns, unsigned int caller)
+{
+	call(s, 1000, ns, "op cudaStreamSynchronize stream=8 caller=%#x", caller);
+}
+
+static char *rendered(const struct story *s, const char *format)
+{
+	struct report_options options = {.renderer = renderer_find(format)};
+	char path[512], *text = NULL;
+	const char *dirs[] = {path};
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	snprintf(path, sizeof(path), "%s/a.%u", s->dir, s->told);
+	assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
+	fclose(out);
+	return text;
+}
+
+static void conclude(struct story *s)
+{
+	char *text;
+
+	fclose(s->log);
+	scratch_write(s->path, s->text, s->size);
+	free(s->text);
+	tt_make(s->path, s->dir);
+	json_decref(s->root);
+	free(s->shown);
+	text = rendered(s, "json");
+	s->root = json_loads(text, 0, NULL);
+	free(text);
+	assert_non_null(s->root);
+	s->findings = json_object_get(s->root, "findings");
+	s->shown = rendered(s, "text");
+}
+
+static json_t *found(const struct story *s, const char *id)
+{
+	json_t *finding, *one = NULL;
+	size_t i;
+
+	json_array_foreach(s->findings, i, finding)
+	{
+		if (strcmp(json_string_value(json_object_get(finding, "id")), id))
+			continue;
+		if (one)
+			fail_msg("%s: more than one finding", id);
+		one = finding;
+	}
+	return one;
+}
+
+static int64_t number(json_t *finding, const char *key)
+{
+	return json_integer_value(json_object_get(finding, key));
+}
+
+static const char *what(json_t *finding)
+{
+	return json_string_value(json_object_get(finding, "what"));
+}
+
+static void says(json_t *finding, const char *text)
+{
+	assert_non_null(finding);
+	if (!strstr(what(finding), text))
+		fail_msg("says '%s', not '%s'", what(finding), text);
+}
+
+/* Nothing else than this; it says this; and the text report shows it, or leaves it out. */
+static json_t *only(const struct story *s, const char *id, const char *text)
+{
+	json_t *finding = found(s, id);
+
+	if (!finding || json_array_size(s->findings) != 1)
+		fail_msg("%s alone expected in:\n%s", id, s->shown);
+	says(finding, text);
+	return finding;
+}
+
+static void nothing(const struct story *s)
+{
+	if (json_array_size(s->findings))
+		fail_msg("nothing expected in:\n%s", s->shown);
+}
+
+static bool is_shown(const struct story *s, json_t *finding)
+{
+	return strstr(s->shown, json_string_value(json_object_get(finding, "title"))) != NULL;
+}
+
+/* ---- synchronisation after every launch ------------------------------------------------------ */
+
+struct sync_story {
+	const char *copy; /* beside each launch; NULL none */
+	uint64_t pause_ns, kernel_ns;
+	unsigned int launches;
+	bool managed, ahead;
+};
+
+static void tell_syncs(struct story *s, const struct sync_story *t)
+{
+	int i;
+	unsigned int j;
+
+	begin(s);
+	if (t->managed)
+		call(s, 0, 20000,
+		     "memory cudaMallocManaged op=alloc kind=managed bytes=4096 address=0x9");
+	for (i = 0; i < 10; i++) /* what launches and synchronisations cost alone */
+		launch(s, 1000, 4000);
+	wait_for_stream(s, 40000, 0x20);
+	for (i = 0; i < 1000; i++) {
+		if (t->ahead)
+			call(s, 100, 1000, "launch cudaLaunchKernel kernel=1 stream=9 caller=0x11");
+		for (j = 0; j < t->launches; j++)
+			launch(s, t->pause_ns, 4000);
+		if (t->copy)
+			call(s, 500, 2000,
+			     "copy cudaMemcpyAsync %s bytes=4096 stream=8 caller=0x13", t->copy);
+		wait_for_stream(s, t->kernel_ns, 0x21);
+	}
+	conclude(s);
+}
+
+static void test_sync_every_launch(void **state)
+{
+	static const struct sync_story silent[] = {
+		/* host work between, perhaps with results */
+		{.launches = 1, .pause_ns = 300000, .kernel_ns = 9000},
+		{.launches = 1, .pause_ns = 1000, .kernel_ns = 3 * MS}, /* long kernels */
+		{.launches = 8, .pause_ns = 1000, .kernel_ns = 60000},
+		{.launches = 1, .pause_ns = 1000, .kernel_ns = 9000, .managed = true},
+		/* the GPU has other work meanwhile */
+		{.launches = 1, .pause_ns = 1000, .kernel_ns = 9000, .ahead = true},
+		{.launches = 1,
+		 .pause_ns = 1000,
+		 .kernel_ns = 9000,
+		 .copy = "direction=d2h src=device dst=pinned"},
+	};
+	static const struct sync_story speaks[] = {
+		{.launches = 1, .pause_ns = 1000, .kernel_ns = 9000},
+		{.launches = 2, .pause_ns = 1000, .kernel_ns = 20000},
+		{.launches = 1,
+		 .pause_ns = 1000,
+		 .kernel_ns = 9000,
+		 .copy = "direction=h2d src=pinned dst=device"},
+	};
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(speaks); i++) {
+		tell_syncs(s, &speaks[i]);
+		finding = only(s, "sync-every-launch", "handed over the next 1.000 us later");
+		assert_int_equal(number(finding, "count"), 999); /* the first comes after another */
+		/* The launch's own work, and what is known of the synchronisation's. */
+		assert_in_range(number(finding, "cost_ns"), 999 * 4000, 999 * 7000);
+		assert_int_equal(number(finding, "gain_low_ns"), 0);
+		assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+	}
+	for (i = 0; i < ARRAY_SIZE(silent); i++) {
+		tell_syncs(s, &silent[i]);
+		nothing(s);
+	}
+}
+
+/* ---- code loaded late ------------------------------------------------------------------------ */
+
+/* The second kernel's first launch takes `ns`, with work outstanding or not, early or late. */
+static void tell_loading(struct story *s, unsigned int before, bool busy, uint64_t ns)
+{
+	unsigned int i;
+
+	begin(s);
+	for (i = 0; i < 10; i++)
+		launch(s, 1000, 4000);
+	wait_for_stream(s, 40000, 0x20);
+	for (i = 0; i < before; i++) {
+		launch(s, 1000, 4000);
+		if (i % 10 == 9)
+			wait_for_stream(s, 40000, 0x21);
+	}
+	if (busy)
+		launch(s, 1000, 4000);
+	call(s, 1000, ns, "launch cudaLaunchKernel kernel=2 stream=9 caller=0x12");
+	call(s, 1000, 40000, "call cudaDeviceSynchronize caller=0x22");
+	conclude(s);
+}
+
+static void test_lazy_loading(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_loading(s, 100, true, 30 * MS); /* behind the GPU's work */
+	finding = only(s, "lazy-loading", "1 first launches of kernels in the midst of the work");
+	assert_in_range(number(finding, "cost_ns"), 29 * MS, 30 * MS);
+	assert_true(is_shown(s, finding));
+	tell_loading(s, 2000, false, 3 * MS); /* long after the begin */
+	finding = only(s, "lazy-loading", "3.000 ms inside it");
+	assert_in_range(number(finding, "cost_ns"), 2 * MS, 3 * MS);
+	tell_loading(s, 100, false, 3 * MS); /* somebody has to load it */
+	nothing(s);
+	tell_loading(s, 2000, true, 100000);
+	nothing(s);
+}
+
+/* Modules: loaded and unloaded in each round, or once. */
+static void tell_modules(struct story *s, bool rounds, bool busy)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 200; i++) {
+		if (rounds || !i)
+			call(s, 1000, 100000, "op cuModuleLoadData caller=0x30 object=%#x",
+			     0x100 + i);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		if (!busy || i <= 100)
+			wait_for_stream(s, 40000, 0x20);
+		if (rounds || i == 199)
+			call(s, 1000, busy && i > 100 ? 900000 : 90000,
+			     "op cuModuleUnload caller=0x31 object=%#x", 0x100 + i);
+		if (busy && i > 100)
+			wait_for_stream(s, 40000, 0x20);
+	}
+	conclude(s);
+}
+
+static void test_modules(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	tell_modules(s, true, false);
+	assert_int_equal(json_array_size(s->findings), 2); /* of loading, and of unloading */
+	json_array_foreach(s->findings, i, finding)
+	{
+		assert_string_equal(json_string_value(json_object_get(finding, "id")),
+				    "lazy-loading");
+		assert_in_range(number(finding, "cost_ns"), 199 * 90000, 200 * 100000);
+	}
+	tell_modules(s, false, false);
+	nothing(s);
+	/* Where some of them wait for the device it is one finding still. */
+	tell_modules(s, true, true);
+	assert_int_equal(json_array_size(s->findings), 2);
+	if (found(s, "hidden-sync"))
+		fail_msg("%s", s->shown);
+}
+
+/* ---- a full queue ---------------------------------------------------------------------------- */
+
+static void tell_queue(struct story *s, unsigned int ahead)
+{
+	unsigned int i;
+
+	begin(s);
+	for (i = 0; i < 20; i++)
+		launch(s, 1000, 4000);
+	wait_for_stream(s, 40000, 0x20);
+	for (i = 0; i < ahead; i++)
+		launch(s, 1000, 4000);
+	for (i = 0; i < 5; i++)
+		launch(s, 1000, 2 * MS);
+	wait_for_stream(s, 40 * MS, 0x20);
+	conclude(s);
+}
+
+static void test_queue_full(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_queue(s, 1000);
+	finding = only(s, "queue-full", "5 calls waited for room");
+	assert_in_range(number(finding, "cost_ns"), 9 * MS, 10 * MS);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	tell_queue(s, 10); /* not for want of room */
+	nothing(s);
+}
+
+/* ---- small copies ---------------------------------------------------------------------------- */
+
+struct copies_story {
+	unsigned int rows, copies, bytes;
+	const char *function, *how;
+	bool launches_between;
+};
+
+static void tell_copies(struct story *s, const struct copies_story *t)
+{
+	unsigned int i, j;
+
+	begin(s);
+	for (i = 0; i < 20; i++) { /* what one of the whole costs */
+		call(s, 1000, 9000, "copy %s %s bytes=%u stream=8 caller=0x41", t->function, t->how,
+		     t->copies * t->bytes);
+		wait_for_stream(s, 40000, 0x20);
+	}
+	for (i = 0; i < t->rows; i++) {
+		for (j = 0; j < t->copies; j++) {
+			call(s, 1000, 5000, "copy %s %s bytes=%u stream=8 caller=0x40", t->function,
+			     t->how, t->bytes);
+			if (t->launches_between)
+				launch(s, 1000, 4000);
+		}
+		for (j = 0; j < 4; j++)
+			launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+}
+
+static void test_small_copies(void **state)
+{
+	static const char h2d[] = "direction=h2d src=pinned dst=device";
+	static const struct copies_story silent[] = {
+		{100, 8, 4096, "cudaMemcpyAsync", h2d, true},
+		{100, 3, 4096, "cudaMemcpyAsync", h2d, false},
+		{100, 8, 70000, "cudaMemcpyAsync", h2d, false},
+		{4, 8, 4096, "cudaMemcpyAsync", h2d, false},
+		{100, 8, 4096, "cudaMemcpyAsync", "direction=d2d src=device dst=device", false},
+	};
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	tell_copies(s, &(struct copies_story){100, 8, 4096, "cudaMemcpyAsync", h2d, false});
+	finding = only(s, "small-copies",
+		       "100 times 8 copies in a row to the device, of 4.00 KiB each");
+	/* Each row: 8 copies of 5 us, for which one of 9 us would do. */
+	assert_in_range(number(finding, "cost_ns"), 100 * 30000, 100 * 32000);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	tell_copies(s, &(struct copies_story){100, 4, 64, "cudaMemcpy",
+					      "direction=d2h src=device dst=pageable", false});
+	finding = found(s, "small-copies"); /* beside it, a synchronisation that is redundant */
+	says(finding, "100 times 4 copies in a row to the host, of 64 B each");
+	for (i = 0; i < ARRAY_SIZE(silent); i++) {
+		tell_copies(s, &silent[i]);
+		nothing(s);
+	}
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static void test_ignored_error(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	begin(s);
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "launch cudaLaunchKernel kernel=2 stream=8 caller=0x12 result=9");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error",
+		       "1 call returned cudaErrorInvalidConfiguration, first after 6.000 us");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "minor");
+	assert_true(is_shown(s, finding)); /* although it costs nothing */
+
+	begin(s); /* the program gives up */
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "launch cudaLaunchKernel kernel=2 stream=8 caller=0x12 result=9");
+	call(s, 1000, 9000, "memory cudaFree op=free kind=device bytes=4096 caller=0x50");
+	conclude(s);
+	nothing(s);
+
+	begin(s); /* an answer */
+	call(s, 1000, 2000, "call cudaDeviceEnablePeerAccess caller=0x51 result=704");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "peer access was enabled already");
+	assert_false(is_shown(s, finding));
+
+	begin(s); /* and what is none at all */
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "op cudaStreamQuery stream=8 caller=0x51 result=600");
+	launch(s, 1000, 4000);
+	conclude(s);
+	nothing(s);
+}
+
+/* The driver's functions have names of their own for errors. */
+static void test_driver_error(void **state)
+{
+	struct story *s = *state;
+
+	begin(s);
+	call(s, 1000, 2000, "op cuStreamWaitEvent stream=8 caller=0x51 result=400");
+	launch(s, 1000, 4000);
+	conclude(s);
+	only(s, "ignored-error", "CUDA_ERROR_INVALID_HANDLE");
+	begin(s);
+	call(s, 1000, 2000, "op cuStreamWaitEvent stream=8 caller=0x51 result=333");
+	launch(s, 1000, 4000);
+	conclude(s);
+	only(s, "ignored-error", "returned #333");
+}
+
+/* An error that stays is one finding, at the place where it showed first. */
+static void test_error_that_stays(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+	int i;
+
+	begin(s);
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "op cudaStreamSynchronize stream=8 caller=0x20 result=700");
+	for (i = 0; i < 5; i++) {
+		call(s, 1000, 2000,
+		     "launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 result=700");
+		call(s, 1000, 2000, "op cudaStreamSynchronize stream=8 caller=0x21 result=700");
+	}
+	conclude(s);
+	finding = only(s, "ignored-error", "1 calls here and 10 elsewhere");
+	assert_string_equal(json_string_value(json_object_get(finding, "function")),
+			    "cudaStreamSynchronize");
+	begin(s);
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "op cudaStreamSynchronize stream=8 caller=0x20 result=700");
+	conclude(s);
+	nothing(s);
+}
+
+static void test_capture_break(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	begin(s);
+	call(s, 1000, 2000, "op cudaStreamBeginCapture stream=8 caller=0x60");
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "call cudaDeviceSynchronize caller=0x61 result=900");
+	call(s, 1000, 2000, "launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 result=901");
+	call(s, 1000, 2000, "op cudaStreamEndCapture stream=8 caller=0x62 result=901");
+	conclude(s);
+	finding = only(s, "capture-break", "cudaErrorStreamCaptureUnsupported");
+	says(finding, "2 later calls found the capture broken");
+	assert_string_equal(json_string_value(json_object_get(finding, "function")),
+			    "cudaDeviceSynchronize");
+	assert_true(is_shown(s, finding));
+
+	begin(s); /* nobody knows who did it */
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "op cudaStreamEndCapture stream=8 caller=0x62 result=901");
+	conclude(s);
+	only(s, "capture-break", "which call broke it is not in the trace");
+
+	begin(s);
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "op cudaStreamEndCapture stream=8 caller=0x62");
+	call(s, 1000, 2000, "call cudaDeviceSynchronize caller=0x61");
+	conclude(s);
+	nothing(s);
+}
+
+/* ---- staged or blocked ----------------------------------------------------------------------- */
+
+static void tell_pageable(struct story *s, int blocked)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 20; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, i < blocked ? 9 * MS : 60000,
+		     "copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=1048576 "
+		     "stream=8 caller=0x40");
+		wait_for_stream(s, 90000, 0x20);
+	}
+	for (i = 0; i < 20; i++) {
+		call(s, 1000, 60000,
+		     "copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=1048576 "
+		     "stream=8 caller=0x41");
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+}
+
+static json_t *at_place(const struct story *s, int64_t offset)
+{
+	json_t *finding;
+	size_t i;
+
+	json_array_foreach(s->findings, i, finding)
+	{
+		if (number(finding, "offset") == offset)
+			return finding;
+	}
+	fail_msg("nothing found at %#llx in:\n%s", (unsigned long long)offset, s->shown);
+	return NULL;
+}
+
+static void test_staged_or_blocked(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_pageable(s, 0);
+	says(at_place(s, 0x40), "staged, not blocked");
+	tell_pageable(s, 5);
+	finding = at_place(s, 0x40);
+	says(finding, "blocked by earlier work: 5 of them, for 44.64 ms; the others only staged");
+	assert_int_equal(number(finding, "count"), 20);
+	/* The staging is saved for sure, the wait may only move. */
+	assert_in_range(number(finding, "gain_low_ns"), 20 * 40000, 22 * 60000);
+	assert_in_range(number(finding, "gain_high_ns"), 45 * MS, 47 * MS);
+	says(at_place(s, 0x41), "staged, not blocked");
+	tell_pageable(s, 20);
+	says(at_place(s, 0x40), "; blocked by earlier work: 20 of them, for ");
+}
+
+/* ---- steady state ---------------------------------------------------------------------------- */
+
+/* A graph captured, and its parameters taken over, in each round: the cure is no problem. */
+static void test_graph_update(void **state)
+{
+	struct story *s = *state;
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		call(s, 1000, 90000, "op cudaGraphExecUpdate object=0x70 caller=0x70");
+		call(s, 1000, 2000, "op cudaGraphDestroy object=0x71 caller=0x71");
+		call(s, 1000, 4000, "op cudaGraphLaunch stream=8 object=0x70 caller=0x72");
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+	nothing(s);
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		call(s, 1000, 90000, "op cudaGraphInstantiate object=0x70 caller=0x70");
+		call(s, 1000, 4000, "op cudaGraphLaunch stream=8 object=0x70 caller=0x72");
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+	only(s, "steady-state", "calls about graphs");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(test_sync_every_launch), TEST(test_lazy_loading),     TEST(test_modules),
+		TEST(test_queue_full),        TEST(test_small_copies),     TEST(test_ignored_error),
+		TEST(test_driver_error),      TEST(test_error_that_stays), TEST(test_capture_break),
+		TEST(test_staged_or_blocked), TEST(test_graph_update),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
