@@ -80,6 +80,13 @@ struct class_place {
 	struct call_class *class; /* NULL: empty */
 };
 
+/* Does the number rest on calls with nothing in their way? */
+static inline bool expect_is_measured(const struct call_class *class)
+{
+	return class->source == EXPECT_PROFILE || class->source == EXPECT_CLEAN ||
+	       class->source == EXPECT_FEW;
+}
+
 /* What has begun, so that the next call of the kind is not cold. */
 struct cold_marks {
 	uint32_t contracts[256]; /* by device: a bit for each contract */

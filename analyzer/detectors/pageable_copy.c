@@ -57,8 +57,9 @@ static bool judge(const struct observed *o, struct verdict *v)
 	if (own_ns > pinned)
 		cost_ns = own_ns - pinned;
 	v->cost_ns = cost_ns + finished_ns(o->call, BUCKET_GPU_HIDDEN);
-	/* Staging is saved for sure; the wait may only move to where the data is needed. */
-	v->gain_low_ns = cost_ns;
+	/* Staging is saved for sure, where it is known what it costs; the wait may only move to where
+	 * the data is needed. */
+	v->gain_low_ns = expect_is_measured(o->class) ? cost_ns : 0;
 	v->gain_high_ns = v->cost_ns;
 	v->tally = was_blocked(o, own_ns);
 	v->variant =

@@ -34,7 +34,7 @@ static bool is_round(const struct observed *o)
 	const struct steps *steps = &o->caller->steps;
 
 	return steps->submissions && steps->submissions <= SUBMISSIONS_MOST &&
-	       !steps->brought_back && steps->waited_at == call_place(o->record->raw) &&
+	       !steps->brought_back && steps->waited_at == record_caller(o->record->raw) &&
 	       steps->first_ns >= steps->waited_ns &&
 	       steps->first_ns - steps->waited_ns <= AT_ONCE_NS;
 }
