@@ -135,6 +135,7 @@ static void add_call(struct site *site, const struct observed *o, const struct v
 	site->bytes += bytes_of(o->record->raw);
 	site->failed += call_failed(&o->record->raw->call_head);
 	site->total_ns += call->end_ns - call->begin_ns;
+	site->hidden_ns += finished_ns(call, BUCKET_GPU_HIDDEN);
 	site->cost_ns += v->cost_ns;
 	site->gain_low_ns += v->gain_low_ns;
 	site->gain_high_ns += v->gain_high_ns;
@@ -263,6 +264,7 @@ static void add_site(struct site *sum, const struct site *more)
 	sum->bytes += more->bytes;
 	sum->failed += more->failed;
 	sum->total_ns += more->total_ns;
+	sum->hidden_ns += more->hidden_ns;
 	sum->cost_ns += more->cost_ns;
 	sum->gain_low_ns += more->gain_low_ns;
 	sum->gain_high_ns += more->gain_high_ns;

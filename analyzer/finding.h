@@ -84,6 +84,7 @@ struct site {
 	struct site_key key;
 	uint64_t count, bytes, failed;
 	uint64_t total_ns; /* duration of all calls */
+	uint64_t hidden_ns; /* of that, hidden waits for the GPU */
 	uint64_t cost_ns, gain_low_ns, gain_high_ns; /* sums of the verdicts */
 	uint64_t tally; /* sum of the verdicts' */
 	uint64_t tries; /* of the thread of its last call, until then: steps.h */

@@ -70,7 +70,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 /* Staged or blocked: from pageable memory it depends on how much is outstanding. */
 static const char *how(const struct site *site, struct report *report, unsigned int direction)
 {
-	const char *blocked_time = word_time(report, site->cost_ns - site->gain_low_ns);
+	const char *blocked_time = word_time(report, site->hidden_ns);
 
 	if (site->tally)
 		return report_text(report, "; blocked by earlier work: %llu of them, for %s%s",
