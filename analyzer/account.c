@@ -57,6 +57,21 @@ static struct account *account_of(struct caller *c, uint32_t fn)
 	return &c->accounts[c->of_function[fn] - 1];
 }
 
+struct account account_sum(const struct accounting *a, const struct process *process)
+{
+	struct account sum = {0};
+	size_t i, j;
+
+	for (i = 0; i < a->n_callers; i++) {
+		const struct caller *c = a->callers[i];
+
+		for (j = 0; c && (!process || c->thread->process == process) && j < c->n_accounts;
+		     j++)
+			account_add(&sum, &c->accounts[j]);
+	}
+	return sum;
+}
+
 /* ---- callers -------------------------------------------------------------------------------- */
 
 struct caller *account_caller(const struct accounting *a, const struct thread *thread)

@@ -133,6 +133,9 @@ static inline void account_see(struct accounting *a, const struct record *record
 /* After the last record. */
 void account_finish(struct accounting *a);
 
+/* All calls of a process; NULL: of all processes. */
+struct account account_sum(const struct accounting *a, const struct process *process);
+
 /* A thread's caller; NULL if it has made no call. */
 struct caller *account_caller(const struct accounting *a, const struct thread *thread);
 
