@@ -1,72 +1,13 @@
 /*
  * analyzer/report_sharing.c: who shared a GPU with whom, when, and how. Called by `report` and `info`
  * after the last record.
- *
- * GPUs are the same if their UUIDs are; a process uses one from the first to the last of its calls
- * that allocate, copy, launch or work on a stream there. Whether a process is a client of MPS is the
- * driver's own answer; drivers that give none are taken to follow the control pipe.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "report_sharing.h"
 #include "report_trace.h"
 #include "report_words.h"
-
-/* One process on one GPU. */
-struct tenant {
-	const struct process *process;
-	const struct gpu *gpu;
-	const struct device_use *use;
-	bool client; /* of MPS */
-};
-
-static bool is_client(const struct process *process, const struct gpu *gpu)
-{
-	if (gpu->client == SPY_CLIENT_UNKNOWN)
-		return process->mps.ns && *process->mps.directory && process->mps.server;
-	return gpu->client == SPY_CLIENT_YES;
-}
-
-static struct tenant *find_tenants(const struct analysis *a, size_t *n_tenants)
-{
-	struct tenant *tenants = NULL;
-	size_t i, j, n = 0;
-
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
-
-		for (j = 0; j < process->n_gpus; j++) {
-			const struct gpu *gpu = &process->gpus[j];
-			const struct device_use *use =
-				&a->stats.uses[i * CALLSTATS_DEVICES + gpu->device];
-
-			if (gpu->device >= SPY_DEVICE_NONE || !use->first_ns || !*gpu->uuid)
-				continue;
-			tenants = grow(tenants, n, sizeof(*tenants));
-			tenants[n++] = (struct tenant){process, gpu, use, is_client(process, gpu)};
-		}
-	}
-	*n_tenants = n;
-	return tenants;
-}
-
-static bool overlap(const struct tenant *a, const struct tenant *b)
-{
-	return a->process != b->process && !strcmp(a->gpu->uuid, b->gpu->uuid) &&
-	       a->use->first_ns < b->use->last_ns && b->use->first_ns < a->use->last_ns;
-}
-
-/* Clients of one server run at the same time; any other two take turns. */
-static bool together(const struct tenant *a, const struct tenant *b)
-{
-	const struct mps *x = &a->process->mps, *y = &b->process->mps;
-
-	if (!a->client || !b->client)
-		return false;
-	if (x->server && y->server)
-		return x->server == y->server;
-	return x->ns && y->ns && !strcmp(x->directory, y->directory);
-}
+#include "sharing.h"
 
 /* ---- processes on one GPU at the same time -------------------------------------------------- */
 
@@ -106,30 +47,6 @@ static const struct table_kind sharing_kind = {
 	.text_rows = 16,
 };
 
-/* From the others' uses that overlap with this one, in the order of their beginnings: how long any of
- * them was there. */
-static uint64_t shared_time(const struct tenant *self, const struct tenant *tenants, size_t n)
-{
-	uint64_t covered_ns = self->use->first_ns, shared_ns = 0;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		uint64_t begin = tenants[i].use->first_ns, end = tenants[i].use->last_ns;
-
-		if (!overlap(self, &tenants[i]))
-			continue;
-		if (begin < covered_ns)
-			begin = covered_ns;
-		if (end > self->use->last_ns)
-			end = self->use->last_ns;
-		if (end <= begin)
-			continue;
-		shared_ns += end - begin;
-		covered_ns = end;
-	}
-	return shared_ns;
-}
-
 #define NAMES_SHOWN 4
 
 /* "nbody.12, nbody.13 and 5 more". */
@@ -140,7 +57,7 @@ static const char *names_of(struct report *report, const struct tenant *self,
 	size_t i, found = 0;
 
 	for (i = 0; i < n; i++) {
-		if (!overlap(self, &tenants[i]) || ++found > NAMES_SHOWN)
+		if (!tenants_overlap(self, &tenants[i]) || ++found > NAMES_SHOWN)
 			continue;
 		text = report_text(report, "%s%s%s", text ?: "", text ? ", " : "",
 				   report_process(report, tenants[i].process->trace));
@@ -184,7 +101,7 @@ static struct sharing_row describe(struct report *report, const struct analysis 
 		.user = self->process->mps.uid,
 		.from_ns = self->use->first_ns - a->model.first_ns,
 		.until_ns = self->use->last_ns - a->model.first_ns,
-		.shared_ns = shared_time(self, tenants, n),
+		.shared_ns = tenant_shared_ns(self, tenants, n),
 		.multiprocessors = self->gpu->multiprocessors,
 	};
 
@@ -193,28 +110,15 @@ static struct sharing_row describe(struct report *report, const struct analysis 
 		row.memory_limit = report_text(report, "%s", self->process->mps.memory_limit);
 	}
 	for (i = 0; i < n; i++) {
-		if (!overlap(self, &tenants[i]))
+		if (!tenants_overlap(self, &tenants[i]))
 			continue;
-		mates += together(self, &tenants[i]);
-		rivals += !together(self, &tenants[i]);
+		mates += tenants_together(self, &tenants[i]);
+		rivals += !tenants_together(self, &tenants[i]);
 	}
 	row.partners = mates + rivals;
 	row.how = !rivals ? "MPS" : !mates ? "time slices" : "MPS, time slices";
 	row.text = report_text(report, "with %s%s", row.with, share_text(report, self));
 	return row;
-}
-
-/* By GPU, then by when they began. */
-static int by_gpu(const void *a, const void *b)
-{
-	const struct tenant *x = a, *y = b;
-	int order = strcmp(x->gpu->uuid, y->gpu->uuid);
-
-	if (order)
-		return order;
-	if (x->use->first_ns != y->use->first_ns)
-		return x->use->first_ns < y->use->first_ns ? -1 : 1;
-	return (x->process > y->process) - (x->process < y->process);
 }
 
 static void add_sharing(struct report *report, const struct analysis *a)
@@ -225,13 +129,11 @@ static void add_sharing(struct report *report, const struct analysis *a)
 	size_t i, n, n_rows = 0;
 	bool slices = false;
 
-	tenants = find_tenants(a, &n);
-	if (n)
-		qsort(tenants, n, sizeof(*tenants), by_gpu);
+	tenants = tenants_find(a, &n);
 	for (i = 0; i < n; i++) {
 		struct sharing_row row;
 
-		if (!shared_time(&tenants[i], tenants, n))
+		if (!tenant_shared_ns(&tenants[i], tenants, n))
 			continue;
 		row = describe(report, a, &tenants[i], tenants, n);
 		rows = grow(rows, n_rows, sizeof(*rows));
@@ -278,19 +180,6 @@ static const struct table_kind turn_kind = {
 		"user a daemon with a CUDA_MPS_PIPE_DIRECTORY and GPUs of its own.",
 };
 
-/* The first call on any GPU has returned: the process has a context. 0: never. */
-static uint64_t first_context_ns(const struct analysis *a, size_t process)
-{
-	const struct device_use *uses = &a->stats.uses[process * CALLSTATS_DEVICES];
-	uint64_t ns = 0;
-	size_t i;
-
-	for (i = 0; i < CALLSTATS_DEVICES; i++)
-		if (uses[i].first_ns && (!ns || uses[i].first_end_ns < ns))
-			ns = uses[i].first_end_ns;
-	return ns;
-}
-
 /* Processes of the trace that were that server's clients. */
 static const char *clients_of(struct report *report, const struct analysis *a,
 			      const struct mps *self)
@@ -307,18 +196,6 @@ static const char *clients_of(struct report *report, const struct analysis *a,
 					   report_process(report, process->trace));
 	}
 	return text ?: "processes that were not recorded";
-}
-
-/* Until when it waited: until cuInit returned, if the server was its user's by then; else until it had
- * a context; else it waits still. */
-static uint64_t waited_until(const struct analysis *a, size_t i)
-{
-	const struct process *process = &a->model.processes[i];
-	uint64_t context_ns = first_context_ns(a, i);
-
-	if (process->mps.ns && !mps_of_another(&process->mps))
-		return process->mps.ns;
-	return context_ns > process->mps_before.ns ? context_ns : a->model.last_ns;
 }
 
 static void add_turns(struct report *report, const struct analysis *a)
@@ -340,7 +217,7 @@ static void add_turns(struct report *report, const struct analysis *a)
 			.user = before->uid,
 			.server = mps->server,
 			.server_user = mps->server_uid,
-			.waited_ns = waited_until(a, i) - before->ns,
+			.waited_ns = sharing_turn_ns(a, process),
 		};
 		row.text = report_text(
 			report,
