@@ -42,4 +42,7 @@ struct finding *detector_add(const struct detector *detector, struct finding **f
 extern const struct detector detector_pageable_copy, detector_hidden_sync, detector_redundant_sync,
 	detector_steady_state;
 
+/* Of the whole run. */
+extern const struct detector detector_cross_device_stall, detector_same_device_stall;
+
 #endif

@@ -4,12 +4,16 @@
 #include <string.h>
 #include "detector.h"
 
+/* clang-format off */
 static const struct detector *const table[] = {
 	&detector_pageable_copy,
 	&detector_hidden_sync,
 	&detector_steady_state,
 	&detector_redundant_sync,
+	&detector_cross_device_stall,
+	&detector_same_device_stall,
 };
+/* clang-format on */
 
 const struct detector *detectors_row(size_t i)
 {

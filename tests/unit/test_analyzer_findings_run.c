@@ -1,0 +1,239 @@
+/*
+ * tests/unit/test_analyzer_findings_run.c: the findings of the whole run: for each a log in which it must
+ * be told, and a near twin in which nothing may be said of it.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include "cmd_report.h"
+#include "render.h"
+#include "scratch.h"
+#include "trace_text.h"
+
+static json_t *report_on(const char *log)
+{
+	struct report_options options = {.renderer = renderer_find("json")};
+	char *dir = scratch_make(), path[256], *text = NULL;
+	const char *dirs[] = {dir};
+	size_t size;
+	json_t *root;
+	FILE *out = open_memstream(&text, &size);
+
+	snprintf(path, sizeof(path), "%s/log", dir);
+	scratch_write(path, log, strlen(log));
+	tt_make(path, dir);
+	assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
+	fclose(out);
+	root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	free(text);
+	scratch_remove(dir);
+	return root;
+}
+
+/* The one finding of that detector; NULL: none. */
+static json_t *find(const json_t *root, const char *id)
+{
+	json_t *rows = json_object_get(root, "findings"), *row, *found = NULL;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (strcmp(json_string_value(json_object_get(row, "id")), id) != 0)
+			continue;
+		assert_null(found);
+		found = row;
+	}
+	return found;
+}
+
+static const char *text(const json_t *finding, const char *key)
+{
+	const char *value = json_string_value(json_object_get(finding, key));
+
+	return value ? value : "";
+}
+
+static int64_t number(const json_t *finding, const char *key)
+{
+	return json_integer_value(json_object_get(finding, key));
+}
+
+static void says(const json_t *finding, const char *key, const char *words)
+{
+	if (!strstr(text(finding, key), words))
+		fail_msg("%s of %s is '%s', not '%s'", key, text(finding, "id"), text(finding, key),
+			 words);
+}
+
+/* Nothing is said of it in that log. */
+static void silent(const char *log, const char *id)
+{
+	json_t *root = report_on(log);
+	const json_t *finding = find(root, id);
+
+	if (finding)
+		fail_msg("%s: %s", id, text(finding, "what"));
+	json_decref(root);
+}
+
+/* A log in pieces. */
+struct log {
+	char text[1 << 17];
+	size_t used;
+};
+
+static void add(struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct log *log, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log->used += (size_t)vsnprintf(log->text + log->used, sizeof(log->text) - log->used, format,
+				       args);
+	va_end(args);
+	assert_true(log->used < sizeof(log->text));
+}
+
+/* ---- stalls --------------------------------------------------------------------------------- */
+
+/* Thread 101 pins memory, for 20 ms each time, with a lock in its hands that 102, on GPU `device`, wants
+ * for a launch; it waits `waits` times, for `us` each. */
+static void stalling(struct log *log, unsigned int device, unsigned int waits, unsigned int us)
+{
+	unsigned int i;
+
+	log->used = 0;
+	add(log, "trace app.100 pid=100 program=\"app\" probes=1\n"
+		 "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n");
+	for (i = 1; i <= 10; i++)
+		add(log,
+		    "%ums memory cudaMallocHost duration=20ms device=0 op=alloc kind=pinned "
+		    "bytes=4096 address=0x9000 caller=0x4010\n",
+		    25 * i);
+	add(log,
+	    "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
+	    "2us launch cudaLaunchKernel duration=1us device=%u stream=0x20\n",
+	    device);
+	for (i = 1; i <= waits; i++)
+		add(log,
+		    "%uus wait kind=mutex fn=cudaLaunchKernel duration=%uus object=0x700 device=%u "
+		    "holder=101 holder_fn=cudaMallocHost holder_device=0\n"
+		    "%uus launch cudaLaunchKernel duration=%uus device=%u stream=0x20\n",
+		    25000 * i - 10, us, device, 25000 * i - 8, us + 3, device);
+}
+
+static void test_cross_device_stall(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	stalling(&log, 1, 9, 15000);
+	root = report_on(log.text);
+	finding = find(root, "cross-device-stall");
+	assert_non_null(finding);
+	assert_in_range(number(finding, "cost_ns"), 134000000, 136000000);
+	assert_int_equal(number(finding, "count"), 9);
+	says(finding, "function", "cudaMallocHost");
+	says(finding, "what", "2 threads that work on 2 GPUs");
+	says(finding, "what", "while one of them was in cudaMallocHost (its own work)");
+	says(finding, "fix", "A process for each GPU has locks of its own");
+	says(finding, "severity", "problem");
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	assert_in_range(number(finding, "gain_high_ns"), 134000000, 136000000);
+	assert_null(find(root, "same-device-stall"));
+	json_decref(root);
+
+	stalling(&log, 1, 9, 20); /* threads that meet now and then */
+	silent(log.text, "cross-device-stall");
+}
+
+/* The pinning is a finding of its own, if there is work between its calls: what others waited is in both. */
+static void test_stall_overlaps(void **state)
+{
+	static struct log log;
+	json_t *root;
+	unsigned int i;
+
+	(void)state;
+	stalling(&log, 1, 9, 15000);
+	root = report_on(log.text);
+	says(find(root, "cross-device-stall"), "overlaps", "yes");
+	assert_non_null(find(root, "steady-state"));
+	json_decref(root);
+
+	/* Nobody works between the calls: no finding of theirs, nothing told twice. */
+	stalling(&log, 1, 0, 0);
+	for (i = 1; i <= 9; i++)
+		add(&log,
+		    "%uus wait kind=mutex fn=cudaEventCreate duration=15ms object=0x700 device=1 "
+		    "holder=101 holder_fn=cudaMallocHost holder_device=0\n"
+		    "%uus op cudaEventCreate duration=15003us device=1\n",
+		    25000 * i - 10, 25000 * i - 8);
+	root = report_on(log.text);
+	assert_null(find(root, "steady-state"));
+	says(find(root, "cross-device-stall"), "overlaps", "no");
+	says(find(root, "cross-device-stall"), "fix", "Take cudaMallocHost out");
+	json_decref(root);
+}
+
+static void test_same_device_stall(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	stalling(&log, 0, 9, 15000);
+	root = report_on(log.text);
+	finding = find(root, "same-device-stall");
+	assert_non_null(finding);
+	assert_in_range(number(finding, "cost_ns"), 134000000, 136000000);
+	says(finding, "what", "1 thread waited");
+	says(finding, "fix", "Cure the finding of cudaMallocHost first (steady-state)");
+	says(finding, "fix", "MPS");
+	assert_null(find(root, "cross-device-stall"));
+	json_decref(root);
+
+	stalling(&log, 0, 9, 20);
+	silent(log.text, "same-device-stall");
+}
+
+/* A holder that waits for the GPU: the cure is another one. */
+static void test_stall_behind_gpu(void **state)
+{
+	json_t *root = report_on(
+		"trace app.100 pid=100 program=\"app\" probes=1\n"
+		"slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+		"1ms memory cudaFree duration=10us device=0 op=free kind=device address=0x1\n"
+		"2ms memory cudaFree duration=10us device=0 op=free kind=device address=0x2\n"
+		"3ms launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+		"103ms memory cudaFree duration=99ms device=0 op=free kind=device address=0x3\n"
+		"slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
+		"2us launch cudaLaunchKernel duration=1us device=0 stream=0x20\n"
+		"103001us wait kind=write fn=cudaLaunchKernel duration=90ms object=0x700 device=0 "
+		"holder=101 holder_fn=cudaFree holder_device=0\n"
+		"103003us launch cudaLaunchKernel duration=90003us device=0 stream=0x20\n");
+	const json_t *finding = find(root, "same-device-stall");
+
+	(void)state;
+	assert_non_null(finding);
+	says(finding, "what", "in cudaFree (a wait for the GPU)");
+	says(finding, "fix", "Cure the finding of cudaFree first (hidden-sync)");
+	says(finding, "overlaps", "yes");
+	json_decref(root);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cross_device_stall),
+		cmocka_unit_test(test_stall_overlaps),
+		cmocka_unit_test(test_same_device_stall),
+		cmocka_unit_test(test_stall_behind_gpu),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
