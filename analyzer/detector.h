@@ -43,6 +43,7 @@ extern const struct detector detector_pageable_copy, detector_hidden_sync, detec
 	detector_steady_state;
 
 /* Of the whole run. */
-extern const struct detector detector_cross_device_stall, detector_same_device_stall;
+extern const struct detector detector_cross_device_stall, detector_same_device_stall,
+	detector_lock_starvation;
 
 #endif

@@ -12,6 +12,7 @@ static const struct detector *const table[] = {
 	&detector_redundant_sync,
 	&detector_cross_device_stall,
 	&detector_same_device_stall,
+	&detector_lock_starvation,
 };
 /* clang-format on */
 

@@ -226,13 +226,57 @@ static void test_stall_behind_gpu(void **state)
 	json_decref(root);
 }
 
+/* ---- starvation ------------------------------------------------------------------------------ */
+
+/* Thread 102 waits for 50 ms, while 101 takes the lock `times` times. */
+static void starving(struct log *log, unsigned int times)
+{
+	unsigned int i;
+
+	log->used = 0;
+	add(log, "trace app.100 pid=100 program=\"app\" probes=1\n"
+		 "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n");
+	for (i = 0; i < times; i++)
+		add(log,
+		    "%uus taken kind=mutex fn=cudaEventRecord object=0x700\n"
+		    "%uus released kind=mutex fn=cudaEventRecord object=0x700\n"
+		    "%uus op cudaEventRecord duration=900us device=0 stream=0x10 object=0x5\n",
+		    10000 + 1000 * i, 10800 + 1000 * i, 10850 + 1000 * i);
+	add(log, "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
+		 "2us launch cudaLaunchKernel duration=1us device=0 stream=0x20\n"
+		 "60ms wait kind=mutex fn=cudaLaunchKernel duration=50ms object=0x700 device=0 "
+		 "holder=101 holder_fn=cudaEventRecord holder_device=0\n"
+		 "60001us launch cudaLaunchKernel duration=50003us device=0 stream=0x20\n");
+}
+
+static void test_starvation(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	starving(&log, 45);
+	root = report_on(log.text);
+	finding = find(root, "lock-starvation");
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "cost_ns"), 50000000);
+	says(finding, "what", "thread 102 waited 50.00 ms");
+	says(finding, "what",
+	     "others took 44 times meanwhile, 44 times by thread 101 in cudaEventRecord");
+	says(finding, "fix", "Call cudaEventRecord less often");
+	says(finding, "overlaps", "yes");
+	json_decref(root);
+
+	starving(&log, 4);
+	silent(log.text, "lock-starvation");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cross_device_stall),
-		cmocka_unit_test(test_stall_overlaps),
-		cmocka_unit_test(test_same_device_stall),
-		cmocka_unit_test(test_stall_behind_gpu),
+		cmocka_unit_test(test_cross_device_stall), cmocka_unit_test(test_stall_overlaps),
+		cmocka_unit_test(test_same_device_stall),  cmocka_unit_test(test_stall_behind_gpu),
+		cmocka_unit_test(test_starvation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
