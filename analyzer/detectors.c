@@ -13,6 +13,9 @@ static const struct detector *const table[] = {
 	&detector_cross_device_stall,
 	&detector_same_device_stall,
 	&detector_lock_starvation,
+	&detector_time_slicing,
+	&detector_mps_users,
+	&detector_mps_share,
 };
 /* clang-format on */
 

@@ -271,12 +271,119 @@ static void test_starvation(void **state)
 	silent(log.text, "lock-starvation");
 }
 
+/* ---- GPUs that processes share ---------------------------------------------------------------- */
+
+/* Two processes of one user on a GPU each or on one, from `begin` ms to `begin` + 400 ms; of each half the
+ * time is a wait for the GPU. `client`: both are clients of one server, with that share. */
+static void sharing(struct log *log, const char *other_uuid, unsigned int begin, bool client,
+		    const char *share)
+{
+	unsigned int i;
+
+	log->used = 0;
+	for (i = 0; i < 2; i++) {
+		unsigned int from = i ? begin : 0;
+
+		add(log,
+		    "trace app.%u pid=%u program=\"app\" boot_id=b clock_source=tsc\n"
+		    "slot 0\n"
+		    "%ums gpu device=0 name=\"G\" uuid=\"%s\" pci=\"1\"\n"
+		    "%ums share device=0 client=%s multiprocessors=132\n"
+		    "%ums mps initialised=1 uid=1000%s%s\n"
+		    "slot 1 tid=%u\n%ums thread tid=%u name=\"app\"\n"
+		    "%ums launch cudaLaunchKernel duration=3us stream=0x10\n"
+		    "%ums op cudaStreamSynchronize duration=10us stream=0x11\n"
+		    "%ums op cudaStreamSynchronize duration=10us stream=0x11\n"
+		    "%ums launch cudaLaunchKernel duration=3us stream=0x10\n"
+		    "%ums op cudaStreamSynchronize duration=300ms stream=0x10\n",
+		    100 + i, 100 + i, from + 1, i ? other_uuid : "GPU-a", from + 1,
+		    client ? "yes" : "no", from + 2,
+		    client ? " daemon=40 server=50 server_uid=1000 pipe_directory=\"/tmp/mps\""
+			   : "",
+		    share, 100 + i, from + 2, 100 + i, from + 10, from + 20, from + 30, from + 40,
+		    from + 400);
+	}
+}
+
+static void test_time_slicing(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	sharing(&log, "GPU-a", 50, false, "");
+	root = report_on(log.text);
+	finding = find(root, "time-slicing");
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what", "2 processes used one GPU at the same time");
+	says(finding, "fix", "nvidia-cuda-mps-control -d");
+	assert_int_equal(number(finding, "processes"), 2);
+	assert_int_equal(number(finding, "gain_high_ns"), 0);
+	assert_null(find(root, "mps-share"));
+	json_decref(root);
+
+	sharing(&log, "GPU-b", 50, false, ""); /* each its own */
+	silent(log.text, "time-slicing");
+	sharing(&log, "GPU-a", 395, false, ""); /* one after the other */
+	silent(log.text, "time-slicing");
+	sharing(&log, "GPU-a", 50, true, ""); /* with MPS */
+	silent(log.text, "time-slicing");
+	silent(log.text, "mps-share");
+}
+
+static void test_mps_share(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	sharing(&log, "GPU-a", 50, true, " active_thread_percentage=\"25\"");
+	root = report_on(log.text);
+	finding = find(root, "mps-share");
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what", "app.100 (25 %), app.101 (25 %)");
+	json_decref(root);
+	sharing(&log, "GPU-a", 50, true, " active_thread_percentage=\"100\"");
+	silent(log.text, "mps-share");
+	sharing(&log, "GPU-a", 50, false, " active_thread_percentage=\"25\""); /* of no server */
+	silent(log.text, "mps-share");
+}
+
+/* A process that calls cuInit while the daemon's server works for user 1000. */
+#define MPS_USERS(uid) \
+	"trace app.100 pid=100 program=\"app\"\n" \
+	"slot 0\n" \
+	"10ms mps initialised=0 uid=" uid " daemon=40 server=50 server_uid=1000 " \
+	"pipe_directory=\"/tmp/mps\"\n" \
+	"210ms mps initialised=1 uid=" uid " daemon=40 server=60 server_uid=" uid " " \
+	"pipe_directory=\"/tmp/mps\"\n" \
+	"slot 1 tid=100\n9ms thread tid=100 name=\"app\"\n" \
+	"211ms call cuInit duration=201ms\n" \
+	"220ms launch cudaLaunchKernel duration=3us stream=0x10\n"
+
+static void test_mps_users(void **state)
+{
+	json_t *root = report_on(MPS_USERS("1001"));
+	const json_t *finding = find(root, "mps-users");
+
+	(void)state;
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "cost_ns"), 200000000);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	says(finding, "what", "1 process waited for 200.0 ms");
+	json_decref(root);
+	silent(MPS_USERS("1000"), "mps-users");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cross_device_stall), cmocka_unit_test(test_stall_overlaps),
 		cmocka_unit_test(test_same_device_stall),  cmocka_unit_test(test_stall_behind_gpu),
-		cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_starvation),         cmocka_unit_test(test_time_slicing),
+		cmocka_unit_test(test_mps_share),          cmocka_unit_test(test_mps_users),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
