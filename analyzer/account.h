@@ -54,7 +54,9 @@ struct caller {
 	struct thread *thread;
 	struct waited *waits; /* of the call in progress */
 	size_t n_waits;
-	uint64_t sched_window_ns, not_running_ns; /* of the scheduler's account just read; 0 none */
+	/* Of the scheduler's account just read; 0 none. */
+	uint64_t sched_window_ns, not_running_ns, running_ns;
+	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
 	uint64_t waited_until_ns; /* end of its last wait */
 	struct finished *ring; /* its last calls */
 	size_t ring_size; /* FINISHED_KEPT at most */

@@ -16,6 +16,7 @@ static const struct detector *const table[] = {
 	&detector_time_slicing,
 	&detector_mps_users,
 	&detector_mps_share,
+	&detector_oversubscribed_host,
 };
 /* clang-format on */
 

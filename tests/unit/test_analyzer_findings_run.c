@@ -377,6 +377,59 @@ static void test_mps_users(void **state)
 	silent(MPS_USERS("1000"), "mps-users");
 }
 
+/* ---- CPUs ------------------------------------------------------------------------------------- */
+
+/* Thread 101 lacks a CPU for `lacked` of 50 ms; 102 waits for the GPU for 90 ms, and was on a CPU for
+ * `ran` ms of them. */
+static void crowded(struct log *log, unsigned int lacked, unsigned int ran)
+{
+	log->used = 0;
+	add(log,
+	    "trace app.100 pid=100 program=\"app\" probes=1 cpus=2\n"
+	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+	    "1ms op cudaStreamSynchronize duration=5us device=0 stream=0x11\n"
+	    "2ms op cudaStreamSynchronize duration=5us device=0 stream=0x11\n"
+	    "3ms launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+	    "60ms sched window=50ms not_running=%u000000 running=1000000\n"
+	    "60001us op cudaStreamSynchronize duration=50ms device=0 stream=0x10\n"
+	    "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
+	    "1ms op cudaStreamSynchronize duration=5us device=0 stream=0x21\n"
+	    "2ms op cudaStreamSynchronize duration=5us device=0 stream=0x21\n"
+	    "3ms launch cudaLaunchKernel duration=3us device=0 stream=0x20\n"
+	    "100ms sched window=90ms not_running=0 running=%u000000\n"
+	    "100001us op cudaStreamSynchronize duration=90ms device=0 stream=0x20\n",
+	    lacked, ran);
+}
+
+static void test_oversubscribed(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	crowded(&log, 40, 2); /* the other one sleeps */
+	root = report_on(log.text);
+	finding = find(root, "oversubscribed-host");
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "cost_ns"), 40000000);
+	says(finding, "what", "1 thread of 2, ready to go on, got no CPU for 40.00 ms");
+	says(finding, "what", "they may use 2 CPUs");
+	assert_null(strstr(text(finding, "what"), "spin"));
+	says(finding, "fix", "more CPUs");
+	json_decref(root);
+
+	crowded(&log, 40, 88); /* the other one spins */
+	root = report_on(log.text);
+	finding = find(root, "oversubscribed-host");
+	assert_non_null(finding);
+	says(finding, "what", "in calls that spin");
+	says(finding, "fix", "cudaDeviceScheduleBlockingSync");
+	json_decref(root);
+
+	crowded(&log, 3, 88); /* who spins takes nothing from anybody */
+	silent(log.text, "oversubscribed-host");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_same_device_stall),  cmocka_unit_test(test_stall_behind_gpu),
 		cmocka_unit_test(test_starvation),         cmocka_unit_test(test_time_slicing),
 		cmocka_unit_test(test_mps_share),          cmocka_unit_test(test_mps_users),
+		cmocka_unit_test(test_oversubscribed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
