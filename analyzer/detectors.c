@@ -17,6 +17,7 @@ static const struct detector *const table[] = {
 	&detector_mps_users,
 	&detector_mps_share,
 	&detector_oversubscribed_host,
+	&detector_legacy_stream,
 };
 /* clang-format on */
 
