@@ -133,6 +133,7 @@ void account_release(struct accounting *a)
 	free(a->probed);
 	locks_release(&a->locks);
 	work_release(&a->work);
+	peers_release(&a->peers);
 	blame_release(&a->blame);
 	*a = (struct accounting){0};
 }
@@ -624,6 +625,8 @@ void account_call(struct accounting *a, const struct record *record)
 		f->site = observe(a, c, record, class, waits, cold, f);
 	book(c, f);
 	work_see(&a->work, &c->stream, a->model, record, contract, waits);
+	if (unlikely(contract == SPY_CONTRACT_ALLOC) && record->raw->other.event <= SPY_EV_OP)
+		peers_see(&a->peers, a->model, record);
 	if (unlikely(f->divided))
 		spread_blame(a, f, why_waited(f, waits));
 	if (unlikely(c->n_pieces))

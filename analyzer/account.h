@@ -12,6 +12,7 @@
 #include "blame.h"
 #include "expect.h"
 #include "holders.h"
+#include "peers.h"
 #include "work.h"
 
 /* The calls of one function by one thread, or any other sum. */
@@ -96,6 +97,7 @@ struct accounting {
 	struct expect *expect;
 	struct locks locks;
 	struct gpu_work work;
+	struct peers peers;
 	struct blame blame;
 	struct caller **callers; /* by thread index; NULL: has made no call */
 	size_t n_callers;

@@ -45,6 +45,6 @@ extern const struct detector detector_pageable_copy, detector_hidden_sync, detec
 /* Of the whole run. */
 extern const struct detector detector_cross_device_stall, detector_same_device_stall,
 	detector_lock_starvation, detector_time_slicing, detector_mps_users, detector_mps_share,
-	detector_oversubscribed_host, detector_legacy_stream;
+	detector_oversubscribed_host, detector_legacy_stream, detector_staged_peer_copy;
 
 #endif

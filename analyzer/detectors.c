@@ -18,6 +18,7 @@ static const struct detector *const table[] = {
 	&detector_mps_share,
 	&detector_oversubscribed_host,
 	&detector_legacy_stream,
+	&detector_staged_peer_copy,
 };
 /* clang-format on */
 

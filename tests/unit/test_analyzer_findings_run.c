@@ -534,6 +534,56 @@ static void test_legacy_copies(void **state)
 	}
 }
 
+/* ---- peer copies ------------------------------------------------------------------------------- */
+
+#define PEER_COPIES(before, form, bytes) \
+	"trace app.100 pid=100 program=\"app\"\n" \
+	"slot 1 tid=101\n1us thread tid=101 name=\"app\"\n" before \
+	"1ms copy cudaMemcpyPeerAsync duration=10us device=0 stream=0x10 direction=d2d " \
+	"src=device " \
+	"dst=device form=" form " src_device=0 dst_device=1 caller=0x4010 bytes=" bytes "\n" \
+	"2ms copy cudaMemcpyPeerAsync duration=10us device=0 stream=0x10 direction=d2d " \
+	"src=device " \
+	"dst=device form=" form " src_device=0 dst_device=1 caller=0x4010 bytes=" bytes "\n"
+
+static void test_staged_peer_copy(void **state)
+{
+	json_t *root = report_on(PEER_COPIES("", "peer", "16777216"));
+	const json_t *finding = find(root, "staged-peer-copy");
+
+	(void)state;
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what", "2 calls copied 32.0 MiB from GPU 0 to GPU 1");
+	assert_int_equal(number(finding, "offset"), 0x4010);
+	assert_int_equal(number(finding, "bytes"), 33554432);
+	json_decref(root);
+	/* of another pair, and taken back */
+	root = report_on(
+		PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=0 object=2\n"
+			    "20us op cudaDeviceEnablePeerAccess duration=9us device=0 object=1\n"
+			    "30us op cudaDeviceDisablePeerAccess duration=9us device=0 object=1\n",
+			    "peer", "16777216"));
+	assert_non_null(find(root, "staged-peer-copy"));
+	json_decref(root);
+
+	silent(PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=0 object=1\n",
+			   "peer", "16777216"),
+	       "staged-peer-copy");
+	silent(PEER_COPIES("10us op cuCtxEnablePeerAccess duration=9us device=1 object=0\n", "peer",
+			   "16777216"),
+	       "staged-peer-copy");
+	/* enabled already; a recording that does not say for whom */
+	silent(PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=0 object=1 "
+			   "result=704\n",
+			   "peer", "16777216"),
+	       "staged-peer-copy");
+	silent(PEER_COPIES("10us call cudaDeviceEnablePeerAccess duration=9us device=0\n", "peer",
+			   "16777216"),
+	       "staged-peer-copy");
+	silent(PEER_COPIES("", "peer", "4096"), "staged-peer-copy"); /* next to nothing */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -542,7 +592,7 @@ int main(void)
 		cmocka_unit_test(test_starvation),         cmocka_unit_test(test_time_slicing),
 		cmocka_unit_test(test_mps_share),          cmocka_unit_test(test_mps_users),
 		cmocka_unit_test(test_oversubscribed),     cmocka_unit_test(test_legacy_stream),
-		cmocka_unit_test(test_legacy_copies),
+		cmocka_unit_test(test_legacy_copies),      cmocka_unit_test(test_staged_peer_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
