@@ -58,6 +58,21 @@ static struct account *account_of(struct caller *c, uint32_t fn)
 	return &c->accounts[c->of_function[fn] - 1];
 }
 
+struct account account_sum(const struct accounting *a, const struct process *process)
+{
+	struct account sum = {0};
+	size_t i, j;
+
+	for (i = 0; i < a->n_callers; i++) {
+		const struct caller *c = a->callers[i];
+
+		for (j = 0; c && (!process || c->thread->process == process) && j < c->n_accounts;
+		     j++)
+			account_add(&sum, &c->accounts[j]);
+	}
+	return sum;
+}
+
 /* ---- callers -------------------------------------------------------------------------------- */
 
 struct caller *account_caller(const struct accounting *a, const struct thread *thread)
@@ -119,6 +134,7 @@ void account_release(struct accounting *a)
 	free(a->probed);
 	locks_release(&a->locks);
 	work_release(&a->work);
+	peers_release(&a->peers);
 	blame_release(&a->blame);
 	*a = (struct accounting){0};
 }
@@ -227,6 +243,7 @@ void account_other(struct accounting *a, const struct record *record)
 		break;
 	case SPY_EV_SCHED:
 		c->not_running_ns = record->raw->sched.not_running_ns;
+		c->running_ns = record->raw->sched.running_ns;
 		c->sched_window_ns = timeline_span_ns(&record->stream->trace->timeline,
 						      record->raw->sched.window);
 		break;
@@ -278,6 +295,19 @@ static uint64_t not_running(const struct caller *c, uint64_t duration_ns)
 	if (c->sched_window_ns > duration_ns)
 		ns = (uint64_t)((double)ns * (double)duration_ns / (double)c->sched_window_ns);
 	return ns < duration_ns ? ns : duration_ns;
+}
+
+/* How long the thread was on a CPU in the call's wait, at least: what it ran outside the call is at most
+ * the rest of the window. */
+static uint64_t spun(const struct caller *c, const struct finished *f)
+{
+	uint64_t duration_ns = f->end_ns - f->begin_ns, elsewhere_ns = f->bucket_ns[BUCKET_OWN];
+
+	if (c->sched_window_ns > duration_ns)
+		elsewhere_ns += c->sched_window_ns - duration_ns;
+	if (c->running_ns <= elsewhere_ns)
+		return 0;
+	return least(c->running_ns - elsewhere_ns, f->bucket_ns[BUCKET_GPU_INTENDED]);
 }
 
 /* Which bucket has what a call took beyond its own work, of which the probes saw nothing? */
@@ -466,7 +496,9 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 		forget_waits(&c->ring[(c->n_finished - 1 - WAITS_KEPT) % c->ring_size]);
 	c->waits = NULL;
 	c->n_waits = 0;
-	c->sched_window_ns = c->not_running_ns = 0;
+	if (c->sched_window_ns)
+		c->spun_ns += spun(c, f);
+	c->sched_window_ns = c->not_running_ns = c->running_ns = 0;
 }
 
 /* Unexplained time that is worth a conclusion from overlap: probes see most of what there is. */
@@ -618,6 +650,8 @@ void account_call(struct accounting *a, const struct record *record)
 	work_see(&a->work, &c->stream, a->model, record, contract, waits);
 	take_step(c, record, f, waits, contract,
 		  a->work.submissions[record->stream->trace->index] != submissions, cold);
+	if (unlikely(contract == SPY_CONTRACT_ALLOC) && record->raw->other.event <= SPY_EV_OP)
+		peers_see(&a->peers, a->model, record);
 	if (unlikely(f->divided))
 		spread_blame(a, f, why_waited(f, waits));
 	if (unlikely(c->n_pieces))

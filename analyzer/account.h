@@ -12,6 +12,7 @@
 #include "blame.h"
 #include "expect.h"
 #include "holders.h"
+#include "peers.h"
 #include "steps.h"
 #include "work.h"
 
@@ -65,7 +66,9 @@ struct caller {
 	struct thread *thread;
 	struct waited *waits; /* of the call in progress */
 	size_t n_waits;
-	uint64_t sched_window_ns, not_running_ns; /* of the scheduler's account just read; 0 none */
+	/* Of the scheduler's account just read; 0 none. */
+	uint64_t sched_window_ns, not_running_ns, running_ns;
+	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
 	uint64_t waited_until_ns; /* end of its last wait */
 	struct finished *ring; /* its last calls */
 	size_t ring_size; /* FINISHED_KEPT at most */
@@ -107,6 +110,7 @@ struct accounting {
 	struct expect *expect;
 	struct locks locks;
 	struct gpu_work work;
+	struct peers peers;
 	struct blame blame;
 	struct caller **callers; /* by thread index; NULL: has made no call */
 	size_t n_callers;
@@ -145,6 +149,9 @@ static inline void account_see(struct accounting *a, const struct record *record
 
 /* After the last record. */
 void account_finish(struct accounting *a);
+
+/* All calls of a process; NULL: of all processes. */
+struct account account_sum(const struct accounting *a, const struct process *process);
 
 /* A thread's caller; NULL if it has made no call. */
 struct caller *account_caller(const struct accounting *a, const struct thread *thread);

@@ -24,6 +24,16 @@ void blame_release(struct blame *b)
 	*b = (struct blame){0};
 }
 
+enum processes_help blame_processes_help(const struct blame_key *root)
+{
+	if (root->cause == CAUSE_IOCTL)
+		return HELP_NOT;
+	if (root->cause == CAUSE_UNKNOWN || root->cause == CAUSE_NOT_RUNNING ||
+	    root->cause == CAUSE_MPS) /* another user's server keeps all processes waiting */
+		return HELP_UNKNOWN;
+	return root->waiter_device == root->holder_device ? HELP_WITH_MPS : HELP_ALONE;
+}
+
 /* ---- the sums ------------------------------------------------------------------------------- */
 
 static uint32_t index_of(const struct thread *thread)

@@ -102,6 +102,15 @@ struct blame {
 	uint64_t serial, waits;
 };
 
+/*
+ * Would a wait, followed to this root, have been the same had the two threads been processes of their
+ * own? A lock is the process's own; but processes on one GPU take turns unless they share it through
+ * MPS, and the kernel module is the same for all.
+ */
+enum processes_help { HELP_UNKNOWN, HELP_ALONE, HELP_WITH_MPS, HELP_NOT };
+
+enum processes_help blame_processes_help(const struct blame_key *root);
+
 void blame_release(struct blame *b);
 
 /* A call has returned that waited for locks, or that others wait at. */

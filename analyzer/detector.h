@@ -43,4 +43,9 @@ extern const struct detector detector_capture_break, detector_ignored_error, det
 	detector_hidden_sync, detector_lazy_loading, detector_queue_full, detector_small_copies,
 	detector_redundant_sync, detector_sync_every_launch, detector_steady_state;
 
+/* Of the whole run. */
+extern const struct detector detector_cross_device_stall, detector_same_device_stall,
+	detector_lock_starvation, detector_time_slicing, detector_mps_users, detector_mps_share,
+	detector_oversubscribed_host, detector_legacy_stream, detector_staged_peer_copy;
+
 #endif

@@ -4,20 +4,29 @@
 #include <string.h>
 #include "detector.h"
 
-static const struct detector
-	*const table[] =
-		{
-			&detector_capture_break,
-			&detector_ignored_error, /* no failed call reaches those below */
-			&detector_pageable_copy,
-			&detector_hidden_sync,
-			&detector_lazy_loading,
-			&detector_queue_full,
-			&detector_steady_state,
-			&detector_redundant_sync,
-			&detector_sync_every_launch,
-			&detector_small_copies,
+/* clang-format off */
+static const struct detector *const table[] = {
+	&detector_capture_break,
+	&detector_ignored_error, /* no failed call reaches those below */
+	&detector_pageable_copy,
+	&detector_hidden_sync,
+	&detector_lazy_loading,
+	&detector_queue_full,
+	&detector_steady_state,
+	&detector_redundant_sync,
+	&detector_sync_every_launch,
+	&detector_small_copies,
+	&detector_cross_device_stall,
+	&detector_same_device_stall,
+	&detector_lock_starvation,
+	&detector_time_slicing,
+	&detector_mps_users,
+	&detector_mps_share,
+	&detector_oversubscribed_host,
+	&detector_legacy_stream,
+	&detector_staged_peer_copy,
 };
+/* clang-format on */
 
 const struct detector *detectors_row(size_t i)
 {

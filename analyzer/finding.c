@@ -303,6 +303,17 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 	return finding;
 }
 
+/* Those that detectors added after the last record: where, if they know. */
+static void place_added(struct finding *finding, struct symbolizer *symbols, struct report *report)
+{
+	struct place place;
+
+	if (!finding->address || !finding->process || !finding->function)
+		return;
+	symbolize(symbols, finding->process, finding->address, finding->address_ns, &place);
+	find_place(finding, &place, report);
+}
+
 /* Those of the same place become one. Returns how many are left. */
 static size_t merge(struct finding *findings, size_t n)
 {
@@ -398,7 +409,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	struct finding *findings = NULL;
 	const struct detector *detector;
 	struct site *site, *next;
-	size_t i, count = 0;
+	size_t i, count = 0, n_sites;
 
 	HASH_ITER (hh, f->sites, site, next) {
 		findings = grow(findings, count, sizeof(*findings));
@@ -407,25 +418,36 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	if (count)
 		count = absorb(findings, sift(findings, merge(findings, count), a, report), a,
 			       report);
+	n_sites = count;
 	for (i = 0; (detector = detectors_row(i)); i++)
 		if (detector->conclude)
 			detector->conclude(a, report, &findings, &count);
+	for (i = n_sites; i < count; i++)
+		place_added(&findings[i], symbols, report);
 	if (count)
 		qsort(findings, count, sizeof(*findings), by_cost);
 	*n = count;
 	return findings;
 }
 
+uint64_t findings_process_ns(const struct analysis *a, const struct process *process,
+			     uint64_t *n_threads)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < a->model.n_threads; i++)
+		n += a->model.threads[i]->process == process && a->stats.threads[i].count;
+	*n_threads = n;
+	return process->first_ns < process->last_ns ? n * (process->last_ns - process->first_ns)
+						    : 0;
+}
+
 uint64_t findings_run_ns(const struct analysis *a)
 {
-	uint64_t ns = 0;
+	uint64_t ns = 0, n_threads;
 	size_t i;
 
-	for (i = 0; i < a->model.n_threads; i++) {
-		const struct process *process = a->model.threads[i]->process;
-
-		if (a->stats.threads[i].count && process->first_ns < process->last_ns)
-			ns += process->last_ns - process->first_ns;
-	}
+	for (i = 0; i < a->model.n_processes; i++)
+		ns += findings_process_ns(a, &a->model.processes[i], &n_threads);
 	return ns;
 }

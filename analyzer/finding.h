@@ -115,10 +115,13 @@ struct finding {
 	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;
 	bool gain_known, overlaps;
 	bool shown; /* in text also if it costs nothing to speak of */
+	bool cost_unknown; /* nobody knows: a note */
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
 	uint64_t offset, line;
 	const char *what, *fix; /* sentences */
+	/* For conclude, where it knows who calls the function: looked up afterwards. */
+	uint64_t address, address_ns; /* of the process, at that time; 0: none */
 };
 
 struct findings {
@@ -152,5 +155,9 @@ bool site_went_on(const struct analysis *a, const struct site *site);
 
 /* All time that threads which call CUDA had, in nanoseconds: what shares are of. */
 uint64_t findings_run_ns(const struct analysis *a);
+
+/* The same of one process, and how many threads that is. */
+uint64_t findings_process_ns(const struct analysis *a, const struct process *process,
+			     uint64_t *n_threads);
 
 #endif

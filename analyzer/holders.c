@@ -204,10 +204,46 @@ static void first_holder(struct model *model, const struct record *record, struc
 	h->now = holder;
 }
 
+/* Threads that took it in one wait are counted apart, so many of them. */
+#define TAKERS_MOST 64
+
+/* Nobody was passed over more often so far: who took the lock instead? */
+static void remember_row(struct lock *lock, const struct record *record, const struct waited *w,
+			 uint64_t number, uint64_t taken)
+{
+	struct {
+		const struct lock_event *event;
+		uint64_t taken;
+	} takers[TAKERS_MOST];
+	const struct lock_event *event;
+	size_t i, n = 0, most = 0;
+
+	for (; (event = lock_event(lock, number)); number++) {
+		if (event->released || (event->shared && w->kind == SPY_WAIT_READ))
+			continue;
+		for (i = 0; i < n && takers[i].event->thread != event->thread; i++)
+			;
+		if (i == TAKERS_MOST)
+			continue;
+		if (i == n)
+			takers[n++].taken = 0;
+		takers[i].event = event;
+		takers[i].taken++;
+		if (takers[i].taken > takers[most].taken)
+			most = i;
+	}
+	lock->longest_row = taken;
+	lock->starved = record->thread;
+	lock->row_ns = w->ns;
+	lock->row_thread = n ? takers[most].event->thread : NULL;
+	lock->row_fn = n ? takers[most].event->fn : NO_FUNCTION;
+	lock->row_taken = n ? takers[most].taken : 0;
+}
+
 void holders_find(struct model *model, const struct record *record, struct waited *w)
 {
 	struct lock *lock = w->lock;
-	uint64_t number = lock_events_since(lock, w->begin_ns), taken = 0;
+	uint64_t first = lock_events_since(lock, w->begin_ns), number = first, taken = 0;
 	struct holders h = {.w = w};
 	const struct lock_event *event;
 	size_t i;
@@ -233,9 +269,11 @@ void holders_find(struct model *model, const struct record *record, struct waite
 	}
 	advance(&h, w->end_ns);
 	lay_out(w);
-	if (taken > lock->longest_row) {
-		lock->longest_row = taken;
-		lock->starved = record->thread;
+	if (taken > lock->longest_row)
+		remember_row(lock, record, w, first, taken);
+	if (taken >= LOCK_PASSED) {
+		lock->passed_waits++;
+		lock->passed_ns += w->ns;
 	}
 	for (i = 0; i < w->n_segments; i++)
 		if (w->segments[i].holder)

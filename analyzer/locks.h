@@ -33,6 +33,9 @@ struct lock_key {
 	uint64_t process;
 };
 
+/* A lock is no queue: to be passed over now and then is normal. So often is not. */
+#define LOCK_PASSED 16
+
 struct lock {
 	struct lock_key key;
 	const struct process *process;
@@ -52,6 +55,13 @@ struct lock {
 	uint64_t waits, waited_ns, longest_ns; /* as measured */
 	uint64_t longest_row; /* most times others took it during one wait */
 	struct thread *starved; /* whose wait that was */
+	uint64_t row_ns; /* how long it was */
+	struct thread
+		*row_thread; /* who took the lock most often in it, how often, in which call */
+	uint64_t row_taken;
+	uint32_t row_fn;
+	uint64_t passed_waits,
+		passed_ns; /* waits in which others took it LOCK_PASSED times or more */
 	struct thread_set waiters, holders;
 	UT_hash_handle hh;
 };

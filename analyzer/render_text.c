@@ -145,9 +145,10 @@ static void print_line(const struct table *t, size_t row, const size_t *widths, 
 			fputc('\n', out);
 	}
 	for (i = 0; row != SIZE_MAX && i < t->kind->n_columns; i++) {
-		if (t->kind->columns[i].place == COLUMN_BELOW_WORDS) {
+		if (t->kind->columns[i].place == COLUMN_BELOW_WORDS &&
+		    table_text(t, row, &t->kind->columns[i])) {
 			fprintf(out, "%*s", 2 * INDENT, "");
-			print_words(table_text(t, row, &t->kind->columns[i]) ?: "-", 2 * INDENT,
+			print_words(table_text(t, row, &t->kind->columns[i]), 2 * INDENT,
 				    2 * INDENT, out);
 		}
 		if (t->kind->columns[i].place != COLUMN_BELOW)

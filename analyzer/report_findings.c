@@ -15,15 +15,16 @@
 struct finding_row {
 	const char *id, *title, *severity, *headline, *function, *module, *caller, *file, *where;
 	const char *what, *fix, *gain, *costs, *evidence, *overlaps;
-	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, run_ns,
-		count, bytes, offset;
+	uint64_t rank, shown_ns, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns,
+		run_ns, count, bytes, offset;
 	uint64_t line, processes, worst_at_ns, worst_ns, worst_thread, worst_device;
 };
 
 /* clang-format off */
 static const struct column finding_columns[] = {
 	COLUMN(struct finding_row, rank, "#", UNIT_PLAIN),
-	COLUMN(struct finding_row, cost_ns, "cost", UNIT_NS),
+	{.title = "cost", .unit = UNIT_NS, .offset = offsetof(struct finding_row, shown_ns)},
+	COLUMN_JSON(struct finding_row, cost_ns, UNIT_NS),
 	COLUMN_TEXT(struct finding_row, headline, "what"),
 	COLUMN_JSON(struct finding_row, id, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, title, UNIT_TEXT),
@@ -67,9 +68,11 @@ static const struct table_kind finding_kind = {
 	.when_empty = "none",
 };
 
+/* What nobody knows the cost of is none: it might be large. */
 static bool is_minor(const struct finding *f, uint64_t run_ns)
 {
-	return finding_cost(f) < MINOR_NS || finding_cost(f) < run_ns / MINOR_PART;
+	return !f->cost_unknown &&
+	       (finding_cost(f) < MINOR_NS || finding_cost(f) < run_ns / MINOR_PART);
 }
 
 /* Text leaves out those that cost little, unless their detector wants them seen: such are moved up.
@@ -95,6 +98,8 @@ static const char *cost_text(struct report *report, const struct finding *f, uin
 {
 	const char *share = word_percent(report, (double)finding_cost(f), (double)run_ns);
 
+	if (f->cost_unknown)
+		return report_text(report, "%s; what that cost, the trace does not tell", f->what);
 	if (!f->others_ns)
 		return report_text(report, "%s; %s of the threads' time", f->what, share);
 	return report_text(
@@ -121,6 +126,9 @@ static const char *gain_text(struct report *report, const struct finding *f)
 	if (f->gain_low_ns >= f->gain_high_ns - f->gain_high_ns / 10)
 		return report_text(report, "%s Gains about %s.", f->fix,
 				   word_time(report, f->gain_high_ns));
+	if (!f->gain_low_ns)
+		return report_text(report, "%s Gains up to %s.", f->fix,
+				   word_time(report, f->gain_high_ns));
 	return report_text(report, "%s Gains %s to %s.", f->fix, word_time(report, f->gain_low_ns),
 			   word_time(report, f->gain_high_ns));
 }
@@ -145,7 +153,9 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.id = f->detector->id,
 		.title = f->detector->title,
 		.headline = f->detector->title,
-		.severity = is_minor(f, run_ns) ? "minor" : "problem",
+		.severity = f->cost_unknown       ? "note"
+			    : is_minor(f, run_ns) ? "minor"
+						  : "problem",
 		.function = f->function,
 		.module = f->module,
 		.caller = f->caller,
@@ -153,6 +163,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.where = f->where,
 		.what = f->what,
 		.fix = f->fix,
+		.shown_ns = f->cost_unknown ? UNKNOWN_NS : finding_cost(f),
 		.cost_ns = finding_cost(f),
 		.total_ns = f->site ? f->site->total_ns : 0,
 		.own_ns = f->own_ns,
@@ -185,7 +196,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	struct finding_row *rows;
 	struct finding *findings;
 	struct table *table;
-	size_t i, n, folded, minor = 0;
+	size_t i, n, folded;
 
 	findings = findings_conclude(&a->findings, a, symbols, report, &n);
 	folded = fold(findings, n, run_ns);
@@ -193,11 +204,10 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	for (i = 0; i < n; i++) {
 		rows[i] = describe(report, a, &findings[i], run_ns);
 		rows[i].rank = i + 1;
-		minor += is_minor(&findings[i], run_ns);
 	}
 	free(findings);
 	table = report_add(report, &finding_kind, rows, n);
 	table->minor_rows = folded;
-	if (n && minor == n)
+	if (n && folded == n)
 		table->intro = "None that costs much.";
 }

@@ -1,78 +1,13 @@
 /*
  * analyzer/report_sharing.c: who shared a GPU with whom, when, and how. Called by `report` and `info`
  * after the last record.
- *
- * GPUs are the same if their UUIDs are; a process uses one from the first to the last of its calls
- * that allocate, copy, launch or work on a stream there. Whether a process is a client of MPS is the
- * driver's own answer; drivers that give none are taken to follow the control pipe.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "report_sharing.h"
 #include "report_trace.h"
 #include "report_words.h"
-
-/* One process on one GPU. */
-struct tenant {
-	const struct process *process;
-	const struct gpu *gpu;
-	const struct device_use *use;
-	bool client; /* of MPS */
-};
-
-static bool is_client(const struct process *process, const struct gpu *gpu)
-{
-	if (gpu->client == SPY_CLIENT_UNKNOWN)
-		return process->mps.ns && *process->mps.directory && process->mps.server;
-	return gpu->client == SPY_CLIENT_YES;
-}
-
-static struct tenant *find_tenants(const struct analysis *a, size_t *n_tenants)
-{
-	struct tenant *tenants = NULL;
-	size_t i, j, n = 0;
-
-	for (i = 0; i < a->model.n_processes; i++) {
-		const struct process *process = &a->model.processes[i];
-
-		for (j = 0; j < process->n_gpus; j++) {
-			const struct gpu *gpu = &process->gpus[j];
-			const struct device_use *use =
-				&a->stats.uses[i * CALLSTATS_DEVICES + gpu->device];
-
-			if (gpu->device >= SPY_DEVICE_NONE || !use->first_ns || !*gpu->uuid)
-				continue;
-			tenants = grow(tenants, n, sizeof(*tenants));
-			tenants[n++] = (struct tenant){process, gpu, use, is_client(process, gpu)};
-		}
-	}
-	*n_tenants = n;
-	return tenants;
-}
-
-static bool same_gpu(const struct tenant *a, const struct tenant *b)
-{
-	return !strcmp(a->gpu->uuid, b->gpu->uuid);
-}
-
-/* Of two that are on one GPU. */
-static bool overlap(const struct tenant *a, const struct tenant *b)
-{
-	return a->use->first_ns < b->use->last_ns && b->use->first_ns < a->use->last_ns &&
-	       a->process != b->process;
-}
-
-/* Clients of one server run at the same time; any other two take turns. */
-static bool together(const struct tenant *a, const struct tenant *b)
-{
-	const struct mps *x = &a->process->mps, *y = &b->process->mps;
-
-	if (!a->client || !b->client)
-		return false;
-	if (x->server && y->server)
-		return x->server == y->server;
-	return x->ns && y->ns && !strcmp(x->directory, y->directory);
-}
+#include "sharing.h"
 
 /* ---- processes on one GPU at the same time -------------------------------------------------- */
 
@@ -155,10 +90,10 @@ static struct neighbours find_neighbours(struct report *report, const struct ten
 	for (i = 0; i < n && tenants[i].use->first_ns < self->use->last_ns; i++) {
 		uint64_t begin = tenants[i].use->first_ns, end = tenants[i].use->last_ns;
 
-		if (!overlap(self, &tenants[i]))
+		if (!tenants_overlap(self, &tenants[i]))
 			continue;
 		add_name(report, &found.names, tenants[i].process);
-		if (together(self, &tenants[i]))
+		if (tenants_together(self, &tenants[i]))
 			found.mates++;
 		else
 			found.rivals++;
@@ -226,19 +161,6 @@ static struct sharing_row describe(struct report *report, const struct analysis 
 	return row;
 }
 
-/* By GPU, then by when they began. */
-static int by_gpu(const void *a, const void *b)
-{
-	const struct tenant *x = a, *y = b;
-	int order = strcmp(x->gpu->uuid, y->gpu->uuid);
-
-	if (order)
-		return order;
-	if (x->use->first_ns != y->use->first_ns)
-		return x->use->first_ns < y->use->first_ns ? -1 : 1;
-	return (x->process > y->process) - (x->process < y->process);
-}
-
 static void add_sharing(struct report *report, const struct analysis *a)
 {
 	struct sharing_row *rows = NULL;
@@ -247,16 +169,13 @@ static void add_sharing(struct report *report, const struct analysis *a)
 	size_t i, n, begin = 0, end = 0, n_rows = 0;
 	bool slices = false;
 
-	tenants = find_tenants(a, &n);
-	if (n)
-		qsort(tenants, n, sizeof(*tenants), by_gpu);
+	tenants = tenants_find(a, &n);
 	for (i = 0; i < n; i++) {
 		struct neighbours others;
 		struct sharing_row row;
 
 		if (i == end) /* the next GPU's */
-			for (begin = i; end < n && same_gpu(&tenants[begin], &tenants[end]);)
-				end++;
+			end = tenants_of_gpu(tenants, n, begin = i);
 		others = find_neighbours(report, &tenants[i], &tenants[begin], end - begin);
 		if (!others.shared_ns)
 			continue;
@@ -305,22 +224,6 @@ static const struct table_kind turn_kind = {
 		"user a daemon with a CUDA_MPS_PIPE_DIRECTORY and GPUs of its own.",
 };
 
-/* An idle server of another user makes way in less, when its successor is not waited for. */
-#define TURN_LEAST_NS 10000000
-
-/* The first call on any GPU has returned: the process has a context. 0: never. */
-static uint64_t first_context_ns(const struct analysis *a, size_t process)
-{
-	const struct device_use *uses = &a->stats.uses[process * CALLSTATS_DEVICES];
-	uint64_t ns = 0;
-	size_t i;
-
-	for (i = 0; i < CALLSTATS_DEVICES; i++)
-		if (uses[i].first_ns && (!ns || uses[i].first_end_ns < ns))
-			ns = uses[i].first_end_ns;
-	return ns;
-}
-
 /* Processes of the trace that were that server's clients. */
 static const char *clients_of(struct report *report, const struct analysis *a,
 			      const struct mps *self)
@@ -338,20 +241,6 @@ static const char *clients_of(struct report *report, const struct analysis *a,
 	return names.count ? names_text(report, &names) : "processes that were not recorded";
 }
 
-/* Until when it waited: until cuInit returned, if it failed or the server was its user's by then; else
- * until it had a context; else it waits still. */
-static uint64_t waited_until(const struct analysis *a, size_t i)
-{
-	const struct process *process = &a->model.processes[i];
-	uint64_t context_ns = first_context_ns(a, i);
-
-	if (process->mps.ns && !mps_of_another(&process->mps))
-		return process->mps.ns;
-	if (!process->mps.ns && process->init_ns)
-		return process->init_ns;
-	return context_ns > process->mps_before.ns ? context_ns : a->model.last_ns;
-}
-
 static void add_turns(struct report *report, const struct analysis *a)
 {
 	struct turn_row *rows = NULL;
@@ -363,7 +252,7 @@ static void add_turns(struct report *report, const struct analysis *a)
 		const struct mps *mps = model_mps_in_the_way(&a->model, process);
 		struct turn_row row;
 
-		if (!mps || waited_until(a, i) - before->ns < TURN_LEAST_NS)
+		if (!mps || !sharing_turn_ns(a, process))
 			continue;
 		row = (struct turn_row){
 			.process = report_process(report, process->trace),
@@ -371,7 +260,7 @@ static void add_turns(struct report *report, const struct analysis *a)
 			.user = before->uid,
 			.server = mps->server,
 			.server_user = mps->server_uid,
-			.waited_ns = waited_until(a, i) - before->ns,
+			.waited_ns = sharing_turn_ns(a, process),
 		};
 		row.text = report_text(report,
 				       "%s; the daemon's server worked for user %u (%s) when it "

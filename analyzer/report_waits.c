@@ -52,17 +52,6 @@ static const struct table_kind headline_kind = {
 	.facts = true,
 };
 
-static struct account sum_accounts(const struct analysis *a)
-{
-	struct account sum = {0};
-	size_t i, j;
-
-	for (i = 0; i < a->accounts.n_callers; i++)
-		for (j = 0; a->accounts.callers[i] && j < a->accounts.callers[i]->n_accounts; j++)
-			account_add(&sum, &a->accounts.callers[i]->accounts[j]);
-	return sum;
-}
-
 /* "locks 61 %, GPU, hidden 12 %": the buckets of what was lost, the largest first. */
 static const char *lost_by(struct report *report, const struct account *sum)
 {
@@ -84,30 +73,17 @@ static const char *lost_by(struct report *report, const struct account *sum)
 	}
 }
 
-/*
- * Would one process for each thread have waited as well? For a lock of the process: no; but processes
- * on one GPU take turns unless they share it through MPS. The kernel module is the same for all
- * processes, and another user's MPS server keeps them all waiting.
- */
+/* Would one process for each thread have waited as well? */
 static void judge_processes(struct headline_row *row, const struct analysis *a)
 {
 	const struct blame_edge *edge;
-	double help = 0, with_mps = 0, no_help = 0;
+	double sums[] = {[HELP_UNKNOWN] = 0, [HELP_ALONE] = 0, [HELP_WITH_MPS] = 0, [HELP_NOT] = 0};
 
-	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next) {
-		if (edge->key.cause == CAUSE_IOCTL)
-			no_help += edge->waited_ns;
-		else if (edge->key.cause == CAUSE_UNKNOWN || edge->key.cause == CAUSE_NOT_RUNNING ||
-			 edge->key.cause == CAUSE_MPS)
-			continue;
-		else if (edge->key.waiter_device == edge->key.holder_device)
-			with_mps += edge->waited_ns;
-		else
-			help += edge->waited_ns;
-	}
-	row->processes_help_ns = (uint64_t)help;
-	row->processes_with_mps_ns = (uint64_t)with_mps;
-	row->processes_do_not_help_ns = (uint64_t)no_help + row->ioctl_ns;
+	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next)
+		sums[blame_processes_help(&edge->key)] += edge->waited_ns;
+	row->processes_help_ns = (uint64_t)sums[HELP_ALONE];
+	row->processes_with_mps_ns = (uint64_t)sums[HELP_WITH_MPS];
+	row->processes_do_not_help_ns = (uint64_t)sums[HELP_NOT] + row->ioctl_ns;
 }
 
 /* What of the loss processes would save, in words; no part that is less than a twentieth. */
@@ -243,7 +219,7 @@ void report_waits(struct report *report, struct analysis *a, struct symbolizer *
 {
 	const struct subject *subject = &a->accounts.blame.subject;
 	bool all = subject->kind == SUBJECT_ALL;
-	struct account sum = sum_accounts(a);
+	struct account sum = account_sum(&a->accounts, NULL);
 	size_t n_locks;
 	struct lock **locks = locks_name(&a->accounts.locks, &n_locks);
 

@@ -89,7 +89,10 @@ void table_format(const struct table *t, size_t row, const struct column *column
 		format_count(text, size, table_number(t, row, column));
 		break;
 	case UNIT_NS:
-		format_ns(text, size, table_number(t, row, column));
+		if (table_number(t, row, column) == UNKNOWN_NS)
+			snprintf(text, size, "?");
+		else
+			format_ns(text, size, table_number(t, row, column));
 		break;
 	case UNIT_BYTES:
 		format_bytes(text, size, table_number(t, row, column));

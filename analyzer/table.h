@@ -14,10 +14,12 @@ enum unit {
 	UNIT_TEXT, /* const char *; NULL: not known */
 	UNIT_PLAIN, /* uint64_t: a number that is a name, as a thread's */
 	UNIT_COUNT, /* uint64_t */
-	UNIT_NS,
+	UNIT_NS, /* UNKNOWN_NS: not known */
 	UNIT_BYTES,
 	UNIT_DEVICE, /* uint64_t: a GPU's number, SPY_DEVICE_NONE unknown */
 };
+
+#define UNKNOWN_NS UINT64_MAX
 
 enum column_place {
 	COLUMN_IN_ROW,

@@ -7,8 +7,6 @@
 #include "cudaspy/contract.h"
 #include "work.h"
 
-#define DEVICES 256
-
 struct event_key {
 	uint64_t event;
 	uint64_t process;
@@ -23,8 +21,9 @@ struct event_mark {
 
 void work_init(struct gpu_work *w, const struct model *model)
 {
-	*w = (struct gpu_work){.n_devices = model->n_processes * DEVICES};
+	*w = (struct gpu_work){.n_devices = model->n_processes * WORK_DEVICES};
 	w->devices = xcalloc(w->n_devices, sizeof(struct gpu_stream *));
+	w->legacy = xcalloc(w->n_devices, sizeof(*w->legacy));
 	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
 	w->managed = xcalloc(model->n_processes, sizeof(*w->managed));
 }
@@ -43,18 +42,37 @@ void work_release(struct gpu_work *w)
 		free(mark);
 	}
 	free(w->devices);
+	free(w->legacy);
 	free(w->submissions);
 	free(w->managed);
 	free(w->does);
 	*w = (struct gpu_work){0};
 }
 
-static struct gpu_stream **device_of(struct gpu_work *w, const struct record *record)
+static size_t device_index(const struct record *record)
 {
 	uint8_t device = record->raw->call_head.device;
 
-	return &w->devices[record->stream->trace->index * DEVICES +
-			   (device == SPY_DEVICE_NONE ? 0 : device)];
+	return record->stream->trace->index * WORK_DEVICES +
+	       (device == SPY_DEVICE_NONE ? 0 : device);
+}
+
+static struct gpu_stream **device_of(struct gpu_work *w, const struct record *record)
+{
+	return &w->devices[device_index(record)];
+}
+
+static struct gpu_stream *stream_of(struct gpu_work *w, const struct stream_key *key, bool make)
+{
+	struct gpu_stream *stream;
+
+	HASH_FIND(hh, w->by_key, key, sizeof(*key), stream);
+	if (!stream && make) {
+		stream = xcalloc(1, sizeof(*stream));
+		stream->key = *key;
+		HASH_ADD(hh, w->by_key, key, sizeof(stream->key), stream);
+	}
+	return stream;
 }
 
 static struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
@@ -72,12 +90,7 @@ static struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
 		key.stream += ((uint64_t)record->thread->index + 1) << 8;
 	if (stream && !memcmp(&stream->key, &key, sizeof(key)))
 		return stream;
-	HASH_FIND(hh, w->by_key, &key, sizeof(key), stream);
-	if (!stream && make) {
-		stream = xcalloc(1, sizeof(*stream));
-		stream->key = key;
-		HASH_ADD(hh, w->by_key, key, sizeof(stream->key), stream);
-	}
+	stream = stream_of(w, &key, make);
 	if (stream)
 		*last = stream;
 	return stream;
@@ -174,7 +187,7 @@ static bool submits(uint8_t contract)
 }
 
 /* What a submission that is no launch, copy or memset does. */
-enum { NOT_LOOKED_AT, RECORDS_EVENT, LAUNCHES_GRAPH, ORDERS_STREAMS };
+enum { NOT_LOOKED_AT, RECORDS_EVENT, LAUNCHES_GRAPH, CREATES_STREAM, ORDERS_STREAMS };
 
 static uint8_t does(struct gpu_work *w, const struct model *model, uint32_t fn)
 {
@@ -185,9 +198,10 @@ static uint8_t does(struct gpu_work *w, const struct model *model, uint32_t fn)
 		w->does[w->n_functions++] = NOT_LOOKED_AT;
 	}
 	if (!w->does[fn])
-		w->does[fn] = strstr(name, "EventRecord")   ? RECORDS_EVENT
-			      : strstr(name, "GraphLaunch") ? LAUNCHES_GRAPH
-							    : ORDERS_STREAMS;
+		w->does[fn] = strstr(name, "EventRecord")    ? RECORDS_EVENT
+			      : strstr(name, "GraphLaunch")  ? LAUNCHES_GRAPH
+			      : strstr(name, "StreamCreate") ? CREATES_STREAM
+							     : ORDERS_STREAMS;
 	return w->does[fn];
 }
 
@@ -300,10 +314,96 @@ static bool has_waited(const struct record *record, uint8_t contract, const stru
 	return contract == SPY_CONTRACT_FREE;
 }
 
+/* ---- the legacy default stream ---------------------------------------------------------------- */
+
+#define NON_BLOCKING 1 /* cudaStreamNonBlocking, the driver's the same */
+
+/* The stream a call has made. */
+static void created(struct gpu_work *w, const struct record *record)
+{
+	const struct spy_rec_op *op = &record->raw->op;
+	struct stream_key key = {.stream = op->object,
+				 .process = record->stream->trace->index,
+				 .device = (uint32_t)(device_index(record) % WORK_DEVICES)};
+
+	if (op->object)
+		stream_of(w, &key, true)->blocking = !(op->flags & NON_BLOCKING);
+}
+
+/* Who of them made most of it: a majority is left over if each other one takes a vote away. */
+static void vote(struct legacy_use *use, const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+	uint64_t caller = raw->other.event >= SPY_EV_OP ? raw->op.caller : 0; /* the same in all */
+
+	if (use->votes && (use->fn != record->fn || use->caller != caller)) {
+		use->votes--;
+		return;
+	}
+	use->fn = record->fn;
+	use->caller = caller;
+	use->ns = record->ns;
+	use->votes++;
+}
+
+/* Blocking streams of the device with work outstanding; and the stream `but` does not count. */
+static bool others_busy(struct gpu_work *w, const struct record *record, struct legacy_use *use,
+			const struct gpu_stream *but)
+{
+	struct gpu_stream **at;
+	bool busy = false;
+
+	for (at = device_of(w, record); *at; at = step(at, record->ns)) {
+		struct gpu_stream *stream = *at;
+
+		if (!stream->blocking || stream == but || stream->submitted == stream->done)
+			continue;
+		busy = true;
+		use->streams += !stream->counted;
+		stream->counted = true;
+	}
+	return busy;
+}
+
+static bool legacy_busy(struct gpu_work *w, const struct record *record)
+{
+	struct gpu_stream **at;
+
+	for (at = device_of(w, record); *at; at = step(at, record->ns))
+		if ((*at)->key.stream == 1 && (*at)->submitted != (*at)->done)
+			return true;
+	return false;
+}
+
+/*
+ * Work is about to be counted as handed to the stream. A call that waits for it, in the legacy stream, is
+ * meant to come behind what its thread did before (own), but not behind other streams.
+ */
+static void take_turn(struct gpu_work *w, const struct record *record, struct gpu_stream *stream,
+		      const struct gpu_stream *own, bool waits)
+{
+	struct legacy_use *use = &w->legacy[device_index(record)];
+	bool legacy = stream->key.stream == 1, turn;
+
+	if (!legacy && !stream->blocking)
+		return;
+	if (legacy == use->was_legacy)
+		return;
+	turn = legacy ? others_busy(w, record, use, waits ? own : NULL) : legacy_busy(w, record);
+	if (legacy && turn)
+		vote(use, record);
+	use->was_legacy = legacy;
+	if (!turn)
+		return;
+	use->last_turn = w->submissions[record->stream->trace->index];
+	if (!use->turns++)
+		use->first_turn = use->last_turn;
+}
+
 void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
 	      const struct record *record, uint8_t contract, const struct gpu_waits *waits)
 {
-	struct gpu_stream *stream;
+	struct gpu_stream *stream, *own = *last;
 	struct event_mark *mark;
 
 	if (call_failed(&record->raw->call_head))
@@ -312,6 +412,9 @@ void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *
 	    record->raw->memory.kind == SPY_MEM_MANAGED &&
 	    record->raw->memory.op == SPY_MEMOP_ALLOC)
 		w->managed[record->stream->trace->index] = true;
+	if (unlikely(contract == SPY_CONTRACT_HOST) && record->raw->other.event == SPY_EV_OP &&
+	    does(w, model, record->fn) == CREATES_STREAM)
+		created(w, record);
 	if (submits(contract) &&
 	    !(record->raw->other.event == SPY_EV_COPY && record->raw->copy.captured)) {
 		stream = find(w, last, record, true);
@@ -321,6 +424,9 @@ void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *
 		if (what == LAUNCHES_GRAPH)
 			w->submissions[record->stream->trace->index]++;
 		if (stream) {
+			if (what == LAUNCHES_GRAPH && (stream->blocking || stream->key.stream == 1))
+				take_turn(w, record, stream, own,
+					  has_waited(record, contract, waits));
 			stream->submitted++;
 			list(w, record, stream);
 		}

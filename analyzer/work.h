@@ -25,14 +25,33 @@ struct gpu_stream {
 	uint64_t late; /* submitted when a submission last took longer than its own work */
 	struct gpu_stream *next; /* of the device's list */
 	bool listed;
+	bool blocking; /* was made, and waits for the legacy default stream */
+	bool counted; /* in legacy_use.streams */
 	UT_hash_handle hh;
 };
+
+/*
+ * Of a process and a device: how the legacy default stream and the streams that wait for it (blocking)
+ * stood in each other's way. A turn is work handed to one of them while the other had some outstanding.
+ */
+struct legacy_use {
+	uint64_t turns;
+	uint64_t first_turn, last_turn; /* by the process's submissions */
+	uint64_t streams; /* blocking ones that took part */
+	bool was_legacy; /* the last work was the legacy stream's */
+	/* The call at whose place most of the legacy stream's part was made, if any has most. */
+	uint32_t fn;
+	uint64_t caller, ns, votes;
+};
+
+#define WORK_DEVICES 256
 
 struct gpu_work {
 	struct gpu_stream *by_key;
 	struct event_mark *events; /* where in its stream an event was recorded */
 	struct gpu_stream **devices; /* by process * 256 + device: its streams with work of late */
 	size_t n_devices;
+	struct legacy_use *legacy; /* likewise */
 	uint64_t *submissions; /* by process: launches and copies so far */
 	bool *managed; /* by process: it has allocated managed memory */
 	uint8_t *does; /* by function: what a submission that is no launch or copy does */

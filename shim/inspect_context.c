@@ -208,6 +208,14 @@ void inspect_device_reset(struct spy_frame *frame, const struct spy_inspector *s
 		forget_primary(device);
 }
 
+/* The record's device may reach, or not any more, the memory of its object, a device. */
+void inspect_peer_access(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	uint64_t peer = arg(frame, self, SET_DEVICE);
+
+	tell_device(frame, self->a ? spy_context_device(peer) : device_arg(peer));
+}
+
 /* Since 12.0 the call itself makes the primary context current, and those driver calls were seen;
  * before, it only says which one will be. */
 void inspect_rt_set_device_done(struct spy_frame *frame, const struct spy_inspector *self)

@@ -4,6 +4,7 @@
  * frequency. Runs in slow paths only.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,14 @@ static void write_variables(FILE *out)
 	}
 }
 
+/* CPUs the process may use; 0: more than a small set can tell. */
+static int count_cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 0 : CPU_COUNT(&set);
+}
+
 static void write_environment(FILE *out, const struct spy_session *session)
 {
 	ssize_t length;
@@ -120,6 +129,7 @@ static void write_environment(FILE *out, const struct spy_session *session)
 	write_text(out, "cwd", getcwd(scratch, sizeof(scratch)));
 	write_text(out, "cudaspy_run", spy_options.run);
 	fprintf(out, "\tprobes = %d;\n", !spy_options.noprobes);
+	fprintf(out, "\tcpus = %d;\n", count_cpus());
 	write_text(out, "clock_source", spy_clock_is_counter ? "tsc" : "monotonic");
 	fprintf(out, "\tstart_realtime_ns = %llu;\n",
 		(unsigned long long)session->begun.realtime_ns);

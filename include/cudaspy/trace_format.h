@@ -145,7 +145,8 @@ struct spy_rec_op {
 	uint64_t caller : 48;
 	uint64_t flags : 16; /* creation flags; capture mode */
 	uint64_t stream; /* see above */
-	uint64_t object; /* event, graph, context, module or created stream: the handle */
+	uint64_t
+		object; /* handle of an event, graph, context, module, created stream; a peer device */
 } __attribute__((packed));
 
 struct spy_rec_launch {

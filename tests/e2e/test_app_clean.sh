@@ -23,7 +23,7 @@ SPYSIM_GPUS=2 CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $build/sim/li
 jq -e '.waits.unexplained_ns < 0.02 * .waits.total_ns and
 	.waits.lost_ns - .waits.not_running_ns < 0.02 * .waits.total_ns and
 	.waits.gpu_intended_ns + .waits.not_running_ns > 0.5 * .waits.total_ns and
-	.findings == [] and .summary.lost_records == 0 and
+	([.findings[] | select(.id != "oversubscribed-host")] == []) and .summary.lost_records == 0 and
 	([.blame[] | select(.waited_ns > 2e6)] | length) == 0 and
 	([.victims[] | select(.lost_ns > 2e6 and (.what | test("got no CPU") | not))] | length) == 0' \
 	report.json >/dev/null ||

@@ -67,13 +67,13 @@ told() {
 		--mode "$1" --threads 4 --processes 4 --calls "$2" --ms 1000 --iterations 20 >spied 2>spied.err ||
 		fail "under cudaspy, $1: status $?: $(tail -n 2 spied.err)"
 	expect "$1: rows under cudaspy" "$(sed 1d spied | cut -d, -f1-5)" \
-		"$2,$1,4,4,80"
+		"$2,$1,4,$([ "$1" = same ] && echo 1 || echo 4),80"
 	"$tool" report --format=json "$out" >report.json || fail "no report: $1"
 }
 # holds WHAT FILTER
 holds() {
 	jq -e "$2" report.json >/dev/null ||
-		fail "not so: $1: $(jq -c '.waits, .locks, .root_blame[:4]' report.json)"
+		fail "not so: $1: $(jq -c '.findings, .waits, .locks, .root_blame[:4]' report.json)"
 }
 
 told threads malloc-host
@@ -86,12 +86,23 @@ holds "the holders are known" '.waits.holder_known_ns > 0.9 * .waits.lock_waited
 holds "the four pin memory at the root" '
 	[.root_blame[] | select(.root_function == "cudaMallocHost" and .cause == "own")]
 	| (map(.waited_ns) | add) > 30e6 and (map(.root) | unique | length) == 4'
+holds "a finding says so" '
+	.findings[] | select(.id == "cross-device-stall") | .severity == "problem" and .cost_ns > 100e6 and
+	(.function | test("cudaMallocHost|cudaFreeHost")) and .gain_high_ns > 0.8 * .cost_ns and
+	(.what | test("^4 threads that work on 4 GPUs"))'
+holds "none of threads on one GPU" '[.findings[] | select(.id == "same-device-stall" or .id == "legacy-stream")] == []'
 holds "processes would help" '.waits.processes | test("would save up to")'
 
 told threads func-set
 holds "nobody waits for a lock, and nothing would be saved" '
 	.waits.lock_ns < 0.01 * .waits.total_ns and (.waits.processes // "" | test("would save") | not)'
+holds "no stall is told" '[.findings[] | select(.id | test("-stall"))] == []'
+told same malloc-host
+holds "threads of one GPU wait as well" '
+	([.findings[] | select(.id == "cross-device-stall")] == []) and
+	(.findings[] | select(.id == "same-device-stall") | .severity == "problem" and .cost_ns > 100e6)'
 told processes malloc-host
+holds "no stall is told" '[.findings[] | select(.id | test("-stall"))] == []'
 holds "processes do not wait for each other" '
 	.waits.lock_ns < 0.01 * .waits.total_ns and .waits.cross_device_ns == 0 and
 	(.waits.processes // "" | test("would save") | not)'

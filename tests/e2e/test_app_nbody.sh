@@ -55,20 +55,25 @@ recorded() {
 # holds NAME WHAT FILTER: what a report must say.
 holds() {
 	jq -e "$3" $1.report >/dev/null ||
-		fail "$1: not so: $2: $(jq -c '.sharing, .mps_turns, .waits, .blame[:2], .victims[:2]' $1.report)"
+		fail "$1: not so: $2: $(jq -c '.findings, .sharing, .mps_turns, .waits, .blame[:2], .victims[:2]' $1.report)"
 }
 
 recorded slices --mode shared
 recorded shares --mode mps --shares 25,75
 for name in slices shares; do
 	holds $name "processes that compute wait for nobody" '
-		.summary.processes == 2 and .summary.lost_records == 0 and ([.findings[] | select(.severity != "minor")] | length) == 0 and
+		.summary.processes == 2 and .summary.lost_records == 0 and ([.findings[] | select(.severity == "problem" and .id != "oversubscribed-host")] | length) == 0 and
 		.waits.lost_ns - .waits.not_running_ns < 0.05 * .waits.total_ns and
 		([.blame[] | select(.waited_ns > 2e6)] | length) == 0 and .mps_turns == []'
 	holds $name "both used the GPU, most of the time together" '
 		(.sharing | length) == 2 and (.sharing | map(.uuid) | unique | length) == 1 and
 		all(.sharing[]; .partners == 1 and .shared_ns > 0.3 * (.until_ns - .from_ns))'
 done
+holds slices "which is told, and no more" '[.findings[] | select(.severity == "note") | .id] == ["time-slicing"] and
+	(.findings[] | select(.id == "time-slicing") | .processes == 2 and (.fix | test("MPS daemon")))'
+holds shares "the one that waits for its part is told" '
+	[.findings[] | select(.severity == "note") | .id] == ["mps-share"] and
+	(.findings[] | select(.id == "mps-share") | .what | test("\\(25 %\\)"))'
 holds slices "by turns" 'all(.sharing[]; .how == "time slices" and .client == "no" and .multiprocessors == 132)'
 holds shares "as clients, with their parts" 'all(.sharing[]; .how == "MPS" and .client == "yes") and
 	(.sharing | map("\(.percentage) \(.multiprocessors)") | sort) == ["25 32", "75 98"]'
@@ -87,6 +92,7 @@ if [ "$(id -u)" = 0 ]; then
 	holds users "one waited in cuInit for the other's server" '
 		.sharing == [] and (.mps_turns | length) == 1 and
 		(.mps_turns[0] | .user != .server_user and .server_user > 60000 and .waited_ns > 20e6) and
+		(.findings[] | select(.id == "mps-users") | .cost_ns > 20e6 and .processes == 1) and
 		.waits.mps_ns > 20e6 and (.victims[0].what | test("another user.s MPS server"))'
 fi
 

@@ -141,6 +141,23 @@ static void test_runtime(void **state)
 	assert_int_equal(kind_at(out), SPY_MEM_UNKNOWN);
 }
 
+/* The device that another one may reach: named, or by its context. */
+static void test_peer_access(void **state)
+{
+	uint64_t out = 0xc3;
+	const struct spy_details *details;
+
+	(void)state;
+	CALL(cuCtxCreate_v2, DRIVER, P(&out), 0, 3);
+	details = CALL(cudaDeviceEnablePeerAccess, RT12, GARBAGE | 2, 0);
+	assert_int_equal(details->event, SPY_EV_OP);
+	assert_int_equal(details->object, 2);
+	assert_int_equal(details->stream, 0);
+	assert_int_equal(CALL(cudaDeviceDisablePeerAccess, RT13, 1)->object, 1);
+	assert_int_equal(CALL(cuCtxEnablePeerAccess, DRIVER, 0xc3, 0)->object, 3);
+	assert_int_equal(CALL(cuCtxDisablePeerAccess, DRIVER, 0xc9)->object, SPY_DEVICE_NONE);
+}
+
 static void test_lookups(void **state)
 {
 	void *out = (void *)0x1000;
@@ -170,6 +187,7 @@ int main(void)
 		cmocka_unit_test_setup(test_driver_contexts, with_driver),
 		cmocka_unit_test_setup(test_memory_goes_with_its_context, with_driver),
 		cmocka_unit_test_setup(test_runtime, with_driver),
+		cmocka_unit_test_setup(test_peer_access, with_driver),
 		cmocka_unit_test_setup(test_lookups, with_driver),
 	};
 

@@ -1,0 +1,63 @@
+/*
+ * analyzer/detectors/cross_device_stall.c: threads that work on different GPUs and wait for each other all
+ * the same, because calls of one process share locks inside the driver.
+ */
+#include "detector.h"
+#include "report_words.h"
+#include "stall.h"
+
+static const char *what(struct report *report, const struct analysis *a, const struct stall *stall)
+{
+	return report_text(report,
+			   "%llu threads that work on %llu GPUs waited %s for each other%s, for "
+			   "locks inside CUDA that all GPUs of a process share: %s",
+			   (unsigned long long)stall->threads, (unsigned long long)stall->devices,
+			   word_time(report, (uint64_t)stall->waited_ns),
+			   stall->measured ? "" : " (concluded from what happened at one time)",
+			   stall_mostly(report, a, stall));
+}
+
+static const char *fix(struct report *report, const struct analysis *a, const struct stall *stall)
+{
+	const char *stays = "";
+
+	if (stall->help_ns[HELP_NOT] > stall->waited_ns / 20)
+		stays = report_text(report,
+				    " That leaves %s, in the kernel module, which all processes "
+				    "share.",
+				    word_time(report, (uint64_t)stall->help_ns[HELP_NOT]));
+	return report_text(report,
+			   "%sA process for each GPU has locks of its own: none of these waits.%s",
+			   stall_cure(report, a, stall), stays);
+}
+
+static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+		     size_t *n)
+{
+	struct stall stall = stall_sum(a, true, *findings, *n);
+	struct finding *finding;
+
+	if (!stall_matters(a, &stall))
+		return;
+	finding = detector_add(&detector_cross_device_stall, findings, n);
+	stall_fill(a, &stall, finding);
+	finding->what = what(report, a, &stall);
+	finding->fix = fix(report, a, &stall);
+}
+
+const struct detector detector_cross_device_stall = {
+	.id = "cross-device-stall",
+	.title = "threads on different GPUs wait for each other",
+	.sees = "Calls that waited for a lock inside CUDA while a thread that works on another GPU "
+		"held it: the GPUs have nothing to do with each other, but the calls of one "
+		"process share locks. Allocating, pinning, managed memory, building graphs and "
+		"loading code hold them long; launches and copies then wait. Waits are followed to "
+		"the thread that was not itself waiting for a lock. Told from a hundredth of the "
+		"threads' time on.",
+	.blind = "Locks that are not the C library's (a recording without probes, too): there such "
+		 "waits are concluded from calls that cover each other in time. Whether processes "
+		 "would meet in the kernel module instead, where they did not yet.",
+	.fix = "Take the call that holds the lock out of the threads' loops, or use a process for "
+	       "each GPU.",
+	.conclude = conclude,
+};

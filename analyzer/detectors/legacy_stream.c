@@ -1,0 +1,71 @@
+/*
+ * analyzer/detectors/legacy_stream.c: work in the legacy default stream, before which all other streams of the
+ * device stop and behind which they wait, unless they were made non-blocking.
+ */
+#include "detector.h"
+#include "report_words.h"
+
+/* Fewer are a beginning or an end; and they must be spread over the process's work. */
+#define TURNS_LEAST 10
+#define SPREAD_LEAST 0.4
+
+static bool is_case(const struct analysis *a, size_t i, const struct legacy_use *use)
+{
+	uint64_t all = a->accounts.work.submissions[i / WORK_DEVICES];
+
+	return use->turns >= TURNS_LEAST &&
+	       (double)(use->last_turn - use->first_turn) >= SPREAD_LEAST * (double)all;
+}
+
+static void tell(const struct analysis *a, struct report *report, size_t i,
+		 const struct legacy_use *use, struct finding **findings, size_t *n)
+{
+	struct finding *finding = detector_add(&detector_legacy_stream, findings, n);
+
+	finding->process = &a->model.processes[i / WORK_DEVICES];
+	finding->function = word_function(a, use->fn);
+	finding->address = use->caller;
+	finding->address_ns = use->ns;
+	finding->count = use->turns;
+	finding->cost_unknown = true;
+	finding->what = report_text(report,
+				    "%llu times work in the legacy default stream of GPU %zu, "
+				    "mostly by %s, and work in "
+				    "%llu other stream%s had to wait for each other",
+				    (unsigned long long)use->turns, i % WORK_DEVICES,
+				    finding->function ?: "calls nobody knows",
+				    (unsigned long long)use->streams, use->streams == 1 ? "" : "s");
+}
+
+static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+		     size_t *n)
+{
+	const struct gpu_work *work = &a->accounts.work;
+	size_t i;
+
+	for (i = 0; i < work->n_devices; i++)
+		if (is_case(a, i, &work->legacy[i]))
+			tell(a, report, i, &work->legacy[i], findings, n);
+}
+
+const struct detector detector_legacy_stream = {
+	.id = "legacy-stream",
+	.title = "the default stream makes other streams wait",
+	.sees = "Kernels, copies and memsets handed to the legacy default stream (stream 0) while "
+		"another stream of the device, made without cudaStreamNonBlocking, had work "
+		"outstanding, and the reverse, ten times or more all through the program. The GPU "
+		"begins such work when all of those streams are done, and none of them goes on "
+		"before it is finished: nothing overlaps. A cudaMemcpy behind the same thread's "
+		"own "
+		"stream is no case: it waits because that is meant.",
+	.blind =
+		"The GPU is not asked: a stream counts as busy until a call has waited for it, and "
+		"what the order cost, nobody knows. The order may be what keeps the results right: "
+		"look before you change it. Streams whose creation was not recorded, and the "
+		"per-thread default stream, are left out.",
+	.fix = "Give that work a stream of its own, make the streams with "
+	       "cudaStreamCreateWithFlags(cudaStreamNonBlocking), or compile with "
+	       "--default-stream per-thread; where an order is needed, say so with "
+	       "cudaStreamWaitEvent.",
+	.conclude = conclude,
+};

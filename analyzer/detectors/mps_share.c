@@ -1,0 +1,102 @@
+/*
+ * analyzer/detectors/mps_share.c: clients of MPS that may use a part of the GPU only, and mostly wait for
+ * it.
+ */
+#include <stdlib.h>
+#include "detector.h"
+#include "report_trace.h"
+#include "report_words.h"
+
+/* A process of which a thread does so for this part of the time waits for the GPU above all. */
+#define MOSTLY 0.5
+
+static bool is_client(const struct process *process)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_gpus; i++)
+		if (process->gpus[i].client == SPY_CLIENT_YES)
+			return true;
+	return false;
+}
+
+/* Its share in percent; 100: all of the GPU. */
+static double share_of(const struct process *process)
+{
+	const char *text = process->mps.ns ? process->mps.percentage : NULL;
+	double percent = text && *text ? strtod(text, NULL) : 100;
+
+	return percent > 0 ? percent : 100;
+}
+
+/* What the thread waited for the GPU that waited longest. */
+static uint64_t longest_wait_ns(const struct analysis *a, const struct process *process)
+{
+	uint64_t ns = 0, longest_ns = 0;
+	size_t i, j;
+
+	for (i = 0; i < a->accounts.n_callers; i++) {
+		const struct caller *c = a->accounts.callers[i];
+
+		if (!c || c->thread->process != process)
+			continue;
+		for (j = ns = 0; j < c->n_accounts; j++)
+			ns += c->accounts[j].bucket_ns[BUCKET_GPU_INTENDED];
+		longest_ns = ns > longest_ns ? ns : longest_ns;
+	}
+	return longest_ns;
+}
+
+static bool is_limited(const struct analysis *a, const struct process *process)
+{
+	return is_client(process) && share_of(process) < 100 &&
+	       process->first_ns < process->last_ns &&
+	       (double)longest_wait_ns(a, process) >=
+		       MOSTLY * (double)(process->last_ns - process->first_ns);
+}
+
+static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+		     size_t *n)
+{
+	const struct process *last = NULL;
+	struct finding *finding;
+	const char *names = "";
+	uint32_t limited = 0;
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+
+		if (!is_limited(a, process))
+			continue;
+		names = report_text(report, "%s%s%s (%s %%)", names, *names ? ", " : "",
+				    report_process(report, process->trace),
+				    process->mps.percentage);
+		limited++;
+		last = process;
+	}
+	if (!last)
+		return;
+	finding = detector_add(&detector_mps_share, findings, n);
+	finding->process = last;
+	finding->processes = limited;
+	finding->count = limited;
+	finding->cost_unknown = true;
+	finding->what = report_text(report,
+				    "waited for the GPU for most of the time and may use a part of "
+				    "it only: %s",
+				    names);
+}
+
+const struct detector detector_mps_share = {
+	.id = "mps-share",
+	.title = "a process has a share of the GPU, and waits for it",
+	.sees = "Clients of MPS with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE below 100 of which a "
+		"thread spends half of the time and more waiting for the GPU in calls made for "
+		"that.",
+	.blind = "Whether the kernels are large enough to use more of the GPU. Shares that the "
+		 "daemon's own default sets. The limit may be what somebody wants.",
+	.fix = "If the others leave some of the GPU idle, raise CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: "
+	       "shares of several processes may add up to more than 100.",
+	.conclude = conclude,
+};

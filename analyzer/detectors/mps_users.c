@@ -1,0 +1,63 @@
+/*
+ * analyzer/detectors/mps_users.c: processes that waited in cuInit, without an error, because the MPS daemon
+ * was at work for another user.
+ */
+#include "detector.h"
+#include "report_words.h"
+#include "sharing.h"
+
+/* What of it the accounting charged to calls; a process still in cuInit has no call to charge. */
+static uint64_t waited_ns(const struct analysis *a, const struct process *process)
+{
+	uint64_t booked_ns = account_sum(&a->accounts, process).bucket_ns[BUCKET_MPS];
+
+	return booked_ns ? booked_ns : sharing_turn_ns(a, process);
+}
+
+static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+		     size_t *n)
+{
+	const struct process *last = NULL;
+	struct finding *finding;
+	uint64_t ns = 0;
+	uint32_t waiters = 0;
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+
+		if (!sharing_turn_ns(a, process))
+			continue;
+		ns += waited_ns(a, process);
+		waiters++;
+		last = process;
+	}
+	if (!last)
+		return;
+	finding = detector_add(&detector_mps_users, findings, n);
+	finding->process = last;
+	finding->processes = waiters;
+	finding->count = waiters;
+	finding->own_ns = finding->gain_high_ns = ns;
+	finding->gain_known = true;
+	finding->function = "cuInit";
+	finding->what =
+		report_text(report,
+			    "%u process%s waited for %s in all, when CUDA started up, until "
+			    "the MPS server had done with another user's processes",
+			    waiters, waiters == 1 ? "" : "es", word_time(report, ns));
+}
+
+const struct detector detector_mps_users = {
+	.id = "mps-users",
+	.title = "a process waited for another user's MPS server",
+	.sees = "Processes that found the MPS daemon's server at work for another user when they "
+		"called cuInit, and came out of it when the server was theirs. A daemon serves one "
+		"user at a time: clients of another wait, without an error, until the last client "
+		"of the first has ended.",
+	.blind = "What else cuInit did meanwhile: all of it is charged, some tenths of a second of "
+		 "which it takes in any case.",
+	.fix = "Run the processes as one user, or give each user a daemon with a "
+	       "CUDA_MPS_PIPE_DIRECTORY and GPUs of its own.",
+	.conclude = conclude,
+};

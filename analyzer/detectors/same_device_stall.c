@@ -1,0 +1,54 @@
+/*
+ * analyzer/detectors/same_device_stall.c: threads that share a GPU, each with streams of its own, and wait
+ * for each other in calls that have no reason to.
+ */
+#include "detector.h"
+#include "report_words.h"
+#include "stall.h"
+
+static const char *what(struct report *report, const struct analysis *a, const struct stall *stall)
+{
+	return report_text(
+		report,
+		"%llu thread%s waited %s for others that work on the same GPU%s, for locks "
+		"inside CUDA: %s",
+		(unsigned long long)stall->waiters, stall->waiters == 1 ? "" : "s",
+		word_time(report, (uint64_t)stall->waited_ns),
+		stall->measured ? "" : " (concluded from what happened at one time)",
+		stall_mostly(report, a, stall));
+}
+
+static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+		     size_t *n)
+{
+	struct stall stall = stall_sum(a, false, *findings, *n);
+	struct finding *finding;
+
+	if (!stall_matters(a, &stall))
+		return;
+	finding = detector_add(&detector_same_device_stall, findings, n);
+	stall_fill(a, &stall, finding);
+	finding->what = what(report, a, &stall);
+	finding->fix =
+		report_text(report,
+			    "%sProcesses instead of threads have locks of their own, but take "
+			    "turns on the GPU unless they share it through MPS.",
+			    stall_cure(report, a, &stall));
+}
+
+const struct detector detector_same_device_stall = {
+	.id = "same-device-stall",
+	.title = "threads on one GPU wait for each other",
+	.sees = "Calls that waited for a lock inside CUDA while another thread that works on the "
+		"same GPU held it, though each may have streams of its own. Worst is a holder that "
+		"waits for the GPU: a copy of pageable memory, or cudaFree, behind a long kernel "
+		"stops the copies and launches of all others. Waits are followed to the thread "
+		"that was not itself waiting for a lock. Told from a hundredth of the threads' "
+		"time on.",
+	.blind = "Threads that wait for each other on the GPU itself, which is busy with one's "
+		 "work. "
+		 "Locks that are not the C library's: there such waits are concluded from calls "
+		 "that cover each other in time.",
+	.fix = "Avoid the call that holds the lock, or let it find its work done.",
+	.conclude = conclude,
+};

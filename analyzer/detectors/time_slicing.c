@@ -1,0 +1,125 @@
+/*
+ * analyzer/detectors/time_slicing.c: processes that used one GPU at the same time without MPS: it works for
+ * one of them at a time.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "detector.h"
+#include "report_words.h"
+#include "sharing.h"
+
+/* Two that meet while one begins and the other ends do not share the GPU to speak of. */
+#define SLICED_LEAST_NS 50000000
+#define SLICED_LEAST_PART 10 /* of the time that a process uses the GPU */
+
+/* How long a tenant shared its GPU with others that it took turns with. */
+static uint64_t sliced_ns(const struct tenant *self, const struct tenant *tenants, size_t n)
+{
+	struct tenant *rivals = xcalloc(n + 1, sizeof(*rivals));
+	size_t i, n_rivals = 0;
+	uint64_t ns;
+
+	for (i = 0; i < n; i++)
+		if (tenants_overlap(self, &tenants[i]) && !tenants_together(self, &tenants[i]))
+			rivals[n_rivals++] = tenants[i];
+	ns = tenant_shared_ns(self, rivals, n_rivals);
+	free(rivals);
+	return ns;
+}
+
+static bool is_sliced(const struct tenant *self, uint64_t ns)
+{
+	return ns >= SLICED_LEAST_NS &&
+	       ns >= (self->use->last_ns - self->use->first_ns) / SLICED_LEAST_PART;
+}
+
+struct sum {
+	uint64_t tenants, processes, gpus, longest_ns, waited_ns;
+	const struct process *last;
+	const char *uuid;
+};
+
+/* Tenants come by GPU; a process that shares several GPUs counts once for each. */
+static void add(struct sum *sum, const struct analysis *a, const struct tenant *self, uint64_t ns,
+		bool *seen)
+{
+	struct account account = account_sum(&a->accounts, self->process);
+	size_t i = self->process->trace->index;
+
+	sum->tenants++;
+	if (!sum->uuid || strcmp(sum->uuid, self->gpu->uuid) != 0)
+		sum->gpus++;
+	sum->uuid = self->gpu->uuid;
+	if (ns > sum->longest_ns)
+		sum->longest_ns = ns;
+	if (!seen[i]) {
+		sum->processes++;
+		sum->waited_ns += account.bucket_ns[BUCKET_GPU_INTENDED] +
+				  account.bucket_ns[BUCKET_GPU_HIDDEN] +
+				  account.bucket_ns[BUCKET_QUEUE];
+	}
+	seen[i] = true;
+	sum->last = self->process;
+}
+
+static struct sum sum_up(const struct analysis *a)
+{
+	struct sum sum = {0};
+	struct tenant *tenants;
+	size_t i, n, begin = 0, end = 0;
+	bool *seen = xcalloc(a->model.n_processes + 1, sizeof(*seen));
+
+	tenants = tenants_find(a, &n);
+	for (i = 0; i < n; i++) {
+		uint64_t ns;
+
+		if (i == end)
+			end = tenants_of_gpu(tenants, n, begin = i);
+		ns = sliced_ns(&tenants[i], &tenants[begin], end - begin);
+		if (is_sliced(&tenants[i], ns))
+			add(&sum, a, &tenants[i], ns, seen);
+	}
+	free(tenants);
+	free(seen);
+	return sum;
+}
+
+static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+		     size_t *n)
+{
+	struct sum sum = sum_up(a);
+	struct finding *finding;
+	const char *gpus = "one GPU";
+
+	if (!sum.tenants)
+		return;
+	if (sum.gpus > 1)
+		gpus = report_text(report, "%llu GPUs", (unsigned long long)sum.gpus);
+	finding = detector_add(&detector_time_slicing, findings, n);
+	finding->process = sum.last;
+	finding->processes = (uint32_t)sum.processes;
+	finding->count = sum.tenants;
+	finding->cost_unknown = true;
+	finding->what = report_text(
+		report,
+		"%llu process%s used %s at the same time as another, up to %s, without MPS: they "
+		"took turns; their calls waited for the GPU for %s in all",
+		(unsigned long long)sum.processes, sum.processes == 1 ? "" : "es", gpus,
+		word_time(report, sum.longest_ns), word_time(report, sum.waited_ns));
+}
+
+const struct detector detector_time_slicing = {
+	.id = "time-slicing",
+	.title = "processes take turns on a GPU, for want of MPS",
+	.sees = "Recorded processes whose use of one GPU overlaps by 50 ms and a tenth at least, "
+		"and which are not clients of the same MPS server. Without it a GPU works for one "
+		"process at a time, a slice of time each; kernels of different processes never run "
+		"at the same time, however small they are.",
+	.blind = "Processes that were not recorded. What the turns cost: that depends on how much "
+		 "of "
+		 "the GPU each would have left to the others, and on how busy they were; a process "
+		 "counts as using the GPU from its first call to its last one.",
+	.fix = "Start the MPS daemon before the processes (nvidia-cuda-mps-control -d): their work "
+	       "then runs at the same time. Or give each a GPU of its own.",
+	.conclude = conclude,
+};

@@ -1,0 +1,211 @@
+/*
+ * analyzer/stall.c: how long threads waited for locks that other threads of their process held. Called by
+ * the detectors of stalls, after the last record.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "detector.h"
+#include "report_words.h"
+#include "stall.h"
+
+/* What kept holders, and how long others waited for it. */
+struct keeper {
+	uint32_t fn;
+	uint8_t cause;
+	double ns;
+};
+
+struct sums {
+	struct stall stall;
+	struct keeper *keepers;
+	size_t n_keepers;
+	bool *waiters, *threads; /* by thread index */
+	bool *processes; /* by index */
+	bool devices[SPY_DEVICE_NONE];
+};
+
+/* A thread that lacked a CPU did not wait for the lock, and of what nobody knows nothing can be said. */
+static bool belongs(const struct blame_key *k, bool across_devices)
+{
+	return k->holder && k->holder != k->waiter && k->waiter_device != SPY_DEVICE_NONE &&
+	       k->holder_device != SPY_DEVICE_NONE && blame_processes_help(k) != HELP_UNKNOWN &&
+	       (k->waiter_device != k->holder_device) == across_devices;
+}
+
+static void add_keeper(struct sums *sums, const struct blame_edge *edge)
+{
+	size_t i;
+
+	for (i = 0; i < sums->n_keepers; i++)
+		if (sums->keepers[i].fn == edge->key.holder_fn &&
+		    sums->keepers[i].cause == edge->key.cause)
+			break;
+	if (i == sums->n_keepers) {
+		sums->keepers = grow(sums->keepers, i, sizeof(*sums->keepers));
+		sums->keepers[sums->n_keepers++] =
+			(struct keeper){.fn = edge->key.holder_fn, .cause = edge->key.cause};
+	}
+	sums->keepers[i].ns += edge->waited_ns;
+}
+
+static void add_edge(struct sums *sums, const struct analysis *a, const struct blame_edge *edge)
+{
+	const struct blame_key *k = &edge->key;
+
+	sums->stall.waited_ns += edge->waited_ns;
+	sums->stall.help_ns[blame_processes_help(k)] += edge->waited_ns;
+	sums->stall.waits += edge->waits;
+	sums->stall.measured |= !k->inferred;
+	sums->waiters[k->waiter - 1] = true;
+	sums->threads[k->waiter - 1] = sums->threads[k->holder - 1] = true;
+	sums->processes[edge_thread(a, k->waiter)->process->trace->index] = true;
+	sums->devices[k->waiter_device] = sums->devices[k->holder_device] = true;
+	add_keeper(sums, edge);
+}
+
+static uint64_t count(const bool *set, size_t n)
+{
+	uint64_t count = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		count += set[i];
+	return count;
+}
+
+static void sum_up(struct sums *sums, const struct analysis *a)
+{
+	struct stall *stall = &sums->stall;
+	size_t i;
+
+	stall->waiters = count(sums->waiters, a->model.n_threads);
+	stall->threads = count(sums->threads, a->model.n_threads);
+	stall->processes = count(sums->processes, a->model.n_processes);
+	stall->devices = count(sums->devices, ARRAY_SIZE(sums->devices));
+	stall->fn = NO_FUNCTION;
+	for (i = 0; i < sums->n_keepers; i++) {
+		if (sums->keepers[i].ns <= stall->fn_ns)
+			continue;
+		stall->fn = sums->keepers[i].fn;
+		stall->cause = sums->keepers[i].cause;
+		stall->fn_ns = sums->keepers[i].ns;
+	}
+}
+
+/* What findings of single calls, which come first, have told of it. */
+static void add_told(struct stall *stall, const struct analysis *a, bool across_devices,
+		     const struct finding *findings, size_t n)
+{
+	const char *function = word_function(a, stall->fn);
+	double most_ns = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct site *site = findings[i].site;
+		double ns;
+
+		if (!site)
+			continue;
+		ns = across_devices ? site->cross_ns : site->others_ns - site->cross_ns;
+		stall->charged_ns += ns;
+		if (ns <= most_ns || !function || strcmp(findings[i].function, function) != 0)
+			continue;
+		most_ns = ns;
+		stall->told = findings[i].detector;
+	}
+}
+
+struct stall stall_sum(const struct analysis *a, bool across_devices,
+		       const struct finding *findings, size_t n)
+{
+	struct sums sums = {
+		.waiters = xcalloc(a->model.n_threads + 1, sizeof(bool)),
+		.threads = xcalloc(a->model.n_threads + 1, sizeof(bool)),
+		.processes = xcalloc(a->model.n_processes + 1, sizeof(bool)),
+	};
+	const struct blame_edge *edge;
+
+	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next)
+		if (belongs(&edge->key, across_devices))
+			add_edge(&sums, a, edge);
+	sum_up(&sums, a);
+	add_told(&sums.stall, a, across_devices, findings, n);
+	free(sums.keepers);
+	free(sums.waiters);
+	free(sums.threads);
+	free(sums.processes);
+	return sums.stall;
+}
+
+bool stall_matters(const struct analysis *a, const struct stall *stall)
+{
+	return stall->waited_ns >= STALL_LEAST_NS &&
+	       stall->waited_ns >= (double)findings_run_ns(a) / STALL_LEAST_PART;
+}
+
+const char *stall_mostly(struct report *report, const struct analysis *a, const struct stall *stall)
+{
+	const char *function = word_function(a, stall->fn);
+
+	if (!function)
+		return report_text(report, "%s of it for threads that were in no call",
+				   word_time(report, (uint64_t)stall->fn_ns));
+	return report_text(report, "%s of it while one of them was in %s (%s)",
+			   word_time(report, (uint64_t)stall->fn_ns), function,
+			   cause_names[stall->cause]);
+}
+
+/* Work is handed over again and again; what prepares it can be done once. */
+static bool prepares(uint8_t contract)
+{
+	switch (contract) {
+	case SPY_CONTRACT_ALLOC:
+	case SPY_CONTRACT_PIN:
+	case SPY_CONTRACT_FREE:
+	case SPY_CONTRACT_LIMIT:
+	case SPY_CONTRACT_MODULE:
+	case SPY_CONTRACT_LAZY_LOAD:
+	case SPY_CONTRACT_GRAPH_BUILD:
+	case SPY_CONTRACT_INIT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+const char *stall_cure(struct report *report, const struct analysis *a, const struct stall *stall)
+{
+	const char *function = word_function(a, stall->fn);
+
+	if (!function)
+		return "";
+	if (stall->told)
+		return report_text(
+			report, "Cure the finding of %s first (%s): that ends these waits, too. ",
+			function, stall->told->id);
+	if (stall->cause == CAUSE_GPU)
+		return report_text(report,
+				   "%s waited for the GPU and kept the others out meanwhile: let "
+				   "its work be done before it (synchronise its stream). ",
+				   function);
+	if (prepares(a->set->functions.all[stall->fn].contract))
+		return report_text(report,
+				   "Take %s out of the threads' loops: do it once, before the "
+				   "work. ",
+				   function);
+	return report_text(report, "Call %s less often: more work with each call, or a graph. ",
+			   function);
+}
+
+void stall_fill(const struct analysis *a, const struct stall *stall, struct finding *finding)
+{
+	double saved_ns = stall->help_ns[HELP_ALONE] + stall->help_ns[HELP_WITH_MPS];
+
+	finding->function = word_function(a, stall->fn);
+	finding->count = stall->waits;
+	finding->processes = (uint32_t)stall->processes;
+	finding->own_ns = (uint64_t)stall->waited_ns;
+	finding->overlaps = stall->charged_ns > 0;
+	finding->gain_high_ns = (uint64_t)saved_ns;
+	finding->gain_known = saved_ns > 0;
+}

@@ -1,0 +1,39 @@
+#!/bin/bash
+# What cudaspy finds when it looks at the whole run, on the simulator: programs with a habit (habits_run.c) are
+# told so, once, and their cured twins are not. Stalls and shared GPUs are in the tests of the applications.
+. "$(dirname "$0")/lib.sh"
+need jq
+sim="$here/../sim/with-sim"
+export SPYSIM_GPUS=2
+
+# told HABIT: recorded; report.json and report.txt.
+told() {
+	rm -rf "$out"
+	CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim" "$bin/habits_run" "$1" 2>err ||
+		fail "habits_run $1: status $?: $(cat err)"
+	"$tool" report --format=json "$out" >report.json || fail "no report: $1"
+	"$tool" report "$out" >report.txt || fail "no report in text: $1"
+}
+# holds WHAT FILTER
+holds() {
+	jq -e "$2" report.json >/dev/null || fail "not so: $1: $(jq -c .findings report.json)"
+}
+
+told legacy
+holds "the default stream and another one are in each other's way" '
+	[.findings[] | select(.id == "legacy-stream")] | length == 1 and (.[0] |
+	.severity == "note" and .count >= 70 and .function == "cudaMemsetAsync" and (.module | endswith("/habits_run")) and
+	.caller == "two_streams" and (.fix | test("cudaStreamNonBlocking")))'
+tr -s ' \n' ' ' <report.txt | grep -q 'what that cost, the trace does not tell' || fail "the text does not say that the cost is not known: $(cat report.txt)"
+told nonblocking
+holds "streams that do not wait are not" '[.findings[] | select(.id == "legacy-stream")] == []'
+
+told peer
+holds "copies go through the host" '
+	[.findings[] | select(.id == "staged-peer-copy")] | length == 1 and (.[0] |
+	.count == 40 and .bytes == 41943040 and .caller == "peers" and (.what | test("from GPU 0 to GPU 1")))'
+told enabled
+holds "with peer access they do not" '[.findings[] | select(.id == "staged-peer-copy")] == []'
+
+# How many CPUs there were, the trace tells.
+expect "CPUs in the trace" "$(sed -n 's/^\tcpus = \([0-9]*\);$/\1/p' "$(the_trace)/metadata")" "$(env -u OMP_NUM_THREADS nproc)"

@@ -1,0 +1,599 @@
+/*
+ * tests/unit/test_analyzer_findings_run.c: the findings of the whole run: for each a log in which it must
+ * be told, and a near twin in which nothing may be said of it.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include "cmd_report.h"
+#include "render.h"
+#include "scratch.h"
+#include "trace_text.h"
+
+static json_t *report_on(const char *log)
+{
+	struct report_options options = {.renderer = renderer_find("json")};
+	char *dir = scratch_make(), path[256], *text = NULL;
+	const char *dirs[] = {dir};
+	size_t size;
+	json_t *root;
+	FILE *out = open_memstream(&text, &size);
+
+	snprintf(path, sizeof(path), "%s/log", dir);
+	scratch_write(path, log, strlen(log));
+	tt_make(path, dir);
+	assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
+	fclose(out);
+	root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	free(text);
+	scratch_remove(dir);
+	return root;
+}
+
+/* The one finding of that detector; NULL: none. */
+static json_t *find(const json_t *root, const char *id)
+{
+	json_t *rows = json_object_get(root, "findings"), *row, *found = NULL;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (strcmp(json_string_value(json_object_get(row, "id")), id) != 0)
+			continue;
+		assert_null(found);
+		found = row;
+	}
+	return found;
+}
+
+static const char *text(const json_t *finding, const char *key)
+{
+	const char *value = json_string_value(json_object_get(finding, key));
+
+	return value ? value : "";
+}
+
+static int64_t number(const json_t *finding, const char *key)
+{
+	return json_integer_value(json_object_get(finding, key));
+}
+
+static void says(const json_t *finding, const char *key, const char *words)
+{
+	if (!strstr(text(finding, key), words))
+		fail_msg("%s of %s is '%s', not '%s'", key, text(finding, "id"), text(finding, key),
+			 words);
+}
+
+/* Nothing is said of it in that log. */
+static void silent(const char *log, const char *id)
+{
+	json_t *root = report_on(log);
+	const json_t *finding = find(root, id);
+
+	if (finding)
+		fail_msg("%s: %s", id, text(finding, "what"));
+	json_decref(root);
+}
+
+/* A log in pieces. */
+struct log {
+	char text[1 << 17];
+	size_t used;
+};
+
+static void add(struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct log *log, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log->used += (size_t)vsnprintf(log->text + log->used, sizeof(log->text) - log->used, format,
+				       args);
+	va_end(args);
+	assert_true(log->used < sizeof(log->text));
+}
+
+/* ---- stalls --------------------------------------------------------------------------------- */
+
+/* Thread 101 pins memory, for 20 ms each time, with a lock in its hands that 102, on GPU `device`, wants
+ * for a launch; it waits `waits` times, for `us` each. */
+static void stalling(struct log *log, unsigned int device, unsigned int waits, unsigned int us)
+{
+	unsigned int i;
+
+	log->used = 0;
+	add(log, "trace app.100 pid=100 program=\"app\" probes=1\n"
+		 "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n");
+	for (i = 1; i <= 10; i++)
+		add(log,
+		    "%ums memory cudaMallocHost duration=20ms device=0 op=alloc kind=pinned "
+		    "bytes=4096 address=0x9000 caller=0x4010\n",
+		    25 * i);
+	add(log,
+	    "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
+	    "2us launch cudaLaunchKernel duration=1us device=%u stream=0x20\n",
+	    device);
+	for (i = 1; i <= waits; i++)
+		add(log,
+		    "%uus wait kind=mutex fn=cudaLaunchKernel duration=%uus object=0x700 device=%u "
+		    "holder=101 holder_fn=cudaMallocHost holder_device=0\n"
+		    "%uus launch cudaLaunchKernel duration=%uus device=%u stream=0x20\n",
+		    25000 * i - 10, us, device, 25000 * i - 8, us + 3, device);
+}
+
+static void test_cross_device_stall(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	stalling(&log, 1, 9, 15000);
+	root = report_on(log.text);
+	finding = find(root, "cross-device-stall");
+	assert_non_null(finding);
+	assert_in_range(number(finding, "cost_ns"), 134000000, 136000000);
+	assert_int_equal(number(finding, "count"), 9);
+	says(finding, "function", "cudaMallocHost");
+	says(finding, "what", "2 threads that work on 2 GPUs");
+	says(finding, "what", "while one of them was in cudaMallocHost (its own work)");
+	says(finding, "fix", "A process for each GPU has locks of its own");
+	says(finding, "severity", "problem");
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	assert_in_range(number(finding, "gain_high_ns"), 134000000, 136000000);
+	assert_null(find(root, "same-device-stall"));
+	json_decref(root);
+
+	stalling(&log, 1, 9, 20); /* threads that meet now and then */
+	silent(log.text, "cross-device-stall");
+}
+
+/* The pinning is a finding of its own, if there is work between its calls: what others waited is in both. */
+static void test_stall_overlaps(void **state)
+{
+	static struct log log;
+	json_t *root;
+	unsigned int i;
+
+	(void)state;
+	stalling(&log, 1, 9, 15000);
+	root = report_on(log.text);
+	says(find(root, "cross-device-stall"), "overlaps", "yes");
+	assert_non_null(find(root, "steady-state"));
+	json_decref(root);
+
+	/* Nobody works between the calls: no finding of theirs, nothing told twice. */
+	stalling(&log, 1, 0, 0);
+	for (i = 1; i <= 9; i++)
+		add(&log,
+		    "%uus wait kind=mutex fn=cudaEventCreate duration=15ms object=0x700 device=1 "
+		    "holder=101 holder_fn=cudaMallocHost holder_device=0\n"
+		    "%uus op cudaEventCreate duration=15003us device=1\n",
+		    25000 * i - 10, 25000 * i - 8);
+	root = report_on(log.text);
+	assert_null(find(root, "steady-state"));
+	says(find(root, "cross-device-stall"), "overlaps", "no");
+	says(find(root, "cross-device-stall"), "fix", "Take cudaMallocHost out");
+	json_decref(root);
+}
+
+static void test_same_device_stall(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	stalling(&log, 0, 9, 15000);
+	root = report_on(log.text);
+	finding = find(root, "same-device-stall");
+	assert_non_null(finding);
+	assert_in_range(number(finding, "cost_ns"), 134000000, 136000000);
+	says(finding, "what", "1 thread waited");
+	says(finding, "fix", "Cure the finding of cudaMallocHost first (steady-state)");
+	says(finding, "fix", "MPS");
+	assert_null(find(root, "cross-device-stall"));
+	json_decref(root);
+
+	stalling(&log, 0, 9, 20);
+	silent(log.text, "same-device-stall");
+}
+
+/* A holder that waits for the GPU: the cure is another one. */
+static void test_stall_behind_gpu(void **state)
+{
+	json_t *root = report_on(
+		"trace app.100 pid=100 program=\"app\" probes=1\n"
+		"slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+		"1ms memory cudaFree duration=10us device=0 op=free kind=device address=0x1\n"
+		"2ms memory cudaFree duration=10us device=0 op=free kind=device address=0x2\n"
+		"3ms launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+		"103ms memory cudaFree duration=99ms device=0 op=free kind=device address=0x3\n"
+		"slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
+		"2us launch cudaLaunchKernel duration=1us device=0 stream=0x20\n"
+		"103001us wait kind=write fn=cudaLaunchKernel duration=90ms object=0x700 device=0 "
+		"holder=101 holder_fn=cudaFree holder_device=0\n"
+		"103003us launch cudaLaunchKernel duration=90003us device=0 stream=0x20\n");
+	const json_t *finding = find(root, "same-device-stall");
+
+	(void)state;
+	assert_non_null(finding);
+	says(finding, "what", "in cudaFree (a wait for the GPU)");
+	says(finding, "fix", "Cure the finding of cudaFree first (hidden-sync)");
+	says(finding, "overlaps", "yes");
+	json_decref(root);
+}
+
+/* ---- starvation ------------------------------------------------------------------------------ */
+
+/* Thread 102 waits for 50 ms, while 101 takes the lock `times` times. */
+static void starving(struct log *log, unsigned int times)
+{
+	unsigned int i;
+
+	log->used = 0;
+	add(log, "trace app.100 pid=100 program=\"app\" probes=1\n"
+		 "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n");
+	for (i = 0; i < times; i++)
+		add(log,
+		    "%uus taken kind=mutex fn=cudaEventRecord object=0x700\n"
+		    "%uus released kind=mutex fn=cudaEventRecord object=0x700\n"
+		    "%uus op cudaEventRecord duration=900us device=0 stream=0x10 object=0x5\n",
+		    10000 + 1000 * i, 10800 + 1000 * i, 10850 + 1000 * i);
+	add(log, "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
+		 "2us launch cudaLaunchKernel duration=1us device=0 stream=0x20\n"
+		 "60ms wait kind=mutex fn=cudaLaunchKernel duration=50ms object=0x700 device=0 "
+		 "holder=101 holder_fn=cudaEventRecord holder_device=0\n"
+		 "60001us launch cudaLaunchKernel duration=50003us device=0 stream=0x20\n");
+}
+
+static void test_starvation(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	starving(&log, 45);
+	root = report_on(log.text);
+	finding = find(root, "lock-starvation");
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "cost_ns"), 50000000);
+	says(finding, "what", "thread 102 waited 50.00 ms");
+	says(finding, "what",
+	     "others took 44 times meanwhile, 44 times by thread 101 in cudaEventRecord");
+	says(finding, "fix", "Call cudaEventRecord less often");
+	says(finding, "overlaps", "yes");
+	json_decref(root);
+
+	starving(&log, 4);
+	silent(log.text, "lock-starvation");
+}
+
+/* ---- GPUs that processes share ---------------------------------------------------------------- */
+
+/* Two processes of one user on a GPU each or on one, from `begin` ms to `begin` + 400 ms; of each half the
+ * time is a wait for the GPU. `client`: both are clients of one server, with that share. */
+static void sharing(struct log *log, const char *other_uuid, unsigned int begin, bool client,
+		    const char *share)
+{
+	unsigned int i;
+
+	log->used = 0;
+	for (i = 0; i < 2; i++) {
+		unsigned int from = i ? begin : 0;
+
+		add(log,
+		    "trace app.%u pid=%u program=\"app\" boot_id=b clock_source=tsc\n"
+		    "slot 0\n"
+		    "%ums gpu device=0 name=\"G\" uuid=\"%s\" pci=\"1\"\n"
+		    "%ums share device=0 client=%s multiprocessors=132\n"
+		    "%ums mps initialised=1 uid=1000%s%s\n"
+		    "slot 1 tid=%u\n%ums thread tid=%u name=\"app\"\n"
+		    "%ums launch cudaLaunchKernel duration=3us stream=0x10\n"
+		    "%ums op cudaStreamSynchronize duration=10us stream=0x11\n"
+		    "%ums op cudaStreamSynchronize duration=10us stream=0x11\n"
+		    "%ums launch cudaLaunchKernel duration=3us stream=0x10\n"
+		    "%ums op cudaStreamSynchronize duration=300ms stream=0x10\n",
+		    100 + i, 100 + i, from + 1, i ? other_uuid : "GPU-a", from + 1,
+		    client ? "yes" : "no", from + 2,
+		    client ? " daemon=40 server=50 server_uid=1000 pipe_directory=\"/tmp/mps\""
+			   : "",
+		    share, 100 + i, from + 2, 100 + i, from + 10, from + 20, from + 30, from + 40,
+		    from + 400);
+	}
+}
+
+static void test_time_slicing(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	sharing(&log, "GPU-a", 50, false, "");
+	root = report_on(log.text);
+	finding = find(root, "time-slicing");
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what", "2 processes used one GPU at the same time");
+	says(finding, "fix", "nvidia-cuda-mps-control -d");
+	assert_int_equal(number(finding, "processes"), 2);
+	assert_int_equal(number(finding, "gain_high_ns"), 0);
+	assert_null(find(root, "mps-share"));
+	json_decref(root);
+
+	sharing(&log, "GPU-b", 50, false, ""); /* each its own */
+	silent(log.text, "time-slicing");
+	sharing(&log, "GPU-a", 395, false, ""); /* one after the other */
+	silent(log.text, "time-slicing");
+	sharing(&log, "GPU-a", 50, true, ""); /* with MPS */
+	silent(log.text, "time-slicing");
+	silent(log.text, "mps-share");
+}
+
+static void test_mps_share(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	sharing(&log, "GPU-a", 50, true, " active_thread_percentage=\"25\"");
+	root = report_on(log.text);
+	finding = find(root, "mps-share");
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what", "app.100 (25 %), app.101 (25 %)");
+	json_decref(root);
+	sharing(&log, "GPU-a", 50, true, " active_thread_percentage=\"100\"");
+	silent(log.text, "mps-share");
+	sharing(&log, "GPU-a", 50, false, " active_thread_percentage=\"25\""); /* of no server */
+	silent(log.text, "mps-share");
+}
+
+/* A process that calls cuInit while the daemon's server works for user 1000. */
+#define MPS_USERS(uid) \
+	"trace app.100 pid=100 program=\"app\"\n" \
+	"slot 0\n" \
+	"10ms mps initialised=0 uid=" uid " daemon=40 server=50 server_uid=1000 " \
+	"pipe_directory=\"/tmp/mps\"\n" \
+	"210ms mps initialised=1 uid=" uid " daemon=40 server=60 server_uid=" uid " " \
+	"pipe_directory=\"/tmp/mps\"\n" \
+	"slot 1 tid=100\n9ms thread tid=100 name=\"app\"\n" \
+	"211ms call cuInit duration=201ms\n" \
+	"220ms launch cudaLaunchKernel duration=3us stream=0x10\n"
+
+static void test_mps_users(void **state)
+{
+	json_t *root = report_on(MPS_USERS("1001"));
+	const json_t *finding = find(root, "mps-users");
+
+	(void)state;
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "cost_ns"), 200000000);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	says(finding, "what", "1 process waited for 200.0 ms");
+	json_decref(root);
+	silent(MPS_USERS("1000"), "mps-users");
+}
+
+/* ---- CPUs ------------------------------------------------------------------------------------- */
+
+/* Thread 101 lacks a CPU for `lacked` of 50 ms; 102 waits for the GPU for 90 ms, and was on a CPU for
+ * `ran` ms of them. */
+static void crowded(struct log *log, unsigned int lacked, unsigned int ran)
+{
+	log->used = 0;
+	add(log,
+	    "trace app.100 pid=100 program=\"app\" probes=1 cpus=2\n"
+	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+	    "1ms op cudaStreamSynchronize duration=5us device=0 stream=0x11\n"
+	    "2ms op cudaStreamSynchronize duration=5us device=0 stream=0x11\n"
+	    "3ms launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+	    "60ms sched window=50ms not_running=%u000000 running=1000000\n"
+	    "60001us op cudaStreamSynchronize duration=50ms device=0 stream=0x10\n"
+	    "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
+	    "1ms op cudaStreamSynchronize duration=5us device=0 stream=0x21\n"
+	    "2ms op cudaStreamSynchronize duration=5us device=0 stream=0x21\n"
+	    "3ms launch cudaLaunchKernel duration=3us device=0 stream=0x20\n"
+	    "100ms sched window=90ms not_running=0 running=%u000000\n"
+	    "100001us op cudaStreamSynchronize duration=90ms device=0 stream=0x20\n",
+	    lacked, ran);
+}
+
+static void test_oversubscribed(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	crowded(&log, 40, 2); /* the other one sleeps */
+	root = report_on(log.text);
+	finding = find(root, "oversubscribed-host");
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "cost_ns"), 40000000);
+	says(finding, "what", "1 thread of 2, ready to go on, got no CPU for 40.00 ms");
+	says(finding, "what", "they may use 2 CPUs");
+	assert_null(strstr(text(finding, "what"), "spin"));
+	says(finding, "fix", "more CPUs");
+	json_decref(root);
+
+	crowded(&log, 40, 88); /* the other one spins */
+	root = report_on(log.text);
+	finding = find(root, "oversubscribed-host");
+	assert_non_null(finding);
+	says(finding, "what", "in calls that spin");
+	says(finding, "fix", "cudaDeviceScheduleBlockingSync");
+	json_decref(root);
+
+	crowded(&log, 3, 88); /* who spins takes nothing from anybody */
+	silent(log.text, "oversubscribed-host");
+}
+
+/* ---- the legacy default stream ----------------------------------------------------------------- */
+
+/* Thirty rounds of a kernel in a stream and one in the default stream; a call between them. */
+static void default_stream(struct log *log, unsigned int flags, unsigned int stream,
+			   const char *between)
+{
+	unsigned int i;
+
+	log->used = 0;
+	add(log,
+	    "trace app.100 pid=100 program=\"app\"\n"
+	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+	    "10us op cudaStreamCreateWithFlags duration=5us device=0 flags=%u object=0x10\n",
+	    flags);
+	for (i = 1; i <= 30; i++)
+		add(log,
+		    "%u0us launch cudaLaunchKernel duration=3us device=0 stream=0x10 "
+		    "caller=0x4010\n"
+		    "%u5us %s duration=1us device=0\n"
+		    "%u9us launch cudaLaunchKernel duration=3us device=0 stream=%u caller=0x4020\n",
+		    10 + i, 10 + i, between, 10 + i, stream);
+	add(log, "1ms op cudaDeviceSynchronize duration=10us device=0\n");
+}
+
+static void test_legacy_stream(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	default_stream(&log, 0, 1, "call cudaGetLastError");
+	root = report_on(log.text);
+	finding = find(root, "legacy-stream");
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what",
+	     "59 times work in the legacy default stream of GPU 0, mostly by "
+	     "cudaLaunchKernel, and work in 1 other stream");
+	assert_int_equal(number(finding, "count"), 59);
+	assert_int_equal(number(finding, "offset"), 0x4020);
+	says(finding, "fix", "cudaStreamNonBlocking");
+	json_decref(root);
+
+	default_stream(&log, 1, 1, "call cudaGetLastError"); /* non-blocking */
+	silent(log.text, "legacy-stream");
+	default_stream(&log, 0, 2, "call cudaGetLastError"); /* the thread's own default stream */
+	silent(log.text, "legacy-stream");
+	default_stream(&log, 0, 0x10, "call cudaGetLastError"); /* one stream only */
+	silent(log.text, "legacy-stream");
+	/* What is waited for in between is in nobody's way; half of the turns are left: the stream's
+	 * behind the default stream's. */
+	default_stream(&log, 0, 1, "op cudaStreamSynchronize stream=0x10");
+	root = report_on(log.text);
+	assert_int_equal(number(find(root, "legacy-stream"), "count"), 29);
+	json_decref(root);
+}
+
+/* A copy that waits, behind the stream of its own thread, is what somebody wants; behind another
+ * thread's it is not. */
+static void test_legacy_copies(void **state)
+{
+	static struct log log;
+	json_t *root;
+	unsigned int other, i;
+
+	(void)state;
+	for (other = 0; other < 2; other++) {
+		log.used = 0;
+		add(&log, "trace app.100 pid=100 program=\"app\"\n"
+			  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+			  "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
+		for (i = 1; i <= 30; i++)
+			add(&log,
+			    "%u0us launch cudaLaunchKernel duration=3us device=0 stream=0x10\n",
+			    10 + i);
+		if (other)
+			add(&log, "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n");
+		for (i = 1; i <= 30; i++)
+			add(&log,
+			    "%u5us copy cudaMemcpy duration=3us device=0 stream=1 direction=d2h "
+			    "src=device dst=pinned bytes=64\n",
+			    10 + i);
+		if (!other) { /* in the order of time, in one slot */
+			log.used = 0;
+			add(&log, "trace app.100 pid=100 program=\"app\"\n"
+				  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+				  "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
+			for (i = 1; i <= 30; i++)
+				add(&log,
+				    "%u0us launch cudaLaunchKernel duration=3us device=0 "
+				    "stream=0x10\n"
+				    "%u5us copy cudaMemcpy duration=3us device=0 stream=1 "
+				    "direction=d2h src=device dst=pinned bytes=64\n",
+				    10 + i, 10 + i);
+		}
+		root = report_on(log.text);
+		if (other)
+			assert_int_equal(number(find(root, "legacy-stream"), "count"), 30);
+		else
+			assert_null(find(root, "legacy-stream"));
+		json_decref(root);
+	}
+}
+
+/* ---- peer copies ------------------------------------------------------------------------------- */
+
+#define PEER_COPIES(before, form, bytes) \
+	"trace app.100 pid=100 program=\"app\"\n" \
+	"slot 1 tid=101\n1us thread tid=101 name=\"app\"\n" before \
+	"1ms copy cudaMemcpyPeerAsync duration=10us device=0 stream=0x10 direction=d2d " \
+	"src=device " \
+	"dst=device form=" form " src_device=0 dst_device=1 caller=0x4010 bytes=" bytes "\n" \
+	"2ms copy cudaMemcpyPeerAsync duration=10us device=0 stream=0x10 direction=d2d " \
+	"src=device " \
+	"dst=device form=" form " src_device=0 dst_device=1 caller=0x4010 bytes=" bytes "\n"
+
+static void test_staged_peer_copy(void **state)
+{
+	json_t *root = report_on(PEER_COPIES("", "peer", "16777216"));
+	const json_t *finding = find(root, "staged-peer-copy");
+
+	(void)state;
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what", "2 calls copied 32.0 MiB from GPU 0 to GPU 1");
+	assert_int_equal(number(finding, "offset"), 0x4010);
+	assert_int_equal(number(finding, "bytes"), 33554432);
+	json_decref(root);
+	/* of another pair, and taken back */
+	root = report_on(
+		PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=0 object=2\n"
+			    "20us op cudaDeviceEnablePeerAccess duration=9us device=0 object=1\n"
+			    "30us op cudaDeviceDisablePeerAccess duration=9us device=0 object=1\n",
+			    "peer", "16777216"));
+	assert_non_null(find(root, "staged-peer-copy"));
+	json_decref(root);
+
+	silent(PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=0 object=1\n",
+			   "peer", "16777216"),
+	       "staged-peer-copy");
+	silent(PEER_COPIES("10us op cuCtxEnablePeerAccess duration=9us device=1 object=0\n", "peer",
+			   "16777216"),
+	       "staged-peer-copy");
+	/* enabled already; a recording that does not say for whom */
+	silent(PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=0 object=1 "
+			   "result=704\n",
+			   "peer", "16777216"),
+	       "staged-peer-copy");
+	silent(PEER_COPIES("10us call cudaDeviceEnablePeerAccess duration=9us device=0\n", "peer",
+			   "16777216"),
+	       "staged-peer-copy");
+	silent(PEER_COPIES("", "peer", "4096"), "staged-peer-copy"); /* next to nothing */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cross_device_stall), cmocka_unit_test(test_stall_overlaps),
+		cmocka_unit_test(test_same_device_stall),  cmocka_unit_test(test_stall_behind_gpu),
+		cmocka_unit_test(test_starvation),         cmocka_unit_test(test_time_slicing),
+		cmocka_unit_test(test_mps_share),          cmocka_unit_test(test_mps_users),
+		cmocka_unit_test(test_oversubscribed),     cmocka_unit_test(test_legacy_stream),
+		cmocka_unit_test(test_legacy_copies),      cmocka_unit_test(test_staged_peer_copy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
