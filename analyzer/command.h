@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include "util.h"
 
-/* Exit statuses. A partial result is a result: 0, with a warning on stderr and in the report. */
+/* Exit statuses. A partial result is a result: 0, with a warning on stderr and in the report. 1 is
+ * only for a gate that was asked for: a build must be able to tell "too slow" from "nobody knows". */
 enum {
 	STATUS_FINE = 0,
-	STATUS_NOTHING = 1, /* nothing that could be read, or output could not be written */
+	STATUS_GATE = 1, /* findings above what --fail-on and --budget allow */
+	STATUS_NOTHING = 2, /* nothing that could be read, or output could not be written */
 	STATUS_USAGE = 2,
 };
 

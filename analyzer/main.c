@@ -33,8 +33,10 @@ static void usage(FILE *out)
 	      out);
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\nExit status: 0 fine (also when a damaged trace could be read in part), 1 nothing\n"
-	      "that could be read, 2 wrong usage; `run` passes on the program's.\n",
+	fputs("\nExit status: 0 fine (also when a damaged trace could be read in part); 1 findings "
+	      "that\n"
+	      "--fail-on or --budget of `report` do not allow; 2 could not run: wrong usage, or\n"
+	      "nothing that could be read. `run` passes on the program's.\n",
 	      out);
 }
 

@@ -124,6 +124,10 @@ static void test_statuses(void **state)
 	assert_int_equal(run(&command_dump, "--fields=,"), STATUS_USAGE);
 	assert_int_equal(run(&command_run, "--format=rhyme"), STATUS_USAGE);
 	scratch_remove(dir);
+	/* 1 is the gate's alone. */
+	assert_int_equal(STATUS_GATE, 1);
+	assert_int_equal(STATUS_NOTHING, 2);
+	assert_int_equal(STATUS_USAGE, 2);
 }
 
 int main(void)
