@@ -119,6 +119,7 @@ static void test_statuses(void **state)
 	}
 	assert_int_equal(run(&command_report, "--format=rhyme"), STATUS_USAGE);
 	assert_int_equal(run(&command_info, "--format=rhyme"), STATUS_USAGE);
+	assert_int_equal(run(&command_explain, "no-such-detector"), STATUS_USAGE);
 	assert_int_equal(run(&command_dump, "--fields=time,colour"), STATUS_USAGE);
 	assert_int_equal(run(&command_dump, "--fields="), STATUS_USAGE);
 	assert_int_equal(run(&command_dump, "--fields=,"), STATUS_USAGE);
