@@ -7,12 +7,14 @@
 #include "command.h"
 #include "trace.h"
 
+struct gate;
 struct renderer;
 
 struct report_options {
 	const struct renderer *renderer;
 	const char *profile; /* file that --profile names; NULL: none */
 	bool nested; /* also the calls made inside other calls */
+	struct gate *gate; /* judged by report_show; NULL: none */
 	uint64_t end_ns; /* when processes that did not end in order ended; 0 unknown */
 };
 

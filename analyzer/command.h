@@ -16,15 +16,27 @@ enum {
 	STATUS_USAGE = 2,
 };
 
+/* The argument of an option that may be given several times. */
+#define OPTION_SEVERAL "FILE..."
+#define OPTION_VALUES 16
+
+/* What was given to an option that may be given several times. */
+struct option_values {
+	const char *values[OPTION_VALUES];
+	size_t n;
+};
+
 /* An option of a verb. */
 struct option_row {
 	const char *name; /* --name */
 	char letter; /* -l; 0: none */
 	/* What follows it, for the help. NULL: nothing, a flag. "1": nothing either, but it stands
-	 * for a variable that is set to 1. */
+	 * for a variable that is set to 1. OPTION_SEVERAL: see there. */
 	const char *argument;
 	const char *help;
-	size_t offset; /* in the verb's options: of a bool for a flag, else of a const char * */
+	/* In the verb's options: of a bool for a flag, of a struct option_values for OPTION_SEVERAL,
+	 * else of a const char *. */
+	size_t offset;
 };
 
 struct command {

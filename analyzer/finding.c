@@ -8,6 +8,10 @@
 #include "detector.h"
 #include "report_words.h"
 
+/* A finding that costs less than this, or a smaller part of the threads' time, is a minor one. */
+#define MINOR_NS 1000000
+#define MINOR_PART 200
+
 /* ---- what a detector may ask ----------------------------------------------------------------- */
 
 uint64_t observed_awaited(const struct observed *o)
@@ -403,6 +407,11 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		qsort(findings, count, sizeof(*findings), by_cost);
 	*n = count;
 	return findings;
+}
+
+bool finding_minor(const struct finding *f, uint64_t run_ns)
+{
+	return finding_cost(f) < MINOR_NS || finding_cost(f) < run_ns / MINOR_PART;
 }
 
 uint64_t findings_run_ns(const struct analysis *a)

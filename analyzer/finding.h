@@ -101,6 +101,11 @@ struct finding {
 	const char *module, *caller, *file, *where; /* NULL unknown */
 	uint64_t offset, line;
 	const char *what, *fix; /* sentences */
+	/* As a gate (gate.h) has judged it. */
+	const char *suppressed; /* why; NULL: it is not */
+	const char *compared; /* with the baseline: new, worse, same; NULL: there is none */
+	uint64_t before_ns; /* what it cost in the baseline */
+	bool fails; /* the gate, if there is one */
 };
 
 struct findings {
@@ -118,6 +123,9 @@ void findings_release(struct findings *f);
  */
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 				  struct symbolizer *symbols, struct report *report, size_t *n);
+
+/* Costs too little to speak of. */
+bool finding_minor(const struct finding *f, uint64_t run_ns);
 
 static inline uint64_t finding_cost(const struct finding *f)
 {

@@ -67,8 +67,9 @@ int render_json(const struct report *report, FILE *out)
 
 	json_object_set_new(root, "schema", json_string(report->schema));
 	for (i = 0; i < report->n_tables; i++)
-		json_object_set_new(root, report->tables[i].kind->key,
-				    json_table(&report->tables[i]));
+		if (!report->tables[i].kind->unlisted)
+			json_object_set_new(root, report->tables[i].kind->key,
+					    json_table(&report->tables[i]));
 	err = json_dumpf(root, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	json_decref(root);
 	fputc('\n', out);

@@ -165,7 +165,10 @@ static void print_table(const struct table *t, FILE *out)
 		print_line(t, row, widths, out);
 	if (t->n_rows > shown_rows(t))
 		fprintf(out, "%*sand %zu more%s (--format=json has all)\n", INDENT, "",
-			t->n_rows - shown_rows(t), t->minor_rows ? ", minor ones" : "");
+			t->n_rows - shown_rows(t),
+			!t->minor_rows  ? ""
+			: t->minor_name ? t->minor_name
+					: ", minor ones");
 	free(widths);
 }
 
@@ -197,7 +200,7 @@ int render_text(const struct report *report, FILE *out)
 	for (i = 0; i < report->n_tables; i++) {
 		const struct table *t = &report->tables[i];
 
-		if (t->kind->json_only || (!t->n_rows && !t->kind->when_empty))
+		if (t->kind->json_only || t->kind->unlisted || (!t->n_rows && !t->kind->when_empty))
 			continue;
 		fprintf(out, "%s%s\n", any ? "\n" : "", t->kind->title);
 		any = true;

@@ -2,21 +2,18 @@
  * analyzer/report_findings.c: the findings of a report. Called by `report`.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "analysis.h"
 #include "detector.h"
 #include "report_findings.h"
 #include "report_words.h"
 
-/* A finding that costs less than this, or a smaller part of the threads' time, is a minor one. */
-#define MINOR_NS 1000000
-#define MINOR_PART 200
-
 struct finding_row {
 	const char *id, *title, *severity, *headline, *function, *module, *caller, *file, *where;
-	const char *what, *fix, *gain, *costs, *evidence, *overlaps;
+	const char *what, *fix, *gain, *costs, *evidence, *overlaps, *suppressed, *compared, *fails;
 	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, run_ns,
 		count, bytes, offset;
-	uint64_t line, processes, worst_at_ns, worst_ns, worst_thread, worst_device;
+	uint64_t before_ns, line, processes, worst_at_ns, worst_ns, worst_thread, worst_device;
 };
 
 /* clang-format off */
@@ -53,6 +50,10 @@ static const struct column finding_columns[] = {
 	COLUMN_TEXT_WORDS(struct finding_row, gain),
 	COLUMN_JSON(struct finding_row, fix, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, overlaps, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, suppressed, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, compared, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, before_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, fails, UNIT_TEXT),
 };
 /* clang-format on */
 
@@ -65,11 +66,6 @@ static const struct table_kind finding_kind = {
 	.text_rows = 10,
 	.when_empty = "none",
 };
-
-static bool is_minor(const struct finding *f, uint64_t run_ns)
-{
-	return finding_cost(f) < MINOR_NS || finding_cost(f) < run_ns / MINOR_PART;
-}
 
 static const char *cost_text(struct report *report, const struct finding *f, uint64_t run_ns)
 {
@@ -119,6 +115,16 @@ static const struct evidence *worst_of(const struct finding *f)
 	return worst;
 }
 
+static const char *headline(struct report *report, const struct finding *f)
+{
+	if (!f->compared || !strcmp(f->compared, "same"))
+		return f->detector->title;
+	if (!strcmp(f->compared, "new"))
+		return report_text(report, "NEW: %s", f->detector->title);
+	return report_text(report, "WORSE (it was %s): %s", word_time(report, f->before_ns),
+			   f->detector->title);
+}
+
 static struct finding_row describe(struct report *report, const struct analysis *a,
 				   const struct finding *f, uint64_t run_ns)
 {
@@ -126,8 +132,8 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	struct finding_row row = {
 		.id = f->detector->id,
 		.title = f->detector->title,
-		.headline = f->detector->title,
-		.severity = is_minor(f, run_ns) ? "minor" : "problem",
+		.headline = headline(report, f),
+		.severity = finding_minor(f, run_ns) ? "minor" : "problem",
 		.function = f->function,
 		.module = f->module,
 		.caller = f->caller,
@@ -151,6 +157,9 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.worst_thread = worst->thread ? worst->thread->tid : 0,
 		.worst_device = worst->thread ? worst->device : SPY_DEVICE_NONE,
 		.overlaps = f->overlaps ? "yes" : "no",
+		.suppressed = f->suppressed ? report_text(report, "%s", f->suppressed) : NULL,
+		.compared = f->compared,
+		.before_ns = f->before_ns,
 	};
 
 	if (worst->thread && worst->begin_ns > a->model.first_ns)
@@ -161,7 +170,8 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	return row;
 }
 
-void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols)
+void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
+		     struct gate *gate)
 {
 	uint64_t run_ns = findings_run_ns(a);
 	struct finding_row *rows;
@@ -170,15 +180,22 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	size_t i, n, minor = 0;
 
 	findings = findings_conclude(&a->findings, a, symbols, report, &n);
+	gate_judge(gate, findings, n, run_ns);
+	report_gate(report, gate);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
 		rows[i] = describe(report, a, &findings[i], run_ns);
 		rows[i].rank = i + 1;
-		minor += is_minor(&findings[i], run_ns);
+		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].fails ? "yes" : "no";
+		minor += findings[i].suppressed ||
+			 (finding_minor(&findings[i], run_ns) && !findings[i].fails);
 	}
 	free(findings);
 	table = report_add(report, &finding_kind, rows, n);
 	table->minor_rows = minor;
+	if (gate->suppressed)
+		table->minor_name = ", minor or suppressed ones";
 	if (n && minor == n)
-		table->intro = "None that costs much.";
+		table->intro = gate->suppressed ? "None that costs much and is not suppressed."
+						: "None that costs much.";
 }
