@@ -119,7 +119,7 @@ static void say_why(const struct gate *gate)
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
-	{"format",   'f', "FORMAT", "text (default) or json", offsetof(struct options, format)},
+	{"format",   'f', "FORMAT", "text (default), json, junit or sarif", offsetof(struct options, format)},
 	{"nested",   'n', NULL,     "also the calls made inside other calls", offsetof(struct options, nested)},
 	{"profile",  'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	{"fail-on",  0,   "LIST",   "status 1 if one is found: any, problem, DETECTOR", offsetof(struct options, fail_on)},
@@ -138,7 +138,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
-	show.renderer = renderer_choose(self->name, options.format);
+	show.renderer = renderer_choose_findings(self->name, options.format);
 	show.nested = options.nested;
 	show.profile = options.profile;
 	if (!show.renderer)

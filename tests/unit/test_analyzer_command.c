@@ -140,7 +140,9 @@ static void test_statuses(void **state)
 	assert_int_equal(run(&command_report, "--format=rhyme"), STATUS_USAGE);
 	assert_int_equal(run(&command_report, "--fail-on=nothing"), STATUS_NOTHING);
 	assert_int_equal(run(&command_report, "--budget=all"), STATUS_NOTHING);
+	assert_int_equal(run(&command_info, "--format=sarif"), STATUS_USAGE);
 	assert_int_equal(run(&command_explain, "no-such-detector"), STATUS_USAGE);
+	assert_int_equal(run(&command_explain, "--format=junit"), STATUS_USAGE);
 	assert_int_equal(run(&command_info, "--format=rhyme"), STATUS_USAGE);
 	assert_int_equal(run(&command_dump, "--fields=time,colour"), STATUS_USAGE);
 	assert_int_equal(run(&command_dump, "--fields="), STATUS_USAGE);

@@ -1,6 +1,6 @@
 /*
  * tests/unit/test_analyzer_gate.c: which findings count: suppressions and where they match, what a
- * baseline calls new or worse, and lists of --fail-on and --budget.
+ * baseline calls new or worse, lists of --fail-on and --budget; and texts that XML and SARIF must escape.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include "detector.h"
 #include "gate.h"
+#include "render.h"
 #include "scratch.h"
 
 #define TODAY "2026-11-20"
@@ -284,13 +285,97 @@ static void test_budgets(void **state)
 			fail_msg("%s is understood", wrong[i]);
 }
 
+/* ---- odd texts -------------------------------------------------------------------------------- */
+
+struct row {
+	const char *id, *title, *what, *fix, *where, *caller, *module, *file, *severity, *sees,
+		*blind;
+	uint64_t line;
+};
+
+#define TEXT(member) COLUMN_JSON(struct row, member, UNIT_TEXT)
+static const struct column columns[] = {
+	TEXT(id),    TEXT(title),    TEXT(what),   TEXT(fix),
+	TEXT(where), TEXT(caller),   TEXT(module), TEXT(file),
+	TEXT(sees),  TEXT(severity), TEXT(blind),  COLUMN_JSON(struct row, line, UNIT_COUNT),
+};
+
+static char *rendered(const char *format, const char *odd)
+{
+	static const struct table_kind findings = {.key = "findings",
+						   .columns = columns,
+						   .n_columns = ARRAY_SIZE(columns),
+						   .row_bytes = sizeof(struct row)};
+	static const struct table_kind detectors = {.key = "detectors",
+						    .columns = columns,
+						    .n_columns = ARRAY_SIZE(columns),
+						    .row_bytes = sizeof(struct row)};
+	struct row one = {"id", odd, odd, odd, odd, odd, odd, odd, "problem", odd, odd, 3};
+	struct report report;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	void *rows;
+
+	report_init(&report, "test");
+	rows = xcalloc(1, sizeof(one));
+	memcpy(rows, &one, sizeof(one));
+	report_add(&report, &findings, rows, 1);
+	rows = xcalloc(1, sizeof(one));
+	memcpy(rows, &one, sizeof(one));
+	report_add(&report, &detectors, rows, 1);
+	assert_int_equal(renderer_find(format)->render(&report, out), 0);
+	fclose(out);
+	report_release(&report);
+	return text;
+}
+
+static void test_odd_texts(void **state)
+{
+	static const struct {
+		const char *odd, *xml;
+	} texts[] = {
+		{"a<b>&\"c\"", "a&#60;b&#62;&#38;&#34;c&#34;"},
+		{"two\nlines", "two&#10;lines"},
+		{"\x01\x1b[0m", "??[0m"},
+		{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+		 "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+		{"\xff \xc3 \xc0\x80 \xed\xa0\x80 \xef\xbf\xbf", "? ? ?? ??? ???"},
+		{"end \xe2\x82", "end ??"},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(texts); i++) {
+		char *xml = rendered("junit", texts[i].odd),
+		     *sarif = rendered("sarif", texts[i].odd);
+		json_t *root = json_loads(sarif, 0, NULL);
+
+		if (!strstr(xml, texts[i].xml))
+			fail_msg("'%s' is not in %s", texts[i].xml, xml);
+		assert_non_null(root);
+		json_decref(root);
+		free(xml);
+		free(sarif);
+	}
+}
+
+static void test_uri(void **state)
+{
+	char *sarif = rendered("sarif", "/no where/a#%.c");
+
+	(void)state;
+	assert_non_null(strstr(sarif, "\"uri\": \"file:///no%20where/a%23%25.c\""));
+	free(sarif);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),    cmocka_unit_test(test_places),
-		cmocka_unit_test(test_baseline), cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_fail_on),  cmocka_unit_test(test_budgets),
-
+		cmocka_unit_test(test_lines),     cmocka_unit_test(test_places),
+		cmocka_unit_test(test_baseline),  cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_fail_on),   cmocka_unit_test(test_budgets),
+		cmocka_unit_test(test_odd_texts), cmocka_unit_test(test_uri),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
