@@ -139,7 +139,7 @@ demo: deps all apps
 	$(Q)BUILD=$(BUILD) tests/demo
 
 # Everything a fresh Debian machine lacks: build needs, and what the tests and benchmarks compare with.
-DEBS      := build-essential uthash-dev libdw-dev libelf-dev libjansson-dev libcmocka-dev babeltrace2 jq clang clang-format gdb gnuplot-nox fonts-dejavu-core
+DEBS      := build-essential uthash-dev libdw-dev libelf-dev libjansson-dev libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils gnuplot-nox fonts-dejavu-core
 .PHONY: deps
 deps:
 	$(Q)tests/deps $(DEBS)

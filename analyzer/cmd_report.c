@@ -1,7 +1,11 @@
 /*
  * analyzer/cmd_report.c: `cudaspy report`: where the time went, and what was found.
  */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include "cmd_report.h"
+#include "gate.h"
 #include "render.h"
 #include "report_calls.h"
 #include "report_expect.h"
@@ -15,6 +19,7 @@
 int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filter *filter,
 		const struct report_options *options, FILE *out)
 {
+	struct gate none = {0}, *gate = options->gate ?: &none;
 	struct trace_set set;
 	struct analysis analysis;
 	struct symbolizer *symbols;
@@ -35,7 +40,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		report_losses(&report, &analysis);
 		report_summary(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns);
-		report_findings(&report, &analysis, symbols);
+		report_findings(&report, &analysis, symbols, gate);
 		report_waits(&report, &analysis, symbols);
 		report_sharing(&report, &analysis);
 		report_calls(&report, &analysis, options->nested);
@@ -50,38 +55,106 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 	return err;
 }
 
+/* ---- the gate -------------------------------------------------------------------------------- */
+
 struct options {
 	const char *format;
 	const char *profile;
+	const char *fail_on;
+	const char *budget;
+	const char *baseline;
+	struct option_values suppress;
 	bool nested, verbose;
 };
 
+/* The traces of then, reported as those of now will be. */
+static int baseline_from_traces(struct baseline *b, const struct options *options)
+{
+	struct report_options show = {.renderer = renderer_find("json"),
+				      .profile = options->profile};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err = out ? report_show(&options->baseline, 1, NULL, &show, out) : -errno;
+
+	if (out)
+		fclose(out);
+	if (!err)
+		err = baseline_take(b, options->baseline, json_loadb(text, size, 0, NULL));
+	free(text);
+	return err;
+}
+
+static int read_gate(struct gate *gate, const struct options *options)
+{
+	struct stat status;
+	int err = gate_init(gate, options->fail_on, options->budget, &options->suppress);
+
+	if (err || !options->baseline)
+		return err;
+	if (!stat(options->baseline, &status) && S_ISDIR(status.st_mode))
+		return baseline_from_traces(&gate->baseline, options);
+	return baseline_read(&gate->baseline, options->baseline);
+}
+
+/* On standard error, too: what is on standard output may be for a machine. */
+static void say_why(const struct gate *gate)
+{
+	size_t i;
+
+	for (i = 0; i < gate->suppressions.n; i++) {
+		const struct suppression *e = &gate->suppressions.all[i];
+
+		if (e->expired)
+			complain("%s:%llu: expired on %s: %s %s", e->path,
+				 (unsigned long long)e->line, e->until, e->id, e->place ?: "");
+		else if (!e->findings)
+			complain("%s:%llu: not used: %s %s", e->path, (unsigned long long)e->line,
+				 e->id, e->place ?: "");
+	}
+	for (i = 0; i < gate->n_failures; i++)
+		complain("the gate fails: %s: %s%s%s", gate->failures[i].rule,
+			 gate->failures[i].text, gate->failures[i].where ? ", " : "",
+			 gate->failures[i].where ?: "");
+	complain_flush();
+}
+
 /* clang-format off */
 static const struct option_row option_rows[] = {
-	{"format",  'f', "FORMAT", "text (default) or json", offsetof(struct options, format)},
-	{"nested",  'n', NULL,     "also the calls made inside other calls", offsetof(struct options, nested)},
-	{"verbose", 'v', NULL,     "also locks, accounts, calls, threads, what calls are expected to cost", offsetof(struct options, verbose)},
-	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
+	{"format",   'f', "FORMAT", "text (default), json, junit or sarif", offsetof(struct options, format)},
+	{"nested",   'n', NULL,     "also the calls made inside other calls", offsetof(struct options, nested)},
+	{"verbose",  'v', NULL,     "also locks, accounts, calls, threads, what calls are expected to cost", offsetof(struct options, verbose)},
+	{"profile",  'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
+	{"fail-on",  0,   "LIST",   "status 1 if one is found: any, problem, DETECTOR", offsetof(struct options, fail_on)},
+	{"budget",   0,   "LIST",   "status 1 if it costs more: DETECTOR|all:LIMIT", offsetof(struct options, budget)},
+	{"suppress", 0,   OPTION_SEVERAL, "findings that are accepted, with reasons", offsetof(struct options, suppress)},
+	{"baseline", 0,   "OLD",    "only what is new or worse than in OLD counts", offsetof(struct options, baseline)},
 };
 /* clang-format on */
 
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
+	struct gate gate;
 	int status;
-	struct report_options show = {0};
+	struct report_options show = {.gate = &gate};
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
-	show.renderer = renderer_choose(self->name, options.format);
+	show.renderer = renderer_choose_findings(self->name, options.format);
 	show.nested = options.nested;
 	show.verbose = options.verbose || options.nested;
 	show.profile = options.profile;
 	if (!show.renderer)
 		return STATUS_USAGE;
-	return report_show((const char *const *)argv + 1, (size_t)argc - 1, NULL, &show, stdout)
-		       ? STATUS_NOTHING
-		       : STATUS_FINE;
+	status = STATUS_NOTHING;
+	if (!read_gate(&gate, &options) &&
+	    !report_show((const char *const *)argv + 1, (size_t)argc - 1, NULL, &show, stdout)) {
+		say_why(&gate);
+		status = gate_failed(&gate) ? STATUS_GATE : STATUS_FINE;
+	}
+	gate_release(&gate);
+	return status;
 }
 
 const struct command command_report = {
@@ -92,7 +165,24 @@ const struct command command_report = {
 		"read\n"
 		"as one: the processes of a program. Damaged traces are read as far as they go, "
 		"and the\n"
-		"report says first what is missing.\n",
+		"report says first what is missing.\n"
+		"\n"
+		"As a gate of a build: the exit status is 1 if --fail-on or --budget find too "
+		"much, 0 if\n"
+		"not or if neither is given, 2 if there is no report. Lists are separated by "
+		"commas.\n"
+		"  --fail-on   any finding; any of severity problem; those of a DETECTOR\n"
+		"  --budget    LIMIT is a time (100ms, 2s, 500us; ms if bare), a share of the "
+		"time of all\n"
+		"              threads that call CUDA (2.5%), or a number of calls (10x)\n"
+		"  --suppress  a line for each: DETECTOR [PLACE] [until YYYY-MM-DD] -- REASON. "
+		"PLACE is\n"
+		"              a function, FILE:LINE, file or module, with * and ?; # begins a "
+		"comment;\n"
+		"              may be given several times\n"
+		"  --baseline  an earlier report in JSON, or its traces. Worse is: costs over 20 % "
+		"and\n"
+		"              over 1 ms more than then\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

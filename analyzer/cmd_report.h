@@ -7,6 +7,7 @@
 #include "command.h"
 #include "trace.h"
 
+struct gate;
 struct renderer;
 
 struct report_options {
@@ -14,6 +15,7 @@ struct report_options {
 	const char *profile; /* file that --profile names; NULL: none */
 	bool nested; /* also the calls made inside other calls */
 	bool verbose; /* also the tables that go into detail */
+	struct gate *gate; /* judged by report_show; NULL: none */
 	uint64_t end_ns; /* when processes that did not end in order ended; 0 unknown */
 };
 

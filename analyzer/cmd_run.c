@@ -31,7 +31,7 @@ struct options {
 /* clang-format off */
 static const struct option_row option_rows[] = {
 	{"no-report", 0,   NULL,     "record only", offsetof(struct options, no_report)},
-	{"format",    'f', "FORMAT", "of the report: text (default) or json", offsetof(struct options, format)},
+	{"format",    'f', "FORMAT", "of the report: text (default), json, junit or sarif", offsetof(struct options, format)},
 	{"nested",    'n', NULL,     "report also the calls made inside other calls", offsetof(struct options, nested)},
 	{"output",    'o', "DIR",    "the same as --out", offsetof(struct options, out)},
 #define OPTION(name, variable, argument, text) {#name, 0, argument, text, offsetof(struct options, name)},
@@ -163,7 +163,7 @@ static int run(const struct command *self, int argc, char **argv)
 		fprintf(stderr, "cudaspy run: no program (cudaspy help run)\n");
 		return STATUS_USAGE;
 	}
-	show.renderer = renderer_choose(self->name, options.format);
+	show.renderer = renderer_choose_findings(self->name, options.format);
 	show.nested = options.nested;
 	if (!show.renderer)
 		return STATUS_USAGE;

@@ -11,6 +11,11 @@ static bool is_switch(const struct option_row *o)
 	return o->argument && !strcmp(o->argument, "1");
 }
 
+static bool is_several(const struct option_row *o)
+{
+	return !strcmp(o->argument, OPTION_SEVERAL);
+}
+
 void command_help(const struct command *self, FILE *out)
 {
 	size_t i;
@@ -63,6 +68,15 @@ static bool wrong(const struct command *self, const char *what, const char *word
 	return false;
 }
 
+static bool add_value(const struct command *self, struct option_values *values, const char *word,
+		      const char *value, int *status)
+{
+	if (values->n == OPTION_VALUES)
+		return wrong(self, "given too often:", word, status);
+	values->values[values->n++] = value;
+	return true;
+}
+
 /* The option at argv[*i]; leaves *i at its last word. */
 static bool parse_option(const struct command *self, void *options, int argc, char **argv, int *i,
 			 int *status)
@@ -82,7 +96,11 @@ static bool parse_option(const struct command *self, void *options, int argc, ch
 		value = o->argument;
 	if (!value && *i + 1 >= argc)
 		return wrong(self, "argument missing after", word, status);
-	*(const char **)((char *)options + o->offset) = value ? value : argv[++*i];
+	value = value ?: argv[++*i];
+	if (is_several(o))
+		return add_value(self, (struct option_values *)((char *)options + o->offset), word,
+				 value, status);
+	*(const char **)((char *)options + o->offset) = value;
 	return true;
 }
 

@@ -7,11 +7,23 @@
 #include <stdio.h>
 #include "util.h"
 
-/* Exit statuses. A partial result is a result: 0, with a warning on stderr and in the report. */
+/* Exit statuses. A partial result is a result: 0, with a warning on stderr and in the report. 1 is
+ * only for a gate that was asked for: a build must be able to tell "too slow" from "nobody knows". */
 enum {
 	STATUS_FINE = 0,
-	STATUS_NOTHING = 1, /* nothing that could be read, or output could not be written */
+	STATUS_GATE = 1, /* findings above what --fail-on and --budget allow */
+	STATUS_NOTHING = 2, /* nothing that could be read, or output could not be written */
 	STATUS_USAGE = 2,
+};
+
+/* The argument of an option that may be given several times. */
+#define OPTION_SEVERAL "FILE..."
+#define OPTION_VALUES 16
+
+/* What was given to an option that may be given several times. */
+struct option_values {
+	const char *values[OPTION_VALUES];
+	size_t n;
 };
 
 /* An option of a verb. */
@@ -19,10 +31,12 @@ struct option_row {
 	const char *name; /* --name */
 	char letter; /* -l; 0: none */
 	/* What follows it, for the help. NULL: nothing, a flag. "1": nothing either, but it stands
-	 * for a variable that is set to 1. */
+	 * for a variable that is set to 1. OPTION_SEVERAL: see there. */
 	const char *argument;
 	const char *help;
-	size_t offset; /* in the verb's options: of a bool for a flag, else of a const char * */
+	/* In the verb's options: of a bool for a flag, of a struct option_values for OPTION_SEVERAL,
+	 * else of a const char *. */
+	size_t offset;
 };
 
 struct command {
@@ -37,8 +51,8 @@ struct command {
 	int (*run)(const struct command *self, int argc, char **argv);
 };
 
-extern const struct command command_run, command_report, command_why, command_dump, command_info,
-	command_calibrate;
+extern const struct command command_run, command_report, command_explain, command_why, command_dump,
+	command_info, command_calibrate;
 
 /*
  * Sets the verb's options from argv and takes them out of it: argv[1] to argv[*argc - 1] are then

@@ -8,6 +8,10 @@
 #include "detector.h"
 #include "report_words.h"
 
+/* A finding that costs less than this, or a smaller part of the threads' time, is a minor one. */
+#define MINOR_NS 1000000
+#define MINOR_PART 200
+
 /* ---- what a detector may ask ----------------------------------------------------------------- */
 
 uint64_t observed_awaited(const struct observed *o)
@@ -440,6 +444,13 @@ uint64_t findings_process_ns(const struct analysis *a, const struct process *pro
 	*n_threads = n;
 	return process->first_ns < process->last_ns ? n * (process->last_ns - process->first_ns)
 						    : 0;
+}
+
+/* What nobody knows the cost of is none: it might be large. */
+bool finding_minor(const struct finding *f, uint64_t run_ns)
+{
+	return !f->cost_unknown &&
+	       (finding_cost(f) < MINOR_NS || finding_cost(f) < run_ns / MINOR_PART);
 }
 
 uint64_t findings_run_ns(const struct analysis *a)

@@ -122,6 +122,11 @@ struct finding {
 	const char *what, *fix; /* sentences */
 	/* For conclude, where it knows who calls the function: looked up afterwards. */
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
+	/* As a gate (gate.h) has judged it. */
+	const char *suppressed; /* why; NULL: it is not */
+	const char *compared; /* with the baseline: new, worse, same; NULL: there is none */
+	uint64_t before_ns; /* what it cost in the baseline */
+	bool fails; /* the gate, if there is one */
 };
 
 struct findings {
@@ -141,6 +146,9 @@ void findings_release(struct findings *f);
  */
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 				  struct symbolizer *symbols, struct report *report, size_t *n);
+
+/* Costs too little to speak of. */
+bool finding_minor(const struct finding *f, uint64_t run_ns);
 
 static inline uint64_t finding_cost(const struct finding *f)
 {

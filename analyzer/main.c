@@ -10,7 +10,7 @@
 #endif
 
 static const struct command command_help_verb;
-static const struct command *const commands[7];
+static const struct command *const commands[8];
 
 static const struct command *find(const char *name)
 {
@@ -33,8 +33,10 @@ static void usage(FILE *out)
 	      out);
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\nExit status: 0 fine (also when a damaged trace could be read in part), 1 nothing\n"
-	      "that could be read, 2 wrong usage; `run` passes on the program's.\n",
+	fputs("\nExit status: 0 fine (also when a damaged trace could be read in part); 1 findings "
+	      "that\n"
+	      "--fail-on or --budget of `report` do not allow; 2 could not run: wrong usage, or\n"
+	      "nothing that could be read. `run` passes on the program's.\n",
 	      out);
 }
 
@@ -89,7 +91,7 @@ static const struct command command_help_verb = {
 	.run = help,
 };
 
-static const struct command *const commands[7] = {
-	&command_run,  &command_report,    &command_why,       &command_dump,
-	&command_info, &command_calibrate, &command_help_verb,
+static const struct command *const commands[8] = {
+	&command_run,  &command_report, &command_explain,   &command_why,
+	&command_dump, &command_info,   &command_calibrate, &command_help_verb,
 };

@@ -17,18 +17,33 @@ const struct renderer *renderer_find(const char *name)
 	return NULL;
 }
 
-const struct renderer *renderer_choose(const char *verb, const char *name)
+static const struct renderer *choose(const char *verb, const char *name, bool findings)
 {
 	const struct renderer *found = renderer_find(name);
+	const char *separator = "";
 	size_t i;
 
-	if (!found) {
-		fprintf(stderr, "cudaspy %s: no format '%s' (", verb, name);
-		for (i = 0; i < n_renderers; i++)
-			fprintf(stderr, "%s%s", i ? " or " : "", renderers[i].name);
-		fputs(")\n", stderr);
+	if (found && (findings || !found->findings))
+		return found;
+	fprintf(stderr, "cudaspy %s: no format '%s' (", verb, name);
+	for (i = 0; i < n_renderers; i++) {
+		if (renderers[i].findings && !findings)
+			continue;
+		fprintf(stderr, "%s%s", separator, renderers[i].name);
+		separator = " or ";
 	}
-	return found;
+	fputs(")\n", stderr);
+	return NULL;
+}
+
+const struct renderer *renderer_choose(const char *verb, const char *name)
+{
+	return choose(verb, name, false);
+}
+
+const struct renderer *renderer_choose_findings(const char *verb, const char *name)
+{
+	return choose(verb, name, true);
 }
 
 #define NARROWEST_VIEW 40
@@ -58,8 +73,10 @@ struct view view_for(FILE *out)
 
 /* clang-format off */
 const struct renderer renderers[] = {
-	{"text", render_text},
-	{"json", render_json},
+	{"text",  render_text,  false},
+	{"json",  render_json,  false},
+	{"junit", render_junit, true},
+	{"sarif", render_sarif, true},
 };
 /* clang-format on */
 const size_t n_renderers = ARRAY_SIZE(renderers);

@@ -3,12 +3,11 @@
  * key, as an array of objects, or as one object for facts. Called by the commands.
  */
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include "render.h"
+#include "render_json.h"
 
-/* Texts from a traced process may be anything; JSON is UTF-8. */
-static json_t *json_text(const char *text)
+json_t *render_json_text(const char *text)
 {
 	json_t *value = json_string(text);
 	char *clean;
@@ -40,7 +39,7 @@ static json_t *json_row(const struct table *t, size_t row)
 		if (column->unit != UNIT_TEXT)
 			value = json_integer((json_int_t)table_number(t, row, column));
 		else
-			value = text ? json_text(text) : json_null();
+			value = text ? render_json_text(text) : json_null();
 		json_object_set_new(object, column->key, value);
 	}
 	return object;
@@ -67,8 +66,9 @@ int render_json(const struct report *report, FILE *out)
 
 	json_object_set_new(root, "schema", json_string(report->schema));
 	for (i = 0; i < report->n_tables; i++)
-		json_object_set_new(root, report->tables[i].kind->key,
-				    json_table(&report->tables[i]));
+		if (!report->tables[i].kind->unlisted)
+			json_object_set_new(root, report->tables[i].kind->key,
+					    json_table(&report->tables[i]));
 	err = json_dumpf(root, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	json_decref(root);
 	fputc('\n', out);

@@ -3,6 +3,7 @@
  * commands.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "render.h"
 
@@ -10,7 +11,6 @@
 #define INDENT 2
 #define GAP 2
 #define CELL 1024
-#define COLUMNS_MAX 32
 #define NARROWEST 12 /* a text that gives way keeps this much */
 #define WRAPPED 40 /* so much of a line is left for a text that goes on in lines of its own */
 
@@ -76,13 +76,13 @@ static void find_widths(const struct table *t, size_t *widths)
 	}
 	total -= GAP;
 	while (total > line) {
-		widest = COLUMNS_MAX;
+		widest = t->kind->n_columns;
 		for (i = 0; i < t->kind->n_columns; i++)
 			if (i != last && left_aligned(&t->kind->columns[i]) &&
 			    widths[i] > NARROWEST &&
-			    (widest == COLUMNS_MAX || widths[i] > widths[widest]))
+			    (widest == t->kind->n_columns || widths[i] > widths[widest]))
 				widest = i;
-		if (widest == COLUMNS_MAX)
+		if (widest == t->kind->n_columns)
 			break;
 		widths[widest]--;
 		total--;
@@ -161,7 +161,7 @@ static void print_line(const struct table *t, size_t row, const size_t *widths, 
 
 static void print_table(const struct table *t, FILE *out)
 {
-	size_t widths[COLUMNS_MAX], row;
+	size_t *widths = xcalloc(t->kind->n_columns, sizeof(*widths)), row;
 
 	find_widths(t, widths);
 	print_line(t, SIZE_MAX, widths, out);
@@ -169,7 +169,11 @@ static void print_table(const struct table *t, FILE *out)
 		print_line(t, row, widths, out);
 	if (t->n_rows > shown_rows(t))
 		fprintf(out, "%*sand %zu more%s (--format=json has all)\n", INDENT, "",
-			t->n_rows - shown_rows(t), t->minor_rows ? ", minor ones" : "");
+			t->n_rows - shown_rows(t),
+			!t->minor_rows  ? ""
+			: t->minor_name ? t->minor_name
+					: ", minor ones");
+	free(widths);
 }
 
 static void print_facts(const struct table *t, FILE *out)
@@ -199,7 +203,7 @@ static void print_title(const char *title, const struct view *view, FILE *out)
 
 static bool is_shown(const struct table *t, const struct view *view)
 {
-	if (t->kind->json_only || (t->kind->detail && !view->verbose))
+	if (t->kind->json_only || t->kind->unlisted || (t->kind->detail && !view->verbose))
 		return false;
 	return t->n_rows || t->kind->when_empty;
 }

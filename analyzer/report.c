@@ -2,6 +2,7 @@
  * analyzer/report.c: a finished report. Filled by report_*.c and the detectors, shown by render_*.c.
  */
 #include <assert.h>
+#include <string.h>
 #include "report.h"
 
 void report_init(struct report *report, const char *schema)
@@ -25,4 +26,14 @@ struct table *report_add(struct report *report, const struct table_kind *kind, v
 	if (rows)
 		arena_take(&report->arena, rows);
 	return table;
+}
+
+const struct table *report_find(const struct report *report, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < report->n_tables; i++)
+		if (!strcmp(report->tables[i].kind->key, key))
+			return &report->tables[i];
+	return NULL;
 }

@@ -32,6 +32,9 @@ void report_release(struct report *report);
 struct table *report_add(struct report *report, const struct table_kind *kind, void *rows,
 			 size_t n_rows);
 
+/* The table with that key, or NULL. */
+const struct table *report_find(const struct report *report, const char *key);
+
 /* Texts that live as long as the report. */
 #define report_text(report, ...) arena_printf(&(report)->arena, __VA_ARGS__)
 

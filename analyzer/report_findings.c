@@ -8,16 +8,12 @@
 #include "report_findings.h"
 #include "report_words.h"
 
-/* A finding that costs less than this, or a smaller part of the threads' time, is a minor one. */
-#define MINOR_NS 1000000
-#define MINOR_PART 200
-
 struct finding_row {
 	const char *id, *title, *severity, *headline, *function, *module, *caller, *file, *where;
-	const char *what, *fix, *gain, *costs, *evidence, *overlaps;
+	const char *what, *fix, *gain, *costs, *evidence, *overlaps, *suppressed, *compared, *fails;
 	uint64_t rank, shown_ns, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns,
 		run_ns, count, bytes, offset;
-	uint64_t line, processes, worst_at_ns, worst_ns, worst_thread, worst_device;
+	uint64_t before_ns, line, processes, worst_at_ns, worst_ns, worst_thread, worst_device;
 };
 
 /* clang-format off */
@@ -55,6 +51,10 @@ static const struct column finding_columns[] = {
 	COLUMN_TEXT_WORDS(struct finding_row, gain),
 	COLUMN_JSON(struct finding_row, fix, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, overlaps, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, suppressed, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, compared, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, before_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, fails, UNIT_TEXT),
 };
 /* clang-format on */
 
@@ -68,25 +68,20 @@ static const struct table_kind finding_kind = {
 	.when_empty = "none",
 };
 
-/* What nobody knows the cost of is none: it might be large. */
-static bool is_minor(const struct finding *f, uint64_t run_ns)
-{
-	return !f->cost_unknown &&
-	       (finding_cost(f) < MINOR_NS || finding_cost(f) < run_ns / MINOR_PART);
-}
-
-/* Text leaves out those that cost little, unless their detector wants them seen: such are moved up.
- * Returns how many are left out, which are then the last ones. */
+/* Text leaves out those that cost little, unless their detector wants them seen or the gate fails on
+ * them, and those that are suppressed: they are moved to the end. Returns how many. */
 static size_t fold(struct finding *findings, size_t n, uint64_t run_ns)
 {
 	struct finding *folded = xcalloc(n + 1, sizeof(*folded));
 	size_t i, kept = 0, n_folded = 0;
 
 	for (i = 0; i < n; i++) {
-		if (is_minor(&findings[i], run_ns) && !findings[i].shown)
-			folded[n_folded++] = findings[i];
+		const struct finding *f = &findings[i];
+
+		if (f->suppressed || (finding_minor(f, run_ns) && !f->shown && !f->fails))
+			folded[n_folded++] = *f;
 		else
-			findings[kept++] = findings[i];
+			findings[kept++] = *f;
 	}
 	if (n_folded)
 		memcpy(&findings[kept], folded, n_folded * sizeof(*folded));
@@ -145,6 +140,16 @@ static const struct evidence *worst_of(const struct finding *f)
 	return worst;
 }
 
+static const char *headline(struct report *report, const struct finding *f)
+{
+	if (!f->compared || !strcmp(f->compared, "same"))
+		return f->detector->title;
+	if (!strcmp(f->compared, "new"))
+		return report_text(report, "NEW: %s", f->detector->title);
+	return report_text(report, "WORSE (it was %s): %s", word_time(report, f->before_ns),
+			   f->detector->title);
+}
+
 static struct finding_row describe(struct report *report, const struct analysis *a,
 				   const struct finding *f, uint64_t run_ns)
 {
@@ -152,10 +157,10 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	struct finding_row row = {
 		.id = f->detector->id,
 		.title = f->detector->title,
-		.headline = f->detector->title,
-		.severity = f->cost_unknown       ? "note"
-			    : is_minor(f, run_ns) ? "minor"
-						  : "problem",
+		.headline = headline(report, f),
+		.severity = f->cost_unknown            ? "note"
+			    : finding_minor(f, run_ns) ? "minor"
+						       : "problem",
 		.function = f->function,
 		.module = f->module,
 		.caller = f->caller,
@@ -180,6 +185,9 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.worst_thread = worst->thread ? worst->thread->tid : 0,
 		.worst_device = worst->thread ? worst->device : SPY_DEVICE_NONE,
 		.overlaps = f->overlaps ? "yes" : "no",
+		.suppressed = f->suppressed ? report_text(report, "%s", f->suppressed) : NULL,
+		.compared = f->compared,
+		.before_ns = f->before_ns,
 	};
 
 	if (worst->thread && worst->begin_ns > a->model.first_ns)
@@ -190,7 +198,8 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	return row;
 }
 
-void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols)
+void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
+		     struct gate *gate)
 {
 	uint64_t run_ns = findings_run_ns(a);
 	struct finding_row *rows;
@@ -199,15 +208,21 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	size_t i, n, folded;
 
 	findings = findings_conclude(&a->findings, a, symbols, report, &n);
+	gate_judge(gate, findings, n, run_ns);
+	report_gate(report, gate);
 	folded = fold(findings, n, run_ns);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
 		rows[i] = describe(report, a, &findings[i], run_ns);
 		rows[i].rank = i + 1;
+		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].fails ? "yes" : "no";
 	}
 	free(findings);
 	table = report_add(report, &finding_kind, rows, n);
 	table->minor_rows = folded;
+	if (gate->suppressed)
+		table->minor_name = ", minor or suppressed ones";
 	if (n && folded == n)
-		table->intro = "None that costs much.";
+		table->intro = gate->suppressed ? "None that costs much and is not suppressed."
+						: "None that costs much.";
 }

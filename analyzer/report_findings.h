@@ -5,9 +5,11 @@
 #ifndef CUDASPY_REPORT_FINDINGS_H
 #define CUDASPY_REPORT_FINDINGS_H
 
-#include "finding.h"
+#include "gate.h"
 
-/* The findings, the costliest first; in text those that are worth it. */
-void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols);
+/* What the gate says, then the findings, those first that count for it and then the costliest; in text
+ * those that are worth it. Judges the gate. */
+void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
+		     struct gate *gate);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include "cudaspy/trace_format.h"
 #include "table.h"
 
@@ -19,6 +20,33 @@ const char *table_text(const struct table *t, size_t row, const struct column *c
 uint64_t table_number(const struct table *t, size_t row, const struct column *column)
 {
 	return *(const uint64_t *)cell(t, row, column);
+}
+
+static const struct column *find_column(const struct table *t, const char *key, bool text)
+{
+	size_t i;
+
+	for (i = 0; t && i < t->kind->n_columns; i++) {
+		const struct column *column = &t->kind->columns[i];
+
+		if (column->key && !strcmp(column->key, key) && (column->unit == UNIT_TEXT) == text)
+			return column;
+	}
+	return NULL;
+}
+
+const char *table_text_at(const struct table *t, size_t row, const char *key)
+{
+	const struct column *column = find_column(t, key, true);
+
+	return column ? table_text(t, row, column) : NULL;
+}
+
+uint64_t table_number_at(const struct table *t, size_t row, const char *key)
+{
+	const struct column *column = find_column(t, key, false);
+
+	return column ? table_number(t, row, column) : 0;
 }
 
 /* A number of four digits with the unit. */

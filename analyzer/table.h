@@ -64,6 +64,7 @@ struct table_kind {
 	size_t text_rows; /* shown in text at most; 0: all */
 	bool json_only;
 	bool detail; /* in text only with --verbose */
+	bool unlisted; /* neither in text nor in JSON: for renderers that look for it */
 	const char *when_empty; /* what text says without rows; NULL: nothing at all */
 	const char *advice; /* shown in text below the rows; NULL: nothing */
 };
@@ -74,11 +75,17 @@ struct table {
 	size_t n_rows;
 	const char *intro; /* shown in text above the rows; NULL: nothing */
 	size_t minor_rows; /* the last so many are not worth a line in text */
+	const char *minor_name; /* what they are; NULL: ", minor ones" */
 };
 
 /* A cell's value. */
 const char *table_text(const struct table *t, size_t row, const struct column *column);
 uint64_t table_number(const struct table *t, size_t row, const struct column *column);
+
+/* The same for renderers that look for certain values: of the column with that key; NULL or 0 if the
+ * table has none, or is NULL. */
+const char *table_text_at(const struct table *t, size_t row, const char *key);
+uint64_t table_number_at(const struct table *t, size_t row, const char *key);
 
 /* A cell as text shows it, into `text`: "1.234 ms", "12,345", "4.0 MiB". Cuts what is too long. */
 void table_format(const struct table *t, size_t row, const struct column *column, char *text,

@@ -16,7 +16,7 @@ static void *or_die(void *memory)
 {
 	if (!memory) {
 		fputs("cudaspy: out of memory\n", stderr);
-		exit(1);
+		exit(2); /* as STATUS_NOTHING */
 	}
 	return memory;
 }

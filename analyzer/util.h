@@ -15,7 +15,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* As calloc, realloc and strndup; without memory they say so and end the program with status 1: an
+/* As calloc, realloc and strndup; without memory they say so and end the program with status 2: an
  * analyzer without memory has nothing to show. The caller frees. */
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *old, size_t count, size_t size);

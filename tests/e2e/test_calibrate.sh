@@ -104,9 +104,9 @@ says report.err "profile-13000-.*: line "
 LD_LIBRARY_PATH=$CUDASPY_BUILD/sim/nodevice CUDASPY_LIB=$shim "$tool" calibrate -o x.json >cal.out 2>cal.err &&
 	fail "calibrate without a GPU"
 says cal.err "no GPU to measure: cuInit: error 100"
-calibrate 1 -o /dev/null/x.json
+calibrate 2 -o /dev/null/x.json
 says cal.err "/dev/null"
-calibrate 1 -d 63 -o x.json
+calibrate 2 -d 63 -o x.json
 says cal.err "device 63: error 101"
 calibrate 2 -d 0,x
 says cal.err "no device numbers: '0,x'"

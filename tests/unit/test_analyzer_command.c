@@ -13,12 +13,14 @@
 struct options {
 	bool flag;
 	const char *text, *one;
+	struct option_values list;
 };
 
 static const struct option_row rows[] = {
 	{"flag", 'g', NULL, "", offsetof(struct options, flag)},
-	{"text", 't', "TEXT", "", offsetof(struct options, text)},
+	{"text", 't', "TEXT,...", "", offsetof(struct options, text)},
 	{"one", 0, "1", "", offsetof(struct options, one)},
+	{"list", 'l', OPTION_SEVERAL, "", offsetof(struct options, list)},
 };
 
 static const struct command anywhere = {
@@ -31,7 +33,7 @@ static const struct command first_ends = {
 static bool parse(const struct command *command, const char *line, struct options *options,
 		  char *left, int *status)
 {
-	char copy[256], *argv[16] = {NULL}, *word;
+	char copy[256], *argv[32] = {NULL}, *word;
 	int argc = 0, i;
 	bool fine;
 
@@ -79,6 +81,24 @@ static void test_good(void **state)
 	assert_string_equal(left, "app -t -- ");
 }
 
+/* An option that may be given several times; only so often. */
+static void test_several(void **state)
+{
+	char line[256] = "", left[256];
+	struct options o;
+	int status, i;
+
+	(void)state;
+	assert_true(parse(&anywhere, "--list=1 -l 2 a --list 3", &o, left, &status));
+	assert_int_equal(o.list.n, 3);
+	for (i = 0; i < OPTION_VALUES; i++)
+		strcat(line, "-l7 ");
+	assert_true(parse(&anywhere, line, &o, left, &status));
+	assert_int_equal(o.list.n, OPTION_VALUES);
+	assert_false(parse(&anywhere, strcat(line, "-l7"), &o, left, &status));
+	assert_int_equal(status, STATUS_USAGE);
+}
+
 static void test_wrong(void **state)
 {
 	static const char *const lines[] = {"--nothing", "-x", "--flag=1", "a -t", "--tex=1"};
@@ -118,18 +138,28 @@ static void test_statuses(void **state)
 		assert_int_equal(run(commands[i], dir), STATUS_NOTHING);
 	}
 	assert_int_equal(run(&command_report, "--format=rhyme"), STATUS_USAGE);
+	assert_int_equal(run(&command_report, "--fail-on=nothing"), STATUS_NOTHING);
+	assert_int_equal(run(&command_report, "--budget=all"), STATUS_NOTHING);
+	assert_int_equal(run(&command_info, "--format=sarif"), STATUS_USAGE);
+	assert_int_equal(run(&command_explain, "no-such-detector"), STATUS_USAGE);
+	assert_int_equal(run(&command_explain, "--format=junit"), STATUS_USAGE);
 	assert_int_equal(run(&command_info, "--format=rhyme"), STATUS_USAGE);
 	assert_int_equal(run(&command_dump, "--fields=time,colour"), STATUS_USAGE);
 	assert_int_equal(run(&command_dump, "--fields="), STATUS_USAGE);
 	assert_int_equal(run(&command_dump, "--fields=,"), STATUS_USAGE);
 	assert_int_equal(run(&command_run, "--format=rhyme"), STATUS_USAGE);
 	scratch_remove(dir);
+	/* 1 is the gate's alone. */
+	assert_int_equal(STATUS_GATE, 1);
+	assert_int_equal(STATUS_NOTHING, 2);
+	assert_int_equal(STATUS_USAGE, 2);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_statuses),
 	};

@@ -1,0 +1,53 @@
+/*
+ * analyzer/render_findings.c: rows of the table "findings" in words. Called by the renderers that show
+ * only those.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "render_findings.h"
+
+#define TIME 32
+
+static void time_at(const struct table *t, size_t row, const char *key, char *text)
+{
+	format_ns(text, TIME, table_number_at(t, row, key));
+}
+
+char *render_finding_message(const struct table *t, size_t row)
+{
+	const char *what = table_text_at(t, row, "what") ?: table_text_at(t, row, "title");
+	uint64_t run_ns = table_number_at(t, row, "run_ns");
+	double share = run_ns ? 100 / (double)run_ns : 0;
+	char own[TIME], others[TIME];
+
+	share *= (double)table_number_at(t, row, "cost_ns");
+	time_at(t, row, "own_ns", own);
+	time_at(t, row, "others_ns", others);
+	if (!table_number_at(t, row, "others_ns"))
+		return xasprintf("%s. It cost %s: %.2g %% of the threads' time.", what, own, share);
+	return xasprintf("%s. It cost its threads %s and others, who waited for it, %s: %.2g %% of "
+			 "the threads' time.",
+			 what, own, others, share);
+}
+
+char *render_finding_cure(const struct table *t, size_t row)
+{
+	char low[TIME], high[TIME];
+	const char *fix = table_text_at(t, row, "fix") ?: "";
+
+	if (!table_number_at(t, row, "gain_high_ns"))
+		return xstrdup(fix);
+	time_at(t, row, "gain_low_ns", low);
+	time_at(t, row, "gain_high_ns", high);
+	return xasprintf("%s Gains %s to %s.", fix, low, high);
+}
+
+bool render_finding_fails(const struct table *t, size_t row)
+{
+	const char *fails = table_text_at(t, row, "fails");
+	const char *compared = table_text_at(t, row, "compared");
+
+	if (fails)
+		return !strcmp(fails, "yes");
+	return !table_text_at(t, row, "suppressed") && !(compared && !strcmp(compared, "same"));
+}

@@ -1,0 +1,12 @@
+/*
+ * analyzer/render_json.h: what the formats that are JSON have in common.
+ */
+#ifndef CUDASPY_RENDER_JSON_H
+#define CUDASPY_RENDER_JSON_H
+
+#include <jansson.h>
+
+/* Texts from a traced process may be anything; JSON is UTF-8: what is none becomes '?'. */
+json_t *render_json_text(const char *text);
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * analyzer/render_junit.c: the findings of a report as JUnit XML: a test suite with a test case for each
+ * detector, which fails where there are findings that do. Called by `report` and `run`.
+ *
+ * A test case has one failure at most, as most readers show only one: it tells of all its findings.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "render.h"
+#include "render_findings.h"
+
+/* Bytes of the UTF-8 character at `text`; 0: it is none that XML knows. */
+static size_t character(const unsigned char *text)
+{
+	size_t n = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : 4, i;
+	uint32_t code = n == 1 ? text[0] : text[0] & (0x7fu >> n);
+
+	if (n == 1)
+		return code >= ' ' || code == '\n' || code == '\t';
+	if (n == 4 && text[0] >> 3 != 30)
+		return 0;
+	for (i = 1; i < n; i++) {
+		if (text[i] >> 6 != 2)
+			return 0;
+		code = code << 6 | (text[i] & 0x3f);
+	}
+	/* Longer than need be, halves of UTF-16, no characters, too large. */
+	if (code < (n == 2   ? 0x80u
+		    : n == 3 ? 0x800u
+			     : 0x10000u) ||
+	    code >> 11 == 0x1b || code == 0xfffe || code == 0xffff || code > 0x10ffff)
+		return 0;
+	return n;
+}
+
+/* Texts from a traced process may be anything: what XML does not know becomes '?'. */
+static void print_text(const char *text, FILE *out)
+{
+	while (*text) {
+		size_t n = character((const unsigned char *)text);
+
+		if (!n)
+			fputc('?', out);
+		else if (strchr("<>&\"\n\t", *text))
+			fprintf(out, "&#%d;", *text);
+		else
+			fwrite(text, 1, n, out);
+		text += n ? n : 1;
+	}
+}
+
+static void print_attribute(const char *name, const char *text, FILE *out)
+{
+	fprintf(out, " %s=\"", name);
+	print_text(text, out);
+	fputc('"', out);
+}
+
+/* What there is of a detector. */
+struct found {
+	size_t failures, suppressed;
+	size_t first_failure, first_suppressed; /* rows */
+	uint64_t cost_ns;
+};
+
+static bool is_of(const struct table *findings, size_t row, const char *id)
+{
+	return !strcmp(table_text_at(findings, row, "id"), id);
+}
+
+static struct found look(const struct table *findings, const char *id)
+{
+	struct found found = {0};
+	size_t row;
+
+	for (row = 0; row < findings->n_rows; row++) {
+		if (!is_of(findings, row, id))
+			continue;
+		found.cost_ns += table_number_at(findings, row, "cost_ns");
+		if (render_finding_fails(findings, row) && !found.failures++)
+			found.first_failure = row;
+		if (table_text_at(findings, row, "suppressed") && !found.suppressed++)
+			found.first_suppressed = row;
+	}
+	return found;
+}
+
+static void print_finding(const struct table *findings, size_t row, FILE *out)
+{
+	const char *where = table_text_at(findings, row, "where");
+	char *message = render_finding_message(findings, row);
+	char *cure = render_finding_cure(findings, row);
+
+	if (where) {
+		print_text(where, out);
+		fputs("\n  ", out);
+	}
+	print_text(message, out);
+	fputs("\n  ", out);
+	print_text(cure, out);
+	fputc('\n', out);
+	free(message);
+	free(cure);
+}
+
+static void print_failure(const struct table *findings, const char *id, const struct found *found,
+			  FILE *out)
+{
+	char *message = render_finding_message(findings, found->first_failure);
+	size_t row;
+
+	fputs("      <failure", out);
+	print_attribute("message", message, out);
+	print_attribute("type", id, out);
+	fputc('>', out);
+	for (row = 0; row < findings->n_rows; row++)
+		if (is_of(findings, row, id) && render_finding_fails(findings, row))
+			print_finding(findings, row, out);
+	fputs("</failure>\n", out);
+	free(message);
+}
+
+static void print_case(const struct table *findings, const struct table *detectors, size_t row,
+		       FILE *out)
+{
+	const char *id = table_text_at(detectors, row, "id");
+	struct found found = look(findings, id);
+
+	fputs("    <testcase", out);
+	print_attribute("classname", "cudaspy", out);
+	print_attribute("name", id, out);
+	fprintf(out, " time=\"%.6f\">\n", (double)found.cost_ns / 1e9);
+	if (found.failures)
+		print_failure(findings, id, &found, out);
+	else if (found.suppressed) {
+		fputs("      <skipped", out);
+		print_attribute("message",
+				table_text_at(findings, found.first_suppressed, "suppressed"), out);
+		fputs("/>\n", out);
+	}
+	fputs("    </testcase>\n", out);
+}
+
+int render_junit(const struct report *report, FILE *out)
+{
+	const struct table *findings = report_find(report, "findings");
+	const struct table *detectors = report_find(report, "detectors");
+	size_t row, failures = 0, skipped = 0;
+
+	for (row = 0; row < detectors->n_rows; row++) {
+		struct found found = look(findings, table_text_at(detectors, row, "id"));
+
+		failures += found.failures != 0;
+		skipped += !found.failures && found.suppressed;
+	}
+	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
+	fprintf(out,
+		"  <testsuite name=\"cudaspy\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
+		"skipped=\"%zu\">\n",
+		detectors->n_rows, failures, skipped);
+	for (row = 0; row < detectors->n_rows; row++)
+		print_case(findings, detectors, row, out);
+	fputs("  </testsuite>\n</testsuites>\n", out);
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

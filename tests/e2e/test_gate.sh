@@ -1,0 +1,247 @@
+#!/bin/bash
+# The report as a gate of a build, on the simulator: it fails on a new pageable copy, and passes once the
+# buffer is pinned, or the finding suppressed with a reason. Suppressions expire, and those that do nothing
+# are named; a baseline lets pass what was there before; budgets; each format is valid and says the same;
+# what cannot be run is status 2, and named.
+. "$(dirname "$0")/lib.sh"
+need jq
+app=$build/testapps/copies
+[ -x "$app" ] || skip "$app is not built (no CUDA toolkit?)"
+[ -z "$first" ] || skip "programs that are not built for a sanitizer"
+sim="$here/../sim/with-sim"
+kernel=$build/sim/libsimkernel.so
+schemas=$here/../schemas
+
+# record NAME VARIANT: traces in NAME/
+record() {
+	CUDASPY_OUT=$tmp/$1 "$sim" env LD_PRELOAD="$shim $kernel" timeout 60 "$app" --csv --quick --variant "$2" \
+		>table 2>err || fail "under cudaspy, $2: status $?: $(tail -n 2 err)"
+}
+
+# gate WANTED ARG...: the exit status of the report is as wanted; stdout, stderr in `said` and `err`.
+gate() {
+	local wanted=$1 status
+	shift
+	"$tool" report "$@" >said 2>err </dev/null
+	status=$?
+	expect "report $*: $(tail -n 3 err): exit status" "$status" "$wanted"
+}
+
+# says FILE WORDS
+says() {
+	tr -s ' \n' ' ' <"$1" | grep -qF -- "$2" || fail "$1 does not say '$2': $(head -n 30 "$1")"
+}
+
+# holds WHAT FILTER: of the JSON report in `said`
+holds() {
+	jq -e "$2" said >/dev/null || fail "not so: $1: $(jq -c '.gate, .gate_failures, .suppressions, [.findings[] |
+		{id, line, cost_ns, suppressed, compared, fails}]' said)"
+}
+
+record pageable pageable
+record pinned pinned
+
+# ---- the gate ---------------------------------------------------------------------------------------
+gate 0 pageable
+grep -q '^GATE' said && fail "a gate that nobody asked for: $(cat said)"
+gate 1 --fail-on=pageable-copy pageable
+says said "GATE verdict FAILED"
+says said "WHY THE GATE FAILS"
+says said "--fail-on=pageable-copy"
+says err "cudaspy: the gate fails: --fail-on=pageable-copy"
+says err "copies.c:"
+gate 1 --fail-on=any pageable
+gate 1 --fail-on problem pageable
+gate 0 --fail-on=hidden-sync pageable
+gate 0 --fail-on=pageable-copy,hidden-sync pinned
+says said "GATE verdict passed"
+
+# ---- suppressions -----------------------------------------------------------------------------------
+gate 0 --format=json pageable
+copy=$(jq -r '[.findings[] | select(.id == "pageable-copy")][0] | "copies.c:\(.line)"' said)
+lines=$(jq '[.findings[] | select(.id == "pageable-copy")] | length' said)
+[ "$lines" -ge 2 ] || fail "two places expected: $(jq -c '.findings[] | [.id, .line]' said)"
+
+cat >accepted <<-EOF
+	# what is known
+	pageable-copy   work                       -- the vendor's loop, ticket 12 -- asked twice
+
+	  pageable-copy $copy until 2999-12-31   -- and this line
+EOF
+gate 0 --fail-on=pageable-copy --suppress=accepted pageable
+says said "suppressed $lines findings"
+[ -s err ] && fail "complains: $(cat err)"
+gate 0 --fail-on=pageable-copy --suppress=accepted --format=json pageable
+holds "all copies are suppressed, with the reason of the first entry" '
+	[.findings[] | select(.id == "pageable-copy")] | length > 1 and
+	all(.[]; .suppressed == "the vendor'\''s loop, ticket 12 -- asked twice" and .fails == "no")'
+holds "the gate counts them" '.gate | .verdict == "passed" and .suppressed == '"$lines"' and .suppressed_ns > 1e6'
+holds "both entries are used" '[.suppressions[] | [.line, .state]] == [[2, "used"], [4, "used"]]'
+
+# One place alone; the other one still fails.
+echo "pageable-copy */$copy -- one line" >one
+gate 1 --fail-on=pageable-copy --suppress=one --format=json pageable
+holds "one is left" '.gate.suppressed == 1 and ([.findings[] | select(.fails == "yes")] | length) == '$((lines - 1))
+for place in cudaMemcpyAsync 'cudaMem*' copies '*/copies' copies.c; do
+	echo "pageable-copy $place -- everywhere" >place
+	gate 0 --fail-on=pageable-copy --suppress=place pageable
+done
+
+cat >old <<-EOF
+	pageable-copy work until 2020-02-29 -- somebody hoped
+	hidden-sync copies.c -- nothing there
+EOF
+gate 1 --fail-on=pageable-copy --suppress=old pageable
+says err "old:1: expired on 2020-02-29: pageable-copy work"
+says err "old:2: not used: hidden-sync copies.c"
+says said "old:1 pageable-copy work expired on 2020-02-29; $lines findings"
+says said "old:2 hidden-sync copies.c unused"
+gate 0 --fail-on=pageable-copy --suppress=old --suppress=accepted pageable
+says err "old:1: expired"
+
+# ---- baseline ---------------------------------------------------------------------------------------
+gate 0 --format=json pageable
+cp said before.json
+gate 0 --fail-on=any --baseline=before.json pageable
+says said "baseline before.json: 0 new, 0 worse"
+gate 0 --fail-on=any --baseline=pageable --format=json pageable
+holds "traces are a baseline, too" '.gate.same == (.findings | length) and all(.findings[]; .compared == "same")'
+
+gate 0 --format=json pinned
+cp said pinned.json
+gate 1 --fail-on=pageable-copy --baseline=pinned.json pageable
+says said "NEW: asynchronous copies"
+
+jq '.findings |= map(select(.id == "pageable-copy"))[1:]' before.json >without.json
+gate 1 --fail-on=pageable-copy --baseline=without.json --format=json pageable
+holds "only the copy that was not there before counts, and is first" '
+	.gate.added >= 1 and .findings[0].compared == "new" and
+	[.findings[] | select(.fails == "yes") | .compared] == ["new"]'
+
+jq '(.findings[] | .cost_ns) |= (. / 4 | floor) | (.findings[] | .line) += 7 | (.findings[] | .offset) = 1' before.json >cheap.json
+gate 1 --fail-on=pageable-copy --baseline=cheap.json --format=json pageable
+holds "what costs four times as much is worse, wherever its line has moved" '
+	.gate.added == 0 and .gate.worse >= 1 and .findings[0].compared == "worse" and
+	.findings[0].before_ns * 3 < .findings[0].cost_ns'
+jq '(.findings[] | .cost_ns) |= (. / 1.1 | floor)' before.json >near.json
+gate 0 --fail-on=any --baseline=near.json pageable
+jq '.findings += [{id: "hidden-sync", cost_ns: 1}]' before.json >more.json
+gate 0 --fail-on=any --baseline=more.json pageable
+says said "1 gone"
+
+# ---- budgets ----------------------------------------------------------------------------------------
+gate 0 --budget=pageable-copy:1000s,all:100%,all:1000000x,hidden-sync:0 pageable
+gate 1 --budget=pageable-copy:1 pageable
+says err "--budget=pageable-copy:1:"
+gate 1 --budget=hidden-sync:5ms,all:0.01% pageable
+says said "--budget=all:0.01%"
+gate 1 --budget=all:3x --format=json pageable
+holds "calls were counted" '.gate_failures[0] | .unit == "calls" and .limit == 3 and .value > 3 and .id == null'
+gate 0 --budget=pageable-copy:0 --suppress=accepted pageable
+
+# ---- formats ----------------------------------------------------------------------------------------
+valid() {
+	"$here/../validate" "$1" "$2" >wrong
+	case $? in
+	0 | 77) ;;
+	*) fail "$2 is not valid: $(head -n 5 wrong)" ;;
+	esac
+}
+valid_all() {
+	local status=$1
+	shift
+	gate "$status" --format=json "$@"
+	valid "$here/../../docs/report.schema.json" said
+	gate "$status" --format=sarif "$@"
+	valid "$schemas/sarif-2.1.0.json" said
+	gate "$status" --format=junit "$@"
+	! command -v xmllint >/dev/null || xmllint --noout --schema "$schemas/junit.xsd" said 2>wrong || fail "junit: $(head -n 5 wrong)"
+}
+valid_all 0 pageable
+valid_all 0 --nested pinned
+valid_all 1 --fail-on=any --budget=all:0 --suppress=old --baseline=cheap.json pageable
+valid_all 0 --fail-on=pageable-copy --suppress=accepted --baseline=pinned.json pageable
+
+# A schema that says yes to everything is none.
+gate 0 --format=json pageable
+jq 'del(.findings[0].cost_ns)' said >less.json
+"$here/../validate" "$here/../../docs/report.schema.json" less.json >wrong && fail "a report that lacks a key is valid"
+
+detectors=$("$tool" explain --format=json | jq '.detectors | length')
+gate 1 --fail-on=pageable-copy --suppress=one --format=sarif pageable
+says said '"ruleId": "pageable-copy"'
+jq -e --arg copy "$copy" --argjson detectors "$detectors" '.runs[0] | (.tool.driver.rules | length) == $detectors and
+	(.tool.driver.rules as $rules | all(.results[]; $rules[.ruleIndex].id == .ruleId)) and
+	([.results[] | select(.suppressions[0].justification == "one line") |
+		"copies.c:\(.locations[0].physicalLocation.region.startLine)"] == [$copy]) and
+	any(.results[]; .level == "error" and (.suppressions | length) == 0 and
+		(.locations[0].physicalLocation.artifactLocation.uri | endswith("copies.c")) and
+		.locations[0].logicalLocations[0].name == "work")' said >/dev/null || fail "sarif: $(jq -c '.runs[0].results' said)"
+gate 0 --format=sarif --baseline=cheap.json pageable
+jq -e 'any(.runs[0].results[]; .baselineState == "updated")' said >/dev/null || fail "sarif: no baseline: $(cat said)"
+
+gate 1 --fail-on=pageable-copy --format=junit pageable
+says said "tests=\"$detectors\" failures=\"1\""
+says said '<failure message='
+gate 0 --fail-on=pageable-copy --suppress=accepted --format=junit pageable
+says said 'failures="0" errors="0" skipped="1"'
+says said "ticket 12"
+CUDASPY_LIB=$shim "$sim" "$tool" run --quiet --format=junit -o runs -- "$app" --quick --variant pageable >said 2>err ||
+	fail "run: its exit status is the program's: $? $(cat err)"
+says said '<failure message='
+
+# ---- what cannot be run -----------------------------------------------------------------------------
+# refused WORDS ARG...
+refused() {
+	local words=$1
+	shift
+	gate 2 "$@"
+	[ -s said ] && fail "report $*: a report: $(head -n 5 said)"
+	says err "$words"
+}
+refused "--fail-on=copies: 'copies' is neither any nor problem nor a detector" --fail-on=any,copies pageable
+refused "'' is neither" --fail-on= pageable
+refused "--budget=all: 'all' has no limit" --budget=all pageable
+refused "--budget=copy:1ms: 'copy' is neither all nor a detector" --budget=all:1ms,copy:1ms pageable
+refused "'min' is no unit" --budget=all:1min pageable
+refused "'-5%' is no limit" --budget=all:-5% pageable
+refused "no format 'html' (text or json or junit or sarif)" --format=html pageable
+refused "nowhere: No such file" --suppress=nowhere pageable
+refused "nowhere: No such file" --baseline=nowhere pageable
+refused "accepted:1: no JSON" --baseline=accepted pageable
+echo '{"schema": "cudaspy-info-1"}' >info.json
+refused "info.json: not a report of cudaspy" --baseline=info.json pageable
+mkdir empty
+refused "empty" --baseline=empty pageable
+refused "no-such-place" --fail-on=any no-such-place
+while IFS='|' read -r line words; do
+	printf '# first\n%s\n' "$line" >bad
+	refused "bad:2: $words" --suppress=accepted --suppress=bad pageable
+done <<-EOF
+	pageable-copy work|no reason
+	pageable-copy work -- |the reason is empty
+	pageable-copy work --|the reason is empty
+	pageable work -- why|cudaspy explain lists the detectors; there is none called 'pageable'
+	pageable-copy until 2026-02-30 -- why|no day YYYY-MM-DD: '2026-02-30'
+	pageable-copy work until tomorrow -- why|no day YYYY-MM-DD: 'tomorrow'
+	pageable-copy work until -- why|'until' without a day
+EOF
+"$tool" info --format=sarif pageable >said 2>err
+expect "info in a format for findings" "$?" 2
+says err "no format 'sarif' (text or json)"
+
+# ---- explain ----------------------------------------------------------------------------------------
+"$tool" explain >said || fail "explain: $?"
+for id in $("$tool" explain --format=json | jq -r '.detectors[].id'); do
+	says said "$id"
+	"$tool" explain "$id" >text || fail "explain $id: $?"
+	awk 'length > 80' text >long
+	[ -s long ] && fail "explain $id: wider than 80 columns: $(cat long)"
+	# Nothing of it is cut.
+	for part in title sees blind fix; do
+		says text "$("$tool" explain --format=json "$id" | jq -r ".detector.$part" | tr -s ' \n' ' ' | sed 's/ *$//')"
+	done
+done
+"$tool" explain no-such >said 2>err
+expect "explain what there is not" "$?" 2
+says err "no detector 'no-such'"

@@ -1,0 +1,382 @@
+/*
+ * tests/unit/test_analyzer_gate.c: which findings count: suppressions and where they match, what a
+ * baseline calls new or worse, lists of --fail-on and --budget; and texts that XML and SARIF must escape.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <string.h>
+#include "detector.h"
+#include "gate.h"
+#include "render.h"
+#include "scratch.h"
+
+#define TODAY "2026-11-20"
+
+/* A finding of "pageable-copy" that costs `ms`. */
+static struct finding finding(const char *caller, const char *file, uint64_t line, uint64_t ms)
+{
+	return (struct finding){
+		.detector = detectors_find("pageable-copy"),
+		.function = "cudaMemcpyAsync",
+		.module = "/opt/app/bin/app-1.2",
+		.caller = caller,
+		.file = file,
+		.line = line,
+		.own_ns = ms * 1000000,
+		.count = 2,
+	};
+}
+
+/* ---- suppressions ----------------------------------------------------------------------------- */
+
+/* Reads one line; returns suppress_read's answer. */
+static int read_line(struct suppressions *s, const char *line)
+{
+	char *dir = scratch_make(), path[512];
+	int err;
+
+	*s = (struct suppressions){0};
+	snprintf(path, sizeof(path), "%s/file", dir);
+	scratch_write(path, line, strlen(line));
+	err = suppress_read(s, path, TODAY);
+	scratch_remove(dir);
+	return err;
+}
+
+static void test_lines(void **state)
+{
+	static const struct {
+		const char *line, *place, *until, *reason;
+		bool expired;
+	} good[] = {
+		{"pageable-copy -- why", NULL, NULL, "why", false},
+		{"\t pageable-copy   work \t--  why so -- really \r\n", "work", NULL,
+		 "why so -- really", false},
+		{"pageable-copy until 2026-11-20 -- today still", NULL, "2026-11-20", "today still",
+		 false},
+		{"pageable-copy a.c:7 until 2026-11-19 -- not any more", "a.c:7", "2026-11-19",
+		 "not any more", true},
+		{"pageable-copy ns::work(int, char*) until 2028-02-29 -- c++",
+		 "ns::work(int, char*)", "2028-02-29", "c++", false},
+		{"pageable-copy a b -- two words", "a b", NULL, "two words", false},
+	};
+	static const char *const bad[] = {
+		"pageable-copy",
+		"pageable-copy why",
+		"pageable-copy --why",
+		"pageable-copy -- \n",
+		"-- why",
+		"pageable_copy -- why",
+		"pageable-copy until 2026-13-01 -- why",
+		"pageable-copy until 2026-1-1 -- why",
+		"pageable-copy until 2026-11-20T00 -- why",
+		"pageable-copy until -- why",
+		"pageable-copy a until -- why",
+	};
+	struct suppressions s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_int_equal(read_line(&s, good[i].line), 0);
+		assert_int_equal(s.n, 1);
+		assert_string_equal(s.all[0].id, "pageable-copy");
+		assert_string_equal(s.all[0].place ?: "", good[i].place ?: "");
+		assert_string_equal(s.all[0].until ?: "", good[i].until ?: "");
+		assert_string_equal(s.all[0].reason, good[i].reason);
+		assert_int_equal(s.all[0].expired, good[i].expired);
+		suppress_release(&s);
+	}
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_not_equal(read_line(&s, bad[i]), 0);
+		suppress_release(&s);
+	}
+	assert_int_equal(read_line(&s, "# a comment\n\n   # -- \n"), 0);
+	assert_int_equal(s.n, 0);
+	suppress_release(&s);
+}
+
+static bool covers(const char *place, const struct finding *f)
+{
+	struct suppressions s;
+	char line[256];
+	bool found;
+
+	snprintf(line, sizeof(line), "pageable-copy %s -- why\n", place);
+	assert_int_equal(read_line(&s, line), 0);
+	found = suppress_reason(&s, f);
+	assert_int_equal(s.all[0].findings, found);
+	suppress_release(&s);
+	return found;
+}
+
+static void test_places(void **state)
+{
+	static const char *const yes[] = {
+		"",
+		"cudaMemcpyAsync",
+		"cudaMem*",
+		"ns::work(int, char*)",
+		"ns::work",
+		"ns::*",
+		"src/my app/a.c:12",
+		"a.c:12",
+		"a.c",
+		"src/*",
+		"a.c:1?",
+		"app-1.2",
+		"/opt/app/bin/app-1.2",
+		"app-*",
+	};
+	static const char *const no[] = {
+		"work", "a.c:1", "a.c:120", "b.c", "app", "cudaMemcpy", "ns::work(int)", "src",
+	};
+	struct finding f = finding("ns::work(int, char*)", "src/my app/a.c", 12, 1);
+	struct finding nowhere = {.detector = f.detector};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(yes); i++)
+		if (!covers(yes[i], &f))
+			fail_msg("'%s' does not match", yes[i]);
+	for (i = 0; i < ARRAY_SIZE(no); i++)
+		if (covers(no[i], &f))
+			fail_msg("'%s' matches", no[i]);
+	assert_true(covers("", &nowhere));
+	assert_false(covers("*", &nowhere));
+	f.detector = detectors_find("hidden-sync");
+	assert_false(covers("", &f));
+}
+
+/* ---- baseline --------------------------------------------------------------------------------- */
+
+#define OLD(caller, file, line, ms) \
+	"{\"id\": \"pageable-copy\", \"function\": \"cudaMemcpyAsync\", " \
+	"\"module\": \"/build/7/app-1.2\", \"caller\": \"" caller "\", " \
+	"\"file\": \"/build/7/" file "\", \"line\": " #line ", \"cost_ns\": " #ms "000000}"
+
+static void compare(struct baseline *b, const char *old, struct finding *findings, size_t n)
+{
+	char text[2048];
+
+	*b = (struct baseline){0};
+	snprintf(text, sizeof(text), "{\"schema\": \"cudaspy-report-1\", \"findings\": [%s]}", old);
+	assert_int_equal(baseline_take(b, "old", json_loads(text, 0, NULL)), 0);
+	baseline_compare(b, findings, n);
+}
+
+static void test_baseline(void **state)
+{
+	struct finding now[] = {
+		finding("work", "src/a.c", 10, 100), finding("work", "src/a.c", 20, 100),
+		finding("work", "src/a.c", 31, 100), finding("work", "src/a.c", 40, 100),
+		finding("play", "src/a.c", 50, 100),
+	};
+	struct baseline b;
+
+	(void)state;
+	/* 31 has moved from 30; of 20, 30 and 31 none may take another's; 40 is new. */
+	compare(&b,
+		OLD("work", "a.c", 30, 70) "," OLD("work", "a.c", 10, 84) "," OLD(
+			"work", "a.c", 20, 83) "," OLD("rest", "a.c", 1, 1),
+		now, ARRAY_SIZE(now));
+	assert_string_equal(now[0].compared, "same"); /* 19 % more */
+	assert_string_equal(now[1].compared, "worse");
+	assert_int_equal(now[1].before_ns, 83000000);
+	assert_string_equal(now[2].compared, "worse");
+	assert_int_equal(now[2].before_ns, 70000000);
+	assert_string_equal(now[3].compared, "new");
+	assert_string_equal(now[4].compared, "new");
+	assert_int_equal(b.fresh, 2);
+	assert_int_equal(b.worse, 2);
+	assert_int_equal(b.same, 1);
+	assert_int_equal(b.gone, 1);
+	baseline_release(&b);
+}
+
+/* Less than a millisecond more is noise, whatever part it is. */
+static void test_noise(void **state)
+{
+	struct finding now[] = {finding("work", "a.c", 1, 2), finding("work", "a.c", 2, 3)};
+	struct baseline b;
+
+	(void)state;
+	compare(&b, OLD("work", "a.c", 1, 1) "," OLD("work", "a.c", 2, 1), now, ARRAY_SIZE(now));
+	assert_string_equal(now[0].compared, "same");
+	assert_string_equal(now[1].compared, "worse");
+	baseline_release(&b);
+}
+
+/* ---- the gate --------------------------------------------------------------------------------- */
+
+/* Failures of two findings that cost 6 and 2 of 100 ms, 4 calls; -1: the options are wrong. */
+static int failures(const char *fail_on, const char *budget)
+{
+	struct finding findings[] = {finding("work", "a.c", 1, 6), finding("work", "a.c", 2, 2)};
+	struct option_values none = {0};
+	struct gate gate;
+	int n = -1;
+
+	if (!gate_init(&gate, fail_on, budget, &none)) {
+		gate_judge(&gate, findings, ARRAY_SIZE(findings), 100000000);
+		assert_int_equal(gate_failed(&gate), gate.n_failures != 0);
+		n = (int)gate.n_failures;
+		assert_true(!gate_failed(&gate) || findings[0].fails);
+	}
+	gate_release(&gate);
+	return n;
+}
+
+static void test_fail_on(void **state)
+{
+	(void)state;
+	assert_int_equal(failures(NULL, NULL), 0);
+	assert_int_equal(failures("any", NULL), 2);
+	assert_int_equal(failures("problem", NULL), 2);
+	assert_int_equal(failures("hidden-sync", NULL), 0);
+	assert_int_equal(failures("hidden-sync,pageable-copy,any", NULL), 2);
+	assert_int_equal(failures("", NULL), -1);
+	assert_int_equal(failures("any,", NULL), -1);
+	assert_int_equal(failures("Any", NULL), -1);
+}
+
+static void test_budgets(void **state)
+{
+	static const char *const kept[] = {
+		"all:8ms", "all:8",    "all:8000us", "all:0.008s",          "all:8%",
+		"all:4x",  "all:8.1%", "all:1s",     "hidden-sync:0,all:8", "pageable-copy:8",
+	};
+	static const char *const broken[] = {
+		"all:7.9ms", "all:7",           "all:7999us",          "all:7.99%",
+		"all:3x",    "pageable-copy:0", "hidden-sync:0,all:7",
+	};
+	static const char *const wrong[] = {
+		"",
+		"all",
+		"all:",
+		"all:ms",
+		"all:-1",
+		"all:1 ms",
+		"all:1m",
+		"all:+1",
+		"all:nan",
+		"all:1e30",
+		"none:1",
+		":1",
+		"all:1,",
+		"all:0x10",
+		"all:1e999s",
+		"all:1.2.3",
+		"all:99999999999999999999s",
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(kept); i++)
+		if (failures(NULL, kept[i]) != 0)
+			fail_msg("%s is not kept", kept[i]);
+	for (i = 0; i < ARRAY_SIZE(broken); i++)
+		if (failures(NULL, broken[i]) != 1)
+			fail_msg("%s is kept", broken[i]);
+	for (i = 0; i < ARRAY_SIZE(wrong); i++)
+		if (failures(NULL, wrong[i]) != -1)
+			fail_msg("%s is understood", wrong[i]);
+}
+
+/* ---- odd texts -------------------------------------------------------------------------------- */
+
+struct row {
+	const char *id, *title, *what, *fix, *where, *caller, *module, *file, *severity, *sees,
+		*blind;
+	uint64_t line;
+};
+
+#define TEXT(member) COLUMN_JSON(struct row, member, UNIT_TEXT)
+static const struct column columns[] = {
+	TEXT(id),    TEXT(title),    TEXT(what),   TEXT(fix),
+	TEXT(where), TEXT(caller),   TEXT(module), TEXT(file),
+	TEXT(sees),  TEXT(severity), TEXT(blind),  COLUMN_JSON(struct row, line, UNIT_COUNT),
+};
+
+static char *rendered(const char *format, const char *odd)
+{
+	static const struct table_kind findings = {.key = "findings",
+						   .columns = columns,
+						   .n_columns = ARRAY_SIZE(columns),
+						   .row_bytes = sizeof(struct row)};
+	static const struct table_kind detectors = {.key = "detectors",
+						    .columns = columns,
+						    .n_columns = ARRAY_SIZE(columns),
+						    .row_bytes = sizeof(struct row)};
+	struct row one = {"id", odd, odd, odd, odd, odd, odd, odd, "problem", odd, odd, 3};
+	struct report report;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	void *rows;
+
+	report_init(&report, "test");
+	rows = xcalloc(1, sizeof(one));
+	memcpy(rows, &one, sizeof(one));
+	report_add(&report, &findings, rows, 1);
+	rows = xcalloc(1, sizeof(one));
+	memcpy(rows, &one, sizeof(one));
+	report_add(&report, &detectors, rows, 1);
+	assert_int_equal(renderer_find(format)->render(&report, out), 0);
+	fclose(out);
+	report_release(&report);
+	return text;
+}
+
+static void test_odd_texts(void **state)
+{
+	static const struct {
+		const char *odd, *xml;
+	} texts[] = {
+		{"a<b>&\"c\"", "a&#60;b&#62;&#38;&#34;c&#34;"},
+		{"two\nlines", "two&#10;lines"},
+		{"\x01\x1b[0m", "??[0m"},
+		{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+		 "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+		{"\xff \xc3 \xc0\x80 \xed\xa0\x80 \xef\xbf\xbf", "? ? ?? ??? ???"},
+		{"end \xe2\x82", "end ??"},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(texts); i++) {
+		char *xml = rendered("junit", texts[i].odd),
+		     *sarif = rendered("sarif", texts[i].odd);
+		json_t *root = json_loads(sarif, 0, NULL);
+
+		if (!strstr(xml, texts[i].xml))
+			fail_msg("'%s' is not in %s", texts[i].xml, xml);
+		assert_non_null(root);
+		json_decref(root);
+		free(xml);
+		free(sarif);
+	}
+}
+
+static void test_uri(void **state)
+{
+	char *sarif = rendered("sarif", "/no where/a#%.c");
+
+	(void)state;
+	assert_non_null(strstr(sarif, "\"uri\": \"file:///no%20where/a%23%25.c\""));
+	free(sarif);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),     cmocka_unit_test(test_places),
+		cmocka_unit_test(test_baseline),  cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_fail_on),   cmocka_unit_test(test_budgets),
+		cmocka_unit_test(test_odd_texts), cmocka_unit_test(test_uri),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
