@@ -184,7 +184,7 @@ static void pageable_d2h_2d(struct worker *w)
 	for (unsigned int i = rounds(w, 10); i; i--) {
 		work(w, 4000);
 		OK(cudaMemcpy2DAsync(w->clean ? w->pinned : w->pageable, 4096, w->gpu, 4096, 2048,
-				     size(w, 64), D2H, w->stream));
+				     size(w, 256 * KB) / 4096, D2H, w->stream));
 		finish(w);
 	}
 }
