@@ -38,7 +38,7 @@ struct command {
 };
 
 extern const struct command command_run, command_report, command_why, command_dump, command_info,
-	command_calibrate;
+	command_calibrate, command_diff;
 
 /*
  * Sets the verb's options from argv and takes them out of it: argv[1] to argv[*argc - 1] are then

@@ -10,7 +10,7 @@
 #endif
 
 static const struct command command_help_verb;
-static const struct command *const commands[7];
+static const struct command *const commands[8];
 
 static const struct command *find(const char *name)
 {
@@ -89,7 +89,7 @@ static const struct command command_help_verb = {
 	.run = help,
 };
 
-static const struct command *const commands[7] = {
-	&command_run,  &command_report,    &command_why,       &command_dump,
-	&command_info, &command_calibrate, &command_help_verb,
+static const struct command *const commands[8] = {
+	&command_run,  &command_report, &command_why,       &command_diff,
+	&command_dump, &command_info,   &command_calibrate, &command_help_verb,
 };
