@@ -101,11 +101,11 @@ $(E2E)/judge: tests/e2e/judge.c
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< -ljansson
 e2e: $(E2E)/scene $(E2E)/judge
 # Programs with faults, and without.
-$(E2E)/habits: tests/e2e/habits.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/faults: tests/e2e/faults.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
-e2e: $(E2E)/habits
+e2e: $(E2E)/faults
 # Processes that share a GPU.
 $(E2E)/sharing: tests/e2e/sharing.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)

@@ -8,12 +8,12 @@ sim="$here/../sim/with-sim"
 kernel=$build/sim/libsimkernel.so
 [ -e "$kernel" ] || skip "no simulated kernel module in this build"
 
-# record NAME ARGUMENT...: habits' trace, in the directory NAME.
+# record NAME ARGUMENT...: its trace, in the directory NAME.
 record() {
 	local name=$1
 	shift
 	CUDASPY_OUT=$tmp/$name "$sim" env LD_PRELOAD="$first $shim $kernel" timeout 60 \
-		"$bin/habits" "$@" >/dev/null 2>err || fail "$name: status $?: $(tail -n 2 err)"
+		"$bin/faults" "$@" >/dev/null 2>err || fail "$name: status $?: $(tail -n 2 err)"
 }
 # holds WHAT FILTER
 holds() {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What `cudaspy report` finds in programs with known faults (habits.c), alone, in pairs and one after the
+# What `cudaspy report` finds in programs with known faults (faults.c), alone, in pairs and one after the
 # other in a thread, and that it finds nothing in their clean twins: recall, precision, and the cost
 # against the simulator's truth, for each detector. Simulated: no measurement.
 #
@@ -10,7 +10,7 @@
 #
 # A finding speaks if it is not a minor one. It is right if it is the detector's whose fault it is, at a
 # call that the faulty function makes (or at none); else it is false. Costs are compared where the truth
-# knows them (the third column of `habits --list`); time that the thread had no processor, by the kernel's
+# knows them (the third column of `faults --list`); time that the thread had no processor, by the kernel's
 # account, may be part of them or not. On a machine with other work a thread may lose it anywhere: a run
 # that does not come out right is played again, twice at most, and the table says how often that was.
 . "$(dirname "$0")/lib.sh"
@@ -19,7 +19,7 @@ sim="$here/../sim/with-sim"
 kernel=$build/sim/libsimkernel.so
 [ -e "$kernel" ] || skip "no simulated kernel module in this build"
 root=$here/../..
-"$bin/habits" --list >habits 2>/dev/null || "$sim" "$bin/habits" --list >habits || fail "no list of habits"
+"$bin/faults" --list >habits 2>/dev/null || "$sim" "$bin/faults" --list >habits || fail "no list of habits"
 sed -n 's/^\t\.id = "\(.*\)",$/\1/p' "$root"/analyzer/detectors/*.c | sort -u >detectors
 [ -s detectors ] || fail "no detectors"
 
@@ -70,10 +70,10 @@ judged() {
 	' detectors habits labels idle findings truth/truth.*.tsv
 }
 
-# recorded ARGUMENT...: habits, in the simulator, under cudaspy.
+# recorded ARGUMENT...: faults, in the simulator, under cudaspy.
 recorded() {
 	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script SPYSIM_TRUTH=$tmp/truth SPYSIM_TRUTH_ALL=0 \
-		"$sim" env LD_PRELOAD="$first $shim $kernel" timeout 60 "$bin/habits" "$@"
+		"$sim" env LD_PRELOAD="$first $shim $kernel" timeout 60 "$bin/faults" "$@"
 }
 
 # run CLEAN HABITS ARGUMENT...: time slicing takes a second process on the same GPU; in the twin it has
@@ -83,6 +83,7 @@ run() {
 	[ "$before" != "$2" ] || { shift 2; recorded $clean "$@"; return; }
 	shift 2
 	[ -n "$clean" ] || gpu=$((2 * $(wc -w <<<"$before")))
+	[ "${1:-}" != --one ] || [ -n "$clean" ] || gpu=0
 	rm -rf share
 	mkdir share
 	[ -n "$clean" ] || export SPYSIM_SHARE=$tmp/share
@@ -100,7 +101,7 @@ once() {
 	name=$(tr ' ' + <<<"$*")${option:+$option}${clean:+$clean}
 	rm -rf "$out" truth
 	mkdir truth
-	"$sim" "$bin/habits" $clean --script "$@" >script || fail "$name: no script"
+	"$sim" "$bin/faults" $clean --script "$@" >script || fail "$name: no script"
 	run "$clean" "$*" $option --seed "$seed" "$@" >labels 2>play.err || fail "$name, seed $seed: exit status $?: $(tail -n 3 play.err)"
 	"$tool" report --format=json "$out" >report.json 2>report.err
 	[ -s report.json ] || fail "$name: no report: $(tail -n 3 report.err)"
@@ -144,8 +145,8 @@ for ((seed = begin; seed < begin + seeds; seed++)); do
 		play $seed --clean "" "$name"
 	done
 	[ -z "${FINDINGS_ONLY:-}" ] || continue
-	# Pairs: each habit once, of two detectors; together, and (where it can be) in one thread.
-	mapfile -t all < <(awk '{ print ($1 ~ /x/) , $0 }' habits | cut -d' ' -f2 | shuf --random-source=<(yes $seed))
+	# Pairs: together, and (every second one that can be) one after the other in one thread.
+	mapfile -t all < <(shuf --random-source=<(yes $seed) <<<"$names")
 	for ((i = 0; i + 1 < ${#all[@]}; i += 2)); do
 		pair=("${all[i]}" "${all[i + 1]}")
 		option=

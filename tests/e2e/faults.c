@@ -1,10 +1,10 @@
 /*
- * tests/e2e/habits.c: programs with known faults, on the simulator (tests/sim), for test_findings.sh,
+ * tests/e2e/faults.c: programs with known faults, on the simulator (tests/sim), for test_findings.sh,
  * which holds what cudaspy finds against what is there.
  *
- *   habits --list                               a line for each: name, detector, truth, calls, also
- *   habits [--clean] --script HABIT...          what to write into SPYSIM_SCRIPT's file
- *   habits [--clean] [--one] [--seed N] HABIT...  has them: each in threads and on GPUs of its own, or
+ *   faults --list                               a line for each: name, detector, truth, calls, also
+ *   faults [--clean] --script HABIT...          what to write into SPYSIM_SCRIPT's file
+ *   faults [--clean] [--one] [--seed N] HABIT...  has them: each in threads and on GPUs of its own, or
  *                                               (--one) one after the other in one thread
  *
  * A habit is a function of the same name, with _ for -; with --clean it does the same work as it should
@@ -110,7 +110,7 @@ static void die(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fprintf(stderr, "habits: ");
+	fprintf(stderr, "faults: ");
 	vfprintf(stderr, format, args);
 	fprintf(stderr, "\n");
 	va_end(args);
