@@ -100,18 +100,18 @@ $(E2E)/judge: tests/e2e/judge.c
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< -ljansson
 e2e: $(E2E)/scene $(E2E)/judge
-# Programs with faults, and without.
-$(E2E)/faults: tests/e2e/faults.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
-	@mkdir -p $(@D)
-	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
-e2e: $(E2E)/faults
 # Processes that share a GPU.
 $(E2E)/sharing: tests/e2e/sharing.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 e2e: $(E2E)/sharing
+# Programs with faults, and without.
+$(E2E)/faults: tests/e2e/faults.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+e2e: $(E2E)/faults
 
 # The simulator's samples with the static runtime; those with the shared one are in its own build.
 ifneq ($(NVCC),)
