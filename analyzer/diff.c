@@ -53,7 +53,8 @@ enum diff_noise diff_judge(const struct diff_range *a, size_t n_a, const struct 
 /* What one run has of an item. */
 struct cell {
 	uint64_t numbers[NUMBERS];
-	bool present, problem;
+	bool present;
+	const char *severity; /* of findings: the worst; NULL: none */
 };
 
 /* A function, a bucket or a finding: what has the same key in all runs. */
@@ -158,6 +159,11 @@ static void collect_waits(struct items *items, const json_t *report, size_t run)
 	}
 }
 
+static bool is_minor(const char *severity)
+{
+	return !severity || !strcmp(severity, "minor");
+}
+
 /*
  * A finding is the same one if detector, CUDA function and place are: the function that calls, which
  * stays when the program is built again, and its module; without symbols the address in the module.
@@ -179,7 +185,9 @@ static void collect_findings(struct items *items, const json_t *report, size_t r
 		cell->present = true;
 		cell->numbers[0] += number_of(row, "cost_ns");
 		cell->numbers[1] += number_of(row, "count");
-		cell->problem |= strcmp(text_of(row, "severity") ?: "", "minor") != 0;
+		cell->numbers[2] = 1;
+		if (!cell->severity || is_minor(cell->severity))
+			cell->severity = text_of(row, "severity");
 	}
 }
 
@@ -415,17 +423,18 @@ struct tally {
 	uint64_t appeared, vanished, grew, shrank, stayed;
 };
 
-static const char *severity(const struct item *item, size_t first, size_t n, uint64_t *runs)
+/* The worst in the side's runs, NULL if none has it; and how many have. */
+static const char *severity_of(const struct item *item, size_t first, size_t n, uint64_t *runs)
 {
-	bool present = false, problem = false;
+	const char *worst = NULL;
 	size_t i;
 
 	for (i = first; i < first + n; i++) {
 		*runs += item->cells[i].present;
-		present |= item->cells[i].present;
-		problem |= item->cells[i].problem;
+		if (item->cells[i].severity && is_minor(worst))
+			worst = item->cells[i].severity;
 	}
-	return problem ? "problem" : present ? "minor" : NULL;
+	return worst;
 }
 
 static void count_finding(struct tally *tally, const struct diff_row *row)
@@ -458,10 +467,13 @@ static const char *finding_detail(struct report *report, const struct items *ite
 static struct diff_row finding_row(struct report *report, const struct items *items,
 				   const struct item *item)
 {
-	struct change c = change_of(items, item, 0);
-	struct diff_row row = row_of(report, &c);
-	bool problem;
+	struct change c = change_of(items, item, 0), presence = change_of(items, item, 2);
+	struct diff_row row;
 
+	/* It is in all runs of one side and in none of the other, whatever it cost in each. */
+	if (presence.noise == DIFF_REAL)
+		c.noise = DIFF_REAL;
+	row = row_of(report, &c);
 	row.name = text_of(item->row, "id");
 	row.title = text_of(item->row, "title");
 	row.function = text_of(item->row, "function");
@@ -469,18 +481,16 @@ static struct diff_row finding_row(struct report *report, const struct items *it
 	row.caller = text_of(item->row, "caller");
 	row.where = text_of(item->row, "where");
 	row.change = short_change(report, &c);
-	row.a_severity = severity(item, 0, items->a->n, &row.a_runs);
-	row.b_severity = severity(item, items->a->n, items->b->n, &row.b_runs);
+	row.a_severity = severity_of(item, 0, items->a->n, &row.a_runs);
+	row.b_severity = severity_of(item, items->a->n, items->b->n, &row.b_runs);
 	row.a_count = side_range(item, 1, 0, items->a->n).median;
 	row.b_count = side_range(item, 1, items->a->n, items->b->n).median;
 	if (!row.a_runs || !row.b_runs)
 		row.verdict = row.a_runs ? "vanished" : "appeared";
-	problem = !strcmp(row.a_severity ?: "", "problem") ||
-		  !strcmp(row.b_severity ?: "", "problem");
-	/* A problem that costs no time (an error) is one all the same. */
-	row.little = !problem ||
-		     (row.a_runs && row.b_runs && is_little(&c, c.a.median + c.b.median)) ||
-		     c.noise == DIFF_NOISE;
+	/* One that costs no time (an error) is one all the same. */
+	row.little = (is_minor(row.a_severity) && is_minor(row.b_severity)) ||
+		     c.noise == DIFF_NOISE ||
+		     (row.a_runs && row.b_runs && is_little(&c, c.a.median + c.b.median));
 	row.detail = finding_detail(report, items, &row, &c);
 	return row;
 }

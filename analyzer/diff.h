@@ -7,7 +7,8 @@
  *
  * Noise: of a number there is one value for each run, 0 where a run does not have it. The medians of
  * the sides are compared. The difference is noise if the ranges of the two sides overlap, or if it is not
- * larger than the wider of them. With one run on each side nobody knows.
+ * larger than the wider of them; a finding that all runs of one side have, and none of the other, is no
+ * noise. With one run on each side nobody knows.
  */
 #ifndef CUDASPY_DIFF_H
 #define CUDASPY_DIFF_H

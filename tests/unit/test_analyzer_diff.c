@@ -201,6 +201,27 @@ static void test_several_runs(void **state)
 	json_decref(said);
 }
 
+/* An error costs nothing; it is gone all the same. What costs now little and now much is, too. */
+static void test_gone(void **state)
+{
+	static const char *const a[] = {
+		REPORT(FINDING("error", "\"f\"", "10", "0",
+			       "note") "," FINDING("uneven", "\"f\"", "10", "1000000", "problem"),
+		       "1", "1", ""),
+		REPORT(FINDING("error", "\"f\"", "10", "0",
+			       "note") "," FINDING("uneven", "\"f\"", "10", "9000000", "problem"),
+		       "1", "1", "")};
+	static const char *const b[] = {REPORT("", "1", "1", ""), REPORT("", "1", "1", "")};
+	json_t *said = compare(a, 2, b, 2);
+
+	(void)state;
+	expect_text(row(said, "findings", "id", "error"), "noise", "no");
+	expect_text(row(said, "findings", "id", "error"), "a_severity", "note");
+	expect_text(row(said, "findings", "id", "uneven"), "noise", "no");
+	expect_number(json_object_get(said, "summary"), "vanished", 2);
+	json_decref(said);
+}
+
 /* Places of one function are one; without symbols the address tells them apart. */
 static void test_places(void **state)
 {
@@ -242,7 +263,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranges),       cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_one_run_each), cmocka_unit_test(test_several_runs),
-		cmocka_unit_test(test_places),       cmocka_unit_test(test_poor_reports),
+		cmocka_unit_test(test_gone),         cmocka_unit_test(test_places),
+		cmocka_unit_test(test_poor_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
