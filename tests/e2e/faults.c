@@ -37,6 +37,7 @@ int cudaFreeHost(void *address);
 int cudaMallocManaged(void **address, size_t bytes, unsigned int flags);
 int cudaHostRegister(void *address, size_t bytes, unsigned int flags);
 int cudaHostUnregister(void *address);
+int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
 int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
 int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
 		      size_t height, int kind, void *stream);
@@ -599,11 +600,11 @@ static void staged_peer_copy(struct worker *w)
 
 static void legacy_stream(struct worker *w)
 {
-	for (unsigned int i = rounds(w, 20); i; i--) {
+	for (unsigned int i = rounds(w, 45); i; i--) {
 		for (int j = 0; j < 2; j++) {
-			launch(&stub_delay, 500, w->clean ? w->stream : w->blocking[0]);
-			launch(&stub_delay, 500, w->clean ? w->stream : NULL);
-			launch(&stub_delay, 500, w->clean ? w->stream : w->blocking[1]);
+			launch(&stub_delay, 200, w->clean ? w->stream : w->blocking[0]);
+			launch(&stub_delay, 200, w->clean ? w->stream : NULL);
+			launch(&stub_delay, 200, w->clean ? w->stream : w->blocking[1]);
 		}
 		OK(cudaDeviceSynchronize());
 	}
@@ -664,21 +665,24 @@ static void same_device_stall(struct worker *w)
 	}
 }
 
-/* One takes the lock again and again, the other one seldom gets it. */
+/* Three read, some of them at any time; who wants to write waits until they are done. */
 static void lock_starvation(struct worker *w)
 {
-	for (unsigned int i = rounds(w, w->role ? 6 : 40); i; i--) {
+	bool writer = w->role == 3;
+
+	usleep((useconds_t)w->role * 1000);
+	for (unsigned int i = rounds(w, writer ? 5 : 30); i; i--) {
 		if (w->clean)
-			work(w, w->role ? 20000 : 3000);
-		else if (w->role)
+			work(w, 3000);
+		else if (writer)
 			OK(cudaMemcpyAsync(w->gpu, (char *)w->gpu + BUFFER_BYTES / 2,
 					   size(w, 256 * KB), D2D, w->stream));
 		else
 			OK(cudaMemsetAsync(w->gpu, 0, size(w, 256 * KB), w->stream));
-		if (w->role || w->clean)
+		if (w->clean)
 			finish(w);
 	}
-	if (!w->role && !w->clean)
+	if (!w->clean)
 		finish(w);
 }
 
@@ -691,7 +695,7 @@ static void time_slicing(struct worker *w)
 	}
 }
 
-/* Threads that compute on one processor, together with those that use the GPU. */
+/* Threads that share one processor, with calls that need it: large copies, which the host stages. */
 static void oversubscribed_host(struct worker *w)
 {
 	cpu_set_t one;
@@ -700,13 +704,10 @@ static void oversubscribed_host(struct worker *w)
 	CPU_SET(0, &one);
 	if (!w->clean)
 		pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
-	for (unsigned int i = rounds(w, 20); i; i--) {
-		uint64_t until_ns = now_ns() + 2000000;
-
+	for (unsigned int i = rounds(w, 12); i; i--) {
 		work(w, 500);
+		OK(cudaMemcpy(w->gpu, w->pageable, w->clean ? 256 * KB : BUFFER_BYTES, H2D));
 		finish(w);
-		while (!w->clean && now_ns() < until_ns)
-			;
 	}
 }
 
@@ -741,7 +742,7 @@ static const struct habit habits[] = {
 	{"redundant-device", "redundant-sync", "time", "cudaDeviceSynchronize", "", "hold cuCtxSynchronize read:idle1 30\n", 1, 1,
 		prepare_second_device, redundant_device},
 	{"redundant-twice", "redundant-sync", "-", "cudaStreamSynchronize", "", "hold cuStreamSynchronize read:idle2 30\n", 1, 1, NULL, redundant_twice},
-	{"sync-every-launch", "sync-every-launch", "-", "cudaStreamSynchronize", "", "", 1, 1, NULL, sync_every_launch},
+	{"sync-every-launch", "sync-every-launch", "-", "cudaStreamSynchronize", "", "hold cuLaunchKernel read:launches 20\n", 1, 1, NULL, sync_every_launch},
 	{"lazy-loading", "lazy-loading", "gpu", "cudaLaunchKernel", "", "lazy lazy\n", 1, 1, prepare_lazy, lazy_loading},
 	{"queue-full", "queue-full", "gpu", "cudaLaunchKernel", "", "queue 80\n", 1, 1, NULL, queue_full},
 	{"small-copies", "small-copies", "-", "cudaMemcpyAsync", "", "hold cuMemcpyHtoDAsync_v2 read:copies 5\n", 1, 1, NULL, small_copies},
@@ -751,8 +752,8 @@ static const struct habit habits[] = {
 		"hold cuStreamWaitEvent mutex:cross 1000\n", 2, 2, NULL, cross_device_stall},
 	{"same-device-stall", "same-device-stall", "lock", "cudaEventRecord", "lock-starvation",
 		"hold cuEventRecord mutex:same 1000\n", 2, 1, NULL, same_device_stall},
-	{"lock-starvation", "lock-starvation", "lock", "cudaMemcpyAsync|cudaMemsetAsync", "same-device-stall",
-		"hold cuMemsetD8Async mutex:starved 3000\nhold cuMemcpyDtoDAsync_v2 mutex:starved 100\n", 2, 1, NULL, lock_starvation},
+	{"lock-starvation", "lock-starvation", "-", "cudaMemcpyAsync|cudaMemsetAsync", "same-device-stall",
+		"hold cuMemsetD8Async read:starved 3000\nhold cuMemcpyDtoDAsync_v2 write:starved 50\n", 4, 1, NULL, lock_starvation},
 	{"staged-peer-copy", "staged-peer-copy", "-", "cudaMemcpyPeerAsync", "", "", 1, 1, prepare_peer, staged_peer_copy},
 	{"legacy-stream", "legacy-stream", "-", "cudaLaunchKernel", "", "", 1, 1, NULL, legacy_stream},
 	{"oversubscribed-host", "oversubscribed-host", "-", "-", "", "", 4, 1, NULL, oversubscribed_host},
