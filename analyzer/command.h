@@ -51,8 +51,8 @@ struct command {
 	int (*run)(const struct command *self, int argc, char **argv);
 };
 
-extern const struct command command_run, command_report, command_explain, command_why, command_dump,
-	command_info, command_calibrate;
+extern const struct command command_run, command_report, command_explain, command_why, command_diff,
+	command_dump, command_info, command_calibrate;
 
 /*
  * Sets the verb's options from argv and takes them out of it: argv[1] to argv[*argc - 1] are then

@@ -217,6 +217,7 @@ struct first_call {
 	struct cold_key key;
 	uint64_t time; /* cycles */
 	uint64_t total_ns, own_ns; /* as in add_sample */
+	bool clean; /* the same */
 	struct class_key class; /* without CLASS_COLD */
 	UT_hash_handle hh;
 };
@@ -363,13 +364,14 @@ static struct call_class *class_of_key(struct expect *e, const struct class_key 
 
 /* The first of its kind in this stream. Is it, so far, in the whole process? */
 static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn, uint64_t total_ns,
-			uint64_t own_ns, enum cold_kind kind, uint32_t value)
+			uint64_t own_ns, bool clean, enum cold_kind kind, uint32_t value)
 {
 	struct first_call call = {
 		.key = {l->stream->trace->index, value, kind, raw->call_head.device},
 		.time = raw->call_head.time,
 		.total_ns = total_ns,
 		.own_ns = own_ns,
+		.clean = clean,
 		.class = {.fn = fn},
 	};
 	struct first_call *first;
@@ -391,6 +393,7 @@ static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn
 		first->time = call.time;
 		first->total_ns = call.total_ns;
 		first->own_ns = call.own_ns;
+		first->clean = call.clean;
 		first->class = call.class;
 	} else {
 		add_sample(class_of_key(l->e, &call.class), total_ns, own_ns, false);
@@ -440,7 +443,9 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 	enum cold_kind cold = first_of(&l->marks, raw, fn, contract, &value);
 
 	if (unlikely(cold != COLD_NOT)) {
-		learn_first(l, raw, fn, ns, own_ns, cold, value);
+		/* A kernel's first launch may wait for all work of the device. */
+		clean &= cold == COLD_KERNEL && !finds_work(l, raw, GPU_WAIT_DEVICE);
+		learn_first(l, raw, fn, ns, own_ns, clean, cold, value);
 	} else {
 		if (waits->sort == GPU_WAIT_QUEUE)
 			clean &= !b || b->submitted < QUEUE_LEAST;
@@ -528,7 +533,7 @@ static void learn_firsts(struct learner *l)
 	HASH_ITER (hh, l->firsts, first, next) {
 		first->class.flags |= CLASS_COLD;
 		add_sample(class_of_key(l->e, &first->class), first->total_ns, first->own_ns,
-			   false);
+			   first->clean);
 		HASH_DEL(l->firsts, first);
 		free(first);
 	}

@@ -10,7 +10,7 @@
 #endif
 
 static const struct command command_help_verb;
-static const struct command *const commands[8];
+static const struct command *const commands[9];
 
 static const struct command *find(const char *name)
 {
@@ -91,7 +91,7 @@ static const struct command command_help_verb = {
 	.run = help,
 };
 
-static const struct command *const commands[8] = {
-	&command_run,  &command_report, &command_explain,   &command_why,
+static const struct command *const commands[9] = {
+	&command_run,  &command_report, &command_explain,   &command_why,       &command_diff,
 	&command_dump, &command_info,   &command_calibrate, &command_help_verb,
 };

@@ -96,7 +96,7 @@ static char *date_now(void)
 	return xstrdup(text);
 }
 
-/* Calls nobody disturbed: their median is the cost. Cold ones are never clean, but here the same. */
+/* Calls nobody disturbed: their median is the cost. Few cold ones count as clean, but here all are. */
 static bool measured(const struct call_class *c, uint8_t contract, struct profile_class *class)
 {
 	const struct histogram *h = &c->clean;

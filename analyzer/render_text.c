@@ -164,7 +164,8 @@ static void print_table(const struct table *t, FILE *out)
 	size_t *widths = xcalloc(t->kind->n_columns, sizeof(*widths)), row;
 
 	find_widths(t, widths);
-	print_line(t, SIZE_MAX, widths, out);
+	if (shown_rows(t))
+		print_line(t, SIZE_MAX, widths, out);
 	for (row = 0; row < shown_rows(t); row++)
 		print_line(t, row, widths, out);
 	if (t->n_rows > shown_rows(t))

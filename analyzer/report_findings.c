@@ -150,6 +150,16 @@ static const char *headline(struct report *report, const struct finding *f)
 			   f->detector->title);
 }
 
+/* A note is not about its cost: that is not known, or not the point. */
+static const char *severity(const struct finding *f, uint64_t run_ns)
+{
+	if (f->cost_unknown)
+		return "note";
+	if (!finding_minor(f, run_ns))
+		return "problem";
+	return f->shown ? "note" : "minor";
+}
+
 static struct finding_row describe(struct report *report, const struct analysis *a,
 				   const struct finding *f, uint64_t run_ns)
 {
@@ -158,9 +168,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.id = f->detector->id,
 		.title = f->detector->title,
 		.headline = headline(report, f),
-		.severity = f->cost_unknown            ? "note"
-			    : finding_minor(f, run_ns) ? "minor"
-						       : "problem",
+		.severity = severity(f, run_ns),
 		.function = f->function,
 		.module = f->module,
 		.caller = f->caller,

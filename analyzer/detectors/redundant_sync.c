@@ -7,12 +7,19 @@
 
 #define CALLS_LEAST 3
 
+/* It took more than twice as long as such calls do: what it waited for, nobody saw being handed over
+ * (a library's work), or seemed done (a copy in the default stream does not wait for all streams). */
+static bool has_waited(const struct observed *o)
+{
+	return finished_ns(o->call, BUCKET_GPU_INTENDED) > finished_ns(o->call, BUCKET_OWN);
+}
+
 static bool judge(const struct observed *o, struct verdict *v)
 {
 	if (o->cold || o->waits->sort != GPU_WAIT_INTENDED ||
 	    o->record->raw->other.event == SPY_EV_COPY ||
 	    o->record->raw->other.event == SPY_EV_MEMORY ||
-	    call_failed(&o->record->raw->call_head) || observed_awaited(o))
+	    call_failed(&o->record->raw->call_head) || observed_awaited(o) || has_waited(o))
 		return false;
 	v->cost_ns = o->call->end_ns - o->call->begin_ns - finished_ns(o->call, BUCKET_NOT_RUNNING);
 	v->gain_low_ns = v->gain_high_ns = v->cost_ns;

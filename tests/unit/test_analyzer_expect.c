@@ -407,7 +407,8 @@ static void test_cold(void **state)
 	add(f, "op cudaSetDevice duration=80us");
 	add(f, "op cudaInitDevice duration=80us");
 	e = learn(f, NULL);
-	expect_number(e, "cudaLaunchKernel", "first one", EXPECT_LOW_QUANTILE, 60000);
+	/* That of 60 us found work on its device: it may have waited for it. */
+	expect_number(e, "cudaLaunchKernel", "first one", EXPECT_FEW, 70000);
 	assert_int_equal(class_of(e, "cudaLaunchKernel", "first one")->calls, 3);
 	assert_int_equal(class_of(e, "cudaLaunchKernel", "first one")->total_ns, 220000);
 	assert_int_equal(class_of(e, "cudaLaunchKernel", "")->calls, 3);

@@ -439,7 +439,7 @@ static void test_ignored_error(void **state)
 	conclude(s);
 	finding = only(s, "ignored-error",
 		       "1 call returned cudaErrorInvalidConfiguration, first after 6.000 us");
-	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "minor");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
 	assert_true(is_shown(s, finding)); /* although it costs nothing */
 
 	begin(s); /* the program gives up */

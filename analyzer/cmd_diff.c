@@ -1,0 +1,223 @@
+/*
+ * analyzer/cmd_diff.c: `cudaspy diff`: two sides compared, each one run or several. A run is a directory
+ * of traces, reported like `cudaspy report` would, or a report in JSON that was kept.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cmd_report.h"
+#include "diff.h"
+#include "render.h"
+
+#define SCHEMA "cudaspy-diff-1"
+#define REPORT_SCHEMA "cudaspy-report-"
+
+struct options {
+	const char *format;
+	const char *profile;
+};
+
+/* clang-format off */
+static const struct option_row option_rows[] = {
+	{.name = "format", .letter = 'f', .argument = "FORMAT", .help = "text (default) or json", .offset = offsetof(struct options, format)},
+	{.name = "profile", .letter = 'p', .argument = "FILE", .help = "what calls cost on that machine, from cudaspy calibrate", .offset = offsetof(struct options, profile)},
+};
+/* clang-format on */
+
+/* ---- a run ---------------------------------------------------------------------------------- */
+
+static int take_report(const char *name, json_t *parsed, const json_error_t *why, json_t **report)
+{
+	const char *schema = json_string_value(json_object_get(parsed, "schema"));
+
+	if (!parsed)
+		complain("%s: line %d: %s", name, why->line, why->text);
+	else if (!schema || strncmp(schema, REPORT_SCHEMA, strlen(REPORT_SCHEMA)) != 0)
+		complain("%s: no report of cudaspy's (cudaspy report --format=json)", name);
+	else
+		return *report = parsed, 0;
+	json_decref(parsed);
+	return -EINVAL;
+}
+
+static int read_report(const char *path, json_t **report)
+{
+	FILE *file = open_regular(path);
+	json_error_t why;
+	int err;
+
+	if (!file)
+		return -errno;
+	err = take_report(path, json_loadf(file, 0, &why), &why, report);
+	fclose(file);
+	return err;
+}
+
+static int report_traces(const char *dir, const char *profile, json_t **report)
+{
+	struct report_options show = {.renderer = renderer_find("json"), .profile = profile};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	json_error_t why;
+	int err;
+
+	if (!out)
+		return -errno;
+	err = report_show(&dir, 1, NULL, &show, out);
+	fclose(out);
+	if (!err)
+		err = take_report(dir, json_loadb(text, size, 0, &why), &why, report);
+	free(text);
+	return err;
+}
+
+static int read_run(const char *name, const char *profile, json_t **report)
+{
+	struct stat status;
+
+	if (!stat(name, &status) && S_ISREG(status.st_mode))
+		return read_report(name, report);
+	return report_traces(name, profile, report);
+}
+
+static int read_side(struct diff_side *side, const char *profile)
+{
+	size_t i;
+	int err = 0;
+
+	side->reports = xcalloc(side->n, sizeof(json_t *));
+	for (i = 0; i < side->n && !err; i++)
+		err = read_run(side->names[i], profile, &side->reports[i]);
+	return err;
+}
+
+static void side_release(struct diff_side *side)
+{
+	size_t i;
+
+	for (i = 0; side->reports && i < side->n; i++)
+		json_decref(side->reports[i]);
+	free(side->reports);
+	free((void *)side->names);
+}
+
+/* ---- which runs ----------------------------------------------------------------------------- */
+
+static void add_name(struct diff_side *side, const char *name)
+{
+	side->names = grow((void *)side->names, side->n, sizeof(*side->names));
+	side->names[side->n++] = name;
+}
+
+/* "A1,A2": but a name with a comma that is there is one run. Writes into the word. */
+static void add_names(struct diff_side *side, char *word)
+{
+	char *name;
+
+	if (!access(word, F_OK)) {
+		add_name(side, word);
+		return;
+	}
+	while ((name = strsep(&word, ",")))
+		if (*name)
+			add_name(side, name);
+}
+
+/* Where the sides are parted: the first "--" that has arguments before it. argc: there is none. */
+static int find_parting(int argc, char **argv)
+{
+	int i;
+
+	for (i = 2; i < argc; i++)
+		if (!strcmp(argv[i], "--"))
+			return i;
+	return argc;
+}
+
+/* A1 A2 -- B1 B2, or A B. The words before "--" are argv[1] to argv[n - 1], without the options. */
+static bool take_sides(int n, char **argv, int n_b, char **b_argv, struct diff_side *a,
+		       struct diff_side *b)
+{
+	int i;
+
+	if (!b_argv && n == 3) {
+		add_names(a, argv[1]);
+		add_names(b, argv[2]);
+	}
+	for (i = 1; b_argv && i < n; i++)
+		add_names(a, argv[i]);
+	for (i = 0; b_argv && i < n_b; i++)
+		add_names(b, b_argv[i]);
+	if (a->n && b->n)
+		return true;
+	complain("diff: two runs are wanted: diff A B, or several on each side: diff A1 A2 -- B1 "
+		 "B2");
+	return false;
+}
+
+/* ---- the verb ------------------------------------------------------------------------------- */
+
+static int compare(struct diff_side *a, struct diff_side *b, const struct options *options,
+		   const struct renderer *renderer)
+{
+	struct report report;
+	int err = read_side(a, options->profile);
+
+	if (!err)
+		err = read_side(b, options->profile);
+	if (err)
+		return STATUS_NOTHING;
+	report_init(&report, SCHEMA);
+	diff_report(&report, a, b);
+	err = renderer->render(&report, stdout);
+	report_release(&report);
+	return err ? STATUS_NOTHING : STATUS_FINE;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct options options = {.format = "text"};
+	const struct renderer *renderer;
+	struct diff_side a = {0}, b = {0};
+	int n = find_parting(argc, argv), status, n_b = argc - n - 1;
+	char **b_argv = n < argc ? argv + n + 1 : NULL;
+
+	if (b_argv) /* command_parse ends them so */
+		argv[n] = NULL;
+	if (!command_parse(self, &options, &n, argv, &status))
+		return status;
+	renderer = renderer_choose(self->name, options.format);
+	if (!renderer || !take_sides(n, argv, n_b, b_argv, &a, &b))
+		status = STATUS_USAGE;
+	else
+		status = compare(&a, &b, &options, renderer);
+	side_release(&a);
+	side_release(&b);
+	complain_flush();
+	return status;
+}
+
+const struct command command_diff = {
+	.name = "diff",
+	.arguments = "[options] A B | A1 A2... -- B1 B2...",
+	.summary = "Compares two runs, or several with several: what changed, and what is noise",
+	.text = "A run is a directory of traces, or a report in JSON. Several runs of a side are "
+		"given\n"
+		"before and after --, or with commas between them: A1,A2 B1,B2. A difference that "
+		"is not\n"
+		"larger than what the runs of a side differ by among themselves is called noise; "
+		"with one\n"
+		"run on each side nobody knows. A finding is the same one if its detector, its "
+		"CUDA\n"
+		"function and the function that calls that one are. If the program will be built "
+		"again,\n"
+		"keep reports (cudaspy report --format=json): traces of a program that is gone "
+		"have no\n"
+		"names of places.\n",
+	.options = option_rows,
+	.n_options = ARRAY_SIZE(option_rows),
+	.run = run,
+};

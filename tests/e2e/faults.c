@@ -1,0 +1,938 @@
+/*
+ * tests/e2e/faults.c: programs with known faults, on the simulator (tests/sim), for test_findings.sh,
+ * which holds what cudaspy finds against what is there.
+ *
+ *   faults --list                               a line for each: name, detector, truth, calls, also
+ *   faults [--clean] --script HABIT...          what to write into SPYSIM_SCRIPT's file
+ *   faults [--clean] [--one] [--seed N] HABIT...  has them: each in threads and on GPUs of its own, or
+ *                                               (--one) one after the other in one thread
+ *
+ * A habit is a function of the same name, with _ for -; with --clean it does the same work as it should
+ * be done. What others do to a program (scripted locks, costs) stays the same in the clean twin. The seed
+ * varies lengths and numbers. Everything is made before the work, one after the other, and a first call
+ * of each kind is made there, too: a fault is what the function does, not how the process starts. Prints
+ * a line for each thread of a habit: name, thread id, begin and end in CLOCK_MONOTONIC ns.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct dim3 {
+	unsigned int x, y, z;
+};
+
+int cudaSetDevice(int device);
+int cudaMalloc(void **address, size_t bytes);
+int cudaFree(void *address);
+int cudaMallocHost(void **address, size_t bytes);
+int cudaFreeHost(void *address);
+int cudaMallocManaged(void **address, size_t bytes, unsigned int flags);
+int cudaHostRegister(void *address, size_t bytes, unsigned int flags);
+int cudaHostUnregister(void *address);
+int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
+int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
+int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+		      size_t height, int kind, void *stream);
+int cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *bytes,
+			 size_t count, void *attributes, size_t *indices, size_t attribute_count,
+			 void *stream);
+int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+			void *stream);
+int cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
+int cudaMemsetAsync(void *address, int value, size_t bytes, void *stream);
+int cudaStreamCreateWithFlags(void **stream, unsigned int flags);
+int cudaStreamDestroy(void *stream);
+int cudaStreamSynchronize(void *stream);
+int cudaStreamWaitEvent(void *stream, void *event, unsigned int flags);
+int cudaStreamBeginCapture(void *stream, int mode);
+int cudaStreamEndCapture(void *stream, void **graph);
+int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
+int cudaGraphLaunch(void *exec, void *stream);
+int cudaGraphExecDestroy(void *exec);
+int cudaGraphDestroy(void *graph);
+int cudaEventCreate(void **event);
+int cudaEventRecord(void *event, void *stream);
+int cudaEventDestroy(void *event);
+int cudaDeviceSynchronize(void);
+int cudaDeviceSetLimit(int limit, size_t value);
+int cudaGetLastError(void);
+int cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
+		     size_t shared, void *stream);
+const char *cudaGetErrorName(int error);
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream);
+int cuModuleLoadData(void **module, const void *image);
+int cuModuleUnload(void *module);
+void **__cudaRegisterFatBinary(void *wrapper);
+void __cudaRegisterFatBinaryEnd(void **code);
+void __cudaRegisterFunction(void **code, const char *host, char *device, const char *name,
+			    int limit, void *tid, void *bid, void *block, void *grid, int *size);
+
+enum { H2H, H2D, D2H, D2D };
+enum { WORKERS_MAX = 8, PLACES = 24, LAZY_KERNELS = 16, BUFFER_BYTES = 8 << 20, KB = 1024 };
+
+struct worker;
+typedef void run_fn(struct worker *w);
+
+struct habit {
+	const char *name, *detector;
+	const char *truth; /* what its calls' cost is in truth: gpu, lock, time (but locks), or - */
+	const char *calls; /* of these functions, | between them */
+	const char *also; /* detectors that may speak, too: the same seen from another side */
+	const char *script;
+	int threads, devices; /* thread i works on device i % devices of its own */
+	run_fn *prepare, *run;
+};
+
+struct worker {
+	pthread_t thread;
+	const struct habit *habits[WORKERS_MAX]; /* one after the other */
+	int habit_cnt, role, device;
+	bool clean;
+	void *stream, *blocking[2], *event, *gpu, *peer_gpu, *pinned, *pinned_to;
+	char *pageable;
+	void **places, *all_places[WORKERS_MAX][PLACES]; /* places: those of the habit it is at */
+	/* drawn from the seed */
+	unsigned int rounds_pct, length_pct, size_pct;
+};
+
+static pthread_barrier_t ready;
+static char stub_delay, stub_lazy[LAZY_KERNELS];
+
+static void die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fprintf(stderr, "faults: ");
+	vfprintf(stderr, format, args);
+	fprintf(stderr, "\n");
+	va_end(args);
+	exit(1);
+}
+
+static void ok(int result, const char *what)
+{
+	if (result)
+		die("%s: %s", what, cudaGetErrorName(result));
+}
+#define OK(call) ok(call, #call)
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- what they are made of: inlined, so that the calls are the habit's own ---- */
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE unsigned int rounds(const struct worker *w, unsigned int about)
+{
+	return about * w->rounds_pct / 100;
+}
+
+INLINE size_t size(const struct worker *w, size_t about)
+{
+	return about * w->size_pct / 100 / 64 * 64;
+}
+
+INLINE void launch(const void *kernel, int us, void *stream)
+{
+	struct dim3 one = {1, 1, 1};
+	void *args[] = {&us};
+
+	OK(cudaLaunchKernel(kernel, one, one, args, 0, stream));
+}
+
+/* Honest work of about so many microseconds: data goes there, a few kernels, data comes back. */
+INLINE void work(struct worker *w, unsigned int us)
+{
+	us = us * w->length_pct / 100;
+	OK(cudaMemcpyAsync(w->gpu, w->pinned, size(w, 256 * KB), H2D, w->stream));
+	for (int i = 0; i < 4; i++)
+		launch(&stub_delay, (int)us / 4, w->stream);
+	OK(cudaMemcpyAsync(w->pinned_to, w->gpu, size(w, 256 * KB), D2H, w->stream));
+}
+
+INLINE void finish(struct worker *w)
+{
+	OK(cudaStreamSynchronize(w->stream));
+}
+
+/* ---- copies of pageable memory ---- */
+static void pageable_d2h(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 10); i; i--) {
+		work(w, 4000);
+		OK(cudaMemcpyAsync(w->clean ? w->pinned : w->pageable, w->gpu, size(w, 256 * KB),
+				   D2H, w->stream));
+		finish(w);
+	}
+}
+
+static void pageable_d2h_2d(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 10); i; i--) {
+		work(w, 4000);
+		OK(cudaMemcpy2DAsync(w->clean ? w->pinned : w->pageable, 4096, w->gpu, 4096, 2048,
+				     size(w, 256 * KB) / 4096, D2H, w->stream));
+		finish(w);
+	}
+}
+
+static void pageable_d2h_driver(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 10); i; i--) {
+		work(w, 4000);
+		OK(cuMemcpyDtoHAsync_v2(w->clean ? w->pinned : w->pageable,
+					(uint64_t)(uintptr_t)w->gpu, size(w, 256 * KB), w->stream));
+		finish(w);
+	}
+}
+
+/* More than may be staged: it waits for the kernels. */
+static void pageable_h2d(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 8); i; i--) {
+		work(w, 5000);
+		OK(cudaMemcpyAsync(w->gpu, w->clean ? w->pinned : w->pageable, size(w, 4096 * KB),
+				   H2D, w->stream));
+		finish(w);
+	}
+}
+
+static void pageable_batch(struct worker *w)
+{
+	char *host = w->clean ? w->pinned : w->pageable, *gpu = w->gpu;
+	size_t bytes = size(w, 64 * KB), all[] = {bytes, bytes, bytes};
+
+	for (unsigned int i = rounds(w, 10); i; i--) {
+		const void *from[] = {host, host + bytes, host + 2 * bytes};
+		void *to[] = {gpu, gpu + bytes, gpu + 2 * bytes};
+
+		work(w, 4000);
+		OK(cudaMemcpyBatchAsync(to, from, all, 3, NULL, NULL, 0, w->stream));
+		finish(w);
+	}
+}
+
+/* ---- calls that wait although nobody asked: few enough to be no habit of the loop ---- */
+enum { FEW = 4 };
+
+static void prepare_gpu_memory(struct worker *w)
+{
+	void *first;
+
+	OK(cudaMalloc(&first, 64 * KB));
+	for (int i = 0; i < PLACES; i++)
+		OK(cudaMalloc(&w->places[i], 64 * KB));
+	OK(cudaFree(first));
+}
+
+static void hidden_free(struct worker *w)
+{
+	for (int i = 0; i < FEW; i++) {
+		work(w, 8000);
+		if (!w->clean)
+			OK(cudaFree(w->places[i]));
+		finish(w);
+	}
+	for (int i = w->clean ? 0 : FEW; i < PLACES; i++)
+		OK(cudaFree(w->places[i]));
+}
+
+static void prepare_host_memory(struct worker *w)
+{
+	void *first;
+
+	OK(cudaMallocHost(&first, 64 * KB));
+	for (int i = 0; i < PLACES; i++)
+		OK(cudaMallocHost(&w->places[i], 64 * KB));
+	OK(cudaFreeHost(first));
+}
+
+static void hidden_free_host(struct worker *w)
+{
+	for (int i = 0; i < FEW; i++) {
+		work(w, 8000);
+		if (!w->clean)
+			OK(cudaFreeHost(w->places[i]));
+		finish(w);
+	}
+	for (int i = w->clean ? 0 : FEW; i < PLACES; i++)
+		OK(cudaFreeHost(w->places[i]));
+}
+
+static void prepare_registered(struct worker *w)
+{
+	for (int i = FEW; i >= 0; i--)
+		OK(cudaHostRegister(w->pageable + i * 64 * KB, 64 * KB, 0));
+	OK(cudaHostUnregister(w->pageable + FEW * 64 * KB));
+}
+
+static void hidden_unregister(struct worker *w)
+{
+	for (int i = 0; i < FEW; i++) {
+		work(w, 8000);
+		if (!w->clean)
+			OK(cudaHostUnregister(w->pageable + i * 64 * KB));
+		finish(w);
+	}
+	for (int i = 0; w->clean && i < FEW; i++)
+		OK(cudaHostUnregister(w->pageable + i * 64 * KB));
+}
+
+static void hidden_host_to_host(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 8); i; i--) {
+		work(w, 5000);
+		if (w->clean)
+			memcpy(w->pinned_to, w->pinned, size(w, 64 * KB));
+		else
+			OK(cudaMemcpyAsync(w->pinned_to, w->pinned, size(w, 64 * KB), H2H,
+					   w->stream));
+		finish(w);
+	}
+}
+
+static void prepare_module(struct worker *w)
+{
+	OK(cuModuleLoadData(&w->places[0], "code"));
+	for (int i = 0; i < FEW && w->clean; i++)
+		OK(cuModuleLoadData(&w->places[i], "code"));
+}
+
+static void hidden_module(struct worker *w)
+{
+	for (int i = 0; i < FEW; i++) {
+		work(w, 8000);
+		if (!w->clean)
+			OK(cuModuleLoadData(&w->places[i], "code"));
+		finish(w);
+	}
+}
+
+static void prepare_limit(struct worker *w)
+{
+	OK(cudaDeviceSetLimit(0, 1100));
+	OK(cudaDeviceSetLimit(0, w->clean ? 65536 : 1200));
+}
+
+static void hidden_limit(struct worker *w)
+{
+	for (int i = 0; i < FEW; i++) {
+		work(w, 8000);
+		if (!w->clean)
+			OK(cudaDeviceSetLimit(0, (size_t)(2048 << i)));
+		finish(w);
+	}
+}
+
+/* ---- made again and again ---- */
+static void prepare_malloc(struct worker *w)
+{
+	OK(cudaMalloc(&w->places[0], 64 * KB));
+	OK(cudaFree(w->places[0]));
+	if (w->clean)
+		OK(cudaMalloc(&w->places[0], 64 * KB));
+}
+
+static void steady_malloc(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 24); i; i--) {
+		if (!w->clean)
+			OK(cudaMalloc(&w->places[0], size(w, 64 * KB)));
+		OK(cudaMemsetAsync(w->places[0], 0, 16 * KB, w->stream));
+		work(w, 2000);
+		finish(w);
+		if (!w->clean)
+			OK(cudaFree(w->places[0]));
+	}
+}
+
+/* The free is within the work: what it waits for is part of this habit. */
+static void steady_malloc_busy(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 24); i; i--) {
+		if (!w->clean)
+			OK(cudaMalloc(&w->places[0], size(w, 64 * KB)));
+		OK(cudaMemsetAsync(w->places[0], 0, 16 * KB, w->stream));
+		work(w, 2000);
+		if (!w->clean)
+			OK(cudaFree(w->places[0]));
+		finish(w);
+	}
+}
+
+static void prepare_malloc_host(struct worker *w)
+{
+	OK(cudaMallocHost(&w->places[0], 64 * KB));
+	OK(cudaFreeHost(w->places[0]));
+	if (w->clean)
+		OK(cudaMallocHost(&w->places[0], 64 * KB));
+}
+
+static void steady_malloc_host(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 24); i; i--) {
+		if (!w->clean)
+			OK(cudaMallocHost(&w->places[0], size(w, 64 * KB)));
+		memset(w->places[0], 0, 16 * KB);
+		work(w, 2000);
+		finish(w);
+		if (!w->clean)
+			OK(cudaFreeHost(w->places[0]));
+	}
+}
+
+static void prepare_managed(struct worker *w)
+{
+	OK(cudaMallocManaged(&w->places[0], 64 * KB, 1));
+	OK(cudaFree(w->places[0]));
+	if (w->clean)
+		OK(cudaMallocManaged(&w->places[0], 64 * KB, 1));
+}
+
+static void steady_managed(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 24); i; i--) {
+		if (!w->clean)
+			OK(cudaMallocManaged(&w->places[0], size(w, 64 * KB), 1));
+		OK(cudaMemsetAsync(w->places[0], 0, 16 * KB, w->stream));
+		work(w, 2000);
+		finish(w);
+		if (!w->clean)
+			OK(cudaFree(w->places[0]));
+	}
+}
+
+static void prepare_stream(struct worker *w)
+{
+	OK(cudaStreamCreateWithFlags(&w->places[0], 1));
+	OK(cudaStreamDestroy(w->places[0]));
+	if (w->clean)
+		OK(cudaStreamCreateWithFlags(&w->places[0], 1));
+}
+
+static void steady_stream(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 24); i; i--) {
+		if (!w->clean)
+			OK(cudaStreamCreateWithFlags(&w->places[0], 1));
+		for (int j = 0; j < 4; j++)
+			launch(&stub_delay, 500, w->places[0]);
+		OK(cudaStreamSynchronize(w->places[0]));
+		if (!w->clean)
+			OK(cudaStreamDestroy(w->places[0]));
+	}
+}
+
+static void prepare_event(struct worker *w)
+{
+	OK(cudaEventCreate(&w->places[0]));
+	OK(cudaEventDestroy(w->places[0]));
+	if (w->clean)
+		OK(cudaEventCreate(&w->places[0]));
+}
+
+static void steady_event(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 24); i; i--) {
+		if (!w->clean)
+			OK(cudaEventCreate(&w->places[0]));
+		work(w, 2000);
+		OK(cudaEventRecord(w->places[0], w->stream));
+		finish(w);
+		if (!w->clean)
+			OK(cudaEventDestroy(w->places[0]));
+	}
+}
+
+INLINE void make_graph(struct worker *w)
+{
+	void *graph;
+
+	OK(cudaStreamBeginCapture(w->stream, 2));
+	for (int i = 0; i < 8; i++)
+		launch(&stub_delay, 200, w->stream);
+	OK(cudaStreamEndCapture(w->stream, &graph));
+	OK(cudaGraphInstantiate(&w->places[0], graph, 0));
+	OK(cudaGraphDestroy(graph));
+}
+
+static void prepare_graph(struct worker *w)
+{
+	make_graph(w);
+	if (!w->clean)
+		OK(cudaGraphExecDestroy(w->places[0]));
+}
+
+static void steady_graph(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 24); i; i--) {
+		if (!w->clean)
+			make_graph(w);
+		OK(cudaGraphLaunch(w->places[0], w->stream));
+		work(w, 500);
+		finish(w);
+		if (!w->clean)
+			OK(cudaGraphExecDestroy(w->places[0]));
+	}
+}
+
+/* ---- synchronisations ---- */
+static void prepare_second_device(struct worker *w)
+{
+	OK(cudaSetDevice(w->device + 1));
+	OK(cudaDeviceSynchronize());
+	OK(cudaSetDevice(w->device));
+}
+
+static void redundant_device(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 60); i; i--) {
+		work(w, 1000);
+		finish(w);
+		if (w->clean)
+			continue;
+		OK(cudaSetDevice(w->device + 1));
+		for (int j = 0; j < 5; j++)
+			OK(cudaDeviceSynchronize());
+		OK(cudaSetDevice(w->device));
+	}
+}
+
+static void redundant_twice(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 60); i; i--) {
+		work(w, 1000);
+		finish(w);
+		for (int j = 0; j < 5 && !w->clean; j++)
+			OK(cudaStreamSynchronize(w->stream));
+	}
+}
+
+static void sync_every_launch(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 60); i; i--) {
+		for (int j = 0; j < 6; j++) {
+			launch(&stub_delay, 150, w->stream);
+			if (!w->clean)
+				OK(cudaStreamSynchronize(w->stream));
+		}
+		if (w->clean)
+			OK(cudaStreamSynchronize(w->stream));
+	}
+}
+
+/* ---- launches and copies ---- */
+static void prepare_lazy(struct worker *w)
+{
+	for (int i = 0; i < LAZY_KERNELS && w->clean; i++)
+		launch(&stub_lazy[i], 10, w->stream);
+	OK(cudaStreamSynchronize(w->stream));
+}
+
+static void lazy_loading(struct worker *w)
+{
+	for (int i = 0; i < LAZY_KERNELS; i++) {
+		work(w, 4000);
+		launch(&stub_lazy[i], 100, w->stream);
+		finish(w);
+	}
+}
+
+static void queue_full(struct worker *w)
+{
+	unsigned int cnt = rounds(w, 240);
+
+	for (unsigned int i = 1; i <= cnt; i++) {
+		launch(&stub_delay, 400, w->stream);
+		if (w->clean && i % 40 == 0)
+			finish(w);
+	}
+	finish(w);
+}
+
+static void small_copies(struct worker *w)
+{
+	size_t bytes = size(w, 512);
+
+	for (unsigned int i = rounds(w, 20); i; i--) {
+		for (size_t j = 0; j < 50 && !w->clean; j++)
+			OK(cudaMemcpyAsync((char *)w->gpu + j * bytes,
+					   (char *)w->pinned + j * bytes, bytes, H2D, w->stream));
+		if (w->clean)
+			OK(cudaMemcpyAsync(w->gpu, w->pinned, 50 * bytes, H2D, w->stream));
+		work(w, 1000);
+		finish(w);
+	}
+}
+
+static void prepare_peer(struct worker *w)
+{
+	OK(cudaSetDevice(w->device + 1));
+	OK(cudaMalloc(&w->peer_gpu, BUFFER_BYTES));
+	OK(cudaSetDevice(w->device));
+	if (w->clean)
+		OK(cudaDeviceEnablePeerAccess(w->device + 1, 0));
+}
+
+static void staged_peer_copy(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 20); i; i--) {
+		OK(cudaMemcpyPeerAsync(w->peer_gpu, w->device + 1, w->gpu, w->device,
+				       size(w, 4096 * KB), w->stream));
+		work(w, 1000);
+		finish(w);
+	}
+}
+
+static void legacy_stream(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 45); i; i--) {
+		for (int j = 0; j < 2; j++) {
+			launch(&stub_delay, 200, w->clean ? w->stream : w->blocking[0]);
+			launch(&stub_delay, 200, w->clean ? w->stream : NULL);
+			launch(&stub_delay, 200, w->clean ? w->stream : w->blocking[1]);
+		}
+		OK(cudaDeviceSynchronize());
+	}
+}
+
+/* ---- errors ---- */
+static void ignored_error(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 20); i; i--) {
+		int result = cudaMemsetAsync(w->clean ? w->gpu : NULL, 0, 16 * KB, w->stream);
+
+		if (w->clean)
+			ok(result, "cudaMemsetAsync");
+		work(w, 1000);
+		finish(w);
+	}
+}
+
+static void capture_break(struct worker *w)
+{
+	void *graph, *exec;
+
+	for (unsigned int i = rounds(w, 4); i; i--) {
+		OK(cudaStreamBeginCapture(w->stream, 2));
+		launch(&stub_delay, 200, w->stream);
+		if (!w->clean && !cudaStreamSynchronize(w->stream))
+			die("a stream that is captured was waited for");
+		if (cudaStreamEndCapture(w->stream, &graph)) {
+			cudaGetLastError();
+		} else {
+			OK(cudaGraphInstantiate(&exec, graph, 0));
+			OK(cudaGraphLaunch(exec, w->stream));
+			OK(cudaGraphDestroy(graph));
+		}
+		work(w, 4000);
+		finish(w);
+	}
+}
+
+/* ---- threads in each other's way: in calls whose locks the script makes ---- */
+static void cross_device_stall(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 30); i; i--) {
+		work(w, 300);
+		if (!w->clean)
+			OK(cudaStreamWaitEvent(w->stream, w->event, 0));
+		finish(w);
+	}
+}
+
+static void same_device_stall(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 30); i; i--) {
+		work(w, 300);
+		if (!w->clean)
+			OK(cudaEventRecord(w->event, w->stream));
+		finish(w);
+	}
+}
+
+/* Three read, some of them at any time; who wants to write waits until they are done. */
+static void lock_starvation(struct worker *w)
+{
+	bool writer = w->role == 3;
+
+	usleep((useconds_t)w->role * 1000);
+	for (unsigned int i = rounds(w, writer ? 5 : 30); i; i--) {
+		if (w->clean)
+			work(w, 3000);
+		else if (writer)
+			OK(cudaMemcpyAsync(w->gpu, (char *)w->gpu + BUFFER_BYTES / 2,
+					   size(w, 256 * KB), D2D, w->stream));
+		else
+			OK(cudaMemsetAsync(w->gpu, 0, size(w, 256 * KB), w->stream));
+		if (w->clean)
+			finish(w);
+	}
+	if (!w->clean)
+		finish(w);
+}
+
+/* ---- processes ---- */
+static void time_slicing(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 20); i; i--) {
+		work(w, 5000);
+		finish(w);
+	}
+}
+
+/* Threads that share one processor, with calls that need it: large copies, which the host stages. */
+static void oversubscribed_host(struct worker *w)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	if (!w->clean)
+		pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+	for (unsigned int i = rounds(w, 12); i; i--) {
+		work(w, 500);
+		OK(cudaMemcpy(w->gpu, w->pageable, w->clean ? 256 * KB : BUFFER_BYTES, H2D));
+		finish(w);
+	}
+}
+
+/* ---- the table ---- */
+#define COPIES "pageable-copy"
+#define STEADY "steady-state"
+
+/* clang-format off */
+static const struct habit habits[] = {
+	{"pageable-d2h", COPIES, "time", "cudaMemcpyAsync", "", "", 1, 1, NULL, pageable_d2h},
+	{"pageable-d2h-2d", COPIES, "time", "cudaMemcpy2DAsync", "", "", 1, 1, NULL, pageable_d2h_2d},
+	{"pageable-d2h-driver", COPIES, "time", "cuMemcpyDtoHAsync_v2", "", "", 1, 1, NULL, pageable_d2h_driver},
+	{"pageable-h2d", COPIES, "time", "cudaMemcpyAsync", "", "", 1, 1, NULL, pageable_h2d},
+	{"pageable-batch", COPIES, "time", "cudaMemcpyBatchAsync", "", "", 1, 1, NULL, pageable_batch},
+	{"hidden-free", "hidden-sync", "gpu", "cudaFree", "", "", 1, 1, prepare_gpu_memory, hidden_free},
+	{"hidden-free-host", "hidden-sync", "gpu", "cudaFreeHost", "", "", 1, 1, prepare_host_memory, hidden_free_host},
+	{"hidden-unregister", "hidden-sync", "gpu", "cudaHostUnregister", "", "", 1, 1, prepare_registered, hidden_unregister},
+	{"hidden-host-to-host", "hidden-sync", "gpu", "cudaMemcpyAsync", "", "", 1, 1, NULL, hidden_host_to_host},
+	{"hidden-module", "hidden-sync", "gpu", "cuModuleLoadData", "", "", 1, 1, prepare_module, hidden_module},
+	{"hidden-limit", "hidden-sync", "gpu", "cudaDeviceSetLimit", "", "", 1, 1, prepare_limit, hidden_limit},
+	{"steady-malloc", STEADY, "time", "cudaMalloc|cudaFree", "",
+		"cost cuMemAlloc_v2 500\ncost cuMemFree_v2 500\n", 1, 1, prepare_malloc, steady_malloc},
+	{"steady-malloc-busy", STEADY, "time", "cudaMalloc", "hidden-sync",
+		"cost cuMemAlloc_v2 500\n", 1, 1, prepare_malloc, steady_malloc_busy},
+	{"steady-malloc-host", STEADY, "time", "cudaMallocHost", "", "cost cuMemHostAlloc 500\n", 1, 1, prepare_malloc_host, steady_malloc_host},
+	{"steady-managed", STEADY, "time", "cudaMallocManaged|cudaFree", "",
+		"cost cuMemAllocManaged 500\ncost cuMemFree_v2 500\n", 1, 1, prepare_managed, steady_managed},
+	{"steady-stream", STEADY, "time", "cudaStreamCreateWithFlags|cudaStreamDestroy", "",
+		"cost cuStreamCreate 500\ncost cuStreamDestroy_v2 500\n", 1, 1, prepare_stream, steady_stream},
+	{"steady-event", STEADY, "time", "cudaEventCreate", "", "ioctl cuEventCreate 500\n", 1, 1, prepare_event, steady_event},
+	{"steady-graph", STEADY, "time", "cudaGraphInstantiate", "", "cost cuGraphInstantiateWithFlags 500\n", 1, 1, prepare_graph, steady_graph},
+	{"redundant-device", "redundant-sync", "time", "cudaDeviceSynchronize", "", "hold cuCtxSynchronize read:idle1 30\n", 1, 1,
+		prepare_second_device, redundant_device},
+	{"redundant-twice", "redundant-sync", "-", "cudaStreamSynchronize", "", "hold cuStreamSynchronize read:idle2 30\n", 1, 1, NULL, redundant_twice},
+	{"sync-every-launch", "sync-every-launch", "-", "cudaStreamSynchronize", "", "hold cuLaunchKernel read:launches 20\n", 1, 1, NULL, sync_every_launch},
+	{"lazy-loading", "lazy-loading", "gpu", "cudaLaunchKernel", "", "lazy lazy\n", 1, 1, prepare_lazy, lazy_loading},
+	{"queue-full", "queue-full", "gpu", "cudaLaunchKernel", "", "queue 80\n", 1, 1, NULL, queue_full},
+	{"small-copies", "small-copies", "-", "cudaMemcpyAsync", "", "hold cuMemcpyHtoDAsync_v2 read:copies 5\n", 1, 1, NULL, small_copies},
+	{"ignored-error", "ignored-error", "-", "cudaMemsetAsync", "", "", 1, 1, NULL, ignored_error},
+	{"capture-break", "capture-break", "-", "cudaStreamSynchronize", "", "", 1, 1, NULL, capture_break},
+	{"cross-device-stall", "cross-device-stall", "lock", "cudaStreamWaitEvent", "lock-starvation",
+		"hold cuStreamWaitEvent mutex:cross 1000\n", 2, 2, NULL, cross_device_stall},
+	{"same-device-stall", "same-device-stall", "lock", "cudaEventRecord", "lock-starvation",
+		"hold cuEventRecord mutex:same 1000\n", 2, 1, NULL, same_device_stall},
+	{"lock-starvation", "lock-starvation", "-", "cudaMemcpyAsync|cudaMemsetAsync", "same-device-stall",
+		"hold cuMemsetD8Async read:starved 3000\nhold cuMemcpyDtoDAsync_v2 write:starved 50\n", 4, 1, NULL, lock_starvation},
+	{"staged-peer-copy", "staged-peer-copy", "-", "cudaMemcpyPeerAsync", "", "", 1, 1, prepare_peer, staged_peer_copy},
+	{"legacy-stream", "legacy-stream", "-", "cudaLaunchKernel", "", "", 1, 1, NULL, legacy_stream},
+	{"oversubscribed-host", "oversubscribed-host", "-", "-", "", "", 4, 1, NULL, oversubscribed_host},
+	{"time-slicing", "time-slicing", "-", "-", "", "", 1, 1, NULL, time_slicing},
+};
+/* clang-format on */
+
+static const struct habit *habit_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
+		if (!strcmp(habits[i].name, name))
+			return &habits[i];
+	die("no habit %s; --list lists them", name);
+	return NULL;
+}
+
+/* ---- playing ---- */
+static struct worker workers[WORKERS_MAX];
+static int worker_cnt;
+
+static void register_kernels(void)
+{
+	static struct {
+		int magic, version;
+		const void *data;
+		void *unused;
+	} wrapper = {0x466243b1, 1, "code", NULL};
+	static char names[LAZY_KERNELS][32];
+	void **code = __cudaRegisterFatBinary(&wrapper);
+
+	__cudaRegisterFunction(code, &stub_delay, NULL, "_Z5delayi", -1, NULL, NULL, NULL, NULL,
+			       NULL);
+	for (int i = 0; i < LAZY_KERNELS; i++) {
+		snprintf(names[i], sizeof(names[i]), "_Z%dlazy%d_delayi", i < 10 ? 11 : 12, i);
+		__cudaRegisterFunction(code, &stub_lazy[i], NULL, names[i], -1, NULL, NULL, NULL,
+				       NULL, NULL);
+	}
+	__cudaRegisterFatBinaryEnd(code);
+}
+
+static void prepare(struct worker *w)
+{
+	OK(cudaSetDevice(w->device));
+	OK(cudaStreamCreateWithFlags(&w->stream, 1));
+	OK(cudaStreamCreateWithFlags(&w->blocking[0], 0));
+	OK(cudaStreamCreateWithFlags(&w->blocking[1], 0));
+	OK(cudaEventCreate(&w->event));
+	OK(cudaMalloc(&w->gpu, BUFFER_BYTES));
+	OK(cudaMallocHost(&w->pinned, BUFFER_BYTES));
+	OK(cudaMallocHost(&w->pinned_to, BUFFER_BYTES));
+	w->pageable = aligned_alloc(4096, BUFFER_BYTES);
+	if (!w->pageable)
+		die("no memory");
+	memset(w->pageable, 1, BUFFER_BYTES);
+	memset(w->pinned, 1, BUFFER_BYTES);
+	memset(w->pinned_to, 1, BUFFER_BYTES);
+	launch(&stub_delay, 1, w->stream);
+	OK(cudaStreamSynchronize(w->stream));
+	work(w, 4);
+	OK(cudaStreamSynchronize(w->stream));
+	for (int i = 0; i < w->habit_cnt; i++) {
+		w->places = w->all_places[i];
+		if (w->habits[i]->prepare)
+			w->habits[i]->prepare(w);
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+
+	OK(cudaSetDevice(w->device));
+	pthread_barrier_wait(&ready);
+	for (int i = 0; i < w->habit_cnt; i++) {
+		uint64_t begin_ns = now_ns();
+
+		w->places = w->all_places[i];
+		w->habits[i]->run(w);
+		printf("%s %d %llu %llu\n", w->habits[i]->name, (int)syscall(SYS_gettid),
+		       (unsigned long long)begin_ns, (unsigned long long)now_ns());
+	}
+	return NULL;
+}
+
+static unsigned int pick(uint64_t *seed, unsigned int low, unsigned int high)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return low + (unsigned int)(*seed >> 33) % (high - low + 1);
+}
+
+static struct worker *add_worker(int device, int role, bool clean, uint64_t *seed)
+{
+	struct worker *w = &workers[worker_cnt++];
+
+	if (worker_cnt > WORKERS_MAX)
+		die("too many threads");
+	w->device = device;
+	w->role = role;
+	w->clean = clean;
+	w->rounds_pct = pick(seed, 80, 130);
+	w->length_pct = pick(seed, 80, 130);
+	w->size_pct = pick(seed, 75, 125);
+	return w;
+}
+
+static void add_habit(const struct habit *habit, int device, bool clean, bool one, uint64_t *seed)
+{
+	struct worker *w;
+
+	if (one && habit->threads > 1)
+		die("%s is one of several threads", habit->name);
+	for (int i = 0; i < habit->threads; i++) {
+		w = one && worker_cnt ? &workers[0]
+				      : add_worker(device + i % habit->devices, i, clean, seed);
+		w->habits[w->habit_cnt++] = habit;
+	}
+}
+
+static void play(void)
+{
+	register_kernels();
+	for (int i = 0; i < worker_cnt; i++)
+		prepare(&workers[i]);
+	pthread_barrier_init(&ready, NULL, (unsigned int)worker_cnt);
+	for (int i = 0; i < worker_cnt; i++)
+		if (pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]))
+			die("no thread");
+	for (int i = 0; i < worker_cnt; i++)
+		pthread_join(workers[i].thread, NULL);
+}
+
+static void list(void)
+{
+	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++) {
+		const struct habit *h = &habits[i];
+
+		printf("%s %s %s %s %d %s\n", h->name, h->detector, h->truth, h->calls, h->threads,
+		       *h->also ? h->also : "-");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	bool clean = false, one = false, script = false;
+	uint64_t seed = 1;
+	int device = 0;
+
+	for (argc--, argv++; argc && !strncmp(*argv, "--", 2); argc--, argv++) {
+		if (!strcmp(*argv, "--list")) {
+			list();
+			return 0;
+		}
+		if (!strcmp(*argv, "--seed") && argc > 1) {
+			argc--;
+			seed = strtoull(*++argv, NULL, 0);
+		} else if (!strcmp(*argv, "--clean")) {
+			clean = true;
+		} else if (!strcmp(*argv, "--one")) {
+			one = true;
+		} else if (!strcmp(*argv, "--script")) {
+			script = true;
+		} else {
+			die("no such option: %s", *argv);
+		}
+	}
+	if (!argc)
+		die("which? --list lists the habits");
+	pick(&seed, 0, 1);
+	if (script)
+		printf("gpus 8\n");
+	for (int i = 0; i < argc; i++, device += 2) {
+		const struct habit *habit = habit_find(argv[i]);
+
+		if (script)
+			fputs(habit->script, stdout);
+		else
+			add_habit(habit, one ? 0 : device, clean, one, &seed);
+	}
+	if (!script)
+		play();
+	return 0;
+}

@@ -1,0 +1,208 @@
+#!/bin/bash
+# What `cudaspy report` finds in programs with known faults (faults.c), alone, in pairs and one after the
+# other in a thread, and that it finds nothing in their clean twins: recall, precision, and the cost
+# against the simulator's truth, for each detector. Simulated: no measurement.
+#
+#   FINDINGS_SEEDS   how many seeds (1); each plays all habits, all twins, and each habit once more in a pair
+#   FINDINGS_FIRST   the first seed (1)
+#   FINDINGS_ONLY    habits or detectors to play, and no pairs
+#   FINDINGS_KEEP    a directory that keeps truth, trace and report of every run
+#
+# A finding speaks if it is not a minor one. It is right if it is the detector's whose fault it is, at a
+# call that the faulty function makes (or at none); else it is false. Costs are compared where the truth
+# knows them (the third column of `faults --list`); time that the thread had no processor, by the kernel's
+# account, may be part of them or not. On a machine with other work a thread may lose it anywhere: a run
+# that does not come out right is played again, twice at most, and the table says how often that was.
+. "$(dirname "$0")/lib.sh"
+need jq
+sim="$here/../sim/with-sim"
+kernel=$build/sim/libsimkernel.so
+[ -e "$kernel" ] || skip "no simulated kernel module in this build"
+root=$here/../..
+"$bin/faults" --list >habits 2>/dev/null || "$sim" "$bin/faults" --list >habits || fail "no list of habits"
+sed -n 's/^\t\.id = "\(.*\)",$/\1/p' "$root"/analyzer/detectors/*.c | sort -u >detectors
+[ -s detectors ] || fail "no detectors"
+
+# judged NAME CLEAN: lines "right DETECTOR NAME found-or-missed cost least most" for each habit of the run,
+# and "false DETECTOR NAME caller cost", from labels, truth/ and report.json.
+judged() {
+	jq -r '.accounts[] | ["#", .thread, .function, .not_running_ns] | @tsv' report.json >idle || fail "$1: no accounts"
+	jq -r '.findings[] | [.id, .caller // "-", .function // "-", .own_ns, .severity] | @tsv' \
+		report.json >findings || fail "$1: findings that cannot be read"
+	awk -F'\t' -v name="$1" -v clean="$2" '
+	FILENAME == ARGV[1] { known[$1] = 1; next }
+	FILENAME == ARGV[2] { split($0, row, " ")
+		detector[row[1]] = row[2]; kind[row[1]] = row[3]; calls[row[1]] = "|" row[4] "|"; also[row[1]] = row[6]; next }
+	FILENAME == ARGV[3] { split($0, l, " ")
+		n++; habit[n] = l[1]; tid[n] = l[2]; begin[n] = l[3]; end[n] = l[4]; here[l[1]] = 1; next }
+	FILENAME == ARGV[4] { idle[$2, $3] = $4; next }
+	FILENAME == ARGV[5] { m++; id[m] = $1; at[m] = $2; fn[m] = $3; own[m] = $4; speaks[m] = $5 != "minor"; next }
+	/^#/ || $3 != "0" { next }
+	{ locked += $13
+	for (i = 1; i <= n; i++)
+		if ($1 == tid[i] && $6 >= begin[i] && $7 <= end[i] && index(calls[habit[i]], "|" $4 "|"))
+			truth[habit[i]] += kind[habit[i]] == "gpu" ? $12 : kind[habit[i]] == "lock" ? $13 : $7 - $6 - $13 }
+	function is_at(h, f,   place) {
+		place = h
+		gsub(/-/, "_", place)
+		return at[f] == place || at[f] == "-"
+	}
+	# A stall is right wherever threads did wait for locks that long: habits of a pair may collide. And nobody
+	# knows what else this machine has to do.
+	function is_so(f) {
+		return (id[f] ~ /-stall$|^lock-starvation$/ && own[f] <= 1.05 * locked) || id[f] == "oversubscribed-host"
+	}
+	function judge(f,   h, expected) {
+		for (h in here) {
+			if (detector[h] == id[f] && is_at(h, f)) {
+				expected = 1
+				found[h] += speaks[f]
+				if (index(calls[h], "|" fn[f] "|"))
+					cost[h] += own[f]
+			}
+			if (also[h] == id[f] && is_at(h, f))
+				expected = 1
+		}
+		if (speaks[f] && (clean || !expected) && !is_so(f))
+			print "false", id[f], name, at[f] "/" fn[f], own[f]
+	}
+	END { for (f = 1; f <= m; f++)
+			judge(f)
+		for (h in here)
+			if (!clean)
+				print "right", detector[h], name, !known[detector[h]] ? "unknown" : found[h] ? "found" : "missed",
+					cost[h] + 0, kind[h] == "-" ? "- -" : truth[h] - lost(h) " " truth[h] + 0, h }
+	function lost(h,   i, j, k, names, ns) {
+		k = split(substr(calls[h], 2, length(calls[h]) - 2), names, "|")
+		for (i = 1; i <= n; i++)
+			for (j = 1; j <= k && habit[i] == h; j++)
+				ns += idle[tid[i], names[j]]
+		return ns + 0
+	}
+	' detectors habits labels idle findings truth/truth.*.tsv
+}
+
+# recorded ARGUMENT...: faults, in the simulator, under cudaspy.
+recorded() {
+	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script SPYSIM_TRUTH=$tmp/truth SPYSIM_TRUTH_ALL=0 \
+		"$sim" env LD_PRELOAD="$first $shim $kernel" timeout 60 "$bin/faults" "$@"
+}
+
+# run CLEAN HABITS ARGUMENT...: time slicing takes a second process on the same GPU; in the twin it has
+# a GPU of its own.
+run() {
+	local clean=$1 other gpu=7 before=${2%%time-slicing*}
+	[ "$before" != "$2" ] || { shift 2; recorded $clean "$@"; return; }
+	shift 2
+	[ -n "$clean" ] || gpu=$((2 * $(wc -w <<<"$before")))
+	[ "${1:-}" != --one ] || [ -n "$clean" ] || gpu=0
+	rm -rf share
+	mkdir share
+	[ -n "$clean" ] || export SPYSIM_SHARE=$tmp/share
+	CUDA_VISIBLE_DEVICES=$gpu recorded $clean --seed 7 time-slicing >/dev/null &
+	other=$!
+	recorded $clean "$@" || { wait; return 1; }
+	unset SPYSIM_SHARE
+	wait $other
+}
+
+# once SEED CLEAN OPTION HABIT...: plays it and leaves the judgement in `judgement`.
+once() {
+	local seed=$1 clean=$2 option=$3 name
+	shift 3
+	name=$(tr ' ' + <<<"$*")${option:+$option}${clean:+$clean}
+	rm -rf "$out" truth
+	mkdir truth
+	"$sim" "$bin/faults" $clean --script "$@" >script || fail "$name: no script"
+	run "$clean" "$*" $option --seed "$seed" "$@" >labels 2>play.err || fail "$name, seed $seed: exit status $?: $(tail -n 3 play.err)"
+	"$tool" report --format=json "$out" >report.json 2>report.err
+	[ -s report.json ] || fail "$name: no report: $(tail -n 3 report.err)"
+	if [ -n "${FINDINGS_KEEP:-}" ]; then
+		rm -rf "$FINDINGS_KEEP/$name.$seed"
+		mkdir -p "$FINDINGS_KEEP/$name.$seed"
+		cp -r script labels truth report.json "$out"/*.cudaspy "$FINDINGS_KEEP/$name.$seed/"
+	fi
+	judged "$name" "$clean" >judgement || fail "$name: no judgement"
+	[ -n "$clean" ] || expect "$name: habits that are judged" "$(grep -c ^right judgement)" $#
+}
+
+# Costs within 5 % of the truth, all habits found, none that are not there.
+is_right() {
+	awk '$1 == "false" || $4 == "missed" { bad = 1 }
+		$4 == "found" && $6 != "-" && ($5 > 1.05 * $7 || $5 < 0.95 * $6) { bad = 1 }
+		END { exit bad }' judgement
+}
+
+runs=0 again=0
+play() {
+	local try
+	runs=$((runs + 1))
+	for try in 1 2 3; do
+		once "$@"
+		is_right && break
+		[ $try = 3 ] || again=$((again + 1))
+	done
+	sed "s/$/ seed $1/" judgement >>judgements
+}
+
+touch judgements
+seeds=${FINDINGS_SEEDS:-1}
+begin=${FINDINGS_FIRST:-1}
+names=$(awk '{ print $1 }' habits)
+[ -z "${FINDINGS_ONLY:-}" ] ||
+	names=$(awk -v only=" $FINDINGS_ONLY " 'index(only, " " $1 " ") || index(only, " " $2 " ") { print $1 }' habits)
+for ((seed = begin; seed < begin + seeds; seed++)); do
+	for name in $names; do
+		play $seed "" "" "$name"
+		play $seed --clean "" "$name"
+	done
+	[ -z "${FINDINGS_ONLY:-}" ] || continue
+	# Pairs: together, and (every second one that can be) one after the other in one thread; but what takes
+	# the processors away changes whatever is beside it.
+	mapfile -t all < <(grep -v oversubscribed <<<"$names" | shuf --random-source=<(yes $seed))
+	for ((i = 0; i + 1 < ${#all[@]}; i += 2)); do
+		pair=("${all[i]}" "${all[i + 1]}")
+		option=
+		awk -v a="${pair[0]}" -v b="${pair[1]}" '($1 == a || $1 == b) && $5 > 1 { n++ } END { exit n > 0 }' \
+			habits && [ $((i / 2 % 2)) = 1 ] && option=--one
+		play $seed "" "$option" "${pair[@]}"
+		[ $((i % 8)) = 0 ] && play $seed --clean "$option" "${pair[@]}"
+	done
+done
+
+echo "$runs runs, seeds $begin to $((begin + seeds - 1)), $again of them played again"
+awk '
+	$1 == "false" { wrong[$2]++; all_false++; seen[$2] = 1; next }
+	$4 == "unknown" { unknown[$2] = 1; next }
+	{ seen[$2] = 1; with[$2]++; found[$2] += $4 == "found" }
+	$4 == "found" && $6 != "-" {
+		cost[$2] += $5
+		is = $5 > $7 ? $7 : $5 < $6 ? $6 : $5
+		truth[$2] += is
+		off = is ? $5 / is - 1 : 1
+		off = off < 0 ? -off : off
+		if (off > worst[$2])
+			worst[$2] = off
+	}
+	END {
+		printf "%-20s %6s %6s %8s %6s %10s %10s %10s %8s %8s\n", "detector", "runs", "found", "recall", "false",
+			"precision", "cost ms", "truth ms", "off", "worst"
+		for (d in seen) {
+			printf "%-20s %6d %6d %7.1f%% %6d %9.1f%% ", d, with[d], found[d], with[d] ? 100 * found[d] / with[d] : 100,
+				wrong[d], found[d] + wrong[d] ? 100 * found[d] / (found[d] + wrong[d]) : 100
+			if (truth[d] > 0)
+				printf "%10.2f %10.2f %+7.2f%% %7.2f%%\n", cost[d] / 1e6, truth[d] / 1e6, 100 * (cost[d] / truth[d] - 1),
+					100 * worst[d]
+			else
+				printf "%10s %10s %8s %8s\n", "-", "-", "-", "-"
+		}
+		for (d in unknown)
+			printf "%-20s no such detector\n", d
+	}' judgements | { read -r head; echo "$head"; sort; }
+awk '$1 == "false" { print "  false:", $0 }
+	$4 == "missed" { print "  missed:", $0 }
+	$4 == "found" && $6 != "-" && ($5 > 1.05 * $7 || $5 < 0.95 * $6) { print "  cost:", $0 }' judgements >wrong
+if [ -s wrong ]; then
+	cat wrong
+	fail "$(wc -l <wrong) are wrong; FINDINGS_KEEP=dir keeps what a run left"
+fi

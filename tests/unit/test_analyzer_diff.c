@@ -1,0 +1,271 @@
+/*
+ * tests/unit/test_analyzer_diff.c: what differs between runs, what is noise, and which findings are the
+ * same one: made-up reports are compared, and what is said of them is read back as JSON.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include "diff.h"
+#include "render.h"
+
+#define RUNS 4
+
+static json_t *compare(const char *const *a, size_t n_a, const char *const *b, size_t n_b)
+{
+	const char *names[] = {"r1", "r2", "r3", "r4"};
+	json_t *a_reports[RUNS], *b_reports[RUNS], *said;
+	struct diff_side x = {names, a_reports, n_a}, y = {names, b_reports, n_b};
+	struct report report;
+	char *text = NULL;
+	size_t i, size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (i = 0; i < n_a; i++)
+		assert_non_null(a_reports[i] = json_loads(a[i], 0, NULL));
+	for (i = 0; i < n_b; i++)
+		assert_non_null(b_reports[i] = json_loads(b[i], 0, NULL));
+	report_init(&report, "test");
+	diff_report(&report, &x, &y);
+	assert_int_equal(render_text(&report, out), 0);
+	rewind(out);
+	assert_int_equal(render_json(&report, out), 0);
+	report_release(&report);
+	fclose(out);
+	for (i = 0; i < n_a; i++)
+		json_decref(a_reports[i]);
+	for (i = 0; i < n_b; i++)
+		json_decref(b_reports[i]);
+	said = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
+	assert_non_null(said);
+	free(text);
+	return said;
+}
+
+/* The row of a table whose `key` is `value`. */
+static const json_t *row(const json_t *said, const char *table, const char *key, const char *value)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(said, table), i,
+			   one) if (!strcmp(json_string_value(json_object_get(one, key)) ?: "",
+					    value)) return one;
+	fail_msg("%s: no row with %s %s", table, key, value);
+	return NULL;
+}
+
+static void expect_text(const json_t *one, const char *key, const char *wanted)
+{
+	const char *text = json_string_value(json_object_get(one, key));
+
+	if (wanted)
+		assert_string_equal(text ?: "null", wanted);
+	else
+		assert_null(text);
+}
+
+static void expect_number(const json_t *one, const char *key, long long wanted)
+{
+	assert_true(json_is_integer(json_object_get(one, key)));
+	assert_int_equal(json_integer_value(json_object_get(one, key)), wanted);
+}
+
+/* ---- noise ---------------------------------------------------------------------------------- */
+
+static void test_ranges(void **state)
+{
+	uint64_t odd[] = {30, 10, 20}, even[] = {40, 10, 30, 20}, one[] = {7};
+	struct diff_range r = diff_range_of(odd, 3);
+
+	(void)state;
+	assert_int_equal(r.median, 20);
+	assert_int_equal(r.low, 10);
+	assert_int_equal(r.high, 30);
+	assert_int_equal(diff_range_of(even, 4).median, 25);
+	r = diff_range_of(one, 1);
+	assert_int_equal(r.low, 7);
+	assert_int_equal(r.high, 7);
+}
+
+static void test_noise(void **state)
+{
+	struct diff_range a = {100, 90, 110}, near = {115, 105, 125}, apart = {128, 115, 135},
+			  far = {200, 190, 215}, point = {150, 150, 150}, close = {112, 112, 112};
+
+	(void)state;
+	assert_int_equal(diff_judge(&a, 3, &near, 3), DIFF_NOISE); /* they overlap */
+	assert_int_equal(diff_judge(&a, 3, &apart, 3), DIFF_REAL);
+	assert_int_equal(diff_judge(&a, 3, &far, 3), DIFF_REAL);
+	assert_int_equal(diff_judge(&far, 3, &a, 3), DIFF_REAL);
+	assert_int_equal(diff_judge(&a, 3, &a, 3), DIFF_NOISE);
+	/* One run against several: apart, but no farther than the several are from each other. */
+	assert_int_equal(diff_judge(&a, 3, &close, 1), DIFF_NOISE);
+	assert_int_equal(diff_judge(&a, 3, &point, 1), DIFF_REAL);
+	assert_int_equal(diff_judge(&point, 1, &close, 1), DIFF_UNKNOWN);
+}
+
+/* ---- reports -------------------------------------------------------------------------------- */
+
+#define FINDING(id, caller, offset, cost, severity) \
+	"{\"id\":\"" id "\",\"title\":\"t\",\"function\":\"cudaFree\",\"module\":\"/app\"," \
+	"\"caller\":" caller ",\"offset\":" offset ",\"cost_ns\":" cost ",\"count\":3," \
+	"\"severity\":\"" severity "\"}"
+#define REPORT(findings, own, lock, calls) \
+	"{\"schema\":\"cudaspy-report-1\",\"summary\":{\"program\":\"app\",\"call_ns\":1000}," \
+	"\"findings\":[" findings "],\"waits\":{\"total_ns\":1000,\"lost_ns\":" lock \
+	",\"own_ns\":" own ",\"lock_ns\":" lock "},\"calls\":[" calls "]}"
+#define CALL(function, count, total, median) \
+	"{\"function\":\"" function "\",\"count\":" count ",\"total_ns\":" total \
+	",\"median_ns\":" median "}"
+
+static void test_one_run_each(void **state)
+{
+	static const char *const a[] = {
+		REPORT(FINDING("x", "\"f\"", "10", "5000000",
+			       "problem") "," FINDING("y", "\"g\"", "20", "4000000", "problem"),
+		       "100", "900",
+		       CALL("cudaLaunchKernel", "10", "100", "10") "," CALL("cudaFree", "3", "900",
+									    "300"))};
+	static const char *const b[] = {
+		REPORT(FINDING("y", "\"g\"", "24", "9000000",
+			       "problem") "," FINDING("z", "\"f\"", "10", "3000000", "problem"),
+		       "100", "400", CALL("cudaLaunchKernel", "10", "100", "10"))};
+	json_t *said = compare(a, 1, b, 1);
+	const json_t *one;
+
+	(void)state;
+	one = row(said, "findings", "id", "x");
+	expect_text(one, "verdict", "vanished");
+	expect_number(one, "change_ns", -5000000);
+	expect_text(one, "b_severity", NULL);
+	expect_text(one, "noise", "unknown");
+	/* The program was built again: the same function calls, from another address. */
+	one = row(said, "findings", "id", "y");
+	expect_text(one, "verdict", "grew");
+	expect_number(one, "a_ns", 4000000);
+	expect_number(one, "b_ns", 9000000);
+	one = row(said, "findings", "id", "z");
+	expect_text(one, "verdict", "appeared");
+	expect_number(one, "a_runs", 0);
+	one = json_object_get(said, "summary");
+	expect_number(one, "appeared", 1);
+	expect_number(one, "vanished", 1);
+	expect_number(one, "grew", 1);
+	expect_number(one, "shrank", 0);
+	expect_number(one, "a_lost_ns", 900);
+	expect_number(one, "b_lost_ns", 400);
+	expect_text(row(said, "waits", "cause", "lock"), "verdict", "shrank");
+	expect_text(row(said, "waits", "cause", "own"), "verdict", "same");
+	expect_text(row(said, "calls", "function", "cudaLaunchKernel"), "verdict", "same");
+	one = row(said, "calls", "function", "cudaFree");
+	expect_number(one, "b_count", 0);
+	expect_number(one, "b_median_ns", 0);
+	json_decref(said);
+}
+
+/* With several runs: one that has a finding now and then, one that is always larger. */
+static void test_several_runs(void **state)
+{
+	static const char *const a[] = {
+		REPORT(FINDING("x", "\"f\"", "10", "5000000", "problem"), "100", "900", ""),
+		REPORT(FINDING("x", "\"f\"", "10", "5500000", "problem"), "120", "800", ""),
+		REPORT(FINDING("x", "\"f\"", "10", "5200000", "problem"), "110", "850", "")};
+	static const char *const b[] = {
+		REPORT(FINDING("x", "\"f\"", "10", "9000000", "problem"), "115", "300", ""),
+		REPORT(FINDING("x", "\"f\"", "10", "8800000", "problem") "," FINDING(
+			       "now-and-then", "\"f\"", "10", "2000000", "problem"),
+		       "105", "310", "")};
+	json_t *said = compare(a, 3, b, 2);
+	const json_t *one = row(said, "findings", "id", "x");
+
+	(void)state;
+	expect_text(one, "verdict", "grew");
+	expect_text(one, "noise", "no");
+	expect_number(one, "a_ns", 5200000);
+	expect_number(one, "b_ns", 8900000);
+	expect_number(one, "b_low_ns", 8800000);
+	one = row(said, "findings", "id", "now-and-then");
+	expect_text(one, "noise", "yes");
+	expect_number(one, "b_runs", 1);
+	expect_text(row(said, "waits", "cause", "own"), "noise", "yes");
+	one = row(said, "waits", "cause", "lock");
+	expect_text(one, "noise", "no");
+	expect_number(one, "change_ns", 305 - 850);
+	one = json_object_get(said, "summary");
+	expect_number(one, "grew", 1);
+	expect_number(one, "appeared", 0);
+	expect_text(one, "lost_noise", "no");
+	json_decref(said);
+}
+
+/* An error costs nothing; it is gone all the same. What costs now little and now much is, too. */
+static void test_gone(void **state)
+{
+	static const char *const a[] = {
+		REPORT(FINDING("error", "\"f\"", "10", "0",
+			       "note") "," FINDING("uneven", "\"f\"", "10", "1000000", "problem"),
+		       "1", "1", ""),
+		REPORT(FINDING("error", "\"f\"", "10", "0",
+			       "note") "," FINDING("uneven", "\"f\"", "10", "9000000", "problem"),
+		       "1", "1", "")};
+	static const char *const b[] = {REPORT("", "1", "1", ""), REPORT("", "1", "1", "")};
+	json_t *said = compare(a, 2, b, 2);
+
+	(void)state;
+	expect_text(row(said, "findings", "id", "error"), "noise", "no");
+	expect_text(row(said, "findings", "id", "error"), "a_severity", "note");
+	expect_text(row(said, "findings", "id", "uneven"), "noise", "no");
+	expect_number(json_object_get(said, "summary"), "vanished", 2);
+	json_decref(said);
+}
+
+/* Places of one function are one; without symbols the address tells them apart. */
+static void test_places(void **state)
+{
+	static const char *const a[] = {
+		REPORT(FINDING("x", "\"f\"", "10", "1000000", "minor") "," FINDING(
+			       "x", "\"f\"", "20", "3000000",
+			       "problem") "," FINDING("x", "null", "30", "7000000", "problem"),
+		       "1", "1", "")};
+	static const char *const b[] = {
+		REPORT(FINDING("x", "\"f\"", "10", "4000000",
+			       "problem") "," FINDING("x", "null", "31", "7000000", "problem"),
+		       "1", "1", "")};
+	json_t *said = compare(a, 1, b, 1);
+	const json_t *one = row(said, "findings", "caller", "f");
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(said, "findings")), 3);
+	expect_text(one, "verdict", "same");
+	expect_text(one, "a_severity", "problem");
+	expect_number(one, "a_count", 6);
+	one = json_object_get(said, "summary");
+	expect_number(one, "vanished", 1);
+	expect_number(one, "appeared", 1);
+	json_decref(said);
+}
+
+/* A report has the keys; a damaged one is compared as far as it goes. */
+static void test_poor_reports(void **state)
+{
+	static const char *const a[] = {"{}"};
+	static const char *const b[] = {"{\"calls\":[{}],\"findings\":[{}],\"waits\":7}"};
+
+	(void)state;
+	json_decref(compare(a, 1, b, 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ranges),       cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_one_run_each), cmocka_unit_test(test_several_runs),
+		cmocka_unit_test(test_gone),         cmocka_unit_test(test_places),
+		cmocka_unit_test(test_poor_reports),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
