@@ -5,6 +5,7 @@
 #include "analysis.h"
 #include "detector.h"
 #include "report_findings.h"
+#include "report_stack.h"
 #include "report_words.h"
 
 /* A finding that costs less than this, or a smaller part of the threads' time, is a minor one. */
@@ -16,6 +17,7 @@ struct finding_row {
 	const char *what, *fix, *gain, *costs, *evidence, *overlaps;
 	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, run_ns,
 		count, bytes, offset;
+	const struct table *stack;
 	uint64_t line, processes, worst_at_ns, worst_ns, worst_thread, worst_device;
 };
 
@@ -46,6 +48,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, what, UNIT_TEXT),
 	COLUMN_TEXT_WORDS(struct finding_row, costs),
 	COLUMN_TEXT_WORDS(struct finding_row, evidence),
+	COLUMN_TABLE(struct finding_row, stack),
 	COLUMN_JSON(struct finding_row, worst_at_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, worst_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, worst_thread, UNIT_PLAIN),
@@ -120,7 +123,8 @@ static const struct evidence *worst_of(const struct finding *f)
 }
 
 static struct finding_row describe(struct report *report, const struct analysis *a,
-				   const struct finding *f, uint64_t run_ns)
+				   struct symbolizer *symbols, const struct finding *f,
+				   uint64_t run_ns)
 {
 	const struct evidence *worst = worst_of(f);
 	struct finding_row row = {
@@ -158,6 +162,8 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	row.costs = cost_text(report, f, run_ns);
 	row.evidence = evidence_text(report, a, worst);
 	row.gain = gain_text(report, f);
+	if (f->site && f->site->stack)
+		row.stack = report_stack(report, symbols, f->site->stack, f->site->stack_ns);
 	return row;
 }
 
@@ -172,7 +178,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	findings = findings_conclude(&a->findings, a, symbols, report, &n);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
-		rows[i] = describe(report, a, &findings[i], run_ns);
+		rows[i] = describe(report, a, symbols, &findings[i], run_ns);
 		rows[i].rank = i + 1;
 		minor += is_minor(&findings[i], run_ns);
 	}
