@@ -5,12 +5,14 @@
 #include "report_stack.h"
 #include "report_words.h"
 
+#define NATIVE_MOST 2 /* lines below an interpreter's functions */
 #define INLINED_MOST 16 /* functions in one another at one address */
 
 struct frame_row {
 	const char *shown; /* for people; NULL: not for them */
 	const char *function, *file, *module, *inlined;
 	uint64_t line, offset;
+	bool interpreted;
 };
 
 /* clang-format off */
@@ -53,7 +55,10 @@ static bool of_cuda(const struct frame_row *row)
 {
 	static const char *const names[] = {"libcuda.so", "libcudart.so", "libcudaspy.so", NULL};
 
+	static const char *const functions[] = {"libcudart_static_", NULL};
+
 	return (row->module && begins(row->module, names)) ||
+	       (row->function && begins(row->function, functions)) ||
 	       (row->file && strstr(row->file, "cuda_runtime"));
 }
 
@@ -64,13 +69,6 @@ static bool of_libc(const struct frame_row *row)
 
 	return (row->module && begins(row->module, names)) ||
 	       (row->function && !strcmp(row->function, "_start"));
-}
-
-static bool of_interpreter(const struct frame_row *row)
-{
-	static const char *const names[] = {"python", "libpython", NULL};
-
-	return row->module && begins(row->module, names);
 }
 
 static const char *words(struct report *report, const struct frame_row *row)
@@ -103,19 +101,25 @@ static struct frame_row row_of(struct report *report, const struct place *place)
 		.inlined = place->inlined ? "yes" : "no",
 		.line = (uint64_t)place->line,
 		.offset = place->offset,
+		.interpreted = place->interpreted,
 	};
 }
 
-/* Chooses what people see. */
+/* Chooses what people see. Where an interpreter's functions are known, they are what its user wrote: of
+ * what they end up in the innermost calls are enough. */
 static void choose(struct report *report, struct frame_row *rows, size_t n, bool interpreted)
 {
-	size_t i, inner = n;
+	size_t i, inner = n, native = 0;
 
 	while (inner && of_libc(&rows[inner - 1]))
 		inner--;
-	for (i = 0; i < inner; i++)
-		if (!of_cuda(&rows[i]) && !(interpreted && of_interpreter(&rows[i])))
-			rows[i].shown = words(report, &rows[i]);
+	for (i = 0; i < inner; i++) {
+		if (of_cuda(&rows[i]))
+			continue;
+		if (interpreted && !rows[i].interpreted && native++ >= NATIVE_MOST)
+			continue;
+		rows[i].shown = words(report, &rows[i]);
+	}
 }
 
 const struct table *report_stack(struct report *report, struct symbolizer *symbols,

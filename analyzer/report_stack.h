@@ -11,8 +11,8 @@
 /*
  * One row a function, innermost first, those that were compiled into others included. For people the
  * application's own come to 8 lines at most: without CUDA's libraries, what the C library runs before
- * main, and, where the interpreter's functions are known, the interpreter itself. duration_ns: of the
- * call. The report owns everything.
+ * main, and, where an interpreter's functions are known, all but the innermost two of the functions that
+ * are not its own. duration_ns: of the call. The report owns everything.
  */
 const struct table *report_stack(struct report *report, struct symbolizer *symbols,
 				 const struct stack *stack, uint64_t duration_ns);
