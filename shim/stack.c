@@ -32,6 +32,7 @@ static uint64_t long_call = UINT64_MAX; /* that is worth a stack */
 void spy_stack_begin(uint64_t frequency)
 {
 	long_call = spy_options.nostacks ? UINT64_MAX : frequency / 1000;
+	spy_unwind_init();
 	spy_closer_look = long_call < spy_long_call ? long_call : spy_long_call;
 }
 

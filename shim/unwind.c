@@ -204,7 +204,13 @@ static void find_by_list(uint64_t ip, struct tables *t)
 }
 
 #if defined(__GLIBC_PREREQ) && __GLIBC_PREREQ(2, 35)
-#pragma weak _dl_find_object
+/* Looked up, not linked: the library is to load where glibc is older. */
+static int (*find_object)(void *address, struct dl_find_object *object);
+
+void spy_unwind_init(void)
+{
+	*(void **)&find_object = spy_next_symbol("_dl_find_object");
+}
 
 /* The program headers stand in the object's first page, behind the file's header. */
 static void find_tables(uint64_t ip, struct tables *t)
@@ -213,11 +219,11 @@ static void find_tables(uint64_t ip, struct tables *t)
 	const ElfW(Ehdr) * header;
 
 	*t = (struct tables){0};
-	if (!_dl_find_object || spy_unwind_by_list) {
+	if (!find_object || spy_unwind_by_list) {
 		find_by_list(ip, t);
 		return;
 	}
-	t->in_object = _dl_find_object((void *)ip, &object) == 0;
+	t->in_object = find_object((void *)ip, &object) == 0;
 	if (!t->in_object)
 		return;
 	header = object.dlfo_map_start;
@@ -231,6 +237,10 @@ static void find_tables(uint64_t ip, struct tables *t)
 			       header->e_phnum, t);
 }
 #else
+void spy_unwind_init(void)
+{
+}
+
 static void find_tables(uint64_t ip, struct tables *t)
 {
 	*t = (struct tables){0};

@@ -29,6 +29,9 @@ struct spy_unwind {
  */
 size_t spy_unwind(const struct spy_unwind *start, uint64_t *frames, size_t most);
 
+/* Before the first walk; idempotent. */
+void spy_unwind_init(void);
+
 /* For tests: find objects by the loader's list, as where glibc is older than 2.35. */
 extern bool spy_unwind_by_list;
 
