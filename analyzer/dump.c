@@ -290,6 +290,38 @@ static void print_share(const struct dump *dump, const struct record *record)
 		name_client(r->client), r->multiprocessors);
 }
 
+/* A return address as module and offset: what is the same in another run. */
+static void print_frame(const struct dump *dump, const struct record *record, uint64_t address)
+{
+	const struct module *module = model_module(record->thread->process, address, record->ns);
+	const char *slash = module ? strrchr(module->path, '/') : NULL;
+
+	if (module)
+		fprintf(dump->out, "%s+0x%" PRIx64, slash ? slash + 1 : module->path,
+			address - module->base);
+	else
+		fprintf(dump->out, "0x%" PRIx64, address);
+}
+
+static void print_stack(const struct dump *dump, const struct record *record)
+{
+	static const char *const reasons[] = {"long", "pageable", "failed", "made"};
+	const struct spy_rec_stack *r = &record->raw->stack;
+	const char *comma = "";
+	unsigned int i;
+
+	fprintf(dump->out, " of=%s why=", function_name(dump, record, r->fn));
+	for (i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (r->why >> i & 1) {
+			fprintf(dump->out, "%s%s", comma, reasons[i]);
+			comma = ",";
+		}
+	for (i = 0; !dump->stable && i < r->count && i < SPY_STACK_MOST; i++) {
+		fputs(i ? "," : " frames=", dump->out);
+		print_frame(dump, record, r->frames[i]);
+	}
+}
+
 /* clang-format off */
 static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_NESTED] = print_nested,
@@ -312,6 +344,7 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_STRANGER] = print_stranger,
 	[SPY_EV_MPS]    = print_mps,
 	[SPY_EV_SHARE]  = print_share,
+	[SPY_EV_STACK]  = print_stack,
 };
 /* clang-format on */
 

@@ -122,6 +122,15 @@ unsigned int site_tenths(const struct analysis *a, const struct site *site)
 	return (unsigned int)__builtin_popcount(tenths);
 }
 
+static void keep_stack(struct site *site, const struct stack *stack, uint64_t ns, uint64_t cost_ns)
+{
+	if (!stack || (site->stack && cost_ns <= site->stack_cost_ns))
+		return;
+	site->stack = stack;
+	site->stack_ns = ns;
+	site->stack_cost_ns = cost_ns;
+}
+
 static void add_call(struct site *site, const struct observed *o, const struct verdict *v)
 {
 	const struct finished *call = o->call;
@@ -154,6 +163,7 @@ static void add_call(struct site *site, const struct observed *o, const struct v
 						   .cost_ns = v->cost_ns,
 						   .thread = call->thread,
 						   .device = call->device});
+	keep_stack(site, model_stack(o->record), call->end_ns - call->begin_ns, v->cost_ns);
 }
 
 static struct site *see(struct observer *observer, const struct observed *o)
@@ -284,6 +294,7 @@ static void add_site(struct site *sum, const struct site *more)
 	for (i = 0; i < EVIDENCE; i++)
 		if (more->worst[i].thread)
 			keep_worst(sum->worst, &more->worst[i]);
+	keep_stack(sum, more->stack, more->stack_ns, more->stack_cost_ns);
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */

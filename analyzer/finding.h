@@ -100,6 +100,9 @@ struct site {
 	uint32_t n_sampled, stride;
 	uint64_t devices; /* a bit for each, those from 63 on share one */
 	struct evidence worst[EVIDENCE];
+	const struct stack
+		*stack; /* of the call that cost most among those that have one; or NULL */
+	uint64_t stack_ns, stack_cost_ns; /* how long that call took, and what it cost */
 	const struct thread *last_thread;
 	uint64_t threads; /* changes of thread, and 1: 1 is one thread */
 	UT_hash_handle hh;

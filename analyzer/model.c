@@ -48,6 +48,9 @@ static void release_process(struct process *process)
 		free(process->kernels[i]);
 	release_mps(&process->mps_before);
 	release_mps(&process->mps);
+	for (i = 0; i < process->n_stacks; i++)
+		free(process->stacks[i]);
+	free(process->stacks);
 	free(process->modules);
 	free(process->gpus);
 	free(process->notes);
@@ -280,6 +283,25 @@ static void apply_note(struct process *process, const union spy_any *raw)
 		(struct note){.note = raw->note.note, .count = 1, .text = xstrdup(text)};
 }
 
+static void apply_stack(struct process *process, const struct record *record)
+{
+	const struct spy_rec_stack *raw = &record->raw->stack;
+	uint8_t n = raw->count < SPY_STACK_MOST ? raw->count : SPY_STACK_MOST;
+	struct stack *stack = xcalloc(1, sizeof(*stack) + n * sizeof(stack->frames[0]));
+
+	stack->process = process;
+	stack->ns = record->ns;
+	stack->time = raw->time;
+	stack->fn = raw->fn;
+	stack->why = raw->why;
+	stack->n = n;
+	memcpy(stack->frames, (const char *)raw + offsetof(struct spy_rec_stack, frames),
+	       n * sizeof(stack->frames[0]));
+	process->stacks = grow(process->stacks, process->n_stacks, sizeof(*process->stacks));
+	process->stacks[process->n_stacks++] = stack;
+	record->thread->stack = stack;
+}
+
 void model_apply_other(struct model *model, struct record *record)
 {
 	struct process *process = record->thread->process;
@@ -311,6 +333,9 @@ void model_apply_other(struct model *model, struct record *record)
 		break;
 	case SPY_EV_NOTE:
 		apply_note(process, record->raw);
+		break;
+	case SPY_EV_STACK:
+		apply_stack(process, record);
 		break;
 	default:
 		break;

@@ -23,8 +23,20 @@ static inline bool copy_took_place(const struct spy_rec_copy *copy)
 	return !copy->captured && !call_failed(&copy->head);
 }
 
+/* How the application came to a call: return addresses, innermost first. */
+struct stack {
+	const struct process *process;
+	uint64_t ns; /* the call's end */
+	uint64_t time; /* the same as the record has it, and ... */
+	uint16_t fn; /* ... the function: the call it belongs to */
+	uint8_t why; /* enum spy_stack_why, or-ed */
+	uint8_t n;
+	uint64_t frames[];
+};
+
 struct thread {
 	struct process *process;
+	const struct stack *stack; /* the youngest; NULL: none */
 	uint32_t tid; /* 0: the stream did not say */
 	uint32_t index; /* among all threads of the model */
 	char name[16];
@@ -82,6 +94,8 @@ struct process {
 	size_t n_notes;
 	char **kernels; /* number -> mangled name, NULL unknown */
 	size_t n_kernels;
+	struct stack **stacks; /* in the order of their records */
+	size_t n_stacks;
 	uint64_t first_ns, last_ns; /* of its records; first_ns > last_ns: none */
 	uint64_t records;
 };
@@ -136,6 +150,17 @@ struct thread *model_thread(struct model *model, struct process *process, uint32
 
 /* After the last record: sums up. */
 void model_finish(struct model *model);
+
+/* The stack of a call, whose record is the last one taken in; NULL: it has none. */
+static inline const struct stack *model_stack(const struct record *call)
+{
+	const struct stack *stack = call->thread->stack;
+
+	return stack && stack->time == call->raw->call_head.time &&
+			       stack->fn == call->raw->call_head.fn
+		       ? stack
+		       : NULL;
+}
 
 /* The youngest thread of that number, or NULL. */
 struct thread *model_find_thread(const struct model *model, const struct process *process,

@@ -42,6 +42,7 @@ union spy_any {
 	struct spy_rec_stranger stranger;
 	struct spy_rec_mps mps;
 	struct spy_rec_share share;
+	struct spy_rec_stack stack;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */

@@ -24,6 +24,25 @@ json_t *render_json_text(const char *text)
 	return value;
 }
 
+static json_t *json_table(const struct table *t);
+
+static json_t *json_cell(const struct table *t, size_t row, const struct column *column)
+{
+	const struct table *table;
+	const char *text;
+
+	switch (column->unit) {
+	case UNIT_TEXT:
+		text = table_text(t, row, column);
+		return text ? render_json_text(text) : json_null();
+	case UNIT_TABLE:
+		table = table_table(t, row, column);
+		return table ? json_table(table) : json_array();
+	default:
+		return json_integer((json_int_t)table_number(t, row, column));
+	}
+}
+
 static json_t *json_row(const struct table *t, size_t row)
 {
 	json_t *object = json_object();
@@ -31,16 +50,9 @@ static json_t *json_row(const struct table *t, size_t row)
 
 	for (i = 0; i < t->kind->n_columns; i++) {
 		const struct column *column = &t->kind->columns[i];
-		const char *text = column->unit == UNIT_TEXT ? table_text(t, row, column) : NULL;
-		json_t *value;
 
-		if (!column->key)
-			continue;
-		if (column->unit != UNIT_TEXT)
-			value = json_integer((json_int_t)table_number(t, row, column));
-		else
-			value = text ? render_json_text(text) : json_null();
-		json_object_set_new(object, column->key, value);
+		if (column->key)
+			json_object_set_new(object, column->key, json_cell(t, row, column));
 	}
 	return object;
 }

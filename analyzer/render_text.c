@@ -121,6 +121,24 @@ static void print_cell(const struct table *t, size_t row, const struct column *c
 		shorten(text, width);
 }
 
+/* A table in a cell. Rows that have nothing to say for people are passed over. */
+static void print_below(const struct table *t, FILE *out)
+{
+	const struct column *column = &t->kind->columns[0];
+	size_t row, left = t->kind->text_rows ?: t->n_rows;
+	char text[CELL];
+
+	if (t->intro)
+		fprintf(out, "%*s%s\n", 2 * INDENT, "", t->intro);
+	for (row = 0; row < t->n_rows && left; row++) {
+		if (!table_text(t, row, column))
+			continue;
+		print_cell(t, row, column, line - 3 * INDENT, text, sizeof(text));
+		fprintf(out, "%*s%s\n", 3 * INDENT, "", text);
+		left--;
+	}
+}
+
 /* One line of a table; row SIZE_MAX is the titles. */
 static void print_line(const struct table *t, size_t row, const size_t *widths, FILE *out)
 {
@@ -153,6 +171,11 @@ static void print_line(const struct table *t, size_t row, const size_t *widths, 
 		}
 		if (t->kind->columns[i].place != COLUMN_BELOW)
 			continue;
+		if (t->kind->columns[i].unit == UNIT_TABLE) {
+			if (table_table(t, row, &t->kind->columns[i]))
+				print_below(table_table(t, row, &t->kind->columns[i]), out);
+			continue;
+		}
 		print_cell(t, row, &t->kind->columns[i], line - 2 * INDENT, text, sizeof(text));
 		if (strcmp(text, "-"))
 			fprintf(out, "%*s%s\n", 2 * INDENT, "", text);

@@ -6,6 +6,7 @@
 #include "analysis.h"
 #include "detector.h"
 #include "report_findings.h"
+#include "report_stack.h"
 #include "report_words.h"
 
 struct finding_row {
@@ -13,6 +14,7 @@ struct finding_row {
 	const char *what, *fix, *gain, *costs, *evidence, *overlaps, *suppressed, *compared, *fails;
 	uint64_t rank, shown_ns, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns,
 		run_ns, count, bytes, offset;
+	const struct table *stack;
 	uint64_t before_ns, line, processes, worst_at_ns, worst_ns, worst_thread, worst_device;
 };
 
@@ -44,6 +46,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, what, UNIT_TEXT),
 	COLUMN_TEXT_WORDS(struct finding_row, costs),
 	COLUMN_TEXT_WORDS(struct finding_row, evidence),
+	COLUMN_TABLE(struct finding_row, stack),
 	COLUMN_JSON(struct finding_row, worst_at_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, worst_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, worst_thread, UNIT_PLAIN),
@@ -161,7 +164,8 @@ static const char *severity(const struct finding *f, uint64_t run_ns)
 }
 
 static struct finding_row describe(struct report *report, const struct analysis *a,
-				   const struct finding *f, uint64_t run_ns)
+				   struct symbolizer *symbols, const struct finding *f,
+				   uint64_t run_ns)
 {
 	const struct evidence *worst = worst_of(f);
 	struct finding_row row = {
@@ -203,6 +207,8 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	row.costs = cost_text(report, f, run_ns);
 	row.evidence = evidence_text(report, a, worst);
 	row.gain = gain_text(report, f);
+	if (f->site && f->site->stack)
+		row.stack = report_stack(report, symbols, f->site->stack, f->site->stack_ns);
 	return row;
 }
 
@@ -221,7 +227,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	folded = fold(findings, n, run_ns);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
-		rows[i] = describe(report, a, &findings[i], run_ns);
+		rows[i] = describe(report, a, symbols, &findings[i], run_ns);
 		rows[i].rank = i + 1;
 		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].fails ? "yes" : "no";
 	}

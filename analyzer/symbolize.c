@@ -1,6 +1,6 @@
 /*
- * analyzer/symbolize.c: addresses to places in the program, through elfutils' libdwfl. Called by
- * detectors when the report is made.
+ * analyzer/symbolize.c: addresses to places in the program, through elfutils' libdwfl. Called when
+ * the report is made.
  */
 #include <dlfcn.h>
 #include <dwarf.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "perf_map.h"
 #include "symbolize.h"
 
 /* A file we have looked at. */
@@ -21,6 +22,7 @@ struct object {
 struct symbolizer {
 	struct object **objects;
 	size_t n_objects;
+	struct perf_maps maps;
 	struct arena arena;
 	char *(*cxa_demangle)(const char *name, char *buffer, size_t *size, int *status);
 	void *libstdcxx;
@@ -53,6 +55,7 @@ void symbolizer_free(struct symbolizer *s)
 	free(s->objects);
 	if (s->libstdcxx)
 		dlclose(s->libstdcxx);
+	perf_maps_release(&s->maps);
 	arena_release(&s->arena);
 	free(s);
 }
@@ -158,6 +161,35 @@ static void find_source(Dwfl_Module *module, GElf_Addr address, struct place *pl
 	}
 }
 
+/* The compilation unit of a file address, by the same rule; NULL unknown. */
+static Dwarf_Die *find_unit(Dwfl_Module *module, GElf_Addr address, Dwarf_Addr *bias)
+{
+	Dwarf_Die *unit = dwfl_module_addrdie(module, address, bias);
+
+	if (unit)
+		return unit;
+	while ((unit = dwfl_module_nextcu(module, unit, bias)))
+		if (dwarf_haspc(unit, address - *bias) > 0)
+			return unit;
+	return NULL;
+}
+
+/* Where an inlined function was called. */
+static bool find_call(Dwarf_Die *unit, Dwarf_Die *inlined, const char **file, int *line)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Files *files;
+	Dwarf_Word number, at;
+
+	if (dwarf_getsrcfiles(unit, &files, NULL) ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &number) ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &at))
+		return false;
+	*file = dwarf_filesrc(files, number, NULL, NULL);
+	*line = (int)at;
+	return true;
+}
+
 /*
  * A wrapper of a header, compiled into its caller, names a line of the header: the line to show is the
  * one that called it. Walks outwards through the inlined functions around the address while their
@@ -171,19 +203,9 @@ static void leave_cuda_headers(Dwfl_Module *module, GElf_Addr address, struct pl
 
 	unit = dwfl_module_addrdie(module, address, &bias);
 	n = unit ? dwarf_getscopes(unit, address - bias, &scopes) : 0;
-	for (i = 0; i < n && place->file && strstr(place->file, "cuda_runtime"); i++) {
-		Dwarf_Attribute attribute;
-		Dwarf_Files *files;
-		Dwarf_Word file, line;
-
-		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine ||
-		    dwarf_getsrcfiles(unit, &files, NULL) ||
-		    dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attribute), &file) ||
-		    dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attribute), &line))
-			continue;
-		place->file = dwarf_filesrc(files, file, NULL, NULL);
-		place->line = (int)line;
-	}
+	for (i = 0; i < n && place->file && strstr(place->file, "cuda_runtime"); i++)
+		if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
+			find_call(unit, &scopes[i], &place->file, &place->line);
 	free(scopes);
 }
 
@@ -195,8 +217,12 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 	GElf_Addr call;
 
 	*place = (struct place){.offset = address};
-	if (!module)
+	if (!module) {
+		place->function = perf_map_find(&s->maps, process->trace->pid, process->first_ns,
+						address, &place->file);
+		place->interpreted = place->function;
 		return;
+	}
 	object = find_object(s, module);
 	place->path = object->path;
 	place->offset = address - module->base;
@@ -206,4 +232,59 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 	place->function = demangle(s, dwfl_module_addrname(object->module, call));
 	find_source(object->module, call, place);
 	leave_cuda_headers(object->module, call, place);
+}
+
+static const char *name_of(struct symbolizer *s, Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	return name ? demangle(s, name) : dwarf_diename(die);
+}
+
+/* The scopes around a file address as they lie in each other, innermost first. The caller frees. */
+static int find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
+{
+	Dwarf_Die *innermost = NULL;
+	int n = dwarf_getscopes(unit, address, &innermost);
+
+	*scopes = NULL;
+	n = n > 0 ? dwarf_getscopes_die(&innermost[0], scopes) : 0;
+	free(innermost);
+	return n;
+}
+
+size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
+		     uint64_t ns, struct place *places, size_t most)
+{
+	const struct module *module = model_module(process, address, ns);
+	Dwfl_Module *object = module ? find_object(s, module)->module : NULL;
+	Dwarf_Die *unit = NULL, *scopes = NULL;
+	struct place outer;
+	Dwarf_Addr bias;
+	size_t count = 0;
+	int n = 0, i;
+
+	symbolize(s, process, address, ns, &outer);
+	if (object)
+		unit = find_unit(object, outer.offset - 1, &bias);
+	if (unit) {
+		n = find_scopes(unit, outer.offset - 1 - bias, &scopes);
+		find_source(object, outer.offset - 1, &outer);
+	}
+	for (i = 0; i < n && count + 1 < most; i++) {
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+			continue;
+		places[count] = outer;
+		places[count].function = name_of(s, &scopes[i]);
+		places[count].inlined = true;
+		if (!find_call(unit, &scopes[i], &outer.file, &outer.line))
+			break;
+		count++;
+	}
+	free(scopes);
+	places[count++] = outer;
+	return count;
 }

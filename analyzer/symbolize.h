@@ -4,6 +4,10 @@
  * A file is believed only if its build id is the one the trace recorded; without a build id in the
  * trace it is not believed at all. Separate debug information is looked for in the usual local
  * directories; nothing is fetched over the network.
+ *
+ * Code that a process made itself lies in no module. Interpreters and compilers at run time (Python with
+ * -X perf, for one) may write down whose it is, in /tmp/perf-PID.map, as Linux's perf reads it: what is
+ * there when the report is made is believed.
  */
 #ifndef CUDASPY_SYMBOLIZE_H
 #define CUDASPY_SYMBOLIZE_H
@@ -19,6 +23,8 @@ struct place {
 	const char *function; /* demangled if we can; NULL unknown */
 	const char *file; /* NULL unknown */
 	int line;
+	bool inlined; /* the function was compiled into the next one out */
+	bool interpreted; /* from the map of an interpreter: file has no line */
 };
 
 struct symbolizer *symbolizer_new(void);
@@ -28,6 +34,11 @@ void symbolizer_free(struct symbolizer *s);
  * met. */
 void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,
 	       struct place *place);
+
+/* The same with the functions that were compiled into each other there, innermost first, each with the
+ * place where it calls the one before. At least one place is filled in; returns how many. */
+size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
+		     uint64_t ns, struct place *places, size_t most);
 
 /* A C++ name as people write it; the name itself if it is none, or if this machine cannot tell. */
 const char *demangle(struct symbolizer *s, const char *name);

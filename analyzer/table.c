@@ -49,6 +49,11 @@ uint64_t table_number_at(const struct table *t, size_t row, const char *key)
 	return column ? table_number(t, row, column) : 0;
 }
 
+const struct table *table_table(const struct table *t, size_t row, const struct column *column)
+{
+	return *(const struct table *const *)cell(t, row, column);
+}
+
 /* A number of four digits with the unit. */
 static void format_scaled(char *text, size_t size, double value, const char *unit)
 {
@@ -124,6 +129,9 @@ void table_format(const struct table *t, size_t row, const struct column *column
 		break;
 	case UNIT_BYTES:
 		format_bytes(text, size, table_number(t, row, column));
+		break;
+	case UNIT_TABLE:
+		snprintf(text, size, "-");
 		break;
 	}
 }

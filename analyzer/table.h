@@ -17,6 +17,8 @@ enum unit {
 	UNIT_NS, /* UNKNOWN_NS: not known */
 	UNIT_BYTES,
 	UNIT_DEVICE, /* uint64_t: a GPU's number, SPY_DEVICE_NONE unknown */
+	UNIT_TABLE, /* const struct table *; NULL: none. JSON has an array; text, below the row, its
+		     * intro and of each of its rows the first column that is not NULL */
 };
 
 #define UNKNOWN_NS UINT64_MAX
@@ -48,6 +50,9 @@ struct column {
 	{.title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW, .offset = offsetof(type, member)}
 #define COLUMN_TEXT_WORDS(type, member) \
 	{.title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW_WORDS, .offset = offsetof(type, member)}
+#define COLUMN_TABLE(type, member) \
+	{.key = #member, .title = "", .unit = UNIT_TABLE, .place = COLUMN_BELOW, \
+	 .offset = offsetof(type, member)}
 #define COLUMN_JSON(type, member, unit_) \
 	{.key = #member, .title = "", .unit = (unit_), .place = COLUMN_JSON_ONLY, \
 	 .offset = offsetof(type, member)}
@@ -81,6 +86,7 @@ struct table {
 /* A cell's value. */
 const char *table_text(const struct table *t, size_t row, const struct column *column);
 uint64_t table_number(const struct table *t, size_t row, const struct column *column);
+const struct table *table_table(const struct table *t, size_t row, const struct column *column);
 
 /* The same for renderers that look for certain values: of the column with that key; NULL or 0 if the
  * table has none, or is NULL. */

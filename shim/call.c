@@ -9,6 +9,7 @@
 #include "frame_layout.h"
 #include "probe.h"
 #include "resolve.h"
+#include "stack.h"
 #include "thread.h"
 
 #pragma GCC poison malloc calloc realloc free printf fprintf open write mmap pthread_mutex_lock
@@ -374,6 +375,26 @@ __attribute__((noinline)) static void write_waited(struct spy_thread *thread,
 	append_record(thread, frame, now);
 }
 
+/* What is rare about calls, in one branch: it took long, its result is not 0, it copied pageable
+ * memory, or made something. */
+static inline bool is_rare(const struct spy_frame *frame, uint64_t now)
+{
+	return (now - frame->start >= spy_closer_look) | ((uint32_t)frame->result != 0) |
+	       frame->details.pageable | frame->slot->makes;
+}
+
+__attribute__((noinline)) static void look_closer(struct spy_thread *thread,
+						  const struct spy_frame *frame, uint64_t now)
+{
+	if (frame->details.pageable && !(uint32_t)frame->result)
+		count(&thread->page->pageable);
+	if (frame->depth)
+		return;
+	if (now - frame->start >= spy_long_call)
+		spy_sched_look(thread, now);
+	spy_stack_look(thread, frame, now);
+}
+
 void spy_leave(struct spy_frame *frame)
 {
 	struct spy_thread *thread = frame->thread;
@@ -386,13 +407,11 @@ void spy_leave(struct spy_frame *frame)
 		begin_work(thread, frame);
 		if (frame->slot->inspector)
 			inspect_after(frame);
-		if (unlikely(now - frame->start >= spy_long_call) && !frame->depth)
-			spy_sched_look(thread, now);
+		if (unlikely(is_rare(frame, now)))
+			look_closer(thread, frame, now);
 		thread->depth = frame->depth;
 		show_outer(thread, frame);
 		append_record(thread, frame, now);
-		if (unlikely(frame->details.pageable) && !(uint32_t)frame->result)
-			count(&thread->page->pageable);
 		end_work(thread);
 	} else if (frame->kind == SPY_FRAME_COUNTED) {
 		if (unlikely(!still_ours(thread)))

@@ -23,6 +23,7 @@ struct spy_slot {
 	uint16_t counter; /* index in spy_slot_page.counts, for COUNTED rows */
 	uint16_t window; /* bytes of stack arguments to hand on */
 	uint16_t inspector; /* row of inspectors.def, 0 none */
+	uint8_t makes; /* 1: makes or gives back what programs better keep (stack.c) */
 };
 
 /* What an inspector found out about a call; spy_leave makes it the tail of the record. */

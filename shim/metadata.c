@@ -130,6 +130,7 @@ static void write_environment(FILE *out, const struct spy_session *session)
 	write_text(out, "cudaspy_run", spy_options.run);
 	fprintf(out, "\tprobes = %d;\n", !spy_options.noprobes);
 	fprintf(out, "\tcpus = %d;\n", count_cpus());
+	fprintf(out, "\tstacks = %d;\n", !spy_options.nostacks);
 	write_text(out, "clock_source", spy_clock_is_counter ? "tsc" : "monotonic");
 	fprintf(out, "\tstart_realtime_ns = %llu;\n",
 		(unsigned long long)session->begun.realtime_ns);

@@ -26,6 +26,8 @@ void spy_options_read(void)
 		spy_options.quiet = NULL;
 	if (spy_options.noprobes && strcmp(spy_options.noprobes, "0") == 0)
 		spy_options.noprobes = NULL;
+	if (spy_options.nostacks && strcmp(spy_options.nostacks, "0") == 0)
+		spy_options.nostacks = NULL;
 	if (spy_options.disable && strcmp(spy_options.disable, "0") == 0)
 		spy_options.disable = NULL;
 }

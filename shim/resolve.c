@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <uthash.h>
 #include "calm.h"
+#include "cudaspy/contract.h"
 #include "elf_scan.h"
 #include "inspect.h"
 #include "probe.h"
@@ -59,26 +60,45 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more COUNTED rows than coun
 #define COUNTER_TRANSPARENT(name) COUNTER_NONE
 #define COUNTER_COUNTED(name) COUNTER_OF_##name
 
-#define SLOT(name, which, layer_, record_, inspector_) \
-	[SPY_FN_##name * 3 + (which)] = {.fn = SPY_FN_##name, \
-					 .record = SPY_##record_, \
-					 .layer = (layer_), \
-					 .counter = COUNTER_##record_(name), \
-					 .window = SPY_WINDOW, \
-					 .inspector = SPY_INSPECTOR_##inspector_},
-#define SLOTS_DRIVER(name, record, inspector) SLOT(name, 0, SPY_LAYER_DRIVER, record, inspector)
-#define SLOTS_RT11(name, record, inspector) SLOT(name, 0, SPY_LAYER_RT11, record, inspector)
-#define SLOTS_RT12(name, record, inspector) SLOT(name, 1, SPY_LAYER_RT12, record, inspector)
-#define SLOTS_RT13(name, record, inspector) SLOT(name, 2, SPY_LAYER_RT13, record, inspector)
-#define SLOTS_RT11_12(name, record, inspector) \
-	SLOTS_RT11(name, record, inspector) SLOTS_RT12(name, record, inspector)
-#define SLOTS_RT12_13(name, record, inspector) \
-	SLOTS_RT12(name, record, inspector) SLOTS_RT13(name, record, inspector)
-#define SLOTS_RT(name, record, inspector) \
-	SLOTS_RT11_12(name, record, inspector) SLOTS_RT13(name, record, inspector)
+/* Of contract HOST, streams and events are told by how they are inspected. */
+#define makes(contract, inspector) \
+	((contract) == SPY_CONTRACT_ALLOC || (contract) == SPY_CONTRACT_PIN || \
+	 (contract) == SPY_CONTRACT_FREE || (contract) == SPY_CONTRACT_GRAPH_BUILD || \
+	 (inspector) == SPY_INSPECTOR_stream_create || \
+	 (inspector) == SPY_INSPECTOR_stream_create_flags || \
+	 (inspector) == SPY_INSPECTOR_stream_destroy || \
+	 (inspector) == SPY_INSPECTOR_event_create || \
+	 (inspector) == SPY_INSPECTOR_event_create_flags || \
+	 (inspector) == SPY_INSPECTOR_event_destroy)
+
+#define SLOT(name, which, layer_, record_, contract_, inspector_) \
+	[SPY_FN_##name * 3 + \
+		(which)] = {.fn = SPY_FN_##name, \
+			    .record = SPY_##record_, \
+			    .layer = (layer_), \
+			    .counter = COUNTER_##record_(name), \
+			    .window = SPY_WINDOW, \
+			    .inspector = SPY_INSPECTOR_##inspector_, \
+			    .makes = makes(SPY_CONTRACT_##contract_, SPY_INSPECTOR_##inspector_)},
+#define SLOTS_DRIVER(name, record, contract, inspector) \
+	SLOT(name, 0, SPY_LAYER_DRIVER, record, contract, inspector)
+#define SLOTS_RT11(name, record, contract, inspector) \
+	SLOT(name, 0, SPY_LAYER_RT11, record, contract, inspector)
+#define SLOTS_RT12(name, record, contract, inspector) \
+	SLOT(name, 1, SPY_LAYER_RT12, record, contract, inspector)
+#define SLOTS_RT13(name, record, contract, inspector) \
+	SLOT(name, 2, SPY_LAYER_RT13, record, contract, inspector)
+#define SLOTS_RT11_12(name, record, contract, inspector) \
+	SLOTS_RT11(name, record, contract, inspector) SLOTS_RT12(name, record, contract, inspector)
+#define SLOTS_RT12_13(name, record, contract, inspector) \
+	SLOTS_RT12(name, record, contract, inspector) SLOTS_RT13(name, record, contract, inspector)
+#define SLOTS_RT(name, record, contract, inspector) \
+	SLOTS_RT11_12(name, record, contract, inspector) \
+	SLOTS_RT13(name, record, contract, inspector)
 
 struct spy_slot spy_slots[SPY_SLOTS] = {
-#define ENTRY(name, layer, record, contract, inspector) SLOTS_##layer(name, record, inspector)
+#define ENTRY(name, layer, record, contract, inspector) \
+	SLOTS_##layer(name, record, contract, inspector)
 #include "cudaspy/entrypoints.def"
 };
 

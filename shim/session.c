@@ -254,6 +254,7 @@ static int begin_files(void)
 		spy_long_call = spy_session->frequency / 4000;
 		spy_look_again = spy_session->frequency / 500;
 	}
+	spy_stack_begin(spy_session->frequency);
 	make_uuid(spy_session->uuid);
 	board = spy_board_create(spy_session->directory);
 	if (!board)

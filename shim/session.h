@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "disk.h"
 #include "elf_scan.h"
+#include "stack.h"
 #include "thread.h"
 
 #define SPY_STRANGERS 64 /* that get their name into the trace */
@@ -45,6 +46,7 @@ struct spy_session {
 	struct spy_kernel_name *kernel_names;
 	struct spy_note_text *notes; /* said already */
 	struct spy_module *modules; /* known to the trace */
+	struct spy_stack_site stack_sites[SPY_STACK_SITES];
 	struct spy_thread threads[SPY_BOARD_SLOTS];
 };
 

@@ -48,6 +48,9 @@ struct spy_thread {
 	uint64_t sched_at; /* when the scheduler's account was last looked at (cycles) … */
 	uint64_t sched_running_ns, sched_waiting_ns; /* … and what it said */
 
+	uint64_t stacks_since; /* stack.c: the second (cycles) in which … */
+	uint32_t stacks; /* … so many were written */
+
 	/* cold */
 	uintptr_t stack_begin, stack_end; /* of the thread's own stack; 0, 0 unknown */
 	struct spy_stream_file file;
@@ -58,6 +61,13 @@ struct spy_thread {
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
 	struct spy_inspect_cache inspect;
 };
+
+/* Is there room for a record inside the calls in progress, which cannot change packets? */
+static inline bool spy_thread_has_room(const struct spy_thread *thread, size_t bytes)
+{
+	return thread->head + bytes + (size_t)thread->depth * SPY_RECORD_MAX <=
+	       thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM;
+}
 
 /* The calling thread's; never NULL, points to an empty one before the thread's first call. */
 extern __thread struct spy_thread *spy_self;

@@ -65,9 +65,7 @@ static struct spy_thread *caller(const void *here)
 /* Room for a record inside the call in progress; NULL: none, and it is counted as lost. */
 static void *make_room(struct spy_thread *thread, size_t bytes)
 {
-	const uint8_t *end = thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM;
-
-	if (thread->head + bytes + (size_t)thread->depth * SPY_RECORD_MAX <= end)
+	if (spy_thread_has_room(thread, bytes))
 		return thread->head;
 	spy_thread_count_lost(thread);
 	return NULL;

@@ -72,7 +72,8 @@
 	EVENT(SPY_EV_RELEASED, spy_rec_taken, released, 0) \
 	EVENT(SPY_EV_STRANGER, spy_rec_stranger, stranger, 0) \
 	EVENT(SPY_EV_MPS,    spy_rec_mps,    mps,    4) \
-	EVENT(SPY_EV_SHARE,  spy_rec_share,  share,  0)
+	EVENT(SPY_EV_SHARE,  spy_rec_share,  share,  0) \
+	EVENT(SPY_EV_STACK,  spy_rec_stack,  stack,  0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -339,7 +340,13 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tclient_t client;\n"
 		       "\t\tu16 reserved;\n"
 		       "\t\tu32 multiprocessors;\n"
-		       "\t\tu32 reserved2;\n");
+		       "\t\tu32 reserved2;\n")
+	SPY_TSDL_EVENT("21", "stack",
+		       "\t\tfn_t fn;\n"
+		       "\t\tu8 why;\n"
+		       "\t\tu8 count;\n"
+		       "\t\tu16 reserved;\n"
+		       "\t\taddress64 frames[48];\n");
 /* clang-format on */
 
 #endif

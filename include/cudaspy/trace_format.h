@@ -97,6 +97,7 @@ enum spy_event {
 	SPY_EV_STRANGER, /* a thread that held a lock and makes no calls: the driver's own */
 	SPY_EV_MPS, /* what of NVIDIA's Multi-Process Service this process finds */
 	SPY_EV_SHARE, /* how it shares a GPU with other processes */
+	SPY_EV_STACK, /* who called a call that is worth a look */
 	SPY_EV_COUNT_ALL
 };
 
@@ -403,6 +404,30 @@ struct spy_rec_stranger {
 	char name[16]; /* as in /proc/self/task/TID/comm, with a NUL */
 } __attribute__((packed));
 
+enum spy_stack_why {
+	SPY_STACK_LONG = 1, /* it took a millisecond or more */
+	SPY_STACK_PAGEABLE = 2, /* an asynchronous copy with a pageable side */
+	SPY_STACK_FAILED = 4,
+	SPY_STACK_MADE = 8, /* memory, a stream, an event, a graph was made or given back, again */
+};
+
+#define SPY_STACK_MOST 48
+
+/*
+ * Written before the record of a call of the application's own (depth 0), with the same time and
+ * function: how it came to that call. Return addresses, innermost first: frames[0] is the call's own.
+ * Where the walk had to end, the rest is 0.
+ */
+struct spy_rec_stack {
+	uint64_t time;
+	uint16_t event;
+	uint16_t fn;
+	uint8_t why; /* enum spy_stack_why, or-ed */
+	uint8_t count; /* frames that are there, SPY_STACK_MOST at most */
+	uint16_t reserved;
+	uint64_t frames[SPY_STACK_MOST];
+} __attribute__((packed));
+
 /* ---- the board ---------------------------------------------------------------------------- */
 
 #define SPY_BOARD_MAGIC 0x44524f4259505343ull /* "CSPYBORD" */
@@ -466,6 +491,7 @@ _Static_assert(sizeof(struct spy_rec_sched) == 40, "layout");
 _Static_assert(sizeof(struct spy_rec_stranger) == 32, "layout");
 _Static_assert(sizeof(struct spy_rec_mps) == 28, "layout");
 _Static_assert(sizeof(struct spy_rec_share) == 24, "layout");
+_Static_assert(sizeof(struct spy_rec_stack) == 16 + 8 * SPY_STACK_MOST, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 
 #endif

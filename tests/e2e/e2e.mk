@@ -65,6 +65,8 @@ $(eval $(call e2e_program,probes,tests/e2e/probes.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,waits,tests/e2e/waits.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,allocator,tests/e2e/allocator.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,libwraplocks.so,tests/e2e/wrap_locks.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
+# Who calls what is worth a look: as programs are usually compiled.
+$(eval $(call e2e_program,stacks,tests/e2e/stacks.c,-O2 -fomit-frame-pointer -fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,edge,tests/e2e/edge.c tests/e2e/edge_x86_64.S,,$(E2E_DRV)))
 
 # Not without a C++ compiler.
@@ -74,7 +76,11 @@ $(E2E)/throw: tests/e2e/throw.cc $(E2E_RT13)
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)
 	$(Q)$(CXX) -O1 -g -Wall -Wextra -Werror -o $@ $^
-e2e: $(E2E)/throw
+$(E2E)/stacks_cc: tests/e2e/stacks_cc.cc $(E2E_RT13)
+	@mkdir -p $(@D)
+	$(call say,CXX,$@)
+	$(Q)$(CXX) -O2 -g -Wall -Wextra -Werror -o $@ $^ -ldl
+e2e: $(E2E)/throw $(E2E)/stacks_cc
 endif
 $(eval $(call e2e_program,life,tests/e2e/life.c,,$(E2E_RT13)))
 $(eval $(call e2e_program,board,tests/e2e/board.c,,))

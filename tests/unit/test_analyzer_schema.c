@@ -35,6 +35,8 @@ static json_t *type_of(const struct column *column)
 {
 	if (column->unit == UNIT_TEXT)
 		return json_pack("{s:[s,s]}", "type", "string", "null");
+	if (column->unit == UNIT_TABLE)
+		return json_pack("{s:s, s:{s:s}}", "type", "array", "items", "type", "object");
 	return json_pack("{s:s}", "type", "integer");
 }
 

@@ -303,6 +303,24 @@ static void tt_sharing(struct tt_state *s, const struct tt_line *l, enum spy_eve
 		tw_record(&s->w, s->slot, &share, sizeof(share));
 }
 
+/* 70us stack fn=cudaMemcpyAsync why=2 frames=0x401040,0x401900: before the call, at its time. */
+static void tt_stack(struct tt_state *s, const struct tt_line *l, uint64_t time)
+{
+	struct spy_rec_stack stack = {.time = time,
+				      .event = SPY_EV_STACK,
+				      .fn = (uint16_t)tt_find(s, tt_functions, tt_text(l, "fn")),
+				      .why = (uint8_t)tt_value(s, l, "why", 0)};
+	const char *frames = tt_text(l, "frames");
+
+	while (frames && *frames && stack.count < SPY_STACK_MOST) {
+		char *end;
+
+		stack.frames[stack.count++] = strtoull(frames, &end, 0);
+		frames = *end == ',' ? end + 1 : end;
+	}
+	tw_record(&s->w, s->slot, &stack, sizeof(stack));
+}
+
 static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event event,
 		     uint64_t time)
 {
@@ -346,6 +364,8 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_wait(s, l, event, time);
 	} else if (event == SPY_EV_MPS || event == SPY_EV_SHARE) {
 		tt_sharing(s, l, event, time);
+	} else if (event == SPY_EV_STACK) {
+		tt_stack(s, l, time);
 	} else if (event == SPY_EV_SCHED) {
 		tw_record(&s->w, s->slot, &sched, sizeof(sched));
 	} else if (event == SPY_EV_STRANGER) {

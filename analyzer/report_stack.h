@@ -1,0 +1,20 @@
+/*
+ * analyzer/report_stack.h: how the application came to a call, as a table in a row of another one.
+ */
+#ifndef CUDASPY_REPORT_STACK_H
+#define CUDASPY_REPORT_STACK_H
+
+#include "model.h"
+#include "report.h"
+#include "symbolize.h"
+
+/*
+ * One row a function, innermost first, those that were compiled into others included. For people the
+ * application's own come to 8 lines at most: without CUDA's libraries, what the C library runs before
+ * main, and, where an interpreter's functions are known, all but the innermost two of the functions that
+ * are not its own. duration_ns: of the call. The report owns everything.
+ */
+const struct table *report_stack(struct report *report, struct symbolizer *symbols,
+				 const struct stack *stack, uint64_t duration_ns);
+
+#endif

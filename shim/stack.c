@@ -1,0 +1,145 @@
+/*
+ * shim/stack.c: which calls get a stack, and how often. Runs on the application's threads, when a
+ * call of their own returns that was long, failed, copied pageable memory or made something; never for
+ * other calls. Takes no lock, allocates nothing.
+ *
+ * A place (return address and function) gets a stack for its first calls, then for each that took
+ * twice as long as the longest told of, and for the 16th, 32nd, 64th …: a wrapper that all of a program
+ * calls shows some more of its callers. A thread gets so many a second at most.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include "clock.h"
+#include "options.h"
+#include "session.h"
+#include "frame_layout.h"
+#include "probe.h"
+#include "stack.h"
+#include "unwind.h"
+
+#pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
+
+#define FIRST_CALLS 8 /* of a place that get a stack */
+#define MADE_BEFORE 4 /* so many things are made before it counts as again */
+#define PER_SECOND 50 /* a thread's */
+#define PROBES 16 /* places looked at in the table */
+#define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
+
+uint64_t spy_closer_look = UINT64_MAX;
+static uint64_t long_call = UINT64_MAX; /* that is worth a stack */
+
+void spy_stack_begin(uint64_t frequency)
+{
+	long_call = spy_options.nostacks ? UINT64_MAX : frequency / 1000;
+	spy_unwind_init();
+	spy_closer_look = long_call < spy_long_call ? long_call : spy_long_call;
+}
+
+static bool failed(const struct spy_frame *frame)
+{
+	uint32_t result = (uint32_t)frame->result;
+
+	return result && result < SPY_RESULT_NONE && result != NOT_READY;
+}
+
+static uint8_t worth_a_look(const struct spy_frame *frame, uint64_t now)
+{
+	uint8_t why = 0;
+
+	if (now - frame->start >= long_call)
+		why |= SPY_STACK_LONG;
+	if (frame->details.pageable && !frame->details.captured)
+		why |= SPY_STACK_PAGEABLE;
+	if (failed(frame))
+		why |= SPY_STACK_FAILED;
+	if (frame->slot->makes)
+		why |= SPY_STACK_MADE;
+	return why;
+}
+
+/* The place's entry; NULL: the table is full around there. */
+static struct spy_stack_site *find_site(uint64_t key)
+{
+	uint64_t at = key * 0x9e3779b97f4a7c15ull >> 32;
+
+	for (uint64_t i = 0; i < PROBES; i++) {
+		struct spy_stack_site *site = &spy_session->stack_sites[(at + i) % SPY_STACK_SITES];
+		uint64_t known = __atomic_load_n(&site->key, __ATOMIC_RELAXED);
+
+		/* The counters of a new entry are zero for all: no order to keep. */
+		if (!known && __atomic_compare_exchange_n(&site->key, &known, key, false,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return site;
+		if (known == key)
+			return site;
+	}
+	return NULL;
+}
+
+/* Is this call of the place one to tell of? */
+static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
+{
+	uint64_t key = frame->caller << 16 | frame->slot->fn, duration = now - frame->start;
+	struct spy_stack_site *site = find_site(key);
+	uint64_t calls, before = why == SPY_STACK_MADE ? MADE_BEFORE : 0;
+
+	if (!site)
+		return false;
+	calls = __atomic_add_fetch(&site->calls, 1, __ATOMIC_RELAXED);
+	if (calls <= before)
+		return false;
+	/* Two threads at once may both tell of it: two stacks instead of one. */
+	if (duration / 2 >= __atomic_load_n(&site->longest, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&site->longest, duration, __ATOMIC_RELAXED);
+		return true;
+	}
+	return calls <= before + FIRST_CALLS || !(calls & (calls - 1));
+}
+
+/* Has the thread had its share of this second? */
+static bool too_many(struct spy_thread *thread, uint64_t now)
+{
+	if (now - thread->stacks_since >= 1000 * long_call) {
+		thread->stacks_since = now;
+		thread->stacks = 0;
+	}
+	return thread->stacks >= PER_SECOND;
+}
+
+/* The frames are found by what the road left: the return address, and below it the slot's number and
+ * the caller's frame pointer (trampoline_x86_64.S). */
+static size_t walk(const struct spy_thread *thread, const struct spy_frame *frame, uint64_t *frames)
+{
+	struct spy_unwind start = {
+		.ip = frame->caller, .sp = (uintptr_t)frame->stack, .bp = frame->stack[-3]};
+
+	if ((uintptr_t)frame > thread->stack_begin && (uintptr_t)frame < thread->stack_end) {
+		start.stack_begin = thread->stack_begin;
+		start.stack_end = thread->stack_end;
+	}
+	return spy_unwind(&start, frames, SPY_STACK_MOST);
+}
+
+void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
+{
+	struct spy_rec_stack *record = (struct spy_rec_stack *)thread->head;
+	uint8_t why = long_call == UINT64_MAX ? 0 : worth_a_look(frame, now);
+	int error = errno;
+	uint64_t begun;
+
+	if (!why || !is_due(frame, why, now) || too_many(thread, now) ||
+	    !spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX))
+		return;
+	begun = spy_overhead_begin();
+	*record = (struct spy_rec_stack){
+		.time = now, .event = SPY_EV_STACK, .fn = frame->slot->fn, .why = why};
+	record->count = (uint8_t)walk(
+		thread, frame, (uint64_t *)(thread->head + offsetof(struct spy_rec_stack, frames)));
+	thread->stacks++;
+	thread->head += sizeof(*record);
+	spy_packet_publish(thread->packet, now,
+			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+	spy_overhead_end(thread, begun);
+	errno = error;
+}

@@ -1,0 +1,31 @@
+/*
+ * shim/stack.h: who called the calls that are worth a look: a record of return addresses before the
+ * call's own. What is worth a look, and how often at one place, stack.c decides; unwind.c walks.
+ */
+#ifndef CUDASPY_SHIM_STACK_H
+#define CUDASPY_SHIM_STACK_H
+
+#include "call.h"
+
+/* A place in the program that makes calls worth a look. The threads share the table without a lock; it
+ * is part of the session, so a forked child begins with none. */
+struct spy_stack_site {
+	uint64_t key; /* return address and function; 0: free */
+	uint64_t longest; /* call that has its stack in the trace, cycles */
+	uint64_t calls; /* worth a look */
+};
+
+#define SPY_STACK_SITES 4096 /* beyond this many, places get no stack */
+
+/* Cycles from which on a call gets a closer look when it returns (call.c): the scheduler's account
+ * (spy_long_call) or a stack. */
+extern uint64_t spy_closer_look;
+
+/* When a session begins. frequency: cycles a second. */
+void spy_stack_begin(uint64_t frequency);
+
+/* The thread's call of its own returns: is it worth a look, and has its place been told of too often?
+ * now is the time of the call's record, which comes behind. Takes no lock, allocates nothing. */
+void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now);
+
+#endif

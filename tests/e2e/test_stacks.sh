@@ -1,0 +1,103 @@
+#!/bin/bash
+# Who called calls that are worth a look: the right functions and lines in C and C++, behind functions
+# without frame pointers, from signal handlers, from code made at run time; nothing of other calls; not too
+# often; and whatever the stack looks like, the program does what it does without the shim.
+. "$(dirname "$0")/lib.sh"
+need jq
+[ -x "$tool" ] || skip "no $tool"
+export FAKE_MODE=quiet
+
+# record NAME ARG...: runs NAME with and without the shim; sets trace and dump.
+record() {
+	same "$1" "$bin/$1" "${@:2}"
+	trace=$(the_trace) || exit 1
+	readable "$trace"
+	"$tool" dump "$trace" >dump
+}
+
+# stacks [PATTERN]: the records of stacks.
+stacks() {
+	grep ' \[stack\] ' dump | grep -E -- "${1:-}"
+}
+
+# line SOURCE MARK: of the line that ends in that mark.
+line() {
+	grep -n "mark: $2\( \*/\)\?$" "$here/$1" | cut -d: -f1
+}
+
+# shown SOURCE WANTED...: the first finding's stack, innermost first; each is FUNCTION (of a marked line) or
+# FUNCTION@MARK.
+shown() {
+	local source=$1 name wanted=
+	shift
+	"$tool" report --format=json "$trace" >report.json || fail "no report"
+	for name in "$@"; do
+		wanted="$wanted${name%@*}:$(line "$source" "${name#*@}")"$'\n'
+	done
+	jq -r '.findings[0].stack[] | select(.file // "" | endswith("'"$source"'")) | "\(.function | split("(")[0]):\(.line)"' \
+		report.json >got
+	expect "$source: stack" "$(cat got)" "${wanted%$'\n'}"
+}
+
+record stacks chain 3
+expect "chain: stacks" "$(stacks ' of=cudaMemcpyAsync why=pageable ' | wc -l)" 1
+shown stacks.c copy with_array compiled_in with_alloca aligned with_pointer main
+expect "chain: compiled in" "$(jq -r '.findings[0].stack[] | select(.inlined == "yes") | .function' report.json)" compiled_in
+
+if [ -x "$bin/stacks_cc" ]; then
+	record stacks_cc
+	shown stacks_cc.cc "data::typed_loader<float>::fetch@fetch" "data::epoch@lambda" \
+		"each<data::epoch@each" "data::epoch@each_in" main
+fi
+
+record stacks signal
+shown stacks.c copy handler raise_it from_signal main@signal
+
+record stacks coroutine
+[ "$(stacks | wc -l)" -ge 8 ] || fail "coroutine: $(stacks | wc -l) stacks"
+shown stacks.c copy small
+
+for seed in $(seq "$((RANDOM))" 7 "$((RANDOM + 60))" | head -n 6) 1 2 3; do
+	record stacks corrupt "$seed"
+	[ "$(stacks | wc -l)" -ge 40 ] || fail "corrupt $seed: $(stacks | wc -l) stacks"
+done
+
+# The map is believed while it is there.
+CUDASPY_OUT=$out; rm -rf "$out"
+spied "$bin/stacks" jit >map 2>err || fail "jit: $(cat err)"
+trace=$(the_trace) || exit 1
+"$tool" report --format=json "$trace" | jq -r '.findings[0].stack[] | select(.module == null) | "\(.function) \(.file)"' >got
+rm -f "$(cat map)"
+expect "jit: functions" "$(cat got)" "py::inner /home/user/train.py
+py::middle /home/user/train.py
+compiled null"
+"$tool" report --format=json "$trace" >report.json
+expect "jit: without the map" "$(jq '[.findings[0].stack[] | select(.module == null and .function == null)] | length' report.json)" 3
+
+# What is made a few times is no case; made again it is, but not at each time.
+record stacks made 4
+expect "made 4 times: stacks" "$(stacks 'why=[a-z,]*made' | wc -l)" 0
+record stacks made 1000
+made=$(stacks 'why=made ' | wc -l)
+[ "$made" -ge 8 ] && [ "$made" -le 60 ] || fail "made 1000 times: $made stacks"
+
+FAKE_RESULT=2 record stacks failed
+expect "failed: stacks" "$(stacks ' of=cudaSetDevice why=[a-z,]*failed ' | wc -l)" 1
+
+# So many at a place, and so many a second.
+record stacks many 20000
+[ "$(stacks | wc -l)" -ge 8 ] || fail "many: $(stacks | wc -l) stacks"
+[ "$(stacks | wc -l)" -le 80 ] || fail "many: $(stacks | wc -l) stacks"
+[ "$(stacks | wc -l)" -le $((50 * $(cat stacks.out))) ] || fail "many: $(stacks | wc -l) in $(cat stacks.out) s"
+record stacks threads 8 5000
+[ "$(stacks | wc -l)" -le 80 ] || fail "threads: $(stacks | wc -l) stacks"
+
+# (A call may take a millisecond anywhere on a busy machine.)
+record stacks clean
+expect "clean: stacks" "$(stacks | grep -c -v ' why=long ')" 0
+CUDASPY_NOSTACKS=1 record stacks many 1000
+expect "switched off: stacks" "$(stacks | wc -l)" 0
+expect "switched off: pageable copies" "$(closing stacks.err)" "1000 1000 0"
+grep -q '	stacks = 0;' "$trace/metadata" || fail "metadata does not say that stacks are off"
+"$tool" report --format=json "$trace" | jq -e '[.findings[].stack | length] | add == 0' >/dev/null ||
+	fail "switched off, and the report has a stack"
