@@ -393,6 +393,14 @@ static uint64_t mps_turn(const struct accounting *a, const struct finished *f)
 	return (end_ns && end_ns < f->end_ns ? end_ns : f->end_ns) - begin_ns;
 }
 
+/* A first call that starts CUDA or a device up is at work in the kernel module: that is what it is for. */
+static bool starts_up(const struct accounting *a, const struct record *record, bool cold)
+{
+	uint8_t contract = a->model->set->functions.all[record->fn].contract;
+
+	return cold && (contract == SPY_CONTRACT_INIT || contract == SPY_CONTRACT_HOST);
+}
+
 /* Divides the duration into the buckets. */
 static void divide(struct accounting *a, struct caller *c, const struct record *record,
 		   const struct call_class *class, const struct gpu_waits *waits, bool cold,
@@ -420,7 +428,7 @@ static void divide(struct accounting *a, struct caller *c, const struct record *
 	taken_ns = least(idle_ns - taken_ns, seen.handover_ns);
 	bucket_ns[BUCKET_NOT_RUNNING] += taken_ns;
 	bucket_ns[BUCKET_LOCK] = seen.lock_ns - taken_ns;
-	bucket_ns[BUCKET_IOCTL] = seen.ioctl_ns;
+	bucket_ns[starts_up(a, record, cold) ? BUCKET_OWN : BUCKET_IOCTL] += seen.ioctl_ns;
 	excess_ns += seen.blocked_ns;
 	bucket_ns[excess_bucket(a, &c->stream, record, waits, cold, excess_ns)] += excess_ns;
 }
