@@ -26,7 +26,7 @@ const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT] = {
 	/* cudaDeviceSetLimit's page says "may" for the stack; measured: only a change of the stack does */
 	[SPY_CONTRACT_LIMIT]     = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "a changed limit waits for the whole device"},
 	/* measured: cuModuleLoadData and cuModuleUnload */
-	[SPY_CONTRACT_MODULE]    = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "loading or unloading code waits for the whole device"},
+	[SPY_CONTRACT_MODULE]    = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "loading or unloading code takes its time, and waits for the whole device"},
 	/* programming guide, "Lazy loading": may need a context synchronisation */
 	[SPY_CONTRACT_LAZY_LOAD] = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "a kernel's first use may load it"},
 };

@@ -332,6 +332,43 @@ static void test_modules(void **state)
 		fail_msg("%s", s->shown);
 }
 
+/* Loads of a millisecond on an idle device, then two of 20 ms behind work; `after` ms follow. */
+static void tell_loads_behind_work(struct story *s, int idle, uint64_t after)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < idle; i++)
+		call(s, 1000, MS, "op cuModuleLoadData caller=0x30 object=%#x", 0x100 + i);
+	for (i = 0; i < 2; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 20 * MS, "op cuModuleLoadData caller=0x31 object=%#x", 0x200 + i);
+		wait_for_stream(s, 40000, 0x20);
+	}
+	launch(s, after * MS, 4000);
+	wait_for_stream(s, 40000, 0x20);
+	conclude(s);
+}
+
+static void test_loads_behind_work(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_loads_behind_work(s, 8, 0);
+	finding = found(s, "hidden-sync");
+	assert_non_null(finding);
+	assert_in_range(number(finding, "cost_ns"), 36 * MS, 40 * MS);
+	/* With no other load to compare with: a note, or silence where it is little of the run. */
+	tell_loads_behind_work(s, 0, 0);
+	finding = found(s, "hidden-sync");
+	assert_non_null(finding);
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
+	says(finding, "nobody can tell");
+	tell_loads_behind_work(s, 0, 1000);
+	nothing(s);
+}
+
 /* ---- a full queue ---------------------------------------------------------------------------- */
 
 static void tell_queue(struct story *s, unsigned int ahead)
@@ -630,9 +667,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_sync_every_launch), TEST(test_lazy_loading),     TEST(test_modules),
-		TEST(test_queue_full),        TEST(test_small_copies),     TEST(test_ignored_error),
-		TEST(test_driver_error),      TEST(test_error_that_stays), TEST(test_capture_break),
+		TEST(test_sync_every_launch), TEST(test_lazy_loading),
+		TEST(test_modules),           TEST(test_loads_behind_work),
+		TEST(test_queue_full),        TEST(test_small_copies),
+		TEST(test_ignored_error),     TEST(test_driver_error),
+		TEST(test_error_that_stays),  TEST(test_capture_break),
 		TEST(test_staged_or_blocked), TEST(test_graph_update),
 #undef TEST
 	};
