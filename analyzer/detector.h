@@ -20,6 +20,7 @@ struct detector {
 	const char *sees, *blind,
 		*fix; /* for `cudaspy explain`: what it sees, what not, what to do */
 	const struct detector *absorbs; /* whose findings at the same place are part of its own */
+	bool everywhere; /* cases at several places of a process have one cause: one finding */
 	uint32_t always; /* DETECTOR_CONTRACT(...), or-ed */
 	bool (*judge)(const struct observed *o, struct verdict *v);
 	/* What is found here, in a sentence; NULL: nothing. May change gain and fix. */
@@ -41,7 +42,8 @@ struct finding *detector_add(const struct detector *detector, struct finding **f
 
 extern const struct detector detector_capture_break, detector_ignored_error, detector_pageable_copy,
 	detector_hidden_sync, detector_lazy_loading, detector_queue_full, detector_small_copies,
-	detector_redundant_sync, detector_sync_every_launch, detector_steady_state;
+	detector_read_back, detector_redundant_sync, detector_sync_every_launch,
+	detector_steady_state;
 
 /* Of the whole run. */
 extern const struct detector detector_cross_device_stall, detector_same_device_stall,

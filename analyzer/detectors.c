@@ -15,6 +15,7 @@ static const struct detector *const table[] = {
 	&detector_steady_state,
 	&detector_redundant_sync,
 	&detector_sync_every_launch,
+	&detector_read_back,
 	&detector_small_copies,
 	&detector_cross_device_stall,
 	&detector_same_device_stall,

@@ -309,6 +309,7 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 		.process = process,
 		.variant = site->key.variant,
 		.processes = 1,
+		.places = 1,
 		.function = word_function(a, site->key.fn),
 	};
 	struct place place;
@@ -345,6 +346,35 @@ static size_t merge(struct finding *findings, size_t n)
 		add_site(last->site, findings[i].site);
 		last->processes += last->process != findings[i].process;
 		last->process = findings[i].process;
+	}
+	return kept;
+}
+
+/* Those that have one cause wherever they are become one in each process, at the costliest place. */
+static size_t merge_everywhere(struct finding *findings, size_t n)
+{
+	size_t i, j, kept = 0;
+
+	for (i = 0; i < n; i++) {
+		struct finding *f = &findings[i];
+
+		for (j = 0; j < kept; j++)
+			if (f->detector->everywhere && findings[j].detector == f->detector &&
+			    findings[j].process == f->process && findings[j].variant == f->variant)
+				break;
+		if (j == kept) {
+			findings[kept++] = *f;
+			continue;
+		}
+		if (f->site->cost_ns > findings[j].site->cost_ns) {
+			struct finding costliest = *f;
+
+			*f = findings[j];
+			costliest.places = f->places;
+			findings[j] = costliest;
+		}
+		add_site(findings[j].site, f->site);
+		findings[j].places++;
 	}
 	return kept;
 }
@@ -430,9 +460,10 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		findings = grow(findings, count, sizeof(*findings));
 		findings[count++] = from_site(site, a, symbols, report);
 	}
-	if (count)
-		count = absorb(findings, sift(findings, merge(findings, count), a, report), a,
-			       report);
+	if (count) {
+		count = merge_everywhere(findings, merge(findings, count));
+		count = absorb(findings, sift(findings, count, a, report), a, report);
+	}
 	n_sites = count;
 	for (i = 0; (detector = detectors_row(i)); i++)
 		if (detector->conclude)
@@ -462,6 +493,11 @@ bool finding_minor(const struct finding *f, uint64_t run_ns)
 {
 	return !f->cost_unknown &&
 	       (finding_cost(f) < MINOR_NS || finding_cost(f) < run_ns / MINOR_PART);
+}
+
+bool finding_problem(const struct finding *f, uint64_t run_ns)
+{
+	return !f->cost_unknown && !f->perhaps_free && !finding_minor(f, run_ns);
 }
 
 uint64_t findings_run_ns(const struct analysis *a)

@@ -119,6 +119,8 @@ struct finding {
 	bool gain_known, overlaps;
 	bool shown; /* in text also if it costs nothing to speak of */
 	bool cost_unknown; /* nobody knows: a note */
+	bool perhaps_free; /* the thread may have had nothing better to do than to wait: a note */
+	uint64_t places; /* of the program; where it was costliest is shown */
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
 	uint64_t offset, line;
@@ -152,6 +154,9 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 
 /* Costs too little to speak of. */
 bool finding_minor(const struct finding *f, uint64_t run_ns);
+
+/* Costs so much for sure that something should be done: no note, and not minor. */
+bool finding_problem(const struct finding *f, uint64_t run_ns);
 
 static inline uint64_t finding_cost(const struct finding *f)
 {

@@ -181,7 +181,7 @@ static const char *forbidden(const struct gate *gate, const struct finding *f, u
 	for (i = 0; i < gate->n_fail_on; i++)
 		if (gate->fail_on[i] == f->detector)
 			return f->detector->id;
-	if (gate->problem && !finding_minor(f, run_ns))
+	if (gate->problem && finding_problem(f, run_ns))
 		return "problem";
 	return gate->any ? "any" : NULL;
 }

@@ -156,11 +156,9 @@ static const char *headline(struct report *report, const struct finding *f)
 /* A note is not about its cost: that is not known, or not the point. */
 static const char *severity(const struct finding *f, uint64_t run_ns)
 {
-	if (f->cost_unknown)
-		return "note";
-	if (!finding_minor(f, run_ns))
+	if (finding_problem(f, run_ns))
 		return "problem";
-	return f->shown ? "note" : "minor";
+	return f->shown || !finding_minor(f, run_ns) ? "note" : "minor";
 }
 
 static struct finding_row describe(struct report *report, const struct analysis *a,

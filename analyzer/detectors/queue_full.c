@@ -16,12 +16,17 @@ static bool judge(const struct observed *o, struct verdict *v)
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
+	const char *places = "";
+
 	(void)a;
-	(void)finding;
+	finding->perhaps_free = true;
+	if (finding->places > 1)
+		places = report_text(report, " at %llu places, here most,",
+				     (unsigned long long)finding->places);
 	return report_text(report,
-			   "%llu call%s waited for room in the stream's queue: the GPU was never "
+			   "%llu call%s%s waited for room in the stream's queue: the GPU was never "
 			   "without work meanwhile, but the thread could do nothing else for %s",
-			   (unsigned long long)site->count, site->count == 1 ? "" : "s",
+			   (unsigned long long)site->count, site->count == 1 ? "" : "s", places,
 			   word_time(report, site->cost_ns));
 }
 
@@ -40,6 +45,7 @@ const struct detector detector_queue_full = {
 	       "larger "
 	       "pieces of work (a CUDA graph is one), or wait for an event some hundred operations "
 	       "back where the program can use the time.",
+	.everywhere = true,
 	.judge = judge,
 	.keep = keep,
 };

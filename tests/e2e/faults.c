@@ -579,6 +579,17 @@ static void small_copies(struct worker *w)
 	}
 }
 
+/* A flag that the host looks at after every piece of work. */
+static void read_back(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 30); i; i--) {
+		work(w, 2000);
+		if (!w->clean)
+			OK(cudaMemcpyAsync(w->pinned_to, w->gpu, 8, D2H, w->stream));
+		finish(w);
+	}
+}
+
 static void prepare_peer(struct worker *w)
 {
 	OK(cudaSetDevice(w->device + 1));
@@ -746,6 +757,7 @@ static const struct habit habits[] = {
 	{"lazy-loading", "lazy-loading", "gpu", "cudaLaunchKernel", "", "lazy lazy\n", 1, 1, prepare_lazy, lazy_loading},
 	{"queue-full", "queue-full", "gpu", "cudaLaunchKernel", "", "queue 80\n", 1, 1, NULL, queue_full},
 	{"small-copies", "small-copies", "-", "cudaMemcpyAsync", "", "hold cuMemcpyHtoDAsync_v2 read:copies 5\n", 1, 1, NULL, small_copies},
+	{"read-back", "read-back", "-", "cudaStreamSynchronize", "", "", 1, 1, NULL, read_back},
 	{"ignored-error", "ignored-error", "-", "cudaMemsetAsync", "", "", 1, 1, NULL, ignored_error},
 	{"capture-break", "capture-break", "-", "cudaStreamSynchronize", "", "", 1, 1, NULL, capture_break},
 	{"cross-device-stall", "cross-device-stall", "lock", "cudaStreamWaitEvent", "lock-starvation",

@@ -396,7 +396,72 @@ static void test_queue_full(void **state)
 	finding = only(s, "queue-full", "5 calls waited for room");
 	assert_in_range(number(finding, "cost_ns"), 9 * MS, 10 * MS);
 	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
 	tell_queue(s, 10); /* not for want of room */
+	nothing(s);
+}
+
+/* It is one cause, wherever in the program the launches are. */
+static void test_queue_full_everywhere(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+	int i;
+
+	begin(s);
+	for (i = 0; i < 1000; i++)
+		launch(s, 1000, 4000);
+	for (i = 0; i < 9; i++)
+		call(s, 1000, (i % 3 + 1) * MS,
+		     "launch cudaLaunchKernel kernel=1 stream=8 caller=%#x", 0x10 + i % 3);
+	wait_for_stream(s, 40 * MS, 0x20);
+	conclude(s);
+	finding = only(s, "queue-full", "9 calls at 3 places, here most,");
+	assert_in_range(number(finding, "cost_ns"), 17 * MS, 18 * MS);
+	assert_int_equal(number(finding, "count"), 9);
+}
+
+/* ---- values read back ------------------------------------------------------------------------ */
+
+static void tell_read_back(struct story *s, unsigned int rounds, unsigned int bytes, bool between)
+{
+	unsigned int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		if (i % (100 / rounds))
+			continue;
+		call(s, 1000, 5000,
+		     "copy cudaMemcpyAsync direction=d2h src=device dst=pinned bytes=%u stream=8 "
+		     "caller=0x40",
+		     bytes);
+		if (between)
+			launch(s, 1000, 4000);
+		wait_for_stream(s, MS, 0x20);
+	}
+	wait_for_stream(s, 40000, 0x21);
+	conclude(s);
+}
+
+static void test_read_back(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_read_back(s, 50, 8, false);
+	finding = only(s, "read-back", /* the first is cold */
+		       "49 times the thread fetched a few bytes");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
+	assert_in_range(number(finding, "cost_ns"), 45 * MS, 50 * MS);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	tell_read_back(s, 5, 8, false); /* seldom */
+	nothing(s);
+	tell_read_back(s, 50, 4096, false); /* a result */
+	nothing(s);
+	tell_read_back(s, 50, 8, true); /* the wait is for something else */
 	nothing(s);
 }
 
@@ -669,7 +734,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(test_sync_every_launch), TEST(test_lazy_loading),
 		TEST(test_modules),           TEST(test_loads_behind_work),
-		TEST(test_queue_full),        TEST(test_small_copies),
+		TEST(test_queue_full),        TEST(test_queue_full_everywhere),
+		TEST(test_read_back),         TEST(test_small_copies),
 		TEST(test_ignored_error),     TEST(test_driver_error),
 		TEST(test_error_that_stays),  TEST(test_capture_break),
 		TEST(test_staged_or_blocked), TEST(test_graph_update),

@@ -1,0 +1,68 @@
+/*
+ * analyzer/detectors/read_back.c: a few bytes copied from the GPU and waited for at once, again and again: a
+ * loss, a flag or a counter that the host reads in every step (in PyTorch, .item()).
+ *
+ * A case is a wait right behind a small copy to the host, in the same stream or of the whole device, or a
+ * synchronous copy that waited itself. All work before it has to end before the host goes on, and the GPU
+ * then has nothing to do until it does. What that costs the program nobody knows: the kernels have to run
+ * in any case. So it is a note.
+ */
+#include "detector.h"
+#include "report_words.h"
+
+#define SMALL_MOST 256
+#define ROUNDS_LEAST 20
+#define TENTHS_LEAST 2
+
+static bool waits_for_copy(const struct observed *o)
+{
+	const struct copy_row *row = &o->caller->steps.row;
+	const union spy_any *raw = o->record->raw;
+
+	if (raw->other.event == SPY_EV_COPY)
+		return o->contract == SPY_CONTRACT_COPY_SYNC && copy_took_place(&raw->copy) &&
+		       raw->copy.direction == SPY_DIR_D2H && raw->copy.bytes <= SMALL_MOST;
+	return row->count == 1 && row->direction == SPY_DIR_D2H && row->bytes <= SMALL_MOST &&
+	       (o->waits->what != GPU_WAIT_STREAM || gpu_wait_stream(raw) == row->stream);
+}
+
+static bool judge(const struct observed *o, struct verdict *v)
+{
+	if (o->waits->sort != GPU_WAIT_INTENDED || o->cold ||
+	    call_failed(&o->record->raw->call_head) || !waits_for_copy(o))
+		return false;
+	v->cost_ns = finished_ns(o->call, BUCKET_GPU_INTENDED);
+	v->gain_high_ns = v->cost_ns;
+	return v->cost_ns;
+}
+
+static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+			struct report *report)
+{
+	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
+		return NULL;
+	finding->perhaps_free = true;
+	return report_text(report,
+			   "%llu times the thread fetched a few bytes from the GPU and waited for "
+			   "them at once, and so for all work before them: %s in these waits",
+			   (unsigned long long)site->count, word_time(report, site->cost_ns));
+}
+
+const struct detector detector_read_back = {
+	.id = "read-back",
+	.title = "a few bytes fetched from the GPU in every step",
+	.sees = "Copies of 256 bytes or less to the host with a wait for their stream, an event or "
+		"the device right behind them, and synchronous ones, twenty times in the program's "
+		"work or more: a loss, a flag or a counter that the host looks at.",
+	.blind = "Whether the host needs the value before it goes on, and what the GPU could have "
+		 "done meanwhile: the time in the waits is not what the cure gains, which lies "
+		 "between nothing and that. Values that the host reads from memory which the GPU "
+		 "writes to.",
+	.fix = "Keep the value on the GPU and fetch it seldom, or many at once; or copy it to "
+	       "pinned memory, record an event and look one step later. In PyTorch: no .item(), "
+	       "print or if on a tensor in every step.",
+	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE) |
+		  DETECTOR_CONTRACT(COPY_SYNC),
+	.judge = judge,
+	.keep = keep,
+};
