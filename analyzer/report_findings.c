@@ -146,7 +146,8 @@ static const struct evidence *worst_of(const struct finding *f)
 static const char *headline(struct report *report, const struct finding *f)
 {
 	if (!f->compared || !strcmp(f->compared, "same"))
-		return f->detector->title;
+		return f->perhaps_free ? report_text(report, "a note: %s", f->detector->title)
+				       : f->detector->title;
 	if (!strcmp(f->compared, "new"))
 		return report_text(report, "NEW: %s", f->detector->title);
 	return report_text(report, "WORSE (it was %s): %s", word_time(report, f->before_ns),

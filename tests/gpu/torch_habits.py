@@ -41,5 +41,6 @@ for step in range(STEPS):
     else:
         shown.append(loss.item())
 if cured:
+    torch.cuda.synchronize()  # else the copy below would be the one that waits
     shown = losses.tolist()
 print("%.5f %.5f %.5f" % (shown[0], shown[STEPS // 2], shown[-1]))
