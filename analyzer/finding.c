@@ -350,31 +350,42 @@ static size_t merge(struct finding *findings, size_t n)
 	return kept;
 }
 
+static int by_site_cost(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if (x->site->cost_ns != y->site->cost_ns)
+		return x->site->cost_ns < y->site->cost_ns ? 1 : -1;
+	return by_place(x, y);
+}
+
+/* The finding among the first n, of the same process, whose cause is also f's. */
+static struct finding *same_cause(struct finding *findings, size_t n, const struct finding *f)
+{
+	size_t i;
+
+	for (i = 0; i < n && f->detector->everywhere; i++)
+		if (findings[i].detector == f->detector && findings[i].process == f->process &&
+		    findings[i].variant == f->variant)
+			return &findings[i];
+	return NULL;
+}
+
 /* Those that have one cause wherever they are become one in each process, at the costliest place. */
 static size_t merge_everywhere(struct finding *findings, size_t n)
 {
-	size_t i, j, kept = 0;
+	size_t i, kept = 0;
 
+	qsort(findings, n, sizeof(*findings), by_site_cost);
 	for (i = 0; i < n; i++) {
-		struct finding *f = &findings[i];
+		struct finding *first = same_cause(findings, kept, &findings[i]);
 
-		for (j = 0; j < kept; j++)
-			if (f->detector->everywhere && findings[j].detector == f->detector &&
-			    findings[j].process == f->process && findings[j].variant == f->variant)
-				break;
-		if (j == kept) {
-			findings[kept++] = *f;
+		if (!first) {
+			findings[kept++] = findings[i];
 			continue;
 		}
-		if (f->site->cost_ns > findings[j].site->cost_ns) {
-			struct finding costliest = *f;
-
-			*f = findings[j];
-			costliest.places = f->places;
-			findings[j] = costliest;
-		}
-		add_site(findings[j].site, f->site);
-		findings[j].places++;
+		add_site(first->site, findings[i].site);
+		first->places++;
 	}
 	return kept;
 }

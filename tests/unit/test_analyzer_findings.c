@@ -419,6 +419,7 @@ static void test_queue_full_everywhere(void **state)
 	finding = only(s, "queue-full", "9 calls at 3 places, here most,");
 	assert_in_range(number(finding, "cost_ns"), 17 * MS, 18 * MS);
 	assert_int_equal(number(finding, "count"), 9);
+	assert_int_equal(number(finding, "offset"), 0x12); /* 9 ms; the others 3 and 6 */
 }
 
 /* ---- values read back ------------------------------------------------------------------------ */
@@ -450,6 +451,7 @@ static void test_read_back(void **state)
 {
 	struct story *s = *state;
 	json_t *finding;
+	int i;
 
 	tell_read_back(s, 50, 8, false);
 	finding = only(s, "read-back", /* the first is cold */
@@ -457,6 +459,19 @@ static void test_read_back(void **state)
 	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
 	assert_in_range(number(finding, "cost_ns"), 45 * MS, 50 * MS);
 	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	/* Synchronous copies wait themselves; what they cost is known from some on an idle GPU. */
+	begin(s);
+	for (i = 0; i < 60; i++) {
+		if (i >= 10) {
+			launch(s, 1000, 4000);
+			launch(s, 1000, 4000);
+		}
+		call(s, 1000, i < 10 ? 9000 : MS,
+		     "copy cudaMemcpy direction=d2h src=device dst=pageable bytes=4 caller=%#x",
+		     i < 10 ? 0x41 : 0x40);
+	}
+	conclude(s);
+	only(s, "read-back", "50 times");
 	tell_read_back(s, 5, 8, false); /* seldom */
 	nothing(s);
 	tell_read_back(s, 50, 4096, false); /* a result */
