@@ -97,7 +97,7 @@ $(E2E)/sim_mixed_static: tests/e2e/sim_mixed.c $(BUILD)/sim/libsimcudart_static.
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $^ -ldl
 e2e: $(addprefix $(E2E)/sim_mixed,12 13 _static)
 # Threads that wait for each other, and what judges cudaspy's account of it.
-$(E2E)/scene: $(E2E)/%: tests/e2e/%.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/scene: $(E2E)/%: tests/e2e/%.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) -Wno-unused-parameter $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
@@ -107,7 +107,7 @@ $(E2E)/judge: tests/e2e/judge.c
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< -ljansson
 e2e: $(E2E)/scene $(E2E)/judge
 # Habits that are found, and near twins: of calls, and of whole runs.
-$(E2E)/habits $(E2E)/habits_run: $(E2E)/%: tests/e2e/%.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/habits $(E2E)/habits_run: $(E2E)/%: tests/e2e/%.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
@@ -119,7 +119,7 @@ $(E2E)/sharing: tests/e2e/sharing.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcud
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 e2e: $(E2E)/sharing
 # Programs with faults, and without.
-$(E2E)/faults: tests/e2e/faults.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/faults: tests/e2e/faults.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1

@@ -15,67 +15,12 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+#include "sim_program.h"
 
-struct dim3 {
-	unsigned int x, y, z;
-};
-
-int cudaSetDevice(int device);
-int cudaMalloc(void **address, size_t bytes);
-int cudaFree(void *address);
-int cudaMallocHost(void **address, size_t bytes);
-int cudaFreeHost(void *address);
-int cudaMallocManaged(void **address, size_t bytes, unsigned int flags);
-int cudaHostRegister(void *address, size_t bytes, unsigned int flags);
-int cudaHostUnregister(void *address);
-int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
-int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
-int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-		      size_t height, int kind, void *stream);
-int cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *bytes,
-			 size_t count, void *attributes, size_t *indices, size_t attribute_count,
-			 void *stream);
-int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
-			void *stream);
-int cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
-int cudaMemsetAsync(void *address, int value, size_t bytes, void *stream);
-int cudaStreamCreateWithFlags(void **stream, unsigned int flags);
-int cudaStreamDestroy(void *stream);
-int cudaStreamSynchronize(void *stream);
-int cudaStreamWaitEvent(void *stream, void *event, unsigned int flags);
-int cudaStreamBeginCapture(void *stream, int mode);
-int cudaStreamEndCapture(void *stream, void **graph);
-int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
-int cudaGraphLaunch(void *exec, void *stream);
-int cudaGraphExecDestroy(void *exec);
-int cudaGraphDestroy(void *graph);
-int cudaEventCreate(void **event);
-int cudaEventRecord(void *event, void *stream);
-int cudaEventDestroy(void *event);
-int cudaDeviceSynchronize(void);
-int cudaDeviceSetLimit(int limit, size_t value);
-int cudaGetLastError(void);
-int cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
-		     size_t shared, void *stream);
-const char *cudaGetErrorName(int error);
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream);
-int cuModuleLoadData(void **module, const void *image);
-int cuModuleUnload(void *module);
-void **__cudaRegisterFatBinary(void *wrapper);
-void __cudaRegisterFatBinaryEnd(void **code);
-void __cudaRegisterFunction(void **code, const char *host, char *device, const char *name,
-			    int limit, void *tid, void *bid, void *block, void *grid, int *size);
-
-enum { H2H, H2D, D2H, D2D };
 enum { WORKERS_MAX = 8, PLACES = 24, LAZY_KERNELS = 16, BUFFER_BYTES = 8 << 20, KB = 1024 };
 
 struct worker;
@@ -105,33 +50,6 @@ struct worker {
 
 static pthread_barrier_t ready;
 static char stub_delay, stub_lazy[LAZY_KERNELS];
-
-static void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fprintf(stderr, "faults: ");
-	vfprintf(stderr, format, args);
-	fprintf(stderr, "\n");
-	va_end(args);
-	exit(1);
-}
-
-static void ok(int result, const char *what)
-{
-	if (result)
-		die("%s: %s", what, cudaGetErrorName(result));
-}
-#define OK(call) ok(call, #call)
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- what they are made of: inlined, so that the calls are the habit's own ---- */
 #define INLINE static inline __attribute__((always_inline))

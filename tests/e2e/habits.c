@@ -6,34 +6,8 @@
  *
  * Prints nothing. Status 0 unless a call fails that should not.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-struct dim3 {
-	unsigned int x, y, z;
-};
-
-int cudaMalloc(void **address, size_t bytes);
-int cudaFree(void *address);
-int cudaMallocHost(void **address, size_t bytes);
-int cudaFreeHost(void *address);
-int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
-int cudaStreamCreateWithFlags(void **stream, unsigned int flags);
-int cudaStreamDestroy(void *stream);
-int cudaStreamSynchronize(void *stream);
-int cudaStreamBeginCapture(void *stream, int mode);
-int cudaStreamEndCapture(void *stream, void **graph);
-int cudaGraphDestroy(void *graph);
-int cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
-		     size_t shared, void *stream);
-void **__cudaRegisterFatBinary(void *wrapper);
-void __cudaRegisterFatBinaryEnd(void **code);
-void __cudaRegisterFunction(void **code, const char *host, char *device, const char *name,
-			    int limit, void *tid, void *bid, void *block, void *grid, int *size);
-
-enum { H2D = 1, D2H = 2 };
+#include "sim_program.h"
 
 #define ROUNDS 200
 #define BYTES 65536
@@ -41,16 +15,6 @@ enum { H2D = 1, D2H = 2 };
 static const char delay, lazy;
 static void *stream, *other;
 static char *gpu, *host;
-
-#define OK(call) \
-	do { \
-		int result = (call); \
-\
-		if (result) { \
-			fprintf(stderr, "%s: %d\n", #call, result); \
-			exit(1); \
-		} \
-	} while (0)
 
 static void launch(const char *kernel, int us, void *where)
 {

@@ -7,58 +7,39 @@
  *   habits_run peer         copies from one GPU to another
  *   habits_run enabled      the same, with peer access
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-int cudaSetDevice(int device);
-int cudaMalloc(void **address, size_t bytes);
-int cudaMemsetAsync(void *address, int value, size_t bytes, void *stream);
-int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
-			void *stream);
-int cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
-int cudaStreamCreateWithFlags(void **stream, unsigned int flags);
-int cudaDeviceSynchronize(void);
+#include "sim_program.h"
 
 enum { ROUNDS = 40, BYTES = 1 << 20, NON_BLOCKING = 1 };
-
-static void check(int result, const char *call)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "habits_run: %s: %d\n", call, result);
-	exit(1);
-}
-#define CHECK(call) check(call, #call)
 
 static __attribute__((noinline)) void two_streams(unsigned int flags)
 {
 	void *stream, *a, *b;
 
-	CHECK(cudaMalloc(&a, BYTES));
-	CHECK(cudaMalloc(&b, BYTES));
-	CHECK(cudaStreamCreateWithFlags(&stream, flags));
+	OK(cudaMalloc(&a, BYTES));
+	OK(cudaMalloc(&b, BYTES));
+	OK(cudaStreamCreateWithFlags(&stream, flags));
 	for (int i = 0; i < ROUNDS; i++) {
-		CHECK(cudaMemsetAsync(a, i, BYTES, stream));
-		CHECK(cudaMemsetAsync(b, i, BYTES, NULL));
+		OK(cudaMemsetAsync(a, i, BYTES, stream));
+		OK(cudaMemsetAsync(b, i, BYTES, NULL));
 	}
-	CHECK(cudaDeviceSynchronize());
+	OK(cudaDeviceSynchronize());
 }
 
 static __attribute__((noinline)) void peers(int enable)
 {
 	void *stream, *here, *there;
 
-	CHECK(cudaSetDevice(1));
-	CHECK(cudaMalloc(&there, BYTES));
-	CHECK(cudaSetDevice(0));
-	CHECK(cudaMalloc(&here, BYTES));
-	CHECK(cudaStreamCreateWithFlags(&stream, 0));
+	OK(cudaSetDevice(1));
+	OK(cudaMalloc(&there, BYTES));
+	OK(cudaSetDevice(0));
+	OK(cudaMalloc(&here, BYTES));
+	OK(cudaStreamCreateWithFlags(&stream, 0));
 	if (enable)
-		CHECK(cudaDeviceEnablePeerAccess(1, 0));
+		OK(cudaDeviceEnablePeerAccess(1, 0));
 	for (int i = 0; i < ROUNDS; i++)
-		CHECK(cudaMemcpyPeerAsync(there, 1, here, 0, BYTES, stream));
-	CHECK(cudaDeviceSynchronize());
+		OK(cudaMemcpyPeerAsync(there, 1, here, 0, BYTES, stream));
+	OK(cudaDeviceSynchronize());
 }
 
 int main(int argc, char **argv)

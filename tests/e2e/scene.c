@@ -8,66 +8,15 @@
  *
  * A scene is a row of a table: its script for the simulator, and groups of threads, each with a
  * program of words (see ops[]): `launch:500` is a kernel of 500 us, `*20( ... )` repeats. In scenes
- * called clean no thread waits for another device. Host work keeps the processor, as a driver's does. All resources are made by the main thread before,
- * one after the other, so that only the programs collide. Prints nothing that depends on time.
+ * called clean no thread waits for another device. Host work keeps the processor, as a driver's does. All
+ * resources are made by the main thread before, one after the other, so that only the programs collide. Prints
+ * nothing that depends on time.
  */
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "sim_program.h"
 
-struct dim3 {
-	unsigned int x, y, z;
-};
-
-int cudaSetDevice(int device);
-int cudaMalloc(void **address, size_t bytes);
-int cudaFree(void *address);
-int cudaMallocAsync(void **address, size_t bytes, void *stream);
-int cudaFreeAsync(void *address, void *stream);
-int cudaMallocHost(void **address, size_t bytes);
-int cudaFreeHost(void *address);
-int cudaMallocManaged(void **address, size_t bytes, unsigned int flags);
-int cudaHostRegister(void *address, size_t bytes, unsigned int flags);
-int cudaHostUnregister(void *address);
-int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
-int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
-int cudaMemsetAsync(void *address, int value, size_t bytes, void *stream);
-int cudaStreamCreateWithFlags(void **stream, unsigned int flags);
-int cudaStreamDestroy(void *stream);
-int cudaStreamSynchronize(void *stream);
-int cudaStreamQuery(void *stream);
-int cudaStreamWaitEvent(void *stream, void *event, unsigned int flags);
-int cudaStreamBeginCapture(void *stream, int mode);
-int cudaStreamEndCapture(void *stream, void **graph);
-int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
-int cudaGraphLaunch(void *exec, void *stream);
-int cudaGraphExecDestroy(void *exec);
-int cudaGraphDestroy(void *graph);
-int cudaEventCreate(void **event);
-int cudaEventRecord(void *event, void *stream);
-int cudaEventSynchronize(void *event);
-int cudaEventDestroy(void *event);
-int cudaDeviceSynchronize(void);
-int cudaDeviceSetLimit(int limit, size_t value);
-int cudaLibraryLoadData(void **library, const void *code, void *jit_options, void *jit_values,
-			unsigned int jit_cnt, void *options, void *values, unsigned int cnt);
-int cudaLibraryUnload(void *library);
-int cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
-		     size_t shared, void *stream);
-const char *cudaGetErrorName(int error);
-int cuModuleLoadData(void **module, const void *image);
-int cuModuleUnload(void *module);
-void **__cudaRegisterFatBinary(void *wrapper);
-void __cudaRegisterFatBinaryEnd(void **code);
-void __cudaRegisterFunction(void **code, const char *host, char *device, const char *name,
-			    int limit, void *tid, void *bid, void *block, void *grid, int *size);
-
-enum { H2D = 1, D2H = 2 };
 enum { GROUPS_MAX = 8, THREADS_MAX = 16, DEVICES_MAX = 8, BUFFER_BYTES = 8 << 20, STACK_MAX = 64 };
 
 struct group {
@@ -260,33 +209,6 @@ static int worker_cnt;
 static pthread_barrier_t ready;
 static uint64_t begin_ns;
 static char stub_delay, stub_lazy[THREADS_MAX];
-
-static void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fprintf(stderr, "scene: ");
-	vfprintf(stderr, format, args);
-	fprintf(stderr, "\n");
-	va_end(args);
-	exit(1);
-}
-
-static void ok(int result, const char *what)
-{
-	if (result)
-		die("%s: %s", what, cudaGetErrorName(result));
-}
-#define OK(call) ok(call, #call)
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void sleep_until(uint64_t ns)
 {

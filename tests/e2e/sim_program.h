@@ -1,0 +1,102 @@
+/*
+ * tests/e2e/sim_program.h: what programs for the simulator need of CUDA, declared without its headers, so that
+ * no toolkit is needed; and how they fail.
+ */
+#ifndef SIM_PROGRAM_H
+#define SIM_PROGRAM_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct dim3 {
+	unsigned int x, y, z;
+};
+
+int cudaSetDevice(int device);
+int cudaMalloc(void **address, size_t bytes);
+int cudaFree(void *address);
+int cudaMallocHost(void **address, size_t bytes);
+int cudaFreeHost(void *address);
+int cudaMallocManaged(void **address, size_t bytes, unsigned int flags);
+int cudaHostRegister(void *address, size_t bytes, unsigned int flags);
+int cudaHostUnregister(void *address);
+int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
+int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
+int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+		      size_t height, int kind, void *stream);
+int cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *bytes,
+			 size_t count, void *attributes, size_t *indices, size_t attribute_count,
+			 void *stream);
+int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+			void *stream);
+int cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
+int cudaMemsetAsync(void *address, int value, size_t bytes, void *stream);
+int cudaStreamCreateWithFlags(void **stream, unsigned int flags);
+int cudaStreamDestroy(void *stream);
+int cudaStreamSynchronize(void *stream);
+int cudaStreamWaitEvent(void *stream, void *event, unsigned int flags);
+int cudaStreamBeginCapture(void *stream, int mode);
+int cudaStreamEndCapture(void *stream, void **graph);
+int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
+int cudaGraphLaunch(void *exec, void *stream);
+int cudaGraphExecDestroy(void *exec);
+int cudaGraphDestroy(void *graph);
+int cudaEventCreate(void **event);
+int cudaEventRecord(void *event, void *stream);
+int cudaEventDestroy(void *event);
+int cudaDeviceSynchronize(void);
+int cudaDeviceSetLimit(int limit, size_t value);
+int cudaGetLastError(void);
+int cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
+		     size_t shared, void *stream);
+const char *cudaGetErrorName(int error);
+int cudaMallocAsync(void **address, size_t bytes, void *stream);
+int cudaFreeAsync(void *address, void *stream);
+int cudaStreamQuery(void *stream);
+int cudaEventSynchronize(void *event);
+int cudaLibraryLoadData(void **library, const void *code, void *jit_options, void *jit_values,
+			unsigned int jit_cnt, void *options, void *values, unsigned int cnt);
+int cudaLibraryUnload(void *library);
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream);
+int cuModuleLoadData(void **module, const void *image);
+int cuModuleUnload(void *module);
+void **__cudaRegisterFatBinary(void *wrapper);
+void __cudaRegisterFatBinaryEnd(void **code);
+void __cudaRegisterFunction(void **code, const char *host, char *device, const char *name,
+			    int limit, void *tid, void *bid, void *block, void *grid, int *size);
+
+enum { H2H, H2D, D2H, D2D };
+
+static inline void die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	vfprintf(stderr, format, args);
+	fprintf(stderr, "\n");
+	va_end(args);
+	exit(1);
+}
+
+static inline void ok(int result, const char *what)
+{
+	if (result)
+		die("%s: %s", what, cudaGetErrorName(result));
+}
+#define OK(call) ok(call, #call)
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+#endif
