@@ -395,6 +395,13 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 	spy_stack_look(thread, frame, now);
 }
 
+/* A lock that was waited for inside the call and is kept beyond it: the thread waits no more. */
+static inline void stop_waiting(struct spy_thread *thread)
+{
+	if (unlikely(thread->waiting))
+		spy_wait_leave(thread);
+}
+
 void spy_leave(struct spy_frame *frame)
 {
 	struct spy_thread *thread = frame->thread;
@@ -412,6 +419,7 @@ void spy_leave(struct spy_frame *frame)
 		thread->depth = frame->depth;
 		show_outer(thread, frame);
 		append_record(thread, frame, now);
+		stop_waiting(thread);
 		end_work(thread);
 	} else if (frame->kind == SPY_FRAME_COUNTED) {
 		if (unlikely(!still_ours(thread)))
@@ -423,6 +431,7 @@ void spy_leave(struct spy_frame *frame)
 		show_outer(thread, frame);
 		if (frame->slot->inspector)
 			inspect_after(frame);
+		stop_waiting(thread);
 		end_work(thread);
 	} else if (frame->slot->inspector) {
 		/* Seen by nobody, but a look-up must hand out stubs all the same; it needs no

@@ -298,13 +298,21 @@ static void tell_unmade(struct spy_frame *frame, const struct spy_inspector *sel
 	details->object = was->context;
 }
 
+/* Is it the driver's call inside the runtime's, about the same memory? */
+static bool unmade_already(const struct spy_frame *frame, uint64_t address)
+{
+	return frame->kind == SPY_FRAME_TRACED && frame->depth &&
+	       frame->thread->inspect.unmaking == address;
+}
+
 void inspect_unmake(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	uint64_t address = size_arg(frame, self, ADDRESS);
 	struct spy_memory was = {.kind = SPY_MEM_UNKNOWN};
 
-	if (address)
+	if (address && !unmade_already(frame, address))
 		spy_memory_remove(address, &was);
+	frame->thread->inspect.unmaking = address;
 	tell_unmade(frame, self, address, &was);
 }
 
@@ -336,6 +344,7 @@ void inspect_unmake_done(struct spy_frame *frame, const struct spy_inspector *se
 	};
 
 	(void)self;
+	frame->thread->inspect.unmaking = 0;
 	if (!succeeded(frame))
 		spy_memory_add(&was);
 }

@@ -5,6 +5,9 @@
  * driver waits on. The slow paths (session.c, resolve.c) use pthread mutexes in the session, which a
  * forked child finds cleared. Unlocked is all zeros, so a lock in cleared memory is ready. fork takes
  * all of them (spy_inspect_hold), so that a child finds whole tables and free locks.
+ *
+ * What is done under it takes less than a microsecond, and threads that allocate at the same time meet
+ * here in step: who finds it held tries for about as long before it sleeps.
  */
 #ifndef CUDASPY_SHIM_LOCK_H
 #define CUDASPY_SHIM_LOCK_H
@@ -19,13 +22,31 @@ struct spy_lock {
 	uint32_t state; /* 0 free, 1 held, 2 held and somebody may sleep */
 };
 
-static inline void spy_lock(struct spy_lock *lock)
+#define SPY_LOCK_TRIES 50
+
+static inline void spy_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+static inline bool spy_try_lock(struct spy_lock *lock)
 {
 	uint32_t expected = 0;
 
-	if (__atomic_compare_exchange_n(&lock->state, &expected, 1, 0, __ATOMIC_ACQUIRE,
-					__ATOMIC_RELAXED))
-		return;
+	return !__atomic_load_n(&lock->state, __ATOMIC_RELAXED) &&
+	       __atomic_compare_exchange_n(&lock->state, &expected, 1, 0, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static inline void spy_lock(struct spy_lock *lock)
+{
+	for (int i = 0; i < SPY_LOCK_TRIES; i++) {
+		if (spy_try_lock(lock))
+			return;
+		spy_pause();
+	}
 	while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE))
 		syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 }

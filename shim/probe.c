@@ -141,15 +141,22 @@ static inline bool wanted(const void *lock)
 static inline void note_taken(enum spy_wait_kind kind, const void *lock)
 {
 	if (wanted(lock))
-		spy_wait_moved(SPY_EV_TAKEN, kind, lock);
+		spy_wait_taken(kind, lock);
 }
 
-/* It is about to be given back. */
-static inline void note_released(enum spy_wait_kind kind, const void *lock)
-{
-	if (wanted(lock))
-		spy_wait_moved(SPY_EV_RELEASED, kind, lock);
-}
+/* Gives a lock back: return it. held: is it one that changes hands by this? */
+#define GIVE_BACK(kind, lock, held, give) \
+	{ \
+		uint64_t time; \
+		int result; \
+\
+		if (!wanted(lock) || !(held)) \
+			return give; \
+		time = spy_wait_releasing(lock); \
+		result = give; \
+		spy_wait_released(kind, lock, result ? 0 : time); \
+		return result; \
+	}
 
 /* ---- locks that are tried first ---------------------------------------------------------------- */
 
@@ -189,13 +196,7 @@ static inline bool recursed(const pthread_mutex_t *lock)
 static inline void note_mutex_taken(const pthread_mutex_t *lock, int result)
 {
 	if (wanted(lock) && !not_had(result) && !recursed(lock))
-		spy_wait_moved(SPY_EV_TAKEN, SPY_WAIT_MUTEX, lock);
-}
-
-static inline void note_mutex_released(const pthread_mutex_t *lock)
-{
-	if (wanted(lock) && !recursed(lock))
-		spy_wait_moved(SPY_EV_RELEASED, SPY_WAIT_MUTEX, lock);
+		spy_wait_taken(SPY_WAIT_MUTEX, lock);
 }
 
 /*
@@ -248,10 +249,7 @@ PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 }
 
 PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
-{
-	note_mutex_released(lock);
-	return real.pthread_mutex_unlock(lock);
-}
+GIVE_BACK(SPY_WAIT_MUTEX, lock, !recursed(lock), real.pthread_mutex_unlock(lock))
 
 /* ---- read-write locks ------------------------------------------------------------------------- */
 
@@ -321,10 +319,10 @@ PROBE(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock))
 {
 	bool reader = !lock->__data.__cur_writer;
 
-	note_released(reader ? SPY_WAIT_READ : SPY_WAIT_WRITE, lock);
 	if (reader)
 		spy_hold_remove(spy_self, lock);
-	return real.pthread_rwlock_unlock(lock);
+	GIVE_BACK(reader ? SPY_WAIT_READ : SPY_WAIT_WRITE, lock, true,
+		  real.pthread_rwlock_unlock(lock))
 }
 
 /* ---- spin locks ------------------------------------------------------------------------------ */
@@ -360,9 +358,8 @@ PROBE(int, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock))
 
 PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 {
-	note_released(SPY_WAIT_SPIN, (const void *)lock);
 	spy_hold_remove(spy_self, (const void *)lock);
-	return real.pthread_spin_unlock(lock);
+	GIVE_BACK(SPY_WAIT_SPIN, (const void *)lock, true, real.pthread_spin_unlock(lock))
 }
 
 /* ---- what has no holder ----------------------------------------------------------------------- */
@@ -386,7 +383,8 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 		struct spy_wait wait; \
 		int result; \
 \
-		note_mutex_released(m); \
+		if (wanted(m) && !recursed(m)) \
+			spy_wait_released(SPY_WAIT_MUTEX, m, spy_wait_releasing(m)); \
 		spy_wait_begin(&wait, SPY_WAIT_CONDITION, c, NULL, 0); \
 		result = real.name args; \
 		spy_wait_end(&wait, result); \

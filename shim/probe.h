@@ -29,13 +29,19 @@ struct spy_wait {
  * although they did not wait: the order in which a lock changes hands is then complete.
  */
 #define SPY_WAITING_BUCKETS 1024
-extern uint32_t spy_waiting[SPY_WAITING_BUCKETS];
+
+/* Each has a cache line of its own: takers of other locks must not wait for it. */
+struct spy_waiting {
+	uint32_t threads;
+} __attribute__((aligned(64)));
+
+extern struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
 
 static inline uint32_t *spy_waiting_for(const void *object)
 {
 	uintptr_t address = (uintptr_t)object;
 
-	return &spy_waiting[(address >> 4 ^ address >> 14) % SPY_WAITING_BUCKETS];
+	return &spy_waiting[(address >> 4 ^ address >> 14) % SPY_WAITING_BUCKETS].threads;
 }
 
 /*
@@ -48,16 +54,24 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 		    const void *owner, unsigned int flags);
 void spy_wait_end(struct spy_wait *wait, bool failed);
 
-/* A wait that was left by longjmp or an asynchronous cancellation never ended: the thread counts itself
- * out at its next one, or when it ends. Owner only. */
+/* The thread is counted among those who wait until it gives the lock back: what can be done later is not
+ * done while it has the lock. After a wait that was left by longjmp or an asynchronous cancellation it
+ * counts itself out at its next one, or when it ends. Owner only. */
 void spy_wait_leave(struct spy_thread *thread);
 
 /* In a forked child, which has none of the threads that wait. */
 void spy_wait_forget(void);
 
-/* A lock others wait for was taken at once (SPY_EV_TAKEN), or is about to be given back
- * (SPY_EV_RELEASED). */
-void spy_wait_moved(enum spy_event event, enum spy_wait_kind kind, const void *object);
+/* A lock others wait for was taken at once. */
+void spy_wait_taken(enum spy_wait_kind kind, const void *object);
+
+/*
+ * A lock is given back for which threads are counted as waiting: spy_wait_releasing before it is, which
+ * returns the time, 0 if nobody waits but this thread itself, which had to wait for it and is still
+ * counted; and spy_wait_released after it is, so that those who wait do not wait for the record, too.
+ */
+uint64_t spy_wait_releasing(const void *object);
+void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time);
 
 /* Locks that name no holder: we remember which of our threads has them. */
 static inline void spy_hold_add(struct spy_thread *thread, const void *object)

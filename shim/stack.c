@@ -4,8 +4,8 @@
  * other calls. Takes no lock, allocates nothing.
  *
  * A place (return address and function) gets a stack for its first calls, then for each that took
- * twice as long as the longest told of, and for the 16th, 32nd, 64th …: a wrapper that all of a program
- * calls shows some more of its callers. A thread gets so many a second at most.
+ * twice as long as the longest told of, and for about the 16th, 32nd, 64th …: a wrapper that all of a
+ * program calls shows some more of its callers. A thread gets so many a second at most.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -22,6 +22,7 @@
 
 #define FIRST_CALLS 8 /* of a place that get a stack */
 #define MADE_BEFORE 4 /* so many things are made before it counts as again */
+#define LOT 16 /* calls counted at once: 64 bits less those that lot_of draws */
 #define PER_SECOND 50 /* a thread's */
 #define PROBES 16 /* places looked at in the table */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
@@ -77,16 +78,35 @@ static struct spy_stack_site *find_site(uint64_t key)
 	return NULL;
 }
 
+/*
+ * How many calls of the place are now counted for this one: each of the first ones, then LOT for one in
+ * LOT, drawn by the clock. Threads that allocate side by side would else meet at the counter in each
+ * call, and wait for its cache line longer than the call takes.
+ */
+static uint64_t lot_of(const struct spy_stack_site *site, uint64_t now)
+{
+	if (__atomic_load_n(&site->calls, __ATOMIC_RELAXED) < MADE_BEFORE + FIRST_CALLS)
+		return 1;
+	return now * 0x9e3779b97f4a7c15ull >> 60 ? 0 : LOT;
+}
+
+/* Does the number of bits grow with the last lot? */
+static bool doubled(uint64_t calls, uint64_t lot)
+{
+	return (calls ^ (calls - lot)) > calls - lot;
+}
+
 /* Is this call of the place one to tell of? */
 static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
 {
 	uint64_t key = frame->caller << 16 | frame->slot->fn, duration = now - frame->start;
 	struct spy_stack_site *site = find_site(key);
-	uint64_t calls, before = why == SPY_STACK_MADE ? MADE_BEFORE : 0;
+	uint64_t calls, lot, before = why == SPY_STACK_MADE ? MADE_BEFORE : 0;
 
 	if (!site)
 		return false;
-	calls = __atomic_add_fetch(&site->calls, 1, __ATOMIC_RELAXED);
+	lot = lot_of(site, now);
+	calls = lot ? __atomic_add_fetch(&site->calls, lot, __ATOMIC_RELAXED) : UINT64_MAX;
 	if (calls <= before)
 		return false;
 	/* Two threads at once may both tell of it: two stacks instead of one. */
@@ -94,7 +114,7 @@ static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
 		__atomic_store_n(&site->longest, duration, __ATOMIC_RELAXED);
 		return true;
 	}
-	return calls <= before + FIRST_CALLS || !(calls & (calls - 1));
+	return lot && (calls <= before + FIRST_CALLS || doubled(calls, lot));
 }
 
 /* Has the thread had its share of this second? */

@@ -23,7 +23,7 @@
 #define DURATION_MAX ((1ull << 48) - 1)
 #define LOW_48 ((1ull << 48) - 1)
 
-uint32_t spy_waiting[SPY_WAITING_BUCKETS];
+struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
 uint64_t spy_long_call = UINT64_MAX, spy_look_again = UINT64_MAX;
 bool spy_probing;
 
@@ -345,7 +345,7 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 	if (!thread)
 		return;
 	now = spy_clock();
-	if (spy_wait_is_lock(wait->kind) &&
+	if (failed && spy_wait_is_lock(wait->kind) &&
 	    thread->waiting == spy_waiting_for((const void *)wait->object))
 		spy_wait_leave(thread);
 	if (thread != caller(__builtin_frame_address(0)))
@@ -361,22 +361,21 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 	thread->busy = 0;
 }
 
-void spy_wait_moved(enum spy_event event, enum spy_wait_kind kind, const void *object)
+/* A lock changes hands. time 0: now. */
+static void write_move(struct spy_thread *thread, enum spy_event event, enum spy_wait_kind kind,
+		       const void *object, uint64_t time)
 {
-	struct spy_thread *thread = caller(__builtin_frame_address(0));
 	struct spy_rec_taken *record;
 
-	if (!thread)
-		return;
 	thread->busy = (uintptr_t)__builtin_frame_address(0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	record = make_room(thread, sizeof(*record));
 	if (record) {
-		uint64_t now = spy_clock();
-
-		set_begin(thread, now);
+		if (!time)
+			time = spy_clock();
+		set_begin(thread, time);
 		*record = (struct spy_rec_taken){
-			.time = now,
+			.time = time,
 			.event = (uint16_t)event,
 			.kind = (uint8_t)kind,
 			.depth = (uint8_t)(thread->depth - 1),
@@ -384,10 +383,38 @@ void spy_wait_moved(enum spy_event event, enum spy_wait_kind kind, const void *o
 			.outer_fn = thread->calls[0].fn,
 			.object = (uintptr_t)object,
 		};
-		append(thread, now, sizeof(*record));
+		append(thread, time, sizeof(*record));
 	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	thread->busy = 0;
+}
+
+void spy_wait_taken(enum spy_wait_kind kind, const void *object)
+{
+	struct spy_thread *thread = caller(__builtin_frame_address(0));
+
+	if (thread)
+		write_move(thread, SPY_EV_TAKEN, kind, object, 0);
+}
+
+uint64_t spy_wait_releasing(const void *object)
+{
+	const uint32_t *waiting = spy_waiting_for(object);
+	bool counted = spy_self->waiting == waiting;
+
+	return __atomic_load_n(waiting, __ATOMIC_RELAXED) > counted ? spy_clock() : 0;
+}
+
+void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time)
+{
+	struct spy_thread *thread = caller(__builtin_frame_address(0));
+
+	if (!thread)
+		return;
+	if (thread->waiting == spy_waiting_for(object))
+		spy_wait_leave(thread);
+	if (time)
+		write_move(thread, SPY_EV_RELEASED, kind, object, time);
 }
 
 /* ---- the scheduler --------------------------------------------------------------------------- */
