@@ -9,6 +9,7 @@
 #include "frame_layout.h"
 #include "probe.h"
 #include "resolve.h"
+#include "sched.h"
 #include "stack.h"
 #include "thread.h"
 
@@ -192,7 +193,7 @@ static inline void begin_traced(struct spy_thread *thread, struct spy_frame *fra
 		spy_board_show(thread->page->stream, frame->details.stream);
 	frame->start = spy_clock();
 	/* So that a look after a long call tells of hardly more than that call. */
-	if (unlikely(frame->start - thread->sched_at >= spy_look_again) && !frame->depth) {
+	if (unlikely(frame->start - thread->ran_at >= spy_look_again) && !frame->depth) {
 		spy_sched_look(thread, 0);
 		frame->start = spy_clock();
 	}

@@ -97,16 +97,6 @@ static inline void spy_hold_remove(struct spy_thread *thread, const void *object
 /* Waits are to be recorded. */
 extern bool spy_probing;
 
-/* A call lasted for so many cycles or more: the scheduler's account of its thread is of interest. */
-extern uint64_t spy_long_call;
-
-/* Cycles after which a look at it is too old to tell what happened in the next call. */
-extern uint64_t spy_look_again;
-
-/* Looks at it and writes the record; now is the time of the call's own. 0: only remembers what it
- * says, for the next look. */
-void spy_sched_look(struct spy_thread *thread, uint64_t now);
-
 /* Finds what the probes stand before; when the library is loaded, or earlier. */
 void spy_probe_init(void);
 

@@ -26,6 +26,7 @@
 #include "options.h"
 #include "probe.h"
 #include "resolve.h"
+#include "sched.h"
 #include "session.h"
 
 struct spy_session *spy_session;
@@ -250,10 +251,7 @@ static int begin_files(void)
 		return error;
 	spy_session->frequency = measure_frequency(&spy_session->begun);
 	spy_probing = !spy_options.noprobes;
-	if (spy_probing) {
-		spy_long_call = spy_session->frequency / 4000;
-		spy_look_again = spy_session->frequency / 500;
-	}
+	spy_sched_begin(spy_session->frequency);
 	spy_stack_begin(spy_session->frequency);
 	make_uuid(spy_session->uuid);
 	board = spy_board_create(spy_session->directory);

@@ -14,7 +14,7 @@
 #include "options.h"
 #include "session.h"
 #include "frame_layout.h"
-#include "probe.h"
+#include "sched.h"
 #include "stack.h"
 #include "unwind.h"
 

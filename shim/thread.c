@@ -17,6 +17,7 @@
 #include "options.h"
 #include "probe.h"
 #include "resolve.h"
+#include "sched.h"
 #include "session.h"
 #include "thread.h"
 
@@ -220,6 +221,7 @@ static struct spy_thread *begin_thread(void)
 	thread->row = NULL;
 	/* Pairs with wait.c, which finds the slot by it: the page is there. */
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], thread->tid, __ATOMIC_RELEASE);
+	thread->ran_at = thread->delay_at = 0;
 	spy_self = thread;
 	if (spy_probing)
 		spy_sched_look(thread, 0);

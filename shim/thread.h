@@ -45,8 +45,11 @@ struct spy_thread {
 	uint32_t *waiting; /* where it counts among those who wait for a lock; NULL: it does not */
 	unsigned int n_holds;
 	uintptr_t holds[SPY_HOLDS]; /* locks held as reader, and spin locks; others look */
-	uint64_t sched_at; /* when the scheduler's account was last looked at (cycles) … */
-	uint64_t sched_running_ns, sched_waiting_ns; /* … and what it said */
+	uint64_t waited; /* for locks, since ran_at (cycles) */
+	/* sched.c */
+	uint64_t ran_at, ran_ns; /* the thread's time on a CPU, and when that was looked at (cycles) */
+	uint64_t delay_at, delay_ns; /* as long it was ready and had none: as of when, the same */
+	bool crowded; /* and it had waited for one a good part of the time before */
 
 	uint64_t stacks_since; /* stack.c: the second (cycles) in which … */
 	uint32_t stacks; /* … so many were written */

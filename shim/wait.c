@@ -3,13 +3,10 @@
  * Runs on the thread that waits: before it blocks, where time does not matter, and when it goes on,
  * perhaps with a lock of the driver's in its hands, where it does: a few stores, no lock, no system
  * call. Nothing here allocates: an allocator's lock may be what is waited for.
- *
- * Also the scheduler's account of a thread, looked up after long calls only.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "board.h"
@@ -24,7 +21,6 @@
 #define LOW_48 ((1ull << 48) - 1)
 
 struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
-uint64_t spy_long_call = UINT64_MAX, spy_look_again = UINT64_MAX;
 bool spy_probing;
 
 /*
@@ -345,6 +341,8 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 	if (!thread)
 		return;
 	now = spy_clock();
+	if (spy_wait_is_lock(wait->kind))
+		thread->waited += now - wait->start;
 	if (failed && spy_wait_is_lock(wait->kind) &&
 	    thread->waiting == spy_waiting_for((const void *)wait->object))
 		spy_wait_leave(thread);
@@ -415,59 +413,4 @@ void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t tim
 		spy_wait_leave(thread);
 	if (time)
 		write_move(thread, SPY_EV_RELEASED, kind, object, time);
-}
-
-/* ---- the scheduler --------------------------------------------------------------------------- */
-
-/* The thread's times on a CPU and waiting for one, in ns: Documentation/scheduler/sched-stats.rst of
- * the kernel. False where there is no such file, and then it is not asked for again. */
-static bool read_schedstat(uint64_t *running_ns, uint64_t *waiting_ns)
-{
-	static bool missing;
-	char text[96], *end;
-	ssize_t length = -1;
-	int fd = -1;
-
-	if (!__atomic_load_n(&missing, __ATOMIC_RELAXED))
-		fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		length = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	if (length <= 0) {
-		__atomic_store_n(&missing, true, __ATOMIC_RELAXED);
-		return false;
-	}
-	text[length] = '\0';
-	*running_ns = strtoull(text, &end, 10);
-	*waiting_ns = strtoull(end, NULL, 10);
-	return true;
-}
-
-void spy_sched_look(struct spy_thread *thread, uint64_t now)
-{
-	uint64_t running_ns, waiting_ns, window;
-	struct spy_rec_sched *record;
-	SPY_CALM;
-
-	if (!read_schedstat(&running_ns, &waiting_ns)) {
-		spy_long_call = spy_look_again = UINT64_MAX;
-		return;
-	}
-	window = now - thread->sched_at;
-	/* The call's own record comes behind it, and the call may no longer count as in progress. */
-	if (now && thread->sched_at &&
-	    (record = make_room(thread, sizeof(*record) + SPY_RECORD_MAX))) {
-		*record = (struct spy_rec_sched){
-			.time = now,
-			.event = SPY_EV_SCHED,
-			.window = window,
-			.not_running_ns = waiting_ns - thread->sched_waiting_ns,
-			.running_ns = running_ns - thread->sched_running_ns,
-		};
-		append(thread, now, sizeof(*record));
-	}
-	thread->sched_at = now ? now : spy_clock();
-	thread->sched_running_ns = running_ns;
-	thread->sched_waiting_ns = waiting_ns;
 }
