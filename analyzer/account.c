@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "account.h"
+#include "kernel_module.h"
 #include "cudaspy/contract.h"
 #include "finding.h"
 
@@ -94,6 +95,15 @@ static struct caller *caller_of(struct accounting *a, struct thread *thread)
 	return a->callers[thread->index];
 }
 
+static inline void set_device(struct accounting *a, struct caller *c, uint8_t device)
+{
+	if (likely(c->device == device))
+		return;
+	c->device = device;
+	if (device < 64)
+		a->gpus_used[c->thread->process->trace->index] |= 1ull << device;
+}
+
 static void free_caller(struct caller *c)
 {
 	size_t i;
@@ -116,6 +126,7 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 	*a = (struct accounting){.model = model, .expect = expect};
 	work_init(&a->work, model);
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
+	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
 	for (i = 0; i < model->n_processes; i++)
 		a->probed[i] = metadata_number(&model->processes[i].trace->metadata, "probes", 0);
 }
@@ -132,6 +143,7 @@ void account_release(struct accounting *a)
 	free(a->riddles);
 	free(a->guesses);
 	free(a->probed);
+	free(a->gpus_used);
 	locks_release(&a->locks);
 	work_release(&a->work);
 	peers_release(&a->peers);
@@ -195,14 +207,15 @@ static void see_wait(struct accounting *a, struct caller *c, const struct record
 			   .begin_ns = record->ns - least(span, record->ns),
 			   .end_ns = record->ns,
 			   .ns = timeline_span_ns(timeline, raw->duration),
-			   .request = raw->object};
+			   .request = raw->object,
+			   .count = raw->count};
 
 	/* A thread waits for one thing at a time: whatever a record claims, it began after the last. */
 	if (w.begin_ns < c->waited_until_ns)
 		w.begin_ns = least(c->waited_until_ns, w.end_ns);
 	w.ns = least(w.ns, w.end_ns - w.begin_ns);
 	c->waited_until_ns = w.end_ns;
-	c->device = (uint8_t)raw->device;
+	set_device(a, c, (uint8_t)raw->device);
 	if (spy_wait_is_lock(raw->kind))
 		book_lock(a, record, &w);
 	else if (raw->kind == SPY_WAIT_IOCTL)
@@ -486,6 +499,30 @@ static void book(struct caller *c, const struct finished *f)
 		account->maybe_ns += finished_lost(f);
 }
 
+/* Pinned or managed: memory that every GPU of the process has to know of. */
+static bool about_host_memory(const struct record *record)
+{
+	return record->raw->other.event == SPY_EV_MEMORY &&
+	       (record->raw->memory.kind == SPY_MEM_PINNED ||
+		record->raw->memory.kind == SPY_MEM_MANAGED);
+}
+
+static void share_ioctls(struct accounting *a, const struct caller *c, const struct record *record,
+			 const struct finished *f)
+{
+	uint64_t used = a->gpus_used[record->stream->trace->index];
+	double spared_ns = 0;
+	size_t i;
+
+	kernel_module_share(c->waits, c->n_waits, about_host_memory(record),
+			    (unsigned int)__builtin_popcountll(used));
+	for (i = 0; i < c->n_waits; i++)
+		spared_ns += (double)c->waits[i].ns * (double)c->waits[i].spared;
+	if (spared_ns > (double)f->bucket_ns[BUCKET_IOCTL])
+		spared_ns = (double)f->bucket_ns[BUCKET_IOCTL];
+	a->spared_ns += spared_ns;
+}
+
 /* A call that took longer than such calls do, or in which the probes saw something. */
 static void look_closer(struct accounting *a, struct caller *c, const struct record *record,
 			const struct call_class *class, const struct gpu_waits *waits, bool cold,
@@ -498,6 +535,8 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 		    work_awaited(&a->work, &c->stream, record, waits) > 0;
 	if (unlikely(cold)) /* each costs what it costs: others say nothing of this one */
 		f->expected_ns = f->bucket_ns[BUCKET_OWN];
+	if (c->n_waits)
+		share_ioctls(a, c, record, f);
 	f->waits = c->waits;
 	f->n_waits = c->n_waits;
 	if (f->waits && c->ring_size > WAITS_KEPT && c->n_finished > WAITS_KEPT)
@@ -640,7 +679,8 @@ void account_call(struct accounting *a, const struct record *record)
 
 	f->thread = c->thread;
 	f->fn = record->fn;
-	f->device = c->device = head->device;
+	set_device(a, c, head->device);
+	f->device = c->device;
 	f->end_ns = record->ns;
 	f->begin_ns = record->ns - least(record->duration_ns, record->ns);
 	f->expected_ns = class->expected_ns;

@@ -123,6 +123,8 @@ struct accounting {
 	struct blame_piece *guesses; /* of processes with probes that have seen no lock so far */
 	size_t n_guesses;
 	bool *probed; /* by process: it was recorded with probes */
+	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */
+	double spared_ns; /* of what calls lost in the kernel module: a process for each GPU would not */
 	struct observer *observer; /* NULL: none */
 };
 

@@ -28,10 +28,19 @@ enum processes_help blame_processes_help(const struct blame_key *root)
 {
 	if (root->cause == CAUSE_IOCTL)
 		return HELP_NOT;
-	if (root->cause == CAUSE_UNKNOWN || root->cause == CAUSE_NOT_RUNNING ||
+	if (root->cause == CAUSE_NOT_RUNNING ||
 	    root->cause == CAUSE_MPS) /* another user's server keeps all processes waiting */
 		return HELP_UNKNOWN;
 	return root->waiter_device == root->holder_device ? HELP_WITH_MPS : HELP_ALONE;
+}
+
+void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1])
+{
+	enum processes_help help = blame_processes_help(&root->key);
+	bool one_gpu = root->key.waiter_device == root->key.holder_device;
+
+	help_ns[help] += root->waited_ns - root->spared_ns;
+	help_ns[one_gpu ? HELP_WITH_MPS : HELP_ALONE] += root->spared_ns;
 }
 
 /* ---- the sums ------------------------------------------------------------------------------- */
@@ -110,8 +119,9 @@ static void charge_victim(struct blame *b, uint64_t serial, struct thread *threa
 		*smallest = (struct victim_root){thread, fn, device, (uint8_t)cause, ns};
 }
 
-static void charge_root(struct accounting *a, const struct blame_origin *o, struct thread *thread,
-			uint32_t fn, uint8_t device, enum cause cause, double ns)
+static void charge_shares(struct accounting *a, const struct blame_origin *o, struct thread *thread,
+			  uint32_t fn, uint8_t device, enum cause cause, double ns,
+			  double spared_ns)
 {
 	struct blame_key key = key_of(o, thread, fn, device);
 	struct blame_edge *edge;
@@ -122,8 +132,15 @@ static void charge_root(struct accounting *a, const struct blame_origin *o, stru
 	edge = edge_of(&a->blame.roots, &key);
 	count_wait(edge, o);
 	edge->waited_ns += ns;
+	edge->spared_ns += spared_ns;
 	if (o->serial)
 		charge_victim(&a->blame, o->serial, thread, fn, device, cause, ns);
+}
+
+static void charge_root(struct accounting *a, const struct blame_origin *o, struct thread *thread,
+			uint32_t fn, uint8_t device, enum cause cause, double ns)
+{
+	charge_shares(a, o, thread, fn, device, cause, ns, 0);
 }
 
 /* ---- to the root ---------------------------------------------------------------------------- */
@@ -250,8 +267,8 @@ static void charge_call(struct accounting *a, const struct blame_piece *piece,
 			continue;
 		}
 		charge_site(a, piece, f, ns);
-		charge_root(a, &piece->origin, f->thread, f->fn, f->device, CAUSE_IOCTL,
-			    (double)ns);
+		charge_shares(a, &piece->origin, f->thread, f->fn, f->device, CAUSE_IOCTL,
+			      (double)ns, (double)ns * (double)w->spared_behind);
 	}
 	if (rest_ns)
 		charge_rest(a, piece, f, rest_ns);

@@ -42,6 +42,7 @@ struct blame_edge {
 	struct blame_key key;
 	uint64_t waits, last_wait;
 	double waited_ns; /* shares of calls: parts of nanoseconds add up */
+	double spared_ns; /* of that, behind requests that processes would not make, or not in a row */
 	UT_hash_handle hh;
 };
 
@@ -104,12 +105,16 @@ struct blame {
 
 /*
  * Would a wait, followed to this root, have been the same had the two threads been processes of their
- * own? A lock is the process's own; but processes on one GPU take turns unless they share it through
- * MPS, and the kernel module is the same for all.
+ * own? A lock is the process's own, whatever its holder did; but processes on one GPU take turns unless
+ * they share it through MPS, and the kernel module is the same for all.
  */
 enum processes_help { HELP_UNKNOWN, HELP_ALONE, HELP_WITH_MPS, HELP_NOT };
 
 enum processes_help blame_processes_help(const struct blame_key *root);
+
+/* Adds a root's waiting to its kinds of help: all of it to the one above, but for the part in the kernel
+ * module that processes would be spared. */
+void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1]);
 
 void blame_release(struct blame *b);
 

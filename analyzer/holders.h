@@ -24,7 +24,9 @@ struct waited {
 	uint64_t ns; /* of waiting between them */
 	uint64_t handover_ns; /* of that, while nobody had the lock */
 	struct lock *lock; /* NULL: another kind of wait */
-	uint64_t request; /* of an ioctl */
+	uint64_t request; /* of an ioctl, and how often it was made */
+	uint32_t count;
+	float spared, spared_behind; /* of an ioctl: kernel_module.h */
 	struct segment *segments; /* of locks: they cover it; owned */
 	size_t n_segments;
 };

@@ -80,10 +80,11 @@ static void judge_processes(struct headline_row *row, const struct analysis *a)
 	double sums[] = {[HELP_UNKNOWN] = 0, [HELP_ALONE] = 0, [HELP_WITH_MPS] = 0, [HELP_NOT] = 0};
 
 	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next)
-		sums[blame_processes_help(&edge->key)] += edge->waited_ns;
-	row->processes_help_ns = (uint64_t)sums[HELP_ALONE];
+		blame_add_help(edge, sums);
+	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + a->accounts.spared_ns);
 	row->processes_with_mps_ns = (uint64_t)sums[HELP_WITH_MPS];
-	row->processes_do_not_help_ns = (uint64_t)sums[HELP_NOT] + row->ioctl_ns;
+	row->processes_do_not_help_ns =
+		(uint64_t)(sums[HELP_NOT] + (double)row->ioctl_ns - a->accounts.spared_ns);
 }
 
 /* What of the loss processes would save, in words; no part that is less than a twentieth. */

@@ -28,7 +28,8 @@ struct sums {
 static bool belongs(const struct blame_key *k, bool across_devices)
 {
 	return k->holder && k->holder != k->waiter && k->waiter_device != SPY_DEVICE_NONE &&
-	       k->holder_device != SPY_DEVICE_NONE && blame_processes_help(k) != HELP_UNKNOWN &&
+	       k->holder_device != SPY_DEVICE_NONE && k->cause != CAUSE_UNKNOWN &&
+	       blame_processes_help(k) != HELP_UNKNOWN &&
 	       (k->waiter_device != k->holder_device) == across_devices;
 }
 
@@ -53,7 +54,7 @@ static void add_edge(struct sums *sums, const struct analysis *a, const struct b
 	const struct blame_key *k = &edge->key;
 
 	sums->stall.waited_ns += edge->waited_ns;
-	sums->stall.help_ns[blame_processes_help(k)] += edge->waited_ns;
+	blame_add_help(edge, sums->stall.help_ns);
 	sums->stall.waits += edge->waits;
 	sums->stall.measured |= !k->inferred;
 	sums->waiters[k->waiter - 1] = true;
