@@ -198,6 +198,12 @@ static void book_ioctl(struct accounting *a, uint64_t request, uint32_t count, u
 	a->ioctls[i].ns += ns;
 }
 
+static void add_wait(struct caller *c, const struct waited *w)
+{
+	c->waits = grow(c->waits, c->n_waits, sizeof(*c->waits));
+	c->waits[c->n_waits++] = *w;
+}
+
 static void see_wait(struct accounting *a, struct caller *c, const struct record *record)
 {
 	const struct spy_rec_wait *raw = &record->raw->wait;
@@ -224,15 +230,39 @@ static void see_wait(struct accounting *a, struct caller *c, const struct record
 		free(w.segments);
 		return;
 	}
-	c->waits = grow(c->waits, c->n_waits, sizeof(*c->waits));
-	c->waits[c->n_waits++] = w;
+	add_wait(c, &w);
+}
+
+/* Giving a lock back to nobody takes this long at most. */
+#define WAKING_LEAST_NS 200
+
+/* Whoever gives a lock back wakes one who waits for it: time that the lock costs, and nobody's fault. */
+static void see_waking(struct caller *c, struct lock *lock, const struct record *record)
+{
+	const struct spy_rec_taken *raw = &record->raw->taken;
+	uint64_t ns = timeline_span_ns(&record->stream->trace->timeline,
+				       (uint64_t)raw->span * SPY_SPAN_UNIT);
+
+	if (ns < WAKING_LEAST_NS || record->ns < c->waited_until_ns || c->n_waits >= WAITS_MOST)
+		return;
+	c->waited_until_ns = record->ns + ns;
+	lock->waking_ns += ns;
+	add_wait(c, &(struct waited){.kind = raw->kind,
+				     .begin_ns = record->ns,
+				     .end_ns = record->ns + ns,
+				     .ns = ns,
+				     .handover_ns = ns,
+				     .lock = lock});
 }
 
 static void see_move(struct accounting *a, struct caller *c, const struct record *record)
 {
 	const struct spy_rec_taken *raw = &record->raw->taken;
+	struct lock *lock = locks_get(&a->locks, record->thread->process, raw->object);
 
-	lock_add(locks_get(&a->locks, record->thread->process, raw->object),
+	if (raw->span)
+		see_waking(c, lock, record);
+	lock_add(lock,
 		 &(struct lock_event){
 			 .ns = record->ns,
 			 .thread = record->thread,

@@ -259,7 +259,7 @@ static void charge_call(struct accounting *a, const struct blame_piece *piece,
 		ns = overlap(w->begin_ns, w->end_ns, begin_ns, end_ns);
 		if (ns > rest_ns)
 			ns = rest_ns;
-		if (!ns || (!w->lock && w->kind != SPY_WAIT_IOCTL))
+		if (!ns || (w->lock ? !w->n_segments : w->kind != SPY_WAIT_IOCTL))
 			continue;
 		rest_ns -= ns;
 		if (w->lock) {

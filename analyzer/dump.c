@@ -242,6 +242,10 @@ static void print_taken(const struct dump *dump, const struct record *record)
 	fprintf(dump->out, " kind=%s in=%s of=%s", name_wait(r->kind),
 		function_name(dump, record, r->fn), function_name(dump, record, r->outer_fn));
 	print_handle(dump, "object", r->object);
+	if (r->span && !dump->stable)
+		fprintf(dump->out, " span_ns=%llu",
+			(unsigned long long)timeline_span_ns(&record->stream->trace->timeline,
+							     (uint64_t)r->span * SPY_SPAN_UNIT));
 }
 
 static void print_sched(const struct dump *dump, const struct record *record)

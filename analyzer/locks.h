@@ -53,6 +53,7 @@ struct lock {
 	uint64_t events; /* so far */
 
 	uint64_t waits, waited_ns, longest_ns; /* as measured */
+	uint64_t waking_ns; /* holders took to give it back, to those who wait */
 	uint64_t longest_row; /* most times others took it during one wait */
 	struct thread *starved; /* whose wait that was */
 	uint64_t row_ns; /* how long it was */

@@ -238,7 +238,7 @@ static void add_pairs(struct report *report, const struct analysis *a,
 
 struct lock_row {
 	const char *name, *place, *kind, *first_function, *process, *about;
-	uint64_t waits, waited_ns, longest_ns, waiters, holders, longest_row, starved, address;
+	uint64_t waits, waited_ns, waking_ns, longest_ns, waiters, holders, longest_row, starved, address;
 };
 
 /* clang-format off */
@@ -251,6 +251,7 @@ static const struct column lock_columns[] = {
 	COLUMN(struct lock_row, waiters, "waiters", UNIT_COUNT),
 	COLUMN(struct lock_row, holders, "holders", UNIT_COUNT),
 	COLUMN(struct lock_row, longest_row, "passed over", UNIT_COUNT),
+	COLUMN_JSON(struct lock_row, waking_ns, UNIT_NS),
 	COLUMN_JSON(struct lock_row, place, UNIT_TEXT),
 	COLUMN_JSON(struct lock_row, address, UNIT_PLAIN),
 	COLUMN_JSON(struct lock_row, process, UNIT_TEXT),
@@ -294,6 +295,7 @@ void report_locks(struct report *report, const struct analysis *a, struct lock *
 			.first_function = word_function(a, lock->first_fn),
 			.waits = lock->waits,
 			.waited_ns = lock->waited_ns,
+			.waking_ns = lock->waking_ns,
 			.longest_ns = lock->longest_ns,
 			.waiters = lock->waiters.count,
 			.holders = lock->holders.count,

@@ -359,18 +359,17 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 	thread->busy = 0;
 }
 
-/* A lock changes hands. time 0: now. */
+/* A lock changed hands: it was taken now, or given back from `time` on until now. */
 static void write_move(struct spy_thread *thread, enum spy_event event, enum spy_wait_kind kind,
 		       const void *object, uint64_t time)
 {
+	uint64_t span = (spy_clock() - time) / SPY_SPAN_UNIT;
 	struct spy_rec_taken *record;
 
 	thread->busy = (uintptr_t)__builtin_frame_address(0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	record = make_room(thread, sizeof(*record));
 	if (record) {
-		if (!time)
-			time = spy_clock();
 		set_begin(thread, time);
 		*record = (struct spy_rec_taken){
 			.time = time,
@@ -379,7 +378,8 @@ static void write_move(struct spy_thread *thread, enum spy_event event, enum spy
 			.depth = (uint8_t)(thread->depth - 1),
 			.fn = thread->calls[thread->depth - 1].fn,
 			.outer_fn = thread->calls[0].fn,
-			.object = (uintptr_t)object,
+			.object = (uintptr_t)object & LOW_48,
+			.span = span < UINT16_MAX ? span : UINT16_MAX,
 		};
 		append(thread, time, sizeof(*record));
 	}
@@ -392,7 +392,7 @@ void spy_wait_taken(enum spy_wait_kind kind, const void *object)
 	struct spy_thread *thread = caller(__builtin_frame_address(0));
 
 	if (thread)
-		write_move(thread, SPY_EV_TAKEN, kind, object, 0);
+		write_move(thread, SPY_EV_TAKEN, kind, object, spy_clock());
 }
 
 uint64_t spy_wait_releasing(const void *object)

@@ -311,7 +311,8 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tfn_t holder_fn;\n")
 	SPY_TSDL_EVENT("15", "taken",
 		       SPY_TSDL_WAIT_HEAD
-		       "\t\taddress64 object;\n")
+		       "\t\taddress48 object;\n"
+		       "\t\tu16 span;\n")
 	SPY_TSDL_EVENT("16", "sched",
 		       "\t\tu16 reserved;\n"
 		       "\t\tu32 reserved2;\n"
@@ -320,7 +321,8 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tu64 running_ns;\n")
 	SPY_TSDL_EVENT("17", "released",
 		       SPY_TSDL_WAIT_HEAD
-		       "\t\taddress64 object;\n")
+		       "\t\taddress48 object;\n"
+		       "\t\tu16 span;\n")
 	SPY_TSDL_EVENT("18", "stranger",
 		       "\t\tu16 reserved;\n"
 		       "\t\tu32 tid;\n"

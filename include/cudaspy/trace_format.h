@@ -374,7 +374,9 @@ struct spy_rec_wait {
 } __attribute__((packed));
 
 /* How a lock changed hands while somebody waited for it, together with the waits: taken by somebody who
- * did not have to wait, or (SPY_EV_RELEASED) given back. */
+ * did not have to wait, or (SPY_EV_RELEASED) given back: that began at its time, and lasted, because those
+ * who wait have to be woken. */
+#define SPY_SPAN_UNIT 64 /* cycles */
 struct spy_rec_taken {
 	uint64_t time;
 	uint16_t event;
@@ -382,7 +384,8 @@ struct spy_rec_taken {
 	uint8_t depth;
 	uint16_t fn;
 	uint16_t outer_fn;
-	uint64_t object;
+	uint64_t object : 48;
+	uint64_t span : 16; /* units it took to give back, 65535: or more */
 } __attribute__((packed));
 
 /* Written before the record of a call of a quarter of a millisecond or more. Between two looks at the scheduler's

@@ -263,7 +263,8 @@ static void tt_wait(struct tt_state *s, const struct tt_line *l, enum spy_event 
 				      .depth = wait.depth,
 				      .fn = number,
 				      .outer_fn = outer_number,
-				      .object = wait.object};
+				      .object = wait.object & 0xffffffffffff,
+				      .span = tt_value(s, l, "woke", 0) / SPY_SPAN_UNIT & 0xffff};
 
 	if (event == SPY_EV_WAIT)
 		tw_record(&s->w, s->slot, &wait, sizeof(wait));
