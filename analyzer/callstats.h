@@ -25,7 +25,8 @@ struct calls_sum {
 
 #define CALLSTATS_DEVICES 256
 
-/* Of a process and a GPU: its calls that allocate, copy, launch, or work on a stream. */
+/* Of a process and a GPU: from the first call that allocates, copies or launches to the last that works on
+ * it or waits for it. A context alone, such as peer access needs, takes no turn on the GPU. */
 struct device_use {
 	uint64_t first_ns, last_ns; /* the first one's begin, the last one's end; 0: none */
 	uint64_t first_end_ns; /* the first one's end */
@@ -52,6 +53,16 @@ void callstats_grow(struct callstats *s, const struct model *model);
 
 /* `count` calls of a counted function, by a thread or by one we cannot tell (NULL). */
 void callstats_count(struct callstats *s, const struct thread *thread, uint32_t fn, uint64_t count);
+
+static inline bool callstats_is_work(const struct model *model, const struct record *record)
+{
+	uint8_t contract;
+
+	if (record->raw->other.event != SPY_EV_OP)
+		return record->raw->other.event > SPY_EV_OP;
+	contract = model->set->functions.all[record->fn].contract;
+	return contract == SPY_CONTRACT_LAUNCH || contract == SPY_CONTRACT_SUBMIT;
+}
 
 static inline void callstats_use(struct device_use *use, const struct record *record)
 {
@@ -96,7 +107,8 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 			thread->total_ns += record->duration_ns;
 			device->count++;
 			device->total_ns += record->duration_ns;
-			if (raw->other.event >= SPY_EV_OP)
+			if (raw->other.event >= SPY_EV_OP &&
+			    (s->uses[of_device].first_ns || callstats_is_work(model, record)))
 				callstats_use(&s->uses[of_device], record);
 		}
 		if (raw->other.event == SPY_EV_COPY && copy_took_place(&raw->copy)) {
