@@ -218,6 +218,20 @@ static struct spy_rec_wait *row_of(const struct spy_thread *thread, const struct
 	return last;
 }
 
+/* No room for more records in this call: a row of the kind takes it in, whatever it was for. Starting a
+ * GPU up takes some hundred requests to the kernel. */
+static struct spy_rec_wait *any_row(const struct spy_thread *thread, const struct spy_wait *wait)
+{
+	struct spy_rec_wait *last = (struct spy_rec_wait *)thread->row;
+
+	if (spy_thread_has_room(thread, sizeof(*last)) || wait->kind < SPY_WAIT_FUTEX || !last ||
+	    thread->head != thread->row + sizeof(*last) || last->kind != wait->kind ||
+	    last->outer_fn != thread->calls[0].fn || last->time < thread->calls[0].start)
+		return NULL;
+	last->object = 0;
+	return last;
+}
+
 /* Who has the lock, and what he is doing. We are among those who wait for it already. */
 static void find_holder(struct spy_wait *wait, const uint32_t *owner)
 {
@@ -297,6 +311,8 @@ static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, u
 	uint64_t duration = now - wait->start;
 	struct spy_rec_wait *record = row_of(thread, wait);
 
+	if (!record)
+		record = any_row(thread, wait);
 	if (record) {
 		record->duration = (record->duration + duration) & LOW_48;
 		record->span = (now - (record->time - record->span)) & LOW_48;

@@ -361,7 +361,7 @@ struct spy_rec_wait {
 	uint64_t duration : 48; /* cycles */
 	uint64_t device : 8; /* current, SPY_DEVICE_NONE unknown */
 	uint64_t flags : 8; /* enum spy_wait_flag, or-ed */
-	uint64_t object; /* the lock's address; request of an ioctl */
+	uint64_t object; /* the lock's address; request of an ioctl, 0 of several for want of room */
 	uint32_t count;
 	uint32_t holder; /* thread, 0 unknown */
 	uint64_t holder_since; /* when its outermost call began, 0 unknown */

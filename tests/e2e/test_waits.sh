@@ -74,6 +74,10 @@ while read -r kind object _ _ count; do
 done <printed
 expect "rows: polls" "$(waits ' kind=poll .* count=(20|1) ' | grep -vc flags)" 2
 
+play crowd
+expect "crowd: requests" "$(waits ' kind=ioctl ' | sed 's/.* count=\([0-9]*\) .*/\1/' | awk '{ n += $1 } END { print n }')" 5000
+expect "crowd: a row for what had no room" "$(waits ' kind=ioctl .* object=0x0 ' | wc -l)" 1
+
 CUDASPY_COUNT=cudaLaunchHostFunc play some 10
 expect "counted calls: waits" "$(waits ' in=cudaLaunchHostFunc ' | wc -l)" 1
 expect_records "$trace" cudaLaunchHostFunc=1

@@ -9,6 +9,7 @@
  *   waits timeout          a lock that was not had
  *   waits moved            locks that change hands while somebody waits, and one that seems to
  *   waits rows             many short waits in a row
+ *   waits crowd            more of them than records fit into a packet
  *   waits some N           N calls, of which the last one waits
  *   waits stranger         a thread without calls has the lock
  *   waits flood N          N waits that cannot share a record, in one call
@@ -378,6 +379,18 @@ static void rows(void *unused)
 	expect("ioctl", (void *)FIOCLEX, 0, 0, 3);
 }
 
+/* More requests in one call than there is room for, each unlike the one before. */
+static void crowd(void *unused)
+{
+	int bytes, ends[2];
+
+	(void)unused;
+	if (pipe(ends))
+		return;
+	for (int i = 0; i < 5000; i++)
+		ioctl(ends[0], i % 2 ? FIONREAD : FIOCLEX, &bytes);
+}
+
 /* Answers of poll other than that it failed. */
 static void answers(void *unused)
 {
@@ -702,6 +715,8 @@ int main(int argc, char **argv)
 	} else if (strcmp(what, "rows") == 0) {
 		call(rows, NULL);
 		call(answers, NULL);
+	} else if (strcmp(what, "crowd") == 0) {
+		call(crowd, NULL);
 	} else if (strcmp(what, "some") == 0) {
 		some(n);
 	} else if (strcmp(what, "stranger") == 0) {
