@@ -436,11 +436,15 @@ static uint64_t mps_turn(const struct accounting *a, const struct finished *f)
 	return (end_ns && end_ns < f->end_ns ? end_ns : f->end_ns) - begin_ns;
 }
 
-/* A first call that starts CUDA or a device up is at work in the kernel module: that is what it is for. */
-static bool starts_up(const struct accounting *a, const struct record *record, bool cold)
+/* A first call that starts CUDA or a device up is at work in the kernel module: that is what it is for. Of
+ * the runtime's, any one may be that. */
+static bool starts_up(const struct accounting *a, const struct caller *c,
+		      const struct record *record, bool cold)
 {
 	uint8_t contract = a->model->set->functions.all[record->fn].contract;
 
+	if (c->starts_up)
+		return true;
 	return cold && (contract == SPY_CONTRACT_INIT || contract == SPY_CONTRACT_HOST);
 }
 
@@ -471,7 +475,7 @@ static void divide(struct accounting *a, struct caller *c, const struct record *
 	taken_ns = least(idle_ns - taken_ns, seen.handover_ns);
 	bucket_ns[BUCKET_NOT_RUNNING] += taken_ns;
 	bucket_ns[BUCKET_LOCK] = seen.lock_ns - taken_ns;
-	bucket_ns[starts_up(a, record, cold) ? BUCKET_OWN : BUCKET_IOCTL] += seen.ioctl_ns;
+	bucket_ns[starts_up(a, c, record, cold) ? BUCKET_OWN : BUCKET_IOCTL] += seen.ioctl_ns;
 	excess_ns += seen.blocked_ns;
 	bucket_ns[excess_bucket(a, &c->stream, record, waits, cold, excess_ns)] += excess_ns;
 }
@@ -734,6 +738,13 @@ void account_call(struct accounting *a, const struct record *record)
 		spread_blame(a, f, why_waited(f, waits));
 	if (unlikely(c->n_pieces))
 		blame_arrivals(a, c);
+	c->starts_up = false;
+}
+
+void account_nested(struct accounting *a, const struct record *record)
+{
+	if (a->model->set->functions.all[record->fn].contract == SPY_CONTRACT_INIT)
+		caller_of(a, record->thread)->starts_up = true;
 }
 
 void account_finish(struct accounting *a)

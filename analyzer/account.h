@@ -70,6 +70,7 @@ struct caller {
 	uint64_t sched_window_ns, not_running_ns, running_ns;
 	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
 	uint64_t waited_until_ns; /* end of its last wait */
+	bool starts_up; /* the call in progress has started CUDA or a GPU up */
 	struct finished *ring; /* its last calls */
 	size_t ring_size; /* FINISHED_KEPT at most */
 	uint64_t n_finished;
@@ -131,9 +132,12 @@ struct accounting {
 void account_init(struct accounting *a, struct model *model, struct expect *expect);
 void account_release(struct accounting *a);
 
+#define ACCOUNT_LONG_NS 1000000 /* calls inside others are of interest from here on */
+
 /* For account_see. */
 void account_riddles(struct accounting *a, uint64_t now_ns);
 void account_call(struct accounting *a, const struct record *record);
+void account_nested(struct accounting *a, const struct record *record);
 void account_other(struct accounting *a, const struct record *record);
 
 /* Sees each record after the model. */
@@ -142,6 +146,8 @@ static inline void account_see(struct accounting *a, const struct record *record
 	if (record_is_call(record->raw)) {
 		if (!record->raw->call_head.depth)
 			account_call(a, record);
+		else if (unlikely(record->duration_ns >= ACCOUNT_LONG_NS))
+			account_nested(a, record);
 		if (unlikely(a->n_riddles) && record->ns >= a->riddles_due_ns)
 			account_riddles(a, record->ns);
 	} else if (record->raw->other.event >= SPY_EV_WAIT) {
