@@ -19,6 +19,7 @@
 #include <linux/futex.h>
 #include <time.h>
 #include <unistd.h>
+#include "clock.h"
 #include "elf_scan.h"
 #include "probe.h"
 
@@ -144,15 +145,15 @@ static inline void note_taken(enum spy_wait_kind kind, const void *lock)
 		spy_wait_taken(kind, lock);
 }
 
-/* Gives a lock back: return it. held: is it one that changes hands by this? */
-#define GIVE_BACK(kind, lock, held, give) \
+/* Gives a lock back. waited_for: may others be waiting for that? */
+#define GIVE_BACK(kind, lock, waited_for, give) \
 	{ \
 		uint64_t time; \
 		int result; \
 \
-		if (!wanted(lock) || !(held)) \
+		if (likely(!(waited_for))) \
 			return give; \
-		time = spy_wait_releasing(lock); \
+		time = spy_clock(); \
 		result = give; \
 		spy_wait_released(kind, lock, result ? 0 : time); \
 		return result; \
@@ -248,8 +249,19 @@ PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 	return result;
 }
 
+/*
+ * The lock's own word tells whether somebody sleeps for it: 2, or the kernel's bit. It is at hand, while
+ * spy_waiting is written by each one who begins to wait. Who does not sleep yet may be missed.
+ */
+static inline bool slept_for(const pthread_mutex_t *lock)
+{
+	unsigned int word = (unsigned int)__atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED);
+
+	return unlikely(word == 2 || word & FUTEX_WAITERS) && !recursed(lock);
+}
+
 PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
-GIVE_BACK(SPY_WAIT_MUTEX, lock, !recursed(lock), real.pthread_mutex_unlock(lock))
+GIVE_BACK(SPY_WAIT_MUTEX, lock, slept_for(lock), real.pthread_mutex_unlock(lock))
 
 /* ---- read-write locks ------------------------------------------------------------------------- */
 
@@ -321,7 +333,7 @@ PROBE(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock))
 
 	if (reader)
 		spy_hold_remove(spy_self, lock);
-	GIVE_BACK(reader ? SPY_WAIT_READ : SPY_WAIT_WRITE, lock, true,
+	GIVE_BACK(reader ? SPY_WAIT_READ : SPY_WAIT_WRITE, lock, wanted(lock),
 		  real.pthread_rwlock_unlock(lock))
 }
 
@@ -359,7 +371,8 @@ PROBE(int, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock))
 PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 {
 	spy_hold_remove(spy_self, (const void *)lock);
-	GIVE_BACK(SPY_WAIT_SPIN, (const void *)lock, true, real.pthread_spin_unlock(lock))
+	GIVE_BACK(SPY_WAIT_SPIN, (const void *)lock, wanted((const void *)lock),
+		  real.pthread_spin_unlock(lock))
 }
 
 /* ---- what has no holder ----------------------------------------------------------------------- */
@@ -383,8 +396,8 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 		struct spy_wait wait; \
 		int result; \
 \
-		if (wanted(m) && !recursed(m)) \
-			spy_wait_released(SPY_WAIT_MUTEX, m, spy_wait_releasing(m)); \
+		if (slept_for(m)) \
+			spy_wait_released(SPY_WAIT_MUTEX, m, spy_clock()); \
 		spy_wait_begin(&wait, SPY_WAIT_CONDITION, c, NULL, 0); \
 		result = real.name args; \
 		spy_wait_end(&wait, result); \

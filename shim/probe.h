@@ -65,12 +65,8 @@ void spy_wait_forget(void);
 /* A lock others wait for was taken at once. */
 void spy_wait_taken(enum spy_wait_kind kind, const void *object);
 
-/*
- * A lock is given back for which threads are counted as waiting: spy_wait_releasing before it is, which
- * returns the time, 0 if nobody waits but this thread itself, which had to wait for it and is still
- * counted; and spy_wait_released after it is, so that those who wait do not wait for the record, too.
- */
-uint64_t spy_wait_releasing(const void *object);
+/* A lock that others may wait for was given back, which began at `time`; 0: it was not. Called when it is
+ * done, so that those who wait do not wait for the record, too. */
 void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time);
 
 /* Locks that name no holder: we remember which of our threads has them. */

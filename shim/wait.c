@@ -411,14 +411,6 @@ void spy_wait_taken(enum spy_wait_kind kind, const void *object)
 		write_move(thread, SPY_EV_TAKEN, kind, object, spy_clock());
 }
 
-uint64_t spy_wait_releasing(const void *object)
-{
-	const uint32_t *waiting = spy_waiting_for(object);
-	bool counted = spy_self->waiting == waiting;
-
-	return __atomic_load_n(waiting, __ATOMIC_RELAXED) > counted ? spy_clock() : 0;
-}
-
 void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time)
 {
 	struct spy_thread *thread = caller(__builtin_frame_address(0));
