@@ -239,7 +239,7 @@ static void see_wait(struct accounting *a, struct caller *c, const struct record
 /* Whoever gives a lock back wakes one who waits for it: time that the lock costs, and nobody's fault. */
 static void see_waking(struct caller *c, struct lock *lock, const struct record *record)
 {
-	const struct spy_rec_taken *raw = &record->raw->taken;
+	const struct spy_rec_held *raw = &record->raw->held;
 	uint64_t ns = timeline_span_ns(&record->stream->trace->timeline,
 				       (uint64_t)raw->span * SPY_SPAN_UNIT);
 
@@ -258,11 +258,8 @@ static void see_waking(struct caller *c, struct lock *lock, const struct record 
 static void see_move(struct accounting *a, struct caller *c, const struct record *record)
 {
 	const struct spy_rec_taken *raw = &record->raw->taken;
-	struct lock *lock = locks_get(&a->locks, record->thread->process, raw->object);
 
-	if (raw->span)
-		see_waking(c, lock, record);
-	lock_add(lock,
+	lock_add(locks_get(&a->locks, record->thread->process, raw->object),
 		 &(struct lock_event){
 			 .ns = record->ns,
 			 .thread = record->thread,
@@ -270,6 +267,26 @@ static void see_move(struct accounting *a, struct caller *c, const struct record
 			 .device = c->device,
 			 .released = raw->event == SPY_EV_RELEASED,
 			 .shared = raw->kind == SPY_WAIT_READ});
+}
+
+static void see_held(struct accounting *a, struct caller *c, const struct record *record)
+{
+	const struct spy_rec_held *raw = &record->raw->held;
+	struct lock *lock = locks_get(&a->locks, record->thread->process, raw->object);
+	uint64_t held_ns = timeline_span_ns(&record->stream->trace->timeline, raw->held);
+	struct lock_event event = {
+		.ns = record->ns - least(held_ns, record->ns),
+		.thread = record->thread,
+		.fn = trace_function(a->model->set, record->stream->trace, raw->outer_fn),
+		.device = c->device,
+		.shared = raw->kind == SPY_WAIT_READ};
+
+	if (raw->held)
+		lock_add(lock, &event);
+	event.ns = record->ns;
+	event.released = true;
+	lock_add(lock, &event);
+	see_waking(c, lock, record);
 }
 
 void account_other(struct accounting *a, const struct record *record)
@@ -283,6 +300,9 @@ void account_other(struct accounting *a, const struct record *record)
 	case SPY_EV_TAKEN:
 	case SPY_EV_RELEASED:
 		see_move(a, c, record);
+		break;
+	case SPY_EV_HELD:
+		see_held(a, c, record);
 		break;
 	case SPY_EV_SCHED:
 		c->not_running_ns = record->raw->sched.not_running_ns;

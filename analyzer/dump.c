@@ -242,10 +242,21 @@ static void print_taken(const struct dump *dump, const struct record *record)
 	fprintf(dump->out, " kind=%s in=%s of=%s", name_wait(r->kind),
 		function_name(dump, record, r->fn), function_name(dump, record, r->outer_fn));
 	print_handle(dump, "object", r->object);
-	if (r->span && !dump->stable)
-		fprintf(dump->out, " span_ns=%llu",
-			(unsigned long long)timeline_span_ns(&record->stream->trace->timeline,
-							     (uint64_t)r->span * SPY_SPAN_UNIT));
+}
+
+static void print_held(const struct dump *dump, const struct record *record)
+{
+	const struct timeline *timeline = &record->stream->trace->timeline;
+	const struct spy_rec_held *r = &record->raw->held;
+
+	fprintf(dump->out, " kind=%s in=%s of=%s", name_wait(r->kind),
+		function_name(dump, record, r->fn), function_name(dump, record, r->outer_fn));
+	print_handle(dump, "object", r->object);
+	if (dump->stable)
+		return;
+	fprintf(dump->out, " held_ns=%llu span_ns=%llu",
+		(unsigned long long)timeline_span_ns(timeline, r->held),
+		(unsigned long long)timeline_span_ns(timeline, (uint64_t)r->span * SPY_SPAN_UNIT));
 }
 
 static void print_sched(const struct dump *dump, const struct record *record)
@@ -349,6 +360,7 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_MPS]    = print_mps,
 	[SPY_EV_SHARE]  = print_share,
 	[SPY_EV_STACK]  = print_stack,
+	[SPY_EV_HELD]   = print_held,
 };
 /* clang-format on */
 

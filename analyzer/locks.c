@@ -69,11 +69,18 @@ static void grow_ring(struct lock *lock)
 	lock->ring_size = size;
 }
 
+/* The ring is in the order of time: what is known late goes before what came since. */
 void lock_add(struct lock *lock, const struct lock_event *event)
 {
+	uint64_t at, oldest;
+
 	if (lock->events >= lock->ring_size && lock->ring_size < RING_MOST)
 		grow_ring(lock);
-	lock->ring[lock->events++ % lock->ring_size] = *event;
+	at = lock->events++;
+	oldest = lock->events > lock->ring_size ? lock->events - lock->ring_size : 0;
+	for (; at > oldest && lock->ring[(at - 1) % lock->ring_size].ns > event->ns; at--)
+		lock->ring[at % lock->ring_size] = lock->ring[(at - 1) % lock->ring_size];
+	lock->ring[at % lock->ring_size] = *event;
 }
 
 const struct lock_event *lock_event(const struct lock *lock, uint64_t number)

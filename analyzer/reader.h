@@ -43,6 +43,7 @@ union spy_any {
 	struct spy_rec_mps mps;
 	struct spy_rec_share share;
 	struct spy_rec_stack stack;
+	struct spy_rec_held held;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */

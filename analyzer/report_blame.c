@@ -238,7 +238,8 @@ static void add_pairs(struct report *report, const struct analysis *a,
 
 struct lock_row {
 	const char *name, *place, *kind, *first_function, *process, *about;
-	uint64_t waits, waited_ns, waking_ns, longest_ns, waiters, holders, longest_row, starved, address;
+	uint64_t waits, waited_ns, waking_ns, longest_ns, waiters, holders, longest_row, starved,
+		address;
 };
 
 /* clang-format off */

@@ -67,7 +67,8 @@ struct spy_kernel_hit {
 struct spy_inspect_cache {
 	struct spy_memory_hit memory[SPY_MEMORY_HITS];
 	struct spy_kernel_hit kernels[SPY_KERNEL_HITS];
-	uint64_t unmaking; /* what the call in progress frees, 0 nothing: not again by calls inside it */
+	uint64_t
+		unmaking; /* what the call in progress frees, 0 nothing: not again by calls inside it */
 };
 
 /* Keeps everybody out of the inspectors' tables, or lets them in again: around a fork. */

@@ -19,7 +19,6 @@
 #include <linux/futex.h>
 #include <time.h>
 #include <unistd.h>
-#include "clock.h"
 #include "elf_scan.h"
 #include "probe.h"
 
@@ -135,14 +134,14 @@ void spy_probe_init(void)
 
 static inline bool wanted(const void *lock)
 {
-	return unlikely(__atomic_load_n(spy_waiting_for(lock), __ATOMIC_RELAXED) != 0);
+	return unlikely(__atomic_load_n(&spy_waiting_for(lock)->some, __ATOMIC_RELAXED) != 0);
 }
 
 /* The lock was had at the first attempt. */
-static inline void note_taken(enum spy_wait_kind kind, const void *lock)
+static inline void note_taken(const void *lock)
 {
 	if (wanted(lock))
-		spy_wait_taken(kind, lock);
+		spy_wait_taken(spy_self, lock);
 }
 
 /* Gives a lock back. waited_for: may others be waiting for that? */
@@ -197,7 +196,7 @@ static inline bool recursed(const pthread_mutex_t *lock)
 static inline void note_mutex_taken(const pthread_mutex_t *lock, int result)
 {
 	if (wanted(lock) && !not_had(result) && !recursed(lock))
-		spy_wait_taken(SPY_WAIT_MUTEX, lock);
+		spy_wait_taken(spy_self, lock);
 }
 
 /*
@@ -249,19 +248,8 @@ PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 	return result;
 }
 
-/*
- * The lock's own word tells whether somebody sleeps for it: 2, or the kernel's bit. It is at hand, while
- * spy_waiting is written by each one who begins to wait. Who does not sleep yet may be missed.
- */
-static inline bool slept_for(const pthread_mutex_t *lock)
-{
-	unsigned int word = (unsigned int)__atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED);
-
-	return unlikely(word == 2 || word & FUTEX_WAITERS) && !recursed(lock);
-}
-
 PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
-GIVE_BACK(SPY_WAIT_MUTEX, lock, slept_for(lock), real.pthread_mutex_unlock(lock))
+GIVE_BACK(SPY_WAIT_MUTEX, lock, wanted(lock) && !recursed(lock), real.pthread_mutex_unlock(lock))
 
 /* ---- read-write locks ------------------------------------------------------------------------- */
 
@@ -281,7 +269,7 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 			return real.name args; \
 		result = real.try(l); \
 		if (likely(!result)) { \
-			note_taken(kind, l); \
+			note_taken(l); \
 		} else if (result == EBUSY) { \
 			begin_rwlock(&wait, kind, l); \
 			result = real.name args; \
@@ -312,7 +300,7 @@ PROBE(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock), (lock))
 	int result = real.pthread_rwlock_tryrdlock(lock);
 
 	if (!result) {
-		note_taken(SPY_WAIT_READ, lock);
+		note_taken(lock);
 		spy_hold_add(spy_self, lock);
 	}
 	return result;
@@ -323,7 +311,7 @@ PROBE(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock), (lock))
 	int result = real.pthread_rwlock_trywrlock(lock);
 
 	if (!result)
-		note_taken(SPY_WAIT_WRITE, lock);
+		note_taken(lock);
 	return result;
 }
 
@@ -346,7 +334,7 @@ PROBE(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
 
 	result = real.pthread_spin_trylock(lock);
 	if (likely(result != EBUSY)) {
-		note_taken(SPY_WAIT_SPIN, (const void *)lock);
+		note_taken((const void *)lock);
 	} else {
 		spy_wait_begin(&wait, SPY_WAIT_SPIN, (const void *)lock, NULL, 0);
 		result = real.pthread_spin_lock(lock);
@@ -362,7 +350,7 @@ PROBE(int, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock))
 	int result = real.pthread_spin_trylock(lock);
 
 	if (!result) {
-		note_taken(SPY_WAIT_SPIN, (const void *)lock);
+		note_taken((const void *)lock);
 		spy_hold_add(spy_self, (const void *)lock);
 	}
 	return result;
@@ -396,7 +384,7 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 		struct spy_wait wait; \
 		int result; \
 \
-		if (slept_for(m)) \
+		if (wanted(m) && !recursed(m)) \
 			spy_wait_released(SPY_WAIT_MUTEX, m, spy_clock()); \
 		spy_wait_begin(&wait, SPY_WAIT_CONDITION, c, NULL, 0); \
 		result = real.name args; \

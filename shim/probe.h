@@ -9,6 +9,7 @@
 #ifndef CUDASPY_SHIM_PROBE_H
 #define CUDASPY_SHIM_PROBE_H
 
+#include "clock.h"
 #include "thread.h"
 
 /* A wait in progress, on the stack of the thread that waits. */
@@ -25,23 +26,25 @@ struct spy_wait {
 };
 
 /*
- * How many threads wait for the locks of a bucket, now. While it is not zero, takers leave a record
- * although they did not wait: the order in which a lock changes hands is then complete.
+ * Do threads wait for the locks of a bucket, or did so just now? While they do, whoever has one leaves a
+ * record when he gives it back: the order in which a lock changes hands is then complete. Those who take
+ * and give back look at `some`, which changes seldom; those who wait count themselves elsewhere.
  */
-#define SPY_WAITING_BUCKETS 1024
+#define SPY_WAITING_BUCKETS 512
 
-/* Each has a cache line of its own: takers of other locks must not wait for it. */
 struct spy_waiting {
-	uint32_t threads;
-} __attribute__((aligned(64)));
+	uint32_t some __attribute__((aligned(64)));
+	uint32_t threads __attribute__((aligned(64)));
+	uint64_t since; /* when some was set */
+};
 
 extern struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
 
-static inline uint32_t *spy_waiting_for(const void *object)
+static inline struct spy_waiting *spy_waiting_for(const void *object)
 {
 	uintptr_t address = (uintptr_t)object;
 
-	return &spy_waiting[(address >> 4 ^ address >> 14) % SPY_WAITING_BUCKETS].threads;
+	return &spy_waiting[(address >> 4 ^ address >> 14) % SPY_WAITING_BUCKETS];
 }
 
 /*
@@ -62,8 +65,13 @@ void spy_wait_leave(struct spy_thread *thread);
 /* In a forked child, which has none of the threads that wait. */
 void spy_wait_forget(void);
 
-/* A lock others wait for was taken at once. */
-void spy_wait_taken(enum spy_wait_kind kind, const void *object);
+/* A lock others wait for was taken at once: remembered until it is given back. What is done while a thread
+ * has a lock, all those wait for, and it changes who comes next: as little as can be. */
+static inline void spy_wait_taken(struct spy_thread *thread, const void *object)
+{
+	thread->taken[thread->n_taken++ % SPY_TAKEN] =
+		(struct spy_taken){(uintptr_t)object, spy_clock()};
+}
 
 /* A lock that others may wait for was given back, which began at `time`; 0: it was not. Called when it is
  * done, so that those who wait do not wait for the record, too. */

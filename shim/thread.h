@@ -29,6 +29,16 @@ struct spy_progress {
 	bool inspected;
 };
 
+/* A lock that the thread has. */
+struct spy_taken {
+	uintptr_t lock;
+	uint64_t time;
+};
+
+#define SPY_TAKEN 4
+
+struct spy_waiting;
+
 struct spy_thread {
 	/* Invariant while recording: head + 64 * (calls in progress) <= end of the packet. A new
 	 * call may begin while head < limit = end - SPY_CALL_ROOM - SPY_WAIT_ROOM. */
@@ -42,12 +52,15 @@ struct spy_thread {
 	uint16_t context; /* shadow of the current context's number */
 	/* probe.c and wait.c */
 	uint8_t *row; /* the last record of a wait, for the next of its kind to join */
-	uint32_t *waiting; /* where it counts among those who wait for a lock; NULL: it does not */
+	struct spy_waiting *waiting; /* for a lock of these; NULL: for none */
+	struct spy_taken taken[SPY_TAKEN]; /* without a wait, while others waited; a ring */
+	unsigned int n_taken;
 	unsigned int n_holds;
 	uintptr_t holds[SPY_HOLDS]; /* locks held as reader, and spin locks; others look */
 	uint64_t waited; /* for locks, since ran_at (cycles) */
 	/* sched.c */
-	uint64_t ran_at, ran_ns; /* the thread's time on a CPU, and when that was looked at (cycles) */
+	uint64_t ran_at,
+		ran_ns; /* the thread's time on a CPU, and when that was looked at (cycles) */
 	uint64_t delay_at, delay_ns; /* as long it was ready and had none: as of when, the same */
 	bool crowded; /* and it had waited for one a good part of the time before */
 

@@ -19,6 +19,7 @@
 
 #define DURATION_MAX ((1ull << 48) - 1)
 #define LOW_48 ((1ull << 48) - 1)
+#define SOME_LEAST 2000000 /* cycles: a millisecond or less */
 
 struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
 bool spy_probing;
@@ -257,17 +258,44 @@ static void show_wait(struct spy_slot_page *page, const struct spy_wait *wait)
 	__atomic_store_n(&page->wait_kind, wait->kind + 1u, __ATOMIC_RELEASE);
 }
 
-/* Zero: a signal handler forked during the wait, and this is the child. */
-static void count_out(uint32_t *waiting)
+/* Ordered before the look at the lock's owner; pairs with the look at `some` before a lock is given back
+ * (probe.c). */
+static void count_in(struct spy_waiting *waiting, uint64_t now)
 {
-	if (__atomic_load_n(waiting, __ATOMIC_RELAXED))
-		__atomic_fetch_sub(waiting, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&waiting->threads, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&waiting->some, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_store_n(&waiting->since, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * When nobody waits, "some" becomes "none", but not again and again, for all who take and give back have
+ * to fetch it anew. Who begins to wait in between finds it set, or is found by the second look.
+ */
+static void look_for_none(struct spy_waiting *waiting, uint64_t now)
+{
+	if (__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED) ||
+	    now - __atomic_load_n(&waiting->since, __ATOMIC_RELAXED) < SOME_LEAST)
+		return;
+	__atomic_store_n(&waiting->some, 0, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&waiting->threads, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Zero already: a signal handler forked during the wait, and this is the child. */
+static void count_out(struct spy_waiting *waiting)
+{
+	if (__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
+		__atomic_fetch_sub(&waiting->threads, 1, __ATOMIC_SEQ_CST);
 }
 
 void spy_wait_leave(struct spy_thread *thread)
 {
-	if (thread->waiting)
+	if (thread->waiting) {
 		count_out(thread->waiting);
+		look_for_none(thread->waiting, spy_clock());
+	}
 	thread->waiting = NULL;
 }
 
@@ -287,12 +315,10 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 	wait->holder_since = wait->holder_stream = 0;
 	wait->holder_device = SPY_DEVICE_NONE;
 	if (spy_wait_is_lock(kind)) {
-		/* Ordered before the look at the owner; pairs with the look at this count before a
-		 * lock is given back (probe.c). */
 		spy_wait_leave(thread);
-		thread->waiting = spy_waiting_for(object);
-		__atomic_fetch_add(thread->waiting, 1, __ATOMIC_SEQ_CST);
 		wait->start = spy_clock();
+		thread->waiting = spy_waiting_for(object);
+		count_in(thread->waiting, wait->start);
 		find_holder(wait, owner);
 	} else {
 		wait->start = spy_clock();
@@ -375,50 +401,60 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 	thread->busy = 0;
 }
 
-/* A lock changed hands: it was taken now, or given back from `time` on until now. */
-static void write_move(struct spy_thread *thread, enum spy_event event, enum spy_wait_kind kind,
-		       const void *object, uint64_t time)
+/* How long the thread had the lock, given back at `time`, if it did not wait for it. */
+static uint64_t held_since(struct spy_thread *thread, const void *object, uint64_t time)
 {
-	uint64_t span = (spy_clock() - time) / SPY_SPAN_UNIT;
-	struct spy_rec_taken *record;
+	for (unsigned int i = 1; i <= SPY_TAKEN; i++) {
+		struct spy_taken *taken = &thread->taken[(thread->n_taken - i) % SPY_TAKEN];
 
-	thread->busy = (uintptr_t)__builtin_frame_address(0);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	record = make_room(thread, sizeof(*record));
-	if (record) {
-		set_begin(thread, time);
-		*record = (struct spy_rec_taken){
-			.time = time,
-			.event = (uint16_t)event,
-			.kind = (uint8_t)kind,
-			.depth = (uint8_t)(thread->depth - 1),
-			.fn = thread->calls[thread->depth - 1].fn,
-			.outer_fn = thread->calls[0].fn,
-			.object = (uintptr_t)object & LOW_48,
-			.span = span < UINT16_MAX ? span : UINT16_MAX,
-		};
-		append(thread, time, sizeof(*record));
+		if (taken->lock != (uintptr_t)object)
+			continue;
+		taken->lock = 0;
+		return time > taken->time ? (time - taken->time) & LOW_48 : 0;
 	}
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->busy = 0;
+	return 0;
 }
 
-void spy_wait_taken(enum spy_wait_kind kind, const void *object)
+static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const void *object,
+		       uint64_t time, uint64_t now)
 {
-	struct spy_thread *thread = caller(__builtin_frame_address(0));
+	struct spy_rec_held *record = make_room(thread, sizeof(*record));
+	uint64_t span = (now - time) / SPY_SPAN_UNIT;
 
-	if (thread)
-		write_move(thread, SPY_EV_TAKEN, kind, object, spy_clock());
+	if (!record)
+		return;
+	set_begin(thread, time);
+	*record = (struct spy_rec_held){
+		.time = time,
+		.event = SPY_EV_HELD,
+		.kind = (uint8_t)kind,
+		.depth = (uint8_t)(thread->depth - 1),
+		.fn = thread->calls[thread->depth - 1].fn,
+		.outer_fn = thread->calls[0].fn,
+		.object = (uintptr_t)object,
+		.span = span < UINT16_MAX ? span : UINT16_MAX,
+		.held = held_since(thread, object, time),
+	};
+	append(thread, time, sizeof(*record));
 }
 
 void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time)
 {
+	struct spy_waiting *waiting = spy_waiting_for(object);
 	struct spy_thread *thread = caller(__builtin_frame_address(0));
+	uint64_t now = spy_clock();
 
 	if (!thread)
 		return;
-	if (thread->waiting == spy_waiting_for(object))
+	if (thread->waiting == waiting)
 		spy_wait_leave(thread);
-	if (time)
-		write_move(thread, SPY_EV_RELEASED, kind, object, time);
+	else
+		look_for_none(waiting, now);
+	if (!time || !__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
+		return;
+	thread->busy = (uintptr_t)__builtin_frame_address(0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	write_held(thread, kind, object, time, now);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy = 0;
 }

@@ -73,7 +73,8 @@
 	EVENT(SPY_EV_STRANGER, spy_rec_stranger, stranger, 0) \
 	EVENT(SPY_EV_MPS,    spy_rec_mps,    mps,    4) \
 	EVENT(SPY_EV_SHARE,  spy_rec_share,  share,  0) \
-	EVENT(SPY_EV_STACK,  spy_rec_stack,  stack,  0)
+	EVENT(SPY_EV_STACK,  spy_rec_stack,  stack,  0) \
+	EVENT(SPY_EV_HELD,   spy_rec_held,   held,   0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -311,8 +312,7 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tfn_t holder_fn;\n")
 	SPY_TSDL_EVENT("15", "taken",
 		       SPY_TSDL_WAIT_HEAD
-		       "\t\taddress48 object;\n"
-		       "\t\tu16 span;\n")
+		       "\t\taddress64 object;\n")
 	SPY_TSDL_EVENT("16", "sched",
 		       "\t\tu16 reserved;\n"
 		       "\t\tu32 reserved2;\n"
@@ -321,8 +321,7 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tu64 running_ns;\n")
 	SPY_TSDL_EVENT("17", "released",
 		       SPY_TSDL_WAIT_HEAD
-		       "\t\taddress48 object;\n"
-		       "\t\tu16 span;\n")
+		       "\t\taddress64 object;\n")
 	SPY_TSDL_EVENT("18", "stranger",
 		       "\t\tu16 reserved;\n"
 		       "\t\tu32 tid;\n"
@@ -348,7 +347,12 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tu8 why;\n"
 		       "\t\tu8 count;\n"
 		       "\t\tu16 reserved;\n"
-		       "\t\taddress64 frames[48];\n");
+		       "\t\taddress64 frames[48];\n")
+	SPY_TSDL_EVENT("22", "held",
+		       SPY_TSDL_WAIT_HEAD
+		       "\t\taddress64 object;\n"
+		       "\t\tu16 span;\n"
+		       "\t\tu48 held;\n");
 /* clang-format on */
 
 #endif

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* Raised when a reader of the previous version could misread a trace. */
-#define SPY_TRACE_VERSION 2
+#define SPY_TRACE_VERSION 3
 
 /* ---- function numbers --------------------------------------------------------------------- */
 
@@ -91,13 +91,14 @@ enum spy_event {
 	SPY_EV_NOTE, /* something a reader of the report must know: enum spy_note */
 	SPY_EV_INNER, /* the short form of NESTED, which most are: half of all records */
 	SPY_EV_WAIT, /* a thread waited inside a call */
-	SPY_EV_TAKEN, /* a lock others were waiting for was taken without a wait */
+	SPY_EV_TAKEN, /* until version 2: a lock others were waiting for was taken without a wait */
 	SPY_EV_SCHED, /* how the system's scheduler treated the thread around a long call */
-	SPY_EV_RELEASED, /* a lock others were waiting for was given back */
+	SPY_EV_RELEASED, /* until version 2: a lock others were waiting for was given back */
 	SPY_EV_STRANGER, /* a thread that held a lock and makes no calls: the driver's own */
 	SPY_EV_MPS, /* what of NVIDIA's Multi-Process Service this process finds */
 	SPY_EV_SHARE, /* how it shares a GPU with other processes */
 	SPY_EV_STACK, /* who called a call that is worth a look */
+	SPY_EV_HELD, /* a lock others were waiting for was held, and given back */
 	SPY_EV_COUNT_ALL
 };
 
@@ -374,9 +375,7 @@ struct spy_rec_wait {
 } __attribute__((packed));
 
 /* How a lock changed hands while somebody waited for it, together with the waits: taken by somebody who
- * did not have to wait, or (SPY_EV_RELEASED) given back: that began at its time, and lasted, because those
- * who wait have to be woken. */
-#define SPY_SPAN_UNIT 64 /* cycles */
+ * did not have to wait, or (SPY_EV_RELEASED) given back. */
 struct spy_rec_taken {
 	uint64_t time;
 	uint16_t event;
@@ -384,9 +383,26 @@ struct spy_rec_taken {
 	uint8_t depth;
 	uint16_t fn;
 	uint16_t outer_fn;
-	uint64_t object : 48;
-	uint64_t span : 16; /* units it took to give back, 65535: or more */
+	uint64_t object;
 } __attribute__((packed));
+
+/*
+ * The same since version 3: written when the lock has been given back, by whoever had it. Giving it back
+ * began at the record's time and took a while, because those who wait have to be woken.
+ */
+struct spy_rec_held {
+	uint64_t time;
+	uint16_t event;
+	uint8_t kind;
+	uint8_t depth;
+	uint16_t fn;
+	uint16_t outer_fn;
+	uint64_t object;
+	uint64_t span : 16; /* units that giving it back took, 65535: or more */
+	uint64_t held : 48; /* cycles since it was taken without a wait; 0: after one, or nobody knows */
+} __attribute__((packed));
+
+#define SPY_SPAN_UNIT 64 /* cycles */
 
 /* Written before the record of a call of a quarter of a millisecond or more. Between two looks at the scheduler's
  * own account, this one and the last: */
@@ -494,6 +510,7 @@ _Static_assert(sizeof(struct spy_rec_sched) == 40, "layout");
 _Static_assert(sizeof(struct spy_rec_stranger) == 32, "layout");
 _Static_assert(sizeof(struct spy_rec_mps) == 28, "layout");
 _Static_assert(sizeof(struct spy_rec_share) == 24, "layout");
+_Static_assert(sizeof(struct spy_rec_held) == 32, "layout");
 _Static_assert(sizeof(struct spy_rec_stack) == 16 + 8 * SPY_STACK_MOST, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 

@@ -52,12 +52,12 @@ expect "kinds: held by readers" "$(waits ' kind=write .* flags=0x1 ' | wc -l)" 1
 expect "kinds: ended without what they waited for" "$(waits ' flags=0x4' | wc -l)" 3
 # each holder gave back what the other waited for
 objects() { grep -o ' object=[^ ]*' | sort -u | tr -d '\n'; }
-expect "kinds: released" "$(grep ' \[released\] ' dump | objects)" \
+expect "kinds: released" "$(grep ' \[held\] ' dump | objects)" \
 	"$(waits ' kind=(mutex|read|write|spin) ' | grep -v ' flags=0x[4-7]' | objects)"
 
 play free
 expect "free: waits" "$(waits | wc -l)" 0
-expect "free: moves" "$(moves '(taken|released)')" 0
+expect "free: moves" "$(moves held)" 0
 
 play timeout
 as_printed timeout
@@ -84,7 +84,7 @@ CUDASPY_COUNT=cudaLaunchHostFunc play some 10
 expect "counted calls: waits" "$(waits ' in=cudaLaunchHostFunc ' | wc -l)" 1
 expect_records "$trace" cudaLaunchHostFunc=1
 expect_counts "$trace" cudaLaunchHostFunc=9
-line=$(grep 'cudaLaunchHostFunc' dump | grep -v ' \[wait\] \| \[count\] \| \[released\] ')
+line=$(grep 'cudaLaunchHostFunc' dump | grep -v ' \[wait\] \| \[count\] \| \[held\] ')
 expect "counted calls: the one that waited" "$(grep -c . <<<"$line")" 1
 
 play stranger
@@ -112,7 +112,7 @@ expect_records "$trace" cudaSetDevice=3 cudaLaunchHostFunc=2
 play above
 readable "$trace"
 [ "$(stat -c %s "$trace"/stream_*_tail | sort -n | tail -n 1)" -le 131072 ] || fail "above: a packet is too long"
-[ "$(moves taken)" -gt 1000 ] || fail "above: the lock was taken $(moves taken) times"
+[ "$(moves held)" -gt 1000 ] || fail "above: the lock was given back $(moves held) times"
 
 # An allocator with locks: nobody waits for ever. (The sanitizers bring an allocator of their own.)
 if [ -z "$first" ]; then
@@ -124,7 +124,7 @@ play fork
 expect "fork: waits" "$(waits | wc -l)" 1
 child=$(traces | grep -vF "$trace")
 "$tool" dump "$child" >dump
-expect "fork: what a child that waits for nobody records" "$(waits | wc -l) $(moves '(taken|released)')" "0 0"
+expect "fork: what a child that waits for nobody records" "$(waits | wc -l) $(moves held)" "0 0"
 expect_records "$child" cudaLaunchHostFunc=1
 
 # Many at a time: each wait is some call's, and has an end.
@@ -139,7 +139,7 @@ expect "map: calls in which waits happened" "$(waits ' in=cudaLaunchHostFunc of=
 for what in kinds moved "some 3"; do
 	# shellcheck disable=SC2086
 	CUDASPY_NOPROBES=1 play $what
-	expect "$what without probes" "$(waits | wc -l) $(moves '(taken|released|stranger|sched)')" "0 0"
+	expect "$what without probes" "$(waits | wc -l) $(moves '(held|stranger|sched)')" "0 0"
 	grep -q 'probes = 0;' "$trace/metadata" || fail "the metadata does not say that there are no probes"
 done
 CUDASPY_NOPROBES=0 play kinds

@@ -263,11 +263,21 @@ static void tt_wait(struct tt_state *s, const struct tt_line *l, enum spy_event 
 				      .depth = wait.depth,
 				      .fn = number,
 				      .outer_fn = outer_number,
-				      .object = wait.object & 0xffffffffffff,
-				      .span = tt_value(s, l, "woke", 0) / SPY_SPAN_UNIT & 0xffff};
+				      .object = wait.object};
+	struct spy_rec_held held = {.time = time,
+				    .event = event,
+				    .kind = wait.kind,
+				    .depth = wait.depth,
+				    .fn = number,
+				    .outer_fn = outer_number,
+				    .object = wait.object,
+				    .span = tt_value(s, l, "span", 0) / SPY_SPAN_UNIT & 0xffff,
+				    .held = tt_value(s, l, "held", 0) & 0xffffffffffff};
 
 	if (event == SPY_EV_WAIT)
 		tw_record(&s->w, s->slot, &wait, sizeof(wait));
+	else if (event == SPY_EV_HELD)
+		tw_record(&s->w, s->slot, &held, sizeof(held));
 	else
 		tw_record(&s->w, s->slot, &taken, sizeof(taken));
 }
@@ -361,7 +371,8 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 	if (event == SPY_EV_THREAD) {
 		snprintf(thread.name, sizeof(thread.name), "%s", name);
 		tw_record(&s->w, s->slot, &thread, sizeof(thread));
-	} else if (event == SPY_EV_WAIT || event == SPY_EV_TAKEN || event == SPY_EV_RELEASED) {
+	} else if (event == SPY_EV_WAIT || event == SPY_EV_TAKEN || event == SPY_EV_RELEASED ||
+		   event == SPY_EV_HELD) {
 		tt_wait(s, l, event, time);
 	} else if (event == SPY_EV_MPS || event == SPY_EV_SHARE) {
 		tt_sharing(s, l, event, time);
