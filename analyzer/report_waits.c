@@ -77,10 +77,18 @@ static const char *lost_by(struct report *report, const struct account *sum)
 static void judge_processes(struct headline_row *row, const struct analysis *a)
 {
 	const struct blame_edge *edge;
+	size_t i;
 	double sums[] = {[HELP_UNKNOWN] = 0, [HELP_ALONE] = 0, [HELP_WITH_MPS] = 0, [HELP_NOT] = 0};
 
 	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next)
 		blame_add_help(edge, sums);
+	/* To wake one who waits is not needed where nobody waits. */
+	for (i = 0; i < a->accounts.locks.count; i++) {
+		const struct lock *lock = a->accounts.locks.all[i];
+		uint64_t gpus = a->accounts.gpus_used[lock->process->trace->index];
+
+		sums[gpus & (gpus - 1) ? HELP_ALONE : HELP_WITH_MPS] += (double)lock->waking_ns;
+	}
 	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + a->accounts.spared_ns);
 	row->processes_with_mps_ns = (uint64_t)sums[HELP_WITH_MPS];
 	row->processes_do_not_help_ns =

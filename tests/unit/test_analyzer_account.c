@@ -377,6 +377,65 @@ static void test_not_running(void **state)
 	json_decref(root);
 }
 
+/*
+ * A pins, which its process does for each of its four GPUs, and B waits for that; C makes a range group,
+ * which is nobody else's business, and D waits for that.
+ */
+static void test_spared(void **state)
+{
+	json_t *root = report_on(
+		TRACE
+		"slot 1 tid=101\n"
+		"1ms call cudaSetDevice duration=1us device=1\n"
+		"2ms call cudaSetDevice duration=1us device=2\n"
+		"3ms call cudaSetDevice duration=1us device=3\n"
+		"4ms call cudaSetDevice duration=1us device=0\n"
+		"19ms wait kind=ioctl fn=cudaHostRegister duration=8ms object=33 count=4 "
+		"device=0\n"
+		"20ms memory cudaHostRegister duration=10ms op=register kind=pinned device=0\n"
+		"slot 2 tid=102\n"
+		"20ms wait kind=mutex fn=cudaHostRegister duration=8ms object=0x1000 "
+		"holder=101 holder_fn=cudaHostRegister device=1 holder_device=0\n"
+		"21ms memory cudaHostRegister duration=9ms op=register kind=pinned device=1\n"
+		"slot 3 tid=103\n"
+		"40ms wait kind=ioctl fn=cudaStreamCreate duration=2ms object=23 device=2\n"
+		"41ms call cudaStreamCreate duration=5ms device=2\n"
+		"slot 4 tid=104\n"
+		"41ms wait kind=mutex fn=cudaStreamCreate duration=3ms object=0x1000 "
+		"holder=103 holder_fn=cudaStreamCreate device=3 holder_device=2\n"
+		"42ms call cudaStreamCreate duration=4ms device=3\n");
+
+	(void)state;
+	/* 6 of the 8 ms of A's own, 3/4 of B's 7 behind them and 1 behind the rest; D's 3. */
+	assert_in_range(fact(root, "waits", "processes_help_ns"), 15200000, 15300000);
+	/* 2 of A's and 1.75 of B's. */
+	assert_in_range(fact(root, "waits", "processes_do_not_help_ns"), 3700000, 3800000);
+	json_decref(root);
+}
+
+/* A lock that nobody waited for when it was taken, and which took long to give back. */
+static void test_held(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n"
+		      "20ms wait kind=mutex fn=cudaMalloc duration=10ms object=0x1000 holder=102 "
+		      "holder_fn=cudaFree\n"
+		      "21ms memory cudaMalloc duration=12ms op=alloc kind=device\n"
+		      "slot 2 tid=102\n"
+		      "12ms held kind=mutex fn=cudaFree object=0x1000\n"
+		      "12010us memory cudaFree duration=4ms op=free kind=device address=0x1\n"
+		      "slot 3 tid=103\n"
+		      "18ms held kind=mutex fn=cudaFree object=0x1000 held=5ms span=64us\n"
+		      "18100us memory cudaFree duration=6ms op=free kind=device address=0x2\n");
+
+	(void)state;
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=102", "waited_ns"), 3000000);
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=103", "waited_ns"), 7000000);
+	assert_int_equal(sum(root, "accounts", "thread=103", "lock_ns"), 64000);
+	assert_int_equal(sum(root, "locks", "name=L1", "waking_ns"), 64000);
+	json_decref(root);
+}
+
 /* ---- whatever the records are, the sums are exact ---------------------------------------------- */
 
 static uint32_t seed;
@@ -490,13 +549,14 @@ static size_t random_thread(char *log, size_t size, int slot)
 			n += (size_t)snprintf(
 				log + n, size - n,
 				"%uns %s kind=%s fn=cudaMalloc duration=%u object=0x%x holder=%u "
-				"holder_fn=cudaFree flags=%u\n",
+				"holder_fn=cudaFree flags=%u held=%u span=%u\n",
 				now,
-				(const char *[]){"wait", "wait", "taken",
-						 "released"}[random_below(4)],
+				(const char *[]){"wait", "wait", "held", "taken",
+						 "released"}[random_below(5)],
 				kinds[random_below(ARRAY_SIZE(kinds))], random_below(60000),
 				0x1000 + 16 * random_below(3),
-				random_below(8) ? 101 + random_below(5) : 0, random_below(16));
+				random_below(8) ? 101 + random_below(5) : 0, random_below(16),
+				random_below(2) * random_below(60000), random_below(3000));
 		}
 		if (!random_below(4))
 			n += (size_t)snprintf(log + n, size - n,
@@ -540,9 +600,9 @@ int main(void)
 		cmocka_unit_test(test_convoy),        cmocka_unit_test(test_starvation),
 		cmocka_unit_test(test_readers),       cmocka_unit_test(test_unknown_holders),
 		cmocka_unit_test(test_full_queue),    cmocka_unit_test(test_not_running),
-		cmocka_unit_test(test_cold),
-
-		cmocka_unit_test(test_inferred),      cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_cold),          cmocka_unit_test(test_spared),
+		cmocka_unit_test(test_held),          cmocka_unit_test(test_inferred),
+		cmocka_unit_test(test_sums),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
