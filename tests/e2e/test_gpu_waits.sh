@@ -33,5 +33,9 @@ printf '#!/bin/sh\nexit 127\n' >nolib/cudaspy # what ld.so does where libdw is m
 chmod +x nolib/cudaspy
 "$visit" --read "$tmp/visit" --build nolib >nolib.out 2>nolib.err || fail "without an analyzer: status $?: $(cat nolib.err)"
 expect "without an analyzer: cells that are not known" "$(row nolib.out malloc-host | sed -n 8,14p | grep -c '^-$')" 7
+"$here/../gpu/neutral" --build "$build" --rounds 1 --quick --threads 2 --calls event >neutral.out 2>neutral.err ||
+	fail "neutral: status $?: $(cat neutral.err)"
+grep -q SIMULATED neutral.out || fail "neutral does not say that it is simulated"
+expect "neutral: four ways" "$(grep -cE '^event( +[0-9.e+]+ [0-9.e+]+ \([0-9.e+]+ [0-9.e+]+\)){4} *$' neutral.out)" 1
 echo "the map, simulated:"
 cat visit.map
