@@ -362,7 +362,8 @@ struct spy_rec_wait {
 	uint64_t duration : 48; /* cycles */
 	uint64_t device : 8; /* current, SPY_DEVICE_NONE unknown */
 	uint64_t flags : 8; /* enum spy_wait_flag, or-ed */
-	uint64_t object; /* the lock's address; request of an ioctl, 0 of several for want of room */
+	uint64_t
+		object; /* the lock's address; request of an ioctl, 0 of several for want of room */
 	uint32_t count;
 	uint32_t holder; /* thread, 0 unknown */
 	uint64_t holder_since; /* when its outermost call began, 0 unknown */
@@ -399,7 +400,8 @@ struct spy_rec_held {
 	uint16_t outer_fn;
 	uint64_t object;
 	uint64_t span : 16; /* units that giving it back took, 65535: or more */
-	uint64_t held : 48; /* cycles since it was taken without a wait; 0: after one, or nobody knows */
+	uint64_t
+		held : 48; /* cycles since it was taken without a wait; 0: after one, or nobody knows */
 } __attribute__((packed));
 
 #define SPY_SPAN_UNIT 64 /* cycles */
