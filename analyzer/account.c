@@ -34,13 +34,22 @@ void account_add(struct account *sum, const struct account *more)
 	sum->total_ns += more->total_ns;
 	sum->expected_ns += more->expected_ns;
 	sum->maybe_ns += more->maybe_ns;
+	sum->kernel_ns += more->kernel_ns;
 	for (i = 0; i < BUCKET_COUNT; i++)
 		sum->bucket_ns[i] += more->bucket_ns[i];
 }
 
+uint64_t account_lost_by(const struct account *a, enum bucket bucket)
+{
+	if (bucket == BUCKET_OWN || bucket == BUCKET_GPU_INTENDED)
+		return 0;
+	return a->bucket_ns[bucket] - (bucket == BUCKET_IOCTL ? a->kernel_ns : 0);
+}
+
 uint64_t account_lost(const struct account *a)
 {
-	return a->total_ns - a->bucket_ns[BUCKET_OWN] - a->bucket_ns[BUCKET_GPU_INTENDED];
+	return a->total_ns - a->bucket_ns[BUCKET_OWN] - a->bucket_ns[BUCKET_GPU_INTENDED] -
+	       a->kernel_ns;
 }
 
 static struct account *account_of(struct caller *c, uint32_t fn)
@@ -468,6 +477,14 @@ static bool starts_up(const struct accounting *a, const struct caller *c,
 	return cold && (contract == SPY_CONTRACT_INIT || contract == SPY_CONTRACT_HOST);
 }
 
+/* Of the time in the kernel module: what the call is made for. A first call has no other to compare it with. */
+static uint64_t kernel_work(const struct call_class *class, bool cold, uint64_t ioctl_ns)
+{
+	if (cold || ioctl_ns <= class->kernel_ns + class->kernel_ns / 2)
+		return ioctl_ns;
+	return class->kernel_ns;
+}
+
 /* Divides the duration into the buckets. */
 static void divide(struct accounting *a, struct caller *c, const struct record *record,
 		   const struct call_class *class, const struct gpu_waits *waits, bool cold,
@@ -496,6 +513,8 @@ static void divide(struct accounting *a, struct caller *c, const struct record *
 	bucket_ns[BUCKET_NOT_RUNNING] += taken_ns;
 	bucket_ns[BUCKET_LOCK] = seen.lock_ns - taken_ns;
 	bucket_ns[starts_up(a, c, record, cold) ? BUCKET_OWN : BUCKET_IOCTL] += seen.ioctl_ns;
+	f->kernel_ns = kernel_work(class, cold, bucket_ns[BUCKET_IOCTL]);
+	f->expected_ns += f->kernel_ns;
 	excess_ns += seen.blocked_ns;
 	bucket_ns[excess_bucket(a, &c->stream, record, waits, cold, excess_ns)] += excess_ns;
 }
@@ -549,6 +568,7 @@ static void book(struct caller *c, const struct finished *f)
 	}
 	for (i = 0; i < BUCKET_COUNT; i++)
 		account->bucket_ns[i] += f->bucket_ns[i];
+	account->kernel_ns += f->kernel_ns;
 	if (f->awaits)
 		account->maybe_ns += finished_lost(f);
 }
@@ -588,7 +608,7 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	f->awaits = gpu_wait_is_for_work(waits) &&
 		    work_awaited(&a->work, &c->stream, record, waits) > 0;
 	if (unlikely(cold)) /* each costs what it costs: others say nothing of this one */
-		f->expected_ns = f->bucket_ns[BUCKET_OWN];
+		f->expected_ns = f->bucket_ns[BUCKET_OWN] + f->kernel_ns;
 	if (c->n_waits)
 		share_ioctls(a, c, record, f);
 	f->waits = c->waits;

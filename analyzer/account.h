@@ -21,12 +21,16 @@ struct account {
 	uint64_t calls, total_ns;
 	uint64_t expected_ns; /* their own work, had each cost what its class does */
 	uint64_t maybe_ns; /* of what was lost: in calls that had work of their own to wait for */
+	uint64_t
+		kernel_ns; /* of the kernel module's bucket: what such calls take there, and not lost */
 	uint64_t bucket_ns[BUCKET_COUNT];
 };
 
 void account_add(struct account *sum, const struct account *more);
 
-/* What was lost: everything but own work and the waits that the call is made for. */
+/* What was lost: everything but own work, in the kernel module too, and the waits that the call is made
+ * for. Of one bucket, and of all. */
+uint64_t account_lost_by(const struct account *a, enum bucket bucket);
 uint64_t account_lost(const struct account *a);
 
 /* A call that has returned. */
@@ -38,6 +42,7 @@ struct finished {
 	bool awaits; /* it may have had to wait for work of its own on the GPU, in any case */
 	uint64_t begin_ns, end_ns;
 	uint64_t expected_ns;
+	uint64_t kernel_ns; /* as in struct account; valid if divided */
 	uint64_t caller; /* return address, 0 unknown */
 	struct waited *waits; /* in the order of time; owned */
 	size_t n_waits;
@@ -52,11 +57,11 @@ static inline uint64_t finished_ns(const struct finished *f, enum bucket bucket)
 	return bucket == BUCKET_OWN ? f->end_ns - f->begin_ns : 0;
 }
 
-/* Of a divided call: everything but its own work and the waits that it is made for. */
+/* Of a divided call: as account_lost. */
 static inline uint64_t finished_lost(const struct finished *f)
 {
 	return f->end_ns - f->begin_ns - f->bucket_ns[BUCKET_OWN] -
-	       f->bucket_ns[BUCKET_GPU_INTENDED];
+	       f->bucket_ns[BUCKET_GPU_INTENDED] - f->kernel_ns;
 }
 
 #define FINISHED_KEPT 64 /* calls of a thread that are remembered, for those they held up */

@@ -617,6 +617,7 @@ uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_
 			     .caller = call->caller,
 			     .why = why};
 	memcpy(v->bucket_ns, call->bucket_ns, sizeof(v->bucket_ns));
+	v->bucket_ns[BUCKET_IOCTL] -= call->kernel_ns;
 	name_holder(v, call);
 	name_sleep(v, call);
 	b->least_lost_ns = least_of(b)->lost_ns;

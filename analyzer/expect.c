@@ -241,6 +241,7 @@ struct learner {
 	size_t n_functions;
 	struct stream *stream;
 	uint64_t waited_ns; /* since the last call of depth 0, as the probes saw it */
+	uint64_t kernel_ns; /* of that, in the kernel module */
 	uint64_t not_running_ns; /* the same */
 	struct busy_stream busy[BUSY_STREAMS];
 	size_t n_busy, recent; /* recent: the one found last */
@@ -350,6 +351,8 @@ static void sum_up(struct call_class *c)
 	histogram_merge(&c->all, &c->clean);
 	c->calls = histogram_count(&c->all);
 	c->clean_calls = histogram_count(&c->clean);
+	if (histogram_count(&c->kernel) > c->calls / 2)
+		c->kernel_ns = histogram_quantile(&c->kernel, 0.1);
 }
 
 static struct call_class *class_of_key(struct expect *e, const struct class_key *key)
@@ -441,6 +444,7 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 	struct busy_stream *b = find_busy(l, gpu_wait_stream(raw), raw->call_head.device);
 	bool clean = l->not_running_ns * NOT_RUNNING_PART <= own_ns;
 	enum cold_kind cold = first_of(&l->marks, raw, fn, contract, &value);
+	struct call_class *c;
 
 	if (unlikely(cold != COLD_NOT)) {
 		/* A kernel's first launch may wait for all work of the device. */
@@ -451,7 +455,10 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 			clean &= !b || b->submitted < QUEUE_LEAST;
 		else if (clean && waits->sort != GPU_WAIT_NOT)
 			clean = !finds_work(l, raw, waits->what);
-		add_sample(expect_class(e, raw, fn, false), ns, own_ns, clean);
+		c = expect_class(e, raw, fn, false);
+		add_sample(c, ns, own_ns, clean);
+		if (unlikely(l->kernel_ns != 0))
+			histogram_add(&c->kernel, l->kernel_ns);
 	}
 	keep_account(l, raw, fn, waits, contract, b);
 }
@@ -471,17 +478,20 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 {
 	static const char driver[] = "driver ";
 	struct machine *machine = &l->e->machine;
+	uint64_t ns;
 
 	switch (raw->other.event) {
 	case SPY_EV_WAIT:
-		l->waited_ns += timeline_span_ns(&l->stream->trace->timeline, raw->wait.duration);
+		ns = timeline_span_ns(&l->stream->trace->timeline, raw->wait.duration);
+		l->waited_ns += ns;
+		l->kernel_ns += raw->wait.kind == SPY_WAIT_IOCTL ? ns : 0;
 		break;
 	case SPY_EV_SCHED:
 		l->not_running_ns += raw->sched.not_running_ns;
 		break;
 	case SPY_EV_THREAD: /* another one: it has submitted nothing yet */
 		l->crowded = false;
-		l->waited_ns = l->not_running_ns = 0;
+		l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
 		l->n_busy = 0;
 		break;
 	case SPY_EV_GPU:
@@ -504,7 +514,7 @@ static void learn_stream(struct learner *l, struct stream *stream)
 
 	l->stream = stream;
 	l->crowded = false;
-	l->waited_ns = l->not_running_ns = 0;
+	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
 	l->n_busy = 0;
 	forget_marks(&l->marks);
 	r->quiet = true;
@@ -519,7 +529,7 @@ static void learn_stream(struct learner *l, struct stream *stream)
 			continue;
 		if (!call_failed(&raw->call_head))
 			learn_call(l, raw);
-		l->waited_ns = l->not_running_ns = 0;
+		l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
 	}
 	l->e->records += r->records;
 	reader_rewind(r);
@@ -582,6 +592,7 @@ void expect_release(struct expect *e)
 	for (i = 0; i < e->n_classes; i++) {
 		histogram_release(&e->classes[i]->clean);
 		histogram_release(&e->classes[i]->all);
+		histogram_release(&e->classes[i]->kernel);
 		free(e->classes[i]);
 	}
 	for (i = 0; e->processes && i < e->set->n_traces; i++)

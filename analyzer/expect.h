@@ -69,9 +69,14 @@ struct call_class {
 		spread_ns; /* how much more clean calls may take: the distance of their 0.75 quantile, or
 			     * of the 0.9 quantile in a profile, where nothing disturbs */
 	uint64_t samples; /* calls that says so: of the source */
+	uint64_t
+		kernel_ns; /* beside it, in the kernel module: the fastest tenth of those that were there;
+			     * 0 if most were not */
 	/* Depth 0, without errors, in the whole trace. */
 	uint64_t calls, total_ns, clean_calls;
 	struct histogram clean, all; /* ns that the calls were not seen waiting */
+	struct histogram
+		kernel; /* ns in the kernel module, of those that are not cold and were there */
 };
 
 /* Of the table of classes. */

@@ -59,7 +59,7 @@ void report_ioctls(struct report *report, const struct analysis *a)
 
 struct account_row {
 	const char *process, *function, *mostly;
-	uint64_t pid, thread, calls, total_ns, expected_ns, lost_ns;
+	uint64_t pid, thread, calls, total_ns, expected_ns, lost_ns, kernel_work_ns;
 #define BUCKET(name, key, text) uint64_t key##_ns;
 	BUCKETS(BUCKET)
 #undef BUCKET
@@ -74,6 +74,7 @@ static const struct column function_columns[] = {
 	COLUMN(struct account_row, gpu_intended_ns, "GPU", UNIT_NS),
 	COLUMN(struct account_row, lost_ns, "lost", UNIT_NS),
 	COLUMN_TEXT(struct account_row, mostly, "mostly by"),
+	COLUMN_JSON(struct account_row, kernel_work_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, own_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, gpu_hidden_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, lock_ns, UNIT_NS),
@@ -92,6 +93,7 @@ static const struct column account_columns[] = {
 	COLUMN_JSON(struct account_row, total_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, expected_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, lost_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, kernel_work_ns, UNIT_NS),
 #define BUCKET(name, key, text) COLUMN_JSON(struct account_row, key##_ns, UNIT_NS),
 	BUCKETS(BUCKET)
 #undef BUCKET
@@ -140,14 +142,15 @@ static struct account_row account_row(const struct analysis *a, uint32_t fn,
 				  .total_ns = account->total_ns,
 				  .expected_ns = account->expected_ns,
 				  .lost_ns = account_lost(account),
+				  .kernel_work_ns = account->kernel_ns,
 #define BUCKET(name, key, text) .key##_ns = account->bucket_ns[BUCKET_##name],
 				  BUCKETS(BUCKET)
 #undef BUCKET
 	};
 
 	for (i = 0; i < BUCKET_COUNT; i++)
-		if (i != BUCKET_OWN && i != BUCKET_GPU_INTENDED &&
-		    account->bucket_ns[i] > account->bucket_ns[best])
+		if (account_lost_by(account, (enum bucket)i) >
+		    account_lost_by(account, (enum bucket)best))
 			best = i;
 	row.mostly = row.lost_ns ? bucket_names[best] : NULL;
 	return row;

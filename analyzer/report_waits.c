@@ -13,6 +13,7 @@ struct headline_row {
 	const char *lost, *causes, *maybe, *intended, *locks, *holders, *processes;
 	uint64_t total_ns, lost_ns, maybe_ns, cross_device_ns, holder_known_ns, lock_waited_ns;
 	uint64_t processes_help_ns, processes_with_mps_ns, processes_do_not_help_ns, probes;
+	uint64_t kernel_work_ns;
 #define BUCKET(name, key, text) uint64_t key##_ns;
 	BUCKETS(BUCKET)
 #undef BUCKET
@@ -33,6 +34,7 @@ static const struct column headline_columns[] = {
 #define BUCKET(name, key, text) COLUMN_JSON(struct headline_row, key##_ns, UNIT_NS),
 	BUCKETS(BUCKET)
 #undef BUCKET
+	COLUMN_JSON(struct headline_row, kernel_work_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, lock_waited_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, holder_known_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, cross_device_ns, UNIT_NS),
@@ -59,8 +61,8 @@ static const char *lost_by(struct report *report, const struct account *sum)
 	const char *text = NULL;
 	size_t i, best;
 
-	memcpy(left, sum->bucket_ns, sizeof(left));
-	left[BUCKET_OWN] = left[BUCKET_GPU_INTENDED] = 0;
+	for (i = 0; i < BUCKET_COUNT; i++)
+		left[i] = account_lost_by(sum, (enum bucket)i);
 	for (;;) {
 		for (best = i = 0; i < BUCKET_COUNT; i++)
 			if (left[i] > left[best])
@@ -77,6 +79,7 @@ static const char *lost_by(struct report *report, const struct account *sum)
 static void judge_processes(struct headline_row *row, const struct analysis *a)
 {
 	const struct blame_edge *edge;
+	double lost_ns;
 	size_t i;
 	double sums[] = {[HELP_UNKNOWN] = 0, [HELP_ALONE] = 0, [HELP_WITH_MPS] = 0, [HELP_NOT] = 0};
 
@@ -91,8 +94,10 @@ static void judge_processes(struct headline_row *row, const struct analysis *a)
 	}
 	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + a->accounts.spared_ns);
 	row->processes_with_mps_ns = (uint64_t)sums[HELP_WITH_MPS];
-	row->processes_do_not_help_ns =
-		(uint64_t)(sums[HELP_NOT] + (double)row->ioctl_ns - a->accounts.spared_ns);
+	row->processes_do_not_help_ns = (uint64_t)sums[HELP_NOT];
+	lost_ns = (double)(row->ioctl_ns - row->kernel_work_ns);
+	if (lost_ns > a->accounts.spared_ns)
+		row->processes_do_not_help_ns += (uint64_t)(lost_ns - a->accounts.spared_ns);
 }
 
 /* What of the loss processes would save, in words; no part that is less than a twentieth. */
@@ -175,6 +180,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 
 	row->total_ns = sum.total_ns;
 	row->lost_ns = account_lost(&sum);
+	row->kernel_work_ns = sum.kernel_ns;
 	row->maybe_ns = sum.maybe_ns;
 	row->probes = probed(a);
 #define BUCKET(name, key, text) row->key##_ns = sum.bucket_ns[BUCKET_##name];
@@ -195,7 +201,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 	row->intended = report_text(report,
 				    "own work %s, waits for the GPU that the calls are "
 				    "made for %s",
-				    word_time(report, row->own_ns),
+				    word_time(report, row->own_ns + row->kernel_work_ns),
 				    word_time(report, row->gpu_intended_ns));
 	if (row->lock_waited_ns)
 		row->locks = report_text(
