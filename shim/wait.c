@@ -446,11 +446,16 @@ void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t tim
 
 	if (!thread)
 		return;
-	if (thread->waiting == waiting)
+	if (thread->waiting == waiting) {
 		spy_wait_leave(thread);
-	else
+		/* It was counted itself, and perhaps nobody else. */
+		if (!__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
+			return;
+	} else {
+		/* Who waited then may have had the lock and be gone by now. */
 		look_for_none(waiting, now);
-	if (!time || !__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
+	}
+	if (!time)
 		return;
 	thread->busy = (uintptr_t)__builtin_frame_address(0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
