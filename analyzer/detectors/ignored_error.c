@@ -12,6 +12,7 @@
 /* Variant: the result. */
 
 #define OUT_OF_MEMORY 2
+#define NO_BINARY_FOR_GPU 209
 
 static const struct {
 	uint16_t result;
@@ -43,6 +44,11 @@ static const char *answer(const struct analysis *a, const struct site *site, uin
 	    (contract == SPY_CONTRACT_ALLOC || contract == SPY_CONTRACT_ALLOC_POOL ||
 	     contract == SPY_CONTRACT_PIN))
 		return "memory was asked for";
+	/* A library has kernels for some GPUs each, and looks for them. A launch is another matter. */
+	if (result == NO_BINARY_FOR_GPU &&
+	    (contract == SPY_CONTRACT_LAZY_LOAD || contract == SPY_CONTRACT_MODULE ||
+	     contract == SPY_CONTRACT_HOST))
+		return "code for this GPU was asked for";
 	return NULL;
 }
 

@@ -573,6 +573,20 @@ static void test_ignored_error(void **state)
 	finding = only(s, "ignored-error", "peer access was enabled already");
 	assert_false(is_shown(s, finding));
 
+	begin(s); /* a library looks for the kernels that it has for this GPU ... */
+	call(s, 1000, 2000, "call cuLibraryGetKernel caller=0x51 result=209");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "code for this GPU was asked for");
+	assert_false(is_shown(s, finding));
+
+	begin(s); /* ... but does not launch what it has not */
+	call(s, 1000, 2000, "launch cudaLaunchKernel kernel=2 stream=8 caller=0x12 result=209");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "cudaErrorNoKernelImageForDevice");
+	assert_true(is_shown(s, finding));
+
 	begin(s); /* and what is none at all */
 	launch(s, 1000, 4000);
 	call(s, 1000, 2000, "op cudaStreamQuery stream=8 caller=0x51 result=600");
