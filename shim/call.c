@@ -396,10 +396,11 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 	spy_stack_look(thread, frame, now);
 }
 
-/* A lock that was waited for inside the call and is kept beyond it: the thread waits no more. */
+/* A lock that was waited for inside the call and is kept beyond it: the thread waits no more. Not at the end
+ * of a call inside another one: a signal handler may make it, and the other one wait still. */
 static inline void stop_waiting(struct spy_thread *thread)
 {
-	if (unlikely(thread->waiting))
+	if (unlikely(thread->waiting) && !thread->depth)
 		spy_wait_leave(thread);
 }
 
@@ -409,10 +410,11 @@ void spy_leave(struct spy_frame *frame)
 	uint64_t now;
 
 	if (likely(frame->kind == SPY_FRAME_TRACED)) {
-		now = spy_clock();
 		if (unlikely(!still_ours(thread)))
 			return;
+		/* Before the look at the clock: a signal handler's records must not come between. */
 		begin_work(thread, frame);
+		now = spy_clock();
 		if (frame->slot->inspector)
 			inspect_after(frame);
 		if (unlikely(is_rare(frame, now)))

@@ -36,6 +36,7 @@ struct spy_waiting {
 	uint32_t some __attribute__((aligned(64)));
 	uint32_t threads __attribute__((aligned(64)));
 	uint64_t since; /* when some was set */
+	uint64_t left; /* when one of them was last counted out */
 };
 
 extern struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];

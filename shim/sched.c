@@ -7,6 +7,7 @@
  * in rows. So it is read only if the call's time is not explained without it, by the time on a CPU and
  * the waits for locks, or if the thread was kept waiting for a CPU lately, or if nobody looked for long.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -124,26 +125,36 @@ static void write_record(struct spy_thread *thread, uint64_t now, uint64_t windo
 
 void spy_sched_look(struct spy_thread *thread, uint64_t now)
 {
+	int error = errno;
 	uint64_t at = now ? now : spy_clock(), window = at - thread->ran_at;
 	uint64_t window_ns = ns_of(window), delay_ns = 0;
 	uint64_t on_cpu_ns = time_on_cpu_ns(), ran_ns = on_cpu_ns - thread->ran_ns;
+	uint64_t idle_ns;
 	bool first = !thread->ran_at;
 
+	if (ran_ns > window_ns)
+		ran_ns = window_ns;
+	idle_ns = window_ns - ran_ns;
 	/* What was before a call that begins is of no interest. */
 	if (!is_calm(thread, at) || (now && !is_explained(thread, window_ns, ran_ns))) {
 		if (!look_at_delay(thread, at, &delay_ns)) {
 			spy_long_call = spy_look_again = UINT64_MAX;
 			return;
 		}
+		/* Since before the window began, perhaps: then in proportion. */
+		if (delay_ns && thread->idle_ns)
+			delay_ns = (uint64_t)((double)delay_ns * (double)idle_ns /
+					      (double)(idle_ns + thread->idle_ns));
+		if (delay_ns > idle_ns)
+			delay_ns = idle_ns;
+		thread->idle_ns = 0;
+	} else {
+		thread->idle_ns += idle_ns;
 	}
-	/* The file was last looked into before the window began, perhaps. */
-	if (ran_ns > window_ns)
-		ran_ns = window_ns;
-	if (delay_ns > window_ns - ran_ns)
-		delay_ns = window_ns - ran_ns;
 	if (now && !first)
 		write_record(thread, now, window, delay_ns, ran_ns);
 	thread->ran_at = at;
 	thread->ran_ns = on_cpu_ns;
 	thread->waited = 0;
+	errno = error;
 }

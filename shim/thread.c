@@ -218,10 +218,11 @@ static struct spy_thread *begin_thread(void)
 	thread->page->wait_kind = 0;
 	thread->n_holds = 0;
 	memset(thread->holds, 0, sizeof(thread->holds));
+	memset(thread->taken, 0, sizeof(thread->taken));
 	thread->row = NULL;
 	/* Pairs with wait.c, which finds the slot by it: the page is there. */
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], thread->tid, __ATOMIC_RELEASE);
-	thread->ran_at = thread->delay_at = 0;
+	thread->ran_at = thread->delay_at = thread->idle_ns = 0;
 	spy_self = thread;
 	if (spy_probing)
 		spy_sched_look(thread, 0);

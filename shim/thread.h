@@ -62,6 +62,7 @@ struct spy_thread {
 	uint64_t ran_at,
 		ran_ns; /* the thread's time on a CPU, and when that was looked at (cycles) */
 	uint64_t delay_at, delay_ns; /* as long it was ready and had none: as of when, the same */
+	uint64_t idle_ns; /* on no CPU, for whatever reason, between the two */
 	bool crowded; /* and it had waited for one a good part of the time before */
 
 	uint64_t stacks_since; /* stack.c: the second (cycles) in which … */

@@ -284,19 +284,28 @@ static void look_for_none(struct spy_waiting *waiting, uint64_t now)
 }
 
 /* Zero already: a signal handler forked during the wait, and this is the child. */
-static void count_out(struct spy_waiting *waiting)
+static void count_out(struct spy_waiting *waiting, uint64_t now)
 {
-	if (__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
-		__atomic_fetch_sub(&waiting->threads, 1, __ATOMIC_SEQ_CST);
+	uint32_t threads = __atomic_load_n(&waiting->threads, __ATOMIC_RELAXED);
+
+	/* Pairs with is_waited_for: who sees us gone sees when. */
+	__atomic_store_n(&waiting->left, now, __ATOMIC_RELAXED);
+	while (threads && !__atomic_compare_exchange_n(&waiting->threads, &threads, threads - 1,
+						       false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
 }
 
+/* A signal handler may make a call in between, which does the same at its end. */
 void spy_wait_leave(struct spy_thread *thread)
 {
-	if (thread->waiting) {
-		count_out(thread->waiting);
-		look_for_none(thread->waiting, spy_clock());
-	}
-	thread->waiting = NULL;
+	struct spy_waiting *waiting = __atomic_exchange_n(&thread->waiting, NULL, __ATOMIC_RELAXED);
+	uint64_t now;
+
+	if (!waiting)
+		return;
+	now = spy_clock();
+	count_out(waiting, now);
+	look_for_none(waiting, now);
 }
 
 void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *object,
@@ -317,8 +326,8 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 	if (spy_wait_is_lock(kind)) {
 		spy_wait_leave(thread);
 		wait->start = spy_clock();
+		count_in(spy_waiting_for(object), wait->start);
 		thread->waiting = spy_waiting_for(object);
-		count_in(thread->waiting, wait->start);
 		find_holder(wait, owner);
 	} else {
 		wait->start = spy_clock();
@@ -378,24 +387,25 @@ static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, u
 void spy_wait_end(struct spy_wait *wait, bool failed)
 {
 	struct spy_thread *thread = wait->thread;
+	bool lock = spy_wait_is_lock(wait->kind);
 	uint64_t now;
 
 	if (!thread)
 		return;
-	now = spy_clock();
-	if (spy_wait_is_lock(wait->kind))
-		thread->waited += now - wait->start;
-	if (failed && spy_wait_is_lock(wait->kind) &&
-	    thread->waiting == spy_waiting_for((const void *)wait->object))
+	if (failed && lock && thread->waiting == spy_waiting_for((const void *)wait->object))
 		spy_wait_leave(thread);
 	if (thread != caller(__builtin_frame_address(0)))
 		return;
-	__atomic_store_n(&thread->page->wait_kind, 0, __ATOMIC_RELAXED);
-	if (failed)
-		wait->flags |= SPY_WAIT_FAILED;
-	/* A signal handler's calls must not write into the record in the making. */
+	/* A signal handler's calls must not write into the record in the making, nor one with a later
+	 * time before it. */
 	thread->busy = (uintptr_t)__builtin_frame_address(0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	now = spy_clock();
+	__atomic_store_n(&thread->page->wait_kind, 0, __ATOMIC_RELAXED);
+	if (lock)
+		thread->waited += now - wait->start;
+	if (failed)
+		wait->flags |= SPY_WAIT_FAILED;
 	write_wait(thread, wait, now);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	thread->busy = 0;
@@ -410,19 +420,36 @@ static uint64_t held_since(struct spy_thread *thread, const void *object, uint64
 		if (taken->lock != (uintptr_t)object)
 			continue;
 		taken->lock = 0;
+		/* Was it given back in between, when nobody waited? */
+		if (taken->time <
+		    __atomic_load_n(&spy_waiting_for(object)->since, __ATOMIC_RELAXED))
+			return 0;
 		return time > taken->time ? (time - taken->time) & LOW_48 : 0;
 	}
 	return 0;
 }
 
+/* Did another thread wait for it when it was given back at `time`? He may have had it since, and be gone. */
+static bool is_waited_for(const struct spy_thread *thread, const struct spy_waiting *waiting,
+			  uint64_t time)
+{
+	uint32_t self = thread->waiting == waiting;
+
+	return __atomic_load_n(&waiting->threads, __ATOMIC_ACQUIRE) > self ||
+	       __atomic_load_n(&waiting->left, __ATOMIC_RELAXED) >= time;
+}
+
 static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const void *object,
-		       uint64_t time, uint64_t now)
+		       uint64_t time, uint64_t now, uint64_t held)
 {
 	struct spy_rec_held *record = make_room(thread, sizeof(*record));
 	uint64_t span = (now - time) / SPY_SPAN_UNIT;
 
 	if (!record)
 		return;
+	/* A signal handler's call may have been recorded since. */
+	if (time < thread->packet->time_end)
+		time = thread->packet->time_end;
 	set_begin(thread, time);
 	*record = (struct spy_rec_held){
 		.time = time,
@@ -433,7 +460,7 @@ static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const
 		.outer_fn = thread->calls[0].fn,
 		.object = (uintptr_t)object,
 		.span = span < UINT16_MAX ? span : UINT16_MAX,
-		.held = held_since(thread, object, time),
+		.held = held,
 	};
 	append(thread, time, sizeof(*record));
 }
@@ -442,24 +469,22 @@ void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t tim
 {
 	struct spy_waiting *waiting = spy_waiting_for(object);
 	struct spy_thread *thread = caller(__builtin_frame_address(0));
-	uint64_t now = spy_clock();
+	uint64_t now = spy_clock(), held;
+	bool told;
 
 	if (!thread)
 		return;
-	if (thread->waiting == waiting) {
+	held = time ? held_since(thread, object, time) : 0;
+	told = time && is_waited_for(thread, waiting, time);
+	if (thread->waiting == waiting)
 		spy_wait_leave(thread);
-		/* It was counted itself, and perhaps nobody else. */
-		if (!__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
-			return;
-	} else {
-		/* Who waited then may have had the lock and be gone by now. */
+	else
 		look_for_none(waiting, now);
-	}
-	if (!time)
+	if (!told)
 		return;
 	thread->busy = (uintptr_t)__builtin_frame_address(0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	write_held(thread, kind, object, time, now);
+	write_held(thread, kind, object, time, now, held);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	thread->busy = 0;
 }

@@ -108,6 +108,10 @@ play handler
 as_printed handler
 expect_records "$trace" cudaSetDevice=3 cudaLaunchHostFunc=2
 
+play storm
+readable "$trace"
+[ "$(moves held)" -gt 0 ] || fail "storm: nobody gave the lock back"
+
 # More than fits: what is there can be read, and no packet is longer than it may be.
 play above
 readable "$trace"

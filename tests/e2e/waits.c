@@ -15,6 +15,7 @@
  *   waits flood N          N waits that cannot share a record, in one call
  *   waits left             calls that are left by longjmp, then waits outside of any call
  *   waits handler          a signal handler's calls interrupt a wait
+ *   waits storm            signal handlers' calls interrupt threads that contend, at any moment
  *   waits above            the same on a stack that lies above the thread's, and more waits in one call
  *                          than a packet has room for
  *   waits fork             a child forked while a thread waits
@@ -28,6 +29,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -549,6 +551,48 @@ static void handler(void)
 	pthread_join(thread, NULL);
 }
 
+enum { STORM_THREADS = 3, STORM_SIGNALS = 20000 };
+
+static atomic_int storm_is_over;
+
+static void hold_a_while(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&mutex);
+	for (volatile int i = 0; i < 1000; i++)
+		;
+	pthread_mutex_unlock(&mutex);
+}
+
+static void *contend(void *unused)
+{
+	(void)unused;
+	while (!storm_is_over) {
+		call(hold_a_while, NULL);
+		for (volatile int i = 0; i < 3000; i++)
+			;
+	}
+	return NULL;
+}
+
+static void storm(void)
+{
+	const struct timespec pause = {0, 2000};
+	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	pthread_t threads[STORM_THREADS];
+
+	sigaction(SIGUSR1, &action, NULL);
+	for (int i = 0; i < STORM_THREADS; i++)
+		pthread_create(&threads[i], NULL, contend, NULL);
+	for (int i = 0; i < STORM_SIGNALS; i++) {
+		pthread_kill(threads[i % STORM_THREADS], SIGUSR1);
+		nanosleep(&pause, NULL);
+	}
+	storm_is_over = 1;
+	for (int i = 0; i < STORM_THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
 /* ---- processes --------------------------------------------------------------------------------- */
 
 static void forked(void)
@@ -725,6 +769,8 @@ int main(int argc, char **argv)
 		left();
 	} else if (strcmp(what, "handler") == 0) {
 		handler();
+	} else if (strcmp(what, "storm") == 0) {
+		storm();
 	} else if (strcmp(what, "above") == 0) {
 		above();
 	} else if (strcmp(what, "fork") == 0) {
