@@ -114,6 +114,9 @@ static void add_told(struct stall *stall, const struct analysis *a, bool across_
 		most_ns = ns;
 		stall->told = findings[i].detector;
 	}
+	/* One that has little to do with these waits is no cure of them. */
+	if (most_ns < stall->fn_ns / 2)
+		stall->told = NULL;
 }
 
 struct stall stall_sum(const struct analysis *a, bool across_devices,
@@ -180,10 +183,16 @@ const char *stall_cure(struct report *report, const struct analysis *a, const st
 
 	if (!function)
 		return "";
-	if (stall->told)
+	if (stall->told && stall->fn_ns >= stall->waited_ns * 0.9)
 		return report_text(
 			report, "Cure the finding of %s first (%s): that ends these waits, too. ",
 			function, stall->told->id);
+	if (stall->told)
+		return report_text(report,
+				   "Cure the finding of %s first (%s): that ends %s of these "
+				   "waits, too. ",
+				   function, stall->told->id,
+				   word_time(report, (uint64_t)stall->fn_ns));
 	if (stall->cause == CAUSE_GPU)
 		return report_text(report,
 				   "%s waited for the GPU and kept the others out meanwhile: let "

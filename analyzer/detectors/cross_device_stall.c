@@ -19,16 +19,17 @@ static const char *what(struct report *report, const struct analysis *a, const s
 
 static const char *fix(struct report *report, const struct analysis *a, const struct stall *stall)
 {
-	const char *stays = "";
-
-	if (stall->help_ns[HELP_NOT] > stall->waited_ns / 20)
-		stays = report_text(report,
-				    " That leaves %s, in the kernel module, which all processes "
-				    "share.",
-				    word_time(report, (uint64_t)stall->help_ns[HELP_NOT]));
-	return report_text(report,
-			   "%sA process for each GPU has locks of its own: none of these waits.%s",
-			   stall_cure(report, a, stall), stays);
+	if (stall->help_ns[HELP_NOT] <= stall->waited_ns / 20)
+		return report_text(report,
+				   "%sA process for each GPU has locks of its own: none of these "
+				   "waits.",
+				   stall_cure(report, a, stall));
+	return report_text(
+		report,
+		"%sA process for each GPU has locks of its own; but what is %s of these "
+		"waits would then be one in the kernel module, which all processes share.",
+		stall_cure(report, a, stall),
+		word_time(report, (uint64_t)stall->help_ns[HELP_NOT]));
 }
 
 static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
