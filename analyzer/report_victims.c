@@ -105,6 +105,7 @@ static const char *chain_sentence(struct report *report, const struct analysis *
 {
 	const struct victim_root *root = main_root(v);
 	const char *text, *of;
+	uint64_t root_ns;
 
 	of = v->held_ns + v->held_ns / 20 < v->bucket_ns[BUCKET_LOCK]
 		     ? report_text(report, ", %s of it", word_time(report, v->held_ns))
@@ -116,11 +117,15 @@ static const char *chain_sentence(struct report *report, const struct analysis *
 			   word_in_function(report, a, v->holder_fn));
 	if (!root)
 		return text;
+	/* The wait without what the thread was not running for, the root with it. */
+	root_ns = (uint64_t)root->ns;
+	if (root_ns > v->bucket_ns[BUCKET_LOCK])
+		root_ns = v->bucket_ns[BUCKET_LOCK];
 	if (root->thread == v->holder && root->fn == v->holder_fn)
 		return report_text(report, "%s; the reason there, for %s: %s", text,
-				   word_time(report, (uint64_t)root->ns), cause_names[root->cause]);
+				   word_time(report, root_ns), cause_names[root->cause]);
 	return report_text(report, "%s; at the root, for %s: %s%s, %s", text,
-			   word_time(report, (uint64_t)root->ns),
+			   word_time(report, root_ns),
 			   word_thread(report, root->thread, root->device),
 			   word_in_function(report, a, root->fn), cause_names[root->cause]);
 }
