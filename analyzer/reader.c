@@ -419,6 +419,21 @@ static bool read_header(struct reader *r, struct spy_packet *p)
 }
 
 /* Enters the next packet of the file. */
+/*
+ * A packet's header has the time of its last record. What claims to be a second or more later is damaged, and
+ * would make the whole report wrong. A header that contradicts itself is believed nothing of.
+ */
+#define TIME_SLACK ((uint64_t)1 << 32) /* cycles */
+
+static void limit_times(struct reader *r, const struct spy_packet *p)
+{
+	uint64_t last = p->time_end > r->time ? p->time_end : r->time;
+
+	r->time_most = UINT64_MAX;
+	if (p->time_end >= p->time_begin && last < UINT64_MAX - TIME_SLACK)
+		r->time_most = last + TIME_SLACK;
+}
+
 static bool next_packet(struct reader *r)
 {
 	uint64_t off, left;
@@ -439,6 +454,7 @@ static bool next_packet(struct reader *r)
 	if (r->live && in_tail(r) && r->any_packet && p.seq > r->seq + 1 && !is_bounded(r))
 		return false;
 	count_losses(r, &p);
+	limit_times(r, &p);
 	r->tid = p.tid;
 	r->content_end_off = off + p.content_bits / 8;
 	if (p.content_bits / 8 > left) {
@@ -514,13 +530,19 @@ bool reader_next_slow(struct reader *r)
 	r->started = true;
 	if (first ? !next_file(r, true) : r->file >= r->n_files)
 		return false;
-	while (!find_record(r)) {
-		r->at = r->end;
-		while (!next_packet(r))
-			if (!next_file(r, false))
-				return false;
+	for (;;) {
+		while (!find_record(r)) {
+			r->at = r->end;
+			while (!next_packet(r))
+				if (!next_file(r, false))
+					return false;
+		}
+		r->record = (const union spy_any *)r->at;
+		if (likely(r->record->other.time <= r->time_most))
+			break;
+		unreadable(r, offset(r), r->size, "a record is of a later time than its packet");
+		r->at += r->size;
 	}
-	r->record = (const union spy_any *)r->at;
 	if (r->record->other.time < r->time)
 		r->losses.disordered++;
 	else

@@ -110,6 +110,7 @@ struct reader {
 	const union spy_any *record;
 	struct spy_rec_head expanded;
 	uint64_t time; /* cycles; never less than the record's before */
+	uint64_t time_most; /* of a record of this packet that is not damaged; not less than time */
 	size_t size; /* bytes of the record, texts included */
 
 	/* the window: what of the packet's content is in the buffer */
@@ -183,6 +184,12 @@ static inline const union spy_any *reader_expand(struct reader *r,
 bool reader_next_slow(struct reader *r);
 
 /* To the next record. False at the end; what went wrong on the way is in losses and on stderr. */
+/* Not older than the record before, and not of another time than its packet. */
+static inline bool reader_in_time(const struct reader *r, const union spy_any *record)
+{
+	return record->other.time - r->time <= r->time_most - r->time;
+}
+
 static inline bool reader_next(struct reader *r)
 {
 	const union spy_any *record;
@@ -193,7 +200,7 @@ static inline bool reader_next(struct reader *r)
 	record = (const union spy_any *)r->at;
 	if (unlikely(left < sizeof(struct spy_rec_inner)))
 		return reader_next_slow(r);
-	if (record->other.event == SPY_EV_INNER && likely(record->other.time >= r->time)) {
+	if (record->other.event == SPY_EV_INNER && likely(reader_in_time(r, record))) {
 		r->size = sizeof(struct spy_rec_inner);
 		r->time = record->other.time;
 		r->record = reader_expand(r, &record->inner);
@@ -203,7 +210,7 @@ static inline bool reader_next(struct reader *r)
 	if (unlikely(!record_is_call(record)))
 		return reader_next_slow(r);
 	r->size = record_layouts[record->other.event].bytes;
-	if (unlikely(left < r->size) || unlikely(record->other.time < r->time))
+	if (unlikely(left < r->size) || unlikely(!reader_in_time(r, record)))
 		return reader_next_slow(r);
 	r->record = record;
 	r->time = record->other.time;

@@ -262,6 +262,23 @@ static void test_time_runs_backwards(void **state)
 	assert_int_equal(losses.disordered, 1);
 }
 
+/* A record of another time than its packet is skipped, alone; and a header that contradicts itself is not
+ * believed. */
+static void test_time_runs_away(void **state)
+{
+	const struct fixture *f = *state;
+	uint64_t late = 1ull << 60, zero = 0, all = UINT64_MAX;
+	struct reader_losses losses;
+
+	change(f->file, sizeof(struct spy_packet) + 5 * sizeof(struct spy_rec_call), &late, 8);
+	assert_int_equal(read_all(f, &losses, true), CALLS);
+	assert_int_equal(losses.unreadable_bytes, sizeof(struct spy_rec_call));
+	assert_int_equal(losses.disordered, 0);
+	change(f->file, offsetof(struct spy_packet, time_begin), &all, 8);
+	change(f->file, offsetof(struct spy_packet, time_end), &zero, 8);
+	assert_int_equal(read_all(f, &losses, true), CALLS + 1);
+}
+
 static void test_empty_and_missing(void **state)
 {
 	const struct fixture *f = *state;
@@ -490,6 +507,7 @@ int main(void)
 		TEST(test_contradicting_sizes),
 		TEST(test_text_without_end),
 		TEST(test_time_runs_backwards),
+		TEST(test_time_runs_away),
 		TEST(test_empty_and_missing),
 		TEST(test_packet_twice),
 		TEST(test_missing_packets),
