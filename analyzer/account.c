@@ -128,6 +128,12 @@ static void free_caller(struct caller *c)
 	free(c);
 }
 
+/* Where the metadata is lost nobody knows: as most recordings are. */
+static bool was_probed(const struct metadata *metadata)
+{
+	return metadata_number(metadata, "probes", !metadata->frequency);
+}
+
 void account_init(struct accounting *a, struct model *model, struct expect *expect)
 {
 	size_t i;
@@ -137,7 +143,7 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
 	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
 	for (i = 0; i < model->n_processes; i++)
-		a->probed[i] = metadata_number(&model->processes[i].trace->metadata, "probes", 0);
+		a->probed[i] = was_probed(&model->processes[i].trace->metadata);
 }
 
 void account_release(struct accounting *a)

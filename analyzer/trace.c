@@ -381,6 +381,15 @@ static unsigned int add_children(struct trace_set *set, const char *dir,
 	return found;
 }
 
+/* A trace whose metadata is lost: was it made on the clock of the other one? Clocks of one boot are measured to
+ * a few parts in a million. */
+static bool same_frequency(const struct trace *lost, const struct trace *known)
+{
+	uint64_t a = lost->board.head.frequency, b = known->metadata.frequency;
+
+	return !lost->metadata.frequency && a && b && (a > b ? a - b : b - a) < b / 10000;
+}
+
 /* Traces of one boot that count with the same counter get the timeline of the first of them. */
 static void share_timelines(struct trace_set *set)
 {
@@ -391,6 +400,14 @@ static void share_timelines(struct trace_set *set)
 		const char *boot = metadata_text(m, "boot_id");
 		const char *source = metadata_text(m, "clock_source");
 
+		for (j = 0; j < set->n_traces && !m->frequency; j++)
+			if (same_frequency(set->traces[i], set->traces[j])) {
+				complain("%s: no metadata: its times are taken to be on the clock "
+					 "of %s",
+					 set->traces[i]->dir, set->traces[j]->dir);
+				set->traces[i]->timeline = set->traces[j]->timeline;
+				break;
+			}
 		for (j = 0; boot && source && j < i; j++) {
 			const struct metadata *o = &set->traces[j]->metadata;
 			const char *other_boot = metadata_text(o, "boot_id");
