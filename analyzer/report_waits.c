@@ -203,7 +203,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 				    "made for %s",
 				    word_time(report, row->own_ns + row->kernel_work_ns),
 				    word_time(report, row->gpu_intended_ns));
-	if (row->lock_waited_ns)
+	if (row->lock_waited_ns && n_locks)
 		row->locks = report_text(
 			report, "%zu lock%s; %s of the waiting crosses from one GPU to another",
 			n_locks, n_locks == 1 ? "" : "s",
