@@ -551,7 +551,7 @@ static void handler(void)
 	pthread_join(thread, NULL);
 }
 
-enum { STORM_THREADS = 3, STORM_SIGNALS = 20000 };
+enum { STORM_THREADS = 3, STORM_SECONDS = 2 };
 
 static atomic_int storm_is_over;
 
@@ -579,12 +579,13 @@ static void storm(void)
 {
 	const struct timespec pause = {0, 2000};
 	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	const time_t begun = time(NULL);
 	pthread_t threads[STORM_THREADS];
 
 	sigaction(SIGUSR1, &action, NULL);
 	for (int i = 0; i < STORM_THREADS; i++)
 		pthread_create(&threads[i], NULL, contend, NULL);
-	for (int i = 0; i < STORM_SIGNALS; i++) {
+	for (int i = 0; time(NULL) <= begun + STORM_SECONDS; i++) {
 		pthread_kill(threads[i % STORM_THREADS], SIGUSR1);
 		nanosleep(&pause, NULL);
 	}
