@@ -553,7 +553,7 @@ static void handler(void)
 
 enum { STORM_THREADS = 3, STORM_SECONDS = 2 };
 
-static atomic_int storm_is_over;
+static atomic_int storm_is_over, in_the_storm;
 
 static void hold_a_while(void *unused)
 {
@@ -567,6 +567,9 @@ static void hold_a_while(void *unused)
 static void *contend(void *unused)
 {
 	(void)unused;
+	cudaSetDevice(
+		0); /* not first of all in a handler that interrupts the beginning of the thread */
+	in_the_storm++;
 	while (!storm_is_over) {
 		call(hold_a_while, NULL);
 		for (volatile int i = 0; i < 3000; i++)
@@ -585,6 +588,8 @@ static void storm(void)
 	sigaction(SIGUSR1, &action, NULL);
 	for (int i = 0; i < STORM_THREADS; i++)
 		pthread_create(&threads[i], NULL, contend, NULL);
+	while (in_the_storm < STORM_THREADS)
+		sched_yield();
 	for (int i = 0; time(NULL) <= begun + STORM_SECONDS; i++) {
 		pthread_kill(threads[i % STORM_THREADS], SIGUSR1);
 		nanosleep(&pause, NULL);
