@@ -10,7 +10,7 @@
 
 /*
  * Requests about a process's own address space took as long beside seven other processes as alone. The
- * others, which map and unmap memory or ask the resource manager, took two to forty times as long: what
+ * others, which map and unmap memory or ask the resource manager, took two to thirty times as long: what
  * threads wait for at a lock of their process, processes wait for in the kernel.
  */
 static bool own_address_space(uint64_t request)
