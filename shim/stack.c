@@ -22,7 +22,7 @@
 
 #define FIRST_CALLS 8 /* of a place that get a stack */
 #define MADE_BEFORE 4 /* so many things are made before it counts as again */
-#define LOT 16 /* calls counted at once: 64 bits less those that lot_of draws */
+#define LOT 16 /* calls counted at once */
 #define PER_SECOND 50 /* a thread's */
 #define PROBES 16 /* places looked at in the table */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
@@ -87,7 +87,7 @@ static uint64_t lot_of(const struct spy_stack_site *site, uint64_t now)
 {
 	if (__atomic_load_n(&site->calls, __ATOMIC_RELAXED) < MADE_BEFORE + FIRST_CALLS)
 		return 1;
-	return now * 0x9e3779b97f4a7c15ull >> 60 ? 0 : LOT;
+	return (now * 0x9e3779b97f4a7c15ull >> 32) % LOT ? 0 : LOT;
 }
 
 /* Does the number of bits grow with the last lot? */

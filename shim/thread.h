@@ -50,17 +50,17 @@ struct spy_thread {
 	uintptr_t busy; /* the frame spy_enter or spy_leave is at work on, 0 none */
 	uint8_t device; /* shadow of the current device, +1; 0 nobody knows */
 	uint16_t context; /* shadow of the current context's number */
+	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
+	struct spy_waiting *waiting; /* wait.c: for a lock of these; NULL: for none */
 	/* probe.c and wait.c */
 	uint8_t *row; /* the last record of a wait, for the next of its kind to join */
-	struct spy_waiting *waiting; /* for a lock of these; NULL: for none */
 	struct spy_taken taken[SPY_TAKEN]; /* without a wait, while others waited; a ring */
 	unsigned int n_taken;
 	unsigned int n_holds;
 	uintptr_t holds[SPY_HOLDS]; /* locks held as reader, and spin locks; others look */
 	uint64_t waited; /* for locks, since ran_at (cycles) */
 	/* sched.c */
-	uint64_t ran_at,
-		ran_ns; /* the thread's time on a CPU, and when that was looked at (cycles) */
+	uint64_t ran_ns; /* the thread's time on a CPU, as of ran_at */
 	uint64_t delay_at, delay_ns; /* as long it was ready and had none: as of when, the same */
 	uint64_t idle_ns; /* on no CPU, for whatever reason, between the two */
 	bool crowded; /* and it had waited for one a good part of the time before */
