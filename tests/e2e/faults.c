@@ -704,26 +704,6 @@ static const struct habit *habit_find(const char *name)
 static struct worker workers[WORKERS_MAX];
 static int worker_cnt;
 
-static void register_kernels(void)
-{
-	static struct {
-		int magic, version;
-		const void *data;
-		void *unused;
-	} wrapper = {0x466243b1, 1, "code", NULL};
-	static char names[LAZY_KERNELS][32];
-	void **code = __cudaRegisterFatBinary(&wrapper);
-
-	__cudaRegisterFunction(code, &stub_delay, NULL, "_Z5delayi", -1, NULL, NULL, NULL, NULL,
-			       NULL);
-	for (int i = 0; i < LAZY_KERNELS; i++) {
-		snprintf(names[i], sizeof(names[i]), "_Z%dlazy%d_delayi", i < 10 ? 11 : 12, i);
-		__cudaRegisterFunction(code, &stub_lazy[i], NULL, names[i], -1, NULL, NULL, NULL,
-				       NULL, NULL);
-	}
-	__cudaRegisterFatBinaryEnd(code);
-}
-
 static void prepare(struct worker *w)
 {
 	OK(cudaSetDevice(w->device));
@@ -804,7 +784,7 @@ static void add_habit(const struct habit *habit, int device, bool clean, bool on
 
 static void play(void)
 {
-	register_kernels();
+	register_kernels(&stub_delay, stub_lazy, LAZY_KERNELS);
 	for (int i = 0; i < worker_cnt; i++)
 		prepare(&workers[i]);
 	pthread_barrier_init(&ready, NULL, (unsigned int)worker_cnt);

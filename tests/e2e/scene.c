@@ -507,26 +507,6 @@ static void *worker_main(void *arg)
 }
 
 /* ---- playing ---- */
-static void register_kernels(void)
-{
-	static struct {
-		int magic, version;
-		const void *data;
-		void *unused;
-	} wrapper = {0x466243b1, 1, "code", NULL};
-	static char names[THREADS_MAX][32];
-	void **code = __cudaRegisterFatBinary(&wrapper);
-
-	__cudaRegisterFunction(code, &stub_delay, NULL, "_Z5delayi", -1, NULL, NULL, NULL, NULL,
-			       NULL);
-	for (int i = 0; i < THREADS_MAX; i++) {
-		snprintf(names[i], sizeof(names[i]), "_Z%dlazy%d_delayi", i < 10 ? 11 : 12, i);
-		__cudaRegisterFunction(code, &stub_lazy[i], NULL, names[i], -1, NULL, NULL, NULL,
-				       NULL, NULL);
-	}
-	__cudaRegisterFatBinaryEnd(code);
-}
-
 static void prepare(struct worker *w)
 {
 	OK(cudaSetDevice(w->device));
@@ -544,7 +524,7 @@ static void prepare(struct worker *w)
 
 static void play(const struct scene *scene)
 {
-	register_kernels();
+	register_kernels(&stub_delay, stub_lazy, THREADS_MAX);
 	for (const struct group *g = scene->groups; g < scene->groups + GROUPS_MAX && g->threads;
 	     g++)
 		for (int i = 0; i < g->threads; i++) {

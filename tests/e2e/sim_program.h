@@ -99,4 +99,26 @@ static inline uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* A kernel that takes its argument's microseconds, and n more of which each is loaded at its first launch. */
+enum { LAZY_MOST = 16 };
+
+__attribute__((unused)) static void register_kernels(const char *delay, const char *lazy, int n)
+{
+	static struct {
+		int magic, version;
+		const void *data;
+		void *unused;
+	} wrapper = {0x466243b1, 1, "code", NULL};
+	static char names[LAZY_MOST][32];
+	void **code = __cudaRegisterFatBinary(&wrapper);
+
+	__cudaRegisterFunction(code, delay, NULL, "_Z5delayi", -1, NULL, NULL, NULL, NULL, NULL);
+	for (int i = 0; i < n && i < LAZY_MOST; i++) {
+		snprintf(names[i], sizeof(names[i]), "_Z%dlazy%d_delayi", i < 10 ? 11 : 12, i);
+		__cudaRegisterFunction(code, &lazy[i], NULL, names[i], -1, NULL, NULL, NULL, NULL,
+				       NULL);
+	}
+	__cudaRegisterFatBinaryEnd(code);
+}
+
 #endif

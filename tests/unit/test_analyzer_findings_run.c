@@ -6,32 +6,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include <jansson.h>
-#include "cmd_report.h"
-#include "render.h"
-#include "scratch.h"
-#include "trace_text.h"
-
-static json_t *report_on(const char *log)
-{
-	struct report_options options = {.renderer = renderer_find("json")};
-	char *dir = scratch_make(), path[256], *text = NULL;
-	const char *dirs[] = {dir};
-	size_t size;
-	json_t *root;
-	FILE *out = open_memstream(&text, &size);
-
-	snprintf(path, sizeof(path), "%s/log", dir);
-	scratch_write(path, log, strlen(log));
-	tt_make(path, dir);
-	assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
-	fclose(out);
-	root = json_loads(text, 0, NULL);
-	assert_non_null(root);
-	free(text);
-	scratch_remove(dir);
-	return root;
-}
+#include "report_json.h"
 
 /* The one finding of that detector; NULL: none. */
 static json_t *find(const json_t *root, const char *id)
