@@ -144,17 +144,19 @@ static inline void note_taken(const void *lock)
 		spy_wait_taken(spy_self, lock);
 }
 
-/* Gives a lock back. waited_for: may others be waiting for that? */
-#define GIVE_BACK(kind, lock, waited_for, give) \
+/* Gives a lock back. waited_for: may others be waiting for that? asleep: is one sure to? */
+#define GIVE_BACK(kind, lock, waited_for, asleep, give) \
 	{ \
 		uint64_t time; \
+		bool sure; \
 		int result; \
 \
 		if (likely(!(waited_for))) \
 			return give; \
+		sure = asleep; \
 		time = spy_clock(); \
 		result = give; \
-		spy_wait_released(kind, lock, result ? 0 : time); \
+		spy_wait_released(kind, lock, result ? 0 : time, sure); \
 		return result; \
 	}
 
@@ -248,8 +250,16 @@ PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 	return result;
 }
 
+/* glibc: somebody sleeps until it is given back, or did when it was taken. Other sorts of mutex have their
+ * owner's id in the word. */
+static inline bool is_slept_for(const pthread_mutex_t *lock)
+{
+	return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) == 2;
+}
+
 PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
-GIVE_BACK(SPY_WAIT_MUTEX, lock, wanted(lock) && !recursed(lock), real.pthread_mutex_unlock(lock))
+GIVE_BACK(SPY_WAIT_MUTEX, lock, wanted(lock) && !recursed(lock), is_slept_for(lock),
+	  real.pthread_mutex_unlock(lock))
 
 /* ---- read-write locks ------------------------------------------------------------------------- */
 
@@ -321,7 +331,7 @@ PROBE(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock))
 
 	if (reader)
 		spy_hold_remove(spy_self, lock);
-	GIVE_BACK(reader ? SPY_WAIT_READ : SPY_WAIT_WRITE, lock, wanted(lock),
+	GIVE_BACK(reader ? SPY_WAIT_READ : SPY_WAIT_WRITE, lock, wanted(lock), false,
 		  real.pthread_rwlock_unlock(lock))
 }
 
@@ -359,7 +369,7 @@ PROBE(int, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock))
 PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 {
 	spy_hold_remove(spy_self, (const void *)lock);
-	GIVE_BACK(SPY_WAIT_SPIN, (const void *)lock, wanted((const void *)lock),
+	GIVE_BACK(SPY_WAIT_SPIN, (const void *)lock, wanted((const void *)lock), false,
 		  real.pthread_spin_unlock(lock))
 }
 
@@ -385,7 +395,7 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 		int result; \
 \
 		if (wanted(m) && !recursed(m)) \
-			spy_wait_released(SPY_WAIT_MUTEX, m, spy_clock()); \
+			spy_wait_released(SPY_WAIT_MUTEX, m, spy_clock(), false); \
 		spy_wait_begin(&wait, SPY_WAIT_CONDITION, c, NULL, 0); \
 		result = real.name args; \
 		spy_wait_end(&wait, result); \

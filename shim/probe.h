@@ -75,8 +75,9 @@ static inline void spy_wait_taken(struct spy_thread *thread, const void *object)
 }
 
 /* A lock that others may wait for was given back, which began at `time`; 0: it was not. Called when it is
- * done, so that those who wait do not wait for the record, too. */
-void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time);
+ * done, so that those who wait do not wait for the record, too. sure: the lock itself told that somebody
+ * waited, so that nobody has to look at the count that those who wait keep changing. */
+void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time, bool sure);
 
 /* Locks that name no holder: we remember which of our threads has them. */
 static inline void spy_hold_add(struct spy_thread *thread, const void *object)

@@ -465,7 +465,7 @@ static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const
 	append(thread, time, sizeof(*record));
 }
 
-void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time)
+void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time, bool sure)
 {
 	struct spy_waiting *waiting = spy_waiting_for(object);
 	struct spy_thread *thread = caller(__builtin_frame_address(0));
@@ -475,10 +475,12 @@ void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t tim
 	if (!thread)
 		return;
 	held = time ? held_since(thread, object, time) : 0;
-	told = time && is_waited_for(thread, waiting, time);
+	/* Who waited himself cannot be sure: glibc then marks the lock, for others may wait, too. */
+	sure = sure && thread->waiting != waiting;
+	told = time && (sure || is_waited_for(thread, waiting, time));
 	if (thread->waiting == waiting)
 		spy_wait_leave(thread);
-	else
+	else if (!sure)
 		look_for_none(waiting, now);
 	if (!told)
 		return;
