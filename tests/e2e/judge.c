@@ -600,6 +600,17 @@ static void tally(struct sums *direct, struct sums *root, struct eithers *direct
 	}
 }
 
+/* Did another thread wait for the lock when w began to give it back, or before that was done? Whoever
+ * gives it back then wakes one, and what that takes the lock costs, too. */
+static bool wakes(const struct wait *w)
+{
+	for (size_t i = first_of(w->address); i < lock_cnt && locks[i]->address == w->address; i++)
+		if (locks[i]->tid != w->tid && contended(locks[i]) &&
+		    locks[i]->begin < w->released && locks[i]->end > w->release)
+			return true;
+	return false;
+}
+
 static void account_truth(void)
 {
 	for (size_t i = 0; i < wait_cnt; i++) {
@@ -612,6 +623,8 @@ static void account_truth(void)
 
 		if (w->kind != LOCK || contended(w))
 			account(w->tid, w->fn)->truth[bucket] += w->end - w->begin;
+		if (w->kind == LOCK && w->released > w->release && wakes(w))
+			account(w->tid, w->fn)->truth[LOCKS] += w->released - w->release;
 	}
 	for (size_t i = 0; i < account_cnt; i++) {
 		struct account *a = &accounts[i];
