@@ -1,12 +1,13 @@
 # tests/gpu/torch_habits.py: a PyTorch training loop (cuDNN, cuBLAS) with three bad habits, or without:
 # batches copied with non_blocking=True from memory that is not pinned, .item() in every step, and a buffer
 # in every step that is given back to the driver and allocated anew. `torch_habits.py cured` does the same
-# the right way. Prints losses, which are the same both ways.
+# the right way, and never runs more than a few steps ahead of the GPU. Prints losses, which are the same both
+# ways.
 import sys
 
 import torch
 
-STEPS, BATCH, SCRATCH = 300, 512, 256 << 20
+STEPS, BATCH, SCRATCH, AHEAD = 300, 512, 256 << 20, 8
 cured = sys.argv[1:] == ["cured"]
 torch.manual_seed(1)
 torch.backends.cudnn.deterministic = True
@@ -25,6 +26,7 @@ if cured:
     scratch = torch.empty(SCRATCH, dtype=torch.uint8, device=device)
 losses = torch.zeros(STEPS, device=device)
 shown = []
+done = [torch.cuda.Event() for _ in range(AHEAD)]
 for step in range(STEPS):
     data = host.to(device, non_blocking=True)
     if not cured:
@@ -38,6 +40,9 @@ for step in range(STEPS):
     optimizer.step()
     if cured:
         losses[step] = loss.detach()
+        if step >= AHEAD:
+            done[step % AHEAD].synchronize()
+        done[step % AHEAD].record()
     else:
         shown.append(loss.item())
 if cured:
