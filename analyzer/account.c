@@ -32,7 +32,7 @@ void account_add(struct account *sum, const struct account *more)
 
 	sum->calls += more->calls;
 	sum->total_ns += more->total_ns;
-	sum->expected_ns += more->expected_ns;
+	sum->expected_ns = add_known_ns(sum->expected_ns, more->expected_ns);
 	sum->maybe_ns += more->maybe_ns;
 	sum->kernel_ns += more->kernel_ns;
 	for (i = 0; i < BUCKET_COUNT; i++)
@@ -491,14 +491,15 @@ static uint64_t kernel_work(const struct call_class *class, bool cold, uint64_t 
 	return class->kernel_ns;
 }
 
-/* Divides the duration into the buckets. */
-static void divide(struct accounting *a, struct caller *c, const struct record *record,
+/* Divides the duration into the buckets. False: nobody knows what of it was the call's own work. */
+static bool divide(struct accounting *a, struct caller *c, const struct record *record,
 		   const struct call_class *class, const struct gpu_waits *waits, bool cold,
 		   struct finished *f)
 {
 	uint64_t duration_ns = f->end_ns - f->begin_ns, rest_ns, excess_ns, idle_ns, taken_ns;
 	struct seen seen = add_waits(c, duration_ns);
 	uint64_t *bucket_ns = f->bucket_ns;
+	bool all_own;
 
 	rest_ns = duration_ns - seen.lock_ns - seen.ioctl_ns;
 	taken_ns = least(mps_turn(a, f), rest_ns);
@@ -508,6 +509,7 @@ static void divide(struct accounting *a, struct caller *c, const struct record *
 	rest_ns -= seen.blocked_ns;
 	bucket_ns[BUCKET_OWN] = own_work(a, record, class, waits, cold, rest_ns);
 	excess_ns = rest_ns - bucket_ns[BUCKET_OWN];
+	all_own = !excess_ns;
 
 	/* First what was in nobody's way, then what looked like a wait for a lock: a thread that was
 	 * given the lock and not a processor. */
@@ -520,9 +522,10 @@ static void divide(struct accounting *a, struct caller *c, const struct record *
 	bucket_ns[BUCKET_LOCK] = seen.lock_ns - taken_ns;
 	bucket_ns[starts_up(a, c, record, cold) ? BUCKET_OWN : BUCKET_IOCTL] += seen.ioctl_ns;
 	f->kernel_ns = kernel_work(class, cold, bucket_ns[BUCKET_IOCTL]);
-	f->expected_ns += f->kernel_ns;
+	f->expected_ns = add_known_ns(f->expected_ns, f->kernel_ns);
 	excess_ns += seen.blocked_ns;
 	bucket_ns[excess_bucket(a, &c->stream, record, waits, cold, excess_ns)] += excess_ns;
+	return class->source != EXPECT_NONE || all_own;
 }
 
 /* The ring begins small: most threads make few calls. */
@@ -567,7 +570,7 @@ static void book(struct caller *c, const struct finished *f)
 
 	account->calls++;
 	account->total_ns += f->end_ns - f->begin_ns;
-	account->expected_ns += f->expected_ns;
+	account->expected_ns = add_known_ns(account->expected_ns, f->expected_ns);
 	if (likely(!f->divided)) {
 		account->bucket_ns[BUCKET_OWN] += f->end_ns - f->begin_ns;
 		return;
@@ -608,12 +611,14 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 			const struct call_class *class, const struct gpu_waits *waits, bool cold,
 			struct finished *f)
 {
+	bool known;
+
 	memset(f->bucket_ns, 0, sizeof(f->bucket_ns));
 	f->divided = true;
-	divide(a, c, record, class, waits, cold, f);
+	known = divide(a, c, record, class, waits, cold, f);
 	f->awaits = gpu_wait_is_for_work(waits) &&
 		    work_awaited(&a->work, &c->stream, record, waits) > 0;
-	if (unlikely(cold)) /* each costs what it costs: others say nothing of this one */
+	if (unlikely(cold) && known) /* each costs what it costs: others say nothing of this one */
 		f->expected_ns = f->bucket_ns[BUCKET_OWN] + f->kernel_ns;
 	if (c->n_waits)
 		share_ioctls(a, c, record, f);
@@ -763,7 +768,7 @@ void account_call(struct accounting *a, const struct record *record)
 	f->device = c->device;
 	f->end_ns = record->ns;
 	f->begin_ns = record->ns - least(record->duration_ns, record->ns);
-	f->expected_ns = class->expected_ns;
+	f->expected_ns = class->source == EXPECT_NONE ? UNKNOWN_NS : class->expected_ns;
 	f->caller = record_caller(record->raw);
 	f->divided = f->awaits = false;
 	if (unlikely(c->n_waits) || unlikely(c->sched_window_ns) || unlikely(cold) ||

@@ -19,7 +19,8 @@
 /* The calls of one function by one thread, or any other sum. */
 struct account {
 	uint64_t calls, total_ns;
-	uint64_t expected_ns; /* their own work, had each cost what its class does */
+	uint64_t expected_ns; /* their own work, had each cost what its class does; UNKNOWN_NS: of
+			       * one of them nobody knows */
 	uint64_t maybe_ns; /* of what was lost: in calls that had work of their own to wait for */
 	uint64_t
 		kernel_ns; /* of the kernel module's bucket: what such calls take there, and not lost */
@@ -41,7 +42,7 @@ struct finished {
 	bool divided; /* else all of it was its own work, and bucket_ns is not valid */
 	bool awaits; /* it may have had to wait for work of its own on the GPU, in any case */
 	uint64_t begin_ns, end_ns;
-	uint64_t expected_ns;
+	uint64_t expected_ns; /* UNKNOWN_NS: nobody knows */
 	uint64_t kernel_ns; /* as in struct account; valid if divided */
 	uint64_t caller; /* return address, 0 unknown */
 	struct waited *waits; /* in the order of time; owned */

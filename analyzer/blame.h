@@ -75,7 +75,7 @@ struct victim {
 	struct thread *thread;
 	uint32_t fn;
 	uint8_t device;
-	uint64_t begin_ns, end_ns, expected_ns, lost_ns;
+	uint64_t begin_ns, end_ns, expected_ns, lost_ns; /* expected_ns: as in struct finished */
 	uint64_t caller; /* return address, 0 unknown */
 	uint64_t bucket_ns[BUCKET_COUNT];
 	/* who held it up longest, with which lock */

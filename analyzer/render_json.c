@@ -38,6 +38,10 @@ static json_t *json_cell(const struct table *t, size_t row, const struct column 
 	case UNIT_TABLE:
 		table = table_table(t, row, column);
 		return table ? json_table(table) : json_array();
+	case UNIT_NS_IF_KNOWN:
+		if (table_number(t, row, column) == UNKNOWN_NS)
+			return json_null();
+		/* fall through */
 	default:
 		return json_integer((json_int_t)table_number(t, row, column));
 	}

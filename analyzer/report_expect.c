@@ -9,20 +9,19 @@
 /* ---- classes of a trace ------------------------------------------------------------------------ */
 
 struct class_row {
-	const char *function, *class, *basis, *kind_of_source, *expected;
+	const char *function, *class, *basis, *kind_of_source;
 	uint64_t expected_ns, spread_ns, samples, count, total_ns;
 };
 
 /* clang-format off */
 static const struct column class_columns[] = {
 	COLUMN(struct class_row, function, "function", UNIT_TEXT),
-	COLUMN_TEXT(struct class_row, expected, "expected"),
-	COLUMN(struct class_row, spread_ns, "spread", UNIT_NS),
+	COLUMN(struct class_row, expected_ns, "expected", UNIT_NS_IF_KNOWN),
+	COLUMN(struct class_row, spread_ns, "spread", UNIT_NS_IF_KNOWN),
 	COLUMN(struct class_row, count, "calls", UNIT_COUNT),
 	COLUMN(struct class_row, total_ns, "took", UNIT_NS),
 	COLUMN_TEXT_WORDS(struct class_row, basis),
 	COLUMN_JSON(struct class_row, class, UNIT_TEXT),
-	COLUMN_JSON(struct class_row, expected_ns, UNIT_NS),
 	COLUMN_JSON(struct class_row, samples, UNIT_COUNT),
 	{.key = "source", .title = "", .unit = UNIT_TEXT, .place = COLUMN_JSON_ONLY,
 	 .offset = offsetof(struct class_row, kind_of_source)},
@@ -60,16 +59,6 @@ static int by_total(const void *a, const void *b)
 	return order ? order : strcmp(x->class, y->class);
 }
 
-static const char *expected_text(struct report *report, const struct call_class *c)
-{
-	char text[32];
-
-	if (c->source == EXPECT_NONE)
-		return "?";
-	format_ns(text, sizeof(text), c->expected_ns);
-	return report_text(report, "%s", text);
-}
-
 /* Which calls, and where the number is from. */
 static const char *basis_text(struct report *report, const char *class, const char *source)
 {
@@ -83,6 +72,7 @@ void report_expectations(struct report *report, struct expect *e)
 
 	for (i = 0; i < e->n_classes; i++) {
 		const struct call_class *c = e->classes[i];
+		bool known = c->source != EXPECT_NONE;
 
 		if (!c->calls)
 			continue;
@@ -93,9 +83,8 @@ void report_expectations(struct report *report, struct expect *e)
 			.basis = basis_text(report, expect_class_text(e, c),
 					    expect_source_text(e, c)),
 			.kind_of_source = source_keys[c->source],
-			.expected = expected_text(report, c),
-			.expected_ns = c->expected_ns,
-			.spread_ns = c->spread_ns,
+			.expected_ns = known ? c->expected_ns : UNKNOWN_NS,
+			.spread_ns = known ? c->spread_ns : UNKNOWN_NS,
 			.samples = c->samples,
 			.count = c->calls,
 			.total_ns = c->total_ns,

@@ -21,7 +21,7 @@ struct finding_row {
 /* clang-format off */
 static const struct column finding_columns[] = {
 	COLUMN(struct finding_row, rank, "#", UNIT_PLAIN),
-	{.title = "cost", .unit = UNIT_NS, .offset = offsetof(struct finding_row, shown_ns)},
+	{.title = "cost", .unit = UNIT_NS_IF_KNOWN, .offset = offsetof(struct finding_row, shown_ns)},
 	COLUMN_JSON(struct finding_row, cost_ns, UNIT_NS),
 	COLUMN_TEXT(struct finding_row, headline, "what"),
 	COLUMN_JSON(struct finding_row, id, UNIT_TEXT),

@@ -19,7 +19,7 @@ static const struct column victim_columns[] = {
 	COLUMN(struct victim_row, at_ns, "at", UNIT_NS),
 	COLUMN(struct victim_row, function, "call", UNIT_TEXT),
 	COLUMN(struct victim_row, duration_ns, "took", UNIT_NS),
-	COLUMN(struct victim_row, expected_ns, "expected", UNIT_NS),
+	COLUMN(struct victim_row, expected_ns, "expected", UNIT_NS_IF_KNOWN),
 	COLUMN(struct victim_row, lost_ns, "lost", UNIT_NS),
 	COLUMN_JSON(struct victim_row, what, UNIT_TEXT),
 	COLUMN_JSON(struct victim_row, thread, UNIT_PLAIN),

@@ -122,6 +122,9 @@ void table_format(const struct table *t, size_t row, const struct column *column
 		format_count(text, size, table_number(t, row, column));
 		break;
 	case UNIT_NS:
+		format_ns(text, size, table_number(t, row, column));
+		break;
+	case UNIT_NS_IF_KNOWN:
 		if (table_number(t, row, column) == UNKNOWN_NS)
 			snprintf(text, size, "?");
 		else

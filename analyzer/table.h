@@ -14,14 +14,13 @@ enum unit {
 	UNIT_TEXT, /* const char *; NULL: not known */
 	UNIT_PLAIN, /* uint64_t: a number that is a name, as a thread's */
 	UNIT_COUNT, /* uint64_t */
-	UNIT_NS, /* UNKNOWN_NS: not known */
+	UNIT_NS,
+	UNIT_NS_IF_KNOWN, /* the same, but UNKNOWN_NS is "?", and null in JSON */
 	UNIT_BYTES,
 	UNIT_DEVICE, /* uint64_t: a GPU's number, SPY_DEVICE_NONE unknown */
 	UNIT_TABLE, /* const struct table *; NULL: none. JSON has an array; text, below the row, its
 		     * intro and of each of its rows the first column that is not NULL */
 };
-
-#define UNKNOWN_NS UINT64_MAX
 
 enum column_place {
 	COLUMN_IN_ROW,

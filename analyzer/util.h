@@ -29,6 +29,13 @@ char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * initialised; the caller raises *count. */
 void *grow(void *array, size_t count, size_t size);
 
+/* A time that nobody knows; and what it and others are together: unknown, too. */
+#define UNKNOWN_NS UINT64_MAX
+static inline uint64_t add_known_ns(uint64_t a, uint64_t b)
+{
+	return a == UNKNOWN_NS || b == UNKNOWN_NS ? UNKNOWN_NS : a + b;
+}
+
 /* The time of day in nanoseconds since the epoch. */
 uint64_t now_ns(void);
 

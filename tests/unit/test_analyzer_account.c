@@ -415,6 +415,35 @@ static void test_kernel_work(void **state)
 	json_decref(root);
 }
 
+/* Each time there is work that the call may wait for: what it costs without, nobody knows. */
+static void test_unknown_expectation(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n"
+		      "10ms launch cudaLaunchKernel duration=3us kernel=1 stream=0x11\n"
+		      "40ms memory cudaFree duration=29ms op=free kind=device address=0x1\n"
+		      "50ms launch cudaLaunchKernel duration=3us kernel=1 stream=0x11\n"
+		      "80ms memory cudaFree duration=29ms op=free kind=device address=0x2\n"
+		      "90ms launch cudaLaunchKernel duration=3us kernel=1 stream=0x11\n"
+		      "120ms memory cudaFree duration=29ms op=free kind=device address=0x3\n");
+	const json_t *row, *expected;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(root, "victims")), 3);
+	json_array_foreach(json_object_get(root, "victims"), i, row)
+		assert_true(json_is_null(json_object_get(row, "expected_ns")));
+	json_array_foreach(json_object_get(root, "function_accounts"), i, row)
+		assert_int_equal(json_is_null(json_object_get(row, "expected_ns")),
+				 agrees(row, "function=cudaFree"));
+	json_array_foreach(json_object_get(root, "expectations"), i, row)
+	{
+		expected = json_object_get(row, "expected_ns");
+		assert_int_equal(json_is_null(expected), agrees(row, "source=none"));
+	}
+	json_decref(root);
+}
+
 /* A lock that nobody waited for when it was taken, and which took long to give back. */
 static void test_held(void **state)
 {
@@ -598,13 +627,21 @@ static void test_sums(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pageable_copy), cmocka_unit_test(test_chain),
-		cmocka_unit_test(test_convoy),        cmocka_unit_test(test_starvation),
-		cmocka_unit_test(test_readers),       cmocka_unit_test(test_unknown_holders),
-		cmocka_unit_test(test_full_queue),    cmocka_unit_test(test_not_running),
-		cmocka_unit_test(test_cold),          cmocka_unit_test(test_spared),
-		cmocka_unit_test(test_held),          cmocka_unit_test(test_kernel_work),
-		cmocka_unit_test(test_inferred),      cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_pageable_copy),
+		cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_convoy),
+		cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_readers),
+		cmocka_unit_test(test_unknown_holders),
+		cmocka_unit_test(test_full_queue),
+		cmocka_unit_test(test_not_running),
+		cmocka_unit_test(test_cold),
+		cmocka_unit_test(test_spared),
+		cmocka_unit_test(test_unknown_expectation),
+		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_kernel_work),
+		cmocka_unit_test(test_inferred),
+		cmocka_unit_test(test_sums),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,8 @@ static json_t *type_of(const struct column *column)
 		return json_pack("{s:[s,s]}", "type", "string", "null");
 	if (column->unit == UNIT_TABLE)
 		return json_pack("{s:s, s:{s:s}}", "type", "array", "items", "type", "object");
+	if (column->unit == UNIT_NS_IF_KNOWN)
+		return json_pack("{s:[s,s]}", "type", "integer", "null");
 	return json_pack("{s:s}", "type", "integer");
 }
 
