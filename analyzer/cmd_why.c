@@ -79,17 +79,29 @@ static bool has_device(const struct analysis *a, uint32_t device)
 	return false;
 }
 
+static bool was_called(const struct callstats *stats, uint32_t fn)
+{
+	return fn < stats->n_functions &&
+	       (stats->direct[fn].count || stats->nested[fn].count || stats->counted[fn]);
+}
+
+/* False after a message. */
 static bool find_function(struct subject *subject, const struct analysis *a, const char *name)
 {
 	uint32_t fn;
 
 	for (fn = 0; fn < a->set->functions.count; fn++)
-		if (!strcmp(a->set->functions.all[fn].name, name) && fn < a->stats.n_functions &&
-		    a->stats.direct[fn].count) {
-			*subject = (struct subject){.kind = SUBJECT_CALL, .fn = fn};
-			return true;
-		}
-	return false;
+		if (!strcmp(a->set->functions.all[fn].name, name))
+			break;
+	if (fn == a->set->functions.count)
+		complain("why: '%s' is no thread's number, no CUDA function, no lock (L1) and no "
+			 "GPU (gpu0)",
+			 name);
+	else if (!was_called(&a->stats, fn))
+		complain("why: %s was never called in these traces", name);
+	else
+		*subject = (struct subject){.kind = SUBJECT_CALL, .fn = fn};
+	return subject->kind == SUBJECT_CALL;
 }
 
 /* What a word means in these traces. False after a message. */
@@ -115,13 +127,7 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 		complain("why: there is no thread %lld in these traces", (long long)number);
 		return false;
 	}
-	if (find_function(subject, a, word))
-		return true;
-	complain("why: '%s' is no thread's number, no function that was called, no lock (L1) and "
-		 "no GPU "
-		 "(gpu0)",
-		 word);
-	return false;
+	return find_function(subject, a, word);
 }
 
 /* Reads the traces once to understand the question, and once more to answer it. */
@@ -130,7 +136,7 @@ static int answer(const char *word, const char *const *dirs, size_t n_dirs,
 {
 	struct trace_set set;
 	struct analysis analysis;
-	struct subject subject;
+	struct subject subject = {0};
 	struct symbolizer *symbols;
 	struct report report;
 	int err = trace_set_open(&set, dirs, n_dirs, NULL);

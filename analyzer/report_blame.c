@@ -359,19 +359,22 @@ void report_strangers(struct report *report, const struct analysis *a)
 /* ---- one thread, function, lock or GPU --------------------------------------------------------- */
 
 struct subject_row {
-	const char *subject, *waited, *waited_mostly, *held_up, *held_up_mostly;
-	uint64_t waited_ns, held_up_ns;
+	const char *subject, *only, *waited, *waited_mostly, *held_up, *held_up_mostly;
+	uint64_t waited_ns, held_up_ns, calls, counted;
 };
 
 /* clang-format off */
 static const struct column subject_columns[] = {
 	COLUMN(struct subject_row, subject, "about", UNIT_TEXT),
+	COLUMN_TEXT(struct subject_row, only, "called"),
 	COLUMN_TEXT(struct subject_row, waited, "waited"),
 	COLUMN_TEXT(struct subject_row, waited_mostly, "mostly for"),
 	COLUMN_TEXT(struct subject_row, held_up, "held up"),
 	COLUMN_TEXT(struct subject_row, held_up_mostly, "mostly"),
 	COLUMN_JSON(struct subject_row, waited_ns, UNIT_NS),
 	COLUMN_JSON(struct subject_row, held_up_ns, UNIT_NS),
+	COLUMN_JSON(struct subject_row, calls, UNIT_COUNT),
+	COLUMN_JSON(struct subject_row, counted, UNIT_COUNT),
 };
 /* clang-format on */
 
@@ -454,6 +457,52 @@ static const char *subject_text(struct report *report, const struct analysis *a)
 	}
 }
 
+static const char *times_text(struct report *report, uint64_t n)
+{
+	char text[32];
+
+	format_count(text, sizeof(text), n);
+	return report_text(report, "%s time%s", text, n == 1 ? "" : "s");
+}
+
+/* Why there is nothing to tell of a function that was called: no call of the application's was recorded. */
+static const char *only_text(struct report *report, const struct analysis *a, uint32_t fn)
+{
+	if (!a->stats.counted[fn])
+		return report_text(report,
+				   "%s, only inside other calls, which are what waited: report "
+				   "--verbose --nested has both",
+				   times_text(report, a->stats.nested[fn].count));
+	if (a->set->functions.all[fn].contract == SPY_CONTRACT_HOST)
+		return report_text(report,
+				   "%s, and only counted: it never waits, so there are no records "
+				   "of its calls",
+				   times_text(report, a->stats.counted[fn]));
+	return report_text(report,
+			   "%s, and only counted, as CUDASPY_COUNT wanted it: whether it waited, "
+			   "nobody knows",
+			   times_text(report, a->stats.counted[fn]));
+}
+
+static void count_calls(struct subject_row *row, const struct analysis *a)
+{
+	const struct subject *s = &a->accounts.blame.subject;
+	size_t i;
+
+	for (i = 0; s->kind == SUBJECT_THREAD && i < a->model.n_threads; i++) {
+		if (a->model.threads[i]->tid != s->tid)
+			continue;
+		row->calls += a->stats.threads[i].count;
+		row->counted += a->stats.threads[i].counted;
+	}
+	if (s->kind == SUBJECT_CALL) {
+		row->calls = a->stats.direct[s->fn].count;
+		row->counted = a->stats.counted[s->fn];
+	}
+	for (i = 0; s->kind == SUBJECT_DEVICE && i < a->model.n_processes; i++)
+		row->calls += a->stats.devices[i * CALLSTATS_DEVICES + s->device].count;
+}
+
 void report_subject(struct report *report, const struct analysis *a)
 {
 	struct subject_row *row = xcalloc(1, sizeof(*row));
@@ -461,9 +510,17 @@ void report_subject(struct report *report, const struct analysis *a)
 	row->subject = subject_text(report, a);
 	row->waited_ns = (uint64_t)sum_end(report, a, false, &row->waited_mostly);
 	row->held_up_ns = (uint64_t)sum_end(report, a, true, &row->held_up_mostly);
-	row->waited = report_text(report, "%s for locks that others held",
-				  word_time(report, row->waited_ns));
-	row->held_up = report_text(report, "others, for %s", word_time(report, row->held_up_ns));
+	row->waited = row->waited_ns ? report_text(report, "%s for locks that others held",
+						   word_time(report, row->waited_ns))
+				     : "for no lock that others held";
+	row->held_up = row->held_up_ns ? report_text(report, "others, for %s",
+						     word_time(report, row->held_up_ns))
+				       : "nobody";
+	count_calls(row, a);
+	if (a->accounts.blame.subject.kind == SUBJECT_CALL && !row->calls) {
+		row->only = only_text(report, a, a->accounts.blame.subject.fn);
+		row->waited = row->held_up = NULL;
+	}
 	if (a->accounts.blame.subject.kind == SUBJECT_LOCK) {
 		row->waited = report_text(report, "by its waiters, %s",
 					  word_time(report, row->waited_ns));

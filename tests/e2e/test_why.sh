@@ -57,6 +57,24 @@ expect "rows about other GPUs" \
 	"$(jq '[.blame[] | select(.waiter_device != 0 and .holder_device != 0)] | length' gpu.json)" 0
 "$tool" why "$waiter" "$(the_trace)" | tr -s ' \n' ' ' | grep -q 'held by thread' || fail "no sentence about who held the lock"
 
+# A function that is only counted, one made only by others, and one that is recorded and waited for nobody.
+called() {
+	why "$1" >called.json || fail "why of $1: $(cat why.err)"
+	"$tool" why "$1" "$(the_trace)" | tr -s ' \n' ' ' >called.txt
+}
+getter=$(jq -r '.counted[0].function' report.json) times=$(jq '.counted[0].count' report.json)
+called "$getter"
+expect "calls of $getter" "$(jq -c '[.why.calls, .why.counted, .why.waited_ns]' called.json)" "[0,$times,0]"
+grep -q 'and only counted: it never waits, so there are no records' called.txt || fail "why of $getter: $(cat called.txt)"
+inner=$("$tool" report --format=json --nested "$(the_trace)" |
+	jq -r '[.nested_calls[].function] - [.calls[].function] | .[0]')
+called "$inner"
+grep -q 'only inside other calls' called.txt || fail "why of $inner: $(cat called.txt)"
+called "$(jq -r '[.calls[].function] - [.blame[] | .waiter_function, .holder_function] | .[0]' report.json)"
+grep -q 'waited for no lock that others held held up nobody' called.txt || fail "$(cat called.txt)"
+why cudaGraphicsUnregisterResource >/dev/null && fail "why of a function that nobody called"
+grep -q 'was never called' why.err || fail "why of a function that nobody called says: $(cat why.err)"
+
 for wrong in L99 gpu77 999999999 cudaNoSuchThing ''; do
 	why "$wrong" >/dev/null
 	expect "exit status for '$wrong'" $? 2
