@@ -171,6 +171,7 @@ static int compare(struct diff_side *a, struct diff_side *b, const struct option
 	if (err)
 		return STATUS_NOTHING;
 	report_init(&report, SCHEMA);
+	report.view = view_for(stdout);
 	diff_report(&report, a, b);
 	err = renderer->render(&report, stdout);
 	report_release(&report);

@@ -103,6 +103,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	report_init(&report, SCHEMA);
+	report.view = view_for(stdout);
 	if (detector)
 		add_one(&report, detector);
 	else

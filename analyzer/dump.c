@@ -3,8 +3,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "dump.h"
+#include "lines.h"
 #include "names.h"
 
 /* Writes one column of a record; the dump puts the blanks between them. */
@@ -30,13 +32,16 @@ static void print_handle(const struct dump *dump, const char *key, uint64_t valu
 static void print_text(const struct dump *dump, const char *key, const char *text)
 {
 	fprintf(dump->out, " %s=\"", key);
-	for (; *text; text++) {
+	while (*text) {
+		size_t n = harmless_character(text);
+
 		if (*text == '"' || *text == '\\')
 			fprintf(dump->out, "\\%c", *text);
-		else if ((unsigned char)*text < ' ' || *text == 127)
+		else if (!n)
 			fprintf(dump->out, "\\x%02x", (unsigned char)*text);
 		else
-			fputc(*text, dump->out);
+			fwrite(text, 1, n, dump->out);
+		text += n ?: 1;
 	}
 	fputc('"', dump->out);
 }
@@ -310,12 +315,15 @@ static void print_frame(const struct dump *dump, const struct record *record, ui
 {
 	const struct module *module = model_module(record->thread->process, address, record->ns);
 	const char *slash = module ? strrchr(module->path, '/') : NULL;
+	char *name;
 
-	if (module)
-		fprintf(dump->out, "%s+0x%" PRIx64, slash ? slash + 1 : module->path,
-			address - module->base);
-	else
+	if (!module) {
 		fprintf(dump->out, "0x%" PRIx64, address);
+		return;
+	}
+	name = visible(slash ? slash + 1 : module->path);
+	fprintf(dump->out, "%s+0x%" PRIx64, name, address - module->base);
+	free(name);
 }
 
 static void print_stack(const struct dump *dump, const struct record *record)

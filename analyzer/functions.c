@@ -6,6 +6,7 @@
 #include <string.h>
 #include <uthash.h>
 #include "functions.h"
+#include "lines.h"
 
 struct function_name {
 	uint32_t number;
@@ -62,9 +63,13 @@ void functions_release(struct functions *f)
 uint32_t functions_number(struct functions *f, const char *name)
 {
 	struct function_name *entry;
+	char *shown = visible(name);
+	uint32_t number;
 
-	HASH_FIND(hh, f->by_name, name, strlen(name), entry);
-	return entry ? entry->number : add(f, name);
+	HASH_FIND(hh, f->by_name, shown, strlen(shown), entry);
+	number = entry ? entry->number : add(f, shown);
+	free(shown);
+	return number;
 }
 
 bool functions_async_copy(const struct functions *f, uint32_t fn)

@@ -26,7 +26,7 @@ struct functions {
 void functions_init(struct functions *f);
 void functions_release(struct functions *f);
 
-/* Number of the function of that name; a new one if there is none yet. */
+/* Number of the function of that name, as far as it is visible; a new one if there is none yet. */
 uint32_t functions_number(struct functions *f, const char *name);
 
 /* Is it a copy that promises to be asynchronous? False for functions we do not know. */

@@ -26,7 +26,7 @@ json_t *render_json_text(const char *text)
 
 static json_t *json_table(const struct table *t);
 
-static json_t *json_cell(const struct table *t, size_t row, const struct column *column)
+json_t *render_json_cell(const struct table *t, size_t row, const struct column *column)
 {
 	const struct table *table;
 	const char *text;
@@ -56,7 +56,7 @@ static json_t *json_row(const struct table *t, size_t row)
 		const struct column *column = &t->kind->columns[i];
 
 		if (column->key)
-			json_object_set_new(object, column->key, json_cell(t, row, column));
+			json_object_set_new(object, column->key, render_json_cell(t, row, column));
 	}
 	return object;
 }

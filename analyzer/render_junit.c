@@ -7,38 +7,25 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lines.h"
 #include "render.h"
 #include "render_findings.h"
 
-/* Bytes of the UTF-8 character at `text`; 0: it is none that XML knows. */
-static size_t character(const unsigned char *text)
+/* Bytes of the character at `text`; 0: it is none that XML knows, or none to be looked at. */
+static size_t character(const char *text)
 {
-	size_t n = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : 4, i;
-	uint32_t code = n == 1 ? text[0] : text[0] & (0x7fu >> n);
-
-	if (n == 1)
-		return code >= ' ' || code == '\n' || code == '\t';
-	if (n == 4 && text[0] >> 3 != 30)
+	if (*text == '\n' || *text == '\t')
+		return 1;
+	if (!strncmp(text, "\xef\xbf\xbe", 3) || !strncmp(text, "\xef\xbf\xbf", 3))
 		return 0;
-	for (i = 1; i < n; i++) {
-		if (text[i] >> 6 != 2)
-			return 0;
-		code = code << 6 | (text[i] & 0x3f);
-	}
-	/* Longer than need be, halves of UTF-16, no characters, too large. */
-	if (code < (n == 2   ? 0x80u
-		    : n == 3 ? 0x800u
-			     : 0x10000u) ||
-	    code >> 11 == 0x1b || code == 0xfffe || code == 0xffff || code > 0x10ffff)
-		return 0;
-	return n;
+	return harmless_character(text);
 }
 
 /* Texts from a traced process may be anything: what XML does not know becomes '?'. */
 static void print_text(const char *text, FILE *out)
 {
 	while (*text) {
-		size_t n = character((const unsigned char *)text);
+		size_t n = character(text);
 
 		if (!n)
 			fputc('?', out);

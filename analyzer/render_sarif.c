@@ -184,8 +184,7 @@ static json_t *properties(const struct table *t, size_t row)
 		const struct column *column = &t->kind->columns[i];
 
 		if (column->key && column->unit != UNIT_TEXT)
-			json_object_set_new(bag, column->key,
-					    json_integer((json_int_t)table_number(t, row, column)));
+			json_object_set_new(bag, column->key, render_json_cell(t, row, column));
 	}
 	return bag;
 }

@@ -5,14 +5,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lines.h"
 #include "render.h"
 
 #define LINE 80 /* where nobody says how wide it is */
 #define INDENT 2
 #define GAP 2
-#define CELL 1024
+#define CELL 64 /* of a number */
 #define NARROWEST 12 /* a text that gives way keeps this much */
 #define WRAPPED 40 /* so much of a line is left for a text that goes on in lines of its own */
+#define FACT 20 /* a fact that would have less than this begins below its title */
 
 /* Of the report being shown. */
 static size_t line = LINE;
@@ -22,17 +24,9 @@ static bool left_aligned(const struct column *column)
 	return column->unit == UNIT_TEXT;
 }
 
-/* Longer texts lose their middle: both ends of a path or a mangled name say something. */
-static void shorten(char *text, size_t width)
+static size_t least(size_t a, size_t b)
 {
-	size_t length = strlen(text), head, tail;
-
-	if (length <= width || width < 5)
-		return;
-	head = (width - 2) / 2;
-	tail = width - 2 - head;
-	memcpy(text + head, "..", 2);
-	memmove(text + head + 2, text + length - tail, tail + 1);
+	return a < b ? a : b;
 }
 
 static size_t shown_rows(const struct table *t)
@@ -52,73 +46,133 @@ static size_t last_in_row(const struct table *t)
 	return i ? i - 1 : 0;
 }
 
-/* Width of each column; where that is too much for a line, the widest text gives way. */
-static void find_widths(const struct table *t, size_t *widths)
+/* A cell as it is shown; row SIZE_MAX is the titles. The caller frees. */
+static char *cell_text(const struct table *t, size_t row, const struct column *column)
 {
-	size_t i, row, total = INDENT, widest, last = last_in_row(t);
-	char text[CELL];
+	char number[CELL];
 
-	for (i = 0; i < t->kind->n_columns; i++) {
+	if (row == SIZE_MAX)
+		return xstrdup(column->title);
+	if (column->unit == UNIT_TEXT)
+		return visible(table_text(t, row, column) ?: "-");
+	table_format(t, row, column, number, sizeof(number));
+	return xstrdup(number);
+}
+
+/* ---- where columns are ---------------------------------------------------------------------- */
+
+/* Of a column. One that begins a line: those to the left left no room for it. */
+struct layout {
+	size_t width;
+	bool begins_line;
+};
+
+static void find_widths(const struct table *t, struct layout *layout)
+{
+	size_t i, row, n, last = last_in_row(t);
+
+	for (i = 0; i <= last; i++) {
 		const struct column *column = &t->kind->columns[i];
 
-		widths[i] = 0;
 		if (column->place != COLUMN_IN_ROW)
 			continue;
-		widths[i] = strlen(column->title);
-		for (row = 0; row < shown_rows(t); row++) {
-			table_format(t, row, column, text, sizeof(text));
-			if (strlen(text) > widths[i])
-				widths[i] = strlen(text);
+		for (row = 0; row <= shown_rows(t); row++) {
+			char *text = cell_text(t, row ? row - 1 : SIZE_MAX, column);
+
+			n = columns_of(text);
+			if (n > layout[i].width)
+				layout[i].width = n;
+			free(text);
 		}
-		if (i == last && left_aligned(column) && widths[i] > WRAPPED)
-			widths[i] = WRAPPED;
-		total += widths[i] + GAP;
+		if (i == last && left_aligned(column))
+			layout[i].width = least(layout[i].width, least(WRAPPED, line / 2));
 	}
-	total -= GAP;
-	while (total > line) {
-		widest = t->kind->n_columns;
-		for (i = 0; i < t->kind->n_columns; i++)
-			if (i != last && left_aligned(&t->kind->columns[i]) &&
-			    widths[i] > NARROWEST &&
-			    (widest == t->kind->n_columns || widths[i] > widths[widest]))
+}
+
+static size_t total_width(const struct table *t, const struct layout *layout)
+{
+	size_t i, total = INDENT - GAP;
+
+	for (i = 0; i < t->kind->n_columns; i++)
+		if (t->kind->columns[i].place == COLUMN_IN_ROW)
+			total += GAP + layout[i].width;
+	return total;
+}
+
+/* The widest text gives way, and the next, until a row fits; the last one, which may go on in lines of its
+ * own, when no other can. False: it will not. */
+static bool give_way(const struct table *t, struct layout *layout)
+{
+	size_t i, last = last_in_row(t), total, none = t->kind->n_columns;
+
+	for (total = total_width(t, layout); total > line; total--) {
+		size_t widest = none;
+
+		for (i = 0; i < last; i++)
+			if (left_aligned(&t->kind->columns[i]) && layout[i].width > NARROWEST &&
+			    (widest == none || layout[i].width > layout[widest].width))
 				widest = i;
-		if (widest == t->kind->n_columns)
-			break;
-		widths[widest]--;
-		total--;
+		if (widest == none && left_aligned(&t->kind->columns[last]) &&
+		    layout[last].width > NARROWEST)
+			widest = last;
+		if (widest == none)
+			return false;
+		layout[widest].width--;
+	}
+	return true;
+}
+
+/* A row becomes several lines: nothing is lost. */
+static void break_rows(const struct table *t, struct layout *layout)
+{
+	size_t i, used = 0;
+
+	for (i = 0; i < t->kind->n_columns; i++) {
+		if (t->kind->columns[i].place != COLUMN_IN_ROW)
+			continue;
+		layout[i].width = least(layout[i].width, line - 2 * INDENT);
+		layout[i].begins_line = used && used + GAP + layout[i].width > line;
+		used = (layout[i].begins_line ? 2 * INDENT
+			: used                ? used + GAP
+					      : INDENT) +
+		       layout[i].width;
 	}
 }
 
-/* Words, broken into lines that begin with `indent` blanks; `used` columns are taken already. */
-static void print_words(const char *text, size_t indent, size_t used, FILE *out)
+/* The caller frees. */
+static struct layout *lay_out(const struct table *t)
 {
-	while (*text) {
-		size_t n = strcspn(text, " ");
+	struct layout *layout = xcalloc(t->kind->n_columns, sizeof(*layout));
 
-		if (used > indent && used + 1 + n > line) {
-			fprintf(out, "\n%*s", (int)indent, "");
-			used = indent;
-		} else if (used > indent) {
-			fputc(' ', out);
-			used++;
-		}
-		fwrite(text, 1, n, out);
-		used += n;
-		text += n;
-		text += strspn(text, " ");
+	find_widths(t, layout);
+	if (!give_way(t, layout)) {
+		memset(layout, 0, t->kind->n_columns * sizeof(*layout));
+		find_widths(t, layout);
+		break_rows(t, layout);
 	}
-	fputc('\n', out);
+	return layout;
 }
 
-static void print_cell(const struct table *t, size_t row, const struct column *column, size_t width,
-		       char *text, size_t size)
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/* On as many lines as it takes, each after `indent` blanks. */
+static void print_indented(const char *text, size_t indent, FILE *out)
 {
-	if (row == SIZE_MAX)
-		snprintf(text, size, "%s", column->title);
+	fprintf(out, "%*s", (int)indent, "");
+	print_words(text, indent, indent, line, out);
+}
+
+/* A text of which at most as much is shown as fits a line, or LINE where lines are shorter. */
+static void print_shortened(const char *text, size_t indent, FILE *out)
+{
+	char *copy = visible(text);
+
+	shorten(copy, (line > LINE ? line : LINE) - indent);
+	if (indent + columns_of(copy) <= line)
+		fprintf(out, "%*s%s\n", (int)indent, "", copy);
 	else
-		table_format(t, row, column, text, size);
-	if (width)
-		shorten(text, width);
+		print_indented(copy, indent, out);
+	free(copy);
 }
 
 /* A table in a cell. Rows that have nothing to say for people are passed over. */
@@ -126,103 +180,144 @@ static void print_below(const struct table *t, FILE *out)
 {
 	const struct column *column = &t->kind->columns[0];
 	size_t row, left = t->kind->text_rows ?: t->n_rows;
-	char text[CELL];
 
 	if (t->intro)
-		fprintf(out, "%*s%s\n", 2 * INDENT, "", t->intro);
+		print_indented(t->intro, 2 * INDENT, out);
 	for (row = 0; row < t->n_rows && left; row++) {
 		if (!table_text(t, row, column))
 			continue;
-		print_cell(t, row, column, line - 3 * INDENT, text, sizeof(text));
-		fprintf(out, "%*s%s\n", 3 * INDENT, "", text);
+		print_shortened(table_text(t, row, column), 3 * INDENT, out);
 		left--;
 	}
 }
 
-/* One line of a table; row SIZE_MAX is the titles. */
-static void print_line(const struct table *t, size_t row, const size_t *widths, FILE *out)
+/* What stands below a row, in a column. */
+static void print_column_below(const struct table *t, size_t row, const struct column *column,
+			       FILE *out)
 {
-	size_t i, used = 0, last = last_in_row(t);
-	char text[CELL];
+	const struct table *below;
+	char *text;
+
+	if (column->place == COLUMN_BELOW_WORDS && table_text(t, row, column))
+		print_indented(table_text(t, row, column), 2 * INDENT, out);
+	if (column->place != COLUMN_BELOW)
+		return;
+	if (column->unit == UNIT_TABLE) {
+		below = table_table(t, row, column);
+		if (below)
+			print_below(below, out);
+		return;
+	}
+	text = cell_text(t, row, column);
+	if (strcmp(text, "-") != 0)
+		print_shortened(text, 2 * INDENT, out);
+	free(text);
+}
+
+/* A row's own line, or lines. Blanks are put before what follows, so that none end a line. */
+static void print_row(const struct table *t, size_t row, const struct layout *layout, FILE *out)
+{
+	size_t i, used = 0, blanks = INDENT, last = last_in_row(t), width, n;
 
 	for (i = 0; i <= last; i++) {
 		const struct column *column = &t->kind->columns[i];
+		char *text;
 
 		if (column->place != COLUMN_IN_ROW)
 			continue;
-		used += (size_t)fprintf(out, "%*s", used ? GAP : INDENT, "");
-		if (i == last && left_aligned(column)) {
-			print_cell(t, row, column, 0, text, sizeof(text));
-			print_words(text, used, used, out);
-			break;
-		}
-		print_cell(t, row, column, widths[i], text, sizeof(text));
-		used += (size_t)fprintf(out, left_aligned(column) ? "%-*s" : "%*s", (int)widths[i],
-					text);
-		if (i == last)
+		if (layout[i].begins_line) {
 			fputc('\n', out);
-	}
-	for (i = 0; row != SIZE_MAX && i < t->kind->n_columns; i++) {
-		if (t->kind->columns[i].place == COLUMN_BELOW_WORDS &&
-		    table_text(t, row, &t->kind->columns[i])) {
-			fprintf(out, "%*s", 2 * INDENT, "");
-			print_words(table_text(t, row, &t->kind->columns[i]), 2 * INDENT,
-				    2 * INDENT, out);
+			used = 0;
+			blanks = 2 * INDENT;
 		}
-		if (t->kind->columns[i].place != COLUMN_BELOW)
-			continue;
-		if (t->kind->columns[i].unit == UNIT_TABLE) {
-			if (table_table(t, row, &t->kind->columns[i]))
-				print_below(table_table(t, row, &t->kind->columns[i]), out);
-			continue;
+		text = cell_text(t, row, column);
+		if (i == last && left_aligned(column)) {
+			if (*text)
+				fprintf(out, "%*s", (int)blanks, "");
+			print_words(text, used + blanks, used + blanks, line, out);
+			free(text);
+			return;
 		}
-		print_cell(t, row, &t->kind->columns[i], line - 2 * INDENT, text, sizeof(text));
-		if (strcmp(text, "-"))
-			fprintf(out, "%*s%s\n", 2 * INDENT, "", text);
+		width = layout[i].width;
+		shorten(text, width);
+		n = columns_of(text);
+		if (!left_aligned(column) && n < width)
+			blanks += width - n;
+		if (n)
+			fprintf(out, "%*s%s", (int)blanks, "", text);
+		free(text);
+		used += n ? blanks + n : 0;
+		blanks = (n ? 0 : blanks) + GAP;
+		if (left_aligned(column) && n < width)
+			blanks += width - n;
 	}
+	fputc('\n', out);
 }
 
 static void print_table(const struct table *t, FILE *out)
 {
-	size_t *widths = xcalloc(t->kind->n_columns, sizeof(*widths)), row;
+	struct layout *layout = lay_out(t);
+	size_t row, i;
+	char *more;
 
-	find_widths(t, widths);
 	if (shown_rows(t))
-		print_line(t, SIZE_MAX, widths, out);
-	for (row = 0; row < shown_rows(t); row++)
-		print_line(t, row, widths, out);
-	if (t->n_rows > shown_rows(t))
-		fprintf(out, "%*sand %zu more%s (--format=json has all)\n", INDENT, "",
-			t->n_rows - shown_rows(t),
-			!t->minor_rows  ? ""
-			: t->minor_name ? t->minor_name
-					: ", minor ones");
-	free(widths);
+		print_row(t, SIZE_MAX, layout, out);
+	for (row = 0; row < shown_rows(t); row++) {
+		print_row(t, row, layout, out);
+		for (i = 0; i < t->kind->n_columns; i++)
+			print_column_below(t, row, &t->kind->columns[i], out);
+	}
+	free(layout);
+	if (t->n_rows == shown_rows(t))
+		return;
+	more = xasprintf("and %zu more%s (--format=json has all)", t->n_rows - shown_rows(t),
+			 !t->minor_rows  ? ""
+			 : t->minor_name ? t->minor_name
+					 : ", minor ones");
+	print_indented(more, INDENT, out);
+	free(more);
+}
+
+static void print_fact(const char *title, size_t width, const char *text, FILE *out)
+{
+	size_t indent = INDENT + width + GAP;
+
+	if (indent + FACT <= line || indent + columns_of(text) <= line) {
+		fprintf(out, "%*s%-*s  ", INDENT, "", (int)width, title);
+		print_words(text, indent, indent, line, out);
+		return;
+	}
+	print_indented(title, INDENT, out);
+	print_indented(text, 2 * INDENT, out);
 }
 
 static void print_facts(const struct table *t, FILE *out)
 {
 	size_t i, width = 0;
-	char text[CELL];
 
 	for (i = 0; i < t->kind->n_columns; i++)
 		if (t->kind->columns[i].place == COLUMN_IN_ROW &&
 		    strlen(t->kind->columns[i].title) > width)
 			width = strlen(t->kind->columns[i].title);
 	for (i = 0; i < t->kind->n_columns && t->n_rows; i++) {
+		char *text;
+
 		if (t->kind->columns[i].place != COLUMN_IN_ROW)
 			continue;
-		table_format(t, 0, &t->kind->columns[i], text, sizeof(text));
-		if (!strcmp(text, "-"))
-			continue;
-		fprintf(out, "%*s%-*s  ", INDENT, "", (int)width, t->kind->columns[i].title);
-		print_words(text, INDENT + width + 2, INDENT + width + 2, out);
+		text = cell_text(t, 0, &t->kind->columns[i]);
+		if (strcmp(text, "-") != 0)
+			print_fact(t->kind->columns[i].title, width, text, out);
+		free(text);
 	}
 }
 
 static void print_title(const char *title, const struct view *view, FILE *out)
 {
-	fprintf(out, view->colour ? "\033[1m%s\033[0m\n" : "%s\n", title);
+	if (view->colour)
+		fputs("\033[1m", out);
+	print_words(title, 0, 0, line, out);
+	if (view->colour)
+		fputs("\033[0m", out);
 }
 
 static bool is_shown(const struct table *t, const struct view *view)
@@ -249,25 +344,23 @@ int render_text(const struct report *report, FILE *out)
 			fputc('\n', out);
 		print_title(t->kind->title, view, out);
 		any = true;
-		if (t->n_rows && t->intro) {
-			fprintf(out, "%*s", INDENT, "");
-			print_words(t->intro, INDENT, INDENT, out);
-		}
+		if (t->n_rows && t->intro)
+			print_indented(t->intro, INDENT, out);
 		if (!t->n_rows)
-			fprintf(out, "%*s%s\n", INDENT, "", t->kind->when_empty);
+			print_indented(t->kind->when_empty, INDENT, out);
 		else if (t->kind->facts)
 			print_facts(t, out);
 		else
 			print_table(t, out);
-		if (t->n_rows && t->kind->advice) {
-			fprintf(out, "%*s", INDENT, "");
-			print_words(t->kind->advice, INDENT, INDENT, out);
-		}
+		if (t->n_rows && t->kind->advice)
+			print_indented(t->kind->advice, INDENT, out);
 	}
-	if (left_out)
+	if (left_out) {
+		fputc('\n', out);
 		print_words(
-			"\nMore: --verbose has locks, accounts, calls, threads and what they were "
+			"More: --verbose has locks, accounts, calls, threads and what they were "
 			"expected to cost; cudaspy why THREAD|CALL|LOCK|GPU one of them in detail.",
-			0, 0, out);
+			0, 0, line, out);
+	}
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "lines.h"
 #include "util.h"
 
 static unsigned int complaints;
@@ -97,14 +98,16 @@ FILE *open_regular(const char *path)
 void complain(const char *format, ...)
 {
 	va_list ap;
-	char *text;
+	char *text, *shown;
 
 	if (complaints++ >= COMPLAIN_MAX)
 		return;
 	va_start(ap, format);
 	text = xvasprintf(format, ap);
 	va_end(ap);
-	fprintf(stderr, "cudaspy: %s\n", text);
+	shown = visible(text);
+	fprintf(stderr, "cudaspy: %s\n", shown);
+	free(shown);
 	free(text);
 }
 

@@ -235,8 +235,10 @@ says err "no format 'sarif' (text or json)"
 for id in $("$tool" explain --format=json | jq -r '.detectors[].id'); do
 	says said "$id"
 	"$tool" explain "$id" >text || fail "explain $id: $?"
-	awk 'length > 80' text >long
-	[ -s long ] && fail "explain $id: wider than 80 columns: $(cat long)"
+	for width in 40 80; do
+		COLUMNS=$width "$tool" explain "$id" | LC_ALL=C.UTF-8 grep -E "^.{$((width + 1)),}" >long &&
+			fail "explain $id: wider than $width columns: $(cat long)"
+	done
 	# Nothing of it is cut.
 	for part in title sees blind fix; do
 		says text "$("$tool" explain --format=json "$id" | jq -r ".detector.$part" | tr -s ' \n' ' ' | sed 's/ *$//')"

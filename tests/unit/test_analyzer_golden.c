@@ -85,9 +85,10 @@ static void show_info(const char *dir, FILE *out)
 static const struct {
 	const char *suffix;
 	void (*show)(const char *dir, FILE *out);
+	bool for_people;
 } views[] = {
-	{"dump", show_plain},  {"stable", show_stable}, {"report", show_report},
-	{"first", show_first}, {"json", show_json},     {"info", show_info},
+	{"dump", show_plain, false}, {"stable", show_stable, false}, {"report", show_report, true},
+	{"first", show_first, true}, {"json", show_json, false},     {"info", show_info, true},
 };
 
 static void compare(const char *name, const char *suffix, const char *text)
@@ -135,6 +136,32 @@ static void ask_babeltrace(const char *dir, unsigned long events)
 	assert_int_equal(lines, events);
 }
 
+/* However narrow the screen, no line of what people read is wider. */
+static void check_widths(const char *dir)
+{
+	static const char *const widths[] = {"40", "60", "80", "160"};
+	char *text = NULL, *line, *rest;
+	size_t i, j, size;
+	FILE *out;
+
+	for (i = 0; i < ARRAY_SIZE(widths); i++) {
+		setenv("COLUMNS", widths[i], 1);
+		for (j = 0; j < ARRAY_SIZE(views); j++) {
+			if (!views[j].for_people)
+				continue;
+			out = open_memstream(&text, &size);
+			views[j].show(dir, out);
+			fclose(out);
+			for (rest = text; (line = strsep(&rest, "\n"));)
+				if (strlen(line) > strtoul(widths[i], NULL, 10))
+					fail_msg("%s at %s columns: %s", views[j].suffix, widths[i],
+						 line);
+			free(text);
+		}
+	}
+	unsetenv("COLUMNS");
+}
+
 static void check(const char *name)
 {
 	char path[PATH_MAX + 64], *dir = scratch_make(), *text = NULL;
@@ -154,6 +181,7 @@ static void check(const char *name)
 		compare(name, views[i].suffix, text);
 		free(text);
 	}
+	check_widths(".");
 	assert_int_equal(chdir("/"), 0);
 	scratch_remove(dir);
 }
