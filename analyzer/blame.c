@@ -21,6 +21,8 @@ void blame_release(struct blame *b)
 		HASH_DEL(b->roots, edge);
 		free(edge);
 	}
+	free(b->stalled.bits);
+	free(b->stalled_across.bits);
 	*b = (struct blame){0};
 }
 
@@ -41,6 +43,14 @@ void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1])
 
 	help_ns[help] += root->waited_ns - root->spared_ns;
 	help_ns[one_gpu ? HELP_WITH_MPS : HELP_ALONE] += root->spared_ns;
+}
+
+bool blame_is_stall(const struct blame_key *k, bool across_devices)
+{
+	return k->holder && k->holder != k->waiter && k->waiter_device != SPY_DEVICE_NONE &&
+	       k->holder_device != SPY_DEVICE_NONE && k->cause != CAUSE_UNKNOWN &&
+	       blame_processes_help(k) != HELP_UNKNOWN &&
+	       (k->waiter_device != k->holder_device) == across_devices;
 }
 
 /* ---- the sums ------------------------------------------------------------------------------- */
@@ -80,6 +90,19 @@ static void count_wait(struct blame_edge *edge, const struct blame_origin *o)
 {
 	edge->waits += edge->last_wait != o->wait;
 	edge->last_wait = o->wait;
+}
+
+static void call_set_add(struct call_set *set, uint64_t call)
+{
+	size_t word = call / 64, n = set->n_words;
+
+	if (word >= n) {
+		set->n_words = 2 * word + 16;
+		set->bits = xrealloc(set->bits, set->n_words, sizeof(*set->bits));
+		memset(set->bits + n, 0, (set->n_words - n) * sizeof(*set->bits));
+	}
+	set->count += !(set->bits[word] >> call % 64 & 1);
+	set->bits[word] |= 1ull << call % 64;
 }
 
 static void charge_direct(struct accounting *a, const struct blame_origin *o,
@@ -133,6 +156,10 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 	count_wait(edge, o);
 	edge->waited_ns += ns;
 	edge->spared_ns += spared_ns;
+	if (blame_is_stall(&key, false))
+		call_set_add(&a->blame.stalled, o->call);
+	if (blame_is_stall(&key, true))
+		call_set_add(&a->blame.stalled_across, o->call);
 	if (o->serial)
 		charge_victim(&a->blame, o->serial, thread, fn, device, cause, ns);
 }
@@ -423,6 +450,7 @@ bool blame_infer(struct accounting *a, const struct finished *call, struct blame
 			   .device = call->device,
 			   .awaits = call->awaits,
 			   .inferred = true,
+			   .call = ++a->blame.calls,
 			   .wait = ++a->blame.waits},
 		.holder = holder->thread,
 		.begin_ns = holder->begin_ns > call->begin_ns ? holder->begin_ns : call->begin_ns,
@@ -528,7 +556,8 @@ void blame_waits(struct accounting *a, const struct finished *call, uint64_t ser
 				      .fn = call->fn,
 				      .device = call->device,
 				      .awaits = call->awaits,
-				      .serial = serial};
+				      .serial = serial,
+				      .call = ++a->blame.calls};
 	size_t i, j;
 
 	for (i = 0; i < call->n_waits; i++) {

@@ -54,7 +54,7 @@ struct blame_origin {
 	bool inferred;
 	bool awaits; /* as in struct finished */
 	uint64_t serial; /* of the waiter's call, for the list of the worst */
-	uint64_t wait; /* its number, from 1 */
+	uint64_t call, wait; /* their numbers, from 1: of calls that waited, and of waits */
 };
 
 /* Blame for a stretch of time, on its way to the root. */
@@ -95,12 +95,21 @@ struct victim {
 	} roots[VICTIM_ROOTS];
 };
 
+/* A set of such calls: a bit for each. */
+struct call_set {
+	uint64_t *bits;
+	size_t n_words;
+	uint64_t count;
+};
+
 struct blame {
 	struct blame_edge *direct, *roots;
+	/* Calls that a thread on the same GPU stalled, or one on another: blame_is_stall. */
+	struct call_set stalled, stalled_across;
 	struct victim victims[VICTIMS];
 	uint64_t least_lost_ns; /* of a full list of victims */
 	struct subject subject; /* victims are calls that have to do with it */
-	uint64_t serial, waits;
+	uint64_t serial, calls, waits;
 };
 
 /*
@@ -115,6 +124,10 @@ enum processes_help blame_processes_help(const struct blame_key *root);
 /* Adds a root's waiting to its kinds of help: all of it to the one above, but for the part in the kernel
  * module that processes would be spared. */
 void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1]);
+
+/* Did one thread wait for another, and both on a known GPU? Not for a lock alone: a thread that lacked a
+ * CPU kept nobody waiting by what it did, and of what nobody knows nothing can be said. */
+bool blame_is_stall(const struct blame_key *root, bool across_devices);
 
 void blame_release(struct blame *b);
 

@@ -124,7 +124,8 @@ struct finding {
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
 	uint64_t offset, line;
-	const char *what, *fix; /* sentences */
+	const char *what, *fix; /* sentences; the gain is that of `fix` */
+	const char *otherwise; /* another cure, with what that one would gain; NULL: none */
 	/* For conclude, where it knows who calls the function: looked up afterwards. */
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
 	/* As a gate (gate.h) has judged it. */

@@ -34,12 +34,16 @@ char *render_finding_cure(const struct table *t, size_t row)
 {
 	char low[TIME], high[TIME];
 	const char *fix = table_text_at(t, row, "fix") ?: "";
+	const char *otherwise = table_text_at(t, row, "otherwise") ?: "";
+	const char *blank = *otherwise ? " " : "";
 
 	if (!table_number_at(t, row, "gain_high_ns"))
-		return xstrdup(fix);
+		return xasprintf("%s%s%s", fix, blank, otherwise);
 	time_at(t, row, "gain_low_ns", low);
 	time_at(t, row, "gain_high_ns", high);
-	return xasprintf("%s Gains %s to %s.", fix, low, high);
+	if (!table_number_at(t, row, "gain_low_ns"))
+		return xasprintf("%s Gains up to %s.%s%s", fix, high, blank, otherwise);
+	return xasprintf("%s Gains %s to %s.%s%s", fix, low, high, blank, otherwise);
 }
 
 bool render_finding_fails(const struct table *t, size_t row)

@@ -457,14 +457,6 @@ static const char *subject_text(struct report *report, const struct analysis *a)
 	}
 }
 
-static const char *times_text(struct report *report, uint64_t n)
-{
-	char text[32];
-
-	format_count(text, sizeof(text), n);
-	return report_text(report, "%s time%s", text, n == 1 ? "" : "s");
-}
-
 /* Why there is nothing to tell of a function that was called: no call of the application's was recorded. */
 static const char *only_text(struct report *report, const struct analysis *a, uint32_t fn)
 {
@@ -472,16 +464,16 @@ static const char *only_text(struct report *report, const struct analysis *a, ui
 		return report_text(report,
 				   "%s, only inside other calls, which are what waited: report "
 				   "--verbose --nested has both",
-				   times_text(report, a->stats.nested[fn].count));
+				   word_count(report, a->stats.nested[fn].count, "time"));
 	if (a->set->functions.all[fn].contract == SPY_CONTRACT_HOST)
 		return report_text(report,
 				   "%s, and only counted: it never waits, so there are no records "
 				   "of its calls",
-				   times_text(report, a->stats.counted[fn]));
+				   word_count(report, a->stats.counted[fn], "time"));
 	return report_text(report,
 			   "%s, and only counted, as CUDASPY_COUNT wanted it: whether it waited, "
 			   "nobody knows",
-			   times_text(report, a->stats.counted[fn]));
+			   word_count(report, a->stats.counted[fn], "time"));
 }
 
 static void count_calls(struct subject_row *row, const struct analysis *a)

@@ -11,7 +11,8 @@
 
 struct finding_row {
 	const char *id, *title, *severity, *headline, *function, *module, *caller, *file, *where;
-	const char *what, *fix, *gain, *costs, *evidence, *overlaps, *suppressed, *compared, *fails;
+	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
+		*compared, *fails;
 	uint64_t rank, shown_ns, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns,
 		run_ns, count, bytes, offset;
 	const struct table *stack;
@@ -53,6 +54,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, worst_device, UNIT_DEVICE),
 	COLUMN_TEXT_WORDS(struct finding_row, gain),
 	COLUMN_JSON(struct finding_row, fix, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, otherwise, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, overlaps, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, suppressed, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, compared, UNIT_TEXT),
@@ -179,6 +181,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.where = f->where,
 		.what = f->what,
 		.fix = f->fix,
+		.otherwise = f->otherwise,
 		.shown_ns = f->cost_unknown ? UNKNOWN_NS : finding_cost(f),
 		.cost_ns = finding_cost(f),
 		.total_ns = f->site ? f->site->total_ns : 0,
@@ -206,6 +209,8 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	row.costs = cost_text(report, f, run_ns);
 	row.evidence = evidence_text(report, a, worst);
 	row.gain = gain_text(report, f);
+	if (f->otherwise)
+		row.gain = report_text(report, "%s %s", row.gain, f->otherwise);
 	if (f->site && f->site->stack)
 		row.stack = report_stack(report, symbols, f->site->stack, f->site->stack_ns);
 	return row;

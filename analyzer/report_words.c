@@ -32,6 +32,14 @@ const char *word_time(struct report *report, uint64_t ns)
 	return report_text(report, "%s", text);
 }
 
+const char *word_count(struct report *report, uint64_t n, const char *what)
+{
+	char text[32];
+
+	format_count(text, sizeof(text), n);
+	return report_text(report, "%s %s%s", text, what, n == 1 ? "" : "s");
+}
+
 const char *word_percent(struct report *report, double part, double whole)
 {
 	double percent = whole > 0 ? 100 * part / whole : 0;

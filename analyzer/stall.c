@@ -24,15 +24,6 @@ struct sums {
 	bool devices[SPY_DEVICE_NONE];
 };
 
-/* A thread that lacked a CPU did not wait for the lock, and of what nobody knows nothing can be said. */
-static bool belongs(const struct blame_key *k, bool across_devices)
-{
-	return k->holder && k->holder != k->waiter && k->waiter_device != SPY_DEVICE_NONE &&
-	       k->holder_device != SPY_DEVICE_NONE && k->cause != CAUSE_UNKNOWN &&
-	       blame_processes_help(k) != HELP_UNKNOWN &&
-	       (k->waiter_device != k->holder_device) == across_devices;
-}
-
 static void add_keeper(struct sums *sums, const struct blame_edge *edge)
 {
 	size_t i;
@@ -55,7 +46,6 @@ static void add_edge(struct sums *sums, const struct analysis *a, const struct b
 
 	sums->stall.waited_ns += edge->waited_ns;
 	blame_add_help(edge, sums->stall.help_ns);
-	sums->stall.waits += edge->waits;
 	sums->stall.measured |= !k->inferred;
 	sums->waiters[k->waiter - 1] = true;
 	sums->threads[k->waiter - 1] = sums->threads[k->holder - 1] = true;
@@ -130,9 +120,11 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 	const struct blame_edge *edge;
 
 	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next)
-		if (belongs(&edge->key, across_devices))
+		if (blame_is_stall(&edge->key, across_devices))
 			add_edge(&sums, a, edge);
 	sum_up(&sums, a);
+	sums.stall.calls = across_devices ? a->accounts.blame.stalled_across.count
+					  : a->accounts.blame.stalled.count;
 	add_told(&sums.stall, a, across_devices, findings, n);
 	free(sums.keepers);
 	free(sums.waiters);
@@ -177,45 +169,65 @@ static bool prepares(uint8_t contract)
 	}
 }
 
-const char *stall_cure(struct report *report, const struct analysis *a, const struct stall *stall)
+static const char *cure(struct report *report, const struct analysis *a, const struct stall *stall)
 {
 	const char *function = word_function(a, stall->fn);
 
 	if (!function)
-		return "";
+		return NULL;
 	if (stall->told && stall->fn_ns >= stall->waited_ns * 0.9)
-		return report_text(
-			report, "Cure the finding of %s first (%s): that ends these waits, too. ",
-			function, stall->told->id);
+		return report_text(report,
+				   "Cure the finding of %s first (%s), whose gain has these "
+				   "waits in it.",
+				   function, stall->told->id);
 	if (stall->told)
 		return report_text(report,
-				   "Cure the finding of %s first (%s): that ends %s of these "
-				   "waits, too. ",
+				   "Cure the finding of %s first (%s), whose gain has %s of "
+				   "these waits in it.",
 				   function, stall->told->id,
 				   word_time(report, (uint64_t)stall->fn_ns));
 	if (stall->cause == CAUSE_GPU)
 		return report_text(report,
 				   "%s waited for the GPU and kept the others out meanwhile: let "
-				   "its work be done before it (synchronise its stream). ",
+				   "its work be done before it (synchronise its stream).",
 				   function);
 	if (prepares(a->set->functions.all[stall->fn].contract))
 		return report_text(report,
 				   "Take %s out of the threads' loops: do it once, before the "
-				   "work. ",
+				   "work.",
 				   function);
-	return report_text(report, "Call %s less often: more work with each call, or a graph. ",
+	return report_text(report, "Call %s less often: more work with each call, or a graph.",
 			   function);
 }
 
-void stall_fill(const struct analysis *a, const struct stall *stall, struct finding *finding)
+/* The cure named first is that of the call at the root, and the gain is its; what processes would save is
+ * said with them. */
+static void fill_cure(struct report *report, const struct analysis *a, const struct stall *stall,
+		      const char *processes, struct finding *finding)
 {
 	double saved_ns = stall->help_ns[HELP_ALONE] + stall->help_ns[HELP_WITH_MPS];
 
+	finding->gain_known = true;
+	finding->fix = cure(report, a, stall);
+	if (!finding->fix) {
+		finding->fix = report_text(report, "Use %s.", processes);
+		finding->gain_high_ns = (uint64_t)saved_ns;
+		return;
+	}
+	finding->gain_high_ns = (uint64_t)stall->fn_ns;
+	if (saved_ns < stall->waited_ns / 20)
+		return;
+	finding->otherwise = report_text(report, "Or use %s: that saves up to %s.", processes,
+					 word_time(report, (uint64_t)saved_ns));
+}
+
+void stall_fill(struct report *report, const struct analysis *a, const struct stall *stall,
+		const char *processes, struct finding *finding)
+{
 	finding->function = word_function(a, stall->fn);
-	finding->count = stall->waits;
+	finding->count = stall->calls;
 	finding->processes = (uint32_t)stall->processes;
 	finding->own_ns = (uint64_t)stall->waited_ns;
 	finding->overlaps = stall->charged_ns > 0;
-	finding->gain_high_ns = (uint64_t)saved_ns;
-	finding->gain_known = saved_ns > 0;
+	fill_cure(report, a, stall, processes, finding);
 }

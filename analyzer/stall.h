@@ -21,7 +21,8 @@ struct stall {
 	double help_ns[HELP_NOT +
 		       1]; /* of waited_ns, what processes would do: enum processes_help */
 	double charged_ns; /* of waited_ns, what findings of the calls at the root have told already */
-	uint64_t waits, waiters, threads, devices, processes;
+	uint64_t calls; /* that waited */
+	uint64_t waiters, threads, devices, processes;
 	bool measured; /* some of it was seen by the probes */
 	/* What kept the holders longest. */
 	uint32_t fn; /* NO_FUNCTION: no call */
@@ -41,10 +42,9 @@ bool stall_matters(const struct analysis *a, const struct stall *stall);
 const char *stall_mostly(struct report *report, const struct analysis *a,
 			 const struct stall *stall);
 
-/* What to do about the call that kept the holders longest: sentences, with a blank behind them. */
-const char *stall_cure(struct report *report, const struct analysis *a, const struct stall *stall);
-
-/* The finding's numbers; what processes would save is its gain. */
-void stall_fill(const struct analysis *a, const struct stall *stall, struct finding *finding);
+/* The finding's numbers, and what to do: about the call that kept the holders longest, which is what the gain
+ * is of; or `processes`, "a process for each GPU, which …", with what that would save. */
+void stall_fill(struct report *report, const struct analysis *a, const struct stall *stall,
+		const char *processes, struct finding *finding);
 
 #endif

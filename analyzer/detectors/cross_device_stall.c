@@ -9,27 +9,25 @@
 static const char *what(struct report *report, const struct analysis *a, const struct stall *stall)
 {
 	return report_text(report,
-			   "%llu threads that work on %llu GPUs waited %s for each other%s, for "
-			   "locks inside CUDA that all GPUs of a process share: %s",
+			   "%llu threads that work on %llu GPUs waited %s for each other in %s%s, "
+			   "for locks inside CUDA that all GPUs of a process share: %s",
 			   (unsigned long long)stall->threads, (unsigned long long)stall->devices,
 			   word_time(report, (uint64_t)stall->waited_ns),
+			   word_count(report, stall->calls, "call"),
 			   stall->measured ? "" : " (concluded from what happened at one time)",
 			   stall_mostly(report, a, stall));
 }
 
-static const char *fix(struct report *report, const struct analysis *a, const struct stall *stall)
+static const char *processes(struct report *report, const struct stall *stall)
 {
+	static const char text[] = "a process for each GPU, which has locks of its own";
+
 	if (stall->help_ns[HELP_NOT] <= stall->waited_ns / 20)
-		return report_text(report,
-				   "%sA process for each GPU has locks of its own: none of these "
-				   "waits.",
-				   stall_cure(report, a, stall));
-	return report_text(
-		report,
-		"%sA process for each GPU has locks of its own; but what is %s of these "
-		"waits would then be one in the kernel module, which all processes share.",
-		stall_cure(report, a, stall),
-		word_time(report, (uint64_t)stall->help_ns[HELP_NOT]));
+		return text;
+	return report_text(report,
+			   "%s (but what is %s of these waits would then be one in the kernel "
+			   "module, which all processes share)",
+			   text, word_time(report, (uint64_t)stall->help_ns[HELP_NOT]));
 }
 
 static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
@@ -41,9 +39,8 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	if (!stall_matters(a, &stall))
 		return;
 	finding = detector_add(&detector_cross_device_stall, findings, n);
-	stall_fill(a, &stall, finding);
+	stall_fill(report, a, &stall, processes(report, &stall), finding);
 	finding->what = what(report, a, &stall);
-	finding->fix = fix(report, a, &stall);
 }
 
 const struct detector detector_cross_device_stall = {

@@ -10,10 +10,11 @@ static const char *what(struct report *report, const struct analysis *a, const s
 {
 	return report_text(
 		report,
-		"%llu thread%s waited %s for others that work on the same GPU%s, for locks "
-		"inside CUDA: %s",
-		(unsigned long long)stall->waiters, stall->waiters == 1 ? "" : "s",
+		"%s waited %s in %s for others that work on the same GPU%s, for locks inside "
+		"CUDA: %s",
+		word_count(report, stall->waiters, "thread"),
 		word_time(report, (uint64_t)stall->waited_ns),
+		word_count(report, stall->calls, "call"),
 		stall->measured ? "" : " (concluded from what happened at one time)",
 		stall_mostly(report, a, stall));
 }
@@ -27,13 +28,11 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	if (!stall_matters(a, &stall))
 		return;
 	finding = detector_add(&detector_same_device_stall, findings, n);
-	stall_fill(a, &stall, finding);
+	stall_fill(report, a, &stall,
+		   "processes instead of threads, which have locks of their own but take turns on "
+		   "the GPU unless they share it through MPS",
+		   finding);
 	finding->what = what(report, a, &stall);
-	finding->fix =
-		report_text(report,
-			    "%sProcesses instead of threads have locks of their own, but take "
-			    "turns on the GPU unless they share it through MPS.",
-			    stall_cure(report, a, &stall));
 }
 
 const struct detector detector_same_device_stall = {
