@@ -129,7 +129,8 @@ static bool is_unit(const char *word, size_t n)
 					    "B",  "KiB", "MiB", "GiB", "TiB"};
 	size_t i;
 
-	n -= n && strchr(",;:.)", word[n - 1]);
+	while (n && strchr(",;:.)", word[n - 1]))
+		n--;
 	for (i = 0; i < ARRAY_SIZE(units); i++)
 		if (n == strlen(units[i]) && !memcmp(word, units[i], n))
 			return true;

@@ -1,15 +1,13 @@
 # tests/gpu/visit.sh: one visit to a machine, with GPUs or with the simulator: programs are run bare and
 # under cudaspy, each with a limit of its own, and what they did is filed and packed into an archive
 # that is small enough to carry. Sourced by the scripts that pay such visits (testapps/tour,
-# tests/gpu/waits), in the top folder, after tests/bench/machine.sh.
+# tests/gpu/waits), in the top folder, after tests/bench/machine.sh and options.sh.
 # shellcheck shell=bash
-
-visit_name=${0##*/}
 
 # visit_begin NAME BUILD OUT SIMULATED: sets build, out, work, visit (what is filed, NAME in work), shim,
 # simulated, runner, kernel, gpus, with_runtime.
 visit_begin() {
-	build=$(cd "$2" 2>/dev/null && pwd) || { echo "$visit_name: no build folder $2: run make all gpu-build" >&2; exit 1; }
+	build=$(cd "$2" 2>/dev/null && pwd) || { echo "$script: no build folder $2: run make all gpu-build" >&2; exit 1; }
 	export CUDASPY_BUILD=$build # for with-sim
 	out=${3:-$build/gpu/$1}
 	mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 1
@@ -56,7 +54,7 @@ step() {
 	local folder=$visit/$1/$2 mode=$2 limit=$3 settings=()
 	shift 3
 	if [ $SECONDS -ge "$seconds_max" ]; then
-		echo "$visit_name: ${folder#"$visit"/}: skipped, out of time" >&2
+		echo "$script: ${folder#"$visit"/}: skipped, out of time" >&2
 		return
 	fi
 	mkdir -p "$folder"
@@ -73,7 +71,7 @@ step() {
 		>"$folder/stdout" 2>"$folder/stderr" </dev/null
 	echo $? >"$folder/status"
 	[ "$(cat "$folder/status")" = 0 ] ||
-		echo "$visit_name: ${folder#"$visit"/}: status $(cat "$folder/status"): $(tail -n 1 "$folder/stderr")" >&2
+		echo "$script: ${folder#"$visit"/}: status $(cat "$folder/status"): $(tail -n 1 "$folder/stderr")" >&2
 }
 
 # mps_start: a daemon of our own, of whom only our programs know. 1 if there is none to be had.
@@ -143,7 +141,7 @@ visit_report() {
 		rm -f "$name".*
 		if ! "$tool" report --format=json "$1/trace" >"$name.json" 2>"$name.err" ||
 			! "$tool" report "$1/trace" >"$name.txt" 2>>"$name.err"; then
-			echo "$visit_name: ${1#"$visit_from"/}: the report failed: $(tail -n 1 "$name.err")" >&2
+			echo "$script: ${1#"$visit_from"/}: the report failed: $(tail -n 1 "$name.err")" >&2
 			echo "$1" >>"$work/failed"
 			rm -f "$name.json"
 			return
@@ -164,14 +162,11 @@ visit_tool() {
 	fi
 }
 
-# The first sections of a report, for reading.
+# The first sections of a report, for reading: of each the first two dozen lines, and what these begin.
 report_beginning() {
-	awk '/^(FINDINGS|WAITS|WORST CALLS|SHARED GPUS|WAITED FOR)/ { on = 1; lines = 0 } /^$/ { on = 0 }
-		on && lines++ < 24 { print "    " $0 }' "$1.txt"
-}
-
-# option_value OPTION VALUE...: the value that has to follow.
-option_value() {
-	[ $# -ge 2 ] || { echo "$visit_name: $1 needs a value" >&2; exit 2; }
-	echo "$2"
+	awk -v rest="reports/${1##*/}.txt" '
+		/^(FINDINGS|WAITS|WORST CALLS|SHARED GPUS|WAITED FOR)/ { on = 1; lines = 0 }
+		/^$/ { on = 0 }
+		on && lines >= 24 && /^  [^ ]|^ +[0-9]/ && !/^    / { on = 0; print "      … more in " rest }
+		on { lines++; print "    " $0 }' "$1.txt"
 }
