@@ -183,7 +183,7 @@ static json_t *properties(const struct table *t, size_t row)
 	for (i = 0; i < t->kind->n_columns; i++) {
 		const struct column *column = &t->kind->columns[i];
 
-		if (column->key && column->unit != UNIT_TEXT)
+		if (column->key && column->unit != UNIT_TEXT && column->unit != UNIT_TABLE)
 			json_object_set_new(bag, column->key, render_json_cell(t, row, column));
 	}
 	return bag;

@@ -47,7 +47,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, what, UNIT_TEXT),
 	COLUMN_TEXT_WORDS(struct finding_row, costs),
 	COLUMN_TEXT_WORDS(struct finding_row, evidence),
-	COLUMN_TABLE(struct finding_row, stack),
+	COLUMN_TABLE(struct finding_row, stack, &stack_table_kind),
 	COLUMN_JSON(struct finding_row, worst_at_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, worst_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, worst_thread, UNIT_PLAIN),

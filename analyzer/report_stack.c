@@ -27,7 +27,7 @@ static const struct column frame_columns[] = {
 };
 /* clang-format on */
 
-static const struct table_kind stack_kind = {
+const struct table_kind stack_table_kind = {
 	.key = "stack",
 	.title = "",
 	.columns = frame_columns,
@@ -145,7 +145,7 @@ const struct table *report_stack(struct report *report, struct symbolizer *symbo
 	choose(report, rows, n, interpreted);
 	if (rows)
 		arena_take(&report->arena, rows);
-	*table = (struct table){.kind = &stack_kind, .rows = rows, .n_rows = n};
+	*table = (struct table){.kind = &stack_table_kind, .rows = rows, .n_rows = n};
 	table->intro = report_text(
 		report, "stack of a call of %s, innermost first:", word_time(report, duration_ns));
 	return table;

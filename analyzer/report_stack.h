@@ -8,6 +8,8 @@
 #include "report.h"
 #include "symbolize.h"
 
+extern const struct table_kind stack_table_kind;
+
 /*
  * One row a function, innermost first, those that were compiled into others included. For people the
  * application's own come to 8 lines at most: without CUDA's libraries, what the C library runs before

@@ -29,12 +29,15 @@ enum column_place {
 	COLUMN_JSON_ONLY,
 };
 
+struct table_kind;
+
 struct column {
 	const char *key; /* in JSON, with the unit: total_ns; NULL: not in JSON */
 	const char *title; /* in text */
 	enum unit unit;
 	enum column_place place;
 	size_t offset; /* in the row */
+	const struct table_kind *table; /* of a UNIT_TABLE: what the tables there are like */
 };
 
 /* clang-format off */
@@ -49,9 +52,9 @@ struct column {
 	{.title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW, .offset = offsetof(type, member)}
 #define COLUMN_TEXT_WORDS(type, member) \
 	{.title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW_WORDS, .offset = offsetof(type, member)}
-#define COLUMN_TABLE(type, member) \
+#define COLUMN_TABLE(type, member, kind) \
 	{.key = #member, .title = "", .unit = UNIT_TABLE, .place = COLUMN_BELOW, \
-	 .offset = offsetof(type, member)}
+	 .offset = offsetof(type, member), .table = (kind)}
 #define COLUMN_JSON(type, member, unit_) \
 	{.key = #member, .title = "", .unit = (unit_), .place = COLUMN_JSON_ONLY, \
 	 .offset = offsetof(type, member)}

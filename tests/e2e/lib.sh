@@ -189,3 +189,12 @@ closing() {
 	sed -n 's/^cudaspy: .*: \([0-9]*\) calls (nested ones included), \([0-9]*\) pageable async cop[iesy]*, \([0-9]*\) lost.*/\1 \2 \3/p' \
 		"$1"
 }
+
+# valid SCHEMA FILE: is the JSON file as the schema says? Nobody can tell without python3-jsonschema.
+valid() {
+	"$here/../validate" "$1" "$2" >wrong
+	case $? in
+	0 | 77) ;;
+	*) fail "$2 is not valid: $(head -n 5 wrong)" ;;
+	esac
+}

@@ -140,13 +140,6 @@ holds "calls were counted" '.gate_failures[0] | .unit == "calls" and .limit == 3
 gate 0 --budget=pageable-copy:0 --suppress=accepted pageable
 
 # ---- formats ----------------------------------------------------------------------------------------
-valid() {
-	"$here/../validate" "$1" "$2" >wrong
-	case $? in
-	0 | 77) ;;
-	*) fail "$2 is not valid: $(head -n 5 wrong)" ;;
-	esac
-}
 valid_all() {
 	local status=$1
 	shift

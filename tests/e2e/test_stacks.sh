@@ -42,6 +42,9 @@ shown() {
 record stacks chain 3
 expect "chain: stacks" "$(stacks ' of=cudaMemcpyAsync why=pageable ' | wc -l)" 1
 shown stacks.c copy with_array compiled_in with_alloca aligned with_pointer main
+valid "$here/../../docs/report.schema.json" report.json
+jq 'del(.findings[0].stack[0].inlined)' report.json >less.json
+"$here/../validate" "$here/../../docs/report.schema.json" less.json >wrong && fail "a stack that lacks a key is valid"
 expect "chain: compiled in" "$(jq -r '.findings[0].stack[] | select(.inlined == "yes") | .function' report.json)" compiled_in
 
 if [ -x "$bin/stacks_cc" ]; then

@@ -31,12 +31,14 @@ static void in_source(char *path, const char *name)
 	free(whole);
 }
 
+static json_t *table_schema(const struct table_kind *kind);
+
 static json_t *type_of(const struct column *column)
 {
 	if (column->unit == UNIT_TEXT)
 		return json_pack("{s:[s,s]}", "type", "string", "null");
 	if (column->unit == UNIT_TABLE)
-		return json_pack("{s:s, s:{s:s}}", "type", "array", "items", "type", "object");
+		return table_schema(column->table);
 	if (column->unit == UNIT_NS_IF_KNOWN)
 		return json_pack("{s:[s,s]}", "type", "integer", "null");
 	return json_pack("{s:s}", "type", "integer");
