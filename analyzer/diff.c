@@ -6,6 +6,7 @@
 #include <uthash.h>
 #include "buckets.h"
 #include "diff.h"
+#include "report_words.h"
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
@@ -255,7 +256,7 @@ static const char *signed_time(struct report *report, const struct change *c)
 	const char *noise = c->noise == DIFF_NOISE ? ", noise" : "";
 	double times = c->a.median ? (double)c->b.median / (double)c->a.median : 0;
 	int64_t ns = difference(c);
-	char text[32];
+	char text[32], share[32], sign = ns < 0 ? '-' : '+';
 
 	if (!ns)
 		return "same";
@@ -264,8 +265,11 @@ static const char *signed_time(struct report *report, const struct change *c)
 		return report_text(report, "+%s%s", text, noise);
 	if (times >= TIMES_LEAST)
 		return report_text(report, "+%s (%.0f times)%s", text, times, noise);
-	return report_text(report, "%c%s (%+.0f %%)%s", ns < 0 ? '-' : '+', text, 100 * (times - 1),
-			   noise);
+	format_percent(share, sizeof(share), (double)distance(c->a.median, c->b.median),
+		       (double)c->a.median);
+	if (share[0] < '0' || share[0] > '9') /* "over 99.9 %" */
+		return report_text(report, "%c%s (%s)%s", sign, text, share, noise);
+	return report_text(report, "%c%s (%c%s)%s", sign, text, sign, share, noise);
 }
 
 static const char *range_text(struct report *report, const struct diff_range *r)
@@ -462,12 +466,12 @@ static const char *finding_detail(struct report *report, const struct items *ite
 {
 	const char *ranges = ranges_text(report, items, c);
 
-	return report_text(report, "%s: %llu calls in A, %llu in B%s%s",
+	return report_text(report, "%s: %s in A, %llu in B%s%s",
 			   !row->a_runs   ? "appeared"
 			   : !row->b_runs ? "vanished"
 					  : row->verdict,
-			   (unsigned long long)row->a_count, (unsigned long long)row->b_count,
-			   *ranges ? "; " : "", ranges);
+			   word_count(report, row->a_count, "call"),
+			   (unsigned long long)row->b_count, *ranges ? "; " : "", ranges);
 }
 
 static struct diff_row finding_row(struct report *report, const struct items *items,
@@ -561,6 +565,10 @@ static const char *call_detail(struct report *report, const struct items *items,
 
 	format_ns(a, sizeof(a), row->a_median_ns);
 	format_ns(b, sizeof(b), row->b_median_ns);
+	if (!row->a_count != !row->b_count)
+		return report_text(report, "median of a call %s in %s, not called in %s%s%s",
+				   row->a_count ? a : b, row->a_count ? "A" : "B",
+				   row->a_count ? "B" : "A", *ranges ? "; totals " : "", ranges);
 	return report_text(report, "median of a call %s in A, %s in B%s%s", a, b,
 			   *ranges ? "; totals " : "", ranges);
 }

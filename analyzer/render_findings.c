@@ -16,17 +16,16 @@ static void time_at(const struct table *t, size_t row, const char *key, char *te
 char *render_finding_message(const struct table *t, size_t row)
 {
 	const char *what = table_text_at(t, row, "what") ?: table_text_at(t, row, "title");
-	uint64_t run_ns = table_number_at(t, row, "run_ns");
-	double share = run_ns ? 100 / (double)run_ns : 0;
-	char own[TIME], others[TIME];
+	char own[TIME], others[TIME], share[TIME];
 
-	share *= (double)table_number_at(t, row, "cost_ns");
+	format_percent(share, TIME, (double)table_number_at(t, row, "cost_ns"),
+		       (double)table_number_at(t, row, "run_ns"));
 	time_at(t, row, "own_ns", own);
 	time_at(t, row, "others_ns", others);
 	if (!table_number_at(t, row, "others_ns"))
-		return xasprintf("%s. It cost %s: %.2g %% of the threads' time.", what, own, share);
-	return xasprintf("%s. It cost its threads %s and others, who waited for it, %s: %.2g %% of "
-			 "the threads' time.",
+		return xasprintf("%s. It cost %s: %s of the threads' time.", what, own, share);
+	return xasprintf("%s. It cost its threads %s and others, who waited for it, %s: %s of the "
+			 "threads' time.",
 			 what, own, others, share);
 }
 

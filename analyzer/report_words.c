@@ -42,9 +42,10 @@ const char *word_count(struct report *report, uint64_t n, const char *what)
 
 const char *word_percent(struct report *report, double part, double whole)
 {
-	double percent = whole > 0 ? 100 * part / whole : 0;
+	char text[32];
 
-	return report_text(report, percent < 10 ? "%.1f %%" : "%.0f %%", percent);
+	format_percent(text, sizeof(text), part, whole);
+	return report_text(report, "%s", text);
 }
 
 const char *word_since(struct report *report, const struct analysis *a, uint64_t ns)

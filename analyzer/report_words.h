@@ -14,12 +14,11 @@ extern const char *const bucket_names[BUCKET_COUNT];
 extern const char *const cause_names[CAUSE_COUNT];
 extern const char *const cause_keys[CAUSE_COUNT];
 
-/* Texts live as long as the report. "1.234 ms"; "12 %". */
-/* "1 call", "1,234 calls": of what has an s when there are several. */
-const char *word_count(struct report *report, uint64_t n, const char *what);
-
+/* Texts live as long as the report. "1.234 ms"; "12 %"; "1 call", "1,234 calls", of what has an s when there
+ * are several. */
 const char *word_time(struct report *report, uint64_t ns);
 const char *word_percent(struct report *report, double part, double whole);
+const char *word_count(struct report *report, uint64_t n, const char *what);
 
 /* A result by its name, as the layer calls it that the function belongs to. */
 const char *word_result(const struct analysis *a, uint32_t fn, unsigned int result);

@@ -74,6 +74,23 @@ void format_ns(char *text, size_t size, uint64_t ns)
 		format_scaled(text, size, (double)ns / 1e9, "s");
 }
 
+void format_percent(char *text, size_t size, double part, double whole)
+{
+	double percent = whole > 0 ? 100 * part / whole : 0;
+
+	if (percent <= 0)
+		snprintf(text, size, "0 %%");
+	else if (percent < 0.05)
+		snprintf(text, size, "under 0.1 %%");
+	else if (percent >= 99.95 && percent < 100)
+		snprintf(text, size, "over 99.9 %%");
+	else
+		snprintf(text, size,
+			 percent < 9.95 || (percent >= 99.5 && percent < 100) ? "%.1f %%"
+									      : "%.0f %%",
+			 percent);
+}
+
 void format_bytes(char *text, size_t size, uint64_t bytes)
 {
 	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

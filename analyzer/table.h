@@ -100,6 +100,9 @@ void table_format(const struct table *t, size_t row, const struct column *column
 		  size_t size);
 
 /* The same for a value alone. Four digits; decimal times, binary bytes. */
+/* A share: "12 %"; what is something is not called nothing, nor what is not all called all. */
+void format_percent(char *text, size_t size, double part, double whole);
+
 void format_ns(char *text, size_t size, uint64_t ns);
 void format_bytes(char *text, size_t size, uint64_t bytes);
 void format_count(char *text, size_t size, uint64_t count);

@@ -13,10 +13,12 @@
 
 #define RUNS 4
 
-static json_t *compare(const char *const *a, size_t n_a, const char *const *b, size_t n_b)
+/* As that renderer shows it; the caller frees. */
+static char *show(const char *const *a, size_t n_a, const char *const *b, size_t n_b,
+		  int (*render)(const struct report *report, FILE *out))
 {
 	const char *names[] = {"r1", "r2", "r3", "r4"};
-	json_t *a_reports[RUNS], *b_reports[RUNS], *said;
+	json_t *a_reports[RUNS], *b_reports[RUNS];
 	struct diff_side x = {names, a_reports, n_a}, y = {names, b_reports, n_b};
 	struct report report;
 	char *text = NULL;
@@ -29,19 +31,34 @@ static json_t *compare(const char *const *a, size_t n_a, const char *const *b, s
 		assert_non_null(b_reports[i] = json_loads(b[i], 0, NULL));
 	report_init(&report, "test");
 	diff_report(&report, &x, &y);
-	assert_int_equal(render_text(&report, out), 0);
-	rewind(out);
-	assert_int_equal(render_json(&report, out), 0);
+	assert_int_equal(render(&report, out), 0);
 	report_release(&report);
 	fclose(out);
 	for (i = 0; i < n_a; i++)
 		json_decref(a_reports[i]);
 	for (i = 0; i < n_b; i++)
 		json_decref(b_reports[i]);
-	said = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
+	return text;
+}
+
+static json_t *compare(const char *const *a, size_t n_a, const char *const *b, size_t n_b)
+{
+	char *text = show(a, n_a, b, n_b, render_json);
+	json_t *said = json_loads(text, 0, NULL);
+
 	assert_non_null(said);
 	free(text);
 	return said;
+}
+
+/* With one run on each side. */
+static void expect_words(const char *a, const char *b, const char *words)
+{
+	char *text = show(&a, 1, &b, 1, render_text);
+
+	if (!strstr(text, words))
+		fail_msg("no '%s' in:\n%s", words, text);
+	free(text);
 }
 
 /* The row of a table whose `key` is `value`. */
@@ -258,13 +275,35 @@ static void test_poor_reports(void **state)
 	json_decref(compare(a, 1, b, 1));
 }
 
+/* ---- words ---------------------------------------------------------------------------------- */
+
+static void test_words(void **state)
+{
+	static const char nothing[] = REPORT("", "0", "0", "");
+	static const char once[] =
+		"{\"schema\":\"cudaspy-report-1\",\"findings\":[{\"id\":\"x\",\"title\":\"t\","
+		"\"module\":"
+		"\"/app\",\"cost_ns\":5000000,\"count\":1,\"severity\":\"problem\"}],\"waits\":{},"
+		"\"calls\":[]}";
+	static const char much[] = REPORT("", "1000000000", "3000000000", "");
+	static const char little[] = REPORT("", "1000100000", "5000", "");
+
+	(void)state;
+	expect_words(once, nothing, "vanished: 1 call in A, 0 in B");
+	expect_words(nothing, once, "appeared: 0 calls in A, 1 in B");
+	/* Something is left; something was added. */
+	expect_words(much, little, "-3.000 s (over 99.9 %)");
+	expect_words(much, little, "+100.0 us (under 0.1 %)");
+	expect_words(much, nothing, "-3.000 s (-100 %)");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranges),       cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_one_run_each), cmocka_unit_test(test_several_runs),
-		cmocka_unit_test(test_gone),         cmocka_unit_test(test_places),
-		cmocka_unit_test(test_poor_reports),
+		cmocka_unit_test(test_words),        cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_noise),        cmocka_unit_test(test_one_run_each),
+		cmocka_unit_test(test_several_runs), cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_places),       cmocka_unit_test(test_poor_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

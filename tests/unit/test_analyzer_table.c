@@ -46,6 +46,27 @@ static void test_formats(void **state)
 	}
 }
 
+static void test_percent(void **state)
+{
+	static const struct {
+		double part, whole;
+		const char *text;
+	} rows[] = {
+		{0, 10, "0 %"},      {0, 0, "0 %"},         {1, 10000, "under 0.1 %"},
+		{1, 1000, "0.1 %"},  {9.94, 100, "9.9 %"},  {9.96, 100, "10 %"},
+		{67.4, 100, "67 %"}, {99.6, 100, "99.6 %"}, {99999, 100000, "over 99.9 %"},
+		{100, 100, "100 %"}, {398, 100, "398 %"},
+	};
+	char text[32];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		format_percent(text, sizeof(text), rows[i].part, rows[i].whole);
+		assert_string_equal(text, rows[i].text);
+	}
+}
+
 struct row {
 	const char *name, *below, *note;
 	uint64_t count, time_ns;
@@ -139,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_percent),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_json),
 	};
