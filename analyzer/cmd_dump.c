@@ -53,10 +53,8 @@ const struct command command_dump = {
 	.arguments = "[options] [DIR...]",
 	.summary = "Shows each record of the traces in DIR (default: here), one line each",
 	.text = "Columns are separated by one blank; '-' is a value that a record does not have. "
-		"Times\n"
-		"are seconds since the first record, at the call's return; durations are seconds. "
-		"What\n"
-		"is particular to a kind of record follows as key=value.\n",
+		"Times are seconds since the first record, at the call's return; durations are "
+		"seconds. What is particular to a kind of record follows as key=value.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -162,27 +162,20 @@ const struct command command_report = {
 	.arguments = "[options] [DIR...]",
 	.summary = "Reports where the time went, from the traces in DIR (default: here)",
 	.text = "A DIR is a trace directory or one that contains some. All of them together are "
-		"read\n"
-		"as one: the processes of a program. Damaged traces are read as far as they go, "
-		"and the\n"
-		"report says first what is missing.\n"
+		"read as one: the processes of a program. Damaged traces are read as far as they "
+		"go, and the report says first what is missing.\n"
 		"\n"
 		"As a gate of a build: the exit status is 1 if --fail-on or --budget find too "
-		"much, 0 if\n"
-		"not or if neither is given, 2 if there is no report. Lists are separated by "
-		"commas.\n"
+		"much, 0 if not or if neither is given, 2 if there is no report. Lists are "
+		"separated by commas.\n"
 		"  --fail-on   any finding; any of severity problem; those of a DETECTOR\n"
-		"  --budget    LIMIT is a time (100ms, 2s, 500us; ms if bare), a share of the "
-		"time of all\n"
-		"              threads that call CUDA (2.5%), or a number of calls (10x)\n"
+		"  --budget    LIMIT is a time (100ms, 2s, 500us; ms if bare), a share of the time "
+		"of all threads that call CUDA (2.5%), or a number of calls (10x)\n"
 		"  --suppress  a line for each: DETECTOR [PLACE] [until YYYY-MM-DD] -- REASON. "
-		"PLACE is\n"
-		"              a function, FILE:LINE, file or module, with * and ?; # begins a "
-		"comment;\n"
-		"              may be given several times\n"
+		"PLACE is a function, FILE:LINE, file or module, with * and ?; # begins a comment; "
+		"may be given several times\n"
 		"  --baseline  an earlier report in JSON, or its traces. Worse is: costs over 20 % "
-		"and\n"
-		"              over 1 ms more than then\n",
+		"and over 1 ms more than then\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -188,8 +188,8 @@ const struct command command_run = {
 	.arguments = "[options] [--] PROGRAM [ARGUMENT...]",
 	.summary = "Runs PROGRAM under the recorder, then reports",
 	.text = "Each process that uses CUDA leaves a trace directory. The exit status is "
-		"PROGRAM's; if\n"
-		"a signal ended it, the same signal ends cudaspy, after the report.\n",
+		"PROGRAM's; if a signal ended it, the same signal ends cudaspy, after the "
+		"report.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.first_ends = true,

@@ -2,8 +2,11 @@
  * analyzer/command.c: options of the verbs, parsed and explained from the same rows. Called by each
  * verb, and by `cudaspy help`.
  */
+#include <stdlib.h>
 #include <string.h>
 #include "command.h"
+#include "lines.h"
+#include "render.h"
 
 /* Set to 1 by its name alone. */
 static bool is_switch(const struct option_row *o)
@@ -16,14 +19,30 @@ static bool is_several(const struct option_row *o)
 	return !strcmp(o->argument, OPTION_SEVERAL);
 }
 
+void command_print(const char *text, FILE *out)
+{
+	unsigned int width = view_for(out).width;
+
+	print_paragraphs(text, width ? width : 80, out);
+}
+
+static void print_option(const char *left, const char *help, FILE *out)
+{
+	char *text = xasprintf("  %-26s  %s", left, help);
+
+	command_print(text, out);
+	free(text);
+}
+
 void command_help(const struct command *self, FILE *out)
 {
+	char *text = xasprintf("usage: cudaspy %s %s\n\n%s.\n%s%s\nOptions:\n", self->name,
+			       self->arguments, self->summary, self->text ? "\n" : "",
+			       self->text ? self->text : "");
 	size_t i;
 
-	fprintf(out, "usage: cudaspy %s %s\n\n%s.\n", self->name, self->arguments, self->summary);
-	if (self->text)
-		fprintf(out, "\n%s", self->text);
-	fputs("\nOptions:\n", out);
+	command_print(text, out);
+	free(text);
 	for (i = 0; i < self->n_options; i++) {
 		const struct option_row *o = &self->options[i];
 		const char *argument = is_switch(o) ? NULL : o->argument;
@@ -32,9 +51,9 @@ void command_help(const struct command *self, FILE *out)
 		snprintf(left, sizeof(left), "%c%c%s --%s%s%s", o->letter ? '-' : ' ',
 			 o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name,
 			 argument ? "=" : "", argument ? argument : "");
-		fprintf(out, "  %-26s %s\n", left, o->help);
+		print_option(left, o->help, out);
 	}
-	fprintf(out, "  %-26s %s\n", "-h, --help", "this text");
+	print_option("-h, --help", "this text", out);
 }
 
 static const struct option_row *find_option(const struct command *self, const char *word,

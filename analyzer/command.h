@@ -61,6 +61,9 @@ extern const struct command command_run, command_report, command_explain, comman
  */
 bool command_parse(const struct command *self, void *options, int *argc, char **argv, int *status);
 
+/* Words for people, as wide as the screen: print_paragraphs. */
+void command_print(const char *text, FILE *out);
+
 void command_help(const struct command *self, FILE *out);
 
 #endif

@@ -165,3 +165,43 @@ void print_words(const char *text, size_t indent, size_t used, size_t width, FIL
 	fputc('\n', out);
 	free(copy);
 }
+
+#define LABELLED 20 /* words beside a label have so many columns, or are below it */
+
+/* Where the text begins that is labelled; or the words, if nothing is. */
+static size_t find_text(const char *line, size_t n)
+{
+	size_t blanks = strspn(line, " "), i;
+
+	for (i = blanks; blanks && i + 2 < n; i++)
+		if (line[i] == ' ' && line[i + 1] == ' ')
+			return i + strspn(line + i, " ");
+	return blanks;
+}
+
+static void print_paragraph(const char *line, size_t n, size_t width, FILE *out)
+{
+	size_t begin = find_text(line, n), blanks = strspn(line, " "), below = blanks + 4;
+	char *words = xstrndup(line + begin, n - begin);
+
+	if (begin + LABELLED > width && begin > below) {
+		while (line[begin - 1] == ' ')
+			begin--;
+		fprintf(out, "%.*s\n%*s", (int)begin, line, (int)below, "");
+		print_words(words, below, below, width, out);
+	} else {
+		fwrite(line, 1, begin, out);
+		print_words(words, begin, begin, width, out);
+	}
+	free(words);
+}
+
+void print_paragraphs(const char *text, size_t width, FILE *out)
+{
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+
+		print_paragraph(text, n, width, out);
+		text += n + (text[n] == '\n');
+	}
+}

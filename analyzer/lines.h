@@ -28,4 +28,8 @@ void shorten(char *text, size_t width);
  */
 void print_words(const char *text, size_t indent, size_t used, size_t width, FILE *out);
 
+/* Lines of an explanation: each is a paragraph of words; one that begins with blanks goes on below its words,
+ * or, if it is a label with two blanks or more behind it, below those of the text there. */
+void print_paragraphs(const char *text, size_t width, FILE *out);
+
 #endif

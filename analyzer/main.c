@@ -2,6 +2,7 @@
  * analyzer/main.c: the command `cudaspy`: picks the verb. The verbs are the table at the end.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "command.h"
 
@@ -26,18 +27,23 @@ static void usage(FILE *out)
 {
 	size_t i;
 
-	fputs("usage: cudaspy VERB [options] [arguments]\n\n"
-	      "Tells where a program waits in CUDA calls. Record with `cudaspy run -- app`, or "
-	      "with\n"
-	      "LD_PRELOAD=libcudaspy.so; look at the traces afterwards, anywhere.\n\nVerbs:\n",
-	      out);
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\nExit status: 0 fine (also when a damaged trace could be read in part); 1 findings "
-	      "that\n"
-	      "--fail-on or --budget of `report` do not allow; 2 could not run: wrong usage, or\n"
-	      "nothing that could be read. `run` passes on the program's.\n",
-	      out);
+	command_print(
+		"usage: cudaspy VERB [options] [arguments]\n\n"
+		"Tells where a program waits in CUDA calls. Record with `cudaspy run -- app`, or "
+		"with LD_PRELOAD=libcudaspy.so; look at the traces afterwards, anywhere.\n\n"
+		"Verbs:\n",
+		out);
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		char *text = xasprintf("  %-9s  %s", commands[i]->name, commands[i]->summary);
+
+		command_print(text, out);
+		free(text);
+	}
+	command_print(
+		"\nExit status: 0 fine (also when a damaged trace could be read in part); 1 "
+		"findings that --fail-on or --budget of `report` do not allow; 2 could not run: "
+		"wrong usage, or nothing that could be read. `run` passes on the program's.\n",
+		out);
 }
 
 static int unknown(const char *verb)
