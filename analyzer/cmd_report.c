@@ -23,6 +23,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 	struct trace_set set;
 	struct analysis analysis;
 	struct symbolizer *symbols;
+	struct summary_row *summary;
 	struct report report;
 	int err = trace_set_open(&set, dirs, n_dirs, filter);
 
@@ -38,9 +39,9 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		report.view = view_for(out);
 		report.view.verbose = options->verbose;
 		report_losses(&report, &analysis);
-		report_summary(&report, &analysis);
+		summary = report_summary(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns);
-		report_findings(&report, &analysis, symbols, gate);
+		report_findings(&report, &analysis, symbols, gate, summary);
 		report_waits(&report, &analysis, symbols);
 		report_sharing(&report, &analysis);
 		report_calls(&report, &analysis, options->nested);

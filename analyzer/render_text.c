@@ -254,11 +254,33 @@ static void print_row(const struct table *t, size_t row, const struct layout *la
 	fputc('\n', out);
 }
 
+/* How many rows are not shown, and what they are. */
+static void print_more(const struct table *t, FILE *out)
+{
+	size_t n = t->n_rows - shown_rows(t), minor = t->minor_rows;
+	const char *what = t->minor_name ?: "minor";
+	char *more;
+
+	if (!n)
+		return;
+	if (!shown_rows(t))
+		more = xasprintf("%zu that %s %s (--format=json has %s)", n, n == 1 ? "is" : "are",
+				 what, n == 1 ? "it" : "them");
+	else if (!minor)
+		more = xasprintf("and %zu more (--format=json has all)", n);
+	else if (minor == n)
+		more = xasprintf("and %zu more, %s (--format=json has all)", n, what);
+	else
+		more = xasprintf("and %zu more, %zu of them %s (--format=json has all)", n, minor,
+				 what);
+	print_indented(more, INDENT, out);
+	free(more);
+}
+
 static void print_table(const struct table *t, FILE *out)
 {
 	struct layout *layout = lay_out(t);
 	size_t row, i;
-	char *more;
 
 	if (shown_rows(t))
 		print_row(t, SIZE_MAX, layout, out);
@@ -268,14 +290,7 @@ static void print_table(const struct table *t, FILE *out)
 			print_column_below(t, row, &t->kind->columns[i], out);
 	}
 	free(layout);
-	if (t->n_rows == shown_rows(t))
-		return;
-	more = xasprintf("and %zu more%s (--format=json has all)", t->n_rows - shown_rows(t),
-			 !t->minor_rows  ? ""
-			 : t->minor_name ? t->minor_name
-					 : ", minor ones");
-	print_indented(more, INDENT, out);
-	free(more);
+	print_more(t, out);
 }
 
 static void print_fact(const char *title, size_t width, const char *text, FILE *out)

@@ -7,6 +7,7 @@
 #include "detector.h"
 #include "report_findings.h"
 #include "report_stack.h"
+#include "report_trace.h"
 #include "report_words.h"
 
 struct finding_row {
@@ -216,8 +217,34 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	return row;
 }
 
+/* Those that nobody has accepted. */
+static void count_findings(struct report *report, struct summary_row *summary,
+			   const struct finding_row *rows, size_t n)
+{
+	const struct finding_row *costliest = NULL;
+	uint64_t problems = 0, notes = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (rows[i].suppressed)
+			continue;
+		notes += !strcmp(rows[i].severity, "note");
+		if (strcmp(rows[i].severity, "problem") != 0)
+			continue;
+		problems++;
+		if (!costliest || rows[i].cost_ns > costliest->cost_ns)
+			costliest = &rows[i];
+	}
+	report_found(report, summary, problems, notes,
+		     costliest ? report_text(report, "%s, %s of the threads' time",
+					     word_time(report, costliest->cost_ns),
+					     word_percent(report, (double)costliest->cost_ns,
+							  (double)costliest->run_ns))
+			       : NULL);
+}
+
 void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
-		     struct gate *gate)
+		     struct gate *gate, struct summary_row *summary)
 {
 	uint64_t run_ns = findings_run_ns(a);
 	struct finding_row *rows;
@@ -236,10 +263,11 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].fails ? "yes" : "no";
 	}
 	free(findings);
+	count_findings(report, summary, rows, n);
 	table = report_add(report, &finding_kind, rows, n);
 	table->minor_rows = folded;
 	if (gate->suppressed)
-		table->minor_name = ", minor or suppressed ones";
+		table->minor_name = "minor or suppressed";
 	if (n && folded == n)
 		table->intro = gate->suppressed ? "None that costs much and is not suppressed."
 						: "None that costs much.";

@@ -7,9 +7,11 @@
 
 #include "gate.h"
 
+struct summary_row;
+
 /* What the gate says, then the findings, those first that count for it and then the costliest; in text
- * those that are worth it. Judges the gate. */
+ * those that are worth it. Judges the gate, and tells the summary. */
 void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
-		     struct gate *gate);
+		     struct gate *gate, struct summary_row *summary);
 
 #endif

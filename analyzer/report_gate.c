@@ -203,7 +203,7 @@ static void add_suppressions(struct report *report, const struct suppressions *s
 			}
 	table = report_add(report, &suppression_kind, rows, n);
 	table->minor_rows = n_used;
-	table->minor_name = ", in use";
+	table->minor_name = "in use";
 }
 
 /* ---- the detectors ----------------------------------------------------------------------------- */

@@ -166,9 +166,9 @@ void report_losses(struct report *report, const struct analysis *a)
 /* ---- headline ------------------------------------------------------------------------------- */
 
 struct summary_row {
-	const char *program, *traced, *called, *failures, *ended, *runs_text;
+	const char *program, *traced, *called, *failures, *ended, *runs_text, *found;
 	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
-	uint64_t copied_bytes, lost_records, unfinished, runs;
+	uint64_t copied_bytes, lost_records, unfinished, runs, problems, notes;
 };
 
 /* clang-format off */
@@ -179,6 +179,7 @@ static const struct column summary_columns[] = {
 	COLUMN_TEXT(struct summary_row, failures, "failed"),
 	COLUMN_TEXT(struct summary_row, ended, "ended"),
 	COLUMN_TEXT(struct summary_row, runs_text, "note"),
+	COLUMN_TEXT(struct summary_row, found, "found"),
 	COLUMN_JSON(struct summary_row, processes, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, threads, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, records, UNIT_COUNT),
@@ -191,6 +192,8 @@ static const struct column summary_columns[] = {
 	COLUMN_JSON(struct summary_row, lost_records, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, unfinished, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, runs, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, problems, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, notes, UNIT_COUNT),
 };
 /* clang-format on */
 
@@ -300,7 +303,7 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 					     (unsigned long long)row->runs);
 }
 
-void report_summary(struct report *report, const struct analysis *a)
+struct summary_row *report_summary(struct report *report, const struct analysis *a)
 {
 	struct summary_row *row = xcalloc(1, sizeof(*row));
 	size_t i;
@@ -318,6 +321,27 @@ void report_summary(struct report *report, const struct analysis *a)
 	count_processes(row, a);
 	write_summary(row, a, report);
 	report_add(report, &summary_kind, row, 1);
+	return row;
+}
+
+/* Is something wrong, and how much? What it is, and what to do, the findings say. */
+void report_found(struct report *report, struct summary_row *row, uint64_t problems, uint64_t notes,
+		  const char *costliest)
+{
+	const char *besides = notes ? report_text(report, "%llu note%s", (unsigned long long)notes,
+						  notes == 1 ? "" : "s")
+				    : NULL;
+
+	row->problems = problems;
+	row->notes = notes;
+	if (problems)
+		row->found =
+			report_text(report, "%llu problem%s%s%s%s", (unsigned long long)problems,
+				    problems == 1 ? ": " : "s, the costliest ", costliest,
+				    besides ? "; and " : "", besides ?: "");
+	else
+		row->found =
+			report_text(report, "no problem%s%s", besides ? "; " : "", besides ?: "");
 }
 
 /* ---- in flight ------------------------------------------------------------------------------ */

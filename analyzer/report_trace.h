@@ -14,8 +14,11 @@ const char *report_process(struct report *report, const struct trace *trace);
 /* What the trace does not have; no row when nothing is missing. */
 void report_losses(struct report *report, const struct analysis *a);
 
-/* The headline. */
-void report_summary(struct report *report, const struct analysis *a);
+/* The headline; and, when they are known, how many findings there are that matter. */
+struct summary_row;
+struct summary_row *report_summary(struct report *report, const struct analysis *a);
+void report_found(struct report *report, struct summary_row *row, uint64_t problems, uint64_t notes,
+		  const char *costliest);
 
 /* Calls that had not returned when the trace ends. end_ns: when the processes ended, since the
  * epoch, if the caller knows it better than the traces do; else 0. */

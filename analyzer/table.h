@@ -82,7 +82,7 @@ struct table {
 	size_t n_rows;
 	const char *intro; /* shown in text above the rows; NULL: nothing */
 	size_t minor_rows; /* the last so many are not worth a line in text */
-	const char *minor_name; /* what they are; NULL: ", minor ones" */
+	const char *minor_name; /* what they are; NULL: "minor" */
 };
 
 /* A cell's value. */

@@ -198,3 +198,12 @@ valid() {
 	*) fail "$2 is not valid: $(head -n 5 wrong)" ;;
 	esac
 }
+
+# fits COMMAND...: no line of what it says is wider than the screen, however narrow that is.
+fits() {
+	local width
+	for width in 40 60 80 160; do
+		COLUMNS=$width "$@" 2>/dev/null | LC_ALL=C.UTF-8 grep -E "^.{$((width + 1)),}" >.wide &&
+			fail "$*: wider than $width columns: $(head -n 3 .wide)"
+	done
+}

@@ -39,8 +39,7 @@ holds "less is lost to hidden waits" '.waits[] | select(.cause == "gpu_hidden") 
 holds "the kernels are the same" '.calls[] | select(.function == "cudaLaunchKernel") | .a_count == .b_count and .a_count > 20'
 grep -q 'noise  *not known' diff.text || fail "text says nothing about noise: $(cat diff.text)"
 grep -q 'vanished: .* calls in A, 0 in B' diff.text || fail "text: $(cat diff.text)"
-awk 'length > 80' diff.text >wide
-[ -s wide ] && fail "lines of more than 80 columns: $(cat wide)"
+fits "$tool" diff pageable1 pinned1
 diff_of pinned1 pageable1
 holds "the other way round it appeared" '.summary.appeared == 1 and .findings[0].verdict == "appeared" and .findings[0].change_ns > 20e6'
 

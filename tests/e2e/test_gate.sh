@@ -225,13 +225,16 @@ says err "no format 'sarif' (text or json)"
 
 # ---- explain ----------------------------------------------------------------------------------------
 "$tool" explain >said || fail "explain: $?"
+for verb in run report explain why diff dump info calibrate help; do
+	fits "$tool" help $verb
+done
+fits "$tool" --help
+fits "$tool" explain
+fits "$tool" report --verbose --nested --budget=all:3x --suppress=accepted --baseline=pinned.json pageable
 for id in $("$tool" explain --format=json | jq -r '.detectors[].id'); do
 	says said "$id"
 	"$tool" explain "$id" >text || fail "explain $id: $?"
-	for width in 40 80; do
-		COLUMNS=$width "$tool" explain "$id" | LC_ALL=C.UTF-8 grep -E "^.{$((width + 1)),}" >long &&
-			fail "explain $id: wider than $width columns: $(cat long)"
-	done
+	fits "$tool" explain "$id"
 	# Nothing of it is cut.
 	for part in title sees blind fix; do
 		says text "$("$tool" explain --format=json "$id" | jq -r ".detector.$part" | tr -s ' \n' ' ' | sed 's/ *$//')"

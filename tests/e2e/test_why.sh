@@ -57,6 +57,9 @@ expect "rows about other GPUs" \
 	"$(jq '[.blame[] | select(.waiter_device != 0 and .holder_device != 0)] | length' gpu.json)" 0
 "$tool" why "$waiter" "$(the_trace)" | tr -s ' \n' ' ' | grep -q 'held by thread' || fail "no sentence about who held the lock"
 
+for word in "$waiter" "$function" "$lock" gpu0; do
+	fits "$tool" why "$word" "$(the_trace)"
+done
 # A function that is only counted, one made only by others, and one that is recorded and waited for nobody.
 called() {
 	why "$1" >called.json || fail "why of $1: $(cat why.err)"
