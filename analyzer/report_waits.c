@@ -23,7 +23,7 @@ struct headline_row {
 static const struct column headline_columns[] = {
 	COLUMN_TEXT(struct headline_row, lost, "lost"),
 	COLUMN_TEXT(struct headline_row, causes, "by"),
-	COLUMN_TEXT(struct headline_row, maybe, "or not"),
+	COLUMN_TEXT(struct headline_row, maybe, "maybe not"),
 	COLUMN_TEXT(struct headline_row, intended, "not lost"),
 	COLUMN_TEXT(struct headline_row, locks, "locks"),
 	COLUMN_TEXT(struct headline_row, holders, "holders"),

@@ -33,15 +33,15 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		finding->cost_unknown = true;
 		return report_text(
 			report,
-			"%llu call%s loaded or unloaded code behind work of the GPU, %s "
+			"%s loaded or unloaded code behind work of the GPU, %s "
 			"inside %s: what of it was a wait for that work, nobody can tell",
-			(unsigned long long)site->count, site->count == 1 ? "" : "s",
-			word_time(report, site->cost_ns), site->count == 1 ? "it" : "them");
+			word_count(report, site->count, "call"), word_time(report, site->cost_ns),
+			site->count == 1 ? "it" : "them");
 	}
 	return report_text(report,
-			   "%llu call%s waited for the GPU for %s, which such calls do not "
+			   "%s waited for the GPU for %s, which such calls do not "
 			   "promise to do",
-			   (unsigned long long)site->count, site->count == 1 ? "" : "s",
+			   word_count(report, site->count, "call"),
 			   word_time(report, site->cost_ns));
 }
 

@@ -114,14 +114,13 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return NULL;
 	if (why)
 		return report_text(report,
-				   "%llu call%s returned %s, first after %s; %s, so this may be "
+				   "%s returned %s, first after %s; %s, so this may be "
 				   "as it should be",
-				   (unsigned long long)site->count, site->count == 1 ? "" : "s",
-				   name, word_since(report, a, site->first_ns), why);
-	return report_text(
-		report, "%llu call%s returned %s, first after %s, and the thread went on working",
-		(unsigned long long)site->count, site->count == 1 ? "" : "s", name,
-		word_since(report, a, site->first_ns));
+				   word_count(report, site->count, "call"), name,
+				   word_since(report, a, site->first_ns), why);
+	return report_text(report, "%s returned %s, first after %s, and the thread went on working",
+			   word_count(report, site->count, "call"), name,
+			   word_since(report, a, site->first_ns));
 }
 
 const struct detector detector_ignored_error = {

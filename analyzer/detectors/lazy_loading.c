@@ -60,9 +60,9 @@ static const char *keep_modules(const struct analysis *a, const struct site *sit
 	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
 		return NULL;
 	finding->fix = "Load modules once, before the work, and keep them.";
-	return report_text(report,
-			   "%llu calls load or unload code while the program works, %s inside them",
-			   (unsigned long long)site->count, word_time(report, site->total_ns));
+	return report_text(report, "%s load or unload code while the program works, %s inside them",
+			   word_count(report, site->count, "call"),
+			   word_time(report, site->total_ns));
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,

@@ -29,10 +29,10 @@ static void tell(const struct analysis *a, struct report *report, size_t i,
 	finding->count = use->turns;
 	finding->cost_unknown = true;
 	finding->what = report_text(report,
-				    "%llu times work in the legacy default stream of GPU %zu, "
+				    "%s work in the legacy default stream of GPU %zu, "
 				    "mostly by %s, and work in "
 				    "%llu other stream%s had to wait for each other",
-				    (unsigned long long)use->turns, i % WORK_DEVICES,
+				    word_count(report, use->turns, "time"), i % WORK_DEVICES,
 				    finding->function ?: "calls nobody knows",
 				    (unsigned long long)use->streams, use->streams == 1 ? "" : "s");
 }

@@ -94,14 +94,14 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (direction == SPY_DIR_H2H)
 		finding->fix = "A copy from host to host waits for its stream whatever its memory "
 			       "is: use memcpy.";
-	return report_text(
-		report,
-		"%llu call%s copied %s from %s to %s memory and did not return at once: %s "
-		"inside them%s",
-		(unsigned long long)site->count, site->count == 1 ? "" : "s", bytes,
-		name_memory_kind(finding->variant >> 4 & 15),
-		name_memory_kind(finding->variant & 15), word_time(report, site->total_ns),
-		how(site, report, direction));
+	return report_text(report,
+			   "%s copied %s from %s to %s memory and did not return at once: %s "
+			   "inside %s%s",
+			   word_count(report, site->count, "call"), bytes,
+			   name_memory_kind(finding->variant >> 4 & 15),
+			   name_memory_kind(finding->variant & 15),
+			   word_time(report, site->total_ns), site->count == 1 ? "it" : "them",
+			   how(site, report, direction));
 }
 
 const struct detector detector_pageable_copy = {

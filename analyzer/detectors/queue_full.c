@@ -24,9 +24,9 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		places = report_text(report, " at %llu places, here most,",
 				     (unsigned long long)finding->places);
 	return report_text(report,
-			   "%llu call%s%s waited for room in the stream's queue: the GPU was never "
+			   "%s%s waited for room in the stream's queue: the GPU was never "
 			   "without work meanwhile, but the thread could do nothing else for %s",
-			   (unsigned long long)site->count, site->count == 1 ? "" : "s", places,
+			   word_count(report, site->count, "call"), places,
 			   word_time(report, site->cost_ns));
 }
 

@@ -43,9 +43,10 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return NULL;
 	finding->perhaps_free = true;
 	return report_text(report,
-			   "%llu times the thread fetched a few bytes from the GPU and waited for "
+			   "%s the thread fetched a few bytes from the GPU and waited for "
 			   "them at once, and so for all work before them: %s in these waits",
-			   (unsigned long long)site->count, word_time(report, site->cost_ns));
+			   word_count(report, site->count, "time"),
+			   word_time(report, site->cost_ns));
 }
 
 const struct detector detector_read_back = {

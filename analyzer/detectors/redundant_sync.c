@@ -34,9 +34,9 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (site->count < CALLS_LEAST)
 		return NULL;
 	return report_text(report,
-			   "%llu calls had nothing to wait for: no work since the last "
+			   "%s had nothing to wait for: no work since the last "
 			   "synchronisation",
-			   (unsigned long long)site->count);
+			   word_count(report, site->count, "call"));
 }
 
 const struct detector detector_redundant_sync = {

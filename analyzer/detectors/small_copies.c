@@ -73,13 +73,13 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (site->tally < ROWS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
 		return NULL;
 	format_bytes(bytes, sizeof(bytes), site->bytes / site->count);
-	return report_text(
-		report,
-		"%llu times %llu copies in a row %s, of %s each: one copy of it all would "
-		"have cost its threads %s less",
-		(unsigned long long)site->tally, (unsigned long long)(copies / site->tally),
-		finding->variant == SPY_DIR_H2D ? "to the device" : "to the host", bytes,
-		word_time(report, site->cost_ns));
+	return report_text(report,
+			   "%s %llu copies in a row %s, of %s each: one copy of it all would "
+			   "have cost its threads %s less",
+			   word_count(report, site->tally, "time"),
+			   (unsigned long long)(copies / site->tally),
+			   finding->variant == SPY_DIR_H2D ? "to the device" : "to the host", bytes,
+			   word_time(report, site->cost_ns));
 }
 
 const struct detector detector_small_copies = {

@@ -37,11 +37,11 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	format_bytes(bytes, sizeof(bytes), site->bytes);
 	return report_text(
 		report,
-		"%llu call%s copied %s from GPU %u to GPU %u, between which peer access "
+		"%s copied %s from GPU %u to GPU %u, between which peer access "
 		"was not enabled: such copies go through the host's memory; %s inside the "
 		"calls",
-		(unsigned long long)site->count, site->count == 1 ? "" : "s", bytes,
-		finding->variant >> 8, finding->variant & 0xff, word_time(report, site->total_ns));
+		word_count(report, site->count, "call"), bytes, finding->variant >> 8,
+		finding->variant & 0xff, word_time(report, site->total_ns));
 }
 
 const struct detector detector_staged_peer_copy = {

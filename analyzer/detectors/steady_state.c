@@ -86,8 +86,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
 		return NULL;
 	finding->fix = variants[finding->variant].fix;
-	return report_text(report, "%llu calls about %s while the program works, %s inside them",
-			   (unsigned long long)site->count, variants[finding->variant].what,
+	return report_text(report, "%s about %s while the program works, %s inside them",
+			   word_count(report, site->count, "call"), variants[finding->variant].what,
 			   word_time(report, site->total_ns));
 }
 

@@ -64,10 +64,11 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return NULL;
 	return report_text(
 		report,
-		"%llu times the thread waited for one or two launches or copies, and handed "
+		"%s the thread waited for one or two launches or copies, and handed "
 		"over the next %s later: the GPU had nothing to do from the end of one to the "
 		"next",
-		(unsigned long long)site->count, word_time(report, site->tally / site->count));
+		word_count(report, site->count, "time"),
+		word_time(report, site->tally / site->count));
 }
 
 const struct detector detector_sync_every_launch = {
