@@ -340,8 +340,8 @@ void report_found(struct report *report, struct summary_row *row, uint64_t probl
 				    problems == 1 ? ": " : "s, the costliest ", costliest,
 				    besides ? "; and " : "", besides ?: "");
 	else
-		row->found =
-			report_text(report, "no problem%s%s", besides ? "; " : "", besides ?: "");
+		row->found = report_text(report, "no %sproblem%s%s", besides ? "sure " : "",
+					 besides ? "; " : "", besides ?: "");
 }
 
 /* ---- in flight ------------------------------------------------------------------------------ */

@@ -180,8 +180,9 @@ static int make_directory(void)
 
 	snprintf(name, sizeof(name), "%s", program_invocation_short_name);
 	for (char *c = name; *c; c++)
-		if (*c == '/' || (unsigned char)*c <= ' ')
-			*c = '_';
+		if (*c == '/' || (unsigned char)*c <= ' ' || *c == 0x7f ||
+		    (c > name && c[-1] == '\xc2' && (unsigned char)*c < 0xa0))
+			*c = '_'; /* nothing that a terminal obeys */
 	length = snprintf(directory, size, "%s%s%s", *parent == '/' ? "" : first_directory,
 			  *parent == '/' ? "" : "/", parent);
 	if (length < 0 || (size_t)length + sizeof(name) + 32 > size)
