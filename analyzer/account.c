@@ -499,6 +499,7 @@ static bool divide(struct accounting *a, struct caller *c, const struct record *
 	uint64_t duration_ns = f->end_ns - f->begin_ns, rest_ns, excess_ns, idle_ns, taken_ns;
 	struct seen seen = add_waits(c, duration_ns);
 	uint64_t *bucket_ns = f->bucket_ns;
+	enum bucket bucket;
 	bool all_own;
 
 	rest_ns = duration_ns - seen.lock_ns - seen.ioctl_ns;
@@ -523,8 +524,13 @@ static bool divide(struct accounting *a, struct caller *c, const struct record *
 	bucket_ns[starts_up(a, c, record, cold) ? BUCKET_OWN : BUCKET_IOCTL] += seen.ioctl_ns;
 	f->kernel_ns = kernel_work(class, cold, bucket_ns[BUCKET_IOCTL]);
 	f->expected_ns = add_known_ns(f->expected_ns, f->kernel_ns);
-	excess_ns += seen.blocked_ns;
-	bucket_ns[excess_bucket(a, &c->stream, record, waits, cold, excess_ns)] += excess_ns;
+	bucket = excess_bucket(a, &c->stream, record, waits, cold, excess_ns + seen.blocked_ns);
+	if (class->source == EXPECT_NONE && bucket == BUCKET_UNEXPLAINED) {
+		/* Nothing to compare it with, and nothing it may have waited for. */
+		bucket_ns[BUCKET_OWN] += excess_ns;
+		excess_ns = 0;
+	}
+	bucket_ns[bucket] += excess_ns + seen.blocked_ns;
 	return class->source != EXPECT_NONE || all_own;
 }
 

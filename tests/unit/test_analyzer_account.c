@@ -444,6 +444,24 @@ static void test_unknown_expectation(void **state)
 	json_decref(root);
 }
 
+/* Nothing to compare it with, and nothing it could have waited for: long, and not lost. */
+static void test_unknown_is_not_lost(void **state)
+{
+	json_t *root = report_on(TRACE "slot 1 tid=101\n"
+				       "10ms memory cudaFree duration=5ms result=1 op=free "
+				       "kind=device address=0x1\n"
+				       "20ms memory cudaFree duration=6ms result=1 op=free "
+				       "kind=device address=0x2\n"
+				       "30ms memory cudaFree duration=7ms result=1 op=free "
+				       "kind=device address=0x3\n");
+
+	(void)state;
+	assert_int_equal(sum(root, "accounts", "function=cudaFree", "total_ns"), 18000000);
+	assert_int_equal(sum(root, "accounts", "function=cudaFree", "lost_ns"), 0);
+	assert_int_equal(json_array_size(json_object_get(root, "victims")), 0);
+	json_decref(root);
+}
+
 /* A lock that nobody waited for when it was taken, and which took long to give back. */
 static void test_held(void **state)
 {
@@ -638,6 +656,7 @@ int main(void)
 		cmocka_unit_test(test_cold),
 		cmocka_unit_test(test_spared),
 		cmocka_unit_test(test_unknown_expectation),
+		cmocka_unit_test(test_unknown_is_not_lost),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_kernel_work),
 		cmocka_unit_test(test_inferred),
