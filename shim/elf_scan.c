@@ -198,6 +198,7 @@ struct wanted {
 	const struct spy_object *object;
 	const char *name;
 	const char *version;
+	bool data; /* not a function */
 	const ElfW(Sym) * found;
 	bool versioned;
 };
@@ -211,7 +212,8 @@ static bool matches(struct wanted *wanted, uint32_t i)
 	unsigned int index = VER_NDX_GLOBAL;
 	bool hidden = false;
 
-	if (symbol->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC))
+	if (symbol->st_shndx == SHN_UNDEF ||
+	    (wanted->data ? type != STT_OBJECT : type != STT_FUNC && type != STT_GNU_IFUNC))
 		return false;
 	if (!same(object->strings + symbol->st_name, wanted->name))
 		return false;
@@ -294,16 +296,21 @@ static void search_sysv_hash(struct wanted *wanted)
 			return;
 }
 
+static void search(struct wanted *wanted)
+{
+	if (wanted->object->gnu_hash)
+		search_gnu_hash(wanted);
+	else if (wanted->object->hash)
+		search_sysv_hash(wanted);
+}
+
 void *spy_object_symbol(const struct spy_object *object, const char *name, const char *version,
 			bool *versioned)
 {
 	struct wanted wanted = {.object = object, .name = name, .version = version};
 	void *address;
 
-	if (object->gnu_hash)
-		search_gnu_hash(&wanted);
-	else if (object->hash)
-		search_sysv_hash(&wanted);
+	search(&wanted);
 	if (!wanted.found)
 		return NULL;
 	if (versioned)
@@ -312,6 +319,16 @@ void *spy_object_symbol(const struct spy_object *object, const char *name, const
 	if (ELF64_ST_TYPE(wanted.found->st_info) == STT_GNU_IFUNC)
 		address = ((void *(*)(void))address)();
 	return address;
+}
+
+void *spy_object_data(const struct spy_object *object, const char *name, size_t bytes)
+{
+	struct wanted wanted = {.object = object, .name = name, .data = true};
+
+	search(&wanted);
+	if (!wanted.found || wanted.found->st_size < bytes)
+		return NULL;
+	return (void *)(object->base + wanted.found->st_value);
 }
 
 static void *symbol_in(const struct link_map *map, const char *name)

@@ -54,6 +54,9 @@ int spy_each_object(int (*visit)(const struct spy_object *object, void *data), v
 void *spy_object_symbol(const struct spy_object *object, const char *name, const char *version,
 			bool *versioned);
 
+/* The same for a variable of at least so many bytes, without a version or of the default one. */
+void *spy_object_data(const struct spy_object *object, const char *name, size_t bytes);
+
 /* Does the object define the version node? */
 bool spy_object_has_version(const struct spy_object *object, const char *version);
 

@@ -9,10 +9,9 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include "elf_scan.h"
+#include "peek.h"
 #include "unwind.h"
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
@@ -41,16 +40,13 @@ static bool is_known(const struct walk *w, uint64_t reg)
 /* A word of the application's. False: it cannot be read. */
 UNCHECKED static bool read_word(const struct walk *w, uint64_t at, uint64_t *value)
 {
-	struct iovec to = {.iov_base = value, .iov_len = sizeof(*value)};
-	struct iovec from = {.iov_base = (void *)at, .iov_len = sizeof(*value)};
-
 	if (at % sizeof(*value))
 		return false;
 	if (at >= w->begin && at < w->end) {
 		*value = *(const volatile uint64_t *)at;
 		return true;
 	}
-	return syscall(SYS_process_vm_readv, getpid(), &to, 1, &from, 1, 0) == sizeof(*value);
+	return spy_peek(getpid(), value, at, sizeof(*value));
 }
 
 /* ---- bytes of a table ------------------------------------------------------------------------- */
