@@ -345,6 +345,26 @@ static void print_stack(const struct dump *dump, const struct record *record)
 	}
 }
 
+static void print_python_code(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_python_code *r = &record->raw->python_code;
+
+	fprintf(dump->out, " code=%" PRIu32 " first_line=%" PRIu32, r->code, r->first_line);
+	print_text(dump, "file", record_text(record->raw, 0));
+	print_text(dump, "function", record_text(record->raw, 1));
+}
+
+static void print_python_stack(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_python_stack *r = &record->raw->python_stack;
+	unsigned int i;
+
+	fprintf(dump->out, " of=%s more=%u lines=", function_name(dump, record, r->fn), r->more);
+	for (i = 0; i < r->count && i < SPY_PYTHON_MOST; i++)
+		fprintf(dump->out, "%s%" PRIu32 ":%" PRIu32, i ? "," : "", r->codes[i],
+			r->lines[i]);
+}
+
 /* clang-format off */
 static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_NESTED] = print_nested,
@@ -369,6 +389,8 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_SHARE]  = print_share,
 	[SPY_EV_STACK]  = print_stack,
 	[SPY_EV_HELD]   = print_held,
+	[SPY_EV_PYTHON_CODE] = print_python_code,
+	[SPY_EV_PYTHON_STACK] = print_python_stack,
 };
 /* clang-format on */
 

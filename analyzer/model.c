@@ -8,6 +8,7 @@
 
 /* Kernel numbers count up from 1; a larger one is damage. */
 #define KERNELS_MAX (1u << 22)
+#define PYTHON_MAX (1u << 16) /* and of functions of Python's */
 
 void model_init(struct model *model, struct trace_set *set)
 {
@@ -50,6 +51,11 @@ static void release_process(struct process *process)
 	release_mps(&process->mps);
 	for (i = 0; i < process->n_stacks; i++)
 		free(process->stacks[i]);
+	for (i = 0; i < process->n_python; i++) {
+		free(process->python[i].file);
+		free(process->python[i].function);
+	}
+	free(process->python);
 	free(process->stacks);
 	free(process->modules);
 	free(process->gpus);
@@ -302,6 +308,41 @@ static void apply_stack(struct process *process, const struct record *record)
 	record->thread->stack = stack;
 }
 
+static void apply_python_code(struct process *process, const union spy_any *raw)
+{
+	uint32_t number = raw->python_code.code;
+
+	if (number >= PYTHON_MAX)
+		return;
+	while (process->n_python <= number) {
+		process->python =
+			grow(process->python, process->n_python, sizeof(*process->python));
+		process->python[process->n_python++] = (struct python_code){0};
+	}
+	if (process->python[number].file)
+		return; /* told again */
+	process->python[number] = (struct python_code){
+		.file = xstrdup(record_text(raw, 0)),
+		.function = xstrdup(record_text(raw, 1)),
+		.first_line = raw->python_code.first_line,
+	};
+}
+
+/* It belongs to the stack before it. */
+static void apply_python_stack(const struct record *record)
+{
+	const struct spy_rec_python_stack *raw = &record->raw->python_stack;
+	struct stack *stack = record->thread->stack;
+	uint8_t i;
+
+	if (!stack || stack->time != raw->time || stack->fn != raw->fn)
+		return;
+	stack->n_python = raw->count < SPY_PYTHON_MOST ? raw->count : SPY_PYTHON_MOST;
+	stack->more_python = raw->more;
+	for (i = 0; i < stack->n_python; i++)
+		stack->python[i] = (struct python_frame){raw->codes[i], raw->lines[i]};
+}
+
 void model_apply_other(struct model *model, struct record *record)
 {
 	struct process *process = record->thread->process;
@@ -336,6 +377,12 @@ void model_apply_other(struct model *model, struct record *record)
 		break;
 	case SPY_EV_STACK:
 		apply_stack(process, record);
+		break;
+	case SPY_EV_PYTHON_CODE:
+		apply_python_code(process, record->raw);
+		break;
+	case SPY_EV_PYTHON_STACK:
+		apply_python_stack(record);
 		break;
 	default:
 		break;
@@ -406,6 +453,15 @@ const struct module *model_module_of_data(const struct process *process, uint64_
 const char *model_kernel(const struct process *process, uint32_t kernel)
 {
 	return kernel < process->n_kernels ? process->kernels[kernel] : NULL;
+}
+
+const struct python_code *model_python(const struct stack *stack, const struct python_frame *frame)
+{
+	const struct process *process = stack->process;
+
+	return frame->code < process->n_python && process->python[frame->code].file
+		       ? &process->python[frame->code]
+		       : NULL;
 }
 
 const struct gpu *model_gpu(const struct process *process, uint16_t device)

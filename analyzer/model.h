@@ -23,6 +23,17 @@ static inline bool copy_took_place(const struct spy_rec_copy *copy)
 	return !copy->captured && !call_failed(&copy->head);
 }
 
+/* A function of Python's. */
+struct python_code {
+	char *file, *function; /* NULL: nobody told */
+	uint32_t first_line;
+};
+
+struct python_frame {
+	uint32_t code; /* number in its process */
+	uint32_t line; /* 0 unknown */
+};
+
 /* How the application came to a call: return addresses, innermost first. */
 struct stack {
 	const struct process *process;
@@ -30,13 +41,15 @@ struct stack {
 	uint64_t time; /* the same as the record has it, and ... */
 	uint16_t fn; /* ... the function: the call it belongs to */
 	uint8_t why; /* enum spy_stack_why, or-ed */
-	uint8_t n;
+	uint8_t n, n_python;
+	bool more_python; /* frames outside of these */
+	struct python_frame python[SPY_PYTHON_MOST]; /* the thread's in Python, innermost first */
 	uint64_t frames[];
 };
 
 struct thread {
 	struct process *process;
-	const struct stack *stack; /* the youngest; NULL: none */
+	struct stack *stack; /* the youngest; NULL: none */
 	uint32_t tid; /* 0: the stream did not say */
 	uint32_t index; /* among all threads of the model */
 	char name[16];
@@ -94,6 +107,8 @@ struct process {
 	size_t n_notes;
 	char **kernels; /* number -> mangled name, NULL unknown */
 	size_t n_kernels;
+	struct python_code *python; /* by number */
+	size_t n_python;
 	struct stack **stacks; /* in the order of their records */
 	size_t n_stacks;
 	uint64_t first_ns, last_ns; /* of its records; first_ns > last_ns: none */
@@ -161,6 +176,9 @@ static inline const struct stack *model_stack(const struct record *call)
 		       ? stack
 		       : NULL;
 }
+
+/* What a frame in Python is called; NULL unknown. */
+const struct python_code *model_python(const struct stack *stack, const struct python_frame *frame);
 
 /* The youngest thread of that number, or NULL. */
 struct thread *model_find_thread(const struct model *model, const struct process *process,

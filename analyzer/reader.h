@@ -44,6 +44,8 @@ union spy_any {
 	struct spy_rec_share share;
 	struct spy_rec_stack stack;
 	struct spy_rec_held held;
+	struct spy_rec_python_code python_code;
+	struct spy_rec_python_stack python_stack;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */

@@ -233,6 +233,7 @@ void spy_modules_look(void)
 	    counters.removed != spy_session->objects.removed) {
 		spy_session->objects = counters;
 		look_at_all(counters.added + counters.removed);
+		spy_python_look();
 	}
 	pthread_mutex_unlock(&spy_session->look_lock);
 }

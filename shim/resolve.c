@@ -776,6 +776,7 @@ int dlclose(void *handle) __attribute__((visibility("default")));
 int dlclose(void *handle)
 {
 	struct spy_object_counters before;
+	const struct spy_python *python;
 	int result;
 
 	spy_init();
@@ -783,9 +784,15 @@ int dlclose(void *handle)
 	if (spy_session_active())
 		look_at_modules();
 	before = spy_count_objects();
+	python = spy_python_forget();
 	result = spy_real_dlclose(handle);
-	if (spy_count_objects().removed != before.removed)
-		forget_unloaded();
+	if (spy_count_objects().removed == before.removed) {
+		spy_python_remember(python);
+		return result;
+	}
+	forget_unloaded();
+	if (spy_python_forget() || python) /* somebody else may have found it again meanwhile */
+		look_at_modules();
 	return result;
 }
 

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "disk.h"
 #include "elf_scan.h"
+#include "python.h"
 #include "stack.h"
 #include "thread.h"
 
@@ -47,6 +48,9 @@ struct spy_session {
 	struct spy_note_text *notes; /* said already */
 	struct spy_module *modules; /* known to the trace */
 	struct spy_stack_site stack_sites[SPY_STACK_SITES];
+	struct spy_python python; /* python.c: the interpreter, if … */
+	const struct spy_python *python_here; /* … it points there */
+	struct spy_python_code python_codes[SPY_PYTHON_CODES]; /* stack.c */
 	struct spy_thread threads[SPY_BOARD_SLOTS];
 };
 

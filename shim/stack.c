@@ -1,7 +1,8 @@
 /*
  * shim/stack.c: which calls get a stack, and how often. Runs on the application's threads, when a
  * call of their own returns that was long, failed, copied pageable memory or made something; never for
- * other calls. Takes no lock, allocates nothing.
+ * other calls. Takes no lock, allocates nothing. In a program with Python its lines are told with the
+ * stack (python.h).
  *
  * A place (return address and function) gets a stack for its first calls, then for each that took
  * twice as long as the longest told of, and for about the 16th, 32nd, 64th …: a wrapper that all of a
@@ -14,6 +15,7 @@
 #include "options.h"
 #include "session.h"
 #include "frame_layout.h"
+#include "python.h"
 #include "sched.h"
 #include "stack.h"
 #include "unwind.h"
@@ -29,10 +31,12 @@
 
 uint64_t spy_closer_look = UINT64_MAX;
 static uint64_t long_call = UINT64_MAX; /* that is worth a stack */
+static bool bounded; /* old packets are deleted */
 
 void spy_stack_begin(uint64_t frequency)
 {
 	long_call = spy_options.nostacks ? UINT64_MAX : frequency / 1000;
+	bounded = spy_options_keep_bytes();
 	spy_unwind_init();
 	spy_closer_look = long_call < spy_long_call ? long_call : spy_long_call;
 }
@@ -141,6 +145,129 @@ static size_t walk(const struct spy_thread *thread, const struct spy_frame *fram
 	return spy_unwind(&start, frames, SPY_STACK_MOST);
 }
 
+/* ---- in Python ------------------------------------------------------------------------------- */
+
+/* FNV-1a: a table of four thousand will hardly see two with the same 64 bits. */
+static uint64_t hash_more(uint64_t hash, const void *bytes, size_t n)
+{
+	const uint8_t *at = bytes;
+
+	while (n--)
+		hash = (hash ^ *at++) * 0x100000001b3ull;
+	return hash;
+}
+
+/* A function is known by what it is called: its object may have been freed, and another one lie there. */
+static uint64_t key_of(const struct spy_python_place *place)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	hash = hash_more(hash, place->file, strlen(place->file) + 1);
+	hash = hash_more(hash, place->function, strlen(place->function) + 1);
+	hash = hash_more(hash, &place->first_line, sizeof(place->first_line));
+	return hash ? hash : 1;
+}
+
+/* The code's entry; NULL: the table is full around there. */
+static struct spy_python_code *find_code(uint64_t key)
+{
+	uint64_t at = key * 0x9e3779b97f4a7c15ull >> 32;
+
+	for (uint64_t i = 0; i < PROBES; i++) {
+		struct spy_python_code *code =
+			&spy_session->python_codes[(at + i) % SPY_PYTHON_CODES];
+		uint64_t known = __atomic_load_n(&code->key, __ATOMIC_RELAXED);
+
+		if (!known && __atomic_compare_exchange_n(&code->key, &known, key, false,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return code;
+		if (known == key)
+			return code;
+	}
+	return NULL;
+}
+
+/* Has the trace, as far as it will be kept, that code's name? Two threads at once may both say no. */
+static bool is_told(const struct spy_thread *thread, struct spy_python_code *code)
+{
+	uint64_t here = bounded ? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1) : 1;
+
+	if (__atomic_load_n(&code->told, __ATOMIC_RELAXED) == here)
+		return true;
+	__atomic_store_n(&code->told, here, __ATOMIC_RELAXED);
+	return false;
+}
+
+static void append(struct spy_thread *thread, uint64_t now, size_t bytes)
+{
+	thread->head += bytes;
+	spy_packet_publish(thread->packet, now,
+			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+}
+
+#define CODE_BYTES (sizeof(struct spy_rec_python_code) + SPY_PYTHON_FILE + SPY_PYTHON_FUNCTION + 8)
+
+static void tell_code(struct spy_thread *thread, uint32_t number,
+		      const struct spy_python_place *place, uint64_t now)
+{
+	struct spy_rec_python_code *record = (struct spy_rec_python_code *)thread->head;
+	size_t file = strlen(place->file) + 1, function = strlen(place->function) + 1;
+	size_t bytes = sizeof(*record) + file + function, padding = 7 - bytes % 8;
+
+	*record = (struct spy_rec_python_code){.head = {.time = now, .event = SPY_EV_PYTHON_CODE},
+					       .code = number,
+					       .first_line = place->first_line};
+	memcpy(record->text, place->file, file);
+	memcpy(record->text + file, place->function, function);
+	memset(record->text + file + function, ' ', padding);
+	record->text[file + function + padding] = '\0';
+	append(thread, now, bytes + padding + 1);
+}
+
+/* The code's number, told if it was not; 0: no room in the table, or for telling. */
+static uint32_t number_of(struct spy_thread *thread, const struct spy_python_place *place,
+			  uint64_t now)
+{
+	struct spy_python_code *code;
+	uint32_t number;
+
+	if (!spy_thread_has_room(thread,
+				 CODE_BYTES + sizeof(struct spy_rec_python_stack) + SPY_RECORD_MAX))
+		return 0;
+	code = find_code(key_of(place));
+	if (!code)
+		return 0;
+	number = (uint32_t)(code - spy_session->python_codes) + 1;
+	if (!is_told(thread, code))
+		tell_code(thread, number, place, now);
+	return number;
+}
+
+static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
+{
+	const struct spy_python *python = spy_python_here();
+	struct spy_rec_python_stack record = {.time = now, .event = SPY_EV_PYTHON_STACK, .fn = fn};
+	struct spy_python_walk walk;
+	struct spy_python_frame frame;
+	struct spy_python_place place;
+
+	if (!python || !spy_python_begin(&walk, python))
+		return;
+	while (record.count < SPY_PYTHON_MOST && spy_python_next(&walk, &frame)) {
+		uint8_t n = record.count++;
+
+		if (!spy_python_read(&walk, &frame, &place))
+			continue;
+		record.codes[n] = number_of(thread, &place, now);
+		record.lines[n] = place.line;
+	}
+	record.more = record.count == SPY_PYTHON_MOST && spy_python_next(&walk, &frame);
+	if (!record.count || !spy_thread_has_room(thread, sizeof(record) + SPY_RECORD_MAX))
+		return;
+	memcpy(thread->head, &record, sizeof(record));
+	append(thread, now, sizeof(record));
+}
+
 void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
 {
 	struct spy_rec_stack *record = (struct spy_rec_stack *)thread->head;
@@ -157,9 +284,8 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 	record->count = (uint8_t)walk(
 		thread, frame, (uint64_t *)(thread->head + offsetof(struct spy_rec_stack, frames)));
 	thread->stacks++;
-	thread->head += sizeof(*record);
-	spy_packet_publish(thread->packet, now,
-			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+	append(thread, now, sizeof(*record));
+	tell_python(thread, frame->slot->fn, now);
 	spy_overhead_end(thread, begun);
 	errno = error;
 }

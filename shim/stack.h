@@ -17,6 +17,14 @@ struct spy_stack_site {
 
 #define SPY_STACK_SITES 4096 /* beyond this many, places get no stack */
 
+/* A code object of Python's that has a number in the trace: its place in the table and 1. */
+struct spy_python_code {
+	uint64_t key; /* file, function and first line; 0: free */
+	uint64_t told; /* the packet (slot and number, and 1) that says what it is */
+};
+
+#define SPY_PYTHON_CODES 4096 /* beyond this many, lines in others are not told */
+
 /* Cycles from which on a call gets a closer look when it returns (call.c): the scheduler's account
  * (spy_long_call) or a stack. */
 extern uint64_t spy_closer_look;

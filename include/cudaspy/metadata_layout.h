@@ -74,7 +74,9 @@
 	EVENT(SPY_EV_MPS,    spy_rec_mps,    mps,    4) \
 	EVENT(SPY_EV_SHARE,  spy_rec_share,  share,  0) \
 	EVENT(SPY_EV_STACK,  spy_rec_stack,  stack,  0) \
-	EVENT(SPY_EV_HELD,   spy_rec_held,   held,   0)
+	EVENT(SPY_EV_HELD,   spy_rec_held,   held,   0) \
+	EVENT(SPY_EV_PYTHON_CODE, spy_rec_python_code, python_code, 3) \
+	EVENT(SPY_EV_PYTHON_STACK, spy_rec_python_stack, python_stack, 0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -352,7 +354,22 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       SPY_TSDL_WAIT_HEAD
 		       "\t\taddress64 object;\n"
 		       "\t\tu16 span;\n"
-		       "\t\tu48 held;\n");
+		       "\t\tu48 held;\n")
+	SPY_TSDL_EVENT("23", "python_code",
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 code;\n"
+		       "\t\tu32 first_line;\n"
+		       "\t\tu32 reserved2;\n"
+		       "\t\tstring { encoding = UTF8; } file;\n"
+		       "\t\tstring { encoding = UTF8; } function;\n"
+		       "\t\tstring { encoding = UTF8; } padding;\n")
+	SPY_TSDL_EVENT("24", "python_stack",
+		       "\t\tfn_t fn;\n"
+		       "\t\tu8 count;\n"
+		       "\t\tu8 more;\n"
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 codes[24];\n"
+		       "\t\tu32 lines[24];\n");
 /* clang-format on */
 
 #endif

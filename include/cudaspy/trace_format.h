@@ -99,6 +99,8 @@ enum spy_event {
 	SPY_EV_SHARE, /* how it shares a GPU with other processes */
 	SPY_EV_STACK, /* who called a call that is worth a look */
 	SPY_EV_HELD, /* a lock others were waiting for was held, and given back */
+	SPY_EV_PYTHON_CODE, /* number of a function of Python's -> its file and name */
+	SPY_EV_PYTHON_STACK, /* which lines of Python a call with a stack was made in */
 	SPY_EV_COUNT_ALL
 };
 
@@ -449,6 +451,33 @@ struct spy_rec_stack {
 	uint64_t frames[SPY_STACK_MOST];
 } __attribute__((packed));
 
+/* A number is told once in a trace, or once in a packet if the trace is bounded. It may be used before it
+ * is told, by another thread. */
+struct spy_rec_python_code {
+	struct spy_rec_other head;
+	uint16_t reserved;
+	uint32_t code; /* the number, from 1 on */
+	uint32_t first_line; /* 0 unknown */
+	uint32_t reserved2;
+	/* file NUL function NUL, blanks up to a multiple of 8 bytes, NUL. The file as Python has it, of a
+	 * longer one the end; the function's qualified name since Python 3.11. */
+	char text[];
+} __attribute__((packed));
+
+#define SPY_PYTHON_MOST 24
+
+/* Follows a SPY_EV_STACK of the same time and function: the thread's frames in Python, innermost first. */
+struct spy_rec_python_stack {
+	uint64_t time;
+	uint16_t event;
+	uint16_t fn;
+	uint8_t count; /* frames that are there, SPY_PYTHON_MOST at most */
+	uint8_t more; /* 1: there are more outside of these */
+	uint16_t reserved;
+	uint32_t codes[SPY_PYTHON_MOST]; /* numbers of SPY_EV_PYTHON_CODE, 0 unknown */
+	uint32_t lines[SPY_PYTHON_MOST]; /* 0 unknown */
+} __attribute__((packed));
+
 /* ---- the board ---------------------------------------------------------------------------- */
 
 #define SPY_BOARD_MAGIC 0x44524f4259505343ull /* "CSPYBORD" */
@@ -514,6 +543,8 @@ _Static_assert(sizeof(struct spy_rec_mps) == 28, "layout");
 _Static_assert(sizeof(struct spy_rec_share) == 24, "layout");
 _Static_assert(sizeof(struct spy_rec_held) == 32, "layout");
 _Static_assert(sizeof(struct spy_rec_stack) == 16 + 8 * SPY_STACK_MOST, "layout");
+_Static_assert(sizeof(struct spy_rec_python_code) == 24, "layout");
+_Static_assert(sizeof(struct spy_rec_python_stack) == 16 + 8 * SPY_PYTHON_MOST, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 
 #endif
