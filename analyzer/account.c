@@ -776,6 +776,7 @@ void account_call(struct accounting *a, const struct record *record)
 	f->begin_ns = record->ns - least(record->duration_ns, record->ns);
 	f->expected_ns = class->source == EXPECT_NONE ? UNKNOWN_NS : class->expected_ns;
 	f->caller = record_caller(record->raw);
+	f->stack = model_stack(record);
 	f->divided = f->awaits = false;
 	if (unlikely(c->n_waits) || unlikely(c->sched_window_ns) || unlikely(cold) ||
 	    unlikely(record->duration_ns > own_limit(class)))

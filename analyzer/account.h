@@ -45,6 +45,7 @@ struct finished {
 	uint64_t expected_ns; /* UNKNOWN_NS: nobody knows */
 	uint64_t kernel_ns; /* as in struct account; valid if divided */
 	uint64_t caller; /* return address, 0 unknown */
+	const struct stack *stack; /* NULL: none was taken */
 	struct waited *waits; /* in the order of time; owned */
 	size_t n_waits;
 	struct site *site; /* of the problem it is a case of; NULL none */

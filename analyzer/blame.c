@@ -644,6 +644,7 @@ uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_
 			     .expected_ns = call->expected_ns,
 			     .lost_ns = lost_ns,
 			     .caller = call->caller,
+			     .stack = call->stack,
 			     .why = why};
 	memcpy(v->bucket_ns, call->bucket_ns, sizeof(v->bucket_ns));
 	v->bucket_ns[BUCKET_IOCTL] -= call->kernel_ns;

@@ -77,6 +77,7 @@ struct victim {
 	uint8_t device;
 	uint64_t begin_ns, end_ns, expected_ns, lost_ns; /* expected_ns: as in struct finished */
 	uint64_t caller; /* return address, 0 unknown */
+	const struct stack *stack; /* NULL: none was taken */
 	uint64_t bucket_ns[BUCKET_COUNT];
 	/* who held it up longest, with which lock */
 	const struct lock *lock;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "analysis.h"
 #include "detector.h"
+#include "python.h"
 #include "report_words.h"
 
 /* A finding that costs less than this, or a smaller part of the threads' time, is a minor one. */
@@ -122,6 +123,19 @@ unsigned int site_tenths(const struct analysis *a, const struct site *site)
 	return (unsigned int)__builtin_popcount(tenths);
 }
 
+/* In place of the cheapest; a free place is cheapest. */
+static void keep_stack_of(struct site *site, const struct stack *stack, uint64_t cost_ns)
+{
+	struct site_stack *cheapest = &site->stacks[0];
+	size_t i;
+
+	for (i = 0; i < SITE_STACKS && cheapest->stack; i++)
+		if (!site->stacks[i].stack || site->stacks[i].cost_ns < cheapest->cost_ns)
+			cheapest = &site->stacks[i];
+	if (!cheapest->stack || cost_ns > cheapest->cost_ns)
+		*cheapest = (struct site_stack){stack, cost_ns};
+}
+
 static void keep_stack(struct site *site, const struct stack *stack, uint64_t ns, uint64_t cost_ns)
 {
 	if (!stack || (site->stack && cost_ns <= site->stack_cost_ns))
@@ -163,7 +177,9 @@ static void add_call(struct site *site, const struct observed *o, const struct v
 						   .cost_ns = v->cost_ns,
 						   .thread = call->thread,
 						   .device = call->device});
-	keep_stack(site, model_stack(o->record), call->end_ns - call->begin_ns, v->cost_ns);
+	keep_stack(site, call->stack, call->end_ns - call->begin_ns, v->cost_ns);
+	if (call->stack)
+		keep_stack_of(site, call->stack, v->cost_ns);
 }
 
 static struct site *see(struct observer *observer, const struct observed *o)
@@ -295,6 +311,8 @@ static void add_site(struct site *sum, const struct site *more)
 		if (more->worst[i].thread)
 			keep_worst(sum->worst, &more->worst[i]);
 	keep_stack(sum, more->stack, more->stack_ns, more->stack_cost_ns);
+	for (i = 0; i < SITE_STACKS && more->stacks[i].stack; i++)
+		keep_stack_of(sum, more->stacks[i].stack, more->stacks[i].cost_ns);
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */
@@ -459,6 +477,17 @@ static int by_cost(const void *a, const void *b)
 	return strcmp(x->detector->id, y->detector->id);
 }
 
+static void find_python(struct finding *finding, struct report *report)
+{
+	struct python_line *lines;
+
+	if (!finding->site || !finding->site->stack)
+		return;
+	lines = arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*lines)));
+	finding->python = lines;
+	finding->n_python = python_lines(finding->site->stacks, SITE_STACKS, lines);
+}
+
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 				  struct symbolizer *symbols, struct report *report, size_t *n)
 {
@@ -481,6 +510,8 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 			detector->conclude(a, report, &findings, &count);
 	for (i = n_sites; i < count; i++)
 		place_added(&findings[i], symbols, report);
+	for (i = 0; i < count; i++)
+		find_python(&findings[i], report);
 	if (count)
 		qsort(findings, count, sizeof(*findings), by_cost);
 	*n = count;

@@ -61,6 +61,7 @@ struct verdict {
 
 #define EVIDENCE 3
 #define SITE_SAMPLES 64
+#define SITE_STACKS 16
 
 /* One of the calls that cost most. */
 struct evidence {
@@ -103,6 +104,11 @@ struct site {
 	const struct stack
 		*stack; /* of the call that cost most among those that have one; or NULL */
 	uint64_t stack_ns, stack_cost_ns; /* how long that call took, and what it cost */
+	/* Those of the calls that cost most: which lines of Python make them. */
+	struct site_stack {
+		const struct stack *stack;
+		uint64_t cost_ns;
+	} stacks[SITE_STACKS]; /* those that are there first */
 	const struct thread *last_thread;
 	uint64_t threads; /* changes of thread, and 1: 1 is one thread */
 	UT_hash_handle hh;
@@ -124,6 +130,8 @@ struct finding {
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
 	uint64_t offset, line;
+	const struct python_line *python; /* the lines of Python it was called in, as far as … */
+	size_t n_python; /* … stacks tell; the costliest first */
 	const char *what, *fix; /* sentences; the gain is that of `fix` */
 	const char *otherwise; /* another cure, with what that one would gain; NULL: none */
 	/* For conclude, where it knows who calls the function: looked up afterwards. */

@@ -76,11 +76,16 @@ static struct found look(const struct table *findings, const char *id)
 static void print_finding(const struct table *findings, size_t row, FILE *out)
 {
 	const char *where = table_text_at(findings, row, "where");
+	const char *python = table_text_at(findings, row, "python");
 	char *message = render_finding_message(findings, row);
 	char *cure = render_finding_cure(findings, row);
 
 	if (where) {
 		print_text(where, out);
+		fputs("\n  ", out);
+	}
+	if (python) {
+		print_text(python, out);
 		fputs("\n  ", out);
 	}
 	print_text(message, out);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "python.h"
 #include "render.h"
 #include "render_findings.h"
 #include "render_json.h"
@@ -85,13 +86,11 @@ static json_t *artifact_location(const char *path)
 	return location;
 }
 
-static json_t *physical_location(const struct table *t, size_t row)
+static json_t *physical_location(const char *file, uint64_t line)
 {
-	uint64_t line = table_number_at(t, row, "line");
 	json_t *place = json_object(), *region;
 
-	json_object_set_new(place, "artifactLocation",
-			    artifact_location(table_text_at(t, row, "file")));
+	json_object_set_new(place, "artifactLocation", artifact_location(file));
 	if (line) {
 		region = json_object();
 		json_object_set_new(region, "startLine", json_integer((json_int_t)line));
@@ -113,17 +112,35 @@ static json_t *logical_location(const struct table *t, size_t row)
 	return place;
 }
 
+static json_t *python_function(const struct table *t, size_t row)
+{
+	json_t *place = json_object();
+
+	set_text(place, "name", table_text_at(t, row, "python_function"));
+	set_text(place, "kind", "function");
+	return place;
+}
+
+/* A line of Python's is what its user wrote, and the rest how the interpreter came to the call. */
 static json_t *location(const struct table *t, size_t row)
 {
-	json_t *place = json_object(), *logical;
+	const char *file = table_text_at(t, row, "file");
+	const char *python = table_text_at(t, row, "python_file");
+	json_t *place = json_object(), *logical = json_array(), *physical = NULL;
 
-	if (table_text_at(t, row, "file"))
-		json_object_set_new(place, "physicalLocation", physical_location(t, row));
-	if (table_text_at(t, row, "module")) {
-		logical = json_array();
+	if (python_is_file(python))
+		physical = physical_location(python, table_number_at(t, row, "python_line"));
+	else if (file)
+		physical = physical_location(file, table_number_at(t, row, "line"));
+	if (physical)
+		json_object_set_new(place, "physicalLocation", physical);
+	if (python)
+		json_array_append_new(logical, python_function(t, row));
+	if (table_text_at(t, row, "module"))
 		json_array_append_new(logical, logical_location(t, row));
-		json_object_set_new(place, "logicalLocations", logical);
-	}
+	if (json_array_size(logical))
+		json_object_set(place, "logicalLocations", logical);
+	json_decref(logical);
 	return place;
 }
 

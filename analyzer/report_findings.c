@@ -5,6 +5,7 @@
 #include <string.h>
 #include "analysis.h"
 #include "detector.h"
+#include "python.h"
 #include "report_findings.h"
 #include "report_stack.h"
 #include "report_trace.h"
@@ -12,12 +13,14 @@
 
 struct finding_row {
 	const char *id, *title, *severity, *headline, *function, *module, *caller, *file, *where;
+	const char *python, *python_function, *python_file;
 	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
 	uint64_t rank, shown_ns, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns,
 		run_ns, count, bytes, offset;
 	const struct table *stack;
-	uint64_t before_ns, line, processes, worst_at_ns, worst_ns, worst_thread, worst_device;
+	uint64_t before_ns, line, python_line, processes, worst_at_ns, worst_ns, worst_thread,
+		worst_device;
 };
 
 /* clang-format off */
@@ -45,6 +48,11 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, file, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, line, UNIT_COUNT),
 	COLUMN_LINE(struct finding_row, where, UNIT_TEXT),
+	{.key = "python", .title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW_WORDS,
+	 .offset = offsetof(struct finding_row, python)},
+	COLUMN_JSON(struct finding_row, python_function, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, python_file, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, python_line, UNIT_COUNT),
 	COLUMN_JSON(struct finding_row, what, UNIT_TEXT),
 	COLUMN_TEXT_WORDS(struct finding_row, costs),
 	COLUMN_TEXT_WORDS(struct finding_row, evidence),
@@ -165,6 +173,18 @@ static const char *severity(const struct finding *f, uint64_t run_ns)
 	return f->shown || !finding_minor(f, run_ns) ? "note" : "minor";
 }
 
+/* The costliest of the lines. */
+static void describe_python(struct finding_row *row, struct report *report, const struct finding *f)
+{
+	if (!f->n_python)
+		return;
+	row->python = report_text(report, "from Python: %s",
+				  python_words_all(report, f->python, f->n_python));
+	row->python_function = report_text(report, "%s", f->python[0].code->function);
+	row->python_file = report_text(report, "%s", f->python[0].code->file);
+	row->python_line = f->python[0].line;
+}
+
 static struct finding_row describe(struct report *report, const struct analysis *a,
 				   struct symbolizer *symbols, const struct finding *f,
 				   uint64_t run_ns)
@@ -207,6 +227,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 
 	if (worst->thread && worst->begin_ns > a->model.first_ns)
 		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
+	describe_python(&row, report, f);
 	row.costs = cost_text(report, f, run_ns);
 	row.evidence = evidence_text(report, a, worst);
 	row.gain = gain_text(report, f);

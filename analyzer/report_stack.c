@@ -2,6 +2,7 @@
  * analyzer/report_stack.c: how the application came to a call. Called by the sections of a report.
  */
 #include <string.h>
+#include "python.h"
 #include "report_stack.h"
 #include "report_words.h"
 
@@ -11,8 +12,8 @@
 struct frame_row {
 	const char *shown; /* for people; NULL: not for them */
 	const char *function, *file, *module, *inlined;
+	const char *interpreted; /* yes: in the interpreter's language */
 	uint64_t line, offset;
-	bool interpreted;
 };
 
 /* clang-format off */
@@ -24,6 +25,7 @@ static const struct column frame_columns[] = {
 	COLUMN_JSON(struct frame_row, module, UNIT_TEXT),
 	COLUMN_JSON(struct frame_row, offset, UNIT_COUNT),
 	COLUMN_JSON(struct frame_row, inlined, UNIT_TEXT),
+	COLUMN_JSON(struct frame_row, interpreted, UNIT_TEXT),
 };
 /* clang-format on */
 
@@ -71,6 +73,11 @@ static bool of_libc(const struct frame_row *row)
 	       (row->function && !strcmp(row->function, "_start"));
 }
 
+static bool is_interpreted(const struct frame_row *row)
+{
+	return !strcmp(row->interpreted, "yes");
+}
+
 static const char *words(struct report *report, const struct frame_row *row)
 {
 	const char *function = row->function ?: "?";
@@ -82,9 +89,10 @@ static const char *words(struct report *report, const struct frame_row *row)
 	if (row->file)
 		return report_text(report, "%s, %s", function, last_part(row->file));
 	if (!row->module)
-		return row->function ? function
-				     : report_text(report, "0x%llx, in no known module",
-						   (unsigned long long)row->offset);
+		return row->function || is_interpreted(row)
+			       ? function
+			       : report_text(report, "0x%llx, in no known module",
+					     (unsigned long long)row->offset);
 	if (!row->function)
 		return report_text(report, "%s+0x%llx", row->module,
 				   (unsigned long long)row->offset);
@@ -101,8 +109,16 @@ static struct frame_row row_of(struct report *report, const struct place *place)
 		.inlined = place->inlined ? "yes" : "no",
 		.line = (uint64_t)place->line,
 		.offset = place->offset,
-		.interpreted = place->interpreted,
+		.interpreted = place->interpreted ? "yes" : "no",
 	};
+}
+
+/* A function of the interpreter's that runs another language's. */
+static bool of_interpreter(const struct frame_row *row)
+{
+	static const char *const names[] = {"libpython", "python", NULL};
+
+	return row->module && begins(row->module, names);
 }
 
 /* Chooses what people see. Where an interpreter's functions are known, they are what its user wrote: of
@@ -116,10 +132,62 @@ static void choose(struct report *report, struct frame_row *rows, size_t n, bool
 	for (i = 0; i < inner; i++) {
 		if (of_cuda(&rows[i]))
 			continue;
-		if (interpreted && !rows[i].interpreted && native++ >= NATIVE_MOST)
+		if (interpreted && !is_interpreted(&rows[i]) &&
+		    (of_interpreter(&rows[i]) || native++ >= NATIVE_MOST))
 			continue;
 		rows[i].shown = words(report, &rows[i]);
 	}
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+struct rows {
+	struct frame_row *all;
+	size_t n;
+	bool interpreted; /* some are */
+	size_t known_otherwise; /* rows of interpreted functions to leave out */
+};
+
+static void add_row(struct rows *rows, const struct frame_row *row)
+{
+	rows->all = grow(rows->all, rows->n, sizeof(*rows->all));
+	rows->all[rows->n++] = *row;
+	rows->interpreted |= is_interpreted(row);
+}
+
+/* Python's functions with their lines. A map of the process (perf_map.h) may name the same ones. */
+static void add_python(struct rows *rows, struct report *report, const struct stack *stack)
+{
+	uint8_t i;
+
+	for (i = 0; i < stack->n_python; i++) {
+		const struct python_code *code = model_python(stack, &stack->python[i]);
+		struct frame_row row = {
+			.line = stack->python[i].line, .inlined = "no", .interpreted = "yes"};
+
+		if (code) {
+			row.function = report_text(report, "%s", code->function);
+			row.file = report_text(report, "%s", code->file);
+		}
+		add_row(rows, &row);
+	}
+	rows->known_otherwise = stack->more_python ? stack->n_python : SIZE_MAX;
+}
+
+/* Python's functions come where the first function of the interpreter is that runs them. */
+static void add_native(struct rows *rows, struct report *report, const struct stack *stack,
+		       const struct place *place, bool *python)
+{
+	struct frame_row row = row_of(report, place);
+
+	if (!*python && (is_interpreted(&row) || of_interpreter(&row))) {
+		add_python(rows, report, stack);
+		*python = true;
+	}
+	if (is_interpreted(&row) && rows->known_otherwise)
+		rows->known_otherwise--;
+	else
+		add_row(rows, &row);
 }
 
 const struct table *report_stack(struct report *report, struct symbolizer *symbols,
@@ -127,25 +195,23 @@ const struct table *report_stack(struct report *report, struct symbolizer *symbo
 {
 	struct table *table = arena_take(&report->arena, xcalloc(1, sizeof(*table)));
 	struct place places[INLINED_MOST];
-	struct frame_row *rows = NULL;
-	bool interpreted = false;
-	size_t n = 0;
+	bool python = !stack->n_python;
+	struct rows rows = {0};
 	uint8_t i;
 
 	for (i = 0; i < stack->n; i++) {
 		size_t count = symbolize_all(symbols, stack->process, stack->frames[i], stack->ns,
 					     places, INLINED_MOST);
 
-		for (size_t j = 0; j < count; j++) {
-			rows = grow(rows, n, sizeof(*rows));
-			rows[n++] = row_of(report, &places[j]);
-			interpreted |= places[j].interpreted;
-		}
+		for (size_t j = 0; j < count; j++)
+			add_native(&rows, report, stack, &places[j], &python);
 	}
-	choose(report, rows, n, interpreted);
-	if (rows)
-		arena_take(&report->arena, rows);
-	*table = (struct table){.kind = &stack_table_kind, .rows = rows, .n_rows = n};
+	if (!python) /* the walk did not come so far */
+		add_python(&rows, report, stack);
+	choose(report, rows.all, rows.n, rows.interpreted);
+	if (rows.all)
+		arena_take(&report->arena, rows.all);
+	*table = (struct table){.kind = &stack_table_kind, .rows = rows.all, .n_rows = rows.n};
 	table->intro = report_text(
 		report, "stack of a call of %s, innermost first:", word_time(report, duration_ns));
 	return table;

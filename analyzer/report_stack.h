@@ -11,7 +11,8 @@
 extern const struct table_kind stack_table_kind;
 
 /*
- * One row a function, innermost first, those that were compiled into others included. For people the
+ * One row a function, innermost first, those that were compiled into others and those in Python included.
+ * For people the
  * application's own come to 8 lines at most: without CUDA's libraries, what the C library runs before
  * main, and, where an interpreter's functions are known, all but the innermost two of the functions that
  * are not its own. duration_ns: of the call. The report owns everything.

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "names.h"
+#include "python.h"
 #include "report_waits.h"
 #include "report_words.h"
 
 struct victim_row {
-	const char *what, *text, *where, *function, *holder_function, *lock, *root_function, *cause;
+	const char *what, *text, *where, *python, *function, *holder_function, *lock,
+		*root_function, *cause;
 	uint64_t at_ns, duration_ns, expected_ns, lost_ns, thread, device, holder, holder_device;
 	uint64_t root, root_device, root_ns, alike, alike_lost_ns;
 };
@@ -34,6 +36,7 @@ static const struct column victim_columns[] = {
 	COLUMN_JSON(struct victim_row, root_ns, UNIT_NS),
 	COLUMN_JSON(struct victim_row, cause, UNIT_TEXT),
 	COLUMN_LINE(struct victim_row, where, UNIT_TEXT),
+	COLUMN_LINE(struct victim_row, python, UNIT_TEXT),
 	COLUMN_JSON(struct victim_row, alike, UNIT_COUNT),
 	COLUMN_JSON(struct victim_row, alike_lost_ns, UNIT_NS),
 	COLUMN_TEXT_WORDS(struct victim_row, text),
@@ -158,6 +161,15 @@ static const char *place_text(struct report *report, const struct analysis *a,
 	return report_text(report, "%s%s", word_function(a, v->fn), word_place(report, &place));
 }
 
+/* In which line of Python, if it has a stack. */
+static const char *python_text(struct report *report, const struct victim *v)
+{
+	struct python_line line = python_line(v->stack);
+	const char *words = python_words(report, &line);
+
+	return words ? report_text(report, "from Python: %s", words) : NULL;
+}
+
 static struct victim_row describe(struct report *report, const struct analysis *a,
 				  struct symbolizer *symbols, const struct victim *v)
 {
@@ -171,6 +183,7 @@ static struct victim_row describe(struct report *report, const struct analysis *
 		.thread = v->thread->tid,
 		.device = v->device,
 		.where = place_text(report, a, symbols, v),
+		.python = python_text(report, v),
 	};
 
 	if (v->lock && main_bucket(v) == BUCKET_LOCK) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include "detector.h"
+#include "python.h"
 #include "suppress.h"
 
 #define BLANKS " \t\r\n"
@@ -181,15 +182,32 @@ static bool matches_function(const char *pattern, const char *function)
 	return found;
 }
 
-static bool at_place(const char *pattern, const struct finding *f)
+static bool at_line(const char *pattern, const char *file, uint64_t number)
 {
-	char *line = f->file ? xasprintf("%s:%llu", f->file, (unsigned long long)f->line) : NULL;
-	bool found = matches(pattern, f->function) || matches_function(pattern, f->caller) ||
-		     matches_path(pattern, line) || matches_path(pattern, f->file) ||
-		     matches_path(pattern, f->module);
+	char *line = file ? xasprintf("%s:%llu", file, (unsigned long long)number) : NULL;
+	bool found = matches_path(pattern, line) || matches_path(pattern, file);
 
 	free(line);
 	return found;
+}
+
+/* All the lines of Python that are known: one accepted does not speak for the others. */
+static bool at_python(const char *pattern, const struct finding *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->n_python; i++)
+		if (!at_line(pattern, f->python[i].code->file, f->python[i].line) &&
+		    !matches(pattern, f->python[i].code->function))
+			return false;
+	return f->n_python;
+}
+
+static bool at_place(const char *pattern, const struct finding *f)
+{
+	return matches(pattern, f->function) || matches_function(pattern, f->caller) ||
+	       at_line(pattern, f->file, f->line) || matches_path(pattern, f->module) ||
+	       at_python(pattern, f);
 }
 
 const char *suppress_reason(struct suppressions *s, const struct finding *finding)

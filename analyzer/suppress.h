@@ -7,7 +7,8 @@
  *   hidden-sync    libvendor*.so   until 2027-03-31   -- they promised a release
  *
  * A place is a function (the one that calls, or CUDA's), FILE:LINE, a file or a module, with * ? [];
- * a file or module without a slash is looked for in every folder. An entry holds to the end of its
+ * a file or module without a slash is looked for in every folder. A place in Python covers findings that
+ * come from nowhere else in Python. An entry holds to the end of its
  * last day. Called by the gate.
  */
 #ifndef CUDASPY_SUPPRESS_H

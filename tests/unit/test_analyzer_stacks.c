@@ -1,6 +1,7 @@
 /*
  * tests/unit/test_analyzer_stacks.c: a stack goes with its call and with no other; a finding shows that of
- * its costliest call; code that a process made itself is named by its map, whatever is in there.
+ * its costliest call; code that a process made itself is named by its map, whatever is in there; lines of
+ * Python are those its user wrote, once.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <utime.h>
 #include "cmd_report.h"
+#include "gate.h"
 #include "perf_map.h"
 #include "render.h"
 #include "scratch.h"
@@ -99,9 +101,10 @@ static void test_old_map(void **state)
 	    " direction=d2h src=device dst=pageable bytes=65536 stream=0x55 caller=0x401060\n"
 #define STACK(time, fn, frames) time " stack fn=" fn " why=2 frames=" frames "\n"
 
-static json_t *report_of(const char *log)
+static json_t *report_with(const char *log, const char *format, const char *suppressions)
 {
-	struct report_options options = {.renderer = renderer_find("json")};
+	struct gate gate = {0};
+	struct report_options options = {.renderer = renderer_find(format), .gate = &gate};
 	char *parent = scratch_make(), path[PATH_MAX], *text = NULL;
 	const char *dirs[] = {parent};
 	json_t *report;
@@ -111,14 +114,25 @@ static json_t *report_of(const char *log)
 	snprintf(path, sizeof(path), "%s/log", parent);
 	scratch_write(path, log, strlen(log));
 	tt_make(path, parent);
+	if (suppressions) {
+		snprintf(path, sizeof(path), "%s/accepted", parent);
+		scratch_write(path, suppressions, strlen(suppressions));
+		assert_int_equal(suppress_read(&gate.suppressions, path, "2026-11-20"), 0);
+	}
 	out = open_memstream(&text, &size);
 	assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
 	fclose(out);
 	report = json_loads(text, 0, NULL);
 	assert_non_null(report);
+	gate_release(&gate);
 	free(text);
 	scratch_remove(parent);
 	return report;
+}
+
+static json_t *report_of(const char *log)
+{
+	return report_with(log, "json", NULL);
 }
 
 /* Frame i of the first finding: its offset; -1: there is none. */
@@ -155,6 +169,211 @@ static void test_of_another(void **state)
 	json_decref(report);
 }
 
+/* ---- Python ---- */
+
+#define MODULES \
+	"2us module base=0x800000 begin=0x801000 end=0x809000 " \
+	"path=\"/nowhere/libpython3.12.so.1.0\"\n"
+#define CODES \
+	"30us python_code code=1 first_line=10 file=\"/home/user/train.py\" " \
+	"function=\"Model.step\"\n" \
+	"30us python_code code=2 first_line=1 file=\"/home/user/train.py\" " \
+	"function=\"<module>\"\n" \
+	"30us python_code code=3 first_line=5 file=\"/x/site-packages/torch/m.py\" " \
+	"function=\"to\"\n" \
+	"30us python_code code=4 first_line=5 file=\"<frozen importlib>\" function=\"load\"\n"
+#define PYTHON(time, lines) time " python_stack fn=cudaMemcpyAsync lines=" lines "\n"
+#define CASE(time, frames, lines) \
+	STACK(time, "cudaMemcpyAsync", frames) PYTHON(time, lines) COPY(time, "500us")
+
+static json_t *first_finding(json_t *report)
+{
+	return json_array_get(json_object_get(report, "findings"), 0);
+}
+
+static const char *text_in(json_t *finding, const char *key)
+{
+	return json_string_value(json_object_get(finding, key)) ?: "null";
+}
+
+/* "function:line", and so on, innermost first; of native functions the offset. */
+static char *stack_in(json_t *finding)
+{
+	json_t *stack = json_object_get(finding, "stack"), *frame;
+	char *text = xstrdup("");
+	size_t i;
+
+	json_array_foreach(stack, i, frame)
+	{
+		json_t *function = json_object_get(frame, "function");
+		bool python = !strcmp(text_in(frame, "interpreted"), "yes");
+		char *longer;
+
+		if (python)
+			longer = xasprintf("%s %s:%lld", text, json_string_value(function) ?: "?",
+					   json_integer_value(json_object_get(frame, "line")));
+		else
+			longer = xasprintf("%s 0x%llx", text,
+					   json_integer_value(json_object_get(frame, "offset")));
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void test_python(void **state)
+{
+	json_t *report = report_of(HEAD MODULES CODES CASE(
+		"2ms", "0x401060,0x801100,0x801200,0x401100", "4:0,3:7,1:42,2:99,77:5"));
+	json_t *finding = first_finding(report);
+	char *stack = stack_in(finding);
+
+	(void)state;
+	/* in front of the first function of the interpreter */
+	assert_string_equal(
+		stack, " 0x1060 load:0 to:7 Model.step:42 <module>:99 ?:5 0x1100 0x1200 0x1100");
+	assert_string_equal(text_in(finding, "python"), "from Python: train.py:42 in Model.step");
+	assert_string_equal(text_in(finding, "python_file"), "/home/user/train.py");
+	assert_string_equal(text_in(finding, "python_function"), "Model.step");
+	assert_int_equal(json_integer_value(json_object_get(finding, "python_line")), 42);
+	free(stack);
+	json_decref(report);
+}
+
+/* All in packages: the innermost. A stack without the interpreter's functions. Told later than used. */
+static void test_python_library(void **state)
+{
+	json_t *report = report_of(
+		HEAD CASE("2ms", "0x401060,0x401100",
+			  "3:7,3:8") "3ms call cudaSetDevice "
+				     "duration=2us caller=0x401010\n"
+				     "4ms python_code code=3 first_line=5 "
+				     "file=\"/usr/lib/python3.12/m.py\" function=\"to\"\n");
+	json_t *finding = first_finding(report);
+	char *stack = stack_in(finding);
+
+	(void)state;
+	assert_string_equal(stack, " 0x1060 0x1100 to:7 to:8");
+	assert_string_equal(text_in(finding, "python"), "from Python: m.py:7 in to");
+	free(stack);
+	json_decref(report);
+}
+
+/* Those of another call, or of nobody. */
+static void test_python_of_another(void **state)
+{
+	json_t *report = report_of(
+		HEAD CODES PYTHON("1ms", "1:42") STACK("2ms", "cudaMemcpyAsync", "0x401060")
+			PYTHON("1900us", "1:42") "2ms python_stack fn=cudaMalloc lines=1:42\n" COPY(
+				"2ms", "500us"));
+	json_t *finding = first_finding(report);
+	char *stack = stack_in(finding);
+
+	(void)state;
+	assert_string_equal(stack, " 0x1060");
+	assert_string_equal(text_in(finding, "python"), "null");
+	free(stack);
+	json_decref(report);
+}
+
+/* Where a map names the same functions, they are shown once; beyond what was told, by the map. */
+static void test_python_and_map(void **state)
+{
+	char log[4096];
+	json_t *report;
+	char *stack;
+
+	(void)state;
+	write_map("7000000 20 py::step:/home/user/train.py\n7000020 20 "
+		  "py::<module>:/home/user/train.py\n"
+		  "7000040 20 py::outer:/home/user/train.py\n");
+	for (int more = 0; more < 2; more++) {
+		snprintf(log, sizeof(log),
+			 "trace app.%u pid=%u program=\"/bin/app\"\nslot 0 tid=101\n"
+			 "2us module base=0x400000 begin=0x401000 end=0x409000 "
+			 "path=\"/nowhere/app\"\n"
+			 "slot 1 tid=101\n10us thread tid=101 name=\"app\"\n%s%s"
+			 "2ms python_stack fn=cudaMemcpyAsync lines=1:42,2:99 more=%d\n%s",
+			 map_pid, map_pid, CODES,
+			 STACK("2ms", "cudaMemcpyAsync",
+			       "0x401060,0x7000010,0x401100,0x7000030,0x7000050"),
+			 more, COPY("2ms", "500us"));
+		report = report_of(log);
+		stack = stack_in(first_finding(report));
+		assert_string_equal(stack,
+				    more ? " 0x1060 Model.step:42 <module>:99 0x1100 py::outer:0"
+					 : " 0x1060 Model.step:42 <module>:99 0x1100");
+		free(stack);
+		json_decref(report);
+	}
+	unlink(map_path);
+}
+
+#define THREE_LINES \
+	HEAD CODES CASE("2ms", "0x401060", "1:42,2:99") CASE("4ms", "0x401060", "1:42,2:98") \
+		CASE("6ms", "0x401060", "2:50")
+
+/* Calls at one place of the program come from several lines. */
+static void test_python_lines(void **state)
+{
+	json_t *report = report_of(THREE_LINES);
+
+	(void)state;
+	assert_string_equal(text_in(first_finding(report), "python"),
+			    "from Python: train.py:42 in Model.step; also train.py:50 in <module>");
+	json_decref(report);
+}
+
+/* Suppressed if all its lines are. */
+static void test_python_suppressed(void **state)
+{
+	static const struct {
+		const char *text;
+		bool suppressed;
+	} cases[] = {{"pageable-copy train.py -- known\n", true},
+		     {"pageable-copy train.py:42 -- known\n", false},
+		     {"pageable-copy /home/user/train.py:[45]? -- known\n", true},
+		     {"pageable-copy other.py -- known\n", false}};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *report = report_with(THREE_LINES, "json", cases[i].text);
+
+		assert_int_equal(!strcmp(text_in(first_finding(report), "suppressed"), "known"),
+				 cases[i].suppressed);
+		json_decref(report);
+	}
+}
+
+/* In SARIF the line is the place; what is no file has none. */
+static void test_python_sarif(void **state)
+{
+	json_t *report =
+		report_with(HEAD MODULES CODES CASE("2ms", "0x401060", "3:7,1:42"), "sarif", NULL);
+	json_t *result = json_array_get(
+		json_object_get(json_array_get(json_object_get(report, "runs"), 0), "results"), 0);
+	json_t *place = json_array_get(json_object_get(result, "locations"), 0);
+	json_t *physical = json_object_get(place, "physicalLocation");
+	json_t *logical = json_array_get(json_object_get(place, "logicalLocations"), 0);
+
+	(void)state;
+	assert_string_equal(text_in(json_object_get(physical, "artifactLocation"), "uri"),
+			    "file:///home/user/train.py");
+	assert_int_equal(json_integer_value(
+				 json_object_get(json_object_get(physical, "region"), "startLine")),
+			 42);
+	assert_string_equal(text_in(logical, "name"), "Model.step");
+	json_decref(report);
+	report = report_with(HEAD CODES CASE("2ms", "0x401060", "4:7"), "sarif", NULL);
+	result = json_array_get(
+		json_object_get(json_array_get(json_object_get(report, "runs"), 0), "results"), 0);
+	place = json_array_get(json_object_get(result, "locations"), 0);
+	assert_non_null(place);
+	assert_null(json_object_get(place, "physicalLocation"));
+	json_decref(report);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +381,13 @@ int main(void)
 		cmocka_unit_test(test_old_map),
 		cmocka_unit_test(test_costliest),
 		cmocka_unit_test(test_of_another),
+		cmocka_unit_test(test_python),
+		cmocka_unit_test(test_python_library),
+		cmocka_unit_test(test_python_of_another),
+		cmocka_unit_test(test_python_and_map),
+		cmocka_unit_test(test_python_lines),
+		cmocka_unit_test(test_python_suppressed),
+		cmocka_unit_test(test_python_sarif),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

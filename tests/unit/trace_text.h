@@ -332,6 +332,37 @@ static void tt_stack(struct tt_state *s, const struct tt_line *l, uint64_t time)
 	tw_record(&s->w, s->slot, &stack, sizeof(stack));
 }
 
+/* 70us python_code code=1 first_line=3 file="/home/user/train.py" function="step", and behind a stack
+ * 70us python_stack fn=cudaMemcpyAsync more=0 lines=1:42,2:99: codes and their lines. */
+static void tt_python(struct tt_state *s, const struct tt_line *l, enum spy_event event,
+		      uint64_t time)
+{
+	struct spy_rec_python_code code = {.head = {time, (uint16_t)event},
+					   .code = (uint32_t)tt_value(s, l, "code", 0),
+					   .first_line = (uint32_t)tt_value(s, l, "first_line", 0)};
+	struct spy_rec_python_stack stack = {
+		.time = time, .event = (uint16_t)event, .more = (uint8_t)tt_value(s, l, "more", 0)};
+	const char *file = tt_text(l, "file"), *function = tt_text(l, "function");
+	const char *lines = tt_text(l, "lines");
+
+	if (event == SPY_EV_PYTHON_CODE) {
+		tw_record_text(&s->w, s->slot, &code, sizeof(code), 3,
+			       (const char *[]){file ? file : "", function ? function : "", ""});
+		return;
+	}
+	stack.fn = (uint16_t)tt_find(s, tt_functions, tt_text(l, "fn"));
+	while (lines && *lines && stack.count < SPY_PYTHON_MOST) {
+		char *end;
+
+		stack.codes[stack.count] = (uint32_t)strtoul(lines, &end, 0);
+		if (*end == ':')
+			stack.lines[stack.count] = (uint32_t)strtoul(end + 1, &end, 0);
+		stack.count++;
+		lines = *end == ',' ? end + 1 : end;
+	}
+	tw_record(&s->w, s->slot, &stack, sizeof(stack));
+}
+
 static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event event,
 		     uint64_t time)
 {
@@ -378,6 +409,8 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_sharing(s, l, event, time);
 	} else if (event == SPY_EV_STACK) {
 		tt_stack(s, l, time);
+	} else if (event == SPY_EV_PYTHON_CODE || event == SPY_EV_PYTHON_STACK) {
+		tt_python(s, l, event, time);
 	} else if (event == SPY_EV_SCHED) {
 		tw_record(&s->w, s->slot, &sched, sizeof(sched));
 	} else if (event == SPY_EV_STRANGER) {
