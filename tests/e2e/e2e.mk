@@ -67,6 +67,9 @@ $(eval $(call e2e_program,allocator,tests/e2e/allocator.c,-fexceptions,$(E2E_RT1
 $(eval $(call e2e_program,libwraplocks.so,tests/e2e/wrap_locks.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
 # Who calls what is worth a look: as programs are usually compiled.
 $(eval $(call e2e_program,stacks,tests/e2e/stacks.c,-O2 -fomit-frame-pointer -fexceptions,$(E2E_RT13)))
+# A library that looks like Python's.
+$(eval $(call e2e_program,libfake_python.so,tests/e2e/fake_python.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
+$(eval $(call e2e_program,python_fake,tests/e2e/python_fake.c,,$(E2E_RT13)))
 $(eval $(call e2e_program,edge,tests/e2e/edge.c tests/e2e/edge_x86_64.S,,$(E2E_DRV)))
 
 # Not without a C++ compiler.
