@@ -251,15 +251,14 @@ static uint32_t version_of(const struct exports *e)
 {
 	const char *text;
 	char *end;
-	unsigned long minor;
+	unsigned long major, minor;
 
 	if (e->version)
 		return (uint32_t)*e->version;
 	text = e->version_text ? e->version_text() : "";
-	if (strncmp(text, "3.", 2) != 0)
-		return 0;
-	minor = strtoul(text + 2, &end, 10);
-	return minor < 11 ? 3u << 24 | (uint32_t)minor << 16 : 0;
+	major = strtoul(text, &end, 10);
+	minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+	return (uint32_t)(major & 0xff) << 24 | (uint32_t)(minor & 0xff) << 16;
 }
 
 void spy_python_look(void)
@@ -274,6 +273,11 @@ void spy_python_look(void)
 	e.symbols.version = version_of(&e);
 	if (spy_python_describe(&e.symbols, &spy_session->python))
 		spy_python_remember(&spy_session->python);
+	else
+		spy_note(SPY_NOTE_OTHER,
+			 "no lines of Python %u.%u: a version or build that is not known, or the "
+			 "system does not let a process read itself (process_vm_readv)",
+			 e.symbols.version >> 24, e.symbols.version >> 16 & 0xff);
 }
 
 /* Pairs with spy_python_remember: who finds it there finds it complete. */

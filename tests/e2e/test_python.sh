@@ -114,6 +114,7 @@ for version in 30b01f0 30a01f0 30d01f0 30e01f0 30f01f0 20712f0 0; do
 	FAKE_PYTHON=$version same fake "$bin/python_fake" "$bin/libfake_python.so"
 	told "$(the_trace)" >got || exit 1
 	expect "an interpreter that says it is $version" "$(cat got)" ""
+	grep -q 'text="no lines of Python' dump || fail "nobody says why there are none of $version"
 done
 unset FAKE_RESULT
 
