@@ -69,6 +69,7 @@ for python in "${pythons[@]}"; do
 	if [ "${version#3.}" -ge 12 ]; then
 		recorded "$python" -X perf "$script" CDLL functions
 		check "$version -X perf"
+		pid=$(the_trace) && pid=${pid%.cudaspy} && rm -f "/tmp/perf-${pid##*-}.map"
 	fi
 	CUDASPY_KEEP=1 recorded "$python" "$script" CDLL functions
 	check "$version with a bound"
