@@ -74,12 +74,11 @@ static inline void callstats_use(struct device_use *use, const struct record *re
 	use->last_ns = record->ns;
 }
 
-static inline void callstats_add(struct calls *calls, const struct spy_rec_head *head,
-				 uint64_t duration_ns)
+static inline void callstats_add(struct calls *calls, bool failed, uint64_t duration_ns)
 {
 	calls->count++;
 	calls->total_ns += duration_ns;
-	calls->failed += call_failed(head);
+	calls->failed += failed;
 	histogram_add(&calls->durations_ns, duration_ns);
 }
 
@@ -100,9 +99,11 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 			record->stream->trace->index * CALLSTATS_DEVICES + raw->call_head.device;
 		device = &s->devices[of_device];
 		if (raw->call_head.depth) {
-			callstats_add(&s->nested[record->fn], &raw->call_head, record->duration_ns);
+			callstats_add(&s->nested[record->fn], call_failed(&raw->call_head),
+				      record->duration_ns);
 		} else {
-			callstats_add(&s->direct[record->fn], &raw->call_head, record->duration_ns);
+			callstats_add(&s->direct[record->fn], call_failed(&raw->call_head),
+				      record->duration_ns);
 			thread->count++;
 			thread->total_ns += record->duration_ns;
 			device->count++;
@@ -118,6 +119,13 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 	} else if (raw->other.event == SPY_EV_COUNT) {
 		callstats_count(s, record->thread, record->fn, raw->count.count);
 	}
+}
+
+/* The same for a call inside another one of which no more is known. */
+static inline void callstats_see_nested(struct callstats *s, uint32_t fn, bool failed,
+					uint64_t duration_ns)
+{
+	callstats_add(&s->nested[fn], failed, duration_ns);
 }
 
 /* After the last record: adds what only the boards have counted, sums up. */

@@ -122,6 +122,14 @@ void model_apply_other(struct model *model, struct record *record);
 /* For model_apply: a call of a process whose cuInit has not succeeded yet. */
 void model_see_init(struct model *model, const struct record *record);
 
+/* Records of the process, the last of them at that time. */
+static inline void model_count(struct process *process, uint64_t records, uint64_t last_ns)
+{
+	process->records += records;
+	if (process->last_ns < last_ns)
+		process->last_ns = last_ns;
+}
+
 /* Takes a record in, in time order, and fills in who and what it speaks of. */
 static inline void model_apply(struct model *model, struct record *record)
 {
@@ -141,8 +149,7 @@ static inline void model_apply(struct model *model, struct record *record)
 	} else {
 		model_apply_other(model, record);
 	}
-	process->last_ns = record->ns;
-	process->records++;
+	model_count(process, 1, record->ns);
 }
 
 /* The thread of that number, whom somebody else speaks of; made if it is new. */

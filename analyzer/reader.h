@@ -183,13 +183,13 @@ static inline const union spy_any *reader_expand(struct reader *r,
 /* The part of reader_next that is rarely needed. */
 bool reader_next_slow(struct reader *r);
 
-/* To the next record. False at the end; what went wrong on the way is in losses and on stderr. */
 /* Not older than the record before, and not of another time than its packet. */
 static inline bool reader_in_time(const struct reader *r, const union spy_any *record)
 {
 	return record->other.time - r->time <= r->time_most - r->time;
 }
 
+/* To the next record. False at the end; what went wrong on the way is in losses and on stderr. */
 static inline bool reader_next(struct reader *r)
 {
 	const union spy_any *record;
@@ -218,7 +218,32 @@ static inline bool reader_next(struct reader *r)
 	return true;
 }
 
-/* The same for who has no use for calls inside of other calls: passes over nearly all of them, and
+/*
+ * The next record, if it is one of a call inside another one that already told the details, and lies right
+ * behind the record in hand; both forms. NULL: it is another one, or has to be looked for. For who counts such
+ * calls in a row: reader_take passes over it, and the record in hand stays what it is.
+ */
+static inline const union spy_any *reader_peek_nested(const struct reader *r)
+{
+	const union spy_any *record = (const union spy_any *)(r->at + r->size);
+	size_t left = (size_t)(r->end - r->at) - r->size;
+
+	if (left < sizeof(struct spy_rec_head) ||
+	    (record->other.event != SPY_EV_INNER && record->other.event != SPY_EV_NESTED) ||
+	    unlikely(!reader_in_time(r, record)))
+		return NULL;
+	return record;
+}
+
+static inline void reader_take(struct reader *r, const union spy_any *record)
+{
+	r->at = (const uint8_t *)record;
+	r->size = record_layouts[record->other.event].bytes;
+	r->time = record->other.time;
+	r->records++;
+}
+
+/* reader_next for who has no use for calls inside of other calls: passes over nearly all of them, and
  * neither counts nor checks those. */
 static inline bool reader_next_outer(struct reader *r)
 {
