@@ -52,20 +52,25 @@ uint64_t account_lost(const struct account *a)
 	       a->kernel_ns;
 }
 
-static struct account *account_of(struct caller *c, uint32_t fn)
+static struct account *add_account(struct caller *c, uint32_t fn)
 {
 	while (c->n_functions <= fn) {
 		c->of_function = grow(c->of_function, c->n_functions, sizeof(*c->of_function));
 		c->of_function[c->n_functions++] = 0;
 	}
-	if (!c->of_function[fn]) {
-		c->accounts = grow(c->accounts, c->n_accounts, sizeof(*c->accounts));
-		c->account_fns = grow(c->account_fns, c->n_accounts, sizeof(*c->account_fns));
-		c->accounts[c->n_accounts] = (struct account){0};
-		c->account_fns[c->n_accounts] = fn;
-		c->of_function[fn] = (uint32_t)++c->n_accounts;
-	}
-	return &c->accounts[c->of_function[fn] - 1];
+	c->accounts = grow(c->accounts, c->n_accounts, sizeof(*c->accounts));
+	c->account_fns = grow(c->account_fns, c->n_accounts, sizeof(*c->account_fns));
+	c->accounts[c->n_accounts] = (struct account){0};
+	c->account_fns[c->n_accounts] = fn;
+	c->of_function[fn] = (uint32_t)++c->n_accounts;
+	return &c->accounts[c->n_accounts - 1];
+}
+
+static inline struct account *account_of(struct caller *c, uint32_t fn)
+{
+	if (likely(fn < c->n_functions) && likely(c->of_function[fn]))
+		return &c->accounts[c->of_function[fn] - 1];
+	return add_account(c, fn);
 }
 
 struct account account_sum(const struct accounting *a, const struct process *process)
@@ -90,10 +95,8 @@ struct caller *account_caller(const struct accounting *a, const struct thread *t
 	return thread->index < a->n_callers ? a->callers[thread->index] : NULL;
 }
 
-static struct caller *caller_of(struct accounting *a, struct thread *thread)
+static struct caller *add_caller(struct accounting *a, struct thread *thread)
 {
-	if (likely(thread->index < a->n_callers) && likely(a->callers[thread->index] != NULL))
-		return a->callers[thread->index];
 	while (a->n_callers <= thread->index) {
 		a->callers = grow(a->callers, a->n_callers, sizeof(struct caller *));
 		a->callers[a->n_callers++] = NULL;
@@ -102,6 +105,13 @@ static struct caller *caller_of(struct accounting *a, struct thread *thread)
 	a->callers[thread->index]->thread = thread;
 	a->callers[thread->index]->device = SPY_DEVICE_NONE;
 	return a->callers[thread->index];
+}
+
+static inline struct caller *caller_of(struct accounting *a, struct thread *thread)
+{
+	if (likely(thread->index < a->n_callers) && likely(a->callers[thread->index] != NULL))
+		return a->callers[thread->index];
+	return add_caller(a, thread);
 }
 
 static inline void set_device(struct accounting *a, struct caller *c, uint8_t device)
@@ -548,19 +558,19 @@ static void forget_waits(struct finished *f)
 	f->n_waits = 0;
 }
 
-static struct finished *next_finished(struct caller *c)
+static inline struct finished *next_finished(struct caller *c)
 {
 	struct finished *f;
 
 	if (unlikely(c->n_finished == c->ring_size) && c->ring_size < FINISHED_KEPT)
 		grow_ring(c);
-	f = &c->ring[c->n_finished++ % c->ring_size];
+	f = &c->ring[c->n_finished++ & (c->ring_size - 1)];
 	if (unlikely(f->waits != NULL))
 		forget_waits(f);
 	return f;
 }
 
-static void book(struct caller *c, const struct finished *f)
+static inline void book(struct caller *c, const struct finished *f)
 {
 	struct account *account = account_of(c, f->fn);
 	size_t i;

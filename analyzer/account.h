@@ -77,7 +77,7 @@ struct caller {
 	uint64_t waited_until_ns; /* end of its last wait */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
 	struct finished *ring; /* its last calls */
-	size_t ring_size; /* FINISHED_KEPT at most */
+	size_t ring_size; /* a power of two, FINISHED_KEPT at most */
 	uint64_t n_finished;
 	uint8_t device; /* current, as last seen */
 	struct gpu_stream *stream; /* it used last */

@@ -130,11 +130,6 @@ struct cold_key {
 	uint32_t process, value, kind, device;
 };
 
-static uint32_t kernel_of(const struct spy_rec_launch *launch)
-{
-	return (uint32_t)launch->kernel_hi << 16 | (uint32_t)launch->kernel_lo;
-}
-
 static bool first_launch(struct cold_marks *m, uint32_t kernel, uint8_t device)
 {
 	uint64_t bit = 1ull << (device < 63 ? device : 63);
@@ -142,12 +137,12 @@ static bool first_launch(struct cold_marks *m, uint32_t kernel, uint8_t device)
 
 	if (kernel >= KERNELS_MAX)
 		return false;
-	if (unlikely(kernel >= n)) {
+	if (kernel >= n) {
 		m->n_kernels = 2 * (size_t)kernel + 64;
 		m->kernels = xrealloc(m->kernels, m->n_kernels, sizeof(*m->kernels));
 		memset(m->kernels + n, 0, (m->n_kernels - n) * sizeof(*m->kernels));
 	}
-	if (likely(m->kernels[kernel] & bit))
+	if (m->kernels[kernel] & bit)
 		return false;
 	m->kernels[kernel] |= bit;
 	return true;
@@ -167,26 +162,23 @@ static bool first_start(struct cold_marks *m, uint32_t fn, uint8_t device)
 }
 
 /* Is it the first of its kind by the marks, which it leaves? */
-static inline enum cold_kind first_of(struct cold_marks *m, const union spy_any *raw, uint32_t fn,
+static enum cold_kind first_of(struct cold_marks *m, const union spy_any *raw, uint32_t fn,
 				      uint8_t contract, uint32_t *value)
 {
 	uint8_t device = raw->call_head.device;
 	bool known = m->contracts[device] >> contract & 1;
 
-	if (unlikely(!known))
-		m->contracts[device] |= 1u << contract;
-	if (raw->other.event == SPY_EV_LAUNCH && kernel_of(&raw->launch)) {
-		*value = kernel_of(&raw->launch);
-		if (unlikely(first_launch(m, *value, device)))
-			return COLD_KERNEL;
-		return COLD_NOT;
+	m->contracts[device] |= 1u << contract;
+	if (raw->other.event == SPY_EV_LAUNCH && launched_kernel(&raw->launch)) {
+		*value = launched_kernel(&raw->launch);
+		return first_launch(m, *value, device) ? COLD_KERNEL : COLD_NOT;
 	}
-	if (unlikely(contract == SPY_CONTRACT_INIT)) {
+	if (contract == SPY_CONTRACT_INIT) {
 		*value = fn;
 		return first_start(m, fn, device) ? COLD_START : COLD_NOT;
 	}
 	*value = contract;
-	return likely(known) ? COLD_NOT : COLD_CONTRACT;
+	return known ? COLD_NOT : COLD_CONTRACT;
 }
 
 static void forget_marks(struct cold_marks *m)
@@ -203,7 +195,7 @@ static void release_marks(struct cold_marks *m)
 	free(m->starts);
 }
 
-bool expect_cold(struct expect *e, const struct record *record)
+bool expect_cold_slow(struct expect *e, const struct record *record)
 {
 	uint32_t value;
 
@@ -436,6 +428,7 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 {
 	struct expect *e = l->e;
 	uint32_t fn = trace_function(e->set, l->stream->trace, raw->call_head.fn), value;
+	enum cold_kind cold = COLD_NOT;
 	uint8_t contract = contract_of(e, fn);
 	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, raw->call_head.duration);
 	/* Less what the probes saw it waiting. */
@@ -443,9 +436,10 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 	const struct gpu_waits *waits = gpu_wait_of(raw, contract);
 	struct busy_stream *b = find_busy(l, gpu_wait_stream(raw), raw->call_head.device);
 	bool clean = l->not_running_ns * NOT_RUNNING_PART <= own_ns;
-	enum cold_kind cold = first_of(&l->marks, raw, fn, contract, &value);
 	struct call_class *c;
 
+	if (unlikely(!cold_marks_know(&l->marks, raw, contract)))
+		cold = first_of(&l->marks, raw, fn, contract, &value);
 	if (unlikely(cold != COLD_NOT)) {
 		/* A kernel's first launch may wait for all work of the device. */
 		clean &= cold == COLD_KERNEL && !finds_work(l, raw, GPU_WAIT_DEVICE);

@@ -220,13 +220,45 @@ static inline struct call_class *expect_class(struct expect *e, const union spy_
 	return likely(place->class != NULL) ? place->class : expect_add(e, key);
 }
 
+/* For expect_cold: the call is a first one, or its function says no more than that it might be. */
+bool expect_cold_slow(struct expect *e, const struct record *record);
+
+static inline uint32_t launched_kernel(const struct spy_rec_launch *launch)
+{
+	return (uint32_t)launch->kernel_hi << 16 | (uint32_t)launch->kernel_lo;
+}
+
+/* Is it certain, and as most calls are, that nothing begins with the call? */
+static inline bool cold_marks_know(const struct cold_marks *m, const union spy_any *raw,
+				   uint8_t contract)
+{
+	uint8_t device = raw->call_head.device;
+	uint32_t kernel;
+
+	if (!(m->contracts[device] >> contract & 1) || contract == SPY_CONTRACT_INIT)
+		return false;
+	if (raw->other.event != SPY_EV_LAUNCH)
+		return true;
+	kernel = launched_kernel(&raw->launch);
+	return !kernel || (kernel < m->n_kernels &&
+			   (m->kernels[kernel] >> (device < 63 ? device : 63) & 1));
+}
+
 /*
  * Is the call cold? The first launch of a kernel in a process on a device; the first call on a device
  * of each contract (the first copy, the first allocation from a pool), and of each function that
  * starts a device up. For the main reading: to be asked once about each call of depth 0 that returned
  * no error, in the order of time.
  */
-bool expect_cold(struct expect *e, const struct record *record);
+static inline bool expect_cold(struct expect *e, const struct record *record)
+{
+	const struct cold_marks *marks = &e->processes[record->stream->trace->index];
+
+	if (likely(cold_marks_know(marks, record->raw,
+				   e->set->functions.all[record->fn].contract)))
+		return false;
+	return expect_cold_slow(e, record);
+}
 
 /* What the number rests on: "median of 1,234 unobstructed calls". Lives as long as `e`. */
 const char *expect_source_text(struct expect *e, const struct call_class *c);

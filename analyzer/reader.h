@@ -62,20 +62,8 @@ static inline bool record_is_call(const union spy_any *record)
 /* Return address of a call; 0: the record does not say. */
 static inline uint64_t record_caller(const union spy_any *raw)
 {
-	switch (raw->other.event) {
-	case SPY_EV_CALL:
-		return raw->call.caller;
-	case SPY_EV_OP:
-		return raw->op.caller;
-	case SPY_EV_LAUNCH:
-		return raw->launch.caller;
-	case SPY_EV_COPY:
-		return raw->copy.caller;
-	case SPY_EV_MEMORY:
-		return raw->memory.caller;
-	default:
-		return 0;
-	}
+	/* The same place in all of them. */
+	return record_is_call(raw) && raw->other.event != SPY_EV_NESTED ? raw->call.caller : 0;
 }
 
 /* Text i of a record the reader has returned; NUL-terminated. */
