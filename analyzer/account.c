@@ -743,15 +743,16 @@ static struct site *observe(struct accounting *a, struct caller *c, const struct
 }
 
 /* The call becomes the newest of its thread's steps. */
-static void take_step(struct caller *c, const struct record *record, const struct finished *f,
-		      const struct gpu_waits *waits, uint8_t contract, bool submitted, bool cold)
+static inline void take_step(struct caller *c, const struct record *record,
+			     const struct finished *f, const struct gpu_waits *waits,
+			     uint8_t contract, bool failed, bool submitted, bool cold)
 {
 	steps_see(&c->steps, record->raw, waits,
 		  &(struct step){.begin_ns = f->begin_ns,
 				 .end_ns = f->end_ns,
 				 .own_ns = finished_ns(f, BUCKET_OWN),
 				 .contract = contract,
-				 .failed = call_failed(&record->raw->call_head),
+				 .failed = failed,
 				 .submitted = submitted,
 				 .cold = cold});
 }
@@ -763,7 +764,7 @@ void account_call(struct accounting *a, const struct record *record)
 	const struct gpu_waits *waits = gpu_wait_of(record->raw, contract);
 	struct caller *c = caller_of(a, record->thread);
 	struct finished *f = next_finished(c);
-	bool cold = !call_failed(head) && expect_cold(a->expect, record);
+	bool failed = call_failed(head), cold = !failed && expect_cold(a->expect, record);
 	const struct call_class *class = expect_class(a->expect, record->raw, record->fn, cold);
 	uint64_t submissions;
 
@@ -781,12 +782,12 @@ void account_call(struct accounting *a, const struct record *record)
 		look_closer(a, c, record, class, waits, cold, f);
 	f->site = NULL;
 	c->steps.tries += steps_is_try(contract);
-	if (a->observer && (f->divided || a->observer->always >> contract & 1 || call_failed(head)))
+	if (a->observer && (f->divided || a->observer->always >> contract & 1 || failed))
 		f->site = observe(a, c, record, class, waits, cold, f);
 	book(c, f);
 	submissions = a->work.submissions[record->stream->trace->index];
 	work_see(&a->work, &c->stream, a->model, record, contract, waits);
-	take_step(c, record, f, waits, contract,
+	take_step(c, record, f, waits, contract, failed,
 		  a->work.submissions[record->stream->trace->index] != submissions, cold);
 	if (unlikely(contract == SPY_CONTRACT_ALLOC) && record->raw->other.event <= SPY_EV_OP)
 		peers_see(&a->peers, a->model, record);

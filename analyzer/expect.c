@@ -163,7 +163,7 @@ static bool first_start(struct cold_marks *m, uint32_t fn, uint8_t device)
 
 /* Is it the first of its kind by the marks, which it leaves? */
 static enum cold_kind first_of(struct cold_marks *m, const union spy_any *raw, uint32_t fn,
-				      uint8_t contract, uint32_t *value)
+			       uint8_t contract, uint32_t *value)
 {
 	uint8_t device = raw->call_head.device;
 	bool known = m->contracts[device] >> contract & 1;

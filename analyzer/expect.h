@@ -240,8 +240,8 @@ static inline bool cold_marks_know(const struct cold_marks *m, const union spy_a
 	if (raw->other.event != SPY_EV_LAUNCH)
 		return true;
 	kernel = launched_kernel(&raw->launch);
-	return !kernel || (kernel < m->n_kernels &&
-			   (m->kernels[kernel] >> (device < 63 ? device : 63) & 1));
+	return !kernel ||
+	       (kernel < m->n_kernels && (m->kernels[kernel] >> (device < 63 ? device : 63) & 1));
 }
 
 /*
@@ -254,8 +254,7 @@ static inline bool expect_cold(struct expect *e, const struct record *record)
 {
 	const struct cold_marks *marks = &e->processes[record->stream->trace->index];
 
-	if (likely(cold_marks_know(marks, record->raw,
-				   e->set->functions.all[record->fn].contract)))
+	if (likely(cold_marks_know(marks, record->raw, e->set->functions.all[record->fn].contract)))
 		return false;
 	return expect_cold_slow(e, record);
 }

@@ -16,7 +16,7 @@ static size_t above(const struct merge *m, unsigned __int128 head)
 }
 
 /* All who could be second have lost to the best one, on its way up. */
-static uint64_t find_runner_up(const struct merge *m)
+static inline uint64_t find_runner_up(const struct merge *m)
 {
 	uint64_t least_ns = UINT64_MAX;
 	size_t node;
@@ -43,9 +43,10 @@ void merge_replay(struct merge *m)
 		m->losers[node] = other < best ? best : other;
 		best = other < best ? other : best;
 	}
+	/* Only who wins twice may be at the beginning of a row of records. */
+	m->runner_up_ns = (uint64_t)best == (uint64_t)m->best ? find_runner_up(m) : 0;
 	m->best = best;
 	m->top = (uint64_t)best < AT_END ? m->streams[(uint64_t)best] : &m->nothing;
-	m->runner_up_ns = find_runner_up(m);
 }
 
 bool merge_drop(struct merge *m)

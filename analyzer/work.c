@@ -75,8 +75,9 @@ static struct gpu_stream *stream_of(struct gpu_work *w, const struct stream_key 
 	return stream;
 }
 
-static struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
-			       const struct record *record, bool make)
+/* The stream that the call works in. last: it is most often the one the thread used last. */
+static inline struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
+				      const struct record *record, bool make)
 {
 	uint8_t device = record->raw->call_head.device;
 	struct stream_key key = {.stream = gpu_wait_stream(record->raw),
@@ -88,7 +89,8 @@ static struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
 		return NULL;
 	if (key.stream == 2)
 		key.stream += ((uint64_t)record->thread->index + 1) << 8;
-	if (stream && !memcmp(&stream->key, &key, sizeof(key)))
+	if (likely(stream) && likely(stream->key.stream == key.stream) &&
+	    stream->key.process == key.process && stream->key.device == key.device)
 		return stream;
 	stream = stream_of(w, &key, make);
 	if (stream)
@@ -104,8 +106,6 @@ static void list(struct gpu_work *w, const struct record *record, struct gpu_str
 {
 	struct gpu_stream **head = device_of(w, record);
 
-	if (stream->listed)
-		return;
 	stream->listed = true;
 	stream->next = *head;
 	*head = stream;
@@ -170,7 +170,7 @@ bool work_on_device(struct gpu_work *w, const struct record *record)
 
 /* ---- what a call changes --------------------------------------------------------------------- */
 
-static bool submits(uint8_t contract)
+static inline bool submits(const struct record *record, uint8_t contract)
 {
 	switch (contract) {
 	case SPY_CONTRACT_SUBMIT:
@@ -180,7 +180,7 @@ static bool submits(uint8_t contract)
 	case SPY_CONTRACT_COPY_SYNC:
 	case SPY_CONTRACT_PEER:
 	case SPY_CONTRACT_MEMSET_SYNC:
-		return true;
+		return record->raw->other.event != SPY_EV_COPY || !record->raw->copy.captured;
 	default:
 		return false;
 	}
@@ -303,7 +303,8 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
  * Is what the call waits for done now? Of hidden waits only some are certain: a copy from pageable memory
  * may have been staged, and not every load of code or change of a limit waits.
  */
-static bool has_waited(const struct record *record, uint8_t contract, const struct gpu_waits *waits)
+static inline bool has_waited(const struct record *record, uint8_t contract,
+			      const struct gpu_waits *waits)
 {
 	if (waits->sort == GPU_WAIT_INTENDED)
 		return true;
@@ -400,42 +401,47 @@ static void take_turn(struct gpu_work *w, const struct record *record, struct gp
 		use->first_turn = use->last_turn;
 }
 
+/* The call has handed work over: to its stream, if it has one. */
+static inline void submit(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
+			  const struct record *record, uint8_t contract,
+			  const struct gpu_waits *waits)
+{
+	struct gpu_stream *own = *last, *stream = find(w, last, record, true);
+	uint8_t what = LAUNCHES_GRAPH;
+	struct event_mark *mark;
+
+	if (record->raw->other.event == SPY_EV_OP)
+		what = does(w, model, record->fn);
+	if (what == LAUNCHES_GRAPH)
+		w->submissions[record->stream->trace->index]++;
+	if (!stream)
+		return;
+	if (what == LAUNCHES_GRAPH && (stream->blocking || stream->key.stream == 1))
+		take_turn(w, record, stream, own, has_waited(record, contract, waits));
+	stream->submitted++;
+	if (unlikely(!stream->listed))
+		list(w, record, stream);
+	if (what != RECORDS_EVENT)
+		return;
+	mark = event_of(w, record, true);
+	mark->stream = stream;
+	mark->submitted = stream->submitted;
+}
+
 void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
 	      const struct record *record, uint8_t contract, const struct gpu_waits *waits)
 {
-	struct gpu_stream *stream, *own = *last;
-	struct event_mark *mark;
-
 	if (call_failed(&record->raw->call_head))
 		return;
 	if (record->raw->other.event == SPY_EV_MEMORY &&
 	    record->raw->memory.kind == SPY_MEM_MANAGED &&
 	    record->raw->memory.op == SPY_MEMOP_ALLOC)
 		w->managed[record->stream->trace->index] = true;
-	if (unlikely(contract == SPY_CONTRACT_HOST) && record->raw->other.event == SPY_EV_OP &&
-	    does(w, model, record->fn) == CREATES_STREAM)
+	if (submits(record, contract))
+		submit(w, last, model, record, contract, waits);
+	else if (contract == SPY_CONTRACT_HOST && record->raw->other.event == SPY_EV_OP &&
+		 does(w, model, record->fn) == CREATES_STREAM)
 		created(w, record);
-	if (submits(contract) &&
-	    !(record->raw->other.event == SPY_EV_COPY && record->raw->copy.captured)) {
-		stream = find(w, last, record, true);
-		bool operation = record->raw->other.event == SPY_EV_OP;
-		uint8_t what = operation ? does(w, model, record->fn) : LAUNCHES_GRAPH;
-
-		if (what == LAUNCHES_GRAPH)
-			w->submissions[record->stream->trace->index]++;
-		if (stream) {
-			if (what == LAUNCHES_GRAPH && (stream->blocking || stream->key.stream == 1))
-				take_turn(w, record, stream, own,
-					  has_waited(record, contract, waits));
-			stream->submitted++;
-			list(w, record, stream);
-		}
-		if (stream && what == RECORDS_EVENT) {
-			mark = event_of(w, record, true);
-			mark->stream = stream;
-			mark->submitted = stream->submitted;
-		}
-	}
 	if (has_waited(record, contract, waits))
 		drain(w, last, record, waits);
 }
