@@ -60,7 +60,7 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 
 	for (; (raw = reader_peek_nested(r)); n++) {
 		bool inner = raw->other.event == SPY_EV_INNER;
-		uint64_t duration = inner ? raw->inner.duration : raw->call_head.duration;
+		uint64_t duration = inner ? raw->inner.duration : record_duration(raw);
 		uint32_t fn;
 
 		if (unlikely(raw->call_head.fn >= trace->n_functions))

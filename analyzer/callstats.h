@@ -78,7 +78,8 @@ static inline void callstats_add(struct calls *calls, bool failed, uint64_t dura
 {
 	calls->count++;
 	calls->total_ns += duration_ns;
-	calls->failed += failed;
+	if (unlikely(failed))
+		calls->failed++;
 	histogram_add(&calls->durations_ns, duration_ns);
 }
 

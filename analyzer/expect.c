@@ -169,8 +169,8 @@ static enum cold_kind first_of(struct cold_marks *m, const union spy_any *raw, u
 	bool known = m->contracts[device] >> contract & 1;
 
 	m->contracts[device] |= 1u << contract;
-	if (raw->other.event == SPY_EV_LAUNCH && launched_kernel(&raw->launch)) {
-		*value = launched_kernel(&raw->launch);
+	if (raw->other.event == SPY_EV_LAUNCH && record_kernel(&raw->launch)) {
+		*value = record_kernel(&raw->launch);
 		return first_launch(m, *value, device) ? COLD_KERNEL : COLD_NOT;
 	}
 	if (contract == SPY_CONTRACT_INIT) {
@@ -272,7 +272,7 @@ static inline void submit(struct learner *l, const union spy_any *raw, uint32_t 
 	if (!b) {
 		l->recent = l->n_busy;
 		b = &l->busy[l->n_busy++];
-		*b = (struct busy_stream){.stream = gpu_wait_stream(raw),
+		*b = (struct busy_stream){.stream = record_stream(raw),
 					  .device = raw->call_head.device};
 	}
 	b->submitted++;
@@ -284,7 +284,7 @@ static inline void submit(struct learner *l, const union spy_any *raw, uint32_t 
 static bool concerns(const struct busy_stream *b, const union spy_any *raw, uint8_t what)
 {
 	uint8_t device = raw->call_head.device;
-	uint64_t stream = gpu_wait_stream(raw);
+	uint64_t stream = record_stream(raw);
 
 	if (what == GPU_WAIT_DEVICE)
 		return b->device == device;
@@ -318,7 +318,7 @@ static void finish(struct learner *l, const union spy_any *raw, uint8_t what)
 					      b->event == raw->op.object
 			    : what == GPU_WAIT_DEVICE
 				    ? b->device == raw->call_head.device
-				    : is_stream(b, gpu_wait_stream(raw), raw->call_head.device);
+				    : is_stream(b, record_stream(raw), raw->call_head.device);
 
 		if (done)
 			l->busy[i--] = l->busy[--l->n_busy];
@@ -430,11 +430,11 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 	uint32_t fn = trace_function(e->set, l->stream->trace, raw->call_head.fn), value;
 	enum cold_kind cold = COLD_NOT;
 	uint8_t contract = contract_of(e, fn);
-	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, raw->call_head.duration);
+	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_duration(raw));
 	/* Less what the probes saw it waiting. */
 	uint64_t own_ns = ns > l->waited_ns ? ns - l->waited_ns : 0;
 	const struct gpu_waits *waits = gpu_wait_of(raw, contract);
-	struct busy_stream *b = find_busy(l, gpu_wait_stream(raw), raw->call_head.device);
+	struct busy_stream *b = find_busy(l, record_stream(raw), raw->call_head.device);
 	bool clean = l->not_running_ns * NOT_RUNNING_PART <= own_ns;
 	struct call_class *c;
 

@@ -223,11 +223,6 @@ static inline struct call_class *expect_class(struct expect *e, const union spy_
 /* For expect_cold: the call is a first one, or its function says no more than that it might be. */
 bool expect_cold_slow(struct expect *e, const struct record *record);
 
-static inline uint32_t launched_kernel(const struct spy_rec_launch *launch)
-{
-	return (uint32_t)launch->kernel_hi << 16 | (uint32_t)launch->kernel_lo;
-}
-
 /* Is it certain, and as most calls are, that nothing begins with the call? */
 static inline bool cold_marks_know(const struct cold_marks *m, const union spy_any *raw,
 				   uint8_t contract)
@@ -239,7 +234,7 @@ static inline bool cold_marks_know(const struct cold_marks *m, const union spy_a
 		return false;
 	if (raw->other.event != SPY_EV_LAUNCH)
 		return true;
-	kernel = launched_kernel(&raw->launch);
+	kernel = record_kernel(&raw->launch);
 	return !kernel ||
 	       (kernel < m->n_kernels && (m->kernels[kernel] >> (device < 63 ? device : 63) & 1));
 }

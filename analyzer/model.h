@@ -143,7 +143,7 @@ static inline void model_apply(struct model *model, struct record *record)
 	if (record_is_call(record->raw)) {
 		record->fn = trace_function(model->set, stream->trace, record->raw->call_head.fn);
 		record->duration_ns =
-			timeline_span_ns(&stream->trace->timeline, record->raw->call_head.duration);
+			timeline_span_ns(&stream->trace->timeline, record_duration(record->raw));
 		if (unlikely(process->mps_before.ns) && unlikely(!process->mps.ns))
 			model_see_init(model, record);
 	} else {

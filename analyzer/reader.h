@@ -59,11 +59,54 @@ static inline bool record_is_call(const union spy_any *record)
 	return record->other.event <= SPY_EV_MEMORY;
 }
 
+/*
+ * What every call is asked for, taken from the words of its record (trace_format.h): gcc reads a field of 48
+ * bits in a packed struct byte by byte.
+ */
+static inline uint64_t record_word(const union spy_any *raw, size_t offset)
+{
+	uint64_t word;
+
+	__builtin_memcpy(&word, (const char *)raw + offset, sizeof(word));
+	return word;
+}
+
+#define RECORD_48_BITS (((uint64_t)1 << 48) - 1)
+
+/* Cycles; of a call's record in its long form. */
+static inline uint64_t record_duration(const union spy_any *raw)
+{
+	return record_word(raw, sizeof(struct spy_rec_head) - 8) & RECORD_48_BITS;
+}
+
 /* Return address of a call; 0: the record does not say. */
 static inline uint64_t record_caller(const union spy_any *raw)
 {
-	/* The same place in all of them. */
-	return record_is_call(raw) && raw->other.event != SPY_EV_NESTED ? raw->call.caller : 0;
+	if (raw->other.event == SPY_EV_NESTED || !record_is_call(raw))
+		return 0;
+	return record_word(raw, sizeof(struct spy_rec_head)) & RECORD_48_BITS;
+}
+
+/* The stream the call works in; 0: none. */
+static inline uint64_t record_stream(const union spy_any *raw)
+{
+	uint64_t word;
+
+	if (raw->other.event < SPY_EV_OP || raw->other.event > SPY_EV_MEMORY)
+		return 0;
+	word = record_word(raw, sizeof(struct spy_rec_head) + 8);
+	if (raw->other.event == SPY_EV_LAUNCH)
+		return word >> 16;
+	return raw->other.event == SPY_EV_COPY ? word & RECORD_48_BITS : word;
+}
+
+/* Number of the kernel of a launch, 0 unknown. */
+static inline uint32_t record_kernel(const struct spy_rec_launch *launch)
+{
+	const union spy_any *raw = (const union spy_any *)launch;
+
+	return (uint32_t)(record_word(raw, sizeof(struct spy_rec_head)) >> 48) |
+	       (uint32_t)record_word(raw, sizeof(struct spy_rec_head) + 8) << 16;
 }
 
 /* Text i of a record the reader has returned; NUL-terminated. */

@@ -4,13 +4,13 @@
  */
 #include "steps.h"
 
-void steps_see_copy(struct copy_row *row, const struct spy_rec_copy *copy, uint64_t own_ns)
+void steps_see_copy(struct copy_row *row, const union spy_any *raw, uint64_t own_ns)
 {
-	if (!steps_in_row(row, copy))
-		*row = (struct copy_row){.place = copy->caller,
-					 .stream = copy->stream,
-					 .direction = copy->direction};
+	if (!steps_in_row(row, raw))
+		*row = (struct copy_row){.place = record_caller(raw),
+					 .stream = record_stream(raw),
+					 .direction = raw->copy.direction};
 	row->count++;
 	row->own_ns += own_ns;
-	row->bytes += copy->bytes;
+	row->bytes += raw->copy.bytes;
 }

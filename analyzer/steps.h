@@ -32,13 +32,13 @@ struct step {
 };
 
 /* For steps_see: a copy, which goes on with the row or begins another one. */
-void steps_see_copy(struct copy_row *row, const struct spy_rec_copy *copy, uint64_t own_ns);
+void steps_see_copy(struct copy_row *row, const union spy_any *raw, uint64_t own_ns);
 
 /* Would the copy go on with the row? */
-static inline bool steps_in_row(const struct copy_row *row, const struct spy_rec_copy *copy)
+static inline bool steps_in_row(const struct copy_row *row, const union spy_any *raw)
 {
-	return row->count && row->place == copy->caller && row->stream == copy->stream &&
-	       row->direction == copy->direction;
+	return row->count && row->place == record_caller(raw) &&
+	       row->stream == record_stream(raw) && row->direction == raw->copy.direction;
 }
 
 /* Does a thread that makes such a call go on working? Not if it tidies up. */
@@ -64,7 +64,7 @@ static inline void steps_see(struct steps *s, const union spy_any *raw,
 	if (unlikely(step->failed) || (step->contract == SPY_CONTRACT_HOST && !copy))
 		return;
 	if (copy)
-		steps_see_copy(&s->row, &raw->copy, step->own_ns);
+		steps_see_copy(&s->row, raw, step->own_ns);
 	else
 		s->row.count = 0;
 	if (waits->sort == GPU_WAIT_INTENDED) {

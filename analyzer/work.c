@@ -80,7 +80,7 @@ static inline struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **la
 				      const struct record *record, bool make)
 {
 	uint8_t device = record->raw->call_head.device;
-	struct stream_key key = {.stream = gpu_wait_stream(record->raw),
+	struct stream_key key = {.stream = record_stream(record->raw),
 				 .process = record->stream->trace->index,
 				 .device = device == SPY_DEVICE_NONE ? 0 : device};
 	struct gpu_stream *stream = *last;

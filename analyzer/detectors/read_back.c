@@ -23,7 +23,7 @@ static bool waits_for_copy(const struct observed *o)
 		return o->contract == SPY_CONTRACT_COPY_SYNC && copy_took_place(&raw->copy) &&
 		       raw->copy.direction == SPY_DIR_D2H && raw->copy.bytes <= SMALL_MOST;
 	return row->count == 1 && row->direction == SPY_DIR_D2H && row->bytes <= SMALL_MOST &&
-	       (o->waits->what != GPU_WAIT_STREAM || gpu_wait_stream(raw) == row->stream);
+	       (o->waits->what != GPU_WAIT_STREAM || record_stream(raw) == row->stream);
 }
 
 static bool judge(const struct observed *o, struct verdict *v)
