@@ -169,8 +169,9 @@ static void add_call(struct site *site, const struct observed *o, const struct v
 static struct site *see(struct observer *observer, const struct observed *o)
 {
 	struct findings *f = (struct findings *)observer;
-	bool special = o->call->divided || call_failed(&o->record->raw->call_head);
-	uint64_t left = special ? f->judges : f->always[o->contract];
+	uint64_t left = call_failed(&o->record->raw->call_head) ? f->failures
+			: o->call->divided                      ? f->when_long[o->contract]
+								: f->always[o->contract];
 
 	for (; left; left &= left - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(left);
@@ -212,11 +213,15 @@ void findings_init(struct findings *f, struct accounting *accounts)
 	for (i = 0; (detector = detectors_row(i)); i++) {
 		if (!detector->judge)
 			continue;
-		f->judges |= 1ull << i;
+		f->failures |= (uint64_t)detector->failures << i;
 		f->observer.always |= detector->always;
-		for (contract = 0; contract < SPY_CONTRACT_COUNT; contract++)
-			if (detector->always >> contract & 1)
-				f->always[contract] |= 1ull << i;
+		for (contract = 0; contract < SPY_CONTRACT_COUNT; contract++) {
+			uint64_t always = detector->always >> contract & 1;
+
+			f->always[contract] |= always << i;
+			f->when_long[contract] |= (always | (detector->when_long >> contract & 1))
+						  << i;
+		}
 	}
 	accounts->observer = &f->observer;
 }

@@ -63,6 +63,7 @@ const struct detector detector_read_back = {
 	       "print or if on a tensor in every step.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE) |
 		  DETECTOR_CONTRACT(COPY_SYNC),
+	.when_long = DETECTOR_CONTRACT(MEMSET_SYNC),
 	.judge = judge,
 	.keep = keep,
 };

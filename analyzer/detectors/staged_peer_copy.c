@@ -63,6 +63,8 @@ const struct detector detector_staged_peer_copy = {
 	.fix = "Call cudaDeviceEnablePeerAccess once for each of the two GPUs, before the work, "
 	       "where cudaDeviceCanAccessPeer says that they can.",
 	.always = DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(SUBMIT),
+	.when_long = DETECTOR_CONTRACT(COPY_SYNC) | DETECTOR_CONTRACT(COPY_ASYNC) |
+		     DETECTOR_CONTRACT(COPY_BATCH),
 	.judge = judge,
 	.keep = keep,
 };

@@ -104,6 +104,8 @@ const struct detector detector_steady_state = {
 	.absorbs = &detector_hidden_sync,
 	.always = DETECTOR_CONTRACT(ALLOC) | DETECTOR_CONTRACT(PIN) | DETECTOR_CONTRACT(FREE) |
 		  DETECTOR_CONTRACT(GRAPH_BUILD) | DETECTOR_CONTRACT(HOST),
+	.when_long = DETECTOR_CONTRACT(ALLOC_POOL) | DETECTOR_CONTRACT(SUBMIT) |
+		     DETECTOR_CONTRACT(LAZY_LOAD),
 	.judge = judge,
 	.keep = keep,
 };
