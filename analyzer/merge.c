@@ -49,32 +49,20 @@ void merge_replay(struct merge *m)
 	m->top = (uint64_t)best < AT_END ? m->streams[(uint64_t)best] : &m->nothing;
 }
 
-bool merge_drop(struct merge *m)
-{
-	if (m->top != &m->nothing)
-		m->best = merge_head(UINT64_MAX, AT_END | (uint64_t)m->best);
-	merge_replay(m);
-	return m->top != &m->nothing;
-}
-
-static unsigned __int128 first_head(struct stream *stream)
-{
-	if (!reader_next(&stream->reader))
-		return merge_head(UINT64_MAX, AT_END | stream->index);
-	return merge_head(timeline_ns(&stream->trace->timeline, stream->reader.time),
-			  stream->index);
-}
-
 /* Plays all games below a node; returns who won them. */
 static unsigned __int128 play(struct merge *m, size_t node)
 {
 	unsigned __int128 left, right;
 
 	if (node >= m->n_leaves) {
-		size_t index = node - m->n_leaves;
+		uint64_t index = node - m->n_leaves;
+		const struct stream *stream;
 
-		return index < m->n_streams ? first_head(m->streams[index])
-					    : merge_head(UINT64_MAX, AT_END | index);
+		if (index >= m->n_streams)
+			return merge_head(UINT64_MAX, AT_END | index);
+		stream = m->streams[index];
+		return merge_head(timeline_ns(&stream->trace->timeline, stream->reader.time),
+				  index);
 	}
 	left = play(m, 2 * node);
 	right = play(m, 2 * node + 1);
@@ -82,13 +70,46 @@ static unsigned __int128 play(struct merge *m, size_t node)
 	return left < right ? left : right;
 }
 
+/* The tournament begins anew, with the streams that have records. */
+static void begin(struct merge *m)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < m->n_streams; i++)
+		if (m->streams[i])
+			m->streams[n++] = m->streams[i];
+	m->n_streams = m->n_left = n;
+	for (m->n_leaves = 1; m->n_leaves < n;)
+		m->n_leaves *= 2;
+	m->best = play(m, 1);
+	m->runner_up_ns = 0;
+	m->top = n ? m->streams[(uint64_t)m->best] : &m->nothing;
+}
+
+bool merge_drop(struct merge *m)
+{
+	if (m->top != &m->nothing) {
+		m->streams[(uint64_t)m->best] = NULL;
+		m->n_left--;
+		m->best = merge_head(UINT64_MAX, AT_END | (uint64_t)m->best);
+	}
+	if (m->n_left <= m->n_leaves / 2)
+		begin(m);
+	else
+		merge_replay(m);
+	return m->top != &m->nothing;
+}
+
 void merge_init(struct merge *m, struct trace_set *set)
 {
-	*m = (struct merge){.streams = set->streams, .n_streams = set->n_streams, .n_leaves = 1};
-	while (m->n_leaves < m->n_streams)
-		m->n_leaves *= 2;
-	m->losers = xcalloc(m->n_leaves, sizeof(*m->losers));
-	m->best = play(m, 1);
+	size_t i;
+
+	*m = (struct merge){.streams = xcalloc(set->n_streams + 1, sizeof(struct stream *))};
+	for (i = 0; i < set->n_streams; i++)
+		if (reader_next(&set->streams[i]->reader))
+			m->streams[m->n_streams++] = set->streams[i];
+	m->losers = xcalloc(2 * m->n_streams + 1, sizeof(*m->losers));
+	begin(m);
 	/* merge_next finds that it has no record, and asks for the best. */
 	reader_init(&m->nothing.reader, NULL);
 	m->top = &m->nothing;
@@ -96,6 +117,7 @@ void merge_init(struct merge *m, struct trace_set *set)
 
 void merge_release(struct merge *m)
 {
+	free(m->streams);
 	free(m->losers);
 	*m = (struct merge){0};
 }

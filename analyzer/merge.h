@@ -22,8 +22,8 @@ struct record {
  * up. A node keeps the one that lost there, so that only the way up from a stream's leaf is played again
  * when it has a new record. All ways are equally long, and which of two is older is no branch.
  *
- * A stream in it is one number: the time of its record in hand, and below that its index, the lower one
- * being first when times are equal.
+ * A stream in it is one number: the time of its record in hand, and below that its index among the streams,
+ * the lower one being first when times are equal.
  */
 struct merge {
 	unsigned __int128 best; /* who won: the stream whose record was returned last */
@@ -31,8 +31,8 @@ struct merge {
 	size_t n_leaves; /* a power of two; leaf i is node n_leaves + i */
 	uint64_t runner_up_ns; /* no other stream has a record older than this */
 	struct stream *top; /* of best; before the first and after the last record: nothing */
-	struct stream **streams; /* by index */
-	size_t n_streams;
+	struct stream **streams; /* those that take part, in the set's order; owned */
+	size_t n_streams, n_left; /* left: those that have records still */
 	struct stream nothing; /* a stream without records */
 };
 
