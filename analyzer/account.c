@@ -483,10 +483,9 @@ static uint64_t mps_turn(const struct accounting *a, const struct finished *f)
 
 /* A first call that starts CUDA or a device up is at work in the kernel module: that is what it is for. Of
  * the runtime's, any one may be that. */
-static bool starts_up(const struct accounting *a, const struct caller *c,
-		      const struct record *record, bool cold)
+static bool starts_up(const struct caller *c, const struct record *record, bool cold)
 {
-	uint8_t contract = a->model->set->functions.all[record->fn].contract;
+	uint8_t contract = record->contract;
 
 	if (c->starts_up)
 		return true;
@@ -528,7 +527,7 @@ static void divide(struct accounting *a, struct caller *c, const struct record *
 	taken_ns = least(idle_ns - taken_ns, seen.handover_ns);
 	bucket_ns[BUCKET_NOT_RUNNING] += taken_ns;
 	bucket_ns[BUCKET_LOCK] = seen.lock_ns - taken_ns;
-	bucket_ns[starts_up(a, c, record, cold) ? BUCKET_OWN : BUCKET_IOCTL] += seen.ioctl_ns;
+	bucket_ns[starts_up(c, record, cold) ? BUCKET_OWN : BUCKET_IOCTL] += seen.ioctl_ns;
 	f->kernel_ns = kernel_work(class, cold, bucket_ns[BUCKET_IOCTL]);
 	f->expected_ns += f->kernel_ns;
 	excess_ns += seen.blocked_ns;
@@ -730,28 +729,26 @@ static struct site *observe(struct accounting *a, struct caller *c, const struct
 			    const struct call_class *class, const struct gpu_waits *waits,
 			    bool cold, const struct finished *f)
 {
-	uint8_t contract = a->model->set->functions.all[record->fn].contract;
-
 	return a->observer->see(a->observer, &(struct observed){.accounts = a,
 								.caller = c,
 								.record = record,
 								.call = f,
 								.class = class,
 								.waits = waits,
-								.contract = contract,
+								.contract = record->contract,
 								.cold = cold});
 }
 
 /* The call becomes the newest of its thread's steps. */
 static inline void take_step(struct caller *c, const struct record *record,
-			     const struct finished *f, const struct gpu_waits *waits,
-			     uint8_t contract, bool failed, bool submitted, bool cold)
+			     const struct finished *f, const struct gpu_waits *waits, bool failed,
+			     bool submitted, bool cold)
 {
 	steps_see(&c->steps, record->raw, waits,
 		  &(struct step){.begin_ns = f->begin_ns,
 				 .end_ns = f->end_ns,
 				 .own_ns = finished_ns(f, BUCKET_OWN),
-				 .contract = contract,
+				 .contract = record->contract,
 				 .failed = failed,
 				 .submitted = submitted,
 				 .cold = cold});
@@ -760,13 +757,13 @@ static inline void take_step(struct caller *c, const struct record *record,
 void account_call(struct accounting *a, const struct record *record)
 {
 	const struct spy_rec_head *head = &record->raw->call_head;
-	uint8_t contract = a->model->set->functions.all[record->fn].contract;
+	uint8_t contract = record->contract;
 	const struct gpu_waits *waits = gpu_wait_of(record->raw, contract);
 	struct caller *c = caller_of(a, record->thread);
 	struct finished *f = next_finished(c);
 	bool failed = call_failed(head), cold = !failed && expect_cold(a->expect, record);
 	const struct call_class *class = expect_class(a->expect, record->raw, record->fn, cold);
-	uint64_t submissions;
+	bool submitted;
 
 	f->thread = c->thread;
 	f->fn = record->fn;
@@ -785,10 +782,8 @@ void account_call(struct accounting *a, const struct record *record)
 	if (a->observer && (f->divided || a->observer->always >> contract & 1 || failed))
 		f->site = observe(a, c, record, class, waits, cold, f);
 	book(c, f);
-	submissions = a->work.submissions[record->stream->trace->index];
-	work_see(&a->work, &c->stream, a->model, record, contract, waits);
-	take_step(c, record, f, waits, contract, failed,
-		  a->work.submissions[record->stream->trace->index] != submissions, cold);
+	submitted = work_see(&a->work, &c->stream, a->model, record, waits);
+	take_step(c, record, f, waits, failed, submitted, cold);
 	if (unlikely(contract == SPY_CONTRACT_ALLOC) && record->raw->other.event <= SPY_EV_OP)
 		peers_see(&a->peers, a->model, record);
 	if (unlikely(f->divided))
@@ -800,7 +795,7 @@ void account_call(struct accounting *a, const struct record *record)
 
 void account_nested(struct accounting *a, const struct record *record)
 {
-	if (a->model->set->functions.all[record->fn].contract == SPY_CONTRACT_INIT)
+	if (record->contract == SPY_CONTRACT_INIT)
 		caller_of(a, record->thread)->starts_up = true;
 }
 

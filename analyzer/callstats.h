@@ -54,14 +54,11 @@ void callstats_grow(struct callstats *s, const struct model *model);
 /* `count` calls of a counted function, by a thread or by one we cannot tell (NULL). */
 void callstats_count(struct callstats *s, const struct thread *thread, uint32_t fn, uint64_t count);
 
-static inline bool callstats_is_work(const struct model *model, const struct record *record)
+static inline bool callstats_is_work(const struct record *record)
 {
-	uint8_t contract;
-
 	if (record->raw->other.event != SPY_EV_OP)
 		return record->raw->other.event > SPY_EV_OP;
-	contract = model->set->functions.all[record->fn].contract;
-	return contract == SPY_CONTRACT_LAUNCH || contract == SPY_CONTRACT_SUBMIT;
+	return record->contract == SPY_CONTRACT_LAUNCH || record->contract == SPY_CONTRACT_SUBMIT;
 }
 
 static inline void callstats_use(struct device_use *use, const struct record *record)
@@ -110,7 +107,7 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 			device->count++;
 			device->total_ns += record->duration_ns;
 			if (raw->other.event >= SPY_EV_OP &&
-			    (s->uses[of_device].first_ns || callstats_is_work(model, record)))
+			    (s->uses[of_device].first_ns || callstats_is_work(record)))
 				callstats_use(&s->uses[of_device], record);
 		}
 		if (raw->other.event == SPY_EV_COPY && copy_took_place(&raw->copy)) {

@@ -168,7 +168,8 @@ static enum cold_kind first_of(struct cold_marks *m, const union spy_any *raw, u
 	uint8_t device = raw->call_head.device;
 	bool known = m->contracts[device] >> contract & 1;
 
-	m->contracts[device] |= 1u << contract;
+	if (contract != SPY_CONTRACT_INIT)
+		m->contracts[device] |= 1u << contract;
 	if (raw->other.event == SPY_EV_LAUNCH && record_kernel(&raw->launch)) {
 		*value = record_kernel(&raw->launch);
 		return first_launch(m, *value, device) ? COLD_KERNEL : COLD_NOT;
@@ -200,7 +201,7 @@ bool expect_cold_slow(struct expect *e, const struct record *record)
 	uint32_t value;
 
 	return first_of(&e->processes[record->stream->trace->index], record->raw, record->fn,
-			contract_of(e, record->fn), &value) != COLD_NOT;
+			record->contract, &value) != COLD_NOT;
 }
 
 /* The candidates of a first reading that sees one stream after the other: each stream's first ones,

@@ -94,7 +94,7 @@ static inline bool expect_is_measured(const struct call_class *class)
 
 /* What has begun, so that the next call of the kind is not cold. */
 struct cold_marks {
-	uint32_t contracts[256]; /* by device: a bit for each contract */
+	uint32_t contracts[256]; /* by device: a bit for each contract, but never for INIT */
 	uint64_t *kernels; /* by number: a bit for each device, those from 63 on share one */
 	size_t n_kernels;
 	uint64_t *starts; /* fn << 8 | device of INIT functions that were called */
@@ -230,7 +230,7 @@ static inline bool cold_marks_know(const struct cold_marks *m, const union spy_a
 	uint8_t device = raw->call_head.device;
 	uint32_t kernel;
 
-	if (!(m->contracts[device] >> contract & 1) || contract == SPY_CONTRACT_INIT)
+	if (!(m->contracts[device] >> contract & 1))
 		return false;
 	if (raw->other.event != SPY_EV_LAUNCH)
 		return true;
@@ -249,7 +249,7 @@ static inline bool expect_cold(struct expect *e, const struct record *record)
 {
 	const struct cold_marks *marks = &e->processes[record->stream->trace->index];
 
-	if (likely(cold_marks_know(marks, record->raw, e->set->functions.all[record->fn].contract)))
+	if (likely(cold_marks_know(marks, record->raw, record->contract)))
 		return false;
 	return expect_cold_slow(e, record);
 }

@@ -14,6 +14,7 @@ struct record {
 	/* The rest is the model's: model_apply fills it. */
 	struct thread *thread; /* who wrote it */
 	uint32_t fn; /* of calls and counts: number in the set's functions */
+	uint8_t contract; /* enum spy_contract: the function's */
 	uint64_t duration_ns; /* of calls */
 };
 

@@ -142,6 +142,7 @@ static inline void model_apply(struct model *model, struct record *record)
 	record->thread = thread;
 	if (record_is_call(record->raw)) {
 		record->fn = trace_function(model->set, stream->trace, record->raw->call_head.fn);
+		record->contract = model->set->functions.all[record->fn].contract;
 		record->duration_ns =
 			timeline_span_ns(&stream->trace->timeline, record_duration(record->raw));
 		if (unlikely(process->mps_before.ns) && unlikely(!process->mps.ns))

@@ -170,9 +170,9 @@ bool work_on_device(struct gpu_work *w, const struct record *record)
 
 /* ---- what a call changes --------------------------------------------------------------------- */
 
-static inline bool submits(const struct record *record, uint8_t contract)
+static inline bool submits(const struct record *record)
 {
-	switch (contract) {
+	switch (record->contract) {
 	case SPY_CONTRACT_SUBMIT:
 	case SPY_CONTRACT_LAUNCH:
 	case SPY_CONTRACT_COPY_ASYNC:
@@ -303,8 +303,7 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
  * Is what the call waits for done now? Of hidden waits only some are certain: a copy from pageable memory
  * may have been staged, and not every load of code or change of a limit waits.
  */
-static inline bool has_waited(const struct record *record, uint8_t contract,
-			      const struct gpu_waits *waits)
+static inline bool has_waited(const struct record *record, const struct gpu_waits *waits)
 {
 	if (waits->sort == GPU_WAIT_INTENDED)
 		return true;
@@ -312,7 +311,7 @@ static inline bool has_waited(const struct record *record, uint8_t contract,
 		return false;
 	if (record->raw->other.event == SPY_EV_COPY)
 		return record->raw->copy.direction != SPY_DIR_H2D;
-	return contract == SPY_CONTRACT_FREE;
+	return record->contract == SPY_CONTRACT_FREE;
 }
 
 /* ---- the legacy default stream ---------------------------------------------------------------- */
@@ -401,47 +400,51 @@ static void take_turn(struct gpu_work *w, const struct record *record, struct gp
 		use->first_turn = use->last_turn;
 }
 
-/* The call has handed work over: to its stream, if it has one. */
-static inline void submit(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
-			  const struct record *record, uint8_t contract,
-			  const struct gpu_waits *waits)
+/* The call has handed something over: to its stream, if it has one. Was it work for the GPU? */
+static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
+			  const struct record *record, const struct gpu_waits *waits)
 {
 	struct gpu_stream *own = *last, *stream = find(w, last, record, true);
-	uint8_t what = LAUNCHES_GRAPH;
+	bool is_work = true, marks = false;
 	struct event_mark *mark;
 
-	if (record->raw->other.event == SPY_EV_OP)
-		what = does(w, model, record->fn);
-	if (what == LAUNCHES_GRAPH)
-		w->submissions[record->stream->trace->index]++;
+	if (record->raw->other.event == SPY_EV_OP) {
+		is_work = does(w, model, record->fn) == LAUNCHES_GRAPH;
+		marks = does(w, model, record->fn) == RECORDS_EVENT;
+	}
+	w->submissions[record->stream->trace->index] += is_work;
 	if (!stream)
-		return;
-	if (what == LAUNCHES_GRAPH && (stream->blocking || stream->key.stream == 1))
-		take_turn(w, record, stream, own, has_waited(record, contract, waits));
+		return is_work;
+	if (unlikely(stream->blocking || stream->key.stream == 1) && is_work)
+		take_turn(w, record, stream, own, has_waited(record, waits));
 	stream->submitted++;
 	if (unlikely(!stream->listed))
 		list(w, record, stream);
-	if (what != RECORDS_EVENT)
-		return;
-	mark = event_of(w, record, true);
-	mark->stream = stream;
-	mark->submitted = stream->submitted;
+	if (unlikely(marks)) {
+		mark = event_of(w, record, true);
+		mark->stream = stream;
+		mark->submitted = stream->submitted;
+	}
+	return is_work;
 }
 
-void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
-	      const struct record *record, uint8_t contract, const struct gpu_waits *waits)
+bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
+	      const struct record *record, const struct gpu_waits *waits)
 {
+	bool submitted = false;
+
 	if (call_failed(&record->raw->call_head))
-		return;
+		return false;
 	if (record->raw->other.event == SPY_EV_MEMORY &&
 	    record->raw->memory.kind == SPY_MEM_MANAGED &&
 	    record->raw->memory.op == SPY_MEMOP_ALLOC)
 		w->managed[record->stream->trace->index] = true;
-	if (submits(record, contract))
-		submit(w, last, model, record, contract, waits);
-	else if (contract == SPY_CONTRACT_HOST && record->raw->other.event == SPY_EV_OP &&
+	if (submits(record))
+		submitted = submit(w, last, model, record, waits);
+	else if (record->contract == SPY_CONTRACT_HOST && record->raw->other.event == SPY_EV_OP &&
 		 does(w, model, record->fn) == CREATES_STREAM)
 		created(w, record);
-	if (has_waited(record, contract, waits))
+	if (has_waited(record, waits))
 		drain(w, last, record, waits);
+	return submitted;
 }
