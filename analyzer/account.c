@@ -559,13 +559,17 @@ static void forget_waits(struct finished *f)
 
 static inline struct finished *next_finished(struct caller *c)
 {
-	struct finished *f;
+	struct finished *f, *next;
 
 	if (unlikely(c->n_finished == c->ring_size) && c->ring_size < FINISHED_KEPT)
 		grow_ring(c);
 	f = &c->ring[c->n_finished++ & (c->ring_size - 1)];
 	if (unlikely(f->waits != NULL))
 		forget_waits(f);
+	/* With many threads, the rings of all of them are more than the cache has room for. */
+	next = &c->ring[c->n_finished & (c->ring_size - 1)];
+	__builtin_prefetch(next, 1);
+	__builtin_prefetch(&next->site, 1);
 	return f;
 }
 
