@@ -45,7 +45,6 @@ void work_release(struct gpu_work *w)
 	free(w->legacy);
 	free(w->submissions);
 	free(w->managed);
-	free(w->does);
 	*w = (struct gpu_work){0};
 }
 
@@ -187,22 +186,9 @@ static inline bool submits(const struct record *record)
 }
 
 /* What a submission that is no launch, copy or memset does. */
-enum { NOT_LOOKED_AT, RECORDS_EVENT, LAUNCHES_GRAPH, CREATES_STREAM, ORDERS_STREAMS };
-
-static uint8_t does(struct gpu_work *w, const struct model *model, uint32_t fn)
+static uint8_t does(const struct model *model, const struct record *record)
 {
-	const char *name = model->set->functions.all[fn].name;
-
-	while (w->n_functions <= fn) {
-		w->does = grow(w->does, w->n_functions, sizeof(*w->does));
-		w->does[w->n_functions++] = NOT_LOOKED_AT;
-	}
-	if (!w->does[fn])
-		w->does[fn] = strstr(name, "EventRecord")    ? RECORDS_EVENT
-			      : strstr(name, "GraphLaunch")  ? LAUNCHES_GRAPH
-			      : strstr(name, "StreamCreate") ? CREATES_STREAM
-							     : ORDERS_STREAMS;
-	return w->does[fn];
+	return model->set->functions.all[record->fn].does;
 }
 
 static struct event_mark *event_of(struct gpu_work *w, const struct record *record, bool make)
@@ -409,8 +395,8 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	struct event_mark *mark;
 
 	if (record->raw->other.event == SPY_EV_OP) {
-		is_work = does(w, model, record->fn) == LAUNCHES_GRAPH;
-		marks = does(w, model, record->fn) == RECORDS_EVENT;
+		is_work = does(model, record) == FUNCTION_LAUNCHES_GRAPH;
+		marks = does(model, record) == FUNCTION_RECORDS_EVENT;
 	}
 	w->submissions[record->stream->trace->index] += is_work;
 	if (!stream)
@@ -442,7 +428,7 @@ bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *
 	if (submits(record))
 		submitted = submit(w, last, model, record, waits);
 	else if (record->contract == SPY_CONTRACT_HOST && record->raw->other.event == SPY_EV_OP &&
-		 does(w, model, record->fn) == CREATES_STREAM)
+		 does(model, record) == FUNCTION_CREATES_STREAM)
 		created(w, record);
 	if (has_waited(record, waits))
 		drain(w, last, record, waits);

@@ -54,8 +54,6 @@ struct gpu_work {
 	struct legacy_use *legacy; /* likewise */
 	uint64_t *submissions; /* by process: launches and copies so far */
 	bool *managed; /* by process: it has allocated managed memory */
-	uint8_t *does; /* by function: what a submission that is no launch or copy does */
-	size_t n_functions;
 };
 
 void work_init(struct gpu_work *w, const struct model *model);
