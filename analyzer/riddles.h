@@ -1,0 +1,34 @@
+/*
+ * analyzer/riddles.h: long calls in which no probe saw why: of a process recorded without probes, or that
+ * waited for a lock which is not the C library's. Who was in the way is concluded from overlap (blame.h), as
+ * soon as the calls of other threads that overlap have returned.
+ */
+#ifndef CUDASPY_RIDDLES_H
+#define CUDASPY_RIDDLES_H
+
+#include "util.h"
+
+struct accounting;
+struct blame_piece;
+struct finished;
+
+struct riddles {
+	struct finished *all; /* until it is time to look for overlap */
+	size_t n;
+	uint64_t due_ns; /* when it is, of the first of them */
+	struct blame_piece *guesses; /* of processes with probes that have seen no lock so far */
+	size_t n_guesses;
+};
+
+void riddles_release(struct riddles *r);
+
+/* A call has returned: is it one? */
+void riddles_remember(struct accounting *a, const struct finished *f);
+
+/* Looks at those that are due. */
+void riddles_solve(struct accounting *a, uint64_t now_ns);
+
+/* After the last record: at all of them. */
+void riddles_finish(struct accounting *a);
+
+#endif
