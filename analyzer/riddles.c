@@ -16,10 +16,9 @@ void riddles_release(struct riddles *r)
 #define RIDDLE_LEAST_NS 200000
 #define RIDDLE_LEAST_PROBED_NS 1000000
 
-/* Who was in the way returns about then. */
 static uint64_t due_ns(const struct finished *f)
 {
-	return f->end_ns + (f->end_ns - f->begin_ns) / 8 + 100000;
+	return f->end_ns + (f->end_ns - f->begin_ns) / 8 + RIDDLE_LIES_NS;
 }
 
 void riddles_remember(struct accounting *a, const struct finished *f)

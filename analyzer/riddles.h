@@ -20,6 +20,17 @@ struct riddles {
 	size_t n_guesses;
 };
 
+/* A riddle is let lie so long, and longer if its call was long: who was in the way returns about then. */
+#define RIDDLE_LIES_NS 100000
+
+/* None is looked at before that time, whatever is met from now on. */
+static inline uint64_t riddles_lie_until(const struct riddles *r, uint64_t now_ns)
+{
+	uint64_t ns = now_ns + RIDDLE_LIES_NS;
+
+	return r->n && r->due_ns < ns ? r->due_ns : ns;
+}
+
 void riddles_release(struct riddles *r);
 
 /* A call has returned: is it one? */
