@@ -212,7 +212,7 @@ static bool about_host_memory(const struct record *record)
 static void share_ioctls(struct accounting *a, const struct caller *c, const struct record *record,
 			 const struct finished *f)
 {
-	uint64_t used = a->gpus_used[record->stream->trace->index];
+	uint64_t used = a->gpus_used[record->process];
 	double spared_ns = 0;
 	size_t i;
 

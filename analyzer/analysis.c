@@ -79,7 +79,7 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 		last_ns = ns;
 	}
 	if (n)
-		model_count(&a->model.processes[trace->index], n, last_ns);
+		model_count(&a->model.processes[record->process], n, last_ns);
 	return n;
 }
 

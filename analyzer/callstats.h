@@ -93,8 +93,7 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 		callstats_grow(s, model);
 	thread = &s->threads[record->thread->index];
 	if (record_is_call(raw)) {
-		of_device =
-			record->stream->trace->index * CALLSTATS_DEVICES + raw->call_head.device;
+		of_device = record->process * CALLSTATS_DEVICES + raw->call_head.device;
 		device = &s->devices[of_device];
 		if (raw->call_head.depth) {
 			callstats_add(&s->nested[record->fn], call_failed(&raw->call_head),

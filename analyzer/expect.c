@@ -110,8 +110,8 @@ bool expect_cold_slow(struct expect *e, const struct record *record)
 {
 	uint32_t value;
 
-	return cold_first(&e->processes[record->stream->trace->index], record->raw, record->fn,
-			  record->contract, &value) != COLD_NOT;
+	return cold_first(&e->processes[record->process], record->raw, record->fn, record->contract,
+			  &value) != COLD_NOT;
 }
 
 static void free_names(char **names, size_t n)

@@ -227,7 +227,7 @@ bool expect_cold_slow(struct expect *e, const struct record *record);
  * no error, in the order of time. */
 static inline bool expect_cold(struct expect *e, const struct record *record)
 {
-	const struct cold_marks *marks = &e->processes[record->stream->trace->index];
+	const struct cold_marks *marks = &e->processes[record->process];
 
 	if (likely(cold_marks_know(marks, record->raw, record->contract)))
 		return false;

@@ -26,12 +26,12 @@ uint64_t observed_outstanding(const struct observed *o)
 
 uint64_t observed_submissions(const struct observed *o)
 {
-	return o->accounts->work.submissions[o->record->stream->trace->index];
+	return o->accounts->work.submissions[o->record->process];
 }
 
 bool observed_host_sees(const struct observed *o)
 {
-	return o->accounts->work.managed[o->record->stream->trace->index];
+	return o->accounts->work.managed[o->record->process];
 }
 
 uint64_t observed_warm(const struct observed *o)
@@ -182,7 +182,7 @@ static struct site *see(struct observer *observer, const struct observed *o)
 		if (!detectors_row(i)->judge(o, &v))
 			continue;
 		key = (struct site_key){.caller = record_caller(o->record->raw),
-					.process = o->record->stream->trace->index,
+					.process = o->record->process,
 					.epoch = o->record->thread->process->modules_gone,
 					.fn = o->record->fn,
 					.detector = i,

@@ -11,6 +11,7 @@ struct record {
 	const union spy_any *raw;
 	struct stream *stream;
 	uint64_t ns; /* its time, since the epoch */
+	uint32_t process; /* index of the stream's trace */
 	/* The rest is the model's: model_apply fills it. */
 	struct thread *thread; /* who wrote it */
 	uint32_t fn; /* of calls and counts: number in the set's functions */
@@ -64,6 +65,7 @@ static inline bool merge_next(struct merge *m, struct record *record)
 	}
 	record->raw = m->top->reader.record;
 	record->stream = m->top;
+	record->process = m->top->trace->index;
 	record->ns = (uint64_t)(m->best >> 64);
 	return true;
 }

@@ -8,13 +8,12 @@
 #include <uthash.h>
 #include "merge.h"
 
-/* Results that are answers and no failures: cudaErrorNotReady, CUDA_ERROR_NOT_READY. */
-#define RESULT_NOT_READY 600
+/* For call_failed: of the few results that are not 0. */
+bool result_is_failure(uint16_t result);
 
 static inline bool call_failed(const struct spy_rec_head *head)
 {
-	return unlikely(head->result) && head->result != SPY_RESULT_NONE &&
-	       head->result != RESULT_NOT_READY;
+	return unlikely(head->result) && result_is_failure(head->result);
 }
 
 /* Has it moved data? Not if it failed, or only became part of a graph. */
@@ -134,7 +133,7 @@ static inline void model_count(struct process *process, uint64_t records, uint64
 static inline void model_apply(struct model *model, struct record *record)
 {
 	struct stream *stream = record->stream;
-	struct process *process = &model->processes[stream->trace->index];
+	struct process *process = &model->processes[record->process];
 	struct thread *thread = model->owners[stream->index];
 
 	if (unlikely(!thread) || unlikely(thread->tid != stream->reader.tid))

@@ -52,8 +52,7 @@ static size_t device_index(const struct record *record)
 {
 	uint8_t device = record->raw->call_head.device;
 
-	return record->stream->trace->index * WORK_DEVICES +
-	       (device == SPY_DEVICE_NONE ? 0 : device);
+	return record->process * WORK_DEVICES + (device == SPY_DEVICE_NONE ? 0 : device);
 }
 
 static struct gpu_stream **device_of(struct gpu_work *w, const struct record *record)
@@ -80,7 +79,7 @@ static inline struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **la
 {
 	uint8_t device = record->raw->call_head.device;
 	struct stream_key key = {.stream = record_stream(record->raw),
-				 .process = record->stream->trace->index,
+				 .process = record->process,
 				 .device = device == SPY_DEVICE_NONE ? 0 : device};
 	struct gpu_stream *stream = *last;
 
@@ -193,8 +192,7 @@ static uint8_t does(const struct model *model, const struct record *record)
 
 static struct event_mark *event_of(struct gpu_work *w, const struct record *record, bool make)
 {
-	struct event_key key = {.event = record->raw->op.object,
-				.process = record->stream->trace->index};
+	struct event_key key = {.event = record->raw->op.object, .process = record->process};
 	struct event_mark *mark;
 
 	HASH_FIND(hh, w->events, &key, sizeof(key), mark);
@@ -309,7 +307,7 @@ static void created(struct gpu_work *w, const struct record *record)
 {
 	const struct spy_rec_op *op = &record->raw->op;
 	struct stream_key key = {.stream = op->object,
-				 .process = record->stream->trace->index,
+				 .process = record->process,
 				 .device = (uint32_t)(device_index(record) % WORK_DEVICES)};
 
 	if (op->object)
@@ -381,7 +379,7 @@ static void take_turn(struct gpu_work *w, const struct record *record, struct gp
 	use->was_legacy = legacy;
 	if (!turn)
 		return;
-	use->last_turn = w->submissions[record->stream->trace->index];
+	use->last_turn = w->submissions[record->process];
 	if (!use->turns++)
 		use->first_turn = use->last_turn;
 }
@@ -398,7 +396,7 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 		is_work = does(model, record) == FUNCTION_LAUNCHES_GRAPH;
 		marks = does(model, record) == FUNCTION_RECORDS_EVENT;
 	}
-	w->submissions[record->stream->trace->index] += is_work;
+	w->submissions[record->process] += is_work;
 	if (!stream)
 		return is_work;
 	if (unlikely(stream->blocking || stream->key.stream == 1) && is_work)
@@ -417,17 +415,17 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
 	      const struct record *record, const struct gpu_waits *waits)
 {
+	const union spy_any *raw = record->raw;
 	bool submitted = false;
 
-	if (call_failed(&record->raw->call_head))
+	if (call_failed(&raw->call_head))
 		return false;
-	if (record->raw->other.event == SPY_EV_MEMORY &&
-	    record->raw->memory.kind == SPY_MEM_MANAGED &&
-	    record->raw->memory.op == SPY_MEMOP_ALLOC)
-		w->managed[record->stream->trace->index] = true;
+	if (raw->other.event == SPY_EV_MEMORY && raw->memory.kind == SPY_MEM_MANAGED &&
+	    raw->memory.op == SPY_MEMOP_ALLOC)
+		w->managed[record->process] = true;
 	if (submits(record))
 		submitted = submit(w, last, model, record, waits);
-	else if (record->contract == SPY_CONTRACT_HOST && record->raw->other.event == SPY_EV_OP &&
+	else if (record->contract == SPY_CONTRACT_HOST && raw->other.event == SPY_EV_OP &&
 		 does(model, record) == FUNCTION_CREATES_STREAM)
 		created(w, record);
 	if (has_waited(record, waits))
