@@ -13,6 +13,7 @@
 #include "expect.h"
 #include "holders.h"
 #include "peers.h"
+#include "riddles.h"
 #include "steps.h"
 #include "work.h"
 
@@ -79,7 +80,7 @@ struct caller {
 	uint64_t waited_until_ns; /* end of its last wait */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
 	struct finished *ring; /* its last calls */
-	size_t ring_size; /* FINISHED_KEPT at most */
+	size_t ring_size; /* a power of two, FINISHED_KEPT at most */
 	uint64_t n_finished;
 	uint8_t device; /* current, as last seen */
 	struct gpu_stream *stream; /* it used last */
@@ -124,12 +125,7 @@ struct accounting {
 	size_t n_callers;
 	struct ioctl_sum *ioctls;
 	size_t n_ioctls;
-	struct finished
-		*riddles; /* long calls nobody explains, until it is time to look for overlap */
-	size_t n_riddles;
-	uint64_t riddles_due_ns;
-	struct blame_piece *guesses; /* of processes with probes that have seen no lock so far */
-	size_t n_guesses;
+	struct riddles riddles;
 	bool *probed; /* by process: it was recorded with probes */
 	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */
 	double spared_ns; /* of what calls lost in the kernel module: a process for each GPU would not */
@@ -142,10 +138,9 @@ void account_release(struct accounting *a);
 #define ACCOUNT_LONG_NS 1000000 /* calls inside others are of interest from here on */
 
 /* For account_see. */
-void account_riddles(struct accounting *a, uint64_t now_ns);
 void account_call(struct accounting *a, const struct record *record);
 void account_nested(struct accounting *a, const struct record *record);
-void account_other(struct accounting *a, const struct record *record);
+void account_other(struct accounting *a, const struct record *record); /* account_waits.c */
 
 /* Sees each record after the model. */
 static inline void account_see(struct accounting *a, const struct record *record)
@@ -155,8 +150,8 @@ static inline void account_see(struct accounting *a, const struct record *record
 			account_call(a, record);
 		else if (unlikely(record->duration_ns >= ACCOUNT_LONG_NS))
 			account_nested(a, record);
-		if (unlikely(a->n_riddles) && record->ns >= a->riddles_due_ns)
-			account_riddles(a, record->ns);
+		if (unlikely(a->riddles.n) && record->ns >= a->riddles.due_ns)
+			riddles_solve(a, record->ns);
 	} else if (record->raw->other.event >= SPY_EV_WAIT) {
 		account_other(a, record);
 	}
@@ -170,5 +165,36 @@ struct account account_sum(const struct accounting *a, const struct process *pro
 
 /* A thread's caller; NULL if it has made no call. */
 struct caller *account_caller(const struct accounting *a, const struct thread *thread);
+
+/* ---- for the files of the accounting --------------------------------------------------------- */
+
+struct caller *account_add_caller(struct accounting *a, struct thread *thread);
+struct account *account_add_function(struct caller *c, uint32_t fn);
+
+/* A thread's caller, made if it is new. */
+static inline struct caller *account_make_caller(struct accounting *a, struct thread *thread)
+{
+	if (likely(thread->index < a->n_callers) && likely(a->callers[thread->index] != NULL))
+		return a->callers[thread->index];
+	return account_add_caller(a, thread);
+}
+
+/* The sums of a thread's calls of a function, made if they are new. */
+static inline struct account *account_of(struct caller *c, uint32_t fn)
+{
+	if (likely(fn < c->n_functions) && likely(c->of_function[fn]))
+		return &c->accounts[c->of_function[fn] - 1];
+	return account_add_function(c, fn);
+}
+
+/* A record says which device was current. */
+static inline void account_set_device(struct accounting *a, struct caller *c, uint8_t device)
+{
+	if (likely(c->device == device))
+		return;
+	c->device = device;
+	if (device < 64)
+		a->gpus_used[c->thread->process->trace->index] |= 1ull << device;
+}
 
 #endif

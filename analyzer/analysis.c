@@ -45,21 +45,62 @@ static void tell_progress(const struct analysis *a, uint64_t records, uint64_t b
 			(unsigned long long)(records / 1000000));
 }
 
+/*
+ * Calls inside others are every second record, and of most of them nothing matters but how many and how long
+ * they were: those behind the record in its stream are counted here, without being put in order with what
+ * other streams have. Not those that may start CUDA up, for which the model and the accounting wait, nor
+ * functions that metadata does not name, nor those so much later that a riddle may be due (account_see).
+ * Returns how many.
+ */
+static inline uint64_t count_nested(struct analysis *a, const struct record *record)
+{
+	struct reader *r = &record->stream->reader;
+	const struct trace *trace = record->stream->trace;
+	uint64_t until_ns =
+		a->accounted ? riddles_lie_until(&a->accounts.riddles, record->ns) : UINT64_MAX;
+	uint64_t n = 0, last_ns = 0;
+	const union spy_any *raw;
+
+	for (; (raw = reader_peek_nested(r)); n++) {
+		bool inner = raw->other.event == SPY_EV_INNER;
+		uint64_t duration = inner ? raw->inner.duration : record_duration(raw);
+		uint64_t ns = timeline_ns(&trace->timeline, raw->other.time);
+		uint32_t fn;
+
+		if (unlikely(raw->call_head.fn >= trace->n_functions) || unlikely(ns >= until_ns))
+			break;
+		fn = trace->functions[raw->call_head.fn];
+		if (unlikely(a->set->functions.all[fn].contract == SPY_CONTRACT_INIT) ||
+		    unlikely(!inner && !raw->call_head.depth)) /* damaged */
+			break;
+		callstats_see_nested(&a->stats, fn, !inner && call_failed(&raw->call_head),
+				     timeline_span_ns(&trace->timeline, duration));
+		reader_take(r, raw);
+		last_ns = ns;
+	}
+	if (n)
+		model_count(&a->model.processes[record->process], n, last_ns);
+	return n;
+}
+
 /* The main reading. */
 static void read_all(struct analysis *a)
 {
-	uint64_t begun_ns = now_ns(), records = 0;
+	uint64_t begun_ns = now_ns(), records = 0, tell_at = PROGRESS_RECORDS;
 	struct merge merge;
 	struct record record;
 
 	merge_init(&merge, a->set);
 	while (merge_next(&merge, &record)) {
-		if (unlikely(!(++records % PROGRESS_RECORDS)))
+		if (unlikely(++records >= tell_at)) {
 			tell_progress(a, records, begun_ns, false);
+			tell_at += PROGRESS_RECORDS;
+		}
 		model_apply(&a->model, &record);
 		callstats_see(&a->stats, &a->model, &record);
 		if (a->accounted)
 			account_see(&a->accounts, &record);
+		records += count_nested(a, &record);
 	}
 	tell_progress(a, records, begun_ns, true);
 	merge_release(&merge);

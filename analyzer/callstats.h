@@ -54,14 +54,11 @@ void callstats_grow(struct callstats *s, const struct model *model);
 /* `count` calls of a counted function, by a thread or by one we cannot tell (NULL). */
 void callstats_count(struct callstats *s, const struct thread *thread, uint32_t fn, uint64_t count);
 
-static inline bool callstats_is_work(const struct model *model, const struct record *record)
+static inline bool callstats_is_work(const struct record *record)
 {
-	uint8_t contract;
-
 	if (record->raw->other.event != SPY_EV_OP)
 		return record->raw->other.event > SPY_EV_OP;
-	contract = model->set->functions.all[record->fn].contract;
-	return contract == SPY_CONTRACT_LAUNCH || contract == SPY_CONTRACT_SUBMIT;
+	return record->contract == SPY_CONTRACT_LAUNCH || record->contract == SPY_CONTRACT_SUBMIT;
 }
 
 static inline void callstats_use(struct device_use *use, const struct record *record)
@@ -74,12 +71,12 @@ static inline void callstats_use(struct device_use *use, const struct record *re
 	use->last_ns = record->ns;
 }
 
-static inline void callstats_add(struct calls *calls, const struct spy_rec_head *head,
-				 uint64_t duration_ns)
+static inline void callstats_add(struct calls *calls, bool failed, uint64_t duration_ns)
 {
 	calls->count++;
 	calls->total_ns += duration_ns;
-	calls->failed += call_failed(head);
+	if (unlikely(failed))
+		calls->failed++;
 	histogram_add(&calls->durations_ns, duration_ns);
 }
 
@@ -96,19 +93,20 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 		callstats_grow(s, model);
 	thread = &s->threads[record->thread->index];
 	if (record_is_call(raw)) {
-		of_device =
-			record->stream->trace->index * CALLSTATS_DEVICES + raw->call_head.device;
+		of_device = record->process * CALLSTATS_DEVICES + raw->call_head.device;
 		device = &s->devices[of_device];
 		if (raw->call_head.depth) {
-			callstats_add(&s->nested[record->fn], &raw->call_head, record->duration_ns);
+			callstats_add(&s->nested[record->fn], call_failed(&raw->call_head),
+				      record->duration_ns);
 		} else {
-			callstats_add(&s->direct[record->fn], &raw->call_head, record->duration_ns);
+			callstats_add(&s->direct[record->fn], call_failed(&raw->call_head),
+				      record->duration_ns);
 			thread->count++;
 			thread->total_ns += record->duration_ns;
 			device->count++;
 			device->total_ns += record->duration_ns;
 			if (raw->other.event >= SPY_EV_OP &&
-			    (s->uses[of_device].first_ns || callstats_is_work(model, record)))
+			    (s->uses[of_device].first_ns || callstats_is_work(record)))
 				callstats_use(&s->uses[of_device], record);
 		}
 		if (raw->other.event == SPY_EV_COPY && copy_took_place(&raw->copy)) {
@@ -118,6 +116,13 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 	} else if (raw->other.event == SPY_EV_COUNT) {
 		callstats_count(s, record->thread, record->fn, raw->count.count);
 	}
+}
+
+/* The same for a call inside another one of which no more is known. */
+static inline void callstats_see_nested(struct callstats *s, uint32_t fn, bool failed,
+					uint64_t duration_ns)
+{
+	callstats_add(&s->nested[fn], failed, duration_ns);
 }
 
 /* After the last record: adds what only the boards have counted, sums up. */

@@ -2,10 +2,10 @@
  * analyzer/detector.h: what can be found in a trace. A detector is one file in detectors/ and one
  * row of the table in detectors.c.
  *
- * Most judge calls: `judge` sees those that took longer than their own work or failed, and of the
- * contracts in `always` all; it says what of a call's time is its problem's. `keep` then looks at what
- * has come together at one place and may say that it is none. Others look at the whole run, in
- * `conclude`. A detector keeps no state and changes nothing.
+ * Most judge calls. Their row says which ones `judge` sees: those that failed; those that took longer than their
+ * own work, of some contracts; all that did not fail, of others. It says what of a call's time is its problem's.
+ * `keep` then looks at what has come together at one place and may say that it is none. Others look at the whole
+ * run, in `conclude`. A detector keeps no state and changes nothing.
  */
 #ifndef CUDASPY_DETECTOR_H
 #define CUDASPY_DETECTOR_H
@@ -21,7 +21,10 @@ struct detector {
 		*fix; /* for `cudaspy explain`: what it sees, what not, what to do */
 	const struct detector *absorbs; /* whose findings at the same place are part of its own */
 	bool everywhere; /* cases at several places of a process have one cause: one finding */
-	uint32_t always; /* DETECTOR_CONTRACT(...), or-ed */
+	bool failures; /* it sees calls that failed */
+	/* DETECTOR_CONTRACT(...), or-ed: of those that did not, all of these contracts, and of these those
+	 * that took longer than their own work */
+	uint32_t always, when_long;
 	bool (*judge)(const struct observed *o, struct verdict *v);
 	/* What is found here, in a sentence; NULL: nothing. May change gain and fix. */
 	const char *(*keep)(const struct analysis *a, const struct site *site,

@@ -21,6 +21,7 @@
 #ifndef CUDASPY_EXPECT_H
 #define CUDASPY_EXPECT_H
 
+#include "cold.h"
 #include "gpu_wait.h"
 #include "histogram.h"
 #include "merge.h"
@@ -92,15 +93,6 @@ static inline bool expect_is_measured(const struct call_class *class)
 	       class->source == EXPECT_FEW;
 }
 
-/* What has begun, so that the next call of the kind is not cold. */
-struct cold_marks {
-	uint32_t contracts[256]; /* by device: a bit for each contract */
-	uint64_t *kernels; /* by number: a bit for each device, those from 63 on share one */
-	size_t n_kernels;
-	uint64_t *starts; /* fn << 8 | device of INIT functions that were called */
-	size_t n_starts;
-};
-
 /* What the traces were made on. */
 struct machine {
 	char **drivers; /* "13000": as the processes noted it; each once */
@@ -138,9 +130,17 @@ void expect_settle(struct expect *e, const struct profile *profile);
 
 void expect_release(struct expect *e);
 
+/* For expect_learn. */
+void expect_grow_table(struct expect *e);
+
 /* For expect_class. */
 struct call_class *expect_add(struct expect *e, uint64_t key);
 struct call_class *expect_find_plain(struct expect *e, uint32_t fn, bool cold);
+
+static inline uint8_t expect_contract(const struct expect *e, uint32_t fn)
+{
+	return e->set->functions.all[fn].contract;
+}
 
 static inline uint64_t class_key_bits(const struct class_key *key)
 {
@@ -220,13 +220,19 @@ static inline struct call_class *expect_class(struct expect *e, const union spy_
 	return likely(place->class != NULL) ? place->class : expect_add(e, key);
 }
 
-/*
- * Is the call cold? The first launch of a kernel in a process on a device; the first call on a device
- * of each contract (the first copy, the first allocation from a pool), and of each function that
- * starts a device up. For the main reading: to be asked once about each call of depth 0 that returned
- * no error, in the order of time.
- */
-bool expect_cold(struct expect *e, const struct record *record);
+/* For expect_cold: the call is a first one, or its function says no more than that it might be. */
+bool expect_cold_slow(struct expect *e, const struct record *record);
+
+/* Is the call cold (cold.h)? For the main reading: to be asked once about each call of depth 0 that returned
+ * no error, in the order of time. */
+static inline bool expect_cold(struct expect *e, const struct record *record)
+{
+	const struct cold_marks *marks = &e->processes[record->process];
+
+	if (likely(cold_marks_know(marks, record->raw, record->contract)))
+		return false;
+	return expect_cold_slow(e, record);
+}
 
 /* What the number rests on: "median of 1,234 unobstructed calls". Lives as long as `e`. */
 const char *expect_source_text(struct expect *e, const struct call_class *c);

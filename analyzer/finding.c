@@ -27,12 +27,12 @@ uint64_t observed_outstanding(const struct observed *o)
 
 uint64_t observed_submissions(const struct observed *o)
 {
-	return o->accounts->work.submissions[o->record->stream->trace->index];
+	return o->accounts->work.submissions[o->record->process];
 }
 
 bool observed_host_sees(const struct observed *o)
 {
-	return o->accounts->work.managed[o->record->stream->trace->index];
+	return o->accounts->work.managed[o->record->process];
 }
 
 uint64_t observed_warm(const struct observed *o)
@@ -185,8 +185,9 @@ static void add_call(struct site *site, const struct observed *o, const struct v
 static struct site *see(struct observer *observer, const struct observed *o)
 {
 	struct findings *f = (struct findings *)observer;
-	bool special = o->call->divided || call_failed(&o->record->raw->call_head);
-	uint64_t left = special ? f->judges : f->always[o->contract];
+	uint64_t left = call_failed(&o->record->raw->call_head) ? f->failures
+			: o->call->divided                      ? f->when_long[o->contract]
+								: f->always[o->contract];
 
 	for (; left; left &= left - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(left);
@@ -197,7 +198,7 @@ static struct site *see(struct observer *observer, const struct observed *o)
 		if (!detectors_row(i)->judge(o, &v))
 			continue;
 		key = (struct site_key){.caller = record_caller(o->record->raw),
-					.process = o->record->stream->trace->index,
+					.process = o->record->process,
 					.epoch = o->record->thread->process->modules_gone,
 					.fn = o->record->fn,
 					.detector = i,
@@ -228,11 +229,15 @@ void findings_init(struct findings *f, struct accounting *accounts)
 	for (i = 0; (detector = detectors_row(i)); i++) {
 		if (!detector->judge)
 			continue;
-		f->judges |= 1ull << i;
+		f->failures |= (uint64_t)detector->failures << i;
 		f->observer.always |= detector->always;
-		for (contract = 0; contract < SPY_CONTRACT_COUNT; contract++)
-			if (detector->always >> contract & 1)
-				f->always[contract] |= 1ull << i;
+		for (contract = 0; contract < SPY_CONTRACT_COUNT; contract++) {
+			uint64_t always = detector->always >> contract & 1;
+
+			f->always[contract] |= always << i;
+			f->when_long[contract] |= (always | (detector->when_long >> contract & 1))
+						  << i;
+		}
 	}
 	accounts->observer = &f->observer;
 }

@@ -147,8 +147,9 @@ struct findings {
 	struct observer observer; /* must be the first */
 	struct accounting *accounts;
 	struct site *sites, *last;
-	/* Detectors that judge calls, a bit for each row: all, and those that want each of a contract's. */
-	uint64_t judges, always[SPY_CONTRACT_COUNT];
+	/* Who is shown a call, a bit for each row of detectors: one that failed; one that took long, and
+	 * any other one, of each contract. */
+	uint64_t failures, when_long[SPY_CONTRACT_COUNT], always[SPY_CONTRACT_COUNT];
 };
 
 void findings_init(struct findings *f, struct accounting *accounts);

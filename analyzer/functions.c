@@ -21,14 +21,37 @@ static const struct {
 #include "cudaspy/entrypoints.def"
 };
 
+static uint8_t what_does(const char *name)
+{
+	static const struct {
+		const char *part; /* of the name */
+		uint8_t does;
+	} all[] = {
+		{"EventRecord", FUNCTION_RECORDS_EVENT},
+		{"GraphLaunch", FUNCTION_LAUNCHES_GRAPH},
+		{"StreamCreate", FUNCTION_CREATES_STREAM},
+		{"StreamDestroy", FUNCTION_DESTROYS_STREAM},
+		{"EventCreate", FUNCTION_MAKES_EVENT},
+		{"EventDestroy", FUNCTION_MAKES_EVENT},
+		{"GraphInstantiate", FUNCTION_MAKES_GRAPH},
+		{"GraphExecDestroy", FUNCTION_MAKES_GRAPH},
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		if (strstr(name, all[i].part))
+			return all[i].does;
+	return FUNCTION_OTHER;
+}
+
 static uint32_t add(struct functions *f, const char *name)
 {
 	struct function_name *entry = xcalloc(1, sizeof(*entry));
 	uint32_t number = f->count;
 
 	f->all = grow(f->all, f->count, sizeof(*f->all));
-	f->all[f->count++] =
-		(struct function){.name = xstrdup(name), .contract = SPY_CONTRACT_HOST};
+	f->all[f->count++] = (struct function){
+		.name = xstrdup(name), .contract = SPY_CONTRACT_HOST, .does = what_does(name)};
 	entry->number = number;
 	HASH_ADD_KEYPTR(hh, f->by_name, f->all[number].name, strlen(name), entry);
 	return number;

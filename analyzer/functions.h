@@ -12,9 +12,21 @@
 #include "cudaspy/trace_format.h"
 #include "util.h"
 
+/* What a function does, so far as its name says more than its contract. */
+enum function_does {
+	FUNCTION_OTHER,
+	FUNCTION_RECORDS_EVENT,
+	FUNCTION_LAUNCHES_GRAPH,
+	FUNCTION_CREATES_STREAM,
+	FUNCTION_DESTROYS_STREAM,
+	FUNCTION_MAKES_EVENT, /* or destroys one */
+	FUNCTION_MAKES_GRAPH, /* to launch; the same */
+};
+
 struct function {
 	char *name;
 	uint8_t contract; /* enum spy_contract; HOST without a row in entrypoints.def */
+	uint8_t does; /* enum function_does */
 };
 
 struct functions {

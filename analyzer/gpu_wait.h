@@ -48,16 +48,4 @@ static inline bool gpu_wait_is_for_work(const struct gpu_waits *waits)
 	return waits->sort == GPU_WAIT_INTENDED || waits->sort == GPU_WAIT_HIDDEN;
 }
 
-/* The stream the call works in, as the record has it; 0: none. */
-static inline uint64_t gpu_wait_stream(const union spy_any *raw)
-{
-	if (raw->other.event == SPY_EV_LAUNCH)
-		return raw->launch.stream;
-	if (raw->other.event == SPY_EV_COPY)
-		return raw->copy.stream;
-	if (raw->other.event == SPY_EV_OP)
-		return raw->op.stream;
-	return raw->other.event == SPY_EV_MEMORY ? raw->memory.stream : 0;
-}
-
 #endif

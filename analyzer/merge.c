@@ -1,84 +1,123 @@
 /*
- * analyzer/merge.c: the records of all streams of all processes, in the order of time: a binary
- * heap of streams. Called by the commands' one loop.
+ * analyzer/merge.c: the records of all streams of all processes, in the order of time: a tournament
+ * of streams. Called by the commands' one loop.
  */
 #include <stdlib.h>
 #include "merge.h"
 
-/* Without branches: which of two streams is first is a coin toss. */
-static inline bool before(const struct merge_head *a, const struct merge_head *b)
+/* Beside its index, of a stream without a record: it comes behind all that have one, even one at the end
+ * of time. */
+#define AT_END ((uint64_t)1 << 32)
+
+/* The node above a stream's leaf; 0: it is the only one. */
+static size_t above(const struct merge *m, unsigned __int128 head)
 {
-	return (a->ns < b->ns) | ((a->ns == b->ns) & (a->index < b->index));
+	return (m->n_leaves + ((uint64_t)head & (AT_END - 1))) / 2;
 }
 
-static void sift_down(struct merge *m, size_t at)
+/* All who could be second have lost to the best one, on its way up. */
+static inline uint64_t find_runner_up(const struct merge *m)
 {
-	struct merge_head moving = m->heap[at];
+	uint64_t least_ns = UINT64_MAX;
+	size_t node;
 
-	for (;;) {
-		size_t child = 2 * at + 1;
+	for (node = above(m, m->best); node; node /= 2) {
+		uint64_t ns = (uint64_t)(m->losers[node] >> 64);
 
-		if (child >= m->n_heap)
-			break;
-		if (child + 1 < m->n_heap)
-			child += before(&m->heap[child + 1], &m->heap[child]);
-		if (!before(&m->heap[child], &moving))
-			break;
-		m->heap[at] = m->heap[child];
-		at = child;
+		least_ns = ns < least_ns ? ns : least_ns;
 	}
-	m->heap[at] = moving;
+	return least_ns;
 }
 
-void merge_sink(struct merge *m)
+void merge_replay(struct merge *m)
 {
+	unsigned __int128 best = m->best;
+	size_t node;
+
 	/* By the time this stream's turn comes again, its next records should be in the cache; with
 	 * many streams the processor does not see that coming by itself. */
 	__builtin_prefetch(m->top->reader.at + 128);
-	sift_down(m, 0);
-	m->top = m->streams[m->heap[0].index];
-	m->runner_up_ns = UINT64_MAX;
-	if (m->n_heap > 1)
-		m->runner_up_ns = m->heap[1].ns;
-	if (m->n_heap > 2 && m->heap[2].ns < m->runner_up_ns)
-		m->runner_up_ns = m->heap[2].ns;
+	for (node = above(m, best); node; node /= 2) {
+		unsigned __int128 other = m->losers[node];
+
+		m->losers[node] = other < best ? best : other;
+		best = other < best ? other : best;
+	}
+	/* Only who wins twice may be at the beginning of a row of records. */
+	m->runner_up_ns = (uint64_t)best == (uint64_t)m->best ? find_runner_up(m) : 0;
+	m->best = best;
+	m->top = (uint64_t)best < AT_END ? m->streams[(uint64_t)best] : &m->nothing;
+}
+
+/* Plays all games below a node; returns who won them. */
+static unsigned __int128 play(struct merge *m, size_t node)
+{
+	unsigned __int128 left, right;
+
+	if (node >= m->n_leaves) {
+		uint64_t index = node - m->n_leaves;
+		const struct stream *stream;
+
+		if (index >= m->n_streams)
+			return merge_head(UINT64_MAX, AT_END | index);
+		stream = m->streams[index];
+		return merge_head(timeline_ns(&stream->trace->timeline, stream->reader.time),
+				  index);
+	}
+	left = play(m, 2 * node);
+	right = play(m, 2 * node + 1);
+	m->losers[node] = left < right ? right : left;
+	return left < right ? left : right;
+}
+
+/* The tournament begins anew, with the streams that have records. */
+static void begin(struct merge *m)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < m->n_streams; i++)
+		if (m->streams[i])
+			m->streams[n++] = m->streams[i];
+	m->n_streams = m->n_left = n;
+	for (m->n_leaves = 1; m->n_leaves < n;)
+		m->n_leaves *= 2;
+	m->best = play(m, 1);
+	m->runner_up_ns = 0;
+	m->top = n ? m->streams[(uint64_t)m->best] : &m->nothing;
 }
 
 bool merge_drop(struct merge *m)
 {
-	if (m->n_heap)
-		m->heap[0] = m->heap[--m->n_heap];
-	if (!m->n_heap) {
-		m->top = &m->nothing;
-		return false;
+	if (m->top != &m->nothing) {
+		m->streams[(uint64_t)m->best] = NULL;
+		m->n_left--;
+		m->best = merge_head(UINT64_MAX, AT_END | (uint64_t)m->best);
 	}
-	merge_sink(m);
-	return true;
+	if (m->n_left <= m->n_leaves / 2)
+		begin(m);
+	else
+		merge_replay(m);
+	return m->top != &m->nothing;
 }
 
 void merge_init(struct merge *m, struct trace_set *set)
 {
 	size_t i;
 
-	*m = (struct merge){.streams = set->streams};
+	*m = (struct merge){.streams = xcalloc(set->n_streams + 1, sizeof(struct stream *))};
+	for (i = 0; i < set->n_streams; i++)
+		if (reader_next(&set->streams[i]->reader))
+			m->streams[m->n_streams++] = set->streams[i];
+	m->losers = xcalloc(2 * m->n_streams + 1, sizeof(*m->losers));
+	begin(m);
+	/* merge_next finds that it has no record, and asks for the best. */
 	reader_init(&m->nothing.reader, NULL);
-	m->heap = xcalloc(set->n_streams + 1, sizeof(*m->heap));
-	/* heap[0] has time 0 and no record: merge_next drops it first. */
 	m->top = &m->nothing;
-	m->n_heap = 1;
-	for (i = 0; i < set->n_streams; i++) {
-		struct stream *stream = set->streams[i];
-
-		if (reader_next(&stream->reader))
-			m->heap[m->n_heap++] = (struct merge_head){
-				timeline_ns(&stream->trace->timeline, stream->reader.time), i};
-	}
-	for (i = m->n_heap; i-- > 1;)
-		sift_down(m, i);
 }
 
 void merge_release(struct merge *m)
 {
-	free(m->heap);
+	free(m->streams);
+	free(m->losers);
 	*m = (struct merge){0};
 }

@@ -11,51 +11,62 @@ struct record {
 	const union spy_any *raw;
 	struct stream *stream;
 	uint64_t ns; /* its time, since the epoch */
+	uint32_t process; /* index of the stream's trace */
 	/* The rest is the model's: model_apply fills it. */
 	struct thread *thread; /* who wrote it */
 	uint32_t fn; /* of calls and counts: number in the set's functions */
+	uint8_t contract; /* enum spy_contract: the function's */
 	uint64_t duration_ns; /* of calls */
 };
 
-/* A stream and the time of its record in hand. */
-struct merge_head {
-	uint64_t ns;
-	uint64_t index; /* of the stream: the lower one goes first when times are equal */
-};
-
+/*
+ * A tournament: the streams are the leaves of a binary tree, and of two the one with the older record goes
+ * up. A node keeps the one that lost there, so that only the way up from a stream's leaf is played again
+ * when it has a new record. All ways are equally long, and which of two is older is no branch.
+ *
+ * A stream in it is one number: the time of its record in hand, and below that its index among the streams,
+ * the lower one being first when times are equal.
+ */
 struct merge {
-	struct merge_head *heap; /* smallest first; heap[0] was returned last */
-	size_t n_heap;
-	uint64_t runner_up_ns; /* no stream but heap[0] has a record older than this */
-	struct stream *top; /* of heap[0]; before the first and after the last record: nothing */
-	struct stream **streams; /* by index */
+	unsigned __int128 best; /* who won: the stream whose record was returned last */
+	unsigned __int128 *losers; /* nodes 1 to n_leaves - 1; below node i are 2 i and 2 i + 1 */
+	size_t n_leaves; /* a power of two; leaf i is node n_leaves + i */
+	uint64_t runner_up_ns; /* no other stream has a record older than this */
+	struct stream *top; /* of best; before the first and after the last record: nothing */
+	struct stream **streams; /* those that take part, in the set's order; owned */
+	size_t n_streams, n_left; /* left: those that have records still */
 	struct stream nothing; /* a stream without records */
 };
 
 void merge_init(struct merge *m, struct trace_set *set);
 void merge_release(struct merge *m);
 
-/* For merge_next: heap[0] is no longer the oldest; has no more records. The latter returns false
- * when no stream has. */
-void merge_sink(struct merge *m);
+static inline unsigned __int128 merge_head(uint64_t ns, uint64_t index)
+{
+	return (unsigned __int128)ns << 64 | index;
+}
+
+/* For merge_next: m->best has a new record; has none any more. The latter returns false when no stream
+ * has. */
+void merge_replay(struct merge *m);
 bool merge_drop(struct merge *m);
 
 /* The next record; false at the end. As long as one stream's records are older than all others',
  * this is no more than a step of its reader. */
 static inline bool merge_next(struct merge *m, struct record *record)
 {
-	struct merge_head *head = &m->heap[0];
-
 	if (likely(reader_next(&m->top->reader))) {
-		head->ns = timeline_ns(&m->top->trace->timeline, m->top->reader.time);
-		if (head->ns >= m->runner_up_ns)
-			merge_sink(m);
+		m->best = merge_head(timeline_ns(&m->top->trace->timeline, m->top->reader.time),
+				     (uint64_t)m->best);
+		if ((uint64_t)(m->best >> 64) >= m->runner_up_ns)
+			merge_replay(m);
 	} else if (!merge_drop(m)) {
 		return false;
 	}
 	record->raw = m->top->reader.record;
 	record->stream = m->top;
-	record->ns = head->ns;
+	record->process = m->top->trace->index;
+	record->ns = (uint64_t)(m->best >> 64);
 	return true;
 }
 

@@ -10,6 +10,14 @@
 #define KERNELS_MAX (1u << 22)
 #define PYTHON_MAX (1u << 16) /* and of functions of Python's */
 
+/* Results that are answers and no failures: cudaErrorNotReady, CUDA_ERROR_NOT_READY. */
+#define RESULT_NOT_READY 600
+
+bool result_is_failure(uint16_t result)
+{
+	return result && result != SPY_RESULT_NONE && result != RESULT_NOT_READY;
+}
+
 void model_init(struct model *model, struct trace_set *set)
 {
 	size_t i;
@@ -124,7 +132,7 @@ struct thread *model_thread(struct model *model, struct process *process, uint32
 
 struct thread *model_owner(struct model *model, const struct record *record)
 {
-	struct process *process = &model->processes[record->stream->trace->index];
+	struct process *process = &model->processes[record->process];
 	uint32_t tid = record->stream->reader.tid;
 	struct thread *thread = model_find_thread(model, process, tid);
 

@@ -8,13 +8,12 @@
 #include <uthash.h>
 #include "merge.h"
 
-/* Results that are answers and no failures: cudaErrorNotReady, CUDA_ERROR_NOT_READY. */
-#define RESULT_NOT_READY 600
+/* For call_failed: of the few results that are not 0. */
+bool result_is_failure(uint16_t result);
 
 static inline bool call_failed(const struct spy_rec_head *head)
 {
-	return unlikely(head->result) && head->result != SPY_RESULT_NONE &&
-	       head->result != RESULT_NOT_READY;
+	return unlikely(head->result) && result_is_failure(head->result);
 }
 
 /* Has it moved data? Not if it failed, or only became part of a graph. */
@@ -137,11 +136,19 @@ void model_apply_other(struct model *model, struct record *record);
 /* For model_apply: a call of a process whose cuInit has not succeeded yet. */
 void model_see_init(struct model *model, const struct record *record);
 
+/* Records of the process, the last of them at that time. */
+static inline void model_count(struct process *process, uint64_t records, uint64_t last_ns)
+{
+	process->records += records;
+	if (process->last_ns < last_ns)
+		process->last_ns = last_ns;
+}
+
 /* Takes a record in, in time order, and fills in who and what it speaks of. */
 static inline void model_apply(struct model *model, struct record *record)
 {
 	struct stream *stream = record->stream;
-	struct process *process = &model->processes[stream->trace->index];
+	struct process *process = &model->processes[record->process];
 	struct thread *thread = model->owners[stream->index];
 
 	if (unlikely(!thread) || unlikely(thread->tid != stream->reader.tid))
@@ -149,15 +156,15 @@ static inline void model_apply(struct model *model, struct record *record)
 	record->thread = thread;
 	if (record_is_call(record->raw)) {
 		record->fn = trace_function(model->set, stream->trace, record->raw->call_head.fn);
+		record->contract = model->set->functions.all[record->fn].contract;
 		record->duration_ns =
-			timeline_span_ns(&stream->trace->timeline, record->raw->call_head.duration);
+			timeline_span_ns(&stream->trace->timeline, record_duration(record->raw));
 		if (unlikely(process->mps_before.ns) && unlikely(!process->mps.ns))
 			model_see_init(model, record);
 	} else {
 		model_apply_other(model, record);
 	}
-	process->last_ns = record->ns;
-	process->records++;
+	model_count(process, 1, record->ns);
 }
 
 /* The thread of that number, whom somebody else speaks of; made if it is new. */

@@ -28,7 +28,7 @@ void peers_see(struct peers *p, const struct model *model, const struct record *
 {
 	const union spy_any *raw = record->raw;
 	const char *name = model->set->functions.all[record->fn].name;
-	struct peer_pair pair = {.process = record->stream->trace->index,
+	struct peer_pair pair = {.process = record->process,
 				 .device = raw->call_head.device,
 				 .peer = SPY_DEVICE_NONE};
 	struct peer_pair *known;

@@ -61,23 +61,54 @@ static inline bool record_is_call(const union spy_any *record)
 	return record->other.event <= SPY_EV_MEMORY;
 }
 
+/*
+ * What every call is asked for, taken from the words of its record (trace_format.h): gcc reads a field of 48
+ * bits in a packed struct byte by byte.
+ */
+static inline uint64_t record_word(const union spy_any *raw, size_t offset)
+{
+	uint64_t word;
+
+	__builtin_memcpy(&word, (const char *)raw + offset, sizeof(word));
+	return word;
+}
+
+#define RECORD_48_BITS (((uint64_t)1 << 48) - 1)
+
+/* Cycles; of a call's record in its long form. */
+static inline uint64_t record_duration(const union spy_any *raw)
+{
+	return record_word(raw, sizeof(struct spy_rec_head) - 8) & RECORD_48_BITS;
+}
+
 /* Return address of a call; 0: the record does not say. */
 static inline uint64_t record_caller(const union spy_any *raw)
 {
-	switch (raw->other.event) {
-	case SPY_EV_CALL:
-		return raw->call.caller;
-	case SPY_EV_OP:
-		return raw->op.caller;
-	case SPY_EV_LAUNCH:
-		return raw->launch.caller;
-	case SPY_EV_COPY:
-		return raw->copy.caller;
-	case SPY_EV_MEMORY:
-		return raw->memory.caller;
-	default:
+	if (raw->other.event == SPY_EV_NESTED || !record_is_call(raw))
 		return 0;
-	}
+	return record_word(raw, sizeof(struct spy_rec_head)) & RECORD_48_BITS;
+}
+
+/* The stream the call works in; 0: none. */
+static inline uint64_t record_stream(const union spy_any *raw)
+{
+	uint64_t word;
+
+	if (raw->other.event < SPY_EV_OP || raw->other.event > SPY_EV_MEMORY)
+		return 0;
+	word = record_word(raw, sizeof(struct spy_rec_head) + 8);
+	if (raw->other.event == SPY_EV_LAUNCH)
+		return word >> 16;
+	return raw->other.event == SPY_EV_COPY ? word & RECORD_48_BITS : word;
+}
+
+/* Number of the kernel of a launch, 0 unknown. */
+static inline uint32_t record_kernel(const struct spy_rec_launch *launch)
+{
+	const union spy_any *raw = (const union spy_any *)launch;
+
+	return (uint32_t)(record_word(raw, sizeof(struct spy_rec_head)) >> 48) |
+	       (uint32_t)record_word(raw, sizeof(struct spy_rec_head) + 8) << 16;
 }
 
 /* Text i of a record the reader has returned; NUL-terminated. */
@@ -185,13 +216,13 @@ static inline const union spy_any *reader_expand(struct reader *r,
 /* The part of reader_next that is rarely needed. */
 bool reader_next_slow(struct reader *r);
 
-/* To the next record. False at the end; what went wrong on the way is in losses and on stderr. */
 /* Not older than the record before, and not of another time than its packet. */
 static inline bool reader_in_time(const struct reader *r, const union spy_any *record)
 {
 	return record->other.time - r->time <= r->time_most - r->time;
 }
 
+/* To the next record. False at the end; what went wrong on the way is in losses and on stderr. */
 static inline bool reader_next(struct reader *r)
 {
 	const union spy_any *record;
@@ -220,7 +251,32 @@ static inline bool reader_next(struct reader *r)
 	return true;
 }
 
-/* The same for who has no use for calls inside of other calls: passes over nearly all of them, and
+/*
+ * The next record, if it is one of a call inside another one that already told the details, and lies right
+ * behind the record in hand; both forms. NULL: it is another one, or has to be looked for. For who counts such
+ * calls in a row: reader_take passes over it, and the record in hand stays what it is.
+ */
+static inline const union spy_any *reader_peek_nested(const struct reader *r)
+{
+	const union spy_any *record = (const union spy_any *)(r->at + r->size);
+	size_t left = (size_t)(r->end - r->at) - r->size;
+
+	if (left < sizeof(struct spy_rec_head) ||
+	    (record->other.event != SPY_EV_INNER && record->other.event != SPY_EV_NESTED) ||
+	    unlikely(!reader_in_time(r, record)))
+		return NULL;
+	return record;
+}
+
+static inline void reader_take(struct reader *r, const union spy_any *record)
+{
+	r->at = (const uint8_t *)record;
+	r->size = record_layouts[record->other.event].bytes;
+	r->time = record->other.time;
+	r->records++;
+}
+
+/* reader_next for who has no use for calls inside of other calls: passes over nearly all of them, and
  * neither counts nor checks those. */
 static inline bool reader_next_outer(struct reader *r)
 {

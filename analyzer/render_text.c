@@ -24,11 +24,6 @@ static bool left_aligned(const struct column *column)
 	return column->unit == UNIT_TEXT;
 }
 
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 static size_t shown_rows(const struct table *t)
 {
 	size_t most = t->kind->text_rows, rows = t->n_rows - t->minor_rows;

@@ -31,13 +31,55 @@ struct step {
 	bool failed, submitted, cold;
 };
 
-void steps_see(struct steps *s, const union spy_any *raw, const struct gpu_waits *waits,
-	       const struct step *step);
+/* For steps_see: a copy, which goes on with the row or begins another one. */
+void steps_see_copy(struct copy_row *row, const union spy_any *raw, uint64_t own_ns);
 
 /* Would the copy go on with the row? */
-bool steps_in_row(const struct copy_row *row, const struct spy_rec_copy *copy);
+static inline bool steps_in_row(const struct copy_row *row, const union spy_any *raw)
+{
+	return row->count && row->place == record_caller(raw) &&
+	       row->stream == record_stream(raw) && row->direction == raw->copy.direction;
+}
 
 /* Does a thread that makes such a call go on working? Not if it tidies up. */
-bool steps_is_try(uint8_t contract);
+static inline bool steps_is_try(uint8_t contract)
+{
+	switch (contract) {
+	case SPY_CONTRACT_HOST:
+	case SPY_CONTRACT_FREE:
+	case SPY_CONTRACT_INIT:
+	case SPY_CONTRACT_MODULE:
+	case SPY_CONTRACT_LIMIT:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static inline void steps_see(struct steps *s, const union spy_any *raw,
+			     const struct gpu_waits *waits, const struct step *step)
+{
+	bool copy = raw->other.event == SPY_EV_COPY && step->submitted;
+
+	if (unlikely(step->failed) || (step->contract == SPY_CONTRACT_HOST && !copy))
+		return;
+	if (copy)
+		steps_see_copy(&s->row, raw, step->own_ns);
+	else
+		s->row.count = 0;
+	if (waits->sort == GPU_WAIT_INTENDED) {
+		s->waited_ns = step->end_ns;
+		s->waited_at = record_caller(raw);
+		s->submissions = 0;
+		s->brought_back = false;
+	} else if (step->submitted) {
+		if (!s->submissions++) {
+			s->first_ns = step->begin_ns;
+			s->first_own_ns = step->cold ? 0 : step->own_ns;
+		}
+		s->brought_back |= copy && raw->copy.direction != SPY_DIR_H2D &&
+				   raw->copy.direction != SPY_DIR_D2D;
+	}
+}
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * analyzer/util.h: what every file of the analyzer may use: memory that does not fail, growing
- * arrays, and the one way to complain.
+ * arrays, the smaller of two numbers, and the one way to complain.
  */
 #ifndef CUDASPY_UTIL_H
 #define CUDASPY_UTIL_H
@@ -14,6 +14,11 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 /* As calloc, realloc and strndup; without memory they say so and end the program with status 2: an
  * analyzer without memory has nothing to show. The caller frees. */

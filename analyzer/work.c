@@ -45,7 +45,6 @@ void work_release(struct gpu_work *w)
 	free(w->legacy);
 	free(w->submissions);
 	free(w->managed);
-	free(w->does);
 	*w = (struct gpu_work){0};
 }
 
@@ -53,8 +52,7 @@ static size_t device_index(const struct record *record)
 {
 	uint8_t device = record->raw->call_head.device;
 
-	return record->stream->trace->index * WORK_DEVICES +
-	       (device == SPY_DEVICE_NONE ? 0 : device);
+	return record->process * WORK_DEVICES + (device == SPY_DEVICE_NONE ? 0 : device);
 }
 
 static struct gpu_stream **device_of(struct gpu_work *w, const struct record *record)
@@ -75,12 +73,13 @@ static struct gpu_stream *stream_of(struct gpu_work *w, const struct stream_key 
 	return stream;
 }
 
-static struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
-			       const struct record *record, bool make)
+/* The stream that the call works in. last: it is most often the one the thread used last. */
+static inline struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
+				      const struct record *record, bool make)
 {
 	uint8_t device = record->raw->call_head.device;
-	struct stream_key key = {.stream = gpu_wait_stream(record->raw),
-				 .process = record->stream->trace->index,
+	struct stream_key key = {.stream = record_stream(record->raw),
+				 .process = record->process,
 				 .device = device == SPY_DEVICE_NONE ? 0 : device};
 	struct gpu_stream *stream = *last;
 
@@ -88,7 +87,8 @@ static struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
 		return NULL;
 	if (key.stream == 2)
 		key.stream += ((uint64_t)record->thread->index + 1) << 8;
-	if (stream && !memcmp(&stream->key, &key, sizeof(key)))
+	if (likely(stream) && likely(stream->key.stream == key.stream) &&
+	    stream->key.process == key.process && stream->key.device == key.device)
 		return stream;
 	stream = stream_of(w, &key, make);
 	if (stream)
@@ -104,8 +104,6 @@ static void list(struct gpu_work *w, const struct record *record, struct gpu_str
 {
 	struct gpu_stream **head = device_of(w, record);
 
-	if (stream->listed)
-		return;
 	stream->listed = true;
 	stream->next = *head;
 	*head = stream;
@@ -170,9 +168,9 @@ bool work_on_device(struct gpu_work *w, const struct record *record)
 
 /* ---- what a call changes --------------------------------------------------------------------- */
 
-static bool submits(uint8_t contract)
+static inline bool submits(const struct record *record)
 {
-	switch (contract) {
+	switch (record->contract) {
 	case SPY_CONTRACT_SUBMIT:
 	case SPY_CONTRACT_LAUNCH:
 	case SPY_CONTRACT_COPY_ASYNC:
@@ -180,35 +178,21 @@ static bool submits(uint8_t contract)
 	case SPY_CONTRACT_COPY_SYNC:
 	case SPY_CONTRACT_PEER:
 	case SPY_CONTRACT_MEMSET_SYNC:
-		return true;
+		return record->raw->other.event != SPY_EV_COPY || !record->raw->copy.captured;
 	default:
 		return false;
 	}
 }
 
 /* What a submission that is no launch, copy or memset does. */
-enum { NOT_LOOKED_AT, RECORDS_EVENT, LAUNCHES_GRAPH, CREATES_STREAM, ORDERS_STREAMS };
-
-static uint8_t does(struct gpu_work *w, const struct model *model, uint32_t fn)
+static uint8_t does(const struct model *model, const struct record *record)
 {
-	const char *name = model->set->functions.all[fn].name;
-
-	while (w->n_functions <= fn) {
-		w->does = grow(w->does, w->n_functions, sizeof(*w->does));
-		w->does[w->n_functions++] = NOT_LOOKED_AT;
-	}
-	if (!w->does[fn])
-		w->does[fn] = strstr(name, "EventRecord")    ? RECORDS_EVENT
-			      : strstr(name, "GraphLaunch")  ? LAUNCHES_GRAPH
-			      : strstr(name, "StreamCreate") ? CREATES_STREAM
-							     : ORDERS_STREAMS;
-	return w->does[fn];
+	return model->set->functions.all[record->fn].does;
 }
 
 static struct event_mark *event_of(struct gpu_work *w, const struct record *record, bool make)
 {
-	struct event_key key = {.event = record->raw->op.object,
-				.process = record->stream->trace->index};
+	struct event_key key = {.event = record->raw->op.object, .process = record->process};
 	struct event_mark *mark;
 
 	HASH_FIND(hh, w->events, &key, sizeof(key), mark);
@@ -303,7 +287,7 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
  * Is what the call waits for done now? Of hidden waits only some are certain: a copy from pageable memory
  * may have been staged, and not every load of code or change of a limit waits.
  */
-static bool has_waited(const struct record *record, uint8_t contract, const struct gpu_waits *waits)
+static inline bool has_waited(const struct record *record, const struct gpu_waits *waits)
 {
 	if (waits->sort == GPU_WAIT_INTENDED)
 		return true;
@@ -311,7 +295,7 @@ static bool has_waited(const struct record *record, uint8_t contract, const stru
 		return false;
 	if (record->raw->other.event == SPY_EV_COPY)
 		return record->raw->copy.direction != SPY_DIR_H2D;
-	return contract == SPY_CONTRACT_FREE;
+	return record->contract == SPY_CONTRACT_FREE;
 }
 
 /* ---- the legacy default stream ---------------------------------------------------------------- */
@@ -323,7 +307,7 @@ static void created(struct gpu_work *w, const struct record *record)
 {
 	const struct spy_rec_op *op = &record->raw->op;
 	struct stream_key key = {.stream = op->object,
-				 .process = record->stream->trace->index,
+				 .process = record->process,
 				 .device = (uint32_t)(device_index(record) % WORK_DEVICES)};
 
 	if (op->object)
@@ -395,47 +379,56 @@ static void take_turn(struct gpu_work *w, const struct record *record, struct gp
 	use->was_legacy = legacy;
 	if (!turn)
 		return;
-	use->last_turn = w->submissions[record->stream->trace->index];
+	use->last_turn = w->submissions[record->process];
 	if (!use->turns++)
 		use->first_turn = use->last_turn;
 }
 
-void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
-	      const struct record *record, uint8_t contract, const struct gpu_waits *waits)
+/* The call has handed something over: to its stream, if it has one. Was it work for the GPU? */
+static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
+			  const struct record *record, const struct gpu_waits *waits)
 {
-	struct gpu_stream *stream, *own = *last;
+	struct gpu_stream *own = *last, *stream = find(w, last, record, true);
+	bool is_work = true, marks = false;
 	struct event_mark *mark;
 
-	if (call_failed(&record->raw->call_head))
-		return;
-	if (record->raw->other.event == SPY_EV_MEMORY &&
-	    record->raw->memory.kind == SPY_MEM_MANAGED &&
-	    record->raw->memory.op == SPY_MEMOP_ALLOC)
-		w->managed[record->stream->trace->index] = true;
-	if (unlikely(contract == SPY_CONTRACT_HOST) && record->raw->other.event == SPY_EV_OP &&
-	    does(w, model, record->fn) == CREATES_STREAM)
-		created(w, record);
-	if (submits(contract) &&
-	    !(record->raw->other.event == SPY_EV_COPY && record->raw->copy.captured)) {
-		stream = find(w, last, record, true);
-		bool operation = record->raw->other.event == SPY_EV_OP;
-		uint8_t what = operation ? does(w, model, record->fn) : LAUNCHES_GRAPH;
-
-		if (what == LAUNCHES_GRAPH)
-			w->submissions[record->stream->trace->index]++;
-		if (stream) {
-			if (what == LAUNCHES_GRAPH && (stream->blocking || stream->key.stream == 1))
-				take_turn(w, record, stream, own,
-					  has_waited(record, contract, waits));
-			stream->submitted++;
-			list(w, record, stream);
-		}
-		if (stream && what == RECORDS_EVENT) {
-			mark = event_of(w, record, true);
-			mark->stream = stream;
-			mark->submitted = stream->submitted;
-		}
+	if (record->raw->other.event == SPY_EV_OP) {
+		is_work = does(model, record) == FUNCTION_LAUNCHES_GRAPH;
+		marks = does(model, record) == FUNCTION_RECORDS_EVENT;
 	}
-	if (has_waited(record, contract, waits))
+	w->submissions[record->process] += is_work;
+	if (!stream)
+		return is_work;
+	if (unlikely(stream->blocking || stream->key.stream == 1) && is_work)
+		take_turn(w, record, stream, own, has_waited(record, waits));
+	stream->submitted++;
+	if (unlikely(!stream->listed))
+		list(w, record, stream);
+	if (unlikely(marks)) {
+		mark = event_of(w, record, true);
+		mark->stream = stream;
+		mark->submitted = stream->submitted;
+	}
+	return is_work;
+}
+
+bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
+	      const struct record *record, const struct gpu_waits *waits)
+{
+	const union spy_any *raw = record->raw;
+	bool submitted = false;
+
+	if (call_failed(&raw->call_head))
+		return false;
+	if (raw->other.event == SPY_EV_MEMORY && raw->memory.kind == SPY_MEM_MANAGED &&
+	    raw->memory.op == SPY_MEMOP_ALLOC)
+		w->managed[record->process] = true;
+	if (submits(record))
+		submitted = submit(w, last, model, record, waits);
+	else if (record->contract == SPY_CONTRACT_HOST && raw->other.event == SPY_EV_OP &&
+		 does(model, record) == FUNCTION_CREATES_STREAM)
+		created(w, record);
+	if (has_waited(record, waits))
 		drain(w, last, record, waits);
+	return submitted;
 }

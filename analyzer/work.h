@@ -54,8 +54,6 @@ struct gpu_work {
 	struct legacy_use *legacy; /* likewise */
 	uint64_t *submissions; /* by process: launches and copies so far */
 	bool *managed; /* by process: it has allocated managed memory */
-	uint8_t *does; /* by function: what a submission that is no launch or copy does */
-	size_t n_functions;
 };
 
 void work_init(struct gpu_work *w, const struct model *model);
@@ -83,8 +81,8 @@ uint64_t work_outstanding(struct gpu_work *w, const struct record *record);
 /* Was anything outstanding on the call's device when it began? */
 bool work_on_device(struct gpu_work *w, const struct record *record);
 
-/* The call has returned: what it handed over, what it waited for. */
-void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
-	      const struct record *record, uint8_t contract, const struct gpu_waits *waits);
+/* The call has returned: what it handed over, what it waited for. True: it handed work to the GPU. */
+bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
+	      const struct record *record, const struct gpu_waits *waits);
 
 #endif

@@ -84,6 +84,7 @@ const struct detector detector_capture_break = {
 	       "nothing to do with the capture, begin that with "
 	       "cudaStreamCaptureModeThreadLocal; work in streams made with "
 	       "cudaStreamNonBlocking.",
+	.failures = true,
 	.judge = judge,
 	.keep = keep,
 };

@@ -58,6 +58,9 @@ const struct detector detector_hidden_sync = {
 		 "yet waited for.",
 	.fix = "Free and load outside the loop, or with the stream's order: cudaMallocAsync and "
 	       "cudaFreeAsync, pools, buffers that are used again.",
+	.when_long = DETECTOR_CONTRACT(FREE) | DETECTOR_CONTRACT(LIMIT) |
+		     DETECTOR_CONTRACT(MODULE) | DETECTOR_CONTRACT(COPY_ASYNC) |
+		     DETECTOR_CONTRACT(COPY_BATCH),
 	.judge = judge,
 	.keep = keep,
 };

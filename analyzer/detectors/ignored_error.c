@@ -136,6 +136,7 @@ const struct detector detector_ignored_error = {
 		"access enabled already, not supported, …) are listed as minor for that reason. "
 		"Errors of work on the GPU are returned by some later call.",
 	.fix = "Check the result of every call, and cudaGetLastError() after a launch.",
+	.failures = true,
 	.judge = judge,
 	.keep = keep,
 };

@@ -99,6 +99,7 @@ const struct detector detector_lazy_loading = {
 	       "too.",
 	.absorbs = &detector_hidden_sync,
 	.always = DETECTOR_CONTRACT(MODULE),
+	.when_long = DETECTOR_CONTRACT(LAUNCH) | DETECTOR_CONTRACT(LAZY_LOAD),
 	.judge = judge,
 	.keep = keep,
 };

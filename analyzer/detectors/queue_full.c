@@ -46,6 +46,10 @@ const struct detector detector_queue_full = {
 	       "pieces of work (a CUDA graph is one), or wait for an event some hundred operations "
 	       "back where the program can use the time.",
 	.everywhere = true,
+	.when_long = DETECTOR_CONTRACT(SUBMIT) | DETECTOR_CONTRACT(LAUNCH) |
+		     DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(MEMSET_SYNC) |
+		     DETECTOR_CONTRACT(COPY_SYNC) | DETECTOR_CONTRACT(COPY_ASYNC) |
+		     DETECTOR_CONTRACT(COPY_BATCH),
 	.judge = judge,
 	.keep = keep,
 };

@@ -23,7 +23,7 @@ static bool waits_for_copy(const struct observed *o)
 		return o->contract == SPY_CONTRACT_COPY_SYNC && copy_took_place(&raw->copy) &&
 		       raw->copy.direction == SPY_DIR_D2H && raw->copy.bytes <= SMALL_MOST;
 	return row->count == 1 && row->direction == SPY_DIR_D2H && row->bytes <= SMALL_MOST &&
-	       (o->waits->what != GPU_WAIT_STREAM || gpu_wait_stream(raw) == row->stream);
+	       (o->waits->what != GPU_WAIT_STREAM || record_stream(raw) == row->stream);
 }
 
 static bool judge(const struct observed *o, struct verdict *v)
@@ -64,6 +64,7 @@ const struct detector detector_read_back = {
 	       "print or if on a tensor in every step.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE) |
 		  DETECTOR_CONTRACT(COPY_SYNC),
+	.when_long = DETECTOR_CONTRACT(MEMSET_SYNC),
 	.judge = judge,
 	.keep = keep,
 };

@@ -46,8 +46,8 @@ static bool judge(const struct observed *o, struct verdict *v)
 	const struct copy_row *row = &o->caller->steps.row;
 	uint64_t own_ns, apart_ns, bytes, before_ns;
 
-	if (!is_small(o) || row->count < ROW_LEAST - 1 ||
-	    !steps_in_row(row, &o->record->raw->copy) || row->bytes > row->count * SMALL_MOST)
+	if (!is_small(o) || row->count < ROW_LEAST - 1 || !steps_in_row(row, o->record->raw) ||
+	    row->bytes > row->count * SMALL_MOST)
 		return false;
 	own_ns = finished_ns(o->call, BUCKET_OWN);
 	apart_ns = row->own_ns + own_ns;

@@ -20,8 +20,8 @@ static bool judge(const struct observed *o, struct verdict *v)
 	    copy->src_device == copy->dst_device)
 		return false;
 	v->variant = (uint32_t)copy->src_device << 8 | (uint32_t)copy->dst_device;
-	return !peers_reach(&o->accounts->peers, o->record->stream->trace->index,
-			    (uint8_t)copy->src_device, (uint8_t)copy->dst_device);
+	return !peers_reach(&o->accounts->peers, o->record->process, (uint8_t)copy->src_device,
+			    (uint8_t)copy->dst_device);
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -63,6 +63,8 @@ const struct detector detector_staged_peer_copy = {
 	.fix = "Call cudaDeviceEnablePeerAccess once for each of the two GPUs, before the work, "
 	       "where cudaDeviceCanAccessPeer says that they can.",
 	.always = DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(SUBMIT),
+	.when_long = DETECTOR_CONTRACT(COPY_SYNC) | DETECTOR_CONTRACT(COPY_ASYNC) |
+		     DETECTOR_CONTRACT(COPY_BATCH),
 	.judge = judge,
 	.keep = keep,
 };

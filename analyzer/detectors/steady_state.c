@@ -7,7 +7,6 @@
  * all through the program's work. What is made before the work and freed after it is no case, however
  * often, nor is what is made at the beginning of each of a few phases.
  */
-#include <string.h>
 #include "detector.h"
 #include "names.h"
 #include "report_words.h"
@@ -35,11 +34,6 @@ static const struct {
 	 "Instantiate once and launch again; cudaGraphExecUpdate changes its parameters."},
 };
 
-static bool named(const struct observed *o, const char *part)
-{
-	return strstr(o->accounts->model->set->functions.all[o->record->fn].name, part) != NULL;
-}
-
 /* A free belongs to its allocation: it is told where it waits (hidden_sync.c) or for what it allocated. */
 static bool variant_of(const struct observed *o, uint32_t *variant)
 {
@@ -55,15 +49,20 @@ static bool variant_of(const struct observed *o, uint32_t *variant)
 							     : DEVICE_MEMORY;
 		return true;
 	}
-	/* Not what belongs to the cure: cudaGraphExecUpdate, and the graphs it takes. */
-	if (named(o, "GraphInstantiate") || named(o, "GraphExecDestroy"))
+	switch (o->accounts->model->set->functions.all[o->record->fn].does) {
+	case FUNCTION_MAKES_GRAPH: /* not what belongs to the cure: cudaGraphExecUpdate, and the graphs it takes */
 		*variant = GRAPH;
-	else if (named(o, "StreamCreate") || named(o, "StreamDestroy"))
+		break;
+	case FUNCTION_CREATES_STREAM:
+	case FUNCTION_DESTROYS_STREAM:
 		*variant = STREAM;
-	else if (named(o, "EventCreate") || named(o, "EventDestroy"))
+		break;
+	case FUNCTION_MAKES_EVENT:
 		*variant = EVENT;
-	else
+		break;
+	default:
 		return false;
+	}
 	return true;
 }
 
@@ -104,6 +103,8 @@ const struct detector detector_steady_state = {
 	.absorbs = &detector_hidden_sync,
 	.always = DETECTOR_CONTRACT(ALLOC) | DETECTOR_CONTRACT(PIN) | DETECTOR_CONTRACT(FREE) |
 		  DETECTOR_CONTRACT(GRAPH_BUILD) | DETECTOR_CONTRACT(HOST),
+	.when_long = DETECTOR_CONTRACT(ALLOC_POOL) | DETECTOR_CONTRACT(SUBMIT) |
+		     DETECTOR_CONTRACT(LAZY_LOAD),
 	.judge = judge,
 	.keep = keep,
 };

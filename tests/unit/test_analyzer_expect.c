@@ -422,6 +422,7 @@ static void test_cold(void **state)
 		if (!record_is_call(record.raw))
 			continue;
 		record.fn = trace_function(&f->set, record.stream->trace, record.raw->call_head.fn);
+		record.contract = f->set.functions.all[record.fn].contract;
 		cold += expect_cold(e, &record);
 	}
 	merge_release(&merge);

@@ -70,6 +70,45 @@ static void test_sizes(void **state)
 		check_event(i, record_layouts[i].name, &record_layouts[i]);
 }
 
+/* What the reader takes from words is what the bit fields of trace_format.h have. */
+static void test_words(void **state)
+{
+	uint8_t bytes[sizeof(union spy_any)];
+	union spy_any raw;
+	unsigned int round, i;
+
+	(void)state;
+	srand(1);
+	for (round = 0; round < 100; round++) {
+		for (i = 0; i < sizeof(bytes); i++)
+			bytes[i] = (uint8_t)rand();
+		memcpy(&raw, bytes, sizeof(raw));
+		assert_int_equal(record_duration(&raw), raw.call_head.duration);
+		assert_int_equal(record_kernel(&raw.launch),
+				 (uint32_t)raw.launch.kernel_hi << 16 |
+					 (uint32_t)raw.launch.kernel_lo);
+		raw.other.event = SPY_EV_NESTED;
+		assert_int_equal(record_caller(&raw) | record_stream(&raw), 0);
+		raw.other.event = SPY_EV_CALL;
+		assert_int_equal(record_caller(&raw), raw.call.caller);
+		assert_int_equal(record_stream(&raw), 0);
+		raw.other.event = SPY_EV_OP;
+		assert_int_equal(record_caller(&raw), raw.op.caller);
+		assert_int_equal(record_stream(&raw), raw.op.stream);
+		raw.other.event = SPY_EV_LAUNCH;
+		assert_int_equal(record_caller(&raw), raw.launch.caller);
+		assert_int_equal(record_stream(&raw), raw.launch.stream);
+		raw.other.event = SPY_EV_COPY;
+		assert_int_equal(record_caller(&raw), raw.copy.caller);
+		assert_int_equal(record_stream(&raw), raw.copy.stream);
+		raw.other.event = SPY_EV_MEMORY;
+		assert_int_equal(record_caller(&raw), raw.memory.caller);
+		assert_int_equal(record_stream(&raw), raw.memory.stream);
+		raw.other.event = SPY_EV_WAIT;
+		assert_int_equal(record_caller(&raw) | record_stream(&raw), 0);
+	}
+}
+
 static void write_copy(const char *dir)
 {
 	static struct tw_trace w;
@@ -148,6 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_babeltrace),
 	};
 

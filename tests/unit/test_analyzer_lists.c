@@ -63,8 +63,13 @@ static void test_detectors(void **state)
 				 entry->d_name);
 	}
 	closedir(dir);
-	while (detectors_row(rows))
-		rows++;
+	for (; detectors_row(rows); rows++) {
+		const struct detector *d = detectors_row(rows);
+
+		if (!d->judge != !(d->failures || d->always || d->when_long))
+			fail_msg("%s judges calls and sees none, or sees some and judges none",
+				 d->id);
+	}
 	assert_int_equal(files, rows);
 }
 
