@@ -122,6 +122,7 @@ static void free_caller(struct caller *c)
 		waited_free(c->ring[i].waits, c->ring[i].n_waits);
 	free(c->ring);
 	free(c->pieces);
+	free(c->open);
 	free(c->of_function);
 	free(c->accounts);
 	free(c->account_fns);
@@ -771,7 +772,8 @@ void account_call(struct accounting *a, const struct record *record)
 		look_closer(a, c, record, class, waits, cold, f);
 	f->site = NULL;
 	c->steps.tries += steps_is_try(contract);
-	if (a->observer && (f->divided || a->observer->always >> contract & 1 || call_failed(head)))
+	if (a->observer && (f->divided || a->observer->always >> contract & 1 ||
+			    call_failed(head) || unlikely(c->n_open)))
 		f->site = observe(a, c, record, class, waits, cold, f);
 	book(c, f);
 	submissions = a->work.submissions[record->stream->trace->index];

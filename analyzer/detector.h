@@ -3,9 +3,10 @@
  * row of the table in detectors.c.
  *
  * Most judge calls: `judge` sees those that took longer than their own work or failed, and of the
- * contracts in `always` all; it says what of a call's time is its problem's. `keep` then looks at what
- * has come together at one place and may say that it is none. Others look at the whole run, in
- * `conclude`. A detector keeps no state and changes nothing.
+ * contracts in `always` all; it says what of a call's time is its problem's. Where that depends on what the
+ * thread does next, it leaves the verdict open, and `settle` sees the thread's next calls until it is
+ * decided. `keep` then looks at what has come together at one place and may say that it is none. Others
+ * look at the whole run, in `conclude`. A detector keeps no state and changes nothing.
  */
 #ifndef CUDASPY_DETECTOR_H
 #define CUDASPY_DETECTOR_H
@@ -13,6 +14,13 @@
 #include "finding.h"
 
 #define DETECTOR_CONTRACT(name) (1u << SPY_CONTRACT_##name)
+
+/* Of an open claim: */
+enum settled {
+	SETTLED_NOT, /* ask again at the next call */
+	SETTLED_CASE, /* it is one, as the verdict now says */
+	SETTLED_NONE, /* it is none */
+};
 
 struct detector {
 	const char *id; /* "pageable-copy" */
@@ -23,6 +31,13 @@ struct detector {
 	bool everywhere; /* cases at several places of a process have one cause: one finding */
 	uint32_t always; /* DETECTOR_CONTRACT(...), or-ed */
 	bool (*judge)(const struct observed *o, struct verdict *v);
+	/*
+	 * Of a claim whose verdict is open: the next call of its thread, which lies behind those that
+	 * claim->inside_ns has; NULL: there are no more to be seen. May change the verdict, but not its
+	 * variant. A call that is let go is nobody's case: the detectors below were not asked.
+	 */
+	enum settled (*settle)(const struct claim *claim, const struct observed *next,
+			       struct verdict *v);
 	/* What is found here, in a sentence; NULL: nothing. May change gain and fix. */
 	const char *(*keep)(const struct analysis *a, const struct site *site,
 			    struct finding *finding, struct report *report);

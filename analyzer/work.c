@@ -16,6 +16,7 @@ struct event_mark {
 	struct event_key key;
 	struct gpu_stream *stream;
 	uint64_t submitted; /* before it */
+	uint64_t ns; /* when it was recorded */
 	UT_hash_handle hh;
 };
 
@@ -25,7 +26,8 @@ void work_init(struct gpu_work *w, const struct model *model)
 	w->devices = xcalloc(w->n_devices, sizeof(struct gpu_stream *));
 	w->legacy = xcalloc(w->n_devices, sizeof(*w->legacy));
 	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
-	w->managed = xcalloc(model->n_processes, sizeof(*w->managed));
+	w->handed_over = xcalloc(w->n_devices, sizeof(*w->handed_over));
+	w->views = xcalloc(model->n_processes, sizeof(*w->views));
 }
 
 void work_release(struct gpu_work *w)
@@ -44,17 +46,21 @@ void work_release(struct gpu_work *w)
 	free(w->devices);
 	free(w->legacy);
 	free(w->submissions);
-	free(w->managed);
+	free(w->handed_over);
+	free(w->views);
 	free(w->does);
 	*w = (struct gpu_work){0};
 }
 
-static size_t device_index(const struct record *record)
+static size_t index_of(const struct record *record, uint8_t device)
 {
-	uint8_t device = record->raw->call_head.device;
-
 	return record->stream->trace->index * WORK_DEVICES +
 	       (device == SPY_DEVICE_NONE ? 0 : device);
+}
+
+static size_t device_index(const struct record *record)
+{
+	return index_of(record, record->raw->call_head.device);
 }
 
 static struct gpu_stream **device_of(struct gpu_work *w, const struct record *record)
@@ -75,6 +81,12 @@ static struct gpu_stream *stream_of(struct gpu_work *w, const struct stream_key 
 	return stream;
 }
 
+/* What tells apart the default streams that are each a thread's own. */
+static uint64_t own_stream(const struct record *record)
+{
+	return ((uint64_t)record->thread->index + 1) << 8;
+}
+
 static struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
 			       const struct record *record, bool make)
 {
@@ -87,7 +99,7 @@ static struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
 	if (!key.stream)
 		return NULL;
 	if (key.stream == 2)
-		key.stream += ((uint64_t)record->thread->index + 1) << 8;
+		key.stream += own_stream(record);
 	if (stream && !memcmp(&stream->key, &key, sizeof(key)))
 		return stream;
 	stream = stream_of(w, &key, make);
@@ -187,7 +199,20 @@ static bool submits(uint8_t contract)
 }
 
 /* What a submission that is no launch, copy or memset does. */
-enum { NOT_LOOKED_AT, RECORDS_EVENT, LAUNCHES_GRAPH, CREATES_STREAM, ORDERS_STREAMS };
+enum {
+	NOT_LOOKED_AT,
+	RECORDS_EVENT,
+	LAUNCHES_GRAPH,
+	CREATES_STREAM,
+	SHOWS_OTHERS, /* a function on the host, graphics, other devices */
+	ORDERS_STREAMS
+};
+
+static bool shows_others(const char *name)
+{
+	return strstr(name, "HostFunc") || strstr(name, "AddCallback") ||
+	       strstr(name, "Graphics") || strstr(name, "SignalExternal");
+}
 
 static uint8_t does(struct gpu_work *w, const struct model *model, uint32_t fn)
 {
@@ -201,6 +226,7 @@ static uint8_t does(struct gpu_work *w, const struct model *model, uint32_t fn)
 		w->does[fn] = strstr(name, "EventRecord")    ? RECORDS_EVENT
 			      : strstr(name, "GraphLaunch")  ? LAUNCHES_GRAPH
 			      : strstr(name, "StreamCreate") ? CREATES_STREAM
+			      : shows_others(name)           ? SHOWS_OTHERS
 							     : ORDERS_STREAMS;
 	return w->does[fn];
 }
@@ -252,6 +278,63 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 		return work_outstanding(w, record);
 	default:
 		return 0;
+	}
+}
+
+bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+	       const struct gpu_waits *waits)
+{
+	size_t first = index_of(record, 0), i;
+	struct gpu_stream **at;
+
+	if (work_awaited(w, last, record, waits) != work_outstanding(w, record))
+		return false;
+	for (i = first; i < first + WORK_DEVICES; i++) {
+		if (i == device_index(record))
+			continue;
+		for (at = &w->devices[i]; *at; at = step(at, record->ns))
+			if ((*at)->by == record->thread && (*at)->submitted != (*at)->done)
+				return false;
+	}
+	return true;
+}
+
+bool work_brings(struct gpu_work *w, const struct record *record)
+{
+	struct gpu_stream **at;
+
+	for (at = device_of(w, record); *at; at = step(at, record->ns))
+		if ((*at)->brings > (*at)->done)
+			return true;
+	return false;
+}
+
+uint64_t work_handed_over(const struct gpu_work *w, const struct record *record, uint8_t device)
+{
+	return w->handed_over[index_of(record, device)];
+}
+
+bool work_covers(struct gpu_work *w, const struct record *record, const struct gpu_waits *waits,
+		 uint64_t stream, uint8_t device, uint64_t ns)
+{
+	const struct event_mark *mark;
+	struct gpu_stream *of = NULL;
+
+	if (index_of(record, device) != device_index(record))
+		return false;
+	switch (waits->what) {
+	case GPU_WAIT_STREAM: /* the legacy stream waits for the others */
+		return gpu_wait_stream(record->raw) == stream || gpu_wait_stream(record->raw) == 1;
+	case GPU_WAIT_EVENT:
+		mark = record->raw->other.event == SPY_EV_OP ? event_of(w, record, false) : NULL;
+		of = mark ? mark->stream : NULL;
+		return of && mark->ns > ns &&
+		       (of->key.stream == stream || of->key.stream == 1 ||
+			(stream == 2 && of->key.stream == 2 + own_stream(record)));
+	case GPU_WAIT_DEVICE:
+		return true;
+	default:
+		return false;
 	}
 }
 
@@ -400,6 +483,26 @@ static void take_turn(struct gpu_work *w, const struct record *record, struct gp
 		use->first_turn = use->last_turn;
 }
 
+/* Also where nobody knows the direction. */
+static bool copies_to_host(const union spy_any *raw)
+{
+	return raw->other.event == SPY_EV_COPY && raw->copy.direction != SPY_DIR_H2D &&
+	       raw->copy.direction != SPY_DIR_D2D;
+}
+
+static void look_for_views(struct host_view *view, const union spy_any *raw)
+{
+	if (raw->other.event == SPY_EV_COPY)
+		view->copies |= copies_to_host(raw);
+	if (raw->other.event != SPY_EV_MEMORY)
+		return;
+	if (raw->memory.op == SPY_MEMOP_ALLOC && raw->memory.kind == SPY_MEM_MANAGED)
+		view->managed = true;
+	if ((raw->memory.op == SPY_MEMOP_ALLOC || raw->memory.op == SPY_MEMOP_REGISTER) &&
+	    raw->memory.kind == SPY_MEM_PINNED)
+		view->pinned = true;
+}
+
 void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
 	      const struct record *record, uint8_t contract, const struct gpu_waits *waits)
 {
@@ -408,10 +511,7 @@ void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *
 
 	if (call_failed(&record->raw->call_head))
 		return;
-	if (record->raw->other.event == SPY_EV_MEMORY &&
-	    record->raw->memory.kind == SPY_MEM_MANAGED &&
-	    record->raw->memory.op == SPY_MEMOP_ALLOC)
-		w->managed[record->stream->trace->index] = true;
+	look_for_views(&w->views[record->stream->trace->index], record->raw);
 	if (unlikely(contract == SPY_CONTRACT_HOST) && record->raw->other.event == SPY_EV_OP &&
 	    does(w, model, record->fn) == CREATES_STREAM)
 		created(w, record);
@@ -421,19 +521,26 @@ void work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *
 		bool operation = record->raw->other.event == SPY_EV_OP;
 		uint8_t what = operation ? does(w, model, record->fn) : LAUNCHES_GRAPH;
 
-		if (what == LAUNCHES_GRAPH)
+		if (what == LAUNCHES_GRAPH) {
 			w->submissions[record->stream->trace->index]++;
+			w->handed_over[device_index(record)]++;
+		}
 		if (stream) {
 			if (what == LAUNCHES_GRAPH && (stream->blocking || stream->key.stream == 1))
 				take_turn(w, record, stream, own,
 					  has_waited(record, contract, waits));
 			stream->submitted++;
+			stream->by = record->thread;
+			if (operation ? what == LAUNCHES_GRAPH || what == SHOWS_OTHERS
+				      : copies_to_host(record->raw))
+				stream->brings = stream->submitted;
 			list(w, record, stream);
 		}
 		if (stream && what == RECORDS_EVENT) {
 			mark = event_of(w, record, true);
 			mark->stream = stream;
 			mark->submitted = stream->submitted;
+			mark->ns = record->ns;
 		}
 	}
 	if (has_waited(record, contract, waits))

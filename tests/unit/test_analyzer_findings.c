@@ -672,7 +672,7 @@ static void test_capture_break(void **state)
 
 /* ---- staged or blocked ----------------------------------------------------------------------- */
 
-static void tell_pageable(struct story *s, int blocked)
+static void tell_pageable(struct story *s, int blocked, uint64_t between_ns)
 {
 	int i;
 
@@ -682,6 +682,7 @@ static void tell_pageable(struct story *s, int blocked)
 		call(s, 1000, i < blocked ? 9 * MS : 60000,
 		     "copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=1048576 "
 		     "stream=8 caller=0x40");
+		s->ns += between_ns;
 		wait_for_stream(s, 90000, 0x20);
 	}
 	for (i = 0; i < 20; i++) {
@@ -712,9 +713,9 @@ static void test_staged_or_blocked(void **state)
 	struct story *s = *state;
 	json_t *finding;
 
-	tell_pageable(s, 0);
+	tell_pageable(s, 0, 0);
 	says(at_place(s, 0x40), "staged, not blocked");
-	tell_pageable(s, 5);
+	tell_pageable(s, 5, 10 * MS);
 	finding = at_place(s, 0x40);
 	says(finding, "blocked by earlier work: 5 of them, for 44.64 ms; the others only staged");
 	assert_int_equal(number(finding, "count"), 20);
@@ -722,8 +723,75 @@ static void test_staged_or_blocked(void **state)
 	assert_in_range(number(finding, "gain_low_ns"), 20 * 40000, 22 * 60000);
 	assert_in_range(number(finding, "gain_high_ns"), 45 * MS, 47 * MS);
 	says(at_place(s, 0x41), "staged, not blocked");
-	tell_pageable(s, 20);
+	/* It costs the same with a wait right behind it, but that would have waited, too: what is left is the
+	 * staging, if the GPU was not behind. */
+	tell_pageable(s, 5, 0);
+	finding = at_place(s, 0x40);
+	assert_in_range(number(finding, "cost_ns"), 45 * MS, 47 * MS);
+	assert_in_range(number(finding, "gain_low_ns"), 0, 20 * 1000);
+	assert_in_range(number(finding, "gain_high_ns"), 20 * 40000, 22 * 60000);
+	tell_pageable(s, 20, 0);
 	says(at_place(s, 0x40), "; blocked by earlier work: 20 of them, for ");
+}
+
+/* To pageable memory, each behind a kernel of 9 ms; then the host works, and makes the call `next`. */
+static json_t *tell_fetching(struct story *s, uint64_t between_ns, const char *next)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 20; i++)
+		call(s, 1000, 60000,
+		     "copy cudaMemcpyAsync direction=d2h src=device dst=pageable bytes=1048576 "
+		     "stream=8 caller=0x40");
+	for (i = 0; i < 10; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 9 * MS,
+		     "copy cudaMemcpyAsync direction=d2h src=device dst=pageable bytes=1048576 "
+		     "stream=8 caller=0x41");
+		call(s, 1000, 3000, "op cudaEventRecord stream=8 object=0x70 caller=0x42");
+		call(s, between_ns, 5000, "%s", next);
+	}
+	conclude(s);
+	return at_place(s, 0x41);
+}
+
+static void test_wait_behind_pageable(void **state)
+{
+	static const char *const anyway[] = {
+		"op cudaStreamSynchronize stream=8 caller=0x20",
+		"op cudaEventSynchronize object=0x70 caller=0x20",
+		"call cudaDeviceSynchronize caller=0x20",
+		"copy cudaMemcpy direction=h2d src=pinned dst=device bytes=4096 stream=1 "
+		"caller=0x20",
+	};
+	static const char *const no_wait[] = {
+		"op cudaStreamSynchronize stream=9 caller=0x20",
+		"op cudaEventSynchronize object=0x71 caller=0x20",
+		"launch cudaLaunchKernel kernel=1 stream=8 caller=0x20",
+	};
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(anyway); i++) {
+		finding = tell_fetching(s, 1000, anyway[i]);
+		assert_in_range(number(finding, "cost_ns"), 89 * MS, 90 * MS);
+		assert_in_range(number(finding, "gain_low_ns"), 0, 10 * 6000);
+		assert_in_range(number(finding, "gain_high_ns"), 10 * 50000, 10 * 70000);
+		/* There was something else to do: the wait was in its way. */
+		finding = tell_fetching(s, 20 * MS, anyway[i]);
+		assert_in_range(number(finding, "cost_ns"), 89 * MS, 90 * MS);
+		assert_in_range(number(finding, "gain_low_ns"), 10 * 50000, 10 * 60000);
+		assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+		/* In part. */
+		finding = tell_fetching(s, 3 * MS, anyway[i]);
+		assert_in_range(number(finding, "gain_high_ns"), 30 * MS, 31 * MS);
+	}
+	for (i = 0; i < ARRAY_SIZE(no_wait); i++) {
+		finding = tell_fetching(s, 1000, no_wait[i]);
+		assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+	}
 }
 
 /* ---- steady state ---------------------------------------------------------------------------- */
@@ -761,13 +829,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_sync_every_launch), TEST(test_lazy_loading),
-		TEST(test_modules),           TEST(test_loads_behind_work),
-		TEST(test_queue_full),        TEST(test_queue_full_everywhere),
-		TEST(test_read_back),         TEST(test_small_copies),
-		TEST(test_ignored_error),     TEST(test_driver_error),
-		TEST(test_error_that_stays),  TEST(test_capture_break),
-		TEST(test_staged_or_blocked), TEST(test_graph_update),
+		TEST(test_sync_every_launch),
+		TEST(test_lazy_loading),
+		TEST(test_modules),
+		TEST(test_loads_behind_work),
+		TEST(test_queue_full),
+		TEST(test_queue_full_everywhere),
+		TEST(test_read_back),
+		TEST(test_small_copies),
+		TEST(test_ignored_error),
+		TEST(test_driver_error),
+		TEST(test_error_that_stays),
+		TEST(test_capture_break),
+		TEST(test_staged_or_blocked),
+		TEST(test_graph_update),
+		TEST(test_wait_behind_pageable),
 #undef TEST
 	};
 
