@@ -484,14 +484,14 @@ static void queue_full(struct worker *w)
 
 static void small_copies(struct worker *w)
 {
-	size_t bytes = size(w, 512);
+	size_t bytes = size(w, 2048);
 
 	for (unsigned int i = rounds(w, 20); i; i--) {
-		for (size_t j = 0; j < 50 && !w->clean; j++)
+		for (size_t j = 0; j < 12 && !w->clean; j++)
 			OK(cudaMemcpyAsync((char *)w->gpu + j * bytes,
 					   (char *)w->pinned + j * bytes, bytes, H2D, w->stream));
 		if (w->clean)
-			OK(cudaMemcpyAsync(w->gpu, w->pinned, 50 * bytes, H2D, w->stream));
+			OK(cudaMemcpyAsync(w->gpu, w->pinned, 12 * bytes, H2D, w->stream));
 		work(w, 1000);
 		finish(w);
 	}
@@ -674,7 +674,7 @@ static const struct habit habits[] = {
 	{"sync-every-launch", "sync-every-launch", "-", "cudaStreamSynchronize", "", "hold cuLaunchKernel read:launches 20\n", 1, 1, NULL, sync_every_launch},
 	{"lazy-loading", "lazy-loading", "gpu", "cudaLaunchKernel", "", "lazy lazy\n", 1, 1, prepare_lazy, lazy_loading},
 	{"queue-full", "queue-full", "gpu", "cudaLaunchKernel", "", "queue 80\n", 1, 1, NULL, queue_full},
-	{"small-copies", "small-copies", "-", "cudaMemcpyAsync", "", "hold cuMemcpyHtoDAsync_v2 read:copies 5\n", 1, 1, NULL, small_copies},
+	{"small-copies", "small-copies", "-", "cudaMemcpyAsync", "", "hold cuMemcpyHtoDAsync_v2 read:copies 20\n", 1, 1, NULL, small_copies},
 	{"read-back", "read-back", "-", "cudaStreamSynchronize", "", "", 1, 1, NULL, read_back},
 	{"ignored-error", "ignored-error", "-", "cudaMemsetAsync", "", "", 1, 1, NULL, ignored_error},
 	{"capture-break", "capture-break", "-", "cudaStreamSynchronize", "", "", 1, 1, NULL, capture_break},
