@@ -25,7 +25,8 @@ struct gpu_stream {
 	uint64_t late; /* submitted when a submission last took longer than its own work */
 	/* submitted, with the last of them that the host may see something of when it is done */
 	uint64_t brings;
-	const struct thread *by; /* who handed over the last of them */
+	const struct thread *by; /* who handed over the last of them, and when */
+	uint64_t handed_ns;
 	struct gpu_stream *next; /* of the device's list */
 	bool listed;
 	bool blocking; /* was made, and waits for the legacy default stream */
@@ -91,7 +92,8 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 uint64_t work_outstanding(struct gpu_work *w, const struct record *record);
 
 /* Will nothing be left to do, on the call's device nor for its thread on another one, when what the call
- * waits for is done? What outlasts it counts, also if that was done long ago and nobody looked. */
+ * waits for is done? Not for sure: what was handed over and not waited for counts, unless it is little and
+ * was long ago. */
 bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
 	       const struct gpu_waits *waits);
 

@@ -28,7 +28,9 @@ typedef void run_fn(struct worker *w);
 
 struct habit {
 	const char *name, *detector;
-	const char *truth; /* what its calls' cost is in truth: gpu, lock, time (but locks), or - */
+	/* What its calls' cost is in truth: gpu, lock, time (but locks), turns (what they waited for the GPU or
+	 * what passed until the thread's next call, whichever is less), or - */
+	const char *truth;
 	const char *calls; /* of these functions, | between them */
 	const char *also; /* detectors that may speak, too: the same seen from another side */
 	const char *script;
@@ -453,6 +455,56 @@ static void sync_every_launch(struct worker *w)
 	}
 }
 
+/* The host's own work, without CUDA. */
+INLINE void host_work(const struct worker *w, unsigned int us)
+{
+	usleep(us * w->length_pct / 100);
+}
+
+/* It waits for the GPU before its own work, and not behind it: the longer of the two is the host's ... */
+static void early_sync(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 30); i; i--) {
+		OK(cudaMemcpyAsync(w->gpu, w->pinned, size(w, 64 * KB), H2D, w->stream));
+		launch(&stub_delay, (int)(1000 * w->length_pct / 100), w->stream);
+		if (!w->clean)
+			finish(w);
+		host_work(w, 2000);
+		if (w->clean)
+			finish(w);
+	}
+}
+
+/* ... or the GPU's; and results are fetched when all is done. */
+static void early_sync_device(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 30); i; i--) {
+		launch(&stub_delay, (int)(2500 * w->length_pct / 100), w->stream);
+		if (!w->clean)
+			OK(cudaDeviceSynchronize());
+		host_work(w, 1000);
+		OK(cudaMemcpyAsync(w->pinned_to, w->gpu, size(w, 64 * KB), D2H, w->stream));
+		finish(w);
+	}
+}
+
+/* With an event, which the clean twin waits for one round later: the GPU then has the next one to do. */
+static void early_sync_event(struct worker *w)
+{
+	unsigned int cnt = rounds(w, 30);
+
+	for (unsigned int i = 0; i < cnt; i++) {
+		if (!w->clean || !i)
+			launch(&stub_delay, (int)(1500 * w->length_pct / 100), w->stream);
+		OK(cudaEventRecord(w->event, w->stream));
+		if (w->clean)
+			launch(&stub_delay, (int)(1500 * w->length_pct / 100), w->stream);
+		OK(cudaEventSynchronize(w->event));
+		host_work(w, 1000);
+	}
+	finish(w);
+}
+
 /* ---- launches and copies ---- */
 static void prepare_lazy(struct worker *w)
 {
@@ -672,6 +724,9 @@ static const struct habit habits[] = {
 		prepare_second_device, redundant_device},
 	{"redundant-twice", "redundant-sync", "-", "cudaStreamSynchronize", "", "hold cuStreamSynchronize read:idle2 30\n", 1, 1, NULL, redundant_twice},
 	{"sync-every-launch", "sync-every-launch", "-", "cudaStreamSynchronize", "", "hold cuLaunchKernel read:launches 20\n", 1, 1, NULL, sync_every_launch},
+	{"early-sync", "early-sync", "turns", "cudaStreamSynchronize", "", "", 1, 1, NULL, early_sync},
+	{"early-sync-device", "early-sync", "turns", "cudaDeviceSynchronize", "", "", 1, 1, NULL, early_sync_device},
+	{"early-sync-event", "early-sync", "turns", "cudaEventSynchronize", "", "", 1, 1, NULL, early_sync_event},
 	{"lazy-loading", "lazy-loading", "gpu", "cudaLaunchKernel", "", "lazy lazy\n", 1, 1, prepare_lazy, lazy_loading},
 	{"queue-full", "queue-full", "gpu", "cudaLaunchKernel", "", "queue 80\n", 1, 1, NULL, queue_full},
 	{"small-copies", "small-copies", "-", "cudaMemcpyAsync", "", "hold cuMemcpyHtoDAsync_v2 read:copies 20\n", 1, 1, NULL, small_copies},
