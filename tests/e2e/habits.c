@@ -127,6 +127,31 @@ static void late_fetched(void)
 	}
 }
 
+/* To pageable memory: the copy waits for the kernels. Then the host waits for it, or works first. */
+static void fetch(long us)
+{
+	char *pageable = malloc(BYTES);
+
+	for (int i = 0; i < FEW && pageable; i++) {
+		work();
+		OK(cudaMemcpyAsync(pageable, gpu, BYTES, D2H, stream));
+		if (us)
+			host_work(us);
+		OK(cudaStreamSynchronize(stream));
+	}
+	free(pageable);
+}
+
+static void fetch_wait(void)
+{
+	fetch(0);
+}
+
+static void fetch_work(void)
+{
+	fetch(2000);
+}
+
 /* Two buffers: while the host fills one, the GPU reads the other. */
 static void two_buffers(void)
 {
@@ -264,7 +289,8 @@ static const struct {
 	{"early-mapped", early_mapped}, {"early", early},
 	{"early-fetch", early_fetch},   {"late", late},
 	{"late-results", late_results}, {"late-fetched", late_fetched},
-	{"two-buffers", two_buffers},   {"measure", measure},
+	{"two-buffers", two_buffers},   {"fetch-wait", fetch_wait},
+	{"fetch-work", fetch_work},     {"measure", measure},
 	{"two-streams", two_streams},   {"copy-whole", copy_whole},
 	{"fill-queue", fill_queue},     {"load-late", load_late},
 	{"load-idle", load_idle},       {"ignore-error", ignore_error},
