@@ -339,23 +339,40 @@ uint64_t work_handed_over(const struct gpu_work *w, const struct record *record,
 	return w->handed_over[index_of(record, device)];
 }
 
+/* Comes what is done in stream `behind` after all that was handed to `stream` before? As the record's thread
+ * names them. The legacy stream does so with those of which it is known. */
+static bool comes_behind(struct gpu_work *w, const struct record *record, uint64_t behind,
+			 uint64_t stream)
+{
+	struct stream_key key = {.stream = stream,
+				 .process = record->stream->trace->index,
+				 .device = (uint32_t)(device_index(record) % WORK_DEVICES)};
+	const struct gpu_stream *before;
+
+	if (behind == stream)
+		return true;
+	before = behind == 1 ? stream_of(w, &key, false) : NULL;
+	return behind == 1 && (stream == 2 || (before && before->blocking));
+}
+
 bool work_covers(struct gpu_work *w, const struct record *record, const struct gpu_waits *waits,
 		 uint64_t stream, uint8_t device, uint64_t ns)
 {
 	const struct event_mark *mark;
-	struct gpu_stream *of = NULL;
+	uint64_t recorded;
 
 	if (index_of(record, device) != device_index(record))
 		return false;
 	switch (waits->what) {
-	case GPU_WAIT_STREAM: /* the legacy stream waits for the others */
-		return gpu_wait_stream(record->raw) == stream || gpu_wait_stream(record->raw) == 1;
+	case GPU_WAIT_STREAM:
+		return comes_behind(w, record, gpu_wait_stream(record->raw), stream);
 	case GPU_WAIT_EVENT:
 		mark = record->raw->other.event == SPY_EV_OP ? event_of(w, record, false) : NULL;
-		of = mark ? mark->stream : NULL;
-		return of && mark->ns > ns &&
-		       (of->key.stream == stream || of->key.stream == 1 ||
-			(stream == 2 && of->key.stream == 2 + own_stream(record)));
+		if (!mark || mark->ns <= ns)
+			return false;
+		recorded = mark->stream->key.stream;
+		return comes_behind(w, record, recorded == 2 + own_stream(record) ? 2 : recorded,
+				    stream);
 	case GPU_WAIT_DEVICE:
 		return true;
 	default:

@@ -90,7 +90,15 @@ static void waits_anyway(const struct claim *claim, const struct observed *next,
 	v->gain_high_ns -= claim->hidden_ns - least(claim->hidden_ns, between_ns);
 	if (v->variant >> 8 != SPY_DIR_H2D)
 		v->gain_low_ns = least(v->gain_low_ns, between_ns);
-	v->gain_low_ns -= least(v->gain_low_ns, finished_ns(next->call, BUCKET_GPU_INTENDED));
+	v->gain_low_ns -= least(v->gain_low_ns, finished_ns(next->call, BUCKET_GPU_INTENDED) +
+							finished_ns(next->call, BUCKET_GPU_HIDDEN));
+}
+
+/* Such a call waits for the GPU, whatever comes of this copy: not one that is a case itself. */
+static bool always_waits(const struct observed *next)
+{
+	return next->waits->sort == GPU_WAIT_INTENDED ||
+	       (next->waits->sort == GPU_WAIT_HIDDEN && next->contract == SPY_CONTRACT_FREE);
 }
 
 static enum settled settle(const struct claim *claim, const struct observed *next,
@@ -98,7 +106,7 @@ static enum settled settle(const struct claim *claim, const struct observed *nex
 {
 	if (!next || claim->outside_ns + claim->inside_ns >= v->cost_ns)
 		return SETTLED_CASE;
-	if (next->waits->sort != GPU_WAIT_INTENDED || !observed_covers(next, v->mark, claim))
+	if (!always_waits(next) || !observed_covers(next, v->mark, claim))
 		return SETTLED_NOT;
 	waits_anyway(claim, next, v);
 	return SETTLED_CASE;

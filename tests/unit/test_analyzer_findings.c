@@ -928,6 +928,7 @@ static json_t *tell_fetching(struct story *s, uint64_t between_ns, const char *n
 	int i;
 
 	begin(s);
+	call(s, 1000, 9000, "op cudaStreamCreate object=8 caller=0x30");
 	for (i = 0; i < 20; i++)
 		call(s, 1000, 60000,
 		     "copy cudaMemcpyAsync direction=d2h src=device dst=pageable bytes=1048576 "
@@ -952,10 +953,12 @@ static void test_wait_behind_pageable(void **state)
 		"call cudaDeviceSynchronize caller=0x20",
 		"copy cudaMemcpy direction=h2d src=pinned dst=device bytes=4096 stream=1 "
 		"caller=0x20",
+		"memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x20",
 	};
 	static const char *const no_wait[] = {
 		"op cudaStreamSynchronize stream=9 caller=0x20",
 		"op cudaEventSynchronize object=0x71 caller=0x20",
+		"call cudaDeviceSynchronize device=1 caller=0x20",
 		"launch cudaLaunchKernel kernel=1 stream=8 caller=0x20",
 	};
 	struct story *s = *state;
