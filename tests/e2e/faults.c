@@ -10,7 +10,8 @@
  * A habit is a function of the same name, with _ for -; with --clean it does the same work as it should
  * be done. What others do to a program (scripted locks, costs) stays the same in the clean twin. The seed
  * varies lengths and numbers. Everything is made before the work, one after the other, and a first call
- * of each kind is made there, too: a fault is what the function does, not how the process starts. Prints
+ * of each kind is made there, too: a fault is what the function does, not how the process starts. No habit
+ * hands over so much that another one, before or behind it in a thread, is a mere phase (site_tenths). Prints
  * a line for each thread of a habit: name, thread id, begin and end in CLOCK_MONOTONIC ns.
  */
 #include <pthread.h>
@@ -346,7 +347,7 @@ static void prepare_stream(struct worker *w)
 
 static void steady_stream(struct worker *w)
 {
-	for (unsigned int i = rounds(w, 24); i; i--) {
+	for (unsigned int i = rounds(w, 32); i; i--) {
 		if (!w->clean)
 			OK(cudaStreamCreateWithFlags(&w->places[0], 1));
 		for (int j = 0; j < 4; j++)
@@ -420,7 +421,7 @@ static void prepare_second_device(struct worker *w)
 
 static void redundant_device(struct worker *w)
 {
-	for (unsigned int i = rounds(w, 60); i; i--) {
+	for (unsigned int i = rounds(w, 40); i; i--) {
 		work(w, 1000);
 		finish(w);
 		if (w->clean)
@@ -434,7 +435,7 @@ static void redundant_device(struct worker *w)
 
 static void redundant_twice(struct worker *w)
 {
-	for (unsigned int i = rounds(w, 60); i; i--) {
+	for (unsigned int i = rounds(w, 40); i; i--) {
 		work(w, 1000);
 		finish(w);
 		for (int j = 0; j < 5 && !w->clean; j++)
@@ -444,7 +445,7 @@ static void redundant_twice(struct worker *w)
 
 static void sync_every_launch(struct worker *w)
 {
-	for (unsigned int i = rounds(w, 60); i; i--) {
+	for (unsigned int i = rounds(w, 40); i; i--) {
 		for (int j = 0; j < 6; j++) {
 			launch(&stub_delay, 150, w->stream);
 			if (!w->clean)
@@ -538,7 +539,7 @@ static void small_copies(struct worker *w)
 {
 	size_t bytes = size(w, 2048);
 
-	for (unsigned int i = rounds(w, 20); i; i--) {
+	for (unsigned int i = rounds(w, 14); i; i--) {
 		for (size_t j = 0; j < 12 && !w->clean; j++)
 			OK(cudaMemcpyAsync((char *)w->gpu + j * bytes,
 					   (char *)w->pinned + j * bytes, bytes, H2D, w->stream));
@@ -720,16 +721,16 @@ static const struct habit habits[] = {
 		"cost cuStreamCreate 500\ncost cuStreamDestroy_v2 500\n", 1, 1, prepare_stream, steady_stream},
 	{"steady-event", STEADY, "time", "cudaEventCreate", "", "ioctl cuEventCreate 500\n", 1, 1, prepare_event, steady_event},
 	{"steady-graph", STEADY, "time", "cudaGraphInstantiate", "", "cost cuGraphInstantiateWithFlags 500\n", 1, 1, prepare_graph, steady_graph},
-	{"redundant-device", "redundant-sync", "time", "cudaDeviceSynchronize", "", "hold cuCtxSynchronize read:idle1 30\n", 1, 1,
+	{"redundant-device", "redundant-sync", "time", "cudaDeviceSynchronize", "", "hold cuCtxSynchronize read:idle1 45\n", 1, 1,
 		prepare_second_device, redundant_device},
-	{"redundant-twice", "redundant-sync", "-", "cudaStreamSynchronize", "", "hold cuStreamSynchronize read:idle2 30\n", 1, 1, NULL, redundant_twice},
-	{"sync-every-launch", "sync-every-launch", "-", "cudaStreamSynchronize", "", "hold cuLaunchKernel read:launches 20\n", 1, 1, NULL, sync_every_launch},
+	{"redundant-twice", "redundant-sync", "-", "cudaStreamSynchronize", "", "hold cuStreamSynchronize read:idle2 45\n", 1, 1, NULL, redundant_twice},
+	{"sync-every-launch", "sync-every-launch", "-", "cudaStreamSynchronize", "", "hold cuLaunchKernel read:launches 40\n", 1, 1, NULL, sync_every_launch},
 	{"early-sync", "early-sync", "turns", "cudaStreamSynchronize", "", "", 1, 1, NULL, early_sync},
 	{"early-sync-device", "early-sync", "turns", "cudaDeviceSynchronize", "", "", 1, 1, NULL, early_sync_device},
 	{"early-sync-event", "early-sync", "turns", "cudaEventSynchronize", "", "", 1, 1, NULL, early_sync_event},
 	{"lazy-loading", "lazy-loading", "gpu", "cudaLaunchKernel", "", "lazy lazy\n", 1, 1, prepare_lazy, lazy_loading},
 	{"queue-full", "queue-full", "gpu", "cudaLaunchKernel", "", "queue 80\n", 1, 1, NULL, queue_full},
-	{"small-copies", "small-copies", "-", "cudaMemcpyAsync", "", "hold cuMemcpyHtoDAsync_v2 read:copies 20\n", 1, 1, NULL, small_copies},
+	{"small-copies", "small-copies", "-", "cudaMemcpyAsync", "", "hold cuMemcpyHtoDAsync_v2 read:copies 60\n", 1, 1, NULL, small_copies},
 	{"read-back", "read-back", "-", "cudaStreamSynchronize", "", "", 1, 1, NULL, read_back},
 	{"ignored-error", "ignored-error", "-", "cudaMemsetAsync", "", "", 1, 1, NULL, ignored_error},
 	{"capture-break", "capture-break", "-", "cudaStreamSynchronize", "", "", 1, 1, NULL, capture_break},
