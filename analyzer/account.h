@@ -101,7 +101,8 @@ struct site;
 
 /*
  * Looks for problems (finding.h): sees each call that took longer than its own work or failed, of some
- * contracts every call, and those that follow in a thread of which a claim is open. What others wait for at a call it took is shown to it when it is known.
+ * contracts every call, and those that follow in a thread of which a claim is open. What others wait for at
+ * a call it took is shown to it when it is known.
  */
 struct observer {
 	uint32_t always; /* contracts, a bit for each */

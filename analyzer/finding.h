@@ -74,8 +74,8 @@ struct verdict {
 		variant; /* tells apart what should not be one finding; the detector's own numbers */
 	uint64_t tally; /* whatever the detector counts: summed up in the site */
 	bool open; /* settle (detector.h) decides, at the thread's next calls */
+	uint64_t mark; /* what the detector wants to know then */
 	bool alone; /* what other threads wait for such a call is not the problem's */
-	uint64_t mark; /* for settle: the detector's own */
 };
 
 /* A call that a detector wants, as its site takes it up: at once, or when it is settled. */

@@ -39,7 +39,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return true;
 }
 
-/* What is done by the host alone is part of its own work, as far as it is outside of the call. */
+/* Calls about which the GPU does not care do not end the host's time; what they take is not part of it. */
 static bool goes_on(uint8_t contract)
 {
 	switch (contract) {
