@@ -176,7 +176,8 @@ static void add_claim(const struct claim *claim)
 	site->gain_high_ns += v->gain_high_ns;
 	site->tally += v->tally;
 	site->tries = claim->tries;
-	site->threads += site->last_thread != claim->thread;
+	thread_set_add(&site->callers, claim->thread);
+	site->threads = site->callers.count;
 	site->last_thread = claim->thread;
 	if (claim->device != SPY_DEVICE_NONE)
 		site->devices |= 1ull << (claim->device < 63 ? claim->device : 63);
@@ -362,6 +363,7 @@ void findings_release(struct findings *f)
 
 	HASH_ITER (hh, f->sites, site, next) {
 		HASH_DEL(f->sites, site);
+		free(site->callers.words);
 		free(site);
 	}
 }

@@ -139,7 +139,8 @@ struct site {
 		*stack; /* of the call that cost most among those that have one; or NULL */
 	uint64_t stack_ns, stack_cost_ns; /* how long that call took, and what it cost */
 	const struct thread *last_thread;
-	uint64_t threads; /* changes of thread, and 1: 1 is one thread */
+	struct thread_set callers; /* the threads of its calls */
+	uint64_t threads; /* how many; of sites that became one no fewer */
 	UT_hash_handle hh;
 };
 

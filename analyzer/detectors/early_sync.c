@@ -9,7 +9,8 @@
  * its input, hand results to a library or a network card that reads the GPU's memory, take the time, or
  * sleep. So it is a note.
  *
- * Once is no habit: at the end of a measurement or of a phase everybody waits, and nobody minds.
+ * Once is no habit: at the end of a measurement, of a phase or of a thread's preparations everybody waits, and
+ * nobody minds. So it takes ten rounds of each thread, and not at the begin and in the middle only.
  */
 #include "analysis.h"
 #include "detector.h"
@@ -19,7 +20,7 @@
 /* More than sync_every_launch.c takes for "at once". */
 #define HOST_LEAST_NS 100000
 #define ROUNDS_LEAST 10
-#define TENTHS_LEAST 2
+#define TENTHS_LEAST 3
 
 /* Tally: nanoseconds that the host was on its own. Mark: what the device had been given. */
 
@@ -82,8 +83,8 @@ static bool writes_to_host(const struct analysis *a, const struct site *site)
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
-	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST ||
-	    writes_to_host(a, site))
+	if (site->rounds < ROUNDS_LEAST || site->count < ROUNDS_LEAST * site->threads ||
+	    site_tenths(a, site) < TENTHS_LEAST || writes_to_host(a, site))
 		return NULL;
 	finding->perhaps_free = true;
 	return report_text(report,
@@ -98,8 +99,9 @@ const struct detector detector_early_sync = {
 	.id = "early-sync",
 	.title = "synchronisations that could come later",
 	.sees = "cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize and their "
-		"relatives at one place, ten times or more, that waited 50 us or more, brought "
-		"nothing to the host and left the GPU idle, and after which the thread spent 100 "
+		"relatives at one place, ten times or more in each thread and in the program's "
+		"work, that waited 50 us or more, brought nothing to the host and left the GPU "
+		"idle, and after which the thread spent 100 "
 		"us or more outside of CUDA before it went on. The cost is the shorter of the two "
 		"times, each time: so much would have been saved with the wait behind the host's "
 		"work.",

@@ -262,7 +262,7 @@ static void tell_plain_work(struct story *s)
 {
 	int i;
 
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 30; i++) {
 		launch(s, 1000, 4000);
 		launch(s, 1000, 4000);
 		launch(s, 1000, 4000);
@@ -429,6 +429,26 @@ static void test_early_sync_beside_others(void **state)
 	tell_neighbour(s, 1);
 	says(found(s, "early-sync"), "100 times");
 	tell_neighbour(s, 0);
+	assert_null(found(s, "early-sync"));
+}
+
+/* Each thread once, in its preparations. */
+static void test_early_sync_of_each_thread(void **state)
+{
+	struct story *s = *state;
+	int i;
+
+	begin(s);
+	for (i = 0; i < 20; i++) {
+		if (i)
+			fprintf(s->log, "slot %d tid=%d\n1us thread tid=%d name=\"b\"\n", i + 1,
+				i + 7, i + 7);
+		s->ns = (uint64_t)(1 + i) * 10 * MS;
+		launch(s, 1000, 4000);
+		call(s, 1000, 2 * MS, "op cudaStreamSynchronize stream=8 caller=0x21");
+		launch(s, 3 * MS, 4000);
+	}
+	conclude(s);
 	assert_null(found(s, "early-sync"));
 }
 
@@ -1037,6 +1057,7 @@ int main(void)
 		TEST(test_wait_behind_pageable),
 		TEST(test_early_sync),
 		TEST(test_early_sync_beside_others),
+		TEST(test_early_sync_of_each_thread),
 #undef TEST
 	};
 
