@@ -98,6 +98,7 @@ static void free_caller(struct caller *c)
 		waited_free(c->ring[i].waits, c->ring[i].n_waits);
 	free(c->ring);
 	free(c->pieces);
+	free(c->open);
 	free(c->of_function);
 	free(c->accounts);
 	free(c->account_fns);
@@ -324,7 +325,8 @@ void account_call(struct accounting *a, const struct record *record)
 		look_closer(a, c, record, class, waits, cold, f);
 	f->site = NULL;
 	c->steps.tries += steps_is_try(contract);
-	if (a->observer && (f->divided || a->observer->always >> contract & 1 || failed))
+	if (a->observer &&
+	    (f->divided || a->observer->always >> contract & 1 || failed || unlikely(c->n_open)))
 		f->site = observe(a, c, record, class, waits, cold, f);
 	book(c, f);
 	submitted = work_see(&a->work, &c->stream, a->model, record, waits);

@@ -69,6 +69,8 @@ static inline uint64_t finished_lost(const struct finished *f)
 
 #define FINISHED_KEPT 64 /* calls of a thread that are remembered, for those they held up */
 
+struct claim;
+
 /* A thread, as the accounting sees it. */
 struct caller {
 	struct thread *thread;
@@ -85,6 +87,8 @@ struct caller {
 	uint8_t device; /* current, as last seen */
 	struct gpu_stream *stream; /* it used last */
 	struct steps steps; /* until the call in progress */
+	struct claim *open; /* on its calls, which its next calls settle: finding.h */
+	size_t n_open;
 	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
 	size_t n_pieces;
 	/* Accounts by function: accounts[of_function[fn] - 1], 0 none. */
@@ -99,8 +103,9 @@ struct observed;
 struct site;
 
 /*
- * Looks for problems (finding.h): sees each call that took longer than its own work or failed, and of
- * some contracts every call. What others wait for at a call it took is shown to it when it is known.
+ * Looks for problems (finding.h): sees each call that took longer than its own work or failed, of some
+ * contracts every call, and those that follow in a thread of which a claim is open. What others wait for at
+ * a call it took is shown to it when it is known.
  */
 struct observer {
 	uint32_t always; /* contracts, a bit for each */

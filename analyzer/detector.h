@@ -4,8 +4,9 @@
  *
  * Most judge calls. Their row says which ones `judge` sees: those that failed; those that took longer than their
  * own work, of some contracts; all that did not fail, of others. It says what of a call's time is its problem's.
- * `keep` then looks at what has come together at one place and may say that it is none. Others look at the whole
- * run, in `conclude`. A detector keeps no state and changes nothing.
+ * Where that depends on what the thread does next, it leaves the verdict open, and `settle` sees the thread's next
+ * calls until it is decided. `keep` then looks at what has come together at one place and may say that it is none.
+ * Others look at the whole run, in `conclude`. A detector keeps no state and changes nothing.
  */
 #ifndef CUDASPY_DETECTOR_H
 #define CUDASPY_DETECTOR_H
@@ -13,6 +14,13 @@
 #include "finding.h"
 
 #define DETECTOR_CONTRACT(name) (1u << SPY_CONTRACT_##name)
+
+/* Of an open claim: */
+enum settled {
+	SETTLED_NOT, /* ask again at the next call */
+	SETTLED_CASE, /* it is one, as the verdict now says */
+	SETTLED_NONE, /* it is none */
+};
 
 struct detector {
 	const char *id; /* "pageable-copy" */
@@ -26,6 +34,13 @@ struct detector {
 	 * that took longer than their own work */
 	uint32_t always, when_long;
 	bool (*judge)(const struct observed *o, struct verdict *v);
+	/*
+	 * Of a claim whose verdict is open: the next call of its thread, which lies behind those that
+	 * claim->inside_ns has; NULL: there are no more to be seen. May change the verdict, but not its
+	 * variant. A call that is let go is nobody's case: the detectors below were not asked.
+	 */
+	enum settled (*settle)(const struct claim *claim, const struct observed *next,
+			       struct verdict *v);
 	/* What is found here, in a sentence; NULL: nothing. May change gain and fix. */
 	const char *(*keep)(const struct analysis *a, const struct site *site,
 			    struct finding *finding, struct report *report);
@@ -46,7 +61,7 @@ struct finding *detector_add(const struct detector *detector, struct finding **f
 extern const struct detector detector_capture_break, detector_ignored_error, detector_pageable_copy,
 	detector_hidden_sync, detector_lazy_loading, detector_queue_full, detector_small_copies,
 	detector_read_back, detector_redundant_sync, detector_sync_every_launch,
-	detector_steady_state;
+	detector_steady_state, detector_early_sync;
 
 /* Of the whole run. */
 extern const struct detector detector_cross_device_stall, detector_same_device_stall,

@@ -32,7 +32,28 @@ uint64_t observed_submissions(const struct observed *o)
 
 bool observed_host_sees(const struct observed *o)
 {
-	return o->accounts->work.managed[o->record->process];
+	return o->accounts->work.views[o->record->process].managed;
+}
+
+bool observed_ends(const struct observed *o)
+{
+	return work_ends(&o->accounts->work, &o->caller->stream, o->record, o->waits);
+}
+
+bool observed_brings(const struct observed *o)
+{
+	return o->caller->steps.brought_back || work_brings(&o->accounts->work, o->record);
+}
+
+uint64_t observed_handed_over(const struct observed *o, uint8_t device)
+{
+	return work_handed_over(&o->accounts->work, o->record, device);
+}
+
+bool observed_covers(const struct observed *o, uint64_t stream, const struct claim *claim)
+{
+	return work_covers(&o->accounts->work, o->record, o->waits, stream, claim->device,
+			   claim->end_ns);
 }
 
 uint64_t observed_warm(const struct observed *o)
@@ -145,46 +166,154 @@ static void keep_stack(struct site *site, const struct stack *stack, uint64_t ns
 	site->stack_cost_ns = cost_ns;
 }
 
-static void add_call(struct site *site, const struct observed *o, const struct verdict *v)
+static void add_claim(const struct claim *claim)
 {
-	const struct finished *call = o->call;
-	uint64_t submissions = o->accounts->work.submissions[site->key.process];
+	const struct verdict *v = &claim->verdict;
+	struct site *site = claim->site;
+	uint64_t duration_ns = claim->end_ns - claim->begin_ns;
 
-	if (!site->count || submissions != site->submissions) {
-		sample_round(site, submissions);
+	if (!site->count || claim->submissions != site->submissions) {
+		sample_round(site, claim->submissions);
 		site->rounds++;
 	}
-	site->submissions = submissions;
+	site->submissions = claim->submissions;
 	if (!site->count)
-		site->first_ns = call->begin_ns;
-	site->last_ns = call->end_ns;
+		site->first_ns = claim->begin_ns;
+	site->last_ns = claim->end_ns;
 	site->count++;
-	site->bytes += bytes_of(o->record->raw);
-	site->failed += call_failed(&o->record->raw->call_head);
-	site->total_ns += call->end_ns - call->begin_ns;
-	site->hidden_ns += finished_ns(call, BUCKET_GPU_HIDDEN);
+	site->bytes += claim->bytes;
+	site->failed += claim->failed;
+	site->total_ns += duration_ns;
+	site->hidden_ns += claim->hidden_ns;
 	site->cost_ns += v->cost_ns;
 	site->gain_low_ns += v->gain_low_ns;
 	site->gain_high_ns += v->gain_high_ns;
 	site->tally += v->tally;
-	site->tries = o->caller->steps.tries;
-	site->threads += site->last_thread != call->thread;
-	site->last_thread = call->thread;
-	if (call->device != SPY_DEVICE_NONE)
-		site->devices |= 1ull << (call->device < 63 ? call->device : 63);
-	keep_worst(site->worst, &(struct evidence){.begin_ns = call->begin_ns,
-						   .duration_ns = call->end_ns - call->begin_ns,
+	site->tries = claim->tries;
+	thread_set_add(&site->callers, claim->thread);
+	site->threads = site->callers.count;
+	site->last_thread = claim->thread;
+	if (claim->device != SPY_DEVICE_NONE)
+		site->devices |= 1ull << (claim->device < 63 ? claim->device : 63);
+	keep_worst(site->worst, &(struct evidence){.begin_ns = claim->begin_ns,
+						   .duration_ns = duration_ns,
 						   .cost_ns = v->cost_ns,
-						   .thread = call->thread,
-						   .device = call->device});
-	keep_stack(site, call->stack, call->end_ns - call->begin_ns, v->cost_ns);
-	if (call->stack)
-		keep_stack_of(site, call->stack, v->cost_ns);
+						   .thread = claim->thread,
+						   .device = claim->device});
+	keep_stack(site, claim->stack, duration_ns, v->cost_ns);
+	if (claim->stack)
+		keep_stack_of(site, claim->stack, v->cost_ns);
 }
 
-static struct site *see(struct observer *observer, const struct observed *o)
+/* ---- claims that are open ------------------------------------------------------------------- */
+
+/* Of a thread: if there are more, the oldest is settled as if nothing came after it. */
+#define OPEN_MOST 16
+
+/* Asks the claim's detector. True: it is decided. */
+static bool settle(struct claim *claim, const struct observed *next)
 {
-	struct findings *f = (struct findings *)observer;
+	const struct detector *detector = detectors_row(claim->site->key.detector);
+	enum settled settled = detector->settle(claim, next, &claim->verdict);
+
+	if (settled == SETTLED_CASE)
+		add_claim(claim);
+	return settled != SETTLED_NOT || !next;
+}
+
+static void settle_oldest(struct caller *c)
+{
+	settle(&c->open[0], NULL);
+	memmove(&c->open[0], &c->open[1], --c->n_open * sizeof(*c->open));
+}
+
+static void leave_open(struct caller *c, const struct claim *claim)
+{
+	if (c->n_open == OPEN_MOST)
+		settle_oldest(c);
+	c->open = grow(c->open, c->n_open, sizeof(*c->open));
+	c->open[c->n_open++] = *claim;
+}
+
+static void settle_earlier(const struct observed *next)
+{
+	struct caller *c = next->caller;
+	size_t i, kept = 0;
+
+	for (i = 0; i < c->n_open; i++) {
+		struct claim *claim = &c->open[i];
+
+		if (next->call->begin_ns > claim->seen_ns)
+			claim->outside_ns += next->call->begin_ns - claim->seen_ns;
+		claim->seen_ns = next->call->end_ns;
+		if (!settle(claim, next))
+			c->open[kept++] = *claim;
+	}
+	c->n_open = kept;
+}
+
+/* The call just made lies behind those that are open; site: whose case it is. */
+static void see_behind(const struct observed *o, const struct site *site)
+{
+	struct caller *c = o->caller;
+	size_t i;
+
+	for (i = 0; i < c->n_open; i++)
+		if (c->open[i].end_ns <= o->call->begin_ns &&
+		    (!site || c->open[i].site->key.detector != site->key.detector))
+			c->open[i].inside_ns += finished_ns(o->call, BUCKET_OWN);
+}
+
+static void settle_all(struct accounting *accounts)
+{
+	size_t i;
+
+	for (i = 0; i < accounts->n_callers; i++)
+		while (accounts->callers[i] && accounts->callers[i]->n_open)
+			settle_oldest(accounts->callers[i]);
+}
+
+/* ---- the calls ------------------------------------------------------------------------------ */
+
+static struct site *site_of(struct findings *f, const struct observed *o, uint32_t detector,
+			    uint32_t variant)
+{
+	struct site_key key = {.caller = record_caller(o->record->raw),
+			       .process = o->record->process,
+			       .epoch = o->record->thread->process->modules_gone,
+			       .fn = o->record->fn,
+			       .detector = detector,
+			       .variant = variant};
+
+	return find_site(f, &key);
+}
+
+static void claim_call(const struct observed *o, struct site *site, const struct verdict *v)
+{
+	const struct finished *call = o->call;
+	struct claim claim = {.site = site,
+			      .verdict = *v,
+			      .thread = call->thread,
+			      .device = call->device,
+			      .failed = call_failed(&o->record->raw->call_head),
+			      .begin_ns = call->begin_ns,
+			      .end_ns = call->end_ns,
+			      .hidden_ns = finished_ns(call, BUCKET_GPU_HIDDEN),
+			      .bytes = bytes_of(o->record->raw),
+			      .submissions = observed_submissions(o),
+			      .tries = o->caller->steps.tries,
+			      .stack = call->stack,
+			      .seen_ns = call->end_ns};
+
+	if (v->open)
+		leave_open(o->caller, &claim);
+	else
+		add_claim(&claim);
+}
+
+/* The first detector that wants the call gets it. */
+static struct site *judge(struct findings *f, const struct observed *o, bool *alone)
+{
 	uint64_t left = call_failed(&o->record->raw->call_head) ? f->failures
 			: o->call->divided                      ? f->when_long[o->contract]
 								: f->always[o->contract];
@@ -192,22 +321,29 @@ static struct site *see(struct observer *observer, const struct observed *o)
 	for (; left; left &= left - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(left);
 		struct verdict v = {0};
-		struct site_key key;
 		struct site *site;
 
 		if (!detectors_row(i)->judge(o, &v))
 			continue;
-		key = (struct site_key){.caller = record_caller(o->record->raw),
-					.process = o->record->process,
-					.epoch = o->record->thread->process->modules_gone,
-					.fn = o->record->fn,
-					.detector = i,
-					.variant = v.variant};
-		site = find_site(f, &key);
-		add_call(site, o, &v);
+		site = site_of(f, o, i, v.variant);
+		claim_call(o, site, &v);
+		*alone = v.alone;
 		return site;
 	}
 	return NULL;
+}
+
+static struct site *see(struct observer *observer, const struct observed *o)
+{
+	bool alone = false;
+	struct site *site;
+
+	if (o->caller->n_open)
+		settle_earlier(o);
+	site = judge((struct findings *)observer, o, &alone);
+	if (o->caller->n_open)
+		see_behind(o, site);
+	return alone ? NULL : site;
 }
 
 static void charge_others(struct site *site, double ns, bool sure, bool across)
@@ -248,6 +384,7 @@ void findings_release(struct findings *f)
 
 	HASH_ITER (hh, f->sites, site, next) {
 		HASH_DEL(f->sites, site);
+		free(site->callers.words);
 		free(site);
 	}
 }
@@ -501,7 +638,10 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	struct site *site, *next;
 	size_t i, count = 0, n_sites;
 
+	settle_all(f->accounts);
 	HASH_ITER (hh, f->sites, site, next) {
+		if (!site->count) /* all claims were let go */
+			continue;
 		findings = grow(findings, count, sizeof(*findings));
 		findings[count++] = from_site(site, a, symbols, report);
 	}

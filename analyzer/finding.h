@@ -4,8 +4,9 @@
  *
  * The accounting shows each call that might be a case to the detectors (detector.h); the first one
  * that wants it gets it. Calls of one detector at one place are a site; sites of several processes at
- * the same place become one finding. What a call did to other threads is added when their waits have
- * been followed to their roots. So a nanosecond counts for one finding only; a detector that looks at
+ * the same place become one finding. Where only what a thread does next tells whether a call is a case, or
+ * what its cure would gain, the claim stays open until then. What a call did to other threads is added when
+ * their waits have been followed to their roots. So a nanosecond counts for one finding only; a detector that looks at
  * the whole run says of its findings that they overlap with those.
  */
 #ifndef CUDASPY_FINDING_H
@@ -17,6 +18,8 @@
 
 struct analysis;
 struct detector;
+
+struct claim;
 
 /* A call of the application that has returned, as detectors see it. */
 struct observed {
@@ -36,6 +39,19 @@ uint64_t observed_awaited(const struct observed *o);
 
 /* Operations outstanding on the call's device when it began, in whatever stream: at most. */
 uint64_t observed_outstanding(const struct observed *o);
+
+/* Is nothing left to do when the call has waited: for anybody on its device, for its thread on others? */
+bool observed_ends(const struct observed *o);
+
+/* May the host see results when the call has waited that it did not see before: by copies and the like since
+ * its thread's last wait, or outstanding on the device? Of memory that both see nobody knows. */
+bool observed_brings(const struct observed *o);
+
+/* Launches and copies that the process has handed to that device. */
+uint64_t observed_handed_over(const struct observed *o, uint8_t device);
+
+/* Is all that the stream had to do when the claimed call ended waited for by this later one of its thread? */
+bool observed_covers(const struct observed *o, uint64_t stream, const struct claim *claim);
 
 /* Launches and copies of the process before it. */
 uint64_t observed_submissions(const struct observed *o);
@@ -57,6 +73,25 @@ struct verdict {
 	uint32_t
 		variant; /* tells apart what should not be one finding; the detector's own numbers */
 	uint64_t tally; /* whatever the detector counts: summed up in the site */
+	bool open; /* settle (detector.h) decides, at the thread's next calls */
+	uint64_t mark; /* what the detector wants to know then */
+	bool alone; /* what other threads wait for such a call is not the problem's */
+};
+
+/* A call that a detector wants, as its site takes it up: at once, or when it is settled. */
+struct claim {
+	struct site *site;
+	struct verdict verdict;
+	struct thread *thread;
+	uint8_t device;
+	bool failed;
+	uint64_t begin_ns, end_ns, hidden_ns, bytes;
+	uint64_t submissions, tries; /* as in struct site */
+	const struct stack *stack; /* NULL: none */
+	/* What its thread did since, while it is open: outside of CUDA, and as own work of calls that are
+	 * no cases of the same detector. */
+	uint64_t outside_ns, inside_ns;
+	uint64_t seen_ns; /* until then */
 };
 
 #define EVIDENCE 3
@@ -110,7 +145,8 @@ struct site {
 		uint64_t cost_ns;
 	} stacks[SITE_STACKS]; /* those that are there first */
 	const struct thread *last_thread;
-	uint64_t threads; /* changes of thread, and 1: 1 is one thread */
+	struct thread_set callers; /* the threads of its calls */
+	uint64_t threads; /* how many; of sites that became one no fewer */
 	UT_hash_handle hh;
 };
 

@@ -35,6 +35,10 @@ static uint8_t what_does(const char *name)
 		{"EventDestroy", FUNCTION_MAKES_EVENT},
 		{"GraphInstantiate", FUNCTION_MAKES_GRAPH},
 		{"GraphExecDestroy", FUNCTION_MAKES_GRAPH},
+		{"HostFunc", FUNCTION_SHOWS_OTHERS},
+		{"AddCallback", FUNCTION_SHOWS_OTHERS},
+		{"Graphics", FUNCTION_SHOWS_OTHERS},
+		{"SignalExternal", FUNCTION_SHOWS_OTHERS},
 	};
 	size_t i;
 

@@ -21,6 +21,7 @@ enum function_does {
 	FUNCTION_DESTROYS_STREAM,
 	FUNCTION_MAKES_EVENT, /* or destroys one */
 	FUNCTION_MAKES_GRAPH, /* to launch; the same */
+	FUNCTION_SHOWS_OTHERS, /* results: a function on the host, graphics, other devices */
 };
 
 struct function {

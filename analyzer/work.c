@@ -16,6 +16,7 @@ struct event_mark {
 	struct event_key key;
 	struct gpu_stream *stream;
 	uint64_t submitted; /* before it */
+	uint64_t ns; /* when it was recorded */
 	UT_hash_handle hh;
 };
 
@@ -25,7 +26,8 @@ void work_init(struct gpu_work *w, const struct model *model)
 	w->devices = xcalloc(w->n_devices, sizeof(struct gpu_stream *));
 	w->legacy = xcalloc(w->n_devices, sizeof(*w->legacy));
 	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
-	w->managed = xcalloc(model->n_processes, sizeof(*w->managed));
+	w->handed_over = xcalloc(w->n_devices, sizeof(*w->handed_over));
+	w->views = xcalloc(model->n_processes, sizeof(*w->views));
 }
 
 void work_release(struct gpu_work *w)
@@ -44,15 +46,19 @@ void work_release(struct gpu_work *w)
 	free(w->devices);
 	free(w->legacy);
 	free(w->submissions);
-	free(w->managed);
+	free(w->handed_over);
+	free(w->views);
 	*w = (struct gpu_work){0};
+}
+
+static size_t index_of(const struct record *record, uint8_t device)
+{
+	return record->process * WORK_DEVICES + (device == SPY_DEVICE_NONE ? 0 : device);
 }
 
 static size_t device_index(const struct record *record)
 {
-	uint8_t device = record->raw->call_head.device;
-
-	return record->process * WORK_DEVICES + (device == SPY_DEVICE_NONE ? 0 : device);
+	return index_of(record, record->raw->call_head.device);
 }
 
 static struct gpu_stream **device_of(struct gpu_work *w, const struct record *record)
@@ -73,6 +79,12 @@ static struct gpu_stream *stream_of(struct gpu_work *w, const struct stream_key 
 	return stream;
 }
 
+/* What tells apart the default streams that are each a thread's own. */
+static uint64_t own_stream(const struct record *record)
+{
+	return ((uint64_t)record->thread->index + 1) << 8;
+}
+
 /* The stream that the call works in. last: it is most often the one the thread used last. */
 static inline struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
 				      const struct record *record, bool make)
@@ -86,7 +98,7 @@ static inline struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **la
 	if (!key.stream)
 		return NULL;
 	if (key.stream == 2)
-		key.stream += ((uint64_t)record->thread->index + 1) << 8;
+		key.stream += own_stream(record);
 	if (likely(stream) && likely(stream->key.stream == key.stream) &&
 	    stream->key.process == key.process && stream->key.device == key.device)
 		return stream;
@@ -239,6 +251,105 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 	}
 }
 
+/*
+ * For a stream in which somebody did a few things at the begin, and never waited for them, it must be assumed
+ * at some time that they are done.
+ */
+#define FORGOTTEN_MOST 4
+#define FORGOTTEN_NS 100000000
+#define FORGOTTEN_WAITS 100
+
+static bool is_forgotten(const struct gpu_stream *stream, const struct record *record)
+{
+	uint64_t since_ns = record->ns - stream->handed_ns;
+
+	return stream->submitted - stream->done <= FORGOTTEN_MOST && since_ns >= FORGOTTEN_NS &&
+	       since_ns / FORGOTTEN_WAITS >= record->duration_ns;
+}
+
+/* Operations outstanding in the streams of that device; by: of this thread only, unless NULL. */
+static uint64_t still_to_do(struct gpu_stream **at, const struct record *record,
+			    const struct thread *by)
+{
+	uint64_t begin_ns = begin_of(record), sum = 0;
+
+	for (; *at; at = step(at, record->ns))
+		if ((!by || (*at)->by == by) && !is_forgotten(*at, record))
+			sum += outstanding(*at, begin_ns);
+	return sum;
+}
+
+bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+	       const struct gpu_waits *waits)
+{
+	size_t own = device_index(record), first = index_of(record, 0), i;
+	uint64_t awaited = work_awaited(w, last, record, waits);
+
+	if (awaited == UINT64_MAX || awaited < still_to_do(&w->devices[own], record, NULL))
+		return false;
+	for (i = first; i < first + WORK_DEVICES; i++)
+		if (i != own && w->devices[i] &&
+		    still_to_do(&w->devices[i], record, record->thread))
+			return false;
+	return true;
+}
+
+bool work_brings(struct gpu_work *w, const struct record *record)
+{
+	struct gpu_stream **at;
+
+	for (at = device_of(w, record); *at; at = step(at, record->ns))
+		if ((*at)->brings > (*at)->done && !is_forgotten(*at, record))
+			return true;
+	return false;
+}
+
+uint64_t work_handed_over(const struct gpu_work *w, const struct record *record, uint8_t device)
+{
+	return w->handed_over[index_of(record, device)];
+}
+
+/* Comes what is done in stream `behind` after all that was handed to `stream` before? As the record's thread
+ * names them. The legacy stream does so with those of which it is known. */
+static bool comes_behind(struct gpu_work *w, const struct record *record, uint64_t behind,
+			 uint64_t stream)
+{
+	struct stream_key key = {.stream = stream,
+				 .process = record->process,
+				 .device = (uint32_t)(device_index(record) % WORK_DEVICES)};
+	const struct gpu_stream *before;
+
+	if (behind == stream)
+		return true;
+	before = behind == 1 ? stream_of(w, &key, false) : NULL;
+	return behind == 1 && (stream == 2 || (before && before->blocking));
+}
+
+bool work_covers(struct gpu_work *w, const struct record *record, const struct gpu_waits *waits,
+		 uint64_t stream, uint8_t device, uint64_t ns)
+{
+	const struct event_mark *mark;
+	uint64_t recorded;
+
+	if (index_of(record, device) != device_index(record))
+		return false;
+	switch (waits->what) {
+	case GPU_WAIT_STREAM:
+		return comes_behind(w, record, record_stream(record->raw), stream);
+	case GPU_WAIT_EVENT:
+		mark = record->raw->other.event == SPY_EV_OP ? event_of(w, record, false) : NULL;
+		if (!mark || mark->ns <= ns)
+			return false;
+		recorded = mark->stream->key.stream;
+		return comes_behind(w, record, recorded == 2 + own_stream(record) ? 2 : recorded,
+				    stream);
+	case GPU_WAIT_DEVICE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void drain_stream(struct gpu_stream *stream, uint64_t done, uint64_t ns)
 {
 	if (done <= stream->done)
@@ -384,30 +495,59 @@ static void take_turn(struct gpu_work *w, const struct record *record, struct gp
 		use->first_turn = use->last_turn;
 }
 
+/* Also where nobody knows the direction. */
+static bool copies_to_host(const union spy_any *raw)
+{
+	return raw->other.event == SPY_EV_COPY && raw->copy.direction != SPY_DIR_H2D &&
+	       raw->copy.direction != SPY_DIR_D2D;
+}
+
+static void look_for_views(struct host_view *view, const union spy_any *raw)
+{
+	if (raw->other.event == SPY_EV_COPY)
+		view->copies |= copies_to_host(raw);
+	if (raw->other.event != SPY_EV_MEMORY)
+		return;
+	if (raw->memory.op == SPY_MEMOP_ALLOC && raw->memory.kind == SPY_MEM_MANAGED)
+		view->managed = true;
+	if ((raw->memory.op == SPY_MEMOP_ALLOC || raw->memory.op == SPY_MEMOP_REGISTER) &&
+	    raw->memory.kind == SPY_MEM_PINNED)
+		view->pinned = true;
+}
+
 /* The call has handed something over: to its stream, if it has one. Was it work for the GPU? */
 static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
 			  const struct record *record, const struct gpu_waits *waits)
 {
 	struct gpu_stream *own = *last, *stream = find(w, last, record, true);
-	bool is_work = true, marks = false;
+	bool is_work = true, marks = false, brings = copies_to_host(record->raw);
 	struct event_mark *mark;
 
 	if (record->raw->other.event == SPY_EV_OP) {
-		is_work = does(model, record) == FUNCTION_LAUNCHES_GRAPH;
-		marks = does(model, record) == FUNCTION_RECORDS_EVENT;
+		uint8_t what = does(model, record);
+
+		is_work = what == FUNCTION_LAUNCHES_GRAPH;
+		marks = what == FUNCTION_RECORDS_EVENT;
+		brings = is_work || what == FUNCTION_SHOWS_OTHERS;
 	}
 	w->submissions[record->process] += is_work;
+	w->handed_over[device_index(record)] += is_work;
 	if (!stream)
 		return is_work;
 	if (unlikely(stream->blocking || stream->key.stream == 1) && is_work)
 		take_turn(w, record, stream, own, has_waited(record, waits));
 	stream->submitted++;
+	stream->by = record->thread;
+	stream->handed_ns = record->ns;
+	if (unlikely(brings))
+		stream->brings = stream->submitted;
 	if (unlikely(!stream->listed))
 		list(w, record, stream);
 	if (unlikely(marks)) {
 		mark = event_of(w, record, true);
 		mark->stream = stream;
 		mark->submitted = stream->submitted;
+		mark->ns = record->ns;
 	}
 	return is_work;
 }
@@ -420,9 +560,8 @@ bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *
 
 	if (call_failed(&raw->call_head))
 		return false;
-	if (raw->other.event == SPY_EV_MEMORY && raw->memory.kind == SPY_MEM_MANAGED &&
-	    raw->memory.op == SPY_MEMOP_ALLOC)
-		w->managed[record->process] = true;
+	if (raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_MEMORY)
+		look_for_views(&w->views[record->process], raw);
 	if (submits(record))
 		submitted = submit(w, last, model, record, waits);
 	else if (record->contract == SPY_CONTRACT_HOST && raw->other.event == SPY_EV_OP &&

@@ -23,6 +23,10 @@ struct gpu_stream {
 	uint64_t before_drain,
 		drained_ns; /* what the last wait for them found outstanding, when it ended */
 	uint64_t late; /* submitted when a submission last took longer than its own work */
+	/* submitted, with the last of them that the host may see something of when it is done */
+	uint64_t brings;
+	const struct thread *by; /* who handed over the last of them, and when */
+	uint64_t handed_ns;
 	struct gpu_stream *next; /* of the device's list */
 	bool listed;
 	bool blocking; /* was made, and waits for the legacy default stream */
@@ -44,6 +48,12 @@ struct legacy_use {
 	uint64_t caller, ns, votes;
 };
 
+/* How the host of a process may see what its GPUs have written, so far. */
+struct host_view {
+	bool managed, pinned; /* it has allocated such memory, or pinned some */
+	bool copies; /* has copied something to the host */
+};
+
 #define WORK_DEVICES 256
 
 struct gpu_work {
@@ -53,7 +63,8 @@ struct gpu_work {
 	size_t n_devices;
 	struct legacy_use *legacy; /* likewise */
 	uint64_t *submissions; /* by process: launches and copies so far */
-	bool *managed; /* by process: it has allocated managed memory */
+	uint64_t *handed_over; /* the same by process * 256 + device */
+	struct host_view *views; /* by process */
 };
 
 void work_init(struct gpu_work *w, const struct model *model);
@@ -77,6 +88,24 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 
 /* Operations outstanding on the call's device when it began, in all streams: at most. */
 uint64_t work_outstanding(struct gpu_work *w, const struct record *record);
+
+/* Will nothing be left to do, on the call's device nor for its thread on another one, when what the call
+ * waits for is done? Not for sure: what was handed over and not waited for counts, unless it is little and
+ * was long ago. */
+bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+	       const struct gpu_waits *waits);
+
+/* Will the host see something that was outstanding on the call's device: by copies, by functions that run on
+ * the host, by graphs, of which nobody knows what is in them, or by other libraries? */
+bool work_brings(struct gpu_work *w, const struct record *record);
+
+/* Launches and copies that the record's process has handed to that device. */
+uint64_t work_handed_over(const struct gpu_work *w, const struct record *record, uint8_t device);
+
+/* Waits the call for all that was handed to that stream of that device until then? The stream as its own
+ * thread's records have it. */
+bool work_covers(struct gpu_work *w, const struct record *record, const struct gpu_waits *waits,
+		 uint64_t stream, uint8_t device, uint64_t ns);
 
 /* Was anything outstanding on the call's device when it began? */
 bool work_on_device(struct gpu_work *w, const struct record *record);

@@ -6,13 +6,16 @@
  * contract.h says. A call that failed or went into a graph copied nothing and is no case. A copy from
  * pageable memory is staged and returns at once while little is outstanding: then it costs its thread
  * the staging alone; one to pageable memory waits for its stream.
+ *
+ * What the cure gives back depends on what comes next: a thread that waits for the stream in any case, as
+ * most do right behind the copy, would wait there for what it waited for here.
  */
 #include "detector.h"
 #include "names.h"
 #include "report_words.h"
 
 /* Variant: direction << 8 | kind of the source << 4 | kind of the destination. Tally: calls that waited
- * for the GPU. */
+ * for the GPU. Mark: the stream. */
 
 #define BLOCKED_LEAST_NS 20000
 
@@ -64,7 +67,44 @@ static bool judge(const struct observed *o, struct verdict *v)
 	v->tally = was_blocked(o, own_ns);
 	v->variant =
 		(uint32_t)copy->direction << 8 | (uint32_t)copy->src_kind << 4 | copy->dst_kind;
+	v->mark = copy->stream;
+	v->open = true;
 	return true;
+}
+
+/*
+ * The thread waits for the stream before it has done as much as the copy took. Without the wait in the copy
+ * it would have been there earlier, and waited: it gains what it did in between. The same is true of the time
+ * a copy to the host itself takes, with pinned memory too; and staging was for nothing only if the GPU was
+ * not behind in any case.
+ */
+static void waits_anyway(const struct claim *claim, const struct observed *next, struct verdict *v)
+{
+	uint64_t between_ns = claim->outside_ns + claim->inside_ns;
+
+	v->gain_high_ns -= claim->hidden_ns - least(claim->hidden_ns, between_ns);
+	if (v->variant >> 8 != SPY_DIR_H2D)
+		v->gain_low_ns = least(v->gain_low_ns, between_ns);
+	v->gain_low_ns -= least(v->gain_low_ns, finished_ns(next->call, BUCKET_GPU_INTENDED) +
+							finished_ns(next->call, BUCKET_GPU_HIDDEN));
+}
+
+/* Such a call waits for the GPU, whatever comes of this copy: not one that is a case itself. */
+static bool always_waits(const struct observed *next)
+{
+	return next->waits->sort == GPU_WAIT_INTENDED ||
+	       (next->waits->sort == GPU_WAIT_HIDDEN && next->contract == SPY_CONTRACT_FREE);
+}
+
+static enum settled settle(const struct claim *claim, const struct observed *next,
+			   struct verdict *v)
+{
+	if (!next || claim->outside_ns + claim->inside_ns >= v->cost_ns)
+		return SETTLED_CASE;
+	if (!always_waits(next) || !observed_covers(next, v->mark, claim))
+		return SETTLED_NOT;
+	waits_anyway(claim, next, v);
+	return SETTLED_CASE;
 }
 
 /* Staged or blocked: from pageable memory it depends on how much is outstanding. */
@@ -115,11 +155,12 @@ const struct detector detector_pageable_copy = {
 		"such memory it returns only when its stream has come that far. Other threads' "
 		"copies wait with it.",
 	.blind = "Copies inside graphs. What the wait would have cost elsewhere: if the data is "
-		 "needed "
-		 "right away, the thread waits for it in any case.",
+		 "needed right away, the thread waits for it in any case. Where a wait for the "
+		 "stream follows, the gain has only what the thread did in between.",
 	.fix = "Pin the buffer (cudaMallocHost, cudaHostRegister), once; or synchronise the stream "
 	       "before the copy, so that at least no other thread waits with it.",
 	.always = DETECTOR_CONTRACT(COPY_ASYNC) | DETECTOR_CONTRACT(COPY_BATCH),
 	.judge = judge,
+	.settle = settle,
 	.keep = keep,
 };

@@ -10,7 +10,8 @@
  * A habit is a function of the same name, with _ for -; with --clean it does the same work as it should
  * be done. What others do to a program (scripted locks, costs) stays the same in the clean twin. The seed
  * varies lengths and numbers. Everything is made before the work, one after the other, and a first call
- * of each kind is made there, too: a fault is what the function does, not how the process starts. Prints
+ * of each kind is made there, too: a fault is what the function does, not how the process starts. No habit
+ * hands over so much that another one, before or behind it in a thread, is a mere phase (site_tenths). Prints
  * a line for each thread of a habit: name, thread id, begin and end in CLOCK_MONOTONIC ns.
  */
 #include <pthread.h>
@@ -28,7 +29,9 @@ typedef void run_fn(struct worker *w);
 
 struct habit {
 	const char *name, *detector;
-	const char *truth; /* what its calls' cost is in truth: gpu, lock, time (but locks), or - */
+	/* What its calls' cost is in truth: gpu, lock, time (but locks), turns (what they waited for the GPU or
+	 * what passed until the thread's next call, whichever is less), or - */
+	const char *truth;
 	const char *calls; /* of these functions, | between them */
 	const char *also; /* detectors that may speak, too: the same seen from another side */
 	const char *script;
@@ -344,7 +347,7 @@ static void prepare_stream(struct worker *w)
 
 static void steady_stream(struct worker *w)
 {
-	for (unsigned int i = rounds(w, 24); i; i--) {
+	for (unsigned int i = rounds(w, 32); i; i--) {
 		if (!w->clean)
 			OK(cudaStreamCreateWithFlags(&w->places[0], 1));
 		for (int j = 0; j < 4; j++)
@@ -418,7 +421,7 @@ static void prepare_second_device(struct worker *w)
 
 static void redundant_device(struct worker *w)
 {
-	for (unsigned int i = rounds(w, 60); i; i--) {
+	for (unsigned int i = rounds(w, 40); i; i--) {
 		work(w, 1000);
 		finish(w);
 		if (w->clean)
@@ -432,7 +435,7 @@ static void redundant_device(struct worker *w)
 
 static void redundant_twice(struct worker *w)
 {
-	for (unsigned int i = rounds(w, 60); i; i--) {
+	for (unsigned int i = rounds(w, 40); i; i--) {
 		work(w, 1000);
 		finish(w);
 		for (int j = 0; j < 5 && !w->clean; j++)
@@ -442,7 +445,7 @@ static void redundant_twice(struct worker *w)
 
 static void sync_every_launch(struct worker *w)
 {
-	for (unsigned int i = rounds(w, 60); i; i--) {
+	for (unsigned int i = rounds(w, 40); i; i--) {
 		for (int j = 0; j < 6; j++) {
 			launch(&stub_delay, 150, w->stream);
 			if (!w->clean)
@@ -451,6 +454,63 @@ static void sync_every_launch(struct worker *w)
 		if (w->clean)
 			OK(cudaStreamSynchronize(w->stream));
 	}
+}
+
+/* A few kernels that take so many microseconds. */
+INLINE void kernels(const struct worker *w, unsigned int us)
+{
+	for (int i = 0; i < 4; i++)
+		launch(&stub_delay, (int)(us * w->length_pct / 400), w->stream);
+}
+
+/* The host's own work, without CUDA. */
+INLINE void host_work(const struct worker *w, unsigned int us)
+{
+	usleep(us * w->length_pct / 100);
+}
+
+/* It waits for the GPU before its own work, and not behind it: the longer of the two is the host's ... */
+static void early_sync(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 30); i; i--) {
+		OK(cudaMemcpyAsync(w->gpu, w->pinned, size(w, 64 * KB), H2D, w->stream));
+		kernels(w, 1000);
+		if (!w->clean)
+			finish(w);
+		host_work(w, 2000);
+		if (w->clean)
+			finish(w);
+	}
+}
+
+/* ... or the GPU's; and results are fetched when all is done. */
+static void early_sync_device(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 30); i; i--) {
+		kernels(w, 2500);
+		if (!w->clean)
+			OK(cudaDeviceSynchronize());
+		host_work(w, 1000);
+		OK(cudaMemcpyAsync(w->pinned_to, w->gpu, size(w, 64 * KB), D2H, w->stream));
+		finish(w);
+	}
+}
+
+/* With an event, which the clean twin waits for one round later: the GPU then has the next one to do. */
+static void early_sync_event(struct worker *w)
+{
+	unsigned int cnt = rounds(w, 30);
+
+	for (unsigned int i = 0; i < cnt; i++) {
+		if (!w->clean || !i)
+			kernels(w, 1500);
+		OK(cudaEventRecord(w->event, w->stream));
+		if (w->clean)
+			kernels(w, 1500);
+		OK(cudaEventSynchronize(w->event));
+		host_work(w, 1000);
+	}
+	finish(w);
 }
 
 /* ---- launches and copies ---- */
@@ -484,14 +544,14 @@ static void queue_full(struct worker *w)
 
 static void small_copies(struct worker *w)
 {
-	size_t bytes = size(w, 512);
+	size_t bytes = size(w, 2048);
 
-	for (unsigned int i = rounds(w, 20); i; i--) {
-		for (size_t j = 0; j < 50 && !w->clean; j++)
+	for (unsigned int i = rounds(w, 14); i; i--) {
+		for (size_t j = 0; j < 12 && !w->clean; j++)
 			OK(cudaMemcpyAsync((char *)w->gpu + j * bytes,
 					   (char *)w->pinned + j * bytes, bytes, H2D, w->stream));
 		if (w->clean)
-			OK(cudaMemcpyAsync(w->gpu, w->pinned, 50 * bytes, H2D, w->stream));
+			OK(cudaMemcpyAsync(w->gpu, w->pinned, 12 * bytes, H2D, w->stream));
 		work(w, 1000);
 		finish(w);
 	}
@@ -668,13 +728,16 @@ static const struct habit habits[] = {
 		"cost cuStreamCreate 500\ncost cuStreamDestroy_v2 500\n", 1, 1, prepare_stream, steady_stream},
 	{"steady-event", STEADY, "time", "cudaEventCreate", "", "ioctl cuEventCreate 500\n", 1, 1, prepare_event, steady_event},
 	{"steady-graph", STEADY, "time", "cudaGraphInstantiate", "", "cost cuGraphInstantiateWithFlags 500\n", 1, 1, prepare_graph, steady_graph},
-	{"redundant-device", "redundant-sync", "time", "cudaDeviceSynchronize", "", "hold cuCtxSynchronize read:idle1 30\n", 1, 1,
+	{"redundant-device", "redundant-sync", "time", "cudaDeviceSynchronize", "", "hold cuCtxSynchronize read:idle1 45\n", 1, 1,
 		prepare_second_device, redundant_device},
-	{"redundant-twice", "redundant-sync", "-", "cudaStreamSynchronize", "", "hold cuStreamSynchronize read:idle2 30\n", 1, 1, NULL, redundant_twice},
-	{"sync-every-launch", "sync-every-launch", "-", "cudaStreamSynchronize", "", "hold cuLaunchKernel read:launches 20\n", 1, 1, NULL, sync_every_launch},
+	{"redundant-twice", "redundant-sync", "-", "cudaStreamSynchronize", "", "hold cuStreamSynchronize read:idle2 45\n", 1, 1, NULL, redundant_twice},
+	{"sync-every-launch", "sync-every-launch", "-", "cudaStreamSynchronize", "", "hold cuLaunchKernel read:launches 40\n", 1, 1, NULL, sync_every_launch},
+	{"early-sync", "early-sync", "turns", "cudaStreamSynchronize", "", "", 1, 1, NULL, early_sync},
+	{"early-sync-device", "early-sync", "turns", "cudaDeviceSynchronize", "", "", 1, 1, NULL, early_sync_device},
+	{"early-sync-event", "early-sync", "turns", "cudaEventSynchronize", "", "", 1, 1, NULL, early_sync_event},
 	{"lazy-loading", "lazy-loading", "gpu", "cudaLaunchKernel", "", "lazy lazy\n", 1, 1, prepare_lazy, lazy_loading},
 	{"queue-full", "queue-full", "gpu", "cudaLaunchKernel", "", "queue 80\n", 1, 1, NULL, queue_full},
-	{"small-copies", "small-copies", "-", "cudaMemcpyAsync", "", "hold cuMemcpyHtoDAsync_v2 read:copies 5\n", 1, 1, NULL, small_copies},
+	{"small-copies", "small-copies", "-", "cudaMemcpyAsync", "", "hold cuMemcpyHtoDAsync_v2 read:copies 60\n", 1, 1, NULL, small_copies},
 	{"read-back", "read-back", "-", "cudaStreamSynchronize", "", "", 1, 1, NULL, read_back},
 	{"ignored-error", "ignored-error", "-", "cudaMemsetAsync", "", "", 1, 1, NULL, ignored_error},
 	{"capture-break", "capture-break", "-", "cudaStreamSynchronize", "", "", 1, 1, NULL, capture_break},

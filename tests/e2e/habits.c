@@ -10,6 +10,7 @@
 #include "sim_program.h"
 
 #define ROUNDS 200
+#define FEW 40
 #define BYTES 65536
 
 static const char delay, lazy;
@@ -50,6 +51,146 @@ static void sync_results(void)
 		OK(cudaMemcpyAsync(host, gpu, 64, D2H, stream));
 		OK(cudaStreamSynchronize(stream));
 	}
+}
+
+static void host_work(long us)
+{
+	nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
+}
+
+static void work(void)
+{
+	for (int i = 0; i < 4; i++)
+		launch(&delay, 250, stream);
+}
+
+/* With pinned memory, and no copy to the host: its results must be there when it has waited. */
+static void early_mapped(void)
+{
+	for (int i = 0; i < FEW; i++) {
+		work();
+		OK(cudaDeviceSynchronize());
+		host_work(1500);
+	}
+}
+
+/* It waits, gets nothing by it, and works. */
+static void early(void)
+{
+	for (int i = 0; i < FEW; i++) {
+		work();
+		OK(cudaDeviceSynchronize());
+		host_work(1500);
+	}
+	OK(cudaMemcpy(host, gpu, 64, D2H));
+}
+
+/* Its results it fetches behind its own work, with a call that waits by itself. */
+static void early_fetch(void)
+{
+	for (int i = 0; i < FEW; i++) {
+		work();
+		OK(cudaStreamSynchronize(stream));
+		host_work(1500);
+		OK(cudaMemcpy(host, gpu, 64, D2H));
+	}
+}
+
+static void late(void)
+{
+	for (int i = 0; i < FEW; i++) {
+		work();
+		host_work(1500);
+		OK(cudaDeviceSynchronize());
+	}
+}
+
+/* Works with what the wait brought. */
+static void late_results(void)
+{
+	for (int i = 0; i < FEW; i++) {
+		work();
+		OK(cudaMemcpyAsync(host, gpu, 64, D2H, stream));
+		OK(cudaStreamSynchronize(stream));
+		host_work(1500);
+	}
+}
+
+/* Fetches it behind the wait, and then works with it. */
+static void late_fetched(void)
+{
+	for (int i = 0; i < FEW; i++) {
+		work();
+		OK(cudaDeviceSynchronize());
+		OK(cudaMemcpy(host, gpu, 64, D2H));
+		host_work(1500);
+	}
+}
+
+/* To pageable memory: the copy waits for the kernels. Then the host waits for it, or works first. */
+static void fetch(long us)
+{
+	char *pageable = malloc(BYTES);
+
+	for (int i = 0; i < FEW && pageable; i++) {
+		work();
+		OK(cudaMemcpyAsync(pageable, gpu, BYTES, D2H, stream));
+		if (us)
+			host_work(us);
+		OK(cudaStreamSynchronize(stream));
+	}
+	free(pageable);
+}
+
+static void fetch_wait(void)
+{
+	fetch(0);
+}
+
+static void fetch_work(void)
+{
+	fetch(2000);
+}
+
+/* Two buffers: while the host fills one, the GPU reads the other. */
+static void two_buffers(void)
+{
+	void *done[2];
+
+	for (int i = 0; i < 2; i++)
+		OK(cudaEventCreate(&done[i]));
+	for (int i = 0; i < FEW; i++) {
+		if (i > 1)
+			OK(cudaEventSynchronize(done[i % 2]));
+		host_work(1500);
+		OK(cudaMemcpyAsync(gpu, host + i % 2 * (BYTES / 2), BYTES / 2, H2D, stream));
+		OK(cudaEventRecord(done[i % 2], stream));
+		launch(&delay, 2500, stream);
+	}
+	OK(cudaStreamSynchronize(stream));
+	for (int i = 0; i < 2; i++)
+		OK(cudaEventDestroy(done[i]));
+}
+
+/* Once, as at the end of a measurement. */
+static void measure(void)
+{
+	for (int i = 0; i < 40; i++)
+		launch(&delay, 1000, stream);
+	OK(cudaDeviceSynchronize());
+	host_work(90000);
+	OK(cudaMemcpy(host, gpu, 64, D2H));
+}
+
+/* A GPU that two streams use: the host waits for one and prepares the next piece of it. */
+static void two_streams(void)
+{
+	for (int i = 0; i < FEW; i++) {
+		launch(&delay, 2500, i % 2 ? stream : other);
+		OK(cudaStreamSynchronize(i % 2 ? other : stream));
+		host_work(1500);
+	}
+	OK(cudaDeviceSynchronize());
 }
 
 static void copy(int pieces)
@@ -143,12 +284,18 @@ static const struct {
 	const char *name;
 	void (*play)(void);
 } habits[] = {
-	{"sync-each", sync_each},         {"sync-some", sync_some},
-	{"sync-results", sync_results},   {"copy-pieces", copy_pieces},
-	{"copy-whole", copy_whole},       {"fill-queue", fill_queue},
-	{"load-late", load_late},         {"load-idle", load_idle},
-	{"ignore-error", ignore_error},   {"give-up", give_up},
-	{"break-capture", break_capture}, {"capture", capture},
+	{"sync-each", sync_each},       {"sync-some", sync_some},
+	{"sync-results", sync_results}, {"copy-pieces", copy_pieces},
+	{"early-mapped", early_mapped}, {"early", early},
+	{"early-fetch", early_fetch},   {"late", late},
+	{"late-results", late_results}, {"late-fetched", late_fetched},
+	{"two-buffers", two_buffers},   {"fetch-wait", fetch_wait},
+	{"fetch-work", fetch_work},     {"measure", measure},
+	{"two-streams", two_streams},   {"copy-whole", copy_whole},
+	{"fill-queue", fill_queue},     {"load-late", load_late},
+	{"load-idle", load_idle},       {"ignore-error", ignore_error},
+	{"give-up", give_up},           {"break-capture", break_capture},
+	{"capture", capture},
 };
 
 static void play(const char *name)

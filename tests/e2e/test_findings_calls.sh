@@ -16,7 +16,7 @@ play() {
 
 # found HABIT ID [CONDITION]: it is the only one of these detectors' findings. Three tries, as on a busy machine
 # threads may get no processor when it matters.
-ours='["sync-every-launch", "lazy-loading", "queue-full", "small-copies", "ignored-error", "capture-break"]'
+ours='["pageable-copy", "sync-every-launch", "early-sync", "lazy-loading", "queue-full", "small-copies", "ignored-error", "capture-break"]'
 found() {
 	local try
 	for try in 1 2 3; do
@@ -42,6 +42,14 @@ echo 'kernel_us 20' >script
 found sync-each sync-every-launch '.count > 100 and .gain_low_ns == 0 and .function == "cudaStreamSynchronize" and .caller == "sync_each"'
 silent sync-some
 silent sync-results
+found early early-sync '.count >= 35 and .gain_low_ns == 0 and .cost_ns > 30e6 and .cost_ns < 60e6 and .function == "cudaDeviceSynchronize" and .caller == "early"'
+found early-fetch early-sync '.count >= 35 and .function == "cudaStreamSynchronize" and .severity == "note"'
+for habit in early-mapped late late-results late-fetched two-buffers two-streams measure; do
+	silent $habit
+done
+# What the copy waited for, the wait behind it would have waited for: unless the host works in between.
+found fetch-wait pageable-copy '.count == 40 and .cost_ns > 30e6 and .gain_high_ns < .cost_ns / 4'
+found fetch-work pageable-copy '.count == 40 and .cost_ns > 30e6 and .gain_high_ns == .cost_ns'
 found copy-pieces small-copies '(.what | test("200 times 64 copies in a row to the device, of 1.00 KiB each")) and .caller == "copy"'
 silent copy-whole
 echo 'queue 100' >script

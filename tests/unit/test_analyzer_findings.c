@@ -244,6 +244,214 @@ static void test_sync_every_launch(void **state)
 	}
 }
 
+/* ---- a synchronisation that could come later ------------------------------------------------- */
+
+struct early_story {
+	uint64_t wait_ns, host_ns;
+	const char *before; /* the first call; NULL none */
+	const char *work; /* handed over beside the kernel; NULL nothing */
+	const char *sync; /* NULL: for the kernel's stream */
+	const char *between; /* in the midst of the host's time; NULL none */
+	const char *next; /* NULL: the next kernel */
+	unsigned int rounds; /* 0: 100 */
+	bool ahead; /* a kernel of the other stream is waited for when the next one is under way */
+};
+
+/* Kernels that are waited for with nothing to do afterwards, so that the rounds are not all of the work. */
+static void tell_plain_work(struct story *s)
+{
+	int i;
+
+	for (i = 0; i < 30; i++) {
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 40000, 0x20);
+	}
+}
+
+static void tell_early(struct story *s, const struct early_story *t)
+{
+	unsigned int i, rounds = t->rounds ?: 100;
+
+	begin(s);
+	if (t->before)
+		call(s, 1000, 20000, "%s", t->before);
+	s->ns += 300 * MS;
+	tell_plain_work(s);
+	if (t->ahead)
+		call(s, 1000, 4000, "launch cudaLaunchKernel kernel=1 stream=9 caller=0x10");
+	for (i = 0; i < rounds; i++) {
+		unsigned int stream = t->ahead && i % 2 ? 9 : 8;
+
+		call(s, 1000, 4000, "launch cudaLaunchKernel kernel=1 stream=%u caller=0x10",
+		     stream);
+		if (t->work)
+			call(s, 1000, 4000, "%s", t->work);
+		if (t->sync)
+			call(s, 1000, t->wait_ns, "%s", t->sync);
+		else
+			call(s, 1000, t->wait_ns, "op cudaStreamSynchronize stream=%u caller=0x21",
+			     t->ahead ? 17 - stream : 8);
+		if (t->between) {
+			s->ns += t->host_ns / 2;
+			call(s, 0, 90000, "%s", t->between);
+			s->ns += t->host_ns / 2;
+		} else {
+			s->ns += t->host_ns;
+		}
+		if (t->next)
+			call(s, 0, 20000, "%s", t->next);
+	}
+	launch(s, 1000, 4000);
+	wait_for_stream(s, 40000, 0x20);
+	tell_plain_work(s);
+	conclude(s);
+}
+
+#define TO_HOST \
+	"copy cudaMemcpyAsync direction=d2h src=device dst=pinned bytes=4096 stream=8 caller=0x13"
+#define BACK "copy cudaMemcpy direction=d2h src=device dst=pageable bytes=4096 stream=1 caller=0x13"
+#define EVENT "op cudaEventRecord stream=8 object=0x70 caller=0x14"
+
+static void test_early_sync(void **state)
+{
+	static const struct early_story speaks[] = {
+		{.wait_ns = 2 * MS, .host_ns = MS},
+		{.wait_ns = MS, .host_ns = 3 * MS},
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .sync = "call cudaDeviceSynchronize caller=0x21"},
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .work = EVENT,
+		 .sync = "op cudaEventSynchronize object=0x70 caller=0x21"},
+		/* what the host gets it gets afterwards */
+		{.wait_ns = 2 * MS, .host_ns = MS, .next = BACK},
+		/* somebody set memory in another stream, long ago, and never waited for that */
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .before = "memory cudaMemsetAsync op=set kind=device bytes=4096 stream=9 "
+			   "caller=0x12"},
+		/* the host's time within CUDA does not count, and does not end it */
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .between = "memory cudaMalloc op=alloc kind=device bytes=4096 address=0x9 "
+			    "caller=0x30"},
+		{.wait_ns = 2 * MS, .host_ns = MS, .between = "call cudaSetDevice caller=0x30"},
+		/* pinned memory, and copies to it, but not here */
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .before = "memory cudaMallocHost op=alloc kind=pinned bytes=4096 address=0x9",
+		 .next = BACK},
+	};
+	static const struct early_story silent[] = {
+		{.wait_ns = 2 * MS, .host_ns = 40000},
+		/* a copy may have gone on in another stream: so long that it need not be over */
+		{.wait_ns = 30 * MS,
+		 .host_ns = MS,
+		 .rounds = 50,
+		 .before = "copy cudaMemcpyAsync direction=h2d src=pinned dst=device bytes=1 "
+			   "stream=9 "
+			   "caller=0x12"},
+		{.wait_ns = 30000, .host_ns = MS},
+		{.wait_ns = 2 * MS, .host_ns = MS, .rounds = 9},
+		{.wait_ns = 900 * MS, .host_ns = 900 * MS, .rounds = 1},
+		{.wait_ns = 2 * MS, .host_ns = MS, .work = TO_HOST}, /* for its results */
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .work = "op cudaGraphLaunch stream=8 object=0x70 caller=0x72"},
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .work = "op cudaLaunchHostFunc stream=8 caller=0x72"},
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .before = "memory cudaMallocManaged op=alloc kind=managed bytes=4096 address=0x9"},
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .before = "memory cudaMallocHost op=alloc kind=pinned bytes=4096 address=0x9"},
+		/* the GPU has work meanwhile */
+		{.wait_ns = 2 * MS, .host_ns = MS, .ahead = true},
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .work = "launch cudaLaunchKernel kernel=1 device=1 stream=10 caller=0x15"},
+	};
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(speaks); i++) {
+		tell_early(s, &speaks[i]);
+		finding = found(s, "early-sync");
+		if (!finding)
+			fail_msg("%zu: nothing in:\n%s", i, s->shown);
+		says(finding, "100 times the thread waited for the GPU");
+		assert_int_equal(number(finding, "offset"), 0x21); /* where the wait is */
+		assert_in_range(number(finding, "cost_ns"), 99 * MS, 101 * MS);
+		assert_int_equal(number(finding, "gain_low_ns"), 0);
+		assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+		assert_int_equal(number(finding, "worst_ns"), speaks[i].wait_ns);
+		assert_string_equal(json_string_value(json_object_get(finding, "severity")),
+				    "note");
+		assert_true(is_shown(s, finding));
+	}
+	for (i = 0; i < ARRAY_SIZE(silent); i++) {
+		tell_early(s, &silent[i]);
+		if (found(s, "early-sync"))
+			fail_msg("%zu: nothing expected in:\n%s", i, s->shown);
+	}
+}
+
+/* Another thread gives the GPU work while the host is busy, or another GPU. */
+static void tell_neighbour(struct story *s, unsigned int device)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 2 * MS, "op cudaStreamSynchronize stream=8 caller=0x21");
+		s->ns += MS;
+	}
+	launch(s, 1000, 4000);
+	fprintf(s->log, "slot 2 tid=8\n1us thread tid=8 name=\"b\"\n");
+	s->ns = 1000;
+	for (i = 0; i < 3000; i++)
+		call(s, 96000, 4000,
+		     "launch cudaLaunchKernel kernel=1 device=%u stream=9 caller=0x50", device);
+	conclude(s);
+}
+
+static void test_early_sync_beside_others(void **state)
+{
+	struct story *s = *state;
+
+	tell_neighbour(s, 1);
+	says(found(s, "early-sync"), "100 times");
+	tell_neighbour(s, 0);
+	assert_null(found(s, "early-sync"));
+}
+
+/* Each thread once, in its preparations. */
+static void test_early_sync_of_each_thread(void **state)
+{
+	struct story *s = *state;
+	int i;
+
+	begin(s);
+	for (i = 0; i < 20; i++) {
+		if (i)
+			fprintf(s->log, "slot %d tid=%d\n1us thread tid=%d name=\"b\"\n", i + 1,
+				i + 7, i + 7);
+		s->ns = (uint64_t)(1 + i) * 10 * MS;
+		launch(s, 1000, 4000);
+		call(s, 1000, 2 * MS, "op cudaStreamSynchronize stream=8 caller=0x21");
+		launch(s, 3 * MS, 4000);
+	}
+	conclude(s);
+	assert_null(found(s, "early-sync"));
+}
+
 /* ---- code loaded late ------------------------------------------------------------------------ */
 
 /* The second kernel's first launch takes `ns`, with work outstanding or not, early or late. */
@@ -672,7 +880,7 @@ static void test_capture_break(void **state)
 
 /* ---- staged or blocked ----------------------------------------------------------------------- */
 
-static void tell_pageable(struct story *s, int blocked)
+static void tell_pageable(struct story *s, int blocked, uint64_t between_ns)
 {
 	int i;
 
@@ -682,6 +890,7 @@ static void tell_pageable(struct story *s, int blocked)
 		call(s, 1000, i < blocked ? 9 * MS : 60000,
 		     "copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=1048576 "
 		     "stream=8 caller=0x40");
+		s->ns += between_ns;
 		wait_for_stream(s, 90000, 0x20);
 	}
 	for (i = 0; i < 20; i++) {
@@ -712,9 +921,9 @@ static void test_staged_or_blocked(void **state)
 	struct story *s = *state;
 	json_t *finding;
 
-	tell_pageable(s, 0);
+	tell_pageable(s, 0, 0);
 	says(at_place(s, 0x40), "staged, not blocked");
-	tell_pageable(s, 5);
+	tell_pageable(s, 5, 10 * MS);
 	finding = at_place(s, 0x40);
 	says(finding, "blocked by earlier work: 5 of them, for 44.64 ms; the others only staged");
 	assert_int_equal(number(finding, "count"), 20);
@@ -722,8 +931,78 @@ static void test_staged_or_blocked(void **state)
 	assert_in_range(number(finding, "gain_low_ns"), 20 * 40000, 22 * 60000);
 	assert_in_range(number(finding, "gain_high_ns"), 45 * MS, 47 * MS);
 	says(at_place(s, 0x41), "staged, not blocked");
-	tell_pageable(s, 20);
+	/* It costs the same with a wait right behind it, but that would have waited, too: what is left is the
+	 * staging, if the GPU was not behind. */
+	tell_pageable(s, 5, 0);
+	finding = at_place(s, 0x40);
+	assert_in_range(number(finding, "cost_ns"), 45 * MS, 47 * MS);
+	assert_in_range(number(finding, "gain_low_ns"), 0, 20 * 1000);
+	assert_in_range(number(finding, "gain_high_ns"), 20 * 40000, 22 * 60000);
+	tell_pageable(s, 20, 0);
 	says(at_place(s, 0x40), "; blocked by earlier work: 20 of them, for ");
+}
+
+/* To pageable memory, each behind a kernel of 9 ms; then the host works, and makes the call `next`. */
+static json_t *tell_fetching(struct story *s, uint64_t between_ns, const char *next)
+{
+	int i;
+
+	begin(s);
+	call(s, 1000, 9000, "op cudaStreamCreate object=8 caller=0x30");
+	for (i = 0; i < 20; i++)
+		call(s, 1000, 60000,
+		     "copy cudaMemcpyAsync direction=d2h src=device dst=pageable bytes=1048576 "
+		     "stream=8 caller=0x40");
+	for (i = 0; i < 10; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 9 * MS,
+		     "copy cudaMemcpyAsync direction=d2h src=device dst=pageable bytes=1048576 "
+		     "stream=8 caller=0x41");
+		call(s, 1000, 3000, "op cudaEventRecord stream=8 object=0x70 caller=0x42");
+		call(s, between_ns, 5000, "%s", next);
+	}
+	conclude(s);
+	return at_place(s, 0x41);
+}
+
+static void test_wait_behind_pageable(void **state)
+{
+	static const char *const anyway[] = {
+		"op cudaStreamSynchronize stream=8 caller=0x20",
+		"op cudaEventSynchronize object=0x70 caller=0x20",
+		"call cudaDeviceSynchronize caller=0x20",
+		"copy cudaMemcpy direction=h2d src=pinned dst=device bytes=4096 stream=1 "
+		"caller=0x20",
+		"memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x20",
+	};
+	static const char *const no_wait[] = {
+		"op cudaStreamSynchronize stream=9 caller=0x20",
+		"op cudaEventSynchronize object=0x71 caller=0x20",
+		"call cudaDeviceSynchronize device=1 caller=0x20",
+		"launch cudaLaunchKernel kernel=1 stream=8 caller=0x20",
+	};
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(anyway); i++) {
+		finding = tell_fetching(s, 1000, anyway[i]);
+		assert_in_range(number(finding, "cost_ns"), 89 * MS, 90 * MS);
+		assert_in_range(number(finding, "gain_low_ns"), 0, 10 * 6000);
+		assert_in_range(number(finding, "gain_high_ns"), 10 * 50000, 10 * 70000);
+		/* There was something else to do: the wait was in its way. */
+		finding = tell_fetching(s, 20 * MS, anyway[i]);
+		assert_in_range(number(finding, "cost_ns"), 89 * MS, 90 * MS);
+		assert_in_range(number(finding, "gain_low_ns"), 10 * 50000, 10 * 60000);
+		assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+		/* In part. */
+		finding = tell_fetching(s, 3 * MS, anyway[i]);
+		assert_in_range(number(finding, "gain_high_ns"), 30 * MS, 31 * MS);
+	}
+	for (i = 0; i < ARRAY_SIZE(no_wait); i++) {
+		finding = tell_fetching(s, 1000, no_wait[i]);
+		assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+	}
 }
 
 /* ---- steady state ---------------------------------------------------------------------------- */
@@ -761,13 +1040,24 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_sync_every_launch), TEST(test_lazy_loading),
-		TEST(test_modules),           TEST(test_loads_behind_work),
-		TEST(test_queue_full),        TEST(test_queue_full_everywhere),
-		TEST(test_read_back),         TEST(test_small_copies),
-		TEST(test_ignored_error),     TEST(test_driver_error),
-		TEST(test_error_that_stays),  TEST(test_capture_break),
-		TEST(test_staged_or_blocked), TEST(test_graph_update),
+		TEST(test_sync_every_launch),
+		TEST(test_lazy_loading),
+		TEST(test_modules),
+		TEST(test_loads_behind_work),
+		TEST(test_queue_full),
+		TEST(test_queue_full_everywhere),
+		TEST(test_read_back),
+		TEST(test_small_copies),
+		TEST(test_ignored_error),
+		TEST(test_driver_error),
+		TEST(test_error_that_stays),
+		TEST(test_capture_break),
+		TEST(test_staged_or_blocked),
+		TEST(test_graph_update),
+		TEST(test_wait_behind_pageable),
+		TEST(test_early_sync),
+		TEST(test_early_sync_beside_others),
+		TEST(test_early_sync_of_each_thread),
 #undef TEST
 	};
 
