@@ -10,7 +10,7 @@
 #ifndef CUDASPY_BLAME_H
 #define CUDASPY_BLAME_H
 
-#include <uthash.h>
+#include "hash.h"
 #include "buckets.h"
 #include "locks.h"
 

@@ -4,7 +4,7 @@
 #ifndef CUDASPY_DIFF_ITEMS_H
 #define CUDASPY_DIFF_ITEMS_H
 
-#include <uthash.h>
+#include "hash.h"
 #include "diff.h"
 
 #define DIFF_NUMBERS 3

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
+#include "hash.h"
 #include "functions.h"
 #include "lines.h"
 

@@ -8,7 +8,7 @@
 #ifndef CUDASPY_LOCKS_H
 #define CUDASPY_LOCKS_H
 
-#include <uthash.h>
+#include "hash.h"
 #include "model.h"
 
 /* Somebody took the lock, or gave it back. */

@@ -5,7 +5,7 @@
 #ifndef CUDASPY_MODEL_H
 #define CUDASPY_MODEL_H
 
-#include <uthash.h>
+#include "hash.h"
 #include "merge.h"
 
 /* For call_failed: of the few results that are not 0. */

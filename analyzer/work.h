@@ -6,7 +6,7 @@
 #ifndef CUDASPY_WORK_H
 #define CUDASPY_WORK_H
 
-#include <uthash.h>
+#include "hash.h"
 #include "gpu_wait.h"
 #include "model.h"
 
