@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include "cmd_report.h"
 #include "gate.h"
+#include "lines.h"
 #include "render.h"
 #include "report_calls.h"
 #include "report_expect.h"
@@ -98,9 +99,12 @@ static int read_gate(struct gate *gate, const struct options *options)
 	return baseline_read(&gate->baseline, options->baseline);
 }
 
+#define PLACE_WIDTH 100 /* names of C++ templates take a screen each; the report has them in full */
+
 /* On standard error, too: what is on standard output may be for a machine. */
 static void say_why(const struct gate *gate)
 {
+	char *where;
 	size_t i;
 
 	for (i = 0; i < gate->suppressions.n; i++) {
@@ -113,10 +117,13 @@ static void say_why(const struct gate *gate)
 			complain("%s:%llu: not used: %s %s", e->path, (unsigned long long)e->line,
 				 e->id, e->place ?: "");
 	}
-	for (i = 0; i < gate->n_failures; i++)
+	for (i = 0; i < gate->n_failures; i++) {
+		where = visible(gate->failures[i].where ?: "");
+		shorten(where, PLACE_WIDTH);
 		complain("the gate fails: %s: %s%s%s", gate->failures[i].rule,
-			 gate->failures[i].text, gate->failures[i].where ? ", " : "",
-			 gate->failures[i].where ?: "");
+			 gate->failures[i].text, *where ? ", " : "", where);
+		free(where);
+	}
 	complain_flush();
 }
 

@@ -20,6 +20,9 @@
 
 enum variant { FIRST_LAUNCH, FIRST_USE, MODULES };
 
+/* Tally: nanoseconds of the cost that are a wait for all one can tell: with nothing to compare a first use with,
+ * all of it may be the loading. */
+
 static bool judge_launch(const struct observed *o, struct verdict *v)
 {
 	uint64_t hidden_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
@@ -29,7 +32,7 @@ static bool judge_launch(const struct observed *o, struct verdict *v)
 		return false;
 	v->variant = FIRST_LAUNCH;
 	v->cost_ns = hidden_ns + (own_ns > warm_ns ? own_ns - warm_ns : 0);
-	v->gain_high_ns = v->cost_ns;
+	v->gain_high_ns = v->tally = v->cost_ns;
 	return true;
 }
 
@@ -41,6 +44,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 	case SPY_CONTRACT_LAZY_LOAD:
 		v->variant = FIRST_USE;
 		v->cost_ns = v->gain_high_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
+		v->tally = o->class->source == EXPECT_NONE ? 0 : v->cost_ns;
 		return v->cost_ns;
 	case SPY_CONTRACT_MODULE:
 		v->variant = MODULES;
@@ -72,6 +76,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return keep_modules(a, site, finding, report);
 	if (site->cost_ns + (uint64_t)site->others_ns < COST_LEAST_NS)
 		return NULL;
+	finding->perhaps_free = site->tally < site->cost_ns / 2;
 	return report_text(report, "%llu %s, %s inside %s, the first after %s",
 			   (unsigned long long)site->count,
 			   finding->variant == FIRST_LAUNCH
@@ -92,7 +97,9 @@ const struct detector detector_lazy_loading = {
 		"or more.",
 	.blind = "Whether the kernel could have been known before. That the device was waited for "
 		 "is "
-		 "concluded from what was handed to it and not yet waited for.",
+		 "concluded from what was handed to it and not yet waited for. Where there are no "
+		 "calls "
+		 "to compare a first use with, all of it may be the loading: a note.",
 	.fix = "Load before the work: CUDA_MODULE_LOADING=EAGER, or cudaFuncGetAttributes for each "
 	       "kernel, or launch each once. If the kernel needs much stack, set it before "
 	       "(cudaDeviceSetLimit, cudaLimitStackSize): a larger stack waits for the device, "
