@@ -69,6 +69,14 @@ static const char *keep_modules(const struct analysis *a, const struct site *sit
 			   word_time(report, site->total_ns));
 }
 
+/* "1 first launch of a kernel", "67 uses of code that had to be loaded". */
+static const char *name_uses(const struct finding *finding, bool one)
+{
+	if (finding->variant == FIRST_LAUNCH)
+		return one ? "first launch of a kernel" : "first launches of kernels";
+	return one ? "use of code that had to be loaded" : "uses of code that had to be loaded";
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
@@ -77,11 +85,9 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (site->cost_ns + (uint64_t)site->others_ns < COST_LEAST_NS)
 		return NULL;
 	finding->perhaps_free = site->tally < site->cost_ns / 2;
-	return report_text(report, "%llu %s, %s inside %s, the first after %s",
-			   (unsigned long long)site->count,
-			   finding->variant == FIRST_LAUNCH
-				   ? "first launches of kernels in the midst of the work"
-				   : "uses of code that had to be loaded in the midst of the work",
+	return report_text(report,
+			   "%llu %s in the midst of the work, %s inside %s, the first after %s",
+			   (unsigned long long)site->count, name_uses(finding, site->count == 1),
 			   word_time(report, site->total_ns), site->count == 1 ? "it" : "them",
 			   word_since(report, a, site->first_ns));
 }

@@ -57,7 +57,7 @@ found fill-queue queue-full '.cost_ns > 20e6 and .gain_low_ns == 0'
 echo 'queue 1000' >script
 silent fill-queue
 echo 'lazy lazy_delay' >script
-found load-late lazy-loading '.cost_ns > 50e6 and (.what | test("1 first launches of kernels"))'
+found load-late lazy-loading '.cost_ns > 50e6 and (.what | test("1 first launch of a kernel"))'
 silent load-idle
 : >script
 silent load-late # a kernel that need not be loaded behind the work

@@ -481,7 +481,7 @@ static void test_lazy_loading(void **state)
 	json_t *finding;
 
 	tell_loading(s, 100, true, 30 * MS); /* behind the GPU's work */
-	finding = only(s, "lazy-loading", "1 first launches of kernels in the midst of the work");
+	finding = only(s, "lazy-loading", "1 first launch of a kernel in the midst of the work");
 	assert_in_range(number(finding, "cost_ns"), 29 * MS, 30 * MS);
 	assert_true(is_shown(s, finding));
 	tell_loading(s, 2000, false, 3 * MS); /* long after the begin */
@@ -491,6 +491,36 @@ static void test_lazy_loading(void **state)
 	nothing(s);
 	tell_loading(s, 2000, true, 100000);
 	nothing(s);
+}
+
+/* Asked about a function for the first time, behind work of the GPU; `known`: such questions were asked before. */
+static void tell_first_use(struct story *s, unsigned int known)
+{
+	unsigned int i;
+
+	begin(s);
+	for (i = 0; i < known; i++)
+		call(s, 1000, 5000, "op cuKernelGetFunction caller=0x40 object=%#x", 0x200 + i);
+	for (i = 0; i < 20; i++)
+		launch(s, 1000, 4000);
+	wait_for_stream(s, 40000, 0x20);
+	launch(s, 1000, 4000);
+	call(s, 1000, 30 * MS, "op cuKernelGetFunction caller=0x41 object=0x300");
+	wait_for_stream(s, 40000, 0x20);
+	conclude(s);
+}
+
+static void test_first_use(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_first_use(s, 0); /* all of it may be the loading */
+	finding = only(s, "lazy-loading", "1 use of code that had to be loaded");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
+	tell_first_use(s, 20);
+	finding = only(s, "lazy-loading", "1 use of code that had to be loaded");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "problem");
 }
 
 /* Modules: loaded and unloaded in each round, or once. */
@@ -1042,6 +1072,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(test_sync_every_launch),
 		TEST(test_lazy_loading),
+		TEST(test_first_use),
 		TEST(test_modules),
 		TEST(test_loads_behind_work),
 		TEST(test_queue_full),
