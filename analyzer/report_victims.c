@@ -96,6 +96,13 @@ static const char *loss_sentence(struct report *report, const struct victim *v)
 				   "%s waited in the C library (%s) for %s, nobody knows for what",
 				   word_thread(report, v->thread, v->device),
 				   name_wait(v->slept_kind), word_time(report, v->slept_ns));
+	if (bucket == BUCKET_GPU_HIDDEN && v->expected_ns == UNKNOWN_NS)
+		return report_text(
+			report,
+			"%s worked or waited for the GPU, for %s, and there is no call to "
+			"compare it with%s%s",
+			word_thread(report, v->thread, v->device),
+			word_time(report, v->bucket_ns[bucket]), v->why ? ": " : "", v->why ?: "");
 	return report_text(report, "%s %s, for %s%s%s", word_thread(report, v->thread, v->device),
 			   sentences[bucket], word_time(report, v->bucket_ns[bucket]),
 			   bucket == BUCKET_GPU_HIDDEN && v->why ? ": " : "",
