@@ -18,6 +18,7 @@
 
 /* Of the report being shown. */
 static size_t line = LINE;
+static bool verbose; /* those that are minor, too */
 
 static bool left_aligned(const struct column *column)
 {
@@ -26,7 +27,7 @@ static bool left_aligned(const struct column *column)
 
 static size_t shown_rows(const struct table *t)
 {
-	size_t most = t->kind->text_rows, rows = t->n_rows - t->minor_rows;
+	size_t most = t->kind->text_rows, rows = t->n_rows - (verbose ? 0 : t->minor_rows);
 
 	return most && rows > most ? most : rows;
 }
@@ -252,14 +253,14 @@ static void print_row(const struct table *t, size_t row, const struct layout *la
 /* How many rows are not shown, and what they are. */
 static void print_more(const struct table *t, FILE *out)
 {
-	size_t n = t->n_rows - shown_rows(t), minor = t->minor_rows;
+	size_t n = t->n_rows - shown_rows(t), minor = t->minor_rows < n ? t->minor_rows : n;
 	const char *what = t->minor_name ?: "minor";
 	char *more;
 
 	if (!n)
 		return;
 	if (!shown_rows(t))
-		more = xasprintf("%zu that %s %s (--format=json has %s)", n, n == 1 ? "is" : "are",
+		more = xasprintf("%zu that %s %s (--verbose has %s)", n, n == 1 ? "is" : "are",
 				 what, n == 1 ? "it" : "them");
 	else if (!minor)
 		more = xasprintf("and %zu more (--format=json has all)", n);
@@ -344,6 +345,7 @@ int render_text(const struct report *report, FILE *out)
 	size_t i;
 
 	line = view->width ? view->width : LINE;
+	verbose = view->verbose;
 	for (i = 0; i < report->n_tables; i++) {
 		const struct table *t = &report->tables[i];
 

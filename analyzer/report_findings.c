@@ -154,23 +154,36 @@ static const struct evidence *worst_of(const struct finding *f)
 	return worst;
 }
 
-static const char *headline(struct report *report, const struct finding *f)
-{
-	if (!f->compared || !strcmp(f->compared, "same"))
-		return f->perhaps_free ? report_text(report, "a note: %s", f->detector->title)
-				       : f->detector->title;
-	if (!strcmp(f->compared, "new"))
-		return report_text(report, "NEW: %s", f->detector->title);
-	return report_text(report, "WORSE (it was %s): %s", word_time(report, f->before_ns),
-			   f->detector->title);
-}
-
 /* A note is not about its cost: that is not known, or not the point. */
 static const char *severity(const struct finding *f, uint64_t run_ns)
 {
 	if (finding_problem(f, run_ns))
 		return "problem";
 	return f->shown || !finding_minor(f, run_ns) ? "note" : "minor";
+}
+
+/* Why its cost is not what a problem's is. */
+static const char *note(const struct finding *f, uint64_t run_ns)
+{
+	if (f->perhaps_free)
+		return "a note (perhaps free): ";
+	if (f->cost_unknown)
+		return "a note (cost unknown): ";
+	if (!strcmp(severity(f, run_ns), "note"))
+		return "a note: ";
+	return strcmp(severity(f, run_ns), "minor") ? "" : "minor: ";
+}
+
+static const char *headline(struct report *report, const struct finding *f, uint64_t run_ns)
+{
+	if (f->suppressed)
+		return report_text(report, "accepted (%s): %s", f->suppressed, f->detector->title);
+	if (!f->compared || !strcmp(f->compared, "same"))
+		return report_text(report, "%s%s", note(f, run_ns), f->detector->title);
+	if (!strcmp(f->compared, "new"))
+		return report_text(report, "NEW: %s", f->detector->title);
+	return report_text(report, "WORSE (it was %s): %s", word_time(report, f->before_ns),
+			   f->detector->title);
 }
 
 /* The costliest of the lines. */
@@ -193,7 +206,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	struct finding_row row = {
 		.id = f->detector->id,
 		.title = f->detector->title,
-		.headline = headline(report, f),
+		.headline = headline(report, f, run_ns),
 		.severity = severity(f, run_ns),
 		.function = f->function,
 		.module = f->module,

@@ -219,7 +219,8 @@ void report_victims(struct report *report, const struct analysis *a, struct symb
 	struct victim_row *rows = xcalloc(VICTIMS, sizeof(*rows));
 	size_t first[VICTIMS]; /* the worst one like it, maybe itself */
 	size_t row_of[VICTIMS]; /* its row, of those that are the worst of their kind */
-	size_t count, i, j, n = 0;
+	size_t count, kinds, i, j, n = 0;
+	struct table *table;
 
 	memcpy(sorted, a->accounts.blame.victims, sizeof(sorted));
 	qsort(sorted, VICTIMS, sizeof(sorted[0]), by_lost);
@@ -233,6 +234,7 @@ void report_victims(struct report *report, const struct analysis *a, struct symb
 		rows[n++] = describe(report, a, symbols, &sorted[i]);
 	}
 	count = i;
+	kinds = n;
 	for (i = 0; i < count; i++) {
 		if (first[i] == i)
 			continue;
@@ -246,5 +248,7 @@ void report_victims(struct report *report, const struct analysis *a, struct symb
 						    rows[i].what, (unsigned long long)rows[i].alike,
 						    word_time(report, rows[i].alike_lost_ns))
 				      : rows[i].what;
-	report_add(report, &victim_kind, rows, n);
+	table = report_add(report, &victim_kind, rows, n);
+	table->minor_rows = n - kinds;
+	table->minor_name = "like these";
 }

@@ -21,6 +21,7 @@ struct steps {
 	/* Since then: launches and copies that it handed over, when the first began and its own work. */
 	uint64_t submissions, first_ns, first_own_ns;
 	bool brought_back; /* one of them brought data to the host */
+	bool leans; /* one was to pageable memory, and waited for that; of pinned memory it would not */
 	struct copy_row row;
 };
 
@@ -71,7 +72,7 @@ static inline void steps_see(struct steps *s, const union spy_any *raw,
 		s->waited_ns = step->end_ns;
 		s->waited_at = record_caller(raw);
 		s->submissions = 0;
-		s->brought_back = false;
+		s->brought_back = s->leans = false;
 	} else if (step->submitted) {
 		if (!s->submissions++) {
 			s->first_ns = step->begin_ns;
@@ -79,6 +80,7 @@ static inline void steps_see(struct steps *s, const union spy_any *raw,
 		}
 		s->brought_back |= copy && raw->copy.direction != SPY_DIR_H2D &&
 				   raw->copy.direction != SPY_DIR_D2D;
+		s->leans |= copy && raw->copy.dst_kind == SPY_MEM_PAGEABLE;
 	}
 }
 

@@ -3,6 +3,7 @@
  * them: freeing, unpinning, loading and unloading code, a changed limit, asynchronous copies from host to
  * host.
  */
+#include "analysis.h"
 #include "detector.h"
 #include "report_words.h"
 
@@ -24,9 +25,18 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return o->waits->sort == GPU_WAIT_HIDDEN && v->cost_ns;
 }
 
+/* All of it at the end, when the process gave the GPU no more work, and nobody else waited. */
+static bool at_the_end(const struct analysis *a, const struct site *site)
+{
+	return site->rounds == 1 && !(uint64_t)site->others_ns &&
+	       site->submissions == a->accounts.work.submissions[site->key.process];
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
+	if (at_the_end(a, site))
+		return NULL;
 	if (finding->variant == PERHAPS) {
 		if (site->cost_ns + (uint64_t)site->others_ns < findings_run_ns(a) / PERHAPS_PART)
 			return NULL;
@@ -54,8 +64,8 @@ const struct detector detector_hidden_sync = {
 		"unloading of modules, a changed stack limit, asynchronous copies from host to "
 		"host.",
 	.blind = "The GPU is not asked: that it was busy is concluded from what was handed to it "
-		 "and not "
-		 "yet waited for.",
+		 "and not yet waited for. Calls after a process' last launch or copy are no case: "
+		 "somebody has to wait for the end.",
 	.fix = "Free and load outside the loop, or with the stream's order: cudaMallocAsync and "
 	       "cudaFreeAsync, pools, buffers that are used again.",
 	.when_long = DETECTOR_CONTRACT(FREE) | DETECTOR_CONTRACT(LIMIT) |

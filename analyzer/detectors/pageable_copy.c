@@ -123,6 +123,14 @@ static const char *how(const struct site *site, struct report *report, unsigned 
 		       : "";
 }
 
+/* The cure gains little where the thread would wait for the stream right behind the copy. */
+static const char *in_any_case(const struct site *site, unsigned int direction)
+{
+	return direction != SPY_DIR_H2D && site->gain_high_ns < site->cost_ns / 2
+		       ? "; most of that it would have waited for right behind it, in any case"
+		       : "";
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
@@ -136,12 +144,12 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			       "is: use memcpy.";
 	return report_text(report,
 			   "%s copied %s from %s to %s memory and did not return at once: %s "
-			   "inside %s%s",
+			   "inside %s%s%s",
 			   word_count(report, site->count, "call"), bytes,
 			   name_memory_kind(finding->variant >> 4 & 15),
 			   name_memory_kind(finding->variant & 15),
 			   word_time(report, site->total_ns), site->count == 1 ? "it" : "them",
-			   how(site, report, direction));
+			   how(site, report, direction), in_any_case(site, direction));
 }
 
 const struct detector detector_pageable_copy = {

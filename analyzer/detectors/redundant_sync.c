@@ -16,7 +16,8 @@ static bool has_waited(const struct observed *o)
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	if (o->cold || o->waits->sort != GPU_WAIT_INTENDED ||
+	/* Not behind an asynchronous copy to pageable memory: with that pinned, the wait is needed. */
+	if (o->cold || o->caller->steps.leans || o->waits->sort != GPU_WAIT_INTENDED ||
 	    o->record->raw->other.event == SPY_EV_COPY ||
 	    o->record->raw->other.event == SPY_EV_MEMORY ||
 	    call_failed(&o->record->raw->call_head) || observed_awaited(o) || has_waited(o))
@@ -47,8 +48,9 @@ const struct detector detector_redundant_sync = {
 		"a device, stream or event for which everything handed over had been waited for "
 		"already.",
 	.blind = "Work that cudaspy cannot see (see `cudaspy info`). A call that waits now and "
-		 "then is "
-		 "told only for the times it had nothing to wait for.",
+		 "then is told only for the times it had nothing to wait for. A call behind an "
+		 "asynchronous copy to pageable memory, which has waited itself, is no case: with "
+		 "the memory pinned it is needed.",
 	.fix = "Leave the call out, or synchronise the device that works.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
 	.judge = judge,

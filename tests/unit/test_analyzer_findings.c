@@ -452,6 +452,70 @@ static void test_early_sync_of_each_thread(void **state)
 	assert_null(found(s, "early-sync"));
 }
 
+/* ---- waits that are needed, or that nobody minds ------------------------------------------------ */
+
+/* A small copy to the host, to memory of that kind, and a wait for the stream behind it, again and again. */
+static void tell_copy_and_wait(struct story *s, const char *kind, uint64_t copy_ns)
+{
+	char copy[128];
+	int i;
+
+	snprintf(copy, sizeof(copy),
+		 "copy cudaMemcpyAsync direction=d2h src=device dst=%s bytes=4096 stream=8 "
+		 "caller=0x13",
+		 kind);
+	begin(s);
+	for (i = 0; i < 50; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, copy_ns, copy);
+		wait_for_stream(s, 2000, 0x20);
+		if (!strcmp(kind, "pinned")) /* and one that has nothing to wait for */
+			wait_for_stream(s, 2000, 0x21);
+	}
+	conclude(s);
+}
+
+static void test_wait_needed_when_pinned(void **state)
+{
+	struct story *s = *state;
+
+	tell_copy_and_wait(s, "pageable", MS);
+	assert_non_null(found(s, "pageable-copy"));
+	assert_null(found(s, "redundant-sync")); /* with the memory pinned it is needed */
+	tell_copy_and_wait(s, "pinned", 4000);
+	assert_non_null(found(s, "redundant-sync"));
+}
+
+/* Frees memory while the GPU works; more: and works on after that. */
+static void tell_free(struct story *s, bool more)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 20; i++) {
+		call(s, 1000, 8000,
+		     "memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x50");
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 40000, 0x20);
+	}
+	launch(s, 1000, 4000);
+	call(s, 1000, 100 * MS,
+	     "memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x51");
+	if (more)
+		launch(s, 1000, 4000);
+	conclude(s);
+}
+
+static void test_free_at_the_end(void **state)
+{
+	struct story *s = *state;
+
+	tell_free(s, true);
+	says(found(s, "hidden-sync"), "1 call waited for the GPU for 99.99");
+	tell_free(s, false);
+	assert_null(found(s, "hidden-sync"));
+}
+
 /* ---- code loaded late ------------------------------------------------------------------------ */
 
 /* The second kernel's first launch takes `ns`, with work outstanding or not, early or late. */
@@ -1071,6 +1135,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(test_sync_every_launch),
+		TEST(test_wait_needed_when_pinned),
+		TEST(test_free_at_the_end),
 		TEST(test_lazy_loading),
 		TEST(test_first_use),
 		TEST(test_modules),
