@@ -402,6 +402,7 @@ static void find_place(struct finding *finding, const struct place *place, struc
 {
 	finding->module = place->path ? report_text(report, "%s", place->path) : NULL;
 	finding->caller = place->function ? report_text(report, "%s", place->function) : NULL;
+	finding->inner = place->inner ? report_text(report, "%s", place->inner) : NULL;
 	finding->file = place->file ? report_text(report, "%s", place->file) : NULL;
 	finding->offset = place->offset;
 	finding->line = (uint64_t)place->line;

@@ -165,6 +165,7 @@ struct finding {
 	uint64_t places; /* of the program; where it was costliest is shown */
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
+	const char *inner; /* compiled into the caller, and called it; NULL: none */
 	uint64_t offset, line;
 	const struct python_line *python; /* the lines of Python it was called in, as far as … */
 	size_t n_python; /* … stacks tell; the costliest first */

@@ -134,7 +134,7 @@ static const char *last_part(const char *path)
 
 const char *word_place(struct report *report, const struct place *place)
 {
-	const char *source = "";
+	const char *source = "", *around = "";
 
 	if (!place->path)
 		return place->offset ? report_text(report, " at 0x%llx, in no known module",
@@ -142,6 +142,9 @@ const char *word_place(struct report *report, const struct place *place)
 				     : "";
 	if (place->file)
 		source = report_text(report, ", %s:%d", last_part(place->file), place->line);
-	return report_text(report, " in %s%s (%s+0x%llx)", place->function ?: "?", source,
+	if (place->inner && place->function)
+		around = report_text(report, ", inlined in %s", place->function);
+	return report_text(report, " in %s%s%s (%s+0x%llx)",
+			   place->inner ?: place->function ?: "?", source, around,
 			   last_part(place->path), (unsigned long long)place->offset);
 }

@@ -190,22 +190,50 @@ static bool find_call(Dwarf_Die *unit, Dwarf_Die *inlined, const char **file, in
 	return true;
 }
 
+static const char *name_of(struct symbolizer *s, Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	return name ? demangle(s, name) : dwarf_diename(die);
+}
+
+/* The scopes around a file address as they lie in each other, innermost first. The caller frees. */
+static int find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
+{
+	Dwarf_Die *innermost = NULL;
+	int n = dwarf_getscopes(unit, address, &innermost);
+
+	*scopes = NULL;
+	n = n > 0 ? dwarf_getscopes_die(&innermost[0], scopes) : 0;
+	free(innermost);
+	return n;
+}
+
 /*
- * A wrapper of a header, compiled into its caller, names a line of the header: the line to show is the
- * one that called it. Walks outwards through the inlined functions around the address while their
- * source is a header of CUDA's.
+ * The line found is that of the innermost function compiled into the ones around it, which is named, too. But a wrapper of a header of CUDA's, compiled into its caller, names a line of the header: the line to
+ * show is the one that called it.
  */
-static void leave_cuda_headers(Dwfl_Module *module, GElf_Addr address, struct place *place)
+static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr address,
+			  struct place *place)
 {
 	Dwarf_Die *unit, *scopes = NULL;
 	Dwarf_Addr bias;
 	int n, i;
 
-	unit = dwfl_module_addrdie(module, address, &bias);
-	n = unit ? dwarf_getscopes(unit, address - bias, &scopes) : 0;
-	for (i = 0; i < n && place->file && strstr(place->file, "cuda_runtime"); i++)
-		if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
-			find_call(unit, &scopes[i], &place->file, &place->line);
+	unit = find_unit(module, address, &bias);
+	n = unit ? find_scopes(unit, address - bias, &scopes) : 0;
+	for (i = 0; i < n; i++) {
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+			continue;
+		if (!place->file || !strstr(place->file, "cuda_runtime")) {
+			place->inner = name_of(s, &scopes[i]);
+			break;
+		}
+		find_call(unit, &scopes[i], &place->file, &place->line);
+	}
 	free(scopes);
 }
 
@@ -231,29 +259,7 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 	call = place->offset - 1; /* a return address may belong to the next line, or function */
 	place->function = demangle(s, dwfl_module_addrname(object->module, call));
 	find_source(object->module, call, place);
-	leave_cuda_headers(object->module, call, place);
-}
-
-static const char *name_of(struct symbolizer *s, Dwarf_Die *die)
-{
-	Dwarf_Attribute attribute;
-	const char *name = NULL;
-
-	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute))
-		name = dwarf_formstring(&attribute);
-	return name ? demangle(s, name) : dwarf_diename(die);
-}
-
-/* The scopes around a file address as they lie in each other, innermost first. The caller frees. */
-static int find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
-{
-	Dwarf_Die *innermost = NULL;
-	int n = dwarf_getscopes(unit, address, &innermost);
-
-	*scopes = NULL;
-	n = n > 0 ? dwarf_getscopes_die(&innermost[0], scopes) : 0;
-	free(innermost);
-	return n;
+	enter_inlined(s, object->module, call, place);
 }
 
 size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,

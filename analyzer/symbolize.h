@@ -21,6 +21,8 @@ struct place {
 	const char *path; /* of the module; NULL: the address is in none we know */
 	uint64_t offset; /* address as the file has it; without a module the address itself */
 	const char *function; /* demangled if we can; NULL unknown */
+	const char *
+		inner; /* of symbolize: compiled into that one, and where the line is; NULL: none */
 	const char *file; /* NULL unknown */
 	int line;
 	bool inlined; /* the function was compiled into the next one out */

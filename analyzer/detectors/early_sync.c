@@ -109,7 +109,8 @@ const struct detector detector_early_sync = {
 		 "reading, measures the time, hands results to MPI, a network card or another "
 		 "process, or reads pinned memory which the GPU writes to. Whether it worked, or "
 		 "slept, or waited for another thread. So the cure gains between nothing and "
-		 "the cost. Programs with managed memory, what comes behind graphs and functions "
+		 "the cost. Programs with managed memory, or with pinned memory and no copy to the "
+		 "host, what comes behind graphs and functions "
 		 "on the host, a GPU that other threads give work meanwhile, and a wait that is "
 		 "made a few times are no case.",
 	.fix = "Do the host's work first and synchronise where results are needed; a blocking "
