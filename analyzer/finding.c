@@ -6,6 +6,7 @@
 #include <string.h>
 #include "analysis.h"
 #include "detector.h"
+#include "lines.h"
 #include "python.h"
 #include "report_words.h"
 
@@ -166,6 +167,19 @@ static void keep_stack(struct site *site, const struct stack *stack, uint64_t ns
 	site->stack_cost_ns = cost_ns;
 }
 
+static void keep_kernel(struct site *site, const char *kernel)
+{
+	size_t i;
+
+	for (i = 0; i < SITE_KERNELS && site->kernels[i]; i++)
+		if (site->kernels[i] == kernel || !strcmp(site->kernels[i], kernel))
+			return;
+	if (i < SITE_KERNELS)
+		site->kernels[i] = kernel;
+	else
+		site->more_kernels = true;
+}
+
 static void add_claim(const struct claim *claim)
 {
 	const struct verdict *v = &claim->verdict;
@@ -200,6 +214,8 @@ static void add_claim(const struct claim *claim)
 						   .cost_ns = v->cost_ns,
 						   .thread = claim->thread,
 						   .device = claim->device});
+	if (claim->kernel)
+		keep_kernel(site, claim->kernel);
 	keep_stack(site, claim->stack, duration_ns, v->cost_ns);
 	if (claim->stack)
 		keep_stack_of(site, claim->stack, v->cost_ns);
@@ -288,6 +304,13 @@ static struct site *site_of(struct findings *f, const struct observed *o, uint32
 	return find_site(f, &key);
 }
 
+static const char *kernel_of(const struct record *record)
+{
+	if (record->raw->other.event != SPY_EV_LAUNCH)
+		return NULL;
+	return model_kernel(record->thread->process, record_kernel(&record->raw->launch));
+}
+
 static void claim_call(const struct observed *o, struct site *site, const struct verdict *v)
 {
 	const struct finished *call = o->call;
@@ -303,6 +326,7 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 			      .submissions = observed_submissions(o),
 			      .tries = o->caller->steps.tries,
 			      .stack = call->stack,
+			      .kernel = kernel_of(o->record),
 			      .seen_ns = call->end_ns};
 
 	if (v->open)
@@ -453,6 +477,9 @@ static void add_site(struct site *sum, const struct site *more)
 	for (i = 0; i < EVIDENCE; i++)
 		if (more->worst[i].thread)
 			keep_worst(sum->worst, &more->worst[i]);
+	for (i = 0; i < SITE_KERNELS && more->kernels[i]; i++)
+		keep_kernel(sum, more->kernels[i]);
+	sum->more_kernels |= more->more_kernels;
 	keep_stack(sum, more->stack, more->stack_ns, more->stack_cost_ns);
 	for (i = 0; i < SITE_STACKS && more->stacks[i].stack; i++)
 		keep_stack_of(sum, more->stacks[i].stack, more->stacks[i].cost_ns);
@@ -551,8 +578,28 @@ static size_t merge_everywhere(struct finding *findings, size_t n)
 	return kept;
 }
 
+#define KERNEL_WIDTH 40
+
+/* "; kernels: first(int), second(float) and others"; nothing if there are none. */
+static const char *kernels_text(const struct site *site, struct symbolizer *symbols,
+				struct report *report)
+{
+	const char *text = "";
+	size_t i;
+
+	for (i = 0; i < SITE_KERNELS && site->kernels[i]; i++) {
+		char *name = visible(demangle(symbols, site->kernels[i]));
+
+		shorten(name, KERNEL_WIDTH);
+		text = report_text(report, "%s%s%s", text, i ? ", " : "; kernels: ", name);
+		free(name);
+	}
+	return site->more_kernels ? report_text(report, "%s and others", text) : text;
+}
+
 /* What the site says of itself; false: its detector finds nothing in it. */
-static bool fill(struct finding *finding, const struct analysis *a, struct report *report)
+static bool fill(struct finding *finding, const struct analysis *a, struct symbolizer *symbols,
+		 struct report *report)
 {
 	const struct site *site = finding->site;
 
@@ -565,17 +612,20 @@ static bool fill(struct finding *finding, const struct analysis *a, struct repor
 	finding->gain_known = true;
 	finding->fix = finding->detector->fix;
 	finding->what = finding->detector->keep(a, site, finding, report);
+	if (finding->what && finding->detector->kernels)
+		finding->what = report_text(report, "%s%s", finding->what,
+					    kernels_text(site, symbols, report));
 	return finding->what != NULL;
 }
 
 /* Asks the detectors which are findings. */
 static size_t sift(struct finding *findings, size_t n, const struct analysis *a,
-		   struct report *report)
+		   struct symbolizer *symbols, struct report *report)
 {
 	size_t i, kept = 0;
 
 	for (i = 0; i < n; i++)
-		if (fill(&findings[i], a, report))
+		if (fill(&findings[i], a, symbols, report))
 			findings[kept++] = findings[i];
 	return kept;
 }
@@ -588,7 +638,7 @@ static bool at_same_place(const struct finding *x, const struct finding *y)
 
 /* One finding for a cause: what another one is part of goes into that. */
 static size_t absorb(struct finding *findings, size_t n, const struct analysis *a,
-		     struct report *report)
+		     struct symbolizer *symbols, struct report *report)
 {
 	size_t i, j, kept = 0;
 
@@ -600,7 +650,7 @@ static size_t absorb(struct finding *findings, size_t n, const struct analysis *
 		if (j == n)
 			continue;
 		add_site(findings[j].site, findings[i].site);
-		fill(&findings[j], a, report);
+		fill(&findings[j], a, symbols, report);
 		findings[i].what = NULL;
 	}
 	for (i = 0; i < n; i++)
@@ -648,7 +698,8 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	}
 	if (count) {
 		count = merge_everywhere(findings, merge(findings, count));
-		count = absorb(findings, sift(findings, count, a, report), a, report);
+		count = absorb(findings, sift(findings, count, a, symbols, report), a, symbols,
+			       report);
 	}
 	n_sites = count;
 	for (i = 0; (detector = detectors_row(i)); i++)

@@ -88,6 +88,7 @@ struct claim {
 	uint64_t begin_ns, end_ns, hidden_ns, bytes;
 	uint64_t submissions, tries; /* as in struct site */
 	const struct stack *stack; /* NULL: none */
+	const char *kernel; /* mangled name; NULL: none, or unknown */
 	/* What its thread did since, while it is open: outside of CUDA, and as own work of calls that are
 	 * no cases of the same detector. */
 	uint64_t outside_ns, inside_ns;
@@ -97,6 +98,7 @@ struct claim {
 #define EVIDENCE 3
 #define SITE_SAMPLES 64
 #define SITE_STACKS 16
+#define SITE_KERNELS 4
 
 /* One of the calls that cost most. */
 struct evidence {
@@ -135,6 +137,8 @@ struct site {
 	uint64_t sampled[SITE_SAMPLES];
 	uint32_t n_sampled, stride;
 	uint64_t devices; /* a bit for each, those from 63 on share one */
+	const char *kernels[SITE_KERNELS]; /* some that were launched, by their mangled names */
+	bool more_kernels;
 	struct evidence worst[EVIDENCE];
 	const struct stack
 		*stack; /* of the call that cost most among those that have one; or NULL */

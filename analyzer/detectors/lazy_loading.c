@@ -111,6 +111,7 @@ const struct detector detector_lazy_loading = {
 	       "(cudaDeviceSetLimit, cudaLimitStackSize): a larger stack waits for the device, "
 	       "too.",
 	.absorbs = &detector_hidden_sync,
+	.kernels = true,
 	.always = DETECTOR_CONTRACT(MODULE),
 	.when_long = DETECTOR_CONTRACT(LAUNCH) | DETECTOR_CONTRACT(LAZY_LOAD),
 	.judge = judge,

@@ -546,6 +546,7 @@ static void test_lazy_loading(void **state)
 
 	tell_loading(s, 100, true, 30 * MS); /* behind the GPU's work */
 	finding = only(s, "lazy-loading", "1 first launch of a kernel in the midst of the work");
+	says(finding, "the first after 1.007 ms; kernels: second");
 	assert_in_range(number(finding, "cost_ns"), 29 * MS, 30 * MS);
 	assert_true(is_shown(s, finding));
 	tell_loading(s, 2000, false, 3 * MS); /* long after the begin */
