@@ -40,6 +40,8 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		report.view = view_for(out);
 		report.view.verbose = options->verbose;
 		report_losses(&report, &analysis);
+		if (options->gate)
+			gate_look(gate, &set);
 		summary = report_summary(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns);
 		report_findings(&report, &analysis, symbols, gate, summary);
@@ -117,6 +119,12 @@ static void say_why(const struct gate *gate)
 			complain("%s:%llu: not used: %s %s", e->path, (unsigned long long)e->line,
 				 e->id, e->place ?: "");
 	}
+	if (gate_cannot_judge(gate))
+		complain("the gate cannot judge: %s", gate->unjudged);
+	else if (gate_asked(gate) && gate->lost_records)
+		complain("the gate judges incomplete data: %llu record%s lost",
+			 (unsigned long long)gate->lost_records,
+			 gate->lost_records == 1 ? "" : "s");
 	for (i = 0; i < gate->n_failures; i++) {
 		where = visible(gate->failures[i].where ?: "");
 		shorten(where, PLACE_WIDTH);
@@ -125,6 +133,14 @@ static void say_why(const struct gate *gate)
 		free(where);
 	}
 	complain_flush();
+}
+
+/* What nobody could look at did not pass, whatever the rest is like. */
+static int gate_status(const struct gate *gate)
+{
+	if (gate_cannot_judge(gate))
+		return STATUS_NOTHING;
+	return gate_failed(gate) ? STATUS_GATE : STATUS_FINE;
 }
 
 /* clang-format off */
@@ -159,7 +175,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!read_gate(&gate, &options) &&
 	    !report_show((const char *const *)argv + 1, (size_t)argc - 1, NULL, &show, stdout)) {
 		say_why(&gate);
-		status = gate_failed(&gate) ? STATUS_GATE : STATUS_FINE;
+		status = gate_status(&gate);
 	}
 	gate_release(&gate);
 	return status;
@@ -174,8 +190,9 @@ const struct command command_report = {
 		"go, and the report says first what is missing.\n"
 		"\n"
 		"As a gate of a build: the exit status is 1 if --fail-on or --budget find too "
-		"much, 0 if not or if neither is given, 2 if there is no report. Lists are "
-		"separated by commas.\n"
+		"much, 0 if not or if neither is given, 2 if there is no report, or if with "
+		"--fail-on, --budget or --baseline a DIR or a trace cannot be read or has lost "
+		"all of its calls. Lists are separated by commas.\n"
 		"  --fail-on   any finding; any of severity problem; those of a DETECTOR\n"
 		"  --budget    LIMIT is a time (100ms, 2s, 500us; ms if bare), a share of the time "
 		"of all threads that call CUDA (2.5%), or a number of calls (10x)\n"

@@ -12,7 +12,9 @@
 enum {
 	STATUS_FINE = 0,
 	STATUS_GATE = 1, /* findings above what --fail-on and --budget allow */
-	STATUS_NOTHING = 2, /* nothing that could be read, or output could not be written */
+	/* Nothing that could be read, or output could not be written; with a gate also if part of what
+	 * was to be judged could not be read. */
+	STATUS_NOTHING = 2,
 	STATUS_USAGE = 2,
 };
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include "detector.h"
 #include "gate.h"
+#include "losses.h"
 
 #define PPM 1000000
 
@@ -158,6 +159,41 @@ bool gate_asked(const struct gate *gate)
 bool gate_used(const struct gate *gate)
 {
 	return gate_asked(gate) || gate->suppressions.n || gate->baseline.path;
+}
+
+/* ---- is there anything to judge by? --------------------------------------------------------- */
+
+static void cannot_judge(struct gate *gate, const char *what)
+{
+	gate->unjudged =
+		gate->unjudged ? arena_printf(&gate->texts, "%s; %s", gate->unjudged, what) : what;
+}
+
+void gate_look(struct gate *gate, const struct trace_set *set)
+{
+	size_t i, n = 0, first = 0;
+
+	if (set->not_found)
+		cannot_judge(gate,
+			     arena_printf(&gate->texts,
+					  "%u director%s named without a trace that can be read",
+					  set->not_found, set->not_found == 1 ? "y" : "ies"));
+	if (set->unreadable)
+		cannot_judge(gate, arena_printf(&gate->texts, "%u trace%s cannot be read",
+						set->unreadable, set->unreadable == 1 ? "" : "s"));
+	for (i = 0; i < set->n_traces; i++) {
+		struct losses losses = losses_sum(set, set->traces[i]);
+
+		gate->lost_records += losses_records(&losses, set->traces[i]);
+		if (losses_all(&losses, set->traces[i]) && !n++)
+			first = i;
+	}
+	if (n)
+		cannot_judge(gate,
+			     arena_printf(&gate->texts, "no call is left of %s%s",
+					  set->traces[first]->dir,
+					  n > 1 ? arena_printf(&gate->texts, " and %zu more", n - 1)
+						: ""));
 }
 
 /* ---- judging -------------------------------------------------------------------------------- */

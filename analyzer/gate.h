@@ -4,7 +4,8 @@
  *
  * A finding counts unless a suppression with a reason covers it (suppress.h), or it was there before
  * and is no worse (baseline.h). --fail-on names findings that may not be at all; --budget says what
- * those that count may cost together.
+ * those that count may cost together. What is lost has no findings: of a trace of which nothing is left
+ * the gate says that it cannot judge, and of one with gaps that there are some.
  */
 #ifndef CUDASPY_GATE_H
 #define CUDASPY_GATE_H
@@ -13,6 +14,7 @@
 #include "command.h"
 #include "finding.h"
 #include "suppress.h"
+#include "trace.h"
 
 /* Why the gate fails. */
 struct gate_failure {
@@ -44,6 +46,9 @@ struct gate {
 	struct gate_failure *failures;
 	size_t n_failures;
 	uint64_t counted, counted_ns, suppressed, suppressed_ns;
+	uint64_t lost_records;
+	const char *
+		unjudged; /* what of the traces there is nothing to judge by; NULL: all can be read */
 };
 
 /*
@@ -58,8 +63,17 @@ void gate_release(struct gate *gate);
 bool gate_asked(const struct gate *gate);
 bool gate_used(const struct gate *gate);
 
+/* After the last record: is there enough in the traces to judge them? Once. */
+void gate_look(struct gate *gate, const struct trace_set *set);
+
 /* Marks the findings (suppressed, compared, before_ns, fails), and puts those that count first. Once. */
 void gate_judge(struct gate *gate, struct finding *findings, size_t n, uint64_t run_ns);
+
+/* After gate_look: something was to be judged that nobody can read. */
+static inline bool gate_cannot_judge(const struct gate *gate)
+{
+	return gate->unjudged && (gate_asked(gate) || gate->baseline.path);
+}
 
 /* After gate_judge. */
 static inline bool gate_failed(const struct gate *gate)

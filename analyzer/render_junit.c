@@ -2,7 +2,8 @@
  * analyzer/render_junit.c: the findings of a report as JUnit XML: a test suite with a test case for each
  * detector, which fails where there are findings that do. Called by `report` and `run`.
  *
- * A test case has one failure at most, as most readers show only one: it tells of all its findings.
+ * A test case has one failure at most, as most readers show only one: it tells of all its findings. Where the
+ * trace has gaps there is one more, "complete-data": skipped, or an error if the gate cannot judge.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -134,11 +135,76 @@ static void print_case(const struct table *findings, const struct table *detecto
 	fputs("    </testcase>\n", out);
 }
 
+/* ---- what is missing ------------------------------------------------------------------------- */
+
+struct gaps {
+	const struct table *losses;
+	const char *verdict, *unjudged; /* the gate's; NULL: none, it can judge */
+	bool any;
+};
+
+static struct gaps find_gaps(const struct report *report)
+{
+	const struct table *gate = report_find(report, "gate");
+	struct gaps gaps = {.losses = report_find(report, "losses")};
+
+	if (gate && gate->n_rows) {
+		gaps.verdict = table_text_at(gate, 0, "verdict");
+		gaps.unjudged = table_text_at(gate, 0, "unjudged");
+	}
+	gaps.any = gaps.unjudged || (gaps.losses && gaps.losses->n_rows);
+	return gaps;
+}
+
+/* "count what (of which process)" of each loss, in one line. The caller frees. */
+static char *losses_text(const struct table *t)
+{
+	char *text = xstrdup(""), *longer;
+	size_t row;
+
+	for (row = 0; t && row < t->n_rows; row++) {
+		const char *process = table_text_at(t, row, "process");
+
+		longer = xasprintf("%s%s%llu %s%s%s%s", text, row ? "; " : "",
+				   (unsigned long long)table_number_at(t, row, "count"),
+				   table_text_at(t, row, "text"), process ? " (" : "",
+				   process ?: "", process ? ")" : "");
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void print_gaps(const struct gaps *gaps, FILE *out)
+{
+	char *losses = losses_text(gaps->losses), *message;
+
+	fputs("    <testcase classname=\"cudaspy\" name=\"complete-data\" time=\"0\">\n", out);
+	if (gaps->unjudged) {
+		message = xasprintf("the gate cannot judge: %s", gaps->unjudged);
+		fputs("      <error", out);
+		print_attribute("message", message, out);
+		fputs(" type=\"incomplete-data\">", out);
+		print_text(losses, out);
+		fputs("</error>\n", out);
+	} else {
+		message = xasprintf("%s%s on incomplete data: %s", gaps->verdict ? "the gate " : "",
+				    gaps->verdict ?: "judged", losses);
+		fputs("      <skipped", out);
+		print_attribute("message", message, out);
+		fputs("/>\n", out);
+	}
+	fputs("    </testcase>\n", out);
+	free(message);
+	free(losses);
+}
+
 int render_junit(const struct report *report, FILE *out)
 {
 	const struct table *findings = report_find(report, "findings");
 	const struct table *detectors = report_find(report, "detectors");
-	size_t row, failures = 0, skipped = 0;
+	const struct gaps gaps = find_gaps(report);
+	size_t row, failures = 0, skipped = gaps.any && !gaps.unjudged;
 
 	for (row = 0; row < detectors->n_rows; row++) {
 		struct found found = look(findings, table_text_at(detectors, row, "id"));
@@ -148,11 +214,13 @@ int render_junit(const struct report *report, FILE *out)
 	}
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
 	fprintf(out,
-		"  <testsuite name=\"cudaspy\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
+		"  <testsuite name=\"cudaspy\" tests=\"%zu\" failures=\"%zu\" errors=\"%d\" "
 		"skipped=\"%zu\">\n",
-		detectors->n_rows, failures, skipped);
+		detectors->n_rows + gaps.any, failures, gaps.unjudged != NULL, skipped);
 	for (row = 0; row < detectors->n_rows; row++)
 		print_case(findings, detectors, row, out);
+	if (gaps.any)
+		print_gaps(&gaps, out);
 	fputs("  </testsuite>\n</testsuites>\n", out);
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }

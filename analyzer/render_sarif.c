@@ -273,11 +273,19 @@ static json_t *tool(const struct table *detectors)
 	return object;
 }
 
-static void notify(json_t *notifications, const char *text)
+/* Why the gate cannot judge; NULL: it can, or there is none. */
+static const char *unjudged_text(const struct report *report)
+{
+	const struct table *gate = report_find(report, "gate");
+
+	return gate && gate->n_rows ? table_text_at(gate, 0, "unjudged") : NULL;
+}
+
+static void notify(json_t *notifications, const char *level, const char *text)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "level", json_string("warning"));
+	json_object_set_new(object, "level", json_string(level));
 	set_message(object, "message", text);
 	json_array_append_new(notifications, object);
 }
@@ -287,10 +295,17 @@ static json_t *notifications(const struct report *report)
 	const struct table *losses = report_find(report, "losses");
 	const struct table *suppressed = report_find(report, "suppressions");
 	json_t *array = json_array();
+	const char *unjudged = unjudged_text(report);
 	size_t row;
 
+	if (unjudged) {
+		char *text = xasprintf("The gate cannot judge: %s.", unjudged);
+
+		notify(array, "error", text);
+		free(text);
+	}
 	for (row = 0; losses && row < losses->n_rows; row++)
-		notify(array, table_text_at(losses, row, "text") ?: "");
+		notify(array, "warning", table_text_at(losses, row, "text") ?: "");
 	for (row = 0; suppressed && row < suppressed->n_rows; row++) {
 		const char *state = table_text_at(suppressed, row, "state");
 		char *text;
@@ -301,7 +316,7 @@ static json_t *notifications(const struct report *report)
 				 table_text_at(suppressed, row, "file"),
 				 (unsigned long long)table_number_at(suppressed, row, "line"),
 				 table_text_at(suppressed, row, "id"), state);
-		notify(array, text);
+		notify(array, "warning", text);
 		free(text);
 	}
 	return array;
@@ -309,9 +324,10 @@ static json_t *notifications(const struct report *report)
 
 static json_t *invocations(const struct report *report)
 {
+	const char *unjudged = unjudged_text(report);
 	json_t *array = json_array(), *one = json_object();
 
-	json_object_set_new(one, "executionSuccessful", json_true());
+	json_object_set_new(one, "executionSuccessful", json_boolean(!unjudged));
 	json_object_set_new(one, "toolExecutionNotifications", notifications(report));
 	json_array_append_new(array, one);
 	return array;

@@ -11,14 +11,20 @@
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
 struct gate_row {
-	const char *verdict, *says, *counts, *suppresses, *compares, *baseline;
-	uint64_t failures, counted, counted_ns, suppressed, suppressed_ns, added, worse, same, gone;
+	const char *verdict, *says, *incomplete, *data, *unjudged, *counts, *suppresses, *compares,
+		*baseline;
+	uint64_t failures, counted, counted_ns, suppressed, suppressed_ns, added, worse, same, gone,
+		lost_records;
 };
 
 /* clang-format off */
 static const struct column gate_columns[] = {
 	COLUMN_JSON(struct gate_row, verdict, UNIT_TEXT),
 	COLUMN_TEXT(struct gate_row, says, "verdict"),
+	COLUMN_TEXT(struct gate_row, data, "data"),
+	COLUMN_JSON(struct gate_row, unjudged, UNIT_TEXT),
+	COLUMN_JSON(struct gate_row, incomplete, UNIT_TEXT),
+	COLUMN_JSON(struct gate_row, lost_records, UNIT_COUNT),
 	COLUMN_TEXT(struct gate_row, counts, "counted"),
 	COLUMN_TEXT(struct gate_row, suppresses, "suppressed"),
 	COLUMN_TEXT(struct gate_row, compares, "baseline"),
@@ -52,14 +58,36 @@ static const char *findings_text(struct report *report, uint64_t count, uint64_t
 			   count == 1 ? "" : "s", word_time(report, ns));
 }
 
-static const char *verdict_text(struct report *report, const struct gate *gate)
+static const char *verdict(const struct gate *gate)
 {
+	if (gate_cannot_judge(gate))
+		return "unknown";
+	if (!gate_asked(gate))
+		return NULL;
+	return gate->n_failures ? "failed" : "passed";
+}
+
+static const char *verdict_text(struct report *report, const struct gate *gate, bool incomplete)
+{
+	const char *data = incomplete ? ", on incomplete data" : "";
+
+	if (gate_cannot_judge(gate))
+		return report_text(report, "CANNOT JUDGE: %s", gate->unjudged);
 	if (!gate_asked(gate))
 		return "none asked for (--fail-on, --budget)";
 	if (!gate->n_failures)
-		return "passed";
-	return report_text(report, "FAILED, for %zu reason%s", gate->n_failures,
-			   gate->n_failures == 1 ? "" : "s");
+		return report_text(report, "passed%s", data);
+	return report_text(report, "FAILED, for %zu reason%s%s", gate->n_failures,
+			   gate->n_failures == 1 ? "" : "s", data);
+}
+
+static const char *data_text(struct report *report, const struct gate *gate)
+{
+	if (!gate->lost_records)
+		return "incomplete: LOSSES says what is missing";
+	return report_text(report, "incomplete: %llu record%s lost; LOSSES says what is missing",
+			   (unsigned long long)gate->lost_records,
+			   gate->lost_records == 1 ? "" : "s");
 }
 
 static const char *baseline_text(struct report *report, const struct baseline *b)
@@ -71,14 +99,19 @@ static const char *baseline_text(struct report *report, const struct baseline *b
 
 static void add_verdict(struct report *report, const struct gate *gate)
 {
+	const struct table *losses = report_find(report, "losses");
+	bool incomplete = losses && losses->n_rows;
 	const struct baseline *b = &gate->baseline;
 	struct gate_row *row = xcalloc(1, sizeof(*row));
 
 	*row = (struct gate_row){
-		.verdict = !gate_asked(gate)  ? NULL
-			   : gate->n_failures ? "failed"
-					      : "passed",
-		.says = verdict_text(report, gate),
+		.verdict = verdict(gate),
+		.says = verdict_text(report, gate, incomplete),
+		.data = incomplete ? data_text(report, gate) : NULL,
+		.unjudged =
+			gate_cannot_judge(gate) ? report_text(report, "%s", gate->unjudged) : NULL,
+		.incomplete = incomplete ? "yes" : "no",
+		.lost_records = gate->lost_records,
 		.counts = findings_text(report, gate->counted, gate->counted_ns),
 		.suppresses = gate->suppressions.n
 				      ? findings_text(report, gate->suppressed, gate->suppressed_ns)

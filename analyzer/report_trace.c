@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "losses.h"
 #include "names.h"
 #include "report_trace.h"
 
@@ -35,14 +36,14 @@ static const struct table_kind loss_kind = {
 	.row_bytes = sizeof(struct loss_row),
 };
 
-struct losses {
+struct loss_rows {
 	struct report *report;
 	struct loss_row *rows;
 	size_t n;
 };
 
-static void add_loss(struct losses *l, const struct trace *trace, uint64_t count, const char *kind,
-		     const char *text)
+static void add_loss(struct loss_rows *l, const struct trace *trace, uint64_t count,
+		     const char *kind, const char *text)
 {
 	if (!count)
 		return;
@@ -55,73 +56,11 @@ static void add_loss(struct losses *l, const struct trace *trace, uint64_t count
 	};
 }
 
-struct trace_losses {
-	struct reader_losses streams; /* of all of them together */
-	uint64_t streams_missing;
-	uint64_t calls_missing; /* recorded, as the board has it, and not there */
-};
-
-/* Has a slot without any packet ever had one? A thread that has just taken it has none yet, nor has
- * one that found the disk full; slot 0 has one before any other slot is used. */
-static bool had_packets(const struct board *board, size_t slot)
-{
-	const struct spy_slot_page *page;
-
-	if (slot >= board->head.slots)
-		return false;
-	if (slot >= board->n_slots || !slot)
-		return true;
-	page = &board->slots[slot];
-	return page->calls || (board->head.ended && !page->tid && !page->lost);
-}
-
-static void add_stream(struct trace_losses *sum, const struct reader_losses *l)
-{
-	sum->streams.packets_dropped += l->packets_dropped;
-	sum->streams.packets_missing += l->packets_missing;
-	sum->streams.unreadable_bytes += l->unreadable_bytes;
-	sum->streams.disordered += l->disordered;
-	sum->streams.unreadable_files += l->unreadable_files;
-}
-
-/* A slot, its stream (NULL: none) and its page of the board. A slot counts its lost records on the
- * board and in each packet: the larger number is the later one. */
-static void add_slot(struct trace_losses *sum, const struct board *board, size_t slot,
-		     const struct reader *r)
-{
-	static const struct spy_slot_page no_page;
-	const struct spy_slot_page *page = slot < board->n_slots ? &board->slots[slot] : &no_page;
-	uint64_t calls = r ? reader_calls(r) : 0, discarded = r ? r->losses.discarded : 0;
-
-	sum->streams.discarded += page->lost > discarded ? page->lost : discarded;
-	if (!r || !r->any_packet)
-		sum->streams_missing += had_packets(board, slot);
-	if (page->calls > calls && (!r || !r->losses.packets_dropped))
-		sum->calls_missing += page->calls - calls;
-}
-
-static struct trace_losses sum_losses(const struct trace_set *set, const struct trace *trace)
-{
-	const struct reader *readers[SPY_BOARD_SLOTS] = {NULL};
-	struct trace_losses sum = {0};
-	size_t i;
-
-	for (i = 0; i < set->n_streams; i++) {
-		if (set->streams[i]->trace != trace)
-			continue;
-		readers[set->streams[i]->slot] = &set->streams[i]->reader;
-		add_stream(&sum, &set->streams[i]->reader.losses);
-	}
-	for (i = 0; i < SPY_BOARD_SLOTS; i++)
-		add_slot(&sum, &trace->board, i, readers[i]);
-	return sum;
-}
-
-static void add_process_losses(struct losses *l, const struct analysis *a,
+static void add_process_losses(struct loss_rows *l, const struct analysis *a,
 			       const struct process *process)
 {
 	const struct trace *trace = process->trace;
-	struct trace_losses sum = sum_losses(a->set, trace);
+	struct losses sum = losses_sum(a->set, trace);
 	size_t i;
 
 	add_loss(l, trace, !trace->has_metadata, "no_metadata", "metadata file");
@@ -153,9 +92,11 @@ static void add_process_losses(struct losses *l, const struct analysis *a,
 
 void report_losses(struct report *report, const struct analysis *a)
 {
-	struct losses l = {.report = report};
+	struct loss_rows l = {.report = report};
 	size_t i;
 
+	add_loss(&l, NULL, a->set->not_found, "not_found",
+		 "directories that were named, and cannot be read or hold no trace");
 	add_loss(&l, NULL, a->set->unreadable, "unreadable",
 		 "traces that could not be read at all");
 	for (i = 0; i < a->model.n_processes; i++)
@@ -228,7 +169,7 @@ static uint64_t count_runs(const struct trace_set *set)
 
 static void count_processes(struct summary_row *row, const struct analysis *a)
 {
-	struct trace_losses losses;
+	struct losses losses;
 	size_t i;
 
 	row->processes = a->model.n_processes;
@@ -236,9 +177,8 @@ static void count_processes(struct summary_row *row, const struct analysis *a)
 		const struct trace *trace = a->model.processes[i].trace;
 
 		row->unfinished += trace->board.present && !trace->board.head.ended;
-		losses = sum_losses(a->set, trace);
-		row->lost_records +=
-			trace->board.head.lost + losses.streams.discarded + losses.calls_missing;
+		losses = losses_sum(a->set, trace);
+		row->lost_records += losses_records(&losses, trace);
 	}
 	for (i = 0; i < a->model.n_threads; i++)
 		row->threads += a->stats.threads[i].count || a->stats.threads[i].counted;

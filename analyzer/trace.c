@@ -353,17 +353,15 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* Traces directly below a directory. Returns how many there are, readable or not. */
-static unsigned int add_children(struct trace_set *set, const char *dir,
-				 const struct trace_filter *filter)
+/* Traces directly below a directory. Returns how many there are, readable or not; -1 after a message. */
+static int add_children(struct trace_set *set, const char *dir, const struct trace_filter *filter)
 {
 	struct dirent **entries;
-	unsigned int found = 0;
-	int i, n = scandir(dir, &entries, is_visible, alphasort);
+	int i, found = 0, n = scandir(dir, &entries, is_visible, alphasort);
 
 	if (n < 0) {
 		complain("%s: %s", dir, strerror(errno));
-		return 1;
+		return -1;
 	}
 	for (i = 0; i < n; i++) {
 		char *path = xasprintf("%s%s%s", strcmp(dir, ".") ? dir : "",
@@ -471,6 +469,34 @@ static void raise_file_limit(void)
 	}
 }
 
+/* A trace, or those below. False after a message: there is none. */
+static bool add_named(struct trace_set *set, const char *dir, const struct trace_filter *filter)
+{
+	struct stat st;
+	int found;
+
+	if (stat(dir, &st)) {
+		complain("%s: %s", dir, strerror(errno));
+		return false;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		complain("%s: not a directory", dir);
+		return false;
+	}
+	if (is_open(set, dir))
+		return true;
+	if (looks_like_trace(dir)) {
+		add_trace(set, dir, filter);
+		return true;
+	}
+	found = add_children(set, dir, filter);
+	if (!found && !(filter && filter->run)) {
+		complain("%s: no trace here", dir);
+		return false;
+	}
+	return found >= 0;
+}
+
 int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs,
 		   const struct trace_filter *filter)
 {
@@ -484,20 +510,9 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 	*set = (struct trace_set){0};
 	functions_init(&set->functions);
 	raise_file_limit();
-	for (i = 0; i < n_dirs; i++) {
-		struct stat st;
-
-		if (stat(dirs[i], &st))
-			complain("%s: %s", dirs[i], strerror(errno));
-		else if (!S_ISDIR(st.st_mode))
-			complain("%s: not a directory", dirs[i]);
-		else if (is_open(set, dirs[i]))
-			continue;
-		else if (looks_like_trace(dirs[i]))
-			add_trace(set, dirs[i], filter);
-		else if (!add_children(set, dirs[i], filter) && !(filter && filter->run))
-			complain("%s: no trace here", dirs[i]);
-	}
+	for (i = 0; i < n_dirs; i++)
+		if (!add_named(set, dirs[i], filter))
+			set->not_found++;
 	share_timelines(set);
 	number(set);
 	return set->n_traces ? 0 : -ENOENT;

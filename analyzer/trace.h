@@ -63,6 +63,8 @@ struct trace_set {
 	size_t n_streams;
 	struct functions functions;
 	unsigned int unreadable; /* directories that look like traces and are none we can read */
+	unsigned int
+		not_found; /* directories that were named, and cannot be read or hold no trace */
 };
 
 /* Which traces below the given directories to take. */

@@ -223,6 +223,72 @@ EOF
 expect "info in a format for findings" "$?" 2
 says err "no format 'sarif' (text or json)"
 
+# ---- data that are not there ------------------------------------------------------------------------
+# unjudged WORDS ARG...: a report, but no verdict, in each format.
+unjudged() {
+	local words=$1
+	shift
+	gate 2 "$@"
+	says said "GATE verdict CANNOT JUDGE: $words"
+	says said "CUDASPY REPORT"
+	says err "cudaspy: the gate cannot judge: $words"
+	valid_all 2 "$@"
+	says said 'errors="1"'
+	says said '<error message="the gate cannot judge: '
+	gate 2 --format=json "$@"
+	jq -e '.gate | .verdict == "unknown" and .unjudged != null and .incomplete == "yes"' said >/dev/null ||
+		fail "json: $(jq -c .gate said)"
+	gate 2 --format=sarif "$@"
+	jq -e '.runs[0].invocations[0] | .executionSuccessful == false and
+		any(.toolExecutionNotifications[]; .level == "error")' said >/dev/null || fail "sarif: $(cat said)"
+}
+for option in --fail-on=hidden-sync --fail-on=any --budget=all:100% --baseline=pinned.json; do
+	unjudged "1 directory named without a trace" $option pinned nosuch
+done
+says err "nosuch: No such file"
+unjudged "2 directories named" --fail-on=hidden-sync pinned empty accepted
+# Without a gate, as before: what there is.
+gate 0 pinned nosuch
+says said "directories that were named"
+gate 0 --suppress=accepted pinned nosuch
+grep -q JUDGE said && fail "no gate judges: $(cat said)"
+
+cp -r pinned broken
+echo nonsense >"$(echo broken/*/metadata)"
+rm broken/*/.board
+unjudged "1 trace cannot be read" --fail-on=hidden-sync pinned broken
+
+# Of a trace nothing is left: files gone, or empty; alone, or among others.
+cp -r pinned gone
+rm gone/*/stream_*
+unjudged "no call is left of gone/" --fail-on=hidden-sync gone
+unjudged "no call is left of gone/" --fail-on=hidden-sync pinned gone
+gate 0 gone
+cp -r pinned hollow
+for file in hollow/*/stream_*; do : >"$file"; done
+unjudged "no call is left of hollow/" --fail-on=hidden-sync hollow
+cp -r gone bare
+rm bare/*/.board
+unjudged "no call is left of bare/" --budget=all:1s bare
+
+# Some of it is left: judged, and said.
+cp -r pageable torn
+rm torn/*/stream_0001* # of one of four threads that copy
+for detector in hidden-sync pageable-copy; do
+	want=$([ $detector = pageable-copy ] && echo 1 || echo 0)
+	gate "$want" --fail-on=$detector torn
+	says said ", on incomplete data"
+	says said "data incomplete: "
+	says err "the gate judges incomplete data: "
+	valid_all "$want" --fail-on=$detector torn
+	says said "name=\"complete-data\""
+	says said "<skipped message=\"the gate $([ "$want" = 1 ] && echo failed || echo passed) on incomplete data: "
+	gate "$want" --fail-on=$detector --format=json torn
+	holds "it is judged, and incomplete" '.gate | .incomplete == "yes" and .lost_records > 0 and .unjudged == null'
+done
+gate 0 --fail-on=hidden-sync --format=json pinned
+holds "nothing is lost" '.gate | .incomplete == "no" and .lost_records == 0 and .verdict == "passed"'
+
 # ---- explain ----------------------------------------------------------------------------------------
 "$tool" explain >said || fail "explain: $?"
 for verb in run report explain why diff dump info calibrate help; do
