@@ -240,14 +240,16 @@ static void judge_finding(struct gate *gate, struct finding *f, uint64_t run_ns)
 	if (!what)
 		return;
 	f->fails = true;
-	add_failure(gate,
-		    &(struct gate_failure){
-			    .rule = arena_printf(&gate->texts, "--fail-on=%s", what),
-			    .id = f->detector->id,
-			    .text = arena_printf(&gate->texts, "%s: %s", f->detector->title,
-						 time_text(gate, finding_cost(f))),
-			    .where = f->where ? arena_printf(&gate->texts, "%s", f->where) : NULL,
-		    });
+	add_failure(
+		gate,
+		&(struct gate_failure){
+			.rule = arena_printf(&gate->texts, "--fail-on=%s", what),
+			.id = f->detector->id,
+			.text = arena_printf(&gate->texts, "%s: %s", f->detector->title,
+					     f->cost_unknown ? "what it cost nobody knows"
+							     : time_text(gate, finding_cost(f))),
+			.where = f->where ? arena_printf(&gate->texts, "%s", f->where) : NULL,
+		});
 }
 
 static bool in_budget(const struct budget *budget, const struct finding *f)

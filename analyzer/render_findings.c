@@ -16,8 +16,11 @@ static void time_at(const struct table *t, size_t row, const char *key, char *te
 char *render_finding_message(const struct table *t, size_t row)
 {
 	const char *what = table_text_at(t, row, "what") ?: table_text_at(t, row, "title");
+	const char *known = table_text_at(t, row, "cost_known");
 	char own[TIME], others[TIME], share[TIME];
 
+	if (known && !strcmp(known, "no"))
+		return xasprintf("%s. What that cost, the trace does not tell.", what);
 	format_percent(share, TIME, (double)table_number_at(t, row, "cost_ns"),
 		       (double)table_number_at(t, row, "run_ns"));
 	time_at(t, row, "own_ns", own);

@@ -12,7 +12,8 @@
 #include "report_words.h"
 
 struct finding_row {
-	const char *id, *title, *severity, *headline, *function, *module, *caller, *file, *where;
+	const char *id, *title, *severity, *headline, *cost_known, *function, *module, *caller,
+		*file, *where;
 	const char *python, *python_function, *python_file;
 	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
@@ -28,6 +29,7 @@ static const struct column finding_columns[] = {
 	COLUMN(struct finding_row, rank, "#", UNIT_PLAIN),
 	{.title = "cost", .unit = UNIT_NS_IF_KNOWN, .offset = offsetof(struct finding_row, shown_ns)},
 	COLUMN_JSON(struct finding_row, cost_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, cost_known, UNIT_TEXT),
 	COLUMN_TEXT(struct finding_row, headline, "what"),
 	COLUMN_JSON(struct finding_row, id, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, title, UNIT_TEXT),
@@ -218,6 +220,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.otherwise = f->otherwise,
 		.shown_ns = f->cost_unknown ? UNKNOWN_NS : finding_cost(f),
 		.cost_ns = finding_cost(f),
+		.cost_known = f->cost_unknown ? "no" : "yes",
 		.total_ns = f->site ? f->site->total_ns : 0,
 		.own_ns = f->own_ns,
 		.others_ns = f->others_ns,
