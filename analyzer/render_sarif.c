@@ -121,17 +121,24 @@ static json_t *python_function(const struct table *t, size_t row)
 	return place;
 }
 
-/* A line of Python's is what its user wrote, and the rest how the interpreter came to the call. */
+/* A line of Python's is what its user wrote, and the rest how the interpreter came to the call. Code hosts
+ * show nothing that has no file: without a source it is the module that calls, or the program. */
 static json_t *location(const struct table *t, size_t row)
 {
 	const char *file = table_text_at(t, row, "file");
 	const char *python = table_text_at(t, row, "python_file");
+	const char *module = table_text_at(t, row, "module");
+	const char *program = table_text_at(t, row, "program");
 	json_t *place = json_object(), *logical = json_array(), *physical = NULL;
 
 	if (python_is_file(python))
 		physical = physical_location(python, table_number_at(t, row, "python_line"));
 	else if (file)
 		physical = physical_location(file, table_number_at(t, row, "line"));
+	else if (module && *module == '/')
+		physical = physical_location(module, 0);
+	else if (program)
+		physical = physical_location(program, 0);
 	if (physical)
 		json_object_set_new(place, "physicalLocation", physical);
 	if (python)

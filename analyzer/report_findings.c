@@ -12,8 +12,8 @@
 #include "report_words.h"
 
 struct finding_row {
-	const char *id, *title, *severity, *headline, *cost_known, *function, *module, *caller,
-		*file, *where;
+	const char *id, *title, *severity, *headline, *cost_known, *program, *function, *module,
+		*caller, *file, *where;
 	const char *python, *python_function, *python_file;
 	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
@@ -43,6 +43,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, count, UNIT_COUNT),
 	COLUMN_JSON(struct finding_row, bytes, UNIT_BYTES),
 	COLUMN_JSON(struct finding_row, processes, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, program, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, function, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, module, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, offset, UNIT_COUNT),
@@ -210,6 +211,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.title = f->detector->title,
 		.headline = headline(report, f, run_ns),
 		.severity = severity(f, run_ns),
+		.program = report_program(report, a->set, f->process ? f->process->trace : NULL),
 		.function = f->function,
 		.module = f->module,
 		.caller = f->caller,

@@ -207,6 +207,18 @@ static const struct trace *root_process(const struct trace_set *set)
 	return set->traces[0];
 }
 
+const char *report_program(struct report *report, const struct trace_set *set,
+			   const struct trace *trace)
+{
+	const char *path;
+
+	trace = trace ?: root_process(set);
+	path = metadata_text(&trace->metadata, "executable");
+	if (!path || !*path)
+		path = strcmp(trace->program, "?") != 0 ? trace->program : trace->dir;
+	return report_text(report, "%s", path);
+}
+
 static void write_summary(struct summary_row *row, const struct analysis *a, struct report *report)
 {
 	const struct trace *first = root_process(a->set);

@@ -11,6 +11,11 @@
 /* "program.pid", as tables name a process. */
 const char *report_process(struct report *report, const struct trace *trace);
 
+/* The executable of a process: its path, or as much of its name as is known; the trace's directory if
+ * nothing is. NULL: of the process that began the others. */
+const char *report_program(struct report *report, const struct trace_set *set,
+			   const struct trace *trace);
+
 /* What the trace does not have; no row when nothing is missing. */
 void report_losses(struct report *report, const struct analysis *a);
 

@@ -90,6 +90,11 @@ holds "a finding says so" '
 	.findings[] | select(.id == "cross-device-stall") | .severity == "problem" and .cost_ns > 100e6 and
 	(.function | test("cudaMallocHost|cudaFreeHost")) and .gain_high_ns > 0.8 * .cost_ns and
 	(.what | test("^4 threads that work on 4 GPUs"))'
+"$tool" report --format=sarif "$out" >report.sarif || fail "no report in SARIF"
+valid "$here/../schemas/sarif-2.1.0.json" report.sarif
+jq -e --arg app "file://$(realpath "$app")" '[.runs[0].results[] | select(.ruleId | test("-stall$|^oversubscribed"))] | length > 0 and
+	all(.[]; (.locations | length) == 1 and (.locations[0].physicalLocation | .region == null and .artifactLocation.uri == $app))' \
+	report.sarif >/dev/null || fail "what is of no line is not the program's: $(jq -c '.runs[0].results[].locations' report.sarif)"
 holds "none of threads on one GPU" '[.findings[] | select(.id == "same-device-stall" or .id == "legacy-stream")] == []'
 holds "processes would help" '.waits.processes | test("would save up to")'
 

@@ -346,7 +346,7 @@ static void test_python_suppressed(void **state)
 	}
 }
 
-/* In SARIF the line is the place; what is no file has none. */
+/* In SARIF the line is the place; of what is no file it is the module, without a line. */
 static void test_python_sarif(void **state)
 {
 	json_t *report =
@@ -369,8 +369,10 @@ static void test_python_sarif(void **state)
 	result = json_array_get(
 		json_object_get(json_array_get(json_object_get(report, "runs"), 0), "results"), 0);
 	place = json_array_get(json_object_get(result, "locations"), 0);
-	assert_non_null(place);
-	assert_null(json_object_get(place, "physicalLocation"));
+	physical = json_object_get(place, "physicalLocation");
+	assert_string_equal(text_in(json_object_get(physical, "artifactLocation"), "uri"),
+			    "file:///nowhere/app");
+	assert_null(json_object_get(physical, "region"));
 	json_decref(report);
 }
 
