@@ -1,6 +1,6 @@
 /*
  * analyzer/cmd_why.c: `cudaspy why`: of one thread, function, lock or GPU: what it waited for, whom it
- * held up, and the calls that show it.
+ * held up, what was found in its calls, and the calls that show it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -198,8 +198,8 @@ const struct command command_why = {
 	.arguments = "[options] THREAD|FUNCTION|LOCK|GPU [DIR...]",
 	.summary = "Explains the waits of one thread, function, lock (L1) or GPU (gpu0)",
 	.text = "A thread is named by its number, a function by its name (cudaMalloc), a lock as "
-		"in the report (L1 is the one waited for longest), a GPU as gpu0. DIR as for "
-		"report.\n",
+		"in the report (L1 is the one waited for longest), a GPU as gpu0. Findings have "
+		"the numbers of the report. DIR as for report.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -472,6 +472,7 @@ static void add_site(struct site *sum, const struct site *more)
 	sum->rounds = more->rounds > sum->rounds ? more->rounds : sum->rounds;
 	sum->devices |= more->devices;
 	sum->threads += more->threads;
+	thread_set_join(&sum->callers, &more->callers);
 	sum->first_ns = more->first_ns < sum->first_ns ? more->first_ns : sum->first_ns;
 	sum->last_ns = more->last_ns > sum->last_ns ? more->last_ns : sum->last_ns;
 	for (i = 0; i < EVIDENCE; i++)

@@ -100,17 +100,40 @@ uint64_t lock_events_since(const struct lock *lock, uint64_t ns)
 	return first;
 }
 
+static void make_room(struct thread_set *set, size_t n_words)
+{
+	while (set->n_words < n_words) {
+		set->words = grow(set->words, set->n_words, sizeof(*set->words));
+		set->words[set->n_words++] = 0;
+	}
+}
+
 void thread_set_add(struct thread_set *set, const struct thread *thread)
 {
 	size_t word = thread->index / 64;
 	uint64_t bit = 1ull << thread->index % 64;
 
-	while (set->n_words <= word) {
-		set->words = grow(set->words, set->n_words, sizeof(*set->words));
-		set->words[set->n_words++] = 0;
-	}
+	make_room(set, word + 1);
 	set->count += !(set->words[word] & bit);
 	set->words[word] |= bit;
+}
+
+void thread_set_join(struct thread_set *set, const struct thread_set *more)
+{
+	size_t i;
+
+	make_room(set, more->n_words);
+	for (i = 0; i < more->n_words; i++) {
+		set->count += (uint64_t)__builtin_popcountll(more->words[i] & ~set->words[i]);
+		set->words[i] |= more->words[i];
+	}
+}
+
+bool thread_set_has(const struct thread_set *set, const struct thread *thread)
+{
+	size_t word = thread->index / 64;
+
+	return word < set->n_words && (set->words[word] >> thread->index % 64 & 1);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */

@@ -92,6 +92,8 @@ const struct lock_event *lock_event(const struct lock *lock, uint64_t number);
 char *lock_place(const struct process *process, uint64_t address, uint64_t ns);
 
 void thread_set_add(struct thread_set *set, const struct thread *thread);
+void thread_set_join(struct thread_set *set, const struct thread_set *more);
+bool thread_set_has(const struct thread_set *set, const struct thread *thread);
 
 /* After the last record: names those that were waited for, longest first. Returns them in that order,
  * *n of them; the caller frees the array. */

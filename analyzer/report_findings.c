@@ -1,5 +1,5 @@
 /*
- * analyzer/report_findings.c: the findings of a report. Called by `report`.
+ * analyzer/report_findings.c: the findings of a report. Called by `report` and `why`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -75,15 +75,15 @@ static const struct column finding_columns[] = {
 };
 /* clang-format on */
 
-static const struct table_kind finding_kind = {
-	.key = "findings",
-	.title = "FINDINGS, the costliest first",
-	.columns = finding_columns,
-	.n_columns = ARRAY_SIZE(finding_columns),
-	.row_bytes = sizeof(struct finding_row),
-	.text_rows = 10,
-	.when_empty = "none",
-};
+#define FINDING_KIND(title_) \
+	{ \
+		.key = "findings", .title = (title_), .columns = finding_columns, \
+		.n_columns = ARRAY_SIZE(finding_columns), .row_bytes = sizeof(struct finding_row), \
+		.text_rows = 10, .when_empty = "none", \
+	}
+static const struct table_kind finding_kind = FINDING_KIND("FINDINGS, the costliest first");
+static const struct table_kind about_kind =
+	FINDING_KIND("FINDINGS in its calls, the costliest first; numbered as in the report");
 
 /* Text leaves out those that cost little, unless their detector wants them seen or the gate fails on
  * them, and those that are suppressed: they are moved to the end. Returns how many. */
@@ -310,4 +310,62 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	if (n && folded == n)
 		table->intro = gate->suppressed ? "None that costs much and is not suppressed."
 						: "None that costs much.";
+}
+
+/* ---- of one subject --------------------------------------------------------------------------- */
+
+static bool has_tid(const struct thread_set *set, const struct analysis *a, uint32_t tid)
+{
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++)
+		if (a->model.threads[i]->tid == tid && thread_set_has(set, a->model.threads[i]))
+			return true;
+	return false;
+}
+
+/* Only calls have threads and GPUs; what is found in the whole run may have a function. */
+static bool is_about(const struct finding *f, const struct analysis *a)
+{
+	const struct subject *s = &a->accounts.blame.subject;
+
+	switch (s->kind) {
+	case SUBJECT_CALL:
+		return f->function && !strcmp(f->function, a->set->functions.all[s->fn].name);
+	case SUBJECT_THREAD:
+		return f->site && has_tid(&f->site->callers, a, s->tid);
+	case SUBJECT_DEVICE:
+		return f->site && (f->site->devices >> least(s->device, 63) & 1);
+	default:
+		return false;
+	}
+}
+
+void report_findings_about(struct report *report, struct analysis *a, struct symbolizer *symbols)
+{
+	uint64_t run_ns = findings_run_ns(a);
+	struct gate none = {0};
+	struct finding_row *rows;
+	struct finding *findings;
+	struct table *table;
+	size_t i, n, n_rows = 0, folded = 0, first_folded;
+
+	if (a->accounts.blame.subject.kind == SUBJECT_LOCK)
+		return;
+	findings = findings_conclude(&a->findings, a, symbols, report, &n);
+	gate_judge(&none, findings, n, run_ns);
+	first_folded = n - fold(findings, n, run_ns);
+	rows = xcalloc(n + 1, sizeof(*rows));
+	for (i = 0; i < n; i++) {
+		if (!is_about(&findings[i], a))
+			continue;
+		rows[n_rows] = describe(report, a, symbols, &findings[i], run_ns);
+		rows[n_rows++].rank = i + 1;
+		folded += i >= first_folded;
+	}
+	free(findings);
+	table = report_add(report, &about_kind, rows, n_rows);
+	table->minor_rows = folded;
+	if (n_rows && folded == n_rows)
+		table->intro = "None that costs much.";
 }

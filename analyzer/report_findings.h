@@ -14,4 +14,8 @@ struct summary_row;
 void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
 		     struct gate *gate, struct summary_row *summary);
 
+/* Those about the analysis' subject, a function, a thread or a GPU, numbered as they are in the report: in
+ * calls of that function, by that thread, with that GPU current. Of a lock nobody knows: no section. */
+void report_findings_about(struct report *report, struct analysis *a, struct symbolizer *symbols);
+
 #endif

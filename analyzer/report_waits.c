@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "report_findings.h"
 #include "report_waits.h"
 #include "report_words.h"
 
@@ -238,10 +239,12 @@ void report_waits(struct report *report, struct analysis *a, struct symbolizer *
 	size_t n_locks;
 	struct lock **locks = locks_name(&a->accounts.locks, &n_locks);
 
-	if (all)
+	if (all) {
 		add_headline(report, a, sum, n_locks);
-	else
+	} else {
 		report_subject(report, a);
+		report_findings_about(report, a, symbols);
+	}
 	report_victims(report, a, symbols, all ? least_lost(&sum) : 0);
 	report_edges(report, a);
 	if (all || subject->kind == SUBJECT_LOCK)

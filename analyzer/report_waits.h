@@ -9,8 +9,8 @@
 #include "report.h"
 #include "symbolize.h"
 
-/* The headline, the worst calls, who for whom, locks, the kernel module, and what each function's
- * calls took against what they should have: of the analysis' subject. */
+/* The headline, or what is asked about and its findings, the worst calls, who for whom, locks, the kernel
+ * module, and what each function's calls took against what they should have: of the analysis' subject. */
 void report_waits(struct report *report, struct analysis *a, struct symbolizer *symbols);
 
 /* Its sections, in files of their own. */

@@ -49,10 +49,23 @@ why "$holder" >holder.json || fail "why of the holder: $(cat why.err)"
 [ "$(jq .why.held_up_ns holder.json)" -ge 30000000 ] || fail "thread $holder held up: $(jq -c .why holder.json)"
 why "$function" >function.json || fail "why of a function: $(cat why.err)"
 [ "$(jq .why.held_up_ns function.json)" -ge 30000000 ] || fail "$function held up: $(jq -c .why function.json)"
+# What the report has found in its calls, and no more.
+same='del(.stack)'
+expect "findings about $function" "$(jq -c "[.findings[] | $same]" function.json)" \
+	"$(jq -c "[.findings[] | select(.function == \"$function\") | $same]" report.json)"
+[ "$(jq '.findings | length' function.json)" -ge 1 ] || fail "no finding about $function: $(jq -c '.findings' report.json)"
+"$tool" why "$function" "$(the_trace)" >why.txt 2>&1
+number=$(jq '.findings[0].rank' function.json)
+awk -v n="$number" '/^FINDINGS in its calls/ {at = 1} at == 1 && $1 == n {at = 2} at == 2 && /^THE / {at = 3} END {exit at < 2}' why.txt ||
+	fail "finding $number is not in the answer, before the calls: $(cat why.txt)"
+expect "its thread's finding" "$(jq -c ".findings | map(.id) | index($(jq -c '.findings[0].id' function.json)) != null" holder.json)" true
 why "$lock" >lock.json || fail "why of a lock: $(cat why.err)"
 expect "locks in an answer about one" "$(jq -r '[.locks[].name] | join(" ")' lock.json)" "$lock"
 expect "victims of other locks" "$(jq "[.victims[] | select(.lock and .lock != \"$lock\")] | length" lock.json)" 0
 why gpu0 >gpu.json || fail "why of a GPU: $(cat why.err)"
+[ "$(jq '.findings | length' gpu.json)" -ge 1 ] || fail "no finding on GPU 0"
+[[ $(jq -r .why.subject lock.json) == "lock $lock, "[^\(]* ]] || fail "which lock? $(jq -c .why lock.json)"
+expect "findings about a lock" "$(jq 'has("findings")' lock.json)" false
 expect "rows about other GPUs" \
 	"$(jq '[.blame[] | select(.waiter_device != 0 and .holder_device != 0)] | length' gpu.json)" 0
 "$tool" why "$waiter" "$(the_trace)" | tr -s ' \n' ' ' | grep -q 'held by thread' || fail "no sentence about who held the lock"
