@@ -26,6 +26,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 	struct symbolizer *symbols;
 	struct summary_row *summary;
 	struct report report;
+	bool complete;
 	int err = trace_set_open(&set, dirs, n_dirs, filter);
 
 	if (!err) {
@@ -39,9 +40,9 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		report_init(&report, SCHEMA);
 		report.view = view_for(out);
 		report.view.verbose = options->verbose;
-		report_losses(&report, &analysis);
+		complete = report_losses(&report, &analysis);
 		if (options->gate)
-			gate_look(gate, &set);
+			gate_look(gate, &set, complete);
 		summary = report_summary(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns);
 		report_findings(&report, &analysis, symbols, gate, summary);
@@ -125,6 +126,8 @@ static void say_why(const struct gate *gate)
 		complain("the gate judges incomplete data: %llu record%s lost",
 			 (unsigned long long)gate->lost_records,
 			 gate->lost_records == 1 ? "" : "s");
+	else if (gate_asked(gate) && gate->incomplete)
+		complain("the gate judges incomplete data: LOSSES says what is missing");
 	for (i = 0; i < gate->n_failures; i++) {
 		where = visible(gate->failures[i].where ?: "");
 		shorten(where, PLACE_WIDTH);

@@ -169,10 +169,11 @@ static void cannot_judge(struct gate *gate, const char *what)
 		gate->unjudged ? arena_printf(&gate->texts, "%s; %s", gate->unjudged, what) : what;
 }
 
-void gate_look(struct gate *gate, const struct trace_set *set)
+void gate_look(struct gate *gate, const struct trace_set *set, bool complete)
 {
 	size_t i, n = 0, first = 0;
 
+	gate->incomplete = !complete;
 	if (set->not_found)
 		cannot_judge(gate,
 			     arena_printf(&gate->texts,

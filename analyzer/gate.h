@@ -46,7 +46,8 @@ struct gate {
 	struct gate_failure *failures;
 	size_t n_failures;
 	uint64_t counted, counted_ns, suppressed, suppressed_ns;
-	uint64_t lost_records;
+	bool incomplete; /* the traces have gaps, */
+	uint64_t lost_records; /* … with so many records in them, or more */
 	const char *
 		unjudged; /* what of the traces there is nothing to judge by; NULL: all can be read */
 };
@@ -63,8 +64,9 @@ void gate_release(struct gate *gate);
 bool gate_asked(const struct gate *gate);
 bool gate_used(const struct gate *gate);
 
-/* After the last record: is there enough in the traces to judge them? Once. */
-void gate_look(struct gate *gate, const struct trace_set *set);
+/* After the last record: is there enough in the traces to judge them? The report says with report_losses
+ * whether they are complete. Once. */
+void gate_look(struct gate *gate, const struct trace_set *set, bool complete);
 
 /* Marks the findings (suppressed, compared, before_ns, fails), and puts those that count first. Once. */
 void gate_judge(struct gate *gate, struct finding *findings, size_t n, uint64_t run_ns);

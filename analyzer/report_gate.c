@@ -67,9 +67,9 @@ static const char *verdict(const struct gate *gate)
 	return gate->n_failures ? "failed" : "passed";
 }
 
-static const char *verdict_text(struct report *report, const struct gate *gate, bool incomplete)
+static const char *verdict_text(struct report *report, const struct gate *gate)
 {
-	const char *data = incomplete ? ", on incomplete data" : "";
+	const char *data = gate->incomplete ? ", on incomplete data" : "";
 
 	if (gate_cannot_judge(gate))
 		return report_text(report, "CANNOT JUDGE: %s", gate->unjudged);
@@ -99,18 +99,16 @@ static const char *baseline_text(struct report *report, const struct baseline *b
 
 static void add_verdict(struct report *report, const struct gate *gate)
 {
-	const struct table *losses = report_find(report, "losses");
-	bool incomplete = losses && losses->n_rows;
 	const struct baseline *b = &gate->baseline;
 	struct gate_row *row = xcalloc(1, sizeof(*row));
 
 	*row = (struct gate_row){
 		.verdict = verdict(gate),
-		.says = verdict_text(report, gate, incomplete),
-		.data = incomplete ? data_text(report, gate) : NULL,
+		.says = verdict_text(report, gate),
+		.data = gate->incomplete ? data_text(report, gate) : NULL,
 		.unjudged =
 			gate_cannot_judge(gate) ? report_text(report, "%s", gate->unjudged) : NULL,
-		.incomplete = incomplete ? "yes" : "no",
+		.incomplete = gate->incomplete ? "yes" : "no",
 		.lost_records = gate->lost_records,
 		.counts = findings_text(report, gate->counted, gate->counted_ns),
 		.suppresses = gate->suppressions.n

@@ -90,7 +90,7 @@ static void add_process_losses(struct loss_rows *l, const struct analysis *a,
 				 process->notes[i].text);
 }
 
-void report_losses(struct report *report, const struct analysis *a)
+bool report_losses(struct report *report, const struct analysis *a)
 {
 	struct loss_rows l = {.report = report};
 	size_t i;
@@ -101,7 +101,7 @@ void report_losses(struct report *report, const struct analysis *a)
 		 "traces that could not be read at all");
 	for (i = 0; i < a->model.n_processes; i++)
 		add_process_losses(&l, a, &a->model.processes[i]);
-	report_add(report, &loss_kind, l.rows, l.n);
+	return !report_add(report, &loss_kind, l.rows, l.n)->n_rows;
 }
 
 /* ---- headline ------------------------------------------------------------------------------- */

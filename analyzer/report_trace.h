@@ -16,8 +16,8 @@ const char *report_process(struct report *report, const struct trace *trace);
 const char *report_program(struct report *report, const struct trace_set *set,
 			   const struct trace *trace);
 
-/* What the trace does not have; no row when nothing is missing. */
-void report_losses(struct report *report, const struct analysis *a);
+/* What the trace does not have; no row when nothing is missing: returns true. */
+bool report_losses(struct report *report, const struct analysis *a);
 
 /* The headline; and, when they are known, how many findings there are that matter. */
 struct summary_row;
