@@ -137,6 +137,7 @@ void account_release(struct accounting *a)
 	locks_release(&a->locks);
 	work_release(&a->work);
 	peers_release(&a->peers);
+	crowd_release(&a->crowd);
 	blame_release(&a->blame);
 	riddles_release(&a->riddles);
 	*a = (struct accounting){0};
@@ -248,6 +249,9 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 		forget_waits(&c->ring[(c->n_finished - 1 - WAITS_KEPT) % c->ring_size]);
 	c->waits = NULL;
 	c->n_waits = 0;
+	if (f->bucket_ns[BUCKET_NOT_RUNNING])
+		crowd_lack(&a->crowd, crowd_slice(a->model, f->end_ns),
+			   f->bucket_ns[BUCKET_NOT_RUNNING]);
 	if (c->sched_window_ns)
 		c->spun_ns += divide_spun(c, f);
 	c->sched_window_ns = c->not_running_ns = c->running_ns = 0;
@@ -299,6 +303,14 @@ static inline void take_step(struct caller *c, const struct record *record,
 				 .cold = cold});
 }
 
+static inline void count_in_crowd(struct accounting *a, struct caller *c, const struct finished *f)
+{
+	uint64_t slice = crowd_slice(a->model, f->end_ns);
+
+	if (unlikely(slice >= c->slices))
+		crowd_add(&a->crowd, &c->slices, crowd_slice(a->model, f->begin_ns), slice);
+}
+
 void account_call(struct accounting *a, const struct record *record)
 {
 	const struct spy_rec_head *head = &record->raw->call_head;
@@ -323,6 +335,7 @@ void account_call(struct accounting *a, const struct record *record)
 	if (unlikely(c->n_waits) || unlikely(c->sched_window_ns) || unlikely(cold) ||
 	    unlikely(record->duration_ns > divide_own_limit(class)))
 		look_closer(a, c, record, class, waits, cold, f);
+	count_in_crowd(a, c, f);
 	f->site = NULL;
 	c->steps.tries += steps_is_try(contract);
 	if (a->observer &&

@@ -10,6 +10,7 @@
 #define CUDASPY_ACCOUNT_H
 
 #include "blame.h"
+#include "crowd.h"
 #include "expect.h"
 #include "holders.h"
 #include "peers.h"
@@ -80,6 +81,7 @@ struct caller {
 	uint64_t sched_window_ns, not_running_ns, running_ns;
 	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
 	uint64_t waited_until_ns; /* end of its last wait */
+	uint64_t slices; /* of the crowd: it has been counted in, or is past */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
 	struct finished *ring; /* its last calls */
 	size_t ring_size; /* a power of two, FINISHED_KEPT at most */
@@ -125,6 +127,7 @@ struct accounting {
 	struct locks locks;
 	struct gpu_work work;
 	struct peers peers;
+	struct crowd crowd;
 	struct blame blame;
 	struct caller **callers; /* by thread index; NULL: has made no call */
 	size_t n_callers;

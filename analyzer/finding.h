@@ -166,6 +166,7 @@ struct finding {
 	bool shown; /* in text also if it costs nothing to speak of */
 	bool cost_unknown; /* nobody knows: a note */
 	bool perhaps_free; /* the thread may have had nothing better to do than to wait: a note */
+	bool not_ours; /* others on the host did it, nothing in the program: a note */
 	uint64_t places; /* of the program; where it was costliest is shown */
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */

@@ -131,7 +131,8 @@ static const char *saving_text(struct report *report, const struct headline_row 
 	return *text ? text : NULL;
 }
 
-static const char *processes_text(struct report *report, const struct headline_row *row)
+static const char *processes_text(struct report *report, const struct analysis *a,
+				  const struct headline_row *row)
 {
 	if (row->lost_ns < row->total_ns / 100)
 		return NULL;
@@ -140,7 +141,9 @@ static const char *processes_text(struct report *report, const struct headline_r
 	if (row->unexplained_ns > row->lost_ns / 2)
 		return "nobody can tell: most of the loss is unexplained";
 	if (row->not_running_ns > row->lost_ns / 2)
-		return "would not help: the host has too few CPUs for these threads";
+		return crowd_fits(&a->accounts.crowd, &a->model)
+			       ? "would not help: somebody else had the CPUs"
+			       : "would not help: the host has too few CPUs for these threads";
 	return saving_text(report, row);
 }
 
@@ -217,7 +220,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 		row->holders = report_text(report, "measured; known for %s of the time waited",
 					   word_percent(report, (double)row->holder_known_ns,
 							(double)row->lock_waited_ns));
-	row->processes = processes_text(report, row);
+	row->processes = processes_text(report, a, row);
 	report_add(report, &headline_kind, row, 1);
 }
 

@@ -1,20 +1,22 @@
 /*
- * analyzer/detectors/oversubscribed_host.c: threads that were ready to go on and got no CPU; among them those
- * whose CPUs are kept busy by other threads of the process, which wait for the GPU and spin.
+ * analyzer/detectors/oversubscribed_host.c: threads that were ready to go on and got no CPU: because there are
+ * more of them than CPUs, whose CPUs may be kept busy by threads that wait for the GPU and spin; or because
+ * somebody else has the CPUs, which is a note.
  */
 #include "detector.h"
 #include "report_words.h"
 
-/* From a tenth of the threads' time on: on any busy machine threads lack a CPU now and then. */
+/* From a tenth of the time of a process's threads on: on any busy machine threads lack a CPU now and then. */
 #define LACK_LEAST_PART 10
 #define LACK_LEAST_NS 10000000
 
 /* Spinning is to blame if it took at least this part of what the others lacked. */
 #define SPUN_LEAST_PART 2
 
+enum who { TOO_MANY, SPINNING, SOMEBODY_ELSE };
+
 struct lack {
 	uint64_t lacked_ns, spun_ns, lacking, threads, processes;
-	int64_t cpus; /* the fewest that any of the processes may use, 0 unknown */
 	const struct process *last;
 };
 
@@ -46,7 +48,6 @@ static void add(struct lack *lack, const struct analysis *a, const struct proces
 {
 	uint64_t ns = account_sum(&a->accounts, process).bucket_ns[BUCKET_NOT_RUNNING], threads;
 	uint64_t run_ns = findings_process_ns(a, process, &threads);
-	int64_t cpus = metadata_number(&process->trace->metadata, "cpus", 0);
 
 	if (ns < LACK_LEAST_NS || ns < run_ns / LACK_LEAST_PART)
 		return;
@@ -55,29 +56,65 @@ static void add(struct lack *lack, const struct analysis *a, const struct proces
 	lack->threads += threads;
 	lack->processes++;
 	lack->last = process;
-	if (cpus > 0 && (!lack->cpus || cpus < lack->cpus))
-		lack->cpus = cpus;
 }
 
-static const char *what(struct report *report, const struct lack *lack, bool spinning)
+static enum who who_had_them(const struct analysis *a, const struct lack *lack)
 {
-	const char *cpus = "", *spun = "";
+	if (crowd_fits(&a->accounts.crowd, &a->model))
+		return SOMEBODY_ELSE;
+	return lack->threads > 1 && lack->spun_ns >= lack->lacked_ns / SPUN_LEAST_PART ? SPINNING
+										       : TOO_MANY;
+}
 
-	if (lack->cpus)
-		cpus = report_text(report, "; they may use %lld CPU%s", (long long)lack->cpus,
-				   lack->cpus == 1 ? "" : "s");
-	if (spinning)
-		spun = report_text(
+static const char *why(struct report *report, const struct lack *lack, enum who who)
+{
+	switch (who) {
+	case SPINNING:
+		return report_text(
 			report,
 			"; meanwhile others of them kept CPUs busy for %s at least, waiting "
 			"for the GPU in calls that spin",
 			word_time(report, lack->spun_ns));
+	case SOMEBODY_ELSE:
+		return ", and no more of them made calls at a time: other processes on the host "
+		       "had "
+		       "the CPUs, or threads that make no CUDA calls";
+	default:
+		return "";
+	}
+}
+
+static const char *what(struct report *report, const struct analysis *a, const struct lack *lack,
+			enum who who)
+{
+	uint64_t n = crowd_cpus(&a->model);
+	const char *cpus = "";
+
+	if (n)
+		cpus = report_text(report, "; they may use %s", word_count(report, n, "CPU"));
 	return report_text(report,
 			   "%llu thread%s of %llu, ready to go on, got no CPU for %s inside CUDA "
 			   "calls%s%s",
 			   (unsigned long long)lack->lacking, lack->lacking == 1 ? "" : "s",
 			   (unsigned long long)lack->threads, word_time(report, lack->lacked_ns),
-			   cpus, spun);
+			   cpus, why(report, lack, who));
+}
+
+static const char *cure(enum who who)
+{
+	switch (who) {
+	case SPINNING:
+		return "Let threads sleep while they wait for the GPU: "
+		       "cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) before the first call "
+		       "of each device, or cudaDeviceScheduleYield; events with "
+		       "cudaEventBlockingSync. Else fewer threads, or more CPUs.";
+	case SOMEBODY_ELSE:
+		return "Give the program CPUs of its own (a cpuset, taskset for it and for the "
+		       "others, the batch system's), or a quieter host; see that no quota of its "
+		       "cgroup takes them away.";
+	default:
+		return detector_oversubscribed_host.fix;
+	}
 }
 
 static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
@@ -85,43 +122,39 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 {
 	struct lack lack = {0};
 	struct finding *finding;
-	bool spinning;
+	enum who who;
 	size_t i;
 
 	for (i = 0; i < a->model.n_processes; i++)
 		add(&lack, a, &a->model.processes[i]);
 	if (!lack.last)
 		return;
-	spinning = lack.threads > 1 && lack.spun_ns >= lack.lacked_ns / SPUN_LEAST_PART;
+	who = who_had_them(a, &lack);
 	finding = detector_add(&detector_oversubscribed_host, findings, n);
 	finding->process = lack.last;
 	finding->processes = (uint32_t)lack.processes;
 	finding->count = lack.lacking;
-	finding->variant = spinning;
+	finding->variant = who;
 	finding->own_ns = finding->gain_high_ns = lack.lacked_ns;
 	finding->gain_known = true;
-	finding->what = what(report, &lack, spinning);
-	if (spinning)
-		finding->fix = "Let threads sleep while they wait for the GPU: "
-			       "cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) before the "
-			       "first call of "
-			       "each device, or cudaDeviceScheduleYield; events with "
-			       "cudaEventBlockingSync. Else fewer threads, or more CPUs.";
+	finding->not_ours = who == SOMEBODY_ELSE;
+	finding->what = what(report, a, &lack, who);
+	finding->fix = cure(who);
 }
 
 const struct detector detector_oversubscribed_host = {
 	.id = "oversubscribed-host",
-	.title = "too few CPUs for the threads",
+	.title = "threads that are ready get no CPU",
 	.sees = "Time inside long calls in which the thread was ready to run and on no CPU, by the "
-		"scheduler's own account, from a tenth of the threads' time on. And calls that "
-		"keep "
-		"a CPU busy while they wait for the GPU, which is what CUDA does by default: as "
-		"long "
-		"as there are enough CPUs, it is the fastest way.",
-	.blind =
-		"Calls shorter than a quarter of a millisecond, and time outside of calls. Who had "
-		"the CPUs, if no thread of the process spun: other processes, or threads that make "
-		"no calls. Limits other than the set of CPUs, such as a container's quota.",
+		"scheduler's own account, from a tenth of the time of a process's threads on. "
+		"Where no more threads make calls at a time than there are CPUs for them, somebody "
+		"else has the CPUs: a note. And calls that keep a CPU busy while they wait for the "
+		"GPU, which is what CUDA does by default: as long as there are enough CPUs, it is "
+		"the fastest way.",
+	.blind = "Calls shorter than a quarter of a millisecond, and time outside of calls. Who "
+		 "else had the CPUs: other processes, or threads that make no calls. Limits other "
+		 "than the set of CPUs the process starts with, such as a container's quota; "
+		 "processes that have different CPUs count as if they shared them.",
 	.fix = "Fewer threads, or more CPUs for the process (taskset, the container's limit, the "
 	       "batch system's).",
 	.conclude = conclude,

@@ -406,11 +406,11 @@ static void test_mps_users(void **state)
 
 /* Thread 101 lacks a CPU for `lacked` of 50 ms; 102 waits for the GPU for 90 ms, and was on a CPU for
  * `ran` ms of them. */
-static void crowded(struct log *log, unsigned int lacked, unsigned int ran)
+static void crowded(struct log *log, unsigned int cpus, unsigned int lacked, unsigned int ran)
 {
 	log->used = 0;
 	add(log,
-	    "trace app.100 pid=100 program=\"app\" probes=1 cpus=2\n"
+	    "trace app.100 pid=100 program=\"app\" probes=1 cpus=%u\n"
 	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
 	    "1ms op cudaStreamSynchronize duration=5us device=0 stream=0x11\n"
 	    "2ms op cudaStreamSynchronize duration=5us device=0 stream=0x11\n"
@@ -423,7 +423,7 @@ static void crowded(struct log *log, unsigned int lacked, unsigned int ran)
 	    "3ms launch cudaLaunchKernel duration=3us device=0 stream=0x20\n"
 	    "100ms sched window=90ms not_running=0 running=%u000000\n"
 	    "100001us op cudaStreamSynchronize duration=90ms device=0 stream=0x20\n",
-	    lacked, ran);
+	    cpus, lacked, ran);
 }
 
 static void test_oversubscribed(void **state)
@@ -432,18 +432,21 @@ static void test_oversubscribed(void **state)
 	json_t *root, *finding;
 
 	(void)state;
-	crowded(&log, 40, 2); /* the other one sleeps */
+	crowded(&log, 1, 40, 2); /* the other one sleeps */
 	root = report_on(log.text);
 	finding = find(root, "oversubscribed-host");
 	assert_non_null(finding);
 	assert_int_equal(number(finding, "cost_ns"), 40000000);
 	says(finding, "what", "1 thread of 2, ready to go on, got no CPU for 40.00 ms");
-	says(finding, "what", "they may use 2 CPUs");
+	says(finding, "what", "they may use 1 CPU");
+	assert_null(strstr(text(finding, "what"), "other processes"));
+	says(finding, "severity", "problem");
+	says(json_object_get(root, "waits"), "processes", "too few CPUs for these threads");
 	assert_null(strstr(text(finding, "what"), "spin"));
 	says(finding, "fix", "more CPUs");
 	json_decref(root);
 
-	crowded(&log, 40, 88); /* the other one spins */
+	crowded(&log, 1, 40, 88); /* the other one spins */
 	root = report_on(log.text);
 	finding = find(root, "oversubscribed-host");
 	assert_non_null(finding);
@@ -451,8 +454,59 @@ static void test_oversubscribed(void **state)
 	says(finding, "fix", "cudaDeviceScheduleBlockingSync");
 	json_decref(root);
 
-	crowded(&log, 3, 88); /* who spins takes nothing from anybody */
+	crowded(&log, 1, 3, 88); /* who spins takes nothing from anybody */
 	silent(log.text, "oversubscribed-host");
+}
+
+/* There is a CPU for each of the threads: that others had them is not the program's fault, however its own
+ * threads wait. */
+static void test_busy_host(void **state)
+{
+	static struct log log;
+	unsigned int ran;
+
+	(void)state;
+	for (ran = 2; ran <= 88; ran += 86) {
+		json_t *root, *finding;
+
+		crowded(&log, 2, 40, ran);
+		root = report_on(log.text);
+		finding = find(root, "oversubscribed-host");
+		assert_non_null(finding);
+		says(finding, "what", "they may use 2 CPUs");
+		says(finding, "what", "other processes on the host had the CPUs");
+		assert_null(strstr(text(finding, "what"), "spin"));
+		says(finding, "fix", "CPUs of its own");
+		assert_null(strstr(text(finding, "fix"), "ewer threads"));
+		says(finding, "severity", "note");
+		says(json_object_get(root, "waits"), "processes", "somebody else had the CPUs");
+		json_decref(root);
+	}
+}
+
+/* Two threads that are there at different times are one at a time; a third one beside them has slept long. */
+static void test_busy_host_in_turn(void **state)
+{
+	static struct log log;
+	json_t *root;
+	unsigned int i;
+
+	(void)state;
+	log.used = 0;
+	add(&log, "trace app.100 pid=100 program=\"app\" probes=1 cpus=1\n"
+		  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+		  "2us op cudaSetDevice duration=1us device=0\n");
+	for (i = 0; i < 2; i++)
+		add(&log,
+		    "slot %u tid=%u\n%ums thread tid=%u name=\"app\"\n"
+		    "%ums launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+		    "%ums sched window=300ms not_running=290000000 running=1000000\n"
+		    "%ums op cudaStreamSynchronize duration=300ms device=0 stream=0x10\n",
+		    2 + i, 102 + i, 300 + 700 * i, 102 + i, 301 + 700 * i, 602 + 700 * i,
+		    602 + 700 * i);
+	root = report_on(log.text);
+	says(find(root, "oversubscribed-host"), "severity", "note");
+	json_decref(root);
 }
 
 /* ---- the legacy default stream ----------------------------------------------------------------- */
@@ -617,6 +671,7 @@ int main(void)
 		cmocka_unit_test(test_stall_behind_gpu),   cmocka_unit_test(test_starvation),
 		cmocka_unit_test(test_time_slicing),       cmocka_unit_test(test_mps_share),
 		cmocka_unit_test(test_mps_users),          cmocka_unit_test(test_oversubscribed),
+		cmocka_unit_test(test_busy_host),          cmocka_unit_test(test_busy_host_in_turn),
 		cmocka_unit_test(test_legacy_stream),      cmocka_unit_test(test_legacy_copies),
 		cmocka_unit_test(test_staged_peer_copy),
 	};
