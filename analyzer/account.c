@@ -24,6 +24,8 @@ void account_add(struct account *sum, const struct account *more)
 	sum->expected_ns = add_known_ns(sum->expected_ns, more->expected_ns);
 	sum->maybe_ns += more->maybe_ns;
 	sum->kernel_ns += more->kernel_ns;
+	sum->starting_stalls[0] += more->starting_stalls[0];
+	sum->starting_stalls[1] += more->starting_stalls[1];
 	for (i = 0; i < BUCKET_COUNT; i++)
 		sum->bucket_ns[i] += more->bucket_ns[i];
 }

@@ -26,6 +26,9 @@ struct account {
 	uint64_t maybe_ns; /* of what was lost: in calls that had work of their own to wait for */
 	uint64_t
 		kernel_ns; /* of the kernel module's bucket: what such calls take there, and not lost */
+	/* As the program started (work_starting): calls that other threads of the same GPU, and of another
+	 * one, stalled. */
+	uint64_t starting_stalls[2];
 	uint64_t bucket_ns[BUCKET_COUNT];
 };
 

@@ -92,7 +92,8 @@ static void count_wait(struct blame_edge *edge, const struct blame_origin *o)
 	edge->last_wait = o->wait;
 }
 
-static void call_set_add(struct call_set *set, uint64_t call)
+/* False: it was there already. */
+static bool call_set_add(struct call_set *set, uint64_t call)
 {
 	size_t word = call / 64, n = set->n_words;
 
@@ -101,8 +102,19 @@ static void call_set_add(struct call_set *set, uint64_t call)
 		set->bits = xrealloc(set->bits, set->n_words, sizeof(*set->bits));
 		memset(set->bits + n, 0, (set->n_words - n) * sizeof(*set->bits));
 	}
-	set->count += !(set->bits[word] >> call % 64 & 1);
+	if (set->bits[word] >> call % 64 & 1)
+		return false;
 	set->bits[word] |= 1ull << call % 64;
+	set->count++;
+	return true;
+}
+
+/* A call that other threads stalled, by another GPU's or not: each once. */
+static void count_stalled(struct accounting *a, const struct blame_origin *o, bool across)
+{
+	if (call_set_add(across ? &a->blame.stalled_across : &a->blame.stalled, o->call) &&
+	    o->starting)
+		account_of(account_make_caller(a, o->waiter), o->fn)->starting_stalls[across]++;
 }
 
 static void charge_direct(struct accounting *a, const struct blame_origin *o,
@@ -156,10 +168,12 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 	count_wait(edge, o);
 	edge->waited_ns += ns;
 	edge->spared_ns += spared_ns;
+	if (unlikely(o->starting))
+		edge->starting_ns += ns;
 	if (blame_is_stall(&key, false))
-		call_set_add(&a->blame.stalled, o->call);
+		count_stalled(a, o, false);
 	if (blame_is_stall(&key, true))
-		call_set_add(&a->blame.stalled_across, o->call);
+		count_stalled(a, o, true);
 	if (o->serial)
 		charge_victim(&a->blame, o->serial, thread, fn, device, cause, ns);
 }
@@ -395,6 +409,11 @@ void blame_finish(struct accounting *a)
 	}
 }
 
+static bool is_starting(const struct accounting *a, const struct finished *call)
+{
+	return work_starting(&a->work, call->thread->process->trace->index, call->begin_ns);
+}
+
 /* ---- without probes ------------------------------------------------------------------------- */
 
 /* Of a call's time, the part that it was not held up by others itself. */
@@ -449,6 +468,7 @@ bool blame_infer(struct accounting *a, const struct finished *call, struct blame
 			   .fn = call->fn,
 			   .device = call->device,
 			   .awaits = call->awaits,
+			   .starting = is_starting(a, call),
 			   .inferred = true,
 			   .call = ++a->blame.calls,
 			   .wait = ++a->blame.waits},
@@ -556,6 +576,7 @@ void blame_waits(struct accounting *a, const struct finished *call, uint64_t ser
 				      .fn = call->fn,
 				      .device = call->device,
 				      .awaits = call->awaits,
+				      .starting = is_starting(a, call),
 				      .serial = serial,
 				      .call = ++a->blame.calls};
 	size_t i, j;

@@ -42,7 +42,8 @@ struct blame_edge {
 	struct blame_key key;
 	uint64_t waits, last_wait;
 	double waited_ns; /* shares of calls: parts of nanoseconds add up */
-	double spared_ns; /* of that, behind requests that processes would not make, or not in a row */
+	double starting_ns; /* of that, as the program started: work_starting */
+	double spared_ns; /* of waited_ns, behind requests that processes would not make, or not in a row */
 	UT_hash_handle hh;
 };
 
@@ -53,6 +54,7 @@ struct blame_origin {
 	uint8_t device;
 	bool inferred;
 	bool awaits; /* as in struct finished */
+	bool starting; /* its call is of the start: work_starting */
 	uint64_t serial; /* of the waiter's call, for the list of the worst */
 	uint64_t call, wait; /* their numbers, from 1: of calls that waited, and of waits */
 };

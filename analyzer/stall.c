@@ -40,6 +40,69 @@ static void add_keeper(struct sums *sums, const struct blame_edge *edge)
 	sums->keepers[i].ns += edge->waited_ns;
 }
 
+/* ---- the start ------------------------------------------------------------------------------ */
+
+static uint64_t starting_stalls(const struct caller *c, uint32_t fn)
+{
+	const uint64_t *stalls;
+
+	if (!c || fn >= c->n_functions || !c->of_function[fn])
+		return 0;
+	stalls = c->accounts[c->of_function[fn] - 1].starting_stalls;
+	return stalls[0] > stalls[1] ? stalls[0] : stalls[1]; /* a call may be one of both */
+}
+
+/* Did calls of the function wait so seldom, as the program started, that it is no matter? */
+static bool few_starting(const struct analysis *a, const struct thread *thread, uint32_t fn)
+{
+	uint64_t all = 0;
+	size_t i;
+
+	if (starting_stalls(account_caller(&a->accounts, thread), fn) < STALL_STARTING_THREAD)
+		return true;
+	for (i = 0; i < a->accounts.n_callers && all < STALL_STARTING_ALL; i++) {
+		const struct caller *c = a->accounts.callers[i];
+
+		if (c && c->thread->process == thread->process)
+			all += starting_stalls(c, fn);
+	}
+	return all < STALL_STARTING_ALL;
+}
+
+/* The edge without them. */
+static struct blame_edge without_start(const struct analysis *a, const struct blame_edge *edge)
+{
+	struct blame_edge left = *edge;
+
+	if (edge->starting_ns <= 0 ||
+	    !few_starting(a, edge_thread(a, edge->key.waiter), edge->key.waiter_fn))
+		return left;
+	left.waited_ns =
+		edge->starting_ns < edge->waited_ns ? edge->waited_ns - edge->starting_ns : 0;
+	left.spared_ns *= left.waited_ns / edge->waited_ns;
+	return left;
+}
+
+/* Calls that waited, without them. */
+static uint64_t count_calls(const struct analysis *a, bool across_devices)
+{
+	uint64_t calls = across_devices ? a->accounts.blame.stalled_across.count
+					: a->accounts.blame.stalled.count;
+	size_t i, j;
+
+	for (i = 0; i < a->accounts.n_callers; i++) {
+		const struct caller *c = a->accounts.callers[i];
+
+		for (j = 0; c && j < c->n_accounts; j++)
+			if (c->accounts[j].starting_stalls[across_devices] &&
+			    few_starting(a, c->thread, c->account_fns[j]))
+				calls -= c->accounts[j].starting_stalls[across_devices];
+	}
+	return calls;
+}
+
+/* ---- the sums ------------------------------------------------------------------------------- */
+
 static void add_edge(struct sums *sums, const struct analysis *a, const struct blame_edge *edge)
 {
 	const struct blame_key *k = &edge->key;
@@ -119,12 +182,14 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 	};
 	const struct blame_edge *edge;
 
-	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next)
-		if (blame_is_stall(&edge->key, across_devices))
-			add_edge(&sums, a, edge);
+	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next) {
+		const struct blame_edge left = without_start(a, edge);
+
+		if (left.waited_ns > 0 && blame_is_stall(&left.key, across_devices))
+			add_edge(&sums, a, &left);
+	}
 	sum_up(&sums, a);
-	sums.stall.calls = across_devices ? a->accounts.blame.stalled_across.count
-					  : a->accounts.blame.stalled.count;
+	sums.stall.calls = count_calls(a, across_devices);
 	add_told(&sums.stall, a, across_devices, findings, n);
 	free(sums.keepers);
 	free(sums.waiters);

@@ -15,6 +15,14 @@
 #define STALL_LEAST_NS 1000000
 #define STALL_LEAST_PART 100
 
+/*
+ * Nor are the waits of the start, in calls that began before the process had handed work to a GPU, if such
+ * calls of the function are few, of the thread or of all: what is done once, before the work, is where it
+ * should be.
+ */
+#define STALL_STARTING_THREAD 4
+#define STALL_STARTING_ALL 10
+
 /* Waits among threads on different GPUs, or on the same. */
 struct stall {
 	double waited_ns;

@@ -26,6 +26,7 @@ void work_init(struct gpu_work *w, const struct model *model)
 	w->devices = xcalloc(w->n_devices, sizeof(struct gpu_stream *));
 	w->legacy = xcalloc(w->n_devices, sizeof(*w->legacy));
 	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
+	w->first_work_ns = xcalloc(model->n_processes, sizeof(*w->first_work_ns));
 	w->handed_over = xcalloc(w->n_devices, sizeof(*w->handed_over));
 	w->views = xcalloc(model->n_processes, sizeof(*w->views));
 }
@@ -46,6 +47,7 @@ void work_release(struct gpu_work *w)
 	free(w->devices);
 	free(w->legacy);
 	free(w->submissions);
+	free(w->first_work_ns);
 	free(w->handed_over);
 	free(w->views);
 	*w = (struct gpu_work){0};
@@ -530,6 +532,8 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 		marks = what == FUNCTION_RECORDS_EVENT;
 		brings = is_work || what == FUNCTION_SHOWS_OTHERS;
 	}
+	if (unlikely(!w->submissions[record->process]) && is_work)
+		w->first_work_ns[record->process] = record->ns;
 	w->submissions[record->process] += is_work;
 	w->handed_over[device_index(record)] += is_work;
 	if (!stream)

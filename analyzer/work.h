@@ -63,6 +63,8 @@ struct gpu_work {
 	size_t n_devices;
 	struct legacy_use *legacy; /* likewise */
 	uint64_t *submissions; /* by process: launches and copies so far */
+	uint64_t
+		*first_work_ns; /* by process: when the first of them was handed over; 0: not yet */
 	uint64_t *handed_over; /* the same by process * 256 + device */
 	struct host_view *views; /* by process */
 };
@@ -101,6 +103,12 @@ bool work_brings(struct gpu_work *w, const struct record *record);
 
 /* Launches and copies that the record's process has handed to that device. */
 uint64_t work_handed_over(const struct gpu_work *w, const struct record *record, uint8_t device);
+
+/* Began a call of the process then before any work had been handed to a GPU? To be asked when it is over. */
+static inline bool work_starting(const struct gpu_work *w, size_t process, uint64_t begin_ns)
+{
+	return !w->submissions[process] || begin_ns < w->first_work_ns[process];
+}
 
 /* Waits the call for all that was handed to that stream of that device until then? The stream as its own
  * thread's records have it. */

@@ -43,7 +43,8 @@ const struct detector detector_same_device_stall = {
 		"waits for the GPU: a copy of pageable memory, or cudaFree, behind a long kernel "
 		"stops the copies and launches of all others. Waits are followed to the thread "
 		"that was not itself waiting for a lock. Told from a hundredth of the threads' "
-		"time on.",
+		"time on, without what few calls waited that began before any work was handed to a "
+		"GPU.",
 	.blind = "Threads that wait for each other on the GPU itself, which is busy with one's "
 		 "work. "
 		 "Locks that are not the C library's: there such waits are concluded from calls "

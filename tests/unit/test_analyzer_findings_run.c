@@ -205,6 +205,94 @@ static void test_stall_of_calls(void **state)
 	json_decref(root);
 }
 
+/* Threads 102 to 104 pin memory, `times` times each, and wait for 101, which does the same, for 5 ms each time.
+ * Work is handed over at `launch_us`. */
+static void pinning(struct log *log, unsigned int device, unsigned int times,
+		    unsigned int launch_us)
+{
+	unsigned int i, thread;
+
+	log->used = 0;
+	add(log, "trace app.100 pid=100 program=\"app\" probes=1\n"
+		 "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n");
+	for (i = 1; i <= times; i++)
+		add(log,
+		    "%ums memory cudaMallocHost duration=6ms device=0 op=alloc kind=pinned "
+		    "bytes=4096 address=0x9000 caller=0x4010\n",
+		    20 * i);
+	add(log, "%uus launch cudaLaunchKernel duration=1us device=0 stream=0x10\n",
+	    launch_us > 20000 * times ? launch_us : 20000 * times + 5);
+	for (thread = 2; thread <= 4; thread++) {
+		add(log, "slot %u tid=%u\n1us thread tid=%u name=\"app\"\n", thread, 100 + thread,
+		    100 + thread);
+		if (thread == 2 && launch_us < 10000)
+			add(log,
+			    "%uus launch cudaLaunchKernel duration=1us device=%u stream=0x20\n",
+			    launch_us, device);
+		for (i = 1; i <= times; i++)
+			add(log,
+			    "%uus wait kind=mutex fn=cudaMallocHost duration=5ms object=0x700 "
+			    "device=%u holder=101 holder_fn=cudaMallocHost holder_device=0\n"
+			    "%uus memory cudaMallocHost duration=11ms device=%u op=alloc "
+			    "kind=pinned bytes=4096 address=0x%u000 caller=0x4010\n",
+			    20000 * i + thread, device, 20000 * i + thread + 6000, device, thread);
+	}
+}
+
+/* What is done once, before the work, is where it should be, whoever waits for whom; in a loop it is not, nor
+ * when the work has begun. */
+static void test_stall_at_start(void **state)
+{
+	static const char *const ids[] = {"same-device-stall", "cross-device-stall"};
+	static struct log log;
+	unsigned int device;
+
+	(void)state;
+	for (device = 0; device < 2; device++) {
+		static const struct {
+			unsigned int times, launch_us, calls;
+		} told[] = {{1, 500, 3}, {4, 100000, 12}};
+		size_t i;
+
+		pinning(&log, device, 1, 100000);
+		silent(log.text, ids[device]);
+		pinning(&log, device, 3, 100000);
+		silent(log.text, ids[device]);
+		for (i = 0; i < ARRAY_SIZE(told); i++) {
+			json_t *root, *finding;
+
+			pinning(&log, device, told[i].times, told[i].launch_us);
+			root = report_on(log.text);
+			finding = find(root, ids[device]);
+			assert_non_null(finding);
+			assert_int_equal(number(finding, "count"), told[i].calls);
+			assert_in_range(number(finding, "cost_ns"), told[i].calls * 49 * MS / 10,
+					told[i].calls * 5 * MS);
+			assert_true(number(finding, "gain_high_ns") <= number(finding, "cost_ns"));
+			json_decref(root);
+		}
+	}
+}
+
+/* Few waits of the start, and as many when the work has begun: only those are told. */
+static void test_stall_after_start(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	pinning(&log, 1, 2, 100000);
+	add(&log, "slot 5 tid=105\n1us thread tid=105 name=\"app\"\n"
+		  "27ms launch cudaLaunchKernel duration=1us device=0 stream=0x50\n");
+	root = report_on(log.text);
+	finding = find(root, "cross-device-stall");
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "count"), 3);
+	assert_in_range(number(finding, "cost_ns"), 14 * MS, 15 * MS);
+	says(finding, "what", "4 threads that work on 2 GPUs waited");
+	json_decref(root);
+}
+
 static void test_same_device_stall(void **state)
 {
 	static struct log log;
@@ -667,6 +755,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cross_device_stall), cmocka_unit_test(test_stall_overlaps),
+		cmocka_unit_test(test_stall_at_start),     cmocka_unit_test(test_stall_after_start),
 		cmocka_unit_test(test_stall_of_calls),     cmocka_unit_test(test_same_device_stall),
 		cmocka_unit_test(test_stall_behind_gpu),   cmocka_unit_test(test_starvation),
 		cmocka_unit_test(test_time_slicing),       cmocka_unit_test(test_mps_share),
