@@ -682,6 +682,13 @@ static void find_python(struct finding *finding, struct report *report)
 	finding->n_python = python_lines(finding->site->stacks, SITE_STACKS, lines);
 }
 
+/* No cure gives back more than there was lost. */
+static void limit_gain(struct finding *finding)
+{
+	finding->gain_high_ns = least(finding->gain_high_ns, finding_cost(finding));
+	finding->gain_low_ns = least(finding->gain_low_ns, finding->gain_high_ns);
+}
+
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 				  struct symbolizer *symbols, struct report *report, size_t *n)
 {
@@ -708,8 +715,10 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 			detector->conclude(a, report, &findings, &count);
 	for (i = n_sites; i < count; i++)
 		place_added(&findings[i], symbols, report);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
+		limit_gain(&findings[i]);
 		find_python(&findings[i], report);
+	}
 	if (count)
 		qsort(findings, count, sizeof(*findings), by_cost);
 	*n = count;

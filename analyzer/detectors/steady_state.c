@@ -74,8 +74,8 @@ static bool judge(const struct observed *o, struct verdict *v)
 		return false;
 	v->cost_ns = duration_ns - finished_ns(o->call, BUCKET_LOCK) -
 		     finished_ns(o->call, BUCKET_NOT_RUNNING);
-	v->gain_low_ns = v->cost_ns;
-	v->gain_high_ns = duration_ns;
+	/* What it waited for a lock is the cost of whoever held it, and in the gain there. */
+	v->gain_low_ns = v->gain_high_ns = v->cost_ns;
 	return true;
 }
 

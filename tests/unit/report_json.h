@@ -10,6 +10,22 @@
 #include "scratch.h"
 #include "trace_text.h"
 
+/* Whatever is found: no cure gives back more than there was lost. */
+static void gains_fit(const json_t *root)
+{
+	json_t *rows = json_object_get(root, "findings"), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		json_int_t gain = json_integer_value(json_object_get(row, "gain_high_ns"));
+
+		if (gain > json_integer_value(json_object_get(row, "cost_ns")) ||
+		    json_integer_value(json_object_get(row, "gain_low_ns")) > gain)
+			fail_msg("a gain above the cost: %s", json_dumps(row, 0));
+	}
+}
+
 /* json_decref frees it. */
 static json_t *report_on(const char *log)
 {
@@ -27,6 +43,7 @@ static json_t *report_on(const char *log)
 	fclose(out);
 	root = json_loads(text, 0, NULL);
 	assert_non_null(root);
+	gains_fit(root);
 	free(text);
 	scratch_remove(dir);
 	return root;

@@ -293,6 +293,29 @@ static void test_stall_after_start(void **state)
 	json_decref(root);
 }
 
+/* Threads that pin memory between others' work, and wait for each other meanwhile: each such wait is what the
+ * one who is waited for costs, and is gained once. */
+static void test_gain_of_waiters(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+	unsigned int i;
+
+	(void)state;
+	pinning(&log, 1, 8, 200000);
+	add(&log, "slot 5 tid=105\n1us thread tid=105 name=\"app\"\n");
+	for (i = 1; i <= 8; i++)
+		add(&log, "%ums launch cudaLaunchKernel duration=1us device=0 stream=0x50\n",
+		    20 * i + 7);
+	root = report_on(log.text);
+	finding = find(root, "steady-state");
+	assert_non_null(finding);
+	assert_in_range(number(finding, "others_ns"), 100 * MS, 125 * MS);
+	assert_in_range(number(finding, "cost_ns"), 275 * MS, 295 * MS);
+	assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+	json_decref(root);
+}
+
 static void test_same_device_stall(void **state)
 {
 	static struct log log;
@@ -755,14 +778,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cross_device_stall), cmocka_unit_test(test_stall_overlaps),
-		cmocka_unit_test(test_stall_at_start),     cmocka_unit_test(test_stall_after_start),
-		cmocka_unit_test(test_stall_of_calls),     cmocka_unit_test(test_same_device_stall),
-		cmocka_unit_test(test_stall_behind_gpu),   cmocka_unit_test(test_starvation),
-		cmocka_unit_test(test_time_slicing),       cmocka_unit_test(test_mps_share),
-		cmocka_unit_test(test_mps_users),          cmocka_unit_test(test_oversubscribed),
-		cmocka_unit_test(test_busy_host),          cmocka_unit_test(test_busy_host_in_turn),
-		cmocka_unit_test(test_legacy_stream),      cmocka_unit_test(test_legacy_copies),
-		cmocka_unit_test(test_staged_peer_copy),
+		cmocka_unit_test(test_gain_of_waiters),    cmocka_unit_test(test_stall_at_start),
+		cmocka_unit_test(test_stall_after_start),  cmocka_unit_test(test_stall_of_calls),
+		cmocka_unit_test(test_same_device_stall),  cmocka_unit_test(test_stall_behind_gpu),
+		cmocka_unit_test(test_starvation),         cmocka_unit_test(test_time_slicing),
+		cmocka_unit_test(test_mps_share),          cmocka_unit_test(test_mps_users),
+		cmocka_unit_test(test_oversubscribed),     cmocka_unit_test(test_busy_host),
+		cmocka_unit_test(test_busy_host_in_turn),  cmocka_unit_test(test_legacy_stream),
+		cmocka_unit_test(test_legacy_copies),      cmocka_unit_test(test_staged_peer_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
