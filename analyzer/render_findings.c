@@ -17,16 +17,17 @@ char *render_finding_message(const struct table *t, size_t row)
 {
 	const char *what = table_text_at(t, row, "what") ?: table_text_at(t, row, "title");
 	const char *known = table_text_at(t, row, "cost_known");
-	char own[TIME], others[TIME], share[TIME];
+	char cost[TIME], own[TIME], others[TIME], share[TIME];
+	uint64_t cost_ns = table_number_at(t, row, "cost_ns");
 
 	if (known && !strcmp(known, "no"))
 		return xasprintf("%s. What that cost, the trace does not tell.", what);
-	format_percent(share, TIME, (double)table_number_at(t, row, "cost_ns"),
-		       (double)table_number_at(t, row, "run_ns"));
+	format_percent(share, TIME, (double)cost_ns, (double)table_number_at(t, row, "run_ns"));
+	time_at(t, row, "cost_ns", cost);
 	time_at(t, row, "own_ns", own);
 	time_at(t, row, "others_ns", others);
-	if (!table_number_at(t, row, "others_ns"))
-		return xasprintf("%s. It cost %s: %s of the threads' time.", what, own, share);
+	if (!report_tells_others(table_number_at(t, row, "others_ns"), cost_ns))
+		return xasprintf("%s. It cost %s: %s of the threads' time.", what, cost, share);
 	return xasprintf("%s. It cost its threads %s and others, who waited for it, %s: %s of the "
 			 "threads' time.",
 			 what, own, others, share);

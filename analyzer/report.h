@@ -35,6 +35,12 @@ struct table *report_add(struct report *report, const struct table_kind *kind, v
 /* The table with that key, or NULL. */
 const struct table *report_find(const struct report *report, const char *key);
 
+/* Is what others waited for a finding worth a word? From a hundredth of its cost on. */
+static inline bool report_tells_others(uint64_t others_ns, uint64_t cost_ns)
+{
+	return others_ns && others_ns >= cost_ns / 100;
+}
+
 /* Texts that live as long as the report. */
 #define report_text(report, ...) arena_printf(&(report)->arena, __VA_ARGS__)
 

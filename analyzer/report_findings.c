@@ -112,7 +112,7 @@ static const char *cost_text(struct report *report, const struct finding *f, uin
 
 	if (f->cost_unknown)
 		return report_text(report, "%s; what that cost, the trace does not tell", f->what);
-	if (!f->others_ns)
+	if (!report_tells_others(f->others_ns, finding_cost(f)))
 		return report_text(report, "%s; %s of the threads' time", f->what, share);
 	return report_text(
 		report,

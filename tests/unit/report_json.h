@@ -1,5 +1,6 @@
 /*
- * tests/unit/report_json.h: the JSON report on a log (trace_text.h), for tests that look at its numbers.
+ * tests/unit/report_json.h: the report on a log (trace_text.h), for tests that look at its numbers, which are
+ * in the JSON, or at its words.
  */
 #ifndef CUDASPY_TESTS_REPORT_JSON_H
 #define CUDASPY_TESTS_REPORT_JSON_H
@@ -26,14 +27,13 @@ static void gains_fit(const json_t *root)
 	}
 }
 
-/* json_decref frees it. */
-static json_t *report_on(const char *log)
+/* In that format; the caller frees. */
+static char *report_in(const char *format, const char *log)
 {
-	struct report_options options = {.renderer = renderer_find("json")};
+	struct report_options options = {.renderer = renderer_find(format)};
 	char *dir = scratch_make(), path[256], *text = NULL;
 	const char *dirs[] = {dir};
 	size_t size;
-	json_t *root;
 	FILE *out = open_memstream(&text, &size);
 
 	snprintf(path, sizeof(path), "%s/log", dir);
@@ -41,11 +41,19 @@ static json_t *report_on(const char *log)
 	tt_make(path, dir);
 	assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
 	fclose(out);
-	root = json_loads(text, 0, NULL);
+	scratch_remove(dir);
+	return text;
+}
+
+/* json_decref frees it. */
+static json_t *report_on(const char *log)
+{
+	char *text = report_in("json", log);
+	json_t *root = json_loads(text, 0, NULL);
+
 	assert_non_null(root);
 	gains_fit(root);
 	free(text);
-	scratch_remove(dir);
 	return root;
 }
 

@@ -316,6 +316,44 @@ static void test_gain_of_waiters(void **state)
 	json_decref(root);
 }
 
+/* Do the words stand in the report, wherever its lines end? */
+static bool tells(const char *format, const char *log, const char *words)
+{
+	char *shown = report_in(format, log), *from, *to;
+	bool found;
+
+	for (from = to = shown; *from; from++)
+		if (!isspace((unsigned char)*from))
+			*to++ = *from;
+		else if (to > shown && to[-1] != ' ')
+			*to++ = ' ';
+	*to = '\0';
+	found = strstr(shown, words);
+	free(shown);
+	return found;
+}
+
+/* What others waited is told beside what the threads themselves lost, if it is not next to nothing. */
+static void test_others_part(void **state)
+{
+	static const char *const formats[] = {"text", "junit"};
+	static const char words[] = "and others, who waited for it,";
+	static struct log log;
+	json_t *root;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(formats); i++) {
+		stalling(&log, 1, 9, 15000);
+		assert_true(tells(formats[i], log.text, words));
+		stalling(&log, 1, 9, 20);
+		assert_false(tells(formats[i], log.text, words));
+	}
+	root = report_on(log.text);
+	assert_in_range(number(find(root, "steady-state"), "others_ns"), 1000, MS);
+	json_decref(root);
+}
+
 static void test_same_device_stall(void **state)
 {
 	static struct log log;
@@ -778,14 +816,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cross_device_stall), cmocka_unit_test(test_stall_overlaps),
-		cmocka_unit_test(test_gain_of_waiters),    cmocka_unit_test(test_stall_at_start),
-		cmocka_unit_test(test_stall_after_start),  cmocka_unit_test(test_stall_of_calls),
-		cmocka_unit_test(test_same_device_stall),  cmocka_unit_test(test_stall_behind_gpu),
-		cmocka_unit_test(test_starvation),         cmocka_unit_test(test_time_slicing),
-		cmocka_unit_test(test_mps_share),          cmocka_unit_test(test_mps_users),
-		cmocka_unit_test(test_oversubscribed),     cmocka_unit_test(test_busy_host),
-		cmocka_unit_test(test_busy_host_in_turn),  cmocka_unit_test(test_legacy_stream),
-		cmocka_unit_test(test_legacy_copies),      cmocka_unit_test(test_staged_peer_copy),
+		cmocka_unit_test(test_gain_of_waiters),    cmocka_unit_test(test_others_part),
+		cmocka_unit_test(test_stall_at_start),     cmocka_unit_test(test_stall_after_start),
+		cmocka_unit_test(test_stall_of_calls),     cmocka_unit_test(test_same_device_stall),
+		cmocka_unit_test(test_stall_behind_gpu),   cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_time_slicing),       cmocka_unit_test(test_mps_share),
+		cmocka_unit_test(test_mps_users),          cmocka_unit_test(test_oversubscribed),
+		cmocka_unit_test(test_busy_host),          cmocka_unit_test(test_busy_host_in_turn),
+		cmocka_unit_test(test_legacy_stream),      cmocka_unit_test(test_legacy_copies),
+		cmocka_unit_test(test_staged_peer_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
