@@ -252,7 +252,7 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	c->waits = NULL;
 	c->n_waits = 0;
 	if (f->bucket_ns[BUCKET_NOT_RUNNING])
-		crowd_lack(&a->crowd, crowd_slice(a->model, f->end_ns),
+		crowd_lack(&a->crowd, crowd_slice(&a->crowd, f->end_ns),
 			   f->bucket_ns[BUCKET_NOT_RUNNING]);
 	if (c->sched_window_ns)
 		c->spun_ns += divide_spun(c, f);
@@ -307,10 +307,10 @@ static inline void take_step(struct caller *c, const struct record *record,
 
 static inline void count_in_crowd(struct accounting *a, struct caller *c, const struct finished *f)
 {
-	uint64_t slice = crowd_slice(a->model, f->end_ns);
+	uint64_t slice = crowd_slice(&a->crowd, f->end_ns);
 
 	if (unlikely(slice >= c->slices))
-		crowd_add(&a->crowd, &c->slices, crowd_slice(a->model, f->begin_ns), slice);
+		crowd_add(&a->crowd, &c->slices, crowd_slice(&a->crowd, f->begin_ns), slice);
 }
 
 void account_call(struct accounting *a, const struct record *record)
@@ -330,6 +330,8 @@ void account_call(struct accounting *a, const struct record *record)
 	f->device = c->device;
 	f->end_ns = record->ns;
 	f->begin_ns = record->ns - least(record->duration_ns, record->ns);
+	if (unlikely(!a->crowd.begin_ns))
+		a->crowd.begin_ns = f->begin_ns;
 	f->expected_ns = class->source == EXPECT_NONE ? UNKNOWN_NS : class->expected_ns;
 	f->caller = record_caller(record->raw);
 	f->stack = model_stack(record);

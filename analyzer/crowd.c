@@ -6,20 +6,10 @@
 #include "crowd.h"
 #include "model.h"
 
-/* Two hours and more; what a damaged trace says of its times may be anything. */
-#define SLICES_MOST 65536
-
 void crowd_release(struct crowd *crowd)
 {
 	free(crowd->slices);
 	*crowd = (struct crowd){0};
-}
-
-uint64_t crowd_slice(const struct model *model, uint64_t ns)
-{
-	uint64_t since_ns = ns - least(ns, model->first_ns);
-
-	return least(since_ns >> CROWD_SLICE_SHIFT, SLICES_MOST - 1);
 }
 
 static struct crowd_slice *slice_of(struct crowd *crowd, uint64_t slice)

@@ -19,12 +19,18 @@ struct crowd {
 		uint64_t threads; /* in calls, of all processes */
 	} * slices;
 	size_t n;
+	uint64_t begin_ns; /* of the first one; 0: none yet */
 };
 
 void crowd_release(struct crowd *crowd);
 
-/* Of that time; the last of them stands for all that comes after it. */
-uint64_t crowd_slice(const struct model *model, uint64_t ns);
+#define CROWD_SLICES 65536 /* two hours and more; a damaged trace may have any times */
+
+/* Of that time. The first one stands for all that was before it, the last one for all that comes after it. */
+static inline uint64_t crowd_slice(const struct crowd *crowd, uint64_t ns)
+{
+	return least((ns - least(ns, crowd->begin_ns)) >> CROWD_SLICE_SHIFT, CROWD_SLICES - 1);
+}
 
 /* A thread was in a call from one slice to another; `last`: of the thread, how many slices it has been counted
  * in or is past. */

@@ -76,9 +76,8 @@ static const char *why(struct report *report, const struct lack *lack, enum who 
 			"for the GPU in calls that spin",
 			word_time(report, lack->spun_ns));
 	case SOMEBODY_ELSE:
-		return ", and no more of them made calls at a time: other processes on the host "
-		       "had "
-		       "the CPUs, or threads that make no CUDA calls";
+		return ", and mostly no more threads than that made calls at a time: other "
+		       "processes on the host had the CPUs, or threads that make no CUDA calls";
 	default:
 		return "";
 	}

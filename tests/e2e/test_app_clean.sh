@@ -29,6 +29,25 @@ jq -e '.waits.unexplained_ns < 0.02 * .waits.total_ns and
 	report.json >/dev/null ||
 	fail "the report says $(jq -c '.waits, .findings, .blame[:2], .victims[:2]' report.json)"
 
+# One thread works, on one CPU, and others have that: a note, which fails no gate.
+rm -rf "$out"
+taskset -c "$(taskset -cp $$ | sed 's/.*[ ,-]//')" timeout 60 bash -c '
+	for i in 1 2 3 4 5 6; do
+		while :; do :; done &
+		others="$others $!"
+	done
+	SPYSIM_GPUS=1 CUDASPY_OUT=$1 "$2" env LD_PRELOAD="$3" "$4" --ms 600 --kernel-us 10000 --variant plain
+	status=$?
+	kill $others
+	exit $status' - "$out" "$sim" "$first $shim $build/sim/libsimkernel.so" "$app" >crowded.out 2>crowded.err ||
+	fail "beside other processes: status $?: $(cat crowded.err)"
+"$tool" report --fail-on=problem --format=json "$(the_trace)" >report.json || fail "other processes fail the gate: $(cat report.json)"
+jq -e '[.findings[] | select(.id == "oversubscribed-host")] == [] or
+	(.findings[] | select(.id == "oversubscribed-host") | .severity == "note" and
+	(.what | test("may use 1 CPU, .* other processes on the host had the CPUs")) and
+	(.fix | test("[Ff]ewer threads") | not))' report.json >/dev/null ||
+	fail "the report says $(jq -c '.waits, .findings' report.json)"
+
 # What it must refuse and notice.
 for wrong in "--variant nosuch" "--threads 0" "--ms 0" "--nosuch"; do
 	"$sim" "$app" $wrong >/dev/null 2>err

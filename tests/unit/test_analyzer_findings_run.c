@@ -643,6 +643,7 @@ static void test_busy_host_in_turn(void **state)
 	(void)state;
 	log.used = 0;
 	add(&log, "trace app.100 pid=100 program=\"app\" probes=1 cpus=1\n"
+		  "clock offset_s=1000000 frequency=1000000000\n"
 		  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
 		  "2us op cudaSetDevice duration=1us device=0\n");
 	for (i = 0; i < 2; i++)
