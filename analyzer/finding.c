@@ -294,12 +294,13 @@ static void settle_all(struct accounting *accounts)
 static struct site *site_of(struct findings *f, const struct observed *o, uint32_t detector,
 			    uint32_t variant)
 {
-	struct site_key key = {.caller = record_caller(o->record->raw),
-			       .process = o->record->process,
-			       .epoch = o->record->thread->process->modules_gone,
-			       .fn = o->record->fn,
-			       .detector = detector,
-			       .variant = variant};
+	struct site_key key = {
+		.caller = record_caller(o->record->raw),
+		.process = o->record->process,
+		.epoch = model_gone(o->record->thread->process, record_caller(o->record->raw)),
+		.fn = o->record->fn,
+		.detector = detector,
+		.variant = variant};
 
 	return find_site(f, &key);
 }

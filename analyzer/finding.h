@@ -111,7 +111,7 @@ struct evidence {
 struct site_key {
 	uint64_t caller; /* return address, 0 unknown */
 	uint32_t process;
-	uint32_t epoch; /* objects the process had unloaded: the address may be reused */
+	uint32_t epoch; /* how often the object at that address was unloaded before */
 	uint32_t fn;
 	uint32_t detector; /* row of the table */
 	uint32_t variant;

@@ -66,6 +66,7 @@ static void release_process(struct process *process)
 	free(process->python);
 	free(process->stacks);
 	free(process->modules);
+	free(process->gone);
 	free(process->gpus);
 	free(process->notes);
 	free(process->kernels);
@@ -194,6 +195,20 @@ static void apply_kernel(struct process *process, const struct spy_rec_kernel *k
 	process->kernels[kernel->kernel] = xstrdup(name);
 }
 
+static void count_gone(struct process *process, const struct module *module)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_gone; i++)
+		if (process->gone[i].begin == module->begin &&
+		    process->gone[i].end == module->end) {
+			process->gone[i].times++;
+			return;
+		}
+	process->gone = grow(process->gone, process->n_gone, sizeof(*process->gone));
+	process->gone[process->n_gone++] = (struct module_gone){module->begin, module->end, 1};
+}
+
 static void module_goes(struct process *process, const struct spy_rec_module *raw, uint64_t ns)
 {
 	size_t i;
@@ -203,7 +218,7 @@ static void module_goes(struct process *process, const struct spy_rec_module *ra
 
 		if (module->begin == raw->begin && module->gone_ns == UINT64_MAX) {
 			module->gone_ns = ns;
-			process->modules_gone++;
+			count_gone(process, module);
 			return;
 		}
 	}

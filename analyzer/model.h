@@ -97,7 +97,12 @@ struct process {
 	struct trace *trace;
 	struct module *modules; /* in the order of their records */
 	size_t n_modules;
-	uint32_t modules_gone; /* how often an object went: an address may then mean another one */
+	/* Where objects were that went: an address there may then mean another one. One for each place. */
+	struct module_gone {
+		uint64_t begin, end;
+		uint32_t times;
+	} * gone;
+	size_t n_gone;
 	struct gpu *gpus;
 	size_t n_gpus;
 	struct mps mps_before, mps; /* before cuInit, if there was a control pipe; after it */
@@ -135,6 +140,18 @@ void model_apply_other(struct model *model, struct record *record);
 
 /* For model_apply: a call of a process whose cuInit has not succeeded yet. */
 void model_see_init(struct model *model, const struct record *record);
+
+/* How often the object at an address went. */
+static inline uint32_t model_gone(const struct process *process, uint64_t address)
+{
+	uint32_t times = 0;
+	size_t i;
+
+	for (i = 0; i < process->n_gone; i++)
+		if (address >= process->gone[i].begin && address < process->gone[i].end)
+			times += process->gone[i].times;
+	return times;
+}
 
 /* Records of the process, the last of them at that time. */
 static inline void model_count(struct process *process, uint64_t records, uint64_t last_ns)

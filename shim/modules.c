@@ -225,6 +225,7 @@ static void look_at_all(unsigned long long look)
 void spy_modules_look(void)
 {
 	struct spy_object_counters counters;
+	bool look_for_python = false;
 
 	if (pthread_mutex_trylock(&spy_session->look_lock) != 0)
 		return; /* somebody is looking */
@@ -233,7 +234,11 @@ void spy_modules_look(void)
 	    counters.removed != spy_session->objects.removed) {
 		spy_session->objects = counters;
 		look_at_all(counters.added + counters.removed);
-		spy_python_look();
+		look_for_python = true;
 	}
+	/* Somebody who unloads may have forgotten it behind our look. */
+	if (__atomic_exchange_n(&spy_session->python_forgotten, false, __ATOMIC_ACQ_REL) ||
+	    look_for_python)
+		spy_python_look();
 	pthread_mutex_unlock(&spy_session->look_lock);
 }

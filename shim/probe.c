@@ -30,6 +30,7 @@
 /* glibc: bits/struct_mutex.h and nptl/pthreadP.h; bits in a mutex's kind. */
 #define MUTEX_SHARED 128
 #define MUTEX_ROBUST 16
+#define MUTEX_INHERITS 32
 
 typedef const struct timespec time_limit;
 
@@ -250,11 +251,12 @@ PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 	return result;
 }
 
-/* glibc: somebody sleeps until it is given back, or did when it was taken. Other sorts of mutex have their
- * owner's id in the word. */
+/* glibc: somebody sleeps until it is given back, or did when it was taken. Of robust mutexes and those with
+ * inheritance the word is the owner's id, which may be 2 as well, in a container. */
 static inline bool is_slept_for(const pthread_mutex_t *lock)
 {
-	return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) == 2;
+	return !(lock->__data.__kind & (MUTEX_ROBUST | MUTEX_INHERITS)) &&
+	       __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) == 2;
 }
 
 PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
@@ -388,6 +390,17 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 		return result; \
 	}
 
+/* After a condition glibc marks the mutex as if somebody slept for it. */
+static inline void note_retaken(const pthread_mutex_t *lock)
+{
+	struct spy_thread *thread = spy_self;
+	unsigned int before = thread->n_taken;
+
+	note_mutex_taken(lock, 0);
+	if (thread->n_taken != before)
+		thread->taken[before % SPY_TAKEN].marked = true;
+}
+
 /* The mutex is given back for as long as the wait lasts. */
 #define CONDITION_BODY(name, args) \
 	{ \
@@ -399,7 +412,7 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 		spy_wait_begin(&wait, SPY_WAIT_CONDITION, c, NULL, 0); \
 		result = real.name args; \
 		spy_wait_end(&wait, result); \
-		note_mutex_taken(m, 0); \
+		note_retaken(m); \
 		return result; \
 	}
 

@@ -71,7 +71,7 @@ void spy_wait_forget(void);
 static inline void spy_wait_taken(struct spy_thread *thread, const void *object)
 {
 	thread->taken[thread->n_taken++ % SPY_TAKEN] =
-		(struct spy_taken){(uintptr_t)object, spy_clock()};
+		(struct spy_taken){.lock = (uintptr_t)object, .time = spy_clock()};
 }
 
 /* A lock that others may wait for was given back, which began at `time`; 0: it was not. Called when it is

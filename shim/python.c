@@ -261,8 +261,23 @@ static uint32_t version_of(const struct exports *e)
 	return (uint32_t)(major & 0xff) << 24 | (uint32_t)(minor & 0xff) << 16;
 }
 
+/* Threads may still read what was known before (stack.c takes no lock): it stays as it is if it is the same
+ * interpreter, and else until one more is found. */
+static const struct spy_python *keep(const struct spy_python *python)
+{
+	const struct spy_python *last = spy_session->python_last;
+	struct spy_python *other = &spy_session->pythons[last == &spy_session->pythons[0]];
+
+	if (last && !memcmp(last, python, sizeof(*python)))
+		return last;
+	*other = *python;
+	spy_session->python_last = other;
+	return other;
+}
+
 void spy_python_look(void)
 {
+	struct spy_python python;
 	struct exports e = {0};
 
 	if (spy_options.nostacks || spy_python_here())
@@ -271,13 +286,25 @@ void spy_python_look(void)
 	if (!e.symbols.thread_state || !e.symbols.code_type)
 		return;
 	e.symbols.version = version_of(&e);
-	if (spy_python_describe(&e.symbols, &spy_session->python))
-		spy_python_remember(&spy_session->python);
+	if (spy_python_describe(&e.symbols, &python))
+		spy_python_remember(keep(&python));
 	else
 		spy_note(SPY_NOTE_OTHER,
 			 "no lines of Python %u.%u: a version or build that is not known, or the "
 			 "system does not let a process read itself (process_vm_readv)",
 			 e.symbols.version >> 24, e.symbols.version >> 16 & 0xff);
+}
+
+/* Since 3.14 the function has a thread-local variable, for which the loader may allocate memory at a thread's
+ * first call. */
+void spy_python_ask(void *(**asked)(void))
+{
+	const struct spy_python *python = spy_python_here();
+
+	if (!python || *asked == python->symbols.thread_state)
+		return;
+	python->symbols.thread_state();
+	*asked = python->symbols.thread_state;
 }
 
 /* Pairs with spy_python_remember: who finds it there finds it complete. */

@@ -56,6 +56,10 @@ bool spy_python_describe(const struct spy_python_symbols *symbols, struct spy_py
 /* Looks for an interpreter in the process if none is known. With the session's look_lock held; slow. */
 void spy_python_look(void);
 
+/* On a slow path, where memory may be allocated: calls for the first time in this thread what has to be called
+ * where it may not. */
+void spy_python_ask(void *(**asked)(void));
+
 /* The one that was found; NULL: none. */
 const struct spy_python *spy_python_here(void);
 

@@ -787,12 +787,15 @@ int dlclose(void *handle)
 	python = spy_python_forget();
 	result = spy_real_dlclose(handle);
 	if (spy_count_objects().removed == before.removed) {
-		spy_python_remember(python);
+		if (python)
+			spy_python_remember(python);
 		return result;
 	}
 	forget_unloaded();
-	if (spy_python_forget() || python) /* somebody else may have found it again meanwhile */
+	if (spy_python_forget() || python) { /* somebody else may have found it again meanwhile */
+		__atomic_store_n(&spy_session->python_forgotten, true, __ATOMIC_RELEASE);
 		look_at_modules();
+	}
 	return result;
 }
 

@@ -48,8 +48,10 @@ struct spy_session {
 	struct spy_note_text *notes; /* said already */
 	struct spy_module *modules; /* known to the trace */
 	struct spy_stack_site stack_sites[SPY_STACK_SITES];
-	struct spy_python python; /* python.c: the interpreter, if … */
-	const struct spy_python *python_here; /* … it points there */
+	struct spy_python pythons[2]; /* python.c: the interpreter, if … */
+	const struct spy_python *python_here; /* … it points to one of them */
+	const struct spy_python *python_last; /* the one described last; under the look_lock */
+	bool python_forgotten; /* to be looked for, though nothing was loaded or unloaded since */
 	struct spy_python_code python_codes[SPY_PYTHON_CODES]; /* stack.c */
 	struct spy_thread threads[SPY_BOARD_SLOTS];
 };

@@ -251,7 +251,8 @@ static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
 	struct spy_python_frame frame;
 	struct spy_python_place place;
 
-	if (!python || !spy_python_begin(&walk, python))
+	if (!python || thread->python_asked != python->symbols.thread_state ||
+	    !spy_python_begin(&walk, python))
 		return;
 	while (record.count < SPY_PYTHON_MOST && spy_python_next(&walk, &frame)) {
 		uint8_t n = record.count++;

@@ -220,6 +220,8 @@ static struct spy_thread *begin_thread(void)
 	memset(thread->holds, 0, sizeof(thread->holds));
 	memset(thread->taken, 0, sizeof(thread->taken));
 	thread->row = NULL;
+	thread->python_asked = NULL;
+	spy_python_ask(&thread->python_asked);
 	/* Pairs with wait.c, which finds the slot by it: the page is there. */
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], thread->tid, __ATOMIC_RELEASE);
 	thread->ran_at = thread->delay_at = thread->idle_ns = 0;
@@ -267,6 +269,7 @@ static bool find_room(struct spy_thread *thread)
 	if (first || spy_options_keep_bytes())
 		write_thread_record(thread);
 	spy_modules_look();
+	spy_python_ask(&thread->python_asked);
 	spy_overhead_end(thread, begun);
 	return true;
 }

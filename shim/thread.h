@@ -33,6 +33,7 @@ struct spy_progress {
 struct spy_taken {
 	uintptr_t lock;
 	uint64_t time;
+	bool marked; /* by glibc, as if somebody slept for it: taken again after a condition */
 };
 
 #define SPY_TAKEN 4
@@ -67,6 +68,8 @@ struct spy_thread {
 
 	uint64_t stacks_since; /* stack.c: the second (cycles) in which … */
 	uint32_t stacks; /* … so many were written */
+	void *(*python_asked)(
+		void); /* the interpreter's function that this thread has called before */
 
 	/* cold */
 	uintptr_t stack_begin, stack_end; /* of the thread's own stack; 0, 0 unknown */

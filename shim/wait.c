@@ -412,7 +412,7 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 }
 
 /* How long the thread had the lock, given back at `time`, if it did not wait for it. */
-static uint64_t held_since(struct spy_thread *thread, const void *object, uint64_t time)
+static uint64_t held_since(struct spy_thread *thread, const void *object, uint64_t time, bool *sure)
 {
 	for (unsigned int i = 1; i <= SPY_TAKEN; i++) {
 		struct spy_taken *taken = &thread->taken[(thread->n_taken - i) % SPY_TAKEN];
@@ -420,6 +420,7 @@ static uint64_t held_since(struct spy_thread *thread, const void *object, uint64
 		if (taken->lock != (uintptr_t)object)
 			continue;
 		taken->lock = 0;
+		*sure &= !taken->marked;
 		/* Was it given back in between, when nobody waited? */
 		if (taken->time <
 		    __atomic_load_n(&spy_waiting_for(object)->since, __ATOMIC_RELAXED))
@@ -474,9 +475,10 @@ void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t tim
 
 	if (!thread)
 		return;
-	held = time ? held_since(thread, object, time) : 0;
-	/* Who waited himself cannot be sure: glibc then marks the lock, for others may wait, too. */
-	sure = sure && thread->waiting != waiting;
+	held = time ? held_since(thread, object, time, &sure) : 0;
+	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. He
+	 * may have waited for another one since, but it is not among those he took at once. */
+	sure = sure && held;
 	told = time && (sure || is_waited_for(thread, waiting, time));
 	if (thread->waiting == waiting)
 		spy_wait_leave(thread);
