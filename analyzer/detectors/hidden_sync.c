@@ -50,9 +50,13 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	}
 	return report_text(report,
 			   "%s waited for the GPU for %s, which such calls do not "
-			   "promise to do",
+			   "promise to do%s",
 			   word_count(report, site->count, "call"),
-			   word_time(report, site->cost_ns));
+			   word_time(report, site->cost_ns),
+			   a->accounts.probed[site->key.process]
+				   ? ""
+				   : "; without probes nobody saw whether some of it was a wait "
+				     "for a lock");
 }
 
 const struct detector detector_hidden_sync = {
