@@ -127,7 +127,8 @@ static const char *how(const struct site *site, struct report *report, unsigned 
 static const char *in_any_case(const struct site *site, unsigned int direction)
 {
 	return direction != SPY_DIR_H2D && site->gain_high_ns < site->cost_ns / 2
-		       ? "; most of that it would have waited for right behind it, in any case"
+		       ? "; for most of that the thread would have waited right behind them, in "
+			 "any case"
 		       : "";
 }
 
