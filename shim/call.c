@@ -356,9 +356,7 @@ static inline bool still_ours(const struct spy_thread *thread)
 static inline void append_record(struct spy_thread *thread, const struct spy_frame *frame,
 				 uint64_t now)
 {
-	thread->head += write_record((uint64_t *)thread->head, frame, now);
-	spy_packet_publish(thread->packet, now,
-			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+	spy_thread_publish(thread, now, write_record((uint64_t *)thread->head, frame, now));
 	count(&thread->page->calls);
 }
 

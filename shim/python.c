@@ -214,7 +214,7 @@ bool spy_python_describe(const struct spy_python_symbols *symbols, struct spy_py
  * bind them. */
 struct exports {
 	struct spy_python_symbols symbols;
-	const unsigned long *version; /* Py_Version, since 3.11 */
+	uintptr_t version; /* of Py_Version, since 3.11 */
 	const char *(*version_text)(void); /* Py_GetVersion */
 };
 
@@ -229,15 +229,13 @@ static void keep_data(uintptr_t *known, const struct spy_object *object, const c
 static int visit(const struct spy_object *object, void *data)
 {
 	struct exports *e = data;
-	uintptr_t version = (uintptr_t)e->version;
 
 	keep_data(&e->symbols.code_type, object, "PyCode_Type", TYPE_BYTES);
 	keep_data(&e->symbols.text_type, object, "PyUnicode_Type", TYPE_BYTES);
 	keep_data(&e->symbols.bytes_type, object, "PyBytes_Type", TYPE_BYTES);
 	keep_data(&e->symbols.frame_type, object, "PyFrame_Type", TYPE_BYTES);
 	keep_data(&e->symbols.runtime, object, "_PyRuntime", 8 * DEBUG_WORDS);
-	keep_data(&version, object, "Py_Version", sizeof(long));
-	e->version = (const unsigned long *)version;
+	keep_data(&e->version, object, "Py_Version", sizeof(long));
 	if (!e->symbols.thread_state)
 		*(void **)&e->symbols.thread_state =
 			spy_object_symbol(object, "PyGILState_GetThisThreadState", NULL, NULL);
@@ -254,7 +252,7 @@ static uint32_t version_of(const struct exports *e)
 	unsigned long major, minor;
 
 	if (e->version)
-		return (uint32_t)*e->version;
+		return (uint32_t)word_at(e->version);
 	text = e->version_text ? e->version_text() : "";
 	major = strtoul(text, &end, 10);
 	minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;

@@ -118,9 +118,7 @@ static void write_record(struct spy_thread *thread, uint64_t now, uint64_t windo
 		.not_running_ns = delay_ns,
 		.running_ns = ran_ns,
 	};
-	thread->head += sizeof(*record);
-	spy_packet_publish(thread->packet, now,
-			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+	spy_thread_publish(thread, now, sizeof(*record));
 }
 
 void spy_sched_look(struct spy_thread *thread, uint64_t now)

@@ -26,7 +26,7 @@
 #define MADE_BEFORE 4 /* so many things are made before it counts as again */
 #define LOT 16 /* calls counted at once */
 #define PER_SECOND 50 /* a thread's */
-#define PROBES 16 /* places looked at in the table */
+#define PROBES 16 /* entries looked at in a table */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
 
 uint64_t spy_closer_look = UINT64_MAX;
@@ -63,24 +63,27 @@ static uint8_t worth_a_look(const struct spy_frame *frame, uint64_t now)
 	return why;
 }
 
-/* The place's entry; NULL: the table is full around there. */
-static struct spy_stack_site *find_site(uint64_t key)
+/* The entry of a key in a table of such entries, which begin with theirs, or a free one taken for it; NULL: the
+ * table is full around there. What else is in a new entry is zero for all: no order to keep. */
+static void *find_entry(void *table, size_t entries, size_t bytes, uint64_t key)
 {
 	uint64_t at = key * 0x9e3779b97f4a7c15ull >> 32;
 
 	for (uint64_t i = 0; i < PROBES; i++) {
-		struct spy_stack_site *site = &spy_session->stack_sites[(at + i) % SPY_STACK_SITES];
-		uint64_t known = __atomic_load_n(&site->key, __ATOMIC_RELAXED);
+		uint64_t *entry = (uint64_t *)((char *)table + (at + i) % entries * bytes);
+		uint64_t known = __atomic_load_n(entry, __ATOMIC_RELAXED);
 
-		/* The counters of a new entry are zero for all: no order to keep. */
-		if (!known && __atomic_compare_exchange_n(&site->key, &known, key, false,
+		if (!known && __atomic_compare_exchange_n(entry, &known, key, false,
 							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			return site;
+			return entry;
 		if (known == key)
-			return site;
+			return entry;
 	}
 	return NULL;
 }
+
+_Static_assert(!offsetof(struct spy_stack_site, key) && !offsetof(struct spy_python_code, key),
+	       "find_entry");
 
 /*
  * How many calls of the place are now counted for this one: each of the first ones, then LOT for one in
@@ -104,7 +107,8 @@ static bool doubled(uint64_t calls, uint64_t lot)
 static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
 {
 	uint64_t key = frame->caller << 16 | frame->slot->fn, duration = now - frame->start;
-	struct spy_stack_site *site = find_site(key);
+	struct spy_stack_site *site =
+		find_entry(spy_session->stack_sites, SPY_STACK_SITES, sizeof(*site), key);
 	uint64_t calls, lot, before = why == SPY_STACK_MADE ? MADE_BEFORE : 0;
 
 	if (!site)
@@ -168,25 +172,6 @@ static uint64_t key_of(const struct spy_python_place *place)
 	return hash ? hash : 1;
 }
 
-/* The code's entry; NULL: the table is full around there. */
-static struct spy_python_code *find_code(uint64_t key)
-{
-	uint64_t at = key * 0x9e3779b97f4a7c15ull >> 32;
-
-	for (uint64_t i = 0; i < PROBES; i++) {
-		struct spy_python_code *code =
-			&spy_session->python_codes[(at + i) % SPY_PYTHON_CODES];
-		uint64_t known = __atomic_load_n(&code->key, __ATOMIC_RELAXED);
-
-		if (!known && __atomic_compare_exchange_n(&code->key, &known, key, false,
-							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			return code;
-		if (known == key)
-			return code;
-	}
-	return NULL;
-}
-
 /* Has the trace, as far as it will be kept, that code's name? Two threads at once may both say no. */
 static bool is_told(const struct spy_thread *thread, struct spy_python_code *code)
 {
@@ -196,13 +181,6 @@ static bool is_told(const struct spy_thread *thread, struct spy_python_code *cod
 		return true;
 	__atomic_store_n(&code->told, here, __ATOMIC_RELAXED);
 	return false;
-}
-
-static void append(struct spy_thread *thread, uint64_t now, size_t bytes)
-{
-	thread->head += bytes;
-	spy_packet_publish(thread->packet, now,
-			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
 }
 
 #define CODE_BYTES (sizeof(struct spy_rec_python_code) + SPY_PYTHON_FILE + SPY_PYTHON_FUNCTION + 8)
@@ -221,7 +199,7 @@ static void tell_code(struct spy_thread *thread, uint32_t number,
 	memcpy(record->text + file, place->function, function);
 	memset(record->text + file + function, ' ', padding);
 	record->text[file + function + padding] = '\0';
-	append(thread, now, bytes + padding + 1);
+	spy_thread_publish(thread, now, bytes + padding + 1);
 }
 
 /* The code's number, told if it was not; 0: no room in the table, or for telling. */
@@ -234,7 +212,8 @@ static uint32_t number_of(struct spy_thread *thread, const struct spy_python_pla
 	if (!spy_thread_has_room(thread,
 				 CODE_BYTES + sizeof(struct spy_rec_python_stack) + SPY_RECORD_MAX))
 		return 0;
-	code = find_code(key_of(place));
+	code = find_entry(spy_session->python_codes, SPY_PYTHON_CODES, sizeof(*code),
+			  key_of(place));
 	if (!code)
 		return 0;
 	number = (uint32_t)(code - spy_session->python_codes) + 1;
@@ -266,7 +245,7 @@ static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
 	if (!record.count || !spy_thread_has_room(thread, sizeof(record) + SPY_RECORD_MAX))
 		return;
 	memcpy(thread->head, &record, sizeof(record));
-	append(thread, now, sizeof(record));
+	spy_thread_publish(thread, now, sizeof(record));
 }
 
 void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
@@ -285,7 +264,7 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 	record->count = (uint8_t)walk(
 		thread, frame, (uint64_t *)(thread->head + offsetof(struct spy_rec_stack, frames)));
 	thread->stacks++;
-	append(thread, now, sizeof(*record));
+	spy_thread_publish(thread, now, sizeof(*record));
 	tell_python(thread, frame->slot->fn, now);
 	spy_overhead_end(thread, begun);
 	errno = error;

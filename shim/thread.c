@@ -105,9 +105,7 @@ void spy_thread_commit(struct spy_thread *thread, size_t bytes)
 {
 	const struct spy_rec_other *record = (const struct spy_rec_other *)thread->head;
 
-	thread->head += bytes;
-	spy_packet_publish(thread->packet, record->time,
-			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+	spy_thread_publish(thread, record->time, bytes);
 }
 
 static void write_thread_record(struct spy_thread *thread)

@@ -89,6 +89,14 @@ static inline bool spy_thread_has_room(const struct spy_thread *thread, size_t b
 	       thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM;
 }
 
+/* The record of so many bytes that was written at the head is complete: shows it to readers. Owner only. */
+static inline void spy_thread_publish(struct spy_thread *thread, uint64_t time, size_t bytes)
+{
+	thread->head += bytes;
+	spy_packet_publish(thread->packet, time,
+			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+}
+
 /* The calling thread's; never NULL, points to an empty one before the thread's first call. */
 extern __thread struct spy_thread *spy_self;
 

@@ -68,14 +68,6 @@ static void *make_room(struct spy_thread *thread, size_t bytes)
 	return NULL;
 }
 
-/* The record written at the head is complete. */
-static void append(struct spy_thread *thread, uint64_t time, size_t bytes)
-{
-	thread->head += bytes;
-	spy_packet_publish(thread->packet, time,
-			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
-}
-
 /* ---- who holds it ---------------------------------------------------------------------------- */
 
 /* The slot of a thread, 0 none. Slots are few. */
@@ -166,7 +158,7 @@ static void tell_stranger(struct spy_thread *thread, uint32_t tid)
 	*record = (struct spy_rec_stranger){.head = {.time = spy_clock(), .event = SPY_EV_STRANGER},
 					    .tid = tid};
 	memcpy(record->name, name, sizeof(record->name));
-	append(thread, record->head.time, sizeof(*record));
+	spy_thread_publish(thread, record->head.time, sizeof(*record));
 }
 
 /* What the board says of the holder. */
@@ -353,7 +345,7 @@ static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, u
 		record->span = (now - (record->time - record->span)) & LOW_48;
 		record->count++;
 		record->time = now;
-		append(thread, now, 0);
+		spy_thread_publish(thread, now, 0);
 		return;
 	}
 	record = make_room(thread, sizeof(*record));
@@ -381,7 +373,7 @@ static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, u
 		.holder_fn = wait->holder_fn,
 	};
 	thread->row = thread->head;
-	append(thread, now, sizeof(*record));
+	spy_thread_publish(thread, now, sizeof(*record));
 }
 
 void spy_wait_end(struct spy_wait *wait, bool failed)
@@ -463,7 +455,7 @@ static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const
 		.span = span < UINT16_MAX ? span : UINT16_MAX,
 		.held = held,
 	};
-	append(thread, time, sizeof(*record));
+	spy_thread_publish(thread, time, sizeof(*record));
 }
 
 void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time, bool sure)
