@@ -186,14 +186,16 @@ static void add_claim(const struct claim *claim)
 	struct site *site = claim->site;
 	uint64_t duration_ns = claim->end_ns - claim->begin_ns;
 
-	if (!site->count || claim->submissions != site->submissions) {
+	/* Claims that were open may come late: in rounds that are counted. */
+	if (!site->count || claim->submissions > site->submissions) {
 		sample_round(site, claim->submissions);
 		site->rounds++;
+		site->submissions = claim->submissions;
 	}
-	site->submissions = claim->submissions;
-	if (!site->count)
+	if (!site->count || claim->begin_ns < site->first_ns)
 		site->first_ns = claim->begin_ns;
-	site->last_ns = claim->end_ns;
+	if (claim->end_ns > site->last_ns)
+		site->last_ns = claim->end_ns;
 	site->count++;
 	site->bytes += claim->bytes;
 	site->failed += claim->failed;
@@ -471,6 +473,7 @@ static void add_site(struct site *sum, const struct site *more)
 	sum->others_sure_ns += more->others_sure_ns;
 	sum->cross_ns += more->cross_ns;
 	sum->rounds = more->rounds > sum->rounds ? more->rounds : sum->rounds;
+	sum->at_the_end &= more->at_the_end;
 	sum->devices |= more->devices;
 	sum->threads += more->threads;
 	thread_set_join(&sum->callers, &more->callers);
@@ -504,6 +507,8 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 	};
 	struct place place;
 
+	site->at_the_end = site->rounds == 1 &&
+			   site->submissions == a->accounts.work.submissions[site->key.process];
 	symbolize(symbols, process, site->key.caller, site->last_ns, &place);
 	find_place(&finding, &place, report);
 	return finding;

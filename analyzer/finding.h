@@ -133,6 +133,7 @@ struct site {
 	uint64_t
 		rounds; /* times that work was handed to a GPU between two of its calls, and once more */
 	uint64_t submissions; /* of the process, at its last call */
+	bool at_the_end; /* all of its calls came when the process had given the GPUs all their work */
 	/* The process's submissions at some of its calls, evenly apart: every stride-th round. */
 	uint64_t sampled[SITE_SAMPLES];
 	uint32_t n_sampled, stride;

@@ -25,17 +25,10 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return o->waits->sort == GPU_WAIT_HIDDEN && v->cost_ns;
 }
 
-/* All of it at the end, when the process gave the GPU no more work, and nobody else waited. */
-static bool at_the_end(const struct analysis *a, const struct site *site)
-{
-	return site->rounds == 1 && !(uint64_t)site->others_ns &&
-	       site->submissions == a->accounts.work.submissions[site->key.process];
-}
-
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
-	if (at_the_end(a, site))
+	if (site->at_the_end && !(uint64_t)site->others_ns)
 		return NULL;
 	if (finding->variant == PERHAPS) {
 		if (site->cost_ns + (uint64_t)site->others_ns < findings_run_ns(a) / PERHAPS_PART)

@@ -445,6 +445,47 @@ static void test_starvation(void **state)
 	silent(log.text, "lock-starvation");
 }
 
+/* ---- one place in several processes ----------------------------------------------------------- */
+
+/* Two processes free memory at one place while the GPU works, one behind all its work; the other one, too, or
+ * with more to come. */
+static void freeing(struct log *log, bool more)
+{
+	unsigned int i;
+
+	log->used = 0;
+	for (i = 0; i < 2; i++)
+		add(log,
+		    "trace app.%u pid=%u program=\"app\" probes=1\n"
+		    "slot 1 tid=%u\n1us thread tid=%u name=\"app\"\n"
+		    "1ms memory cudaFree duration=8us op=free kind=device bytes=9 caller=0x50\n"
+		    "2ms launch cudaLaunchKernel duration=3us stream=0x10 caller=0x10\n"
+		    "103ms memory cudaFree duration=100ms op=free kind=device bytes=9 caller=0x50\n"
+		    "%s",
+		    100 + i, 100 + i, 100 + i, 100 + i,
+		    i && more
+			    ? "104ms launch cudaLaunchKernel duration=3us stream=0x10 caller=0x10\n"
+			    : "");
+}
+
+static void test_end_of_each_process(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	freeing(&log, true);
+	root = report_on(log.text);
+	finding = find(root, "hidden-sync");
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "processes"), 2);
+	json_decref(root);
+	freeing(&log, false);
+	root = report_on(log.text);
+	assert_null(find(root, "hidden-sync"));
+	json_decref(root);
+}
+
 /* ---- GPUs that processes share ---------------------------------------------------------------- */
 
 /* Two processes of one user on a GPU each or on one, from `begin` ms to `begin` + 400 ms; of each half the
@@ -816,15 +857,25 @@ static void test_staged_peer_copy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cross_device_stall), cmocka_unit_test(test_stall_overlaps),
-		cmocka_unit_test(test_gain_of_waiters),    cmocka_unit_test(test_others_part),
-		cmocka_unit_test(test_stall_at_start),     cmocka_unit_test(test_stall_after_start),
-		cmocka_unit_test(test_stall_of_calls),     cmocka_unit_test(test_same_device_stall),
-		cmocka_unit_test(test_stall_behind_gpu),   cmocka_unit_test(test_starvation),
-		cmocka_unit_test(test_time_slicing),       cmocka_unit_test(test_mps_share),
-		cmocka_unit_test(test_mps_users),          cmocka_unit_test(test_oversubscribed),
-		cmocka_unit_test(test_busy_host),          cmocka_unit_test(test_busy_host_in_turn),
-		cmocka_unit_test(test_legacy_stream),      cmocka_unit_test(test_legacy_copies),
+		cmocka_unit_test(test_cross_device_stall),
+		cmocka_unit_test(test_stall_overlaps),
+		cmocka_unit_test(test_gain_of_waiters),
+		cmocka_unit_test(test_others_part),
+		cmocka_unit_test(test_stall_at_start),
+		cmocka_unit_test(test_stall_after_start),
+		cmocka_unit_test(test_stall_of_calls),
+		cmocka_unit_test(test_same_device_stall),
+		cmocka_unit_test(test_stall_behind_gpu),
+		cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_end_of_each_process),
+		cmocka_unit_test(test_time_slicing),
+		cmocka_unit_test(test_mps_share),
+		cmocka_unit_test(test_mps_users),
+		cmocka_unit_test(test_oversubscribed),
+		cmocka_unit_test(test_busy_host),
+		cmocka_unit_test(test_busy_host_in_turn),
+		cmocka_unit_test(test_legacy_stream),
+		cmocka_unit_test(test_legacy_copies),
 		cmocka_unit_test(test_staged_peer_copy),
 	};
 
