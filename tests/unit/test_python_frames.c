@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "calm.h"
+#include "never_busy.h"
 #include "options.h"
 #include "python.h"
 #include "session.h"
@@ -20,18 +20,6 @@
 /* What python.c needs of the rest of the recorder. */
 struct spy_session *spy_session;
 struct spy_options spy_options;
-
-struct spy_thread *spy_set_busy(uintptr_t *before)
-{
-	(void)before;
-	return NULL;
-}
-
-void spy_restore_busy(struct spy_thread *thread, uintptr_t before)
-{
-	(void)thread;
-	(void)before;
-}
 
 void spy_note(enum spy_note note, const char *format, ...)
 {

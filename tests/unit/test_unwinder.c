@@ -14,24 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "calm.h"
+#include "never_busy.h"
 #include "unwind.h"
 
 #define LEAF __attribute__((noinline, noclone))
 #define MOST 48
-
-/* What the recorder's slow paths need of the rest of it. */
-struct spy_thread *spy_set_busy(uintptr_t *before)
-{
-	(void)before;
-	return NULL;
-}
-
-void spy_restore_busy(struct spy_thread *thread, uintptr_t before)
-{
-	(void)thread;
-	(void)before;
-}
 
 static uint64_t ours[MOST];
 static void *theirs[MOST];
