@@ -8,19 +8,10 @@ import os
 import sys
 import threading
 
-MOST = 24
+sys.dont_write_bytecode = True
+from python_note import note
+
 library = getattr(ctypes, sys.argv[1])("libcudart.so.12")
-names = hasattr((lambda: 0).__code__, "co_qualname")
-
-
-def note(frame):
-    frames = []
-    while frame:
-        code = frame.f_code
-        name = code.co_qualname if names else code.co_name
-        frames.append("%d:%s:%s" % (frame.f_lineno, name, code.co_filename))
-        frame = frame.f_back
-    print("more=%d %s" % (len(frames) > MOST, ",".join(frames[:MOST])))
 
 
 def fail():

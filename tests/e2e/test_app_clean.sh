@@ -1,7 +1,7 @@
 #!/bin/bash
 # testapps/clean on the simulator, bare and recorded: results are right, and the report finds nothing: no
-# pageable copy, nobody who waited for anybody, nothing lost but to want of a CPU. (Where that wants, a first launch of the
-# start may take a millisecond more: a minor finding.)
+# pageable copy, nobody who waited for anybody, nothing lost but to want of a CPU.
+# Only where CPUs want may there be a minor finding: a first launch of the start takes a millisecond more then.
 . "$(dirname "$0")/lib.sh"
 need jq
 app=$build/testapps/clean
@@ -21,10 +21,12 @@ expect "three on a GPU" "$(sed 1d table.csv | cut -d, -f 1-3 | tr '\n' ' ')" "pl
 SPYSIM_GPUS=2 CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
 	"$app" $slowly >recorded.out 2>recorded.err || fail "recorded: status $?: $(cat recorded.err)"
 "$tool" report --format=json "$(the_trace)" >report.json || fail "no report"
-jq -e '.waits.unexplained_ns < 0.02 * .waits.total_ns and
+jq -e '(.waits.not_running_ns > 0.02 * .waits.total_ns) as $crowded |
+	.waits.unexplained_ns < 0.02 * .waits.total_ns and
 	.waits.lost_ns - .waits.not_running_ns < 0.02 * .waits.total_ns and
 	.waits.gpu_intended_ns + .waits.not_running_ns > 0.5 * .waits.total_ns and
-	([.findings[] | select(.id != "oversubscribed-host" and .severity != "minor")] == []) and .summary.lost_records == 0 and
+	([.findings[] | select(.id != "oversubscribed-host" and ($crowded and .severity == "minor" | not))] == []) and
+	.summary.lost_records == 0 and
 	([.blame[] | select(.waited_ns > 2e6)] | length) == 0 and
 	([.victims[] | select(.lost_ns > 2e6 and (.what | test("got no CPU") | not))] | length) == 0' \
 	report.json >/dev/null ||

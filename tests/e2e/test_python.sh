@@ -4,6 +4,7 @@
 # coroutines, threads, behind C, in code that was optimised or instrumented, in a forked child; nothing of
 # threads and programs without Python. For each Python that is installed here, and those in TEST_PYTHONS.
 . "$(dirname "$0")/lib.sh"
+. "$here/python_stacks.sh"
 need jq python3
 [ -x "$tool" ] || skip "no $tool"
 sim=$CUDASPY_BUILD/sim/lib
@@ -21,20 +22,7 @@ recorded() {
 told() {
 	readable "$1"
 	"$tool" dump "$1" >dump || fail "no dump"
-	# [python_code] … code=N first_line=L file="F" function="N"; [python_stack] … more=M lines=N:L,…
-	sed -n 's/.* \[python_code\] .* code=\([0-9]*\) .* file="\(.*\)" function="\(.*\)"$/c \1 \3:\2/p
-		s/.* \[python_stack\] .* more=\([01]\) lines=\(.*\)$/s \1 \2/p' dump |
-		awk '$1 == "c" { n = $2; sub(/^c [0-9]+ /, ""); name[n] = $0 }
-			$1 == "s" { more[++count] = $2; lines[count] = $3 }
-			END { for (i = 1; i <= count; i++) {
-				text = "more=" more[i] " "
-				n = split(lines[i], frame, ",")
-				for (j = 1; j <= n; j++) {
-					split(frame[j], part, ":")
-					text = text (j > 1 ? "," : "") part[2] ":" name[part[1]]
-				}
-				print text
-			} }'
+	python_stacks <dump
 }
 
 # check NAME: what was wanted was told.

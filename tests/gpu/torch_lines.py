@@ -1,26 +1,19 @@
 # tests/gpu/torch_lines.py: asynchronous copies of pageable memory in PyTorch, from where its users make them.
 # Prints for each what cudaspy has to tell, "more=0 line:function:file,..." innermost first, by the
 # interpreter's own idea of its frames. tests/gpu/lines compares.
+import os
 import sys
 import threading
 
 import torch
 
-MOST = 24
-names = hasattr((lambda: 0).__code__, "co_qualname")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from python_note import note
+
 device = torch.device("cuda")
 host = torch.zeros(64 << 20, dtype=torch.uint8)
 torch.zeros(1, device=device)
-
-
-def note(frame):
-    frames = []
-    while frame:
-        code = frame.f_code
-        name = code.co_qualname if names else code.co_name
-        frames.append("%d:%s:%s" % (frame.f_lineno, name, code.co_filename))
-        frame = frame.f_back
-    print("more=%d %s" % (len(frames) > MOST, ",".join(frames[:MOST])), flush=True)
 
 
 def copy():
