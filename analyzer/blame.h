@@ -98,7 +98,7 @@ struct victim {
 	} roots[VICTIM_ROOTS];
 };
 
-/* A set of such calls: a bit for each. */
+/* A set of such calls: a bit for each call that waited, which is what memory grows by in a storm of them. */
 struct call_set {
 	uint64_t *bits;
 	size_t n_words;
