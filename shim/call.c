@@ -171,13 +171,32 @@ static inline void begin_counted(struct spy_thread *thread, struct spy_frame *fr
 	show_call(thread, frame, 0);
 }
 
+static inline void clear_details(struct spy_frame *frame)
+{
+	frame->details.captured = frame->details.pool = frame->details.pageable = false;
+	frame->details.flags = 0;
+}
+
+/* A function that waits for nothing, called by one that already told the details and is being timed: what is
+ * there to add is that it was called. */
+static inline bool is_brief(const struct spy_thread *thread, const struct spy_frame *frame)
+{
+	return frame->slot->brief && frame->depth && thread->calls[frame->depth - 1].inspected;
+}
+
+static inline void begin_brief(struct spy_thread *thread, struct spy_frame *frame)
+{
+	clear_details(frame);
+	begin_counted(thread, frame);
+	frame->details.event = SPY_EV_NESTED;
+}
+
 static inline void begin_traced(struct spy_thread *thread, struct spy_frame *frame)
 {
 	struct spy_progress *call = begin_call(thread, frame);
 
 	frame->kind = SPY_FRAME_TRACED;
-	frame->details.captured = frame->details.pool = frame->details.pageable = false;
-	frame->details.flags = 0;
+	clear_details(frame);
 	/* A thread that used nothing but the runtime so far is where the runtime begins. */
 	if (unlikely(!thread->device) && frame->slot->layer != SPY_LAYER_DRIVER)
 		spy_thread_set_device(thread, 0, 0);
@@ -245,10 +264,12 @@ void *spy_enter(struct spy_frame *frame)
 		return real;
 	}
 	begin_work(thread, frame);
-	if (slot->record == SPY_TRACED)
-		begin_traced(thread, frame);
-	else
+	if (slot->record != SPY_TRACED)
 		begin_counted(thread, frame);
+	else if (is_brief(thread, frame))
+		begin_brief(thread, frame);
+	else
+		begin_traced(thread, frame);
 	end_work(thread);
 	return real;
 }
@@ -360,13 +381,22 @@ static inline void append_record(struct spy_thread *thread, const struct spy_fra
 	count(&thread->page->calls);
 }
 
-/* A counted call that a probe saw waiting is worth a record; it lasted at least since then. */
-__attribute__((noinline)) static void write_waited(struct spy_thread *thread,
-						   struct spy_frame *frame)
+/* A counted call is worth a record if a probe saw it waiting, or if it is one that else would be timed and it
+ * failed. */
+static inline bool is_worth_a_record(const struct spy_thread *thread, const struct spy_frame *frame)
+{
+	return thread->calls[frame->depth].start ||
+	       (frame->details.event == SPY_EV_NESTED && (uint32_t)frame->result);
+}
+
+/* It lasted at least since it waited. */
+__attribute__((noinline)) static void write_counted(struct spy_thread *thread,
+						    struct spy_frame *frame)
 {
 	uint64_t now = spy_clock(), *counter = &thread->page->counts[frame->slot->counter];
+	uint64_t start = thread->calls[frame->depth].start;
 
-	frame->start = thread->calls[frame->depth].start;
+	frame->start = start ? start : now;
 	frame->details.event = frame->depth ? SPY_EV_NESTED : SPY_EV_CALL;
 	frame->details.flags = 0;
 	if (*counter)
@@ -426,8 +456,8 @@ void spy_leave(struct spy_frame *frame)
 		if (unlikely(!still_ours(thread)))
 			return;
 		begin_work(thread, frame);
-		if (unlikely(thread->calls[frame->depth].start))
-			write_waited(thread, frame);
+		if (unlikely(is_worth_a_record(thread, frame)))
+			write_counted(thread, frame);
 		thread->depth = frame->depth;
 		show_outer(thread, frame);
 		if (frame->slot->inspector)

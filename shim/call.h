@@ -20,9 +20,10 @@ struct spy_slot {
 	uint16_t fn; /* enum spy_fn */
 	uint8_t record; /* enum spy_record */
 	uint8_t layer; /* enum spy_layer of the real function: 0, RT11, RT12 or RT13 */
-	uint16_t counter; /* index in spy_slot_page.counts, for COUNTED rows */
+	uint16_t counter; /* index in spy_slot_page.counts, for COUNTED rows and brief ones */
 	uint16_t window; /* bytes of stack arguments to hand on */
 	uint16_t inspector; /* row of inspectors.def, 0 none */
+	bool brief; /* TRACED, but only counted inside a call that told the details: it waits for nothing */
 	uint8_t makes; /* 1: makes or gives back what programs better keep (stack.c) */
 };
 

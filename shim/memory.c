@@ -52,7 +52,8 @@ static struct {
 	struct leaf *free;
 } map;
 
-uint64_t spy_memory_generation = 1; /* never 0, the date of a cache that was never filled */
+/* Never 0, the date of a cache that was never filled. */
+struct spy_memory_date spy_memory_date = {.generation = 1};
 
 static struct directory directories[2]; /* 2 MiB of zeros: the pages in use are the ones touched */
 
@@ -148,14 +149,14 @@ static void look(struct directory *root, uint64_t address, struct spy_memory *fo
 static uint64_t look_up(uint64_t address, struct spy_memory *found)
 {
 	for (;;) {
-		uint64_t generation = load(&spy_memory_generation);
+		uint64_t generation = load(&spy_memory_date.generation);
 		struct directory *root = __atomic_load_n(&map.root, __ATOMIC_ACQUIRE);
 
 		if (root)
 			look(root, address, found);
 		else
 			*found = (struct spy_memory){.hi = UINT64_MAX, .device = SPY_DEVICE_NONE};
-		if (load(&spy_memory_generation) == generation)
+		if (load(&spy_memory_date.generation) == generation)
 			return generation;
 	}
 }
@@ -216,7 +217,7 @@ static void fill_leaf(struct leaf *to, const struct leaf *from, uint64_t first, 
 
 static void next_generation(void)
 {
-	store(&spy_memory_generation, spy_memory_generation + 1);
+	store(&spy_memory_date.generation, spy_memory_date.generation + 1);
 }
 
 static struct directory *other_directory(void)
@@ -439,7 +440,7 @@ void spy_memory_reset(void)
 {
 	map.root = NULL;
 	map.free = NULL;
-	spy_memory_generation++;
+	spy_memory_date.generation++;
 }
 
 void spy_memory_hold(bool hold)

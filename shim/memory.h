@@ -45,7 +45,9 @@ void spy_memory_remove_context(uint8_t device, uint16_t context);
 bool spy_memory_find(uint64_t address, struct spy_memory *found);
 
 /* Counts up at each change of the map: what was kept before is stale. */
-extern uint64_t spy_memory_generation;
+extern struct spy_memory_date {
+	uint64_t generation;
+} __attribute__((aligned(64))) spy_memory_date; /* beside nothing that other calls read */
 
 #define SPY_MEMORY_PAGE 4096ull
 
@@ -53,7 +55,7 @@ static inline bool spy_memory_hits(const struct spy_memory_hit *hit, uint64_t ad
 {
 	return hit->lo <= address && address < hit->hi &&
 	       hit->generation ==
-		       (uint32_t)__atomic_load_n(&spy_memory_generation, __ATOMIC_ACQUIRE);
+		       (uint32_t)__atomic_load_n(&spy_memory_date.generation, __ATOMIC_ACQUIRE);
 }
 
 /* The two places where a thread keeps what it heard about an address, so that the two ends of a

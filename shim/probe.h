@@ -28,14 +28,14 @@ struct spy_wait {
 /*
  * Do threads wait for the locks of a bucket, or did so just now? While they do, whoever has one leaves a
  * record when he gives it back: the order in which a lock changes hands is then complete. Those who take
- * and give back look at `some`, which changes seldom; those who wait count themselves elsewhere.
+ * and give back look at the first cache line, which changes seldom; those who wait count themselves in another.
  */
 #define SPY_WAITING_BUCKETS 512
 
 struct spy_waiting {
 	uint32_t some __attribute__((aligned(64)));
-	uint32_t threads __attribute__((aligned(64)));
 	uint64_t since; /* when some was set */
+	uint32_t threads __attribute__((aligned(64)));
 	uint64_t left; /* when one of them was last counted out */
 };
 

@@ -71,6 +71,17 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more COUNTED rows than coun
 	 (inspector) == SPY_INSPECTOR_event_create_flags || \
 	 (inspector) == SPY_INSPECTOR_event_destroy)
 
+/* A set of contracts: host work only, or the promise to return at once. */
+enum {
+	WAITS_FOR_NOTHING = 1 << SPY_CONTRACT_HOST
+#define CONTRACT(name, async, text) | (async) << SPY_CONTRACT_##name
+				    SPY_CONTRACTS(CONTRACT)
+#undef CONTRACT
+};
+#define brief(layer, record, contract) \
+	((layer) == SPY_LAYER_DRIVER && (record) == SPY_TRACED && \
+	 (WAITS_FOR_NOTHING & 1 << (contract)))
+
 #define SLOT(name, which, layer_, record_, contract_, inspector_) \
 	[SPY_FN_##name * 3 + \
 		(which)] = {.fn = SPY_FN_##name, \
@@ -79,6 +90,7 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more COUNTED rows than coun
 			    .counter = COUNTER_##record_(name), \
 			    .window = SPY_WINDOW, \
 			    .inspector = SPY_INSPECTOR_##inspector_, \
+			    .brief = brief(layer_, SPY_##record_, SPY_CONTRACT_##contract_), \
 			    .makes = makes(SPY_CONTRACT_##contract_, SPY_INSPECTOR_##inspector_)},
 #define SLOTS_DRIVER(name, record, contract, inspector) \
 	SLOT(name, 0, SPY_LAYER_DRIVER, record, contract, inspector)
@@ -162,8 +174,9 @@ void spy_slots_disable(void)
 	}
 }
 
-/* Counters of rows that the user moved from traced to counted follow those of the list. A page of
- * the board has fewer than there are rows, so a row gets one when it is first needed. */
+/* Counters of rows that are traced in the list, and counted because the user wants it or where they are brief,
+ * follow those of the list. A page of the board has fewer than there are rows, so a row gets one when it is
+ * first needed. */
 static uint16_t counters = COUNTER_COUNT;
 
 void spy_slots_count(uint16_t fn)
@@ -178,11 +191,12 @@ static void prepare(struct spy_slot *slot)
 {
 	uint16_t counter;
 
-	if (slot->record != SPY_COUNTED || slot->counter != COUNTER_NONE)
+	if ((slot->record != SPY_COUNTED && !slot->brief) || slot->counter != COUNTER_NONE)
 		return;
 	counter = __atomic_fetch_add(&counters, 1, __ATOMIC_RELAXED);
 	if (counter >= SPY_BOARD_COUNTERS) {
 		slot->record = SPY_TRACED;
+		slot->brief = false;
 		return;
 	}
 	slot->counter = counter;
@@ -193,8 +207,10 @@ static void prepare(struct spy_slot *slot)
 void spy_slots_trace(uint16_t fn)
 {
 	for (size_t i = fn * 3; i < fn * 3 + 3u; i++)
-		if (spy_stubs[i] && spy_slots[i].record == SPY_COUNTED)
+		if (spy_stubs[i] && spy_slots[i].record != SPY_TRANSPARENT) {
 			spy_slots[i].record = SPY_TRACED;
+			spy_slots[i].brief = false;
+		}
 }
 
 void spy_slots_list_counters(uint16_t counter_fn[SPY_BOARD_COUNTERS])

@@ -40,6 +40,7 @@ struct spy_taken {
 
 struct spy_waiting;
 
+/* Aligned: one's end shares no pair of cache lines with the next one's head, which changes with each record. */
 struct spy_thread {
 	/* Invariant while recording: head + 64 * (calls in progress) <= end of the packet. A new
 	 * call may begin while head < limit = end - SPY_CALL_ROOM - SPY_WAIT_ROOM. */
@@ -80,7 +81,7 @@ struct spy_thread {
 	uint64_t retry_at; /* no room for a packet: do not try again before (cycles) */
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
 	struct spy_inspect_cache inspect;
-};
+} __attribute__((aligned(128)));
 
 /* Is there room for a record inside the calls in progress, which cannot change packets? */
 static inline bool spy_thread_has_room(const struct spy_thread *thread, size_t bytes)

@@ -462,11 +462,13 @@ void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t tim
 {
 	struct spy_waiting *waiting = spy_waiting_for(object);
 	struct spy_thread *thread = caller(__builtin_frame_address(0));
-	uint64_t now = spy_clock(), held;
+	uint64_t now, held;
 	bool told;
 
 	if (!thread)
 		return;
+	/* Who had nobody to wake gave it back in no time. */
+	now = time && kind == SPY_WAIT_MUTEX && !sure ? time : spy_clock();
 	held = time ? held_since(thread, object, time, &sure) : 0;
 	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. He
 	 * may have waited for another one since, but it is not among those he took at once. */

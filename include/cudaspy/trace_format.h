@@ -83,13 +83,13 @@ enum spy_event {
 	SPY_EV_COPY,
 	SPY_EV_MEMORY, /* allocates, frees, pins, sets, maps */
 	SPY_EV_THREAD, /* from here on this slot belongs to that thread */
-	SPY_EV_COUNT, /* how often the thread called a counted function */
+	SPY_EV_COUNT, /* how often the thread made calls of a function that were only counted */
 	SPY_EV_KERNEL, /* number of a kernel -> its name */
 	SPY_EV_MODULE, /* an ELF object in the address space */
 	SPY_EV_GPU,
 	SPY_EV_CLOCK, /* the trace clock against the system's clocks */
 	SPY_EV_NOTE, /* something a reader of the report must know: enum spy_note */
-	SPY_EV_INNER, /* the short form of NESTED, which most are: half of all records */
+	SPY_EV_INNER, /* the short form of NESTED, which most are */
 	SPY_EV_WAIT, /* a thread waited inside a call */
 	SPY_EV_TAKEN, /* until version 2: a lock others were waiting for was taken without a wait */
 	SPY_EV_SCHED, /* how the system's scheduler treated the thread around a long call */

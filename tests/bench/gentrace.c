@@ -3,8 +3,8 @@
  *
  *   gentrace DIR RECORDS THREADS
  *
- * A thread is a launch-bound loop: launches with the driver call inside them, copies of which one
- * in eight is pageable, synchronisations, allocations. All threads run at the same time, so that
+ * A thread is a launch-bound loop: launches, copies of which one in eight is pageable, synchronisations
+ * with the driver's call inside them, allocations. All threads run at the same time, so that
  * their records interleave as finely as they can. The same arguments give the same trace.
  */
 #include "../unit/trace_writer.h"
@@ -28,20 +28,30 @@ static struct spy_rec_head head(uint64_t time, enum spy_event event, enum spy_fn
 		.time = time, .event = event, .fn = fn, .duration = duration, .context = 1};
 }
 
-/* A launch: the driver's call, then the runtime's around it. */
 static void launch(struct tw_trace *w, unsigned int slot, uint64_t *time)
 {
-	struct spy_rec_head inner =
-		head(*time += 2500, SPY_EV_NESTED, SPY_FN_cuLaunchKernel, 1800 + random_below(900));
-	struct spy_rec_launch outer = {.caller = 0x401000 + random_below(16) * 64,
-				       .kernel_lo = (uint16_t)(1 + random_below(8)),
-				       .stream = 0x5000 + slot};
+	struct spy_rec_launch r = {.caller = 0x401000 + random_below(16) * 64,
+				   .kernel_lo = (uint16_t)(1 + random_below(8)),
+				   .stream = 0x5000 + slot};
 
-	inner.depth = 1;
+	r.head = head(*time += 2700, SPY_EV_LAUNCH, SPY_FN_cudaLaunchKernel,
+		      2100 + random_below(900));
+	tw_record(w, slot, &r, sizeof(r));
+}
+
+/* The driver's call, then the runtime's around it. */
+static void synchronise(struct tw_trace *w, unsigned int slot, uint64_t *time)
+{
+	uint64_t duration = 700 + random_below(18000);
+	struct spy_rec_inner inner = {.time = *time += 20000,
+				      .event = SPY_EV_INNER,
+				      .fn = SPY_FN_cuStreamSynchronize,
+				      .duration = (uint32_t)duration};
+	struct spy_rec_op op = {.caller = 0x403000, .stream = 0x5000 + slot};
+
 	tw_record(w, slot, &inner, sizeof(inner));
-	outer.head =
-		head(*time += 200, SPY_EV_LAUNCH, SPY_FN_cudaLaunchKernel, inner.duration + 300);
-	tw_record(w, slot, &outer, sizeof(outer));
+	op.head = head(*time += 200, SPY_EV_OP, SPY_FN_cudaStreamSynchronize, duration + 300);
+	tw_record(w, slot, &op, sizeof(op));
 }
 
 static void copy(struct tw_trace *w, unsigned int slot, uint64_t *time)
@@ -62,24 +72,17 @@ static void copy(struct tw_trace *w, unsigned int slot, uint64_t *time)
 	tw_record(w, slot, &r, sizeof(r));
 }
 
-static void other(struct tw_trace *w, unsigned int slot, uint64_t *time)
+static void allocate(struct tw_trace *w, unsigned int slot, uint64_t *time)
 {
-	struct spy_rec_op op = {.caller = 0x403000, .stream = 0x5000 + slot};
 	struct spy_rec_memory memory = {.caller = 0x404000,
 					.op = SPY_MEMOP_ALLOC,
 					.kind = SPY_MEM_DEVICE,
 					.address = 0x7f0000000000,
 					.bytes = 1 << 20};
 
-	if (random_below(4)) {
-		op.head = head(*time += 20000, SPY_EV_OP, SPY_FN_cudaStreamSynchronize,
-			       1000 + random_below(18000));
-		tw_record(w, slot, &op, sizeof(op));
-	} else {
-		memory.head = head(*time += 3000, SPY_EV_MEMORY, SPY_FN_cudaMallocAsync,
-				   500 + random_below(2000));
-		tw_record(w, slot, &memory, sizeof(memory));
-	}
+	memory.head = head(*time += 3000, SPY_EV_MEMORY, SPY_FN_cudaMallocAsync,
+			   500 + random_below(2000));
+	tw_record(w, slot, &memory, sizeof(memory));
 }
 
 static void write_thread(struct tw_trace *w, unsigned int slot, uint64_t records)
@@ -91,21 +94,24 @@ static void write_thread(struct tw_trace *w, unsigned int slot, uint64_t records
 	tw_stream(w, slot)->tid = thread.tid;
 	tw_record(w, slot, &thread, sizeof(thread));
 	for (records--; records >= 2;) {
-		uint64_t dice = random_below(10);
+		uint64_t dice = random_below(40);
 
-		if (dice < 6) {
+		if (dice < 24) {
 			launch(w, slot, &time);
-			records -= 2;
-		} else if (dice < 9) {
+			records--;
+		} else if (dice < 36) {
 			copy(w, slot, &time);
 			records--;
+		} else if (dice < 39) {
+			synchronise(w, slot, &time);
+			records -= 2;
 		} else {
-			other(w, slot, &time);
+			allocate(w, slot, &time);
 			records--;
 		}
 	}
 	while (records--)
-		other(w, slot, &time);
+		allocate(w, slot, &time);
 }
 
 int main(int argc, char **argv)

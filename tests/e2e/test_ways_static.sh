@@ -9,11 +9,21 @@ fakes=$build/sim/lib # what bare and spied put into LD_LIBRARY_PATH
 
 # happened LAYER...: function, result and number of the recorded rows, from the simulator's truth.
 happened() {
-	awk -F'\t' -v layers="$*" '!/^#/ && index(layers, $2) { print $4, $5 }' truth/truth.*.tsv | sort | uniq -c
+	awk -F'\t' -v layers="$*" '!/^#/ && index(layers, $2) { n[$4 " " $5]++ }
+		END { for (call in n) print call, n[call] }' truth/truth.*.tsv | sort
 }
 
+# The same from a trace: of rows that are recorded, calls inside others may only be counted, if they succeeded.
 seen() {
-	"$tool" dump "$1" | awk '$4 !~ /^\[/ { print $4, $6 }' | sort | uniq -c
+	"$tool" dump "$1" | awk '
+		FILENAME != "-" { if (/^ENTRY/ && / TRACED,/) traced[substr($1, 7, length($1) - 7)] = 1; next }
+		$4 !~ /^\[/ { n[$4 " " $6]++ }
+		$4 == "[count]" {
+			split($8, function_is, "=")
+			split($9, count_is, "=")
+			if (function_is[2] in traced) n[function_is[2] " 0"] += count_is[2]
+		}
+		END { for (call in n) print call, n[call] }' "$here/../../include/cudaspy/entrypoints.def" - | sort
 }
 
 # check PROGRAM LAYERS
@@ -42,3 +52,22 @@ for static in "$bin"/sample_*_static; do
 	check "$build/sim/samples/${sample%_static}" "runtime driver"
 	check "$static" driver
 done
+
+# inside NAME: how many calls of a driver's function inside others a trace has one by one, and how many counted.
+inside() {
+	"$tool" dump "$(the_trace)" | awk -v name="$1" '
+		$3 == 1 && $4 == name { recorded++ }
+		$4 == "[count]" && $8 == "function=" name { split($9, is, "="); counted += is[2] }
+		END { print recorded + 0, counted + 0 }'
+}
+
+# What waits for nothing is counted there, unless somebody asks for it; what may wait is recorded.
+rm -rf "$out"
+spied "$build/sim/samples/vector_add" >/dev/null 2>&1
+launches=$("$tool" dump "$(the_trace)" | grep -c ' 0 _*cudaLaunchKernel ')
+[ "$launches" -gt 0 ] || fail "vector_add launched nothing"
+expect "launches inside" "$(inside cuLaunchKernel)" "0 $launches"
+expect "allocations inside" "$(inside cuMemAlloc_v2)" "3 0"
+rm -rf "$out"
+CUDASPY_TRACE=cuLaunchKernel spied "$build/sim/samples/vector_add" >/dev/null 2>&1
+expect "launches inside, asked for" "$(inside cuLaunchKernel)" "$launches 0"

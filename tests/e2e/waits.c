@@ -11,6 +11,7 @@
  *   waits rows             many short waits in a row
  *   waits crowd            more of them than records fit into a packet
  *   waits some N           N calls, of which the last one waits
+ *   waits inside N         N calls of the driver inside one of the runtime's, of which the last one waits
  *   waits stranger         a thread without calls has the lock
  *   waits flood N          N waits that cannot share a record, in one call
  *   waits left             calls that are left by longjmp, then waits outside of any call
@@ -21,6 +22,7 @@
  *   waits fork             a child forked while a thread waits
  *   waits map              waits between calls that come from many threads, until all are through
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -130,7 +132,7 @@ struct holder {
 	int held, told;
 };
 
-static int somebody_came;
+static int somebody_came; /* the thread that did */
 
 static void wait_until(const int *flag)
 {
@@ -140,14 +142,33 @@ static void wait_until(const int *flag)
 
 static void come(void)
 {
-	__atomic_store_n(&somebody_came, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&somebody_came, gettid(), __ATOMIC_RELEASE);
 }
 
-/* After that he waits. */
+static bool is_asleep(int tid)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(file);
+	return state == 'S';
+}
+
+/* After that he waits; he may spin, or have had no CPU so far. */
 static void somebody_waits(void)
 {
+	int tries = 0;
+
 	wait_until(&somebody_came);
-	sleep_ms(LONG_MS);
+	do
+		sleep_ms(LONG_MS);
+	while (!is_asleep(somebody_came) && ++tries < 5);
 }
 
 static void hold(void *data)
@@ -419,6 +440,24 @@ static void some(int n)
 	holder.device = -1;
 	holder_begin(&holder);
 	call(do_both, &waiter);
+	holder_end(&holder);
+}
+
+static void inside(void *n)
+{
+	struct holder holder = {.lock = lock_mutex, .unlock = unlock_mutex, .for_ms = LONG_MS};
+	struct holder waiter = {.lock = lock_mutex, .unlock = unlock_mutex};
+	int (*driver_call)(void *stream, void (*function)(void *), void *data);
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+
+	*(void **)&driver_call = driver ? dlsym(driver, "cuLaunchHostFunc") : NULL;
+	if (!driver_call)
+		exit(3);
+	for (int i = 1; i < *(const int *)n; i++)
+		driver_call(STREAM, nothing, NULL);
+	holder.device = -1;
+	holder_begin(&holder);
+	driver_call(STREAM, do_both, &waiter);
 	holder_end(&holder);
 }
 
@@ -767,6 +806,8 @@ int main(int argc, char **argv)
 		call(crowd, NULL);
 	} else if (strcmp(what, "some") == 0) {
 		some(n);
+	} else if (strcmp(what, "inside") == 0) {
+		call(inside, &n);
 	} else if (strcmp(what, "stranger") == 0) {
 		stranger();
 	} else if (strcmp(what, "flood") == 0) {
