@@ -176,11 +176,11 @@ static inline struct finished *next_finished(struct caller *c)
 
 	if (unlikely(c->n_finished == c->ring_size) && c->ring_size < FINISHED_KEPT)
 		grow_ring(c);
-	f = &c->ring[c->n_finished++ & (c->ring_size - 1)];
+	f = account_finished(c, c->n_finished++);
 	if (unlikely(f->waits != NULL))
 		forget_waits(f);
 	/* With many threads, the rings of all of them are more than the cache has room for. */
-	next = &c->ring[c->n_finished & (c->ring_size - 1)];
+	next = account_finished(c, c->n_finished);
 	__builtin_prefetch(next, 1);
 	__builtin_prefetch(&next->site, 1);
 	return f;
@@ -229,6 +229,15 @@ static void share_ioctls(struct accounting *a, const struct caller *c, const str
 	a->spared_ns += spared_ns;
 }
 
+/* What the scheduler says of them is known, or never will be. */
+static void settle_waits(struct caller *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->n_waits; i++)
+		holders_settle(&c->waits[i]);
+}
+
 /* A call that took longer than such calls do, or in which the probes saw something. */
 static void look_closer(struct accounting *a, struct caller *c, const struct record *record,
 			const struct call_class *class, const struct gpu_waits *waits, bool cold,
@@ -245,10 +254,11 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 		f->expected_ns = f->bucket_ns[BUCKET_OWN] + f->kernel_ns;
 	if (c->n_waits)
 		share_ioctls(a, c, record, f);
+	settle_waits(c);
 	f->waits = c->waits;
 	f->n_waits = c->n_waits;
 	if (f->waits && c->ring_size > WAITS_KEPT && c->n_finished > WAITS_KEPT)
-		forget_waits(&c->ring[(c->n_finished - 1 - WAITS_KEPT) % c->ring_size]);
+		forget_waits(account_finished(c, c->n_finished - 1 - WAITS_KEPT));
 	c->waits = NULL;
 	c->n_waits = 0;
 	if (f->bucket_ns[BUCKET_NOT_RUNNING])
@@ -274,6 +284,20 @@ static void spread_blame(struct accounting *a, const struct finished *f, const c
 	if (f->n_waits || lost_ns > a->blame.least_lost_ns)
 		blame_waits(a, f, blame_victim(a, f, lost_ns, why));
 	riddles_remember(a, f);
+}
+
+/* Of a call that took no longer than its own work. */
+static inline bool is_asked_for(const struct observer *observer, const struct caller *c,
+				const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+	uint32_t asked = observer->always;
+
+	if (raw->other.event == SPY_EV_COPY) {
+		asked |= copy_is_pageable(&raw->copy) ? observer->pageable : 0;
+		asked |= steps_in_row(&c->steps.row, raw) ? observer->in_row : 0;
+	}
+	return asked >> record->contract & 1;
 }
 
 static struct site *observe(struct accounting *a, struct caller *c, const struct record *record,
@@ -343,7 +367,7 @@ void account_call(struct accounting *a, const struct record *record)
 	f->site = NULL;
 	c->steps.tries += steps_is_try(contract);
 	if (a->observer &&
-	    (f->divided || a->observer->always >> contract & 1 || failed || unlikely(c->n_open)))
+	    (f->divided || failed || unlikely(c->n_open) || is_asked_for(a->observer, c, record)))
 		f->site = observe(a, c, record, class, waits, cold, f);
 	book(c, f);
 	submitted = work_see(&a->work, &c->stream, a->model, record, waits);
@@ -365,6 +389,11 @@ void account_nested(struct accounting *a, const struct record *record)
 
 void account_finish(struct accounting *a)
 {
+	size_t i;
+
+	for (i = 0; i < a->n_callers; i++)
+		if (a->callers[i])
+			settle_waits(a->callers[i]);
 	riddles_finish(a);
 	blame_finish(a);
 }

@@ -113,7 +113,8 @@ struct site;
  * a call it took is shown to it when it is known.
  */
 struct observer {
-	uint32_t always; /* contracts, a bit for each */
+	/* Contracts, a bit for each: of all calls; of copies with a pageable side; of those that go on with a row. */
+	uint32_t always, pageable, in_row;
 	struct site *(*see)(struct observer *observer, const struct observed *call);
 	/* sure: who waited had no work of his own to wait for. */
 	void (*others)(struct site *site, double ns, bool sure, bool across_devices);
@@ -166,6 +167,12 @@ static inline void account_see(struct accounting *a, const struct record *record
 	} else if (record->raw->other.event >= SPY_EV_WAIT) {
 		account_other(a, record);
 	}
+}
+
+/* A call that has returned, by its number: one of the last ring_size. */
+static inline struct finished *account_finished(const struct caller *c, uint64_t number)
+{
+	return &c->ring[number & (c->ring_size - 1)];
 }
 
 /* After the last record. */

@@ -84,6 +84,7 @@ static void see_wait(struct accounting *a, struct caller *c, const struct record
 	else if (raw->kind == SPY_WAIT_IOCTL)
 		book_ioctl(a, raw->object, raw->count, w.ns);
 	if (c->n_waits >= WAITS_MOST) {
+		holders_settle(&w);
 		free(w.segments);
 		return;
 	}

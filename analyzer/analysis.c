@@ -46,7 +46,7 @@ static void tell_progress(const struct analysis *a, uint64_t records, uint64_t b
 }
 
 /*
- * Calls inside others are every second record, and of most of them nothing matters but how many and how long
+ * Calls inside others are many, and of most of them nothing matters but how many and how long
  * they were: those behind the record in its stream are counted here, without being put in order with what
  * other streams have. Not those that may start CUDA up, for which the model and the accounting wait, nor
  * functions that metadata does not name, nor those so much later that a riddle may be due (account_see).

@@ -89,13 +89,6 @@ void baseline_release(struct baseline *b)
 
 /* ---- then and now ------------------------------------------------------------------------------ */
 
-static const char *base(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
-
 static bool alike(const char *x, const char *y)
 {
 	return !strcmp(x ?: "", y ?: "");
@@ -104,8 +97,9 @@ static bool alike(const char *x, const char *y)
 static bool matches(const struct known_finding *known, const struct finding *f, bool exactly)
 {
 	if (known->taken || strcmp(known->id, f->detector->id) ||
-	    !alike(known->function, f->function) || !alike(base(known->module), base(f->module)) ||
-	    !alike(known->caller, f->caller) || !alike(base(known->file), base(f->file)))
+	    !alike(known->function, f->function) ||
+	    !alike(last_part(known->module), last_part(f->module)) ||
+	    !alike(known->caller, f->caller) || !alike(last_part(known->file), last_part(f->file)))
 		return false;
 	return !exactly || known->line == f->line;
 }

@@ -11,16 +11,8 @@
 
 void blame_release(struct blame *b)
 {
-	struct blame_edge *edge, *next;
-
-	HASH_ITER (hh, b->direct, edge, next) {
-		HASH_DEL(b->direct, edge);
-		free(edge);
-	}
-	HASH_ITER (hh, b->roots, edge, next) {
-		HASH_DEL(b->roots, edge);
-		free(edge);
-	}
+	edges_release(&b->direct);
+	edges_release(&b->roots);
 	free(b->stalled.bits);
 	free(b->stalled_across.bits);
 	*b = (struct blame){0};
@@ -58,19 +50,6 @@ bool blame_is_stall(const struct blame_key *k, bool across_devices)
 static uint32_t index_of(const struct thread *thread)
 {
 	return thread ? thread->index + 1 : 0;
-}
-
-static struct blame_edge *edge_of(struct blame_edge **edges, const struct blame_key *key)
-{
-	struct blame_edge *edge;
-
-	HASH_FIND(hh, *edges, key, sizeof(*key), edge);
-	if (!edge) {
-		edge = xcalloc(1, sizeof(*edge));
-		edge->key = *key;
-		HASH_ADD(hh, *edges, key, sizeof(edge->key), edge);
-	}
-	return edge;
 }
 
 static struct blame_key key_of(const struct blame_origin *o, const struct thread *holder,
@@ -124,7 +103,7 @@ static void charge_direct(struct accounting *a, const struct blame_origin *o,
 	struct blame_edge *edge;
 
 	key.lock = lock ? lock->index + 1 : 0;
-	edge = edge_of(&a->blame.direct, &key);
+	edge = edges_get(&a->blame.direct, &key);
 	count_wait(edge, o);
 	edge->waited_ns += (double)(s->end_ns - s->begin_ns);
 }
@@ -164,7 +143,7 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 	if (ns <= 0)
 		return;
 	key.cause = (uint8_t)cause;
-	edge = edge_of(&a->blame.roots, &key);
+	edge = edges_get(&a->blame.roots, &key);
 	count_wait(edge, o);
 	edge->waited_ns += ns;
 	edge->spared_ns += spared_ns;
@@ -346,10 +325,10 @@ static void follow(struct accounting *a, const struct blame_piece *piece)
 	}
 	number = holder->n_finished;
 	while (number && holder->n_finished - number < holder->ring_size &&
-	       holder->ring[(number - 1) % holder->ring_size].end_ns > piece->begin_ns)
+	       account_finished(holder, number - 1)->end_ns > piece->begin_ns)
 		number--;
 	for (; number < holder->n_finished && left.begin_ns < left.end_ns; number++) {
-		const struct finished *f = &holder->ring[number % holder->ring_size];
+		const struct finished *f = account_finished(holder, number);
 		uint64_t end_ns = f->end_ns < left.end_ns ? f->end_ns : left.end_ns;
 
 		if (f->begin_ns >= left.end_ns)

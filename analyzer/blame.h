@@ -10,8 +10,8 @@
 #ifndef CUDASPY_BLAME_H
 #define CUDASPY_BLAME_H
 
-#include "hash.h"
 #include "buckets.h"
+#include "edges.h"
 #include "locks.h"
 
 struct accounting;
@@ -27,24 +27,6 @@ struct subject {
 	enum subject_kind kind;
 	uint32_t tid, fn, device;
 	struct lock_key lock;
-};
-
-/* Without padding: it is hashed byte by byte. Threads are indices + 1, 0 unknown. */
-struct blame_key {
-	uint32_t waiter, waiter_fn, holder, holder_fn;
-	uint32_t lock; /* index + 1; 0 in roots */
-	uint8_t waiter_device, holder_device;
-	uint8_t cause; /* of roots */
-	uint8_t inferred;
-};
-
-struct blame_edge {
-	struct blame_key key;
-	uint64_t waits, last_wait;
-	double waited_ns; /* shares of calls: parts of nanoseconds add up */
-	double starting_ns; /* of that, as the program started: work_starting */
-	double spared_ns; /* of waited_ns, behind requests that processes would not make, or not in a row */
-	UT_hash_handle hh;
 };
 
 /* Whose wait it was, wherever the blame goes. */
@@ -106,7 +88,7 @@ struct call_set {
 };
 
 struct blame {
-	struct blame_edge *direct, *roots;
+	struct blame_edges direct, roots;
 	/* Calls that a thread on the same GPU stalled, or one on another: blame_is_stall. */
 	struct call_set stalled, stalled_across;
 	struct victim victims[VICTIMS];

@@ -15,6 +15,12 @@
 
 #define DETECTOR_CONTRACT(name) (1u << SPY_CONTRACT_##name)
 
+enum copies_asked {
+	COPIES_ALL,
+	COPIES_PAGEABLE, /* with a pageable side */
+	COPIES_IN_ROW, /* that go on with a row: steps.h */
+};
+
 /* Of an open claim: */
 enum settled {
 	SETTLED_NOT, /* ask again at the next call */
@@ -34,6 +40,7 @@ struct detector {
 	/* DETECTOR_CONTRACT(...), or-ed: of those that did not, all of these contracts, and of these those
 	 * that took longer than their own work */
 	uint32_t always, when_long;
+	enum copies_asked copies; /* which copies, of those in `always` */
 	bool (*judge)(const struct observed *o, struct verdict *v);
 	/*
 	 * Of a claim whose verdict is open: the next call of its thread, which lies behind those that

@@ -1,5 +1,5 @@
 /*
- * analyzer/detectors.c: the table of detectors. Called by finding.c, and by `cudaspy explain`.
+ * analyzer/detectors.c: the table of detectors. Called by sites.c and finding.c, and by `cudaspy explain`.
  */
 #include <string.h>
 #include "detector.h"

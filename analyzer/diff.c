@@ -204,17 +204,34 @@ static void count_finding(struct diff_tally *tally, const struct diff_row *row)
 		tally->shrank++;
 }
 
-static const char *finding_detail(struct report *report, const struct diff_items *items,
-				  const struct diff_row *row, const struct diff_change *c)
+/* How many places there are in the function, in the run that has most. */
+static uint64_t count_places(const struct diff_items *items, const struct diff_item *item)
 {
-	const char *ranges = ranges_text(report, items, c);
+	uint64_t most = 0;
+	size_t i;
 
-	return report_text(report, "%s: %s in A, %llu in B%s%s",
+	for (i = 0; i < items->a->n + items->b->n; i++)
+		if (item->cells[i].places > most)
+			most = item->cells[i].places;
+	return most;
+}
+
+static const char *finding_detail(struct report *report, const struct diff_items *items,
+				  const struct diff_item *item, const struct diff_row *row,
+				  const struct diff_change *c)
+{
+	const char *ranges = ranges_text(report, items, c), *places = "";
+	uint64_t n_places = count_places(items, item);
+
+	if (n_places > 1)
+		places = report_text(report, ", at %llu places, here most",
+				     (unsigned long long)n_places);
+	return report_text(report, "%s: %s in A, %llu in B%s%s%s",
 			   !row->a_runs   ? "appeared"
 			   : !row->b_runs ? "vanished"
 					  : row->verdict,
-			   word_count(report, row->a_count, "call"),
-			   (unsigned long long)row->b_count, *ranges ? "; " : "", ranges);
+			   word_count(report, row->a_count, "case"),
+			   (unsigned long long)row->b_count, places, *ranges ? "; " : "", ranges);
 }
 
 static struct diff_row finding_row(struct report *report, const struct diff_items *items,
@@ -245,7 +262,7 @@ static struct diff_row finding_row(struct report *report, const struct diff_item
 	row.little = (diff_is_minor(row.a_severity) && diff_is_minor(row.b_severity)) ||
 		     c.noise == DIFF_NOISE ||
 		     (row.a_runs && row.b_runs && is_little(&c, c.a.median + c.b.median));
-	row.detail = finding_detail(report, items, &row, &c);
+	row.detail = finding_detail(report, items, item, &row, &c);
 	return row;
 }
 

@@ -48,7 +48,7 @@ enum diff_noise diff_judge(const struct diff_range *a, size_t n_a, const struct 
 
 /* ---- what there is on both sides ------------------------------------------------------------- */
 
-static struct diff_item *item_of(struct diff_items *items, char *key, const json_t *row)
+static struct diff_item *item_of(struct diff_items *items, char *key)
 {
 	struct diff_item *item;
 
@@ -61,8 +61,15 @@ static struct diff_item *item_of(struct diff_items *items, char *key, const json
 		item->cells = xcalloc(items->a->n + items->b->n, sizeof(*item->cells));
 		HASH_ADD_KEYPTR(hh, items->all, item->key, strlen(item->key), item);
 	}
-	item->row = row;
 	return item;
+}
+
+static struct diff_cell *cell_of(struct diff_items *items, char *key, const json_t *row, size_t run)
+{
+	struct diff_item *item = item_of(items, key);
+
+	item->row = row;
+	return &item->cells[run];
 }
 
 void diff_items_release(struct diff_items *items)
@@ -107,8 +114,7 @@ void diff_collect_calls(struct diff_items *items, const json_t *report, size_t r
 	json_array_foreach(json_object_get(report, "calls"), i, row)
 	{
 		struct diff_cell *cell =
-			&item_of(items, xstrdup(diff_text_of(row, "function") ?: "?"), row)
-				 ->cells[run];
+			cell_of(items, xstrdup(diff_text_of(row, "function") ?: "?"), row, run);
 
 		cell->present = true;
 		cell->numbers[0] = diff_number_of(row, "total_ns");
@@ -130,7 +136,7 @@ void diff_collect_waits(struct diff_items *items, const json_t *report, size_t r
 	size_t i;
 
 	for (i = 0; i < BUCKET_COUNT; i++) {
-		struct diff_cell *cell = &item_of(items, xstrdup(keys[i]), row)->cells[run];
+		struct diff_cell *cell = cell_of(items, xstrdup(keys[i]), row, run);
 
 		cell->present = true;
 		cell->numbers[0] = diff_number_of(row, keys[i]);
@@ -148,7 +154,8 @@ bool diff_is_minor(const char *severity)
 
 /*
  * A finding is the same one if detector, CUDA function and place are: the function that calls, which
- * stays when the program is built again, and its module; without symbols the address in the module.
+ * stays when the program is built again, and its module, wherever that was built; without symbols the
+ * address in the module.
  */
 void diff_collect_findings(struct diff_items *items, const json_t *report, size_t run)
 {
@@ -159,14 +166,21 @@ void diff_collect_findings(struct diff_items *items, const json_t *report, size_
 	{
 		const char *caller = diff_text_of(row, "caller");
 		uint64_t offset = caller ? 0 : diff_number_of(row, "offset");
+		uint64_t cost_ns = diff_number_of(row, "cost_ns");
 		char *key = xasprintf("%s %s %s %s+%llx", diff_text_of(row, "id") ?: "?",
 				      diff_text_of(row, "function") ?: "",
-				      diff_text_of(row, "module") ?: "", caller ?: "",
+				      last_part(diff_text_of(row, "module") ?: ""), caller ?: "",
 				      (unsigned long long)offset);
-		struct diff_cell *cell = &item_of(items, key, row)->cells[run];
+		struct diff_item *item = item_of(items, key);
+		struct diff_cell *cell = &item->cells[run];
 
+		if (!item->row || cost_ns > item->most_ns) {
+			item->most_ns = cost_ns;
+			item->row = row;
+		}
+		cell->places++;
 		cell->present = true;
-		cell->numbers[0] += diff_number_of(row, "cost_ns");
+		cell->numbers[0] += cost_ns;
 		cell->numbers[1] += diff_number_of(row, "count");
 		cell->numbers[2] = 1;
 		if (!cell->severity || diff_is_minor(cell->severity))

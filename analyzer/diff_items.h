@@ -14,12 +14,15 @@ struct diff_cell {
 	uint64_t numbers[DIFF_NUMBERS];
 	bool present;
 	const char *severity; /* of findings: the worst; NULL: none */
+	uint64_t places; /* of findings: in the function */
 };
 
 /* A function, a bucket or a finding: what has the same key in all runs. */
 struct diff_item {
 	char *key;
-	const json_t *row; /* in one of the reports, for its texts; B's if it has one */
+	const json_t *
+		row; /* in one of the reports, for its texts: of findings the dearest one's, else the last */
+	uint64_t most_ns; /* what that finding cost */
 	struct diff_cell *cells; /* by run: A's, then B's */
 	UT_hash_handle hh;
 };

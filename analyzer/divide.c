@@ -48,11 +48,25 @@ static uint64_t not_running(const struct caller *c, uint64_t duration_ns)
 	return ns < duration_ns ? ns : duration_ns;
 }
 
+/* Of its waits for locks: how long the thread had no CPU in each is not known, but in all of them. */
+static void share_lack(struct caller *c, uint64_t lacked_ns, uint64_t lock_ns)
+{
+	size_t i;
+
+	for (i = 0; i < c->n_waits && lacked_ns; i++)
+		if (c->waits[i].lock)
+			c->waits[i].loss.lacked_ns =
+				(uint64_t)((double)c->waits[i].ns * (double)lacked_ns /
+					   (double)lock_ns);
+}
+
 /* Which bucket has what a call took beyond its own work, of which the probes saw nothing? */
 static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **stream,
 				 const struct record *record, const struct gpu_waits *waits,
 				 bool cold, uint64_t excess_ns)
 {
+	uint64_t queued;
+
 	switch (waits->sort) {
 	case GPU_WAIT_INTENDED:
 		return BUCKET_GPU_INTENDED;
@@ -62,8 +76,8 @@ static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **strea
 			return BUCKET_GPU_HIDDEN;
 		return BUCKET_UNEXPLAINED;
 	case GPU_WAIT_QUEUE:
-		if (work_queued(&a->work, stream, record) >= QUEUE_LEAST &&
-		    work_crowded(*stream, excess_ns))
+		queued = work_queued(&a->work, stream, record);
+		if (queued >= QUEUE_LEAST && work_crowded(*stream, queued, excess_ns))
 			return BUCKET_QUEUE;
 		/* A kernel's first launch may have to load it, or to enlarge the device's stack: with
 		 * the context locked, and behind all work of the device. */
@@ -168,6 +182,7 @@ bool divide(struct accounting *a, struct caller *c, const struct record *record,
 	taken_ns = least(idle_ns, excess_ns);
 	excess_ns -= taken_ns;
 	bucket_ns[BUCKET_NOT_RUNNING] = taken_ns;
+	share_lack(c, least(idle_ns - taken_ns, seen.lock_ns), seen.lock_ns);
 	taken_ns = least(idle_ns - taken_ns, seen.handover_ns);
 	bucket_ns[BUCKET_NOT_RUNNING] += taken_ns;
 	bucket_ns[BUCKET_LOCK] = seen.lock_ns - taken_ns;

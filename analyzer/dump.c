@@ -314,14 +314,13 @@ static void print_share(const struct dump *dump, const struct record *record)
 static void print_frame(const struct dump *dump, const struct record *record, uint64_t address)
 {
 	const struct module *module = model_module(record->thread->process, address, record->ns);
-	const char *slash = module ? strrchr(module->path, '/') : NULL;
 	char *name;
 
 	if (!module) {
 		fprintf(dump->out, "0x%" PRIx64, address);
 		return;
 	}
-	name = visible(slash ? slash + 1 : module->path);
+	name = visible(last_part(module->path));
 	fprintf(dump->out, "%s+0x%" PRIx64, name, address - module->base);
 	free(name);
 }

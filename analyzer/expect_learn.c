@@ -47,6 +47,7 @@ struct learner {
 	struct busy_stream busy[BUSY_STREAMS];
 	size_t n_busy, recent; /* recent: the one found last */
 	bool crowded; /* it has work in more than those */
+	bool works; /* it has handed over some */
 };
 
 /* The default streams are one for each device; all others are one of a kind. */
@@ -74,6 +75,7 @@ static inline struct busy_stream *find_busy(struct learner *l, uint64_t stream, 
 static inline void submit(struct learner *l, const union spy_any *raw, uint32_t fn,
 			  struct busy_stream *b)
 {
+	l->works = true;
 	if (!b && l->n_busy == BUSY_STREAMS) {
 		l->crowded = true;
 		return;
@@ -114,6 +116,34 @@ static bool finds_work(const struct learner *l, const union spy_any *raw, uint8_
 		if (concerns(&l->busy[i], raw, what))
 			return true;
 	return l->crowded;
+}
+
+/*
+ * Of other threads' work a thread's own records know nothing. So calls that take longer than any with nothing to
+ * wait for have waited for such work (or a library's): a wait that finds none returns at once, and a copy
+ * takes its time for its bytes, if they lie together. And who has never handed anything over learns nothing of
+ * the GPU by freeing.
+ */
+#define IDLE_WAIT_MOST_NS 50000
+#define COPY_NS_PER_BYTE_MOST 2
+
+/* Many short rows may take any time. */
+static bool has_rows(const struct learner *l, uint32_t fn, uint8_t contract)
+{
+	const char *name = l->e->set->functions.all[fn].name;
+
+	return contract == SPY_CONTRACT_COPY_BATCH || strstr(name, "2D") || strstr(name, "3D");
+}
+
+static bool knows_all(const struct learner *l, const union spy_any *raw, uint32_t fn,
+		      const struct gpu_waits *waits, uint8_t contract, uint64_t own_ns)
+{
+	if (raw->other.event == SPY_EV_COPY)
+		return own_ns <= IDLE_WAIT_MOST_NS + raw->copy.bytes * COPY_NS_PER_BYTE_MOST ||
+		       has_rows(l, fn, contract);
+	if (waits->sort == GPU_WAIT_INTENDED)
+		return own_ns <= IDLE_WAIT_MOST_NS || raw->other.event == SPY_EV_MEMORY;
+	return contract != SPY_CONTRACT_FREE || l->works;
 }
 
 /* The call has waited: what it waited for is done. */
@@ -258,7 +288,8 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 		if (waits->sort == GPU_WAIT_QUEUE)
 			clean &= !b || b->submitted < QUEUE_LEAST;
 		else if (clean && waits->sort != GPU_WAIT_NOT)
-			clean = !finds_work(l, raw, waits->what);
+			clean = knows_all(l, raw, fn, waits, contract, own_ns) &&
+				!finds_work(l, raw, waits->what);
 		c = expect_class(e, raw, fn, false);
 		add_sample(c, ns, own_ns, clean);
 		if (unlikely(l->kernel_ns != 0))
@@ -294,7 +325,7 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 		l->not_running_ns += raw->sched.not_running_ns;
 		break;
 	case SPY_EV_THREAD: /* another one: it has submitted nothing yet */
-		l->crowded = false;
+		l->crowded = l->works = false;
 		l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
 		l->n_busy = 0;
 		break;

@@ -53,6 +53,13 @@ uint64_t observed_handed_over(const struct observed *o, uint8_t device);
 /* Is all that the stream had to do when the claimed call ended waited for by this later one of its thread? */
 bool observed_covers(const struct observed *o, uint64_t stream, const struct claim *claim);
 
+/* Was nothing handed to the device while the call lasted? only: the stream that alone had work when it began, for
+ * observed_covers; 0: several had, or none. */
+bool observed_stood_still(const struct observed *o, uint64_t *only);
+
+/* Does the call wait for the GPU, and is it made for that? */
+bool observed_means_to_wait(const struct observed *o);
+
 /* Launches and copies of the process before it. */
 uint64_t observed_submissions(const struct observed *o);
 
@@ -89,11 +96,21 @@ struct claim {
 	uint64_t submissions, tries; /* as in struct site */
 	const struct stack *stack; /* NULL: none */
 	const char *kernel; /* mangled name; NULL: none, or unknown */
-	/* What its thread did since, while it is open: outside of CUDA, and as own work of calls that are
-	 * no cases of the same detector. */
+	/* What its thread did since, while it is open: outside of CUDA, and in calls that are no cases of the
+	 * same detector, but not while they waited for the GPU. */
 	uint64_t outside_ns, inside_ns;
 	uint64_t seen_ns; /* until then */
 };
+
+/* What its thread did since, in and outside of calls. */
+static inline uint64_t claim_between_ns(const struct claim *claim)
+{
+	return claim->outside_ns + claim->inside_ns;
+}
+
+/* Its thread then waits for the same work, in any case: without the hidden wait in the call it would have been
+ * there earlier, and waited. It gains what it did in between. */
+void claim_waits_anyway(const struct claim *claim, struct verdict *v);
 
 #define EVIDENCE 3
 #define SITE_SAMPLES 64
@@ -172,6 +189,8 @@ struct finding {
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
 	const char *inner; /* compiled into the caller, and called it; NULL: none */
+	bool launches,
+		of_kernel; /* the caller is what nvcc makes for launches; of a known kernel */
 	uint64_t offset, line;
 	const struct python_line *python; /* the lines of Python it was called in, as far as … */
 	size_t n_python; /* … stacks tell; the costliest first */
@@ -198,6 +217,9 @@ struct findings {
 void findings_init(struct findings *f, struct accounting *accounts);
 void findings_release(struct findings *f);
 
+/* Of calls that are open still, nothing comes after them. Once, after the last record. */
+void sites_settle(struct accounting *accounts);
+
 /*
  * After the last record: the findings, the costliest first; the report owns the array's texts, the
  * caller frees the array. Calls made at no known place are a finding, too.
@@ -219,8 +241,17 @@ static inline uint64_t finding_cost(const struct finding *f)
 /* In how many tenths of its process's work, by submissions, the site was called: 10 is all the time. */
 unsigned int site_tenths(const struct analysis *a, const struct site *site);
 
+/* Adds one site's calls to another's: they have one cause. */
+void site_add(struct site *sum, const struct site *more);
+
 /* Has the thread of the site's last call gone on working after it? */
 bool site_went_on(const struct analysis *a, const struct site *site);
+
+/* Part of a sentence: that most of the site's cost would have been waited right behind its calls; else empty. */
+const char *site_waits_anyway(const struct site *site);
+
+/* Is it too little to speak of, in a run of that time? */
+bool finding_little(uint64_t ns, uint64_t run_ns);
 
 /* All time that threads which call CUDA had, in nanoseconds: what shares are of. */
 uint64_t findings_run_ns(const struct analysis *a);

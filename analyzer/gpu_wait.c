@@ -68,10 +68,7 @@ static const struct gpu_waits *of_copy(const struct spy_rec_copy *copy, uint8_t 
 {
 	unsigned int direction =
 		copy->direction < COPY_DIRECTIONS ? copy->direction : SPY_DIR_UNKNOWN;
-	unsigned int sides =
-		copy->src_kind == SPY_MEM_PAGEABLE || copy->dst_kind == SPY_MEM_PAGEABLE
-			? SIDES_PAGEABLE
-			: SIDES_OTHER;
+	unsigned int sides = copy_is_pageable(copy) ? SIDES_PAGEABLE : SIDES_OTHER;
 
 	/* A copy of nothing makes no call of the driver (measured). */
 	if (copy->captured || !copy->bytes)

@@ -207,9 +207,8 @@ static void first_holder(struct model *model, const struct record *record, struc
 /* Threads that took it in one wait are counted apart, so many of them. */
 #define TAKERS_MOST 64
 
-/* Nobody was passed over more often so far: who took the lock instead? */
-static void remember_row(struct lock *lock, const struct record *record, const struct waited *w,
-			 uint64_t number, uint64_t taken)
+/* Perhaps nobody was passed over more often so far: who took the lock instead? */
+static void find_taker(struct waited *w, uint64_t number)
 {
 	struct {
 		const struct lock_event *event;
@@ -218,7 +217,7 @@ static void remember_row(struct lock *lock, const struct record *record, const s
 	const struct lock_event *event;
 	size_t i, n = 0, most = 0;
 
-	for (; (event = lock_event(lock, number)); number++) {
+	for (; (event = lock_event(w->lock, number)); number++) {
 		if (event->released || (event->shared && w->kind == SPY_WAIT_READ))
 			continue;
 		for (i = 0; i < n && takers[i].event->thread != event->thread; i++)
@@ -232,12 +231,41 @@ static void remember_row(struct lock *lock, const struct record *record, const s
 		if (takers[i].taken > takers[most].taken)
 			most = i;
 	}
+	if (!n)
+		return;
+	w->loss.by = takers[most].event->thread;
+	w->loss.by_fn = takers[most].event->fn;
+	w->loss.by_taken = takers[most].taken;
+}
+
+static void count_loss(struct waited *w, struct thread *waiter, uint64_t first, uint64_t taken)
+{
+	struct lock *lock = w->lock;
+
+	w->loss = (struct lock_loss){
+		.waiter = waiter, .ns = w->ns, .taken = taken, .by_fn = NO_FUNCTION};
+	if (taken > lock->loss.lost && w->ns >= LOCK_LOSS_NS)
+		find_taker(w, first);
+	if (taken <= lock->longest_row)
+		return;
 	lock->longest_row = taken;
-	lock->starved = record->thread;
-	lock->row_ns = w->ns;
-	lock->row_thread = n ? takers[most].event->thread : NULL;
-	lock->row_fn = n ? takers[most].event->fn : NO_FUNCTION;
-	lock->row_taken = n ? takers[most].taken : 0;
+	lock->starved = waiter;
+}
+
+void holders_settle(struct waited *w)
+{
+	struct lock_loss *loss = &w->loss;
+	uint64_t left_ns = loss->ns - least(loss->lacked_ns, loss->ns);
+
+	if (!w->lock || !left_ns || !loss->taken)
+		return;
+	loss->lost = (uint64_t)((double)loss->taken * (double)left_ns / (double)loss->ns);
+	if (loss->lost > w->lock->loss.lost && left_ns >= LOCK_LOSS_NS)
+		w->lock->loss = *loss;
+	if (loss->lost < LOCK_PASSED)
+		return;
+	w->lock->passed_waits++;
+	w->lock->passed_ns += left_ns;
 }
 
 void holders_find(struct model *model, const struct record *record, struct waited *w)
@@ -269,12 +297,7 @@ void holders_find(struct model *model, const struct record *record, struct waite
 	}
 	advance(&h, w->end_ns);
 	lay_out(w);
-	if (taken > lock->longest_row)
-		remember_row(lock, record, w, first, taken);
-	if (taken >= LOCK_PASSED) {
-		lock->passed_waits++;
-		lock->passed_ns += w->ns;
-	}
+	count_loss(w, record->thread, first, taken);
 	for (i = 0; i < w->n_segments; i++)
 		if (w->segments[i].holder)
 			thread_set_add(&lock->holders, w->segments[i].holder);

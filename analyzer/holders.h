@@ -24,6 +24,7 @@ struct waited {
 	uint64_t ns; /* of waiting between them */
 	uint64_t handover_ns; /* of that, while nobody had the lock */
 	struct lock *lock; /* NULL: another kind of wait */
+	struct lock_loss loss; /* who took it meanwhile */
 	uint64_t request; /* of an ioctl, and how often it was made */
 	uint32_t count;
 	float spared, spared_behind; /* of an ioctl: kernel_module.h */
@@ -31,9 +32,12 @@ struct waited {
 	size_t n_segments;
 };
 
-/* Divides a wait for a lock among those who had it meanwhile, one after the other: w->segments and
- * w->handover_ns. The record is the wait's, w->lock its lock, which learns of its holders. */
+/* Divides a wait for a lock among those who had it meanwhile, one after the other: w->segments, w->handover_ns
+ * and w->loss. The record is the wait's, w->lock its lock, which learns of its holders. */
 void holders_find(struct model *model, const struct record *record, struct waited *w);
+
+/* The call is over, and w->loss.lacked_ns is known: the lock learns how often the wait was lost. */
+void holders_settle(struct waited *w);
 
 /* Frees `n` waits and the array they are in. */
 void waited_free(struct waited *waits, size_t n);

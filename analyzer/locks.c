@@ -69,6 +69,12 @@ static void grow_ring(struct lock *lock)
 	lock->ring_size = size;
 }
 
+/* Of the event of that number. */
+static inline struct lock_event *place_of(const struct lock *lock, uint64_t number)
+{
+	return &lock->ring[number & (lock->ring_size - 1)];
+}
+
 /* The ring is in the order of time: what is known late goes before what came since. */
 void lock_add(struct lock *lock, const struct lock_event *event)
 {
@@ -78,16 +84,16 @@ void lock_add(struct lock *lock, const struct lock_event *event)
 		grow_ring(lock);
 	at = lock->events++;
 	oldest = lock->events > lock->ring_size ? lock->events - lock->ring_size : 0;
-	for (; at > oldest && lock->ring[(at - 1) % lock->ring_size].ns > event->ns; at--)
-		lock->ring[at % lock->ring_size] = lock->ring[(at - 1) % lock->ring_size];
-	lock->ring[at % lock->ring_size] = *event;
+	for (; at > oldest && place_of(lock, at - 1)->ns > event->ns; at--)
+		*place_of(lock, at) = *place_of(lock, at - 1);
+	*place_of(lock, at) = *event;
 }
 
 const struct lock_event *lock_event(const struct lock *lock, uint64_t number)
 {
 	if (number >= lock->events || lock->events - number > lock->ring_size)
 		return NULL;
-	return &lock->ring[number % lock->ring_size];
+	return place_of(lock, number);
 }
 
 uint64_t lock_events_since(const struct lock *lock, uint64_t ns)
@@ -150,12 +156,10 @@ static int by_waited(const void *a, const void *b)
 char *lock_place(const struct process *process, uint64_t address, uint64_t ns)
 {
 	const struct module *module = model_module_of_data(process, address, ns);
-	const char *name;
 
 	if (!module)
 		return xstrdup("heap");
-	name = strrchr(module->path, '/');
-	return xasprintf("%s+0x%llx", name ? name + 1 : module->path,
+	return xasprintf("%s+0x%llx", last_part(module->path),
 			 (unsigned long long)(address - module->base));
 }
 

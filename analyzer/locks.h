@@ -35,6 +35,19 @@ struct lock_key {
 
 /* A lock is no queue: to be passed over now and then is normal. So often is not. */
 #define LOCK_PASSED 16
+#define LOCK_LOSS_NS 10000000 /* a shorter wait is noticed by nobody, however often it is lost */
+
+/* One wait, in which others took the lock again and again. */
+struct lock_loss {
+	struct thread *waiter; /* NULL: there is none */
+	uint64_t ns; /* how long it was */
+	uint64_t lacked_ns; /* of that, the waiter was ready to go on and had no CPU */
+	uint64_t taken; /* how often others took it */
+	uint64_t lost; /* of that, the part of the rest of the time: if it was even */
+	struct thread *by; /* who took it most often, how often, in which call */
+	uint64_t by_taken;
+	uint32_t by_fn;
+};
 
 struct lock {
 	struct lock_key key;
@@ -56,13 +69,10 @@ struct lock {
 	uint64_t waking_ns; /* holders took to give it back, to those who wait */
 	uint64_t longest_row; /* most times others took it during one wait */
 	struct thread *starved; /* whose wait that was */
-	uint64_t row_ns; /* how long it was */
-	struct thread
-		*row_thread; /* who took the lock most often in it, how often, in which call */
-	uint64_t row_taken;
-	uint32_t row_fn;
-	uint64_t passed_waits,
-		passed_ns; /* waits in which others took it LOCK_PASSED times or more */
+	/* What is lost for want of a CPU is not the lock's: of waits that are LOCK_LOSS_NS without that, the one
+	 * that was lost most often; and those that were lost LOCK_PASSED times or more. */
+	struct lock_loss loss;
+	uint64_t passed_waits, passed_ns;
 	struct thread_set waiters, holders;
 	UT_hash_handle hh;
 };

@@ -15,23 +15,26 @@ static size_t above(const struct merge *m, unsigned __int128 head)
 	return (m->n_leaves + ((uint64_t)head & (AT_END - 1))) / 2;
 }
 
-/* All who could be second have lost to the best one, on its way up. */
-static inline uint64_t find_runner_up(const struct merge *m)
+static struct stream *stream_of(struct merge *m, unsigned __int128 head)
 {
-	uint64_t least_ns = UINT64_MAX;
+	return (uint64_t)head < AT_END ? m->streams[(uint64_t)head] : &m->nothing;
+}
+
+/* All who could be second have lost to the best one, on its way up. */
+static inline unsigned __int128 find_runner_up(const struct merge *m)
+{
+	unsigned __int128 least = merge_head(UINT64_MAX, AT_END);
 	size_t node;
 
-	for (node = above(m, m->best); node; node /= 2) {
-		uint64_t ns = (uint64_t)(m->losers[node] >> 64);
-
-		least_ns = ns < least_ns ? ns : least_ns;
-	}
-	return least_ns;
+	for (node = above(m, m->best); node; node /= 2)
+		least = m->losers[node] < least ? m->losers[node] : least;
+	return least;
 }
 
 void merge_replay(struct merge *m)
 {
-	unsigned __int128 best = m->best;
+	unsigned __int128 best = m->best, runner_up;
+	const struct reader *next;
 	size_t node;
 
 	/* By the time this stream's turn comes again, its next records should be in the cache; with
@@ -43,10 +46,13 @@ void merge_replay(struct merge *m)
 		m->losers[node] = other < best ? best : other;
 		best = other < best ? other : best;
 	}
-	/* Only who wins twice may be at the beginning of a row of records. */
-	m->runner_up_ns = (uint64_t)best == (uint64_t)m->best ? find_runner_up(m) : 0;
 	m->best = best;
-	m->top = (uint64_t)best < AT_END ? m->streams[(uint64_t)best] : &m->nothing;
+	m->top = stream_of(m, best);
+	runner_up = find_runner_up(m);
+	m->runner_up_ns = (uint64_t)(runner_up >> 64);
+	/* Most often it comes next: what merge_next looks at then is fetched meanwhile. */
+	next = &stream_of(m, runner_up)->reader;
+	__builtin_prefetch(next->at + next->size);
 }
 
 /* Plays all games below a node; returns who won them. */
@@ -83,7 +89,7 @@ static void begin(struct merge *m)
 		m->n_leaves *= 2;
 	m->best = play(m, 1);
 	m->runner_up_ns = 0;
-	m->top = n ? m->streams[(uint64_t)m->best] : &m->nothing;
+	m->top = stream_of(m, m->best);
 }
 
 bool merge_drop(struct merge *m)

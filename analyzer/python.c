@@ -84,8 +84,7 @@ size_t python_lines(const struct site_stack *stacks, size_t n, struct python_lin
 
 const char *python_words(struct report *report, const struct python_line *line)
 {
-	const char *slash = line->code ? strrchr(line->code->file, '/') : NULL;
-	const char *file = slash ? slash + 1 : line->code ? line->code->file : NULL;
+	const char *file = line->code ? last_part(line->code->file) : NULL;
 
 	if (!line->code)
 		return NULL;

@@ -171,11 +171,12 @@ static json_t *fingerprints(const struct table *t, size_t row)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(keys); i++) {
-		const char *part = table_text_at(t, row, keys[i]) ?: "", *slash;
+		const char *part = table_text_at(t, row, keys[i]) ?: "";
 		char *longer;
 
-		slash = strcmp(keys[i], "module") ? NULL : strrchr(part, '/');
-		longer = xasprintf("%s%s%s", text, i ? "|" : "", slash ? slash + 1 : part);
+		if (!strcmp(keys[i], "module"))
+			part = last_part(part);
+		longer = xasprintf("%s%s%s", text, i ? "|" : "", part);
 		free(text);
 		text = longer;
 	}

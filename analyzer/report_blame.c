@@ -80,14 +80,14 @@ static int by_waited(const void *a, const void *b)
 }
 
 static void add_edges(struct report *report, const struct analysis *a,
-		      const struct table_kind *kind, const struct blame_edge *edges,
+		      const struct table_kind *kind, const struct blame_edges *edges,
 		      const struct subject *s)
 {
-	struct blame_row *rows = xcalloc(HASH_COUNT(edges), sizeof(*rows));
+	struct blame_row *rows = xcalloc(edges->n, sizeof(*rows));
 	const struct blame_edge *edge;
 	size_t n = 0;
 
-	for (edge = edges; edge; edge = edge->hh.next) {
+	EDGES_ITER (edge, edges) {
 		const struct blame_key *k = &edge->key;
 		const struct thread *waiter = edge_thread(a, k->waiter), *holder;
 
@@ -201,7 +201,7 @@ static void add_pairs(struct report *report, const struct analysis *a,
 	const struct blame_edge *edge;
 	size_t i, n = 0;
 
-	for (edge = a->accounts.blame.direct; edge; edge = edge->hh.next) {
+	EDGES_ITER (edge, &a->accounts.blame.direct) {
 		const struct blame_key *k = &edge->key;
 		struct pair_row row = {
 			.waiter_device = k->waiter_device,
@@ -414,7 +414,7 @@ static double sum_end(struct report *report, const struct analysis *a, bool hold
 	const struct blame_edge *edge, *most = NULL;
 	double ns = 0;
 
-	for (edge = a->accounts.blame.direct; edge; edge = edge->hh.next) {
+	EDGES_ITER (edge, &a->accounts.blame.direct) {
 		if (!is_end(a, &edge->key, s, holder))
 			continue;
 		ns += edge->waited_ns;
@@ -470,10 +470,11 @@ static const char *only_text(struct report *report, const struct analysis *a, ui
 				   "%s, and only counted: it never waits, so there are no records "
 				   "of its calls",
 				   word_count(report, a->stats.counted[fn], "time"));
-	return report_text(report,
-			   "%s, and only counted, as CUDASPY_COUNT wanted it: whether it waited, "
-			   "nobody knows",
-			   word_count(report, a->stats.counted[fn], "time"));
+	return report_text(
+		report,
+		"%s, and only counted: inside other calls, which are what waited, or because "
+		"CUDASPY_COUNT wanted it (CUDASPY_TRACE=%s records each)",
+		word_count(report, a->stats.counted[fn], "time"), a->set->functions.all[fn].name);
 }
 
 static void count_calls(struct subject_row *row, const struct analysis *a)
@@ -527,6 +528,6 @@ void report_edges(struct report *report, const struct analysis *a)
 
 	add_pairs(report, a, &device_kind, same_devices, subject);
 	add_pairs(report, a, &call_kind, same_calls, subject);
-	add_edges(report, a, &blame_kind, a->accounts.blame.direct, subject);
-	add_edges(report, a, &root_kind, a->accounts.blame.roots, subject);
+	add_edges(report, a, &blame_kind, &a->accounts.blame.direct, subject);
+	add_edges(report, a, &root_kind, &a->accounts.blame.roots, subject);
 }

@@ -195,9 +195,8 @@ static const struct table_kind suppression_kind = {
 
 static struct suppression_row describe(struct report *report, const struct suppression *e)
 {
-	const char *slash = strrchr(e->path, '/');
 	struct suppression_row row = {
-		.at = report_text(report, "%s:%llu", slash ? slash + 1 : e->path,
+		.at = report_text(report, "%s:%llu", last_part(e->path),
 				  (unsigned long long)e->line),
 		.file = report_text(report, "%s", e->path),
 		.line = e->line,

@@ -7,12 +7,13 @@
 #include "report_words.h"
 
 #define NATIVE_MOST 2 /* lines below an interpreter's functions */
-#define INLINED_MOST 16 /* functions in one another at one address */
 
 struct frame_row {
 	const char *shown; /* for people; NULL: not for them */
 	const char *function, *file, *module, *inlined;
 	const char *interpreted; /* yes: in the interpreter's language */
+	bool launches; /* made by nvcc, of CUDA's headers … */
+	const char *kernel; /* … to launch that; NULL unknown */
 	uint64_t line, offset;
 };
 
@@ -38,13 +39,6 @@ const struct table_kind stack_table_kind = {
 	.text_rows = 8,
 };
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool begins(const char *text, const char *const *beginnings)
 {
 	for (; *beginnings; beginnings++)
@@ -59,7 +53,7 @@ static bool of_cuda(const struct frame_row *row)
 
 	static const char *const functions[] = {"libcudart_static_", NULL};
 
-	return (row->module && begins(row->module, names)) ||
+	return row->launches || (row->module && begins(row->module, names)) ||
 	       (row->function && begins(row->function, functions)) ||
 	       (row->file && strstr(row->file, "cuda_runtime"));
 }
@@ -71,6 +65,17 @@ static bool of_libc(const struct frame_row *row)
 
 	return (row->module && begins(row->module, names)) ||
 	       (row->function && !strcmp(row->function, "_start"));
+}
+
+/* What std::thread and std::async make of a thread's function. */
+static bool of_libstdcxx(const struct frame_row *row)
+{
+	static const char *const names[] = {"libstdc++.so", NULL};
+	static const char *const functions[] = {"std::", "void std::", NULL};
+
+	return (row->module && begins(row->module, names)) ||
+	       (row->function && begins(row->function, functions)) ||
+	       (row->file && strstr(row->file, "/include/c++/"));
 }
 
 static bool is_interpreted(const struct frame_row *row)
@@ -110,6 +115,8 @@ static struct frame_row row_of(struct report *report, const struct place *place)
 		.line = (uint64_t)place->line,
 		.offset = place->offset,
 		.interpreted = place->interpreted ? "yes" : "no",
+		.launches = place->launches,
+		.kernel = place->kernel ? report_text(report, "%s", place->kernel) : NULL,
 	};
 }
 
@@ -121,15 +128,31 @@ static bool of_interpreter(const struct frame_row *row)
 	return row->module && begins(row->module, names);
 }
 
+/* What a kernel is launched by says its name, unless the function does that is called for it. */
+static const char *kernel_of(const struct frame_row *row, const struct frame_row *end)
+{
+	const char *next = row + 1 < end ? row[1].function : NULL;
+
+	if (!row->kernel || (row + 1 < end && row[1].kernel))
+		return NULL;
+	return next && strstr(row->kernel, next) ? NULL : row->kernel;
+}
+
 /* Chooses what people see. Where an interpreter's functions are known, they are what its user wrote: of
  * what they end up in the innermost calls are enough. */
 static void choose(struct report *report, struct frame_row *rows, size_t n, bool interpreted)
 {
-	size_t i, inner = n, native = 0;
+	size_t i, inner = n, outer, native = 0;
 
 	while (inner && of_libc(&rows[inner - 1]))
 		inner--;
+	outer = inner;
+	while (inner && of_libstdcxx(&rows[inner - 1]))
+		inner--;
+	if (!inner) /* the function itself was compiled into it */
+		inner = outer;
 	for (i = 0; i < inner; i++) {
+		rows[i].shown = kernel_of(&rows[i], rows + inner);
 		if (of_cuda(&rows[i]))
 			continue;
 		if (interpreted && !is_interpreted(&rows[i]) &&

@@ -84,7 +84,7 @@ static void judge_processes(struct headline_row *row, const struct analysis *a)
 	size_t i;
 	double sums[] = {[HELP_UNKNOWN] = 0, [HELP_ALONE] = 0, [HELP_WITH_MPS] = 0, [HELP_NOT] = 0};
 
-	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next)
+	EDGES_ITER (edge, &a->accounts.blame.roots)
 		blame_add_help(edge, sums);
 	/* To wake one who waits is not needed where nobody waits. */
 	for (i = 0; i < a->accounts.locks.count; i++) {
@@ -163,7 +163,7 @@ static void sum_edges(struct headline_row *row, const struct analysis *a)
 	const struct blame_edge *edge;
 	double all = 0, known = 0, cross = 0;
 
-	for (edge = a->accounts.blame.direct; edge; edge = edge->hh.next) {
+	EDGES_ITER (edge, &a->accounts.blame.direct) {
 		all += edge->waited_ns;
 		if (edge->key.holder)
 			known += edge->waited_ns;

@@ -125,13 +125,6 @@ const char *word_in_function(struct report *report, const struct analysis *a, ui
 	return name ? report_text(report, " in %s", name) : "";
 }
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 const char *word_place(struct report *report, const struct place *place)
 {
 	const char *source = "", *around = "";
@@ -140,6 +133,10 @@ const char *word_place(struct report *report, const struct place *place)
 		return place->offset ? report_text(report, " at 0x%llx, in no known module",
 						   (unsigned long long)place->offset)
 				     : "";
+	if (place->launches)
+		return report_text(report, "%s%s (%s+0x%llx)", place->kernel ? " of " : "",
+				   place->kernel ?: "", last_part(place->path),
+				   (unsigned long long)place->offset);
 	if (place->file)
 		source = report_text(report, ", %s:%d", last_part(place->file), place->line);
 	if (place->inner && place->function)

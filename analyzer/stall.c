@@ -182,7 +182,7 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 	};
 	const struct blame_edge *edge;
 
-	for (edge = a->accounts.blame.roots; edge; edge = edge->hh.next) {
+	EDGES_ITER (edge, &a->accounts.blame.roots) {
 		const struct blame_edge left = without_start(a, edge);
 
 		if (left.waited_ns > 0 && blame_is_stall(&left.key, across_devices))

@@ -18,6 +18,7 @@ struct steps {
 	uint64_t tries; /* calls by which the thread went on working, also in vain */
 	/* Its last wait for the GPU that it meant to make: its end and its place; 0: none yet. */
 	uint64_t waited_ns, waited_at;
+	uint64_t before; /* launches and copies between that and the wait before it */
 	/* Since then: launches and copies that it handed over, when the first began and its own work. */
 	uint64_t submissions, first_ns, first_own_ns;
 	bool brought_back; /* one of them brought data to the host */
@@ -71,6 +72,7 @@ static inline void steps_see(struct steps *s, const union spy_any *raw,
 	if (waits->sort == GPU_WAIT_INTENDED) {
 		s->waited_ns = step->end_ns;
 		s->waited_at = record_caller(raw);
+		s->before = s->submissions;
 		s->submissions = 0;
 		s->brought_back = s->leans = false;
 	} else if (step->submitted) {

@@ -212,9 +212,90 @@ static int find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
 	return n;
 }
 
+/* ---- launches -------------------------------------------------------------------------------- */
+
+/* Of CUDA's headers, or what nvcc made of the program's file. */
+static bool is_cudas(const char *file)
+{
+	return strstr(file, "cuda_runtime") || strstr(file, "/crt/device_functions.h") ||
+	       strstr(file, ".cudafe1.stub.c");
+}
+
+#define STUB "__device_stub_"
+
+/* The kernel of a stub: of nvcc's, whose name goes on with the kernel's own as linkers know it, or of clang's. */
+static const char *kernel_of(struct symbolizer *s, const char *stub)
+{
+	size_t length = strcspn(stub, "(");
+	char *name;
+
+	if (strncmp(stub, "_Z", 2) != 0)
+		return *stub == '_' ? stub + 1 : NULL;
+	name = arena_take(&s->arena, xcalloc(1, length + 1));
+	memcpy(name, stub, length);
+	return demangle(s, name);
+}
+
+/* <<<>>> calls a function of the kernel's name, that one a stub, and that one a function of a header. */
+static void look_for_launch(struct symbolizer *s, struct place *place)
+{
+	static const char *const others[] = {"__cudaLaunchKernel_helper", "cudaLaunchKernel<",
+					     "__wrapper__device_stub_"};
+	size_t i;
+
+	if (!place->function)
+		return;
+	if (!strncmp(place->function, STUB, strlen(STUB))) {
+		place->kernel = kernel_of(s, place->function + strlen(STUB));
+		place->launches = true;
+	}
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		place->launches |= strstr(place->function, others[i]) != NULL;
+}
+
+/* Is it the function that <<<>>> calls? The place may have its name without what it returns and takes. */
+static bool is_kernels(const char *function, const char *kernel)
+{
+	const char *at = function && kernel ? strstr(kernel, function) : NULL;
+	const char *end = at ? at + strlen(function) : NULL;
+
+	return at && (at == kernel || at[-1] == ' ' || at[-1] == ':') && (!*end || *end == '(');
+}
+
+bool symbolize_launch(struct symbolizer *s, const struct stack *stack, struct place *place)
+{
+	struct place places[INLINED_MOST];
+	const char *kernel = NULL;
+	bool launches = false;
+	size_t i, j, n;
+
+	for (i = 0; i < stack->n; i++) {
+		n = symbolize_all(s, stack->process, stack->frames[i], stack->ns, places,
+				  INLINED_MOST);
+		for (j = 0; j < n; j++) {
+			if (places[j].launches) {
+				launches = true;
+				kernel = places[j].kernel ?: kernel;
+			} else if (!launches) {
+				return false;
+			} else if (!is_kernels(places[j].function, kernel)) {
+				*place = places[n - 1];
+				place->file = places[j].file;
+				place->line = places[j].line;
+				place->inner = j < n - 1 ? places[j].function : NULL;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
 /*
- * The line found is that of the innermost function compiled into the ones around it, which is named, too. But a wrapper of a header of CUDA's, compiled into its caller, names a line of the header: the line to
- * show is the one that called it.
+ * The line found is that of the innermost function compiled into the ones around it, which is named, too. But a
+ * wrapper of a header of CUDA's, compiled into its caller, names a line of the header: the line to show is the one
+ * that called it.
  */
 static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr address,
 			  struct place *place)
@@ -228,7 +309,7 @@ static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr a
 	for (i = 0; i < n; i++) {
 		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
 			continue;
-		if (!place->file || !strstr(place->file, "cuda_runtime")) {
+		if (!place->file || !is_cudas(place->file)) {
 			place->inner = name_of(s, &scopes[i]);
 			break;
 		}
@@ -260,6 +341,11 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 	place->function = demangle(s, dwfl_module_addrname(object->module, call));
 	find_source(object->module, call, place);
 	enter_inlined(s, object->module, call, place);
+	look_for_launch(s, place);
+	if (!place->launches)
+		return;
+	place->file = place->inner = NULL;
+	place->line = 0;
 }
 
 size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
@@ -286,6 +372,7 @@ size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64
 		places[count] = outer;
 		places[count].function = name_of(s, &scopes[i]);
 		places[count].inlined = true;
+		look_for_launch(s, &places[count]);
 		if (!find_call(unit, &scopes[i], &outer.file, &outer.line))
 			break;
 		count++;

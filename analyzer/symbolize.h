@@ -14,6 +14,8 @@
 
 #include "model.h"
 
+#define INLINED_MOST 16 /* functions in one another at one address */
+
 struct symbolizer;
 
 /* All pointers belong to the symbolizer and live as long. */
@@ -27,6 +29,8 @@ struct place {
 	int line;
 	bool inlined; /* the function was compiled into the next one out */
 	bool interpreted; /* from the map of an interpreter: file has no line */
+	bool launches; /* code that nvcc put between <<<>>> and the call: it has no line of the program's */
+	const char *kernel; /* which that launches; NULL unknown */
 };
 
 struct symbolizer *symbolizer_new(void);
@@ -41,6 +45,9 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
  * place where it calls the one before. At least one place is filled in; returns how many. */
 size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
 		     uint64_t ns, struct place *places, size_t most);
+
+/* Where the program launches the kernel, of a stack that begins with such code; false: it does not, or ends there. */
+bool symbolize_launch(struct symbolizer *s, const struct stack *stack, struct place *place);
 
 /* A C++ name as people write it; the name itself if it is none, or if this machine cannot tell. */
 const char *demangle(struct symbolizer *s, const char *name);

@@ -204,12 +204,11 @@ static void names_from_directory(struct trace *trace)
 
 static void set_names(struct trace *trace)
 {
-	const char *program = metadata_text(&trace->metadata, "program"), *slash;
+	const char *program = metadata_text(&trace->metadata, "program");
 
 	trace->pid = (uint32_t)metadata_number(&trace->metadata, "pid",
 					       trace->board.present ? trace->board.head.pid : 0);
-	slash = program ? strrchr(program, '/') : NULL;
-	trace->program = xstrdup(slash ? slash + 1 : program ?: "?");
+	trace->program = xstrdup(program ? last_part(program) : "?");
 	if (!program)
 		names_from_directory(trace);
 }

@@ -1,6 +1,6 @@
 /*
  * analyzer/util.h: what every file of the analyzer may use: memory that does not fail, growing
- * arrays, the smaller of two numbers, and the one way to complain.
+ * arrays, the smaller of two numbers, the end of a path, and the one way to complain.
  */
 #ifndef CUDASPY_UTIL_H
 #define CUDASPY_UTIL_H
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -33,6 +34,14 @@ char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * capacity is the next power of two of *count, so nobody has to keep it. The new element is not
  * initialised; the caller raises *count. */
 void *grow(void *array, size_t count, size_t size);
+
+/* Of a path: what is behind the last slash. Of NULL: NULL. */
+static inline const char *last_part(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
 
 /* A time that nobody knows; and what it and others are together: unknown, too. */
 #define UNKNOWN_NS UINT64_MAX

@@ -87,24 +87,27 @@ static uint64_t own_stream(const struct record *record)
 	return ((uint64_t)record->thread->index + 1) << 8;
 }
 
-/* The stream that the call works in. last: it is most often the one the thread used last. */
+/*
+ * The stream that the call works in. last: it is most often the one the thread used last. The key is put together
+ * only where it is not: the processor would wait for its halves to be compared as a whole.
+ */
 static inline struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **last,
 				      const struct record *record, bool make)
 {
-	uint8_t device = record->raw->call_head.device;
-	struct stream_key key = {.stream = record_stream(record->raw),
-				 .process = record->process,
-				 .device = device == SPY_DEVICE_NONE ? 0 : device};
+	uint64_t handle = record_stream(record->raw);
+	uint32_t device = record->raw->call_head.device;
 	struct gpu_stream *stream = *last;
 
-	if (!key.stream)
+	if (!handle)
 		return NULL;
-	if (key.stream == 2)
-		key.stream += own_stream(record);
-	if (likely(stream) && likely(stream->key.stream == key.stream) &&
-	    stream->key.process == key.process && stream->key.device == key.device)
+	if (handle == 2)
+		handle += own_stream(record);
+	if (device == SPY_DEVICE_NONE)
+		device = 0;
+	if (likely(stream) && likely(stream->key.stream == handle) &&
+	    stream->key.process == record->process && stream->key.device == device)
 		return stream;
-	stream = stream_of(w, &key, make);
+	stream = stream_of(w, &(struct stream_key){handle, record->process, device}, make);
 	if (stream)
 		*last = stream;
 	return stream;
@@ -149,24 +152,42 @@ static uint64_t outstanding(const struct gpu_stream *stream, uint64_t begin_ns)
 									   : now;
 }
 
+/* What of its work was known to be done when a call began that has returned since. */
+static uint64_t done_before(const struct gpu_stream *stream, uint64_t begin_ns)
+{
+	return stream->drained_ns > begin_ns ? stream->done_before : stream->done;
+}
+
 uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct record *record)
 {
 	const struct gpu_stream *stream = find(w, last, record, false);
 
-	return stream ? outstanding(stream, begin_of(record)) : 0;
+	return stream ? least(outstanding(stream, begin_of(record)),
+			      stream->submitted - stream->told)
+		      : 0;
 }
 
+/*
+ * One wait alone, however long, is believed where the count of what is outstanding can be that of a full queue: one
+ * holds about 1,020 (expect.h), fewer for work of which each piece takes more room. Far fewer leave room, and far
+ * more cannot be: then the program has learnt otherwise than by a wait that work was done (it asked an event, or
+ * had a function called), and the count says nothing.
+ */
+#define ALONE_LEAST 512
+#define ALONE_MOST 2048
 #define LONG_IN_QUEUE_NS 200000
 #define NEIGHBOURS 3
 
-bool work_crowded(struct gpu_stream *stream, uint64_t excess_ns)
+bool work_crowded(struct gpu_stream *stream, uint64_t queued, uint64_t excess_ns)
 {
 	uint64_t last = stream->late;
 
 	if (!excess_ns)
 		return false;
 	stream->late = stream->submitted + 1; /* this one is not yet among them */
-	return excess_ns >= LONG_IN_QUEUE_NS || (last && stream->late - last <= NEIGHBOURS);
+	if (last && stream->late - last <= NEIGHBOURS)
+		return true;
+	return excess_ns >= LONG_IN_QUEUE_NS && queued >= ALONE_LEAST && queued <= ALONE_MOST;
 }
 
 bool work_on_device(struct gpu_work *w, const struct record *record)
@@ -233,6 +254,7 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 {
 	const struct gpu_stream *stream;
 	const struct event_mark *mark;
+	uint64_t done;
 
 	switch (waits->what) {
 	case GPU_WAIT_STREAM:
@@ -244,8 +266,8 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 		mark = record->raw->other.event == SPY_EV_OP ? event_of(w, record, false) : NULL;
 		if (!mark)
 			return UINT64_MAX;
-		return mark->submitted > mark->stream->done ? mark->submitted - mark->stream->done
-							    : 0;
+		done = done_before(mark->stream, begin_of(record));
+		return mark->submitted > done ? mark->submitted - done : 0;
 	case GPU_WAIT_DEVICE:
 		return work_outstanding(w, record);
 	default:
@@ -311,6 +333,12 @@ uint64_t work_handed_over(const struct gpu_work *w, const struct record *record,
 	return w->handed_over[index_of(record, device)];
 }
 
+/* The stream of that key as the record's thread names it. */
+static uint64_t as_named(const struct record *record, uint64_t stream)
+{
+	return stream == 2 + own_stream(record) ? 2 : stream;
+}
+
 /* Comes what is done in stream `behind` after all that was handed to `stream` before? As the record's thread
  * names them. The legacy stream does so with those of which it is known. */
 static bool comes_behind(struct gpu_work *w, const struct record *record, uint64_t behind,
@@ -340,11 +368,12 @@ bool work_covers(struct gpu_work *w, const struct record *record, const struct g
 		return comes_behind(w, record, record_stream(record->raw), stream);
 	case GPU_WAIT_EVENT:
 		mark = record->raw->other.event == SPY_EV_OP ? event_of(w, record, false) : NULL;
-		if (!mark || mark->ns <= ns)
+		if (!mark)
 			return false;
-		recorded = mark->stream->key.stream;
-		return comes_behind(w, record, recorded == 2 + own_stream(record) ? 2 : recorded,
-				    stream);
+		recorded = as_named(record, mark->stream->key.stream);
+		if (mark->ns <= ns)
+			return recorded == stream && mark->submitted == mark->stream->submitted;
+		return comes_behind(w, record, recorded, stream);
 	case GPU_WAIT_DEVICE:
 		return true;
 	default:
@@ -352,11 +381,28 @@ bool work_covers(struct gpu_work *w, const struct record *record, const struct g
 	}
 }
 
+bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t *only)
+{
+	uint64_t begin_ns = begin_of(record), busy = 0;
+	struct gpu_stream **at;
+
+	*only = 0;
+	for (at = device_of(w, record); *at; at = step(at, record->ns)) {
+		if ((*at)->handed_ns > begin_ns)
+			return false;
+		if (!outstanding(*at, begin_ns))
+			continue;
+		*only = busy++ ? 0 : as_named(record, (*at)->key.stream);
+	}
+	return true;
+}
+
 static void drain_stream(struct gpu_stream *stream, uint64_t done, uint64_t ns)
 {
 	if (done <= stream->done)
 		return;
 	stream->before_drain = stream->submitted - stream->done;
+	stream->done_before = stream->done;
 	stream->drained_ns = ns;
 	stream->done = done;
 }
@@ -522,7 +568,7 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 			  const struct record *record, const struct gpu_waits *waits)
 {
 	struct gpu_stream *own = *last, *stream = find(w, last, record, true);
-	bool is_work = true, marks = false, brings = copies_to_host(record->raw);
+	bool is_work = true, marks = false, brings = copies_to_host(record->raw), tells = false;
 	struct event_mark *mark;
 
 	if (record->raw->other.event == SPY_EV_OP) {
@@ -530,7 +576,8 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 
 		is_work = what == FUNCTION_LAUNCHES_GRAPH;
 		marks = what == FUNCTION_RECORDS_EVENT;
-		brings = is_work || what == FUNCTION_SHOWS_OTHERS;
+		tells = what == FUNCTION_SHOWS_OTHERS;
+		brings = is_work || tells;
 	}
 	if (unlikely(!w->submissions[record->process]) && is_work)
 		w->first_work_ns[record->process] = record->ns;
@@ -543,8 +590,10 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	stream->submitted++;
 	stream->by = record->thread;
 	stream->handed_ns = record->ns;
-	if (unlikely(brings))
+	if (unlikely(brings)) {
 		stream->brings = stream->submitted;
+		stream->told = tells ? stream->submitted : stream->told;
+	}
 	if (unlikely(!stream->listed))
 		list(w, record, stream);
 	if (unlikely(marks)) {

@@ -20,11 +20,13 @@ struct stream_key {
 struct gpu_stream {
 	struct stream_key key;
 	uint64_t submitted, done; /* operations so far */
-	uint64_t before_drain,
-		drained_ns; /* what the last wait for them found outstanding, when it ended */
+	/* What the last wait for them found outstanding, and what was done before; when it ended. */
+	uint64_t before_drain, done_before, drained_ns;
 	uint64_t late; /* submitted when a submission last took longer than its own work */
 	/* submitted, with the last of them that the host may see something of when it is done */
 	uint64_t brings;
+	/* submitted, with the last of them that told the program how far the stream has come */
+	uint64_t told;
 	const struct thread *by; /* who handed over the last of them, and when */
 	uint64_t handed_ns;
 	struct gpu_stream *next; /* of the device's list */
@@ -72,16 +74,16 @@ struct gpu_work {
 void work_init(struct gpu_work *w, const struct model *model);
 void work_release(struct gpu_work *w);
 
-/* Operations outstanding in the call's stream when it began. 0 for a call without one. last: of the
- * thread, the stream it used last; NULL at first. */
+/* Operations outstanding in the call's stream when it began, of which no function on the host has told the program.
+ * 0 for a call without a stream. last: of the thread, the stream it used last; NULL at first. */
 uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct record *record);
 
 /*
- * A submission to a stream with much outstanding took so much longer than its own work: because there
- * was no room? Then it waits for long, or its neighbours wait, too; one late call among many is
- * something else. To be asked once for each late submission.
+ * A submission to a stream with so much outstanding took so much longer than its own work: because there
+ * was no room? Then its neighbours wait, too, or it waits for long, with about as much outstanding as there is room
+ * for; one late call among many is something else. To be asked once for each late submission.
  */
-bool work_crowded(struct gpu_stream *stream, uint64_t excess_ns);
+bool work_crowded(struct gpu_stream *stream, uint64_t queued, uint64_t excess_ns);
 
 /* Operations outstanding of those the call may wait for (gpu_waits), when it began: at most; 0 is
  * certain. UINT64_MAX: nobody knows. */
@@ -114,6 +116,10 @@ static inline bool work_starting(const struct gpu_work *w, size_t process, uint6
  * thread's records have it. */
 bool work_covers(struct gpu_work *w, const struct record *record, const struct gpu_waits *waits,
 		 uint64_t stream, uint8_t device, uint64_t ns);
+
+/* Was nothing handed to the call's device while it lasted? only: the stream that alone had work outstanding when
+ * it began, as its own thread's records have it; 0: several had, or none. */
+bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t *only);
 
 /* Was anything outstanding on the call's device when it began? */
 bool work_on_device(struct gpu_work *w, const struct record *record);

@@ -49,6 +49,8 @@ static bool goes_on(uint8_t contract)
 	case SPY_CONTRACT_PIN:
 	case SPY_CONTRACT_GRAPH_BUILD:
 	case SPY_CONTRACT_INIT: /* cudaSetDevice */
+	case SPY_CONTRACT_FREE: /* what is cleared away at the end gives the GPU nothing to do */
+	case SPY_CONTRACT_MODULE:
 		return false;
 	default:
 		return true;

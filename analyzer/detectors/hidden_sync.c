@@ -2,10 +2,17 @@
  * analyzer/detectors/hidden_sync.c: calls that wait for the GPU although nobody would expect it of
  * them: freeing, unpinning, loading and unloading code, a changed limit, asynchronous copies from host to
  * host.
+ *
+ * Without the wait the thread may come to the next one earlier, and wait there for the same: then the cure gives back
+ * no more than what it did in between. That is sure where no work was handed over meanwhile, and the next wait is
+ * for the device, or for the one stream that had work when the call came. One that is hidden, too, does not count:
+ * the cure is for all of them.
  */
 #include "analysis.h"
 #include "detector.h"
 #include "report_words.h"
+
+/* Mark: the stream that alone had work; 0: several had. */
 
 enum variant { WAITED, PERHAPS };
 
@@ -18,16 +25,40 @@ static bool judge(const struct observed *o, struct verdict *v)
 	if (o->contract == SPY_CONTRACT_LAZY_LOAD) /* lazy_loading.c knows better */
 		return false;
 	v->cost_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
+	if (o->waits->sort != GPU_WAIT_HIDDEN || !v->cost_ns)
+		return false;
 	/* The thread may have to wait for the same work later. */
 	v->gain_high_ns = v->cost_ns;
 	if (o->contract == SPY_CONTRACT_MODULE && o->class->source == EXPECT_NONE)
 		v->variant = PERHAPS;
-	return o->waits->sort == GPU_WAIT_HIDDEN && v->cost_ns;
+	else
+		v->open = o->waits->what == GPU_WAIT_DEVICE && observed_stood_still(o, &v->mark);
+	return true;
+}
+
+static bool covers(const struct claim *claim, const struct observed *next, const struct verdict *v)
+{
+	return (v->mark || next->waits->what == GPU_WAIT_DEVICE) &&
+	       observed_covers(next, v->mark, claim);
+}
+
+static enum settled settle(const struct claim *claim, const struct observed *next,
+			   struct verdict *v)
+{
+	if (!next || claim_between_ns(claim) >= v->cost_ns ||
+	    observed_submissions(next) != claim->submissions)
+		return SETTLED_CASE;
+	if (!observed_means_to_wait(next) || !covers(claim, next, v))
+		return SETTLED_NOT;
+	claim_waits_anyway(claim, v);
+	return SETTLED_CASE;
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
+	const char *anyway = site_waits_anyway(site);
+
 	if (site->at_the_end && !(uint64_t)site->others_ns)
 		return NULL;
 	if (finding->variant == PERHAPS) {
@@ -41,11 +72,13 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			word_count(report, site->count, "call"), word_time(report, site->cost_ns),
 			site->count == 1 ? "it" : "them");
 	}
+	finding->perhaps_free =
+		*anyway && finding_little(finding->gain_high_ns, findings_run_ns(a));
 	return report_text(report,
 			   "%s waited for the GPU for %s, which such calls do not "
-			   "promise to do%s",
+			   "promise to do%s%s",
 			   word_count(report, site->count, "call"),
-			   word_time(report, site->cost_ns),
+			   word_time(report, site->cost_ns), anyway,
 			   a->accounts.probed[site->key.process]
 				   ? ""
 				   : "; without probes nobody saw whether some of it was a wait "
@@ -62,12 +95,17 @@ const struct detector detector_hidden_sync = {
 		"host.",
 	.blind = "The GPU is not asked: that it was busy is concluded from what was handed to it "
 		 "and not yet waited for. Calls after a process' last launch or copy are no case: "
-		 "somebody has to wait for the end.",
+		 "somebody has to wait for the end. What the wait would have cost elsewhere: where "
+		 "the thread then waits for the same work in any case, the gain has only what it "
+		 "did in between; if that is next to nothing, it is a note. Where several streams "
+		 "had work and the next wait is for one of them, or more was handed over before "
+		 "it, nobody can tell.",
 	.fix = "Free and load outside the loop, or with the stream's order: cudaMallocAsync and "
 	       "cudaFreeAsync, pools, buffers that are used again.",
 	.when_long = DETECTOR_CONTRACT(FREE) | DETECTOR_CONTRACT(LIMIT) |
 		     DETECTOR_CONTRACT(MODULE) | DETECTOR_CONTRACT(COPY_ASYNC) |
 		     DETECTOR_CONTRACT(COPY_BATCH),
 	.judge = judge,
+	.settle = settle,
 	.keep = keep,
 };

@@ -4,50 +4,62 @@
  *
  * The locks inside CUDA are no queues: who gives one back and wants it again at once has it before a
  * sleeping waiter is awake. In a queue nobody would be passed over more often than there are threads.
+ *
+ * A waiter that was awake and had no CPU was not kept from the lock by those who took it meanwhile: a queue, or a
+ * process of its own, would not have helped. That time is no part of the cost.
  */
 #include "detector.h"
 #include "report_words.h"
 
+#define LACK_LEAST_PART 20 /* from that part of the wait on it is told that a CPU was missing */
 #define TURNS 2 /* more than so many rounds of all its threads is no queue any more */
-#define ROW_LEAST_NS 10000000 /* a shorter wait is noticed by nobody, however often it is lost */
 
 static bool starves(const struct lock *lock)
 {
 	uint64_t threads = lock->waiters.count > lock->holders.count ? lock->waiters.count
 								     : lock->holders.count;
 
-	return lock->waits && lock->passed_waits && lock->longest_row > TURNS * threads &&
-	       lock->row_ns >= ROW_LEAST_NS;
+	return lock->loss.waiter && lock->passed_waits && lock->loss.lost > TURNS * threads;
 }
 
-static const char *taker(struct report *report, const struct analysis *a, const struct lock *lock)
+static const char *taker(struct report *report, const struct analysis *a,
+			 const struct lock_loss *loss)
 {
-	if (!lock->row_thread)
+	if (!loss->by)
 		return "";
-	return report_text(report, ", %llu times by %s%s", (unsigned long long)lock->row_taken,
-			   word_thread(report, lock->row_thread, SPY_DEVICE_NONE),
-			   word_in_function(report, a, lock->row_fn));
+	return report_text(report, ", %llu times by %s%s", (unsigned long long)loss->by_taken,
+			   word_thread(report, loss->by, SPY_DEVICE_NONE),
+			   word_in_function(report, a, loss->by_fn));
+}
+
+static const char *without_cpu(struct report *report, const struct lock_loss *loss)
+{
+	if (loss->lacked_ns < loss->ns / LACK_LEAST_PART)
+		return "";
+	return report_text(report, "; for %s of that it was ready to go on and had no CPU",
+			   word_time(report, loss->lacked_ns));
 }
 
 static void tell(const struct analysis *a, struct report *report, const struct lock *lock,
 		 struct finding **findings, size_t *n)
 {
 	struct finding *finding = detector_add(&detector_lock_starvation, findings, n);
+	const struct lock_loss *loss = &lock->loss;
 	const char *more = "";
 
 	if (lock->passed_waits > 1)
 		more = report_text(report, "; %llu such waits in all",
 				   (unsigned long long)lock->passed_waits);
 	finding->process = lock->process;
-	finding->function = word_function(a, lock->row_fn);
+	finding->function = word_function(a, loss->by_fn);
 	finding->count = lock->passed_waits;
 	finding->own_ns = lock->passed_ns;
 	finding->overlaps = true; /* those who took it have a stall, or findings of their own */
 	finding->what = report_text(
-		report, "%s waited %s for a lock that others took %llu times meanwhile%s%s",
-		word_thread(report, lock->starved, SPY_DEVICE_NONE),
-		word_time(report, lock->row_ns), (unsigned long long)lock->longest_row,
-		taker(report, a, lock), more);
+		report, "%s waited %s for a lock that others took %llu times meanwhile%s%s%s",
+		word_thread(report, loss->waiter, SPY_DEVICE_NONE), word_time(report, loss->ns),
+		(unsigned long long)loss->taken, taker(report, a, loss), without_cpu(report, loss),
+		more);
 	if (finding->function)
 		finding->fix =
 			report_text(report,
@@ -74,8 +86,12 @@ const struct detector detector_lock_starvation = {
 		"back many times meanwhile, more than twice as often as a queue would have let "
 		"them. A thread that calls in a tight loop keeps the lock to itself that way; "
 		"one that calls now and then hangs.",
-	.blind = "Locks that are not the C library's, and recordings without probes. Beyond some "
-		 "thousands of changes of hands during one wait the count is too low.",
+	.blind =
+		"Locks that are not the C library's, and recordings without probes. Beyond some "
+		"thousands of changes of hands during one wait the count is too low. In which part "
+		"of a call its thread was ready to go on and had no CPU, nobody knows: what of "
+		"such time does not fit into the rest of the call is no part of the cost, nor is "
+		"as large a part of the times that others took the lock.",
 	.fix = "Let the threads that take it call less often, or give the one that waits a process "
 	       "of its own.",
 	.conclude = conclude,

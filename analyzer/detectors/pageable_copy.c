@@ -24,7 +24,7 @@ static bool is_case(const struct observed *o)
 	const struct spy_rec_copy *copy = &o->record->raw->copy;
 
 	return o->record->raw->other.event == SPY_EV_COPY && copy_took_place(copy) && copy->bytes &&
-	       (copy->src_kind == SPY_MEM_PAGEABLE || copy->dst_kind == SPY_MEM_PAGEABLE) &&
+	       copy_is_pageable(copy) &&
 	       functions_async_copy(&o->accounts->model->set->functions, o->record->fn);
 }
 
@@ -73,18 +73,15 @@ static bool judge(const struct observed *o, struct verdict *v)
 }
 
 /*
- * The thread waits for the stream before it has done as much as the copy took. Without the wait in the copy
- * it would have been there earlier, and waited: it gains what it did in between. The same is true of the time
- * a copy to the host itself takes, with pinned memory too; and staging was for nothing only if the GPU was
- * not behind in any case.
+ * The thread waits for the stream before it has done as much as the copy took. What is true of the wait in the copy
+ * (claim_waits_anyway) is true of the time a copy to the host itself takes, with pinned memory too; and staging was
+ * for nothing only if the GPU was not behind in any case.
  */
 static void waits_anyway(const struct claim *claim, const struct observed *next, struct verdict *v)
 {
-	uint64_t between_ns = claim->outside_ns + claim->inside_ns;
-
-	v->gain_high_ns -= claim->hidden_ns - least(claim->hidden_ns, between_ns);
+	claim_waits_anyway(claim, v);
 	if (v->variant >> 8 != SPY_DIR_H2D)
-		v->gain_low_ns = least(v->gain_low_ns, between_ns);
+		v->gain_low_ns = least(v->gain_low_ns, claim_between_ns(claim));
 	v->gain_low_ns -= least(v->gain_low_ns, finished_ns(next->call, BUCKET_GPU_INTENDED) +
 							finished_ns(next->call, BUCKET_GPU_HIDDEN));
 }
@@ -92,14 +89,14 @@ static void waits_anyway(const struct claim *claim, const struct observed *next,
 /* Such a call waits for the GPU, whatever comes of this copy: not one that is a case itself. */
 static bool always_waits(const struct observed *next)
 {
-	return next->waits->sort == GPU_WAIT_INTENDED ||
+	return observed_means_to_wait(next) ||
 	       (next->waits->sort == GPU_WAIT_HIDDEN && next->contract == SPY_CONTRACT_FREE);
 }
 
 static enum settled settle(const struct claim *claim, const struct observed *next,
 			   struct verdict *v)
 {
-	if (!next || claim->outside_ns + claim->inside_ns >= v->cost_ns)
+	if (!next || claim_between_ns(claim) >= v->cost_ns)
 		return SETTLED_CASE;
 	if (!always_waits(next) || !observed_covers(next, v->mark, claim))
 		return SETTLED_NOT;
@@ -126,10 +123,7 @@ static const char *how(const struct site *site, struct report *report, unsigned 
 /* The cure gains little where the thread would wait for the stream right behind the copy. */
 static const char *in_any_case(const struct site *site, unsigned int direction)
 {
-	return direction != SPY_DIR_H2D && site->gain_high_ns < site->cost_ns / 2
-		       ? "; for most of that the thread would have waited right behind them, in "
-			 "any case"
-		       : "";
+	return direction != SPY_DIR_H2D ? site_waits_anyway(site) : "";
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -169,6 +163,7 @@ const struct detector detector_pageable_copy = {
 	.fix = "Pin the buffer (cudaMallocHost, cudaHostRegister), once; or synchronise the stream "
 	       "before the copy, so that at least no other thread waits with it.",
 	.always = DETECTOR_CONTRACT(COPY_ASYNC) | DETECTOR_CONTRACT(COPY_BATCH),
+	.copies = COPIES_PAGEABLE,
 	.judge = judge,
 	.settle = settle,
 	.keep = keep,

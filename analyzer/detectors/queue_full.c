@@ -39,8 +39,9 @@ const struct detector detector_queue_full = {
 		"thousand operations, and who hands over one more waits until the GPU has done "
 		"one.",
 	.blind = "The GPU is not asked: how much was outstanding is concluded from what was handed "
-		 "over "
-		 "and not yet waited for.",
+		 "over and not yet waited for. Streams with functions on the host "
+		 "(cudaLaunchHostFunc) between their work, of which the program may have learnt "
+		 "how far they have come.",
 	.fix = "If the thread has nothing else to do, nothing is lost. Else hand over fewer and "
 	       "larger "
 	       "pieces of work (a CUDA graph is one), or wait for an event some hundred operations "

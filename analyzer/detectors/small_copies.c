@@ -98,6 +98,7 @@ const struct detector detector_small_copies = {
 	.fix = "Gather the data in one buffer and copy it once; if it lies in even distances, "
 	       "cudaMemcpy2DAsync copies it in one call, and cudaMemcpyBatchAsync takes a list.",
 	.always = DETECTOR_CONTRACT(COPY_SYNC) | DETECTOR_CONTRACT(COPY_ASYNC),
+	.copies = COPIES_IN_ROW,
 	.judge = judge,
 	.keep = keep,
 };

@@ -2,10 +2,10 @@
  * analyzer/detectors/sync_every_launch.c: a synchronisation after every launch or two. The GPU then has
  * nothing to do from the end of one kernel until the host has noticed and handed over the next.
  *
- * A case is a wait for which all this is known: the thread made the same wait before, handed over one or
- * two things since, and began with that at once; none of it brought data to the host; the GPU had nothing
- * else outstanding; and the wait was short, for next to a long kernel the gap is nothing. The time that
- * the kernel takes is no cost: it has to run.
+ * A case is a wait for which all this is known: the thread made the same wait before, or one that came so soon,
+ * too; it handed over one or two things since, and began with that at once; none of it brought data to the host,
+ * nor may have, as a graph may; the GPU had nothing else outstanding; and the wait was short, for next to a long
+ * kernel the gap is nothing. The time that the kernel takes is no cost: it has to run.
  */
 #include "detector.h"
 #include "report_words.h"
@@ -29,12 +29,17 @@ static bool waits_for_work(const struct observed *o)
 	       !call_failed(&o->record->raw->call_head);
 }
 
+static bool is_few(uint64_t submissions)
+{
+	return submissions && submissions <= SUBMISSIONS_MOST;
+}
+
 static bool is_round(const struct observed *o)
 {
 	const struct steps *steps = &o->caller->steps;
 
-	return steps->submissions && steps->submissions <= SUBMISSIONS_MOST &&
-	       !steps->brought_back && steps->waited_at == record_caller(o->record->raw) &&
+	return is_few(steps->submissions) && !observed_brings(o) &&
+	       (is_few(steps->before) || steps->waited_at == record_caller(o->record->raw)) &&
 	       steps->first_ns >= steps->waited_ns &&
 	       steps->first_ns - steps->waited_ns <= AT_ONCE_NS;
 }
@@ -82,11 +87,11 @@ const struct detector detector_sync_every_launch = {
 		"the "
 		"next within 50 us. The cost is the calls' own work, "
 		"during which the GPU has nothing to do: not the time that the kernels take.",
-	.blind =
-		"Results that the host reads from pinned memory which the GPU writes to, and "
-		"programs "
-		"that want to measure each launch. Programs that use managed memory, waits of more "
-		"than 1 ms, and a GPU that has other work meanwhile are no case.",
+	.blind = "Results that the host reads from pinned memory which the GPU writes to, and "
+		 "programs "
+		 "that want to measure each launch. Programs that use managed memory, what comes "
+		 "behind graphs and functions on the host, waits of more than 1 ms, and a GPU that "
+		 "has other work meanwhile are no case.",
 	.fix = "Synchronise where results are needed: what is handed to a stream runs in order "
 	       "without "
 	       "it. For order between streams use cudaStreamWaitEvent, for many small kernels a "

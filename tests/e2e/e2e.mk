@@ -82,7 +82,7 @@ $(E2E)/throw: tests/e2e/throw.cc $(E2E_RT13)
 $(E2E)/stacks_cc: tests/e2e/stacks_cc.cc $(E2E_RT13)
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)
-	$(Q)$(CXX) -O2 -g -Wall -Wextra -Werror -o $@ $^ -ldl
+	$(Q)$(CXX) -O2 -g -Wall -Wextra -Werror -pthread -o $@ $^ -ldl
 e2e: $(E2E)/throw $(E2E)/stacks_cc
 endif
 $(eval $(call e2e_program,life,tests/e2e/life.c,,$(E2E_RT13)))

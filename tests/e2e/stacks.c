@@ -9,6 +9,7 @@
  *   stacks jit            one below code made at run time, told in /tmp/perf-PID.map
  *   stacks made N         N allocations at one place
  *   stacks failed         a call that fails (FAKE_RESULT)
+ *   stacks launch N       launches that fail at N places, through what nvcc makes for <<<>>>; 3: 2, without optimisation
  *   stacks many N         N pageable copies at one place; prints the seconds it took
  *   stacks threads T N    the same in T threads
  *   stacks clean          calls that are not worth a look
@@ -368,6 +369,70 @@ static int clean(void)
 	return 0;
 }
 
+/* ---- a kernel's launch ----------------------------------------------------------------------- */
+
+struct dim3 {
+	unsigned int x, y, z;
+};
+int cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
+		     size_t shared, void *stream);
+int __cudaLaunchKernel_helper(void **args);
+void __device_stub__Z5scaleiPf(int by, float *what);
+void scale(int by, float *what);
+
+static bool unoptimised;
+
+/* All kernels' stubs call it, where it is not compiled into them. */
+__attribute__((noinline)) int __cudaLaunchKernel_helper(void **args)
+{
+	struct dim3 one = {1, 1, 1};
+
+	sink = cudaLaunchKernel((void *)scale, one, one, args, 0, NULL);
+	return sink + 1;
+}
+
+__attribute__((noinline)) void __device_stub__Z5scaleiPf(int by, float *what)
+{
+	void *args[] = {&by, &what};
+	struct dim3 one = {1, 1, 1};
+
+	if (unoptimised)
+		sink = __cudaLaunchKernel_helper(args);
+	else
+		sink = cudaLaunchKernel((void *)scale, one, one, args, 0, NULL); /* mark: stub */
+	sink = sink + 1;
+}
+
+__attribute__((noinline)) void scale(int by, float *what)
+{
+	__device_stub__Z5scaleiPf(by, what); /* mark: scale */
+	sink = sink + 1;
+}
+
+__attribute__((noinline)) static void first_layer(void)
+{
+	scale(2, NULL); /* mark: first_layer */
+	sink = sink + 1;
+}
+
+__attribute__((noinline)) static void second_layer(void)
+{
+	scale(3, NULL); /* mark: second_layer */
+	sink = sink + 1;
+}
+
+static int launch(int places)
+{
+	unoptimised = places > 2;
+	for (int i = 0; i < 4; i++) {
+		first_layer(); /* mark: first */
+		if (places > 1)
+			second_layer();
+	}
+	cudaMemcpyAsync(device, device, 4096, 3, NULL); /* goes on */
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -388,6 +453,8 @@ int main(int argc, char **argv)
 		return make(n);
 	else if (!strcmp(what, "failed"))
 		sink = cudaSetDevice(0); /* mark: failed */
+	else if (!strcmp(what, "launch"))
+		return launch(n); /* mark: launch */
 	else if (!strcmp(what, "many"))
 		return many(n);
 	else if (!strcmp(what, "threads"))

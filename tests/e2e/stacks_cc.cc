@@ -1,9 +1,11 @@
 /*
  * tests/e2e/stacks_cc.cc: who calls calls that are worth a look, in C++: namespaces, templates, virtual
- * functions, lambdas; one function compiled into another.
+ * functions, lambdas; one function compiled into another. With an argument, in a std::thread.
  */
 #include <cstddef>
 #include <dlfcn.h>
+#include <functional>
+#include <thread>
 
 extern "C" int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
 
@@ -48,12 +50,15 @@ __attribute__((noinline)) void epoch(loader &l)
 
 } // namespace data
 
-int main()
+int main(int argc, char **)
 {
 	data::typed_loader<float> l;
 	data::loader *volatile p = &l;
 
 	dlopen("libcuda.so.1", RTLD_NOW); // knows which memory is pageable
-	data::epoch(*p); // mark: main
+	if (argc > 1)
+		std::thread(data::epoch, std::ref(*p)).join();
+	else
+		data::epoch(*p); // mark: main
 	return sink < 0;
 }

@@ -38,7 +38,7 @@ holds "the finding vanished" '.summary.vanished == 1 and .summary.appeared == 0 
 holds "less is lost to hidden waits" '.waits[] | select(.cause == "gpu_hidden") | .a_ns > 20e6 and .b_ns == 0'
 holds "the kernels are the same" '.calls[] | select(.function == "cudaLaunchKernel") | .a_count == .b_count and .a_count > 20'
 grep -q 'noise  *not known' diff.text || fail "text says nothing about noise: $(cat diff.text)"
-grep -q 'vanished: .* calls in A, 0 in B' diff.text || fail "text: $(cat diff.text)"
+grep -q 'vanished: .* cases in A, 0 in B' diff.text || fail "text: $(cat diff.text)"
 fits "$tool" diff pageable1 pinned1
 diff_of pinned1 pageable1
 holds "the other way round it appeared" '.summary.appeared == 1 and .findings[0].verdict == "appeared" and .findings[0].change_ns > 20e6'

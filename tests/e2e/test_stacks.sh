@@ -51,6 +51,10 @@ if [ -x "$bin/stacks_cc" ]; then
 	record stacks_cc
 	shown stacks_cc.cc "data::typed_loader<float>::fetch@fetch" "data::epoch@lambda" \
 		"each<data::epoch@each" "data::epoch@each_in" main
+	record stacks_cc thread
+	"$tool" report --verbose "$trace" | sed -n '/^ *stack of a call/,/^    Pin/p' >stack.txt
+	grep -q 'epoch' stack.txt || fail "in a thread: no stack: $(cat stack.txt)"
+	grep -q 'std::\|libstdc' stack.txt && fail "the text shows what starts a thread: $(cat stack.txt)"
 fi
 
 record stacks signal
@@ -86,6 +90,21 @@ made=$(stacks 'why=made ' | wc -l)
 
 FAKE_RESULT=2 record stacks failed
 expect "failed: stacks" "$(stacks ' of=cudaSetDevice why=[a-z,]*failed ' | wc -l)" 1
+
+# A launch is where the program has it, not where nvcc makes it; of several there is the kernel's name.
+FAKE_RESULT=9 record stacks launch 1
+shown stacks.c __device_stub__Z5scaleiPf@stub scale@scale first_layer@first_layer launch@first main@launch
+expect "launch: place" "$(jq -r '.findings[0] | "\(.id) \(.function) \(.caller):\(.line)"' report.json)" \
+	"ignored-error cudaLaunchKernel first_layer:$(line stacks.c first_layer)"
+"$tool" report "$trace" >report.txt
+grep -q "cudaLaunchKernel in first_layer, stacks.c:$(line stacks.c first_layer) " report.txt || fail "launch: text: $(cat report.txt)"
+grep -q 'stub' report.txt && fail "launch: the text shows nvcc's functions: $(cat report.txt)"
+FAKE_RESULT=9 record stacks launch 2
+"$tool" report "$trace" >report.txt
+grep -q 'cudaLaunchKernel of scale(int, float\*) (stacks+' report.txt || fail "launches at two places: $(cat report.txt)"
+FAKE_RESULT=9 record stacks launch 3
+expect "launches of several kernels: place" "$("$tool" report --format=json "$trace" |
+	jq -r '.findings[0] | "\(.count) \(.where | test("_layer, stacks.c:[0-9]+ .* and elsewhere$"))"')" "8 true"
 
 # So many at a place, and so many a second.
 record stacks many 20000

@@ -265,6 +265,26 @@ static void test_places(void **state)
 	json_decref(said);
 }
 
+/* Of several places of a function the dearest is shown; the program may lie elsewhere. */
+#define AT(module, where, cost) \
+	"{\"id\":\"x\",\"title\":\"t\",\"function\":\"cudaFree\",\"module\":\"" module \
+	"\",\"caller\":\"f\",\"where\":\"" where "\",\"cost_ns\":" cost ",\"count\":3," \
+	"\"severity\":\"problem\"}"
+
+static void test_dearest(void **state)
+{
+	static const char a[] = REPORT(
+		AT("/old/app", "at a.c:1", "90000000") "," AT("/old/app", "at a.c:2", "10000000"),
+		"1", "1", "");
+	static const char b[] = REPORT(AT("/new/app", "at b.c:1", "20000000"), "1", "1", "");
+
+	(void)state;
+	expect_words(b, a, "grew: 3 cases in A, 6 in B, at 2 places, here most");
+	expect_words(b, a, "at a.c:1");
+	expect_words(a, b, "shrank: 6 cases in A, 3 in B, at 2 places, here most");
+	expect_words(a, b, "at a.c:1"); /* not where the little is that was left */
+}
+
 /* A report has the keys; a damaged one is compared as far as it goes. */
 static void test_poor_reports(void **state)
 {
@@ -289,8 +309,8 @@ static void test_words(void **state)
 	static const char little[] = REPORT("", "1000100000", "5000", "");
 
 	(void)state;
-	expect_words(once, nothing, "vanished: 1 call in A, 0 in B");
-	expect_words(nothing, once, "appeared: 0 calls in A, 1 in B");
+	expect_words(once, nothing, "vanished: 1 case in A, 0 in B");
+	expect_words(nothing, once, "appeared: 0 cases in A, 1 in B");
 	/* Something is left; something was added. */
 	expect_words(much, little, "-3.000 s (over 99.9 %)");
 	expect_words(much, little, "+100.0 us (under 0.1 %)");
@@ -303,7 +323,8 @@ int main(void)
 		cmocka_unit_test(test_words),        cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_noise),        cmocka_unit_test(test_one_run_each),
 		cmocka_unit_test(test_several_runs), cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_places),       cmocka_unit_test(test_poor_reports),
+		cmocka_unit_test(test_places),       cmocka_unit_test(test_dearest),
+		cmocka_unit_test(test_poor_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

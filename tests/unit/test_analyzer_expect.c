@@ -278,6 +278,23 @@ static void test_never_idle(void **state)
 	expect_number(&f->expect, "cudaDeviceSynchronize", "", EXPECT_NONE, 0);
 }
 
+/* For another thread's work, of which its own records know nothing. */
+static void test_others_work(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	for (i = 0; i < 20; i++) {
+		add_sync(f, 5, 900);
+		add(f, "op cudaEventSynchronize duration=%s object=0x99", i % 2 ? "700us" : "2us");
+		add(f, "memory cudaFree duration=600us op=free kind=device address=0x9");
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_NONE, 0);
+	expect_number(&f->expect, "cudaEventSynchronize", "", EXPECT_CLEAN, 2000);
+	assert_int_equal(class_of(&f->expect, "cudaFree", "free device")->clean_calls, 0);
+}
+
 /* An event behind all the work of a stream: who has waited for it finds nothing more. */
 static void test_event(void **state)
 {
@@ -320,6 +337,21 @@ static void test_full_queue(void **state)
 static void add_copy(struct fixture *f, const char *what, unsigned int bytes, unsigned int us)
 {
 	add(f, "copy cudaMemcpyAsync duration=%uus stream=0x50 %s bytes=%u", us, what, bytes);
+}
+
+/* A copy that took far longer than its bytes take has waited for what another thread does in its stream. */
+static void test_others_stream(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	for (i = 0; i < 20; i++)
+		add_copy(f, "direction=d2h src=device dst=pageable", 65536, i < 8 ? 100 : 900);
+	learn(f, NULL);
+	assert_int_equal(class_of(&f->expect, "cudaMemcpyAsync",
+				  "d2h device to pageable, 64.0 KiB to 80.0 KiB")
+				 ->clean_calls,
+			 7);
 }
 
 static void test_copies(void **state)
@@ -650,6 +682,8 @@ int main(void)
 		TEST(test_few_and_none),
 		TEST(test_synchronise),
 		TEST(test_never_idle),
+		TEST(test_others_work),
+		TEST(test_others_stream),
 		TEST(test_event),
 		TEST(test_full_queue),
 		TEST(test_copies),

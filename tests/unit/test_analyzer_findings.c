@@ -172,8 +172,10 @@ static bool is_shown(const struct story *s, json_t *finding)
 
 struct sync_story {
 	const char *copy; /* beside each launch; NULL none */
+	const char *work; /* handed over beside it; NULL nothing */
 	uint64_t pause_ns, kernel_ns;
-	unsigned int launches;
+	unsigned int launches, places; /* of waits, in turns; 0: one */
+	unsigned int others; /* launches before every second wait; 0: as before the first */
 	bool managed, ahead;
 };
 
@@ -192,12 +194,14 @@ static void tell_syncs(struct story *s, const struct sync_story *t)
 	for (i = 0; i < 1000; i++) {
 		if (t->ahead)
 			call(s, 100, 1000, "launch cudaLaunchKernel kernel=1 stream=9 caller=0x11");
-		for (j = 0; j < t->launches; j++)
+		for (j = 0; j < (i % 2 && t->others ? t->others : t->launches); j++)
 			launch(s, t->pause_ns, 4000);
 		if (t->copy)
 			call(s, 500, 2000,
 			     "copy cudaMemcpyAsync %s bytes=4096 stream=8 caller=0x13", t->copy);
-		wait_for_stream(s, t->kernel_ns, 0x21);
+		if (t->work)
+			call(s, 500, 2000, "%s", t->work);
+		wait_for_stream(s, t->kernel_ns, 0x21 + (t->places ? i % t->places : 0));
 	}
 	conclude(s);
 }
@@ -209,6 +213,8 @@ static void test_sync_every_launch(void **state)
 		{.launches = 1, .pause_ns = 300000, .kernel_ns = 9000},
 		{.launches = 1, .pause_ns = 1000, .kernel_ns = 3 * MS}, /* long kernels */
 		{.launches = 8, .pause_ns = 1000, .kernel_ns = 60000},
+		/* one wait behind an upload, another one behind the work */
+		{.launches = 1, .others = 8, .places = 2, .pause_ns = 1000, .kernel_ns = 60000},
 		{.launches = 1, .pause_ns = 1000, .kernel_ns = 9000, .managed = true},
 		/* the GPU has other work meanwhile */
 		{.launches = 1, .pause_ns = 1000, .kernel_ns = 9000, .ahead = true},
@@ -216,6 +222,14 @@ static void test_sync_every_launch(void **state)
 		 .pause_ns = 1000,
 		 .kernel_ns = 9000,
 		 .copy = "direction=d2h src=device dst=pinned"},
+		/* nobody knows what is in a graph; a function on the host may tell others */
+		{.pause_ns = 1000,
+		 .kernel_ns = 90000,
+		 .work = "op cudaGraphLaunch stream=8 object=0x70 caller=0x72"},
+		{.launches = 1,
+		 .pause_ns = 1000,
+		 .kernel_ns = 9000,
+		 .work = "op cudaLaunchHostFunc stream=8 caller=0x72"},
 	};
 	static const struct sync_story speaks[] = {
 		{.launches = 1, .pause_ns = 1000, .kernel_ns = 9000},
@@ -241,6 +255,15 @@ static void test_sync_every_launch(void **state)
 	for (i = 0; i < ARRAY_SIZE(silent); i++) {
 		tell_syncs(s, &silent[i]);
 		nothing(s);
+	}
+	/* The macro that looks for errors behind each launch is at many places. */
+	tell_syncs(s, &(struct sync_story){
+			      .launches = 1, .places = 3, .pause_ns = 1000, .kernel_ns = 9000});
+	assert_int_equal(json_array_size(s->findings), 3);
+	json_array_foreach(s->findings, i, finding)
+	{
+		says(finding, "handed over the next 1.000 us later");
+		assert_in_range(number(finding, "count"), 333, 334);
 	}
 }
 
@@ -339,6 +362,10 @@ static void test_early_sync(void **state)
 		 .between = "memory cudaMalloc op=alloc kind=device bytes=4096 address=0x9 "
 			    "caller=0x30"},
 		{.wait_ns = 2 * MS, .host_ns = MS, .between = "call cudaSetDevice caller=0x30"},
+		{.wait_ns = 2 * MS,
+		 .host_ns = MS,
+		 .between = "memory cudaFree op=free kind=device bytes=4096 address=0x9 "
+			    "caller=0x30"},
 		/* pinned memory, and copies to it, but not here */
 		{.wait_ns = 2 * MS,
 		 .host_ns = MS,
@@ -432,6 +459,23 @@ static void test_early_sync_beside_others(void **state)
 	assert_null(found(s, "early-sync"));
 }
 
+/* What the program does when all is done, and then clears away, came after the last round. */
+static void test_early_sync_at_the_end(void **state)
+{
+	struct story *s = *state;
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		launch(s, MS, 4000);
+		call(s, 1000, 2 * MS, "op cudaStreamSynchronize stream=8 caller=0x21");
+	}
+	call(s, 900 * MS, 20000,
+	     "memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x30");
+	conclude(s);
+	says(found(s, "early-sync"), "99 times");
+}
+
 /* Each thread once, in its preparations. */
 static void test_early_sync_of_each_thread(void **state)
 {
@@ -486,8 +530,8 @@ static void test_wait_needed_when_pinned(void **state)
 	assert_non_null(found(s, "redundant-sync"));
 }
 
-/* Frees memory while the GPU works; more: and works on after that. */
-static void tell_free(struct story *s, bool more)
+/* A program that frees memory while the GPU is idle: so long does it take. */
+static void begin_with_frees(struct story *s)
 {
 	int i;
 
@@ -498,6 +542,12 @@ static void tell_free(struct story *s, bool more)
 		launch(s, 1000, 4000);
 		wait_for_stream(s, 40000, 0x20);
 	}
+}
+
+/* Frees memory while the GPU works; more: and works on after that. */
+static void tell_free(struct story *s, bool more)
+{
+	begin_with_frees(s);
 	launch(s, 1000, 4000);
 	call(s, 1000, 100 * MS,
 	     "memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x51");
@@ -672,6 +722,39 @@ static void test_loads_behind_work(void **state)
 	nothing(s);
 }
 
+/* ---- one event, several who wait ---------------------------------------------------------------- */
+
+static void wait_for_event(struct story *s, uint64_t ns)
+{
+	call(s, 0, ns, "op cudaEventSynchronize object=0x70 caller=0x21");
+}
+
+/* Two threads that hand nothing over wait for the same event; for the last one it is done when its wait ends. */
+static void test_event_of_all(void **state)
+{
+	struct story *s = *state;
+	int i, thread;
+
+	begin(s);
+	s->ns = 0;
+	for (i = 0; i < 50; i++) {
+		launch(s, 1000, 4000);
+		call(s, 0, 5000, "op cudaEventRecord stream=8 object=0x70 caller=0x11");
+		s->ns += MS - 10000;
+	}
+	for (thread = 0; thread < 2; thread++) {
+		fprintf(s->log, "slot %d tid=%d\n1us thread tid=%d name=\"b\"\n", 2 + thread,
+			8 + thread, 8 + thread);
+		s->ns = 20000;
+		for (i = 0; i < 50; i++) {
+			wait_for_event(s, MS / 2 + (uint64_t)thread * 5000);
+			s->ns += MS / 2 - (uint64_t)thread * 5000;
+		}
+	}
+	conclude(s);
+	nothing(s);
+}
+
 /* ---- a full queue ---------------------------------------------------------------------------- */
 
 static void tell_queue(struct story *s, unsigned int ahead)
@@ -702,6 +785,48 @@ static void test_queue_full(void **state)
 	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
 	tell_queue(s, 10); /* not for want of room */
 	nothing(s);
+}
+
+struct late_story {
+	unsigned int ahead; /* launches; then one that takes long, alone */
+	bool tells; /* a function on the host behind every tenth; late ones come together */
+};
+
+static void tell_late(struct story *s, const struct late_story *t)
+{
+	unsigned int i;
+
+	begin(s);
+	for (i = 0; i < t->ahead; i++) {
+		launch(s, 1000, 4000);
+		if (t->tells && i % 10 == 9)
+			call(s, 1000, 4000, "op cudaLaunchHostFunc stream=8 caller=0x72");
+	}
+	for (i = 0; i < (t->tells ? 3 : 1); i++)
+		launch(s, 1000, 4 * MS);
+	for (i = 0; i < 20; i++)
+		launch(s, 1000, 4000);
+	wait_for_stream(s, 40 * MS, 0x20);
+	conclude(s);
+}
+
+/* A late launch is no full queue where there was room, or where nobody knows how much. */
+static void test_queue_not_full(void **state)
+{
+	static const struct late_story silent[] = {
+		{.ahead = 400},
+		{.ahead = 5000}, /* more than there is room for: much of it was done long ago */
+		{.ahead = 1000, .tells = true},
+	};
+	struct story *s = *state;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(silent); i++) {
+		tell_late(s, &silent[i]);
+		nothing(s);
+	}
+	tell_late(s, &(struct late_story){.ahead = 1000});
+	only(s, "queue-full", "1 call waited for room");
 }
 
 /* It is one cause, wherever in the program the launches are. */
@@ -1100,6 +1225,142 @@ static void test_wait_behind_pageable(void **state)
 	}
 }
 
+/* ---- a wait behind a hidden one -------------------------------------------------------------- */
+
+struct behind_story {
+	const char *before; /* handed over before the free; NULL nothing */
+	uint64_t between_ns;
+	const char *between; /* a call behind the free; NULL none */
+	const char *next;
+};
+
+/* Frees that wait for a kernel of 9 ms; then the host works, and makes the call `next`. */
+static json_t *tell_freeing(struct story *s, const struct behind_story *t)
+{
+	int i;
+
+	begin_with_frees(s);
+	call(s, 1000, 9000, "op cudaStreamCreate object=8 caller=0x30");
+	for (i = 0; i < 10; i++) {
+		launch(s, 1000, 4000);
+		if (t->before)
+			call(s, 1000, 4000, "%s", t->before);
+		call(s, 1000, 9 * MS,
+		     "memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x51");
+		if (t->between)
+			call(s, 1000, 5000, "%s", t->between);
+		call(s, t->between_ns, 5000, "%s", t->next);
+	}
+	launch(s, 1000, 4000);
+	conclude(s);
+	return found(s, "hidden-sync");
+}
+
+static bool has_severity(json_t *finding, const char *severity)
+{
+	return !strcmp(json_string_value(json_object_get(finding, "severity")), severity);
+}
+
+#define SYNC_8 "op cudaStreamSynchronize stream=8 caller=0x20"
+#define LAUNCH_9 "launch cudaLaunchKernel kernel=1 stream=9 caller=0x11"
+#define RECORD_8 "op cudaEventRecord stream=8 object=0x70 caller=0x42"
+#define SYNC_EVENT "op cudaEventSynchronize object=0x70 caller=0x20"
+
+static void test_wait_behind_hidden(void **state)
+{
+	static const struct behind_story anyway[] = {
+		{.next = SYNC_8},
+		{.next = "call cudaDeviceSynchronize caller=0x20"},
+		{.before = LAUNCH_9, .next = "call cudaDeviceSynchronize caller=0x20"},
+		{.between = RECORD_8, .next = SYNC_EVENT},
+		{.before = RECORD_8, .next = SYNC_EVENT},
+		{.next = "copy cudaMemcpy direction=d2h src=device dst=pageable bytes=4096 "
+			 "stream=1 caller=0x20"},
+		/* that all frees go is the cure */
+		{.between = "memory cudaFree op=free kind=device bytes=4096 address=0x9 "
+			    "caller=0x52",
+		 .next = SYNC_8},
+	};
+	static const struct behind_story not_sure[] = {
+		{.before = LAUNCH_9, .next = SYNC_8}, /* several were busy */
+		{.before = LAUNCH_9, .next = "op cudaStreamSynchronize caller=0x20"},
+		{.next = "op cudaStreamSynchronize stream=9 caller=0x20"},
+		{.next = "call cudaDeviceSynchronize device=1 caller=0x20"},
+		{.between = LAUNCH_9, .next = SYNC_8}, /* they would have worked at a time */
+		{.next = "launch cudaLaunchKernel kernel=1 stream=8 caller=0x20"},
+		{.next = "op cudaEventSynchronize object=0x71 caller=0x20"},
+	};
+	struct story *s = *state;
+	struct behind_story t;
+	json_t *finding;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(anyway); i++) {
+		t = anyway[i];
+		t.between_ns = 1000;
+		finding = tell_freeing(s, &t);
+		assert_in_range(number(finding, "cost_ns"), 89 * MS, 90 * MS);
+		assert_int_equal(number(finding, "gain_low_ns"), 0);
+		assert_in_range(number(finding, "gain_high_ns"), 10 * 1000, 10 * 20000);
+		says(finding, "the thread would have waited right behind them, in any case");
+		assert_true(has_severity(finding, "note"));
+		/* In part. */
+		t.between_ns = 3 * MS;
+		finding = tell_freeing(s, &t);
+		assert_in_range(number(finding, "gain_high_ns"), 30 * MS, 31 * MS);
+		assert_true(has_severity(finding, "problem"));
+		/* There was something else to do: the wait was in its way. */
+		t.between_ns = 20 * MS;
+		finding = tell_freeing(s, &t);
+		assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+		assert_null(strstr(what(finding), "in any case"));
+	}
+	for (i = 0; i < ARRAY_SIZE(not_sure); i++) {
+		t = not_sure[i];
+		t.between_ns = 1000;
+		finding = tell_freeing(s, &t);
+		assert_in_range(number(finding, "cost_ns"), 89 * MS, 90 * MS);
+		if (number(finding, "gain_high_ns") != number(finding, "cost_ns"))
+			fail_msg("not sure %zu: %s", i, s->shown);
+		assert_true(has_severity(finding, "problem"));
+	}
+}
+
+/* Two frees in a row: of the first one alone the second would take the wait over, of both nobody. */
+static void test_frees_in_a_row(void **state)
+{
+	struct story *s = *state;
+	json_t *finding = tell_freeing(
+		s, &(struct behind_story){
+			   .between_ns = 1000,
+			   .between = "memory cudaFree op=free kind=device bytes=4096 "
+				      "address=0x9 caller=0x52",
+			   .next = "launch cudaLaunchKernel kernel=1 stream=8 caller=0x20"});
+
+	assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+}
+
+/* Another thread hands work over while a free waits: what would have been without that, nobody knows. */
+static void test_work_during_free(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	begin_with_frees(s);
+	launch(s, 1000, 4000);
+	call(s, 1000, 9 * MS,
+	     "memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x51");
+	call(s, 1000, 6 * MS, "call cudaDeviceSynchronize caller=0x22");
+	launch(s, 1000, 4000);
+	fprintf(s->log, "slot 2 tid=8\n1us thread tid=8 name=\"b\"\n");
+	s->ns -= 10 * MS;
+	call(s, 0, 4000, LAUNCH_9);
+	conclude(s);
+	finding = found(s, "hidden-sync");
+	assert_in_range(number(finding, "cost_ns"), 8 * MS, 9 * MS);
+	assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+}
+
 /* ---- steady state ---------------------------------------------------------------------------- */
 
 /* A graph captured, and its parameters taken over, in each round: the cure is no problem. */
@@ -1142,7 +1403,9 @@ int main(void)
 		TEST(test_first_use),
 		TEST(test_modules),
 		TEST(test_loads_behind_work),
+		TEST(test_event_of_all),
 		TEST(test_queue_full),
+		TEST(test_queue_not_full),
 		TEST(test_queue_full_everywhere),
 		TEST(test_read_back),
 		TEST(test_small_copies),
@@ -1153,8 +1416,12 @@ int main(void)
 		TEST(test_staged_or_blocked),
 		TEST(test_graph_update),
 		TEST(test_wait_behind_pageable),
+		TEST(test_wait_behind_hidden),
+		TEST(test_frees_in_a_row),
+		TEST(test_work_during_free),
 		TEST(test_early_sync),
 		TEST(test_early_sync_beside_others),
+		TEST(test_early_sync_at_the_end),
 		TEST(test_early_sync_of_each_thread),
 #undef TEST
 	};

@@ -402,8 +402,8 @@ static void test_stall_behind_gpu(void **state)
 
 /* ---- starvation ------------------------------------------------------------------------------ */
 
-/* Thread 102 waits for 50 ms, while 101 takes the lock `times` times. */
-static void starving(struct log *log, unsigned int times)
+/* Thread 102 waits for 50 ms, while 101 takes the lock `times` times; for `lacked` ms of them it has no CPU. */
+static void starving(struct log *log, unsigned int times, unsigned int lacked)
 {
 	unsigned int i;
 
@@ -419,8 +419,11 @@ static void starving(struct log *log, unsigned int times)
 	add(log, "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
 		 "2us launch cudaLaunchKernel duration=1us device=0 stream=0x20\n"
 		 "60ms wait kind=mutex fn=cudaLaunchKernel duration=50ms object=0x700 device=0 "
-		 "holder=101 holder_fn=cudaEventRecord holder_device=0\n"
-		 "60001us launch cudaLaunchKernel duration=50003us device=0 stream=0x20\n");
+		 "holder=101 holder_fn=cudaEventRecord holder_device=0\n");
+	if (lacked)
+		add(log, "60001us sched window=50003us not_running=%u000000 running=1000\n",
+		    lacked);
+	add(log, "60001us launch cudaLaunchKernel duration=50003us device=0 stream=0x20\n");
 }
 
 static void test_starvation(void **state)
@@ -429,7 +432,7 @@ static void test_starvation(void **state)
 	json_t *root, *finding;
 
 	(void)state;
-	starving(&log, 45);
+	starving(&log, 45, 0);
 	root = report_on(log.text);
 	finding = find(root, "lock-starvation");
 	assert_non_null(finding);
@@ -439,10 +442,50 @@ static void test_starvation(void **state)
 	     "others took 44 times meanwhile, 44 times by thread 101 in cudaEventRecord");
 	says(finding, "fix", "Call cudaEventRecord less often");
 	says(finding, "overlaps", "yes");
+	assert_null(strstr(text(finding, "what"), "no CPU"));
 	json_decref(root);
 
-	starving(&log, 4);
+	starving(&log, 4, 0);
 	silent(log.text, "lock-starvation");
+}
+
+/* The waiter is awake, and has no CPU: who took the lock meanwhile did not keep it from it. */
+static void test_starving_without_cpu(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	starving(&log, 45, 20);
+	root = report_on(log.text);
+	finding = find(root, "lock-starvation");
+	assert_non_null(finding);
+	assert_in_range(number(finding, "cost_ns"), 30000000, 30010000);
+	says(finding, "what", "thread 102 waited 50.00 ms");
+	says(finding, "what", "ms of that it was ready to go on and had no CPU");
+	json_decref(root);
+
+	starving(&log, 45, 42); /* what is left is noticed by nobody */
+	silent(log.text, "lock-starvation");
+	starving(&log, 45, 50);
+	silent(log.text, "lock-starvation");
+	starving(&log, 20,
+		 20); /* how many were lost with a CPU nobody knows: too few, if they were even */
+	silent(log.text, "lock-starvation");
+
+	/* Another one's wait, which was lost less often, but with a CPU. */
+	starving(&log, 45, 50);
+	add(&log, "slot 3 tid=103\n1us thread tid=103 name=\"app\"\n"
+		  "2us launch cudaLaunchKernel duration=1us device=0 stream=0x30\n"
+		  "50ms wait kind=mutex fn=cudaLaunchKernel duration=30ms object=0x700 device=0 "
+		  "holder=101 holder_fn=cudaEventRecord holder_device=0\n"
+		  "50001us launch cudaLaunchKernel duration=30003us device=0 stream=0x30\n");
+	root = report_on(log.text);
+	finding = find(root, "lock-starvation");
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "cost_ns"), 30000000);
+	says(finding, "what", "thread 103 waited 30.00 ms");
+	json_decref(root);
 }
 
 /* ---- one place in several processes ----------------------------------------------------------- */
@@ -867,6 +910,7 @@ int main(void)
 		cmocka_unit_test(test_same_device_stall),
 		cmocka_unit_test(test_stall_behind_gpu),
 		cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_starving_without_cpu),
 		cmocka_unit_test(test_end_of_each_process),
 		cmocka_unit_test(test_time_slicing),
 		cmocka_unit_test(test_mps_share),
