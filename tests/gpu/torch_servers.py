@@ -1,0 +1,83 @@
+# tests/gpu/torch_servers.py: a server with a worker for each GPU, as threads of one process or as processes.
+# Each worker answers requests: it pins the request's memory, copies it to its GPU, multiplies, copies the answer
+# back, and gives its cached memory back to the driver ("to be safe"), which makes the driver allocate anew.
+#
+#   torch_servers.py threads|processes [cured] [REQUESTS]   cured: memory is pinned once and kept
+#
+# Prints the sums of the answers, which are the same in every run and in every way, and in a line with # the
+# time of a request.
+import statistics
+import sys
+import threading
+import time
+
+import torch
+import torch.multiprocessing as multiprocessing
+
+ROWS, COLUMNS = 1024, 1024
+
+
+def answer(gpu, weights, batch, pinned, stream):
+    with torch.cuda.stream(stream):
+        x = (pinned.copy_(batch) if pinned is not None else batch).to(gpu, non_blocking=True)
+        y = x
+        for _ in range(4):
+            y = torch.remainder(y @ weights, 7)
+        total = y.sum()
+    stream.synchronize()
+    return int(total.item())
+
+
+def serve(number, requests, cured, results, start):
+    gpu = torch.device("cuda", number)
+    torch.cuda.set_device(gpu)
+    generator = torch.Generator().manual_seed(number)
+    weights = torch.randint(0, 3, (COLUMNS, COLUMNS), generator=generator).float().to(gpu)
+    stream = torch.cuda.Stream(gpu)
+    kept = torch.empty(ROWS, COLUMNS, pin_memory=True) if cured else None
+    cudart = torch.cuda.cudart()
+    batches = [torch.randint(0, 3, (ROWS, COLUMNS), generator=generator).float() for _ in range(8)]
+    answer(gpu, weights, batches[0], kept, stream)
+    start.wait()
+    times, total = [], 0
+    for i in range(requests):
+        begun = time.perf_counter()
+        batch = batches[i % len(batches)]
+        if not cured:
+            cudart.cudaHostRegister(batch.data_ptr(), batch.numel() * 4, 0)
+        total += answer(gpu, weights, batch, kept, stream)
+        if not cured:
+            cudart.cudaHostUnregister(batch.data_ptr())
+            torch.cuda.empty_cache()
+        times.append(time.perf_counter() - begun)
+    results.put((number, total, statistics.mean(times)))
+
+
+def main():
+    way, options = sys.argv[1], sys.argv[2:]
+    cured = "cured" in options
+    requests = next((int(o) for o in options if o.isdigit()), 200)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    if way == "threads":
+        import queue
+
+        results, start, Worker = queue.Queue(), threading.Barrier(torch.cuda.device_count()), threading.Thread
+    else:
+        context = multiprocessing.get_context("spawn")
+        results, start, Worker = context.Queue(), context.Barrier(torch.cuda.device_count()), context.Process
+    workers = [
+        Worker(target=serve, args=(n, requests, cured, results, start))
+        for n in range(torch.cuda.device_count())
+    ]
+    for worker in workers:
+        worker.start()
+    answers = sorted(results.get() for _ in workers)
+    for worker in workers:
+        worker.join()
+    for number, total, _ in answers:
+        print("GPU %d: %d" % (number, total))
+    print("# %.0f us a request" % (1e6 * statistics.mean(mean for _, _, mean in answers)))
+
+
+if __name__ == "__main__":
+    main()
