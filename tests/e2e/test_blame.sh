@@ -11,11 +11,11 @@ sim="$here/../sim/with-sim"
 kernel=$build/sim/libsimkernel.so
 [ -e "$kernel" ] || skip "no simulated kernel module in this build"
 
-# play NAME [SEED]: a line of judge to `lines`, what is wrong to `misses`.
+# play NAME [SEED]: a line of judge to lines/NAME, what is wrong to misses/NAME.
 play() {
 	local name=$1${2:+_$2}
 	rm -rf "$out" truth
-	mkdir truth
+	mkdir -p truth lines misses
 	"$sim" "$bin/scene" --script "$@" >script || fail "$*: no script"
 	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script SPYSIM_TRUTH=$tmp/truth \
 		"$sim" env LD_PRELOAD="$first $shim $kernel" "$bin/scene" "$@" >play.out 2>play.err ||
@@ -27,27 +27,36 @@ play() {
 		cp -r script play.out truth report.json "$(the_trace)" "$BLAME_KEEP/$name/"
 	fi
 	jq -e 'has("blame")' report.json >/dev/null || skip "reports say nothing about blame yet"
-	echo "$name:" >>misses
-	"$bin/judge" -v --name="$name" truth report.json >>lines 2>>misses ||
-		fail "$*: $(tail -n 1 misses)"
+	"$bin/judge" -v --name="$name" truth report.json >"lines/$name" 2>"misses/$name" ||
+		fail "$*: $(tail -n 1 "misses/$name")"
+	jq -e '.waits.not_running_ns > 0.05 * .waits.total_ns' report.json >/dev/null && lacked_cpus[$name]=1 ||
+		unset "lacked_cpus[$name]"
 }
 
 # A thread that loses its processor between two instructions of ours leaves a gap in what is known of a
 # lock with several readers: who is blamed on a wrong device by that is not the next time.
+declare -A lacked_cpus=() # runs in which threads were ready to go on for a twentieth of the time
+runs=()
 replayed=0
 settle() {
-	local try lines_before misses_before
-	lines_before=$(wc -l <lines) misses_before=$(wc -l <misses)
+	local name=$1${2:+_$2} try
+	runs+=("$*")
 	for try in 1 2 3; do
-		head -n "$lines_before" lines >lines.kept && mv lines.kept lines
-		head -n "$misses_before" misses >misses.kept && mv misses.kept misses
+		[ $try = 1 ] || replayed=$((replayed + 1))
 		play "$@"
-		tail -n 1 lines | grep -q ' wrong_device_ns=0 ' && return
-		replayed=$((replayed + 1))
+		grep -q ' wrong_device_ns=0 ' "lines/$name" && return
 	done
 }
 
-touch lines misses
+# total: the verdict on all runs, to `sum`.
+total() {
+	local run
+	for run in "${runs[@]}"; do
+		cat "lines/${run/ /_}"
+	done >all
+	"$bin/judge" --sum all >sum
+}
+
 for name in $("$sim" "$bin/scene" --list); do
 	settle "$name"
 done
@@ -56,9 +65,27 @@ begin=${BLAME_FIRST:-1}
 for ((seed = begin; seed < begin + seeds; seed++)); do
 	settle random $seed
 done
-"$bin/judge" --sum lines >sum
+
+# On a machine that is busy with other things a run may be wrong of itself because its threads got no CPU,
+# most of all while one had a lock. If that costs a target, such runs get one more chance.
+total
 status=$?
-[ $status = 0 ] || grep -B1 '^judge' misses | grep -v '^--' | head -n 100
+if [ $status != 0 ]; then
+	for run in "${runs[@]}"; do
+		name=${run/ /_}
+		[ -n "${lacked_cpus[$name]:-}" ] && ! "$bin/judge" --sum "lines/$name" >/dev/null || continue
+		replayed=$((replayed + 1))
+		# shellcheck disable=SC2086
+		play $run
+	done
+	total
+	status=$?
+fi
+if [ $status != 0 ]; then
+	for run in "${runs[@]}"; do
+		[ ! -s "misses/${run/ /_}" ] || { echo "${run/ /_}:"; cat "misses/${run/ /_}"; }
+	done | head -n 100
+fi
 echo "every scene, and random ones with the seeds $begin to $((begin + seeds - 1)); $replayed played again:"
 cat sum
 [ $status = 0 ] || fail "see the targets above; BLAME_KEEP=dir keeps what a run left"
