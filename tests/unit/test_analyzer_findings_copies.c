@@ -1,0 +1,244 @@
+/*
+ * tests/unit/test_analyzer_findings_copies.c: copies: pageable ones, staged or blocked, and small ones
+ * that would batch. For each detector a log in which it speaks, and a near twin in which it is silent.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "story.h"
+
+/* ---- waits that are needed, or that nobody minds ------------------------------------------------ */
+
+/* A small copy to the host, to memory of that kind, and a wait for the stream behind it, again and again. */
+static void tell_copy_and_wait(struct story *s, const char *kind, uint64_t copy_ns)
+{
+	char copy[128];
+	int i;
+
+	snprintf(copy, sizeof(copy),
+		 "copy cudaMemcpyAsync direction=d2h src=device dst=%s bytes=4096 stream=8 "
+		 "caller=0x13",
+		 kind);
+	begin(s);
+	for (i = 0; i < 50; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, copy_ns, copy);
+		wait_for_stream(s, 2000, 0x20);
+		if (!strcmp(kind, "pinned")) /* and one that has nothing to wait for */
+			wait_for_stream(s, 2000, 0x21);
+	}
+	conclude(s);
+}
+
+static void test_wait_needed_when_pinned(void **state)
+{
+	struct story *s = *state;
+
+	tell_copy_and_wait(s, "pageable", MS);
+	assert_non_null(found(s, "pageable-copy"));
+	assert_null(found(s, "redundant-sync")); /* with the memory pinned it is needed */
+	tell_copy_and_wait(s, "pinned", 4000);
+	assert_non_null(found(s, "redundant-sync"));
+}
+
+/* ---- small copies ---------------------------------------------------------------------------- */
+
+struct copies_story {
+	unsigned int rows, copies, bytes;
+	const char *function, *how;
+	bool launches_between;
+};
+
+static void tell_copies(struct story *s, const struct copies_story *t)
+{
+	unsigned int i, j;
+
+	begin(s);
+	for (i = 0; i < 20; i++) { /* what one of the whole costs */
+		call(s, 1000, 9000, "copy %s %s bytes=%u stream=8 caller=0x41", t->function, t->how,
+		     t->copies * t->bytes);
+		wait_for_stream(s, 40000, 0x20);
+	}
+	for (i = 0; i < t->rows; i++) {
+		for (j = 0; j < t->copies; j++) {
+			call(s, 1000, 5000, "copy %s %s bytes=%u stream=8 caller=0x40", t->function,
+			     t->how, t->bytes);
+			if (t->launches_between)
+				launch(s, 1000, 4000);
+		}
+		for (j = 0; j < 4; j++)
+			launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+}
+
+static void test_small_copies(void **state)
+{
+	static const char h2d[] = "direction=h2d src=pinned dst=device";
+	static const struct copies_story silent[] = {
+		{100, 8, 4096, "cudaMemcpyAsync", h2d, true},
+		{100, 3, 4096, "cudaMemcpyAsync", h2d, false},
+		{100, 8, 70000, "cudaMemcpyAsync", h2d, false},
+		{4, 8, 4096, "cudaMemcpyAsync", h2d, false},
+		{100, 8, 4096, "cudaMemcpyAsync", "direction=d2d src=device dst=device", false},
+	};
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	tell_copies(s, &(struct copies_story){100, 8, 4096, "cudaMemcpyAsync", h2d, false});
+	finding = only(s, "small-copies",
+		       "100 times 8 copies in a row to the device, of 4.00 KiB each");
+	/* Each row: 8 copies of 5 us, for which one of 9 us would do. */
+	assert_in_range(number(finding, "cost_ns"), 100 * 30000, 100 * 32000);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	tell_copies(s, &(struct copies_story){100, 4, 64, "cudaMemcpy",
+					      "direction=d2h src=device dst=pageable", false});
+	finding = found(s, "small-copies"); /* beside it, a synchronisation that is redundant */
+	says(finding, "100 times 4 copies in a row to the host, of 64 B each");
+	for (i = 0; i < ARRAY_SIZE(silent); i++) {
+		tell_copies(s, &silent[i]);
+		nothing(s);
+	}
+}
+
+/* ---- staged or blocked ----------------------------------------------------------------------- */
+
+static void tell_pageable(struct story *s, int blocked, uint64_t between_ns)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 20; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, i < blocked ? 9 * MS : 60000,
+		     "copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=1048576 "
+		     "stream=8 caller=0x40");
+		s->ns += between_ns;
+		wait_for_stream(s, 90000, 0x20);
+	}
+	for (i = 0; i < 20; i++) {
+		call(s, 1000, 60000,
+		     "copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=1048576 "
+		     "stream=8 caller=0x41");
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+}
+
+static json_t *at_place(const struct story *s, int64_t offset)
+{
+	json_t *finding;
+	size_t i;
+
+	json_array_foreach(s->findings, i, finding)
+	{
+		if (number(finding, "offset") == offset)
+			return finding;
+	}
+	fail_msg("nothing found at %#llx in:\n%s", (unsigned long long)offset, s->shown);
+	return NULL;
+}
+
+static void test_staged_or_blocked(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_pageable(s, 0, 0);
+	says(at_place(s, 0x40), "staged, not blocked");
+	tell_pageable(s, 5, 10 * MS);
+	finding = at_place(s, 0x40);
+	says(finding, "blocked by earlier work: 5 of them, for 44.64 ms; the others only staged");
+	assert_int_equal(number(finding, "count"), 20);
+	/* The staging is saved for sure, the wait may only move. */
+	assert_in_range(number(finding, "gain_low_ns"), 20 * 40000, 22 * 60000);
+	assert_in_range(number(finding, "gain_high_ns"), 45 * MS, 47 * MS);
+	says(at_place(s, 0x41), "staged, not blocked");
+	/* It costs the same with a wait right behind it, but that would have waited, too: what is left is the
+	 * staging, if the GPU was not behind. */
+	tell_pageable(s, 5, 0);
+	finding = at_place(s, 0x40);
+	assert_in_range(number(finding, "cost_ns"), 45 * MS, 47 * MS);
+	assert_in_range(number(finding, "gain_low_ns"), 0, 20 * 1000);
+	assert_in_range(number(finding, "gain_high_ns"), 20 * 40000, 22 * 60000);
+	tell_pageable(s, 20, 0);
+	says(at_place(s, 0x40), "; blocked by earlier work: 20 of them, for ");
+}
+
+/* To pageable memory, each behind a kernel of 9 ms; then the host works, and makes the call `next`. */
+static json_t *tell_fetching(struct story *s, uint64_t between_ns, const char *next)
+{
+	int i;
+
+	begin(s);
+	call(s, 1000, 9000, "op cudaStreamCreate object=8 caller=0x30");
+	for (i = 0; i < 20; i++)
+		call(s, 1000, 60000,
+		     "copy cudaMemcpyAsync direction=d2h src=device dst=pageable bytes=1048576 "
+		     "stream=8 caller=0x40");
+	for (i = 0; i < 10; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 9 * MS,
+		     "copy cudaMemcpyAsync direction=d2h src=device dst=pageable bytes=1048576 "
+		     "stream=8 caller=0x41");
+		call(s, 1000, 3000, "op cudaEventRecord stream=8 object=0x70 caller=0x42");
+		call(s, between_ns, 5000, "%s", next);
+	}
+	conclude(s);
+	return at_place(s, 0x41);
+}
+
+static void test_wait_behind_pageable(void **state)
+{
+	static const char *const anyway[] = {
+		"op cudaStreamSynchronize stream=8 caller=0x20",
+		"op cudaEventSynchronize object=0x70 caller=0x20",
+		"call cudaDeviceSynchronize caller=0x20",
+		"copy cudaMemcpy direction=h2d src=pinned dst=device bytes=4096 stream=1 "
+		"caller=0x20",
+		"memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x20",
+	};
+	static const char *const no_wait[] = {
+		"op cudaStreamSynchronize stream=9 caller=0x20",
+		"op cudaEventSynchronize object=0x71 caller=0x20",
+		"call cudaDeviceSynchronize device=1 caller=0x20",
+		"launch cudaLaunchKernel kernel=1 stream=8 caller=0x20",
+	};
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(anyway); i++) {
+		finding = tell_fetching(s, 1000, anyway[i]);
+		assert_in_range(number(finding, "cost_ns"), 89 * MS, 90 * MS);
+		assert_in_range(number(finding, "gain_low_ns"), 0, 10 * 6000);
+		assert_in_range(number(finding, "gain_high_ns"), 10 * 50000, 10 * 70000);
+		/* There was something else to do: the wait was in its way. */
+		finding = tell_fetching(s, 20 * MS, anyway[i]);
+		assert_in_range(number(finding, "cost_ns"), 89 * MS, 90 * MS);
+		assert_in_range(number(finding, "gain_low_ns"), 10 * 50000, 10 * 60000);
+		assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+		/* In part. */
+		finding = tell_fetching(s, 3 * MS, anyway[i]);
+		assert_in_range(number(finding, "gain_high_ns"), 30 * MS, 31 * MS);
+	}
+	for (i = 0; i < ARRAY_SIZE(no_wait); i++) {
+		finding = tell_fetching(s, 1000, no_wait[i]);
+		assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORY_TEST(test_wait_needed_when_pinned),
+		STORY_TEST(test_small_copies),
+		STORY_TEST(test_staged_or_blocked),
+		STORY_TEST(test_wait_behind_pageable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

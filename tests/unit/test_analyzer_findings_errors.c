@@ -1,0 +1,149 @@
+/*
+ * tests/unit/test_analyzer_findings_errors.c: errors: ignored ones, those that stay, and captures that
+ * break. For each detector a log in which it speaks, and a near twin in which it is silent.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "story.h"
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static void test_ignored_error(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	begin(s);
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "launch cudaLaunchKernel kernel=2 stream=8 caller=0x12 result=9");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error",
+		       "1 call returned cudaErrorInvalidConfiguration, first after 6.000 us");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
+	assert_true(is_shown(s, finding)); /* although it costs nothing */
+
+	begin(s); /* the program gives up */
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "launch cudaLaunchKernel kernel=2 stream=8 caller=0x12 result=9");
+	call(s, 1000, 9000, "memory cudaFree op=free kind=device bytes=4096 caller=0x50");
+	conclude(s);
+	nothing(s);
+
+	begin(s); /* an answer */
+	call(s, 1000, 2000, "call cudaDeviceEnablePeerAccess caller=0x51 result=704");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "peer access was enabled already");
+	assert_false(is_shown(s, finding));
+
+	begin(s); /* a library looks for the kernels that it has for this GPU ... */
+	call(s, 1000, 2000, "call cuLibraryGetKernel caller=0x51 result=209");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "code for this GPU was asked for");
+	assert_false(is_shown(s, finding));
+
+	begin(s); /* ... but does not launch what it has not */
+	call(s, 1000, 2000, "launch cudaLaunchKernel kernel=2 stream=8 caller=0x12 result=209");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "cudaErrorNoKernelImageForDevice");
+	assert_true(is_shown(s, finding));
+
+	begin(s); /* and what is none at all */
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "op cudaStreamQuery stream=8 caller=0x51 result=600");
+	launch(s, 1000, 4000);
+	conclude(s);
+	nothing(s);
+}
+
+/* The driver's functions have names of their own for errors. */
+static void test_driver_error(void **state)
+{
+	struct story *s = *state;
+
+	begin(s);
+	call(s, 1000, 2000, "op cuStreamWaitEvent stream=8 caller=0x51 result=400");
+	launch(s, 1000, 4000);
+	conclude(s);
+	only(s, "ignored-error", "CUDA_ERROR_INVALID_HANDLE");
+	begin(s);
+	call(s, 1000, 2000, "op cuStreamWaitEvent stream=8 caller=0x51 result=333");
+	launch(s, 1000, 4000);
+	conclude(s);
+	only(s, "ignored-error", "returned #333");
+}
+
+/* An error that stays is one finding, at the place where it showed first. */
+static void test_error_that_stays(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+	int i;
+
+	begin(s);
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "op cudaStreamSynchronize stream=8 caller=0x20 result=700");
+	for (i = 0; i < 5; i++) {
+		call(s, 1000, 2000,
+		     "launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 result=700");
+		call(s, 1000, 2000, "op cudaStreamSynchronize stream=8 caller=0x21 result=700");
+	}
+	conclude(s);
+	finding = only(s, "ignored-error", "1 calls here and 10 elsewhere");
+	assert_string_equal(json_string_value(json_object_get(finding, "function")),
+			    "cudaStreamSynchronize");
+	begin(s);
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "op cudaStreamSynchronize stream=8 caller=0x20 result=700");
+	conclude(s);
+	nothing(s);
+}
+
+static void test_capture_break(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	begin(s);
+	call(s, 1000, 2000, "op cudaStreamBeginCapture stream=8 caller=0x60");
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "call cudaDeviceSynchronize caller=0x61 result=900");
+	call(s, 1000, 2000, "launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 result=901");
+	call(s, 1000, 2000, "op cudaStreamEndCapture stream=8 caller=0x62 result=901");
+	conclude(s);
+	finding = only(s, "capture-break", "cudaErrorStreamCaptureUnsupported");
+	says(finding, "2 later calls found the capture broken");
+	assert_string_equal(json_string_value(json_object_get(finding, "function")),
+			    "cudaDeviceSynchronize");
+	assert_true(is_shown(s, finding));
+
+	begin(s); /* nobody knows who did it */
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "op cudaStreamEndCapture stream=8 caller=0x62 result=901");
+	conclude(s);
+	only(s, "capture-break", "which call broke it is not in the trace");
+
+	begin(s);
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "op cudaStreamEndCapture stream=8 caller=0x62");
+	call(s, 1000, 2000, "call cudaDeviceSynchronize caller=0x61");
+	conclude(s);
+	nothing(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORY_TEST(test_ignored_error),
+		STORY_TEST(test_driver_error),
+		STORY_TEST(test_error_that_stays),
+		STORY_TEST(test_capture_break),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

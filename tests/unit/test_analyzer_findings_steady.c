@@ -1,0 +1,208 @@
+/*
+ * tests/unit/test_analyzer_findings_steady.c: what belongs before the loop: code loaded late, and things
+ * made again and again. For each detector a log in which it speaks, and a near twin in which it is
+ * silent.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "story.h"
+
+/* ---- code loaded late ------------------------------------------------------------------------ */
+
+/* The second kernel's first launch takes `ns`, with work outstanding or not, early or late. */
+static void tell_loading(struct story *s, unsigned int before, bool busy, uint64_t ns)
+{
+	unsigned int i;
+
+	begin(s);
+	for (i = 0; i < 10; i++)
+		launch(s, 1000, 4000);
+	wait_for_stream(s, 40000, 0x20);
+	for (i = 0; i < before; i++) {
+		launch(s, 1000, 4000);
+		if (i % 10 == 9)
+			wait_for_stream(s, 40000, 0x21);
+	}
+	if (busy)
+		launch(s, 1000, 4000);
+	call(s, 1000, ns, "launch cudaLaunchKernel kernel=2 stream=9 caller=0x12");
+	call(s, 1000, 40000, "call cudaDeviceSynchronize caller=0x22");
+	conclude(s);
+}
+
+static void test_lazy_loading(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_loading(s, 100, true, 30 * MS); /* behind the GPU's work */
+	finding = only(s, "lazy-loading", "1 first launch of a kernel in the midst of the work");
+	says(finding, "the first after 1.007 ms; kernels: second");
+	assert_in_range(number(finding, "cost_ns"), 29 * MS, 30 * MS);
+	assert_true(is_shown(s, finding));
+	tell_loading(s, 2000, false, 3 * MS); /* long after the begin */
+	finding = only(s, "lazy-loading", "3.000 ms inside it");
+	assert_in_range(number(finding, "cost_ns"), 2 * MS, 3 * MS);
+	tell_loading(s, 100, false, 3 * MS); /* somebody has to load it */
+	nothing(s);
+	tell_loading(s, 2000, true, 100000);
+	nothing(s);
+}
+
+/* Asked about a function for the first time, behind work of the GPU; `known`: such questions were asked before. */
+static void tell_first_use(struct story *s, unsigned int known)
+{
+	unsigned int i;
+
+	begin(s);
+	for (i = 0; i < known; i++)
+		call(s, 1000, 5000, "op cuKernelGetFunction caller=0x40 object=%#x", 0x200 + i);
+	for (i = 0; i < 20; i++)
+		launch(s, 1000, 4000);
+	wait_for_stream(s, 40000, 0x20);
+	launch(s, 1000, 4000);
+	call(s, 1000, 30 * MS, "op cuKernelGetFunction caller=0x41 object=0x300");
+	wait_for_stream(s, 40000, 0x20);
+	conclude(s);
+}
+
+static void test_first_use(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_first_use(s, 0); /* all of it may be the loading */
+	finding = only(s, "lazy-loading", "1 use of code that had to be loaded");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
+	tell_first_use(s, 20);
+	finding = only(s, "lazy-loading", "1 use of code that had to be loaded");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "problem");
+}
+
+/* Modules: loaded and unloaded in each round, or once. */
+static void tell_modules(struct story *s, bool rounds, bool busy)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 200; i++) {
+		if (rounds || !i)
+			call(s, 1000, 100000, "op cuModuleLoadData caller=0x30 object=%#x",
+			     0x100 + i);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		if (!busy || i <= 100)
+			wait_for_stream(s, 40000, 0x20);
+		if (rounds || i == 199)
+			call(s, 1000, busy && i > 100 ? 900000 : 90000,
+			     "op cuModuleUnload caller=0x31 object=%#x", 0x100 + i);
+		if (busy && i > 100)
+			wait_for_stream(s, 40000, 0x20);
+	}
+	conclude(s);
+}
+
+static void test_modules(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	tell_modules(s, true, false);
+	assert_int_equal(json_array_size(s->findings), 2); /* of loading, and of unloading */
+	json_array_foreach(s->findings, i, finding)
+	{
+		assert_string_equal(json_string_value(json_object_get(finding, "id")),
+				    "lazy-loading");
+		assert_in_range(number(finding, "cost_ns"), 199 * 90000, 200 * 100000);
+	}
+	tell_modules(s, false, false);
+	nothing(s);
+	/* Where some of them wait for the device it is one finding still. */
+	tell_modules(s, true, true);
+	assert_int_equal(json_array_size(s->findings), 2);
+	if (found(s, "hidden-sync"))
+		fail_msg("%s", s->shown);
+}
+
+/* Loads of a millisecond on an idle device, then two of 20 ms behind work; `after` ms follow. */
+static void tell_loads_behind_work(struct story *s, int idle, uint64_t after)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < idle; i++)
+		call(s, 1000, MS, "op cuModuleLoadData caller=0x30 object=%#x", 0x100 + i);
+	for (i = 0; i < 2; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 20 * MS, "op cuModuleLoadData caller=0x31 object=%#x", 0x200 + i);
+		wait_for_stream(s, 40000, 0x20);
+	}
+	launch(s, after * MS, 4000);
+	wait_for_stream(s, 40000, 0x20);
+	conclude(s);
+}
+
+static void test_loads_behind_work(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_loads_behind_work(s, 8, 0);
+	finding = found(s, "hidden-sync");
+	assert_non_null(finding);
+	assert_in_range(number(finding, "cost_ns"), 36 * MS, 40 * MS);
+	/* With no other load to compare with: a note, or silence where it is little of the run. */
+	tell_loads_behind_work(s, 0, 0);
+	finding = found(s, "hidden-sync");
+	assert_non_null(finding);
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
+	says(finding, "nobody can tell");
+	tell_loads_behind_work(s, 0, 1000);
+	nothing(s);
+}
+
+/* ---- steady state ---------------------------------------------------------------------------- */
+
+/* A graph captured, and its parameters taken over, in each round: the cure is no problem. */
+static void test_graph_update(void **state)
+{
+	struct story *s = *state;
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		call(s, 1000, 90000, "op cudaGraphExecUpdate object=0x70 caller=0x70");
+		call(s, 1000, 2000, "op cudaGraphDestroy object=0x71 caller=0x71");
+		call(s, 1000, 4000, "op cudaGraphLaunch stream=8 object=0x70 caller=0x72");
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+	nothing(s);
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		call(s, 1000, 90000, "op cudaGraphInstantiate object=0x70 caller=0x70");
+		call(s, 1000, 4000, "op cudaGraphLaunch stream=8 object=0x70 caller=0x72");
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+	only(s, "steady-state", "calls about graphs");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORY_TEST(test_lazy_loading), STORY_TEST(test_first_use),
+		STORY_TEST(test_modules),      STORY_TEST(test_loads_behind_work),
+		STORY_TEST(test_graph_update),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
