@@ -23,7 +23,10 @@ holds() {
 	jq -e "$2" "$tmp/visit/reports/$1.shim.json" >/dev/null || fail "$1: not so: $2: $(head -n 30 "$tmp/visit/reports/$1.shim.txt")"
 }
 holds copies ".waits.lock_ns > 50e6 and ([.findings[] | select(.id == \"pageable-copy\" and .severity == \"problem\")] | length) == 1"
-holds clean '.waits.lock_ns + .waits.gpu_hidden_ns < 0.01 * .waits.total_ns and ([.findings[] | select(.id != "oversubscribed-host")] == [])'
+# Where the threads have to share CPUs, one of them may be late now and then: a minor finding at most.
+holds clean '(.waits.not_running_ns > 0.02 * .waits.total_ns) as $crowded |
+	.waits.lock_ns + .waits.gpu_hidden_ns < 0.01 * .waits.total_ns and
+	([.findings[] | select(.id != "oversubscribed-host" and ($crowded and .severity == "minor" | not))] == [])'
 holds matmul-pin '.waits.cross_device_ns > 0.5 * .waits.lock_waited_ns'
 holds nbody-shares-mps '[.sharing[] | select(.how == "MPS")] | length == 2'
 for name in throughput contention nbody; do
