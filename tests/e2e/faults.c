@@ -194,11 +194,18 @@ static void hidden_free_host(struct worker *w)
 		OK(cudaFreeHost(w->places[i]));
 }
 
+/* Memory of its own: what is registered is not pageable to the thread's other habits. */
 static void prepare_registered(struct worker *w)
 {
-	for (int i = FEW; i >= 0; i--)
-		OK(cudaHostRegister(w->pageable + i * 64 * KB, 64 * KB, 0));
-	OK(cudaHostUnregister(w->pageable + FEW * 64 * KB));
+	char *memory = aligned_alloc(4096, (FEW + 1) * 64 * KB);
+
+	if (!memory)
+		die("no memory");
+	for (int i = FEW; i >= 0; i--) {
+		w->places[i] = memory + i * 64 * KB;
+		OK(cudaHostRegister(w->places[i], 64 * KB, 0));
+	}
+	OK(cudaHostUnregister(w->places[FEW]));
 }
 
 static void hidden_unregister(struct worker *w)
@@ -206,11 +213,11 @@ static void hidden_unregister(struct worker *w)
 	for (int i = 0; i < FEW; i++) {
 		work(w, 8000);
 		if (!w->clean)
-			OK(cudaHostUnregister(w->pageable + i * 64 * KB));
+			OK(cudaHostUnregister(w->places[i]));
 		finish(w);
 	}
 	for (int i = 0; w->clean && i < FEW; i++)
-		OK(cudaHostUnregister(w->pageable + i * 64 * KB));
+		OK(cudaHostUnregister(w->places[i]));
 }
 
 static void hidden_host_to_host(struct worker *w)
