@@ -281,6 +281,38 @@ static void limit_gain(struct finding *finding)
 	finding->gain_low_ns = least(finding->gain_low_ns, finding->gain_high_ns);
 }
 
+static bool is_small_case(const struct finding *f, const struct detector *detector, uint64_t run_ns)
+{
+	return f->detector == detector && f->site && finding_cost(f) && !f->perhaps_free &&
+	       finding_minor(f, run_ns);
+}
+
+/* One habit at many places: each costs little, and all of them together do not. The costliest is shown and says
+ * so. Findings are in the order of cost. */
+static void add_up(struct finding *findings, size_t n, const struct detector *detector,
+		   uint64_t run_ns)
+{
+	struct finding *first = NULL;
+	uint64_t alike = 0, alike_ns = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!is_small_case(&findings[i], detector, run_ns))
+			continue;
+		if (!first) {
+			first = &findings[i];
+			continue;
+		}
+		alike++;
+		alike_ns += finding_cost(&findings[i]);
+	}
+	if (!alike || finding_little(finding_cost(first) + alike_ns, run_ns))
+		return;
+	first->alike = alike;
+	first->alike_ns = alike_ns;
+	first->shown = true;
+}
+
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 				  struct symbolizer *symbols, struct report *report, size_t *n)
 {
@@ -314,6 +346,8 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	}
 	if (count)
 		qsort(findings, count, sizeof(*findings), by_cost);
+	for (i = 0; (detector = detectors_row(i)); i++)
+		add_up(findings, count, detector, findings_run_ns(a));
 	*n = count;
 	return findings;
 }

@@ -185,6 +185,9 @@ struct finding {
 	bool cost_unknown; /* nobody knows: a note */
 	bool perhaps_free; /* the thread may have had nothing better to do than to wait: a note */
 	bool not_ours; /* others on the host did it, nothing in the program: a note */
+	/* Minor ones of its detector at other places, and what they cost, if together with it that is not
+	 * minor; it is the costliest of them, and a note. */
+	uint64_t alike, alike_ns;
 	uint64_t places; /* of the program; where it was costliest is shown */
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */

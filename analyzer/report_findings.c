@@ -18,7 +18,7 @@ struct finding_row {
 	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
 	uint64_t rank, shown_ns, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns,
-		run_ns, count, bytes, offset;
+		run_ns, count, bytes, alike, alike_ns, offset;
 	const struct table *stack;
 	uint64_t before_ns, line, python_line, processes, worst_at_ns, worst_ns, worst_thread,
 		worst_device;
@@ -42,6 +42,8 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, gain_high_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, count, UNIT_COUNT),
 	COLUMN_JSON(struct finding_row, bytes, UNIT_BYTES),
+	COLUMN_JSON(struct finding_row, alike, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, alike_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, processes, UNIT_COUNT),
 	COLUMN_JSON(struct finding_row, program, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, function, UNIT_TEXT),
@@ -106,19 +108,33 @@ static size_t fold(struct finding *findings, size_t n, uint64_t run_ns)
 	return n_folded;
 }
 
+/* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
+static const char *alike_text(struct report *report, const struct finding *f, uint64_t run_ns)
+{
+	uint64_t ns = finding_cost(f) + f->alike_ns;
+
+	if (!f->alike)
+		return "";
+	return report_text(report, "; with %llu more at other places, each minor: %s, %s",
+			   (unsigned long long)f->alike, word_time(report, ns),
+			   word_percent(report, (double)ns, (double)run_ns));
+}
+
 static const char *cost_text(struct report *report, const struct finding *f, uint64_t run_ns)
 {
 	const char *share = word_percent(report, (double)finding_cost(f), (double)run_ns);
+	const char *alike = alike_text(report, f, run_ns);
 
 	if (f->cost_unknown)
 		return report_text(report, "%s; what that cost, the trace does not tell", f->what);
 	if (!report_tells_others(f->others_ns, finding_cost(f)))
-		return report_text(report, "%s; %s of the threads' time", f->what, share);
+		return report_text(report, "%s; %s of the threads' time%s", f->what, share, alike);
 	return report_text(
 		report,
 		"%s; it cost its threads %s and others, who waited for it, %s: %s of the "
-		"threads' time",
-		f->what, word_time(report, f->own_ns), word_time(report, f->others_ns), share);
+		"threads' time%s",
+		f->what, word_time(report, f->own_ns), word_time(report, f->others_ns), share,
+		alike);
 }
 
 static const char *evidence_text(struct report *report, const struct analysis *a,
@@ -231,6 +247,8 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.gain_high_ns = f->gain_known ? f->gain_high_ns : 0,
 		.count = f->count,
 		.bytes = f->bytes,
+		.alike = f->alike,
+		.alike_ns = f->alike_ns,
 		.offset = f->offset,
 		.line = f->line,
 		.processes = f->processes,

@@ -168,6 +168,53 @@ static void test_staged_or_blocked(void **state)
 	says(at_place(s, 0x40), "; blocked by earlier work: 20 of them, for ");
 }
 
+/* Copies blocked by earlier work for 2 ms each, at so many places, and a second's work of the host. */
+static void tell_cuts(struct story *s, unsigned int places)
+{
+	unsigned int i, k;
+
+	begin(s);
+	for (k = 0; k < 20; k++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 60000,
+		     "copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=1048576 "
+		     "stream=8 caller=0x40");
+		wait_for_stream(s, 90000, 0x20);
+	}
+	for (i = 0; i < places; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 2 * MS + i * 10000,
+		     "copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=1048576 "
+		     "stream=8 caller=%#x",
+		     0x1000 + 16 * i);
+		s->ns += 10 * MS;
+	}
+	s->ns += 1000 * MS;
+	launch(s, 1000, 4000);
+	conclude(s);
+}
+
+/* What costs little at each place is a note where it adds up. */
+static void test_many_places(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+	size_t i, notes = 0;
+
+	tell_cuts(s, 1);
+	json_array_foreach(s->findings, i, finding) assert_string_equal(
+		json_string_value(json_object_get(finding, "severity")), "minor");
+	tell_cuts(s, 8);
+	json_array_foreach(s->findings, i, finding) notes +=
+		!strcmp(json_string_value(json_object_get(finding, "severity")), "note");
+	assert_int_equal(notes, 1);
+	finding = at_place(s, 0x1000 + 16 * 7); /* the costliest */
+	assert_int_equal(number(finding, "alike"), 8);
+	assert_in_range(number(finding, "alike_ns"), 14 * MS, 16 * MS);
+	assert_true(is_shown(s, finding));
+	assert_non_null(strstr(s->shown, "each minor:"));
+}
+
 /* To pageable memory, each behind a kernel of 9 ms; then the host works, and makes the call `next`. */
 static json_t *tell_fetching(struct story *s, uint64_t between_ns, const char *next)
 {
@@ -234,9 +281,8 @@ static void test_wait_behind_pageable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STORY_TEST(test_wait_needed_when_pinned),
-		STORY_TEST(test_small_copies),
-		STORY_TEST(test_staged_or_blocked),
+		STORY_TEST(test_wait_needed_when_pinned), STORY_TEST(test_small_copies),
+		STORY_TEST(test_staged_or_blocked),       STORY_TEST(test_many_places),
 		STORY_TEST(test_wait_behind_pageable),
 	};
 
