@@ -52,6 +52,8 @@ int board_read(struct board *board, const char *path)
 		return -errno;
 	err = read_file(board, path, file);
 	fclose(file);
+	if (err)
+		*board = (struct board){0}; /* nothing in it is to be believed */
 	return err;
 }
 

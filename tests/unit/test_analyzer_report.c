@@ -305,7 +305,7 @@ static void test_no_metadata(void **state)
 static void test_no_board(void **state)
 {
 	const struct fixture *f = *state;
-	char path[512];
+	char path[512], page[SPY_BOARD_PAGE];
 	json_t *root;
 
 	make(f, three_copies);
@@ -314,6 +314,13 @@ static void test_no_board(void **state)
 	root = report_on(f, "a.1", NULL);
 	assert_string_equal(text(root, "losses", 0, "kind"), "no_board");
 	assert_int_equal(number(root, "calls", 0, "count"), 3);
+	json_decref(root);
+	/* What is no board at all counts nothing, whatever it holds. */
+	memset(page, 0xa5, sizeof(page));
+	scratch_write(path, page, sizeof(page));
+	root = report_on(f, "a.1", NULL);
+	assert_int_equal(rows(root, "losses"), 1);
+	assert_string_equal(text(root, "losses", 0, "kind"), "no_board");
 	json_decref(root);
 }
 
