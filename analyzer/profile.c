@@ -198,10 +198,19 @@ static int make_directories(const char *path)
 	return err;
 }
 
+/* A device, a pipe, a link (/dev/stdout): nothing to put a file in the place of. */
+static bool is_no_file(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && !S_ISREG(status.st_mode);
+}
+
 /* Beside it first, so that there is never half a profile. */
 int profile_write(const struct profile *p, const char *path)
 {
-	char *temporary = xasprintf("%s.new", path);
+	bool direct = is_no_file(path);
+	char *temporary = xasprintf("%s%s", path, direct ? "" : ".new");
 	json_t *root = profile_to_json(p);
 	int err = make_directories(path);
 	FILE *file = err ? NULL : fopen(temporary, "we");
@@ -210,10 +219,10 @@ int profile_write(const struct profile *p, const char *path)
 		errno = 0;
 		if (json_dumpf(root, file, JSON_INDENT(1) | JSON_PRESERVE_ORDER) ||
 		    fputc('\n', file) == EOF)
-			err = -EIO;
-		if ((fclose(file) && !err) || (!err && rename(temporary, path)))
+			err = errno ? -errno : -EIO;
+		if ((fclose(file) && !err) || (!err && !direct && rename(temporary, path)))
 			err = -errno;
-		if (err)
+		if (err && !direct)
 			unlink(temporary);
 	} else if (!err) {
 		err = -errno;

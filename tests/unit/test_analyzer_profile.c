@@ -122,6 +122,24 @@ static void test_round_trip(void **state)
 	profile_release(&p);
 }
 
+/* Nothing is put in the place of what is no file: a link leads somewhere, as /dev/stdout does. */
+static void test_no_file(void **state)
+{
+	const struct fixture *f = *state;
+	struct profile p;
+	struct stat status;
+	char *link = xasprintf("%s.link", f->other);
+
+	assert_int_equal(symlink(f->other, link), 0);
+	write_one(link);
+	assert_int_equal(lstat(link, &status), 0);
+	assert_true(S_ISLNK(status.st_mode));
+	assert_int_equal(profile_read(&p, f->other), 0);
+	profile_release(&p);
+	unlink(link);
+	free(link);
+}
+
 static void test_sizes(void **state)
 {
 	const struct fixture *f = *state;
@@ -321,7 +339,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_round_trip), TEST(test_sizes),  TEST(test_damaged),
+		TEST(test_round_trip), TEST(test_sizes),  TEST(test_damaged), TEST(test_no_file),
 		TEST(test_choice),     TEST(test_report), TEST(test_make),
 	};
 
