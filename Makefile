@@ -4,6 +4,7 @@
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 BUILD     ?= build
+$(if $(word 2,$(BUILD)),$(error BUILD=$(BUILD): it cannot hold blanks))
 DEBUG     ?= 0
 SAN       ?=
 V         ?= 0
@@ -147,12 +148,12 @@ deps:
 # ---- install ----------------------------------------------------------------------------------
 .PHONY: install uninstall clean help
 install: $(SHIM) $(TOOL)
-	install -D -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin/cudaspy
-	install -D -m 755 $(SHIM) $(DESTDIR)$(PREFIX)/lib/cudaspy/libcudaspy.so
+	install -D -m 755 $(TOOL) '$(DESTDIR)$(PREFIX)/bin/cudaspy'
+	install -D -m 755 $(SHIM) '$(DESTDIR)$(PREFIX)/lib/cudaspy/libcudaspy.so'
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/cudaspy $(DESTDIR)$(PREFIX)/lib/cudaspy/libcudaspy.so
-	-rmdir $(DESTDIR)$(PREFIX)/lib/cudaspy
+	rm -f '$(DESTDIR)$(PREFIX)/bin/cudaspy' '$(DESTDIR)$(PREFIX)/lib/cudaspy/libcudaspy.so'
+	-rmdir '$(DESTDIR)$(PREFIX)/lib/cudaspy'
 
 clean:
 	rm -rf $(BUILD)
