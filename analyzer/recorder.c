@@ -42,13 +42,28 @@ static bool find_shim(char *path)
 
 bool recorder_find(const char *verb, char *path)
 {
-	if (find_shim(path))
-		return true;
-	fprintf(stderr,
-		"cudaspy %s: " SHIM " is neither beside cudaspy nor in ../lib/cudaspy; CUDASPY_LIB "
-		"can name it\n",
-		verb);
-	return false;
+	const char *env = getenv("CUDASPY_LIB");
+
+	if (!find_shim(path)) {
+		if (env && *env)
+			fprintf(stderr, "cudaspy %s: CUDASPY_LIB=%s: %s\n", verb, env,
+				strerror(errno));
+		else
+			fprintf(stderr,
+				"cudaspy %s: " SHIM " is neither beside cudaspy nor in "
+				"../lib/cudaspy; CUDASPY_LIB can name it\n",
+				verb);
+		return false;
+	}
+	/* The loader would take it for several names. */
+	if (path[strcspn(path, " \t\n:")]) {
+		fprintf(stderr,
+			"cudaspy %s: %s: LD_PRELOAD cannot name a path with blanks or colons; make "
+			"install puts it elsewhere, CUDASPY_LIB can name a copy\n",
+			verb, path);
+		return false;
+	}
+	return true;
 }
 
 static void set_preload(const char *shim)
