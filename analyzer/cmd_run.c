@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cmd_report.h"
+#include "cudaspy/trace_format.h"
 #include "recorder.h"
 #include "render.h"
 
@@ -54,9 +55,10 @@ static const struct {
 static bool options_right(const struct options *options)
 {
 	char *end = NULL;
+	unsigned long long mib = options->keep ? strtoull(options->keep, &end, 10) : 1;
 
-	if (options->keep && (strtoull(options->keep, &end, 10) == 0 || *end ||
-			      !isdigit((unsigned char)*options->keep))) {
+	if (!mib || mib >= SPY_KEEP_MIB_END ||
+	    (options->keep && (*end || !isdigit((unsigned char)*options->keep)))) {
 		fprintf(stderr, "cudaspy run: --keep=%s is no number of MiB\n", options->keep);
 		return false;
 	}
@@ -92,6 +94,20 @@ static void set_variables(const struct options *options)
 	}
 }
 
+/* False, with errno. */
+static bool can_hold_traces(const char *dir)
+{
+	struct stat status;
+
+	if (stat(dir, &status))
+		return false;
+	if (!S_ISDIR(status.st_mode)) {
+		errno = ENOTDIR;
+		return false;
+	}
+	return !access(dir, W_OK | X_OK);
+}
+
 /* Finds the shim, completes the options, makes the directory and sets the environment. `output` and
  * `run_id` are buffers for two of the options. */
 static int prepare(struct options *options, char *shim, char *output, char *run_id,
@@ -102,10 +118,14 @@ static int prepare(struct options *options, char *shim, char *output, char *run_
 
 	if (!recorder_find("run", shim))
 		return -ENOENT;
-	/* Absolute, because the program may change its directory. */
-	if ((mkdir(dir, 0777) && errno != EEXIST) || !realpath(dir, output)) {
+	/* Absolute, because the program may change its directory. A program that nobody could record
+	 * is not begun. */
+	if ((mkdir(dir, 0777) && errno != EEXIST) || !realpath(dir, output) ||
+	    (!options->disable && !can_hold_traces(output))) {
 		err = -errno;
-		fprintf(stderr, "cudaspy run: %s: %s\n", dir, strerror(errno));
+		fprintf(stderr,
+			"cudaspy run: no traces can be written to %s: %s (--out=DIR says where)\n",
+			dir, strerror(errno));
 		return err;
 	}
 	options->out = output;

@@ -38,7 +38,7 @@ static unsigned long long mib_of(const char *text)
 	char *end;
 	unsigned long long mib = text ? strtoull(text, &end, 10) : 0;
 
-	return text && *text >= '0' && *text <= '9' && !*end && mib < 1ull << 40 ? mib : 0;
+	return text && *text >= '0' && *text <= '9' && !*end && mib < SPY_KEEP_MIB_END ? mib : 0;
 }
 
 uint64_t spy_options_keep_bytes(void)

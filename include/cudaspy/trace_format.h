@@ -480,6 +480,7 @@ struct spy_rec_python_stack {
 
 /* ---- the board ---------------------------------------------------------------------------- */
 
+#define SPY_KEEP_MIB_END (1ull << 40) /* what CUDASPY_KEEP has to be below */
 #define SPY_BOARD_MAGIC 0x44524f4259505343ull /* "CSPYBORD" */
 #define SPY_BOARD_SLOTS 4096 /* threads alive at one time that can be recorded */
 #define SPY_BOARD_PAGE 4096
