@@ -184,10 +184,14 @@ static int run(const struct command *self, int argc, char **argv)
 	renderer = renderer_choose(self->name, options.format);
 	if (!renderer)
 		return STATUS_USAGE;
-	if (argc > 1 || (options.devices && !parse_devices(options.devices, devices, &n))) {
-		fprintf(stderr, "cudaspy calibrate: %s '%s'\n",
-			argc > 1 ? "it takes no argument" : "these are no device numbers:",
-			argc > 1 ? argv[1] : options.devices);
+	if (argc > 1) {
+		complain("calibrate: it takes no argument '%s'", argv[1]);
+		return STATUS_USAGE;
+	}
+	if (options.devices && !parse_devices(options.devices, devices, &n)) {
+		complain("calibrate: these are no device numbers: '%s' (0 to %d, with commas "
+			 "between)",
+			 options.devices, DEVICES_MAX - 1);
 		return STATUS_USAGE;
 	}
 	dir = xasprintf("%s/cudaspy-calibrate.XXXXXX", getenv("TMPDIR") ?: "/tmp");

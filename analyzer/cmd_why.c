@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "cmd_report.h"
 #include "render.h"
 #include "report_trace.h"
@@ -172,6 +173,14 @@ static int answer(const char *word, const char *const *dirs, size_t n_dirs,
 	return err;
 }
 
+/* The only word: then it is not what to explain. */
+static bool is_directory(const char *word)
+{
+	struct stat status;
+
+	return !stat(word, &status) && S_ISDIR(status.st_mode);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
@@ -183,8 +192,9 @@ static int run(const struct command *self, int argc, char **argv)
 	renderer = renderer_choose(self->name, options.format);
 	if (!renderer)
 		return STATUS_USAGE;
-	if (argc < 2) {
-		complain("why: a thread, function, lock or GPU to explain is missing");
+	if (argc < 2 || (argc == 2 && is_directory(argv[1]))) {
+		complain("why: a thread, function, lock or GPU to explain is missing%s%s",
+			 argc < 2 ? "" : " before ", argc < 2 ? "" : argv[1]);
 		return STATUS_USAGE;
 	}
 	status = answer(argv[1], (const char *const *)argv + 2, (size_t)argc - 2, renderer,

@@ -57,7 +57,7 @@ static unsigned int fitting(unsigned long width)
 struct view view_for(FILE *out)
 {
 	const char *columns = getenv("COLUMNS"), *terminal = getenv("TERM");
-	unsigned long width = columns ? strtoul(columns, NULL, 10) : 0;
+	unsigned long width = columns && *columns != '-' ? strtoul(columns, NULL, 10) : 0;
 	struct winsize size;
 	struct view view = {0};
 
