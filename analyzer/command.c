@@ -26,6 +26,11 @@ void command_print(const char *text, FILE *out)
 	print_paragraphs(text, width ? width : 80, out);
 }
 
+int command_said(void)
+{
+	return finish_output(stdout) ? STATUS_NOTHING : STATUS_FINE;
+}
+
 static void print_option(const char *left, const char *help, FILE *out)
 {
 	char *text = xasprintf("  %-26s  %s", left, help);
@@ -116,6 +121,8 @@ static bool parse_option(const struct command *self, void *options, int argc, ch
 	if (!value && *i + 1 >= argc)
 		return wrong(self, "argument missing after", word, status);
 	value = value ?: argv[++*i];
+	if (!*value)
+		return wrong(self, "empty argument of", word, status);
 	if (is_several(o))
 		return add_value(self, (struct option_values *)((char *)options + o->offset), word,
 				 value, status);
@@ -136,7 +143,7 @@ bool command_parse(const struct command *self, void *options, int *argc, char **
 			ended = true;
 		} else if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
 			command_help(self, stdout);
-			*status = STATUS_FINE;
+			*status = command_said();
 			return false;
 		} else if (!parse_option(self, options, *argc, argv, &i, status)) {
 			return false;

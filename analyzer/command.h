@@ -68,4 +68,7 @@ void command_print(const char *text, FILE *out);
 
 void command_help(const struct command *self, FILE *out);
 
+/* The exit status when words on standard output were all there was to do. */
+int command_said(void);
+
 #endif

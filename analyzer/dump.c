@@ -529,5 +529,5 @@ int dump_all(struct dump *dump, struct trace_set *set)
 	merge_release(&merge);
 	model_release(&model);
 	dump->model = NULL;
-	return fflush(dump->out) || ferror(dump->out) ? -EIO : 0;
+	return finish_output(dump->out);
 }

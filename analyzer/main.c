@@ -42,7 +42,8 @@ static void usage(FILE *out)
 	command_print(
 		"\nExit status: 0 fine (also when a damaged trace could be read in part); 1 "
 		"findings that --fail-on or --budget of `report` do not allow; 2 could not run: "
-		"wrong usage, or nothing that could be read. `run` passes on the program's.\n",
+		"wrong usage, nothing that could be read, or no place to write it to. `run` passes "
+		"on the program's.\n\n`cudaspy --version` says which one this is.\n",
 		out);
 }
 
@@ -61,13 +62,13 @@ static int help(const struct command *self, int argc, char **argv)
 		return status;
 	if (argc == 1) {
 		usage(stdout);
-		return STATUS_FINE;
+		return command_said();
 	}
 	command = find(argv[1]);
 	if (!command)
 		return unknown(argv[1]);
 	command_help(command, stdout);
-	return STATUS_FINE;
+	return command_said();
 }
 
 int main(int argc, char **argv)
@@ -80,11 +81,11 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--version")) {
 		puts("cudaspy " CUDASPY_VERSION);
-		return STATUS_FINE;
+		return command_said();
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		usage(stdout);
-		return STATUS_FINE;
+		return command_said();
 	}
 	command = find(argv[1]);
 	return command ? command->run(command, argc - 1, argv + 1) : unknown(argv[1]);

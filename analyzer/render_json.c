@@ -88,5 +88,5 @@ int render_json(const struct report *report, FILE *out)
 	err = json_dumpf(root, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	json_decref(root);
 	fputc('\n', out);
-	return err || fflush(out) || ferror(out) ? -EIO : 0;
+	return finish_output(out) || err ? -EIO : 0;
 }

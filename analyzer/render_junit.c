@@ -222,5 +222,5 @@ int render_junit(const struct report *report, FILE *out)
 	if (gaps.any)
 		print_gaps(&gaps, out);
 	fputs("  </testsuite>\n</testsuites>\n", out);
-	return fflush(out) || ferror(out) ? -EIO : 0;
+	return finish_output(out);
 }

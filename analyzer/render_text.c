@@ -374,5 +374,5 @@ int render_text(const struct report *report, FILE *out)
 			"expected to cost; cudaspy why THREAD|CALL|LOCK|GPU one of them in detail.",
 			0, 0, line, out);
 	}
-	return fflush(out) || ferror(out) ? -EIO : 0;
+	return finish_output(out);
 }

@@ -95,6 +95,15 @@ FILE *open_regular(const char *path)
 	return file;
 }
 
+int finish_output(FILE *out)
+{
+	errno = 0;
+	if (!fflush(out) && !ferror(out))
+		return 0;
+	complain("%s: %s", out == stdout ? "standard output" : "output", strerror(errno ?: EIO));
+	return -EIO;
+}
+
 void complain(const char *format, ...)
 {
 	va_list ap;

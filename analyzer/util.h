@@ -57,6 +57,9 @@ uint64_t now_ns(void);
  * NULL with errno set, after a complaint unless there is no such file (ENOENT). */
 FILE *open_regular(const char *path);
 
+/* When all is written: did it get there? 0, or -EIO after a complaint. */
+int finish_output(FILE *out);
+
 /*
  * One line on stderr, "cudaspy: ...". Called by the deepest function that knows the cause; with
  * file and offset where there are any. After COMPLAIN_MAX lines the rest is only counted, and

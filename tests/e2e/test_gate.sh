@@ -193,7 +193,7 @@ refused() {
 	says err "$words"
 }
 refused "--fail-on=copies: 'copies' is neither any nor problem nor a detector" --fail-on=any,copies pageable
-refused "'' is neither" --fail-on= pageable
+refused "empty argument of '--fail-on='" --fail-on= pageable
 refused "--budget=all: 'all' has no limit" --budget=all pageable
 refused "--budget=copy:1ms: 'copy' is neither all nor a detector" --budget=all:1ms,copy:1ms pageable
 refused "'min' is no unit" --budget=all:1min pageable

@@ -1,0 +1,69 @@
+#!/bin/bash
+# What a user does wrong is named, with the option, the file or the variable, and the status is 2: options
+# and arguments of every verb, places that cannot be written, paths that LD_PRELOAD cannot name.
+. "$(dirname "$0")/lib.sh"
+FAKE_MODE=quiet spied "$bin/life" calls 3 2>err || fail "no trace to report: $(cat err)"
+
+# wrong WORDS COMMAND...: it says so, and only on standard error.
+wrong() {
+	local words=$1 status
+	shift
+	CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$@" >said 2>err </dev/null
+	status=$?
+	expect "$*: status ($(tail -n 2 err))" $status 2
+	[ -s said ] && fail "$*: says on standard output: $(head -n 3 said)"
+	grep -qF -- "$words" err || fail "$*: does not say '$words': $(cat err)"
+}
+
+# ---- options and arguments --------------------------------------------------------------------------
+for verb in run report explain why diff dump info calibrate; do
+	wrong "no such option '--nothing'" "$tool" $verb --nothing
+done
+for option in --format --profile --fail-on --budget --suppress --baseline; do
+	wrong "empty argument of '$option='" "$tool" report $option= "$out"
+done
+wrong "no verb 'reprot'" "$tool" reprot
+wrong "no detector 'no-such'" "$tool" explain no-such hidden-sync
+wrong "'hidden-sync' is one too many" "$tool" explain pageable-copy hidden-sync
+wrong "a thread, function, lock or GPU to explain is missing" "$tool" why
+wrong "to explain is missing before $out" "$tool" why "$out"
+for keep in 0 -1 abc 1.5 99999999999999999999; do
+	wrong "--keep=$keep is no number of MiB" "$tool" run --keep=$keep "$bin/life" calls 3
+done
+wrong "'64' (0 to 63" "$tool" calibrate --device=64
+for width in -5 0 abc; do
+	COLUMNS=$width "$tool" report "$out" | cmp -s - <("$tool" report "$out") || fail "COLUMNS=$width: another width than 80"
+done
+
+# ---- places that cannot be written ------------------------------------------------------------------
+touch file
+wrong "file: Not a directory (--out" "$tool" run -o file "$bin/life" calls 3
+wrong "no/where: No such file" "$tool" run -o no/where "$bin/life" calls 3
+if [ "$(id -u)" -ne 0 ]; then
+	mkdir -m 555 closed
+	wrong "closed: Permission denied" "$tool" run -o closed "$bin/life" calls 3
+fi
+if [ -c /dev/full ]; then
+	for line in "report $out" "report --format=json $out" "report --format=junit $out" "report --format=sarif $out" \
+		"info $out" "dump $out" "diff $out $out" explain "explain pageable-copy" help "help report" --help \
+		--version "why --help"; do
+		# shellcheck disable=SC2086
+		"$tool" $line >/dev/full 2>err
+		expect "$line, nowhere to write to: status" $? 2
+		expect "$line, nowhere to write to" "$(cat err)" "cudaspy: standard output: No space left on device"
+	done
+	# The program's status is passed on, whatever becomes of the report.
+	CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$tool" run -o "$out" -- "$bin/life" calls 3 >/dev/full 2>err
+	expect "run, nowhere to report to: status" $? 0
+	grep -q '^cudaspy: standard output: No space' err || fail "run does not say that the report is lost: $(cat err)"
+fi
+
+# ---- where the recorder is --------------------------------------------------------------------------
+mkdir 'a folder'
+cp "$shim" 'a folder/libcudaspy.so'
+CUDASPY_LIB='a folder/libcudaspy.so' LD_LIBRARY_PATH=$fakes "$tool" run -o "$out" "$bin/life" calls 3 >said 2>err
+expect "a recorder that LD_PRELOAD cannot name: status" $? 2
+grep -q 'a folder/libcudaspy.so: LD_PRELOAD cannot name' err || fail "not said: $(cat err)"
+CUDASPY_LIB=$tmp/none.so "$tool" run true 2>err
+expect "no recorder: status" $? 2
+grep -q "CUDASPY_LIB=$tmp/none.so: No such file" err || fail "the variable is not named: $(cat err)"
