@@ -31,7 +31,7 @@ struct options {
 static const struct option_row option_rows[] = {
 	{"output", 'o', "FILE",   "write the profile there (default: where report looks for it)", offsetof(struct options, output)},
 	{"device", 'd', "N,...",  "measure these devices (default: all)", offsetof(struct options, devices)},
-	{"format", 'f', "FORMAT", "of what is printed: text (default) or json", offsetof(struct options, format)},
+	{"format", 'f', "FORMAT", "of what is printed: " FORMATS, offsetof(struct options, format)},
 };
 /* clang-format on */
 

@@ -21,7 +21,7 @@ struct options {
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
-	{.name = "format", .letter = 'f', .argument = "FORMAT", .help = "text (default) or json", .offset = offsetof(struct options, format)},
+	{.name = "format", .letter = 'f', .argument = "FORMAT", .help = FORMATS, .offset = offsetof(struct options, format)},
 	{.name = "profile", .letter = 'p', .argument = "FILE", .help = "what calls cost on that machine, from cudaspy calibrate", .offset = offsetof(struct options, profile)},
 };
 /* clang-format on */

@@ -36,7 +36,7 @@ struct options {
 };
 
 static const struct option_row option_rows[] = {
-	{"format", 'f', "FORMAT", "text (default) or json", offsetof(struct options, format)},
+	{"format", 'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 };
 
 static int run(const struct command *self, int argc, char **argv)

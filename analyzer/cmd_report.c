@@ -148,7 +148,7 @@ static int gate_status(const struct gate *gate)
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
-	{"format",   'f', "FORMAT", "text (default), json, junit or sarif", offsetof(struct options, format)},
+	{"format",   'f', "FORMAT", FORMATS_FINDINGS, offsetof(struct options, format)},
 	{"nested",   'n', NULL,     "also the calls made inside other calls", offsetof(struct options, nested)},
 	{"verbose",  'v', NULL,     "also locks, accounts, calls, threads, what calls are expected to cost", offsetof(struct options, verbose)},
 	{"profile",  'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},

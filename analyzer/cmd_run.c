@@ -32,7 +32,7 @@ struct options {
 /* clang-format off */
 static const struct option_row option_rows[] = {
 	{"no-report", 0,   NULL,     "record only", offsetof(struct options, no_report)},
-	{"format",    'f', "FORMAT", "of the report: text (default), json, junit or sarif", offsetof(struct options, format)},
+	{"format",    'f', "FORMAT", "of the report: " FORMATS_FINDINGS, offsetof(struct options, format)},
 	{"nested",    'n', NULL,     "report also the calls made inside other calls", offsetof(struct options, nested)},
 	{"output",    'o', "DIR",    "the same as --out", offsetof(struct options, out)},
 #define OPTION(name, variable, argument, text) {#name, 0, argument, text, offsetof(struct options, name)},

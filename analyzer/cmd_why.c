@@ -20,7 +20,7 @@ struct options {
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
-	{"format",  'f', "FORMAT", "text (default) or json", offsetof(struct options, format)},
+	{"format",  'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 };
 /* clang-format on */

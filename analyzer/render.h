@@ -14,6 +14,10 @@ struct renderer {
 	bool findings; /* shows only those: for `report` and `run` */
 };
 
+/* The rows, as the help of --format tells them; the second with those that show only findings. */
+#define FORMATS "text (default) or json"
+#define FORMATS_FINDINGS "text (default), json, junit or sarif"
+
 extern const struct renderer renderers[];
 extern const size_t n_renderers;
 

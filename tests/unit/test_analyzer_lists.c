@@ -1,7 +1,7 @@
 /*
  * tests/unit/test_analyzer_lists.c: lists that are kept in two places agree: the files of the
- * detectors and their table, the options of the recording and README.md, the keys of a report and
- * docs/TRACE_FORMAT.md.
+ * detectors and their table, the options of the recording and README.md, the formats and the help, the
+ * keys of a report and docs/TRACE_FORMAT.md.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,9 @@
 #include <dirent.h>
 #include <jansson.h>
 #include <limits.h>
+#include "command.h"
 #include "detector.h"
+#include "render.h"
 #include "scratch.h"
 
 /* A path in the source tree, of which this file is tests/unit/NAME. */
@@ -97,6 +99,37 @@ static void test_options(void **state)
 	free(readme);
 }
 
+static const char *help_of_format(const struct command *command)
+{
+	size_t i;
+
+	for (i = 0; i < command->n_options; i++)
+		if (!strcmp(command->options[i].name, "format"))
+			return command->options[i].help;
+	fail_msg("%s has no --format", command->name);
+	return "";
+}
+
+static void test_formats(void **state)
+{
+	char *readme = scratch_read(in_source("README.md"), NULL);
+	size_t i;
+
+	(void)state;
+	assert_non_null(readme);
+	for (i = 0; i < n_renderers; i++) {
+		const struct renderer *r = &renderers[i];
+
+		if (!strstr(help_of_format(&command_report), r->name) ||
+		    !strstr(help_of_format(&command_run), r->name) ||
+		    (!r->findings && !strstr(help_of_format(&command_info), r->name)))
+			fail_msg("the help does not name the format %s: render.h", r->name);
+		if (i && !strstr(readme, r->name)) /* row 0 is what there is without --format */
+			fail_msg("README.md does not name the format %s", r->name);
+	}
+	free(readme);
+}
+
 /* Every key that the schema has stands in `format`, as `key`. */
 static void look_for_keys(json_t *schema, const char *format, size_t *found)
 {
@@ -143,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_detectors),
 		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_report_keys),
 	};
 
