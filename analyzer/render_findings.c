@@ -49,6 +49,11 @@ char *render_finding_cure(const struct table *t, size_t row)
 	return xasprintf("%s Gains %s to %s.%s%s", fix, low, high, blank, otherwise);
 }
 
+bool render_finding_is_problem(const struct table *t, size_t row)
+{
+	return !strcmp(table_text_at(t, row, "severity"), "problem");
+}
+
 bool render_finding_fails(const struct table *t, size_t row)
 {
 	const char *fails = table_text_at(t, row, "fails");
@@ -56,5 +61,6 @@ bool render_finding_fails(const struct table *t, size_t row)
 
 	if (fails)
 		return !strcmp(fails, "yes");
-	return !table_text_at(t, row, "suppressed") && !(compared && !strcmp(compared, "same"));
+	return render_finding_is_problem(t, row) && !table_text_at(t, row, "suppressed") &&
+	       !(compared && !strcmp(compared, "same"));
 }

@@ -11,7 +11,10 @@
 char *render_finding_message(const struct table *findings, size_t row);
 char *render_finding_cure(const struct table *findings, size_t row);
 
-/* Is it a failure? What the gate says; without one, what is neither suppressed nor known. */
+/* Neither minor nor a note. */
+bool render_finding_is_problem(const struct table *findings, size_t row);
+
+/* Is it a failure? What the gate says; without one, a problem that is neither suppressed nor known. */
 bool render_finding_fails(const struct table *findings, size_t row);
 
 #endif

@@ -159,7 +159,7 @@ static const char *level(const struct table *t, size_t row)
 
 	if (fails && !strcmp(fails, "yes"))
 		return "error";
-	return strcmp(table_text_at(t, row, "severity"), "minor") ? "warning" : "note";
+	return render_finding_is_problem(t, row) ? "warning" : "note";
 }
 
 /* The same for one place in each build: where it is called, without offsets. */

@@ -300,7 +300,7 @@ static const struct column columns[] = {
 	TEXT(sees),  TEXT(severity), TEXT(blind),  COLUMN_JSON(struct row, line, UNIT_COUNT),
 };
 
-static char *rendered(const char *format, const char *odd)
+static char *rendered_as(const char *format, const char *odd, const char *severity)
 {
 	static const struct table_kind findings = {.key = "findings",
 						   .columns = columns,
@@ -310,7 +310,7 @@ static char *rendered(const char *format, const char *odd)
 						    .columns = columns,
 						    .n_columns = ARRAY_SIZE(columns),
 						    .row_bytes = sizeof(struct row)};
-	struct row one = {"id", odd, odd, odd, odd, odd, odd, odd, "problem", odd, odd, 3};
+	struct row one = {"id", odd, odd, odd, odd, odd, odd, odd, severity, odd, odd, 3};
 	struct report report;
 	char *text = NULL;
 	size_t size;
@@ -328,6 +328,35 @@ static char *rendered(const char *format, const char *odd)
 	fclose(out);
 	report_release(&report);
 	return text;
+}
+
+static char *rendered(const char *format, const char *odd)
+{
+	return rendered_as(format, odd, "problem");
+}
+
+/* Where no gate was asked for, what is no problem fails nothing. */
+static void test_severities(void **state)
+{
+	static const struct {
+		const char *severity, *junit, *sarif;
+	} all[] = {
+		{"problem", "failures=\"1\"", "\"level\": \"warning\""},
+		{"minor", "failures=\"0\"", "\"level\": \"note\""},
+		{"note", "failures=\"0\"", "\"level\": \"note\""},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		char *xml = rendered_as("junit", "text", all[i].severity);
+		char *sarif = rendered_as("sarif", "text", all[i].severity);
+
+		assert_non_null(strstr(xml, all[i].junit));
+		assert_non_null(strstr(sarif, all[i].sarif));
+		free(xml);
+		free(sarif);
+	}
 }
 
 static void test_odd_texts(void **state)
@@ -372,10 +401,11 @@ static void test_uri(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),     cmocka_unit_test(test_places),
-		cmocka_unit_test(test_baseline),  cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_fail_on),   cmocka_unit_test(test_budgets),
-		cmocka_unit_test(test_odd_texts), cmocka_unit_test(test_uri),
+		cmocka_unit_test(test_lines),      cmocka_unit_test(test_places),
+		cmocka_unit_test(test_baseline),   cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_fail_on),    cmocka_unit_test(test_budgets),
+		cmocka_unit_test(test_odd_texts),  cmocka_unit_test(test_uri),
+		cmocka_unit_test(test_severities),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
