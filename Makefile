@@ -133,10 +133,15 @@ check:
 	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' shim/*.[chS] analyzer/*.[ch] analyzer/detectors/*.[ch]
 	@echo 'check: no findings'
 
-test: deps test-build
+# The packages first; then as many jobs as there are CPUs, unless somebody said how many.
+all_cpus   = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+test: deps
+	$(Q)$(MAKE) --no-print-directory $(all_cpus) test-build
 	$(Q)tests/run $(TESTS)
 
-demo: deps all apps
+demo: deps
+	$(Q)$(MAKE) --no-print-directory $(all_cpus) all apps
 	$(Q)BUILD=$(BUILD) tests/demo
 
 # Everything a fresh Debian machine lacks: build needs, and what the tests and benchmarks compare with.
