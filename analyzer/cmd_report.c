@@ -114,11 +114,12 @@ static void say_why(const struct gate *gate)
 		const struct suppression *e = &gate->suppressions.all[i];
 
 		if (e->expired)
-			complain("%s:%llu: expired on %s: %s %s", e->path,
-				 (unsigned long long)e->line, e->until, e->id, e->place ?: "");
+			complain("%s:%llu: expired on %s: %s%s%s", e->path,
+				 (unsigned long long)e->line, e->until, e->id, e->place ? " " : "",
+				 e->place ?: "");
 		else if (!e->findings)
-			complain("%s:%llu: not used: %s %s", e->path, (unsigned long long)e->line,
-				 e->id, e->place ?: "");
+			complain("%s:%llu: not used: %s%s%s", e->path, (unsigned long long)e->line,
+				 e->id, e->place ? " " : "", e->place ?: "");
 	}
 	if (gate_cannot_judge(gate))
 		complain("the gate cannot judge: %s", gate->unjudged);

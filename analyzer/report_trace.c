@@ -291,6 +291,8 @@ void report_found(struct report *report, struct summary_row *row, uint64_t probl
 			report_text(report, "%llu problem%s%s%s%s", (unsigned long long)problems,
 				    problems == 1 ? ": " : "s, the costliest ", costliest,
 				    besides ? "; and " : "", besides ?: "");
+	else if (!row->calls && !notes)
+		row->found = "nothing: there are no calls to look at";
 	else
 		row->found = report_text(report, "no %sproblem%s%s", besides ? "sure " : "",
 					 besides ? "; " : "", besides ?: "");

@@ -134,7 +134,7 @@ static const char *saving_text(struct report *report, const struct headline_row 
 static const char *processes_text(struct report *report, const struct analysis *a,
 				  const struct headline_row *row)
 {
-	if (row->lost_ns < row->total_ns / 100)
+	if (row->lost_ns <= row->total_ns / 100)
 		return NULL;
 	if (!row->probes)
 		return "nobody can tell from a recording without probes";

@@ -43,24 +43,37 @@ static void make(const struct fixture *f, const char *log)
 }
 
 /* Report of a directory below the fixture's; NULL if there is none. The caller frees. */
-static json_t *report_on(const struct fixture *f, const char *below, const char *run)
+static char *report_as(const struct fixture *f, const char *below, const char *run,
+		       const char *format)
 {
-	struct report_options options = {.renderer = renderer_find("json"), .nested = true};
+	struct report_options options = {.renderer = renderer_find(format), .nested = true};
 	char path[512], *text = NULL;
 	const char *dirs[] = {path};
-	json_t *root = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
+	bool shown;
 
 	snprintf(path, sizeof(path), "%s/%s", f->dir, below);
-	if (!report_show(dirs, 1, &(struct trace_filter){.run = run}, &options, out)) {
-		fflush(out);
+	shown = !report_show(dirs, 1, &(struct trace_filter){.run = run}, &options, out);
+	fclose(out);
+	if (!shown) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static json_t *report_on(const struct fixture *f, const char *below, const char *run)
+{
+	char *text = report_as(f, below, run, "json");
+	json_t *root = NULL;
+
+	if (text) {
 		root = json_loads(text, 0, NULL);
 		assert_non_null(root);
 		assert_string_equal(json_string_value(json_object_get(root, "schema")),
 				    "cudaspy-report-1");
 	}
-	fclose(out);
 	free(text);
 	return root;
 }
@@ -404,7 +417,7 @@ static const char two_threads[] = "trace a.1 pid=1 program=a packet=256\n"
 static void test_missing_streams(void **state)
 {
 	const struct fixture *f = *state;
-	char path[512];
+	char path[512], *text;
 	json_t *root;
 
 	make(f, two_threads);
@@ -437,6 +450,12 @@ static void test_missing_streams(void **state)
 	assert_int_equal(loss(root, "streams"), 3);
 	assert_int_equal(loss(root, "calls"), 5);
 	json_decref(root);
+	/* Of what nobody could read it is not said that nothing is wrong with it, nor what would help. */
+	text = report_as(f, "a.1", NULL, "text");
+	assert_null(strstr(text, "no problem"));
+	assert_non_null(strstr(text, "no calls to look at"));
+	assert_null(strstr(text, "processes?"));
+	free(text);
 }
 
 /* The board knows how many records of calls there were, but under keep-the-last not how many are
