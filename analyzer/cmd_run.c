@@ -120,6 +120,9 @@ static int prepare(struct options *options, char *shim, char *output, char *run_
 		return -ENOENT;
 	/* Absolute, because the program may change its directory. A program that nobody could record
 	 * is not begun. */
+	err = make_parents(dir);
+	if (err)
+		return err;
 	if ((mkdir(dir, 0777) && errno != EEXIST) || !realpath(dir, output) ||
 	    (!options->disable && !can_hold_traces(output))) {
 		err = -errno;

@@ -181,23 +181,6 @@ static json_t *profile_to_json(const struct profile *p)
 	return root;
 }
 
-static int make_directories(const char *path)
-{
-	char *copy = xstrdup(path), *slash = copy;
-	int err = 0;
-
-	while (!err && (slash = strchr(slash + 1, '/'))) {
-		*slash = '\0';
-		if (mkdir(copy, 0777) && errno != EEXIST) {
-			err = -errno;
-			complain("%s: %s", copy, strerror(errno));
-		}
-		*slash = '/';
-	}
-	free(copy);
-	return err;
-}
-
 /* A device, a pipe, a link (/dev/stdout): nothing to put a file in the place of. */
 static bool is_no_file(const char *path)
 {
@@ -212,7 +195,7 @@ int profile_write(const struct profile *p, const char *path)
 	bool direct = is_no_file(path);
 	char *temporary = xasprintf("%s%s", path, direct ? "" : ".new");
 	json_t *root = profile_to_json(p);
-	int err = make_directories(path);
+	int err = make_parents(path);
 	FILE *file = err ? NULL : fopen(temporary, "we");
 
 	if (file) {

@@ -95,6 +95,23 @@ FILE *open_regular(const char *path)
 	return file;
 }
 
+int make_parents(const char *path)
+{
+	char *copy = xstrdup(path), *slash = copy;
+	int err = 0;
+
+	while (!err && (slash = strchr(slash + 1, '/'))) {
+		*slash = '\0';
+		if (mkdir(copy, 0777) && errno != EEXIST) {
+			err = -errno;
+			complain("%s: %s", copy, strerror(errno));
+		}
+		*slash = '/';
+	}
+	free(copy);
+	return err;
+}
+
 int finish_output(FILE *out)
 {
 	errno = 0;

@@ -57,6 +57,9 @@ uint64_t now_ns(void);
  * NULL with errno set, after a complaint unless there is no such file (ENOENT). */
 FILE *open_regular(const char *path);
 
+/* Makes the directories that a path leads through. 0, or -errno after a complaint. */
+int make_parents(const char *path);
+
 /* When all is written: did it get there? 0, or -EIO after a complaint. */
 int finish_output(FILE *out);
 

@@ -38,7 +38,10 @@ done
 # ---- places that cannot be written ------------------------------------------------------------------
 touch file
 wrong "file: Not a directory (--out" "$tool" run -o file "$bin/life" calls 3
-wrong "no/where: No such file" "$tool" run -o no/where "$bin/life" calls 3
+wrong "file/below: Not a directory" "$tool" run -o file/below/it "$bin/life" calls 3
+CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$tool" run --quiet -o made/for/it "$bin/life" calls 3 >said 2>err ||
+	fail "a place that is not there yet: $? $(cat err)"
+grep -q '^CUDASPY REPORT' said || fail "no report: $(cat said err)"
 if [ "$(id -u)" -ne 0 ]; then
 	mkdir -m 555 closed
 	wrong "closed: Permission denied" "$tool" run -o closed "$bin/life" calls 3
