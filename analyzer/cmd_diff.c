@@ -33,7 +33,7 @@ static int take_report(const char *name, json_t *parsed, const json_error_t *why
 	const char *schema = json_string_value(json_object_get(parsed, "schema"));
 
 	if (!parsed)
-		complain("%s: line %d: %s", name, why->line, why->text);
+		complain("%s:%d: no JSON: %s", name, why->line, why->text);
 	else if (!schema || strncmp(schema, REPORT_SCHEMA, strlen(REPORT_SCHEMA)) != 0)
 		complain("%s: no report of cudaspy's (cudaspy report --format=json)", name);
 	else

@@ -91,7 +91,9 @@ const char *diff_text_of(const json_t *row, const char *key)
 
 uint64_t diff_number_of(const json_t *row, const char *key)
 {
-	return (uint64_t)json_integer_value(json_object_get(row, key));
+	json_int_t value = json_integer_value(json_object_get(row, key));
+
+	return value > 0 ? (uint64_t)value : 0;
 }
 
 void diff_collect(struct diff_items *items, const struct diff_side *a, const struct diff_side *b,

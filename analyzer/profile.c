@@ -352,7 +352,7 @@ int profile_read(struct profile *p, const char *path)
 	root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
 	fclose(file);
 	if (!root) {
-		complain("%s: line %d: %s", path, error.line, error.text);
+		complain("%s:%d: no JSON: %s", path, error.line, error.text);
 		return -EINVAL;
 	}
 	err = from_json(p, root);

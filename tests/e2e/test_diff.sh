@@ -91,4 +91,4 @@ refuses "$nothing" 'nosuch' pageable1 nosuch
 echo '{"schema": "cudaspy-info-1"}' >info.json
 refuses "$nothing" 'info.json: no report' info.json pageable1
 echo 'not JSON' >broken.json
-refuses "$nothing" 'broken.json: line 1' pageable1 broken.json
+refuses "$nothing" 'broken.json:1: no JSON' pageable1 broken.json

@@ -291,8 +291,18 @@ static void test_poor_reports(void **state)
 	static const char *const a[] = {"{}"};
 	static const char *const b[] = {"{\"calls\":[{}],\"findings\":[{}],\"waits\":7}"};
 
+	static const char *const less_than_nothing[] = {
+		REPORT(AT("/app", "at a.c:1", "-5"), "1", "1", "")};
+	json_t *said;
+	char *text;
+
 	(void)state;
 	json_decref(compare(a, 1, b, 1));
+	said = compare(less_than_nothing, 1, a, 1);
+	text = json_dumps(said, 0);
+	assert_null(strstr(text, "-5"));
+	free(text);
+	json_decref(said);
 }
 
 /* ---- words ---------------------------------------------------------------------------------- */
