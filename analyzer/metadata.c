@@ -10,7 +10,6 @@
 #include "metadata.h"
 #include "cudaspy/trace_format.h"
 
-#define METADATA_MAX_BYTES (16 << 20)
 #define NUMBER_MAX 0xffff /* function and event numbers have 16 bits */
 
 enum token { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_TEXT, TOKEN_SIGN };

@@ -32,6 +32,8 @@ struct metadata {
 	char *event_name; /* while parsing: of the event block we are in */
 };
 
+#define METADATA_MAX_BYTES (16 << 20) /* more of it is not read */
+
 /*
  * Reads a metadata file. 0, -ENOENT without a word when there is none, another -errno after a
  * complaint: not a metadata file, another tool's trace, or a later format. metadata_release in all

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -286,13 +287,38 @@ static bool read_board(struct trace *trace, int err)
 	return true;
 }
 
+/* One of the names that `cudaspy run` gives: those of people may stand there with other characters. */
+static bool is_given(const char *run)
+{
+	return !run[strspn(run, "0123456789abcdef")];
+}
+
+/* Does its metadata hold that run's name at all? What others have left there, damaged perhaps, is not
+ * complained about in the report of a run. */
+static bool mentions(const char *dir, const char *run)
+{
+	char *path = xasprintf("%s/metadata", dir), *text = xcalloc(1, METADATA_MAX_BYTES);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, METADATA_MAX_BYTES);
+	bool yes = n > 0 && memmem(text, (size_t)n, run, strlen(run));
+
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	free(path);
+	return yes;
+}
+
 static void add_trace(struct trace_set *set, const char *dir, const struct trace_filter *filter)
 {
-	struct trace *trace = xcalloc(1, sizeof(*trace));
+	struct trace *trace;
 	size_t first = set->n_streams;
 	bool readable;
 	int err;
 
+	if (filter && filter->run && is_given(filter->run) && !mentions(dir, filter->run))
+		return;
+	trace = xcalloc(1, sizeof(*trace));
 	trace->dir = xstrdup(dir);
 	err = read_metadata(trace);
 	if (!taken(trace, filter)) {

@@ -61,6 +61,14 @@ if [ -c /dev/full ]; then
 	grep -q '^cudaspy: standard output: No space' err || fail "run does not say that the report is lost: $(cat err)"
 fi
 
+# ---- what others have left --------------------------------------------------------------------------
+mkdir left left/other.cudaspy
+touch left/other.cudaspy/metadata
+CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$tool" run --quiet -o left "$bin/life" calls 3 >said 2>err || fail "run: $? $(cat err)"
+grep -q '^CUDASPY REPORT' said || fail "no report: $(cat said err)"
+grep other.cudaspy said err && fail "another run's trace is complained about"
+"$tool" report left 2>&1 | grep -q 'other.cudaspy/metadata: empty' || fail "report does not say that it is empty"
+
 # ---- where the recorder is --------------------------------------------------------------------------
 mkdir 'a folder'
 cp "$shim" 'a folder/libcudaspy.so'
