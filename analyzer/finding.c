@@ -355,13 +355,20 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 uint64_t findings_process_ns(const struct analysis *a, const struct process *process,
 			     uint64_t *n_threads)
 {
-	size_t i, n = 0;
+	uint64_t ns = 0;
+	size_t i;
 
-	for (i = 0; i < a->model.n_threads; i++)
-		n += a->model.threads[i]->process == process && a->stats.threads[i].count;
-	*n_threads = n;
-	return process->first_ns < process->last_ns ? n * (process->last_ns - process->first_ns)
-						    : 0;
+	*n_threads = 0;
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+		uint64_t end_ns = least(thread->gone_ns, process->last_ns);
+
+		if (thread->process != process || !a->stats.threads[i].count)
+			continue;
+		++*n_threads;
+		ns += end_ns - least(end_ns, thread->first_ns);
+	}
+	return ns;
 }
 
 bool finding_little(uint64_t ns, uint64_t run_ns)

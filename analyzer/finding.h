@@ -256,7 +256,8 @@ const char *site_waits_anyway(const struct site *site);
 /* Is it too little to speak of, in a run of that time? */
 bool finding_little(uint64_t ns, uint64_t run_ns);
 
-/* All time that threads which call CUDA had, in nanoseconds: what shares are of. */
+/* All time that threads which call CUDA had, from each one's first call until it or its process ended, in
+ * nanoseconds: what shares are of. */
 uint64_t findings_run_ns(const struct analysis *a);
 
 /* The same of one process, and how many threads that is. */

@@ -102,6 +102,7 @@ static struct thread *add_thread(struct model *model, struct process *process, u
 	thread->process = process;
 	thread->tid = tid;
 	thread->index = (uint32_t)model->n_threads;
+	thread->first_ns = thread->gone_ns = UINT64_MAX;
 	model->threads = grow(model->threads, model->n_threads, sizeof(*model->threads));
 	model->threads[model->n_threads++] = thread;
 	thread->key = thread_key(process, tid);
@@ -131,6 +132,17 @@ struct thread *model_thread(struct model *model, struct process *process, uint32
 	return thread;
 }
 
+/* From here on the slot is the thread's: whoever had it has ended. */
+static void take_slot(struct model *model, const struct record *record, struct thread *thread)
+{
+	struct thread **owner = &model->owners[record->stream->index];
+
+	if (*owner && *owner != thread)
+		(*owner)->gone_ns = record->ns;
+	thread->first_ns = least(thread->first_ns, record->ns);
+	*owner = thread;
+}
+
 struct thread *model_owner(struct model *model, const struct record *record)
 {
 	struct process *process = &model->processes[record->process];
@@ -142,7 +154,7 @@ struct thread *model_owner(struct model *model, const struct record *record)
 	thread->stranger = false;
 	if (process->first_ns > record->ns)
 		process->first_ns = record->ns;
-	model->owners[record->stream->index] = thread;
+	take_slot(model, record, thread);
 	return thread;
 }
 
@@ -155,7 +167,8 @@ static void apply_thread(struct model *model, struct record *record)
 	if (thread->name[0] && strncmp(thread->name, name, sizeof(thread->name) - 1))
 		thread = add_thread(model, thread->process, record->raw->thread.tid);
 	memcpy(thread->name, name, sizeof(thread->name) - 1);
-	model->owners[record->stream->index] = record->thread = thread;
+	take_slot(model, record, thread);
+	record->thread = thread;
 }
 
 static void apply_stranger(struct model *model, struct record *record)

@@ -51,6 +51,8 @@ struct thread {
 	struct stack *stack; /* the youngest; NULL: none */
 	uint32_t tid; /* 0: the stream did not say */
 	uint32_t index; /* among all threads of the model */
+	/* Its first record, and when its slot was another's, for it had ended: UINT64_MAX: nobody needed the slot. */
+	uint64_t first_ns, gone_ns;
 	char name[16];
 	bool stranger; /* makes no calls: a thread of the driver, or one that we cannot see */
 	uint64_t key; /* process and tid, for model_find_thread */

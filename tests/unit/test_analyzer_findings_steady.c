@@ -196,12 +196,48 @@ static void test_graph_update(void **state)
 	only(s, "steady-state", "calls about graphs");
 }
 
+/* A hundred requests, each in a thread of its own that allocates: one after the other, in the slot that the one
+ * before has left; or in threads that all stay. */
+static void tell_requests(struct story *s, bool threads_stay)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		fprintf(s->log, "slot %d tid=%d\n", threads_stay ? 2 + i : 2, 100 + i);
+		fprintf(s->log, "%lluns thread tid=%d name=\"a\"\n", (unsigned long long)s->ns + 1,
+			100 + i);
+		call(s, 1000, 40000,
+		     "memory cudaMalloc op=alloc kind=device address=%#x bytes=4096 caller=0x30",
+		     0x1000 + i);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 900000, 0x20);
+	}
+	conclude(s);
+}
+
+static void test_threads_that_end(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_requests(s, false);
+	finding = only(s, "steady-state", "calls about device memory");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "problem");
+	assert_in_range(number(finding, "run_ns"), 90 * MS, 110 * MS);
+	tell_requests(s, true);
+	finding = only(s, "steady-state", "calls about device memory");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "minor");
+	assert_in_range(number(finding, "run_ns"), 4000ull * MS, 6000ull * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(test_lazy_loading), STORY_TEST(test_first_use),
 		STORY_TEST(test_modules),      STORY_TEST(test_loads_behind_work),
-		STORY_TEST(test_graph_update),
+		STORY_TEST(test_graph_update), STORY_TEST(test_threads_that_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
