@@ -113,8 +113,9 @@ struct site;
  * a call it took is shown to it when it is known.
  */
 struct observer {
-	/* Contracts, a bit for each: of all calls; of copies with a pageable side; of those that go on with a row. */
-	uint32_t always, pageable, in_row;
+	/* Contracts, a bit for each: of all calls; of copies with a pageable side; of those between GPUs; of those that
+	 * go on with a row. */
+	uint32_t always, pageable, peer, in_row;
 	struct site *(*see)(struct observer *observer, const struct observed *call);
 	/* sure: who waited had no work of his own to wait for. */
 	void (*others)(struct site *site, double ns, bool sure, bool across_devices);

@@ -375,6 +375,7 @@ void findings_init(struct findings *f, struct accounting *accounts)
 {
 	uint32_t *const asked[] = {[COPIES_ALL] = &f->observer.always,
 				   [COPIES_PAGEABLE] = &f->observer.pageable,
+				   [COPIES_PEER] = &f->observer.peer,
 				   [COPIES_IN_ROW] = &f->observer.in_row};
 	const struct detector *detector;
 	size_t i, contract;

@@ -62,9 +62,9 @@ const struct detector detector_staged_peer_copy = {
 		 "(cudaMemPoolSetAccess) and cuMemSetAccess is not looked at.",
 	.fix = "Call cudaDeviceEnablePeerAccess once for each of the two GPUs, before the work, "
 	       "where cudaDeviceCanAccessPeer says that they can.",
-	.always = DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(SUBMIT),
-	.when_long = DETECTOR_CONTRACT(COPY_SYNC) | DETECTOR_CONTRACT(COPY_ASYNC) |
-		     DETECTOR_CONTRACT(COPY_BATCH),
+	.always = DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(SUBMIT) |
+		  DETECTOR_CONTRACT(COPY_SYNC) | DETECTOR_CONTRACT(COPY_ASYNC),
+	.copies = COPIES_PEER,
 	.judge = judge,
 	.keep = keep,
 };

@@ -278,12 +278,37 @@ static void test_wait_behind_pageable(void **state)
 	}
 }
 
+/* ---- copies between GPUs --------------------------------------------------------------------- */
+
+/* None takes longer than the others, and all kinds of functions make them. */
+static void test_peer_copies(void **state)
+{
+	static const char *const functions[] = {"cudaMemcpyPeer",   "cudaMemcpyPeerAsync",
+						"cudaMemcpy3DPeer", "cudaMemcpy3DPeerAsync",
+						"cuMemcpy3DPeer",   "cuMemcpy3DPeerAsync"};
+	struct story *s = *state;
+	size_t i;
+	int j;
+
+	for (i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		begin(s);
+		for (j = 0; j < 20; j++)
+			call(s, 10000, 4000,
+			     "copy %s form=peer direction=d2d src=device dst=device src_device=0 "
+			     "dst_device=1 bytes=1048576 stream=8 device=0 caller=0x30",
+			     functions[i]);
+		conclude(s);
+		only(s, "staged-peer-copy", "20 calls copied 20.0 MiB from GPU 0 to GPU 1");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(test_wait_needed_when_pinned), STORY_TEST(test_small_copies),
 		STORY_TEST(test_staged_or_blocked),       STORY_TEST(test_many_places),
 		STORY_TEST(test_wait_behind_pageable),
+		STORY_TEST(test_peer_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
