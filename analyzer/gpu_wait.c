@@ -99,10 +99,8 @@ static const struct gpu_waits *of_memory(const struct spy_rec_memory *memory, ui
 			return &set_host;
 		return &gpu_waits_by_contract[SPY_CONTRACT_SUBMIT];
 	case SPY_CONTRACT_FREE:
-		/* cudaFree's page: not for memory from a pool. Measured: not for unmapping. And there
-		 * is nothing to do for a null pointer. */
-		if (memory->pool || memory->op == SPY_MEMOP_UNMAP ||
-		    (!memory->address && !memory->bytes))
+		/* cudaFree's page: not for memory from a pool. Measured: not for unmapping. */
+		if (memory->pool || memory->op == SPY_MEMOP_UNMAP || memory_is_nothing(memory))
 			return &nothing;
 		return &gpu_waits_by_contract[SPY_CONTRACT_FREE];
 	default:

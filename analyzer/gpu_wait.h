@@ -35,6 +35,12 @@ static inline bool copy_is_pageable(const struct spy_rec_copy *copy)
 	return copy->src_kind == SPY_MEM_PAGEABLE || copy->dst_kind == SPY_MEM_PAGEABLE;
 }
 
+/* A null pointer was freed. */
+static inline bool memory_is_nothing(const struct spy_rec_memory *memory)
+{
+	return !memory->address && !memory->bytes;
+}
+
 /* For gpu_wait_of. */
 extern const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT];
 const struct gpu_waits *gpu_wait_of_data(const union spy_any *raw, uint8_t contract);

@@ -40,7 +40,7 @@ static bool variant_of(const struct observed *o, uint32_t *variant)
 	const struct spy_rec_memory *memory = &o->record->raw->memory;
 
 	if (o->record->raw->other.event == SPY_EV_MEMORY) {
-		if (memory->pool ||
+		if (memory->pool || memory_is_nothing(memory) ||
 		    (memory->op != SPY_MEMOP_ALLOC && memory->op != SPY_MEMOP_FREE &&
 		     memory->op != SPY_MEMOP_REGISTER && memory->op != SPY_MEMOP_UNREGISTER))
 			return false;

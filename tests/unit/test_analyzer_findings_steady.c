@@ -196,6 +196,33 @@ static void test_graph_update(void **state)
 	only(s, "steady-state", "calls about graphs");
 }
 
+/* Frees of memory, or of null pointers, which are none. */
+static void tell_frees(struct story *s, unsigned int address)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		call(s, 1000, 2000, "memory cudaFree op=free kind=unknown address=%#x caller=0x30",
+		     address);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+}
+
+static void test_frees_of_nothing(void **state)
+{
+	struct story *s = *state;
+
+	tell_frees(s, 0x1000);
+	only(s, "steady-state", "calls about device memory");
+	tell_frees(s, 0);
+	nothing(s);
+}
+
 /* A hundred requests, each in a thread of its own that allocates: one after the other, in the slot that the one
  * before has left; or in threads that all stay. */
 static void tell_requests(struct story *s, bool threads_stay)
@@ -235,9 +262,10 @@ static void test_threads_that_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STORY_TEST(test_lazy_loading), STORY_TEST(test_first_use),
-		STORY_TEST(test_modules),      STORY_TEST(test_loads_behind_work),
-		STORY_TEST(test_graph_update), STORY_TEST(test_threads_that_end),
+		STORY_TEST(test_lazy_loading),     STORY_TEST(test_first_use),
+		STORY_TEST(test_modules),          STORY_TEST(test_loads_behind_work),
+		STORY_TEST(test_graph_update),     STORY_TEST(test_frees_of_nothing),
+		STORY_TEST(test_threads_that_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
