@@ -71,7 +71,7 @@ static const struct gpu_waits *of_copy(const struct spy_rec_copy *copy, uint8_t 
 	unsigned int sides = copy_is_pageable(copy) ? SIDES_PAGEABLE : SIDES_OTHER;
 
 	/* A copy of nothing makes no call of the driver (measured). */
-	if (copy->captured || !copy->bytes)
+	if (!copy_moves(copy))
 		return &nothing;
 	switch (contract) {
 	case SPY_CONTRACT_COPY_SYNC:

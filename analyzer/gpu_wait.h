@@ -30,6 +30,12 @@ struct gpu_waits {
 	const char *why; /* part of a sentence, for reports; NULL without a wait */
 };
 
+/* Does it move data, if it does not fail? Not if it only becomes part of a graph. */
+static inline bool copy_moves(const struct spy_rec_copy *copy)
+{
+	return !copy->captured && copy->bytes;
+}
+
 static inline bool copy_is_pageable(const struct spy_rec_copy *copy)
 {
 	return copy->src_kind == SPY_MEM_PAGEABLE || copy->dst_kind == SPY_MEM_PAGEABLE;

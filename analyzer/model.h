@@ -6,6 +6,7 @@
 #define CUDASPY_MODEL_H
 
 #include "hash.h"
+#include "gpu_wait.h"
 #include "merge.h"
 
 /* For call_failed: of the few results that are not 0. */
@@ -16,10 +17,9 @@ static inline bool call_failed(const struct spy_rec_head *head)
 	return unlikely(head->result) && result_is_failure(head->result);
 }
 
-/* Has it moved data? Not if it failed, or only became part of a graph. */
 static inline bool copy_took_place(const struct spy_rec_copy *copy)
 {
-	return !copy->captured && !call_failed(&copy->head);
+	return copy_moves(copy) && !call_failed(&copy->head);
 }
 
 /* A function of Python's. */

@@ -213,7 +213,7 @@ static inline bool submits(const struct record *record)
 	case SPY_CONTRACT_COPY_SYNC:
 	case SPY_CONTRACT_PEER:
 	case SPY_CONTRACT_MEMSET_SYNC:
-		return record->raw->other.event != SPY_EV_COPY || !record->raw->copy.captured;
+		return record->raw->other.event != SPY_EV_COPY || copy_moves(&record->raw->copy);
 	default:
 		return false;
 	}

@@ -23,7 +23,7 @@ static bool is_case(const struct observed *o)
 {
 	const struct spy_rec_copy *copy = &o->record->raw->copy;
 
-	return o->record->raw->other.event == SPY_EV_COPY && copy_took_place(copy) && copy->bytes &&
+	return o->record->raw->other.event == SPY_EV_COPY && copy_took_place(copy) &&
 	       copy_is_pageable(copy) &&
 	       functions_async_copy(&o->accounts->model->set->functions, o->record->fn);
 }

@@ -16,7 +16,7 @@ static bool is_small(const struct observed *o)
 {
 	const struct spy_rec_copy *copy = &o->record->raw->copy;
 
-	return o->record->raw->other.event == SPY_EV_COPY && copy_took_place(copy) && copy->bytes &&
+	return o->record->raw->other.event == SPY_EV_COPY && copy_took_place(copy) &&
 	       copy->bytes <= SMALL_MOST && !o->cold &&
 	       (copy->direction == SPY_DIR_H2D || copy->direction == SPY_DIR_D2H) &&
 	       (o->contract == SPY_CONTRACT_COPY_SYNC || o->contract == SPY_CONTRACT_COPY_ASYNC);

@@ -15,7 +15,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 {
 	const struct spy_rec_copy *copy = &o->record->raw->copy;
 
-	if (o->record->raw->other.event != SPY_EV_COPY || !copy_took_place(copy) || !copy->bytes ||
+	if (o->record->raw->other.event != SPY_EV_COPY || !copy_took_place(copy) ||
 	    copy->src_device == SPY_DEVICE_NONE || copy->dst_device == SPY_DEVICE_NONE ||
 	    copy->src_device == copy->dst_device)
 		return false;

@@ -424,6 +424,8 @@ static void test_read_back(void **state)
 	nothing(s);
 	tell_read_back(s, 50, 4096, false); /* a result */
 	nothing(s);
+	tell_read_back(s, 50, 0, false); /* none, this time */
+	nothing(s);
 	tell_read_back(s, 50, 8, true); /* the wait is for something else */
 	nothing(s);
 }
