@@ -22,7 +22,9 @@ struct steps {
 	/* Since then: launches and copies that it handed over, when the first began and its own work. */
 	uint64_t submissions, first_ns, first_own_ns;
 	bool brought_back; /* one of them brought data to the host */
-	bool leans; /* one was to pageable memory, and waited for that; of pinned memory it would not */
+	/* One was to pageable memory or from host to host, and waited for that: of pinned memory, or made by the
+	 * host itself, it would not. */
+	bool leans;
 	struct copy_row row;
 };
 
@@ -82,7 +84,8 @@ static inline void steps_see(struct steps *s, const union spy_any *raw,
 		}
 		s->brought_back |= copy && raw->copy.direction != SPY_DIR_H2D &&
 				   raw->copy.direction != SPY_DIR_D2D;
-		s->leans |= copy && raw->copy.dst_kind == SPY_MEM_PAGEABLE;
+		s->leans |= copy && (raw->copy.dst_kind == SPY_MEM_PAGEABLE ||
+				     raw->copy.direction == SPY_DIR_H2H);
 	}
 }
 

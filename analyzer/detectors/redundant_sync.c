@@ -16,7 +16,7 @@ static bool has_waited(const struct observed *o)
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	/* Not behind an asynchronous copy to pageable memory: with that pinned, the wait is needed. */
+	/* Not behind an asynchronous copy that waits, but should not: without that the wait is needed. */
 	if (o->cold || o->caller->steps.leans || o->waits->sort != GPU_WAIT_INTENDED ||
 	    o->record->raw->other.event == SPY_EV_COPY ||
 	    o->record->raw->other.event == SPY_EV_MEMORY ||
@@ -49,8 +49,8 @@ const struct detector detector_redundant_sync = {
 		"already.",
 	.blind = "Work that cudaspy cannot see (see `cudaspy info`). A call that waits now and "
 		 "then is told only for the times it had nothing to wait for. A call behind an "
-		 "asynchronous copy to pageable memory, which has waited itself, is no case: with "
-		 "the memory pinned it is needed.",
+		 "asynchronous copy to pageable memory or from host to host, which has waited "
+		 "itself, is no case: with that cured it is needed.",
 	.fix = "Leave the call out, or synchronise the device that works.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
 	.judge = judge,

@@ -10,22 +10,21 @@
 
 /* ---- waits that are needed, or that nobody minds ------------------------------------------------ */
 
-/* A small copy to the host, to memory of that kind, and a wait for the stream behind it, again and again. */
-static void tell_copy_and_wait(struct story *s, const char *kind, uint64_t copy_ns)
+/* A small copy to memory of that kind, and a wait for the stream behind it, again and again. */
+static void tell_copy_and_wait(struct story *s, const char *from, const char *kind,
+			       uint64_t copy_ns)
 {
 	char copy[128];
 	int i;
 
 	snprintf(copy, sizeof(copy),
-		 "copy cudaMemcpyAsync direction=d2h src=device dst=%s bytes=4096 stream=8 "
-		 "caller=0x13",
-		 kind);
+		 "copy cudaMemcpyAsync %s dst=%s bytes=4096 stream=8 caller=0x13", from, kind);
 	begin(s);
 	for (i = 0; i < 50; i++) {
 		launch(s, 1000, 4000);
 		call(s, 1000, copy_ns, copy);
 		wait_for_stream(s, 2000, 0x20);
-		if (!strcmp(kind, "pinned")) /* and one that has nothing to wait for */
+		if (copy_ns < MS) /* and one that has nothing to wait for */
 			wait_for_stream(s, 2000, 0x21);
 	}
 	conclude(s);
@@ -35,10 +34,13 @@ static void test_wait_needed_when_pinned(void **state)
 {
 	struct story *s = *state;
 
-	tell_copy_and_wait(s, "pageable", MS);
+	tell_copy_and_wait(s, "direction=d2h src=device", "pageable", MS);
 	assert_non_null(found(s, "pageable-copy"));
 	assert_null(found(s, "redundant-sync")); /* with the memory pinned it is needed */
-	tell_copy_and_wait(s, "pinned", 4000);
+	tell_copy_and_wait(s, "direction=h2h src=pinned", "pinned", MS);
+	assert_non_null(found(s, "hidden-sync"));
+	assert_null(found(s, "redundant-sync")); /* nor if the host copies itself */
+	tell_copy_and_wait(s, "direction=d2h src=device", "pinned", 4000);
 	assert_non_null(found(s, "redundant-sync"));
 }
 
