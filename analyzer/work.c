@@ -239,6 +239,18 @@ static struct event_mark *event_of(struct gpu_work *w, const struct record *reco
 	return mark;
 }
 
+/* The legacy stream waits for the others, but for those that were made non-blocking. */
+static uint64_t before_legacy(struct gpu_work *w, const struct record *record)
+{
+	uint64_t begin_ns = begin_of(record), sum = 0;
+	struct gpu_stream **at;
+
+	for (at = device_of(w, record); *at; at = step(at, record->ns))
+		if (!(*at)->apart)
+			sum += outstanding(*at, begin_ns);
+	return sum;
+}
+
 uint64_t work_outstanding(struct gpu_work *w, const struct record *record)
 {
 	uint64_t begin_ns = begin_of(record), sum = 0;
@@ -261,7 +273,7 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 		stream = find(w, last, record, false);
 		if (!stream || stream->key.stream != 1)
 			return stream ? outstanding(stream, begin_of(record)) : 0;
-		return work_outstanding(w, record); /* the legacy stream waits for the others */
+		return before_legacy(w, record);
 	case GPU_WAIT_EVENT:
 		mark = record->raw->other.event == SPY_EV_OP ? event_of(w, record, false) : NULL;
 		if (!mark)
@@ -407,12 +419,14 @@ static void drain_stream(struct gpu_stream *stream, uint64_t done, uint64_t ns)
 	stream->done = done;
 }
 
-static void drain_device(struct gpu_work *w, const struct record *record)
+/* apart: also the streams for which the legacy one does not wait. */
+static void drain_streams(struct gpu_work *w, const struct record *record, bool apart)
 {
 	struct gpu_stream **at;
 
 	for (at = device_of(w, record); *at; at = step(at, record->ns))
-		drain_stream(*at, (*at)->submitted, record->ns);
+		if (apart || !(*at)->apart)
+			drain_stream(*at, (*at)->submitted, record->ns);
 }
 
 static void drain(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
@@ -424,8 +438,8 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 	switch (waits->what) {
 	case GPU_WAIT_STREAM:
 		stream = find(w, last, record, false);
-		if (stream && stream->key.stream == 1) /* the legacy stream waits for the others */
-			drain_device(w, record);
+		if (stream && stream->key.stream == 1)
+			drain_streams(w, record, false);
 		else if (stream)
 			drain_stream(stream, stream->submitted, record->ns);
 		break;
@@ -435,7 +449,7 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 			drain_stream(mark->stream, mark->submitted, record->ns);
 		break;
 	case GPU_WAIT_DEVICE:
-		drain_device(w, record);
+		drain_streams(w, record, true);
 		break;
 	default:
 		break;
@@ -469,8 +483,13 @@ static void created(struct gpu_work *w, const struct record *record)
 				 .process = record->process,
 				 .device = (uint32_t)(device_index(record) % WORK_DEVICES)};
 
-	if (op->object)
-		stream_of(w, &key, true)->blocking = !(op->flags & NON_BLOCKING);
+	struct gpu_stream *stream;
+
+	if (!op->object)
+		return;
+	stream = stream_of(w, &key, true);
+	stream->apart = op->flags & NON_BLOCKING;
+	stream->blocking = !stream->apart;
 }
 
 /* Who of them made most of it: a majority is left over if each other one takes a vote away. */

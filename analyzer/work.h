@@ -31,7 +31,9 @@ struct gpu_stream {
 	uint64_t handed_ns;
 	struct gpu_stream *next; /* of the device's list */
 	bool listed;
-	bool blocking; /* was made, and waits for the legacy default stream */
+	/* It was made so that it and the legacy default stream wait for each other; that they do not. Of others nobody
+	 * knows. */
+	bool blocking, apart;
 	bool counted; /* in legacy_use.streams */
 	UT_hash_handle hh;
 };

@@ -180,13 +180,52 @@ static void test_work_during_free(void **state)
 	assert_int_equal(number(finding, "gain_high_ns"), number(finding, "cost_ns"));
 }
 
+/* ---- streams for which the default one does not wait ------------------------------------------ */
+
+/* A blocking copy in the default stream between kernels in another one, made with those flags, and a call that waits
+ * for them, if it has to. */
+static void tell_copy_between(struct story *s, unsigned int flags, const char *next, uint64_t ns)
+{
+	int i;
+
+	begin_with_frees(s);
+	call(s, 1000, 9000, "op cudaStreamCreateWithFlags object=8 flags=%u caller=0x30", flags);
+	for (i = 0; i < 20; i++) {
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		call(s, 1000, flags ? 5000 : 9 * MS,
+		     "copy cudaMemcpy direction=h2d src=pinned dst=device bytes=4096 stream=1 "
+		     "caller=0x13");
+		call(s, MS, ns, "%s", next);
+	}
+	launch(s, 1000, 4000);
+	conclude(s);
+}
+
+static void test_streams_apart(void **state)
+{
+	static const char sync[] = "op cudaStreamSynchronize stream=8 caller=0x21";
+	static const char release[] =
+		"memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x51";
+	struct story *s = *state;
+
+	tell_copy_between(s, 0, sync, 2000);
+	says(found(s, "redundant-sync"), "20 calls had nothing to wait for");
+	tell_copy_between(s, 1, sync, 2000); /* the kernels had ended meanwhile, by chance */
+	assert_null(found(s, "redundant-sync"));
+	tell_copy_between(s, 0, release, 8000);
+	assert_null(found(s, "hidden-sync"));
+	tell_copy_between(s, 1, release, 9 * MS);
+	says(found(s, "hidden-sync"), "20 calls waited for the GPU for 179.8");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STORY_TEST(test_free_at_the_end),
-		STORY_TEST(test_wait_behind_hidden),
-		STORY_TEST(test_frees_in_a_row),
-		STORY_TEST(test_work_during_free),
+		STORY_TEST(test_free_at_the_end), STORY_TEST(test_wait_behind_hidden),
+		STORY_TEST(test_frees_in_a_row),  STORY_TEST(test_work_during_free),
+		STORY_TEST(test_streams_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
