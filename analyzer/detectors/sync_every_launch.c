@@ -91,7 +91,8 @@ const struct detector detector_sync_every_launch = {
 		 "programs "
 		 "that want to measure each launch. Programs that use managed memory, what comes "
 		 "behind graphs and functions on the host, waits of more than 1 ms, and a GPU that "
-		 "has other work meanwhile are no case.",
+		 "has other work meanwhile are no case. Nor are loops that ask until the work is "
+		 "done (cudaStreamQuery, cudaEventQuery): questions are counted only.",
 	.fix = "Synchronise where results are needed: what is handed to a stream runs in order "
 	       "without "
 	       "it. For order between streams use cudaStreamWaitEvent, for many small kernels a "
