@@ -28,7 +28,10 @@ static uint8_t what_does(const char *name)
 		uint8_t does;
 	} all[] = {
 		{"EventRecord", FUNCTION_RECORDS_EVENT},
+		{"WaitEvent", FUNCTION_WAITS_FOR_EVENT},
 		{"GraphLaunch", FUNCTION_LAUNCHES_GRAPH},
+		{"BeginCapture", FUNCTION_BEGINS_CAPTURE},
+		{"EndCapture", FUNCTION_ENDS_CAPTURE},
 		{"StreamCreate", FUNCTION_CREATES_STREAM},
 		{"StreamDestroy", FUNCTION_DESTROYS_STREAM},
 		{"EventCreate", FUNCTION_MAKES_EVENT},

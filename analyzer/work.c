@@ -17,7 +17,14 @@ struct event_mark {
 	struct gpu_stream *stream;
 	uint64_t submitted; /* before it */
 	uint64_t ns; /* when it was recorded */
+	struct capture *capture; /* in which it was recorded, and takes part; NULL: in none */
 	UT_hash_handle hh;
+};
+
+/* Of streams: as long as it lasts, what is handed to them goes into a graph. */
+struct capture {
+	struct capture *before; /* the one that began before it */
+	bool over;
 };
 
 void work_init(struct gpu_work *w, const struct model *model)
@@ -35,6 +42,7 @@ void work_release(struct gpu_work *w)
 {
 	struct gpu_stream *stream, *next;
 	struct event_mark *mark, *next_mark;
+	struct capture *capture;
 
 	HASH_ITER (hh, w->by_key, stream, next) {
 		HASH_DEL(w->by_key, stream);
@@ -43,6 +51,10 @@ void work_release(struct gpu_work *w)
 	HASH_ITER (hh, w->events, mark, next_mark) {
 		HASH_DEL(w->events, mark);
 		free(mark);
+	}
+	while ((capture = w->captures)) {
+		w->captures = capture->before;
+		free(capture);
 	}
 	free(w->devices);
 	free(w->legacy);
@@ -488,6 +500,7 @@ static void created(struct gpu_work *w, const struct record *record)
 	if (!op->object)
 		return;
 	stream = stream_of(w, &key, true);
+	stream->capture = NULL;
 	stream->apart = op->flags & NON_BLOCKING;
 	stream->blocking = !stream->apart;
 }
@@ -562,6 +575,90 @@ static void take_turn(struct gpu_work *w, const struct record *record, struct gp
 		use->first_turn = use->last_turn;
 }
 
+/* ---- captures --------------------------------------------------------------------------------- */
+
+/*
+ * A stream takes part from the begin of its capture, or from the moment it waits for an event that was recorded in a
+ * stream that takes part, until the capture ends. The recorder follows them likewise (shim/inspect_stream.c), but
+ * says so of copies only.
+ */
+
+static void begin_capture(struct gpu_work *w, struct gpu_stream *stream)
+{
+	struct capture *capture = xcalloc(1, sizeof(*capture));
+
+	capture->before = w->captures;
+	w->captures = stream->capture = capture;
+}
+
+static bool takes_part(const struct capture *capture)
+{
+	return capture && !capture->over;
+}
+
+/* Made for another stream than the one that began it, or on another thread: then it goes on. */
+#define UNMATCHED 903
+#define WRONG_THREAD 908
+
+/* Also one that failed has ended. */
+static void end_capture(const struct gpu_stream *stream, uint16_t result)
+{
+	if (takes_part(stream->capture) && result != UNMATCHED && result != WRONG_THREAD)
+		stream->capture->over = true;
+}
+
+static void see_capture(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+			uint8_t what)
+{
+	struct gpu_stream *stream = find(w, last, record, true);
+
+	if (!stream)
+		return;
+	if (what == FUNCTION_ENDS_CAPTURE)
+		end_capture(stream, record->raw->call_head.result);
+	else if (!call_failed(&record->raw->call_head))
+		begin_capture(w, stream);
+}
+
+/* A call that changes what streams there are, and what becomes of work for them. */
+static void see_host_call(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
+			  const struct record *record)
+{
+	uint8_t what = does(model, record);
+
+	if (what == FUNCTION_BEGINS_CAPTURE || what == FUNCTION_ENDS_CAPTURE)
+		see_capture(w, last, record, what);
+	else if (what == FUNCTION_CREATES_STREAM && !call_failed(&record->raw->call_head))
+		created(w, record);
+}
+
+/* Does what is handed to the stream go into a graph? */
+static bool is_captured(struct gpu_work *w, const struct record *record, struct gpu_stream *stream,
+			uint8_t what)
+{
+	const struct event_mark *mark;
+
+	if (what == FUNCTION_WAITS_FOR_EVENT && !takes_part(stream->capture)) {
+		mark = event_of(w, record, false);
+		if (mark && takes_part(mark->capture))
+			stream->capture = mark->capture;
+	}
+	return takes_part(stream->capture);
+}
+
+/* ---- what is handed over ---------------------------------------------------------------------- */
+
+/* The event stands for all that the stream was given so far. */
+static void mark_event(struct gpu_work *w, const struct record *record, struct gpu_stream *stream)
+{
+	struct event_mark *mark = event_of(w, record, true);
+
+	mark->stream = stream;
+	mark->submitted = stream->submitted;
+	mark->ns = record->ns;
+	mark->capture = stream->capture;
+}
+
 /* Also where nobody knows the direction. */
 static bool copies_to_host(const union spy_any *raw)
 {
@@ -588,15 +685,19 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 {
 	struct gpu_stream *own = *last, *stream = find(w, last, record, true);
 	bool is_work = true, marks = false, brings = copies_to_host(record->raw), tells = false;
-	struct event_mark *mark;
+	uint8_t what = FUNCTION_OTHER;
 
 	if (record->raw->other.event == SPY_EV_OP) {
-		uint8_t what = does(model, record);
-
+		what = does(model, record);
 		is_work = what == FUNCTION_LAUNCHES_GRAPH;
 		marks = what == FUNCTION_RECORDS_EVENT;
 		tells = what == FUNCTION_SHOWS_OTHERS;
 		brings = is_work || tells;
+	}
+	if (unlikely(w->captures) && stream && is_captured(w, record, stream, what)) {
+		if (marks)
+			mark_event(w, record, stream);
+		return false;
 	}
 	if (unlikely(!w->submissions[record->process]) && is_work)
 		w->first_work_ns[record->process] = record->ns;
@@ -615,12 +716,8 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	}
 	if (unlikely(!stream->listed))
 		list(w, record, stream);
-	if (unlikely(marks)) {
-		mark = event_of(w, record, true);
-		mark->stream = stream;
-		mark->submitted = stream->submitted;
-		mark->ns = record->ns;
-	}
+	if (unlikely(marks))
+		mark_event(w, record, stream);
 	return is_work;
 }
 
@@ -630,15 +727,14 @@ bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *
 	const union spy_any *raw = record->raw;
 	bool submitted = false;
 
+	if (record->contract == SPY_CONTRACT_HOST && raw->other.event == SPY_EV_OP)
+		see_host_call(w, last, model, record);
 	if (call_failed(&raw->call_head))
 		return false;
 	if (raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_MEMORY)
 		look_for_views(&w->views[record->process], raw);
 	if (submits(record))
 		submitted = submit(w, last, model, record, waits);
-	else if (record->contract == SPY_CONTRACT_HOST && raw->other.event == SPY_EV_OP &&
-		 does(model, record) == FUNCTION_CREATES_STREAM)
-		created(w, record);
 	if (has_waited(record, waits))
 		drain(w, last, record, waits);
 	return submitted;

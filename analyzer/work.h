@@ -35,6 +35,8 @@ struct gpu_stream {
 	 * knows. */
 	bool blocking, apart;
 	bool counted; /* in legacy_use.streams */
+	struct capture
+		*capture; /* it takes part in it as long as that lasts; NULL: in none so far */
 	UT_hash_handle hh;
 };
 
@@ -63,6 +65,7 @@ struct host_view {
 struct gpu_work {
 	struct gpu_stream *by_key;
 	struct event_mark *events; /* where in its stream an event was recorded */
+	struct capture *captures; /* the last one that began */
 	struct gpu_stream **devices; /* by process * 256 + device: its streams with work of late */
 	size_t n_devices;
 	struct legacy_use *legacy; /* likewise */

@@ -196,6 +196,51 @@ static void test_graph_update(void **state)
 	only(s, "steady-state", "calls about graphs");
 }
 
+/* Forty graphs of sixty kernels each, made before the work, which are launched then: the kernels are captured, in
+ * a stream and one that follows it, or are work themselves. */
+static void tell_graphs(struct story *s, bool captured)
+{
+	int i, j;
+
+	begin(s);
+	for (i = 0; i < 40; i++) {
+		if (captured)
+			call(s, 1000, 2000, "op cudaStreamBeginCapture stream=8 caller=0x60");
+		call(s, 1000, 2000, "op cudaEventRecord stream=8 object=0x90 caller=0x61");
+		call(s, 1000, 2000, "op cudaStreamWaitEvent stream=9 object=0x90 caller=0x62");
+		if (captured && i % 2) /* on another thread: it goes on */
+			call(s, 1000, 2000,
+			     "op cudaStreamEndCapture stream=8 result=908 caller=0x64");
+		for (j = 0; j < 30; j++) {
+			launch(s, 1000, 4000);
+			call(s, 1000, 4000,
+			     "launch cudaLaunchKernel kernel=1 stream=9 caller=0x63");
+		}
+		if (captured) /* with an error or without, it is over */
+			call(s, 1000, 2000,
+			     "op cudaStreamEndCapture stream=8 result=%d caller=0x65",
+			     i % 3 ? 0 : 901);
+		call(s, 1000, 90000, "op cudaGraphInstantiate object=%#x caller=0x70", 0x70 + i);
+	}
+	for (i = 0; i < 400; i++) {
+		call(s, 1000, 4000, "op cudaGraphLaunch stream=8 object=0x70 caller=0x72");
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+}
+
+static void test_captures(void **state)
+{
+	struct story *s = *state;
+
+	tell_graphs(s, false);
+	says(found(s, "steady-state"), "calls about graphs");
+	tell_graphs(s, true);
+	assert_null(found(s, "steady-state"));
+	assert_null(found(s, "redundant-sync"));
+}
+
 /* Frees of memory, or of null pointers, which are none. */
 static void tell_frees(struct story *s, unsigned int address)
 {
@@ -264,8 +309,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(test_lazy_loading),     STORY_TEST(test_first_use),
 		STORY_TEST(test_modules),          STORY_TEST(test_loads_behind_work),
-		STORY_TEST(test_graph_update),     STORY_TEST(test_frees_of_nothing),
-		STORY_TEST(test_threads_that_end),
+		STORY_TEST(test_graph_update),     STORY_TEST(test_captures),
+		STORY_TEST(test_frees_of_nothing), STORY_TEST(test_threads_that_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
