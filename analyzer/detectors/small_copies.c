@@ -77,7 +77,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			   "%s %llu copies in a row %s, of %s each: one copy of it all would "
 			   "have cost its threads %s less",
 			   word_count(report, site->tally, "time"),
-			   (unsigned long long)(copies / site->tally),
+			   (unsigned long long)((copies + site->tally / 2) / site->tally),
 			   finding->variant == SPY_DIR_H2D ? "to the device" : "to the host", bytes,
 			   word_time(report, site->cost_ns));
 }

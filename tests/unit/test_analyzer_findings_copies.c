@@ -76,6 +76,26 @@ static void tell_copies(struct story *s, const struct copies_story *t)
 	conclude(s);
 }
 
+/* Twenty rows of ten copies, of which one is shorter: still rows of ten. */
+static void test_uneven_rows(void **state)
+{
+	struct story *s = *state;
+	int i, j;
+
+	begin(s);
+	for (i = 0; i < 20; i++) {
+		for (j = i ? 0 : 1; j < 10; j++)
+			call(s, 1000, 5000,
+			     "copy cudaMemcpyAsync direction=h2d src=pinned dst=device bytes=64 "
+			     "stream=8 caller=0x40");
+		for (j = 0; j < 4; j++)
+			launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+	says(found(s, "small-copies"), "20 times 10 copies in a row");
+}
+
 static void test_small_copies(void **state)
 {
 	static const char h2d[] = "direction=h2d src=pinned dst=device";
@@ -307,8 +327,11 @@ static void test_peer_copies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STORY_TEST(test_wait_needed_when_pinned), STORY_TEST(test_small_copies),
-		STORY_TEST(test_staged_or_blocked),       STORY_TEST(test_many_places),
+		STORY_TEST(test_wait_needed_when_pinned),
+		STORY_TEST(test_small_copies),
+		STORY_TEST(test_uneven_rows),
+		STORY_TEST(test_staged_or_blocked),
+		STORY_TEST(test_many_places),
 		STORY_TEST(test_wait_behind_pageable),
 		STORY_TEST(test_peer_copies),
 	};
