@@ -421,14 +421,27 @@ bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t 
 	return true;
 }
 
-static void drain_stream(struct gpu_stream *stream, uint64_t done, uint64_t ns)
+/* From stream to stream that waited for the next one's events: no further than that. */
+#define CHAIN_MOST 16
+
+static void drain_chain(struct gpu_stream *stream, uint64_t done, uint64_t ns, unsigned int chain)
 {
-	if (done <= stream->done)
+	const struct stream_behind *b;
+
+	if (done <= stream->done || chain == CHAIN_MOST)
 		return;
 	stream->before_drain = stream->submitted - stream->done;
 	stream->done_before = stream->done;
 	stream->drained_ns = ns;
 	stream->done = done;
+	for (b = stream->behind; b < stream->behind + STREAM_BEHIND; b++)
+		if (b->stream && b->at <= done)
+			drain_chain(b->stream, b->upto, ns, chain + 1);
+}
+
+static void drain_stream(struct gpu_stream *stream, uint64_t done, uint64_t ns)
+{
+	drain_chain(stream, done, ns, 0);
 }
 
 /* apart: also the streams for which the legacy one does not wait. */
@@ -659,6 +672,26 @@ static void mark_event(struct gpu_work *w, const struct record *record, struct g
 	mark->capture = stream->capture;
 }
 
+static bool is_done(const struct gpu_stream *stream, uint64_t upto)
+{
+	return !stream || stream->done >= upto;
+}
+
+/* What comes now in the stream comes behind the event. */
+static void wait_for_event(struct gpu_work *w, const struct record *record,
+			   struct gpu_stream *stream)
+{
+	const struct event_mark *mark = event_of(w, record, false);
+	struct stream_behind *b = stream->behind, *end = b + STREAM_BEHIND;
+
+	if (!mark || mark->stream == stream || is_done(mark->stream, mark->submitted))
+		return;
+	while (b < end && b->stream != mark->stream && !is_done(b->stream, b->upto))
+		b++;
+	if (b < end)
+		*b = (struct stream_behind){mark->stream, mark->submitted, stream->submitted};
+}
+
 /* Also where nobody knows the direction. */
 static bool copies_to_host(const union spy_any *raw)
 {
@@ -718,6 +751,8 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 		list(w, record, stream);
 	if (unlikely(marks))
 		mark_event(w, record, stream);
+	if (unlikely(what == FUNCTION_WAITS_FOR_EVENT))
+		wait_for_event(w, record, stream);
 	return is_work;
 }
 

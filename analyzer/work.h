@@ -17,6 +17,16 @@ struct stream_key {
 	uint32_t device;
 };
 
+struct gpu_stream;
+
+/* When `at` operations of a stream are done, so are the first `upto` of this one: it waited for an event. */
+struct stream_behind {
+	struct gpu_stream *stream; /* NULL: none */
+	uint64_t upto, at;
+};
+
+#define STREAM_BEHIND 4
+
 struct gpu_stream {
 	struct stream_key key;
 	uint64_t submitted, done; /* operations so far */
@@ -35,8 +45,8 @@ struct gpu_stream {
 	 * knows. */
 	bool blocking, apart;
 	bool counted; /* in legacy_use.streams */
-	struct capture
-		*capture; /* it takes part in it as long as that lasts; NULL: in none so far */
+	struct capture *capture; /* in which it takes part, as long as that lasts; NULL: none */
+	struct stream_behind behind[STREAM_BEHIND]; /* its last wait for each of some others */
 	UT_hash_handle hh;
 };
 

@@ -220,12 +220,47 @@ static void test_streams_apart(void **state)
 	says(found(s, "hidden-sync"), "20 calls waited for the GPU for 179.8");
 }
 
+/* ---- streams that wait for each other --------------------------------------------------------- */
+
+/* The thread waits for one stream, and then frees memory, and waits for another one, which never took long. That one's
+ * work comes before an event for which the first one waits, or does not. */
+static void tell_two_streams(struct story *s, const char *event)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		call(s, 1000, 4000, "launch cudaLaunchKernel kernel=1 stream=9 caller=0x11");
+		call(s, 1000, 1000, "op cudaEventRecord stream=9 object=0x90 caller=0x12");
+		call(s, 1000, 1000, "op cudaStreamWaitEvent stream=8 object=%s caller=0x13", event);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+		call(s, 1000, 400000,
+		     "memory cudaFree op=free kind=device bytes=4096 address=0x9 caller=0x51");
+		call(s, 1000, 1000, "op cudaStreamSynchronize stream=9 caller=0x21");
+	}
+	conclude(s);
+}
+
+static void test_streams_behind(void **state)
+{
+	struct story *s = *state;
+
+	tell_two_streams(s, "0x91"); /* another event */
+	assert_non_null(found(s, "hidden-sync"));
+	tell_two_streams(s, "0x90");
+	assert_null(found(s, "hidden-sync")); /* so long does it take */
+	says(found(s, "steady-state"), "calls about device memory");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(test_free_at_the_end), STORY_TEST(test_wait_behind_hidden),
 		STORY_TEST(test_frees_in_a_row),  STORY_TEST(test_work_during_free),
-		STORY_TEST(test_streams_apart),
+		STORY_TEST(test_streams_apart),   STORY_TEST(test_streams_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
