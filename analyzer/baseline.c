@@ -51,6 +51,7 @@ int baseline_take(struct baseline *b, const char *path, json_t *root)
 			.caller = text_of(row, "caller"),
 			.file = text_of(row, "file"),
 			.line = number_of(row, "line"),
+			.elsewhere = !strcmp(text_of(row, "elsewhere") ?: "no", "yes"),
 			.cost_ns = number_of(row, "cost_ns"),
 		};
 		if (!known->id)
@@ -98,10 +99,13 @@ static bool matches(const struct known_finding *known, const struct finding *f, 
 {
 	if (known->taken || strcmp(known->id, f->detector->id) ||
 	    !alike(known->function, f->function) ||
-	    !alike(last_part(known->module), last_part(f->module)) ||
-	    !alike(known->caller, f->caller) || !alike(last_part(known->file), last_part(f->file)))
+	    !alike(last_part(known->module), last_part(f->module)))
 		return false;
-	return !exactly || known->line == f->line;
+	if (known->elsewhere && f->elsewhere) /* which of its places cost most may change */
+		return true;
+	return alike(known->caller, f->caller) &&
+	       alike(last_part(known->file), last_part(f->file)) &&
+	       (!exactly || known->line == f->line);
 }
 
 static void pair(struct baseline *b, struct finding *f, struct known_finding *known)

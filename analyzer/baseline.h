@@ -18,6 +18,7 @@
 struct known_finding {
 	const char *id, *function, *module, *caller, *file; /* but the id: NULL unknown */
 	uint64_t line, cost_ns;
+	bool elsewhere; /* one of several places was told */
 	bool taken;
 };
 

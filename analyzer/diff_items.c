@@ -157,7 +157,7 @@ bool diff_is_minor(const char *severity)
 /*
  * A finding is the same one if detector, CUDA function and place are: the function that calls, which
  * stays when the program is built again, and its module, wherever that was built; without symbols the
- * address in the module.
+ * address in the module. Which of several places is told may change from run to run.
  */
 void diff_collect_findings(struct diff_items *items, const json_t *report, size_t run)
 {
@@ -166,7 +166,8 @@ void diff_collect_findings(struct diff_items *items, const json_t *report, size_
 
 	json_array_foreach(json_object_get(report, "findings"), i, row)
 	{
-		const char *caller = diff_text_of(row, "caller");
+		bool elsewhere = !strcmp(diff_text_of(row, "elsewhere") ?: "no", "yes");
+		const char *caller = elsewhere ? "elsewhere" : diff_text_of(row, "caller");
 		uint64_t offset = caller ? 0 : diff_number_of(row, "offset");
 		uint64_t cost_ns = diff_number_of(row, "cost_ns");
 		char *key = xasprintf("%s %s %s %s+%llx", diff_text_of(row, "id") ?: "?",

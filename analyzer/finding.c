@@ -20,7 +20,7 @@ static void find_place(struct finding *finding, const struct place *place, struc
 {
 	const char *function = place->kernel ?: place->function;
 
-	finding->launches = place->launches;
+	finding->cudas = place->cudas;
 	finding->of_kernel = place->kernel;
 	finding->module = place->path ? report_text(report, "%s", place->path) : NULL;
 	finding->caller = function ? report_text(report, "%s", function) : NULL;
@@ -250,26 +250,28 @@ static void find_python(struct finding *finding, struct report *report)
 }
 
 /*
- * Kernels are launched from code that nvcc makes, and all launches of a kernel from the same: stacks tell where in
- * the program that is. If there are several such places, the kernel is the better name for them; without
- * optimisation all kernels have that code in common, and the costliest is shown.
+ * Kernels are launched from code that nvcc makes, and all launches of a kernel from the same; without optimisation
+ * wrappers of CUDA's headers make calls, and a runtime that was linked to the program makes all of them. Stacks tell
+ * where in the program that is. If there are several such places, the kernel is the better name for them; where there
+ * is none, the costliest is shown.
  */
-static void find_launch(struct finding *finding, struct symbolizer *symbols, struct report *report)
+static void find_caller(struct finding *finding, struct symbolizer *symbols, struct report *report)
 {
 	const struct site *site = finding->site;
 	bool several = false;
 	struct place place, other;
 	size_t i;
 
-	if (!finding->launches || !site || !site->stack ||
-	    !symbolize_launch(symbols, site->stack, &place))
+	if (!finding->cudas || !site || !site->stack ||
+	    !symbolize_caller(symbols, site->stack, &place))
 		return;
 	for (i = 0; i < SITE_STACKS && site->stacks[i].stack && !several; i++)
-		several = symbolize_launch(symbols, site->stacks[i].stack, &other) &&
+		several = symbolize_caller(symbols, site->stacks[i].stack, &other) &&
 			  (other.path != place.path || other.offset != place.offset);
 	if (several && finding->of_kernel)
 		return;
 	find_place(finding, &place, report);
+	finding->elsewhere = several;
 	if (several)
 		finding->where = report_text(report, "%s and elsewhere", finding->where);
 }
@@ -342,7 +344,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	for (i = 0; i < count; i++) {
 		limit_gain(&findings[i]);
 		find_python(&findings[i], report);
-		find_launch(&findings[i], symbols, report);
+		find_caller(&findings[i], symbols, report);
 	}
 	if (count)
 		qsort(findings, count, sizeof(*findings), by_cost);

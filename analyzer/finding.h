@@ -192,8 +192,9 @@ struct finding {
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
 	const char *inner; /* compiled into the caller, and called it; NULL: none */
-	bool launches,
-		of_kernel; /* the caller is what nvcc makes for launches; of a known kernel */
+	bool cudas,
+		of_kernel; /* the caller is CUDA's code in the program; and launches a known kernel */
+	bool elsewhere; /* there is more than one place behind that code; the costliest is told */
 	uint64_t offset, line;
 	const struct python_line *python; /* the lines of Python it was called in, as far as … */
 	size_t n_python; /* … stacks tell; the costliest first */

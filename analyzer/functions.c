@@ -102,6 +102,16 @@ uint32_t functions_number(struct functions *f, const char *name)
 	return number;
 }
 
+bool functions_known(const char *name, size_t length)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!strncmp(rows[i].name, name, length) && !rows[i].name[length])
+			return true;
+	return false;
+}
+
 bool functions_async_copy(const struct functions *f, uint32_t fn)
 {
 	uint8_t contract = f->all[fn].contract;

@@ -45,6 +45,9 @@ void functions_release(struct functions *f);
 /* Number of the function of that name, as far as it is visible; a new one if there is none yet. */
 uint32_t functions_number(struct functions *f, const char *name);
 
+/* Has entrypoints.def a row of that name? */
+bool functions_known(const char *name, size_t length);
+
 /* Is it a copy that promises to be asynchronous? False for functions we do not know. */
 bool functions_async_copy(const struct functions *f, uint32_t fn);
 

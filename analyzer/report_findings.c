@@ -13,7 +13,7 @@
 
 struct finding_row {
 	const char *id, *title, *severity, *headline, *cost_known, *program, *function, *module,
-		*caller, *file, *where;
+		*caller, *file, *where, *elsewhere;
 	const char *python, *python_function, *python_file;
 	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
@@ -53,6 +53,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, file, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, line, UNIT_COUNT),
 	COLUMN_LINE(struct finding_row, where, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, elsewhere, UNIT_TEXT),
 	{.key = "python", .title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW_WORDS,
 	 .offset = offsetof(struct finding_row, python)},
 	COLUMN_JSON(struct finding_row, python_function, UNIT_TEXT),
@@ -233,6 +234,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.caller = f->caller,
 		.file = f->file,
 		.where = f->where,
+		.elsewhere = f->elsewhere ? "yes" : "no",
 		.what = f->what,
 		.fix = f->fix,
 		.otherwise = f->otherwise,

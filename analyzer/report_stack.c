@@ -12,8 +12,8 @@ struct frame_row {
 	const char *shown; /* for people; NULL: not for them */
 	const char *function, *file, *module, *inlined;
 	const char *interpreted; /* yes: in the interpreter's language */
-	bool launches; /* made by nvcc, of CUDA's headers … */
-	const char *kernel; /* … to launch that; NULL unknown */
+	bool cudas; /* CUDA's code in the program … */
+	const char *kernel; /* … to launch that; NULL: none, or unknown */
 	uint64_t line, offset;
 };
 
@@ -51,11 +51,7 @@ static bool of_cuda(const struct frame_row *row)
 {
 	static const char *const names[] = {"libcuda.so", "libcudart.so", "libcudaspy.so", NULL};
 
-	static const char *const functions[] = {"libcudart_static_", NULL};
-
-	return row->launches || (row->module && begins(row->module, names)) ||
-	       (row->function && begins(row->function, functions)) ||
-	       (row->file && strstr(row->file, "cuda_runtime"));
+	return row->cudas || (row->module && begins(row->module, names));
 }
 
 /* What comes before main, and before a thread's function. */
@@ -115,7 +111,7 @@ static struct frame_row row_of(struct report *report, const struct place *place)
 		.line = (uint64_t)place->line,
 		.offset = place->offset,
 		.interpreted = place->interpreted ? "yes" : "no",
-		.launches = place->launches,
+		.cudas = place->cudas,
 		.kernel = place->kernel ? report_text(report, "%s", place->kernel) : NULL,
 	};
 }

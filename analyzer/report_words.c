@@ -133,10 +133,9 @@ const char *word_place(struct report *report, const struct place *place)
 		return place->offset ? report_text(report, " at 0x%llx, in no known module",
 						   (unsigned long long)place->offset)
 				     : "";
-	if (place->launches)
-		return report_text(report, "%s%s (%s+0x%llx)", place->kernel ? " of " : "",
-				   place->kernel ?: "", last_part(place->path),
-				   (unsigned long long)place->offset);
+	if (place->kernel)
+		return report_text(report, " of %s (%s+0x%llx)", place->kernel,
+				   last_part(place->path), (unsigned long long)place->offset);
 	if (place->file)
 		source = report_text(report, ", %s:%d", last_part(place->file), place->line);
 	if (place->inner && place->function)

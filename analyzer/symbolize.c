@@ -212,10 +212,10 @@ static int find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
 	return n;
 }
 
-/* ---- launches -------------------------------------------------------------------------------- */
+/* ---- CUDA's code in the program ---------------------------------------------------------------- */
 
 /* Of CUDA's headers, or what nvcc made of the program's file. */
-static bool is_cudas(const char *file)
+static bool is_cudas_file(const char *file)
 {
 	return strstr(file, "cuda_runtime") || strstr(file, "/crt/device_functions.h") ||
 	       strstr(file, ".cudafe1.stub.c");
@@ -236,21 +236,38 @@ static const char *kernel_of(struct symbolizer *s, const char *stub)
 	return demangle(s, name);
 }
 
-/* <<<>>> calls a function of the kernel's name, that one a stub, and that one a function of a header. */
-static void look_for_launch(struct symbolizer *s, struct place *place)
+/* A function of the runtime that was linked to the program, or a wrapper of its name in a header:
+ * "cudaError cudaMalloc<float>(float**, unsigned long)". */
+static bool is_entry_point(const char *function)
 {
-	static const char *const others[] = {"__cudaLaunchKernel_helper", "cudaLaunchKernel<",
-					     "__wrapper__device_stub_"};
+	const char *end = function + strcspn(function, "(<"), *name = end;
+
+	while (name > function && name[-1] != ' ')
+		name--;
+	return functions_known(name, (size_t)(end - name));
+}
+
+/* <<<>>> calls a function of the kernel's name, that one a stub, and that one a function of a header. What is
+ * called from there in a runtime that was linked to the program has names with that beginning. */
+static bool is_cudas_function(const char *function)
+{
+	static const char *const parts[] = {"__cudaLaunchKernel_helper", "__wrapper__device_stub_",
+					    "libcudart_static_"};
 	size_t i;
 
-	if (!place->function)
-		return;
-	if (!strncmp(place->function, STUB, strlen(STUB))) {
-		place->kernel = kernel_of(s, place->function + strlen(STUB));
-		place->launches = true;
-	}
-	for (i = 0; i < ARRAY_SIZE(others); i++)
-		place->launches |= strstr(place->function, others[i]) != NULL;
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		if (strstr(function, parts[i]))
+			return true;
+	return is_entry_point(function);
+}
+
+static void look_for_cudas(struct symbolizer *s, struct place *place)
+{
+	bool stub = place->function && !strncmp(place->function, STUB, strlen(STUB));
+
+	place->kernel = stub ? kernel_of(s, place->function + strlen(STUB)) : NULL;
+	place->cudas = stub || (place->function && is_cudas_function(place->function)) ||
+		       (place->file && is_cudas_file(place->file));
 }
 
 /* Is it the function that <<<>>> calls? The place may have its name without what it returns and takes. */
@@ -262,21 +279,21 @@ static bool is_kernels(const char *function, const char *kernel)
 	return at && (at == kernel || at[-1] == ' ' || at[-1] == ':') && (!*end || *end == '(');
 }
 
-bool symbolize_launch(struct symbolizer *s, const struct stack *stack, struct place *place)
+bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place)
 {
 	struct place places[INLINED_MOST];
 	const char *kernel = NULL;
-	bool launches = false;
+	bool cudas = false;
 	size_t i, j, n;
 
 	for (i = 0; i < stack->n; i++) {
 		n = symbolize_all(s, stack->process, stack->frames[i], stack->ns, places,
 				  INLINED_MOST);
 		for (j = 0; j < n; j++) {
-			if (places[j].launches) {
-				launches = true;
+			if (places[j].cudas) {
+				cudas = true;
 				kernel = places[j].kernel ?: kernel;
-			} else if (!launches) {
+			} else if (!cudas) {
 				return false;
 			} else if (!is_kernels(places[j].function, kernel)) {
 				*place = places[n - 1];
@@ -309,7 +326,7 @@ static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr a
 	for (i = 0; i < n; i++) {
 		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
 			continue;
-		if (!place->file || !is_cudas(place->file)) {
+		if (!place->file || !is_cudas_file(place->file)) {
 			place->inner = name_of(s, &scopes[i]);
 			break;
 		}
@@ -341,8 +358,8 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 	place->function = demangle(s, dwfl_module_addrname(object->module, call));
 	find_source(object->module, call, place);
 	enter_inlined(s, object->module, call, place);
-	look_for_launch(s, place);
-	if (!place->launches)
+	look_for_cudas(s, place);
+	if (!place->cudas)
 		return;
 	place->file = place->inner = NULL;
 	place->line = 0;
@@ -372,12 +389,14 @@ size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64
 		places[count] = outer;
 		places[count].function = name_of(s, &scopes[i]);
 		places[count].inlined = true;
-		look_for_launch(s, &places[count]);
+		look_for_cudas(s, &places[count]);
 		if (!find_call(unit, &scopes[i], &outer.file, &outer.line))
 			break;
 		count++;
 	}
 	free(scopes);
+	if (object)
+		look_for_cudas(s, &outer);
 	places[count++] = outer;
 	return count;
 }

@@ -29,8 +29,10 @@ struct place {
 	int line;
 	bool inlined; /* the function was compiled into the next one out */
 	bool interpreted; /* from the map of an interpreter: file has no line */
-	bool launches; /* code that nvcc put between <<<>>> and the call: it has no line of the program's */
-	const char *kernel; /* which that launches; NULL unknown */
+	/* CUDA's code, compiled or linked into the program: what nvcc puts between <<<>>> and the call, wrappers of
+	 * its headers, its runtime. It has no line of the program's. */
+	bool cudas;
+	const char *kernel; /* which that launches; NULL: none, or unknown */
 };
 
 struct symbolizer *symbolizer_new(void);
@@ -46,8 +48,8 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
 		     uint64_t ns, struct place *places, size_t most);
 
-/* Where the program launches the kernel, of a stack that begins with such code; false: it does not, or ends there. */
-bool symbolize_launch(struct symbolizer *s, const struct stack *stack, struct place *place);
+/* Where the program's own code is, of a stack that begins with CUDA's; false: it does not, or ends there. */
+bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place);
 
 /* A C++ name as people write it; the name itself if it is none, or if this machine cannot tell. */
 const char *demangle(struct symbolizer *s, const char *name);

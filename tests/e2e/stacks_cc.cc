@@ -1,9 +1,11 @@
 /*
  * tests/e2e/stacks_cc.cc: who calls calls that are worth a look, in C++: namespaces, templates, virtual
- * functions, lambdas; one function compiled into another. With an argument, in a std::thread.
+ * functions, lambdas; one function compiled into another. With an argument, in a std::thread; with "wrapped" or
+ * "wrapped-twice", by a function as CUDA's headers have them.
  */
 #include <cstddef>
 #include <dlfcn.h>
+#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -50,13 +52,40 @@ __attribute__((noinline)) void epoch(loader &l)
 
 } // namespace data
 
-int main(int argc, char **)
+/* Not compiled into its callers, as without optimisation; and with a line, where the headers have debug information. */
+template <typename T> __attribute__((noinline)) static int cudaMemcpyAsync(T *to, int n)
+{
+	int result = cudaMemcpyAsync(to, reinterpret_cast<void *>(0x7000), n * sizeof(T), 2, nullptr);
+
+	sink = sink + 1; // or the wrapper is left before the call
+	return result;
+}
+
+__attribute__((noinline)) static void first_load()
+{
+	sink = cudaMemcpyAsync(reinterpret_cast<float *>(host), 8); // mark: first_load
+	sink = sink + 1;
+}
+
+__attribute__((noinline)) static void second_load()
+{
+	sink = cudaMemcpyAsync(reinterpret_cast<float *>(host), 9);
+	sink = sink + 1;
+}
+
+int main(int argc, char **argv)
 {
 	data::typed_loader<float> l;
 	data::loader *volatile p = &l;
 
 	dlopen("libcuda.so.1", RTLD_NOW); // knows which memory is pageable
-	if (argc > 1)
+	if (argc > 1 && !strncmp(argv[1], "wrapped", 7)) {
+		for (int i = 0; i < 3; i++) {
+			first_load();
+			if (!strcmp(argv[1], "wrapped-twice"))
+				second_load();
+		}
+	} else if (argc > 1)
 		std::thread(data::epoch, std::ref(*p)).join();
 	else
 		data::epoch(*p); // mark: main

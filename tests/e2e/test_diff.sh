@@ -15,9 +15,13 @@ record() {
 	CUDASPY_OUT=$tmp/$name "$sim" env LD_PRELOAD="$first $shim $kernel" timeout 60 \
 		"$bin/faults" "$@" >/dev/null 2>err || fail "$name: status $?: $(tail -n 2 err)"
 }
+# That a busy machine gave a run no CPU is none of the runs' differences.
+words='def ours: [.findings[] | select(.id != "oversubscribed-host")];
+	def told(verdict): [ours[] | select(.verdict == verdict and .noise != "yes" and
+		any(.a_severity, .b_severity; . != null and . != "minor"))] | length;'
 # holds WHAT FILTER
 holds() {
-	jq -e "$2" diff.json >/dev/null || fail "not so: $1: $(jq -c '.summary, .findings, .waits' diff.json)"
+	jq -e "$words $2" diff.json >/dev/null || fail "not so: $1: $(jq -c '.summary, .findings, .waits' diff.json)"
 }
 # diff_of ARGUMENT...
 diff_of() {
@@ -33,15 +37,15 @@ done
 
 # ---- one run each ----------------------------------------------------------------------------------
 diff_of pageable1 pinned1
-holds "the finding vanished" '.summary.vanished == 1 and .summary.appeared == 0 and
-	(.findings[0] | .id == "pageable-copy" and .verdict == "vanished" and .b_runs == 0 and .noise == "unknown")'
+holds "the finding vanished" 'told("vanished") == 1 and told("appeared") == 0 and
+	(ours[0] | .id == "pageable-copy" and .verdict == "vanished" and .b_runs == 0 and .noise == "unknown")'
 holds "less is lost to hidden waits" '.waits[] | select(.cause == "gpu_hidden") | .a_ns > 20e6 and .b_ns == 0'
 holds "the kernels are the same" '.calls[] | select(.function == "cudaLaunchKernel") | .a_count == .b_count and .a_count > 20'
 grep -q 'noise  *not known' diff.text || fail "text says nothing about noise: $(cat diff.text)"
 grep -q 'vanished: .* cases in A, 0 in B' diff.text || fail "text: $(cat diff.text)"
 fits "$tool" diff pageable1 pinned1
 diff_of pinned1 pageable1
-holds "the other way round it appeared" '.summary.appeared == 1 and .findings[0].verdict == "appeared" and .findings[0].change_ns > 20e6'
+holds "the other way round it appeared" 'told("appeared") == 1 and ours[0].verdict == "appeared" and ours[0].change_ns > 20e6'
 
 # ---- with itself -----------------------------------------------------------------------------------
 diff_of pageable1 pageable1
@@ -51,7 +55,7 @@ expect "lines that say nothing differs" "$(grep -c 'No difference worth a line' 
 
 # ---- several runs ----------------------------------------------------------------------------------
 diff_of pageable1 pageable2 pageable3 -- pinned1 pinned2 pinned3
-holds "gone for good" '.summary.vanished == 1 and .findings[0].noise == "no" and .findings[0].a_runs == 3 and
+holds "gone for good" 'told("vanished") == 1 and ours[0].noise == "no" and ours[0].a_runs == 3 and
 	(.summary | .a_runs == 3 and .b_runs == 3 and .lost_noise == "no")'
 cp diff.json with_dashes.json
 diff_of pageable1,pageable2,pageable3 pinned1,pinned2,pinned3

@@ -106,6 +106,14 @@ FAKE_RESULT=9 record stacks launch 3
 expect "launches of several kernels: place" "$("$tool" report --format=json "$trace" |
 	jq -r '.findings[0] | "\(.count) \(.where | test("_layer, stacks.c:[0-9]+ .* and elsewhere$"))"')" "8 true"
 
+# So is a call that a wrapper of CUDA's headers makes, which has no line of the program's.
+record stacks_cc wrapped
+expect "wrapped: place" "$("$tool" report --format=json "$trace" | jq -r '.findings[0] | "\(.caller):\(.line) \(.count) \(.elsewhere)"')" \
+	"first_load():$(line stacks_cc.cc first_load) 3 no"
+record stacks_cc wrapped-twice
+expect "wrapped: places" "$("$tool" report --format=json "$trace" |
+	jq -r '.findings[0] | "\(.count) \(.elsewhere) \(.where | test("_load\\(\\), stacks_cc.cc:[0-9]+ .* and elsewhere$"))"')" "6 yes true"
+
 # So many at a place, and so many a second.
 record stacks many 20000
 [ "$(stacks | wc -l)" -ge 8 ] || fail "many: $(stacks | wc -l) stacks"
