@@ -88,6 +88,7 @@ struct caller *account_add_caller(struct accounting *a, struct thread *thread)
 	a->callers[thread->index] = xcalloc(1, sizeof(struct caller));
 	a->callers[thread->index]->thread = thread;
 	a->callers[thread->index]->device = SPY_DEVICE_NONE;
+	a->callers[thread->index]->launches_block = thread->process->trace->launches_block;
 	return a->callers[thread->index];
 }
 
@@ -342,8 +343,8 @@ void account_call(struct accounting *a, const struct record *record)
 {
 	const struct spy_rec_head *head = &record->raw->call_head;
 	uint8_t contract = record->contract;
-	const struct gpu_waits *waits = gpu_wait_of(record->raw, contract);
 	struct caller *c = account_make_caller(a, record->thread);
+	const struct gpu_waits *waits = gpu_wait_of(record->raw, contract, c->launches_block);
 	struct finished *f = next_finished(c);
 	bool failed = call_failed(head), cold = !failed && expect_cold(a->expect, record);
 	const struct call_class *class = expect_class(a->expect, record->raw, record->fn, cold);

@@ -86,6 +86,7 @@ struct caller {
 	uint64_t waited_until_ns; /* end of its last wait */
 	uint64_t slices; /* of the crowd: it has been counted in, or is past */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
+	bool launches_block; /* as its trace has it */
 	struct finished *ring; /* its last calls */
 	size_t ring_size; /* a power of two, FINISHED_KEPT at most */
 	uint64_t n_finished;

@@ -75,6 +75,7 @@ extern const struct detector detector_capture_break, detector_ignored_error, det
 /* Of the whole run. */
 extern const struct detector detector_cross_device_stall, detector_same_device_stall,
 	detector_lock_starvation, detector_time_slicing, detector_mps_users, detector_mps_share,
-	detector_oversubscribed_host, detector_legacy_stream, detector_staged_peer_copy;
+	detector_oversubscribed_host, detector_legacy_stream, detector_staged_peer_copy,
+	detector_launch_blocking;
 
 #endif

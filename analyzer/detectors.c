@@ -27,6 +27,7 @@ static const struct detector *const table[] = {
 	&detector_oversubscribed_host,
 	&detector_legacy_stream,
 	&detector_staged_peer_copy,
+	&detector_launch_blocking,
 };
 /* clang-format on */
 

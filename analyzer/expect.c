@@ -168,7 +168,8 @@ static bool may_wait(const struct expect *e, const struct call_class *c)
 			.address = 1,
 		};
 	}
-	return gpu_wait_is_for_work(gpu_wait_of(&raw, expect_contract(e, c->key.fn)));
+	return gpu_wait_is_for_work(
+		gpu_wait_of(&raw, expect_contract(e, c->key.fn), e->set->launches_block));
 }
 
 static bool from_profile(const struct expect *e, struct call_class *c)

@@ -273,7 +273,8 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_duration(raw));
 	/* Less what the probes saw it waiting. */
 	uint64_t own_ns = ns > l->waited_ns ? ns - l->waited_ns : 0;
-	const struct gpu_waits *waits = gpu_wait_of(raw, contract);
+	const struct gpu_waits *waits =
+		gpu_wait_of(raw, contract, l->stream->trace->launches_block);
 	struct busy_stream *b = find_busy(l, record_stream(raw), raw->call_head.device);
 	bool clean = l->not_running_ns * NOT_RUNNING_PART <= own_ns;
 	struct call_class *c;

@@ -31,6 +31,10 @@ const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT] = {
 	[SPY_CONTRACT_LAZY_LOAD] = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "a kernel's first use may load it"},
 };
 
+/* programming guide, "CUDA environment variables": with CUDA_LAUNCH_BLOCKING kernel launches are synchronous */
+const struct gpu_waits gpu_waits_launch_blocks = {GPU_WAIT_STREAM, GPU_WAIT_INTENDED,
+						  "CUDA_LAUNCH_BLOCKING makes it wait for its kernel"};
+
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 enum copy_side { SIDES_OTHER, SIDES_PAGEABLE, SIDES_COUNT };

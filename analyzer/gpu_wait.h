@@ -48,12 +48,15 @@ static inline bool memory_is_nothing(const struct spy_rec_memory *memory)
 }
 
 /* For gpu_wait_of. */
-extern const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT];
+extern const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT], gpu_waits_launch_blocks;
 const struct gpu_waits *gpu_wait_of_data(const union spy_any *raw, uint8_t contract);
 
-/* The record is of a call, `contract` (enum spy_contract) its function's. */
-static inline const struct gpu_waits *gpu_wait_of(const union spy_any *raw, uint8_t contract)
+/* The record is of a call, `contract` (enum spy_contract) its function's; launches_block: of its trace. */
+static inline const struct gpu_waits *gpu_wait_of(const union spy_any *raw, uint8_t contract,
+						  bool launches_block)
 {
+	if (unlikely(launches_block) && contract == SPY_CONTRACT_LAUNCH)
+		return &gpu_waits_launch_blocks;
 	if (raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_MEMORY)
 		return gpu_wait_of_data(raw, contract);
 	return &gpu_waits_by_contract[contract];

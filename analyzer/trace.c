@@ -203,6 +203,13 @@ static void names_from_directory(struct trace *trace)
 		trace->pid = last;
 }
 
+static bool launches_block(const struct trace *trace)
+{
+	const char *value = metadata_text(&trace->metadata, "env_CUDA_LAUNCH_BLOCKING");
+
+	return value && strtol(value, NULL, 10) != 0;
+}
+
 static void set_names(struct trace *trace)
 {
 	const char *program = metadata_text(&trace->metadata, "program");
@@ -335,6 +342,8 @@ static void add_trace(struct trace_set *set, const char *dir, const struct trace
 		return;
 	}
 	set_names(trace);
+	trace->launches_block = launches_block(trace);
+	set->launches_block |= trace->launches_block;
 	set_timeline(trace);
 	check_events(trace);
 	map_functions(set, trace);

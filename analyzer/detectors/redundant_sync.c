@@ -16,9 +16,10 @@ static bool has_waited(const struct observed *o)
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	/* Not behind an asynchronous copy that waits, but should not: without that the wait is needed. */
-	if (o->cold || o->caller->steps.leans || o->waits->sort != GPU_WAIT_INTENDED ||
-	    o->record->raw->other.event == SPY_EV_COPY ||
+	/* Not behind an asynchronous copy that waits, but should not, nor where launches block: without that the
+	 * wait is needed. */
+	if (o->cold || o->caller->launches_block || o->caller->steps.leans ||
+	    o->waits->sort != GPU_WAIT_INTENDED || o->record->raw->other.event == SPY_EV_COPY ||
 	    o->record->raw->other.event == SPY_EV_MEMORY ||
 	    call_failed(&o->record->raw->call_head) || observed_awaited(o) || has_waited(o))
 		return false;
@@ -50,7 +51,8 @@ const struct detector detector_redundant_sync = {
 	.blind = "Work that cudaspy cannot see (see `cudaspy info`). A call that waits now and "
 		 "then is told only for the times it had nothing to wait for. A call behind an "
 		 "asynchronous copy to pageable memory or from host to host, which has waited "
-		 "itself, is no case: with that cured it is needed.",
+		 "itself, is no case: with that cured it is needed; nor is one in a process with "
+		 "CUDA_LAUNCH_BLOCKING.",
 	.fix = "Leave the call out, or synchronise the device that works.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
 	.judge = judge,

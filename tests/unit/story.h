@@ -45,15 +45,21 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-static inline void begin(struct story *s)
+/* environment: "env_NAME=value" of its process. */
+static inline void begin_with(struct story *s, const char *environment)
 {
 	s->log = open_memstream(&s->text, &s->size);
 	s->ns = 1000;
 	fprintf(s->log,
-		"trace a.%u pid=1 program=\"a\" boot_id=b clock_source=tsc\nslot 1 tid=7\n"
+		"trace a.%u pid=1 program=\"a\" boot_id=b clock_source=tsc %s\nslot 1 tid=7\n"
 		"1us thread tid=7 name=\"a\"\n"
 		"1us kernel kernel=1 name=\"first\"\n1us kernel kernel=2 name=\"second\"\n",
-		++s->told);
+		++s->told, environment);
+}
+
+static inline void begin(struct story *s)
+{
+	begin_with(s, "");
 }
 
 /* A call of so many nanoseconds, after a pause. */

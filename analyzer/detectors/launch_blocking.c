@@ -1,0 +1,91 @@
+/*
+ * analyzer/detectors/launch_blocking.c: processes with CUDA_LAUNCH_BLOCKING in their environment, in which each
+ * launch waits for its kernel: a help for debugging that was left on. What else the report says is of such a program.
+ */
+#include "detector.h"
+#include "report_words.h"
+
+struct blocked {
+	uint64_t launches, ns, processes;
+	uint64_t most_ns; /* of one function in one thread: */
+	uint32_t fn;
+	const struct process *last;
+};
+
+/* Launches of a thread, and what they waited. */
+static void add(struct blocked *sum, const struct analysis *a, const struct caller *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->n_accounts; i++) {
+		uint64_t ns = c->accounts[i].bucket_ns[BUCKET_GPU_INTENDED];
+
+		if (a->set->functions.all[c->account_fns[i]].contract != SPY_CONTRACT_LAUNCH)
+			continue;
+		sum->launches += c->accounts[i].calls;
+		sum->ns += ns;
+		if (ns < sum->most_ns)
+			continue;
+		sum->most_ns = ns;
+		sum->fn = c->account_fns[i];
+	}
+}
+
+static struct blocked sum_up(const struct analysis *a)
+{
+	struct blocked sum = {0};
+	size_t i, j;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+		uint64_t before = sum.launches;
+
+		for (j = 0; process->trace->launches_block && j < a->accounts.n_callers; j++)
+			if (a->accounts.callers[j] &&
+			    a->accounts.callers[j]->thread->process == process)
+				add(&sum, a, a->accounts.callers[j]);
+		if (sum.launches == before)
+			continue;
+		sum.processes++;
+		sum.last = process;
+	}
+	return sum;
+}
+
+static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+		     size_t *n)
+{
+	struct blocked sum = sum_up(a);
+	struct finding *finding;
+
+	if (!sum.launches)
+		return;
+	finding = detector_add(&detector_launch_blocking, findings, n);
+	finding->process = sum.last;
+	finding->processes = (uint32_t)sum.processes;
+	finding->function = word_function(a, sum.fn);
+	finding->count = sum.launches;
+	finding->own_ns = finding->gain_high_ns = sum.ns;
+	finding->gain_known = true;
+	finding->shown = true;
+	finding->perhaps_free = true; /* a wait for the GPU might come later in any case */
+	finding->what = report_text(
+		report,
+		"CUDA_LAUNCH_BLOCKING is set: %llu launch%s waited for the kernel's end, %s in "
+		"all; without it launches return at once, and the program waits elsewhere",
+		(unsigned long long)sum.launches, sum.launches == 1 ? "" : "es",
+		word_time(report, sum.ns));
+}
+
+const struct detector detector_launch_blocking = {
+	.id = "launch-blocking",
+	.title = "launches that wait for their kernels: CUDA_LAUNCH_BLOCKING is set",
+	.sees = "Launches of kernels in processes that were started with CUDA_LAUNCH_BLOCKING=1. "
+		"Each then waits until its kernel has ended, and neither host and GPU nor two "
+		"streams of a thread work at the same time.",
+	.blind = "What the launches cost without it: from launches whose kernel had ended at once "
+		 "that is known roughly, if there were any. Whether the variable was set only when "
+		 "CUDA had started.",
+	.fix = "Leave the variable out, and record again: it is for debugging.",
+	.conclude = conclude,
+};
