@@ -54,6 +54,24 @@ static enum settled settle(const struct claim *claim, const struct observed *nex
 	return SETTLED_CASE;
 }
 
+/* Of calls that free, the detector's. */
+static const char *cure(const struct analysis *a, const struct site *site)
+{
+	switch (a->set->functions.all[site->key.fn].contract) {
+	case SPY_CONTRACT_LIMIT:
+		return "Set limits once, before the work.";
+	case SPY_CONTRACT_MODULE:
+		return "Load code before the work, keep it, and unload it behind the work.";
+	case SPY_CONTRACT_COPY_ASYNC:
+	case SPY_CONTRACT_COPY_BATCH:
+		return "Copying from host to host is the CPU's work in any case: use memcpy where "
+		       "the data is known to be there, or have the stream call a function that "
+		       "copies (cudaLaunchHostFunc).";
+	default:
+		return detector_hidden_sync.fix;
+	}
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
@@ -61,6 +79,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 	if (site->at_the_end && !(uint64_t)site->others_ns)
 		return NULL;
+	finding->fix = cure(a, site);
 	if (finding->variant == PERHAPS) {
 		if (site->cost_ns + (uint64_t)site->others_ns < findings_run_ns(a) / PERHAPS_PART)
 			return NULL;
@@ -100,8 +119,9 @@ const struct detector detector_hidden_sync = {
 		 "did in between; if that is next to nothing, it is a note. Where several streams "
 		 "had work and the next wait is for one of them, or more was handed over before "
 		 "it, nobody can tell.",
-	.fix = "Free and load outside the loop, or with the stream's order: cudaMallocAsync and "
-	       "cudaFreeAsync, pools, buffers that are used again.",
+	.fix = "Free outside the loop, or in the stream's order: cudaMallocAsync and "
+	       "cudaFreeAsync, "
+	       "pools, buffers that are used again. Load code and set limits before the work.",
 	.when_long = DETECTOR_CONTRACT(FREE) | DETECTOR_CONTRACT(LIMIT) |
 		     DETECTOR_CONTRACT(MODULE) | DETECTOR_CONTRACT(COPY_ASYNC) |
 		     DETECTOR_CONTRACT(COPY_BATCH),

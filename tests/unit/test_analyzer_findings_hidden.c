@@ -44,6 +44,33 @@ static void test_free_at_the_end(void **state)
 	assert_null(found(s, "hidden-sync"));
 }
 
+/* Each is told what helps against such a call. */
+static void test_cures(void **state)
+{
+	static const struct {
+		const char *call, *cure;
+	} cases[] = {
+		{"memory cudaFree op=free kind=device bytes=4096 address=0x9", "cudaFreeAsync"},
+		{"call cudaDeviceSetLimit", "Set limits once"},
+		{"copy cudaMemcpyAsync bytes=4096 direction=h2h src=pinned dst=pinned stream=8",
+		 "memcpy where"},
+	};
+	struct story *s = *state;
+	const char *fix;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(s);
+		launch(s, 1000, 4000);
+		call(s, 1000, 100 * MS, "%s caller=0x51", cases[i].call);
+		launch(s, 1000, 4000);
+		conclude(s);
+		fix = json_string_value(json_object_get(found(s, "hidden-sync"), "fix"));
+		if (!fix || !strstr(fix, cases[i].cure))
+			fail_msg("%s: '%s'", cases[i].call, fix ?: "nothing found");
+	}
+}
+
 /* ---- a wait behind a hidden one -------------------------------------------------------------- */
 
 struct behind_story {
@@ -258,9 +285,10 @@ static void test_streams_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STORY_TEST(test_free_at_the_end), STORY_TEST(test_wait_behind_hidden),
-		STORY_TEST(test_frees_in_a_row),  STORY_TEST(test_work_during_free),
-		STORY_TEST(test_streams_apart),   STORY_TEST(test_streams_behind),
+		STORY_TEST(test_free_at_the_end),    STORY_TEST(test_cures),
+		STORY_TEST(test_wait_behind_hidden), STORY_TEST(test_frees_in_a_row),
+		STORY_TEST(test_work_during_free),   STORY_TEST(test_streams_apart),
+		STORY_TEST(test_streams_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
