@@ -2,9 +2,9 @@
  * analyzer/detectors/ignored_error.c: calls that failed, after which their thread went on as if nothing
  * had happened.
  *
- * Some results are answers (answers[]): the program asked and will know what to do. They are notes. An
- * error that stays with its context is returned by every call from then on: that is one finding, where
- * it showed first.
+ * Some results are answers (answers[]): the program asked and will know what to do. They are minor, or notes where
+ * asking took long, and never problems. An error that stays with its context is returned by every call from then
+ * on: that is one finding, where it showed first.
  */
 #include "detector.h"
 #include "report_words.h"
@@ -108,6 +108,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 	finding->gain_known = false;
 	finding->shown = !why;
+	finding->perhaps_free = why; /* whoever asks pays for the answer */
 	if (stays(finding->variant))
 		return keep_staying(a, site, finding, report, name);
 	if (!site_went_on(a, site))
@@ -133,7 +134,8 @@ const struct detector detector_ignored_error = {
 	.blind =
 		"Whether the program looked at the result: it may have handled the error and gone "
 		"on rightly. Errors that are mostly answers (out of memory for an allocation, peer "
-		"access enabled already, not supported, …) are listed as minor for that reason. "
+		"access enabled already, not supported, …) are minor for that reason, or notes, "
+		"however long they took. "
 		"Errors of work on the GPU are returned by some later call.",
 	.fix = "Check the result of every call, and cudaGetLastError() after a launch.",
 	.failures = true,

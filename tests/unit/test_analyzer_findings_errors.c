@@ -14,6 +14,7 @@ static void test_ignored_error(void **state)
 {
 	struct story *s = *state;
 	json_t *finding;
+	int i;
 
 	begin(s);
 	launch(s, 1000, 4000);
@@ -38,6 +39,18 @@ static void test_ignored_error(void **state)
 	conclude(s);
 	finding = only(s, "ignored-error", "peer access was enabled already");
 	assert_false(is_shown(s, finding));
+
+	begin(s); /* one that was asked for long */
+	for (i = 0; i < 40; i++) {
+		call(s, 1000, 50000,
+		     "memory cudaHostRegister op=register kind=pinned bytes=4096 caller=0x51 "
+		     "result=712");
+		launch(s, 1000, 4000);
+	}
+	conclude(s);
+	finding =
+		only(s, "ignored-error", "40 calls returned cudaErrorHostMemoryAlreadyRegistered");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
 
 	begin(s); /* a library looks for the kernels that it has for this GPU ... */
 	call(s, 1000, 2000, "call cuLibraryGetKernel caller=0x51 result=209");
