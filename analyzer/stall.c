@@ -8,11 +8,10 @@
 #include "report_words.h"
 #include "stall.h"
 
-/* What kept holders, and how long others waited for it. */
+/* The call that kept holders, and how long others waited for it, for what reason there. */
 struct keeper {
 	uint32_t fn;
-	uint8_t cause;
-	double ns;
+	double ns, of_cause[CAUSE_COUNT];
 };
 
 struct sums {
@@ -29,15 +28,14 @@ static void add_keeper(struct sums *sums, const struct blame_edge *edge)
 	size_t i;
 
 	for (i = 0; i < sums->n_keepers; i++)
-		if (sums->keepers[i].fn == edge->key.holder_fn &&
-		    sums->keepers[i].cause == edge->key.cause)
+		if (sums->keepers[i].fn == edge->key.holder_fn)
 			break;
 	if (i == sums->n_keepers) {
 		sums->keepers = grow(sums->keepers, i, sizeof(*sums->keepers));
-		sums->keepers[sums->n_keepers++] =
-			(struct keeper){.fn = edge->key.holder_fn, .cause = edge->key.cause};
+		sums->keepers[sums->n_keepers++] = (struct keeper){.fn = edge->key.holder_fn};
 	}
 	sums->keepers[i].ns += edge->waited_ns;
+	sums->keepers[i].of_cause[edge->key.cause] += edge->waited_ns;
 }
 
 /* ---- the start ------------------------------------------------------------------------------ */
@@ -127,6 +125,16 @@ static uint64_t count(const bool *set, size_t n)
 	return count;
 }
 
+static enum cause main_cause(const struct keeper *keeper)
+{
+	enum cause cause, most = 0;
+
+	for (cause = 1; cause < CAUSE_COUNT; cause++)
+		if (keeper->of_cause[cause] > keeper->of_cause[most])
+			most = cause;
+	return most;
+}
+
 static void sum_up(struct sums *sums, const struct analysis *a)
 {
 	struct stall *stall = &sums->stall;
@@ -141,7 +149,8 @@ static void sum_up(struct sums *sums, const struct analysis *a)
 		if (sums->keepers[i].ns <= stall->fn_ns)
 			continue;
 		stall->fn = sums->keepers[i].fn;
-		stall->cause = sums->keepers[i].cause;
+		stall->cause = main_cause(&sums->keepers[i]);
+		stall->cause_ns = sums->keepers[i].of_cause[stall->cause];
 		stall->fn_ns = sums->keepers[i].ns;
 	}
 }
@@ -211,8 +220,9 @@ const char *stall_mostly(struct report *report, const struct analysis *a, const 
 	if (!function)
 		return report_text(report, "%s of it for threads that were in no call",
 				   word_time(report, (uint64_t)stall->fn_ns));
-	return report_text(report, "%s of it while one of them was in %s (%s)",
+	return report_text(report, "%s of it while one of them was in %s (%s%s)",
 			   word_time(report, (uint64_t)stall->fn_ns), function,
+			   stall->cause_ns < stall->fn_ns * 0.9 ? "mostly " : "",
 			   cause_names[stall->cause]);
 }
 
@@ -222,7 +232,6 @@ static bool prepares(uint8_t contract)
 	switch (contract) {
 	case SPY_CONTRACT_ALLOC:
 	case SPY_CONTRACT_PIN:
-	case SPY_CONTRACT_FREE:
 	case SPY_CONTRACT_LIMIT:
 	case SPY_CONTRACT_MODULE:
 	case SPY_CONTRACT_LAZY_LOAD:
@@ -237,9 +246,11 @@ static bool prepares(uint8_t contract)
 static const char *cure(struct report *report, const struct analysis *a, const struct stall *stall)
 {
 	const char *function = word_function(a, stall->fn);
+	uint8_t contract;
 
 	if (!function)
 		return NULL;
+	contract = a->set->functions.all[stall->fn].contract;
 	if (stall->told && stall->fn_ns >= stall->waited_ns * 0.9)
 		return report_text(report,
 				   "Cure the finding of %s first (%s), whose gain has these "
@@ -256,7 +267,13 @@ static const char *cure(struct report *report, const struct analysis *a, const s
 				   "%s waited for the GPU and kept the others out meanwhile: let "
 				   "its work be done before it (synchronise its stream).",
 				   function);
-	if (prepares(a->set->functions.all[stall->fn].contract))
+	if (contract == SPY_CONTRACT_FREE)
+		return report_text(
+			report,
+			"Take %s out of the threads' work: keep what it frees and use it "
+			"again, or free it in the stream's order.",
+			function);
+	if (prepares(contract))
 		return report_text(report,
 				   "Take %s out of the threads' loops: do it once, before the "
 				   "work.",

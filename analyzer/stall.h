@@ -34,8 +34,9 @@ struct stall {
 	bool measured; /* some of it was seen by the probes */
 	/* What kept the holders longest. */
 	uint32_t fn; /* NO_FUNCTION: no call */
-	enum cause cause;
 	double fn_ns;
+	enum cause cause; /* mostly */
+	double cause_ns; /* of fn_ns */
 	const struct detector *told; /* has a finding of that call; NULL: none */
 };
 
