@@ -86,9 +86,28 @@ static bool was_called(const struct callstats *stats, uint32_t fn)
 	       (stats->direct[fn].count || stats->nested[fn].count || stats->counted[fn]);
 }
 
+/* "; cuMemFree_v2 was called": the shortest name of a function that was, with that word in it; or nothing. */
+static const char *alike(const struct analysis *a, const char *word, char *text, size_t size)
+{
+	const char *name, *shortest = NULL;
+	uint32_t fn;
+
+	for (fn = 0; fn < a->set->functions.count && *word; fn++) {
+		name = a->set->functions.all[fn].name;
+		if (was_called(&a->stats, fn) && strcasestr(name, word) &&
+		    (!shortest || strlen(name) < strlen(shortest)))
+			shortest = name;
+	}
+	if (!shortest)
+		return "";
+	snprintf(text, size, "; %s was called", shortest);
+	return text;
+}
+
 /* False after a message. */
 static bool find_function(struct subject *subject, const struct analysis *a, const char *name)
 {
+	char text[128];
 	uint32_t fn;
 
 	for (fn = 0; fn < a->set->functions.count; fn++)
@@ -96,10 +115,11 @@ static bool find_function(struct subject *subject, const struct analysis *a, con
 			break;
 	if (fn == a->set->functions.count)
 		complain("why: '%s' is no thread's number, no CUDA function, no lock (L1) and no "
-			 "GPU (gpu0)",
-			 name);
+			 "GPU (gpu0)%s",
+			 name, alike(a, name, text, sizeof(text)));
 	else if (!was_called(&a->stats, fn))
-		complain("why: %s was never called in these traces", name);
+		complain("why: %s was never called in these traces%s", name,
+			 alike(a, name, text, sizeof(text)));
 	else
 		*subject = (struct subject){.kind = SUBJECT_CALL, .fn = fn};
 	return subject->kind == SUBJECT_CALL;

@@ -96,6 +96,10 @@ for wrong in L99 gpu77 999999999 cudaNoSuchThing ''; do
 	expect "exit status for '$wrong'" $? 2
 	grep -q '^cudaspy: why: ' why.err || fail "why '$wrong' says: $(cat why.err)"
 done
+why cudafree >/dev/null
+grep -q 'cudaFree was called' why.err || fail "why cudafree says: $(cat why.err)"
+why cuMemFree >/dev/null
+grep -q 'never called .*; cuMemFree_v2 was called' why.err || fail "why cuMemFree says: $(cat why.err)"
 "$tool" why 2>/dev/null
 expect "exit status without a question" $? 2
 
