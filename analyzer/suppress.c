@@ -12,6 +12,7 @@
 
 #define BLANKS " \t\r\n"
 #define REASON "--"
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* some editors begin files with it */
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
@@ -128,8 +129,10 @@ int suppress_read(struct suppressions *s, const char *path, const char *today)
 	while (!err && getline(&text, &size, in) >= 0) {
 		struct suppression e = {.path = arena_printf(&s->texts, "%s", path),
 					.line = ++line};
-		char *copy = text + strspn(text, BLANKS);
+		bool marked = line == 1 && !strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK));
+		char *copy = text + (marked ? strlen(BYTE_ORDER_MARK) : 0);
 
+		copy += strspn(copy, BLANKS);
 		if (!*copy || *copy == '#')
 			continue;
 		err = parse(&e, arena_printf(&s->texts, "%s", copy));

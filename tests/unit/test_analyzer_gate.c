@@ -61,6 +61,7 @@ static void test_lines(void **state)
 		{"pageable-copy ns::work(int, char*) until 2028-02-29 -- c++",
 		 "ns::work(int, char*)", "2028-02-29", "c++", false},
 		{"pageable-copy a b -- two words", "a b", NULL, "two words", false},
+		{"\xef\xbb\xbfpageable-copy -- marked", NULL, NULL, "marked", false},
 	};
 	static const char *const bad[] = {
 		"pageable-copy",
