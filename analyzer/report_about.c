@@ -57,7 +57,7 @@ static const char *how_it_ended(const struct trace *trace)
 		return "in order";
 	if (trace->alive)
 		return "still running";
-	return trace->live ? "not in order" : "killed or crashed";
+	return trace->live ? "not in order" : "killed, crashed or exec";
 }
 
 static const char *env_text(struct report *report, const struct trace *trace, const char *key)

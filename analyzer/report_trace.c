@@ -245,7 +245,7 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 	if (row->unfinished)
 		row->ended = report_text(report,
 					 "%llu of %llu processes not in order: killed, "
-					 "crashed or still running",
+					 "crashed, exec or still running",
 					 (unsigned long long)row->unfinished,
 					 (unsigned long long)row->processes);
 	if (row->runs > 1)
