@@ -21,7 +21,7 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *ren
 		(void)analysis_run(&analysis, &set, NULL);
 		report_losses(&report, &analysis);
 		report_about(&report, &analysis);
-		report_in_flight(&report, &analysis, 0);
+		report_in_flight(&report, &analysis, 0, NULL);
 		err = renderer->render(&report, out);
 		report_release(&report);
 		analysis_release(&analysis);

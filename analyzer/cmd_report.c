@@ -44,7 +44,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		if (options->gate)
 			gate_look(gate, &set, complete);
 		summary = report_summary(&report, &analysis);
-		report_in_flight(&report, &analysis, options->end_ns);
+		report_in_flight(&report, &analysis, options->end_ns, summary);
 		report_findings(&report, &analysis, symbols, gate, summary);
 		report_waits(&report, &analysis, symbols);
 		report_sharing(&report, &analysis);

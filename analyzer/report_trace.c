@@ -109,7 +109,7 @@ bool report_losses(struct report *report, const struct analysis *a)
 struct summary_row {
 	const char *program, *traced, *called, *failures, *ended, *runs_text, *found;
 	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
-	uint64_t copied_bytes, lost_records, unfinished, runs, problems, notes;
+	uint64_t copied_bytes, lost_records, unfinished, in_flight, runs, problems, notes;
 };
 
 /* clang-format off */
@@ -294,7 +294,8 @@ void report_found(struct report *report, struct summary_row *row, uint64_t probl
 	else if (!row->calls && !notes)
 		row->found = "nothing: there are no calls to look at";
 	else
-		row->found = report_text(report, "no %sproblem%s%s", besides ? "sure " : "",
+		row->found = report_text(report, "no %sproblem%s%s%s", besides ? "sure " : "",
+					 row->in_flight ? " in the calls that returned" : "",
 					 besides ? "; " : "", besides ?: "");
 }
 
@@ -392,7 +393,8 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 	return row;
 }
 
-void report_in_flight(struct report *report, const struct analysis *a, uint64_t end_ns)
+void report_in_flight(struct report *report, const struct analysis *a, uint64_t end_ns,
+		      struct summary_row *summary)
 {
 	struct flight_row *rows = NULL;
 	size_t i, j, n = 0;
@@ -415,4 +417,6 @@ void report_in_flight(struct report *report, const struct analysis *a, uint64_t 
 		}
 	}
 	report_add(report, &flight_kind, rows, n);
+	if (summary)
+		summary->in_flight = n;
 }

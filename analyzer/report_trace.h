@@ -26,8 +26,10 @@ void report_found(struct report *report, struct summary_row *row, uint64_t probl
 		  const char *costliest);
 
 /* Calls that had not returned when the trace ends. end_ns: when the processes ended, since the
- * epoch, if the caller knows it better than the traces do; else 0. */
-void report_in_flight(struct report *report, const struct analysis *a, uint64_t end_ns);
+ * epoch, if the caller knows it better than the traces do; else 0. summary: of the report, to be told of them;
+ * or NULL. */
+void report_in_flight(struct report *report, const struct analysis *a, uint64_t end_ns,
+		      struct summary_row *summary);
 
 /* Everything else `info` shows. */
 void report_about(struct report *report, const struct analysis *a);
