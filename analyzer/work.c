@@ -17,14 +17,8 @@ struct event_mark {
 	struct gpu_stream *stream;
 	uint64_t submitted; /* before it */
 	uint64_t ns; /* when it was recorded */
-	struct capture *capture; /* in which it was recorded, and takes part; NULL: in none */
+	uint64_t capture; /* of its stream, when it was recorded */
 	UT_hash_handle hh;
-};
-
-/* Of streams: as long as it lasts, what is handed to them goes into a graph. */
-struct capture {
-	struct capture *before; /* the one that began before it */
-	bool over;
 };
 
 void work_init(struct gpu_work *w, const struct model *model)
@@ -42,7 +36,6 @@ void work_release(struct gpu_work *w)
 {
 	struct gpu_stream *stream, *next;
 	struct event_mark *mark, *next_mark;
-	struct capture *capture;
 
 	HASH_ITER (hh, w->by_key, stream, next) {
 		HASH_DEL(w->by_key, stream);
@@ -52,10 +45,7 @@ void work_release(struct gpu_work *w)
 		HASH_DEL(w->events, mark);
 		free(mark);
 	}
-	while ((capture = w->captures)) {
-		w->captures = capture->before;
-		free(capture);
-	}
+	free(w->capturing);
 	free(w->devices);
 	free(w->legacy);
 	free(w->submissions);
@@ -513,7 +503,7 @@ static void created(struct gpu_work *w, const struct record *record)
 	if (!op->object)
 		return;
 	stream = stream_of(w, &key, true);
-	stream->capture = NULL;
+	stream->capture = 0;
 	stream->apart = op->flags & NON_BLOCKING;
 	stream->blocking = !stream->apart;
 }
@@ -591,22 +581,40 @@ static void take_turn(struct gpu_work *w, const struct record *record, struct gp
 /* ---- captures --------------------------------------------------------------------------------- */
 
 /*
- * A stream takes part from the begin of its capture, or from the moment it waits for an event that was recorded in a
- * stream that takes part, until the capture ends. The recorder follows them likewise (shim/inspect_stream.c), but
- * says so of copies only.
+ * As long as a capture lasts, what is handed to its streams goes into a graph. A stream takes part from the begin
+ * of its capture, or from the moment it waits for an event that was recorded in a stream that takes part. The
+ * recorder follows them likewise (shim/inspect_stream.c), but says so of copies only.
  */
 
-static void begin_capture(struct gpu_work *w, struct gpu_stream *stream)
+/* Where its number stands in w->capturing; n_capturing: it has ended, or is none. */
+static size_t find_capture(const struct gpu_work *w, uint64_t capture)
 {
-	struct capture *capture = xcalloc(1, sizeof(*capture));
+	size_t i;
 
-	capture->before = w->captures;
-	w->captures = stream->capture = capture;
+	for (i = 0; i < w->n_capturing && w->capturing[i] != capture; i++)
+		;
+	return i;
 }
 
-static bool takes_part(const struct capture *capture)
+static bool takes_part(const struct gpu_work *w, uint64_t capture)
 {
-	return capture && !capture->over;
+	return find_capture(w, capture) < w->n_capturing;
+}
+
+static void forget_capture(struct gpu_work *w, uint64_t capture)
+{
+	size_t i = find_capture(w, capture);
+
+	if (i < w->n_capturing)
+		w->capturing[i] = w->capturing[--w->n_capturing];
+}
+
+/* A stream is in one at a time: of an earlier one the end was not told. */
+static void begin_capture(struct gpu_work *w, struct gpu_stream *stream)
+{
+	forget_capture(w, stream->capture);
+	w->capturing = grow(w->capturing, w->n_capturing, sizeof(*w->capturing));
+	w->capturing[w->n_capturing++] = stream->capture = ++w->n_captures;
 }
 
 /* Made for another stream than the one that began it, or on another thread: then it goes on. */
@@ -614,10 +622,10 @@ static bool takes_part(const struct capture *capture)
 #define WRONG_THREAD 908
 
 /* Also one that failed has ended. */
-static void end_capture(const struct gpu_stream *stream, uint16_t result)
+static void end_capture(struct gpu_work *w, const struct gpu_stream *stream, uint16_t result)
 {
-	if (takes_part(stream->capture) && result != UNMATCHED && result != WRONG_THREAD)
-		stream->capture->over = true;
+	if (result != UNMATCHED && result != WRONG_THREAD)
+		forget_capture(w, stream->capture);
 }
 
 static void see_capture(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
@@ -628,7 +636,7 @@ static void see_capture(struct gpu_work *w, struct gpu_stream **last, const stru
 	if (!stream)
 		return;
 	if (what == FUNCTION_ENDS_CAPTURE)
-		end_capture(stream, record->raw->call_head.result);
+		end_capture(w, stream, record->raw->call_head.result);
 	else if (!call_failed(&record->raw->call_head))
 		begin_capture(w, stream);
 }
@@ -651,12 +659,12 @@ static bool is_captured(struct gpu_work *w, const struct record *record, struct 
 {
 	const struct event_mark *mark;
 
-	if (what == FUNCTION_WAITS_FOR_EVENT && !takes_part(stream->capture)) {
+	if (what == FUNCTION_WAITS_FOR_EVENT && !takes_part(w, stream->capture)) {
 		mark = event_of(w, record, false);
-		if (mark && takes_part(mark->capture))
+		if (mark && takes_part(w, mark->capture))
 			stream->capture = mark->capture;
 	}
-	return takes_part(stream->capture);
+	return takes_part(w, stream->capture);
 }
 
 /* ---- what is handed over ---------------------------------------------------------------------- */
@@ -727,7 +735,7 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 		tells = what == FUNCTION_SHOWS_OTHERS;
 		brings = is_work || tells;
 	}
-	if (unlikely(w->captures) && stream && is_captured(w, record, stream, what)) {
+	if (unlikely(w->n_capturing) && stream && is_captured(w, record, stream, what)) {
 		if (marks)
 			mark_event(w, record, stream);
 		return false;

@@ -45,7 +45,8 @@ struct gpu_stream {
 	 * knows. */
 	bool blocking, apart;
 	bool counted; /* in legacy_use.streams */
-	struct capture *capture; /* in which it takes part, as long as that lasts; NULL: none */
+	uint64_t
+		capture; /* number of the one in which it takes part, as long as that lasts; 0: none */
 	struct stream_behind behind[STREAM_BEHIND]; /* its last wait for each of some others */
 	UT_hash_handle hh;
 };
@@ -75,7 +76,9 @@ struct host_view {
 struct gpu_work {
 	struct gpu_stream *by_key;
 	struct event_mark *events; /* where in its stream an event was recorded */
-	struct capture *captures; /* the last one that began */
+	uint64_t n_captures; /* so many have begun; the last one's number */
+	uint64_t *capturing; /* numbers of those that have not ended */
+	size_t n_capturing;
 	struct gpu_stream **devices; /* by process * 256 + device: its streams with work of late */
 	size_t n_devices;
 	struct legacy_use *legacy; /* likewise */
