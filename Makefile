@@ -141,7 +141,7 @@ test: deps
 	$(Q)tests/run $(TESTS)
 
 demo: deps
-	$(Q)$(MAKE) --no-print-directory $(all_cpus) all apps
+	$(Q)$(MAKE) --no-print-directory $(all_cpus) all $(if $(NVCC),$(BUILD)/testapps/copies)
 	$(Q)BUILD=$(BUILD) tests/demo
 
 # Everything a fresh Debian machine lacks: build needs, and what the tests and benchmarks compare with.
