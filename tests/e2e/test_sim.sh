@@ -9,3 +9,12 @@ for sample in "$CUDASPY_BUILD"/sim/samples/*; do
 	"$sim" "$sample" >sample.out 2>&1 || fail "$(basename "$sample"): $(tail -n 5 sample.out)"
 	echo "$(basename "$sample"): right"
 done
+
+# A program with NVIDIA's own runtime inside cannot work here, and is told why.
+if [ -x "$build/testapps/copies-static" ]; then
+	"$sim" "$build/testapps/copies-static" --help >/dev/null 2>err
+	grep -q "nvcc -cudart shared" err || fail "a runtime linked to the program: says $(cat err)"
+	"$sim" "$build/testapps/copies" --help >/dev/null 2>err
+	[ -s err ] && fail "a shared runtime: says $(cat err)"
+fi
+exit 0
