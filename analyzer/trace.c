@@ -269,6 +269,20 @@ static int read_metadata(struct trace *trace)
 	return err;
 }
 
+static bool holds(const char *dir, const char *name)
+{
+	char *path = xasprintf("%s/%s", dir, name);
+	bool yes = !access(path, F_OK);
+
+	free(path);
+	return yes;
+}
+
+static bool holds_streams(const char *dir)
+{
+	return holds(dir, "stream_0000") || holds(dir, "stream_0000_tail");
+}
+
 /* Reads what else is not in the streams; err: what came of reading metadata. False: this is no
  * trace, or none that can be read. */
 static bool read_board(struct trace *trace, int err)
@@ -285,8 +299,9 @@ static bool read_board(struct trace *trace, int err)
 	trace->live = trace->board.present && !trace->board.head.ended && (running || !known);
 	if (!err)
 		return true;
-	/* With our board it is our trace, whatever has become of the text. */
-	if (err == -EPROTO || (err != -ENOENT && !trace->board.present))
+	/* With our board or streams it is our trace, whatever has become of the text. */
+	if (err == -EPROTO ||
+	    (err != -ENOENT && !trace->board.present && !holds_streams(trace->dir)))
 		return false;
 	metadata_release(&trace->metadata);
 	complain("%s/metadata: %s: functions are named as this version numbers them", trace->dir,
@@ -367,19 +382,9 @@ static bool is_open(const struct trace_set *set, const char *dir)
 	return false;
 }
 
-static bool holds(const char *dir, const char *name)
-{
-	char *path = xasprintf("%s/%s", dir, name);
-	bool yes = !access(path, F_OK);
-
-	free(path);
-	return yes;
-}
-
 static bool looks_like_trace(const char *dir)
 {
-	return holds(dir, "metadata") || holds(dir, ".board") || holds(dir, "stream_0000") ||
-	       holds(dir, "stream_0000_tail");
+	return holds(dir, "metadata") || holds(dir, ".board") || holds_streams(dir);
 }
 
 static int is_visible(const struct dirent *entry)
@@ -506,6 +511,7 @@ static void raise_file_limit(void)
 /* A trace, or those below. False after a message: there is none. */
 static bool add_named(struct trace_set *set, const char *dir, const struct trace_filter *filter)
 {
+	size_t before = set->n_traces;
 	struct stat st;
 	int found;
 
@@ -521,6 +527,8 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 		return true;
 	if (looks_like_trace(dir)) {
 		add_trace(set, dir, filter);
+		if (set->n_traces == before) /* a file of such a name may lie beside traces */
+			add_children(set, dir, filter);
 		return true;
 	}
 	found = add_children(set, dir, filter);

@@ -254,8 +254,8 @@ gate 0 --suppress=accepted pinned nosuch
 grep -q JUDGE said && fail "no gate judges: $(cat said)"
 
 cp -r pinned broken
-echo nonsense >"$(echo broken/*/metadata)"
-rm broken/*/.board
+sed -i 's/trace_version = [0-9]*;/trace_version = 99;/' broken/*/metadata
+grep -q 'trace_version = 99;' broken/*/metadata || fail "the metadata has no version"
 unjudged "1 trace cannot be read" --fail-on=hidden-sync pinned broken
 
 # Of a trace nothing is left: files gone, or empty; alone, or among others.

@@ -69,6 +69,18 @@ grep -q '^CUDASPY REPORT' said || fail "no report: $(cat said err)"
 grep other.cudaspy said err && fail "another run's trace is complained about"
 "$tool" report left 2>&1 | grep -q 'other.cudaspy/metadata: empty' || fail "report does not say that it is empty"
 
+# A file that is named like one of a trace's hides none of those beside it.
+echo x >left/metadata
+"$tool" report left 2>err | grep -q '^  calls  *[1-9]' || fail "a stray file hides traces: $(cat err)"
+rm left/metadata
+# Of metadata that was cut off, and without a board, the streams are read all the same.
+mv left/life-*.cudaspy cut
+"$tool" report --format=json cut | jq .summary.calls >calls
+truncate -s 20000 cut/metadata
+rm cut/.board
+"$tool" report --format=json cut 2>err | jq .summary.calls | cmp -s - calls || fail "metadata cut off: $(cat err)"
+grep -q '^cudaspy: cut/metadata: ' err || fail "metadata cut off, and nothing is said"
+
 # ---- where the recorder is --------------------------------------------------------------------------
 mkdir 'a folder'
 cp "$shim" 'a folder/libcudaspy.so'
