@@ -72,10 +72,13 @@ $(SHIM): $(SHIM_OBJ) shim/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) -shared -o $@ $(SHIM_OBJ) $(SHIM_LDFLAGS)
 
+# What is counted for each record is counted in pairs: as vectors they would only be waited for.
+TOOL_CFLAGS := -fno-tree-slp-vectorize
+
 $(BUILD)/analyzer/%.c.o: analyzer/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(CFLAGS_) -iquote analyzer -Iinclude -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS_) $(TOOL_CFLAGS) -iquote analyzer -Iinclude -c -o $@ $<
 
 $(TOOL): $(ANALYZER_OBJ)
 	$(call say,LD,$@)
