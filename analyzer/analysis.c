@@ -96,11 +96,12 @@ static void read_all(struct analysis *a)
 			tell_progress(a, records, begun_ns, false);
 			tell_at += PROGRESS_RECORDS;
 		}
+		records += count_nested(a, &record);
+		merge_look_ahead(&merge);
 		model_apply(&a->model, &record);
 		callstats_see(&a->stats, &a->model, &record);
 		if (a->accounted)
 			account_see(&a->accounts, &record);
-		records += count_nested(a, &record);
 	}
 	tell_progress(a, records, begun_ns, true);
 	merge_release(&merge);

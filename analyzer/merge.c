@@ -21,20 +21,20 @@ static struct stream *stream_of(struct merge *m, unsigned __int128 head)
 }
 
 /* All who could be second have lost to the best one, on its way up. */
-static inline unsigned __int128 find_runner_up(const struct merge *m)
+static uint64_t runner_up_ns(const struct merge *m)
 {
-	unsigned __int128 least = merge_head(UINT64_MAX, AT_END);
+	uint64_t ns = UINT64_MAX;
 	size_t node;
 
 	for (node = above(m, m->best); node; node /= 2)
-		least = m->losers[node] < least ? m->losers[node] : least;
-	return least;
+		ns = least(ns, (uint64_t)(m->losers[node] >> 64));
+	return ns;
 }
 
 void merge_replay(struct merge *m)
 {
-	unsigned __int128 best = m->best, runner_up;
-	const struct reader *next;
+	unsigned __int128 best = m->best;
+	uint64_t before = (uint64_t)best;
 	size_t node;
 
 	/* By the time this stream's turn comes again, its next records should be in the cache; with
@@ -42,17 +42,15 @@ void merge_replay(struct merge *m)
 	__builtin_prefetch(m->top->reader.at + 128);
 	for (node = above(m, best); node; node /= 2) {
 		unsigned __int128 other = m->losers[node];
+		bool older = other < best;
 
-		m->losers[node] = other < best ? best : other;
-		best = other < best ? other : best;
+		m->losers[node] = older ? best : other;
+		best = older ? other : best;
 	}
 	m->best = best;
 	m->top = stream_of(m, best);
-	runner_up = find_runner_up(m);
-	m->runner_up_ns = (uint64_t)(runner_up >> 64);
-	/* Most often it comes next: what merge_next looks at then is fetched meanwhile. */
-	next = &stream_of(m, runner_up)->reader;
-	__builtin_prefetch(next->at + next->size);
+	/* Who is second matters where the best one goes on being the best. */
+	m->runner_up_ns = (uint64_t)best == before ? runner_up_ns(m) : 0;
 }
 
 /* Plays all games below a node; returns who won them. */

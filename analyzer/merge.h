@@ -32,6 +32,7 @@ struct merge {
 	unsigned __int128 *losers; /* nodes 1 to n_leaves - 1; below node i are 2 i and 2 i + 1 */
 	size_t n_leaves; /* a power of two; leaf i is node n_leaves + i */
 	uint64_t runner_up_ns; /* no other stream has a record older than this */
+	bool ahead; /* the next record has been found already */
 	struct stream *top; /* of best; before the first and after the last record: nothing */
 	struct stream **streams; /* those that take part, in the set's order; owned */
 	size_t n_streams, n_left; /* left: those that have records still */
@@ -51,18 +52,38 @@ static inline unsigned __int128 merge_head(uint64_t ns, uint64_t index)
 void merge_replay(struct merge *m);
 bool merge_drop(struct merge *m);
 
-/* The next record; false at the end. As long as one stream's records are older than all others',
- * this is no more than a step of its reader. */
+/* The best stream has its next record in hand. As long as one stream's records are older than all others', it stays
+ * the best. */
+static inline void merge_go_on(struct merge *m)
+{
+	m->best = merge_head(timeline_ns(&m->top->trace->timeline, m->top->reader.time),
+			     (uint64_t)m->best);
+	if ((uint64_t)(m->best >> 64) >= m->runner_up_ns)
+		merge_replay(m);
+}
+
+/*
+ * For who is about to be busy with the record that was returned last, which stays valid: finds the next one, if
+ * that is no more than a step, so that the processor need not wait for it then.
+ */
+static inline void merge_look_ahead(struct merge *m)
+{
+	struct reader *r = &m->top->reader;
+
+	m->ahead = r->record != (const union spy_any *)&r->expanded && reader_step(r);
+	if (m->ahead)
+		merge_go_on(m);
+}
+
+/* The next record; false at the end. */
 static inline bool merge_next(struct merge *m, struct record *record)
 {
-	if (likely(reader_next(&m->top->reader))) {
-		m->best = merge_head(timeline_ns(&m->top->trace->timeline, m->top->reader.time),
-				     (uint64_t)m->best);
-		if ((uint64_t)(m->best >> 64) >= m->runner_up_ns)
-			merge_replay(m);
-	} else if (!merge_drop(m)) {
+	if (likely(m->ahead))
+		m->ahead = false;
+	else if (reader_next(&m->top->reader))
+		merge_go_on(m);
+	else if (!merge_drop(m))
 		return false;
-	}
 	record->raw = m->top->reader.record;
 	record->stream = m->top;
 	record->process = m->top->trace->index;

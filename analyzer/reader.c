@@ -526,6 +526,7 @@ bool reader_next_slow(struct reader *r)
 {
 	bool first = !r->started;
 
+	r->at += r->size;
 	r->size = 0;
 	r->started = true;
 	if (first ? !next_file(r, true) : r->file >= r->n_files)

@@ -222,33 +222,34 @@ static inline bool reader_in_time(const struct reader *r, const union spy_any *r
 	return record->other.time - r->time <= r->time_most - r->time;
 }
 
+/* To the next record, if that is no more than a step: it is one of a call, and lies in the buffer, which stays as it
+ * is. False: it has to be looked for, and nothing has changed. */
+static inline bool reader_step(struct reader *r)
+{
+	const union spy_any *record = (const union spy_any *)(r->at + r->size);
+	size_t left = (size_t)(r->end - r->at) - r->size, size;
+
+	if (unlikely(left < sizeof(struct spy_rec_inner)))
+		return false;
+	if (!record_is_call(record) && record->other.event != SPY_EV_INNER)
+		return false;
+	size = record_layouts[record->other.event].bytes;
+	if (unlikely(left < size) || unlikely(!reader_in_time(r, record)))
+		return false;
+	r->at = (const uint8_t *)record;
+	r->size = size;
+	r->time = record->other.time;
+	r->record = record;
+	if (unlikely(record->other.event == SPY_EV_INNER))
+		r->record = reader_expand(r, &record->inner);
+	r->records++;
+	return true;
+}
+
 /* To the next record. False at the end; what went wrong on the way is in losses and on stderr. */
 static inline bool reader_next(struct reader *r)
 {
-	const union spy_any *record;
-	size_t left;
-
-	r->at += r->size;
-	left = (size_t)(r->end - r->at);
-	record = (const union spy_any *)r->at;
-	if (unlikely(left < sizeof(struct spy_rec_inner)))
-		return reader_next_slow(r);
-	if (record->other.event == SPY_EV_INNER && likely(reader_in_time(r, record))) {
-		r->size = sizeof(struct spy_rec_inner);
-		r->time = record->other.time;
-		r->record = reader_expand(r, &record->inner);
-		r->records++;
-		return true;
-	}
-	if (unlikely(!record_is_call(record)))
-		return reader_next_slow(r);
-	r->size = record_layouts[record->other.event].bytes;
-	if (unlikely(left < r->size) || unlikely(!reader_in_time(r, record)))
-		return reader_next_slow(r);
-	r->record = record;
-	r->time = record->other.time;
-	r->records++;
-	return true;
+	return likely(reader_step(r)) || reader_next_slow(r);
 }
 
 /*

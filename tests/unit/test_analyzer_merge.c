@@ -44,7 +44,8 @@ static void write_process(const char *parent, const char *name, const char *env,
 	tw_close(&w);
 }
 
-static uint64_t merge_all(const char *dir, uint64_t *last_ns)
+/* ahead: for one in so many records the next one is found while it is in hand. */
+static uint64_t merge_all(const char *dir, uint64_t *last_ns, uint64_t ahead)
 {
 	struct trace_set set;
 	struct merge merge;
@@ -58,6 +59,8 @@ static uint64_t merge_all(const char *dir, uint64_t *last_ns)
 	while (merge_next(&merge, &record)) {
 		assert_true(record.ns >= *last_ns);
 		*last_ns = record.ns;
+		if (random_below(ahead) == 0)
+			merge_look_ahead(&merge);
 		assert_int_equal(record.raw->call.caller, next[record.stream->index]);
 		next[record.stream->index]++;
 		n++;
@@ -74,7 +77,7 @@ static void test_order(void **state)
 	static const unsigned int shapes[][2] = {{1, 500}, {2, 500}, {3, 1}, {7, 300}, {100, 40}};
 	char *dir = scratch_make(), name[32];
 	unsigned int i, total = 0;
-	uint64_t last_ns;
+	uint64_t last_ns, ahead;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(shapes); i++) {
@@ -82,7 +85,8 @@ static void test_order(void **state)
 		write_process(dir, name, "\ttracer_name = \"cudaspy\";\n", 1000000000, shapes[i][0],
 			      shapes[i][1]);
 		total += shapes[i][0] * shapes[i][1];
-		assert_int_equal(merge_all(dir, &last_ns), total);
+		for (ahead = 1; ahead < 4; ahead++)
+			assert_int_equal(merge_all(dir, &last_ns, ahead), total);
 	}
 	scratch_remove(dir);
 }
@@ -93,9 +97,9 @@ static void test_nothing(void **state)
 	uint64_t last_ns;
 
 	(void)state;
-	assert_int_equal(merge_all(dir, &last_ns), 0);
+	assert_int_equal(merge_all(dir, &last_ns, 1), 0);
 	write_process(dir, "p", "\ttracer_name = \"cudaspy\";\n", 1000000000, 0, 0);
-	assert_int_equal(merge_all(dir, &last_ns), 0);
+	assert_int_equal(merge_all(dir, &last_ns, 1), 0);
 	scratch_remove(dir);
 }
 
