@@ -224,7 +224,8 @@ static void leave_open(struct caller *c, const struct claim *claim)
 {
 	if (c->n_open == OPEN_MOST)
 		settle_oldest(c);
-	c->open = grow(c->open, c->n_open, sizeof(*c->open));
+	if (!c->open)
+		c->open = xcalloc(OPEN_MOST, sizeof(*c->open));
 	c->open[c->n_open++] = *claim;
 }
 
