@@ -101,7 +101,7 @@ static bool matches(const struct known_finding *known, const struct finding *f, 
 	    !alike(known->function, f->function) ||
 	    !alike(last_part(known->module), last_part(f->module)))
 		return false;
-	if (known->elsewhere && f->elsewhere) /* which of its places cost most may change */
+	if (!exactly && known->elsewhere && f->elsewhere) /* which place costs most may change */
 		return true;
 	return alike(known->caller, f->caller) &&
 	       alike(last_part(known->file), last_part(f->file)) &&

@@ -3,7 +3,8 @@
  *
  * A finding is the same as one of the baseline if detector, CUDA function, module and calling function
  * are, first those of the same line of the same file, then, as lines move when a file is edited, the
- * rest one by one. Offsets in modules play no part: each build has others. Called by the gate.
+ * rest one by one; of those with several places that one is told may be another. Offsets in modules play no part:
+ * each build has others. Called by the gate.
  */
 #ifndef CUDASPY_BASELINE_H
 #define CUDASPY_BASELINE_H

@@ -153,10 +153,13 @@ static void test_places(void **state)
 
 /* ---- baseline --------------------------------------------------------------------------------- */
 
-#define OLD(caller, file, line, ms) \
+#define OLD(caller, file, line, ms) OLD_FIELDS(caller, file, line, ms) "}"
+#define OLD_ELSEWHERE(caller, file, line, ms) \
+	OLD_FIELDS(caller, file, line, ms) ", \"elsewhere\": \"yes\"}"
+#define OLD_FIELDS(caller, file, line, ms) \
 	"{\"id\": \"pageable-copy\", \"function\": \"cudaMemcpyAsync\", " \
 	"\"module\": \"/build/7/app-1.2\", \"caller\": \"" caller "\", " \
-	"\"file\": \"/build/7/" file "\", \"line\": " #line ", \"cost_ns\": " #ms "000000}"
+	"\"file\": \"/build/7/" file "\", \"line\": " #line ", \"cost_ns\": " #ms "000000"
 
 static void compare(struct baseline *b, const char *old, struct finding *findings, size_t n)
 {
@@ -194,6 +197,28 @@ static void test_baseline(void **state)
 	assert_int_equal(b.worse, 2);
 	assert_int_equal(b.same, 1);
 	assert_int_equal(b.gone, 1);
+	baseline_release(&b);
+}
+
+/* Of calls that CUDA's code makes for several places: which place is told may change, but first comes the same. */
+static void test_elsewhere(void **state)
+{
+	struct finding now[] = {finding("work", "a.c", 10, 100), finding("rest", "a.c", 30, 50),
+				finding("play", "a.c", 20, 10)};
+	struct baseline b;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(now); i++)
+		now[i].elsewhere = true;
+	compare(&b,
+		OLD_ELSEWHERE("play", "a.c", 20, 10) "," OLD_ELSEWHERE(
+			"work", "a.c", 10, 100) "," OLD_ELSEWHERE("home", "b.c", 7, 50),
+		now, ARRAY_SIZE(now));
+	for (i = 0; i < ARRAY_SIZE(now); i++) {
+		assert_string_equal(now[i].compared, "same");
+		assert_int_equal(now[i].before_ns, finding_cost(&now[i]));
+	}
 	baseline_release(&b);
 }
 
@@ -402,11 +427,11 @@ static void test_uri(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),      cmocka_unit_test(test_places),
-		cmocka_unit_test(test_baseline),   cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_fail_on),    cmocka_unit_test(test_budgets),
-		cmocka_unit_test(test_odd_texts),  cmocka_unit_test(test_uri),
-		cmocka_unit_test(test_severities),
+		cmocka_unit_test(test_lines),     cmocka_unit_test(test_places),
+		cmocka_unit_test(test_baseline),  cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_fail_on),
+		cmocka_unit_test(test_budgets),   cmocka_unit_test(test_odd_texts),
+		cmocka_unit_test(test_uri),       cmocka_unit_test(test_severities),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
