@@ -354,6 +354,14 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	return findings;
 }
 
+/* How long the thread could call CUDA; it has done so. */
+static uint64_t lived_ns(const struct thread *thread)
+{
+	uint64_t end_ns = least(thread->gone_ns, thread->process->last_ns);
+
+	return end_ns - least(end_ns, thread->first_ns + thread->away_ns);
+}
+
 uint64_t findings_process_ns(const struct analysis *a, const struct process *process,
 			     uint64_t *n_threads)
 {
@@ -363,12 +371,11 @@ uint64_t findings_process_ns(const struct analysis *a, const struct process *pro
 	*n_threads = 0;
 	for (i = 0; i < a->model.n_threads; i++) {
 		const struct thread *thread = a->model.threads[i];
-		uint64_t end_ns = least(thread->gone_ns, process->last_ns);
 
 		if (thread->process != process || !a->stats.threads[i].count)
 			continue;
 		++*n_threads;
-		ns += end_ns - least(end_ns, thread->first_ns);
+		ns += lived_ns(thread);
 	}
 	return ns;
 }
@@ -391,10 +398,11 @@ bool finding_problem(const struct finding *f, uint64_t run_ns)
 
 uint64_t findings_run_ns(const struct analysis *a)
 {
-	uint64_t ns = 0, n_threads;
+	uint64_t ns = 0;
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++)
-		ns += findings_process_ns(a, &a->model.processes[i], &n_threads);
+	for (i = 0; i < a->model.n_threads; i++)
+		if (a->stats.threads[i].count)
+			ns += lived_ns(a->model.threads[i]);
 	return ns;
 }

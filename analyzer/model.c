@@ -132,14 +132,20 @@ struct thread *model_thread(struct model *model, struct process *process, uint32
 	return thread;
 }
 
-/* From here on the slot is the thread's: whoever had it has ended. */
+/* From here on the slot is the thread's: whoever had it has ended, unless one of his number lives on in another. */
 static void take_slot(struct model *model, const struct record *record, struct thread *thread)
 {
-	struct thread **owner = &model->owners[record->stream->index];
+	struct thread **owner = &model->owners[record->stream->index], *before = *owner;
 
-	if (*owner && *owner != thread)
-		(*owner)->gone_ns = record->ns;
 	thread->first_ns = least(thread->first_ns, record->ns);
+	if (before == thread)
+		return;
+	if (before && !--before->slots)
+		before->gone_ns = record->ns;
+	if (thread->gone_ns != UINT64_MAX)
+		thread->away_ns += record->ns - least(record->ns, thread->gone_ns);
+	thread->gone_ns = UINT64_MAX;
+	thread->slots++;
 	*owner = thread;
 }
 

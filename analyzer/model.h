@@ -53,6 +53,10 @@ struct thread {
 	uint32_t index; /* among all threads of the model */
 	/* Its first record, and when its slot was another's, for it had ended: UINT64_MAX: nobody needed the slot. */
 	uint64_t first_ns, gone_ns;
+	/* The system may give its number to a thread of the same name: so it may be in several slots, and have been
+	 * in none for so long. */
+	uint32_t slots;
+	uint64_t away_ns;
 	char name[16];
 	bool stranger; /* makes no calls: a thread of the driver, or one that we cannot see */
 	uint64_t key; /* process and tid, for model_find_thread */

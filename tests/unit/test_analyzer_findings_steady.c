@@ -196,6 +196,37 @@ static void test_graph_update(void **state)
 	only(s, "steady-state", "calls about graphs");
 }
 
+static void enters(struct story *s, unsigned int slot, unsigned int tid, uint64_t pause_ns)
+{
+	s->ns += pause_ns;
+	fprintf(s->log, "slot %u tid=%u\n%lluns thread tid=%u name=\"a\"\n", slot, tid,
+		(unsigned long long)s->ns + 1, tid);
+	call(s, 1000, 2000, "op cudaEventRecord stream=8 object=0x90 caller=0x61 result=1");
+	launch(s, 1000, 4000); /* so that there is a finding: the error was ignored */
+}
+
+/* The system gives numbers again, to threads of the same name: the second of them is not over when the slot of the
+ * first is another's, and in between there was none. */
+static void test_same_number(void **state)
+{
+	struct story *s = *state;
+
+	begin(s);
+	enters(s, 1, 7, 1000);
+	enters(s, 2, 7, 1000);
+	enters(s, 1, 8, 1000);
+	fprintf(s->log, "slot 2 tid=7\n");
+	wait_for_stream(s, 1000 * MS, 0x20);
+	conclude(s);
+	assert_in_range(number(found(s, "ignored-error"), "run_ns"), 1990 * MS, 2010 * MS);
+	begin(s);
+	enters(s, 1, 7, 1000);
+	enters(s, 1, 8, 1000);
+	enters(s, 1, 7, 1000 * MS);
+	conclude(s);
+	assert_in_range(number(found(s, "ignored-error"), "run_ns"), 990 * MS, 1010 * MS);
+}
+
 /* Forty graphs of sixty kernels each, made before the work, which are launched then: the kernels are captured, in
  * a stream and one that follows it, or are work themselves. */
 static void tell_graphs(struct story *s, bool captured)
@@ -311,6 +342,7 @@ int main(void)
 		STORY_TEST(test_modules),          STORY_TEST(test_loads_behind_work),
 		STORY_TEST(test_graph_update),     STORY_TEST(test_captures),
 		STORY_TEST(test_frees_of_nothing), STORY_TEST(test_threads_that_end),
+		STORY_TEST(test_same_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
