@@ -17,7 +17,7 @@ struct event_mark {
 	struct gpu_stream *stream;
 	uint64_t submitted; /* before it */
 	uint64_t ns; /* when it was recorded */
-	uint64_t capture; /* of its stream, when it was recorded */
+	struct capture capture; /* of its stream, when it was recorded */
 	UT_hash_handle hh;
 };
 
@@ -45,7 +45,6 @@ void work_release(struct gpu_work *w)
 		HASH_DEL(w->events, mark);
 		free(mark);
 	}
-	free(w->capturing);
 	free(w->devices);
 	free(w->legacy);
 	free(w->submissions);
@@ -488,26 +487,6 @@ static inline bool has_waited(const struct record *record, const struct gpu_wait
 
 /* ---- the legacy default stream ---------------------------------------------------------------- */
 
-#define NON_BLOCKING 1 /* cudaStreamNonBlocking, the driver's the same */
-
-/* The stream a call has made. */
-static void created(struct gpu_work *w, const struct record *record)
-{
-	const struct spy_rec_op *op = &record->raw->op;
-	struct stream_key key = {.stream = op->object,
-				 .process = record->process,
-				 .device = (uint32_t)(device_index(record) % WORK_DEVICES)};
-
-	struct gpu_stream *stream;
-
-	if (!op->object)
-		return;
-	stream = stream_of(w, &key, true);
-	stream->capture = 0;
-	stream->apart = op->flags & NON_BLOCKING;
-	stream->blocking = !stream->apart;
-}
-
 /* Who of them made most of it: a majority is left over if each other one takes a vote away. */
 static void vote(struct legacy_use *use, const struct record *record)
 {
@@ -586,35 +565,27 @@ static void take_turn(struct gpu_work *w, const struct record *record, struct gp
  * recorder follows them likewise (shim/inspect_stream.c), but says so of copies only.
  */
 
-/* Where its number stands in w->capturing; n_capturing: it has ended, or is none. */
-static size_t find_capture(const struct gpu_work *w, uint64_t capture)
+static bool lasts(const struct capture *capture)
 {
-	size_t i;
-
-	for (i = 0; i < w->n_capturing && w->capturing[i] != capture; i++)
-		;
-	return i;
+	return capture->stream && capture->stream->begun == capture->number;
 }
 
-static bool takes_part(const struct gpu_work *w, uint64_t capture)
+static void forget_capture(struct gpu_work *w, struct gpu_stream *stream)
 {
-	return find_capture(w, capture) < w->n_capturing;
-}
-
-static void forget_capture(struct gpu_work *w, uint64_t capture)
-{
-	size_t i = find_capture(w, capture);
-
-	if (i < w->n_capturing)
-		w->capturing[i] = w->capturing[--w->n_capturing];
+	if (lasts(&stream->capture)) {
+		stream->capture.stream->begun = 0;
+		w->n_capturing--;
+	}
+	stream->capture = (struct capture){0};
 }
 
 /* A stream is in one at a time: of an earlier one the end was not told. */
 static void begin_capture(struct gpu_work *w, struct gpu_stream *stream)
 {
-	forget_capture(w, stream->capture);
-	w->capturing = grow(w->capturing, w->n_capturing, sizeof(*w->capturing));
-	w->capturing[w->n_capturing++] = stream->capture = ++w->n_captures;
+	forget_capture(w, stream);
+	stream->begun = ++w->n_captures;
+	stream->capture = (struct capture){stream, stream->begun};
+	w->n_capturing++;
 }
 
 /* Made for another stream than the one that began it, or on another thread: then it goes on. */
@@ -622,10 +593,10 @@ static void begin_capture(struct gpu_work *w, struct gpu_stream *stream)
 #define WRONG_THREAD 908
 
 /* Also one that failed has ended. */
-static void end_capture(struct gpu_work *w, const struct gpu_stream *stream, uint16_t result)
+static void end_capture(struct gpu_work *w, struct gpu_stream *stream, uint16_t result)
 {
 	if (result != UNMATCHED && result != WRONG_THREAD)
-		forget_capture(w, stream->capture);
+		forget_capture(w, stream);
 }
 
 static void see_capture(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
@@ -639,6 +610,27 @@ static void see_capture(struct gpu_work *w, struct gpu_stream **last, const stru
 		end_capture(w, stream, record->raw->call_head.result);
 	else if (!call_failed(&record->raw->call_head))
 		begin_capture(w, stream);
+}
+
+#define NON_BLOCKING 1 /* cudaStreamNonBlocking, the driver's the same */
+
+/* The stream a call has made. */
+static void created(struct gpu_work *w, const struct record *record)
+{
+	const struct spy_rec_op *op = &record->raw->op;
+	struct stream_key key = {.stream = op->object,
+				 .process = record->process,
+				 .device = (uint32_t)(device_index(record) % WORK_DEVICES)};
+	struct gpu_stream *stream;
+
+	if (!op->object)
+		return;
+	stream = stream_of(w, &key, true);
+	if (stream->begun) /* of one that is no more */
+		forget_capture(w, stream);
+	stream->capture = (struct capture){0};
+	stream->apart = op->flags & NON_BLOCKING;
+	stream->blocking = !stream->apart;
 }
 
 /* A call that changes what streams there are, and what becomes of work for them. */
@@ -659,12 +651,12 @@ static bool is_captured(struct gpu_work *w, const struct record *record, struct 
 {
 	const struct event_mark *mark;
 
-	if (what == FUNCTION_WAITS_FOR_EVENT && !takes_part(w, stream->capture)) {
+	if (what == FUNCTION_WAITS_FOR_EVENT && !lasts(&stream->capture)) {
 		mark = event_of(w, record, false);
-		if (mark && takes_part(w, mark->capture))
+		if (mark && lasts(&mark->capture))
 			stream->capture = mark->capture;
 	}
-	return takes_part(w, stream->capture);
+	return lasts(&stream->capture);
 }
 
 /* ---- what is handed over ---------------------------------------------------------------------- */

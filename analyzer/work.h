@@ -27,6 +27,12 @@ struct stream_behind {
 
 #define STREAM_BEHIND 4
 
+/* A capture that has begun in `stream`: it lasts as long as its number stands there. */
+struct capture {
+	struct gpu_stream *stream; /* NULL: none */
+	uint64_t number;
+};
+
 struct gpu_stream {
 	struct stream_key key;
 	uint64_t submitted, done; /* operations so far */
@@ -45,8 +51,8 @@ struct gpu_stream {
 	 * knows. */
 	bool blocking, apart;
 	bool counted; /* in legacy_use.streams */
-	uint64_t
-		capture; /* number of the one in which it takes part, as long as that lasts; 0: none */
+	struct capture capture; /* in which it takes part, as long as that lasts */
+	uint64_t begun; /* number of the one that has begun in it; 0: none, or it has ended */
 	struct stream_behind behind[STREAM_BEHIND]; /* its last wait for each of some others */
 	UT_hash_handle hh;
 };
@@ -77,8 +83,7 @@ struct gpu_work {
 	struct gpu_stream *by_key;
 	struct event_mark *events; /* where in its stream an event was recorded */
 	uint64_t n_captures; /* so many have begun; the last one's number */
-	uint64_t *capturing; /* numbers of those that have not ended */
-	size_t n_capturing;
+	uint64_t n_capturing; /* so many of them have not ended */
 	struct gpu_stream **devices; /* by process * 256 + device: its streams with work of late */
 	size_t n_devices;
 	struct legacy_use *legacy; /* likewise */
