@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 #include "cudaspy/contract.h"
 #include "work.h"
 
@@ -24,7 +25,7 @@ struct event_mark {
 void work_init(struct gpu_work *w, const struct model *model)
 {
 	*w = (struct gpu_work){.n_devices = model->n_processes * WORK_DEVICES};
-	w->devices = xcalloc(w->n_devices, sizeof(struct gpu_stream *));
+	w->devices = xcalloc(w->n_devices, sizeof(*w->devices));
 	w->legacy = xcalloc(w->n_devices, sizeof(*w->legacy));
 	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
 	w->first_work_ns = xcalloc(model->n_processes, sizeof(*w->first_work_ns));
@@ -64,7 +65,7 @@ static size_t device_index(const struct record *record)
 	return index_of(record, record->raw->call_head.device);
 }
 
-static struct gpu_stream **device_of(struct gpu_work *w, const struct record *record)
+static struct device_streams *device_of(struct gpu_work *w, const struct record *record)
 {
 	return &w->devices[device_index(record)];
 }
@@ -114,29 +115,50 @@ static inline struct gpu_stream *find(struct gpu_work *w, struct gpu_stream **la
 	return stream;
 }
 
-/* A stream is on its device's list while it has work, and a while longer: calls that began before the
- * work was done may still return. */
-#define LISTED_NS 10000000000u
-
-static void list(struct gpu_work *w, const struct record *record, struct gpu_stream *stream)
+static struct device_streams *device_of_stream(struct gpu_work *w, const struct gpu_stream *stream)
 {
-	struct gpu_stream **head = device_of(w, record);
-
-	stream->listed = true;
-	stream->next = *head;
-	*head = stream;
+	return &w->devices[stream->key.process * WORK_DEVICES + stream->key.device];
 }
 
-/* Takes it off the list if it is idle for long; returns where the next one hangs. */
-static struct gpu_stream **step(struct gpu_stream **at, uint64_t now_ns)
+static inline bool is_busy(const struct gpu_stream *stream)
 {
-	struct gpu_stream *stream = *at;
+	return stream->submitted != stream->done;
+}
 
-	if (stream->submitted != stream->done || stream->drained_ns + LISTED_NS > now_ns)
-		return &stream->next;
-	*at = stream->next;
-	stream->listed = false;
-	return at;
+/* It had nothing to do, and has now. */
+static void begin_busy(struct gpu_work *w, struct gpu_stream *stream)
+{
+	struct device_streams *d = device_of_stream(w, stream);
+
+	if (stream->prev)
+		DL_DELETE(d->drained, stream);
+	DL_PREPEND(d->busy, stream);
+}
+
+static void end_busy(struct gpu_work *w, struct gpu_stream *stream)
+{
+	struct device_streams *d = device_of_stream(w, stream);
+
+	DL_DELETE(d->busy, stream);
+	DL_PREPEND(d->drained, stream);
+}
+
+/* Streams that have work, or had some at that time: there may be thousands that had not. */
+static struct gpu_stream *first(const struct device_streams *d, uint64_t begin_ns)
+{
+	if (d->busy)
+		return d->busy;
+	return d->drained && d->drained->drained_ns > begin_ns ? d->drained : NULL;
+}
+
+static struct gpu_stream *next(const struct device_streams *d, const struct gpu_stream *stream,
+			       uint64_t begin_ns)
+{
+	struct gpu_stream *behind = stream->next;
+
+	if (!behind && is_busy(stream))
+		behind = d->drained;
+	return behind && (is_busy(behind) || behind->drained_ns > begin_ns) ? behind : NULL;
 }
 
 static uint64_t begin_of(const struct record *record)
@@ -193,11 +215,12 @@ bool work_crowded(struct gpu_stream *stream, uint64_t queued, uint64_t excess_ns
 
 bool work_on_device(struct gpu_work *w, const struct record *record)
 {
+	const struct device_streams *d = device_of(w, record);
 	uint64_t begin_ns = begin_of(record);
-	struct gpu_stream **at;
+	const struct gpu_stream *stream;
 
-	for (at = device_of(w, record); *at; at = step(at, record->ns))
-		if (outstanding(*at, begin_ns))
+	for (stream = first(d, begin_ns); stream; stream = next(d, stream, begin_ns))
+		if (outstanding(stream, begin_ns))
 			return true;
 	return false;
 }
@@ -243,22 +266,24 @@ static struct event_mark *event_of(struct gpu_work *w, const struct record *reco
 /* The legacy stream waits for the others, but for those that were made non-blocking. */
 static uint64_t before_legacy(struct gpu_work *w, const struct record *record)
 {
+	const struct device_streams *d = device_of(w, record);
 	uint64_t begin_ns = begin_of(record), sum = 0;
-	struct gpu_stream **at;
+	const struct gpu_stream *stream;
 
-	for (at = device_of(w, record); *at; at = step(at, record->ns))
-		if (!(*at)->apart)
-			sum += outstanding(*at, begin_ns);
+	for (stream = first(d, begin_ns); stream; stream = next(d, stream, begin_ns))
+		if (!stream->apart)
+			sum += outstanding(stream, begin_ns);
 	return sum;
 }
 
 uint64_t work_outstanding(struct gpu_work *w, const struct record *record)
 {
+	const struct device_streams *d = device_of(w, record);
 	uint64_t begin_ns = begin_of(record), sum = 0;
-	struct gpu_stream **at;
+	const struct gpu_stream *stream;
 
-	for (at = device_of(w, record); *at; at = step(at, record->ns))
-		sum += outstanding(*at, begin_ns);
+	for (stream = first(d, begin_ns); stream; stream = next(d, stream, begin_ns))
+		sum += outstanding(stream, begin_ns);
 	return sum;
 }
 
@@ -305,14 +330,15 @@ static bool is_forgotten(const struct gpu_stream *stream, const struct record *r
 }
 
 /* Operations outstanding in the streams of that device; by: of this thread only, unless NULL. */
-static uint64_t still_to_do(struct gpu_stream **at, const struct record *record,
+static uint64_t still_to_do(const struct device_streams *d, const struct record *record,
 			    const struct thread *by)
 {
 	uint64_t begin_ns = begin_of(record), sum = 0;
+	const struct gpu_stream *stream;
 
-	for (; *at; at = step(at, record->ns))
-		if ((!by || (*at)->by == by) && !is_forgotten(*at, record))
-			sum += outstanding(*at, begin_ns);
+	for (stream = first(d, begin_ns); stream; stream = next(d, stream, begin_ns))
+		if ((!by || stream->by == by) && !is_forgotten(stream, record))
+			sum += outstanding(stream, begin_ns);
 	return sum;
 }
 
@@ -325,19 +351,18 @@ bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record
 	if (awaited == UINT64_MAX || awaited < still_to_do(&w->devices[own], record, NULL))
 		return false;
 	for (i = first; i < first + WORK_DEVICES; i++)
-		if (i != own && w->devices[i] &&
-		    still_to_do(&w->devices[i], record, record->thread))
+		if (i != own && still_to_do(&w->devices[i], record, record->thread))
 			return false;
 	return true;
 }
 
 bool work_brings(struct gpu_work *w, const struct record *record)
 {
-	struct gpu_stream **at;
+	const struct gpu_stream *stream;
 
-	for (at = device_of(w, record); *at; at = step(at, record->ns))
-		if ((*at)->brings > (*at)->done && !is_forgotten(*at, record))
-			return true;
+	DL_FOREACH(device_of(w, record)->busy, stream)
+	if (stream->brings > stream->done && !is_forgotten(stream, record))
+		return true;
 	return false;
 }
 
@@ -396,16 +421,17 @@ bool work_covers(struct gpu_work *w, const struct record *record, const struct g
 
 bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t *only)
 {
+	const struct device_streams *d = device_of(w, record);
 	uint64_t begin_ns = begin_of(record), busy = 0;
-	struct gpu_stream **at;
+	const struct gpu_stream *stream;
 
 	*only = 0;
-	for (at = device_of(w, record); *at; at = step(at, record->ns)) {
-		if ((*at)->handed_ns > begin_ns)
+	for (stream = first(d, begin_ns); stream; stream = next(d, stream, begin_ns)) {
+		if (stream->handed_ns > begin_ns)
 			return false;
-		if (!outstanding(*at, begin_ns))
+		if (!outstanding(stream, begin_ns))
 			continue;
-		*only = busy++ ? 0 : as_named(record, (*at)->key.stream);
+		*only = busy++ ? 0 : as_named(record, stream->key.stream);
 	}
 	return true;
 }
@@ -413,7 +439,8 @@ bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t 
 /* From stream to stream that waited for the next one's events: no further than that. */
 #define CHAIN_MOST 16
 
-static void drain_chain(struct gpu_stream *stream, uint64_t done, uint64_t ns, unsigned int chain)
+static void drain_chain(struct gpu_work *w, struct gpu_stream *stream, uint64_t done, uint64_t ns,
+			unsigned int chain)
 {
 	const struct stream_behind *b;
 
@@ -423,24 +450,32 @@ static void drain_chain(struct gpu_stream *stream, uint64_t done, uint64_t ns, u
 	stream->done_before = stream->done;
 	stream->drained_ns = ns;
 	stream->done = done;
+	if (!is_busy(stream))
+		end_busy(w, stream);
 	for (b = stream->behind; b < stream->behind + STREAM_BEHIND; b++)
 		if (b->stream && b->at <= done)
-			drain_chain(b->stream, b->upto, ns, chain + 1);
+			drain_chain(w, b->stream, b->upto, ns, chain + 1);
 }
 
-static void drain_stream(struct gpu_stream *stream, uint64_t done, uint64_t ns)
+static void drain_stream(struct gpu_work *w, struct gpu_stream *stream, uint64_t done, uint64_t ns)
 {
-	drain_chain(stream, done, ns, 0);
+	drain_chain(w, stream, done, ns, 0);
 }
 
 /* apart: also the streams for which the legacy one does not wait. */
 static void drain_streams(struct gpu_work *w, const struct record *record, bool apart)
 {
-	struct gpu_stream **at;
+	struct device_streams *d = device_of(w, record);
+	struct gpu_stream *stream, *behind;
 
-	for (at = device_of(w, record); *at; at = step(at, record->ns))
-		if (apart || !(*at)->apart)
-			drain_stream(*at, (*at)->submitted, record->ns);
+	for (stream = d->busy; stream; stream = behind) {
+		behind = stream->next;
+		if (!apart && stream->apart)
+			continue;
+		drain_stream(w, stream, stream->submitted, record->ns);
+		if (behind && !is_busy(behind)) /* drained as well, by an event: it has moved */
+			behind = d->busy;
+	}
 }
 
 static void drain(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
@@ -455,12 +490,12 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 		if (stream && stream->key.stream == 1)
 			drain_streams(w, record, false);
 		else if (stream)
-			drain_stream(stream, stream->submitted, record->ns);
+			drain_stream(w, stream, stream->submitted, record->ns);
 		break;
 	case GPU_WAIT_EVENT:
 		mark = record->raw->other.event == SPY_EV_OP ? event_of(w, record, false) : NULL;
 		if (mark)
-			drain_stream(mark->stream, mark->submitted, record->ns);
+			drain_stream(w, mark->stream, mark->submitted, record->ns);
 		break;
 	case GPU_WAIT_DEVICE:
 		drain_streams(w, record, true);
@@ -507,13 +542,12 @@ static void vote(struct legacy_use *use, const struct record *record)
 static bool others_busy(struct gpu_work *w, const struct record *record, struct legacy_use *use,
 			const struct gpu_stream *but)
 {
-	struct gpu_stream **at;
+	struct gpu_stream *stream;
 	bool busy = false;
 
-	for (at = device_of(w, record); *at; at = step(at, record->ns)) {
-		struct gpu_stream *stream = *at;
-
-		if (!stream->blocking || stream == but || stream->submitted == stream->done)
+	DL_FOREACH(device_of(w, record)->busy, stream)
+	{
+		if (!stream->blocking || stream == but)
 			continue;
 		busy = true;
 		use->streams += !stream->counted;
@@ -522,14 +556,13 @@ static bool others_busy(struct gpu_work *w, const struct record *record, struct 
 	return busy;
 }
 
-static bool legacy_busy(struct gpu_work *w, const struct record *record)
+static bool legacy_busy(struct gpu_work *w, const struct gpu_stream *beside)
 {
-	struct gpu_stream **at;
+	struct stream_key key = {
+		.stream = 1, .process = beside->key.process, .device = beside->key.device};
+	const struct gpu_stream *stream = stream_of(w, &key, false);
 
-	for (at = device_of(w, record); *at; at = step(at, record->ns))
-		if ((*at)->key.stream == 1 && (*at)->submitted != (*at)->done)
-			return true;
-	return false;
+	return stream && is_busy(stream);
 }
 
 /*
@@ -546,7 +579,7 @@ static void take_turn(struct gpu_work *w, const struct record *record, struct gp
 		return;
 	if (legacy == use->was_legacy)
 		return;
-	turn = legacy ? others_busy(w, record, use, waits ? own : NULL) : legacy_busy(w, record);
+	turn = legacy ? others_busy(w, record, use, waits ? own : NULL) : legacy_busy(w, stream);
 	if (legacy && turn)
 		vote(use, record);
 	use->was_legacy = legacy;
@@ -740,6 +773,8 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 		return is_work;
 	if (unlikely(stream->blocking || stream->key.stream == 1) && is_work)
 		take_turn(w, record, stream, own, has_waited(record, waits));
+	if (unlikely(!is_busy(stream)))
+		begin_busy(w, stream);
 	stream->submitted++;
 	stream->by = record->thread;
 	stream->handed_ns = record->ns;
@@ -747,8 +782,6 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 		stream->brings = stream->submitted;
 		stream->told = tells ? stream->submitted : stream->told;
 	}
-	if (unlikely(!stream->listed))
-		list(w, record, stream);
 	if (unlikely(marks))
 		mark_event(w, record, stream);
 	if (unlikely(what == FUNCTION_WAITS_FOR_EVENT))

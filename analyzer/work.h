@@ -45,8 +45,7 @@ struct gpu_stream {
 	uint64_t told;
 	const struct thread *by; /* who handed over the last of them, and when */
 	uint64_t handed_ns;
-	struct gpu_stream *next; /* of the device's list */
-	bool listed;
+	struct gpu_stream *prev, *next; /* in a list of its device; prev NULL: in none yet */
 	/* It was made so that it and the legacy default stream wait for each other; that they do not. Of others nobody
 	 * knows. */
 	bool blocking, apart;
@@ -77,6 +76,11 @@ struct host_view {
 	bool copies; /* has copied something to the host */
 };
 
+/* Of a process and a device: streams with work outstanding, and those without, the last drained first. */
+struct device_streams {
+	struct gpu_stream *busy, *drained;
+};
+
 #define WORK_DEVICES 256
 
 struct gpu_work {
@@ -84,7 +88,7 @@ struct gpu_work {
 	struct event_mark *events; /* where in its stream an event was recorded */
 	uint64_t n_captures; /* so many have begun; the last one's number */
 	uint64_t n_capturing; /* so many of them have not ended */
-	struct gpu_stream **devices; /* by process * 256 + device: its streams with work of late */
+	struct device_streams *devices; /* by process * 256 + device */
 	size_t n_devices;
 	struct legacy_use *legacy; /* likewise */
 	uint64_t *submissions; /* by process: launches and copies so far */
