@@ -131,7 +131,7 @@ static const char *kernel_of(const struct frame_row *row, const struct frame_row
 
 	if (!row->kernel || (row + 1 < end && row[1].kernel))
 		return NULL;
-	return next && strstr(row->kernel, next) ? NULL : row->kernel;
+	return symbolize_is_kernels(next, row->kernel) ? NULL : row->kernel;
 }
 
 /* Chooses what people see. Where an interpreter's functions are known, they are what its user wrote: of

@@ -270,13 +270,18 @@ static void look_for_cudas(struct symbolizer *s, struct place *place)
 		       (place->file && is_cudas_file(place->file));
 }
 
-/* Is it the function that <<<>>> calls? The place may have its name without what it returns and takes. */
-static bool is_kernels(const char *function, const char *kernel)
+/* The first time is not the only one: "k" is in "work::k(int)" twice. */
+bool symbolize_is_kernels(const char *function, const char *kernel)
 {
-	const char *at = function && kernel ? strstr(kernel, function) : NULL;
-	const char *end = at ? at + strlen(function) : NULL;
+	size_t length = function ? strlen(function) : 0;
+	const char *at;
 
-	return at && (at == kernel || at[-1] == ' ' || at[-1] == ':') && (!*end || *end == '(');
+	for (at = length && kernel ? strstr(kernel, function) : NULL; at;
+	     at = strstr(at + 1, function))
+		if ((at == kernel || at[-1] == ' ' || at[-1] == ':') &&
+		    (!at[length] || at[length] == '('))
+			return true;
+	return false;
 }
 
 bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place)
@@ -295,7 +300,7 @@ bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct pl
 				kernel = places[j].kernel ?: kernel;
 			} else if (!cudas) {
 				return false;
-			} else if (!is_kernels(places[j].function, kernel)) {
+			} else if (!symbolize_is_kernels(places[j].function, kernel)) {
 				*place = places[n - 1];
 				place->file = places[j].file;
 				place->line = places[j].line;

@@ -51,6 +51,9 @@ size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64
 /* Where the program's own code is, of a stack that begins with CUDA's; false: it does not, or ends there. */
 bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place);
 
+/* Is it the function that <<<>>> calls for the kernel? It may be named without what it returns and takes; NULL: no. */
+bool symbolize_is_kernels(const char *function, const char *kernel);
+
 /* A C++ name as people write it; the name itself if it is none, or if this machine cannot tell. */
 const char *demangle(struct symbolizer *s, const char *name);
 

@@ -171,14 +171,39 @@ static void test_demangle(void **state)
 	symbolizer_free(symbols);
 }
 
+/* A short name is part of many others. */
+static void test_kernels(void **state)
+{
+	static const struct {
+		const char *function, *kernel;
+		bool same;
+	} cases[] = {
+		{"k", "void work::k(int)", true},
+		{"a", "(anonymous namespace)::a(float*)", true},
+		{"scale(int, float*)", "scale(int, float*)", true},
+		{"scale", "scale", true},
+		{"k<float>", "void k<float>(float*)", true},
+		{"run", "void prune::run_all(int)", false},
+		{"main", "domain(int)", false},
+		{"k", "kk(k)", false},
+		{"", "k(int)", false},
+		{NULL, "k(int)", false},
+		{"k", NULL, false},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(symbolize_is_kernels(cases[i].function, cases[i].kernel),
+				 cases[i].same);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_found),
-		TEST(test_other_file),
-		TEST(test_in_time),
-		TEST(test_demangle),
+		TEST(test_found),    TEST(test_other_file), TEST(test_in_time),
+		TEST(test_demangle), TEST(test_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
