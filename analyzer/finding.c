@@ -198,29 +198,63 @@ static size_t sift(struct finding *findings, size_t n, const struct analysis *a,
 	return kept;
 }
 
-static bool at_same_place(const struct finding *x, const struct finding *y)
+static int compare_calls(const struct finding *x, const struct finding *y)
 {
-	return x->offset == y->offset && !strcmp(x->module ?: "", y->module ?: "") &&
-	       !strcmp(x->function, y->function);
+	int order = (x->offset > y->offset) - (x->offset < y->offset);
+
+	order = order ? order : strcmp(x->module ?: "", y->module ?: "");
+	return order ? order : strcmp(x->function, y->function);
+}
+
+/* Those of the same calls stand together, in the order they had. */
+static int by_calls(const void *a, const void *b)
+{
+	const struct finding *x = *(struct finding *const *)a, *y = *(struct finding *const *)b;
+	int order = compare_calls(x, y);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+/* Whose part the finding is. absorbers: by_calls. */
+static struct finding *absorber_of(const struct finding *f, struct finding **absorbers, size_t n)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (compare_calls(absorbers[middle], f) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < n && !compare_calls(absorbers[low], f); low++)
+		if (absorbers[low]->detector->absorbs == f->detector)
+			return absorbers[low];
+	return NULL;
 }
 
 /* One finding for a cause: what another one is part of goes into that. */
 static size_t absorb(struct finding *findings, size_t n, const struct analysis *a,
 		     struct symbolizer *symbols, struct report *report)
 {
-	size_t i, j, kept = 0;
+	struct finding **absorbers = xcalloc(n, sizeof(struct finding *));
+	size_t i, n_absorbers = 0, kept = 0;
 
+	for (i = 0; i < n; i++)
+		if (findings[i].detector->absorbs)
+			absorbers[n_absorbers++] = &findings[i];
+	qsort(absorbers, n_absorbers, sizeof(*absorbers), by_calls);
 	for (i = 0; i < n; i++) {
-		for (j = 0; j < n; j++)
-			if (findings[j].detector->absorbs == findings[i].detector &&
-			    at_same_place(&findings[i], &findings[j]))
-				break;
-		if (j == n)
+		struct finding *whole = absorber_of(&findings[i], absorbers, n_absorbers);
+
+		if (!whole)
 			continue;
-		site_add(findings[j].site, findings[i].site);
-		fill(&findings[j], a, symbols, report);
+		site_add(whole->site, findings[i].site);
+		fill(whole, a, symbols, report);
 		findings[i].what = NULL;
 	}
+	free(absorbers);
 	for (i = 0; i < n; i++)
 		if (findings[i].what)
 			findings[kept++] = findings[i];
