@@ -511,7 +511,7 @@ static void raise_file_limit(void)
 /* A trace, or those below. False after a message: there is none. */
 static bool add_named(struct trace_set *set, const char *dir, const struct trace_filter *filter)
 {
-	size_t before = set->n_traces;
+	size_t before = set->n_traces, unreadable = set->unreadable;
 	struct stat st;
 	int found;
 
@@ -527,8 +527,10 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 		return true;
 	if (looks_like_trace(dir)) {
 		add_trace(set, dir, filter);
-		if (set->n_traces == before) /* a file of such a name may lie beside traces */
-			add_children(set, dir, filter);
+		/* A file of such a name may lie beside traces: then it is none that cannot be read. */
+		unreadable = set->unreadable - unreadable;
+		if (set->n_traces == before && add_children(set, dir, filter) > 0)
+			set->unreadable -= unreadable;
 		return true;
 	}
 	found = add_children(set, dir, filter);

@@ -72,6 +72,7 @@ grep other.cudaspy said err && fail "another run's trace is complained about"
 # A file that is named like one of a trace's hides none of those beside it.
 echo x >left/metadata
 "$tool" report left 2>err | grep -q '^  calls  *[1-9]' || fail "a stray file hides traces: $(cat err)"
+"$tool" report --fail-on=hidden-sync left 2>&1 | grep -q 'judge: 1 trace cannot be read' || fail "a stray file is a trace for the gate"
 rm left/metadata
 # Of metadata that was cut off, and without a board, the streams are read all the same.
 mv left/life-*.cudaspy cut
