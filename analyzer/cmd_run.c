@@ -113,7 +113,8 @@ static bool can_hold_traces(const char *dir)
 static int prepare(struct options *options, char *shim, char *output, char *run_id,
 		   size_t run_id_size)
 {
-	const char *dir = options->out ?: getenv("CUDASPY_OUT") ?: ".";
+	const char *given = options->out ?: getenv("CUDASPY_OUT");
+	const char *dir = given && *given ? given : "."; /* as the recorder has it */
 	int err;
 
 	if (!recorder_find("run", shim))

@@ -97,10 +97,10 @@ FILE *open_regular(const char *path)
 
 int make_parents(const char *path)
 {
-	char *copy = xstrdup(path), *slash = copy;
+	char *copy = xstrdup(path), *slash = copy + strspn(copy, "/");
 	int err = 0;
 
-	while (!err && (slash = strchr(slash + 1, '/'))) {
+	for (; !err && (slash = strchr(slash, '/')); slash++) {
 		*slash = '\0';
 		if (mkdir(copy, 0777) && errno != EEXIST) {
 			err = -errno;

@@ -82,6 +82,10 @@ rm cut/.board
 "$tool" report --format=json cut 2>err | jq .summary.calls | cmp -s - calls || fail "metadata cut off: $(cat err)"
 grep -q '^cudaspy: cut/metadata: ' err || fail "metadata cut off, and nothing is said"
 
+# An empty CUDASPY_OUT is as good as none, for the recorder too.
+(cd left && CUDASPY_OUT='' CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$tool" run --no-report "$bin/life" calls 3) >said 2>err || fail "run, CUDASPY_OUT empty: $? $(cat err)"
+ls -d left/life-*.cudaspy >said || fail "run, CUDASPY_OUT empty: no trace"
+
 # ---- where the recorder is --------------------------------------------------------------------------
 mkdir 'a folder'
 cp "$shim" 'a folder/libcudaspy.so'
