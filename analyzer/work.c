@@ -666,7 +666,18 @@ static void created(struct gpu_work *w, const struct record *record)
 	stream->blocking = !stream->apart;
 }
 
-/* A call that changes what streams there are, and what becomes of work for them. */
+/* Another event may be made in its place: that one stands for nothing until it is recorded. */
+static void forget_event(struct gpu_work *w, const struct record *record)
+{
+	struct event_mark *mark = event_of(w, record, false);
+
+	if (!mark)
+		return;
+	HASH_DEL(w->events, mark);
+	free(mark);
+}
+
+/* A call that changes what streams and events there are, and what becomes of work for them. */
 static void see_host_call(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
 			  const struct record *record)
 {
@@ -674,8 +685,12 @@ static void see_host_call(struct gpu_work *w, struct gpu_stream **last, const st
 
 	if (what == FUNCTION_BEGINS_CAPTURE || what == FUNCTION_ENDS_CAPTURE)
 		see_capture(w, last, record, what);
-	else if (what == FUNCTION_CREATES_STREAM && !call_failed(&record->raw->call_head))
+	else if (call_failed(&record->raw->call_head))
+		return;
+	else if (what == FUNCTION_CREATES_STREAM)
 		created(w, record);
+	else if (what == FUNCTION_MAKES_EVENT)
+		forget_event(w, record);
 }
 
 /* Does what is handed to the stream go into a graph? */

@@ -282,13 +282,35 @@ static void test_streams_behind(void **state)
 	says(found(s, "steady-state"), "calls about device memory");
 }
 
+/* An event that was destroyed stands for nothing any more, nor does one made in its place: to wait for it is to wait
+ * for none of the stream's work, for which the changed limit then waits. */
+static void test_event_made_again(void **state)
+{
+	struct story *s = *state;
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 2000, "op cudaEventRecord stream=8 object=0x90 caller=0x61");
+		call(s, 1000, 2000, "op cudaEventDestroy object=0x90 caller=0x62");
+		call(s, 1000, 2000, "op cudaEventCreate object=0x90 caller=0x63");
+		call(s, 1000, 2000, "op cudaEventSynchronize object=0x90 caller=0x64");
+		call(s, 1000, i < 50 ? 9000 : 900000, "call cudaDeviceSetLimit caller=0x50");
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+	assert_non_null(found(s, "hidden-sync"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(test_free_at_the_end),    STORY_TEST(test_cures),
 		STORY_TEST(test_wait_behind_hidden), STORY_TEST(test_frees_in_a_row),
 		STORY_TEST(test_work_during_free),   STORY_TEST(test_streams_apart),
-		STORY_TEST(test_streams_behind),
+		STORY_TEST(test_streams_behind),     STORY_TEST(test_event_made_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
