@@ -167,7 +167,7 @@ void diff_collect_findings(struct diff_items *items, const json_t *report, size_
 	json_array_foreach(json_object_get(report, "findings"), i, row)
 	{
 		bool elsewhere = !strcmp(diff_text_of(row, "elsewhere") ?: "no", "yes");
-		const char *caller = elsewhere ? "elsewhere" : diff_text_of(row, "caller");
+		const char *caller = elsewhere ? "*" : diff_text_of(row, "caller");
 		uint64_t offset = caller ? 0 : diff_number_of(row, "offset");
 		uint64_t cost_ns = diff_number_of(row, "cost_ns");
 		char *key = xasprintf("%s %s %s %s+%llx", diff_text_of(row, "id") ?: "?",

@@ -38,7 +38,7 @@ static int same_place(const struct finding *x, const struct finding *y)
 	order = order ? order : strcmp(x->module ?: "", y->module ?: "");
 	if (!order && x->offset != y->offset)
 		order = x->offset < y->offset ? -1 : 1;
-	order = order ? order : strcmp(x->function, y->function);
+	order = order ? order : strcmp(x->function ?: "", y->function ?: "");
 	return order ? order : (x->variant > y->variant) - (x->variant < y->variant);
 }
 
@@ -264,12 +264,11 @@ static size_t absorb(struct finding *findings, size_t n, const struct analysis *
 static int by_cost(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
+	int order = strcmp(x->detector->id, y->detector->id);
 
 	if (finding_cost(x) != finding_cost(y))
 		return finding_cost(x) < finding_cost(y) ? 1 : -1;
-	if (x->function && y->function)
-		return same_place(x, y);
-	return strcmp(x->detector->id, y->detector->id);
+	return order ? order : same_place(x, y);
 }
 
 static void find_python(struct finding *finding, struct report *report)
