@@ -28,7 +28,7 @@ CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread -MMD -MP -DC
 
 # ---- lists ------------------------------------------------------------------------------------
 SHIM_SRC     := $(wildcard shim/*.c) shim/trampoline_x86_64.S
-ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/detectors/*.c)
+ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 UNIT_SRC     := $(wildcard tests/unit/test_*.c)
 
 SHIM_OBJ     := $(patsubst %,$(BUILD)/%.o,$(SHIM_SRC))
@@ -128,12 +128,12 @@ include tests/e2e/e2e.mk
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
 # halves share nothing but include/.
-C_FILES := $(wildcard shim/*.[ch] analyzer/*.[ch] analyzer/detectors/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
+C_FILES := $(wildcard shim/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
 		tests/e2e/*.c tests/bench/*.[ch] tests/fuzz/*.c tests/gpu/*.[ch])
 check:
 	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang all
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
-	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' shim/*.[chS] analyzer/*.[ch] analyzer/detectors/*.[ch]
+	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' shim/*.[chS] analyzer/*.[ch] analyzer/*/*.[ch]
 	@echo 'check: no findings'
 
 # The packages first; then as many jobs as there are CPUs, unless somebody said how many.

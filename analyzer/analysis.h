@@ -7,11 +7,11 @@
 #ifndef CUDASPY_ANALYSIS_H
 #define CUDASPY_ANALYSIS_H
 
-#include "account.h"
-#include "callstats.h"
-#include "finding.h"
-#include "model.h"
-#include "profile.h"
+#include "account/account.h"
+#include "account/callstats.h"
+#include "expect/profile.h"
+#include "findings/finding.h"
+#include "trace/model.h"
 
 struct analysis {
 	struct trace_set *set;

@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "calibrate_work.h"
 #include "command.h"
-#include "profile.h"
 #include "recorder.h"
-#include "render.h"
-#include "report_expect.h"
+#include "expect/calibrate_work.h"
+#include "expect/profile.h"
+#include "report/render.h"
+#include "report/report_expect.h"
 
 #define WORKLOAD "--workload"
 #define DEVICES_MAX 64

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cmd_report.h"
-#include "diff.h"
-#include "render.h"
+#include "diff/diff.h"
+#include "report/render.h"
 
 #define SCHEMA "cudaspy-diff-1"
 #define REPORT_SCHEMA "cudaspy-report-"

@@ -3,7 +3,7 @@
  * time. For people who look closely, and for tests.
  */
 #include "command.h"
-#include "dump.h"
+#include "trace/dump.h"
 
 struct options {
 	const char *fields;

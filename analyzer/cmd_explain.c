@@ -3,8 +3,8 @@
  */
 #include <stdlib.h>
 #include "command.h"
-#include "detector.h"
-#include "render.h"
+#include "detectors/detector.h"
+#include "report/render.h"
 
 #define SCHEMA "cudaspy-explain-1"
 

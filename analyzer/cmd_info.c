@@ -2,8 +2,8 @@
  * analyzer/cmd_info.c: `cudaspy info`: what a trace is, and what it does not have.
  */
 #include "cmd_report.h"
-#include "render.h"
-#include "report_trace.h"
+#include "report/render.h"
+#include "report/report_trace.h"
 
 #define SCHEMA "cudaspy-info-1"
 

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include "cmd_report.h"
-#include "gate.h"
-#include "lines.h"
-#include "render.h"
-#include "report_calls.h"
-#include "report_expect.h"
-#include "report_findings.h"
-#include "report_sharing.h"
-#include "report_trace.h"
-#include "report_waits.h"
+#include "base/lines.h"
+#include "findings/gate.h"
+#include "report/render.h"
+#include "report/report_calls.h"
+#include "report/report_expect.h"
+#include "report/report_findings.h"
+#include "report/report_sharing.h"
+#include "report/report_trace.h"
+#include "report/report_waits.h"
 
 #define SCHEMA "cudaspy-report-1"
 

@@ -5,7 +5,7 @@
 #define CUDASPY_CMD_REPORT_H
 
 #include "command.h"
-#include "trace.h"
+#include "trace/trace.h"
 
 struct gate;
 struct renderer;

@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "cmd_report.h"
-#include "cudaspy/trace_format.h"
 #include "recorder.h"
-#include "render.h"
+#include "cudaspy/trace_format.h"
+#include "report/render.h"
 
 struct options {
 	/* the recorder's: handed on in the environment */

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "cmd_report.h"
-#include "render.h"
-#include "report_trace.h"
-#include "report_waits.h"
+#include "report/render.h"
+#include "report/report_trace.h"
+#include "report/report_waits.h"
 
 #define SCHEMA "cudaspy-why-1"
 

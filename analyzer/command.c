@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "command.h"
-#include "lines.h"
-#include "render.h"
+#include "base/lines.h"
+#include "report/render.h"
 
 /* Set to 1 by its name alone. */
 static bool is_switch(const struct option_row *o)

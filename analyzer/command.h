@@ -5,7 +5,7 @@
 #define CUDASPY_COMMAND_H
 
 #include <stdio.h>
-#include "util.h"
+#include "base/util.h"
 
 /* Exit statuses. A partial result is a result: 0, with a warning on stderr and in the report. 1 is
  * only for a gate that was asked for: a build must be able to tell "too slow" from "nobody knows". */

@@ -5,7 +5,7 @@
 #ifndef CUDASPY_RECORDER_H
 #define CUDASPY_RECORDER_H
 
-#include "util.h"
+#include "base/util.h"
 
 /* Exit statuses of a program that could not be started, as env, nohup and the shells have them. */
 #define RECORDER_CANNOT_RUN 126

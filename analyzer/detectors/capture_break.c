@@ -5,7 +5,7 @@
  * calls that go on with the capture (CAPTURE_INVALIDATED): these are part of the finding.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 #define CAPTURE_FIRST 900
 #define CAPTURE_INVALIDATED 901

@@ -14,7 +14,7 @@
  */
 #include "analysis.h"
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 #define WAIT_LEAST_NS 50000
 /* More than sync_every_launch.c takes for "at once". */

@@ -10,7 +10,7 @@
  */
 #include "analysis.h"
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 /* Mark: the stream that alone had work; 0: several had. */
 

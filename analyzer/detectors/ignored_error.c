@@ -7,7 +7,7 @@
  * on: that is one finding, where it showed first.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 /* Variant: the result. */
 

@@ -3,7 +3,7 @@
  * launch waits for its kernel: a help for debugging that was left on. What else the report says is of such a program.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 struct blocked {
 	uint64_t launches, ns, processes;

@@ -7,7 +7,7 @@
  * (hidden_sync.c) unless it comes again and again.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 /* A program that has handed over so much has begun. */
 #define BEGUN 1000

@@ -3,7 +3,7 @@
  * device stop and behind which they wait, unless they were made non-blocking.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 /* Fewer are a beginning or an end; and they must be spread over the process's work. */
 #define TURNS_LEAST 10

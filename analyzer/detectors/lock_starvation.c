@@ -9,7 +9,7 @@
  * process of its own, would not have helped. That time is no part of the cost.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 #define LACK_LEAST_PART 20 /* from that part of the wait on it is told that a CPU was missing */
 #define TURNS 2 /* more than so many rounds of all its threads is no queue any more */

@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 #include "detector.h"
-#include "report_trace.h"
-#include "report_words.h"
+#include "report/report_trace.h"
+#include "report/report_words.h"
 
 /* A process of which a thread does so for this part of the time waits for the GPU above all. */
 #define MOSTLY 0.5

@@ -3,8 +3,8 @@
  * was at work for another user.
  */
 #include "detector.h"
-#include "report_words.h"
-#include "sharing.h"
+#include "findings/sharing.h"
+#include "report/report_words.h"
 
 /* What of it the accounting charged to calls; a process still in cuInit has no call to charge. */
 static uint64_t waited_ns(const struct analysis *a, const struct process *process)

@@ -4,7 +4,7 @@
  * somebody else has the CPUs, which is a note.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 /* From a tenth of the time of a process's threads on: on any busy machine threads lack a CPU now and then. */
 #define LACK_LEAST_PART 10

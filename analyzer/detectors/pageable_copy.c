@@ -11,8 +11,8 @@
  * most do right behind the copy, would wait there for what it waited for here.
  */
 #include "detector.h"
-#include "names.h"
-#include "report_words.h"
+#include "report/report_words.h"
+#include "trace/names.h"
 
 /* Variant: direction << 8 | kind of the source << 4 | kind of the destination. Tally: calls that waited
  * for the GPU. Mark: the stream. */

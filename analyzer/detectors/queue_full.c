@@ -3,7 +3,7 @@
  * the host was about a thousand operations ahead of the GPU. Nobody else is to blame.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 static bool judge(const struct observed *o, struct verdict *v)
 {

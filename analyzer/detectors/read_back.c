@@ -8,7 +8,7 @@
  * in any case. So it is a note.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 #define SMALL_MOST 256
 #define ROUNDS_LEAST 20

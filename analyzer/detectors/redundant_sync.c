@@ -3,7 +3,7 @@
  * a stream that was given no work since the last one, or none at all.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 #define CALLS_LEAST 3
 

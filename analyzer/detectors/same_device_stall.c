@@ -3,8 +3,8 @@
  * for each other in calls that have no reason to.
  */
 #include "detector.h"
-#include "report_words.h"
-#include "stall.h"
+#include "findings/stall.h"
+#include "report/report_words.h"
 
 static const char *what(struct report *report, const struct analysis *a, const struct stall *stall)
 {

@@ -3,7 +3,7 @@
  * from one place, in one direction and stream, again and again.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 #define SMALL_MOST 65536
 #define ROW_LEAST 4

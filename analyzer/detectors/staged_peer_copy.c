@@ -3,8 +3,8 @@
  * access: they go through the memory of the host.
  */
 #include "detector.h"
-#include "peers.h"
-#include "report_words.h"
+#include "account/peers.h"
+#include "report/report_words.h"
 
 /* What a PCIe bus moves in about a millisecond: less is not worth a call. */
 #define BYTES_LEAST (16u << 20)

@@ -8,8 +8,8 @@
  * often, nor is what is made at the beginning of each of a few phases.
  */
 #include "detector.h"
-#include "names.h"
-#include "report_words.h"
+#include "report/report_words.h"
+#include "trace/names.h"
 
 #define ROUNDS_LEAST 5
 #define TENTHS_LEAST 4

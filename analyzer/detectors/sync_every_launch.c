@@ -8,7 +8,7 @@
  * kernel the gap is nothing. The time that the kernel takes is no cost: it has to run.
  */
 #include "detector.h"
-#include "report_words.h"
+#include "report/report_words.h"
 
 #define SUBMISSIONS_MOST 2
 /* Of those, and events and waits for events around them. */

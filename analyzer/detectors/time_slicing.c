@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "detector.h"
-#include "report_words.h"
-#include "sharing.h"
+#include "findings/sharing.h"
+#include "report/report_words.h"
 
 /* Two that meet while one begins and the other ends do not share the GPU to speak of. */
 #define SLICED_LEAST_NS 50000000

@@ -8,8 +8,8 @@
 #include "../unit/scratch.h"
 #include "analysis.h"
 #include "cmd_report.h"
-#include "dump.h"
-#include "render.h"
+#include "trace/dump.h"
+#include "report/render.h"
 
 static char *dir; /* in memory: a file is written for each input */
 /* Whether the last input was taken for a trace, or for metadata. */

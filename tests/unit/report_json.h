@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 #include "cmd_report.h"
-#include "render.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "report/render.h"
 
 /* Whatever is found: no cure gives back more than there was lost. */
 static void gains_fit(const json_t *root)

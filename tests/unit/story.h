@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 #include "cmd_report.h"
-#include "render.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "report/render.h"
 
 #define MS 1000000
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "diff.h"
-#include "render.h"
+#include "diff/diff.h"
+#include "report/render.h"
 
 #define RUNS 4
 

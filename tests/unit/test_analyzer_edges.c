@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "edges.h"
+#include "blame/edges.h"
 
 #define EDGES 20000
 

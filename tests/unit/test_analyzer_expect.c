@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "expect.h"
-#include "profile.h"
-#include "report_expect.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "expect/expect.h"
+#include "expect/profile.h"
+#include "report/report_expect.h"
 
 struct fixture {
 	char *dir, log[256], *text;

@@ -7,10 +7,10 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <string.h>
-#include "detector.h"
-#include "gate.h"
-#include "render.h"
 #include "scratch.h"
+#include "detectors/detector.h"
+#include "findings/gate.h"
+#include "report/render.h"
 
 #define TODAY "2026-11-20"
 

@@ -13,10 +13,10 @@
 #include <libgen.h>
 #include <limits.h>
 #include "cmd_report.h"
-#include "dump.h"
-#include "render.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "report/render.h"
+#include "trace/dump.h"
 
 static char golden_dir[PATH_MAX];
 

@@ -6,7 +6,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdlib.h>
-#include "histogram.h"
+#include "base/histogram.h"
 
 static void assert_about(uint64_t value, uint64_t wanted)
 {

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "reader.h"
 #include "scratch.h"
 #include "trace_writer.h"
+#include "trace/reader.h"
 
 /* Bits of a type, from its typealias; enums by their container. */
 static unsigned int type_bits(const char *type)

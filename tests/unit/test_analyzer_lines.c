@@ -6,13 +6,13 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <jansson.h>
-#include "dump.h"
-#include "gate.h"
-#include "lines.h"
 #include "cmd_report.h"
-#include "render.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "base/lines.h"
+#include "findings/gate.h"
+#include "report/render.h"
+#include "trace/dump.h"
 
 static void test_visible(void **state)
 {

@@ -11,9 +11,9 @@
 #include <jansson.h>
 #include <limits.h>
 #include "command.h"
-#include "detector.h"
-#include "render.h"
 #include "scratch.h"
+#include "detectors/detector.h"
+#include "report/render.h"
 
 /* A path in the source tree, of which this file is tests/unit/NAME. */
 static const char *in_source(const char *name)
@@ -60,7 +60,8 @@ static void test_detectors(void **state)
 			continue;
 		files++;
 		if (!has_row(entry->d_name))
-			fail_msg("analyzer/detectors/%s has no row in analyzer/detectors.c of its "
+			fail_msg("analyzer/detectors/%s has no row in "
+				 "analyzer/detectors/detectors.c of its "
 				 "name",
 				 entry->d_name);
 	}

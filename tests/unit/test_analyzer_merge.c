@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "merge.h"
 #include "scratch.h"
 #include "trace_writer.h"
+#include "trace/merge.h"
 
 static uint64_t random_state = 1;
 

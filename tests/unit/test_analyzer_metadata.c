@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "metadata.h"
 #include "scratch.h"
 #include "trace_writer.h"
+#include "trace/metadata.h"
 
 static int parse(struct metadata *m, const char *text)
 {

@@ -7,10 +7,10 @@
 #include <cmocka.h>
 #include <errno.h>
 #include "cmd_report.h"
-#include "profile.h"
-#include "render.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "expect/profile.h"
+#include "report/render.h"
 
 struct fixture {
 	char *dir, path[300], other[300];

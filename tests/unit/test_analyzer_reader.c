@@ -11,9 +11,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include "reader.h"
 #include "scratch.h"
 #include "trace_writer.h"
+#include "trace/reader.h"
 
 #define PACKET 512
 #define CALLS 60

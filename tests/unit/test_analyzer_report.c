@@ -8,10 +8,10 @@
 #include <cmocka.h>
 #include <jansson.h>
 #include "cmd_report.h"
-#include "model.h"
-#include "render.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "report/render.h"
+#include "trace/model.h"
 
 struct fixture {
 	char *dir, log[256];

@@ -11,9 +11,9 @@
 #include <jansson.h>
 #include <limits.h>
 #include "cmd_report.h"
-#include "render.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "report/render.h"
 
 /* A path in the source tree, of which this file is tests/unit/NAME. */
 static void in_source(char *path, const char *name)

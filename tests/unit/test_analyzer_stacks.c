@@ -12,11 +12,11 @@
 #include <string.h>
 #include <utime.h>
 #include "cmd_report.h"
-#include "gate.h"
-#include "perf_map.h"
-#include "render.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "findings/gate.h"
+#include "report/perf_map.h"
+#include "report/render.h"
 
 /* ---- maps ---- */
 

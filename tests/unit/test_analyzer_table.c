@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include "render.h"
+#include "report/render.h"
 
 static void test_formats(void **state)
 {

@@ -1,0 +1,401 @@
+/*
+ * analyzer/account/account.c: where the time of each call of the application went. Called by the main
+ * reading for each record.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "account.h"
+#include "divide.h"
+#include "kernel_module.h"
+#include "cudaspy/contract.h"
+#include "findings/finding.h"
+
+/* So many calls of a thread keep their waits, for those who waited at them. */
+#define WAITS_KEPT 8
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+void account_add(struct account *sum, const struct account *more)
+{
+	size_t i;
+
+	sum->calls += more->calls;
+	sum->total_ns += more->total_ns;
+	sum->expected_ns = add_known_ns(sum->expected_ns, more->expected_ns);
+	sum->maybe_ns += more->maybe_ns;
+	sum->kernel_ns += more->kernel_ns;
+	sum->starting_stalls[0] += more->starting_stalls[0];
+	sum->starting_stalls[1] += more->starting_stalls[1];
+	for (i = 0; i < BUCKET_COUNT; i++)
+		sum->bucket_ns[i] += more->bucket_ns[i];
+}
+
+uint64_t account_lost_by(const struct account *a, enum bucket bucket)
+{
+	if (bucket == BUCKET_OWN || bucket == BUCKET_GPU_INTENDED)
+		return 0;
+	return a->bucket_ns[bucket] - (bucket == BUCKET_IOCTL ? a->kernel_ns : 0);
+}
+
+uint64_t account_lost(const struct account *a)
+{
+	return a->total_ns - a->bucket_ns[BUCKET_OWN] - a->bucket_ns[BUCKET_GPU_INTENDED] -
+	       a->kernel_ns;
+}
+
+struct account *account_add_function(struct caller *c, uint32_t fn)
+{
+	while (c->n_functions <= fn) {
+		c->of_function = grow(c->of_function, c->n_functions, sizeof(*c->of_function));
+		c->of_function[c->n_functions++] = 0;
+	}
+	c->accounts = grow(c->accounts, c->n_accounts, sizeof(*c->accounts));
+	c->account_fns = grow(c->account_fns, c->n_accounts, sizeof(*c->account_fns));
+	c->accounts[c->n_accounts] = (struct account){0};
+	c->account_fns[c->n_accounts] = fn;
+	c->of_function[fn] = (uint32_t)++c->n_accounts;
+	return &c->accounts[c->n_accounts - 1];
+}
+
+struct account account_sum(const struct accounting *a, const struct process *process)
+{
+	struct account sum = {0};
+	size_t i, j;
+
+	for (i = 0; i < a->n_callers; i++) {
+		const struct caller *c = a->callers[i];
+
+		for (j = 0; c && (!process || c->thread->process == process) && j < c->n_accounts;
+		     j++)
+			account_add(&sum, &c->accounts[j]);
+	}
+	return sum;
+}
+
+/* ---- callers -------------------------------------------------------------------------------- */
+
+struct caller *account_caller(const struct accounting *a, const struct thread *thread)
+{
+	return thread->index < a->n_callers ? a->callers[thread->index] : NULL;
+}
+
+struct caller *account_add_caller(struct accounting *a, struct thread *thread)
+{
+	while (a->n_callers <= thread->index) {
+		a->callers = grow(a->callers, a->n_callers, sizeof(struct caller *));
+		a->callers[a->n_callers++] = NULL;
+	}
+	a->callers[thread->index] = xcalloc(1, sizeof(struct caller));
+	a->callers[thread->index]->thread = thread;
+	a->callers[thread->index]->device = SPY_DEVICE_NONE;
+	a->callers[thread->index]->launches_block = thread->process->trace->launches_block;
+	return a->callers[thread->index];
+}
+
+static void free_caller(struct caller *c)
+{
+	size_t i;
+
+	waited_free(c->waits, c->n_waits);
+	for (i = 0; i < c->ring_size; i++)
+		waited_free(c->ring[i].waits, c->ring[i].n_waits);
+	free(c->ring);
+	free(c->pieces);
+	free(c->open);
+	free(c->of_function);
+	free(c->accounts);
+	free(c->account_fns);
+	free(c);
+}
+
+/* Where the metadata is lost nobody knows: as most recordings are. */
+static bool was_probed(const struct metadata *metadata)
+{
+	return metadata_number(metadata, "probes", !metadata->frequency);
+}
+
+void account_init(struct accounting *a, struct model *model, struct expect *expect)
+{
+	size_t i;
+
+	*a = (struct accounting){.model = model, .expect = expect};
+	work_init(&a->work, model);
+	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
+	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
+	for (i = 0; i < model->n_processes; i++)
+		a->probed[i] = was_probed(&model->processes[i].trace->metadata);
+}
+
+void account_release(struct accounting *a)
+{
+	size_t i;
+
+	for (i = 0; i < a->n_callers; i++)
+		if (a->callers[i])
+			free_caller(a->callers[i]);
+	free(a->callers);
+	free(a->ioctls);
+	free(a->probed);
+	free(a->gpus_used);
+	locks_release(&a->locks);
+	work_release(&a->work);
+	peers_release(&a->peers);
+	crowd_release(&a->crowd);
+	blame_release(&a->blame);
+	riddles_release(&a->riddles);
+	*a = (struct accounting){0};
+}
+
+/* ---- a call --------------------------------------------------------------------------------- */
+
+/* The ring begins small: most threads make few calls. */
+static void grow_ring(struct caller *c)
+{
+	size_t size = c->ring_size ? 4 * c->ring_size : 4, i;
+	struct finished *ring = xcalloc(size, sizeof(*ring));
+
+	for (i = 0; i < c->ring_size; i++) {
+		uint64_t number = c->n_finished - c->ring_size + i;
+
+		ring[number % size] = c->ring[number % c->ring_size];
+	}
+	free(c->ring);
+	c->ring = ring;
+	c->ring_size = size;
+}
+
+static void forget_waits(struct finished *f)
+{
+	waited_free(f->waits, f->n_waits);
+	f->waits = NULL;
+	f->n_waits = 0;
+}
+
+static inline struct finished *next_finished(struct caller *c)
+{
+	struct finished *f, *next;
+
+	if (unlikely(c->n_finished == c->ring_size) && c->ring_size < FINISHED_KEPT)
+		grow_ring(c);
+	f = account_finished(c, c->n_finished++);
+	if (unlikely(f->waits != NULL))
+		forget_waits(f);
+	/* With many threads, the rings of all of them are more than the cache has room for. */
+	next = account_finished(c, c->n_finished);
+	__builtin_prefetch(next, 1);
+	__builtin_prefetch(&next->site, 1);
+	return f;
+}
+
+static inline void book(struct caller *c, const struct finished *f)
+{
+	struct account *account = account_of(c, f->fn);
+	size_t i;
+
+	account->calls++;
+	account->total_ns += f->end_ns - f->begin_ns;
+	account->expected_ns = add_known_ns(account->expected_ns, f->expected_ns);
+	if (likely(!f->divided)) {
+		account->bucket_ns[BUCKET_OWN] += f->end_ns - f->begin_ns;
+		return;
+	}
+	for (i = 0; i < BUCKET_COUNT; i++)
+		account->bucket_ns[i] += f->bucket_ns[i];
+	account->kernel_ns += f->kernel_ns;
+	if (f->awaits)
+		account->maybe_ns += finished_lost(f);
+}
+
+/* Pinned or managed: memory that every GPU of the process has to know of. */
+static bool about_host_memory(const struct record *record)
+{
+	return record->raw->other.event == SPY_EV_MEMORY &&
+	       (record->raw->memory.kind == SPY_MEM_PINNED ||
+		record->raw->memory.kind == SPY_MEM_MANAGED);
+}
+
+static void share_ioctls(struct accounting *a, const struct caller *c, const struct record *record,
+			 const struct finished *f)
+{
+	uint64_t used = a->gpus_used[record->process];
+	double spared_ns = 0;
+	size_t i;
+
+	kernel_module_share(c->waits, c->n_waits, about_host_memory(record),
+			    (unsigned int)__builtin_popcountll(used));
+	for (i = 0; i < c->n_waits; i++)
+		spared_ns += (double)c->waits[i].ns * (double)c->waits[i].spared;
+	if (spared_ns > (double)f->bucket_ns[BUCKET_IOCTL])
+		spared_ns = (double)f->bucket_ns[BUCKET_IOCTL];
+	a->spared_ns += spared_ns;
+}
+
+/* What the scheduler says of them is known, or never will be. */
+static void settle_waits(struct caller *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->n_waits; i++)
+		holders_settle(&c->waits[i]);
+}
+
+/* A call that took longer than such calls do, or in which the probes saw something. */
+static void look_closer(struct accounting *a, struct caller *c, const struct record *record,
+			const struct call_class *class, const struct gpu_waits *waits, bool cold,
+			struct finished *f)
+{
+	bool known;
+
+	memset(f->bucket_ns, 0, sizeof(f->bucket_ns));
+	f->divided = true;
+	known = divide(a, c, record, class, waits, cold, f);
+	f->awaits = gpu_wait_is_for_work(waits) &&
+		    work_awaited(&a->work, &c->stream, record, waits) > 0;
+	if (unlikely(cold) && known) /* each costs what it costs: others say nothing of this one */
+		f->expected_ns = f->bucket_ns[BUCKET_OWN] + f->kernel_ns;
+	if (c->n_waits)
+		share_ioctls(a, c, record, f);
+	settle_waits(c);
+	f->waits = c->waits;
+	f->n_waits = c->n_waits;
+	if (f->waits && c->ring_size > WAITS_KEPT && c->n_finished > WAITS_KEPT)
+		forget_waits(account_finished(c, c->n_finished - 1 - WAITS_KEPT));
+	c->waits = NULL;
+	c->n_waits = 0;
+	if (f->bucket_ns[BUCKET_NOT_RUNNING])
+		crowd_lack(&a->crowd, crowd_slice(&a->crowd, f->end_ns),
+			   f->bucket_ns[BUCKET_NOT_RUNNING]);
+	if (c->sched_window_ns)
+		c->spun_ns += divide_spun(c, f);
+	c->sched_window_ns = c->not_running_ns = c->running_ns = 0;
+}
+
+/* Why the call waited for the GPU, if it did. */
+static const char *why_waited(const struct finished *f, const struct gpu_waits *waits)
+{
+	if (waits->sort == GPU_WAIT_QUEUE && f->bucket_ns[BUCKET_GPU_HIDDEN])
+		return "a kernel's first launch may have to load it, behind all work of the device";
+	return waits->why;
+}
+
+static void spread_blame(struct accounting *a, const struct finished *f, const char *why)
+{
+	uint64_t lost_ns = finished_lost(f);
+
+	if (f->n_waits || lost_ns > a->blame.least_lost_ns)
+		blame_waits(a, f, blame_victim(a, f, lost_ns, why));
+	riddles_remember(a, f);
+}
+
+/* Of a call that took no longer than its own work. */
+static inline bool is_asked_for(const struct observer *observer, const struct caller *c,
+				const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+	uint32_t asked = observer->always;
+
+	if (raw->other.event == SPY_EV_COPY) {
+		asked |= copy_is_pageable(&raw->copy) ? observer->pageable : 0;
+		asked |= raw->copy.form == SPY_FORM_PEER ? observer->peer : 0;
+		asked |= steps_in_row(&c->steps.row, raw) ? observer->in_row : 0;
+	}
+	return asked >> record->contract & 1;
+}
+
+static struct site *observe(struct accounting *a, struct caller *c, const struct record *record,
+			    const struct call_class *class, const struct gpu_waits *waits,
+			    bool cold, const struct finished *f)
+{
+	return a->observer->see(a->observer, &(struct observed){.accounts = a,
+								.caller = c,
+								.record = record,
+								.call = f,
+								.class = class,
+								.waits = waits,
+								.contract = record->contract,
+								.cold = cold});
+}
+
+/* The call becomes the newest of its thread's steps. */
+static inline void take_step(struct caller *c, const struct record *record,
+			     const struct finished *f, const struct gpu_waits *waits, bool failed,
+			     bool submitted, bool cold)
+{
+	steps_see(&c->steps, record->raw, waits,
+		  &(struct step){.begin_ns = f->begin_ns,
+				 .end_ns = f->end_ns,
+				 .own_ns = finished_ns(f, BUCKET_OWN),
+				 .contract = record->contract,
+				 .failed = failed,
+				 .submitted = submitted,
+				 .cold = cold});
+}
+
+static inline void count_in_crowd(struct accounting *a, struct caller *c, const struct finished *f)
+{
+	uint64_t slice = crowd_slice(&a->crowd, f->end_ns);
+
+	if (unlikely(slice >= c->slices))
+		crowd_add(&a->crowd, &c->slices, crowd_slice(&a->crowd, f->begin_ns), slice);
+}
+
+void account_call(struct accounting *a, const struct record *record)
+{
+	const struct spy_rec_head *head = &record->raw->call_head;
+	uint8_t contract = record->contract;
+	struct caller *c = account_make_caller(a, record->thread);
+	const struct gpu_waits *waits = gpu_wait_of(record->raw, contract, c->launches_block);
+	struct finished *f = next_finished(c);
+	bool failed = call_failed(head), cold = !failed && expect_cold(a->expect, record);
+	const struct call_class *class = expect_class(a->expect, record->raw, record->fn, cold);
+	bool submitted;
+
+	f->thread = c->thread;
+	f->fn = record->fn;
+	account_set_device(a, c, head->device);
+	f->device = c->device;
+	f->end_ns = record->ns;
+	f->begin_ns = record->ns - least(record->duration_ns, record->ns);
+	if (unlikely(!a->crowd.begin_ns))
+		a->crowd.begin_ns = f->begin_ns;
+	f->expected_ns = class->source == EXPECT_NONE ? UNKNOWN_NS : class->expected_ns;
+	f->caller = record_caller(record->raw);
+	f->stack = model_stack(record);
+	f->divided = f->awaits = false;
+	if (unlikely(c->n_waits) || unlikely(c->sched_window_ns) || unlikely(cold) ||
+	    unlikely(record->duration_ns > divide_own_limit(class)))
+		look_closer(a, c, record, class, waits, cold, f);
+	count_in_crowd(a, c, f);
+	f->site = NULL;
+	c->steps.tries += steps_is_try(contract);
+	if (a->observer &&
+	    (f->divided || failed || unlikely(c->n_open) || is_asked_for(a->observer, c, record)))
+		f->site = observe(a, c, record, class, waits, cold, f);
+	book(c, f);
+	submitted = work_see(&a->work, &c->stream, a->model, record, waits);
+	take_step(c, record, f, waits, failed, submitted, cold);
+	if (unlikely(contract == SPY_CONTRACT_ALLOC) && record->raw->other.event <= SPY_EV_OP)
+		peers_see(&a->peers, a->model, record);
+	if (unlikely(f->divided))
+		spread_blame(a, f, why_waited(f, waits));
+	if (unlikely(c->n_pieces))
+		blame_arrivals(a, c);
+	c->starts_up = false;
+}
+
+void account_nested(struct accounting *a, const struct record *record)
+{
+	if (record->contract == SPY_CONTRACT_INIT)
+		account_make_caller(a, record->thread)->starts_up = true;
+}
+
+void account_finish(struct accounting *a)
+{
+	size_t i;
+
+	for (i = 0; i < a->n_callers; i++)
+		if (a->callers[i])
+			settle_waits(a->callers[i]);
+	riddles_finish(a);
+	blame_finish(a);
+}

@@ -1,0 +1,220 @@
+/*
+ * analyzer/account/account.h: where the time of each call of the application went.
+ *
+ * A call's duration is the sum of the buckets below, exactly; none is negative. What the probes saw
+ * (locks, ioctl, not running) is measured; the rest is divided by what such a call costs when nothing
+ * is in its way (expect.h) and by what it may wait for on the GPU (gpu_wait.h). Waits inside the calls
+ * that a call makes are its own.
+ */
+#ifndef CUDASPY_ACCOUNT_H
+#define CUDASPY_ACCOUNT_H
+
+#include "crowd.h"
+#include "peers.h"
+#include "steps.h"
+#include "work.h"
+#include "blame/blame.h"
+#include "blame/holders.h"
+#include "blame/riddles.h"
+#include "expect/expect.h"
+
+/* The calls of one function by one thread, or any other sum. */
+struct account {
+	uint64_t calls, total_ns;
+	uint64_t expected_ns; /* their own work, had each cost what its class does; UNKNOWN_NS: of
+			       * one of them nobody knows */
+	uint64_t maybe_ns; /* of what was lost: in calls that had work of their own to wait for */
+	uint64_t
+		kernel_ns; /* of the kernel module's bucket: what such calls take there, and not lost */
+	/* As the program started (work_starting): calls that other threads of the same GPU, and of another
+	 * one, stalled. */
+	uint64_t starting_stalls[2];
+	uint64_t bucket_ns[BUCKET_COUNT];
+};
+
+void account_add(struct account *sum, const struct account *more);
+
+/* What was lost: everything but own work, in the kernel module too, and the waits that the call is made
+ * for. Of one bucket, and of all. */
+uint64_t account_lost_by(const struct account *a, enum bucket bucket);
+uint64_t account_lost(const struct account *a);
+
+/* A call that has returned. */
+struct finished {
+	struct thread *thread;
+	uint32_t fn;
+	uint8_t device;
+	bool divided; /* else all of it was its own work, and bucket_ns is not valid */
+	bool awaits; /* it may have had to wait for work of its own on the GPU, in any case */
+	uint64_t begin_ns, end_ns;
+	uint64_t expected_ns; /* UNKNOWN_NS: nobody knows */
+	uint64_t kernel_ns; /* as in struct account; valid if divided */
+	uint64_t caller; /* return address, 0 unknown */
+	const struct stack *stack; /* NULL: none was taken */
+	struct waited *waits; /* in the order of time; owned */
+	size_t n_waits;
+	struct site *site; /* of the problem it is a case of; NULL none */
+	uint64_t bucket_ns[BUCKET_COUNT];
+};
+
+static inline uint64_t finished_ns(const struct finished *f, enum bucket bucket)
+{
+	if (f->divided)
+		return f->bucket_ns[bucket];
+	return bucket == BUCKET_OWN ? f->end_ns - f->begin_ns : 0;
+}
+
+/* Of a divided call: as account_lost. */
+static inline uint64_t finished_lost(const struct finished *f)
+{
+	return f->end_ns - f->begin_ns - f->bucket_ns[BUCKET_OWN] -
+	       f->bucket_ns[BUCKET_GPU_INTENDED] - f->kernel_ns;
+}
+
+#define FINISHED_KEPT 64 /* calls of a thread that are remembered, for those they held up */
+
+struct claim;
+
+/* A thread, as the accounting sees it. */
+struct caller {
+	struct thread *thread;
+	struct waited *waits; /* of the call in progress */
+	size_t n_waits;
+	/* Of the scheduler's account just read; 0 none. */
+	uint64_t sched_window_ns, not_running_ns, running_ns;
+	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
+	uint64_t waited_until_ns; /* end of its last wait */
+	uint64_t slices; /* of the crowd: it has been counted in, or is past */
+	bool starts_up; /* the call in progress has started CUDA or a GPU up */
+	bool launches_block; /* as its trace has it */
+	struct finished *ring; /* its last calls */
+	size_t ring_size; /* a power of two, FINISHED_KEPT at most */
+	uint64_t n_finished;
+	uint8_t device; /* current, as last seen */
+	struct gpu_stream *stream; /* it used last */
+	struct steps steps; /* until the call in progress */
+	struct claim *open; /* on its calls, which its next calls settle: finding.h */
+	size_t n_open;
+	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
+	size_t n_pieces;
+	/* Accounts by function: accounts[of_function[fn] - 1], 0 none. */
+	uint32_t *of_function;
+	size_t n_functions;
+	struct account *accounts;
+	uint32_t *account_fns;
+	size_t n_accounts;
+};
+
+struct observed;
+struct site;
+
+/*
+ * Looks for problems (finding.h): sees each call that took longer than its own work or failed, of some
+ * contracts every call, and those that follow in a thread of which a claim is open. What others wait for at
+ * a call it took is shown to it when it is known.
+ */
+struct observer {
+	/* Contracts, a bit for each: of all calls; of copies with a pageable side; of those between GPUs; of those that
+	 * go on with a row. */
+	uint32_t always, pageable, peer, in_row;
+	struct site *(*see)(struct observer *observer, const struct observed *call);
+	/* sure: who waited had no work of his own to wait for. */
+	void (*others)(struct site *site, double ns, bool sure, bool across_devices);
+};
+
+/* Time in ioctl, by what was asked for. */
+struct ioctl_sum {
+	uint64_t request, count, ns;
+};
+
+struct accounting {
+	struct model *model;
+	struct expect *expect;
+	struct locks locks;
+	struct gpu_work work;
+	struct peers peers;
+	struct crowd crowd;
+	struct blame blame;
+	struct caller **callers; /* by thread index; NULL: has made no call */
+	size_t n_callers;
+	struct ioctl_sum *ioctls;
+	size_t n_ioctls;
+	struct riddles riddles;
+	bool *probed; /* by process: it was recorded with probes */
+	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */
+	double spared_ns; /* of what calls lost in the kernel module: a process for each GPU would not */
+	struct observer *observer; /* NULL: none */
+};
+
+void account_init(struct accounting *a, struct model *model, struct expect *expect);
+void account_release(struct accounting *a);
+
+#define ACCOUNT_LONG_NS 1000000 /* calls inside others are of interest from here on */
+
+/* For account_see. */
+void account_call(struct accounting *a, const struct record *record);
+void account_nested(struct accounting *a, const struct record *record);
+void account_other(struct accounting *a, const struct record *record); /* account_waits.c */
+
+/* Sees each record after the model. */
+static inline void account_see(struct accounting *a, const struct record *record)
+{
+	if (record_is_call(record->raw)) {
+		if (!record->raw->call_head.depth)
+			account_call(a, record);
+		else if (unlikely(record->duration_ns >= ACCOUNT_LONG_NS))
+			account_nested(a, record);
+		if (unlikely(a->riddles.n) && record->ns >= a->riddles.due_ns)
+			riddles_solve(a, record->ns);
+	} else if (record->raw->other.event >= SPY_EV_WAIT) {
+		account_other(a, record);
+	}
+}
+
+/* A call that has returned, by its number: one of the last ring_size. */
+static inline struct finished *account_finished(const struct caller *c, uint64_t number)
+{
+	return &c->ring[number & (c->ring_size - 1)];
+}
+
+/* After the last record. */
+void account_finish(struct accounting *a);
+
+/* All calls of a process; NULL: of all processes. */
+struct account account_sum(const struct accounting *a, const struct process *process);
+
+/* A thread's caller; NULL if it has made no call. */
+struct caller *account_caller(const struct accounting *a, const struct thread *thread);
+
+/* ---- for the files of the accounting --------------------------------------------------------- */
+
+struct caller *account_add_caller(struct accounting *a, struct thread *thread);
+struct account *account_add_function(struct caller *c, uint32_t fn);
+
+/* A thread's caller, made if it is new. */
+static inline struct caller *account_make_caller(struct accounting *a, struct thread *thread)
+{
+	if (likely(thread->index < a->n_callers) && likely(a->callers[thread->index] != NULL))
+		return a->callers[thread->index];
+	return account_add_caller(a, thread);
+}
+
+/* The sums of a thread's calls of a function, made if they are new. */
+static inline struct account *account_of(struct caller *c, uint32_t fn)
+{
+	if (likely(fn < c->n_functions) && likely(c->of_function[fn]))
+		return &c->accounts[c->of_function[fn] - 1];
+	return account_add_function(c, fn);
+}
+
+/* A record says which device was current. */
+static inline void account_set_device(struct accounting *a, struct caller *c, uint8_t device)
+{
+	if (likely(c->device == device))
+		return;
+	c->device = device;
+	if (device < 64)
+		a->gpus_used[c->thread->process->trace->index] |= 1ull << device;
+}
+
+#endif

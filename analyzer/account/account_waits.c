@@ -1,0 +1,174 @@
+/*
+ * analyzer/account/account_waits.c: what the recorder saw a thread waiting for: records of waits, of locks that
+ * changed hands, of the scheduler. They are kept until the record of the call they happened in. Called by
+ * the main reading for each of them.
+ */
+#include <stdlib.h>
+#include "account.h"
+
+/* Waits of one call that are kept apart, and different requests of ioctl. */
+#define WAITS_MOST 4096
+#define IOCTLS_MOST 256
+
+static void book_lock(struct accounting *a, const struct record *record, struct waited *w)
+{
+	const struct spy_rec_wait *raw = &record->raw->wait;
+	struct trace *trace = record->stream->trace;
+	uint32_t fn = trace_function(a->model->set, trace, raw->outer_fn);
+
+	w->lock = locks_get(&a->locks, record->thread->process, raw->object);
+	if (!w->lock->waits) {
+		w->lock->kind = raw->kind;
+		w->lock->first_fn = fn;
+		w->lock->first_inner_fn = trace_function(a->model->set, trace, raw->fn);
+		w->lock->first_ns = record->ns;
+	}
+	holders_find(a->model, record, w);
+	w->lock->waits++;
+	w->lock->waited_ns += w->ns;
+	if (w->ns > w->lock->longest_ns)
+		w->lock->longest_ns = w->ns;
+	thread_set_add(&w->lock->waiters, record->thread);
+	if (!(raw->flags & SPY_WAIT_FAILED))
+		lock_add(w->lock, &(struct lock_event){.ns = record->ns,
+						       .thread = record->thread,
+						       .fn = fn,
+						       .device = (uint8_t)raw->device,
+						       .shared = raw->kind == SPY_WAIT_READ});
+}
+
+static void book_ioctl(struct accounting *a, uint64_t request, uint32_t count, uint64_t ns)
+{
+	size_t i;
+
+	for (i = 0; i < a->n_ioctls; i++)
+		if (a->ioctls[i].request == request)
+			break;
+	if (i == IOCTLS_MOST) { /* the last one stands for all others */
+		i = IOCTLS_MOST - 1;
+		a->ioctls[i].request = 0;
+	} else if (i == a->n_ioctls) {
+		a->ioctls = grow(a->ioctls, a->n_ioctls, sizeof(*a->ioctls));
+		a->ioctls[a->n_ioctls++] = (struct ioctl_sum){.request = request};
+	}
+	a->ioctls[i].count += count;
+	a->ioctls[i].ns += ns;
+}
+
+static void add_wait(struct caller *c, const struct waited *w)
+{
+	c->waits = grow(c->waits, c->n_waits, sizeof(*c->waits));
+	c->waits[c->n_waits++] = *w;
+}
+
+static void see_wait(struct accounting *a, struct caller *c, const struct record *record)
+{
+	const struct spy_rec_wait *raw = &record->raw->wait;
+	const struct timeline *timeline = &record->stream->trace->timeline;
+	uint64_t span = timeline_span_ns(timeline, raw->span);
+	struct waited w = {.kind = raw->kind,
+			   .begin_ns = record->ns - least(span, record->ns),
+			   .end_ns = record->ns,
+			   .ns = timeline_span_ns(timeline, raw->duration),
+			   .request = raw->object,
+			   .count = raw->count};
+
+	/* A thread waits for one thing at a time: whatever a record claims, it began after the last. */
+	if (w.begin_ns < c->waited_until_ns)
+		w.begin_ns = least(c->waited_until_ns, w.end_ns);
+	w.ns = least(w.ns, w.end_ns - w.begin_ns);
+	c->waited_until_ns = w.end_ns;
+	account_set_device(a, c, (uint8_t)raw->device);
+	if (spy_wait_is_lock(raw->kind))
+		book_lock(a, record, &w);
+	else if (raw->kind == SPY_WAIT_IOCTL)
+		book_ioctl(a, raw->object, raw->count, w.ns);
+	if (c->n_waits >= WAITS_MOST) {
+		holders_settle(&w);
+		free(w.segments);
+		return;
+	}
+	add_wait(c, &w);
+}
+
+/* Giving a lock back to nobody takes this long at most. */
+#define WAKING_LEAST_NS 200
+
+/* Whoever gives a lock back wakes one who waits for it: time that the lock costs, and nobody's fault. */
+static void see_waking(struct caller *c, struct lock *lock, const struct record *record)
+{
+	const struct spy_rec_held *raw = &record->raw->held;
+	uint64_t ns = timeline_span_ns(&record->stream->trace->timeline,
+				       (uint64_t)raw->span * SPY_SPAN_UNIT);
+
+	if (ns < WAKING_LEAST_NS || record->ns < c->waited_until_ns || c->n_waits >= WAITS_MOST)
+		return;
+	c->waited_until_ns = record->ns + ns;
+	lock->waking_ns += ns;
+	add_wait(c, &(struct waited){.kind = raw->kind,
+				     .begin_ns = record->ns,
+				     .end_ns = record->ns + ns,
+				     .ns = ns,
+				     .handover_ns = ns,
+				     .lock = lock});
+}
+
+static void see_move(struct accounting *a, struct caller *c, const struct record *record)
+{
+	const struct spy_rec_taken *raw = &record->raw->taken;
+
+	lock_add(locks_get(&a->locks, record->thread->process, raw->object),
+		 &(struct lock_event){
+			 .ns = record->ns,
+			 .thread = record->thread,
+			 .fn = trace_function(a->model->set, record->stream->trace, raw->outer_fn),
+			 .device = c->device,
+			 .released = raw->event == SPY_EV_RELEASED,
+			 .shared = raw->kind == SPY_WAIT_READ});
+}
+
+static void see_held(struct accounting *a, struct caller *c, const struct record *record)
+{
+	const struct spy_rec_held *raw = &record->raw->held;
+	struct lock *lock = locks_get(&a->locks, record->thread->process, raw->object);
+	uint64_t held_ns = timeline_span_ns(&record->stream->trace->timeline, raw->held);
+	struct lock_event event = {
+		.ns = record->ns - least(held_ns, record->ns),
+		.thread = record->thread,
+		.fn = trace_function(a->model->set, record->stream->trace, raw->outer_fn),
+		.device = c->device,
+		.shared = raw->kind == SPY_WAIT_READ};
+
+	if (raw->held)
+		lock_add(lock, &event);
+	event.ns = record->ns;
+	event.released = true;
+	lock_add(lock, &event);
+	see_waking(c, lock, record);
+}
+
+void account_other(struct accounting *a, const struct record *record)
+{
+	struct caller *c = account_make_caller(a, record->thread);
+
+	switch (record->raw->other.event) {
+	case SPY_EV_WAIT:
+		see_wait(a, c, record);
+		break;
+	case SPY_EV_TAKEN:
+	case SPY_EV_RELEASED:
+		see_move(a, c, record);
+		break;
+	case SPY_EV_HELD:
+		see_held(a, c, record);
+		break;
+	case SPY_EV_SCHED:
+		c->not_running_ns = record->raw->sched.not_running_ns;
+		c->running_ns = record->raw->sched.running_ns;
+		c->sched_window_ns = timeline_span_ns(&record->stream->trace->timeline,
+						      record->raw->sched.window);
+		break;
+	default:
+		break;
+	}
+}

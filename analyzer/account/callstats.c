@@ -1,0 +1,102 @@
+/*
+ * analyzer/account/callstats.c: the calls, counted and timed by function, thread and device. Called by the
+ * commands' one loop for each record; read by the report.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "callstats.h"
+
+void callstats_init(struct callstats *s, const struct model *model)
+{
+	*s = (struct callstats){0};
+	s->devices = xcalloc(model->n_processes * CALLSTATS_DEVICES, sizeof(*s->devices));
+	s->uses = xcalloc(model->n_processes * CALLSTATS_DEVICES, sizeof(*s->uses));
+	callstats_grow(s, model);
+}
+
+void callstats_release(struct callstats *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_functions; i++) {
+		histogram_release(&s->direct[i].durations_ns);
+		histogram_release(&s->nested[i].durations_ns);
+	}
+	free(s->direct);
+	free(s->nested);
+	free(s->counted);
+	free(s->threads);
+	free(s->devices);
+	free(s->uses);
+	*s = (struct callstats){0};
+}
+
+static void *grow_zero(void *array, size_t old, size_t new, size_t size)
+{
+	array = xrealloc(array, new, size);
+	memset((char *)array + old * size, 0, (new - old) * size);
+	return array;
+}
+
+void callstats_grow(struct callstats *s, const struct model *model)
+{
+	size_t functions = model->set->functions.count;
+	size_t threads = 2 * model->n_threads + 16;
+
+	if (functions > s->n_functions) {
+		s->direct = grow_zero(s->direct, s->n_functions, functions, sizeof(*s->direct));
+		s->nested = grow_zero(s->nested, s->n_functions, functions, sizeof(*s->nested));
+		s->counted = grow_zero(s->counted, s->n_functions, functions, sizeof(*s->counted));
+		s->n_functions = functions;
+	}
+	if (model->n_threads >= s->n_threads) {
+		s->threads = grow_zero(s->threads, s->n_threads, threads, sizeof(*s->threads));
+		s->n_threads = threads;
+	}
+}
+
+void callstats_count(struct callstats *s, const struct thread *thread, uint32_t fn, uint64_t count)
+{
+	s->counted[fn] += count;
+	s->all.counted += count;
+	if (thread)
+		s->threads[thread->index].counted += count;
+}
+
+/* What the threads of a slot counted and did not write down any more. */
+static void add_slot(struct callstats *s, struct model *model, const struct process *process,
+		     const struct spy_slot_page *slot)
+{
+	const struct board *board = &process->trace->board;
+	const struct thread *thread =
+		slot->tid ? model_find_thread(model, process, slot->tid) : NULL;
+	size_t i;
+
+	for (i = 0; i < SPY_BOARD_COUNTERS; i++) {
+		uint32_t fn;
+
+		if (!slot->counts[i])
+			continue;
+		fn = trace_function(model->set, process->trace, board->head.counter_fn[i]);
+		callstats_grow(s, model);
+		callstats_count(s, thread, fn, slot->counts[i]);
+	}
+}
+
+void callstats_finish(struct callstats *s, struct model *model)
+{
+	size_t i, j;
+
+	callstats_grow(s, model);
+	for (i = 0; i < model->n_processes; i++) {
+		const struct board *board = &model->processes[i].trace->board;
+
+		for (j = 0; j < board->n_slots; j++)
+			add_slot(s, model, &model->processes[i], &board->slots[j]);
+	}
+	for (i = 0; i < model->n_threads; i++) {
+		s->all.count += s->threads[i].count;
+		s->all.total_ns += s->threads[i].total_ns;
+		s->all.copied_bytes += s->threads[i].copied_bytes;
+	}
+}

@@ -1,0 +1,131 @@
+/*
+ * analyzer/account/callstats.h: the calls, counted and timed by function, thread and device. Memory grows
+ * with those, not with records.
+ */
+#ifndef CUDASPY_CALLSTATS_H
+#define CUDASPY_CALLSTATS_H
+
+#include "base/histogram.h"
+#include "trace/model.h"
+
+struct calls {
+	uint64_t count;
+	uint64_t failed;
+	uint64_t total_ns;
+	struct histogram durations_ns;
+};
+
+/* Calls of the application itself (depth 0). */
+struct calls_sum {
+	uint64_t count;
+	uint64_t total_ns;
+	uint64_t counted; /* of counted functions */
+	uint64_t copied_bytes; /* by copies at any depth */
+};
+
+#define CALLSTATS_DEVICES 256
+
+/* Of a process and a GPU: from the first call that allocates, copies or launches to the last that works on
+ * it or waits for it. A context alone, such as peer access needs, takes no turn on the GPU. */
+struct device_use {
+	uint64_t first_ns, last_ns; /* the first one's begin, the last one's end; 0: none */
+	uint64_t first_end_ns; /* the first one's end */
+};
+
+struct callstats {
+	/* By function number, for depth 0 and for calls inside other calls. */
+	struct calls *direct, *nested;
+	uint64_t *counted; /* calls of counted functions, by function number */
+	size_t n_functions;
+	struct calls_sum *threads; /* by thread index */
+	size_t n_threads;
+	/* Both by process index * CALLSTATS_DEVICES + device. */
+	struct calls_sum *devices;
+	struct device_use *uses;
+	struct calls_sum all;
+};
+
+void callstats_init(struct callstats *s, const struct model *model);
+void callstats_release(struct callstats *s);
+
+/* Room for the record's function and thread. */
+void callstats_grow(struct callstats *s, const struct model *model);
+
+/* `count` calls of a counted function, by a thread or by one we cannot tell (NULL). */
+void callstats_count(struct callstats *s, const struct thread *thread, uint32_t fn, uint64_t count);
+
+static inline bool callstats_is_work(const struct record *record)
+{
+	if (record->raw->other.event != SPY_EV_OP)
+		return record->raw->other.event > SPY_EV_OP;
+	return record->contract == SPY_CONTRACT_LAUNCH || record->contract == SPY_CONTRACT_SUBMIT;
+}
+
+static inline void callstats_use(struct device_use *use, const struct record *record)
+{
+	if (unlikely(!use->first_ns)) {
+		use->first_ns =
+			record->ns > record->duration_ns ? record->ns - record->duration_ns : 0;
+		use->first_end_ns = record->ns;
+	}
+	use->last_ns = record->ns;
+}
+
+static inline void callstats_add(struct calls *calls, bool failed, uint64_t duration_ns)
+{
+	calls->count++;
+	calls->total_ns += duration_ns;
+	if (unlikely(failed))
+		calls->failed++;
+	histogram_add(&calls->durations_ns, duration_ns);
+}
+
+/* Sees each record after the model. */
+static inline void callstats_see(struct callstats *s, const struct model *model,
+				 const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+	struct calls_sum *thread, *device;
+	size_t of_device;
+
+	if (unlikely(record->thread->index >= s->n_threads) ||
+	    unlikely(model->set->functions.count > s->n_functions))
+		callstats_grow(s, model);
+	thread = &s->threads[record->thread->index];
+	if (record_is_call(raw)) {
+		of_device = record->process * CALLSTATS_DEVICES + raw->call_head.device;
+		device = &s->devices[of_device];
+		if (raw->call_head.depth) {
+			callstats_add(&s->nested[record->fn], call_failed(&raw->call_head),
+				      record->duration_ns);
+		} else {
+			callstats_add(&s->direct[record->fn], call_failed(&raw->call_head),
+				      record->duration_ns);
+			thread->count++;
+			thread->total_ns += record->duration_ns;
+			device->count++;
+			device->total_ns += record->duration_ns;
+			if (raw->other.event >= SPY_EV_OP &&
+			    (s->uses[of_device].first_ns || callstats_is_work(record)))
+				callstats_use(&s->uses[of_device], record);
+		}
+		if (raw->other.event == SPY_EV_COPY && copy_took_place(&raw->copy)) {
+			thread->copied_bytes += raw->copy.bytes;
+			device->copied_bytes += raw->copy.bytes;
+		}
+	} else if (raw->other.event == SPY_EV_COUNT) {
+		callstats_count(s, record->thread, record->fn, raw->count.count);
+	}
+}
+
+/* The same for a call inside another one of which no more is known. */
+static inline void callstats_see_nested(struct callstats *s, uint32_t fn, bool failed,
+					uint64_t duration_ns)
+{
+	callstats_add(&s->nested[fn], failed, duration_ns);
+}
+
+/* After the last record: adds what only the boards have counted, sums up. */
+void callstats_finish(struct callstats *s, struct model *model);
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * analyzer/account/steps.h: what a thread has just done, for detectors that judge a call by those before it. Kept by
+ * the accounting, which lets them look at it before the call itself becomes a step.
+ */
+#ifndef CUDASPY_STEPS_H
+#define CUDASPY_STEPS_H
+
+#include "expect/gpu_wait.h"
+
+/* Copies of one direction in one stream, from one place of the program, with no other work between them. */
+struct copy_row {
+	uint64_t place, stream;
+	uint8_t direction;
+	uint64_t count, own_ns, bytes;
+};
+
+struct steps {
+	uint64_t tries; /* calls by which the thread went on working, also in vain */
+	/* Its last wait for the GPU that it meant to make: its end and its place; 0: none yet. */
+	uint64_t waited_ns, waited_at;
+	uint64_t before; /* launches and copies between that and the wait before it */
+	/* Since then: launches and copies that it handed over, when the first began and its own work. */
+	uint64_t submissions, first_ns, first_own_ns;
+	bool brought_back; /* one of them brought data to the host */
+	/* One was to pageable memory or from host to host, and waited for that: of pinned memory, or made by the
+	 * host itself, it would not. */
+	bool leans;
+	struct copy_row row;
+};
+
+/* A call that has returned, as far as it is a step. */
+struct step {
+	uint64_t begin_ns, end_ns, own_ns;
+	uint8_t contract; /* enum spy_contract */
+	bool failed, submitted, cold;
+};
+
+/* For steps_see: a copy, which goes on with the row or begins another one. */
+void steps_see_copy(struct copy_row *row, const union spy_any *raw, uint64_t own_ns);
+
+/* Would the copy go on with the row? */
+static inline bool steps_in_row(const struct copy_row *row, const union spy_any *raw)
+{
+	return row->count && row->place == record_caller(raw) &&
+	       row->stream == record_stream(raw) && row->direction == raw->copy.direction;
+}
+
+/* Does a thread that makes such a call go on working? Not if it tidies up. */
+static inline bool steps_is_try(uint8_t contract)
+{
+	switch (contract) {
+	case SPY_CONTRACT_HOST:
+	case SPY_CONTRACT_FREE:
+	case SPY_CONTRACT_INIT:
+	case SPY_CONTRACT_MODULE:
+	case SPY_CONTRACT_LIMIT:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static inline void steps_see(struct steps *s, const union spy_any *raw,
+			     const struct gpu_waits *waits, const struct step *step)
+{
+	bool copy = raw->other.event == SPY_EV_COPY && step->submitted;
+
+	if (unlikely(step->failed) || (step->contract == SPY_CONTRACT_HOST && !copy))
+		return;
+	if (copy)
+		steps_see_copy(&s->row, raw, step->own_ns);
+	else
+		s->row.count = 0;
+	if (waits->sort == GPU_WAIT_INTENDED) {
+		s->waited_ns = step->end_ns;
+		s->waited_at = record_caller(raw);
+		s->before = s->submissions;
+		s->submissions = 0;
+		s->brought_back = s->leans = false;
+	} else if (step->submitted) {
+		if (!s->submissions++) {
+			s->first_ns = step->begin_ns;
+			s->first_own_ns = step->cold ? 0 : step->own_ns;
+		}
+		s->brought_back |= copy && raw->copy.direction != SPY_DIR_H2D &&
+				   raw->copy.direction != SPY_DIR_D2D;
+		s->leans |= copy && (raw->copy.dst_kind == SPY_MEM_PAGEABLE ||
+				     raw->copy.direction == SPY_DIR_H2H);
+	}
+}
+
+#endif

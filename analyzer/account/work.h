@@ -1,0 +1,158 @@
+/*
+ * analyzer/account/work.h: how much work is outstanding on the GPU, as far as the calls tell: operations that
+ * were handed to a stream and that no synchronising call has waited for since. The trace does not know
+ * when the GPU was done with them, so this is an upper bound: zero is certain, more is not.
+ */
+#ifndef CUDASPY_WORK_H
+#define CUDASPY_WORK_H
+
+#include "base/hash.h"
+#include "expect/gpu_wait.h"
+#include "trace/model.h"
+
+/* Without padding: it is hashed byte by byte. */
+struct stream_key {
+	uint64_t stream; /* handle; of the per-thread default stream 2 + thread index << 8 */
+	uint32_t process;
+	uint32_t device;
+};
+
+struct gpu_stream;
+
+/* When `at` operations of a stream are done, so are the first `upto` of this one: it waited for an event. */
+struct stream_behind {
+	struct gpu_stream *stream; /* NULL: none */
+	uint64_t upto, at;
+};
+
+#define STREAM_BEHIND 4
+
+/* A capture that has begun in `stream`: it lasts as long as its number stands there. */
+struct capture {
+	struct gpu_stream *stream; /* NULL: none */
+	uint64_t number;
+};
+
+struct gpu_stream {
+	struct stream_key key;
+	uint64_t submitted, done; /* operations so far */
+	/* What the last wait for them found outstanding, and what was done before; when it ended. */
+	uint64_t before_drain, done_before, drained_ns;
+	uint64_t late; /* submitted when a submission last took longer than its own work */
+	/* submitted, with the last of them that the host may see something of when it is done */
+	uint64_t brings;
+	/* submitted, with the last of them that told the program how far the stream has come */
+	uint64_t told;
+	const struct thread *by; /* who handed over the last of them, and when */
+	uint64_t handed_ns;
+	struct gpu_stream *prev, *next; /* in a list of its device; prev NULL: in none yet */
+	/* It was made so that it and the legacy default stream wait for each other; that they do not. Of others nobody
+	 * knows. */
+	bool blocking, apart;
+	bool counted; /* in legacy_use.streams */
+	struct capture capture; /* in which it takes part, as long as that lasts */
+	uint64_t begun; /* number of the one that has begun in it; 0: none, or it has ended */
+	struct stream_behind behind[STREAM_BEHIND]; /* its last wait for each of some others */
+	UT_hash_handle hh;
+};
+
+/*
+ * Of a process and a device: how the legacy default stream and the streams that wait for it (blocking)
+ * stood in each other's way. A turn is work handed to one of them while the other had some outstanding.
+ */
+struct legacy_use {
+	uint64_t turns;
+	uint64_t first_turn, last_turn; /* by the process's submissions */
+	uint64_t streams; /* blocking ones that took part */
+	bool was_legacy; /* the last work was the legacy stream's */
+	/* The call at whose place most of the legacy stream's part was made, if any has most. */
+	uint32_t fn;
+	uint64_t caller, ns, votes;
+};
+
+/* How the host of a process may see what its GPUs have written, so far. */
+struct host_view {
+	bool managed, pinned; /* it has allocated such memory, or pinned some */
+	bool copies; /* has copied something to the host */
+};
+
+/* Of a process and a device: streams with work outstanding, and those without, the last drained first. */
+struct device_streams {
+	struct gpu_stream *busy, *drained;
+};
+
+#define WORK_DEVICES 256
+
+struct gpu_work {
+	struct gpu_stream *by_key;
+	struct event_mark *events; /* where in its stream an event was recorded */
+	uint64_t n_captures; /* so many have begun; the last one's number */
+	uint64_t n_capturing; /* so many of them have not ended */
+	struct device_streams *devices; /* by process * 256 + device */
+	size_t n_devices;
+	struct legacy_use *legacy; /* likewise */
+	uint64_t *submissions; /* by process: launches and copies so far */
+	uint64_t
+		*first_work_ns; /* by process: when the first of them was handed over; 0: not yet */
+	uint64_t *handed_over; /* the same by process * 256 + device */
+	struct host_view *views; /* by process */
+};
+
+void work_init(struct gpu_work *w, const struct model *model);
+void work_release(struct gpu_work *w);
+
+/* Operations outstanding in the call's stream when it began, of which no function on the host has told the program.
+ * 0 for a call without a stream. last: of the thread, the stream it used last; NULL at first. */
+uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct record *record);
+
+/*
+ * A submission to a stream with so much outstanding took so much longer than its own work: because there
+ * was no room? Then its neighbours wait, too, or it waits for long, with about as much outstanding as there is room
+ * for; one late call among many is something else. To be asked once for each late submission.
+ */
+bool work_crowded(struct gpu_stream *stream, uint64_t queued, uint64_t excess_ns);
+
+/* Operations outstanding of those the call may wait for (gpu_waits), when it began: at most; 0 is
+ * certain. UINT64_MAX: nobody knows. */
+uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+		      const struct gpu_waits *waits);
+
+/* Operations outstanding on the call's device when it began, in all streams: at most. */
+uint64_t work_outstanding(struct gpu_work *w, const struct record *record);
+
+/* Will nothing be left to do, on the call's device nor for its thread on another one, when what the call
+ * waits for is done? Not for sure: what was handed over and not waited for counts, unless it is little and
+ * was long ago. */
+bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+	       const struct gpu_waits *waits);
+
+/* Will the host see something that was outstanding on the call's device: by copies, by functions that run on
+ * the host, by graphs, of which nobody knows what is in them, or by other libraries? */
+bool work_brings(struct gpu_work *w, const struct record *record);
+
+/* Launches and copies that the record's process has handed to that device. */
+uint64_t work_handed_over(const struct gpu_work *w, const struct record *record, uint8_t device);
+
+/* Began a call of the process then before any work had been handed to a GPU? To be asked when it is over. */
+static inline bool work_starting(const struct gpu_work *w, size_t process, uint64_t begin_ns)
+{
+	return !w->submissions[process] || begin_ns < w->first_work_ns[process];
+}
+
+/* Waits the call for all that was handed to that stream of that device until then? The stream as its own
+ * thread's records have it. */
+bool work_covers(struct gpu_work *w, const struct record *record, const struct gpu_waits *waits,
+		 uint64_t stream, uint8_t device, uint64_t ns);
+
+/* Was nothing handed to the call's device while it lasted? only: the stream that alone had work outstanding when
+ * it began, as its own thread's records have it; 0: several had, or none. */
+bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t *only);
+
+/* Was anything outstanding on the call's device when it began? */
+bool work_on_device(struct gpu_work *w, const struct record *record);
+
+/* The call has returned: what it handed over, what it waited for. True: it handed work to the GPU. */
+bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
+	      const struct record *record, const struct gpu_waits *waits);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * analyzer/base/hash.h: uthash, with a hash made for short keys that are numbers: those of locks, edges and sites,
+ * which are looked up for each wait and each finding.
+ */
+#ifndef CUDASPY_HASH_H
+#define CUDASPY_HASH_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline unsigned int hash_key(const void *key, size_t bytes)
+{
+	const char *at = key;
+	uint64_t hash = bytes, word;
+
+	for (; bytes; at += 8, bytes -= bytes < 8 ? bytes : 8) {
+		word = 0;
+		if (bytes >= 8)
+			memcpy(&word, at, 8);
+		else
+			memcpy(&word, at, bytes);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 32;
+	}
+	return (unsigned int)hash;
+}
+
+#define HASH_FUNCTION(key, bytes, hash) ((hash) = hash_key(key, bytes))
+#include <uthash.h>
+
+#endif

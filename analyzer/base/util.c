@@ -1,0 +1,177 @@
+/*
+ * analyzer/base/util.c: memory that does not fail, growing arrays, complaints. Called by everyone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "lines.h"
+#include "util.h"
+
+static unsigned int complaints;
+
+static void *or_die(void *memory)
+{
+	if (!memory) {
+		fputs("cudaspy: out of memory\n", stderr);
+		exit(2); /* as STATUS_NOTHING */
+	}
+	return memory;
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+	return or_die(calloc(count ? count : 1, size));
+}
+
+void *xrealloc(void *old, size_t count, size_t size)
+{
+	return or_die(reallocarray(old, count ? count : 1, size));
+}
+
+char *xstrndup(const char *text, size_t n)
+{
+	return or_die(strndup(text, n));
+}
+
+char *xstrdup(const char *text)
+{
+	return or_die(strdup(text));
+}
+
+char *xvasprintf(const char *format, va_list ap)
+{
+	char *text;
+
+	return vasprintf(&text, format, ap) < 0 ? or_die(NULL) : text;
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+char *xasprintf(const char *format, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, format);
+	text = xvasprintf(format, ap);
+	va_end(ap);
+	return text;
+}
+
+void *grow(void *array, size_t count, size_t size)
+{
+	if (count & (count - 1))
+		return array; /* between two powers of two there is room */
+	return xrealloc(array, count ? 2 * count : 1, size);
+}
+
+FILE *open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = 0;
+	struct stat st;
+	FILE *file = NULL;
+
+	if (fd < 0 || fstat(fd, &st))
+		err = errno;
+	else if (!S_ISREG(st.st_mode))
+		err = EINVAL;
+	else if (!(file = fdopen(fd, "r")))
+		err = errno;
+	if (err && err != ENOENT)
+		complain("%s: %s", path, err == EINVAL ? "not a regular file" : strerror(err));
+	if (fd >= 0 && !file)
+		close(fd);
+	errno = err;
+	return file;
+}
+
+int make_parents(const char *path)
+{
+	char *copy = xstrdup(path), *slash = copy + strspn(copy, "/");
+	int err = 0;
+
+	for (; !err && (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		if (mkdir(copy, 0777) && errno != EEXIST) {
+			err = -errno;
+			complain("%s: %s", copy, strerror(errno));
+		}
+		*slash = '/';
+	}
+	free(copy);
+	return err;
+}
+
+int finish_output(FILE *out)
+{
+	errno = 0;
+	if (!fflush(out) && !ferror(out))
+		return 0;
+	complain("%s: %s", out == stdout ? "standard output" : "output", strerror(errno ?: EIO));
+	return -EIO;
+}
+
+void complain(const char *format, ...)
+{
+	va_list ap;
+	char *text, *shown;
+
+	if (complaints++ >= COMPLAIN_MAX)
+		return;
+	va_start(ap, format);
+	text = xvasprintf(format, ap);
+	va_end(ap);
+	shown = visible(text);
+	fprintf(stderr, "cudaspy: %s\n", shown);
+	free(shown);
+	free(text);
+}
+
+void complain_flush(void)
+{
+	if (complaints > COMPLAIN_MAX)
+		fprintf(stderr, "cudaspy: and %u more such lines\n", complaints - COMPLAIN_MAX);
+}
+
+unsigned int complain_count(void)
+{
+	return complaints;
+}
+
+void *arena_take(struct arena *arena, void *block)
+{
+	arena->blocks = grow(arena->blocks, arena->n_blocks, sizeof(*arena->blocks));
+	arena->blocks[arena->n_blocks++] = block;
+	return block;
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, format);
+	text = xvasprintf(format, ap);
+	va_end(ap);
+	return arena_take(arena, text);
+}
+
+void arena_release(struct arena *arena)
+{
+	size_t i;
+
+	for (i = 0; i < arena->n_blocks; i++)
+		free(arena->blocks[i]);
+	free(arena->blocks);
+	*arena = (struct arena){0};
+}

@@ -1,0 +1,88 @@
+/*
+ * analyzer/base/util.h: what every file of the analyzer may use: memory that does not fail, growing
+ * arrays, the smaller of two numbers, the end of a path, and the one way to complain.
+ */
+#ifndef CUDASPY_UTIL_H
+#define CUDASPY_UTIL_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* As calloc, realloc and strndup; without memory they say so and end the program with status 2: an
+ * analyzer without memory has nothing to show. The caller frees. */
+void *xcalloc(size_t count, size_t size);
+void *xrealloc(void *old, size_t count, size_t size);
+char *xstrndup(const char *text, size_t n);
+char *xstrdup(const char *text);
+char *xvasprintf(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
+char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Makes room in an array for one element more than *count. Returns the array, moved or not; the
+ * capacity is the next power of two of *count, so nobody has to keep it. The new element is not
+ * initialised; the caller raises *count. */
+void *grow(void *array, size_t count, size_t size);
+
+/* Of a path: what is behind the last slash. Of NULL: NULL. */
+static inline const char *last_part(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+/* A time that nobody knows; and what it and others are together: unknown, too. */
+#define UNKNOWN_NS UINT64_MAX
+static inline uint64_t add_known_ns(uint64_t a, uint64_t b)
+{
+	return a == UNKNOWN_NS || b == UNKNOWN_NS ? UNKNOWN_NS : a + b;
+}
+
+/* The time of day in nanoseconds since the epoch. */
+uint64_t now_ns(void);
+
+/* Opens a regular file for reading; anything else, a pipe above all, might make us wait for ever.
+ * NULL with errno set, after a complaint unless there is no such file (ENOENT). */
+FILE *open_regular(const char *path);
+
+/* Makes the directories that a path leads through. 0, or -errno after a complaint. */
+int make_parents(const char *path);
+
+/* When all is written: did it get there? 0, or -EIO after a complaint. */
+int finish_output(FILE *out);
+
+/*
+ * One line on stderr, "cudaspy: ...". Called by the deepest function that knows the cause; with
+ * file and offset where there are any. After COMPLAIN_MAX lines the rest is only counted, and
+ * complain_flush says how many were not shown.
+ */
+#define COMPLAIN_MAX 25
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void complain_flush(void);
+/* Lines since the program began; for tests. */
+unsigned int complain_count(void);
+
+/* Texts and small structs that live until arena_release. Start with zeros. */
+struct arena {
+	void **blocks;
+	size_t n_blocks;
+};
+
+void *arena_take(struct arena *arena, void *block); /* owns block from here on; returns it */
+char *arena_printf(struct arena *arena, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void arena_release(struct arena *arena);
+
+#endif

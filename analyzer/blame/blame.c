@@ -1,0 +1,655 @@
+/*
+ * analyzer/blame/blame.c: because of whom. Called by the accounting when a call with waits has returned, or
+ * one that others waited at.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "account/account.h"
+
+/* So many holders a piece of blame goes past at most: a longer chain would be a circle. */
+#define LEVELS_MOST 16
+
+void blame_release(struct blame *b)
+{
+	edges_release(&b->direct);
+	edges_release(&b->roots);
+	free(b->stalled.bits);
+	free(b->stalled_across.bits);
+	*b = (struct blame){0};
+}
+
+enum processes_help blame_processes_help(const struct blame_key *root)
+{
+	if (root->cause == CAUSE_IOCTL)
+		return HELP_NOT;
+	if (root->cause == CAUSE_NOT_RUNNING ||
+	    root->cause == CAUSE_MPS) /* another user's server keeps all processes waiting */
+		return HELP_UNKNOWN;
+	return root->waiter_device == root->holder_device ? HELP_WITH_MPS : HELP_ALONE;
+}
+
+void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1])
+{
+	enum processes_help help = blame_processes_help(&root->key);
+	bool one_gpu = root->key.waiter_device == root->key.holder_device;
+
+	help_ns[help] += root->waited_ns - root->spared_ns;
+	help_ns[one_gpu ? HELP_WITH_MPS : HELP_ALONE] += root->spared_ns;
+}
+
+bool blame_is_stall(const struct blame_key *k, bool across_devices)
+{
+	return k->holder && k->holder != k->waiter && k->waiter_device != SPY_DEVICE_NONE &&
+	       k->holder_device != SPY_DEVICE_NONE && k->cause != CAUSE_UNKNOWN &&
+	       blame_processes_help(k) != HELP_UNKNOWN &&
+	       (k->waiter_device != k->holder_device) == across_devices;
+}
+
+/* ---- the sums ------------------------------------------------------------------------------- */
+
+static uint32_t index_of(const struct thread *thread)
+{
+	return thread ? thread->index + 1 : 0;
+}
+
+static struct blame_key key_of(const struct blame_origin *o, const struct thread *holder,
+			       uint32_t fn, uint8_t device)
+{
+	return (struct blame_key){.waiter = index_of(o->waiter),
+				  .waiter_fn = o->fn,
+				  .waiter_device = o->device,
+				  .holder = index_of(holder),
+				  .holder_fn = fn,
+				  .holder_device = device,
+				  .inferred = o->inferred};
+}
+
+/* A wait counts once, in however many pieces it comes. */
+static void count_wait(struct blame_edge *edge, const struct blame_origin *o)
+{
+	edge->waits += edge->last_wait != o->wait;
+	edge->last_wait = o->wait;
+}
+
+/* False: it was there already. */
+static bool call_set_add(struct call_set *set, uint64_t call)
+{
+	size_t word = call / 64, n = set->n_words;
+
+	if (word >= n) {
+		set->n_words = 2 * word + 16;
+		set->bits = xrealloc(set->bits, set->n_words, sizeof(*set->bits));
+		memset(set->bits + n, 0, (set->n_words - n) * sizeof(*set->bits));
+	}
+	if (set->bits[word] >> call % 64 & 1)
+		return false;
+	set->bits[word] |= 1ull << call % 64;
+	set->count++;
+	return true;
+}
+
+/* A call that other threads stalled, by another GPU's or not: each once. */
+static void count_stalled(struct accounting *a, const struct blame_origin *o, bool across)
+{
+	if (call_set_add(across ? &a->blame.stalled_across : &a->blame.stalled, o->call) &&
+	    o->starting)
+		account_of(account_make_caller(a, o->waiter), o->fn)->starting_stalls[across]++;
+}
+
+static void charge_direct(struct accounting *a, const struct blame_origin *o,
+			  const struct lock *lock, const struct segment *s)
+{
+	struct blame_key key = key_of(o, s->holder, s->fn, s->device);
+	struct blame_edge *edge;
+
+	key.lock = lock ? lock->index + 1 : 0;
+	edge = edges_get(&a->blame.direct, &key);
+	count_wait(edge, o);
+	edge->waited_ns += (double)(s->end_ns - s->begin_ns);
+}
+
+static void charge_victim(struct blame *b, uint64_t serial, struct thread *thread, uint32_t fn,
+			  uint8_t device, enum cause cause, double ns)
+{
+	struct victim_root *root, *smallest;
+	size_t i, j;
+
+	for (i = 0; i < VICTIMS && b->victims[i].serial != serial; i++)
+		;
+	if (i == VICTIMS)
+		return;
+	smallest = &b->victims[i].roots[0];
+	for (j = 0; j < VICTIM_ROOTS; j++) {
+		root = &b->victims[i].roots[j];
+		if (root->ns > 0 && root->thread == thread && root->fn == fn &&
+		    root->cause == cause) {
+			root->ns += ns;
+			return;
+		}
+		if (root->ns < smallest->ns)
+			smallest = root;
+	}
+	if (ns > smallest->ns)
+		*smallest = (struct victim_root){thread, fn, device, (uint8_t)cause, ns};
+}
+
+static void charge_shares(struct accounting *a, const struct blame_origin *o, struct thread *thread,
+			  uint32_t fn, uint8_t device, enum cause cause, double ns,
+			  double spared_ns)
+{
+	struct blame_key key = key_of(o, thread, fn, device);
+	struct blame_edge *edge;
+
+	if (ns <= 0)
+		return;
+	key.cause = (uint8_t)cause;
+	edge = edges_get(&a->blame.roots, &key);
+	count_wait(edge, o);
+	edge->waited_ns += ns;
+	edge->spared_ns += spared_ns;
+	if (unlikely(o->starting))
+		edge->starting_ns += ns;
+	if (blame_is_stall(&key, false))
+		count_stalled(a, o, false);
+	if (blame_is_stall(&key, true))
+		count_stalled(a, o, true);
+	if (o->serial)
+		charge_victim(&a->blame, o->serial, thread, fn, device, cause, ns);
+}
+
+static void charge_root(struct accounting *a, const struct blame_origin *o, struct thread *thread,
+			uint32_t fn, uint8_t device, enum cause cause, double ns)
+{
+	charge_shares(a, o, thread, fn, device, cause, ns, 0);
+}
+
+/* ---- to the root ---------------------------------------------------------------------------- */
+
+static void follow(struct accounting *a, const struct blame_piece *piece);
+
+/* What others waited for at a call that is a case of some problem. */
+static void charge_site(struct accounting *a, const struct blame_piece *piece,
+			const struct finished *f, uint64_t ns)
+{
+	if (f->site && piece->origin.waiter != f->thread)
+		a->observer->others(f->site, (double)ns, !piece->origin.awaits,
+				    piece->origin.device != f->device);
+}
+
+/* Time of a call in which the probes saw nothing. Its own work first: a short stretch is the short
+ * part of it. */
+static void charge_rest(struct accounting *a, const struct blame_piece *piece,
+			const struct finished *f, uint64_t ns)
+{
+	static const struct {
+		enum bucket bucket;
+		enum cause cause;
+	} parts[] = {
+		{BUCKET_GPU_INTENDED, CAUSE_GPU}, {BUCKET_GPU_HIDDEN, CAUSE_GPU},
+		{BUCKET_QUEUE, CAUSE_QUEUE},      {BUCKET_NOT_RUNNING, CAUSE_NOT_RUNNING},
+		{BUCKET_MPS, CAUSE_MPS},          {BUCKET_UNEXPLAINED, CAUSE_UNKNOWN},
+	};
+	uint64_t others = 0, own = finished_ns(f, BUCKET_OWN);
+	size_t i;
+
+	charge_site(a, piece, f, ns);
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		others += finished_ns(f, parts[i].bucket);
+	if (!others || ns < own)
+		own = ns;
+	charge_root(a, &piece->origin, f->thread, f->fn, f->device, CAUSE_OWN, (double)own);
+	for (i = 0; i < ARRAY_SIZE(parts) && others; i++)
+		charge_root(a, &piece->origin, f->thread, f->fn, f->device, parts[i].cause,
+			    (double)(ns - own) * (double)finished_ns(f, parts[i].bucket) /
+				    (double)others);
+}
+
+/* What of [begin, end) lies in [from, to)? */
+static uint64_t overlap(uint64_t begin, uint64_t end, uint64_t from, uint64_t to)
+{
+	begin = begin > from ? begin : from;
+	end = end < to ? end : to;
+	return begin < end ? end - begin : 0;
+}
+
+/* While a lock is being handed over, what its last holder does is nobody's business. */
+static void follow_segment(struct accounting *a, const struct blame_piece *piece,
+			   const struct segment *s)
+{
+	if (s->handover)
+		charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device, CAUSE_OWN,
+			    (double)(piece->end_ns - piece->begin_ns));
+	else
+		follow(a, piece);
+}
+
+/* The first segment that ends after `ns`. */
+static size_t first_segment(const struct waited *w, uint64_t ns)
+{
+	size_t low = 0, high = w->n_segments;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (w->segments[middle].end_ns > ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* The holder was itself waiting for a lock: the blame goes on to those who had that one. */
+static void go_on(struct accounting *a, const struct blame_piece *piece, const struct waited *w)
+{
+	size_t i;
+
+	for (i = first_segment(w, piece->begin_ns); i < w->n_segments; i++) {
+		const struct segment *s = &w->segments[i];
+		struct blame_piece next = *piece;
+
+		if (s->begin_ns >= piece->end_ns)
+			break;
+		if (!overlap(s->begin_ns, s->end_ns, piece->begin_ns, piece->end_ns))
+			continue;
+		next.begin_ns = s->begin_ns > piece->begin_ns ? s->begin_ns : piece->begin_ns;
+		next.end_ns = s->end_ns < piece->end_ns ? s->end_ns : piece->end_ns;
+		next.holder = s->holder;
+		next.fn = s->fn;
+		next.device = s->device;
+		next.level++;
+		next.origin.inferred |= !s->measured;
+		follow_segment(a, &next, s);
+	}
+}
+
+/* The stretch [begin, end) of a piece, inside a call that has returned. */
+static void charge_call(struct accounting *a, const struct blame_piece *piece,
+			const struct finished *f, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct blame_piece part = *piece;
+	uint64_t rest_ns = end_ns - begin_ns, ns;
+	size_t i;
+
+	part.begin_ns = begin_ns;
+	part.end_ns = end_ns;
+	for (i = 0; i < f->n_waits; i++) {
+		const struct waited *w = &f->waits[i];
+
+		ns = overlap(w->begin_ns, w->end_ns, begin_ns, end_ns);
+		if (ns > rest_ns)
+			ns = rest_ns;
+		if (!ns || (w->lock ? !w->n_segments : w->kind != SPY_WAIT_IOCTL))
+			continue;
+		rest_ns -= ns;
+		if (w->lock) {
+			go_on(a, &part, w);
+			continue;
+		}
+		charge_site(a, piece, f, ns);
+		charge_shares(a, &piece->origin, f->thread, f->fn, f->device, CAUSE_IOCTL,
+			      (double)ns, (double)ns * (double)w->spared_behind);
+	}
+	if (rest_ns)
+		charge_rest(a, piece, f, rest_ns);
+}
+
+/* Before, between or after the holder's calls, as far as we know them. */
+static void charge_outside(struct accounting *a, const struct blame_piece *piece, uint64_t ns)
+{
+	charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device,
+		    piece->holder ? CAUSE_OWN : CAUSE_UNKNOWN, (double)ns);
+}
+
+static void put_off(struct caller *holder, const struct blame_piece *piece)
+{
+	holder->pieces = grow(holder->pieces, holder->n_pieces, sizeof(*holder->pieces));
+	holder->pieces[holder->n_pieces++] = *piece;
+}
+
+/* Divides a piece among the holder's calls; what lies behind the last of them waits at the one in
+ * progress. */
+static void follow(struct accounting *a, const struct blame_piece *piece)
+{
+	struct caller *holder = piece->holder ? account_caller(a, piece->holder) : NULL;
+	struct blame_piece left = *piece;
+	uint64_t number;
+
+	if (!holder || piece->level > LEVELS_MOST) {
+		if (piece->level > LEVELS_MOST)
+			charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device,
+				    CAUSE_LOCK, (double)(piece->end_ns - piece->begin_ns));
+		else
+			charge_outside(a, piece, piece->end_ns - piece->begin_ns);
+		return;
+	}
+	number = holder->n_finished;
+	while (number && holder->n_finished - number < holder->ring_size &&
+	       account_finished(holder, number - 1)->end_ns > piece->begin_ns)
+		number--;
+	for (; number < holder->n_finished && left.begin_ns < left.end_ns; number++) {
+		const struct finished *f = account_finished(holder, number);
+		uint64_t end_ns = f->end_ns < left.end_ns ? f->end_ns : left.end_ns;
+
+		if (f->begin_ns >= left.end_ns)
+			break;
+		if (f->begin_ns > left.begin_ns) {
+			charge_outside(a, piece, f->begin_ns - left.begin_ns);
+			left.begin_ns = f->begin_ns;
+		}
+		charge_call(a, piece, f, left.begin_ns, end_ns);
+		left.begin_ns = end_ns;
+	}
+	if (left.begin_ns >= left.end_ns)
+		return;
+	if (number < holder->n_finished)
+		charge_outside(a, &left, left.end_ns - left.begin_ns);
+	else
+		put_off(holder, &left);
+}
+
+void blame_arrivals(struct accounting *a, struct caller *caller)
+{
+	struct blame_piece *pieces = caller->pieces;
+	size_t n = caller->n_pieces, i;
+
+	caller->pieces = NULL;
+	caller->n_pieces = 0;
+	for (i = 0; i < n; i++)
+		follow(a, &pieces[i]);
+	free(pieces);
+}
+
+/* Had it not returned when the trace ends? Then nobody knows what the call was doing. */
+static bool in_flight(const struct thread *thread)
+{
+	const struct board *board = &thread->process->trace->board;
+	size_t i;
+
+	for (i = 0; i < board->n_slots; i++)
+		if (board->slots[i].tid == thread->tid && board->slots[i].depth)
+			return true;
+	return false;
+}
+
+void blame_finish(struct accounting *a)
+{
+	size_t i, j;
+
+	for (i = 0; i < a->n_callers; i++) {
+		struct caller *c = a->callers[i];
+		enum cause cause =
+			c && c->n_pieces && in_flight(c->thread) ? CAUSE_UNKNOWN : CAUSE_OWN;
+
+		for (j = 0; c && j < c->n_pieces; j++)
+			charge_root(a, &c->pieces[j].origin, c->thread, c->pieces[j].fn,
+				    c->pieces[j].device, cause,
+				    (double)(c->pieces[j].end_ns - c->pieces[j].begin_ns));
+	}
+}
+
+static bool is_starting(const struct accounting *a, const struct finished *call)
+{
+	return work_starting(&a->work, call->thread->process->trace->index, call->begin_ns);
+}
+
+/* ---- without probes ------------------------------------------------------------------------- */
+
+/* Of a call's time, the part that it was not held up by others itself. */
+static double own_part(const struct finished *f)
+{
+	uint64_t held = finished_ns(f, BUCKET_LOCK) + finished_ns(f, BUCKET_UNEXPLAINED);
+	uint64_t duration = f->end_ns - f->begin_ns;
+
+	return duration > held ? (double)(duration - held) / (double)duration : 0;
+}
+
+/* The call of another thread of the process that covers most of this one's unexplained time, and does
+ * something of its own meanwhile. */
+static const struct finished *in_the_way(const struct accounting *a, const struct finished *call)
+{
+	const struct finished *best = NULL;
+	uint64_t lost_ns = finished_ns(call, BUCKET_UNEXPLAINED), number;
+	double most = 0.7 * (double)lost_ns;
+	size_t i;
+
+	for (i = 0; i < a->n_callers; i++) {
+		const struct caller *c = a->callers[i];
+
+		if (!c || c->thread == call->thread || c->thread->process != call->thread->process)
+			continue;
+		for (number = c->n_finished; number && c->n_finished - number < FINISHED_KEPT;
+		     number--) {
+			const struct finished *f = &c->ring[(number - 1) % FINISHED_KEPT];
+			double ns;
+
+			if (f->end_ns <= call->begin_ns)
+				break;
+			ns = (double)overlap(f->begin_ns, f->end_ns, call->begin_ns, call->end_ns) *
+			     own_part(f);
+			if (ns > most) {
+				most = ns;
+				best = f;
+			}
+		}
+	}
+	return best;
+}
+
+bool blame_infer(struct accounting *a, const struct finished *call, struct blame_piece *piece)
+{
+	const struct finished *holder = in_the_way(a, call);
+
+	if (!holder)
+		return false;
+	*piece = (struct blame_piece){
+		.origin = {.waiter = call->thread,
+			   .fn = call->fn,
+			   .device = call->device,
+			   .awaits = call->awaits,
+			   .starting = is_starting(a, call),
+			   .inferred = true,
+			   .call = ++a->blame.calls,
+			   .wait = ++a->blame.waits},
+		.holder = holder->thread,
+		.begin_ns = holder->begin_ns > call->begin_ns ? holder->begin_ns : call->begin_ns,
+		.end_ns = holder->end_ns < call->end_ns ? holder->end_ns : call->end_ns,
+		.fn = holder->fn,
+		.device = holder->device,
+	};
+	return true;
+}
+
+void blame_conclude(struct accounting *a, const struct blame_piece *piece)
+{
+	const struct segment s = {.holder = piece->holder,
+				  .begin_ns = piece->begin_ns,
+				  .end_ns = piece->end_ns,
+				  .fn = piece->fn,
+				  .device = piece->device};
+
+	charge_direct(a, &piece->origin, NULL, &s);
+	follow(a, piece);
+}
+
+/* ---- a call's waits ------------------------------------------------------------------------- */
+
+/* Who held up a call longest, of so many different ones at most. */
+#define HOLDERS_MOST 16
+
+struct held {
+	const struct lock *lock;
+	const struct segment *by;
+	uint64_t ns;
+};
+
+static void add_held(struct held *held, size_t *n, const struct lock *lock, const struct segment *s)
+{
+	size_t i;
+
+	if (s->handover && !s->holder)
+		return;
+	for (i = 0; i < *n; i++)
+		if (held[i].lock == lock && held[i].by->holder == s->holder &&
+		    held[i].by->fn == s->fn)
+			break;
+	if (i == HOLDERS_MOST)
+		return;
+	if (i == *n)
+		held[(*n)++] = (struct held){.lock = lock, .by = s};
+	held[i].ns += s->end_ns - s->begin_ns;
+}
+
+static void name_holder(struct victim *v, const struct finished *call)
+{
+	struct held held[HOLDERS_MOST];
+	size_t i, j, n = 0;
+
+	for (i = 0; i < call->n_waits; i++)
+		for (j = 0; j < call->waits[i].n_segments; j++)
+			add_held(held, &n, call->waits[i].lock, &call->waits[i].segments[j]);
+	for (i = 0; i < n; i++) {
+		if (held[i].ns <= v->held_ns)
+			continue;
+		v->lock = held[i].lock;
+		v->holder = held[i].by->holder;
+		v->holder_fn = held[i].by->fn;
+		v->holder_device = held[i].by->device;
+		v->held_ns = held[i].ns;
+	}
+}
+
+/* The longest of its waits for what is no lock. */
+static void name_sleep(struct victim *v, const struct finished *call)
+{
+	size_t i;
+
+	for (i = 0; i < call->n_waits; i++) {
+		const struct waited *w = &call->waits[i];
+
+		if (w->lock || w->kind == SPY_WAIT_IOCTL || w->ns <= v->slept_ns)
+			continue;
+		v->slept_kind = w->kind;
+		v->slept_ns = w->ns;
+	}
+}
+
+static void blame_segment(struct accounting *a, const struct blame_origin *origin,
+			  const struct waited *w, const struct segment *s)
+{
+	struct blame_piece piece = {.origin = *origin,
+				    .holder = s->holder,
+				    .begin_ns = s->begin_ns,
+				    .end_ns = s->end_ns,
+				    .fn = s->fn,
+				    .device = s->device};
+
+	piece.origin.inferred = !s->measured;
+	charge_direct(a, &piece.origin, w->lock, s);
+	follow_segment(a, &piece, s);
+}
+
+void blame_waits(struct accounting *a, const struct finished *call, uint64_t serial)
+{
+	struct blame_origin origin = {.waiter = call->thread,
+				      .fn = call->fn,
+				      .device = call->device,
+				      .awaits = call->awaits,
+				      .starting = is_starting(a, call),
+				      .serial = serial,
+				      .call = ++a->blame.calls};
+	size_t i, j;
+
+	for (i = 0; i < call->n_waits; i++) {
+		origin.wait = ++a->blame.waits;
+		for (j = 0; j < call->waits[i].n_segments; j++) {
+			const struct segment *s = &call->waits[i].segments[j];
+
+			/* A lock that was free all the time is nobody's fault. */
+			if (!s->handover || s->holder)
+				blame_segment(a, &origin, &call->waits[i], s);
+		}
+	}
+}
+
+/* Less than this is no matter. */
+#define VICTIM_LEAST_NS 50000
+
+static struct victim *least_of(struct blame *b)
+{
+	struct victim *least = &b->victims[0];
+	size_t i;
+
+	for (i = 1; i < VICTIMS; i++)
+		if (b->victims[i].lost_ns < least->lost_ns)
+			least = &b->victims[i];
+	return least;
+}
+
+static bool segment_about(const struct segment *s, const struct subject *about)
+{
+	switch (about->kind) {
+	case SUBJECT_THREAD:
+		return s->holder && s->holder->tid == about->tid;
+	case SUBJECT_CALL:
+		return s->holder && s->fn == about->fn;
+	case SUBJECT_DEVICE:
+		return s->holder && s->device == about->device;
+	default:
+		return false;
+	}
+}
+
+static bool call_about(const struct finished *call, const struct subject *about)
+{
+	size_t i, j;
+
+	if (about->kind == SUBJECT_ALL ||
+	    (about->kind == SUBJECT_THREAD && call->thread->tid == about->tid) ||
+	    (about->kind == SUBJECT_CALL && call->fn == about->fn) ||
+	    (about->kind == SUBJECT_DEVICE && call->device == about->device))
+		return true;
+	for (i = 0; i < call->n_waits; i++) {
+		const struct waited *w = &call->waits[i];
+
+		if (about->kind == SUBJECT_LOCK && w->lock &&
+		    w->lock->key.address == about->lock.address &&
+		    w->lock->key.process == about->lock.process)
+			return true;
+		for (j = 0; j < w->n_segments; j++)
+			if (segment_about(&w->segments[j], about))
+				return true;
+	}
+	return false;
+}
+
+uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_t lost_ns,
+		      const char *why)
+{
+	struct blame *b = &a->blame;
+	struct victim *v;
+	uint64_t serial;
+
+	if (lost_ns <= b->least_lost_ns || lost_ns < VICTIM_LEAST_NS ||
+	    !call_about(call, &b->subject))
+		return 0;
+	v = least_of(b);
+	serial = ++b->serial;
+	*v = (struct victim){.serial = serial,
+			     .thread = call->thread,
+			     .fn = call->fn,
+			     .device = call->device,
+			     .begin_ns = call->begin_ns,
+			     .end_ns = call->end_ns,
+			     .expected_ns = call->expected_ns,
+			     .lost_ns = lost_ns,
+			     .caller = call->caller,
+			     .stack = call->stack,
+			     .why = why};
+	memcpy(v->bucket_ns, call->bucket_ns, sizeof(v->bucket_ns));
+	v->bucket_ns[BUCKET_IOCTL] -= call->kernel_ns;
+	name_holder(v, call);
+	name_sleep(v, call);
+	b->least_lost_ns = least_of(b)->lost_ns;
+	return serial;
+}

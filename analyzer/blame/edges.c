@@ -1,0 +1,60 @@
+/*
+ * analyzer/blame/edges.c: who waited because of whom, in sums. Called by blame.c for each piece of a wait.
+ */
+#include <stdlib.h>
+#include "edges.h"
+#include "base/hash.h"
+
+#define PLACES_FIRST 256
+
+/* The hash is here, too: what is looked at on the way to an edge lies side by side. */
+struct edge_place {
+	uint32_t hash;
+	uint32_t number; /* of the edge, from 1; 0: empty */
+};
+
+void edges_release(struct blame_edges *edges)
+{
+	free(edges->all);
+	free(edges->places);
+	*edges = (struct blame_edges){0};
+}
+
+static void grow_places(struct blame_edges *edges)
+{
+	size_t n = edges->n_places ? 2 * edges->n_places : PLACES_FIRST, i, at;
+	struct edge_place *places = xcalloc(n, sizeof(*places));
+
+	for (i = 0; i < edges->n_places; i++) {
+		if (!edges->places[i].number)
+			continue;
+		for (at = edges->places[i].hash; places[at & (n - 1)].number; at++)
+			;
+		places[at & (n - 1)] = edges->places[i];
+	}
+	free(edges->places);
+	edges->places = places;
+	edges->n_places = n;
+}
+
+struct blame_edge *edges_get(struct blame_edges *edges, const struct blame_key *key)
+{
+	uint32_t hash = hash_key(key, sizeof(*key));
+	struct edge_place *place;
+	size_t at;
+
+	if (2 * edges->n >= edges->n_places)
+		grow_places(edges);
+	for (at = hash;; at++) {
+		place = &edges->places[at & (edges->n_places - 1)];
+		if (!place->number)
+			break;
+		if (place->hash == hash &&
+		    !memcmp(&edges->all[place->number - 1].key, key, sizeof(*key)))
+			return &edges->all[place->number - 1];
+	}
+	edges->all = grow(edges->all, edges->n, sizeof(*edges->all));
+	edges->all[edges->n] = (struct blame_edge){.key = *key};
+	*place = (struct edge_place){hash, (uint32_t)edges->n + 1};
+	return &edges->all[edges->n++];
+}

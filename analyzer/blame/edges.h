@@ -1,0 +1,44 @@
+/*
+ * analyzer/blame/edges.h: who waited because of whom: the sums of waits, one for each pair of calls, their threads,
+ * and the lock or the cause between them. Contended traces add to them several times for each wait.
+ */
+#ifndef CUDASPY_EDGES_H
+#define CUDASPY_EDGES_H
+
+#include "base/util.h"
+
+/* Without padding: it is hashed byte by byte. Threads are indices + 1, 0 unknown. */
+struct blame_key {
+	uint32_t waiter, waiter_fn, holder, holder_fn;
+	uint32_t lock; /* index + 1; 0 in roots */
+	uint8_t waiter_device, holder_device;
+	uint8_t cause; /* of roots */
+	uint8_t inferred;
+};
+
+struct blame_edge {
+	struct blame_key key;
+	uint64_t waits, last_wait;
+	double waited_ns; /* shares of calls: parts of nanoseconds add up */
+	double starting_ns; /* of that, as the program started: work_starting */
+	double spared_ns; /* of waited_ns, behind requests that processes would not make, or not in a row */
+};
+
+/* Start with zeros. */
+struct blame_edges {
+	struct blame_edge *all; /* in the order they came up */
+	size_t n;
+	struct edge_place *places; /* an open table of n_places, a power of two */
+	size_t n_places;
+};
+
+/* The edge of that key, made if it is new. Valid until the next one is asked for. */
+struct blame_edge *edges_get(struct blame_edges *edges, const struct blame_key *key);
+
+void edges_release(struct blame_edges *edges);
+
+/* All of them, in that order. */
+#define EDGES_ITER(edge, edges) \
+	for ((edge) = (edges)->all; (edges)->n && (edge) != (edges)->all + (edges)->n; (edge)++)
+
+#endif

@@ -1,0 +1,304 @@
+/*
+ * analyzer/blame/holders.c: who had a lock while somebody waited for it. Called by the accounting for each wait
+ * for a lock.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "holders.h"
+
+/* Stretches of one wait that are kept, the first of them exactly. */
+#define SEGMENTS_EXACT 192
+#define SEGMENTS_MOST 256
+
+void waited_free(struct waited *waits, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		free(waits[i].segments);
+	free(waits);
+}
+
+static bool same_holder(const struct segment *a, const struct segment *b)
+{
+	return a->holder == b->holder && a->fn == b->fn && a->handover == b->handover;
+}
+
+/*
+ * A wait in which the lock changed hands again and again. Behind the first segments only the sum of each
+ * holder is kept, at first as if it began at 0: lay_out puts them in a row. Who had the lock for how
+ * long stays exact, in which order does not.
+ */
+static void add_to_sums(struct waited *w, const struct segment *segment)
+{
+	uint64_t ns = segment->end_ns - segment->begin_ns;
+	size_t i;
+
+	for (i = SEGMENTS_EXACT; i < w->n_segments; i++)
+		if (same_holder(&w->segments[i], segment)) {
+			w->segments[i].end_ns += ns;
+			return;
+		}
+	if (w->n_segments == SEGMENTS_MOST) { /* too many: the last sum is nobody's */
+		struct segment *rest = &w->segments[SEGMENTS_MOST - 1];
+
+		*rest = (struct segment){
+			.end_ns = rest->end_ns + ns, .fn = NO_FUNCTION, .device = SPY_DEVICE_NONE};
+		return;
+	}
+	w->segments = grow(w->segments, w->n_segments, sizeof(*w->segments));
+	w->segments[w->n_segments] = *segment;
+	w->segments[w->n_segments].begin_ns = 0;
+	w->segments[w->n_segments++].end_ns = ns;
+}
+
+static void lay_out(struct waited *w)
+{
+	uint64_t at_ns;
+	size_t i;
+
+	if (w->n_segments <= SEGMENTS_EXACT)
+		return;
+	at_ns = w->segments[SEGMENTS_EXACT - 1].end_ns;
+	for (i = SEGMENTS_EXACT; i < w->n_segments; i++) {
+		w->segments[i].begin_ns += at_ns;
+		w->segments[i].end_ns += at_ns;
+		at_ns = w->segments[i].end_ns;
+	}
+}
+
+static void add_segment(struct waited *w, const struct segment *segment)
+{
+	struct segment *last = w->n_segments ? &w->segments[w->n_segments - 1] : NULL;
+
+	if (segment->begin_ns >= segment->end_ns)
+		return;
+	if (segment->handover)
+		w->handover_ns += segment->end_ns - segment->begin_ns;
+	if (w->n_segments >= SEGMENTS_EXACT) {
+		add_to_sums(w, segment);
+		return;
+	}
+	if (last && same_holder(last, segment)) {
+		last->end_ns = segment->end_ns;
+		return;
+	}
+	w->segments = grow(w->segments, w->n_segments, sizeof(*w->segments));
+	w->segments[w->n_segments++] = *segment;
+}
+
+/* Who has a lock, followed from event to event while somebody waits for it. */
+#define HOLDERS_MOST 32
+struct holders {
+	struct waited *w;
+	struct segment now; /* the one to blame: who has had it longest, or had it last */
+	struct segment active[HOLDERS_MOST]; /* who has it: one, or several readers */
+	bool shared[HOLDERS_MOST];
+	size_t n;
+};
+
+/* The stretch up to `ns` is over. */
+static void advance(struct holders *h, uint64_t ns)
+{
+	h->now.end_ns = ns < h->w->end_ns ? ns : h->w->end_ns;
+	add_segment(h->w, &h->now);
+	h->now.begin_ns = h->now.end_ns;
+}
+
+static void blame_now(struct holders *h)
+{
+	uint64_t begin_ns = h->now.begin_ns;
+
+	if (h->n)
+		h->now = h->active[0];
+	h->now.handover = !h->n && (h->now.holder || h->now.handover);
+	h->now.begin_ns = begin_ns;
+}
+
+static void take(struct holders *h, const struct segment *holder, bool shared)
+{
+	size_t i;
+
+	if (!shared || (h->n && !h->shared[0]))
+		h->n = 0; /* whoever had it must have given it back */
+	for (i = 0; i < h->n; i++)
+		if (h->active[i].holder == holder->holder)
+			return;
+	if (h->n == HOLDERS_MOST)
+		return;
+	h->active[h->n] = *holder;
+	h->shared[h->n++] = shared;
+}
+
+/* Somebody gives back what he was not known to have: a reader who had it all along. What looked like
+ * nobody's time was his. */
+static void had_all_along(struct holders *h, const struct segment *holder)
+{
+	size_t i;
+
+	for (i = 0; i < h->w->n_segments; i++) {
+		struct segment *s = &h->w->segments[i];
+
+		if (s->holder && !s->handover)
+			continue;
+		if (s->handover)
+			h->w->handover_ns -= s->end_ns - s->begin_ns;
+		s->holder = holder->holder;
+		s->fn = holder->fn;
+		s->device = holder->device;
+		s->measured = true;
+		s->handover = false;
+	}
+	if (!h->n) {
+		h->now.holder = holder->holder;
+		h->now.fn = holder->fn;
+		h->now.device = holder->device;
+	}
+}
+
+static void give_back(struct holders *h, const struct segment *holder)
+{
+	size_t i;
+
+	for (i = 0; i < h->n; i++)
+		if (h->active[i].holder == holder->holder) {
+			h->n--;
+			memmove(&h->active[i], &h->active[i + 1],
+				(h->n - i) * sizeof(h->active[0]));
+			memmove(&h->shared[i], &h->shared[i + 1], h->n - i);
+			return;
+		}
+	/* Of a lock that only one can have, it is a matter of equal times. */
+	if (!h->n || h->shared[0])
+		had_all_along(h, holder);
+}
+
+/* Who had the lock when the wait began: whom the lock itself named, or who had taken it last. */
+static void first_holder(struct model *model, const struct record *record, struct holders *h,
+			 const struct lock_event *last)
+{
+	const struct spy_rec_wait *raw = &record->raw->wait;
+	struct process *process = record->thread->process;
+	struct segment holder = {.begin_ns = h->w->begin_ns,
+				 .fn = NO_FUNCTION,
+				 .device = raw->holder_device,
+				 .measured = true};
+
+	if (raw->holder && raw->holder != record->thread->tid) {
+		holder.holder = raw->flags & SPY_WAIT_SHARED
+					? model_find_thread(model, process, raw->holder)
+					: model_thread(model, process, raw->holder);
+		if (!(raw->flags & SPY_WAIT_IDLE_HOLDER))
+			holder.fn =
+				trace_function(model->set, record->stream->trace, raw->holder_fn);
+	} else if (!(raw->flags & SPY_WAIT_FREE) && last && last->thread != record->thread &&
+		   !(last->shared && raw->kind == SPY_WAIT_READ)) {
+		holder.holder = last->thread;
+		holder.fn = last->fn;
+		holder.device = last->device;
+		holder.measured = false;
+	}
+	if (holder.holder && !(raw->flags & SPY_WAIT_FREE))
+		take(h, &holder, raw->flags & SPY_WAIT_READERS);
+	holder.handover = raw->flags & SPY_WAIT_FREE;
+	h->now = holder;
+}
+
+/* Threads that took it in one wait are counted apart, so many of them. */
+#define TAKERS_MOST 64
+
+/* Perhaps nobody was passed over more often so far: who took the lock instead? */
+static void find_taker(struct waited *w, uint64_t number)
+{
+	struct {
+		const struct lock_event *event;
+		uint64_t taken;
+	} takers[TAKERS_MOST];
+	const struct lock_event *event;
+	size_t i, n = 0, most = 0;
+
+	for (; (event = lock_event(w->lock, number)); number++) {
+		if (event->released || (event->shared && w->kind == SPY_WAIT_READ))
+			continue;
+		for (i = 0; i < n && takers[i].event->thread != event->thread; i++)
+			;
+		if (i == TAKERS_MOST)
+			continue;
+		if (i == n)
+			takers[n++].taken = 0;
+		takers[i].event = event;
+		takers[i].taken++;
+		if (takers[i].taken > takers[most].taken)
+			most = i;
+	}
+	if (!n)
+		return;
+	w->loss.by = takers[most].event->thread;
+	w->loss.by_fn = takers[most].event->fn;
+	w->loss.by_taken = takers[most].taken;
+}
+
+static void count_loss(struct waited *w, struct thread *waiter, uint64_t first, uint64_t taken)
+{
+	struct lock *lock = w->lock;
+
+	w->loss = (struct lock_loss){
+		.waiter = waiter, .ns = w->ns, .taken = taken, .by_fn = NO_FUNCTION};
+	if (taken > lock->loss.lost && w->ns >= LOCK_LOSS_NS)
+		find_taker(w, first);
+	if (taken <= lock->longest_row)
+		return;
+	lock->longest_row = taken;
+	lock->starved = waiter;
+}
+
+void holders_settle(struct waited *w)
+{
+	struct lock_loss *loss = &w->loss;
+	uint64_t left_ns = loss->ns - least(loss->lacked_ns, loss->ns);
+
+	if (!w->lock || !left_ns || !loss->taken)
+		return;
+	loss->lost = (uint64_t)((double)loss->taken * (double)left_ns / (double)loss->ns);
+	if (loss->lost > w->lock->loss.lost && left_ns >= LOCK_LOSS_NS)
+		w->lock->loss = *loss;
+	if (loss->lost < LOCK_PASSED)
+		return;
+	w->lock->passed_waits++;
+	w->lock->passed_ns += left_ns;
+}
+
+void holders_find(struct model *model, const struct record *record, struct waited *w)
+{
+	struct lock *lock = w->lock;
+	uint64_t first = lock_events_since(lock, w->begin_ns), number = first, taken = 0;
+	struct holders h = {.w = w};
+	const struct lock_event *event;
+	size_t i;
+
+	first_holder(model, record, &h, number ? lock_event(lock, number - 1) : NULL);
+	for (; (event = lock_event(lock, number)); number++) {
+		struct segment holder = {.holder = event->thread,
+					 .fn = event->fn,
+					 .device = event->device,
+					 .measured = true};
+
+		/* Readers are not in each other's way. */
+		if (event->shared && w->kind == SPY_WAIT_READ)
+			continue;
+		advance(&h, event->ns);
+		if (event->released) {
+			give_back(&h, &holder);
+		} else {
+			take(&h, &holder, event->shared);
+			taken++;
+		}
+		blame_now(&h);
+	}
+	advance(&h, w->end_ns);
+	lay_out(w);
+	count_loss(w, record->thread, first, taken);
+	for (i = 0; i < w->n_segments; i++)
+		if (w->segments[i].holder)
+			thread_set_add(&lock->holders, w->segments[i].holder);
+}

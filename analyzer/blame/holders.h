@@ -1,0 +1,45 @@
+/*
+ * analyzer/blame/holders.h: who had a lock while somebody waited for it: a wait, cut where the lock changed
+ * hands.
+ */
+#ifndef CUDASPY_HOLDERS_H
+#define CUDASPY_HOLDERS_H
+
+#include "blame.h"
+#include "locks.h"
+
+/* A part of a wait during which one thread had the lock. */
+struct segment {
+	struct thread *holder; /* NULL: nobody knows */
+	uint64_t begin_ns, end_ns;
+	uint32_t fn; /* its call; NO_FUNCTION: none */
+	uint8_t device;
+	bool measured; /* and not concluded from who had the lock before */
+	bool handover; /* the holder had given it back: nobody had taken it yet */
+};
+
+struct waited {
+	uint8_t kind; /* enum spy_wait_kind */
+	uint64_t begin_ns, end_ns; /* first and last moment */
+	uint64_t ns; /* of waiting between them */
+	uint64_t handover_ns; /* of that, while nobody had the lock */
+	struct lock *lock; /* NULL: another kind of wait */
+	struct lock_loss loss; /* who took it meanwhile */
+	uint64_t request; /* of an ioctl, and how often it was made */
+	uint32_t count;
+	float spared, spared_behind; /* of an ioctl: kernel_module.h */
+	struct segment *segments; /* of locks: they cover it; owned */
+	size_t n_segments;
+};
+
+/* Divides a wait for a lock among those who had it meanwhile, one after the other: w->segments, w->handover_ns
+ * and w->loss. The record is the wait's, w->lock its lock, which learns of its holders. */
+void holders_find(struct model *model, const struct record *record, struct waited *w);
+
+/* The call is over, and w->loss.lacked_ns is known: the lock learns how often the wait was lost. */
+void holders_settle(struct waited *w);
+
+/* Frees `n` waits and the array they are in. */
+void waited_free(struct waited *waits, size_t n);
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * analyzer/blame/locks.c: the locks that calls waited for, and the order in which they changed hands.
+ * Called by the accounting for each wait; read by the report.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "locks.h"
+
+#define RING_FIRST 64
+#define RING_MOST 16384 /* events of one lock that are remembered */
+
+void locks_release(struct locks *l)
+{
+	struct lock *lock, *next;
+
+	HASH_ITER (hh, l->by_key, lock, next) {
+		HASH_DEL(l->by_key, lock);
+		free(lock->ring);
+		free(lock->waiters.words);
+		free(lock->holders.words);
+		free(lock->name);
+		free(lock->place);
+		free(lock);
+	}
+	free(l->all);
+	*l = (struct locks){0};
+}
+
+static struct lock_key key_of(const struct process *process, uint64_t address)
+{
+	return (struct lock_key){.address = address, .process = process->trace->index};
+}
+
+struct lock *locks_get(struct locks *l, const struct process *process, uint64_t address)
+{
+	struct lock_key key = key_of(process, address);
+	struct lock *lock = l->last;
+
+	if (lock && lock->key.address == key.address && lock->key.process == key.process)
+		return lock;
+	HASH_FIND(hh, l->by_key, &key, sizeof(key), lock);
+	if (!lock) {
+		lock = xcalloc(1, sizeof(*lock));
+		lock->key = key;
+		lock->process = process;
+		lock->index = (uint32_t)l->count;
+		l->all = grow(l->all, l->count, sizeof(struct lock *));
+		l->all[l->count++] = lock;
+		HASH_ADD(hh, l->by_key, key, sizeof(lock->key), lock);
+	}
+	l->last = lock;
+	return lock;
+}
+
+/* ---- events --------------------------------------------------------------------------- */
+
+static void grow_ring(struct lock *lock)
+{
+	size_t size = lock->ring_size ? 2 * lock->ring_size : RING_FIRST, i;
+	struct lock_event *ring = xcalloc(size, sizeof(*ring));
+
+	for (i = 0; i < lock->ring_size; i++) {
+		uint64_t number = lock->events - lock->ring_size + i;
+
+		ring[number % size] = lock->ring[number % lock->ring_size];
+	}
+	free(lock->ring);
+	lock->ring = ring;
+	lock->ring_size = size;
+}
+
+/* Of the event of that number. */
+static inline struct lock_event *place_of(const struct lock *lock, uint64_t number)
+{
+	return &lock->ring[number & (lock->ring_size - 1)];
+}
+
+/* The ring is in the order of time: what is known late goes before what came since. */
+void lock_add(struct lock *lock, const struct lock_event *event)
+{
+	uint64_t at, oldest;
+
+	if (lock->events >= lock->ring_size && lock->ring_size < RING_MOST)
+		grow_ring(lock);
+	at = lock->events++;
+	oldest = lock->events > lock->ring_size ? lock->events - lock->ring_size : 0;
+	for (; at > oldest && place_of(lock, at - 1)->ns > event->ns; at--)
+		*place_of(lock, at) = *place_of(lock, at - 1);
+	*place_of(lock, at) = *event;
+}
+
+const struct lock_event *lock_event(const struct lock *lock, uint64_t number)
+{
+	if (number >= lock->events || lock->events - number > lock->ring_size)
+		return NULL;
+	return place_of(lock, number);
+}
+
+uint64_t lock_events_since(const struct lock *lock, uint64_t ns)
+{
+	const struct lock_event *event;
+	uint64_t first = lock->events;
+
+	while (first && (event = lock_event(lock, first - 1)) && event->ns > ns)
+		first--;
+	return first;
+}
+
+static void make_room(struct thread_set *set, size_t n_words)
+{
+	while (set->n_words < n_words) {
+		set->words = grow(set->words, set->n_words, sizeof(*set->words));
+		set->words[set->n_words++] = 0;
+	}
+}
+
+void thread_set_add(struct thread_set *set, const struct thread *thread)
+{
+	size_t word = thread->index / 64;
+	uint64_t bit = 1ull << thread->index % 64;
+
+	make_room(set, word + 1);
+	set->count += !(set->words[word] & bit);
+	set->words[word] |= bit;
+}
+
+void thread_set_join(struct thread_set *set, const struct thread_set *more)
+{
+	size_t i;
+
+	make_room(set, more->n_words);
+	for (i = 0; i < more->n_words; i++) {
+		set->count += (uint64_t)__builtin_popcountll(more->words[i] & ~set->words[i]);
+		set->words[i] |= more->words[i];
+	}
+}
+
+bool thread_set_has(const struct thread_set *set, const struct thread *thread)
+{
+	size_t word = thread->index / 64;
+
+	return word < set->n_words && (set->words[word] >> thread->index % 64 & 1);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static int by_waited(const void *a, const void *b)
+{
+	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
+
+	if (x->waited_ns != y->waited_ns)
+		return x->waited_ns < y->waited_ns ? 1 : -1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+char *lock_place(const struct process *process, uint64_t address, uint64_t ns)
+{
+	const struct module *module = model_module_of_data(process, address, ns);
+
+	if (!module)
+		return xstrdup("heap");
+	return xasprintf("%s+0x%llx", last_part(module->path),
+			 (unsigned long long)(address - module->base));
+}
+
+struct lock **locks_name(struct locks *l, size_t *n_named)
+{
+	struct lock **all = xcalloc(l->count + 1, sizeof(*all)), *lock, *next;
+	size_t i, n = 0;
+
+	HASH_ITER (hh, l->by_key, lock, next)
+		if (lock->waits)
+			all[n++] = lock;
+	qsort(all, n, sizeof(struct lock *), by_waited);
+	for (i = 0; i < n; i++) {
+		all[i]->rank = (uint32_t)i + 1;
+		free(all[i]->name);
+		free(all[i]->place);
+		all[i]->name = xasprintf("L%zu", i + 1);
+		all[i]->place = lock_place(all[i]->process, all[i]->key.address, all[i]->first_ns);
+	}
+	*n_named = n;
+	return all;
+}

@@ -1,0 +1,81 @@
+/*
+ * analyzer/detectors/detector.h: what can be found in a trace. A detector is one file in detectors/ and one
+ * row of the table in detectors.c.
+ *
+ * Most judge calls. Their row says which ones `judge` sees: those that failed; those that took longer than their
+ * own work, of some contracts; all that did not fail, of others. It says what of a call's time is its problem's.
+ * Where that depends on what the thread does next, it leaves the verdict open, and `settle` sees the thread's next
+ * calls until it is decided. `keep` then looks at what has come together at one place and may say that it is none.
+ * Others look at the whole run, in `conclude`. A detector keeps no state and changes nothing.
+ */
+#ifndef CUDASPY_DETECTOR_H
+#define CUDASPY_DETECTOR_H
+
+#include "findings/finding.h"
+
+#define DETECTOR_CONTRACT(name) (1u << SPY_CONTRACT_##name)
+
+enum copies_asked {
+	COPIES_ALL,
+	COPIES_PAGEABLE, /* with a pageable side */
+	COPIES_PEER, /* made by a function that copies between GPUs */
+	COPIES_IN_ROW, /* that go on with a row: steps.h */
+};
+
+/* Of an open claim: */
+enum settled {
+	SETTLED_NOT, /* ask again at the next call */
+	SETTLED_CASE, /* it is one, as the verdict now says */
+	SETTLED_NONE, /* it is none */
+};
+
+struct detector {
+	const char *id; /* "pageable-copy" */
+	const char *title; /* a few words */
+	const char *sees, *blind,
+		*fix; /* for `cudaspy explain`: what it sees, what not, what to do */
+	const struct detector *absorbs; /* whose findings at the same place are part of its own */
+	bool everywhere; /* cases at several places of a process have one cause: one finding */
+	bool kernels; /* which ones were launched is told behind what `keep` says */
+	bool failures; /* it sees calls that failed */
+	/* DETECTOR_CONTRACT(...), or-ed: of those that did not, all of these contracts, and of these those
+	 * that took longer than their own work */
+	uint32_t always, when_long;
+	enum copies_asked copies; /* which copies, of those in `always` */
+	bool (*judge)(const struct observed *o, struct verdict *v);
+	/*
+	 * Of a claim whose verdict is open: the next call of its thread, which lies behind those that
+	 * claim->inside_ns has; NULL: there are no more to be seen. May change the verdict, but not its
+	 * variant. A call that is let go is nobody's case: the detectors below were not asked.
+	 */
+	enum settled (*settle)(const struct claim *claim, const struct observed *next,
+			       struct verdict *v);
+	/* What is found here, in a sentence; NULL: nothing. May change gain and fix. */
+	const char *(*keep)(const struct analysis *a, const struct site *site,
+			    struct finding *finding, struct report *report);
+	/* Adds findings of the whole run. */
+	void (*conclude)(const struct analysis *a, struct report *report, struct finding **findings,
+			 size_t *n);
+};
+
+/* Row i of the table; NULL behind the last. A call is shown to them in this order. */
+const struct detector *detectors_row(size_t i);
+
+/* The detector of that id, or NULL. */
+const struct detector *detectors_find(const char *id);
+
+/* For conclude: a new finding at the end of the array, of the whole run. */
+struct finding *detector_add(const struct detector *detector, struct finding **findings, size_t *n);
+
+extern const struct detector detector_capture_break, detector_ignored_error, detector_pageable_copy,
+	detector_hidden_sync, detector_lazy_loading, detector_queue_full, detector_small_copies,
+	detector_read_back, detector_redundant_sync, detector_sync_every_launch,
+	detector_steady_state, detector_early_sync;
+
+/* Of the whole run. */
+extern const struct detector detector_cross_device_stall, detector_same_device_stall,
+	detector_lock_starvation, detector_time_slicing, detector_mps_users, detector_mps_share,
+	detector_oversubscribed_host, detector_legacy_stream, detector_staged_peer_copy,
+	detector_launch_blocking;
+
+#endif

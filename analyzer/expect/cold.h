@@ -1,0 +1,53 @@
+/*
+ * analyzer/expect/cold.h: which calls are cold, the first ones that start something up: the first launch of a kernel
+ * in a process on a device; the first call on a device of each contract (the first copy, the first allocation from a
+ * pool), and of each function that starts a device up.
+ */
+#ifndef CUDASPY_COLD_H
+#define CUDASPY_COLD_H
+
+#include "cudaspy/contract.h"
+#include "trace/reader.h"
+
+/* What has begun, so that the next call of the kind is not cold. */
+struct cold_marks {
+	uint32_t contracts[256]; /* by device: a bit for each contract, but never for INIT */
+	uint64_t *kernels; /* by number: a bit for each device, those from 63 on share one */
+	size_t n_kernels;
+	uint64_t *starts; /* fn << 8 | device of INIT functions that were called */
+	size_t n_starts;
+};
+
+enum cold_kind { COLD_NOT, COLD_KERNEL, COLD_START, COLD_CONTRACT };
+
+/* What has begun with that call: the key of a cold call within its process. */
+struct cold_key {
+	uint32_t process, value, kind, device;
+};
+
+/* Is it certain, and as most calls are, that nothing begins with the call? */
+static inline bool cold_marks_know(const struct cold_marks *m, const union spy_any *raw,
+				   uint8_t contract)
+{
+	uint8_t device = raw->call_head.device;
+	uint32_t kernel;
+
+	if (!(m->contracts[device] >> contract & 1))
+		return false;
+	if (raw->other.event != SPY_EV_LAUNCH)
+		return true;
+	kernel = record_kernel(&raw->launch);
+	return !kernel ||
+	       (kernel < m->n_kernels && (m->kernels[kernel] >> (device < 63 ? device : 63) & 1));
+}
+
+/* Is it the first of its kind by the marks, which it leaves? value: of its key. fn: number in the set's
+ * functions. */
+enum cold_kind cold_first(struct cold_marks *m, const union spy_any *raw, uint32_t fn,
+			  uint8_t contract, uint32_t *value);
+
+/* As if nothing had begun. */
+void cold_marks_forget(struct cold_marks *m);
+void cold_marks_release(struct cold_marks *m);
+
+#endif

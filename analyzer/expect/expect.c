@@ -1,0 +1,368 @@
+/*
+ * analyzer/expect/expect.c: what a call should have cost: the classes of calls, what each costs, and from where that
+ * is known. Called by report after the first reading (expect_learn.c) and during the main one, and by calibrate.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "expect.h"
+#include "profile.h"
+#include "report/table.h"
+#include "trace/model.h"
+#include "trace/names.h"
+
+/* Sizes are told from others that are at most this many buckets (two octaves) away. */
+#define NEIGHBOUR_BUCKETS 8
+
+/* The guess for a copy: what any call costs, and 10 GB/s. */
+#define GUESS_CALL_NS 5000
+#define GUESS_BYTES_PER_NS 10
+
+_Static_assert(sizeof(struct class_key) == sizeof(uint64_t), "a key is also a number");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as expect_key puts it together");
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+uint64_t class_bucket_low(uint8_t bucket)
+{
+	unsigned int octave = (bucket - 1u) / 4, quarter = (bucket - 1u) % 4;
+
+	if (!bucket)
+		return 0;
+	return octave >= 2 ? (uint64_t)(4 + quarter) << (octave - 2)
+			   : (4 + quarter + (1u << (2 - octave)) - 1) >> (2 - octave);
+}
+
+uint64_t class_bucket_bytes(uint8_t bucket)
+{
+	uint64_t low = class_bucket_low(bucket);
+
+	return bucket && bucket < UINT8_MAX ? low + (class_bucket_low(bucket + 1) - low) / 2 : low;
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
+static void put(struct expect *e, struct call_class *c)
+{
+	uint64_t key = class_key_bits(&c->key);
+
+	*expect_place(e, key) = (struct class_place){key, c};
+}
+
+void expect_grow_table(struct expect *e)
+{
+	size_t i;
+
+	free(e->table);
+	e->n_table = e->n_table ? 2 * e->n_table : 512;
+	e->table_shift = 64 - (unsigned int)__builtin_ctzll(e->n_table);
+	e->table = xcalloc(e->n_table, sizeof(*e->table));
+	for (i = 0; i < e->n_classes; i++)
+		if (e->classes[i]->key.flags & (CLASS_COPY | CLASS_MEMORY))
+			put(e, e->classes[i]);
+}
+
+static void settle(struct expect *e, struct call_class *c);
+
+static struct call_class *add_class(struct expect *e, uint64_t key)
+{
+	struct call_class *c = xcalloc(1, sizeof(*c));
+
+	memcpy(&c->key, &key, sizeof(key));
+	c->index = (uint32_t)e->n_classes;
+	e->classes = grow(e->classes, e->n_classes, sizeof(struct call_class *));
+	e->classes[e->n_classes++] = c;
+	return c;
+}
+
+struct call_class *expect_add(struct expect *e, uint64_t key)
+{
+	struct call_class *c = add_class(e, key);
+
+	if (2 * ++e->n_in_table > e->n_table)
+		expect_grow_table(e);
+	else
+		put(e, c);
+	if (e->settled)
+		settle(e, c);
+	return c;
+}
+
+struct call_class *expect_find_plain(struct expect *e, uint32_t fn, bool cold)
+{
+	const struct class_key key = {.fn = fn, .flags = cold ? CLASS_COLD : 0};
+	size_t i = 2 * (size_t)fn + cold, n = e->n_plain;
+
+	if (i >= n) {
+		e->n_plain = 2 * (size_t)e->set->functions.count;
+		e->n_plain = i < e->n_plain ? e->n_plain : i + 1;
+		e->plain = xrealloc(e->plain, e->n_plain, sizeof(struct call_class *));
+		memset(e->plain + n, 0, (e->n_plain - n) * sizeof(struct call_class *));
+	}
+	if (!e->plain[i]) {
+		e->plain[i] = add_class(e, class_key_bits(&key));
+		if (e->settled)
+			settle(e, e->plain[i]);
+	}
+	return e->plain[i];
+}
+
+bool expect_cold_slow(struct expect *e, const struct record *record)
+{
+	uint32_t value;
+
+	return cold_first(&e->processes[record->process], record->raw, record->fn, record->contract,
+			  &value) != COLD_NOT;
+}
+
+static void free_names(char **names, size_t n)
+{
+	while (n)
+		free(names[--n]);
+	free(names);
+}
+
+void expect_release(struct expect *e)
+{
+	size_t i;
+
+	for (i = 0; i < e->n_classes; i++) {
+		histogram_release(&e->classes[i]->clean);
+		histogram_release(&e->classes[i]->all);
+		histogram_release(&e->classes[i]->kernel);
+		free(e->classes[i]);
+	}
+	for (i = 0; e->processes && i < e->set->n_traces; i++)
+		cold_marks_release(&e->processes[i]);
+	free_names(e->machine.drivers, e->machine.n_drivers);
+	free_names(e->machine.gpus, e->machine.n_gpus);
+	free(e->classes);
+	free(e->plain);
+	free(e->table);
+	free(e->processes);
+	arena_release(&e->arena);
+	*e = (struct expect){0};
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static bool may_wait(const struct expect *e, const struct call_class *c)
+{
+	union spy_any raw = {.call_head = {.event = SPY_EV_CALL}};
+
+	/* A record of the class, so far as it matters. */
+	if (c->key.flags & CLASS_COPY) {
+		raw.copy = (struct spy_rec_copy){
+			.head.event = SPY_EV_COPY,
+			.direction = c->key.what & 7,
+			.captured = !!(c->key.flags & CLASS_CAPTURED),
+			.src_kind = (c->key.kinds >> 4) & 15,
+			.dst_kind = c->key.kinds & 15,
+			.bytes = class_bucket_low(c->key.bucket),
+		};
+	} else if (c->key.flags & CLASS_MEMORY) {
+		raw.memory = (struct spy_rec_memory){
+			.head.event = SPY_EV_MEMORY,
+			.op = c->key.what & 15,
+			.kind = c->key.kinds & 15,
+			.pool = (c->key.what >> 4) & 1,
+			.address = 1,
+		};
+	}
+	return gpu_wait_is_for_work(
+		gpu_wait_of(&raw, expect_contract(e, c->key.fn), e->set->launches_block));
+}
+
+static bool from_profile(const struct expect *e, struct call_class *c)
+{
+	struct profile_class found;
+
+	if (!e->profile ||
+	    !profile_find(e->profile, e->set->functions.all[c->key.fn].name, &c->key, &found))
+		return false;
+	c->source = EXPECT_PROFILE;
+	c->expected_ns = found.expected_ns;
+	c->spread_ns = found.spread_ns;
+	c->samples = found.samples;
+	return true;
+}
+
+/*
+ * Calls that may wait for the GPU are taken for clean when their own thread had left nothing to wait
+ * for; other threads may have, and that only ever adds to their time.
+ */
+static bool from_clean_calls(const struct expect *e, struct call_class *c)
+{
+	double quantile = may_wait(e, c) ? 0.1 : 0.5;
+	uint64_t high;
+
+	if (!c->clean_calls)
+		return false;
+	c->source = c->clean_calls >= EXPECT_ENOUGH ? EXPECT_CLEAN : EXPECT_FEW;
+	c->samples = c->clean_calls;
+	c->expected_ns = histogram_quantile(&c->clean, quantile);
+	high = may_wait(e, c) ? 0 : histogram_quantile(&c->clean, 0.75);
+	c->spread_ns = high > c->expected_ns ? high - c->expected_ns : 0;
+	return true;
+}
+
+static bool from_all_calls(const struct expect *e, struct call_class *c)
+{
+	if (!c->calls || may_wait(e, c))
+		return false;
+	c->source = EXPECT_LOW_QUANTILE;
+	c->samples = c->calls;
+	c->expected_ns = histogram_quantile(&c->all, 0.1);
+	return true;
+}
+
+/* Has it a number of its own? */
+static bool is_known(const struct call_class *c)
+{
+	return c && c->source >= EXPECT_PROFILE && c->source <= EXPECT_FEW;
+}
+
+/* In proportion to the bytes, but for what any call costs. */
+static void take_over(struct call_class *c, const struct call_class *other)
+{
+	uint64_t floor_ns = other->expected_ns < GUESS_CALL_NS ? other->expected_ns : GUESS_CALL_NS;
+	uint64_t scaled_ns =
+		(uint64_t)((double)other->expected_ns * (double)class_bucket_bytes(c->key.bucket) /
+			   (double)class_bucket_bytes(other->key.bucket));
+
+	c->source = EXPECT_NEIGHBOUR;
+	c->samples = other->samples;
+	c->expected_ns = scaled_ns > floor_ns ? scaled_ns : floor_ns;
+	c->spread_ns = other->spread_ns;
+}
+
+static bool from_neighbour(const struct expect *e, struct call_class *c)
+{
+	struct class_key key = c->key;
+	int distance, side;
+
+	if (!c->key.bucket)
+		return false;
+	for (distance = 1; distance <= NEIGHBOUR_BUCKETS; distance++)
+		for (side = -1; side <= 1; side += 2) {
+			int bucket = c->key.bucket + side * distance;
+			const struct call_class *other;
+
+			if (bucket < 1 || bucket > UINT8_MAX)
+				continue;
+			key.bucket = (uint8_t)bucket;
+			other = expect_place(e, class_key_bits(&key))->class;
+			if (!is_known(other))
+				continue;
+			take_over(c, other);
+			return true;
+		}
+	return false;
+}
+
+static bool from_guess(struct call_class *c)
+{
+	if (!(c->key.flags & CLASS_COPY) || c->key.flags & CLASS_CAPTURED)
+		return false;
+	c->source = EXPECT_DEFAULT;
+	c->expected_ns = GUESS_CALL_NS + class_bucket_bytes(c->key.bucket) / GUESS_BYTES_PER_NS;
+	return true;
+}
+
+/* Without own calls to learn from. */
+static void settle_poor(struct expect *e, struct call_class *c)
+{
+	if (!from_all_calls(e, c) && !from_neighbour(e, c))
+		from_guess(c);
+}
+
+static void settle(struct expect *e, struct call_class *c)
+{
+	if (!from_profile(e, c) && !from_clean_calls(e, c))
+		settle_poor(e, c);
+}
+
+void expect_settle(struct expect *e, const struct profile *profile)
+{
+	size_t i;
+
+	e->profile = profile;
+	for (i = 0; i < e->n_classes; i++)
+		if (!from_profile(e, e->classes[i]))
+			from_clean_calls(e, e->classes[i]);
+	for (i = 0; i < e->n_classes; i++)
+		if (e->classes[i]->source == EXPECT_NONE)
+			settle_poor(e, e->classes[i]);
+	e->settled = true;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+const char *expect_source_text(struct expect *e, const struct call_class *c)
+{
+	char count[32], *profile, *text;
+
+	format_count(count, sizeof(count), c->samples);
+	switch (c->source) {
+	case EXPECT_PROFILE:
+		profile = profile_describe(e->profile);
+		text = arena_printf(&e->arena, "%s", profile);
+		free(profile);
+		return text;
+	case EXPECT_CLEAN:
+		return arena_printf(&e->arena, "%s of %s unobstructed calls",
+				    may_wait(e, c) ? "fastest tenth" : "median", count);
+	case EXPECT_FEW:
+		if (c->samples == 1)
+			return "the only unobstructed call";
+		return arena_printf(&e->arena, "%s of only %s unobstructed calls",
+				    may_wait(e, c) ? "fastest tenth" : "median", count);
+	case EXPECT_LOW_QUANTILE:
+		return c->samples == 1 ? "the only call"
+				       : arena_printf(&e->arena,
+						      "fastest tenth of %s calls, none of them "
+						      "unobstructed",
+						      count);
+	case EXPECT_NEIGHBOUR:
+		return "calls of nearly that size";
+	case EXPECT_DEFAULT:
+		return "a guess: 5 us and 10 GB/s";
+	default:
+		return "not known";
+	}
+}
+
+static char *size_text(struct expect *e, uint8_t bucket)
+{
+	uint64_t low = class_bucket_low(bucket), next;
+	char from[32], to[32];
+
+	format_bytes(from, sizeof(from), low);
+	if (bucket == UINT8_MAX)
+		return arena_printf(&e->arena, "%s or more", from);
+	next = class_bucket_low(bucket + 1);
+	format_bytes(to, sizeof(to), next);
+	if (next <= low + 1)
+		return arena_printf(&e->arena, "%s", from);
+	return arena_printf(&e->arena, "%s to %s", from, to);
+}
+
+const char *expect_class_text(struct expect *e, const struct call_class *c)
+{
+	const struct class_key *key = &c->key;
+	const char *cold = key->flags & CLASS_COLD ? "first one" : "", *text = "", *size = "";
+
+	if (key->flags & CLASS_CAPTURED)
+		text = "captured";
+	else if (key->flags & CLASS_COPY)
+		text = arena_printf(&e->arena, "%s %s to %s", name_direction(key->what),
+				    name_memory_kind(key->kinds >> 4),
+				    name_memory_kind(key->kinds & 15));
+	else if (key->flags & CLASS_MEMORY)
+		text = arena_printf(&e->arena, "%s %s%s", name_memory_op(key->what & 15),
+				    name_memory_kind(key->kinds),
+				    key->what >> 4 ? " of a pool" : "");
+	if (key->bucket)
+		size = size_text(e, key->bucket);
+	return arena_printf(&e->arena, "%s%s%s%s%s", text, *text && *size ? ", " : "", size,
+			    *cold && *text ? ", " : "", cold);
+}

@@ -1,0 +1,248 @@
+/*
+ * analyzer/expect/expect.h: what a call should have cost: its own work, when nothing is in its way.
+ *
+ * Calls that should cost the same form a class: the function; whether it is one of the first calls
+ * that start something up (cold); of copies the direction, both kinds of memory and the size; of
+ * calls about memory what they do to what kind and how much of it. Sizes are counted in quarters of
+ * octaves. GPUs of one trace are taken to be alike.
+ *
+ * What a class costs comes from a profile of the machine (profile.h) or is learnt from the trace's
+ * own calls in a first reading, before the main one, stream by stream. What the probes saw a call
+ * waiting is taken off. A call is clean, one to learn from, when it returned no error, is not cold, its
+ * thread was not kept from running since its last call, and when it found none of the work it may
+ * wait for: the thread has submitted none to that stream (or device) since it last synchronised with
+ * it, and nowhere near as much as a launch queue holds.
+ *
+ * What that leaves out: work of other threads in the same stream or device; which streams are
+ * non-blocking and ignore the legacy default stream (all are taken to be blocking); work that an event
+ * lets a stream wait for. All of it only adds to a call's time: the median forgives some of such calls,
+ * and for calls that may wait for the GPU a low quantile is taken instead.
+ */
+#ifndef CUDASPY_EXPECT_H
+#define CUDASPY_EXPECT_H
+
+#include "cold.h"
+#include "gpu_wait.h"
+#include "base/histogram.h"
+#include "trace/merge.h"
+
+struct profile;
+struct expect;
+
+enum expect_source {
+	EXPECT_NONE, /* nothing is known: expected_ns is 0 */
+	EXPECT_PROFILE,
+	EXPECT_CLEAN, /* EXPECT_ENOUGH clean calls or more: their median, or 0.1 quantile */
+	EXPECT_FEW, /* of fewer */
+	EXPECT_LOW_QUANTILE, /* of all calls, for none was clean */
+	EXPECT_NEIGHBOUR, /* from a class of nearly that size */
+	EXPECT_DEFAULT, /* a guess */
+};
+
+#define EXPECT_ENOUGH 8
+
+/* Fewer operations outstanding in a stream fill no launch queue: one holds about 1,020 (measured on
+ * H200, driver 580). */
+#define QUEUE_LEAST 64
+
+/* Without padding, and in this order: it is also a number. */
+struct class_key {
+	uint32_t fn; /* number in the set's functions */
+	uint8_t flags; /* enum class_flag, or-ed */
+	uint8_t bucket; /* of bytes: class_bucket */
+	uint8_t what; /* direction of a copy; 16 * pool + op of a memory call */
+	uint8_t kinds; /* 16 * src_kind + dst_kind of a copy; kind of a memory call */
+};
+
+enum class_flag {
+	CLASS_COLD = 1,
+	CLASS_COPY = 2,
+	CLASS_MEMORY = 4,
+	CLASS_CAPTURED = 8, /* a copy that only became part of a graph */
+};
+
+struct call_class {
+	struct class_key key;
+	uint32_t index; /* among all classes */
+	uint8_t source; /* enum expect_source */
+	uint64_t expected_ns; /* a call's own work */
+	uint64_t
+		spread_ns; /* how much more clean calls may take: the distance of their 0.75 quantile, or
+			     * of the 0.9 quantile in a profile, where nothing disturbs */
+	uint64_t samples; /* calls that says so: of the source */
+	uint64_t
+		kernel_ns; /* beside it, in the kernel module: the fastest tenth of those that were there;
+			     * 0 if most were not */
+	/* Depth 0, without errors, in the whole trace. */
+	uint64_t calls, total_ns, clean_calls;
+	struct histogram clean, all; /* ns that the calls were not seen waiting */
+	struct histogram
+		kernel; /* ns in the kernel module, of those that are not cold and were there */
+};
+
+/* Of the table of classes. */
+struct class_place {
+	uint64_t key; /* class_key_bits */
+	struct call_class *class; /* NULL: empty */
+};
+
+/* Does the number rest on calls with nothing in their way? */
+static inline bool expect_is_measured(const struct call_class *class)
+{
+	return class->source == EXPECT_PROFILE || class->source == EXPECT_CLEAN ||
+	       class->source == EXPECT_FEW;
+}
+
+/* What the traces were made on. */
+struct machine {
+	char **drivers; /* "13000": as the processes noted it; each once */
+	size_t n_drivers;
+	char **gpus; /* names, each once */
+	size_t n_gpus;
+};
+
+struct expect {
+	struct trace_set *set;
+	struct machine machine;
+	uint64_t records; /* that the first reading met */
+	const struct profile *profile; /* in use, or NULL */
+	struct call_class **classes; /* by index */
+	size_t n_classes;
+	/* Classes without size and kinds: [2 * fn + cold]. The others in an open table of n_table (a
+	 * power of two) places. */
+	struct call_class **plain;
+	size_t n_plain;
+	struct class_place *table;
+	size_t n_table, n_in_table;
+	unsigned int table_shift; /* 64 less the bits of n_table */
+	struct cold_marks *processes; /* by the trace's index: for expect_cold */
+	bool settled;
+	struct arena arena;
+};
+
+/* The first reading: reads each stream of the set to its end and rewinds it, so that it says what the
+ * traces were made on and what their calls cost. expect_release in any case. */
+void expect_learn(struct expect *e, struct trace_set *set);
+
+/* Then: gives each class its number. profile: of the machine that made the traces, or NULL; it must
+ * live as long as `e`. */
+void expect_settle(struct expect *e, const struct profile *profile);
+
+void expect_release(struct expect *e);
+
+/* For expect_learn. */
+void expect_grow_table(struct expect *e);
+
+/* For expect_class. */
+struct call_class *expect_add(struct expect *e, uint64_t key);
+struct call_class *expect_find_plain(struct expect *e, uint32_t fn, bool cold);
+
+static inline uint8_t expect_contract(const struct expect *e, uint32_t fn)
+{
+	return e->set->functions.all[fn].contract;
+}
+
+static inline uint64_t class_key_bits(const struct class_key *key)
+{
+	uint64_t bits;
+
+	__builtin_memcpy(&bits, key, sizeof(bits));
+	return bits;
+}
+
+/* Where a class of that key is, or would be. */
+static inline struct class_place *expect_place(const struct expect *e, uint64_t key)
+{
+	/* The bytes of a key differ at its top, and only the product's top knows. */
+	size_t i = (size_t)(key * 0x9e3779b97f4a7c15ull >> e->table_shift);
+
+	while (e->table[i].class && e->table[i].key != key)
+		i = (i + 1) & (e->n_table - 1);
+	return &e->table[i];
+}
+
+/* Sizes: 0 for none, then quarters of octaves, the last one open. */
+static inline uint8_t class_bucket(uint64_t bytes)
+{
+	unsigned int octave, quarter, bucket;
+
+	if (unlikely(!bytes))
+		return 0;
+	octave = 63 - (unsigned int)__builtin_clzll(bytes);
+	quarter = (unsigned int)(bytes << (63 - octave) >> 61 & 3);
+	bucket = 1 + 4 * octave + quarter;
+	return bucket < UINT8_MAX ? (uint8_t)bucket : UINT8_MAX;
+}
+
+/* The key of a copy's or a memory call's class, as a number: put together byte by byte in memory it
+ * would have to be waited for. */
+static inline uint64_t expect_key(const union spy_any *raw, uint32_t fn, bool cold)
+{
+	uint64_t flags = cold ? CLASS_COLD : 0, bucket = 0, what, kinds;
+
+	if (raw->other.event == SPY_EV_COPY) {
+		const struct spy_rec_copy *copy = &raw->copy;
+
+		flags |= CLASS_COPY | (copy->captured ? CLASS_CAPTURED : 0);
+		if (!copy->captured)
+			bucket = class_bucket(copy->bytes);
+		what = copy->direction;
+		kinds = (uint64_t)copy->src_kind << 4 | copy->dst_kind;
+	} else {
+		const struct spy_rec_memory *memory = &raw->memory;
+
+		flags |= CLASS_MEMORY;
+		bucket = class_bucket(memory->bytes);
+		what = (uint64_t)memory->pool << 4 | (memory->op & 15);
+		kinds = memory->kind;
+	}
+	return fn | flags << 32 | bucket << 40 | what << 48 | kinds << 56;
+}
+
+/* A call's class; a new one, told from its neighbours, for a call there was none of. fn: number in
+ * the set's functions. */
+static inline struct call_class *expect_class(struct expect *e, const union spy_any *raw,
+					      uint32_t fn, bool cold)
+{
+	uint16_t event = raw->other.event;
+	const struct class_place *place;
+	uint64_t key;
+
+	if (event != SPY_EV_COPY && event != SPY_EV_MEMORY) {
+		size_t i = 2 * (size_t)fn + cold;
+
+		if (likely(i < e->n_plain) && likely(e->plain[i] != NULL))
+			return e->plain[i];
+		return expect_find_plain(e, fn, cold);
+	}
+	key = expect_key(raw, fn, cold);
+	place = expect_place(e, key);
+	return likely(place->class != NULL) ? place->class : expect_add(e, key);
+}
+
+/* For expect_cold: the call is a first one, or its function says no more than that it might be. */
+bool expect_cold_slow(struct expect *e, const struct record *record);
+
+/* Is the call cold (cold.h)? For the main reading: to be asked once about each call of depth 0 that returned
+ * no error, in the order of time. */
+static inline bool expect_cold(struct expect *e, const struct record *record)
+{
+	const struct cold_marks *marks = &e->processes[record->process];
+
+	if (likely(cold_marks_know(marks, record->raw, record->contract)))
+		return false;
+	return expect_cold_slow(e, record);
+}
+
+/* What the number rests on: "median of 1,234 unobstructed calls". Lives as long as `e`. */
+const char *expect_source_text(struct expect *e, const struct call_class *c);
+
+/* The class without the function: "d2h device to pageable, 1.00 to 1.25 MiB"; "" if there is nothing
+ * to say. Lives as long as `e`. */
+const char *expect_class_text(struct expect *e, const struct call_class *c);
+
+/* The smallest size of a bucket, and the one that stands for all of it. */
+uint64_t class_bucket_low(uint8_t bucket);
+uint64_t class_bucket_bytes(uint8_t bucket);
+
+#endif

@@ -1,0 +1,402 @@
+/*
+ * analyzer/expect/expect_learn.c: the first reading, from which it is learnt what calls cost when nothing is in their
+ * way: stream by stream, each to its end. Called by report and calibrate before anything else is read.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "expect.h"
+#include "base/hash.h"
+#include "trace/model.h"
+
+/* More streams with work by one thread than this, and all of them are taken to have some. */
+#define BUSY_STREAMS 16
+
+/* Of a call's time the thread may have been kept from running. */
+#define NOT_RUNNING_PART 20 /* one in so many: 5 % */
+
+/* The candidates of a first reading that sees one stream after the other: each stream's first ones,
+ * of which the oldest of the process is it. */
+struct first_call {
+	struct cold_key key;
+	uint64_t time; /* cycles */
+	uint64_t total_ns, own_ns; /* as in add_sample */
+	bool clean; /* the same */
+	struct class_key class; /* without CLASS_COLD */
+	UT_hash_handle hh;
+};
+
+/* ---- work that may be waited for -------------------------------------------------------------- */
+
+/* A stream with work by this thread. */
+struct busy_stream {
+	uint64_t stream;
+	uint64_t event; /* recorded behind all of its work; 0: none */
+	uint32_t submitted;
+	uint8_t device;
+};
+
+/* What is known of the thread whose stream is being read. */
+struct learner {
+	struct expect *e;
+	struct cold_marks marks;
+	struct first_call *firsts;
+	struct stream *stream;
+	uint64_t waited_ns; /* since the last call of depth 0, as the probes saw it */
+	uint64_t kernel_ns; /* of that, in the kernel module */
+	uint64_t not_running_ns; /* the same */
+	struct busy_stream busy[BUSY_STREAMS];
+	size_t n_busy, recent; /* recent: the one found last */
+	bool crowded; /* it has work in more than those */
+	bool works; /* it has handed over some */
+};
+
+/* The default streams are one for each device; all others are one of a kind. */
+static inline bool is_stream(const struct busy_stream *b, uint64_t stream, uint8_t device)
+{
+	return b->stream == stream && (stream > 2 || b->device == device);
+}
+
+/* NULL: it has no work. */
+static inline struct busy_stream *find_busy(struct learner *l, uint64_t stream, uint8_t device)
+{
+	size_t i;
+
+	if (l->n_busy && likely(is_stream(&l->busy[l->recent], stream, device)))
+		return &l->busy[l->recent];
+	for (i = 0; i < l->n_busy; i++)
+		if (is_stream(&l->busy[i], stream, device)) {
+			l->recent = i;
+			return &l->busy[i];
+		}
+	return NULL;
+}
+
+/* b: the stream's, if it has work already. */
+static inline void submit(struct learner *l, const union spy_any *raw, uint32_t fn,
+			  struct busy_stream *b)
+{
+	l->works = true;
+	if (!b && l->n_busy == BUSY_STREAMS) {
+		l->crowded = true;
+		return;
+	}
+	if (!b) {
+		l->recent = l->n_busy;
+		b = &l->busy[l->n_busy++];
+		*b = (struct busy_stream){.stream = record_stream(raw),
+					  .device = raw->call_head.device};
+	}
+	b->submitted++;
+	b->event = raw->other.event == SPY_EV_OP &&
+				   l->e->set->functions.all[fn].does == FUNCTION_RECORDS_EVENT
+			   ? raw->op.object
+			   : 0;
+}
+
+static bool concerns(const struct busy_stream *b, const union spy_any *raw, uint8_t what)
+{
+	uint8_t device = raw->call_head.device;
+	uint64_t stream = record_stream(raw);
+
+	if (what == GPU_WAIT_DEVICE)
+		return b->device == device;
+	if (what == GPU_WAIT_EVENT)
+		return true; /* which stream's event it is, is not known any more */
+	/* The legacy default stream and all blocking ones wait for each other. */
+	return is_stream(b, stream, device) ||
+	       ((stream == 1 || b->stream == 1) && b->device == device);
+}
+
+/* Might there be work that the call waits for? */
+static bool finds_work(const struct learner *l, const union spy_any *raw, uint8_t what)
+{
+	size_t i;
+
+	for (i = 0; i < l->n_busy; i++)
+		if (concerns(&l->busy[i], raw, what))
+			return true;
+	return l->crowded;
+}
+
+/*
+ * Of other threads' work a thread's own records know nothing. So calls that take longer than any with nothing to
+ * wait for have waited for such work (or a library's): a wait that finds none returns at once, and a copy
+ * takes its time for its bytes, if they lie together. And who has never handed anything over learns nothing of
+ * the GPU by freeing.
+ */
+#define IDLE_WAIT_MOST_NS 50000
+#define COPY_NS_PER_BYTE_MOST 2
+
+/* Many short rows may take any time. */
+static bool has_rows(const struct learner *l, uint32_t fn, uint8_t contract)
+{
+	const char *name = l->e->set->functions.all[fn].name;
+
+	return contract == SPY_CONTRACT_COPY_BATCH || strstr(name, "2D") || strstr(name, "3D");
+}
+
+static bool knows_all(const struct learner *l, const union spy_any *raw, uint32_t fn,
+		      const struct gpu_waits *waits, uint8_t contract, uint64_t own_ns)
+{
+	if (raw->other.event == SPY_EV_COPY)
+		return own_ns <= IDLE_WAIT_MOST_NS + raw->copy.bytes * COPY_NS_PER_BYTE_MOST ||
+		       has_rows(l, fn, contract);
+	if (waits->sort == GPU_WAIT_INTENDED)
+		return own_ns <= IDLE_WAIT_MOST_NS || raw->other.event == SPY_EV_MEMORY;
+	return contract != SPY_CONTRACT_FREE || l->works;
+}
+
+/* The call has waited: what it waited for is done. */
+static void finish(struct learner *l, const union spy_any *raw, uint8_t what)
+{
+	size_t i;
+
+	for (i = 0; i < l->n_busy; i++) {
+		struct busy_stream *b = &l->busy[i];
+		bool done = what == GPU_WAIT_EVENT
+				    ? raw->other.event == SPY_EV_OP && raw->op.object &&
+					      b->event == raw->op.object
+			    : what == GPU_WAIT_DEVICE
+				    ? b->device == raw->call_head.device
+				    : is_stream(b, record_stream(raw), raw->call_head.device);
+
+		if (done)
+			l->busy[i--] = l->busy[--l->n_busy];
+	}
+	l->recent = 0;
+	if (what == GPU_WAIT_DEVICE)
+		l->crowded = false;
+}
+
+/* ---- the first reading ------------------------------------------------------------------------ */
+
+/* A call and what of its time it was not seen waiting. */
+static inline void add_sample(struct call_class *c, uint64_t total_ns, uint64_t own_ns, bool clean)
+{
+	c->total_ns += total_ns;
+	/* The clean ones are added to all of them at the end. */
+	histogram_add(clean ? &c->clean : &c->all, own_ns);
+}
+
+static void sum_up(struct call_class *c)
+{
+	histogram_merge(&c->all, &c->clean);
+	c->calls = histogram_count(&c->all);
+	c->clean_calls = histogram_count(&c->clean);
+	if (histogram_count(&c->kernel) > c->calls / 2)
+		c->kernel_ns = histogram_quantile(&c->kernel, 0.1);
+}
+
+static struct call_class *class_of_key(struct expect *e, const struct class_key *key)
+{
+	struct call_class *c;
+
+	if (!(key->flags & (CLASS_COPY | CLASS_MEMORY)))
+		return expect_find_plain(e, key->fn, key->flags & CLASS_COLD);
+	c = expect_place(e, class_key_bits(key))->class;
+	return c ? c : expect_add(e, class_key_bits(key));
+}
+
+/* The first of its kind in this stream. Is it, so far, in the whole process? */
+static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn, uint64_t total_ns,
+			uint64_t own_ns, bool clean, enum cold_kind kind, uint32_t value)
+{
+	struct first_call call = {
+		.key = {l->stream->trace->index, value, kind, raw->call_head.device},
+		.time = raw->call_head.time,
+		.total_ns = total_ns,
+		.own_ns = own_ns,
+		.clean = clean,
+		.class = {.fn = fn},
+	};
+	struct first_call *first;
+	uint64_t key;
+
+	if (raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_MEMORY) {
+		key = expect_key(raw, fn, false);
+		memcpy(&call.class, &key, sizeof(key));
+	}
+	HASH_FIND(hh, l->firsts, &call.key, sizeof(call.key), first);
+	if (!first) {
+		first = xcalloc(1, sizeof(*first));
+		*first = call;
+		HASH_ADD(hh, l->firsts, key, sizeof(first->key), first);
+	} else if (call.time < first->time) {
+		struct call_class *c = class_of_key(l->e, &first->class);
+
+		add_sample(c, first->total_ns, first->own_ns, false);
+		first->time = call.time;
+		first->total_ns = call.total_ns;
+		first->own_ns = call.own_ns;
+		first->clean = call.clean;
+		first->class = call.class;
+	} else {
+		add_sample(class_of_key(l->e, &call.class), total_ns, own_ns, false);
+	}
+}
+
+/* Keeps account of what the thread has submitted and waited for. b: the stream's, or NULL. */
+static inline void keep_account(struct learner *l, const union spy_any *raw, uint32_t fn,
+				const struct gpu_waits *waits, uint8_t contract,
+				struct busy_stream *b)
+{
+	bool copy = raw->other.event == SPY_EV_COPY;
+
+	switch (waits->sort) {
+	case GPU_WAIT_QUEUE:
+		submit(l, raw, fn, b);
+		break;
+	case GPU_WAIT_INTENDED:
+		finish(l, raw, waits->what);
+		break;
+	case GPU_WAIT_HIDDEN:
+		/* From pageable memory copies do not always wait; nor do all changes of limits
+		 * and of modules. */
+		if (copy && raw->copy.direction == SPY_DIR_H2D)
+			submit(l, raw, fn, b);
+		else if (copy || contract == SPY_CONTRACT_FREE)
+			finish(l, raw, waits->what);
+		break;
+	default:
+		if (contract == SPY_CONTRACT_ALLOC_POOL)
+			submit(l, raw, fn, b);
+		break;
+	}
+}
+
+static inline void learn_call(struct learner *l, const union spy_any *raw)
+{
+	struct expect *e = l->e;
+	uint32_t fn = trace_function(e->set, l->stream->trace, raw->call_head.fn), value;
+	enum cold_kind cold = COLD_NOT;
+	uint8_t contract = expect_contract(e, fn);
+	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_duration(raw));
+	/* Less what the probes saw it waiting. */
+	uint64_t own_ns = ns > l->waited_ns ? ns - l->waited_ns : 0;
+	const struct gpu_waits *waits =
+		gpu_wait_of(raw, contract, l->stream->trace->launches_block);
+	struct busy_stream *b = find_busy(l, record_stream(raw), raw->call_head.device);
+	bool clean = l->not_running_ns * NOT_RUNNING_PART <= own_ns;
+	struct call_class *c;
+
+	if (unlikely(!cold_marks_know(&l->marks, raw, contract)))
+		cold = cold_first(&l->marks, raw, fn, contract, &value);
+	if (unlikely(cold != COLD_NOT)) {
+		/* A kernel's first launch may wait for all work of the device. */
+		clean &= cold == COLD_KERNEL && !finds_work(l, raw, GPU_WAIT_DEVICE);
+		learn_first(l, raw, fn, ns, own_ns, clean, cold, value);
+	} else {
+		if (waits->sort == GPU_WAIT_QUEUE)
+			clean &= !b || b->submitted < QUEUE_LEAST;
+		else if (clean && waits->sort != GPU_WAIT_NOT)
+			clean = knows_all(l, raw, fn, waits, contract, own_ns) &&
+				!finds_work(l, raw, waits->what);
+		c = expect_class(e, raw, fn, false);
+		add_sample(c, ns, own_ns, clean);
+		if (unlikely(l->kernel_ns != 0))
+			histogram_add(&c->kernel, l->kernel_ns);
+	}
+	keep_account(l, raw, fn, waits, contract, b);
+}
+
+static void add_name(char ***names, size_t *n, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < *n; i++)
+		if (!strcmp((*names)[i], name))
+			return;
+	*names = grow(*names, *n, sizeof(char *));
+	(*names)[(*n)++] = xstrdup(name);
+}
+
+static void learn_other(struct learner *l, const union spy_any *raw)
+{
+	static const char driver[] = "driver ";
+	struct machine *machine = &l->e->machine;
+	uint64_t ns;
+
+	switch (raw->other.event) {
+	case SPY_EV_WAIT:
+		ns = timeline_span_ns(&l->stream->trace->timeline, raw->wait.duration);
+		l->waited_ns += ns;
+		l->kernel_ns += raw->wait.kind == SPY_WAIT_IOCTL ? ns : 0;
+		break;
+	case SPY_EV_SCHED:
+		l->not_running_ns += raw->sched.not_running_ns;
+		break;
+	case SPY_EV_THREAD: /* another one: it has submitted nothing yet */
+		l->crowded = l->works = false;
+		l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+		l->n_busy = 0;
+		break;
+	case SPY_EV_GPU:
+		add_name(&machine->gpus, &machine->n_gpus, record_text(raw, 0));
+		break;
+	case SPY_EV_NOTE:
+		if (raw->note.note == SPY_NOTE_VERSION &&
+		    !strncmp(record_text(raw, 0), driver, strlen(driver)))
+			add_name(&machine->drivers, &machine->n_drivers,
+				 record_text(raw, 0) + strlen(driver));
+		break;
+	default:
+		break;
+	}
+}
+
+static void learn_stream(struct learner *l, struct stream *stream)
+{
+	struct reader *r = &stream->reader;
+
+	l->stream = stream;
+	l->crowded = false;
+	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+	l->n_busy = 0;
+	cold_marks_forget(&l->marks);
+	r->quiet = true;
+	while (reader_next_outer(r)) {
+		const union spy_any *raw = r->record;
+
+		if (unlikely(!record_is_call(raw))) {
+			learn_other(l, raw);
+			continue;
+		}
+		if (raw->call_head.depth)
+			continue;
+		if (!call_failed(&raw->call_head))
+			learn_call(l, raw);
+		l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+	}
+	l->e->records += r->records;
+	reader_rewind(r);
+}
+
+/* Which of each kind was the first is known only now. */
+static void learn_firsts(struct learner *l)
+{
+	struct first_call *first, *next;
+
+	HASH_ITER (hh, l->firsts, first, next) {
+		first->class.flags |= CLASS_COLD;
+		add_sample(class_of_key(l->e, &first->class), first->total_ns, first->own_ns,
+			   first->clean);
+		HASH_DEL(l->firsts, first);
+		free(first);
+	}
+}
+
+void expect_learn(struct expect *e, struct trace_set *set)
+{
+	struct learner l = {.e = e};
+	size_t i;
+
+	*e = (struct expect){.set = set};
+	e->processes = xcalloc(set->n_traces, sizeof(*e->processes));
+	expect_grow_table(e);
+	for (i = 0; i < set->n_streams; i++)
+		learn_stream(&l, set->streams[i]);
+	learn_firsts(&l);
+	for (i = 0; i < e->n_classes; i++)
+		sum_up(e->classes[i]);
+	cold_marks_release(&l.marks);
+}

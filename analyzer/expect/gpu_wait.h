@@ -1,0 +1,71 @@
+/*
+ * analyzer/expect/gpu_wait.h: what a call may wait for on the GPU, and whether its caller could know: the
+ * contracts of include/cudaspy/contract.h, applied to a record. A wait for anything else (a lock,
+ * the kernel module, a processor) is no matter of contracts.
+ */
+#ifndef CUDASPY_GPU_WAIT_H
+#define CUDASPY_GPU_WAIT_H
+
+#include "cudaspy/contract.h"
+#include "trace/reader.h"
+
+/* For which work. */
+enum gpu_wait {
+	GPU_WAIT_NONE,
+	GPU_WAIT_STREAM, /* of the record's stream */
+	GPU_WAIT_EVENT, /* before the record's event */
+	GPU_WAIT_DEVICE, /* of all streams of the record's device */
+};
+
+enum gpu_wait_sort {
+	GPU_WAIT_NOT, /* there is none */
+	GPU_WAIT_INTENDED, /* what such a call is made for */
+	GPU_WAIT_HIDDEN, /* the call promises nothing of the kind */
+	GPU_WAIT_QUEUE, /* only for room in the stream's launch queue */
+};
+
+struct gpu_waits {
+	uint8_t what; /* enum gpu_wait */
+	uint8_t sort; /* enum gpu_wait_sort */
+	const char *why; /* part of a sentence, for reports; NULL without a wait */
+};
+
+/* Does it move data, if it does not fail? Not if it only becomes part of a graph. */
+static inline bool copy_moves(const struct spy_rec_copy *copy)
+{
+	return !copy->captured && copy->bytes;
+}
+
+static inline bool copy_is_pageable(const struct spy_rec_copy *copy)
+{
+	return copy->src_kind == SPY_MEM_PAGEABLE || copy->dst_kind == SPY_MEM_PAGEABLE;
+}
+
+/* A null pointer was freed. */
+static inline bool memory_is_nothing(const struct spy_rec_memory *memory)
+{
+	return !memory->address && !memory->bytes;
+}
+
+/* For gpu_wait_of. */
+extern const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT], gpu_waits_launch_blocks;
+const struct gpu_waits *gpu_wait_of_data(const union spy_any *raw, uint8_t contract);
+
+/* The record is of a call, `contract` (enum spy_contract) its function's; launches_block: of its trace. */
+static inline const struct gpu_waits *gpu_wait_of(const union spy_any *raw, uint8_t contract,
+						  bool launches_block)
+{
+	if (unlikely(launches_block) && contract == SPY_CONTRACT_LAUNCH)
+		return &gpu_waits_launch_blocks;
+	if (raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_MEMORY)
+		return gpu_wait_of_data(raw, contract);
+	return &gpu_waits_by_contract[contract];
+}
+
+/* A wait after which the work waited for is done: not one for room in the queue. */
+static inline bool gpu_wait_is_for_work(const struct gpu_waits *waits)
+{
+	return waits->sort == GPU_WAIT_INTENDED || waits->sort == GPU_WAIT_HIDDEN;
+}
+
+#endif

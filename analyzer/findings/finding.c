@@ -1,0 +1,441 @@
+/*
+ * analyzer/findings/finding.c: sites become findings, each with its place, its cost and what its cure would gain.
+ * Called once, by the report.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "analysis.h"
+#include "base/lines.h"
+#include "detectors/detector.h"
+#include "report/python.h"
+#include "report/report_words.h"
+
+/* A finding that costs less than this, or a smaller part of the threads' time, is a minor one. */
+#define MINOR_NS 1000000
+#define MINOR_PART 200
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+static void find_place(struct finding *finding, const struct place *place, struct report *report)
+{
+	const char *function = place->kernel ?: place->function;
+
+	finding->cudas = place->cudas;
+	finding->of_kernel = place->kernel;
+	finding->module = place->path ? report_text(report, "%s", place->path) : NULL;
+	finding->caller = function ? report_text(report, "%s", function) : NULL;
+	finding->inner = place->inner ? report_text(report, "%s", place->inner) : NULL;
+	finding->file = place->file ? report_text(report, "%s", place->file) : NULL;
+	finding->offset = place->offset;
+	finding->line = (uint64_t)place->line;
+	finding->where = report_text(report, "%s%s", finding->function, word_place(report, place));
+}
+
+static int same_place(const struct finding *x, const struct finding *y)
+{
+	int order = (x->detector > y->detector) - (x->detector < y->detector);
+
+	order = order ? order : strcmp(x->module ?: "", y->module ?: "");
+	if (!order && x->offset != y->offset)
+		order = x->offset < y->offset ? -1 : 1;
+	order = order ? order : strcmp(x->function ?: "", y->function ?: "");
+	return order ? order : (x->variant > y->variant) - (x->variant < y->variant);
+}
+
+/* Findings of the same place stand together, and among them those of a process. */
+static int by_place(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	int order = same_place(x, y);
+
+	return order ? order : (x->process > y->process) - (x->process < y->process);
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+static struct finding from_site(struct site *site, const struct analysis *a,
+				struct symbolizer *symbols, struct report *report)
+{
+	const struct process *process = &a->model.processes[site->key.process];
+	struct finding finding = {
+		.detector = detectors_row(site->key.detector),
+		.site = site,
+		.process = process,
+		.variant = site->key.variant,
+		.processes = 1,
+		.places = 1,
+		.function = word_function(a, site->key.fn),
+	};
+	struct place place;
+
+	site->at_the_end = site->rounds == 1 &&
+			   site->submissions == a->accounts.work.submissions[site->key.process];
+	symbolize(symbols, process, site->key.caller, site->last_ns, &place);
+	find_place(&finding, &place, report);
+	return finding;
+}
+
+/* Those that detectors added after the last record: where, if they know. */
+static void place_added(struct finding *finding, struct symbolizer *symbols, struct report *report)
+{
+	struct place place;
+
+	if (!finding->address || !finding->process || !finding->function)
+		return;
+	symbolize(symbols, finding->process, finding->address, finding->address_ns, &place);
+	find_place(finding, &place, report);
+}
+
+/* Those of the same place become one. Returns how many are left. */
+static size_t merge(struct finding *findings, size_t n)
+{
+	size_t i, kept = 0;
+
+	qsort(findings, n, sizeof(*findings), by_place);
+	for (i = 0; i < n; i++) {
+		struct finding *last = kept ? &findings[kept - 1] : NULL;
+
+		if (!last || same_place(last, &findings[i])) {
+			findings[kept++] = findings[i];
+			continue;
+		}
+		site_add(last->site, findings[i].site);
+		last->processes += last->process != findings[i].process;
+		last->process = findings[i].process;
+	}
+	return kept;
+}
+
+static int by_site_cost(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if (x->site->cost_ns != y->site->cost_ns)
+		return x->site->cost_ns < y->site->cost_ns ? 1 : -1;
+	return by_place(x, y);
+}
+
+/* The finding among the first n, of the same process, whose cause is also f's. */
+static struct finding *same_cause(struct finding *findings, size_t n, const struct finding *f)
+{
+	size_t i;
+
+	for (i = 0; i < n && f->detector->everywhere; i++)
+		if (findings[i].detector == f->detector && findings[i].process == f->process &&
+		    findings[i].variant == f->variant)
+			return &findings[i];
+	return NULL;
+}
+
+/* Those that have one cause wherever they are become one in each process, at the costliest place. */
+static size_t merge_everywhere(struct finding *findings, size_t n)
+{
+	size_t i, kept = 0;
+
+	qsort(findings, n, sizeof(*findings), by_site_cost);
+	for (i = 0; i < n; i++) {
+		struct finding *first = same_cause(findings, kept, &findings[i]);
+
+		if (!first) {
+			findings[kept++] = findings[i];
+			continue;
+		}
+		site_add(first->site, findings[i].site);
+		first->places++;
+	}
+	return kept;
+}
+
+#define KERNEL_WIDTH 40
+
+/* "; kernels: first(int), second(float) and others"; nothing if there are none. */
+static const char *kernels_text(const struct site *site, struct symbolizer *symbols,
+				struct report *report)
+{
+	const char *text = "";
+	size_t i;
+
+	for (i = 0; i < SITE_KERNELS && site->kernels[i]; i++) {
+		char *name = visible(demangle(symbols, site->kernels[i]));
+
+		shorten(name, KERNEL_WIDTH);
+		text = report_text(report, "%s%s%s", text, i ? ", " : "; kernels: ", name);
+		free(name);
+	}
+	return site->more_kernels ? report_text(report, "%s and others", text) : text;
+}
+
+/* What the site says of itself; false: its detector finds nothing in it. */
+static bool fill(struct finding *finding, const struct analysis *a, struct symbolizer *symbols,
+		 struct report *report)
+{
+	const struct site *site = finding->site;
+
+	finding->count = site->count;
+	finding->bytes = site->bytes;
+	finding->own_ns = site->cost_ns;
+	finding->others_ns = (uint64_t)site->others_ns;
+	finding->gain_low_ns = site->gain_low_ns + (uint64_t)site->others_sure_ns;
+	finding->gain_high_ns = site->gain_high_ns + finding->others_ns;
+	finding->gain_known = true;
+	finding->fix = finding->detector->fix;
+	finding->what = finding->detector->keep(a, site, finding, report);
+	if (finding->what && finding->detector->kernels)
+		finding->what = report_text(report, "%s%s", finding->what,
+					    kernels_text(site, symbols, report));
+	return finding->what != NULL;
+}
+
+/* Asks the detectors which are findings. */
+static size_t sift(struct finding *findings, size_t n, const struct analysis *a,
+		   struct symbolizer *symbols, struct report *report)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < n; i++)
+		if (fill(&findings[i], a, symbols, report))
+			findings[kept++] = findings[i];
+	return kept;
+}
+
+static int compare_calls(const struct finding *x, const struct finding *y)
+{
+	int order = (x->offset > y->offset) - (x->offset < y->offset);
+
+	order = order ? order : strcmp(x->module ?: "", y->module ?: "");
+	return order ? order : strcmp(x->function, y->function);
+}
+
+/* Those of the same calls stand together, in the order they had. */
+static int by_calls(const void *a, const void *b)
+{
+	const struct finding *x = *(struct finding *const *)a, *y = *(struct finding *const *)b;
+	int order = compare_calls(x, y);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+/* Whose part the finding is. absorbers: by_calls. */
+static struct finding *absorber_of(const struct finding *f, struct finding **absorbers, size_t n)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (compare_calls(absorbers[middle], f) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < n && !compare_calls(absorbers[low], f); low++)
+		if (absorbers[low]->detector->absorbs == f->detector)
+			return absorbers[low];
+	return NULL;
+}
+
+/* One finding for a cause: what another one is part of goes into that. */
+static size_t absorb(struct finding *findings, size_t n, const struct analysis *a,
+		     struct symbolizer *symbols, struct report *report)
+{
+	struct finding **absorbers = xcalloc(n, sizeof(struct finding *));
+	size_t i, n_absorbers = 0, kept = 0;
+
+	for (i = 0; i < n; i++)
+		if (findings[i].detector->absorbs)
+			absorbers[n_absorbers++] = &findings[i];
+	qsort(absorbers, n_absorbers, sizeof(*absorbers), by_calls);
+	for (i = 0; i < n; i++) {
+		struct finding *whole = absorber_of(&findings[i], absorbers, n_absorbers);
+
+		if (!whole)
+			continue;
+		site_add(whole->site, findings[i].site);
+		fill(whole, a, symbols, report);
+		findings[i].what = NULL;
+	}
+	free(absorbers);
+	for (i = 0; i < n; i++)
+		if (findings[i].what)
+			findings[kept++] = findings[i];
+	return kept;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	int order = strcmp(x->detector->id, y->detector->id);
+
+	if (finding_cost(x) != finding_cost(y))
+		return finding_cost(x) < finding_cost(y) ? 1 : -1;
+	return order ? order : same_place(x, y);
+}
+
+static void find_python(struct finding *finding, struct report *report)
+{
+	struct python_line *lines;
+
+	if (!finding->site || !finding->site->stack)
+		return;
+	lines = arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*lines)));
+	finding->python = lines;
+	finding->n_python = python_lines(finding->site->stacks, SITE_STACKS, lines);
+}
+
+/*
+ * Kernels are launched from code that nvcc makes, and all launches of a kernel from the same; without optimisation
+ * wrappers of CUDA's headers make calls, and a runtime that was linked to the program makes all of them. Stacks tell
+ * where in the program that is. If there are several such places, the kernel is the better name for them; where there
+ * is none, the costliest is shown.
+ */
+static void find_caller(struct finding *finding, struct symbolizer *symbols, struct report *report)
+{
+	const struct site *site = finding->site;
+	bool several = false;
+	struct place place, other;
+	size_t i;
+
+	if (!finding->cudas || !site || !site->stack ||
+	    !symbolize_caller(symbols, site->stack, &place))
+		return;
+	for (i = 0; i < SITE_STACKS && site->stacks[i].stack && !several; i++)
+		several = symbolize_caller(symbols, site->stacks[i].stack, &other) &&
+			  (other.path != place.path || other.offset != place.offset);
+	if (several && finding->of_kernel)
+		return;
+	find_place(finding, &place, report);
+	finding->elsewhere = several;
+	if (several)
+		finding->where = report_text(report, "%s and elsewhere", finding->where);
+}
+
+/* No cure gives back more than there was lost. */
+static void limit_gain(struct finding *finding)
+{
+	finding->gain_high_ns = least(finding->gain_high_ns, finding_cost(finding));
+	finding->gain_low_ns = least(finding->gain_low_ns, finding->gain_high_ns);
+}
+
+static bool is_small_case(const struct finding *f, const struct detector *detector, uint64_t run_ns)
+{
+	return f->detector == detector && f->site && finding_cost(f) && !f->perhaps_free &&
+	       finding_minor(f, run_ns);
+}
+
+/* One habit at many places: each costs little, and all of them together do not. The costliest is shown and says
+ * so. Findings are in the order of cost. */
+static void add_up(struct finding *findings, size_t n, const struct detector *detector,
+		   uint64_t run_ns)
+{
+	struct finding *first = NULL;
+	uint64_t alike = 0, alike_ns = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!is_small_case(&findings[i], detector, run_ns))
+			continue;
+		if (!first) {
+			first = &findings[i];
+			continue;
+		}
+		alike++;
+		alike_ns += finding_cost(&findings[i]);
+	}
+	if (!alike || finding_little(finding_cost(first) + alike_ns, run_ns))
+		return;
+	first->alike = alike;
+	first->alike_ns = alike_ns;
+	first->shown = true;
+}
+
+struct finding *findings_conclude(struct findings *f, const struct analysis *a,
+				  struct symbolizer *symbols, struct report *report, size_t *n)
+{
+	struct finding *findings = NULL;
+	const struct detector *detector;
+	struct site *site, *next;
+	size_t i, count = 0, n_sites;
+
+	sites_settle(f->accounts);
+	HASH_ITER (hh, f->sites, site, next) {
+		if (!site->count) /* all claims were let go */
+			continue;
+		findings = grow(findings, count, sizeof(*findings));
+		findings[count++] = from_site(site, a, symbols, report);
+	}
+	if (count) {
+		count = merge_everywhere(findings, merge(findings, count));
+		count = absorb(findings, sift(findings, count, a, symbols, report), a, symbols,
+			       report);
+	}
+	n_sites = count;
+	for (i = 0; (detector = detectors_row(i)); i++)
+		if (detector->conclude)
+			detector->conclude(a, report, &findings, &count);
+	for (i = n_sites; i < count; i++)
+		place_added(&findings[i], symbols, report);
+	for (i = 0; i < count; i++) {
+		limit_gain(&findings[i]);
+		find_python(&findings[i], report);
+		find_caller(&findings[i], symbols, report);
+	}
+	if (count)
+		qsort(findings, count, sizeof(*findings), by_cost);
+	for (i = 0; (detector = detectors_row(i)); i++)
+		add_up(findings, count, detector, findings_run_ns(a));
+	*n = count;
+	return findings;
+}
+
+/* How long the thread could call CUDA; it has done so. */
+static uint64_t lived_ns(const struct thread *thread)
+{
+	uint64_t end_ns = least(thread->gone_ns, thread->process->last_ns);
+
+	return end_ns - least(end_ns, thread->first_ns + thread->away_ns);
+}
+
+uint64_t findings_process_ns(const struct analysis *a, const struct process *process,
+			     uint64_t *n_threads)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	*n_threads = 0;
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+
+		if (thread->process != process || !a->stats.threads[i].count)
+			continue;
+		++*n_threads;
+		ns += lived_ns(thread);
+	}
+	return ns;
+}
+
+bool finding_little(uint64_t ns, uint64_t run_ns)
+{
+	return ns < MINOR_NS || ns < run_ns / MINOR_PART;
+}
+
+/* What nobody knows the cost of is none: it might be large. */
+bool finding_minor(const struct finding *f, uint64_t run_ns)
+{
+	return !f->cost_unknown && finding_little(finding_cost(f), run_ns);
+}
+
+bool finding_problem(const struct finding *f, uint64_t run_ns)
+{
+	return !f->cost_unknown && !f->perhaps_free && !f->not_ours && !finding_minor(f, run_ns);
+}
+
+uint64_t findings_run_ns(const struct analysis *a)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++)
+		if (a->stats.threads[i].count)
+			ns += lived_ns(a->model.threads[i]);
+	return ns;
+}

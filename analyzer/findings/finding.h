@@ -1,0 +1,268 @@
+/*
+ * analyzer/findings/finding.h: problems, as cudaspy tells them: one cause at one place of the program, what it
+ * cost, and what its cure would gain.
+ *
+ * The accounting shows each call that might be a case to the detectors (detector.h); the first one
+ * that wants it gets it. Calls of one detector at one place are a site; sites of several processes at
+ * the same place become one finding. Where only what a thread does next tells whether a call is a case, or
+ * what its cure would gain, the claim stays open until then. What a call did to other threads is added when
+ * their waits have been followed to their roots. So a nanosecond counts for one finding only; a detector that looks at
+ * the whole run says of its findings that they overlap with those.
+ */
+#ifndef CUDASPY_FINDING_H
+#define CUDASPY_FINDING_H
+
+#include "account/account.h"
+#include "report/report.h"
+#include "report/symbolize.h"
+
+struct analysis;
+struct detector;
+
+struct claim;
+
+/* A call of the application that has returned, as detectors see it. */
+struct observed {
+	struct accounting *accounts;
+	struct caller *caller;
+	const struct record *record;
+	const struct finished *call; /* its buckets, where it was divided */
+	const struct call_class *class;
+	const struct gpu_waits *waits;
+	uint8_t contract; /* enum spy_contract */
+	bool cold;
+};
+
+/* Operations outstanding of those the call may wait for, when it began: at most; 0 is certain.
+ * UINT64_MAX: nobody knows. */
+uint64_t observed_awaited(const struct observed *o);
+
+/* Operations outstanding on the call's device when it began, in whatever stream: at most. */
+uint64_t observed_outstanding(const struct observed *o);
+
+/* Is nothing left to do when the call has waited: for anybody on its device, for its thread on others? */
+bool observed_ends(const struct observed *o);
+
+/* May the host see results when the call has waited that it did not see before: by copies and the like since
+ * its thread's last wait, or outstanding on the device? Of memory that both see nobody knows. */
+bool observed_brings(const struct observed *o);
+
+/* Launches and copies that the process has handed to that device. */
+uint64_t observed_handed_over(const struct observed *o, uint8_t device);
+
+/* Is all that the stream had to do when the claimed call ended waited for by this later one of its thread? */
+bool observed_covers(const struct observed *o, uint64_t stream, const struct claim *claim);
+
+/* Was nothing handed to the device while the call lasted? only: the stream that alone had work when it began, for
+ * observed_covers; 0: several had, or none. */
+bool observed_stood_still(const struct observed *o, uint64_t *only);
+
+/* Does the call wait for the GPU, and is it made for that? */
+bool observed_means_to_wait(const struct observed *o);
+
+/* Launches and copies of the process before it. */
+uint64_t observed_submissions(const struct observed *o);
+
+/* Has the process managed memory, in which the host sees what the GPU writes? */
+bool observed_host_sees(const struct observed *o);
+
+/* What such a call costs when it is not the first of its kind; 0: nobody knows. */
+uint64_t observed_warm(const struct observed *o);
+
+/* What a call of another size or kind of memory costs, by profile or trace; false if nobody knows. */
+bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_ns);
+
+/* A detector's judgement of a call. */
+struct verdict {
+	uint64_t cost_ns; /* of the call's time, what the problem took from its own thread */
+	/* What of it the cure would give back, at least and at most. */
+	uint64_t gain_low_ns, gain_high_ns;
+	uint32_t
+		variant; /* tells apart what should not be one finding; the detector's own numbers */
+	uint64_t tally; /* whatever the detector counts: summed up in the site */
+	bool open; /* settle (detector.h) decides, at the thread's next calls */
+	uint64_t mark; /* what the detector wants to know then */
+	bool alone; /* what other threads wait for such a call is not the problem's */
+};
+
+/* A call that a detector wants, as its site takes it up: at once, or when it is settled. */
+struct claim {
+	struct site *site;
+	struct verdict verdict;
+	struct thread *thread;
+	uint8_t device;
+	bool failed;
+	uint64_t begin_ns, end_ns, hidden_ns, bytes;
+	uint64_t submissions, tries; /* as in struct site */
+	const struct stack *stack; /* NULL: none */
+	const char *kernel; /* mangled name; NULL: none, or unknown */
+	/* What its thread did since, while it is open: outside of CUDA, and in calls that are no cases of the
+	 * same detector, but not while they waited for the GPU. */
+	uint64_t outside_ns, inside_ns;
+	uint64_t seen_ns; /* until then */
+};
+
+/* What its thread did since, in and outside of calls. */
+static inline uint64_t claim_between_ns(const struct claim *claim)
+{
+	return claim->outside_ns + claim->inside_ns;
+}
+
+/* Its thread then waits for the same work, in any case: without the hidden wait in the call it would have been
+ * there earlier, and waited. It gains what it did in between. */
+void claim_waits_anyway(const struct claim *claim, struct verdict *v);
+
+#define EVIDENCE 3
+#define SITE_SAMPLES 64
+#define SITE_STACKS 16
+#define SITE_KERNELS 4
+
+/* One of the calls that cost most. */
+struct evidence {
+	uint64_t begin_ns, duration_ns, cost_ns;
+	const struct thread *thread; /* NULL: none */
+	uint8_t device;
+};
+
+/* Without padding: it is hashed byte by byte. */
+struct site_key {
+	uint64_t caller; /* return address, 0 unknown */
+	uint32_t process;
+	uint32_t epoch; /* how often the object at that address was unloaded before */
+	uint32_t fn;
+	uint32_t detector; /* row of the table */
+	uint32_t variant;
+	uint32_t zero;
+};
+
+struct site {
+	struct site_key key;
+	uint64_t count, bytes, failed;
+	uint64_t total_ns; /* duration of all calls */
+	uint64_t hidden_ns; /* of that, hidden waits for the GPU */
+	uint64_t cost_ns, gain_low_ns, gain_high_ns; /* sums of the verdicts */
+	uint64_t tally; /* sum of the verdicts' */
+	uint64_t tries; /* of the thread of its last call, until then: steps.h */
+	double others_ns; /* what other threads waited for these calls, at the root */
+	double others_sure_ns; /* of that, in calls that had no work of their own to wait for */
+	double cross_ns; /* of others_ns, those of other GPUs */
+	uint64_t first_ns, last_ns;
+	uint64_t
+		rounds; /* times that work was handed to a GPU between two of its calls, and once more */
+	uint64_t submissions; /* of the process, at its last call */
+	bool at_the_end; /* all of its calls came when the process had given the GPUs all their work */
+	/* The process's submissions at some of its calls, evenly apart: every stride-th round. */
+	uint64_t sampled[SITE_SAMPLES];
+	uint32_t n_sampled, stride;
+	uint64_t devices; /* a bit for each, those from 63 on share one */
+	const char *kernels[SITE_KERNELS]; /* some that were launched, by their mangled names */
+	bool more_kernels;
+	struct evidence worst[EVIDENCE];
+	const struct stack
+		*stack; /* of the call that cost most among those that have one; or NULL */
+	uint64_t stack_ns, stack_cost_ns; /* how long that call took, and what it cost */
+	/* Those of the calls that cost most: which lines of Python make them. */
+	struct site_stack {
+		const struct stack *stack;
+		uint64_t cost_ns;
+	} stacks[SITE_STACKS]; /* those that are there first */
+	const struct thread *last_thread;
+	struct thread_set callers; /* the threads of its calls */
+	uint64_t threads; /* how many; of sites that became one no fewer */
+	UT_hash_handle hh;
+};
+
+/* What is shown. Texts live as long as the report. */
+struct finding {
+	const struct detector *detector;
+	struct site *site; /* sums and evidence; NULL: of the whole run */
+	const struct process *process; /* one of them; NULL: of the whole run */
+	uint32_t variant, processes;
+	uint64_t count, bytes;
+	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;
+	bool gain_known, overlaps;
+	bool shown; /* in text also if it costs nothing to speak of */
+	bool cost_unknown; /* nobody knows: a note */
+	bool perhaps_free; /* the thread may have had nothing better to do than to wait: a note */
+	bool not_ours; /* others on the host did it, nothing in the program: a note */
+	/* Minor ones of its detector at other places, and what they cost, if together with it that is not
+	 * minor; it is the costliest of them, and a note. */
+	uint64_t alike, alike_ns;
+	uint64_t places; /* of the program; where it was costliest is shown */
+	const char *function; /* the CUDA function; NULL: none in particular */
+	const char *module, *caller, *file, *where; /* NULL unknown */
+	const char *inner; /* compiled into the caller, and called it; NULL: none */
+	bool cudas,
+		of_kernel; /* the caller is CUDA's code in the program; and launches a known kernel */
+	bool elsewhere; /* there is more than one place behind that code; the costliest is told */
+	uint64_t offset, line;
+	const struct python_line *python; /* the lines of Python it was called in, as far as … */
+	size_t n_python; /* … stacks tell; the costliest first */
+	const char *what, *fix; /* sentences; the gain is that of `fix` */
+	const char *otherwise; /* another cure, with what that one would gain; NULL: none */
+	/* For conclude, where it knows who calls the function: looked up afterwards. */
+	uint64_t address, address_ns; /* of the process, at that time; 0: none */
+	/* As a gate (gate.h) has judged it. */
+	const char *suppressed; /* why; NULL: it is not */
+	const char *compared; /* with the baseline: new, worse, same; NULL: there is none */
+	uint64_t before_ns; /* what it cost in the baseline */
+	bool fails; /* the gate, if there is one */
+};
+
+struct findings {
+	struct observer observer; /* must be the first */
+	struct accounting *accounts;
+	struct site *sites, *last;
+	/* Who is shown a call, a bit for each row of detectors: one that failed; one that took long, and
+	 * any other one, of each contract. */
+	uint64_t failures, when_long[SPY_CONTRACT_COUNT], always[SPY_CONTRACT_COUNT];
+};
+
+void findings_init(struct findings *f, struct accounting *accounts);
+void findings_release(struct findings *f);
+
+/* Of calls that are open still, nothing comes after them. Once, after the last record. */
+void sites_settle(struct accounting *accounts);
+
+/*
+ * After the last record: the findings, the costliest first; the report owns the array's texts, the
+ * caller frees the array. Calls made at no known place are a finding, too.
+ */
+struct finding *findings_conclude(struct findings *f, const struct analysis *a,
+				  struct symbolizer *symbols, struct report *report, size_t *n);
+
+/* Costs too little to speak of. */
+bool finding_minor(const struct finding *f, uint64_t run_ns);
+
+/* Costs so much for sure that something should be done: no note, and not minor. */
+bool finding_problem(const struct finding *f, uint64_t run_ns);
+
+static inline uint64_t finding_cost(const struct finding *f)
+{
+	return f->own_ns + f->others_ns;
+}
+
+/* In how many tenths of its process's work, by submissions, the site was called: 10 is all the time. */
+unsigned int site_tenths(const struct analysis *a, const struct site *site);
+
+/* Adds one site's calls to another's: they have one cause. */
+void site_add(struct site *sum, const struct site *more);
+
+/* Has the thread of the site's last call gone on working after it? */
+bool site_went_on(const struct analysis *a, const struct site *site);
+
+/* Part of a sentence: that most of the site's cost would have been waited right behind its calls; else empty. */
+const char *site_waits_anyway(const struct site *site);
+
+/* Is it too little to speak of, in a run of that time? */
+bool finding_little(uint64_t ns, uint64_t run_ns);
+
+/* All time that threads which call CUDA had, from each one's first call until it or its process ended, in
+ * nanoseconds: what shares are of. */
+uint64_t findings_run_ns(const struct analysis *a);
+
+/* The same of one process, and how many threads that is. */
+uint64_t findings_process_ns(const struct analysis *a, const struct process *process,
+			     uint64_t *n_threads);
+
+#endif

@@ -1,0 +1,350 @@
+/*
+ * analyzer/findings/gate.c: findings as a gate of a build. Called by `report`.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "gate.h"
+#include "detectors/detector.h"
+#include "trace/losses.h"
+
+#define PPM 1000000
+
+/* How a limit is written, after its number; the first is what a bare number is. */
+static const struct {
+	const char *suffix;
+	enum limit_unit unit;
+	double factor;
+} limit_forms[] = {
+	{"ms", LIMIT_NS, 1e6},       {"us", LIMIT_NS, 1e3}, {"s", LIMIT_NS, 1e9},
+	{"%", LIMIT_PPM, PPM / 100}, {"x", LIMIT_CALLS, 1},
+};
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+/* The next part of a list, up to its comma; NULL behind the last. */
+static char *next_item(struct gate *gate, const char **list)
+{
+	size_t n;
+	char *item;
+
+	if (!*list)
+		return NULL;
+	n = strcspn(*list, ",");
+	item = arena_printf(&gate->texts, "%.*s", (int)n, *list);
+	*list = (*list)[n] ? *list + n + 1 : NULL;
+	return item;
+}
+
+static int no_detector(const char *option, const char *item, const char *name, const char *others)
+{
+	complain("report: %s=%s: '%s' is neither %s nor a detector (cudaspy explain lists them)",
+		 option, item, name, others);
+	return -EINVAL;
+}
+
+static int parse_fail_on(struct gate *gate, const char *list)
+{
+	const struct detector *detector;
+	char *item;
+
+	while ((item = next_item(gate, &list))) {
+		if (!strcmp(item, "any")) {
+			gate->any = true;
+		} else if (!strcmp(item, "problem")) {
+			gate->problem = true;
+		} else {
+			detector = detectors_find(item);
+			if (!detector)
+				return no_detector("--fail-on", item, item, "any nor problem");
+			gate->fail_on = grow(gate->fail_on, gate->n_fail_on, sizeof(detector));
+			gate->fail_on[gate->n_fail_on++] = detector;
+		}
+	}
+	return 0;
+}
+
+static int wrong_budget(const char *item, const char *part, const char *why)
+{
+	complain("report: --budget=%s: '%s' %s", item, part, why);
+	return -EINVAL;
+}
+
+static int parse_limit(struct budget *budget, const char *text)
+{
+	/* Decimal, and nothing else that strtod understands. */
+	const char *end = text + strspn(text, "0123456789.");
+	char *stop;
+	double number = strtod(text, &stop);
+	size_t i;
+
+	if (!isdigit((unsigned char)*text) || stop < end)
+		return wrong_budget(budget->text, text, "is no limit: 100ms, 2.5%, 10x");
+	for (i = 0; i < ARRAY_SIZE(limit_forms); i++)
+		if (!*end || !strcmp(end, limit_forms[i].suffix))
+			break;
+	if (i == ARRAY_SIZE(limit_forms))
+		return wrong_budget(budget->text, end, "is no unit: ms, us, s, % or x");
+	number *= limit_forms[i].factor;
+	if (!(number < 1e18))
+		return wrong_budget(budget->text, text, "is too much");
+	budget->unit = limit_forms[i].unit;
+	budget->limit = (uint64_t)llround(number);
+	return 0;
+}
+
+static int parse_budget(struct gate *gate, const char *list)
+{
+	char *item, *colon, *who;
+	int err;
+
+	while ((item = next_item(gate, &list))) {
+		struct budget budget = {.text = item};
+
+		colon = strchr(item, ':');
+		if (!colon)
+			return wrong_budget(item, item,
+					    "has no limit: DETECTOR:LIMIT or all:LIMIT");
+		who = arena_printf(&gate->texts, "%.*s", (int)(colon - item), item);
+		budget.detector = detectors_find(who);
+		if (!budget.detector && strcmp(who, "all"))
+			return no_detector("--budget", item, who, "all");
+		err = parse_limit(&budget, colon + 1);
+		if (err)
+			return err;
+		gate->budgets = grow(gate->budgets, gate->n_budgets, sizeof(budget));
+		gate->budgets[gate->n_budgets++] = budget;
+	}
+	return 0;
+}
+
+int gate_init(struct gate *gate, const char *fail_on, const char *budget,
+	      const struct option_values *suppress)
+{
+	time_t now = time(NULL);
+	char today[16];
+	struct tm tm;
+	size_t i;
+	int err;
+
+	*gate = (struct gate){0};
+	strftime(today, sizeof(today), "%Y-%m-%d", localtime_r(&now, &tm));
+	err = parse_fail_on(gate, fail_on);
+	if (!err)
+		err = parse_budget(gate, budget);
+	for (i = 0; !err && i < suppress->n; i++)
+		err = suppress_read(&gate->suppressions, suppress->values[i], today);
+	return err;
+}
+
+void gate_release(struct gate *gate)
+{
+	suppress_release(&gate->suppressions);
+	baseline_release(&gate->baseline);
+	arena_release(&gate->texts);
+	free(gate->fail_on);
+	free(gate->budgets);
+	free(gate->failures);
+	*gate = (struct gate){0};
+}
+
+bool gate_asked(const struct gate *gate)
+{
+	return gate->any || gate->problem || gate->n_fail_on || gate->n_budgets;
+}
+
+bool gate_used(const struct gate *gate)
+{
+	return gate_asked(gate) || gate->suppressions.n || gate->baseline.path;
+}
+
+/* ---- is there anything to judge by? --------------------------------------------------------- */
+
+static void cannot_judge(struct gate *gate, const char *what)
+{
+	gate->unjudged =
+		gate->unjudged ? arena_printf(&gate->texts, "%s; %s", gate->unjudged, what) : what;
+}
+
+void gate_look(struct gate *gate, const struct trace_set *set, bool complete)
+{
+	size_t i, n = 0, first = 0;
+
+	gate->incomplete = !complete;
+	if (set->not_found)
+		cannot_judge(gate,
+			     arena_printf(&gate->texts,
+					  "%u director%s named without a trace that can be read",
+					  set->not_found, set->not_found == 1 ? "y" : "ies"));
+	if (set->unreadable)
+		cannot_judge(gate, arena_printf(&gate->texts, "%u trace%s cannot be read",
+						set->unreadable, set->unreadable == 1 ? "" : "s"));
+	for (i = 0; i < set->n_traces; i++) {
+		struct losses losses = losses_sum(set, set->traces[i]);
+
+		gate->lost_records += losses_records(&losses, set->traces[i]);
+		if (losses_all(&losses, set->traces[i]) && !n++)
+			first = i;
+	}
+	if (n)
+		cannot_judge(gate,
+			     arena_printf(&gate->texts, "no call is left of %s%s",
+					  set->traces[first]->dir,
+					  n > 1 ? arena_printf(&gate->texts, " and %zu more", n - 1)
+						: ""));
+}
+
+/* ---- judging -------------------------------------------------------------------------------- */
+
+static bool counts(const struct finding *f)
+{
+	return !f->suppressed && (!f->compared || strcmp(f->compared, "same") != 0);
+}
+
+static void add_failure(struct gate *gate, const struct gate_failure *failure)
+{
+	gate->failures = grow(gate->failures, gate->n_failures, sizeof(*failure));
+	gate->failures[gate->n_failures++] = *failure;
+}
+
+/* What of --fail-on forbids the finding; NULL: nothing. */
+static const char *forbidden(const struct gate *gate, const struct finding *f, uint64_t run_ns)
+{
+	size_t i;
+
+	for (i = 0; i < gate->n_fail_on; i++)
+		if (gate->fail_on[i] == f->detector)
+			return f->detector->id;
+	if (gate->problem && finding_problem(f, run_ns))
+		return "problem";
+	return gate->any ? "any" : NULL;
+}
+
+/* Texts of failures outlive the report. */
+static const char *time_text(struct gate *gate, uint64_t ns)
+{
+	char text[32];
+
+	format_ns(text, sizeof(text), ns);
+	return arena_printf(&gate->texts, "%s", text);
+}
+
+static void judge_finding(struct gate *gate, struct finding *f, uint64_t run_ns)
+{
+	const char *what = forbidden(gate, f, run_ns);
+
+	gate->counted++;
+	gate->counted_ns += f->overlaps ? 0 : finding_cost(f);
+	if (!what)
+		return;
+	f->fails = true;
+	add_failure(
+		gate,
+		&(struct gate_failure){
+			.rule = arena_printf(&gate->texts, "--fail-on=%s", what),
+			.id = f->detector->id,
+			.text = arena_printf(&gate->texts, "%s: %s", f->detector->title,
+					     f->cost_unknown ? "what it cost nobody knows"
+							     : time_text(gate, finding_cost(f))),
+			.where = f->where ? arena_printf(&gate->texts, "%s", f->where) : NULL,
+		});
+}
+
+static bool in_budget(const struct budget *budget, const struct finding *f)
+{
+	/* What is in others' findings, too, would be in the sum of all twice. */
+	return counts(f) && (budget->detector ? budget->detector == f->detector : !f->overlaps);
+}
+
+static const char *amount(struct gate *gate, enum limit_unit unit, uint64_t value)
+{
+	switch (unit) {
+	case LIMIT_NS:
+		return time_text(gate, value);
+	case LIMIT_PPM:
+		return arena_printf(&gate->texts, "%.4g %%", (double)value * 100 / PPM);
+	default:
+		return arena_printf(&gate->texts, "%llu calls", (unsigned long long)value);
+	}
+}
+
+static void judge_budget(struct gate *gate, const struct budget *budget, struct finding *findings,
+			 size_t n, uint64_t run_ns)
+{
+	static const char *const units[LIMIT_UNITS] = {"ns", "ppm", "calls"};
+	uint64_t ns = 0, calls = 0, value;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!in_budget(budget, &findings[i]))
+			continue;
+		ns += finding_cost(&findings[i]);
+		calls += findings[i].count;
+	}
+	value = budget->unit == LIMIT_CALLS ? calls : ns;
+	if (budget->unit == LIMIT_PPM)
+		value = run_ns ? (uint64_t)((double)ns * PPM / (double)run_ns) : 0;
+	if (value <= budget->limit)
+		return;
+	for (i = 0; i < n; i++)
+		findings[i].fails |= in_budget(budget, &findings[i]);
+	add_failure(gate, &(struct gate_failure){
+				  .rule = arena_printf(&gate->texts, "--budget=%s", budget->text),
+				  .id = budget->detector ? budget->detector->id : NULL,
+				  .text = arena_printf(&gate->texts, "%s, more than %s",
+						       amount(gate, budget->unit, value),
+						       amount(gate, budget->unit, budget->limit)),
+				  .value = value,
+				  .limit = budget->limit,
+				  .unit = units[budget->unit],
+			  });
+}
+
+/* The place of a finding among the others: first what is to be looked at. */
+static int tier(const struct finding *f, uint64_t run_ns)
+{
+	bool minor = finding_minor(f, run_ns) && !f->fails;
+
+	if (f->suppressed)
+		return 4;
+	return (minor ? 2 : 0) + !counts(f);
+}
+
+static void put_in_order(struct finding *findings, size_t n, uint64_t run_ns)
+{
+	struct finding *sorted = xcalloc(n, sizeof(*sorted));
+	size_t i, kept = 0;
+	int t;
+
+	for (t = 0; t <= 4; t++)
+		for (i = 0; i < n; i++)
+			if (tier(&findings[i], run_ns) == t)
+				sorted[kept++] = findings[i];
+	if (n)
+		memcpy(findings, sorted, n * sizeof(*sorted));
+	free(sorted);
+}
+
+void gate_judge(struct gate *gate, struct finding *findings, size_t n, uint64_t run_ns)
+{
+	size_t i;
+
+	if (gate->baseline.path)
+		baseline_compare(&gate->baseline, findings, n);
+	for (i = 0; i < n; i++) {
+		findings[i].suppressed = suppress_reason(&gate->suppressions, &findings[i]);
+		if (findings[i].suppressed) {
+			gate->suppressed++;
+			gate->suppressed_ns +=
+				findings[i].overlaps ? 0 : finding_cost(&findings[i]);
+		} else if (counts(&findings[i])) {
+			judge_finding(gate, &findings[i], run_ns);
+		}
+	}
+	for (i = 0; i < gate->n_budgets; i++)
+		judge_budget(gate, &gate->budgets[i], findings, n, run_ns);
+	put_in_order(findings, n, run_ns);
+}

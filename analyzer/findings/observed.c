@@ -1,0 +1,74 @@
+/*
+ * analyzer/findings/observed.c: what a detector may ask about a call it is shown. Called by the detectors, while the
+ * records are read.
+ */
+#include "analysis.h"
+#include "detectors/detector.h"
+
+uint64_t observed_awaited(const struct observed *o)
+{
+	return work_awaited(&o->accounts->work, &o->caller->stream, o->record, o->waits);
+}
+
+uint64_t observed_outstanding(const struct observed *o)
+{
+	return work_outstanding(&o->accounts->work, o->record);
+}
+
+uint64_t observed_submissions(const struct observed *o)
+{
+	return o->accounts->work.submissions[o->record->process];
+}
+
+bool observed_host_sees(const struct observed *o)
+{
+	return o->accounts->work.views[o->record->process].managed;
+}
+
+bool observed_ends(const struct observed *o)
+{
+	return work_ends(&o->accounts->work, &o->caller->stream, o->record, o->waits);
+}
+
+bool observed_brings(const struct observed *o)
+{
+	return o->caller->steps.brought_back || work_brings(&o->accounts->work, o->record);
+}
+
+uint64_t observed_handed_over(const struct observed *o, uint8_t device)
+{
+	return work_handed_over(&o->accounts->work, o->record, device);
+}
+
+bool observed_covers(const struct observed *o, uint64_t stream, const struct claim *claim)
+{
+	return work_covers(&o->accounts->work, o->record, o->waits, stream, claim->device,
+			   claim->end_ns);
+}
+
+bool observed_stood_still(const struct observed *o, uint64_t *only)
+{
+	return work_stood_still(&o->accounts->work, o->record, only);
+}
+
+bool observed_means_to_wait(const struct observed *o)
+{
+	return o->waits->sort == GPU_WAIT_INTENDED && !call_failed(&o->record->raw->call_head);
+}
+
+uint64_t observed_warm(const struct observed *o)
+{
+	return expect_class(o->accounts->expect, o->record->raw, o->record->fn, false)->expected_ns;
+}
+
+bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_ns)
+{
+	const struct call_class *class = expect_place(o->accounts->expect, key)->class;
+
+	if (!class)
+		class = expect_add(o->accounts->expect, key);
+	if (class->source == EXPECT_NONE || class->source == EXPECT_DEFAULT)
+		return false;
+	*expected_ns = class->expected_ns;
+	return true;
+}

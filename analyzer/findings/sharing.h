@@ -1,0 +1,39 @@
+/*
+ * analyzer/findings/sharing.h: which processes used which GPU, when, and with whom.
+ *
+ * GPUs are the same if their UUIDs are; a process uses one from the first to the last of its calls
+ * that allocate, copy, launch or work on a stream there. Whether a process is a client of MPS is the
+ * driver's own answer; drivers that give none are taken to follow the control pipe.
+ */
+#ifndef CUDASPY_SHARING_H
+#define CUDASPY_SHARING_H
+
+#include "analysis.h"
+
+/* One process on one GPU. */
+struct tenant {
+	const struct process *process;
+	const struct gpu *gpu;
+	const struct device_use *use;
+	bool client; /* of MPS */
+};
+
+/* By GPU, then in the order of their beginnings; the caller frees the array. */
+struct tenant *tenants_find(const struct analysis *a, size_t *n_tenants);
+
+/* Where the tenants of tenants[begin]'s GPU end. */
+size_t tenants_of_gpu(const struct tenant *tenants, size_t n, size_t begin);
+
+/* Of two on one GPU: two processes that used it at the same time? */
+bool tenants_overlap(const struct tenant *a, const struct tenant *b);
+
+/* Clients of one MPS server run at the same time; any other two take turns. */
+bool tenants_together(const struct tenant *a, const struct tenant *b);
+
+/* How long any other was there. tenants: all of its GPU, in the order of tenants_find. */
+uint64_t tenant_shared_ns(const struct tenant *self, const struct tenant *tenants, size_t n);
+
+/* How long a process waited in cuInit for another user's MPS server, at most; 0: it did not. */
+uint64_t sharing_turn_ns(const struct analysis *a, const struct process *process);
+
+#endif

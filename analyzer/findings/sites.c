@@ -1,0 +1,426 @@
+/*
+ * analyzer/findings/sites.c: calls that detectors want become sites: at once, or when the thread's next calls have
+ * shown what came of them. Called by the accounting for each call that might be a case, and by the blame.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "analysis.h"
+#include "detectors/detector.h"
+
+/* ---- sites ---------------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const union spy_any *raw)
+{
+	if (raw->other.event == SPY_EV_COPY)
+		return raw->copy.bytes;
+	return raw->other.event == SPY_EV_MEMORY ? raw->memory.bytes : 0;
+}
+
+/* Field by field: the key has just been put together so, and is not yet to be had in larger pieces. */
+static inline bool same_key(const struct site_key *a, const struct site_key *b)
+{
+	return a->caller == b->caller &&
+	       !((a->process ^ b->process) | (a->epoch ^ b->epoch) | (a->fn ^ b->fn) |
+		 (a->detector ^ b->detector) | (a->variant ^ b->variant));
+}
+
+static struct site *find_site(struct findings *f, const struct site_key *key)
+{
+	struct site *site = f->last;
+
+	if (site && same_key(&site->key, key))
+		return site;
+	HASH_FIND(hh, f->sites, key, sizeof(*key), site);
+	if (!site) {
+		site = xcalloc(1, sizeof(*site));
+		site->key = *key;
+		HASH_ADD(hh, f->sites, key, sizeof(site->key), site);
+	}
+	f->last = site;
+	return site;
+}
+
+static void keep_worst(struct evidence *worst, const struct evidence *evidence)
+{
+	size_t i, least = 0;
+
+	for (i = 0; i < EVIDENCE; i++)
+		if (!worst[i].thread ||
+		    (worst[least].thread && worst[i].cost_ns < worst[least].cost_ns))
+			least = i;
+	if (!worst[least].thread || evidence->cost_ns > worst[least].cost_ns)
+		worst[least] = *evidence;
+}
+
+/* When its rounds were, by the process's submissions: thinned out evenly when there are too many. */
+static void sample_round(struct site *site, uint64_t submissions)
+{
+	uint32_t i;
+
+	if (!site->stride)
+		site->stride = 1;
+	if (site->rounds % site->stride)
+		return;
+	if (site->n_sampled == SITE_SAMPLES) {
+		for (i = 0; i < SITE_SAMPLES / 2; i++)
+			site->sampled[i] = site->sampled[2 * i];
+		site->n_sampled = SITE_SAMPLES / 2;
+		site->stride *= 2;
+		if (site->rounds % site->stride)
+			return;
+	}
+	site->sampled[site->n_sampled++] = submissions;
+}
+
+unsigned int site_tenths(const struct analysis *a, const struct site *site)
+{
+	uint64_t all = a->accounts.work.submissions[site->key.process];
+	unsigned int tenths = 0;
+	uint32_t i;
+
+	for (i = 0; i < site->n_sampled && all; i++) {
+		uint64_t tenth = 10 * site->sampled[i] / (all + 1);
+
+		tenths |= 1u << (tenth < 10 ? tenth : 9);
+	}
+	return (unsigned int)__builtin_popcount(tenths);
+}
+
+/* In place of the cheapest; a free place is cheapest. */
+static void keep_stack_of(struct site *site, const struct stack *stack, uint64_t cost_ns)
+{
+	struct site_stack *cheapest = &site->stacks[0];
+	size_t i;
+
+	for (i = 0; i < SITE_STACKS && cheapest->stack; i++)
+		if (!site->stacks[i].stack || site->stacks[i].cost_ns < cheapest->cost_ns)
+			cheapest = &site->stacks[i];
+	if (!cheapest->stack || cost_ns > cheapest->cost_ns)
+		*cheapest = (struct site_stack){stack, cost_ns};
+}
+
+static void keep_stack(struct site *site, const struct stack *stack, uint64_t ns, uint64_t cost_ns)
+{
+	if (!stack || (site->stack && cost_ns <= site->stack_cost_ns))
+		return;
+	site->stack = stack;
+	site->stack_ns = ns;
+	site->stack_cost_ns = cost_ns;
+}
+
+static void keep_kernel(struct site *site, const char *kernel)
+{
+	size_t i;
+
+	for (i = 0; i < SITE_KERNELS && site->kernels[i]; i++)
+		if (site->kernels[i] == kernel || !strcmp(site->kernels[i], kernel))
+			return;
+	if (i < SITE_KERNELS)
+		site->kernels[i] = kernel;
+	else
+		site->more_kernels = true;
+}
+
+static void add_claim(const struct claim *claim)
+{
+	const struct verdict *v = &claim->verdict;
+	struct site *site = claim->site;
+	uint64_t duration_ns = claim->end_ns - claim->begin_ns;
+
+	/* Claims that were open may come late: in rounds that are counted. */
+	if (!site->count || claim->submissions > site->submissions) {
+		sample_round(site, claim->submissions);
+		site->rounds++;
+		site->submissions = claim->submissions;
+	}
+	if (!site->count || claim->begin_ns < site->first_ns)
+		site->first_ns = claim->begin_ns;
+	if (claim->end_ns > site->last_ns)
+		site->last_ns = claim->end_ns;
+	site->count++;
+	site->bytes += claim->bytes;
+	site->failed += claim->failed;
+	site->total_ns += duration_ns;
+	site->hidden_ns += claim->hidden_ns;
+	site->cost_ns += v->cost_ns;
+	site->gain_low_ns += v->gain_low_ns;
+	site->gain_high_ns += v->gain_high_ns;
+	site->tally += v->tally;
+	site->tries = claim->tries;
+	thread_set_add(&site->callers, claim->thread);
+	site->threads = site->callers.count;
+	site->last_thread = claim->thread;
+	if (claim->device != SPY_DEVICE_NONE)
+		site->devices |= 1ull << (claim->device < 63 ? claim->device : 63);
+	keep_worst(site->worst, &(struct evidence){.begin_ns = claim->begin_ns,
+						   .duration_ns = duration_ns,
+						   .cost_ns = v->cost_ns,
+						   .thread = claim->thread,
+						   .device = claim->device});
+	if (claim->kernel)
+		keep_kernel(site, claim->kernel);
+	keep_stack(site, claim->stack, duration_ns, v->cost_ns);
+	if (claim->stack)
+		keep_stack_of(site, claim->stack, v->cost_ns);
+}
+
+void site_add(struct site *sum, const struct site *more)
+{
+	size_t i;
+
+	sum->count += more->count;
+	sum->bytes += more->bytes;
+	sum->failed += more->failed;
+	sum->total_ns += more->total_ns;
+	sum->hidden_ns += more->hidden_ns;
+	sum->cost_ns += more->cost_ns;
+	sum->gain_low_ns += more->gain_low_ns;
+	sum->gain_high_ns += more->gain_high_ns;
+	sum->tally += more->tally;
+	sum->others_ns += more->others_ns;
+	sum->others_sure_ns += more->others_sure_ns;
+	sum->cross_ns += more->cross_ns;
+	sum->rounds = more->rounds > sum->rounds ? more->rounds : sum->rounds;
+	sum->at_the_end &= more->at_the_end;
+	sum->devices |= more->devices;
+	sum->threads += more->threads;
+	thread_set_join(&sum->callers, &more->callers);
+	sum->first_ns = more->first_ns < sum->first_ns ? more->first_ns : sum->first_ns;
+	sum->last_ns = more->last_ns > sum->last_ns ? more->last_ns : sum->last_ns;
+	for (i = 0; i < EVIDENCE; i++)
+		if (more->worst[i].thread)
+			keep_worst(sum->worst, &more->worst[i]);
+	for (i = 0; i < SITE_KERNELS && more->kernels[i]; i++)
+		keep_kernel(sum, more->kernels[i]);
+	sum->more_kernels |= more->more_kernels;
+	keep_stack(sum, more->stack, more->stack_ns, more->stack_cost_ns);
+	for (i = 0; i < SITE_STACKS && more->stacks[i].stack; i++)
+		keep_stack_of(sum, more->stacks[i].stack, more->stacks[i].cost_ns);
+}
+
+/* ---- claims that are open ------------------------------------------------------------------- */
+
+/* Of a thread: if there are more, the oldest is settled as if nothing came after it. */
+#define OPEN_MOST 16
+
+/* Asks the claim's detector. True: it is decided. */
+static bool settle(struct claim *claim, const struct observed *next)
+{
+	const struct detector *detector = detectors_row(claim->site->key.detector);
+	enum settled settled = detector->settle(claim, next, &claim->verdict);
+
+	if (settled == SETTLED_CASE)
+		add_claim(claim);
+	return settled != SETTLED_NOT || !next;
+}
+
+static void settle_oldest(struct caller *c)
+{
+	settle(&c->open[0], NULL);
+	memmove(&c->open[0], &c->open[1], --c->n_open * sizeof(*c->open));
+}
+
+static void leave_open(struct caller *c, const struct claim *claim)
+{
+	if (c->n_open == OPEN_MOST)
+		settle_oldest(c);
+	if (!c->open)
+		c->open = xcalloc(OPEN_MOST, sizeof(*c->open));
+	c->open[c->n_open++] = *claim;
+}
+
+static void settle_earlier(const struct observed *next)
+{
+	struct caller *c = next->caller;
+	size_t i, kept = 0;
+
+	for (i = 0; i < c->n_open; i++) {
+		struct claim *claim = &c->open[i];
+
+		if (next->call->begin_ns > claim->seen_ns)
+			claim->outside_ns += next->call->begin_ns - claim->seen_ns;
+		claim->seen_ns = next->call->end_ns;
+		if (!settle(claim, next))
+			c->open[kept++] = *claim;
+	}
+	c->n_open = kept;
+}
+
+/* What the call took, but for waits for the GPU. */
+static uint64_t busy_ns(const struct finished *f)
+{
+	return f->end_ns - f->begin_ns - finished_ns(f, BUCKET_GPU_INTENDED) -
+	       finished_ns(f, BUCKET_GPU_HIDDEN) - finished_ns(f, BUCKET_QUEUE);
+}
+
+/* The call just made lies behind those that are open; site: whose case it is. */
+static void see_behind(const struct observed *o, const struct site *site)
+{
+	struct caller *c = o->caller;
+	size_t i;
+
+	for (i = 0; i < c->n_open; i++)
+		if (c->open[i].end_ns <= o->call->begin_ns &&
+		    (!site || c->open[i].site->key.detector != site->key.detector))
+			c->open[i].inside_ns += busy_ns(o->call);
+}
+
+void claim_waits_anyway(const struct claim *claim, struct verdict *v)
+{
+	v->gain_high_ns -= claim->hidden_ns - least(claim->hidden_ns, claim_between_ns(claim));
+}
+
+void sites_settle(struct accounting *accounts)
+{
+	size_t i;
+
+	for (i = 0; i < accounts->n_callers; i++)
+		while (accounts->callers[i] && accounts->callers[i]->n_open)
+			settle_oldest(accounts->callers[i]);
+}
+
+/* ---- the calls ------------------------------------------------------------------------------ */
+
+static struct site *site_of(struct findings *f, const struct observed *o, uint32_t detector,
+			    uint32_t variant)
+{
+	struct site_key key = {
+		.caller = record_caller(o->record->raw),
+		.process = o->record->process,
+		.epoch = model_gone(o->record->thread->process, record_caller(o->record->raw)),
+		.fn = o->record->fn,
+		.detector = detector,
+		.variant = variant};
+
+	return find_site(f, &key);
+}
+
+static const char *kernel_of(const struct record *record)
+{
+	if (record->raw->other.event != SPY_EV_LAUNCH)
+		return NULL;
+	return model_kernel(record->thread->process, record_kernel(&record->raw->launch));
+}
+
+static void claim_call(const struct observed *o, struct site *site, const struct verdict *v)
+{
+	const struct finished *call = o->call;
+	struct claim claim = {.site = site,
+			      .verdict = *v,
+			      .thread = call->thread,
+			      .device = call->device,
+			      .failed = call_failed(&o->record->raw->call_head),
+			      .begin_ns = call->begin_ns,
+			      .end_ns = call->end_ns,
+			      .hidden_ns = finished_ns(call, BUCKET_GPU_HIDDEN),
+			      .bytes = bytes_of(o->record->raw),
+			      .submissions = observed_submissions(o),
+			      .tries = o->caller->steps.tries,
+			      .stack = call->stack,
+			      .kernel = kernel_of(o->record),
+			      .outside_ns = 0, /* all are named: gcc zeroes a part of it slowly */
+			      .inside_ns = 0,
+			      .seen_ns = call->end_ns};
+
+	if (v->open)
+		leave_open(o->caller, &claim);
+	else
+		add_claim(&claim);
+}
+
+/* The first detector that wants the call gets it. */
+static struct site *judge(struct findings *f, const struct observed *o, bool *alone)
+{
+	uint64_t left = call_failed(&o->record->raw->call_head) ? f->failures
+			: o->call->divided                      ? f->when_long[o->contract]
+								: f->always[o->contract];
+
+	for (; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
+		struct verdict v = {0};
+		struct site *site;
+
+		if (!detectors_row(i)->judge(o, &v))
+			continue;
+		site = site_of(f, o, i, v.variant);
+		claim_call(o, site, &v);
+		*alone = v.alone;
+		return site;
+	}
+	return NULL;
+}
+
+static struct site *see(struct observer *observer, const struct observed *o)
+{
+	bool alone = false;
+	struct site *site;
+
+	if (o->caller->n_open)
+		settle_earlier(o);
+	site = judge((struct findings *)observer, o, &alone);
+	if (o->caller->n_open)
+		see_behind(o, site);
+	return alone ? NULL : site;
+}
+
+static void charge_others(struct site *site, double ns, bool sure, bool across)
+{
+	site->others_ns += ns;
+	if (sure)
+		site->others_sure_ns += ns;
+	if (across)
+		site->cross_ns += ns;
+}
+
+void findings_init(struct findings *f, struct accounting *accounts)
+{
+	uint32_t *const asked[] = {[COPIES_ALL] = &f->observer.always,
+				   [COPIES_PAGEABLE] = &f->observer.pageable,
+				   [COPIES_PEER] = &f->observer.peer,
+				   [COPIES_IN_ROW] = &f->observer.in_row};
+	const struct detector *detector;
+	size_t i, contract;
+
+	*f = (struct findings){.observer = {.see = see, .others = charge_others},
+			       .accounts = accounts};
+	for (i = 0; (detector = detectors_row(i)); i++) {
+		if (!detector->judge)
+			continue;
+		f->failures |= (uint64_t)detector->failures << i;
+		*asked[detector->copies] |= detector->always;
+		for (contract = 0; contract < SPY_CONTRACT_COUNT; contract++) {
+			uint64_t always = detector->always >> contract & 1;
+
+			f->always[contract] |= always << i;
+			f->when_long[contract] |= (always | (detector->when_long >> contract & 1))
+						  << i;
+		}
+	}
+	accounts->observer = &f->observer;
+}
+
+void findings_release(struct findings *f)
+{
+	struct site *site, *next;
+
+	HASH_ITER (hh, f->sites, site, next) {
+		HASH_DEL(f->sites, site);
+		free(site->callers.words);
+		free(site);
+	}
+}
+
+bool site_went_on(const struct analysis *a, const struct site *site)
+{
+	const struct caller *caller = account_caller(&a->accounts, site->last_thread);
+
+	return caller && caller->steps.tries > site->tries;
+}
+
+const char *site_waits_anyway(const struct site *site)
+{
+	return site->gain_high_ns < site->cost_ns / 2
+		       ? "; for most of that the thread would have waited right behind them, in "
+			 "any case"
+		       : "";
+}

@@ -1,0 +1,315 @@
+/*
+ * analyzer/findings/stall.c: how long threads waited for locks that other threads of their process held. Called by
+ * the detectors of stalls, after the last record.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "stall.h"
+#include "detectors/detector.h"
+#include "report/report_words.h"
+
+/* The call that kept holders, and how long others waited for it, for what reason there. */
+struct keeper {
+	uint32_t fn;
+	double ns, of_cause[CAUSE_COUNT];
+};
+
+struct sums {
+	struct stall stall;
+	struct keeper *keepers;
+	size_t n_keepers;
+	bool *waiters, *threads; /* by thread index */
+	bool *processes; /* by index */
+	bool devices[SPY_DEVICE_NONE];
+};
+
+static void add_keeper(struct sums *sums, const struct blame_edge *edge)
+{
+	size_t i;
+
+	for (i = 0; i < sums->n_keepers; i++)
+		if (sums->keepers[i].fn == edge->key.holder_fn)
+			break;
+	if (i == sums->n_keepers) {
+		sums->keepers = grow(sums->keepers, i, sizeof(*sums->keepers));
+		sums->keepers[sums->n_keepers++] = (struct keeper){.fn = edge->key.holder_fn};
+	}
+	sums->keepers[i].ns += edge->waited_ns;
+	sums->keepers[i].of_cause[edge->key.cause] += edge->waited_ns;
+}
+
+/* ---- the start ------------------------------------------------------------------------------ */
+
+static uint64_t starting_stalls(const struct caller *c, uint32_t fn)
+{
+	const uint64_t *stalls;
+
+	if (!c || fn >= c->n_functions || !c->of_function[fn])
+		return 0;
+	stalls = c->accounts[c->of_function[fn] - 1].starting_stalls;
+	return stalls[0] > stalls[1] ? stalls[0] : stalls[1]; /* a call may be one of both */
+}
+
+/* Did calls of the function wait so seldom, as the program started, that it is no matter? */
+static bool few_starting(const struct analysis *a, const struct thread *thread, uint32_t fn)
+{
+	uint64_t all = 0;
+	size_t i;
+
+	if (starting_stalls(account_caller(&a->accounts, thread), fn) < STALL_STARTING_THREAD)
+		return true;
+	for (i = 0; i < a->accounts.n_callers && all < STALL_STARTING_ALL; i++) {
+		const struct caller *c = a->accounts.callers[i];
+
+		if (c && c->thread->process == thread->process)
+			all += starting_stalls(c, fn);
+	}
+	return all < STALL_STARTING_ALL;
+}
+
+/* The edge without them. */
+static struct blame_edge without_start(const struct analysis *a, const struct blame_edge *edge)
+{
+	struct blame_edge left = *edge;
+
+	if (edge->starting_ns <= 0 ||
+	    !few_starting(a, edge_thread(a, edge->key.waiter), edge->key.waiter_fn))
+		return left;
+	left.waited_ns =
+		edge->starting_ns < edge->waited_ns ? edge->waited_ns - edge->starting_ns : 0;
+	left.spared_ns *= left.waited_ns / edge->waited_ns;
+	return left;
+}
+
+/* Calls that waited, without them. */
+static uint64_t count_calls(const struct analysis *a, bool across_devices)
+{
+	uint64_t calls = across_devices ? a->accounts.blame.stalled_across.count
+					: a->accounts.blame.stalled.count;
+	size_t i, j;
+
+	for (i = 0; i < a->accounts.n_callers; i++) {
+		const struct caller *c = a->accounts.callers[i];
+
+		for (j = 0; c && j < c->n_accounts; j++)
+			if (c->accounts[j].starting_stalls[across_devices] &&
+			    few_starting(a, c->thread, c->account_fns[j]))
+				calls -= c->accounts[j].starting_stalls[across_devices];
+	}
+	return calls;
+}
+
+/* ---- the sums ------------------------------------------------------------------------------- */
+
+static void add_edge(struct sums *sums, const struct analysis *a, const struct blame_edge *edge)
+{
+	const struct blame_key *k = &edge->key;
+
+	sums->stall.waited_ns += edge->waited_ns;
+	blame_add_help(edge, sums->stall.help_ns);
+	sums->stall.measured |= !k->inferred;
+	sums->waiters[k->waiter - 1] = true;
+	sums->threads[k->waiter - 1] = sums->threads[k->holder - 1] = true;
+	sums->processes[edge_thread(a, k->waiter)->process->trace->index] = true;
+	sums->devices[k->waiter_device] = sums->devices[k->holder_device] = true;
+	add_keeper(sums, edge);
+}
+
+static uint64_t count(const bool *set, size_t n)
+{
+	uint64_t count = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		count += set[i];
+	return count;
+}
+
+static enum cause main_cause(const struct keeper *keeper)
+{
+	enum cause cause, most = 0;
+
+	for (cause = 1; cause < CAUSE_COUNT; cause++)
+		if (keeper->of_cause[cause] > keeper->of_cause[most])
+			most = cause;
+	return most;
+}
+
+static void sum_up(struct sums *sums, const struct analysis *a)
+{
+	struct stall *stall = &sums->stall;
+	size_t i;
+
+	stall->waiters = count(sums->waiters, a->model.n_threads);
+	stall->threads = count(sums->threads, a->model.n_threads);
+	stall->processes = count(sums->processes, a->model.n_processes);
+	stall->devices = count(sums->devices, ARRAY_SIZE(sums->devices));
+	stall->fn = NO_FUNCTION;
+	for (i = 0; i < sums->n_keepers; i++) {
+		if (sums->keepers[i].ns <= stall->fn_ns)
+			continue;
+		stall->fn = sums->keepers[i].fn;
+		stall->cause = main_cause(&sums->keepers[i]);
+		stall->cause_ns = sums->keepers[i].of_cause[stall->cause];
+		stall->fn_ns = sums->keepers[i].ns;
+	}
+}
+
+/* What findings of single calls, which come first, have told of it. */
+static void add_told(struct stall *stall, const struct analysis *a, bool across_devices,
+		     const struct finding *findings, size_t n)
+{
+	const char *function = word_function(a, stall->fn);
+	double most_ns = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct site *site = findings[i].site;
+		double ns;
+
+		if (!site)
+			continue;
+		ns = across_devices ? site->cross_ns : site->others_ns - site->cross_ns;
+		stall->charged_ns += ns;
+		if (ns <= most_ns || !function || strcmp(findings[i].function, function) != 0)
+			continue;
+		most_ns = ns;
+		stall->told = findings[i].detector;
+	}
+	/* One that has little to do with these waits is no cure of them. */
+	if (most_ns < stall->fn_ns / 2)
+		stall->told = NULL;
+}
+
+struct stall stall_sum(const struct analysis *a, bool across_devices,
+		       const struct finding *findings, size_t n)
+{
+	struct sums sums = {
+		.waiters = xcalloc(a->model.n_threads + 1, sizeof(bool)),
+		.threads = xcalloc(a->model.n_threads + 1, sizeof(bool)),
+		.processes = xcalloc(a->model.n_processes + 1, sizeof(bool)),
+	};
+	const struct blame_edge *edge;
+
+	EDGES_ITER (edge, &a->accounts.blame.roots) {
+		const struct blame_edge left = without_start(a, edge);
+
+		if (left.waited_ns > 0 && blame_is_stall(&left.key, across_devices))
+			add_edge(&sums, a, &left);
+	}
+	sum_up(&sums, a);
+	sums.stall.calls = count_calls(a, across_devices);
+	add_told(&sums.stall, a, across_devices, findings, n);
+	free(sums.keepers);
+	free(sums.waiters);
+	free(sums.threads);
+	free(sums.processes);
+	return sums.stall;
+}
+
+bool stall_matters(const struct analysis *a, const struct stall *stall)
+{
+	return stall->waited_ns >= STALL_LEAST_NS &&
+	       stall->waited_ns >= (double)findings_run_ns(a) / STALL_LEAST_PART;
+}
+
+const char *stall_mostly(struct report *report, const struct analysis *a, const struct stall *stall)
+{
+	const char *function = word_function(a, stall->fn);
+
+	if (!function)
+		return report_text(report, "%s of it for threads that were in no call",
+				   word_time(report, (uint64_t)stall->fn_ns));
+	return report_text(report, "%s of it while one of them was in %s (%s%s)",
+			   word_time(report, (uint64_t)stall->fn_ns), function,
+			   stall->cause_ns < stall->fn_ns * 0.9 ? "mostly " : "",
+			   cause_names[stall->cause]);
+}
+
+/* Work is handed over again and again; what prepares it can be done once. */
+static bool prepares(uint8_t contract)
+{
+	switch (contract) {
+	case SPY_CONTRACT_ALLOC:
+	case SPY_CONTRACT_PIN:
+	case SPY_CONTRACT_LIMIT:
+	case SPY_CONTRACT_MODULE:
+	case SPY_CONTRACT_LAZY_LOAD:
+	case SPY_CONTRACT_GRAPH_BUILD:
+	case SPY_CONTRACT_INIT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static const char *cure(struct report *report, const struct analysis *a, const struct stall *stall)
+{
+	const char *function = word_function(a, stall->fn);
+	uint8_t contract;
+
+	if (!function)
+		return NULL;
+	contract = a->set->functions.all[stall->fn].contract;
+	if (stall->told && stall->fn_ns >= stall->waited_ns * 0.9)
+		return report_text(report,
+				   "Cure the finding of %s first (%s), whose gain has these "
+				   "waits in it.",
+				   function, stall->told->id);
+	if (stall->told)
+		return report_text(report,
+				   "Cure the finding of %s first (%s), whose gain has %s of "
+				   "these waits in it.",
+				   function, stall->told->id,
+				   word_time(report, (uint64_t)stall->fn_ns));
+	if (stall->cause == CAUSE_GPU)
+		return report_text(report,
+				   "%s waited for the GPU and kept the others out meanwhile: let "
+				   "its work be done before it (synchronise its stream).",
+				   function);
+	if (contract == SPY_CONTRACT_FREE)
+		return report_text(
+			report,
+			"Take %s out of the threads' work: keep what it frees and use it "
+			"again, or free it in the stream's order.",
+			function);
+	if (prepares(contract))
+		return report_text(report,
+				   "Take %s out of the threads' loops: do it once, before the "
+				   "work.",
+				   function);
+	return report_text(report, "Call %s less often: more work with each call, or a graph.",
+			   function);
+}
+
+/* The cure named first is that of the call at the root, and the gain is its; what processes would save is
+ * said with them. */
+static void fill_cure(struct report *report, const struct analysis *a, const struct stall *stall,
+		      const char *processes, struct finding *finding)
+{
+	double saved_ns = stall->help_ns[HELP_ALONE] + stall->help_ns[HELP_WITH_MPS];
+
+	finding->gain_known = true;
+	finding->fix = cure(report, a, stall);
+	if (!finding->fix) {
+		finding->fix = report_text(report, "Use %s.", processes);
+		finding->gain_high_ns = (uint64_t)saved_ns;
+		return;
+	}
+	finding->gain_high_ns = (uint64_t)stall->fn_ns;
+	if (saved_ns < stall->waited_ns / 20)
+		return;
+	finding->otherwise = report_text(report, "Or use %s: that saves up to %s.", processes,
+					 word_time(report, (uint64_t)saved_ns));
+}
+
+void stall_fill(struct report *report, const struct analysis *a, const struct stall *stall,
+		const char *processes, struct finding *finding)
+{
+	finding->function = word_function(a, stall->fn);
+	finding->count = stall->calls;
+	finding->processes = (uint32_t)stall->processes;
+	finding->own_ns = (uint64_t)stall->waited_ns;
+	finding->overlaps = stall->charged_ns > 0;
+	fill_cure(report, a, stall, processes, finding);
+}

@@ -1,0 +1,39 @@
+/*
+ * analyzer/report/report.c: a finished report. Filled by report_*.c and the detectors, shown by render_*.c.
+ */
+#include <assert.h>
+#include <string.h>
+#include "report.h"
+
+void report_init(struct report *report, const char *schema)
+{
+	*report = (struct report){.schema = schema};
+}
+
+void report_release(struct report *report)
+{
+	arena_release(&report->arena);
+	*report = (struct report){0};
+}
+
+struct table *report_add(struct report *report, const struct table_kind *kind, void *rows,
+			 size_t n_rows)
+{
+	struct table *table = &report->tables[report->n_tables++];
+
+	assert(report->n_tables <= REPORT_TABLES);
+	*table = (struct table){.kind = kind, .rows = rows, .n_rows = n_rows};
+	if (rows)
+		arena_take(&report->arena, rows);
+	return table;
+}
+
+const struct table *report_find(const struct report *report, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < report->n_tables; i++)
+		if (!strcmp(report->tables[i].kind->key, key))
+			return &report->tables[i];
+	return NULL;
+}

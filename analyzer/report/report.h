@@ -1,0 +1,47 @@
+/*
+ * analyzer/report/report.h: a finished report: tables in the order they are shown. The renderers get this
+ * and know nothing else.
+ */
+#ifndef CUDASPY_REPORT_H
+#define CUDASPY_REPORT_H
+
+#include "table.h"
+
+#define REPORT_TABLES 32
+
+/* How text is shown. */
+struct view {
+	unsigned int width; /* columns; 0: 80 */
+	bool colour;
+	bool verbose; /* also the tables that go into detail */
+};
+
+struct report {
+	struct view view;
+	const char *schema; /* "cudaspy-report-1" */
+	struct table tables[REPORT_TABLES];
+	size_t n_tables;
+	struct arena arena; /* owns rows and texts */
+};
+
+void report_init(struct report *report, const char *schema);
+void report_release(struct report *report);
+
+/* Adds a table; the report owns `rows` (from malloc, or NULL) from here on. Returns it, for an
+ * intro. */
+struct table *report_add(struct report *report, const struct table_kind *kind, void *rows,
+			 size_t n_rows);
+
+/* The table with that key, or NULL. */
+const struct table *report_find(const struct report *report, const char *key);
+
+/* Is what others waited for a finding worth a word? From a hundredth of its cost on. */
+static inline bool report_tells_others(uint64_t others_ns, uint64_t cost_ns)
+{
+	return others_ns && others_ns >= cost_ns / 100;
+}
+
+/* Texts that live as long as the report. */
+#define report_text(report, ...) arena_printf(&(report)->arena, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,391 @@
+/*
+ * analyzer/report/report_findings.c: the findings of a report. Called by `report` and `why`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "analysis.h"
+#include "python.h"
+#include "report_findings.h"
+#include "report_stack.h"
+#include "report_trace.h"
+#include "report_words.h"
+#include "detectors/detector.h"
+
+struct finding_row {
+	const char *id, *title, *severity, *headline, *cost_known, *program, *function, *module,
+		*caller, *file, *where, *elsewhere;
+	const char *python, *python_function, *python_file;
+	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
+		*compared, *fails;
+	uint64_t rank, shown_ns, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns,
+		run_ns, count, bytes, alike, alike_ns, offset;
+	const struct table *stack;
+	uint64_t before_ns, line, python_line, processes, worst_at_ns, worst_ns, worst_thread,
+		worst_device;
+};
+
+/* clang-format off */
+static const struct column finding_columns[] = {
+	COLUMN(struct finding_row, rank, "#", UNIT_PLAIN),
+	{.title = "cost", .unit = UNIT_NS_IF_KNOWN, .offset = offsetof(struct finding_row, shown_ns)},
+	COLUMN_JSON(struct finding_row, cost_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, cost_known, UNIT_TEXT),
+	COLUMN_TEXT(struct finding_row, headline, "what"),
+	COLUMN_JSON(struct finding_row, id, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, title, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, severity, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, total_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, own_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, others_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, run_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, gain_low_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, gain_high_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, count, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, bytes, UNIT_BYTES),
+	COLUMN_JSON(struct finding_row, alike, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, alike_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, processes, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, program, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, function, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, module, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, offset, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, caller, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, file, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, line, UNIT_COUNT),
+	COLUMN_LINE(struct finding_row, where, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, elsewhere, UNIT_TEXT),
+	{.key = "python", .title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW_WORDS,
+	 .offset = offsetof(struct finding_row, python)},
+	COLUMN_JSON(struct finding_row, python_function, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, python_file, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, python_line, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, what, UNIT_TEXT),
+	COLUMN_TEXT_WORDS(struct finding_row, costs),
+	COLUMN_TEXT_WORDS(struct finding_row, evidence),
+	COLUMN_TABLE(struct finding_row, stack, &stack_table_kind),
+	COLUMN_JSON(struct finding_row, worst_at_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, worst_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, worst_thread, UNIT_PLAIN),
+	COLUMN_JSON(struct finding_row, worst_device, UNIT_DEVICE),
+	COLUMN_TEXT_WORDS(struct finding_row, gain),
+	COLUMN_JSON(struct finding_row, fix, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, otherwise, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, overlaps, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, suppressed, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, compared, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, before_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, fails, UNIT_TEXT),
+};
+/* clang-format on */
+
+#define FINDING_KIND(title_) \
+	{ \
+		.key = "findings", .title = (title_), .columns = finding_columns, \
+		.n_columns = ARRAY_SIZE(finding_columns), .row_bytes = sizeof(struct finding_row), \
+		.text_rows = 10, .when_empty = "none", \
+	}
+static const struct table_kind finding_kind = FINDING_KIND("FINDINGS, the costliest first");
+static const struct table_kind about_kind =
+	FINDING_KIND("FINDINGS in its calls, the costliest first; numbered as in the report");
+
+/* Text leaves out those that cost little, unless their detector wants them seen or the gate fails on
+ * them, and those that are suppressed: they are moved to the end. Returns how many. */
+static size_t fold(struct finding *findings, size_t n, uint64_t run_ns)
+{
+	struct finding *folded = xcalloc(n + 1, sizeof(*folded));
+	size_t i, kept = 0, n_folded = 0;
+
+	for (i = 0; i < n; i++) {
+		const struct finding *f = &findings[i];
+
+		if (f->suppressed || (finding_minor(f, run_ns) && !f->shown && !f->fails))
+			folded[n_folded++] = *f;
+		else
+			findings[kept++] = *f;
+	}
+	if (n_folded)
+		memcpy(&findings[kept], folded, n_folded * sizeof(*folded));
+	free(folded);
+	return n_folded;
+}
+
+/* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
+static const char *alike_text(struct report *report, const struct finding *f, uint64_t run_ns)
+{
+	uint64_t ns = finding_cost(f) + f->alike_ns;
+
+	if (!f->alike)
+		return "";
+	return report_text(report, "; with %llu more at other places, each minor: %s, %s",
+			   (unsigned long long)f->alike, word_time(report, ns),
+			   word_percent(report, (double)ns, (double)run_ns));
+}
+
+static const char *cost_text(struct report *report, const struct finding *f, uint64_t run_ns)
+{
+	const char *share = word_percent(report, (double)finding_cost(f), (double)run_ns);
+	const char *alike = alike_text(report, f, run_ns);
+
+	if (f->cost_unknown)
+		return report_text(report, "%s; what that cost, the trace does not tell", f->what);
+	if (!report_tells_others(f->others_ns, finding_cost(f)))
+		return report_text(report, "%s; %s of the threads' time%s", f->what, share, alike);
+	return report_text(
+		report,
+		"%s; it cost its threads %s and others, who waited for it, %s: %s of the "
+		"threads' time%s",
+		f->what, word_time(report, f->own_ns), word_time(report, f->others_ns), share,
+		alike);
+}
+
+static const char *evidence_text(struct report *report, const struct analysis *a,
+				 const struct evidence *e)
+{
+	if (!e->thread)
+		return NULL;
+	return report_text(report, "worst: %s after %s, in %s", word_time(report, e->duration_ns),
+			   word_since(report, a, e->begin_ns),
+			   word_thread(report, e->thread, e->device));
+}
+
+static const char *gain_text(struct report *report, const struct finding *f)
+{
+	if (!f->gain_known || !f->gain_high_ns)
+		return f->fix;
+	if (f->gain_low_ns >= f->gain_high_ns - f->gain_high_ns / 10)
+		return report_text(report, "%s Gains about %s.", f->fix,
+				   word_time(report, f->gain_high_ns));
+	if (!f->gain_low_ns)
+		return report_text(report, "%s Gains up to %s.", f->fix,
+				   word_time(report, f->gain_high_ns));
+	return report_text(report, "%s Gains %s to %s.", f->fix, word_time(report, f->gain_low_ns),
+			   word_time(report, f->gain_high_ns));
+}
+
+static const struct evidence *worst_of(const struct finding *f)
+{
+	static const struct evidence none;
+	const struct evidence *worst = f->site ? &f->site->worst[0] : &none;
+	size_t i;
+
+	for (i = 1; f->site && i < EVIDENCE; i++)
+		if (f->site->worst[i].thread && f->site->worst[i].cost_ns > worst->cost_ns)
+			worst = &f->site->worst[i];
+	return worst;
+}
+
+/* A note is not about its cost: that is not known, or not the point. */
+static const char *severity(const struct finding *f, uint64_t run_ns)
+{
+	if (finding_problem(f, run_ns))
+		return "problem";
+	return f->shown || !finding_minor(f, run_ns) ? "note" : "minor";
+}
+
+/* Why its cost is not what a problem's is. */
+static const char *note(const struct finding *f, uint64_t run_ns)
+{
+	if (f->perhaps_free)
+		return "a note (perhaps free): ";
+	if (f->cost_unknown)
+		return "a note (cost unknown): ";
+	if (!strcmp(severity(f, run_ns), "note"))
+		return "a note: ";
+	return strcmp(severity(f, run_ns), "minor") ? "" : "minor: ";
+}
+
+static const char *headline(struct report *report, const struct finding *f, uint64_t run_ns)
+{
+	if (f->suppressed)
+		return report_text(report, "accepted (%s): %s", f->suppressed, f->detector->title);
+	if (!f->compared || !strcmp(f->compared, "same"))
+		return report_text(report, "%s%s", note(f, run_ns), f->detector->title);
+	if (!strcmp(f->compared, "new"))
+		return report_text(report, "NEW: %s", f->detector->title);
+	return report_text(report, "WORSE (it was %s): %s", word_time(report, f->before_ns),
+			   f->detector->title);
+}
+
+/* The costliest of the lines. */
+static void describe_python(struct finding_row *row, struct report *report, const struct finding *f)
+{
+	if (!f->n_python)
+		return;
+	row->python = report_text(report, "from Python: %s",
+				  python_words_all(report, f->python, f->n_python));
+	row->python_function = report_text(report, "%s", f->python[0].code->function);
+	row->python_file = report_text(report, "%s", f->python[0].code->file);
+	row->python_line = f->python[0].line;
+}
+
+static struct finding_row describe(struct report *report, const struct analysis *a,
+				   struct symbolizer *symbols, const struct finding *f,
+				   uint64_t run_ns)
+{
+	const struct evidence *worst = worst_of(f);
+	struct finding_row row = {
+		.id = f->detector->id,
+		.title = f->detector->title,
+		.headline = headline(report, f, run_ns),
+		.severity = severity(f, run_ns),
+		.program = report_program(report, a->set, f->process ? f->process->trace : NULL),
+		.function = f->function,
+		.module = f->module,
+		.caller = f->caller,
+		.file = f->file,
+		.where = f->where,
+		.elsewhere = f->elsewhere ? "yes" : "no",
+		.what = f->what,
+		.fix = f->fix,
+		.otherwise = f->otherwise,
+		.shown_ns = f->cost_unknown ? UNKNOWN_NS : finding_cost(f),
+		.cost_ns = finding_cost(f),
+		.cost_known = f->cost_unknown ? "no" : "yes",
+		.total_ns = f->site ? f->site->total_ns : 0,
+		.own_ns = f->own_ns,
+		.others_ns = f->others_ns,
+		.run_ns = run_ns,
+		.gain_low_ns = f->gain_known ? f->gain_low_ns : 0,
+		.gain_high_ns = f->gain_known ? f->gain_high_ns : 0,
+		.count = f->count,
+		.bytes = f->bytes,
+		.alike = f->alike,
+		.alike_ns = f->alike_ns,
+		.offset = f->offset,
+		.line = f->line,
+		.processes = f->processes,
+		.worst_ns = worst->duration_ns,
+		.worst_thread = worst->thread ? worst->thread->tid : 0,
+		.worst_device = worst->thread ? worst->device : SPY_DEVICE_NONE,
+		.overlaps = f->overlaps ? "yes" : "no",
+		.suppressed = f->suppressed ? report_text(report, "%s", f->suppressed) : NULL,
+		.compared = f->compared,
+		.before_ns = f->before_ns,
+	};
+
+	if (worst->thread && worst->begin_ns > a->model.first_ns)
+		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
+	describe_python(&row, report, f);
+	row.costs = cost_text(report, f, run_ns);
+	row.evidence = evidence_text(report, a, worst);
+	row.gain = gain_text(report, f);
+	if (f->otherwise)
+		row.gain = report_text(report, "%s %s", row.gain, f->otherwise);
+	if (f->site && f->site->stack)
+		row.stack = report_stack(report, symbols, f->site->stack, f->site->stack_ns);
+	return row;
+}
+
+/* Those that nobody has accepted. */
+static void count_findings(struct report *report, struct summary_row *summary,
+			   const struct finding_row *rows, size_t n)
+{
+	const struct finding_row *costliest = NULL;
+	uint64_t problems = 0, notes = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (rows[i].suppressed)
+			continue;
+		notes += !strcmp(rows[i].severity, "note");
+		if (strcmp(rows[i].severity, "problem") != 0)
+			continue;
+		problems++;
+		if (!costliest || rows[i].cost_ns > costliest->cost_ns)
+			costliest = &rows[i];
+	}
+	report_found(report, summary, problems, notes,
+		     costliest ? report_text(report, "%s, %s of the threads' time",
+					     word_time(report, costliest->cost_ns),
+					     word_percent(report, (double)costliest->cost_ns,
+							  (double)costliest->run_ns))
+			       : NULL);
+}
+
+void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
+		     struct gate *gate, struct summary_row *summary)
+{
+	uint64_t run_ns = findings_run_ns(a);
+	struct finding_row *rows;
+	struct finding *findings;
+	struct table *table;
+	size_t i, n, folded;
+
+	findings = findings_conclude(&a->findings, a, symbols, report, &n);
+	gate_judge(gate, findings, n, run_ns);
+	report_gate(report, gate);
+	folded = fold(findings, n, run_ns);
+	rows = xcalloc(n + 1, sizeof(*rows));
+	for (i = 0; i < n; i++) {
+		rows[i] = describe(report, a, symbols, &findings[i], run_ns);
+		rows[i].rank = i + 1;
+		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].fails ? "yes" : "no";
+	}
+	free(findings);
+	count_findings(report, summary, rows, n);
+	table = report_add(report, &finding_kind, rows, n);
+	table->minor_rows = folded;
+	if (gate->suppressed)
+		table->minor_name = "minor or suppressed";
+	if (n && folded == n)
+		table->intro = gate->suppressed ? "None that costs much and is not suppressed."
+						: "None that costs much.";
+}
+
+/* ---- of one subject --------------------------------------------------------------------------- */
+
+static bool has_tid(const struct thread_set *set, const struct analysis *a, uint32_t tid)
+{
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++)
+		if (a->model.threads[i]->tid == tid && thread_set_has(set, a->model.threads[i]))
+			return true;
+	return false;
+}
+
+/* Only calls have threads and GPUs; what is found in the whole run may have a function. */
+static bool is_about(const struct finding *f, const struct analysis *a)
+{
+	const struct subject *s = &a->accounts.blame.subject;
+
+	switch (s->kind) {
+	case SUBJECT_CALL:
+		return f->function && !strcmp(f->function, a->set->functions.all[s->fn].name);
+	case SUBJECT_THREAD:
+		return f->site && has_tid(&f->site->callers, a, s->tid);
+	case SUBJECT_DEVICE:
+		return f->site && (f->site->devices >> least(s->device, 63) & 1);
+	default:
+		return false;
+	}
+}
+
+void report_findings_about(struct report *report, struct analysis *a, struct symbolizer *symbols)
+{
+	uint64_t run_ns = findings_run_ns(a);
+	struct gate none = {0};
+	struct finding_row *rows;
+	struct finding *findings;
+	struct table *table;
+	size_t i, n, n_rows = 0, folded = 0, first_folded;
+
+	if (a->accounts.blame.subject.kind == SUBJECT_LOCK)
+		return;
+	findings = findings_conclude(&a->findings, a, symbols, report, &n);
+	gate_judge(&none, findings, n, run_ns);
+	first_folded = n - fold(findings, n, run_ns);
+	rows = xcalloc(n + 1, sizeof(*rows));
+	for (i = 0; i < n; i++) {
+		if (!is_about(&findings[i], a))
+			continue;
+		rows[n_rows] = describe(report, a, symbols, &findings[i], run_ns);
+		rows[n_rows++].rank = i + 1;
+		folded += i >= first_folded;
+	}
+	free(findings);
+	table = report_add(report, &about_kind, rows, n_rows);
+	table->minor_rows = folded;
+	if (n_rows && folded == n_rows)
+		table->intro = "None that costs much.";
+}

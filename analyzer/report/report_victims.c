@@ -1,0 +1,254 @@
+/*
+ * analyzer/report/report_victims.c: the calls that lost most, each with its chain in one sentence; the worst of
+ * each kind first, then those that are like one of these. Called by report_waits.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "python.h"
+#include "report_waits.h"
+#include "report_words.h"
+#include "trace/names.h"
+
+struct victim_row {
+	const char *what, *text, *where, *python, *function, *holder_function, *lock,
+		*root_function, *cause;
+	uint64_t at_ns, duration_ns, expected_ns, lost_ns, thread, device, holder, holder_device;
+	uint64_t root, root_device, root_ns, alike, alike_lost_ns;
+};
+
+/* clang-format off */
+static const struct column victim_columns[] = {
+	COLUMN(struct victim_row, at_ns, "at", UNIT_NS),
+	COLUMN(struct victim_row, function, "call", UNIT_TEXT),
+	COLUMN(struct victim_row, duration_ns, "took", UNIT_NS),
+	COLUMN(struct victim_row, expected_ns, "expected", UNIT_NS_IF_KNOWN),
+	COLUMN(struct victim_row, lost_ns, "lost", UNIT_NS),
+	COLUMN_JSON(struct victim_row, what, UNIT_TEXT),
+	COLUMN_JSON(struct victim_row, thread, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, device, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, lock, UNIT_TEXT),
+	COLUMN_JSON(struct victim_row, holder, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, holder_device, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, holder_function, UNIT_TEXT),
+	COLUMN_JSON(struct victim_row, root, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, root_device, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, root_function, UNIT_TEXT),
+	COLUMN_JSON(struct victim_row, root_ns, UNIT_NS),
+	COLUMN_JSON(struct victim_row, cause, UNIT_TEXT),
+	COLUMN_LINE(struct victim_row, where, UNIT_TEXT),
+	COLUMN_LINE(struct victim_row, python, UNIT_TEXT),
+	COLUMN_JSON(struct victim_row, alike, UNIT_COUNT),
+	COLUMN_JSON(struct victim_row, alike_lost_ns, UNIT_NS),
+	COLUMN_TEXT_WORDS(struct victim_row, text),
+};
+/* clang-format on */
+
+static const struct table_kind victim_kind = {
+	.key = "victims",
+	.title = "WORST CALLS, and whom they waited for",
+	.columns = victim_columns,
+	.n_columns = ARRAY_SIZE(victim_columns),
+	.row_bytes = sizeof(struct victim_row),
+	.text_rows = 5,
+};
+
+static const struct victim_root *main_root(const struct victim *v)
+{
+	const struct victim_root *best = &v->roots[0];
+	size_t i;
+
+	for (i = 1; i < VICTIM_ROOTS; i++)
+		if (v->roots[i].ns > best->ns)
+			best = &v->roots[i];
+	return best->ns > 0 ? best : NULL;
+}
+
+/* What of a call's loss is no lock: " 3.2 ms hidden wait for the GPU". */
+static enum bucket main_bucket(const struct victim *v)
+{
+	enum bucket best = BUCKET_UNEXPLAINED;
+	int i;
+
+	for (i = 0; i < BUCKET_COUNT; i++)
+		if (i != BUCKET_OWN && i != BUCKET_GPU_INTENDED &&
+		    v->bucket_ns[i] > v->bucket_ns[best])
+			best = (enum bucket)i;
+	return best;
+}
+
+static const char *loss_sentence(struct report *report, const struct victim *v)
+{
+	static const char *const sentences[BUCKET_COUNT] = {
+		[BUCKET_GPU_HIDDEN] = "waited for the GPU, which this call does not promise to do",
+		[BUCKET_IOCTL] = "was in the kernel module (ioctl)",
+		[BUCKET_QUEUE] =
+			"waited because the stream's launch queue was full: nobody else is "
+			"to blame",
+		[BUCKET_MPS] = "waited for another user's MPS server to end",
+		[BUCKET_NOT_RUNNING] =
+			"was ready to run and got no CPU: the host is oversubscribed",
+		[BUCKET_UNEXPLAINED] = "took longer than such calls do, and no probe saw why",
+	};
+	enum bucket bucket = main_bucket(v);
+
+	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2)
+		return report_text(report,
+				   "%s waited in the C library (%s) for %s, nobody knows for what",
+				   word_thread(report, v->thread, v->device),
+				   name_wait(v->slept_kind), word_time(report, v->slept_ns));
+	if (bucket == BUCKET_GPU_HIDDEN && v->expected_ns == UNKNOWN_NS)
+		return report_text(
+			report,
+			"%s worked or waited for the GPU, for %s, and there is no call to "
+			"compare it with%s%s",
+			word_thread(report, v->thread, v->device),
+			word_time(report, v->bucket_ns[bucket]), v->why ? ": " : "", v->why ?: "");
+	return report_text(report, "%s %s, for %s%s%s", word_thread(report, v->thread, v->device),
+			   sentences[bucket], word_time(report, v->bucket_ns[bucket]),
+			   bucket == BUCKET_GPU_HIDDEN && v->why ? ": " : "",
+			   bucket == BUCKET_GPU_HIDDEN && v->why ? v->why : "");
+}
+
+/* One sentence: who waited how long for which lock, held by whom in what, and the root. */
+static const char *chain_sentence(struct report *report, const struct analysis *a,
+				  const struct victim *v)
+{
+	const struct victim_root *root = main_root(v);
+	const char *text, *of;
+	uint64_t root_ns;
+
+	of = v->held_ns + v->held_ns / 20 < v->bucket_ns[BUCKET_LOCK]
+		     ? report_text(report, ", %s of it", word_time(report, v->held_ns))
+		     : "";
+	text = report_text(report, "%s waited %s for %s (%s)%s held by %s%s",
+			   word_thread(report, v->thread, v->device),
+			   word_time(report, v->bucket_ns[BUCKET_LOCK]), v->lock->name,
+			   v->lock->place, of, word_thread(report, v->holder, v->holder_device),
+			   word_in_function(report, a, v->holder_fn));
+	if (!root)
+		return text;
+	/* The wait without what the thread was not running for, the root with it. */
+	root_ns = (uint64_t)root->ns;
+	if (root_ns > v->bucket_ns[BUCKET_LOCK])
+		root_ns = v->bucket_ns[BUCKET_LOCK];
+	if (root->thread == v->holder && root->fn == v->holder_fn)
+		return report_text(report, "%s; the reason there, for %s: %s", text,
+				   word_time(report, root_ns), cause_names[root->cause]);
+	return report_text(report, "%s; at the root, for %s: %s%s, %s", text,
+			   word_time(report, root_ns),
+			   word_thread(report, root->thread, root->device),
+			   word_in_function(report, a, root->fn), cause_names[root->cause]);
+}
+
+static int by_lost(const void *a, const void *b)
+{
+	const struct victim *x = a, *y = b;
+
+	if (x->lost_ns != y->lost_ns)
+		return x->lost_ns < y->lost_ns ? 1 : -1;
+	return x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+/* The same thread in the same function, for the same reason. */
+static bool alike(const struct victim *a, const struct victim *b)
+{
+	return a->thread == b->thread && a->fn == b->fn && main_bucket(a) == main_bucket(b) &&
+	       a->lock == b->lock && a->holder == b->holder && a->holder_fn == b->holder_fn;
+}
+
+/* Where it was called: the function it was called in, file and line as far as they are known. */
+static const char *place_text(struct report *report, const struct analysis *a,
+			      struct symbolizer *symbols, const struct victim *v)
+{
+	struct place place;
+
+	if (!v->caller)
+		return NULL;
+	symbolize(symbols, v->thread->process, v->caller, v->end_ns, &place);
+	return report_text(report, "%s%s", word_function(a, v->fn), word_place(report, &place));
+}
+
+/* In which line of Python, if it has a stack. */
+static const char *python_text(struct report *report, const struct victim *v)
+{
+	struct python_line line = python_line(v->stack);
+	const char *words = python_words(report, &line);
+
+	return words ? report_text(report, "from Python: %s", words) : NULL;
+}
+
+static struct victim_row describe(struct report *report, const struct analysis *a,
+				  struct symbolizer *symbols, const struct victim *v)
+{
+	const struct victim_root *root = main_root(v);
+	struct victim_row row = {
+		.function = word_function(a, v->fn),
+		.at_ns = v->begin_ns < a->model.first_ns ? 0 : v->begin_ns - a->model.first_ns,
+		.duration_ns = v->end_ns - v->begin_ns,
+		.expected_ns = v->expected_ns,
+		.lost_ns = v->lost_ns,
+		.thread = v->thread->tid,
+		.device = v->device,
+		.where = place_text(report, a, symbols, v),
+		.python = python_text(report, v),
+	};
+
+	if (v->lock && main_bucket(v) == BUCKET_LOCK) {
+		row.what = chain_sentence(report, a, v);
+		row.lock = report_text(report, "%s", v->lock->name);
+		row.holder = v->holder ? v->holder->tid : 0;
+		row.holder_device = v->holder_device;
+		row.holder_function = word_function(a, v->holder_fn);
+	} else {
+		row.what = loss_sentence(report, v);
+	}
+	if (root) {
+		row.root = root->thread ? root->thread->tid : 0;
+		row.root_device = root->device;
+		row.root_function = word_function(a, root->fn);
+		row.root_ns = (uint64_t)root->ns;
+		row.cause = cause_keys[root->cause];
+	}
+	return row;
+}
+
+void report_victims(struct report *report, const struct analysis *a, struct symbolizer *symbols,
+		    uint64_t least_lost_ns)
+{
+	struct victim sorted[VICTIMS];
+	struct victim_row *rows = xcalloc(VICTIMS, sizeof(*rows));
+	size_t first[VICTIMS]; /* the worst one like it, maybe itself */
+	size_t row_of[VICTIMS]; /* its row, of those that are the worst of their kind */
+	size_t count, kinds, i, j, n = 0;
+	struct table *table;
+
+	memcpy(sorted, a->accounts.blame.victims, sizeof(sorted));
+	qsort(sorted, VICTIMS, sizeof(sorted[0]), by_lost);
+	for (i = 0; i < VICTIMS && sorted[i].serial && sorted[i].lost_ns >= least_lost_ns; i++) {
+		for (j = 0; !alike(&sorted[i], &sorted[j]); j++)
+			;
+		first[i] = j;
+		if (i != j)
+			continue;
+		row_of[i] = n;
+		rows[n++] = describe(report, a, symbols, &sorted[i]);
+	}
+	count = i;
+	kinds = n;
+	for (i = 0; i < count; i++) {
+		if (first[i] == i)
+			continue;
+		rows[row_of[first[i]]].alike++;
+		rows[row_of[first[i]]].alike_lost_ns += sorted[i].lost_ns;
+		rows[n++] = describe(report, a, symbols, &sorted[i]);
+	}
+	for (i = 0; i < n; i++)
+		rows[i].text =
+			rows[i].alike ? report_text(report, "%s; %llu more like it lost %s",
+						    rows[i].what, (unsigned long long)rows[i].alike,
+						    word_time(report, rows[i].alike_lost_ns))
+				      : rows[i].what;
+	table = report_add(report, &victim_kind, rows, n);
+	table->minor_rows = n - kinds;
+	table->minor_name = "like these";
+}

@@ -1,0 +1,146 @@
+/*
+ * analyzer/report/report_words.c: the words in which the sections about waits are written. Called by
+ * report_waits.c, report_victims.c, report_blame.c and report_accounts.c.
+ */
+#include <string.h>
+#include "report_words.h"
+#include "trace/names.h"
+
+const char *const bucket_names[BUCKET_COUNT] = {
+#define BUCKET(name, key, text) text,
+	BUCKETS(BUCKET)
+#undef BUCKET
+};
+
+const char *const cause_keys[CAUSE_COUNT] = {
+#define CAUSE(name, key, text) key,
+	CAUSES(CAUSE)
+#undef CAUSE
+};
+
+const char *const cause_names[CAUSE_COUNT] = {
+#define CAUSE(name, key, text) text,
+	CAUSES(CAUSE)
+#undef CAUSE
+};
+
+const char *word_time(struct report *report, uint64_t ns)
+{
+	char text[32];
+
+	format_ns(text, sizeof(text), ns);
+	return report_text(report, "%s", text);
+}
+
+const char *word_count(struct report *report, uint64_t n, const char *what)
+{
+	char text[32];
+
+	format_count(text, sizeof(text), n);
+	return report_text(report, "%s %s%s", text, what, n == 1 ? "" : "s");
+}
+
+const char *word_percent(struct report *report, double part, double whole)
+{
+	char text[32];
+
+	format_percent(text, sizeof(text), part, whole);
+	return report_text(report, "%s", text);
+}
+
+const char *word_since(struct report *report, const struct analysis *a, uint64_t ns)
+{
+	return word_time(report, ns > a->model.first_ns ? ns - a->model.first_ns : 0);
+}
+
+const char *word_function(const struct analysis *a, uint32_t fn)
+{
+	return fn < a->set->functions.count ? a->set->functions.all[fn].name : NULL;
+}
+
+const char *word_result(const struct analysis *a, uint32_t fn, unsigned int result)
+{
+	const char *function = word_function(a, fn);
+
+	return name_error(result,
+			  function && !strncmp(function, "cu", 2) && strncmp(function, "cuda", 4));
+}
+
+/* A thread's name says something where it is not the program's, which threads begin with. */
+static const char *name_of(struct report *report, const struct thread *thread)
+{
+	size_t length = sizeof(thread->name) - 1;
+
+	if (!thread->name[0] || !strncmp(thread->name, thread->process->trace->program, length))
+		return "";
+	return report_text(report, " '%.15s'", thread->name);
+}
+
+const char *word_thread(struct report *report, const struct thread *thread, uint8_t device)
+{
+	if (!thread)
+		return "a thread nobody knows";
+	if (thread->stranger && thread->name[0])
+		return report_text(report, "a thread without calls, %.15s (%u)", thread->name,
+				   thread->tid);
+	if (thread->stranger)
+		return report_text(report, "a thread without calls (%u)", thread->tid);
+	if (device == SPY_DEVICE_NONE)
+		return report_text(report, "thread %u%s", thread->tid, name_of(report, thread));
+	return report_text(report, "thread %u%s (GPU %u)", thread->tid, name_of(report, thread),
+			   device);
+}
+
+const struct thread *edge_thread(const struct analysis *a, uint32_t index)
+{
+	return index ? a->model.threads[index - 1] : NULL;
+}
+
+bool subject_is_lock(const struct subject *s, const struct lock *lock)
+{
+	return lock->key.address == s->lock.address && lock->key.process == s->lock.process;
+}
+
+bool subject_has_edge(const struct analysis *a, const struct subject *s, const struct blame_key *k)
+{
+	switch (s->kind) {
+	case SUBJECT_THREAD:
+		return (k->waiter && edge_thread(a, k->waiter)->tid == s->tid) ||
+		       (k->holder && edge_thread(a, k->holder)->tid == s->tid);
+	case SUBJECT_CALL:
+		return k->waiter_fn == s->fn || k->holder_fn == s->fn;
+	case SUBJECT_LOCK:
+		return k->lock && subject_is_lock(s, a->accounts.locks.all[k->lock - 1]);
+	case SUBJECT_DEVICE:
+		return k->waiter_device == s->device || k->holder_device == s->device;
+	default:
+		return true;
+	}
+}
+
+const char *word_in_function(struct report *report, const struct analysis *a, uint32_t fn)
+{
+	const char *name = word_function(a, fn);
+
+	return name ? report_text(report, " in %s", name) : "";
+}
+
+const char *word_place(struct report *report, const struct place *place)
+{
+	const char *source = "", *around = "";
+
+	if (!place->path)
+		return place->offset ? report_text(report, " at 0x%llx, in no known module",
+						   (unsigned long long)place->offset)
+				     : "";
+	if (place->kernel)
+		return report_text(report, " of %s (%s+0x%llx)", place->kernel,
+				   last_part(place->path), (unsigned long long)place->offset);
+	if (place->file)
+		source = report_text(report, ", %s:%d", last_part(place->file), place->line);
+	if (place->inner && place->function)
+		around = report_text(report, ", inlined in %s", place->function);
+	return report_text(report, " in %s%s%s (%s+0x%llx)",
+			   place->inner ?: place->function ?: "?", source, around,
+			   last_part(place->path), (unsigned long long)place->offset);
+}

@@ -1,0 +1,47 @@
+/*
+ * analyzer/report/report_words.h: the words in which the sections about waits are written: threads, functions,
+ * times, and what belongs to the subject of a question.
+ */
+#ifndef CUDASPY_REPORT_WORDS_H
+#define CUDASPY_REPORT_WORDS_H
+
+#include "analysis.h"
+#include "report.h"
+#include "symbolize.h"
+
+/* Names of buckets and causes for people, keys of causes in JSON; by their numbers. */
+extern const char *const bucket_names[BUCKET_COUNT];
+extern const char *const cause_names[CAUSE_COUNT];
+extern const char *const cause_keys[CAUSE_COUNT];
+
+/* Texts live as long as the report. "1.234 ms"; "12 %"; "1 call", "1,234 calls", of what has an s when there
+ * are several. */
+const char *word_time(struct report *report, uint64_t ns);
+const char *word_percent(struct report *report, double part, double whole);
+const char *word_count(struct report *report, uint64_t n, const char *what);
+
+/* A result by its name, as the layer calls it that the function belongs to. */
+const char *word_result(const struct analysis *a, uint32_t fn, unsigned int result);
+
+/* The time since the trace's begin. */
+const char *word_since(struct report *report, const struct analysis *a, uint64_t ns);
+
+/* A function's name, NULL for NO_FUNCTION; " in cudaMalloc", or nothing. */
+const char *word_function(const struct analysis *a, uint32_t fn);
+const char *word_in_function(struct report *report, const struct analysis *a, uint32_t fn);
+
+/* "thread 123 (GPU 1)", "thread 123 'loader' (GPU 1)", "a thread without calls, cuda-EvtHandlr (124)". */
+const char *word_thread(struct report *report, const struct thread *thread, uint8_t device);
+
+/* " in main, app.c:12 (app+0x1234)"; what is not known is left out, "" if nothing is. */
+const char *word_place(struct report *report, const struct place *place);
+
+/* The thread of a blame_key; NULL unknown. */
+const struct thread *edge_thread(const struct analysis *a, uint32_t index);
+
+/* Is the lock the subject; has the edge to do with it? */
+bool subject_is_lock(const struct subject *subject, const struct lock *lock);
+bool subject_has_edge(const struct analysis *a, const struct subject *subject,
+		      const struct blame_key *key);
+
+#endif

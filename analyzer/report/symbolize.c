@@ -1,0 +1,407 @@
+/*
+ * analyzer/report/symbolize.c: addresses to places in the program, through elfutils' libdwfl. Called when
+ * the report is made.
+ */
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "perf_map.h"
+#include "symbolize.h"
+
+/* A file we have looked at. */
+struct object {
+	char *path, *build_id;
+	Dwfl *dwfl; /* NULL: not there, or not the one that ran */
+	Dwfl_Module *module;
+};
+
+struct symbolizer {
+	struct object **objects;
+	size_t n_objects;
+	struct perf_maps maps;
+	struct arena arena;
+	char *(*cxa_demangle)(const char *name, char *buffer, size_t *size, int *status);
+	void *libstdcxx;
+};
+
+struct symbolizer *symbolizer_new(void)
+{
+	struct symbolizer *s = xcalloc(1, sizeof(*s));
+
+	/* Asking servers for debug information would make a report wait for a network. */
+	unsetenv("DEBUGINFOD_URLS");
+	/* The only demangler there is without linking C++; most machines that run CUDA have it. */
+	s->libstdcxx = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+	if (s->libstdcxx)
+		*(void **)&s->cxa_demangle = dlsym(s->libstdcxx, "__cxa_demangle");
+	return s;
+}
+
+void symbolizer_free(struct symbolizer *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_objects; i++) {
+		if (s->objects[i]->dwfl)
+			dwfl_end(s->objects[i]->dwfl);
+		free(s->objects[i]->path);
+		free(s->objects[i]->build_id);
+		free(s->objects[i]);
+	}
+	free(s->objects);
+	if (s->libstdcxx)
+		dlclose(s->libstdcxx);
+	perf_maps_release(&s->maps);
+	arena_release(&s->arena);
+	free(s);
+}
+
+const char *demangle(struct symbolizer *s, const char *name)
+{
+	char *text;
+	int status;
+
+	if (!name || !s->cxa_demangle || strncmp(name, "_Z", 2))
+		return name;
+	text = s->cxa_demangle(name, NULL, NULL, &status);
+	return text ? arena_take(&s->arena, text) : name;
+}
+
+static bool same_build_id(Dwfl_Module *module, const char *wanted)
+{
+	const unsigned char *bits;
+	GElf_Addr address;
+	int i, n = dwfl_module_build_id(module, &bits, &address);
+
+	if (n <= 0 || strlen(wanted) != 2 * (size_t)n)
+		return false;
+	for (i = 0; i < n; i++) {
+		char byte[3];
+
+		snprintf(byte, sizeof(byte), "%02x", bits[i]);
+		if (strncasecmp(byte, wanted + 2 * i, 2))
+			return false;
+	}
+	return true;
+}
+
+static void open_object(struct object *object)
+{
+	static char *debuginfo_path; /* NULL: the usual directories */
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+		.debuginfo_path = &debuginfo_path,
+	};
+	int fd = open(object->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	object->dwfl = dwfl_begin(&callbacks);
+	if (object->dwfl) {
+		dwfl_report_begin(object->dwfl);
+		object->module =
+			dwfl_report_elf(object->dwfl, object->path, object->path, fd, 0, true);
+		dwfl_report_end(object->dwfl, NULL, NULL);
+	}
+	if (!object->module)
+		close(fd); /* else dwfl has it */
+	if (object->module && same_build_id(object->module, object->build_id))
+		return;
+	if (object->dwfl)
+		dwfl_end(object->dwfl);
+	object->dwfl = NULL;
+	object->module = NULL;
+}
+
+static struct object *find_object(struct symbolizer *s, const struct module *module)
+{
+	struct object *object;
+	size_t i;
+
+	for (i = 0; i < s->n_objects; i++)
+		if (!strcmp(s->objects[i]->path, module->path) &&
+		    !strcmp(s->objects[i]->build_id, module->build_id))
+			return s->objects[i];
+	object = xcalloc(1, sizeof(*object));
+	object->path = xstrdup(module->path);
+	object->build_id = xstrdup(module->build_id);
+	if (*object->build_id && *object->path == '/')
+		open_object(object);
+	s->objects = grow(s->objects, s->n_objects, sizeof(*s->objects));
+	s->objects[s->n_objects++] = object;
+	return object;
+}
+
+/* Source of a file address. libdwfl finds a compilation unit by .debug_aranges alone, which clang
+ * does not write: without it, each unit is asked. */
+static void find_source(Dwfl_Module *module, GElf_Addr address, struct place *place)
+{
+	Dwfl_Line *known = dwfl_module_getsrc(module, address);
+	Dwarf_Die *unit = NULL;
+	Dwarf_Addr bias;
+	Dwarf_Line *line;
+
+	if (known) {
+		place->file = dwfl_lineinfo(known, NULL, &place->line, NULL, NULL, NULL);
+		return;
+	}
+	while ((unit = dwfl_module_nextcu(module, unit, &bias))) {
+		if (dwarf_haspc(unit, address - bias) <= 0)
+			continue;
+		line = dwarf_getsrc_die(unit, address - bias);
+		if (line && !dwarf_lineno(line, &place->line))
+			place->file = dwarf_linesrc(line, NULL, NULL);
+		return;
+	}
+}
+
+/* The compilation unit of a file address, by the same rule; NULL unknown. */
+static Dwarf_Die *find_unit(Dwfl_Module *module, GElf_Addr address, Dwarf_Addr *bias)
+{
+	Dwarf_Die *unit = dwfl_module_addrdie(module, address, bias);
+
+	if (unit)
+		return unit;
+	while ((unit = dwfl_module_nextcu(module, unit, bias)))
+		if (dwarf_haspc(unit, address - *bias) > 0)
+			return unit;
+	return NULL;
+}
+
+/* Where an inlined function was called. */
+static bool find_call(Dwarf_Die *unit, Dwarf_Die *inlined, const char **file, int *line)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Files *files;
+	Dwarf_Word number, at;
+
+	if (dwarf_getsrcfiles(unit, &files, NULL) ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &number) ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &at))
+		return false;
+	*file = dwarf_filesrc(files, number, NULL, NULL);
+	*line = (int)at;
+	return true;
+}
+
+static const char *name_of(struct symbolizer *s, Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	return name ? demangle(s, name) : dwarf_diename(die);
+}
+
+/* The scopes around a file address as they lie in each other, innermost first. The caller frees. */
+static int find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
+{
+	Dwarf_Die *innermost = NULL;
+	int n = dwarf_getscopes(unit, address, &innermost);
+
+	*scopes = NULL;
+	n = n > 0 ? dwarf_getscopes_die(&innermost[0], scopes) : 0;
+	free(innermost);
+	return n;
+}
+
+/* ---- CUDA's code in the program ---------------------------------------------------------------- */
+
+/* Of CUDA's headers, or what nvcc made of the program's file. */
+static bool is_cudas_file(const char *file)
+{
+	return strstr(file, "cuda_runtime") || strstr(file, "/crt/device_functions.h") ||
+	       strstr(file, ".cudafe1.stub.c");
+}
+
+#define STUB "__device_stub_"
+
+/* The kernel of a stub: of nvcc's, whose name goes on with the kernel's own as linkers know it, or of clang's. */
+static const char *kernel_of(struct symbolizer *s, const char *stub)
+{
+	size_t length = strcspn(stub, "(");
+	char *name;
+
+	if (strncmp(stub, "_Z", 2) != 0)
+		return *stub == '_' ? stub + 1 : NULL;
+	name = arena_take(&s->arena, xcalloc(1, length + 1));
+	memcpy(name, stub, length);
+	return demangle(s, name);
+}
+
+/* A function of the runtime that was linked to the program, or a wrapper of its name in a header:
+ * "cudaError cudaMalloc<float>(float**, unsigned long)". */
+static bool is_entry_point(const char *function)
+{
+	const char *end = function + strcspn(function, "(<"), *name = end;
+
+	while (name > function && name[-1] != ' ')
+		name--;
+	return functions_known(name, (size_t)(end - name));
+}
+
+/* <<<>>> calls a function of the kernel's name, that one a stub, and that one a function of a header. What is
+ * called from there in a runtime that was linked to the program has names with that beginning. */
+static bool is_cudas_function(const char *function)
+{
+	static const char *const parts[] = {"__cudaLaunchKernel_helper", "__wrapper__device_stub_",
+					    "libcudart_static_"};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		if (strstr(function, parts[i]))
+			return true;
+	return is_entry_point(function);
+}
+
+static void look_for_cudas(struct symbolizer *s, struct place *place)
+{
+	bool stub = place->function && !strncmp(place->function, STUB, strlen(STUB));
+
+	place->kernel = stub ? kernel_of(s, place->function + strlen(STUB)) : NULL;
+	place->cudas = stub || (place->function && is_cudas_function(place->function)) ||
+		       (place->file && is_cudas_file(place->file));
+}
+
+/* The first time is not the only one: "k" is in "work::k(int)" twice. */
+bool symbolize_is_kernels(const char *function, const char *kernel)
+{
+	size_t length = function ? strlen(function) : 0;
+	const char *at;
+
+	for (at = length && kernel ? strstr(kernel, function) : NULL; at;
+	     at = strstr(at + 1, function))
+		if ((at == kernel || at[-1] == ' ' || at[-1] == ':') &&
+		    (!at[length] || at[length] == '('))
+			return true;
+	return false;
+}
+
+bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place)
+{
+	struct place places[INLINED_MOST];
+	const char *kernel = NULL;
+	bool cudas = false;
+	size_t i, j, n;
+
+	for (i = 0; i < stack->n; i++) {
+		n = symbolize_all(s, stack->process, stack->frames[i], stack->ns, places,
+				  INLINED_MOST);
+		for (j = 0; j < n; j++) {
+			if (places[j].cudas) {
+				cudas = true;
+				kernel = places[j].kernel ?: kernel;
+			} else if (!cudas) {
+				return false;
+			} else if (!symbolize_is_kernels(places[j].function, kernel)) {
+				*place = places[n - 1];
+				place->file = places[j].file;
+				place->line = places[j].line;
+				place->inner = j < n - 1 ? places[j].function : NULL;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/*
+ * The line found is that of the innermost function compiled into the ones around it, which is named, too. But a
+ * wrapper of a header of CUDA's, compiled into its caller, names a line of the header: the line to show is the one
+ * that called it.
+ */
+static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr address,
+			  struct place *place)
+{
+	Dwarf_Die *unit, *scopes = NULL;
+	Dwarf_Addr bias;
+	int n, i;
+
+	unit = find_unit(module, address, &bias);
+	n = unit ? find_scopes(unit, address - bias, &scopes) : 0;
+	for (i = 0; i < n; i++) {
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+			continue;
+		if (!place->file || !is_cudas_file(place->file)) {
+			place->inner = name_of(s, &scopes[i]);
+			break;
+		}
+		find_call(unit, &scopes[i], &place->file, &place->line);
+	}
+	free(scopes);
+}
+
+void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,
+	       struct place *place)
+{
+	const struct module *module = model_module(process, address, ns);
+	struct object *object;
+	GElf_Addr call;
+
+	*place = (struct place){.offset = address};
+	if (!module) {
+		place->function = perf_map_find(&s->maps, process->trace->pid, process->first_ns,
+						address, &place->file);
+		place->interpreted = place->function;
+		return;
+	}
+	object = find_object(s, module);
+	place->path = object->path;
+	place->offset = address - module->base;
+	if (!object->module)
+		return;
+	call = place->offset - 1; /* a return address may belong to the next line, or function */
+	place->function = demangle(s, dwfl_module_addrname(object->module, call));
+	find_source(object->module, call, place);
+	enter_inlined(s, object->module, call, place);
+	look_for_cudas(s, place);
+	if (!place->cudas)
+		return;
+	place->file = place->inner = NULL;
+	place->line = 0;
+}
+
+size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
+		     uint64_t ns, struct place *places, size_t most)
+{
+	const struct module *module = model_module(process, address, ns);
+	Dwfl_Module *object = module ? find_object(s, module)->module : NULL;
+	Dwarf_Die *unit = NULL, *scopes = NULL;
+	struct place outer;
+	Dwarf_Addr bias;
+	size_t count = 0;
+	int n = 0, i;
+
+	symbolize(s, process, address, ns, &outer);
+	if (object)
+		unit = find_unit(object, outer.offset - 1, &bias);
+	if (unit) {
+		n = find_scopes(unit, outer.offset - 1 - bias, &scopes);
+		find_source(object, outer.offset - 1, &outer);
+	}
+	for (i = 0; i < n && count + 1 < most; i++) {
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+			continue;
+		places[count] = outer;
+		places[count].function = name_of(s, &scopes[i]);
+		places[count].inlined = true;
+		look_for_cudas(s, &places[count]);
+		if (!find_call(unit, &scopes[i], &outer.file, &outer.line))
+			break;
+		count++;
+	}
+	free(scopes);
+	if (object)
+		look_for_cudas(s, &outer);
+	places[count++] = outer;
+	return count;
+}

@@ -1,0 +1,60 @@
+/*
+ * analyzer/report/symbolize.h: addresses to places in the program, through elfutils.
+ *
+ * A file is believed only if its build id is the one the trace recorded; without a build id in the
+ * trace it is not believed at all. Separate debug information is looked for in the usual local
+ * directories; nothing is fetched over the network.
+ *
+ * Code that a process made itself lies in no module. Interpreters and compilers at run time (Python with
+ * -X perf, for one) may write down whose it is, in /tmp/perf-PID.map, as Linux's perf reads it: what is
+ * there when the report is made is believed.
+ */
+#ifndef CUDASPY_SYMBOLIZE_H
+#define CUDASPY_SYMBOLIZE_H
+
+#include "trace/model.h"
+
+#define INLINED_MOST 16 /* functions in one another at one address */
+
+struct symbolizer;
+
+/* All pointers belong to the symbolizer and live as long. */
+struct place {
+	const char *path; /* of the module; NULL: the address is in none we know */
+	uint64_t offset; /* address as the file has it; without a module the address itself */
+	const char *function; /* demangled if we can; NULL unknown */
+	const char *
+		inner; /* of symbolize: compiled into that one, and where the line is; NULL: none */
+	const char *file; /* NULL unknown */
+	int line;
+	bool inlined; /* the function was compiled into the next one out */
+	bool interpreted; /* from the map of an interpreter: file has no line */
+	/* CUDA's code, compiled or linked into the program: what nvcc puts between <<<>>> and the call, wrappers of
+	 * its headers, its runtime. It has no line of the program's. */
+	bool cudas;
+	const char *kernel; /* which that launches; NULL: none, or unknown */
+};
+
+struct symbolizer *symbolizer_new(void);
+void symbolizer_free(struct symbolizer *s);
+
+/* The place of the call that returns to `address`, as of time `ns`. Slow the first time a module is
+ * met. */
+void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,
+	       struct place *place);
+
+/* The same with the functions that were compiled into each other there, innermost first, each with the
+ * place where it calls the one before. At least one place is filled in; returns how many. */
+size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
+		     uint64_t ns, struct place *places, size_t most);
+
+/* Where the program's own code is, of a stack that begins with CUDA's; false: it does not, or ends there. */
+bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place);
+
+/* Is it the function that <<<>>> calls for the kernel? It may be named without what it returns and takes; NULL: no. */
+bool symbolize_is_kernels(const char *function, const char *kernel);
+
+/* A C++ name as people write it; the name itself if it is none, or if this machine cannot tell. */
+const char *demangle(struct symbolizer *s, const char *name);
+
+#endif

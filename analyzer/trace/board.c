@@ -1,0 +1,64 @@
+/*
+ * analyzer/trace/board.c: reads the board of a trace. Called once for each trace, when it is opened.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "board.h"
+
+static int board_fault(const char *path, const struct spy_board *head)
+{
+	if (head->magic != SPY_BOARD_MAGIC) {
+		complain("%s: offset 0: not a board (bad magic number)", path);
+		return -ENOMSG;
+	}
+	if (head->version > SPY_TRACE_VERSION) {
+		complain("%s: board of version %u, this cudaspy reads up to %d", path,
+			 head->version, SPY_TRACE_VERSION);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+static int read_file(struct board *board, const char *path, FILE *file)
+{
+	uint8_t page[SPY_BOARD_PAGE];
+	int err;
+
+	if (fread(page, sizeof(page), 1, file) != 1) {
+		complain("%s: offset 0: board is cut off", path);
+		return -ENODATA;
+	}
+	memcpy(&board->head, page, sizeof(board->head));
+	err = board_fault(path, &board->head);
+	if (err)
+		return err;
+	while (board->n_slots < SPY_BOARD_SLOTS && fread(page, sizeof(page), 1, file) == 1) {
+		board->slots = grow(board->slots, board->n_slots, sizeof(*board->slots));
+		memcpy(&board->slots[board->n_slots++], page, sizeof(page));
+	}
+	board->present = true;
+	return 0;
+}
+
+int board_read(struct board *board, const char *path)
+{
+	FILE *file = open_regular(path);
+	int err;
+
+	*board = (struct board){0};
+	if (!file)
+		return -errno;
+	err = read_file(board, path, file);
+	fclose(file);
+	if (err)
+		*board = (struct board){0}; /* nothing in it is to be believed */
+	return err;
+}
+
+void board_release(struct board *board)
+{
+	free(board->slots);
+	*board = (struct board){0};
+}

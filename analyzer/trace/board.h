@@ -1,0 +1,24 @@
+/*
+ * analyzer/trace/board.h: the board of a trace: who was inside which call when the process ended, and
+ * what was counted but not yet written.
+ */
+#ifndef CUDASPY_BOARD_H
+#define CUDASPY_BOARD_H
+
+#include "base/util.h"
+#include "cudaspy/trace_format.h"
+
+struct board {
+	bool present; /* there is one, and it can be read */
+	struct spy_board head;
+	struct spy_slot_page *slots; /* as many as the file has; owned */
+	size_t n_slots;
+};
+
+/* Reads the file. 0, or -errno after a complaint (none for a file that is not there); the board is
+ * then not present. */
+int board_read(struct board *board, const char *path);
+
+void board_release(struct board *board);
+
+#endif

@@ -1,0 +1,533 @@
+/*
+ * analyzer/trace/dump.c: records as lines of text. Called by cmd_dump.c and by the golden tests.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dump.h"
+#include "names.h"
+#include "base/lines.h"
+
+/* Writes one column of a record; the dump puts the blanks between them. */
+typedef void field_fn(const struct dump *dump, const struct record *record);
+
+struct dump_field {
+	const char *name;
+	bool is_time;
+	field_fn *print;
+};
+
+/* ---- details: one function for each record type --------------------------------------------- */
+
+/* Addresses and handles differ from run to run; the default streams' do not. */
+static void print_handle(const struct dump *dump, const char *key, uint64_t value)
+{
+	if (dump->stable && value > 2)
+		fprintf(dump->out, " %s=*", key);
+	else
+		fprintf(dump->out, " %s=0x%" PRIx64, key, value);
+}
+
+static void print_text(const struct dump *dump, const char *key, const char *text)
+{
+	fprintf(dump->out, " %s=\"", key);
+	while (*text) {
+		size_t n = harmless_character(text);
+
+		if (*text == '"' || *text == '\\')
+			fprintf(dump->out, "\\%c", *text);
+		else if (!n)
+			fprintf(dump->out, "\\x%02x", (unsigned char)*text);
+		else
+			fwrite(text, 1, n, dump->out);
+		text += n ?: 1;
+	}
+	fputc('"', dump->out);
+}
+
+static void print_caller(const struct dump *dump, uint64_t caller)
+{
+	if (!dump->stable)
+		fprintf(dump->out, " caller=0x%" PRIx64, caller);
+}
+
+static void print_head(const struct dump *dump, const struct spy_rec_head *head)
+{
+	if (head->device != SPY_DEVICE_NONE)
+		fprintf(dump->out, " device=%u", head->device);
+	if (head->context && !dump->stable)
+		fprintf(dump->out, " context=%u", head->context);
+}
+
+static void print_nested(const struct dump *dump, const struct record *record)
+{
+	(void)dump;
+	(void)record;
+}
+
+static void print_call(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_call *r = &record->raw->call;
+
+	print_caller(dump, r->caller);
+	if (r->flags)
+		fprintf(dump->out, " flags=0x%x", r->flags);
+}
+
+static void print_op(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_op *r = &record->raw->op;
+
+	print_caller(dump, r->caller);
+	print_handle(dump, "stream", r->stream);
+	print_handle(dump, "object", r->object);
+	if (r->flags)
+		fprintf(dump->out, " flags=0x%x", r->flags);
+}
+
+static void print_launch(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_launch *r = &record->raw->launch;
+	uint32_t kernel = (uint32_t)r->kernel_hi << 16 | r->kernel_lo;
+	const char *name = model_kernel(record->thread->process, kernel);
+
+	print_caller(dump, r->caller);
+	print_handle(dump, "stream", r->stream);
+	if (name)
+		print_text(dump, "kernel", name);
+	else
+		fprintf(dump->out, " kernel=%u", kernel);
+}
+
+static void print_copy(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_copy *r = &record->raw->copy;
+
+	fprintf(dump->out, " direction=%s bytes=%" PRIu64 " src=%s dst=%s form=%s",
+		name_direction(r->direction), r->bytes, name_memory_kind(r->src_kind),
+		name_memory_kind(r->dst_kind), name_copy_form(r->form));
+	if (r->src_device != SPY_DEVICE_NONE)
+		fprintf(dump->out, " src_device=%u", r->src_device);
+	if (r->dst_device != SPY_DEVICE_NONE)
+		fprintf(dump->out, " dst_device=%u", r->dst_device);
+	print_caller(dump, r->caller);
+	print_handle(dump, "stream", r->stream);
+	if (r->captured)
+		fputs(" captured=1", dump->out);
+}
+
+static void print_memory(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_memory *r = &record->raw->memory;
+
+	fprintf(dump->out, " op=%s kind=%s bytes=%" PRIu64, name_memory_op(r->op),
+		name_memory_kind(r->kind), r->bytes);
+	print_caller(dump, r->caller);
+	print_handle(dump, "stream", r->stream);
+	print_handle(dump, "address", r->address);
+	if (r->pool)
+		fputs(" pool=1", dump->out);
+}
+
+static void print_thread_record(const struct dump *dump, const struct record *record)
+{
+	char name[sizeof(record->raw->thread.name) + 1];
+
+	if (!dump->stable)
+		fprintf(dump->out, " tid=%u", record->raw->thread.tid);
+	snprintf(name, sizeof(name), "%.*s", (int)sizeof(record->raw->thread.name),
+		 record->raw->thread.name);
+	print_text(dump, "name", name);
+}
+
+static void print_count(const struct dump *dump, const struct record *record)
+{
+	fprintf(dump->out, " function=%s count=%" PRIu64,
+		dump->model->set->functions.all[record->fn].name, record->raw->count.count);
+	if (!dump->stable)
+		fprintf(dump->out, " tid=%u", record->raw->count.tid);
+}
+
+static void print_kernel(const struct dump *dump, const struct record *record)
+{
+	fprintf(dump->out, " number=%u", record->raw->kernel.kernel);
+	print_text(dump, "name", record_text(record->raw, 0));
+}
+
+static void print_module(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_module *r = &record->raw->module;
+
+	if (!dump->stable)
+		fprintf(dump->out, " base=0x%" PRIx64 " begin=0x%" PRIx64 " end=0x%" PRIx64,
+			r->base, r->begin, r->end);
+	if (r->gone)
+		fputs(" gone=1", dump->out);
+	if (!dump->stable)
+		print_text(dump, "build_id", record_text(record->raw, 0));
+	print_text(dump, "path", record_text(record->raw, 1));
+}
+
+static void print_gpu(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_gpu *r = &record->raw->gpu;
+
+	fprintf(dump->out, " device=%u cc=%u.%u bytes=%" PRIu64, r->device, r->cc_major,
+		r->cc_minor, r->bytes);
+	print_text(dump, "name", record_text(record->raw, 0));
+	if (!dump->stable) {
+		print_text(dump, "uuid", record_text(record->raw, 1));
+		print_text(dump, "pci", record_text(record->raw, 2));
+	}
+}
+
+static void print_clock(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_clock *r = &record->raw->clock;
+
+	if (!dump->stable)
+		fprintf(dump->out, " monotonic_ns=%" PRIu64 " realtime_ns=%" PRIu64,
+			r->monotonic_ns, r->realtime_ns);
+}
+
+static void print_note(const struct dump *dump, const struct record *record)
+{
+	fprintf(dump->out, " note=%s", name_note(record->raw->note.note));
+	print_text(dump, "text", record_text(record->raw, 0));
+}
+
+static const char *function_name(const struct dump *dump, const struct record *record, uint16_t fn)
+{
+	struct trace_set *set = dump->model->set;
+
+	return set->functions.all[trace_function(set, record->stream->trace, fn)].name;
+}
+
+static void print_tid(const struct dump *dump, const char *key, uint32_t tid)
+{
+	if (dump->stable)
+		fprintf(dump->out, " %s=%s", key, tid ? "*" : "0");
+	else
+		fprintf(dump->out, " %s=%u", key, tid);
+}
+
+/* Times in the trace's cycles, as everywhere below the columns. */
+static void print_wait(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_wait *r = &record->raw->wait;
+
+	fprintf(dump->out, " kind=%s in=%s of=%s", name_wait(r->kind),
+		function_name(dump, record, r->fn), function_name(dump, record, r->outer_fn));
+	print_handle(dump, "object", r->object);
+	if (!dump->stable)
+		fprintf(dump->out, " depth=%u count=%u waited_ns=%" PRIu64 " span_ns=%" PRIu64,
+			r->depth, r->count,
+			timeline_span_ns(&record->stream->trace->timeline, r->duration),
+			timeline_span_ns(&record->stream->trace->timeline, r->span));
+	if (r->device != SPY_DEVICE_NONE)
+		fprintf(dump->out, " device=%u", r->device);
+	if (r->flags)
+		fprintf(dump->out, " flags=0x%x", (unsigned int)r->flags);
+	if (!spy_wait_is_lock(r->kind))
+		return;
+	print_tid(dump, "holder", r->holder);
+	if (!r->holder || r->flags & SPY_WAIT_IDLE_HOLDER)
+		return;
+	fprintf(dump->out, " holder_in=%s", function_name(dump, record, r->holder_fn));
+	if (r->holder_device != SPY_DEVICE_NONE)
+		fprintf(dump->out, " holder_device=%u", (unsigned int)r->holder_device);
+	print_handle(dump, "holder_stream", r->holder_stream);
+}
+
+static void print_taken(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_taken *r = &record->raw->taken;
+
+	fprintf(dump->out, " kind=%s in=%s of=%s", name_wait(r->kind),
+		function_name(dump, record, r->fn), function_name(dump, record, r->outer_fn));
+	print_handle(dump, "object", r->object);
+}
+
+static void print_held(const struct dump *dump, const struct record *record)
+{
+	const struct timeline *timeline = &record->stream->trace->timeline;
+	const struct spy_rec_held *r = &record->raw->held;
+
+	fprintf(dump->out, " kind=%s in=%s of=%s", name_wait(r->kind),
+		function_name(dump, record, r->fn), function_name(dump, record, r->outer_fn));
+	print_handle(dump, "object", r->object);
+	if (dump->stable)
+		return;
+	fprintf(dump->out, " held_ns=%llu span_ns=%llu",
+		(unsigned long long)timeline_span_ns(timeline, r->held),
+		(unsigned long long)timeline_span_ns(timeline, (uint64_t)r->span * SPY_SPAN_UNIT));
+}
+
+static void print_sched(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_sched *r = &record->raw->sched;
+
+	if (!dump->stable)
+		fprintf(dump->out,
+			" window_ns=%" PRIu64 " not_running_ns=%" PRIu64 " running_ns=%" PRIu64,
+			timeline_span_ns(&record->stream->trace->timeline, r->window),
+			r->not_running_ns, r->running_ns);
+}
+
+static void print_stranger(const struct dump *dump, const struct record *record)
+{
+	char name[sizeof(record->raw->stranger.name) + 1];
+
+	print_tid(dump, "tid", record->raw->stranger.tid);
+	snprintf(name, sizeof(name), "%.*s", (int)sizeof(record->raw->stranger.name),
+		 record->raw->stranger.name);
+	print_text(dump, "name", name);
+}
+
+static void print_mps(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_mps *r = &record->raw->mps;
+
+	fprintf(dump->out, " initialised=%u", (unsigned int)r->initialised);
+	if (!dump->stable)
+		fprintf(dump->out, " uid=%" PRIu32, r->uid);
+	print_tid(dump, "daemon", r->daemon);
+	print_tid(dump, "server", r->server);
+	if (r->server && !dump->stable)
+		fprintf(dump->out, " server_uid=%" PRIu32, r->server_uid);
+	print_text(dump, "pipe_directory", record_text(record->raw, 0));
+	print_text(dump, "active_thread_percentage", record_text(record->raw, 1));
+	print_text(dump, "memory_limit", record_text(record->raw, 2));
+	print_text(dump, "priority", record_text(record->raw, 3));
+}
+
+static void print_share(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_share *r = &record->raw->share;
+
+	fprintf(dump->out, " device=%u client=%s multiprocessors=%" PRIu32, (unsigned int)r->device,
+		name_client(r->client), r->multiprocessors);
+}
+
+/* A return address as module and offset: what is the same in another run. */
+static void print_frame(const struct dump *dump, const struct record *record, uint64_t address)
+{
+	const struct module *module = model_module(record->thread->process, address, record->ns);
+	char *name;
+
+	if (!module) {
+		fprintf(dump->out, "0x%" PRIx64, address);
+		return;
+	}
+	name = visible(last_part(module->path));
+	fprintf(dump->out, "%s+0x%" PRIx64, name, address - module->base);
+	free(name);
+}
+
+static void print_stack(const struct dump *dump, const struct record *record)
+{
+	static const char *const reasons[] = {"long", "pageable", "failed", "made"};
+	const struct spy_rec_stack *r = &record->raw->stack;
+	const char *comma = "";
+	unsigned int i;
+
+	fprintf(dump->out, " of=%s why=", function_name(dump, record, r->fn));
+	for (i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (r->why >> i & 1) {
+			fprintf(dump->out, "%s%s", comma, reasons[i]);
+			comma = ",";
+		}
+	for (i = 0; !dump->stable && i < r->count && i < SPY_STACK_MOST; i++) {
+		fputs(i ? "," : " frames=", dump->out);
+		print_frame(dump, record, r->frames[i]);
+	}
+}
+
+static void print_python_code(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_python_code *r = &record->raw->python_code;
+
+	fprintf(dump->out, " code=%" PRIu32 " first_line=%" PRIu32, r->code, r->first_line);
+	print_text(dump, "file", record_text(record->raw, 0));
+	print_text(dump, "function", record_text(record->raw, 1));
+}
+
+static void print_python_stack(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_python_stack *r = &record->raw->python_stack;
+	unsigned int i;
+
+	fprintf(dump->out, " of=%s more=%u lines=", function_name(dump, record, r->fn), r->more);
+	for (i = 0; i < r->count && i < SPY_PYTHON_MOST; i++)
+		fprintf(dump->out, "%s%" PRIu32 ":%" PRIu32, i ? "," : "", r->codes[i],
+			r->lines[i]);
+}
+
+/* clang-format off */
+static field_fn *const details[SPY_EV_COUNT_ALL] = {
+	[SPY_EV_NESTED] = print_nested,
+	[SPY_EV_CALL]   = print_call,
+	[SPY_EV_OP]     = print_op,
+	[SPY_EV_LAUNCH] = print_launch,
+	[SPY_EV_COPY]   = print_copy,
+	[SPY_EV_MEMORY] = print_memory,
+	[SPY_EV_THREAD] = print_thread_record,
+	[SPY_EV_COUNT]  = print_count,
+	[SPY_EV_KERNEL] = print_kernel,
+	[SPY_EV_MODULE] = print_module,
+	[SPY_EV_GPU]    = print_gpu,
+	[SPY_EV_CLOCK]  = print_clock,
+	[SPY_EV_NOTE]   = print_note,
+	[SPY_EV_WAIT]   = print_wait,
+	[SPY_EV_TAKEN]  = print_taken,
+	[SPY_EV_RELEASED] = print_taken,
+	[SPY_EV_SCHED]  = print_sched,
+	[SPY_EV_STRANGER] = print_stranger,
+	[SPY_EV_MPS]    = print_mps,
+	[SPY_EV_SHARE]  = print_share,
+	[SPY_EV_STACK]  = print_stack,
+	[SPY_EV_HELD]   = print_held,
+	[SPY_EV_PYTHON_CODE] = print_python_code,
+	[SPY_EV_PYTHON_STACK] = print_python_stack,
+};
+/* clang-format on */
+
+/* ---- columns -------------------------------------------------------------------------------- */
+
+static void print_seconds(FILE *out, uint64_t ns)
+{
+	fprintf(out, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+}
+
+static void field_time(const struct dump *dump, const struct record *record)
+{
+	print_seconds(dump->out, record->ns - dump->origin_ns);
+}
+
+static void field_thread(const struct dump *dump, const struct record *record)
+{
+	const struct process *process = record->thread->process;
+
+	if (dump->stable)
+		fprintf(dump->out, "P%u/T%u", process->trace->index, record->thread->index);
+	else
+		fprintf(dump->out, "%u/%u", process->trace->pid, record->thread->tid);
+}
+
+static void field_depth(const struct dump *dump, const struct record *record)
+{
+	if (record_is_call(record->raw))
+		fprintf(dump->out, "%u", record->raw->call_head.depth);
+	else
+		fputc('-', dump->out);
+}
+
+static void field_function(const struct dump *dump, const struct record *record)
+{
+	if (record_is_call(record->raw))
+		fputs(dump->model->set->functions.all[record->fn].name, dump->out);
+	else
+		fprintf(dump->out, "[%s]", record_layouts[record->raw->other.event].name);
+}
+
+static void field_duration(const struct dump *dump, const struct record *record)
+{
+	if (record_is_call(record->raw))
+		print_seconds(dump->out, record->duration_ns);
+	else
+		fputc('-', dump->out);
+}
+
+static void field_result(const struct dump *dump, const struct record *record)
+{
+	if (record_is_call(record->raw) && record->raw->call_head.result != SPY_RESULT_NONE)
+		fprintf(dump->out, "%u", record->raw->call_head.result);
+	else
+		fputc('-', dump->out);
+}
+
+static void field_details(const struct dump *dump, const struct record *record)
+{
+	fputs(record_layouts[record->raw->other.event].name, dump->out);
+	if (record_is_call(record->raw))
+		print_head(dump, &record->raw->call_head);
+	details[record->raw->other.event](dump, record);
+}
+
+/* clang-format off */
+static const struct dump_field all_fields[] = {
+	{"time",     true,  field_time},
+	{"thread",   false, field_thread},
+	{"depth",    false, field_depth},
+	{"function", false, field_function},
+	{"duration", true,  field_duration},
+	{"result",   false, field_result},
+	{"details",  false, field_details},
+};
+/* clang-format on */
+
+static const struct dump_field *find_field(const char *name, size_t length)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(all_fields); i++)
+		if (strlen(all_fields[i].name) == length &&
+		    !strncmp(all_fields[i].name, name, length))
+			return &all_fields[i];
+	return NULL;
+}
+
+int dump_init(struct dump *dump, FILE *out, const char *fields, bool no_times, bool stable)
+{
+	*dump = (struct dump){.out = out, .stable = stable};
+	for (fields = fields ?: DUMP_FIELDS; *fields;) {
+		size_t length = strcspn(fields, ",");
+		const struct dump_field *field = find_field(fields, length);
+
+		if (!field || dump->n_fields == DUMP_FIELDS_MAX)
+			return -EINVAL;
+		if (!field->is_time || !(no_times || stable))
+			dump->fields[dump->n_fields++] = field;
+		fields += length + (fields[length] == ',');
+	}
+	return dump->n_fields ? 0 : -EINVAL;
+}
+
+void dump_header(struct dump *dump)
+{
+	size_t i;
+
+	for (i = 0; i < dump->n_fields; i++)
+		fprintf(dump->out, "%s%s", i ? " " : "", dump->fields[i]->name);
+	fputc('\n', dump->out);
+}
+
+int dump_all(struct dump *dump, struct trace_set *set)
+{
+	struct model model;
+	struct merge merge;
+	struct record record;
+	bool first = true;
+	size_t i;
+
+	model_init(&model, set);
+	merge_init(&merge, set);
+	dump->model = &model;
+	while (merge_next(&merge, &record) && !ferror(dump->out)) {
+		model_apply(&model, &record);
+		if (first)
+			dump->origin_ns = record.ns;
+		first = false;
+		for (i = 0; i < dump->n_fields; i++) {
+			if (i)
+				fputc(' ', dump->out);
+			dump->fields[i]->print(dump, &record);
+		}
+		fputc('\n', dump->out);
+	}
+	merge_release(&merge);
+	model_release(&model);
+	dump->model = NULL;
+	return finish_output(dump->out);
+}

@@ -1,0 +1,34 @@
+/*
+ * analyzer/trace/dump.h: records as lines of text.
+ */
+#ifndef CUDASPY_DUMP_H
+#define CUDASPY_DUMP_H
+
+#include <stdio.h>
+#include "model.h"
+
+#define DUMP_FIELDS "time,thread,depth,function,duration,result,details"
+#define DUMP_FIELDS_MAX 16
+
+struct dump_field;
+
+struct dump {
+	FILE *out;
+	bool stable; /* nothing that differs from run to run */
+	const struct dump_field *fields[DUMP_FIELDS_MAX];
+	size_t n_fields;
+	uint64_t origin_ns; /* time 0 of the lines */
+	const struct model *model;
+};
+
+/* fields: a list as DUMP_FIELDS, NULL for all. -EINVAL if it has an unknown name,
+ * or if no column is left. */
+int dump_init(struct dump *dump, FILE *out, const char *fields, bool no_times, bool stable);
+
+/* One line with the columns' names. */
+void dump_header(struct dump *dump);
+
+/* All records of the set. 0, or -EIO if they could not be written. */
+int dump_all(struct dump *dump, struct trace_set *set);
+
+#endif

@@ -1,0 +1,120 @@
+/*
+ * analyzer/trace/functions.c: the functions that traces speak of. Called while traces are opened, and by
+ * the model for numbers it has not met.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "functions.h"
+#include "base/hash.h"
+#include "base/lines.h"
+
+struct function_name {
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+static const struct {
+	const char *name;
+	uint8_t contract;
+} rows[] = {
+#define ENTRY(name, layer, record, contract, inspector) {#name, SPY_CONTRACT_##contract},
+#include "cudaspy/entrypoints.def"
+};
+
+static uint8_t what_does(const char *name)
+{
+	static const struct {
+		const char *part; /* of the name */
+		uint8_t does;
+	} all[] = {
+		{"EventRecord", FUNCTION_RECORDS_EVENT},
+		{"WaitEvent", FUNCTION_WAITS_FOR_EVENT},
+		{"GraphLaunch", FUNCTION_LAUNCHES_GRAPH},
+		{"BeginCapture", FUNCTION_BEGINS_CAPTURE},
+		{"EndCapture", FUNCTION_ENDS_CAPTURE},
+		{"StreamCreate", FUNCTION_CREATES_STREAM},
+		{"StreamDestroy", FUNCTION_DESTROYS_STREAM},
+		{"EventCreate", FUNCTION_MAKES_EVENT},
+		{"EventDestroy", FUNCTION_MAKES_EVENT},
+		{"GraphInstantiate", FUNCTION_MAKES_GRAPH},
+		{"GraphExecDestroy", FUNCTION_MAKES_GRAPH},
+		{"HostFunc", FUNCTION_SHOWS_OTHERS},
+		{"AddCallback", FUNCTION_SHOWS_OTHERS},
+		{"Graphics", FUNCTION_SHOWS_OTHERS},
+		{"SignalExternal", FUNCTION_SHOWS_OTHERS},
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		if (strstr(name, all[i].part))
+			return all[i].does;
+	return FUNCTION_OTHER;
+}
+
+static uint32_t add(struct functions *f, const char *name)
+{
+	struct function_name *entry = xcalloc(1, sizeof(*entry));
+	uint32_t number = f->count;
+
+	f->all = grow(f->all, f->count, sizeof(*f->all));
+	f->all[f->count++] = (struct function){
+		.name = xstrdup(name), .contract = SPY_CONTRACT_HOST, .does = what_does(name)};
+	entry->number = number;
+	HASH_ADD_KEYPTR(hh, f->by_name, f->all[number].name, strlen(name), entry);
+	return number;
+}
+
+void functions_init(struct functions *f)
+{
+	uint32_t i;
+
+	*f = (struct functions){0};
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		add(f, rows[i].name);
+		f->all[i].contract = rows[i].contract;
+	}
+}
+
+void functions_release(struct functions *f)
+{
+	struct function_name *entry, *next;
+	uint32_t i;
+
+	HASH_ITER (hh, f->by_name, entry, next) {
+		HASH_DEL(f->by_name, entry);
+		free(entry);
+	}
+	for (i = 0; i < f->count; i++)
+		free(f->all[i].name);
+	free(f->all);
+	*f = (struct functions){0};
+}
+
+uint32_t functions_number(struct functions *f, const char *name)
+{
+	struct function_name *entry;
+	char *shown = visible(name);
+	uint32_t number;
+
+	HASH_FIND(hh, f->by_name, shown, strlen(shown), entry);
+	number = entry ? entry->number : add(f, shown);
+	free(shown);
+	return number;
+}
+
+bool functions_known(const char *name, size_t length)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!strncmp(rows[i].name, name, length) && !rows[i].name[length])
+			return true;
+	return false;
+}
+
+bool functions_async_copy(const struct functions *f, uint32_t fn)
+{
+	uint8_t contract = f->all[fn].contract;
+
+	return contract == SPY_CONTRACT_COPY_ASYNC || contract == SPY_CONTRACT_COPY_BATCH;
+}

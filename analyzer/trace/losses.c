@@ -1,0 +1,77 @@
+/*
+ * analyzer/trace/losses.c: what the files of a trace do not have. Called by the report and by the gate.
+ */
+#include "losses.h"
+
+/* Has a slot without any packet ever had one? A thread that has just taken it has none yet, nor has
+ * one that found the disk full; slot 0 has one before any other slot is used. */
+static bool had_packets(const struct board *board, size_t slot)
+{
+	const struct spy_slot_page *page;
+
+	if (slot >= board->head.slots)
+		return false;
+	if (slot >= board->n_slots || !slot)
+		return true;
+	page = &board->slots[slot];
+	return page->calls || (board->head.ended && !page->tid && !page->lost);
+}
+
+static void add_stream(struct losses *sum, const struct reader_losses *l)
+{
+	sum->streams.packets_dropped += l->packets_dropped;
+	sum->streams.packets_missing += l->packets_missing;
+	sum->streams.unreadable_bytes += l->unreadable_bytes;
+	sum->streams.disordered += l->disordered;
+	sum->streams.unreadable_files += l->unreadable_files;
+}
+
+/* A slot, its stream (NULL: none) and its page of the board. A slot counts its lost records on the
+ * board and in each packet: the larger number is the later one. */
+static void add_slot(struct losses *sum, const struct board *board, size_t slot,
+		     const struct reader *r)
+{
+	static const struct spy_slot_page no_page;
+	const struct spy_slot_page *page = slot < board->n_slots ? &board->slots[slot] : &no_page;
+	uint64_t calls = r ? reader_calls(r) : 0, discarded = r ? r->losses.discarded : 0;
+
+	sum->calls += calls;
+	sum->streams.discarded += page->lost > discarded ? page->lost : discarded;
+	if (!r || !r->any_packet)
+		sum->streams_missing += had_packets(board, slot);
+	if (page->calls > calls && (!r || !r->losses.packets_dropped))
+		sum->calls_missing += page->calls - calls;
+}
+
+struct losses losses_sum(const struct trace_set *set, const struct trace *trace)
+{
+	const struct reader *readers[SPY_BOARD_SLOTS] = {NULL};
+	struct losses sum = {0};
+	size_t i;
+
+	for (i = 0; i < set->n_streams; i++) {
+		if (set->streams[i]->trace != trace)
+			continue;
+		readers[set->streams[i]->slot] = &set->streams[i]->reader;
+		add_stream(&sum, &set->streams[i]->reader.losses);
+	}
+	for (i = 0; i < SPY_BOARD_SLOTS; i++)
+		add_slot(&sum, &trace->board, i, readers[i]);
+	return sum;
+}
+
+uint64_t losses_records(const struct losses *losses, const struct trace *trace)
+{
+	return trace->board.head.lost + losses->streams.discarded + losses->calls_missing;
+}
+
+bool losses_all(const struct losses *losses, const struct trace *trace)
+{
+	const struct reader_losses *l = &losses->streams;
+
+	if (losses->calls)
+		return false;
+	return !trace->board.present || losses_records(losses, trace) || losses->streams_missing ||
+	       l->unreadable_files || l->unreadable_bytes || l->packets_missing ||
+	       l->packets_dropped;
+}

@@ -1,0 +1,94 @@
+/*
+ * analyzer/trace/merge.h: the records of all streams of all processes, in the order of time.
+ */
+#ifndef CUDASPY_MERGE_H
+#define CUDASPY_MERGE_H
+
+#include "trace.h"
+
+/* A record on its way through the pipeline. Valid until the next merge_next. */
+struct record {
+	const union spy_any *raw;
+	struct stream *stream;
+	uint64_t ns; /* its time, since the epoch */
+	uint32_t process; /* index of the stream's trace */
+	/* The rest is the model's: model_apply fills it. */
+	struct thread *thread; /* who wrote it */
+	uint32_t fn; /* of calls and counts: number in the set's functions */
+	uint8_t contract; /* enum spy_contract: the function's */
+	uint64_t duration_ns; /* of calls */
+};
+
+/*
+ * A tournament: the streams are the leaves of a binary tree, and of two the one with the older record goes
+ * up. A node keeps the one that lost there, so that only the way up from a stream's leaf is played again
+ * when it has a new record. All ways are equally long, and which of two is older is no branch.
+ *
+ * A stream in it is one number: the time of its record in hand, and below that its index among the streams,
+ * the lower one being first when times are equal.
+ */
+struct merge {
+	unsigned __int128 best; /* who won: the stream whose record was returned last */
+	unsigned __int128 *losers; /* nodes 1 to n_leaves - 1; below node i are 2 i and 2 i + 1 */
+	size_t n_leaves; /* a power of two; leaf i is node n_leaves + i */
+	uint64_t runner_up_ns; /* no other stream has a record older than this */
+	bool ahead; /* the next record has been found already */
+	struct stream *top; /* of best; before the first and after the last record: nothing */
+	struct stream **streams; /* those that take part, in the set's order; owned */
+	size_t n_streams, n_left; /* left: those that have records still */
+	struct stream nothing; /* a stream without records */
+};
+
+void merge_init(struct merge *m, struct trace_set *set);
+void merge_release(struct merge *m);
+
+static inline unsigned __int128 merge_head(uint64_t ns, uint64_t index)
+{
+	return (unsigned __int128)ns << 64 | index;
+}
+
+/* For merge_next: m->best has a new record; has none any more. The latter returns false when no stream
+ * has. */
+void merge_replay(struct merge *m);
+bool merge_drop(struct merge *m);
+
+/* The best stream has its next record in hand. As long as one stream's records are older than all others', it stays
+ * the best. */
+static inline void merge_go_on(struct merge *m)
+{
+	m->best = merge_head(timeline_ns(&m->top->trace->timeline, m->top->reader.time),
+			     (uint64_t)m->best);
+	if ((uint64_t)(m->best >> 64) >= m->runner_up_ns)
+		merge_replay(m);
+}
+
+/*
+ * For who is about to be busy with the record that was returned last, which stays valid: finds the next one, if
+ * that is no more than a step, so that the processor need not wait for it then.
+ */
+static inline void merge_look_ahead(struct merge *m)
+{
+	struct reader *r = &m->top->reader;
+
+	m->ahead = r->record != (const union spy_any *)&r->expanded && reader_step(r);
+	if (m->ahead)
+		merge_go_on(m);
+}
+
+/* The next record; false at the end. */
+static inline bool merge_next(struct merge *m, struct record *record)
+{
+	if (likely(m->ahead))
+		m->ahead = false;
+	else if (reader_next(&m->top->reader))
+		merge_go_on(m);
+	else if (!merge_drop(m))
+		return false;
+	record->raw = m->top->reader.record;
+	record->stream = m->top;
+	record->process = m->top->trace->index;
+	record->ns = (uint64_t)(m->best >> 64);
+	return true;
+}
+
+#endif

@@ -1,0 +1,449 @@
+/*
+ * analyzer/trace/metadata.c: reads a trace's metadata file. Called once for each trace, when it is
+ * opened. The text is somebody else's: it may be damaged, foreign or of another version.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "metadata.h"
+#include "cudaspy/trace_format.h"
+
+#define NUMBER_MAX 0xffff /* function and event numbers have 16 bits */
+
+enum token { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_TEXT, TOKEN_SIGN };
+
+/* The text, and the token in front of us. */
+struct scanner {
+	const char *at, *end;
+	enum token token;
+	char sign; /* of TOKEN_SIGN */
+	int64_t number;
+	char text[4096]; /* of TOKEN_NAME and TOKEN_TEXT; longer ones are cut */
+	size_t length;
+};
+
+/* ---- tokens --------------------------------------------------------------------------------- */
+
+static void skip_blanks(struct scanner *s)
+{
+	while (s->at < s->end) {
+		if (isspace((unsigned char)*s->at)) {
+			s->at++;
+		} else if (s->end - s->at > 1 && s->at[0] == '/' && s->at[1] == '*') {
+			const char *close =
+				memmem(s->at + 2, (size_t)(s->end - s->at) - 2, "*/", 2);
+
+			s->at = close ? close + 2 : s->end;
+		} else if (s->end - s->at > 1 && s->at[0] == '/' && s->at[1] == '/') {
+			const char *line = memchr(s->at, '\n', (size_t)(s->end - s->at));
+
+			s->at = line ? line + 1 : s->end;
+		} else {
+			break;
+		}
+	}
+}
+
+static void put(struct scanner *s, char c)
+{
+	if (s->length + 1 < sizeof(s->text))
+		s->text[s->length++] = c;
+}
+
+/* A number of up to `digits` digits of that base at s->at, as one byte. */
+static char escaped_number(struct scanner *s, int base, int digits)
+{
+	unsigned int value = 0;
+
+	for (; digits && s->at < s->end; digits--, s->at++) {
+		char c = (char)tolower((unsigned char)*s->at);
+		int digit = isdigit((unsigned char)c) ? c - '0' : c >= 'a' ? c - 'a' + 10 : 99;
+
+		if (digit >= base)
+			break;
+		value = value * (unsigned int)base + (unsigned int)digit;
+	}
+	return (char)value;
+}
+
+static void scan_text(struct scanner *s)
+{
+	static const char letters[] = "abfnrtv", meanings[] = "\a\b\f\n\r\t\v";
+	const char *letter;
+
+	for (s->at++; s->at < s->end && *s->at != '"';) {
+		if (*s->at != '\\' || s->end - s->at < 2) {
+			put(s, *s->at++);
+			continue;
+		}
+		s->at++;
+		if (*s->at == 'x') {
+			s->at++;
+			put(s, escaped_number(s, 16, 2));
+		} else if (isdigit((unsigned char)*s->at) && *s->at < '8') {
+			put(s, escaped_number(s, 8, 3));
+		} else {
+			letter = strchr(letters, *s->at);
+			put(s, letter && *letter ? meanings[letter - letters] : *s->at);
+			s->at++;
+		}
+	}
+	if (s->at < s->end)
+		s->at++;
+	s->token = TOKEN_TEXT;
+}
+
+static void scan_number(struct scanner *s)
+{
+	char digits[32], *end;
+	size_t n = 0;
+
+	while (s->at < s->end && isalnum((unsigned char)*s->at)) {
+		if (n + 1 < sizeof(digits))
+			digits[n++] = *s->at;
+		s->at++;
+	}
+	digits[n] = '\0';
+	s->number = (int64_t)strtoull(digits, &end, 0);
+	memcpy(s->text, digits, n);
+	s->length = n;
+	s->token = TOKEN_NUMBER;
+}
+
+static void next(struct scanner *s)
+{
+	skip_blanks(s);
+	s->length = 0;
+	if (s->at >= s->end) {
+		s->token = TOKEN_END;
+	} else if (*s->at == '"') {
+		scan_text(s);
+	} else if (isdigit((unsigned char)*s->at)) {
+		scan_number(s);
+	} else if (isalpha((unsigned char)*s->at) || *s->at == '_') {
+		while (s->at < s->end && (isalnum((unsigned char)*s->at) || *s->at == '_'))
+			put(s, *s->at++);
+		s->token = TOKEN_NAME;
+	} else {
+		s->token = TOKEN_SIGN;
+		s->sign = *s->at++;
+	}
+	s->text[s->length] = '\0';
+}
+
+static bool is_sign(const struct scanner *s, char sign)
+{
+	return s->token == TOKEN_SIGN && s->sign == sign;
+}
+
+static bool is_name(const struct scanner *s, const char *name)
+{
+	return s->token == TOKEN_NAME && !strcmp(s->text, name);
+}
+
+/* To behind the next ';' that is not inside braces, or in front of the '}' that closes the block we
+ * are in. */
+static void skip_statement(struct scanner *s)
+{
+	unsigned int depth = 0;
+
+	for (; s->token != TOKEN_END; next(s)) {
+		if (is_sign(s, '{')) {
+			depth++;
+		} else if (is_sign(s, '}')) {
+			if (!depth)
+				return;
+			depth--;
+		} else if (is_sign(s, ';') && !depth) {
+			next(s);
+			return;
+		}
+	}
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+static void set_name(char ***names, size_t *count, uint64_t number, const char *name)
+{
+	if (number > NUMBER_MAX)
+		return;
+	while (*count <= number) {
+		*names = grow(*names, *count, sizeof(**names));
+		(*names)[(*count)++] = NULL;
+	}
+	free((*names)[number]);
+	(*names)[number] = xstrdup(name);
+}
+
+static void free_names(char **names, size_t count)
+{
+	while (count)
+		free(names[--count]);
+	free(names);
+}
+
+/* What a block does with one `key = value;`: the value is the token in front of the scanner. */
+typedef void value_fn(struct metadata *m, const char *key, const struct scanner *s);
+
+static void take_trace(struct metadata *m, const char *key, const struct scanner *s)
+{
+	const char *at = s->text;
+	unsigned int i;
+
+	if (strcmp(key, "uuid") || s->token != TOKEN_TEXT)
+		return;
+	for (i = 0; i < sizeof(m->uuid); i++) {
+		unsigned int byte;
+
+		at += *at == '-';
+		if (sscanf(at, "%2x", &byte) != 1)
+			return;
+		m->uuid[i] = (uint8_t)byte;
+		at += strnlen(at, 2);
+	}
+	m->has_uuid = true;
+}
+
+static void take_env(struct metadata *m, const char *key, const struct scanner *s)
+{
+	struct metadata_env *env;
+
+	if (s->token == TOKEN_SIGN || s->token == TOKEN_END)
+		return;
+	m->env = grow(m->env, m->n_env, sizeof(*m->env));
+	env = &m->env[m->n_env++];
+	*env = (struct metadata_env){.key = xstrdup(key),
+				     .value = xstrndup(s->text, s->length),
+				     .is_number = s->token == TOKEN_NUMBER,
+				     .number = s->token == TOKEN_NUMBER ? s->number : 0};
+}
+
+static void take_clock(struct metadata *m, const char *key, const struct scanner *s)
+{
+	if (s->token != TOKEN_NUMBER)
+		return;
+	if (!strcmp(key, "freq"))
+		m->frequency = (uint64_t)s->number;
+	else if (!strcmp(key, "offset_s"))
+		m->offset_s = (uint64_t)s->number;
+	else if (!strcmp(key, "offset"))
+		m->offset_cycles = (uint64_t)s->number;
+}
+
+/* An event is complete with its id, which follows its name. */
+static void take_event(struct metadata *m, const char *key, const struct scanner *s)
+{
+	if (!strcmp(key, "name") && s->token == TOKEN_TEXT) {
+		free(m->event_name);
+		m->event_name = xstrdup(s->text);
+	} else if (!strcmp(key, "id") && s->token == TOKEN_NUMBER && m->event_name) {
+		set_name(&m->events, &m->n_events, (uint64_t)s->number, m->event_name);
+		free(m->event_name);
+		m->event_name = NULL;
+	}
+}
+
+static void parse_block(struct metadata *m, struct scanner *s, value_fn *take)
+{
+	char key[256];
+
+	next(s); /* the brace */
+	while (s->token != TOKEN_END && !is_sign(s, '}')) {
+		snprintf(key, sizeof(key), "%.*s", (int)sizeof(key) - 1, s->text);
+		if (s->token == TOKEN_NAME) {
+			next(s);
+			if (is_sign(s, '=')) {
+				next(s);
+				take(m, key, s);
+			}
+		}
+		skip_statement(s);
+	}
+	next(s);
+	if (is_sign(s, ';'))
+		next(s);
+}
+
+/* `typealias enum : container { "name", "name" = 7, ... } := alias;` */
+static void parse_enum(struct metadata *m, struct scanner *s)
+{
+	char **names = NULL;
+	size_t count = 0;
+	uint64_t number = 0;
+	char name[512];
+
+	while (s->token != TOKEN_END && !is_sign(s, '{') && !is_sign(s, ';'))
+		next(s);
+	if (is_sign(s, '{'))
+		next(s);
+	/* A container that is spelt out, integer { ... }, comes before the names. */
+	if (s->token == TOKEN_NAME && is_name(s, "size")) {
+		while (s->token != TOKEN_END && !is_sign(s, '}'))
+			next(s);
+		next(s);
+		next(s);
+	}
+	while (s->token == TOKEN_NAME || s->token == TOKEN_TEXT) {
+		snprintf(name, sizeof(name), "%.*s", (int)sizeof(name) - 1, s->text);
+		next(s);
+		if (is_sign(s, '=')) {
+			next(s);
+			if (s->token == TOKEN_NUMBER)
+				number = (uint64_t)s->number;
+			next(s);
+		}
+		set_name(&names, &count, number++, name);
+		if (is_sign(s, ','))
+			next(s);
+	}
+	while (s->token != TOKEN_END && s->token != TOKEN_NAME && !is_sign(s, ';'))
+		next(s);
+	if (is_name(s, "fn_t") && !m->functions) {
+		m->functions = names;
+		m->n_functions = count;
+	} else {
+		free_names(names, count);
+	}
+	skip_statement(s);
+}
+
+static const struct {
+	const char *name;
+	value_fn *take;
+} blocks[] = {
+	{"trace", take_trace},
+	{"env", take_env},
+	{"clock", take_clock},
+	{"event", take_event},
+};
+
+static void parse_statement(struct metadata *m, struct scanner *s)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+		if (!is_name(s, blocks[i].name))
+			continue;
+		next(s);
+		if (is_sign(s, '{'))
+			parse_block(m, s, blocks[i].take);
+		return;
+	}
+	if (is_name(s, "typealias")) {
+		next(s);
+		if (is_name(s, "enum")) {
+			parse_enum(m, s);
+			return;
+		}
+	}
+	skip_statement(s);
+	if (is_sign(s, '}'))
+		next(s);
+}
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+static int check(const struct metadata *m, const char *path)
+{
+	const char *tracer = metadata_text(m, "tracer_name");
+	int64_t version = metadata_number(m, "trace_version", SPY_TRACE_VERSION);
+
+	if (!tracer) {
+		complain("%s: names no tracer: cut off, or another tool's", path);
+		return -ENOMSG;
+	}
+	if (strcmp(tracer, "cudaspy")) {
+		complain("%s: a trace of %s, not of cudaspy", path, tracer);
+		return -ENOMSG;
+	}
+	if (version > SPY_TRACE_VERSION) {
+		complain("%s: trace format %lld, this cudaspy reads up to %d: use the cudaspy that "
+			 "wrote it (%s)",
+			 path, (long long)version, SPY_TRACE_VERSION,
+			 metadata_text(m, "cudaspy_version") ?: "version unknown");
+		return -EPROTO;
+	}
+	return 0;
+}
+
+int metadata_parse(struct metadata *m, const char *path, const char *text, size_t size)
+{
+	static const char signature[] = "/* CTF 1.8";
+	struct scanner *s;
+
+	*m = (struct metadata){0};
+	if (!size) {
+		complain("%s: empty", path);
+		return -ENOMSG;
+	}
+	if (size < sizeof(signature) - 1 || memcmp(text, signature, sizeof(signature) - 1)) {
+		complain("%s: not CTF 1.8 metadata as cudaspy writes it (byte 0 on)", path);
+		return -ENOMSG;
+	}
+	s = xcalloc(1, sizeof(*s));
+	s->at = text;
+	s->end = text + size;
+	for (next(s); s->token != TOKEN_END;)
+		parse_statement(m, s);
+	free(s);
+	return check(m, path);
+}
+
+int metadata_read(struct metadata *m, const char *path)
+{
+	FILE *file = open_regular(path);
+	char *text;
+	size_t size;
+	int err;
+
+	*m = (struct metadata){0};
+	if (!file)
+		return -errno;
+	text = xcalloc(1, METADATA_MAX_BYTES);
+	size = fread(text, 1, METADATA_MAX_BYTES, file);
+	err = ferror(file) ? -EIO : 0;
+	fclose(file);
+	if (err)
+		complain("%s: cannot be read", path);
+	else
+		err = metadata_parse(m, path, text, size);
+	free(text);
+	return err;
+}
+
+void metadata_release(struct metadata *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->n_env; i++) {
+		free(m->env[i].key);
+		free(m->env[i].value);
+	}
+	free(m->env);
+	free_names(m->functions, m->n_functions);
+	free_names(m->events, m->n_events);
+	free(m->event_name);
+	*m = (struct metadata){0};
+}
+
+const char *metadata_text(const struct metadata *m, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < m->n_env; i++)
+		if (!strcmp(m->env[i].key, key))
+			return m->env[i].value;
+	return NULL;
+}
+
+int64_t metadata_number(const struct metadata *m, const char *key, int64_t otherwise)
+{
+	size_t i;
+
+	for (i = 0; i < m->n_env; i++)
+		if (m->env[i].is_number && !strcmp(m->env[i].key, key))
+			return m->env[i].number;
+	return otherwise;
+}

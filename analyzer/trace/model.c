@@ -1,0 +1,546 @@
+/*
+ * analyzer/trace/model.c: what the records so far have told about the processes. Called by the commands'
+ * one loop for each record; looked into by everyone after it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "model.h"
+
+/* Kernel numbers count up from 1; a larger one is damage. */
+#define KERNELS_MAX (1u << 22)
+#define PYTHON_MAX (1u << 16) /* and of functions of Python's */
+
+/* Results that are answers and no failures: cudaErrorNotReady, CUDA_ERROR_NOT_READY. */
+#define RESULT_NOT_READY 600
+
+bool result_is_failure(uint16_t result)
+{
+	return result && result != SPY_RESULT_NONE && result != RESULT_NOT_READY;
+}
+
+void model_init(struct model *model, struct trace_set *set)
+{
+	size_t i;
+
+	*model = (struct model){.set = set, .n_processes = set->n_traces};
+	model->processes = xcalloc(set->n_traces, sizeof(*model->processes));
+	model->owners = xcalloc(set->n_streams, sizeof(*model->owners));
+	for (i = 0; i < set->n_traces; i++)
+		model->processes[i] =
+			(struct process){.trace = set->traces[i], .first_ns = UINT64_MAX};
+}
+
+static void release_mps(struct mps *mps)
+{
+	free(mps->directory);
+	free(mps->percentage);
+	free(mps->memory_limit);
+	free(mps->priority);
+}
+
+static void release_process(struct process *process)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_modules; i++) {
+		free(process->modules[i].build_id);
+		free(process->modules[i].path);
+	}
+	for (i = 0; i < process->n_gpus; i++) {
+		free(process->gpus[i].name);
+		free(process->gpus[i].uuid);
+		free(process->gpus[i].pci);
+	}
+	for (i = 0; i < process->n_notes; i++)
+		free(process->notes[i].text);
+	for (i = 0; i < process->n_kernels; i++)
+		free(process->kernels[i]);
+	release_mps(&process->mps_before);
+	release_mps(&process->mps);
+	for (i = 0; i < process->n_stacks; i++)
+		free(process->stacks[i]);
+	for (i = 0; i < process->n_python; i++) {
+		free(process->python[i].file);
+		free(process->python[i].function);
+	}
+	free(process->python);
+	free(process->stacks);
+	free(process->modules);
+	free(process->gone);
+	free(process->gpus);
+	free(process->notes);
+	free(process->kernels);
+}
+
+void model_release(struct model *model)
+{
+	size_t i;
+
+	for (i = 0; i < model->n_processes; i++)
+		release_process(&model->processes[i]);
+	HASH_CLEAR(hh, model->by_tid);
+	for (i = 0; i < model->n_threads; i++)
+		free(model->threads[i]);
+	free(model->processes);
+	free(model->threads);
+	free(model->owners);
+	*model = (struct model){0};
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+static uint64_t thread_key(const struct process *process, uint32_t tid)
+{
+	return (uint64_t)process->trace->index << 32 | tid;
+}
+
+/* The system may use a number again: the youngest thread of a number is the one to be found. */
+static struct thread *add_thread(struct model *model, struct process *process, uint32_t tid)
+{
+	struct thread *thread = xcalloc(1, sizeof(*thread)), *older;
+
+	thread->process = process;
+	thread->tid = tid;
+	thread->index = (uint32_t)model->n_threads;
+	thread->first_ns = thread->gone_ns = UINT64_MAX;
+	model->threads = grow(model->threads, model->n_threads, sizeof(*model->threads));
+	model->threads[model->n_threads++] = thread;
+	thread->key = thread_key(process, tid);
+	HASH_REPLACE(hh, model->by_tid, key, sizeof(thread->key), thread, older);
+	(void)older;
+	return thread;
+}
+
+struct thread *model_find_thread(const struct model *model, const struct process *process,
+				 uint32_t tid)
+{
+	uint64_t key = thread_key(process, tid);
+	struct thread *thread;
+
+	HASH_FIND(hh, model->by_tid, &key, sizeof(key), thread);
+	return thread;
+}
+
+struct thread *model_thread(struct model *model, struct process *process, uint32_t tid)
+{
+	struct thread *thread = model_find_thread(model, process, tid);
+
+	if (!thread) {
+		thread = add_thread(model, process, tid);
+		thread->stranger = true; /* until it writes a record of its own */
+	}
+	return thread;
+}
+
+/* From here on the slot is the thread's: whoever had it has ended, unless one of his number lives on in another. */
+static void take_slot(struct model *model, const struct record *record, struct thread *thread)
+{
+	struct thread **owner = &model->owners[record->stream->index], *before = *owner;
+
+	thread->first_ns = least(thread->first_ns, record->ns);
+	if (before == thread)
+		return;
+	if (before && !--before->slots)
+		before->gone_ns = record->ns;
+	if (thread->gone_ns != UINT64_MAX)
+		thread->away_ns += record->ns - least(record->ns, thread->gone_ns);
+	thread->gone_ns = UINT64_MAX;
+	thread->slots++;
+	*owner = thread;
+}
+
+struct thread *model_owner(struct model *model, const struct record *record)
+{
+	struct process *process = &model->processes[record->process];
+	uint32_t tid = record->stream->reader.tid;
+	struct thread *thread = model_find_thread(model, process, tid);
+
+	if (!thread)
+		thread = add_thread(model, process, tid);
+	thread->stranger = false;
+	if (process->first_ns > record->ns)
+		process->first_ns = record->ns;
+	take_slot(model, record, thread);
+	return thread;
+}
+
+/* The thread itself says that the slot is its own: it has just begun to use CUDA. */
+static void apply_thread(struct model *model, struct record *record)
+{
+	struct thread *thread = record->thread;
+	const char *name = record->raw->thread.name;
+
+	if (thread->name[0] && strncmp(thread->name, name, sizeof(thread->name) - 1))
+		thread = add_thread(model, thread->process, record->raw->thread.tid);
+	memcpy(thread->name, name, sizeof(thread->name) - 1);
+	take_slot(model, record, thread);
+	record->thread = thread;
+}
+
+static void apply_stranger(struct model *model, struct record *record)
+{
+	const struct spy_rec_stranger *raw = &record->raw->stranger;
+	struct thread *thread = model_thread(model, record->thread->process, raw->tid);
+
+	if (!thread->name[0])
+		memcpy(thread->name, raw->name, sizeof(thread->name) - 1);
+}
+
+static void apply_count(struct model *model, struct record *record)
+{
+	struct thread *thread;
+
+	record->fn = trace_function(model->set, record->stream->trace, record->raw->count.fn);
+	if (record->raw->count.tid == record->thread->tid)
+		return;
+	thread = model_find_thread(model, record->thread->process, record->raw->count.tid);
+	if (thread)
+		record->thread = thread;
+}
+
+/* ---- things of the process ------------------------------------------------------------------ */
+
+static void apply_kernel(struct process *process, const struct spy_rec_kernel *kernel,
+			 const char *name)
+{
+	if (kernel->kernel >= KERNELS_MAX)
+		return;
+	while (process->n_kernels <= kernel->kernel) {
+		process->kernels =
+			grow(process->kernels, process->n_kernels, sizeof(*process->kernels));
+		process->kernels[process->n_kernels++] = NULL;
+	}
+	free(process->kernels[kernel->kernel]);
+	process->kernels[kernel->kernel] = xstrdup(name);
+}
+
+static void count_gone(struct process *process, const struct module *module)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_gone; i++)
+		if (process->gone[i].begin == module->begin &&
+		    process->gone[i].end == module->end) {
+			process->gone[i].times++;
+			return;
+		}
+	process->gone = grow(process->gone, process->n_gone, sizeof(*process->gone));
+	process->gone[process->n_gone++] = (struct module_gone){module->begin, module->end, 1};
+}
+
+static void module_goes(struct process *process, const struct spy_rec_module *raw, uint64_t ns)
+{
+	size_t i;
+
+	for (i = process->n_modules; i--;) {
+		struct module *module = &process->modules[i];
+
+		if (module->begin == raw->begin && module->gone_ns == UINT64_MAX) {
+			module->gone_ns = ns;
+			count_gone(process, module);
+			return;
+		}
+	}
+}
+
+static void apply_module(struct process *process, const struct record *record)
+{
+	const struct spy_rec_module *raw = &record->raw->module;
+
+	if (raw->gone) {
+		module_goes(process, raw, record->ns);
+		return;
+	}
+	process->modules = grow(process->modules, process->n_modules, sizeof(*process->modules));
+	process->modules[process->n_modules++] = (struct module){
+		.base = raw->base,
+		.begin = raw->begin,
+		.end = raw->end,
+		.span_end = raw->base + 4096ull * raw->span_pages,
+		.gone_ns = UINT64_MAX,
+		.build_id = xstrdup(record_text(record->raw, 0)),
+		.path = xstrdup(record_text(record->raw, 1)),
+	};
+}
+
+static void apply_gpu(struct process *process, const union spy_any *raw)
+{
+	if (model_gpu(process, raw->gpu.device))
+		return;
+	process->gpus = grow(process->gpus, process->n_gpus, sizeof(*process->gpus));
+	process->gpus[process->n_gpus++] = (struct gpu){
+		.device = raw->gpu.device,
+		.client = SPY_CLIENT_UNKNOWN,
+		.cc_major = raw->gpu.cc_major,
+		.cc_minor = raw->gpu.cc_minor,
+		.bytes = raw->gpu.bytes,
+		.name = xstrdup(record_text(raw, 0)),
+		.uuid = xstrdup(record_text(raw, 1)),
+		.pci = xstrdup(record_text(raw, 2)),
+	};
+}
+
+static void apply_share(struct process *process, const struct spy_rec_share *share)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_gpus; i++) {
+		struct gpu *gpu = &process->gpus[i];
+
+		if (gpu->device != share->device)
+			continue;
+		gpu->client =
+			share->client < SPY_CLIENT_UNKNOWN ? share->client : SPY_CLIENT_UNKNOWN;
+		gpu->multiprocessors = share->multiprocessors;
+	}
+}
+
+static void apply_mps(struct process *process, const struct record *record)
+{
+	const struct spy_rec_mps *raw = &record->raw->mps;
+	struct mps *mps = raw->initialised ? &process->mps : &process->mps_before;
+
+	if (mps->directory || process->mps.directory)
+		return;
+	*mps = (struct mps){
+		.ns = record->ns,
+		.uid = raw->uid,
+		.daemon = raw->daemon,
+		.server = raw->server,
+		.server_uid = raw->server_uid,
+		.directory = xstrdup(record_text(record->raw, 0)),
+		.percentage = xstrdup(record_text(record->raw, 1)),
+		.memory_limit = xstrdup(record_text(record->raw, 2)),
+		.priority = xstrdup(record_text(record->raw, 3)),
+	};
+}
+
+static void apply_note(struct process *process, const union spy_any *raw)
+{
+	const char *text = record_text(raw, 0);
+	size_t i;
+
+	for (i = 0; i < process->n_notes; i++)
+		if (process->notes[i].note == raw->note.note &&
+		    !strcmp(process->notes[i].text, text)) {
+			process->notes[i].count++;
+			return;
+		}
+	process->notes = grow(process->notes, process->n_notes, sizeof(*process->notes));
+	process->notes[process->n_notes++] =
+		(struct note){.note = raw->note.note, .count = 1, .text = xstrdup(text)};
+}
+
+static void apply_stack(struct process *process, const struct record *record)
+{
+	const struct spy_rec_stack *raw = &record->raw->stack;
+	uint8_t n = raw->count < SPY_STACK_MOST ? raw->count : SPY_STACK_MOST;
+	struct stack *stack = xcalloc(1, sizeof(*stack) + n * sizeof(stack->frames[0]));
+
+	stack->process = process;
+	stack->ns = record->ns;
+	stack->time = raw->time;
+	stack->fn = raw->fn;
+	stack->why = raw->why;
+	stack->n = n;
+	memcpy(stack->frames, (const char *)raw + offsetof(struct spy_rec_stack, frames),
+	       n * sizeof(stack->frames[0]));
+	process->stacks = grow(process->stacks, process->n_stacks, sizeof(*process->stacks));
+	process->stacks[process->n_stacks++] = stack;
+	record->thread->stack = stack;
+}
+
+static void apply_python_code(struct process *process, const union spy_any *raw)
+{
+	uint32_t number = raw->python_code.code;
+
+	if (number >= PYTHON_MAX)
+		return;
+	while (process->n_python <= number) {
+		process->python =
+			grow(process->python, process->n_python, sizeof(*process->python));
+		process->python[process->n_python++] = (struct python_code){0};
+	}
+	if (process->python[number].file)
+		return; /* told again */
+	process->python[number] = (struct python_code){
+		.file = xstrdup(record_text(raw, 0)),
+		.function = xstrdup(record_text(raw, 1)),
+		.first_line = raw->python_code.first_line,
+	};
+}
+
+/* It belongs to the stack before it. */
+static void apply_python_stack(const struct record *record)
+{
+	const struct spy_rec_python_stack *raw = &record->raw->python_stack;
+	struct stack *stack = record->thread->stack;
+	uint8_t i;
+
+	if (!stack || stack->time != raw->time || stack->fn != raw->fn)
+		return;
+	stack->n_python = raw->count < SPY_PYTHON_MOST ? raw->count : SPY_PYTHON_MOST;
+	stack->more_python = raw->more;
+	for (i = 0; i < stack->n_python; i++)
+		stack->python[i] = (struct python_frame){raw->codes[i], raw->lines[i]};
+}
+
+void model_apply_other(struct model *model, struct record *record)
+{
+	struct process *process = record->thread->process;
+
+	switch (record->raw->other.event) {
+	case SPY_EV_THREAD:
+		apply_thread(model, record);
+		break;
+	case SPY_EV_COUNT:
+		apply_count(model, record);
+		break;
+	case SPY_EV_STRANGER:
+		apply_stranger(model, record);
+		break;
+	case SPY_EV_KERNEL:
+		apply_kernel(process, &record->raw->kernel, record_text(record->raw, 0));
+		break;
+	case SPY_EV_MODULE:
+		apply_module(process, record);
+		break;
+	case SPY_EV_GPU:
+		apply_gpu(process, record->raw);
+		break;
+	case SPY_EV_SHARE:
+		apply_share(process, &record->raw->share);
+		break;
+	case SPY_EV_MPS:
+		apply_mps(process, record);
+		break;
+	case SPY_EV_NOTE:
+		apply_note(process, record->raw);
+		break;
+	case SPY_EV_STACK:
+		apply_stack(process, record);
+		break;
+	case SPY_EV_PYTHON_CODE:
+		apply_python_code(process, record->raw);
+		break;
+	case SPY_EV_PYTHON_STACK:
+		apply_python_stack(record);
+		break;
+	default:
+		break;
+	}
+}
+
+void model_see_init(struct model *model, const struct record *record)
+{
+	const char *name = model->set->functions.all[record->fn].name;
+
+	if (!strcmp(name, "cuInit"))
+		record->thread->process->init_ns = record->ns;
+}
+
+void model_finish(struct model *model)
+{
+	size_t i;
+
+	model->first_ns = UINT64_MAX;
+	for (i = 0; i < model->n_processes; i++) {
+		const struct process *process = &model->processes[i];
+
+		if (process->first_ns < model->first_ns)
+			model->first_ns = process->first_ns;
+		if (process->last_ns > model->last_ns)
+			model->last_ns = process->last_ns;
+		model->records += process->records;
+	}
+	if (model->first_ns > model->last_ns)
+		model->first_ns = model->last_ns;
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+const struct module *model_module(const struct process *process, uint64_t address, uint64_t ns)
+{
+	const struct module *other_time = NULL;
+	size_t i;
+
+	for (i = process->n_modules; i--;) {
+		const struct module *module = &process->modules[i];
+
+		if (address < module->begin || address >= module->end)
+			continue;
+		/* Objects are noticed after they were loaded: a beginning may be late. */
+		if (ns <= module->gone_ns)
+			return module;
+		if (!other_time)
+			other_time = module;
+	}
+	return other_time;
+}
+
+const struct module *model_module_of_data(const struct process *process, uint64_t address,
+					  uint64_t ns)
+{
+	size_t i;
+
+	for (i = process->n_modules; i--;) {
+		const struct module *module = &process->modules[i];
+
+		if (address >= module->base && address < module->span_end && ns <= module->gone_ns)
+			return module;
+	}
+	return NULL;
+}
+
+const char *model_kernel(const struct process *process, uint32_t kernel)
+{
+	return kernel < process->n_kernels ? process->kernels[kernel] : NULL;
+}
+
+const struct python_code *model_python(const struct stack *stack, const struct python_frame *frame)
+{
+	const struct process *process = stack->process;
+
+	return frame->code < process->n_python && process->python[frame->code].file
+		       ? &process->python[frame->code]
+		       : NULL;
+}
+
+const struct gpu *model_gpu(const struct process *process, uint16_t device)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_gpus; i++)
+		if (process->gpus[i].device == device)
+			return &process->gpus[i];
+	return NULL;
+}
+
+/* Found it the same daemon, and has it had its server since? */
+static bool joined(const struct mps *other, const struct mps *before)
+{
+	return other->ns > before->ns && other->server && other->server_uid == other->uid &&
+	       other->daemon == before->daemon && !strcmp(other->directory, before->directory);
+}
+
+const struct mps *model_mps_in_the_way(const struct model *model, const struct process *process)
+{
+	const struct mps *before = &process->mps_before, *meanwhile = NULL;
+	size_t i;
+
+	if (!before->ns)
+		return NULL;
+	for (i = 0; i < model->n_processes; i++) {
+		const struct mps *other = &model->processes[i].mps;
+
+		if (!joined(other, before))
+			continue;
+		if (other->server == before->server) /* whose it was, maybe only since then */
+			return other->uid == before->uid ? NULL : other;
+		if (other->uid != before->uid && (!process->mps.ns || other->ns < process->mps.ns))
+			meanwhile = other;
+	}
+	if (meanwhile) /* what was there before was idle: it made way */
+		return meanwhile;
+	return mps_of_another(before) ? before : NULL;
+}

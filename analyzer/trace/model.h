@@ -1,0 +1,237 @@
+/*
+ * analyzer/trace/model.h: what the records so far have told about the processes: threads, kernels,
+ * modules, GPUs, notes. Only model.c changes it.
+ */
+#ifndef CUDASPY_MODEL_H
+#define CUDASPY_MODEL_H
+
+#include "merge.h"
+#include "base/hash.h"
+#include "expect/gpu_wait.h"
+
+/* For call_failed: of the few results that are not 0. */
+bool result_is_failure(uint16_t result);
+
+static inline bool call_failed(const struct spy_rec_head *head)
+{
+	return unlikely(head->result) && result_is_failure(head->result);
+}
+
+static inline bool copy_took_place(const struct spy_rec_copy *copy)
+{
+	return copy_moves(copy) && !call_failed(&copy->head);
+}
+
+/* A function of Python's. */
+struct python_code {
+	char *file, *function; /* NULL: nobody told */
+	uint32_t first_line;
+};
+
+struct python_frame {
+	uint32_t code; /* number in its process */
+	uint32_t line; /* 0 unknown */
+};
+
+/* How the application came to a call: return addresses, innermost first. */
+struct stack {
+	const struct process *process;
+	uint64_t ns; /* the call's end */
+	uint64_t time; /* the same as the record has it, and ... */
+	uint16_t fn; /* ... the function: the call it belongs to */
+	uint8_t why; /* enum spy_stack_why, or-ed */
+	uint8_t n, n_python;
+	bool more_python; /* frames outside of these */
+	struct python_frame python[SPY_PYTHON_MOST]; /* the thread's in Python, innermost first */
+	uint64_t frames[];
+};
+
+struct thread {
+	struct process *process;
+	struct stack *stack; /* the youngest; NULL: none */
+	uint32_t tid; /* 0: the stream did not say */
+	uint32_t index; /* among all threads of the model */
+	/* Its first record, and when its slot was another's, for it had ended: UINT64_MAX: nobody needed the slot. */
+	uint64_t first_ns, gone_ns;
+	/* The system may give its number to a thread of the same name: so it may be in several slots, and have been
+	 * in none for so long. */
+	uint32_t slots;
+	uint64_t away_ns;
+	char name[16];
+	bool stranger; /* makes no calls: a thread of the driver, or one that we cannot see */
+	uint64_t key; /* process and tid, for model_find_thread */
+	UT_hash_handle hh;
+};
+
+/* An ELF object in a process, while it was there. */
+struct module {
+	uint64_t base, begin, end; /* as in spy_rec_module */
+	uint64_t span_end; /* of all its segments; base: unknown */
+	uint64_t gone_ns; /* UINT64_MAX: never */
+	char *build_id; /* hex; may be empty */
+	char *path;
+};
+
+struct gpu {
+	uint16_t device, cc_major, cc_minor;
+	enum spy_client client; /* of MPS */
+	uint32_t multiprocessors; /* that the process may use, 0 unknown */
+	uint64_t bytes;
+	char *name, *uuid, *pci;
+};
+
+/* What of MPS a process found: spy_rec_mps. */
+struct mps {
+	uint64_t ns; /* when; 0: never looked */
+	uint32_t uid, daemon, server, server_uid;
+	char *directory, *percentage, *memory_limit, *priority;
+};
+
+/* Did the server work for another user then? */
+static inline bool mps_of_another(const struct mps *mps)
+{
+	return mps->ns && mps->server && mps->server_uid != mps->uid;
+}
+
+struct note {
+	uint16_t note; /* enum spy_note */
+	uint64_t count; /* of notes with the same text */
+	char *text;
+};
+
+struct process {
+	struct trace *trace;
+	struct module *modules; /* in the order of their records */
+	size_t n_modules;
+	/* Where objects were that went: an address there may then mean another one. One for each place. */
+	struct module_gone {
+		uint64_t begin, end;
+		uint32_t times;
+	} * gone;
+	size_t n_gone;
+	struct gpu *gpus;
+	size_t n_gpus;
+	struct mps mps_before, mps; /* before cuInit, if there was a control pipe; after it */
+	uint64_t init_ns; /* if there is mps_before: the end of the last cuInit before mps */
+	struct note *notes;
+	size_t n_notes;
+	char **kernels; /* number -> mangled name, NULL unknown */
+	size_t n_kernels;
+	struct python_code *python; /* by number */
+	size_t n_python;
+	struct stack **stacks; /* in the order of their records */
+	size_t n_stacks;
+	uint64_t first_ns, last_ns; /* of its records; first_ns > last_ns: none */
+	uint64_t records;
+};
+
+struct model {
+	struct trace_set *set;
+	struct process *processes; /* as the set's traces */
+	size_t n_processes;
+	struct thread **threads;
+	size_t n_threads;
+	struct thread *by_tid; /* the youngest of each number */
+	struct thread **owners; /* of the set's streams: who writes to it now; NULL: nobody yet */
+	uint64_t first_ns, last_ns; /* of all records */
+	uint64_t records;
+};
+
+void model_init(struct model *model, struct trace_set *set);
+void model_release(struct model *model);
+
+/* For model_apply: new threads; records that are not calls. */
+struct thread *model_owner(struct model *model, const struct record *record);
+void model_apply_other(struct model *model, struct record *record);
+
+/* For model_apply: a call of a process whose cuInit has not succeeded yet. */
+void model_see_init(struct model *model, const struct record *record);
+
+/* How often the object at an address went. */
+static inline uint32_t model_gone(const struct process *process, uint64_t address)
+{
+	uint32_t times = 0;
+	size_t i;
+
+	for (i = 0; i < process->n_gone; i++)
+		if (address >= process->gone[i].begin && address < process->gone[i].end)
+			times += process->gone[i].times;
+	return times;
+}
+
+/* Records of the process, the last of them at that time. */
+static inline void model_count(struct process *process, uint64_t records, uint64_t last_ns)
+{
+	process->records += records;
+	if (process->last_ns < last_ns)
+		process->last_ns = last_ns;
+}
+
+/* Takes a record in, in time order, and fills in who and what it speaks of. */
+static inline void model_apply(struct model *model, struct record *record)
+{
+	struct stream *stream = record->stream;
+	struct process *process = &model->processes[record->process];
+	struct thread *thread = model->owners[stream->index];
+
+	if (unlikely(!thread) || unlikely(thread->tid != stream->reader.tid))
+		thread = model_owner(model, record);
+	record->thread = thread;
+	if (record_is_call(record->raw)) {
+		record->fn = trace_function(model->set, stream->trace, record->raw->call_head.fn);
+		record->contract = model->set->functions.all[record->fn].contract;
+		record->duration_ns =
+			timeline_span_ns(&stream->trace->timeline, record_duration(record->raw));
+		if (unlikely(process->mps_before.ns) && unlikely(!process->mps.ns))
+			model_see_init(model, record);
+	} else {
+		model_apply_other(model, record);
+	}
+	model_count(process, 1, record->ns);
+}
+
+/* The thread of that number, whom somebody else speaks of; made if it is new. */
+struct thread *model_thread(struct model *model, struct process *process, uint32_t tid);
+
+/* After the last record: sums up. */
+void model_finish(struct model *model);
+
+/* The stack of a call, whose record is the last one taken in; NULL: it has none. */
+static inline const struct stack *model_stack(const struct record *call)
+{
+	const struct stack *stack = call->thread->stack;
+
+	return stack && stack->time == call->raw->call_head.time &&
+			       stack->fn == call->raw->call_head.fn
+		       ? stack
+		       : NULL;
+}
+
+/* What a frame in Python is called; NULL unknown. */
+const struct python_code *model_python(const struct stack *stack, const struct python_frame *frame);
+
+/* The youngest thread of that number, or NULL. */
+struct thread *model_find_thread(const struct model *model, const struct process *process,
+				 uint32_t tid);
+
+/* The object an address belonged to at that time; NULL unknown. */
+const struct module *model_module(const struct process *process, uint64_t address, uint64_t ns);
+
+/* The object in whose segments, code or data, an address was at that time; NULL: none we know. */
+const struct module *model_module_of_data(const struct process *process, uint64_t address,
+					  uint64_t ns);
+
+/* Mangled name of a kernel, or NULL. */
+const char *model_kernel(const struct process *process, uint32_t kernel);
+
+/*
+ * The MPS server that a process had to wait for in cuInit, because it worked for another user: the one
+ * it found before; or, if there was none yet, that of another user's process which became a client of
+ * the same daemon meanwhile. Known once cuInit has returned. NULL: it waited for none.
+ */
+const struct mps *model_mps_in_the_way(const struct model *model, const struct process *process);
+
+/* The process's GPU of that ordinal, or NULL. */
+const struct gpu *model_gpu(const struct process *process, uint16_t device);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * analyzer/trace/names.c: names of the small enums of trace_format.h, and of results. Called by dump, report and
+ * detectors.
+ */
+#include <stdio.h>
+#include "names.h"
+#include "base/util.h"
+#include "cudaspy/metadata_layout.h"
+#include "cudaspy/trace_format.h"
+
+static const char *find(const char *const *names, size_t count, unsigned int value)
+{
+	static char raw[8][16];
+	static unsigned int turn;
+	char *text;
+
+	if (value < count)
+		return names[value];
+	text = raw[turn++ % ARRAY_SIZE(raw)];
+	snprintf(text, sizeof(raw[0]), "#%u", value);
+	return text;
+}
+
+/* clang-format off */
+#define NAME(number, text) [number] = text,
+#define FUNCTION(name, list) \
+	const char *name(unsigned int value) \
+	{ \
+		static const char *const names[] = {list(NAME)}; \
+\
+		return find(names, ARRAY_SIZE(names), value); \
+	}
+
+FUNCTION(name_memory_kind, SPY_MEMORY_KINDS)
+FUNCTION(name_direction, SPY_DIRECTIONS)
+FUNCTION(name_copy_form, SPY_COPY_FORMS)
+FUNCTION(name_memory_op, SPY_MEMORY_OPS)
+FUNCTION(name_note, SPY_NOTES)
+FUNCTION(name_client, SPY_CLIENTS)
+FUNCTION(name_wait, SPY_WAIT_NAMES)
+/* clang-format on */
+
+const char *name_error(unsigned int result, bool driver)
+{
+	switch (result) {
+#define ERROR(number, driver_name, runtime_name, text) \
+	case number: \
+		return driver ? driver_name : runtime_name;
+#include "cudaspy/errors.def"
+#undef ERROR
+	default:
+		return find(NULL, 0, result);
+	}
+}

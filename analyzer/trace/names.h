@@ -1,0 +1,21 @@
+/*
+ * analyzer/trace/names.h: names of the small enums of trace_format.h. A value without a name is shown as
+ * "#9", in one of a few buffers used in turn.
+ */
+#ifndef CUDASPY_NAMES_H
+#define CUDASPY_NAMES_H
+
+#include <stdbool.h>
+
+const char *name_memory_kind(unsigned int kind); /* enum spy_memory_kind */
+const char *name_direction(unsigned int direction); /* enum spy_direction */
+const char *name_copy_form(unsigned int form); /* enum spy_copy_form */
+const char *name_memory_op(unsigned int op); /* enum spy_memory_op */
+const char *name_note(unsigned int note); /* enum spy_note */
+const char *name_client(unsigned int client); /* enum spy_client */
+const char *name_wait(unsigned int kind); /* enum spy_wait_kind */
+
+/* A result, as the driver's functions call it or the runtime's. */
+const char *name_error(unsigned int result, bool driver);
+
+#endif

@@ -1,0 +1,303 @@
+/*
+ * analyzer/trace/reader.h: the records of one stream, in the order they were written.
+ *
+ * A stream is what one slot of a process wrote: stream_NNNN, or with a size bound the files
+ * stream_NNNN_K that are left of it, and then stream_NNNN_tail. The reader is the only part of the
+ * analyzer that distrusts bytes: behind it a record lies in memory as a whole, has a known type,
+ * and its texts end. What cannot be read costs the rest of its packet or its file, and is counted.
+ *
+ * Files are read with pread into one buffer for each stream, not mapped: a file that shrinks under
+ * a mapping kills its reader, and with a buffer memory stays the same however long the trace is.
+ *
+ * A process that has not ended in order may still be writing. Then the tail is copied before
+ * anything else of the stream is looked at: packets only move from the tail to the stream's file,
+ * so that what follows is never behind what is in our hands.
+ */
+#ifndef CUDASPY_READER_H
+#define CUDASPY_READER_H
+
+#include "base/util.h"
+#include "cudaspy/trace_format.h"
+
+/* Any record; which one, other.event says. */
+union spy_any {
+	struct spy_rec_other other;
+	struct spy_rec_head call_head;
+	struct spy_rec_inner inner;
+	struct spy_rec_call call;
+	struct spy_rec_op op;
+	struct spy_rec_launch launch;
+	struct spy_rec_copy copy;
+	struct spy_rec_memory memory;
+	struct spy_rec_thread thread;
+	struct spy_rec_count count;
+	struct spy_rec_kernel kernel;
+	struct spy_rec_module module;
+	struct spy_rec_gpu gpu;
+	struct spy_rec_clock clock;
+	struct spy_rec_note note;
+	struct spy_rec_wait wait;
+	struct spy_rec_taken taken;
+	struct spy_rec_sched sched;
+	struct spy_rec_stranger stranger;
+	struct spy_rec_mps mps;
+	struct spy_rec_share share;
+	struct spy_rec_stack stack;
+	struct spy_rec_held held;
+	struct spy_rec_python_code python_code;
+	struct spy_rec_python_stack python_stack;
+};
+
+/* Per record type: bytes before the texts, number of texts, name in metadata. */
+struct record_layout {
+	uint16_t bytes;
+	uint8_t texts;
+	const char *name;
+};
+extern const struct record_layout record_layouts[SPY_EV_COUNT_ALL];
+
+static inline bool record_is_call(const union spy_any *record)
+{
+	return record->other.event <= SPY_EV_MEMORY;
+}
+
+/*
+ * What every call is asked for, taken from the words of its record (trace_format.h): gcc reads a field of 48
+ * bits in a packed struct byte by byte.
+ */
+static inline uint64_t record_word(const union spy_any *raw, size_t offset)
+{
+	uint64_t word;
+
+	__builtin_memcpy(&word, (const char *)raw + offset, sizeof(word));
+	return word;
+}
+
+#define RECORD_48_BITS (((uint64_t)1 << 48) - 1)
+
+/* Cycles; of a call's record in its long form. */
+static inline uint64_t record_duration(const union spy_any *raw)
+{
+	return record_word(raw, sizeof(struct spy_rec_head) - 8) & RECORD_48_BITS;
+}
+
+/* Return address of a call; 0: the record does not say. */
+static inline uint64_t record_caller(const union spy_any *raw)
+{
+	if (raw->other.event == SPY_EV_NESTED || !record_is_call(raw))
+		return 0;
+	return record_word(raw, sizeof(struct spy_rec_head)) & RECORD_48_BITS;
+}
+
+/* The stream the call works in; 0: none. */
+static inline uint64_t record_stream(const union spy_any *raw)
+{
+	uint64_t word;
+
+	if (raw->other.event < SPY_EV_OP || raw->other.event > SPY_EV_MEMORY)
+		return 0;
+	word = record_word(raw, sizeof(struct spy_rec_head) + 8);
+	if (raw->other.event == SPY_EV_LAUNCH)
+		return word >> 16;
+	return raw->other.event == SPY_EV_COPY ? word & RECORD_48_BITS : word;
+}
+
+/* Number of the kernel of a launch, 0 unknown. */
+static inline uint32_t record_kernel(const struct spy_rec_launch *launch)
+{
+	const union spy_any *raw = (const union spy_any *)launch;
+
+	return (uint32_t)(record_word(raw, sizeof(struct spy_rec_head)) >> 48) |
+	       (uint32_t)record_word(raw, sizeof(struct spy_rec_head) + 8) << 16;
+}
+
+/* Text i of a record the reader has returned; NUL-terminated. */
+const char *record_text(const union spy_any *record, unsigned int i);
+
+/* What a stream has lost, and why. */
+struct reader_losses {
+	uint64_t discarded; /* records the process could not write, by its own count */
+	uint64_t packets_dropped; /* by keep-the-last: older than the first one that is left */
+	uint64_t packets_missing; /* in the middle */
+	uint64_t unreadable_bytes; /* damaged */
+	uint64_t disordered; /* records older than the one before them */
+	uint64_t unreadable_files; /* that could not be opened */
+};
+
+/* Numbers of files that have none in their name. */
+#define READER_FILE_PLAIN 0 /* stream_NNNN */
+#define READER_FILE_TAIL UINT64_MAX /* stream_NNNN_tail */
+
+struct reader_file {
+	char *path;
+	uint64_t number; /* K of stream_NNNN_K + 1, or one of the above: their order */
+	/* What was in it when it was added, if it is the tail of a process that may still write; NULL:
+	 * read the file. Owned. */
+	uint8_t *copy;
+	size_t copy_bytes;
+};
+
+struct reader {
+	/* the record, valid after reader_next returned true, until it is called again; the short form
+	 * of a nested call comes as the long one */
+	const union spy_any *record;
+	struct spy_rec_head expanded;
+	uint64_t time; /* cycles; never less than the record's before */
+	uint64_t time_most; /* of a record of this packet that is not damaged; not less than time */
+	size_t size; /* bytes of the record, texts included */
+
+	/* the window: what of the packet's content is in the buffer */
+	const uint8_t *at, *end;
+
+	uint8_t *buffer;
+	size_t buffer_bytes, filled_bytes; /* its size; what of it is from the file */
+	uint64_t buffer_off; /* in the file, of buffer[0] */
+	uint64_t content_end_off; /* of the packet */
+	uint64_t packet_end_off;
+	uint64_t file_bytes;
+	int fd; /* -1: no file open */
+
+	struct reader_file *files; /* in the order they were written; owned */
+	size_t n_files, file; /* the one being read */
+	const uint8_t *uuid; /* every packet has it; NULL: unknown; not owned */
+	/* What is known of the process; set them before the first reader_next. */
+	bool live; /* it may be writing while we read */
+	bool unbounded; /* it keeps all of its packets */
+	bool quiet; /* nothing is said of damage: a second reading will say it */
+
+	bool started; /* reader_next was called */
+	uint32_t tid; /* thread the slot belongs to */
+	bool any_packet;
+	uint64_t seq; /* of the packet */
+	uint64_t records; /* returned so far */
+	uint64_t others; /* of them, those that are no calls */
+	struct reader_losses losses;
+};
+
+/* uuid: every packet must have it; NULL: any. It is not copied. */
+void reader_init(struct reader *r, const uint8_t *uuid);
+
+/* Size of the buffer; before the first reader_next. Small sizes are raised to what it takes. */
+void reader_set_buffer(struct reader *r, size_t bytes);
+
+/* Adds a file; before the first reader_next. Files may come in any order. number: as in struct
+ * reader_file. */
+void reader_add_file(struct reader *r, const char *path, uint64_t number);
+
+/* The same for the tail of a process that may still be writing: what is in it now is what counts.
+ * Before the stream's other files are even looked for. */
+void reader_add_copy_of_tail(struct reader *r, const char *path);
+
+void reader_release(struct reader *r);
+
+/* Back to before the first record, as if nothing had been read yet: losses and counts are zero. What
+ * is in hand of a tail that is still written stays what it was. */
+void reader_rewind(struct reader *r);
+
+/* Calls returned so far. */
+static inline uint64_t reader_calls(const struct reader *r)
+{
+	return r->records - r->others;
+}
+
+/* The long form of a short record, whose device and context are the outer call's: unknown. */
+static inline const union spy_any *reader_expand(struct reader *r,
+						 const struct spy_rec_inner *inner)
+{
+	r->expanded = (struct spy_rec_head){.time = inner->time,
+					    .event = SPY_EV_NESTED,
+					    .fn = inner->fn,
+					    .device = SPY_DEVICE_NONE,
+					    .depth = 1,
+					    .duration = inner->duration};
+	return (const union spy_any *)&r->expanded;
+}
+
+/* The part of reader_next that is rarely needed. */
+bool reader_next_slow(struct reader *r);
+
+/* Not older than the record before, and not of another time than its packet. */
+static inline bool reader_in_time(const struct reader *r, const union spy_any *record)
+{
+	return record->other.time - r->time <= r->time_most - r->time;
+}
+
+/* To the next record, if that is no more than a step: it is one of a call, and lies in the buffer, which stays as it
+ * is. False: it has to be looked for, and nothing has changed. */
+static inline bool reader_step(struct reader *r)
+{
+	const union spy_any *record = (const union spy_any *)(r->at + r->size);
+	size_t left = (size_t)(r->end - r->at) - r->size, size;
+
+	if (unlikely(left < sizeof(struct spy_rec_inner)))
+		return false;
+	if (!record_is_call(record) && record->other.event != SPY_EV_INNER)
+		return false;
+	size = record_layouts[record->other.event].bytes;
+	if (unlikely(left < size) || unlikely(!reader_in_time(r, record)))
+		return false;
+	r->at = (const uint8_t *)record;
+	r->size = size;
+	r->time = record->other.time;
+	r->record = record;
+	if (unlikely(record->other.event == SPY_EV_INNER))
+		r->record = reader_expand(r, &record->inner);
+	r->records++;
+	return true;
+}
+
+/* To the next record. False at the end; what went wrong on the way is in losses and on stderr. */
+static inline bool reader_next(struct reader *r)
+{
+	return likely(reader_step(r)) || reader_next_slow(r);
+}
+
+/*
+ * The next record, if it is one of a call inside another one that already told the details, and lies right
+ * behind the record in hand; both forms. NULL: it is another one, or has to be looked for. For who counts such
+ * calls in a row: reader_take passes over it, and the record in hand stays what it is.
+ */
+static inline const union spy_any *reader_peek_nested(const struct reader *r)
+{
+	const union spy_any *record = (const union spy_any *)(r->at + r->size);
+	size_t left = (size_t)(r->end - r->at) - r->size;
+
+	if (left < sizeof(struct spy_rec_head) ||
+	    (record->other.event != SPY_EV_INNER && record->other.event != SPY_EV_NESTED) ||
+	    unlikely(!reader_in_time(r, record)))
+		return NULL;
+	return record;
+}
+
+static inline void reader_take(struct reader *r, const union spy_any *record)
+{
+	r->at = (const uint8_t *)record;
+	r->size = record_layouts[record->other.event].bytes;
+	r->time = record->other.time;
+	r->records++;
+}
+
+/* reader_next for who has no use for calls inside of other calls: passes over nearly all of them, and
+ * neither counts nor checks those. */
+static inline bool reader_next_outer(struct reader *r)
+{
+	const uint8_t *at = r->at + r->size;
+
+	for (;;) {
+		const union spy_any *record = (const union spy_any *)at;
+		size_t left = (size_t)(r->end - at);
+
+		if (left >= sizeof(struct spy_rec_inner) && record->other.event == SPY_EV_INNER)
+			at += sizeof(struct spy_rec_inner);
+		else if (left >= sizeof(struct spy_rec_head) &&
+			 record->other.event == SPY_EV_NESTED)
+			at += sizeof(struct spy_rec_head);
+		else
+			break;
+	}
+	r->at = at;
+	r->size = 0;
+	return reader_next(r);
+}
+
+#endif

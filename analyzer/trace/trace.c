@@ -1,0 +1,579 @@
+/*
+ * analyzer/trace/trace.c: trace directories, found and opened. Called by every command that reads.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "trace.h"
+#include "cudaspy/metadata_layout.h"
+
+/* Memory for all streams' buffers together, and what one of them gets at most. More of it reads
+ * slower: then the records of many streams fall out of the processor's caches before their turn
+ * comes (100 streams, 10 M records: 0.43 s with 4 MB, 0.69 s with 64 MB). */
+#define BUFFERS_BYTES ((size_t)4 << 20)
+#define BUFFER_BYTES ((size_t)256 << 10)
+
+/* ---- one trace ------------------------------------------------------------------------------ */
+
+/* stream_NNNN, stream_NNNN_K or stream_NNNN_tail. */
+static bool parse_stream_name(const char *name, uint32_t *slot, uint64_t *number)
+{
+	char *end;
+	unsigned long long value;
+
+	if (strncmp(name, "stream_", 7) || !isdigit((unsigned char)name[7]))
+		return false;
+	value = strtoull(name + 7, &end, 10);
+	*number = READER_FILE_PLAIN;
+	if (!strcmp(end, "_tail")) {
+		*number = READER_FILE_TAIL;
+		end += strlen(end);
+	} else if (*end == '_' && isdigit((unsigned char)end[1])) {
+		*number = strtoull(end + 1, &end, 10) + 1;
+	}
+	*slot = (uint32_t)value;
+	return !*end && value < SPY_BOARD_SLOTS;
+}
+
+static struct stream *find_stream(struct trace_set *set, struct trace *trace, uint32_t slot)
+{
+	struct stream *stream;
+	const char *keep;
+	size_t i;
+
+	for (i = set->n_streams; i && set->streams[i - 1]->trace == trace; i--)
+		if (set->streams[i - 1]->slot == slot)
+			return set->streams[i - 1];
+	stream = xcalloc(1, sizeof(*stream));
+	stream->trace = trace;
+	stream->slot = slot;
+	reader_init(&stream->reader, trace->metadata.has_uuid ? trace->metadata.uuid : NULL);
+	stream->reader.live = trace->live;
+	keep = metadata_text(&trace->metadata, "env_CUDASPY_KEEP");
+	stream->reader.unbounded = trace->has_metadata && (!keep || !*keep);
+	set->streams = grow(set->streams, set->n_streams, sizeof(*set->streams));
+	set->streams[set->n_streams++] = stream;
+	return stream;
+}
+
+/* The streams' tails, or their other files. */
+static void find_files(struct trace_set *set, struct trace *trace, DIR *dir, bool tails)
+{
+	struct dirent *entry;
+	struct reader *reader;
+	uint64_t number;
+	uint32_t slot;
+	char *path;
+
+	while ((entry = readdir(dir))) {
+		if (!parse_stream_name(entry->d_name, &slot, &number) ||
+		    (number == READER_FILE_TAIL) != tails)
+			continue;
+		reader = &find_stream(set, trace, slot)->reader;
+		path = xasprintf("%s/%s", trace->dir, entry->d_name);
+		if (tails && trace->board.present && !trace->board.head.ended)
+			reader_add_copy_of_tail(reader, path);
+		else
+			reader_add_file(reader, path, number);
+		free(path);
+	}
+}
+
+/* Tails first: see reader.h. */
+static void find_streams(struct trace_set *set, struct trace *trace)
+{
+	DIR *dir = opendir(trace->dir);
+
+	if (!dir) {
+		complain("%s: %s", trace->dir, strerror(errno));
+		return;
+	}
+	find_files(set, trace, dir, true);
+	rewinddir(dir);
+	find_files(set, trace, dir, false);
+	closedir(dir);
+}
+
+static void map_functions(struct trace_set *set, struct trace *trace)
+{
+	const struct metadata *m = &trace->metadata;
+	size_t n = m->n_functions ? m->n_functions : SPY_FN_COUNT, i;
+
+	trace->functions = xcalloc(n, sizeof(*trace->functions));
+	for (i = 0; i < n; i++) {
+		if (!m->n_functions)
+			trace->functions[i] = (uint32_t)i;
+		else if (m->functions[i])
+			trace->functions[i] = functions_number(&set->functions, m->functions[i]);
+		else
+			trace->functions[i] = trace_function_slow(set, (uint16_t)i);
+	}
+	trace->n_functions = n;
+}
+
+uint32_t trace_function_slow(struct trace_set *set, uint16_t fn)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "function %u", fn);
+	return functions_number(&set->functions, name);
+}
+
+/* Are record types what they are in this build? Later versions may add some. */
+static void check_events(const struct trace *trace)
+{
+	size_t i;
+
+	for (i = 0; i < trace->metadata.n_events; i++) {
+		const char *name = trace->metadata.events[i];
+
+		if (name && (i >= SPY_EV_COUNT_ALL || strcmp(name, record_layouts[i].name)))
+			complain("%s/metadata: record type %zu is '%s', which this cudaspy does "
+				 "not know",
+				 trace->dir, i, name);
+	}
+}
+
+static void set_timeline(struct trace *trace)
+{
+	const struct metadata *m = &trace->metadata;
+	uint64_t frequency = m->frequency ? m->frequency : trace->board.head.frequency;
+	struct timeline *t = &trace->timeline;
+
+	if (!frequency) {
+		complain("%s: the clock's frequency is unknown: times are cycles", trace->dir);
+		frequency = 1000000000;
+	}
+	/* Rounded up, so that a whole number of nanoseconds comes out as that and not one less. */
+	t->ns_per_cycle_40 =
+		(uint64_t)((((unsigned __int128)1000000000 << 40) + frequency - 1) / frequency);
+	t->zero_ns = m->offset_s * 1000000000 + timeline_span_ns(t, m->offset_cycles);
+}
+
+/* Takes "-NUMBER" off the end of a name. */
+static bool take_number(char *name, uint32_t *number)
+{
+	char *dash = strrchr(name, '-'), *end;
+
+	if (!dash || dash == name || !isdigit((unsigned char)dash[1]))
+		return false;
+	*number = (uint32_t)strtoul(dash + 1, &end, 10);
+	if (*end)
+		return false;
+	*dash = '\0';
+	return true;
+}
+
+/* PROGRAM-PID.cudaspy, or PROGRAM-PID-N.cudaspy; a program's name may end like that, too. The board
+ * knows the number of the process; the N count up from 2. */
+static void names_from_directory(struct trace *trace)
+{
+	static const char suffix[] = ".cudaspy";
+	char path[PATH_MAX], *name, *end, *dash;
+	uint32_t last, before;
+
+	if (!realpath(trace->dir, path))
+		return;
+	name = strrchr(path, '/') + 1;
+	end = strstr(name, suffix);
+	if (!end || end[sizeof(suffix) - 1])
+		return;
+	*end = '\0';
+	if (!take_number(name, &last))
+		return;
+	dash = strrchr(name, '-');
+	if (take_number(name, &before)) {
+		if (trace->pid ? last == trace->pid || before != trace->pid : last > 1001)
+			*dash = '-';
+		else
+			last = before;
+	}
+	free(trace->program);
+	trace->program = xstrdup(name);
+	if (!trace->pid)
+		trace->pid = last;
+}
+
+static bool launches_block(const struct trace *trace)
+{
+	const char *value = metadata_text(&trace->metadata, "env_CUDA_LAUNCH_BLOCKING");
+
+	return value && strtol(value, NULL, 10) != 0;
+}
+
+static void set_names(struct trace *trace)
+{
+	const char *program = metadata_text(&trace->metadata, "program");
+
+	trace->pid = (uint32_t)metadata_number(&trace->metadata, "pid",
+					       trace->board.present ? trace->board.head.pid : 0);
+	trace->program = xstrdup(program ? last_part(program) : "?");
+	if (!program)
+		names_from_directory(trace);
+}
+
+static void free_trace(struct trace *trace)
+{
+	metadata_release(&trace->metadata);
+	board_release(&trace->board);
+	free(trace->functions);
+	free(trace->program);
+	free(trace->dir);
+	free(trace);
+}
+
+static bool taken(const struct trace *trace, const struct trace_filter *filter)
+{
+	const char *run = metadata_text(&trace->metadata, "cudaspy_run");
+
+	return !filter || !filter->run || (run && !strcmp(run, filter->run));
+}
+
+/* Is the process of that metadata there? Only a machine that has not been started anew since can
+ * tell: *known. */
+static bool is_running(const struct metadata *m, bool *known)
+{
+	const char *boot = metadata_text(m, "boot_id");
+	pid_t pid = (pid_t)metadata_number(m, "pid", 0);
+	char here[64] = "";
+	FILE *file;
+
+	*known = false;
+	file = boot && pid > 0 ? fopen("/proc/sys/kernel/random/boot_id", "re") : NULL;
+	if (!file)
+		return false;
+	if (fgets(here, sizeof(here), file)) {
+		here[strcspn(here, "\n")] = '\0';
+		*known = !strcmp(here, boot);
+	}
+	fclose(file);
+	return *known && (!kill(pid, 0) || errno == EPERM);
+}
+
+static int read_metadata(struct trace *trace)
+{
+	char *path = xasprintf("%s/metadata", trace->dir);
+	int err = metadata_read(&trace->metadata, path);
+
+	free(path);
+	trace->has_metadata = !err;
+	return err;
+}
+
+static bool holds(const char *dir, const char *name)
+{
+	char *path = xasprintf("%s/%s", dir, name);
+	bool yes = !access(path, F_OK);
+
+	free(path);
+	return yes;
+}
+
+static bool holds_streams(const char *dir)
+{
+	return holds(dir, "stream_0000") || holds(dir, "stream_0000_tail");
+}
+
+/* Reads what else is not in the streams; err: what came of reading metadata. False: this is no
+ * trace, or none that can be read. */
+static bool read_board(struct trace *trace, int err)
+{
+	bool known, running;
+	char *path;
+
+	/* First this, then the board: a process that has gone writes no more. */
+	running = is_running(&trace->metadata, &known);
+	path = xasprintf("%s/.board", trace->dir);
+	board_read(&trace->board, path);
+	free(path);
+	trace->alive = running && trace->board.present && !trace->board.head.ended;
+	trace->live = trace->board.present && !trace->board.head.ended && (running || !known);
+	if (!err)
+		return true;
+	/* With our board or streams it is our trace, whatever has become of the text. */
+	if (err == -EPROTO ||
+	    (err != -ENOENT && !trace->board.present && !holds_streams(trace->dir)))
+		return false;
+	metadata_release(&trace->metadata);
+	complain("%s/metadata: %s: functions are named as this version numbers them", trace->dir,
+		 err == -ENOENT ? "missing" : "of no use");
+	return true;
+}
+
+/* One of the names that `cudaspy run` gives: those of people may stand there with other characters. */
+static bool is_given(const char *run)
+{
+	return !run[strspn(run, "0123456789abcdef")];
+}
+
+/* Does its metadata hold that run's name at all? What others have left there, damaged perhaps, is not
+ * complained about in the report of a run. */
+static bool mentions(const char *dir, const char *run)
+{
+	char *path = xasprintf("%s/metadata", dir), *text = xcalloc(1, METADATA_MAX_BYTES);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, METADATA_MAX_BYTES);
+	bool yes = n > 0 && memmem(text, (size_t)n, run, strlen(run));
+
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	free(path);
+	return yes;
+}
+
+static void add_trace(struct trace_set *set, const char *dir, const struct trace_filter *filter)
+{
+	struct trace *trace;
+	size_t first = set->n_streams;
+	bool readable;
+	int err;
+
+	if (filter && filter->run && is_given(filter->run) && !mentions(dir, filter->run))
+		return;
+	trace = xcalloc(1, sizeof(*trace));
+	trace->dir = xstrdup(dir);
+	err = read_metadata(trace);
+	if (!taken(trace, filter)) {
+		free_trace(trace);
+		return;
+	}
+	readable = read_board(trace, err);
+	if (readable)
+		find_streams(set, trace);
+	if (!readable ||
+	    (!trace->has_metadata && !trace->board.present && set->n_streams == first)) {
+		set->unreadable++;
+		free_trace(trace);
+		return;
+	}
+	set_names(trace);
+	trace->launches_block = launches_block(trace);
+	set->launches_block |= trace->launches_block;
+	set_timeline(trace);
+	check_events(trace);
+	map_functions(set, trace);
+	set->traces = grow(set->traces, set->n_traces, sizeof(*set->traces));
+	set->traces[set->n_traces++] = trace;
+}
+
+/* ---- the set -------------------------------------------------------------------------------- */
+
+/* Named twice, or by its parent as well. */
+static bool is_open(const struct trace_set *set, const char *dir)
+{
+	struct stat a, b;
+	size_t i;
+
+	if (stat(dir, &a))
+		return false;
+	for (i = 0; i < set->n_traces; i++)
+		if (!stat(set->traces[i]->dir, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+			return true;
+	return false;
+}
+
+static bool looks_like_trace(const char *dir)
+{
+	return holds(dir, "metadata") || holds(dir, ".board") || holds_streams(dir);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* Traces directly below a directory. Returns how many there are, readable or not; -1 after a message. */
+static int add_children(struct trace_set *set, const char *dir, const struct trace_filter *filter)
+{
+	struct dirent **entries;
+	int i, found = 0, n = scandir(dir, &entries, is_visible, alphasort);
+
+	if (n < 0) {
+		complain("%s: %s", dir, strerror(errno));
+		return -1;
+	}
+	for (i = 0; i < n; i++) {
+		char *path = xasprintf("%s%s%s", strcmp(dir, ".") ? dir : "",
+				       strcmp(dir, ".") ? "/" : "", entries[i]->d_name);
+
+		if (looks_like_trace(path)) {
+			if (!is_open(set, path))
+				add_trace(set, path, filter);
+			found++;
+		}
+		free(path);
+		free(entries[i]);
+	}
+	free(entries);
+	return found;
+}
+
+/* A trace whose metadata is lost: was it made on the clock of the other one? Clocks of one boot are measured to
+ * a few parts in a million. */
+static bool same_frequency(const struct trace *lost, const struct trace *known)
+{
+	uint64_t a = lost->board.head.frequency, b = known->metadata.frequency;
+
+	return !lost->metadata.frequency && a && b && (a > b ? a - b : b - a) < b / 10000;
+}
+
+/* Traces of one boot that count with the same counter get the timeline of the first of them. */
+static void share_timelines(struct trace_set *set)
+{
+	size_t i, j;
+
+	for (i = 0; i < set->n_traces; i++) {
+		const struct metadata *m = &set->traces[i]->metadata;
+		const char *boot = metadata_text(m, "boot_id");
+		const char *source = metadata_text(m, "clock_source");
+
+		for (j = 0; j < set->n_traces && !m->frequency; j++)
+			if (same_frequency(set->traces[i], set->traces[j])) {
+				complain("%s: no metadata: its times are taken to be on the clock "
+					 "of %s",
+					 set->traces[i]->dir, set->traces[j]->dir);
+				set->traces[i]->timeline = set->traces[j]->timeline;
+				break;
+			}
+		for (j = 0; boot && source && j < i; j++) {
+			const struct metadata *o = &set->traces[j]->metadata;
+			const char *other_boot = metadata_text(o, "boot_id");
+			const char *other_source = metadata_text(o, "clock_source");
+
+			if (other_boot && other_source && !strcmp(boot, other_boot) &&
+			    !strcmp(source, other_source)) {
+				set->traces[i]->timeline = set->traces[j]->timeline;
+				break;
+			}
+		}
+	}
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct trace *x = *(struct trace *const *)a, *y = *(struct trace *const *)b;
+	int64_t s = metadata_number(&x->metadata, "start_realtime_ns", 0);
+	int64_t t = metadata_number(&y->metadata, "start_realtime_ns", 0);
+
+	if (s != t)
+		return s < t ? -1 : 1;
+	return x->pid != y->pid ? (x->pid < y->pid ? -1 : 1) : strcmp(x->dir, y->dir);
+}
+
+static int by_trace_and_slot(const void *a, const void *b)
+{
+	const struct stream *x = *(struct stream *const *)a, *y = *(struct stream *const *)b;
+
+	if (x->trace != y->trace)
+		return x->trace->index < y->trace->index ? -1 : 1;
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+static void number(struct trace_set *set)
+{
+	size_t i, bytes;
+
+	if (set->n_traces)
+		qsort(set->traces, set->n_traces, sizeof(*set->traces), by_start);
+	for (i = 0; i < set->n_traces; i++)
+		set->traces[i]->index = (uint32_t)i;
+	if (set->n_streams)
+		qsort(set->streams, set->n_streams, sizeof(*set->streams), by_trace_and_slot);
+	bytes = BUFFERS_BYTES / (set->n_streams ? set->n_streams : 1);
+	for (i = 0; i < set->n_streams; i++) {
+		set->streams[i]->index = (uint32_t)i;
+		reader_set_buffer(&set->streams[i]->reader,
+				  bytes < BUFFER_BYTES ? bytes : BUFFER_BYTES);
+	}
+}
+
+/* Each stream holds a file open. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* A trace, or those below. False after a message: there is none. */
+static bool add_named(struct trace_set *set, const char *dir, const struct trace_filter *filter)
+{
+	size_t before = set->n_traces, unreadable = set->unreadable;
+	struct stat st;
+	int found;
+
+	if (stat(dir, &st)) {
+		complain("%s: %s", dir, strerror(errno));
+		return false;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		complain("%s: not a directory", dir);
+		return false;
+	}
+	if (is_open(set, dir))
+		return true;
+	if (looks_like_trace(dir)) {
+		add_trace(set, dir, filter);
+		/* A file of such a name may lie beside traces: then it is none that cannot be read. */
+		unreadable = set->unreadable - unreadable;
+		if (set->n_traces == before && add_children(set, dir, filter) > 0)
+			set->unreadable -= unreadable;
+		return true;
+	}
+	found = add_children(set, dir, filter);
+	if (!found && !(filter && filter->run)) {
+		complain("%s: no trace here", dir);
+		return false;
+	}
+	return found >= 0;
+}
+
+int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs,
+		   const struct trace_filter *filter)
+{
+	static const char *const here[] = {"."};
+	size_t i;
+
+	if (!n_dirs) {
+		dirs = here;
+		n_dirs = ARRAY_SIZE(here);
+	}
+	*set = (struct trace_set){0};
+	functions_init(&set->functions);
+	raise_file_limit();
+	for (i = 0; i < n_dirs; i++)
+		if (!add_named(set, dirs[i], filter))
+			set->not_found++;
+	share_timelines(set);
+	number(set);
+	return set->n_traces ? 0 : -ENOENT;
+}
+
+void trace_set_release(struct trace_set *set)
+{
+	size_t i;
+
+	for (i = 0; i < set->n_streams; i++) {
+		reader_release(&set->streams[i]->reader);
+		free(set->streams[i]);
+	}
+	for (i = 0; i < set->n_traces; i++)
+		free_trace(set->traces[i]);
+	free(set->streams);
+	free(set->traces);
+	functions_release(&set->functions);
+	*set = (struct trace_set){0};
+}

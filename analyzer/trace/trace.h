@@ -1,0 +1,97 @@
+/*
+ * analyzer/trace/trace.h: trace directories, found and opened.
+ *
+ * One trace is one process. Commands are given any mixture of trace directories and directories
+ * that contain some, and treat what is found as one: a trace set.
+ */
+#ifndef CUDASPY_TRACE_H
+#define CUDASPY_TRACE_H
+
+#include "board.h"
+#include "functions.h"
+#include "metadata.h"
+#include "reader.h"
+
+/*
+ * Cycles to nanoseconds since the epoch. Processes of one boot that use the same counter share one
+ * of these, so that the order of their records is that of the counter itself and does not depend on
+ * how well each of them measured its frequency.
+ */
+struct timeline {
+	uint64_t ns_per_cycle_40; /* times 2^40 */
+	uint64_t zero_ns; /* when the counter was 0 */
+};
+
+static inline uint64_t timeline_span_ns(const struct timeline *t, uint64_t cycles)
+{
+	return (uint64_t)((unsigned __int128)cycles * t->ns_per_cycle_40 >> 40);
+}
+
+static inline uint64_t timeline_ns(const struct timeline *t, uint64_t cycles)
+{
+	return t->zero_ns + timeline_span_ns(t, cycles);
+}
+
+struct stream {
+	struct reader reader;
+	struct trace *trace;
+	uint32_t slot;
+	uint32_t index; /* among all streams of the set */
+};
+
+struct trace {
+	char *dir;
+	struct metadata metadata;
+	bool has_metadata;
+	struct board board;
+	struct timeline timeline;
+	/* This trace's function numbers -> those of the set's functions. */
+	uint32_t *functions;
+	size_t n_functions;
+	uint32_t index; /* among all traces of the set */
+	uint32_t pid;
+	char *program; /* last part of its path; "?" unknown */
+	bool launches_block; /* CUDA_LAUNCH_BLOCKING was set: launches wait for their kernels */
+	/* When the trace was opened: */
+	bool alive; /* the process was still running, on this machine */
+	bool live; /* it may have been, here or elsewhere, and may be writing still */
+};
+
+struct trace_set {
+	struct trace **traces; /* in the order their processes began */
+	size_t n_traces;
+	struct stream **streams; /* in the order of traces, then slots */
+	size_t n_streams;
+	struct functions functions;
+	bool launches_block; /* in one of the traces */
+	unsigned int unreadable; /* directories that look like traces and are none we can read */
+	unsigned int
+		not_found; /* directories that were named, and cannot be read or hold no trace */
+};
+
+/* Which traces below the given directories to take. */
+struct trace_filter {
+	const char *run; /* only those of this run (metadata: cudaspy_run); NULL: all */
+};
+
+/*
+ * Opens all traces in `dirs`, in the current directory if n_dirs is 0. Returns 0 if there is one that
+ * can be read, -ENOENT if there are none, after complaints about each directory that was named and
+ * holds none. trace_set_release in all cases.
+ */
+int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs,
+		   const struct trace_filter *filter);
+
+void trace_set_release(struct trace_set *set);
+
+/* The set's number of a function number of this trace; for numbers metadata does not name, a
+ * function called "function 1234". */
+uint32_t trace_function_slow(struct trace_set *set, uint16_t fn);
+
+static inline uint32_t trace_function(struct trace_set *set, struct trace *trace, uint16_t fn)
+{
+	return likely(fn < trace->n_functions) ? trace->functions[fn]
+					       : trace_function_slow(set, fn);
+}
+
+#endif
