@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 #include "command.h"
-#include "detectors/detector.h"
+#include "findings/detector.h"
 #include "report/render.h"
 
 #define SCHEMA "cudaspy-explain-1"

@@ -2,7 +2,7 @@
  * analyzer/detectors/cross_device_stall.c: threads that work on different GPUs and wait for each other all
  * the same, because calls of one process share locks inside the driver.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "findings/stall.h"
 #include "report/report_words.h"
 

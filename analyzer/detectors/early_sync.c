@@ -13,7 +13,7 @@
  * nobody minds. So it takes ten rounds of each thread, and not at the begin and in the middle only.
  */
 #include "analysis.h"
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 #define WAIT_LEAST_NS 50000

@@ -9,7 +9,7 @@
  * the cure is for all of them.
  */
 #include "analysis.h"
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 /* Mark: the stream that alone had work; 0: several had. */

@@ -6,7 +6,7 @@
  * asking took long, and never problems. An error that stays with its context is returned by every call from then
  * on: that is one finding, where it showed first.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 /* Variant: the result. */

@@ -2,7 +2,7 @@
  * analyzer/detectors/launch_blocking.c: processes with CUDA_LAUNCH_BLOCKING in their environment, in which each
  * launch waits for its kernel: a help for debugging that was left on. What else the report says is of such a program.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 struct blocked {

@@ -6,7 +6,7 @@
  * somebody has to load the code. A load or unload that waited for the device is told as one that waits
  * (hidden_sync.c) unless it comes again and again.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 /* A program that has handed over so much has begun. */

@@ -3,7 +3,7 @@
  * it.
  */
 #include <stdlib.h>
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_trace.h"
 #include "report/report_words.h"
 

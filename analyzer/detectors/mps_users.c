@@ -2,7 +2,7 @@
  * analyzer/detectors/mps_users.c: processes that waited in cuInit, without an error, because the MPS daemon
  * was at work for another user.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "findings/sharing.h"
 #include "report/report_words.h"
 

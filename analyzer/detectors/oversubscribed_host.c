@@ -3,7 +3,7 @@
  * more of them than CPUs, whose CPUs may be kept busy by threads that wait for the GPU and spin; or because
  * somebody else has the CPUs, which is a note.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 /* From a tenth of the time of a process's threads on: on any busy machine threads lack a CPU now and then. */

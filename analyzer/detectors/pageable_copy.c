@@ -10,7 +10,7 @@
  * What the cure gives back depends on what comes next: a thread that waits for the stream in any case, as
  * most do right behind the copy, would wait there for what it waited for here.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 #include "trace/names.h"
 

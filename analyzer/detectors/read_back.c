@@ -7,7 +7,7 @@
  * then has nothing to do until it does. What that costs the program nobody knows: the kernels have to run
  * in any case. So it is a note.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 #define SMALL_MOST 256

@@ -2,7 +2,7 @@
  * analyzer/detectors/redundant_sync.c: synchronisations that have nothing to wait for: of a device or
  * a stream that was given no work since the last one, or none at all.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 #define CALLS_LEAST 3

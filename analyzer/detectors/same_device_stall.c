@@ -2,7 +2,7 @@
  * analyzer/detectors/same_device_stall.c: threads that share a GPU, each with streams of its own, and wait
  * for each other in calls that have no reason to.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "findings/stall.h"
 #include "report/report_words.h"
 

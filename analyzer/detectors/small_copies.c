@@ -2,7 +2,7 @@
  * analyzer/detectors/small_copies.c: many small copies where one would do: one directly after the other,
  * from one place, in one direction and stream, again and again.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 #define SMALL_MOST 65536

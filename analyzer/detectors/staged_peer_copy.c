@@ -2,8 +2,8 @@
  * analyzer/detectors/staged_peer_copy.c: copies from one GPU to another for which nobody had enabled peer
  * access: they go through the memory of the host.
  */
-#include "detector.h"
 #include "account/peers.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 /* What a PCIe bus moves in about a millisecond: less is not worth a call. */

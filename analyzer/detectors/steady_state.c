@@ -7,7 +7,7 @@
  * all through the program's work. What is made before the work and freed after it is no case, however
  * often, nor is what is made at the beginning of each of a few phases.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 #include "trace/names.h"
 

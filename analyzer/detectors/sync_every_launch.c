@@ -7,7 +7,7 @@
  * nor may have, as a graph may; the GPU had nothing else outstanding; and the wait was short, for next to a long
  * kernel the gap is nothing. The time that the kernel takes is no cost: it has to run.
  */
-#include "detector.h"
+#include "findings/detector.h"
 #include "report/report_words.h"
 
 #define SUBMISSIONS_MOST 2

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "detector.h"
+#include "findings/detector.h"
 #include "findings/sharing.h"
 #include "report/report_words.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "baseline.h"
-#include "detectors/detector.h"
+#include "detector.h"
 
 #define SCHEMA "cudaspy-report-1"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis.h"
+#include "detector.h"
 #include "base/lines.h"
-#include "detectors/detector.h"
 #include "report/python.h"
 #include "report/report_words.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "detector.h"
 #include "gate.h"
-#include "detectors/detector.h"
 #include "trace/losses.h"
 
 #define PPM 1000000

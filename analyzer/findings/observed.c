@@ -3,7 +3,7 @@
  * records are read.
  */
 #include "analysis.h"
-#include "detectors/detector.h"
+#include "detector.h"
 
 uint64_t observed_awaited(const struct observed *o)
 {

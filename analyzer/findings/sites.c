@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis.h"
-#include "detectors/detector.h"
+#include "detector.h"
 
 /* ---- sites ---------------------------------------------------------------------------------- */
 

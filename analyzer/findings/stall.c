@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "detector.h"
 #include "stall.h"
-#include "detectors/detector.h"
 #include "report/report_words.h"
 
 /* The call that kept holders, and how long others waited for it, for what reason there. */

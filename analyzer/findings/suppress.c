@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "detector.h"
 #include "suppress.h"
-#include "detectors/detector.h"
 #include "report/python.h"
 
 #define BLANKS " \t\r\n"

@@ -9,7 +9,7 @@
 #include "report_stack.h"
 #include "report_trace.h"
 #include "report_words.h"
-#include "detectors/detector.h"
+#include "findings/detector.h"
 
 struct finding_row {
 	const char *id, *title, *severity, *headline, *cost_known, *program, *function, *module,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report_words.h"
-#include "detectors/detector.h"
+#include "findings/detector.h"
 #include "findings/gate.h"
 
 /* ---- the verdict ----------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 #include "scratch.h"
-#include "detectors/detector.h"
+#include "findings/detector.h"
 #include "findings/gate.h"
 #include "report/render.h"
 

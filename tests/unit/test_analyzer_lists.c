@@ -12,7 +12,7 @@
 #include <limits.h>
 #include "command.h"
 #include "scratch.h"
-#include "detectors/detector.h"
+#include "findings/detector.h"
 #include "report/render.h"
 
 /* A path in the source tree, of which this file is tests/unit/NAME. */
@@ -61,7 +61,7 @@ static void test_detectors(void **state)
 		files++;
 		if (!has_row(entry->d_name))
 			fail_msg("analyzer/detectors/%s has no row in "
-				 "analyzer/detectors/detectors.c of its "
+				 "analyzer/findings/detectors.c of its "
 				 "name",
 				 entry->d_name);
 	}

@@ -1,5 +1,5 @@
 /*
- * analyzer/detectors/detector.h: what can be found in a trace. A detector is one file in detectors/ and one
+ * analyzer/findings/detector.h: what can be found in a trace. A detector is one file in detectors/ and one
  * row of the table in detectors.c.
  *
  * Most judge calls. Their row says which ones `judge` sees: those that failed; those that took longer than their
@@ -11,7 +11,7 @@
 #ifndef CUDASPY_DETECTOR_H
 #define CUDASPY_DETECTOR_H
 
-#include "findings/finding.h"
+#include "finding.h"
 
 #define DETECTOR_CONTRACT(name) (1u << SPY_CONTRACT_##name)
 

@@ -1,5 +1,5 @@
 /*
- * analyzer/detectors/detectors.c: the table of detectors. Called by sites.c and finding.c, and by `cudaspy explain`.
+ * analyzer/findings/detectors.c: the table of detectors. Called by sites.c and finding.c, and by `cudaspy explain`.
  */
 #include <string.h>
 #include "detector.h"
