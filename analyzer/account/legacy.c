@@ -1,0 +1,71 @@
+/*
+ * analyzer/account/legacy.c: how the legacy default stream and the streams that wait for it stand in each other's
+ * way. Called by work.c when one of them is handed work.
+ */
+#include <utlist.h>
+#include "legacy.h"
+#include "streams.h"
+
+/* Who of them made most of it: a majority is left over if each other one takes a vote away. */
+static void vote(struct legacy_use *use, const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+	uint64_t caller = raw->other.event >= SPY_EV_OP ? raw->op.caller : 0; /* the same in all */
+
+	if (use->votes && (use->fn != record->fn || use->caller != caller)) {
+		use->votes--;
+		return;
+	}
+	use->fn = record->fn;
+	use->caller = caller;
+	use->ns = record->ns;
+	use->votes++;
+}
+
+/* Blocking streams of the device with work outstanding; and the stream `but` does not count. */
+static bool others_busy(struct gpu_work *w, const struct record *record, struct legacy_use *use,
+			const struct gpu_stream *but)
+{
+	struct gpu_stream *stream;
+	bool busy = false;
+
+	DL_FOREACH(streams_of_device(w, record)->busy, stream)
+	{
+		if (!stream->blocking || stream == but)
+			continue;
+		busy = true;
+		use->streams += !stream->counted;
+		stream->counted = true;
+	}
+	return busy;
+}
+
+static bool legacy_busy(struct gpu_work *w, const struct gpu_stream *beside)
+{
+	struct stream_key key = {
+		.stream = 1, .process = beside->key.process, .device = beside->key.device};
+	const struct gpu_stream *stream = streams_find(w, &key, false);
+
+	return stream && stream_is_busy(stream);
+}
+
+void legacy_take_turn(struct gpu_work *w, const struct record *record, struct gpu_stream *stream,
+		      const struct gpu_stream *own, bool waits)
+{
+	struct legacy_use *use = &w->legacy[streams_device_index(record)];
+	bool legacy = stream->key.stream == 1, turn;
+
+	if (!legacy && !stream->blocking)
+		return;
+	if (legacy == use->was_legacy)
+		return;
+	turn = legacy ? others_busy(w, record, use, waits ? own : NULL) : legacy_busy(w, stream);
+	if (legacy && turn)
+		vote(use, record);
+	use->was_legacy = legacy;
+	if (!turn)
+		return;
+	use->last_turn = w->submissions[record->process];
+	if (!use->turns++)
+		use->first_turn = use->last_turn;
+}

@@ -1,0 +1,156 @@
+/*
+ * analyzer/account/streams.c: the streams of each GPU: found, busy or drained, ordered by events. Called by work.c for
+ * each call that hands something over or waits.
+ */
+#include <stdlib.h>
+#include <utlist.h>
+#include "streams.h"
+
+struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key, bool make)
+{
+	struct gpu_stream *stream;
+
+	HASH_FIND(hh, w->by_key, key, sizeof(*key), stream);
+	if (!stream && make) {
+		stream = xcalloc(1, sizeof(*stream));
+		stream->key = *key;
+		HASH_ADD(hh, w->by_key, key, sizeof(stream->key), stream);
+	}
+	return stream;
+}
+
+static struct device_streams *streams_beside(struct gpu_work *w, const struct gpu_stream *stream)
+{
+	return &w->devices[stream->key.process * WORK_DEVICES + stream->key.device];
+}
+
+void streams_begin_busy(struct gpu_work *w, struct gpu_stream *stream)
+{
+	struct device_streams *d = streams_beside(w, stream);
+
+	if (stream->prev)
+		DL_DELETE(d->drained, stream);
+	DL_PREPEND(d->busy, stream);
+}
+
+static void end_busy(struct gpu_work *w, struct gpu_stream *stream)
+{
+	struct device_streams *d = streams_beside(w, stream);
+
+	DL_DELETE(d->busy, stream);
+	DL_PREPEND(d->drained, stream);
+}
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+struct event_mark *streams_event(struct gpu_work *w, const struct record *record, bool make)
+{
+	struct event_key key = {.event = record->raw->op.object, .process = record->process};
+	struct event_mark *mark;
+
+	HASH_FIND(hh, w->events, &key, sizeof(key), mark);
+	if (!mark && make) {
+		mark = xcalloc(1, sizeof(*mark));
+		mark->key = key;
+		HASH_ADD(hh, w->events, key, sizeof(mark->key), mark);
+	}
+	return mark;
+}
+
+void streams_mark_event(struct gpu_work *w, const struct record *record, struct gpu_stream *stream)
+{
+	struct event_mark *mark = streams_event(w, record, true);
+
+	mark->stream = stream;
+	mark->submitted = stream->submitted;
+	mark->ns = record->ns;
+	mark->capture = stream->capture;
+}
+
+static bool is_done(const struct gpu_stream *stream, uint64_t upto)
+{
+	return !stream || stream->done >= upto;
+}
+
+void streams_wait_for_event(struct gpu_work *w, const struct record *record,
+			    struct gpu_stream *stream)
+{
+	const struct event_mark *mark = streams_event(w, record, false);
+	struct stream_behind *b = stream->behind, *end = b + STREAM_BEHIND;
+
+	if (!mark || mark->stream == stream || is_done(mark->stream, mark->submitted))
+		return;
+	while (b < end && b->stream != mark->stream && !is_done(b->stream, b->upto))
+		b++;
+	if (b < end)
+		*b = (struct stream_behind){mark->stream, mark->submitted, stream->submitted};
+}
+
+void streams_forget_event(struct gpu_work *w, const struct record *record)
+{
+	struct event_mark *mark = streams_event(w, record, false);
+
+	if (!mark)
+		return;
+	HASH_DEL(w->events, mark);
+	free(mark);
+}
+
+/* ---- what is done ------------------------------------------------------------------------------ */
+
+/* From stream to stream that waited for the next one's events: no further than that. */
+#define CHAIN_MOST 16
+
+static void drain_chain(struct gpu_work *w, struct gpu_stream *stream, uint64_t done, uint64_t ns,
+			unsigned int chain)
+{
+	const struct stream_behind *b;
+
+	if (done <= stream->done || chain == CHAIN_MOST)
+		return;
+	stream->before_drain = stream->submitted - stream->done;
+	stream->done_before = stream->done;
+	stream->drained_ns = ns;
+	stream->done = done;
+	if (!stream_is_busy(stream))
+		end_busy(w, stream);
+	for (b = stream->behind; b < stream->behind + STREAM_BEHIND; b++)
+		if (b->stream && b->at <= done)
+			drain_chain(w, b->stream, b->upto, ns, chain + 1);
+}
+
+void stream_drain(struct gpu_work *w, struct gpu_stream *stream, uint64_t done, uint64_t ns)
+{
+	drain_chain(w, stream, done, ns, 0);
+}
+
+void streams_drain(struct gpu_work *w, const struct record *record, bool apart)
+{
+	struct device_streams *d = streams_of_device(w, record);
+	struct gpu_stream *stream, *behind;
+
+	for (stream = d->busy; stream; stream = behind) {
+		behind = stream->next;
+		if (!apart && stream->apart)
+			continue;
+		stream_drain(w, stream, stream->submitted, record->ns);
+		/* Drained as well, by an event: then it has moved. */
+		if (behind && !stream_is_busy(behind))
+			behind = d->busy;
+	}
+}
+
+void streams_release(struct gpu_work *w)
+{
+	struct gpu_stream *stream, *next;
+	struct event_mark *mark, *next_mark;
+
+	HASH_ITER (hh, w->by_key, stream, next) {
+		HASH_DEL(w->by_key, stream);
+		free(stream);
+	}
+	HASH_ITER (hh, w->events, mark, next_mark) {
+		HASH_DEL(w->events, mark);
+		free(mark);
+	}
+}

@@ -1,0 +1,143 @@
+/*
+ * analyzer/account/streams.h: the streams of each GPU, as far as the calls tell: which have work outstanding, and
+ * what is known to be done. For what accounts for the work (work.h); the operations of a stream are counted.
+ */
+#ifndef CUDASPY_STREAMS_H
+#define CUDASPY_STREAMS_H
+
+#include "work.h"
+
+struct event_key {
+	uint64_t event;
+	uint64_t process;
+};
+
+/* Where in its stream an event was recorded. */
+struct event_mark {
+	struct event_key key;
+	struct gpu_stream *stream;
+	uint64_t submitted; /* before it */
+	uint64_t ns; /* when it was recorded */
+	struct capture capture; /* of its stream, when it was recorded */
+	UT_hash_handle hh;
+};
+
+static inline size_t streams_index(const struct record *record, uint8_t device)
+{
+	return record->process * WORK_DEVICES + (device == SPY_DEVICE_NONE ? 0 : device);
+}
+
+static inline size_t streams_device_index(const struct record *record)
+{
+	return streams_index(record, record->raw->call_head.device);
+}
+
+static inline struct device_streams *streams_of_device(struct gpu_work *w,
+						       const struct record *record)
+{
+	return &w->devices[streams_device_index(record)];
+}
+
+/* Its stream, or NULL; make: a new one if there is none. */
+struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key, bool make);
+
+/* What tells apart the default streams that are each a thread's own. */
+static inline uint64_t own_stream(const struct record *record)
+{
+	return ((uint64_t)record->thread->index + 1) << 8;
+}
+
+/*
+ * The stream that the call works in. last: it is most often the one the thread used last. The key is put together
+ * only where it is not: the processor would wait for its halves to be compared as a whole.
+ */
+static inline struct gpu_stream *streams_of_call(struct gpu_work *w, struct gpu_stream **last,
+						 const struct record *record, bool make)
+{
+	uint64_t handle = record_stream(record->raw);
+	uint32_t device = record->raw->call_head.device;
+	struct gpu_stream *stream = *last;
+
+	if (!handle)
+		return NULL;
+	if (handle == 2)
+		handle += own_stream(record);
+	if (device == SPY_DEVICE_NONE)
+		device = 0;
+	if (likely(stream) && likely(stream->key.stream == handle) &&
+	    stream->key.process == record->process && stream->key.device == device)
+		return stream;
+	stream = streams_find(w, &(struct stream_key){handle, record->process, device}, make);
+	if (stream)
+		*last = stream;
+	return stream;
+}
+
+static inline bool stream_is_busy(const struct gpu_stream *stream)
+{
+	return stream->submitted != stream->done;
+}
+
+/* It had nothing to do, and has now. */
+void streams_begin_busy(struct gpu_work *w, struct gpu_stream *stream);
+
+/* Streams that have work, or had some at that time: there may be thousands that had not. */
+static inline struct gpu_stream *streams_first(const struct device_streams *d, uint64_t begin_ns)
+{
+	if (d->busy)
+		return d->busy;
+	return d->drained && d->drained->drained_ns > begin_ns ? d->drained : NULL;
+}
+
+static inline struct gpu_stream *streams_next(const struct device_streams *d,
+					      const struct gpu_stream *stream, uint64_t begin_ns)
+{
+	struct gpu_stream *behind = stream->next;
+
+	if (!behind && stream_is_busy(stream))
+		behind = d->drained;
+	return behind && (stream_is_busy(behind) || behind->drained_ns > begin_ns) ? behind : NULL;
+}
+
+static inline uint64_t record_begin_ns(const struct record *record)
+{
+	return record->ns > record->duration_ns ? record->ns - record->duration_ns : 0;
+}
+
+/* A wait that has ended since then is one that did not know. */
+static inline uint64_t stream_outstanding(const struct gpu_stream *stream, uint64_t begin_ns)
+{
+	uint64_t now = stream->submitted - stream->done;
+
+	return stream->drained_ns > begin_ns && stream->before_drain > now ? stream->before_drain
+									   : now;
+}
+
+/* What of its work was known to be done when a call began that has returned since. */
+static inline uint64_t stream_done_before(const struct gpu_stream *stream, uint64_t begin_ns)
+{
+	return stream->drained_ns > begin_ns ? stream->done_before : stream->done;
+}
+
+/* The mark of the event that the record is about; NULL: none; make: a new one. */
+struct event_mark *streams_event(struct gpu_work *w, const struct record *record, bool make);
+
+/* The event stands for all that the stream was given so far. */
+void streams_mark_event(struct gpu_work *w, const struct record *record, struct gpu_stream *stream);
+
+/* Another event may be made in its place: that one stands for nothing until it is recorded. */
+void streams_forget_event(struct gpu_work *w, const struct record *record);
+
+/* What comes now in the stream comes behind the event. */
+void streams_wait_for_event(struct gpu_work *w, const struct record *record,
+			    struct gpu_stream *stream);
+
+/* At that time the first so many of its operations were done, and with them what they had waited for. */
+void stream_drain(struct gpu_work *w, struct gpu_stream *stream, uint64_t done, uint64_t ns);
+
+/* All work of the record's device is done. apart: also of the streams for which the legacy one does not wait. */
+void streams_drain(struct gpu_work *w, const struct record *record, bool apart);
+
+void streams_release(struct gpu_work *w);
+
+#endif
