@@ -140,11 +140,11 @@ check:
 all_cpus   = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 test: deps
-	$(Q)$(MAKE) --no-print-directory $(all_cpus) test-build
+	$(Q)$(MAKE) --no-print-directory $(if $(Q),-s) $(all_cpus) test-build
 	$(Q)tests/run $(TESTS)
 
 demo: deps
-	$(Q)$(MAKE) --no-print-directory $(all_cpus) all $(if $(NVCC),$(BUILD)/testapps/copies)
+	$(Q)$(MAKE) --no-print-directory $(if $(Q),-s) $(all_cpus) all $(if $(NVCC),$(BUILD)/testapps/copies)
 	$(Q)BUILD=$(BUILD) tests/demo
 
 # Everything a fresh Debian machine lacks: build needs, and what the tests and benchmarks compare with.
