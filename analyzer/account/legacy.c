@@ -40,11 +40,9 @@ static bool others_busy(struct gpu_work *w, const struct record *record, struct 
 	return busy;
 }
 
-static bool legacy_busy(struct gpu_work *w, const struct gpu_stream *beside)
+static bool legacy_busy(struct gpu_work *w, const struct record *record)
 {
-	struct stream_key key = {
-		.stream = 1, .process = beside->key.process, .device = beside->key.device};
-	const struct gpu_stream *stream = streams_find(w, &key, false);
+	const struct gpu_stream *stream = streams_named(w, record, 1, false);
 
 	return stream && stream_is_busy(stream);
 }
@@ -59,7 +57,7 @@ void legacy_take_turn(struct gpu_work *w, const struct record *record, struct gp
 		return;
 	if (legacy == use->was_legacy)
 		return;
-	turn = legacy ? others_busy(w, record, use, waits ? own : NULL) : legacy_busy(w, stream);
+	turn = legacy ? others_busy(w, record, use, waits ? own : NULL) : legacy_busy(w, record);
 	if (legacy && turn)
 		vote(use, record);
 	use->was_legacy = legacy;

@@ -19,6 +19,16 @@ struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key
 	return stream;
 }
 
+struct gpu_stream *streams_named(struct gpu_work *w, const struct record *record, uint64_t handle,
+				 bool make)
+{
+	struct stream_key key = {.stream = handle,
+				 .process = record->process,
+				 .device = (uint32_t)(streams_device_index(record) % WORK_DEVICES)};
+
+	return streams_find(w, &key, make);
+}
+
 static struct device_streams *streams_beside(struct gpu_work *w, const struct gpu_stream *stream)
 {
 	return &w->devices[stream->key.process * WORK_DEVICES + stream->key.device];

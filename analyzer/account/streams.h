@@ -41,6 +41,10 @@ static inline struct device_streams *streams_of_device(struct gpu_work *w,
 /* Its stream, or NULL; make: a new one if there is none. */
 struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key, bool make);
 
+/* The stream of that handle on the record's device; not one of the default streams that are each a thread's own. */
+struct gpu_stream *streams_named(struct gpu_work *w, const struct record *record, uint64_t handle,
+				 bool make);
+
 /* What tells apart the default streams that are each a thread's own. */
 static inline uint64_t own_stream(const struct record *record)
 {

@@ -225,14 +225,11 @@ static uint64_t as_named(const struct record *record, uint64_t stream)
 static bool comes_behind(struct gpu_work *w, const struct record *record, uint64_t behind,
 			 uint64_t stream)
 {
-	struct stream_key key = {.stream = stream,
-				 .process = record->process,
-				 .device = (uint32_t)(streams_device_index(record) % WORK_DEVICES)};
 	const struct gpu_stream *before;
 
 	if (behind == stream)
 		return true;
-	before = behind == 1 ? streams_find(w, &key, false) : NULL;
+	before = behind == 1 ? streams_named(w, record, stream, false) : NULL;
 	return behind == 1 && (stream == 2 || (before && before->blocking));
 }
 
@@ -330,14 +327,11 @@ static inline bool has_waited(const struct record *record, const struct gpu_wait
 static void created(struct gpu_work *w, const struct record *record)
 {
 	const struct spy_rec_op *op = &record->raw->op;
-	struct stream_key key = {.stream = op->object,
-				 .process = record->process,
-				 .device = (uint32_t)(streams_device_index(record) % WORK_DEVICES)};
 	struct gpu_stream *stream;
 
 	if (!op->object)
 		return;
-	stream = streams_find(w, &key, true);
+	stream = streams_named(w, record, op->object, true);
 	if (stream->begun) /* of one that is no more */
 		capture_forget(w, stream);
 	stream->capture = (struct capture){0};
