@@ -335,29 +335,6 @@ static void test_threads_that_end(void **state)
 	assert_in_range(number(finding, "run_ns"), 4000ull * MS, 6000ull * MS);
 }
 
-/* A capture is over when its stream is another one, although nobody told its end: what others that took part in it
- * are given is work again. */
-static void test_capture_given_up(void **state)
-{
-	struct story *s = *state;
-	int i;
-
-	begin(s);
-	call(s, 1000, 2000, "op cudaStreamBeginCapture stream=9 caller=0x60");
-	call(s, 1000, 2000, "op cudaEventRecord stream=9 object=0x90 caller=0x61");
-	call(s, 1000, 2000, "op cudaStreamWaitEvent stream=8 object=0x90 caller=0x62");
-	call(s, 1000, 2000, "op cudaStreamDestroy object=9 caller=0x63");
-	call(s, 1000, 2000, "op cudaStreamCreate object=9 caller=0x64");
-	for (i = 0; i < 100; i++) {
-		launch(s, 1000, 4000);
-		call(s, 1000, i < 50 ? 9000 : 900000, "call cudaDeviceSetLimit caller=0x50");
-		launch(s, 1000, 4000);
-		wait_for_stream(s, 90000, 0x20);
-	}
-	conclude(s);
-	assert_non_null(found(s, "hidden-sync"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,7 +342,7 @@ int main(void)
 		STORY_TEST(test_modules),          STORY_TEST(test_loads_behind_work),
 		STORY_TEST(test_graph_update),     STORY_TEST(test_captures),
 		STORY_TEST(test_frees_of_nothing), STORY_TEST(test_threads_that_end),
-		STORY_TEST(test_same_number),      STORY_TEST(test_capture_given_up),
+		STORY_TEST(test_same_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
