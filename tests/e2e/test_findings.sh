@@ -62,9 +62,9 @@ judged() {
 		gsub(/-/, "_", place)
 		return at[f] == place || at[f] == "-"
 	}
-	# A stall is right wherever threads did wait for locks that long: habits of a pair may collide, and then their
-	# waits are told in two findings (whose is judged in test_blame.sh). And nobody knows what else this machine
-	# has to do.
+	# A stall is right wherever threads did wait for locks that long: habits of a pair may collide. Then two findings
+	# tell what all threads of both waited, and their sum is held against that. And nobody knows what else this
+	# machine has to do.
 	function is_so(f) {
 		return (id[f] ~ /-stall$|^lock-starvation$/ && own[f] <= 1.05 * locked) || id[f] == "oversubscribed-host"
 	}
@@ -79,6 +79,7 @@ judged() {
 			if (also[h] == id[f] && is_at(h, f))
 				expected = 1
 		}
+		stalls += id[f] ~ /-stall$/ ? own[f] : 0
 		collide += speaks[f] && !expected && id[f] ~ /-stall$/
 		if (speaks[f] && (clean || !expected) && !is_so(f))
 			print "false", id[f], name, at[f] "/" fn[f], own[f]
@@ -88,7 +89,12 @@ judged() {
 		for (h in here)
 			if (!clean)
 				print "right", detector[h], name, !known[detector[h]] ? "unknown" : found[h] ? "found" : "missed",
-					cost[h] + 0, kind[h] == "-" || (kind[h] == "lock" && collide) ? "- -" : truth[h] - lost(h) " " truth[h] + 0, h }
+					(kind[h] == "lock" && collide ? stalls : cost[h]) + 0, compared(h), h }
+	function compared(h) {
+		if (kind[h] == "-")
+			return "- -"
+		return kind[h] == "lock" && collide ? locked + 0 " " locked + 0 : truth[h] - lost(h) " " truth[h] + 0
+	}
 	function lost(h,   i, j, k, names, ns) {
 		k = split(substr(calls[h], 2, length(calls[h]) - 2), names, "|")
 		for (i = 1; i <= n; i++)
