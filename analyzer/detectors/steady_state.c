@@ -1,6 +1,6 @@
 /*
  * analyzer/detectors/steady_state.c: things that are made again and again while the program works:
- * device memory, pinned and managed memory, streams, events, graphs. Each costs, and most take locks
+ * device memory, pinned and managed memory, mappings, streams, events, graphs. Each costs, and most take locks
  * that all threads of the process need.
  *
  * Made again: work was handed to a GPU between two calls of the place, a few times at least, and that
@@ -14,7 +14,16 @@
 #define ROUNDS_LEAST 5
 #define TENTHS_LEAST 4
 
-enum variant { DEVICE_MEMORY, PINNED_MEMORY, MANAGED_MEMORY, STREAM, EVENT, GRAPH, VARIANTS };
+enum variant {
+	DEVICE_MEMORY,
+	PINNED_MEMORY,
+	MANAGED_MEMORY,
+	MAPPING,
+	STREAM,
+	EVENT,
+	GRAPH,
+	VARIANTS
+};
 
 static const struct {
 	const char *what, *fix;
@@ -28,6 +37,9 @@ static const struct {
 	{"managed memory",
 	 "Allocate managed memory once, before the work: it holds a lock of the whole "
 	 "process."},
+	{"mappings of memory", "Map once, or open another process's memory once, and keep it: each "
+			       "change goes through the "
+			       "kernel, for every GPU that has access."},
 	{"streams", "Make streams once and use them again."},
 	{"events", "Make events once and record them again and again."},
 	{"graphs",
@@ -35,21 +47,37 @@ static const struct {
 };
 
 /* A free belongs to its allocation: it is told where it waits (hidden_sync.c) or for what it allocated. */
-static bool variant_of(const struct observed *o, uint32_t *variant)
+static bool variant_of_memory(const struct spy_rec_memory *memory, uint32_t *variant)
 {
-	const struct spy_rec_memory *memory = &o->record->raw->memory;
-
-	if (o->record->raw->other.event == SPY_EV_MEMORY) {
-		if (memory->pool || memory_is_nothing(memory) ||
-		    (memory->op != SPY_MEMOP_ALLOC && memory->op != SPY_MEMOP_FREE &&
-		     memory->op != SPY_MEMOP_REGISTER && memory->op != SPY_MEMOP_UNREGISTER))
-			return false;
+	if (memory->pool || memory_is_nothing(memory))
+		return false;
+	switch (memory->op) {
+	case SPY_MEMOP_ALLOC:
+	case SPY_MEMOP_FREE:
+	case SPY_MEMOP_REGISTER:
+	case SPY_MEMOP_UNREGISTER:
 		*variant = memory->kind == SPY_MEM_PINNED    ? PINNED_MEMORY
 			   : memory->kind == SPY_MEM_MANAGED ? MANAGED_MEMORY
 							     : DEVICE_MEMORY;
 		return true;
+	case SPY_MEMOP_RESERVE:
+	case SPY_MEMOP_MAP:
+	case SPY_MEMOP_UNMAP:
+		*variant = MAPPING;
+		return memory->kind != SPY_MEM_MANAGED; /* that is a variable of a library's */
+	default:
+		return false;
 	}
+}
+
+static bool variant_of(const struct observed *o, uint32_t *variant)
+{
+	if (o->record->raw->other.event == SPY_EV_MEMORY)
+		return variant_of_memory(&o->record->raw->memory, variant);
 	switch (o->accounts->model->set->functions.all[o->record->fn].does) {
+	case FUNCTION_OPENS_MAPPING:
+		*variant = MAPPING;
+		break;
 	case FUNCTION_MAKES_GRAPH: /* not what belongs to the cure: cudaGraphExecUpdate, and the graphs it takes */
 		*variant = GRAPH;
 		break;

@@ -38,6 +38,7 @@ static uint8_t what_does(const char *name)
 		{"EventDestroy", FUNCTION_MAKES_EVENT},
 		{"GraphInstantiate", FUNCTION_MAKES_GRAPH},
 		{"GraphExecDestroy", FUNCTION_MAKES_GRAPH},
+		{"MemSetAccess", FUNCTION_OPENS_MAPPING},
 		{"HostFunc", FUNCTION_SHOWS_OTHERS},
 		{"AddCallback", FUNCTION_SHOWS_OTHERS},
 		{"Graphics", FUNCTION_SHOWS_OTHERS},

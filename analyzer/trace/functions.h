@@ -24,6 +24,7 @@ enum function_does {
 	FUNCTION_DESTROYS_STREAM,
 	FUNCTION_MAKES_EVENT, /* or destroys one */
 	FUNCTION_MAKES_GRAPH, /* to launch; the same */
+	FUNCTION_OPENS_MAPPING, /* to a GPU */
 	FUNCTION_SHOWS_OTHERS, /* results: a function on the host, graphics, other devices */
 };
 

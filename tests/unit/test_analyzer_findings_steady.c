@@ -299,6 +299,43 @@ static void test_frees_of_nothing(void **state)
 	nothing(s);
 }
 
+/* What a GPU can reach is changed in each of some rounds: memory mapped into a range of addresses (PyTorch's
+ * expandable segments), access to it, another process's memory opened. */
+static void tell_mappings(struct story *s, int rounds, const char *change)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		if (i < rounds)
+			call(s, 1000, 90000, "%s", change);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+}
+
+static void test_mappings(void **state)
+{
+	static const char *const changes[] = {
+		"memory cuMemMap op=map kind=device address=0x10000 bytes=4096 caller=0x30",
+		"memory cuMemUnmap op=unmap kind=device address=0x10000 bytes=4096 caller=0x30",
+		"op cuMemSetAccess object=0x10000 caller=0x30",
+		"memory cudaIpcOpenMemHandle op=map kind=device address=0x10000 caller=0x30",
+	};
+	struct story *s = *state;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(changes); i++) {
+		tell_mappings(s, 100, changes[i]);
+		only(s, "steady-state", "calls about mappings of memory");
+		tell_mappings(s, 1, changes[i]);
+		nothing(s);
+	}
+}
+
 /* A hundred requests, each in a thread of its own that allocates: one after the other, in the slot that the one
  * before has left; or in threads that all stay. */
 static void tell_requests(struct story *s, bool threads_stay)
@@ -342,7 +379,7 @@ int main(void)
 		STORY_TEST(test_modules),          STORY_TEST(test_loads_behind_work),
 		STORY_TEST(test_graph_update),     STORY_TEST(test_captures),
 		STORY_TEST(test_frees_of_nothing), STORY_TEST(test_threads_that_end),
-		STORY_TEST(test_same_number),
+		STORY_TEST(test_mappings),         STORY_TEST(test_same_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
