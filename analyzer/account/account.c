@@ -368,8 +368,8 @@ void account_call(struct accounting *a, const struct record *record)
 	count_in_crowd(a, c, f);
 	f->site = NULL;
 	c->steps.tries += steps_is_try(contract);
-	if (a->observer &&
-	    (f->divided || failed || unlikely(c->n_open) || is_asked_for(a->observer, c, record)))
+	if (a->observer && (f->divided || failed || unlikely(c->n_open) || unlikely(c->starts_up) ||
+			    is_asked_for(a->observer, c, record)))
 		f->site = observe(a, c, record, class, waits, cold, f);
 	book(c, f);
 	submitted = work_see(&a->work, &c->stream, a->model, record, waits);

@@ -1,6 +1,6 @@
 /*
  * analyzer/detectors/steady_state.c: things that are made again and again while the program works:
- * device memory, pinned and managed memory, mappings, streams, events, graphs. Each costs, and most take locks
+ * device memory, pinned and managed memory, mappings, contexts, streams, events, graphs. Each costs, and most take locks
  * that all threads of the process need.
  *
  * Made again: work was handed to a GPU between two calls of the place, a few times at least, and that
@@ -19,6 +19,7 @@ enum variant {
 	PINNED_MEMORY,
 	MANAGED_MEMORY,
 	MAPPING,
+	CONTEXT,
 	STREAM,
 	EVENT,
 	GRAPH,
@@ -40,6 +41,9 @@ static const struct {
 	{"mappings of memory", "Map once, or open another process's memory once, and keep it: each "
 			       "change goes through the "
 			       "kernel, for every GPU that has access."},
+	{"contexts", "Keep the context, which takes the start of a GPU to make: no "
+		     "cudaDeviceReset, no cuCtxDestroy "
+		     "before the program ends."},
 	{"streams", "Make streams once and use them again."},
 	{"events", "Make events once and record them again and again."},
 	{"graphs",
@@ -94,11 +98,22 @@ static bool variant_of(const struct observed *o, uint32_t *variant)
 	return true;
 }
 
+/* In these calls, or inside of them, CUDA or a GPU starts up or ends. */
+static bool is_about_context(const struct observed *o, uint64_t duration_ns)
+{
+	return o->caller->starts_up ||
+	       (o->contract == SPY_CONTRACT_INIT && duration_ns >= ACCOUNT_LONG_NS);
+}
+
 static bool judge(const struct observed *o, struct verdict *v)
 {
 	uint64_t duration_ns = o->call->end_ns - o->call->begin_ns;
 
-	if (o->cold || call_failed(&o->record->raw->call_head) || !variant_of(o, &v->variant))
+	if (o->cold || call_failed(&o->record->raw->call_head))
+		return false;
+	if (is_about_context(o, duration_ns))
+		v->variant = CONTEXT;
+	else if (!variant_of(o, &v->variant))
 		return false;
 	v->cost_ns = duration_ns - finished_ns(o->call, BUCKET_LOCK) -
 		     finished_ns(o->call, BUCKET_NOT_RUNNING);
@@ -121,7 +136,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 const struct detector detector_steady_state = {
 	.id = "steady-state",
 	.title = "memory, streams, events or graphs made again and again",
-	.sees = "Places that allocate, pin, create or instantiate, and the matching frees, with "
+	.sees = "Places that allocate, pin, map, create or instantiate, and the matching frees, "
+		"with "
 		"work handed "
 		"to a GPU between their calls five times or more.",
 	.blind = "Whether what is made could be used again: sizes may differ. Allocations from "
@@ -130,7 +146,8 @@ const struct detector detector_steady_state = {
 	.fix = "Make it once, before the work.",
 	.absorbs = &detector_hidden_sync,
 	.always = DETECTOR_CONTRACT(ALLOC) | DETECTOR_CONTRACT(PIN) | DETECTOR_CONTRACT(FREE) |
-		  DETECTOR_CONTRACT(GRAPH_BUILD) | DETECTOR_CONTRACT(HOST),
+		  DETECTOR_CONTRACT(GRAPH_BUILD) | DETECTOR_CONTRACT(HOST) |
+		  DETECTOR_CONTRACT(INIT),
 	.when_long = DETECTOR_CONTRACT(ALLOC_POOL) | DETECTOR_CONTRACT(SUBMIT) |
 		     DETECTOR_CONTRACT(LAZY_LOAD),
 	.judge = judge,

@@ -328,12 +328,20 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 		add_claim(&claim);
 }
 
+/* Which detectors see the call. In one that starts CUDA or a GPU up all else is small. */
+static uint64_t who_judges(const struct findings *f, const struct observed *o)
+{
+	if (call_failed(&o->record->raw->call_head))
+		return f->failures;
+	if (o->caller->starts_up)
+		return f->always[SPY_CONTRACT_INIT];
+	return o->call->divided ? f->when_long[o->contract] : f->always[o->contract];
+}
+
 /* The first detector that wants the call gets it. */
 static struct site *judge(struct findings *f, const struct observed *o, bool *alone)
 {
-	uint64_t left = call_failed(&o->record->raw->call_head) ? f->failures
-			: o->call->divided                      ? f->when_long[o->contract]
-								: f->always[o->contract];
+	uint64_t left = who_judges(f, o);
 
 	for (; left; left &= left - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(left);

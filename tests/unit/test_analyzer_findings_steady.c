@@ -336,6 +336,51 @@ static void test_mappings(void **state)
 	}
 }
 
+/* The device's context is ended in each of some rounds, which costs there, and where the next one is made: inside
+ * of what needs it. */
+static void tell_resets(struct story *s, int rounds)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		bool makes = i < rounds || !i;
+
+		if (makes)
+			call(s, 1000, 90 * MS, "nested cuDevicePrimaryCtxRetain depth=1");
+		s->ns += 2000;
+		fprintf(s->log,
+			"%lluns memory cudaMallocAsync op=alloc kind=device pool=1 address=0x1000 "
+			"bytes=64 caller=0x30 duration=%uns\n",
+			(unsigned long long)s->ns, makes ? 90 * MS + 2000 : 2000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+		if (i < rounds)
+			call(s, 1000, 30 * MS, "call cudaDeviceReset caller=0x31");
+	}
+	conclude(s);
+}
+
+static void test_contexts(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	tell_resets(s, 100);
+	assert_int_equal(json_array_size(s->findings), 2);
+	json_array_foreach(s->findings, i, finding)
+	{
+		assert_string_equal(json_string_value(json_object_get(finding, "id")),
+				    "steady-state");
+		says(finding, "calls about contexts");
+	}
+	tell_resets(s, 1);
+	nothing(s);
+}
+
 /* A hundred requests, each in a thread of its own that allocates: one after the other, in the slot that the one
  * before has left; or in threads that all stay. */
 static void tell_requests(struct story *s, bool threads_stay)
@@ -379,7 +424,8 @@ int main(void)
 		STORY_TEST(test_modules),          STORY_TEST(test_loads_behind_work),
 		STORY_TEST(test_graph_update),     STORY_TEST(test_captures),
 		STORY_TEST(test_frees_of_nothing), STORY_TEST(test_threads_that_end),
-		STORY_TEST(test_mappings),         STORY_TEST(test_same_number),
+		STORY_TEST(test_mappings),         STORY_TEST(test_contexts),
+		STORY_TEST(test_same_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
