@@ -16,7 +16,7 @@
 
 enum variant { WAITED, PERHAPS };
 
-/* Loading takes what the code takes. With no load of an idle device to compare with, nobody can tell it
+/* Loading takes what the code takes. Without loads on an idle device that took far less, nobody can tell it
  * from a wait; that is worth a note only where it is a good part of the run: one in ... */
 #define PERHAPS_PART 20
 
@@ -29,7 +29,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 		return false;
 	/* The thread may have to wait for the same work later. */
 	v->gain_high_ns = v->cost_ns;
-	if (o->contract == SPY_CONTRACT_MODULE && o->class->source == EXPECT_NONE)
+	if (o->contract == SPY_CONTRACT_MODULE && !observed_is_no_loading(o))
 		v->variant = PERHAPS;
 	else
 		v->open = o->waits->what == GPU_WAIT_DEVICE && observed_stood_still(o, &v->mark);

@@ -6,6 +6,7 @@
  * asking took long, and never problems. An error that stays with its context is returned by every call from then
  * on: that is one finding, where it showed first.
  */
+#include <string.h>
 #include "findings/detector.h"
 #include "report/report_words.h"
 
@@ -13,6 +14,7 @@
 
 #define OUT_OF_MEMORY 2
 #define NO_BINARY_FOR_GPU 209
+#define NOT_PERMITTED 800
 
 static const struct {
 	uint16_t result;
@@ -49,6 +51,11 @@ static const char *answer(const struct analysis *a, const struct site *site, uin
 	    (contract == SPY_CONTRACT_LAZY_LOAD || contract == SPY_CONTRACT_MODULE ||
 	     contract == SPY_CONTRACT_HOST))
 		return "code for this GPU was asked for";
+	/* PyTorch asks for memory that another node can reach, before it asks for ordinary one. Any other call would
+	 * be forbidden because a host function makes it. */
+	if (result == NOT_PERMITTED &&
+	    !strcmp(a->set->functions.all[site->key.fn].name, "cuMemCreate"))
+		return "memory of some kind was asked for";
 	return NULL;
 }
 

@@ -44,7 +44,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 	case SPY_CONTRACT_LAZY_LOAD:
 		v->variant = FIRST_USE;
 		v->cost_ns = v->gain_high_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
-		v->tally = o->class->source == EXPECT_NONE ? 0 : v->cost_ns;
+		v->tally = observed_is_no_loading(o) ? v->cost_ns : 0;
 		return v->cost_ns;
 	case SPY_CONTRACT_MODULE:
 		v->variant = MODULES;

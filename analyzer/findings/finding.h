@@ -66,6 +66,10 @@ uint64_t observed_submissions(const struct observed *o);
 /* Has the process managed memory, in which the host sees what the GPU writes? */
 bool observed_host_sees(const struct observed *o);
 
+/* Of a call that may load code, which takes what the code takes: did it take far longer than all those that had nothing
+ * to wait for, and were they enough to say so? */
+bool observed_is_no_loading(const struct observed *o);
+
 /* What such a call costs when it is not the first of its kind; 0: nobody knows. */
 uint64_t observed_warm(const struct observed *o);
 

@@ -5,6 +5,9 @@
 #include "analysis.h"
 #include "detector.h"
 
+/* Code differs: a load is longer than any of those that had nothing to wait for, and still nothing else. */
+#define LOADS_DIFFER 4
+
 uint64_t observed_awaited(const struct observed *o)
 {
 	return work_awaited(&o->accounts->work, &o->caller->stream, o->record, o->waits);
@@ -54,6 +57,12 @@ bool observed_stood_still(const struct observed *o, uint64_t *only)
 bool observed_means_to_wait(const struct observed *o)
 {
 	return o->waits->sort == GPU_WAIT_INTENDED && !call_failed(&o->record->raw->call_head);
+}
+
+bool observed_is_no_loading(const struct observed *o)
+{
+	return o->class->source == EXPECT_CLEAN &&
+	       o->call->end_ns - o->call->begin_ns > LOADS_DIFFER * o->class->clean.max;
 }
 
 uint64_t observed_warm(const struct observed *o)

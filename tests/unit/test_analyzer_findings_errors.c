@@ -66,6 +66,20 @@ static void test_ignored_error(void **state)
 	finding = only(s, "ignored-error", "cudaErrorNoKernelImageForDevice");
 	assert_true(is_shown(s, finding));
 
+	begin(s); /* memory that another node can reach, which the machine does not allow ... */
+	call(s, 1000, 2000, "memory cuMemCreate op=alloc kind=device caller=0x51 result=800");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "memory of some kind was asked for");
+	assert_false(is_shown(s, finding));
+
+	begin(s); /* ... but not a call that a host function makes */
+	call(s, 1000, 2000, "memory cudaMalloc op=alloc kind=device caller=0x51 result=800");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "cudaErrorNotPermitted");
+	assert_true(is_shown(s, finding));
+
 	begin(s); /* and what is none at all */
 	launch(s, 1000, 4000);
 	call(s, 1000, 2000, "op cudaStreamQuery stream=8 caller=0x51 result=600");
