@@ -54,6 +54,7 @@ struct spy_memory_hit {
 	uint64_t lo, hi; /* [lo, hi) */
 	uint32_t generation; /* of the map when it was so */
 	uint8_t kind; /* enum spy_memory_kind */
+	uint8_t device; /* it was allocated on, SPY_DEVICE_NONE unknown */
 };
 
 /* Number of a kernel's handle (inspect_launch.c). */

@@ -82,6 +82,14 @@ static inline uint8_t direction_of(uint8_t dst, uint8_t src)
 	return directions[src][dst];
 }
 
+/* The GPU that an end lies on: as the call says, or where the memory was allocated. */
+static uint8_t device_of(struct spy_frame *frame, const struct end *end, uint8_t kind)
+{
+	if (end->device != SPY_DEVICE_NONE || kind != SPY_MEM_DEVICE)
+		return end->device;
+	return spy_memory_device(&frame->thread->inspect, end->address);
+}
+
 static void judge(struct spy_details *details, bool async)
 {
 	details->pageable =
@@ -102,10 +110,14 @@ static void explain(struct spy_frame *frame, const struct spy_inspector *self,
 	details->bytes = copy->bytes;
 	details->src_kind = kind_of(frame, &copy->src, ask);
 	details->dst_kind = kind_of(frame, &copy->dst, ask);
-	details->src_device = copy->src.device;
-	details->dst_device = copy->dst.device;
 	details->direction = direction_of(side_of(&copy->dst, details->dst_kind),
 					  side_of(&copy->src, details->src_kind));
+	details->src_device = copy->src.device;
+	details->dst_device = copy->dst.device;
+	if (details->direction == SPY_DIR_D2D) { /* from one GPU to another? */
+		details->src_device = device_of(frame, &copy->src, details->src_kind);
+		details->dst_device = device_of(frame, &copy->dst, details->dst_kind);
+	}
 	judge(details, async);
 }
 

@@ -463,6 +463,7 @@ static void remember(struct spy_inspect_cache *cache, uint64_t address,
 	pair->hi = memory->hi;
 	pair->generation = (uint32_t)generation;
 	pair->kind = memory->kind;
+	pair->device = memory->device;
 }
 
 /* As spy_memory_hit, but looks into the map, too. *hi is where the memory of that kind ends. */

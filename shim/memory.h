@@ -92,6 +92,14 @@ static inline enum spy_memory_kind spy_memory_kind(struct spy_inspect_cache *cac
 	return spy_memory_kind_slow(cache, address, bytes);
 }
 
+/* The device of memory whose kind the thread has just been told, SPY_DEVICE_NONE: nobody knows. */
+static inline uint8_t spy_memory_device(struct spy_inspect_cache *cache, uint64_t address)
+{
+	const struct spy_memory_hit *hit = spy_memory_hit(cache, address);
+
+	return spy_memory_hits(hit, address) ? hit->device : SPY_DEVICE_NONE;
+}
+
 /* As spy_memory_kind, but asks the driver if need be, and keeps the answer in the cache until the
  * map changes. Books its time as overhead. To be called after a CUDA call of this thread succeeded:
  * then the driver is initialised in this very process. The question is harmless in every state of

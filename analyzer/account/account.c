@@ -296,7 +296,7 @@ static inline bool is_asked_for(const struct observer *observer, const struct ca
 
 	if (raw->other.event == SPY_EV_COPY) {
 		asked |= copy_is_pageable(&raw->copy) ? observer->pageable : 0;
-		asked |= raw->copy.form == SPY_FORM_PEER ? observer->peer : 0;
+		asked |= copy_is_between_gpus(&raw->copy) ? observer->peer : 0;
 		asked |= steps_in_row(&c->steps.row, raw) ? observer->in_row : 0;
 	}
 	return asked >> record->contract & 1;

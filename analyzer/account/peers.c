@@ -33,17 +33,18 @@ void peers_see(struct peers *p, const struct model *model, const struct record *
 				 .peer = SPY_DEVICE_NONE};
 	struct peer_pair *known;
 
-	if (!strstr(name, "PeerAccess") ||
+	if ((!strstr(name, "PeerAccess") && !strstr(name, "SetAccess")) ||
 	    (call_failed(&raw->call_head) && raw->call_head.result != ALREADY_ENABLED))
 		return;
 	if (raw->other.event == SPY_EV_OP && raw->op.object < SPY_DEVICE_NONE)
 		pair.peer = (uint8_t)raw->op.object;
 	known = find(p, &pair);
-	if (strstr(name, "Enable") && !known) {
+	if (strstr(name, "Disable") && known) {
+		*known = p->pairs[--p->n_pairs];
+	} else if (!strstr(name, "Disable") &&
+		   !known) { /* enabled, or memory mapped for some GPU */
 		p->pairs = grow(p->pairs, p->n_pairs, sizeof(*p->pairs));
 		p->pairs[p->n_pairs++] = pair;
-	} else if (strstr(name, "Disable") && known) {
-		*known = p->pairs[--p->n_pairs];
 	}
 }
 

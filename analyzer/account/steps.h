@@ -53,6 +53,7 @@ static inline bool steps_is_try(uint8_t contract)
 	case SPY_CONTRACT_FREE:
 	case SPY_CONTRACT_INIT:
 	case SPY_CONTRACT_MODULE:
+	case SPY_CONTRACT_LIBRARY:
 	case SPY_CONTRACT_LIMIT:
 		return false;
 	default:

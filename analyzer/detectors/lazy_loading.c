@@ -47,6 +47,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 		v->tally = observed_is_no_loading(o) ? v->cost_ns : 0;
 		return v->cost_ns;
 	case SPY_CONTRACT_MODULE:
+	case SPY_CONTRACT_LIBRARY:
 		v->variant = MODULES;
 		v->cost_ns = o->call->end_ns - o->call->begin_ns -
 			     finished_ns(o->call, BUCKET_LOCK) -
@@ -112,7 +113,7 @@ const struct detector detector_lazy_loading = {
 	       "too.",
 	.absorbs = &detector_hidden_sync,
 	.kernels = true,
-	.always = DETECTOR_CONTRACT(MODULE),
+	.always = DETECTOR_CONTRACT(MODULE) | DETECTOR_CONTRACT(LIBRARY),
 	.when_long = DETECTOR_CONTRACT(LAUNCH) | DETECTOR_CONTRACT(LAZY_LOAD),
 	.judge = judge,
 	.keep = keep,

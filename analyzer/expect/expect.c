@@ -190,13 +190,15 @@ static bool from_profile(const struct expect *e, struct call_class *c)
  * should. */
 static bool is_about_code(const struct expect *e, const struct call_class *c)
 {
-	return expect_contract(e, c->key.fn) == SPY_CONTRACT_MODULE;
+	uint8_t contract = expect_contract(e, c->key.fn);
+
+	return contract == SPY_CONTRACT_MODULE || contract == SPY_CONTRACT_LIBRARY;
 }
 
 /* Two libraries of PyTorch's: 50 us and 20 ms. */
-static bool from_longest_call(struct call_class *c)
+static bool from_longest_call(const struct expect *e, struct call_class *c)
 {
-	if (c->clean_calls < EXPECT_ENOUGH)
+	if (c->clean_calls < EXPECT_ENOUGH || !may_wait(e, c))
 		return false;
 	c->source = EXPECT_CLEAN;
 	c->samples = c->clean_calls;
@@ -217,7 +219,7 @@ static bool from_clean_calls(const struct expect *e, struct call_class *c)
 	if (!c->clean_calls)
 		return false;
 	if (is_about_code(e, c))
-		return from_longest_call(c);
+		return from_longest_call(e, c);
 	c->source = c->clean_calls >= EXPECT_ENOUGH ? EXPECT_CLEAN : EXPECT_FEW;
 	c->samples = c->clean_calls;
 	c->expected_ns = histogram_quantile(&c->clean, quantile);
@@ -228,7 +230,7 @@ static bool from_clean_calls(const struct expect *e, struct call_class *c)
 
 static bool from_all_calls(const struct expect *e, struct call_class *c)
 {
-	if (!c->calls || may_wait(e, c))
+	if (!c->calls || may_wait(e, c) || is_about_code(e, c))
 		return false;
 	c->source = EXPECT_LOW_QUANTILE;
 	c->samples = c->calls;

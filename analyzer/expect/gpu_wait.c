@@ -15,7 +15,8 @@ const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT] = {
 	/* measured: launch 1,021 in a row waits for the first one to end */
 	[SPY_CONTRACT_SUBMIT]    = {GPU_WAIT_STREAM, GPU_WAIT_QUEUE, "its launch queue is full"},
 	[SPY_CONTRACT_LAUNCH]    = {GPU_WAIT_STREAM, GPU_WAIT_QUEUE, "its launch queue is full"},
-	/* sync page, "Memcpy": peer copies are asynchronous to the host; measured */
+	/* sync page, "Memcpy": peer copies are asynchronous to the host; measured: without access the call itself
+	 * copies, through the host */
 	[SPY_CONTRACT_PEER]      = {GPU_WAIT_STREAM, GPU_WAIT_QUEUE, "its launch queue is full"},
 	/* the functions' own pages */
 	[SPY_CONTRACT_STREAM]    = {GPU_WAIT_STREAM, GPU_WAIT_INTENDED, "it waits for a stream"},
@@ -25,9 +26,10 @@ const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT] = {
 	[SPY_CONTRACT_FREE]      = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "freeing waits for the whole device"},
 	/* cudaDeviceSetLimit's page says "may" for the stack; measured: only a change of the stack does */
 	[SPY_CONTRACT_LIMIT]     = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "a changed limit waits for the whole device"},
-	/* measured: cuModuleLoadData and cuModuleUnload */
+	/* measured: cuModuleLoadData, cuModuleUnload, cuLibraryUnload of a library that was used */
 	[SPY_CONTRACT_MODULE]    = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "loading or unloading code takes its time, and waits for the whole device"},
-	/* programming guide, "Lazy loading": may need a context synchronisation */
+	/* programming guide, "Lazy loading": may need a context synchronisation; measured: cuKernelGetFunction of the
+	 * first kernel of a library does, its other kernels and those of a module do not */
 	[SPY_CONTRACT_LAZY_LOAD] = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "a kernel's first use may load it"},
 };
 

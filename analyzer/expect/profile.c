@@ -104,7 +104,7 @@ static bool measured(const struct call_class *c, uint8_t contract, struct profil
 
 	/* What these cost lies in the graph or the code, of which no class knows. */
 	if (c->key.flags & CLASS_CAPTURED || contract == SPY_CONTRACT_GRAPH_BUILD ||
-	    contract == SPY_CONTRACT_MODULE)
+	    contract == SPY_CONTRACT_MODULE || contract == SPY_CONTRACT_LIBRARY)
 		return false;
 	if (c->key.flags & CLASS_COLD)
 		h = &c->all;

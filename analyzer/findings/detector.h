@@ -18,7 +18,7 @@
 enum copies_asked {
 	COPIES_ALL,
 	COPIES_PAGEABLE, /* with a pageable side */
-	COPIES_PEER, /* made by a function that copies between GPUs */
+	COPIES_PEER, /* from one GPU to another */
 	COPIES_IN_ROW, /* that go on with a row: steps.h */
 };
 

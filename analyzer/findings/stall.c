@@ -234,6 +234,7 @@ static bool prepares(uint8_t contract)
 	case SPY_CONTRACT_PIN:
 	case SPY_CONTRACT_LIMIT:
 	case SPY_CONTRACT_MODULE:
+	case SPY_CONTRACT_LIBRARY:
 	case SPY_CONTRACT_LAZY_LOAD:
 	case SPY_CONTRACT_GRAPH_BUILD:
 	case SPY_CONTRACT_INIT:

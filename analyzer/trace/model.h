@@ -17,6 +17,13 @@ static inline bool call_failed(const struct spy_rec_head *head)
 	return unlikely(head->result) && result_is_failure(head->result);
 }
 
+/* From one GPU to another, as far as the recorder knew. */
+static inline bool copy_is_between_gpus(const struct spy_rec_copy *copy)
+{
+	return copy->src_device != copy->dst_device && copy->src_device != SPY_DEVICE_NONE &&
+	       copy->dst_device != SPY_DEVICE_NONE;
+}
+
 static inline bool copy_took_place(const struct spy_rec_copy *copy)
 {
 	return copy_moves(copy) && !call_failed(&copy->head);

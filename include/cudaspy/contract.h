@@ -33,6 +33,7 @@
 	CONTRACT(FREE,        0, "may wait for every stream of the device (documented for cudaFree, measured for the others)") \
 	CONTRACT(LIMIT,       0, "a changed stack limit waits for every stream of the device") \
 	CONTRACT(MODULE,      0, "loads or unloads code; waits for every stream of the device") \
+	CONTRACT(LIBRARY,     0, "loads code that no device needs yet: waits for nothing (measured), unless CUDA_MODULE_LOADING is EAGER") \
 	CONTRACT(LAZY_LOAD,   0, "may load the kernel or variable it names") \
 	CONTRACT(GRAPH_BUILD, 0, "host work in proportion to the number of nodes") \
 	CONTRACT(INIT,        0, "starts or destroys a device's state; tens of milliseconds the first time")

@@ -186,7 +186,7 @@ enum spy_copy_form {
 struct spy_rec_copy {
 	struct spy_rec_head head;
 	uint64_t caller : 48;
-	uint64_t src_device : 8; /* SPY_DEVICE_NONE unless a peer copy names it */
+	uint64_t src_device : 8; /* of a copy from GPU to GPU; SPY_DEVICE_NONE unknown */
 	uint64_t dst_device : 8;
 	uint64_t stream : 48;
 	uint64_t direction : 3; /* enum spy_direction */

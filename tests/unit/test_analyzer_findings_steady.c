@@ -129,18 +129,18 @@ static void test_modules(void **state)
 }
 
 /* Loads on an idle device, the longest of so many ms, then two of 20 ms behind work; `after` ms follow. */
-static void tell_loads_behind_work(struct story *s, int idle, unsigned int longest, uint64_t after)
+static void tell_loads_behind_work(struct story *s, const char *load, int idle,
+				   unsigned int longest, uint64_t after)
 {
 	int i;
 
 	begin(s);
 	for (i = 0; i < idle; i++)
-		call(s, 1000, i == 1 ? longest * MS : MS,
-		     /* the first one is cold */ "op cuModuleLoadData caller=0x30 object=%#x",
-		     0x100 + i);
+		call(s, 1000, i == 1 ? longest * MS : MS, "op %s caller=0x30 object=%#x", load,
+		     0x100 + i); /* the first one is cold */
 	for (i = 0; i < 2; i++) {
 		launch(s, 1000, 4000);
-		call(s, 1000, 20 * MS, "op cuModuleLoadData caller=0x31 object=%#x", 0x200 + i);
+		call(s, 1000, 20 * MS, "op %s caller=0x31 object=%#x", load, 0x200 + i);
 		wait_for_stream(s, 40000, 0x20);
 	}
 	launch(s, after * MS, 4000);
@@ -155,22 +155,26 @@ static void test_loads_behind_work(void **state)
 	json_t *finding;
 	size_t i;
 
-	tell_loads_behind_work(s, 9, 1, 0);
+	tell_loads_behind_work(s, "cuModuleLoadData", 9, 1, 0);
 	finding = found(s, "hidden-sync");
 	assert_non_null(finding);
 	assert_in_range(number(finding, "cost_ns"), 36 * MS, 40 * MS);
 	/* With no other load to compare with, or hardly any, or one that took nearly as long: a note, or silence where
 	 * it is little of the run. */
 	for (i = 0; i < ARRAY_SIZE(idle); i++) {
-		tell_loads_behind_work(s, idle[i], idle[i] > 3 ? 6 : 1, 0);
+		tell_loads_behind_work(s, "cuModuleLoadData", idle[i], idle[i] > 3 ? 6 : 1, 0);
 		finding = found(s, "hidden-sync");
 		assert_non_null(finding);
 		assert_string_equal(json_string_value(json_object_get(finding, "severity")),
 				    "note");
 		says(finding, "nobody can tell");
 	}
-	tell_loads_behind_work(s, 0, 1, 1000);
+	tell_loads_behind_work(s, "cuModuleLoadData", 0, 1, 1000);
 	nothing(s);
+	/* Libraries take what they take, and wait for nothing. */
+	tell_loads_behind_work(s, "cuLibraryLoadData", 9, 1, 0);
+	nothing(s);
+	assert_non_null(strstr(s->shown, "lost        0 % of"));
 }
 
 /* ---- steady state ---------------------------------------------------------------------------- */

@@ -248,7 +248,20 @@ static void test_peer(void **state)
 	CALL(cuCtxCreate_v2, DRIVER, P(&context), 0, 5);
 	d = CALL(cuMemcpyPeer, DRIVER, DEVICE, 0xc1, DEVICE + 64, 0xc2, 100);
 	assert_int_equal(d->dst_device, 5);
+	assert_int_equal(d->src_device, 0); /* no such context: where the memory was allocated */
+	/* functions that do not say from which GPU to which */
+	spy_memory_add(&(struct spy_memory){DEVICE + MIB, DEVICE + 2 * MIB, SPY_MEM_DEVICE, 2, 1});
+	d = CALL(cudaMemcpyAsync, RT13, DEVICE, DEVICE + MIB + 8, 100, GARBAGE | 4, 0x77);
+	assert_int_equal(d->dst_device, 0);
+	assert_int_equal(d->src_device, 2);
+	d = CALL(cuMemcpyDtoD_v2, DRIVER, DEVICE + MIB, DEVICE + MIB + 8, 100);
+	assert_int_equal(d->dst_device, 2);
+	assert_int_equal(d->src_device, 2);
+	d = CALL(cuMemcpyDtoD_v2, DRIVER, DEVICE + 3 * MIB, MANAGED, 100);
+	assert_int_equal(d->dst_device, SPY_DEVICE_NONE);
 	assert_int_equal(d->src_device, SPY_DEVICE_NONE);
+	d = CALL(cudaMemcpyAsync, RT13, PINNED, DEVICE, 100, GARBAGE | 4, 0x77);
+	assert_int_equal(d->src_device, SPY_DEVICE_NONE); /* no matter */
 	p.src.memory = (struct layout_pitched){DEVICE, 64, 10, 2};
 	p.dst.memory = (struct layout_pitched){DEVICE, 64, 10, 2};
 	d = CALL(cudaMemcpy3DPeerAsync, RT13, P(&p), 0x77);
