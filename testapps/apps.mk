@@ -58,13 +58,18 @@ endef
 contention_EXTRA := $(BUILD)/testapps/small_library.o
 $(foreach app,$(APPS),$(eval $(call app_rules,$(app))))
 
-# A small library to load and unload: kernels/add.cu as a fatbin, in an array.
-$(BUILD)/testapps/small_library.o: kernels/add.cu kernels/kernels.h
+# Code to be loaded by hand: $< as a fatbin, in an array of this name.
+define embed_code
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -fatbin -o $(@:.o=.fatbin) $<
-	$(Q)printf '%s\n' '.section .rodata' '.balign 16' '.globl small_library' 'small_library:' \
+	$(Q)printf '%s\n' '.section .rodata' '.balign 16' '.globl $(1)' '$(1):' \
 		'.incbin "$(@:.o=.fatbin)"' '.section .note.GNU-stack,"",@progbits' | \
 		$(CC) -x assembler -c -o $@ -
+endef
+
+# A small library to load and unload.
+$(BUILD)/testapps/small_library.o: kernels/add.cu kernels/kernels.h
+	$(call embed_code,small_library)
 
 -include $(APP_OBJECTS:.o=.d)

@@ -2,7 +2,7 @@
 # Included by the top Makefile after testapps/apps.mk and tests/bench/bench.mk. `make gpu-build` builds
 # here; the machine there needs no compiler.
 
-GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so
+GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so $(BUILD)/gpu/facts
 
 .PHONY: gpu-build
 ifeq ($(NVCC),)
@@ -24,3 +24,10 @@ $(BUILD)/gpu/libcupti_truth.so: tests/gpu/cupti_truth.c tests/bench/cupti_load.h
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BENCH_CFLAGS) -iquote tests/bench -fPIC -shared -o $@ $< -ldl
+
+$(BUILD)/gpu/facts_code.o: tests/gpu/facts_code.cu
+	$(call embed_code,facts_code)
+
+$(BUILD)/gpu/facts: tests/gpu/facts.c $(BUILD)/gpu/facts_code.o
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -I$(CUDA_HOME)/include -o $@ $^ -L$(CUDA_HOME)/lib64/stubs -lcuda
