@@ -2,7 +2,8 @@
  * tests/sim/driver_module.c: modules, libraries, kernels, functions and global variables, on the
  * calling thread. Code is not read: every kernel and variable one asks for exists, unless the image is
  * PTX text that does not contain the name. A kernel and a function are one object. Loading and
- * unloading a module waits for the device with the context locked, as measured; a library does not.
+ * unloading a module waits for the device with the context locked, as measured; loading a library does not, and
+ * unloading it only if one of its kernels was launched.
  */
 #include "sim.h"
 
@@ -131,11 +132,20 @@ static void module_free(struct sim_module *module)
 	free(module);
 }
 
+/* Code that no kernel was launched of is on no device. */
+static bool is_used(const struct sim_module *module)
+{
+	for (struct sim_kernel *kernel = module->kernels; kernel; kernel = kernel->next)
+		if (atomic_load(&kernel->loaded))
+			return true;
+	return false;
+}
+
 static int library_unload(struct sim_module *module)
 {
 	if (!module || module->magic != MODULE_MAGIC)
 		return SIM_INVALID_HANDLE;
-	for (int i = 0; i < sim_script.gpus; i++)
+	for (int i = 0; i < sim_script.gpus && is_used(module); i++)
 		sim_wait_device(i, WHY_HIDDEN);
 	module_free(module);
 	return SIM_OK;
