@@ -405,11 +405,13 @@ __attribute__((noinline)) static void write_counted(struct spy_thread *thread,
 }
 
 /* What is rare about calls, in one branch: it took long, its result is not 0, it copied pageable
- * memory, or made something. */
-static inline bool is_rare(const struct spy_frame *frame, uint64_t now)
+ * memory, made something, or is one of those in a sample. */
+static inline bool is_rare(const struct spy_thread *thread, const struct spy_frame *frame,
+			   uint64_t now)
 {
 	return (now - frame->start >= spy_closer_look) | ((uint32_t)frame->result != 0) |
-	       frame->details.pageable | frame->slot->makes;
+	       frame->details.pageable | frame->slot->makes |
+	       (frame->slot->sampled & spy_stack_samples(thread->page->calls));
 }
 
 __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
@@ -445,7 +447,7 @@ void spy_leave(struct spy_frame *frame)
 		now = spy_clock();
 		if (frame->slot->inspector)
 			inspect_after(frame);
-		if (unlikely(is_rare(frame, now)))
+		if (unlikely(is_rare(thread, frame, now)))
 			look_closer(thread, frame, now);
 		thread->depth = frame->depth;
 		show_outer(thread, frame);

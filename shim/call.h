@@ -25,6 +25,7 @@ struct spy_slot {
 	uint16_t inspector; /* row of inspectors.def, 0 none */
 	bool brief; /* TRACED, but only counted inside a call that told the details: it waits for nothing */
 	uint8_t makes; /* 1: makes or gives back what programs better keep (stack.c) */
+	uint8_t sampled; /* 1: one in 64 of its calls may get a stack (stack.c) */
 };
 
 /* What an inspector found out about a call; spy_leave makes it the tail of the record. */

@@ -1,10 +1,12 @@
 /*
  * shim/stack.c: which calls get a stack, and how often. Runs on the application's threads, when a
- * call of their own returns that was long, failed, copied pageable memory or made something; never for
- * other calls. Takes no lock, allocates nothing. In a program with Python its lines are told with the
+ * call of their own returns that was long, failed, copied pageable memory or made something, or is one in 64 of
+ * those that wait, copy or hand other work than kernels to a stream: too many of these are a problem, too, and from
+ * where they come their return address does not tell in a program that has CUDA's runtime in it, in C++ full of
+ * wrappers, in Python. Takes no lock, allocates nothing. In a program with Python its lines are told with the
  * stack (python.h).
  *
- * A place (return address and function) gets a stack for its first calls, then for each that took
+ * A place (return address and function) gets a stack for its first calls (of a sample two), then for each that took
  * twice as long as the longest told of, and for about the 16th, 32nd, 64th …: a wrapper that all of a
  * program calls shows some more of its callers. A thread gets so many a second at most.
  */
@@ -23,6 +25,7 @@
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
 
 #define FIRST_CALLS 8 /* of a place that get a stack */
+#define FIRST_SAMPLED 2
 #define MADE_BEFORE 4 /* so many things are made before it counts as again */
 #define LOT 16 /* calls counted at once */
 #define PER_SECOND 50 /* a thread's */
@@ -48,7 +51,8 @@ static bool failed(const struct spy_frame *frame)
 	return result && result < SPY_RESULT_NONE && result != NOT_READY;
 }
 
-static uint8_t worth_a_look(const struct spy_frame *frame, uint64_t now)
+static uint8_t worth_a_look(const struct spy_thread *thread, const struct spy_frame *frame,
+			    uint64_t now)
 {
 	uint8_t why = 0;
 
@@ -60,6 +64,8 @@ static uint8_t worth_a_look(const struct spy_frame *frame, uint64_t now)
 		why |= SPY_STACK_FAILED;
 	if (frame->slot->makes)
 		why |= SPY_STACK_MADE;
+	if (frame->slot->sampled && spy_stack_samples(thread->page->calls))
+		why |= SPY_STACK_SAMPLED;
 	return why;
 }
 
@@ -110,6 +116,7 @@ static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
 	struct spy_stack_site *site =
 		find_entry(spy_session->stack_sites, SPY_STACK_SITES, sizeof(*site), key);
 	uint64_t calls, lot, before = why == SPY_STACK_MADE ? MADE_BEFORE : 0;
+	uint64_t first = why == SPY_STACK_SAMPLED ? FIRST_SAMPLED : FIRST_CALLS;
 
 	if (!site)
 		return false;
@@ -122,7 +129,7 @@ static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
 		__atomic_store_n(&site->longest, duration, __ATOMIC_RELAXED);
 		return true;
 	}
-	return lot && (calls <= before + FIRST_CALLS || doubled(calls, lot));
+	return lot && (calls <= before + first || doubled(calls, lot));
 }
 
 /* Has the thread had its share of this second? */
@@ -251,7 +258,7 @@ static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
 void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
 {
 	struct spy_rec_stack *record = (struct spy_rec_stack *)thread->head;
-	uint8_t why = long_call == UINT64_MAX ? 0 : worth_a_look(frame, now);
+	uint8_t why = long_call == UINT64_MAX ? 0 : worth_a_look(thread, frame, now);
 	int error = errno;
 	uint64_t begun;
 

@@ -327,7 +327,7 @@ static void print_frame(const struct dump *dump, const struct record *record, ui
 
 static void print_stack(const struct dump *dump, const struct record *record)
 {
-	static const char *const reasons[] = {"long", "pageable", "failed", "made"};
+	static const char *const reasons[] = {"long", "pageable", "failed", "made", "sampled"};
 	const struct spy_rec_stack *r = &record->raw->stack;
 	const char *comma = "";
 	unsigned int i;

@@ -31,6 +31,7 @@ int cudaSetDevice(int device);
 int cudaMalloc(void **address, size_t bytes);
 int cudaFree(void *address);
 int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
+int cudaStreamSynchronize(void *stream);
 int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 
 #define LEAF __attribute__((noinline, noclone))
@@ -356,6 +357,13 @@ static int make(int n)
 	return 0;
 }
 
+static int waits(int n)
+{
+	for (int i = 0; i < n; i++)
+		cudaStreamSynchronize(NULL);
+	return 0;
+}
+
 static int clean(void)
 {
 	void *memory;
@@ -459,6 +467,8 @@ int main(int argc, char **argv)
 		return many(n);
 	else if (!strcmp(what, "threads"))
 		return threads(n, argc > 3 ? atoi(argv[3]) : 0);
+	else if (!strcmp(what, "waits"))
+		return waits(n);
 	else if (!strcmp(what, "clean"))
 		return clean();
 	else

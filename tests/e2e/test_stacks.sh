@@ -124,7 +124,13 @@ record stacks threads 8 5000
 
 # (A call may take a millisecond anywhere on a busy machine.)
 record stacks clean
-expect "clean: stacks" "$(stacks | grep -c -v ' why=long ')" 0
+expect "clean: stacks" "$(stacks | grep -c -v ' why=long ')" 1
+expect "clean: a sample" "$(stacks ' of=cudaMemcpyAsync why=sampled ' | wc -l)" 1
+# Short calls of which there may be too many: a sample of them, and fewer the more there are.
+record stacks waits 20000
+stacks ' of=cudaStreamSynchronize why=sampled ' >sampled
+[ "$(wc -l <sampled)" -ge 2 ] || fail "waits: $(wc -l <sampled) stacks"
+[ "$(wc -l <sampled)" -le 16 ] || fail "waits: $(wc -l <sampled) stacks"
 CUDASPY_NOSTACKS=1 record stacks many 1000
 expect "switched off: stacks" "$(stacks | wc -l)" 0
 expect "switched off: pageable copies" "$(closing stacks.err)" "1000 1000 0"
