@@ -214,11 +214,19 @@ static int find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
 
 /* ---- CUDA's code in the program ---------------------------------------------------------------- */
 
-/* Of CUDA's headers, or what nvcc made of the program's file. */
+/* Of CUDA's headers, those of Thrust and CUB (before CUDA 13 not in cccl) among them, or what nvcc made of the program's
+ * file. */
 static bool is_cudas_file(const char *file)
 {
-	return strstr(file, "cuda_runtime") || strstr(file, "/crt/device_functions.h") ||
-	       strstr(file, ".cudafe1.stub.c");
+	static const char *const parts[] = {"cuda_runtime",     "/crt/device_functions.h",
+					    ".cudafe1.stub.c",  "/include/cccl/",
+					    "/include/thrust/", "/include/cub/"};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		if (strstr(file, parts[i]))
+			return true;
+	return false;
 }
 
 #define STUB "__device_stub_"
@@ -247,18 +255,26 @@ static bool is_entry_point(const char *function)
 	return functions_known(name, (size_t)(end - name));
 }
 
-/* <<<>>> calls a function of the kernel's name, that one a stub, and that one a function of a header. What is
- * called from there in a runtime that was linked to the program has names with that beginning. */
+/* What a runtime has inside that was linked to the program: hashes with this beginning. They are shown as … */
+static const char runtimes_function[] = "CUDA's runtime";
+
+static bool is_runtimes_function(const char *function)
+{
+	static const char begins[] = "libcudart_static_";
+
+	return function == runtimes_function || !strncmp(function, begins, strlen(begins));
+}
+
+/* <<<>>> calls a function of the kernel's name, that one a stub, and that one a function of a header. */
 static bool is_cudas_function(const char *function)
 {
-	static const char *const parts[] = {"__cudaLaunchKernel_helper", "__wrapper__device_stub_",
-					    "libcudart_static_"};
+	static const char *const parts[] = {"__cudaLaunchKernel_helper", "__wrapper__device_stub_"};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(parts); i++)
 		if (strstr(function, parts[i]))
 			return true;
-	return is_entry_point(function);
+	return is_runtimes_function(function) || is_entry_point(function);
 }
 
 static void look_for_cudas(struct symbolizer *s, struct place *place)
@@ -268,6 +284,8 @@ static void look_for_cudas(struct symbolizer *s, struct place *place)
 	place->kernel = stub ? kernel_of(s, place->function + strlen(STUB)) : NULL;
 	place->cudas = stub || (place->function && is_cudas_function(place->function)) ||
 		       (place->file && is_cudas_file(place->file));
+	if (place->cudas && place->function && is_runtimes_function(place->function))
+		place->function = runtimes_function;
 }
 
 /* The first time is not the only one: "k" is in "work::k(int)" twice. */

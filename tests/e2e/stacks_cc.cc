@@ -1,7 +1,7 @@
 /*
  * tests/e2e/stacks_cc.cc: who calls calls that are worth a look, in C++: namespaces, templates, virtual
- * functions, lambdas; one function compiled into another. With an argument, in a std::thread; with "wrapped" or
- * "wrapped-twice", by a function as CUDA's headers have them.
+ * functions, lambdas; one function compiled into another. With an argument, in a std::thread; with "wrapped",
+ * "wrapped-twice" or "wrapped-deep", by functions as CUDA's headers have them.
  */
 #include <cstddef>
 #include <dlfcn.h>
@@ -73,6 +73,27 @@ __attribute__((noinline)) static void second_load()
 	sink = sink + 1;
 }
 
+/* As a header of Thrust has it, by two functions of other names than CUDA's. */
+#line 10 "/opt/cuda/include/cccl/thrust/detail/copy.h"
+namespace thrust
+{
+__attribute__((noinline)) int trivial_copy(float *to)
+{
+	return cudaMemcpyAsync(to, reinterpret_cast<void *>(0x7000), 10, 2, nullptr) + 1;
+}
+__attribute__((noinline)) int copy(float *to)
+{
+	return trivial_copy(to) + 1;
+}
+} // namespace thrust
+#line 90 "tests/e2e/stacks_cc.cc"
+
+__attribute__((noinline)) static void third_load()
+{
+	sink = thrust::copy(reinterpret_cast<float *>(host)); // mark: third_load
+	sink = sink + 1;
+}
+
 int main(int argc, char **argv)
 {
 	data::typed_loader<float> l;
@@ -84,6 +105,8 @@ int main(int argc, char **argv)
 			first_load();
 			if (!strcmp(argv[1], "wrapped-twice"))
 				second_load();
+			if (!strcmp(argv[1], "wrapped-deep"))
+				third_load();
 		}
 	} else if (argc > 1)
 		std::thread(data::epoch, std::ref(*p)).join();

@@ -114,6 +114,10 @@ record stacks_cc wrapped-twice
 expect "wrapped: places" "$("$tool" report --format=json "$trace" |
 	jq -r '.findings[0] | "\(.count) \(.elsewhere) \(.where | test("_load\\(\\), stacks_cc.cc:[0-9]+ .* and elsewhere$"))"')" "6 yes true"
 
+record stacks_cc wrapped-deep
+"$tool" report --format=json "$trace" | jq -r '.findings[] | "\(.caller):\(.line) \(.count) \(.elsewhere)"' >got
+grep -qxF "third_load():$(line stacks_cc.cc third_load) 3 no" got || fail "wrapped by Thrust: $(cat got)"
+
 # So many at a place, and so many a second.
 record stacks many 20000
 [ "$(stacks | wc -l)" -ge 8 ] || fail "many: $(stacks | wc -l) stacks"
