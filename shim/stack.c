@@ -6,7 +6,7 @@
  * wrappers, in Python. Takes no lock, allocates nothing. In a program with Python its lines are told with the
  * stack (python.h).
  *
- * A place (return address and function) gets a stack for its first calls (of a sample two), then for each that took
+ * A place (return address and function) gets a stack for its first calls (of a sample four), then for each that took
  * twice as long as the longest told of, and for about the 16th, 32nd, 64th …: a wrapper that all of a
  * program calls shows some more of its callers. A thread gets so many a second at most.
  */
@@ -25,7 +25,7 @@
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
 
 #define FIRST_CALLS 8 /* of a place that get a stack */
-#define FIRST_SAMPLED 2
+#define FIRST_SAMPLED 4
 #define MADE_BEFORE 4 /* so many things are made before it counts as again */
 #define LOT 16 /* calls counted at once */
 #define PER_SECOND 50 /* a thread's */

@@ -12,10 +12,15 @@ static void vote(struct legacy_use *use, const struct record *record)
 	const union spy_any *raw = record->raw;
 	uint64_t caller = raw->other.event >= SPY_EV_OP ? raw->op.caller : 0; /* the same in all */
 
-	if (use->votes && (use->fn != record->fn || use->caller != caller)) {
-		use->votes--;
-		return;
+	if (use->fn != record->fn || use->caller != caller) {
+		if (use->votes) {
+			use->votes--;
+			return;
+		}
+		use->stack = NULL;
 	}
+	if (!use->stack)
+		use->stack = model_stack(record);
 	use->fn = record->fn;
 	use->caller = caller;
 	use->ns = record->ns;

@@ -68,6 +68,7 @@ struct legacy_use {
 	/* The call at whose place most of the legacy stream's part was made, if any has most. */
 	uint32_t fn;
 	uint64_t caller, ns, votes;
+	const struct stack *stack; /* of one of its calls; NULL: none has one */
 };
 
 /* How the host of a process may see what its GPUs have written, so far. */

@@ -26,6 +26,7 @@ static void tell(const struct analysis *a, struct report *report, size_t i,
 	finding->function = word_function(a, use->fn);
 	finding->address = use->caller;
 	finding->address_ns = use->ns;
+	finding->stack = use->stack;
 	finding->count = use->turns;
 	finding->cost_unknown = true;
 	finding->what = report_text(report,

@@ -271,15 +271,24 @@ static int by_cost(const void *a, const void *b)
 	return order ? order : same_place(x, y);
 }
 
+/* Of one of its calls; NULL: none has one. */
+static const struct stack *stack_of(const struct finding *finding)
+{
+	return finding->site ? finding->site->stack : finding->stack;
+}
+
 static void find_python(struct finding *finding, struct report *report)
 {
+	const struct site *site = finding->site;
+	const struct site_stack only = {.stack = finding->stack};
 	struct python_line *lines;
 
-	if (!finding->site || !finding->site->stack)
+	if (!stack_of(finding))
 		return;
 	lines = arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*lines)));
 	finding->python = lines;
-	finding->n_python = python_lines(finding->site->stacks, SITE_STACKS, lines);
+	finding->n_python =
+		python_lines(site ? site->stacks : &only, site ? SITE_STACKS : 1, lines);
 }
 
 /*
@@ -290,15 +299,15 @@ static void find_python(struct finding *finding, struct report *report)
  */
 static void find_caller(struct finding *finding, struct symbolizer *symbols, struct report *report)
 {
+	const struct stack *stack = stack_of(finding);
 	const struct site *site = finding->site;
 	bool several = false;
 	struct place place, other;
 	size_t i;
 
-	if (!finding->cudas || !site || !site->stack ||
-	    !symbolize_caller(symbols, site->stack, &place))
+	if (!finding->cudas || !stack || !symbolize_caller(symbols, stack, &place))
 		return;
-	for (i = 0; i < SITE_STACKS && site->stacks[i].stack && !several; i++)
+	for (i = 0; site && i < SITE_STACKS && site->stacks[i].stack && !several; i++)
 		several = symbolize_caller(symbols, site->stacks[i].stack, &other) &&
 			  (other.path != place.path || other.offset != place.offset);
 	if (several && finding->of_kernel)
