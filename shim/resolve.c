@@ -71,10 +71,11 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more COUNTED rows than coun
 	 (inspector) == SPY_INSPECTOR_event_create_flags || \
 	 (inspector) == SPY_INSPECTOR_event_destroy)
 
-/* What there may be too much of, however short each is. Launches get no stack: a program makes too many of them, and
- * they are known by their kernels. */
-#define sampled(contract) \
-	((contract) == SPY_CONTRACT_STREAM || (contract) == SPY_CONTRACT_EVENT || \
+/* What there may be too much of, however short each is. Not the runtime's launches: they come from code of their kernel's;
+ * but the driver's, which a runtime linked to the program makes for all kernels. */
+#define sampled(layer, contract) \
+	(((layer) == SPY_LAYER_DRIVER && (contract) == SPY_CONTRACT_LAUNCH) || \
+	 (contract) == SPY_CONTRACT_STREAM || (contract) == SPY_CONTRACT_EVENT || \
 	 (contract) == SPY_CONTRACT_DEVICE || (contract) == SPY_CONTRACT_COPY_SYNC || \
 	 (contract) == SPY_CONTRACT_COPY_ASYNC || (contract) == SPY_CONTRACT_COPY_BATCH || \
 	 (contract) == SPY_CONTRACT_PEER || (contract) == SPY_CONTRACT_MEMSET_SYNC || \
@@ -101,7 +102,7 @@ enum {
 			    .inspector = SPY_INSPECTOR_##inspector_, \
 			    .brief = brief(layer_, SPY_##record_, SPY_CONTRACT_##contract_), \
 			    .makes = makes(SPY_CONTRACT_##contract_, SPY_INSPECTOR_##inspector_), \
-			    .sampled = sampled(SPY_CONTRACT_##contract_)},
+			    .sampled = sampled(layer_, SPY_CONTRACT_##contract_)},
 #define SLOTS_DRIVER(name, record, contract, inspector) \
 	SLOT(name, 0, SPY_LAYER_DRIVER, record, contract, inspector)
 #define SLOTS_RT11(name, record, contract, inspector) \
