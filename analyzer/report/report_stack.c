@@ -219,8 +219,8 @@ const struct table *report_stack(struct report *report, struct symbolizer *symbo
 	uint8_t i;
 
 	for (i = 0; i < stack->n; i++) {
-		size_t count = symbolize_all(symbols, stack->process, stack->frames[i], stack->ns,
-					     places, INLINED_MOST);
+		size_t count =
+			symbolize_all(symbols, stack->process, stack->frames[i], stack->ns, places);
 
 		for (size_t j = 0; j < count; j++)
 			add_native(&rows, report, stack, &places[j], &python);

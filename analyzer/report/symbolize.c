@@ -9,14 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/hash.h"
 #include "perf_map.h"
 #include "symbolize.h"
+
+/* An address of a file that was looked up: in debug information of large templates that takes milliseconds, and the
+ * same ones are on many stacks. */
+struct known_address {
+	uint64_t offset;
+	struct place place; /* symbolize */
+	struct place *all; /* symbolize_all; NULL: not asked for yet */
+	size_t n_all;
+	UT_hash_handle hh;
+};
 
 /* A file we have looked at. */
 struct object {
 	char *path, *build_id;
 	Dwfl *dwfl; /* NULL: not there, or not the one that ran */
 	Dwfl_Module *module;
+	struct known_address *known;
 };
 
 struct symbolizer {
@@ -41,11 +53,23 @@ struct symbolizer *symbolizer_new(void)
 	return s;
 }
 
+static void forget(struct object *object)
+{
+	struct known_address *known, *next;
+
+	HASH_ITER (hh, object->known, known, next) {
+		HASH_DEL(object->known, known);
+		free(known->all);
+		free(known);
+	}
+}
+
 void symbolizer_free(struct symbolizer *s)
 {
 	size_t i;
 
 	for (i = 0; i < s->n_objects; i++) {
+		forget(s->objects[i]);
 		if (s->objects[i]->dwfl)
 			dwfl_end(s->objects[i]->dwfl);
 		free(s->objects[i]->path);
@@ -310,8 +334,7 @@ bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct pl
 	size_t i, j, n;
 
 	for (i = 0; i < stack->n; i++) {
-		n = symbolize_all(s, stack->process, stack->frames[i], stack->ns, places,
-				  INLINED_MOST);
+		n = symbolize_all(s, stack->process, stack->frames[i], stack->ns, places);
 		for (j = 0; j < n; j++) {
 			if (places[j].cudas) {
 				cudas = true;
@@ -358,26 +381,12 @@ static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr a
 	free(scopes);
 }
 
-void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,
-	       struct place *place)
+static void look_up(struct symbolizer *s, const struct object *object, struct place *place)
 {
-	const struct module *module = model_module(process, address, ns);
-	struct object *object;
-	GElf_Addr call;
+	GElf_Addr call = place->offset - 1; /* the next one may be of another line, or function */
 
-	*place = (struct place){.offset = address};
-	if (!module) {
-		place->function = perf_map_find(&s->maps, process->trace->pid, process->first_ns,
-						address, &place->file);
-		place->interpreted = place->function;
-		return;
-	}
-	object = find_object(s, module);
-	place->path = object->path;
-	place->offset = address - module->base;
 	if (!object->module)
 		return;
-	call = place->offset - 1; /* a return address may belong to the next line, or function */
 	place->function = demangle(s, dwfl_module_addrname(object->module, call));
 	find_source(object->module, call, place);
 	enter_inlined(s, object->module, call, place);
@@ -388,25 +397,52 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 	place->line = 0;
 }
 
-size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
-		     uint64_t ns, struct place *places, size_t most)
+static struct known_address *find_known(struct symbolizer *s, struct object *object,
+					uint64_t offset)
+{
+	struct known_address *known;
+
+	HASH_FIND(hh, object->known, &offset, sizeof(offset), known);
+	if (known)
+		return known;
+	known = xcalloc(1, sizeof(*known));
+	known->offset = offset;
+	known->place = (struct place){.path = object->path, .offset = offset};
+	look_up(s, object, &known->place);
+	HASH_ADD(hh, object->known, offset, sizeof(known->offset), known);
+	return known;
+}
+
+void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,
+	       struct place *place)
 {
 	const struct module *module = model_module(process, address, ns);
-	Dwfl_Module *object = module ? find_object(s, module)->module : NULL;
-	Dwarf_Die *unit = NULL, *scopes = NULL;
-	struct place outer;
+
+	if (module) {
+		*place = find_known(s, find_object(s, module), address - module->base)->place;
+		return;
+	}
+	*place = (struct place){.offset = address};
+	place->function = perf_map_find(&s->maps, process->trace->pid, process->first_ns, address,
+					&place->file);
+	place->interpreted = place->function;
+}
+
+/* outer: as look_up has it. */
+static size_t look_up_all(struct symbolizer *s, Dwfl_Module *object, struct place outer,
+			  struct place places[INLINED_MOST])
+{
+	Dwarf_Die *scopes = NULL, *unit;
 	Dwarf_Addr bias;
 	size_t count = 0;
 	int n = 0, i;
 
-	symbolize(s, process, address, ns, &outer);
-	if (object)
-		unit = find_unit(object, outer.offset - 1, &bias);
+	unit = find_unit(object, outer.offset - 1, &bias);
 	if (unit) {
 		n = find_scopes(unit, outer.offset - 1 - bias, &scopes);
 		find_source(object, outer.offset - 1, &outer);
 	}
-	for (i = 0; i < n && count + 1 < most; i++) {
+	for (i = 0; i < n && count + 1 < INLINED_MOST; i++) {
 		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
 			continue;
 		places[count] = outer;
@@ -418,8 +454,28 @@ size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64
 		count++;
 	}
 	free(scopes);
-	if (object)
-		look_for_cudas(s, &outer);
+	look_for_cudas(s, &outer);
 	places[count++] = outer;
 	return count;
+}
+
+size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
+		     uint64_t ns, struct place places[INLINED_MOST])
+{
+	const struct module *module = model_module(process, address, ns);
+	struct object *object = module ? find_object(s, module) : NULL;
+	struct known_address *known;
+
+	if (!object || !object->module) {
+		symbolize(s, process, address, ns, &places[0]);
+		return 1;
+	}
+	known = find_known(s, object, address - module->base);
+	if (!known->all) {
+		known->n_all = look_up_all(s, object->module, known->place, places);
+		known->all = xcalloc(known->n_all, sizeof(*known->all));
+		memcpy(known->all, places, known->n_all * sizeof(*places));
+	}
+	memcpy(places, known->all, known->n_all * sizeof(*places));
+	return known->n_all;
 }

@@ -46,7 +46,7 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 /* The same with the functions that were compiled into each other there, innermost first, each with the
  * place where it calls the one before. At least one place is filled in; returns how many. */
 size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
-		     uint64_t ns, struct place *places, size_t most);
+		     uint64_t ns, struct place places[INLINED_MOST]);
 
 /* Where the program's own code is, of a stack that begins with CUDA's; false: it does not, or ends there. */
 bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place);
