@@ -5,68 +5,33 @@
 #include <stdlib.h>
 #include "merge.h"
 
-/* Beside its index, of a stream without a record: it comes behind all that have one, even one at the end
- * of time. */
-#define AT_END ((uint64_t)1 << 32)
-
 /* The node above a stream's leaf; 0: it is the only one. */
-static size_t above(const struct merge *m, unsigned __int128 head)
+static size_t above(const struct merge *m, uint64_t key)
 {
-	return (m->n_leaves + ((uint64_t)head & (AT_END - 1))) / 2;
-}
-
-static struct stream *stream_of(struct merge *m, unsigned __int128 head)
-{
-	return (uint64_t)head < AT_END ? m->streams[(uint64_t)head] : &m->nothing;
+	return (m->n_leaves + merge_index(m, key)) / 2;
 }
 
 /* All who could be second have lost to the best one, on its way up. */
-static uint64_t runner_up_ns(const struct merge *m)
+static uint64_t runner_up(const struct merge *m)
 {
-	uint64_t ns = UINT64_MAX;
+	uint64_t key = m->far;
 	size_t node;
 
 	for (node = above(m, m->best); node; node /= 2)
-		ns = least(ns, (uint64_t)(m->losers[node] >> 64));
-	return ns;
-}
-
-void merge_replay(struct merge *m)
-{
-	unsigned __int128 best = m->best;
-	uint64_t before = (uint64_t)best;
-	size_t node;
-
-	/* By the time this stream's turn comes again, its next records should be in the cache; with
-	 * many streams the processor does not see that coming by itself. */
-	__builtin_prefetch(m->top->reader.at + 128);
-	for (node = above(m, best); node; node /= 2) {
-		unsigned __int128 other = m->losers[node];
-		bool older = other < best;
-
-		m->losers[node] = older ? best : other;
-		best = older ? other : best;
-	}
-	m->best = best;
-	m->top = stream_of(m, best);
-	/* Who is second matters where the best one goes on being the best. */
-	m->runner_up_ns = (uint64_t)best == before ? runner_up_ns(m) : 0;
+		key = least(key, m->losers[node]);
+	return key;
 }
 
 /* Plays all games below a node; returns who won them. */
-static unsigned __int128 play(struct merge *m, size_t node)
+static uint64_t play(struct merge *m, size_t node)
 {
-	unsigned __int128 left, right;
+	uint64_t left, right;
 
 	if (node >= m->n_leaves) {
-		uint64_t index = node - m->n_leaves;
-		const struct stream *stream;
+		size_t index = node - m->n_leaves;
 
-		if (index >= m->n_streams)
-			return merge_head(UINT64_MAX, AT_END | index);
-		stream = m->streams[index];
-		return merge_head(timeline_ns(&stream->trace->timeline, stream->reader.time),
-				  index);
+		return index < m->n_streams ? merge_key(m, m->streams[index], index)
+					    : m->end | index;
 	}
 	left = play(m, 2 * node);
 	right = play(m, 2 * node + 1);
@@ -79,23 +44,61 @@ static void begin(struct merge *m)
 {
 	size_t i, n = 0;
 
-	for (i = 0; i < m->n_streams; i++)
-		if (m->streams[i])
-			m->streams[n++] = m->streams[i];
+	m->base_ns = UINT64_MAX;
+	for (i = 0; i < m->n_streams; i++) {
+		struct stream *stream = m->streams[i];
+
+		if (!stream)
+			continue;
+		m->streams[n++] = stream;
+		m->base_ns = least(m->base_ns,
+				   timeline_ns(&stream->trace->timeline, stream->reader.time));
+	}
 	m->n_streams = m->n_left = n;
-	for (m->n_leaves = 1; m->n_leaves < n;)
-		m->n_leaves *= 2;
+	for (m->index_bits = 0; (size_t)1 << m->index_bits < n;)
+		m->index_bits++;
+	m->n_leaves = (size_t)1 << m->index_bits;
+	m->far_since_ns = (UINT64_MAX >> m->index_bits) - 1;
+	m->far = m->far_since_ns << m->index_bits;
+	m->end = (m->far_since_ns + 1) << m->index_bits;
+	m->runner_up = 0;
 	m->best = play(m, 1);
-	m->runner_up_ns = 0;
-	m->top = stream_of(m, m->best);
+	m->top = n ? m->streams[merge_index(m, m->best)] : &m->nothing;
+}
+
+void merge_replay(struct merge *m)
+{
+	uint64_t best = m->best;
+	size_t node;
+
+	/* By the time this stream's turn comes again, its next records should be in the cache; with
+	 * many streams the processor does not see that coming by itself. */
+	__builtin_prefetch(m->top->reader.at + 128);
+	for (node = above(m, best); node; node /= 2) {
+		uint64_t other = m->losers[node];
+
+		m->losers[node] = best < other ? other : best;
+		best = least(best, other);
+	}
+	/* A stream at its end is further away than that; and it is not the best as long as there are others. */
+	if (unlikely(best >= m->far) || unlikely(m->best >= m->far && m->best < m->end)) {
+		begin(m);
+		return;
+	}
+	/* Who is second matters where the best one goes on being the best. */
+	m->runner_up = unlikely(best == m->best) ? runner_up(m) : 0;
+	m->best = best;
+	m->top = m->streams[merge_index(m, best)];
 }
 
 bool merge_drop(struct merge *m)
 {
 	if (m->top != &m->nothing) {
-		m->streams[(uint64_t)m->best] = NULL;
+		uint64_t index = merge_index(m, m->best);
+
+		m->streams[index] = NULL;
 		m->n_left--;
-		m->best = merge_head(UINT64_MAX, AT_END | (uint64_t)m->best);
+		m->best = m->end | index;
 	}
 	if (m->n_left <= m->n_leaves / 2)
 		begin(m);

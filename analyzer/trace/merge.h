@@ -24,14 +24,19 @@ struct record {
  * up. A node keeps the one that lost there, so that only the way up from a stream's leaf is played again
  * when it has a new record. All ways are equally long, and which of two is older is no branch.
  *
- * A stream in it is one number: the time of its record in hand, and below that its index among the streams,
- * the lower one being first when times are equal.
+ * A stream in it is one number, its key: the time of its record in hand since base_ns, and below that, in index_bits,
+ * its index among the streams, the lower one being first when times are equal. Times for which there is no room there
+ * are far, and all the same. Where it would matter the tournament begins anew, with a base_ns of that time.
  */
 struct merge {
-	unsigned __int128 best; /* who won: the stream whose record was returned last */
-	unsigned __int128 *losers; /* nodes 1 to n_leaves - 1; below node i are 2 i and 2 i + 1 */
-	size_t n_leaves; /* a power of two; leaf i is node n_leaves + i */
-	uint64_t runner_up_ns; /* no other stream has a record older than this */
+	uint64_t best; /* who won: the stream whose record was returned last */
+	uint64_t runner_up; /* no other stream has a lower key; not more than far */
+	uint64_t *losers; /* nodes 1 to n_leaves - 1; below node i are 2 i and 2 i + 1 */
+	size_t n_leaves; /* 1 << index_bits; leaf i is node n_leaves + i */
+	unsigned int index_bits;
+	uint64_t base_ns, far_since_ns;
+	uint64_t far,
+		end; /* first keys of what is far, and of streams that have no record any more */
 	bool ahead; /* the next record has been found already */
 	struct stream *top; /* of best; before the first and after the last record: nothing */
 	struct stream **streams; /* those that take part, in the set's order; owned */
@@ -42,23 +47,30 @@ struct merge {
 void merge_init(struct merge *m, struct trace_set *set);
 void merge_release(struct merge *m);
 
-static inline unsigned __int128 merge_head(uint64_t ns, uint64_t index)
-{
-	return (unsigned __int128)ns << 64 | index;
-}
-
 /* For merge_next: m->best has a new record; has none any more. The latter returns false when no stream
  * has. */
 void merge_replay(struct merge *m);
 bool merge_drop(struct merge *m);
 
+static inline uint64_t merge_index(const struct merge *m, uint64_t key)
+{
+	return key & (m->n_leaves - 1);
+}
+
+/* Also of a time before base_ns: that is far, too. */
+static inline uint64_t merge_key(const struct merge *m, const struct stream *stream, uint64_t index)
+{
+	uint64_t ns = timeline_ns(&stream->trace->timeline, stream->reader.time);
+
+	return least(ns - m->base_ns, m->far_since_ns) << m->index_bits | index;
+}
+
 /* The best stream has its next record in hand. As long as one stream's records are older than all others', it stays
  * the best. */
 static inline void merge_go_on(struct merge *m)
 {
-	m->best = merge_head(timeline_ns(&m->top->trace->timeline, m->top->reader.time),
-			     (uint64_t)m->best);
-	if ((uint64_t)(m->best >> 64) >= m->runner_up_ns)
+	m->best = merge_key(m, m->top, merge_index(m, m->best));
+	if (m->best >= m->runner_up)
 		merge_replay(m);
 }
 
@@ -87,7 +99,7 @@ static inline bool merge_next(struct merge *m, struct record *record)
 	record->raw = m->top->reader.record;
 	record->stream = m->top;
 	record->process = m->top->trace->index;
-	record->ns = (uint64_t)(m->best >> 64);
+	record->ns = m->base_ns + (m->best >> m->index_bits);
 	return true;
 }
 

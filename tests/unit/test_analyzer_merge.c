@@ -18,6 +18,14 @@ static uint64_t random_below(uint64_t limit)
 	return (random_state >> 33) % limit;
 }
 
+/* Beside its pace, a step of a stream takes less than so many seconds now and then. */
+static uint64_t leap_s;
+
+static uint64_t leap(void)
+{
+	return leap_s && !random_below(4) ? random_below(leap_s) * 1000000000 : 0;
+}
+
 /* A process whose streams have random paces; each record's caller is its number in its stream. */
 static void write_process(const char *parent, const char *name, const char *env, uint64_t frequency,
 			  unsigned int streams, unsigned int calls)
@@ -35,7 +43,8 @@ static void write_process(const char *parent, const char *name, const char *env,
 
 		for (j = 0; j < calls; j++) {
 			struct spy_rec_call call = {
-				.head = {.time = time += random_below(pace), .event = SPY_EV_CALL},
+				.head = {.time = time += random_below(pace) + leap(),
+					 .event = SPY_EV_CALL},
 				.caller = j};
 
 			tw_record(&w, i, &call, sizeof(call));
@@ -91,6 +100,26 @@ static void test_order(void **state)
 	scratch_remove(dir);
 }
 
+/* Years lie between records: too far for a key. */
+static void test_far(void **state)
+{
+	char *dir = scratch_make(), name[32];
+	uint64_t last_ns;
+	unsigned int i;
+
+	(void)state;
+	leap_s = 1000000000;
+	write_process(dir, "few", "\ttracer_name = \"cudaspy\";\n", 1000000000, 2, 40);
+	for (i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "many.%u", i);
+		write_process(dir, name, "\ttracer_name = \"cudaspy\";\n", 1000000000, 100, 20);
+	}
+	leap_s = 0;
+	write_process(dir, "near", "\ttracer_name = \"cudaspy\";\n", 1000000000, 5, 1000);
+	assert_int_equal(merge_all(dir, &last_ns, 2), 2 * 40 + 1000 * 20 + 5 * 1000);
+	scratch_remove(dir);
+}
+
 static void test_nothing(void **state)
 {
 	char *dir = scratch_make();
@@ -133,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_far),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_clocks),
 	};
