@@ -120,6 +120,7 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 
 	*a = (struct accounting){.model = model, .expect = expect};
 	work_init(&a->work, model);
+	a->kinds = xcalloc(model->n_processes, sizeof(*a->kinds));
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
 	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
 	for (i = 0; i < model->n_processes; i++)
@@ -133,7 +134,10 @@ void account_release(struct accounting *a)
 	for (i = 0; i < a->n_callers; i++)
 		if (a->callers[i])
 			free_caller(a->callers[i]);
+	for (i = 0; a->kinds && i < a->model->n_processes; i++)
+		kinds_release(&a->kinds[i]);
 	free(a->callers);
+	free(a->kinds);
 	free(a->ioctls);
 	free(a->probed);
 	free(a->gpus_used);
@@ -287,21 +291,6 @@ static void spread_blame(struct accounting *a, const struct finished *f, const c
 	riddles_remember(a, f);
 }
 
-/* Of a call that took no longer than its own work. */
-static inline bool is_asked_for(const struct observer *observer, const struct caller *c,
-				const struct record *record)
-{
-	const union spy_any *raw = record->raw;
-	uint32_t asked = observer->always;
-
-	if (raw->other.event == SPY_EV_COPY) {
-		asked |= copy_is_pageable(&raw->copy) ? observer->pageable : 0;
-		asked |= copy_is_between_gpus(&raw->copy) ? observer->peer : 0;
-		asked |= steps_in_row(&c->steps.row, raw) ? observer->in_row : 0;
-	}
-	return asked >> record->contract & 1;
-}
-
 static struct site *observe(struct accounting *a, struct caller *c, const struct record *record,
 			    const struct call_class *class, const struct gpu_waits *waits,
 			    bool cold, const struct finished *f)
@@ -316,19 +305,36 @@ static struct site *observe(struct accounting *a, struct caller *c, const struct
 								.cold = cold});
 }
 
-/* The call becomes the newest of its thread's steps. */
-static inline void take_step(struct caller *c, const struct record *record,
-			     const struct finished *f, const struct gpu_waits *waits, bool failed,
-			     bool submitted, bool cold)
+/* Which calls of the kind detectors ask for, of those that took no longer than their own work. */
+static void meet(const struct accounting *a, struct call_kind *kind, const union spy_any *raw)
 {
-	steps_see(&c->steps, record->raw, waits,
-		  &(struct step){.begin_ns = f->begin_ns,
-				 .end_ns = f->end_ns,
-				 .own_ns = finished_ns(f, BUCKET_OWN),
-				 .contract = record->contract,
-				 .failed = failed,
-				 .submitted = submitted,
-				 .cold = cold});
+	const struct observer *observer = a->observer;
+	uint32_t asked;
+
+	if (!observer)
+		return;
+	asked = observer->always;
+	if (kind->copy) {
+		asked |= copy_is_pageable(&raw->copy) ? observer->pageable : 0;
+		asked |= copy_is_between_gpus(&raw->copy) ? observer->peer : 0;
+		kind->asked_in_row = observer->in_row >> kind->contract & 1;
+	}
+	kind->asked = asked >> kind->contract & 1;
+}
+
+static inline bool is_asked_for(const struct call_kind *kind, const struct caller *c,
+				const union spy_any *raw)
+{
+	return kind->asked || (kind->asked_in_row && steps_in_row(&c->steps.row, raw));
+}
+
+/* Not of those that failed. */
+static bool might_be_cold(struct accounting *a, const struct record *record, struct call_kind *kind)
+{
+	if (!kind->failed && expect_cold(a->expect, record))
+		return true;
+	kind->class = expect_class(a->expect, record->raw, record->fn, false);
+	return false;
 }
 
 static inline void count_in_crowd(struct accounting *a, struct caller *c, const struct finished *f)
@@ -341,25 +347,28 @@ static inline void count_in_crowd(struct accounting *a, struct caller *c, const 
 
 void account_call(struct accounting *a, const struct record *record)
 {
-	const struct spy_rec_head *head = &record->raw->call_head;
-	uint8_t contract = record->contract;
+	const union spy_any *raw = record->raw;
 	struct caller *c = account_make_caller(a, record->thread);
-	const struct gpu_waits *waits = gpu_wait_of(record->raw, contract, c->launches_block);
+	struct call_kind *kind =
+		kinds_find(&a->kinds[record->process], a->expect, record->stream->trace, raw);
+	const struct gpu_waits *waits = kind->waits;
 	struct finished *f = next_finished(c);
-	bool failed = call_failed(head), cold = !failed && expect_cold(a->expect, record);
-	const struct call_class *class = expect_class(a->expect, record->raw, record->fn, cold);
-	bool submitted;
+	bool cold = unlikely(!kind->class) && might_be_cold(a, record, kind), submitted;
+	const struct call_class *class =
+		unlikely(cold) ? expect_class(a->expect, raw, record->fn, true) : kind->class;
 
+	if (unlikely(!kind->met))
+		meet(a, kind, raw);
 	f->thread = c->thread;
 	f->fn = record->fn;
-	account_set_device(a, c, head->device);
+	account_set_device(a, c, raw->call_head.device);
 	f->device = c->device;
 	f->end_ns = record->ns;
 	f->begin_ns = record->ns - least(record->duration_ns, record->ns);
 	if (unlikely(!a->crowd.begin_ns))
 		a->crowd.begin_ns = f->begin_ns;
 	f->expected_ns = class->source == EXPECT_NONE ? UNKNOWN_NS : class->expected_ns;
-	f->caller = record_caller(record->raw);
+	f->caller = record_caller(raw);
 	f->stack = model_stack(record);
 	f->divided = f->awaits = false;
 	if (unlikely(c->n_waits) || unlikely(c->sched_window_ns) || unlikely(cold) ||
@@ -367,14 +376,20 @@ void account_call(struct accounting *a, const struct record *record)
 		look_closer(a, c, record, class, waits, cold, f);
 	count_in_crowd(a, c, f);
 	f->site = NULL;
-	c->steps.tries += steps_is_try(contract);
-	if (a->observer && (f->divided || failed || unlikely(c->n_open) || unlikely(c->starts_up) ||
-			    is_asked_for(a->observer, c, record)))
+	c->steps.tries += kind->tries;
+	if (a->observer && (f->divided || kind->failed || unlikely(c->n_open) ||
+			    unlikely(c->starts_up) || is_asked_for(kind, c, raw)))
 		f->site = observe(a, c, record, class, waits, cold, f);
 	book(c, f);
-	submitted = work_see(&a->work, &c->stream, a->model, record, waits);
-	take_step(c, record, f, waits, failed, submitted, cold);
-	if (unlikely(contract == SPY_CONTRACT_ALLOC) && record->raw->other.event <= SPY_EV_OP)
+	submitted = work_see(&a->work, &c->stream, record, kind);
+	kind->met = true;
+	steps_see(&c->steps, raw, kind,
+		  &(struct step){.begin_ns = f->begin_ns,
+				 .end_ns = f->end_ns,
+				 .own_ns = finished_ns(f, BUCKET_OWN),
+				 .submitted = submitted,
+				 .cold = cold});
+	if (unlikely(kind->contract == SPY_CONTRACT_ALLOC) && raw->other.event <= SPY_EV_OP)
 		peers_see(&a->peers, a->model, record);
 	if (unlikely(f->divided))
 		spread_blame(a, f, why_waited(f, waits));

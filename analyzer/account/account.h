@@ -140,6 +140,7 @@ struct accounting {
 	struct ioctl_sum *ioctls;
 	size_t n_ioctls;
 	struct riddles riddles;
+	struct kinds *kinds; /* by process */
 	bool *probed; /* by process: it was recorded with probes */
 	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */
 	double spared_ns; /* of what calls lost in the kernel module: a process for each GPU would not */

@@ -5,7 +5,7 @@
 #ifndef CUDASPY_STEPS_H
 #define CUDASPY_STEPS_H
 
-#include "expect/gpu_wait.h"
+#include "expect/kinds.h"
 
 /* Copies of one direction in one stream, from one place of the program, with no other work between them. */
 struct copy_row {
@@ -31,8 +31,7 @@ struct steps {
 /* A call that has returned, as far as it is a step. */
 struct step {
 	uint64_t begin_ns, end_ns, own_ns;
-	uint8_t contract; /* enum spy_contract */
-	bool failed, submitted, cold;
+	bool submitted, cold;
 };
 
 /* For steps_see: a copy, which goes on with the row or begins another one. */
@@ -45,34 +44,18 @@ static inline bool steps_in_row(const struct copy_row *row, const union spy_any 
 	       row->stream == record_stream(raw) && row->direction == raw->copy.direction;
 }
 
-/* Does a thread that makes such a call go on working? Not if it tidies up. */
-static inline bool steps_is_try(uint8_t contract)
-{
-	switch (contract) {
-	case SPY_CONTRACT_HOST:
-	case SPY_CONTRACT_FREE:
-	case SPY_CONTRACT_INIT:
-	case SPY_CONTRACT_MODULE:
-	case SPY_CONTRACT_LIBRARY:
-	case SPY_CONTRACT_LIMIT:
-		return false;
-	default:
-		return true;
-	}
-}
-
 static inline void steps_see(struct steps *s, const union spy_any *raw,
-			     const struct gpu_waits *waits, const struct step *step)
+			     const struct call_kind *kind, const struct step *step)
 {
-	bool copy = raw->other.event == SPY_EV_COPY && step->submitted;
+	bool copy = kind->copy && step->submitted;
 
-	if (unlikely(step->failed) || (step->contract == SPY_CONTRACT_HOST && !copy))
+	if (unlikely(kind->failed) || kind->contract == SPY_CONTRACT_HOST)
 		return;
 	if (copy)
 		steps_see_copy(&s->row, raw, step->own_ns);
 	else
 		s->row.count = 0;
-	if (waits->sort == GPU_WAIT_INTENDED) {
+	if (kind->waits->sort == GPU_WAIT_INTENDED) {
 		s->waited_ns = step->end_ns;
 		s->waited_at = record_caller(raw);
 		s->before = s->submissions;
@@ -83,10 +66,8 @@ static inline void steps_see(struct steps *s, const union spy_any *raw,
 			s->first_ns = step->begin_ns;
 			s->first_own_ns = step->cold ? 0 : step->own_ns;
 		}
-		s->brought_back |= copy && raw->copy.direction != SPY_DIR_H2D &&
-				   raw->copy.direction != SPY_DIR_D2D;
-		s->leans |= copy && (raw->copy.dst_kind == SPY_MEM_PAGEABLE ||
-				     raw->copy.direction == SPY_DIR_H2H);
+		s->brought_back |= kind->to_host;
+		s->leans |= kind->leans;
 	}
 }
 

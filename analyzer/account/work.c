@@ -80,28 +80,6 @@ bool work_on_device(struct gpu_work *w, const struct record *record)
 
 /* ---- what a call changes --------------------------------------------------------------------- */
 
-static inline bool submits(const struct record *record)
-{
-	switch (record->contract) {
-	case SPY_CONTRACT_SUBMIT:
-	case SPY_CONTRACT_LAUNCH:
-	case SPY_CONTRACT_COPY_ASYNC:
-	case SPY_CONTRACT_COPY_BATCH:
-	case SPY_CONTRACT_COPY_SYNC:
-	case SPY_CONTRACT_PEER:
-	case SPY_CONTRACT_MEMSET_SYNC:
-		return record->raw->other.event != SPY_EV_COPY || copy_moves(&record->raw->copy);
-	default:
-		return false;
-	}
-}
-
-/* What a submission that is no launch, copy or memset does. */
-static uint8_t does(const struct model *model, const struct record *record)
-{
-	return model->set->functions.all[record->fn].does;
-}
-
 /* The legacy stream waits for the others, but for those that were made non-blocking. */
 static uint64_t before_legacy(struct gpu_work *w, const struct record *record)
 {
@@ -306,21 +284,6 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 	}
 }
 
-/*
- * Is what the call waits for done now? Of hidden waits only some are certain: a copy from pageable memory
- * may have been staged, and not every load of code or change of a limit waits.
- */
-static inline bool has_waited(const struct record *record, const struct gpu_waits *waits)
-{
-	if (waits->sort == GPU_WAIT_INTENDED)
-		return true;
-	if (waits->sort != GPU_WAIT_HIDDEN)
-		return false;
-	if (record->raw->other.event == SPY_EV_COPY)
-		return record->raw->copy.direction != SPY_DIR_H2D;
-	return record->contract == SPY_CONTRACT_FREE;
-}
-
 #define NON_BLOCKING 1 /* cudaStreamNonBlocking, the driver's the same */
 
 /* The stream a call has made. */
@@ -340,32 +303,24 @@ static void created(struct gpu_work *w, const struct record *record)
 }
 
 /* A call that changes what streams and events there are, and what becomes of work for them. */
-static void see_host_call(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
-			  const struct record *record)
+static void see_host_call(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+			  const struct call_kind *kind)
 {
-	uint8_t what = does(model, record);
-
-	if (what == FUNCTION_BEGINS_CAPTURE || what == FUNCTION_ENDS_CAPTURE)
-		capture_see(w, last, record, what);
-	else if (call_failed(&record->raw->call_head))
+	if (kind->does == FUNCTION_BEGINS_CAPTURE || kind->does == FUNCTION_ENDS_CAPTURE)
+		capture_see(w, last, record, kind->does);
+	else if (kind->failed)
 		return;
-	else if (what == FUNCTION_CREATES_STREAM)
+	else if (kind->does == FUNCTION_CREATES_STREAM)
 		created(w, record);
-	else if (what == FUNCTION_MAKES_EVENT)
+	else if (kind->does == FUNCTION_MAKES_EVENT)
 		streams_forget_event(w, record);
 }
 
-/* Also where nobody knows the direction. */
-static bool copies_to_host(const union spy_any *raw)
+/* The same for all calls of a kind. */
+static void look_for_views(struct host_view *view, const union spy_any *raw,
+			   const struct call_kind *kind)
 {
-	return raw->other.event == SPY_EV_COPY && raw->copy.direction != SPY_DIR_H2D &&
-	       raw->copy.direction != SPY_DIR_D2D;
-}
-
-static void look_for_views(struct host_view *view, const union spy_any *raw)
-{
-	if (raw->other.event == SPY_EV_COPY)
-		view->copies |= copies_to_host(raw);
+	view->copies |= kind->to_host;
 	if (raw->other.event != SPY_EV_MEMORY)
 		return;
 	if (raw->memory.op == SPY_MEMOP_ALLOC && raw->memory.kind == SPY_MEM_MANAGED)
@@ -376,64 +331,55 @@ static void look_for_views(struct host_view *view, const union spy_any *raw)
 }
 
 /* The call has handed something over: to its stream, if it has one. Was it work for the GPU? */
-static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
-			  const struct record *record, const struct gpu_waits *waits)
+static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+			  const struct call_kind *kind)
 {
 	struct gpu_stream *own = *last, *stream = streams_of_call(w, last, record, true);
-	bool is_work = true, marks = false, brings = copies_to_host(record->raw), tells = false;
-	uint8_t what = FUNCTION_OTHER;
+	bool marks = kind->does == FUNCTION_RECORDS_EVENT;
 
-	if (record->raw->other.event == SPY_EV_OP) {
-		what = does(model, record);
-		is_work = what == FUNCTION_LAUNCHES_GRAPH;
-		marks = what == FUNCTION_RECORDS_EVENT;
-		tells = what == FUNCTION_SHOWS_OTHERS;
-		brings = is_work || tells;
-	}
-	if (unlikely(w->n_capturing) && stream && capture_takes(w, record, stream, what)) {
+	if (unlikely(w->n_capturing) && stream && capture_takes(w, record, stream, kind->does)) {
 		if (marks)
 			streams_mark_event(w, record, stream);
 		return false;
 	}
-	if (unlikely(!w->submissions[record->process]) && is_work)
+	if (unlikely(!w->submissions[record->process]) && kind->is_work)
 		w->first_work_ns[record->process] = record->ns;
-	w->submissions[record->process] += is_work;
-	w->handed_over[streams_device_index(record)] += is_work;
+	w->submissions[record->process] += kind->is_work;
+	w->handed_over[streams_device_index(record)] += kind->is_work;
 	if (!stream)
-		return is_work;
-	if (unlikely(stream->blocking || stream->key.stream == 1) && is_work)
-		legacy_take_turn(w, record, stream, own, has_waited(record, waits));
+		return kind->is_work;
+	if (unlikely(stream->blocking || stream->key.stream == 1) && kind->is_work)
+		legacy_take_turn(w, record, stream, own, kind->waited);
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(w, stream);
 	stream->submitted++;
 	stream->by = record->thread;
 	stream->handed_ns = record->ns;
-	if (unlikely(brings)) {
+	if (unlikely(kind->brings))
 		stream->brings = stream->submitted;
-		stream->told = tells ? stream->submitted : stream->told;
-	}
-	if (unlikely(marks))
+	if (unlikely(kind->does == FUNCTION_SHOWS_OTHERS))
+		stream->told = stream->submitted;
+	else if (unlikely(marks))
 		streams_mark_event(w, record, stream);
-	if (unlikely(what == FUNCTION_WAITS_FOR_EVENT))
+	else if (unlikely(kind->does == FUNCTION_WAITS_FOR_EVENT))
 		streams_wait_for_event(w, record, stream);
-	return is_work;
+	return kind->is_work;
 }
 
-bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
-	      const struct record *record, const struct gpu_waits *waits)
+bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+	      const struct call_kind *kind)
 {
-	const union spy_any *raw = record->raw;
 	bool submitted = false;
 
-	if (record->contract == SPY_CONTRACT_HOST && raw->other.event == SPY_EV_OP)
-		see_host_call(w, last, model, record);
-	if (call_failed(&raw->call_head))
+	if (kind->does != FUNCTION_OTHER && kind->contract == SPY_CONTRACT_HOST)
+		see_host_call(w, last, record, kind);
+	if (kind->failed)
 		return false;
-	if (raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_MEMORY)
-		look_for_views(&w->views[record->process], raw);
-	if (submits(record))
-		submitted = submit(w, last, model, record, waits);
-	if (has_waited(record, waits))
-		drain(w, last, record, waits);
+	if (unlikely(!kind->met))
+		look_for_views(&w->views[record->process], record->raw, kind);
+	if (kind->submits)
+		submitted = submit(w, last, record, kind);
+	if (kind->waited)
+		drain(w, last, record, kind->waits);
 	return submitted;
 }

@@ -7,7 +7,7 @@
 #define CUDASPY_WORK_H
 
 #include "base/hash.h"
-#include "expect/gpu_wait.h"
+#include "expect/kinds.h"
 #include "trace/model.h"
 
 /* Without padding: it is hashed byte by byte. */
@@ -153,7 +153,7 @@ bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t 
 bool work_on_device(struct gpu_work *w, const struct record *record);
 
 /* The call has returned: what it handed over, what it waited for. True: it handed work to the GPU. */
-bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct model *model,
-	      const struct record *record, const struct gpu_waits *waits);
+bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+	      const struct call_kind *kind);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "expect.h"
+#include "kinds.h"
 #include "base/hash.h"
 #include "trace/model.h"
 
@@ -39,6 +39,7 @@ struct busy_stream {
 struct learner {
 	struct expect *e;
 	struct cold_marks marks;
+	struct kinds kinds;
 	struct first_call *firsts;
 	struct stream *stream;
 	uint64_t waited_ns; /* since the last call of depth 0, as the probes saw it */
@@ -72,7 +73,7 @@ static inline struct busy_stream *find_busy(struct learner *l, uint64_t stream, 
 }
 
 /* b: the stream's, if it has work already. */
-static inline void submit(struct learner *l, const union spy_any *raw, uint32_t fn,
+static inline void submit(struct learner *l, const union spy_any *raw, const struct call_kind *kind,
 			  struct busy_stream *b)
 {
 	l->works = true;
@@ -87,10 +88,7 @@ static inline void submit(struct learner *l, const union spy_any *raw, uint32_t 
 					  .device = raw->call_head.device};
 	}
 	b->submitted++;
-	b->event = raw->other.event == SPY_EV_OP &&
-				   l->e->set->functions.all[fn].does == FUNCTION_RECORDS_EVENT
-			   ? raw->op.object
-			   : 0;
+	b->event = kind->does == FUNCTION_RECORDS_EVENT ? raw->op.object : 0;
 }
 
 static bool concerns(const struct busy_stream *b, const union spy_any *raw, uint8_t what)
@@ -128,22 +126,23 @@ static bool finds_work(const struct learner *l, const union spy_any *raw, uint8_
 #define COPY_NS_PER_BYTE_MOST 2
 
 /* Many short rows may take any time. */
-static bool has_rows(const struct learner *l, uint32_t fn, uint8_t contract)
+static bool has_rows(const struct learner *l, const struct call_kind *kind)
 {
-	const char *name = l->e->set->functions.all[fn].name;
+	const char *name = l->e->set->functions.all[kind->fn].name;
 
-	return contract == SPY_CONTRACT_COPY_BATCH || strstr(name, "2D") || strstr(name, "3D");
+	return kind->contract == SPY_CONTRACT_COPY_BATCH || strstr(name, "2D") ||
+	       strstr(name, "3D");
 }
 
-static bool knows_all(const struct learner *l, const union spy_any *raw, uint32_t fn,
-		      const struct gpu_waits *waits, uint8_t contract, uint64_t own_ns)
+static bool knows_all(const struct learner *l, const union spy_any *raw,
+		      const struct call_kind *kind, uint64_t own_ns)
 {
 	if (raw->other.event == SPY_EV_COPY)
 		return own_ns <= IDLE_WAIT_MOST_NS + raw->copy.bytes * COPY_NS_PER_BYTE_MOST ||
-		       has_rows(l, fn, contract);
-	if (waits->sort == GPU_WAIT_INTENDED)
+		       has_rows(l, kind);
+	if (kind->waits->sort == GPU_WAIT_INTENDED)
 		return own_ns <= IDLE_WAIT_MOST_NS || raw->other.event == SPY_EV_MEMORY;
-	return contract != SPY_CONTRACT_FREE || l->works;
+	return kind->contract != SPY_CONTRACT_FREE || l->works;
 }
 
 /* The call has waited: what it waited for is done. */
@@ -236,67 +235,70 @@ static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn
 }
 
 /* Keeps account of what the thread has submitted and waited for. b: the stream's, or NULL. */
-static inline void keep_account(struct learner *l, const union spy_any *raw, uint32_t fn,
-				const struct gpu_waits *waits, uint8_t contract,
-				struct busy_stream *b)
+static inline void keep_account(struct learner *l, const union spy_any *raw,
+				const struct call_kind *kind, struct busy_stream *b)
 {
-	bool copy = raw->other.event == SPY_EV_COPY;
-
-	switch (waits->sort) {
+	switch (kind->waits->sort) {
 	case GPU_WAIT_QUEUE:
-		submit(l, raw, fn, b);
+		submit(l, raw, kind, b);
 		break;
 	case GPU_WAIT_INTENDED:
-		finish(l, raw, waits->what);
+		finish(l, raw, kind->waits->what);
 		break;
 	case GPU_WAIT_HIDDEN:
 		/* From pageable memory copies do not always wait; nor do all changes of limits
 		 * and of modules. */
-		if (copy && raw->copy.direction == SPY_DIR_H2D)
-			submit(l, raw, fn, b);
-		else if (copy || contract == SPY_CONTRACT_FREE)
-			finish(l, raw, waits->what);
+		if (kind->waited)
+			finish(l, raw, kind->waits->what);
+		else if (kind->copy)
+			submit(l, raw, kind, b);
 		break;
 	default:
-		if (contract == SPY_CONTRACT_ALLOC_POOL)
-			submit(l, raw, fn, b);
+		if (kind->contract == SPY_CONTRACT_ALLOC_POOL)
+			submit(l, raw, kind, b);
 		break;
 	}
 }
 
+/* Is it certain that nothing begins with the call, nor with any other of its kind? Else what does. */
+static enum cold_kind might_be_cold(struct learner *l, const union spy_any *raw,
+				    struct call_kind *kind, uint32_t *value)
+{
+	enum cold_kind cold = cold_first(&l->marks, raw, kind->fn, kind->contract, value);
+
+	if (cold == COLD_NOT)
+		kind->class = expect_class(l->e, raw, kind->fn, false);
+	return cold;
+}
+
 static inline void learn_call(struct learner *l, const union spy_any *raw)
 {
-	struct expect *e = l->e;
-	uint32_t fn = trace_function(e->set, l->stream->trace, raw->call_head.fn), value;
-	enum cold_kind cold = COLD_NOT;
-	uint8_t contract = expect_contract(e, fn);
+	struct call_kind *kind = kinds_find(&l->kinds, l->e, l->stream->trace, raw);
 	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_duration(raw));
 	/* Less what the probes saw it waiting. */
 	uint64_t own_ns = ns > l->waited_ns ? ns - l->waited_ns : 0;
-	const struct gpu_waits *waits =
-		gpu_wait_of(raw, contract, l->stream->trace->launches_block);
 	struct busy_stream *b = find_busy(l, record_stream(raw), raw->call_head.device);
 	bool clean = l->not_running_ns * NOT_RUNNING_PART <= own_ns;
-	struct call_class *c;
+	enum cold_kind cold = COLD_NOT;
+	uint32_t value;
 
-	if (unlikely(!cold_marks_know(&l->marks, raw, contract)))
-		cold = cold_first(&l->marks, raw, fn, contract, &value);
+	if (unlikely(!kind->class))
+		cold = might_be_cold(l, raw, kind, &value);
 	if (unlikely(cold != COLD_NOT)) {
 		/* A kernel's first launch may wait for all work of the device. */
 		clean &= cold == COLD_KERNEL && !finds_work(l, raw, GPU_WAIT_DEVICE);
-		learn_first(l, raw, fn, ns, own_ns, clean, cold, value);
+		learn_first(l, raw, kind->fn, ns, own_ns, clean, cold, value);
 	} else {
-		if (waits->sort == GPU_WAIT_QUEUE)
+		if (kind->waits->sort == GPU_WAIT_QUEUE)
 			clean &= !b || b->submitted < QUEUE_LEAST;
-		else if (clean && waits->sort != GPU_WAIT_NOT)
-			clean = knows_all(l, raw, fn, waits, contract, own_ns) &&
-				!finds_work(l, raw, waits->what);
-		c = expect_class(e, raw, fn, false);
-		add_sample(c, ns, own_ns, clean);
+		else if (clean && kind->waits->sort != GPU_WAIT_NOT)
+			clean = knows_all(l, raw, kind, own_ns) &&
+				!finds_work(l, raw, kind->waits->what);
+		add_sample(kind->class, ns, own_ns, clean);
 		if (unlikely(l->kernel_ns != 0))
-			histogram_add(&c->kernel, l->kernel_ns);
+			histogram_add(&kind->class->kernel, l->kernel_ns);
 	}
-	keep_account(l, raw, fn, waits, contract, b);
+	keep_account(l, raw, kind, b);
 }
 
 static void add_name(char ***names, size_t *n, const char *name)
@@ -353,6 +355,7 @@ static void learn_stream(struct learner *l, struct stream *stream)
 	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
 	l->n_busy = 0;
 	cold_marks_forget(&l->marks);
+	kinds_forget(&l->kinds);
 	r->quiet = true;
 	while (reader_next_outer(r)) {
 		const union spy_any *raw = r->record;
@@ -399,4 +402,5 @@ void expect_learn(struct expect *e, struct trace_set *set)
 	for (i = 0; i < e->n_classes; i++)
 		sum_up(e->classes[i]);
 	cold_marks_release(&l.marks);
+	kinds_release(&l.kinds);
 }
