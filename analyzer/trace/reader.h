@@ -137,17 +137,19 @@ struct reader_file {
 	size_t copy_bytes;
 };
 
+/* What each record needs comes first: with many streams it has to be fetched each time. */
 struct reader {
 	/* the record, valid after reader_next returned true, until it is called again; the short form
 	 * of a nested call comes as the long one */
 	const union spy_any *record;
-	struct spy_rec_head expanded;
 	uint64_t time; /* cycles; never less than the record's before */
 	uint64_t time_most; /* of a record of this packet that is not damaged; not less than time */
 	size_t size; /* bytes of the record, texts included */
-
 	/* the window: what of the packet's content is in the buffer */
 	const uint8_t *at, *end;
+	uint64_t records; /* returned so far */
+	uint32_t tid; /* thread the slot belongs to */
+	struct spy_rec_head expanded;
 
 	uint8_t *buffer;
 	size_t buffer_bytes, filled_bytes; /* its size; what of it is from the file */
@@ -166,11 +168,9 @@ struct reader {
 	bool quiet; /* nothing is said of damage: a second reading will say it */
 
 	bool started; /* reader_next was called */
-	uint32_t tid; /* thread the slot belongs to */
 	bool any_packet;
 	uint64_t seq; /* of the packet */
-	uint64_t records; /* returned so far */
-	uint64_t others; /* of them, those that are no calls */
+	uint64_t others; /* of the records, those that are no calls */
 	struct reader_losses losses;
 };
 
@@ -222,12 +222,11 @@ static inline bool reader_in_time(const struct reader *r, const union spy_any *r
 	return record->other.time - r->time <= r->time_most - r->time;
 }
 
-/* To the next record, if that is no more than a step: it is one of a call, and lies in the buffer, which stays as it
- * is. False: it has to be looked for, and nothing has changed. */
-static inline bool reader_step(struct reader *r)
+/* For reader_step: the next record lies there. */
+static inline bool reader_step_to(struct reader *r, const uint8_t *at)
 {
-	const union spy_any *record = (const union spy_any *)(r->at + r->size);
-	size_t left = (size_t)(r->end - r->at) - r->size, size;
+	const union spy_any *record = (const union spy_any *)at;
+	size_t left = (size_t)(r->end - at), size;
 
 	if (unlikely(left < sizeof(struct spy_rec_inner)))
 		return false;
@@ -244,6 +243,13 @@ static inline bool reader_step(struct reader *r)
 		r->record = reader_expand(r, &record->inner);
 	r->records++;
 	return true;
+}
+
+/* To the next record, if that is no more than a step: it is one of a call, and lies in the buffer, which stays as it
+ * is. False: it has to be looked for, and nothing has changed. */
+static inline bool reader_step(struct reader *r)
+{
+	return reader_step_to(r, r->at + r->size);
 }
 
 /* To the next record. False at the end; what went wrong on the way is in losses and on stderr. */
@@ -295,9 +301,11 @@ static inline bool reader_next_outer(struct reader *r)
 		else
 			break;
 	}
+	if (likely(reader_step_to(r, at)))
+		return true;
 	r->at = at;
 	r->size = 0;
-	return reader_next(r);
+	return reader_next_slow(r);
 }
 
 #endif

@@ -33,10 +33,10 @@ static inline uint64_t timeline_ns(const struct timeline *t, uint64_t cycles)
 }
 
 struct stream {
-	struct reader reader;
 	struct trace *trace;
 	uint32_t slot;
 	uint32_t index; /* among all streams of the set */
+	struct reader reader;
 };
 
 struct trace {
