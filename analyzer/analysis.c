@@ -56,12 +56,14 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 {
 	struct reader *r = &record->stream->reader;
 	const struct trace *trace = record->stream->trace;
-	uint64_t until_ns =
-		a->accounted ? riddles_lie_until(&a->accounts.riddles, record->ns) : UINT64_MAX;
-	uint64_t n = 0, last_ns = 0;
-	const union spy_any *raw;
+	const union spy_any *raw = reader_peek_nested(r);
+	uint64_t n = 0, last_ns = 0, until_ns = UINT64_MAX;
 
-	for (; (raw = reader_peek_nested(r)); n++) {
+	if (likely(!raw))
+		return 0;
+	if (a->accounted)
+		until_ns = riddles_lie_until(&a->accounts.riddles, record->ns);
+	for (; raw; raw = reader_peek_nested(r), n++) {
 		bool inner = raw->other.event == SPY_EV_INNER;
 		uint64_t duration = inner ? raw->inner.duration : record_duration(raw);
 		uint64_t ns = timeline_ns(&trace->timeline, raw->other.time);

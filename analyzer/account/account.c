@@ -163,6 +163,8 @@ static void grow_ring(struct caller *c)
 
 		ring[number % size] = c->ring[number % c->ring_size];
 	}
+	for (i = 0; i < size; i++)
+		ring[i].thread = c->thread;
 	free(c->ring);
 	c->ring = ring;
 	c->ring_size = size;
@@ -182,7 +184,7 @@ static inline struct finished *next_finished(struct caller *c)
 	if (unlikely(c->n_finished == c->ring_size) && c->ring_size < FINISHED_KEPT)
 		grow_ring(c);
 	f = account_finished(c, c->n_finished++);
-	if (unlikely(f->waits != NULL))
+	if (unlikely(f->divided) && f->waits)
 		forget_waits(f);
 	/* With many threads, the rings of all of them are more than the cache has room for. */
 	next = account_finished(c, c->n_finished);
@@ -191,18 +193,19 @@ static inline struct finished *next_finished(struct caller *c)
 	return f;
 }
 
-static inline void book(struct caller *c, const struct finished *f)
+static inline void book(struct account *account, const struct finished *f)
 {
-	struct account *account = account_of(c, f->fn);
-	size_t i;
-
 	account->calls++;
 	account->total_ns += f->end_ns - f->begin_ns;
 	account->expected_ns = add_known_ns(account->expected_ns, f->expected_ns);
-	if (likely(!f->divided)) {
+	if (likely(!f->divided))
 		account->bucket_ns[BUCKET_OWN] += f->end_ns - f->begin_ns;
-		return;
-	}
+}
+
+static void book_division(struct account *account, const struct finished *f)
+{
+	size_t i;
+
 	for (i = 0; i < BUCKET_COUNT; i++)
 		account->bucket_ns[i] += f->bucket_ns[i];
 	account->kernel_ns += f->kernel_ns;
@@ -305,16 +308,41 @@ static struct site *observe(struct accounting *a, struct caller *c, const struct
 								.cold = cold});
 }
 
-/* Which calls of the kind detectors ask for, of those that took no longer than their own work. */
-static void meet(const struct accounting *a, struct call_kind *kind, const union spy_any *raw)
+static inline void count_in_crowd(struct accounting *a, struct caller *c, const struct finished *f)
 {
-	const struct observer *observer = a->observer;
-	uint32_t asked;
-
-	if (!observer)
+	if (likely(crowd_slice(&a->crowd, f->end_ns) < c->slices))
 		return;
-	asked = observer->always;
-	if (kind->copy) {
+	if (unlikely(!a->crowd.begin_ns))
+		a->crowd.begin_ns = f->begin_ns;
+	crowd_add(&a->crowd, &c->slices, crowd_slice(&a->crowd, f->begin_ns),
+		  crowd_slice(&a->crowd, f->end_ns));
+}
+
+static inline uint64_t expected_of(const struct call_class *class)
+{
+	return class->source == EXPECT_NONE ? UNKNOWN_NS : class->expected_ns;
+}
+
+/* The call becomes the newest of its thread's steps. */
+static inline void take_step(struct accounting *a, struct caller *c, const struct record *record,
+			     const struct call_kind *kind, const struct finished *f, bool cold)
+{
+	bool submitted = work_see(&a->work, &c->stream, record, kind);
+
+	steps_see(&c->steps, record->raw, kind,
+		  &(struct step){.begin_ns = f->begin_ns,
+				 .end_ns = f->end_ns,
+				 .own_ns = finished_ns(f, BUCKET_OWN),
+				 .submitted = submitted,
+				 .cold = cold});
+}
+
+/* The first of its kind. Which ones of those that took no longer than their own work do detectors ask for? */
+static void meet(const struct observer *observer, const union spy_any *raw, struct call_kind *kind)
+{
+	uint32_t asked = observer ? observer->always : 0;
+
+	if (observer && kind->copy) {
 		asked |= copy_is_pageable(&raw->copy) ? observer->pageable : 0;
 		asked |= copy_is_between_gpus(&raw->copy) ? observer->peer : 0;
 		kind->asked_in_row = observer->in_row >> kind->contract & 1;
@@ -322,79 +350,97 @@ static void meet(const struct accounting *a, struct call_kind *kind, const union
 	kind->asked = asked >> kind->contract & 1;
 }
 
-static inline bool is_asked_for(const struct call_kind *kind, const struct caller *c,
-				const union spy_any *raw)
+/* Is the call cold? If not, nor will others of its kind be. */
+static bool is_cold(struct accounting *a, const struct record *record, struct call_kind *kind)
+{
+	if (kind->class)
+		return false;
+	if (!kind->failed && expect_cold(a->expect, record))
+		return true;
+	kind->class = expect_class(a->expect, record->raw, record->fn, false);
+	kind->own_most_ns = divide_own_limit(kind->class);
+	kind->expected_ns = expected_of(kind->class);
+	return false;
+}
+
+static inline bool is_asked_for(const struct caller *c, const union spy_any *raw,
+				const struct call_kind *kind)
 {
 	return kind->asked || (kind->asked_in_row && steps_in_row(&c->steps.row, raw));
 }
 
-/* Not of those that failed. */
-static bool might_be_cold(struct accounting *a, const struct record *record, struct call_kind *kind)
+/* f: what all calls have in common is filled in. */
+static __attribute__((noinline)) void look_at(struct accounting *a, struct caller *c,
+					      const struct record *record, struct call_kind *kind,
+					      struct finished *f)
 {
-	if (!kind->failed && expect_cold(a->expect, record))
-		return true;
-	kind->class = expect_class(a->expect, record->raw, record->fn, false);
-	return false;
+	const union spy_any *raw = record->raw;
+	const struct gpu_waits *waits = kind->waits;
+	const struct call_class *class;
+	struct account *account;
+	bool cold = is_cold(a, record, kind);
+
+	class = cold ? expect_class(a->expect, raw, record->fn, true) : kind->class;
+	f->expected_ns = expected_of(class);
+	if (unlikely(!kind->met))
+		meet(a->observer, raw, kind);
+	if (c->n_waits || c->sched_window_ns || cold ||
+	    record->duration_ns > divide_own_limit(class))
+		look_closer(a, c, record, class, waits, cold, f);
+	if (a->observer &&
+	    (f->divided || kind->failed || c->n_open || c->starts_up || is_asked_for(c, raw, kind)))
+		f->site = observe(a, c, record, class, waits, cold, f);
+	account = account_of(c, f->fn);
+	book(account, f);
+	if (f->divided)
+		book_division(account, f);
+	take_step(a, c, record, kind, f, cold);
+	kind->met = true;
+	kind->plain = kind->class && !kind->failed && !kind->asked &&
+		      kind->contract != SPY_CONTRACT_ALLOC;
+	if (kind->contract == SPY_CONTRACT_ALLOC && raw->other.event <= SPY_EV_OP)
+		peers_see(&a->peers, a->model, record);
+	if (f->divided)
+		spread_blame(a, f, why_waited(f, waits));
+	if (c->n_pieces)
+		blame_arrivals(a, c);
 }
 
-static inline void count_in_crowd(struct accounting *a, struct caller *c, const struct finished *f)
+/* Is nothing to be said of the call but that there was such a one, and how long it took? */
+static inline bool is_plain(const struct caller *c, const struct record *record,
+			    const struct call_kind *kind)
 {
-	uint64_t slice = crowd_slice(&a->crowd, f->end_ns);
-
-	if (unlikely(slice >= c->slices))
-		crowd_add(&a->crowd, &c->slices, crowd_slice(&a->crowd, f->begin_ns), slice);
+	return likely(kind->plain) && likely(record->duration_ns <= kind->own_most_ns) &&
+	       likely(!(c->n_waits | c->sched_window_ns | c->n_open | c->n_pieces |
+			c->starts_up)) &&
+	       !(kind->asked_in_row && steps_in_row(&c->steps.row, record->raw));
 }
 
 void account_call(struct accounting *a, const struct record *record)
 {
-	const union spy_any *raw = record->raw;
 	struct caller *c = account_make_caller(a, record->thread);
-	struct call_kind *kind =
-		kinds_find(&a->kinds[record->process], a->expect, record->stream->trace, raw);
-	const struct gpu_waits *waits = kind->waits;
+	struct call_kind *kind = kinds_find(&a->kinds[record->process], a->expect,
+					    record->stream->trace, record->raw);
 	struct finished *f = next_finished(c);
-	bool cold = unlikely(!kind->class) && might_be_cold(a, record, kind), submitted;
-	const struct call_class *class =
-		unlikely(cold) ? expect_class(a->expect, raw, record->fn, true) : kind->class;
 
-	if (unlikely(!kind->met))
-		meet(a, kind, raw);
-	f->thread = c->thread;
+	account_set_device(a, c, record->raw->call_head.device);
 	f->fn = record->fn;
-	account_set_device(a, c, raw->call_head.device);
 	f->device = c->device;
+	f->divided = f->awaits = false;
 	f->end_ns = record->ns;
 	f->begin_ns = record->ns - least(record->duration_ns, record->ns);
-	if (unlikely(!a->crowd.begin_ns))
-		a->crowd.begin_ns = f->begin_ns;
-	f->expected_ns = class->source == EXPECT_NONE ? UNKNOWN_NS : class->expected_ns;
-	f->caller = record_caller(raw);
+	f->caller = record_caller(record->raw);
 	f->stack = model_stack(record);
-	f->divided = f->awaits = false;
-	if (unlikely(c->n_waits) || unlikely(c->sched_window_ns) || unlikely(cold) ||
-	    unlikely(record->duration_ns > divide_own_limit(class)))
-		look_closer(a, c, record, class, waits, cold, f);
-	count_in_crowd(a, c, f);
 	f->site = NULL;
+	count_in_crowd(a, c, f);
 	c->steps.tries += kind->tries;
-	if (a->observer && (f->divided || kind->failed || unlikely(c->n_open) ||
-			    unlikely(c->starts_up) || is_asked_for(kind, c, raw)))
-		f->site = observe(a, c, record, class, waits, cold, f);
-	book(c, f);
-	submitted = work_see(&a->work, &c->stream, record, kind);
-	kind->met = true;
-	steps_see(&c->steps, raw, kind,
-		  &(struct step){.begin_ns = f->begin_ns,
-				 .end_ns = f->end_ns,
-				 .own_ns = finished_ns(f, BUCKET_OWN),
-				 .submitted = submitted,
-				 .cold = cold});
-	if (unlikely(kind->contract == SPY_CONTRACT_ALLOC) && raw->other.event <= SPY_EV_OP)
-		peers_see(&a->peers, a->model, record);
-	if (unlikely(f->divided))
-		spread_blame(a, f, why_waited(f, waits));
-	if (unlikely(c->n_pieces))
-		blame_arrivals(a, c);
+	if (is_plain(c, record, kind)) {
+		f->expected_ns = kind->expected_ns;
+		book(account_of(c, f->fn), f);
+		take_step(a, c, record, kind, f, false);
+	} else {
+		look_at(a, c, record, kind, f);
+	}
 	c->starts_up = false;
 }
 

@@ -48,12 +48,13 @@ struct finished {
 	bool awaits; /* it may have had to wait for work of its own on the GPU, in any case */
 	uint64_t begin_ns, end_ns;
 	uint64_t expected_ns; /* UNKNOWN_NS: nobody knows */
-	uint64_t kernel_ns; /* as in struct account; valid if divided */
 	uint64_t caller; /* return address, 0 unknown */
 	const struct stack *stack; /* NULL: none was taken */
+	struct site *site; /* of the problem it is a case of; NULL none */
+	/* The rest is only looked at if it is divided. */
 	struct waited *waits; /* in the order of time; owned */
 	size_t n_waits;
-	struct site *site; /* of the problem it is a case of; NULL none */
+	uint64_t kernel_ns; /* as in struct account */
 	uint64_t bucket_ns[BUCKET_COUNT];
 };
 
@@ -75,32 +76,31 @@ static inline uint64_t finished_lost(const struct finished *f)
 
 struct claim;
 
-/* A thread, as the accounting sees it. */
+/* A thread, as the accounting sees it. What each call needs comes first: with many threads it has to be fetched
+ * each time. */
 struct caller {
-	struct thread *thread;
-	struct waited *waits; /* of the call in progress */
-	size_t n_waits;
-	/* Of the scheduler's account just read; 0 none. */
-	uint64_t sched_window_ns, not_running_ns, running_ns;
-	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
-	uint64_t waited_until_ns; /* end of its last wait */
-	uint64_t slices; /* of the crowd: it has been counted in, or is past */
-	bool starts_up; /* the call in progress has started CUDA or a GPU up */
-	bool launches_block; /* as its trace has it */
 	struct finished *ring; /* its last calls */
 	size_t ring_size; /* a power of two, FINISHED_KEPT at most */
 	uint64_t n_finished;
-	uint8_t device; /* current, as last seen */
+	uint64_t slices; /* of the crowd: it has been counted in, or is past */
+	size_t n_waits, n_open, n_pieces; /* of those below */
+	/* Of the scheduler's account just read; 0 none. */
+	uint64_t sched_window_ns, not_running_ns, running_ns;
 	struct gpu_stream *stream; /* it used last */
-	struct steps steps; /* until the call in progress */
-	struct claim *open; /* on its calls, which its next calls settle: finding.h */
-	size_t n_open;
-	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
-	size_t n_pieces;
 	/* Accounts by function: accounts[of_function[fn] - 1], 0 none. */
 	uint32_t *of_function;
 	size_t n_functions;
 	struct account *accounts;
+	uint8_t device; /* current, as last seen */
+	bool starts_up; /* the call in progress has started CUDA or a GPU up */
+	bool launches_block; /* as its trace has it */
+	struct steps steps; /* until the call in progress */
+	struct thread *thread;
+	struct waited *waits; /* of the call in progress */
+	struct claim *open; /* on its calls, which its next calls settle: finding.h */
+	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
+	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
+	uint64_t waited_until_ns; /* end of its last wait */
 	uint32_t *account_fns;
 	size_t n_accounts;
 };

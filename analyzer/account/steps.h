@@ -16,16 +16,17 @@ struct copy_row {
 
 struct steps {
 	uint64_t tries; /* calls by which the thread went on working, also in vain */
-	/* Its last wait for the GPU that it meant to make: its end and its place; 0: none yet. */
-	uint64_t waited_ns, waited_at;
-	uint64_t before; /* launches and copies between that and the wait before it */
-	/* Since then: launches and copies that it handed over, when the first began and its own work. */
+	struct copy_row row;
+	/* Launches and copies that it has handed over since its last wait for the GPU that it meant to make, when the
+	 * first began and its own work. */
 	uint64_t submissions, first_ns, first_own_ns;
 	bool brought_back; /* one of them brought data to the host */
 	/* One was to pageable memory or from host to host, and waited for that: of pinned memory, or made by the
 	 * host itself, it would not. */
 	bool leans;
-	struct copy_row row;
+	/* That wait: its end and its place; 0: none yet. */
+	uint64_t waited_ns, waited_at;
+	uint64_t before; /* launches and copies between that and the wait before it */
 };
 
 /* A call that has returned, as far as it is a step. */

@@ -330,6 +330,16 @@ static void look_for_views(struct host_view *view, const union spy_any *raw,
 		view->pinned = true;
 }
 
+static inline void hand_over(struct gpu_stream *stream, const struct record *record,
+			     const struct call_kind *kind)
+{
+	stream->submitted++;
+	stream->by = record->thread;
+	stream->handed_ns = record->ns;
+	if (unlikely(kind->brings))
+		stream->brings = stream->submitted;
+}
+
 /* The call has handed something over: to its stream, if it has one. Was it work for the GPU? */
 static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
 			  const struct call_kind *kind)
@@ -352,11 +362,7 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 		legacy_take_turn(w, record, stream, own, kind->waited);
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(w, stream);
-	stream->submitted++;
-	stream->by = record->thread;
-	stream->handed_ns = record->ns;
-	if (unlikely(kind->brings))
-		stream->brings = stream->submitted;
+	hand_over(stream, record, kind);
 	if (unlikely(kind->does == FUNCTION_SHOWS_OTHERS))
 		stream->told = stream->submitted;
 	else if (unlikely(marks))
@@ -366,8 +372,8 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	return kind->is_work;
 }
 
-bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
-	      const struct call_kind *kind)
+static __attribute__((noinline)) bool see(struct gpu_work *w, struct gpu_stream **last,
+					  const struct record *record, const struct call_kind *kind)
 {
 	bool submitted = false;
 
@@ -382,4 +388,32 @@ bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record 
 	if (kind->waited)
 		drain(w, last, record, kind->waits);
 	return submitted;
+}
+
+/* As most calls are: the thread goes on with the stream that it used last, which nobody captures. */
+static inline bool goes_on(const struct gpu_work *w, const struct gpu_stream *stream,
+			   const struct record *record, const struct call_kind *kind)
+{
+	uint8_t device = record->raw->call_head.device;
+
+	return likely(kind->only_submits) && likely(kind->met) && likely(!w->n_capturing) &&
+	       likely(stream) && likely(!stream->blocking) &&
+	       stream->key.stream == kind_stream(kind, record->raw) && stream->key.stream > 2 &&
+	       stream->key.device == (device == SPY_DEVICE_NONE ? 0 : device);
+}
+
+bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
+	      const struct call_kind *kind)
+{
+	struct gpu_stream *stream = *last;
+
+	if (!goes_on(w, stream, record, kind))
+		return see(w, last, record, kind);
+	if (unlikely(!w->submissions[record->process]++))
+		w->first_work_ns[record->process] = record->ns;
+	w->handed_over[streams_device_index(record)]++;
+	if (unlikely(!stream_is_busy(stream)))
+		streams_begin_busy(w, stream);
+	hand_over(stream, record, kind);
+	return true;
 }

@@ -36,20 +36,20 @@ struct capture {
 struct gpu_stream {
 	struct stream_key key;
 	uint64_t submitted, done; /* operations so far */
-	/* What the last wait for them found outstanding, and what was done before; when it ended. */
-	uint64_t before_drain, done_before, drained_ns;
-	uint64_t late; /* submitted when a submission last took longer than its own work */
-	/* submitted, with the last of them that the host may see something of when it is done */
-	uint64_t brings;
-	/* submitted, with the last of them that told the program how far the stream has come */
-	uint64_t told;
 	const struct thread *by; /* who handed over the last of them, and when */
 	uint64_t handed_ns;
-	struct gpu_stream *prev, *next; /* in a list of its device; prev NULL: in none yet */
+	/* submitted, with the last of them that the host may see something of when it is done */
+	uint64_t brings;
 	/* It was made so that it and the legacy default stream wait for each other; that they do not. Of others nobody
 	 * knows. */
 	bool blocking, apart;
 	bool counted; /* in legacy_use.streams */
+	/* What the last wait for them found outstanding, and what was done before; when it ended. */
+	uint64_t before_drain, done_before, drained_ns;
+	uint64_t late; /* submitted when a submission last took longer than its own work */
+	/* submitted, with the last of them that told the program how far the stream has come */
+	uint64_t told;
+	struct gpu_stream *prev, *next; /* in a list of its device; prev NULL: in none yet */
 	struct capture capture; /* in which it takes part, as long as that lasts */
 	uint64_t begun; /* number of the one that has begun in it; 0: none, or it has ended */
 	struct stream_behind behind[STREAM_BEHIND]; /* its last wait for each of some others */

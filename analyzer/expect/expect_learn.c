@@ -84,7 +84,7 @@ static inline void submit(struct learner *l, const union spy_any *raw, const str
 	if (!b) {
 		l->recent = l->n_busy;
 		b = &l->busy[l->n_busy++];
-		*b = (struct busy_stream){.stream = record_stream(raw),
+		*b = (struct busy_stream){.stream = kind_stream(kind, raw),
 					  .device = raw->call_head.device};
 	}
 	b->submitted++;
@@ -271,13 +271,12 @@ static enum cold_kind might_be_cold(struct learner *l, const union spy_any *raw,
 	return cold;
 }
 
-static inline void learn_call(struct learner *l, const union spy_any *raw)
+/* Any call. b: its stream's, or NULL. */
+static void learn_any(struct learner *l, const union spy_any *raw, struct call_kind *kind,
+		      struct busy_stream *b, uint64_t ns)
 {
-	struct call_kind *kind = kinds_find(&l->kinds, l->e, l->stream->trace, raw);
-	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_duration(raw));
 	/* Less what the probes saw it waiting. */
 	uint64_t own_ns = ns > l->waited_ns ? ns - l->waited_ns : 0;
-	struct busy_stream *b = find_busy(l, record_stream(raw), raw->call_head.device);
 	bool clean = l->not_running_ns * NOT_RUNNING_PART <= own_ns;
 	enum cold_kind cold = COLD_NOT;
 	uint32_t value;
@@ -299,6 +298,23 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 			histogram_add(&kind->class->kernel, l->kernel_ns);
 	}
 	keep_account(l, raw, kind, b);
+	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+}
+
+static inline void learn_call(struct learner *l, const union spy_any *raw)
+{
+	struct call_kind *kind = kinds_find(&l->kinds, l->e, l->stream->trace, raw);
+	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_duration(raw));
+	struct busy_stream *b = find_busy(l, kind_stream(kind, raw), raw->call_head.device);
+
+	if (unlikely(l->waited_ns | l->kernel_ns | l->not_running_ns) || unlikely(!kind->class) ||
+	    !kind->only_submits || unlikely(kind->waits->sort != GPU_WAIT_QUEUE)) {
+		learn_any(l, raw, kind, b, ns);
+		return;
+	}
+	/* As most calls are. */
+	add_sample(kind->class, ns, ns, !b || b->submitted < QUEUE_LEAST);
+	submit(l, raw, kind, b);
 }
 
 static void add_name(char ***names, size_t *n, const char *name)
@@ -355,7 +371,7 @@ static void learn_stream(struct learner *l, struct stream *stream)
 	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
 	l->n_busy = 0;
 	cold_marks_forget(&l->marks);
-	kinds_forget(&l->kinds);
+	kinds_release(&l->kinds);
 	r->quiet = true;
 	while (reader_next_outer(r)) {
 		const union spy_any *raw = r->record;
@@ -366,9 +382,10 @@ static void learn_stream(struct learner *l, struct stream *stream)
 		}
 		if (raw->call_head.depth)
 			continue;
-		if (!call_failed(&raw->call_head))
+		if (likely(!call_failed(&raw->call_head)))
 			learn_call(l, raw);
-		l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+		else
+			l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
 	}
 	l->e->records += r->records;
 	reader_rewind(r);

@@ -15,13 +15,6 @@ void kinds_release(struct kinds *kinds)
 	*kinds = (struct kinds){0};
 }
 
-void kinds_forget(struct kinds *kinds)
-{
-	if (kinds->n)
-		memset(kinds->all, 0, kinds->n_places * sizeof(*kinds->all));
-	kinds->n = 0;
-}
-
 /* Room for one more. */
 static void make_room(struct kinds *kinds)
 {
@@ -31,7 +24,8 @@ static void make_room(struct kinds *kinds)
 	if (2 * (kinds->n + 1) <= kinds->n_places)
 		return;
 	if (kinds->n_places == PLACES_MOST) {
-		kinds_forget(kinds);
+		memset(kinds->all, 0, kinds->n_places * sizeof(*kinds->all));
+		kinds->n = 0;
 		return;
 	}
 	kinds->n_places = old.n_places ? 4 * old.n_places : PLACES_FIRST;
@@ -123,6 +117,12 @@ struct call_kind *kinds_add(struct kinds *kinds, struct expect *e, struct trace 
 	kind.brings = kind.to_host || kind.does == FUNCTION_LAUNCHES_GRAPH ||
 		      kind.does == FUNCTION_SHOWS_OTHERS;
 	kind.waited = has_waited(raw, kind.contract, kind.waits);
+	kind.has_stream = raw->other.event >= SPY_EV_OP;
+	kind.only_submits = kind.submits && kind.is_work && !kind.waited && !kind.failed &&
+			    kind.does == FUNCTION_OTHER && kind.has_stream;
+	kind.stream_left = raw->other.event == SPY_EV_COPY ? 16 : 0;
+	kind.stream_right =
+		raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_LAUNCH ? 16 : 0;
 	make_room(kinds);
 	place = kinds_place(kinds, kind.head, kind.detail);
 	*place = kind;
