@@ -20,6 +20,11 @@ enum variant { WAITED, PERHAPS };
  * from a wait; that is worth a note only where it is a good part of the run: one in ... */
 #define PERHAPS_PART 20
 
+static bool is_load(uint8_t contract)
+{
+	return contract == SPY_CONTRACT_MODULE || contract == SPY_CONTRACT_LIBRARY;
+}
+
 static bool judge(const struct observed *o, struct verdict *v)
 {
 	if (o->contract == SPY_CONTRACT_LAZY_LOAD) /* lazy_loading.c knows better */
@@ -29,7 +34,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 		return false;
 	/* The thread may have to wait for the same work later. */
 	v->gain_high_ns = v->cost_ns;
-	if (o->contract == SPY_CONTRACT_MODULE && !observed_is_no_loading(o))
+	if (is_load(o->contract) && !observed_is_no_loading(o))
 		v->variant = PERHAPS;
 	else
 		v->open = o->waits->what == GPU_WAIT_DEVICE && observed_stood_still(o, &v->mark);
@@ -61,6 +66,7 @@ static const char *cure(const struct analysis *a, const struct site *site)
 	case SPY_CONTRACT_LIMIT:
 		return "Set limits once, before the work.";
 	case SPY_CONTRACT_MODULE:
+	case SPY_CONTRACT_LIBRARY:
 		return "Load code before the work, keep it, and unload it behind the work.";
 	case SPY_CONTRACT_COPY_ASYNC:
 	case SPY_CONTRACT_COPY_BATCH:
@@ -123,8 +129,8 @@ const struct detector detector_hidden_sync = {
 	       "cudaFreeAsync, "
 	       "pools, buffers that are used again. Load code and set limits before the work.",
 	.when_long = DETECTOR_CONTRACT(FREE) | DETECTOR_CONTRACT(LIMIT) |
-		     DETECTOR_CONTRACT(MODULE) | DETECTOR_CONTRACT(COPY_ASYNC) |
-		     DETECTOR_CONTRACT(COPY_BATCH),
+		     DETECTOR_CONTRACT(MODULE) | DETECTOR_CONTRACT(LIBRARY) |
+		     DETECTOR_CONTRACT(COPY_ASYNC) | DETECTOR_CONTRACT(COPY_BATCH),
 	.judge = judge,
 	.settle = settle,
 	.keep = keep,

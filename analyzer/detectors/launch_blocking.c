@@ -40,7 +40,7 @@ static struct blocked sum_up(const struct analysis *a)
 		const struct process *process = &a->model.processes[i];
 		uint64_t before = sum.launches;
 
-		for (j = 0; process->trace->launches_block && j < a->accounts.n_callers; j++)
+		for (j = 0; process->trace->cuda.launches_block && j < a->accounts.n_callers; j++)
 			if (a->accounts.callers[j] &&
 			    a->accounts.callers[j]->thread->process == process)
 				add(&sum, a, a->accounts.callers[j]);

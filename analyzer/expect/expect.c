@@ -169,7 +169,7 @@ static bool may_wait(const struct expect *e, const struct call_class *c)
 		};
 	}
 	return gpu_wait_is_for_work(
-		gpu_wait_of(&raw, expect_contract(e, c->key.fn), e->set->launches_block));
+		gpu_wait_of(&raw, expect_contract(e, c->key.fn), &e->set->cuda));
 }
 
 static bool from_profile(const struct expect *e, struct call_class *c)

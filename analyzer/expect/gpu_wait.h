@@ -7,7 +7,7 @@
 #define CUDASPY_GPU_WAIT_H
 
 #include "cudaspy/contract.h"
-#include "trace/reader.h"
+#include "trace/trace.h"
 
 /* For which work. */
 enum gpu_wait {
@@ -51,12 +51,14 @@ static inline bool memory_is_nothing(const struct spy_rec_memory *memory)
 extern const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT], gpu_waits_launch_blocks;
 const struct gpu_waits *gpu_wait_of_data(const union spy_any *raw, uint8_t contract);
 
-/* The record is of a call, `contract` (enum spy_contract) its function's; launches_block: of its trace. */
+/* The record is of a call, `contract` (enum spy_contract) its function's; settings: of its trace. */
 static inline const struct gpu_waits *gpu_wait_of(const union spy_any *raw, uint8_t contract,
-						  bool launches_block)
+						  const struct cuda_settings *settings)
 {
-	if (unlikely(launches_block) && contract == SPY_CONTRACT_LAUNCH)
+	if (unlikely(settings->launches_block) && contract == SPY_CONTRACT_LAUNCH)
 		return &gpu_waits_launch_blocks;
+	if (unlikely(settings->loads_eagerly) && contract == SPY_CONTRACT_LIBRARY)
+		contract = SPY_CONTRACT_MODULE; /* measured */
 	if (raw->other.event == SPY_EV_COPY || raw->other.event == SPY_EV_MEMORY)
 		return gpu_wait_of_data(raw, contract);
 	return &gpu_waits_by_contract[contract];

@@ -106,7 +106,7 @@ struct call_kind *kinds_add(struct kinds *kinds, struct expect *e, struct trace 
 	const struct function *function = &e->set->functions.all[kind.fn];
 
 	kind.contract = function->contract;
-	kind.waits = gpu_wait_of(raw, kind.contract, trace->launches_block);
+	kind.waits = gpu_wait_of(raw, kind.contract, &trace->cuda);
 	kind.tries = is_try(kind.contract);
 	if (raw->other.event == SPY_EV_COPY)
 		see_copy(&kind, &raw->copy);

@@ -203,11 +203,13 @@ static void names_from_directory(struct trace *trace)
 		trace->pid = last;
 }
 
-static bool launches_block(const struct trace *trace)
+static void set_settings(struct trace *trace)
 {
-	const char *value = metadata_text(&trace->metadata, "env_CUDA_LAUNCH_BLOCKING");
+	const char *blocking = metadata_text(&trace->metadata, "env_CUDA_LAUNCH_BLOCKING");
+	const char *loading = metadata_text(&trace->metadata, "env_CUDA_MODULE_LOADING");
 
-	return value && strtol(value, NULL, 10) != 0;
+	trace->cuda.launches_block = blocking && strtol(blocking, NULL, 10) != 0;
+	trace->cuda.loads_eagerly = loading && !strcmp(loading, "EAGER");
 }
 
 static void set_names(struct trace *trace)
@@ -357,8 +359,9 @@ static void add_trace(struct trace_set *set, const char *dir, const struct trace
 		return;
 	}
 	set_names(trace);
-	trace->launches_block = launches_block(trace);
-	set->launches_block |= trace->launches_block;
+	set_settings(trace);
+	set->cuda.launches_block |= trace->cuda.launches_block;
+	set->cuda.loads_eagerly |= trace->cuda.loads_eagerly;
 	set_timeline(trace);
 	check_events(trace);
 	map_functions(set, trace);

@@ -39,6 +39,12 @@ struct stream {
 	struct reader reader;
 };
 
+/* What a process' environment told CUDA. */
+struct cuda_settings {
+	bool launches_block; /* CUDA_LAUNCH_BLOCKING: launches wait for their kernels */
+	bool loads_eagerly; /* CUDA_MODULE_LOADING=EAGER: libraries are loaded like modules */
+};
+
 struct trace {
 	char *dir;
 	struct metadata metadata;
@@ -51,7 +57,7 @@ struct trace {
 	uint32_t index; /* among all traces of the set */
 	uint32_t pid;
 	char *program; /* last part of its path; "?" unknown */
-	bool launches_block; /* CUDA_LAUNCH_BLOCKING was set: launches wait for their kernels */
+	struct cuda_settings cuda;
 	/* When the trace was opened: */
 	bool alive; /* the process was still running, on this machine */
 	bool live; /* it may have been, here or elsewhere, and may be writing still */
@@ -63,7 +69,7 @@ struct trace_set {
 	struct stream **streams; /* in the order of traces, then slots */
 	size_t n_streams;
 	struct functions functions;
-	bool launches_block; /* in one of the traces */
+	struct cuda_settings cuda; /* of one of the traces at least */
 	unsigned int unreadable; /* directories that look like traces and are none we can read */
 	unsigned int
 		not_found; /* directories that were named, and cannot be read or hold no trace */

@@ -506,6 +506,11 @@ static void test_profile_wins(void **state)
 
 /* ---- what calls wait for ---------------------------------------------------------------------- */
 
+static const struct gpu_waits *waits_of(const union spy_any *raw, uint8_t contract)
+{
+	return gpu_wait_of(raw, contract, &(struct cuda_settings){.launches_block = false});
+}
+
 static void test_gpu_waits(void **state)
 {
 	static const struct {
@@ -536,27 +541,25 @@ static void test_gpu_waits(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(copies); i++)
-		assert_int_equal(gpu_wait_of((const union spy_any *)&copies[i].copy,
-					     copies[i].contract, false)
-					 ->sort,
-				 copies[i].sort);
-	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_DEVICE, false)->what, GPU_WAIT_DEVICE);
-	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_HOST, false)->sort, GPU_WAIT_NOT);
+		assert_int_equal(
+			waits_of((const union spy_any *)&copies[i].copy, copies[i].contract)->sort,
+			copies[i].sort);
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_DEVICE)->what, GPU_WAIT_DEVICE);
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_HOST)->sort, GPU_WAIT_NOT);
 	raw.memory = (struct spy_rec_memory){.head.event = SPY_EV_MEMORY,
 					     .op = SPY_MEMOP_FREE,
 					     .kind = SPY_MEM_DEVICE,
 					     .address = 16};
-	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_FREE, false)->sort, GPU_WAIT_HIDDEN);
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_HIDDEN);
 	raw.memory.pool = 1;
-	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_FREE, false)->sort, GPU_WAIT_NOT);
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_NOT);
 	raw.memory.pool = 0;
 	raw.memory.address = 0;
-	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_FREE, false)->sort, GPU_WAIT_NOT);
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_NOT);
 	raw.memory.op = SPY_MEMOP_SET;
-	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_MEMSET_SYNC, false)->sort, GPU_WAIT_QUEUE);
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_MEMSET_SYNC)->sort, GPU_WAIT_QUEUE);
 	raw.memory.kind = SPY_MEM_PINNED;
-	assert_int_equal(gpu_wait_of(&raw, SPY_CONTRACT_MEMSET_SYNC, false)->sort,
-			 GPU_WAIT_INTENDED);
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_MEMSET_SYNC)->sort, GPU_WAIT_INTENDED);
 }
 
 /* ---- twice ------------------------------------------------------------------------------------ */

@@ -129,12 +129,11 @@ static void test_modules(void **state)
 }
 
 /* Loads on an idle device, the longest of so many ms, then two of 20 ms behind work; `after` ms follow. */
-static void tell_loads_behind_work(struct story *s, const char *load, int idle,
-				   unsigned int longest, uint64_t after)
+static void tell_loads(struct story *s, const char *load, int idle, unsigned int longest,
+		       uint64_t after)
 {
 	int i;
 
-	begin(s);
 	for (i = 0; i < idle; i++)
 		call(s, 1000, i == 1 ? longest * MS : MS, "op %s caller=0x30 object=%#x", load,
 		     0x100 + i); /* the first one is cold */
@@ -146,6 +145,13 @@ static void tell_loads_behind_work(struct story *s, const char *load, int idle,
 	launch(s, after * MS, 4000);
 	wait_for_stream(s, 40000, 0x20);
 	conclude(s);
+}
+
+static void tell_loads_behind_work(struct story *s, const char *load, int idle,
+				   unsigned int longest, uint64_t after)
+{
+	begin(s);
+	tell_loads(s, load, idle, longest, after);
 }
 
 static void test_loads_behind_work(void **state)
@@ -175,6 +181,9 @@ static void test_loads_behind_work(void **state)
 	tell_loads_behind_work(s, "cuLibraryLoadData", 9, 1, 0);
 	nothing(s);
 	assert_non_null(strstr(s->shown, "lost        0 % of"));
+	begin_with(s, "env_CUDA_MODULE_LOADING=EAGER"); /* but then they do */
+	tell_loads(s, "cuLibraryLoadData", 9, 1, 0);
+	assert_in_range(number(found(s, "hidden-sync"), "cost_ns"), 36 * MS, 40 * MS);
 }
 
 /* ---- steady state ---------------------------------------------------------------------------- */
