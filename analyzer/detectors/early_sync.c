@@ -51,6 +51,7 @@ static bool goes_on(uint8_t contract)
 	case SPY_CONTRACT_INIT: /* cudaSetDevice */
 	case SPY_CONTRACT_FREE: /* what is cleared away at the end gives the GPU nothing to do */
 	case SPY_CONTRACT_MODULE:
+	case SPY_CONTRACT_LIBRARY:
 		return false;
 	default:
 		return true;
@@ -60,7 +61,7 @@ static bool goes_on(uint8_t contract)
 static enum settled settle(const struct claim *claim, const struct observed *next,
 			   struct verdict *v)
 {
-	if (!next)
+	if (!next || observed_starts_up(next)) /* then another context's work comes */
 		return SETTLED_NONE;
 	if (!goes_on(next->contract))
 		return SETTLED_NOT;

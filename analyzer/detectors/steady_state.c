@@ -98,20 +98,13 @@ static bool variant_of(const struct observed *o, uint32_t *variant)
 	return true;
 }
 
-/* In these calls, or inside of them, CUDA or a GPU starts up or ends. */
-static bool is_about_context(const struct observed *o, uint64_t duration_ns)
-{
-	return o->caller->starts_up ||
-	       (o->contract == SPY_CONTRACT_INIT && duration_ns >= ACCOUNT_LONG_NS);
-}
-
 static bool judge(const struct observed *o, struct verdict *v)
 {
 	uint64_t duration_ns = o->call->end_ns - o->call->begin_ns;
 
 	if (o->cold || call_failed(&o->record->raw->call_head))
 		return false;
-	if (is_about_context(o, duration_ns))
+	if (observed_starts_up(o))
 		v->variant = CONTEXT;
 	else if (!variant_of(o, &v->variant))
 		return false;

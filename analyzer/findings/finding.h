@@ -66,6 +66,9 @@ uint64_t observed_submissions(const struct observed *o);
 /* Has the process managed memory, in which the host sees what the GPU writes? */
 bool observed_host_sees(const struct observed *o);
 
+/* Does CUDA or a GPU start up, or end, in the call or inside of it? */
+bool observed_starts_up(const struct observed *o);
+
 /* Of a call that may load code, which takes what the code takes: did it take far longer than all those that had nothing
  * to wait for, and were they enough to say so? */
 bool observed_is_no_loading(const struct observed *o);

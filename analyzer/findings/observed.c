@@ -59,6 +59,12 @@ bool observed_means_to_wait(const struct observed *o)
 	return o->waits->sort == GPU_WAIT_INTENDED && !call_failed(&o->record->raw->call_head);
 }
 
+bool observed_starts_up(const struct observed *o)
+{
+	return o->caller->starts_up || (o->contract == SPY_CONTRACT_INIT &&
+					o->call->end_ns - o->call->begin_ns >= ACCOUNT_LONG_NS);
+}
+
 bool observed_is_no_loading(const struct observed *o)
 {
 	return o->class->source == EXPECT_CLEAN &&

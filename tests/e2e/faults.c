@@ -365,6 +365,44 @@ static void steady_stream(struct worker *w)
 	}
 }
 
+/* What a GPU can reach is said again in each round. */
+static const int reach[] = {1, 0, 3}; /* location: a device, its number; to read and write */
+
+static void prepare_mapping(struct worker *w)
+{
+	OK(cuMemSetAccess((uint64_t)w->gpu, BUFFER_BYTES, reach, 1));
+}
+
+static void steady_mapping(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 32); i; i--) {
+		if (!w->clean)
+			OK(cuMemSetAccess((uint64_t)w->gpu, BUFFER_BYTES, reach, 1));
+		for (int j = 0; j < 4; j++)
+			launch(&stub_delay, 500, w->stream);
+		finish(w);
+	}
+}
+
+static void prepare_context(struct worker *w)
+{
+	OK(cuCtxCreate_v4(&w->places[0], NULL, 0, w->device));
+	OK(cuCtxDestroy_v2(w->places[0]));
+}
+
+static void steady_context(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 16); i; i--) {
+		if (!w->clean) {
+			OK(cuCtxCreate_v4(&w->places[0], NULL, 0, w->device));
+			OK(cuCtxDestroy_v2(w->places[0]));
+		}
+		for (int j = 0; j < 4; j++)
+			launch(&stub_delay, 500, w->stream);
+		finish(w);
+	}
+}
+
 static void prepare_event(struct worker *w)
 {
 	OK(cudaEventCreate(&w->places[0]));
@@ -733,6 +771,9 @@ static const struct habit habits[] = {
 		"cost cuMemAllocManaged 500\ncost cuMemFree_v2 500\n", 1, 1, prepare_managed, steady_managed},
 	{"steady-stream", STEADY, "time", "cudaStreamCreateWithFlags|cudaStreamDestroy", "",
 		"cost cuStreamCreate 500\ncost cuStreamDestroy_v2 500\n", 1, 1, prepare_stream, steady_stream},
+	{"steady-mapping", STEADY, "time", "cuMemSetAccess", "", "cost cuMemSetAccess 500\n", 1, 1, prepare_mapping, steady_mapping},
+	{"steady-context", STEADY, "time", "cuCtxCreate_v4|cuCtxDestroy_v2", "",
+		"cost cuCtxCreate_v4 3000\ncost cuCtxDestroy_v2 2000\n", 1, 1, prepare_context, steady_context},
 	{"steady-event", STEADY, "time", "cudaEventCreate", "", "ioctl cuEventCreate 500\n", 1, 1, prepare_event, steady_event},
 	{"steady-graph", STEADY, "time", "cudaGraphInstantiate", "", "cost cuGraphInstantiateWithFlags 500\n", 1, 1, prepare_graph, steady_graph},
 	{"redundant-device", "redundant-sync", "time", "cudaDeviceSynchronize", "", "hold cuCtxSynchronize read:idle1 45\n", 1, 1,

@@ -64,6 +64,9 @@ int cudaLibraryLoadData(void **library, const void *code, void *jit_options, voi
 int cudaLibraryUnload(void *library);
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream);
 int cuModuleLoadData(void **module, const void *image);
+int cuMemSetAccess(uint64_t address, size_t bytes, const int *description, size_t n);
+int cuCtxCreate_v4(void **context, const void *parameters, unsigned int flags, int device);
+int cuCtxDestroy_v2(void *context);
 int cuModuleUnload(void *module);
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **code);
