@@ -96,9 +96,9 @@ _Static_assert(!offsetof(struct spy_stack_site, key) && !offsetof(struct spy_pyt
  * LOT, drawn by the clock. Threads that allocate side by side would else meet at the counter in each
  * call, and wait for its cache line longer than the call takes.
  */
-static uint64_t lot_of(const struct spy_stack_site *site, uint64_t now)
+static uint64_t lot_of(const uint64_t *counter, uint64_t now)
 {
-	if (__atomic_load_n(&site->calls, __ATOMIC_RELAXED) < MADE_BEFORE + FIRST_CALLS)
+	if (__atomic_load_n(counter, __ATOMIC_RELAXED) < MADE_BEFORE + FIRST_CALLS)
 		return 1;
 	return (now * 0x9e3779b97f4a7c15ull >> 32) % LOT ? 0 : LOT;
 }
@@ -109,19 +109,21 @@ static bool doubled(uint64_t calls, uint64_t lot)
 	return (calls ^ (calls - lot)) > calls - lot;
 }
 
-/* Is this call of the place one to tell of? */
+/* Is this call of the place one to tell of? Samples are counted apart: thousands of short calls must not use up what
+ * the first long or failed one is to get. */
 static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
 {
 	uint64_t key = frame->caller << 16 | frame->slot->fn, duration = now - frame->start;
 	struct spy_stack_site *site =
 		find_entry(spy_session->stack_sites, SPY_STACK_SITES, sizeof(*site), key);
 	uint64_t calls, lot, before = why == SPY_STACK_MADE ? MADE_BEFORE : 0;
-	uint64_t first = why == SPY_STACK_SAMPLED ? FIRST_SAMPLED : FIRST_CALLS;
+	uint64_t first = why == SPY_STACK_SAMPLED ? FIRST_SAMPLED : FIRST_CALLS, *counter;
 
 	if (!site)
 		return false;
-	lot = lot_of(site, now);
-	calls = lot ? __atomic_add_fetch(&site->calls, lot, __ATOMIC_RELAXED) : UINT64_MAX;
+	counter = why == SPY_STACK_SAMPLED ? &site->samples : &site->calls;
+	lot = lot_of(counter, now);
+	calls = lot ? __atomic_add_fetch(counter, lot, __ATOMIC_RELAXED) : UINT64_MAX;
 	if (calls <= before)
 		return false;
 	/* Two threads at once may both tell of it: two stacks instead of one. */

@@ -12,6 +12,7 @@
  *   stacks launch N       launches that fail at N places, through what nvcc makes for <<<>>>; 3: 2, without optimisation
  *   stacks many N         N pageable copies at one place; prints the seconds it took
  *   stacks threads T N    the same in T threads
+ *   stacks behind N       N calls that are not worth a look and 100 pageable copies behind them, all at one place
  *   stacks clean          calls that are not worth a look
  */
 #include <dlfcn.h>
@@ -364,6 +365,26 @@ static int waits(int n)
 	return 0;
 }
 
+/* As in a library, which copies for all of a program at one place. */
+static LEAF void copy_to(void *to)
+{
+	sink = cudaMemcpyAsync(to, device, sizeof(host), 4, NULL);
+	sink++;
+}
+
+static int behind(int n)
+{
+	void *memory;
+
+	cudaMalloc(&memory, 4096);
+	device = memory;
+	for (int i = 0; i < n; i++)
+		copy_to(device);
+	for (int i = 0; i < 100; i++)
+		copy_to(host);
+	return 0;
+}
+
 static int clean(void)
 {
 	void *memory;
@@ -469,6 +490,8 @@ int main(int argc, char **argv)
 		return threads(n, argc > 3 ? atoi(argv[3]) : 0);
 	else if (!strcmp(what, "waits"))
 		return waits(n);
+	else if (!strcmp(what, "behind"))
+		return behind(n);
 	else if (!strcmp(what, "clean"))
 		return clean();
 	else

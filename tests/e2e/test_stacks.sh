@@ -135,6 +135,10 @@ record stacks waits 20000
 stacks ' of=cudaStreamSynchronize why=sampled ' >sampled
 [ "$(wc -l <sampled)" -ge 2 ] || fail "waits: $(wc -l <sampled) stacks"
 [ "$(wc -l <sampled)" -le 16 ] || fail "waits: $(wc -l <sampled) stacks"
+# A sample takes nothing from what is worth a look at the same place.
+record stacks behind 5000
+[ "$(stacks 'why=[a-z,]*pageable' | wc -l)" -ge 8 ] ||
+	fail "pageable copies behind others: $(stacks 'why=[a-z,]*pageable' | wc -l) stacks"
 CUDASPY_NOSTACKS=1 record stacks many 1000
 expect "switched off: stacks" "$(stacks | wc -l)" 0
 expect "switched off: pageable copies" "$(closing stacks.err)" "1000 1000 0"
