@@ -392,7 +392,7 @@ static int clean(void)
 	cudaMalloc(&memory, 4096);
 	for (int i = 0; i < 1000; i++)
 		cudaSetDevice(0);
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 400; i++)
 		cudaMemcpyAsync(device, device, 4096, 3, NULL);
 	cudaFree(memory);
 	return 0;

@@ -129,7 +129,8 @@ record stacks threads 8 5000
 # (A call may take a millisecond anywhere on a busy machine.)
 record stacks clean
 expect "clean: stacks" "$(stacks | grep -c -v ' why=[a-z,]*\(long\|sampled\) ')" 0
-expect "clean: a sample" "$(stacks ' of=cudaMemcpyAsync why=[a-z,]*sampled ' | wc -l)" 1
+sampled=$(stacks ' of=cudaMemcpyAsync why=[a-z,]*sampled ' | wc -l)
+[ "$sampled" -ge 1 ] && [ "$sampled" -le 8 ] || fail "clean: $sampled stacks of a sample"
 # Short calls of which there may be too many: a sample of them, and fewer the more there are.
 record stacks waits 20000
 stacks ' of=cudaStreamSynchronize why=sampled ' >sampled
