@@ -268,15 +268,22 @@ static const char *kernel_of(struct symbolizer *s, const char *stub)
 	return demangle(s, name);
 }
 
+static bool begins_with(const char *text, const char *begin)
+{
+	return !strncmp(text, begin, strlen(begin));
+}
+
 /* A function of the runtime that was linked to the program, or a wrapper of its name in a header:
- * "cudaError cudaMalloc<float>(float**, unsigned long)". */
-static bool is_entry_point(const char *function)
+ * "cudaError cudaMalloc<float>(float**, unsigned long)"; or one of Thrust or CUB, in a program without debug
+ * information. */
+static bool is_known_function(const char *function)
 {
 	const char *end = function + strcspn(function, "(<"), *name = end;
 
 	while (name > function && name[-1] != ' ')
 		name--;
-	return functions_known(name, (size_t)(end - name));
+	return functions_known(name, (size_t)(end - name)) || begins_with(name, "thrust::") ||
+	       begins_with(name, "cub::");
 }
 
 /* What a runtime has inside that was linked to the program: hashes with this beginning. They are shown as … */
@@ -298,7 +305,7 @@ static bool is_cudas_function(const char *function)
 	for (i = 0; i < ARRAY_SIZE(parts); i++)
 		if (strstr(function, parts[i]))
 			return true;
-	return is_runtimes_function(function) || is_entry_point(function);
+	return is_runtimes_function(function) || is_known_function(function);
 }
 
 static void look_for_cudas(struct symbolizer *s, struct place *place)

@@ -118,6 +118,12 @@ record stacks_cc wrapped-deep
 "$tool" report --format=json "$trace" | jq -r '.findings[] | "\(.caller):\(.line) \(.count) \(.elsewhere)"' >got
 grep -qxF "third_load():$(line stacks_cc.cc third_load) 3 no" got || fail "wrapped by Thrust: $(cat got)"
 
+# Without debug information, as nvcc builds by default, by the names alone.
+cp "$bin/stacks_cc" plain && strip --strip-debug plain || fail "no strip"
+same plain ./plain wrapped-deep
+"$tool" report --format=json "$(the_trace)" | jq -r '.findings[] | "\(.caller) \(.count) \(.elsewhere)"' >got
+grep -qxF "third_load() 3 no" got || fail "wrapped by Thrust, no debug information: $(cat got)"
+
 # So many at a place, and so many a second.
 record stacks many 20000
 [ "$(stacks | wc -l)" -ge 8 ] || fail "many: $(stacks | wc -l) stacks"
