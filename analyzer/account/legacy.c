@@ -10,6 +10,7 @@
 static void vote(struct legacy_use *use, const struct record *record)
 {
 	const union spy_any *raw = record->raw;
+	const struct stack *stack = model_stack(record);
 	uint64_t caller = raw->other.event >= SPY_EV_OP ? raw->op.caller : 0; /* the same in all */
 
 	if (use->fn != record->fn || use->caller != caller) {
@@ -17,10 +18,10 @@ static void vote(struct legacy_use *use, const struct record *record)
 			use->votes--;
 			return;
 		}
-		use->stack = NULL;
+		use->n_stacks = 0;
 	}
-	if (!use->stack)
-		use->stack = model_stack(record);
+	if (stack)
+		use->stacks[use->n_stacks++ % LEGACY_STACKS] = stack;
 	use->fn = record->fn;
 	use->caller = caller;
 	use->ns = record->ns;

@@ -56,6 +56,8 @@ struct gpu_stream {
 	UT_hash_handle hh;
 };
 
+#define LEGACY_STACKS 8
+
 /*
  * Of a process and a device: how the legacy default stream and the streams that wait for it (blocking)
  * stood in each other's way. A turn is work handed to one of them while the other had some outstanding.
@@ -68,7 +70,9 @@ struct legacy_use {
 	/* The call at whose place most of the legacy stream's part was made, if any has most. */
 	uint32_t fn;
 	uint64_t caller, ns, votes;
-	const struct stack *stack; /* of one of its calls; NULL: none has one */
+	/* Of its last calls that have one: of the first ones many a program makes none again. */
+	const struct stack *stacks[LEGACY_STACKS];
+	size_t n_stacks; /* calls that had one */
 };
 
 /* How the host of a process may see what its GPUs have written, so far. */

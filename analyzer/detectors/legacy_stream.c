@@ -26,7 +26,8 @@ static void tell(const struct analysis *a, struct report *report, size_t i,
 	finding->function = word_function(a, use->fn);
 	finding->address = use->caller;
 	finding->address_ns = use->ns;
-	finding->stack = use->stack;
+	finding->stacks = use->stacks;
+	finding->n_stacks = least(use->n_stacks, LEGACY_STACKS);
 	finding->count = use->turns;
 	finding->cost_unknown = true;
 	finding->what = report_text(report,

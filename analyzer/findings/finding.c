@@ -271,24 +271,35 @@ static int by_cost(const void *a, const void *b)
 	return order ? order : same_place(x, y);
 }
 
-/* Of one of its calls; NULL: none has one. */
-static const struct stack *stack_of(const struct finding *finding)
+/* Of some of its calls, into `stacks`, which has room for SITE_STACKS; returns how many. What calls without a site
+ * cost nobody knows: all the same. */
+static size_t stacks_of(const struct finding *finding, struct site_stack *stacks)
 {
-	return finding->site ? finding->site->stack : finding->stack;
+	const struct site *site = finding->site;
+	size_t n = 0;
+
+	while (site && n < SITE_STACKS && site->stacks[n].stack) {
+		stacks[n] = site->stacks[n];
+		n++;
+	}
+	while (!site && n < SITE_STACKS && n < finding->n_stacks) {
+		stacks[n] = (struct site_stack){.stack = finding->stacks[n], .cost_ns = 1};
+		n++;
+	}
+	return n;
 }
 
 static void find_python(struct finding *finding, struct report *report)
 {
-	const struct site *site = finding->site;
-	const struct site_stack only = {.stack = finding->stack};
+	struct site_stack stacks[SITE_STACKS];
+	size_t n = stacks_of(finding, stacks);
 	struct python_line *lines;
 
-	if (!stack_of(finding))
+	if (!n)
 		return;
 	lines = arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*lines)));
 	finding->python = lines;
-	finding->n_python =
-		python_lines(site ? site->stacks : &only, site ? SITE_STACKS : 1, lines);
+	finding->n_python = python_lines(stacks, n, lines);
 }
 
 /*
@@ -299,16 +310,17 @@ static void find_python(struct finding *finding, struct report *report)
  */
 static void find_caller(struct finding *finding, struct symbolizer *symbols, struct report *report)
 {
-	const struct stack *stack = stack_of(finding);
-	const struct site *site = finding->site;
+	struct site_stack stacks[SITE_STACKS];
+	size_t i, n = stacks_of(finding, stacks);
 	bool several = false;
 	struct place place, other;
-	size_t i;
 
-	if (!finding->cudas || !stack || !symbolize_caller(symbols, stack, &place))
+	if (!finding->cudas || !n ||
+	    !symbolize_caller(symbols, finding->site ? finding->site->stack : stacks[0].stack,
+			      &place))
 		return;
-	for (i = 0; site && i < SITE_STACKS && site->stacks[i].stack && !several; i++)
-		several = symbolize_caller(symbols, site->stacks[i].stack, &other) &&
+	for (i = 0; i < n && !several; i++)
+		several = symbolize_caller(symbols, stacks[i].stack, &other) &&
 			  (other.path != place.path || other.offset != place.offset);
 	if (several && finding->of_kernel)
 		return;

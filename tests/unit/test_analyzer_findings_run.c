@@ -800,6 +800,40 @@ static void test_legacy_stream(void **state)
 	json_decref(root);
 }
 
+/* A runtime that was linked to the program makes all calls at one place: stacks of the last ones tell where they come
+ * from. */
+static void test_legacy_lines(void **state)
+{
+	static struct log log;
+	unsigned int i;
+	json_t *root;
+
+	(void)state;
+	log.used = 0;
+	add(&log,
+	    "trace app.100 pid=100 program=\"app\"\n"
+	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+	    "2us python_code code=1 first_line=1 file=\"/u/warm.py\" function=\"warm\"\n"
+	    "2us python_code code=2 first_line=1 file=\"/u/train.py\" function=\"step\"\n"
+	    "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
+	for (i = 1; i <= 30; i++)
+		add(&log,
+		    "%u0us launch cuLaunchKernel duration=3us device=0 stream=0x10 caller=0x4010\n"
+		    "%u9us stack fn=cuLaunchKernel why=16 frames=0x4020\n"
+		    "%u9us python_stack fn=cuLaunchKernel lines=%s\n"
+		    "%u9us launch cuLaunchKernel duration=3us device=0 stream=1 caller=0x4020\n",
+		    10 + i, 10 + i, 10 + i,
+		    i == 1       ? "1:11"
+		    : i % 4 == 0 ? "2:13"
+				 : "2:12",
+		    10 + i);
+	add(&log, "1ms op cudaDeviceSynchronize duration=10us device=0\n");
+	root = report_on(log.text);
+	says(find(root, "legacy-stream"), "python",
+	     "from Python: train.py:12 in step; also train.py:13 in step");
+	json_decref(root);
+}
+
 /* A copy that waits, behind the stream of its own thread, is what somebody wants; behind another
  * thread's it is not. */
 static void test_legacy_copies(void **state)
@@ -923,6 +957,7 @@ int main(void)
 		cmocka_unit_test(test_busy_host),
 		cmocka_unit_test(test_busy_host_in_turn),
 		cmocka_unit_test(test_legacy_stream),
+		cmocka_unit_test(test_legacy_lines),
 		cmocka_unit_test(test_legacy_copies),
 		cmocka_unit_test(test_staged_peer_copy),
 	};
