@@ -29,6 +29,7 @@
 #define MADE_BEFORE 4 /* so many things are made before it counts as again */
 #define LOT 16 /* calls counted at once */
 #define PER_SECOND 50 /* a thread's */
+#define AGAIN_MS 250 /* a place is told of once more, where old packets are deleted */
 #define PROBES 16 /* entries looked at in a table */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
 
@@ -109,6 +110,14 @@ static bool doubled(uint64_t calls, uint64_t lot)
 	return (calls ^ (calls - lot)) > calls - lot;
 }
 
+/* Of a bounded trace: may the packet that has the place's last stack be gone? Then it is told of again, now and then. */
+static bool is_forgotten(struct spy_stack_site *site, uint64_t now)
+{
+	uint64_t told = __atomic_load_n(&site->told, __ATOMIC_RELAXED);
+
+	return bounded && now > told && now - told >= AGAIN_MS * long_call;
+}
+
 /* Is this call of the place one to tell of? Samples are counted apart: thousands of short calls must not use up what
  * the first long or failed one is to get. */
 static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
@@ -126,6 +135,10 @@ static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
 	calls = lot ? __atomic_add_fetch(counter, lot, __ATOMIC_RELAXED) : UINT64_MAX;
 	if (calls <= before)
 		return false;
+	if (is_forgotten(site, now)) {
+		__atomic_store_n(&site->told, now, __ATOMIC_RELAXED);
+		return true;
+	}
 	/* Two threads at once may both tell of it: two stacks instead of one. */
 	if (duration / 2 >= __atomic_load_n(&site->longest, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&site->longest, duration, __ATOMIC_RELAXED);

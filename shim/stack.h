@@ -14,6 +14,7 @@ struct spy_stack_site {
 	uint64_t longest; /* call that has its stack in the trace, cycles */
 	uint64_t calls; /* worth a look; about, beyond the first */
 	uint64_t samples; /* the same, of those that are only in a sample */
+	uint64_t told; /* when its last stack was written, in a bounded trace */
 };
 
 #define SPY_STACK_SITES 4096 /* beyond this many, places get no stack */

@@ -13,6 +13,7 @@
  *   stacks many N         N pageable copies at one place; prints the seconds it took
  *   stacks threads T N    the same in T threads
  *   stacks behind N       N calls that are not worth a look and 100 pageable copies behind them, all at one place
+ *   stacks pause N        N waits, a pause, and 1000 more at the same place
  *   stacks clean          calls that are not worth a look
  */
 #include <dlfcn.h>
@@ -358,10 +359,18 @@ static int make(int n)
 	return 0;
 }
 
-static int waits(int n)
+static LEAF int waits(int n)
 {
 	for (int i = 0; i < n; i++)
 		cudaStreamSynchronize(NULL);
+	return 0;
+}
+
+static int with_pause(int n)
+{
+	waits(n);
+	usleep(300000);
+	sink = waits(1000);
 	return 0;
 }
 
@@ -492,6 +501,8 @@ int main(int argc, char **argv)
 		return waits(n);
 	else if (!strcmp(what, "behind"))
 		return behind(n);
+	else if (!strcmp(what, "pause"))
+		return with_pause(n);
 	else if (!strcmp(what, "clean"))
 		return clean();
 	else

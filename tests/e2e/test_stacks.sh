@@ -146,6 +146,10 @@ stacks ' of=cudaStreamSynchronize why=sampled ' >sampled
 record stacks behind 5000
 [ "$(stacks 'why=[a-z,]*pageable' | wc -l)" -ge 8 ] ||
 	fail "pageable copies behind others: $(stacks 'why=[a-z,]*pageable' | wc -l) stacks"
+# Where only the last records are kept, places are told of again.
+CUDASPY_KEEP=1 record stacks pause 400000
+[ "$(wc -l <dump)" -lt 300000 ] || fail "all of a bounded trace was kept"
+[ "$(stacks 'why=sampled ' | wc -l)" -ge 1 ] || fail "a bounded trace has no stack any more"
 CUDASPY_NOSTACKS=1 record stacks many 1000
 expect "switched off: stacks" "$(stacks | wc -l)" 0
 expect "switched off: pageable copies" "$(closing stacks.err)" "1000 1000 0"
