@@ -123,6 +123,7 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 	a->kinds = xcalloc(model->n_processes, sizeof(*a->kinds));
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
 	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
+	a->contexts = xcalloc(model->n_processes, sizeof(*a->contexts));
 	for (i = 0; i < model->n_processes; i++)
 		a->probed[i] = was_probed(&model->processes[i].trace->metadata);
 }
@@ -141,6 +142,7 @@ void account_release(struct accounting *a)
 	free(a->ioctls);
 	free(a->probed);
 	free(a->gpus_used);
+	free(a->contexts);
 	locks_release(&a->locks);
 	work_release(&a->work);
 	peers_release(&a->peers);
@@ -369,6 +371,19 @@ static inline bool is_asked_for(const struct caller *c, const union spy_any *raw
 	return kind->asked || (kind->asked_in_row && steps_in_row(&c->steps.row, raw));
 }
 
+/* A call of contract INIT. */
+static void see_context(struct accounting *a, const struct record *record)
+{
+	struct contexts *contexts = &a->contexts[record->process];
+
+	if (record->duration_ns < ACCOUNT_LONG_NS || call_failed(&record->raw->call_head))
+		return;
+	if (a->model->set->functions.all[record->fn].does == FUNCTION_ENDS_CONTEXT)
+		contexts->ended++;
+	else if (contexts->ended)
+		contexts->made_again++;
+}
+
 /* f: what all calls have in common is filled in. */
 static __attribute__((noinline)) void look_at(struct accounting *a, struct caller *c,
 					      const struct record *record, struct call_kind *kind,
@@ -390,6 +405,8 @@ static __attribute__((noinline)) void look_at(struct accounting *a, struct calle
 	if (a->observer &&
 	    (f->divided || kind->failed || c->n_open || c->starts_up || is_asked_for(c, raw, kind)))
 		f->site = observe(a, c, record, class, waits, cold, f);
+	if (kind->contract == SPY_CONTRACT_INIT)
+		see_context(a, record);
 	account = account_of(c, f->fn);
 	book(account, f);
 	if (f->divided)
@@ -446,8 +463,10 @@ void account_call(struct accounting *a, const struct record *record)
 
 void account_nested(struct accounting *a, const struct record *record)
 {
-	if (record->contract == SPY_CONTRACT_INIT)
-		account_make_caller(a, record->thread)->starts_up = true;
+	if (record->contract != SPY_CONTRACT_INIT)
+		return;
+	account_make_caller(a, record->thread)->starts_up = true;
+	see_context(a, record);
 }
 
 void account_finish(struct accounting *a)

@@ -127,6 +127,11 @@ struct ioctl_sum {
 	uint64_t request, count, ns;
 };
 
+/* What a process has done with its contexts so far, in calls that took their time. */
+struct contexts {
+	uint64_t ended, made_again; /* after one had ended */
+};
+
 struct accounting {
 	struct model *model;
 	struct expect *expect;
@@ -143,6 +148,7 @@ struct accounting {
 	struct kinds *kinds; /* by process */
 	bool *probed; /* by process: it was recorded with probes */
 	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */
+	struct contexts *contexts; /* by process */
 	double spared_ns; /* of what calls lost in the kernel module: a process for each GPU would not */
 	struct observer *observer; /* NULL: none */
 };

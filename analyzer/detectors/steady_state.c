@@ -98,18 +98,33 @@ static bool variant_of(const struct observed *o, uint32_t *variant)
 	return true;
 }
 
+/*
+ * Of a call in which CUDA or a GPU may start up or end: has the process had a context before, which it ended? A thread
+ * that begins with a GPU of its own, or makes the context that it keeps, makes nothing again; and cudaSetDevice may
+ * take long for many reasons.
+ */
+static bool is_again(const struct observed *o)
+{
+	const struct contexts *contexts = &o->accounts->contexts[o->record->process];
+
+	if (o->accounts->model->set->functions.all[o->record->fn].does == FUNCTION_ENDS_CONTEXT)
+		return contexts->made_again;
+	return contexts->ended;
+}
+
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	uint64_t duration_ns = o->call->end_ns - o->call->begin_ns;
-
 	if (o->cold || call_failed(&o->record->raw->call_head))
 		return false;
-	if (observed_starts_up(o))
-		v->variant = CONTEXT;
-	else if (!variant_of(o, &v->variant))
-		return false;
-	v->cost_ns = duration_ns - finished_ns(o->call, BUCKET_LOCK) -
+	v->cost_ns = o->call->end_ns - o->call->begin_ns - finished_ns(o->call, BUCKET_LOCK) -
 		     finished_ns(o->call, BUCKET_NOT_RUNNING);
+	if (observed_starts_up(o)) {
+		v->variant = CONTEXT;
+		if (v->cost_ns < ACCOUNT_LONG_NS || !is_again(o))
+			return false;
+	} else if (!variant_of(o, &v->variant)) {
+		return false;
+	}
 	/* What it waited for a lock is the cost of whoever held it, and in the gain there. */
 	v->gain_low_ns = v->gain_high_ns = v->cost_ns;
 	return true;

@@ -402,6 +402,81 @@ static void test_contexts(void **state)
 	nothing(s);
 }
 
+/* cudaSetDevice in each of some rounds, as libraries call it: now and then it takes two milliseconds, for its thread
+ * has no CPU or waits for a lock. No context is made in it. */
+static void tell_slow_set_device(struct story *s, const char *why, bool nested)
+{
+	int i;
+
+	begin(s);
+	call(s, 1000, 90 * MS, "op cudaSetDevice caller=0x30");
+	for (i = 0; i < 1000; i++) {
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+		if (i % 10) {
+			call(s, 1000, 500, "op cudaSetDevice caller=0x30");
+			continue;
+		}
+		s->ns += 1000 + 2 * MS;
+		fprintf(s->log, why, (unsigned long long)s->ns - 1000);
+		if (nested)
+			fprintf(s->log,
+				"%lluns nested cuDevicePrimaryCtxRetain depth=1 duration=%uns\n",
+				(unsigned long long)s->ns - 500, 2 * MS - 2000);
+		fprintf(s->log, "%lluns op cudaSetDevice caller=0x30 duration=%uns\n",
+			(unsigned long long)s->ns, 2 * MS);
+	}
+	conclude(s);
+}
+
+static void test_slow_set_device(void **state)
+{
+	static const char
+		no_cpu[] = "%lluns sched window=2ms not_running=1990000 running=5000\n",
+		lock[] = "%lluns wait kind=mutex fn=cudaSetDevice duration=1995us object=0x700\n";
+	struct story *s = *state;
+	int nested;
+
+	for (nested = 0; nested < 2; nested++) {
+		tell_slow_set_device(s, no_cpu, nested);
+		assert_null(found(s, "steady-state"));
+		tell_slow_set_device(s, lock, nested);
+		assert_null(found(s, "steady-state"));
+	}
+}
+
+/* Eight threads, one after the other, each begin with a GPU of their own and work on, in a program whose runtime is
+ * linked to it: a thread that has no context yet asks for one. Nothing is made again. */
+static void tell_starts(struct story *s, const char *start)
+{
+	int i, j;
+
+	begin(s);
+	for (i = 0; i < 8; i++) {
+		fprintf(s->log, "slot %d tid=%d\n%lluns thread tid=%d name=\"a\"\n", 2 + i, 100 + i,
+			(unsigned long long)s->ns + 1, 100 + i);
+		call(s, 1000, 150 * MS, start, 0x100 + i);
+		for (j = 0; j < 100; j++) {
+			call(s, 1000, 4000,
+			     "launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 device=%d", i);
+			call(s, 1000, 90000,
+			     "op cudaStreamSynchronize stream=8 caller=0x20 device=%d", i);
+		}
+	}
+	conclude(s);
+}
+
+static void test_starts(void **state)
+{
+	struct story *s = *state;
+
+	tell_starts(s, "op cuDevicePrimaryCtxRetain caller=0x30 object=%#x device=255");
+	assert_null(found(s, "steady-state"));
+	tell_starts(s, "op cuCtxCreate_v4 caller=0x30 object=%#x device=0");
+	assert_null(found(s, "steady-state"));
+}
+
 /* A hundred requests, each in a thread of its own that allocates: one after the other, in the slot that the one
  * before has left; or in threads that all stay. */
 static void tell_requests(struct story *s, bool threads_stay)
@@ -446,6 +521,7 @@ int main(void)
 		STORY_TEST(test_graph_update),     STORY_TEST(test_captures),
 		STORY_TEST(test_frees_of_nothing), STORY_TEST(test_threads_that_end),
 		STORY_TEST(test_mappings),         STORY_TEST(test_contexts),
+		STORY_TEST(test_slow_set_device),  STORY_TEST(test_starts),
 		STORY_TEST(test_same_number),
 	};
 
