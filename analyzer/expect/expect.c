@@ -186,25 +186,10 @@ static bool from_profile(const struct expect *e, struct call_class *c)
 	return true;
 }
 
-/* What such a call costs lies in the code that it is about: others say how long one may take, not how long this one
- * should. */
-static bool is_about_code(const struct expect *e, const struct call_class *c)
+/* What loading a library costs lies in the code, and it waits for nothing: two of PyTorch's take 50 us and 20 ms. */
+static bool is_any_price(const struct expect *e, const struct call_class *c)
 {
-	uint8_t contract = expect_contract(e, c->key.fn);
-
-	return contract == SPY_CONTRACT_MODULE || contract == SPY_CONTRACT_LIBRARY;
-}
-
-/* Two libraries of PyTorch's: 50 us and 20 ms. */
-static bool from_longest_call(const struct expect *e, struct call_class *c)
-{
-	if (c->clean_calls < EXPECT_ENOUGH || !may_wait(e, c))
-		return false;
-	c->source = EXPECT_CLEAN;
-	c->samples = c->clean_calls;
-	c->expected_ns = c->clean.max;
-	c->spread_ns = 0;
-	return true;
+	return expect_contract(e, c->key.fn) == SPY_CONTRACT_LIBRARY && !may_wait(e, c);
 }
 
 /*
@@ -216,10 +201,8 @@ static bool from_clean_calls(const struct expect *e, struct call_class *c)
 	double quantile = may_wait(e, c) ? 0.1 : 0.5;
 	uint64_t high;
 
-	if (!c->clean_calls)
+	if (!c->clean_calls || is_any_price(e, c))
 		return false;
-	if (is_about_code(e, c))
-		return from_longest_call(e, c);
 	c->source = c->clean_calls >= EXPECT_ENOUGH ? EXPECT_CLEAN : EXPECT_FEW;
 	c->samples = c->clean_calls;
 	c->expected_ns = histogram_quantile(&c->clean, quantile);
@@ -230,7 +213,7 @@ static bool from_clean_calls(const struct expect *e, struct call_class *c)
 
 static bool from_all_calls(const struct expect *e, struct call_class *c)
 {
-	if (!c->calls || may_wait(e, c) || is_about_code(e, c))
+	if (!c->calls || may_wait(e, c) || is_any_price(e, c))
 		return false;
 	c->source = EXPECT_LOW_QUANTILE;
 	c->samples = c->calls;
@@ -320,13 +303,6 @@ void expect_settle(struct expect *e, const struct profile *profile)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static const char *which_clean_call(const struct expect *e, const struct call_class *c)
-{
-	if (is_about_code(e, c))
-		return "longest";
-	return may_wait(e, c) ? "fastest tenth" : "median";
-}
-
 const char *expect_source_text(struct expect *e, const struct call_class *c)
 {
 	char count[32], *profile, *text;
@@ -340,12 +316,12 @@ const char *expect_source_text(struct expect *e, const struct call_class *c)
 		return text;
 	case EXPECT_CLEAN:
 		return arena_printf(&e->arena, "%s of %s unobstructed calls",
-				    which_clean_call(e, c), count);
+				    may_wait(e, c) ? "fastest tenth" : "median", count);
 	case EXPECT_FEW:
 		if (c->samples == 1)
 			return "the only unobstructed call";
 		return arena_printf(&e->arena, "%s of only %s unobstructed calls",
-				    which_clean_call(e, c), count);
+				    may_wait(e, c) ? "fastest tenth" : "median", count);
 	case EXPECT_LOW_QUANTILE:
 		return c->samples == 1 ? "the only call"
 				       : arena_printf(&e->arena,

@@ -32,7 +32,7 @@ struct expect;
 enum expect_source {
 	EXPECT_NONE, /* nothing is known: expected_ns is 0 */
 	EXPECT_PROFILE,
-	EXPECT_CLEAN, /* EXPECT_ENOUGH clean calls or more: their median, 0.1 quantile, or the longest */
+	EXPECT_CLEAN, /* EXPECT_ENOUGH clean calls or more: their median, or 0.1 quantile */
 	EXPECT_FEW, /* of fewer */
 	EXPECT_LOW_QUANTILE, /* of all calls, for none was clean */
 	EXPECT_NEIGHBOUR, /* from a class of nearly that size */
