@@ -333,6 +333,33 @@ static void disable(const struct side *reaches, const struct side *reached)
 	NEED(cuCtxDisablePeerAccess(reached->context));
 }
 
+/* Without access: does the call wait for what its stream has to do before? */
+static void tell_behind(const struct side sides[2])
+{
+	unsigned int ms = BUSY_MS;
+	void *arguments[] = {&ms};
+	CUfunction kernel;
+	CUmodule module;
+	CUstream stream;
+	size_t bytes;
+	double begun;
+
+	NEED(cuCtxSetCurrent(sides[0].context));
+	NEED(cuModuleLoadData(&module, facts_code));
+	NEED(cuModuleGetFunction(&kernel, module, "busy"));
+	NEED(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (bytes = MIB; bytes <= COPY_BYTES; bytes *= 4) {
+		NEED(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
+		begun = now_ms();
+		NEED(cuMemcpyPeerAsync(sides[1].memory, sides[1].context, sides[0].memory,
+				       sides[0].context, bytes, stream));
+		printf("%-20s %4zu MiB behind a kernel of %u ms in the stream: %9.3f ms in the "
+		       "call\n",
+		       "no access", bytes / MIB, BUSY_MS, now_ms() - begun);
+		NEED(cuStreamSynchronize(stream));
+	}
+}
+
 static void tell_peers(void)
 {
 	struct side sides[2];
@@ -345,6 +372,7 @@ static void tell_peers(void)
 	}
 	printf("copies of %zu MiB from GPU 0 to GPU 1:\n", COPY_BYTES / MIB);
 	time_ways("no access", sides);
+	tell_behind(sides);
 	NEED(cuDeviceCanAccessPeer(&can, 0, 1));
 	if (!can) {
 		printf("the two cannot reach each other\n");
