@@ -15,8 +15,8 @@ const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT] = {
 	/* measured: launch 1,021 in a row waits for the first one to end */
 	[SPY_CONTRACT_SUBMIT]    = {GPU_WAIT_STREAM, GPU_WAIT_QUEUE, "its launch queue is full"},
 	[SPY_CONTRACT_LAUNCH]    = {GPU_WAIT_STREAM, GPU_WAIT_QUEUE, "its launch queue is full"},
-	/* sync page, "Memcpy": peer copies are asynchronous to the host; measured: without access the call itself
-	 * copies, through the host */
+	/* sync page, "Memcpy": peer copies are asynchronous to the host; measured: without access the call
+	 * hands over many pieces, but does not wait for them */
 	[SPY_CONTRACT_PEER]      = {GPU_WAIT_STREAM, GPU_WAIT_QUEUE, "its launch queue is full"},
 	/* the functions' own pages */
 	[SPY_CONTRACT_STREAM]    = {GPU_WAIT_STREAM, GPU_WAIT_INTENDED, "it waits for a stream"},
