@@ -810,12 +810,11 @@ static void test_legacy_lines(void **state)
 
 	(void)state;
 	log.used = 0;
-	add(&log,
-	    "trace app.100 pid=100 program=\"app\"\n"
-	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
-	    "2us python_code code=1 first_line=1 file=\"/u/warm.py\" function=\"warm\"\n"
-	    "2us python_code code=2 first_line=1 file=\"/u/train.py\" function=\"step\"\n"
-	    "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
+	add(&log, "trace app.100 pid=100 program=\"app\"\n"
+		  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+		  "2us python_code code=1 first_line=1 file=\"/u/warm.py\" function=\"warm\"\n"
+		  "2us python_code code=2 first_line=1 file=\"/u/train.py\" function=\"step\"\n"
+		  "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
 	for (i = 1; i <= 30; i++)
 		add(&log,
 		    "%u0us launch cuLaunchKernel duration=3us device=0 stream=0x10 caller=0x4010\n"
