@@ -209,7 +209,8 @@ struct finding {
 	const char *otherwise; /* another cure, with what that one would gain; NULL: none */
 	/* For conclude, where it knows who calls the function: looked up afterwards. */
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
-	const struct stack *const *stacks; /* of calls there, where there is no site: SITE_STACKS at most */
+	const struct stack *const
+		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */
 	size_t n_stacks;
 	/* As a gate (gate.h) has judged it. */
 	const char *suppressed; /* why; NULL: it is not */

@@ -342,7 +342,8 @@ static void test_peer_copies(void **state)
 	for (j = 0; j < 20; j++) {
 		launch(s, 1000, 4000);
 		call(s, 10000, 50 * MS,
-		     "copy cudaMemcpyPeerAsync form=peer direction=d2d src=device dst=device src_device=0 "
+		     "copy cudaMemcpyPeerAsync form=peer direction=d2d src=device dst=device "
+		     "src_device=0 "
 		     "dst_device=1 bytes=1048576 stream=8 device=0 caller=0x30");
 		wait_for_stream(s, 4000, 0x20);
 	}
