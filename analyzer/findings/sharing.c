@@ -82,7 +82,7 @@ uint64_t tenant_shared_ns(const struct tenant *self, const struct tenant *tenant
 	uint64_t covered_ns = self->use->first_ns, shared_ns = 0;
 	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && tenants[i].use->first_ns < self->use->last_ns; i++) {
 		uint64_t begin = tenants[i].use->first_ns, end = tenants[i].use->last_ns;
 
 		if (!tenants_overlap(self, &tenants[i]))

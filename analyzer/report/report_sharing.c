@@ -83,13 +83,10 @@ struct neighbours {
 static struct neighbours find_neighbours(struct report *report, const struct tenant *self,
 					 const struct tenant *tenants, size_t n)
 {
-	uint64_t covered_ns = self->use->first_ns;
-	struct neighbours found = {0};
+	struct neighbours found = {.shared_ns = tenant_shared_ns(self, tenants, n)};
 	size_t i;
 
 	for (i = 0; i < n && tenants[i].use->first_ns < self->use->last_ns; i++) {
-		uint64_t begin = tenants[i].use->first_ns, end = tenants[i].use->last_ns;
-
 		if (!tenants_overlap(self, &tenants[i]))
 			continue;
 		add_name(report, &found.names, tenants[i].process);
@@ -97,14 +94,6 @@ static struct neighbours find_neighbours(struct report *report, const struct ten
 			found.mates++;
 		else
 			found.rivals++;
-		if (begin < covered_ns)
-			begin = covered_ns;
-		if (end > self->use->last_ns)
-			end = self->use->last_ns;
-		if (end <= begin)
-			continue;
-		found.shared_ns += end - begin;
-		covered_ns = end;
 	}
 	return found;
 }
