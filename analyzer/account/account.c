@@ -88,7 +88,6 @@ struct caller *account_add_caller(struct accounting *a, struct thread *thread)
 	a->callers[thread->index] = xcalloc(1, sizeof(struct caller));
 	a->callers[thread->index]->thread = thread;
 	a->callers[thread->index]->device = SPY_DEVICE_NONE;
-	a->callers[thread->index]->launches_block = thread->process->trace->cuda.launches_block;
 	return a->callers[thread->index];
 }
 

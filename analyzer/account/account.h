@@ -93,7 +93,6 @@ struct caller {
 	struct account *accounts;
 	uint8_t device; /* current, as last seen */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
-	bool launches_block; /* as its trace has it */
 	struct steps steps; /* until the call in progress */
 	struct thread *thread;
 	struct waited *waits; /* of the call in progress */

@@ -18,7 +18,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 {
 	/* Not behind an asynchronous copy that waits, but should not, nor where launches block: without that the
 	 * wait is needed. */
-	if (o->cold || o->caller->launches_block || o->caller->steps.leans ||
+	if (o->cold || o->record->stream->trace->cuda.launches_block || o->caller->steps.leans ||
 	    o->waits->sort != GPU_WAIT_INTENDED || o->record->raw->other.event == SPY_EV_COPY ||
 	    o->record->raw->other.event == SPY_EV_MEMORY ||
 	    call_failed(&o->record->raw->call_head) || observed_awaited(o) || has_waited(o))
