@@ -18,7 +18,6 @@
  * for the GPU. Mark: the stream. */
 
 #define BLOCKED_LEAST_NS 20000
-#define FEW_BYTES 256
 
 static bool is_case(const struct observed *o)
 {
@@ -135,7 +134,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 	(void)a;
 	format_bytes(bytes, sizeof(bytes), site->bytes);
-	if (direction == SPY_DIR_D2H && site->bytes <= FEW_BYTES * site->count)
+	if (direction == SPY_DIR_D2H && site->bytes <= DETECTOR_FEW_BYTES * site->count)
 		finding->fix = "A few bytes that the host wants to know: keep them on the GPU, "
 			       "fetch them seldom "
 			       "or many at once; or copy to pinned memory (cudaMallocHost), record "

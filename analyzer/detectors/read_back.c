@@ -10,7 +10,6 @@
 #include "findings/detector.h"
 #include "report/report_words.h"
 
-#define SMALL_MOST 256
 #define ROUNDS_LEAST 20
 #define TENTHS_LEAST 2
 
@@ -21,8 +20,9 @@ static bool waits_for_copy(const struct observed *o)
 
 	if (raw->other.event == SPY_EV_COPY)
 		return o->contract == SPY_CONTRACT_COPY_SYNC && copy_took_place(&raw->copy) &&
-		       raw->copy.direction == SPY_DIR_D2H && raw->copy.bytes <= SMALL_MOST;
-	return row->count == 1 && row->direction == SPY_DIR_D2H && row->bytes <= SMALL_MOST &&
+		       raw->copy.direction == SPY_DIR_D2H && raw->copy.bytes <= DETECTOR_FEW_BYTES;
+	return row->count == 1 && row->direction == SPY_DIR_D2H &&
+	       row->bytes <= DETECTOR_FEW_BYTES &&
 	       (o->waits->what != GPU_WAIT_STREAM || record_stream(raw) == row->stream);
 }
 

@@ -15,6 +15,9 @@
 
 #define DETECTOR_CONTRACT(name) (1u << SPY_CONTRACT_##name)
 
+/* A copy to the host of no more than this brings a value that somebody wants to look at. */
+#define DETECTOR_FEW_BYTES 256
+
 enum copies_asked {
 	COPIES_ALL,
 	COPIES_PAGEABLE, /* with a pageable side */
