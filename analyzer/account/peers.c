@@ -39,13 +39,16 @@ void peers_see(struct peers *p, const struct model *model, const struct record *
 	if (raw->other.event == SPY_EV_OP && raw->op.object < SPY_DEVICE_NONE)
 		pair.peer = (uint8_t)raw->op.object;
 	known = find(p, &pair);
-	if (strstr(name, "Disable") && known) {
-		*known = p->pairs[--p->n_pairs];
-	} else if (!strstr(name, "Disable") &&
-		   !known) { /* enabled, or memory mapped for some GPU */
-		p->pairs = grow(p->pairs, p->n_pairs, sizeof(*p->pairs));
-		p->pairs[p->n_pairs++] = pair;
+	if (strstr(name, "Disable")) {
+		if (known)
+			*known = p->pairs[--p->n_pairs];
+		return;
 	}
+	if (known)
+		return;
+	/* Enabled, or memory was mapped for some GPU. */
+	p->pairs = grow(p->pairs, p->n_pairs, sizeof(*p->pairs));
+	p->pairs[p->n_pairs++] = pair;
 }
 
 bool peers_reach(const struct peers *p, uint32_t process, uint8_t device, uint8_t other)

@@ -12,8 +12,8 @@
 /* With access the call hands over one copy (measured on H200s: 2 to 6 us); without, many pieces. */
 #define HAND_OVER_NS 6000
 
-/* A slow way through the host, 5 GB/s. What a call took beyond that it waited for what was in its stream before, and
- * somebody has to. */
+/* A slow way through the host, 5 GB/s. What a call took beyond that it waited for room, behind more than such copies,
+ * and somebody has to. */
 #define SLOW_BYTES_PER_NS 5
 
 /* Variant: device copied from << 8 | device copied to. */
