@@ -32,7 +32,7 @@ struct spy_python_code {
 extern uint64_t spy_closer_look;
 
 /* About one call in 64 of a thread's, by how many it has made; not every 64th, for programs make calls in rounds. One
- * multiplication would not do: of one round length in ten, half of the places had no sample in 200 rounds. */
+ * multiplication would not do: with rounds of some lengths it draws the same few places again and again. */
 static inline bool spy_stack_samples(uint64_t calls)
 {
 	uint64_t mixed = calls * 0x9e3779b97f4a7c15ull;

@@ -291,9 +291,7 @@ static const char runtimes_function[] = "CUDA's runtime";
 
 static bool is_runtimes_function(const char *function)
 {
-	static const char begins[] = "libcudart_static_";
-
-	return function == runtimes_function || !strncmp(function, begins, strlen(begins));
+	return function == runtimes_function || begins_with(function, "libcudart_static_");
 }
 
 /* <<<>>> calls a function of the kernel's name, that one a stub, and that one a function of a header. */
@@ -310,7 +308,7 @@ static bool is_cudas_function(const char *function)
 
 static void look_for_cudas(struct symbolizer *s, struct place *place)
 {
-	bool stub = place->function && !strncmp(place->function, STUB, strlen(STUB));
+	bool stub = place->function && begins_with(place->function, STUB);
 
 	place->kernel = stub ? kernel_of(s, place->function + strlen(STUB)) : NULL;
 	place->cudas = stub || (place->function && is_cudas_function(place->function)) ||
