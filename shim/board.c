@@ -60,3 +60,8 @@ struct spy_slot_page *spy_board_page(struct spy_board *board, const char *direct
 		    0);
 	return page == MAP_FAILED ? NULL : page;
 }
+
+bool spy_board_backs(const struct spy_board *board, const struct spy_slot_page *page)
+{
+	return (uintptr_t)page - (uintptr_t)board < BOARD_BYTES;
+}

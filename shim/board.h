@@ -5,6 +5,7 @@
 #ifndef CUDASPY_SHIM_BOARD_H
 #define CUDASPY_SHIM_BOARD_H
 
+#include <stdbool.h>
 #include "cudaspy/trace_format.h"
 
 /*
@@ -20,5 +21,8 @@ struct spy_board *spy_board_create(const char *directory);
 /* The page of a slot, backed by the file. Falls back to memory of this process alone when the disk
  * is full; NULL if there is no memory either. */
 struct spy_slot_page *spy_board_page(struct spy_board *board, const char *directory, uint32_t slot);
+
+/* Is the page in the file? */
+bool spy_board_backs(const struct spy_board *board, const struct spy_slot_page *page);
 
 #endif

@@ -27,6 +27,15 @@ _Static_assert(offsetof(struct spy_frame, caller) == FRAME_CALLER, "assembly");
 _Static_assert(offsetof(struct spy_frame, window) == FRAME_WINDOW, "assembly");
 _Static_assert(sizeof(struct spy_frame) <= SPY_FRAME_BYTES, "assembly");
 _Static_assert(SPY_FRAME_BYTES % 16 == 8, "assembly");
+_Static_assert(sizeof(struct spy_slot) == SLOT_BYTES, "assembly");
+_Static_assert(offsetof(struct spy_slot, real) == SLOT_REAL, "assembly");
+_Static_assert(offsetof(struct spy_slot, record) == SLOT_RECORD, "assembly");
+_Static_assert(offsetof(struct spy_slot, counter) == SLOT_COUNTER, "assembly");
+_Static_assert(offsetof(struct spy_slot, inspector) == SLOT_INSPECTOR, "assembly");
+_Static_assert(SPY_TRANSPARENT == RECORD_TRANSPARENT, "assembly");
+_Static_assert(SPY_INSTANT == RECORD_INSTANT, "assembly");
+_Static_assert(offsetof(struct spy_thread, page) == THREAD_PAGE, "assembly");
+_Static_assert(offsetof(struct spy_slot_page, counts) == PAGE_COUNTS, "assembly");
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

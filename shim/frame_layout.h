@@ -1,6 +1,6 @@
 /*
- * shim/frame_layout.h: where the assembly finds the fields of struct spy_frame. call.c asserts each
- * of them.
+ * shim/frame_layout.h: where the assembly finds the fields of struct spy_frame, and the few of a slot, a thread
+ * and its page that a call needs which is only counted. call.c asserts each of them.
  */
 #ifndef CUDASPY_SHIM_FRAME_LAYOUT_H
 #define CUDASPY_SHIM_FRAME_LAYOUT_H
@@ -23,6 +23,21 @@
  * more than 80, except the EGL ones that take a frame by value (280). */
 #define SPY_WINDOW 96
 #define SPY_WINDOW_EGL 288
+
+/* struct spy_slot */
+#define SLOT_BYTES 24
+#define SLOT_REAL 0
+#define SLOT_RECORD 10
+#define SLOT_COUNTER 12
+#define SLOT_INSPECTOR 16
+
+/* enum spy_record */
+#define RECORD_TRANSPARENT 0
+#define RECORD_INSTANT 3
+
+/* struct spy_thread and struct spy_slot_page */
+#define THREAD_PAGE 24
+#define PAGE_COUNTS 128
 
 /* Stubs without a name: see trampoline_x86_64.S. */
 #define SPY_SPARE_STUBS 512

@@ -44,21 +44,23 @@ enum {
 #include "cudaspy/entrypoints.def"
 };
 
-/* Counters of the COUNTED rows: numbers 0, 1, 2 … */
+/* Counters of the COUNTED and INSTANT rows: numbers 0, 1, 2 … */
 enum {
 #define NUMBER_TRACED(name)
 #define NUMBER_TRANSPARENT(name)
 #define NUMBER_COUNTED(name) COUNTER_OF_##name,
+#define NUMBER_INSTANT(name) COUNTER_OF_##name,
 #define ENTRY(name, layer, record, contract, inspector) NUMBER_##record(name)
 #include "cudaspy/entrypoints.def"
 	COUNTER_COUNT
 };
-_Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more COUNTED rows than counters in a page");
+_Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than counters in a page");
 
 #define COUNTER_NONE UINT16_MAX
 #define COUNTER_TRACED(name) COUNTER_NONE
 #define COUNTER_TRANSPARENT(name) COUNTER_NONE
 #define COUNTER_COUNTED(name) COUNTER_OF_##name
+#define COUNTER_INSTANT(name) COUNTER_OF_##name
 
 /* Of contract HOST, streams and events are told by how they are inspected. */
 #define makes(contract, inspector) \

@@ -496,18 +496,35 @@ uint32_t spy_kernel_number(const char *name)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+/* What is on a page that the disk had no room for goes with the process: what nothing else tells is lost. */
+static void count_unbacked_page(const struct spy_thread *thread)
+{
+	uint64_t lost = 0;
+
+	if (spy_board_backs(spy_session->board, thread->page))
+		return;
+	for (size_t i = 0; i < SPY_BOARD_COUNTERS; i++)
+		lost += __atomic_exchange_n(&thread->page->counts[i], 0, __ATOMIC_RELAXED);
+	if (!thread->packet) /* a packet tells how many were lost */
+		lost += __atomic_exchange_n(&thread->page->lost, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&spy_session->board->lost, lost, __ATOMIC_RELAXED);
+}
+
 static void close_with_a_line(void)
 {
-	uint64_t calls = 0, pageable = 0, lost = spy_session->board->lost;
+	uint64_t calls = 0, pageable = 0, lost = 0;
 
 	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
 		const struct spy_slot_page *page = spy_session->threads[slot].page;
+
+		count_unbacked_page(&spy_session->threads[slot]);
 
 		/* their threads may still count */
 		calls += __atomic_load_n(&page->calls, __ATOMIC_RELAXED);
 		pageable += __atomic_load_n(&page->pageable, __ATOMIC_RELAXED);
 		lost += __atomic_load_n(&page->lost, __ATOMIC_RELAXED);
 	}
+	lost += __atomic_load_n(&spy_session->board->lost, __ATOMIC_RELAXED);
 	say("%s: %llu calls (nested ones included), %llu pageable async cop%s, %llu lost",
 	    spy_session->directory, (unsigned long long)calls, (unsigned long long)pageable,
 	    pageable == 1 ? "y" : "ies", (unsigned long long)lost);

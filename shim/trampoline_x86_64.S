@@ -1,5 +1,5 @@
 /*
- * shim/trampoline_x86_64.S: the exported stubs and the one road they take. The whole of the shim
+ * shim/trampoline_x86_64.S: the exported stubs and the road they take. The whole of the shim
  * that knows a processor; another architecture is another such file.
  *
  * A stub pushes the number of its slot and jumps to spy_road, which saves every argument register,
@@ -118,6 +118,45 @@ spy_road:
 	.cfi_endproc
 	.size spy_road, .-spy_road
 
+/*
+ * The short road, of calls that are counted at most and looked at by nobody: INSTANT rows and TRANSPARENT ones
+ * without an inspector. It counts and jumps; PyTorch asks for the current device a thousand times a step. Whatever
+ * has to be done first (a function not found yet, a thread that made no call yet, a child of fork, whose
+ * memory reads as zeros) and whatever the user wants recorded after all is the long road's.
+ * Takes r10, r11 and rax, which no argument of these functions is in.
+ */
+	.p2align 6
+	.type spy_short_road, @function
+spy_short_road:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16			/* slot number, return address */
+	imulq	$SLOT_BYTES, (%rsp), %r10
+	leaq	spy_slots(%rip), %r11
+	addq	%r11, %r10
+	movq	SLOT_REAL(%r10), %rax
+	testq	%rax, %rax
+	je	spy_road
+	cmpb	$RECORD_INSTANT, SLOT_RECORD(%r10)
+	jne	1f
+	movq	spy_self@gottpoff(%rip), %r11
+	movq	%fs:(%r11), %r11
+	movq	THREAD_PAGE(%r11), %r11
+	testq	%r11, %r11
+	je	spy_road
+	movzwl	SLOT_COUNTER(%r10), %r10d
+	incq	PAGE_COUNTS(%r11,%r10,8)
+2:	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	jmp	*%rax
+	.cfi_adjust_cfa_offset 8
+1:	cmpb	$RECORD_TRANSPARENT, SLOT_RECORD(%r10)
+	jne	spy_road
+	cmpw	$0, SLOT_INSPECTOR(%r10)
+	jne	spy_road
+	jmp	2b
+	.cfi_endproc
+	.size spy_short_road, .-spy_short_road
+
 /* ---- the stubs ------------------------------------------------------------------------------- */
 
 /* Slot numbers: 3 * row + generation (0: 11.0 or the driver, 1: 12, 2: 13). resolve.c's table agrees,
@@ -125,7 +164,7 @@ spy_road:
 	.set	spy_row, 0
 
 	/* Listed by a local label: another interposer may define the exported one before us. */
-	.macro stub label, slot
+	.macro stub label, slot, record, inspector
 	.section .data.rel.ro.spy_stubs, "aw"
 	.quad	.Lstub\@
 	.text
@@ -137,7 +176,15 @@ spy_road:
 	endbr64
 	pushq	$(\slot)
 	.cfi_adjust_cfa_offset 8
+	.ifc	\record\()_\inspector, TRANSPARENT_none
+	jmp	spy_short_road
+	.else
+	.ifc	\record, INSTANT
+	jmp	spy_short_road
+	.else
 	jmp	spy_road
+	.endif
+	.endif
 	.cfi_endproc
 	.size \label, .-\label
 	.endm
@@ -149,53 +196,53 @@ spy_road:
 	.endm
 
 	/* A stub for one generation of a runtime function; at is @@ for the newest it has. */
-	.macro versioned name, generation, number, at
+	.macro versioned name, generation, number, at, record, inspector
 	.globl spy_rt_\name\()_\generation
-	stub spy_rt_\name\()_\generation, spy_row*3+\number
+	stub spy_rt_\name\()_\generation, spy_row*3+\number, \record, \inspector
 	.symver spy_rt_\name\()_\generation, \name\at\()libcudart.so.\generation, remove
 	.endm
 
-	.macro DRIVER name
+	.macro DRIVER name, record, inspector
 	.globl \name
-	stub \name, spy_row*3
+	stub \name, spy_row*3, \record, \inspector
 	none
 	none
 	.set spy_row, spy_row + 1
 	.endm
-	.macro RT name
-	versioned \name, 11.0, 0, @
-	versioned \name, 12, 1, @
-	versioned \name, 13, 2, @@
+	.macro RT name, record, inspector
+	versioned \name, 11.0, 0, @, \record, \inspector
+	versioned \name, 12, 1, @, \record, \inspector
+	versioned \name, 13, 2, @@, \record, \inspector
 	.set spy_row, spy_row + 1
 	.endm
-	.macro RT11 name
-	versioned \name, 11.0, 0, @@
+	.macro RT11 name, record, inspector
+	versioned \name, 11.0, 0, @@, \record, \inspector
 	none
-	none
-	.set spy_row, spy_row + 1
-	.endm
-	.macro RT12 name
-	none
-	versioned \name, 12, 1, @@
 	none
 	.set spy_row, spy_row + 1
 	.endm
-	.macro RT13 name
+	.macro RT12 name, record, inspector
 	none
-	none
-	versioned \name, 13, 2, @@
-	.set spy_row, spy_row + 1
-	.endm
-	.macro RT11_12 name
-	versioned \name, 11.0, 0, @
-	versioned \name, 12, 1, @@
+	versioned \name, 12, 1, @@, \record, \inspector
 	none
 	.set spy_row, spy_row + 1
 	.endm
-	.macro RT12_13 name
+	.macro RT13 name, record, inspector
 	none
-	versioned \name, 12, 1, @
-	versioned \name, 13, 2, @@
+	none
+	versioned \name, 13, 2, @@, \record, \inspector
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT11_12 name, record, inspector
+	versioned \name, 11.0, 0, @, \record, \inspector
+	versioned \name, 12, 1, @@, \record, \inspector
+	none
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT12_13 name, record, inspector
+	none
+	versioned \name, 12, 1, @, \record, \inspector
+	versioned \name, 13, 2, @@, \record, \inspector
 	.set spy_row, spy_row + 1
 	.endm
 
@@ -209,7 +256,7 @@ spy_road:
 spy_stubs:					/* slot number -> address of its stub, or 0 */
 	.text
 spy_stubs_begin:
-#define ENTRY(name, layer, record, contract, inspector) layer name ;
+#define ENTRY(name, layer, record, contract, inspector) layer name, record, inspector ;
 #include "cudaspy/entrypoints.def"
 
 	/* Stubs without a name, for real functions met under a second address (a second libcudart

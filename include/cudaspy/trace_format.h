@@ -33,7 +33,7 @@ enum spy_fn {
 	SPY_FN_COUNT
 };
 
-enum spy_record { SPY_TRANSPARENT, SPY_COUNTED, SPY_TRACED };
+enum spy_record { SPY_TRANSPARENT, SPY_COUNTED, SPY_TRACED, SPY_INSTANT };
 
 /* Generations of the runtime, a set: which libcudart has an entry point. 0 is the driver. */
 enum spy_layer {

@@ -53,12 +53,20 @@ static void call_stamps(struct subject *subject)
 #endif
 }
 
-static void call_getter(struct subject *subject)
+static void call_instant(struct subject *subject)
 {
 	CUcontext context;
 
 	(void)subject;
 	CHECK(cuCtxGetCurrent(&context));
+}
+
+static void call_getter(struct subject *subject)
+{
+	int value;
+
+	(void)subject;
+	CHECK(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
 }
 
 static void call_recorded(struct subject *subject)
@@ -94,7 +102,8 @@ static const struct call {
 	int queues; /* wait for the GPU after each chunk */
 } calls[] = {
 	{"stamps", call_stamps, 4096, 0},
-	{"getter", call_getter, 4096, 0}, /* cuCtxGetCurrent: counted */
+	{"instant", call_instant, 4096, 0}, /* cuCtxGetCurrent: counted on the short road */
+	{"getter", call_getter, 4096, 0}, /* cuDeviceGetAttribute: counted */
 	{"recorded", call_recorded, 4096, 0}, /* cuCtxSetCurrent: one record, no GPU work */
 	{"launch", call_launch, 64, 1}, /* runtime and driver call, an empty kernel */
 	{"pinned", call_pinned, 64, 1}, /* cudaMemcpyAsync to the device, 4 bytes */

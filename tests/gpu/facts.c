@@ -1,9 +1,9 @@
 /*
  * tests/gpu/facts.c: what this driver does, as far as cudaspy relies on it (docs/EVIDENCE.md). Prints which calls
- * wait for a kernel that runs in another stream, and, with two GPUs, what copies between them take with peer access
- * and without.
+ * wait for a kernel that runs in another stream, which look-ups take locks, and, with two GPUs, what copies between
+ * them take with peer access and without.
  *
- *   facts [waits] [peers]      (default: both)
+ *   facts [waits] [getters] [peers]      (default: all)
  *
  * Run it under CUDA_MODULE_LOADING=LAZY and =EAGER: they differ.
  */
@@ -13,13 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "facts.h"
 
 #define BUSY_MS 200u
 #define MIB ((size_t)1 << 20)
 
 extern const unsigned char facts_code[];
 
-static double now_ms(void)
+double now_ms(void)
 {
 	struct timespec t;
 
@@ -27,7 +28,7 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static void need(CUresult result, const char *what)
+void need(CUresult result, const char *what)
 {
 	const char *name = "?";
 
@@ -37,8 +38,6 @@ static void need(CUresult result, const char *what)
 	fprintf(stderr, "facts: %s: %s\n", what, name);
 	exit(1);
 }
-
-#define NEED(call) need(call, #call)
 
 /* ---- what waits for a kernel in another stream ------------------------------------------------ */
 
@@ -243,16 +242,22 @@ static void tell_device(CUdevice device)
 	TELL("cuCtxDestroy, of another context", cuCtxDestroy(context));
 }
 
-static void tell_waits(CUdevice device)
+/* Makes the device's context current, with the kernel that keeps it busy. */
+static void prepare(CUdevice device)
 {
 	CUcontext context;
-	CUdeviceptr memory;
 	CUmodule module;
 
 	NEED(cuDevicePrimaryCtxRetain(&context, device));
 	NEED(cuCtxSetCurrent(context));
 	NEED(cuModuleLoadData(&module, facts_code));
 	NEED(cuModuleGetFunction(&busy, module, "busy"));
+}
+
+static void tell_waits(CUdevice device)
+{
+	CUdeviceptr memory;
+
 	NEED(cuStreamCreate(&busy_stream, CU_STREAM_NON_BLOCKING));
 	NEED(cuStreamCreate(&other_stream, CU_STREAM_NON_BLOCKING));
 	NEED(cuMemAlloc(&memory, MIB));
@@ -389,21 +394,26 @@ static void tell_peers(void)
 
 int main(int argc, char **argv)
 {
-	bool waits = argc < 2, peers = argc < 2;
+	bool waits = argc < 2, getters = argc < 2, peers = argc < 2;
 	int i, gpus = 0;
 
 	for (i = 1; i < argc; i++) {
 		waits |= !strcmp(argv[i], "waits");
+		getters |= !strcmp(argv[i], "getters");
 		peers |= !strcmp(argv[i], "peers");
 	}
-	if (!waits && !peers) {
-		fprintf(stderr, "usage: facts [waits] [peers]\n");
+	if (!waits && !getters && !peers) {
+		fprintf(stderr, "usage: facts [waits] [getters] [peers]\n");
 		return 2;
 	}
 	NEED(cuInit(0));
 	NEED(cuDeviceGetCount(&gpus));
+	if (waits || getters)
+		prepare(0);
 	if (waits)
 		tell_waits(0);
+	if (getters)
+		tell_getters(busy);
 	if (peers && gpus > 1)
 		tell_peers();
 	else if (peers)

@@ -34,6 +34,7 @@ const char *const sim_fn_name[FN_COUNT] = {
 /* Which rows a truth without getters leaves out. */
 #define TRACED false
 #define COUNTED true
+#define INSTANT true
 #define TRANSPARENT true
 static const bool fn_counted[FN_COUNT] = {
 #define ENTRY(name, layer, record, contract, inspector) [FN_##name] = record,
@@ -42,6 +43,7 @@ static const bool fn_counted[FN_COUNT] = {
 };
 #undef TRACED
 #undef COUNTED
+#undef INSTANT
 #undef TRANSPARENT
 
 #define LAYER_DRIVER "driver"

@@ -58,11 +58,13 @@ static const char *const tt_functions[] = {
 static const uint8_t tt_counted[] = {
 #define TRANSPARENT SPY_TRANSPARENT
 #define COUNTED SPY_COUNTED
+#define INSTANT SPY_COUNTED
 #define TRACED SPY_TRACED
 #define ENTRY(name, layer, record, contract, inspector) record,
 #include "cudaspy/entrypoints.def"
 #undef TRANSPARENT
 #undef COUNTED
+#undef INSTANT
 #undef TRACED
 };
 

@@ -1,0 +1,142 @@
+/*
+ * tests/gpu/facts_getters.c: which of the calls that only look something up take a lock of the C library's on
+ * the way, and how long they take. Those that take none answer from memory: they cannot wait for anybody.
+ */
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include "facts.h"
+
+#define ROUNDS 1000
+
+/* ---- what the driver and the runtime call ------------------------------------------------------ */
+
+static __thread unsigned long locks;
+
+/* Exported from the program, so that the libraries' references find these first. */
+#define COUNT(name, type) \
+	int name(type *lock) \
+	{ \
+		static int (*real)(type *); \
+\
+		if (!real) \
+			real = (int (*)(type *))dlsym(RTLD_NEXT, #name); \
+		locks++; \
+		return real(lock); \
+	}
+
+COUNT(pthread_mutex_lock, pthread_mutex_t)
+COUNT(pthread_mutex_trylock, pthread_mutex_t)
+COUNT(pthread_rwlock_rdlock, pthread_rwlock_t)
+COUNT(pthread_rwlock_tryrdlock, pthread_rwlock_t)
+COUNT(pthread_rwlock_wrlock, pthread_rwlock_t)
+COUNT(pthread_rwlock_trywrlock, pthread_rwlock_t)
+COUNT(pthread_spin_lock, pthread_spinlock_t)
+
+/* ---- the calls ---------------------------------------------------------------------------------- */
+
+/* The second of two rounds: the first one prepares. */
+#define TELL(call) \
+	do { \
+		double begun = 0; \
+		int result = 0, round; \
+		unsigned long i; \
+\
+		for (round = 0; round < 2; round++) { \
+			locks = 0; \
+			begun = now_ms(); \
+			for (i = 0; i < ROUNDS; i++) \
+				result = (int)(call); \
+		} \
+		printf("%6.1f locks %8.1f ns  %s%s\n", (double)locks / ROUNDS, \
+		       (now_ms() - begun) * 1e6 / ROUNDS, #call, result ? ": fails" : ""); \
+	} while (0)
+
+/* A function of the runtime, which this program is not linked to. */
+#define RUNTIME(name) __typeof__(&name) rt_##name = (__typeof__(&name))dlsym(runtime, #name)
+
+static void tell_runtime(void *runtime, CUstream stream, CUevent event, CUdeviceptr memory)
+{
+	struct cudaPointerAttributes about;
+	enum cudaStreamCaptureStatus status;
+	int value;
+	RUNTIME(cudaGetDevice);
+	RUNTIME(cudaGetDeviceCount);
+	RUNTIME(cudaGetLastError);
+	RUNTIME(cudaPeekAtLastError);
+	RUNTIME(cudaRuntimeGetVersion);
+	RUNTIME(cudaDriverGetVersion);
+	RUNTIME(cudaDeviceGetAttribute);
+	RUNTIME(cudaDeviceCanAccessPeer);
+	RUNTIME(cudaStreamIsCapturing);
+	RUNTIME(cudaStreamGetPriority);
+	RUNTIME(cudaStreamQuery);
+	RUNTIME(cudaEventQuery);
+	RUNTIME(cudaPointerGetAttributes);
+
+	TELL(rt_cudaGetDevice(&value));
+	TELL(rt_cudaGetDeviceCount(&value));
+	TELL(rt_cudaGetLastError());
+	TELL(rt_cudaPeekAtLastError());
+	TELL(rt_cudaRuntimeGetVersion(&value));
+	TELL(rt_cudaDriverGetVersion(&value));
+	TELL(rt_cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
+	TELL(rt_cudaDeviceCanAccessPeer(&value, 0, 1));
+	TELL(rt_cudaStreamIsCapturing(stream, &status));
+	TELL(rt_cudaStreamGetPriority(stream, &value));
+	TELL(rt_cudaStreamQuery(stream));
+	TELL(rt_cudaEventQuery(event));
+	TELL(rt_cudaPointerGetAttributes(&about, (void *)memory));
+}
+
+static void tell_driver(CUfunction kernel, CUstream stream, CUevent event, CUdeviceptr memory)
+{
+	CUstreamCaptureStatus status;
+	CUcontext context;
+	CUdevice device;
+	unsigned int flags;
+	const char *text;
+	int value;
+
+	TELL(cuCtxGetCurrent(&context));
+	TELL(cuCtxGetDevice(&device));
+	TELL(cuCtxGetFlags(&flags));
+	TELL(cuDevicePrimaryCtxGetState(0, &flags, &value));
+	TELL(cuDeviceGet(&device, 0));
+	TELL(cuDeviceGetCount(&value));
+	TELL(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	TELL(cuDriverGetVersion(&value));
+	TELL(cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &text));
+	TELL(cuGetErrorString(CUDA_ERROR_INVALID_VALUE, &text));
+	TELL(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel));
+	TELL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&value, kernel, 128, 0, 0));
+	TELL(cuStreamIsCapturing(stream, &status));
+	TELL(cuStreamGetPriority(stream, &value));
+	TELL(cuStreamGetCtx(stream, &context));
+	TELL(cuStreamQuery(stream));
+	TELL(cuEventQuery(event));
+	TELL(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory));
+}
+
+void tell_getters(CUfunction kernel)
+{
+	void *runtime = dlopen("libcudart.so.13", RTLD_NOW);
+	CUdeviceptr memory;
+	CUstream stream;
+	CUevent event;
+
+	NEED(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	NEED(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	NEED(cuMemAlloc(&memory, 1 << 20));
+	printf("what a look-up takes of locks and time, the mean of %d:\n", ROUNDS);
+	tell_driver(kernel, stream, event, memory);
+	if (runtime)
+		tell_runtime(runtime, stream, event, memory);
+	else
+		printf("the runtime's: %s\n", dlerror());
+	NEED(cuMemFree(memory));
+	NEED(cuEventDestroy(event));
+	NEED(cuStreamDestroy(stream));
+}
