@@ -1,11 +1,13 @@
 /*
  * tests/gpu/facts_getters.c: which of the calls that only look something up take a lock of the C library's on
- * the way, and how long they take. Those that take none answer from memory: they cannot wait for anybody.
+ * the way, whether another thread takes the same ones, and how long they take. Those that take none, or one that
+ * is their thread's own, answer from memory: they cannot wait for anybody.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include "facts.h"
 
@@ -14,6 +16,8 @@
 /* ---- what the driver and the runtime call ------------------------------------------------------ */
 
 static __thread unsigned long locks;
+static __thread void *last_lock;
+static __thread const char *last_way;
 
 /* Exported from the program, so that the libraries' references find these first. */
 #define COUNT(name, type) \
@@ -24,6 +28,8 @@ static __thread unsigned long locks;
 		if (!real) \
 			real = (int (*)(type *))dlsym(RTLD_NEXT, #name); \
 		locks++; \
+		last_lock = (void *)(uintptr_t)lock; \
+		last_way = #name; \
 		return real(lock); \
 	}
 
@@ -37,21 +43,35 @@ COUNT(pthread_spin_lock, pthread_spinlock_t)
 
 /* ---- the calls ---------------------------------------------------------------------------------- */
 
-/* The second of two rounds: the first one prepares. */
-#define TELL(call) \
+static struct row {
+	const char *call;
+	double locks, ns;
+	void *lock[2]; /* the last one, by thread */
+	const char *way; /* how it was taken: the C library's function */
+	int result;
+} rows[64];
+static int row_cnt; /* of those the thread that is at work has done */
+static int at_work; /* 0, 1: the threads, one after the other */
+
+/* The second of two rounds counts: the first one prepares. */
+#define TELL(text) \
 	do { \
+		struct row *row = &rows[row_cnt++]; \
 		double begun = 0; \
-		int result = 0, round; \
-		unsigned long i; \
+		int round, i; \
 \
+		row->call = #text; \
 		for (round = 0; round < 2; round++) { \
 			locks = 0; \
+			last_lock = NULL; \
 			begun = now_ms(); \
 			for (i = 0; i < ROUNDS; i++) \
-				result = (int)(call); \
+				row->result = (int)(text); \
 		} \
-		printf("%6.1f locks %8.1f ns  %s%s\n", (double)locks / ROUNDS, \
-		       (now_ms() - begun) * 1e6 / ROUNDS, #call, result ? ": fails" : ""); \
+		row->ns = (now_ms() - begun) * 1e6 / ROUNDS; \
+		row->locks = (double)locks / ROUNDS; \
+		row->lock[at_work] = last_lock; \
+		row->way = last_lock ? last_way : ""; \
 	} while (0)
 
 /* A function of the runtime, which this program is not linked to. */
@@ -120,23 +140,56 @@ static void tell_driver(CUfunction kernel, CUstream stream, CUevent event, CUdev
 	TELL(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory));
 }
 
-void tell_getters(CUfunction kernel)
+static struct {
+	CUcontext context;
+	CUfunction kernel;
+	void *runtime; /* NULL: none found */
+} with;
+
+static void *tell_all(void *unused)
 {
-	void *runtime = dlopen("libcudart.so.13", RTLD_NOW);
 	CUdeviceptr memory;
 	CUstream stream;
 	CUevent event;
 
+	(void)unused;
+	NEED(cuCtxSetCurrent(with.context));
 	NEED(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	NEED(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
 	NEED(cuMemAlloc(&memory, 1 << 20));
-	printf("what a look-up takes of locks and time, the mean of %d:\n", ROUNDS);
-	tell_driver(kernel, stream, event, memory);
-	if (runtime)
-		tell_runtime(runtime, stream, event, memory);
-	else
-		printf("the runtime's: %s\n", dlerror());
+	row_cnt = 0;
+	tell_driver(with.kernel, stream, event, memory);
+	if (with.runtime)
+		tell_runtime(with.runtime, stream, event, memory);
 	NEED(cuMemFree(memory));
 	NEED(cuEventDestroy(event));
 	NEED(cuStreamDestroy(stream));
+	return NULL;
+}
+
+static const char *whose(const struct row *row)
+{
+	if (!row->lock[0] && !row->lock[1])
+		return "";
+	return row->lock[0] == row->lock[1] ? "shared, " : "its own, ";
+}
+
+void tell_getters(CUfunction kernel)
+{
+	pthread_t other;
+	int i;
+
+	with.kernel = kernel;
+	with.runtime = dlopen("libcudart.so.13", RTLD_NOW);
+	NEED(cuCtxGetCurrent(&with.context));
+	tell_all(NULL);
+	at_work = 1;
+	if (pthread_create(&other, NULL, tell_all, NULL) == 0)
+		pthread_join(other, NULL);
+	printf("what a look-up takes of locks and time, the mean of %d:\n", ROUNDS);
+	for (i = 0; i < row_cnt; i++)
+		printf("%4.1f locks %-9s%-22s %8.1f ns  %s%s\n", rows[i].locks, whose(&rows[i]),
+		       rows[i].way, rows[i].ns, rows[i].call, rows[i].result ? ": fails" : "");
+	if (!with.runtime)
+		printf("the runtime's: %s\n", dlerror());
 }
