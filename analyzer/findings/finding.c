@@ -447,7 +447,8 @@ bool finding_minor(const struct finding *f, uint64_t run_ns)
 
 bool finding_problem(const struct finding *f, uint64_t run_ns)
 {
-	return !f->cost_unknown && !f->perhaps_free && !f->not_ours && !finding_minor(f, run_ns);
+	return !f->cost_unknown && !f->perhaps_free && !f->once && !f->not_ours &&
+	       !finding_minor(f, run_ns);
 }
 
 uint64_t findings_run_ns(const struct analysis *a)

@@ -191,6 +191,7 @@ struct finding {
 	bool shown; /* in text also if it costs nothing to speak of */
 	bool cost_unknown; /* nobody knows: a note */
 	bool perhaps_free; /* the thread may have had nothing better to do than to wait: a note */
+	bool once; /* it is done once, however long the program runs: a note */
 	bool not_ours; /* others on the host did it, nothing in the program: a note */
 	/* Minor ones of its detector at other places, and what they cost, if together with it that is not
 	 * minor; it is the costliest of them, and a note. */

@@ -135,6 +135,12 @@ static enum cause main_cause(const struct keeper *keeper)
 	return most;
 }
 
+/* At the first use of a kernel: what comes again is no such call for long. */
+static bool loads_code(const struct analysis *a, uint32_t fn)
+{
+	return fn != NO_FUNCTION && a->set->functions.all[fn].contract == SPY_CONTRACT_LAZY_LOAD;
+}
+
 static void sum_up(struct sums *sums, const struct analysis *a)
 {
 	struct stall *stall = &sums->stall;
@@ -146,6 +152,8 @@ static void sum_up(struct sums *sums, const struct analysis *a)
 	stall->devices = count(sums->devices, ARRAY_SIZE(sums->devices));
 	stall->fn = NO_FUNCTION;
 	for (i = 0; i < sums->n_keepers; i++) {
+		if (loads_code(a, sums->keepers[i].fn))
+			stall->loading_ns += sums->keepers[i].ns;
 		if (sums->keepers[i].ns <= stall->fn_ns)
 			continue;
 		stall->fn = sums->keepers[i].fn;
@@ -207,10 +215,15 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 	return sums.stall;
 }
 
+static bool matters(const struct analysis *a, double waited_ns)
+{
+	return waited_ns >= STALL_LEAST_NS &&
+	       waited_ns >= (double)findings_run_ns(a) / STALL_LEAST_PART;
+}
+
 bool stall_matters(const struct analysis *a, const struct stall *stall)
 {
-	return stall->waited_ns >= STALL_LEAST_NS &&
-	       stall->waited_ns >= (double)findings_run_ns(a) / STALL_LEAST_PART;
+	return matters(a, stall->waited_ns);
 }
 
 const char *stall_mostly(struct report *report, const struct analysis *a, const struct stall *stall)
@@ -263,6 +276,10 @@ static const char *cure(struct report *report, const struct analysis *a, const s
 				   "these waits in it.",
 				   function, stall->told->id,
 				   word_time(report, (uint64_t)stall->fn_ns));
+	if (loads_code(a, stall->fn))
+		return "Code is loaded once for each kernel and GPU: by one thread before the "
+		       "others start, or all of it at the start (CUDA_MODULE_LOADING=EAGER), "
+		       "nobody waits for it.";
 	if (stall->cause == CAUSE_GPU)
 		return report_text(report,
 				   "%s waited for the GPU and kept the others out meanwhile: let "
@@ -312,5 +329,6 @@ void stall_fill(struct report *report, const struct analysis *a, const struct st
 	finding->processes = (uint32_t)stall->processes;
 	finding->own_ns = (uint64_t)stall->waited_ns;
 	finding->overlaps = stall->charged_ns > 0;
+	finding->once = !matters(a, stall->waited_ns - stall->loading_ns);
 	fill_cure(report, a, stall, processes, finding);
 }

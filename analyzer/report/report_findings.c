@@ -189,6 +189,8 @@ static const char *note(const struct finding *f, uint64_t run_ns)
 		return "a note (perhaps free): ";
 	if (f->cost_unknown)
 		return "a note (cost unknown): ";
+	if (f->once && !finding_minor(f, run_ns))
+		return "a note (once a run): ";
 	if (!strcmp(severity(f, run_ns), "note"))
 		return "a note: ";
 	return strcmp(severity(f, run_ns), "minor") ? "" : "minor: ";

@@ -76,9 +76,11 @@ static void add(struct log *log, const char *format, ...)
 
 /* ---- stalls --------------------------------------------------------------------------------- */
 
-/* Thread 101 pins memory, for 20 ms each time, with a lock in its hands that 102, on GPU `device`, wants
+/* Thread 101 calls a function, for 20 ms each time, with a lock in its hands that 102, on GPU `device`, wants
  * for a launch; it waits `waits` times, for `us` each. */
-static void stalling(struct log *log, unsigned int device, unsigned int waits, unsigned int us)
+static void stalling_by(struct log *log, const char *record, const char *function,
+			const char *details, unsigned int device, unsigned int waits,
+			unsigned int us)
 {
 	unsigned int i;
 
@@ -86,10 +88,8 @@ static void stalling(struct log *log, unsigned int device, unsigned int waits, u
 	add(log, "trace app.100 pid=100 program=\"app\" probes=1\n"
 		 "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n");
 	for (i = 1; i <= 10; i++)
-		add(log,
-		    "%ums memory cudaMallocHost duration=20ms device=0 op=alloc kind=pinned "
-		    "bytes=4096 address=0x9000 caller=0x4010\n",
-		    25 * i);
+		add(log, "%ums %s %s duration=20ms device=0 caller=0x4010%s\n", 25 * i, record,
+		    function, details);
 	add(log,
 	    "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
 	    "2us launch cudaLaunchKernel duration=1us device=%u stream=0x20\n",
@@ -97,9 +97,16 @@ static void stalling(struct log *log, unsigned int device, unsigned int waits, u
 	for (i = 1; i <= waits; i++)
 		add(log,
 		    "%uus wait kind=mutex fn=cudaLaunchKernel duration=%uus object=0x700 device=%u "
-		    "holder=101 holder_fn=cudaMallocHost holder_device=0\n"
+		    "holder=101 holder_fn=%s holder_device=0\n"
 		    "%uus launch cudaLaunchKernel duration=%uus device=%u stream=0x20\n",
-		    25000 * i - 10, us, device, 25000 * i - 8, us + 3, device);
+		    25000 * i - 10, us, device, function, 25000 * i - 8, us + 3, device);
+}
+
+/* Thread 101 pins memory. */
+static void stalling(struct log *log, unsigned int device, unsigned int waits, unsigned int us)
+{
+	stalling_by(log, "memory", "cudaMallocHost",
+		    " op=alloc kind=pinned bytes=4096 address=0x9000", device, waits, us);
 }
 
 static void test_cross_device_stall(void **state)
@@ -129,6 +136,22 @@ static void test_cross_device_stall(void **state)
 
 	stalling(&log, 1, 9, 20); /* threads that meet now and then */
 	silent(log.text, "cross-device-stall");
+}
+
+/* The same, but what keeps the lock is the first use of a kernel, each time another's. */
+static void test_stall_by_loading(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	stalling_by(&log, "op", "cuKernelGetFunction", "", 1, 9, 15000);
+	root = report_on(log.text);
+	finding = find(root, "cross-device-stall");
+	says(finding, "function", "cuKernelGetFunction");
+	says(finding, "severity", "note");
+	says(finding, "fix", "Code is loaded once");
+	json_decref(root);
 }
 
 /* The pinning is a finding of its own, if there is work between its calls: what others waited is in both. */
@@ -937,6 +960,7 @@ static void test_staged_peer_copy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stall_by_loading),
 		cmocka_unit_test(test_cross_device_stall),
 		cmocka_unit_test(test_stall_overlaps),
 		cmocka_unit_test(test_gain_of_waiters),
