@@ -1,11 +1,12 @@
 /*
  * analyzer/detectors/steady_state.c: things that are made again and again while the program works:
- * device memory, pinned and managed memory, mappings, contexts, streams, events, graphs. Each costs, and most take locks
- * that all threads of the process need.
+ * device memory, pinned and managed memory, mappings, access between GPUs, contexts, streams, events, graphs. Each
+ * costs, and most take locks that all threads of the process need.
  *
  * Made again: work was handed to a GPU between two calls of the place, a few times at least, and that
  * all through the program's work. What is made before the work and freed after it is no case, however
- * often, nor is what is made at the beginning of each of a few phases.
+ * often, nor is what is made at the beginning of each of a few phases. Memory that is kept, as a cache does that
+ * fills while the program works, is a note: it ends when the cache is full.
  */
 #include "findings/detector.h"
 #include "report/report_words.h"
@@ -14,11 +15,15 @@
 #define ROUNDS_LEAST 5
 #define TENTHS_LEAST 4
 
+/* A cache that fills: a quarter as many calls give back at most. */
+#define KEPT_PART 4
+
 enum variant {
 	DEVICE_MEMORY,
 	PINNED_MEMORY,
 	MANAGED_MEMORY,
 	MAPPING,
+	PEER_ACCESS,
 	CONTEXT,
 	STREAM,
 	EVENT,
@@ -41,6 +46,8 @@ static const struct {
 	{"mappings of memory", "Map once, or open another process's memory once, and keep it: each "
 			       "change goes through the "
 			       "kernel, for every GPU that has access."},
+	{"access between GPUs", "Enable it once for each two GPUs, before the work, and keep it: "
+				"all memory of the GPU is mapped anew."},
 	{"contexts", "Keep the context, which takes the start of a GPU to make: no "
 		     "cudaDeviceReset, no cuCtxDestroy "
 		     "before the program ends."},
@@ -50,23 +57,30 @@ static const struct {
 	 "Instantiate once and launch again; cudaGraphExecUpdate changes its parameters."},
 };
 
-/* A free belongs to its allocation: it is told where it waits (hidden_sync.c) or for what it allocated. */
-static bool variant_of_memory(const struct spy_rec_memory *memory, uint32_t *variant)
+/* A free belongs to its allocation: it is told where it waits (hidden_sync.c) or for what it allocated. Tally: calls
+ * that give back. */
+static bool variant_of_memory(const struct spy_rec_memory *memory, struct verdict *v)
 {
+	uint32_t *variant = &v->variant;
+
 	if (memory->pool || memory_is_nothing(memory))
 		return false;
 	switch (memory->op) {
-	case SPY_MEMOP_ALLOC:
 	case SPY_MEMOP_FREE:
-	case SPY_MEMOP_REGISTER:
 	case SPY_MEMOP_UNREGISTER:
+		v->tally = 1;
+		/* fall through */
+	case SPY_MEMOP_ALLOC:
+	case SPY_MEMOP_REGISTER:
 		*variant = memory->kind == SPY_MEM_PINNED    ? PINNED_MEMORY
 			   : memory->kind == SPY_MEM_MANAGED ? MANAGED_MEMORY
 							     : DEVICE_MEMORY;
 		return true;
+	case SPY_MEMOP_UNMAP:
+		v->tally = 1;
+		/* fall through */
 	case SPY_MEMOP_RESERVE:
 	case SPY_MEMOP_MAP:
-	case SPY_MEMOP_UNMAP:
 		*variant = MAPPING;
 		return memory->kind != SPY_MEM_MANAGED; /* that is a variable of a library's */
 	default:
@@ -74,13 +88,21 @@ static bool variant_of_memory(const struct spy_rec_memory *memory, uint32_t *var
 	}
 }
 
-static bool variant_of(const struct observed *o, uint32_t *variant)
+static bool variant_of(const struct observed *o, struct verdict *v)
 {
+	uint32_t *variant = &v->variant;
+
 	if (o->record->raw->other.event == SPY_EV_MEMORY)
-		return variant_of_memory(&o->record->raw->memory, variant);
+		return variant_of_memory(&o->record->raw->memory, v);
 	switch (o->accounts->model->set->functions.all[o->record->fn].does) {
 	case FUNCTION_OPENS_MAPPING:
 		*variant = MAPPING;
+		break;
+	case FUNCTION_CLOSES_PEER:
+		v->tally = 1;
+		/* fall through */
+	case FUNCTION_OPENS_PEER:
+		*variant = PEER_ACCESS;
 		break;
 	case FUNCTION_MAKES_GRAPH: /* not what belongs to the cure: cudaGraphExecUpdate, and the graphs it takes */
 		*variant = GRAPH;
@@ -122,7 +144,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 		v->variant = CONTEXT;
 		if (v->cost_ns < ACCOUNT_LONG_NS || !is_again(o))
 			return false;
-	} else if (!variant_of(o, &v->variant)) {
+	} else if (!variant_of(o, v)) {
 		return false;
 	}
 	/* What it waited for a lock is the cost of whoever held it, and in the gain there. */
@@ -130,27 +152,72 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return true;
 }
 
+/* What the process makes of a variant, and gives back, all through the work. */
+struct turnover {
+	uint64_t made, given_back;
+};
+
+static struct turnover turnover_of(const struct analysis *a, const struct site *site)
+{
+	struct turnover turnover = {0};
+	const struct site *other, *next;
+
+	HASH_ITER (hh, a->findings.sites, other, next) {
+		if (other->key.process != site->key.process ||
+		    other->key.detector != site->key.detector ||
+		    other->key.variant != site->key.variant)
+			continue;
+		if (!other->tally)
+			turnover.made += other->count;
+		else if (other->rounds >= ROUNDS_LEAST)
+			turnover.given_back += other->count;
+	}
+	return turnover;
+}
+
+/* Do they become fewer: three of four rounds in the first half of the work? */
+static bool dies_down(const struct analysis *a, const struct site *site)
+{
+	uint64_t all = a->accounts.work.submissions[site->key.process];
+
+	return site->sampled[site->n_sampled * 3 / 4] < all / 2;
+}
+
+static bool is_memory(uint32_t variant)
+{
+	return variant == DEVICE_MEMORY || variant == PINNED_MEMORY || variant == MANAGED_MEMORY ||
+	       variant == MAPPING;
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
+	struct turnover turnover;
+
 	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
 		return NULL;
+	turnover = turnover_of(a, site);
+	/* For each two GPUs once, when they first need it, is as it should be. */
+	if (finding->variant == PEER_ACCESS && !turnover.given_back)
+		return NULL;
+	finding->once = is_memory(finding->variant) &&
+			turnover.given_back < turnover.made / KEPT_PART && dies_down(a, site);
 	finding->fix = variants[finding->variant].fix;
-	return report_text(report, "%s about %s while the program works, %s inside them",
+	return report_text(report, "%s about %s while the program works, %s inside them%s",
 			   word_count(report, site->count, "call"), variants[finding->variant].what,
-			   word_time(report, site->total_ns));
+			   word_time(report, site->total_ns),
+			   finding->once ? "; most of it is kept, as by a cache that fills" : "");
 }
 
 const struct detector detector_steady_state = {
 	.id = "steady-state",
-	.title = "memory, streams, events or graphs made again and again",
-	.sees = "Places that allocate, pin, map, create or instantiate, and the matching frees, "
-		"with "
-		"work handed "
-		"to a GPU between their calls five times or more.",
+	.title = "what could be kept is made again and again",
+	.sees = "Places that allocate, pin, map, enable peer access, create or instantiate, and "
+		"the matching frees, with work handed to a GPU between their calls five times or "
+		"more. Memory that is kept and asked for ever more seldom, as by a cache that "
+		"fills, is a note.",
 	.blind = "Whether what is made could be used again: sizes may differ. Allocations from "
-		 "pools "
-		 "(cudaMallocAsync) are no case.",
+		 "pools (cudaMallocAsync) are no case.",
 	.fix = "Make it once, before the work.",
 	.absorbs = &detector_hidden_sync,
 	.always = DETECTOR_CONTRACT(ALLOC) | DETECTOR_CONTRACT(PIN) | DETECTOR_CONTRACT(FREE) |

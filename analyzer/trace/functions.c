@@ -39,6 +39,8 @@ static uint8_t what_does(const char *name)
 		{"GraphInstantiate", FUNCTION_MAKES_GRAPH},
 		{"GraphExecDestroy", FUNCTION_MAKES_GRAPH},
 		{"MemSetAccess", FUNCTION_OPENS_MAPPING},
+		{"EnablePeerAccess", FUNCTION_OPENS_PEER},
+		{"DisablePeerAccess", FUNCTION_CLOSES_PEER},
 		{"CtxDestroy", FUNCTION_ENDS_CONTEXT},
 		{"CtxDetach", FUNCTION_ENDS_CONTEXT},
 		{"PrimaryCtxRelease", FUNCTION_ENDS_CONTEXT},

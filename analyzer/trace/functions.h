@@ -25,6 +25,8 @@ enum function_does {
 	FUNCTION_MAKES_EVENT, /* or destroys one */
 	FUNCTION_MAKES_GRAPH, /* to launch; the same */
 	FUNCTION_OPENS_MAPPING, /* to a GPU */
+	FUNCTION_OPENS_PEER, /* lets a GPU reach another one's memory */
+	FUNCTION_CLOSES_PEER,
 	FUNCTION_ENDS_CONTEXT, /* if nobody else uses it */
 	FUNCTION_SHOWS_OTHERS, /* results: a function on the host, graphics, other devices */
 };

@@ -357,6 +357,102 @@ static void test_mappings(void **state)
 	}
 }
 
+/* The finding of that detector about that function, of several. */
+static json_t *found_of(struct story *s, const char *id, const char *function)
+{
+	json_t *finding;
+	size_t i;
+
+	json_array_foreach(s->findings, i, finding)
+	{
+		if (!strcmp(json_string_value(json_object_get(finding, "id")), id) &&
+		    !strcmp(json_string_value(json_object_get(finding, "function")), function))
+			return finding;
+	}
+	fail_msg("no %s of %s", id, function);
+	return NULL;
+}
+
+/* Access to another GPU's memory, enabled in each round; taken back in each, or never. */
+static void tell_access(struct story *s, bool taken_back)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		call(s, 1000, 9 * MS, "op cudaDeviceEnablePeerAccess object=%d caller=0x30",
+		     taken_back ? 1 : i);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+		if (taken_back)
+			call(s, 1000, 90000, "op cudaDeviceDisablePeerAccess object=1 caller=0x31");
+	}
+	conclude(s);
+}
+
+static void test_peer_access(void **state)
+{
+	struct story *s = *state;
+
+	tell_access(s, true);
+	assert_int_equal(json_array_size(s->findings), 2);
+	says(found_of(s, "steady-state", "cudaDeviceEnablePeerAccess"),
+	     "99 calls about access between GPUs");
+	tell_access(s, false);
+	nothing(s);
+}
+
+/* Pinned memory for some of the first rounds, freed at the end; or in each, and freed two rounds later. */
+static void tell_cache(struct story *s, int rounds, bool freed)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		if (i < rounds)
+			call(s, 1000, 900000,
+			     "memory cudaMallocHost op=alloc kind=pinned address=%#x bytes=4096 "
+			     "caller=0x30",
+			     0x1000 * (i + 1));
+		if (freed && i >= 2 && i < rounds + 2)
+			call(s, 1000, 900,
+			     "memory cudaFreeHost op=free kind=pinned address=%#x caller=0x31",
+			     0x1000 * (i - 1));
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+	}
+	for (i = 0; i < rounds && !freed; i++)
+		call(s, 1000, 900,
+		     "memory cudaFreeHost op=free kind=pinned address=%#x caller=0x31",
+		     0x1000 * (i + 1));
+	conclude(s);
+}
+
+static void test_cache_that_fills(void **state)
+{
+	static const struct {
+		int rounds;
+		bool freed;
+		const char *severity;
+	} cases[] = {{50, false, "note"}, {50, true, "problem"}, {100, false, "problem"}};
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		tell_cache(s, cases[i].rounds, cases[i].freed);
+		finding = found_of(s, "steady-state", "cudaMallocHost");
+		assert_string_equal(json_string_value(json_object_get(finding, "severity")),
+				    cases[i].severity);
+		if (strcmp(cases[i].severity, "note") == 0)
+			says(finding, "most of it is kept");
+	}
+}
+
 /* The device's context is ended in each of some rounds, which costs there, and where the next one is made: inside
  * of what needs it. */
 static void tell_resets(struct story *s, int rounds)
@@ -522,7 +618,8 @@ int main(void)
 		STORY_TEST(test_frees_of_nothing), STORY_TEST(test_threads_that_end),
 		STORY_TEST(test_mappings),         STORY_TEST(test_contexts),
 		STORY_TEST(test_slow_set_device),  STORY_TEST(test_starts),
-		STORY_TEST(test_same_number),
+		STORY_TEST(test_same_number),      STORY_TEST(test_peer_access),
+		STORY_TEST(test_cache_that_fills),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
