@@ -6,6 +6,7 @@
 #define CUDASPY_STEPS_H
 
 #include "expect/kinds.h"
+#include "trace/model.h"
 
 /* Copies of one direction in one stream, from one place of the program, with no other work between them. */
 struct copy_row {
@@ -27,6 +28,11 @@ struct steps {
 	/* That wait: its end and its place; 0: none yet. */
 	uint64_t waited_ns, waited_at;
 	uint64_t before; /* launches and copies between that and the wait before it */
+	bool brought_before; /* by one of these, or by that wait itself */
+	/* The GPU that all of `submissions` went to, and all of `before`; SPY_DEVICE_NONE: more than one. */
+	uint8_t device, device_before;
+	uint64_t
+		devices; /* all that the thread has handed work to, a bit each; those from 63 on share one */
 };
 
 /* A call that has returned, as far as it is a step. */
@@ -45,6 +51,19 @@ static inline bool steps_in_row(const struct copy_row *row, const union spy_any 
 	       row->stream == record_stream(raw) && row->direction == raw->copy.direction;
 }
 
+static inline void steps_see_device(struct steps *s, const union spy_any *raw, bool copy)
+{
+	uint8_t device = raw->call_head.device;
+
+	s->devices |= 1ull << (device < 63 ? device : 63);
+	if (copy && copy_is_between_gpus(&raw->copy))
+		device = SPY_DEVICE_NONE;
+	if (!s->submissions)
+		s->device = device;
+	else if (s->device != device)
+		s->device = SPY_DEVICE_NONE;
+}
+
 static inline void steps_see(struct steps *s, const union spy_any *raw,
 			     const struct call_kind *kind, const struct step *step)
 {
@@ -60,9 +79,12 @@ static inline void steps_see(struct steps *s, const union spy_any *raw,
 		s->waited_ns = step->end_ns;
 		s->waited_at = record_caller(raw);
 		s->before = s->submissions;
+		s->device_before = s->device;
+		s->brought_before = s->brought_back || kind->to_host;
 		s->submissions = 0;
 		s->brought_back = s->leans = false;
 	} else if (step->submitted) {
+		steps_see_device(s, raw, copy);
 		if (!s->submissions++) {
 			s->first_ns = step->begin_ns;
 			s->first_own_ns = step->cold ? 0 : step->own_ns;

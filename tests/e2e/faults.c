@@ -488,6 +488,33 @@ static void redundant_twice(struct worker *w)
 	}
 }
 
+static void prepare_two_devices(struct worker *w)
+{
+	OK(cudaSetDevice(w->device + 1));
+	OK(cudaStreamCreateWithFlags(&w->places[0], 1));
+	launch(&stub_delay, 1, w->places[0]);
+	OK(cudaStreamSynchronize(w->places[0]));
+	OK(cudaSetDevice(w->device));
+}
+
+/* Two GPUs with the same work; in the clean twin at once. */
+static void gpus_in_turn(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 25); i; i--) {
+		for (int j = 0; j < 3; j++)
+			launch(&stub_delay, 700, w->stream);
+		if (!w->clean)
+			OK(cudaStreamSynchronize(w->stream));
+		OK(cudaSetDevice(w->device + 1));
+		for (int j = 0; j < 3; j++)
+			launch(&stub_delay, 700, w->places[0]);
+		OK(cudaStreamSynchronize(w->places[0]));
+		OK(cudaSetDevice(w->device));
+		if (w->clean)
+			OK(cudaStreamSynchronize(w->stream));
+	}
+}
+
 static void sync_every_launch(struct worker *w)
 {
 	for (unsigned int i = rounds(w, 40); i; i--) {
@@ -779,6 +806,7 @@ static const struct habit habits[] = {
 	{"redundant-device", "redundant-sync", "time", "cudaDeviceSynchronize", "", "hold cuCtxSynchronize read:idle1 45\n", 1, 1,
 		prepare_second_device, redundant_device},
 	{"redundant-twice", "redundant-sync", "-", "cudaStreamSynchronize", "", "hold cuStreamSynchronize read:idle2 45\n", 1, 1, NULL, redundant_twice},
+	{"gpus-in-turn", "gpus-in-turn", "-", "cudaStreamSynchronize", "", "", 1, 1, prepare_two_devices, gpus_in_turn},
 	{"sync-every-launch", "sync-every-launch", "-", "cudaStreamSynchronize", "", "hold cuLaunchKernel read:launches 40\n", 1, 1, NULL, sync_every_launch},
 	{"early-sync", "early-sync", "turns", "cudaStreamSynchronize", "", "", 1, 1, NULL, early_sync},
 	{"early-sync-device", "early-sync", "turns", "cudaDeviceSynchronize", "", "", 1, 1, NULL, early_sync_device},

@@ -47,6 +47,75 @@ static void tell_syncs(struct story *s, const struct sync_story *t)
 	conclude(s);
 }
 
+/* A thread serves so many GPUs, with a kernel of 90 us on each; it waits for each, or for all of them behind the last.
+ * `between` is what it calls in front of each wait, on the GPU that it waits for. */
+struct turns_story {
+	unsigned int gpus;
+	bool waits_last, managed;
+	const char *between;
+};
+
+static void tell_turns(struct story *s, const struct turns_story *t)
+{
+	unsigned int i, gpu;
+
+	begin(s);
+	if (t->managed)
+		call(s, 1000, 9000,
+		     "memory cudaMallocManaged op=alloc kind=managed address=0x5000 bytes=64");
+	for (i = 0; i < 100; i++) {
+		for (gpu = 0; gpu < t->gpus; gpu++) {
+			call(s, 500, 4000,
+			     "launch cudaLaunchKernel kernel=1 stream=%u caller=0x10 device=%u",
+			     8 + gpu, gpu);
+			if (t->between)
+				call(s, 500, 2000, "%s device=%u", t->between, gpu);
+			if (!t->waits_last)
+				call(s, 500, 90000,
+				     "op cudaStreamSynchronize stream=%u caller=0x20 device=%u",
+				     8 + gpu, gpu);
+		}
+		for (gpu = 0; gpu < t->gpus && t->waits_last; gpu++)
+			call(s, 500, gpu ? 2000 : 90000,
+			     "op cudaStreamSynchronize stream=%u caller=0x20 device=%u", 8 + gpu,
+			     gpu);
+	}
+	conclude(s);
+}
+
+static void test_gpus_in_turn(void **state)
+{
+	static const struct turns_story silent[] = {
+		{.gpus = 4, .waits_last = true},
+		{.gpus = 2, .managed = true},
+		{.gpus = 2,
+		 .between = "copy cudaMemcpyAsync direction=d2h src=device dst=pinned bytes=4096 "
+			    "stream=8 caller=0x13"},
+		/* the next one needs it */
+		{.gpus = 2,
+		 .between =
+			 "copy cudaMemcpyPeerAsync form=peer direction=d2d src=device dst=device "
+			 "src_device=0 dst_device=1 bytes=4096 stream=8 caller=0x13"},
+	};
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	tell_turns(s, &(struct turns_story){.gpus = 4});
+	finding = only(s, "gpus-in-turn", "396 times a thread waited for one GPU");
+	assert_in_range(number(finding, "cost_ns"), 396 * 65000, 396 * 76000);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	tell_turns(s, &(struct turns_story){.gpus = 2});
+	finding = only(s, "gpus-in-turn", "198 times a thread waited for one GPU");
+	assert_in_range(number(finding, "cost_ns"), 198 * 44000, 198 * 54000);
+	for (i = 0; i < ARRAY_SIZE(silent); i++) {
+		tell_turns(s, &silent[i]);
+		assert_null(found(s, "gpus-in-turn"));
+	}
+	tell_turns(s, &(struct turns_story){.gpus = 1});
+	assert_null(found(s, "gpus-in-turn"));
+}
+
 static void test_sync_every_launch(void **state)
 {
 	static const struct sync_story silent[] = {
@@ -434,6 +503,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(test_sync_every_launch),
+		STORY_TEST(test_gpus_in_turn),
 		STORY_TEST(test_early_sync),
 		STORY_TEST(test_early_sync_beside_others),
 		STORY_TEST(test_early_sync_at_the_end),
