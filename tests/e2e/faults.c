@@ -500,14 +500,12 @@ static void prepare_two_devices(struct worker *w)
 /* Two GPUs with the same work; in the clean twin at once. */
 static void gpus_in_turn(struct worker *w)
 {
-	for (unsigned int i = rounds(w, 25); i; i--) {
-		for (int j = 0; j < 3; j++)
-			launch(&stub_delay, 700, w->stream);
+	for (unsigned int i = rounds(w, 16); i; i--) {
+		launch(&stub_delay, 2000, w->stream);
 		if (!w->clean)
 			OK(cudaStreamSynchronize(w->stream));
 		OK(cudaSetDevice(w->device + 1));
-		for (int j = 0; j < 3; j++)
-			launch(&stub_delay, 700, w->places[0]);
+		launch(&stub_delay, 2000, w->places[0]);
 		OK(cudaStreamSynchronize(w->places[0]));
 		OK(cudaSetDevice(w->device));
 		if (w->clean)
