@@ -247,6 +247,27 @@ static int retain(struct sim_ctx **out, int dev)
 }
 EXPORT(cuDevicePrimaryCtxRetain, (struct sim_ctx * *out, int dev), retain(out, dev))
 
+/* The place of a peer (NULL: a free one) among those of a context; NULL: there is none. */
+static struct sim_ctx **peer_of(struct sim_ctx *ctx, const struct sim_ctx *peer)
+{
+	for (int i = 0; i < SIM_PEERS; i++)
+		if (ctx->peers[i] == peer)
+			return &ctx->peers[i];
+	return NULL;
+}
+
+/* Access ends with either context (the runtime's reference, "Peer Device Memory Access"). */
+static void end_peers(struct sim_ctx *ctx)
+{
+	memset(ctx->peers, 0, sizeof(ctx->peers));
+	for (struct sim_ctx *other = sim_contexts; other; other = other->next) {
+		struct sim_ctx **place = peer_of(other, ctx);
+
+		if (place)
+			*place = NULL;
+	}
+}
+
 static int primary_drop(int dev, bool reset)
 {
 	struct sim_ctx *ctx;
@@ -267,7 +288,7 @@ static int primary_drop(int dev, bool reset)
 		sim_host_work(FN_cuDevicePrimaryCtxRelease_v2, 1000000);
 		sim_mps_context_gone(sim_devices[dev].gpu);
 		ctx->alive = false;
-		ctx->peers = 0;
+		end_peers(ctx);
 	}
 	sim_unlock_global(SIM_LOCK_INIT);
 	if (!ctx->refs && sim_self.ctx == ctx)
@@ -389,6 +410,7 @@ static int destroy(struct sim_ctx *ctx)
 	sim_mps_context_gone(sim_devices[ctx->dev].gpu);
 	ctx->magic = 0;
 	ctx->alive = false;
+	end_peers(ctx);
 	if (sim_self.ctx == ctx)
 		popped(NULL);
 	return SIM_OK;
@@ -590,24 +612,51 @@ EXPORT(cuDeviceGetP2PAttribute, (int *out, int attr, int src, int dst),
 
 static int peer_access(struct sim_ctx *peer, bool enable)
 {
-	struct sim_ctx *ctx;
+	struct sim_ctx *ctx, **place;
 	int rc = sim_current(&ctx);
-	unsigned held, bit;
+	unsigned held;
 
 	if (rc || !peer || peer->magic != CTX_MAGIC)
 		return SIM_INVALID_CONTEXT;
 	if (peer->dev == ctx->dev)
 		return SIM_INVALID_DEVICE;
-	bit = 1u << peer->dev;
 	held = sim_lock(HOLD_PROCESS, ctx->dev);
-	if (enable == !!(ctx->peers & bit)) {
+	place = peer_of(ctx, peer);
+	if (enable == !!place) {
 		rc = enable ? SIM_PEER_ALREADY_ENABLED : SIM_PEER_NOT_ENABLED;
 	} else {
 		sim_host_work(FN_cuCtxEnablePeerAccess, 80000);
-		ctx->peers ^= bit;
+		if (enable)
+			place = peer_of(ctx, NULL);
+		if (place)
+			*place = enable ? peer : NULL;
+		else
+			rc = SIM_TOO_MANY_PEERS;
 	}
 	sim_unlock(held, ctx->dev);
 	return rc;
 }
 EXPORT(cuCtxEnablePeerAccess, (struct sim_ctx * peer, unsigned flags), peer_access(peer, true))
 EXPORT(cuCtxDisablePeerAccess, (struct sim_ctx * peer), peer_access(peer, false))
+
+/* Peer access is to what cudaMalloc and its like gave; a pool and what is mapped have lists of their own. */
+bool sim_reaches(int dev, uint64_t address)
+{
+	struct sim_block *block = sim_block_of(address);
+	unsigned access;
+
+	if (!block || block->kind != MEM_DEVICE)
+		return true;
+	if (block->vmm) {
+		sim_mapped_on(address, &access);
+		return access >> dev & 1;
+	}
+	if (block->dev == dev)
+		return true;
+	if (block->pool)
+		return block->pool->access >> dev & 1;
+	for (struct sim_ctx *ctx = sim_contexts; ctx; ctx = ctx->next)
+		if (ctx->dev == dev && block->ctx && peer_of(ctx, block->ctx))
+			return true;
+	return false;
+}

@@ -264,7 +264,8 @@ static int pointer_attribute(void *out, int attr, const struct sim_block *block,
 		*(unsigned long long *)out = block ? block->id : 0;
 		return SIM_OK;
 	case POINTER_ORDINAL:
-		*(int *)out = block ? block->dev : -2;
+		if (sim_mem_at(ptr, (int *)out) == MEM_PAGEABLE)
+			*(int *)out = -2;
 		return SIM_OK;
 	case POINTER_START:
 		*(sim_ptr *)out = block ? block->base : 0;
@@ -286,7 +287,7 @@ static int pointer_attribute(void *out, int attr, const struct sim_block *block,
 		*(unsigned char *)out = block != NULL;
 		return SIM_OK;
 	case POINTER_ACCESS:
-		*(unsigned *)out = block ? 3 : 0;
+		*(unsigned *)out = sim_self.ctx && sim_reaches(sim_self.ctx->dev, ptr) ? 3 : 0;
 		return SIM_OK;
 	case POINTER_POOL:
 		*(void **)out = block ? block->pool : NULL;

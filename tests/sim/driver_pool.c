@@ -213,7 +213,35 @@ EXPORT(cuMemPoolSetAttribute, (struct sim_pool * pool, int attr, void *value),
        attribute(pool, attr, value, true))
 EXPORT(cuMemPoolGetAttribute, (struct sim_pool * pool, int attr, void *value),
        attribute(pool, attr, value, false))
+
+/* Which devices reach a pool's memory says the pool, whatever peer access there is (programming guide,
+ * "Stream Ordered Memory Allocator", "Device Accessibility for Multi-GPU Support"). */
+static int set_access(struct sim_pool *pool, const struct sim_access_desc *d, size_t cnt)
+{
+	if (!pool || !d)
+		return SIM_INVALID_VALUE;
+	for (size_t i = 0; i < cnt; i++)
+		if (!sim_dev_ok(d[i].location.id) || (d[i].location.id == pool->dev && !d[i].flags))
+			return SIM_INVALID_DEVICE;
+	sim_spin_lock(&spin);
+	for (size_t i = 0; i < cnt; i++) {
+		if (d[i].flags)
+			pool->access |= 1u << d[i].location.id;
+		else
+			pool->access &= ~(1u << d[i].location.id);
+	}
+	sim_spin_unlock(&spin);
+	return SIM_OK;
+}
+
+static int get_access(int *out, const struct sim_pool *pool, const struct sim_location *where)
+{
+	if (!pool || !out || !where || !sim_dev_ok(where->id))
+		return SIM_INVALID_VALUE;
+	*out = where->id == pool->dev || pool->access >> where->id & 1 ? 3 : 0;
+	return SIM_OK;
+}
 EXPORT(cuMemPoolSetAccess, (struct sim_pool * pool, const struct sim_access_desc *d, size_t cnt),
-       pool &&d ? SIM_OK : SIM_INVALID_VALUE)
+       set_access(pool, d, cnt))
 EXPORT(cuMemPoolGetAccess, (int *out, struct sim_pool *pool, struct sim_location *where),
-       pool &&out ? (*out = 3, SIM_OK) : SIM_INVALID_VALUE)
+       get_access(out, pool, where))

@@ -24,6 +24,7 @@ struct mapping {
 	sim_ptr at;
 	size_t bytes;
 	struct physical *physical;
+	unsigned access; /* bit per device */
 };
 
 static struct mapping *mappings;
@@ -118,12 +119,11 @@ static int map(sim_ptr at, size_t bytes, size_t offset, struct physical *p)
 	if (mmap((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		 p->fd, (off_t)offset) == MAP_FAILED)
 		return SIM_OUT_OF_MEMORY;
-	block->dev = p->prop.location.id;
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		abort();
 	atomic_fetch_add(&p->refs, 1);
-	*m = (struct mapping){NULL, at, bytes, p};
+	*m = (struct mapping){NULL, at, bytes, p, 0};
 	sim_spin_lock(&spin);
 	m->next = mappings;
 	mappings = m;
@@ -160,24 +160,78 @@ static int unmap(sim_ptr at, size_t bytes)
 	return SIM_OK;
 }
 EXPORT(cuMemUnmap, (sim_ptr at, size_t bytes), unmap(at, bytes))
+
+/* ---- who reaches what is mapped: at first nobody ---- */
+static struct mapping *mapping_at_locked(sim_ptr at)
+{
+	struct mapping *m = mappings;
+
+	while (m && (at < m->at || at >= m->at + m->bytes))
+		m = m->next;
+	return m;
+}
+
+int sim_mapped_on(uint64_t address, unsigned *access)
+{
+	struct mapping *m;
+	int dev = -1;
+
+	sim_spin_lock(&spin);
+	m = mapping_at_locked(address);
+	if (m)
+		dev = m->physical->prop.location.id;
+	if (access)
+		*access = m ? m->access : 0;
+	sim_spin_unlock(&spin);
+	return dev;
+}
+
+static int set_access(sim_ptr at, size_t bytes, const struct sim_access_desc *d, size_t cnt)
+{
+	if (!sim_block_of(at) || !d)
+		return SIM_INVALID_VALUE;
+	for (size_t i = 0; i < cnt; i++)
+		if (!sim_dev_ok(d[i].location.id))
+			return SIM_INVALID_DEVICE;
+	sim_host_work(FN_cuMemSetAccess, 30000);
+	sim_spin_lock(&spin);
+	for (struct mapping *m = mappings; m; m = m->next)
+		for (size_t i = 0; m->at >= at && m->at < at + bytes && i < cnt; i++) {
+			if (d[i].flags)
+				m->access |= 1u << d[i].location.id;
+			else
+				m->access &= ~(1u << d[i].location.id);
+		}
+	sim_spin_unlock(&spin);
+	return SIM_OK;
+}
 EXPORT(cuMemSetAccess, (sim_ptr at, size_t bytes, const struct sim_access_desc *d, size_t cnt),
-       sim_block_of(at) && d ? (sim_host_work(FN_cuMemSetAccess, 30000), SIM_OK)
-			     : SIM_INVALID_VALUE)
+       set_access(at, bytes, d, cnt))
+
+static int get_access(unsigned long long *out, const struct sim_location *where, sim_ptr at)
+{
+	unsigned access;
+
+	if (!out || !where || sim_mapped_on(at, &access) < 0)
+		return SIM_INVALID_VALUE;
+	*out = access >> where->id & 1 ? 3 : 0;
+	return SIM_OK;
+}
 EXPORT(cuMemGetAccess, (unsigned long long *out, const struct sim_location *where, sim_ptr at),
-       sim_block_of(at) && out ? (*out = 3, SIM_OK) : SIM_INVALID_VALUE)
+       get_access(out, where, at))
 
 static int retain(struct physical **out, sim_ptr at)
 {
+	struct mapping *m;
 	int rc = SIM_INVALID_VALUE;
 
 	sim_spin_lock(&spin);
-	for (struct mapping *m = mappings; m; m = m->next)
-		if (at >= m->at && at < m->at + m->bytes) {
-			*out = m->physical;
-			atomic_fetch_add(&m->physical->refs, 1);
-			rc = SIM_OK;
-			break;
-		}
+	m = mapping_at_locked(at);
+	if (m) {
+		*out = m->physical;
+		atomic_fetch_add(&m->physical->refs, 1);
+		rc = SIM_OK;
+	}
 	sim_spin_unlock(&spin);
 	return rc;
 }

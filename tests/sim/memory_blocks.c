@@ -240,7 +240,7 @@ enum sim_mem sim_mem_at(uint64_t address, int *dev)
 	struct sim_block *block = sim_block_of(address);
 
 	if (dev)
-		*dev = block ? block->dev : -1;
+		*dev = !block ? -1 : block->vmm ? sim_mapped_on(address, NULL) : block->dev;
 	return block ? block->kind : MEM_PAGEABLE;
 }
 

@@ -15,7 +15,7 @@
 #include "span.h"
 #include "unseen.h"
 
-enum { SIM_MAX_DEVICES = 16, SIM_QUEUE_DEPTH = 1020 };
+enum { SIM_MAX_DEVICES = 16, SIM_PEERS = 16, SIM_QUEUE_DEPTH = 1020 };
 
 #define SIM_LEGACY ((struct sim_stream *)1)
 #define SIM_PER_THREAD ((struct sim_stream *)2)
@@ -29,6 +29,7 @@ int sim_span_open(struct sim_span *span, enum sim_fn fn);
 int sim_span_close(struct sim_span *span, int result);
 void sim_unimplemented(enum sim_fn fn);
 void sim_note_copy(uint64_t bytes, enum sim_mem src, enum sim_mem dst, const void *stream);
+void sim_note_staged(void); /* the copy is one between GPUs that goes through the host */
 void sim_note_stream(const void *stream);
 void sim_truth_init(const char *dir);
 void sim_truth_fork_child(void);
@@ -212,7 +213,8 @@ struct sim_ctx {
 	struct sim_stream *streams; /* every stream of the context, under the engine's lock */
 	size_t limits[16];
 	int cache_config, shared_config;
-	unsigned peers; /* bit per device */
+	struct sim_ctx *peers
+		[SIM_PEERS]; /* whose memory it reaches, NULL: none; no pool's, nothing mapped */
 	struct sim_ctx *next; /* of all contexts, never taken off */
 };
 
@@ -325,6 +327,7 @@ struct sim_block {
 struct sim_pool {
 	int dev;
 	bool fixed; /* a device's default pool: cannot be destroyed */
+	unsigned access; /* bit per device: those given access; its own has it anyway */
 	uint64_t threshold, reserved, reserved_high, used, used_high;
 	uint64_t cached; /* reserved and not in use */
 	int attrs[4];
@@ -340,6 +343,13 @@ struct sim_pool *sim_pool_of(int dev);
 void sim_block_release(struct sim_block *block);
 uint64_t sim_reserve_va(uint64_t bytes, struct sim_block **out);
 enum sim_mem sim_mem_at(uint64_t address, int *dev);
+
+/* The device that mapped (VMM) memory at the address lies on, -1: nothing is mapped there; and a bit for
+ * each device that was given access. */
+int sim_mapped_on(uint64_t address, unsigned *access);
+
+/* May a device reach memory at the address? */
+bool sim_reaches(int dev, uint64_t address);
 
 /* ---- arrays (driver_array.c) ---- */
 #define ARRAY_MAGIC 0x41525259u

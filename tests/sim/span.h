@@ -36,6 +36,7 @@ struct sim_span {
 	unsigned char src, dst; /* enum sim_mem */
 	unsigned char depth;
 	bool unimplemented;
+	bool staged; /* a copy between GPUs that went through the host */
 	bool holding; /* what the script says to hold for the whole call */
 	short hold_dev;
 	uint64_t ioctl_ns; /* to be spent in the kernel module before the call ends */

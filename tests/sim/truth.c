@@ -99,16 +99,18 @@ static void flush(struct buffer *buffer)
 
 		if (s->lock)
 			snprintf(name, sizeof(name), "%s%d", lock[s->lock], s->lock_dev);
-		at += (size_t)snprintf(text + at, sizeof(text) - at,
-				       "%d\t%s\t%d\t%s\t%d\t%llu\t%llu\t%llu\t%s\t%s\t%#llx\t%"
-				       "llu\t%llu\t%s\t%d\t%s\n",
-				       buffer->tid, layer_name[s->fn], s->depth, sim_fn_name[s->fn],
-				       s->result, (unsigned long long)s->begin_ns,
-				       (unsigned long long)s->end_ns, (unsigned long long)s->bytes,
-				       mem[s->src], mem[s->dst], (unsigned long long)s->stream,
-				       (unsigned long long)s->gpu_wait_ns,
-				       (unsigned long long)s->lock_wait_ns, s->lock ? name : "-",
-				       s->holder_tid, s->unimplemented ? "UNIMPLEMENTED" : "-");
+		at += (size_t)snprintf(
+			text + at, sizeof(text) - at,
+			"%d\t%s\t%d\t%s\t%d\t%llu\t%llu\t%llu\t%s\t%s\t%#llx\t%"
+			"llu\t%llu\t%s\t%d\t%s\n",
+			buffer->tid, layer_name[s->fn], s->depth, sim_fn_name[s->fn], s->result,
+			(unsigned long long)s->begin_ns, (unsigned long long)s->end_ns,
+			(unsigned long long)s->bytes, mem[s->src], mem[s->dst],
+			(unsigned long long)s->stream, (unsigned long long)s->gpu_wait_ns,
+			(unsigned long long)s->lock_wait_ns, s->lock ? name : "-", s->holder_tid,
+			s->unimplemented ? "UNIMPLEMENTED"
+			: s->staged      ? "STAGED"
+					 : "-");
 		if (at > sizeof(text) - 512) {
 			write_all(truth_fd, text, at);
 			at = 0;
@@ -344,6 +346,12 @@ void sim_note_copy(uint64_t bytes, enum sim_mem src, enum sim_mem dst, const voi
 		span->dst = (unsigned char)dst;
 		span->stream = (uint64_t)(uintptr_t)stream;
 	}
+}
+
+void sim_note_staged(void)
+{
+	for (struct sim_span *span = sim_self.span; span; span = span->outer)
+		span->staged = true;
 }
 
 void sim_note_stream(const void *stream)
