@@ -129,6 +129,7 @@ void inspect_ctx_destroyed(struct spy_frame *frame, const struct spy_inspector *
 
 	if (!succeeded(frame))
 		return;
+	frame->details.flags = number_of(known); /* the record has the one that is current now */
 	if (number_of(known))
 		spy_memory_remove_context(SPY_DEVICE_NONE, number_of(known));
 	spy_handle_set(&contexts, context, 0);
@@ -208,12 +209,19 @@ void inspect_device_reset(struct spy_frame *frame, const struct spy_inspector *s
 		forget_primary(device);
 }
 
-/* The record's device may reach, or not any more, the memory of its object, a device. */
+/* The record's context may reach, or not any more, the memory of its object, a device; of a driver's call
+ * that of one context there. */
 void inspect_peer_access(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	uint64_t peer = arg(frame, self, SET_DEVICE);
+	uint64_t peer = arg(frame, self, SET_DEVICE), known;
 
-	tell_device(frame, self->a ? spy_context_device(peer) : device_arg(peer));
+	if (!self->a) {
+		tell_device(frame, device_arg(peer));
+		return;
+	}
+	known = spy_handle_get(&contexts, peer);
+	tell_device(frame, device_of(known));
+	frame->details.flags = number_of(known);
 }
 
 /* Since 12.0 the call itself makes the primary context current, and those driver calls were seen;

@@ -412,9 +412,8 @@ static __attribute__((noinline)) void look_at(struct accounting *a, struct calle
 		book_division(account, f);
 	take_step(a, c, record, kind, f, cold);
 	kind->met = true;
-	kind->plain = kind->class && !kind->failed && !kind->asked &&
-		      kind->contract != SPY_CONTRACT_ALLOC;
-	if (kind->contract == SPY_CONTRACT_ALLOC && raw->other.event <= SPY_EV_OP)
+	kind->plain = kind->class && !kind->failed && !kind->asked && !kind->peers;
+	if (kind->peers)
 		peers_see(&a->peers, a->model, record);
 	if (f->divided)
 		spread_blame(a, f, why_waited(f, waits));

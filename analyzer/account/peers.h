@@ -9,6 +9,7 @@
 struct peer_pair {
 	uint32_t process;
 	uint8_t device, peer; /* SPY_DEVICE_NONE: some, a recording does not say which */
+	uint16_t context, peer_context; /* numbers of those it is between, 0: unknown */
 };
 
 struct peers {
@@ -18,7 +19,7 @@ struct peers {
 
 void peers_release(struct peers *p);
 
-/* A call of contract ALLOC that is no allocation has returned. */
+/* A call of a kind with `peers` has returned. */
 void peers_see(struct peers *p, const struct model *model, const struct record *record);
 
 /* May one of the two reach the other's memory? */

@@ -92,6 +92,14 @@ static void see_copy(struct call_kind *kind, const struct spy_rec_copy *copy)
 	kind->leans = copy->dst_kind == SPY_MEM_PAGEABLE || copy->direction == SPY_DIR_H2H;
 }
 
+/* Which GPUs reach which memory? */
+static bool changes_access(uint8_t does)
+{
+	return does == FUNCTION_OPENS_PEER || does == FUNCTION_CLOSES_PEER ||
+	       does == FUNCTION_OPENS_POOL || does == FUNCTION_OPENS_MAPPING ||
+	       does == FUNCTION_ENDS_CONTEXT;
+}
+
 struct call_kind *kinds_add(struct kinds *kinds, struct expect *e, struct trace *trace,
 			    const union spy_any *raw)
 {
@@ -118,6 +126,7 @@ struct call_kind *kinds_add(struct kinds *kinds, struct expect *e, struct trace 
 		      kind.does == FUNCTION_SHOWS_OTHERS;
 	kind.waited = has_waited(raw, kind.contract, kind.waits);
 	kind.has_stream = raw->other.event >= SPY_EV_OP;
+	kind.peers = changes_access(function->does);
 	kind.only_submits = kind.submits && kind.is_work && !kind.waited && !kind.failed &&
 			    kind.does == FUNCTION_OTHER && kind.has_stream;
 	kind.stream_left = raw->other.event == SPY_EV_COPY ? 16 : 0;

@@ -35,6 +35,7 @@ struct call_kind {
 	bool brings : 1; /* of which the host may see something when it is done */
 	bool waited : 1; /* what the call waits for is done, for sure */
 	bool only_submits : 1; /* and no more than that, to a stream */
+	bool peers : 1; /* it may change which GPUs reach which memory, whatever its result */
 	/* Of the main reading: */
 	bool met : 1; /* there has been one */
 	bool asked : 1; /* detectors want to see all of them, */

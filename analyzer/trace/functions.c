@@ -41,6 +41,7 @@ static uint8_t what_does(const char *name)
 		{"MemSetAccess", FUNCTION_OPENS_MAPPING},
 		{"EnablePeerAccess", FUNCTION_OPENS_PEER},
 		{"DisablePeerAccess", FUNCTION_CLOSES_PEER},
+		{"MemPoolSetAccess", FUNCTION_OPENS_POOL},
 		{"CtxDestroy", FUNCTION_ENDS_CONTEXT},
 		{"CtxDetach", FUNCTION_ENDS_CONTEXT},
 		{"PrimaryCtxRelease", FUNCTION_ENDS_CONTEXT},

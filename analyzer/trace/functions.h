@@ -27,6 +27,7 @@ enum function_does {
 	FUNCTION_OPENS_MAPPING, /* to a GPU */
 	FUNCTION_OPENS_PEER, /* lets a GPU reach another one's memory */
 	FUNCTION_CLOSES_PEER,
+	FUNCTION_OPENS_POOL, /* to a GPU */
 	FUNCTION_ENDS_CONTEXT, /* if nobody else uses it */
 	FUNCTION_SHOWS_OTHERS, /* results: a function on the host, graphics, other devices */
 };

@@ -147,7 +147,9 @@ struct spy_rec_call {
 struct spy_rec_op {
 	struct spy_rec_head head;
 	uint64_t caller : 48;
-	uint64_t flags : 16; /* creation flags; capture mode */
+	uint64_t
+		flags : 16; /* creation flags; capture mode; number of the context destroyed, or of a
+			      * peer's */
 	uint64_t stream; /* see above */
 	uint64_t
 		object; /* handle of an event, graph, context, module, created stream; a peer device */

@@ -957,6 +957,56 @@ static void test_staged_peer_copy(void **state)
 	silent(PEER_COPIES("", "peer", "4096"), "staged-peer-copy"); /* next to nothing */
 }
 
+#define ENABLED "10us op cudaDeviceEnablePeerAccess duration=9us device=0 context=1 object=1\n"
+#define CTX_ENABLED \
+	"10us op cuCtxEnablePeerAccess duration=9us device=0 context=1 object=1 flags=2\n"
+#define OTHER_ENABLED \
+	"11us op cuCtxEnablePeerAccess duration=9us device=0 context=4 object=1 flags=2\n"
+#define ENDED(call) "20us op " call "\n"
+
+/* How long access lasts. */
+static void test_peer_access_ends(void **state)
+{
+	static const char *const ends[] = {
+		PEER_COPIES(ENABLED ENDED("cudaDeviceReset duration=9us object=0"), "peer",
+			    "16777216"),
+		PEER_COPIES(
+			ENABLED ENDED("cuDevicePrimaryCtxReset_v2 duration=9us device=0 object=1"),
+			"peer", "16777216"),
+		PEER_COPIES(CTX_ENABLED ENDED("cuCtxDestroy_v2 duration=9us object=0xc1 flags=1"),
+			    "peer", "16777216"),
+		PEER_COPIES(CTX_ENABLED ENDED("cuCtxDestroy duration=9us object=0xc2 flags=2"),
+			    "peer", "16777216"),
+	};
+	static const char *const lasts[] = {
+		PEER_COPIES(ENABLED ENDED("cudaDeviceReset duration=9us object=2"), "peer",
+			    "16777216"),
+		PEER_COPIES(ENABLED ENDED("cudaDeviceReset duration=9us object=0 result=46"),
+			    "peer", "16777216"),
+		PEER_COPIES(CTX_ENABLED ENDED("cuCtxDestroy_v2 duration=9us object=0xc3 flags=3"),
+			    "peer", "16777216"),
+		PEER_COPIES(CTX_ENABLED OTHER_ENABLED ENDED(
+				    "cuCtxDestroy_v2 duration=9us object=0xc1 flags=1"),
+			    "peer", "16777216"),
+		/* a recording that does not tell which context or GPU */
+		PEER_COPIES(CTX_ENABLED ENDED("cuCtxDestroy_v2 duration=9us object=0xc1"), "peer",
+			    "16777216"),
+		PEER_COPIES(ENABLED ENDED("cudaDeviceReset duration=9us object=255"), "peer",
+			    "16777216"),
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		json_t *root = report_on(ends[i]);
+
+		assert_non_null(find(root, "staged-peer-copy"));
+		json_decref(root);
+	}
+	for (i = 0; i < ARRAY_SIZE(lasts); i++)
+		silent(lasts[i], "staged-peer-copy");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -983,6 +1033,7 @@ int main(void)
 		cmocka_unit_test(test_legacy_lines),
 		cmocka_unit_test(test_legacy_copies),
 		cmocka_unit_test(test_staged_peer_copy),
+		cmocka_unit_test(test_peer_access_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,10 @@ static void test_driver_contexts(void **state)
 	assert_int_equal(asked, 3);
 	assert_int_equal(spy_context_device(0xc9), 6);
 	current = 0xc1;
-	CALL(cuCtxDestroy_v2, DRIVER, 0xc9);
+	BEFORE(cuCtxDestroy_v2, DRIVER, 0xc9);
+	after(201);
+	assert_int_equal(the_frame.details.flags, 0);
+	assert_int_equal(CALL(cuCtxDestroy_v2, DRIVER, 0xc9)->flags, 4);
 	assert_int_equal(spy_context_device(0xc9), SPY_DEVICE_NONE);
 	assert_int_equal(device(), 3);
 }
@@ -154,7 +157,9 @@ static void test_peer_access(void **state)
 	assert_int_equal(details->object, 2);
 	assert_int_equal(details->stream, 0);
 	assert_int_equal(CALL(cudaDeviceDisablePeerAccess, RT13, 1)->object, 1);
-	assert_int_equal(CALL(cuCtxEnablePeerAccess, DRIVER, 0xc3, 0)->object, 3);
+	details = CALL(cuCtxEnablePeerAccess, DRIVER, 0xc3, 0);
+	assert_int_equal(details->object, 3);
+	assert_int_equal(details->flags, 1); /* the context's number */
 	assert_int_equal(CALL(cuCtxDisablePeerAccess, DRIVER, 0xc9)->object, SPY_DEVICE_NONE);
 }
 

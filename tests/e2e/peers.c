@@ -1,0 +1,141 @@
+/*
+ * tests/e2e/peers.c: copies from GPU 0 to GPU 1, with memory and access as the habit named says, and whether they
+ * then go through the host. What they do the simulator knows (SPYSIM_TRUTH).
+ *
+ *   peers HABIT     one of those listed below, on the simulator
+ */
+#include <string.h>
+#include "sim_program.h"
+
+int cudaDeviceReset(void);
+int cuCtxPopCurrent_v2(void **context);
+int cuCtxSetCurrent(void *context);
+int cuCtxEnablePeerAccess(void *peer, unsigned int flags);
+int cuInit(unsigned int flags);
+int cuMemAlloc_v2(uint64_t *address, size_t bytes);
+int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, void *stream);
+int cuStreamSynchronize(void *stream);
+
+enum { ROUNDS = 20, BYTES = 2 << 20, DEFAULT = 4 };
+
+static void *on(int device)
+{
+	void *address;
+
+	OK(cudaSetDevice(device));
+	OK(cudaMalloc(&address, BYTES));
+	return address;
+}
+
+/* The current device is GPU 0. */
+static __attribute__((noinline)) void copies(void *to, const void *from)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		OK(cudaMemcpyAsync(to, from, BYTES, DEFAULT, NULL));
+	OK(cudaDeviceSynchronize());
+}
+
+/* Access ends with a reset of either device. */
+static void reset_one(int device)
+{
+	void *there;
+
+	OK(cudaSetDevice(0));
+	OK(cudaDeviceEnablePeerAccess(1, 0));
+	if (device >= 0) {
+		OK(cudaSetDevice(device));
+		OK(cudaDeviceReset());
+	}
+	there = on(1);
+	copies(there, on(0));
+}
+
+static void reset(void)
+{
+	reset_one(0);
+}
+
+static void reset_peer(void)
+{
+	reset_one(1);
+}
+
+static void not_reset(void)
+{
+	reset_one(-1);
+}
+
+static void reset_and_again(void)
+{
+	void *there;
+
+	OK(cudaSetDevice(0));
+	OK(cudaDeviceEnablePeerAccess(1, 0));
+	OK(cudaDeviceReset());
+	OK(cudaDeviceEnablePeerAccess(1, 0));
+	there = on(1);
+	copies(there, on(0));
+}
+
+/* Of four contexts one on each GPU has access, and one of them is destroyed. */
+static void contexts(int destroyed)
+{
+	void *all[4];
+	uint64_t to, from;
+
+	OK(cuInit(0));
+	for (int i = 0; i < 4; i++) {
+		OK(cuCtxCreate_v4(&all[i], NULL, 0, i & 1));
+		OK(cuCtxPopCurrent_v2(NULL));
+	}
+	OK(cuCtxSetCurrent(all[0]));
+	OK(cuCtxEnablePeerAccess(all[1], 0));
+	if (destroyed >= 0)
+		OK(cuCtxDestroy_v2(all[destroyed]));
+	OK(cuCtxSetCurrent(all[destroyed == 1 ? 3 : 1]));
+	OK(cuMemAlloc_v2(&to, BYTES));
+	OK(cuCtxSetCurrent(all[destroyed == 0 ? 2 : 0]));
+	OK(cuMemAlloc_v2(&from, BYTES));
+	for (int i = 0; i < ROUNDS; i++)
+		OK(cuMemcpyAsync(to, from, BYTES, NULL));
+	OK(cuStreamSynchronize(NULL));
+}
+
+static void destroyed(void)
+{
+	contexts(0);
+}
+
+static void destroyed_peer(void)
+{
+	contexts(1);
+}
+
+static void destroyed_other(void)
+{
+	contexts(3);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} habits[] = {
+	{"reset", reset},
+	{"reset_peer", reset_peer},
+	{"not_reset", not_reset},
+	{"reset_and_again", reset_and_again},
+	{"destroyed", destroyed},
+	{"destroyed_peer", destroyed_peer},
+	{"destroyed_other", destroyed_other},
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(habits) / sizeof(habits[0]); i++)
+		if (!strcmp(argv[1], habits[i].name)) {
+			habits[i].run();
+			return 0;
+		}
+	fprintf(stderr, "usage: peers HABIT\n");
+	return 2;
+}
