@@ -349,7 +349,7 @@ static inline size_t write_record(uint64_t *at, const struct spy_frame *frame, u
 		at[4] = low48(details->stream) | bits(details->direction, 48) |
 			bits(details->captured, 51) | bits(details->form, 52) |
 			bits(details->src_kind, 56) | bits(details->dst_kind, 60);
-		at[5] = details->bytes;
+		at[5] = details->bytes << 4 >> 4 | bits(details->access, 60);
 		return sizeof(struct spy_rec_copy);
 	case SPY_EV_MEMORY:
 		at[3] = caller | bits(details->op, 48) | bits(details->dst_kind, 56) |

@@ -36,6 +36,7 @@ struct spy_details {
 	uint8_t src_kind, dst_kind; /* enum spy_memory_kind; kind of memory records: dst_kind */
 	uint8_t op; /* enum spy_memory_op */
 	uint8_t src_device, dst_device;
+	uint8_t access; /* enum spy_access: of src and, from bit 2 on, dst; of memory records: dst */
 	uint16_t flags;
 	bool captured, pool, pageable; /* pageable: an async copy with a pageable side */
 	uint32_t kernel;

@@ -174,8 +174,13 @@ struct layout_allocation { /* the start of CUmemAllocationProp */
 	uint32_t location_type, location_id; /* CUmemLocation */
 };
 
-/* CUmemLocationType: from here on the memory is the host's */
-enum { LAYOUT_LOCATION_HOST = 2 };
+/* CUmemLocationType: from the second on the memory is the host's */
+enum { LAYOUT_LOCATION_DEVICE = 1, LAYOUT_LOCATION_HOST = 2 };
+
+struct layout_access { /* CUmemAccessDesc, cudaMemAccessDesc */
+	uint32_t location_type, location_id; /* who */
+	uint32_t flags; /* 0: no access */
+};
 
 struct layout_mapped_buffer { /* cudaExternalMemoryBufferDesc, CUDA_EXTERNAL_MEMORY_BUFFER_DESC */
 	uint64_t offset, size;

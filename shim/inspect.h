@@ -55,6 +55,7 @@ struct spy_memory_hit {
 	uint32_t generation; /* of the map when it was so */
 	uint8_t kind; /* enum spy_memory_kind */
 	uint8_t device; /* it was allocated on, SPY_DEVICE_NONE unknown */
+	uint8_t access; /* enum spy_access */
 };
 
 /* Number of a kernel's handle (inspect_launch.c). */

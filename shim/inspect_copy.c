@@ -82,12 +82,32 @@ static inline uint8_t direction_of(uint8_t dst, uint8_t src)
 	return directions[src][dst];
 }
 
-/* The GPU that an end lies on: as the call says, or where the memory was allocated. */
-static uint8_t device_of(struct spy_frame *frame, const struct end *end, uint8_t kind)
+/* The GPU that an end lies on, as the call says or else where the memory was allocated; returns how other GPUs reach
+ * that memory. */
+static enum spy_access find_device(struct spy_frame *frame, const struct end *end, uint8_t kind,
+				   uint8_t *device)
 {
-	if (end->device != SPY_DEVICE_NONE || kind != SPY_MEM_DEVICE)
-		return end->device;
-	return spy_memory_device(&frame->thread->inspect, end->address);
+	const struct spy_memory_hit *hit = NULL;
+
+	*device = end->device;
+	if (kind == SPY_MEM_DEVICE)
+		hit = spy_memory_known(&frame->thread->inspect, end->address);
+	if (!hit)
+		return SPY_ACCESS_UNKNOWN;
+	if (*device == SPY_DEVICE_NONE)
+		*device = hit->device;
+	return hit->access;
+}
+
+/* From one GPU to another? */
+static void find_devices(struct spy_frame *frame, const struct copy *copy)
+{
+	struct spy_details *details = &frame->details;
+	unsigned int src, dst;
+
+	src = find_device(frame, &copy->src, details->src_kind, &details->src_device);
+	dst = find_device(frame, &copy->dst, details->dst_kind, &details->dst_device);
+	details->access = (uint8_t)(src | dst << 2);
 }
 
 static void judge(struct spy_details *details, bool async)
@@ -114,10 +134,9 @@ static void explain(struct spy_frame *frame, const struct spy_inspector *self,
 					  side_of(&copy->src, details->src_kind));
 	details->src_device = copy->src.device;
 	details->dst_device = copy->dst.device;
-	if (details->direction == SPY_DIR_D2D) { /* from one GPU to another? */
-		details->src_device = device_of(frame, &copy->src, details->src_kind);
-		details->dst_device = device_of(frame, &copy->dst, details->dst_kind);
-	}
+	details->access = 0;
+	if (details->direction == SPY_DIR_D2D)
+		find_devices(frame, copy);
 	judge(details, async);
 }
 
@@ -506,6 +525,7 @@ static void inspect_batch(struct spy_frame *frame, const struct spy_inspector *s
 	details->src_device = details->dst_device = SPY_DEVICE_NONE;
 	details->direction = SPY_DIR_UNKNOWN;
 	details->src_kind = details->dst_kind = SPY_MEM_UNKNOWN;
+	details->access = 0;
 	details->bytes = 0;
 	for (uint64_t i = 0; i < count; i++) {
 		struct copy copy = {.dst.device = SPY_DEVICE_NONE, .src.device = SPY_DEVICE_NONE};

@@ -19,6 +19,7 @@ enum { SET_COUNT = 2, SET_HEIGHT = 3, SET_STREAM = 5 };
 enum { FETCH_COUNT = 2, FETCH_STREAM = 5, FETCH_STREAM_12 = 6 };
 enum { DESCRIPTOR = 1, EXTENT = 2 };
 enum { PROPERTIES = 2, HANDLE = 2 };
+enum { OPENED_BYTES = 3, TO_WHOM = 4, HOW_MANY = 5 };
 
 static void tell_memory(struct spy_frame *frame, enum spy_memory_op op, uint8_t kind)
 {
@@ -28,6 +29,7 @@ static void tell_memory(struct spy_frame *frame, enum spy_memory_op op, uint8_t 
 	details->op = (uint8_t)op;
 	details->dst_kind = kind;
 	details->stream = details->address = details->bytes = 0;
+	details->access = kind == SPY_MEM_DEVICE ? SPY_ACCESS_PEER : SPY_ACCESS_UNKNOWN;
 }
 
 /* The range that details speak of, made now by this thread. */
@@ -41,6 +43,7 @@ static struct spy_memory made(const struct spy_frame *frame)
 		.kind = details->dst_kind,
 		.device = spy_thread_device(frame->thread),
 		.context = frame->thread->context,
+		.access = details->access,
 	};
 }
 
@@ -296,6 +299,7 @@ static void tell_unmade(struct spy_frame *frame, const struct spy_inspector *sel
 	details->bytes = was->hi - was->lo;
 	details->src_device = was->device; /* should the call fail: unmake_done */
 	details->object = was->context;
+	details->access = was->access;
 }
 
 /* Is it the driver's call inside the runtime's, about the same memory? */
@@ -341,6 +345,7 @@ void inspect_unmake_done(struct spy_frame *frame, const struct spy_inspector *se
 		.kind = details->dst_kind,
 		.device = details->src_device,
 		.context = (uint16_t)details->object,
+		.access = details->access,
 	};
 
 	(void)self;
@@ -421,11 +426,45 @@ void inspect_vmm_map(struct spy_frame *frame, const struct spy_inspector *self)
 		    spy_handle_get(&allocations, handle) ? SPY_MEM_PINNED : SPY_MEM_DEVICE);
 	frame->details.address = arg(frame, self, ADDRESS);
 	frame->details.bytes = arg(frame, self, BYTES);
+	if (frame->details.access)
+		frame->details.access = SPY_ACCESS_MAPPED;
 }
 
 void inspect_vmm_map_done(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	inspect_host_register_done(frame, self);
+}
+
+/* A bit for each GPU that was given access. What was taken away is not told. */
+static uint64_t given_to(const struct layout_access *to, uint64_t count)
+{
+	uint64_t given = SPY_ACCESS_GIVEN;
+
+	for (uint64_t i = 0; to && i < count; i++)
+		if (to[i].location_type == LAYOUT_LOCATION_DEVICE && to[i].flags &&
+		    to[i].location_id < SPY_ACCESS_GPUS)
+			given |= (uint64_t)1 << to[i].location_id;
+	return given;
+}
+
+/* The GPU that a span of memory lies on, all of it as far as its ends tell. */
+static uint8_t device_of_span(uint64_t address, uint64_t bytes)
+{
+	struct spy_memory first, last;
+
+	spy_memory_find(address, &first);
+	spy_memory_find(address + bytes - 1, &last);
+	return first.device == last.device ? first.device : SPY_DEVICE_NONE;
+}
+
+void inspect_vmm_access_given(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	if (!succeeded(frame))
+		return;
+	frame->details.flags =
+		device_of_span(frame->details.object, arg(frame, self, OPENED_BYTES));
+	frame->details.object =
+		given_to((const void *)arg(frame, self, TO_WHOM), arg(frame, self, HOW_MANY));
 }
 
 void inspect_vmm_unmap(struct spy_frame *frame, const struct spy_inspector *self)
@@ -445,6 +484,7 @@ void inspect_vmm_unmap(struct spy_frame *frame, const struct spy_inspector *self
 void inspect_map_in(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	tell_memory(frame, SPY_MEMOP_MAP, self->a);
+	frame->details.access = SPY_ACCESS_UNKNOWN;
 }
 
 /* Its size is an output, in the description of a buffer, or nowhere among the arguments. */

@@ -27,7 +27,7 @@
 
 struct range {
 	uint64_t lo, hi;
-	uint64_t about; /* kind | device << 8 | context << 16 */
+	uint64_t about; /* kind | device << 8 | context << 16 | access << 32 */
 };
 
 struct leaf {
@@ -143,6 +143,7 @@ static void look(struct directory *root, uint64_t address, struct spy_memory *fo
 	found->kind = about & 0xff;
 	found->device = about >> 8 & 0xff;
 	found->context = about >> 16 & 0xffff;
+	found->access = about >> 32 & 0xff;
 }
 
 /* As look; returns the generation that the answer belongs to. */
@@ -361,10 +362,11 @@ static bool same(const struct range *range, const struct range *other)
 
 void spy_memory_add(const struct spy_memory *memory)
 {
-	struct range *known, range = {.lo = memory->lo,
-				      .hi = memory->hi,
-				      .about = memory->kind | (uint64_t)memory->device << 8 |
-					       (uint64_t)memory->context << 16};
+	struct range *known,
+		range = {.lo = memory->lo,
+			 .hi = memory->hi,
+			 .about = memory->kind | (uint64_t)memory->device << 8 |
+				  (uint64_t)memory->context << 16 | (uint64_t)memory->access << 32};
 	struct spy_memory found;
 	uint64_t number, i;
 
@@ -374,7 +376,7 @@ void spy_memory_add(const struct spy_memory *memory)
 	 * lock twice as often. */
 	if (spy_memory_find(range.lo, &found) && found.lo == range.lo && found.hi == range.hi &&
 	    found.kind == memory->kind && found.device == memory->device &&
-	    found.context == memory->context)
+	    found.context == memory->context && found.access == memory->access)
 		return;
 	spy_lock(&map.lock);
 	known = last_before(range.lo, &number, &i);
@@ -399,7 +401,8 @@ bool spy_memory_remove(uint64_t address, struct spy_memory *was)
 					   .hi = range->hi,
 					   .kind = range->about & 0xff,
 					   .device = range->about >> 8 & 0xff,
-					   .context = range->about >> 16 & 0xffff};
+					   .context = range->about >> 16 & 0xffff,
+					   .access = range->about >> 32 & 0xff};
 		take_out(number, i);
 	} else {
 		next_generation(); /* freed, and not by us: what the driver answered is stale */
@@ -464,6 +467,7 @@ static void remember(struct spy_inspect_cache *cache, uint64_t address,
 	pair->generation = (uint32_t)generation;
 	pair->kind = memory->kind;
 	pair->device = memory->device;
+	pair->access = memory->access;
 }
 
 /* As spy_memory_hit, but looks into the map, too. *hi is where the memory of that kind ends. */

@@ -25,6 +25,7 @@ struct spy_memory {
 	uint8_t kind; /* enum spy_memory_kind */
 	uint8_t device; /* it was allocated on, SPY_DEVICE_NONE unknown */
 	uint16_t context; /* number of the context it goes away with, 0 unknown */
+	uint8_t access; /* enum spy_access */
 };
 
 /* Live memory never overlaps, so whatever the new range covers was freed behind our back: it goes.
@@ -92,12 +93,13 @@ static inline enum spy_memory_kind spy_memory_kind(struct spy_inspect_cache *cac
 	return spy_memory_kind_slow(cache, address, bytes);
 }
 
-/* The device of memory whose kind the thread has just been told, SPY_DEVICE_NONE: nobody knows. */
-static inline uint8_t spy_memory_device(struct spy_inspect_cache *cache, uint64_t address)
+/* The memory whose kind the thread has just been told, NULL: nobody knows. */
+static inline const struct spy_memory_hit *spy_memory_known(struct spy_inspect_cache *cache,
+							    uint64_t address)
 {
 	const struct spy_memory_hit *hit = spy_memory_hit(cache, address);
 
-	return spy_memory_hits(hit, address) ? hit->device : SPY_DEVICE_NONE;
+	return spy_memory_hits(hit, address) ? hit : NULL;
 }
 
 /* As spy_memory_kind, but asks the driver if need be, and keeps the answer in the cache until the

@@ -1,5 +1,5 @@
 /*
- * analyzer/account/peers.c: between which GPUs a process has enabled peer access. Called by the accounting.
+ * analyzer/account/peers.c: which GPUs a process has given access to the memory of others. Called by the accounting.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +25,25 @@ static struct peer_pair *find(const struct peers *p, const struct peer_pair *pai
 
 	for (i = 0; i < p->n_pairs; i++)
 		if (p->pairs[i].process == pair->process && p->pairs[i].device == pair->device &&
-		    p->pairs[i].peer == pair->peer &&
+		    p->pairs[i].peer == pair->peer && p->pairs[i].access == pair->access &&
 		    same_context(p->pairs[i].context, pair->context) &&
 		    same_context(p->pairs[i].peer_context, pair->peer_context))
 			return &p->pairs[i];
 	return NULL;
 }
 
+static void remember(struct peers *p, const struct peer_pair *pair)
+{
+	if (find(p, pair))
+		return;
+	p->pairs = grow(p->pairs, p->n_pairs, sizeof(*p->pairs));
+	p->pairs[p->n_pairs++] = *pair;
+}
+
 /*
- * Access lasts until either device is reset (the runtime's reference, "Peer Device Memory Access"), and no longer than
- * the contexts that it is between. Whether a release of a primary context was the last one, a recording does not tell.
+ * Peer access lasts until either device is reset (the runtime's reference, "Peer Device Memory Access"), and no longer than
+ * the contexts that it is between. Mapped memory and pools belong to no context (cuCtxDestroy's page), and so do their
+ * lists. Whether a release of a primary context was the last one, a recording does not tell.
  */
 static void end(struct peers *p, const char *name, const struct record *record)
 {
@@ -43,8 +52,7 @@ static void end(struct peers *p, const char *name, const struct record *record)
 	uint16_t context = strstr(name, "CtxDestroy") ? op->flags : 0;
 	size_t i = 0;
 
-	if (op->head.event != SPY_EV_OP || call_failed(&op->head) ||
-	    (whole && op->object >= SPY_DEVICE_NONE))
+	if (op->head.event != SPY_EV_OP || (whole && op->object >= SPY_DEVICE_NONE))
 		return;
 	while (i < p->n_pairs) {
 		const struct peer_pair *pair = &p->pairs[i];
@@ -52,59 +60,90 @@ static void end(struct peers *p, const char *name, const struct record *record)
 				  : context && (pair->context == context ||
 						pair->peer_context == context);
 
-		if (gone && pair->process == record->process)
+		if (gone && pair->process == record->process && pair->access == SPY_ACCESS_PEER)
 			p->pairs[i] = p->pairs[--p->n_pairs];
 		else
 			i++;
 	}
 }
 
-void peers_see(struct peers *p, const struct model *model, const struct record *record)
+/* To memory that has a list of those who may reach it: which pool or address that is, is not asked, nor what is taken
+ * away again. */
+static void give(struct peers *p, const struct record *record, enum spy_access access)
 {
-	const struct function *function = &model->set->functions.all[record->fn];
-	const union spy_any *raw = record->raw;
-	struct peer_pair pair = {.process = record->process,
-				 .device = raw->call_head.device,
-				 .peer = SPY_DEVICE_NONE,
-				 .context = raw->call_head.context};
-	struct peer_pair *known;
+	const struct spy_rec_op *op = &record->raw->op;
+	struct peer_pair pair = {.process = record->process, .peer = SPY_DEVICE_NONE};
 
-	if (function->does == FUNCTION_ENDS_CONTEXT) {
-		end(p, function->name, record);
+	if (op->head.event != SPY_EV_OP || !(op->object & SPY_ACCESS_GIVEN)) {
+		pair.device = SPY_DEVICE_NONE;
+		remember(p, &pair);
 		return;
 	}
-	if (call_failed(&raw->call_head) && raw->call_head.result != ALREADY_ENABLED)
-		return;
+	pair.access = (uint8_t)access;
+	pair.peer = (uint8_t)op->flags;
+	for (pair.device = 0; pair.device < SPY_ACCESS_GPUS; pair.device++)
+		if (op->object >> pair.device & 1 && pair.device != pair.peer)
+			remember(p, &pair);
+}
+
+static void enable(struct peers *p, const struct record *record, bool enable)
+{
+	const union spy_any *raw = record->raw;
+	struct peer_pair *known, pair = {.process = record->process,
+					 .device = raw->call_head.device,
+					 .peer = SPY_DEVICE_NONE,
+					 .access = SPY_ACCESS_PEER,
+					 .context = raw->call_head.context};
+
 	if (raw->other.event == SPY_EV_OP && raw->op.object < SPY_DEVICE_NONE) {
 		pair.peer = (uint8_t)raw->op.object;
 		pair.peer_context = raw->op.flags;
 	}
-	known = find(p, &pair);
-	if (strstr(function->name, "Disable")) {
-		if (known)
-			*known = p->pairs[--p->n_pairs];
+	if (enable) {
+		remember(p, &pair);
 		return;
 	}
+	known = find(p, &pair);
 	if (known)
-		return;
-	/* Enabled, or memory was mapped for some GPU. */
-	p->pairs = grow(p->pairs, p->n_pairs, sizeof(*p->pairs));
-	p->pairs[p->n_pairs++] = pair;
+		*known = p->pairs[--p->n_pairs];
 }
 
-bool peers_reach(const struct peers *p, uint32_t process, uint8_t device, uint8_t other)
+void peers_see(struct peers *p, const struct model *model, const struct record *record)
+{
+	const struct function *function = &model->set->functions.all[record->fn];
+	const struct spy_rec_head *head = &record->raw->call_head;
+
+	if (call_failed(head) && head->result != ALREADY_ENABLED)
+		return;
+	if (function->does == FUNCTION_ENDS_CONTEXT)
+		end(p, function->name, record);
+	else if (function->does == FUNCTION_OPENS_MAPPING)
+		give(p, record, SPY_ACCESS_MAPPED);
+	else if (strstr(function->name, "MemPool"))
+		give(p, record, SPY_ACCESS_POOL);
+	else
+		enable(p, record, !strstr(function->name, "Disable"));
+}
+
+static bool reaches(const struct peers *p, uint32_t process, unsigned int device,
+		    unsigned int other, unsigned int access)
 {
 	size_t i;
 
 	for (i = 0; i < p->n_pairs; i++) {
 		const struct peer_pair *pair = &p->pairs[i];
-		bool any = pair->peer == SPY_DEVICE_NONE || pair->device == SPY_DEVICE_NONE;
 
-		if (pair->process != process)
-			continue;
-		if (any || (pair->device == device && pair->peer == other) ||
-		    (pair->device == other && pair->peer == device))
+		if (pair->process == process &&
+		    (pair->device == device || pair->device == SPY_DEVICE_NONE) &&
+		    (pair->peer == other || pair->peer == SPY_DEVICE_NONE) &&
+		    (!access || !pair->access || pair->access == access))
 			return true;
 	}
 	return false;
+}
+
+bool peers_reach(const struct peers *p, uint32_t process, const struct spy_rec_copy *copy)
+{
+	return reaches(p, process, copy->dst_device, copy->src_device, copy->src_access) ||
+	       reaches(p, process, copy->src_device, copy->dst_device, copy->dst_access);
 }

@@ -1,5 +1,5 @@
 /*
- * analyzer/account/peers.h: between which GPUs a process has enabled peer access, so far.
+ * analyzer/account/peers.h: which GPUs a process has given access to the memory of others, so far.
  */
 #ifndef CUDASPY_PEERS_H
 #define CUDASPY_PEERS_H
@@ -8,12 +8,14 @@
 
 struct peer_pair {
 	uint32_t process;
-	uint8_t device, peer; /* SPY_DEVICE_NONE: some, a recording does not say which */
-	uint16_t context, peer_context; /* numbers of those it is between, 0: unknown */
+	uint8_t device; /* reaches memory of ... */
+	uint8_t peer; /* SPY_DEVICE_NONE: some, a recording does not say which; of device the same */
+	uint8_t access; /* enum spy_access: which memory; SPY_ACCESS_UNKNOWN: nobody knows */
+	uint16_t context, peer_context; /* of peer access: numbers, 0: unknown */
 };
 
 struct peers {
-	struct peer_pair *pairs; /* that are enabled */
+	struct peer_pair *pairs;
 	size_t n_pairs;
 };
 
@@ -22,7 +24,7 @@ void peers_release(struct peers *p);
 /* A call of a kind with `peers` has returned. */
 void peers_see(struct peers *p, const struct model *model, const struct record *record);
 
-/* May one of the two reach the other's memory? */
-bool peers_reach(const struct peers *p, uint32_t process, uint8_t device, uint8_t other);
+/* Of a copy from GPU to GPU: may one of the two reach the other's end? */
+bool peers_reach(const struct peers *p, uint32_t process, const struct spy_rec_copy *copy);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * analyzer/detectors/staged_peer_copy.c: copies from one GPU to another for which nobody had enabled peer
- * access: they go through the memory of the host.
+ * analyzer/detectors/staged_peer_copy.c: copies from one GPU to another of which neither had been given access to the
+ * other's memory: they go through the memory of the host.
  */
 #include "account/peers.h"
 #include "findings/detector.h"
@@ -16,7 +16,15 @@
  * and somebody has to. */
 #define SLOW_BYTES_PER_NS 5
 
-/* Variant: device copied from << 8 | device copied to. */
+/* Variant: device copied from << 8 | device copied to | access << 16, that decides about the cure. */
+
+/* Whose way to give access cures the copy: peer access as long as one of its ends follows that. */
+static enum spy_access access_of(const struct spy_rec_copy *copy)
+{
+	if (copy->src_access <= SPY_ACCESS_PEER || copy->dst_access <= SPY_ACCESS_PEER)
+		return SPY_ACCESS_PEER;
+	return copy->src_access > copy->dst_access ? copy->src_access : copy->dst_access;
+}
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
@@ -26,18 +34,29 @@ static bool judge(const struct observed *o, struct verdict *v)
 	if (o->record->raw->other.event != SPY_EV_COPY || !copy_took_place(copy) ||
 	    !copy_is_between_gpus(copy))
 		return false;
-	v->variant = (uint32_t)copy->src_device << 8 | (uint32_t)copy->dst_device;
+	v->variant = (uint32_t)copy->src_device << 8 | (uint32_t)copy->dst_device |
+		     (uint32_t)access_of(copy) << 16;
 	inside_ns = o->call->end_ns - o->call->begin_ns - finished_ns(o->call, BUCKET_LOCK) -
 		    finished_ns(o->call, BUCKET_NOT_RUNNING);
 	inside_ns = least(inside_ns, HAND_OVER_NS + copy->bytes / SLOW_BYTES_PER_NS);
 	v->cost_ns = v->gain_high_ns = inside_ns > HAND_OVER_NS ? inside_ns - HAND_OVER_NS : 0;
-	return !peers_reach(&o->accounts->peers, o->record->process, (uint8_t)copy->src_device,
-			    (uint8_t)copy->dst_device);
+	return !peers_reach(&o->accounts->peers, o->record->process, copy);
 }
+
+/* Where peer access is no cure: of what memory that is so, and what is. */
+static const struct {
+	const char *memory, *fix;
+} others[] = {
+	[SPY_ACCESS_MAPPED] = {" (mapped by cuMemMap: peer access is not for that)",
+			       "Name both GPUs in cuMemSetAccess, where the memory is mapped, if "
+			       "cuDeviceCanAccessPeer says that they can."},
+};
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
+	unsigned int access = finding->variant >> 16;
+	const char *memory = "";
 	char bytes[32];
 
 	if (site->bytes < BYTES_LEAST)
@@ -47,41 +66,40 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		finding->gain_known = false;
 		finding->cost_unknown = true;
 	}
+	if (access < ARRAY_SIZE(others) && others[access].fix) {
+		memory = others[access].memory;
+		finding->fix = others[access].fix;
+	}
 	format_bytes(bytes, sizeof(bytes), site->bytes);
 	return report_text(
 		report,
-		"%s copied %s from GPU %u to GPU %u, between which peer access "
-		"was not enabled: such copies go through the host's memory; %s inside the "
-		"calls",
-		word_count(report, site->count, "call"), bytes, finding->variant >> 8,
-		finding->variant & 0xff, word_time(report, site->total_ns));
+		"%s copied %s from GPU %u to GPU %u, neither of which had access to the other's "
+		"memory%s: such copies go through the host's memory; %s inside the calls",
+		word_count(report, site->count, "call"), bytes, finding->variant >> 8 & 0xff,
+		finding->variant & 0xff, memory, word_time(report, site->total_ns));
 }
 
 const struct detector detector_staged_peer_copy = {
 	.id = "staged-peer-copy",
 	.title = "copies between GPUs go through the host",
 	.sees = "Copies from one GPU to another, by cudaMemcpyPeer and its relatives or by any "
-		"other function "
-		"between memory of both, for which neither GPU had been given access to the other "
-		"before "
-		"(cudaDeviceEnablePeerAccess, cuCtxEnablePeerAccess), or no longer has it (a reset "
-		"of either "
-		"GPU ends it, and cuCtxDestroy of either context), of 16 MiB and more in all. "
-		"CUDA then "
-		"copies piece by piece to host memory and from there to the other GPU. Between two "
-		"H200s that was "
-		"38 GB/s instead of 390, and a call for 256 MiB took 0.9 ms, 5.7 ms with other "
-		"such copies before it, "
-		"instead of some microseconds. Access in either direction is enough.",
+		"other function between memory of both, of 16 MiB and more in all, for which "
+		"neither GPU had access to the other's memory: it had not been given "
+		"(cudaDeviceEnablePeerAccess, cuCtxEnablePeerAccess; of mapped memory, to which "
+		"these do not apply, cuMemSetAccess), or had ended (peer access ends with a reset "
+		"of either GPU, and with cuCtxDestroy of either context). CUDA then copies piece "
+		"by piece to host memory and from there to the other GPU. Between two H200s that "
+		"was 38 GB/s instead of 390, and a call for 256 MiB took 0.9 ms, 5.7 ms with other "
+		"such copies before it, instead of some microseconds. Access in either direction "
+		"is enough.",
 	.blind = "How long the copies took, on the GPU: the cost is what the host spent in the "
-		 "calls. Whether "
-		 "the two can reach each other at all: cudaDeviceCanAccessPeer tells, and where "
-		 "they cannot, "
-		 "the copies stay as they are. On which GPU memory lies whose allocation was not "
-		 "recorded, and "
-		 "memory of pools. A process that sets access by cuMemSetAccess or "
-		 "cudaMemPoolSetAccess is "
-		 "left alone.",
+		 "calls. Whether the two can reach each other at all: cudaDeviceCanAccessPeer "
+		 "tells, and where they cannot, the copies stay as they are. On which GPU memory "
+		 "lies whose allocation was not recorded, and memory of pools. Which mapping "
+		 "access was given to, and whether it was taken away again: after one "
+		 "cuMemSetAccess "
+		 "for a GPU, copies between it and mapped memory of the same other GPU are left "
+		 "alone, and after one cudaMemPoolSetAccess all.",
 	.fix = "Call cudaDeviceEnablePeerAccess once for each of the two GPUs, before the work, "
 	       "where cudaDeviceCanAccessPeer says that they can.",
 	.always = DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(SUBMIT) |

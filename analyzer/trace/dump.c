@@ -105,12 +105,15 @@ static void print_copy(const struct dump *dump, const struct record *record)
 	const struct spy_rec_copy *r = &record->raw->copy;
 
 	fprintf(dump->out, " direction=%s bytes=%" PRIu64 " src=%s dst=%s form=%s",
-		name_direction(r->direction), r->bytes, name_memory_kind(r->src_kind),
+		name_direction(r->direction), (uint64_t)r->bytes, name_memory_kind(r->src_kind),
 		name_memory_kind(r->dst_kind), name_copy_form(r->form));
 	if (r->src_device != SPY_DEVICE_NONE)
 		fprintf(dump->out, " src_device=%u", r->src_device);
 	if (r->dst_device != SPY_DEVICE_NONE)
 		fprintf(dump->out, " dst_device=%u", r->dst_device);
+	if (copy_is_between_gpus(r))
+		fprintf(dump->out, " src_access=%s dst_access=%s", name_access(r->src_access),
+			name_access(r->dst_access));
 	print_caller(dump, r->caller);
 	print_handle(dump, "stream", r->stream);
 	if (r->captured)

@@ -32,6 +32,7 @@ static const char *find(const char *const *names, size_t count, unsigned int val
 	}
 
 FUNCTION(name_memory_kind, SPY_MEMORY_KINDS)
+FUNCTION(name_access, SPY_ACCESSES)
 FUNCTION(name_direction, SPY_DIRECTIONS)
 FUNCTION(name_copy_form, SPY_COPY_FORMS)
 FUNCTION(name_memory_op, SPY_MEMORY_OPS)

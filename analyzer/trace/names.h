@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 const char *name_memory_kind(unsigned int kind); /* enum spy_memory_kind */
+const char *name_access(unsigned int access); /* enum spy_access */
 const char *name_direction(unsigned int direction); /* enum spy_direction */
 const char *name_copy_form(unsigned int form); /* enum spy_copy_form */
 const char *name_memory_op(unsigned int op); /* enum spy_memory_op */

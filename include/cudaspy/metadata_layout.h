@@ -88,6 +88,12 @@
 	NAME(SPY_MEM_ARRAY,    "array") \
 	NAME(SPY_MEM_MIXED,    "mixed")
 
+#define SPY_ACCESSES(NAME) \
+	NAME(SPY_ACCESS_UNKNOWN, "unknown") \
+	NAME(SPY_ACCESS_PEER,    "peer") \
+	NAME(SPY_ACCESS_MAPPED,  "mapped") \
+	NAME(SPY_ACCESS_POOL,    "pool")
+
 #define SPY_DIRECTIONS(NAME) \
 	NAME(SPY_DIR_UNKNOWN, "unknown") \
 	NAME(SPY_DIR_H2D,     "h2d") \
@@ -147,6 +153,7 @@
 
 __attribute__((unused)) static const char spy_tsdl_types[] =
 	"typealias integer { size = 1; align = 1; signed = false; } := bit1;\n"
+	"typealias integer { size = 2; align = 1; signed = false; } := bit2;\n"
 	"typealias integer { size = 3; align = 1; signed = false; } := bit3;\n"
 	"typealias integer { size = 4; align = 1; signed = false; } := bit4;\n"
 	"typealias integer { size = 8; align = 8; signed = false; } := u8;\n"
@@ -154,6 +161,7 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	"typealias integer { size = 16; align = 8; signed = false; } := u16;\n"
 	"typealias integer { size = 32; align = 8; signed = false; } := u32;\n"
 	"typealias integer { size = 48; align = 8; signed = false; } := u48;\n"
+	"typealias integer { size = 60; align = 1; signed = false; } := bit60;\n"
 	"typealias integer { size = 64; align = 8; signed = false; } := u64;\n"
 	"typealias integer { size = 48; align = 8; signed = false; base = 16; } := address48;\n"
 	"typealias integer { size = 64; align = 8; signed = false; base = 16; } := address64;\n\n"
@@ -165,6 +173,7 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	"} := fn_t;\n\n"
 
 	SPY_TSDL_ENUM("bit4", SPY_MEMORY_KINDS, "memory_kind_t")
+	SPY_TSDL_ENUM("bit2", SPY_ACCESSES, "access_t")
 	SPY_TSDL_ENUM("bit3", SPY_DIRECTIONS, "direction_t")
 	SPY_TSDL_ENUM("bit4", SPY_COPY_FORMS, "copy_form_t")
 	SPY_TSDL_ENUM("u8", SPY_MEMORY_OPS, "memory_op_t")
@@ -248,7 +257,9 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tcopy_form_t form;\n"
 		       "\t\tmemory_kind_t src_kind;\n"
 		       "\t\tmemory_kind_t dst_kind;\n"
-		       "\t\tu64 bytes;\n")
+		       "\t\tbit60 bytes;\n"
+		       "\t\taccess_t src_access;\n"
+		       "\t\taccess_t dst_access;\n")
 	SPY_TSDL_EVENT("5", "memory",
 		       SPY_TSDL_CALL_HEAD
 		       "\t\taddress48 caller;\n"

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* Raised when a reader of the previous version could misread a trace. */
-#define SPY_TRACE_VERSION 3
+#define SPY_TRACE_VERSION 4
 
 /* ---- function numbers --------------------------------------------------------------------- */
 
@@ -185,6 +185,21 @@ enum spy_copy_form {
 	SPY_FORM_BATCH,
 };
 
+/* How other GPUs come to reach memory of a GPU (programming guide, "Virtual Memory Management" and "Stream
+ * Ordered Memory Allocator": neither follows peer access). */
+enum spy_access {
+	SPY_ACCESS_UNKNOWN,
+	SPY_ACCESS_PEER, /* by peer access */
+	SPY_ACCESS_MAPPED, /* it is mapped: by cuMemSetAccess */
+	SPY_ACCESS_POOL, /* it is a pool's: by cudaMemPoolSetAccess */
+};
+
+/* Object of a call that gives access to mapped memory or a pool: this, and a bit for each GPU that got it. Flags: the
+ * GPU whose memory it is, SPY_DEVICE_NONE unknown. Before version 4, and of a call that failed, object is the address
+ * or the pool. */
+#define SPY_ACCESS_GIVEN ((uint64_t)1 << 63)
+#define SPY_ACCESS_GPUS 63
+
 struct spy_rec_copy {
 	struct spy_rec_head head;
 	uint64_t caller : 48;
@@ -196,7 +211,10 @@ struct spy_rec_copy {
 	uint64_t form : 4; /* enum spy_copy_form */
 	uint64_t src_kind : 4; /* enum spy_memory_kind */
 	uint64_t dst_kind : 4;
-	uint64_t bytes; /* moved, without padding */
+	uint64_t bytes : 60; /* moved, without padding */
+	uint64_t
+		src_access : 2; /* enum spy_access, of a copy from GPU to GPU; before version 4 unknown */
+	uint64_t dst_access : 2;
 } __attribute__((packed));
 
 enum spy_memory_op {

@@ -116,6 +116,106 @@ static void destroyed_other(void)
 	contexts(3);
 }
 
+/* ---- mapped memory ---- */
+
+struct access {
+	struct {
+		int type, id;
+	} who;
+	int flags;
+};
+
+int cuMemCreate(uint64_t *handle, size_t bytes, const void *properties, unsigned long long flags);
+int cuMemAddressReserve(uint64_t *address, size_t bytes, size_t align, uint64_t hint,
+			unsigned long long flags);
+int cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t handle,
+	     unsigned long long flags);
+
+enum { ON_DEVICE = 1, READ_WRITE = 3 };
+
+static void open_to(void *address, int first, int n)
+{
+	struct access both[2] = {{{ON_DEVICE, 0}, READ_WRITE}, {{ON_DEVICE, 1}, READ_WRITE}};
+
+	OK(cuMemSetAccess((uint64_t)(uintptr_t)address, BYTES, (const int *)&both[first],
+			  (size_t)n));
+}
+
+/* On a device, whichever is the current one, and open to that. */
+static void *mapped_on(int device)
+{
+	struct {
+		int type, handles, location[2];
+		void *security;
+		char flags[8];
+	} properties = {1, 0, {ON_DEVICE, device}, NULL, ""};
+	uint64_t handle, address;
+
+	OK(cuMemCreate(&handle, BYTES, &properties, 0));
+	OK(cuMemAddressReserve(&address, BYTES, 0, 0, 0));
+	OK(cuMemMap(address, BYTES, 0, handle, 0));
+	open_to((void *)(uintptr_t)address, device, 1);
+	return (void *)(uintptr_t)address;
+}
+
+/* Each device's by a thread whose current one it is. */
+static void map(void **there, void **here)
+{
+	OK(cudaSetDevice(1));
+	*there = mapped_on(1);
+	OK(cudaSetDevice(0));
+	*here = mapped_on(0);
+}
+
+static void mapped(void)
+{
+	void *there, *here;
+
+	map(&there, &here);
+	copies(there, here);
+}
+
+static void mapped_opened(void)
+{
+	void *there, *here;
+
+	map(&there, &here);
+	open_to(there, 0, 2);
+	copies(there, here);
+}
+
+/* Peer access is not for mapped memory, */
+static void mapped_enabled(void)
+{
+	void *there, *here;
+
+	map(&there, &here);
+	OK(cudaDeviceEnablePeerAccess(1, 0));
+	copies(there, here);
+}
+
+/* nor cuMemSetAccess for any other. */
+static void opened_beside(void)
+{
+	void *there, *here;
+
+	map(&there, &here);
+	open_to(there, 0, 2);
+	open_to(here, 0, 2);
+	there = on(1);
+	copies(there, on(0));
+}
+
+static void enabled_beside(void)
+{
+	void *there, *here;
+
+	map(&there, &here);
+	OK(cudaDeviceEnablePeerAccess(1, 0));
+	there = on(1);
+	copies(there, on(0));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -127,6 +227,11 @@ static const struct {
 	{"destroyed", destroyed},
 	{"destroyed_peer", destroyed_peer},
 	{"destroyed_other", destroyed_other},
+	{"mapped", mapped},
+	{"mapped_opened", mapped_opened},
+	{"mapped_enabled", mapped_enabled},
+	{"opened_beside", opened_beside},
+	{"enabled_beside", enabled_beside},
 };
 
 int main(int argc, char **argv)

@@ -27,3 +27,12 @@ peers reset_and_again no
 peers destroyed_other no
 peers destroyed yes
 peers destroyed_peer yes
+
+# Mapped memory has a list of those who may reach it, to which peer access is nothing; nor it to other memory.
+peers mapped_opened no
+peers mapped yes
+peers mapped_enabled yes
+jq -e '.findings[] | select(.id == "staged-peer-copy") | .fix | test("cuMemSetAccess")' report.json >/dev/null ||
+	fail "another cure for mapped memory: $(jq .findings report.json)"
+peers enabled_beside no
+peers opened_beside yes

@@ -950,11 +950,56 @@ static void test_staged_peer_copy(void **state)
 	silent(PEER_COPIES("10us call cudaDeviceEnablePeerAccess duration=9us device=0\n", "peer",
 			   "16777216"),
 	       "staged-peer-copy");
-	/* memory mapped for other GPUs, nobody knows which */
+	/* memory mapped for other GPUs, nobody knows which: an older recording */
 	silent(PEER_COPIES("10us op cuMemSetAccess duration=9us device=0 object=0x7000000000\n",
 			   "peer", "16777216"),
 	       "staged-peer-copy");
+	silent(PEER_COPIES("10us op cuMemSetAccess duration=9us device=3 object=0x7000000000\n",
+			   "peer src_access=mapped dst_access=peer", "16777216"),
+	       "staged-peer-copy");
 	silent(PEER_COPIES("", "peer", "4096"), "staged-peer-copy"); /* next to nothing */
+}
+
+/* Memory of GPU 1, or of one that is not known, given to these. */
+#define GIVEN(whom) \
+	"10us op cuMemSetAccess duration=9us device=2 flags=1 object=0x80000000000000" whom "\n"
+#define GIVEN_UNKNOWN(whom) \
+	"10us op cuMemSetAccess duration=9us device=2 flags=255 object=0x80000000000000" whom "\n"
+
+/* Who may reach which memory, by what. */
+static void test_access(void **state)
+{
+	static const char *const denied[] = {
+		PEER_COPIES("", "peer src_access=mapped dst_access=mapped", "16777216"),
+		PEER_COPIES(GIVEN("02"), "peer src_access=mapped dst_access=mapped", "16777216"),
+		PEER_COPIES(GIVEN("06"), "1d src_access=mapped dst_access=mapped", "16777216"),
+		PEER_COPIES(GIVEN("03"), "peer src_access=peer dst_access=peer", "16777216"),
+		PEER_COPIES(GIVEN("03"), "peer src_access=mapped dst_access=peer", "16777216"),
+		PEER_COPIES(GIVEN_UNKNOWN("08"), "peer src_access=mapped dst_access=mapped",
+			    "16777216"),
+		PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=0 object=1\n",
+			    "peer src_access=mapped dst_access=mapped", "16777216"),
+	};
+	static const char *const granted[] = {
+		PEER_COPIES(GIVEN("03"), "peer src_access=mapped dst_access=mapped", "16777216"),
+		PEER_COPIES(GIVEN("01"), "1d src_access=peer dst_access=mapped", "16777216"),
+		PEER_COPIES(GIVEN("01"), "peer", "16777216"), /* nobody knows what memory */
+		PEER_COPIES(GIVEN_UNKNOWN("01"), "peer src_access=mapped dst_access=mapped",
+			    "16777216"),
+		PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=1 object=0\n",
+			    "peer src_access=peer dst_access=mapped", "16777216"),
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(denied); i++) {
+		json_t *root = report_on(denied[i]);
+
+		assert_non_null(find(root, "staged-peer-copy"));
+		json_decref(root);
+	}
+	for (i = 0; i < ARRAY_SIZE(granted); i++)
+		silent(granted[i], "staged-peer-copy");
 }
 
 #define ENABLED "10us op cudaDeviceEnablePeerAccess duration=9us device=0 context=1 object=1\n"
@@ -1033,6 +1078,7 @@ int main(void)
 		cmocka_unit_test(test_legacy_lines),
 		cmocka_unit_test(test_legacy_copies),
 		cmocka_unit_test(test_staged_peer_copy),
+		cmocka_unit_test(test_access),
 		cmocka_unit_test(test_peer_access_ends),
 	};
 

@@ -131,6 +131,8 @@ static void write_copy(const char *dir)
 		.src_kind = SPY_MEM_DEVICE,
 		.dst_kind = SPY_MEM_PAGEABLE,
 		.bytes = 987654321,
+		.src_access = SPY_ACCESS_MAPPED,
+		.dst_access = SPY_ACCESS_POOL,
 	};
 
 	tw_open(&w, dir, 0);
@@ -159,7 +161,9 @@ static void test_babeltrace(void **state)
 		"form = ( \"batch\"",
 		"src_kind = ( \"device\"",
 		"dst_kind = ( \"pageable\"",
-		"bytes = 987654321 }",
+		"bytes = 987654321,",
+		"src_access = ( \"mapped\"",
+		"dst_access = ( \"pool\"",
 	};
 	char *dir = scratch_make(), command[512], text[8192];
 	size_t i, n;

@@ -14,9 +14,10 @@
 
 static void know_memory(void)
 {
-	spy_memory_add(&(struct spy_memory){PINNED, PINNED + MIB, SPY_MEM_PINNED, 0, 1});
-	spy_memory_add(&(struct spy_memory){DEVICE, DEVICE + MIB, SPY_MEM_DEVICE, 0, 1});
-	spy_memory_add(&(struct spy_memory){MANAGED, MANAGED + MIB, SPY_MEM_MANAGED, 0, 1});
+	spy_memory_add(&(struct spy_memory){PINNED, PINNED + MIB, SPY_MEM_PINNED, 0, 1, 0});
+	spy_memory_add(
+		&(struct spy_memory){DEVICE, DEVICE + MIB, SPY_MEM_DEVICE, 0, 1, SPY_ACCESS_PEER});
+	spy_memory_add(&(struct spy_memory){MANAGED, MANAGED + MIB, SPY_MEM_MANAGED, 0, 1, 0});
 }
 
 static void expect(const struct spy_details *details, int direction, int dst, int src,
@@ -250,16 +251,19 @@ static void test_peer(void **state)
 	assert_int_equal(d->dst_device, 5);
 	assert_int_equal(d->src_device, 0); /* no such context: where the memory was allocated */
 	/* functions that do not say from which GPU to which */
-	spy_memory_add(&(struct spy_memory){DEVICE + MIB, DEVICE + 2 * MIB, SPY_MEM_DEVICE, 2, 1});
+	spy_memory_add(&(struct spy_memory){DEVICE + MIB, DEVICE + 2 * MIB, SPY_MEM_DEVICE, 2, 1,
+					    SPY_ACCESS_MAPPED});
 	d = CALL(cudaMemcpyAsync, RT13, DEVICE, DEVICE + MIB + 8, 100, GARBAGE | 4, 0x77);
 	assert_int_equal(d->dst_device, 0);
 	assert_int_equal(d->src_device, 2);
+	assert_int_equal(d->access, SPY_ACCESS_MAPPED | SPY_ACCESS_PEER << 2);
 	d = CALL(cuMemcpyDtoD_v2, DRIVER, DEVICE + MIB, DEVICE + MIB + 8, 100);
 	assert_int_equal(d->dst_device, 2);
 	assert_int_equal(d->src_device, 2);
 	d = CALL(cuMemcpyDtoD_v2, DRIVER, DEVICE + 3 * MIB, MANAGED, 100);
 	assert_int_equal(d->dst_device, SPY_DEVICE_NONE);
 	assert_int_equal(d->src_device, SPY_DEVICE_NONE);
+	assert_int_equal(d->access, 0);
 	d = CALL(cudaMemcpyAsync, RT13, PINNED, DEVICE, 100, GARBAGE | 4, 0x77);
 	assert_int_equal(d->src_device, SPY_DEVICE_NONE); /* no matter */
 	p.src.memory = (struct layout_pitched){DEVICE, 64, 10, 2};
@@ -315,7 +319,7 @@ static void test_symbol_shadow(void **state)
 	const struct spy_details *d;
 
 	(void)state;
-	spy_memory_add(&(struct spy_memory){0x5000, 0x6000, SPY_MEM_PINNED, 0, 1});
+	spy_memory_add(&(struct spy_memory){0x5000, 0x6000, SPY_MEM_PINNED, 0, 1, 0});
 	d = CALL(cudaMemcpyToSymbolAsync, RT13, 0x5020, 0x5100, 64, 0, 1, 0x77);
 	assert_int_equal(d->dst_kind, SPY_MEM_DEVICE);
 	assert_int_equal(d->src_kind, SPY_MEM_PINNED);

@@ -197,6 +197,15 @@ SIZE(layout_rt_launch_params, rt_params);
 
 AT(layout_allocation, location_type, CUmemAllocationProp, location.type);
 AT(layout_allocation, location_id, CUmemAllocationProp, location.id);
+VALUE(LAYOUT_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
+AT(layout_access, location_type, CUmemAccessDesc, location.type);
+AT(layout_access, location_id, CUmemAccessDesc, location.id);
+AT(layout_access, flags, CUmemAccessDesc, flags);
+SIZE(layout_access, CUmemAccessDesc);
+AT(layout_access, location_type, struct cudaMemAccessDesc, location.type);
+AT(layout_access, location_id, struct cudaMemAccessDesc, location.id);
+AT(layout_access, flags, struct cudaMemAccessDesc, flags);
+SIZE(layout_access, struct cudaMemAccessDesc);
 #if CUDA_VERSION >= 12000
 VALUE(LAYOUT_LOCATION_HOST, CU_MEM_LOCATION_TYPE_HOST);
 #endif

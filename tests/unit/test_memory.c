@@ -17,7 +17,7 @@ const struct spy_inspector spy_inspectors[SPY_INSPECTOR_COUNT];
 
 static void add(uint64_t lo, uint64_t bytes, uint8_t kind, uint16_t context)
 {
-	spy_memory_add(&(struct spy_memory){lo, lo + bytes, kind, 1, context});
+	spy_memory_add(&(struct spy_memory){lo, lo + bytes, kind, 1, context, 0});
 }
 
 static uint8_t kind_at(uint64_t address)
@@ -237,9 +237,9 @@ static void test_answers(void **state)
 	spy_memory_remove(0x5800, &was);
 	assert_int_equal(ask(0x5800, 4), SPY_MEM_PAGEABLE);
 	assert_int_equal(asked, 5);
-	driver_ranges[0] = (struct spy_memory){0x900000, 0x980000, SPY_MEM_PINNED, 0, 0};
-	driver_ranges[1] = (struct spy_memory){0xa00000, 0xa80000, SPY_MEM_MANAGED, 0, 0};
-	driver_ranges[2] = (struct spy_memory){0xb00000, 0xb80000, SPY_MEM_DEVICE, 0, 0};
+	driver_ranges[0] = (struct spy_memory){0x900000, 0x980000, SPY_MEM_PINNED, 0, 0, 0};
+	driver_ranges[1] = (struct spy_memory){0xa00000, 0xa80000, SPY_MEM_MANAGED, 0, 0, 0};
+	driver_ranges[2] = (struct spy_memory){0xb00000, 0xb80000, SPY_MEM_DEVICE, 0, 0, 0};
 	assert_int_equal(ask(0x900100, 0x1000), SPY_MEM_PINNED);
 	assert_int_equal(ask(0xa00100, 0x1000), SPY_MEM_MANAGED);
 	assert_int_equal(ask(0xb00100, 0x1000), SPY_MEM_DEVICE);

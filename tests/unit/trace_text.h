@@ -43,6 +43,7 @@ struct tt_state {
 
 #define TT_NAME(number, text) [number] = text,
 static const char *const tt_kinds[] = {SPY_MEMORY_KINDS(TT_NAME) NULL};
+static const char *const tt_accesses[] = {SPY_ACCESSES(TT_NAME) NULL};
 static const char *const tt_directions[] = {SPY_DIRECTIONS(TT_NAME) NULL};
 static const char *const tt_forms[] = {SPY_COPY_FORMS(TT_NAME) NULL};
 static const char *const tt_ops[] = {SPY_MEMORY_OPS(TT_NAME) NULL};
@@ -210,7 +211,9 @@ static void tt_call(struct tt_state *s, const struct tt_line *l, enum spy_event 
 			.form = tt_name(s, l, "form", tt_forms) & 15,
 			.src_kind = tt_name(s, l, "src", tt_kinds) & 15,
 			.dst_kind = tt_name(s, l, "dst", tt_kinds) & 15,
-			.bytes = bytes,
+			.bytes = bytes & 0xfffffffffffffff,
+			.src_access = tt_name(s, l, "src_access", tt_accesses) & 3,
+			.dst_access = tt_name(s, l, "dst_access", tt_accesses) & 3,
 		};
 
 		tw_record(&s->w, s->slot, &r, sizeof(r));
