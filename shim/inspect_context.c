@@ -58,7 +58,7 @@ uint8_t spy_context_device(uint64_t context)
 	return device_of(spy_handle_get(&contexts, context));
 }
 
-/* Keeps a context; its number stays as long as its device does. Numbers above 65535: 0, unknown. */
+/* Keeps a context; its number stays as long as its device does. Numbers above 65534: 0, unknown. */
 static uint64_t know(uint64_t context, uint8_t device)
 {
 	uint64_t known = spy_handle_get(&contexts, context);
@@ -69,7 +69,7 @@ static uint64_t know(uint64_t context, uint8_t device)
 	number = __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
 	return spy_handle_replace(&contexts, context, known,
 				  KNOWN | (uint64_t)device << 16 |
-					  (number <= UINT16_MAX ? number : 0));
+					  (number < SPY_CONTEXT_NONE ? number : 0));
 }
 
 /* Device of the thread's current context, from the driver. */

@@ -110,7 +110,7 @@ void inspect_alloc_3d_done(struct spy_frame *frame, const struct spy_inspector *
 /* ---- arrays ----------------------------------------------------------------------------------- */
 
 static struct spy_handle_map arrays; /* handle -> bytes of an element | KNOWN */
-static struct spy_handle_map allocations; /* handles of cuMemCreate whose memory is the host's */
+static struct spy_handle_map allocations; /* handle of cuMemCreate -> KNOWN | kind | device << 8 */
 
 #define KNOWN (1ull << 32)
 
@@ -389,12 +389,25 @@ void inspect_vmm_address_free(struct spy_frame *frame, const struct spy_inspecto
 	frame->details.bytes = arg(frame, self, BYTES);
 }
 
+/* What a handle stands for; of one that we did not see created (of another process, of several GPUs) nobody knows
+ * where it is. */
+static void tell_allocation(struct spy_frame *frame, enum spy_memory_op op, uint64_t known)
+{
+	tell_memory(frame, op, known ? (uint8_t)known : SPY_MEM_DEVICE);
+	frame->details.src_device = known ? (uint8_t)(known >> 8) : SPY_DEVICE_NONE;
+}
+
+/* It lies where the properties say, whatever device is current (cuMemCreate's page). */
 void inspect_vmm_create(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	const struct layout_allocation *from = (const void *)arg(frame, self, PROPERTIES);
-	bool host = from && from->location_type >= LAYOUT_LOCATION_HOST;
+	uint64_t known = KNOWN | SPY_MEM_DEVICE | SPY_DEVICE_NONE << 8;
 
-	tell_memory(frame, SPY_MEMOP_ALLOC, host ? SPY_MEM_PINNED : SPY_MEM_DEVICE);
+	if (from && from->location_type >= LAYOUT_LOCATION_HOST)
+		known = KNOWN | SPY_MEM_PINNED | SPY_DEVICE_NONE << 8;
+	else if (from && from->location_id < SPY_DEVICE_NONE)
+		known = KNOWN | SPY_MEM_DEVICE | from->location_id << 8;
+	tell_allocation(frame, SPY_MEMOP_ALLOC, known);
 	frame->details.bytes = arg(frame, self, BYTES);
 }
 
@@ -404,7 +417,9 @@ void inspect_vmm_create_done(struct spy_frame *frame, const struct spy_inspector
 
 	frame->details.address = handle;
 	if (handle)
-		spy_handle_set(&allocations, handle, frame->details.dst_kind == SPY_MEM_PINNED);
+		spy_handle_set(&allocations, handle,
+			       KNOWN | frame->details.dst_kind |
+				       (uint64_t)frame->details.src_device << 8);
 }
 
 /* The memory lives on while it is mapped, and the handle may be mapped again until then: only a new
@@ -413,26 +428,42 @@ void inspect_vmm_release(struct spy_frame *frame, const struct spy_inspector *se
 {
 	uint64_t handle = arg(frame, self, ADDRESS);
 
-	tell_memory(frame, SPY_MEMOP_FREE,
-		    spy_handle_get(&allocations, handle) ? SPY_MEM_PINNED : SPY_MEM_DEVICE);
+	tell_allocation(frame, SPY_MEMOP_FREE, spy_handle_get(&allocations, handle));
 	frame->details.address = handle;
 }
 
 void inspect_vmm_map(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	uint64_t handle = arg(frame, self, HANDLE);
-
-	tell_memory(frame, SPY_MEMOP_MAP,
-		    spy_handle_get(&allocations, handle) ? SPY_MEM_PINNED : SPY_MEM_DEVICE);
+	tell_allocation(frame, SPY_MEMOP_MAP,
+			spy_handle_get(&allocations, arg(frame, self, HANDLE)));
 	frame->details.address = arg(frame, self, ADDRESS);
 	frame->details.bytes = arg(frame, self, BYTES);
 	if (frame->details.access)
 		frame->details.access = SPY_ACCESS_MAPPED;
 }
 
+/* It goes away with no context (cuCtxDestroy's page). */
 void inspect_vmm_map_done(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	inspect_host_register_done(frame, self);
+	struct spy_memory range = made(frame);
+
+	(void)self;
+	range.device = frame->details.src_device;
+	range.context = SPY_CONTEXT_NONE;
+	if (succeeded(frame))
+		spy_memory_add(&range);
+}
+
+void inspect_vmm_unmap(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	uint64_t address = arg(frame, self, ADDRESS), bytes = arg(frame, self, BYTES);
+	struct spy_memory was = {.kind = SPY_MEM_DEVICE};
+
+	spy_memory_find(address, &was);
+	tell_memory(frame, SPY_MEMOP_UNMAP, was.kind ? was.kind : SPY_MEM_DEVICE);
+	frame->details.address = address;
+	frame->details.bytes = bytes;
+	spy_memory_remove_span(address, address + bytes);
 }
 
 /* A bit for each GPU that was given access. What was taken away is not told. */
@@ -465,18 +496,6 @@ void inspect_vmm_access_given(struct spy_frame *frame, const struct spy_inspecto
 		device_of_span(frame->details.object, arg(frame, self, OPENED_BYTES));
 	frame->details.object =
 		given_to((const void *)arg(frame, self, TO_WHOM), arg(frame, self, HOW_MANY));
-}
-
-void inspect_vmm_unmap(struct spy_frame *frame, const struct spy_inspector *self)
-{
-	uint64_t address = arg(frame, self, ADDRESS), bytes = arg(frame, self, BYTES);
-	struct spy_memory was = {.kind = SPY_MEM_DEVICE};
-
-	spy_memory_find(address, &was);
-	tell_memory(frame, SPY_MEMOP_UNMAP, was.kind ? was.kind : SPY_MEM_DEVICE);
-	frame->details.address = address;
-	frame->details.bytes = bytes;
-	spy_memory_remove_span(address, address + bytes);
 }
 
 /* ---- memory from elsewhere: other processes, graphics, managed variables ---------------------- */

@@ -430,7 +430,7 @@ void spy_memory_remove_context(uint8_t device, uint16_t context)
 		bool gone = of && context ? of == context : (range->about >> 8 & 0xff) == device;
 
 		below = range->lo;
-		if (gone)
+		if (gone && of != SPY_CONTEXT_NONE)
 			take_out(number, i);
 		if (!below--)
 			break;

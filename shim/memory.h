@@ -20,11 +20,14 @@
 #include "cudaspy/trace_format.h"
 #include "inspect.h"
 
+#define SPY_CONTEXT_NONE UINT16_MAX
+
 struct spy_memory {
 	uint64_t lo, hi; /* [lo, hi) */
 	uint8_t kind; /* enum spy_memory_kind */
 	uint8_t device; /* it was allocated on, SPY_DEVICE_NONE unknown */
-	uint16_t context; /* number of the context it goes away with, 0 unknown */
+	uint16_t
+		context; /* number of the context it goes away with, 0 unknown, SPY_CONTEXT_NONE with none */
 	uint8_t access; /* enum spy_access */
 };
 
@@ -39,7 +42,7 @@ bool spy_memory_remove(uint64_t address, struct spy_memory *was);
 void spy_memory_remove_span(uint64_t lo, uint64_t hi);
 
 /* Forgets what went away with a context: its ranges, and those of its device whose context we do
- * not know. Context 0, unknown: all of the device's. */
+ * not know. Context 0, unknown: all of the device's that go away with any. */
 void spy_memory_remove_context(uint8_t device, uint16_t context);
 
 /* The range an address lies in, by our own map. Lock-free. */

@@ -216,6 +216,45 @@ static void enabled_beside(void)
 	copies(there, on(0));
 }
 
+/* All of it by one thread, whose device is another one, and the device of some of it is reset before the copies. */
+static void mapped_from(int current, int to, int from, int opened)
+{
+	void *there, *here;
+
+	OK(cudaSetDevice(current));
+	there = mapped_on(to);
+	here = mapped_on(from);
+	if (opened)
+		open_to(there, 0, 2);
+	OK(cudaSetDevice(1));
+	OK(cudaDeviceReset());
+	OK(cudaSetDevice(0));
+	copies(there, here);
+}
+
+static void mapped_by_one(void)
+{
+	mapped_from(0, 1, 0, 0);
+}
+
+static void mapped_by_one_opened(void)
+{
+	mapped_from(0, 1, 0, 1);
+}
+
+static void mapped_by_other(void)
+{
+	mapped_from(1, 1, 0, 0);
+}
+
+static void mapped_on_one(void)
+{
+	void *there = on(0);
+
+	OK(cudaSetDevice(1));
+	copies(there, mapped_on(0));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -232,6 +271,10 @@ static const struct {
 	{"mapped_enabled", mapped_enabled},
 	{"opened_beside", opened_beside},
 	{"enabled_beside", enabled_beside},
+	{"mapped_by_one", mapped_by_one},
+	{"mapped_by_one_opened", mapped_by_one_opened},
+	{"mapped_by_other", mapped_by_other},
+	{"mapped_on_one", mapped_on_one},
 };
 
 int main(int argc, char **argv)

@@ -36,3 +36,9 @@ jq -e '.findings[] | select(.id == "staged-peer-copy") | .fix | test("cuMemSetAc
 	fail "another cure for mapped memory: $(jq .findings report.json)"
 peers enabled_beside no
 peers opened_beside yes
+
+# It lies where its handle says, whatever device was current, and outlives the contexts.
+peers mapped_by_one yes
+peers mapped_by_other yes
+peers mapped_by_one_opened no
+peers mapped_on_one no

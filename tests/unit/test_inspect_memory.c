@@ -160,7 +160,8 @@ static void test_arrays(void **state)
 
 static void test_vmm(void **state)
 {
-	struct layout_allocation device = {1, 0, 1, 0}, host = {1, 0, 3, 0};
+	struct layout_allocation device = {1, 0, 1, 2}, host = {1, 0, 3, 0};
+	struct spy_memory found;
 	struct layout_access to[] = {{1, 3, 3}, {1, 2, 0}, {2, 5, 3}, {1, 1, 1}};
 	uint64_t out = 0x10000, handle = 0x51;
 	const struct spy_details *d;
@@ -170,13 +171,19 @@ static void test_vmm(void **state)
 	expect(d, SPY_MEMOP_RESERVE, SPY_MEM_UNKNOWN, 0x10000, 0x400000);
 	d = CALL(cuMemCreate, DRIVER, P(&handle), 0x200000, P(&device), 0);
 	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_DEVICE, 0x51, 0x200000);
-	the_thread.device = 1;
+	the_thread.device = 1; /* not where the memory is */
 	d = CALL(cuMemMap, DRIVER, 0x10000, 0x200000, 0, 0x51, 0);
 	expect(d, SPY_MEMOP_MAP, SPY_MEM_DEVICE, 0x10000, 0x200000);
 	d = CALL(cuMemSetAccess, DRIVER, 0x10000, 0x200000, P(to), 4);
 	assert_int_equal(d->event, SPY_EV_OP);
 	assert_int_equal(d->object, SPY_ACCESS_GIVEN | 1 << 3 | 1 << 1);
-	assert_int_equal(d->flags, 0); /* whose memory it is */
+	assert_int_equal(d->flags, 2); /* whose memory it is */
+	assert_true(spy_memory_find(0x10000, &found));
+	assert_int_equal(found.device, 2);
+	assert_int_equal(found.access, SPY_ACCESS_MAPPED);
+	spy_memory_remove_context(2, 0); /* belongs to no context */
+	spy_memory_remove_context(2, 1);
+	assert_int_equal(kind_at(0x10000), SPY_MEM_DEVICE);
 	assert_int_equal(CALL(cuMemSetAccess, DRIVER, 0x8000, 0x200000, P(to), 1)->flags,
 			 SPY_DEVICE_NONE);
 	BEFORE(cuMemSetAccess, DRIVER, 0x10000, 0x200000, P(to), GARBAGE);
@@ -186,6 +193,10 @@ static void test_vmm(void **state)
 	CALL(cuMemCreate, DRIVER, P(&handle), 0x200000, P(&host), 0);
 	CALL(cuMemMap, DRIVER, 0x210000, 0x200000, 0, 0x52, 0);
 	assert_int_equal(kind_at(0x210000), SPY_MEM_PINNED);
+	CALL(cuMemMap, DRIVER, 0x610000, 0x200000, 0, 0x99, 0); /* from elsewhere */
+	assert_true(spy_memory_find(0x610000, &found));
+	assert_int_equal(found.kind, SPY_MEM_DEVICE);
+	assert_int_equal(found.device, SPY_DEVICE_NONE);
 	assert_int_equal(CALL(cuMemRelease, DRIVER, 0x52)->dst_kind, SPY_MEM_PINNED);
 	d = CALL(cuMemUnmap, DRIVER, 0x10000, 0x400000);
 	expect(d, SPY_MEMOP_UNMAP, SPY_MEM_DEVICE, 0x10000, 0x400000);
