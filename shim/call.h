@@ -39,6 +39,7 @@ struct spy_details {
 	uint8_t access; /* enum spy_access: of src and, from bit 2 on, dst; of memory records: dst */
 	uint16_t flags;
 	bool captured, pool, pageable; /* pageable: an async copy with a pageable side */
+	bool unplaced; /* a copy between memory of GPUs, of which nobody has said yet where it lies */
 	uint32_t kernel;
 	uint64_t stream, object, address, bytes;
 };

@@ -14,6 +14,8 @@
 #define ATTRIBUTE_MULTIPROCESSORS 16
 #define ATTRIBUTE_MPS 133
 
+int spy_gpus;
+
 struct gpu_functions {
 	int (*version)(int *);
 	int (*count)(int *);
@@ -124,6 +126,7 @@ void spy_session_driver_ready(void)
 		spy_note(SPY_NOTE_VERSION, "driver %d", version);
 	if (driver.count(&count) != 0)
 		count = 0;
+	__atomic_store_n(&spy_gpus, count, __ATOMIC_RELAXED);
 	for (int ordinal = 0; ordinal < count; ordinal++) {
 		write_gpu(&driver, ordinal);
 		write_share(&driver, ordinal);

@@ -98,6 +98,9 @@ void spy_overhead_end(struct spy_thread *thread, uint64_t begun);
  * keep the number with the handle. name is copied, may be NULL (returns 0). */
 uint32_t spy_kernel_number(const char *name);
 
+/* How many GPUs the process sees, 0: nobody knows. */
+extern int spy_gpus;
+
 /* Writes a note into the session's stream. Slow. */
 void spy_note(enum spy_note note, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

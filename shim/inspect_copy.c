@@ -8,7 +8,8 @@
  * then). A kind named by the application (cudaMemcpyHostToDevice) decides the direction; what
  * memory is really there is looked up all the same, because a "device" end may be managed and a
  * "host" end pinned. The device end of such a copy is taken for device memory when the map does not
- * know it, without asking.
+ * know it, without asking. Only of a large copy between memory of GPUs, if there are several, the driver is asked
+ * where an end lies that the map does not know, as it knows none of pools'.
  */
 #include "cuda_layout.h"
 #include "inspect_common.h"
@@ -82,31 +83,49 @@ static inline uint8_t direction_of(uint8_t dst, uint8_t src)
 	return directions[src][dst];
 }
 
+/* Less is not worth a question: it passes a link between GPUs, or the host, in some microseconds. */
+#define LARGE (256u << 10)
+
+static bool may_be_between_gpus(const struct spy_details *details)
+{
+	return details->bytes >= LARGE && !details->captured &&
+	       __atomic_load_n(&spy_gpus, __ATOMIC_RELAXED) != 1;
+}
+
 /* The GPU that an end lies on, as the call says or else where the memory was allocated; returns how other GPUs reach
  * that memory. */
 static enum spy_access find_device(struct spy_frame *frame, const struct end *end, uint8_t kind,
-				   uint8_t *device)
+				   uint8_t *device, bool ask)
 {
-	const struct spy_memory_hit *hit = NULL;
+	struct spy_inspect_cache *cache = &frame->thread->inspect;
+	const struct spy_memory_hit *hit;
 
 	*device = end->device;
-	if (kind == SPY_MEM_DEVICE)
-		hit = spy_memory_known(&frame->thread->inspect, end->address);
-	if (!hit)
+	if (kind != SPY_MEM_DEVICE || !end->address)
 		return SPY_ACCESS_UNKNOWN;
+	hit = spy_memory_known(cache, end->address);
+	if (!hit && ask) {
+		spy_memory_ask(frame->thread, cache, end->address, end->span);
+		hit = spy_memory_known(cache, end->address);
+	}
+	if (!hit) {
+		frame->details.unplaced = true;
+		return SPY_ACCESS_UNKNOWN;
+	}
 	if (*device == SPY_DEVICE_NONE)
 		*device = hit->device;
 	return hit->access;
 }
 
 /* From one GPU to another? */
-static void find_devices(struct spy_frame *frame, const struct copy *copy)
+static void find_devices(struct spy_frame *frame, const struct copy *copy, bool ask)
 {
 	struct spy_details *details = &frame->details;
 	unsigned int src, dst;
 
-	src = find_device(frame, &copy->src, details->src_kind, &details->src_device);
-	dst = find_device(frame, &copy->dst, details->dst_kind, &details->dst_device);
+	ask = ask && may_be_between_gpus(details);
+	src = find_device(frame, &copy->src, details->src_kind, &details->src_device, ask);
+	dst = find_device(frame, &copy->dst, details->dst_kind, &details->dst_device, ask);
 	details->access = (uint8_t)(src | dst << 2);
 }
 
@@ -135,8 +154,9 @@ static void explain(struct spy_frame *frame, const struct spy_inspector *self,
 	details->src_device = copy->src.device;
 	details->dst_device = copy->dst.device;
 	details->access = 0;
+	details->unplaced = false;
 	if (details->direction == SPY_DIR_D2D)
-		find_devices(frame, copy);
+		find_devices(frame, copy, ask);
 	judge(details, async);
 }
 
@@ -160,6 +180,8 @@ static bool unsettled(const struct spy_frame *frame)
 
 	if (!succeeded(frame) || details->event != SPY_EV_COPY)
 		return false;
+	if (details->unplaced && may_be_between_gpus(details))
+		return true;
 	if (details->src_kind == SPY_MEM_ARRAY || details->dst_kind == SPY_MEM_ARRAY)
 		return !details->bytes || details->src_kind == SPY_MEM_UNKNOWN ||
 		       details->dst_kind == SPY_MEM_UNKNOWN;
@@ -255,21 +277,22 @@ static uint8_t device_number(uint64_t device)
 	return (uint32_t)device < SPY_DEVICE_NONE ? (uint8_t)device : SPY_DEVICE_NONE;
 }
 
-void inspect_copy_peer(struct spy_frame *frame, const struct spy_inspector *self)
+static inline bool read_copy_peer(struct spy_frame *frame, const struct spy_inspector *self,
+				  struct copy *copy, bool ask)
 {
 	uint64_t dst = arg(frame, self, PEER_DST), src = arg(frame, self, PEER_SRC);
-	struct copy copy = {
-		.dst = {.address = arg(frame, self, DST), .side = SPY_SIDE_DEVICE},
-		.src = {.address = arg(frame, self, SRC), .side = SPY_SIDE_DEVICE},
-		.bytes = arg(frame, self, WIDTH),
-	};
 
-	copy.dst.span = copy.src.span = copy.bytes;
-	copy.dst.device = self->a ? spy_context_device(dst) : device_number(dst);
-	copy.src.device = self->a ? spy_context_device(src) : device_number(src);
-	tell(frame, SPY_EV_COPY);
-	explain(frame, self, &copy, false);
+	(void)ask;
+	copy->dst.address = arg(frame, self, DST);
+	copy->src.address = arg(frame, self, SRC);
+	copy->dst.side = copy->src.side = SPY_SIDE_DEVICE;
+	copy->bytes = copy->dst.span = copy->src.span = arg(frame, self, WIDTH);
+	copy->dst.device = self->a ? spy_context_device(dst) : device_number(dst);
+	copy->src.device = self->a ? spy_context_device(src) : device_number(src);
+	return true;
 }
+
+COPY_INSPECTORS(copy_peer)
 
 /* ---- copies described by a structure ---------------------------------------------------------- */
 

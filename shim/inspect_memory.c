@@ -6,7 +6,7 @@
  * removed before the call that frees it: afterwards another thread may already have been given the
  * same address. A free that fails puts its range back. Stream-ordered memory is not put into the
  * map at all: it is always the device's, the calls are cheap (0.6 us), and a copy without a
- * direction asks the driver once.
+ * direction asks the driver once, as does a large one between memory of several GPUs.
  */
 #include "cuda_layout.h"
 #include "inspect_common.h"
@@ -20,6 +20,7 @@ enum { FETCH_COUNT = 2, FETCH_STREAM = 5, FETCH_STREAM_12 = 6 };
 enum { DESCRIPTOR = 1, EXTENT = 2 };
 enum { PROPERTIES = 2, HANDLE = 2 };
 enum { OPENED_BYTES = 3, TO_WHOM = 4, HOW_MANY = 5 };
+enum { POOL_OUT = 3, POOL_WHERE = 4 };
 
 static void tell_memory(struct spy_frame *frame, enum spy_memory_op op, uint8_t kind)
 {
@@ -110,6 +111,7 @@ void inspect_alloc_3d_done(struct spy_frame *frame, const struct spy_inspector *
 /* ---- arrays ----------------------------------------------------------------------------------- */
 
 static struct spy_handle_map arrays; /* handle -> bytes of an element | KNOWN */
+static struct spy_handle_map pools; /* handle -> KNOWN | device */
 static struct spy_handle_map allocations; /* handle of cuMemCreate -> KNOWN | kind | device << 8 */
 
 #define KNOWN (1ull << 32)
@@ -118,12 +120,14 @@ void spy_arrays_reset(void)
 {
 	spy_handle_reset(&arrays);
 	spy_handle_reset(&allocations);
+	spy_handle_reset(&pools);
 }
 
 void spy_arrays_hold(bool hold)
 {
 	spy_handle_hold(&arrays, hold);
 	spy_handle_hold(&allocations, hold);
+	spy_handle_hold(&pools, hold);
 }
 
 static uint32_t element_of_format(uint32_t format, uint32_t channels)
@@ -494,6 +498,50 @@ void inspect_vmm_access_given(struct spy_frame *frame, const struct spy_inspecto
 		return;
 	frame->details.flags =
 		device_of_span(frame->details.object, arg(frame, self, OPENED_BYTES));
+	frame->details.object =
+		given_to((const void *)arg(frame, self, TO_WHOM), arg(frame, self, HOW_MANY));
+}
+
+/* ---- pools ------------------------------------------------------------------------------------ */
+
+/* Getters may be called often: what is known already is not set again. */
+static void know_pool(uint64_t pool, uint32_t device)
+{
+	uint64_t value = KNOWN | (device < SPY_DEVICE_NONE ? device : SPY_DEVICE_NONE);
+
+	if (pool && spy_handle_get(&pools, pool) != value)
+		spy_handle_set(&pools, pool, value);
+}
+
+void inspect_pool_created(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	const struct layout_allocation *from = (const void *)arg(frame, self, POOL_WHERE);
+	uint64_t pool = output(frame, self, POOL_OUT);
+
+	frame->details.object = pool;
+	if (pool && from)
+		know_pool(pool, from->location_type == LAYOUT_LOCATION_DEVICE ? from->location_id
+									      : SPY_DEVICE_NONE);
+}
+
+void inspect_pool_found(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	uint64_t where = arg(frame, self, POOL_WHERE), pool = output(frame, self, POOL_OUT);
+	const struct layout_access *location = (const void *)where;
+
+	if (!self->a)
+		know_pool(pool, (uint32_t)where);
+	else if (pool && location && location->location_type == LAYOUT_LOCATION_DEVICE)
+		know_pool(pool, location->location_id);
+}
+
+void inspect_pool_access_given(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	uint64_t known = spy_handle_get(&pools, frame->details.object);
+
+	if (!succeeded(frame))
+		return;
+	frame->details.flags = known ? (uint8_t)known : SPY_DEVICE_NONE;
 	frame->details.object =
 		given_to((const void *)arg(frame, self, TO_WHOM), arg(frame, self, HOW_MANY));
 }

@@ -494,16 +494,41 @@ enum spy_memory_kind spy_memory_kind_slow(struct spy_inspect_cache *cache, uint6
 	uint64_t hi, last = address + bytes - 1;
 	enum spy_memory_kind kind = kind_at(cache, address, &hi);
 
-	if (kind == SPY_MEM_UNKNOWN || kind == SPY_MEM_PAGEABLE || last < hi || last < address)
+	/* Where memory of a pool ended it may be followed by more by now: nobody told. */
+	if (kind == SPY_MEM_UNKNOWN || kind == SPY_MEM_PAGEABLE || kind == SPY_MEM_DEVICE ||
+	    last < hi || last < address)
 		return kind;
 	return kind_at(cache, last, &hi) == kind ? kind : SPY_MEM_MIXED;
 }
 
 /* Numbers of CUpointer_attribute and CUmemorytype (cuda.h; part of the driver's ABI). */
-enum { ATTR_MEMORY_TYPE = 2, ATTR_IS_MANAGED = 8, ATTR_RANGE_START = 11, ATTR_RANGE_SIZE = 12 };
+enum {
+	ATTR_MEMORY_TYPE = 2,
+	ATTR_IS_MANAGED = 8,
+	ATTR_DEVICE_ORDINAL = 9,
+	ATTR_RANGE_START = 11,
+	ATTR_RANGE_SIZE = 12,
+	ATTR_MEMPOOL_HANDLE = 17,
+};
 enum { MEMORYTYPE_NONE, MEMORYTYPE_HOST, MEMORYTYPE_DEVICE, MEMORYTYPE_ARRAY };
 
 typedef int get_attributes(unsigned int n, const int *attributes, void **data, uint64_t address);
+
+/* Which of several GPUs memory lies on, and whether it is a pool's. A driver that knows no pools (before CUDA 11.3)
+ * tells neither. */
+static void ask_where(get_attributes *ask, uint64_t address, struct spy_memory *memory)
+{
+	static const int attributes[] = {ATTR_DEVICE_ORDINAL, ATTR_MEMPOOL_HANDLE};
+	int32_t device = -1;
+	uint64_t pool = 0;
+	void *data[] = {&device, &pool};
+
+	if (spy_gpus == 1 || ask(2, attributes, data, address) || device < 0 ||
+	    device >= SPY_DEVICE_NONE)
+		return;
+	memory->device = (uint8_t)device;
+	memory->access = pool ? SPY_ACCESS_POOL : SPY_ACCESS_PEER;
+}
 
 /* cuPointerGetAttributes, plural: it answers "type 0" for pageable memory where the singular takes
  * a slow path to an error. *memory holds the gap of our map around the address. */
@@ -532,6 +557,8 @@ static bool ask_driver(uint64_t address, struct spy_memory *memory)
 							    : SPY_MEM_DEVICE);
 	memory->lo = start <= address && address - start < size ? start : address;
 	memory->hi = memory->lo == start && size ? start + size : address + 1;
+	if (memory->kind == SPY_MEM_DEVICE)
+		ask_where(ask, address, memory);
 	return true;
 }
 

@@ -50,6 +50,10 @@ static const struct {
 	[SPY_ACCESS_MAPPED] = {" (mapped by cuMemMap: peer access is not for that)",
 			       "Name both GPUs in cuMemSetAccess, where the memory is mapped, if "
 			       "cuDeviceCanAccessPeer says that they can."},
+	[SPY_ACCESS_POOL] =
+		{" (a pool's: peer access is not for that)",
+		 "Give the other GPU access to each pool by cudaMemPoolSetAccess, once, "
+		 "before the work, where cudaDeviceCanAccessPeer says that they can."},
 };
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -85,21 +89,21 @@ const struct detector detector_staged_peer_copy = {
 	.sees = "Copies from one GPU to another, by cudaMemcpyPeer and its relatives or by any "
 		"other function between memory of both, of 16 MiB and more in all, for which "
 		"neither GPU had access to the other's memory: it had not been given "
-		"(cudaDeviceEnablePeerAccess, cuCtxEnablePeerAccess; of mapped memory, to which "
-		"these do not apply, cuMemSetAccess), or had ended (peer access ends with a reset "
-		"of either GPU, and with cuCtxDestroy of either context). CUDA then copies piece "
-		"by piece to host memory and from there to the other GPU. Between two H200s that "
-		"was 38 GB/s instead of 390, and a call for 256 MiB took 0.9 ms, 5.7 ms with other "
-		"such copies before it, instead of some microseconds. Access in either direction "
-		"is enough.",
+		"(cudaDeviceEnablePeerAccess, cuCtxEnablePeerAccess; of memory of pools and mapped "
+		"memory, to which these do not apply, cudaMemPoolSetAccess and cuMemSetAccess), or "
+		"had ended (peer access ends with a reset of either GPU, and with cuCtxDestroy of "
+		"either context). CUDA then copies piece by piece to host memory and from there to "
+		"the other GPU. Between two H200s that was 38 GB/s instead of 390, and a call for "
+		"256 MiB took 0.9 ms, 5.7 ms with other such copies before it, instead of some "
+		"microseconds. Access in either direction is enough.",
 	.blind = "How long the copies took, on the GPU: the cost is what the host spent in the "
 		 "calls. Whether the two can reach each other at all: cudaDeviceCanAccessPeer "
 		 "tells, and where they cannot, the copies stay as they are. On which GPU memory "
-		 "lies whose allocation was not recorded, and memory of pools. Which mapping "
-		 "access was given to, and whether it was taken away again: after one "
-		 "cuMemSetAccess "
-		 "for a GPU, copies between it and mapped memory of the same other GPU are left "
-		 "alone, and after one cudaMemPoolSetAccess all.",
+		 "lies whose allocation was not recorded; of a pool's that is asked only for "
+		 "copies of "
+		 "256 KiB and more. Which pool or mapping access was given to, and whether it was "
+		 "taken away again: after one such call copies between that GPU and memory of the "
+		 "same sort of the same other GPU are left alone.",
 	.fix = "Call cudaDeviceEnablePeerAccess once for each of the two GPUs, before the work, "
 	       "where cudaDeviceCanAccessPeer says that they can.",
 	.always = DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(SUBMIT) |

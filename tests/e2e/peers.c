@@ -255,6 +255,140 @@ static void mapped_on_one(void)
 	copies(there, mapped_on(0));
 }
 
+/* ---- pools ---- */
+
+int cudaDeviceGetDefaultMemPool(void **pool, int device);
+int cudaMemPoolCreate(void **pool, const void *properties);
+int cudaMemPoolSetAccess(void *pool, const struct access *whom, size_t n);
+int cudaMallocFromPoolAsync(void **address, size_t bytes, void *pool, void *stream);
+
+static __attribute__((noinline)) void named_copies(void *to, const void *from)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		OK(cudaMemcpyPeerAsync(to, 1, from, 0, BYTES, NULL));
+	OK(cudaDeviceSynchronize());
+}
+
+static void *pooled_on(int device)
+{
+	void *address;
+
+	OK(cudaSetDevice(device));
+	OK(cudaMallocAsync(&address, BYTES, NULL));
+	OK(cudaDeviceSynchronize());
+	return address;
+}
+
+static void open_pool(void *pool, int device)
+{
+	struct access access = {{ON_DEVICE, device}, READ_WRITE};
+
+	OK(cudaMemPoolSetAccess(pool, &access, 1));
+}
+
+static void open_default_pool(int of, int to)
+{
+	void *pool;
+
+	OK(cudaDeviceGetDefaultMemPool(&pool, of));
+	open_pool(pool, to);
+}
+
+static void pooled(void)
+{
+	void *there = pooled_on(1);
+
+	copies(there, pooled_on(0));
+}
+
+static void pooled_named(void)
+{
+	void *there = pooled_on(1);
+
+	named_copies(there, pooled_on(0));
+}
+
+static void pooled_opened(void)
+{
+	void *there = pooled_on(1);
+
+	open_default_pool(1, 0);
+	copies(there, pooled_on(0));
+}
+
+static void pooled_opened_named(void)
+{
+	void *there = pooled_on(1);
+
+	open_default_pool(0, 1);
+	named_copies(there, pooled_on(0));
+}
+
+/* To its own GPU, which has access anyway. */
+static void pooled_opened_to_own(void)
+{
+	void *there = pooled_on(1);
+
+	open_default_pool(1, 1);
+	copies(there, pooled_on(0));
+}
+
+/* Peer access is not for memory of pools, */
+static void pooled_enabled(void)
+{
+	void *there = pooled_on(1), *here = pooled_on(0);
+
+	OK(cudaDeviceEnablePeerAccess(1, 0));
+	OK(cudaSetDevice(1));
+	OK(cudaDeviceEnablePeerAccess(0, 0));
+	OK(cudaSetDevice(0));
+	copies(there, here);
+}
+
+/* but as long as one end is not a pool's. */
+static void half_pooled_enabled(void)
+{
+	void *there = on(1), *here = pooled_on(0);
+
+	OK(cudaDeviceEnablePeerAccess(1, 0));
+	copies(there, here);
+}
+
+static void pool_opened_beside(void)
+{
+	void *there = on(1);
+
+	open_default_pool(1, 0);
+	open_default_pool(0, 1);
+	copies(there, on(0));
+}
+
+static void from_own_pool(int open)
+{
+	struct {
+		int type, handles, location[2];
+		void *security;
+		char rest[64];
+	} properties = {1, 0, {ON_DEVICE, 1}, NULL, ""};
+	void *pool, *there;
+
+	OK(cudaSetDevice(1));
+	OK(cudaMemPoolCreate(&pool, &properties));
+	OK(cudaMallocFromPoolAsync(&there, BYTES, pool, NULL));
+	open_pool(pool, open ? 0 : 1);
+	copies(there, on(0));
+}
+
+static void own_pool(void)
+{
+	from_own_pool(0);
+}
+
+static void own_pool_opened(void)
+{
+	from_own_pool(1);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -275,6 +409,16 @@ static const struct {
 	{"mapped_by_one_opened", mapped_by_one_opened},
 	{"mapped_by_other", mapped_by_other},
 	{"mapped_on_one", mapped_on_one},
+	{"pooled", pooled},
+	{"pooled_named", pooled_named},
+	{"pooled_opened", pooled_opened},
+	{"pooled_opened_named", pooled_opened_named},
+	{"pooled_opened_to_own", pooled_opened_to_own},
+	{"pooled_enabled", pooled_enabled},
+	{"half_pooled_enabled", half_pooled_enabled},
+	{"pool_opened_beside", pool_opened_beside},
+	{"own_pool", own_pool},
+	{"own_pool_opened", own_pool_opened},
 };
 
 int main(int argc, char **argv)

@@ -42,3 +42,17 @@ peers mapped_by_one yes
 peers mapped_by_other yes
 peers mapped_by_one_opened no
 peers mapped_on_one no
+
+# So it is with pools.
+peers pooled_opened no
+peers pooled_opened_named no
+peers pooled yes
+peers pooled_named yes
+peers pooled_opened_to_own yes
+peers pooled_enabled yes
+jq -e '.findings[] | select(.id == "staged-peer-copy") | .fix | test("cudaMemPoolSetAccess")' report.json >/dev/null ||
+	fail "another cure for pools: $(jq .findings report.json)"
+peers half_pooled_enabled no
+peers pool_opened_beside yes
+peers own_pool yes
+peers own_pool_opened no

@@ -31,6 +31,7 @@ static const uint8_t record_of[SPY_FN_COUNT] = {
 static void *real_driver[SPY_FN_COUNT]; /* what spy_real_driver answers */
 static bool session_active = true;
 static int driver_ready;
+int spy_gpus;
 static const char *kernel_names[64];
 
 uint8_t spy_thread_device(struct spy_thread *thread)
@@ -166,12 +167,19 @@ static inline int get_attributes_stub(unsigned int n, const int *attributes, voi
 {
 	const struct spy_memory *range = NULL;
 
-	asked++;
+	asked += n == 4;
 	if (during_ask)
 		during_ask();
 	for (int i = 0; i < 8; i++) {
 		if (driver_ranges[i].lo <= address && address < driver_ranges[i].hi)
 			range = &driver_ranges[i];
+	}
+	if (n == 2) { /* where memory of a GPU lies */
+		assert_int_equal(attributes[0], 9);
+		assert_int_equal(attributes[1], 17);
+		*(int32_t *)data[0] = range ? range->device : -2;
+		*(uint64_t *)data[1] = range && range->access == SPY_ACCESS_POOL ? 0x99 : 0;
+		return 0;
 	}
 	assert_int_equal(n, 4);
 	assert_int_equal(attributes[0], 2);
@@ -190,7 +198,7 @@ static inline int fresh(void **state)
 	memset(driver_ranges, 0, sizeof(driver_ranges));
 	memset(real_driver, 0, sizeof(real_driver));
 	real_driver[SPY_FN_cuPointerGetAttributes] = (void *)get_attributes_stub;
-	asked = 0;
+	asked = spy_gpus = 0;
 	during_ask = NULL;
 	session_active = true;
 	spy_inspect_reset();

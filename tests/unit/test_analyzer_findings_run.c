@@ -963,6 +963,9 @@ static void test_staged_peer_copy(void **state)
 /* Memory of GPU 1, or of one that is not known, given to these. */
 #define GIVEN(whom) \
 	"10us op cuMemSetAccess duration=9us device=2 flags=1 object=0x80000000000000" whom "\n"
+#define POOL_GIVEN(whom) \
+	"10us op cudaMemPoolSetAccess duration=9us device=2 flags=1 " \
+	"object=0x80000000000000" whom "\n"
 #define GIVEN_UNKNOWN(whom) \
 	"10us op cuMemSetAccess duration=9us device=2 flags=255 object=0x80000000000000" whom "\n"
 
@@ -979,10 +982,16 @@ static void test_access(void **state)
 			    "16777216"),
 		PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=0 object=1\n",
 			    "peer src_access=mapped dst_access=mapped", "16777216"),
+		PEER_COPIES(GIVEN("03"), "peer src_access=pool dst_access=pool", "16777216"),
+		PEER_COPIES(POOL_GIVEN("02"), "1d src_access=pool dst_access=pool", "16777216"),
+		PEER_COPIES(POOL_GIVEN("01"), "peer src_access=pool dst_access=peer", "16777216"),
 	};
 	static const char *const granted[] = {
 		PEER_COPIES(GIVEN("03"), "peer src_access=mapped dst_access=mapped", "16777216"),
 		PEER_COPIES(GIVEN("01"), "1d src_access=peer dst_access=mapped", "16777216"),
+		PEER_COPIES(POOL_GIVEN("01"), "1d src_access=pool dst_access=pool", "16777216"),
+		PEER_COPIES("10us op cudaMemPoolSetAccess duration=9us device=0 object=0x91\n",
+			    "peer", "16777216"), /* an older recording */
 		PEER_COPIES(GIVEN("01"), "peer", "16777216"), /* nobody knows what memory */
 		PEER_COPIES(GIVEN_UNKNOWN("01"), "peer src_access=mapped dst_access=mapped",
 			    "16777216"),

@@ -274,6 +274,63 @@ static void test_peer(void **state)
 	assert_int_equal(d->form, SPY_FORM_PEER);
 }
 
+#define POOL0 0x302000000
+#define POOL1 0x402000000
+
+/* The map knows nothing of pools' memory: where it lies is asked once, of large copies. */
+static void test_pools(void **state)
+{
+	const struct spy_details *d;
+
+	(void)state;
+	know_memory();
+	driver_ranges[0] =
+		(struct spy_memory){POOL0, POOL0 + MIB, SPY_MEM_DEVICE, 0, 0, SPY_ACCESS_POOL};
+	driver_ranges[1] =
+		(struct spy_memory){POOL1, POOL1 + MIB, SPY_MEM_DEVICE, 1, 0, SPY_ACCESS_POOL};
+	spy_gpus = 1;
+	CALL(cudaMemcpyAsync, RT13, POOL1, POOL0, MIB, 3, 0x77);
+	spy_gpus = 2;
+	d = CALL(cudaMemcpyAsync, RT13, POOL1, POOL0, 4096, 3, 0x77);
+	assert_int_equal(d->dst_device, SPY_DEVICE_NONE);
+	assert_int_equal(d->access, 0);
+	BEFORE(cudaMemcpyAsync, RT13, POOL1, POOL0, MIB, 3, 0x77);
+	after(1);
+	assert_int_equal(asked, 0);
+	for (int i = 0; i < 3; i++) {
+		d = CALL(cudaMemcpyAsync, RT13, POOL1, POOL0, MIB, 3, 0x77);
+		expect(d, SPY_DIR_D2D, SPY_MEM_DEVICE, SPY_MEM_DEVICE, MIB, 0x77);
+		assert_int_equal(d->src_device, 0);
+		assert_int_equal(d->dst_device, 1);
+		assert_int_equal(d->access, SPY_ACCESS_POOL | SPY_ACCESS_POOL << 2);
+	}
+	assert_int_equal(asked, 2);
+	d = CALL(cudaMemcpyPeerAsync, RT13, POOL1, 1, DEVICE, 0, MIB, 0x77);
+	assert_int_equal(d->access, SPY_ACCESS_PEER | SPY_ACCESS_POOL << 2);
+	driver_ranges[1].hi += MIB; /* given back, and given again as more */
+	d = CALL(cudaMemcpyAsync, RT13, POOL1, POOL0, 2 * MIB, 4, 0x77);
+	expect(d, SPY_DIR_D2D, SPY_MEM_DEVICE, SPY_MEM_DEVICE, 2 * MIB, 0x77);
+	assert_int_equal(asked, 2);
+	d = CALL(cuMemcpyDtoDAsync_v2, DRIVER, POOL1, POOL0, MIB, 0x77);
+	assert_int_equal(d->dst_device, 1);
+}
+
+/* So it is where the call names the GPUs. */
+static void test_pools_of_peers(void **state)
+{
+	const struct spy_details *d;
+
+	(void)state;
+	driver_ranges[0] =
+		(struct spy_memory){POOL0, POOL0 + MIB, SPY_MEM_DEVICE, 0, 0, SPY_ACCESS_POOL};
+	d = CALL(cudaMemcpyPeerAsync, RT13, POOL1, 1, POOL0, 0, MIB, 0x77);
+	assert_int_equal(d->dst_device, 1);
+	assert_int_equal(d->access, SPY_ACCESS_POOL); /* of the other the driver knows nothing */
+	d = CALL(cudaMemcpyPeerAsync, RT13, 0, 1, 0, 0, MIB, 0x77);
+	assert_int_equal(d->access, 0);
+	assert_int_equal(asked, 2);
+}
+
 static void test_batch(void **state)
 {
 	uint64_t dsts[] = {DEVICE, DEVICE + 64, DEVICE + 128};
@@ -338,6 +395,8 @@ int main(void)
 		TEST(test_runtime_2d_array_symbol),
 		TEST(test_runtime_3d),
 		TEST(test_unknown_array_is_asked_once),
+		TEST(test_pools),
+		TEST(test_pools_of_peers),
 		TEST(test_driver_1d),
 		TEST(test_driver_v1),
 		TEST(test_driver_2d_3d),

@@ -128,6 +128,40 @@ static void test_pool(void **state)
 	assert_int_equal(kind_at(0x10000), SPY_MEM_UNKNOWN);
 }
 
+/* Who may reach a pool's memory, and whose that is. */
+static void test_pool_access(void **state)
+{
+	struct layout_access to[] = {{1, 1, 3}, {1, 0, 0}};
+	struct layout_allocation properties = {1, 0, 1, 2};
+	struct {
+		uint32_t type, id;
+	} location = {1, 4};
+	uint64_t out = 0x91;
+	const struct spy_details *d;
+
+	(void)state;
+	d = CALL(cudaMemPoolSetAccess, RT13, 0x91, P(to), 2);
+	assert_int_equal(d->event, SPY_EV_OP);
+	assert_int_equal(d->object, SPY_ACCESS_GIVEN | 1 << 1);
+	assert_int_equal(d->flags, SPY_DEVICE_NONE); /* nobody told */
+	CALL(cudaDeviceGetDefaultMemPool, RT13, P(&out), GARBAGE | 3);
+	assert_int_equal(CALL(cuMemPoolSetAccess, DRIVER, 0x91, P(to), 1)->flags, 3);
+	d = CALL(cuMemPoolCreate, DRIVER, P(&out), P(&properties)); /* it is another one now */
+	assert_int_equal(d->object, 0x91);
+	assert_int_equal(CALL(cuMemPoolSetAccess, DRIVER, 0x91, P(to), 1)->flags, 2);
+	CALL(cudaMemGetMemPool, RT13, P(&out), P(&location), 1);
+	assert_int_equal(CALL(cudaMemPoolSetAccess, RT13, 0x91, P(to), 1)->flags, 4);
+	location.type = 2; /* the host */
+	out = 0x92;
+	CALL(cuMemGetDefaultMemPool, DRIVER, P(&out), P(&location), 1);
+	assert_int_equal(CALL(cudaMemPoolSetAccess, RT13, 0x92, P(to), 1)->flags, SPY_DEVICE_NONE);
+	BEFORE(cuDeviceGetMemPool, DRIVER, P(&out), 5);
+	after(101);
+	CALL(cuDeviceGetMemPool, DRIVER, 0, 5);
+	CALL(cuMemPoolCreate, DRIVER, P(&out), 0);
+	assert_int_equal(CALL(cudaMemPoolSetAccess, RT13, 0x92, 0, 1)->object, SPY_ACCESS_GIVEN);
+}
+
 static void test_arrays(void **state)
 {
 	struct layout_channel rgba = {8, 8, 8, 8, 1}, bc = {8, 8, 8, 8, 17};
@@ -267,9 +301,11 @@ static void test_memset_prefetch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_alloc_free), TEST(test_alloc_v1),  TEST(test_alloc_3d),
-		TEST(test_host),       TEST(test_pool),      TEST(test_arrays),
-		TEST(test_vmm),        TEST(test_elsewhere), TEST(test_memset_prefetch),
+		TEST(test_alloc_free), TEST(test_alloc_v1),
+		TEST(test_alloc_3d),   TEST(test_host),
+		TEST(test_pool),       TEST(test_pool_access),
+		TEST(test_arrays),     TEST(test_vmm),
+		TEST(test_elsewhere),  TEST(test_memset_prefetch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

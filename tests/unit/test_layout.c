@@ -195,6 +195,10 @@ AT(layout_rt_launch_params, stream, rt_params, stream);
 SIZE(layout_rt_launch_params, rt_params);
 #endif
 
+AT(layout_allocation, location_type, CUmemPoolProps, location.type);
+AT(layout_allocation, location_id, CUmemPoolProps, location.id);
+AT(layout_allocation, location_type, struct cudaMemPoolProps, location.type);
+AT(layout_allocation, location_id, struct cudaMemPoolProps, location.id);
 AT(layout_allocation, location_type, CUmemAllocationProp, location.type);
 AT(layout_allocation, location_id, CUmemAllocationProp, location.id);
 VALUE(LAYOUT_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
