@@ -17,6 +17,11 @@
 #define SLOW_BYTES_PER_NS 5
 
 /* Variant: device copied from << 8 | device copied to | access << 16, that decides about the cure. */
+#define DIRECTION 0xffffu
+
+/* So many directions are told, of those that copies at one place took. */
+#define DIRECTIONS_TOLD 4
+#define DIRECTIONS_MOST 64
 
 /* Whose way to give access cures the copy: peer access as long as one of its ends follows that. */
 static enum spy_access access_of(const struct spy_rec_copy *copy)
@@ -56,6 +61,43 @@ static const struct {
 		 "before the work, where cudaDeviceCanAccessPeer says that they can."},
 };
 
+/* Of the copies at the site's place in its process: the first DIRECTIONS_MOST; returns how many. */
+static size_t find_directions(const struct analysis *a, const struct site *site, uint32_t *all)
+{
+	const struct site *other, *next;
+	size_t n = 0, i;
+
+	HASH_ITER (hh, a->findings.sites, other, next) {
+		uint32_t direction = other->key.variant & DIRECTION;
+
+		if (other->key.detector != site->key.detector ||
+		    other->key.process != site->key.process ||
+		    other->key.caller != site->key.caller || other->key.fn != site->key.fn)
+			continue;
+		for (i = 0; i < n && all[i] != direction; i++)
+			;
+		if (i == n && n < DIRECTIONS_MOST)
+			all[n++] = direction;
+	}
+	return n;
+}
+
+/* "from GPU 0 to GPU 1, 1 to 0 and 4 more ways". */
+static const char *directions(struct report *report, const struct analysis *a,
+			      const struct site *site)
+{
+	uint32_t all[DIRECTIONS_MOST];
+	size_t n = find_directions(a, site, all), i;
+	const char *text = "";
+
+	for (i = 0; i < n && i < DIRECTIONS_TOLD; i++)
+		text = report_text(report, i ? "%s, %u to %u" : "%sfrom GPU %u to GPU %u", text,
+				   all[i] >> 8, all[i] & 0xff);
+	if (n > DIRECTIONS_TOLD)
+		text = report_text(report, "%s and %zu more ways", text, n - DIRECTIONS_TOLD);
+	return text;
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
@@ -77,10 +119,10 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	format_bytes(bytes, sizeof(bytes), site->bytes);
 	return report_text(
 		report,
-		"%s copied %s from GPU %u to GPU %u, neither of which had access to the other's "
-		"memory%s: such copies go through the host's memory; %s inside the calls",
-		word_count(report, site->count, "call"), bytes, finding->variant >> 8 & 0xff,
-		finding->variant & 0xff, memory, word_time(report, site->total_ns));
+		"%s copied %s %s, neither of which had access to the other's memory%s: such copies "
+		"go through the host's memory; %s inside the calls",
+		word_count(report, site->count, "call"), bytes, directions(report, a, site), memory,
+		word_time(report, site->total_ns));
 }
 
 const struct detector detector_staged_peer_copy = {
@@ -108,6 +150,7 @@ const struct detector detector_staged_peer_copy = {
 	       "where cudaDeviceCanAccessPeer says that they can.",
 	.always = DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(SUBMIT) |
 		  DETECTOR_CONTRACT(COPY_SYNC) | DETECTOR_CONTRACT(COPY_ASYNC),
+	.alike = DIRECTION,
 	.copies = COPIES_PEER,
 	.judge = judge,
 	.keep = keep,

@@ -39,6 +39,8 @@ struct detector {
 		*fix; /* for `cudaspy explain`: what it sees, what not, what to do */
 	const struct detector *absorbs; /* whose findings at the same place are part of its own */
 	bool everywhere; /* cases at several places of a process have one cause: one finding */
+	uint32_t
+		alike; /* bits of the variant in which cases at one place may differ and still be one finding */
 	bool kernels; /* which ones were launched is told behind what `keep` says */
 	bool failures; /* it sees calls that failed */
 	/* DETECTOR_CONTRACT(...), or-ed: of those that did not, all of these contracts, and of these those

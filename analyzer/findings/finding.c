@@ -31,6 +31,11 @@ static void find_place(struct finding *finding, const struct place *place, struc
 	finding->where = report_text(report, "%s%s", finding->function, word_place(report, place));
 }
 
+static uint32_t own_variant(const struct finding *f)
+{
+	return f->variant & ~f->detector->alike;
+}
+
 static int same_place(const struct finding *x, const struct finding *y)
 {
 	int order = (x->detector > y->detector) - (x->detector < y->detector);
@@ -39,7 +44,8 @@ static int same_place(const struct finding *x, const struct finding *y)
 	if (!order && x->offset != y->offset)
 		order = x->offset < y->offset ? -1 : 1;
 	order = order ? order : strcmp(x->function ?: "", y->function ?: "");
-	return order ? order : (x->variant > y->variant) - (x->variant < y->variant);
+	return order ? order
+		     : (own_variant(x) > own_variant(y)) - (own_variant(x) < own_variant(y));
 }
 
 /* Findings of the same place stand together, and among them those of a process. */

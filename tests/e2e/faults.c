@@ -397,8 +397,8 @@ static void steady_context(struct worker *w)
 			OK(cuCtxCreate_v4(&w->places[0], NULL, 0, w->device));
 			OK(cuCtxDestroy_v2(w->places[0]));
 		}
-		for (int j = 0; j < 4; j++)
-			launch(&stub_delay, 500, w->stream);
+		for (int j = 0; j < 8; j++)
+			launch(&stub_delay, 250, w->stream);
 		finish(w);
 	}
 }
@@ -501,11 +501,13 @@ static void prepare_two_devices(struct worker *w)
 static void gpus_in_turn(struct worker *w)
 {
 	for (unsigned int i = rounds(w, 16); i; i--) {
-		launch(&stub_delay, 2000, w->stream);
+		for (int j = 0; j < 4; j++)
+			launch(&stub_delay, 500, w->stream);
 		if (!w->clean)
 			OK(cudaStreamSynchronize(w->stream));
 		OK(cudaSetDevice(w->device + 1));
-		launch(&stub_delay, 2000, w->places[0]);
+		for (int j = 0; j < 4; j++)
+			launch(&stub_delay, 500, w->places[0]);
 		OK(cudaStreamSynchronize(w->places[0]));
 		OK(cudaSetDevice(w->device));
 		if (w->clean)

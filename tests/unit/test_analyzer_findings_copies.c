@@ -351,6 +351,25 @@ static void test_peer_copies(void **state)
 	assert_in_range(number(found(s, "staged-peer-copy"), "cost_ns"), 0, 5 * MS);
 }
 
+/* A ring of six GPUs: one place, one finding. */
+static void test_peer_copies_of_a_ring(void **state)
+{
+	struct story *s = *state;
+	int i;
+
+	begin(s);
+	for (i = 0; i < 60; i++)
+		call(s, 10000, 4000,
+		     "copy cudaMemcpyPeerAsync form=peer direction=d2d src=device dst=device "
+		     "src_device=%d dst_device=%d bytes=1048576 stream=8 device=0 caller=0x30",
+		     i % 6, (i + 1) % 6);
+	conclude(s);
+	only(s, "staged-peer-copy",
+	     "60 calls copied 60.0 MiB from GPU 0 to GPU 1, 1 to 2, 2 to 3, 3 to 4 and 2 more "
+	     "ways, "
+	     "neither of which");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +380,7 @@ int main(void)
 		STORY_TEST(test_many_places),
 		STORY_TEST(test_wait_behind_pageable),
 		STORY_TEST(test_peer_copies),
+		STORY_TEST(test_peer_copies_of_a_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
