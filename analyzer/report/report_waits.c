@@ -131,10 +131,21 @@ static const char *saving_text(struct report *report, const struct headline_row 
 	return *text ? text : NULL;
 }
 
+/* Is there a process of which more than one thread calls CUDA? */
+static bool has_threads(const struct analysis *a)
+{
+	uint64_t n_threads = 0;
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes && n_threads < 2; i++)
+		findings_process_ns(a, &a->model.processes[i], &n_threads);
+	return n_threads > 1;
+}
+
 static const char *processes_text(struct report *report, const struct analysis *a,
 				  const struct headline_row *row)
 {
-	if (row->lost_ns <= row->total_ns / 100)
+	if (row->lost_ns <= row->total_ns / 100 || !has_threads(a))
 		return NULL;
 	if (!row->probes)
 		return "nobody can tell from a recording without probes";
