@@ -209,6 +209,15 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			   finding->once ? "; most of it is kept, as by a cache that fills" : "");
 }
 
+/* Who uses cuBLAS has handles, not memory. */
+static const char *fix_of_library(const struct finding *finding, struct report *report)
+{
+	return report_text(report,
+			   "That belongs to a handle, plan, communicator or workspace of %s, which "
+			   "is made again and again: make it once, before the work, and keep it.",
+			   last_part(finding->library));
+}
+
 const struct detector detector_steady_state = {
 	.id = "steady-state",
 	.title = "what could be kept is made again and again",
@@ -227,4 +236,5 @@ const struct detector detector_steady_state = {
 		     DETECTOR_CONTRACT(LAZY_LOAD),
 	.judge = judge,
 	.keep = keep,
+	.fix_of_library = fix_of_library,
 };

@@ -50,6 +50,7 @@ int baseline_take(struct baseline *b, const char *path, json_t *root)
 			.module = text_of(row, "module"),
 			.caller = text_of(row, "caller"),
 			.file = text_of(row, "file"),
+			.library_caller = text_of(row, "library_caller"),
 			.line = number_of(row, "line"),
 			.elsewhere = !strcmp(text_of(row, "elsewhere") ?: "no", "yes"),
 			.cost_ns = number_of(row, "cost_ns"),
@@ -103,7 +104,10 @@ static bool matches(const struct known_finding *known, const struct finding *f, 
 		return false;
 	if (!exactly && known->elsewhere && f->elsewhere) /* which place costs most may change */
 		return true;
-	return alike(known->caller, f->caller) &&
+	/* Who called NVIDIA's library stacks tell, which are a sample; and older reports did not. */
+	if (!exactly && f->library && (!known->library_caller || !f->library_caller))
+		return true;
+	return alike(known->caller, f->caller) && alike(known->library_caller, f->library_caller) &&
 	       alike(last_part(known->file), last_part(f->file)) &&
 	       (!exactly || known->line == f->line);
 }

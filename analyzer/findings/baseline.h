@@ -17,7 +17,8 @@
 #define BASELINE_WORSE_NS 1000000
 
 struct known_finding {
-	const char *id, *function, *module, *caller, *file; /* but the id: NULL unknown */
+	const char *id, *function, *module, *caller, *library_caller,
+		*file; /* but the id: NULL unknown */
 	uint64_t line, cost_ns;
 	bool elsewhere; /* one of several places was told */
 	bool taken;

@@ -16,24 +16,46 @@
 
 /* ---- places --------------------------------------------------------------------------------- */
 
+/* The report's own; NULL stays NULL. */
+static const char *own_text(struct report *report, const char *text)
+{
+	return text ? report_text(report, "%s", text) : NULL;
+}
+
+static void find_source(struct finding *finding, const struct place *place, struct report *report)
+{
+	finding->inner = own_text(report, place->inner);
+	finding->file = own_text(report, place->file);
+	finding->line = (uint64_t)place->line;
+}
+
 static void find_place(struct finding *finding, const struct place *place, struct report *report)
 {
-	const char *function = place->kernel ?: place->function;
-
 	finding->cudas = place->cudas;
 	finding->of_kernel = place->kernel;
-	finding->module = place->path ? report_text(report, "%s", place->path) : NULL;
-	finding->caller = function ? report_text(report, "%s", function) : NULL;
-	finding->inner = place->inner ? report_text(report, "%s", place->inner) : NULL;
-	finding->file = place->file ? report_text(report, "%s", place->file) : NULL;
+	finding->library = place->library ? own_text(report, place->path) : NULL;
+	finding->module = own_text(report, place->path);
+	finding->caller = own_text(report, place->kernel ?: place->function);
 	finding->offset = place->offset;
-	finding->line = (uint64_t)place->line;
+	find_source(finding, place, report);
 	finding->where = report_text(report, "%s%s", finding->function, word_place(report, place));
 }
 
 static uint32_t own_variant(const struct finding *f)
 {
 	return f->variant & ~f->detector->alike;
+}
+
+/* Of what a library calls: module and offset stay those that call, by which findings of the library are known. */
+static void find_place_for(struct finding *finding, const struct place *entry,
+			   const struct place *place, struct report *report)
+{
+	finding->library = own_text(report, entry->path);
+	finding->caller = own_text(report, entry->function);
+	finding->library_caller = own_text(report, place->function);
+	find_source(finding, place, report);
+	finding->where = report_text(report, "%s%s", finding->function,
+				     word_place_for(report, entry, place));
 }
 
 static int same_place(const struct finding *x, const struct finding *y)
@@ -310,30 +332,40 @@ static void find_python(struct finding *finding, struct report *report)
 
 /*
  * Kernels are launched from code that nvcc makes, and all launches of a kernel from the same; without optimisation
- * wrappers of CUDA's headers make calls, and a runtime that was linked to the program makes all of them. Stacks tell
- * where in the program that is. If there are several such places, the kernel is the better name for them; where there
- * is none, the costliest is shown.
+ * wrappers of CUDA's headers make calls, a runtime that was linked to the program makes all of them, and NVIDIA's
+ * libraries make what nobody sees in the program. Stacks tell where in the program that is. If there are several such
+ * places, the kernel is the better name for them; where there is none, the costliest is shown.
  */
 static void find_caller(struct finding *finding, struct symbolizer *symbols, struct report *report)
 {
 	struct site_stack stacks[SITE_STACKS];
 	size_t i, n = stacks_of(finding, stacks);
 	bool several = false;
-	struct place place, other;
+	struct place place, entry, other, ignored;
 
 	if (!finding->cudas || !n ||
 	    !symbolize_caller(symbols, finding->site ? finding->site->stack : stacks[0].stack,
-			      &place))
+			      &place, &entry))
 		return;
 	for (i = 0; i < n && !several; i++)
-		several = symbolize_caller(symbols, stacks[i].stack, &other) &&
+		several = symbolize_caller(symbols, stacks[i].stack, &other, &ignored) &&
 			  (other.path != place.path || other.offset != place.offset);
 	if (several && finding->of_kernel)
 		return;
-	find_place(finding, &place, report);
+	if (entry.path)
+		find_place_for(finding, &entry, &place, report);
+	else
+		find_place(finding, &place, report);
 	finding->elsewhere = several;
 	if (several)
 		finding->where = report_text(report, "%s and elsewhere", finding->where);
+}
+
+/* In a library the user changes nothing. */
+static void find_cure(struct finding *finding, struct report *report)
+{
+	if (finding->library && finding->detector->fix_of_library)
+		finding->fix = finding->detector->fix_of_library(finding, report);
 }
 
 /* No cure gives back more than there was lost. */
@@ -405,6 +437,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		limit_gain(&findings[i]);
 		find_python(&findings[i], report);
 		find_caller(&findings[i], symbols, report);
+		find_cure(&findings[i], report);
 	}
 	if (count)
 		qsort(findings, count, sizeof(*findings), by_cost);

@@ -200,8 +200,11 @@ struct finding {
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
 	const char *inner; /* compiled into the caller, and called it; NULL: none */
-	bool cudas,
-		of_kernel; /* the caller is CUDA's code in the program; and launches a known kernel */
+	bool cudas, of_kernel; /* the caller is CUDA's code; and launches a known kernel */
+	const char *library; /* NVIDIA's, which makes the calls: its file; NULL: none */
+	/* What of the program called it there: then the caller is what it called, and file, line and `inner` are the
+	 * program's; NULL unknown. */
+	const char *library_caller;
 	bool elsewhere; /* there is more than one place behind that code; the costliest is told */
 	uint64_t offset, line;
 	const struct python_line *python; /* the lines of Python it was called in, as far as … */

@@ -209,8 +209,10 @@ static bool at_python(const char *pattern, const struct finding *f)
 static bool at_place(const char *pattern, const struct finding *f)
 {
 	return matches(pattern, f->function) || matches_function(pattern, f->caller) ||
-	       matches_function(pattern, f->inner) || at_line(pattern, f->file, f->line) ||
-	       matches_path(pattern, f->module) || at_python(pattern, f);
+	       matches_function(pattern, f->inner) ||
+	       matches_function(pattern, f->library_caller) || at_line(pattern, f->file, f->line) ||
+	       matches_path(pattern, f->module) || matches_path(pattern, f->library) ||
+	       at_python(pattern, f);
 }
 
 const char *suppress_reason(struct suppressions *s, const struct finding *finding)

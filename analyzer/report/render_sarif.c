@@ -99,10 +99,11 @@ static json_t *physical_location(const char *file, uint64_t line)
 	return place;
 }
 
-/* The calling function, or as much of it as is known. */
+/* The calling function, or as much of it as is known. Of what a library calls, the program's. */
 static json_t *logical_location(const struct table *t, size_t row)
 {
-	const char *caller = table_text_at(t, row, "caller");
+	const char *caller =
+		table_text_at(t, row, "library_caller") ?: table_text_at(t, row, "caller");
 	const char *module = table_text_at(t, row, "module");
 	json_t *place = json_object();
 

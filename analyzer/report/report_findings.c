@@ -13,7 +13,7 @@
 
 struct finding_row {
 	const char *id, *title, *severity, *headline, *cost_known, *program, *function, *module,
-		*caller, *file, *where, *elsewhere;
+		*caller, *file, *library, *library_caller, *where, *elsewhere;
 	const char *python, *python_function, *python_file;
 	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
@@ -52,6 +52,8 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, caller, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, file, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, line, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, library, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, library_caller, UNIT_TEXT),
 	COLUMN_LINE(struct finding_row, where, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, elsewhere, UNIT_TEXT),
 	{.key = "python", .title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW_WORDS,
@@ -235,6 +237,8 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.module = f->module,
 		.caller = f->caller,
 		.file = f->file,
+		.library = f->library ? last_part(f->library) : NULL,
+		.library_caller = f->library_caller,
 		.where = f->where,
 		.elsewhere = f->elsewhere ? "yes" : "no",
 		.what = f->what,

@@ -12,8 +12,9 @@ struct frame_row {
 	const char *shown; /* for people; NULL: not for them */
 	const char *function, *file, *module, *inlined;
 	const char *interpreted; /* yes: in the interpreter's language */
-	bool cudas; /* CUDA's code in the program … */
+	bool cudas; /* CUDA's code … */
 	const char *kernel; /* … to launch that; NULL: none, or unknown */
+	bool library; /* in one of NVIDIA's libraries */
 	uint64_t line, offset;
 };
 
@@ -49,9 +50,15 @@ static bool begins(const char *text, const char *const *beginnings)
 
 static bool of_cuda(const struct frame_row *row)
 {
-	static const char *const names[] = {"libcuda.so", "libcudart.so", "libcudaspy.so", NULL};
+	static const char *const names[] = {"libcudaspy.so", NULL};
 
 	return row->cudas || (row->module && begins(row->module, names));
+}
+
+/* Of NVIDIA's libraries people see the functions that have names, and at least where the next one out calls them. */
+static bool tells_library(const struct frame_row *row, const struct frame_row *end)
+{
+	return row->library && (row->function || row + 1 == end || !row[1].library);
 }
 
 /* What comes before main, and before a thread's function. */
@@ -112,6 +119,7 @@ static struct frame_row row_of(struct report *report, const struct place *place)
 		.offset = place->offset,
 		.interpreted = place->interpreted ? "yes" : "no",
 		.cudas = place->cudas,
+		.library = place->library,
 		.kernel = place->kernel ? report_text(report, "%s", place->kernel) : NULL,
 	};
 }
@@ -149,7 +157,7 @@ static void choose(struct report *report, struct frame_row *rows, size_t n, bool
 		inner = outer;
 	for (i = 0; i < inner; i++) {
 		rows[i].shown = kernel_of(&rows[i], rows + inner);
-		if (of_cuda(&rows[i]))
+		if (of_cuda(&rows[i]) && !tells_library(&rows[i], rows + inner))
 			continue;
 		if (interpreted && !is_interpreted(&rows[i]) &&
 		    (of_interpreter(&rows[i]) || native++ >= NATIVE_MOST))

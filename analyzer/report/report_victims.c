@@ -160,12 +160,16 @@ static bool alike(const struct victim *a, const struct victim *b)
 static const char *place_text(struct report *report, const struct analysis *a,
 			      struct symbolizer *symbols, const struct victim *v)
 {
-	struct place place;
+	struct place place, entry, user;
+	const char *words;
 
 	if (!v->caller)
 		return NULL;
 	symbolize(symbols, v->thread->process, v->caller, v->end_ns, &place);
-	return report_text(report, "%s%s", word_function(a, v->fn), word_place(report, &place));
+	words = word_place(report, &place);
+	if (place.library && v->stack && symbolize_caller(symbols, v->stack, &user, &entry))
+		words = word_place_for(report, &entry, &user);
+	return report_text(report, "%s%s", word_function(a, v->fn), words);
 }
 
 /* In which line of Python, if it has a stack. */

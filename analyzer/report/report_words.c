@@ -125,10 +125,20 @@ const char *word_in_function(struct report *report, const struct analysis *a, ui
 	return name ? report_text(report, " in %s", name) : "";
 }
 
-const char *word_place(struct report *report, const struct place *place)
+/* "main", "main, app.c:12", "copy, app.c:12, inlined in main" */
+static const char *function_words(struct report *report, const struct place *place)
 {
 	const char *source = "", *around = "";
 
+	if (place->file)
+		source = report_text(report, ", %s:%d", last_part(place->file), place->line);
+	if (place->inner && place->function)
+		around = report_text(report, ", inlined in %s", place->function);
+	return report_text(report, "%s%s%s", place->inner ?: place->function ?: "?", source, around);
+}
+
+const char *word_place(struct report *report, const struct place *place)
+{
 	if (!place->path)
 		return place->offset ? report_text(report, " at 0x%llx, in no known module",
 						   (unsigned long long)place->offset)
@@ -136,11 +146,29 @@ const char *word_place(struct report *report, const struct place *place)
 	if (place->kernel)
 		return report_text(report, " of %s (%s+0x%llx)", place->kernel,
 				   last_part(place->path), (unsigned long long)place->offset);
-	if (place->file)
-		source = report_text(report, ", %s:%d", last_part(place->file), place->line);
-	if (place->inner && place->function)
-		around = report_text(report, ", inlined in %s", place->function);
-	return report_text(report, " in %s%s%s (%s+0x%llx)",
-			   place->inner ?: place->function ?: "?", source, around,
+	return report_text(report, " in %s (%s+0x%llx)", function_words(report, place),
 			   last_part(place->path), (unsigned long long)place->offset);
+}
+
+/* Who calls the library: by the source, or else by the address. */
+static const char *library_caller(struct report *report, const struct place *place)
+{
+	const char *function = place->function ? report_text(report, "%s, ", place->function) : "";
+
+	if (!place->path)
+		return place->function ?: "code in no known module";
+	if (place->file)
+		return function_words(report, place);
+	return report_text(report, "%s%s+0x%llx", function, last_part(place->path),
+			   (unsigned long long)place->offset);
+}
+
+const char *word_place_for(struct report *report, const struct place *entry,
+			   const struct place *place)
+{
+	const char *library = last_part(entry->path), *called = library;
+
+	if (entry->function)
+		called = report_text(report, "%s (%s)", entry->function, library);
+	return report_text(report, " in %s, for %s", called, library_caller(report, place));
 }

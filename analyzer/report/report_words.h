@@ -36,6 +36,10 @@ const char *word_thread(struct report *report, const struct thread *thread, uint
 /* " in main, app.c:12 (app+0x1234)"; what is not known is left out, "" if nothing is. */
 const char *word_place(struct report *report, const struct place *place);
 
+/* Of what one of NVIDIA's libraries calls: " in cublasCreate_v2 (libcublas.so.13), for main, app.c:12". */
+const char *word_place_for(struct report *report, const struct place *entry,
+			   const struct place *place);
+
 /* The thread of a blame_key; NULL unknown. */
 const struct thread *edge_thread(const struct analysis *a, uint32_t index);
 

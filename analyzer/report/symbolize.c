@@ -236,7 +236,52 @@ static int find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
 	return n;
 }
 
-/* ---- CUDA's code in the program ---------------------------------------------------------------- */
+/* ---- CUDA's code ------------------------------------------------------------------------------- */
+
+/* By their names before ".so"; with * all that begin so. */
+/* clang-format off */
+static const char *const nvidias[] = {
+	"libcublas", "libcublasLt", "libcudnn", "libcudnn_*", "libcufft", "libcufftMp", "libcufftw",
+	"libcufile", "libcurand", "libcusolver", "libcusolverMg", "libcusparse", "libcusparseLt",
+	"libcutensor", "libcutensorMg", "libnccl", "libnpp*", "libnvJitLink", "libnvblas",
+	"libnvinfer", "libnvinfer_*", "libnvjpeg", "libnvjpeg2k", "libnvrtc", "libnvrtc-builtins",
+	NULL};
+/* clang-format on */
+static const char *const cudas_own[] = {"libcuda", "libcudart", NULL};
+/* Libraries call others back through these, and threads begin there. */
+static const char *const systems[] = {"libc", "libc-*", "libpthread*", "libstdc++", "ld-*", NULL};
+
+/* How much of a file's name is the library's: Python's packages add "-" and eight digits, "libcudart-9335f6a2.so.12". */
+static size_t name_length(const char *file)
+{
+	size_t length = strcspn(file, ".");
+
+	if (length > 9 && file[length - 9] == '-' &&
+	    strspn(file + length - 8, "0123456789abcdef") == 8)
+		return length - 9;
+	return length;
+}
+
+static bool is_one_of(const char *const *names, const char *path)
+{
+	const char *file = last_part(path);
+	size_t length = name_length(file);
+
+	for (; *names; names++) {
+		size_t known = strlen(*names);
+		bool begins = (*names)[known - 1] == '*';
+
+		if ((begins ? length >= --known : length == known) && !strncmp(file, *names, known))
+			return true;
+	}
+	return false;
+}
+
+/* Neither CUDA's nor the program's. */
+static bool is_systems(const struct place *place)
+{
+	return place->path && is_one_of(systems, place->path);
+}
 
 /* Of CUDA's headers, those of Thrust and CUB (before CUDA 13 not in cccl) among them, or what nvcc made of the program's
  * file. */
@@ -310,9 +355,11 @@ static void look_for_cudas(struct symbolizer *s, struct place *place)
 {
 	bool stub = place->function && begins_with(place->function, STUB);
 
+	place->library = is_one_of(nvidias, place->path);
 	place->kernel = stub ? kernel_of(s, place->function + strlen(STUB)) : NULL;
-	place->cudas = stub || (place->function && is_cudas_function(place->function)) ||
-		       (place->file && is_cudas_file(place->file));
+	place->cudas =
+		stub || place->library || (place->function && is_cudas_function(place->function)) ||
+		(place->file && is_cudas_file(place->file)) || is_one_of(cudas_own, place->path);
 	if (place->cudas && place->function && is_runtimes_function(place->function))
 		place->function = runtimes_function;
 }
@@ -331,22 +378,27 @@ bool symbolize_is_kernels(const char *function, const char *kernel)
 	return false;
 }
 
-bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place)
+bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place,
+		      struct place *entry)
 {
 	struct place places[INLINED_MOST];
 	const char *kernel = NULL;
 	bool cudas = false;
 	size_t i, j, n;
 
+	*entry = (struct place){0};
 	for (i = 0; i < stack->n; i++) {
 		n = symbolize_all(s, stack->process, stack->frames[i], stack->ns, places);
 		for (j = 0; j < n; j++) {
 			if (places[j].cudas) {
 				cudas = true;
 				kernel = places[j].kernel ?: kernel;
+				if (places[j].library && (places[j].function || !entry->function))
+					*entry = places[j];
 			} else if (!cudas) {
 				return false;
-			} else if (!symbolize_is_kernels(places[j].function, kernel)) {
+			} else if (!is_systems(&places[j]) &&
+				   !symbolize_is_kernels(places[j].function, kernel)) {
 				*place = places[n - 1];
 				place->file = places[j].file;
 				place->line = places[j].line;
@@ -390,11 +442,11 @@ static void look_up(struct symbolizer *s, const struct object *object, struct pl
 {
 	GElf_Addr call = place->offset - 1; /* the next one may be of another line, or function */
 
-	if (!object->module)
-		return;
-	place->function = demangle(s, dwfl_module_addrname(object->module, call));
-	find_source(object->module, call, place);
-	enter_inlined(s, object->module, call, place);
+	if (object->module) {
+		place->function = demangle(s, dwfl_module_addrname(object->module, call));
+		find_source(object->module, call, place);
+		enter_inlined(s, object->module, call, place);
+	}
 	look_for_cudas(s, place);
 	if (!place->cudas)
 		return;

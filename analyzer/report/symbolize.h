@@ -29,9 +29,10 @@ struct place {
 	int line;
 	bool inlined; /* the function was compiled into the next one out */
 	bool interpreted; /* from the map of an interpreter: file has no line */
-	/* CUDA's code, compiled or linked into the program: what nvcc puts between <<<>>> and the call, wrappers of
-	 * its headers, its runtime. It has no line of the program's. */
+	/* CUDA's code: in the program what nvcc puts between <<<>>> and the call, wrappers of its headers and its
+	 * runtime; and all that lies in one of NVIDIA's libraries. It has no line of the program's. */
 	bool cudas;
+	bool library; /* in one of those that a program calls for more than CUDA: cuBLAS, cuFFT, NCCL */
 	const char *kernel; /* which that launches; NULL: none, or unknown */
 };
 
@@ -48,8 +49,12 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
 		     uint64_t ns, struct place places[INLINED_MOST]);
 
-/* Where the program's own code is, of a stack that begins with CUDA's; false: it does not, or ends there. */
-bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place);
+/*
+ * Where the program's own code is, of a stack that begins with CUDA's; false: it does not, or ends there. entry: what
+ * the program called of NVIDIA's libraries on the way, without a function if none there has a name; no path: nothing.
+ */
+bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place,
+		      struct place *entry);
 
 /* Is it the function that <<<>>> calls for the kernel? It may be named without what it returns and takes; NULL: no. */
 bool symbolize_is_kernels(const char *function, const char *kernel);

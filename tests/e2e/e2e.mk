@@ -67,6 +67,10 @@ $(eval $(call e2e_program,allocator,tests/e2e/allocator.c,-fexceptions,$(E2E_RT1
 $(eval $(call e2e_program,libwraplocks.so,tests/e2e/wrap_locks.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
 # Who calls what is worth a look: as programs are usually compiled.
 $(eval $(call e2e_program,stacks,tests/e2e/stacks.c,-O2 -fomit-frame-pointer -fexceptions,$(E2E_RT13)))
+# Libraries that make things for the program, without the names of their own functions.
+E2E_BLAS := -shared -fPIC -fexceptions -s
+$(eval $(call e2e_program,libcublas.so.13,tests/e2e/fake_blas.c,$(E2E_BLAS) -Wl$(comma)-soname$(comma)$$(@F),$(E2E_RT13)))
+$(eval $(call e2e_program,libours.so,tests/e2e/fake_blas.c,$(E2E_BLAS) -Wl$(comma)-soname$(comma)$$(@F),$(E2E_RT13)))
 # A library that looks like Python's.
 $(eval $(call e2e_program,libfake_python.so,tests/e2e/fake_python.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
 $(eval $(call e2e_program,python_fake,tests/e2e/python_fake.c,,$(E2E_RT13)))

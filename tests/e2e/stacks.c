@@ -14,6 +14,7 @@
  *   stacks threads T N    the same in T threads
  *   stacks behind N       N calls that are not worth a look and 100 pageable copies behind them, all at one place
  *   stacks pause N        N waits, a pause, and 1000 more at the same place
+ *   stacks library PATH N handles of the library (fake_blas.c), N of them made and given back
  *   stacks clean          calls that are not worth a look
  */
 #include <dlfcn.h>
@@ -394,6 +395,33 @@ static int behind(int n)
 	return 0;
 }
 
+/* ---- a library's handles ---- */
+
+static int (*create)(void **handle), (*destroy)(void *handle);
+
+static LEAF void request(void)
+{
+	void *handle;
+
+	sink = create(&handle); /* mark: create */
+	cudaMemcpyAsync(device, device, 4096, 3, NULL);
+	sink = destroy(handle); /* mark: destroy */
+	sink++;
+}
+
+static int library(const char *path, int n)
+{
+	void *opened = dlopen(path, RTLD_NOW);
+
+	*(void **)&create = opened ? dlsym(opened, "cublasCreate_v2") : NULL;
+	*(void **)&destroy = opened ? dlsym(opened, "cublasDestroy_v2") : NULL;
+	if (!create || !destroy)
+		return 2;
+	for (int i = 0; i < n; i++)
+		request(); /* mark: library */
+	return 0;
+}
+
 static int clean(void)
 {
 	void *memory;
@@ -503,6 +531,8 @@ int main(int argc, char **argv)
 		return behind(n);
 	else if (!strcmp(what, "pause"))
 		return with_pause(n);
+	else if (!strcmp(what, "library"))
+		return library(argv[2], atoi(argv[3]));
 	else if (!strcmp(what, "clean"))
 		return clean();
 	else

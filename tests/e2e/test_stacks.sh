@@ -124,6 +124,33 @@ same plain ./plain wrapped-deep
 "$tool" report --format=json "$(the_trace)" | jq -r '.findings[] | "\(.caller) \(.count) \(.elsewhere)"' >got
 grep -qxF "third_load() 3 no" got || fail "wrapped by Thrust, no debug information: $(cat got)"
 
+# What one of NVIDIA's libraries calls is where the program calls the library, and the cure is for its handles.
+record stacks library "$bin/libcublas.so.13" 100
+"$tool" report --format=json "$trace" >report.json
+valid "$here/../../docs/report.schema.json" report.json
+place='.findings[] | select(.id == "steady-state" and .function == "cudaMalloc")'
+expect "library: place" "$(jq -r "$place | .where" report.json)" \
+	"cudaMalloc in cublasCreate_v2 (libcublas.so.13), for request, stacks.c:$(line stacks.c create)"
+expect "library: fields" "$(jq -r "$place"' | "\(.module | split("/") | last) \(.caller) \(.library) \(.library_caller) \(.line)"' report.json)" \
+	"libcublas.so.13 cublasCreate_v2 libcublas.so.13 request $(line stacks.c create)"
+jq -r "$place | .fix" report.json | grep -q 'handle, plan, .* of libcublas.so.13' || fail "library: cure: $(jq "$place | .fix" report.json)"
+expect "library: given back" "$(jq -r '.findings[] | select(.function == "cudaFree") | .where' report.json)" \
+	"cudaFree in cublasDestroy_v2 (libcublas.so.13), for request, stacks.c:$(line stacks.c destroy)"
+"$tool" report --format=sarif "$trace" | jq -r '.runs[0].results[].locations[0] |
+	"\(.physicalLocation.artifactLocation.uri | split("/") | last):\(.physicalLocation.region.startLine) \(.logicalLocations[0].name)"' |
+	sort >got
+expect "library: sarif" "$(cat got)" "$(printf 'stacks.c:%s request\n' "$(line stacks.c create)" "$(line stacks.c destroy)" | sort)"
+"$tool" why cudaMalloc "$trace" >why.text || fail "no answer"
+grep -q '^ *cublasCreate_v2, libcublas.so.13+0x' why.text || fail "library: stack: $(cat why.text)"
+expect "library: functions without a name in the text" "$(grep -c '^ *libcublas.so.13+0x' why.text)" 0
+# Every other library's calls are its own.
+record stacks library "$bin/libours.so" 100
+"$tool" report --format=json "$trace" >report.json
+jq -r "$place | .where" report.json | grep -q '^cudaMalloc in ? (libours.so+0x[0-9a-f]*)$' ||
+	fail "another library: $(jq "$place | .where" report.json)"
+expect "another library: fields" "$(jq -r "$place"' | "\(.caller) \(.library) \(.library_caller)"' report.json)" "null null null"
+jq -r "$place | .fix" report.json | grep -q '^Allocate once' || fail "another library: cure: $(jq "$place | .fix" report.json)"
+
 # So many at a place, and so many a second.
 record stacks many 20000
 [ "$(stacks | wc -l)" -ge 8 ] || fail "many: $(stacks | wc -l) stacks"

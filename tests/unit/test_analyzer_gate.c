@@ -151,6 +151,31 @@ static void test_places(void **state)
 	assert_false(covers("", &f));
 }
 
+/* What one of NVIDIA's libraries calls for the program. */
+static struct finding in_library(const char *caller, const char *library_caller, const char *file)
+{
+	struct finding f = finding(caller, file, file ? 7 : 0, 100);
+
+	f.module = "/usr/local/cuda/lib64/libcublasLt.so.13";
+	f.library = "/usr/local/cuda/lib64/libcublas.so.13";
+	f.library_caller = library_caller;
+	return f;
+}
+
+static void test_places_in_library(void **state)
+{
+	static const char *const yes[] = {"cudaMemcpyAsync", "cublasCreate_v2",  "ns::work",
+					  "a.c:7",           "libcublasLt.so.*", "libcublas.so.13"};
+	struct finding f = in_library("cublasCreate_v2", "ns::work(int)", "src/a.c");
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(yes); i++)
+		if (!covers(yes[i], &f))
+			fail_msg("'%s' does not match", yes[i]);
+	assert_false(covers("libcudnn.so.9", &f));
+}
+
 /* ---- baseline --------------------------------------------------------------------------------- */
 
 #define OLD(caller, file, line, ms) OLD_FIELDS(caller, file, line, ms) "}"
@@ -220,6 +245,40 @@ static void test_elsewhere(void **state)
 		assert_int_equal(now[i].before_ns, finding_cost(&now[i]));
 	}
 	baseline_release(&b);
+}
+
+#define OLD_LIBRARY(more) \
+	"{\"id\": \"pageable-copy\", \"function\": \"cudaMemcpyAsync\", " \
+	"\"module\": \"/old/libcublasLt.so.13\", \"cost_ns\": 100000000" more "}"
+#define OLD_CALLER(caller, library_caller, file) \
+	", \"caller\": \"" caller "\", \"library_caller\": \"" library_caller \
+	"\", \"file\": \"" file "\", \"line\": 7"
+
+/* Who called the library must be the same where both know it; older reports did not tell. */
+static void test_library(void **state)
+{
+	static const struct {
+		const char *old, *caller, *library_caller, *file, *compared;
+	} cases[] = {
+		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), "create", "work", "a.c", "same"},
+		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), "create", "play", "a.c", "new"},
+		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), "resize", "work", "a.c", "new"},
+		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), NULL, NULL, NULL, "same"},
+		{OLD_LIBRARY(""), "create", "work", "a.c", "same"},
+		{OLD("create", "a.c", 7, 100), "create", "work", "a.c", "new"}, /* of no library */
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct finding now =
+			in_library(cases[i].caller, cases[i].library_caller, cases[i].file);
+		struct baseline b;
+
+		compare(&b, cases[i].old, &now, 1);
+		assert_string_equal(now.compared, cases[i].compared);
+		baseline_release(&b);
+	}
 }
 
 /* Less than a millisecond more is noise, whatever part it is. */
@@ -427,11 +486,18 @@ static void test_uri(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),     cmocka_unit_test(test_places),
-		cmocka_unit_test(test_baseline),  cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_fail_on),
-		cmocka_unit_test(test_budgets),   cmocka_unit_test(test_odd_texts),
-		cmocka_unit_test(test_uri),       cmocka_unit_test(test_severities),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_baseline),
+		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_places_in_library),
+		cmocka_unit_test(test_library),
+		cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_fail_on),
+		cmocka_unit_test(test_budgets),
+		cmocka_unit_test(test_odd_texts),
+		cmocka_unit_test(test_uri),
+		cmocka_unit_test(test_severities),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,6 +169,59 @@ static void test_of_another(void **state)
 	json_decref(report);
 }
 
+/* ---- NVIDIA's libraries ---- */
+
+/* A copy that a library makes, for the program at 0x1100 or for nobody on the stack. */
+#define IN_LIBRARY(path, frames) \
+	HEAD "2us module base=0x800000 begin=0x801000 end=0x809000 path=\"" path "\"\n" \
+	     "2us module base=0x900000 begin=0x901000 end=0x909000 " \
+	     "path=\"/lib/libc.so.6\"\n" STACK( \
+		     "2ms", "cudaMemcpyAsync", \
+		     frames) "2ms copy cudaMemcpyAsync duration=500us direction=d2h src=device " \
+			     "dst=pageable bytes=65536 " \
+			     "stream=0x55 caller=0x801060\n"
+
+static void test_library(void **state)
+{
+	static const struct {
+		const char *log, *where, *library;
+	} cases[] = {
+		{IN_LIBRARY("/x/libcublas.so.13", "0x801060,0x801100,0x401100"),
+		 "cudaMemcpyAsync in libcublas.so.13, for app+0x1100", "libcublas.so.13"},
+		/* as Python's packages name them; through a function of the system's */
+		{IN_LIBRARY("/x/libcudnn_ops-9335f6a2.so.9", "0x801060,0x901060,0x801100,0x401100"),
+		 "cudaMemcpyAsync in libcudnn_ops-9335f6a2.so.9, for app+0x1100",
+		 "libcudnn_ops-9335f6a2.so.9"},
+		/* a thread of the library's own */
+		{IN_LIBRARY("/x/libnccl.so.2", "0x801060,0x801100,0x901060"),
+		 "cudaMemcpyAsync in ? (libnccl.so.2+0x1060)", "libnccl.so.2"},
+		{IN_LIBRARY("/x/libcublas.so.13", ""),
+		 "cudaMemcpyAsync in ? (libcublas.so.13+0x1060)", "libcublas.so.13"},
+		/* CUDA itself has no handles */
+		{IN_LIBRARY("/x/libcudart.so.13", "0x801060,0x401100"),
+		 "cudaMemcpyAsync in ? (app+0x1100)", "null"},
+		/* others' */
+		{IN_LIBRARY("/x/libcublas_wrapper.so", "0x801060,0x801100,0x401100"),
+		 "cudaMemcpyAsync in ? (libcublas_wrapper.so+0x1060)", "null"},
+		{IN_LIBRARY("/x/libcuda-tools.so", "0x801060,0x801100,0x401100"),
+		 "cudaMemcpyAsync in ? (libcuda-tools.so+0x1060)", "null"},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *report = report_of(cases[i].log);
+		json_t *finding = json_array_get(json_object_get(report, "findings"), 0);
+
+		assert_string_equal(json_string_value(json_object_get(finding, "where")),
+				    cases[i].where);
+		assert_string_equal(json_string_value(json_object_get(finding, "library"))
+					    ?: "null",
+				    cases[i].library);
+		json_decref(report);
+	}
+}
+
 /* ---- Python ---- */
 
 #define MODULES \
@@ -383,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_old_map),
 		cmocka_unit_test(test_costliest),
 		cmocka_unit_test(test_of_another),
+		cmocka_unit_test(test_library),
 		cmocka_unit_test(test_python),
 		cmocka_unit_test(test_python_library),
 		cmocka_unit_test(test_python_of_another),
