@@ -96,6 +96,7 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 	};
 	struct place place;
 
+	site_stacks_end(&site->stacks);
 	site->at_the_end = site->rounds == 1 &&
 			   site->submissions == a->accounts.work.submissions[site->key.process];
 	symbolize(symbols, process, site->key.caller, site->last_ns, &place);
@@ -299,66 +300,138 @@ static int by_cost(const void *a, const void *b)
 	return order ? order : same_place(x, y);
 }
 
-/* Of some of its calls, into `stacks`, which has room for SITE_STACKS; returns how many. What calls without a site
- * cost nobody knows: all the same. */
-static size_t stacks_of(const struct finding *finding, struct site_stack *stacks)
+/* Of some of its calls. What calls without a site cost nobody knows: all the same. */
+static const struct site_stack *stacks_of(const struct finding *finding, struct report *report,
+					  size_t *n)
 {
-	const struct site *site = finding->site;
-	size_t n = 0;
+	struct site_stack *stacks;
 
-	while (site && n < SITE_STACKS && site->stacks[n].stack) {
-		stacks[n] = site->stacks[n];
-		n++;
+	if (finding->site) {
+		*n = site_stacks_count(&finding->site->stacks);
+		return finding->site->stacks.all;
 	}
-	while (!site && n < SITE_STACKS && n < finding->n_stacks) {
-		stacks[n] = (struct site_stack){.stack = finding->stacks[n], .cost_ns = 1};
-		n++;
-	}
-	return n;
+	stacks = arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*stacks)));
+	for (*n = 0; *n < finding->n_stacks && *n < SITE_STACKS; ++*n)
+		stacks[*n] = (struct site_stack){.stack = finding->stacks[*n], .weight = 1};
+	return stacks;
 }
 
-static void find_python(struct finding *finding, struct report *report)
+/* The lines of Python, and the stack that goes with the first. */
+static bool find_python(struct finding *finding, const struct site_stack *stacks, size_t n,
+			struct report *report)
 {
-	struct site_stack stacks[SITE_STACKS];
-	size_t n = stacks_of(finding, stacks);
-	struct python_line *lines;
+	struct python_line *lines =
+		arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*lines)));
+	size_t count = python_lines(stacks, n, lines);
 
-	if (!n)
-		return;
-	lines = arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*lines)));
 	finding->python = lines;
-	finding->n_python = python_lines(stacks, n, lines);
+	finding->n_python = python_lines_told(lines, count);
+	finding->n_minor_python = count - finding->n_python;
+	if (count)
+		finding->stack = lines[0].costliest;
+	return count;
+}
+
+static const struct site_stack *heaviest(const struct site_stack *stacks, size_t n)
+{
+	const struct site_stack *most = &stacks[0];
+	size_t i;
+
+	for (i = 1; i < n; i++)
+		if (stacks[i].weight > most->weight)
+			most = &stacks[i];
+	return most;
+}
+
+/* A place of the program, behind CUDA's code. */
+struct behind {
+	struct place place, entry; /* symbolize_caller */
+	uint64_t weight;
+	const struct site_stack *costliest;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct behind *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	return (x->place.offset > y->place.offset) - (x->place.offset < y->place.offset);
+}
+
+/* Each once, the heaviest first, without those that make next to nothing of the cost; returns how many. */
+static size_t places_behind(struct behind places[SITE_STACKS], const struct site_stack *stacks,
+			    size_t n, struct symbolizer *symbols)
+{
+	struct behind here;
+	size_t i, j, count = 0;
+	uint64_t sum = 0;
+
+	for (i = 0; i < n; i++) {
+		here = (struct behind){.costliest = &stacks[i]};
+		if (!symbolize_caller(symbols, stacks[i].stack, &here.place, &here.entry))
+			continue;
+		for (j = 0; j < count && (places[j].place.path != here.place.path ||
+					  places[j].place.offset != here.place.offset);
+		     j++)
+			;
+		if (j == count)
+			places[count++] = here;
+		places[j].weight += stacks[i].weight;
+		sum += stacks[i].weight;
+		if (stacks[i].cost_ns > places[j].costliest->cost_ns)
+			places[j].costliest = &stacks[i];
+	}
+	if (count)
+		qsort(places, count, sizeof(*places), by_weight);
+	while (count > 1 && site_stacks_minor(places[count - 1].weight, sum))
+		count--;
+	return count;
 }
 
 /*
  * Kernels are launched from code that nvcc makes, and all launches of a kernel from the same; without optimisation
  * wrappers of CUDA's headers make calls, a runtime that was linked to the program makes all of them, and NVIDIA's
  * libraries make what nobody sees in the program. Stacks tell where in the program that is. If there are several such
- * places, the kernel is the better name for them; where there is none, the costliest is shown.
+ * places, the kernel is the better name for them; where there is none, the one that costs most is shown. Returns the
+ * stack that goes with it; NULL: there is no such place.
  */
-static void find_caller(struct finding *finding, struct symbolizer *symbols, struct report *report)
+static const struct site_stack *find_caller(struct finding *finding,
+					    const struct site_stack *stacks, size_t n,
+					    struct symbolizer *symbols, struct report *report)
 {
-	struct site_stack stacks[SITE_STACKS];
-	size_t i, n = stacks_of(finding, stacks);
-	bool several = false;
-	struct place place, entry, other, ignored;
+	struct behind places[SITE_STACKS];
+	size_t count = finding->cudas ? places_behind(places, stacks, n, symbols) : 0;
 
-	if (!finding->cudas || !n ||
-	    !symbolize_caller(symbols, finding->site ? finding->site->stack : stacks[0].stack,
-			      &place, &entry))
-		return;
-	for (i = 0; i < n && !several; i++)
-		several = symbolize_caller(symbols, stacks[i].stack, &other, &ignored) &&
-			  (other.path != place.path || other.offset != place.offset);
-	if (several && finding->of_kernel)
-		return;
-	if (entry.path)
-		find_place_for(finding, &entry, &place, report);
+	if (!count)
+		return NULL;
+	if (count > 1 && finding->of_kernel)
+		return places[0].costliest;
+	if (places[0].entry.path)
+		find_place_for(finding, &places[0].entry, &places[0].place, report);
 	else
-		find_place(finding, &place, report);
-	finding->elsewhere = several;
-	if (several)
+		find_place(finding, &places[0].place, report);
+	finding->elsewhere = count > 1;
+	if (count > 1)
 		finding->where = report_text(report, "%s and elsewhere", finding->where);
+	return places[0].costliest;
+}
+
+/* What stacks tell of a finding: where in the program, in which lines of Python, and which of them to show. */
+static void look_into_stacks(struct finding *finding, struct symbolizer *symbols,
+			     struct report *report)
+{
+	const struct site_stack *stacks, *shown;
+	size_t n;
+
+	stacks = stacks_of(finding, report, &n);
+	if (!n)
+		return;
+	shown = find_caller(finding, stacks, n, symbols, report) ?: heaviest(stacks, n);
+	if (!find_python(finding, stacks, n, report))
+		finding->stack = shown;
+	if (!finding->site)
+		finding->stack = NULL; /* what its call took nobody knows */
 }
 
 /* In a library the user changes nothing. */
@@ -435,8 +508,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		place_added(&findings[i], symbols, report);
 	for (i = 0; i < count; i++) {
 		limit_gain(&findings[i]);
-		find_python(&findings[i], report);
-		find_caller(&findings[i], symbols, report);
+		look_into_stacks(&findings[i], symbols, report);
 		find_cure(&findings[i], report);
 	}
 	if (count)

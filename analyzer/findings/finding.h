@@ -15,6 +15,7 @@
 #include "account/account.h"
 #include "report/report.h"
 #include "report/symbolize.h"
+#include "site_stacks.h"
 
 struct analysis;
 struct detector;
@@ -102,6 +103,7 @@ struct claim {
 	uint64_t begin_ns, end_ns, hidden_ns, bytes;
 	uint64_t submissions, tries; /* as in struct site */
 	const struct stack *stack; /* NULL: none */
+	bool outlier; /* site_stacks.h */
 	const char *kernel; /* mangled name; NULL: none, or unknown */
 	/* What its thread did since, while it is open: outside of CUDA, and in calls that are no cases of the
 	 * same detector, but not while they waited for the GPU. */
@@ -121,7 +123,6 @@ void claim_waits_anyway(const struct claim *claim, struct verdict *v);
 
 #define EVIDENCE 3
 #define SITE_SAMPLES 64
-#define SITE_STACKS 16
 #define SITE_KERNELS 4
 
 /* One of the calls that cost most. */
@@ -165,14 +166,7 @@ struct site {
 	const char *kernels[SITE_KERNELS]; /* some that were launched, by their mangled names */
 	bool more_kernels;
 	struct evidence worst[EVIDENCE];
-	const struct stack
-		*stack; /* of the call that cost most among those that have one; or NULL */
-	uint64_t stack_ns, stack_cost_ns; /* how long that call took, and what it cost */
-	/* Those of the calls that cost most: which lines of Python make them. */
-	struct site_stack {
-		const struct stack *stack;
-		uint64_t cost_ns;
-	} stacks[SITE_STACKS]; /* those that are there first */
+	struct site_stacks stacks;
 	const struct thread *last_thread;
 	struct thread_set callers; /* the threads of its calls */
 	uint64_t threads; /* how many; of sites that became one no fewer */
@@ -207,8 +201,11 @@ struct finding {
 	const char *library_caller;
 	bool elsewhere; /* there is more than one place behind that code; the costliest is told */
 	uint64_t offset, line;
-	const struct python_line *python; /* the lines of Python it was called in, as far as … */
-	size_t n_python; /* … stacks tell; the costliest first */
+	/* The lines of Python it was called in, as far as stacks tell, the costliest first; and how many there are
+	 * that make next to nothing of its cost. */
+	const struct python_line *python;
+	size_t n_python, n_minor_python;
+	const struct site_stack *stack; /* to show: of where most of the cost is made; NULL: none */
 	const char *what, *fix; /* sentences; the gain is that of `fix` */
 	const char *otherwise; /* another cure, with what that one would gain; NULL: none */
 	/* For conclude, where it knows who calls the function: looked up afterwards. */
@@ -223,10 +220,21 @@ struct finding {
 	bool fails; /* the gate, if there is one */
 };
 
+/* The length of the longest call that a stack told of, where it is made. */
+struct told {
+	struct told_key {
+		uint64_t caller; /* return address */
+		uint32_t process, fn;
+	} key;
+	uint64_t longest_ns;
+	UT_hash_handle hh;
+};
+
 struct findings {
 	struct observer observer; /* must be the first */
 	struct accounting *accounts;
 	struct site *sites, *last;
+	struct told *told; /* of which calls stacks told */
 	/* Who is shown a call, a bit for each row of detectors: one that failed; one that took long, and
 	 * any other one, of each contract. */
 	uint64_t failures, when_long[SPY_CONTRACT_COUNT], always[SPY_CONTRACT_COUNT];

@@ -86,28 +86,6 @@ unsigned int site_tenths(const struct analysis *a, const struct site *site)
 	return (unsigned int)__builtin_popcount(tenths);
 }
 
-/* In place of the cheapest; a free place is cheapest. */
-static void keep_stack_of(struct site *site, const struct stack *stack, uint64_t cost_ns)
-{
-	struct site_stack *cheapest = &site->stacks[0];
-	size_t i;
-
-	for (i = 0; i < SITE_STACKS && cheapest->stack; i++)
-		if (!site->stacks[i].stack || site->stacks[i].cost_ns < cheapest->cost_ns)
-			cheapest = &site->stacks[i];
-	if (!cheapest->stack || cost_ns > cheapest->cost_ns)
-		*cheapest = (struct site_stack){stack, cost_ns};
-}
-
-static void keep_stack(struct site *site, const struct stack *stack, uint64_t ns, uint64_t cost_ns)
-{
-	if (!stack || (site->stack && cost_ns <= site->stack_cost_ns))
-		return;
-	site->stack = stack;
-	site->stack_ns = ns;
-	site->stack_cost_ns = cost_ns;
-}
-
 static void keep_kernel(struct site *site, const char *kernel)
 {
 	size_t i;
@@ -159,9 +137,11 @@ static void add_claim(const struct claim *claim)
 						   .device = claim->device});
 	if (claim->kernel)
 		keep_kernel(site, claim->kernel);
-	keep_stack(site, claim->stack, duration_ns, v->cost_ns);
-	if (claim->stack)
-		keep_stack_of(site, claim->stack, v->cost_ns);
+	site_stacks_call(&site->stacks, &(struct site_call){.bytes = claim->bytes,
+							    .ns = duration_ns,
+							    .cost_ns = v->cost_ns,
+							    .stack = claim->stack,
+							    .outlier = claim->outlier});
 }
 
 void site_add(struct site *sum, const struct site *more)
@@ -193,9 +173,7 @@ void site_add(struct site *sum, const struct site *more)
 	for (i = 0; i < SITE_KERNELS && more->kernels[i]; i++)
 		keep_kernel(sum, more->kernels[i]);
 	sum->more_kernels |= more->more_kernels;
-	keep_stack(sum, more->stack, more->stack_ns, more->stack_cost_ns);
-	for (i = 0; i < SITE_STACKS && more->stacks[i].stack; i++)
-		keep_stack_of(sum, more->stacks[i].stack, more->stacks[i].cost_ns);
+	site_stacks_add(&sum->stacks, &more->stacks);
 }
 
 /* ---- claims that are open ------------------------------------------------------------------- */
@@ -302,7 +280,8 @@ static const char *kernel_of(const struct record *record)
 	return model_kernel(record->thread->process, record_kernel(&record->raw->launch));
 }
 
-static void claim_call(const struct observed *o, struct site *site, const struct verdict *v)
+static void claim_call(const struct observed *o, struct site *site, const struct verdict *v,
+		       bool outlier)
 {
 	const struct finished *call = o->call;
 	struct claim claim = {.site = site,
@@ -317,6 +296,7 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 			      .submissions = observed_submissions(o),
 			      .tries = o->caller->steps.tries,
 			      .stack = call->stack,
+			      .outlier = outlier,
 			      .kernel = kernel_of(o->record),
 			      .outside_ns = 0, /* all are named: gcc zeroes a part of it slowly */
 			      .inside_ns = 0,
@@ -338,10 +318,34 @@ static uint64_t who_judges(const struct findings *f, const struct observed *o)
 	return o->call->divided ? f->when_long[o->contract] : f->always[o->contract];
 }
 
+/* Of a call that has a stack: for its length alone, for it took twice as long as those told of before? As
+ * the recorder decides it (is_due in shim/stack.c). */
+static bool is_outlier(struct findings *f, const struct observed *o)
+{
+	struct told_key key = {.caller = record_caller(o->record->raw),
+			       .process = o->record->process,
+			       .fn = o->record->fn};
+	uint64_t ns = o->call->end_ns - o->call->begin_ns, before;
+	struct told *told;
+
+	HASH_FIND(hh, f->told, &key, sizeof(key), told);
+	if (!told) {
+		told = xcalloc(1, sizeof(*told));
+		told->key = key;
+		HASH_ADD(hh, f->told, key, sizeof(told->key), told);
+	}
+	before = told->longest_ns;
+	if (ns / 2 < before)
+		return false;
+	told->longest_ns = ns;
+	return before;
+}
+
 /* The first detector that wants the call gets it. */
 static struct site *judge(struct findings *f, const struct observed *o, bool *alone)
 {
 	uint64_t left = who_judges(f, o);
+	bool outlier = o->call->stack && is_outlier(f, o);
 
 	for (; left; left &= left - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(left);
@@ -351,7 +355,7 @@ static struct site *judge(struct findings *f, const struct observed *o, bool *al
 		if (!detectors_row(i)->judge(o, &v))
 			continue;
 		site = site_of(f, o, i, v.variant);
-		claim_call(o, site, &v);
+		claim_call(o, site, &v, outlier);
 		*alone = v.alone;
 		return site;
 	}
@@ -410,11 +414,16 @@ void findings_init(struct findings *f, struct accounting *accounts)
 void findings_release(struct findings *f)
 {
 	struct site *site, *next;
+	struct told *told, *next_told;
 
 	HASH_ITER (hh, f->sites, site, next) {
 		HASH_DEL(f->sites, site);
 		free(site->callers.words);
 		free(site);
+	}
+	HASH_ITER (hh, f->told, told, next_told) {
+		HASH_DEL(f->told, told);
+		free(told);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "python.h"
+#include "report_words.h"
 #include "findings/finding.h"
 
 #define SHOWN_MOST 3
@@ -51,13 +52,13 @@ static bool is_same(const struct python_line *a, const struct python_line *b)
 	       !strcmp(a->code->function, b->code->function);
 }
 
-static int by_cost(const void *a, const void *b)
+static int by_weight(const void *a, const void *b)
 {
 	const struct python_line *x = a, *y = b;
 	int order;
 
-	if (x->cost_ns != y->cost_ns)
-		return x->cost_ns < y->cost_ns ? 1 : -1;
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
 	order = strcmp(x->code->file, y->code->file);
 	return order ? order : (x->line > y->line) - (x->line < y->line);
 }
@@ -71,15 +72,30 @@ size_t python_lines(const struct site_stack *stacks, size_t n, struct python_lin
 
 		if (!line.code)
 			continue;
+		line.costliest = &stacks[i];
 		for (j = 0; j < count && !is_same(&lines[j], &line); j++)
 			;
 		if (j == count)
 			lines[count++] = line;
-		lines[j].cost_ns += stacks[i].cost_ns;
+		lines[j].weight += stacks[i].weight;
+		if (stacks[i].cost_ns > lines[j].costliest->cost_ns)
+			lines[j].costliest = &stacks[i];
 	}
 	if (count)
-		qsort(lines, count, sizeof(*lines), by_cost);
+		qsort(lines, count, sizeof(*lines), by_weight);
 	return count;
+}
+
+size_t python_lines_told(const struct python_line *lines, size_t n)
+{
+	uint64_t sum = 0;
+	size_t i, told = 0;
+
+	for (i = 0; i < n; i++)
+		sum += lines[i].weight;
+	while (told < n && (!told || !site_stacks_minor(lines[told].weight, sum)))
+		told++;
+	return told;
 }
 
 const char *python_words(struct report *report, const struct python_line *line)
@@ -93,7 +109,8 @@ const char *python_words(struct report *report, const struct python_line *line)
 	return report_text(report, "%s:%u in %s", file, line->line, line->code->function);
 }
 
-const char *python_words_all(struct report *report, const struct python_line *lines, size_t n)
+const char *python_words_all(struct report *report, const struct python_line *lines, size_t n,
+			     size_t more)
 {
 	const char *words = n ? python_words(report, &lines[0]) : NULL;
 	size_t i;
@@ -101,6 +118,8 @@ const char *python_words_all(struct report *report, const struct python_line *li
 	for (i = 1; i < n && i < SHOWN_MOST; i++)
 		words = report_text(report, "%s%s %s", words, i > 1 ? "," : "; also",
 				    python_words(report, &lines[i]));
-	return n > SHOWN_MOST ? report_text(report, "%s, and %zu more lines", words, n - SHOWN_MOST)
-			      : words;
+	more += n - least(n, i);
+	return words && more ? report_text(report, "%s, and %s", words,
+					   word_count(report, more, "more line"))
+			     : words;
 }

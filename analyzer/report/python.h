@@ -9,11 +9,12 @@
 
 struct site_stack;
 
-/* A line, and what calls made in it cost, of those that have a stack. */
+/* A line, and for what of the cost the stacks stand that have it (findings/site_stacks.h). */
 struct python_line {
 	const struct python_code *code; /* NULL: none */
 	uint32_t line; /* 0 unknown */
-	uint64_t cost_ns;
+	uint64_t weight;
+	const struct site_stack *costliest; /* of python_lines: among those stacks */
 };
 
 /*
@@ -27,11 +28,16 @@ struct python_line python_line(const struct stack *stack);
  * how many. */
 size_t python_lines(const struct site_stack *stacks, size_t n, struct python_line *lines);
 
+/* How many of these make more than next to nothing of the cost: the first is one. */
+size_t python_lines_told(const struct python_line *lines, size_t n);
+
 /* Can the file be opened, or is its name something like "<string>"? */
 bool python_is_file(const char *file);
 
-/* "train.py:42 in step"; and of several "…; also data.py:7 in load". The report owns it; NULL for none. */
+/* "train.py:42 in step"; and of several "…; also data.py:7 in load, and 2 more lines": `more` of them are not in the
+ * array. The report owns it; NULL for none. */
 const char *python_words(struct report *report, const struct python_line *line);
-const char *python_words_all(struct report *report, const struct python_line *lines, size_t n);
+const char *python_words_all(struct report *report, const struct python_line *lines, size_t n,
+			     size_t more);
 
 #endif

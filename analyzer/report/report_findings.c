@@ -215,8 +215,9 @@ static void describe_python(struct finding_row *row, struct report *report, cons
 {
 	if (!f->n_python)
 		return;
-	row->python = report_text(report, "from Python: %s",
-				  python_words_all(report, f->python, f->n_python));
+	row->python =
+		report_text(report, "from Python: %s",
+			    python_words_all(report, f->python, f->n_python, f->n_minor_python));
 	row->python_function = report_text(report, "%s", f->python[0].code->function);
 	row->python_file = report_text(report, "%s", f->python[0].code->file);
 	row->python_line = f->python[0].line;
@@ -277,8 +278,8 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	row.gain = gain_text(report, f);
 	if (f->otherwise)
 		row.gain = report_text(report, "%s %s", row.gain, f->otherwise);
-	if (f->site && f->site->stack)
-		row.stack = report_stack(report, symbols, f->site->stack, f->site->stack_ns);
+	if (f->stack)
+		row.stack = report_stack(report, symbols, f->stack->stack, f->stack->ns);
 	return row;
 }
 

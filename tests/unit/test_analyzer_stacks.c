@@ -1,6 +1,6 @@
 /*
- * tests/unit/test_analyzer_stacks.c: a stack goes with its call and with no other; a finding shows that of
- * its costliest call; code that a process made itself is named by its map, whatever is in there; lines of
+ * tests/unit/test_analyzer_stacks.c: a stack goes with its call and with no other, and stands for those that have
+ * none; a finding shows one of where it costs most; code that a process made itself is named by its map, whatever is in there; lines of
  * Python are those its user wrote, once.
  */
 #include <stdarg.h>
@@ -377,6 +377,175 @@ static void test_python_lines(void **state)
 	json_decref(report);
 }
 
+/* ---- for which calls stacks stand ---- */
+
+/* A log in the making: pageable copies at one place, one behind the other. */
+struct copies {
+	char *text;
+	size_t size;
+	FILE *log;
+	unsigned int us;
+};
+
+static void begin(struct copies *c)
+{
+	c->log = open_memstream(&c->text, &c->size);
+	c->us = 1000;
+	fputs(HEAD CODES, c->log);
+}
+
+/* So many of that size and length; the last has a stack with that line of Python, and `frame` on it; NULL: none has. */
+static void copy(struct copies *c, unsigned int n, unsigned int bytes, unsigned int us,
+		 const char *line, unsigned int frame)
+{
+	while (n--) {
+		c->us += us + 1;
+		if (!n && line)
+			fprintf(c->log,
+				"%uus stack fn=cudaMemcpyAsync why=2 frames=0x401060,0x%x\n"
+				"%uus python_stack fn=cudaMemcpyAsync lines=%s\n",
+				c->us, frame, c->us, line);
+		fprintf(c->log,
+			"%uus copy cudaMemcpyAsync duration=%uus direction=d2h src=device "
+			"dst=pageable bytes=%u stream=0x55 caller=0x401060\n",
+			c->us, us, bytes);
+	}
+}
+
+/* What the report says of the lines, and which frame calls the place on the stack it shows. */
+static void tells(struct copies *c, const char *python, json_int_t offset)
+{
+	json_t *report;
+
+	fclose(c->log);
+	report = report_of(c->text);
+	assert_string_equal(text_in(first_finding(report), "python"), python);
+	assert_int_equal(offset_of(report, 1), offset);
+	json_decref(report);
+	free(c->text);
+}
+
+/* All stacks are of the start, but one. */
+static void start_and_work(struct copies *c, unsigned int work)
+{
+	begin(c);
+	copy(c, 1, 65536, 900, "2:98", 0x401100);
+	for (int i = 0; i < 3; i++)
+		copy(c, 1, 65536, 500, "2:98", 0x401100);
+	copy(c, work, 65536, 500, "1:42", 0x401200);
+}
+
+static void test_stands_for_calls(void **state)
+{
+	struct copies c;
+
+	(void)state;
+	start_and_work(&c, 60);
+	tells(&c, "from Python: train.py:42 in Model.step; also train.py:98 in <module>", 0x1200);
+	start_and_work(&c, 300);
+	tells(&c, "from Python: train.py:42 in Model.step, and 1 more line", 0x1200);
+}
+
+/* What nobody was told of since is shared out. */
+static void test_calls_behind(void **state)
+{
+	struct copies c;
+
+	(void)state;
+	start_and_work(&c, 60);
+	copy(&c, 1000, 65536, 500, NULL, 0);
+	tells(&c, "from Python: train.py:42 in Model.step; also train.py:98 in <module>", 0x1200);
+}
+
+/* If all calls have stacks, they count as what they cost. */
+static void test_stands_for_itself(void **state)
+{
+	struct copies c;
+
+	(void)state;
+	begin(&c);
+	copy(&c, 1, 65536, 500, "1:42", 0x401100);
+	copy(&c, 1, 65536, 900, "2:98", 0x401200);
+	copy(&c, 1, 65536, 500, "1:42", 0x401100);
+	tells(&c, "from Python: train.py:42 in Model.step; also train.py:98 in <module>", 0x1100);
+}
+
+/* One that is told of for its length says nothing of the others. */
+static void test_outlier(void **state)
+{
+	struct copies c;
+
+	(void)state;
+	begin(&c);
+	copy(&c, 1, 65536, 500, "1:42", 0x401100);
+	copy(&c, 50, 65536, 500, NULL, 0);
+	copy(&c, 1, 65536, 5000, "2:98", 0x401200);
+	tells(&c, "from Python: train.py:42 in Model.step; also train.py:98 in <module>", 0x1100);
+	/* It may be one of many, then. */
+	begin(&c);
+	copy(&c, 1, 65536, 500, "1:42", 0x401100);
+	copy(&c, 1, 65536, 900, "2:98", 0x401200);
+	copy(&c, 20, 65536, 500, NULL, 0);
+	copy(&c, 1, 65536, 900, "2:98", 0x401200);
+	tells(&c, "from Python: train.py:98 in <module>; also train.py:42 in Model.step", 0x1200);
+}
+
+/* Calls of as many bytes, or as long, are of the same lines. */
+static void test_alike(void **state)
+{
+	struct copies c;
+
+	(void)state;
+	begin(&c);
+	copy(&c, 1, 65536, 500, "1:42", 0x401100);
+	copy(&c, 1, 64, 20, "2:98", 0x401200);
+	for (int i = 0; i < 100; i++) {
+		copy(&c, 1, 65536, 500, NULL, 0);
+		copy(&c, 1, 64, 20, i == 98 ? "2:98" : NULL, 0x401200);
+	}
+	tells(&c, "from Python: train.py:42 in Model.step; also train.py:98 in <module>", 0x1100);
+	begin(&c);
+	copy(&c, 1, 65536, 3000, "1:42", 0x401100);
+	for (int i = 0; i < 100; i++) {
+		copy(&c, 1, 65536, 3000, NULL, 0);
+		copy(&c, 1, 65536, 200, i == 98 ? "2:98" : NULL, 0x401200);
+	}
+	tells(&c, "from Python: train.py:42 in Model.step; also train.py:98 in <module>", 0x1100);
+}
+
+/* More stacks than are kept: the lightest go. */
+static void test_many_stacks(void **state)
+{
+	struct copies c;
+
+	(void)state;
+	begin(&c);
+	for (unsigned int i = 0; i < 100; i++)
+		copy(&c, 1, 65536, 500, "2:98", 0x401300 + i);
+	copy(&c, 900, 65536, 500, "1:42", 0x401200);
+	for (unsigned int i = 0; i < 100; i++)
+		copy(&c, 1, 65536, 500, "2:98", 0x401400 + i);
+	tells(&c, "from Python: train.py:42 in Model.step; also train.py:98 in <module>", 0x1200);
+}
+
+/* A line that makes next to nothing of the cost need not be accepted. */
+static void test_minor_line_suppressed(void **state)
+{
+	struct copies c;
+	json_t *report;
+
+	(void)state;
+	for (int work = 60; work <= 300; work += 240) {
+		start_and_work(&c, (unsigned int)work);
+		fclose(c.log);
+		report = report_with(c.text, "json", "pageable-copy train.py:42 -- known\n");
+		assert_int_equal(!strcmp(text_in(first_finding(report), "suppressed"), "known"),
+				 work == 300);
+		json_decref(report);
+		free(c.text);
+	}
+}
+
 /* Suppressed if all its lines are. */
 static void test_python_suppressed(void **state)
 {
@@ -442,6 +611,13 @@ int main(void)
 		cmocka_unit_test(test_python_of_another),
 		cmocka_unit_test(test_python_and_map),
 		cmocka_unit_test(test_python_lines),
+		cmocka_unit_test(test_stands_for_calls),
+		cmocka_unit_test(test_calls_behind),
+		cmocka_unit_test(test_stands_for_itself),
+		cmocka_unit_test(test_outlier),
+		cmocka_unit_test(test_alike),
+		cmocka_unit_test(test_many_stacks),
+		cmocka_unit_test(test_minor_line_suppressed),
 		cmocka_unit_test(test_python_suppressed),
 		cmocka_unit_test(test_python_sarif),
 	};
