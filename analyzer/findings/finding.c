@@ -41,11 +41,6 @@ static void find_place(struct finding *finding, const struct place *place, struc
 	finding->where = report_text(report, "%s%s", finding->function, word_place(report, place));
 }
 
-static uint32_t own_variant(const struct finding *f)
-{
-	return f->variant & ~f->detector->alike;
-}
-
 /* Of what a library calls: module and offset stay those that call, by which findings of the library are known. */
 static void find_place_for(struct finding *finding, const struct place *entry,
 			   const struct place *place, struct report *report)
@@ -56,6 +51,11 @@ static void find_place_for(struct finding *finding, const struct place *entry,
 	find_source(finding, place, report);
 	finding->where = report_text(report, "%s%s", finding->function,
 				     word_place_for(report, entry, place));
+}
+
+static uint32_t own_variant(const struct finding *f)
+{
+	return f->variant & ~f->detector->alike;
 }
 
 static int same_place(const struct finding *x, const struct finding *y)

@@ -84,12 +84,34 @@ void symbolizer_free(struct symbolizer *s)
 	free(s);
 }
 
+/* How long the name is without what compilers append to their variants of a function: to its author they are one. */
+static size_t authors_length(const char *name)
+{
+	static const char *const variants[] = {".isra.", ".constprop.", ".part.",
+					       ".cold",  ".lto_priv.",  ".llvm."};
+	const char *end = name + strlen(name), *at;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(variants); i++) {
+		at = strstr(name, variants[i]);
+		if (at && at > name && at < end)
+			end = at;
+	}
+	return (size_t)(end - name);
+}
+
 const char *demangle(struct symbolizer *s, const char *name)
 {
+	size_t length;
 	char *text;
 	int status;
 
-	if (!name || !s->cxa_demangle || strncmp(name, "_Z", 2))
+	if (!name)
+		return NULL;
+	length = authors_length(name);
+	if (name[length])
+		name = arena_printf(&s->arena, "%.*s", (int)length, name);
+	if (!s->cxa_demangle || strncmp(name, "_Z", 2))
 		return name;
 	text = s->cxa_demangle(name, NULL, NULL, &status);
 	return text ? arena_take(&s->arena, text) : name;

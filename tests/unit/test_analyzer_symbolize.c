@@ -167,6 +167,10 @@ static void test_demangle(void **state)
 	if (strcmp(name, "_Z6vecaddPfS_i"))
 		assert_string_equal(name, "vecadd(float*, float*, int)");
 	assert_string_equal(demangle(symbols, "main"), "main");
+	/* the compiler's variants */
+	assert_string_equal(demangle(symbols, "work.constprop.0.isra.3"), "work");
+	assert_string_equal(demangle(symbols, "_Z6vecaddPfS_i.cold"), name);
+	assert_string_equal(demangle(symbols, ".cold"), ".cold");
 	assert_null(demangle(symbols, NULL));
 	symbolizer_free(symbols);
 }
