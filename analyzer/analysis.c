@@ -57,7 +57,7 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 	struct reader *r = &record->stream->reader;
 	const struct trace *trace = record->stream->trace;
 	const union spy_any *raw = reader_peek_nested(r);
-	uint64_t n = 0, last_ns = 0, until_ns = UINT64_MAX;
+	uint64_t n = 0, until_ns = UINT64_MAX;
 
 	if (likely(!raw))
 		return 0;
@@ -78,10 +78,7 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 		callstats_see_nested(&a->stats, fn, !inner && call_failed(&raw->call_head),
 				     timeline_span_ns(&trace->timeline, duration));
 		reader_take(r, raw);
-		last_ns = ns;
 	}
-	if (n)
-		model_count(&a->model.processes[record->process], n, last_ns);
 	return n;
 }
 

@@ -439,11 +439,24 @@ void model_see_init(struct model *model, const struct record *record)
 		record->thread->process->init_ns = record->ns;
 }
 
+/* The reader has counted them, and none of its records is later than the last one. */
+static void count_records(struct model *model, const struct stream *stream)
+{
+	struct process *process = &model->processes[stream->trace->index];
+	uint64_t last_ns = timeline_ns(&stream->trace->timeline, stream->reader.time);
+
+	process->records += stream->reader.records;
+	if (stream->reader.records && process->last_ns < last_ns)
+		process->last_ns = last_ns;
+}
+
 void model_finish(struct model *model)
 {
 	size_t i;
 
 	model->first_ns = UINT64_MAX;
+	for (i = 0; i < model->set->n_streams; i++)
+		count_records(model, model->set->streams[i]);
 	for (i = 0; i < model->n_processes; i++) {
 		const struct process *process = &model->processes[i];
 

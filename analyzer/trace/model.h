@@ -166,14 +166,6 @@ static inline uint32_t model_gone(const struct process *process, uint64_t addres
 	return times;
 }
 
-/* Records of the process, the last of them at that time. */
-static inline void model_count(struct process *process, uint64_t records, uint64_t last_ns)
-{
-	process->records += records;
-	if (process->last_ns < last_ns)
-		process->last_ns = last_ns;
-}
-
 /* Takes a record in, in time order, and fills in who and what it speaks of. */
 static inline void model_apply(struct model *model, struct record *record)
 {
@@ -194,7 +186,6 @@ static inline void model_apply(struct model *model, struct record *record)
 	} else {
 		model_apply_other(model, record);
 	}
-	model_count(process, 1, record->ns);
 }
 
 /* The thread of that number, whom somebody else speaks of; made if it is new. */
