@@ -15,8 +15,8 @@
 #define HISTOGRAM_OCTAVES (64 - HISTOGRAM_SUB_BITS + 1)
 
 struct histogram {
+	uint64_t max; /* beside the lower octaves, which are used most */
 	uint64_t *octaves[HISTOGRAM_OCTAVES]; /* HISTOGRAM_SUB counts each, NULL: all zero */
-	uint64_t max;
 };
 
 /* Starts with zeros; histogram_release frees what it grew. */
