@@ -22,6 +22,7 @@ void account_add(struct account *sum, const struct account *more)
 	sum->calls += more->calls;
 	sum->total_ns += more->total_ns;
 	sum->expected_ns = add_known_ns(sum->expected_ns, more->expected_ns);
+	sum->asleep_ns += more->asleep_ns;
 	sum->maybe_ns += more->maybe_ns;
 	sum->kernel_ns += more->kernel_ns;
 	sum->starting_stalls[0] += more->starting_stalls[0];
@@ -203,6 +204,18 @@ static inline void book(struct account *account, const struct finished *f)
 		account->bucket_ns[BUCKET_OWN] += f->end_ns - f->begin_ns;
 }
 
+/* In waits for what is no lock, nor in the kernel module. */
+static uint64_t slept_ns(const struct finished *f)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	for (i = 0; i < f->n_waits; i++)
+		if (!f->waits[i].lock && f->waits[i].kind != SPY_WAIT_IOCTL)
+			ns += f->waits[i].ns;
+	return ns;
+}
+
 static void book_division(struct account *account, const struct finished *f)
 {
 	size_t i;
@@ -210,6 +223,7 @@ static void book_division(struct account *account, const struct finished *f)
 	for (i = 0; i < BUCKET_COUNT; i++)
 		account->bucket_ns[i] += f->bucket_ns[i];
 	account->kernel_ns += f->kernel_ns;
+	account->asleep_ns += least(slept_ns(f), f->bucket_ns[BUCKET_UNEXPLAINED]);
 	if (f->awaits)
 		account->maybe_ns += finished_lost(f);
 }

@@ -23,6 +23,8 @@ struct account {
 	uint64_t calls, total_ns;
 	uint64_t expected_ns; /* their own work, had each cost what its class does; UNKNOWN_NS: of
 			       * one of them nobody knows */
+	uint64_t
+		asleep_ns; /* of what is unexplained: asleep in the C library, for no lock and nobody knows for what */
 	uint64_t maybe_ns; /* of what was lost: in calls that had work of their own to wait for */
 	uint64_t
 		kernel_ns; /* of the kernel module's bucket: what such calls take there, and not lost */

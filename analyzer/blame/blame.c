@@ -519,18 +519,22 @@ static void name_holder(struct victim *v, const struct finished *call)
 	}
 }
 
-/* The longest of its waits for what is no lock. */
+/* What it waited for that is no lock, by sort. */
 static void name_sleep(struct victim *v, const struct finished *call)
 {
+	uint64_t sums[SPY_WAIT_KINDS] = {0};
 	size_t i;
 
 	for (i = 0; i < call->n_waits; i++) {
 		const struct waited *w = &call->waits[i];
 
-		if (w->lock || w->kind == SPY_WAIT_IOCTL || w->ns <= v->slept_ns)
+		if (w->lock || w->kind == SPY_WAIT_IOCTL || w->kind >= SPY_WAIT_KINDS)
+			continue;
+		sums[w->kind] += w->ns;
+		if (sums[w->kind] <= v->slept_ns)
 			continue;
 		v->slept_kind = w->kind;
-		v->slept_ns = w->ns;
+		v->slept_ns = sums[w->kind];
 	}
 }
 

@@ -69,8 +69,8 @@ struct victim {
 	uint32_t holder_fn;
 	uint8_t holder_device;
 	uint64_t held_ns;
-	uint8_t slept_kind; /* enum spy_wait_kind: its longest wait for what is no lock */
-	uint64_t slept_ns;
+	uint8_t slept_kind; /* enum spy_wait_kind: of its waits for what is no lock those that were longest together */
+	uint64_t slept_ns; /* all of these */
 	const char *why; /* such a call may wait for the GPU; NULL: it may not */
 	struct victim_root {
 		struct thread *thread;

@@ -91,6 +91,13 @@ static const char *loss_sentence(struct report *report, const struct victim *v)
 	};
 	enum bucket bucket = main_bucket(v);
 
+	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2 &&
+	    (v->slept_kind == SPY_WAIT_SLEEP || v->slept_kind == SPY_WAIT_YIELD))
+		return report_text(report,
+				   "%s looked for something again and again and slept in between, "
+				   "for %s, nobody knows for what",
+				   word_thread(report, v->thread, v->device),
+				   word_time(report, v->slept_ns));
 	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2)
 		return report_text(report,
 				   "%s waited in the C library (%s) for %s, nobody knows for what",

@@ -12,7 +12,8 @@
 
 struct headline_row {
 	const char *lost, *causes, *maybe, *intended, *locks, *holders, *processes;
-	uint64_t total_ns, lost_ns, maybe_ns, cross_device_ns, holder_known_ns, lock_waited_ns;
+	uint64_t total_ns, lost_ns, asleep_ns, maybe_ns, cross_device_ns, holder_known_ns,
+		lock_waited_ns;
 	uint64_t processes_help_ns, processes_with_mps_ns, processes_do_not_help_ns, probes;
 	uint64_t kernel_work_ns;
 #define BUCKET(name, key, text) uint64_t key##_ns;
@@ -31,6 +32,7 @@ static const struct column headline_columns[] = {
 	COLUMN(struct headline_row, processes, "processes?", UNIT_TEXT),
 	COLUMN_JSON(struct headline_row, total_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, lost_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, asleep_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, maybe_ns, UNIT_NS),
 #define BUCKET(name, key, text) COLUMN_JSON(struct headline_row, key##_ns, UNIT_NS),
 	BUCKETS(BUCKET)
@@ -56,6 +58,16 @@ static const struct table_kind headline_kind = {
 };
 
 /* "locks 61 %, GPU, hidden 12 %": the buckets of what was lost, the largest first. */
+/* "1.2 s", of what is unexplained with what of it the threads slept. */
+static const char *bucket_text(struct report *report, const struct account *sum, size_t bucket,
+			       uint64_t ns)
+{
+	if (bucket != BUCKET_UNEXPLAINED || sum->asleep_ns <= ns / 20)
+		return word_time(report, ns);
+	return report_text(report, "%s, %s of it asleep in the C library", word_time(report, ns),
+			   word_time(report, sum->asleep_ns));
+}
+
 static const char *lost_by(struct report *report, const struct account *sum)
 {
 	uint64_t left[BUCKET_COUNT];
@@ -71,7 +83,7 @@ static const char *lost_by(struct report *report, const struct account *sum)
 		if (!left[best] || (text && left[best] < account_lost(sum) / 1000))
 			return text;
 		text = report_text(report, "%s%s%s (%s)", text ?: "", text ? ", " : "",
-				   bucket_names[best], word_time(report, left[best]));
+				   bucket_names[best], bucket_text(report, sum, best, left[best]));
 		left[best] = 0;
 	}
 }
@@ -196,6 +208,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 	row->total_ns = sum.total_ns;
 	row->lost_ns = account_lost(&sum);
 	row->kernel_work_ns = sum.kernel_ns;
+	row->asleep_ns = sum.asleep_ns;
 	row->maybe_ns = sum.maybe_ns;
 	row->probes = probed(a);
 #define BUCKET(name, key, text) row->key##_ns = sum.bucket_ns[BUCKET_##name];

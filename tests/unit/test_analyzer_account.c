@@ -109,6 +109,27 @@ static void test_pageable_copy(void **state)
 	json_decref(root);
 }
 
+/* A call that takes 20 ms longer than such calls do, of which it sleeps 18 in two rows of short sleeps. */
+static void test_asleep(void **state)
+{
+	json_t *root = report_on(
+		TRACE
+		"slot 1 tid=101\n"
+		"1us thread tid=101 name=\"app\"\n" CALM_COPIES
+		"30ms wait kind=sleep fn=cudaSetDevice duration=9ms count=9 span=9ms depth=1\n"
+		"40ms wait kind=sleep fn=cudaSetDevice duration=9ms count=9 span=9ms depth=1\n"
+		"41ms call cudaSetDevice duration=20ms\n");
+
+	(void)state;
+	assert_in_range(fact(root, "waits", "unexplained_ns"), 18000000, 20000000);
+	assert_int_equal(fact(root, "waits", "asleep_ns"), 18000000);
+	assert_non_null(
+		strstr(json_string_value(json_object_get(
+			       json_array_get(json_object_get(root, "victims"), 0), "what")),
+		       "slept in between, for 18.00 ms"));
+	json_decref(root);
+}
+
 /* A waits for B, who waits for C, who is in ioctl; on three GPUs. */
 static void test_chain(void **state)
 {
@@ -646,6 +667,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pageable_copy),
+		cmocka_unit_test(test_asleep),
 		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_convoy),
 		cmocka_unit_test(test_starvation),
