@@ -56,7 +56,7 @@ static inline void steps_see_device(struct steps *s, const union spy_any *raw, b
 	uint8_t device = raw->call_head.device;
 
 	s->devices |= 1ull << (device < 63 ? device : 63);
-	if (copy && copy_is_between_gpus(&raw->copy))
+	if (copy && copy_may_be_between_gpus(&raw->copy))
 		device = SPY_DEVICE_NONE;
 	if (!s->submissions)
 		s->device = device;

@@ -3,7 +3,7 @@
  * the next: one GPU works at a time.
  *
  * A case is a wait for work that the thread handed to one GPU, after it had waited for work on another one which
- * brought nothing to the host, nor was a copy between GPUs: the two could have been under way at once. Nothing
+ * brought nothing to the host, nor was (or may have been) a copy between GPUs: the two could have been under way at once. Nothing
  * else of the process may be left to do on that GPU, nor of the thread on any. With n GPUs in turns, all but one in n
  * parts of the waits would be gone, and what it took to hand over and to notice the end would be done meanwhile.
  */
@@ -65,7 +65,8 @@ const struct detector detector_gpus_in_turn = {
 	.blind =
 		"Whether a kernel needs what another GPU computed, which it may read there by peer "
 		"access, or the host wants to see in pinned memory. Work with copies between GPUs "
-		"in it, or to the host, is no case, nor are programs that use managed memory.",
+		"in it, or between memory of which nobody knows where it lies, or to the host, is "
+		"no case, nor are programs that use managed memory.",
 	.fix = "Hand work to all GPUs first, and wait then; or use a thread for each GPU. Where "
 	       "one needs what another computed, let its stream wait: cudaStreamWaitEvent.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),

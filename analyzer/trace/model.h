@@ -24,6 +24,15 @@ static inline bool copy_is_between_gpus(const struct spy_rec_copy *copy)
 	       copy->dst_device != SPY_DEVICE_NONE;
 }
 
+/* Where memory lies of which no allocation was seen (a pool's) is asked for large copies only. */
+static inline bool copy_may_be_between_gpus(const struct spy_rec_copy *copy)
+{
+	bool known = copy->src_device != SPY_DEVICE_NONE && copy->dst_device != SPY_DEVICE_NONE;
+
+	return known ? copy->src_device != copy->dst_device
+		     : copy->direction == SPY_DIR_D2D || copy->direction == SPY_DIR_UNKNOWN;
+}
+
 static inline bool copy_took_place(const struct spy_rec_copy *copy)
 {
 	return copy_moves(copy) && !call_failed(&copy->head);
