@@ -152,10 +152,24 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return true;
 }
 
-/* What the process makes of a variant, and gives back, all through the work. */
+/* What the process makes of a variant, and gives back, all through the work: calls, and bytes, for several pieces may
+ * be given back as one. */
 struct turnover {
-	uint64_t made, given_back;
+	uint64_t made, given_back, made_bytes, given_back_bytes;
 };
+
+/* Frees that wait for the GPU are cases of hidden_sync.c: may what they free be of the variant? */
+static bool is_hidden_free(const struct analysis *a, const struct site *site, uint32_t variant)
+{
+	const struct function *function = &a->set->functions.all[site->key.fn];
+	bool unmaps = strstr(function->name, "Unmap") || strstr(function->name, "Close");
+	bool unpins = strstr(function->name, "Host");
+
+	if (detectors_row(site->key.detector) != &detector_hidden_sync ||
+	    function->contract != SPY_CONTRACT_FREE)
+		return false;
+	return variant == MAPPING ? unmaps : variant == PINNED_MEMORY ? unpins : !unmaps && !unpins;
+}
 
 static struct turnover turnover_of(const struct analysis *a, const struct site *site)
 {
@@ -163,16 +177,27 @@ static struct turnover turnover_of(const struct analysis *a, const struct site *
 	const struct site *other, *next;
 
 	HASH_ITER (hh, a->findings.sites, other, next) {
-		if (other->key.process != site->key.process ||
-		    other->key.detector != site->key.detector ||
-		    other->key.variant != site->key.variant)
+		bool same = other->key.detector == site->key.detector &&
+			    other->key.variant == site->key.variant;
+		bool hidden = is_hidden_free(a, other, site->key.variant);
+
+		if (other->key.process != site->key.process || (!same && !hidden))
 			continue;
-		if (!other->tally)
+		if (same && !other->tally) {
 			turnover.made += other->count;
-		else if (other->rounds >= ROUNDS_LEAST)
+			turnover.made_bytes += other->bytes;
+		} else if (other->rounds >= ROUNDS_LEAST) {
 			turnover.given_back += other->count;
+			turnover.given_back_bytes += other->bytes;
+		}
 	}
 	return turnover;
+}
+
+static bool is_kept(const struct turnover *turnover)
+{
+	return turnover->given_back < turnover->made / KEPT_PART &&
+	       turnover->given_back_bytes <= turnover->made_bytes / KEPT_PART;
 }
 
 /* Do they become fewer: three of four rounds in the first half of the work? */
@@ -192,16 +217,18 @@ static bool is_memory(uint32_t variant)
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
-	struct turnover turnover;
+	struct turnover turnover = {0};
+	bool dying;
 
 	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
 		return NULL;
-	turnover = turnover_of(a, site);
+	dying = is_memory(finding->variant) && dies_down(a, site);
+	if (dying || finding->variant == PEER_ACCESS) /* looks at all sites */
+		turnover = turnover_of(a, site);
 	/* For each two GPUs once, when they first need it, is as it should be. */
 	if (finding->variant == PEER_ACCESS && !turnover.given_back)
 		return NULL;
-	finding->once = is_memory(finding->variant) &&
-			turnover.given_back < turnover.made / KEPT_PART && dies_down(a, site);
+	finding->once = dying && is_kept(&turnover);
 	finding->fix = variants[finding->variant].fix;
 	return report_text(report, "%s about %s while the program works, %s inside them%s",
 			   word_count(report, site->count, "call"), variants[finding->variant].what,

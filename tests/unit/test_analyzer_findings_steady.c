@@ -453,6 +453,80 @@ static void test_cache_that_fills(void **state)
 	}
 }
 
+/* Device memory for some of the first rounds, freed in each behind work of the GPU, and waiting for that. */
+static void tell_frees_that_wait(struct story *s)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 20; i++) /* so long does a free take */
+		call(s, 1000, 8000,
+		     "memory cudaFree op=free kind=device address=0x9 bytes=4096 caller=0x29");
+	for (i = 0; i < 100; i++) {
+		if (i < 50)
+			call(s, 1000, 900000,
+			     "memory cudaMalloc op=alloc kind=device address=0x1000 bytes=4096 "
+			     "caller=0x30");
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		if (i < 50)
+			call(s, 1000, 90000,
+			     "memory cudaFree op=free kind=device address=0x1000 bytes=4096 "
+			     "caller=0x31");
+		wait_for_stream(s, 90000, 0x20);
+	}
+	conclude(s);
+}
+
+/* In some of the first rounds memory is mapped piece by piece, and unmapped as a whole. */
+static void tell_pieces(struct story *s)
+{
+	int i, piece;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		for (piece = 0; piece < 8 && i < 50; piece++) {
+			call(s, 1000, 90000,
+			     "memory cuMemMap op=map kind=device address=%#x bytes=4096 "
+			     "caller=0x30",
+			     0x1000 * (piece + 1));
+			call(s, 1000, 90000, "op cuMemSetAccess object=%#x caller=0x31",
+			     0x1000 * (piece + 1));
+		}
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 90000, 0x20);
+		if (i < 50)
+			call(s, 1000, 90000,
+			     "memory cuMemUnmap op=unmap kind=device address=0x1000 bytes=32768 "
+			     "caller=0x32");
+	}
+	conclude(s);
+}
+
+/* What is given back otherwise than it was made is given back all the same. */
+static void test_no_cache(void **state)
+{
+	static const struct {
+		void (*tell)(struct story *s);
+		const char *function;
+	} cases[] = {{tell_frees_that_wait, "cudaMalloc"},
+		     {tell_pieces, "cuMemMap"},
+		     {tell_pieces, "cuMemSetAccess"}};
+	struct story *s = *state;
+	json_t *finding;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		cases[i].tell(s);
+		finding = found_of(s, "steady-state", cases[i].function);
+		assert_string_equal(json_string_value(json_object_get(finding, "severity")),
+				    "problem");
+	}
+}
+
 /* The device's context is ended in each of some rounds, which costs there, and where the next one is made: inside
  * of what needs it. */
 static void tell_resets(struct story *s, int rounds)
@@ -619,7 +693,7 @@ int main(void)
 		STORY_TEST(test_mappings),         STORY_TEST(test_contexts),
 		STORY_TEST(test_slow_set_device),  STORY_TEST(test_starts),
 		STORY_TEST(test_same_number),      STORY_TEST(test_peer_access),
-		STORY_TEST(test_cache_that_fills),
+		STORY_TEST(test_cache_that_fills), STORY_TEST(test_no_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
