@@ -20,7 +20,7 @@ enum { FETCH_COUNT = 2, FETCH_STREAM = 5, FETCH_STREAM_12 = 6 };
 enum { DESCRIPTOR = 1, EXTENT = 2 };
 enum { PROPERTIES = 2, HANDLE = 2 };
 enum { OPENED_BYTES = 3, TO_WHOM = 4, HOW_MANY = 5 };
-enum { POOL_OUT = 3, POOL_WHERE = 4 };
+enum { MADE = 3, POOL_WHERE = 4 };
 
 static void tell_memory(struct spy_frame *frame, enum spy_memory_op op, uint8_t kind)
 {
@@ -426,6 +426,16 @@ void inspect_vmm_create_done(struct spy_frame *frame, const struct spy_inspector
 				       (uint64_t)frame->details.src_device << 8);
 }
 
+/* Memory of another process, or of several GPUs: the handle may have been another's before. */
+void inspect_vmm_foreign(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	uint64_t handle = output(frame, self, MADE);
+
+	frame->details.object = handle;
+	if (spy_handle_get(&allocations, handle))
+		spy_handle_set(&allocations, handle, 0);
+}
+
 /* The memory lives on while it is mapped, and the handle may be mapped again until then: only a new
  * allocation of the same handle changes what we know of it. */
 void inspect_vmm_release(struct spy_frame *frame, const struct spy_inspector *self)
@@ -513,20 +523,20 @@ static void know_pool(uint64_t pool, uint32_t device)
 		spy_handle_set(&pools, pool, value);
 }
 
+/* Of another process's there are no properties. */
 void inspect_pool_created(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	const struct layout_allocation *from = (const void *)arg(frame, self, POOL_WHERE);
-	uint64_t pool = output(frame, self, POOL_OUT);
+	uint64_t pool = output(frame, self, MADE);
 
 	frame->details.object = pool;
-	if (pool && from)
-		know_pool(pool, from->location_type == LAYOUT_LOCATION_DEVICE ? from->location_id
+	know_pool(pool, from && from->location_type == LAYOUT_LOCATION_DEVICE ? from->location_id
 									      : SPY_DEVICE_NONE);
 }
 
 void inspect_pool_found(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	uint64_t where = arg(frame, self, POOL_WHERE), pool = output(frame, self, POOL_OUT);
+	uint64_t where = arg(frame, self, POOL_WHERE), pool = output(frame, self, MADE);
 	const struct layout_access *location = (const void *)where;
 
 	if (!self->a)

@@ -160,6 +160,10 @@ static void test_pool_access(void **state)
 	CALL(cuDeviceGetMemPool, DRIVER, 0, 5);
 	CALL(cuMemPoolCreate, DRIVER, P(&out), 0);
 	assert_int_equal(CALL(cudaMemPoolSetAccess, RT13, 0x92, 0, 1)->object, SPY_ACCESS_GIVEN);
+	out = 0x91; /* another process's now */
+	d = CALL(cudaMemPoolImportFromShareableHandle, RT13, P(&out), 7, 1);
+	assert_int_equal(d->object, 0x91);
+	assert_int_equal(CALL(cuMemPoolSetAccess, DRIVER, 0x91, P(to), 1)->flags, SPY_DEVICE_NONE);
 }
 
 static void test_arrays(void **state)
@@ -232,6 +236,17 @@ static void test_vmm(void **state)
 	assert_int_equal(found.kind, SPY_MEM_DEVICE);
 	assert_int_equal(found.device, SPY_DEVICE_NONE);
 	assert_int_equal(CALL(cuMemRelease, DRIVER, 0x52)->dst_kind, SPY_MEM_PINNED);
+	handle = 0x51; /* free again, and given to what lies nobody knows where */
+	d = CALL(cuMemImportFromShareableHandle, DRIVER, P(&handle), 7, 1);
+	assert_int_equal(d->event, SPY_EV_OP);
+	assert_int_equal(d->object, 0x51);
+	CALL(cuMemMap, DRIVER, 0x810000, 0x200000, 0, 0x51, 0);
+	assert_true(spy_memory_find(0x810000, &found));
+	assert_int_equal(found.device, SPY_DEVICE_NONE);
+	handle = 0x52;
+	CALL(cuMulticastCreate, DRIVER, P(&handle), P(&device));
+	CALL(cuMemMap, DRIVER, 0xa10000, 0x200000, 0, 0x52, 0);
+	assert_int_equal(kind_at(0xa10000), SPY_MEM_DEVICE);
 	d = CALL(cuMemUnmap, DRIVER, 0x10000, 0x400000);
 	expect(d, SPY_MEMOP_UNMAP, SPY_MEM_DEVICE, 0x10000, 0x400000);
 	assert_int_equal(kind_at(0x10000), SPY_MEM_UNKNOWN);
