@@ -135,10 +135,17 @@ static enum cause main_cause(const struct keeper *keeper)
 	return most;
 }
 
-/* At the first use of a kernel: what comes again is no such call for long. */
+/* At the first use of a kernel: what comes again is no such call for long, unless its module is loaded anew. */
 static bool loads_code(const struct analysis *a, uint32_t fn)
 {
 	return fn != NO_FUNCTION && a->set->functions.all[fn].contract == SPY_CONTRACT_LAZY_LOAD;
+}
+
+static bool loads_modules(const struct analysis *a, uint32_t fn)
+{
+	uint8_t contract = a->set->functions.all[fn].contract;
+
+	return contract == SPY_CONTRACT_MODULE || contract == SPY_CONTRACT_LIBRARY;
 }
 
 static void sum_up(struct sums *sums, const struct analysis *a)
@@ -177,6 +184,8 @@ static void add_told(struct stall *stall, const struct analysis *a, bool across_
 
 		if (!site)
 			continue;
+		stall->loads_again |= findings[i].detector == &detector_lazy_loading &&
+				      loads_modules(a, site->key.fn);
 		ns = across_devices ? site->cross_ns : site->others_ns - site->cross_ns;
 		stall->charged_ns += ns;
 		if (ns <= most_ns || !function || strcmp(findings[i].function, function) != 0)
@@ -276,7 +285,7 @@ static const char *cure(struct report *report, const struct analysis *a, const s
 				   "these waits in it.",
 				   function, stall->told->id,
 				   word_time(report, (uint64_t)stall->fn_ns));
-	if (loads_code(a, stall->fn))
+	if (loads_code(a, stall->fn) && !stall->loads_again)
 		return "Code is loaded once for each kernel and GPU: by one thread before the "
 		       "others start, or all of it at the start (CUDA_MODULE_LOADING=EAGER), "
 		       "nobody waits for it.";
@@ -329,6 +338,6 @@ void stall_fill(struct report *report, const struct analysis *a, const struct st
 	finding->processes = (uint32_t)stall->processes;
 	finding->own_ns = (uint64_t)stall->waited_ns;
 	finding->overlaps = stall->charged_ns > 0;
-	finding->once = !matters(a, stall->waited_ns - stall->loading_ns);
+	finding->once = !stall->loads_again && !matters(a, stall->waited_ns - stall->loading_ns);
 	fill_cure(report, a, stall, processes, finding);
 }

@@ -29,6 +29,7 @@ struct stall {
 	double help_ns[HELP_NOT +
 		       1]; /* of waited_ns, what processes would do: enum processes_help */
 	double loading_ns; /* of waited_ns, while a holder loaded code, which is done once for each kernel and GPU */
+	bool loads_again; /* a finding says that code is loaded and unloaded again and again */
 	double charged_ns; /* of waited_ns, what findings of the calls at the root have told already */
 	uint64_t calls; /* that waited */
 	uint64_t waiters, threads, devices, processes;

@@ -143,6 +143,7 @@ static void test_stall_by_loading(void **state)
 {
 	static struct log log;
 	json_t *root, *finding;
+	unsigned int i;
 
 	(void)state;
 	stalling_by(&log, "op", "cuKernelGetFunction", "", 1, 9, 15000);
@@ -151,6 +152,18 @@ static void test_stall_by_loading(void **state)
 	says(finding, "function", "cuKernelGetFunction");
 	says(finding, "severity", "note");
 	says(finding, "fix", "Code is loaded once");
+	json_decref(root);
+
+	/* kernels of modules that are loaded in each round: so it goes on */
+	add(&log, "slot 3 tid=103\n1us thread tid=103 name=\"app\"\n");
+	for (i = 1; i <= 10; i++)
+		add(&log, "%uus op cuModuleLoadData duration=100us device=0 caller=0x4020\n",
+		    25000 * i - 21000);
+	root = report_on(log.text);
+	finding = find(root, "cross-device-stall");
+	says(finding, "function", "cuKernelGetFunction");
+	says(finding, "severity", "problem");
+	says(finding, "fix", "Take cuKernelGetFunction out");
 	json_decref(root);
 }
 
