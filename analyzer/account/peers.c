@@ -108,6 +108,20 @@ static void enable(struct peers *p, const struct record *record, bool enable)
 		*known = p->pairs[--p->n_pairs];
 }
 
+/* Memory of another process enables peer access to the GPU that it lies on (cudaIpcOpenMemHandle's page,
+ * cudaIpcMemLazyEnablePeerAccess): nobody tells which one. */
+static void share(struct peers *p, const struct record *record)
+{
+	const struct spy_rec_head *head = &record->raw->call_head;
+	struct peer_pair pair = {.process = record->process,
+				 .device = head->device,
+				 .peer = SPY_DEVICE_NONE,
+				 .access = SPY_ACCESS_PEER,
+				 .context = head->context};
+
+	remember(p, &pair);
+}
+
 void peers_see(struct peers *p, const struct model *model, const struct record *record)
 {
 	const struct function *function = &model->set->functions.all[record->fn];
@@ -119,10 +133,12 @@ void peers_see(struct peers *p, const struct model *model, const struct record *
 		end(p, function->name, record);
 	else if (function->does == FUNCTION_OPENS_MAPPING)
 		give(p, record, SPY_ACCESS_MAPPED);
-	else if (strstr(function->name, "MemPool"))
+	else if (function->does == FUNCTION_OPENS_POOL)
 		give(p, record, SPY_ACCESS_POOL);
+	else if (function->does == FUNCTION_OPENS_SHARED)
+		share(p, record);
 	else
-		enable(p, record, !strstr(function->name, "Disable"));
+		enable(p, record, function->does == FUNCTION_OPENS_PEER);
 }
 
 static bool reaches(const struct peers *p, uint32_t process, unsigned int device,

@@ -97,7 +97,7 @@ static bool changes_access(uint8_t does)
 {
 	return does == FUNCTION_OPENS_PEER || does == FUNCTION_CLOSES_PEER ||
 	       does == FUNCTION_OPENS_POOL || does == FUNCTION_OPENS_MAPPING ||
-	       does == FUNCTION_ENDS_CONTEXT;
+	       does == FUNCTION_OPENS_SHARED || does == FUNCTION_ENDS_CONTEXT;
 }
 
 struct call_kind *kinds_add(struct kinds *kinds, struct expect *e, struct trace *trace,

@@ -42,6 +42,7 @@ static uint8_t what_does(const char *name)
 		{"EnablePeerAccess", FUNCTION_OPENS_PEER},
 		{"DisablePeerAccess", FUNCTION_CLOSES_PEER},
 		{"MemPoolSetAccess", FUNCTION_OPENS_POOL},
+		{"IpcOpenMemHandle", FUNCTION_OPENS_SHARED},
 		{"CtxDestroy", FUNCTION_ENDS_CONTEXT},
 		{"CtxDetach", FUNCTION_ENDS_CONTEXT},
 		{"PrimaryCtxRelease", FUNCTION_ENDS_CONTEXT},

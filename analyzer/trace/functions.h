@@ -28,6 +28,7 @@ enum function_does {
 	FUNCTION_OPENS_PEER, /* lets a GPU reach another one's memory */
 	FUNCTION_CLOSES_PEER,
 	FUNCTION_OPENS_POOL, /* to a GPU */
+	FUNCTION_OPENS_SHARED, /* memory of another process, and peer access if it lies on another GPU */
 	FUNCTION_ENDS_CONTEXT, /* if nobody else uses it */
 	FUNCTION_SHOWS_OTHERS, /* results: a function on the host, graphics, other devices */
 };

@@ -996,6 +996,9 @@ static void test_access(void **state)
 		PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=0 object=1\n",
 			    "peer src_access=mapped dst_access=mapped", "16777216"),
 		PEER_COPIES(GIVEN("03"), "peer src_access=pool dst_access=pool", "16777216"),
+		PEER_COPIES("10us memory cudaIpcOpenMemHandle duration=9us device=3 op=map "
+			    "kind=device\n",
+			    "peer src_access=peer dst_access=peer", "16777216"),
 		PEER_COPIES(POOL_GIVEN("02"), "1d src_access=pool dst_access=pool", "16777216"),
 		PEER_COPIES(POOL_GIVEN("01"), "peer src_access=pool dst_access=peer", "16777216"),
 	};
@@ -1006,6 +1009,9 @@ static void test_access(void **state)
 		PEER_COPIES("10us op cudaMemPoolSetAccess duration=9us device=0 object=0x91\n",
 			    "peer", "16777216"), /* an older recording */
 		PEER_COPIES(GIVEN("01"), "peer", "16777216"), /* nobody knows what memory */
+		PEER_COPIES("10us memory cudaIpcOpenMemHandle duration=9us device=0 op=map "
+			    "kind=device\n",
+			    "peer src_access=peer dst_access=unknown", "16777216"),
 		PEER_COPIES(GIVEN_UNKNOWN("01"), "peer src_access=mapped dst_access=mapped",
 			    "16777216"),
 		PEER_COPIES("10us op cudaDeviceEnablePeerAccess duration=9us device=1 object=0\n",
