@@ -492,14 +492,23 @@ static uint64_t given_to(const struct layout_access *to, uint64_t count)
 	return given;
 }
 
-/* The GPU that a span of memory lies on, all of it as far as its ends tell. */
+#define PIECES_MOST 1024
+
+/* The GPU that a span of memory lies on with all its pieces; of more than PIECES_MOST nobody asks. */
 static uint8_t device_of_span(uint64_t address, uint64_t bytes)
 {
-	struct spy_memory first, last;
+	struct spy_memory piece = {.hi = address};
+	uint8_t device = SPY_DEVICE_NONE;
 
-	spy_memory_find(address, &first);
-	spy_memory_find(address + bytes - 1, &last);
-	return first.device == last.device ? first.device : SPY_DEVICE_NONE;
+	for (int i = 0; i < PIECES_MOST; i++) {
+		spy_memory_find(piece.hi, &piece);
+		if (piece.device == SPY_DEVICE_NONE || (i && piece.device != device))
+			break;
+		device = piece.device;
+		if (piece.hi - address >= bytes)
+			return device;
+	}
+	return SPY_DEVICE_NONE;
 }
 
 void inspect_vmm_access_given(struct spy_frame *frame, const struct spy_inspector *self)

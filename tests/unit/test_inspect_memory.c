@@ -236,6 +236,18 @@ static void test_vmm(void **state)
 	assert_int_equal(found.kind, SPY_MEM_DEVICE);
 	assert_int_equal(found.device, SPY_DEVICE_NONE);
 	assert_int_equal(CALL(cuMemRelease, DRIVER, 0x52)->dst_kind, SPY_MEM_PINNED);
+	handle = 0x53; /* between two pieces of GPU 2's one of GPU 3's */
+	device.location_id = 3;
+	CALL(cuMemCreate, DRIVER, P(&handle), 0x200000, P(&device), 0);
+	CALL(cuMemMap, DRIVER, 0x1000000, 0x200000, 0, 0x51, 0);
+	CALL(cuMemMap, DRIVER, 0x1200000, 0x200000, 0, 0x53, 0);
+	CALL(cuMemMap, DRIVER, 0x1400000, 0x200000, 0, 0x51, 0);
+	assert_int_equal(CALL(cuMemSetAccess, DRIVER, 0x1000000, 0x600000, P(to), 1)->flags,
+			 SPY_DEVICE_NONE);
+	CALL(cuMemMap, DRIVER, 0x1200000, 0x200000, 0, 0x51, 0);
+	assert_int_equal(CALL(cuMemSetAccess, DRIVER, 0x1000000, 0x600000, P(to), 1)->flags, 2);
+	assert_int_equal(CALL(cuMemSetAccess, DRIVER, 0x1000000, 0x800000, P(to), 1)->flags,
+			 SPY_DEVICE_NONE); /* not all of it is mapped */
 	handle = 0x51; /* free again, and given to what lies nobody knows where */
 	d = CALL(cuMemImportFromShareableHandle, DRIVER, P(&handle), 7, 1);
 	assert_int_equal(d->event, SPY_EV_OP);
