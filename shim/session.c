@@ -95,8 +95,11 @@ static void after_fork(void)
 	spy_inspect_hold(false);
 }
 
+static int forked_pid; /* the child's, whose tables nobody was changing when the process forked */
+
 static void after_fork_in_child(void)
 {
+	forked_pid = (int)syscall(SYS_getpid);
 	after_fork();
 	spy_wait_forget();
 }
@@ -300,8 +303,11 @@ bool spy_session_begin(void)
 	pthread_mutex_lock(&spy_session->lock);
 	if (spy_session->state == SPY_SESSION_NONE) {
 		spy_session->pid = (int)syscall(SYS_getpid);
-		if (last_pid != spy_session->pid)
+		if (last_pid != spy_session->pid) {
+			if (forked_pid != spy_session->pid) /* by clone or _Fork */
+				after_fork(); /* what threads of the parent's held, they hold no more */
 			spy_inspect_reset(); /* what they know is the parent's */
+		}
 		last_pid = spy_session->pid;
 		error = begin_files();
 		mine = !error;

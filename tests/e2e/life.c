@@ -38,6 +38,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,6 +47,8 @@ int cudaSetDevice(int device);
 int cudaGetDevice(int *device);
 int cudaMalloc(void **address, size_t bytes);
 int cudaFree(void *address);
+int cudaHostRegister(void *address, size_t bytes, unsigned int flags);
+int cudaHostUnregister(void *address);
 int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 int cudaStreamSynchronize(void *stream);
 
@@ -140,6 +143,44 @@ static int by_fork_mt(int n, bool busy)
 	}
 	stop = true;
 	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	printf("%d children went wrong\n", bad);
+	return bad > 0;
+}
+
+static void *register_until_stopped(void *memory)
+{
+	while (!stop) {
+		cudaHostRegister(memory, 4096, 0);
+		cudaHostUnregister(memory);
+	}
+	return memory;
+}
+
+/* By the system call alone, while other threads change what the recorder remembers: nothing runs that pthread_atfork
+ * was told of. */
+static int by_clone_mt(int n)
+{
+	static char memory[2][8192];
+	pthread_t threads[2];
+	int bad = 0;
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, register_until_stopped, memory[i]);
+	calls(1); /* so that no child looks for a function */
+	usleep(20000);
+	for (int i = 0; i < n; i++) {
+		pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL); /* should it hang */
+			calls(30);
+			_exit(6);
+		}
+		bad += wait_for(pid) != 6;
+	}
+	stop = true;
+	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	printf("%d children went wrong\n", bad);
 	return bad > 0;
@@ -491,6 +532,8 @@ int main(int argc, char **argv)
 		return by_fork();
 	if (strcmp(what, "forkmt") == 0)
 		return by_fork_mt(n, argc > 3);
+	if (strcmp(what, "clonemt") == 0)
+		return by_clone_mt(n);
 	if (strcmp(what, "forkinside") == 0)
 		return by_fork_inside();
 	if (strcmp(what, "again") == 0)

@@ -31,6 +31,7 @@ if [ -z "$first" ]; then
 		[ "$number" = 30 ] || { echo "$trace" && readable "$trace"; } >>parent
 	done
 	expect "forkmt: traces that are not a child's 30 calls" "$(wc -l <parent)" 1
+	same clonemt "$bin/life" clonemt 100
 	CUDASPY_KEEP=1 same forkbusy "$bin/life" forkmt 200 busy
 	expect "forkbusy: traces" "$(traces | wc -l)" 201
 fi
