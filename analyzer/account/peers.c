@@ -34,8 +34,14 @@ static struct peer_pair *find(const struct peers *p, const struct peer_pair *pai
 
 static void remember(struct peers *p, const struct peer_pair *pair)
 {
-	if (find(p, pair))
+	struct peer_pair *known = find(p, pair);
+
+	if (known) { /* it is not only between those */
+		known->context = known->context == pair->context ? pair->context : 0;
+		known->peer_context =
+			known->peer_context == pair->peer_context ? pair->peer_context : 0;
 		return;
+	}
 	p->pairs = grow(p->pairs, p->n_pairs, sizeof(*p->pairs));
 	p->pairs[p->n_pairs++] = *pair;
 }

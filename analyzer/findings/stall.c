@@ -338,6 +338,7 @@ void stall_fill(struct report *report, const struct analysis *a, const struct st
 	finding->processes = (uint32_t)stall->processes;
 	finding->own_ns = (uint64_t)stall->waited_ns;
 	finding->overlaps = stall->charged_ns > 0;
-	finding->once = !stall->loads_again && !matters(a, stall->waited_ns - stall->loading_ns);
+	finding->once = !stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
+			!matters(a, stall->waited_ns - stall->loading_ns);
 	fill_cure(report, a, stall, processes, finding);
 }
