@@ -65,7 +65,7 @@ static enum settled settle(const struct claim *claim, const struct observed *nex
 		return SETTLED_NONE;
 	if (!goes_on(next->contract))
 		return SETTLED_NOT;
-	if (claim->outside_ns < HOST_LEAST_NS ||
+	if (claim->outside_ns < HOST_LEAST_NS + claim->looks_ns ||
 	    observed_handed_over(next, claim->device) != v->mark)
 		return SETTLED_NONE;
 	if (v->cost_ns > claim->outside_ns)

@@ -109,6 +109,8 @@ struct claim {
 	 * same detector, but not while they waited for the GPU. */
 	uint64_t outside_ns, inside_ns;
 	uint64_t seen_ns; /* until then */
+	uint64_t
+		looks_ns; /* of outside_ns, what the recorder may have taken to look closer at long calls */
 };
 
 /* What its thread did since, in and outside of calls. */

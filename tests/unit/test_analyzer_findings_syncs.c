@@ -365,6 +365,31 @@ static void tell_neighbour(struct story *s, unsigned int device)
 	conclude(s);
 }
 
+/* Behind each long call the recorder itself needs some time. */
+static void tell_looks(struct story *s, uint64_t pause_ns)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 100; i++) {
+		call(s, pause_ns, 4000, "launch cudaLaunchKernel kernel=1 stream=8 caller=0x10");
+		wait_for_stream(s, 2 * MS, 0x20);
+		call(s, pause_ns, 500000, "op cudaStreamDestroy stream=9 caller=0x30");
+		call(s, pause_ns, 500000, "op cudaStreamCreate stream=9 caller=0x31");
+	}
+	conclude(s);
+}
+
+static void test_early_sync_for_the_recorder(void **state)
+{
+	struct story *s = *state;
+
+	tell_looks(s, 45000);
+	assert_null(found(s, "early-sync"));
+	tell_looks(s, 120000);
+	assert_non_null(found(s, "early-sync"));
+}
+
 static void test_early_sync_beside_others(void **state)
 {
 	struct story *s = *state;
@@ -511,6 +536,7 @@ int main(void)
 		STORY_TEST(test_sync_every_launch),
 		STORY_TEST(test_gpus_in_turn),
 		STORY_TEST(test_early_sync),
+		STORY_TEST(test_early_sync_for_the_recorder),
 		STORY_TEST(test_early_sync_beside_others),
 		STORY_TEST(test_early_sync_at_the_end),
 		STORY_TEST(test_early_sync_of_each_thread),
