@@ -54,14 +54,12 @@ static inline bool steps_in_row(const struct copy_row *row, const union spy_any 
 static inline void steps_see_device(struct steps *s, const union spy_any *raw, bool copy)
 {
 	uint8_t device = raw->call_head.device;
+	bool crosses = copy && copy_may_be_between_gpus(&raw->copy);
 
+	if (likely(s->submissions) && likely(s->device == device) && likely(!crosses))
+		return;
 	s->devices |= 1ull << (device < 63 ? device : 63);
-	if (copy && copy_may_be_between_gpus(&raw->copy))
-		device = SPY_DEVICE_NONE;
-	if (!s->submissions)
-		s->device = device;
-	else if (s->device != device)
-		s->device = SPY_DEVICE_NONE;
+	s->device = s->submissions || crosses ? SPY_DEVICE_NONE : device;
 }
 
 static inline void steps_see(struct steps *s, const union spy_any *raw,
