@@ -204,14 +204,13 @@ static inline void book(struct account *account, const struct finished *f)
 		account->bucket_ns[BUCKET_OWN] += f->end_ns - f->begin_ns;
 }
 
-/* In waits for what is no lock, nor in the kernel module. */
 static uint64_t slept_ns(const struct finished *f)
 {
 	uint64_t ns = 0;
 	size_t i;
 
 	for (i = 0; i < f->n_waits; i++)
-		if (!f->waits[i].lock && f->waits[i].kind != SPY_WAIT_IOCTL)
+		if (waited_asleep(&f->waits[i]))
 			ns += f->waits[i].ns;
 	return ns;
 }

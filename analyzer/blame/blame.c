@@ -528,7 +528,7 @@ static void name_sleep(struct victim *v, const struct finished *call)
 	for (i = 0; i < call->n_waits; i++) {
 		const struct waited *w = &call->waits[i];
 
-		if (w->lock || w->kind == SPY_WAIT_IOCTL || w->kind >= SPY_WAIT_KINDS)
+		if (!waited_asleep(w) || w->kind >= SPY_WAIT_KINDS)
 			continue;
 		sums[w->kind] += w->ns;
 		if (sums[w->kind] <= v->slept_ns)

@@ -32,6 +32,12 @@ struct waited {
 	size_t n_segments;
 };
 
+/* In the C library, but for no lock, nor in the kernel module: what for, nobody knows. */
+static inline bool waited_asleep(const struct waited *w)
+{
+	return !w->lock && w->kind != SPY_WAIT_IOCTL;
+}
+
 /* Divides a wait for a lock among those who had it meanwhile, one after the other: w->segments, w->handover_ns
  * and w->loss. The record is the wait's, w->lock its lock, which learns of its holders. */
 void holders_find(struct model *model, const struct record *record, struct waited *w);

@@ -106,6 +106,7 @@ static void test_pageable_copy(void **state)
 	/* Processes would take turns on the one GPU, too, unless through MPS. */
 	assert_int_equal(fact(root, "waits", "processes_help_ns"), 0);
 	assert_in_range(fact(root, "waits", "processes_with_mps_ns"), 89900000, 90000000);
+	assert_int_equal(fact(root, "waits", "asleep_ns"), 0); /* a lock is none */
 	json_decref(root);
 }
 
