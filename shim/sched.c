@@ -21,7 +21,6 @@
 
 #pragma GCC poison malloc calloc realloc fopen
 
-#define LONG_CALL 4000 /* a 4000th of a second */
 #define LOOK_AGAIN 500
 #define DELAY_AGAIN 10
 #define CROWDED 50 /* that part of the time without a CPU, or more */
@@ -35,7 +34,7 @@ void spy_sched_begin(uint64_t frequency)
 	spy_long_call = spy_look_again = UINT64_MAX;
 	if (!spy_probing)
 		return;
-	spy_long_call = frequency / LONG_CALL;
+	spy_long_call = frequency / (1000000000 / SPY_LOOKED_AT_NS);
 	spy_look_again = frequency / LOOK_AGAIN;
 	delay_again = frequency / DELAY_AGAIN;
 }

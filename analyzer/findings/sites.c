@@ -207,13 +207,12 @@ static void leave_open(struct caller *c, const struct claim *claim)
 	c->open[c->n_open++] = *claim;
 }
 
-/* Behind a call that took so long the recorder looks how long its thread had a CPU, and may take its stack. */
-#define LOOKED_AT_NS 250000
-#define LOOK_NS 30000 /* 20 to 30 us, with nothing beside it (dev) */
+/* What the recorder may take behind a call at which it looked closer (some 20 to 30 us on dev, with nothing beside it). */
+#define LOOK_NS 30000
 
 static uint64_t look_ns(const struct finished *f)
 {
-	return f->end_ns - f->begin_ns < LOOKED_AT_NS ? 0 : LOOK_NS;
+	return f->end_ns - f->begin_ns < SPY_LOOKED_AT_NS ? 0 : LOOK_NS;
 }
 
 static void settle_earlier(const struct observed *next)

@@ -338,6 +338,9 @@ struct spy_rec_note {
 
 /* ---- waits -------------------------------------------------------------------------------- */
 
+/* The recorder looks closer at calls that took so long, a 4000th of a second: whether their thread had a CPU. */
+#define SPY_LOOKED_AT_NS 250000
+
 /* What a thread waits in: the C library's function. */
 enum spy_wait_kind {
 	SPY_WAIT_MUTEX,
