@@ -101,6 +101,11 @@ uint32_t spy_kernel_number(const char *name);
 /* How many GPUs the process sees, 0: nobody knows. */
 extern int spy_gpus;
 
+static inline bool spy_may_see_several_gpus(void)
+{
+	return __atomic_load_n(&spy_gpus, __ATOMIC_RELAXED) != 1;
+}
+
 /* Writes a note into the session's stream. Slow. */
 void spy_note(enum spy_note note, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

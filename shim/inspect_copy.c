@@ -88,8 +88,7 @@ static inline uint8_t direction_of(uint8_t dst, uint8_t src)
 
 static bool may_be_between_gpus(const struct spy_details *details)
 {
-	return details->bytes >= LARGE && !details->captured &&
-	       __atomic_load_n(&spy_gpus, __ATOMIC_RELAXED) != 1;
+	return details->bytes >= LARGE && !details->captured && spy_may_see_several_gpus();
 }
 
 /* The GPU that an end lies on, as the call says or else where the memory was allocated; returns how other GPUs reach

@@ -523,7 +523,7 @@ static void ask_where(get_attributes *ask, uint64_t address, struct spy_memory *
 	uint64_t pool = 0;
 	void *data[] = {&device, &pool};
 
-	if (spy_gpus == 1 || ask(2, attributes, data, address) || device < 0 ||
+	if (!spy_may_see_several_gpus() || ask(2, attributes, data, address) || device < 0 ||
 	    device >= SPY_DEVICE_NONE)
 		return;
 	memory->device = (uint8_t)device;
