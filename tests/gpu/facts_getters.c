@@ -1,7 +1,7 @@
 /*
  * tests/gpu/facts_getters.c: which of the calls that only look something up take a lock of the C library's on
- * the way, whether another thread takes the same ones, and how long they take. Those that take none, or one that
- * is their thread's own, answer from memory: they cannot wait for anybody.
+ * the way, whether another thread takes the same ones, and how long they take. Those that take none cannot wait for
+ * anybody; those that take one to read only where somebody takes it to write, which this does not show.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
