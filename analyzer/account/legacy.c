@@ -70,6 +70,9 @@ void legacy_take_turn(struct gpu_work *w, const struct record *record, struct gp
 	if (!turn)
 		return;
 	use->last_turn = w->submissions[record->process];
-	if (!use->turns++)
-		use->first_turn = use->last_turn;
+	use->last_ns = record->ns;
+	if (use->turns++)
+		return;
+	use->first_turn = use->last_turn;
+	use->first_ns = use->last_ns;
 }

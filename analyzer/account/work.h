@@ -65,6 +65,7 @@ struct gpu_stream {
 struct legacy_use {
 	uint64_t turns;
 	uint64_t first_turn, last_turn; /* by the process's submissions */
+	uint64_t first_ns, last_ns; /* the same turns */
 	uint64_t streams; /* blocking ones that took part */
 	bool was_legacy; /* the last work was the legacy stream's */
 	/* The call at whose place most of the legacy stream's part was made, if any has most. */

@@ -87,7 +87,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			struct report *report)
 {
 	if (site->rounds < ROUNDS_LEAST || site->count < ROUNDS_LEAST * site->threads ||
-	    site_tenths(a, site) < TENTHS_LEAST || writes_to_host(a, site))
+	    site_spread(a, site) < TENTHS_LEAST || writes_to_host(a, site))
 		return NULL;
 	finding->perhaps_free = true;
 	return report_text(report,

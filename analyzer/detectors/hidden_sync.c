@@ -17,7 +17,8 @@
 enum variant { WAITED, PERHAPS };
 
 /* Loading takes what the code takes. Without loads on an idle device that took far less, nobody can tell it
- * from a wait; that is worth a note only where it is a good part of the run: one in ... */
+ * from a wait; that is worth a note only where it is a good part of the run, or of the only thread's that does it:
+ * one in ... */
 #define PERHAPS_PART 20
 
 static bool is_load(uint8_t contract)
@@ -78,6 +79,18 @@ static const char *cure(const struct analysis *a, const struct site *site)
 	}
 }
 
+static bool is_good_part(const struct analysis *a, const struct site *site)
+{
+	uint64_t ns = site->cost_ns + (uint64_t)site->others_ns, all = findings_run_ns(a);
+	struct span span;
+
+	if (site->threads == 1) {
+		span = work_span(a, site->key.process, site->last_thread);
+		all = least(all, span.end_ns - least(span.begin_ns, span.end_ns));
+	}
+	return ns >= all / PERHAPS_PART;
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
@@ -87,7 +100,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return NULL;
 	finding->fix = cure(a, site);
 	if (finding->variant == PERHAPS) {
-		if (site->cost_ns + (uint64_t)site->others_ns < findings_run_ns(a) / PERHAPS_PART)
+		if (!is_good_part(a, site))
 			return NULL;
 		finding->cost_unknown = true;
 		return report_text(

@@ -5,16 +5,20 @@
 #include "findings/detector.h"
 #include "report/report_words.h"
 
-/* Fewer are a beginning or an end; and they must be spread over the process's work. */
+/* Fewer are a beginning or an end; and they must be spread over the process's work or its time. */
 #define TURNS_LEAST 10
 #define SPREAD_LEAST 0.4
 
 static bool is_case(const struct analysis *a, size_t i, const struct legacy_use *use)
 {
-	uint64_t all = a->accounts.work.submissions[i / WORK_DEVICES];
+	size_t process = i / WORK_DEVICES;
+	uint64_t all = a->accounts.work.submissions[process];
+	struct span span = work_span(a, process, NULL);
 
 	return use->turns >= TURNS_LEAST &&
-	       (double)(use->last_turn - use->first_turn) >= SPREAD_LEAST * (double)all;
+	       ((double)(use->last_turn - use->first_turn) >= SPREAD_LEAST * (double)all ||
+		(double)(use->last_ns - use->first_ns) >=
+			SPREAD_LEAST * (double)(span.end_ns - span.begin_ns));
 }
 
 static void tell(const struct analysis *a, struct report *report, size_t i,

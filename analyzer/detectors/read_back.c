@@ -39,7 +39,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
-	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
+	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
 	finding->perhaps_free = true;
 	return report_text(report,

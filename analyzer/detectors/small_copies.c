@@ -70,7 +70,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	uint64_t copies = site->count + (ROW_LEAST - 1) * site->tally;
 	char bytes[32];
 
-	if (site->tally < ROWS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
+	if (site->tally < ROWS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
 	format_bytes(bytes, sizeof(bytes), site->bytes / site->count);
 	return report_text(report,

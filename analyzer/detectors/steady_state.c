@@ -4,7 +4,7 @@
  * costs, and most take locks that all threads of the process need.
  *
  * Made again: work was handed to a GPU between two calls of the place, a few times at least, and that
- * all through the program's work. What is made before the work and freed after it is no case, however
+ * all through the program's work, or for a good part of its time. What is made before the work and freed after it is no case, however
  * often, nor is what is made at the beginning of each of a few phases. Memory that is kept, as a cache does that
  * fills while the program works, is a note: it ends when the cache is full.
  */
@@ -205,7 +205,7 @@ static bool dies_down(const struct analysis *a, const struct site *site)
 {
 	uint64_t all = a->accounts.work.submissions[site->key.process];
 
-	return site->sampled[site->n_sampled * 3 / 4] < all / 2;
+	return site->sampled[site->n_sampled * 3 / 4].submissions < all / 2;
 }
 
 static bool is_memory(uint32_t variant)
@@ -218,13 +218,17 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			struct report *report)
 {
 	struct turnover turnover = {0};
-	bool dying;
+	bool loading, dying;
 
-	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
+	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
-	dying = is_memory(finding->variant) && dies_down(a, site);
+	/* Most of the time, but not of the work: what is loaded then is kept. */
+	loading = site_tenths(a, site) < TENTHS_LEAST;
+	dying = is_memory(finding->variant) && (loading || dies_down(a, site));
 	if (dying || finding->variant == PEER_ACCESS) /* looks at all sites */
 		turnover = turnover_of(a, site);
+	if (dying && loading && is_kept(&turnover))
+		return NULL;
 	/* For each two GPUs once, when they first need it, is as it should be. */
 	if (finding->variant == PEER_ACCESS && !turnover.given_back)
 		return NULL;

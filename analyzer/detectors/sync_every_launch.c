@@ -65,7 +65,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			struct report *report)
 {
 	(void)finding;
-	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
+	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
 	return report_text(
 		report,

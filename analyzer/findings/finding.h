@@ -145,6 +145,11 @@ struct site_key {
 	uint32_t zero;
 };
 
+/* A site's call behind others' work: what its process had handed to GPUs by then, and when it was. */
+struct round {
+	uint64_t submissions, ns;
+};
+
 struct site {
 	struct site_key key;
 	uint64_t count, bytes, failed;
@@ -161,8 +166,8 @@ struct site {
 		rounds; /* times that work was handed to a GPU between two of its calls, and once more */
 	uint64_t submissions; /* of the process, at its last call */
 	bool at_the_end; /* all of its calls came when the process had given the GPUs all their work */
-	/* The process's submissions at some of its calls, evenly apart: every stride-th round. */
-	uint64_t sampled[SITE_SAMPLES];
+	/* Some of its rounds, evenly apart: every stride-th. */
+	struct round sampled[SITE_SAMPLES];
 	uint32_t n_sampled, stride;
 	uint64_t devices; /* a bit for each, those from 63 on share one */
 	const char *kernels[SITE_KERNELS]; /* some that were launched, by their mangled names */
@@ -185,6 +190,7 @@ struct finding {
 	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;
 	bool gain_known, overlaps;
 	bool shown; /* in text also if it costs nothing to speak of */
+	bool wrong; /* the program does not do what it means to: a problem, whatever it costs */
 	bool cost_unknown; /* nobody knows: a note */
 	bool perhaps_free; /* the thread may have had nothing better to do than to wait: a note */
 	bool once; /* it is done once, however long the program runs: a note */
@@ -258,7 +264,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 /* Costs too little to speak of. */
 bool finding_minor(const struct finding *f, uint64_t run_ns);
 
-/* Costs so much for sure that something should be done: no note, and not minor. */
+/* Costs so much for sure, or is so wrong, that something should be done: no note, and not minor. */
 bool finding_problem(const struct finding *f, uint64_t run_ns);
 
 static inline uint64_t finding_cost(const struct finding *f)
@@ -266,8 +272,23 @@ static inline uint64_t finding_cost(const struct finding *f)
 	return f->own_ns + f->others_ns;
 }
 
-/* In how many tenths of its process's work, by submissions, the site was called: 10 is all the time. */
+/* In how many tenths of its process's work the site was called: 10 is all the time. By submissions (launches and copies),
+ * for a program may load its data for longer than it works. */
 unsigned int site_tenths(const struct analysis *a, const struct site *site);
+
+/* The same, or in how many tenths of the time of the thread, or the threads, that made its calls: whichever are more. A
+ * phase with few submissions may be most of the run. */
+unsigned int site_spread(const struct analysis *a, const struct site *site);
+
+/* From the first work that the process handed to a GPU to its last call; `only`: of that thread, NULL of all. */
+struct span {
+	uint64_t begin_ns, end_ns;
+};
+
+struct span work_span(const struct analysis *a, size_t process, const struct thread *only);
+
+/* The site is about to have a further round (sites.c). */
+void spread_sample(struct site *site, uint64_t submissions, uint64_t ns);
 
 /* Adds one site's calls to another's: they have one cause. */
 void site_add(struct site *sum, const struct site *more);

@@ -52,40 +52,6 @@ static void keep_worst(struct evidence *worst, const struct evidence *evidence)
 		worst[least] = *evidence;
 }
 
-/* When its rounds were, by the process's submissions: thinned out evenly when there are too many. */
-static void sample_round(struct site *site, uint64_t submissions)
-{
-	uint32_t i;
-
-	if (!site->stride)
-		site->stride = 1;
-	if (site->rounds % site->stride)
-		return;
-	if (site->n_sampled == SITE_SAMPLES) {
-		for (i = 0; i < SITE_SAMPLES / 2; i++)
-			site->sampled[i] = site->sampled[2 * i];
-		site->n_sampled = SITE_SAMPLES / 2;
-		site->stride *= 2;
-		if (site->rounds % site->stride)
-			return;
-	}
-	site->sampled[site->n_sampled++] = submissions;
-}
-
-unsigned int site_tenths(const struct analysis *a, const struct site *site)
-{
-	uint64_t all = a->accounts.work.submissions[site->key.process];
-	unsigned int tenths = 0;
-	uint32_t i;
-
-	for (i = 0; i < site->n_sampled && all; i++) {
-		uint64_t tenth = 10 * site->sampled[i] / (all + 1);
-
-		tenths |= 1u << (tenth < 10 ? tenth : 9);
-	}
-	return (unsigned int)__builtin_popcount(tenths);
-}
-
 static void keep_kernel(struct site *site, const char *kernel)
 {
 	size_t i;
@@ -107,7 +73,7 @@ static void add_claim(const struct claim *claim)
 
 	/* Claims that were open may come late: in rounds that are counted. */
 	if (!site->count || claim->submissions > site->submissions) {
-		sample_round(site, claim->submissions);
+		spread_sample(site, claim->submissions, claim->begin_ns);
 		site->rounds++;
 		site->submissions = claim->submissions;
 	}

@@ -683,17 +683,73 @@ static void test_threads_that_end(void **state)
 	assert_in_range(number(finding, "run_ns"), 4000ull * MS, 6000ull * MS);
 }
 
+/* Steps that pin or load, each with some work behind it, then short phases of many launches. */
+static void tell_phase(struct story *s, bool given_back, uint64_t step_ns)
+{
+	int i, k;
+
+	begin(s);
+	launch(s, 1000, 4000);
+	for (i = 0; i < 50; i++) {
+		call(s, 1000, 100000,
+		     "memory cudaMallocHost op=alloc kind=pinned bytes=4096 caller=0x50 "
+		     "address=%#x",
+		     0x1000 * (i + 1));
+		launch(s, 1000, 4000);
+		wait_for_stream(s, step_ns, 0x20);
+		if (given_back)
+			call(s, 1000, 90000,
+			     "memory cudaFreeHost op=free kind=pinned bytes=4096 caller=0x51 "
+			     "address=%#x",
+			     0x1000 * (i + 1));
+	}
+	for (i = 0; i < 10; i++) {
+		for (k = 0; k < 100; k++)
+			launch(s, 1000, 4000);
+		wait_for_stream(s, 40000, 0x21);
+	}
+	conclude(s);
+}
+
+static void test_phase(void **state)
+{
+	struct story *s = *state;
+	size_t i;
+	json_t *finding;
+
+	tell_phase(s, true, 400000); /* of 4 % of the work, and 80 % of the time */
+	assert_true(json_array_size(s->findings) > 0);
+	json_array_foreach(s->findings, i, finding)
+	{
+		assert_string_equal(json_string_value(json_object_get(finding, "id")),
+				    "steady-state");
+		assert_string_equal(json_string_value(json_object_get(finding, "severity")),
+				    "problem");
+	}
+	tell_phase(s, false, 400000); /* that is how data is loaded */
+	nothing(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STORY_TEST(test_lazy_loading),     STORY_TEST(test_first_use),
-		STORY_TEST(test_modules),          STORY_TEST(test_loads_behind_work),
-		STORY_TEST(test_graph_update),     STORY_TEST(test_captures),
-		STORY_TEST(test_frees_of_nothing), STORY_TEST(test_threads_that_end),
-		STORY_TEST(test_mappings),         STORY_TEST(test_contexts),
-		STORY_TEST(test_slow_set_device),  STORY_TEST(test_starts),
-		STORY_TEST(test_same_number),      STORY_TEST(test_peer_access),
-		STORY_TEST(test_cache_that_fills), STORY_TEST(test_no_cache),
+		STORY_TEST(test_lazy_loading),
+		STORY_TEST(test_first_use),
+		STORY_TEST(test_modules),
+		STORY_TEST(test_loads_behind_work),
+		STORY_TEST(test_graph_update),
+		STORY_TEST(test_captures),
+		STORY_TEST(test_frees_of_nothing),
+		STORY_TEST(test_threads_that_end),
+		STORY_TEST(test_mappings),
+		STORY_TEST(test_contexts),
+		STORY_TEST(test_slow_set_device),
+		STORY_TEST(test_starts),
+		STORY_TEST(test_same_number),
+		STORY_TEST(test_peer_access),
+		STORY_TEST(test_cache_that_fills),
+		STORY_TEST(test_no_cache),
+		STORY_TEST(test_phase),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

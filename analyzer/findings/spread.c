@@ -1,0 +1,85 @@
+/*
+ * analyzer/findings/spread.c: is a site's kind of call made all through the work, or at its beginning? Called when
+ * a site gets a call, and by detectors when all records have been read.
+ */
+#include "analysis.h"
+#include "finding.h"
+
+void spread_sample(struct site *site, uint64_t submissions, uint64_t ns)
+{
+	uint32_t i;
+
+	if (!site->stride)
+		site->stride = 1;
+	if (site->rounds % site->stride)
+		return;
+	if (site->n_sampled == SITE_SAMPLES) {
+		for (i = 0; i < SITE_SAMPLES / 2; i++)
+			site->sampled[i] = site->sampled[2 * i];
+		site->n_sampled = SITE_SAMPLES / 2;
+		site->stride *= 2;
+		if (site->rounds % site->stride)
+			return;
+	}
+	site->sampled[site->n_sampled++] = (struct round){submissions, ns};
+}
+
+/* The bit of the tenth of [begin, end) that `at` lies in. */
+static unsigned int tenth(uint64_t at, uint64_t begin, uint64_t end)
+{
+	uint64_t part = at > begin ? 10 * (at - begin) / (end - begin) : 0;
+
+	return 1u << (part < 10 ? part : 9);
+}
+
+unsigned int site_tenths(const struct analysis *a, const struct site *site)
+{
+	uint64_t all = a->accounts.work.submissions[site->key.process];
+	unsigned int tenths = 0;
+	uint32_t i;
+
+	for (i = 0; i < site->n_sampled && all; i++)
+		tenths |= tenth(site->sampled[i].submissions, 0, all + 1);
+	return (unsigned int)__builtin_popcount(tenths);
+}
+
+struct span work_span(const struct analysis *a, size_t process, const struct thread *only)
+{
+	const struct accounting *accounts = &a->accounts;
+	struct span span = {.begin_ns = accounts->work.first_work_ns[process]};
+	size_t i;
+
+	if (only && only->first_ns > span.begin_ns)
+		span.begin_ns = only->first_ns;
+	for (i = 0; i < accounts->n_callers; i++) {
+		const struct caller *c = accounts->callers[i];
+		uint64_t end_ns;
+
+		if (!c || !c->n_finished || c->thread->process->trace->index != process ||
+		    (only && c->thread != only))
+			continue;
+		end_ns = account_finished(c, c->n_finished - 1)->end_ns;
+		span.end_ns = end_ns > span.end_ns ? end_ns : span.end_ns;
+	}
+	return span;
+}
+
+/* Of the time that the threads work which make its calls: all of them, or the only one. */
+static unsigned int tenths_of_time(const struct analysis *a, const struct site *site)
+{
+	struct span span =
+		work_span(a, site->key.process, site->threads == 1 ? site->last_thread : NULL);
+	unsigned int tenths = 0;
+	uint32_t i;
+
+	for (i = 0; i < site->n_sampled && span.begin_ns < span.end_ns; i++)
+		tenths |= tenth(site->sampled[i].ns, span.begin_ns, span.end_ns);
+	return (unsigned int)__builtin_popcount(tenths);
+}
+
+unsigned int site_spread(const struct analysis *a, const struct site *site)
+{
+	unsigned int of_work = site_tenths(a, site), of_time = tenths_of_time(a, site);
+
+	return of_work > of_time ? of_work : of_time;
+}
