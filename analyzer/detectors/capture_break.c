@@ -54,7 +54,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (finding->variant == CAPTURE_INVALIDATED && breaker)
 		return NULL;
 	finding->gain_known = false;
-	finding->shown = true;
+	finding->wrong = true;
 	if (finding->variant == CAPTURE_INVALIDATED)
 		return report_text(
 			report,

@@ -4,7 +4,8 @@
  *
  * Some results are answers (answers[]): the program asked and will know what to do. They are minor, or notes where
  * asking took long, and never problems. An error that stays with its context is returned by every call from then
- * on: that is one finding, where it showed first.
+ * on: that is one finding, where it showed first. That, and launches and copies which did not take place, are problems
+ * whatever they cost.
  */
 #include <string.h>
 #include "findings/detector.h"
@@ -14,6 +15,7 @@
 
 #define OUT_OF_MEMORY 2
 #define NO_BINARY_FOR_GPU 209
+#define OUT_OF_RESOURCES 701
 #define NOT_PERMITTED 800
 
 static const struct {
@@ -57,6 +59,24 @@ static const char *answer(const struct analysis *a, const struct site *site, uin
 	    !strcmp(a->set->functions.all[site->key.fn].name, "cuMemCreate"))
 		return "memory of some kind was asked for";
 	return NULL;
+}
+
+/* Work for a GPU that was not done. Which launches are too large for it, who tunes kernels finds out by trying. */
+static bool is_work_undone(const struct analysis *a, const struct site *site, uint32_t result)
+{
+	switch (a->set->functions.all[site->key.fn].contract) {
+	case SPY_CONTRACT_LAUNCH:
+		return result != OUT_OF_RESOURCES;
+	case SPY_CONTRACT_COPY_SYNC:
+	case SPY_CONTRACT_COPY_ASYNC:
+	case SPY_CONTRACT_COPY_BATCH:
+	case SPY_CONTRACT_PEER:
+	case SPY_CONTRACT_MEMSET_SYNC:
+	case SPY_CONTRACT_SUBMIT:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static bool judge(const struct observed *o, struct verdict *v)
@@ -115,6 +135,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 	finding->gain_known = false;
 	finding->shown = !why;
+	finding->wrong =
+		!why && (stays(finding->variant) || is_work_undone(a, site, finding->variant));
 	finding->perhaps_free = why; /* whoever asks pays for the answer */
 	if (stays(finding->variant))
 		return keep_staying(a, site, finding, report, name);
@@ -137,7 +159,8 @@ const struct detector detector_ignored_error = {
 	.sees = "Calls that returned an error (not cudaErrorNotReady), when the same thread then "
 		"went "
 		"on to allocate, copy, launch or synchronise. An error that makes the context "
-		"unusable is told once, where it showed first.",
+		"unusable is told once, where it showed first. That and launches, copies and "
+		"memsets that failed are problems, whatever they cost.",
 	.blind =
 		"Whether the program looked at the result: it may have handled the error and gone "
 		"on rightly. Errors that are mostly answers (out of memory for an allocation, peer "

@@ -553,7 +553,7 @@ bool finding_little(uint64_t ns, uint64_t run_ns)
 /* What nobody knows the cost of is none: it might be large. */
 bool finding_minor(const struct finding *f, uint64_t run_ns)
 {
-	return !f->cost_unknown && finding_little(finding_cost(f), run_ns);
+	return !f->cost_unknown && !f->wrong && finding_little(finding_cost(f), run_ns);
 }
 
 bool finding_problem(const struct finding *f, uint64_t run_ns)

@@ -283,6 +283,15 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	return row;
 }
 
+/* What is wrong may cost nothing. */
+static const char *costliest_text(struct report *report, const struct finding_row *row)
+{
+	if (finding_little(row->cost_ns, row->run_ns))
+		return row->title;
+	return report_text(report, "%s, %s of the threads' time", word_time(report, row->cost_ns),
+			   word_percent(report, (double)row->cost_ns, (double)row->run_ns));
+}
+
 /* Those that nobody has accepted. */
 static void count_findings(struct report *report, struct summary_row *summary,
 			   const struct finding_row *rows, size_t n)
@@ -302,11 +311,7 @@ static void count_findings(struct report *report, struct summary_row *summary,
 			costliest = &rows[i];
 	}
 	report_found(report, summary, problems, notes,
-		     costliest ? report_text(report, "%s, %s of the threads' time",
-					     word_time(report, costliest->cost_ns),
-					     word_percent(report, (double)costliest->cost_ns,
-							  (double)costliest->run_ns))
-			       : NULL);
+		     costliest ? costliest_text(report, costliest) : NULL);
 }
 
 void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,

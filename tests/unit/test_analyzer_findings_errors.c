@@ -23,8 +23,17 @@ static void test_ignored_error(void **state)
 	conclude(s);
 	finding = only(s, "ignored-error",
 		       "1 call returned cudaErrorInvalidConfiguration, first after 6.000 us");
-	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "problem");
 	assert_true(is_shown(s, finding)); /* although it costs nothing */
+	assert_non_null(strstr(s->shown, "1 problem: errors after which the program went on"));
+
+	begin(s); /* who tunes kernels tries */
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "launch cudaLaunchKernel kernel=2 stream=8 caller=0x12 result=701");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "cudaErrorLaunchOutOfResources");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
 
 	begin(s); /* the program gives up */
 	launch(s, 1000, 4000);
