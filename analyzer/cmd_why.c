@@ -68,6 +68,24 @@ static bool has_thread(const struct analysis *a, uint32_t tid)
 	return false;
 }
 
+/* The number of the only thread of that name; 0: there is none, or there are several. */
+static uint32_t find_thread(const struct analysis *a, const char *name)
+{
+	uint32_t tid = 0;
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+
+		if (strncmp(thread->name, name, sizeof(thread->name)) != 0 || thread->tid == tid)
+			continue;
+		if (tid)
+			return 0;
+		tid = thread->tid;
+	}
+	return tid;
+}
+
 static bool has_device(const struct analysis *a, uint32_t device)
 {
 	size_t i;
@@ -114,7 +132,8 @@ static bool find_function(struct subject *subject, const struct analysis *a, con
 		if (!strcmp(a->set->functions.all[fn].name, name))
 			break;
 	if (fn == a->set->functions.count)
-		complain("why: '%s' is no thread's number, no CUDA function, no lock (L1) and no "
+		complain("why: '%s' is no thread's number, nor the name of one, no CUDA function, "
+			 "no lock (L1) and no "
 			 "GPU (gpu0)%s",
 			 name, alike(a, name, text, sizeof(text)));
 	else if (!was_called(&a->stats, fn))
@@ -148,6 +167,10 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 		complain("why: there is no thread %lld in these traces", (long long)number);
 		return false;
 	}
+	*subject = (struct subject){.kind = SUBJECT_THREAD, .tid = find_thread(a, word)};
+	if (subject->tid)
+		return true;
+	*subject = (struct subject){0};
 	return find_function(subject, a, word);
 }
 

@@ -5,6 +5,7 @@
  * call. Nothing here allocates: an allocator's lock may be what is waited for.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -217,12 +218,28 @@ static struct spy_rec_wait *any_row(const struct spy_thread *thread, const struc
 {
 	struct spy_rec_wait *last = (struct spy_rec_wait *)thread->row;
 
-	if (spy_thread_has_room(thread, sizeof(*last)) || wait->kind < SPY_WAIT_FUTEX || !last ||
+	if (spy_thread_has_room(thread, sizeof(*last)) || !last ||
 	    thread->head != thread->row + sizeof(*last) || last->kind != wait->kind ||
 	    last->outer_fn != thread->calls[0].fn || last->time < thread->calls[0].start)
 		return NULL;
 	last->object = 0;
+	if (wait->holder != last->holder) { /* of locks: several threads had them */
+		last->holder = 0;
+		last->flags &= (uint8_t) ~(SPY_WAIT_FREE | SPY_WAIT_IDLE_HOLDER);
+	}
 	return last;
+}
+
+/* glibc: what a robust mutex names when its owner died, and when nobody can have it any more, is no thread. */
+#define OWNERS_END (INT32_MAX - 1)
+
+/* glibc counts in this word those who read, and those who wait to (nptl/pthread_rwlock_common.c). */
+static bool has_readers(const struct spy_wait *wait)
+{
+	const pthread_rwlock_t *lock = (const pthread_rwlock_t *)wait->object;
+
+	return (wait->kind == SPY_WAIT_READ || wait->kind == SPY_WAIT_WRITE) &&
+	       __atomic_load_n(&lock->__data.__readers, __ATOMIC_RELAXED) >> 3;
 }
 
 /* Who has the lock, and what he is doing. We are among those who wait for it already. */
@@ -230,13 +247,16 @@ static void find_holder(struct spy_wait *wait, const uint32_t *owner)
 {
 	if (owner)
 		wait->holder = __atomic_load_n(owner, __ATOMIC_RELAXED);
+	if (wait->holder >= OWNERS_END)
+		wait->holder = 0;
 	if (!wait->holder && wait->kind != SPY_WAIT_MUTEX) {
 		wait->holder = find_reader(wait->thread, (const void *)wait->object);
 		if (wait->holder && wait->kind != SPY_WAIT_SPIN)
 			wait->flags |= SPY_WAIT_READERS;
 	}
 	if (!wait->holder) {
-		wait->flags |= SPY_WAIT_FREE;
+		/* Who reads in no call of CUDA's is not in our table. */
+		wait->flags |= has_readers(wait) ? SPY_WAIT_READERS : SPY_WAIT_FREE;
 		return;
 	}
 	look_at_holder(wait);

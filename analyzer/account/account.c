@@ -10,8 +10,8 @@
 #include "cudaspy/contract.h"
 #include "findings/finding.h"
 
-/* So many calls of a thread keep their waits, for those who waited at them. */
-#define WAITS_KEPT 8
+/* So many waits of a thread's last calls are kept, for those who waited at them. */
+#define WAITS_KEPT 1024
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
@@ -100,6 +100,7 @@ static void free_caller(struct caller *c)
 	for (i = 0; i < c->ring_size; i++)
 		waited_free(c->ring[i].waits, c->ring[i].n_waits);
 	free(c->ring);
+	free(c->history);
 	free(c->pieces);
 	free(c->open);
 	free(c->of_function);
@@ -172,11 +173,35 @@ static void grow_ring(struct caller *c)
 	c->ring_size = size;
 }
 
-static void forget_waits(struct finished *f)
+static void forget_waits(struct caller *c, struct finished *f)
 {
+	c->waits_kept -= f->n_waits;
 	waited_free(f->waits, f->n_waits);
 	f->waits = NULL;
 	f->n_waits = 0;
+}
+
+/* A call that lost time makes room for a newer one. */
+static __attribute__((noinline)) void forget(struct caller *c, struct finished *f)
+{
+	if (!c->history)
+		c->history = xcalloc(1, sizeof(*c->history));
+	history_add(c->history, f);
+	forget_waits(c, f);
+	f->divided = false;
+}
+
+/* The oldest calls go without theirs. */
+static void bound_waits(struct caller *c)
+{
+	uint64_t number = c->n_finished > c->ring_size ? c->n_finished - c->ring_size : 0;
+
+	for (; c->waits_kept > WAITS_KEPT && number + 1 < c->n_finished; number++) {
+		struct finished *f = account_finished(c, number);
+
+		if (f->divided && f->waits)
+			forget_waits(c, f);
+	}
 }
 
 static inline struct finished *next_finished(struct caller *c)
@@ -186,8 +211,8 @@ static inline struct finished *next_finished(struct caller *c)
 	if (unlikely(c->n_finished == c->ring_size) && c->ring_size < FINISHED_KEPT)
 		grow_ring(c);
 	f = account_finished(c, c->n_finished++);
-	if (unlikely(f->divided) && f->waits)
-		forget_waits(f);
+	if (unlikely(f->divided))
+		forget(c, f);
 	/* With many threads, the rings of all of them are more than the cache has room for. */
 	next = account_finished(c, c->n_finished);
 	__builtin_prefetch(next, 1);
@@ -236,16 +261,19 @@ static bool about_host_memory(const struct record *record)
 }
 
 static void share_ioctls(struct accounting *a, const struct caller *c, const struct record *record,
-			 const struct finished *f)
+			 struct finished *f)
 {
 	uint64_t used = a->gpus_used[record->process];
-	double spared_ns = 0;
+	double spared_ns = 0, spared_behind_ns = 0;
 	size_t i;
 
 	kernel_module_share(c->waits, c->n_waits, about_host_memory(record),
 			    (unsigned int)__builtin_popcountll(used));
-	for (i = 0; i < c->n_waits; i++)
+	for (i = 0; i < c->n_waits; i++) {
 		spared_ns += (double)c->waits[i].ns * (double)c->waits[i].spared;
+		spared_behind_ns += (double)c->waits[i].ns * (double)c->waits[i].spared_behind;
+	}
+	f->spared_ns = least((uint64_t)spared_behind_ns, f->bucket_ns[BUCKET_IOCTL]);
 	if (spared_ns > (double)f->bucket_ns[BUCKET_IOCTL])
 		spared_ns = (double)f->bucket_ns[BUCKET_IOCTL];
 	a->spared_ns += spared_ns;
@@ -268,6 +296,7 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	bool known;
 
 	memset(f->bucket_ns, 0, sizeof(f->bucket_ns));
+	f->spared_ns = 0;
 	f->divided = true;
 	known = divide(a, c, record, class, waits, cold, f);
 	f->awaits = gpu_wait_is_for_work(waits) &&
@@ -279,10 +308,11 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	settle_waits(c);
 	f->waits = c->waits;
 	f->n_waits = c->n_waits;
-	if (f->waits && c->ring_size > WAITS_KEPT && c->n_finished > WAITS_KEPT)
-		forget_waits(account_finished(c, c->n_finished - 1 - WAITS_KEPT));
 	c->waits = NULL;
 	c->n_waits = 0;
+	c->waits_kept += f->n_waits;
+	if (unlikely(c->waits_kept > WAITS_KEPT))
+		bound_waits(c);
 	if (f->bucket_ns[BUCKET_NOT_RUNNING])
 		crowd_lack(&a->crowd, crowd_slice(&a->crowd, f->end_ns),
 			   f->bucket_ns[BUCKET_NOT_RUNNING]);

@@ -14,6 +14,7 @@
 #include "steps.h"
 #include "work.h"
 #include "blame/blame.h"
+#include "blame/history.h"
 #include "blame/holders.h"
 #include "blame/riddles.h"
 #include "expect/expect.h"
@@ -57,6 +58,8 @@ struct finished {
 	struct waited *waits; /* in the order of time; owned */
 	size_t n_waits;
 	uint64_t kernel_ns; /* as in struct account */
+	uint64_t
+		spared_ns; /* of its time in the kernel module, had its thread a process of its own */
 	uint64_t bucket_ns[BUCKET_COUNT];
 };
 
@@ -98,6 +101,9 @@ struct caller {
 	struct steps steps; /* until the call in progress */
 	struct thread *thread;
 	struct waited *waits; /* of the call in progress */
+	struct history *
+		history; /* of calls that the ring has no more; NULL: they were all their own work */
+	size_t waits_kept; /* of calls in the ring */
 	struct claim *open; /* on its calls, which its next calls settle: finding.h */
 	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
 	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */

@@ -108,21 +108,21 @@ static void charge_direct(struct accounting *a, const struct blame_origin *o,
 	edge->waited_ns += (double)(s->end_ns - s->begin_ns);
 }
 
-static void charge_victim(struct blame *b, uint64_t serial, struct thread *thread, uint32_t fn,
-			  uint8_t device, enum cause cause, double ns)
+static void charge_victim(struct blame *b, const struct blame_origin *o, struct thread *thread,
+			  uint32_t fn, uint8_t device, enum cause cause, double ns)
 {
 	struct victim_root *root, *smallest;
 	size_t i, j;
 
-	for (i = 0; i < VICTIMS && b->victims[i].serial != serial; i++)
+	for (i = 0; i < VICTIMS && b->victims[i].serial != o->serial; i++)
 		;
 	if (i == VICTIMS)
 		return;
 	smallest = &b->victims[i].roots[0];
 	for (j = 0; j < VICTIM_ROOTS; j++) {
 		root = &b->victims[i].roots[j];
-		if (root->ns > 0 && root->thread == thread && root->fn == fn &&
-		    root->cause == cause) {
+		if (root->ns > 0 && root->lock == o->lock && root->thread == thread &&
+		    root->fn == fn && root->cause == cause) {
 			root->ns += ns;
 			return;
 		}
@@ -130,7 +130,7 @@ static void charge_victim(struct blame *b, uint64_t serial, struct thread *threa
 			smallest = root;
 	}
 	if (ns > smallest->ns)
-		*smallest = (struct victim_root){thread, fn, device, (uint8_t)cause, ns};
+		*smallest = (struct victim_root){o->lock, thread, fn, device, (uint8_t)cause, ns};
 }
 
 static void charge_shares(struct accounting *a, const struct blame_origin *o, struct thread *thread,
@@ -154,7 +154,7 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 	if (blame_is_stall(&key, true))
 		count_stalled(a, o, true);
 	if (o->serial)
-		charge_victim(&a->blame, o->serial, thread, fn, device, cause, ns);
+		charge_victim(&a->blame, o, thread, fn, device, cause, ns);
 }
 
 static void charge_root(struct accounting *a, const struct blame_origin *o, struct thread *thread,
@@ -176,32 +176,47 @@ static void charge_site(struct accounting *a, const struct blame_piece *piece,
 				    piece->origin.device != f->device);
 }
 
-/* Time of a call in which the probes saw nothing. Its own work first: a short stretch is the short
- * part of it. */
+/* What kept a thread from its own work, but for locks. */
+static const struct {
+	enum bucket bucket;
+	enum cause cause;
+} reasons[] = {
+	{BUCKET_GPU_INTENDED, CAUSE_GPU},
+	{BUCKET_GPU_HIDDEN, CAUSE_GPU},
+	{BUCKET_IOCTL, CAUSE_IOCTL},
+	{BUCKET_QUEUE, CAUSE_QUEUE},
+	{BUCKET_NOT_RUNNING, CAUSE_NOT_RUNNING},
+	{BUCKET_MPS, CAUSE_MPS},
+	{BUCKET_UNEXPLAINED, CAUSE_UNKNOWN},
+};
+
+/* Time of a call in which the probes saw nothing, or of which is forgotten what they saw. Its own work first: a short
+ * stretch is the short part of it. */
 static void charge_rest(struct accounting *a, const struct blame_piece *piece,
 			const struct finished *f, uint64_t ns)
 {
-	static const struct {
-		enum bucket bucket;
-		enum cause cause;
-	} parts[] = {
-		{BUCKET_GPU_INTENDED, CAUSE_GPU}, {BUCKET_GPU_HIDDEN, CAUSE_GPU},
-		{BUCKET_QUEUE, CAUSE_QUEUE},      {BUCKET_NOT_RUNNING, CAUSE_NOT_RUNNING},
-		{BUCKET_MPS, CAUSE_MPS},          {BUCKET_UNEXPLAINED, CAUSE_UNKNOWN},
-	};
-	uint64_t others = 0, own = finished_ns(f, BUCKET_OWN);
+	uint64_t parts[ARRAY_SIZE(reasons)], others = 0, own = finished_ns(f, BUCKET_OWN);
 	size_t i;
 
 	charge_site(a, piece, f, ns);
-	for (i = 0; i < ARRAY_SIZE(parts); i++)
-		others += finished_ns(f, parts[i].bucket);
+	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
+		bool seen = reasons[i].bucket == BUCKET_IOCTL && f->n_waits;
+
+		parts[i] = seen ? 0 : finished_ns(f, reasons[i].bucket);
+		others += parts[i];
+	}
 	if (!others || ns < own)
 		own = ns;
 	charge_root(a, &piece->origin, f->thread, f->fn, f->device, CAUSE_OWN, (double)own);
-	for (i = 0; i < ARRAY_SIZE(parts) && others; i++)
-		charge_root(a, &piece->origin, f->thread, f->fn, f->device, parts[i].cause,
-			    (double)(ns - own) * (double)finished_ns(f, parts[i].bucket) /
-				    (double)others);
+	for (i = 0; i < ARRAY_SIZE(reasons) && others; i++) {
+		double share = (double)(ns - own) / (double)others;
+
+		charge_shares(a, &piece->origin, f->thread, f->fn, f->device, reasons[i].cause,
+			      share * (double)parts[i],
+			      reasons[i].cause == CAUSE_IOCTL && parts[i]
+				      ? share * (double)f->spared_ns
+				      : 0);
+	}
 }
 
 /* What of [begin, end) lies in [from, to)? */
@@ -212,13 +227,19 @@ static uint64_t overlap(uint64_t begin, uint64_t end, uint64_t from, uint64_t to
 	return begin < end ? end - begin : 0;
 }
 
+/* Before, between or after the holder's calls, as far as we know them. */
+static void charge_outside(struct accounting *a, const struct blame_piece *piece, uint64_t ns)
+{
+	charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device,
+		    piece->holder ? CAUSE_OWN : CAUSE_UNKNOWN, (double)ns);
+}
+
 /* While a lock is being handed over, what its last holder does is nobody's business. */
 static void follow_segment(struct accounting *a, const struct blame_piece *piece,
 			   const struct segment *s)
 {
 	if (s->handover)
-		charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device, CAUSE_OWN,
-			    (double)(piece->end_ns - piece->begin_ns));
+		charge_outside(a, piece, piece->end_ns - piece->begin_ns);
 	else
 		follow(a, piece);
 }
@@ -294,11 +315,30 @@ static void charge_call(struct accounting *a, const struct blame_piece *piece,
 		charge_rest(a, piece, f, rest_ns);
 }
 
-/* Before, between or after the holder's calls, as far as we know them. */
-static void charge_outside(struct accounting *a, const struct blame_piece *piece, uint64_t ns)
+/* When the holder made calls that are forgotten, one by one. He had the lock, so none of it was a wait for it. */
+static void charge_history(struct accounting *a, const struct blame_piece *piece,
+			   const struct history *history, uint64_t begin_ns, uint64_t end_ns)
 {
-	charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device,
-		    piece->holder ? CAUSE_OWN : CAUSE_UNKNOWN, (double)ns);
+	double rest_ns = (double)(end_ns - begin_ns);
+	size_t i, j;
+
+	for (i = 0; history && i < history->n; i++) {
+		const struct era *era = &history->eras[i];
+		double ns = (double)overlap(era->begin_ns, era->end_ns, begin_ns, end_ns);
+		double all_ns = (double)(era->end_ns - era->begin_ns) - era->bucket_ns[BUCKET_LOCK];
+
+		for (j = 0; ns > 0 && all_ns > 0 && j < ARRAY_SIZE(reasons); j++) {
+			double part_ns = ns * era->bucket_ns[reasons[j].bucket] / all_ns;
+			bool module = reasons[j].cause == CAUSE_IOCTL;
+
+			part_ns = part_ns < rest_ns ? part_ns : rest_ns;
+			rest_ns -= part_ns;
+			charge_shares(a, &piece->origin, piece->holder, piece->fn, piece->device,
+				      reasons[j].cause, part_ns,
+				      module && part_ns > 0 ? ns * era->spared_ns / all_ns : 0);
+		}
+	}
+	charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device, CAUSE_OWN, rest_ns);
 }
 
 static void put_off(struct caller *holder, const struct blame_piece *piece)
@@ -334,7 +374,11 @@ static void follow(struct accounting *a, const struct blame_piece *piece)
 		if (f->begin_ns >= left.end_ns)
 			break;
 		if (f->begin_ns > left.begin_ns) {
-			charge_outside(a, piece, f->begin_ns - left.begin_ns);
+			if (holder->n_finished - number == holder->ring_size)
+				charge_history(a, piece, holder->history, left.begin_ns,
+					       f->begin_ns);
+			else
+				charge_outside(a, piece, f->begin_ns - left.begin_ns);
 			left.begin_ns = f->begin_ns;
 		}
 		charge_call(a, piece, f, left.begin_ns, end_ns);
@@ -474,30 +518,48 @@ void blame_conclude(struct accounting *a, const struct blame_piece *piece)
 
 /* ---- a call's waits ------------------------------------------------------------------------- */
 
-/* Who held up a call longest, of so many different ones at most. */
+/* Of so many different ones at most. */
 #define HOLDERS_MOST 16
 
 struct held {
-	const struct lock *lock;
 	const struct segment *by;
 	uint64_t ns;
 };
 
-static void add_held(struct held *held, size_t *n, const struct lock *lock, const struct segment *s)
+static void add_held(struct held *held, size_t *n, const struct segment *s)
 {
 	size_t i;
 
 	if (s->handover && !s->holder)
 		return;
 	for (i = 0; i < *n; i++)
-		if (held[i].lock == lock && held[i].by->holder == s->holder &&
-		    held[i].by->fn == s->fn)
+		if (held[i].by->holder == s->holder && held[i].by->fn == s->fn)
 			break;
 	if (i == HOLDERS_MOST)
 		return;
 	if (i == *n)
-		held[(*n)++] = (struct held){.lock = lock, .by = s};
+		held[(*n)++] = (struct held){.by = s};
 	held[i].ns += s->end_ns - s->begin_ns;
+}
+
+/* Which lock the call waited for longest. Few calls wait for more than one or two. */
+static void name_lock(struct victim *v, const struct finished *call)
+{
+	size_t i, j;
+
+	for (i = 0; i < call->n_waits; i++) {
+		const struct lock *lock = call->waits[i].lock;
+		uint64_t ns = 0;
+
+		if (!lock || lock == v->lock)
+			continue;
+		for (j = i; j < call->n_waits; j++)
+			ns += call->waits[j].lock == lock ? call->waits[j].ns : 0;
+		if (ns <= v->lock_ns)
+			continue;
+		v->lock = lock;
+		v->lock_ns = ns;
+	}
 }
 
 static void name_holder(struct victim *v, const struct finished *call)
@@ -505,13 +567,13 @@ static void name_holder(struct victim *v, const struct finished *call)
 	struct held held[HOLDERS_MOST];
 	size_t i, j, n = 0;
 
+	name_lock(v, call);
 	for (i = 0; i < call->n_waits; i++)
-		for (j = 0; j < call->waits[i].n_segments; j++)
-			add_held(held, &n, call->waits[i].lock, &call->waits[i].segments[j]);
+		for (j = 0; call->waits[i].lock == v->lock && j < call->waits[i].n_segments; j++)
+			add_held(held, &n, &call->waits[i].segments[j]);
 	for (i = 0; i < n; i++) {
 		if (held[i].ns <= v->held_ns)
 			continue;
-		v->lock = held[i].lock;
 		v->holder = held[i].by->holder;
 		v->holder_fn = held[i].by->fn;
 		v->holder_device = held[i].by->device;
@@ -553,6 +615,19 @@ static void blame_segment(struct accounting *a, const struct blame_origin *origi
 	follow_segment(a, &piece, s);
 }
 
+/*
+ * A lock that was free all the time is nobody's fault: the thread had to be woken, or to get a CPU. But for longer than
+ * that takes somebody had it whom nobody saw.
+ */
+#define FREE_MOST_NS 1000000
+
+static bool was_free(const struct waited *w, const struct segment *s)
+{
+	uint64_t ns = s->end_ns - s->begin_ns;
+
+	return s->handover && !s->holder && ns - least(w->loss.lacked_ns, ns) < FREE_MOST_NS;
+}
+
 void blame_waits(struct accounting *a, const struct finished *call, uint64_t serial)
 {
 	struct blame_origin origin = {.waiter = call->thread,
@@ -566,11 +641,11 @@ void blame_waits(struct accounting *a, const struct finished *call, uint64_t ser
 
 	for (i = 0; i < call->n_waits; i++) {
 		origin.wait = ++a->blame.waits;
+		origin.lock = call->waits[i].lock;
 		for (j = 0; j < call->waits[i].n_segments; j++) {
 			const struct segment *s = &call->waits[i].segments[j];
 
-			/* A lock that was free all the time is nobody's fault. */
-			if (!s->handover || s->holder)
+			if (!was_free(&call->waits[i], s))
 				blame_segment(a, &origin, &call->waits[i], s);
 		}
 	}

@@ -38,6 +38,7 @@ struct blame_origin {
 	bool awaits; /* as in struct finished */
 	bool starting; /* its call is of the start: work_starting */
 	uint64_t serial; /* of the waiter's call, for the list of the worst */
+	const struct lock *lock; /* that it waited for; NULL: nobody knows */
 	uint64_t call, wait; /* their numbers, from 1: of calls that waited, and of waits */
 };
 
@@ -53,7 +54,7 @@ struct blame_piece {
 
 /* One of the calls that lost most. */
 #define VICTIMS 48
-#define VICTIM_ROOTS 4
+#define VICTIM_ROOTS 8
 struct victim {
 	uint64_t serial; /* 0: none */
 	struct thread *thread;
@@ -63,8 +64,9 @@ struct victim {
 	uint64_t caller; /* return address, 0 unknown */
 	const struct stack *stack; /* NULL: none was taken */
 	uint64_t bucket_ns[BUCKET_COUNT];
-	/* who held it up longest, with which lock */
+	/* the lock that it waited for longest, so long, and who had that longest */
 	const struct lock *lock;
+	uint64_t lock_ns;
 	struct thread *holder;
 	uint32_t holder_fn;
 	uint8_t holder_device;
@@ -73,6 +75,7 @@ struct victim {
 	uint64_t slept_ns; /* all of these */
 	const char *why; /* such a call may wait for the GPU; NULL: it may not */
 	struct victim_root {
+		const struct lock *lock; /* the first of the chain */
 		struct thread *thread;
 		uint32_t fn;
 		uint8_t device, cause;

@@ -184,7 +184,10 @@ static void first_holder(struct model *model, const struct record *record, struc
 				 .device = raw->holder_device,
 				 .measured = true};
 
-	if (raw->holder && raw->holder != record->thread->tid) {
+	if (raw->holder ==
+	    record->thread->tid) { /* it has the lock already, and waits for itself */
+		holder.holder = record->thread;
+	} else if (raw->holder) {
 		holder.holder = raw->flags & SPY_WAIT_SHARED
 					? model_find_thread(model, process, raw->holder)
 					: model_thread(model, process, raw->holder);
@@ -192,7 +195,8 @@ static void first_holder(struct model *model, const struct record *record, struc
 			holder.fn =
 				trace_function(model->set, record->stream->trace, raw->holder_fn);
 	} else if (!(raw->flags & SPY_WAIT_FREE) && last && last->thread != record->thread &&
-		   !(last->shared && raw->kind == SPY_WAIT_READ)) {
+		   !(last->shared && raw->kind == SPY_WAIT_READ) &&
+		   !(raw->flags & SPY_WAIT_READERS && (!last->shared || last->released))) {
 		holder.holder = last->thread;
 		holder.fn = last->fn;
 		holder.device = last->device;

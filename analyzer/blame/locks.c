@@ -157,6 +157,8 @@ char *lock_place(const struct process *process, uint64_t address, uint64_t ns)
 {
 	const struct module *module = model_module_of_data(process, address, ns);
 
+	if (!address) /* more waits in one call than there is room for: the last record has the rest */
+		return xstrdup("several locks");
 	if (!module)
 		return xstrdup("heap");
 	return xasprintf("%s+0x%llx", last_part(module->path),

@@ -311,7 +311,7 @@ const char *expect_source_text(struct expect *e, const struct call_class *c)
 	switch (c->source) {
 	case EXPECT_PROFILE:
 		profile = profile_describe(e->profile);
-		text = arena_printf(&e->arena, "%s", profile);
+		text = arena_printf(&e->arena, "%s (%s calls)", profile, count);
 		free(profile);
 		return text;
 	case EXPECT_CLEAN:

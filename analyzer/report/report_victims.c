@@ -52,15 +52,16 @@ static const struct table_kind victim_kind = {
 	.text_rows = 5,
 };
 
+/* Of the lock that is named. */
 static const struct victim_root *main_root(const struct victim *v)
 {
-	const struct victim_root *best = &v->roots[0];
+	const struct victim_root *best = NULL;
 	size_t i;
 
-	for (i = 1; i < VICTIM_ROOTS; i++)
-		if (v->roots[i].ns > best->ns)
+	for (i = 0; i < VICTIM_ROOTS; i++)
+		if (v->roots[i].lock == v->lock && v->roots[i].ns > (best ? best->ns : 0))
 			best = &v->roots[i];
-	return best->ns > 0 ? best : NULL;
+	return best;
 }
 
 /* What of a call's loss is no lock: " 3.2 ms hidden wait for the GPU". */
@@ -80,6 +81,7 @@ static const char *loss_sentence(struct report *report, const struct victim *v)
 {
 	static const char *const sentences[BUCKET_COUNT] = {
 		[BUCKET_GPU_HIDDEN] = "waited for the GPU, which this call does not promise to do",
+		[BUCKET_LOCK] = "waited for locks, and nobody knows whose",
 		[BUCKET_IOCTL] = "was in the kernel module (ioctl)",
 		[BUCKET_QUEUE] =
 			"waited because the stream's launch queue was full: nobody else is "
@@ -116,35 +118,44 @@ static const char *loss_sentence(struct report *report, const struct victim *v)
 			   bucket == BUCKET_GPU_HIDDEN && v->why ? v->why : "");
 }
 
+/* "; the reason there, for 3 ms: a wait for the GPU", or who is at the root. */
+static const char *root_words(struct report *report, const struct analysis *a,
+			      const struct victim *v, uint64_t most_ns)
+{
+	const struct victim_root *root = main_root(v);
+	const char *ns;
+
+	if (!root)
+		return "";
+	/* The wait is told without what the thread was not running for, the root is with it. */
+	ns = word_time(report, least((uint64_t)root->ns, most_ns));
+	if (root->thread == v->holder && root->fn == v->holder_fn)
+		return report_text(report, "; the reason there, for %s: %s", ns,
+				   cause_names[root->cause]);
+	return report_text(report, "; at the root, for %s: %s%s, %s", ns,
+			   word_thread(report, root->thread, root->device),
+			   word_in_function(report, a, root->fn), cause_names[root->cause]);
+}
+
 /* One sentence: who waited how long for which lock, held by whom in what, and the root. */
 static const char *chain_sentence(struct report *report, const struct analysis *a,
 				  const struct victim *v)
 {
-	const struct victim_root *root = main_root(v);
-	const char *text, *of;
-	uint64_t root_ns;
+	uint64_t ns = least(v->lock_ns, v->bucket_ns[BUCKET_LOCK]);
+	uint64_t others_ns = v->bucket_ns[BUCKET_LOCK] - ns, held_ns = least(v->held_ns, ns);
+	const char *of = "", *others = "";
 
-	of = v->held_ns + v->held_ns / 20 < v->bucket_ns[BUCKET_LOCK]
-		     ? report_text(report, ", %s of it", word_time(report, v->held_ns))
-		     : "";
-	text = report_text(report, "%s waited %s for %s (%s)%s held by %s%s",
-			   word_thread(report, v->thread, v->device),
-			   word_time(report, v->bucket_ns[BUCKET_LOCK]), v->lock->name,
-			   v->lock->place, of, word_thread(report, v->holder, v->holder_device),
-			   word_in_function(report, a, v->holder_fn));
-	if (!root)
-		return text;
-	/* The wait without what the thread was not running for, the root with it. */
-	root_ns = (uint64_t)root->ns;
-	if (root_ns > v->bucket_ns[BUCKET_LOCK])
-		root_ns = v->bucket_ns[BUCKET_LOCK];
-	if (root->thread == v->holder && root->fn == v->holder_fn)
-		return report_text(report, "%s; the reason there, for %s: %s", text,
-				   word_time(report, root_ns), cause_names[root->cause]);
-	return report_text(report, "%s; at the root, for %s: %s%s, %s", text,
-			   word_time(report, root_ns),
-			   word_thread(report, root->thread, root->device),
-			   word_in_function(report, a, root->fn), cause_names[root->cause]);
+	if (held_ns < ns - ns / 20)
+		of = report_text(report, ", %s of it", word_time(report, held_ns));
+	if (others_ns > ns / 20)
+		others = report_text(report, "; and %s for other locks",
+				     word_time(report, others_ns));
+	return report_text(report, "%s waited %s for %s (%s)%s held by %s%s%s%s",
+			   word_thread(report, v->thread, v->device), word_time(report, ns),
+			   v->lock->name, v->lock->place, of,
+			   word_thread(report, v->holder, v->holder_device),
+			   word_in_function(report, a, v->holder_fn),
+			   root_words(report, a, v, of[0] ? held_ns : ns), others);
 }
 
 static int by_lost(const void *a, const void *b)

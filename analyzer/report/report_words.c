@@ -80,6 +80,9 @@ const char *word_thread(struct report *report, const struct thread *thread, uint
 {
 	if (!thread)
 		return "a thread nobody knows";
+	if (thread->stranger && !strncmp(thread->name, "cuda", 4)) /* as it calls its own */
+		return report_text(report, "the driver's own thread %.15s (%u)", thread->name,
+				   thread->tid);
 	if (thread->stranger && thread->name[0])
 		return report_text(report, "a thread without calls, %.15s (%u)", thread->name,
 				   thread->tid);

@@ -364,7 +364,8 @@ static inline int spy_wait_is_lock(unsigned int kind)
 }
 
 enum spy_wait_flag {
-	SPY_WAIT_READERS = 1, /* held by readers, of whom holder is one */
+	SPY_WAIT_READERS =
+		1, /* held by readers, of whom holder is one, or 0: none that we know of */
 	SPY_WAIT_SHARED = 2, /* a lock between processes: holder may be a thread of another */
 	SPY_WAIT_FAILED = 4, /* ended without the lock: a timeout, an error */
 	SPY_WAIT_IDLE_HOLDER = 8, /* holder was inside no call when the wait began */
@@ -375,7 +376,8 @@ enum spy_wait_flag {
  * Written when the wait ends, so before the record of the call it happened in. The holder is who
  * held the lock when the wait began, and what the board said it was doing. Waits of the kinds that
  * come in rows (ioctl, poll, yield, sleep) share a record: count of them, duration the sum, span the
- * time from the first one's begin to the last one's end; else count is 1 and span the duration.
+ * time from the first one's begin to the last one's end; else count is 1 and span the duration. Where a call has
+ * no room for more records, its last one takes in all waits of its kind that follow.
  */
 struct spy_rec_wait {
 	uint64_t time;
@@ -388,7 +390,7 @@ struct spy_rec_wait {
 	uint64_t device : 8; /* current, SPY_DEVICE_NONE unknown */
 	uint64_t flags : 8; /* enum spy_wait_flag, or-ed */
 	uint64_t
-		object; /* the lock's address; request of an ioctl, 0 of several for want of room */
+		object; /* the lock's address, request of an ioctl; 0 of several for want of room */
 	uint32_t count;
 	uint32_t holder; /* thread, 0 unknown */
 	uint64_t holder_since; /* when its outermost call began, 0 unknown */

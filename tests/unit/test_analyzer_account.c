@@ -110,6 +110,92 @@ static void test_pageable_copy(void **state)
 	json_decref(root);
 }
 
+/* Thread 102 loses the lock for 1000 calls of thread 101, of 1 ms each, all but 50 us in the kernel module. */
+static void test_long_row(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	json_t *root;
+	int i;
+
+	(void)state;
+	fprintf(out, TRACE "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n");
+	for (i = 0; i < 20; i++) /* what they cost */
+		fprintf(out, "%dms call cudaEventCreate duration=50us device=0\n", i + 1);
+	for (i = 0; i < 1000; i++)
+		fprintf(out,
+			"%d990us wait kind=ioctl fn=cudaEventCreate duration=940us object=0x21 "
+			"device=0\n"
+			"%d999us call cudaEventCreate duration=990us device=0\n",
+			100 + i, 100 + i);
+	fprintf(out, "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
+		     "2ms call cudaEventCreate duration=50us device=1\n"
+		     "1100ms wait kind=mutex fn=cudaEventCreate duration=1s object=0x1000 device=1 "
+		     "holder=101 holder_fn=cudaEventCreate holder_device=0\n"
+		     "1100010us call cudaEventCreate duration=1000020us device=1\n");
+	fclose(out);
+	root = report_on(text);
+	free(text);
+	assert_in_range(sum(root, "root_blame", "waiter=102 root=101 cause=ioctl", "waited_ns"),
+			920000000, 960000000);
+	assert_in_range(fact(root, "waits", "processes_help_ns"), 0, 80000000);
+	json_decref(root);
+}
+
+/* One call waits for two locks: the sentence is about the one it waited for longest, and its reason. */
+static void test_two_locks(void **state)
+{
+	json_t *root = report_on(
+		TRACE
+		"slot 1 tid=101\n1us thread tid=101 name=\"a\"\n"
+		"1ms call cudaEventCreate duration=5us device=0\n"
+		"40ms call cudaMalloc duration=30ms device=0\n"
+		"slot 2 tid=102\n1us thread tid=102 name=\"b\"\n"
+		"1ms call cudaEventCreate duration=5us device=0\n"
+		"100ms call cudaHostRegister duration=90ms device=0\n"
+		"slot 3 tid=103\n1us thread tid=103 name=\"c\"\n"
+		"1ms call cudaEventCreate duration=5us device=0\n"
+		"2ms call cudaEventCreate duration=5us device=0\n"
+		"40ms wait kind=mutex fn=cudaEventCreate duration=20ms object=0x1000 device=1 "
+		"holder=101 holder_fn=cudaMalloc holder_device=0\n"
+		"100ms wait kind=mutex fn=cudaEventCreate duration=50ms object=0x2000 device=1 "
+		"holder=102 holder_fn=cudaHostRegister holder_device=0\n"
+		"100010us call cudaEventCreate duration=80ms device=1\n");
+	const json_t *worst = json_array_get(json_object_get(root, "victims"), 0);
+	const char *what = json_string_value(json_object_get(worst, "what"));
+
+	(void)state;
+	if (!strstr(what, "waited 50.00 ms for L1") ||
+	    !strstr(what, "held by thread 102 'b' (GPU 0) in cudaHostRegister") ||
+	    !strstr(what, "; and 20.00 ms for other locks"))
+		fail_msg("%s", what);
+	json_decref(root);
+}
+
+/* Readers whom nobody knows: the time is a lock's, and no holder is known for it. */
+static void test_unknown_readers(void **state)
+{
+	json_t *root = report_on(
+		TRACE
+		"slot 1 tid=101\n1us thread tid=101 name=\"a\"\n"
+		"1ms call cudaEventCreate duration=5us device=0\n"
+		"2ms call cudaEventCreate duration=5us device=0\n"
+		"80ms wait kind=write fn=cudaEventCreate duration=60ms object=0x1000 flags=1\n"
+		"80005us call cudaEventCreate duration=60010us device=0\n"
+		"200ms wait kind=write fn=cudaEventCreate duration=60ms object=0x1000 flags=16\n"
+		"200005us call cudaEventCreate duration=60010us device=0\n");
+	const json_t *worst = json_array_get(json_object_get(root, "victims"), 0);
+	const char *what = json_string_value(json_object_get(worst, "what"));
+
+	(void)state;
+	assert_int_equal(fact(root, "waits", "lock_waited_ns"), 120000000);
+	assert_int_equal(fact(root, "waits", "holder_known_ns"), 0);
+	if (!strstr(what, "held by a thread nobody knows"))
+		fail_msg("%s", what);
+	json_decref(root);
+}
+
 /* A call that takes 20 ms longer than such calls do, of which it sleeps 18 in two rows of short sleeps. */
 static void test_asleep(void **state)
 {
@@ -669,6 +755,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pageable_copy),
 		cmocka_unit_test(test_asleep),
+		cmocka_unit_test(test_long_row),
+		cmocka_unit_test(test_two_locks),
+		cmocka_unit_test(test_unknown_readers),
 		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_convoy),
 		cmocka_unit_test(test_starvation),

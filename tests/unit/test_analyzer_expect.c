@@ -496,7 +496,7 @@ static void test_profile_wins(void **state)
 	e = learn(f, &profile);
 	expect_number(e, "cudaMalloc", malloc_4k, EXPECT_PROFILE, 7000);
 	assert_string_equal(expect_source_text(e, class_of(e, "cudaMalloc", malloc_4k)),
-			    "profile of NVIDIA H200, driver 13000");
+			    "profile of NVIDIA H200, driver 13000 (24 calls)");
 	assert_int_equal(class_of(e, "cudaMalloc", malloc_4k)->calls, 9);
 	assert_int_equal(class_of(e, "cudaEventCreate", "")->source, EXPECT_FEW);
 	assert_int_equal(e->machine.n_gpus, 1);

@@ -1,0 +1,55 @@
+/*
+ * analyzer/blame/history.c: calls of a thread that are forgotten leave their sums. Called by the accounting when
+ * a call that lost time makes room for a newer one.
+ */
+#include "account/account.h"
+#include "history.h"
+
+#define CALLS_LEAST 8 /* of an era, at first */
+
+static void join(struct era *era, const struct era *next)
+{
+	size_t i;
+
+	era->end_ns = next->end_ns;
+	era->calls += next->calls;
+	era->spared_ns += next->spared_ns;
+	for (i = 0; i < BUCKET_COUNT; i++)
+		era->bucket_ns[i] += next->bucket_ns[i];
+}
+
+static void halve(struct history *h)
+{
+	size_t i;
+
+	for (i = 0; i < ERAS / 2; i++) {
+		h->eras[i] = h->eras[2 * i];
+		join(&h->eras[i], &h->eras[2 * i + 1]);
+	}
+	h->n = ERAS / 2;
+	h->calls_each *= 2;
+}
+
+static struct era *open_era(struct history *h, uint64_t begin_ns)
+{
+	if (!h->calls_each)
+		h->calls_each = CALLS_LEAST;
+	if (h->n && h->eras[h->n - 1].calls < h->calls_each)
+		return &h->eras[h->n - 1];
+	if (h->n == ERAS)
+		halve(h);
+	h->eras[h->n] = (struct era){.begin_ns = begin_ns};
+	return &h->eras[h->n++];
+}
+
+void history_add(struct history *history, const struct finished *call)
+{
+	struct era *era = open_era(history, call->begin_ns);
+	size_t i;
+
+	era->end_ns = call->end_ns;
+	era->calls++;
+	era->spared_ns += (double)call->spared_ns;
+	for (i = 0; i < BUCKET_COUNT; i++)
+		era->bucket_ns[i] += (double)call->bucket_ns[i];
+}
