@@ -26,7 +26,9 @@ visit_begin() {
 	if [ -n "$simulated" ]; then
 		runner=tests/sim/with-sim
 		[ -e "$build/sim/libsimkernel.so" ] && kernel=$build/sim/libsimkernel.so
-		gpus=${SPYSIM_GPUS:-4}
+		# Not more than there are CPUs: a thread for each GPU would wait for a CPU, too.
+		gpus=$(nproc)
+		gpus=${SPYSIM_GPUS:-$((gpus < 2 ? 2 : gpus > 4 ? 4 : gpus))}
 		export SPYSIM_GPUS=$gpus
 	else
 		gpus=$(nvidia-smi -L | wc -l)
