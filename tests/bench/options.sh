@@ -4,9 +4,10 @@
 
 script=${0##*/}
 
-# option_value OPTION VALUE...: the value that has to follow.
+# option_value OPTION VALUE...: the value that has to follow, which is no option itself.
 option_value() {
 	[ $# -ge 2 ] || { echo "$script: $1 needs a value" >&2; exit 2; }
+	case $2 in --*) echo "$script: $1 needs a value, and $2 is an option" >&2; exit 2 ;; esac
 	echo "$2"
 }
 

@@ -27,6 +27,21 @@ done <<-END
 END
 for script in testapps/tour tests/gpu/run tests/gpu/waits tests/gpu/waits-read tests/gpu/neutral tests/bench/run; do
 	refuses "$script" --build
+	refuses "$script" --build --out
+done
+
+# What is to be read has to be there, and a visit.
+date >text
+mkdir empty
+refuses testapps/tour --read --out
+refuses testapps/tour --read nosuch
+for script in testapps/tour tests/gpu/waits; do
+	for from in text empty; do
+		timeout 60 "$top/$script" --read "$tmp/$from" --build "$build" --out "$tmp/out" >said 2>&1
+		expect "status of $script --read $from" $? 2
+		expect "lines of $script --read $from" "$(wc -l <said)" 1
+		grep -q "^[a-z-]*: --read: .*$tmp/$from" said || fail "$script --read $from: $(cat said)"
+	done
 done
 
 # An excerpt of a report ends where a row does.

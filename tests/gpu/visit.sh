@@ -4,10 +4,15 @@
 # tests/gpu/waits), in the top folder, after tests/bench/machine.sh and options.sh.
 # shellcheck shell=bash
 
+# visit_build BUILD: sets build.
+visit_build() {
+	build=$(cd "$1" 2>/dev/null && pwd) || { echo "$script: no build folder $1: run make all gpu-build" >&2; exit 1; }
+}
+
 # visit_begin NAME BUILD OUT SIMULATED: sets build, out, work, visit (what is filed, NAME in work), shim,
 # simulated, runner, kernel, gpus, with_runtime.
 visit_begin() {
-	build=$(cd "$2" 2>/dev/null && pwd) || { echo "$script: no build folder $2: run make all gpu-build" >&2; exit 1; }
+	visit_build "$2"
 	export CUDASPY_BUILD=$build # for with-sim
 	out=${3:-$build/gpu/$1}
 	mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 1
@@ -125,10 +130,11 @@ visit_open() {
 		archive=$from/$1.tar.gz
 	fi
 	if [ -n "$archive" ]; then
-		cat "${archive%.[0-9][0-9]}"* | tar -xz -C "$work" || exit 1
+		cat "${archive%.[0-9][0-9]}"* | tar -xz -C "$work" 2>/dev/null ||
+			{ echo "$script: --read: $archive is damaged, or no archive (.tar.gz)" >&2; exit 2; }
 		from=$work/$1
 	fi
-	[ -e "$from/machine.txt" ] || { echo "$1: no visit in ${from:-no folder}" >&2; exit 2; }
+	[ -e "$from/machine.txt" ] || { echo "$script: --read: no visit of $1 in '$2'" >&2; exit 2; }
 	visit_from=$from
 }
 
