@@ -39,6 +39,17 @@ diff <(grep -v '^pictures' "$tmp/visit/tables.txt") <(grep -v '^pictures' "$tmp/
 	fail "read from the archive, the tables differ: $(head -n 10 read.diff)"
 cmp -s "$tmp/visit/pictures/nbody.png" "$tmp/read/pictures/nbody.png" || fail "read from the archive, a picture differs"
 
+# A build without the simulator's daemon: what needs no MPS is done.
+mkdir -p nomps/sim
+ln -s "$build"/* nomps/ 2>/dev/null
+ln -s "$build"/sim/* nomps/sim/
+rm nomps/sim/nvidia-cuda-mps-control
+"$tour" --sim --build "$tmp/nomps" --out "$tmp/alone" nbody-mps nbody-shares-mps >alone.out 2>alone.err ||
+	fail "without a daemon: status $?: $(tail -n 5 alone.err)"
+grep -q '^tour: nbody-mps: without MPS' alone.err || fail "without a daemon: not said: $(cat alone.err)"
+grep -q '^tour: nbody-shares-mps: skipped' alone.err || fail "without a daemon: not skipped: $(cat alone.err)"
+expect "modes without a daemon" "$(sed -n 's/^    \(alone\|shared\|mps\)[ ,].*/\1/p' "$tmp/alone/tables.txt" | uniq | tr '\n' ' ')" "alone shared "
+
 "$tour" --build "$build" nosuch >/dev/null 2>err
 expect "status for a stop that is none" $? 2
 grep -q 'no stop nosuch' err || fail "a stop that is none: $(cat err)"

@@ -81,23 +81,24 @@ step() {
 		echo "$script: ${folder#"$visit"/}: status $(cat "$folder/status"): $(tail -n 1 "$folder/stderr")" >&2
 }
 
-# mps_start: a daemon of our own, of whom only our programs know. 1 if there is none to be had.
+# mps_start: a daemon of our own, of whom only our programs know. 1 if there is none to be had; then there is
+# nobody else's for them either, until mps_stop.
 mps_start() {
 	local control=nvidia-cuda-mps-control
 	[ -z "$simulated" ] || control=$build/sim/nvidia-cuda-mps-control
-	command -v "$control" >/dev/null || return 1
-	mps_control=$control
 	export CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/mps-log
 	mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
 	chmod 755 "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
-	"$control" -d </dev/null || { mps_control=; return 1; }
+	command -v "$control" >/dev/null && "$control" -d </dev/null && mps_control=$control
 }
 
 # mps_stop: a client that is left, or hangs, does not keep the daemon alive after its folder is gone.
 mps_stop() {
-	[ -n "${mps_control:-}" ] || return 0
-	echo quit -t 5 | timeout 20 "$mps_control" >/dev/null 2>&1
-	cp "$work"/mps-log/*.log "$visit/" 2>/dev/null
+	[ "${CUDA_MPS_PIPE_DIRECTORY:-}" = "$work/mps" ] || return 0
+	if [ -n "${mps_control:-}" ]; then
+		echo quit -t 5 | timeout 20 "$mps_control" >/dev/null 2>&1
+		cp "$work"/mps-log/*.log "$visit/" 2>/dev/null
+	fi
 	mps_control=
 	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
 }
