@@ -39,6 +39,34 @@ diff <(grep -v '^pictures' "$tmp/visit/tables.txt") <(grep -v '^pictures' "$tmp/
 	fail "read from the archive, the tables differ: $(head -n 10 read.diff)"
 cmp -s "$tmp/visit/pictures/nbody.png" "$tmp/read/pictures/nbody.png" || fail "read from the archive, a picture differs"
 
+# Slow-downs against slow-downs, of a visit whose numbers are known: times, and rates, of which less is slower.
+mkdir -p known/{contention,nbody-mps}/{bare,shim}
+echo "cpu: none" >known/machine.txt
+echo testapps/contention | tee known/{contention,nbody-mps}/{bare,shim}/command >/dev/null
+contention() {
+	printf '%s\n' call,mode,workers,mean_us graph,one,1,2.0 "graph,threads,8,$1" event,one,1,1.0 "event,threads,8,$2"
+}
+contention 34.0 3.0 >known/contention/bare/stdout
+contention 36.0 6.0 >known/contention/shim/stdout
+printf '%s\n' mode,process,ginteractions_per_s alone,0,1000 alone,all,1000 shared,0,400 shared,1,600 shared,all,900 |
+	tee known/nbody-mps/{bare,shim}/stdout >/dev/null
+"$tour" --read "$tmp/known" --build "$build" --out "$tmp/of-known" >known.out 2>&1 || fail "the known visit: $(cat known.out)"
+sed -n '/^  slow-down bare/,/^$/p' "$tmp/of-known/tables.txt" >slow-downs
+diff - slow-downs >known.diff <<-'END' || fail "slow-downs of the known visit: $(cat known.diff)"
+	  slow-down bare 2.00, under cudaspy 2.00 (1.00 times): shared, the largest of 1; means of ginteractions_per_s, against mode=alone
+	  slow-down under cudaspy, times bare: 1.00 (median), 1.00 (shared) to 1.00 (shared); outside 0.8 to 1.25: 0
+	    slow-down of                            bare  under cudaspy  times
+	    shared                                  2.00           2.00   1.00
+
+	  slow-down bare 17.00, under cudaspy 18.00 (1.06 times): graph/threads, the largest of 2; means of mean_us, against mode=one
+	  slow-down under cudaspy, times bare: 1.53 (median), 1.06 (graph/threads) to 2.00 (event/threads); outside 0.8 to 1.25: 1
+	  slow-down of                              bare  under cudaspy  times
+	    graph/threads                          17.00          18.00   1.06
+	  ! event/threads                           3.00           6.00   2.00
+
+END
+grep -q '^  ! event/threads ' known.out || fail "what is more than noise is not on the screen: $(cat known.out)"
+
 # A build without the simulator's daemon: what needs no MPS is done.
 mkdir -p nomps/sim
 ln -s "$build"/* nomps/ 2>/dev/null
