@@ -78,6 +78,13 @@ grep -q '^tour: nbody-mps: without MPS' alone.err || fail "without a daemon: not
 grep -q '^tour: nbody-shares-mps: skipped' alone.err || fail "without a daemon: not skipped: $(cat alone.err)"
 expect "modes without a daemon" "$(sed -n 's/^    \(alone\|shared\|mps\)[ ,].*/\1/p' "$tmp/alone/tables.txt" | uniq | tr '\n' ' ')" "alone shared "
 
+diff -r "$tmp/visit/csv" "$tmp/read/csv" >csv.diff || fail "read from the archive, the CSV files differ: $(head -n 5 csv.diff)"
+for name in clean.bare clean.cudaspy copies-rate-mps.bare contention.cudaspy; do
+	head -n 1 "$tmp/visit/csv/$name.csv" | grep -qE '^[a-z_,0-9]+$' || fail "no $name.csv: $(ls "$tmp/visit/csv")"
+done
+expect "CSV files of a visit" "$(cd "$tmp/of-known/csv" && echo *)" \
+	"contention.bare.csv contention.cudaspy.csv nbody-mps.bare.csv nbody-mps.cudaspy.csv"
+
 "$tour" --build "$build" nosuch >/dev/null 2>err
 expect "status for a stop that is none" $? 2
 grep -q 'no stop nosuch' err || fail "a stop that is none: $(cat err)"
