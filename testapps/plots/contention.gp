@@ -11,7 +11,9 @@ set xrange [-0.5:words(modes) - 0.5]
 set yrange [words(calls) - 0.5:-0.5]
 set xtics ()
 set ytics ()
-do for [i = 1:words(modes)] { set xtics add (word(modes, i) i - 1) }
+meaning(mode) = mode eq 'one' ? 'a thread alone' : mode eq 'same' ? 'all on one GPU' : 'over all GPUs'
+do for [i = 1:words(modes)] { set xtics add (word(modes, i)."\n".meaning(word(modes, i)) i - 1) }
+set bmargin 6
 do for [i = 1:words(calls)] { set ytics add (word(calls, i) i - 1) noenhanced }
 set logscale cb
 set cbrange [1:1000]

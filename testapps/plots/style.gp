@@ -1,6 +1,6 @@
 # testapps/plots/style.gp: what all pictures share. testapps/tour calls gnuplot with `data` (a table of
-# numbers), `output`, `heading` (what, where, when) and `below` (the command); the name of the output
-# says which terminal.
+# numbers), `output`, `heading` (what, where, when) and `below` (the commands, a line each); the name of the
+# output says which terminal.
 svg = strlen(output) > 4 && output[strlen(output) - 3:] eq '.svg'
 if (svg) {
 	set terminal svg size 900,560 dynamic enhanced font 'DejaVu Sans,14' background '#ffffff'
@@ -9,8 +9,10 @@ if (svg) {
 }
 set output output
 set title heading noenhanced
-set label 1 below at screen 0.99,0.02 right font ',9' textcolor rgb '#666666' noenhanced
-set bmargin 5
+lines = 1
+do for [i = 1:strlen(below)] { if (below[i:i] eq "\n") { lines = lines + 1 } }
+set label 1 below at screen 0.99,0.02 * lines right font ',10' textcolor rgb '#666666' noenhanced
+set bmargin 4 + lines
 set border 3 linecolor rgb '#444444'
 set tics nomirror
 set grid ytics linecolor rgb '#dddddd' linetype 1

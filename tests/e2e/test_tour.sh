@@ -33,6 +33,10 @@ for name in throughput contention nbody; do
 	head -c 4 "$tmp/visit/pictures/$name.png" | grep -q PNG || fail "no picture $name.png"
 	grep -q '</svg>' "$tmp/visit/pictures/$name.svg" || fail "no picture $name.svg"
 done
+for command in nbody:'testapps/nbody --mode mps --shares 30,70' throughput:'testapps/copies --throughput --workers 1,2,4,8,16,32'; do
+	grep -q "under MPS: ${command#*:}" "$tmp/visit/pictures/${command%%:*}.svg" || fail "the picture does not tell its command: $command"
+done
+grep -q 'share 30 %' "$tmp/visit/pictures/nbody.svg" || fail "the picture does not tell the shares"
 
 "$tour" --read "$tmp/visit" --build "$build" --out "$tmp/read" >read.out 2>read.err || fail "reading: status $?: $(cat read.err)"
 diff <(grep -v '^pictures' "$tmp/visit/tables.txt") <(grep -v '^pictures' "$tmp/read/tables.txt") >read.diff ||
