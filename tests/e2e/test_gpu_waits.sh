@@ -7,6 +7,7 @@ need jq
 
 [ -z "$first" ] || skip "programs that are not built for a sanitizer"
 visit="$here/../gpu/waits"
+export SPYSIM_GPUS=4 # threads enough that they always lose something
 "$visit" --sim --build "$build" --out "$tmp/visit" malloc-host graph \
 	>visit.out 2>visit.err || fail "the visit: status $?: $(cat visit.err)"
 grep -q SIMULATED visit.out || fail "the visit does not say that it is simulated"
