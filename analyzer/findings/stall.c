@@ -330,6 +330,21 @@ static void fill_cure(struct report *report, const struct analysis *a, const str
 					 word_time(report, (uint64_t)saved_ns));
 }
 
+/*
+ * Each of a few threads was kept waiting a few times while others prepared their work: so they begin, side by side, but
+ * that is over soon. Where a thread is made for each request, there are many.
+ */
+#define BEGINNINGS_EACH 3
+#define BEGINNERS_MOST 16
+
+static bool is_beginning(const struct analysis *a, const struct stall *stall)
+{
+	return stall->fn != NO_FUNCTION && stall->cause != CAUSE_GPU &&
+	       prepares(a->set->functions.all[stall->fn].contract) && !stall->loads_again &&
+	       stall->fn_ns >= stall->waited_ns * 0.9 && stall->waiters <= BEGINNERS_MOST &&
+	       stall->calls <= BEGINNINGS_EACH * stall->waiters;
+}
+
 void stall_fill(struct report *report, const struct analysis *a, const struct stall *stall,
 		const char *processes, struct finding *finding)
 {
@@ -338,7 +353,8 @@ void stall_fill(struct report *report, const struct analysis *a, const struct st
 	finding->processes = (uint32_t)stall->processes;
 	finding->own_ns = (uint64_t)stall->waited_ns;
 	finding->overlaps = stall->charged_ns > 0;
-	finding->once = !stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
-			!matters(a, stall->waited_ns - stall->loading_ns);
+	finding->once = is_beginning(a, stall) ||
+			(!stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
+			 !matters(a, stall->waited_ns - stall->loading_ns));
 	fill_cure(report, a, stall, processes, finding);
 }
