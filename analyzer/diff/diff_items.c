@@ -227,10 +227,22 @@ const char *diff_noise_key(const struct diff_change *c)
 	return c->noise == DIFF_NOISE ? "yes" : c->noise == DIFF_REAL ? "no" : "unknown";
 }
 
-/* From so many times on, percents say nothing. */
+/* From so many times on, percents say nothing, and from so many on times do not, either. */
 #define TIMES_LEAST 10
+#define TIMES_MOST 100
 
-/* "+1.234 ms (+12 %)", "+1.234 ms (12 times)". */
+/* How often a number is what it was: "12 times", "from 2.300 us". */
+static const char *times_text(struct report *report, const struct diff_change *c, double times)
+{
+	char before[32];
+
+	if (times <= TIMES_MOST)
+		return report_text(report, "%.0f times", times);
+	format_ns(before, sizeof(before), c->a.median);
+	return report_text(report, "from %s", before);
+}
+
+/* "+1.234 ms (+12 %)", "+1.234 ms (12 times)", "+1.234 ms (from 2.300 us)". */
 const char *diff_signed_time(struct report *report, const struct diff_change *c)
 {
 	const char *noise = c->noise == DIFF_NOISE ? ", noise" : "";
@@ -244,7 +256,7 @@ const char *diff_signed_time(struct report *report, const struct diff_change *c)
 	if (!c->a.median)
 		return report_text(report, "+%s%s", text, noise);
 	if (times >= TIMES_LEAST)
-		return report_text(report, "+%s (%.0f times)%s", text, times, noise);
+		return report_text(report, "+%s (%s)%s", text, times_text(report, c, times), noise);
 	format_percent(share, sizeof(share), (double)diff_distance(c->a.median, c->b.median),
 		       (double)c->a.median);
 	if (share[0] < '0' || share[0] > '9') /* "over 99.9 %" */

@@ -70,7 +70,7 @@ uint64_t diff_distance(uint64_t x, uint64_t y);
 /* As JSON has it: "yes", "no", "unknown". */
 const char *diff_noise_key(const struct diff_change *c);
 
-/* "+1.234 ms (+12 %)", "+1.234 ms (12 times)". */
+/* "+1.234 ms (+12 %)", "+1.234 ms (12 times)", "+1.234 ms (from 2.300 us)". */
 const char *diff_signed_time(struct report *report, const struct diff_change *c);
 
 #endif

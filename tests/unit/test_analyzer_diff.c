@@ -317,6 +317,7 @@ static void test_words(void **state)
 		"\"calls\":[]}";
 	static const char much[] = REPORT("", "1000000000", "3000000000", "");
 	static const char little[] = REPORT("", "1000100000", "5000", "");
+	static const char hundredth[] = REPORT("", "10000000", "3000000000", "");
 
 	(void)state;
 	expect_words(once, nothing, "vanished: 1 case in A, 0 in B");
@@ -325,6 +326,9 @@ static void test_words(void **state)
 	expect_words(much, little, "-3.000 s (over 99.9 %)");
 	expect_words(much, little, "+100.0 us (under 0.1 %)");
 	expect_words(much, nothing, "-3.000 s (-100 %)");
+	/* A ratio of six digits says nothing. */
+	expect_words(little, much, "+3.000 s (from 5.000 us)");
+	expect_words(hundredth, much, "+990.0 ms (100 times)");
 }
 
 int main(void)
