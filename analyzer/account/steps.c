@@ -4,13 +4,14 @@
  */
 #include "steps.h"
 
-void steps_see_copy(struct copy_row *row, const union spy_any *raw, uint64_t own_ns)
+void steps_see_copy(struct copy_row *row, const union spy_any *raw, const struct step *step)
 {
 	if (!steps_in_row(row, raw))
 		*row = (struct copy_row){.place = record_caller(raw),
 					 .stream = record_stream(raw),
 					 .direction = raw->copy.direction};
 	row->count++;
-	row->own_ns += own_ns;
+	row->ns += step->end_ns - step->begin_ns;
+	row->own_ns += step->own_ns;
 	row->bytes += raw->copy.bytes;
 }

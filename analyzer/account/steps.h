@@ -12,7 +12,7 @@
 struct copy_row {
 	uint64_t place, stream;
 	uint8_t direction;
-	uint64_t count, own_ns, bytes;
+	uint64_t count, ns, own_ns, bytes;
 };
 
 struct steps {
@@ -42,7 +42,7 @@ struct step {
 };
 
 /* For steps_see: a copy, which goes on with the row or begins another one. */
-void steps_see_copy(struct copy_row *row, const union spy_any *raw, uint64_t own_ns);
+void steps_see_copy(struct copy_row *row, const union spy_any *raw, const struct step *step);
 
 /* Would the copy go on with the row? */
 static inline bool steps_in_row(const struct copy_row *row, const union spy_any *raw)
@@ -70,7 +70,7 @@ static inline void steps_see(struct steps *s, const union spy_any *raw,
 	if (unlikely(kind->failed) || kind->contract == SPY_CONTRACT_HOST)
 		return;
 	if (copy)
-		steps_see_copy(&s->row, raw, step->own_ns);
+		steps_see_copy(&s->row, raw, step);
 	else
 		s->row.count = 0;
 	if (kind->waits->sort == GPU_WAIT_INTENDED) {

@@ -54,7 +54,11 @@ static bool judge(const struct observed *o, struct verdict *v)
 	bytes = row->bytes + o->record->raw->copy.bytes;
 	v->cost_ns = saved_ns(apart_ns, together_ns(o, bytes));
 	v->tally = row->count == ROW_LEAST - 1;
-	if (!v->tally) {
+	if (v->tally) {
+		v->earlier = row->count;
+		v->earlier_ns = row->ns;
+		v->earlier_bytes = row->bytes;
+	} else {
 		before_ns = saved_ns(row->own_ns, together_ns(o, row->bytes));
 		v->cost_ns = saved_ns(v->cost_ns, before_ns);
 	}
@@ -67,7 +71,6 @@ static bool judge(const struct observed *o, struct verdict *v)
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
-	uint64_t copies = site->count + (ROW_LEAST - 1) * site->tally;
 	char bytes[32];
 
 	if (site->tally < ROWS_LEAST || site_spread(a, site) < TENTHS_LEAST)
@@ -77,7 +80,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			   "%s %llu copies in a row %s, of %s each: one copy of it all would "
 			   "have cost its threads %s less",
 			   word_count(report, site->tally, "time"),
-			   (unsigned long long)((copies + site->tally / 2) / site->tally),
+			   (unsigned long long)((site->count + site->tally / 2) / site->tally),
 			   finding->variant == SPY_DIR_H2D ? "to the device" : "to the host", bytes,
 			   word_time(report, site->cost_ns));
 }

@@ -91,6 +91,8 @@ struct verdict {
 	bool open; /* settle (detector.h) decides, at the thread's next calls */
 	uint64_t mark; /* what the detector wants to know then */
 	bool alone; /* what other threads wait for such a call is not the problem's */
+	/* Of calls right before it that belong to its case: how many, how long, of how much. */
+	uint64_t earlier, earlier_ns, earlier_bytes;
 };
 
 /* A call that a detector wants, as its site takes it up: at once, or when it is settled. */

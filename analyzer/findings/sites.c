@@ -81,10 +81,10 @@ static void add_claim(const struct claim *claim)
 		site->first_ns = claim->begin_ns;
 	if (claim->end_ns > site->last_ns)
 		site->last_ns = claim->end_ns;
-	site->count++;
-	site->bytes += claim->bytes;
+	site->count += 1 + v->earlier;
+	site->bytes += claim->bytes + v->earlier_bytes;
 	site->failed += claim->failed;
-	site->total_ns += duration_ns;
+	site->total_ns += duration_ns + v->earlier_ns;
 	site->hidden_ns += claim->hidden_ns;
 	site->cost_ns += v->cost_ns;
 	site->gain_low_ns += v->gain_low_ns;

@@ -11,7 +11,7 @@
 #include "trace_text.h"
 #include "report/render.h"
 
-/* Whatever is found: no cure gives back more than there was lost. */
+/* Whatever is found: no cure gives back more than there was lost, and no more was lost than calls took. */
 static void gains_fit(const json_t *root)
 {
 	json_t *rows = json_object_get(root, "findings"), *row;
@@ -20,10 +20,13 @@ static void gains_fit(const json_t *root)
 	json_array_foreach(rows, i, row)
 	{
 		json_int_t gain = json_integer_value(json_object_get(row, "gain_high_ns"));
+		json_int_t total = json_integer_value(json_object_get(row, "total_ns"));
 
 		if (gain > json_integer_value(json_object_get(row, "cost_ns")) ||
 		    json_integer_value(json_object_get(row, "gain_low_ns")) > gain)
 			fail_msg("a gain above the cost: %s", json_dumps(row, 0));
+		if (total && json_integer_value(json_object_get(row, "own_ns")) > total)
+			fail_msg("a cost above the time in the calls: %s", json_dumps(row, 0));
 	}
 }
 

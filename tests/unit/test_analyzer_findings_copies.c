@@ -114,6 +114,10 @@ static void test_small_copies(void **state)
 		       "100 times 8 copies in a row to the device, of 4.00 KiB each");
 	/* Each row: 8 copies of 5 us, for which one of 9 us would do. */
 	assert_in_range(number(finding, "cost_ns"), 100 * 30000, 100 * 32000);
+	/* All of them are its calls: those with which a row begins, too. */
+	assert_int_equal(number(finding, "count"), 800);
+	assert_int_equal(number(finding, "bytes"), 800 * 4096);
+	assert_in_range(number(finding, "total_ns"), 800 * 4900, 800 * 5100);
 	assert_int_equal(number(finding, "gain_low_ns"), 0);
 	tell_copies(s, &(struct copies_story){100, 4, 64, "cudaMemcpy",
 					      "direction=d2h src=device dst=pageable", false});
