@@ -56,6 +56,7 @@ struct diff_row {
 	uint64_t a_count, b_count, a_median_ns, b_median_ns, a_runs, b_runs;
 	uint64_t size_ns; /* of the change */
 	bool little;
+	bool unknown; /* nobody knows what one side costs, or both */
 };
 
 /* clang-format off */
@@ -63,14 +64,14 @@ struct diff_row {
 	COLUMN_JSON(struct diff_row, change_ns, UNIT_NS), \
 	COLUMN_JSON(struct diff_row, verdict, UNIT_TEXT), \
 	COLUMN_JSON(struct diff_row, noise, UNIT_TEXT), \
-	COLUMN_JSON(struct diff_row, a_low_ns, UNIT_NS), \
-	COLUMN_JSON(struct diff_row, a_high_ns, UNIT_NS), \
-	COLUMN_JSON(struct diff_row, b_low_ns, UNIT_NS), \
-	COLUMN_JSON(struct diff_row, b_high_ns, UNIT_NS)
+	COLUMN_JSON(struct diff_row, a_low_ns, UNIT_NS_IF_KNOWN), \
+	COLUMN_JSON(struct diff_row, a_high_ns, UNIT_NS_IF_KNOWN), \
+	COLUMN_JSON(struct diff_row, b_low_ns, UNIT_NS_IF_KNOWN), \
+	COLUMN_JSON(struct diff_row, b_high_ns, UNIT_NS_IF_KNOWN)
 
 static const struct column finding_columns[] = {
-	COLUMN(struct diff_row, a_ns, "A", UNIT_NS),
-	COLUMN(struct diff_row, b_ns, "B", UNIT_NS),
+	COLUMN(struct diff_row, a_ns, "A", UNIT_NS_IF_KNOWN),
+	COLUMN(struct diff_row, b_ns, "B", UNIT_NS_IF_KNOWN),
 	COLUMN_TEXT(struct diff_row, change, "change"),
 	COLUMN_TEXT(struct diff_row, title, "what"),
 	COLUMN_TEXT_LINE(struct diff_row, where),
@@ -198,6 +199,8 @@ static void count_finding(struct diff_tally *tally, const struct diff_row *row)
 		tally->appeared++;
 	else if (!row->b_runs)
 		tally->vanished++;
+	else if (row->unknown)
+		tally->stayed++;
 	else if ((int64_t)row->change_ns > 0)
 		tally->grew++;
 	else
@@ -220,7 +223,7 @@ static const char *finding_detail(struct report *report, const struct diff_items
 				  const struct diff_item *item, const struct diff_row *row,
 				  const struct diff_change *c)
 {
-	const char *ranges = ranges_text(report, items, c), *places = "";
+	const char *ranges = row->unknown ? "" : ranges_text(report, items, c), *places = "";
 	uint64_t n_places = count_places(items, item);
 
 	if (n_places > 1)
@@ -232,6 +235,35 @@ static const char *finding_detail(struct report *report, const struct diff_items
 					  : row->verdict,
 			   word_count(report, row->a_count, "case"),
 			   (unsigned long long)row->b_count, places, *ranges ? "; " : "", ranges);
+}
+
+static bool is_unknown(const struct diff_item *item, size_t first, size_t n)
+{
+	size_t i;
+
+	for (i = first; i < first + n; i++)
+		if (item->cells[i].unknown)
+			return true;
+	return false;
+}
+
+/* What nobody knows is no number, nor is what it differs by from another. */
+static void mark_unknown(struct diff_row *row, const struct diff_items *items,
+			 const struct diff_item *item)
+{
+	bool a = is_unknown(item, 0, items->a->n);
+	bool b = is_unknown(item, items->a->n, items->b->n);
+
+	row->unknown = a || b;
+	if (!row->unknown)
+		return;
+	if (a)
+		row->a_ns = row->a_low_ns = row->a_high_ns = UNKNOWN_NS;
+	if (b)
+		row->b_ns = row->b_low_ns = row->b_high_ns = UNKNOWN_NS;
+	row->change = "?";
+	row->change_ns = 0;
+	row->verdict = "unknown";
 }
 
 static struct diff_row finding_row(struct report *report, const struct diff_items *items,
@@ -252,6 +284,7 @@ static struct diff_row finding_row(struct report *report, const struct diff_item
 	row.caller = diff_text_of(item->row, "caller");
 	row.where = diff_text_of(item->row, "where");
 	row.change = short_change(report, &c);
+	mark_unknown(&row, items, item);
 	row.a_severity = severity_of(item, 0, items->a->n, &row.a_runs);
 	row.b_severity = severity_of(item, items->a->n, items->b->n, &row.b_runs);
 	row.a_count = diff_side_range(item, 1, 0, items->a->n).median;

@@ -169,7 +169,8 @@ void diff_collect_findings(struct diff_items *items, const json_t *report, size_
 		bool elsewhere = !strcmp(diff_text_of(row, "elsewhere") ?: "no", "yes");
 		const char *caller = elsewhere ? "*" : diff_text_of(row, "caller");
 		uint64_t offset = caller ? 0 : diff_number_of(row, "offset");
-		uint64_t cost_ns = diff_number_of(row, "cost_ns");
+		bool known = !!strcmp(diff_text_of(row, "cost_known") ?: "yes", "no");
+		uint64_t cost_ns = known ? diff_number_of(row, "cost_ns") : 0;
 		char *key = xasprintf("%s %s %s %s+%llx", diff_text_of(row, "id") ?: "?",
 				      diff_text_of(row, "function") ?: "",
 				      last_part(diff_text_of(row, "module") ?: ""), caller ?: "",
@@ -183,6 +184,7 @@ void diff_collect_findings(struct diff_items *items, const json_t *report, size_
 		}
 		cell->places++;
 		cell->present = true;
+		cell->unknown |= !known;
 		cell->numbers[0] += cost_ns;
 		cell->numbers[1] += diff_number_of(row, "count");
 		cell->numbers[2] = 1;

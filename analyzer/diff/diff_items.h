@@ -13,6 +13,7 @@
 struct diff_cell {
 	uint64_t numbers[DIFF_NUMBERS];
 	bool present;
+	bool unknown; /* of findings: what one of them cost */
 	const char *severity; /* of findings: the worst; NULL: none */
 	uint64_t places; /* of findings: in the function */
 };

@@ -55,6 +55,9 @@ int baseline_take(struct baseline *b, const char *path, json_t *root)
 			.elsewhere = !strcmp(text_of(row, "elsewhere") ?: "no", "yes"),
 			.cost_ns = number_of(row, "cost_ns"),
 		};
+		/* Older reports have a number there, which says nothing. */
+		if (!strcmp(text_of(row, "cost_known") ?: "yes", "no"))
+			known->cost_ns = UNKNOWN_NS;
 		if (!known->id)
 			return wrong(path, "a finding without an id");
 	}
@@ -114,11 +117,12 @@ static bool matches(const struct known_finding *known, const struct finding *f, 
 
 static void pair(struct baseline *b, struct finding *f, struct known_finding *known)
 {
-	uint64_t was = known->cost_ns, is = finding_cost(f);
+	uint64_t was = known->cost_ns == UNKNOWN_NS ? 0 : known->cost_ns;
+	uint64_t is = finding_known_cost(f);
 	bool worse = is > was + was / BASELINE_WORSE_PART && is > was + BASELINE_WORSE_NS;
 
 	known->taken = true;
-	f->before_ns = was;
+	f->before_ns = known->cost_ns;
 	f->compared = worse ? "worse" : "same";
 	*(worse ? &b->worse : &b->same) += 1;
 }
@@ -143,6 +147,7 @@ void baseline_compare(struct baseline *b, struct finding *findings, size_t n)
 		if (findings[i].compared)
 			continue;
 		findings[i].compared = "new";
+		findings[i].before_ns = UNKNOWN_NS;
 		b->fresh++;
 	}
 	b->gone = b->n - b->worse - b->same;

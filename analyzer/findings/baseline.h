@@ -19,7 +19,7 @@
 struct known_finding {
 	const char *id, *function, *module, *caller, *library_caller,
 		*file; /* but the id: NULL unknown */
-	uint64_t line, cost_ns;
+	uint64_t line, cost_ns; /* UNKNOWN_NS: nobody knew */
 	bool elsewhere; /* one of several places was told */
 	bool taken;
 };

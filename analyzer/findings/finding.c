@@ -441,9 +441,10 @@ static void find_cure(struct finding *finding, struct report *report)
 		finding->fix = finding->detector->fix_of_library(finding, report);
 }
 
-/* No cure gives back more than there was lost. */
+/* No cure gives back more than there was lost, as far as that is known. */
 static void limit_gain(struct finding *finding)
 {
+	finding->gain_known &= !finding->cost_unknown;
 	finding->gain_high_ns = least(finding->gain_high_ns, finding_cost(finding));
 	finding->gain_low_ns = least(finding->gain_low_ns, finding->gain_high_ns);
 }

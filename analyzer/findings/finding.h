@@ -190,7 +190,7 @@ struct finding {
 	uint32_t variant, processes;
 	uint64_t count, bytes;
 	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;
-	bool gain_known, overlaps;
+	bool gain_known, overlaps; /* where the cost is unknown, so is the gain */
 	bool shown; /* in text also if it costs nothing to speak of */
 	bool wrong; /* the program does not do what it means to: a problem, whatever it costs */
 	bool cost_unknown; /* nobody knows: a note */
@@ -226,7 +226,8 @@ struct finding {
 	/* As a gate (gate.h) has judged it. */
 	const char *suppressed; /* why; NULL: it is not */
 	const char *compared; /* with the baseline: new, worse, same; NULL: there is none */
-	uint64_t before_ns; /* what it cost in the baseline */
+	uint64_t
+		before_ns; /* what it cost in the baseline; UNKNOWN_NS: nobody knows, or it is new */
 	bool fails; /* the gate, if there is one */
 };
 
@@ -269,9 +270,16 @@ bool finding_minor(const struct finding *f, uint64_t run_ns);
 /* Costs so much for sure, or is so wrong, that something should be done: no note, and not minor. */
 bool finding_problem(const struct finding *f, uint64_t run_ns);
 
+/* Where nobody knows what it cost, the most that it may have: for the order only. */
 static inline uint64_t finding_cost(const struct finding *f)
 {
 	return f->own_ns + f->others_ns;
+}
+
+/* For sums. */
+static inline uint64_t finding_known_cost(const struct finding *f)
+{
+	return f->cost_unknown ? 0 : finding_cost(f);
 }
 
 /* In how many tenths of its process's work the site was called: 10 is all the time. By submissions (launches and copies),

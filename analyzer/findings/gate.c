@@ -237,7 +237,8 @@ static void judge_finding(struct gate *gate, struct finding *f, uint64_t run_ns)
 	const char *what = forbidden(gate, f, run_ns);
 
 	gate->counted++;
-	gate->counted_ns += f->overlaps ? 0 : finding_cost(f);
+	gate->counted_unknown += f->cost_unknown;
+	gate->counted_ns += f->overlaps ? 0 : finding_known_cost(f);
 	if (!what)
 		return;
 	f->fails = true;
@@ -281,7 +282,7 @@ static void judge_budget(struct gate *gate, const struct budget *budget, struct 
 	for (i = 0; i < n; i++) {
 		if (!in_budget(budget, &findings[i]))
 			continue;
-		ns += finding_cost(&findings[i]);
+		ns += finding_known_cost(&findings[i]);
 		calls += findings[i].count;
 	}
 	value = budget->unit == LIMIT_CALLS ? calls : ns;
@@ -338,8 +339,9 @@ void gate_judge(struct gate *gate, struct finding *findings, size_t n, uint64_t 
 		findings[i].suppressed = suppress_reason(&gate->suppressions, &findings[i]);
 		if (findings[i].suppressed) {
 			gate->suppressed++;
+			gate->suppressed_unknown += findings[i].cost_unknown;
 			gate->suppressed_ns +=
-				findings[i].overlaps ? 0 : finding_cost(&findings[i]);
+				findings[i].overlaps ? 0 : finding_known_cost(&findings[i]);
 		} else if (counts(&findings[i])) {
 			judge_finding(gate, &findings[i], run_ns);
 		}

@@ -45,7 +45,10 @@ struct gate {
 	/* results */
 	struct gate_failure *failures;
 	size_t n_failures;
-	uint64_t counted, counted_ns, suppressed, suppressed_ns;
+	uint64_t counted, counted_ns, suppressed,
+		suppressed_ns; /* times as far as they are known */
+	uint64_t counted_unknown,
+		suppressed_unknown; /* of these findings nobody knows what they cost */
 	bool incomplete; /* the traces have gaps, */
 	uint64_t lost_records; /* … with so many records in them, or more */
 	const char *

@@ -227,7 +227,8 @@ const char *suppress_reason(struct suppressions *s, const struct finding *findin
 		    (e->place && !at_place(e->place, finding)))
 			continue;
 		e->findings++;
-		e->cost_ns += finding_cost(finding);
+		e->unknown += finding->cost_unknown;
+		e->cost_ns += finding_known_cost(finding);
 		if (!reason && !e->expired)
 			reason = e->reason;
 	}

@@ -21,7 +21,9 @@ struct suppression {
 	uint64_t line;
 	const char *id, *place, *until, *reason; /* place, until: may be NULL */
 	bool expired;
-	uint64_t findings, cost_ns; /* that it covers, or would if it had not expired */
+	/* That it covers, or would if it had not expired: how many, of how many nobody knows what they cost, and
+	 * what the others did. */
+	uint64_t findings, unknown, cost_ns;
 };
 
 struct suppressions {

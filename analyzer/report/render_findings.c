@@ -39,8 +39,9 @@ char *render_finding_cure(const struct table *t, size_t row)
 	const char *fix = table_text_at(t, row, "fix") ?: "";
 	const char *otherwise = table_text_at(t, row, "otherwise") ?: "";
 	const char *blank = *otherwise ? " " : "";
+	uint64_t high_ns = table_number_at(t, row, "gain_high_ns");
 
-	if (!table_number_at(t, row, "gain_high_ns"))
+	if (!high_ns || high_ns == UNKNOWN_NS)
 		return xasprintf("%s%s%s", fix, blank, otherwise);
 	time_at(t, row, "gain_low_ns", low);
 	time_at(t, row, "gain_high_ns", high);

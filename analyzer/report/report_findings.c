@@ -17,8 +17,8 @@ struct finding_row {
 	const char *python, *python_function, *python_file;
 	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
-	uint64_t rank, shown_ns, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns,
-		run_ns, count, bytes, alike, alike_ns, offset;
+	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, run_ns,
+		count, bytes, alike, alike_ns, offset;
 	const struct table *stack;
 	uint64_t before_ns, line, python_line, processes, worst_at_ns, worst_ns, worst_thread,
 		worst_device;
@@ -27,19 +27,18 @@ struct finding_row {
 /* clang-format off */
 static const struct column finding_columns[] = {
 	COLUMN(struct finding_row, rank, "#", UNIT_PLAIN),
-	{.title = "cost", .unit = UNIT_NS_IF_KNOWN, .offset = offsetof(struct finding_row, shown_ns)},
-	COLUMN_JSON(struct finding_row, cost_ns, UNIT_NS),
+	COLUMN(struct finding_row, cost_ns, "cost", UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, cost_known, UNIT_TEXT),
 	COLUMN_TEXT(struct finding_row, headline, "what"),
 	COLUMN_JSON(struct finding_row, id, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, title, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, severity, UNIT_TEXT),
-	COLUMN_JSON(struct finding_row, total_ns, UNIT_NS),
-	COLUMN_JSON(struct finding_row, own_ns, UNIT_NS),
-	COLUMN_JSON(struct finding_row, others_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, total_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, own_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, others_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, run_ns, UNIT_NS),
-	COLUMN_JSON(struct finding_row, gain_low_ns, UNIT_NS),
-	COLUMN_JSON(struct finding_row, gain_high_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, gain_low_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, gain_high_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, count, UNIT_COUNT),
 	COLUMN_JSON(struct finding_row, bytes, UNIT_BYTES),
 	COLUMN_JSON(struct finding_row, alike, UNIT_COUNT),
@@ -75,7 +74,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, overlaps, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, suppressed, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, compared, UNIT_TEXT),
-	COLUMN_JSON(struct finding_row, before_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, before_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, fails, UNIT_TEXT),
 };
 /* clang-format on */
@@ -206,8 +205,14 @@ static const char *headline(struct report *report, const struct finding *f, uint
 		return report_text(report, "%s%s", note(f, run_ns), f->detector->title);
 	if (!strcmp(f->compared, "new"))
 		return report_text(report, "NEW: %s", f->detector->title);
-	return report_text(report, "WORSE (it was %s): %s", word_time(report, f->before_ns),
+	return report_text(report, "WORSE (it was %s): %s",
+			   f->before_ns == UNKNOWN_NS ? "unknown" : word_time(report, f->before_ns),
 			   f->detector->title);
+}
+
+static uint64_t if_known(bool known, uint64_t ns)
+{
+	return known ? ns : UNKNOWN_NS;
 }
 
 /* The costliest of the lines. */
@@ -245,15 +250,14 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.what = f->what,
 		.fix = f->fix,
 		.otherwise = f->otherwise,
-		.shown_ns = f->cost_unknown ? UNKNOWN_NS : finding_cost(f),
-		.cost_ns = finding_cost(f),
+		.cost_ns = if_known(!f->cost_unknown, finding_cost(f)),
 		.cost_known = f->cost_unknown ? "no" : "yes",
-		.total_ns = f->site ? f->site->total_ns : 0,
-		.own_ns = f->own_ns,
-		.others_ns = f->others_ns,
+		.total_ns = f->site ? f->site->total_ns : UNKNOWN_NS,
+		.own_ns = if_known(!f->cost_unknown, f->own_ns),
+		.others_ns = if_known(!f->cost_unknown, f->others_ns),
 		.run_ns = run_ns,
-		.gain_low_ns = f->gain_known ? f->gain_low_ns : 0,
-		.gain_high_ns = f->gain_known ? f->gain_high_ns : 0,
+		.gain_low_ns = if_known(f->gain_known, f->gain_low_ns),
+		.gain_high_ns = if_known(f->gain_known, f->gain_high_ns),
 		.count = f->count,
 		.bytes = f->bytes,
 		.alike = f->alike,
@@ -267,7 +271,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.overlaps = f->overlaps ? "yes" : "no",
 		.suppressed = f->suppressed ? report_text(report, "%s", f->suppressed) : NULL,
 		.compared = f->compared,
-		.before_ns = f->before_ns,
+		.before_ns = if_known(f->compared, f->before_ns),
 	};
 
 	if (worst->thread && worst->begin_ns > a->model.first_ns)

@@ -13,8 +13,8 @@
 struct gate_row {
 	const char *verdict, *says, *incomplete, *data, *unjudged, *counts, *suppresses, *compares,
 		*baseline;
-	uint64_t failures, counted, counted_ns, suppressed, suppressed_ns, added, worse, same, gone,
-		lost_records;
+	uint64_t failures, counted, counted_ns, counted_unknown, suppressed, suppressed_ns,
+		suppressed_unknown, added, worse, same, gone, lost_records;
 };
 
 /* clang-format off */
@@ -31,8 +31,10 @@ static const struct column gate_columns[] = {
 	COLUMN_JSON(struct gate_row, failures, UNIT_COUNT),
 	COLUMN_JSON(struct gate_row, counted, UNIT_COUNT),
 	COLUMN_JSON(struct gate_row, counted_ns, UNIT_NS),
+	COLUMN_JSON(struct gate_row, counted_unknown, UNIT_COUNT),
 	COLUMN_JSON(struct gate_row, suppressed, UNIT_COUNT),
 	COLUMN_JSON(struct gate_row, suppressed_ns, UNIT_NS),
+	COLUMN_JSON(struct gate_row, suppressed_unknown, UNIT_COUNT),
 	COLUMN_JSON(struct gate_row, baseline, UNIT_TEXT),
 	COLUMN_JSON(struct gate_row, added, UNIT_COUNT),
 	COLUMN_JSON(struct gate_row, worse, UNIT_COUNT),
@@ -50,12 +52,20 @@ static const struct table_kind gate_kind = {
 	.facts = true,
 };
 
-static const char *findings_text(struct report *report, uint64_t count, uint64_t ns)
+/* "3 findings: 5.200 ms, and 1 of them of unknown cost". */
+static const char *findings_text(struct report *report, uint64_t count, uint64_t unknown,
+				 uint64_t ns)
 {
+	const char *findings = word_count(report, count, "finding");
+
 	if (!count)
 		return "no finding";
-	return report_text(report, "%llu finding%s: %s", (unsigned long long)count,
-			   count == 1 ? "" : "s", word_time(report, ns));
+	if (unknown == count)
+		return report_text(report, "%s of unknown cost", findings);
+	if (!unknown)
+		return report_text(report, "%s: %s", findings, word_time(report, ns));
+	return report_text(report, "%s: %s, and %llu of them of unknown cost", findings,
+			   word_time(report, ns), (unsigned long long)unknown);
 }
 
 static const char *verdict(const struct gate *gate)
@@ -110,17 +120,21 @@ static void add_verdict(struct report *report, const struct gate *gate)
 			gate_cannot_judge(gate) ? report_text(report, "%s", gate->unjudged) : NULL,
 		.incomplete = gate->incomplete ? "yes" : "no",
 		.lost_records = gate->lost_records,
-		.counts = findings_text(report, gate->counted, gate->counted_ns),
+		.counts = findings_text(report, gate->counted, gate->counted_unknown,
+					gate->counted_ns),
 		.suppresses = gate->suppressions.n
-				      ? findings_text(report, gate->suppressed, gate->suppressed_ns)
+				      ? findings_text(report, gate->suppressed,
+						      gate->suppressed_unknown, gate->suppressed_ns)
 				      : NULL,
 		.compares = b->path ? baseline_text(report, b) : NULL,
 		.baseline = b->path,
 		.failures = gate->n_failures,
 		.counted = gate->counted,
 		.counted_ns = gate->counted_ns,
+		.counted_unknown = gate->counted_unknown,
 		.suppressed = gate->suppressed,
 		.suppressed_ns = gate->suppressed_ns,
+		.suppressed_unknown = gate->suppressed_unknown,
 		.added = b->fresh,
 		.worse = b->worse,
 		.same = b->same,
@@ -165,7 +179,7 @@ static void add_failures(struct report *report, const struct gate *gate)
 
 struct suppression_row {
 	const char *at, *file, *id, *place, *until, *reason, *state, *says;
-	uint64_t line, findings, cost_ns;
+	uint64_t line, findings, unknown, cost_ns;
 };
 
 /* clang-format off */
@@ -179,6 +193,7 @@ static const struct column suppression_columns[] = {
 	COLUMN_JSON(struct suppression_row, reason, UNIT_TEXT),
 	COLUMN_JSON(struct suppression_row, state, UNIT_TEXT),
 	COLUMN_JSON(struct suppression_row, findings, UNIT_COUNT),
+	COLUMN_JSON(struct suppression_row, unknown, UNIT_COUNT),
 	COLUMN_JSON(struct suppression_row, cost_ns, UNIT_NS),
 	COLUMN_TEXT(struct suppression_row, says, "state"),
 };
@@ -208,13 +223,14 @@ static struct suppression_row describe(struct report *report, const struct suppr
 			 : e->findings ? "used"
 				       : "unused",
 		.findings = e->findings,
+		.unknown = e->unknown,
 		.cost_ns = e->cost_ns,
 	};
 
 	row.says = row.state;
 	if (e->expired)
 		row.says = report_text(report, "expired on %s; %s", e->until,
-				       findings_text(report, e->findings, e->cost_ns));
+				       findings_text(report, e->findings, e->unknown, e->cost_ns));
 	return row;
 }
 

@@ -10,9 +10,10 @@
 #
 # A finding speaks if it is not a minor one. It is right if it is the detector's whose fault it is, at a
 # call that the faulty function makes (or at none); else it is false. Costs are compared where the truth
-# knows them (the third column of `faults --list`); time that the thread had no processor, by the kernel's
-# account, may be part of them or not. On a machine with other work a thread may lose it anywhere: a run
-# that does not come out right is played again, twice at most, and the table says how often that was.
+# knows them (the third column of `faults --list`), with the time in the calls where the report does not; time
+# that the thread had no processor, by the kernel's account, may be part of them or not. On a machine with other
+# work a thread may lose it anywhere: a run that does not come out right is played again, twice at most, and the
+# table says how often that was.
 . "$(dirname "$0")/lib.sh"
 need jq
 sim="$here/../sim/with-sim"
@@ -27,7 +28,7 @@ sed -n 's/^\t\.id = "\(.*\)",$/\1/p' "$root"/analyzer/detectors/*.c | sort -u >d
 # and "false DETECTOR NAME caller cost", from labels, truth/ and report.json.
 judged() {
 	jq -r '.accounts[] | ["#", .thread, .function, .not_running_ns] | @tsv' report.json >idle || fail "$1: no accounts"
-	jq -r '.findings[] | [.id, .caller // "-", .function // "-", .own_ns, .severity] | @tsv' \
+	jq -r '.findings[] | [.id, .caller // "-", .function // "-", .own_ns // .total_ns // 0, .severity] | @tsv' \
 		report.json >findings || fail "$1: findings that cannot be read"
 	awk -F'\t' -v name="$1" -v clean="$2" '
 	FILENAME == ARGV[1] { known[$1] = 1; next }

@@ -19,9 +19,14 @@ static void gains_fit(const json_t *root)
 
 	json_array_foreach(rows, i, row)
 	{
+		bool known = !strcmp(json_string_value(json_object_get(row, "cost_known")), "yes");
 		json_int_t gain = json_integer_value(json_object_get(row, "gain_high_ns"));
 		json_int_t total = json_integer_value(json_object_get(row, "total_ns"));
 
+		/* What nobody knows is no number. */
+		if (json_is_integer(json_object_get(row, "cost_ns")) != known ||
+		    (!known && json_is_integer(json_object_get(row, "gain_high_ns"))))
+			fail_msg("an unknown cost: %s", json_dumps(row, 0));
 		if (gain > json_integer_value(json_object_get(row, "cost_ns")) ||
 		    json_integer_value(json_object_get(row, "gain_low_ns")) > gain)
 			fail_msg("a gain above the cost: %s", json_dumps(row, 0));

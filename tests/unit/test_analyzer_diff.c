@@ -239,6 +239,33 @@ static void test_gone(void **state)
 	json_decref(said);
 }
 
+#define UNKNOWN(id, cost) \
+	"{\"id\":\"" id "\",\"title\":\"t\",\"cost_ns\":" cost \
+	",\"cost_known\":\"no\",\"count\":3,\"severity\":\"note\"}"
+
+/* What nobody knows is no number, in reports of today (null) and in older ones. */
+static void test_unknown(void **state)
+{
+	static const char *const a[] = {
+		REPORT(UNKNOWN("x", "7000000") "," UNKNOWN("y", "null"), "1", "1", "")};
+	static const char *const b[] = {
+		REPORT(UNKNOWN("x", "null") "," FINDING("y", "null", "0", "9000000", "problem"),
+		       "1", "1", "")};
+	static const char nothing[] = REPORT("", "1", "1", "");
+	json_t *said = compare(a, 1, b, 1);
+	const json_t *one = row(said, "findings", "id", "x");
+
+	(void)state;
+	expect_text(one, "verdict", "unknown");
+	assert_true(json_is_null(json_object_get(one, "a_ns")));
+	assert_true(json_is_null(json_object_get(one, "b_high_ns")));
+	one = json_object_get(said, "summary");
+	expect_number(one, "grew", 0);
+	expect_number(one, "shrank", 0);
+	json_decref(said);
+	expect_words(nothing, a[0], "appeared: 0 cases in A, 3 in B");
+}
+
 /* Places of one function are one; without symbols the address tells them apart. */
 static void test_places(void **state)
 {
@@ -337,8 +364,8 @@ int main(void)
 		cmocka_unit_test(test_words),        cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_noise),        cmocka_unit_test(test_one_run_each),
 		cmocka_unit_test(test_several_runs), cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_places),       cmocka_unit_test(test_dearest),
-		cmocka_unit_test(test_poor_reports),
+		cmocka_unit_test(test_unknown),      cmocka_unit_test(test_places),
+		cmocka_unit_test(test_dearest),      cmocka_unit_test(test_poor_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

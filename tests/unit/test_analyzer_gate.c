@@ -294,6 +294,32 @@ static void test_noise(void **state)
 	baseline_release(&b);
 }
 
+#define OLD_UNKNOWN(line, rest) \
+	"{\"id\": \"pageable-copy\", \"function\": \"cudaMemcpyAsync\", " \
+	"\"module\": \"app-1.2\", \"caller\": \"work\", \"file\": \"a.c\", " \
+	"\"line\": " #line ", \"cost_known\": \"no\", \"cost_ns\": " rest "}"
+
+/* What nobody knows is no number: not in reports of today (null) nor in older ones. */
+static void test_unknown(void **state)
+{
+	struct finding now[] = {finding("work", "a.c", 1, 2), finding("work", "a.c", 2, 2),
+				finding("work", "a.c", 3, 200)};
+	struct baseline b;
+
+	(void)state;
+	now[2].cost_unknown = true;
+	compare(&b,
+		OLD_UNKNOWN(1, "null") "," OLD_UNKNOWN(2, "300000000") "," OLD("work", "a.c", 3, 1),
+		now, ARRAY_SIZE(now));
+	assert_string_equal(now[0].compared, "worse");
+	assert_true(now[0].before_ns == UNKNOWN_NS);
+	assert_string_equal(now[1].compared, "worse");
+	assert_true(now[1].before_ns == UNKNOWN_NS);
+	assert_string_equal(now[2].compared, "same");
+	assert_int_equal(now[2].before_ns, 1000000);
+	baseline_release(&b);
+}
+
 /* ---- the gate --------------------------------------------------------------------------------- */
 
 /* Failures of two findings that cost 6 and 2 of 100 ms, 4 calls; -1: the options are wrong. */
@@ -368,6 +394,30 @@ static void test_budgets(void **state)
 	for (i = 0; i < ARRAY_SIZE(wrong); i++)
 		if (failures(NULL, wrong[i]) != -1)
 			fail_msg("%s is understood", wrong[i]);
+}
+
+/* It is in no sum, and counted. */
+static void test_unknown_in_budget(void **state)
+{
+	struct finding findings[] = {finding("work", "a.c", 1, 6), finding("work", "a.c", 2, 2)};
+	struct option_values none = {0};
+	struct report report;
+	struct gate gate;
+	const struct table *t;
+
+	(void)state;
+	findings[0].cost_unknown = true;
+	assert_int_equal(gate_init(&gate, NULL, "all:2ms", &none), 0);
+	gate_judge(&gate, findings, ARRAY_SIZE(findings), 100000000);
+	assert_false(gate_failed(&gate));
+	report_init(&report, "test");
+	report_gate(&report, &gate);
+	t = report_find(&report, "gate");
+	assert_int_equal(table_number_at(t, 0, "counted"), 2);
+	assert_int_equal(table_number_at(t, 0, "counted_unknown"), 1);
+	assert_int_equal(table_number_at(t, 0, "counted_ns"), 2000000);
+	report_release(&report);
+	gate_release(&gate);
 }
 
 /* ---- odd texts -------------------------------------------------------------------------------- */
@@ -490,6 +540,8 @@ int main(void)
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_baseline),
 		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_unknown_in_budget),
 		cmocka_unit_test(test_places_in_library),
 		cmocka_unit_test(test_library),
 		cmocka_unit_test(test_elsewhere),
