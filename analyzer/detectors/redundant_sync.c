@@ -24,6 +24,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 	    call_failed(&o->record->raw->call_head) || observed_awaited(o) || has_waited(o))
 		return false;
 	v->cost_ns = o->call->end_ns - o->call->begin_ns - finished_ns(o->call, BUCKET_NOT_RUNNING);
+	/* It is left out, and nothing comes in its place. */
 	v->gain_low_ns = v->gain_high_ns = v->cost_ns;
 	return true;
 }

@@ -7,6 +7,10 @@
  * all through the program's work, or for a good part of its time. What is made before the work and freed after it is no case, however
  * often, nor is what is made at the beginning of each of a few phases. Memory that is kept, as a cache does that
  * fills while the program works, is a note: it ends when the cache is full.
+ *
+ * What is used again instead costs nothing after the first time; what else the cure names costs what such calls
+ * do by the profile or the trace, and where nobody knows that, perhaps all that is gained. What other threads
+ * waited may go on to something else.
  */
 #include "findings/detector.h"
 #include "report/report_words.h"
@@ -35,8 +39,9 @@ static const struct {
 	const char *what, *fix;
 } variants[VARIANTS] = {
 	{"device memory",
-	 "Allocate once and use it again, or allocate in the stream's order from a pool: "
-	 "cudaMallocAsync, cudaFreeAsync."},
+	 "Allocate once and use it again, or allocate in the stream's order from a pool that "
+	 "keeps what is freed: cudaMallocAsync, cudaFreeAsync, "
+	 "cudaMemPoolAttrReleaseThreshold."},
 	{"pinned host memory",
 	 "Pin once, before the work: pinning goes through the kernel and holds a "
 	 "lock of the whole process."},
@@ -134,6 +139,37 @@ static bool is_again(const struct observed *o)
 	return contexts->ended;
 }
 
+/* The same of a pool. */
+static bool pool_ns(const struct observed *o, uint64_t *ns)
+{
+	static const uint32_t runtime[] = {SPY_FN_cudaMallocAsync, SPY_FN_cudaFreeAsync};
+	static const uint32_t driver[] = {SPY_FN_cuMemAllocAsync, SPY_FN_cuMemFreeAsync};
+	const char *name = o->accounts->model->set->functions.all[o->record->fn].name;
+	union spy_any raw = {.memory = o->record->raw->memory};
+	bool frees = raw.memory.op == SPY_MEMOP_FREE;
+
+	raw.memory.pool = true;
+	if (frees) /* nobody asks of how much */
+		raw.memory.bytes = 0;
+	return observed_class(
+		o, expect_key(&raw, (strncmp(name, "cuda", 4) ? driver : runtime)[frees], false),
+		ns);
+}
+
+/* What the call costs that the cure has instead of it; false: nobody knows. */
+static bool instead_ns(const struct observed *o, uint32_t variant, uint64_t *ns)
+{
+	*ns = 0;
+	switch (variant) {
+	case DEVICE_MEMORY:
+		return pool_ns(o, ns);
+	case GRAPH: /* an update takes what the graph takes */
+		return false;
+	default:
+		return true;
+	}
+}
+
 static bool judge(const struct observed *o, struct verdict *v)
 {
 	if (o->cold || call_failed(&o->record->raw->call_head))
@@ -148,7 +184,9 @@ static bool judge(const struct observed *o, struct verdict *v)
 		return false;
 	}
 	/* What it waited for a lock is the cost of whoever held it, and in the gain there. */
-	v->gain_low_ns = v->gain_high_ns = v->cost_ns;
+	v->gain_high_ns = v->cost_ns;
+	if (instead_ns(o, v->variant, &v->instead_ns))
+		v->gain_low_ns = v->cost_ns;
 	return true;
 }
 
@@ -214,6 +252,16 @@ static bool is_memory(uint32_t variant)
 	       variant == MAPPING;
 }
 
+/* One of its calls stays, in each process. */
+static void gain_but_first(const struct site *site, struct finding *finding)
+{
+	uint64_t most_ns =
+		site->gain_high_ns - site->gain_high_ns / site->count * finding->processes;
+
+	finding->gain_low_ns = least(site_gain_low(site), most_ns);
+	finding->gain_high_ns = most_ns + finding->others_ns;
+}
+
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct report *report)
 {
@@ -234,6 +282,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return NULL;
 	finding->once = dying && is_kept(&turnover);
 	finding->fix = variants[finding->variant].fix;
+	gain_but_first(site, finding);
 	return report_text(report, "%s about %s while the program works, %s inside them%s",
 			   word_count(report, site->count, "call"), variants[finding->variant].what,
 			   word_time(report, site->total_ns),
@@ -256,8 +305,9 @@ const struct detector detector_steady_state = {
 		"the matching frees, with work handed to a GPU between their calls five times or "
 		"more. Memory that is kept and asked for ever more seldom, as by a cache that "
 		"fills, is a note.",
-	.blind = "Whether what is made could be used again: sizes may differ. Allocations from "
-		 "pools (cudaMallocAsync) are no case.",
+	.blind = "Whether what is made could be used again: sizes may differ. What a pool would "
+		 "cost instead, unless `cudaspy calibrate` has measured that or the trace has such "
+		 "calls. Allocations from pools (cudaMallocAsync) are no case.",
 	.fix = "Make it once, before the work.",
 	.absorbs = &detector_hidden_sync,
 	.always = DETECTOR_CONTRACT(ALLOC) | DETECTOR_CONTRACT(PIN) | DETECTOR_CONTRACT(FREE) |

@@ -204,7 +204,7 @@ static bool fill(struct finding *finding, const struct analysis *a, struct symbo
 	finding->bytes = site->bytes;
 	finding->own_ns = site->cost_ns;
 	finding->others_ns = (uint64_t)site->others_ns;
-	finding->gain_low_ns = site->gain_low_ns + (uint64_t)site->others_sure_ns;
+	finding->gain_low_ns = site_gain_low(site) + (uint64_t)site->others_sure_ns;
 	finding->gain_high_ns = site->gain_high_ns + finding->others_ns;
 	finding->gain_known = true;
 	finding->fix = finding->detector->fix;

@@ -85,6 +85,8 @@ struct verdict {
 	uint64_t cost_ns; /* of the call's time, what the problem took from its own thread */
 	/* What of it the cure would give back, at least and at most. */
 	uint64_t gain_low_ns, gain_high_ns;
+	uint64_t
+		instead_ns; /* what the cure's own call takes: it comes off the sum of the least gains */
 	uint32_t
 		variant; /* tells apart what should not be one finding; the detector's own numbers */
 	uint64_t tally; /* whatever the detector counts: summed up in the site */
@@ -157,7 +159,7 @@ struct site {
 	uint64_t count, bytes, failed;
 	uint64_t total_ns; /* duration of all calls */
 	uint64_t hidden_ns; /* of that, hidden waits for the GPU */
-	uint64_t cost_ns, gain_low_ns, gain_high_ns; /* sums of the verdicts */
+	uint64_t cost_ns, gain_low_ns, gain_high_ns, instead_ns; /* sums of the verdicts */
 	uint64_t tally; /* sum of the verdicts' */
 	uint64_t tries; /* of the thread of its last call, until then: steps.h */
 	double others_ns; /* what other threads waited for these calls, at the root */
@@ -299,6 +301,12 @@ struct span work_span(const struct analysis *a, size_t process, const struct thr
 
 /* The site is about to have a further round (sites.c). */
 void spread_sample(struct site *site, uint64_t submissions, uint64_t ns);
+
+/* What the cure would give back to the site's own threads, at least. */
+static inline uint64_t site_gain_low(const struct site *site)
+{
+	return site->gain_low_ns - least(site->gain_low_ns, site->instead_ns);
+}
 
 /* Adds one site's calls to another's: they have one cause. */
 void site_add(struct site *sum, const struct site *more);

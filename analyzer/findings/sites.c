@@ -89,6 +89,7 @@ static void add_claim(const struct claim *claim)
 	site->cost_ns += v->cost_ns;
 	site->gain_low_ns += v->gain_low_ns;
 	site->gain_high_ns += v->gain_high_ns;
+	site->instead_ns += v->instead_ns;
 	site->tally += v->tally;
 	site->tries = claim->tries;
 	thread_set_add(&site->callers, claim->thread);
@@ -122,6 +123,7 @@ void site_add(struct site *sum, const struct site *more)
 	sum->cost_ns += more->cost_ns;
 	sum->gain_low_ns += more->gain_low_ns;
 	sum->gain_high_ns += more->gain_high_ns;
+	sum->instead_ns += more->instead_ns;
 	sum->tally += more->tally;
 	sum->others_ns += more->others_ns;
 	sum->others_sure_ns += more->others_sure_ns;

@@ -41,6 +41,12 @@ static inline bool report_tells_others(uint64_t others_ns, uint64_t cost_ns)
 	return others_ns && others_ns >= cost_ns / 100;
 }
 
+/* Is a gain told as one number? If its bounds lie within a hundredth. */
+static inline bool report_is_point(uint64_t low_ns, uint64_t high_ns)
+{
+	return low_ns >= high_ns - high_ns / 100;
+}
+
 /* Texts that live as long as the report. */
 #define report_text(report, ...) arena_printf(&(report)->arena, __VA_ARGS__)
 

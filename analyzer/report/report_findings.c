@@ -153,7 +153,7 @@ static const char *gain_text(struct report *report, const struct finding *f)
 {
 	if (!f->gain_known || !f->gain_high_ns)
 		return f->fix;
-	if (f->gain_low_ns >= f->gain_high_ns - f->gain_high_ns / 10)
+	if (report_is_point(f->gain_low_ns, f->gain_high_ns))
 		return report_text(report, "%s Gains about %s.", f->fix,
 				   word_time(report, f->gain_high_ns));
 	if (!f->gain_low_ns)

@@ -38,12 +38,15 @@ missing=$(jq -r '[.classes[] | .function] | unique[]' "$profile" | sort >have
 		cudaMemcpyAsync
 		cudaMemsetAsync
 		cudaMallocAsync
+		cudaFreeAsync
 		cudaLaunchKernel
 		cudaStreamSynchronize
 		cudaEventRecord
 		cuMemcpyDtoHAsync_v2
 		cuLaunchKernel
 		cuMemAlloc_v2
+		cuMemAllocAsync
+		cuMemFreeAsync
 	END
 )
 [ -z "$missing" ] || fail "not measured: $missing"

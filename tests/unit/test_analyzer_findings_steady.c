@@ -730,9 +730,66 @@ static void test_phase(void **state)
 	nothing(s);
 }
 
+/* Things made again and again, 100 times; and 20 times what the cure has instead, NULL: that is not known. */
+static json_t *tell_again(struct story *s, uint64_t ns, const char *made, const char *instead,
+			  uint64_t instead_ns)
+{
+	int i;
+
+	begin(s);
+	for (i = 0; i < 20 && instead; i++)
+		call(s, 1000, instead_ns, "%s", instead);
+	for (i = 0; i < 100; i++) {
+		/* Every tenth takes longer than the others. */
+		call(s, 1000, i % 10 ? ns : 2 * ns, "%s caller=0x30", made);
+		launch(s, 1000, 4000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 900000, 0x20);
+	}
+	conclude(s);
+	return found(s, "steady-state");
+}
+
+/* From what the cure's own calls leave of the cost to all of it but the first call. */
+static void test_gain(void **state)
+{
+	static const char malloc[] =
+		"memory cudaMalloc op=alloc kind=device address=0x1000 bytes=1048576";
+	static const char driver[] =
+		"memory cuMemAlloc_v2 op=alloc kind=device address=0x1000 bytes=1048576";
+	static const char pool[] =
+		"memory cudaMallocAsync op=alloc kind=device pool=1 address=0x2000 "
+		"bytes=1048576 stream=8 caller=0x31";
+	static const char pin[] =
+		"memory cudaMallocHost op=alloc kind=pinned address=0x1000 bytes=1048576";
+	struct story *s = *state;
+	json_t *finding;
+
+	finding = tell_again(s, 40000, malloc, NULL, 0); /* perhaps a pool costs as much */
+	assert_in_range(number(finding, "cost_ns"), 108 * 40000, 110 * 40000);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	assert_in_range(number(finding, "gain_high_ns"), 105 * 40000, 109 * 40000);
+	finding = tell_again(s, 40000, malloc, pool, 5000);
+	assert_in_range(number(finding, "gain_low_ns"), 107 * 40000 - 100 * 5200,
+			110 * 40000 - 98 * 4800);
+	assert_in_range(number(finding, "gain_high_ns"), 105 * 40000, 109 * 40000);
+	/* It costs more than all of them together, if not more than each. */
+	finding = tell_again(s, 4000, malloc, pool, 5000);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	/* The driver's has another price. */
+	finding = tell_again(s, 40000, driver, pool, 5000);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	finding = tell_again(s, 40000, pin, NULL, 0); /* used again, it costs nothing */
+	assert_in_range(number(finding, "gain_low_ns"), 105 * 40000, 109 * 40000);
+	assert_int_equal(number(finding, "gain_low_ns"), number(finding, "gain_high_ns"));
+	finding = tell_again(s, 40000, "op cudaGraphInstantiate object=0x50", NULL, 0);
+	assert_int_equal(number(finding, "gain_low_ns"), 0); /* an update, perhaps */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		STORY_TEST(test_gain),
 		STORY_TEST(test_lazy_loading),
 		STORY_TEST(test_first_use),
 		STORY_TEST(test_modules),
