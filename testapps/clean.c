@@ -30,7 +30,6 @@ static const struct variant variants[] = {{"plain", 1}, {"pipelined", DEPTH_MAX}
 static struct {
 	long threads, gpus, ms, kernel_us, bytes;
 	const char *variant;
-	bool quick;
 } options = {
 	.threads = ONE_PER_GPU,
 	.ms = 5000,
@@ -42,19 +41,17 @@ static struct {
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"threads", "N", "threads, spread over the GPUs (one for each)",
-		OPTION_NUMBER, &options.threads, 1, WORKERS_MAX},
+		OPTION_NUMBER, &options.threads, 1, WORKERS_MAX, NULL},
 	{"gpus", "N", "GPUs to use (all)",
-		OPTION_NUMBER, &options.gpus, 1, 64},
+		OPTION_NUMBER, &options.gpus, 1, 64, NULL},
 	{"variant", "NAME", "plain, pipelined or all (all)",
-		OPTION_TEXT, &options.variant, 0, 0},
+		OPTION_TEXT, &options.variant, 0, 0, NULL},
 	{"ms", "MS", "how long each variant runs (5000)",
-		OPTION_NUMBER, &options.ms, 1, 3600000},
+		OPTION_NUMBER, &options.ms, 1, 3600000, "400"},
 	{"kernel-us", "US", "length of a round's kernel (1000)",
-		OPTION_NUMBER, &options.kernel_us, 0, 1000000},
+		OPTION_NUMBER, &options.kernel_us, 0, 1000000, NULL},
 	{"bytes", "N", "size of each copy (1441792)",
-		OPTION_NUMBER, &options.bytes, 4, 1l << 30},
-	{"quick", NULL, "a short run: --ms 400",
-		OPTION_FLAG, &options.quick, 0, 0},
+		OPTION_NUMBER, &options.bytes, 4, 1l << 30, NULL},
 	{0},
 };
 /* clang-format on */
@@ -257,8 +254,6 @@ int main(int argc, char **argv)
 	struct table table;
 	size_t i;
 
-	if (options.quick)
-		options.ms = 400;
 	options.bytes -= options.bytes % (long)sizeof(int);
 	table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
 	for (i = 0; i < VARIANT_CNT; i++) {

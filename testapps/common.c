@@ -39,6 +39,9 @@ void usage_error(const char *format, ...)
 	exit(2);
 }
 
+static const struct option_row *option_rows;
+static unsigned long rows_given; /* bit i: option_rows[i] */
+
 static void help_row(const char *name, const char *value, const char *text)
 {
 	char left[64];
@@ -47,11 +50,19 @@ static void help_row(const char *name, const char *value, const char *text)
 	printf("  %-22s %s\n", left, text);
 }
 
-static void help(const char *summary, const struct option_row *rows)
+static void help(const char *summary)
 {
+	const struct option_row *row;
+
 	printf("Usage: %s [options]\n\n%s\n\nOptions:\n", program, summary);
-	for (; rows->name; rows++)
-		help_row(rows->name, rows->value, rows->help);
+	for (row = option_rows; row->name; row++)
+		help_row(row->name, row->value, row->help);
+	help_row("quick", NULL, "a short run; unless given:");
+	printf("%24s", "");
+	for (row = option_rows; row->name; row++)
+		if (row->quick)
+			printf(" --%s %s", row->name, row->quick);
+	putchar('\n');
 	help_row("csv", NULL, "print the table as CSV");
 	help_row("json", NULL, "print the table as JSON");
 	help_row("help", NULL, "print this and exit");
@@ -82,23 +93,45 @@ static void option_set(const struct option_row *row, const char *value)
 	}
 }
 
-static const struct option_row *option_find(const struct option_row *rows, const char *name,
-					    size_t length)
+static const struct option_row *option_find(const char *name, size_t length)
 {
-	for (; rows->name; rows++) {
-		if (strlen(rows->name) == length && !memcmp(rows->name, name, length))
-			return rows;
+	const struct option_row *row;
+
+	for (row = option_rows; row->name; row++) {
+		if (strlen(row->name) == length && !memcmp(row->name, name, length))
+			return row;
 	}
 	return NULL;
+}
+
+static bool row_given(const struct option_row *row)
+{
+	return rows_given >> (row - option_rows) & 1;
+}
+
+bool option_given(const char *name)
+{
+	return row_given(option_find(name, strlen(name)));
+}
+
+static void options_hurry(void)
+{
+	const struct option_row *row;
+
+	for (row = option_rows; row->name; row++)
+		if (row->quick && !row_given(row))
+			option_set(row, row->quick);
 }
 
 enum output options_read(int argc, char **argv, const char *summary, const struct option_row *rows)
 {
 	enum output output = OUTPUT_TEXT;
 	const char *slash = strrchr(argv[0], '/');
+	bool quick = false;
 	int i;
 
 	program = slash ? slash + 1 : argv[0];
+	option_rows = rows;
 	for (i = 1; i < argc; i++) {
 		const struct option_row *row;
 		const char *name, *value;
@@ -107,15 +140,19 @@ enum output options_read(int argc, char **argv, const char *summary, const struc
 			usage_error("%s: not an option", argv[i]);
 		name = argv[i] + 2;
 		if (!strcmp(name, "help")) {
-			help(summary, rows);
+			help(summary);
 			exit(0);
 		}
 		if (!strcmp(name, "csv") || !strcmp(name, "json")) {
 			output = name[0] == 'c' ? OUTPUT_CSV : OUTPUT_JSON;
 			continue;
 		}
+		if (!strcmp(name, "quick")) {
+			quick = true;
+			continue;
+		}
 		value = strchr(name, '=');
-		row = option_find(rows, name, value ? (size_t)(value - name) : strlen(name));
+		row = option_find(name, value ? (size_t)(value - name) : strlen(name));
 		if (!row)
 			usage_error("%s: no such option", argv[i]);
 		if (value)
@@ -125,7 +162,10 @@ enum output options_read(int argc, char **argv, const char *summary, const struc
 		else if (row->kind != OPTION_FLAG)
 			value = argv[i];
 		option_set(row, value);
+		rows_given |= 1ul << (row - rows);
 	}
+	if (quick)
+		options_hurry();
 	return output;
 }
 

@@ -29,34 +29,34 @@
 static struct {
 	const char *modes, *calls;
 	long threads, processes, gpus, ms, iterations;
-	bool peer, list, quick;
+	bool peer, list;
 } options = {
 	.modes = "all",
 	.calls = "all",
+	.ms = 100,
+	.iterations = ITERATIONS_MAX,
 };
 
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"mode", "LIST", "of one, threads, same, processes, or all (all)",
-		OPTION_TEXT, &options.modes, 0, 0},
+		OPTION_TEXT, &options.modes, 0, 0, NULL},
 	{"calls", "LIST", "names that --list tells, or all (all)",
-		OPTION_TEXT, &options.calls, 0, 0},
+		OPTION_TEXT, &options.calls, 0, 0, NULL},
 	{"list", NULL, "print the names of the calls and exit",
-		OPTION_FLAG, &options.list, 0, 0},
+		OPTION_FLAG, &options.list, 0, 0, NULL},
 	{"threads", "N", "of modes threads and same (one for each GPU; 4 where there is one)",
-		OPTION_NUMBER, &options.threads, 1, WORKERS_MAX},
+		OPTION_NUMBER, &options.threads, 1, WORKERS_MAX, NULL},
 	{"processes", "N", "of mode processes (the same)",
-		OPTION_NUMBER, &options.processes, 1, WORKERS_MAX},
+		OPTION_NUMBER, &options.processes, 1, WORKERS_MAX, NULL},
 	{"gpus", "N", "GPUs to spread the workers over (all)",
-		OPTION_NUMBER, &options.gpus, 1, 64},
+		OPTION_NUMBER, &options.gpus, 1, 64, NULL},
 	{"peer", NULL, "with peer access between all these GPUs, for the whole run",
-		OPTION_FLAG, &options.peer, 0, 0},
+		OPTION_FLAG, &options.peer, 0, 0, NULL},
 	{"ms", "MS", "for each call in each mode (100)",
-		OPTION_NUMBER, &options.ms, 1, 60000},
+		OPTION_NUMBER, &options.ms, 1, 60000, "10"},
 	{"iterations", "N", "of each worker and call, at most; some calls stop earlier (4000)",
-		OPTION_NUMBER, &options.iterations, 1, ITERATIONS_MAX},
-	{"quick", NULL, "a short run: --ms 10 --iterations 40, unless given",
-		OPTION_FLAG, &options.quick, 0, 0},
+		OPTION_NUMBER, &options.iterations, 1, ITERATIONS_MAX, "40"},
 	{0},
 };
 /* clang-format on */
@@ -353,10 +353,6 @@ int main(int argc, char **argv)
 	list_check("calls", options.calls, call_there);
 	list_check("mode", options.modes, mode_there);
 	keep_wanted();
-	if (!options.ms)
-		options.ms = options.quick ? 10 : 100;
-	if (!options.iterations)
-		options.iterations = options.quick ? 40 : ITERATIONS_MAX;
 	for (mode = 0; mode < MODE_CNT; mode++)
 		if (list_has(options.modes, mode_names[mode]))
 			wrong += run_mode(mode, workers_of(mode));

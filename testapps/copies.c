@@ -41,7 +41,7 @@ static const struct variant variants[] = {
 static struct {
 	long threads, gpus, ms, stagger_ms, bytes, iterations;
 	const char *variant;
-	bool quick, throughput;
+	bool throughput;
 } options = {
 	.threads = 4,
 	.gpus = 1,
@@ -52,36 +52,38 @@ static struct {
 	.variant = "all",
 };
 
-static struct throughput throughput; /* what is not given stays 0 at first */
+static struct throughput throughput = {
+	.workers = "1,2,4,8",
+	.launches = 220,
+	.ms_each = 300,
+};
 
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"threads", "N", "threads, each with its own stream (4)",
-		OPTION_NUMBER, &options.threads, 1, WORKERS_MAX},
+		OPTION_NUMBER, &options.threads, 1, WORKERS_MAX, NULL},
 	{"gpus", "N", "GPUs to spread the threads over (1)",
-		OPTION_NUMBER, &options.gpus, 1, 64},
+		OPTION_NUMBER, &options.gpus, 1, 64, NULL},
 	{"variant", "LIST", "of pageable, pageable-sync, pinned, or all (all)",
-		OPTION_TEXT, &options.variant, 0, 0},
+		OPTION_TEXT, &options.variant, 0, 0, NULL},
 	{"ms", "MS", "length of thread 0's kernel; the others' are shorter (400)",
-		OPTION_NUMBER, &options.ms, 1, 60000},
+		OPTION_NUMBER, &options.ms, 1, 60000, "80"},
 	{"stagger", "MS", "start of thread i after thread i-1 (5)",
-		OPTION_NUMBER, &options.stagger_ms, 0, 10000},
+		OPTION_NUMBER, &options.stagger_ms, 0, 10000, NULL},
 	{"bytes", "N", "size of each copy (1441792)",
-		OPTION_NUMBER, &options.bytes, 4, 1l << 30},
+		OPTION_NUMBER, &options.bytes, 4, 1l << 30, NULL},
 	{"iterations", "N", "rounds of each thread (3)",
-		OPTION_NUMBER, &options.iterations, 1, 100000},
-	{"quick", NULL, "a short run: fewer, shorter, and less by each",
-		OPTION_FLAG, &options.quick, 0, 0},
+		OPTION_NUMBER, &options.iterations, 1, 100000, "2"},
 	{"throughput", NULL, "rounds a second instead, for which only --gpus, --bytes and these count:",
-		OPTION_FLAG, &options.throughput, 0, 0},
+		OPTION_FLAG, &options.throughput, 0, 0, NULL},
 	{"mode", "LIST", "of threads, processes, mps (all, mps where its daemon runs)",
-		OPTION_TEXT, &throughput.modes, 0, 0},
+		OPTION_TEXT, &throughput.modes, 0, 0, NULL},
 	{"workers", "LIST", "numbers of workers (1,2,4,8)",
-		OPTION_TEXT, &throughput.workers, 0, 0},
+		OPTION_TEXT, &throughput.workers, 0, 0, "1,2"},
 	{"launches", "N", "of the kernel in a round (220)",
-		OPTION_NUMBER, &throughput.launches, 1, 100000},
+		OPTION_NUMBER, &throughput.launches, 1, 100000, "10"},
 	{"ms-each", "MS", "for each of four ways to copy, mode and number of workers (300)",
-		OPTION_NUMBER, &throughput.ms_each, 1, 60000},
+		OPTION_NUMBER, &throughput.ms_each, 1, 60000, "30"},
 	{0},
 };
 /* clang-format on */
@@ -297,12 +299,6 @@ static unsigned long measure_throughput(enum output output)
 {
 	throughput.gpus = options.gpus;
 	throughput.bytes = options.bytes;
-	if (!throughput.workers)
-		throughput.workers = options.quick ? "1,2" : "1,2,4,8";
-	if (!throughput.launches)
-		throughput.launches = options.quick ? 10 : 220;
-	if (!throughput.ms_each)
-		throughput.ms_each = options.quick ? 30 : 300;
 	return throughput_run(&throughput, output);
 }
 
@@ -317,14 +313,11 @@ int main(int argc, char **argv)
 		"(half a minute), what that costs threads, processes, and processes under MPS.",
 		rows);
 
-	if (options.quick) {
-		options.ms = 80;
-		options.iterations = 2;
-	}
 	options.bytes -= options.bytes % (long)sizeof(int);
 	if (options.throughput)
 		return measure_throughput(output) != 0;
-	if (throughput.modes || throughput.workers || throughput.launches || throughput.ms_each)
+	if (option_given("mode") || option_given("workers") || option_given("launches") ||
+	    option_given("ms-each"))
 		usage_error("--mode, --workers, --launches and --ms-each need --throughput");
 	return run_variants(output) != 0;
 }

@@ -33,7 +33,6 @@
 static struct {
 	long ms;
 	const char *trigger, *loading;
-	bool quick;
 } options = {
 	.ms = 700,
 	.trigger = "all",
@@ -43,13 +42,11 @@ static struct {
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"trigger", "NAME,...", "none, small, big, stack, printf, malloc, limit or all (all)",
-		OPTION_TEXT, &options.trigger, 0, 0},
+		OPTION_TEXT, &options.trigger, 0, 0, NULL},
 	{"loading", "HOW", "CUDA_MODULE_LOADING: lazy, eager or both (both)",
-		OPTION_TEXT, &options.loading, 0, 0},
+		OPTION_TEXT, &options.loading, 0, 0, "lazy"},
 	{"ms", "MS", "length of A's kernel (700)",
-		OPTION_NUMBER, &options.ms, 50, 60000},
-	{"quick", NULL, "a short run: --ms 100 --loading lazy",
-		OPTION_FLAG, &options.quick, 0, 0},
+		OPTION_NUMBER, &options.ms, 50, 60000, "100"},
 	{0},
 };
 /* clang-format on */
@@ -320,10 +317,6 @@ int main(int argc, char **argv)
 	unsigned wrong = 0;
 	size_t i, j;
 
-	if (options.quick) {
-		options.ms = 100;
-		options.loading = "lazy";
-	}
 	check_triggers();
 	if (strcmp(options.loading, "both") && strcmp(options.loading, "lazy") &&
 	    strcmp(options.loading, "eager"))

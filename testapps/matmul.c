@@ -28,7 +28,6 @@
 static struct {
 	long threads, processes, gpus, size, iterations, every, repeat;
 	const char *beside;
-	bool quick;
 } options = {
 	.size = 320,
 	.iterations = 10000,
@@ -40,24 +39,22 @@ static struct {
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"threads", "N", "only the lone worker and N threads of one process",
-		OPTION_NUMBER, &options.threads, 1, WORKERS_MAX},
+		OPTION_NUMBER, &options.threads, 1, WORKERS_MAX, NULL},
 	{"processes", "N", "only the lone worker and N processes (with --threads: both)",
-		OPTION_NUMBER, &options.processes, 1, WORKERS_MAX},
+		OPTION_NUMBER, &options.processes, 1, WORKERS_MAX, NULL},
 	{"gpus", "N", "GPUs to spread the workers over (all)",
-		OPTION_NUMBER, &options.gpus, 1, 64},
+		OPTION_NUMBER, &options.gpus, 1, 64, NULL},
 	{"iterations", "N", "products of each worker (10000)",
-		OPTION_NUMBER, &options.iterations, 1, 100000000},
+		OPTION_NUMBER, &options.iterations, 1, 100000000, "2000"},
 	{"size", "N", "N rows of N numbers times N rows of 2 N (320)",
-		OPTION_NUMBER, &options.size, 1, 1024},
+		OPTION_NUMBER, &options.size, 1, 1024, "16"},
 	{"beside", "LIST", "what else each worker does between launches: none, or some of\n"
 		"                         malloc, event, pin, graph, with commas (none)",
-		OPTION_TEXT, &options.beside, 0, 0},
+		OPTION_TEXT, &options.beside, 0, 0, NULL},
 	{"every", "N", "launches between one round of that and the next (10)",
-		OPTION_NUMBER, &options.every, 1, 100000000},
+		OPTION_NUMBER, &options.every, 1, 100000000, NULL},
 	{"repeat", "N", "run all crews N times (1)",
-		OPTION_NUMBER, &options.repeat, 1, 10000},
-	{"quick", NULL, "a short run: --size 16 --iterations 2000",
-		OPTION_FLAG, &options.quick, 0, 0},
+		OPTION_NUMBER, &options.repeat, 1, 10000, NULL},
 	{0},
 };
 /* clang-format on */
@@ -292,10 +289,6 @@ int main(int argc, char **argv)
 	struct table table;
 	int run, i;
 
-	if (options.quick) {
-		options.size = 16;
-		options.iterations = 2000;
-	}
 	beside_read(options.beside);
 	if (!options.gpus)
 		options.gpus = gpu_count();

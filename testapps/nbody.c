@@ -36,7 +36,6 @@
 static struct {
 	long bodies, iterations, processes, users;
 	const char *mode, *shares;
-	bool quick;
 	long share[WORKERS_MAX]; /* read from shares */
 } options = {
 	.bodies = 512000,
@@ -48,19 +47,17 @@ static struct {
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"bodies", "N", "bodies of each process (512000)",
-		OPTION_NUMBER, &options.bodies, 2, 1l << 24},
+		OPTION_NUMBER, &options.bodies, 2, 1l << 24, "2048"},
 	{"iterations", "N", "steps of each process (10)",
-		OPTION_NUMBER, &options.iterations, 1, 1000000},
+		OPTION_NUMBER, &options.iterations, 1, 1000000, "3"},
 	{"mode", "NAME", "alone, shared, mps or all (all; mps only if there is a daemon)",
-		OPTION_TEXT, &options.mode, 0, 0},
+		OPTION_TEXT, &options.mode, 0, 0, NULL},
 	{"processes", "N", "processes that share the GPU (2)",
-		OPTION_NUMBER, &options.processes, 1, WORKERS_MAX},
+		OPTION_NUMBER, &options.processes, 1, WORKERS_MAX, NULL},
 	{"users", "N", "run as so many users, from 60001 on; needs root (all as this one)",
-		OPTION_NUMBER, &options.users, 1, WORKERS_MAX},
+		OPTION_NUMBER, &options.users, 1, WORKERS_MAX, NULL},
 	{"shares", "P,...", "per cent of the GPU for each client of MPS, 1 to 100 (no limit)",
-		OPTION_TEXT, &options.shares, 0, 0},
-	{"quick", NULL, "a short run: --bodies 2048 --iterations 3",
-		OPTION_FLAG, &options.quick, 0, 0},
+		OPTION_TEXT, &options.shares, 0, 0, NULL},
 	{0},
 };
 /* clang-format on */
@@ -277,10 +274,6 @@ int main(int argc, char **argv)
 	struct table table;
 	enum mode mode;
 
-	if (options.quick) {
-		options.bodies = 2048;
-		options.iterations = 3;
-	}
 	read_shares();
 	if (options.users && geteuid())
 		die("--users: only root can run processes as other users");

@@ -24,7 +24,6 @@
 static struct {
 	long ms;
 	const char *what;
-	bool quick;
 } options = {
 	.ms = 1000,
 	.what = "all",
@@ -33,11 +32,9 @@ static struct {
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"what", "NAME", "launch, copy or all (all)",
-		OPTION_TEXT, &options.what, 0, 0},
+		OPTION_TEXT, &options.what, 0, 0, NULL},
 	{"ms", "MS", "length of the kernel that the GPU is busy with (1000)",
-		OPTION_NUMBER, &options.ms, 50, 60000},
-	{"quick", NULL, "a short run: --ms 250",
-		OPTION_FLAG, &options.quick, 0, 0},
+		OPTION_NUMBER, &options.ms, 50, 60000, "250"},
 	{0},
 };
 /* clang-format on */
@@ -238,8 +235,6 @@ int main(int argc, char **argv)
 	bool wrong = false;
 	size_t i;
 
-	if (options.quick)
-		options.ms = 250;
 	table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
 	for (i = 0; i < OPERATION_CNT; i++) {
 		if (strcmp(options.what, "all") && strcmp(options.what, operations[i].name))

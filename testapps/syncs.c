@@ -30,7 +30,6 @@
 static struct {
 	long gpus, iterations, size, every;
 	const char *variant;
-	bool quick;
 } options = {
 	.gpus = 2,
 	.iterations = 1000,
@@ -42,17 +41,15 @@ static struct {
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"gpus", "N", "1: leave out the variants that synchronise GPU 1 (2)",
-		OPTION_NUMBER, &options.gpus, 1, 2},
+		OPTION_NUMBER, &options.gpus, 1, 2, NULL},
 	{"variant", "NAME", "none, other, own, both, every, event, stream or all (all)",
-		OPTION_TEXT, &options.variant, 0, 0},
+		OPTION_TEXT, &options.variant, 0, 0, NULL},
 	{"iterations", "N", "rounds (1000)",
-		OPTION_NUMBER, &options.iterations, 1, 10000000},
+		OPTION_NUMBER, &options.iterations, 1, 10000000, "300"},
 	{"size", "N", "rows and columns of the matrices (100)",
-		OPTION_NUMBER, &options.size, 1, 1024},
+		OPTION_NUMBER, &options.size, 1, 1024, "16"},
 	{"every", "N", "rounds between two synchronisations of 'every' (10)",
-		OPTION_NUMBER, &options.every, 1, 10000000},
-	{"quick", NULL, "a short run: --size 16 --iterations 300",
-		OPTION_FLAG, &options.quick, 0, 0},
+		OPTION_NUMBER, &options.every, 1, 10000000, NULL},
 	{0},
 };
 /* clang-format on */
@@ -279,10 +276,6 @@ int main(int argc, char **argv)
 	struct table table;
 	size_t i;
 
-	if (options.quick) {
-		options.size = 16;
-		options.iterations = 300;
-	}
 	for (i = 0; i < VARIANT_CNT; i++)
 		chosen += !strcmp(options.variant, "all") ||
 			  !strcmp(options.variant, variants[i].name);

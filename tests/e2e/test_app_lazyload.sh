@@ -35,6 +35,8 @@ done
 "$sim" "$app" --json --ms 50 --trigger none,limit >both.json || fail "both ways of loading: status $?"
 expect "rows of both ways of loading" "$(jq -r '[.[] | .loading + " " + .trigger] | join(", ")' both.json)" \
 	"LAZY none, LAZY limit, EAGER none, EAGER limit"
+expect "loading, given with --quick" \
+	"$("$sim" "$app" --csv --quick --loading eager --trigger none | sed 1d | cut -d, -f 1,2)" "EAGER,none"
 
 # recorded TRIGGER: a run of it under the shim, and its report.json.
 recorded() {

@@ -16,6 +16,8 @@ jq -e 'all(.[]; .depth == 300 and .blocked_ms > .kernel_ms / 4 and .blocked_ms <
 	fail "the table says $(cat table.json)"
 "$sim" "$app" --quick --csv --what copy >table.csv || fail "copies alone: status $?"
 expect "rows of copies alone" "$(sed 1d table.csv | cut -d, -f 1,2)" "copy,300"
+"$sim" "$app" --quick --ms 200 --csv --what copy >table.csv || fail "quick, with a length: status $?"
+expect "length of the kernel, given with --quick" "$(sed 1d table.csv | cut -d, -f 4)" 200
 
 unset SPYSIM_SCRIPT # as deep as a GPU's queue
 CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" "$app" --ms 500 --json \

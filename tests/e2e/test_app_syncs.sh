@@ -53,6 +53,7 @@ for variant in none other; do
 done
 expect "time of a call where there is none" "$(cell bare.csv none sync_us)" ""
 "$sim" "$app" --quick --json --variant stream | jq -e '.[0].syncs == 300 and length == 1' >/dev/null || fail "--json"
+"$sim" "$app" --iterations 20 --quick --json --variant stream | jq -e '.[0].rounds == 20' >/dev/null || fail "rounds, given with --quick"
 
 # The idle time is no loss: it is what these calls are for. It shows in the calls that have it.
 spy own

@@ -34,6 +34,12 @@ for app in "$build"/testapps/*; do
 		says stdout "$option" "$name --help"
 	done
 	[ -s stderr ] && fail "$name --help wrote to standard error: $(head -n 3 stderr)"
+	quick=$(sed -n '/--quick/ { n; p }' stdout | grep -o -- '--[a-z-]*')
+	[ -n "$quick" ] || fail "$name --help does not say what --quick is"
+	for option in $quick; do # what is given counts, also if it is wrong
+		run 2 "$app" --quick $option nonsense
+		run 2 "$app" $option nonsense --quick
+	done
 	run 2 "$app" --no-such-option
 	says stderr "$name: --no-such-option: no such option; see $name --help" "$name --no-such-option"
 	if "$app" --help | grep -q -- --gpus; then
