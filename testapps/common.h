@@ -25,14 +25,15 @@ struct option_row {
 	enum option_kind kind;
 	void *target; /* bool *, long * or const char ** */
 	long min, max; /* of a number, both included */
-	const char *quick; /* what it is with --quick, unless given; NULL: as without */
+	const char *quick; /* what it is in a short run, unless given; NULL: as in any other */
 };
 
 enum output { OUTPUT_TEXT, OUTPUT_CSV, OUTPUT_JSON };
 
 /*
- * Reads argv into the targets. --help, --csv, --json and --quick are understood besides the rows given;
- * a wrong option is named on stderr and ends the program with status 2. Returns how to print.
+ * Reads argv into the targets. --help, --csv, --json and --quick are understood besides the rows given.
+ * With --quick, and on the simulator without it, this is to be a short run. A wrong option is named on
+ * stderr and ends the program with status 2. Returns how to print.
  */
 enum output options_read(int argc, char **argv, const char *summary, const struct option_row *rows);
 

@@ -32,7 +32,7 @@ for trigger in none small big printf stack malloc limit; do
 		fail "$trigger: B waited $waited ms, C's copy $copy ms"
 	[ "$(cell table $trigger c_rounds)" -gt 0 ] || fail "$trigger: C did nothing"
 done
-"$sim" "$app" --json --ms 50 --trigger none,limit >both.json || fail "both ways of loading: status $?"
+"$sim" "$app" --json --ms 50 --loading both --trigger none,limit >both.json || fail "both ways of loading: status $?"
 expect "rows of both ways of loading" "$(jq -r '[.[] | .loading + " " + .trigger] | join(", ")' both.json)" \
 	"LAZY none, LAZY limit, EAGER none, EAGER limit"
 expect "loading, given with --quick" \

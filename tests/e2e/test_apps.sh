@@ -56,6 +56,7 @@ for app in "$build"/testapps/*; do
 
 	run 0 "$app" --quick --csv
 	mv stdout csv
+	[ -s stderr ] && fail "$name --quick wrote to standard error: $(head -n 3 stderr)"
 	[ "$(wc -l <csv)" -ge 2 ] || fail "$name --csv: no rows"
 	expect "$name --csv: different numbers of fields" "$(awk -F, '{ print NF }' csv | sort -u | wc -l)" 1
 	rm -rf "$out"
@@ -64,6 +65,9 @@ for app in "$build"/testapps/*; do
 	jq -e 'length > 0' stdout >/dev/null || fail "$name --json: $(head -n 5 stdout)"
 	expect "$name: keys of --json and --csv" "$(jq -r '.[0] | keys_unsorted | join(",")' stdout)" "$(head -n 1 csv)"
 	expect "$name: rows of --json, under the shim, and --csv" "$(jq length stdout)" $(($(wc -l <csv) - 1))
+	run 0 "$app" --csv # on the simulator, so it is no less quick
+	says stderr "$name: on the simulator: a short run, as with --quick" "$name without --quick"
+	expect "$name: rows without --quick" "$(wc -l <stdout)" "$(wc -l <csv)"
 	"$tool" report "$out" >report 2>report.err || fail "$name: the report: $(head -n 3 report.err)"
 	[ -s report.err ] && fail "$name: the report complains: $(head -n 3 report.err)"
 	"$tool" report --format=json "$out" | jq -e '(.losses | length) == 0 and .summary.calls > 0' >/dev/null ||
