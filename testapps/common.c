@@ -4,6 +4,7 @@
  */
 #include "common.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,12 @@ void die(const char *format, ...)
 	va_end(args);
 	fputc('\n', stderr);
 	exit(1);
+}
+
+void output_end(void)
+{
+	if (fflush(stdout) || ferror(stdout))
+		die("cannot write to standard output: %s", strerror(errno));
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -147,6 +154,7 @@ enum output options_read(int argc, char **argv, const char *summary, const struc
 		name = argv[i] + 2;
 		if (!strcmp(name, "help")) {
 			help(summary);
+			output_end();
 			exit(0);
 		}
 		if (!strcmp(name, "csv") || !strcmp(name, "json")) {
@@ -315,6 +323,7 @@ void table_print(const struct table *table, enum output output)
 		print_json(table);
 	else
 		print_text(table);
+	output_end();
 }
 
 /* ---- small things --------------------------------------------------------------------------- */

@@ -62,7 +62,7 @@ void table_release(struct table *table);
 void table_text(struct table *table, const char *text);
 void table_number(struct table *table, double number);
 void table_empty(struct table *table);
-void table_print(const struct table *table, enum output output);
+void table_print(const struct table *table, enum output output); /* dies if it cannot be written */
 
 /* ---- small things --------------------------------------------------------------------------- */
 
@@ -71,6 +71,8 @@ extern const char *program; /* name for messages, set by options_read */
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
 /* What is wrong with an option, on stderr; ends the program with status 2. */
 __attribute__((noreturn, format(printf, 1, 2))) void usage_error(const char *format, ...);
+
+void output_end(void); /* dies if not all that was printed could be written */
 
 void *allocate(size_t count, size_t size); /* zeroed; dies when there is none */
 double now_ms(void);

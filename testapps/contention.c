@@ -298,6 +298,7 @@ static void list_calls(void)
 
 	for (c = 0; c < call_cnt; c++)
 		printf("%-16s %s\n", calls[c]->name, calls[c]->what);
+	output_end();
 	exit(0);
 }
 

@@ -40,6 +40,8 @@ for app in "$build"/testapps/*; do
 		run 2 "$app" --quick $option nonsense
 		run 2 "$app" $option nonsense --quick
 	done
+	"$app" --help >/dev/full 2>stderr
+	expect "$name --help: status with a full disk" $? 1
 	run 2 "$app" --no-such-option
 	says stderr "$name: --no-such-option: no such option; see $name --help" "$name --no-such-option"
 	if "$app" --help | grep -q -- --gpus; then
@@ -65,6 +67,9 @@ for app in "$build"/testapps/*; do
 	jq -e 'length > 0' stdout >/dev/null || fail "$name --json: $(head -n 5 stdout)"
 	expect "$name: keys of --json and --csv" "$(jq -r '.[0] | keys_unsorted | join(",")' stdout)" "$(head -n 1 csv)"
 	expect "$name: rows of --json, under the shim, and --csv" "$(jq length stdout)" $(($(wc -l <csv) - 1))
+	"$sim" "$app" --quick >/dev/full 2>stderr
+	expect "$name: status with a full disk" $? 1
+	says stderr "$name: cannot write to standard output: No space left on device" "$name with a full disk"
 	run 0 "$app" --csv # on the simulator, so it is no less quick
 	says stderr "$name: on the simulator: a short run, as with --quick" "$name without --quick"
 	expect "$name: rows without --quick" "$(wc -l <stdout)" "$(wc -l <csv)"
