@@ -4,9 +4,9 @@
  */
 #include "matmul_beside.h"
 #include "common.h"
+#include "list.h"
 #include "../kernels/kernels.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* cudaFree waits for the GPU, too: a lone worker's as any other's. */
@@ -68,12 +68,12 @@ static unsigned wanted; /* bit i: besides[i] */
 
 void beside_read(const char *list)
 {
-	char *copy = strdup(list), *rest, *name;
+	char name[LIST_ITEM_MAX];
 	size_t i;
 
-	if (!copy)
-		die("out of memory");
-	for (name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+	if (!*list)
+		usage_error("--beside: an empty list");
+	while (list_next(&list, name)) {
 		if (!strcmp(name, "none"))
 			continue;
 		for (i = 0; i < BESIDE_CNT && strcmp(name, besides[i].name); i++)
@@ -83,7 +83,6 @@ void beside_read(const char *list)
 				    name);
 		wanted |= 1u << i;
 	}
-	free(copy);
 }
 
 bool beside_wanted(void)

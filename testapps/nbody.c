@@ -262,6 +262,12 @@ static void read_shares(void)
 			    options.shares, options.processes);
 }
 
+/* Whether the mode is among those to run. */
+static bool wanted(enum mode mode)
+{
+	return !strcmp(options.mode, "all") || !strcmp(options.mode, mode_names[mode]);
+}
+
 int main(int argc, char **argv)
 {
 	enum output output = options_read(argc, argv,
@@ -275,11 +281,13 @@ int main(int argc, char **argv)
 	enum mode mode;
 
 	read_shares();
+	if (options.shares && !wanted(MPS))
+		usage_error("--shares: only clients of MPS have some: --mode mps or all");
 	if (options.users && geteuid())
 		die("--users: only root can run processes as other users");
 	table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
 	for (mode = ALONE; mode < MODE_CNT; mode++) {
-		if (strcmp(options.mode, "all") && strcmp(options.mode, mode_names[mode]))
+		if (!wanted(mode))
 			continue;
 		ran++;
 		/* Who did not ask for MPS need not have it. */

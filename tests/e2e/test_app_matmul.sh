@@ -103,7 +103,7 @@ chmod +x blind
 "$sim" ./blind --quick >blind.out 2>blind.err
 expect "exit status with wrong results" $? 1
 grep -q 'numbers of the products are wrong' blind.err || fail "wrong results: $(cat blind.err)"
-for wrong in --beside=nothing --gpus=0 --size=x --every --nothing; do
+for wrong in --beside=nothing --beside= --beside=pin,,event --gpus=0 --size=x --every --nothing; do
 	"$sim" "$app" $wrong >wrong.out 2>wrong.err
 	expect "exit status with $wrong" $? 2
 	[ -s wrong.err ] && [ ! -s wrong.out ] || fail "$wrong: $(cat wrong.out wrong.err)"

@@ -116,7 +116,7 @@ for pid_file in pipe device folder number; do
 done
 
 # What it must refuse and notice.
-for wrong in "--mode nosuch" "--shares 30" "--shares 30,70,10" "--shares 0,100" "--shares 30,70," "--bodies 1" --nosuch; do
+for wrong in "--mode nosuch" "--mode shared --shares 30,70" "--shares 30" "--shares 30,70,10" "--shares 0,100" "--shares 30,70," "--bodies 1" --nosuch; do
 	"$sim" "$app" $wrong >/dev/null 2>err
 	expect "status for $wrong" $? 2
 	grep -q '^nbody: ' err || fail "$wrong: says $(cat err)"
