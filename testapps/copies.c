@@ -53,6 +53,7 @@ static struct {
 };
 
 static struct throughput throughput = {
+	.modes = "all",
 	.workers = "1,2,4,8",
 	.launches = 220,
 	.ms_each = 300,
@@ -76,7 +77,7 @@ static const struct option_row rows[] = {
 		OPTION_NUMBER, &options.iterations, 1, 100000, "2"},
 	{"throughput", NULL, "rounds a second instead, for which only --gpus, --bytes and these count:",
 		OPTION_FLAG, &options.throughput, 0, 0, NULL},
-	{"mode", "LIST", "of threads, processes, mps (all, mps where its daemon runs)",
+	{"mode", "LIST", "of threads, processes, mps, or all (all; mps only if there is a daemon)",
 		OPTION_TEXT, &throughput.modes, 0, 0, NULL},
 	{"workers", "LIST", "numbers of workers (1,2,4,8)",
 		OPTION_TEXT, &throughput.workers, 0, 0, "1,2"},

@@ -8,7 +8,7 @@
 #include "common.h"
 
 struct throughput {
-	const char *modes, *workers; /* lists; modes may be NULL: all that can be run here */
+	const char *modes, *workers; /* lists; all modes: those that can be run here */
 	long gpus, bytes, launches, ms_each;
 };
 

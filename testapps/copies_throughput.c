@@ -58,25 +58,11 @@ static void stay_alone(const struct crew *crew, int process)
 	mps_avoid();
 }
 
-/* A daemon that is there may still be somebody else's. */
-static void check_client(const struct worker *worker)
-{
-	if (mps_client(worker->gpu))
-		return;
-	if (mps_can_tell(worker->gpu))
-		die("there is an MPS daemon, but this process is no client of it on GPU %d",
-		    worker->gpu);
-	if (worker->index == 0)
-		fprintf(stderr, "%s: this driver does not tell whether MPS is used\n", program);
-}
-
 static void prepare(struct worker *worker)
 {
 	struct copier *copier = worker->state;
 	int i;
 
-	if (*(const enum mode *)worker->argument == MPS)
-		check_client(worker);
 	copier->term = worker->index + 1;
 	CUDA_CHECK(cudaStreamCreateWithFlags(&copier->stream, cudaStreamNonBlocking));
 	CUDA_CHECK(cudaMalloc((void **)&copier->device, options->bytes));
@@ -257,12 +243,13 @@ unsigned long throughput_run(const struct throughput *wanted, enum output output
 	struct table table;
 	int worker_cnt, mode;
 
-	if (!modes)
-		modes = mps_daemon_there() ? "all" : "threads,processes";
 	list_check("mode", modes, mode_there);
 	worker_cnt =
 		list_numbers("workers", wanted->workers, workers, WORKER_NUMBERS_MAX, WORKERS_MAX);
-	if (list_has(modes, mode_names[MPS]))
+	/* Who did not ask for MPS need not have it. */
+	if (!strcmp(modes, "all"))
+		modes = mps_there() ? "all" : "threads,processes";
+	else if (list_has(modes, mode_names[MPS]))
 		mps_need();
 	options = wanted;
 	count = (int)(options->bytes / (long)sizeof(int));

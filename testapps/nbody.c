@@ -113,6 +113,8 @@ static void prepare(struct worker *worker)
 	computer->ready_ms = now_ms();
 	computer->entered_ms = entered_ms;
 	computer->user = (long)getuid();
+	if (*(const enum mode *)worker->argument == MPS)
+		mps_need_client(worker);
 	computer->mps = mps_client(worker->gpu);
 	CUDA_CHECK(cudaDeviceGetAttribute(&computer->multiprocessors,
 					  cudaDevAttrMultiProcessorCount, worker->gpu));
@@ -228,8 +230,6 @@ static unsigned run(enum mode mode, struct table *table)
 	unsigned wrong = 0;
 	int i;
 
-	if (mode == MPS)
-		mps_need();
 	progress("%s: %ld bodies, %ld iterations, %ld processes", mode_names[mode], options.bodies,
 		 options.iterations, crew.processes);
 	crew_run(&crew);
@@ -277,6 +277,7 @@ int main(int argc, char **argv)
 					  "each gets of the GPU, and when.",
 					  rows);
 	unsigned wrong = 0, ran = 0;
+	bool mps = true;
 	struct table table;
 	enum mode mode;
 
@@ -285,16 +286,19 @@ int main(int argc, char **argv)
 		usage_error("--shares: only clients of MPS have some: --mode mps or all");
 	if (options.users && geteuid())
 		die("--users: only root can run processes as other users");
+	/* Who did not ask for MPS need not have it. What is lacking is better known before the rest runs; its
+	 * own processes tell if there is no rest. */
+	if (!strcmp(options.mode, "all") && options.shares)
+		mps_need();
+	else if (!strcmp(options.mode, "all"))
+		mps = mps_there();
 	table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
 	for (mode = ALONE; mode < MODE_CNT; mode++) {
 		if (!wanted(mode))
 			continue;
 		ran++;
-		/* Who did not ask for MPS need not have it. */
-		if (mode == MPS && !strcmp(options.mode, "all") && !options.shares &&
-		    !mps_daemon_there())
-			continue;
-		wrong += run(mode, &table);
+		if (mode != MPS || mps)
+			wrong += run(mode, &table);
 	}
 	if (!ran)
 		usage_error("--mode %s: must be alone, shared, mps or all", options.mode);

@@ -97,8 +97,11 @@ ran 1 --quick --throughput --mode mps
 grep -q 'no MPS daemon' err || fail "without a daemon: $(cat err)"
 mkdir mps
 touch mps/control
-ran 1 --quick --throughput --mode mps --workers 1
-grep -q 'no client of it' err || fail "with a daemon that is none: $(cat err)"
+ran 1 --quick --throughput --mode threads,mps --workers 1
+grep -q 'become no clients' err && [ ! -s table ] || fail "with a dead daemon: $(cat table err)"
+ran 0 --quick --throughput --workers 1
+expect "modes with a dead daemon" "$(column mode . | uniq | tr '\n' ' ')" "threads processes "
+grep -q 'without MPS: .* become no clients' err || fail "all modes with a dead daemon: says $(cat err)"
 rm -r mps
 mps_start
 rm -rf "$out"

@@ -32,6 +32,18 @@ expect "three processes" "$(sed 1d three.csv | cut -d, -f 1,2 | tr '\n' ' ')" "s
 "$sim" "$app" --quick --mode mps >/dev/null 2>err
 expect "status without a daemon" $? 1
 grep -q 'no MPS daemon' err || fail "without a daemon: says $(cat err)"
+
+# A dead daemon's pipe: an error where MPS was asked for, and soon; else a word, and the rest is done.
+mkdir stale
+touch stale/control
+for asked in "--mode mps" "--shares 25,75"; do
+	CUDA_MPS_PIPE_DIRECTORY=$tmp/stale "$sim" "$app" --quick $asked >table 2>err
+	expect "status of $asked with a dead daemon" $? 1
+	grep -q 'become no clients' err && [ ! -s table ] || fail "$asked with a dead daemon: $(cat table err)"
+done
+CUDA_MPS_PIPE_DIRECTORY=$tmp/stale "$sim" "$app" --quick --csv >table 2>err || fail "all modes with a dead daemon: $(cat err)"
+expect "modes with a dead daemon" "$(sed 1d table | cut -d, -f 1 | uniq | tr '\n' ' ')" "alone shared "
+grep -q 'without MPS: .* become no clients' err || fail "all modes with a dead daemon: says $(cat err)"
 mps_start
 "$sim" "$app" --quick --shares 25,75 --json >mps.json 2>err || fail "with a daemon: status $?: $(cat err)"
 right mps.json 2
