@@ -147,24 +147,36 @@ static void round_check(struct runner *runner, const struct slot *slot, int roun
 	runner->rounds++;
 }
 
-static void plain(struct runner *runner, double until_ms)
+static bool time_over(const struct worker *worker, double begin_ms)
 {
+	double ms = now_ms() - begin_ms;
+
+	if (worker->index == 0)
+		progress("%s: %.0f of %ld ms", ((const struct variant *)worker->argument)->name, ms,
+			 options.ms);
+	return ms >= (double)options.ms;
+}
+
+static void plain(struct worker *worker, double begin_ms)
+{
+	struct runner *runner = worker->state;
 	struct slot *slot = &runner->slots[0];
 	int round;
 
-	for (round = 0; now_ms() < until_ms; round++) {
+	for (round = 0; !time_over(worker, begin_ms); round++) {
 		round_begin(runner, slot, round);
 		CUDA_CHECK(cudaStreamSynchronize(slot->stream));
 		round_check(runner, slot, round);
 	}
 }
 
-static void pipelined(struct runner *runner, double until_ms)
+static void pipelined(struct worker *worker, double begin_ms)
 {
+	struct runner *runner = worker->state;
 	int begun = 0, ended = 0;
 
 	for (;;) {
-		bool over = now_ms() >= until_ms;
+		bool over = time_over(worker, begin_ms);
 		struct slot *slot;
 
 		if (!over) {
@@ -191,9 +203,9 @@ static void work(struct worker *worker)
 	crew_meet();
 	begin_ms = now_ms();
 	if (variant->depth == 1)
-		plain(runner, begin_ms + (double)options.ms);
+		plain(worker, begin_ms);
 	else
-		pipelined(runner, begin_ms + (double)options.ms);
+		pipelined(worker, begin_ms);
 	runner->took_ms = now_ms() - begin_ms;
 }
 

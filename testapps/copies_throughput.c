@@ -120,6 +120,10 @@ static void work(struct worker *worker)
 			round_trip(copier, &variants[v]);
 			copier->done[v].iterations++;
 			end = now_ms();
+			if (worker->index == 0)
+				progress("%s: way %d of %d to copy",
+					 mode_names[*(const enum mode *)worker->argument], v + 1,
+					 VARIANT_CNT);
 		} while (end - begin < (double)options->ms_each);
 		copier->done[v].ms = end - begin;
 		crew_meet();

@@ -177,7 +177,7 @@ static void work_b(struct actor *actor, const struct trigger *trigger)
 		actor->wrong = *(unsigned *)actor->pinned != SUM_COUNT * (SUM_COUNT - 1) / 2;
 }
 
-static void work_c(struct actor *actor)
+static void work_c(struct actor *actor, const struct situation *situation)
 {
 	void *back = allocate(1, COPY_BYTES);
 
@@ -196,6 +196,8 @@ static void work_c(struct actor *actor)
 		if (launched_ms - copied_ms > actor->launch_ms)
 			actor->launch_ms = launched_ms - copied_ms;
 		actor->rounds++;
+		progress("%s, %s: %u rounds", situation->loading, situation->trigger->name,
+			 actor->rounds);
 		sleep_ms(2);
 	}
 	CUDA_CHECK(cudaStreamSynchronize(actor->stream));
@@ -213,7 +215,7 @@ static void work(struct worker *worker)
 	else if (worker->index == B)
 		work_b(worker->state, situation->trigger);
 	else
-		work_c(worker->state);
+		work_c(worker->state, situation);
 }
 
 static void finish(struct worker *worker)

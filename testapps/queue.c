@@ -127,7 +127,7 @@ static void fill(struct actor *actor, const struct operation *operation)
 
 /* ---- the other thread ----------------------------------------------------------------------- */
 
-static void stand_by(struct actor *actor)
+static void stand_by(struct actor *actor, const struct operation *operation)
 {
 	crew_meet();
 	while (!__atomic_load_n(&filled, __ATOMIC_ACQUIRE)) {
@@ -138,6 +138,7 @@ static void stand_by(struct actor *actor)
 		if (took_ms > actor->worst_ms)
 			actor->worst_ms = took_ms;
 		actor->launches++;
+		progress("%s: %u launches beside it", operation->name, actor->launches);
 		sleep_ms(1);
 	}
 	CUDA_CHECK(cudaStreamSynchronize(actor->stream));
@@ -167,7 +168,7 @@ static void work(struct worker *worker)
 	if (worker->index == FILLER)
 		fill(worker->state, worker->argument);
 	else
-		stand_by(worker->state);
+		stand_by(worker->state, worker->argument);
 }
 
 static void finish(struct worker *worker)

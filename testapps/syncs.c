@@ -228,6 +228,7 @@ static unsigned run_variant(const struct variant *variant, struct table *table)
 		one_round(i - 1);
 		if (!variant->rarely || i % options.every == 0)
 			variant->sync();
+		progress("%s: round %ld of %ld", variant->name, i, options.iterations);
 	}
 	launched = now_ms();
 	CUDA_CHECK(cudaStreamSynchronize(stream));
@@ -247,7 +248,6 @@ static unsigned run_variant(const struct variant *variant, struct table *table)
 	if (wrong)
 		fprintf(stderr, "%s: %s: %u numbers of the products are wrong\n", program,
 			variant->name, wrong);
-	progress("%s: %.1f ms", variant->name, end - begin);
 	return wrong;
 }
 

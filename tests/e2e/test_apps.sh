@@ -80,4 +80,24 @@ for app in "$build"/testapps/*; do
 	echo "$name: $(($(wc -l <csv) - 1)) rows, $(sed -n 's/^ *calls *//p' report | head -n 1)"
 	checked=$((checked + 1))
 done
+# Long runs say how far they are, also within one variant or mode. All at a time: they only wait.
+printf 'kernel nbody 300000\nkernel matmul 50000\n' >slow
+long() {
+	local name=$1
+	shift
+	SPYSIM_SCRIPT=$tmp/slow timeout -k 5 60 "$sim" "$build/testapps/$name" "$@" >$name.table 2>$name.progress ||
+		fail "$name $*: status $?: $(cat $name.progress)"
+}
+long clean --variant pipelined --ms 4500 &
+long copies --variant pinned --ms 400 --iterations 11 &
+long lazyload --trigger limit --ms 4500 &
+long nbody --mode alone --iterations 10 &
+long queue --what copy --ms 4500 &
+long syncs --variant own --iterations 80 &
+wait
+[ -e .failed ] && exit 1
+for name in clean copies lazyload nbody queue syncs; do
+	grep -v 'on the simulator' $name.progress | grep -q "^$name: .*[0-9]" || fail "$name says nothing in a long run: $(cat $name.progress)"
+done
+
 [ $checked -ge 1 ] || fail "no application was tried"
