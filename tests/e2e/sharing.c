@@ -186,6 +186,8 @@ static double run(int streams, int cnt, int us)
 		OK(cudaStreamCreateWithFlags(&stream[k], 1));
 		OK(cudaEventCreate(&end[k]));
 	}
+	launch(0, stream[0]); /* the first launch waits for all that is queued */
+	OK(cudaStreamSynchronize(stream[0]));
 	OK(cudaLaunchHostFunc(stream[0], wait_for_go, NULL));
 	OK(cudaEventRecord(begin, stream[0]));
 	for (int k = 1; k < streams; k++)

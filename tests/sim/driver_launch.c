@@ -67,16 +67,18 @@ struct sim_op *sim_kernel_op(struct sim_kernel *kernel, const unsigned grid[3],
 	return op;
 }
 
-/* The first launch loads the kernel; one that needs more local memory (script: lazy) waits for the
- * device with the context locked. */
+/* The first launch loads the kernel; that of a library's first one on the device, and one that needs more
+ * local memory (script: lazy), wait for the device with the context locked. */
 static void load(struct sim_kernel *kernel, int dev)
 {
+	bool first = !atomic_exchange(&kernel->loaded, true);
+	bool waits = sim_module_load(kernel->module, dev) || (first && kernel->lazy_wait);
 	unsigned held;
 
-	if (atomic_exchange(&kernel->loaded, true))
+	if (!first && !waits)
 		return;
-	held = sim_lock(kernel->lazy_wait ? HOLD_CTX_WRITE : HOLD_PROCESS, dev);
-	if (kernel->lazy_wait)
+	held = sim_lock(waits ? HOLD_CTX_WRITE : HOLD_PROCESS, dev);
+	if (waits)
 		sim_wait_device(dev, WHY_HIDDEN);
 	sim_host_work(FN_cuFuncLoad, 30000);
 	sim_unlock(held, dev);
@@ -102,7 +104,8 @@ static int launch(struct sim_kernel *kernel, const unsigned grid[3], const unsig
 		return SIM_INVALID_VALUE;
 	dev = stream->ctx->dev;
 	sim_note_stream(handle);
-	if (!atomic_load_explicit(&kernel->loaded, memory_order_relaxed))
+	if (!atomic_load_explicit(&kernel->loaded, memory_order_relaxed) ||
+	    !sim_module_loaded(kernel->module, dev))
 		load(kernel, dev);
 	if (sim_capturing(stream)) {
 		rc = sim_capture(stream, sim_kernel_op(kernel, grid, block, params, extra), &node);

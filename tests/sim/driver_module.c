@@ -2,8 +2,8 @@
  * tests/sim/driver_module.c: modules, libraries, kernels, functions and global variables, on the
  * calling thread. Code is not read: every kernel and variable one asks for exists, unless the image is
  * PTX text that does not contain the name. A kernel and a function are one object. Loading and
- * unloading a module waits for the device with the context locked, as measured; loading a library does not, and
- * unloading it only if one of its kernels was launched.
+ * unloading a module waits for the device with the context locked, as measured; loading a library does not, but,
+ * unless CUDA_MODULE_LOADING is EAGER, its first use does (driver_launch.c), and unloading it if it was used.
  */
 #include "sim.h"
 
@@ -26,6 +26,7 @@ struct sim_module {
 	char *ptx; /* the image, if it is text */
 	struct sim_kernel *kernels;
 	struct global *globals;
+	atomic_uint loaded; /* bit i: on device i */
 };
 
 static struct sim_spin spin; /* the lists of all modules */
@@ -37,7 +38,24 @@ struct sim_kernel *sim_kernel_check(void *handle)
 	return kernel && kernel->magic == KERNEL_MAGIC ? kernel : NULL;
 }
 
-static struct sim_module *module_new(const void *image)
+bool sim_module_loaded(const struct sim_module *module, int dev)
+{
+	return atomic_load_explicit(&module->loaded, memory_order_relaxed) >> dev & 1;
+}
+
+bool sim_module_load(struct sim_module *module, int dev)
+{
+	return !(atomic_fetch_or(&module->loaded, 1u << dev) >> dev & 1);
+}
+
+static bool eager(void)
+{
+	const char *mode = getenv("CUDA_MODULE_LOADING");
+
+	return mode && !strcmp(mode, "EAGER");
+}
+
+static struct sim_module *module_new(const void *image, bool loaded)
 {
 	struct sim_module *module = calloc(1, sizeof(*module));
 	const char *text = image;
@@ -45,6 +63,7 @@ static struct sim_module *module_new(const void *image)
 	if (!module)
 		abort();
 	module->magic = MODULE_MAGIC;
+	module->loaded = loaded ? ~0u : 0;
 	if (text && (text[0] == '/' || text[0] == '.' || text[0] == '\n') &&
 	    strstr(text, ".version"))
 		module->ptx = strdup(text);
@@ -59,7 +78,7 @@ static int library_load(struct sim_module **out, const void *image)
 		return SIM_INVALID_VALUE;
 	held = sim_lock(HOLD_PROCESS, 0);
 	sim_host_work(FN_cuLibraryLoadData, 5000);
-	*out = module_new(image);
+	*out = module_new(image, eager());
 	sim_unlock(held, 0);
 	return SIM_OK;
 }
@@ -162,7 +181,7 @@ static int module_load(struct sim_module **out, const void *image)
 		return rc ? rc : SIM_INVALID_VALUE;
 	held = sim_lock_idle(ctx->dev);
 	sim_host_work(FN_cuModuleLoadData, 10000);
-	*out = module_new(image);
+	*out = module_new(image, true);
 	sim_unlock(held, ctx->dev);
 	return SIM_OK;
 }
@@ -198,7 +217,7 @@ static int module_unload(struct sim_module *module)
 	return SIM_OK;
 }
 EXPORT(cuModuleUnload, (struct sim_module * m), module_unload(m))
-EXPORT(cuModuleGetLoadingMode, (int *mode), (*mode = 2, SIM_OK))
+EXPORT(cuModuleGetLoadingMode, (int *mode), (*mode = eager() ? 1 : 2, SIM_OK))
 
 /* ---- kernels ---- */
 static struct sim_kernel *kernel_new(struct sim_module *module, const char *name)

@@ -20,7 +20,8 @@
  *                                      and release it, with `whole` when they end; several in order
  *   ioctl <function substring> <us>    time in the kernel module, under the call's own locks
  *   broken <kernel substring>          it does not compute: its twin on the host is not called
- *   lazy <kernel substring>            its first launch waits for the device with the context locked
+ *   lazy <kernel substring>            its first launch waits for the device with the context locked, also
+ *                                      if its library has been used or loaded eagerly
  *   error <function> <nth call> <code> the nth call (0: every call) returns code and does nothing
  *   init <code>                        also SPYSIM_INIT: what cuInit returns
  *   slice_us <us>, switch_us <us>      also SPYSIM_SLICE_US, _SWITCH_US: shared GPUs (sharing.c)

@@ -393,7 +393,7 @@ struct sim_kernel {
 	uint64_t duration_ns;
 	void (*twin)(void **args, unsigned grid[3], unsigned block[3]);
 	bool delay; /* lasts as many microseconds as its first argument says */
-	bool lazy_wait; /* its first launch waits for the device with the context locked */
+	bool lazy_wait; /* its first launch waits for the device, also if its library is there */
 	atomic_bool loaded;
 	int param_cnt; /* -1: not known */
 	unsigned short param_size[32];
@@ -401,6 +401,10 @@ struct sim_kernel {
 	struct sim_kernel *next;
 };
 #define KERNEL_MAGIC 0x4b524e4cu
+
+/* Whether its code is on the device; puts it there, and says whether it was not. */
+bool sim_module_loaded(const struct sim_module *module, int dev);
+bool sim_module_load(struct sim_module *module, int dev);
 
 struct sim_op *sim_kernel_op(struct sim_kernel *kernel, const unsigned grid[3],
 			     const unsigned block[3], void **params, void **extra);
