@@ -420,7 +420,7 @@ static inline bool is_rare(const struct spy_thread *thread, const struct spy_fra
 {
 	return (now - frame->start >= spy_closer_look) | ((uint32_t)frame->result != 0) |
 		       frame->details.pageable | frame->slot->makes ||
-	       (frame->slot->sampled && spy_stack_samples(thread->page->calls));
+	       spy_stack_samples(thread, frame);
 }
 
 __attribute__((noinline)) static void look_closer(struct spy_thread *thread,

@@ -25,8 +25,15 @@ struct spy_slot {
 	uint16_t inspector; /* row of inspectors.def, 0 none */
 	bool brief; /* TRACED, but only counted inside a call that told the details: it waits for nothing */
 	uint8_t makes; /* 1: makes or gives back what programs better keep (stack.c) */
-	uint8_t sampled; /* 1: one in 64 of its calls may get a stack (stack.c) */
+	uint8_t sampled; /* enum spy_sampled */
 };
+
+/* Of which calls one in 64 may get a stack (stack.c). */
+enum spy_sampled { SPY_SAMPLED_NONE, SPY_SAMPLED_ALL, SPY_SAMPLED_LEGACY /* into that stream */ };
+
+/* Default streams as records have them. */
+#define SPY_STREAM_LEGACY 1
+#define SPY_STREAM_PER_THREAD 2
 
 /* What an inspector found out about a call; spy_leave makes it the tail of the record. */
 struct spy_details {

@@ -13,10 +13,6 @@
 #define SPY_NARROW 0x80 /* the driver's first ABI: device addresses, sizes, outputs of 32 bits */
 #define SPY_POOL 0x40 /* stream ordered, from a pool */
 
-/* Default streams as records have them. */
-#define SPY_STREAM_LEGACY 1
-#define SPY_STREAM_PER_THREAD 2
-
 static inline bool succeeded(const struct spy_frame *frame)
 {
 	return !(uint32_t)frame->result;

@@ -73,15 +73,18 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 	 (inspector) == SPY_INSPECTOR_event_create_flags || \
 	 (inspector) == SPY_INSPECTOR_event_destroy)
 
-/* What there may be too much of, however short each is. Not the runtime's launches: they come from code of their kernel's;
- * but the driver's, which a runtime linked to the program makes for all kernels. */
+/* What there may be too much of, however short each is. Of the runtime's launches those into the stream for which others
+ * wait; the driver's a runtime linked to the program makes for all kernels. */
+#define may_be_too_many(contract) \
+	((contract) == SPY_CONTRACT_LAUNCH || (contract) == SPY_CONTRACT_STREAM || \
+	 (contract) == SPY_CONTRACT_EVENT || (contract) == SPY_CONTRACT_DEVICE || \
+	 (contract) == SPY_CONTRACT_COPY_SYNC || (contract) == SPY_CONTRACT_COPY_ASYNC || \
+	 (contract) == SPY_CONTRACT_COPY_BATCH || (contract) == SPY_CONTRACT_PEER || \
+	 (contract) == SPY_CONTRACT_MEMSET_SYNC || (contract) == SPY_CONTRACT_SUBMIT)
 #define sampled(layer, contract) \
-	(((layer) == SPY_LAYER_DRIVER && (contract) == SPY_CONTRACT_LAUNCH) || \
-	 (contract) == SPY_CONTRACT_STREAM || (contract) == SPY_CONTRACT_EVENT || \
-	 (contract) == SPY_CONTRACT_DEVICE || (contract) == SPY_CONTRACT_COPY_SYNC || \
-	 (contract) == SPY_CONTRACT_COPY_ASYNC || (contract) == SPY_CONTRACT_COPY_BATCH || \
-	 (contract) == SPY_CONTRACT_PEER || (contract) == SPY_CONTRACT_MEMSET_SYNC || \
-	 (contract) == SPY_CONTRACT_SUBMIT)
+	((contract) == SPY_CONTRACT_LAUNCH && (layer) != SPY_LAYER_DRIVER ? SPY_SAMPLED_LEGACY \
+	 : may_be_too_many(contract)                                      ? SPY_SAMPLED_ALL \
+									  : SPY_SAMPLED_NONE)
 
 /* A set of contracts: host work only, or the promise to return at once. */
 enum {

@@ -1,10 +1,10 @@
 /*
  * shim/stack.c: which calls get a stack, and how often. Runs on the application's threads, when a
- * call of their own returns that was long, failed, copied pageable memory or made something, or is one in 64 of
- * those that wait, copy or hand work to a stream: too many of these are a problem, too, and from
- * where they come their return address does not tell in a program that has CUDA's runtime in it, in C++ full of
- * wrappers, in Python. Takes no lock, allocates nothing. In a program with Python its lines are told with the
- * stack (python.h).
+ * call of their own returns that was long, failed, copied pageable memory or made something, or is one in 64
+ * of those that wait, copy or hand work to a stream (of the runtime's launches: to the
+ * legacy default stream, for which others wait): too many of these are a problem, too, and from where they come their
+ * return address does not tell: of <<<>>>, in a program that has CUDA's runtime in it, in C++ full of wrappers, in
+ * Python. Takes no lock, allocates nothing. In a program with Python its lines are told with the stack (python.h).
  *
  * A place (return address and function) gets a stack for its first calls (of a sample four), then for each that took
  * twice as long as the longest told of, and for about the 16th, 32nd, 64th …: a wrapper that all of a
@@ -65,7 +65,7 @@ static uint8_t worth_a_look(const struct spy_thread *thread, const struct spy_fr
 		why |= SPY_STACK_FAILED;
 	if (frame->slot->makes)
 		why |= SPY_STACK_MADE;
-	if (frame->slot->sampled && spy_stack_samples(thread->page->calls))
+	if (spy_stack_samples(thread, frame))
 		why |= SPY_STACK_SAMPLED;
 	return why;
 }

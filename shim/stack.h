@@ -5,7 +5,7 @@
 #ifndef CUDASPY_SHIM_STACK_H
 #define CUDASPY_SHIM_STACK_H
 
-#include "call.h"
+#include "thread.h"
 
 /* A place in the program that makes calls worth a look. The threads share the table without a lock; it
  * is part of the session, so a forked child begins with none. */
@@ -31,13 +31,26 @@ struct spy_python_code {
  * (spy_long_call) or a stack. */
 extern uint64_t spy_closer_look;
 
+/* Is the call of a sort that is sampled? Launches into other streams than the legacy one must find out quickly. */
+static inline bool spy_stack_sampled(const struct spy_frame *frame)
+{
+	uint8_t sampled = frame->slot->sampled;
+
+	return sampled == SPY_SAMPLED_LEGACY ? frame->details.stream == SPY_STREAM_LEGACY : sampled;
+}
+
 /* About one call in 64 of a thread's, by how many it has made; not every 64th, for programs make calls in rounds. One
  * multiplication would not do: with rounds of some lengths it draws the same few places again and again. */
-static inline bool spy_stack_samples(uint64_t calls)
+static inline bool spy_stack_draws(uint64_t calls)
 {
 	uint64_t mixed = calls * 0x9e3779b97f4a7c15ull;
 
 	return (mixed ^ mixed >> 32) * 0xd6e8feb86659fd93ull >> 58 == 63;
+}
+
+static inline bool spy_stack_samples(const struct spy_thread *thread, const struct spy_frame *frame)
+{
+	return spy_stack_sampled(frame) && spy_stack_draws(thread->page->calls);
 }
 
 /* When a session begins. frequency: cycles a second. */

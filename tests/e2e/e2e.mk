@@ -140,6 +140,11 @@ $(E2E)/sample_%_static: tests/sim/samples/%.cu $(BUILD)/sim/libsimcudart_static.
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) -arch=sm_90 -cudart none -Xcompiler -rdynamic -o $@ $< $(BUILD)/sim/libsimcudart_static.a -ldl
 e2e: $(E2E_SAMPLES:%=$(E2E)/sample_%_static)
+$(E2E)/legacy $(E2E)/legacy_G: tests/e2e/legacy.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) -arch=sm_90 -g $(if $(filter %_G,$@),-G) -cudart shared -o $@ $<
+e2e: $(E2E)/legacy $(E2E)/legacy_G
 endif
 
 # Not without the CUDA toolkit.

@@ -37,6 +37,24 @@ grep -q 'what it cost nobody knows' err || fail "the gate knows the cost: $(cat 
 told nonblocking
 holds "streams that do not wait are not" '[.findings[] | select(.id == "legacy-stream")] == []'
 
+# Of launches, which all come from what nvcc made for their kernel, the line.
+for program in legacy legacy_G; do
+	[ -x "$bin/$program" ] && [ -z "$first" ] || continue
+	rm -rf "$out"
+	CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$shim" "$bin/$program" 500 2>err || fail "$program: status $?: $(cat err)"
+	line=$(grep -n 'mark: bad$' "$here/legacy.cu" | cut -d: -f1)
+	echo "legacy-stream legacy.cu:$line -- the order is needed" >accepted
+	"$tool" report --format=json --fail-on=legacy-stream --suppress=accepted "$out" >report.json 2>err ||
+		fail "$program: the gate fails: $(cat err)"
+	holds "$program: the launch into the default stream has its line" '
+		[.findings[] | select(.id == "legacy-stream")] | length == 1 and (.[0] |
+		.line == '"$line"' and (.caller | startswith("bad")) and .suppressed == "the order is needed")'
+	expect "$program: SARIF" "$("$tool" report --format=sarif "$out" | jq -r '.runs[0].results[] | select(.ruleId == "legacy-stream") |
+		.locations[0].physicalLocation | "\(.artifactLocation.uri | split("/") | last):\(.region.startLine)"')" "legacy.cu:$line"
+	"$tool" dump "$out" | grep ' \[stack\] .* of=__cudaLaunchKernel ' | grep -c . >stacks
+	[ "$(cat stacks)" -ge 2 ] && [ "$(cat stacks)" -le 12 ] || fail "$program: $(cat stacks) stacks of launches"
+done
+
 told peer
 holds "copies go through the host" '
 	[.findings[] | select(.id == "staged-peer-copy")] | length == 1 and (.[0] |
