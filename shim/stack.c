@@ -29,6 +29,7 @@
 #define MADE_BEFORE 4 /* so many things are made before it counts as again */
 #define LOT 16 /* calls counted at once */
 #define PER_SECOND 50 /* a thread's */
+#define SAMPLED_PER_SECOND 25 /* of these that are only in a sample */
 #define AGAIN_MS 250 /* a place is told of once more, where old packets are deleted */
 #define PROBES 16 /* entries looked at in a table */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
@@ -148,13 +149,13 @@ static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
 }
 
 /* Has the thread had its share of this second? */
-static bool too_many(struct spy_thread *thread, uint64_t now)
+static bool too_many(struct spy_thread *thread, uint8_t why, uint64_t now)
 {
 	if (now - thread->stacks_since >= 1000 * long_call) {
 		thread->stacks_since = now;
 		thread->stacks = 0;
 	}
-	return thread->stacks >= PER_SECOND;
+	return thread->stacks >= (why == SPY_STACK_SAMPLED ? SAMPLED_PER_SECOND : PER_SECOND);
 }
 
 /* The frames are found by what the road left: the return address, and below it the slot's number and
@@ -277,7 +278,7 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 	int error = errno;
 	uint64_t begun;
 
-	if (!why || !is_due(frame, why, now) || too_many(thread, now) ||
+	if (!why || too_many(thread, why, now) || !is_due(frame, why, now) ||
 	    !spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX))
 		return;
 	begun = spy_overhead_begin();
