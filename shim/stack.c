@@ -1,7 +1,7 @@
 /*
  * shim/stack.c: which calls get a stack, and how often. Runs on the application's threads, when a
- * call of their own returns that was long, failed, copied pageable memory or made something, or is one in 64
- * of those that wait, copy or hand work to a stream (of the runtime's launches: to the
+ * call of their own returns that was long, failed, copied pageable memory or made something, or is one in 64 (of a
+ * thread's first calls one in 8) of those that wait, copy or hand work to a stream (of the runtime's launches: to the
  * legacy default stream, for which others wait): too many of these are a problem, too, and from where they come their
  * return address does not tell: of <<<>>>, in a program that has CUDA's runtime in it, in C++ full of wrappers, in
  * Python. Takes no lock, allocates nothing. In a program with Python its lines are told with the stack (python.h).

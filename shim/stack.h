@@ -39,13 +39,17 @@ static inline bool spy_stack_sampled(const struct spy_frame *frame)
 	return sampled == SPY_SAMPLED_LEGACY ? frame->details.stream == SPY_STREAM_LEGACY : sampled;
 }
 
-/* About one call in 64 of a thread's, by how many it has made; not every 64th, for programs make calls in rounds. One
- * multiplication would not do: with rounds of some lengths it draws the same few places again and again. */
+#define SPY_STACK_EARLY 1024 /* calls of a thread: it may make no others */
+
+/* About one call in 64 of a thread's, of the early ones one in 8, by how many it has made; not every 64th, for programs
+ * make calls in rounds. One multiplication would not do: with rounds of some lengths it draws the same few places again
+ * and again. */
 static inline bool spy_stack_draws(uint64_t calls)
 {
 	uint64_t mixed = calls * 0x9e3779b97f4a7c15ull;
 
-	return (mixed ^ mixed >> 32) * 0xd6e8feb86659fd93ull >> 58 == 63;
+	mixed = (mixed ^ mixed >> 32) * 0xd6e8feb86659fd93ull;
+	return mixed >= -(calls < SPY_STACK_EARLY ? 1ull << 61 : 1ull << 58);
 }
 
 static inline bool spy_stack_samples(const struct spy_thread *thread, const struct spy_frame *frame)
