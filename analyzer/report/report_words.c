@@ -128,29 +128,36 @@ const char *word_in_function(struct report *report, const struct analysis *a, ui
 	return name ? report_text(report, " in %s", name) : "";
 }
 
-/* "main", "main, app.c:12", "copy, app.c:12, inlined in main" */
+/* "main", "main, app.c:12", "copy, app.c:12, inlined in main"; NULL: neither function nor line is known. */
 static const char *function_words(struct report *report, const struct place *place)
 {
-	const char *source = "", *around = "";
+	const char *name = place->inner ?: place->function, *source = "", *around = "";
 
+	if (!name && !place->file)
+		return NULL;
 	if (place->file)
-		source = report_text(report, ", %s:%d", last_part(place->file), place->line);
+		source = report_text(report, "%s%s:%d", name ? ", " : "", last_part(place->file),
+				     place->line);
 	if (place->inner && place->function)
 		around = report_text(report, ", inlined in %s", place->function);
-	return report_text(report, "%s%s%s", place->inner ?: place->function ?: "?", source, around);
+	return report_text(report, "%s%s%s", name ?: "", source, around);
 }
 
 const char *word_place(struct report *report, const struct place *place)
 {
+	const char *module, *words;
+
 	if (!place->path)
 		return place->offset ? report_text(report, " at 0x%llx, in no known module",
 						   (unsigned long long)place->offset)
 				     : "";
+	module = report_text(report, "%s+0x%llx", last_part(place->path),
+			     (unsigned long long)place->offset);
 	if (place->kernel)
-		return report_text(report, " of %s (%s+0x%llx)", place->kernel,
-				   last_part(place->path), (unsigned long long)place->offset);
-	return report_text(report, " in %s (%s+0x%llx)", function_words(report, place),
-			   last_part(place->path), (unsigned long long)place->offset);
+		return report_text(report, " of %s (%s)", place->kernel, module);
+	words = function_words(report, place);
+	return words ? report_text(report, " in %s (%s)", words, module)
+		     : report_text(report, " in %s", module);
 }
 
 /* Who calls the library: by the source, or else by the address. */

@@ -146,7 +146,7 @@ expect "library: functions without a name in the text" "$(grep -c '^ *libcublas.
 # Every other library's calls are its own.
 record stacks library "$bin/libours.so" 100
 "$tool" report --format=json "$trace" >report.json
-jq -r "$place | .where" report.json | grep -q '^cudaMalloc in ? (libours.so+0x[0-9a-f]*)$' ||
+jq -r "$place | .where" report.json | grep -q '^cudaMalloc in libours.so+0x[0-9a-f]*$' ||
 	fail "another library: $(jq "$place | .where" report.json)"
 expect "another library: fields" "$(jq -r "$place"' | "\(.caller) \(.library) \(.library_caller)"' report.json)" "null null null"
 jq -r "$place | .fix" report.json | grep -q '^Allocate once' || fail "another library: cure: $(jq "$place | .fix" report.json)"
