@@ -3,9 +3,23 @@
  */
 #include "cmd_report.h"
 #include "report/render.h"
+#include "report/report_files.h"
 #include "report/report_trace.h"
 
 #define SCHEMA "cudaspy-info-1"
+
+/* All of the processes: which of them places will be asked in, nobody knows yet. */
+static void add_files(struct report *report, const struct analysis *a)
+{
+	struct symbolizer *symbols = symbolizer_new();
+	size_t i, j;
+
+	for (i = 0; i < a->model.n_processes; i++)
+		for (j = 0; j < a->model.processes[i].n_modules; j++)
+			symbolizer_look(symbols, &a->model.processes[i].modules[j]);
+	report_files(report, symbols);
+	symbolizer_free(symbols);
+}
 
 int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *renderer, FILE *out)
 {
@@ -21,6 +35,7 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *ren
 		(void)analysis_run(&analysis, &set, NULL);
 		report_losses(&report, &analysis);
 		report_about(&report, &analysis);
+		add_files(&report, &analysis);
 		report_in_flight(&report, &analysis, 0, NULL);
 		err = renderer->render(&report, out);
 		report_release(&report);

@@ -26,6 +26,7 @@ struct known_address {
 /* A file we have looked at. */
 struct object {
 	char *path, *build_id;
+	char *found; /* build id of what is there now */
 	Dwfl *dwfl; /* NULL: not there, or not the one that ran */
 	Dwfl_Module *module;
 	struct known_address *known;
@@ -74,6 +75,7 @@ void symbolizer_free(struct symbolizer *s)
 			dwfl_end(s->objects[i]->dwfl);
 		free(s->objects[i]->path);
 		free(s->objects[i]->build_id);
+		free(s->objects[i]->found);
 		free(s->objects[i]);
 	}
 	free(s->objects);
@@ -117,22 +119,17 @@ const char *demangle(struct symbolizer *s, const char *name)
 	return text ? arena_take(&s->arena, text) : name;
 }
 
-static bool same_build_id(Dwfl_Module *module, const char *wanted)
+/* In hex, as the trace has it; empty: it has none. The caller frees. */
+static char *build_id_of(Dwfl_Module *module)
 {
 	const unsigned char *bits;
 	GElf_Addr address;
-	int i, n = dwfl_module_build_id(module, &bits, &address);
+	int i, n = module ? dwfl_module_build_id(module, &bits, &address) : 0;
+	char *text = xcalloc(1, n > 0 ? 2 * (size_t)n + 1 : 1);
 
-	if (n <= 0 || strlen(wanted) != 2 * (size_t)n)
-		return false;
-	for (i = 0; i < n; i++) {
-		char byte[3];
-
-		snprintf(byte, sizeof(byte), "%02x", bits[i]);
-		if (strncasecmp(byte, wanted + 2 * i, 2))
-			return false;
-	}
-	return true;
+	for (i = 0; i < n; i++)
+		snprintf(text + 2 * i, 3, "%02x", bits[i]);
+	return text;
 }
 
 static void open_object(struct object *object)
@@ -157,7 +154,8 @@ static void open_object(struct object *object)
 	}
 	if (!object->module)
 		close(fd); /* else dwfl has it */
-	if (object->module && same_build_id(object->module, object->build_id))
+	object->found = build_id_of(object->module);
+	if (object->module && *object->build_id && !strcasecmp(object->found, object->build_id))
 		return;
 	if (object->dwfl)
 		dwfl_end(object->dwfl);
@@ -177,11 +175,30 @@ static struct object *find_object(struct symbolizer *s, const struct module *mod
 	object = xcalloc(1, sizeof(*object));
 	object->path = xstrdup(module->path);
 	object->build_id = xstrdup(module->build_id);
-	if (*object->build_id && *object->path == '/')
+	if (*object->path == '/')
 		open_object(object);
 	s->objects = grow(s->objects, s->n_objects, sizeof(*s->objects));
 	s->objects[s->n_objects++] = object;
 	return object;
+}
+
+const struct unread_file *symbolizer_unread(struct symbolizer *s, size_t *n)
+{
+	struct unread_file *files = arena_take(&s->arena, xcalloc(s->n_objects, sizeof(*files)));
+	size_t i;
+
+	*n = 0;
+	for (i = 0; i < s->n_objects; i++)
+		if (!s->objects[i]->module && *s->objects[i]->path == '/')
+			files[(*n)++] = (struct unread_file){.path = s->objects[i]->path,
+							     .recorded = s->objects[i]->build_id,
+							     .found = s->objects[i]->found};
+	return files;
+}
+
+void symbolizer_look(struct symbolizer *s, const struct module *module)
+{
+	find_object(s, module);
 }
 
 /* Source of a file address. libdwfl finds a compilation unit by .debug_aranges alone, which clang

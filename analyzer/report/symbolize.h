@@ -39,6 +39,19 @@ struct place {
 struct symbolizer *symbolizer_new(void);
 void symbolizer_free(struct symbolizer *s);
 
+/* A file that was looked at and is not believed: places in it are offsets. */
+struct unread_file {
+	const char *path;
+	const char *recorded; /* its build id; may be empty */
+	const char *found; /* the build id of what is there now, may be empty; NULL: nothing is */
+};
+
+/* All of them so far. They live as long as the symbolizer. */
+const struct unread_file *symbolizer_unread(struct symbolizer *s, size_t *n);
+
+/* Looks at a module's file although no place in it is asked for. */
+void symbolizer_look(struct symbolizer *s, const struct module *module);
+
 /* The place of the call that returns to `address`, as of time `ns`. Slow the first time a module is
  * met. */
 void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,

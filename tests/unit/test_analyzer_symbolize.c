@@ -97,6 +97,7 @@ static void test_found(void **state)
 	struct symbolizer *symbols = symbolizer_new();
 	uint64_t address = place_to_be_found();
 	struct place place;
+	size_t unread;
 
 	if (!self->build_id[0])
 		skip();
@@ -108,6 +109,8 @@ static void test_found(void **state)
 	assert_non_null(place.file);
 	assert_string_equal(strrchr(place.file, '/'), "/test_analyzer_symbolize.c");
 	assert_int_equal(place.line, LINE_OF_CALL);
+	symbolizer_unread(symbols, &unread);
+	assert_int_equal(unread, 0);
 	symbolizer_free(symbols);
 }
 
@@ -120,6 +123,7 @@ static void test_other_file(void **state)
 	struct place place;
 	size_t i;
 	static const char *const paths[] = {"/nonexistent", "/", "/dev/null", "relative"};
+	const struct unread_file *files;
 
 	if (self->build_id[0])
 		self->build_id[0] = self->build_id[0] == 'f' ? '0' : 'f';
@@ -133,6 +137,16 @@ static void test_other_file(void **state)
 		assert_string_equal(place.path, paths[i]);
 		assert_null(place.function);
 	}
+	files = symbolizer_unread(symbols, &i);
+	assert_int_equal(i, 4);
+	assert_string_equal(files[0].path, self->path);
+	assert_string_equal(files[0].recorded, self->build_id);
+	assert_non_null(files[0].found);
+	assert_string_not_equal(files[0].found, self->build_id);
+	assert_string_equal(files[1].path, "/nonexistent");
+	assert_null(files[1].found);
+	assert_string_equal(files[2].found, "");
+	assert_string_equal(files[3].found, "");
 	symbolizer_free(symbols);
 }
 

@@ -1,0 +1,16 @@
+/*
+ * analyzer/report/report_files.h: the section about files in which nobody can look up places.
+ */
+#ifndef CUDASPY_REPORT_FILES_H
+#define CUDASPY_REPORT_FILES_H
+
+#include "report.h"
+#include "symbolize.h"
+
+/* What of it is not as it was: "is not there". */
+const char *word_unread(struct arena *arena, const struct unread_file *file);
+
+/* Those that were looked at so far; no row: all are as they were. */
+void report_files(struct report *report, struct symbolizer *symbols);
+
+#endif
