@@ -121,6 +121,8 @@ static void say_why(const struct gate *gate)
 			complain("%s:%llu: not used: %s%s%s", e->path, (unsigned long long)e->line,
 				 e->id, e->place ? " " : "", e->place ?: "");
 	}
+	if (gate->unnamed)
+		complain("%s: " GATE_UNNAMED, gate->unnamed);
 	if (gate_cannot_judge(gate))
 		complain("the gate cannot judge: %s", gate->unjudged);
 	else if (gate_asked(gate) && gate->lost_records)

@@ -9,6 +9,7 @@
 #include <time.h>
 #include "detector.h"
 #include "gate.h"
+#include "report/report_files.h"
 #include "trace/losses.h"
 
 #define PPM 1000000
@@ -195,6 +196,42 @@ void gate_look(struct gate *gate, const struct trace_set *set, bool complete)
 					  set->traces[first]->dir,
 					  n > 1 ? arena_printf(&gate->texts, " and %zu more", n - 1)
 						: ""));
+}
+
+static bool is_place_in(const char *path, const struct finding *findings, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (findings[i].module && !strcmp(findings[i].module, path))
+			return true;
+	return false;
+}
+
+static bool names_places(const struct gate *gate)
+{
+	size_t i;
+
+	for (i = 0; i < gate->suppressions.n; i++)
+		if (gate->suppressions.all[i].place)
+			return true;
+	return gate->baseline.path;
+}
+
+void gate_look_at_files(struct gate *gate, const struct finding *findings, size_t n,
+			struct symbolizer *symbols)
+{
+	const struct unread_file *files;
+	size_t i, n_files;
+
+	if (!names_places(gate))
+		return;
+	files = symbolizer_unread(symbols, &n_files);
+	for (i = 0; i < n_files; i++)
+		if (is_place_in(files[i].path, findings, n))
+			gate->unnamed = arena_printf(&gate->texts, "%s%s%s %s", gate->unnamed ?: "",
+						     gate->unnamed ? "; " : "", files[i].path,
+						     word_unread(&gate->texts, &files[i]));
 }
 
 /* ---- judging -------------------------------------------------------------------------------- */

@@ -33,6 +33,9 @@ struct budget {
 	uint64_t limit;
 };
 
+/* What that means of the files in `unnamed`. */
+#define GATE_UNNAMED "functions and lines in it are not known to suppressions and baselines"
+
 struct gate {
 	/* options */
 	bool any, problem; /* of --fail-on */
@@ -52,6 +55,8 @@ struct gate {
 	bool incomplete; /* the traces have gaps, */
 	uint64_t lost_records; /* … with so many records in them, or more */
 	const char *
+		unnamed; /* files with places of findings, and without names for them; NULL: none */
+	const char *
 		unjudged; /* what of the traces there is nothing to judge by; NULL: all can be read */
 };
 
@@ -70,6 +75,11 @@ bool gate_used(const struct gate *gate);
 /* After the last record: is there enough in the traces to judge them? The report says with report_losses
  * whether they are complete. Once. */
 void gate_look(struct gate *gate, const struct trace_set *set, bool complete);
+
+/* Are the files there in which the findings' places are? Without them a suppression or a baseline that names places
+ * cannot be compared. Before gate_judge. */
+void gate_look_at_files(struct gate *gate, const struct finding *findings, size_t n,
+			struct symbolizer *symbols);
 
 /* Marks the findings (suppressed, compared, before_ns, fails), and puts those that count first. Once. */
 void gate_judge(struct gate *gate, struct finding *findings, size_t n, uint64_t run_ns);

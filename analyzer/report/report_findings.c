@@ -329,6 +329,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	size_t i, n, folded;
 
 	findings = findings_conclude(&a->findings, a, symbols, report, &n);
+	gate_look_at_files(gate, findings, n, symbols);
 	gate_judge(gate, findings, n, run_ns);
 	report_gate(report, gate);
 	folded = fold(findings, n, run_ns);

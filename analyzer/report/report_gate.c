@@ -11,8 +11,8 @@
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
 struct gate_row {
-	const char *verdict, *says, *incomplete, *data, *unjudged, *counts, *suppresses, *compares,
-		*baseline;
+	const char *verdict, *says, *incomplete, *data, *unnamed, *places, *unjudged, *counts,
+		*suppresses, *compares, *baseline;
 	uint64_t failures, counted, counted_ns, counted_unknown, suppressed, suppressed_ns,
 		suppressed_unknown, added, worse, same, gone, lost_records;
 };
@@ -22,6 +22,8 @@ static const struct column gate_columns[] = {
 	COLUMN_JSON(struct gate_row, verdict, UNIT_TEXT),
 	COLUMN_TEXT(struct gate_row, says, "verdict"),
 	COLUMN_TEXT(struct gate_row, data, "data"),
+	COLUMN_TEXT(struct gate_row, places, "places"),
+	COLUMN_JSON(struct gate_row, unnamed, UNIT_TEXT),
 	COLUMN_JSON(struct gate_row, unjudged, UNIT_TEXT),
 	COLUMN_JSON(struct gate_row, incomplete, UNIT_TEXT),
 	COLUMN_JSON(struct gate_row, lost_records, UNIT_COUNT),
@@ -116,6 +118,7 @@ static void add_verdict(struct report *report, const struct gate *gate)
 		.verdict = verdict(gate),
 		.says = verdict_text(report, gate),
 		.data = gate->incomplete ? data_text(report, gate) : NULL,
+		.unnamed = gate->unnamed ? report_text(report, "%s", gate->unnamed) : NULL,
 		.unjudged =
 			gate_cannot_judge(gate) ? report_text(report, "%s", gate->unjudged) : NULL,
 		.incomplete = gate->incomplete ? "yes" : "no",
@@ -140,6 +143,8 @@ static void add_verdict(struct report *report, const struct gate *gate)
 		.same = b->same,
 		.gone = b->gone,
 	};
+	if (row->unnamed)
+		row->places = report_text(report, "%s: " GATE_UNNAMED, row->unnamed);
 	report_add(report, &gate_kind, row, gate_used(gate));
 }
 

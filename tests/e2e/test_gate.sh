@@ -293,6 +293,47 @@ says err "the gate judges incomplete data: "
 gate 0 --fail-on=hidden-sync --format=json pinned
 holds "nothing is lost" '.gate | .incomplete == "no" and .lost_records == 0 and .verdict == "passed"'
 
+# ---- the program is not the one that ran ------------------------------------------------------------
+cp "$app" ran
+app=$tmp/ran
+record named pageable
+gate 0 --format=json named
+cp said named.json
+holds "the file is there" '.files == []'
+place=$(jq -r '[.findings[] | select(.id == "pageable-copy" and .line > 0)][0] | "\(.file | split("/") | last):\(.line)"' said)
+echo "pageable-copy $place -- accepted" >accepted
+gate 0 --suppress=accepted --format=json named
+holds "the place is known" '(.suppressions[0].state == "used") and .gate.unnamed == null'
+
+# not_named STATE SAYS: what the report and the gate say of it
+not_named() {
+	gate 0 --format=json named
+	holds "$1: the file" '[.files[] | select(.file == "'"$app"'")] | length == 1 and .[0].state == "'"$1"'" and .[0].recorded != null'
+	valid "$here/../../docs/report.schema.json" said
+	holds "$1: places are offsets" '[.findings[] | select(.id == "pageable-copy")] | length > 0 and
+		all(.line == 0 and .caller == null and (.where | test("^cuda[A-Za-z0-9]* in ran[+]0x[0-9a-f]+$")))'
+	grep -q 'functions and lines' err && fail "$1: said without need: $(cat err)"
+	gate 0 named
+	says said "FILES that are not those that ran"
+	says said "$app $2"
+	"$tool" info named >said || fail "info: $?"
+	says said "$app $2"
+	gate 0 --suppress=accepted named
+	says err "not used: pageable-copy $place"
+	says err "$app $2"
+	says said "$app $2"
+	gate 0 --baseline=named.json --format=json named
+	says err "$app $2"
+	holds "$1: the gate says so" '.gate.unnamed | startswith("'"$app"' ")'
+}
+mv ran moved
+not_named missing "is not there"
+cp "$bin/board" ran
+not_named other "has build id "
+cp moved ran
+gate 0 --suppress=accepted --format=json named
+holds "it is there again" '.files == [] and .suppressions[0].state == "used"'
+
 # ---- explain ----------------------------------------------------------------------------------------
 "$tool" explain >said || fail "explain: $?"
 for verb in run report explain why diff dump info calibrate help; do
