@@ -121,6 +121,7 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 
 	*a = (struct accounting){.model = model, .expect = expect};
 	work_init(&a->work, model);
+	company_init(&a->company, model);
 	a->kinds = xcalloc(model->n_processes, sizeof(*a->kinds));
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
 	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
@@ -149,6 +150,7 @@ void account_release(struct accounting *a)
 	peers_release(&a->peers);
 	crowd_release(&a->crowd);
 	blame_release(&a->blame);
+	company_release(&a->company);
 	riddles_release(&a->riddles);
 	*a = (struct accounting){0};
 }

@@ -14,6 +14,7 @@
 #include "steps.h"
 #include "work.h"
 #include "blame/blame.h"
+#include "blame/company.h"
 #include "blame/history.h"
 #include "blame/holders.h"
 #include "blame/riddles.h"
@@ -151,6 +152,7 @@ struct accounting {
 	size_t n_callers;
 	struct ioctl_sum *ioctls;
 	size_t n_ioctls;
+	struct company company;
 	struct riddles riddles;
 	struct kinds *kinds; /* by process */
 	bool *probed; /* by process: it was recorded with probes */

@@ -55,6 +55,16 @@ static void book_ioctl(struct accounting *a, uint64_t request, uint32_t count, u
 	a->ioctls[i].ns += ns;
 }
 
+static void meet_ioctl(struct accounting *a, const struct caller *c, const struct record *record,
+		       const struct waited *w)
+{
+	book_ioctl(a, w->request, w->count, w->ns);
+	company_meet(
+		&a->company, c,
+		trace_function(a->model->set, record->stream->trace, record->raw->wait.outer_fn),
+		w);
+}
+
 static void add_wait(struct caller *c, const struct waited *w)
 {
 	c->waits = grow(c->waits, c->n_waits, sizeof(*c->waits));
@@ -82,7 +92,7 @@ static void see_wait(struct accounting *a, struct caller *c, const struct record
 	if (spy_wait_is_lock(raw->kind))
 		book_lock(a, record, &w);
 	else if (raw->kind == SPY_WAIT_IOCTL)
-		book_ioctl(a, raw->object, raw->count, w.ns);
+		meet_ioctl(a, c, record, &w);
 	if (c->n_waits >= WAITS_MOST) {
 		holders_settle(&w);
 		free(w.segments);

@@ -1,6 +1,6 @@
 /*
- * analyzer/blame/riddles.c: long calls in which no probe saw why. Called by the accounting when such a call has
- * returned, and when those have that may have been in its way.
+ * analyzer/blame/riddles.c: long calls in which no probe saw why, and calls that were long in the kernel module.
+ * Called by the accounting when such a call has returned, and when those have that may have been in its way.
  */
 #include <stdlib.h>
 #include "account/account.h"
@@ -21,13 +21,19 @@ static uint64_t due_ns(const struct finished *f)
 	return f->end_ns + (f->end_ns - f->begin_ns) / 8 + RIDDLE_LIES_NS;
 }
 
-void riddles_remember(struct accounting *a, const struct finished *f)
+/* Is it for its unexplained time? */
+static bool is_unexplained(const struct accounting *a, const struct finished *f)
 {
 	bool probed = a->probed[f->thread->process->trace->index];
 	uint64_t ns = f->bucket_ns[BUCKET_UNEXPLAINED];
 
-	if (ns < (probed ? RIDDLE_LEAST_PROBED_NS : RIDDLE_LEAST_NS) ||
-	    ns < (f->end_ns - f->begin_ns) / 2)
+	return ns >= (probed ? RIDDLE_LEAST_PROBED_NS : RIDDLE_LEAST_NS) &&
+	       ns >= (f->end_ns - f->begin_ns) / 2;
+}
+
+void riddles_remember(struct accounting *a, const struct finished *f)
+{
+	if (!is_unexplained(a, f) && !company_matters(f))
 		return;
 	a->riddles.all = grow(a->riddles.all, a->riddles.n, sizeof(*a->riddles.all));
 	a->riddles.all[a->riddles.n] = *f;
@@ -45,7 +51,7 @@ void riddles_remember(struct accounting *a, const struct finished *f)
  * Where no probe could have seen a lock, what others were in the way for was one. Probes that see locks
  * would have seen this one, too: then the riddle stays one.
  */
-static void solve(struct accounting *a, const struct finished *f)
+static void explain(struct accounting *a, const struct finished *f)
 {
 	bool probed = a->probed[f->thread->process->trace->index];
 	struct account *account;
@@ -64,6 +70,14 @@ static void solve(struct accounting *a, const struct finished *f)
 	account = account_of(account_caller(a, f->thread), f->fn);
 	account->bucket_ns[BUCKET_UNEXPLAINED] -= f->bucket_ns[BUCKET_UNEXPLAINED];
 	account->bucket_ns[BUCKET_LOCK] += f->bucket_ns[BUCKET_UNEXPLAINED];
+}
+
+static void solve(struct accounting *a, const struct finished *f)
+{
+	if (company_matters(f))
+		company_find(a, f);
+	if (is_unexplained(a, f))
+		explain(a, f);
 }
 
 void riddles_solve(struct accounting *a, uint64_t now_ns)

@@ -1,7 +1,8 @@
 /*
  * analyzer/blame/riddles.h: long calls in which no probe saw why: of a process recorded without probes, or that
- * waited for a lock which is not the C library's. Who was in the way is concluded from overlap (blame.h), as
- * soon as the calls of other threads that overlap have returned.
+ * waited for a lock which is not the C library's; and calls that were longer in the kernel module than such calls
+ * are. Who was in the way is concluded from overlap (blame.h, company.h), as soon as the calls of other threads that
+ * overlap have returned.
  */
 #ifndef CUDASPY_RIDDLES_H
 #define CUDASPY_RIDDLES_H

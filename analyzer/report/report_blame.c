@@ -12,7 +12,8 @@
 /* ---- who for whom --------------------------------------------------------------------------- */
 
 struct blame_row {
-	const char *process, *waiter_function, *holder_function, *lock, *how, *cause;
+	const char *process, *holder_process, *waiter_function, *holder_function, *lock, *how,
+		*cause;
 	uint64_t waiter, waiter_device, holder, holder_device, waits, waited_ns;
 };
 
@@ -44,6 +45,19 @@ static const struct column root_columns[] = {
 	COLUMN_JSON(struct blame_row, waits, UNIT_COUNT),
 	COLUMN_JSON(struct blame_row, how, UNIT_TEXT),
 };
+static const struct column company_columns[] = {
+	COLUMN(struct blame_row, waiter, "thread", UNIT_PLAIN),
+	COLUMN(struct blame_row, waiter_device, "GPU", UNIT_DEVICE),
+	{.key = "waiter_function", .title = "took longer in", .unit = UNIT_TEXT, .offset = offsetof(struct blame_row, waiter_function)},
+	{.key = "other", .title = "beside", .unit = UNIT_PLAIN, .offset = offsetof(struct blame_row, holder)},
+	{.key = "other_device", .title = "GPU", .unit = UNIT_DEVICE, .offset = offsetof(struct blame_row, holder_device)},
+	{.key = "other_function", .title = "in", .unit = UNIT_TEXT, .offset = offsetof(struct blame_row, holder_function)},
+	{.key = "calls", .title = "calls", .unit = UNIT_COUNT, .offset = offsetof(struct blame_row, waits)},
+	{.key = "excess_ns", .title = "by", .unit = UNIT_NS, .offset = offsetof(struct blame_row, waited_ns)},
+	COLUMN_JSON(struct blame_row, process, UNIT_TEXT),
+	{.key = "other_process", .title = "", .unit = UNIT_TEXT, .place = COLUMN_JSON_ONLY, .offset = offsetof(struct blame_row, holder_process)},
+	COLUMN_JSON(struct blame_row, how, UNIT_TEXT),
+};
 /* clang-format on */
 
 static const struct table_kind blame_kind = {
@@ -62,6 +76,16 @@ static const struct table_kind root_kind = {
 	.title = "BECAUSE OF WHOM: the same, followed to the root",
 	.columns = root_columns,
 	.n_columns = ARRAY_SIZE(root_columns),
+	.row_bytes = sizeof(struct blame_row),
+	.text_rows = 12,
+};
+
+static const struct table_kind company_kind = {
+	.key = "kernel_company",
+	.detail = true,
+	.title = "KERNEL MODULE: whose calls took longer while whose were in it, too (inferred)",
+	.columns = company_columns,
+	.n_columns = ARRAY_SIZE(company_columns),
 	.row_bytes = sizeof(struct blame_row),
 	.text_rows = 12,
 };
@@ -100,6 +124,8 @@ static void add_edges(struct report *report, const struct analysis *a,
 			.waiter_function = word_function(a, k->waiter_fn),
 			.waiter_device = k->waiter_device,
 			.holder = holder ? holder->tid : 0,
+			.holder_process =
+				holder ? report_process(report, holder->process->trace) : NULL,
 			.holder_function = word_function(a, k->holder_fn),
 			.holder_device = k->holder_device,
 			.how = k->inferred ? "inferred" : "measured",
@@ -530,4 +556,5 @@ void report_edges(struct report *report, const struct analysis *a)
 	add_pairs(report, a, &call_kind, same_calls, subject);
 	add_edges(report, a, &blame_kind, &a->accounts.blame.direct, subject);
 	add_edges(report, a, &root_kind, &a->accounts.blame.roots, subject);
+	add_edges(report, a, &company_kind, &a->accounts.company.edges, subject);
 }

@@ -15,7 +15,7 @@ struct headline_row {
 	uint64_t total_ns, lost_ns, asleep_ns, maybe_ns, cross_device_ns, holder_known_ns,
 		lock_waited_ns;
 	uint64_t processes_help_ns, processes_with_mps_ns, processes_do_not_help_ns, probes;
-	uint64_t kernel_work_ns;
+	uint64_t kernel_work_ns, kernel_company_ns;
 #define BUCKET(name, key, text) uint64_t key##_ns;
 	BUCKETS(BUCKET)
 #undef BUCKET
@@ -38,6 +38,7 @@ static const struct column headline_columns[] = {
 	BUCKETS(BUCKET)
 #undef BUCKET
 	COLUMN_JSON(struct headline_row, kernel_work_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, kernel_company_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, lock_waited_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, holder_known_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, cross_device_ns, UNIT_NS),
@@ -57,18 +58,24 @@ static const struct table_kind headline_kind = {
 	.facts = true,
 };
 
-/* "locks 61 %, GPU, hidden 12 %": the buckets of what was lost, the largest first. */
-/* "1.2 s", of what is unexplained with what of it the threads slept. */
-static const char *bucket_text(struct report *report, const struct account *sum, size_t bucket,
+/* "1.2 s", of what is unexplained with what of it the threads slept, of what was lost in the kernel module with
+ * what of it they were not alone there. */
+static const char *bucket_text(struct report *report, const struct headline_row *row, size_t bucket,
 			       uint64_t ns)
 {
-	if (bucket != BUCKET_UNEXPLAINED || sum->asleep_ns <= ns / 20)
-		return word_time(report, ns);
-	return report_text(report, "%s, %s of it asleep in the C library", word_time(report, ns),
-			   word_time(report, sum->asleep_ns));
+	if (bucket == BUCKET_UNEXPLAINED && row->asleep_ns > ns / 20)
+		return report_text(report, "%s, %s of it asleep in the C library",
+				   word_time(report, ns), word_time(report, row->asleep_ns));
+	if (bucket == BUCKET_IOCTL && row->kernel_company_ns > ns / 20)
+		return report_text(
+			report, "%s, up to %s of it while other threads were in it, too: inferred",
+			word_time(report, ns), word_time(report, row->kernel_company_ns));
+	return word_time(report, ns);
 }
 
-static const char *lost_by(struct report *report, const struct account *sum)
+/* "locks (1.2 s), hidden GPU waits (3.4 ms)": the buckets of what was lost, the largest first. */
+static const char *lost_by(struct report *report, const struct headline_row *row,
+			   const struct account *sum)
 {
 	uint64_t left[BUCKET_COUNT];
 	const char *text = NULL;
@@ -83,7 +90,7 @@ static const char *lost_by(struct report *report, const struct account *sum)
 		if (!left[best] || (text && left[best] < account_lost(sum) / 1000))
 			return text;
 		text = report_text(report, "%s%s%s (%s)", text ?: "", text ? ", " : "",
-				   bucket_names[best], bucket_text(report, sum, best, left[best]));
+				   bucket_names[best], bucket_text(report, row, best, left[best]));
 		left[best] = 0;
 	}
 }
@@ -184,7 +191,7 @@ static bool probed(const struct analysis *a)
 static void sum_edges(struct headline_row *row, const struct analysis *a)
 {
 	const struct blame_edge *edge;
-	double all = 0, known = 0, cross = 0;
+	double all = 0, known = 0, cross = 0, company = 0;
 
 	EDGES_ITER (edge, &a->accounts.blame.direct) {
 		all += edge->waited_ns;
@@ -198,6 +205,9 @@ static void sum_edges(struct headline_row *row, const struct analysis *a)
 	row->lock_waited_ns = (uint64_t)all;
 	row->holder_known_ns = (uint64_t)known;
 	row->cross_device_ns = (uint64_t)cross;
+	EDGES_ITER (edge, &a->accounts.company.edges)
+		company += edge->waited_ns;
+	row->kernel_company_ns = (uint64_t)(company + 0.5);
 }
 
 static void add_headline(struct report *report, const struct analysis *a, struct account sum,
@@ -219,7 +229,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 	row->lost = report_text(report, "%s of the %s inside calls: %s",
 				word_percent(report, (double)row->lost_ns, (double)row->total_ns),
 				word_time(report, row->total_ns), word_time(report, row->lost_ns));
-	row->causes = lost_by(report, &sum);
+	row->causes = lost_by(report, row, &sum);
 	if (row->maybe_ns > row->lost_ns / 20)
 		row->maybe = report_text(
 			report,

@@ -523,6 +523,85 @@ static void test_kernel_work(void **state)
 	json_decref(root);
 }
 
+/* An allocation, of which requests to the kernel module take so long up to `end`; in a row, if they come to less. */
+static void allocate(FILE *log, unsigned int device, unsigned int end_us, unsigned int us,
+		     unsigned int span_us)
+{
+	fprintf(log,
+		"%uus wait kind=ioctl fn=cudaMalloc duration=%uus span=%uus count=%u object=0x21 "
+		"device=%u\n"
+		"%uus memory cudaMalloc duration=%uus op=alloc kind=device bytes=4096 device=%u\n",
+		end_us, us, span_us, us == span_us ? 1 : 20, device, end_us + 50, span_us + 100,
+		device);
+}
+
+/* A thread whose allocations are there for 100 us at a time at which no other's are. */
+static void allocate_alone(FILE *log, unsigned int slot, unsigned int device)
+{
+	unsigned int i;
+
+	fprintf(log, "slot %u tid=%u\n", slot, 100 + slot);
+	for (i = 1; i <= 20; i++)
+		allocate(log, device, 10000 * i + 1000 * device, 100, 100);
+}
+
+#define MORE_OF(trace, pid, boot) \
+	"trace " trace " pid=" pid " program=\"/bin/app\" probes=1 boot_id=" boot "\n"
+
+/* What requests to the kernel module took longer while others' were in it is put down to those, as inferred. */
+static void test_kernel_company(void **state)
+{
+	char *text;
+	size_t size;
+	FILE *log = open_memstream(&text, &size);
+	json_t *root;
+
+	(void)state;
+	fputs(MORE_OF("app.100", "100", "here"), log);
+	allocate_alone(log, 1, 0);
+	allocate(log, 0, 1005000, 5000, 5000);
+	allocate(log, 0, 1044000, 4000, 4000);
+	allocate_alone(log, 2, 1);
+	allocate(log, 1, 1004900, 3000, 3000);
+	allocate(log, 1, 1044000, 2000, 4000);
+	allocate_alone(log, 3, 2);
+	allocate(log, 2, 1014000, 4000, 4000);
+	allocate(log, 2, 1023000, 3000, 3000);
+	allocate_alone(log, 4, 3);
+	allocate(log, 3, 1001300, 100, 100);
+	fputs(MORE_OF("app.200", "200", "here"), log);
+	allocate_alone(log, 5, 4);
+	allocate(log, 4, 1022000, 2000, 2000);
+	fputs(MORE_OF("app.300", "300", "elsewhere"), log);
+	allocate_alone(log, 6, 5);
+	allocate(log, 5, 1022000, 2000, 2000);
+	fclose(log);
+	root = report_on(text);
+	/* 4.9 of 5 ms are too long, 3 and 0.1 of them in company; then 3.9 of 4, beside half of as many. */
+	assert_int_equal(
+		sum(root, "kernel_company", "waiter=101 other=102 other_device=1", "excess_ns"),
+		3000000 + 2000000);
+	assert_int_equal(sum(root, "kernel_company", "waiter=101 other=104", "excess_ns"), 100000);
+	assert_int_equal(sum(root, "kernel_company", "waiter=101 other=102", "calls"), 2);
+	/* 2.9 of 3 ms, all of them in company; 1.9 of 2 in a row. */
+	assert_in_range(sum(root, "kernel_company", "waiter=102 other=101", "excess_ns"),
+			2900000 + 1900000, 2901000 + 1901000);
+	/* Another process of the machine counts, one of another machine does not. */
+	assert_int_equal(sum(root, "kernel_company",
+			     "waiter=103 other=105 other_process=app.200 "
+			     "other_function=cudaMalloc how=inferred",
+			     "excess_ns"),
+			 2000000);
+	assert_in_range(sum(root, "kernel_company", "waiter=105 other=103", "excess_ns"), 1900000,
+			1901000);
+	/* Nobody else: not for who was there alone, nor for who was there as long as such calls are. */
+	assert_int_equal(json_array_size(json_object_get(root, "kernel_company")), 5);
+	assert_in_range(fact(root, "waits", "kernel_company_ns"), 13800000, 13803000);
+	assert_int_equal(json_array_size(json_object_get(root, "root_blame")), 0);
+	json_decref(root);
+	free(text);
+}
+
 /* Each time there is work that the call may wait for: what it costs without, nobody knows. */
 static void test_unknown_expectation(void **state)
 {
@@ -771,6 +850,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_is_not_lost),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_kernel_work),
+		cmocka_unit_test(test_kernel_company),
 		cmocka_unit_test(test_inferred),
 		cmocka_unit_test(test_sums),
 	};
