@@ -732,3 +732,15 @@ uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_
 	b->least_lost_ns = least_of(b)->lost_ns;
 	return serial;
 }
+
+struct victim *blame_victim_of(struct blame *b, const struct finished *call)
+{
+	size_t i;
+
+	if (finished_lost(call) < b->least_lost_ns)
+		return NULL;
+	for (i = 0; i < VICTIMS; i++)
+		if (b->victims[i].thread == call->thread && b->victims[i].end_ns == call->end_ns)
+			return &b->victims[i];
+	return NULL;
+}

@@ -73,6 +73,11 @@ struct victim {
 	uint64_t held_ns;
 	uint8_t slept_kind; /* enum spy_wait_kind: of its waits for what is no lock those that were longest together */
 	uint64_t slept_ns; /* all of these */
+	/* whose requests were longest in the kernel module beside its own, as far as it took longer there: company.h */
+	struct thread *beside;
+	uint32_t beside_fn;
+	uint8_t beside_device;
+	uint64_t beside_ns;
 	const char *why; /* such a call may wait for the GPU; NULL: it may not */
 	struct victim_root {
 		const struct lock *lock; /* the first of the chain */
@@ -126,6 +131,9 @@ void blame_arrivals(struct accounting *a, struct caller *caller);
 /* Is it one of the worst? Returns its serial, 0 if not. why: as in struct gpu_waits. */
 uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_t lost_ns,
 		      const char *why);
+
+/* The same call's entry, if it still is one of the worst; else NULL. */
+struct victim *blame_victim_of(struct blame *b, const struct finished *call);
 
 /* After the last record: what still waits at calls that never returned. */
 void blame_finish(struct accounting *a);

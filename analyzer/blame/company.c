@@ -203,15 +203,51 @@ static void charge(struct accounting *a, const struct finished *f, const struct 
 	edge->waited_ns += ns;
 }
 
+/* Of so many different ones at most, who was there longest is told. */
+#define BESIDE_MOST 16
+
+/* most_ns: more than that nobody can have to do with it. */
+static void name_beside(struct victim *v, const struct company *c, uint64_t first, double most_ns)
+{
+	const struct request *by[BESIDE_MOST];
+	double ns[BESIDE_MOST], longest_ns = 0;
+	uint64_t number;
+	size_t n = 0, i;
+
+	for (number = first; number < c->requests; number++) {
+		const struct request *r = request_of(c, number);
+
+		for (i = 0; i < n && (by[i]->thread != r->thread || by[i]->fn != r->fn); i++)
+			;
+		if (r->beside_ns <= 0 || i == BESIDE_MOST)
+			continue;
+		if (i == n) {
+			by[n] = r;
+			ns[n++] = 0;
+		}
+		ns[i] += r->beside_ns;
+		if (ns[i] <= longest_ns)
+			continue;
+		longest_ns = ns[i];
+		v->beside = r->thread;
+		v->beside_fn = r->fn;
+		v->beside_device = r->device;
+	}
+	v->beside_ns = (uint64_t)(longest_ns < most_ns ? longest_ns : most_ns);
+}
+
 void company_find(struct accounting *a, const struct finished *f)
 {
 	struct company *c = &a->company;
 	uint64_t first = first_beside(c, f), number;
 	double sum_ns, any_ns = find_beside(c, f, first, &sum_ns), excess = (double)excess_ns(f);
+	struct victim *victim = blame_victim_of(&a->blame, f);
 
 	if (sum_ns <= 0)
 		return;
 	excess = excess < any_ns ? excess : any_ns;
+	if (victim)
+		name_beside(victim, c, first, excess);
 	a->blame.waits++;
 	for (number = first; number < c->requests; number++) {
 		const struct request *r = request_of(c, number);

@@ -77,7 +77,20 @@ static enum bucket main_bucket(const struct victim *v)
 	return best;
 }
 
-static const char *loss_sentence(struct report *report, const struct victim *v)
+/* Of its time in the kernel module: who else was in it; "" if that is next to nothing. */
+static const char *beside_words(struct report *report, const struct analysis *a,
+				const struct victim *v)
+{
+	if (v->beside_ns <= v->bucket_ns[BUCKET_IOCTL] / 20)
+		return "";
+	return report_text(report, ", up to %s of it while %s%s was in it, too: inferred",
+			   word_time(report, v->beside_ns),
+			   word_thread(report, v->beside, v->beside_device),
+			   word_in_function(report, a, v->beside_fn));
+}
+
+static const char *loss_sentence(struct report *report, const struct analysis *a,
+				 const struct victim *v)
 {
 	static const char *const sentences[BUCKET_COUNT] = {
 		[BUCKET_GPU_HIDDEN] = "waited for the GPU, which this call does not promise to do",
@@ -112,6 +125,11 @@ static const char *loss_sentence(struct report *report, const struct victim *v)
 			"compare it with%s%s",
 			word_thread(report, v->thread, v->device),
 			word_time(report, v->bucket_ns[bucket]), v->why ? ": " : "", v->why ?: "");
+	if (bucket == BUCKET_IOCTL)
+		return report_text(report, "%s %s, for %s%s",
+				   word_thread(report, v->thread, v->device), sentences[bucket],
+				   word_time(report, v->bucket_ns[bucket]),
+				   beside_words(report, a, v));
 	return report_text(report, "%s %s, for %s%s%s", word_thread(report, v->thread, v->device),
 			   sentences[bucket], word_time(report, v->bucket_ns[bucket]),
 			   bucket == BUCKET_GPU_HIDDEN && v->why ? ": " : "",
@@ -222,7 +240,7 @@ static struct victim_row describe(struct report *report, const struct analysis *
 		row.holder_device = v->holder_device;
 		row.holder_function = word_function(a, v->holder_fn);
 	} else {
-		row.what = loss_sentence(report, v);
+		row.what = loss_sentence(report, a, v);
 	}
 	if (root) {
 		row.root = root->thread ? root->thread->tid : 0;

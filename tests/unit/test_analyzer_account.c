@@ -545,6 +545,20 @@ static void allocate_alone(FILE *log, unsigned int slot, unsigned int device)
 		allocate(log, device, 10000 * i + 1000 * device, 100, 100);
 }
 
+/* Is that what is said of one of the worst calls? */
+static bool tells(const json_t *root, const char *what)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "victims"), i, row)
+	{
+		if (!strcmp(json_string_value(json_object_get(row, "what")), what))
+			return true;
+	}
+	return false;
+}
+
 #define MORE_OF(trace, pid, boot) \
 	"trace " trace " pid=" pid " program=\"/bin/app\" probes=1 boot_id=" boot "\n"
 
@@ -598,6 +612,12 @@ static void test_kernel_company(void **state)
 	assert_int_equal(json_array_size(json_object_get(root, "kernel_company")), 5);
 	assert_in_range(fact(root, "waits", "kernel_company_ns"), 13800000, 13803000);
 	assert_int_equal(json_array_size(json_object_get(root, "root_blame")), 0);
+	assert_true(tells(root,
+			  "thread 101 (GPU 0) was in the kernel module (ioctl), for 4.900 ms, up "
+			  "to 3.000 ms of it while thread 102 (GPU 1) in cudaMalloc was in it, "
+			  "too: inferred"));
+	assert_true(
+		tells(root, "thread 106 (GPU 5) was in the kernel module (ioctl), for 1.900 ms"));
 	json_decref(root);
 	free(text);
 }
