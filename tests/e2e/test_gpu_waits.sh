@@ -20,10 +20,10 @@ for call in malloc-host graph; do
 	row visit.out $call >row
 	[ -s row ] || fail "no row for $call: $(cat visit.out visit.err)"
 	expect "$call: cells that are numbers" "$(sed -n 2,9p row | grep -c '^[0-9.]*$')" 8
-	expect "$call: parts in per cent" "$(sed -n 10,14p row | grep -c '^[0-9]* %$')" 5
+	expect "$call: parts in per cent" "$(sed -n 10,15p row | grep -c '^[0-9]* %$')" 6
 done
 grep -q 'across GPUs' visit.out || fail "no heading: $(cat visit.out)"
-row visit.out malloc-host | sed -n 15p | grep -q '^libcuda' || fail "malloc-host: no lock is named: $(row visit.out malloc-host)"
+row visit.out malloc-host | sed -n 16p | grep -q '^libcuda' || fail "malloc-host: no lock is named: $(row visit.out malloc-host)"
 
 "$visit" --read "$tmp/visit" --build "$build" --out "$tmp/read" >read.out 2>read.err ||
 	fail "reading: status $?: $(cat read.err)"
@@ -33,7 +33,7 @@ mkdir nolib
 printf '#!/bin/sh\nexit 127\n' >nolib/cudaspy # what ld.so does where libdw is missing
 chmod +x nolib/cudaspy
 "$visit" --read "$tmp/visit" --build nolib >nolib.out 2>nolib.err || fail "without an analyzer: status $?: $(cat nolib.err)"
-expect "without an analyzer: cells that are not known" "$(row nolib.out malloc-host | sed -n 8,14p | grep -c '^-$')" 7
+expect "without an analyzer: cells that are not known" "$(row nolib.out malloc-host | sed -n 8,15p | grep -c '^-$')" 8
 "$here/../gpu/neutral" --build "$build" --rounds 1 --quick --threads 2 --calls event >neutral.out 2>neutral.err ||
 	fail "neutral: status $?: $(cat neutral.err)"
 grep -q SIMULATED neutral.out || fail "neutral does not say that it is simulated"
