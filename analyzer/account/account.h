@@ -109,6 +109,7 @@ struct caller {
 	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
 	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
 	uint64_t waited_until_ns; /* end of its last wait */
+	uint64_t beside; /* number of one of its requests: company.c */
 	uint32_t *account_fns;
 	size_t n_accounts;
 };

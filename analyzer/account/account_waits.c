@@ -55,7 +55,7 @@ static void book_ioctl(struct accounting *a, uint64_t request, uint32_t count, u
 	a->ioctls[i].ns += ns;
 }
 
-static void meet_ioctl(struct accounting *a, const struct caller *c, const struct record *record,
+static void meet_ioctl(struct accounting *a, struct caller *c, const struct record *record,
 		       const struct waited *w)
 {
 	book_ioctl(a, w->request, w->count, w->ns);

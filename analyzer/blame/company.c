@@ -9,17 +9,18 @@
 /* What calls take in the kernel module is not the same each time: less than this is no matter. */
 #define EXCESS_LEAST_NS 2000
 
-/* So many requests are remembered: those of a millisecond, of threads that make nothing else. */
+/* So many requests are remembered, for calls that are not longer than those took: it is what a look costs at most. */
 #define RING_FIRST 64
-#define RING_MOST 4096
+#define RING_MOST 1024
 
 struct request {
-	struct thread *thread;
+	struct caller *caller;
 	uint64_t begin_ns, end_ns;
+	uint32_t machine;
 	uint32_t fn; /* the application's call */
 	uint8_t device;
 	double part; /* of the time between: requests in a row share a record */
-	double beside_ns; /* at the same time as those of the call in hand */
+	double beside_ns; /* at the same time as those of the call in hand; also of those that it stands for: gather */
 };
 
 /* A request of the call in hand. */
@@ -85,17 +86,17 @@ static void grow_ring(struct company *c)
 	c->ring_size = size;
 }
 
-void company_meet(struct company *c, const struct caller *caller, uint32_t fn,
-		  const struct waited *w)
+void company_meet(struct company *c, struct caller *caller, uint32_t fn, const struct waited *w)
 {
 	if (w->end_ns <= w->begin_ns)
 		return;
 	if (c->requests == c->ring_size && c->ring_size < RING_MOST)
 		grow_ring(c);
 	*request_of(c, c->requests++) = (struct request){
-		.thread = caller->thread,
+		.caller = caller,
 		.begin_ns = w->begin_ns,
 		.end_ns = w->end_ns,
+		.machine = c->machines[caller->thread->process->trace->index],
 		.fn = fn,
 		.device = caller->device,
 		.part = (double)w->ns / (double)(w->end_ns - w->begin_ns),
@@ -114,74 +115,91 @@ bool company_matters(const struct finished *f)
 	return excess_ns(f) >= EXCESS_LEAST_NS;
 }
 
-/* Fills in c->own, the last one first. Returns how many. */
-static size_t find_own(struct company *c, const struct finished *f, uint64_t first)
+static void add_own(struct company *c, const struct request *r)
 {
-	uint64_t number;
-	size_t n = 0;
-
-	for (number = c->requests; number > first; number--) {
-		const struct request *r = request_of(c, number - 1);
-
-		if (r->thread != f->thread || r->end_ns > f->end_ns)
-			continue;
-		if (n == c->own_size) {
-			c->own_size = 2 * n + 16;
-			c->own = xrealloc(c->own, c->own_size, sizeof(*c->own));
-		}
-		c->own[n++] = (struct stretch){r->begin_ns, r->end_ns, r->part};
+	if (c->n_own == c->own_size) {
+		c->own_size = 2 * c->own_size + 16;
+		c->own = xrealloc(c->own, c->own_size, sizeof(*c->own));
 	}
-	return n;
+	c->own[c->n_own++] = (struct stretch){r->begin_ns, r->end_ns, r->part};
 }
 
-/* The first of those that ended during the call, or after it. */
-static uint64_t first_beside(const struct company *c, const struct finished *f)
+/* Fills in c->own, the last one first. Returns the first request of all that ended during the call, or after it. */
+static uint64_t find_own(struct company *c, const struct caller *caller, const struct finished *f)
 {
 	uint64_t number = c->requests, last = oldest(c);
 
-	while (number > last && request_of(c, number - 1)->end_ns > f->begin_ns)
-		number--;
+	c->n_own = 0;
+	for (; number > last && request_of(c, number - 1)->end_ns > f->begin_ns; number--) {
+		const struct request *r = request_of(c, number - 1);
+
+		if (r->caller == caller && r->end_ns <= f->end_ns)
+			add_own(c, r);
+	}
 	return number;
 }
 
-/* What of [begin, end) the stretch has. */
-static double share_of(const struct stretch *s, uint64_t begin_ns, uint64_t end_ns)
+/* How much of [begin, end) the call was in the kernel module; `from`: of c->own, the first that may be of it. */
+static double share_of_own(const struct company *c, size_t from, uint64_t begin_ns, uint64_t end_ns)
 {
-	begin_ns = begin_ns > s->begin_ns ? begin_ns : s->begin_ns;
-	end_ns = least(end_ns, s->end_ns);
-	return begin_ns < end_ns ? (double)(end_ns - begin_ns) * s->part : 0;
+	double ns = 0;
+	size_t i;
+
+	for (i = from; i < c->n_own && c->own[i].end_ns > begin_ns; i++) {
+		const struct stretch *s = &c->own[i];
+		uint64_t to_ns = least(end_ns, s->end_ns);
+		uint64_t from_ns = begin_ns > s->begin_ns ? begin_ns : s->begin_ns;
+
+		if (from_ns < to_ns)
+			ns += (double)(to_ns - from_ns) * s->part;
+	}
+	return ns;
+}
+
+/* A caller's requests in calls of one function are charged together, as the last of them: fewer edges to look up. The
+ * number that he has is of an earlier look, unless it comes after this one. */
+static void gather(struct company *c, struct request *r, uint64_t number)
+{
+	struct request *later = request_of(c, r->caller->beside);
+
+	if (r->caller->beside > number && later->fn == r->fn && later->device == r->device) {
+		later->beside_ns += r->beside_ns;
+		r->beside_ns = 0;
+	} else {
+		r->caller->beside = number;
+	}
 }
 
 /*
- * Fills in how long each request of others since `first` was there at the same time as those of the call, and adds
+ * Fills in how long requests of others since `first` were there at the same time as those of the call, and adds
  * that up in *sum_ns. Returns how long any was there. It goes back in time, by ends: what is before `seen_ns`, none of
  * those so far was there.
  */
-static double find_beside(struct company *c, const struct finished *f, uint64_t first,
-			  double *sum_ns)
+static double find_beside(struct company *c, const struct caller *caller, const struct finished *f,
+			  uint64_t first, double *sum_ns)
 {
-	size_t n_own = find_own(c, f, first), from = 0, i;
-	uint64_t seen_ns = f->end_ns, number;
+	uint32_t machine = c->machines[f->thread->process->trace->index];
+	uint64_t seen_ns = f->end_ns, number = c->requests;
+	size_t from = 0;
 	double any_ns = 0;
 
 	*sum_ns = 0;
-	for (number = c->requests; number > first; number--) {
-		struct request *r = request_of(c, number - 1);
+	while (number-- > first) {
+		struct request *r = request_of(c, number);
 
 		r->beside_ns = 0;
-		if (r->thread == f->thread || r->begin_ns >= f->end_ns ||
-		    c->machines[r->thread->process->trace->index] !=
-			    c->machines[f->thread->process->trace->index])
+		if (r->begin_ns >= f->end_ns || r->caller == caller || r->machine != machine)
 			continue;
-		while (from < n_own && c->own[from].begin_ns >= r->end_ns)
+		while (from < c->n_own && c->own[from].begin_ns >= r->end_ns)
 			from++;
-		for (i = from; i < n_own && c->own[i].end_ns > r->begin_ns; i++) {
-			r->beside_ns += share_of(&c->own[i], r->begin_ns, r->end_ns) * r->part;
-			any_ns += share_of(&c->own[i], r->begin_ns, least(r->end_ns, seen_ns)) *
+		r->beside_ns = share_of_own(c, from, r->begin_ns, r->end_ns) * r->part;
+		if (r->begin_ns < seen_ns) {
+			any_ns += share_of_own(c, from, r->begin_ns, least(r->end_ns, seen_ns)) *
 				  r->part;
+			seen_ns = r->begin_ns;
 		}
-		seen_ns = least(seen_ns, r->begin_ns);
 		*sum_ns += r->beside_ns;
+		gather(c, r, number);
 	}
 	return any_ns;
 }
@@ -192,7 +210,7 @@ static void charge(struct accounting *a, const struct finished *f, const struct 
 	struct blame_key key = {.waiter = f->thread->index + 1,
 				.waiter_fn = f->fn,
 				.waiter_device = f->device,
-				.holder = r->thread->index + 1,
+				.holder = r->caller->thread->index + 1,
 				.holder_fn = r->fn,
 				.holder_device = r->device,
 				.inferred = true};
@@ -203,44 +221,28 @@ static void charge(struct accounting *a, const struct finished *f, const struct 
 	edge->waited_ns += ns;
 }
 
-/* Of so many different ones at most, who was there longest is told. */
-#define BESIDE_MOST 16
-
 /* most_ns: more than that nobody can have to do with it. */
 static void name_beside(struct victim *v, const struct company *c, uint64_t first, double most_ns)
 {
-	const struct request *by[BESIDE_MOST];
-	double ns[BESIDE_MOST], longest_ns = 0;
+	const struct request *longest = request_of(c, first);
 	uint64_t number;
-	size_t n = 0, i;
 
-	for (number = first; number < c->requests; number++) {
-		const struct request *r = request_of(c, number);
-
-		for (i = 0; i < n && (by[i]->thread != r->thread || by[i]->fn != r->fn); i++)
-			;
-		if (r->beside_ns <= 0 || i == BESIDE_MOST)
-			continue;
-		if (i == n) {
-			by[n] = r;
-			ns[n++] = 0;
-		}
-		ns[i] += r->beside_ns;
-		if (ns[i] <= longest_ns)
-			continue;
-		longest_ns = ns[i];
-		v->beside = r->thread;
-		v->beside_fn = r->fn;
-		v->beside_device = r->device;
-	}
-	v->beside_ns = (uint64_t)(longest_ns < most_ns ? longest_ns : most_ns);
+	for (number = first; number < c->requests; number++)
+		if (request_of(c, number)->beside_ns > longest->beside_ns)
+			longest = request_of(c, number);
+	v->beside = longest->caller->thread;
+	v->beside_fn = longest->fn;
+	v->beside_device = longest->device;
+	v->beside_ns = (uint64_t)(longest->beside_ns < most_ns ? longest->beside_ns : most_ns);
 }
 
 void company_find(struct accounting *a, const struct finished *f)
 {
 	struct company *c = &a->company;
-	uint64_t first = first_beside(c, f), number;
-	double sum_ns, any_ns = find_beside(c, f, first, &sum_ns), excess = (double)excess_ns(f);
+	const struct caller *caller = account_caller(a, f->thread);
+	uint64_t first = find_own(c, caller, f), number;
+	double sum_ns, any_ns = find_beside(c, caller, f, first, &sum_ns);
+	double excess = (double)excess_ns(f);
 	struct victim *victim = blame_victim_of(&a->blame, f);
 
 	if (sum_ns <= 0)

@@ -25,7 +25,7 @@ struct company {
 	size_t ring_size; /* a power of two */
 	uint64_t requests; /* so far */
 	struct stretch *own; /* of the call in hand */
-	size_t own_size;
+	size_t n_own, own_size;
 	uint32_t *machines; /* by process: the first one that ran on the same machine */
 };
 
@@ -33,8 +33,7 @@ void company_init(struct company *c, const struct model *model);
 void company_release(struct company *c);
 
 /* A thread was in the kernel module, for the call in progress. */
-void company_meet(struct company *c, const struct caller *caller, uint32_t fn,
-		  const struct waited *w);
+void company_meet(struct company *c, struct caller *caller, uint32_t fn, const struct waited *w);
 
 /* Of a divided call: was it so long in the kernel module that it matters who else was? */
 bool company_matters(const struct finished *f);
