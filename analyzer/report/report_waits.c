@@ -115,9 +115,11 @@ static void judge_processes(struct headline_row *row, const struct analysis *a)
 	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + a->accounts.spared_ns);
 	row->processes_with_mps_ns = (uint64_t)sums[HELP_WITH_MPS];
 	row->processes_do_not_help_ns = (uint64_t)sums[HELP_NOT];
+	/* Other processes would be in the kernel module as other threads are. Where nobody was, nobody can tell. */
 	lost_ns = (double)(row->ioctl_ns - row->kernel_work_ns);
 	if (lost_ns > a->accounts.spared_ns)
-		row->processes_do_not_help_ns += (uint64_t)(lost_ns - a->accounts.spared_ns);
+		row->processes_do_not_help_ns +=
+			least((uint64_t)(lost_ns - a->accounts.spared_ns), row->kernel_company_ns);
 }
 
 /* What of the loss processes would save, in words; no part that is less than a twentieth. */
