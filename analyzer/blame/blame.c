@@ -483,11 +483,13 @@ static const struct finished *in_the_way(const struct accounting *a, const struc
 bool blame_infer(struct accounting *a, const struct finished *call, struct blame_piece *piece)
 {
 	const struct finished *holder = in_the_way(a, call);
+	const struct victim *victim = blame_victim_of(&a->blame, call);
 
 	if (!holder)
 		return false;
 	*piece = (struct blame_piece){
 		.origin = {.waiter = call->thread,
+			   .serial = victim ? victim->serial : 0,
 			   .fn = call->fn,
 			   .device = call->device,
 			   .awaits = call->awaits,
@@ -504,6 +506,24 @@ bool blame_infer(struct accounting *a, const struct finished *call, struct blame
 	return true;
 }
 
+/* Who was in the way of one of the worst calls. */
+static void name_inferred(struct blame *b, const struct blame_piece *piece)
+{
+	size_t i;
+
+	for (i = 0; piece->origin.serial && i < VICTIMS; i++) {
+		struct victim *v = &b->victims[i];
+
+		if (v->serial != piece->origin.serial)
+			continue;
+		v->inferred = true;
+		v->holder = piece->holder;
+		v->holder_fn = piece->fn;
+		v->holder_device = piece->device;
+		v->held_ns = piece->end_ns - piece->begin_ns;
+	}
+}
+
 void blame_conclude(struct accounting *a, const struct blame_piece *piece)
 {
 	const struct segment s = {.holder = piece->holder,
@@ -513,6 +533,7 @@ void blame_conclude(struct accounting *a, const struct blame_piece *piece)
 				  .device = piece->device};
 
 	charge_direct(a, &piece->origin, NULL, &s);
+	name_inferred(&a->blame, piece);
 	follow(a, piece);
 }
 

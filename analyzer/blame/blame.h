@@ -67,6 +67,7 @@ struct victim {
 	/* the lock that it waited for longest, so long, and who had that longest */
 	const struct lock *lock;
 	uint64_t lock_ns;
+	bool inferred; /* no probe saw a lock: the holder below is who was in the way, by overlap */
 	struct thread *holder;
 	uint32_t holder_fn;
 	uint8_t holder_device;

@@ -176,6 +176,21 @@ static const char *chain_sentence(struct report *report, const struct analysis *
 			   root_words(report, a, v, of[0] ? held_ns : ns), others);
 }
 
+/* Recorded without probes, or a lock that is not the C library's. */
+static const char *inferred_sentence(struct report *report, const struct analysis *a,
+				     const struct victim *v)
+{
+	return report_text(
+		report,
+		"%s took longer than such calls do, for %s, while %s was%s (inferred: no "
+		"probe saw why)%s",
+		word_thread(report, v->thread, v->device),
+		word_time(report, v->bucket_ns[BUCKET_UNEXPLAINED]),
+		word_thread(report, v->holder, v->holder_device),
+		word_in_function(report, a, v->holder_fn),
+		root_words(report, a, v, v->bucket_ns[BUCKET_UNEXPLAINED]));
+}
+
 static int by_lost(const void *a, const void *b)
 {
 	const struct victim *x = a, *y = b;
@@ -236,11 +251,15 @@ static struct victim_row describe(struct report *report, const struct analysis *
 	if (v->lock && main_bucket(v) == BUCKET_LOCK) {
 		row.what = chain_sentence(report, a, v);
 		row.lock = report_text(report, "%s", v->lock->name);
+	} else if (v->inferred && main_bucket(v) == BUCKET_UNEXPLAINED) {
+		row.what = inferred_sentence(report, a, v);
+	} else {
+		row.what = loss_sentence(report, a, v);
+	}
+	if (main_bucket(v) == (v->inferred ? BUCKET_UNEXPLAINED : BUCKET_LOCK)) {
 		row.holder = v->holder ? v->holder->tid : 0;
 		row.holder_device = v->holder_device;
 		row.holder_function = word_function(a, v->holder_fn);
-	} else {
-		row.what = loss_sentence(report, a, v);
 	}
 	if (root) {
 		row.root = root->thread ? root->thread->tid : 0;

@@ -765,6 +765,7 @@ static void test_inferred(void **state)
 		sum(root, "root_blame", "waiter=101 root=102 cause=gpu how=inferred", "waited_ns"),
 		9000000, 10000000);
 	assert_in_range(sum(root, "accounts", "thread=101", "lock_ns"), 9900000, 10000000);
+	assert_int_equal(sum(root, "victims", "thread=101 holder=102 root=102", "lost_ns") > 0, 1);
 	check_sums(root);
 	json_decref(root);
 	snprintf(log, sizeof(log), "trace app.100 pid=100 program=\"/bin/app\" probes=1\n%s",
