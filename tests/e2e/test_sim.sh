@@ -10,6 +10,17 @@ for sample in "$CUDASPY_BUILD"/sim/samples/*; do
 	echo "$(basename "$sample"): right"
 done
 
+# What breaks a capture, as an H200 has it (docs/EVIDENCE.md): by mode global, thread-local and relaxed, each by
+# the thread that captures and by another, and global in a non-blocking stream.
+if [ -x "$build/gpu/facts" ]; then
+	"$sim" "$build/gpu/facts" captures >captures || fail "facts captures: status $?"
+	sed '1,2d; s/.* \(other\|stream\|another\) //; s/^[a-zA-Z0-9]* //; s/  */ /g; s/^ //' captures >got
+	unsafe="900 900 900 0 0 0 900" legacy="906 906 906 906 906 906 0" waits="900 900 900 900 900 900 900" none="0 0 0 0 0 0 0"
+	printf '%s\n' "$unsafe" "$unsafe" "$unsafe" "$unsafe" "$legacy" "$legacy" "$waits" "$waits" "$waits" "$unsafe" \
+		"$unsafe" "$unsafe" "$none" "$unsafe" "$none" >wanted
+	diff wanted got || fail "captures: $(cat captures)"
+fi
+
 # A program with NVIDIA's own runtime inside cannot work here, and is told why.
 if [ -x "$build/testapps/copies-static" ]; then
 	"$sim" "$build/testapps/copies-static" --help >/dev/null 2>err

@@ -1,9 +1,9 @@
 /*
  * tests/gpu/facts.c: what this driver does, as far as cudaspy relies on it (docs/EVIDENCE.md). Prints which calls
- * wait for a kernel that runs in another stream, which look-ups take locks, and, with two GPUs, what copies between
+ * wait for a kernel that runs in another stream, which look-ups take locks, what breaks a capture, and, with two GPUs, what copies between
  * them take with peer access and without.
  *
- *   facts [waits] [getters] [peers]      (default: all)
+ *   facts [waits] [getters] [captures] [peers]      (default: all)
  *
  * Run it under CUDA_MODULE_LOADING=LAZY and =EAGER: they differ.
  */
@@ -394,16 +394,17 @@ static void tell_peers(void)
 
 int main(int argc, char **argv)
 {
-	bool waits = argc < 2, getters = argc < 2, peers = argc < 2;
+	bool waits = argc < 2, getters = argc < 2, captures = argc < 2, peers = argc < 2;
 	int i, gpus = 0;
 
 	for (i = 1; i < argc; i++) {
 		waits |= !strcmp(argv[i], "waits");
 		getters |= !strcmp(argv[i], "getters");
+		captures |= !strcmp(argv[i], "captures");
 		peers |= !strcmp(argv[i], "peers");
 	}
-	if (!waits && !getters && !peers) {
-		fprintf(stderr, "usage: facts [waits] [getters] [peers]\n");
+	if (!waits && !getters && !captures && !peers) {
+		fprintf(stderr, "usage: facts [waits] [getters] [captures] [peers]\n");
 		return 2;
 	}
 	NEED(cuInit(0));
@@ -414,6 +415,13 @@ int main(int argc, char **argv)
 		tell_waits(0);
 	if (getters)
 		tell_getters(busy);
+	if (captures) {
+		CUcontext context;
+
+		NEED(cuDevicePrimaryCtxRetain(&context, 0));
+		NEED(cuCtxSetCurrent(context));
+		tell_captures();
+	}
 	if (peers && gpus > 1)
 		tell_peers();
 	else if (peers)

@@ -17,4 +17,7 @@ void need(CUresult result, const char *what);
 /* Prints which look-ups take locks (facts_getters.c). A context is current. */
 void tell_getters(CUfunction kernel);
 
+/* Prints what breaks the capture of a stream (facts_captures.c). A context is current. */
+void tell_captures(void);
+
 #endif

@@ -28,6 +28,6 @@ $(BUILD)/gpu/libcupti_truth.so: tests/gpu/cupti_truth.c tests/bench/cupti_load.h
 $(BUILD)/gpu/facts_code.o: tests/gpu/facts_code.cu
 	$(call embed_code,facts_code)
 
-$(BUILD)/gpu/facts: tests/gpu/facts.c tests/gpu/facts_getters.c $(BUILD)/gpu/facts_code.o tests/gpu/facts.h
+$(BUILD)/gpu/facts: tests/gpu/facts.c tests/gpu/facts_getters.c tests/gpu/facts_captures.c $(BUILD)/gpu/facts_code.o tests/gpu/facts.h
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BENCH_CFLAGS) -I$(CUDA_HOME)/include -rdynamic -o $@ $(filter %.c %.o,$^) -L$(CUDA_HOME)/lib64/stubs -lcuda

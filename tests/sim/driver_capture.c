@@ -2,6 +2,11 @@
  * tests/sim/driver_capture.c: stream capture: while a stream captures, its operations become nodes behind
  * its last ones; an event recorded in it carries the capture to the stream that waits for the event. On
  * the thread that uses the stream.
+ *
+ * What a capture does not permit breaks it (measured on an H200, docs/EVIDENCE.md): waiting for its stream or
+ * device; work in the legacy stream, if its stream is a blocking one; and, by its mode, what might wait for more than
+ * it says: allocating, freeing, pinning, a changed limit, waiting for other streams and events. Global: in all threads,
+ * thread-local: in the thread that began it, relaxed: in none.
  */
 #include "graph.h"
 
@@ -13,8 +18,15 @@ struct sim_capture {
 	struct sim_stream *origin;
 	unsigned long long id;
 	int refs; /* streams that capture into it, and events that point to it */
-	bool ended;
+	bool ended, broken;
+	int mode;
+	const int *thread; /* that began it: its capture_mode */
 };
+
+enum { GLOBAL, THREAD_LOCAL, RELAXED };
+
+/* Most programs capture nothing. */
+static atomic_int captures;
 
 static __thread int capture_mode; /* of the thread: cuThreadExchangeStreamCaptureMode */
 static atomic_ullong next_id = 1;
@@ -60,13 +72,84 @@ int sim_capture(struct sim_stream *stream, struct sim_op *op, struct sim_node **
 					       [OP_COPY] = NODE_MEMCPY,
 					       [OP_SET] = NODE_MEMSET,
 					       [OP_HOST] = NODE_HOST};
-	struct sim_node *node = graph_add(stream->capture->graph, types[op->kind], op,
-					  stream->capture_deps, stream->capture_dep_cnt);
+	struct sim_node *node;
 
+	if (stream->capture->broken) {
+		sim_op_put(op);
+		return SIM_CAPTURE_INVALIDATED;
+	}
+	node = graph_add(stream->capture->graph, types[op->kind], op, stream->capture_deps,
+			 stream->capture_dep_cnt);
 	set_deps(stream, &node, 1);
 	if (out)
 		*out = node;
 	return SIM_OK;
+}
+
+/* Breaks the captures of all streams for which `forbids` says so. Returns `error` if there is one. */
+static int break_captures(bool (*forbids)(const struct sim_stream *, const void *),
+			  const void *about, int error)
+{
+	int rc = SIM_OK;
+
+	if (!atomic_load(&captures))
+		return SIM_OK;
+	sim_spin_lock(&sim_engine);
+	for (struct sim_ctx *ctx = sim_contexts; ctx; ctx = ctx->next)
+		for (struct sim_stream *s = ctx->streams; s; s = s->next)
+			if (s->capture && forbids(s, about)) {
+				s->capture->broken = true;
+				rc = error;
+			}
+	sim_spin_unlock(&sim_engine);
+	return rc;
+}
+
+static bool is_stream(const struct sim_stream *s, const void *stream)
+{
+	return s == stream;
+}
+
+static bool is_in_context(const struct sim_stream *s, const void *ctx)
+{
+	return s->ctx == ctx;
+}
+
+static bool is_beside_legacy(const struct sim_stream *s, const void *ctx)
+{
+	return s->ctx == ctx && !(s->flags & 1);
+}
+
+static bool forbids_unsafe(const struct sim_stream *s, const void *unused)
+{
+	bool own = s->capture->thread == &capture_mode;
+
+	(void)unused;
+	if (capture_mode == RELAXED || s->capture->mode == RELAXED)
+		return false;
+	return own || (capture_mode == GLOBAL && s->capture->mode == GLOBAL);
+}
+
+int sim_capture_unsafe(void)
+{
+	return break_captures(forbids_unsafe, NULL, SIM_CAPTURE_UNSUPPORTED);
+}
+
+int sim_capture_waited(const struct sim_stream *stream)
+{
+	return break_captures(is_stream, stream, SIM_CAPTURE_UNSUPPORTED);
+}
+
+int sim_capture_device(const struct sim_ctx *ctx)
+{
+	return break_captures(is_in_context, ctx, SIM_CAPTURE_UNSUPPORTED);
+}
+
+int sim_capture_legacy(const struct sim_stream *stream)
+{
+	if (stream != &stream->ctx->legacy)
+		return SIM_OK;
+	return break_captures(is_beside_legacy, stream->ctx, SIM_CAPTURE_IMPLICIT);
 }
 
 int sim_capture_event(struct sim_stream *stream, struct sim_event *event)
@@ -102,7 +185,7 @@ int sim_capture_wait(struct sim_stream *stream, struct sim_event *event, bool *h
 	return SIM_OK;
 }
 
-static int begin(void *handle, bool per_thread, struct sim_graph *graph,
+static int begin(void *handle, bool per_thread, int mode, struct sim_graph *graph,
 		 struct sim_node *const *deps, size_t cnt)
 {
 	int rc;
@@ -122,22 +205,25 @@ static int begin(void *handle, bool per_thread, struct sim_graph *graph,
 	capture->origin = stream;
 	capture->id = atomic_fetch_add(&next_id, 1);
 	capture->refs = 1;
+	capture->mode = mode;
+	capture->thread = &capture_mode;
+	atomic_fetch_add(&captures, 1);
 	stream->capture = capture;
 	set_deps(stream, deps, (unsigned)cnt);
 	return SIM_OK;
 }
-EXPORT(cuStreamBeginCapture, (void *h), begin(h, false, NULL, NULL, 0))
-EXPORT(cuStreamBeginCapture_ptsz, (void *h), begin(h, true, NULL, NULL, 0))
-EXPORT(cuStreamBeginCapture_v2, (void *h, int mode), begin(h, false, NULL, NULL, 0))
-EXPORT(cuStreamBeginCapture_v2_ptsz, (void *h, int mode), begin(h, true, NULL, NULL, 0))
+EXPORT(cuStreamBeginCapture, (void *h), begin(h, false, GLOBAL, NULL, NULL, 0))
+EXPORT(cuStreamBeginCapture_ptsz, (void *h), begin(h, true, GLOBAL, NULL, NULL, 0))
+EXPORT(cuStreamBeginCapture_v2, (void *h, int mode), begin(h, false, mode, NULL, NULL, 0))
+EXPORT(cuStreamBeginCapture_v2_ptsz, (void *h, int mode), begin(h, true, mode, NULL, NULL, 0))
 EXPORT(cuStreamBeginCaptureToGraph,
        (void *h, struct sim_graph *g, struct sim_node *const *deps, const void *data, size_t cnt,
 	int mode),
-       begin(h, false, g, deps, cnt))
+       begin(h, false, mode, g, deps, cnt))
 EXPORT(cuStreamBeginCaptureToGraph_ptsz,
        (void *h, struct sim_graph *g, struct sim_node *const *deps, const void *data, size_t cnt,
 	int mode),
-       begin(h, true, g, deps, cnt))
+       begin(h, true, mode, g, deps, cnt))
 
 /* Every node without a successor must be one the origin has joined. */
 static bool joined(const struct sim_capture *capture)
@@ -190,10 +276,11 @@ static int end(void *handle, bool per_thread, struct sim_graph **out)
 	sim_spin_unlock(&sim_engine);
 	/* Events may still point to it: it stays, marked as ended. */
 	capture->ended = true;
-	if (!whole) {
+	atomic_fetch_sub(&captures, 1);
+	if (!whole || capture->broken) {
 		graph_free(capture->graph);
 		*out = NULL;
-		return SIM_CAPTURE_UNJOINED;
+		return capture->broken ? SIM_CAPTURE_INVALIDATED : SIM_CAPTURE_UNJOINED;
 	}
 	*out = capture->graph;
 	if (capture->refs == 1)
@@ -212,7 +299,7 @@ static int info(void *handle, bool per_thread, int *status, unsigned long long *
 
 	if (rc)
 		return rc;
-	*status = stream->capture ? 1 : 0;
+	*status = !stream->capture ? 0 : stream->capture->broken ? 2 : 1;
 	if (!stream->capture)
 		return SIM_OK;
 	if (id)

@@ -482,9 +482,9 @@ static int synchronize(struct sim_ctx *ctx)
 
 	if (rc)
 		return rc;
-	for (struct sim_stream *s = ctx->streams; s; s = s->next)
-		if (s->capture)
-			return SIM_CAPTURE_UNSUPPORTED;
+	rc = sim_capture_device(ctx);
+	if (rc)
+		return rc;
 	sim_wait_ctx(ctx, WHY_INTENDED);
 	return SIM_OK;
 }
@@ -547,6 +547,9 @@ static int set_limit(unsigned limit, size_t value)
 		return rc;
 	if (limit >= 8)
 		return SIM_INVALID_VALUE;
+	rc = sim_capture_unsafe();
+	if (rc)
+		return rc;
 	if (limit == 0 && ctx->limits[0] != value) {
 		held = sim_lock(HOLD_CTX_WRITE, ctx->dev);
 		sim_wait_device(ctx->dev, WHY_HIDDEN);

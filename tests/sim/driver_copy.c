@@ -140,6 +140,9 @@ static int submit(const struct side *dst, const struct side *src, size_t width, 
 	dev = stream->ctx->dev;
 	if (sim_capturing(stream))
 		return sim_enqueue(stream, make_op(dst, src, width, height, depth, false), NULL);
+	rc = sim_capture_legacy(stream);
+	if (rc)
+		return rc;
 
 	wait = host_only || to_pageable ||
 	       (flavour == SYNC && (is_host(dst->kind) || is_host(src->kind)));

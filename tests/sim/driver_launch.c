@@ -113,6 +113,9 @@ static int launch(struct sim_kernel *kernel, const unsigned grid[3], const unsig
 			sim_node_describe(node, kernel, grid, block, shared, params);
 		return rc;
 	}
+	rc = sim_capture_legacy(stream);
+	if (rc)
+		return rc;
 	sim_wait_room(stream, WHY_QUEUE);
 	held = sim_lock(HOLD_CTX_READ, dev);
 	sim_submit(stream, sim_kernel_op(kernel, grid, block, params, extra),

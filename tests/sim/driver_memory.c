@@ -23,6 +23,9 @@ static int alloc(sim_ptr *out, uint64_t bytes, enum sim_mem kind, enum sim_fn fn
 		return rc;
 	if (!out || !bytes)
 		return SIM_INVALID_VALUE;
+	rc = sim_capture_unsafe();
+	if (rc)
+		return rc;
 	held = sim_lock(HOLD_PROCESS, ctx->dev);
 	rc = sim_block_new(&block, kind, ctx->dev, bytes);
 	if (!rc)
@@ -55,7 +58,7 @@ static int free_device(sim_ptr ptr)
 	struct sim_block *block;
 	struct sim_ctx *ctx;
 	unsigned held;
-	int dev;
+	int dev, rc;
 
 	if (!ptr)
 		return SIM_OK;
@@ -63,6 +66,9 @@ static int free_device(sim_ptr ptr)
 	if (!block || block->base != ptr || block->registered || block->kind == MEM_PINNED ||
 	    block->vmm)
 		return SIM_INVALID_VALUE;
+	rc = sim_capture_unsafe();
+	if (rc)
+		return rc;
 	if (block->pool) {
 		sim_block_release(block);
 		return SIM_OK;
@@ -87,6 +93,9 @@ static int alloc_host(void **out, size_t bytes, unsigned flags, enum sim_fn fn)
 		return rc;
 	if (!out || !bytes || flags > 7)
 		return SIM_INVALID_VALUE;
+	rc = sim_capture_unsafe();
+	if (rc)
+		return rc;
 	held = sim_lock(HOLD_CTX_WRITE | HOLD_PROCESS, ctx->dev);
 	sim_host_work(fn, 3000 + (bytes >> 10) * 250);
 	rc = sim_block_new(&block, MEM_PINNED, ctx->dev, bytes);
@@ -118,6 +127,9 @@ static int free_host(void *ptr)
 	if (!block || block->kind != MEM_PINNED || block->registered ||
 	    block->base != (uint64_t)(uintptr_t)ptr)
 		return SIM_INVALID_VALUE;
+	rc = sim_capture_unsafe();
+	if (rc)
+		return rc;
 	held = sim_lock_idle(ctx->dev);
 	sim_host_work(FN_cuMemFreeHost, 3000 + (block->bytes >> 20) * 5000);
 	sim_block_free(block);
@@ -134,6 +146,9 @@ static int host_register(void *ptr, size_t bytes, unsigned flags)
 
 	if (rc || !ptr)
 		return rc ? rc : SIM_INVALID_VALUE;
+	rc = sim_capture_unsafe();
+	if (rc)
+		return rc;
 	held = sim_lock(HOLD_CTX_WRITE | HOLD_PROCESS, ctx->dev);
 	sim_host_work(FN_cuMemHostRegister_v2, 10000 + (bytes >> 10) * 36);
 	rc = sim_register_range(ptr, bytes, flags);

@@ -32,6 +32,9 @@ static int alloc(sim_ptr *out, size_t bytes, struct sim_pool *pool, void *handle
 	stream = sim_stream_of(handle, per_thread, &rc);
 	if (rc || !out || !bytes)
 		return rc ? rc : SIM_INVALID_VALUE;
+	rc = sim_capturing(stream) ? SIM_OK : sim_capture_unsafe();
+	if (rc)
+		return rc;
 	if (!pool)
 		pool = sim_devices[stream->ctx->dev].pool;
 	sim_note_stream(handle);

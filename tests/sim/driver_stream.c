@@ -9,12 +9,18 @@
 
 int sim_enqueue(struct sim_stream *stream, struct sim_op *op, struct sim_op **out)
 {
+	int rc;
+
 	if (out)
 		*out = NULL;
 	if (sim_capturing(stream))
 		return sim_capture(stream, op, NULL);
-	sim_submit(stream, op, out);
-	return SIM_OK;
+	rc = sim_capture_legacy(stream);
+	if (rc)
+		sim_op_put(op);
+	else
+		sim_submit(stream, op, out);
+	return rc;
 }
 
 /* ---- streams ---- */
@@ -62,8 +68,9 @@ static int stream_synchronize(void *handle, bool per_thread)
 
 	if (rc)
 		return rc;
-	if (sim_capturing(stream))
-		return SIM_CAPTURE_UNSUPPORTED;
+	rc = sim_capturing(stream) ? sim_capture_waited(stream) : sim_capture_unsafe();
+	if (rc)
+		return rc;
 	sim_note_stream(handle);
 	sim_wait_stream(stream, WHY_INTENDED);
 	return SIM_OK;
@@ -79,7 +86,7 @@ static int stream_query(void *handle, bool per_thread)
 	if (rc)
 		return rc;
 	if (sim_capturing(stream))
-		return SIM_CAPTURE_UNSUPPORTED;
+		return sim_capture_waited(stream);
 	return sim_stream_idle(stream) ? SIM_OK : SIM_NOT_READY;
 }
 EXPORT(cuStreamQuery, (void *h), stream_query(h, false))
@@ -214,9 +221,13 @@ EXPORT(cuEventQuery, (struct sim_event * e), event_query(e))
 static int event_synchronize(struct sim_event *event)
 {
 	struct sim_op *op;
+	int rc;
 
 	if (!event_ok(event))
 		return SIM_INVALID_HANDLE;
+	rc = sim_capture_unsafe();
+	if (rc)
+		return rc;
 	op = event_op(event);
 	sim_wait_op(op, WHY_INTENDED);
 	sim_op_put(op);

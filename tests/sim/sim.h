@@ -370,6 +370,12 @@ struct sim_node;
 struct sim_kernel;
 /* The stream is capturing: takes op over as a node. */
 int sim_capture(struct sim_stream *stream, struct sim_op *op, struct sim_node **out);
+/* Does a capture forbid what the calling thread is about to do? Then it is broken, and the call returns the error: what
+ * might wait for more than it says; to wait for a stream that captures, or its device; work in a legacy stream. */
+int sim_capture_unsafe(void);
+int sim_capture_waited(const struct sim_stream *stream);
+int sim_capture_device(const struct sim_ctx *ctx);
+int sim_capture_legacy(const struct sim_stream *stream);
 int sim_capture_event(struct sim_stream *stream, struct sim_event *event);
 int sim_capture_wait(struct sim_stream *stream, struct sim_event *event, bool *handled);
 void sim_node_describe(struct sim_node *node, struct sim_kernel *kernel, const unsigned grid[3],
