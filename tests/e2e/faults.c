@@ -52,7 +52,7 @@ struct worker {
 };
 
 static pthread_barrier_t ready;
-static char stub_delay, stub_lazy[LAZY_KERNELS];
+static char stub_delay, stub_lazy[LAZY_KERNELS], symbol[1];
 
 /* ---- what they are made of: inlined, so that the calls are the habit's own ---- */
 #define INLINE static inline __attribute__((always_inline))
@@ -121,6 +121,26 @@ static void pageable_d2h_driver(struct worker *w)
 	}
 }
 
+static void pageable_d2h_3d(struct worker *w)
+{
+	struct copy_box box = {.from = w->gpu,
+			       .from_pitch = 4096,
+			       .from_height = 4,
+			       .to = w->clean ? w->pinned : w->pageable,
+			       .to_pitch = 4096,
+			       .to_height = 4,
+			       .width = 2048,
+			       .height = 4,
+			       .depth = size(w, 256 * KB) / 16384,
+			       .kind = D2H};
+
+	for (unsigned int i = rounds(w, 10); i; i--) {
+		work(w, 4000);
+		OK(cudaMemcpy3DAsync(&box, w->stream));
+		finish(w);
+	}
+}
+
 /* More than may be staged: it waits for the kernels. */
 static void pageable_h2d(struct worker *w)
 {
@@ -128,6 +148,60 @@ static void pageable_h2d(struct worker *w)
 		work(w, 5000);
 		OK(cudaMemcpyAsync(w->gpu, w->clean ? w->pinned : w->pageable, size(w, 4096 * KB),
 				   H2D, w->stream));
+		finish(w);
+	}
+}
+
+static void pageable_h2d_driver(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 8); i; i--) {
+		work(w, 5000);
+		OK(cuMemcpyHtoDAsync_v2((uint64_t)(uintptr_t)w->gpu,
+					w->clean ? w->pinned : w->pageable, size(w, 4096 * KB),
+					w->stream));
+		finish(w);
+	}
+}
+
+static void prepare_symbol(struct worker *w)
+{
+	OK(cudaMemcpyToSymbolAsync(symbol, w->pinned, 64, 0, H2D, w->stream));
+	OK(cudaStreamSynchronize(w->stream));
+}
+
+static void pageable_symbol(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 8); i; i--) {
+		work(w, 5000);
+		OK(cudaMemcpyToSymbolAsync(symbol, w->clean ? w->pinned : w->pageable,
+					   size(w, 4096 * KB), 0, H2D, w->stream));
+		finish(w);
+	}
+}
+
+enum { ARRAY_PITCH = 8192 };
+
+static void make_array(void **array, size_t bytes)
+{
+	OK(cudaMallocArray(array, &(struct channels){32, 0, 0, 0, 2}, ARRAY_PITCH / sizeof(float),
+			   bytes / ARRAY_PITCH, 0));
+}
+
+static void prepare_array(struct worker *w)
+{
+	make_array(&w->places[0], BUFFER_BYTES);
+	OK(cudaMemcpy2DToArrayAsync(w->places[0], 0, 0, w->pinned, ARRAY_PITCH, 64, 1, H2D,
+				    w->stream));
+	OK(cudaStreamSynchronize(w->stream));
+}
+
+static void pageable_array(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 8); i; i--) {
+		work(w, 5000);
+		OK(cudaMemcpy2DToArrayAsync(w->places[0], 0, 0, w->clean ? w->pinned : w->pageable,
+					    ARRAY_PITCH, ARRAY_PITCH,
+					    size(w, 4096 * KB) / ARRAY_PITCH, H2D, w->stream));
 		finish(w);
 	}
 }
@@ -170,6 +244,28 @@ static void hidden_free(struct worker *w)
 	}
 	for (int i = w->clean ? 0 : FEW; i < PLACES; i++)
 		OK(cudaFree(w->places[i]));
+}
+
+static void prepare_arrays(struct worker *w)
+{
+	void *first;
+
+	make_array(&first, 64 * KB);
+	for (int i = 0; i < FEW; i++)
+		make_array(&w->places[i], 64 * KB);
+	OK(cudaFreeArray(first));
+}
+
+static void hidden_free_array(struct worker *w)
+{
+	for (int i = 0; i < FEW; i++) {
+		work(w, 8000);
+		if (!w->clean)
+			OK(cudaFreeArray(w->places[i]));
+		finish(w);
+	}
+	for (int i = 0; w->clean && i < FEW; i++)
+		OK(cudaFreeArray(w->places[i]));
 }
 
 static void prepare_host_memory(struct worker *w)
@@ -782,8 +878,13 @@ static const struct habit habits[] = {
 	{"pageable-d2h-2d", COPIES, "time", "cudaMemcpy2DAsync", "", "", 1, 1, NULL, pageable_d2h_2d},
 	{"pageable-d2h-driver", COPIES, "time", "cuMemcpyDtoHAsync_v2", "", "", 1, 1, NULL, pageable_d2h_driver},
 	{"pageable-h2d", COPIES, "time", "cudaMemcpyAsync", "", "", 1, 1, NULL, pageable_h2d},
+	{"pageable-d2h-3d", COPIES, "time", "cudaMemcpy3DAsync", "", "", 1, 1, NULL, pageable_d2h_3d},
+	{"pageable-h2d-driver", COPIES, "time", "cuMemcpyHtoDAsync_v2", "", "", 1, 1, NULL, pageable_h2d_driver},
+	{"pageable-symbol", COPIES, "time", "cudaMemcpyToSymbolAsync", "", "", 1, 1, prepare_symbol, pageable_symbol},
+	{"pageable-array", COPIES, "time", "cudaMemcpy2DToArrayAsync", "", "", 1, 1, prepare_array, pageable_array},
 	{"pageable-batch", COPIES, "time", "cudaMemcpyBatchAsync", "", "", 1, 1, NULL, pageable_batch},
 	{"hidden-free", "hidden-sync", "gpu", "cudaFree", "", "", 1, 1, prepare_gpu_memory, hidden_free},
+	{"hidden-free-array", "hidden-sync", "gpu", "cudaFreeArray", "", "", 1, 1, prepare_arrays, hidden_free_array},
 	{"hidden-free-host", "hidden-sync", "gpu", "cudaFreeHost", "", "", 1, 1, prepare_host_memory, hidden_free_host},
 	{"hidden-unregister", "hidden-sync", "gpu", "cudaHostUnregister", "", "", 1, 1, prepare_registered, hidden_unregister},
 	{"hidden-host-to-host", "hidden-sync", "gpu", "cudaMemcpyAsync", "", "", 1, 1, NULL, hidden_host_to_host},
@@ -924,6 +1025,7 @@ static void add_habit(const struct habit *habit, int device, bool clean, bool on
 static void play(void)
 {
 	register_kernels(&stub_delay, stub_lazy, LAZY_KERNELS);
+	register_variable(symbol, BUFFER_BYTES);
 	for (int i = 0; i < worker_cnt; i++)
 		prepare(&workers[i]);
 	pthread_barrier_init(&ready, NULL, (unsigned int)worker_cnt);

@@ -17,6 +17,24 @@ struct dim3 {
 	unsigned int x, y, z;
 };
 
+struct channels {
+	int x_bits, y_bits, z_bits, w_bits, kind; /* kind: 2 for float */
+};
+
+/* cudaMemcpy3DParms */
+struct copy_box {
+	void *from_array;
+	size_t from_at[3];
+	void *from;
+	size_t from_pitch, from_width, from_height;
+	void *to_array;
+	size_t to_at[3];
+	void *to;
+	size_t to_pitch, to_width, to_height;
+	size_t width, height, depth;
+	int kind;
+};
+
 int cudaSetDevice(int device);
 int cudaMalloc(void **address, size_t bytes);
 int cudaFree(void *address);
@@ -29,6 +47,14 @@ int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
 int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
 int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
 		      size_t height, int kind, void *stream);
+int cudaMemcpy3DAsync(const struct copy_box *copy, void *stream);
+int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
+			    int kind, void *stream);
+int cudaMemcpy2DToArrayAsync(void *array, size_t x, size_t y, const void *from, size_t pitch,
+			     size_t width, size_t height, int kind, void *stream);
+int cudaMallocArray(void **array, const struct channels *channels, size_t width, size_t height,
+		    unsigned int flags);
+int cudaFreeArray(void *array);
 int cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *bytes,
 			 size_t count, void *attributes, size_t *indices, size_t attribute_count,
 			 void *stream);
@@ -63,6 +89,7 @@ int cudaLibraryLoadData(void **library, const void *code, void *jit_options, voi
 			unsigned int jit_cnt, void *options, void *values, unsigned int cnt);
 int cudaLibraryUnload(void *library);
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream);
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream);
 int cuModuleLoadData(void **module, const void *image);
 int cuMemSetAccess(uint64_t address, size_t bytes, const int *description, size_t n);
 int cuCtxCreate_v4(void **context, const void *parameters, unsigned int flags, int device);
@@ -72,6 +99,8 @@ void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **code);
 void __cudaRegisterFunction(void **code, const char *host, char *device, const char *name,
 			    int limit, void *tid, void *bid, void *block, void *grid, int *size);
+void __cudaRegisterVar(void **code, char *host, char *device, const char *name, int external,
+		       size_t bytes, int constant, int global);
 
 enum { H2H, H2D, D2H, D2D };
 
@@ -121,6 +150,20 @@ __attribute__((unused)) static void register_kernels(const char *delay, const ch
 		__cudaRegisterFunction(code, &lazy[i], NULL, names[i], -1, NULL, NULL, NULL, NULL,
 				       NULL);
 	}
+	__cudaRegisterFatBinaryEnd(code);
+}
+
+/* A variable of the device, in code of its own. */
+__attribute__((unused)) static void register_variable(char *variable, size_t bytes)
+{
+	static struct {
+		int magic, version;
+		const void *data;
+		void *unused;
+	} wrapper = {0x466243b1, 1, "variables", NULL};
+	void **code = __cudaRegisterFatBinary(&wrapper);
+
+	__cudaRegisterVar(code, variable, NULL, "variable", 0, bytes, 0, 0);
 	__cudaRegisterFatBinaryEnd(code);
 }
 
