@@ -35,7 +35,8 @@ judged() {
 	FILENAME == ARGV[2] { split($0, row, " ")
 		detector[row[1]] = row[2]; kind[row[1]] = row[3]; calls[row[1]] = "|" row[4] "|"; also[row[1]] = row[6]; next }
 	FILENAME == ARGV[3] { split($0, l, " ")
-		n++; habit[n] = l[1]; tid[n] = l[2]; begin[n] = l[3]; end[n] = l[4]; here[l[1]] = 1; next }
+		n++; habit[n] = l[1]; tid[n] = l[2]; begin[n] = l[3]; end[n] = l[4]; here[l[1]] = 1
+		truth[l[1]] += l[5]; next }
 	FILENAME == ARGV[4] { idle[$2, $3] = $4; next }
 	FILENAME == ARGV[5] { m++; id[m] = $1; at[m] = $2; fn[m] = $3; own[m] = $4; speaks[m] = $5 != "minor"; next }
 	/^#/ || $3 != "0" { next }
@@ -45,13 +46,13 @@ judged() {
 		if ($1 == tid[i] && $6 >= begin[i] && $7 <= end[i] && index(calls[habit[i]], "|" $4 "|"))
 			add_truth(habit[i]) }
 	function add_truth(h) {
-		if (kind[h] != "turns") {
-			truth[h] += kind[h] == "gpu" ? $12 : kind[h] == "lock" ? $13 : $7 - $6 - $13
-			return
+		if (kind[h] == "turns") {
+			turn[$1] = h
+			waited[$1] = $12
+			ended[$1] = $7
+		} else if (kind[h] != "own") {
+			truth[h] += kind[h] == "gpu" ? $12 : kind[h] == "lock" ? $13 : $7 - $6 - $13 - (kind[h] == "work" ? $12 : 0)
 		}
-		turn[$1] = h
-		waited[$1] = $12
-		ended[$1] = $7
 	}
 	function take_turn() {
 		if ($1 in turn)
