@@ -4,8 +4,8 @@
  *
  *   faults --list                               a line for each: name, detector, truth, calls, also
  *   faults [--clean] --script HABIT...          what to write into SPYSIM_SCRIPT's file
- *   faults [--clean] [--one] [--seed N] HABIT...  has them: each in threads and on GPUs of its own, or
- *                                               (--one) one after the other in one thread
+ *   faults [--clean] [--one] [--seed N] [--user ID] HABIT...  has them: each in threads and on GPUs of its own,
+ *                                               or (--one) one after the other in one thread; as that user
  *
  * A habit is a function of the same name, with _ for -; with --clean it does the same work as it should
  * be done. What others do to a program (scripted locks, costs) stays the same in the clean twin. The seed
@@ -15,6 +15,7 @@
  * a line for each thread of a habit: name, thread id, begin and end in CLOCK_MONOTONIC ns, and what by its own
  * reckoning the fault cost more than the calls of its truth (less, if negative).
  */
+#include <grp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -32,7 +33,7 @@ struct habit {
 	const char *name, *detector;
 	/* What its calls' cost is in truth: gpu, lock, time (but locks), work (time but waits), turns (what they waited
 	 * for the GPU or what passed until the thread's next call, whichever is less), own (nothing: all is in the
-	 * worker's cost_ns), or -: none is known */
+	 * worker's cost_ns), mps (waits for another user's server, of the process), or -: none is known */
 	const char *truth;
 	const char *calls; /* of these functions, | between them */
 	const char *also; /* detectors that may speak, too: the same seen from another side */
@@ -895,6 +896,33 @@ static void time_slicing(struct worker *w)
 	}
 }
 
+/* With CUDA_LAUNCH_BLOCKING=1; in the twin with 0. */
+static void launch_blocking(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 10); i; i--) {
+		work(w, 4000);
+		finish(w);
+	}
+}
+
+/* A client of MPS that has a quarter of the GPU; in the twin all of it. */
+static void mps_share(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 6); i; i--) {
+		work(w, 5000);
+		finish(w);
+	}
+}
+
+/* Another client of MPS was first, and is another user's; in the twin the same user's. */
+static void mps_users(struct worker *w)
+{
+	for (unsigned int i = rounds(w, 4); i; i--) {
+		work(w, 5000);
+		finish(w);
+	}
+}
+
 /* Threads that share one processor, with calls that need it: large copies, which the host stages. */
 static void oversubscribed_host(struct worker *w)
 {
@@ -972,6 +1000,9 @@ static const struct habit habits[] = {
 	{"staged-peer-copy", "staged-peer-copy", "time", "cudaMemcpyPeerAsync", "", "hold cuMemcpyPeerAsync read:peers 300\n", 1, 1, prepare_peer, staged_peer_copy},
 	{"legacy-stream", "legacy-stream", "-", "cudaLaunchKernel", "", "", 1, 1, NULL, legacy_stream},
 	{"oversubscribed-host", "oversubscribed-host", "-", "-", "", "", 4, 1, NULL, oversubscribed_host},
+	{"launch-blocking", "launch-blocking", "gpu", "cudaLaunchKernel", "", "", 1, 1, NULL, launch_blocking},
+	{"mps-share", "mps-share", "-", "-", "", "", 1, 1, NULL, mps_share},
+	{"mps-users", "mps-users", "mps", "cuInit", "", "", 1, 1, NULL, mps_users},
 	{"time-slicing", "time-slicing", "-", "-", "", "", 1, 1, NULL, time_slicing},
 };
 /* clang-format on */
@@ -1099,6 +1130,12 @@ static void list(void)
 	}
 }
 
+static void become(uid_t user)
+{
+	if (setgroups(0, NULL) || setgid(user) || setuid(user))
+		die("cannot be user %d: %s", (int)user, strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
 	bool clean = false, one = false, script = false;
@@ -1113,6 +1150,9 @@ int main(int argc, char **argv)
 		if (!strcmp(*argv, "--seed") && argc > 1) {
 			argc--;
 			seed = strtoull(*++argv, NULL, 0);
+		} else if (!strcmp(*argv, "--user") && argc > 1) {
+			argc--;
+			become((uid_t)strtoul(*++argv, NULL, 0));
 		} else if (!strcmp(*argv, "--clean")) {
 			clean = true;
 		} else if (!strcmp(*argv, "--one")) {

@@ -39,7 +39,9 @@ judged() {
 		truth[l[1]] += l[5]; next }
 	FILENAME == ARGV[4] { idle[$2, $3] = $4; next }
 	FILENAME == ARGV[5] { m++; id[m] = $1; at[m] = $2; fn[m] = $3; own[m] = $4; speaks[m] = $5 != "minor"; next }
-	/^#/ || $3 != "0" { next }
+	/^#/ { next }
+	FILENAME ~ /\/mps/ { wait_for_mps += $5; next }
+	$3 != "0" { next }
 	{ locked += $13
 	take_turn()
 	for (i = 1; i <= n; i++)
@@ -86,7 +88,9 @@ judged() {
 		if (speaks[f] && (clean || !expected) && !is_so(f))
 			print "false", id[f], name, at[f] "/" fn[f], own[f]
 	}
-	END { for (f = 1; f <= m; f++)
+	END { for (h in here)
+			truth[h] += kind[h] == "mps" ? wait_for_mps : 0
+		for (f = 1; f <= m; f++)
 			judge(f)
 		for (h in here)
 			if (!clean)
@@ -104,7 +108,7 @@ judged() {
 				ns += idle[tid[i], names[j]]
 		return ns + 0
 	}
-	' detectors habits labels idle findings truth/truth.*.tsv
+	' detectors habits labels idle findings truth/truth.*.tsv truth/mps.*.tsv
 }
 
 # recorded ARGUMENT...: faults, in the simulator, under cudaspy.
@@ -113,11 +117,9 @@ recorded() {
 		"$sim" env LD_PRELOAD="$first $shim $kernel" timeout 60 "$bin/faults" "$@"
 }
 
-# run CLEAN HABITS ARGUMENT...: time slicing takes a second process on the same GPU; in the twin it has
-# a GPU of its own.
-run() {
+# in_turns CLEAN HABITS ARGUMENT...: beside a second process on the same GPU; in the twin it has a GPU of its own.
+in_turns() {
 	local clean=$1 other gpu=7 before=${2%%time-slicing*}
-	[ "$before" != "$2" ] || { shift 2; recorded $clean "$@"; return; }
 	shift 2
 	[ -n "$clean" ] || gpu=$((2 * $(wc -w <<<"$before")))
 	[ "${1:-}" != --one ] || [ -n "$clean" ] || gpu=0
@@ -129,6 +131,51 @@ run() {
 	recorded $clean "$@" || { wait; return 1; }
 	unset SPYSIM_SHARE
 	wait $other
+}
+
+# as_users CLEAN ARGUMENT...: behind another client of MPS, of another user; in the twin of the same.
+as_users() {
+	local clean=$1 second=60002 other status i
+	shift
+	[ -z "$clean" ] || second=60001
+	mkdir -m 777 "$out"
+	chmod 777 truth
+	recorded --user 60001 --seed 7 time-slicing >/dev/null &
+	other=$!
+	for ((i = 0; i < 500; i++)); do
+		[ -z "$(echo get_server_list | "$build/sim/nvidia-cuda-mps-control")" ] || break
+		sleep 0.01
+	done
+	recorded $clean --user $second "$@"
+	status=$?
+	wait $other && return $status
+}
+
+# with_mps COMMAND...: while a daemon of MPS is there.
+with_mps() {
+	local status
+	mps_start >&2
+	"$@"
+	status=$?
+	mps_stop >&2
+	rm -rf mps share
+	unset SPYSIM_SHARE
+	export CUDA_MPS_PIPE_DIRECTORY=$tmp/no_mps
+	return $status
+}
+
+# run CLEAN HABITS ARGUMENT...: with what a habit takes beside its program.
+run() {
+	local clean=$1 habits=$2 percentage=25
+	shift 2
+	[ -z "$clean" ] || percentage=100
+	case " $habits " in
+	*" time-slicing "*) in_turns "$clean" "$habits" "$@" ;;
+	*" mps-users "*) with_mps as_users "$clean" "$@" ;;
+	*" mps-share "*) CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$percentage with_mps recorded $clean "$@" ;;
+	*" launch-blocking "*) CUDA_LAUNCH_BLOCKING=$((percentage == 25)) recorded $clean "$@" ;;
+	*) recorded $clean "$@" ;;
+	esac
 }
 
 # once SEED CLEAN OPTION HABIT...: plays it and leaves the judgement in `judgement`.
@@ -174,6 +221,7 @@ touch judgements
 seeds=${FINDINGS_SEEDS:-1}
 begin=${FINDINGS_FIRST:-1}
 names=$(awk '{ print $1 }' habits)
+[ "$(id -u)" = 0 ] || names=$(grep -v mps-users <<<"$names") # who cannot become another user
 [ -z "${FINDINGS_ONLY:-}" ] ||
 	names=$(awk -v only=" $FINDINGS_ONLY " 'index(only, " " $1 " ") || index(only, " " $2 " ") { print $1 }' habits)
 for ((seed = begin; seed < begin + seeds; seed++)); do
@@ -183,12 +231,14 @@ for ((seed = begin; seed < begin + seeds; seed++)); do
 	done
 	[ -z "${FINDINGS_ONLY:-}" ] || continue
 	# Pairs: together, and (every second one that can be) one after the other in one thread; but what takes
-	# the processors away changes whatever is beside it.
-	mapfile -t all < <(grep -v oversubscribed <<<"$names" | shuf --random-source=<(yes $seed))
+	# the processors away, or a part of the GPU, or makes all launches wait, changes whatever is beside it.
+	mapfile -t all < <(grep -Ev 'oversubscribed|launch-blocking|mps-share' <<<"$names" | shuf --random-source=<(yes $seed))
 	for ((i = 0; i + 1 < ${#all[@]}; i += 2)); do
 		pair=("${all[i]}" "${all[i + 1]}")
 		# What the host sees of managed memory nobody knows: then a wait may always be for results.
 		[[ "${pair[*]}" == *managed* && "${pair[*]}" == *sync* ]] && continue
+		# Both are about who else has the GPU.
+		[[ "${pair[*]}" == *time-slicing* && "${pair[*]}" == *mps-users* ]] && continue
 		option=
 		awk -v a="${pair[0]}" -v b="${pair[1]}" '($1 == a || $1 == b) && $5 > 1 { n++ } END { exit n > 0 }' \
 			habits && [ $((i / 2 % 2)) = 1 ] && option=--one
