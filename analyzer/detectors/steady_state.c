@@ -194,7 +194,13 @@ static bool judge(const struct observed *o, struct verdict *v)
  * be given back as one. */
 struct turnover {
 	uint64_t made, given_back, made_bytes, given_back_bytes;
+	uint64_t said; /* of what is made: access to memory that is mapped */
 };
+
+static bool says_access(const struct analysis *a, const struct site *site)
+{
+	return a->set->functions.all[site->key.fn].does == FUNCTION_OPENS_MAPPING;
+}
 
 /* Frees that wait for the GPU are cases of hidden_sync.c: may what they free be of the variant? */
 static bool is_hidden_free(const struct analysis *a, const struct site *site, uint32_t variant)
@@ -224,6 +230,7 @@ static struct turnover turnover_of(const struct analysis *a, const struct site *
 		if (same && !other->tally) {
 			turnover.made += other->count;
 			turnover.made_bytes += other->bytes;
+			turnover.said += says_access(a, other) ? other->count : 0;
 		} else if (other->rounds >= ROUNDS_LEAST) {
 			turnover.given_back += other->count;
 			turnover.given_back_bytes += other->bytes;
@@ -232,8 +239,12 @@ static struct turnover turnover_of(const struct analysis *a, const struct site *
 	return turnover;
 }
 
-static bool is_kept(const struct turnover *turnover)
+/* Access that is said far more often than memory is mapped is said of the same memory again. */
+static bool is_kept(const struct analysis *a, const struct site *site,
+		    const struct turnover *turnover)
 {
+	if (says_access(a, site) && turnover->made - turnover->said < site->count / KEPT_PART)
+		return false;
 	return turnover->given_back < turnover->made / KEPT_PART &&
 	       turnover->given_back_bytes <= turnover->made_bytes / KEPT_PART;
 }
@@ -275,12 +286,12 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	dying = is_memory(finding->variant) && (loading || dies_down(a, site));
 	if (dying || finding->variant == PEER_ACCESS) /* looks at all sites */
 		turnover = turnover_of(a, site);
-	if (dying && loading && is_kept(&turnover))
+	if (dying && loading && is_kept(a, site, &turnover))
 		return NULL;
 	/* For each two GPUs once, when they first need it, is as it should be. */
 	if (finding->variant == PEER_ACCESS && !turnover.given_back)
 		return NULL;
-	finding->once = dying && is_kept(&turnover);
+	finding->once = dying && is_kept(a, site, &turnover);
 	finding->fix = variants[finding->variant].fix;
 	gain_but_first(site, finding);
 	return report_text(report, "%s about %s while the program works, %s inside them%s",

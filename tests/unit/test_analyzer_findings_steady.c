@@ -730,6 +730,42 @@ static void test_phase(void **state)
 	nothing(s);
 }
 
+/* In such steps access is said, to memory that was mapped before, or to what is mapped in each. */
+static void tell_phase_of_access(struct story *s, bool maps)
+{
+	int i, k;
+
+	begin(s);
+	launch(s, 1000, 4000);
+	for (i = 0; i < 50; i++) {
+		if (maps || !i)
+			call(s, 1000, 90000,
+			     "memory cuMemMap op=map kind=device bytes=4096 caller=0x50 "
+			     "address=%#x",
+			     0x1000 * (i + 1));
+		call(s, 1000, 100000, "op cuMemSetAccess object=%#x caller=0x51",
+		     maps ? 0x1000 * (i + 1) : 0x1000);
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 400000, 0x20);
+	}
+	for (i = 0; i < 10; i++) {
+		for (k = 0; k < 100; k++)
+			launch(s, 1000, 4000);
+		wait_for_stream(s, 40000, 0x21);
+	}
+	conclude(s);
+}
+
+static void test_phase_of_access(void **state)
+{
+	struct story *s = *state;
+
+	tell_phase_of_access(s, false);
+	only(s, "steady-state", "50 calls about mappings of memory");
+	tell_phase_of_access(s, true);
+	nothing(s);
+}
+
 /* Things made again and again, 100 times; and 20 times what the cure has instead, NULL: that is not known. */
 static json_t *tell_again(struct story *s, uint64_t ns, const char *made, const char *instead,
 			  uint64_t instead_ns)
@@ -807,6 +843,7 @@ int main(void)
 		STORY_TEST(test_cache_that_fills),
 		STORY_TEST(test_no_cache),
 		STORY_TEST(test_phase),
+		STORY_TEST(test_phase_of_access),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
