@@ -4,8 +4,10 @@
  *
  *   faults --list                               a line for each: name, detector, truth, calls, also
  *   faults [--clean] --script HABIT...          what to write into SPYSIM_SCRIPT's file
- *   faults [--clean] [--one] [--seed N] [--user ID] HABIT...  has them: each in threads and on GPUs of its own,
- *                                               or (--one) one after the other in one thread; as that user
+ *   faults [--clean] [--one] [--then-more] [--seed N] [--user ID] HABIT...
+ *                                               has them: each in threads and on GPUs of its own, or (--one)
+ *                                               one after the other in one thread; and then a short phase in
+ *                                               which it hands over far more; as that user
  *
  * A habit is a function of the same name, with _ for -; with --clean it does the same work as it should
  * be done. What others do to a program (scripted locks, costs) stays the same in the clean twin. The seed
@@ -946,6 +948,16 @@ static void oversubscribed_host(struct worker *w)
 	}
 }
 
+/* ---- a phase behind them: some milliseconds, in which it hands over many times as much ---- */
+static void hand_over_more(struct worker *w)
+{
+	for (int i = 1; i <= 2048; i++) {
+		OK(cudaMemsetAsync(w->gpu, 0, 64, w->stream));
+		if (i % 32 == 0)
+			finish(w);
+	}
+}
+
 /* The table of habits. A finding whose cost the report calls unknown (legacy-stream, time-slicing, mps-share) has none
  * in truth. Calls that fail cost a few us, of which most is the recorder's. Which of a thread's waits for a lock were
  * longer than a queue's, and which time a CPU was missing, the simulator does not know. */
@@ -1026,6 +1038,7 @@ static const struct habit *habit_find(const char *name)
 /* ---- playing ---- */
 static struct worker workers[WORKERS_MAX];
 static int worker_cnt;
+static bool then_more;
 
 static void turn_to(struct worker *w, int habit)
 {
@@ -1076,6 +1089,8 @@ static void *worker_main(void *arg)
 		       (unsigned long long)begin_ns, (unsigned long long)now_ns(),
 		       (long long)w->cost_ns);
 	}
+	if (then_more)
+		hand_over_more(w);
 	return NULL;
 }
 
@@ -1164,6 +1179,8 @@ int main(int argc, char **argv)
 			clean = true;
 		} else if (!strcmp(*argv, "--one")) {
 			one = true;
+		} else if (!strcmp(*argv, "--then-more")) {
+			then_more = true;
 		} else if (!strcmp(*argv, "--script")) {
 			script = true;
 		} else {

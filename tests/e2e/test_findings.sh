@@ -3,7 +3,8 @@
 # other in a thread, and that it finds nothing in their clean twins: recall, precision, and the cost
 # against the simulator's truth, for each detector. Simulated: no measurement.
 #
-#   FINDINGS_SEEDS   how many seeds (1); each plays all habits, all twins, and each habit once more in a pair
+#   FINDINGS_SEEDS   how many seeds (1); each plays all habits, all twins, each habit once more in a pair, and some
+#                    before a phase in which far more is handed over than in their rounds
 #   FINDINGS_FIRST   the first seed (1)
 #   FINDINGS_ONLY    habits or detectors to play, and no pairs
 #   FINDINGS_KEEP    a directory that keeps truth, trace and report of every run
@@ -217,6 +218,18 @@ play() {
 	sed "s/$/ seed $1/" judgement >>judgements
 }
 
+# phases SEED NAME...: four of the habits that are to be made all through the work, others for each seed, with a phase
+# behind them in which far more is handed over.
+phases() {
+	local seed=$1 i name
+	shift
+	for ((i = 0; i < 4 && i < $#; i++)); do
+		name=${@:((4 * seed + i) % $# + 1):1}
+		play $seed "" --then-more "$name"
+		play $seed --clean --then-more "$name"
+	done
+}
+
 touch judgements
 seeds=${FINDINGS_SEEDS:-1}
 begin=${FINDINGS_FIRST:-1}
@@ -224,11 +237,15 @@ names=$(awk '{ print $1 }' habits)
 [ "$(id -u)" = 0 ] || names=$(grep -v mps-users <<<"$names") # who cannot become another user
 [ -z "${FINDINGS_ONLY:-}" ] ||
 	names=$(awk -v only=" $FINDINGS_ONLY " 'index(only, " " $1 " ") || index(only, " " $2 " ") { print $1 }' habits)
+sed -n 's/^\t\.id = "\(.*\)",$/\1/p' $(grep -l site_spread "$root"/analyzer/detectors/*.c) >spread
+[ -s spread ] || fail "no detectors of what is made all through the work"
+mapfile -t through < <(awk 'FILENAME == ARGV[1] { of[$1] = 1; next } $2 in of { print $1 }' spread habits | grep -xF "$names")
 for ((seed = begin; seed < begin + seeds; seed++)); do
 	for name in $names; do
 		play $seed "" "" "$name"
 		play $seed --clean "" "$name"
 	done
+	phases $seed "${through[@]}"
 	[ -z "${FINDINGS_ONLY:-}" ] || continue
 	# Pairs: together, and (every second one that can be) one after the other in one thread; but what takes
 	# the processors away, or a part of the GPU, or makes all launches wait, changes whatever is beside it.
