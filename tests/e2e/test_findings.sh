@@ -155,11 +155,12 @@ as_users() {
 # with_mps COMMAND...: while a daemon of MPS is there.
 with_mps() {
 	local status
+	rm -rf share # in_turns's is for one user
 	mps_start >&2
 	"$@"
 	status=$?
 	mps_stop >&2
-	rm -rf mps share
+	rm -rf mps
 	unset SPYSIM_SHARE
 	export CUDA_MPS_PIPE_DIRECTORY=$tmp/no_mps
 	return $status
@@ -167,14 +168,14 @@ with_mps() {
 
 # run CLEAN HABITS ARGUMENT...: with what a habit takes beside its program.
 run() {
-	local clean=$1 habits=$2 percentage=25
+	local clean=$1 habits=$2 percentage=25 blocking=1
 	shift 2
-	[ -z "$clean" ] || percentage=100
+	[ -z "$clean" ] || percentage=100 blocking=0
 	case " $habits " in
 	*" time-slicing "*) in_turns "$clean" "$habits" "$@" ;;
 	*" mps-users "*) with_mps as_users "$clean" "$@" ;;
 	*" mps-share "*) CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$percentage with_mps recorded $clean "$@" ;;
-	*" launch-blocking "*) CUDA_LAUNCH_BLOCKING=$((percentage == 25)) recorded $clean "$@" ;;
+	*" launch-blocking "*) CUDA_LAUNCH_BLOCKING=$blocking recorded $clean "$@" ;;
 	*) recorded $clean "$@" ;;
 	esac
 }
@@ -234,9 +235,9 @@ touch judgements
 seeds=${FINDINGS_SEEDS:-1}
 begin=${FINDINGS_FIRST:-1}
 names=$(awk '{ print $1 }' habits)
-[ "$(id -u)" = 0 ] || names=$(grep -v mps-users <<<"$names") # who cannot become another user
 [ -z "${FINDINGS_ONLY:-}" ] ||
 	names=$(awk -v only=" $FINDINGS_ONLY " 'index(only, " " $1 " ") || index(only, " " $2 " ") { print $1 }' habits)
+[ "$(id -u)" = 0 ] || names=$(grep -v mps-users <<<"$names") # only root can become another user
 sed -n 's/^\t\.id = "\(.*\)",$/\1/p' $(grep -l site_spread "$root"/analyzer/detectors/*.c) >spread
 [ -s spread ] || fail "no detectors of what is made all through the work"
 mapfile -t through < <(awk 'FILENAME == ARGV[1] { of[$1] = 1; next } $2 in of { print $1 }' spread habits | grep -xF "$names")
