@@ -263,6 +263,23 @@ static bool is_memory(uint32_t variant)
 	       variant == MAPPING;
 }
 
+/* Memory that is given back where none is made while the program works: a thread that has finished throws away what was
+ * made before the work, and others go on. (Mappings may come from calls that tell nothing of them.) */
+static bool only_gives_back(const struct analysis *a, const struct site *site)
+{
+	const struct site *other, *next;
+	uint64_t again = 0;
+
+	if (!site->tally || !is_memory(site->key.variant) || site->key.variant == MAPPING)
+		return false;
+	HASH_ITER (hh, a->findings.sites, other, next)
+		if (other->key.detector == site->key.detector &&
+		    other->key.process == site->key.process &&
+		    other->key.variant == site->key.variant && !other->tally && other->rounds)
+			again += other->rounds - 1;
+	return again < ROUNDS_LEAST - 1;
+}
+
 /* One of its calls stays, in each process. */
 static void gain_but_first(const struct site *site, struct finding *finding)
 {
@@ -281,8 +298,10 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
-	/* Most of the time, but not of the work: what is loaded then is kept. */
+	/* Most of the time, but not of the work: what is loaded then is kept, or thrown away at the end. */
 	loading = site_tenths(a, site) < TENTHS_LEAST;
+	if (loading && only_gives_back(a, site))
+		return NULL;
 	dying = is_memory(finding->variant) && (loading || dies_down(a, site));
 	if (dying || finding->variant == PEER_ACCESS) /* looks at all sites */
 		turnover = turnover_of(a, site);

@@ -730,6 +730,45 @@ static void test_phase(void **state)
 	nothing(s);
 }
 
+/* Behind the work it is thrown away piece by piece what was made before it, or (again) while other work was done; and
+ * some work is done in between. */
+static void tell_cleanup(struct story *s, bool again)
+{
+	int i, k;
+
+	begin(s);
+	for (i = 0; i < 20; i++) {
+		call(s, 1000, 400000,
+		     "memory cudaMalloc op=alloc kind=device bytes=4096 caller=0x50 address=%#x",
+		     0x1000 * (i + 1));
+		if (!again)
+			continue;
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 20000, 0x20);
+	}
+	for (k = 0; k < 200; k++)
+		launch(s, 1000, 4000);
+	wait_for_stream(s, 2 * MS, 0x21);
+	for (i = 0; i < 20; i++) {
+		call(s, 1000, 400000,
+		     "memory cudaFree op=free kind=device bytes=4096 caller=0x51 address=%#x",
+		     0x1000 * (i + 1));
+		launch(s, 1000, 4000);
+		wait_for_stream(s, 20000, 0x22);
+	}
+	conclude(s);
+}
+
+static void test_cleanup(void **state)
+{
+	struct story *s = *state;
+
+	tell_cleanup(s, false);
+	nothing(s);
+	tell_cleanup(s, true);
+	found_of(s, "steady-state", "cudaFree");
+}
+
 /* In such steps access is said, to memory that was mapped before, or to what is mapped in each. */
 static void tell_phase_of_access(struct story *s, bool maps)
 {
@@ -844,6 +883,7 @@ int main(void)
 		STORY_TEST(test_no_cache),
 		STORY_TEST(test_phase),
 		STORY_TEST(test_phase_of_access),
+		STORY_TEST(test_cleanup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
