@@ -341,6 +341,16 @@ static void charge_history(struct accounting *a, const struct blame_piece *piece
 	charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device, CAUSE_OWN, rest_ns);
 }
 
+/* Before the holder's call of that number, or between it and the one before. */
+static void charge_before(struct accounting *a, const struct blame_piece *piece,
+			  const struct caller *holder, uint64_t number, uint64_t end_ns)
+{
+	if (holder->n_finished - number == holder->ring_size)
+		charge_history(a, piece, holder->history, piece->begin_ns, end_ns);
+	else
+		charge_outside(a, piece, end_ns - piece->begin_ns);
+}
+
 static void put_off(struct caller *holder, const struct blame_piece *piece)
 {
 	holder->pieces = grow(holder->pieces, holder->n_pieces, sizeof(*holder->pieces));
@@ -374,11 +384,7 @@ static void follow(struct accounting *a, const struct blame_piece *piece)
 		if (f->begin_ns >= left.end_ns)
 			break;
 		if (f->begin_ns > left.begin_ns) {
-			if (holder->n_finished - number == holder->ring_size)
-				charge_history(a, piece, holder->history, left.begin_ns,
-					       f->begin_ns);
-			else
-				charge_outside(a, piece, f->begin_ns - left.begin_ns);
+			charge_before(a, &left, holder, number, f->begin_ns);
 			left.begin_ns = f->begin_ns;
 		}
 		charge_call(a, piece, f, left.begin_ns, end_ns);
@@ -387,7 +393,7 @@ static void follow(struct accounting *a, const struct blame_piece *piece)
 	if (left.begin_ns >= left.end_ns)
 		return;
 	if (number < holder->n_finished)
-		charge_outside(a, &left, left.end_ns - left.begin_ns);
+		charge_before(a, &left, holder, number, left.end_ns);
 	else
 		put_off(holder, &left);
 }
