@@ -29,7 +29,8 @@ static void book_lock(struct accounting *a, const struct record *record, struct 
 	if (w->ns > w->lock->longest_ns)
 		w->lock->longest_ns = w->ns;
 	thread_set_add(&w->lock->waiters, record->thread);
-	if (!(raw->flags & SPY_WAIT_FAILED))
+	/* "Several locks" is none that anybody has. */
+	if (raw->object && !(raw->flags & SPY_WAIT_FAILED))
 		lock_add(w->lock, &(struct lock_event){.ns = record->ns,
 						       .thread = record->thread,
 						       .fn = fn,
@@ -89,10 +90,13 @@ static void see_wait(struct accounting *a, struct caller *c, const struct record
 	w.ns = least(w.ns, w.end_ns - w.begin_ns);
 	c->waited_until_ns = w.end_ns;
 	account_set_device(a, c, (uint8_t)raw->device);
-	if (spy_wait_is_lock(raw->kind))
+	if (spy_wait_is_lock(raw->kind)) {
+		/* Of several in one record nobody knows when each was: as if they had come last. */
+		w.begin_ns = w.end_ns - w.ns;
 		book_lock(a, record, &w);
-	else if (raw->kind == SPY_WAIT_IOCTL)
+	} else if (raw->kind == SPY_WAIT_IOCTL) {
 		meet_ioctl(a, c, record, &w);
+	}
 	if (c->n_waits >= WAITS_MOST) {
 		holders_settle(&w);
 		free(w.segments);

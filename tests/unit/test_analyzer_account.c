@@ -186,6 +186,30 @@ static void test_two_locks(void **state)
 	json_decref(root);
 }
 
+/* Waits beyond a call's room share a record. Who waited for several locks had none of those that another one waited
+ * for, as far as is known; and they waited no longer than the record says. */
+static void test_several_locks(void **state)
+{
+	json_t *root = report_on(
+		TRACE
+		"slot 1 tid=101\n1us thread tid=101 name=\"a\"\n"
+		"1ms call cudaEventCreate duration=5us device=0\n"
+		"2ms call cudaEventCreate duration=5us device=0\n"
+		"40ms wait kind=mutex fn=cudaEventCreate duration=20ms object=0 count=3 device=0\n"
+		"40010us call cudaEventCreate duration=30ms device=0\n"
+		"80ms call cudaMalloc duration=30ms device=0\n"
+		"slot 2 tid=102\n1us thread tid=102 name=\"b\"\n"
+		"70ms wait kind=mutex fn=cudaEventCreate duration=5ms span=50ms object=0 count=3 "
+		"device=1\n"
+		"70010us call cudaEventCreate duration=60ms device=1\n");
+
+	(void)state;
+	assert_int_equal(fact(root, "waits", "lock_waited_ns"), 25000000);
+	assert_int_equal(fact(root, "waits", "holder_known_ns"), 0);
+	assert_int_equal(fact(root, "waits", "cross_device_ns"), 0);
+	json_decref(root);
+}
+
 /* Readers whom nobody knows: the time is a lock's, and no holder is known for it. */
 static void test_unknown_readers(void **state)
 {
@@ -870,6 +894,7 @@ int main(void)
 		cmocka_unit_test(test_asleep),
 		cmocka_unit_test(test_long_row),
 		cmocka_unit_test(test_two_locks),
+		cmocka_unit_test(test_several_locks),
 		cmocka_unit_test(test_unknown_readers),
 		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_convoy),
