@@ -569,7 +569,8 @@ static void add_held(struct held *held, size_t *n, const struct segment *s)
 	held[i].ns += s->end_ns - s->begin_ns;
 }
 
-/* Which lock the call waited for longest. Few calls wait for more than one or two. */
+/* Which lock the call waited for longest. Few calls wait for more than one or two. Who wakes others when he gives a lock
+ * back has not waited for it. */
 static void name_lock(struct victim *v, const struct finished *call)
 {
 	size_t i, j;
@@ -578,7 +579,7 @@ static void name_lock(struct victim *v, const struct finished *call)
 		const struct lock *lock = call->waits[i].lock;
 		uint64_t ns = 0;
 
-		if (!lock || lock == v->lock)
+		if (!call->waits[i].n_segments || lock == v->lock)
 			continue;
 		for (j = i; j < call->n_waits; j++)
 			ns += call->waits[j].lock == lock ? call->waits[j].ns : 0;
@@ -751,6 +752,8 @@ uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_
 			     .lost_ns = lost_ns,
 			     .caller = call->caller,
 			     .stack = call->stack,
+			     .holder_fn = NO_FUNCTION,
+			     .holder_device = SPY_DEVICE_NONE,
 			     .why = why};
 	memcpy(v->bucket_ns, call->bucket_ns, sizeof(v->bucket_ns));
 	v->bucket_ns[BUCKET_IOCTL] -= call->kernel_ns;

@@ -186,6 +186,25 @@ static void test_two_locks(void **state)
 	json_decref(root);
 }
 
+/* It took long to wake those who waited, of whom there is no record: no lock is named, and nobody who had it. */
+static void test_waking(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n1us thread tid=101 name=\"a\"\n"
+		      "1ms call cudaEventCreate duration=5us device=0\n"
+		      "2ms call cudaEventCreate duration=5us device=0\n"
+		      "40ms held kind=mutex fn=cudaEventCreate object=0x1000 held=10us span=900us\n"
+		      "41ms call cudaEventCreate duration=1100us device=0\n");
+	const json_t *worst = json_array_get(json_object_get(root, "victims"), 0);
+
+	(void)state;
+	assert_string_equal(
+		json_string_value(json_object_get(worst, "what")),
+		"thread 101 'a' (GPU 0) waited for locks, and nobody knows whose, for 900.0 us");
+	assert_null(json_string_value(json_object_get(worst, "holder_function")));
+	json_decref(root);
+}
+
 /* Waits beyond a call's room share a record. Who waited for several locks had none of those that another one waited
  * for, as far as is known; and they waited no longer than the record says. */
 static void test_several_locks(void **state)
@@ -895,6 +914,7 @@ int main(void)
 		cmocka_unit_test(test_long_row),
 		cmocka_unit_test(test_two_locks),
 		cmocka_unit_test(test_several_locks),
+		cmocka_unit_test(test_waking),
 		cmocka_unit_test(test_unknown_readers),
 		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_convoy),
