@@ -72,7 +72,7 @@ static void count_wait(struct blame_edge *edge, const struct blame_origin *o)
 }
 
 /* False: it was there already. */
-static bool call_set_add(struct call_set *set, uint64_t call)
+static bool call_set_add(struct call_set *set, uint64_t call, uint64_t begin_ns)
 {
 	size_t word = call / 64, n = set->n_words;
 
@@ -84,14 +84,18 @@ static bool call_set_add(struct call_set *set, uint64_t call)
 	if (set->bits[word] >> call % 64 & 1)
 		return false;
 	set->bits[word] |= 1ull << call % 64;
-	set->count++;
+	if (!set->count++ || begin_ns < set->first_ns)
+		set->first_ns = begin_ns;
+	if (begin_ns > set->last_ns)
+		set->last_ns = begin_ns;
 	return true;
 }
 
 /* A call that other threads stalled, by another GPU's or not: each once. */
 static void count_stalled(struct accounting *a, const struct blame_origin *o, bool across)
 {
-	if (call_set_add(across ? &a->blame.stalled_across : &a->blame.stalled, o->call) &&
+	if (call_set_add(across ? &a->blame.stalled_across : &a->blame.stalled, o->call,
+			 o->begin_ns) &&
 	    o->starting)
 		account_of(account_make_caller(a, o->waiter), o->fn)->starting_stalls[across]++;
 }
@@ -502,7 +506,8 @@ bool blame_infer(struct accounting *a, const struct finished *call, struct blame
 			   .starting = is_starting(a, call),
 			   .inferred = true,
 			   .call = ++a->blame.calls,
-			   .wait = ++a->blame.waits},
+			   .wait = ++a->blame.waits,
+			   .begin_ns = call->begin_ns},
 		.holder = holder->thread,
 		.begin_ns = holder->begin_ns > call->begin_ns ? holder->begin_ns : call->begin_ns,
 		.end_ns = holder->end_ns < call->end_ns ? holder->end_ns : call->end_ns,
@@ -664,7 +669,8 @@ void blame_waits(struct accounting *a, const struct finished *call, uint64_t ser
 				      .awaits = call->awaits,
 				      .starting = is_starting(a, call),
 				      .serial = serial,
-				      .call = ++a->blame.calls};
+				      .call = ++a->blame.calls,
+				      .begin_ns = call->begin_ns};
 	size_t i, j;
 
 	for (i = 0; i < call->n_waits; i++) {

@@ -40,6 +40,7 @@ struct blame_origin {
 	uint64_t serial; /* of the waiter's call, for the list of the worst */
 	const struct lock *lock; /* that it waited for; NULL: nobody knows */
 	uint64_t call, wait; /* their numbers, from 1: of calls that waited, and of waits */
+	uint64_t begin_ns; /* of the waiter's call */
 };
 
 /* Blame for a stretch of time, on its way to the root. */
@@ -94,6 +95,7 @@ struct call_set {
 	uint64_t *bits;
 	size_t n_words;
 	uint64_t count;
+	uint64_t first_ns, last_ns; /* when they began; not valid without any */
 };
 
 struct blame {

@@ -54,7 +54,8 @@ const struct detector detector_cross_device_stall = {
 		"threads' time on, without what few calls waited that began before any work was "
 		"handed to a GPU. A note if most of it is the first use of kernels, which are "
 		"loaded once unless modules are loaded again and again, or a few threads that "
-		"prepare their work side by side, three calls of each at most.",
+		"prepare their work side by side, three calls of each at most and not all through "
+		"the run.",
 	.blind = "Locks that are not the C library's (a recording without probes, too): there such "
 		 "waits are concluded from calls that cover each other in time. Whether processes "
 		 "would meet in the kernel module instead, where they did not yet.",

@@ -46,7 +46,7 @@ const struct detector detector_same_device_stall = {
 		"time on, without what few calls waited that began before any work was handed to a "
 		"GPU. A note if most of it is the first use of kernels, which are loaded once "
 		"unless modules are loaded again and again, or a few threads that prepare their "
-		"work side by side, three calls of each at most.",
+		"work side by side, three calls of each at most and not all through the run.",
 	.blind = "Threads that wait for each other on the GPU itself, which is busy with one's "
 		 "work. "
 		 "Locks that are not the C library's: there such waits are concluded from calls "

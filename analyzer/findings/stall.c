@@ -206,6 +206,8 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 		.threads = xcalloc(a->model.n_threads + 1, sizeof(bool)),
 		.processes = xcalloc(a->model.n_processes + 1, sizeof(bool)),
 	};
+	const struct call_set *calls =
+		across_devices ? &a->accounts.blame.stalled_across : &a->accounts.blame.stalled;
 	const struct blame_edge *edge;
 
 	EDGES_ITER (edge, &a->accounts.blame.roots) {
@@ -216,6 +218,7 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 	}
 	sum_up(&sums, a);
 	sums.stall.calls = count_calls(a, across_devices);
+	sums.stall.span_ns = calls->count ? calls->last_ns - calls->first_ns : 0;
 	add_told(&sums.stall, a, across_devices, findings, n);
 	free(sums.keepers);
 	free(sums.waiters);
@@ -337,12 +340,25 @@ static void fill_cure(struct report *report, const struct analysis *a, const str
 #define BEGINNINGS_EACH 3
 #define BEGINNERS_MOST 16
 
+/* Of the run, and of what each thread waited. Who waits long now and then, all through the run, does not begin. */
+#define BEGINNING_PART 4
+#define BEGINNING_WAITS 4
+
+static bool is_over_soon(const struct analysis *a, const struct stall *stall)
+{
+	uint64_t run_ns = a->model.last_ns - a->model.first_ns;
+
+	return stall->span_ns <= run_ns / BEGINNING_PART ||
+	       (double)stall->span_ns <=
+		       BEGINNING_WAITS * stall->waited_ns / (double)stall->waiters;
+}
+
 static bool is_beginning(const struct analysis *a, const struct stall *stall)
 {
 	return stall->fn != NO_FUNCTION && stall->cause != CAUSE_GPU &&
 	       prepares(a->set->functions.all[stall->fn].contract) && !stall->loads_again &&
 	       stall->fn_ns >= stall->waited_ns * 0.9 && stall->waiters <= BEGINNERS_MOST &&
-	       stall->calls <= BEGINNINGS_EACH * stall->waiters;
+	       stall->calls <= BEGINNINGS_EACH * stall->waiters && is_over_soon(a, stall);
 }
 
 void stall_fill(struct report *report, const struct analysis *a, const struct stall *stall,

@@ -32,6 +32,7 @@ struct stall {
 	bool loads_again; /* a finding says that code is loaded and unloaded again and again */
 	double charged_ns; /* of waited_ns, what findings of the calls at the root have told already */
 	uint64_t calls; /* that waited */
+	uint64_t span_ns; /* from the first of them to the last */
 	uint64_t waiters, threads, devices, processes;
 	bool measured; /* some of it was seen by the probes */
 	/* What kept the holders longest. */

@@ -167,6 +167,32 @@ static void test_stall_by_loading(void **state)
 	json_decref(root);
 }
 
+/* Three long waits, as of a thread that begins beside others; the same all through the run are no beginning. */
+static void test_stall_of_beginners(void **state)
+{
+	static const unsigned int at[][3] = {{1, 2, 3}, {1, 5, 9}};
+	static const char *const severity[] = {"note", "problem"};
+	static struct log log;
+	json_t *root, *finding;
+	unsigned int i, j;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		stalling(&log, 1, 0, 0);
+		for (j = 0; j < 3; j++)
+			add(&log,
+			    "%uus wait kind=mutex fn=cudaLaunchKernel duration=15ms object=0x700 "
+			    "device=1 holder=101 holder_fn=cudaMallocHost holder_device=0\n"
+			    "%uus launch cudaLaunchKernel duration=15003us device=1 stream=0x20\n",
+			    25000 * at[i][j] - 10, 25000 * at[i][j] - 8);
+		root = report_on(log.text);
+		finding = find(root, "cross-device-stall");
+		assert_int_equal(number(finding, "count"), 3);
+		says(finding, "severity", severity[i]);
+		json_decref(root);
+	}
+}
+
 /* The pinning is a finding of its own, if there is work between its calls: what others waited is in both. */
 static void test_stall_overlaps(void **state)
 {
@@ -1097,6 +1123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stall_by_loading),
 		cmocka_unit_test(test_cross_device_stall),
+		cmocka_unit_test(test_stall_of_beginners),
 		cmocka_unit_test(test_stall_overlaps),
 		cmocka_unit_test(test_gain_of_waiters),
 		cmocka_unit_test(test_others_part),
