@@ -61,6 +61,12 @@ static const char *answer(const struct analysis *a, const struct site *site, uin
 	return NULL;
 }
 
+/* What only makes work faster, and what not all GPUs and systems can do. */
+static bool is_hint(const char *function)
+{
+	return strstr(function, "Prefetch") || strstr(function, "Advise");
+}
+
 /* Work for a GPU that was not done. Which launches are too large for it, who tunes kernels finds out by trying. */
 static bool is_work_undone(const struct analysis *a, const struct site *site, uint32_t result)
 {
@@ -72,8 +78,9 @@ static bool is_work_undone(const struct analysis *a, const struct site *site, ui
 	case SPY_CONTRACT_COPY_BATCH:
 	case SPY_CONTRACT_PEER:
 	case SPY_CONTRACT_MEMSET_SYNC:
-	case SPY_CONTRACT_SUBMIT:
 		return true;
+	case SPY_CONTRACT_SUBMIT:
+		return !is_hint(a->set->functions.all[site->key.fn].name);
 	default:
 		return false;
 	}

@@ -35,6 +35,14 @@ static void test_ignored_error(void **state)
 	finding = only(s, "ignored-error", "cudaErrorLaunchOutOfResources");
 	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
 
+	begin(s); /* a hint: not all systems take it */
+	launch(s, 1000, 4000);
+	call(s, 1000, 2000, "call cudaMemPrefetchAsync caller=0x13 result=101");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "cudaErrorInvalidDevice");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
+
 	begin(s); /* the program gives up */
 	launch(s, 1000, 4000);
 	call(s, 1000, 2000, "launch cudaLaunchKernel kernel=2 stream=8 caller=0x12 result=9");
