@@ -28,7 +28,7 @@ struct spy_slot {
 	uint8_t sampled; /* enum spy_sampled */
 };
 
-/* Of which calls one in 64 may get a stack (stack.c). */
+/* Which calls are in the sample that may get a stack (stack.c). */
 enum spy_sampled { SPY_SAMPLED_NONE, SPY_SAMPLED_ALL, SPY_SAMPLED_LEGACY /* into that stream */ };
 
 /* Default streams as records have them. */

@@ -458,7 +458,7 @@ enum spy_stack_why {
 	SPY_STACK_FAILED = 4,
 	SPY_STACK_MADE = 8, /* memory, a stream, an event, a graph was made or given back, again */
 	SPY_STACK_SAMPLED =
-		16, /* one in 64 of the calls that wait, copy or are handed to a stream */
+		16, /* in a sample of the calls that wait, copy or are handed to a stream */
 };
 
 #define SPY_STACK_MOST 48
