@@ -288,6 +288,22 @@ static void go_on(struct accounting *a, const struct blame_piece *piece, const s
 	}
 }
 
+/* The first wait that ends after `ns`: a call may have thousands. */
+static size_t first_wait(const struct finished *f, uint64_t ns)
+{
+	size_t low = 0, high = f->n_waits;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->waits[middle].end_ns > ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
 /* The stretch [begin, end) of a piece, inside a call that has returned. */
 static void charge_call(struct accounting *a, const struct blame_piece *piece,
 			const struct finished *f, uint64_t begin_ns, uint64_t end_ns)
@@ -298,7 +314,7 @@ static void charge_call(struct accounting *a, const struct blame_piece *piece,
 
 	part.begin_ns = begin_ns;
 	part.end_ns = end_ns;
-	for (i = 0; i < f->n_waits; i++) {
+	for (i = first_wait(f, begin_ns); i < f->n_waits && f->waits[i].begin_ns < end_ns; i++) {
 		const struct waited *w = &f->waits[i];
 
 		ns = overlap(w->begin_ns, w->end_ns, begin_ns, end_ns);
