@@ -167,7 +167,8 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 		complain("why: there is no thread %lld in these traces", (long long)number);
 		return false;
 	}
-	*subject = (struct subject){.kind = SUBJECT_THREAD, .tid = find_thread(a, word)};
+	*subject =
+		(struct subject){.kind = SUBJECT_THREAD, .tid = *word ? find_thread(a, word) : 0};
 	if (subject->tid)
 		return true;
 	*subject = (struct subject){0};

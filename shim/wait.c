@@ -222,11 +222,11 @@ static struct spy_rec_wait *any_row(const struct spy_thread *thread, const struc
 	    thread->head != thread->row + sizeof(*last) || last->kind != wait->kind ||
 	    last->outer_fn != thread->calls[0].fn || last->time < thread->calls[0].start)
 		return NULL;
-	last->object = 0;
-	if (wait->holder != last->holder) { /* of locks: several threads had them */
+	if (wait->object != last->object)
+		last->object = 0;
+	if (wait->holder != last->holder) /* of locks: several threads had them */
 		last->holder = 0;
-		last->flags &= (uint8_t) ~(SPY_WAIT_FREE | SPY_WAIT_IDLE_HOLDER);
-	}
+	last->flags = (last->flags & wait->flags) | ((last->flags | wait->flags) & SPY_WAIT_FAILED);
 	return last;
 }
 

@@ -10,8 +10,8 @@
 #include "cudaspy/contract.h"
 #include "findings/finding.h"
 
-/* So many waits of a thread's last calls are kept, for those who waited at them. */
-#define WAITS_KEPT 1024
+/* So many waits, and holders in them, of a thread's last calls are kept, for those who waited at them. */
+#define WAITS_KEPT 2048
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
@@ -175,9 +175,19 @@ static void grow_ring(struct caller *c)
 	c->ring_size = size;
 }
 
+/* What the call's waits take of memory: each, and each of those who had its lock. */
+static size_t weight_of_waits(const struct finished *f)
+{
+	size_t weight = f->n_waits, i;
+
+	for (i = 0; i < f->n_waits; i++)
+		weight += f->waits[i].n_segments;
+	return weight;
+}
+
 static void forget_waits(struct caller *c, struct finished *f)
 {
-	c->waits_kept -= f->n_waits;
+	c->waits_kept -= weight_of_waits(f);
 	waited_free(f->waits, f->n_waits);
 	f->waits = NULL;
 	f->n_waits = 0;
@@ -312,7 +322,7 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	f->n_waits = c->n_waits;
 	c->waits = NULL;
 	c->n_waits = 0;
-	c->waits_kept += f->n_waits;
+	c->waits_kept += weight_of_waits(f);
 	if (unlikely(c->waits_kept > WAITS_KEPT))
 		bound_waits(c);
 	if (f->bucket_ns[BUCKET_NOT_RUNNING])

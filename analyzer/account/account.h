@@ -104,7 +104,7 @@ struct caller {
 	struct waited *waits; /* of the call in progress */
 	struct history *
 		history; /* of calls that the ring has no more; NULL: they were all their own work */
-	size_t waits_kept; /* of calls in the ring */
+	size_t waits_kept; /* of calls in the ring, and their segments */
 	struct claim *open; /* on its calls, which its next calls settle: finding.h */
 	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
 	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */

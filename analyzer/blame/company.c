@@ -204,6 +204,9 @@ static double find_beside(struct company *c, const struct caller *caller, const 
 	return any_ns;
 }
 
+/* Of hundreds of threads each has been in it with each: beyond so many sums it is only told who had company. */
+#define PAIRS_MOST 8192
+
 static void charge(struct accounting *a, const struct finished *f, const struct request *r,
 		   double ns)
 {
@@ -214,8 +217,14 @@ static void charge(struct accounting *a, const struct finished *f, const struct 
 				.holder_fn = r->fn,
 				.holder_device = r->device,
 				.inferred = true};
-	struct blame_edge *edge = edges_get(&a->company.edges, &key);
+	struct blame_edge *edge;
 
+	if (unlikely(a->company.edges.n >= PAIRS_MOST)) {
+		key.holder = 0;
+		key.holder_fn = NO_FUNCTION;
+		key.holder_device = SPY_DEVICE_NONE;
+	}
+	edge = edges_get(&a->company.edges, &key);
 	edge->waits += edge->last_wait != a->blame.waits;
 	edge->last_wait = a->blame.waits;
 	edge->waited_ns += ns;

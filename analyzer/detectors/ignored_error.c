@@ -67,6 +67,13 @@ static bool is_hint(const char *function)
 	return strstr(function, "Prefetch") || strstr(function, "Advise");
 }
 
+/* Of contract SUBMIT: graphs, memsets and copies; else events, host functions, hints. */
+static bool hands_over_work(const char *function)
+{
+	return !is_hint(function) && (strstr(function, "GraphLaunch") ||
+				      strstr(function, "Memset") || strstr(function, "Memcpy"));
+}
+
 /* Work for a GPU that was not done. Which launches are too large for it, who tunes kernels finds out by trying. */
 static bool is_work_undone(const struct analysis *a, const struct site *site, uint32_t result)
 {
@@ -80,7 +87,7 @@ static bool is_work_undone(const struct analysis *a, const struct site *site, ui
 	case SPY_CONTRACT_MEMSET_SYNC:
 		return true;
 	case SPY_CONTRACT_SUBMIT:
-		return !is_hint(a->set->functions.all[site->key.fn].name);
+		return hands_over_work(a->set->functions.all[site->key.fn].name);
 	default:
 		return false;
 	}

@@ -13,12 +13,15 @@ static bool is_case(const struct analysis *a, size_t i, const struct legacy_use 
 {
 	size_t process = i / WORK_DEVICES;
 	uint64_t all = a->accounts.work.submissions[process];
-	struct span span = work_span(a, process, NULL);
+	struct span span;
 
-	return use->turns >= TURNS_LEAST &&
-	       ((double)(use->last_turn - use->first_turn) >= SPREAD_LEAST * (double)all ||
-		(double)(use->last_ns - use->first_ns) >=
-			SPREAD_LEAST * (double)(span.end_ns - span.begin_ns));
+	if (use->turns < TURNS_LEAST)
+		return false;
+	if ((double)(use->last_turn - use->first_turn) >= SPREAD_LEAST * (double)all)
+		return true;
+	span = work_span(a, process, NULL);
+	return (double)(use->last_ns - use->first_ns) >=
+	       SPREAD_LEAST * (double)(span.end_ns - span.begin_ns);
 }
 
 static void tell(const struct analysis *a, struct report *report, size_t i,

@@ -19,9 +19,6 @@
 
 #define BLOCKED_LEAST_NS 20000
 
-/* A copy of pinned memory is handed over in so much at most, whatever its size (measured on H200s: 2 to 6 us). */
-#define HAND_OVER_NS 6000
-
 static bool is_case(const struct observed *o)
 {
 	const struct spy_rec_copy *copy = &o->record->raw->copy;
@@ -60,7 +57,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 		return false;
 	own_ns = finished_ns(o->call, BUCKET_OWN);
 	if (!pinned_ns(o, &pinned)) /* a pinned one costs nothing to speak of, or a little */
-		v->instead_ns = HAND_OVER_NS;
+		v->instead_ns = DETECTOR_HAND_OVER_NS;
 	if (own_ns > pinned)
 		cost_ns = own_ns - pinned;
 	v->cost_ns = cost_ns + finished_ns(o->call, BUCKET_GPU_HIDDEN);

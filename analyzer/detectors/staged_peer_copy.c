@@ -9,9 +9,6 @@
 /* What a PCIe bus moves in about a millisecond: less is not worth a call. */
 #define BYTES_LEAST (16u << 20)
 
-/* With access the call hands over one copy (measured on H200s: 2 to 6 us); without, many pieces. */
-#define HAND_OVER_NS 6000
-
 /* A slow way through the host, 5 GB/s. What a call took beyond that it waited for room, behind more than such copies,
  * and somebody has to. */
 #define SLOW_BYTES_PER_NS 5
@@ -43,8 +40,9 @@ static bool judge(const struct observed *o, struct verdict *v)
 		     (uint32_t)access_of(copy) << 16;
 	inside_ns = o->call->end_ns - o->call->begin_ns - finished_ns(o->call, BUCKET_LOCK) -
 		    finished_ns(o->call, BUCKET_NOT_RUNNING);
-	inside_ns = least(inside_ns, HAND_OVER_NS + copy->bytes / SLOW_BYTES_PER_NS);
-	v->cost_ns = v->gain_high_ns = inside_ns > HAND_OVER_NS ? inside_ns - HAND_OVER_NS : 0;
+	inside_ns = least(inside_ns, DETECTOR_HAND_OVER_NS + copy->bytes / SLOW_BYTES_PER_NS);
+	v->cost_ns = v->gain_high_ns =
+		inside_ns > DETECTOR_HAND_OVER_NS ? inside_ns - DETECTOR_HAND_OVER_NS : 0;
 	return !peers_reach(&o->accounts->peers, o->record->process, copy);
 }
 

@@ -117,9 +117,10 @@ static bool matches(const struct known_finding *known, const struct finding *f, 
 
 static void pair(struct baseline *b, struct finding *f, struct known_finding *known)
 {
-	uint64_t was = known->cost_ns == UNKNOWN_NS ? 0 : known->cost_ns;
-	uint64_t is = finding_known_cost(f);
-	bool worse = is > was + was / BASELINE_WORSE_PART && is > was + BASELINE_WORSE_NS;
+	uint64_t was = known->cost_ns, is = finding_known_cost(f);
+	/* Where nobody knew what it cost, that somebody does now is nothing worse. */
+	bool worse = was != UNKNOWN_NS && is > was + was / BASELINE_WORSE_PART &&
+		     is > was + BASELINE_WORSE_NS;
 
 	known->taken = true;
 	f->before_ns = known->cost_ns;
