@@ -2,6 +2,7 @@
  * analyzer/blame/blame.c: because of whom. Called by the accounting when a call with waits has returned, or
  * one that others waited at.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "account/account.h"
@@ -248,20 +249,34 @@ static void follow_segment(struct accounting *a, const struct blame_piece *piece
 		follow(a, piece);
 }
 
-/* The first segment that ends after `ns`. */
-static size_t first_segment(const struct waited *w, uint64_t ns)
+/* The first of n structures, one behind the other in time, whose end_ns (at that offset) lies behind `ns`: a call may have
+ * thousands of waits, and a wait hundreds of segments. */
+static size_t first_after(const void *all, size_t n, size_t bytes, size_t offset, uint64_t ns)
 {
-	size_t low = 0, high = w->n_segments;
+	size_t low = 0, high = n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
+		const char *at = (const char *)all + middle * bytes + offset;
 
-		if (w->segments[middle].end_ns > ns)
+		if (*(const uint64_t *)(const void *)at > ns)
 			high = middle;
 		else
 			low = middle + 1;
 	}
 	return low;
+}
+
+static size_t first_segment(const struct waited *w, uint64_t ns)
+{
+	return first_after(w->segments, w->n_segments, sizeof(*w->segments),
+			   offsetof(struct segment, end_ns), ns);
+}
+
+static size_t first_wait(const struct finished *f, uint64_t ns)
+{
+	return first_after(f->waits, f->n_waits, sizeof(*f->waits), offsetof(struct waited, end_ns),
+			   ns);
 }
 
 /* The holder was itself waiting for a lock: the blame goes on to those who had that one. */
@@ -286,22 +301,6 @@ static void go_on(struct accounting *a, const struct blame_piece *piece, const s
 		next.origin.inferred |= !s->measured;
 		follow_segment(a, &next, s);
 	}
-}
-
-/* The first wait that ends after `ns`: a call may have thousands. */
-static size_t first_wait(const struct finished *f, uint64_t ns)
-{
-	size_t low = 0, high = f->n_waits;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->waits[middle].end_ns > ns)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
 }
 
 /* The stretch [begin, end) of a piece, inside a call that has returned. */
