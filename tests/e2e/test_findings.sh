@@ -80,6 +80,8 @@ judged() {
 				found[h] += speaks[f]
 				if (index(calls[h], "|" fn[f] "|"))
 					cost[h] += own[f]
+				else if (id[f] ~ /-stall$/) # told with those of the other habit, which cost more
+					collide = 1
 			}
 			if (also[h] == id[f] && is_at(h, f))
 				expected = 1
