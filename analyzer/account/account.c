@@ -200,7 +200,6 @@ static __attribute__((noinline)) void forget(struct caller *c, struct finished *
 		c->history = xcalloc(1, sizeof(*c->history));
 	history_add(c->history, f);
 	forget_waits(c, f);
-	f->divided = false;
 }
 
 /* The oldest calls go without theirs. */
