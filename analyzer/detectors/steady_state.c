@@ -3,10 +3,10 @@
  * device memory, pinned and managed memory, mappings, access between GPUs, contexts, streams, events, graphs. Each
  * costs, and most take locks that all threads of the process need.
  *
- * Made again: work was handed to a GPU between two calls of the place, a few times at least, and that
- * all through the program's work, or for a good part of its time. What is made before the work and freed after it is no case, however
- * often, nor is what is made at the beginning of each of a few phases. Memory that is kept, as a cache does that
- * fills while the program works, is a note: it ends when the cache is full.
+ * Made again: work was handed to a GPU between two calls of the place, a few times at least, and that all through
+ * the program's work, or for a good part of its time. What is made before the work and freed after it is no case,
+ * however often, nor is what is made at the beginning of each of a few phases. Memory that is kept, as a cache does
+ * that fills while the program works, is a note: it ends when the cache is full.
  *
  * What is used again instead costs nothing after the first time; what else the cure names costs what such calls
  * do by the profile or the trace, and where nobody knows that, perhaps all that is gained. What other threads
