@@ -88,22 +88,35 @@ static void read_all(struct analysis *a)
 	uint64_t begun_ns = now_ns(), records = 0, tell_at = PROGRESS_RECORDS;
 	struct merge merge;
 	struct record record;
+	struct lane *lane;
+	size_t i;
 
+	a->lanes = xcalloc(a->set->n_streams, sizeof(*a->lanes));
 	merge_init(&merge, a->set);
 	while (merge_next(&merge, &record)) {
 		if (unlikely(++records >= tell_at)) {
 			tell_progress(a, records, begun_ns, false);
 			tell_at += PROGRESS_RECORDS;
 		}
+		lane = &a->lanes[record.stream->index];
 		records += count_nested(a, &record);
+		if (lane_take(lane, &a->accounts, &a->stats, &record))
+			continue;
 		merge_look_ahead(&merge);
 		model_apply(&a->model, &record);
 		callstats_see(&a->stats, &a->model, &record);
-		if (a->accounted)
+		if (a->accounted) {
 			account_see(&a->accounts, &record);
+			if (record_is_call(record.raw) && !record.raw->call_head.depth)
+				lane_open(lane, &a->accounts, &a->stats, &record);
+		}
 	}
 	tell_progress(a, records, begun_ns, true);
 	merge_release(&merge);
+	for (i = 0; i < a->set->n_streams; i++)
+		lane_close(&a->lanes[i], &a->stats);
+	free(a->lanes);
+	a->lanes = NULL;
 	model_finish(&a->model);
 	callstats_finish(&a->stats, &a->model);
 }

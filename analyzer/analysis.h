@@ -7,8 +7,7 @@
 #ifndef CUDASPY_ANALYSIS_H
 #define CUDASPY_ANALYSIS_H
 
-#include "account/account.h"
-#include "account/callstats.h"
+#include "lane.h"
 #include "expect/profile.h"
 #include "findings/finding.h"
 #include "trace/model.h"
@@ -21,6 +20,7 @@ struct analysis {
 	struct expect expect;
 	struct accounting accounts;
 	bool accounted;
+	struct lane *lanes; /* by stream, of the main reading */
 	struct findings findings;
 };
 

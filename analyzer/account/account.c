@@ -158,7 +158,7 @@ void account_release(struct accounting *a)
 /* ---- a call --------------------------------------------------------------------------------- */
 
 /* The ring begins small: most threads make few calls. */
-static void grow_ring(struct caller *c)
+void account_grow_ring(struct caller *c)
 {
 	size_t size = c->ring_size ? 4 * c->ring_size : 4, i;
 	struct finished *ring = xcalloc(size, sizeof(*ring));
@@ -194,7 +194,7 @@ static void forget_waits(struct caller *c, struct finished *f)
 }
 
 /* A call that lost time makes room for a newer one. */
-static __attribute__((noinline)) void forget(struct caller *c, struct finished *f)
+void account_forget(struct caller *c, struct finished *f)
 {
 	if (!c->history)
 		c->history = xcalloc(1, sizeof(*c->history));
@@ -213,31 +213,6 @@ static void bound_waits(struct caller *c)
 		if (f->divided && f->waits)
 			forget_waits(c, f);
 	}
-}
-
-static inline struct finished *next_finished(struct caller *c)
-{
-	struct finished *f, *next;
-
-	if (unlikely(c->n_finished == c->ring_size) && c->ring_size < FINISHED_KEPT)
-		grow_ring(c);
-	f = account_finished(c, c->n_finished++);
-	if (unlikely(f->divided))
-		forget(c, f);
-	/* With many threads, the rings of all of them are more than the cache has room for. */
-	next = account_finished(c, c->n_finished);
-	__builtin_prefetch(next, 1);
-	__builtin_prefetch(&next->site, 1);
-	return f;
-}
-
-static inline void book(struct account *account, const struct finished *f)
-{
-	account->calls++;
-	account->total_ns += f->end_ns - f->begin_ns;
-	account->expected_ns = add_known_ns(account->expected_ns, f->expected_ns);
-	if (likely(!f->divided))
-		account->bucket_ns[BUCKET_OWN] += f->end_ns - f->begin_ns;
 }
 
 static uint64_t slept_ns(const struct finished *f)
@@ -444,12 +419,14 @@ static __attribute__((noinline)) void look_at(struct accounting *a, struct calle
 {
 	const union spy_any *raw = record->raw;
 	const struct gpu_waits *waits = kind->waits;
-	const struct call_class *class;
+	struct call_class *class;
 	struct account *account;
 	bool cold = is_cold(a, record, kind);
 
 	class = cold ? expect_class(a->expect, raw, record->fn, true) : kind->class;
 	f->expected_ns = expected_of(class);
+	if (!kind->failed)
+		expect_count(class, record->duration_ns);
 	if (unlikely(!kind->met))
 		meet(a->observer, raw, kind);
 	if (c->n_waits || c->sched_window_ns || cold ||
@@ -461,12 +438,13 @@ static __attribute__((noinline)) void look_at(struct accounting *a, struct calle
 	if (kind->contract == SPY_CONTRACT_INIT)
 		see_context(a, record);
 	account = account_of(c, f->fn);
-	book(account, f);
+	account_book(account, f);
 	if (f->divided)
 		book_division(account, f);
 	take_step(a, c, record, kind, f, cold);
 	kind->met = true;
 	kind->plain = kind->class && !kind->failed && !kind->asked && !kind->peers;
+	kind->lane = kind->plain && kind->only_submits;
 	if (kind->peers)
 		peers_see(&a->peers, a->model, record);
 	if (f->divided)
@@ -490,22 +468,17 @@ void account_call(struct accounting *a, const struct record *record)
 	struct caller *c = account_make_caller(a, record->thread);
 	struct call_kind *kind = kinds_find(&a->kinds[record->process], a->expect,
 					    record->stream->trace, record->raw);
-	struct finished *f = next_finished(c);
+	struct finished *f = account_next_finished(c);
 
 	account_set_device(a, c, record->raw->call_head.device);
-	f->fn = record->fn;
 	f->device = c->device;
-	f->divided = f->awaits = false;
-	f->end_ns = record->ns;
-	f->begin_ns = record->ns - least(record->duration_ns, record->ns);
-	f->caller = record_caller(record->raw);
-	f->stack = model_stack(record);
-	f->site = NULL;
+	account_remember(f, record->fn, record, record->duration_ns, record->thread);
 	count_in_crowd(a, c, f);
 	c->steps.tries += kind->tries;
 	if (is_plain(c, record, kind)) {
 		f->expected_ns = kind->expected_ns;
-		book(account_of(c, f->fn), f);
+		expect_count(kind->class, record->duration_ns);
+		account_book(account_of(c, f->fn), f);
 		take_step(a, c, record, kind, f, false);
 	} else {
 		look_at(a, c, record, kind, f);

@@ -224,6 +224,49 @@ static inline struct account *account_of(struct caller *c, uint32_t fn)
 	return account_add_function(c, fn);
 }
 
+/* For account_next_finished: room for more; a call that lost time makes room for a newer one. */
+void account_grow_ring(struct caller *c);
+void account_forget(struct caller *c, struct finished *f);
+
+/* Where the thread's next call is remembered; thread is filled in. */
+static inline struct finished *account_next_finished(struct caller *c)
+{
+	struct finished *f, *next;
+
+	if (unlikely(c->n_finished == c->ring_size) && c->ring_size < FINISHED_KEPT)
+		account_grow_ring(c);
+	f = account_finished(c, c->n_finished++);
+	if (unlikely(f->divided))
+		account_forget(c, f);
+	/* With many threads, the rings of all of them are more than the cache has room for. */
+	next = account_finished(c, c->n_finished);
+	__builtin_prefetch(next, 1);
+	__builtin_prefetch(&next->site, 1);
+	return f;
+}
+
+/* What is known of each call at once. */
+static inline void account_remember(struct finished *f, uint32_t fn, const struct record *record,
+				    uint64_t duration_ns, const struct thread *thread)
+{
+	f->fn = fn;
+	f->divided = f->awaits = false;
+	f->end_ns = record->ns;
+	f->begin_ns = record->ns - least(duration_ns, record->ns);
+	f->caller = record_caller(record->raw);
+	f->stack = model_stack(thread, record->raw);
+	f->site = NULL;
+}
+
+static inline void account_book(struct account *account, const struct finished *f)
+{
+	account->calls++;
+	account->total_ns += f->end_ns - f->begin_ns;
+	account->expected_ns = add_known_ns(account->expected_ns, f->expected_ns);
+	if (likely(!f->divided))
+		account->bucket_ns[BUCKET_OWN] += f->end_ns - f->begin_ns;
+}
+
 /* A record says which device was current. */
 static inline void account_set_device(struct accounting *a, struct caller *c, uint8_t device)
 {

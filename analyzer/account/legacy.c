@@ -10,7 +10,7 @@
 static void vote(struct legacy_use *use, const struct record *record)
 {
 	const union spy_any *raw = record->raw;
-	const struct stack *stack = model_stack(record);
+	const struct stack *stack = model_stack(record->thread, record->raw);
 	uint64_t caller = raw->other.event >= SPY_EV_OP ? raw->op.caller : 0; /* the same in all */
 
 	if (use->fn != record->fn || use->caller != caller) {

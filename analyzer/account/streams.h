@@ -85,6 +85,40 @@ static inline bool stream_is_busy(const struct gpu_stream *stream)
 /* It had nothing to do, and has now. */
 void streams_begin_busy(struct gpu_work *w, struct gpu_stream *stream);
 
+static inline void stream_hand_over(struct gpu_stream *stream, const struct thread *by, uint64_t ns,
+				    bool brings)
+{
+	stream->submitted++;
+	stream->by = by;
+	stream->handed_ns = ns;
+	if (unlikely(brings))
+		stream->brings = stream->submitted;
+}
+
+/* As most calls are: the thread goes on with the stream that it used last, which nobody captures, by a call that only
+ * submits. */
+static inline bool work_goes_on(const struct gpu_work *w, const struct gpu_stream *stream,
+				const union spy_any *raw, const struct call_kind *kind)
+{
+	uint8_t device = raw->call_head.device;
+
+	return likely(!w->n_capturing) && likely(!stream->blocking) &&
+	       stream->key.stream == kind_stream(kind, raw) && stream->key.stream > 2 &&
+	       stream->key.device == (device == SPY_DEVICE_NONE ? 0 : device);
+}
+
+/* That call. It is not the first of its process that hands something over. */
+static inline void work_go_on(struct gpu_work *w, struct gpu_stream *stream,
+			      const struct record *record, const struct thread *by,
+			      const struct call_kind *kind)
+{
+	w->submissions[record->process]++;
+	w->handed_over[streams_device_index(record)]++;
+	if (unlikely(!stream_is_busy(stream)))
+		streams_begin_busy(w, stream);
+	stream_hand_over(stream, by, record->ns, kind->brings);
+}
+
 /* Streams that have work, or had some at that time: there may be thousands that had not. */
 static inline struct gpu_stream *streams_first(const struct device_streams *d, uint64_t begin_ns)
 {

@@ -330,16 +330,6 @@ static void look_for_views(struct host_view *view, const union spy_any *raw,
 		view->pinned = true;
 }
 
-static inline void hand_over(struct gpu_stream *stream, const struct record *record,
-			     const struct call_kind *kind)
-{
-	stream->submitted++;
-	stream->by = record->thread;
-	stream->handed_ns = record->ns;
-	if (unlikely(kind->brings))
-		stream->brings = stream->submitted;
-}
-
 /* The call has handed something over: to its stream, if it has one. Was it work for the GPU? */
 static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
 			  const struct call_kind *kind)
@@ -362,7 +352,7 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 		legacy_take_turn(w, record, stream, own, kind->waited);
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(w, stream);
-	hand_over(stream, record, kind);
+	stream_hand_over(stream, record->thread, record->ns, kind->brings);
 	if (unlikely(kind->does == FUNCTION_SHOWS_OTHERS))
 		stream->told = stream->submitted;
 	else if (unlikely(marks))
@@ -390,30 +380,15 @@ static __attribute__((noinline)) bool see(struct gpu_work *w, struct gpu_stream 
 	return submitted;
 }
 
-/* As most calls are: the thread goes on with the stream that it used last, which nobody captures. */
-static inline bool goes_on(const struct gpu_work *w, const struct gpu_stream *stream,
-			   const struct record *record, const struct call_kind *kind)
-{
-	uint8_t device = record->raw->call_head.device;
-
-	return likely(kind->only_submits) && likely(kind->met) && likely(!w->n_capturing) &&
-	       likely(stream) && likely(!stream->blocking) &&
-	       stream->key.stream == kind_stream(kind, record->raw) && stream->key.stream > 2 &&
-	       stream->key.device == (device == SPY_DEVICE_NONE ? 0 : device);
-}
-
 bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
 	      const struct call_kind *kind)
 {
 	struct gpu_stream *stream = *last;
 
-	if (!goes_on(w, stream, record, kind))
+	if (!kind->only_submits || !kind->met || !stream ||
+	    !work_goes_on(w, stream, record->raw, kind) ||
+	    unlikely(!w->submissions[record->process]))
 		return see(w, last, record, kind);
-	if (unlikely(!w->submissions[record->process]++))
-		w->first_work_ns[record->process] = record->ns;
-	w->handed_over[streams_device_index(record)]++;
-	if (unlikely(!stream_is_busy(stream)))
-		streams_begin_busy(w, stream);
-	hand_over(stream, record, kind);
+	work_go_on(w, stream, record, record->thread, kind);
 	return true;
 }

@@ -213,10 +213,10 @@ static bool from_clean_calls(const struct expect *e, struct call_class *c)
 
 static bool from_all_calls(const struct expect *e, struct call_class *c)
 {
-	if (!c->calls || may_wait(e, c) || is_any_price(e, c))
+	if (!c->learnt || may_wait(e, c) || is_any_price(e, c))
 		return false;
 	c->source = EXPECT_LOW_QUANTILE;
-	c->samples = c->calls;
+	c->samples = c->learnt;
 	c->expected_ns = histogram_quantile(&c->all, 0.1);
 	return true;
 }

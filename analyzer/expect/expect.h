@@ -73,8 +73,10 @@ struct call_class {
 	uint64_t
 		kernel_ns; /* beside it, in the kernel module: the fastest tenth of those that were there;
 			     * 0 if most were not */
-	/* Depth 0, without errors, in the whole trace. */
-	uint64_t calls, total_ns, clean_calls;
+	/* Of depth 0, without errors: those that were learnt from, and that others were in the way of or not; all in the
+	 * trace, which the main reading counts. */
+	uint64_t learnt, clean_calls;
+	uint64_t calls, total_ns;
 	struct histogram clean, all; /* ns that the calls were not seen waiting */
 	struct histogram
 		kernel; /* ns in the kernel module, of those that are not cold and were there */
@@ -197,6 +199,13 @@ static inline uint64_t expect_key(const union spy_any *raw, uint32_t fn, bool co
 		kinds = memory->kind;
 	}
 	return fn | flags << 32 | bucket << 40 | what << 48 | kinds << 56;
+}
+
+/* Such a call has been met in the main reading. */
+static inline void expect_count(struct call_class *class, uint64_t ns)
+{
+	class->calls++;
+	class->total_ns += ns;
 }
 
 /* A call's class; a new one, told from its neighbours, for a call there was none of. fn: number in

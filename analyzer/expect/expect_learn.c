@@ -11,6 +11,14 @@
 /* More streams with work by one thread than this, and all of them are taken to have some. */
 #define BUSY_STREAMS 16
 
+/*
+ * Of a long stream not everything has to be read to know what its calls cost: all of its beginning, in which rare calls
+ * are most of all, and of what follows one packet in so many. Packets hold some thousand records.
+ */
+#define READ_WHOLE ((uint64_t)1 << 17) /* records */
+#define READ_ONE_IN 8
+#define RECORD_BYTES 40 /* about */
+
 /* Of a call's time the thread may have been kept from running. */
 #define NOT_RUNNING_PART 20 /* one in so many: 5 % */
 
@@ -19,7 +27,7 @@
 struct first_call {
 	struct cold_key key;
 	uint64_t time; /* cycles */
-	uint64_t total_ns, own_ns; /* as in add_sample */
+	uint64_t own_ns; /* as in add_sample */
 	bool clean; /* the same */
 	struct class_key class; /* without CLASS_COLD */
 	UT_hash_handle hh;
@@ -49,6 +57,7 @@ struct learner {
 	size_t n_busy, recent; /* recent: the one found last */
 	bool crowded; /* it has work in more than those */
 	bool works; /* it has handed over some */
+	bool lost; /* nobody knows what of that is done, until it next waits for some */
 };
 
 /* The default streams are one for each device; all others are one of a kind. */
@@ -163,16 +172,16 @@ static void finish(struct learner *l, const union spy_any *raw, uint8_t what)
 			l->busy[i--] = l->busy[--l->n_busy];
 	}
 	l->recent = 0;
+	l->lost = false;
 	if (what == GPU_WAIT_DEVICE)
 		l->crowded = false;
 }
 
 /* ---- the first reading ------------------------------------------------------------------------ */
 
-/* A call and what of its time it was not seen waiting. */
-static inline void add_sample(struct call_class *c, uint64_t total_ns, uint64_t own_ns, bool clean)
+/* A call: what of its time it was not seen waiting. */
+static inline void add_sample(struct call_class *c, uint64_t own_ns, bool clean)
 {
-	c->total_ns += total_ns;
 	/* The clean ones are added to all of them at the end. */
 	histogram_add(clean ? &c->clean : &c->all, own_ns);
 }
@@ -180,9 +189,9 @@ static inline void add_sample(struct call_class *c, uint64_t total_ns, uint64_t 
 static void sum_up(struct call_class *c)
 {
 	histogram_merge(&c->all, &c->clean);
-	c->calls = histogram_count(&c->all);
+	c->learnt = histogram_count(&c->all);
 	c->clean_calls = histogram_count(&c->clean);
-	if (histogram_count(&c->kernel) > c->calls / 2)
+	if (histogram_count(&c->kernel) > c->learnt / 2)
 		c->kernel_ns = histogram_quantile(&c->kernel, 0.1);
 }
 
@@ -197,13 +206,12 @@ static struct call_class *class_of_key(struct expect *e, const struct class_key 
 }
 
 /* The first of its kind in this stream. Is it, so far, in the whole process? */
-static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn, uint64_t total_ns,
-			uint64_t own_ns, bool clean, enum cold_kind kind, uint32_t value)
+static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn, uint64_t own_ns,
+			bool clean, enum cold_kind kind, uint32_t value)
 {
 	struct first_call call = {
 		.key = {l->stream->trace->index, value, kind, raw->call_head.device},
 		.time = raw->call_head.time,
-		.total_ns = total_ns,
 		.own_ns = own_ns,
 		.clean = clean,
 		.class = {.fn = fn},
@@ -223,14 +231,13 @@ static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn
 	} else if (call.time < first->time) {
 		struct call_class *c = class_of_key(l->e, &first->class);
 
-		add_sample(c, first->total_ns, first->own_ns, false);
+		add_sample(c, first->own_ns, false);
 		first->time = call.time;
-		first->total_ns = call.total_ns;
 		first->own_ns = call.own_ns;
 		first->clean = call.clean;
 		first->class = call.class;
 	} else {
-		add_sample(class_of_key(l->e, &call.class), total_ns, own_ns, false);
+		add_sample(class_of_key(l->e, &call.class), own_ns, false);
 	}
 }
 
@@ -277,7 +284,7 @@ static void learn_any(struct learner *l, const union spy_any *raw, struct call_k
 {
 	/* Less what the probes saw it waiting. */
 	uint64_t own_ns = ns > l->waited_ns ? ns - l->waited_ns : 0;
-	bool clean = l->not_running_ns * NOT_RUNNING_PART <= own_ns;
+	bool clean = !l->lost && l->not_running_ns * NOT_RUNNING_PART <= own_ns;
 	enum cold_kind cold = COLD_NOT;
 	uint32_t value;
 
@@ -286,14 +293,14 @@ static void learn_any(struct learner *l, const union spy_any *raw, struct call_k
 	if (unlikely(cold != COLD_NOT)) {
 		/* A kernel's first launch may wait for all work of the device. */
 		clean &= cold == COLD_KERNEL && !finds_work(l, raw, GPU_WAIT_DEVICE);
-		learn_first(l, raw, kind->fn, ns, own_ns, clean, cold, value);
+		learn_first(l, raw, kind->fn, own_ns, clean, cold, value);
 	} else {
 		if (kind->waits->sort == GPU_WAIT_QUEUE)
 			clean &= !b || b->submitted < QUEUE_LEAST;
 		else if (clean && kind->waits->sort != GPU_WAIT_NOT)
 			clean = knows_all(l, raw, kind, own_ns) &&
 				!finds_work(l, raw, kind->waits->what);
-		add_sample(kind->class, ns, own_ns, clean);
+		add_sample(kind->class, own_ns, clean);
 		if (unlikely(l->kernel_ns != 0))
 			histogram_add(&kind->class->kernel, l->kernel_ns);
 	}
@@ -307,13 +314,14 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_duration(raw));
 	struct busy_stream *b = find_busy(l, kind_stream(kind, raw), raw->call_head.device);
 
-	if (unlikely(l->waited_ns | l->kernel_ns | l->not_running_ns) || unlikely(!kind->class) ||
-	    !kind->only_submits || unlikely(kind->waits->sort != GPU_WAIT_QUEUE)) {
+	if (unlikely(l->waited_ns | l->kernel_ns | l->not_running_ns) || unlikely(l->lost) ||
+	    unlikely(!kind->class) || !kind->only_submits ||
+	    unlikely(kind->waits->sort != GPU_WAIT_QUEUE)) {
 		learn_any(l, raw, kind, b, ns);
 		return;
 	}
 	/* As most calls are. */
-	add_sample(kind->class, ns, ns, !b || b->submitted < QUEUE_LEAST);
+	add_sample(kind->class, ns, !b || b->submitted < QUEUE_LEAST);
 	submit(l, raw, kind, b);
 }
 
@@ -344,7 +352,7 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 		l->not_running_ns += raw->sched.not_running_ns;
 		break;
 	case SPY_EV_THREAD: /* another one: it has submitted nothing yet */
-		l->crowded = l->works = false;
+		l->crowded = l->works = l->lost = false;
 		l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
 		l->n_busy = 0;
 		break;
@@ -362,32 +370,50 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 	}
 }
 
+/* Passes over packets. Returns how many bytes. */
+static uint64_t pass_over(struct learner *l, struct reader *r)
+{
+	uint64_t bytes = reader_pass(r, READ_ONE_IN - 1);
+
+	l->lost = true;
+	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+	return bytes;
+}
+
+static void learn_record(struct learner *l, const union spy_any *raw)
+{
+	if (unlikely(!record_is_call(raw)))
+		learn_other(l, raw);
+	else if (raw->call_head.depth)
+		return;
+	else if (likely(!call_failed(&raw->call_head)))
+		learn_call(l, raw);
+	else
+		l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+}
+
 static void learn_stream(struct learner *l, struct stream *stream)
 {
 	struct reader *r = &stream->reader;
+	uint64_t packet = 0, passed = 0;
 
 	l->stream = stream;
-	l->crowded = false;
+	l->crowded = l->lost = false;
 	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
 	l->n_busy = 0;
 	cold_marks_forget(&l->marks);
 	kinds_release(&l->kinds);
 	r->quiet = true;
 	while (reader_next_outer(r)) {
-		const union spy_any *raw = r->record;
-
-		if (unlikely(!record_is_call(raw))) {
-			learn_other(l, raw);
-			continue;
+		if (unlikely(r->seq != packet) && r->records > READ_WHOLE) {
+			passed += pass_over(l, r);
+			if (!reader_next_outer(r))
+				break;
 		}
-		if (raw->call_head.depth)
-			continue;
-		if (likely(!call_failed(&raw->call_head)))
-			learn_call(l, raw);
-		else
-			l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+		packet = r->seq;
+		learn_record(l, r->record);
 	}
-	l->e->records += r->records;
+	l->e->records += r->records + passed / RECORD_BYTES;
 	reader_rewind(r);
 }
 
@@ -398,8 +424,7 @@ static void learn_firsts(struct learner *l)
 
 	HASH_ITER (hh, l->firsts, first, next) {
 		first->class.flags |= CLASS_COLD;
-		add_sample(class_of_key(l->e, &first->class), first->total_ns, first->own_ns,
-			   first->clean);
+		add_sample(class_of_key(l->e, &first->class), first->own_ns, first->clean);
 		HASH_DEL(l->firsts, first);
 		free(first);
 	}

@@ -108,7 +108,7 @@ static bool measured(const struct call_class *c, uint8_t contract, struct profil
 		return false;
 	if (c->key.flags & CLASS_COLD)
 		h = &c->all;
-	class->samples = c->key.flags & CLASS_COLD ? c->calls : c->clean_calls;
+	class->samples = c->key.flags & CLASS_COLD ? c->learnt : c->clean_calls;
 	if (class->samples < (c->key.flags & CLASS_COLD ? COLD_ENOUGH : EXPECT_ENOUGH))
 		return false;
 	class->key = c->key;

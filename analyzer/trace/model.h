@@ -203,13 +203,13 @@ struct thread *model_thread(struct model *model, struct process *process, uint32
 /* After the last record: sums up. */
 void model_finish(struct model *model);
 
-/* The stack of a call, whose record is the last one taken in; NULL: it has none. */
-static inline const struct stack *model_stack(const struct record *call)
+/* The stack of a call of that thread, whose record is the last one taken in; NULL: it has none. */
+static inline const struct stack *model_stack(const struct thread *thread,
+					      const union spy_any *call)
 {
-	const struct stack *stack = call->thread->stack;
+	const struct stack *stack = thread->stack;
 
-	return stack && stack->time == call->raw->call_head.time &&
-			       stack->fn == call->raw->call_head.fn
+	return stack && stack->time == call->call_head.time && stack->fn == call->call_head.fn
 		       ? stack
 		       : NULL;
 }

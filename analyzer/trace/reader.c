@@ -466,6 +466,25 @@ static bool next_packet(struct reader *r)
 	return true;
 }
 
+uint64_t reader_pass(struct reader *r, unsigned int n)
+{
+	uint64_t from = offset(r) + r->size, off = r->packet_end_off;
+	struct spy_packet p;
+
+	for (; n > 1 && off < r->file_bytes; n--) {
+		if (read_file(r, &p, sizeof(p), off) != sizeof(p) || packet_fault(r, &p) ||
+		    p.packet_bits / 8 > r->file_bytes - off)
+			break;
+		off += p.packet_bits / 8;
+		r->seq = p.seq;
+	}
+	r->packet_end_off = off;
+	r->content_end_off = from;
+	set_window(r, from);
+	r->size = 0;
+	return off - from;
+}
+
 /* ---- records -------------------------------------------------------------------------------- */
 
 /* Bytes of the record at the window's beginning: 0 if the window ends before it does, SIZE_MAX if

@@ -194,6 +194,13 @@ void reader_release(struct reader *r);
  * is in hand of a tail that is still written stays what it was. */
 void reader_rewind(struct reader *r);
 
+/*
+ * After reader_next: passes over the rest of the packet and n - 1 packets behind it, as far as they lie in the same file
+ * and are not damaged. For a reading that need not see everything and is rewound: what was passed over is not counted,
+ * nor looked at. Returns how many bytes.
+ */
+uint64_t reader_pass(struct reader *r, unsigned int n);
+
 /* Calls returned so far. */
 static inline uint64_t reader_calls(const struct reader *r)
 {

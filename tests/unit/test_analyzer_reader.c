@@ -139,6 +139,34 @@ static void test_good(void **state)
 	assert_memory_equal(&losses, &(struct reader_losses){0}, sizeof(losses));
 }
 
+/* Passed over: the rest of the first packet and two more. Bytes and records that are left say how much that was. */
+static void test_pass(void **state)
+{
+	const struct fixture *f = *state;
+	unsigned int in_packet = (PACKET - sizeof(struct spy_packet)) / 32, n = 0;
+	struct reader r;
+
+	reader_init(&r, f->uuid);
+	reader_add_file(&r, f->file, READER_FILE_PLAIN);
+	reader_set_buffer(&r, 1);
+	assert_true(reader_next(&r));
+	assert_int_equal(reader_pass(&r, 3), 3 * PACKET - sizeof(struct spy_packet) - 32);
+	assert_true(reader_next(&r));
+	assert_int_equal(r.seq, 3);
+	assert_int_equal(r.record->other.time, 1000 + 10 * 3 * in_packet);
+	while (reader_next(&r))
+		n++;
+	assert_true(n > 2);
+	reader_rewind(&r);
+	assert_true(reader_next(&r));
+	/* More than there are: the file's end is reached. */
+	assert_int_equal(reader_pass(&r, 1000000),
+			 file_size(f->file) - sizeof(struct spy_packet) - 32);
+	assert_false(reader_next(&r));
+	assert_int_equal(r.losses.unreadable_bytes, 0);
+	reader_release(&r);
+}
+
 /* Wherever a file is cut off, what is before the cut is read. */
 static void test_cut_anywhere(void **state)
 {
@@ -498,6 +526,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_good),
+		TEST(test_pass),
 		TEST(test_cut_anywhere),
 		TEST(test_any_byte),
 		TEST(test_bad_magic),

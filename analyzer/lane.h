@@ -1,0 +1,86 @@
+/*
+ * analyzer/lane.h: the short way of calls as most are: they hand work to the stream that their thread used last,
+ * take no longer than such calls do, and nobody wants to see them. What the model, the sums of calls and the accounting
+ * would do with such a call, one after the other, is done here at once. For the main reading.
+ *
+ * A lane is a thread's, and open as long as it writes to its stream and keeps its device. It opens with a call that
+ * went the long way; whatever is unusual about the next one goes the long way again.
+ */
+#ifndef CUDASPY_LANE_H
+#define CUDASPY_LANE_H
+
+#include "account/account.h"
+#include "account/callstats.h"
+#include "account/streams.h"
+
+struct lane {
+	struct caller *caller; /* NULL: closed */
+	struct thread *thread;
+	uint32_t tid;
+	uint8_t device;
+	uint64_t until_ns; /* until then the thread has been counted in the crowd */
+	/* Since it opened: */
+	uint64_t calls, total_ns, copied_bytes;
+	uint64_t last_ns; /* end of its last call */
+};
+
+/* The record has gone the long way: does a lane begin with it? */
+void lane_open(struct lane *lane, const struct accounting *a, struct callstats *s,
+	       const struct record *record);
+
+/* Adds what went through it to the sums. */
+void lane_close(struct lane *lane, struct callstats *s);
+
+/* Has the thread anything in progress that the next call has to be looked at for? */
+static inline bool lane_is_free(const struct caller *c)
+{
+	return !(c->n_waits | c->n_open | c->n_pieces | c->sched_window_ns | c->starts_up);
+}
+
+/* The record, if it may go this way: then that was all that was to be done. */
+static inline bool lane_take(struct lane *lane, struct accounting *a, struct callstats *s,
+			     const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+	struct caller *c = lane->caller;
+	const struct call_kind *kind;
+	struct finished *f;
+	uint64_t ns;
+
+	if (unlikely(!c) || unlikely(raw->other.event < SPY_EV_OP) ||
+	    unlikely(raw->other.event > SPY_EV_MEMORY))
+		return false;
+	kind = kinds_place(&a->kinds[record->process], kind_head(raw), kind_detail(raw));
+	ns = timeline_span_ns(&record->stream->trace->timeline, record_duration(raw));
+	if (!kind->lane || ns > kind->own_most_ns || unlikely(!lane_is_free(c)) ||
+	    unlikely(lane->tid != record->stream->reader.tid) ||
+	    unlikely(lane->device != raw->call_head.device) ||
+	    unlikely(!work_goes_on(&a->work, c->stream, raw, kind)) ||
+	    unlikely(record->ns >= lane->until_ns) ||
+	    (unlikely(a->riddles.n) && record->ns >= a->riddles.due_ns) ||
+	    (kind->asked_in_row && steps_in_row(&c->steps.row, raw)))
+		return false;
+
+	lane->calls++;
+	lane->total_ns += ns;
+	lane->last_ns = record->ns;
+	lane->copied_bytes += kind->copy ? raw->copy.bytes : 0;
+	callstats_add(&s->direct[kind->fn], false, ns);
+
+	f = account_next_finished(c);
+	f->device = lane->device;
+	f->expected_ns = kind->expected_ns;
+	expect_count(kind->class, ns);
+	account_remember(f, kind->fn, record, ns, lane->thread);
+	account_book(account_of(c, kind->fn), f);
+	work_go_on(&a->work, c->stream, record, lane->thread, kind);
+	c->steps.tries += kind->tries;
+	steps_see(&c->steps, raw, kind,
+		  &(struct step){.begin_ns = f->begin_ns,
+				 .end_ns = f->end_ns,
+				 .own_ns = ns,
+				 .submitted = true});
+	return true;
+}
+
+#endif
