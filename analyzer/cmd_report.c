@@ -10,6 +10,7 @@
 #include "report/render.h"
 #include "report/report_calls.h"
 #include "report/report_expect.h"
+#include "report/report_files.h"
 #include "report/report_findings.h"
 #include "report/report_sharing.h"
 #include "report/report_trace.h"
@@ -48,6 +49,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		report_findings(&report, &analysis, symbols, gate, summary);
 		report_waits(&report, &analysis, symbols);
 		report_sharing(&report, &analysis);
+		report_unread(&report, summary, report_files(&report, symbols));
 		report_calls(&report, &analysis, options->nested);
 		report_expectations(&report, &analysis.expect);
 		err = options->renderer->render(&report, out);

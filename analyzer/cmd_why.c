@@ -9,6 +9,7 @@
 #include "cmd_report.h"
 #include "report/render.h"
 #include "report/report_trace.h"
+#include "report/report_files.h"
 #include "report/report_waits.h"
 
 #define SCHEMA "cudaspy-why-1"
@@ -207,6 +208,7 @@ static int answer(const char *word, const char *const *dirs, size_t n_dirs,
 			report_losses(&report, &analysis);
 			symbols = symbolizer_new();
 			report_waits(&report, &analysis, symbols);
+			report_files(&report, symbols);
 			symbolizer_free(symbols);
 			err = renderer->render(&report, stdout);
 			report_release(&report);

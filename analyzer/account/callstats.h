@@ -43,7 +43,12 @@ struct callstats {
 	struct calls_sum *devices;
 	struct device_use *uses;
 	struct calls_sum all;
+	/* Of the failed ones of depth 0: CUDA was gone already. CUDA's own libraries make such calls as a process ends. */
+	uint64_t too_late;
 };
+
+#define CALLSTATS_TOO_LATE \
+	4 /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading (driver_types.h) */
 
 void callstats_init(struct callstats *s, const struct model *model);
 void callstats_release(struct callstats *s);
@@ -101,6 +106,7 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 		} else {
 			callstats_add(&s->direct[record->fn], call_failed(&raw->call_head),
 				      record->duration_ns);
+			s->too_late += unlikely(raw->call_head.result == CALLSTATS_TOO_LATE);
 			thread->count++;
 			thread->total_ns += record->duration_ns;
 			device->count++;

@@ -49,7 +49,7 @@ const char *word_unread(struct arena *arena, const struct unread_file *file)
 		       : arena_printf(arena, "has no build id, and ran with %s", file->recorded);
 }
 
-void report_files(struct report *report, struct symbolizer *symbols)
+size_t report_files(struct report *report, struct symbolizer *symbols)
 {
 	const struct unread_file *files;
 	struct file_row *rows;
@@ -68,4 +68,5 @@ void report_files(struct report *report, struct symbolizer *symbols)
 			.text = word_unread(&report->arena, &files[i]),
 		};
 	report_add(report, &file_kind, rows, n);
+	return n;
 }

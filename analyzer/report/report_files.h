@@ -10,7 +10,8 @@
 /* What of it is not as it was: "is not there". */
 const char *word_unread(struct arena *arena, const struct unread_file *file);
 
-/* Those that were looked at so far; no row: all are as they were. */
-void report_files(struct report *report, struct symbolizer *symbols);
+/* Those that were looked at so far; no row: all are as they were. Returns how many there are. Behind all sections that
+ * name places. */
+size_t report_files(struct report *report, struct symbolizer *symbols);
 
 #endif

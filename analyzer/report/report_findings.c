@@ -5,7 +5,6 @@
 #include <string.h>
 #include "analysis.h"
 #include "python.h"
-#include "report_files.h"
 #include "report_findings.h"
 #include "report_stack.h"
 #include "report_trace.h"
@@ -341,7 +340,6 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	}
 	free(findings);
 	count_findings(report, summary, rows, n);
-	report_files(report, symbols);
 	table = report_add(report, &finding_kind, rows, n);
 	table->minor_rows = folded;
 	if (gate->suppressed)
@@ -403,7 +401,6 @@ void report_findings_about(struct report *report, struct analysis *a, struct sym
 		folded += i >= first_folded;
 	}
 	free(findings);
-	report_files(report, symbols);
 	table = report_add(report, &about_kind, rows, n_rows);
 	table->minor_rows = folded;
 	if (n_rows && folded == n_rows)

@@ -107,7 +107,7 @@ bool report_losses(struct report *report, const struct analysis *a)
 /* ---- headline ------------------------------------------------------------------------------- */
 
 struct summary_row {
-	const char *program, *traced, *called, *failures, *ended, *runs_text, *found;
+	const char *program, *traced, *called, *failures, *ended, *runs_text, *found, *files;
 	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
 	uint64_t copied_bytes, lost_records, unfinished, in_flight, runs, problems, notes;
 };
@@ -121,6 +121,7 @@ static const struct column summary_columns[] = {
 	COLUMN_TEXT(struct summary_row, ended, "ended"),
 	COLUMN_TEXT(struct summary_row, runs_text, "note"),
 	COLUMN_TEXT(struct summary_row, found, "found"),
+	COLUMN_TEXT(struct summary_row, files, "files"),
 	COLUMN_JSON(struct summary_row, processes, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, threads, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, records, UNIT_COUNT),
@@ -238,8 +239,8 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 	row->called = report_text(report, "%s by %llu thread%s, %s of host time; and %s getters",
 				  count, (unsigned long long)row->threads,
 				  row->threads == 1 ? "" : "s", time, counted);
-	if (row->failed) {
-		format_count(count, sizeof(count), row->failed);
+	if (row->failed > a->stats.too_late) {
+		format_count(count, sizeof(count), row->failed - a->stats.too_late);
 		row->failures = report_text(report, "%s of these calls returned an error", count);
 	}
 	if (row->unfinished)
@@ -297,6 +298,16 @@ void report_found(struct report *report, struct summary_row *row, uint64_t probl
 		row->found = report_text(report, "no %sproblem%s%s%s", besides ? "sure " : "",
 					 row->in_flight ? " in the calls that returned" : "",
 					 besides ? "; " : "", besides ?: "");
+}
+
+void report_unread(struct report *report, struct summary_row *row, size_t n)
+{
+	if (n)
+		row->files = report_text(
+			report,
+			"%zu that ran %s gone or changed since: places there are offsets, "
+			"without functions and lines (FILES, below)",
+			n, n == 1 ? "is" : "are");
 }
 
 /* ---- in flight ------------------------------------------------------------------------------ */

@@ -25,6 +25,9 @@ struct summary_row *report_summary(struct report *report, const struct analysis 
 void report_found(struct report *report, struct summary_row *row, uint64_t problems, uint64_t notes,
 		  const char *costliest);
 
+/* So many files of the program are not those that ran (report_files.h). */
+void report_unread(struct report *report, struct summary_row *row, size_t n);
+
 /* Calls that had not returned when the trace ends. end_ns: when the processes ended, since the
  * epoch, if the caller knows it better than the traces do; else 0. summary: of the report, to be told of them;
  * or NULL. */
