@@ -28,8 +28,9 @@
 #define FIRST_SAMPLED 4
 #define MADE_BEFORE 4 /* so many things are made before it counts as again */
 #define LOT 16 /* calls counted at once */
-#define PER_SECOND 50 /* a thread's */
-#define SAMPLED_PER_SECOND 25 /* of these that are only in a sample */
+#define PER_SECOND 50 /* a thread's, in the long run */
+#define AT_ONCE 200 /* for a program's start makes many, and its work begins right behind it */
+#define SAMPLED_AT_ONCE 100 /* of these that are only in a sample */
 #define AGAIN_MS 250 /* a place is told of once more, where old packets are deleted */
 #define PROBES 16 /* entries looked at in a table */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
@@ -148,14 +149,25 @@ static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
 	return lot && (calls <= before + first || doubled(calls, lot));
 }
 
-/* Has the thread had its share of this second? */
-static bool too_many(struct spy_thread *thread, uint8_t why, uint64_t now)
+/* Cycles that a stack uses up of its thread's share. */
+static uint64_t share(void)
 {
-	if (now - thread->stacks_since >= 1000 * long_call) {
-		thread->stacks_since = now;
-		thread->stacks = 0;
-	}
-	return thread->stacks >= (why == SPY_STACK_SAMPLED ? SAMPLED_PER_SECOND : PER_SECOND);
+	return 1000 * long_call / PER_SECOND;
+}
+
+/* Has the thread had its share? */
+static bool too_many(const struct spy_thread *thread, uint8_t why, uint64_t now)
+{
+	uint64_t used = thread->stacks_until > now ? thread->stacks_until - now : 0;
+
+	return used >= (why == SPY_STACK_SAMPLED ? SAMPLED_AT_ONCE : AT_ONCE) * share();
+}
+
+static void use_share(struct spy_thread *thread, uint64_t now)
+{
+	if (thread->stacks_until < now)
+		thread->stacks_until = now;
+	thread->stacks_until += share();
 }
 
 /* The frames are found by what the road left: the return address, and below it the slot's number and
@@ -286,7 +298,7 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 		.time = now, .event = SPY_EV_STACK, .fn = frame->slot->fn, .why = why};
 	record->count = (uint8_t)walk(
 		thread, frame, (uint64_t *)(thread->head + offsetof(struct spy_rec_stack, frames)));
-	thread->stacks++;
+	use_share(thread, now);
 	spy_thread_publish(thread, now, sizeof(*record));
 	tell_python(thread, frame->slot->fn, now);
 	spy_overhead_end(thread, begun);

@@ -67,8 +67,7 @@ struct spy_thread {
 	uint64_t idle_ns; /* on no CPU, for whatever reason, between the two */
 	bool crowded; /* and it had waited for one a good part of the time before */
 
-	uint64_t stacks_since; /* stack.c: the second (cycles) in which … */
-	uint32_t stacks; /* … so many were written */
+	uint64_t stacks_until; /* stack.c: its share is used up until then (cycles) */
 	void *(*python_asked)(
 		void); /* the interpreter's function that this thread has called before */
 

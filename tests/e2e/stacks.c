@@ -11,6 +11,7 @@
  *   stacks failed         a call that fails (FAKE_RESULT)
  *   stacks launch N       launches that fail at N places, through what nvcc makes for <<<>>>; 3: 2, without optimisation
  *   stacks many N         N pageable copies at one place
+ *   stacks start          300 pageable copies at as many places
  *   stacks threads T N    the same in T threads
  *   stacks behind N       N calls that are not worth a look and 100 pageable copies behind them, all at one place
  *   stacks pause N        N waits, a pause, and 1000 more at the same place
@@ -241,7 +242,7 @@ static LEAF void room(int n, int place)
 	sink += (int)words[n];
 }
 
-/* A thread may have so many stacks a second. */
+/* A thread may have so many stacks at once. */
 static void *corrupt_some(void *unused)
 {
 	for (int i = 0; i < 50; i++)
@@ -323,6 +324,16 @@ static int many(int n)
 {
 	for (int i = 0; i < n; i++)
 		copy();
+	return 0;
+}
+
+/* A start: three hundred places, one call each. */
+static int start(void)
+{
+#define ONE sink = cudaMemcpyAsync(host, device, sizeof(host), D2H, NULL);
+#define FIVE(x) x x x x x
+#define SIXTY FIVE(FIVE(ONE)) FIVE(FIVE(ONE)) FIVE(ONE) FIVE(ONE)
+	FIVE(SIXTY)
 	return 0;
 }
 
@@ -517,6 +528,8 @@ int main(int argc, char **argv)
 		return launch(n); /* mark: launch */
 	else if (!strcmp(what, "many"))
 		return many(n);
+	else if (!strcmp(what, "start"))
+		return start();
 	else if (!strcmp(what, "threads"))
 		return threads(n, argc > 3 ? atoi(argv[3]) : 0);
 	else if (!strcmp(what, "waits"))
