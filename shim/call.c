@@ -29,12 +29,19 @@ _Static_assert(sizeof(struct spy_frame) <= SPY_FRAME_BYTES, "assembly");
 _Static_assert(SPY_FRAME_BYTES % 16 == 8, "assembly");
 _Static_assert(sizeof(struct spy_slot) == SLOT_BYTES, "assembly");
 _Static_assert(offsetof(struct spy_slot, real) == SLOT_REAL, "assembly");
+_Static_assert(offsetof(struct spy_slot, fn) == SLOT_FN, "assembly");
 _Static_assert(offsetof(struct spy_slot, record) == SLOT_RECORD, "assembly");
 _Static_assert(offsetof(struct spy_slot, counter) == SLOT_COUNTER, "assembly");
 _Static_assert(offsetof(struct spy_slot, inspector) == SLOT_INSPECTOR, "assembly");
+_Static_assert(offsetof(struct spy_slot, passes) == SLOT_PASSES, "assembly");
+_Static_assert(SLOT_COUNTER == SLOT_FN + 2 && SPY_COUNTER_NONE == COUNTER_NONE, "assembly");
 _Static_assert(SPY_TRANSPARENT == RECORD_TRANSPARENT, "assembly");
 _Static_assert(SPY_INSTANT == RECORD_INSTANT, "assembly");
 _Static_assert(offsetof(struct spy_thread, page) == THREAD_PAGE, "assembly");
+_Static_assert(offsetof(struct spy_thread, told) == THREAD_TOLD, "assembly");
+_Static_assert(offsetof(struct spy_thread, calls) == THREAD_CALLS, "assembly");
+_Static_assert(offsetof(struct spy_progress, frame) == 0, "assembly");
+_Static_assert(offsetof(struct spy_slot_page, fn) == PAGE_FN, "assembly");
 _Static_assert(offsetof(struct spy_slot_page, counts) == PAGE_COUNTS, "assembly");
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -140,13 +147,15 @@ static inline void show_call(struct spy_thread *thread, const struct spy_frame *
 	publish_depth(page, frame->depth + 1);
 }
 
-/* The board shows the call around the one that returns. */
+/* The board shows the call around the one that returns, to which those inside have nothing to add any more. */
 static inline void show_outer(struct spy_thread *thread, const struct spy_frame *frame)
 {
 	const struct spy_progress *outer;
 
 	publish_depth(thread->page, frame->depth);
-	if (unlikely(frame->depth)) {
+	if (likely(!frame->depth)) {
+		thread->told = SPY_TOLD_NOTHING;
+	} else {
 		outer = &thread->calls[frame->depth - 1];
 		spy_board_show(thread->page->fn, outer->fn);
 		if (frame->depth > 1)
@@ -159,25 +168,13 @@ static inline struct spy_progress *begin_call(struct spy_thread *thread, struct 
 {
 	struct spy_progress *call = &thread->calls[frame->depth];
 
-	frame->details.event = SPY_EV_CALL;
 	frame->inspected = frame->depth && call[-1].inspected;
 	call->frame = (uintptr_t)frame;
 	call->fn = frame->slot->fn;
+	call->timed = frame->depth && call[-1].timed;
 	call->start = 0;
 	thread->depth = frame->depth + 1;
 	return call;
-}
-
-static inline void begin_counted(struct spy_thread *thread, struct spy_frame *frame)
-{
-	struct spy_progress *call = begin_call(thread, frame);
-
-	frame->kind = SPY_FRAME_COUNTED;
-	thread->page->counts[frame->slot->counter]++;
-	if (frame->slot->inspector)
-		inspect_before(frame, frame->slot);
-	call->inspected = frame->inspected;
-	show_call(thread, frame, 0);
 }
 
 static inline void clear_details(struct spy_frame *frame)
@@ -186,23 +183,50 @@ static inline void clear_details(struct spy_frame *frame)
 	frame->details.flags = 0;
 }
 
-/* A function that waits for nothing, called by one that already told the details and is being timed: what is
- * there to add is that it was called. */
-static inline bool is_brief(const struct spy_thread *thread, const struct spy_frame *frame)
+static inline void count_call(struct spy_thread *thread, struct spy_frame *frame,
+			      struct spy_progress *call, uint16_t counter)
 {
-	return frame->slot->brief && frame->depth && thread->calls[frame->depth - 1].inspected;
+	frame->kind = SPY_FRAME_COUNTED;
+	thread->page->counts[counter]++;
+	call->inspected = frame->inspected;
+	show_call(thread, frame, 0);
 }
 
-static inline void begin_brief(struct spy_thread *thread, struct spy_frame *frame)
+static inline void begin_counted(struct spy_thread *thread, struct spy_frame *frame)
 {
-	clear_details(frame);
-	begin_counted(thread, frame);
-	frame->details.event = SPY_EV_NESTED;
+	struct spy_progress *call = begin_call(thread, frame);
+
+	if (frame->slot->inspector)
+		inspect_before(frame, frame->slot);
+	count_call(thread, frame, call, spy_slot_counter(frame->slot));
+}
+
+/*
+ * A call of the driver's inside one that is timed and told the details, or that has none to tell but what it
+ * works on: what is there to add is that it was called. SPY_COUNTER_NONE: not so.
+ */
+static inline uint16_t brief_counter(const struct spy_frame *frame, const struct spy_progress *call)
+{
+	uint16_t counter;
+
+	if (!frame->slot->brief || !call->timed || frame->details.event > SPY_EV_OP)
+		return SPY_COUNTER_NONE;
+	counter = spy_slot_counter(frame->slot);
+	return likely(counter != SPY_COUNTER_NONE) ? counter : spy_slots_number(frame->slot);
+}
+
+/* By a call that is timed. */
+static inline uint8_t what_is_told(const struct spy_frame *frame)
+{
+	if (!frame->inspected)
+		return SPY_TOLD_TIME;
+	return spy_inspectors[frame->slot->inspector].stateful ? SPY_TOLD_ALL : SPY_TOLD_DETAILS;
 }
 
 static inline void begin_traced(struct spy_thread *thread, struct spy_frame *frame)
 {
 	struct spy_progress *call = begin_call(thread, frame);
+	uint16_t counter = SPY_COUNTER_NONE;
 
 	frame->kind = SPY_FRAME_TRACED;
 	clear_details(frame);
@@ -213,12 +237,21 @@ static inline void begin_traced(struct spy_thread *thread, struct spy_frame *fra
 		inspect_before(frame, frame->slot);
 	if (frame->inspected || (frame->depth && frame->details.event == SPY_EV_CALL))
 		frame->details.event = SPY_EV_NESTED;
-	else if (frame->details.event != SPY_EV_CALL)
+	if (frame->depth)
+		counter = brief_counter(frame, call);
+	if (counter != SPY_COUNTER_NONE) {
+		frame->details.event = SPY_EV_NESTED;
+		count_call(thread, frame, call, counter);
+		return;
+	}
+	if (frame->details.event > SPY_EV_CALL) {
 		frame->inspected = true;
-	call->inspected = frame->inspected;
-
-	if (frame->details.event > SPY_EV_CALL)
 		spy_board_show(thread->page->stream, frame->details.stream);
+	}
+	call->inspected = frame->inspected;
+	call->timed = true;
+	if (!frame->depth)
+		thread->told = what_is_told(frame);
 	frame->start = spy_clock();
 	/* So that a look after a long call tells of hardly more than that call. */
 	if (unlikely(frame->start - thread->ran_at >= spy_look_again) && !frame->depth) {
@@ -266,8 +299,10 @@ void *spy_enter(struct spy_frame *frame)
 		frame->thread = thread;
 	}
 	frame->depth = depth_of(thread, frame);
-	if (unlikely(frame->depth != thread->depth)) /* and so were the waits inside of them */
+	if (unlikely(frame->depth != thread->depth)) { /* and so were the waits inside of them */
+		thread->told = SPY_TOLD_NOTHING;
 		spy_wait_leave(thread);
+	}
 	if (unlikely(frame->depth >= SPY_DEPTH_MAX)) {
 		count(&thread->page->lost);
 		return real;
@@ -275,8 +310,6 @@ void *spy_enter(struct spy_frame *frame)
 	begin_work(thread, frame);
 	if (slot->record != SPY_TRACED)
 		begin_counted(thread, frame);
-	else if (is_brief(thread, frame))
-		begin_brief(thread, frame);
 	else
 		begin_traced(thread, frame);
 	end_work(thread);
@@ -402,7 +435,8 @@ static inline bool is_worth_a_record(const struct spy_thread *thread, const stru
 __attribute__((noinline)) static void write_counted(struct spy_thread *thread,
 						    struct spy_frame *frame)
 {
-	uint64_t now = spy_clock(), *counter = &thread->page->counts[frame->slot->counter];
+	uint64_t now = spy_clock();
+	uint64_t *counter = &thread->page->counts[spy_slot_counter(frame->slot)];
 	uint64_t start = thread->calls[frame->depth].start;
 
 	frame->start = start ? start : now;
