@@ -428,7 +428,7 @@ static void *keep_real(struct spy_slot *slot, void *real, int layer)
 	} else if (real) {
 		/* An interposer in between: the layer below it is the one the caller was linked to. */
 		if (layer >= 0)
-			slot->layer = (uint8_t)layer;
+			__atomic_store_n(&slot->layer, (uint8_t)layer, __ATOMIC_RELAXED);
 		__atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&spy_session->wrap_lock);
@@ -437,7 +437,7 @@ static void *keep_real(struct spy_slot *slot, void *real, int layer)
 
 void *spy_resolve(struct spy_slot *slot, uint64_t index)
 {
-	int layer = slot->layer;
+	int layer = __atomic_load_n(&slot->layer, __ATOMIC_RELAXED);
 	void *real;
 	SPY_CALM;
 
