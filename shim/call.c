@@ -120,60 +120,63 @@ static inline void end_work(struct spy_thread *thread)
 	thread->busy = 0;
 }
 
-static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot)
+static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot,
+				  bool inspected)
 {
 	const struct spy_inspector *inspector = &spy_inspectors[slot->inspector];
 
 	if (!inspector->before)
 		return;
-	if (likely(!frame->inspected || inspector->stateful))
+	if (likely(!inspected || inspector->stateful))
 		inspector->before(frame, inspector);
 }
 
 /* The board shows a call that begins; start 0: nobody looked at the clock. */
-static inline void show_call(struct spy_thread *thread, const struct spy_frame *frame,
-			     uint64_t start)
+static inline void show_call(struct spy_thread *thread, const struct spy_frame *frame, uint16_t fn,
+			     uint8_t depth, uint64_t start)
 {
 	struct spy_slot_page *page = thread->page;
 
-	spy_board_show(page->fn, frame->slot->fn);
-	if (likely(!frame->depth)) {
-		spy_board_show(page->outer_fn, frame->slot->fn);
+	spy_board_show(page->fn, fn);
+	if (likely(!depth)) {
+		spy_board_show(page->outer_fn, fn);
 		spy_board_show(page->caller, frame->caller);
 		spy_board_show(page->since, start);
 	} else {
 		spy_board_show(page->inner_since, start);
 	}
-	publish_depth(page, frame->depth + 1);
+	publish_depth(page, depth + 1);
 }
 
 /* The board shows the call around the one that returns, to which those inside have nothing to add any more. */
-static inline void show_outer(struct spy_thread *thread, const struct spy_frame *frame)
+static inline void show_outer(struct spy_thread *thread, uint8_t depth)
 {
 	const struct spy_progress *outer;
 
-	publish_depth(thread->page, frame->depth);
-	if (likely(!frame->depth)) {
+	publish_depth(thread->page, depth);
+	if (likely(!depth)) {
 		thread->told = SPY_TOLD_NOTHING;
-	} else {
-		outer = &thread->calls[frame->depth - 1];
-		spy_board_show(thread->page->fn, outer->fn);
-		if (frame->depth > 1)
-			spy_board_show(thread->page->inner_since, outer->start);
+		return;
 	}
+	outer = &thread->calls[depth - 1];
+	spy_board_show(thread->page->fn, outer->fn);
+	if (depth > 1)
+		spy_board_show(thread->page->inner_since, outer->start);
 }
 
 /* Puts a call on the thread's list of those in progress. */
-static inline struct spy_progress *begin_call(struct spy_thread *thread, struct spy_frame *frame)
+static inline struct spy_progress *begin_call(struct spy_thread *thread, struct spy_frame *frame,
+					      uint16_t fn, uint8_t depth)
 {
-	struct spy_progress *call = &thread->calls[frame->depth];
+	struct spy_progress *call = &thread->calls[depth];
 
-	frame->inspected = frame->depth && call[-1].inspected;
+	frame->inspected = depth && call[-1].inspected;
 	call->frame = (uintptr_t)frame;
-	call->fn = frame->slot->fn;
-	call->timed = frame->depth && call[-1].timed;
+	call->fn = fn;
+	call->inspected = frame->inspected;
+	call->timed = depth && call[-1].timed;
 	call->start = 0;
-	thread->depth = frame->depth + 1;
+	thread->depth = depth + 1;
 	return call;
 }
 
@@ -183,83 +186,106 @@ static inline void clear_details(struct spy_frame *frame)
 	frame->details.flags = 0;
 }
 
-static inline void count_call(struct spy_thread *thread, struct spy_frame *frame,
-			      struct spy_progress *call, uint16_t counter)
+static inline void count_call(struct spy_thread *thread, struct spy_frame *frame, uint16_t fn,
+			      uint8_t depth, uint16_t counter)
 {
 	frame->kind = SPY_FRAME_COUNTED;
 	thread->page->counts[counter]++;
-	call->inspected = frame->inspected;
-	show_call(thread, frame, 0);
+	show_call(thread, frame, fn, depth, 0);
 }
 
-static inline void begin_counted(struct spy_thread *thread, struct spy_frame *frame)
+static inline void begin_counted(struct spy_thread *thread, struct spy_frame *frame,
+				 const struct spy_slot *slot, uint8_t depth)
 {
-	struct spy_progress *call = begin_call(thread, frame);
-
-	if (frame->slot->inspector)
-		inspect_before(frame, frame->slot);
-	count_call(thread, frame, call, spy_slot_counter(frame->slot));
+	begin_call(thread, frame, slot->fn, depth);
+	if (slot->inspector)
+		inspect_before(frame, slot, frame->inspected);
+	count_call(thread, frame, slot->fn, depth, spy_slot_counter(slot));
 }
 
 /*
  * A call of the driver's inside one that is timed and told the details, or that has none to tell but what it
  * works on: what is there to add is that it was called. SPY_COUNTER_NONE: not so.
  */
-static inline uint16_t brief_counter(const struct spy_frame *frame, const struct spy_progress *call)
+static inline uint16_t brief_counter(const struct spy_frame *frame, struct spy_slot *slot,
+				     const struct spy_progress *call)
 {
 	uint16_t counter;
 
-	if (!frame->slot->brief || !call->timed || frame->details.event > SPY_EV_OP)
+	if (!slot->brief || !call->timed || frame->details.event > SPY_EV_OP)
 		return SPY_COUNTER_NONE;
-	counter = spy_slot_counter(frame->slot);
-	return likely(counter != SPY_COUNTER_NONE) ? counter : spy_slots_number(frame->slot);
+	counter = spy_slot_counter(slot);
+	return likely(counter != SPY_COUNTER_NONE) ? counter : spy_slots_number(slot);
 }
 
-/* By a call that is timed. */
-static inline uint8_t what_is_told(const struct spy_frame *frame)
+/* A thread that used nothing but the runtime so far is where the runtime begins. */
+static inline void begin_on_device(struct spy_thread *thread, const struct spy_slot *slot)
 {
-	if (!frame->inspected)
-		return SPY_TOLD_TIME;
-	return spy_inspectors[frame->slot->inspector].stateful ? SPY_TOLD_ALL : SPY_TOLD_DETAILS;
+	if (unlikely(!thread->device) && slot->layer != SPY_LAYER_DRIVER)
+		spy_thread_set_device(thread, 0, 0);
 }
 
-static inline void begin_traced(struct spy_thread *thread, struct spy_frame *frame)
+/* A call that is timed begins; what it has to tell is known. */
+static inline void begin_timed(struct spy_thread *thread, struct spy_frame *frame, uint16_t fn,
+			       uint8_t depth, struct spy_progress *call)
 {
-	struct spy_progress *call = begin_call(thread, frame);
-	uint16_t counter = SPY_COUNTER_NONE;
+	uint64_t start;
+
+	if (frame->details.event > SPY_EV_CALL) {
+		call->inspected = true;
+		spy_board_show(thread->page->stream, frame->details.stream);
+	}
+	call->timed = true;
+	start = spy_clock();
+	/* So that a look after a long call tells of hardly more than that call. */
+	if (unlikely(start - thread->ran_at >= spy_look_again) && !depth) {
+		spy_sched_look(thread, 0);
+		start = spy_clock();
+	}
+	frame->start = call->start = start;
+	show_call(thread, frame, fn, depth, start);
+}
+
+__attribute__((noinline)) static void begin_inner(struct spy_thread *thread,
+						  struct spy_frame *frame, struct spy_slot *slot)
+{
+	uint8_t depth = frame->depth;
+	struct spy_progress *call = begin_call(thread, frame, slot->fn, depth);
+	uint16_t counter;
 
 	frame->kind = SPY_FRAME_TRACED;
 	clear_details(frame);
-	/* A thread that used nothing but the runtime so far is where the runtime begins. */
-	if (unlikely(!thread->device) && frame->slot->layer != SPY_LAYER_DRIVER)
-		spy_thread_set_device(thread, 0, 0);
-	if (frame->slot->inspector)
-		inspect_before(frame, frame->slot);
-	if (frame->inspected || (frame->depth && frame->details.event == SPY_EV_CALL))
+	begin_on_device(thread, slot);
+	if (slot->inspector)
+		inspect_before(frame, slot, frame->inspected);
+	if (frame->inspected || frame->details.event == SPY_EV_CALL)
 		frame->details.event = SPY_EV_NESTED;
-	if (frame->depth)
-		counter = brief_counter(frame, call);
+	counter = brief_counter(frame, slot, call);
 	if (counter != SPY_COUNTER_NONE) {
 		frame->details.event = SPY_EV_NESTED;
-		count_call(thread, frame, call, counter);
-		return;
+		count_call(thread, frame, slot->fn, depth, counter);
+	} else {
+		begin_timed(thread, frame, slot->fn, depth, call);
 	}
-	if (frame->details.event > SPY_EV_CALL) {
-		frame->inspected = true;
-		spy_board_show(thread->page->stream, frame->details.stream);
+}
+
+/* A call of the application's own. */
+static inline void begin_outer(struct spy_thread *thread, struct spy_frame *frame,
+			       const struct spy_slot *slot)
+{
+	struct spy_progress *call = begin_call(thread, frame, slot->fn, 0);
+	uint8_t told = SPY_TOLD_TIME;
+
+	frame->kind = SPY_FRAME_TRACED;
+	clear_details(frame);
+	begin_on_device(thread, slot);
+	if (slot->inspector) {
+		inspect_before(frame, slot, false);
+		if (frame->details.event != SPY_EV_CALL)
+			told = SPY_TOLD_DETAILS + spy_inspectors[slot->inspector].stateful;
 	}
-	call->inspected = frame->inspected;
-	call->timed = true;
-	if (!frame->depth)
-		thread->told = what_is_told(frame);
-	frame->start = spy_clock();
-	/* So that a look after a long call tells of hardly more than that call. */
-	if (unlikely(frame->start - thread->ran_at >= spy_look_again) && !frame->depth) {
-		spy_sched_look(thread, 0);
-		frame->start = spy_clock();
-	}
-	call->start = frame->start;
-	show_call(thread, frame, frame->start);
+	thread->told = told;
+	begin_timed(thread, frame, slot->fn, 0, call);
 }
 
 void *spy_enter(struct spy_frame *frame)
@@ -267,6 +293,7 @@ void *spy_enter(struct spy_frame *frame)
 	struct spy_slot *slot = &spy_slots[frame->slot_index];
 	struct spy_thread *thread = spy_self;
 	void *real = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);
+	uint8_t depth;
 
 	if (unlikely(!real))
 		real = spy_resolve(slot, frame->slot_index);
@@ -283,7 +310,7 @@ void *spy_enter(struct spy_frame *frame)
 		frame->inspected = false;
 		frame->details.event = SPY_EV_CALL;
 		if (slot->inspector)
-			inspect_before(frame, slot);
+			inspect_before(frame, slot, false);
 		return real;
 	}
 	frame->kind = SPY_FRAME_LOST;
@@ -298,20 +325,22 @@ void *spy_enter(struct spy_frame *frame)
 			return real;
 		frame->thread = thread;
 	}
-	frame->depth = depth_of(thread, frame);
-	if (unlikely(frame->depth != thread->depth)) { /* and so were the waits inside of them */
+	frame->depth = depth = depth_of(thread, frame);
+	if (unlikely(depth != thread->depth)) { /* and so were the waits inside of them */
 		thread->told = SPY_TOLD_NOTHING;
 		spy_wait_leave(thread);
 	}
-	if (unlikely(frame->depth >= SPY_DEPTH_MAX)) {
+	if (unlikely(depth >= SPY_DEPTH_MAX)) {
 		count(&thread->page->lost);
 		return real;
 	}
 	begin_work(thread, frame);
 	if (slot->record != SPY_TRACED)
-		begin_counted(thread, frame);
+		begin_counted(thread, frame, slot, depth);
+	else if (likely(!depth))
+		begin_outer(thread, frame, slot);
 	else
-		begin_traced(thread, frame);
+		begin_inner(thread, frame, slot);
 	end_work(thread);
 	return real;
 }
@@ -331,7 +360,8 @@ static inline uint64_t low48(uint64_t value)
 	return value & ((1ull << 48) - 1);
 }
 
-static inline void write_head(uint64_t *at, const struct spy_frame *frame, uint64_t now)
+static inline void write_head(uint64_t *at, const struct spy_frame *frame, uint8_t depth,
+			      uint64_t now)
 {
 	const struct spy_thread *thread = frame->thread;
 	uint32_t result = (uint32_t)frame->result;
@@ -343,28 +373,28 @@ static inline void write_head(uint64_t *at, const struct spy_frame *frame, uint6
 		duration = DURATION_MAX;
 	at[0] = now;
 	at[1] = frame->details.event | bits(frame->slot->fn, 16) | bits(result, 32) |
-		bits((uint8_t)(thread->device - 1), 48) | bits(frame->depth, 56);
+		bits((uint8_t)(thread->device - 1), 48) | bits(depth, 56);
 	at[2] = duration | bits(thread->context, 48);
 }
 
-static inline bool is_short(const struct spy_frame *frame, uint64_t now)
+static inline bool is_short(const struct spy_frame *frame, uint8_t depth, uint64_t now)
 {
-	return likely(frame->depth == 1 && !(uint32_t)frame->result &&
-		      now - frame->start <= UINT32_MAX);
+	return likely(depth == 1 && !(uint32_t)frame->result && now - frame->start <= UINT32_MAX);
 }
 
 /* Writes the record at the head of the packet; returns its size. */
-static inline size_t write_record(uint64_t *at, const struct spy_frame *frame, uint64_t now)
+static inline size_t write_record(uint64_t *at, const struct spy_frame *frame, uint8_t depth,
+				  uint64_t now)
 {
 	const struct spy_details *details = &frame->details;
 	uint64_t caller = low48(frame->caller);
 
-	if (details->event == SPY_EV_NESTED && is_short(frame, now)) {
+	if (details->event == SPY_EV_NESTED && is_short(frame, depth, now)) {
 		at[0] = now;
 		at[1] = SPY_EV_INNER | bits(frame->slot->fn, 16) | bits(now - frame->start, 32);
 		return sizeof(struct spy_rec_inner);
 	}
-	write_head(at, frame, now);
+	write_head(at, frame, depth, now);
 	switch (details->event) {
 	case SPY_EV_NESTED:
 		return sizeof(struct spy_rec_head);
@@ -417,9 +447,9 @@ static inline bool still_ours(const struct spy_thread *thread)
 }
 
 static inline void append_record(struct spy_thread *thread, const struct spy_frame *frame,
-				 uint64_t now)
+				 uint8_t depth, uint64_t now)
 {
-	spy_thread_publish(thread, now, write_record((uint64_t *)thread->head, frame, now));
+	spy_thread_publish(thread, now, write_record((uint64_t *)thread->head, frame, depth, now));
 	count(&thread->page->calls);
 }
 
@@ -444,17 +474,17 @@ __attribute__((noinline)) static void write_counted(struct spy_thread *thread,
 	frame->details.flags = 0;
 	if (*counter)
 		--*counter;
-	append_record(thread, frame, now);
+	append_record(thread, frame, frame->depth, now);
 }
 
 /* What is rare about calls, in one branch: it took long, its result is not 0, it copied pageable
  * memory, made something, or is one of those in a sample. */
-static inline bool is_rare(const struct spy_thread *thread, const struct spy_frame *frame,
-			   uint64_t now)
+static inline bool is_rare(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
 {
 	return (now - frame->start >= spy_closer_look) | ((uint32_t)frame->result != 0) |
-		       frame->details.pageable | frame->slot->makes ||
-	       spy_stack_samples(thread, frame);
+		       frame->details.pageable ||
+	       (frame->slot->makes ? spy_stack_makes(thread, frame, now)
+				   : spy_stack_samples(thread, frame));
 }
 
 __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
@@ -471,44 +501,65 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 
 /* A lock that was waited for inside the call and is kept beyond it: the thread waits no more. Not at the end
  * of a call inside another one: a signal handler may make it, and the other one wait still. */
-static inline void stop_waiting(struct spy_thread *thread)
+static inline void stop_waiting(struct spy_thread *thread, uint8_t depth)
 {
-	if (unlikely(thread->waiting) && !thread->depth)
+	if (unlikely(thread->waiting) && !depth)
 		spy_wait_leave(thread);
+}
+
+static inline void leave_traced(struct spy_thread *thread, struct spy_frame *frame, uint8_t depth)
+{
+	uint64_t now;
+
+	/* Before the look at the clock: a signal handler's records must not come between. */
+	begin_work(thread, frame);
+	now = spy_clock();
+	if (frame->slot->inspector)
+		inspect_after(frame);
+	if (unlikely(is_rare(thread, frame, now)))
+		look_closer(thread, frame, now);
+	thread->depth = depth;
+	show_outer(thread, depth);
+	append_record(thread, frame, depth, now);
+	stop_waiting(thread, depth);
+	end_work(thread);
+}
+
+__attribute__((noinline)) static void leave_inner(struct spy_thread *thread,
+						  struct spy_frame *frame)
+{
+	leave_traced(thread, frame, frame->depth);
+}
+
+static inline void leave_counted(struct spy_thread *thread, struct spy_frame *frame)
+{
+	uint8_t depth = frame->depth;
+
+	begin_work(thread, frame);
+	if (unlikely(is_worth_a_record(thread, frame)))
+		write_counted(thread, frame);
+	thread->depth = depth;
+	show_outer(thread, depth);
+	if (frame->slot->inspector)
+		inspect_after(frame);
+	stop_waiting(thread, depth);
+	end_work(thread);
 }
 
 void spy_leave(struct spy_frame *frame)
 {
 	struct spy_thread *thread = frame->thread;
-	uint64_t now;
 
 	if (likely(frame->kind == SPY_FRAME_TRACED)) {
 		if (unlikely(!still_ours(thread)))
 			return;
-		/* Before the look at the clock: a signal handler's records must not come between. */
-		begin_work(thread, frame);
-		now = spy_clock();
-		if (frame->slot->inspector)
-			inspect_after(frame);
-		if (unlikely(is_rare(thread, frame, now)))
-			look_closer(thread, frame, now);
-		thread->depth = frame->depth;
-		show_outer(thread, frame);
-		append_record(thread, frame, now);
-		stop_waiting(thread);
-		end_work(thread);
+		if (likely(!frame->depth))
+			leave_traced(thread, frame, 0);
+		else
+			leave_inner(thread, frame);
 	} else if (frame->kind == SPY_FRAME_COUNTED) {
-		if (unlikely(!still_ours(thread)))
-			return;
-		begin_work(thread, frame);
-		if (unlikely(is_worth_a_record(thread, frame)))
-			write_counted(thread, frame);
-		thread->depth = frame->depth;
-		show_outer(thread, frame);
-		if (frame->slot->inspector)
-			inspect_after(frame);
-		stop_waiting(thread);
-		end_work(thread);
+		if (likely(still_ours(thread)))
+			leave_counted(thread, frame);
 	} else if (frame->slot->inspector) {
 		/* Seen by nobody, but a look-up must hand out stubs all the same; it needs no
 		 * thread. */

@@ -39,6 +39,14 @@ struct spy_taken {
 
 #define SPY_TAKEN 4
 
+/* stack.c: a place that has had its first calls, and whose next ones are rarely due. */
+struct spy_settled {
+	uint64_t key; /* 0: none */
+	uint64_t longest; /* as the table of places had it last */
+};
+
+#define SPY_SETTLED 16
+
 struct spy_waiting;
 
 /* Aligned: one's end shares no pair of cache lines with the next one's head, which changes with each record. */
@@ -72,6 +80,7 @@ struct spy_thread {
 
 	uint64_t stacks_since; /* stack.c: the second (cycles) in which … */
 	uint32_t stacks; /* … so many were written */
+	struct spy_settled settled[SPY_SETTLED];
 	void *(*python_asked)(
 		void); /* the interpreter's function that this thread has called before */
 
