@@ -198,6 +198,8 @@ static inline void begin_counted(struct spy_thread *thread, struct spy_frame *fr
 				 const struct spy_slot *slot, uint8_t depth)
 {
 	begin_call(thread, frame, slot->fn, depth);
+	if (!depth)
+		thread->told = SPY_TOLD_COUNT;
 	if (slot->inspector)
 		inspect_before(frame, slot, frame->inspected);
 	count_call(thread, frame, slot->fn, depth, spy_slot_counter(slot));

@@ -40,7 +40,8 @@ static inline uint16_t spy_slot_counter(const struct spy_slot *slot)
 
 /* What the outermost call in progress told, which those inside it need not tell again. */
 enum spy_told {
-	SPY_TOLD_NOTHING, /* there is none, or it is only counted */
+	SPY_TOLD_NOTHING, /* there is none */
+	SPY_TOLD_COUNT, /* it is only counted */
 	SPY_TOLD_TIME,
 	SPY_TOLD_DETAILS,
 	SPY_TOLD_ALL, /* and its inspector keeps the tables up to date */

@@ -94,18 +94,26 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 #define brief(layer, record, contract) \
 	((layer) == SPY_LAYER_DRIVER && (record) == SPY_TRACED && (contract) != SPY_CONTRACT_INIT)
 
-/* What has to be told by the call around one, that the assembly may pass it by: its inspector then has nothing to add. */
+/*
+ * How much has to be told by the call around one of the driver's, that the assembly may pass it by: its inspector then
+ * has nothing to add. For one that is only counted anyhow it is enough that there is one: if that is seen to wait, it
+ * gets a record.
+ */
 enum {
 	STATE_none,
 #define INSPECTOR(name, before, after, stateful, ...) STATE_##name = (stateful),
 #include "inspectors.def"
 };
-#define passes(brief, inspector) \
-	(!(brief)                                          ? SPY_TOLD_NEVER \
+#define passes(layer, record, contract, inspector) \
+	((layer) != SPY_LAYER_DRIVER                       ? SPY_TOLD_NEVER \
+	 : (record) == SPY_COUNTED                         ? passes_counted(inspector) \
+	 : !brief(layer, record, contract)                 ? SPY_TOLD_NEVER \
 	 : SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_TOLD_TIME \
 	 : STATE_##inspector == 0                          ? SPY_TOLD_DETAILS \
 	 : STATE_##inspector == 2                          ? SPY_TOLD_ALL \
 							   : SPY_TOLD_NEVER)
+#define passes_counted(inspector) \
+	(SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_TOLD_COUNT : SPY_TOLD_NEVER)
 
 #define SLOT(name, which, layer_, record_, contract_, inspector_) \
 	[SPY_FN_##name * 3 + (which)] = { \
@@ -116,8 +124,7 @@ enum {
 		.window = SPY_WINDOW, \
 		.inspector = SPY_INSPECTOR_##inspector_, \
 		.brief = brief(layer_, SPY_##record_, SPY_CONTRACT_##contract_), \
-		.passes = passes(brief(layer_, SPY_##record_, SPY_CONTRACT_##contract_), \
-				 inspector_), \
+		.passes = passes(layer_, SPY_##record_, SPY_CONTRACT_##contract_, inspector_), \
 		.makes = makes(SPY_CONTRACT_##contract_, SPY_INSPECTOR_##inspector_), \
 		.sampled = sampled(layer_, SPY_CONTRACT_##contract_)},
 #define SLOTS_DRIVER(name, record, contract, inspector) \

@@ -158,8 +158,8 @@ spy_short_road:
 	.size spy_short_road, .-spy_short_road
 
 /*
- * The inner road, of the driver's functions: what is called inside a call that is timed and has told all there is
- * to tell (enum spy_told, call.h) is shown on the board, counted and jumped to, which costs a tenth of the long
+ * The inner road, of the driver's functions: what is called inside a call that has told all there is to tell
+ * (enum spy_told, call.h) is shown on the board, counted and jumped to, which costs a tenth of the long
  * road. It stays on the board until the next one, or until the call around it returns. calls[0].frame lies above
  * us, or that call was left by longjmp. Takes r10 and r11.
  */
@@ -170,6 +170,8 @@ spy_inner_road:
 	.cfi_def_cfa_offset 16			/* slot number, return address */
 	movq	spy_self@gottpoff(%rip), %r11
 	movq	%fs:(%r11), %r11
+	cmpb	$0, THREAD_TOLD(%r11)
+	je	spy_road
 	cmpq	%rsp, THREAD_CALLS(%r11)
 	jbe	spy_road
 	movzbl	THREAD_TOLD(%r11), %r11d
@@ -252,11 +254,7 @@ spy_inner_road:
 
 	.macro DRIVER name, record, inspector
 	.globl \name
-	.ifc	\record, TRACED
 	stub \name, spy_row*3, \record, \inspector, spy_inner_road
-	.else
-	stub \name, spy_row*3, \record, \inspector
-	.endif
 	none
 	none
 	.set spy_row, spy_row + 1
