@@ -284,7 +284,8 @@ static inline void begin_outer(struct spy_thread *thread, struct spy_frame *fram
 	if (slot->inspector) {
 		inspect_before(frame, slot, false);
 		if (frame->details.event != SPY_EV_CALL)
-			told = SPY_TOLD_DETAILS + spy_inspectors[slot->inspector].stateful;
+			told = spy_inspectors[slot->inspector].stateful ? SPY_TOLD_ALL
+									: SPY_TOLD_DETAILS;
 	}
 	thread->told = told;
 	begin_timed(thread, frame, slot->fn, 0, call);
