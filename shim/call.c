@@ -29,12 +29,19 @@ _Static_assert(sizeof(struct spy_frame) <= SPY_FRAME_BYTES, "assembly");
 _Static_assert(SPY_FRAME_BYTES % 16 == 8, "assembly");
 _Static_assert(sizeof(struct spy_slot) == SLOT_BYTES, "assembly");
 _Static_assert(offsetof(struct spy_slot, real) == SLOT_REAL, "assembly");
+_Static_assert(offsetof(struct spy_slot, fn) == SLOT_FN, "assembly");
 _Static_assert(offsetof(struct spy_slot, record) == SLOT_RECORD, "assembly");
 _Static_assert(offsetof(struct spy_slot, counter) == SLOT_COUNTER, "assembly");
 _Static_assert(offsetof(struct spy_slot, inspector) == SLOT_INSPECTOR, "assembly");
+_Static_assert(offsetof(struct spy_slot, passes) == SLOT_PASSES, "assembly");
+_Static_assert(SLOT_COUNTER == SLOT_FN + 2 && SPY_COUNTER_NONE == COUNTER_NONE, "assembly");
 _Static_assert(SPY_TRANSPARENT == RECORD_TRANSPARENT, "assembly");
 _Static_assert(SPY_INSTANT == RECORD_INSTANT, "assembly");
 _Static_assert(offsetof(struct spy_thread, page) == THREAD_PAGE, "assembly");
+_Static_assert(offsetof(struct spy_thread, told) == THREAD_TOLD, "assembly");
+_Static_assert(offsetof(struct spy_thread, calls) == THREAD_CALLS, "assembly");
+_Static_assert(offsetof(struct spy_progress, frame) == 0, "assembly");
+_Static_assert(offsetof(struct spy_slot_page, fn) == PAGE_FN, "assembly");
 _Static_assert(offsetof(struct spy_slot_page, counts) == PAGE_COUNTS, "assembly");
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -113,71 +120,64 @@ static inline void end_work(struct spy_thread *thread)
 	thread->busy = 0;
 }
 
-static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot)
+static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot,
+				  bool inspected)
 {
 	const struct spy_inspector *inspector = &spy_inspectors[slot->inspector];
 
 	if (!inspector->before)
 		return;
-	if (likely(!frame->inspected || inspector->stateful))
+	if (likely(!inspected || inspector->stateful))
 		inspector->before(frame, inspector);
 }
 
 /* The board shows a call that begins; start 0: nobody looked at the clock. */
-static inline void show_call(struct spy_thread *thread, const struct spy_frame *frame,
-			     uint64_t start)
+static inline void show_call(struct spy_thread *thread, const struct spy_frame *frame, uint16_t fn,
+			     uint8_t depth, uint64_t start)
 {
 	struct spy_slot_page *page = thread->page;
 
-	spy_board_show(page->fn, frame->slot->fn);
-	if (likely(!frame->depth)) {
-		spy_board_show(page->outer_fn, frame->slot->fn);
+	spy_board_show(page->fn, fn);
+	if (likely(!depth)) {
+		spy_board_show(page->outer_fn, fn);
 		spy_board_show(page->caller, frame->caller);
 		spy_board_show(page->since, start);
 	} else {
 		spy_board_show(page->inner_since, start);
 	}
-	publish_depth(page, frame->depth + 1);
+	publish_depth(page, depth + 1);
 }
 
-/* The board shows the call around the one that returns. */
-static inline void show_outer(struct spy_thread *thread, const struct spy_frame *frame)
+/* The board shows the call around the one that returns, to which those inside have nothing to add any more. */
+static inline void show_outer(struct spy_thread *thread, uint8_t depth)
 {
 	const struct spy_progress *outer;
 
-	publish_depth(thread->page, frame->depth);
-	if (unlikely(frame->depth)) {
-		outer = &thread->calls[frame->depth - 1];
-		spy_board_show(thread->page->fn, outer->fn);
-		if (frame->depth > 1)
-			spy_board_show(thread->page->inner_since, outer->start);
+	publish_depth(thread->page, depth);
+	if (likely(!depth)) {
+		thread->told = SPY_TOLD_NOTHING;
+		return;
 	}
+	outer = &thread->calls[depth - 1];
+	spy_board_show(thread->page->fn, outer->fn);
+	if (depth > 1)
+		spy_board_show(thread->page->inner_since, outer->start);
 }
 
 /* Puts a call on the thread's list of those in progress. */
-static inline struct spy_progress *begin_call(struct spy_thread *thread, struct spy_frame *frame)
+static inline struct spy_progress *begin_call(struct spy_thread *thread, struct spy_frame *frame,
+					      uint16_t fn, uint8_t depth)
 {
-	struct spy_progress *call = &thread->calls[frame->depth];
+	struct spy_progress *call = &thread->calls[depth];
 
-	frame->details.event = SPY_EV_CALL;
-	frame->inspected = frame->depth && call[-1].inspected;
+	frame->inspected = depth && call[-1].inspected;
 	call->frame = (uintptr_t)frame;
-	call->fn = frame->slot->fn;
-	call->start = 0;
-	thread->depth = frame->depth + 1;
-	return call;
-}
-
-static inline void begin_counted(struct spy_thread *thread, struct spy_frame *frame)
-{
-	struct spy_progress *call = begin_call(thread, frame);
-
-	frame->kind = SPY_FRAME_COUNTED;
-	thread->page->counts[frame->slot->counter]++;
-	if (frame->slot->inspector)
-		inspect_before(frame, frame->slot);
+	call->fn = fn;
 	call->inspected = frame->inspected;
-	show_call(thread, frame, 0);
+	call->timed = depth && call[-1].timed;
+	call->start = 0;
+	thread->depth = depth + 1;
+	return call;
 }
 
 static inline void clear_details(struct spy_frame *frame)
@@ -186,47 +186,109 @@ static inline void clear_details(struct spy_frame *frame)
 	frame->details.flags = 0;
 }
 
-/* A function that waits for nothing, called by one that already told the details and is being timed: what is
- * there to add is that it was called. */
-static inline bool is_brief(const struct spy_thread *thread, const struct spy_frame *frame)
+static inline void count_call(struct spy_thread *thread, struct spy_frame *frame, uint16_t fn,
+			      uint8_t depth, uint16_t counter)
 {
-	return frame->slot->brief && frame->depth && thread->calls[frame->depth - 1].inspected;
+	frame->kind = SPY_FRAME_COUNTED;
+	thread->page->counts[counter]++;
+	show_call(thread, frame, fn, depth, 0);
 }
 
-static inline void begin_brief(struct spy_thread *thread, struct spy_frame *frame)
+static inline void begin_counted(struct spy_thread *thread, struct spy_frame *frame,
+				 const struct spy_slot *slot, uint8_t depth)
 {
-	clear_details(frame);
-	begin_counted(thread, frame);
-	frame->details.event = SPY_EV_NESTED;
+	begin_call(thread, frame, slot->fn, depth);
+	if (!depth)
+		thread->told = SPY_TOLD_COUNT;
+	if (slot->inspector)
+		inspect_before(frame, slot, frame->inspected);
+	count_call(thread, frame, slot->fn, depth, spy_slot_counter(slot));
 }
 
-static inline void begin_traced(struct spy_thread *thread, struct spy_frame *frame)
+/*
+ * A call of the driver's inside one that is timed and told the details, or that has none to tell but what it
+ * works on: what is there to add is that it was called. SPY_COUNTER_NONE: not so.
+ */
+static inline uint16_t brief_counter(const struct spy_frame *frame, struct spy_slot *slot,
+				     const struct spy_progress *call)
 {
-	struct spy_progress *call = begin_call(thread, frame);
+	uint16_t counter;
+
+	if (!slot->brief || !call->timed || frame->details.event > SPY_EV_OP)
+		return SPY_COUNTER_NONE;
+	counter = spy_slot_counter(slot);
+	return likely(counter != SPY_COUNTER_NONE) ? counter : spy_slots_number(slot);
+}
+
+/* A thread that used nothing but the runtime so far is where the runtime begins. */
+static inline void begin_on_device(struct spy_thread *thread, const struct spy_slot *slot)
+{
+	if (unlikely(!thread->device) && slot->layer != SPY_LAYER_DRIVER)
+		spy_thread_set_device(thread, 0, 0);
+}
+
+/* A call that is timed begins; what it has to tell is known. */
+static inline void begin_timed(struct spy_thread *thread, struct spy_frame *frame, uint16_t fn,
+			       uint8_t depth, struct spy_progress *call)
+{
+	uint64_t start;
+
+	if (frame->details.event > SPY_EV_CALL) {
+		call->inspected = true;
+		spy_board_show(thread->page->stream, frame->details.stream);
+	}
+	call->timed = true;
+	start = spy_clock();
+	/* So that a look after a long call tells of hardly more than that call. */
+	if (unlikely(start - thread->ran_at >= spy_look_again) && !depth) {
+		spy_sched_look(thread, 0);
+		start = spy_clock();
+	}
+	frame->start = call->start = start;
+	show_call(thread, frame, fn, depth, start);
+}
+
+__attribute__((noinline)) static void begin_inner(struct spy_thread *thread,
+						  struct spy_frame *frame, struct spy_slot *slot)
+{
+	uint8_t depth = frame->depth;
+	struct spy_progress *call = begin_call(thread, frame, slot->fn, depth);
+	uint16_t counter;
 
 	frame->kind = SPY_FRAME_TRACED;
 	clear_details(frame);
-	/* A thread that used nothing but the runtime so far is where the runtime begins. */
-	if (unlikely(!thread->device) && frame->slot->layer != SPY_LAYER_DRIVER)
-		spy_thread_set_device(thread, 0, 0);
-	if (frame->slot->inspector)
-		inspect_before(frame, frame->slot);
-	if (frame->inspected || (frame->depth && frame->details.event == SPY_EV_CALL))
+	begin_on_device(thread, slot);
+	if (slot->inspector)
+		inspect_before(frame, slot, frame->inspected);
+	if (frame->inspected || frame->details.event == SPY_EV_CALL)
 		frame->details.event = SPY_EV_NESTED;
-	else if (frame->details.event != SPY_EV_CALL)
-		frame->inspected = true;
-	call->inspected = frame->inspected;
-
-	if (frame->details.event > SPY_EV_CALL)
-		spy_board_show(thread->page->stream, frame->details.stream);
-	frame->start = spy_clock();
-	/* So that a look after a long call tells of hardly more than that call. */
-	if (unlikely(frame->start - thread->ran_at >= spy_look_again) && !frame->depth) {
-		spy_sched_look(thread, 0);
-		frame->start = spy_clock();
+	counter = brief_counter(frame, slot, call);
+	if (counter != SPY_COUNTER_NONE) {
+		frame->details.event = SPY_EV_NESTED;
+		count_call(thread, frame, slot->fn, depth, counter);
+	} else {
+		begin_timed(thread, frame, slot->fn, depth, call);
 	}
-	call->start = frame->start;
-	show_call(thread, frame, frame->start);
+}
+
+/* A call of the application's own. */
+static inline void begin_outer(struct spy_thread *thread, struct spy_frame *frame,
+			       const struct spy_slot *slot)
+{
+	struct spy_progress *call = begin_call(thread, frame, slot->fn, 0);
+	uint8_t told = SPY_TOLD_TIME;
+
+	frame->kind = SPY_FRAME_TRACED;
+	clear_details(frame);
+	begin_on_device(thread, slot);
+	if (slot->inspector) {
+		inspect_before(frame, slot, false);
+		if (frame->details.event != SPY_EV_CALL)
+			told = spy_inspectors[slot->inspector].stateful ? SPY_TOLD_ALL
+									: SPY_TOLD_DETAILS;
+	}
+	thread->told = told;
+	begin_timed(thread, frame, slot->fn, 0, call);
 }
 
 void *spy_enter(struct spy_frame *frame)
@@ -234,6 +296,7 @@ void *spy_enter(struct spy_frame *frame)
 	struct spy_slot *slot = &spy_slots[frame->slot_index];
 	struct spy_thread *thread = spy_self;
 	void *real = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);
+	uint8_t depth;
 
 	if (unlikely(!real))
 		real = spy_resolve(slot, frame->slot_index);
@@ -250,7 +313,7 @@ void *spy_enter(struct spy_frame *frame)
 		frame->inspected = false;
 		frame->details.event = SPY_EV_CALL;
 		if (slot->inspector)
-			inspect_before(frame, slot);
+			inspect_before(frame, slot, false);
 		return real;
 	}
 	frame->kind = SPY_FRAME_LOST;
@@ -265,20 +328,22 @@ void *spy_enter(struct spy_frame *frame)
 			return real;
 		frame->thread = thread;
 	}
-	frame->depth = depth_of(thread, frame);
-	if (unlikely(frame->depth != thread->depth)) /* and so were the waits inside of them */
+	frame->depth = depth = depth_of(thread, frame);
+	if (unlikely(depth != thread->depth)) { /* and so were the waits inside of them */
+		thread->told = SPY_TOLD_NOTHING;
 		spy_wait_leave(thread);
-	if (unlikely(frame->depth >= SPY_DEPTH_MAX)) {
+	}
+	if (unlikely(depth >= SPY_DEPTH_MAX)) {
 		count(&thread->page->lost);
 		return real;
 	}
 	begin_work(thread, frame);
 	if (slot->record != SPY_TRACED)
-		begin_counted(thread, frame);
-	else if (is_brief(thread, frame))
-		begin_brief(thread, frame);
+		begin_counted(thread, frame, slot, depth);
+	else if (likely(!depth))
+		begin_outer(thread, frame, slot);
 	else
-		begin_traced(thread, frame);
+		begin_inner(thread, frame, slot);
 	end_work(thread);
 	return real;
 }
@@ -298,7 +363,8 @@ static inline uint64_t low48(uint64_t value)
 	return value & ((1ull << 48) - 1);
 }
 
-static inline void write_head(uint64_t *at, const struct spy_frame *frame, uint64_t now)
+static inline void write_head(uint64_t *at, const struct spy_frame *frame, uint8_t depth,
+			      uint64_t now)
 {
 	const struct spy_thread *thread = frame->thread;
 	uint32_t result = (uint32_t)frame->result;
@@ -310,28 +376,28 @@ static inline void write_head(uint64_t *at, const struct spy_frame *frame, uint6
 		duration = DURATION_MAX;
 	at[0] = now;
 	at[1] = frame->details.event | bits(frame->slot->fn, 16) | bits(result, 32) |
-		bits((uint8_t)(thread->device - 1), 48) | bits(frame->depth, 56);
+		bits((uint8_t)(thread->device - 1), 48) | bits(depth, 56);
 	at[2] = duration | bits(thread->context, 48);
 }
 
-static inline bool is_short(const struct spy_frame *frame, uint64_t now)
+static inline bool is_short(const struct spy_frame *frame, uint8_t depth, uint64_t now)
 {
-	return likely(frame->depth == 1 && !(uint32_t)frame->result &&
-		      now - frame->start <= UINT32_MAX);
+	return likely(depth == 1 && !(uint32_t)frame->result && now - frame->start <= UINT32_MAX);
 }
 
 /* Writes the record at the head of the packet; returns its size. */
-static inline size_t write_record(uint64_t *at, const struct spy_frame *frame, uint64_t now)
+static inline size_t write_record(uint64_t *at, const struct spy_frame *frame, uint8_t depth,
+				  uint64_t now)
 {
 	const struct spy_details *details = &frame->details;
 	uint64_t caller = low48(frame->caller);
 
-	if (details->event == SPY_EV_NESTED && is_short(frame, now)) {
+	if (details->event == SPY_EV_NESTED && is_short(frame, depth, now)) {
 		at[0] = now;
 		at[1] = SPY_EV_INNER | bits(frame->slot->fn, 16) | bits(now - frame->start, 32);
 		return sizeof(struct spy_rec_inner);
 	}
-	write_head(at, frame, now);
+	write_head(at, frame, depth, now);
 	switch (details->event) {
 	case SPY_EV_NESTED:
 		return sizeof(struct spy_rec_head);
@@ -384,9 +450,9 @@ static inline bool still_ours(const struct spy_thread *thread)
 }
 
 static inline void append_record(struct spy_thread *thread, const struct spy_frame *frame,
-				 uint64_t now)
+				 uint8_t depth, uint64_t now)
 {
-	spy_thread_publish(thread, now, write_record((uint64_t *)thread->head, frame, now));
+	spy_thread_publish(thread, now, write_record((uint64_t *)thread->head, frame, depth, now));
 	count(&thread->page->calls);
 }
 
@@ -402,7 +468,8 @@ static inline bool is_worth_a_record(const struct spy_thread *thread, const stru
 __attribute__((noinline)) static void write_counted(struct spy_thread *thread,
 						    struct spy_frame *frame)
 {
-	uint64_t now = spy_clock(), *counter = &thread->page->counts[frame->slot->counter];
+	uint64_t now = spy_clock();
+	uint64_t *counter = &thread->page->counts[spy_slot_counter(frame->slot)];
 	uint64_t start = thread->calls[frame->depth].start;
 
 	frame->start = start ? start : now;
@@ -410,17 +477,17 @@ __attribute__((noinline)) static void write_counted(struct spy_thread *thread,
 	frame->details.flags = 0;
 	if (*counter)
 		--*counter;
-	append_record(thread, frame, now);
+	append_record(thread, frame, frame->depth, now);
 }
 
 /* What is rare about calls, in one branch: it took long, its result is not 0, it copied pageable
  * memory, made something, or is one of those in a sample. */
-static inline bool is_rare(const struct spy_thread *thread, const struct spy_frame *frame,
-			   uint64_t now)
+static inline bool is_rare(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
 {
 	return (now - frame->start >= spy_closer_look) | ((uint32_t)frame->result != 0) |
-		       frame->details.pageable | frame->slot->makes ||
-	       spy_stack_samples(thread, frame);
+		       frame->details.pageable ||
+	       (frame->slot->makes ? spy_stack_makes(thread, frame, now)
+				   : spy_stack_samples(thread, frame));
 }
 
 __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
@@ -437,44 +504,65 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 
 /* A lock that was waited for inside the call and is kept beyond it: the thread waits no more. Not at the end
  * of a call inside another one: a signal handler may make it, and the other one wait still. */
-static inline void stop_waiting(struct spy_thread *thread)
+static inline void stop_waiting(struct spy_thread *thread, uint8_t depth)
 {
-	if (unlikely(thread->waiting) && !thread->depth)
+	if (unlikely(thread->waiting) && !depth)
 		spy_wait_leave(thread);
+}
+
+static inline void leave_traced(struct spy_thread *thread, struct spy_frame *frame, uint8_t depth)
+{
+	uint64_t now;
+
+	/* Before the look at the clock: a signal handler's records must not come between. */
+	begin_work(thread, frame);
+	now = spy_clock();
+	if (frame->slot->inspector)
+		inspect_after(frame);
+	if (unlikely(is_rare(thread, frame, now)))
+		look_closer(thread, frame, now);
+	thread->depth = depth;
+	show_outer(thread, depth);
+	append_record(thread, frame, depth, now);
+	stop_waiting(thread, depth);
+	end_work(thread);
+}
+
+__attribute__((noinline)) static void leave_inner(struct spy_thread *thread,
+						  struct spy_frame *frame)
+{
+	leave_traced(thread, frame, frame->depth);
+}
+
+static inline void leave_counted(struct spy_thread *thread, struct spy_frame *frame)
+{
+	uint8_t depth = frame->depth;
+
+	begin_work(thread, frame);
+	if (unlikely(is_worth_a_record(thread, frame)))
+		write_counted(thread, frame);
+	thread->depth = depth;
+	show_outer(thread, depth);
+	if (frame->slot->inspector)
+		inspect_after(frame);
+	stop_waiting(thread, depth);
+	end_work(thread);
 }
 
 void spy_leave(struct spy_frame *frame)
 {
 	struct spy_thread *thread = frame->thread;
-	uint64_t now;
 
 	if (likely(frame->kind == SPY_FRAME_TRACED)) {
 		if (unlikely(!still_ours(thread)))
 			return;
-		/* Before the look at the clock: a signal handler's records must not come between. */
-		begin_work(thread, frame);
-		now = spy_clock();
-		if (frame->slot->inspector)
-			inspect_after(frame);
-		if (unlikely(is_rare(thread, frame, now)))
-			look_closer(thread, frame, now);
-		thread->depth = frame->depth;
-		show_outer(thread, frame);
-		append_record(thread, frame, now);
-		stop_waiting(thread);
-		end_work(thread);
+		if (likely(!frame->depth))
+			leave_traced(thread, frame, 0);
+		else
+			leave_inner(thread, frame);
 	} else if (frame->kind == SPY_FRAME_COUNTED) {
-		if (unlikely(!still_ours(thread)))
-			return;
-		begin_work(thread, frame);
-		if (unlikely(is_worth_a_record(thread, frame)))
-			write_counted(thread, frame);
-		thread->depth = frame->depth;
-		show_outer(thread, frame);
-		if (frame->slot->inspector)
-			inspect_after(frame);
-		stop_waiting(thread);
-		end_work(thread);
+		if (likely(still_ours(thread)))
+			leave_counted(thread, frame);
 	} else if (frame->slot->inspector) {
 		/* Seen by nobody, but a look-up must hand out stubs all the same; it needs no
 		 * thread. */

@@ -18,14 +18,34 @@ struct spy_inspector;
 struct spy_slot {
 	void *real; /* NULL until the first call or look-up, and after its library was unloaded */
 	uint16_t fn; /* enum spy_fn */
+	uint16_t
+		counter; /* index in spy_slot_page.counts, for COUNTED rows and brief ones: spy_slot_counter */
 	uint8_t record; /* enum spy_record */
 	uint8_t layer; /* enum spy_layer of the real function: 0, RT11, RT12 or RT13 */
-	uint16_t counter; /* index in spy_slot_page.counts, for COUNTED rows and brief ones */
 	uint16_t window; /* bytes of stack arguments to hand on */
 	uint16_t inspector; /* row of inspectors.def, 0 none */
-	bool brief; /* TRACED, but only counted inside a call that told the details: it waits for nothing */
+	bool brief; /* TRACED, but only counted inside a call that is timed and told the details */
+	uint8_t passes; /* enum spy_told: inside a call that told so much it is counted and jumped to */
 	uint8_t makes; /* 1: makes or gives back what programs better keep (stack.c) */
 	uint8_t sampled; /* enum spy_sampled */
+};
+
+#define SPY_COUNTER_NONE UINT16_MAX
+
+/* Pairs with spy_slots_number, in another thread perhaps: the counter has its name. */
+static inline uint16_t spy_slot_counter(const struct spy_slot *slot)
+{
+	return __atomic_load_n(&slot->counter, __ATOMIC_ACQUIRE);
+}
+
+/* What the outermost call in progress told, which those inside it need not tell again. */
+enum spy_told {
+	SPY_TOLD_NOTHING, /* there is none */
+	SPY_TOLD_COUNT, /* it is only counted */
+	SPY_TOLD_TIME,
+	SPY_TOLD_DETAILS,
+	SPY_TOLD_ALL, /* and its inspector keeps the tables up to date */
+	SPY_TOLD_NEVER /* spy_slot.passes: nothing is enough */
 };
 
 /* Which calls are in the sample that may get a stack (stack.c). */

@@ -27,9 +27,12 @@
 /* struct spy_slot */
 #define SLOT_BYTES 24
 #define SLOT_REAL 0
-#define SLOT_RECORD 10
-#define SLOT_COUNTER 12
+#define SLOT_FN 8 /* and the counter behind it */
+#define SLOT_COUNTER 10
+#define SLOT_RECORD 12
 #define SLOT_INSPECTOR 16
+#define SLOT_PASSES 19
+#define COUNTER_NONE 0xffff
 
 /* enum spy_record */
 #define RECORD_TRANSPARENT 0
@@ -37,6 +40,9 @@
 
 /* struct spy_thread and struct spy_slot_page */
 #define THREAD_PAGE 24
+#define THREAD_TOLD 33
+#define THREAD_CALLS 64
+#define PAGE_FN 4
 #define PAGE_COUNTS 128
 
 /* Stubs without a name: see trampoline_x86_64.S. */

@@ -309,7 +309,7 @@ static void tell_unmade(struct spy_frame *frame, const struct spy_inspector *sel
 /* Is it the driver's call inside the runtime's, about the same memory? */
 static bool unmade_already(const struct spy_frame *frame, uint64_t address)
 {
-	return frame->kind == SPY_FRAME_TRACED && frame->depth &&
+	return frame->kind != SPY_FRAME_PASS && frame->depth &&
 	       frame->thread->inspect.unmaking == address;
 }
 

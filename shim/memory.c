@@ -367,16 +367,9 @@ void spy_memory_add(const struct spy_memory *memory)
 			 .hi = memory->hi,
 			 .about = memory->kind | (uint64_t)memory->device << 8 |
 				  (uint64_t)memory->context << 16 | (uint64_t)memory->access << 32};
-	struct spy_memory found;
 	uint64_t number, i;
 
 	if (range.hi <= range.lo || memory->kind == SPY_MEM_UNKNOWN)
-		return;
-	/* The driver call inside a runtime call came first: threads that allocate would meet at the
-	 * lock twice as often. */
-	if (spy_memory_find(range.lo, &found) && found.lo == range.lo && found.hi == range.hi &&
-	    found.kind == memory->kind && found.device == memory->device &&
-	    found.context == memory->context && found.access == memory->access)
 		return;
 	spy_lock(&map.lock);
 	known = last_before(range.lo, &number, &i);

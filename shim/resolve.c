@@ -56,9 +56,8 @@ enum {
 };
 _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than counters in a page");
 
-#define COUNTER_NONE UINT16_MAX
-#define COUNTER_TRACED(name) COUNTER_NONE
-#define COUNTER_TRANSPARENT(name) COUNTER_NONE
+#define COUNTER_TRACED(name) SPY_COUNTER_NONE
+#define COUNTER_TRANSPARENT(name) SPY_COUNTER_NONE
 #define COUNTER_COUNTED(name) COUNTER_OF_##name
 #define COUNTER_INSTANT(name) COUNTER_OF_##name
 
@@ -86,28 +85,48 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 	 : may_be_too_many(contract)                                      ? SPY_SAMPLED_ALL \
 									  : SPY_SAMPLED_NONE)
 
-/* A set of contracts: host work only, or the promise to return at once. */
-enum {
-	WAITS_FOR_NOTHING = 1 << SPY_CONTRACT_HOST
-#define CONTRACT(name, async, text) | (async) << SPY_CONTRACT_##name
-				    SPY_CONTRACTS(CONTRACT)
-#undef CONTRACT
-};
+/*
+ * The runtime's calls make these of the driver's, which are then only counted: the one around them is timed, tells
+ * the details, and what it waits for is recorded with the inner one's name. Not what starts up or ends a device's
+ * state: that it happened inside another call, and how long it took, is what the analyzer wants to know
+ * (account_nested).
+ */
 #define brief(layer, record, contract) \
-	((layer) == SPY_LAYER_DRIVER && (record) == SPY_TRACED && \
-	 (WAITS_FOR_NOTHING & 1 << (contract)))
+	((layer) == SPY_LAYER_DRIVER && (record) == SPY_TRACED && (contract) != SPY_CONTRACT_INIT)
+
+/*
+ * How much has to be told by the call around one of the driver's, that the assembly may pass it by: its inspector then
+ * has nothing to add. For one that is only counted anyhow it is enough that there is one: if that is seen to wait, it
+ * gets a record.
+ */
+enum {
+	STATE_none,
+#define INSPECTOR(name, before, after, stateful, ...) STATE_##name = (stateful),
+#include "inspectors.def"
+};
+#define passes(layer, record, contract, inspector) \
+	((layer) != SPY_LAYER_DRIVER                       ? SPY_TOLD_NEVER \
+	 : (record) == SPY_COUNTED                         ? passes_counted(inspector) \
+	 : !brief(layer, record, contract)                 ? SPY_TOLD_NEVER \
+	 : SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_TOLD_TIME \
+	 : STATE_##inspector == 0                          ? SPY_TOLD_DETAILS \
+	 : STATE_##inspector == 2                          ? SPY_TOLD_ALL \
+							   : SPY_TOLD_NEVER)
+#define passes_counted(inspector) \
+	(SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_TOLD_COUNT : SPY_TOLD_NEVER)
 
 #define SLOT(name, which, layer_, record_, contract_, inspector_) \
-	[SPY_FN_##name * 3 + \
-		(which)] = {.fn = SPY_FN_##name, \
-			    .record = SPY_##record_, \
-			    .layer = (layer_), \
-			    .counter = COUNTER_##record_(name), \
-			    .window = SPY_WINDOW, \
-			    .inspector = SPY_INSPECTOR_##inspector_, \
-			    .brief = brief(layer_, SPY_##record_, SPY_CONTRACT_##contract_), \
-			    .makes = makes(SPY_CONTRACT_##contract_, SPY_INSPECTOR_##inspector_), \
-			    .sampled = sampled(layer_, SPY_CONTRACT_##contract_)},
+	[SPY_FN_##name * 3 + (which)] = { \
+		.fn = SPY_FN_##name, \
+		.record = SPY_##record_, \
+		.layer = (layer_), \
+		.counter = COUNTER_##record_(name), \
+		.window = SPY_WINDOW, \
+		.inspector = SPY_INSPECTOR_##inspector_, \
+		.brief = brief(layer_, SPY_##record_, SPY_CONTRACT_##contract_), \
+		.passes = passes(layer_, SPY_##record_, SPY_CONTRACT_##contract_, inspector_), \
+		.makes = makes(SPY_CONTRACT_##contract_, SPY_INSPECTOR_##inspector_), \
+		.sampled = sampled(layer_, SPY_CONTRACT_##contract_)},
 #define SLOTS_DRIVER(name, record, contract, inspector) \
 	SLOT(name, 0, SPY_LAYER_DRIVER, record, contract, inspector)
 #define SLOTS_RT11(name, record, contract, inspector) \
@@ -195,6 +214,26 @@ void spy_slots_disable(void)
  * first needed. */
 static uint16_t counters = COUNTER_COUNT;
 
+uint16_t spy_slots_number(struct spy_slot *slot)
+{
+	uint16_t none = SPY_COUNTER_NONE, counter = __atomic_load_n(&counters, __ATOMIC_RELAXED);
+
+	while (counter < SPY_BOARD_COUNTERS &&
+	       !__atomic_compare_exchange_n(&counters, &counter, counter + 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	if (counter >= SPY_BOARD_COUNTERS)
+		return SPY_COUNTER_NONE;
+	if (spy_session_active())
+		__atomic_store_n(&spy_session->board->counter_fn[counter], slot->fn,
+				 __ATOMIC_RELAXED);
+	/* Two threads at once: one of the two counters stays at 0. */
+	if (!__atomic_compare_exchange_n(&slot->counter, &none, counter, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		counter = none;
+	return counter;
+}
+
 void spy_slots_count(uint16_t fn)
 {
 	for (size_t i = fn * 3; i < fn * 3 + 3u; i++)
@@ -205,19 +244,9 @@ void spy_slots_count(uint16_t fn)
 /* The slot is about to be used for the first time. Wrap lock held. */
 static void prepare(struct spy_slot *slot)
 {
-	uint16_t counter;
-
-	if ((slot->record != SPY_COUNTED && !slot->brief) || slot->counter != COUNTER_NONE)
-		return;
-	counter = __atomic_fetch_add(&counters, 1, __ATOMIC_RELAXED);
-	if (counter >= SPY_BOARD_COUNTERS) {
+	if (slot->record == SPY_COUNTED && slot->counter == SPY_COUNTER_NONE &&
+	    spy_slots_number(slot) == SPY_COUNTER_NONE)
 		slot->record = SPY_TRACED;
-		slot->brief = false;
-		return;
-	}
-	slot->counter = counter;
-	if (spy_session_active())
-		spy_session->board->counter_fn[counter] = slot->fn;
 }
 
 void spy_slots_trace(uint16_t fn)
@@ -226,6 +255,7 @@ void spy_slots_trace(uint16_t fn)
 		if (spy_stubs[i] && spy_slots[i].record != SPY_TRANSPARENT) {
 			spy_slots[i].record = SPY_TRACED;
 			spy_slots[i].brief = false;
+			spy_slots[i].passes = SPY_TOLD_NEVER;
 		}
 }
 
@@ -405,7 +435,7 @@ static void *keep_real(struct spy_slot *slot, void *real, int layer)
 	} else if (real) {
 		/* An interposer in between: the layer below it is the one the caller was linked to. */
 		if (layer >= 0)
-			slot->layer = (uint8_t)layer;
+			__atomic_store_n(&slot->layer, (uint8_t)layer, __ATOMIC_RELAXED);
 		__atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&spy_session->wrap_lock);
@@ -414,7 +444,7 @@ static void *keep_real(struct spy_slot *slot, void *real, int layer)
 
 void *spy_resolve(struct spy_slot *slot, uint64_t index)
 {
-	int layer = slot->layer;
+	int layer = __atomic_load_n(&slot->layer, __ATOMIC_RELAXED);
 	void *real;
 	SPY_CALM;
 
@@ -530,6 +560,8 @@ static void *stub_for(int fn, int layer, void *real)
 		}
 		if (!spy_stubs[slot])
 			slot = any_slot(fn);
+		if (spy_slots[slot].brief && spy_slot_counter(&spy_slots[slot]) == SPY_COUNTER_NONE)
+			spy_slots_number(&spy_slots[slot]); /* which both have */
 		spy_slots[SPY_FN_COUNT * 3 + spare_used] = spy_slots[slot];
 		slot = SPY_FN_COUNT * 3 + spare_used++;
 		if (is_runtime(fn))

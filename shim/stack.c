@@ -27,7 +27,6 @@
 #define FIRST_CALLS 8 /* of a place that get a stack */
 #define FIRST_SAMPLED 4
 #define MADE_BEFORE 4 /* so many things are made before it counts as again */
-#define LOT 16 /* calls counted at once */
 #define PER_SECOND 50 /* a thread's, in the long run */
 #define AT_ONCE 200 /* for a program's start makes many, and its work begins right behind it */
 #define SAMPLED_AT_ONCE 100 /* of these that are only in a sample */
@@ -95,15 +94,24 @@ _Static_assert(!offsetof(struct spy_stack_site, key) && !offsetof(struct spy_pyt
 	       "find_entry");
 
 /*
- * How many calls of the place are now counted for this one: each of the first ones, then LOT for one in
- * LOT, drawn by the clock. Threads that allocate side by side would else meet at the counter in each
+ * How many calls of the place are now counted for this one: each of the first ones, then a lot for one in
+ * that many, drawn by the clock. Threads that allocate side by side would else meet at the counter in each
  * call, and wait for its cache line longer than the call takes.
  */
 static uint64_t lot_of(const uint64_t *counter, uint64_t now)
 {
 	if (__atomic_load_n(counter, __ATOMIC_RELAXED) < MADE_BEFORE + FIRST_CALLS)
 		return 1;
-	return (now * 0x9e3779b97f4a7c15ull >> 32) % LOT ? 0 : LOT;
+	return spy_stack_is_drawn(now) ? SPY_STACK_LOT : 0;
+}
+
+/* The thread need not look at the place again before a lot is drawn, or a call takes twice as long. */
+static void settle(struct spy_thread *thread, const struct spy_stack_site *site, uint64_t key)
+{
+	if (bounded || __atomic_load_n(&site->calls, __ATOMIC_RELAXED) < MADE_BEFORE + FIRST_CALLS)
+		return;
+	*spy_stack_settled(thread, key) = (struct spy_settled){
+		.key = key, .longest = __atomic_load_n(&site->longest, __ATOMIC_RELAXED)};
 }
 
 /* Does the number of bits grow with the last lot? */
@@ -122,9 +130,10 @@ static bool is_forgotten(struct spy_stack_site *site, uint64_t now)
 
 /* Is this call of the place one to tell of? Samples are counted apart: thousands of short calls must not use up what
  * the first long or failed one is to get. */
-static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
+static bool is_due(struct spy_thread *thread, const struct spy_frame *frame, uint8_t why,
+		   uint64_t now)
 {
-	uint64_t key = frame->caller << 16 | frame->slot->fn, duration = now - frame->start;
+	uint64_t key = spy_stack_key(frame), duration = now - frame->start;
 	struct spy_stack_site *site =
 		find_entry(spy_session->stack_sites, SPY_STACK_SITES, sizeof(*site), key);
 	uint64_t calls, lot, before = why == SPY_STACK_MADE ? MADE_BEFORE : 0;
@@ -132,6 +141,8 @@ static bool is_due(const struct spy_frame *frame, uint8_t why, uint64_t now)
 
 	if (!site)
 		return false;
+	if (why == SPY_STACK_MADE)
+		settle(thread, site, key);
 	counter = why == SPY_STACK_SAMPLED ? &site->samples : &site->calls;
 	lot = lot_of(counter, now);
 	calls = lot ? __atomic_add_fetch(counter, lot, __ATOMIC_RELAXED) : UINT64_MAX;
@@ -290,7 +301,7 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 	int error = errno;
 	uint64_t begun;
 
-	if (!why || too_many(thread, why, now) || !is_due(frame, why, now) ||
+	if (!why || too_many(thread, why, now) || !is_due(thread, frame, why, now) ||
 	    !spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX))
 		return;
 	begun = spy_overhead_begin();

@@ -57,6 +57,36 @@ static inline bool spy_stack_samples(const struct spy_thread *thread, const stru
 	return spy_stack_sampled(frame) && spy_stack_draws(thread->page->calls);
 }
 
+#define SPY_STACK_LOT 16 /* calls counted at once */
+
+/* One in a lot, drawn by the clock. */
+static inline bool spy_stack_is_drawn(uint64_t now)
+{
+	return !((now * 0x9e3779b97f4a7c15ull >> 32) % SPY_STACK_LOT);
+}
+
+static inline uint64_t spy_stack_key(const struct spy_frame *frame)
+{
+	return frame->caller << 16 | frame->slot->fn;
+}
+
+/* Where the thread keeps that a place has had its first calls. */
+static inline struct spy_settled *spy_stack_settled(struct spy_thread *thread, uint64_t key)
+{
+	return &thread->settled[key * 0x9e3779b97f4a7c15ull >> 32 & (SPY_SETTLED - 1)];
+}
+
+/* A call that makes things: may its place be due? Of a settled one spy_stack_look would say no as well, but later. */
+static inline bool spy_stack_makes(struct spy_thread *thread, const struct spy_frame *frame,
+				   uint64_t now)
+{
+	uint64_t key = spy_stack_key(frame);
+	const struct spy_settled *settled = spy_stack_settled(thread, key);
+
+	return settled->key != key || (now - frame->start) / 2 >= settled->longest ||
+	       spy_stack_is_drawn(now);
+}
+
 /* When a session begins. frequency: cycles a second. */
 void spy_stack_begin(uint64_t frequency);
 

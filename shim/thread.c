@@ -207,6 +207,7 @@ static struct spy_thread *begin_thread(void)
 		return NULL;
 	thread->tid = (uint32_t)syscall(SYS_gettid);
 	thread->depth = 0;
+	thread->told = SPY_TOLD_NOTHING;
 	thread->device = 0;
 	thread->context = 0;
 	memset(&thread->inspect, 0, sizeof(thread->inspect));
@@ -242,6 +243,7 @@ void spy_thread_end(struct spy_thread *thread)
 	spy_board_show(thread->page->tid, 0);
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], 0, __ATOMIC_RELAXED);
 	thread->depth = 0;
+	thread->told = SPY_TOLD_NOTHING;
 	thread->busy = 0;
 	pthread_mutex_lock(&spy_session->lock);
 	thread->next_free = spy_session->free_slot;

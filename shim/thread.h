@@ -26,7 +26,8 @@ struct spy_progress {
 	uintptr_t frame; /* where its frame was */
 	uint64_t start; /* 0 for a counted call, which reads no clock */
 	uint16_t fn;
-	bool inspected;
+	bool inspected; /* it, or one around it, told the details */
+	bool timed; /* it is, or one around it */
 };
 
 /* A lock that the thread has. */
@@ -37,6 +38,14 @@ struct spy_taken {
 };
 
 #define SPY_TAKEN 4
+
+/* stack.c: a place that has had its first calls, and whose next ones are rarely due. */
+struct spy_settled {
+	uint64_t key; /* 0: none */
+	uint64_t longest; /* as the table of places had it last */
+};
+
+#define SPY_SETTLED 16
 
 struct spy_waiting;
 
@@ -49,11 +58,13 @@ struct spy_thread {
 	struct spy_packet *packet;
 	struct spy_slot_page *page;
 	uint8_t depth; /* calls in progress */
-	uintptr_t busy; /* the frame spy_enter or spy_leave is at work on, 0 none */
+	uint8_t told; /* enum spy_told: by calls[0] */
 	uint8_t device; /* shadow of the current device, +1; 0 nobody knows */
 	uint16_t context; /* shadow of the current context's number */
+	uintptr_t busy; /* the frame spy_enter or spy_leave is at work on, 0 none */
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
 	struct spy_waiting *waiting; /* wait.c: for a lock of these; NULL: for none */
+	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
 	/* probe.c and wait.c */
 	uint8_t *row; /* the last record of a wait, for the next of its kind to join */
 	struct spy_taken taken[SPY_TAKEN]; /* without a wait, while others waited; a ring */
@@ -68,6 +79,7 @@ struct spy_thread {
 	bool crowded; /* and it had waited for one a good part of the time before */
 
 	uint64_t stacks_until; /* stack.c: its share is used up until then (cycles) */
+	struct spy_settled settled[SPY_SETTLED];
 	void *(*python_asked)(
 		void); /* the interpreter's function that this thread has called before */
 
@@ -78,7 +90,6 @@ struct spy_thread {
 	uint32_t tid;
 	uint32_t next_free; /* slot number, 0 none: while on the session's list of free slots */
 	uint64_t retry_at; /* no room for a packet: do not try again before (cycles) */
-	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
 	struct spy_inspect_cache inspect;
 } __attribute__((aligned(128)));
 

@@ -206,7 +206,7 @@ static struct spy_rec_wait *row_of(const struct spy_thread *thread, const struct
 
 	if (wait->kind < SPY_WAIT_FUTEX || !last || thread->head != thread->row + sizeof(*last) ||
 	    last->kind != wait->kind || last->object != wait->object ||
-	    last->depth != thread->depth - 1 || last->fn != thread->calls[last->depth].fn ||
+	    last->depth != thread->depth - 1 || last->fn != spy_board_see(thread->page->fn) ||
 	    last->time < thread->calls[last->depth].start)
 		return NULL;
 	return last;
@@ -378,7 +378,7 @@ static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, u
 		.event = SPY_EV_WAIT,
 		.kind = wait->kind,
 		.depth = (uint8_t)(thread->depth - 1),
-		.fn = thread->calls[thread->depth - 1].fn,
+		.fn = spy_board_see(thread->page->fn),
 		.outer_fn = thread->calls[0].fn,
 		.duration = duration,
 		.device = (uint8_t)(thread->device - 1),
@@ -469,7 +469,7 @@ static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const
 		.event = SPY_EV_HELD,
 		.kind = (uint8_t)kind,
 		.depth = (uint8_t)(thread->depth - 1),
-		.fn = thread->calls[thread->depth - 1].fn,
+		.fn = spy_board_see(thread->page->fn),
 		.outer_fn = thread->calls[0].fn,
 		.object = (uintptr_t)object,
 		.span = span < UINT16_MAX ? span : UINT16_MAX,

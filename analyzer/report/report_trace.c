@@ -387,7 +387,9 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 		.process = report_process(report, trace),
 		.function = outer,
 		.inner = inner,
-		.inside = slot->depth > 1 ? report_text(report, "%s (in %s)", outer, inner) : outer,
+		.inside = slot->depth > 1 || slot->fn != slot->outer_fn
+				  ? report_text(report, "%s (in %s)", outer, inner)
+				  : outer,
 		.pid = trace->pid,
 		.tid = slot->tid,
 		.elapsed_ns = end_ns > since_ns ? end_ns - since_ns : 0,

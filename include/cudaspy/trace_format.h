@@ -384,7 +384,7 @@ struct spy_rec_wait {
 	uint16_t event;
 	uint8_t kind; /* enum spy_wait_kind */
 	uint8_t depth; /* of the call it happened in */
-	uint16_t fn; /* that call */
+	uint16_t fn; /* that call, or the last one inside it that was only counted */
 	uint16_t outer_fn; /* the application's call around it */
 	uint64_t duration : 48; /* cycles */
 	uint64_t device : 8; /* current, SPY_DEVICE_NONE unknown */
@@ -532,7 +532,7 @@ struct spy_board {
 struct spy_slot_page {
 	/* the first cache line */
 	uint32_t tid; /* 0: the slot is free */
-	uint16_t fn; /* innermost call in progress, valid while depth > 0 */
+	uint16_t fn; /* innermost call in progress or last one inside it, valid while depth > 0 */
 	uint8_t depth; /* calls in progress, one inside the other */
 	uint8_t device;
 	uint64_t since; /* time the outermost call in progress began */

@@ -9,9 +9,11 @@
  *   nest pending     a thread that has a cancellation pending makes calls that are no cancellation points
  *   nest backtrace   backtrace() inside a call
  *   nest wait        sits in a call inside a call until it is killed
+ *   nest driver      the same in a call of the driver's, the second one inside that of the runtime's
  *   nest coroutine   calls on another stack, left by longjmp, which is unmapped afterwards
  *   nest errno       no call changes errno
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -195,6 +197,33 @@ static void wait_for_ever(void *unused)
 	cudaStreamSynchronize((void *)600000);
 }
 
+static void nothing(void *unused)
+{
+	(void)unused;
+}
+
+static void pause_for_ever(void *unused)
+{
+	(void)unused;
+	puts("waiting");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static void wait_in_driver(void *unused)
+{
+	int (*driver_call)(void *stream, void (*function)(void *), void *data);
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+
+	(void)unused;
+	*(void **)&driver_call = driver ? dlsym(driver, "cuLaunchHostFunc") : NULL;
+	if (!driver_call)
+		exit(3);
+	driver_call(NULL, nothing, NULL);
+	driver_call(NULL, pause_for_ever, NULL);
+}
+
 /* ---- other stacks ---- */
 
 static ucontext_t main_context, other_context;
@@ -272,6 +301,8 @@ int main(int argc, char **argv)
 		return cudaLaunchHostFunc(NULL, look, NULL);
 	if (strcmp(what, "wait") == 0)
 		return cudaLaunchHostFunc(NULL, wait_for_ever, NULL);
+	if (strcmp(what, "driver") == 0)
+		return cudaLaunchHostFunc(NULL, wait_in_driver, NULL);
 	if (strcmp(what, "coroutine") == 0)
 		return coroutine();
 	if (strcmp(what, "errno") == 0)

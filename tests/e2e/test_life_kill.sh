@@ -38,6 +38,18 @@ wait $! 2>/dev/null
 expect "the calls in flight" "$("$bin/board" "$(the_trace)" | head -n 1)" \
 	"depth 2: cudaStreamSynchronize in cudaLaunchHostFunc"
 
+# A call of the driver's inside one of the runtime's is only counted, but can be seen.
+rm -rf "$out"
+start waiting "$bin/nest" driver
+kill -KILL $!
+wait $! 2>/dev/null
+expect "the driver's call in flight" "$("$bin/board" "$(the_trace)" | head -n 1)" \
+	"depth 1: cuLaunchHostFunc in cudaLaunchHostFunc"
+if [ -x "$tool" ]; then
+	"$tool" info "$(the_trace)" >info.out 2>&1 || fail "cudaspy info: $(tail -n 3 info.out)"
+	grep -q 'cudaLaunchHostFunc (in cuLaunchHostFunc)' info.out || fail "cudaspy info does not name the driver's call"
+fi
+
 # Wherever it is hit: a packet that was on its way from memory to the file may be there in part or
 # twice, which only our own reader copes with.
 refused=0

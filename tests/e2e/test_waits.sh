@@ -87,15 +87,19 @@ expect_counts "$trace" cudaLaunchHostFunc=9
 line=$(grep 'cudaLaunchHostFunc' dump | grep -v ' \[wait\] \| \[count\] \| \[held\] ')
 expect "counted calls: the one that waited" "$(grep -c . <<<"$line")" 1
 
-# Calls inside others of functions that wait for nothing: counted, but for those that waited or failed.
+# Calls of the driver's inside others: counted, and what they waited for has their name. The first of a function
+# takes the long road, and leaves a record if it waits or fails.
 play inside 10
 expect "inside: waits" "$(waits ' in=cuLaunchHostFunc of=cudaLaunchHostFunc ' | wc -l)" 1
+expect_records "$trace" cudaLaunchHostFunc=1 cuLaunchHostFunc=0
+expect_counts "$trace" cuLaunchHostFunc=10
+FAKE_RESULT=1 play inside 10
 expect_records "$trace" cudaLaunchHostFunc=1 cuLaunchHostFunc=1
 expect_counts "$trace" cuLaunchHostFunc=9
-FAKE_RESULT=1 play inside 10
+expect "inside: that failed" "$(awk '$3 == 1 && $4 == "cuLaunchHostFunc" && $6 == 1' dump | wc -l)" 1
+CUDASPY_TRACE=cuLaunchHostFunc play inside 10
+expect "inside, asked for: waits" "$(waits ' in=cuLaunchHostFunc of=cudaLaunchHostFunc ' | wc -l)" 1
 expect_records "$trace" cudaLaunchHostFunc=1 cuLaunchHostFunc=10
-expect_counts "$trace" cuLaunchHostFunc=0
-expect "inside: that failed" "$(awk '$3 == 1 && $4 == "cuLaunchHostFunc" && $6 == 1' dump | wc -l)" 10
 
 play stranger
 expect "stranger: waits" "$(waits " flags=0x8 holder=$(awk '{ print $2 }' printed)" | wc -l)" 2

@@ -13,7 +13,7 @@ happened() {
 		END { for (call in n) print call, n[call] }' truth/truth.*.tsv | sort
 }
 
-# The same from a trace: of rows that are recorded, calls inside others may only be counted, if they succeeded.
+# The same from a trace: of rows that are recorded, calls inside others may only be counted, as if they succeeded.
 seen() {
 	"$tool" dump "$1" | awk '
 		FILENAME != "-" { if (/^ENTRY/ && / TRACED,/) traced[substr($1, 7, length($1) - 7)] = 1; next }
@@ -61,13 +61,15 @@ inside() {
 		END { print recorded + 0, counted + 0 }'
 }
 
-# What waits for nothing is counted there, unless somebody asks for it; what may wait is recorded.
+# They are counted there, unless somebody asks for them; what starts a device up is recorded.
 rm -rf "$out"
 spied "$build/sim/samples/vector_add" >/dev/null 2>&1
 launches=$("$tool" dump "$(the_trace)" | grep -c ' 0 _*cudaLaunchKernel ')
 [ "$launches" -gt 0 ] || fail "vector_add launched nothing"
 expect "launches inside" "$(inside cuLaunchKernel)" "0 $launches"
-expect "allocations inside" "$(inside cuMemAlloc_v2)" "3 0"
+expect "allocations inside" "$(inside cuMemAlloc_v2)" "0 3"
+expect "contexts inside" "$(inside cuDevicePrimaryCtxRetain)" "1 0"
 rm -rf "$out"
-CUDASPY_TRACE=cuLaunchKernel spied "$build/sim/samples/vector_add" >/dev/null 2>&1
+CUDASPY_TRACE='cuLaunchKernel,cuMem*' spied "$build/sim/samples/vector_add" >/dev/null 2>&1
 expect "launches inside, asked for" "$(inside cuLaunchKernel)" "$launches 0"
+expect "allocations inside, asked for" "$(inside cuMemAlloc_v2)" "3 0"
