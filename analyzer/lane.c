@@ -14,7 +14,7 @@ void lane_open(struct lane *lane, const struct accounting *a, struct callstats *
 	if (lane->caller == c && lane->device == device && record->ns < lane->until_ns)
 		return;
 	lane_close(lane, s);
-	if (!c || !c->stream || c->stream->key.stream <= 2 || c->n_finished < FINISHED_KEPT ||
+	if (!c || !c->stream || c->n_finished < FINISHED_KEPT ||
 	    !a->work.submissions[record->process] ||
 	    !s->uses[record->process * CALLSTATS_DEVICES + device].first_ns ||
 	    (process->mps_before.ns && !process->mps.ns))

@@ -55,7 +55,7 @@ static inline bool lane_take(struct lane *lane, struct accounting *a, struct cal
 	if (!kind->lane || ns > kind->own_most_ns || unlikely(!lane_is_free(c)) ||
 	    unlikely(lane->tid != record->stream->reader.tid) ||
 	    unlikely(lane->device != raw->call_head.device) ||
-	    unlikely(!work_goes_on(&a->work, c->stream, raw, kind)) ||
+	    unlikely(!work_goes_on(&a->work, c->stream, record, lane->thread, kind)) ||
 	    unlikely(record->ns >= lane->until_ns) ||
 	    (unlikely(a->riddles.n) && record->ns >= a->riddles.due_ns) ||
 	    (kind->asked_in_row && steps_in_row(&c->steps.row, raw)))

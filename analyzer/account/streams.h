@@ -46,9 +46,9 @@ struct gpu_stream *streams_named(struct gpu_work *w, const struct record *record
 				 bool make);
 
 /* What tells apart the default streams that are each a thread's own. */
-static inline uint64_t own_stream(const struct record *record)
+static inline uint64_t own_stream(const struct thread *thread)
 {
-	return ((uint64_t)record->thread->index + 1) << 8;
+	return ((uint64_t)thread->index + 1) << 8;
 }
 
 /*
@@ -65,7 +65,7 @@ static inline struct gpu_stream *streams_of_call(struct gpu_work *w, struct gpu_
 	if (!handle)
 		return NULL;
 	if (handle == 2)
-		handle += own_stream(record);
+		handle += own_stream(record->thread);
 	if (device == SPY_DEVICE_NONE)
 		device = 0;
 	if (likely(stream) && likely(stream->key.stream == handle) &&
@@ -95,16 +95,30 @@ static inline void stream_hand_over(struct gpu_stream *stream, const struct thre
 		stream->brings = stream->submitted;
 }
 
-/* As most calls are: the thread goes on with the stream that it used last, which nobody captures, by a call that only
+/* Is it sure that work for the stream begins no turn (legacy_take_turn)? */
+static inline bool work_begins_no_turn(const struct gpu_work *w, const struct gpu_stream *stream,
+				       const struct record *record)
+{
+	bool legacy = stream->key.stream == 1;
+
+	return !(legacy | stream->blocking) ||
+	       likely(w->legacy[streams_device_index(record)].was_legacy == legacy);
+}
+
+/* As most calls are: `by` goes on with the stream that it used last, which nobody captures, by a call that only
  * submits. */
 static inline bool work_goes_on(const struct gpu_work *w, const struct gpu_stream *stream,
-				const union spy_any *raw, const struct call_kind *kind)
+				const struct record *record, const struct thread *by,
+				const struct call_kind *kind)
 {
-	uint8_t device = raw->call_head.device;
+	uint8_t device = record->raw->call_head.device;
+	uint64_t handle = kind_stream(kind, record->raw);
 
-	return likely(!w->n_capturing) && likely(!stream->blocking) &&
-	       stream->key.stream == kind_stream(kind, raw) && stream->key.stream > 2 &&
-	       stream->key.device == (device == SPY_DEVICE_NONE ? 0 : device);
+	if (unlikely(handle == 2))
+		handle += own_stream(by);
+	return likely(!w->n_capturing) && stream->key.stream == handle &&
+	       stream->key.device == (device == SPY_DEVICE_NONE ? 0 : device) &&
+	       work_begins_no_turn(w, stream, record);
 }
 
 /* That call. It is not the first of its process that hands something over. */

@@ -195,7 +195,7 @@ uint64_t work_handed_over(const struct gpu_work *w, const struct record *record,
 /* The stream of that key as the record's thread names it. */
 static uint64_t as_named(const struct record *record, uint64_t stream)
 {
-	return stream == 2 + own_stream(record) ? 2 : stream;
+	return stream == 2 + own_stream(record->thread) ? 2 : stream;
 }
 
 /* Comes what is done in stream `behind` after all that was handed to `stream` before? As the record's thread
@@ -386,7 +386,7 @@ bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record 
 	struct gpu_stream *stream = *last;
 
 	if (!kind->only_submits || !kind->met || !stream ||
-	    !work_goes_on(w, stream, record->raw, kind) ||
+	    !work_goes_on(w, stream, record, record->thread, kind) ||
 	    unlikely(!w->submissions[record->process]))
 		return see(w, last, record, kind);
 	work_go_on(w, stream, record, record->thread, kind);
