@@ -46,10 +46,13 @@ char *render_finding_cure(const struct table *t, size_t row)
 	time_at(t, row, "gain_low_ns", low);
 	time_at(t, row, "gain_high_ns", high);
 	if (report_is_point(table_number_at(t, row, "gain_low_ns"), high_ns))
-		return xasprintf("%s Gains about %s.%s%s", fix, high, blank, otherwise);
+		return xasprintf("%s Gains about %s of the threads' time.%s%s", fix, high, blank,
+				 otherwise);
 	if (!table_number_at(t, row, "gain_low_ns"))
-		return xasprintf("%s Gains up to %s.%s%s", fix, high, blank, otherwise);
-	return xasprintf("%s Gains %s to %s.%s%s", fix, low, high, blank, otherwise);
+		return xasprintf("%s Gains up to %s of the threads' time.%s%s", fix, high, blank,
+				 otherwise);
+	return xasprintf("%s Gains %s to %s of the threads' time.%s%s", fix, low, high, blank,
+			 otherwise);
 }
 
 bool render_finding_is_problem(const struct table *t, size_t row)

@@ -154,13 +154,13 @@ static const char *gain_text(struct report *report, const struct finding *f)
 	if (!f->gain_known || !f->gain_high_ns)
 		return f->fix;
 	if (report_is_point(f->gain_low_ns, f->gain_high_ns))
-		return report_text(report, "%s Gains about %s.", f->fix,
+		return report_text(report, "%s Gains about %s of the threads' time.", f->fix,
 				   word_time(report, f->gain_high_ns));
 	if (!f->gain_low_ns)
-		return report_text(report, "%s Gains up to %s.", f->fix,
+		return report_text(report, "%s Gains up to %s of the threads' time.", f->fix,
 				   word_time(report, f->gain_high_ns));
-	return report_text(report, "%s Gains %s to %s.", f->fix, word_time(report, f->gain_low_ns),
-			   word_time(report, f->gain_high_ns));
+	return report_text(report, "%s Gains %s to %s of the threads' time.", f->fix,
+			   word_time(report, f->gain_low_ns), word_time(report, f->gain_high_ns));
 }
 
 static const struct evidence *worst_of(const struct finding *f)
