@@ -34,7 +34,7 @@ void lane_close(struct lane *lane, struct callstats *s);
 /* Has the thread anything in progress that the next call has to be looked at for? */
 static inline bool lane_is_free(const struct caller *c)
 {
-	return !(c->n_waits | c->n_open | c->n_pieces | c->sched_window_ns | c->starts_up);
+	return !(c->n_waits | c->n_asking | c->n_pieces | c->sched_window_ns | c->starts_up);
 }
 
 /* The record, if it may go this way: then that was all that was to be done. */

@@ -90,6 +90,7 @@ struct caller {
 	uint64_t n_finished;
 	uint64_t slices; /* of the crowd: it has been counted in, or is past */
 	size_t n_waits, n_open, n_pieces; /* of those below */
+	size_t n_asking; /* of the claims, those that have to see whatever call comes next */
 	/* Of the scheduler's account just read; 0 none. */
 	uint64_t sched_window_ns, not_running_ns, running_ns;
 	struct gpu_stream *stream; /* it used last */

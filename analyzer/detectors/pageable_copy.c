@@ -173,5 +173,6 @@ const struct detector detector_pageable_copy = {
 	.copies = COPIES_PAGEABLE,
 	.judge = judge,
 	.settle = settle,
+	.patient = true,
 	.keep = keep,
 };

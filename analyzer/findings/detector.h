@@ -59,6 +59,9 @@ struct detector {
 	 */
 	enum settled (*settle)(const struct claim *claim, const struct observed *next,
 			       struct verdict *v);
+	/* settle need not see calls that only hand over work and take no longer than such calls do: to it they are time that
+	 * passes. */
+	bool patient;
 	/* What is found here, in a sentence; NULL: nothing. May change gain and fix. */
 	const char *(*keep)(const struct analysis *a, const struct site *site,
 			    struct finding *finding, struct report *report);

@@ -160,9 +160,15 @@ static bool settle(struct claim *claim, const struct observed *next)
 	return settled != SETTLED_NOT || !next;
 }
 
+static bool asks(const struct claim *claim)
+{
+	return !detectors_row(claim->site->key.detector)->patient;
+}
+
 static void settle_oldest(struct caller *c)
 {
 	settle(&c->open[0], NULL);
+	c->n_asking -= asks(&c->open[0]);
 	memmove(&c->open[0], &c->open[1], --c->n_open * sizeof(*c->open));
 }
 
@@ -172,6 +178,7 @@ static void leave_open(struct caller *c, const struct claim *claim)
 		settle_oldest(c);
 	if (!c->open)
 		c->open = xcalloc(OPEN_MOST, sizeof(*c->open));
+	c->n_asking += asks(claim);
 	c->open[c->n_open++] = *claim;
 }
 
@@ -194,10 +201,14 @@ static void settle_earlier(const struct observed *next)
 		if (next->call->begin_ns > claim->seen_ns)
 			claim->outside_ns += next->call->begin_ns - claim->seen_ns;
 		claim->seen_ns = next->call->end_ns;
-		if (settle(claim, next))
+		if (settle(claim, next)) {
+			c->n_asking -= asks(claim);
 			continue;
+		}
 		claim->looks_ns += look_ns(next->call);
-		c->open[kept++] = *claim;
+		if (kept != i)
+			c->open[kept] = *claim;
+		kept++;
 	}
 	c->n_open = kept;
 }

@@ -305,6 +305,39 @@ static void test_wait_behind_pageable(void **state)
 	}
 }
 
+/* What the thread hands over between the copy and the wait is time that passes, by whichever way the analyzer takes
+ * such calls in: with hundreds before them it is the short one (lane.h). */
+static void test_launches_behind_pageable(void **state)
+{
+	struct story *s = *state;
+	unsigned int launches, i, j;
+	json_t *finding;
+
+	for (launches = 0; launches < 4; launches++) {
+		begin(s);
+		for (i = 0; i < 200; i++) {
+			launch(s, 1000, 4000);
+			if (i % 10 == 9)
+				wait_for_stream(s, 90000, 0x20);
+		}
+		for (i = 0; i < 10; i++) {
+			launch(s, 1000, 4000);
+			call(s, 1000, 9 * MS,
+			     "copy cudaMemcpyAsync direction=d2h src=device dst=pageable "
+			     "bytes=4096 "
+			     "stream=8 caller=0x41");
+			for (j = 0; j < launches; j++)
+				launch(s, MS, 4000);
+			wait_for_stream(s, 90000, 0x20);
+		}
+		conclude(s);
+		finding = at_place(s, 0x41);
+		assert_in_range(number(finding, "cost_ns"), 89 * MS, 90 * MS);
+		assert_in_range(number(finding, "gain_high_ns"), 10 * launches * MS,
+				10 * launches * MS + MS);
+	}
+}
+
 /* ---- copies between GPUs --------------------------------------------------------------------- */
 
 /* None takes longer than the others, and all kinds of functions make them. */
@@ -384,6 +417,7 @@ int main(void)
 		STORY_TEST(test_staged_or_blocked),
 		STORY_TEST(test_many_places),
 		STORY_TEST(test_wait_behind_pageable),
+		STORY_TEST(test_launches_behind_pageable),
 		STORY_TEST(test_peer_copies),
 		STORY_TEST(test_peer_copies_of_a_ring),
 	};
