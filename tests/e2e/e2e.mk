@@ -108,10 +108,10 @@ $(E2E)/scene: $(E2E)/%: tests/e2e/%.c tests/e2e/sim_program.h $(E2E_SIM)/libcuda
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) -Wno-unused-parameter $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
-$(E2E)/judge: tests/e2e/judge.c
+$(E2E)/judge: $(wildcard tests/e2e/judge*.[ch])
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< -ljansson
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter %.c,$^) -ljansson
 e2e: $(E2E)/scene $(E2E)/judge
 # Habits that are found, and near twins: of calls, of whole runs, of copies between GPUs.
 $(E2E)/habits $(E2E)/habits_run $(E2E)/peers: $(E2E)/%: tests/e2e/%.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
