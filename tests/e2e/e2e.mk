@@ -126,10 +126,10 @@ $(E2E)/sharing: tests/e2e/sharing.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcud
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 e2e: $(E2E)/sharing
 # Programs with faults, and without.
-$(E2E)/faults: tests/e2e/faults.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/faults: $(wildcard tests/e2e/faults*.[ch]) tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter %.c,$^) $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 e2e: $(E2E)/faults
 
 # The simulator's samples with the static runtime; those with the shared one are in its own build.
