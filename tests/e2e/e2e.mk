@@ -61,7 +61,7 @@ $(eval $(call e2e_program,libuse_driver.so,tests/e2e/use_driver.c,-shared -fPIC 
 $(eval $(call e2e_program,use_both,tests/e2e/use_both.c,,$(E2E)/libuse12.so $(E2E)/libuse13.so -Wl$(comma)-rpath$(comma)'$$$$ORIGIN' -Wl$(comma)-rpath-link$(comma)$(E2E)/fakes))
 $(E2E)/use_both: $(E2E)/libuse12.so $(E2E)/libuse13.so
 $(eval $(call e2e_program,nest,tests/e2e/nest.c,-fexceptions -rdynamic,$(E2E_RT13)))
-$(eval $(call e2e_program,probes,tests/e2e/probes.c,-fexceptions,$(E2E_RT13)))
+$(eval $(call e2e_program,probes,$(wildcard tests/e2e/probes*.c),-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,waits,tests/e2e/waits.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,allocator,tests/e2e/allocator.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,libwraplocks.so,tests/e2e/wrap_locks.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
