@@ -61,7 +61,7 @@ $(eval $(call e2e_program,libuse_driver.so,tests/e2e/use_driver.c,-shared -fPIC 
 $(eval $(call e2e_program,use_both,tests/e2e/use_both.c,,$(E2E)/libuse12.so $(E2E)/libuse13.so -Wl$(comma)-rpath$(comma)'$$$$ORIGIN' -Wl$(comma)-rpath-link$(comma)$(E2E)/fakes))
 $(E2E)/use_both: $(E2E)/libuse12.so $(E2E)/libuse13.so
 $(eval $(call e2e_program,nest,tests/e2e/nest.c,-fexceptions -rdynamic,$(E2E_RT13)))
-$(eval $(call e2e_program,probes,tests/e2e/probes.c,-fexceptions,$(E2E_RT13)))
+$(eval $(call e2e_program,probes,$(wildcard tests/e2e/probes*.c),-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,waits,tests/e2e/waits.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,allocator,tests/e2e/allocator.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,libwraplocks.so,tests/e2e/wrap_locks.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
@@ -108,10 +108,10 @@ $(E2E)/scene: $(E2E)/%: tests/e2e/%.c tests/e2e/sim_program.h $(E2E_SIM)/libcuda
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) -Wno-unused-parameter $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
-$(E2E)/judge: tests/e2e/judge.c
+$(E2E)/judge: $(wildcard tests/e2e/judge*.[ch])
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< -ljansson
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter %.c,$^) -ljansson
 e2e: $(E2E)/scene $(E2E)/judge
 # Habits that are found, and near twins: of calls, of whole runs, of copies between GPUs.
 $(E2E)/habits $(E2E)/habits_run $(E2E)/peers: $(E2E)/%: tests/e2e/%.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
@@ -126,10 +126,10 @@ $(E2E)/sharing: tests/e2e/sharing.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcud
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 e2e: $(E2E)/sharing
 # Programs with faults, and without.
-$(E2E)/faults: tests/e2e/faults.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/faults: $(wildcard tests/e2e/faults*.[ch]) tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter %.c,$^) $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 e2e: $(E2E)/faults
 
 # The simulator's samples with the static runtime; those with the shared one are in its own build.

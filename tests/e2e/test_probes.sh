@@ -1,6 +1,6 @@
 #!/bin/bash
 # What the probes stand before does what it does without them: every lock, wait and system call of
-# probes.c returns the same, with the same errno, outside a CUDA call and inside one.
+# probes (probes.c) returns the same, with the same errno, outside a CUDA call and inside one.
 . "$(dirname "$0")/lib.sh"
 
 export FAKE_MODE=quiet

@@ -1,0 +1,155 @@
+/*
+ * tests/unit/test_analyzer_findings_legacy.c: work in the legacy default stream, for which other streams wait. A log in which the
+ * detector speaks, and near twins in which it is silent.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "log_findings.h"
+
+/* Thirty rounds of a kernel in a stream and one in the default stream; a call between them. */
+static void default_stream(struct log *log, unsigned int flags, unsigned int stream,
+			   const char *between)
+{
+	unsigned int i;
+
+	log->used = 0;
+	add(log,
+	    "trace app.100 pid=100 program=\"app\"\n"
+	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+	    "10us op cudaStreamCreateWithFlags duration=5us device=0 flags=%u object=0x10\n",
+	    flags);
+	for (i = 1; i <= 30; i++)
+		add(log,
+		    "%u0us launch cudaLaunchKernel duration=3us device=0 stream=0x10 "
+		    "caller=0x4010\n"
+		    "%u5us %s duration=1us device=0\n"
+		    "%u9us launch cudaLaunchKernel duration=3us device=0 stream=%u caller=0x4020\n",
+		    10 + i, 10 + i, between, 10 + i, stream);
+	add(log, "1ms op cudaDeviceSynchronize duration=10us device=0\n");
+}
+
+static void test_legacy_stream(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	default_stream(&log, 0, 1, "call cudaGetLastError");
+	root = report_on(log.text);
+	finding = find(root, "legacy-stream");
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what",
+	     "59 times work in the legacy default stream of GPU 0, mostly by "
+	     "cudaLaunchKernel, and work in 1 other stream");
+	assert_int_equal(number(finding, "count"), 59);
+	assert_int_equal(number(finding, "offset"), 0x4020);
+	says(finding, "fix", "cudaStreamNonBlocking");
+	json_decref(root);
+
+	default_stream(&log, 1, 1, "call cudaGetLastError"); /* non-blocking */
+	silent(log.text, "legacy-stream");
+	default_stream(&log, 0, 2, "call cudaGetLastError"); /* the thread's own default stream */
+	silent(log.text, "legacy-stream");
+	default_stream(&log, 0, 0x10, "call cudaGetLastError"); /* one stream only */
+	silent(log.text, "legacy-stream");
+	/* What is waited for in between is in nobody's way; half of the turns are left: the stream's
+	 * behind the default stream's. */
+	default_stream(&log, 0, 1, "op cudaStreamSynchronize stream=0x10");
+	root = report_on(log.text);
+	assert_int_equal(number(find(root, "legacy-stream"), "count"), 29);
+	json_decref(root);
+}
+
+/* A runtime that was linked to the program makes all calls at one place: stacks of the last ones tell where they come
+ * from. */
+static void test_legacy_lines(void **state)
+{
+	static struct log log;
+	unsigned int i;
+	json_t *root;
+
+	(void)state;
+	log.used = 0;
+	add(&log, "trace app.100 pid=100 program=\"app\"\n"
+		  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+		  "2us python_code code=1 first_line=1 file=\"/u/warm.py\" function=\"warm\"\n"
+		  "2us python_code code=2 first_line=1 file=\"/u/train.py\" function=\"step\"\n"
+		  "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
+	for (i = 1; i <= 30; i++)
+		add(&log,
+		    "%u0us launch cuLaunchKernel duration=3us device=0 stream=0x10 caller=0x4010\n"
+		    "%u9us stack fn=cuLaunchKernel why=16 frames=0x4020\n"
+		    "%u9us python_stack fn=cuLaunchKernel lines=%s\n"
+		    "%u9us launch cuLaunchKernel duration=3us device=0 stream=1 caller=0x4020\n",
+		    10 + i, 10 + i, 10 + i,
+		    i == 1       ? "1:11"
+		    : i % 4 == 0 ? "2:13"
+				 : "2:12",
+		    10 + i);
+	add(&log, "1ms op cudaDeviceSynchronize duration=10us device=0\n");
+	root = report_on(log.text);
+	says(find(root, "legacy-stream"), "python",
+	     "from Python: train.py:12 in step; also train.py:13 in step");
+	json_decref(root);
+}
+
+/* A copy that waits, behind the stream of its own thread, is what somebody wants; behind another
+ * thread's it is not. */
+static void test_legacy_copies(void **state)
+{
+	static struct log log;
+	json_t *root;
+	unsigned int other, i;
+
+	(void)state;
+	for (other = 0; other < 2; other++) {
+		log.used = 0;
+		add(&log, "trace app.100 pid=100 program=\"app\"\n"
+			  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+			  "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
+		for (i = 1; i <= 30; i++)
+			add(&log,
+			    "%u0us launch cudaLaunchKernel duration=3us device=0 stream=0x10\n",
+			    10 + i);
+		if (other)
+			add(&log, "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n");
+		for (i = 1; i <= 30; i++)
+			add(&log,
+			    "%u5us copy cudaMemcpy duration=3us device=0 stream=1 direction=d2h "
+			    "src=device dst=pinned bytes=64\n",
+			    10 + i);
+		if (!other) { /* in the order of time, in one slot */
+			log.used = 0;
+			add(&log, "trace app.100 pid=100 program=\"app\"\n"
+				  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+				  "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
+			for (i = 1; i <= 30; i++)
+				add(&log,
+				    "%u0us launch cudaLaunchKernel duration=3us device=0 "
+				    "stream=0x10\n"
+				    "%u5us copy cudaMemcpy duration=3us device=0 stream=1 "
+				    "direction=d2h src=device dst=pinned bytes=64\n",
+				    10 + i, 10 + i);
+		}
+		root = report_on(log.text);
+		if (other)
+			assert_int_equal(number(find(root, "legacy-stream"), "count"), 30);
+		else
+			assert_null(find(root, "legacy-stream"));
+		json_decref(root);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_legacy_stream),
+		cmocka_unit_test(test_legacy_lines),
+		cmocka_unit_test(test_legacy_copies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

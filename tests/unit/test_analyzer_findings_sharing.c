@@ -1,0 +1,284 @@
+/*
+ * tests/unit/test_analyzer_findings_sharing.c: what processes and threads have together: a place in the program, a GPU, MPS, too few
+ * CPUs. For each detector a log in which it speaks, and a near twin in which it is silent.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "log_findings.h"
+
+/* ---- one place in several processes ----------------------------------------------------------- */
+
+/* Two processes free memory at one place while the GPU works, one behind all its work; the other one, too, or
+ * with more to come. */
+static void freeing(struct log *log, bool more)
+{
+	unsigned int i;
+
+	log->used = 0;
+	for (i = 0; i < 2; i++)
+		add(log,
+		    "trace app.%u pid=%u program=\"app\" probes=1\n"
+		    "slot 1 tid=%u\n1us thread tid=%u name=\"app\"\n"
+		    "1ms memory cudaFree duration=8us op=free kind=device bytes=9 caller=0x50\n"
+		    "2ms launch cudaLaunchKernel duration=3us stream=0x10 caller=0x10\n"
+		    "103ms memory cudaFree duration=100ms op=free kind=device bytes=9 caller=0x50\n"
+		    "%s",
+		    100 + i, 100 + i, 100 + i, 100 + i,
+		    i && more
+			    ? "104ms launch cudaLaunchKernel duration=3us stream=0x10 caller=0x10\n"
+			    : "");
+}
+
+static void test_end_of_each_process(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	freeing(&log, true);
+	root = report_on(log.text);
+	finding = find(root, "hidden-sync");
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "processes"), 2);
+	json_decref(root);
+	freeing(&log, false);
+	root = report_on(log.text);
+	assert_null(find(root, "hidden-sync"));
+	json_decref(root);
+}
+
+/* ---- GPUs that processes share ---------------------------------------------------------------- */
+
+/* Two processes of one user on a GPU each or on one, from `begin` ms to `begin` + 400 ms; of each half the
+ * time is a wait for the GPU. `client`: both are clients of one server, with that share. */
+static void sharing(struct log *log, const char *other_uuid, unsigned int begin, bool client,
+		    const char *share)
+{
+	unsigned int i;
+
+	log->used = 0;
+	for (i = 0; i < 2; i++) {
+		unsigned int from = i ? begin : 0;
+
+		add(log,
+		    "trace app.%u pid=%u program=\"app\" boot_id=b clock_source=tsc\n"
+		    "slot 0\n"
+		    "%ums gpu device=0 name=\"G\" uuid=\"%s\" pci=\"1\"\n"
+		    "%ums share device=0 client=%s multiprocessors=132\n"
+		    "%ums mps initialised=1 uid=1000%s%s\n"
+		    "slot 1 tid=%u\n%ums thread tid=%u name=\"app\"\n"
+		    "%ums launch cudaLaunchKernel duration=3us stream=0x10\n"
+		    "%ums op cudaStreamSynchronize duration=10us stream=0x11\n"
+		    "%ums op cudaStreamSynchronize duration=10us stream=0x11\n"
+		    "%ums launch cudaLaunchKernel duration=3us stream=0x10\n"
+		    "%ums op cudaStreamSynchronize duration=300ms stream=0x10\n",
+		    100 + i, 100 + i, from + 1, i ? other_uuid : "GPU-a", from + 1,
+		    client ? "yes" : "no", from + 2,
+		    client ? " daemon=40 server=50 server_uid=1000 pipe_directory=\"/tmp/mps\""
+			   : "",
+		    share, 100 + i, from + 2, 100 + i, from + 10, from + 20, from + 30, from + 40,
+		    from + 400);
+	}
+}
+
+static void test_time_slicing(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+	char *text;
+
+	(void)state;
+	sharing(&log, "GPU-a", 50, false, "");
+	root = report_on(log.text);
+	finding = find(root, "time-slicing");
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what", "2 processes used one GPU at the same time");
+	says(finding, "fix", "nvidia-cuda-mps-control -d");
+	assert_int_equal(number(finding, "processes"), 2);
+	assert_true(json_is_null(json_object_get(finding, "cost_ns")));
+	assert_true(json_is_null(json_object_get(finding, "gain_high_ns")));
+	assert_null(find(root, "mps-share"));
+	json_decref(root);
+	text = report_in("sarif", log.text);
+	assert_non_null(strstr(text, "\"cost_ns\": null"));
+	free(text);
+	text = report_in("junit", log.text);
+	assert_non_null(strstr(text, "name=\"time-slicing\">"));
+	free(text);
+
+	sharing(&log, "GPU-b", 50, false, ""); /* each its own */
+	silent(log.text, "time-slicing");
+	sharing(&log, "GPU-a", 395, false, ""); /* one after the other */
+	silent(log.text, "time-slicing");
+	sharing(&log, "GPU-a", 50, true, ""); /* with MPS */
+	silent(log.text, "time-slicing");
+	silent(log.text, "mps-share");
+}
+
+static void test_mps_share(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	sharing(&log, "GPU-a", 50, true, " active_thread_percentage=\"25\"");
+	root = report_on(log.text);
+	finding = find(root, "mps-share");
+	assert_non_null(finding);
+	says(finding, "severity", "note");
+	says(finding, "what", "app.100 (25 %), app.101 (25 %)");
+	json_decref(root);
+	sharing(&log, "GPU-a", 50, true, " active_thread_percentage=\"100\"");
+	silent(log.text, "mps-share");
+	sharing(&log, "GPU-a", 50, false, " active_thread_percentage=\"25\""); /* of no server */
+	silent(log.text, "mps-share");
+}
+
+/* A process that calls cuInit while the daemon's server works for user 1000. */
+#define MPS_USERS(uid) \
+	"trace app.100 pid=100 program=\"app\"\n" \
+	"slot 0\n" \
+	"10ms mps initialised=0 uid=" uid " daemon=40 server=50 server_uid=1000 " \
+	"pipe_directory=\"/tmp/mps\"\n" \
+	"210ms mps initialised=1 uid=" uid " daemon=40 server=60 server_uid=" uid " " \
+	"pipe_directory=\"/tmp/mps\"\n" \
+	"slot 1 tid=100\n9ms thread tid=100 name=\"app\"\n" \
+	"211ms call cuInit duration=201ms\n" \
+	"220ms launch cudaLaunchKernel duration=3us stream=0x10\n"
+
+static void test_mps_users(void **state)
+{
+	json_t *root = report_on(MPS_USERS("1001"));
+	const json_t *finding = find(root, "mps-users");
+
+	(void)state;
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "cost_ns"), 200000000);
+	assert_int_equal(number(finding, "gain_low_ns"), 0);
+	says(finding, "what", "1 process waited for 200.0 ms");
+	json_decref(root);
+	silent(MPS_USERS("1000"), "mps-users");
+}
+
+/* ---- CPUs ------------------------------------------------------------------------------------- */
+
+/* Thread 101 lacks a CPU for `lacked` of 50 ms; 102 waits for the GPU for 90 ms, and was on a CPU for
+ * `ran` ms of them. */
+static void crowded(struct log *log, unsigned int cpus, unsigned int lacked, unsigned int ran)
+{
+	log->used = 0;
+	add(log,
+	    "trace app.100 pid=100 program=\"app\" probes=1 cpus=%u\n"
+	    "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+	    "1ms op cudaStreamSynchronize duration=5us device=0 stream=0x11\n"
+	    "2ms op cudaStreamSynchronize duration=5us device=0 stream=0x11\n"
+	    "3ms launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+	    "60ms sched window=50ms not_running=%u000000 running=1000000\n"
+	    "60001us op cudaStreamSynchronize duration=50ms device=0 stream=0x10\n"
+	    "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n"
+	    "1ms op cudaStreamSynchronize duration=5us device=0 stream=0x21\n"
+	    "2ms op cudaStreamSynchronize duration=5us device=0 stream=0x21\n"
+	    "3ms launch cudaLaunchKernel duration=3us device=0 stream=0x20\n"
+	    "100ms sched window=90ms not_running=0 running=%u000000\n"
+	    "100001us op cudaStreamSynchronize duration=90ms device=0 stream=0x20\n",
+	    cpus, lacked, ran);
+}
+
+static void test_oversubscribed(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	crowded(&log, 1, 40, 2); /* the other one sleeps */
+	root = report_on(log.text);
+	finding = find(root, "oversubscribed-host");
+	assert_non_null(finding);
+	assert_int_equal(number(finding, "cost_ns"), 40000000);
+	says(finding, "what", "1 thread of 2, ready to go on, got no CPU for 40.00 ms");
+	says(finding, "what", "they may use 1 CPU");
+	assert_null(strstr(text(finding, "what"), "other processes"));
+	says(finding, "severity", "problem");
+	says(json_object_get(root, "waits"), "processes", "too few CPUs for these threads");
+	assert_null(strstr(text(finding, "what"), "spin"));
+	says(finding, "fix", "more CPUs");
+	json_decref(root);
+
+	crowded(&log, 1, 40, 88); /* the other one spins */
+	root = report_on(log.text);
+	finding = find(root, "oversubscribed-host");
+	assert_non_null(finding);
+	says(finding, "what", "in calls that spin");
+	says(finding, "fix", "cudaDeviceScheduleBlockingSync");
+	json_decref(root);
+
+	crowded(&log, 1, 3, 88); /* who spins takes nothing from anybody */
+	silent(log.text, "oversubscribed-host");
+}
+
+/* There is a CPU for each of the threads: that others had them is not the program's fault, however its own
+ * threads wait. */
+static void test_busy_host(void **state)
+{
+	static struct log log;
+	unsigned int ran;
+
+	(void)state;
+	for (ran = 2; ran <= 88; ran += 86) {
+		json_t *root, *finding;
+
+		crowded(&log, 2, 40, ran);
+		root = report_on(log.text);
+		finding = find(root, "oversubscribed-host");
+		assert_non_null(finding);
+		says(finding, "what", "they may use 2 CPUs");
+		says(finding, "what", "other processes on the host had the CPUs");
+		assert_null(strstr(text(finding, "what"), "spin"));
+		says(finding, "fix", "CPUs of its own");
+		assert_null(strstr(text(finding, "fix"), "ewer threads"));
+		says(finding, "severity", "note");
+		says(json_object_get(root, "waits"), "processes", "somebody else had the CPUs");
+		json_decref(root);
+	}
+}
+
+/* Two threads that are there at different times are one at a time; a third one beside them has slept long. */
+static void test_busy_host_in_turn(void **state)
+{
+	static struct log log;
+	json_t *root;
+	unsigned int i;
+
+	(void)state;
+	log.used = 0;
+	add(&log, "trace app.100 pid=100 program=\"app\" probes=1 cpus=1\n"
+		  "clock offset_s=1000000 frequency=1000000000\n"
+		  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+		  "2us op cudaSetDevice duration=1us device=0\n");
+	for (i = 0; i < 2; i++)
+		add(&log,
+		    "slot %u tid=%u\n%ums thread tid=%u name=\"app\"\n"
+		    "%ums launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+		    "%ums sched window=300ms not_running=290000000 running=1000000\n"
+		    "%ums op cudaStreamSynchronize duration=300ms device=0 stream=0x10\n",
+		    2 + i, 102 + i, 300 + 700 * i, 102 + i, 301 + 700 * i, 602 + 700 * i,
+		    602 + 700 * i);
+	root = report_on(log.text);
+	says(find(root, "oversubscribed-host"), "severity", "note");
+	json_decref(root);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_end_of_each_process), cmocka_unit_test(test_time_slicing),
+		cmocka_unit_test(test_mps_share),           cmocka_unit_test(test_mps_users),
+		cmocka_unit_test(test_oversubscribed),      cmocka_unit_test(test_busy_host),
+		cmocka_unit_test(test_busy_host_in_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
