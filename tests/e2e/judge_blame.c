@@ -14,9 +14,8 @@
 
 enum { CHAIN_MAX = 16 };
 
-enum cause { CAUSE_GPU, CAUSE_IOCTL, CAUSE_QUEUE, CAUSE_OWN, CAUSE_LOCK, CAUSE_UNKNOWN, CAUSE_CNT };
-static const char *const cause_name[CAUSE_CNT] = {"gpu", "ioctl", "queue",
-						  "own", "lock",  "unknown"};
+enum cause { CAUSE_GPU, CAUSE_IOCTL, CAUSE_QUEUE, CAUSE_OWN, CAUSE_LOCK, CAUSE_CNT };
+static const char *const cause_name[CAUSE_CNT] = {"gpu", "ioctl", "queue", "own", "lock"};
 
 /* ---- who held it ---- */
 struct part {

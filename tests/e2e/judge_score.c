@@ -232,7 +232,6 @@ struct books {
 	unsigned int pairs, off_pairs;
 };
 
-/* A report need not mention calls without waits that took no time worth mentioning. */
 /* Of getters only the calls that waited are recorded, by design: the own work of the others is not
  * known. */
 static void forgive_getters(struct account *a)
@@ -252,6 +251,7 @@ static void audit(struct books *books, bool verbose)
 		struct account *a = &accounts[i];
 		bool off = false;
 
+		/* A report need not mention calls without waits that took no time worth mentioning. */
 		if (!a->reported_calls && a->total < MS)
 			continue;
 		forgive_not_running(a);

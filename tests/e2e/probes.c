@@ -83,7 +83,7 @@ void sleep_ms(long ms)
 struct deed {
 	int (*act)(void *lock);
 	void *lock;
-	int result, error;
+	int result;
 };
 
 static void do_deed(void *data)
@@ -92,7 +92,6 @@ static void do_deed(void *data)
 
 	errno = 0;
 	deed->result = deed->act(deed->lock);
-	deed->error = errno;
 }
 
 static void *deed_thread(void *data)

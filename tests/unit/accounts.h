@@ -55,7 +55,7 @@ static inline int64_t fact(const json_t *root, const char *table, const char *ke
 	"path=\"/lib/libcuda.so.1\"\n" \
 	"2us stranger tid=777 name=\"cuda-EvtHandlr\"\n"
 
-/* What a pageable copy of that size costs when the stream is idle, eight times. */
+/* What a pageable copy of that size costs when the stream is idle, a few times. */
 #define CALM_COPIES \
 	"1ms call cudaSetDevice duration=5us\n" \
 	"2ms copy cudaMemcpyAsync duration=40us direction=d2h src=device dst=pageable " \

@@ -100,6 +100,10 @@ static void test_legacy_lines(void **state)
  * thread's it is not. */
 static void test_legacy_copies(void **state)
 {
+#define LAUNCH "launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+#define COPY \
+	"copy cudaMemcpy duration=3us device=0 stream=1 direction=d2h src=device dst=pinned " \
+	"bytes=64\n"
 	static struct log log;
 	json_t *root;
 	unsigned int other, i;
@@ -110,30 +114,15 @@ static void test_legacy_copies(void **state)
 		add(&log, "trace app.100 pid=100 program=\"app\"\n"
 			  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
 			  "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
-		for (i = 1; i <= 30; i++)
-			add(&log,
-			    "%u0us launch cudaLaunchKernel duration=3us device=0 stream=0x10\n",
-			    10 + i);
+		for (i = 1; i <= 30; i++) {
+			add(&log, "%u0us " LAUNCH, 10 + i);
+			if (!other) /* in the order of time, in one slot */
+				add(&log, "%u5us " COPY, 10 + i);
+		}
 		if (other)
 			add(&log, "slot 2 tid=102\n1us thread tid=102 name=\"app\"\n");
-		for (i = 1; i <= 30; i++)
-			add(&log,
-			    "%u5us copy cudaMemcpy duration=3us device=0 stream=1 direction=d2h "
-			    "src=device dst=pinned bytes=64\n",
-			    10 + i);
-		if (!other) { /* in the order of time, in one slot */
-			log.used = 0;
-			add(&log, "trace app.100 pid=100 program=\"app\"\n"
-				  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
-				  "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
-			for (i = 1; i <= 30; i++)
-				add(&log,
-				    "%u0us launch cudaLaunchKernel duration=3us device=0 "
-				    "stream=0x10\n"
-				    "%u5us copy cudaMemcpy duration=3us device=0 stream=1 "
-				    "direction=d2h src=device dst=pinned bytes=64\n",
-				    10 + i, 10 + i);
-		}
+		for (i = 1; other && i <= 30; i++)
+			add(&log, "%u5us " COPY, 10 + i);
 		root = report_on(log.text);
 		if (other)
 			assert_int_equal(number(find(root, "legacy-stream"), "count"), 30);
