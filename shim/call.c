@@ -258,6 +258,8 @@ __attribute__((noinline)) static void begin_inner(struct spy_thread *thread,
 	frame->kind = SPY_FRAME_TRACED;
 	clear_details(frame);
 	begin_on_device(thread, slot);
+	if (unlikely(slot->foreign) && thread->told == SPY_TOLD_ALL)
+		thread->told = SPY_TOLD_DETAILS;
 	if (slot->inspector)
 		inspect_before(frame, slot, frame->inspected);
 	if (frame->inspected || frame->details.event == SPY_EV_CALL)
@@ -284,8 +286,9 @@ static inline void begin_outer(struct spy_thread *thread, struct spy_frame *fram
 	if (slot->inspector) {
 		inspect_before(frame, slot, false);
 		if (frame->details.event != SPY_EV_CALL)
-			told = spy_inspectors[slot->inspector].stateful ? SPY_TOLD_ALL
-									: SPY_TOLD_DETAILS;
+			told = spy_inspectors[slot->inspector].stateful && !slot->foreign
+				       ? SPY_TOLD_ALL
+				       : SPY_TOLD_DETAILS;
 	}
 	thread->told = told;
 	begin_timed(thread, frame, slot->fn, 0, call);

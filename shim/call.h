@@ -28,6 +28,7 @@ struct spy_slot {
 	uint8_t passes; /* enum spy_told: inside a call that told so much it is counted and jumped to */
 	uint8_t makes; /* 1: makes or gives back what programs better keep (stack.c) */
 	uint8_t sampled; /* enum spy_sampled */
+	bool foreign; /* the real function is no library of CUDA's: it may do other things besides */
 };
 
 #define SPY_COUNTER_NONE UINT16_MAX

@@ -425,6 +425,14 @@ static const char *slot_version(uint64_t index, int fn)
 	return generations[index % 3].version;
 }
 
+/* Before its real function is. Another interposer's may allocate and free what it was not asked for. */
+static void set_foreign(struct spy_slot *slot, bool foreign)
+{
+	slot->foreign = foreign;
+	if (foreign && slot->passes == SPY_TOLD_ALL)
+		slot->passes = SPY_TOLD_NEVER;
+}
+
 /* Keeps what was found for a slot, if anything was, and returns what the slot goes by. */
 static void *keep_real(struct spy_slot *slot, void *real, int layer)
 {
@@ -436,6 +444,7 @@ static void *keep_real(struct spy_slot *slot, void *real, int layer)
 		/* An interposer in between: the layer below it is the one the caller was linked to. */
 		if (layer >= 0)
 			__atomic_store_n(&slot->layer, (uint8_t)layer, __ATOMIC_RELAXED);
+		set_foreign(slot, layer < 0);
 		__atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&spy_session->wrap_lock);
@@ -566,6 +575,7 @@ static void *stub_for(int fn, int layer, void *real)
 		slot = SPY_FN_COUNT * 3 + spare_used++;
 		if (is_runtime(fn))
 			spy_slots[slot].layer = layer < 0 ? SPY_LAYER_RT : (uint8_t)layer;
+		set_foreign(&spy_slots[slot], layer < 0);
 		__atomic_store_n(&spy_slots[slot].real, real, __ATOMIC_RELEASE);
 	}
 	add_known(real, fn, slot);

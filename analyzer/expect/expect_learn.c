@@ -58,6 +58,7 @@ struct learner {
 	bool crowded; /* it has work in more than those */
 	bool works; /* it has handed over some */
 	bool lost; /* nobody knows what of that is done, until it next waits for some */
+	uint64_t *passed_at; /* by process: when packets were first passed over (cycles) */
 };
 
 /* The default streams are one for each device; all others are one of a kind. */
@@ -373,7 +374,11 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 /* Passes over packets. Returns how many bytes. */
 static uint64_t pass_over(struct learner *l, struct reader *r)
 {
-	uint64_t bytes = reader_pass(r, READ_ONE_IN - 1);
+	uint64_t *at = &l->passed_at[l->stream->trace->index], time = r->record->other.time, bytes;
+
+	if (time < *at)
+		*at = time;
+	bytes = reader_pass(r, READ_ONE_IN - 1);
 
 	l->lost = true;
 	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
@@ -424,7 +429,9 @@ static void learn_firsts(struct learner *l)
 
 	HASH_ITER (hh, l->firsts, first, next) {
 		first->class.flags |= CLASS_COLD;
-		add_sample(class_of_key(l->e, &first->class), first->own_ns, first->clean);
+		/* What was passed over may have had an earlier one. */
+		if (first->time < l->passed_at[first->key.process])
+			add_sample(class_of_key(l->e, &first->class), first->own_ns, first->clean);
 		HASH_DEL(l->firsts, first);
 		free(first);
 	}
@@ -438,6 +445,9 @@ void expect_learn(struct expect *e, struct trace_set *set)
 	*e = (struct expect){.set = set};
 	e->processes = xcalloc(set->n_traces, sizeof(*e->processes));
 	expect_grow_table(e);
+	l.passed_at = xcalloc(set->n_traces, sizeof(*l.passed_at));
+	for (i = 0; i < set->n_traces; i++)
+		l.passed_at[i] = UINT64_MAX;
 	for (i = 0; i < set->n_streams; i++)
 		learn_stream(&l, set->streams[i]);
 	learn_firsts(&l);
@@ -445,4 +455,5 @@ void expect_learn(struct expect *e, struct trace_set *set)
 		sum_up(e->classes[i]);
 	cold_marks_release(&l.marks);
 	kinds_release(&l.kinds);
+	free(l.passed_at);
 }

@@ -102,7 +102,11 @@ $(E2E)/sim_mixed_static: tests/e2e/sim_mixed.c $(BUILD)/sim/libsimcudart_static.
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $^ -ldl
-e2e: $(addprefix $(E2E)/sim_mixed,12 13 _static)
+$(E2E)/hoard $(E2E)/libhoard.so: tests/e2e/hoard.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) $(if $(filter %.so,$@),-shared -fPIC -DLIBRARY,$(SANFLAGS)) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 -ldl
+e2e: $(addprefix $(E2E)/sim_mixed,12 13 _static) $(E2E)/hoard $(E2E)/libhoard.so
 # Threads that wait for each other, and what judges cudaspy's account of it.
 $(E2E)/scene: $(E2E)/%: tests/e2e/%.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)

@@ -27,3 +27,12 @@ for order in before after; do
 	expect_records "$(the_trace)" cudaMalloc="$calls"
 	same plugin "$bin/ways" plugin local "$bin/libuse12.so" use12 local "$bin/libuse13.so" use13
 done
+
+# What an interposer frees for itself inside a call of the program's is known for what it is.
+[ -e "$build/sim/lib/libcuda.so.1" ] || exit 0
+fakes=$build/sim/lib before='' after=$bin/libhoard.so
+rm -rf "$out"
+spied "$bin/hoard" 2>/dev/null || fail "hoard"
+kinds=$("$tool" dump "$(the_trace)" | sed -n 's/.* copy .* \(src=[a-z]*\).*/\1/p' | uniq | tr '\n' ' ')
+expect "copies from the hoard and from what lies there afterwards" "$kinds" \
+	"src=pinned src=pageable src=pinned src=pageable src=pinned src=pageable src=pinned src=pageable "
