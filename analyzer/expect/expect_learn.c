@@ -134,6 +134,7 @@ static bool finds_work(const struct learner *l, const union spy_any *raw, uint8_
  */
 #define IDLE_WAIT_MOST_NS 50000
 #define COPY_NS_PER_BYTE_MOST 2
+#define LOADING_MOST_NS 100000000 /* of a kernel's code, with nothing in its way */
 
 /* Many short rows may take any time. */
 static bool has_rows(const struct learner *l, const struct call_kind *kind)
@@ -292,8 +293,9 @@ static void learn_any(struct learner *l, const union spy_any *raw, struct call_k
 	if (unlikely(!kind->class))
 		cold = might_be_cold(l, raw, kind, &value);
 	if (unlikely(cold != COLD_NOT)) {
-		/* A kernel's first launch may wait for all work of the device. */
-		clean &= cold == COLD_KERNEL && !finds_work(l, raw, GPU_WAIT_DEVICE);
+		/* A kernel's first launch may wait for all work of the device, also for other threads'. */
+		clean &= cold == COLD_KERNEL && own_ns <= LOADING_MOST_NS &&
+			 !finds_work(l, raw, GPU_WAIT_DEVICE);
 		learn_first(l, raw, kind->fn, own_ns, clean, cold, value);
 	} else {
 		if (kind->waits->sort == GPU_WAIT_QUEUE)

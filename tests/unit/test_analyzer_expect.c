@@ -464,6 +464,22 @@ static void test_cold(void **state)
 	assert_int_equal(cold, 5);
 }
 
+/* Threads that handed nothing over themselves: first launches may have waited for others' work, most of them. */
+static void test_cold_behind_others(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int slot;
+
+	add_launch(f, 5, 70);
+	for (slot = 2; slot < 7; slot++) {
+		add_slot(f, slot);
+		add(f, "launch cudaLaunchKernel duration=%uus stream=0x%x0 kernel=%u", 680000, slot,
+		    slot);
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaLaunchKernel", "first one", EXPECT_FEW, 70000);
+}
+
 /* ---- profiles and machines -------------------------------------------------------------------- */
 
 static void test_profile_wins(void **state)
@@ -755,6 +771,7 @@ int main(void)
 		TEST(test_copies),
 		TEST(test_late_class),
 		TEST(test_cold),
+		TEST(test_cold_behind_others),
 		TEST(test_profile_wins),
 		TEST(test_rewind),
 		TEST(test_rewind_live),
