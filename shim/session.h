@@ -34,9 +34,6 @@ struct spy_session {
 	uint32_t free_slot; /* head of the list of free ones, 0 none */
 	uint64_t packets; /* that exist, tails included: held against the size bound */
 	uint32_t slot_tids[SPY_BOARD_SLOTS]; /* thread that has the slot now, 0 none */
-	/* Of the slots that ever had one: where others look up a thread's page, for its struct spy_thread changes with
-	 * each of its records, and who reads there makes it wait. */
-	struct spy_slot_page *slot_pages[SPY_BOARD_SLOTS];
 	uint32_t strangers[SPY_STRANGERS]; /* threads that make no calls, told of already; 0 none */
 	struct spy_object_counters objects; /* as of the last look at the modules */
 	bool driver_told; /* GPUs and versions are in the trace */

@@ -161,7 +161,6 @@ static struct spy_thread *take_slot(void)
 	if (!thread->page)
 		return NULL;
 	thread->slot = slot;
-	spy_session->slot_pages[slot] = thread->page;
 	spy_session->slots++;
 	spy_session->board->slots = spy_session->slots;
 	return thread;

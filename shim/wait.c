@@ -98,7 +98,7 @@ static uint32_t find_reader(const struct spy_thread *self, const void *object)
 
 		/* Who is inside no call has given back what he took in one. */
 		if (thread == self || !tid ||
-		    !__atomic_load_n(&spy_session->slot_pages[slot]->depth, __ATOMIC_ACQUIRE))
+		    !__atomic_load_n(&thread->page->depth, __ATOMIC_ACQUIRE))
 			continue;
 		for (unsigned int i = 0; i < SPY_HOLDS; i++)
 			if (__atomic_load_n(&thread->holds[i], __ATOMIC_RELAXED) ==
@@ -166,7 +166,7 @@ static void tell_stranger(struct spy_thread *thread, uint32_t tid)
 static void look_at_holder(struct spy_wait *wait)
 {
 	uint32_t slot = find_slot(wait->holder);
-	const struct spy_slot_page *page = slot ? spy_session->slot_pages[slot] : NULL;
+	const struct spy_slot_page *page = slot ? spy_session->threads[slot].page : NULL;
 
 	if (!page) {
 		wait->flags |= SPY_WAIT_IDLE_HOLDER;
