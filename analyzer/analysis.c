@@ -88,17 +88,16 @@ static void read_all(struct analysis *a)
 	uint64_t begun_ns = now_ns(), records = 0, tell_at = PROGRESS_RECORDS;
 	struct merge merge;
 	struct record record;
-	struct lane *lane;
+	struct lane *lanes = xcalloc(a->set->n_streams, sizeof(*lanes)), *lane; /* by stream */
 	size_t i;
 
-	a->lanes = xcalloc(a->set->n_streams, sizeof(*a->lanes));
 	merge_init(&merge, a->set);
 	while (merge_next(&merge, &record)) {
 		if (unlikely(++records >= tell_at)) {
 			tell_progress(a, records, begun_ns, false);
 			tell_at += PROGRESS_RECORDS;
 		}
-		lane = &a->lanes[record.stream->index];
+		lane = &lanes[record.stream->index];
 		records += count_nested(a, &record);
 		if (lane_take(lane, &a->accounts, &a->stats, &record))
 			continue;
@@ -114,9 +113,8 @@ static void read_all(struct analysis *a)
 	tell_progress(a, records, begun_ns, true);
 	merge_release(&merge);
 	for (i = 0; i < a->set->n_streams; i++)
-		lane_close(&a->lanes[i], &a->stats);
-	free(a->lanes);
-	a->lanes = NULL;
+		lane_close(&lanes[i], &a->stats);
+	free(lanes);
 	model_finish(&a->model);
 	callstats_finish(&a->stats, &a->model);
 }

@@ -20,7 +20,6 @@ struct analysis {
 	struct expect expect;
 	struct accounting accounts;
 	bool accounted;
-	struct lane *lanes; /* by stream, of the main reading */
 	struct findings findings;
 };
 

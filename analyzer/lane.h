@@ -52,8 +52,8 @@ static inline bool lane_take(struct lane *lane, struct accounting *a, struct cal
 		return false;
 	kind = kinds_place(&a->kinds[record->process], kind_head(raw), kind_detail(raw));
 	ns = timeline_span_ns(&record->stream->trace->timeline, record_duration(raw));
-	if (!kind->lane || ns > kind->own_most_ns || unlikely(!lane_is_free(c)) ||
-	    unlikely(lane->tid != record->stream->reader.tid) ||
+	if (!kind->plain || !kind->only_submits || ns > kind->own_most_ns ||
+	    unlikely(!lane_is_free(c)) || unlikely(lane->tid != record->stream->reader.tid) ||
 	    unlikely(lane->device != raw->call_head.device) ||
 	    unlikely(!work_goes_on(&a->work, c->stream, record, lane->thread, kind)) ||
 	    unlikely(record->ns >= lane->until_ns) ||

@@ -444,7 +444,6 @@ static __attribute__((noinline)) void look_at(struct accounting *a, struct calle
 	take_step(a, c, record, kind, f, cold);
 	kind->met = true;
 	kind->plain = kind->class && !kind->failed && !kind->asked && !kind->peers;
-	kind->lane = kind->plain && kind->only_submits;
 	if (kind->peers)
 		peers_see(&a->peers, a->model, record);
 	if (f->divided)

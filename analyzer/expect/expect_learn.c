@@ -61,6 +61,12 @@ struct learner {
 	uint64_t *passed_at; /* by process: when packets were first passed over (cycles) */
 };
 
+/* What was seen belongs to a call that is over, or that nobody knows. */
+static inline void forget_waits(struct learner *l)
+{
+	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+}
+
 /* The default streams are one for each device; all others are one of a kind. */
 static inline bool is_stream(const struct busy_stream *b, uint64_t stream, uint8_t device)
 {
@@ -308,7 +314,7 @@ static void learn_any(struct learner *l, const union spy_any *raw, struct call_k
 			histogram_add(&kind->class->kernel, l->kernel_ns);
 	}
 	keep_account(l, raw, kind, b);
-	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+	forget_waits(l);
 }
 
 static inline void learn_call(struct learner *l, const union spy_any *raw)
@@ -356,7 +362,7 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 		break;
 	case SPY_EV_THREAD: /* another one: it has submitted nothing yet */
 		l->crowded = l->works = l->lost = false;
-		l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+		forget_waits(l);
 		l->n_busy = 0;
 		break;
 	case SPY_EV_GPU:
@@ -381,9 +387,8 @@ static uint64_t pass_over(struct learner *l, struct reader *r)
 	if (time < *at)
 		*at = time;
 	bytes = reader_pass(r, READ_ONE_IN - 1);
-
 	l->lost = true;
-	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+	forget_waits(l);
 	return bytes;
 }
 
@@ -396,7 +401,7 @@ static void learn_record(struct learner *l, const union spy_any *raw)
 	else if (likely(!call_failed(&raw->call_head)))
 		learn_call(l, raw);
 	else
-		l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+		forget_waits(l);
 }
 
 static void learn_stream(struct learner *l, struct stream *stream)
@@ -406,7 +411,7 @@ static void learn_stream(struct learner *l, struct stream *stream)
 
 	l->stream = stream;
 	l->crowded = l->lost = false;
-	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
+	forget_waits(l);
 	l->n_busy = 0;
 	cold_marks_forget(&l->marks);
 	kinds_release(&l->kinds);

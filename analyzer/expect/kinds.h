@@ -41,7 +41,6 @@ struct call_kind {
 	bool asked : 1; /* detectors want to see all of them, */
 	bool asked_in_row : 1; /* or those that go on with a row */
 	bool plain : 1; /* class is known, and nobody wants to see those that took no longer than own_most_ns */
-	bool lane : 1; /* and only_submits besides: lane.h */
 };
 
 _Static_assert(sizeof(struct call_kind) == 64, "a line of the cache");
