@@ -7,7 +7,7 @@
 #include "board.h"
 #include "clock.h"
 #include "frame_layout.h"
-#include "probe.h"
+#include "handoff.h"
 #include "resolve.h"
 #include "sched.h"
 #include "stack.h"
@@ -334,7 +334,7 @@ void *spy_enter(struct spy_frame *frame)
 	frame->depth = depth = depth_of(thread, frame);
 	if (unlikely(depth != thread->depth)) { /* and so were the waits inside of them */
 		thread->told = SPY_TOLD_NOTHING;
-		spy_wait_leave(thread);
+		spy_handoff_leave(thread);
 	}
 	if (unlikely(depth >= SPY_DEPTH_MAX)) {
 		count(&thread->page->lost);
@@ -510,7 +510,7 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 static inline void stop_waiting(struct spy_thread *thread, uint8_t depth)
 {
 	if (unlikely(thread->waiting) && !depth)
-		spy_wait_leave(thread);
+		spy_handoff_leave(thread);
 }
 
 static inline void leave_traced(struct spy_thread *thread, struct spy_frame *frame, uint8_t depth)

@@ -20,7 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "elf_scan.h"
+#include "handoff.h"
 #include "probe.h"
+#include "wait.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -133,31 +135,28 @@ void spy_probe_init(void)
 	} \
 	static type inside_##name params
 
-static inline bool wanted(const void *lock)
+/* The clock, before a lock is tried that others may wait for; 0: nobody does. */
+static inline uint64_t before_try(const void *lock)
 {
-	return unlikely(__atomic_load_n(&spy_waiting_for(lock)->some, __ATOMIC_RELAXED) != 0);
+	return spy_is_waited_for(lock) ? spy_clock() : 0;
 }
 
 /* The lock was had at the first attempt. */
-static inline void note_taken(const void *lock)
+static inline void note_taken(const void *lock, uint64_t before)
 {
-	if (wanted(lock))
-		spy_wait_taken(spy_self, lock);
+	if (unlikely(before))
+		spy_run_begin(spy_self, lock, before);
 }
 
-/* Gives a lock back. waited_for: may others be waiting for that? asleep: is one sure to? */
-#define GIVE_BACK(kind, lock, waited_for, asleep, give) \
+/* Gives a lock back that does not tell whether anybody sleeps for it. */
+#define GIVE_BACK(kind, lock, give) \
 	{ \
-		uint64_t time; \
-		bool sure; \
 		int result; \
 \
-		if (likely(!(waited_for))) \
+		if (likely(!spy_is_waited_for(lock))) \
 			return give; \
-		sure = asleep; \
-		time = spy_clock(); \
 		result = give; \
-		spy_wait_released(kind, lock, result ? 0 : time, sure); \
+		spy_handoff_released(kind, lock, result ? 0 : spy_clock(), false); \
 		return result; \
 	}
 
@@ -196,10 +195,16 @@ static inline bool recursed(const pthread_mutex_t *lock)
 	return lock->__data.__count > 1;
 }
 
-static inline void note_mutex_taken(const pthread_mutex_t *lock, int result)
+static inline void note_mutex_taken(const pthread_mutex_t *lock, int result, uint64_t before)
 {
-	if (wanted(lock) && !not_had(result) && !recursed(lock))
-		spy_wait_taken(spy_self, lock);
+	if (!not_had(result) && !recursed(lock))
+		spy_run_take(spy_self, lock, before);
+}
+
+/* The clock, before a mutex is tried; 0 if nobody will ask, for nobody else has had it since we did. */
+static inline uint64_t before_try_mutex(const pthread_mutex_t *lock)
+{
+	return spy_run_goes_on(spy_self, lock) ? 0 : spy_clock();
 }
 
 /*
@@ -219,17 +224,22 @@ static inline bool is_held(const pthread_mutex_t *lock)
 #define MUTEX(name, tried, params, args) \
 	PROBE(int, name, params, args) \
 	{ \
+		bool waited_for = spy_is_waited_for(l); \
+		uint64_t before = 0; \
 		struct spy_wait wait; \
 		int result; \
 \
 		if (unlikely(!(tried))) \
 			return real.name args; \
+		if (waited_for) \
+			before = before_try_mutex(l); \
 		if (unlikely(is_robust(l))) \
 			result = is_held(l) ? EBUSY : real.name args; \
 		else \
 			result = real.pthread_mutex_trylock(l); \
 		if (likely(result != EBUSY)) { \
-			note_mutex_taken(l, result); \
+			if (waited_for) \
+				note_mutex_taken(l, result, before); \
 			return result; \
 		} \
 		begin_mutex(&wait, l); \
@@ -245,23 +255,53 @@ MUTEX(pthread_mutex_clocklock, clock_known(c), (pthread_mutex_t * l, clockid_t c
 
 PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 {
+	bool waited_for = spy_is_waited_for(lock);
+	uint64_t before = waited_for ? before_try_mutex(lock) : 0;
 	int result = real.pthread_mutex_trylock(lock);
 
-	note_mutex_taken(lock, result);
+	if (waited_for)
+		note_mutex_taken(lock, result, before);
 	return result;
 }
 
 /* glibc: somebody sleeps until it is given back, or did when it was taken. Of robust mutexes and those with
  * inheritance the word is the owner's id, which may be 2 as well, in a container. */
+static inline bool tells_of_sleepers(const pthread_mutex_t *lock)
+{
+	return !(lock->__data.__kind & (MUTEX_ROBUST | MUTEX_INHERITS));
+}
+
 static inline bool is_slept_for(const pthread_mutex_t *lock)
 {
-	return !(lock->__data.__kind & (MUTEX_ROBUST | MUTEX_INHERITS)) &&
-	       __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) == 2;
+	return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) == 2;
+}
+
+/* Gives back a mutex that others may sleep for: waking one takes a hundred times as long as a look at the clock. */
+static __attribute__((noinline)) int wake_others(pthread_mutex_t *lock)
+{
+	bool sure = tells_of_sleepers(lock);
+	uint64_t time = spy_clock();
+	int result = real.pthread_mutex_unlock(lock);
+
+	spy_handoff_released(SPY_WAIT_MUTEX, lock, result ? 0 : time, sure);
+	return result;
 }
 
 PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
-GIVE_BACK(SPY_WAIT_MUTEX, lock, wanted(lock) && !recursed(lock), is_slept_for(lock),
-	  real.pthread_mutex_unlock(lock))
+{
+	const struct spy_run *run;
+	int result;
+
+	if (likely(!spy_is_waited_for(lock)) || recursed(lock))
+		return real.pthread_mutex_unlock(lock);
+	if (is_slept_for(lock) || !tells_of_sleepers(lock))
+		return wake_others(lock);
+	run = spy_run_of(spy_self, lock);
+	result = real.pthread_mutex_unlock(lock);
+	if (run->lock == (uintptr_t)lock && run->begun)
+		spy_handoff_taken(lock);
+	return result;
+}
 
 /* ---- read-write locks ------------------------------------------------------------------------- */
 
@@ -274,6 +314,7 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 #define RWLOCK(name, tried, try, kind, params, args) \
 	PROBE(int, name, params, args) \
 	{ \
+		uint64_t before = before_try(l); \
 		struct spy_wait wait; \
 		int result; \
 \
@@ -281,7 +322,7 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 			return real.name args; \
 		result = real.try(l); \
 		if (likely(!result)) { \
-			note_taken(l); \
+			note_taken(l, before); \
 		} else if (result == EBUSY) { \
 			begin_rwlock(&wait, kind, l); \
 			result = real.name args; \
@@ -309,10 +350,11 @@ WRLOCK(pthread_rwlock_clockwrlock, time_valid(c, t),
 
 PROBE(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock), (lock))
 {
+	uint64_t before = before_try(lock);
 	int result = real.pthread_rwlock_tryrdlock(lock);
 
 	if (!result) {
-		note_taken(lock);
+		note_taken(lock, before);
 		spy_hold_add(spy_self, lock);
 	}
 	return result;
@@ -320,10 +362,11 @@ PROBE(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock), (lock))
 
 PROBE(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock), (lock))
 {
+	uint64_t before = before_try(lock);
 	int result = real.pthread_rwlock_trywrlock(lock);
 
 	if (!result)
-		note_taken(lock);
+		note_taken(lock, before);
 	return result;
 }
 
@@ -333,20 +376,20 @@ PROBE(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock))
 
 	if (reader)
 		spy_hold_remove(spy_self, lock);
-	GIVE_BACK(reader ? SPY_WAIT_READ : SPY_WAIT_WRITE, lock, wanted(lock), false,
-		  real.pthread_rwlock_unlock(lock))
+	GIVE_BACK(reader ? SPY_WAIT_READ : SPY_WAIT_WRITE, lock, real.pthread_rwlock_unlock(lock))
 }
 
 /* ---- spin locks ------------------------------------------------------------------------------ */
 
 PROBE(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
 {
+	uint64_t before = before_try((const void *)lock);
 	struct spy_wait wait;
 	int result;
 
 	result = real.pthread_spin_trylock(lock);
 	if (likely(result != EBUSY)) {
-		note_taken((const void *)lock);
+		note_taken((const void *)lock, before);
 	} else {
 		spy_wait_begin(&wait, SPY_WAIT_SPIN, (const void *)lock, NULL, 0);
 		result = real.pthread_spin_lock(lock);
@@ -359,10 +402,11 @@ PROBE(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
 
 PROBE(int, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock))
 {
+	uint64_t before = before_try((const void *)lock);
 	int result = real.pthread_spin_trylock(lock);
 
 	if (!result) {
-		note_taken((const void *)lock);
+		note_taken((const void *)lock, before);
 		spy_hold_add(spy_self, (const void *)lock);
 	}
 	return result;
@@ -371,8 +415,7 @@ PROBE(int, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock))
 PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 {
 	spy_hold_remove(spy_self, (const void *)lock);
-	GIVE_BACK(SPY_WAIT_SPIN, (const void *)lock, wanted((const void *)lock), false,
-		  real.pthread_spin_unlock(lock))
+	GIVE_BACK(SPY_WAIT_SPIN, (const void *)lock, real.pthread_spin_unlock(lock))
 }
 
 /* ---- what has no holder ----------------------------------------------------------------------- */
@@ -393,12 +436,8 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 /* After a condition glibc marks the mutex as if somebody slept for it. */
 static inline void note_retaken(const pthread_mutex_t *lock)
 {
-	struct spy_thread *thread = spy_self;
-	unsigned int before = thread->n_taken;
-
-	note_mutex_taken(lock, 0);
-	if (thread->n_taken != before)
-		thread->taken[before % SPY_TAKEN].marked = true;
+	if (spy_is_waited_for(lock) && !recursed(lock))
+		spy_run_begin_mutex(spy_self, lock, spy_clock())->marked = true;
 }
 
 /* The mutex is given back for as long as the wait lasts. */
@@ -407,8 +446,8 @@ static inline void note_retaken(const pthread_mutex_t *lock)
 		struct spy_wait wait; \
 		int result; \
 \
-		if (wanted(m) && !recursed(m)) \
-			spy_wait_released(SPY_WAIT_MUTEX, m, spy_clock(), false); \
+		if (spy_is_waited_for(m) && !recursed(m)) \
+			spy_handoff_released(SPY_WAIT_MUTEX, m, spy_clock(), false); \
 		spy_wait_begin(&wait, SPY_WAIT_CONDITION, c, NULL, 0); \
 		result = real.name args; \
 		spy_wait_end(&wait, result); \

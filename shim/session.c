@@ -24,6 +24,7 @@
 #include "calm.h"
 #include "disk.h"
 #include "options.h"
+#include "handoff.h"
 #include "probe.h"
 #include "resolve.h"
 #include "sched.h"
@@ -101,7 +102,7 @@ static void after_fork_in_child(void)
 {
 	forked_pid = (int)syscall(SYS_getpid);
 	after_fork();
-	spy_wait_forget();
+	spy_handoff_forget();
 }
 
 /* Kernels before 4.14 and some emulations know no MADV_WIPEONFORK. */

@@ -15,6 +15,7 @@
 #include "board.h"
 #include "calm.h"
 #include "options.h"
+#include "handoff.h"
 #include "probe.h"
 #include "resolve.h"
 #include "sched.h"
@@ -217,7 +218,7 @@ static struct spy_thread *begin_thread(void)
 	thread->page->wait_kind = 0;
 	thread->n_holds = 0;
 	memset(thread->holds, 0, sizeof(thread->holds));
-	memset(thread->taken, 0, sizeof(thread->taken));
+	memset(thread->runs, 0, sizeof(thread->runs));
 	thread->row = NULL;
 	thread->python_asked = NULL;
 	spy_python_ask(&thread->python_asked);
@@ -237,7 +238,7 @@ static struct spy_thread *begin_thread(void)
 
 void spy_thread_end(struct spy_thread *thread)
 {
-	spy_wait_leave(thread);
+	spy_handoff_leave(thread);
 	spy_thread_flush_counts(thread);
 	spy_board_show(thread->page->depth, 0);
 	spy_board_show(thread->page->tid, 0);

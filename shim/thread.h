@@ -30,14 +30,16 @@ struct spy_progress {
 	bool timed; /* it is, or one around it */
 };
 
-/* A lock that the thread has. */
-struct spy_taken {
+/* A lock that others waited for, and the thread had: once, or again and again with nobody else in between. */
+struct spy_run {
 	uintptr_t lock;
-	uint64_t time;
+	uint64_t begun; /* when it took it without a wait; 0: after one, or that has been told */
+	uint16_t takes;
+	uint16_t fn; /* of the application's call */
 	bool marked; /* by glibc, as if somebody slept for it: taken again after a condition */
 };
 
-#define SPY_TAKEN 4
+#define SPY_RUNS 8
 
 /* stack.c: a place that has had its first calls, and whose next ones are rarely due. */
 struct spy_settled {
@@ -63,12 +65,11 @@ struct spy_thread {
 	uint16_t context; /* shadow of the current context's number */
 	uintptr_t busy; /* the frame spy_enter or spy_leave is at work on, 0 none */
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
-	struct spy_waiting *waiting; /* wait.c: for a lock of these; NULL: for none */
+	struct spy_waiting *waiting; /* handoff.c: for a lock of these; NULL: for none */
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
 	/* probe.c and wait.c */
 	uint8_t *row; /* the last record of a wait, for the next of its kind to join */
-	struct spy_taken taken[SPY_TAKEN]; /* without a wait, while others waited; a ring */
-	unsigned int n_taken;
+	struct spy_run runs[SPY_RUNS]; /* of locks, by spy_run_of */
 	unsigned int n_holds;
 	uintptr_t holds[SPY_HOLDS]; /* locks held as reader, and spin locks; others look */
 	uint64_t waited; /* for locks, since ran_at (cycles) */

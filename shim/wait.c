@@ -13,16 +13,16 @@
 #include "board.h"
 #include "calm.h"
 #include "frame_layout.h"
+#include "handoff.h"
 #include "probe.h"
 #include "session.h"
+#include "wait.h"
 
 #pragma GCC poison malloc calloc realloc fopen
 
 #define DURATION_MAX ((1ull << 48) - 1)
 #define LOW_48 ((1ull << 48) - 1)
-#define SOME_LEAST 2000000 /* cycles: a millisecond or less */
 
-struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
 bool spy_probing;
 
 /*
@@ -44,11 +44,7 @@ in_progress(const struct spy_thread *thread, const struct spy_progress *call, ui
 	       frame->stack[-1] == frame->caller;
 }
 
-/*
- * The thread, if what happens now belongs to a CUDA call of its own: not inside the recorder, not in
- * a forked child, not after the call was left.
- */
-static struct spy_thread *caller(const void *here)
+struct spy_thread *spy_wait_caller(const void *here)
 {
 	struct spy_thread *thread = spy_self;
 
@@ -60,8 +56,7 @@ static struct spy_thread *caller(const void *here)
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-/* Room for a record inside the call in progress; NULL: none, and it is counted as lost. */
-static void *make_room(struct spy_thread *thread, size_t bytes)
+void *spy_wait_room(struct spy_thread *thread, size_t bytes)
 {
 	if (spy_thread_has_room(thread, bytes))
 		return thread->head;
@@ -154,7 +149,8 @@ static void tell_stranger(struct spy_thread *thread, uint32_t tid)
 	char name[16] = "";
 	SPY_CALM;
 
-	if (is_told(tid) || !read_name(tid, name) || !(record = make_room(thread, sizeof(*record))))
+	if (is_told(tid) || !read_name(tid, name) ||
+	    !(record = spy_wait_room(thread, sizeof(*record))))
 		return;
 	*record = (struct spy_rec_stranger){.head = {.time = spy_clock(), .event = SPY_EV_STRANGER},
 					    .tid = tid};
@@ -186,8 +182,7 @@ static void look_at_holder(struct spy_wait *wait)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Calls in progress that nobody looked at the clock for began no later than this. */
-static void set_begin(struct spy_thread *thread, uint64_t now)
+void spy_wait_set_begin(struct spy_thread *thread, uint64_t now)
 {
 	for (uint8_t i = 0; i < thread->depth; i++)
 		if (!thread->calls[i].start) {
@@ -270,60 +265,10 @@ static void show_wait(struct spy_slot_page *page, const struct spy_wait *wait)
 	__atomic_store_n(&page->wait_kind, wait->kind + 1u, __ATOMIC_RELEASE);
 }
 
-/* Ordered before the look at the lock's owner; pairs with the look at `some` before a lock is given back
- * (probe.c). */
-static void count_in(struct spy_waiting *waiting, uint64_t now)
-{
-	__atomic_fetch_add(&waiting->threads, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&waiting->some, __ATOMIC_SEQ_CST))
-		return;
-	__atomic_store_n(&waiting->since, now, __ATOMIC_RELAXED);
-	__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
-}
-
-/*
- * When nobody waits, "some" becomes "none", but not again and again, for all who take and give back have
- * to fetch it anew. Who begins to wait in between finds it set, or is found by the second look.
- */
-static void look_for_none(struct spy_waiting *waiting, uint64_t now)
-{
-	if (__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED) ||
-	    now - __atomic_load_n(&waiting->since, __ATOMIC_RELAXED) < SOME_LEAST)
-		return;
-	__atomic_store_n(&waiting->some, 0, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&waiting->threads, __ATOMIC_SEQ_CST))
-		__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
-}
-
-/* Zero already: a signal handler forked during the wait, and this is the child. */
-static void count_out(struct spy_waiting *waiting, uint64_t now)
-{
-	uint32_t threads = __atomic_load_n(&waiting->threads, __ATOMIC_RELAXED);
-
-	/* Pairs with is_waited_for: who sees us gone sees when. */
-	__atomic_store_n(&waiting->left, now, __ATOMIC_RELAXED);
-	while (threads && !__atomic_compare_exchange_n(&waiting->threads, &threads, threads - 1,
-						       false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-		;
-}
-
-/* A signal handler may make a call in between, which does the same at its end. */
-void spy_wait_leave(struct spy_thread *thread)
-{
-	struct spy_waiting *waiting = __atomic_exchange_n(&thread->waiting, NULL, __ATOMIC_RELAXED);
-	uint64_t now;
-
-	if (!waiting)
-		return;
-	now = spy_clock();
-	count_out(waiting, now);
-	look_for_none(waiting, now);
-}
-
 void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *object,
 		    const void *owner, unsigned int flags)
 {
-	struct spy_thread *thread = caller(__builtin_frame_address(0));
+	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
 
 	wait->thread = thread;
 	if (!thread)
@@ -336,21 +281,15 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 	wait->holder_since = wait->holder_stream = 0;
 	wait->holder_device = SPY_DEVICE_NONE;
 	if (spy_wait_is_lock(kind)) {
-		spy_wait_leave(thread);
+		spy_handoff_leave(thread);
 		wait->start = spy_clock();
-		count_in(spy_waiting_for(object), wait->start);
-		thread->waiting = spy_waiting_for(object);
+		spy_handoff_enter(thread, object, wait->start);
 		find_holder(wait, owner);
 	} else {
 		wait->start = spy_clock();
 	}
-	set_begin(thread, wait->start);
+	spy_wait_set_begin(thread, wait->start);
 	show_wait(thread->page, wait);
-}
-
-void spy_wait_forget(void)
-{
-	memset(spy_waiting, 0, sizeof(spy_waiting));
 }
 
 static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, uint64_t now)
@@ -368,7 +307,7 @@ static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, u
 		spy_thread_publish(thread, now, 0);
 		return;
 	}
-	record = make_room(thread, sizeof(*record));
+	record = spy_wait_room(thread, sizeof(*record));
 	if (!record)
 		return;
 	if (duration > DURATION_MAX)
@@ -405,8 +344,8 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 	if (!thread)
 		return;
 	if (failed && lock && thread->waiting == spy_waiting_for((const void *)wait->object))
-		spy_wait_leave(thread);
-	if (thread != caller(__builtin_frame_address(0)))
+		spy_handoff_leave(thread);
+	if (thread != spy_wait_caller(__builtin_frame_address(0)))
 		return;
 	/* A signal handler's calls must not write into the record in the making, nor one with a later
 	 * time before it. */
@@ -418,91 +357,11 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 		thread->waited += now - wait->start;
 	if (failed)
 		wait->flags |= SPY_WAIT_FAILED;
+	else if (wait->kind == SPY_WAIT_MUTEX)
+		spy_run_begin_mutex(thread, (const void *)wait->object, 0);
+	else if (lock)
+		spy_run_begin(thread, (const void *)wait->object, 0);
 	write_wait(thread, wait, now);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->busy = 0;
-}
-
-/* How long the thread had the lock, given back at `time`, if it did not wait for it. */
-static uint64_t held_since(struct spy_thread *thread, const void *object, uint64_t time, bool *sure)
-{
-	for (unsigned int i = 1; i <= SPY_TAKEN; i++) {
-		struct spy_taken *taken = &thread->taken[(thread->n_taken - i) % SPY_TAKEN];
-
-		if (taken->lock != (uintptr_t)object)
-			continue;
-		taken->lock = 0;
-		*sure &= !taken->marked;
-		/* Was it given back in between, when nobody waited? */
-		if (taken->time <
-		    __atomic_load_n(&spy_waiting_for(object)->since, __ATOMIC_RELAXED))
-			return 0;
-		return time > taken->time ? (time - taken->time) & LOW_48 : 0;
-	}
-	return 0;
-}
-
-/* Did another thread wait for it when it was given back at `time`? He may have had it since, and be gone. */
-static bool is_waited_for(const struct spy_thread *thread, const struct spy_waiting *waiting,
-			  uint64_t time)
-{
-	uint32_t self = thread->waiting == waiting;
-
-	return __atomic_load_n(&waiting->threads, __ATOMIC_ACQUIRE) > self ||
-	       __atomic_load_n(&waiting->left, __ATOMIC_RELAXED) >= time;
-}
-
-static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const void *object,
-		       uint64_t time, uint64_t now, uint64_t held)
-{
-	struct spy_rec_held *record = make_room(thread, sizeof(*record));
-	uint64_t span = (now - time) / SPY_SPAN_UNIT;
-
-	if (!record)
-		return;
-	/* A signal handler's call may have been recorded since. */
-	if (time < thread->packet->time_end)
-		time = thread->packet->time_end;
-	set_begin(thread, time);
-	*record = (struct spy_rec_held){
-		.time = time,
-		.event = SPY_EV_HELD,
-		.kind = (uint8_t)kind,
-		.depth = (uint8_t)(thread->depth - 1),
-		.fn = spy_board_see(thread->page->fn),
-		.outer_fn = thread->calls[0].fn,
-		.object = (uintptr_t)object,
-		.span = span < UINT16_MAX ? span : UINT16_MAX,
-		.held = held,
-	};
-	spy_thread_publish(thread, time, sizeof(*record));
-}
-
-void spy_wait_released(enum spy_wait_kind kind, const void *object, uint64_t time, bool sure)
-{
-	struct spy_waiting *waiting = spy_waiting_for(object);
-	struct spy_thread *thread = caller(__builtin_frame_address(0));
-	uint64_t now, held;
-	bool told;
-
-	if (!thread)
-		return;
-	/* Who had nobody to wake gave it back in no time. */
-	now = time && kind == SPY_WAIT_MUTEX && !sure ? time : spy_clock();
-	held = time ? held_since(thread, object, time, &sure) : 0;
-	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. He
-	 * may have waited for another one since, but it is not among those he took at once. */
-	sure = sure && held;
-	told = time && (sure || is_waited_for(thread, waiting, time));
-	if (thread->waiting == waiting)
-		spy_wait_leave(thread);
-	else if (!sure)
-		look_for_none(waiting, now);
-	if (!told)
-		return;
-	thread->busy = (uintptr_t)__builtin_frame_address(0);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	write_held(thread, kind, object, time, now, held);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	thread->busy = 0;
 }

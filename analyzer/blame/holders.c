@@ -222,7 +222,8 @@ static void find_taker(struct waited *w, uint64_t number)
 	size_t i, n = 0, most = 0;
 
 	for (; (event = lock_event(w->lock, number)); number++) {
-		if (event->released || (event->shared && w->kind == SPY_WAIT_READ))
+		if ((event->released && !event->again) ||
+		    (event->shared && w->kind == SPY_WAIT_READ))
 			continue;
 		for (i = 0; i < n && takers[i].event->thread != event->thread; i++)
 			;
@@ -231,7 +232,7 @@ static void find_taker(struct waited *w, uint64_t number)
 		if (i == n)
 			takers[n++].taken = 0;
 		takers[i].event = event;
-		takers[i].taken++;
+		takers[i].taken += event->released ? event->again : 1;
 		if (takers[i].taken > takers[most].taken)
 			most = i;
 	}
@@ -293,6 +294,7 @@ void holders_find(struct model *model, const struct record *record, struct waite
 		advance(&h, event->ns);
 		if (event->released) {
 			give_back(&h, &holder);
+			taken += event->again;
 		} else {
 			take(&h, &holder, event->shared);
 			taken++;

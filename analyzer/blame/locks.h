@@ -18,6 +18,8 @@ struct lock_event {
 	uint32_t fn; /* the application's call, number in the set's functions */
 	uint8_t device;
 	bool released;
+	uint16_t
+		again; /* of `released`: so often it was taken once more before, by the same thread */
 	bool shared; /* as a reader: others may have the lock, too */
 };
 

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* Raised when a reader of the previous version could misread a trace. */
-#define SPY_TRACE_VERSION 4
+#define SPY_TRACE_VERSION 5
 
 /* ---- function numbers --------------------------------------------------------------------- */
 
@@ -91,7 +91,7 @@ enum spy_event {
 	SPY_EV_NOTE, /* something a reader of the report must know: enum spy_note */
 	SPY_EV_INNER, /* the short form of NESTED, which most are */
 	SPY_EV_WAIT, /* a thread waited inside a call */
-	SPY_EV_TAKEN, /* until version 2: a lock others were waiting for was taken without a wait */
+	SPY_EV_TAKEN, /* a lock others were waiting for was taken without a wait */
 	SPY_EV_SCHED, /* how the system's scheduler treated the thread around a long call */
 	SPY_EV_RELEASED, /* until version 2: a lock others were waiting for was given back */
 	SPY_EV_STRANGER, /* a thread that held a lock and makes no calls: the driver's own */
@@ -403,7 +403,8 @@ struct spy_rec_wait {
 } __attribute__((packed));
 
 /* How a lock changed hands while somebody waited for it, together with the waits: taken by somebody who
- * did not have to wait, or (SPY_EV_RELEASED) given back. */
+ * did not have to wait, or (SPY_EV_RELEASED) given back. Versions 3 and 4 have spy_rec_held for both; since version 5
+ * a mutex that is given back when nobody sleeps for it is told to have been taken, for its thread may take it again. */
 struct spy_rec_taken {
 	uint64_t time;
 	uint16_t event;
@@ -415,8 +416,9 @@ struct spy_rec_taken {
 } __attribute__((packed));
 
 /*
- * The same since version 3: written when the lock has been given back, by whoever had it. Giving it back
- * began at the record's time and took a while, because those who wait have to be woken.
+ * Since version 3: written when the lock has been given back, by whoever had it. Giving a mutex back began at the
+ * record's time and took a while, because those who wait have to be woken; of other locks it is over by then. takes:
+ * since version 5, in what were the upper bits of object.
  */
 struct spy_rec_held {
 	uint64_t time;
@@ -425,10 +427,11 @@ struct spy_rec_held {
 	uint8_t depth;
 	uint16_t fn;
 	uint16_t outer_fn;
-	uint64_t object;
+	uint64_t object : 48;
+	uint64_t takes : 16; /* in calls of that function, with nobody else in between; 0: once */
 	uint64_t span : 16; /* units that giving it back took, 65535: or more */
 	uint64_t
-		held : 48; /* cycles since it was taken without a wait; 0: after one, or nobody knows */
+		held : 48; /* cycles since it was taken without a wait; 0: after one, or that was told */
 } __attribute__((packed));
 
 #define SPY_SPAN_UNIT 64 /* cycles */

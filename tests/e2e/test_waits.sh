@@ -68,6 +68,11 @@ while read -r event kind object count; do
 	expect "moved: $event $kind" "$(moves "$event" " kind=$kind .* object=$object")" "$count"
 done <printed
 
+# One thread takes a mutex again and again, another one sometimes: who has it eleven times running says so once.
+play again
+readable "$trace"
+[ "$(moves held ' kind=mutex .* takes=11 ')" -gt 0 ] || fail "again: nobody had the lock eleven times running"
+
 play rows
 expect "rows: waits" "$(waits | wc -l)" 6
 sed -i '/^poll/d' printed # two calls have one

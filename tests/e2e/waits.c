@@ -8,6 +8,7 @@
  *   waits free             all of it without anybody to wait for
  *   waits timeout          a lock that was not had
  *   waits moved            locks that change hands while somebody waits, and one that seems to
+ *   waits again            a lock that one thread takes again and again while another wants it sometimes
  *   waits rows             many short waits in a row
  *   waits crowd            more of them than records fit into a packet
  *   waits some N           N calls, of which the last one waits
@@ -371,6 +372,45 @@ static void moved(void)
 	pthread_mutex_init(&mutexes[0], &attributes);
 	call(twice, &first);
 	printf("held mutex 0x%lx 1\n", (unsigned long)&mutexes[0]);
+}
+
+static int all_done;
+
+static void take_once(void *unused)
+{
+	(void)unused;
+	lock_mutex();
+	unlock_mutex();
+}
+
+static void *take_thread(void *unused)
+{
+	for (int i = 0; i < 20; i++)
+		call(take_once, unused);
+	__atomic_store_n(&all_done, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Quickly, before anybody can wake up, and then for long enough that he falls asleep again. */
+static void take_always(void *unused)
+{
+	while (!__atomic_load_n(&all_done, __ATOMIC_ACQUIRE)) {
+		for (int i = 0; i < 10; i++)
+			take_once(unused);
+		lock_mutex();
+		sleep_ms(1);
+		unlock_mutex();
+	}
+}
+
+/* In one call a mutex is taken again and again: who else wants it comes seldom between. */
+static void again(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, take_thread, NULL);
+	call(take_always, NULL);
+	pthread_join(thread, NULL);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------- */
@@ -799,6 +839,8 @@ int main(int argc, char **argv)
 		holder_end(&holder);
 	} else if (strcmp(what, "moved") == 0) {
 		moved();
+	} else if (strcmp(what, "again") == 0) {
+		again();
 	} else if (strcmp(what, "rows") == 0) {
 		call(rows, NULL);
 		call(answers, NULL);

@@ -1,0 +1,237 @@
+/*
+ * shim/handoff.c: records of how locks that are waited for change hands, and the count of those who wait. Runs on
+ * the thread that has just given a lock back, or is about to wait. No lock, no system call, no allocation.
+ */
+#include <string.h>
+#include "board.h"
+#include "handoff.h"
+#include "session.h"
+#include "wait.h"
+
+#pragma GCC poison malloc calloc realloc fopen
+
+#define LOW_48 ((1ull << 48) - 1)
+#define SOME_LEAST 50000 /* cycles: twenty microseconds or so */
+#define LOOKS_APART \
+	8 /* of those who take a lock, one in so many looks whether anybody still waits */
+
+struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
+
+/* ---- who waits ------------------------------------------------------------------------------- */
+
+/* Pairs with the look at `some` before a lock is given back (probe.c). What was known of who had it last is old. */
+static void count_in(struct spy_waiting *waiting, uint64_t now)
+{
+	__atomic_fetch_add(&waiting->threads, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&waiting->some, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_store_n(&waiting->last, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&waiting->since, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * When nobody waits, "some" becomes "none", but not again and again, for all who take and give back have
+ * to fetch it anew; nor late, for until then they leave records. Who begins to wait in between finds it set, or is
+ * found by the second look.
+ */
+static void look_for_none(struct spy_waiting *waiting, uint64_t now)
+{
+	if (now - __atomic_load_n(&waiting->since, __ATOMIC_RELAXED) < SOME_LEAST ||
+	    __atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&waiting->some, 0, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&waiting->threads, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Zero already: a signal handler forked during the wait, and this is the child. */
+static void count_out(struct spy_waiting *waiting, uint64_t now)
+{
+	uint32_t threads = __atomic_load_n(&waiting->threads, __ATOMIC_RELAXED);
+
+	/* Pairs with others_wait: who sees us gone sees when. */
+	__atomic_store_n(&waiting->left, now, __ATOMIC_RELAXED);
+	while (threads && !__atomic_compare_exchange_n(&waiting->threads, &threads, threads - 1,
+						       false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+}
+
+void spy_handoff_enter(struct spy_thread *thread, const void *lock, uint64_t now)
+{
+	count_in(spy_waiting_for(lock), now);
+	thread->waiting = spy_waiting_for(lock);
+}
+
+/* A signal handler may make a call in between, which does the same at its end. */
+static void leave(struct spy_thread *thread, uint64_t now)
+{
+	struct spy_waiting *waiting = __atomic_exchange_n(&thread->waiting, NULL, __ATOMIC_RELAXED);
+
+	if (!waiting)
+		return;
+	count_out(waiting, now);
+	look_for_none(waiting, now);
+}
+
+void spy_handoff_leave(struct spy_thread *thread)
+{
+	if (thread->waiting)
+		leave(thread, spy_clock());
+}
+
+void spy_handoff_forget(void)
+{
+	memset(spy_waiting, 0, sizeof(spy_waiting));
+}
+
+/* Did another thread wait for it when it was given back at `time`? He may have had it since, and be gone. */
+static bool others_wait(const struct spy_thread *thread, const struct spy_waiting *waiting,
+			uint64_t time)
+{
+	uint32_t self = thread->waiting == waiting;
+
+	return __atomic_load_n(&waiting->threads, __ATOMIC_ACQUIRE) > self ||
+	       __atomic_load_n(&waiting->left, __ATOMIC_RELAXED) >= time;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* A signal handler's calls must not write into a record in the making. */
+static void begin_record(struct spy_thread *thread)
+{
+	thread->busy = (uintptr_t)__builtin_frame_address(0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void end_record(struct spy_thread *thread)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy = 0;
+}
+
+/* Not before what has been recorded since: a wait for another lock, a signal handler's call. */
+static uint64_t time_for(struct spy_thread *thread, uint64_t time)
+{
+	uint64_t last = thread->packet->time_end;
+
+	time = time < last ? last : time;
+	spy_wait_set_begin(thread, time);
+	return time;
+}
+
+static void write_taken(struct spy_thread *thread, const void *lock, uint64_t time)
+{
+	struct spy_rec_taken *record = spy_wait_room(thread, sizeof(*record));
+
+	if (!record)
+		return;
+	time = time_for(thread, time);
+	*record = (struct spy_rec_taken){
+		.time = time,
+		.event = SPY_EV_TAKEN,
+		.kind = SPY_WAIT_MUTEX,
+		.depth = (uint8_t)(thread->depth - 1),
+		.fn = spy_board_see(thread->page->fn),
+		.outer_fn = thread->calls[0].fn,
+		.object = (uintptr_t)lock,
+	};
+	spy_thread_publish(thread, time, sizeof(*record));
+}
+
+void spy_handoff_taken(const void *lock)
+{
+	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
+	struct spy_waiting *waiting = spy_waiting_for(lock);
+	struct spy_run *run;
+	uint64_t begun;
+
+	if (!thread)
+		return;
+	run = spy_run_of(thread, lock);
+	begun = run->begun;
+	run->begun = 0;
+	if (!(begun / 64 % LOOKS_APART))
+		look_for_none(waiting, begun);
+	/* Did it end in between that somebody waited? */
+	if (begun < __atomic_load_n(&waiting->since, __ATOMIC_RELAXED))
+		return;
+	begin_record(thread);
+	write_taken(thread, lock, begun);
+	end_record(thread);
+}
+
+/* A run that is over. */
+struct ended {
+	uint64_t
+		held; /* cycles since it began without a wait; 0: after one, or that has been told, or nobody knows */
+	uint16_t takes;
+	bool at_once; /* the last of them was without a wait, and not marked by glibc */
+};
+
+static struct ended end_run(struct spy_thread *thread, const void *lock, uint64_t time)
+{
+	struct spy_run *run = spy_run_of(thread, lock), was = *run;
+	struct ended ended = {.takes = 1};
+
+	if (was.lock != (uintptr_t)lock)
+		return ended;
+	run->lock = run->begun = 0;
+	ended.takes = was.takes;
+	ended.at_once = (was.begun || was.takes > 1) && !was.marked;
+	if (was.begun >= __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED) &&
+	    time > was.begun)
+		ended.held = (time - was.begun) & LOW_48;
+	return ended;
+}
+
+static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const void *lock,
+		       uint64_t time, uint64_t now, const struct ended *run)
+{
+	struct spy_rec_held *record = spy_wait_room(thread, sizeof(*record));
+	uint64_t span = (now - time) / SPY_SPAN_UNIT;
+
+	if (!record)
+		return;
+	time = time_for(thread, time);
+	*record = (struct spy_rec_held){
+		.time = time,
+		.event = SPY_EV_HELD,
+		.kind = (uint8_t)kind,
+		.depth = (uint8_t)(thread->depth - 1),
+		.fn = spy_board_see(thread->page->fn),
+		.outer_fn = thread->calls[0].fn,
+		.object = (uintptr_t)lock & LOW_48,
+		.takes = run->takes,
+		.span = span < UINT16_MAX ? span : UINT16_MAX,
+		.held = run->held,
+	};
+	spy_thread_publish(thread, time, sizeof(*record));
+}
+
+void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t time, bool sure)
+{
+	struct spy_waiting *waiting = spy_waiting_for(lock);
+	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
+	struct ended run;
+	uint64_t now;
+	bool told;
+
+	if (!thread)
+		return;
+	/* Only of a mutex is it known when that began. */
+	now = kind == SPY_WAIT_MUTEX ? spy_clock() : time;
+	run = end_run(thread, lock, time);
+	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. */
+	sure = sure && run.at_once;
+	told = time && (sure || others_wait(thread, waiting, time));
+	if (thread->waiting == waiting)
+		leave(thread, now);
+	else if (!sure)
+		look_for_none(waiting, now);
+	if (!told)
+		return;
+	begin_record(thread);
+	write_held(thread, kind, lock, time, now, &run);
+	end_record(thread);
+}
