@@ -32,7 +32,7 @@ static void count_in(struct spy_waiting *waiting, uint64_t now)
 
 /*
  * When nobody waits, "some" becomes "none", but not again and again, for all who take and give back have
- * to fetch it anew; nor late, for until then they leave records. Who begins to wait in between finds it set, or is
+ * to fetch it anew; nor too late, for until then they leave records. Who begins to wait in between finds it set, or is
  * found by the second look.
  */
 static void look_for_none(struct spy_waiting *waiting, uint64_t now)
@@ -61,6 +61,15 @@ void spy_handoff_enter(struct spy_thread *thread, const void *lock, uint64_t now
 {
 	count_in(spy_waiting_for(lock), now);
 	thread->waiting = spy_waiting_for(lock);
+}
+
+void spy_handoff_seen(const void *lock, uint32_t slot)
+{
+	struct spy_waiting *waiting = spy_waiting_for(lock);
+	uint64_t last = __atomic_load_n(&waiting->last, __ATOMIC_RELAXED);
+
+	if (last && last != spy_had(slot, lock))
+		__atomic_store_n(&waiting->last, 0, __ATOMIC_RELAXED);
 }
 
 /* A signal handler may make a call in between, which does the same at its end. */
@@ -139,22 +148,44 @@ static void write_taken(struct spy_thread *thread, const void *lock, uint64_t ti
 	spy_thread_publish(thread, time, sizeof(*record));
 }
 
-void spy_handoff_taken(const void *lock)
+/* Has it been waited for all along since the run began? */
+static bool is_fresh(const struct spy_run *run, const struct spy_waiting *waiting)
+{
+	return run->since == __atomic_load_n(&waiting->since, __ATOMIC_RELAXED);
+}
+
+/* The call was left, or the lock is given back in the recorder's own time: nobody will tell. */
+static void drop_run(const void *lock)
+{
+	struct spy_run *run = spy_run_of(spy_self, lock);
+
+	if (run)
+		run->lock = 0;
+}
+
+void spy_handoff_unlocked(const void *lock)
 {
 	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
 	struct spy_waiting *waiting = spy_waiting_for(lock);
 	struct spy_run *run;
 	uint64_t begun;
 
-	if (!thread)
+	if (!thread) {
+		drop_run(lock);
 		return;
+	}
 	run = spy_run_of(thread, lock);
-	begun = run->begun;
-	run->begun = 0;
-	if (!(begun / 64 % LOOKS_APART))
+	begun = run ? run->begun : 0;
+	if (thread->waiting == waiting)
+		leave(thread, spy_clock());
+	else if (begun && !(begun / 64 % LOOKS_APART))
 		look_for_none(waiting, begun);
-	/* Did it end in between that somebody waited? */
-	if (begun < __atomic_load_n(&waiting->since, __ATOMIC_RELAXED))
+	else if (!begun)
+		look_for_none(waiting, spy_clock());
+	if (!begun)
+		return;
+	run->begun = 0;
+	if (!is_fresh(run, waiting))
 		return;
 	begin_record(thread);
 	write_taken(thread, lock, begun);
@@ -171,17 +202,18 @@ struct ended {
 
 static struct ended end_run(struct spy_thread *thread, const void *lock, uint64_t time)
 {
-	struct spy_run *run = spy_run_of(thread, lock), was = *run;
+	struct spy_run *run = spy_run_of(thread, lock);
 	struct ended ended = {.takes = 1};
 
-	if (was.lock != (uintptr_t)lock)
+	if (!run)
 		return ended;
+	ended.at_once = (run->begun || run->takes > 1) && !run->marked;
+	if (is_fresh(run, spy_waiting_for(lock))) {
+		ended.takes = run->takes;
+		if (run->begun && time > run->begun)
+			ended.held = (time - run->begun) & LOW_48;
+	}
 	run->lock = run->begun = 0;
-	ended.takes = was.takes;
-	ended.at_once = (was.begun || was.takes > 1) && !was.marked;
-	if (was.begun >= __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED) &&
-	    time > was.begun)
-		ended.held = (time - was.begun) & LOW_48;
 	return ended;
 }
 
@@ -217,8 +249,10 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 	uint64_t now;
 	bool told;
 
-	if (!thread)
+	if (!thread) {
+		drop_run(lock);
 		return;
+	}
 	/* Only of a mutex is it known when that began. */
 	now = kind == SPY_WAIT_MUTEX ? spy_clock() : time;
 	run = end_run(thread, lock, time);

@@ -7,8 +7,12 @@
  * there, 36 ns, made eight threads that allocate on one GPU a fifth slower (docs/EVIDENCE.md). So:
  *
  *   - the clock is looked at before a lock is tried, and records are written when it has been given back;
- *   - a thread that takes a mutex again in the same function, before anybody else has had it, only counts that: a run;
- *   - giving a mutex back is told only if glibc is about to wake somebody, which takes a microsecond or more.
+ *   - a mutex that a call takes again before any other call has had it is only counted: a run;
+ *   - that a mutex is given back is told only if somebody has to be woken, which takes a microsecond or more.
+ *
+ * What is rarer is not spared: mutexes that are robust or deal with priorities tell whenever they are given back, and
+ * one that a condition gives back is told before. Who takes a lock in no call of CUDA's is seen by those only who
+ * then begin to wait for it.
  */
 #ifndef CUDASPY_SHIM_HANDOFF_H
 #define CUDASPY_SHIM_HANDOFF_H
@@ -48,17 +52,21 @@ static inline bool spy_is_waited_for(const void *lock)
 
 /* ---- runs: all of this on the thread that has the lock, or is about to try for it --------------- */
 
-static inline struct spy_run *spy_run_of(struct spy_thread *thread, const void *lock)
+static inline unsigned int spy_run_place(const void *lock)
 {
 	uintptr_t address = (uintptr_t)lock;
 
-	return &thread->runs[(address >> 4 ^ address >> 10) % SPY_RUNS];
+	return (address >> 4 ^ address >> 10) % SPY_RUNS;
 }
 
-/* A mutex, and that this thread had it. */
-static inline uint64_t spy_had(const struct spy_thread *thread, const void *lock)
+/* The run of a lock that this call has, or had; NULL: none. */
+static inline struct spy_run *spy_run_of(struct spy_thread *thread, const void *lock)
 {
-	return (uintptr_t)lock ^ (uint64_t)thread->slot << 48;
+	struct spy_run *run = &thread->runs[spy_run_place(lock)];
+
+	if (run->lock != (uintptr_t)lock)
+		run = &thread->runs[spy_run_place(lock) ^ 1];
+	return run->lock == (uintptr_t)lock && run->call == thread->calls[0].start ? run : NULL;
 }
 
 /* A lock was taken. begun: the clock, right before it was tried; 0: after a wait, whose record tells. */
@@ -66,39 +74,61 @@ static inline struct spy_run *spy_run_begin(struct spy_thread *thread, const voi
 					    uint64_t begun)
 {
 	struct spy_run *run = spy_run_of(thread, lock);
+	uint64_t call = thread->calls[0].start;
 
+	if (!run) {
+		run = &thread->runs[spy_run_place(lock)];
+		if (run->lock && run->call == call)
+			run = &thread->runs[spy_run_place(lock) ^ 1];
+	}
 	*run = (struct spy_run){
-		.lock = (uintptr_t)lock, .begun = begun, .takes = 1, .fn = thread->calls[0].fn};
+		.lock = (uintptr_t)lock,
+		.begun = begun,
+		.call = call,
+		.since = __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED),
+		.takes = 1};
 	return run;
+}
+
+/* A mutex, and that the thread of that slot had it. */
+static inline uint64_t spy_had(uint32_t slot, const void *lock)
+{
+	return (uintptr_t)lock ^ (uint64_t)slot << 48;
 }
 
 /* The same of a mutex: others are to know that they did not have it last. */
 static inline struct spy_run *spy_run_begin_mutex(struct spy_thread *thread, const void *lock,
 						  uint64_t begun)
 {
-	__atomic_store_n(&spy_waiting_for(lock)->last, spy_had(thread, lock), __ATOMIC_RELAXED);
+	__atomic_store_n(&spy_waiting_for(lock)->last, spy_had(thread->slot, lock),
+			 __ATOMIC_RELAXED);
 	return spy_run_begin(thread, lock, begun);
 }
 
-/* Had the thread the mutex last, in a call of the same function? */
-static inline bool spy_run_goes_on(struct spy_thread *thread, const void *lock)
+/* The run of a mutex, if this call had it last; or NULL. */
+static inline struct spy_run *spy_run_going_on(struct spy_thread *thread, const void *lock)
 {
-	const struct spy_run *run = spy_run_of(thread, lock);
-
-	return run->lock == (uintptr_t)lock && run->fn == thread->calls[0].fn &&
-	       __atomic_load_n(&spy_waiting_for(lock)->last, __ATOMIC_RELAXED) ==
-		       spy_had(thread, lock);
+	return __atomic_load_n(&spy_waiting_for(lock)->last, __ATOMIC_RELAXED) ==
+			       spy_had(thread->slot, lock)
+		       ? spy_run_of(thread, lock)
+		       : NULL;
 }
 
 /* A mutex that others wait for was taken at once. tried: the clock before, 0 if the run went on by then. */
 static inline void spy_run_take(struct spy_thread *thread, const void *lock, uint64_t tried)
 {
-	struct spy_run *run = spy_run_of(thread, lock);
+	struct spy_run *run = spy_run_going_on(thread, lock);
 
-	if (spy_run_goes_on(thread, lock))
+	if (run)
 		run->takes += run->takes < UINT16_MAX;
 	else
 		spy_run_begin_mutex(thread, lock, tried ? tried : spy_clock());
+}
+
+/* So often within a run it is looked whether anybody waits any more. */
+static inline bool spy_run_looks(const struct spy_run *run)
+{
+	return run->takes % 64 == 63;
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */
@@ -107,14 +137,19 @@ static inline void spy_run_take(struct spy_thread *thread, const void *lock, uin
  * sure: the lock itself told that somebody sleeps for it, if it was not the thread's own sleep that it told of. */
 void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t time, bool sure);
 
-/* A mutex was taken at once and given back, perhaps to be taken again at once: nobody sleeps for it. */
-void spy_handoff_taken(const void *lock);
+/* A mutex was given back, perhaps to be taken again at once: nobody sleeps for it. What there is to do then: tell that
+ * it was taken at once, count its thread out, look whether anybody waits. */
+void spy_handoff_unlocked(const void *lock);
 
 /* ---- who waits ---------------------------------------------------------------------------------- */
 
 /* The thread is counted among those who wait for a lock; until it gives it back, for what can be done later is not
  * done while it has the lock. Ordered before a look at the lock's owner. */
 void spy_handoff_enter(struct spy_thread *thread, const void *lock, uint64_t now);
+
+/* The thread of that slot (0: none of ours) has the mutex that we are to wait for. Somebody else was thought to have had
+ * it last? His run is over. */
+void spy_handoff_seen(const void *lock, uint32_t slot);
 
 /* It is not any more. After a wait that was left by longjmp or an asynchronous cancellation it counts itself
  * out at its next one, or when it ends. Owner only. */

@@ -33,6 +33,7 @@
 #define MUTEX_SHARED 128
 #define MUTEX_ROBUST 16
 #define MUTEX_INHERITS 32
+#define MUTEX_PROTECTS 64
 
 typedef const struct timespec time_limit;
 
@@ -201,10 +202,10 @@ static inline void note_mutex_taken(const pthread_mutex_t *lock, int result, uin
 		spy_run_take(spy_self, lock, before);
 }
 
-/* The clock, before a mutex is tried; 0 if nobody will ask, for nobody else has had it since we did. */
+/* The clock, before a mutex is tried; 0 if nobody will ask, for no other call has had it since this one did. */
 static inline uint64_t before_try_mutex(const pthread_mutex_t *lock)
 {
-	return spy_run_goes_on(spy_self, lock) ? 0 : spy_clock();
+	return spy_run_going_on(spy_self, lock) ? 0 : spy_clock();
 }
 
 /*
@@ -264,13 +265,14 @@ PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 	return result;
 }
 
-/* glibc: somebody sleeps until it is given back, or did when it was taken. Of robust mutexes and those with
- * inheritance the word is the owner's id, which may be 2 as well, in a container. */
+/* Of robust mutexes and those with inheritance the word is the owner's id, of those that protect priorities it has the
+ * ceiling in it. */
 static inline bool tells_of_sleepers(const pthread_mutex_t *lock)
 {
-	return !(lock->__data.__kind & (MUTEX_ROBUST | MUTEX_INHERITS));
+	return !(lock->__data.__kind & (MUTEX_ROBUST | MUTEX_INHERITS | MUTEX_PROTECTS));
 }
 
+/* glibc: somebody sleeps until it is given back, or did when it was taken. */
 static inline bool is_slept_for(const pthread_mutex_t *lock)
 {
 	return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) == 2;
@@ -296,10 +298,10 @@ PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
 		return real.pthread_mutex_unlock(lock);
 	if (is_slept_for(lock) || !tells_of_sleepers(lock))
 		return wake_others(lock);
-	run = spy_run_of(spy_self, lock);
 	result = real.pthread_mutex_unlock(lock);
-	if (run->lock == (uintptr_t)lock && run->begun)
-		spy_handoff_taken(lock);
+	run = spy_run_of(spy_self, lock);
+	if (!run || run->begun || spy_run_looks(run) || spy_self->waiting == spy_waiting_for(lock))
+		spy_handoff_unlocked(lock);
 	return result;
 }
 

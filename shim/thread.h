@@ -30,12 +30,14 @@ struct spy_progress {
 	bool timed; /* it is, or one around it */
 };
 
-/* A lock that others waited for, and the thread had: once, or again and again with nobody else in between. */
+/* A lock that others waited for, and the thread had in a call of the application's: once, or again and again with
+ * no other call in between. */
 struct spy_run {
-	uintptr_t lock;
+	uintptr_t lock; /* 0: none */
 	uint64_t begun; /* when it took it without a wait; 0: after one, or that has been told */
+	uint64_t call; /* when that call began */
+	uint64_t since; /* since when there had been somebody who waited */
 	uint16_t takes;
-	uint16_t fn; /* of the application's call */
 	bool marked; /* by glibc, as if somebody slept for it: taken again after a condition */
 };
 

@@ -164,6 +164,8 @@ static void look_at_holder(struct spy_wait *wait)
 	uint32_t slot = find_slot(wait->holder);
 	const struct spy_slot_page *page = slot ? spy_session->threads[slot].page : NULL;
 
+	if (wait->kind == SPY_WAIT_MUTEX)
+		spy_handoff_seen((const void *)wait->object, slot);
 	if (!page) {
 		wait->flags |= SPY_WAIT_IDLE_HOLDER;
 		tell_stranger(wait->thread, wait->holder);

@@ -22,7 +22,8 @@ struct spy_wait {
 /*
  * owner: where the lock names the thread that has it, 0 while nobody or readers have; NULL for what has no
  * holder, or names none. It is read when everybody can see that we wait: whoever has the lock then tells when
- * he gives it back, unless he had looked already. failed: ended without the lock. Neither changes errno.
+ * he gives it back (a mutex: if we sleep by then), unless he had looked already. failed: ended without the lock.
+ * Neither changes errno.
  */
 void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *object,
 		    const void *owner, unsigned int flags);

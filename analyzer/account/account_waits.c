@@ -23,7 +23,7 @@ static void book_lock(struct accounting *a, const struct record *record, struct 
 		w->lock->first_inner_fn = trace_function(a->model->set, trace, raw->fn);
 		w->lock->first_ns = record->ns;
 	}
-	holders_find(a->model, record, w);
+	holders_find(a, record, w);
 	w->lock->waits++;
 	w->lock->waited_ns += w->ns;
 	if (w->ns > w->lock->longest_ns)
@@ -138,6 +138,7 @@ static void see_move(struct accounting *a, struct caller *c, const struct record
 			 .fn = trace_function(a->model->set, record->stream->trace, raw->outer_fn),
 			 .device = c->device,
 			 .released = raw->event == SPY_EV_RELEASED,
+			 .open = raw->event == SPY_EV_TAKEN,
 			 .shared = raw->kind == SPY_WAIT_READ});
 }
 

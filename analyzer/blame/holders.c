@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "account/account.h"
 #include "holders.h"
 
 /* Stretches of one wait that are kept, the first of them exactly. */
@@ -90,7 +91,10 @@ static void add_segment(struct waited *w, const struct segment *segment)
 /* Who has a lock, followed from event to event while somebody waits for it. */
 #define HOLDERS_MOST 32
 struct holders {
+	struct accounting *a;
 	struct waited *w;
+	const struct lock_event
+		*open; /* by which one has it that may not tell when he gives it back; or NULL */
 	struct segment now; /* the one to blame: who has had it longest, or had it last */
 	struct segment active[HOLDERS_MOST]; /* who has it: one, or several readers */
 	bool shared[HOLDERS_MOST];
@@ -173,6 +177,46 @@ static void give_back(struct holders *h, const struct segment *holder)
 		had_all_along(h, holder);
 }
 
+static struct segment holder_of(const struct lock_event *event)
+{
+	return (struct segment){.holder = event->thread,
+				.fn = event->fn,
+				.device = event->device,
+				.measured = true};
+}
+
+/* When the call ended that took the lock; UINT64_MAX: not yet, or it is forgotten. */
+static uint64_t call_end(const struct accounting *a, const struct lock_event *event)
+{
+	const struct caller *c = account_caller(a, event->thread);
+	uint64_t number = c ? c->n_finished : 0;
+
+	while (number && c->n_finished - number < c->ring_size) {
+		const struct finished *f = account_finished(c, --number);
+
+		if (f->end_ns <= event->ns)
+			break;
+		if (f->begin_ns <= event->ns)
+			return f->end_ns;
+	}
+	return UINT64_MAX;
+}
+
+/* Who did not tell has given it back when his call ended, at the latest. */
+static void close_open(struct holders *h, uint64_t ns)
+{
+	uint64_t end_ns = h->open ? call_end(h->a, h->open) : UINT64_MAX;
+	struct segment holder;
+
+	if (end_ns >= ns)
+		return;
+	holder = holder_of(h->open);
+	h->open = NULL;
+	advance(h, end_ns);
+	give_back(h, &holder);
+	blame_now(h);
+}
+
 /* Who had the lock when the wait began: whom the lock itself named, or who had taken it last. */
 static void first_holder(struct model *model, const struct record *record, struct holders *h,
 			 const struct lock_event *last)
@@ -222,12 +266,12 @@ static void find_taker(struct waited *w, uint64_t number)
 	size_t i, n = 0, most = 0;
 
 	for (; (event = lock_event(w->lock, number)); number++) {
-		if ((event->released && !event->again) ||
-		    (event->shared && w->kind == SPY_WAIT_READ))
+		if (event->shared && w->kind == SPY_WAIT_READ)
 			continue;
 		for (i = 0; i < n && takers[i].event->thread != event->thread; i++)
 			;
-		if (i == TAKERS_MOST)
+		/* Of what was given back, what began before is not counted. */
+		if (i == TAKERS_MOST || (i == n && event->released))
 			continue;
 		if (i == n)
 			takers[n++].taken = 0;
@@ -273,34 +317,36 @@ void holders_settle(struct waited *w)
 	w->lock->passed_ns += left_ns;
 }
 
-void holders_find(struct model *model, const struct record *record, struct waited *w)
+void holders_find(struct accounting *a, const struct record *record, struct waited *w)
 {
 	struct lock *lock = w->lock;
 	uint64_t first = lock_events_since(lock, w->begin_ns), number = first, taken = 0;
-	struct holders h = {.w = w};
+	struct holders h = {.a = a, .w = w};
+	const struct thread *taker = NULL;
 	const struct lock_event *event;
 	size_t i;
 
-	first_holder(model, record, &h, number ? lock_event(lock, number - 1) : NULL);
+	first_holder(a->model, record, &h, number ? lock_event(lock, number - 1) : NULL);
 	for (; (event = lock_event(lock, number)); number++) {
-		struct segment holder = {.holder = event->thread,
-					 .fn = event->fn,
-					 .device = event->device,
-					 .measured = true};
+		struct segment holder = holder_of(event);
 
 		/* Readers are not in each other's way. */
 		if (event->shared && w->kind == SPY_WAIT_READ)
 			continue;
+		close_open(&h, event->ns);
 		advance(&h, event->ns);
 		if (event->released) {
 			give_back(&h, &holder);
-			taken += event->again;
+			taken += taker == event->thread ? event->again : 0;
 		} else {
 			take(&h, &holder, event->shared);
+			taker = event->thread;
 			taken++;
 		}
+		h.open = event->open ? event : NULL;
 		blame_now(&h);
 	}
+	close_open(&h, w->end_ns);
 	advance(&h, w->end_ns);
 	lay_out(w);
 	count_loss(w, record->thread, first, taken);

@@ -8,6 +8,8 @@
 #include "blame.h"
 #include "locks.h"
 
+struct accounting;
+
 /* A part of a wait during which one thread had the lock. */
 struct segment {
 	struct thread *holder; /* NULL: nobody knows */
@@ -40,7 +42,7 @@ static inline bool waited_asleep(const struct waited *w)
 
 /* Divides a wait for a lock among those who had it meanwhile, one after the other: w->segments, w->handover_ns
  * and w->loss. The record is the wait's, w->lock its lock, which learns of its holders. */
-void holders_find(struct model *model, const struct record *record, struct waited *w);
+void holders_find(struct accounting *a, const struct record *record, struct waited *w);
 
 /* The call is over, and w->loss.lacked_ns is known: the lock learns how often the wait was lost. */
 void holders_settle(struct waited *w);

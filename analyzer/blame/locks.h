@@ -2,7 +2,7 @@
  * analyzer/blame/locks.h: the locks that calls waited for, and the order in which they changed hands.
  *
  * A lock is an address in a process. Locks that nobody waits for leave no record. While somebody
- * waits, everyone who takes the lock or gives it back does: with those, a long wait is shared among
+ * waits, those who take the lock or give it back do, in calls of CUDA's: with those, a long wait is shared among
  * the successive holders.
  */
 #ifndef CUDASPY_LOCKS_H
@@ -18,8 +18,8 @@ struct lock_event {
 	uint32_t fn; /* the application's call, number in the set's functions */
 	uint8_t device;
 	bool released;
-	uint16_t
-		again; /* of `released`: so often it was taken once more before, by the same thread */
+	bool open; /* it was taken, and that it is given back may not be told */
+	uint16_t again; /* of `released`: so often the same call took it once more before */
 	bool shared; /* as a reader: others may have the lock, too */
 };
 

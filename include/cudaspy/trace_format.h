@@ -428,10 +428,10 @@ struct spy_rec_held {
 	uint16_t fn;
 	uint16_t outer_fn;
 	uint64_t object : 48;
-	uint64_t takes : 16; /* in calls of that function, with nobody else in between; 0: once */
+	uint64_t takes : 16; /* by that call, with no other in between; 0: once */
 	uint64_t span : 16; /* units that giving it back took, 65535: or more */
 	uint64_t
-		held : 48; /* cycles since it was taken without a wait; 0: after one, or that was told */
+		held : 48; /* cycles since it was taken without a wait; 0: after one, that was told, or nobody knows */
 } __attribute__((packed));
 
 #define SPY_SPAN_UNIT 64 /* cycles */
