@@ -253,8 +253,7 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 		drop_run(lock);
 		return;
 	}
-	/* Only of a mutex is it known when that began. */
-	now = kind == SPY_WAIT_MUTEX ? spy_clock() : time;
+	now = spy_clock();
 	run = end_run(thread, lock, time);
 	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. */
 	sure = sure && run.at_once;

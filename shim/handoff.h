@@ -10,8 +10,8 @@
  *   - a mutex that a call takes again before any other call has had it is only counted: a run;
  *   - that a mutex is given back is told only if somebody has to be woken, which takes a microsecond or more.
  *
- * What is rarer is not spared: mutexes that are robust or deal with priorities tell whenever they are given back, and
- * one that a condition gives back is told before. Who takes a lock in no call of CUDA's is seen by those only who
+ * What is rarer is not spared: read-write and spin locks, and mutexes that are robust or deal with priorities, are told
+ * whenever they are given back, and one that a condition gives back is told before. Who takes a lock in no call of CUDA's is seen by those only who
  * then begin to wait for it.
  */
 #ifndef CUDASPY_SHIM_HANDOFF_H

@@ -149,15 +149,18 @@ static inline void note_taken(const void *lock, uint64_t before)
 		spy_run_begin(spy_self, lock, before);
 }
 
-/* Gives a lock back that does not tell whether anybody sleeps for it. */
+/* Gives a lock back that does not tell whether anybody sleeps for it. Not after that does it look at the clock: who
+ * was woken may have the CPU now. */
 #define GIVE_BACK(kind, lock, give) \
 	{ \
+		uint64_t time; \
 		int result; \
 \
 		if (likely(!spy_is_waited_for(lock))) \
 			return give; \
+		time = spy_clock(); \
 		result = give; \
-		spy_handoff_released(kind, lock, result ? 0 : spy_clock(), false); \
+		spy_handoff_released(kind, lock, result ? 0 : time, false); \
 		return result; \
 	}
 

@@ -416,9 +416,9 @@ struct spy_rec_taken {
 } __attribute__((packed));
 
 /*
- * Since version 3: written when the lock has been given back, by whoever had it. Giving a mutex back began at the
- * record's time and took a while, because those who wait have to be woken; of other locks it is over by then. takes:
- * since version 5, in what were the upper bits of object.
+ * Since version 3: written when the lock has been given back, by whoever had it. Giving it back began at the record's
+ * time and took a while, because those who wait have to be woken. takes: since version 5, in what were the upper bits
+ * of object.
  */
 struct spy_rec_held {
 	uint64_t time;
