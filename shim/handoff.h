@@ -6,19 +6,21 @@
  * thread has a lock all those who wait for it wait for, too, and it decides who comes next. Two looks at the clock
  * there, 36 ns, made eight threads that allocate on one GPU a fifth slower (docs/EVIDENCE.md). So:
  *
- *   - the clock is looked at before a lock is tried, and records are written when it has been given back;
+ *   - the clock is looked at before a lock is tried, and its record is written when it has been given back;
  *   - a mutex that a call takes again before any other call has had it is only counted: a run;
  *   - that a mutex is given back is told only if somebody has to be woken, which takes a microsecond or more.
  *
- * What is rarer is not spared: read-write and spin locks, and mutexes that are robust or deal with priorities, are told
- * whenever they are given back, and one that a condition gives back is told before. Who takes a lock in no call of CUDA's is seen by those only who
- * then begin to wait for it.
+ * What is rarer is not spared: who has waited looks at the clock and writes his record with the lock in his hands;
+ * read-write and spin locks, and mutexes that are robust or deal with priorities, are told whenever they are given
+ * back, and one that a condition gives back is told before. Who takes a lock in no call of CUDA's is seen by those
+ * only who then begin to wait for it.
  */
 #ifndef CUDASPY_SHIM_HANDOFF_H
 #define CUDASPY_SHIM_HANDOFF_H
 
 #include "clock.h"
 #include "thread.h"
+#include "wait.h"
 
 /*
  * Do threads wait for the locks of a bucket, or did so just now? Those who take and give back look at the first
@@ -69,24 +71,32 @@ static inline struct spy_run *spy_run_of(struct spy_thread *thread, const void *
 	return run->lock == (uintptr_t)lock && run->call == thread->calls[0].start ? run : NULL;
 }
 
-/* A lock was taken. begun: the clock, right before it was tried; 0: after a wait, whose record tells. */
+/* A lock was taken. begun: the clock, right before it was tried; 0: after a wait, whose record tells. A run is of a call
+ * that has a beginning; one that is only counted gets it now. */
 static inline struct spy_run *spy_run_begin(struct spy_thread *thread, const void *lock,
 					    uint64_t begun)
 {
-	struct spy_run *run = spy_run_of(thread, lock);
-	uint64_t call = thread->calls[0].start;
+	uint64_t since = __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED);
+	struct spy_run *run;
+	uint16_t takes = 1;
 
-	if (!run) {
+	if (!thread->calls[0].start)
+		spy_wait_set_begin(thread, begun);
+	run = spy_run_of(thread, lock);
+	if (run &&
+	    run->since ==
+		    since) { /* others had it since: how often it was taken before is not told yet */
+		takes = run->takes;
+	} else if (!run) {
 		run = &thread->runs[spy_run_place(lock)];
-		if (run->lock && run->call == call)
+		if (run->lock && run->call == thread->calls[0].start)
 			run = &thread->runs[spy_run_place(lock) ^ 1];
 	}
-	*run = (struct spy_run){
-		.lock = (uintptr_t)lock,
-		.begun = begun,
-		.call = call,
-		.since = __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED),
-		.takes = 1};
+	*run = (struct spy_run){.lock = (uintptr_t)lock,
+				.begun = begun,
+				.call = thread->calls[0].start,
+				.since = since,
+				.takes = takes};
 	return run;
 }
 
@@ -120,7 +130,7 @@ static inline void spy_run_take(struct spy_thread *thread, const void *lock, uin
 	struct spy_run *run = spy_run_going_on(thread, lock);
 
 	if (run)
-		run->takes += run->takes < UINT16_MAX;
+		run->takes = run->takes < UINT16_MAX ? run->takes + 1 : UINT16_MAX - 63;
 	else
 		spy_run_begin_mutex(thread, lock, tried ? tried : spy_clock());
 }

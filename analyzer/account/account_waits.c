@@ -35,6 +35,7 @@ static void book_lock(struct accounting *a, const struct record *record, struct 
 						       .thread = record->thread,
 						       .fn = fn,
 						       .device = (uint8_t)raw->device,
+						       .open = raw->kind == SPY_WAIT_MUTEX,
 						       .shared = raw->kind == SPY_WAIT_READ});
 }
 

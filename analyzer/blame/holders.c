@@ -185,21 +185,23 @@ static struct segment holder_of(const struct lock_event *event)
 				.measured = true};
 }
 
-/* When the call ended that took the lock; UINT64_MAX: not yet, or it is forgotten. */
+/* When the call had ended that took the lock, at the latest; UINT64_MAX: not yet, as far as we know. Where times are
+ * rounded it may seem to have begun right behind that. */
 static uint64_t call_end(const struct accounting *a, const struct lock_event *event)
 {
 	const struct caller *c = account_caller(a, event->thread);
-	uint64_t number = c ? c->n_finished : 0;
+	uint64_t number = c ? c->n_finished : 0, end_ns = UINT64_MAX;
 
 	while (number && c->n_finished - number < c->ring_size) {
 		const struct finished *f = account_finished(c, --number);
 
 		if (f->end_ns <= event->ns)
 			break;
-		if (f->begin_ns <= event->ns)
+		if (f->begin_ns <= event->ns + 1)
 			return f->end_ns;
+		end_ns = f->begin_ns;
 	}
-	return UINT64_MAX;
+	return end_ns;
 }
 
 /* Who did not tell has given it back when his call ended, at the latest. */
@@ -343,7 +345,8 @@ void holders_find(struct accounting *a, const struct record *record, struct wait
 			taker = event->thread;
 			taken++;
 		}
-		h.open = event->open ? event : NULL;
+		if (!event->released || (h.open && h.open->thread == event->thread))
+			h.open = event->open ? event : NULL;
 		blame_now(&h);
 	}
 	close_open(&h, w->end_ns);

@@ -426,6 +426,38 @@ static void test_again(void **state)
 	json_decref(root);
 }
 
+/* Who was told to have taken a lock in one call, and not that he gave it back, has had it no longer than that call lasted,
+ * however many he made since: of what he did later no part is to blame. A stranger had it, whom nobody saw. */
+static void test_gone(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	json_t *root;
+	int i;
+
+	(void)state;
+	fprintf(out, TRACE "slot 1 tid=101\n"
+			   "12ms taken kind=mutex fn=cudaEventCreate object=0x1000\n"
+			   "13ms call cudaEventCreate duration=1ms device=0\n");
+	for (i = 0; i < 200; i++)
+		fprintf(out, "%dus call cudaEventCreate duration=5us device=0\n", 13100 + 10 * i);
+	fprintf(out, "39ms call cudaHostRegister duration=20ms device=0\n"
+		     "slot 2 tid=102\n"
+		     "40ms wait kind=mutex fn=cudaMalloc duration=30ms object=0x1000 device=1\n"
+		     "41ms memory cudaMalloc duration=32ms op=alloc kind=device\n");
+	fclose(out);
+	root = report_on(text);
+	free(text);
+	assert_int_equal(sum(root, "root_blame",
+			     "waiter=102 root=101 root_function=cudaHostRegister", "waited_ns"),
+			 0);
+	assert_in_range(sum(root, "root_blame", "waiter=102 root=101 root_function=cudaEventCreate",
+			    "waited_ns"),
+			1000000, 28000000);
+	json_decref(root);
+}
+
 /* As launches are. */
 #define LAUNCHES \
 	"3ms launch cudaLaunchKernel duration=3us stream=0x11 kernel=1 device=0\n" \
@@ -489,7 +521,8 @@ int main(void)
 		cmocka_unit_test(test_chain),           cmocka_unit_test(test_convoy),
 		cmocka_unit_test(test_starvation),      cmocka_unit_test(test_readers),
 		cmocka_unit_test(test_unknown_holders), cmocka_unit_test(test_held),
-		cmocka_unit_test(test_again),           cmocka_unit_test(test_inferred),
+		cmocka_unit_test(test_again),           cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_inferred),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
