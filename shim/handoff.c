@@ -19,13 +19,12 @@ struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
 
 /* ---- who waits ------------------------------------------------------------------------------- */
 
-/* Pairs with the look at `some` before a lock is given back (probe.c). What was known of who had it last is old. */
+/* Pairs with the look at `some` before a lock is given back (probe.c). */
 static void count_in(struct spy_waiting *waiting, uint64_t now)
 {
 	__atomic_fetch_add(&waiting->threads, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&waiting->some, __ATOMIC_SEQ_CST))
 		return;
-	__atomic_store_n(&waiting->last, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&waiting->since, now, __ATOMIC_RELAXED);
 	__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
 }
@@ -61,15 +60,6 @@ void spy_handoff_enter(struct spy_thread *thread, const void *lock, uint64_t now
 {
 	count_in(spy_waiting_for(lock), now);
 	thread->waiting = spy_waiting_for(lock);
-}
-
-void spy_handoff_seen(const void *lock, uint32_t slot)
-{
-	struct spy_waiting *waiting = spy_waiting_for(lock);
-	uint64_t last = __atomic_load_n(&waiting->last, __ATOMIC_RELAXED);
-
-	if (last && last != spy_had(slot, lock))
-		__atomic_store_n(&waiting->last, 0, __ATOMIC_RELAXED);
 }
 
 /* A signal handler may make a call in between, which does the same at its end. */
@@ -148,77 +138,44 @@ static void write_taken(struct spy_thread *thread, const void *lock, uint64_t ti
 	spy_thread_publish(thread, time, sizeof(*record));
 }
 
-/* Has it been waited for all along since the run began? */
-static bool is_fresh(const struct spy_run *run, const struct spy_waiting *waiting)
+/* When the thread took the lock, if that was at once and it has been waited for ever since; 0: not so. It is told now, or
+ * never will be. */
+static uint64_t end_taken(struct spy_thread *thread, const void *lock, bool *marked)
 {
-	return run->since == __atomic_load_n(&waiting->since, __ATOMIC_RELAXED);
-}
+	struct spy_taken *taken = spy_taken_of(thread, lock);
 
-/* The call was left, or the lock is given back in the recorder's own time: nobody will tell. */
-static void drop_run(const void *lock)
-{
-	struct spy_run *run = spy_run_of(spy_self, lock);
-
-	if (run)
-		run->lock = 0;
+	if (!taken)
+		return 0;
+	taken->lock = 0;
+	*marked = taken->marked;
+	return taken->time >= __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED)
+		       ? taken->time
+		       : 0;
 }
 
 void spy_handoff_unlocked(const void *lock)
 {
 	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
 	struct spy_waiting *waiting = spy_waiting_for(lock);
-	struct spy_run *run;
-	uint64_t begun;
+	uint64_t time;
+	bool marked;
 
-	if (!thread) {
-		drop_run(lock);
+	if (!thread)
 		return;
-	}
-	run = spy_run_of(thread, lock);
-	begun = run ? run->begun : 0;
+	time = end_taken(thread, lock, &marked);
 	if (thread->waiting == waiting)
 		leave(thread, spy_clock());
-	else if (begun && !(begun / 64 % LOOKS_APART))
-		look_for_none(waiting, begun);
-	else if (!begun)
-		look_for_none(waiting, spy_clock());
-	if (!begun)
-		return;
-	run->begun = 0;
-	if (!is_fresh(run, waiting))
+	else if (!(time / 64 % LOOKS_APART))
+		look_for_none(waiting, time ? time : spy_clock());
+	if (!time)
 		return;
 	begin_record(thread);
-	write_taken(thread, lock, begun);
+	write_taken(thread, lock, time);
 	end_record(thread);
 }
 
-/* A run that is over. */
-struct ended {
-	uint64_t
-		held; /* cycles since it began without a wait; 0: after one, or that has been told, or nobody knows */
-	uint16_t takes;
-	bool at_once; /* the last of them was without a wait, and not marked by glibc */
-};
-
-static struct ended end_run(struct spy_thread *thread, const void *lock, uint64_t time)
-{
-	struct spy_run *run = spy_run_of(thread, lock);
-	struct ended ended = {.takes = 1};
-
-	if (!run)
-		return ended;
-	ended.at_once = (run->begun || run->takes > 1) && !run->marked;
-	if (is_fresh(run, spy_waiting_for(lock))) {
-		ended.takes = run->takes;
-		if (run->begun && time > run->begun)
-			ended.held = (time - run->begun) & LOW_48;
-	}
-	run->lock = run->begun = 0;
-	return ended;
-}
-
 static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const void *lock,
-		       uint64_t time, uint64_t now, const struct ended *run)
+		       uint64_t time, uint64_t now, uint64_t held)
 {
 	struct spy_rec_held *record = spy_wait_room(thread, sizeof(*record));
 	uint64_t span = (now - time) / SPY_SPAN_UNIT;
@@ -233,10 +190,9 @@ static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const
 		.depth = (uint8_t)(thread->depth - 1),
 		.fn = spy_board_see(thread->page->fn),
 		.outer_fn = thread->calls[0].fn,
-		.object = (uintptr_t)lock & LOW_48,
-		.takes = run->takes,
+		.object = (uintptr_t)lock,
 		.span = span < UINT16_MAX ? span : UINT16_MAX,
-		.held = run->held,
+		.held = held,
 	};
 	spy_thread_publish(thread, time, sizeof(*record));
 }
@@ -245,18 +201,16 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 {
 	struct spy_waiting *waiting = spy_waiting_for(lock);
 	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
-	struct ended run;
-	uint64_t now;
-	bool told;
+	uint64_t now, taken, held;
+	bool told, marked = false;
 
-	if (!thread) {
-		drop_run(lock);
+	if (!thread)
 		return;
-	}
 	now = spy_clock();
-	run = end_run(thread, lock, time);
+	taken = end_taken(thread, lock, &marked);
+	held = taken && time > taken ? (time - taken) & LOW_48 : 0;
 	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. */
-	sure = sure && run.at_once;
+	sure = sure && held && !marked;
 	told = time && (sure || others_wait(thread, waiting, time));
 	if (thread->waiting == waiting)
 		leave(thread, now);
@@ -265,6 +219,6 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 	if (!told)
 		return;
 	begin_record(thread);
-	write_held(thread, kind, lock, time, now, &run);
+	write_held(thread, kind, lock, time, now, held);
 	end_record(thread);
 }

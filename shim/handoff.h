@@ -6,8 +6,7 @@
  * thread has a lock all those who wait for it wait for, too, and it decides who comes next. Two looks at the clock
  * there, 36 ns, made eight threads that allocate on one GPU a fifth slower (docs/EVIDENCE.md). So:
  *
- *   - the clock is looked at before a lock is tried, and its record is written when it has been given back;
- *   - a mutex that a call takes again before any other call has had it is only counted: a run;
+ *   - the clock is looked at before a lock is tried, and what it was is written when the lock has been given back;
  *   - that a mutex is given back is told only if somebody has to be woken, which takes a microsecond or more.
  *
  * What is rarer is not spared: who has waited looks at the clock and writes his record with the lock in his hands;
@@ -24,7 +23,7 @@
 
 /*
  * Do threads wait for the locks of a bucket, or did so just now? Those who take and give back look at the first
- * cache line, which changes seldom; those who wait count themselves in the second; the third changes with the owner.
+ * cache line, which changes seldom; those who wait count themselves in another.
  */
 #define SPY_WAITING_BUCKETS 512
 
@@ -33,8 +32,6 @@ struct spy_waiting {
 	uint64_t since; /* when some was set */
 	uint32_t threads __attribute__((aligned(64)));
 	uint64_t left; /* when one of them was last counted out */
-	uint64_t last
-		__attribute__((aligned(64))); /* spy_had: who had the mutex last; 0: nobody knows */
 };
 
 extern struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
@@ -52,93 +49,30 @@ static inline bool spy_is_waited_for(const void *lock)
 		__atomic_load_n(&spy_waiting_for(lock)->some, __ATOMIC_RELAXED) != 0, 0);
 }
 
-/* ---- runs: all of this on the thread that has the lock, or is about to try for it --------------- */
+/* ---- taken at once: on the thread that has the lock ---------------------------------------------- */
 
-static inline unsigned int spy_run_place(const void *lock)
+/* before: the clock, right before it was tried. A call that is only counted has a beginning from now on. */
+static inline struct spy_taken *spy_take(struct spy_thread *thread, const void *lock,
+					 uint64_t before)
 {
-	uintptr_t address = (uintptr_t)lock;
-
-	return (address >> 4 ^ address >> 10) % SPY_RUNS;
-}
-
-/* The run of a lock that this call has, or had; NULL: none. */
-static inline struct spy_run *spy_run_of(struct spy_thread *thread, const void *lock)
-{
-	struct spy_run *run = &thread->runs[spy_run_place(lock)];
-
-	if (run->lock != (uintptr_t)lock)
-		run = &thread->runs[spy_run_place(lock) ^ 1];
-	return run->lock == (uintptr_t)lock && run->call == thread->calls[0].start ? run : NULL;
-}
-
-/* A lock was taken. begun: the clock, right before it was tried; 0: after a wait, whose record tells. A run is of a call
- * that has a beginning; one that is only counted gets it now. */
-static inline struct spy_run *spy_run_begin(struct spy_thread *thread, const void *lock,
-					    uint64_t begun)
-{
-	uint64_t since = __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED);
-	struct spy_run *run;
-	uint16_t takes = 1;
+	struct spy_taken *taken = &thread->taken[thread->n_taken++ % SPY_TAKEN];
 
 	if (!thread->calls[0].start)
-		spy_wait_set_begin(thread, begun);
-	run = spy_run_of(thread, lock);
-	if (run &&
-	    run->since ==
-		    since) { /* others had it since: how often it was taken before is not told yet */
-		takes = run->takes;
-	} else if (!run) {
-		run = &thread->runs[spy_run_place(lock)];
-		if (run->lock && run->call == thread->calls[0].start)
-			run = &thread->runs[spy_run_place(lock) ^ 1];
+		spy_wait_set_begin(thread, before);
+	*taken = (struct spy_taken){.lock = (uintptr_t)lock, .time = before};
+	return taken;
+}
+
+/* The lock, if this call took it so; or NULL. */
+static inline struct spy_taken *spy_taken_of(struct spy_thread *thread, const void *lock)
+{
+	for (unsigned int i = 1; i <= SPY_TAKEN; i++) {
+		struct spy_taken *taken = &thread->taken[(thread->n_taken - i) % SPY_TAKEN];
+
+		if (taken->lock == (uintptr_t)lock)
+			return taken->time >= thread->calls[0].start ? taken : NULL;
 	}
-	*run = (struct spy_run){.lock = (uintptr_t)lock,
-				.begun = begun,
-				.call = thread->calls[0].start,
-				.since = since,
-				.takes = takes};
-	return run;
-}
-
-/* A mutex, and that the thread of that slot had it. */
-static inline uint64_t spy_had(uint32_t slot, const void *lock)
-{
-	return (uintptr_t)lock ^ (uint64_t)slot << 48;
-}
-
-/* The same of a mutex: others are to know that they did not have it last. */
-static inline struct spy_run *spy_run_begin_mutex(struct spy_thread *thread, const void *lock,
-						  uint64_t begun)
-{
-	__atomic_store_n(&spy_waiting_for(lock)->last, spy_had(thread->slot, lock),
-			 __ATOMIC_RELAXED);
-	return spy_run_begin(thread, lock, begun);
-}
-
-/* The run of a mutex, if this call had it last; or NULL. */
-static inline struct spy_run *spy_run_going_on(struct spy_thread *thread, const void *lock)
-{
-	return __atomic_load_n(&spy_waiting_for(lock)->last, __ATOMIC_RELAXED) ==
-			       spy_had(thread->slot, lock)
-		       ? spy_run_of(thread, lock)
-		       : NULL;
-}
-
-/* A mutex that others wait for was taken at once. tried: the clock before, 0 if the run went on by then. */
-static inline void spy_run_take(struct spy_thread *thread, const void *lock, uint64_t tried)
-{
-	struct spy_run *run = spy_run_going_on(thread, lock);
-
-	if (run)
-		run->takes = run->takes < UINT16_MAX ? run->takes + 1 : UINT16_MAX - 63;
-	else
-		spy_run_begin_mutex(thread, lock, tried ? tried : spy_clock());
-}
-
-/* So often within a run it is looked whether anybody waits any more. */
-static inline bool spy_run_looks(const struct spy_run *run)
-{
-	return run->takes % 64 == 63;
+	return NULL;
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */
@@ -156,10 +90,6 @@ void spy_handoff_unlocked(const void *lock);
 /* The thread is counted among those who wait for a lock; until it gives it back, for what can be done later is not
  * done while it has the lock. Ordered before a look at the lock's owner. */
 void spy_handoff_enter(struct spy_thread *thread, const void *lock, uint64_t now);
-
-/* The thread of that slot (0: none of ours) has the mutex that we are to wait for. Somebody else was thought to have had
- * it last? His run is over. */
-void spy_handoff_seen(const void *lock, uint32_t slot);
 
 /* It is not any more. After a wait that was left by longjmp or an asynchronous cancellation it counts itself
  * out at its next one, or when it ends. Owner only. */

@@ -146,7 +146,7 @@ static inline uint64_t before_try(const void *lock)
 static inline void note_taken(const void *lock, uint64_t before)
 {
 	if (unlikely(before))
-		spy_run_begin(spy_self, lock, before);
+		spy_take(spy_self, lock, before);
 }
 
 /* Gives a lock back that does not tell whether anybody sleeps for it. Not after that does it look at the clock: who
@@ -201,14 +201,8 @@ static inline bool recursed(const pthread_mutex_t *lock)
 
 static inline void note_mutex_taken(const pthread_mutex_t *lock, int result, uint64_t before)
 {
-	if (!not_had(result) && !recursed(lock))
-		spy_run_take(spy_self, lock, before);
-}
-
-/* The clock, before a mutex is tried; 0 if nobody will ask, for no other call has had it since this one did. */
-static inline uint64_t before_try_mutex(const pthread_mutex_t *lock)
-{
-	return spy_run_going_on(spy_self, lock) ? 0 : spy_clock();
+	if (unlikely(before) && !not_had(result) && !recursed(lock))
+		spy_take(spy_self, lock, before);
 }
 
 /*
@@ -228,22 +222,18 @@ static inline bool is_held(const pthread_mutex_t *lock)
 #define MUTEX(name, tried, params, args) \
 	PROBE(int, name, params, args) \
 	{ \
-		bool waited_for = spy_is_waited_for(l); \
-		uint64_t before = 0; \
+		uint64_t before = before_try(l); \
 		struct spy_wait wait; \
 		int result; \
 \
 		if (unlikely(!(tried))) \
 			return real.name args; \
-		if (waited_for) \
-			before = before_try_mutex(l); \
 		if (unlikely(is_robust(l))) \
 			result = is_held(l) ? EBUSY : real.name args; \
 		else \
 			result = real.pthread_mutex_trylock(l); \
 		if (likely(result != EBUSY)) { \
-			if (waited_for) \
-				note_mutex_taken(l, result, before); \
+			note_mutex_taken(l, result, before); \
 			return result; \
 		} \
 		begin_mutex(&wait, l); \
@@ -259,12 +249,10 @@ MUTEX(pthread_mutex_clocklock, clock_known(c), (pthread_mutex_t * l, clockid_t c
 
 PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 {
-	bool waited_for = spy_is_waited_for(lock);
-	uint64_t before = waited_for ? before_try_mutex(lock) : 0;
+	uint64_t before = before_try(lock);
 	int result = real.pthread_mutex_trylock(lock);
 
-	if (waited_for)
-		note_mutex_taken(lock, result, before);
+	note_mutex_taken(lock, result, before);
 	return result;
 }
 
@@ -294,7 +282,6 @@ static __attribute__((noinline)) int wake_others(pthread_mutex_t *lock)
 
 PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
 {
-	const struct spy_run *run;
 	int result;
 
 	if (likely(!spy_is_waited_for(lock)) || recursed(lock))
@@ -302,9 +289,7 @@ PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
 	if (is_slept_for(lock) || !tells_of_sleepers(lock))
 		return wake_others(lock);
 	result = real.pthread_mutex_unlock(lock);
-	run = spy_run_of(spy_self, lock);
-	if (!run || run->begun || spy_run_looks(run) || spy_self->waiting == spy_waiting_for(lock))
-		spy_handoff_unlocked(lock);
+	spy_handoff_unlocked(lock);
 	return result;
 }
 
@@ -442,7 +427,7 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 static inline void note_retaken(const pthread_mutex_t *lock)
 {
 	if (spy_is_waited_for(lock) && !recursed(lock))
-		spy_run_begin_mutex(spy_self, lock, spy_clock())->marked = true;
+		spy_take(spy_self, lock, spy_clock())->marked = true;
 }
 
 /* The mutex is given back for as long as the wait lasts. */

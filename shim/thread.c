@@ -218,7 +218,7 @@ static struct spy_thread *begin_thread(void)
 	thread->page->wait_kind = 0;
 	thread->n_holds = 0;
 	memset(thread->holds, 0, sizeof(thread->holds));
-	memset(thread->runs, 0, sizeof(thread->runs));
+	memset(thread->taken, 0, sizeof(thread->taken));
 	thread->row = NULL;
 	thread->python_asked = NULL;
 	spy_python_ask(&thread->python_asked);

@@ -30,18 +30,14 @@ struct spy_progress {
 	bool timed; /* it is, or one around it */
 };
 
-/* A lock that others waited for, and the thread had in a call of the application's: once, or again and again with
- * no other call in between. */
-struct spy_run {
+/* A lock that others wait for, and that the thread has taken without a wait. */
+struct spy_taken {
 	uintptr_t lock; /* 0: none */
-	uint64_t begun; /* when it took it without a wait; 0: after one, or that has been told */
-	uint64_t call; /* when that call began */
-	uint64_t since; /* since when there had been somebody who waited */
-	uint16_t takes;
+	uint64_t time; /* right before it was tried */
 	bool marked; /* by glibc, as if somebody slept for it: taken again after a condition */
 };
 
-#define SPY_RUNS 8
+#define SPY_TAKEN 8
 
 /* stack.c: a place that has had its first calls, and whose next ones are rarely due. */
 struct spy_settled {
@@ -71,7 +67,8 @@ struct spy_thread {
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
 	/* probe.c and wait.c */
 	uint8_t *row; /* the last record of a wait, for the next of its kind to join */
-	struct spy_run runs[SPY_RUNS]; /* of locks, by spy_run_of */
+	struct spy_taken taken[SPY_TAKEN]; /* a ring */
+	unsigned int n_taken;
 	unsigned int n_holds;
 	uintptr_t holds[SPY_HOLDS]; /* locks held as reader, and spin locks; others look */
 	uint64_t waited; /* for locks, since ran_at (cycles) */

@@ -164,8 +164,6 @@ static void look_at_holder(struct spy_wait *wait)
 	uint32_t slot = find_slot(wait->holder);
 	const struct spy_slot_page *page = slot ? spy_session->threads[slot].page : NULL;
 
-	if (wait->kind == SPY_WAIT_MUTEX)
-		spy_handoff_seen((const void *)wait->object, slot);
 	if (!page) {
 		wait->flags |= SPY_WAIT_IDLE_HOLDER;
 		tell_stranger(wait->thread, wait->holder);
@@ -359,10 +357,6 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 		thread->waited += now - wait->start;
 	if (failed)
 		wait->flags |= SPY_WAIT_FAILED;
-	else if (wait->kind == SPY_WAIT_MUTEX)
-		spy_run_begin_mutex(thread, (const void *)wait->object, 0);
-	else if (lock)
-		spy_run_begin(thread, (const void *)wait->object, 0);
 	write_wait(thread, wait, now);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	thread->busy = 0;

@@ -159,7 +159,6 @@ static void see_held(struct accounting *a, struct caller *c, const struct record
 		lock_add(lock, &event);
 	event.ns = record->ns;
 	event.released = true;
-	event.again = raw->takes ? raw->takes - 1 : 0;
 	lock_add(lock, &event);
 	see_waking(c, lock, record);
 }

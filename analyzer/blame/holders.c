@@ -268,17 +268,16 @@ static void find_taker(struct waited *w, uint64_t number)
 	size_t i, n = 0, most = 0;
 
 	for (; (event = lock_event(w->lock, number)); number++) {
-		if (event->shared && w->kind == SPY_WAIT_READ)
+		if (event->released || (event->shared && w->kind == SPY_WAIT_READ))
 			continue;
 		for (i = 0; i < n && takers[i].event->thread != event->thread; i++)
 			;
-		/* Of what was given back, what began before is not counted. */
-		if (i == TAKERS_MOST || (i == n && event->released))
+		if (i == TAKERS_MOST)
 			continue;
 		if (i == n)
 			takers[n++].taken = 0;
 		takers[i].event = event;
-		takers[i].taken += event->released ? event->again : 1;
+		takers[i].taken++;
 		if (takers[i].taken > takers[most].taken)
 			most = i;
 	}
@@ -324,7 +323,6 @@ void holders_find(struct accounting *a, const struct record *record, struct wait
 	struct lock *lock = w->lock;
 	uint64_t first = lock_events_since(lock, w->begin_ns), number = first, taken = 0;
 	struct holders h = {.a = a, .w = w};
-	const struct thread *taker = NULL;
 	const struct lock_event *event;
 	size_t i;
 
@@ -339,10 +337,8 @@ void holders_find(struct accounting *a, const struct record *record, struct wait
 		advance(&h, event->ns);
 		if (event->released) {
 			give_back(&h, &holder);
-			taken += taker == event->thread ? event->again : 0;
 		} else {
 			take(&h, &holder, event->shared);
-			taker = event->thread;
 			taken++;
 		}
 		if (!event->released || (h.open && h.open->thread == event->thread))

@@ -19,7 +19,6 @@ struct lock_event {
 	uint8_t device;
 	bool released;
 	bool open; /* it was taken, and that it is given back may not be told */
-	uint16_t again; /* of `released`: so often the same call took it once more before */
 	bool shared; /* as a reader: others may have the lock, too */
 };
 

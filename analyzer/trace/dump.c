@@ -262,8 +262,6 @@ static void print_held(const struct dump *dump, const struct record *record)
 	print_handle(dump, "object", r->object);
 	if (dump->stable)
 		return;
-	if (r->takes > 1)
-		fprintf(dump->out, " takes=%u", (unsigned int)r->takes);
 	fprintf(dump->out, " held_ns=%llu span_ns=%llu",
 		(unsigned long long)timeline_span_ns(timeline, r->held),
 		(unsigned long long)timeline_span_ns(timeline, (uint64_t)r->span * SPY_SPAN_UNIT));

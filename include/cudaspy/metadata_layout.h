@@ -363,8 +363,7 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\taddress64 frames[48];\n")
 	SPY_TSDL_EVENT("22", "held",
 		       SPY_TSDL_WAIT_HEAD
-		       "\t\taddress48 object;\n"
-		       "\t\tu16 takes;\n"
+		       "\t\taddress64 object;\n"
 		       "\t\tu16 span;\n"
 		       "\t\tu48 held;\n")
 	SPY_TSDL_EVENT("23", "python_code",

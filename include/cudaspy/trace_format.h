@@ -404,7 +404,7 @@ struct spy_rec_wait {
 
 /* How a lock changed hands while somebody waited for it, together with the waits: taken by somebody who
  * did not have to wait, or (SPY_EV_RELEASED) given back. Versions 3 and 4 have spy_rec_held for both; since version 5
- * a mutex that is given back when nobody sleeps for it is told to have been taken, for its thread may take it again. */
+ * of a mutex that is given back when nobody sleeps for it only this one: it was by the end of the call. */
 struct spy_rec_taken {
 	uint64_t time;
 	uint16_t event;
@@ -417,8 +417,7 @@ struct spy_rec_taken {
 
 /*
  * Since version 3: written when the lock has been given back, by whoever had it. Giving it back began at the record's
- * time and took a while, because those who wait have to be woken. takes: since version 5, in what were the upper bits
- * of object.
+ * time and took a while, because those who wait have to be woken.
  */
 struct spy_rec_held {
 	uint64_t time;
@@ -427,8 +426,7 @@ struct spy_rec_held {
 	uint8_t depth;
 	uint16_t fn;
 	uint16_t outer_fn;
-	uint64_t object : 48;
-	uint64_t takes : 16; /* by that call, with no other in between; 0: once */
+	uint64_t object;
 	uint64_t span : 16; /* units that giving it back took, 65535: or more */
 	uint64_t
 		held : 48; /* cycles since it was taken without a wait; 0: after one, that was told, or nobody knows */

@@ -398,34 +398,6 @@ static void test_held(void **state)
 	json_decref(root);
 }
 
-/* A thread that takes a lock again and again says so once: each time counts as one that the waiter lost. When it
- * was told that the lock was taken, but not that it was given back, it is the thread's until the next one has it. */
-static void test_again(void **state)
-{
-	json_t *root = report_on(
-		TRACE "slot 1 tid=101\n"
-		      "40ms wait kind=mutex fn=cudaMalloc duration=30ms object=0x1000 holder=102 "
-		      "holder_fn=cudaFree\n"
-		      "41ms memory cudaMalloc duration=32ms op=alloc kind=device\n"
-		      "slot 2 tid=102\n"
-		      "12ms taken kind=mutex fn=cudaFree object=0x1000\n"
-		      "22ms held kind=mutex fn=cudaFree object=0x1000 takes=40\n"
-		      "23ms memory cudaFree duration=15ms op=free kind=device address=0x1\n"
-		      "slot 3 tid=103\n"
-		      "24ms taken kind=mutex fn=cudaFree object=0x1000\n"
-		      "25ms memory cudaFree duration=2ms op=free kind=device address=0x2\n"
-		      "slot 4 tid=104\n"
-		      "38ms held kind=mutex fn=cudaFree object=0x1000 held=8ms takes=3\n"
-		      "39ms memory cudaFree duration=10ms op=free kind=device address=0x3\n");
-
-	(void)state;
-	assert_int_equal(sum(root, "blame", "waiter=101 holder=102", "waited_ns"), 14000000);
-	assert_int_equal(sum(root, "blame", "waiter=101 holder=103", "waited_ns"), 6000000);
-	assert_int_equal(sum(root, "blame", "waiter=101 holder=104", "waited_ns"), 10000000);
-	assert_int_equal(sum(root, "locks", "name=L1", "longest_row"), 40 + 1 + 3);
-	json_decref(root);
-}
-
 /* Who was told to have taken a lock in one call, and not that he gave it back, has had it no longer than that call lasted,
  * however many he made since: of what he did later no part is to blame. A stranger had it, whom nobody saw. */
 static void test_gone(void **state)
@@ -515,13 +487,19 @@ static void test_inferred(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pageable_copy),   cmocka_unit_test(test_long_row),
-		cmocka_unit_test(test_two_locks),       cmocka_unit_test(test_several_locks),
-		cmocka_unit_test(test_waking),          cmocka_unit_test(test_unknown_readers),
-		cmocka_unit_test(test_chain),           cmocka_unit_test(test_convoy),
-		cmocka_unit_test(test_starvation),      cmocka_unit_test(test_readers),
-		cmocka_unit_test(test_unknown_holders), cmocka_unit_test(test_held),
-		cmocka_unit_test(test_again),           cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_pageable_copy),
+		cmocka_unit_test(test_long_row),
+		cmocka_unit_test(test_two_locks),
+		cmocka_unit_test(test_several_locks),
+		cmocka_unit_test(test_waking),
+		cmocka_unit_test(test_unknown_readers),
+		cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_convoy),
+		cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_readers),
+		cmocka_unit_test(test_unknown_holders),
+		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_inferred),
 	};
 

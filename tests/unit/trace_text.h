@@ -275,8 +275,7 @@ static void tt_wait(struct tt_state *s, const struct tt_line *l, enum spy_event 
 				    .depth = wait.depth,
 				    .fn = number,
 				    .outer_fn = outer_number,
-				    .object = wait.object & 0xffffffffffff,
-				    .takes = tt_value(s, l, "takes", 0) & 0xffff,
+				    .object = wait.object,
 				    .span = tt_value(s, l, "span", 0) / SPY_SPAN_UNIT & 0xffff,
 				    .held = tt_value(s, l, "held", 0) & 0xffffffffffff};
 
