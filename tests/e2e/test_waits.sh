@@ -72,7 +72,7 @@ done <printed
 # somebody sleeps for it.
 play again
 readable "$trace"
-[ "$(moves taken ' kind=mutex ')" -ge 10 ] || fail "again: the lock was taken $(moves taken ' kind=mutex ') times"
+[ "$(moves taken ' kind=mutex ')" -ge 100 ] || fail "again: the lock was taken $(moves taken ' kind=mutex ') times"
 [ "$(moves taken)" -gt "$(moves held)" ] || fail "again: it was given back $(moves held) times"
 
 play rows

@@ -385,8 +385,10 @@ static void take_once(void *unused)
 
 static void *take_thread(void *unused)
 {
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < 20; i++) {
+		sleep_ms(2);
 		call(take_once, unused);
+	}
 	__atomic_store_n(&all_done, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
