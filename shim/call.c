@@ -108,18 +108,6 @@ static inline bool interrupted(const struct spy_thread *thread, const struct spy
 	       ((uintptr_t)frame < thread->busy || (uintptr_t)frame - thread->busy > ONE_STACK);
 }
 
-static inline void begin_work(struct spy_thread *thread, const struct spy_frame *frame)
-{
-	thread->busy = (uintptr_t)frame;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static inline void end_work(struct spy_thread *thread)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->busy = 0;
-}
-
 static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot,
 				  bool inspected)
 {
@@ -340,14 +328,14 @@ void *spy_enter(struct spy_frame *frame)
 		count(&thread->page->lost);
 		return real;
 	}
-	begin_work(thread, frame);
+	spy_thread_begin_work(thread, frame);
 	if (slot->record != SPY_TRACED)
 		begin_counted(thread, frame, slot, depth);
 	else if (likely(!depth))
 		begin_outer(thread, frame, slot);
 	else
 		begin_inner(thread, frame, slot);
-	end_work(thread);
+	spy_thread_end_work(thread);
 	return real;
 }
 
@@ -518,7 +506,7 @@ static inline void leave_traced(struct spy_thread *thread, struct spy_frame *fra
 	uint64_t now;
 
 	/* Before the look at the clock: a signal handler's records must not come between. */
-	begin_work(thread, frame);
+	spy_thread_begin_work(thread, frame);
 	now = spy_clock();
 	if (frame->slot->inspector)
 		inspect_after(frame);
@@ -528,7 +516,7 @@ static inline void leave_traced(struct spy_thread *thread, struct spy_frame *fra
 	show_outer(thread, depth);
 	append_record(thread, frame, depth, now);
 	stop_waiting(thread, depth);
-	end_work(thread);
+	spy_thread_end_work(thread);
 }
 
 __attribute__((noinline)) static void leave_inner(struct spy_thread *thread,
@@ -541,7 +529,7 @@ static inline void leave_counted(struct spy_thread *thread, struct spy_frame *fr
 {
 	uint8_t depth = frame->depth;
 
-	begin_work(thread, frame);
+	spy_thread_begin_work(thread, frame);
 	if (unlikely(is_worth_a_record(thread, frame)))
 		write_counted(thread, frame);
 	thread->depth = depth;
@@ -549,7 +537,7 @@ static inline void leave_counted(struct spy_thread *thread, struct spy_frame *fr
 	if (frame->slot->inspector)
 		inspect_after(frame);
 	stop_waiting(thread, depth);
-	end_work(thread);
+	spy_thread_end_work(thread);
 }
 
 void spy_leave(struct spy_frame *frame)

@@ -5,15 +5,13 @@
 #include <string.h>
 #include "board.h"
 #include "handoff.h"
-#include "session.h"
 #include "wait.h"
 
 #pragma GCC poison malloc calloc realloc fopen
 
 #define LOW_48 ((1ull << 48) - 1)
 #define SOME_LEAST 50000 /* cycles: twenty microseconds or so */
-#define LOOKS_APART \
-	8 /* of those who take a lock, one in so many looks whether anybody still waits */
+#define LOOKS_APART 8 /* one in so many who take a lock looks whether anybody waits */
 
 struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
 
@@ -96,19 +94,6 @@ static bool others_wait(const struct spy_thread *thread, const struct spy_waitin
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* A signal handler's calls must not write into a record in the making. */
-static void begin_record(struct spy_thread *thread)
-{
-	thread->busy = (uintptr_t)__builtin_frame_address(0);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static void end_record(struct spy_thread *thread)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->busy = 0;
-}
-
 /* Not before what has been recorded since: a wait for another lock, a signal handler's call. */
 static uint64_t time_for(struct spy_thread *thread, uint64_t time)
 {
@@ -138,19 +123,24 @@ static void write_taken(struct spy_thread *thread, const void *lock, uint64_t ti
 	spy_thread_publish(thread, time, sizeof(*record));
 }
 
-/* When the thread took the lock, if that was at once and it has been waited for ever since; 0: not so. It is told now, or
- * never will be. */
-static uint64_t end_taken(struct spy_thread *thread, const void *lock, bool *marked)
+/* How the call took the lock, if that was at once and it has been waited for ever since; time 0: not so. It is told now,
+ * or never will be. */
+static struct spy_taken end_taken(struct spy_thread *thread, const void *lock)
 {
-	struct spy_taken *taken = spy_taken_of(thread, lock);
+	uint64_t since = __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED);
 
-	if (!taken)
-		return 0;
-	taken->lock = 0;
-	*marked = taken->marked;
-	return taken->time >= __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED)
-		       ? taken->time
-		       : 0;
+	for (unsigned int i = 1; i <= SPY_TAKEN; i++) {
+		struct spy_taken *taken = &thread->taken[(thread->n_taken - i) % SPY_TAKEN];
+		struct spy_taken was = *taken;
+
+		if (was.lock != (uintptr_t)lock)
+			continue;
+		taken->lock = 0;
+		if (was.time < thread->calls[0].start || was.time < since)
+			break;
+		return was;
+	}
+	return (struct spy_taken){0};
 }
 
 void spy_handoff_unlocked(const void *lock)
@@ -158,20 +148,21 @@ void spy_handoff_unlocked(const void *lock)
 	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
 	struct spy_waiting *waiting = spy_waiting_for(lock);
 	uint64_t time;
-	bool marked;
 
 	if (!thread)
 		return;
-	time = end_taken(thread, lock, &marked);
+	time = end_taken(thread, lock).time;
 	if (thread->waiting == waiting)
 		leave(thread, spy_clock());
+	else if (!time)
+		look_for_none(waiting, spy_clock());
 	else if (!(time / 64 % LOOKS_APART))
-		look_for_none(waiting, time ? time : spy_clock());
+		look_for_none(waiting, time);
 	if (!time)
 		return;
-	begin_record(thread);
+	spy_thread_begin_work(thread, __builtin_frame_address(0));
 	write_taken(thread, lock, time);
-	end_record(thread);
+	spy_thread_end_work(thread);
 }
 
 static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const void *lock,
@@ -201,16 +192,17 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 {
 	struct spy_waiting *waiting = spy_waiting_for(lock);
 	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
-	uint64_t now, taken, held;
-	bool told, marked = false;
+	struct spy_taken taken;
+	uint64_t now, held;
+	bool told;
 
 	if (!thread)
 		return;
 	now = spy_clock();
-	taken = end_taken(thread, lock, &marked);
-	held = taken && time > taken ? (time - taken) & LOW_48 : 0;
+	taken = end_taken(thread, lock);
+	held = taken.time && time > taken.time ? (time - taken.time) & LOW_48 : 0;
 	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. */
-	sure = sure && held && !marked;
+	sure = sure && held && !taken.marked;
 	told = time && (sure || others_wait(thread, waiting, time));
 	if (thread->waiting == waiting)
 		leave(thread, now);
@@ -218,7 +210,7 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 		look_for_none(waiting, now);
 	if (!told)
 		return;
-	begin_record(thread);
+	spy_thread_begin_work(thread, __builtin_frame_address(0));
 	write_held(thread, kind, lock, time, now, held);
-	end_record(thread);
+	spy_thread_end_work(thread);
 }

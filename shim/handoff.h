@@ -4,7 +4,7 @@
  * While threads wait for a lock, whoever takes it or gives it back leaves a record, so that the order in which
  * it changed hands is complete; a lock that nobody waits for costs a look at one word. But what is done while a
  * thread has a lock all those who wait for it wait for, too, and it decides who comes next. Two looks at the clock
- * there, 36 ns, made eight threads that allocate on one GPU a fifth slower (docs/EVIDENCE.md). So:
+ * there, and hardly more, made eight threads that allocate on one GPU a third slower (docs/EVIDENCE.md). So:
  *
  *   - the clock is looked at before a lock is tried, and what it was is written when the lock has been given back;
  *   - that a mutex is given back is told only if somebody has to be woken, which takes a microsecond or more.
@@ -61,18 +61,6 @@ static inline struct spy_taken *spy_take(struct spy_thread *thread, const void *
 		spy_wait_set_begin(thread, before);
 	*taken = (struct spy_taken){.lock = (uintptr_t)lock, .time = before};
 	return taken;
-}
-
-/* The lock, if this call took it so; or NULL. */
-static inline struct spy_taken *spy_taken_of(struct spy_thread *thread, const void *lock)
-{
-	for (unsigned int i = 1; i <= SPY_TAKEN; i++) {
-		struct spy_taken *taken = &thread->taken[(thread->n_taken - i) % SPY_TAKEN];
-
-		if (taken->lock == (uintptr_t)lock)
-			return taken->time >= thread->calls[0].start ? taken : NULL;
-	}
-	return NULL;
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */

@@ -108,6 +108,19 @@ static inline void spy_thread_publish(struct spy_thread *thread, uint64_t time, 
 			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
 }
 
+/* Around what a signal handler's calls must not interrupt: a record in the making. here: a frame's address. */
+static inline void spy_thread_begin_work(struct spy_thread *thread, const void *here)
+{
+	thread->busy = (uintptr_t)here;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void spy_thread_end_work(struct spy_thread *thread)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy = 0;
+}
+
 /* The calling thread's; never NULL, points to an empty one before the thread's first call. */
 extern __thread struct spy_thread *spy_self;
 

@@ -347,10 +347,8 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 		spy_handoff_leave(thread);
 	if (thread != spy_wait_caller(__builtin_frame_address(0)))
 		return;
-	/* A signal handler's calls must not write into the record in the making, nor one with a later
-	 * time before it. */
-	thread->busy = (uintptr_t)__builtin_frame_address(0);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	/* Before the look at the clock: a signal handler's records must not come between. */
+	spy_thread_begin_work(thread, __builtin_frame_address(0));
 	now = spy_clock();
 	__atomic_store_n(&thread->page->wait_kind, 0, __ATOMIC_RELAXED);
 	if (lock)
@@ -358,6 +356,5 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 	if (failed)
 		wait->flags |= SPY_WAIT_FAILED;
 	write_wait(thread, wait, now);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->busy = 0;
+	spy_thread_end_work(thread);
 }

@@ -93,8 +93,7 @@ static void add_segment(struct waited *w, const struct segment *segment)
 struct holders {
 	struct accounting *a;
 	struct waited *w;
-	const struct lock_event
-		*open; /* by which one has it that may not tell when he gives it back; or NULL */
+	const struct lock_event *open; /* it was taken so, and may not be told to be given back */
 	struct segment now; /* the one to blame: who has had it longest, or had it last */
 	struct segment active[HOLDERS_MOST]; /* who has it: one, or several readers */
 	bool shared[HOLDERS_MOST];

@@ -428,8 +428,7 @@ struct spy_rec_held {
 	uint16_t outer_fn;
 	uint64_t object;
 	uint64_t span : 16; /* units that giving it back took, 65535: or more */
-	uint64_t
-		held : 48; /* cycles since it was taken without a wait; 0: after one, that was told, or nobody knows */
+	uint64_t held : 48; /* cycles since it was taken at once; 0: else, or told before */
 } __attribute__((packed));
 
 #define SPY_SPAN_UNIT 64 /* cycles */
