@@ -148,17 +148,20 @@ void spy_handoff_unlocked(const void *lock)
 	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
 	struct spy_waiting *waiting = spy_waiting_for(lock);
 	uint64_t time;
+	bool told;
 
 	if (!thread)
 		return;
 	time = end_taken(thread, lock).time;
+	/* A thread that has just waited itself may take it hundreds of times before that is over. */
+	told = time && others_wait(thread, waiting, time);
 	if (thread->waiting == waiting)
 		leave(thread, spy_clock());
 	else if (!time)
 		look_for_none(waiting, spy_clock());
 	else if (!(time / 64 % LOOKS_APART))
 		look_for_none(waiting, time);
-	if (!time)
+	if (!told)
 		return;
 	spy_thread_begin_work(thread, __builtin_frame_address(0));
 	write_taken(thread, lock, time);
