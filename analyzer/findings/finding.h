@@ -127,7 +127,7 @@ static inline uint64_t claim_between_ns(const struct claim *claim)
  * there earlier, and waited. It gains what it did in between. */
 void claim_waits_anyway(const struct claim *claim, struct verdict *v);
 
-#define EVIDENCE 3
+#define VALIDATION 3
 #define SITE_SAMPLES 64
 #define SITE_KERNELS 4
 
@@ -176,7 +176,7 @@ struct site {
 	uint64_t devices; /* a bit for each, those from 63 on share one */
 	const char *kernels[SITE_KERNELS]; /* some that were launched, by their mangled names */
 	bool more_kernels;
-	struct evidence worst[EVIDENCE];
+	struct evidence worst[VALIDATION];
 	struct site_stacks stacks;
 	const struct thread *last_thread;
 	struct thread_set callers; /* the threads of its calls */

@@ -44,7 +44,7 @@ static void keep_worst(struct evidence *worst, const struct evidence *evidence)
 {
 	size_t i, least = 0;
 
-	for (i = 0; i < EVIDENCE; i++)
+	for (i = 0; i < VALIDATION; i++)
 		if (!worst[i].thread ||
 		    (worst[least].thread && worst[i].cost_ns < worst[least].cost_ns))
 			least = i;
@@ -135,7 +135,7 @@ void site_add(struct site *sum, const struct site *more)
 	thread_set_join(&sum->callers, &more->callers);
 	sum->first_ns = more->first_ns < sum->first_ns ? more->first_ns : sum->first_ns;
 	sum->last_ns = more->last_ns > sum->last_ns ? more->last_ns : sum->last_ns;
-	for (i = 0; i < EVIDENCE; i++)
+	for (i = 0; i < VALIDATION; i++)
 		if (more->worst[i].thread)
 			keep_worst(sum->worst, &more->worst[i]);
 	for (i = 0; i < SITE_KERNELS && more->kernels[i]; i++)

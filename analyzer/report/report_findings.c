@@ -169,7 +169,7 @@ static const struct evidence *worst_of(const struct finding *f)
 	const struct evidence *worst = f->site ? &f->site->worst[0] : &none;
 	size_t i;
 
-	for (i = 1; f->site && i < EVIDENCE; i++)
+	for (i = 1; f->site && i < VALIDATION; i++)
 		if (f->site->worst[i].thread && f->site->worst[i].cost_ns > worst->cost_ns)
 			worst = &f->site->worst[i];
 	return worst;
