@@ -2,7 +2,9 @@
 # Each worker answers requests: it pins the request's memory, copies it to its GPU, multiplies, copies the answer
 # back, and gives its cached memory back to the driver ("to be safe"), which makes the driver allocate anew.
 #
-#   torch_servers.py threads|processes [cured] [REQUESTS]   cured: memory is pinned once and kept
+#   torch_servers.py threads|processes [cured] [REQUESTS [WORKERS]]   cured: memory is pinned once and kept
+#
+# WORKERS: one for each GPU, or so many, which share the GPUs.
 #
 # Prints the sums of the answers, which are the same in every run and in every way, and in a line with # the
 # time of a request.
@@ -29,7 +31,7 @@ def answer(gpu, weights, batch, pinned, stream):
 
 
 def serve(number, requests, cured, results, start):
-    gpu = torch.device("cuda", number)
+    gpu = torch.device("cuda", number % torch.cuda.device_count())
     torch.cuda.set_device(gpu)
     generator = torch.Generator().manual_seed(number)
     weights = torch.randint(0, 3, (COLUMNS, COLUMNS), generator=generator).float().to(gpu)
@@ -56,18 +58,20 @@ def serve(number, requests, cured, results, start):
 def main():
     way, options = sys.argv[1], sys.argv[2:]
     cured = "cured" in options
-    requests = next((int(o) for o in options if o.isdigit()), 200)
+    numbers = [int(o) for o in options if o.isdigit()]
+    requests = numbers[0] if numbers else 200
+    count = numbers[1] if len(numbers) > 1 else torch.cuda.device_count()
     torch.backends.cuda.matmul.allow_tf32 = False
     if way == "threads":
         import queue
 
-        results, start, Worker = queue.Queue(), threading.Barrier(torch.cuda.device_count()), threading.Thread
+        results, start, Worker = queue.Queue(), threading.Barrier(count), threading.Thread
     else:
         context = multiprocessing.get_context("spawn")
-        results, start, Worker = context.Queue(), context.Barrier(torch.cuda.device_count()), context.Process
+        results, start, Worker = context.Queue(), context.Barrier(count), context.Process
     workers = [
         Worker(target=serve, args=(n, requests, cured, results, start))
-        for n in range(torch.cuda.device_count())
+        for n in range(count)
     ]
     for worker in workers:
         worker.start()
@@ -75,7 +79,7 @@ def main():
     for worker in workers:
         worker.join()
     for number, total, _ in answers:
-        print("GPU %d: %d" % (number, total))
+        print("worker %d: %d" % (number, total))
     print("# %.0f us a request" % (1e6 * statistics.mean(mean for _, _, mean in answers)))
 
 
