@@ -210,8 +210,9 @@ static void apply_kernel(struct process *process, const struct spy_rec_kernel *k
 			grow(process->kernels, process->n_kernels, sizeof(*process->kernels));
 		process->kernels[process->n_kernels++] = NULL;
 	}
-	free(process->kernels[kernel->kernel]);
-	process->kernels[kernel->kernel] = xstrdup(name);
+	/* Told again, the first name holds: sites may have it already. */
+	if (!process->kernels[kernel->kernel])
+		process->kernels[kernel->kernel] = xstrdup(name);
 }
 
 static void count_gone(struct process *process, const struct module *module)

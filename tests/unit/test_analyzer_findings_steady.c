@@ -11,7 +11,10 @@
 
 /* ---- code loaded late ------------------------------------------------------------------------ */
 
-/* The second kernel's first launch takes `ns`, with work outstanding or not, early or late. */
+/* The second kernel's first launch takes `ns`, with work outstanding or not, early or late. Behind it the number is told
+ * again as `told_again`: the site keeps the name that it has. */
+static const char *told_again;
+
 static void tell_loading(struct story *s, unsigned int before, bool busy, uint64_t ns)
 {
 	unsigned int i;
@@ -28,6 +31,9 @@ static void tell_loading(struct story *s, unsigned int before, bool busy, uint64
 	if (busy)
 		launch(s, 1000, 4000);
 	call(s, 1000, ns, "launch cudaLaunchKernel kernel=2 stream=9 caller=0x12");
+	if (told_again)
+		fprintf(s->log, "%lluns kernel kernel=2 name=\"%s\"\n", (unsigned long long)s->ns,
+			told_again);
 	call(s, 1000, 40000, "call cudaDeviceSynchronize caller=0x22");
 	conclude(s);
 }
@@ -42,6 +48,13 @@ static void test_lazy_loading(void **state)
 	says(finding, "the first after 1.007 ms; kernels: second");
 	assert_in_range(number(finding, "cost_ns"), 29 * MS, 30 * MS);
 	assert_true(is_shown(s, finding));
+	told_again = "another";
+	tell_loading(s, 100, true, 30 * MS);
+	says(only(s, "lazy-loading", "in the midst of the work"), "kernels: second");
+	told_again = "second";
+	tell_loading(s, 100, true, 30 * MS);
+	says(only(s, "lazy-loading", "in the midst of the work"), "kernels: second");
+	told_again = NULL;
 	tell_loading(s, 2000, false, 3 * MS); /* long after the begin */
 	finding = only(s, "lazy-loading", "3.000 ms inside it");
 	assert_in_range(number(finding, "cost_ns"), 2 * MS, 3 * MS);
