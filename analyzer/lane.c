@@ -40,10 +40,10 @@ void lane_close(struct lane *lane, struct callstats *s)
 	device = &s->devices[of_device];
 	thread->count += lane->calls;
 	thread->total_ns += lane->total_ns;
-	thread->copied_bytes += lane->copied_bytes;
+	thread->copied_bytes = add_capped(thread->copied_bytes, lane->copied_bytes);
 	device->count += lane->calls;
 	device->total_ns += lane->total_ns;
-	device->copied_bytes += lane->copied_bytes;
+	device->copied_bytes = add_capped(device->copied_bytes, lane->copied_bytes);
 	if (s->uses[of_device].last_ns < lane->last_ns)
 		s->uses[of_device].last_ns = lane->last_ns;
 	*lane = (struct lane){0};

@@ -57,10 +57,12 @@ void callstats_grow(struct callstats *s, const struct model *model)
 
 void callstats_count(struct callstats *s, const struct thread *thread, uint32_t fn, uint64_t count)
 {
-	s->counted[fn] += count;
-	s->all.counted += count;
-	if (thread)
-		s->threads[thread->index].counted += count;
+	struct calls_sum *sum = thread ? &s->threads[thread->index] : NULL;
+
+	s->counted[fn] = add_capped(s->counted[fn], count);
+	s->all.counted = add_capped(s->all.counted, count);
+	if (sum)
+		sum->counted = add_capped(sum->counted, count);
 }
 
 /* What the threads of a slot counted and did not write down any more. */
@@ -97,6 +99,6 @@ void callstats_finish(struct callstats *s, struct model *model)
 	for (i = 0; i < model->n_threads; i++) {
 		s->all.count += s->threads[i].count;
 		s->all.total_ns += s->threads[i].total_ns;
-		s->all.copied_bytes += s->threads[i].copied_bytes;
+		s->all.copied_bytes = add_capped(s->all.copied_bytes, s->threads[i].copied_bytes);
 	}
 }

@@ -116,8 +116,8 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 				callstats_use(&s->uses[of_device], record);
 		}
 		if (raw->other.event == SPY_EV_COPY && copy_took_place(&raw->copy)) {
-			thread->copied_bytes += raw->copy.bytes;
-			device->copied_bytes += raw->copy.bytes;
+			thread->copied_bytes = add_capped(thread->copied_bytes, raw->copy.bytes);
+			device->copied_bytes = add_capped(device->copied_bytes, raw->copy.bytes);
 		}
 	} else if (raw->other.event == SPY_EV_COUNT) {
 		callstats_count(s, record->thread, record->fn, raw->count.count);

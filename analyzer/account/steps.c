@@ -13,5 +13,5 @@ void steps_see_copy(struct copy_row *row, const union spy_any *raw, const struct
 	row->count++;
 	row->ns += step->end_ns - step->begin_ns;
 	row->own_ns += step->own_ns;
-	row->bytes += raw->copy.bytes;
+	row->bytes = add_capped(row->bytes, raw->copy.bytes);
 }

@@ -43,6 +43,15 @@ static inline const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* The largest number that all readers of JSON take. Counts and bytes come from records, which may claim anything: their
+ * sums end here. */
+#define NUMBER_MOST ((uint64_t)INT64_MAX)
+
+static inline uint64_t add_capped(uint64_t a, uint64_t b)
+{
+	return a <= NUMBER_MOST && b <= NUMBER_MOST - a ? a + b : NUMBER_MOST;
+}
+
 /* A time that nobody knows; and what it and others are together: unknown, too. */
 #define UNKNOWN_NS UINT64_MAX
 static inline uint64_t add_known_ns(uint64_t a, uint64_t b)

@@ -229,11 +229,12 @@ static struct turnover turnover_of(const struct analysis *a, const struct site *
 			continue;
 		if (same && !other->tally) {
 			turnover.made += other->count;
-			turnover.made_bytes += other->bytes;
+			turnover.made_bytes = add_capped(turnover.made_bytes, other->bytes);
 			turnover.said += says_access(a, other) ? other->count : 0;
 		} else if (other->rounds >= ROUNDS_LEAST) {
 			turnover.given_back += other->count;
-			turnover.given_back_bytes += other->bytes;
+			turnover.given_back_bytes =
+				add_capped(turnover.given_back_bytes, other->bytes);
 		}
 	}
 	return turnover;

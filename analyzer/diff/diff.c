@@ -61,7 +61,7 @@ struct diff_row {
 
 /* clang-format off */
 #define COMMON_JSON \
-	COLUMN_JSON(struct diff_row, change_ns, UNIT_NS), \
+	COLUMN_JSON(struct diff_row, change_ns, UNIT_NS_CHANGE), \
 	COLUMN_JSON(struct diff_row, verdict, UNIT_TEXT), \
 	COLUMN_JSON(struct diff_row, noise, UNIT_TEXT), \
 	COLUMN_JSON(struct diff_row, a_low_ns, UNIT_NS_IF_KNOWN), \

@@ -186,7 +186,8 @@ void gate_look(struct gate *gate, const struct trace_set *set, bool complete)
 	for (i = 0; i < set->n_traces; i++) {
 		struct losses losses = losses_sum(set, set->traces[i]);
 
-		gate->lost_records += losses_records(&losses, set->traces[i]);
+		gate->lost_records =
+			add_capped(gate->lost_records, losses_records(&losses, set->traces[i]));
 		if (losses_all(&losses, set->traces[i]) && !n++)
 			first = i;
 	}

@@ -82,7 +82,7 @@ static void add_claim(const struct claim *claim)
 	if (claim->end_ns > site->last_ns)
 		site->last_ns = claim->end_ns;
 	site->count += 1 + v->earlier;
-	site->bytes += claim->bytes + v->earlier_bytes;
+	site->bytes = add_capped(site->bytes, add_capped(claim->bytes, v->earlier_bytes));
 	site->failed += claim->failed;
 	site->total_ns += duration_ns + v->earlier_ns;
 	site->hidden_ns += claim->hidden_ns;
@@ -116,7 +116,7 @@ void site_add(struct site *sum, const struct site *more)
 	size_t i;
 
 	sum->count += more->count;
-	sum->bytes += more->bytes;
+	sum->bytes = add_capped(sum->bytes, more->bytes);
 	sum->failed += more->failed;
 	sum->total_ns += more->total_ns;
 	sum->hidden_ns += more->hidden_ns;

@@ -32,6 +32,8 @@ json_t *render_json_cell(const struct table *t, size_t row, const struct column 
 	const char *text;
 
 	switch (column->unit) {
+	case UNIT_NS_CHANGE:
+		return json_integer((json_int_t)table_number(t, row, column));
 	case UNIT_TEXT:
 		text = table_text(t, row, column);
 		return text ? render_json_text(text) : json_null();
@@ -43,7 +45,7 @@ json_t *render_json_cell(const struct table *t, size_t row, const struct column 
 			return json_null();
 		/* fall through */
 	default:
-		return json_integer((json_int_t)table_number(t, row, column));
+		return json_integer((json_int_t)least(table_number(t, row, column), NUMBER_MOST));
 	}
 }
 

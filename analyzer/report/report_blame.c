@@ -512,7 +512,7 @@ static void count_calls(struct subject_row *row, const struct analysis *a)
 		if (a->model.threads[i]->tid != s->tid)
 			continue;
 		row->calls += a->stats.threads[i].count;
-		row->counted += a->stats.threads[i].counted;
+		row->counted = add_capped(row->counted, a->stats.threads[i].counted);
 	}
 	if (s->kind == SUBJECT_CALL) {
 		row->calls = a->stats.direct[s->fn].count;

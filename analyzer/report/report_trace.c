@@ -179,7 +179,7 @@ static void count_processes(struct summary_row *row, const struct analysis *a)
 
 		row->unfinished += trace->board.present && !trace->board.head.ended;
 		losses = losses_sum(a->set, trace);
-		row->lost_records += losses_records(&losses, trace);
+		row->lost_records = add_capped(row->lost_records, losses_records(&losses, trace));
 	}
 	for (i = 0; i < a->model.n_threads; i++)
 		row->threads += a->stats.threads[i].count || a->stats.threads[i].counted;

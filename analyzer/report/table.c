@@ -150,6 +150,7 @@ void table_format(const struct table *t, size_t row, const struct column *column
 	case UNIT_BYTES:
 		format_bytes(text, size, table_number(t, row, column));
 		break;
+	case UNIT_NS_CHANGE:
 	case UNIT_TABLE:
 		snprintf(text, size, "-");
 		break;

@@ -16,6 +16,7 @@ enum unit {
 	UNIT_COUNT, /* uint64_t */
 	UNIT_NS,
 	UNIT_NS_IF_KNOWN, /* the same, but UNKNOWN_NS is "?", and null in JSON */
+	UNIT_NS_CHANGE, /* int64_t, of which text says what it is in words; JSON only */
 	UNIT_BYTES,
 	UNIT_DEVICE, /* uint64_t: a GPU's number, SPY_DEVICE_NONE unknown */
 	UNIT_TABLE, /* const struct table *; NULL: none. JSON has an array; text, below the row, its

@@ -19,11 +19,13 @@ static bool had_packets(const struct board *board, size_t slot)
 
 static void add_stream(struct losses *sum, const struct reader_losses *l)
 {
-	sum->streams.packets_dropped += l->packets_dropped;
-	sum->streams.packets_missing += l->packets_missing;
-	sum->streams.unreadable_bytes += l->unreadable_bytes;
-	sum->streams.disordered += l->disordered;
-	sum->streams.unreadable_files += l->unreadable_files;
+	sum->streams.packets_dropped = add_capped(sum->streams.packets_dropped, l->packets_dropped);
+	sum->streams.packets_missing = add_capped(sum->streams.packets_missing, l->packets_missing);
+	sum->streams.unreadable_bytes =
+		add_capped(sum->streams.unreadable_bytes, l->unreadable_bytes);
+	sum->streams.disordered = add_capped(sum->streams.disordered, l->disordered);
+	sum->streams.unreadable_files =
+		add_capped(sum->streams.unreadable_files, l->unreadable_files);
 }
 
 /* A slot, its stream (NULL: none) and its page of the board. A slot counts its lost records on the
@@ -36,11 +38,12 @@ static void add_slot(struct losses *sum, const struct board *board, size_t slot,
 	uint64_t calls = r ? reader_calls(r) : 0, discarded = r ? r->losses.discarded : 0;
 
 	sum->calls += calls;
-	sum->streams.discarded += page->lost > discarded ? page->lost : discarded;
+	sum->streams.discarded =
+		add_capped(sum->streams.discarded, page->lost > discarded ? page->lost : discarded);
 	if (!r || !r->any_packet)
 		sum->streams_missing += had_packets(board, slot);
 	if (page->calls > calls && (!r || !r->losses.packets_dropped))
-		sum->calls_missing += page->calls - calls;
+		sum->calls_missing = add_capped(sum->calls_missing, page->calls - calls);
 }
 
 struct losses losses_sum(const struct trace_set *set, const struct trace *trace)
@@ -62,7 +65,8 @@ struct losses losses_sum(const struct trace_set *set, const struct trace *trace)
 
 uint64_t losses_records(const struct losses *losses, const struct trace *trace)
 {
-	return trace->board.head.lost + losses->streams.discarded + losses->calls_missing;
+	return add_capped(trace->board.head.lost,
+			  add_capped(losses->streams.discarded, losses->calls_missing));
 }
 
 bool losses_all(const struct losses *losses, const struct trace *trace)
