@@ -65,7 +65,8 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 		until_ns = riddles_lie_until(&a->accounts.riddles, record->ns);
 	for (; raw; raw = reader_peek_nested(r), n++) {
 		bool inner = raw->other.event == SPY_EV_INNER;
-		uint64_t duration = inner ? raw->inner.duration : record_duration(raw);
+		uint64_t duration =
+			inner ? least(raw->inner.duration, record_time(raw)) : record_duration(raw);
 		uint64_t ns = timeline_ns(&trace->timeline, raw->other.time);
 		uint32_t fn;
 

@@ -51,7 +51,7 @@ static inline bool lane_take(struct lane *lane, struct accounting *a, struct cal
 	    unlikely(raw->other.event > SPY_EV_MEMORY))
 		return false;
 	kind = kinds_place(&a->kinds[record->process], kind_head(raw), kind_detail(raw));
-	ns = timeline_span_ns(&record->stream->trace->timeline, record_duration(raw));
+	ns = model_duration_ns(record);
 	if (!kind->plain || !kind->only_submits || ns > kind->own_most_ns ||
 	    unlikely(!lane_is_free(c)) || unlikely(lane->tid != record->stream->reader.tid) ||
 	    unlikely(lane->device != raw->call_head.device) ||
@@ -61,10 +61,11 @@ static inline bool lane_take(struct lane *lane, struct accounting *a, struct cal
 	    (kind->asked_in_row && steps_in_row(&c->steps.row, raw)))
 		return false;
 
+	record->stream->called_ns = record->ns;
 	lane->calls++;
 	lane->total_ns += ns;
 	lane->last_ns = record->ns;
-	lane->copied_bytes += kind->copy ? raw->copy.bytes : 0;
+	lane->copied_bytes = add_capped(lane->copied_bytes, kind->copy ? raw->copy.bytes : 0);
 	callstats_add(&s->direct[kind->fn], false, ns);
 
 	f = account_next_finished(c);

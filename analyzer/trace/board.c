@@ -13,6 +13,10 @@ static int board_fault(const char *path, const struct spy_board *head)
 		complain("%s: offset 0: not a board (bad magic number)", path);
 		return -ENOMSG;
 	}
+	if (!head->version) {
+		complain("%s: board of version 0: there is none", path);
+		return -ENOMSG;
+	}
 	if (head->version > SPY_TRACE_VERSION) {
 		complain("%s: board of version %u, this cudaspy reads up to %d", path,
 			 head->version, SPY_TRACE_VERSION);

@@ -100,13 +100,13 @@ static void scan_number(struct scanner *s)
 	char digits[32], *end;
 	size_t n = 0;
 
-	while (s->at < s->end && isalnum((unsigned char)*s->at)) {
+	do {
 		if (n + 1 < sizeof(digits))
 			digits[n++] = *s->at;
 		s->at++;
-	}
+	} while (s->at < s->end && isalnum((unsigned char)*s->at));
 	digits[n] = '\0';
-	s->number = (int64_t)strtoull(digits, &end, 0);
+	s->number = *digits == '-' ? strtoll(digits, &end, 0) : (int64_t)strtoull(digits, &end, 0);
 	memcpy(s->text, digits, n);
 	s->length = n;
 	s->token = TOKEN_NUMBER;
@@ -120,7 +120,8 @@ static void next(struct scanner *s)
 		s->token = TOKEN_END;
 	} else if (*s->at == '"') {
 		scan_text(s);
-	} else if (isdigit((unsigned char)*s->at)) {
+	} else if (isdigit((unsigned char)*s->at) ||
+		   (*s->at == '-' && s->end - s->at > 1 && isdigit((unsigned char)s->at[1]))) {
 		scan_number(s);
 	} else if (isalpha((unsigned char)*s->at) || *s->at == '_') {
 		while (s->at < s->end && (isalnum((unsigned char)*s->at) || *s->at == '_'))
@@ -348,7 +349,8 @@ static void parse_statement(struct metadata *m, struct scanner *s)
 static int check(const struct metadata *m, const char *path)
 {
 	const char *tracer = metadata_text(m, "tracer_name");
-	int64_t version = metadata_number(m, "trace_version", SPY_TRACE_VERSION);
+	const char *said = metadata_text(m, "trace_version");
+	int64_t version = metadata_number(m, "trace_version", said ? 0 : SPY_TRACE_VERSION);
 
 	if (!tracer) {
 		complain("%s: names no tracer: cut off, or another tool's", path);
@@ -357,6 +359,10 @@ static int check(const struct metadata *m, const char *path)
 	if (strcmp(tracer, "cudaspy")) {
 		complain("%s: a trace of %s, not of cudaspy", path, tracer);
 		return -ENOMSG;
+	}
+	if (version < 1) {
+		complain("%s: trace format '%s': there is none", path, said);
+		return -EPROTO;
 	}
 	if (version > SPY_TRACE_VERSION) {
 		complain("%s: trace format %lld, this cudaspy reads up to %d: use the cudaspy that "

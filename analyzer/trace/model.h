@@ -131,7 +131,7 @@ struct process {
 	uint64_t init_ns; /* if there is mps_before: the end of the last cuInit before mps */
 	struct note *notes;
 	size_t n_notes;
-	char **kernels; /* number -> mangled name, NULL unknown */
+	char **kernels; /* number -> mangled name, NULL unknown; one that is known stays where it is */
 	size_t n_kernels;
 	struct python_code *python; /* by number */
 	size_t n_python;
@@ -175,6 +175,20 @@ static inline uint32_t model_gone(const struct process *process, uint64_t addres
 	return times;
 }
 
+/*
+ * How long a call of the record's took. A thread makes one call at a time: whatever a record claims, one of depth 0 began
+ * after the one before it, so that what a thread's calls took together is no more than the time there was.
+ */
+static inline uint64_t model_duration_ns(const struct record *record)
+{
+	const struct stream *stream = record->stream;
+	uint64_t ns = timeline_span_ns(&stream->trace->timeline, record_duration(record->raw));
+
+	if (record->raw->call_head.depth)
+		return ns;
+	return least(ns, record->ns - least(stream->called_ns, record->ns));
+}
+
 /* Takes a record in, in time order, and fills in who and what it speaks of. */
 static inline void model_apply(struct model *model, struct record *record)
 {
@@ -188,8 +202,9 @@ static inline void model_apply(struct model *model, struct record *record)
 	if (record_is_call(record->raw)) {
 		record->fn = trace_function(model->set, stream->trace, record->raw->call_head.fn);
 		record->contract = model->set->functions.all[record->fn].contract;
-		record->duration_ns =
-			timeline_span_ns(&stream->trace->timeline, record_duration(record->raw));
+		record->duration_ns = model_duration_ns(record);
+		if (!record->raw->call_head.depth)
+			stream->called_ns = record->ns;
 		if (unlikely(process->mps_before.ns) && unlikely(!process->mps.ns))
 			model_see_init(model, record);
 	} else {

@@ -36,7 +36,8 @@ const char *record_text(const union spy_any *record, unsigned int i)
 
 void reader_init(struct reader *r, const uint8_t *uuid)
 {
-	*r = (struct reader){.at = nothing, .end = nothing, .fd = -1, .uuid = uuid};
+	*r = (struct reader){
+		.at = nothing, .end = nothing, .fd = -1, .uuid = uuid, .time_end = UINT64_MAX};
 	reader_set_buffer(r, 0);
 }
 
@@ -93,7 +94,7 @@ static void unreadable(struct reader *r, uint64_t off, uint64_t bytes, const cha
 	if (!r->quiet)
 		complain("%s: offset %llu: %s; %llu bytes skipped", path(r),
 			 (unsigned long long)off, what, (unsigned long long)bytes);
-	r->losses.unreadable_bytes += bytes;
+	r->losses.unreadable_bytes = add_capped(r->losses.unreadable_bytes, bytes);
 }
 
 /* Moves the window to `off` and no further than content_end_off. */
@@ -211,6 +212,7 @@ void reader_rewind(struct reader *r)
 		.uuid = r->uuid,
 		.live = r->live,
 		.unbounded = r->unbounded,
+		.time_end = r->time_end,
 	};
 }
 
@@ -336,9 +338,11 @@ static void count_losses(struct reader *r, const struct spy_packet *p)
 
 	/* Of a process that writes, packets are deleted before our eyes. */
 	if (p->seq > expected && is_bounded(r) && (!r->any_packet || r->live))
-		r->losses.packets_dropped += p->seq - expected;
+		r->losses.packets_dropped =
+			add_capped(r->losses.packets_dropped, p->seq - expected);
 	else if (p->seq > expected)
-		r->losses.packets_missing += p->seq - expected;
+		r->losses.packets_missing =
+			add_capped(r->losses.packets_missing, p->seq - expected);
 	if (p->discarded > r->losses.discarded)
 		r->losses.discarded = p->discarded;
 	r->seq = p->seq;
@@ -429,9 +433,9 @@ static void limit_times(struct reader *r, const struct spy_packet *p)
 {
 	uint64_t last = p->time_end > r->time ? p->time_end : r->time;
 
-	r->time_most = UINT64_MAX;
+	r->time_most = r->time_end;
 	if (p->time_end >= p->time_begin && last < UINT64_MAX - TIME_SLACK)
-		r->time_most = last + TIME_SLACK;
+		r->time_most = least(r->time_end, last + TIME_SLACK);
 }
 
 static bool next_packet(struct reader *r)

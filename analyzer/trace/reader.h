@@ -75,10 +75,16 @@ static inline uint64_t record_word(const union spy_any *raw, size_t offset)
 
 #define RECORD_48_BITS (((uint64_t)1 << 48) - 1)
 
-/* Cycles; of a call's record in its long form. */
+static inline uint64_t record_time(const union spy_any *raw)
+{
+	return record_word(raw, offsetof(struct spy_rec_other, time));
+}
+
+/* Cycles; of a call's record in its long form. No call is longer than the clock has run. */
 static inline uint64_t record_duration(const union spy_any *raw)
 {
-	return record_word(raw, sizeof(struct spy_rec_head) - 8) & RECORD_48_BITS;
+	return least(record_word(raw, sizeof(struct spy_rec_head) - 8) & RECORD_48_BITS,
+		     record_time(raw));
 }
 
 /* Return address of a call; 0: the record does not say. */
@@ -166,6 +172,7 @@ struct reader {
 	bool live; /* it may be writing while we read */
 	bool unbounded; /* it keeps all of its packets */
 	bool quiet; /* nothing is said of damage: a second reading will say it */
+	uint64_t time_end; /* cycles: what claims to be of that time or later is damaged */
 
 	bool started; /* reader_next was called */
 	bool any_packet;

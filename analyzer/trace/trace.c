@@ -143,11 +143,57 @@ static void check_events(const struct trace *trace)
 	}
 }
 
-static void set_timeline(struct trace *trace)
+/* No processor's counter is slower or faster. Damage may say anything: 1 Hz would make years of each cycle. */
+#define FREQUENCY_LEAST 1000000
+#define FREQUENCY_MOST 100000000000ull
+
+/* Times since the epoch, and since a counter was 0, are less: some 146 years. So are sums of both, in 63 bits. */
+#define TIME_MOST_NS ((uint64_t)1 << 62)
+
+static void check_frequency(const struct trace *trace, const char *file, uint64_t *frequency)
+{
+	if (!*frequency || (*frequency >= FREQUENCY_LEAST && *frequency <= FREQUENCY_MOST))
+		return;
+	complain("%s/%s: a clock of %llu Hz: not believed", trace->dir, file,
+		 (unsigned long long)*frequency);
+	*frequency = 0;
+}
+
+/* Cycles that come to so many nanoseconds, rounded down. */
+static uint64_t timeline_cycles(const struct timeline *t, uint64_t ns)
+{
+	unsigned __int128 cycles = ((unsigned __int128)ns << 40) / t->ns_per_cycle_40;
+
+	return cycles < UINT64_MAX ? (uint64_t)cycles : UINT64_MAX;
+}
+
+static void set_zero(struct trace *trace)
 {
 	const struct metadata *m = &trace->metadata;
-	uint64_t frequency = m->frequency ? m->frequency : trace->board.head.frequency;
 	struct timeline *t = &trace->timeline;
+	uint64_t zero_ns;
+
+	if (m->offset_s < TIME_MOST_NS / 1000000000 &&
+	    m->offset_cycles < timeline_cycles(t, TIME_MOST_NS)) {
+		zero_ns = m->offset_s * 1000000000 + timeline_span_ns(t, m->offset_cycles);
+		if (zero_ns < TIME_MOST_NS) {
+			t->zero_ns = zero_ns;
+			return;
+		}
+	}
+	complain("%s/metadata: a clock that began %llu s and %llu cycles after 1970: not believed",
+		 trace->dir, (unsigned long long)m->offset_s, (unsigned long long)m->offset_cycles);
+}
+
+static void set_timeline(struct trace *trace)
+{
+	struct metadata *m = &trace->metadata;
+	struct timeline *t = &trace->timeline;
+	uint64_t frequency;
+
+	check_frequency(trace, "metadata", &m->frequency);
+	check_frequency(trace, ".board", &trace->board.head.frequency);
+	frequency = m->frequency ? m->frequency : trace->board.head.frequency;
 
 	if (!frequency) {
 		complain("%s: the clock's frequency is unknown: times are cycles", trace->dir);
@@ -156,7 +202,7 @@ static void set_timeline(struct trace *trace)
 	/* Rounded up, so that a whole number of nanoseconds comes out as that and not one less. */
 	t->ns_per_cycle_40 =
 		(uint64_t)((((unsigned __int128)1000000000 << 40) + frequency - 1) / frequency);
-	t->zero_ns = m->offset_s * 1000000000 + timeline_span_ns(t, m->offset_cycles);
+	set_zero(trace);
 }
 
 /* Takes "-NUMBER" off the end of a name. */
@@ -212,12 +258,21 @@ static void set_settings(struct trace *trace)
 	trace->cuda.loads_eagerly = loading && !strcmp(loading, "EAGER");
 }
 
+/* 0: it does not say, or nonsense. */
+static uint32_t pid_of(const struct metadata *m)
+{
+	int64_t pid = metadata_number(m, "pid", 0);
+
+	return pid > 0 && pid <= INT32_MAX ? (uint32_t)pid : 0;
+}
+
 static void set_names(struct trace *trace)
 {
 	const char *program = metadata_text(&trace->metadata, "program");
 
-	trace->pid = (uint32_t)metadata_number(&trace->metadata, "pid",
-					       trace->board.present ? trace->board.head.pid : 0);
+	trace->pid = pid_of(&trace->metadata);
+	if (!trace->pid && trace->board.present)
+		trace->pid = trace->board.head.pid;
 	trace->program = xstrdup(program ? last_part(program) : "?");
 	if (!program)
 		names_from_directory(trace);
@@ -245,7 +300,7 @@ static bool taken(const struct trace *trace, const struct trace_filter *filter)
 static bool is_running(const struct metadata *m, bool *known)
 {
 	const char *boot = metadata_text(m, "boot_id");
-	pid_t pid = (pid_t)metadata_number(m, "pid", 0);
+	pid_t pid = (pid_t)pid_of(m);
 	char here[64] = "";
 	FILE *file;
 
@@ -495,6 +550,8 @@ static void number(struct trace_set *set)
 	bytes = BUFFERS_BYTES / (set->n_streams ? set->n_streams : 1);
 	for (i = 0; i < set->n_streams; i++) {
 		set->streams[i]->index = (uint32_t)i;
+		set->streams[i]->reader.time_end =
+			timeline_cycles(&set->streams[i]->trace->timeline, TIME_MOST_NS);
 		reader_set_buffer(&set->streams[i]->reader,
 				  bytes < BUFFER_BYTES ? bytes : BUFFER_BYTES);
 	}

@@ -36,6 +36,7 @@ struct stream {
 	struct trace *trace;
 	uint32_t slot;
 	uint32_t index; /* among all streams of the set */
+	uint64_t called_ns; /* end of the last call of depth 0 that was taken in */
 	struct reader reader;
 };
 

@@ -62,8 +62,8 @@ static void test_cold(void **state)
 {
 	json_t *root = report_on(
 		TRACE "slot 1 tid=101\n"
-		      "1ms launch cudaLaunchKernel duration=4ms stream=0x11 kernel=1\n"
-		      "2ms launch cudaLaunchKernel duration=3us stream=0x11 kernel=1\n"
+		      "5ms launch cudaLaunchKernel duration=4ms stream=0x11 kernel=1\n"
+		      "6ms launch cudaLaunchKernel duration=3us stream=0x11 kernel=1\n"
 		      "700ms launch cudaLaunchKernel duration=690ms stream=0x12 kernel=2\n");
 
 	(void)state;

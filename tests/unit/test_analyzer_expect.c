@@ -31,7 +31,7 @@ static int setup(void **state)
 	f->out = open_memstream(&f->text, &f->size);
 	fputs("trace a.1 pid=1 program=\"a\"\nslot 1 tid=7\n1us thread tid=7 name=\"main\"\n",
 	      f->out);
-	f->us = 10;
+	f->us = 1000000; /* calls may last that long */
 	*state = f;
 	return 0;
 }

@@ -108,7 +108,7 @@ static void test_far(void **state)
 	unsigned int i;
 
 	(void)state;
-	leap_s = 1000000000;
+	leap_s = 100000000;
 	write_process(dir, "few", "\ttracer_name = \"cudaspy\";\n", 1000000000, 2, 40);
 	for (i = 0; i < 10; i++) {
 		snprintf(name, sizeof(name), "many.%u", i);

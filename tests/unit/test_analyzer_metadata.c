@@ -87,6 +87,11 @@ static void test_refused(void **state)
 		"/* CTF 1.8 */\n",
 		"/* CTF 1.8 */\nenv { tracer_name = \"lttng-modules\"; };\n",
 		"/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; trace_version = 9; };\n",
+		"/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; trace_version = 0; };\n",
+		"/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; trace_version = -3; };\n",
+		"/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; trace_version = \"x\"; };\n",
+		"/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; trace_version = "
+		"99999999999999999999; };\n",
 	};
 	struct metadata m;
 	size_t i;

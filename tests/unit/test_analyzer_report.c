@@ -614,6 +614,111 @@ static void test_root(void **state)
 	json_decref(root);
 }
 
+/* What records claim beyond all reason: sums end at the largest number, and none is negative. */
+static void test_absurd_numbers(void **state)
+{
+	static const char log[] =
+		"trace a.1 pid=1 program=\"a\"\n"
+		"discarded 0xffffffffffffffff\n"
+		"slot 1 tid=7\n"
+		"discarded 0xffffffffffffffff\n"
+		"1us thread tid=7 name=\"main\"\n"
+		"2us count function=cudaGetDevice tid=7 count=0xfffffffffffffffe\n"
+		"3us count function=cudaGetDevice tid=7 count=5\n"
+		"4us count function=cudaGetLastError tid=7 count=0xffffffffffffffff\n"
+		"20us copy cudaMemcpy duration=1us direction=h2d bytes=0xfffffffffffffff\n";
+	char *many = calloc(1, sizeof(log) + 20 * 100);
+	json_t *root;
+	int i;
+
+	strcpy(many, log);
+	for (i = 0; i < 20; i++)
+		sprintf(many + strlen(many),
+			"%dus copy cudaMemcpy duration=1us direction=h2d bytes=0xfffffffffffffff\n",
+			30 + i);
+	make(*state, many);
+	free(many);
+	root = report_on(*state, "a.1", NULL);
+	assert_int_equal(number(root, "summary", -1, "counted"), INT64_MAX);
+	assert_int_equal(number(root, "summary", -1, "copied_bytes"), INT64_MAX);
+	assert_int_equal(number(root, "summary", -1, "lost_records"), INT64_MAX);
+	assert_int_equal(number(root, "threads", 0, "counted"), INT64_MAX);
+	assert_int_equal(number(root, "threads", 0, "copied_bytes"), INT64_MAX);
+	assert_int_equal(number(root, "devices", 0, "copied_bytes"), INT64_MAX);
+	assert_int_equal(number(root, "counted", 0, "count"), INT64_MAX);
+	assert_int_equal(number(root, "counted", 1, "count"), INT64_MAX);
+	json_decref(root);
+}
+
+/* A call longer than its clock has run, one that began inside the one before it, and one of the same in a row that is
+ * counted a short way: all sums say the same. */
+static void test_absurd_durations(void **state)
+{
+	json_t *root;
+	int64_t by_thread;
+
+	make(*state, "trace a.1 pid=1 program=\"a\"\nslot 1 tid=7\n"
+		     "10us launch cudaLaunchKernel duration=3s stream=8 kernel=1\n"
+		     "11us nested cuLaunchKernel duration=4s depth=1\n"
+		     "20us launch cudaLaunchKernel duration=15us stream=8 kernel=1\n"
+		     "30us launch cudaLaunchKernel duration=2us stream=8 kernel=1\n");
+	root = report_on(*state, "a.1", NULL);
+	by_thread = number(root, "threads", 0, "total_ns");
+	assert_int_equal(by_thread, 22000);
+	assert_int_equal(number(root, "summary", -1, "call_ns"), by_thread);
+	assert_int_equal(number(root, "calls", 0, "total_ns"), by_thread);
+	assert_int_equal(number(root, "calls", 0, "max_ns"), 10000);
+	assert_int_equal(number(root, "waits", -1, "total_ns"), by_thread);
+	assert_int_equal(number(root, "devices", 0, "total_ns"), by_thread);
+	assert_int_equal(number(root, "accounts", 0, "total_ns"), by_thread);
+	assert_int_equal(number(root, "nested_calls", 0, "total_ns"), 11000);
+	json_decref(root);
+}
+
+/* A clock that no processor has is not believed: the board's is, if it is one; else times are cycles. */
+static void test_absurd_clock(void **state)
+{
+	static const char *const clocks[] = {
+		"clock frequency=1\n",
+		"clock frequency=0xffffffffffffffff\n",
+		"clock offset_s=0xffffffffffff\n",
+		"clock offset=0xffffffffffffffff\n",
+	};
+	char log[512];
+	json_t *root;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		unsigned int before = complain_count();
+
+		snprintf(log, sizeof(log),
+			 "trace a.1 pid=1 program=\"a\"\n%sslot 1 tid=7\n"
+			 "10us call cudaDeviceSynchronize duration=5us\n"
+			 "900us call cudaDeviceSynchronize duration=5us\n",
+			 clocks[i]);
+		make(*state, log);
+		root = report_on(*state, "a.1", NULL);
+		assert_true(complain_count() > before);
+		assert_int_equal(number(root, "summary", -1, "duration_ns"), 890000);
+		assert_int_equal(number(root, "summary", -1, "call_ns"), 10000);
+		json_decref(root);
+	}
+}
+
+/* A record that lies centuries ahead is damage, also where the packet's header says the same. */
+static void test_absurd_time(void **state)
+{
+	json_t *root;
+
+	make(*state, "trace a.1 pid=1 program=\"a\"\nslot 1 tid=7\n"
+		     "10us call cudaDeviceSynchronize duration=5us\n"
+		     "0x7fffffffffffffff call cudaDeviceSynchronize duration=5us\n");
+	root = report_on(*state, "a.1", NULL);
+	assert_int_equal(number(root, "summary", -1, "calls"), 1);
+	assert_int_equal(loss(root, "damaged"), 32);
+	json_decref(root);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -636,6 +741,10 @@ int main(void)
 		TEST(test_live),
 		TEST(test_cut_metadata),
 		TEST(test_root),
+		TEST(test_absurd_numbers),
+		TEST(test_absurd_durations),
+		TEST(test_absurd_clock),
+		TEST(test_absurd_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
