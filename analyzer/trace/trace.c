@@ -440,9 +440,47 @@ static bool is_open(const struct trace_set *set, const char *dir)
 	return false;
 }
 
+/* As the recorder names directories. */
+static bool is_named_like_trace(const char *dir)
+{
+	static const char suffix[] = ".cudaspy";
+	size_t n = strlen(dir);
+
+	return n >= sizeof(suffix) && !strcmp(dir + n - (sizeof(suffix) - 1), suffix);
+}
+
+/* Is it a directory whose files cannot be reached? Returns why, or 0. */
+static int locked_out(const char *dir)
+{
+	struct stat st;
+	char *inside;
+	int err;
+
+	if (stat(dir, &st))
+		return errno == ENOENT ? 0 : errno;
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	inside = xasprintf("%s/.", dir);
+	err = access(inside, F_OK) ? errno : 0;
+	free(inside);
+	return err;
+}
+
 static bool looks_like_trace(const char *dir)
 {
 	return holds(dir, "metadata") || holds(dir, ".board") || holds_streams(dir);
+}
+
+/* A directory named as a trace whose files cannot be reached is one that cannot be read. */
+static bool is_locked_trace(struct trace_set *set, const char *dir)
+{
+	int err = is_named_like_trace(dir) ? locked_out(dir) : 0;
+
+	if (!err)
+		return false;
+	complain("%s: %s", dir, strerror(err));
+	set->unreadable++;
+	return true;
 }
 
 static int is_visible(const struct dirent *entry)
@@ -467,6 +505,8 @@ static int add_children(struct trace_set *set, const char *dir, const struct tra
 		if (looks_like_trace(path)) {
 			if (!is_open(set, path))
 				add_trace(set, path, filter);
+			found++;
+		} else if (!(filter && filter->run) && is_locked_trace(set, path)) {
 			found++;
 		}
 		free(path);
@@ -595,7 +635,9 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 	}
 	found = add_children(set, dir, filter);
 	if (!found && !(filter && filter->run)) {
-		complain("%s: no trace here", dir);
+		int err = locked_out(dir);
+
+		complain("%s: %s", dir, err ? strerror(err) : "no trace here");
 		return false;
 	}
 	return found >= 0;

@@ -258,6 +258,34 @@ sed -i 's/trace_version = [0-9]*;/trace_version = 99;/' broken/*/metadata
 grep -q 'trace_version = 99;' broken/*/metadata || fail "the metadata has no version"
 unjudged "1 trace cannot be read" --fail-on=hidden-sync pinned broken
 
+# A trace that its reader may not look into, beside one that can be read; alone; and a directory that is no trace.
+# Permissions do not stop root: then somebody else reads.
+own_tool=$tool
+mkdir -p locked/private
+cp -r pinned/*.cudaspy locked
+cp -r locked/*.cudaspy locked/secret-1.cudaspy
+chmod -R go+rX "$tmp"
+chmod 0 locked/private locked/secret-1.cudaspy
+if [ "$(id -u)" = 0 ]; then
+	cp "$tool" "$tmp/cudaspy-tool"
+	printf '#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups %s/cudaspy-tool "$@"\n' "$tmp" >as_other
+	chmod 755 as_other
+	tool=$tmp/as_other
+fi
+unjudged "1 trace cannot be read" --fail-on=hidden-sync locked
+says err "cudaspy: locked/secret-1.cudaspy: Permission denied"
+grep -q private err && fail "a directory that is no trace: $(cat err)"
+gate 0 locked
+says said "traces that could not be read at all"
+chmod 0 locked/*
+for traces in locked locked/secret-1.cudaspy; do
+	gate 2 --fail-on=hidden-sync $traces
+	says err "locked/secret-1.cudaspy: Permission denied"
+	grep -q 'no trace' err && fail "there is a trace: $(cat err)"
+done
+chmod -R u+rwX locked
+tool=$own_tool
+
 # Of a trace nothing is left: files gone, or empty; alone, or among others.
 cp -r pinned gone
 rm gone/*/stream_*
