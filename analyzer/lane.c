@@ -23,9 +23,7 @@ void lane_open(struct lane *lane, const struct accounting *a, struct callstats *
 	lane->thread = record->thread;
 	lane->tid = record->stream->reader.tid;
 	lane->device = device;
-	lane->until_ns = c->slices >= CROWD_SLICES
-				 ? UINT64_MAX
-				 : a->crowd.begin_ns + (c->slices << CROWD_SLICE_SHIFT);
+	lane->until_ns = crowd_slice_ns(c->crowd, c->slices);
 }
 
 void lane_close(struct lane *lane, struct callstats *s)

@@ -89,6 +89,7 @@ struct caller *account_add_caller(struct accounting *a, struct thread *thread)
 	a->callers[thread->index] = xcalloc(1, sizeof(struct caller));
 	a->callers[thread->index]->thread = thread;
 	a->callers[thread->index]->device = SPY_DEVICE_NONE;
+	a->callers[thread->index]->crowd = &a->crowds[thread->process->trace->host->index];
 	return a->callers[thread->index];
 }
 
@@ -121,11 +122,13 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 
 	*a = (struct accounting){.model = model, .expect = expect};
 	work_init(&a->work, model);
-	company_init(&a->company, model);
 	a->kinds = xcalloc(model->n_processes, sizeof(*a->kinds));
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
 	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
 	a->contexts = xcalloc(model->n_processes, sizeof(*a->contexts));
+	a->crowds = xcalloc(model->set->n_hosts, sizeof(*a->crowds));
+	for (i = 0; i < model->set->n_hosts; i++)
+		a->crowds[i].cpus = model->set->hosts[i].cpus;
 	for (i = 0; i < model->n_processes; i++)
 		a->probed[i] = was_probed(&model->processes[i].trace->metadata);
 }
@@ -148,7 +151,9 @@ void account_release(struct accounting *a)
 	locks_release(&a->locks);
 	work_release(&a->work);
 	peers_release(&a->peers);
-	crowd_release(&a->crowd);
+	for (i = 0; a->crowds && i < a->model->set->n_hosts; i++)
+		crowd_release(&a->crowds[i]);
+	free(a->crowds);
 	blame_release(&a->blame);
 	company_release(&a->company);
 	riddles_release(&a->riddles);
@@ -300,7 +305,7 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	if (unlikely(c->waits_kept > WAITS_KEPT))
 		bound_waits(c);
 	if (f->bucket_ns[BUCKET_NOT_RUNNING])
-		crowd_lack(&a->crowd, crowd_slice(&a->crowd, f->end_ns),
+		crowd_lack(c->crowd, crowd_slice(c->crowd, f->end_ns),
 			   f->bucket_ns[BUCKET_NOT_RUNNING]);
 	if (c->sched_window_ns)
 		c->spun_ns += divide_spun(c, f);
@@ -338,14 +343,16 @@ static struct site *observe(struct accounting *a, struct caller *c, const struct
 								.cold = cold});
 }
 
-static inline void count_in_crowd(struct accounting *a, struct caller *c, const struct finished *f)
+static inline void count_in_crowd(struct caller *c, const struct finished *f)
 {
-	if (likely(crowd_slice(&a->crowd, f->end_ns) < c->slices))
+	struct crowd *crowd = c->crowd;
+
+	if (likely(crowd_slice(crowd, f->end_ns) < c->slices))
 		return;
-	if (unlikely(!a->crowd.begin_ns))
-		a->crowd.begin_ns = f->begin_ns;
-	crowd_add(&a->crowd, &c->slices, crowd_slice(&a->crowd, f->begin_ns),
-		  crowd_slice(&a->crowd, f->end_ns));
+	if (unlikely(!crowd->begin_ns))
+		crowd->begin_ns = f->begin_ns;
+	crowd_add(crowd, &c->slices, crowd_slice(crowd, f->begin_ns),
+		  crowd_slice(crowd, f->end_ns));
 }
 
 static inline uint64_t expected_of(const struct call_class *class)
@@ -472,7 +479,7 @@ void account_call(struct accounting *a, const struct record *record)
 	account_set_device(a, c, record->raw->call_head.device);
 	f->device = c->device;
 	account_remember(f, record->fn, record, record->duration_ns, record->thread);
-	count_in_crowd(a, c, f);
+	count_in_crowd(c, f);
 	c->steps.tries += kind->tries;
 	if (is_plain(c, record, kind)) {
 		f->expected_ns = kind->expected_ns;
@@ -500,6 +507,8 @@ void account_finish(struct accounting *a)
 	for (i = 0; i < a->n_callers; i++)
 		if (a->callers[i])
 			settle_waits(a->callers[i]);
+	for (i = 0; i < a->model->set->n_hosts; i++)
+		crowd_settle(&a->crowds[i]);
 	riddles_finish(a);
 	blame_finish(a);
 }

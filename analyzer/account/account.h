@@ -88,7 +88,8 @@ struct caller {
 	struct finished *ring; /* its last calls */
 	size_t ring_size; /* a power of two, FINISHED_KEPT at most */
 	uint64_t n_finished;
-	uint64_t slices; /* of the crowd: it has been counted in, or is past */
+	uint64_t slices; /* of its host's crowd: it has been counted in, or is past */
+	struct crowd *crowd;
 	size_t n_waits, n_open, n_pieces; /* of those below */
 	size_t n_asking; /* of the claims, those that have to see whatever call comes next */
 	/* Of the scheduler's account just read; 0 none. */
@@ -148,7 +149,7 @@ struct accounting {
 	struct locks locks;
 	struct gpu_work work;
 	struct peers peers;
-	struct crowd crowd;
+	struct crowd *crowds; /* by host */
 	struct blame blame;
 	struct caller **callers; /* by thread index; NULL: has made no call */
 	size_t n_callers;

@@ -16,7 +16,7 @@
 struct request {
 	struct caller *caller;
 	uint64_t begin_ns, end_ns;
-	uint32_t machine;
+	const struct host *host; /* requests of others are none of its kernel's */
 	uint32_t fn; /* the application's call */
 	uint8_t device;
 	double part; /* of the time between: requests in a row share a record */
@@ -29,38 +29,11 @@ struct stretch {
 	double part;
 };
 
-/* Clocks are compared within one boot of a machine. */
-static uint32_t machine_of(const struct company *c, const struct model *model, uint32_t process)
-{
-	const char *boot = metadata_text(&model->processes[process].trace->metadata, "boot_id");
-	const char *other;
-	uint32_t i;
-
-	for (i = 0; i < process; i++) {
-		if (c->machines[i] != i)
-			continue;
-		other = metadata_text(&model->processes[i].trace->metadata, "boot_id");
-		if (!strcmp(boot ?: "", other ?: ""))
-			break;
-	}
-	return i;
-}
-
-void company_init(struct company *c, const struct model *model)
-{
-	uint32_t i;
-
-	c->machines = xcalloc(model->n_processes, sizeof(*c->machines));
-	for (i = 0; i < model->n_processes; i++)
-		c->machines[i] = machine_of(c, model, i);
-}
-
 void company_release(struct company *c)
 {
 	edges_release(&c->edges);
 	free(c->ring);
 	free(c->own);
-	free(c->machines);
 	*c = (struct company){0};
 }
 
@@ -96,7 +69,7 @@ void company_meet(struct company *c, struct caller *caller, uint32_t fn, const s
 		.caller = caller,
 		.begin_ns = w->begin_ns,
 		.end_ns = w->end_ns,
-		.machine = c->machines[caller->thread->process->trace->index],
+		.host = caller->thread->process->trace->host,
 		.fn = fn,
 		.device = caller->device,
 		.part = (double)w->ns / (double)(w->end_ns - w->begin_ns),
@@ -178,7 +151,7 @@ static void gather(struct company *c, struct request *r, uint64_t number)
 static double find_beside(struct company *c, const struct caller *caller, const struct finished *f,
 			  uint64_t first, double *sum_ns)
 {
-	uint32_t machine = c->machines[f->thread->process->trace->index];
+	const struct host *host = f->thread->process->trace->host;
 	uint64_t seen_ns = f->end_ns, number = c->requests;
 	size_t from = 0;
 	double any_ns = 0;
@@ -188,7 +161,7 @@ static double find_beside(struct company *c, const struct caller *caller, const 
 		struct request *r = request_of(c, number);
 
 		r->beside_ns = 0;
-		if (r->begin_ns >= f->end_ns || r->caller == caller || r->machine != machine)
+		if (r->begin_ns >= f->end_ns || r->caller == caller || r->host != host)
 			continue;
 		while (from < c->n_own && c->own[from].begin_ns >= r->end_ns)
 			from++;

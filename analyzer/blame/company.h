@@ -26,10 +26,8 @@ struct company {
 	uint64_t requests; /* so far */
 	struct stretch *own; /* of the call in hand */
 	size_t n_own, own_size;
-	uint32_t *machines; /* by process: the first one that ran on the same machine */
 };
 
-void company_init(struct company *c, const struct model *model);
 void company_release(struct company *c);
 
 /* A thread was in the kernel module, for the call in progress. */

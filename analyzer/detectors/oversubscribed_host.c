@@ -3,6 +3,7 @@
  * more of them than CPUs, whose CPUs may be kept busy by threads that wait for the GPU and spin; or because
  * somebody else has the CPUs, which is a note.
  */
+#include <stdlib.h>
 #include "findings/detector.h"
 #include "report/report_words.h"
 
@@ -58,9 +59,14 @@ static void add(struct lack *lack, const struct analysis *a, const struct proces
 	lack->last = process;
 }
 
+static const struct host *host_of(const struct lack *lack)
+{
+	return lack->last->trace->host;
+}
+
 static enum who who_had_them(const struct analysis *a, const struct lack *lack)
 {
-	if (crowd_fits(&a->accounts.crowd, &a->model))
+	if (crowds_fit(&a->accounts.crowds[host_of(lack)->index], 1))
 		return SOMEBODY_ELSE;
 	return lack->threads > 1 && lack->spun_ns >= lack->lacked_ns / SPUN_LEAST_PART ? SPINNING
 										       : TOO_MANY;
@@ -83,20 +89,21 @@ static const char *why(struct report *report, const struct lack *lack, enum who 
 	}
 }
 
-static const char *what(struct report *report, const struct analysis *a, const struct lack *lack,
-			enum who who)
+static const char *what(struct report *report, const struct lack *lack, enum who who)
 {
-	uint64_t n = crowd_cpus(&a->model);
-	const char *cpus = "";
+	uint64_t n = host_of(lack)->cpus;
+	const char *cpus = "", *host = "";
 
 	if (n)
 		cpus = report_text(report, "; they may use %s", word_count(report, n, "CPU"));
+	if (!host_of(lack)->alone)
+		host = report_text(report, " on %s", host_of(lack)->label);
 	return report_text(report,
-			   "%llu thread%s of %llu, ready to go on, got no CPU for %s inside CUDA "
+			   "%llu thread%s of %llu%s, ready to go on, got no CPU for %s inside CUDA "
 			   "calls%s%s",
 			   (unsigned long long)lack->lacking, lack->lacking == 1 ? "" : "s",
-			   (unsigned long long)lack->threads, word_time(report, lack->lacked_ns),
-			   cpus, why(report, lack, who));
+			   (unsigned long long)lack->threads, host,
+			   word_time(report, lack->lacked_ns), cpus, why(report, lack, who));
 }
 
 static const char *cure(enum who who)
@@ -116,29 +123,40 @@ static const char *cure(enum who who)
 	}
 }
 
+/* Hosts share no CPUs: each has a finding of its own. */
+static void tell(const struct analysis *a, struct report *report, const struct lack *lack,
+		 struct finding **findings, size_t *n)
+{
+	struct finding *finding = detector_add(&detector_oversubscribed_host, findings, n);
+	enum who who = who_had_them(a, lack);
+
+	finding->process = lack->last;
+	finding->host = host_of(lack);
+	finding->processes = (uint32_t)lack->processes;
+	finding->count = lack->lacking;
+	finding->variant = who;
+	finding->own_ns = finding->gain_high_ns = lack->lacked_ns;
+	finding->gain_known = true;
+	finding->not_ours = who == SOMEBODY_ELSE;
+	finding->what = what(report, lack, who);
+	finding->fix = cure(who);
+}
+
 static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
 		     size_t *n)
 {
-	struct lack lack = {0};
-	struct finding *finding;
-	enum who who;
+	struct lack *lacks = xcalloc(a->set->n_hosts, sizeof(*lacks));
 	size_t i;
 
-	for (i = 0; i < a->model.n_processes; i++)
-		add(&lack, a, &a->model.processes[i]);
-	if (!lack.last)
-		return;
-	who = who_had_them(a, &lack);
-	finding = detector_add(&detector_oversubscribed_host, findings, n);
-	finding->process = lack.last;
-	finding->processes = (uint32_t)lack.processes;
-	finding->count = lack.lacking;
-	finding->variant = who;
-	finding->own_ns = finding->gain_high_ns = lack.lacked_ns;
-	finding->gain_known = true;
-	finding->not_ours = who == SOMEBODY_ELSE;
-	finding->what = what(report, a, &lack, who);
-	finding->fix = cure(who);
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+
+		add(&lacks[process->trace->host->index], a, process);
+	}
+	for (i = 0; i < a->set->n_hosts; i++)
+		if (lacks[i].last)
+			tell(a, report, &lacks[i], findings, n);
+	free(lacks);
 }
 
 const struct detector detector_oversubscribed_host = {
@@ -153,7 +171,7 @@ const struct detector detector_oversubscribed_host = {
 	.blind = "Calls shorter than a quarter of a millisecond, and time outside of calls. Who "
 		 "else had the CPUs: other processes, or threads that make no calls. Limits other "
 		 "than the set of CPUs the process starts with, such as a container's quota; "
-		 "processes that have different CPUs count as if they shared them.",
+		 "processes of a host that have different CPUs count as if they shared them.",
 	.fix = "Fewer threads, or more CPUs for the process (taskset, the container's limit, the "
 	       "batch system's).",
 	.conclude = conclude,

@@ -89,6 +89,7 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 		.detector = detectors_row(site->key.detector),
 		.site = site,
 		.process = process,
+		.host = process->trace->host,
 		.variant = site->key.variant,
 		.processes = 1,
 		.places = 1,
@@ -109,6 +110,8 @@ static void place_added(struct finding *finding, struct symbolizer *symbols, str
 {
 	struct place place;
 
+	if (finding->process && finding->processes == 1 && !finding->host)
+		finding->host = finding->process->trace->host;
 	if (!finding->address || !finding->process || !finding->function)
 		return;
 	symbolize(symbols, finding->process, finding->address, finding->address_ns, &place);
@@ -131,6 +134,8 @@ static size_t merge(struct finding *findings, size_t n)
 		site_add(last->site, findings[i].site);
 		last->processes += last->process != findings[i].process;
 		last->process = findings[i].process;
+		if (last->host != findings[i].host)
+			last->host = NULL;
 	}
 	return kept;
 }
@@ -508,6 +513,8 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	for (i = n_sites; i < count; i++)
 		place_added(&findings[i], symbols, report);
 	for (i = 0; i < count; i++) {
+		if (a->set->n_hosts == 1)
+			findings[i].host = &a->set->hosts[0];
 		limit_gain(&findings[i]);
 		look_into_stacks(&findings[i], symbols, report);
 		find_cure(&findings[i], report);

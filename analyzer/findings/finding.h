@@ -189,6 +189,7 @@ struct finding {
 	const struct detector *detector;
 	struct site *site; /* sums and evidence; NULL: of the whole run */
 	const struct process *process; /* one of them; NULL: of the whole run */
+	const struct host *host; /* of all of them; NULL: of several, or unknown */
 	uint32_t variant, processes;
 	uint64_t count, bytes;
 	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;

@@ -12,8 +12,8 @@
 #include "findings/detector.h"
 
 struct finding_row {
-	const char *id, *title, *severity, *headline, *cost_known, *program, *function, *module,
-		*caller, *file, *library, *library_caller, *where, *elsewhere;
+	const char *id, *title, *severity, *headline, *cost_known, *program, *host, *function,
+		*module, *caller, *file, *library, *library_caller, *where, *elsewhere;
 	const char *python, *python_function, *python_file;
 	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
@@ -45,6 +45,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, alike_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, processes, UNIT_COUNT),
 	COLUMN_JSON(struct finding_row, program, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, host, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, function, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, module, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, offset, UNIT_COUNT),
@@ -120,6 +121,12 @@ static const char *alike_text(struct report *report, const struct finding *f, ui
 	return report_text(report, "; with %llu more at other places, each minor: %s, %s",
 			   (unsigned long long)f->alike, word_time(report, ns),
 			   word_percent(report, (double)ns, (double)run_ns));
+}
+
+/* Where there are several hosts. */
+static const char *on_host(struct report *report, const struct finding *f)
+{
+	return f->host && !f->host->alone ? report_text(report, "; on %s", f->host->label) : "";
 }
 
 static const char *cost_text(struct report *report, const struct finding *f, uint64_t run_ns)
@@ -239,6 +246,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.headline = headline(report, f, run_ns),
 		.severity = severity(f, run_ns),
 		.program = report_program(report, a->set, f->process ? f->process->trace : NULL),
+		.host = word_known_host(report, f->host),
 		.function = f->function,
 		.module = f->module,
 		.caller = f->caller,
@@ -277,7 +285,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	if (worst->thread && worst->begin_ns > a->model.first_ns)
 		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
 	describe_python(&row, report, f);
-	row.costs = cost_text(report, f, run_ns);
+	row.costs = report_text(report, "%s%s", cost_text(report, f, run_ns), on_host(report, f));
 	row.evidence = evidence_text(report, a, worst);
 	row.gain = gain_text(report, f);
 	if (f->otherwise)

@@ -215,7 +215,7 @@ static const struct table_kind turn_kind = {
 
 /* Processes of the trace that were that server's clients. */
 static const char *clients_of(struct report *report, const struct analysis *a,
-			      const struct mps *self)
+			      const struct host *host, const struct mps *self)
 {
 	struct names names = {0};
 	size_t i;
@@ -223,8 +223,8 @@ static const char *clients_of(struct report *report, const struct analysis *a,
 	for (i = 0; i < a->model.n_processes; i++) {
 		const struct process *process = &a->model.processes[i];
 
-		if (process->mps.ns && process->mps.server == self->server &&
-		    process->mps.uid == self->server_uid)
+		if (process->trace->host == host && process->mps.ns &&
+		    process->mps.server == self->server && process->mps.uid == self->server_uid)
 			add_name(report, &names, process);
 	}
 	return names.count ? names_text(report, &names) : "processes that were not recorded";
@@ -257,7 +257,8 @@ static void add_turns(struct report *report, const struct analysis *a)
 				       process->mps.ns || process->init_ns
 					       ? "at most: what else cuInit did is in it"
 					       : "and had not come out of cuInit",
-				       mps->server_uid, clients_of(report, a, mps));
+				       mps->server_uid,
+				       clients_of(report, a, process->trace->host, mps));
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = row;
 	}

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report_trace.h"
+#include "report_words.h"
 #include "trace/losses.h"
 #include "trace/names.h"
 
 const char *report_process(struct report *report, const struct trace *trace)
 {
-	return report_text(report, "%s.%u", trace->program, trace->pid);
+	return report_text(report, "%s.%u%s", trace->program, trace->pid, word_host(report, trace));
 }
 
 /* ---- losses --------------------------------------------------------------------------------- */
@@ -104,10 +105,68 @@ bool report_losses(struct report *report, const struct analysis *a)
 	return !report_add(report, &loss_kind, l.rows, l.n)->n_rows;
 }
 
+/* ---- hosts ---------------------------------------------------------------------------------- */
+
+struct host_row {
+	const char *host, *boot;
+	uint64_t processes, cpus;
+};
+
+/* clang-format off */
+static const struct column host_columns[] = {
+	COLUMN_JSON(struct host_row, host, UNIT_TEXT),
+	COLUMN_JSON(struct host_row, boot, UNIT_TEXT),
+	COLUMN_JSON(struct host_row, processes, UNIT_COUNT),
+	COLUMN_JSON(struct host_row, cpus, UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind host_kind = {
+	.key = "hosts",
+	.columns = host_columns,
+	.n_columns = ARRAY_SIZE(host_columns),
+	.row_bytes = sizeof(struct host_row),
+	.json_only = true,
+};
+
+static void add_hosts(struct report *report, const struct trace_set *set)
+{
+	struct host_row *rows = xcalloc(set->n_hosts, sizeof(*rows));
+	size_t i;
+
+	for (i = 0; i < set->n_hosts; i++)
+		rows[i] = (struct host_row){
+			.host = word_known_host(report, &set->hosts[i]),
+			.boot = set->hosts[i].boot ? report_text(report, "%s", set->hosts[i].boot)
+						   : NULL,
+			.processes = set->hosts[i].traces,
+			.cpus = set->hosts[i].cpus,
+		};
+	report_add(report, &host_kind, rows, set->n_hosts);
+}
+
+#define HOSTS_SHOWN 4
+
+/* "2: node1 (4 processes), node2 (4 processes)"; NULL: there is only one. */
+static const char *hosts_text(struct report *report, const struct trace_set *set)
+{
+	const char *text = "";
+	size_t i;
+
+	if (set->n_hosts < 2)
+		return NULL;
+	for (i = 0; i < set->n_hosts && i < HOSTS_SHOWN; i++)
+		text = report_text(report, "%s%s %s (%llu process%s)", text, i ? "," : "",
+				   set->hosts[i].label, (unsigned long long)set->hosts[i].traces,
+				   set->hosts[i].traces == 1 ? "" : "es");
+	return report_text(report, "%zu:%s%s", set->n_hosts, text, i < set->n_hosts ? ", ..." : "");
+}
+
 /* ---- headline ------------------------------------------------------------------------------- */
 
 struct summary_row {
-	const char *program, *traced, *called, *failures, *ended, *runs_text, *found, *files;
+	const char *program, *hosts, *traced, *called, *failures, *ended, *runs_text, *found,
+		*files;
 	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
 	uint64_t copied_bytes, lost_records, unfinished, in_flight, runs, problems, notes;
 };
@@ -115,6 +174,7 @@ struct summary_row {
 /* clang-format off */
 static const struct column summary_columns[] = {
 	COLUMN(struct summary_row, program, "program", UNIT_TEXT),
+	COLUMN_TEXT(struct summary_row, hosts, "hosts"),
 	COLUMN_TEXT(struct summary_row, traced, "traced"),
 	COLUMN_TEXT(struct summary_row, called, "calls"),
 	COLUMN_TEXT(struct summary_row, failures, "failed"),
@@ -186,12 +246,12 @@ static void count_processes(struct summary_row *row, const struct analysis *a)
 	row->runs = count_runs(a->set);
 }
 
-static bool has_process(const struct trace_set *set, int64_t pid)
+static bool has_process(const struct trace_set *set, const struct host *host, int64_t pid)
 {
 	size_t i;
 
 	for (i = 0; i < set->n_traces; i++)
-		if (set->traces[i]->pid == pid)
+		if (set->traces[i]->pid == pid && set->traces[i]->host == host)
 			return true;
 	return false;
 }
@@ -203,7 +263,8 @@ static const struct trace *root_process(const struct trace_set *set)
 	size_t i;
 
 	for (i = 0; i < set->n_traces; i++)
-		if (!has_process(set, metadata_number(&set->traces[i]->metadata, "ppid", -1)))
+		if (!has_process(set, set->traces[i]->host,
+				 metadata_number(&set->traces[i]->metadata, "ppid", -1)))
 			return set->traces[i];
 	return set->traces[0];
 }
@@ -230,6 +291,7 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 		row->program = report_text(report, "%s and %llu more process%s", row->program,
 					   (unsigned long long)row->processes - 1,
 					   row->processes > 2 ? "es" : "");
+	row->hosts = hosts_text(report, a->set);
 	format_ns(time, sizeof(time), row->duration_ns);
 	format_count(count, sizeof(count), row->records);
 	row->traced = report_text(report, "%s, %s records", time, count);
@@ -274,6 +336,7 @@ struct summary_row *report_summary(struct report *report, const struct analysis 
 	count_processes(row, a);
 	write_summary(row, a, report);
 	report_add(report, &summary_kind, row, 1);
+	add_hosts(report, a->set);
 	return row;
 }
 

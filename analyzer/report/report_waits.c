@@ -173,7 +173,7 @@ static const char *processes_text(struct report *report, const struct analysis *
 	if (row->unexplained_ns > row->lost_ns / 2)
 		return "nobody can tell: most of the loss is unexplained";
 	if (row->not_running_ns > row->lost_ns / 2)
-		return crowd_fits(&a->accounts.crowd, &a->model)
+		return crowds_fit(a->accounts.crowds, a->set->n_hosts)
 			       ? "would not help: somebody else had the CPUs"
 			       : "would not help: the host has too few CPUs for these threads";
 	return saving_text(report, row);

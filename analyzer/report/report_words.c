@@ -76,8 +76,20 @@ static const char *name_of(struct report *report, const struct thread *thread)
 	return report_text(report, " '%.15s'", thread->name);
 }
 
+const char *word_known_host(struct report *report, const struct host *host)
+{
+	return host && (host->name || host->boot) ? report_text(report, "%s", host->label) : NULL;
+}
+
+const char *word_host(struct report *report, const struct trace *trace)
+{
+	return trace->host->alone ? "" : report_text(report, "@%s", trace->host->label);
+}
+
 const char *word_thread(struct report *report, const struct thread *thread, uint8_t device)
 {
+	const char *host;
+
 	if (!thread)
 		return "a thread nobody knows";
 	if (thread->stranger && !strncmp(thread->name, "cuda", 4)) /* as it calls its own */
@@ -88,10 +100,12 @@ const char *word_thread(struct report *report, const struct thread *thread, uint
 				   thread->tid);
 	if (thread->stranger)
 		return report_text(report, "a thread without calls (%u)", thread->tid);
+	host = word_host(report, thread->process->trace);
 	if (device == SPY_DEVICE_NONE)
-		return report_text(report, "thread %u%s", thread->tid, name_of(report, thread));
-	return report_text(report, "thread %u%s (GPU %u)", thread->tid, name_of(report, thread),
-			   device);
+		return report_text(report, "thread %u%s%s", thread->tid, host,
+				   name_of(report, thread));
+	return report_text(report, "thread %u%s%s (GPU %u)", thread->tid, host,
+			   name_of(report, thread), device);
 }
 
 const struct thread *edge_thread(const struct analysis *a, uint32_t index)

@@ -30,7 +30,13 @@ const char *word_since(struct report *report, const struct analysis *a, uint64_t
 const char *word_function(const struct analysis *a, uint32_t fn);
 const char *word_in_function(struct report *report, const struct analysis *a, uint32_t fn);
 
-/* "thread 123 (GPU 1)", "thread 123 'loader' (GPU 1)", "the driver's own thread cuda-EvtHandlr (124)", "a thread without calls, loader (125)". */
+/* "node1"; NULL: nobody knows. */
+const char *word_known_host(struct report *report, const struct host *host);
+
+/* "@node1", where there are several hosts; else nothing. */
+const char *word_host(struct report *report, const struct trace *trace);
+
+/* "thread 123 (GPU 1)", "thread 123@node1 (GPU 1)", "thread 123 'loader' (GPU 1)", "the driver's own thread cuda-EvtHandlr (124)", "a thread without calls, loader (125)". */
 const char *word_thread(struct report *report, const struct thread *thread, uint8_t device);
 
 /* " in main, app.c:12 (app+0x1234)"; what is not known is left out, "" if nothing is. */

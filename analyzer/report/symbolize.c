@@ -509,6 +509,15 @@ static struct known_address *find_known(struct symbolizer *s, struct object *obj
 	return known;
 }
 
+/* May files that a process left behind be here? Numbers of processes mean nothing on another host. */
+static bool may_be_here(const struct process *process)
+{
+	const char *name = process->trace->host->name;
+	char here[256];
+
+	return !name || gethostname(here, sizeof(here)) || !strncmp(name, here, sizeof(here));
+}
+
 void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,
 	       struct place *place)
 {
@@ -519,6 +528,8 @@ void symbolize(struct symbolizer *s, const struct process *process, uint64_t add
 		return;
 	}
 	*place = (struct place){.offset = address};
+	if (!may_be_here(process))
+		return;
 	place->function = perf_map_find(&s->maps, process->trace->pid, process->first_ns, address,
 					&place->file);
 	place->interpreted = place->function;

@@ -530,11 +530,14 @@ const struct gpu *model_gpu(const struct process *process, uint16_t device)
 	return NULL;
 }
 
-/* Found it the same daemon, and has it had its server since? */
-static bool joined(const struct mps *other, const struct mps *before)
+/* Found another process the same daemon, and has it had its server since? */
+static bool joined(const struct process *process, const struct process *self)
 {
+	const struct mps *other = &process->mps, *before = &self->mps_before;
+
 	return other->ns > before->ns && other->server && other->server_uid == other->uid &&
-	       other->daemon == before->daemon && !strcmp(other->directory, before->directory);
+	       process->trace->host == self->trace->host && other->daemon == before->daemon &&
+	       !strcmp(other->directory, before->directory);
 }
 
 const struct mps *model_mps_in_the_way(const struct model *model, const struct process *process)
@@ -547,7 +550,7 @@ const struct mps *model_mps_in_the_way(const struct model *model, const struct p
 	for (i = 0; i < model->n_processes; i++) {
 		const struct mps *other = &model->processes[i].mps;
 
-		if (!joined(other, before))
+		if (!joined(&model->processes[i], process))
 			continue;
 		if (other->server == before->server) /* whose it was, maybe only since then */
 			return other->uid == before->uid ? NULL : other;

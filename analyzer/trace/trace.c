@@ -419,7 +419,6 @@ static void add_trace(struct trace_set *set, const char *dir, const struct trace
 	set->cuda.loads_eagerly |= trace->cuda.loads_eagerly;
 	set_timeline(trace);
 	check_events(trace);
-	map_functions(set, trace);
 	set->traces = grow(set->traces, set->n_traces, sizeof(*set->traces));
 	set->traces[set->n_traces++] = trace;
 }
@@ -516,56 +515,36 @@ static int add_children(struct trace_set *set, const char *dir, const struct tra
 	return found;
 }
 
-/* A trace whose metadata is lost: was it made on the clock of the other one? Clocks of one boot are measured to
- * a few parts in a million. */
-static bool same_frequency(const struct trace *lost, const struct trace *known)
+static int by_uuid(const struct trace *x, const struct trace *y)
 {
-	uint64_t a = lost->board.head.frequency, b = known->metadata.frequency;
-
-	return !lost->metadata.frequency && a && b && (a > b ? a - b : b - a) < b / 10000;
+	if (!x->metadata.has_uuid || !y->metadata.has_uuid)
+		return x->metadata.has_uuid - y->metadata.has_uuid;
+	return memcmp(x->metadata.uuid, y->metadata.uuid, sizeof(x->metadata.uuid));
 }
 
-/* Traces of one boot that count with the same counter get the timeline of the first of them. */
-static void share_timelines(struct trace_set *set)
+static int by_text(const struct trace *x, const struct trace *y, const char *key)
 {
-	size_t i, j;
-
-	for (i = 0; i < set->n_traces; i++) {
-		const struct metadata *m = &set->traces[i]->metadata;
-		const char *boot = metadata_text(m, "boot_id");
-		const char *source = metadata_text(m, "clock_source");
-
-		for (j = 0; j < set->n_traces && !m->frequency; j++)
-			if (same_frequency(set->traces[i], set->traces[j])) {
-				complain("%s: no metadata: its times are taken to be on the clock "
-					 "of %s",
-					 set->traces[i]->dir, set->traces[j]->dir);
-				set->traces[i]->timeline = set->traces[j]->timeline;
-				break;
-			}
-		for (j = 0; boot && source && j < i; j++) {
-			const struct metadata *o = &set->traces[j]->metadata;
-			const char *other_boot = metadata_text(o, "boot_id");
-			const char *other_source = metadata_text(o, "clock_source");
-
-			if (other_boot && other_source && !strcmp(boot, other_boot) &&
-			    !strcmp(source, other_source)) {
-				set->traces[i]->timeline = set->traces[j]->timeline;
-				break;
-			}
-		}
-	}
+	return strcmp(metadata_text(&x->metadata, key) ?: "",
+		      metadata_text(&y->metadata, key) ?: "");
 }
 
+/* By what traces say of themselves: where they lie decides only between those that say the same. */
 static int by_start(const void *a, const void *b)
 {
 	const struct trace *x = *(struct trace *const *)a, *y = *(struct trace *const *)b;
 	int64_t s = metadata_number(&x->metadata, "start_realtime_ns", 0);
 	int64_t t = metadata_number(&y->metadata, "start_realtime_ns", 0);
+	int order;
 
 	if (s != t)
 		return s < t ? -1 : 1;
-	return x->pid != y->pid ? (x->pid < y->pid ? -1 : 1) : strcmp(x->dir, y->dir);
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	order = by_text(x, y, "hostname");
+	order = order ? order : by_text(x, y, "boot_id");
+	order = order ? order : strcmp(x->program, y->program);
+	order = order ? order : by_uuid(x, y);
+	return order ? order : strcmp(x->dir, y->dir);
 }
 
 static int by_trace_and_slot(const void *a, const void *b)
@@ -583,8 +562,10 @@ static void number(struct trace_set *set)
 
 	if (set->n_traces)
 		qsort(set->traces, set->n_traces, sizeof(*set->traces), by_start);
-	for (i = 0; i < set->n_traces; i++)
+	for (i = 0; i < set->n_traces; i++) {
 		set->traces[i]->index = (uint32_t)i;
+		map_functions(set, set->traces[i]);
+	}
 	if (set->n_streams)
 		qsort(set->streams, set->n_streams, sizeof(*set->streams), by_trace_and_slot);
 	bytes = BUFFERS_BYTES / (set->n_streams ? set->n_streams : 1);
@@ -659,8 +640,8 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 	for (i = 0; i < n_dirs; i++)
 		if (!add_named(set, dirs[i], filter))
 			set->not_found++;
-	share_timelines(set);
 	number(set);
+	hosts_find(set);
 	return set->n_traces ? 0 : -ENOENT;
 }
 
@@ -676,6 +657,7 @@ void trace_set_release(struct trace_set *set)
 		free_trace(set->traces[i]);
 	free(set->streams);
 	free(set->traces);
+	hosts_release(set);
 	functions_release(&set->functions);
 	*set = (struct trace_set){0};
 }

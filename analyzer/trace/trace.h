@@ -9,6 +9,7 @@
 
 #include "board.h"
 #include "functions.h"
+#include "hosts.h"
 #include "metadata.h"
 #include "reader.h"
 
@@ -56,6 +57,7 @@ struct trace {
 	uint32_t *functions;
 	size_t n_functions;
 	uint32_t index; /* among all traces of the set */
+	const struct host *host;
 	uint32_t pid;
 	char *program; /* last part of its path; "?" unknown */
 	struct cuda_settings cuda;
@@ -69,6 +71,8 @@ struct trace_set {
 	size_t n_traces;
 	struct stream **streams; /* in the order of traces, then slots */
 	size_t n_streams;
+	struct host *hosts; /* in the order of their first traces; those nobody knows last */
+	size_t n_hosts;
 	struct functions functions;
 	struct cuda_settings cuda; /* of one of the traces at least */
 	unsigned int unreadable; /* directories that look like traces and are none we can read */

@@ -148,7 +148,7 @@ static void test_kernel_company(void **state)
 			2900000 + 1900000, 2901000 + 1901000);
 	/* Another process of the machine counts, one of another machine does not. */
 	assert_int_equal(sum(root, "kernel_company",
-			     "waiter=103 other=105 other_process=app.200 "
+			     "waiter=103 other=105 other_process=app.200@boot:here "
 			     "other_function=cudaMalloc how=inferred",
 			     "excess_ns"),
 			 2000000);
@@ -158,12 +158,14 @@ static void test_kernel_company(void **state)
 	assert_int_equal(json_array_size(json_object_get(root, "kernel_company")), 5);
 	assert_in_range(fact(root, "waits", "kernel_company_ns"), 13800000, 13803000);
 	assert_int_equal(json_array_size(json_object_get(root, "root_blame")), 0);
-	assert_true(tells(root,
-			  "thread 101 (GPU 0) was in the kernel module (ioctl), for 4.900 ms, up "
-			  "to 3.000 ms of it while thread 102 (GPU 1) in cudaMalloc was in it, "
-			  "too: inferred"));
-	assert_true(
-		tells(root, "thread 106 (GPU 5) was in the kernel module (ioctl), for 1.900 ms"));
+	assert_true(tells(
+		root,
+		"thread 101@boot:here (GPU 0) was in the kernel module (ioctl), for 4.900 ms, up "
+		"to 3.000 ms of it while thread 102@boot:here (GPU 1) in cudaMalloc was in it, "
+		"too: inferred"));
+	assert_true(tells(
+		root,
+		"thread 106@boot:elsewher (GPU 5) was in the kernel module (ioctl), for 1.900 ms"));
 	json_decref(root);
 	free(text);
 }
