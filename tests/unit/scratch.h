@@ -15,9 +15,11 @@
 /* Makes an empty directory and returns its path; scratch_remove frees it. */
 SCRATCH_UNUSED static char *scratch_make(void)
 {
-	char *path = strdup("/tmp/cudaspy-test-XXXXXX");
+	const char *where = getenv("TMPDIR");
+	char *path = NULL;
 
-	if (!path || !mkdtemp(path)) {
+	if (asprintf(&path, "%s/cudaspy-test-XXXXXX", where ? where : "/tmp") < 0 ||
+	    !mkdtemp(path)) {
 		perror("mkdtemp");
 		exit(3);
 	}

@@ -139,7 +139,11 @@ static void test_registered(void **state)
 	last = 0x100000 + 9999;
 	assert_string_equal(name_of(LAUNCH(last, 0)), "many");
 	assert_string_equal(name_of(LAUNCH(0x999, 0)), ""); /* nobody can say */
+	LAUNCH(0x100, 0); /* so that the thread has it at hand when it goes */
 	CALL(__cudaUnregisterFatBinary, RT13, 0xfa1);
+	BEFORE(cudaLaunchKernel, RT13, 0x100, 1, 1, 1, 1, 0, 0, 0);
+	assert_string_equal(name_of(&the_frame.details), "");
+	assert_string_equal(name_of(LAUNCH(last, 0)), "many"); /* of another binary */
 	CALL(__cudaRegisterFunction, RT13, 0xfc1, 0x100, 1,
 	     P("third")); /* another library, same place */
 	assert_string_equal(name_of(LAUNCH(0x100, 0)), "third");

@@ -226,24 +226,30 @@ static void test_answers(void **state)
 	assert_int_equal(ask(0x5010, 4), SPY_MEM_PAGEABLE);
 	assert_int_equal(ask(0x5020, 4), SPY_MEM_PAGEABLE);
 	assert_int_equal(asked, 1); /* once for the page */
+	driver_ranges[0] = (struct spy_memory){0x6000, 0x6010, SPY_MEM_PINNED, 0, 0, 0};
+	driver_ranges[1] = (struct spy_memory){0x4ff0, 0x5000, SPY_MEM_PINNED, 0, 0, 0};
+	assert_int_equal(ask(0x5fff, 1), SPY_MEM_PAGEABLE);
+	assert_int_equal(ask(0x6000, 4), SPY_MEM_PINNED); /* and no further than the page */
+	assert_int_equal(ask(0x4fff, 1), SPY_MEM_PINNED);
+	assert_int_equal(asked, 3);
 	add(0x5800, 0x100, SPY_MEM_PINNED, 0); /* registered since: byte by byte */
 	assert_int_equal(ask(0x5800, 4), SPY_MEM_PINNED);
 	assert_int_equal(ask(0x57ff, 4), SPY_MEM_PAGEABLE);
 	assert_int_equal(ask(0x5800, 4), SPY_MEM_PINNED);
 	assert_int_equal(ask(0x5900, 4), SPY_MEM_PAGEABLE);
-	assert_int_equal(asked, 3);
+	assert_int_equal(asked, 5);
 	assert_int_equal(ask(0x5880, 0x100), SPY_MEM_MIXED); /* begins pinned */
 	assert_int_equal(ask(0x57f0, 0x100), SPY_MEM_PAGEABLE); /* begins pageable */
 	spy_memory_remove(0x5800, &was);
 	assert_int_equal(ask(0x5800, 4), SPY_MEM_PAGEABLE);
-	assert_int_equal(asked, 5);
+	assert_int_equal(asked, 7);
 	driver_ranges[0] = (struct spy_memory){0x900000, 0x980000, SPY_MEM_PINNED, 0, 0, 0};
 	driver_ranges[1] = (struct spy_memory){0xa00000, 0xa80000, SPY_MEM_MANAGED, 0, 0, 0};
 	driver_ranges[2] = (struct spy_memory){0xb00000, 0xb80000, SPY_MEM_DEVICE, 0, 0, 0};
 	assert_int_equal(ask(0x900100, 0x1000), SPY_MEM_PINNED);
 	assert_int_equal(ask(0xa00100, 0x1000), SPY_MEM_MANAGED);
 	assert_int_equal(ask(0xb00100, 0x1000), SPY_MEM_DEVICE);
-	assert_int_equal(asked, 8);
+	assert_int_equal(asked, 10);
 	spy_memory_remove(0x900000, &was); /* freed, and not by us: what it is now nobody knows */
 	driver_ranges[0].lo = driver_ranges[0].hi = 0;
 	assert_int_equal(ask(0x900100, 0x1000), SPY_MEM_PAGEABLE);
