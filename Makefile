@@ -123,14 +123,14 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(B
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl
 
-.PHONY: test test-build check demo
+.PHONY: test test-build check demo mutate
 test-build: all apps gpu-build bench-build e2e sim-tests $(UNIT)
 include tests/e2e/e2e.mk
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
 # halves share nothing but include/.
 C_FILES := $(wildcard shim/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
-		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.c tests/gpu/*.[ch])
+		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.c tests/mutate/*.c tests/gpu/*.[ch])
 check:
 	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang all
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
@@ -143,6 +143,10 @@ all_cpus   = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 test: deps
 	$(Q)$(MAKE) --no-print-directory $(if $(Q),-s) $(all_cpus) test-build
 	$(Q)tests/run $(TESTS)
+
+# Faults put in one at a time: which of them does no test notice? For people, not for CI.
+mutate: deps
+	$(Q)BUILD=$(BUILD) tests/mutate/run $(AREA) $(MUTATE_ARGS)
 
 demo: deps
 	$(Q)$(MAKE) --no-print-directory $(if $(Q),-s) $(all_cpus) all $(if $(NVCC),$(BUILD)/testapps/copies)
@@ -174,6 +178,7 @@ help:
 	@echo '  demo        build, run a bundled application under cudaspy, show the report'
 	@echo '  test        build and run all tests; TESTS="name ..." runs some'
 	@echo '  check       the static checks: clang, clang-format'
+	@echo '  mutate      put faults into the code of AREA (shim, analyzer, or a path) and list those no test notices'
 	@echo '  sim         the simulated CUDA, in $(BUILD)/sim'
 	@echo '  apps        the bundled test applications (need the CUDA toolkit)'
 	@echo '  bench       measure the cost of recording and the speed of the report'
@@ -183,7 +188,7 @@ help:
 	@echo '  clean       remove $(BUILD)/'
 	@echo 'Knobs:'
 	@echo '  BUILD=dir   DEBUG=1   SAN=address,undefined | thread   V=1   CC=clang'
-	@echo '  BENCH_ARGS= of tests/bench/run (its --help lists them)   TESTS=names'
+	@echo '  BENCH_ARGS= of tests/bench/run, MUTATE_ARGS= of tests/mutate/run (--help lists them)   TESTS=names'
 	@echo '  CUDA_HOME=  the CUDA toolkit, now $(or $(CUDA_HOME),(none found))'
 
 -include $(SHIM_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(EMPTY_OBJ:.o=.d) $(UNIT:=.d)
