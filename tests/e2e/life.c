@@ -23,6 +23,8 @@
  *   life limit WHAT           takes all descriptors (files) or memory (memory) away from itself, calls
  *   life chdir DIR            changes directory, then calls
  *   life destructors          calls from atexit, a destructor and a thread key's destructor
+ *   life devices              threads in one slot, one after the other, on devices of their own
+ *   life refill               fills a file-size limit, gets more, and calls after a quarter of a second
  *   life small                the process' first call, and others, on stacks of 16 KiB
  */
 #include <errno.h>
@@ -453,6 +455,54 @@ static int load(int threads, int n)
 	return 0;
 }
 
+static void *on_five(void *unused)
+{
+	pthread_setname_np(pthread_self(), "on five");
+	cudaSetDevice(5);
+	cudaStreamSynchronize((void *)1);
+	return unused;
+}
+
+static void *on_none(void *unused)
+{
+	pthread_setname_np(pthread_self(), "on none");
+	cudaStreamSynchronize((void *)2);
+	cudaSetDevice(1);
+	cudaStreamSynchronize((void *)1);
+	return unused;
+}
+
+static int devices(void)
+{
+	pthread_t thread;
+
+	cudaSetDevice(2);
+	pthread_create(&thread, NULL, on_five, NULL);
+	pthread_join(thread, NULL);
+	pthread_create(&thread, NULL, on_none, NULL);
+	pthread_join(thread, NULL);
+	cudaStreamSynchronize((void *)1);
+	return 0;
+}
+
+/* A full disk is asked again after a tenth of a second. */
+static int refill(void)
+{
+	struct rlimit limit;
+	void *address;
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = 160 << 10; /* a tail, but no second packet */
+	setrlimit(RLIMIT_FSIZE, &limit);
+	calls(20000);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	usleep(250000);
+	for (int i = 0; i < 10; i++)
+		cudaMalloc(&address, 64);
+	return 0;
+}
+
 static pthread_key_t key;
 
 static void call_at_thread_end(void *rounds)
@@ -588,6 +638,10 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(what, "destructors") == 0)
 		return destructors();
+	if (strcmp(what, "devices") == 0)
+		return devices();
+	if (strcmp(what, "refill") == 0)
+		return refill();
 	if (strcmp(what, "small") == 0)
 		return small();
 	return 2;

@@ -29,6 +29,15 @@ for name in alpha '15 bytes \\"long\\"' 'back\\\\slash'; do
 done
 readable "$trace"
 
+# A slot that serves a second thread has nothing of the first one's: device, name, number.
+same devices "$bin/life" devices
+trace=$(the_trace) || exit 1
+expect "devices: streams of threads" "$(ls "$trace" | grep -c '^stream_000[1-9]_tail$')" 2
+"$tool" dump "$trace" | sed -n 's/.* \(cudaS[a-zA-Z]*\) .* device=\([0-9]*\) .*/\1 \2/p' >got
+expect "devices: of the calls" "$(tr '\n' ' ' <got)" "cudaSetDevice 2 cudaSetDevice 5 cudaStreamSynchronize 5 \
+cudaStreamSynchronize 0 cudaSetDevice 1 cudaStreamSynchronize 1 cudaStreamSynchronize 2 "
+expect "devices: names" "$(events "$trace" | grep ' thread: ' | grep -c 'name = "on \(five\|none\)"')" 2
+
 same small "$bin/life" small
 trace=$(the_trace) || exit 1
 expect_records "$trace" cudaSetDevice=25000

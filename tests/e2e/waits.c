@@ -602,10 +602,13 @@ static void left(void)
 
 /* ---- signals ----------------------------------------------------------------------------------- */
 
+static atomic_int handled, launched;
+
 static void on_signal(int number)
 {
 	(void)number;
 	cudaSetDevice(7);
+	handled++;
 }
 
 static void *send(void *data)
@@ -653,6 +656,7 @@ static void *contend(void *unused)
 	in_the_storm++;
 	while (!storm_is_over) {
 		call(hold_a_while, NULL);
+		launched++;
 		for (volatile int i = 0; i < 3000; i++)
 			;
 	}
@@ -678,6 +682,7 @@ static void storm(void)
 	storm_is_over = 1;
 	for (int i = 0; i < STORM_THREADS; i++)
 		pthread_join(threads[i], NULL);
+	printf("launched %d handled %d\n", launched, handled);
 }
 
 /* ---- processes --------------------------------------------------------------------------------- */

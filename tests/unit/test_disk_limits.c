@@ -1,6 +1,6 @@
 /* links: shim/disk.c */
 /*
- * tests/unit/test_disk.c: space on a disk is asked for before it is used, and file-size limits bind wherever in the
+ * tests/unit/test_disk_limits.c: space on a disk is asked for before it is used, and file-size limits bind wherever in the
  * file it lies; a file that is replaced is there whole or as it was.
  */
 #include <errno.h>
