@@ -44,7 +44,6 @@ bytes=$(bytes_of "$trace")
 kept=$(records "$trace" cudaSetDevice)
 [ "$kept" -gt 38000 ] && [ "$kept" -lt 66000 ] || fail "six threads: $kept records kept"
 expect "six threads: closing line" "$(closing loaded.err)" "180000 0 0"
-expect "six threads: getters" "$(counts "$trace" cudaGetDevice)" 180000
 expect "six threads: names" "$(events "$trace" | grep -c ' thread: .*name = "life"')" \
 	"$(ls "$trace"/stream_* | grep -vc stream_0000)"
 readable "$trace"

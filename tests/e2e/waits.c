@@ -635,7 +635,7 @@ static void handler(void)
 	pthread_join(thread, NULL);
 }
 
-enum { STORM_THREADS = 3, STORM_SECONDS = 2 };
+enum { STORM_THREADS = 3, STORM_SECONDS = 1 };
 
 static atomic_int storm_is_over, in_the_storm;
 
