@@ -33,15 +33,15 @@ void account_add(struct account *sum, const struct account *more)
 
 uint64_t account_lost_by(const struct account *a, enum bucket bucket)
 {
-	if (bucket == BUCKET_OWN || bucket == BUCKET_GPU_INTENDED)
+	if (!bucket_is_lost(bucket))
 		return 0;
 	return a->bucket_ns[bucket] - (bucket == BUCKET_IOCTL ? a->kernel_ns : 0);
 }
 
 uint64_t account_lost(const struct account *a)
 {
-	return a->total_ns - a->bucket_ns[BUCKET_OWN] - a->bucket_ns[BUCKET_GPU_INTENDED] -
-	       a->kernel_ns;
+	return a->total_ns - a->bucket_ns[BUCKET_OWN] - a->bucket_ns[BUCKET_LOADING] -
+	       a->bucket_ns[BUCKET_GPU_INTENDED] - a->kernel_ns;
 }
 
 struct account *account_add_function(struct caller *c, uint32_t fn)

@@ -38,8 +38,8 @@ struct account {
 
 void account_add(struct account *sum, const struct account *more);
 
-/* What was lost: everything but own work, in the kernel module too, and the waits that the call is made
- * for. Of one bucket, and of all. */
+/* What was lost: everything but own work, in the kernel module too, the loading of code and the waits that the call is
+ * made for. Of one bucket, and of all. */
 uint64_t account_lost_by(const struct account *a, enum bucket bucket);
 uint64_t account_lost(const struct account *a);
 
@@ -74,7 +74,7 @@ static inline uint64_t finished_ns(const struct finished *f, enum bucket bucket)
 /* Of a divided call: as account_lost. */
 static inline uint64_t finished_lost(const struct finished *f)
 {
-	return f->end_ns - f->begin_ns - f->bucket_ns[BUCKET_OWN] -
+	return f->end_ns - f->begin_ns - f->bucket_ns[BUCKET_OWN] - f->bucket_ns[BUCKET_LOADING] -
 	       f->bucket_ns[BUCKET_GPU_INTENDED] - f->kernel_ns;
 }
 

@@ -5,9 +5,12 @@
 #ifndef CUDASPY_BUCKETS_H
 #define CUDASPY_BUCKETS_H
 
+#include <stdbool.h>
+
 /* clang-format off */
 #define BUCKETS(BUCKET) \
 	BUCKET(OWN,          own,          "own work") \
+	BUCKET(LOADING,      loading,      "loading code") \
 	BUCKET(GPU_INTENDED, gpu_intended, "intended GPU waits") \
 	BUCKET(GPU_HIDDEN,   gpu_hidden,   "hidden GPU waits") \
 	BUCKET(LOCK,         lock,         "locks") \
@@ -25,10 +28,18 @@ enum bucket {
 		BUCKET_COUNT
 };
 
+/* Is what is in the bucket lost? Not what the call is made for, nor the loading of code, which somebody has to do at
+ * some time. Of the kernel module's what such calls take there is not lost either (struct account). */
+static inline bool bucket_is_lost(enum bucket bucket)
+{
+	return bucket != BUCKET_OWN && bucket != BUCKET_LOADING && bucket != BUCKET_GPU_INTENDED;
+}
+
 /* What the thread was doing at which a chain of waits ends. */
 /* clang-format off */
 #define CAUSES(CAUSE) \
 	CAUSE(OWN,         "own",         "its own work") \
+	CAUSE(LOADING,     "loading",     "loading code") \
 	CAUSE(GPU,         "gpu",         "a wait for the GPU") \
 	CAUSE(IOCTL,       "ioctl",       "the kernel module") \
 	CAUSE(QUEUE,       "queue",       "a full launch queue") \

@@ -60,6 +60,21 @@ static void share_lack(struct caller *c, uint64_t lacked_ns, uint64_t lock_ns)
 					   (double)lock_ns);
 }
 
+/* May the call have loaded code: a kernel that is used for the first time, a variable, a module? */
+static bool may_load(const struct record *record, bool cold)
+{
+	switch (record->contract) {
+	case SPY_CONTRACT_LAUNCH:
+		return cold;
+	case SPY_CONTRACT_LAZY_LOAD:
+	case SPY_CONTRACT_LIBRARY:
+	case SPY_CONTRACT_MODULE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Which bucket has what a call took beyond its own work, of which the probes saw nothing? */
 static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **stream,
 				 const struct record *record, const struct gpu_waits *waits,
@@ -74,7 +89,7 @@ static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **strea
 		if (waits->what == GPU_WAIT_STREAM ||
 		    work_on_device(&a->work, record)) /* a copy waits at least for itself */
 			return BUCKET_GPU_HIDDEN;
-		return BUCKET_UNEXPLAINED;
+		break;
 	case GPU_WAIT_QUEUE:
 		queued = work_queued(&a->work, stream, record);
 		if (queued >= QUEUE_LEAST && work_crowded(*stream, queued, excess_ns))
@@ -83,10 +98,11 @@ static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **strea
 		 * the context locked, and behind all work of the device. */
 		if (cold && work_on_device(&a->work, record))
 			return BUCKET_GPU_HIDDEN;
-		return BUCKET_UNEXPLAINED;
+		break;
 	default:
-		return BUCKET_UNEXPLAINED;
+		break;
 	}
+	return may_load(record, cold) ? BUCKET_LOADING : BUCKET_UNEXPLAINED;
 }
 
 /*
@@ -120,6 +136,27 @@ static uint64_t own_work(struct accounting *a, const struct record *record,
 }
 
 /*
+ * Of what is no wait that the probes saw: what of it is the loading of code? The call's own work is what it costs when
+ * its code is there. Where the GPU was idle, the rest is the loading; else no more of it than is known to be.
+ */
+static uint64_t loading(struct accounting *a, const struct record *record,
+			const struct call_class *class, bool cold, uint64_t own_ns)
+{
+	const struct call_class *warm = class;
+	uint64_t warm_ns;
+
+	if (!may_load(record, cold))
+		return 0;
+	if (cold)
+		warm = expect_class(a->expect, record->raw, record->fn, false);
+	/* What such a call costs lies in the code, which is other code each time. */
+	if (record->contract == SPY_CONTRACT_LIBRARY || record->contract == SPY_CONTRACT_MODULE)
+		return own_ns;
+	warm_ns = warm->source == EXPECT_NONE ? SLACK_NS : divide_own_limit(warm);
+	return own_ns - least(own_ns, warm_ns);
+}
+
+/*
  * A client of MPS waits in cuInit while the server belongs to another user; what the process found
  * before and after says so. The whole of cuInit is charged: what of it was work, nobody saw. Nothing
  * after it is, also if it failed.
@@ -137,8 +174,8 @@ static uint64_t mps_turn(const struct accounting *a, const struct finished *f)
 	return (end_ns && end_ns < f->end_ns ? end_ns : f->end_ns) - begin_ns;
 }
 
-/* A first call that starts CUDA or a device up is at work in the kernel module: that is what it is for. Of
- * the runtime's, any one may be that. */
+/* A first call that starts CUDA or a device up is at work in the kernel module, and waits for threads that the driver
+ * starts: that is what it is for. Of the runtime's, any one may be that. */
 static bool starts_up(const struct caller *c, const struct record *record, bool cold)
 {
 	uint8_t contract = record->contract;
@@ -171,9 +208,13 @@ bool divide(struct accounting *a, struct caller *c, const struct record *record,
 	bucket_ns[BUCKET_MPS] = taken_ns;
 	rest_ns -= taken_ns;
 	seen.blocked_ns = least(seen.blocked_ns - least(taken_ns, seen.blocked_ns), rest_ns);
+	if (starts_up(c, record, cold))
+		seen.blocked_ns = 0;
 	rest_ns -= seen.blocked_ns;
 	bucket_ns[BUCKET_OWN] = own_work(a, record, class, waits, cold, rest_ns);
 	excess_ns = rest_ns - bucket_ns[BUCKET_OWN];
+	bucket_ns[BUCKET_LOADING] = loading(a, record, class, cold, bucket_ns[BUCKET_OWN]);
+	bucket_ns[BUCKET_OWN] -= bucket_ns[BUCKET_LOADING];
 	all_own = !excess_ns;
 
 	/* First what was in nobody's way, then what looked like a wait for a lock: a thread that was
@@ -186,7 +227,9 @@ bool divide(struct accounting *a, struct caller *c, const struct record *record,
 	taken_ns = least(idle_ns - taken_ns, seen.handover_ns);
 	bucket_ns[BUCKET_NOT_RUNNING] += taken_ns;
 	bucket_ns[BUCKET_LOCK] = seen.lock_ns - taken_ns;
-	bucket_ns[starts_up(c, record, cold) ? BUCKET_OWN : BUCKET_IOCTL] += seen.ioctl_ns;
+	bucket_ns[starts_up(c, record, cold) ? BUCKET_OWN
+		  : may_load(record, cold)   ? BUCKET_LOADING
+					     : BUCKET_IOCTL] += seen.ioctl_ns;
 	f->kernel_ns = kernel_work(class, cold, bucket_ns[BUCKET_IOCTL]);
 	f->expected_ns = add_known_ns(f->expected_ns, f->kernel_ns);
 	bucket = excess_bucket(a, &c->stream, record, waits, cold, excess_ns + seen.blocked_ns);

@@ -182,18 +182,21 @@ static void charge_site(struct accounting *a, const struct blame_piece *piece,
 }
 
 /* What kept a thread from its own work, but for locks. */
+/* clang-format off */
 static const struct {
 	enum bucket bucket;
 	enum cause cause;
 } reasons[] = {
+	{BUCKET_LOADING,      CAUSE_LOADING},
 	{BUCKET_GPU_INTENDED, CAUSE_GPU},
-	{BUCKET_GPU_HIDDEN, CAUSE_GPU},
-	{BUCKET_IOCTL, CAUSE_IOCTL},
-	{BUCKET_QUEUE, CAUSE_QUEUE},
-	{BUCKET_NOT_RUNNING, CAUSE_NOT_RUNNING},
-	{BUCKET_MPS, CAUSE_MPS},
-	{BUCKET_UNEXPLAINED, CAUSE_UNKNOWN},
+	{BUCKET_GPU_HIDDEN,   CAUSE_GPU},
+	{BUCKET_IOCTL,        CAUSE_IOCTL},
+	{BUCKET_QUEUE,        CAUSE_QUEUE},
+	{BUCKET_NOT_RUNNING,  CAUSE_NOT_RUNNING},
+	{BUCKET_MPS,          CAUSE_MPS},
+	{BUCKET_UNEXPLAINED,  CAUSE_UNKNOWN},
 };
+/* clang-format on */
 
 /* Time of a call in which the probes saw nothing, or of which is forgotten what they saw. Its own work first: a short
  * stretch is the short part of it. */

@@ -2,8 +2,8 @@
  * analyzer/detectors/lazy_loading.c: code that is loaded when the work has begun: a kernel at its first
  * launch or the first question about it, or whole modules again and again.
  *
- * A first launch is a case if it waited for the device, or if the program had long been working; before,
- * somebody has to load the code. A load or unload that waited for the device is told as one that waits
+ * A first use is a case if it waited for the device, or if the program had long been working; before,
+ * somebody has to load the code, which is worth a note where it takes a good part of the run. A load or unload that waited for the device is told as one that waits
  * (hidden_sync.c) unless it comes again and again.
  */
 #include "findings/detector.h"
@@ -15,37 +15,44 @@
 /* What cost less is not worth a word: somebody has to load the code at some time. */
 #define COST_LEAST_NS 1000000
 
+/* As the program starts: so much, and one in so many of the run. */
+#define START_COST_LEAST_NS 100000000
+#define START_PART 20
+
 #define ROUNDS_LEAST 5
 #define TENTHS_LEAST 4
 
-enum variant { FIRST_LAUNCH, FIRST_USE, MODULES };
+enum variant { FIRST_LAUNCH, FIRST_USE, MODULES, START_LAUNCH, START_USE };
 
 /* Tally: nanoseconds of the cost that are a wait for all one can tell: with nothing to compare a first use with,
  * all of it may be the loading. */
 
-static bool judge_launch(const struct observed *o, struct verdict *v)
+static bool judge_first(const struct observed *o, enum variant variant, enum variant at_start,
+			struct verdict *v)
 {
 	uint64_t hidden_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
-	uint64_t own_ns = finished_ns(o->call, BUCKET_OWN), warm_ns = observed_warm(o);
+	uint64_t loading_ns = finished_ns(o->call, BUCKET_LOADING);
 
-	if (!o->cold || (!hidden_ns && observed_submissions(o) < BEGUN))
-		return false;
-	v->variant = FIRST_LAUNCH;
-	v->cost_ns = hidden_ns + (own_ns > warm_ns ? own_ns - warm_ns : 0);
-	v->gain_high_ns = v->tally = v->cost_ns;
-	return true;
+	v->variant = !hidden_ns && observed_submissions(o) < BEGUN ? at_start : variant;
+	v->cost_ns = v->gain_high_ns = hidden_ns + loading_ns;
+	return v->cost_ns;
 }
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
 	switch (o->contract) {
 	case SPY_CONTRACT_LAUNCH:
-		return judge_launch(o, v);
+		if (!o->cold || !judge_first(o, FIRST_LAUNCH, START_LAUNCH, v))
+			return false;
+		v->tally = v->cost_ns;
+		return true;
 	case SPY_CONTRACT_LAZY_LOAD:
-		v->variant = FIRST_USE;
-		v->cost_ns = v->gain_high_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
-		v->tally = observed_is_no_loading(o) ? v->cost_ns : 0;
-		return v->cost_ns;
+		if (!judge_first(o, FIRST_USE, START_USE, v))
+			return false;
+		v->tally = finished_ns(o->call, BUCKET_LOADING);
+		if (observed_is_no_loading(o))
+			v->tally = v->cost_ns;
+		return true;
 	case SPY_CONTRACT_MODULE:
 	case SPY_CONTRACT_LIBRARY:
 		v->variant = MODULES;
@@ -73,9 +80,22 @@ static const char *keep_modules(const struct analysis *a, const struct site *sit
 /* "1 first launch of a kernel", "67 uses of code that had to be loaded". */
 static const char *name_uses(const struct finding *finding, bool one)
 {
-	if (finding->variant == FIRST_LAUNCH)
+	if (finding->variant == FIRST_LAUNCH || finding->variant == START_LAUNCH)
 		return one ? "first launch of a kernel" : "first launches of kernels";
 	return one ? "use of code that had to be loaded" : "uses of code that had to be loaded";
+}
+
+static const char *keep_start(const struct analysis *a, const struct site *site,
+			      struct finding *finding, struct report *report)
+{
+	uint64_t ns = site->cost_ns + (uint64_t)site->others_ns;
+
+	if (ns < START_COST_LEAST_NS || ns < findings_run_ns(a) / START_PART)
+		return NULL;
+	finding->once = true;
+	return report_text(report, "%llu %s as the program starts, %s inside %s",
+			   (unsigned long long)site->count, name_uses(finding, site->count == 1),
+			   word_time(report, site->total_ns), site->count == 1 ? "it" : "them");
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -83,6 +103,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 {
 	if (finding->variant == MODULES)
 		return keep_modules(a, site, finding, report);
+	if (finding->variant == START_LAUNCH || finding->variant == START_USE)
+		return keep_start(a, site, finding, report);
 	if (site->cost_ns + (uint64_t)site->others_ns < COST_LEAST_NS)
 		return NULL;
 	finding->perhaps_free = site->tally < site->cost_ns / 2;
@@ -100,8 +122,9 @@ const struct detector detector_lazy_loading = {
 		"the "
 		"device, or that came after a thousand launches and copies: the kernel has to be "
 		"loaded, or the device's stack enlarged, and other threads of the process wait for "
-		"the lock held meanwhile. Modules loaded or unloaded with work between, five times "
-		"or more.",
+		"the lock held meanwhile. Before that they are a note, where they take 100 ms or "
+		"more and a twentieth of the run. Modules loaded or unloaded with work between, "
+		"five times or more.",
 	.blind = "Whether the kernel could have been known before. That the device was waited for "
 		 "is "
 		 "concluded from what was handed to it and not yet waited for. Where there are no "

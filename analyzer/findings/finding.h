@@ -74,9 +74,6 @@ bool observed_starts_up(const struct observed *o);
  * to wait for, and were they enough to say so? */
 bool observed_is_no_loading(const struct observed *o);
 
-/* What such a call costs when it is not the first of its kind; 0: nobody knows. */
-uint64_t observed_warm(const struct observed *o);
-
 /* What a call of another size or kind of memory costs, by profile or trace; false if nobody knows. */
 bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_ns);
 

@@ -71,11 +71,6 @@ bool observed_is_no_loading(const struct observed *o)
 	       o->call->end_ns - o->call->begin_ns > LOADS_DIFFER * o->class->clean.max;
 }
 
-uint64_t observed_warm(const struct observed *o)
-{
-	return expect_class(o->accounts->expect, o->record->raw, o->record->fn, false)->expected_ns;
-}
-
 bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_ns)
 {
 	const struct call_class *class = expect_place(o->accounts->expect, key)->class;

@@ -76,6 +76,7 @@ static const struct column function_columns[] = {
 	COLUMN_TEXT(struct account_row, mostly, "mostly by"),
 	COLUMN_JSON(struct account_row, kernel_work_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, own_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, loading_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, gpu_hidden_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, lock_ns, UNIT_NS),
 	COLUMN_JSON(struct account_row, ioctl_ns, UNIT_NS),

@@ -71,8 +71,7 @@ static enum bucket main_bucket(const struct victim *v)
 	int i;
 
 	for (i = 0; i < BUCKET_COUNT; i++)
-		if (i != BUCKET_OWN && i != BUCKET_GPU_INTENDED &&
-		    v->bucket_ns[i] > v->bucket_ns[best])
+		if (bucket_is_lost((enum bucket)i) && v->bucket_ns[i] > v->bucket_ns[best])
 			best = (enum bucket)i;
 	return best;
 }

@@ -212,6 +212,19 @@ static void sum_edges(struct headline_row *row, const struct analysis *a)
 	row->kernel_company_ns = (uint64_t)(company + 0.5);
 }
 
+static const char *not_lost(struct report *report, const struct headline_row *row)
+{
+	const char *loading = "";
+
+	if (row->loading_ns)
+		loading = report_text(report, "loading code %s, ",
+				      word_time(report, row->loading_ns));
+	return report_text(report,
+			   "own work %s, %swaits for the GPU that the calls are made for %s",
+			   word_time(report, row->own_ns + row->kernel_work_ns), loading,
+			   word_time(report, row->gpu_intended_ns));
+}
+
 static void add_headline(struct report *report, const struct analysis *a, struct account sum,
 			 size_t n_locks)
 {
@@ -238,11 +251,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 			"%s of that in calls that had work of their own on the GPU to wait "
 			"for: part of it they would have waited in any case",
 			word_time(report, row->maybe_ns));
-	row->intended = report_text(report,
-				    "own work %s, waits for the GPU that the calls are "
-				    "made for %s",
-				    word_time(report, row->own_ns + row->kernel_work_ns),
-				    word_time(report, row->gpu_intended_ns));
+	row->intended = not_lost(report, row);
 	if (row->lock_waited_ns && n_locks)
 		row->locks = report_text(
 			report, "%zu lock%s; %s of the waiting crosses from one GPU to another",

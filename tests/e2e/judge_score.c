@@ -83,6 +83,8 @@ static void read_accounts(const json_t *report)
 			snprintf(key, sizeof(key), "%s_ns", bucket_name[b]);
 			a->ours[b] += ns_of(o, key);
 		}
+		/* Of the loading of code the simulator knows that it is work. */
+		a->ours[OWN] += ns_of(o, "loading_ns");
 		a->not_running += ns_of(o, "not_running_ns");
 	}
 }

@@ -69,9 +69,9 @@ static inline int64_t fact(const json_t *root, const char *table, const char *ke
 /* The sums of each account and of each thread are exact. */
 static inline void check_sums(const json_t *root)
 {
-	static const char *const buckets[] = {"own_ns",  "gpu_intended_ns", "gpu_hidden_ns",
-					      "lock_ns", "ioctl_ns",        "queue_ns",
-					      "mps_ns",  "not_running_ns",  "unexplained_ns"};
+	static const char *const buckets[] = {
+		"own_ns",   "loading_ns", "gpu_intended_ns", "gpu_hidden_ns",  "lock_ns",
+		"ioctl_ns", "queue_ns",   "mps_ns",          "not_running_ns", "unexplained_ns"};
 	const json_t *row;
 	size_t i, b;
 

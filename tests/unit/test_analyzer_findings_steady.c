@@ -62,6 +62,9 @@ static void test_lazy_loading(void **state)
 	nothing(s);
 	tell_loading(s, 2000, true, 100000);
 	nothing(s);
+	tell_loading(s, 100, false, 200 * MS); /* a good part of the run */
+	finding = only(s, "lazy-loading", "1 first launch of a kernel as the program starts");
+	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "note");
 }
 
 /* Asked about a function for the first time, behind work of the GPU; `known`: such questions were asked before. */
