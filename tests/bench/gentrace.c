@@ -1,15 +1,18 @@
 /*
  * tests/bench/gentrace.c: writes a synthetic trace of many records, to time its readers with.
  *
- *   gentrace DIR RECORDS THREADS
+ *   gentrace DIR RECORDS N [SHAPE]
  *
- * A thread is a launch-bound loop: launches, copies of which one in eight is pageable, synchronisations
- * with the driver's call inside them, allocations. All threads run at the same time, so that
+ * A shape has N of one thing, in about as many records whatever N is (SHAPES below says of what). The first one,
+ * `loop`, is N threads that each are a launch-bound loop: launches, copies of which one in eight is pageable,
+ * synchronisations with the driver's call inside them, allocations. All threads run at the same time, so that
  * their records interleave as finely as they can. The same arguments give the same trace.
  */
+#include <stddef.h>
 #include "../unit/trace_writer.h"
 
 #define PACKET_BYTES (256 << 10)
+#define FIRST_TID 100
 
 static uint64_t random_state = 88172645463325252ull;
 
@@ -85,61 +88,407 @@ static void allocate(struct tw_trace *w, unsigned int slot, uint64_t *time)
 	tw_record(w, slot, &memory, sizeof(memory));
 }
 
-static void write_thread(struct tw_trace *w, unsigned int slot, uint64_t records)
+static void begin_thread(struct tw_trace *w, unsigned int slot, uint32_t tid, uint64_t time)
 {
 	struct spy_rec_thread thread = {
-		.head = {1000 + slot, SPY_EV_THREAD}, .tid = 100 + slot, .name = "worker"};
-	uint64_t time = 1000 + slot;
+		.head = {time, SPY_EV_THREAD}, .tid = tid, .name = "worker"};
 
-	tw_stream(w, slot)->tid = thread.tid;
+	tw_stream(w, slot)->tid = tid;
 	tw_record(w, slot, &thread, sizeof(thread));
-	for (records--; records >= 2;) {
+}
+
+static void work(struct tw_trace *w, unsigned int slot, uint64_t *time, uint64_t records)
+{
+	while (records >= 2) {
 		uint64_t dice = random_below(40);
 
 		if (dice < 24) {
-			launch(w, slot, &time);
+			launch(w, slot, time);
 			records--;
 		} else if (dice < 36) {
-			copy(w, slot, &time);
+			copy(w, slot, time);
 			records--;
 		} else if (dice < 39) {
-			synchronise(w, slot, &time);
+			synchronise(w, slot, time);
 			records -= 2;
 		} else {
-			allocate(w, slot, &time);
+			allocate(w, slot, time);
 			records--;
 		}
 	}
 	while (records--)
-		allocate(w, slot, &time);
+		allocate(w, slot, time);
+}
+
+/* Part i of `all`, divided by n. */
+static uint64_t part(uint64_t all, uint64_t n, uint64_t i)
+{
+	return all / n + (i < all % n);
+}
+
+static void shape_loop(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	uint64_t i, time;
+
+	for (i = 0; i < n; i++) {
+		time = 1001 + i;
+		begin_thread(w, (unsigned int)i + 1, (uint32_t)(FIRST_TID + 1 + i), time);
+		work(w, (unsigned int)i + 1, &time, part(records, n, i) - 1);
+	}
+}
+
+/* Threads come and go: eight at a time, each slot is used by one after the other. */
+static void shape_threads(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	uint64_t times[8], i;
+
+	for (i = 0; i < 8; i++)
+		times[i] = 1001 + i;
+	for (i = 0; i < n; i++) {
+		begin_thread(w, i % 8 + 1, (uint32_t)(FIRST_TID + 1 + i), times[i % 8] += 1000);
+		work(w, i % 8 + 1, &times[i % 8], part(records, n, i) - 1);
+	}
+}
+
+/* A call of `slot` that ends at `time`. */
+static void op(struct tw_trace *w, unsigned int slot, uint64_t time, uint64_t duration,
+	       const struct spy_rec_op *like)
+{
+	struct spy_rec_op op = *like;
+
+	op.head.time = time;
+	op.head.event = SPY_EV_OP;
+	op.head.duration = duration;
+	op.head.context = 1;
+	tw_record(w, slot, &op, sizeof(op));
+}
+
+#define TURN_NS 10000
+
+/* Turn after turn another thread gets a lock: waits, call, gives it back. Three records each. */
+static void take_turn(struct tw_trace *w, uint64_t turn, uint64_t threads, uint64_t locks,
+		      uint64_t *ended)
+{
+	unsigned int slot = (unsigned int)(turn % threads) + 1;
+	uint64_t lock = 0x7f0000001000 + turn / threads % locks * 64;
+	uint64_t time = TURN_NS * (turn + 1), begun = ended[slot] ? ended[slot] + 100 : 1000;
+	struct spy_rec_wait wait = {
+		.time = time,
+		.event = SPY_EV_WAIT,
+		.kind = SPY_WAIT_MUTEX,
+		.fn = SPY_FN_cudaFree,
+		.outer_fn = SPY_FN_cudaFree,
+		.duration = time - begun,
+		.span = time - begun,
+		.object = lock,
+		.count = 1,
+		.holder = turn ? (uint32_t)(FIRST_TID + 1 + (turn - 1) % threads) : 0,
+		.holder_fn = SPY_FN_cudaFree};
+	struct spy_rec_held held = {.time = time + TURN_NS - 1000,
+				    .event = SPY_EV_HELD,
+				    .kind = SPY_WAIT_MUTEX,
+				    .fn = SPY_FN_cudaFree,
+				    .outer_fn = SPY_FN_cudaFree,
+				    .object = lock,
+				    .span = 1};
+
+	tw_record(w, slot, &wait, sizeof(wait));
+	tw_record(w, slot, &held, sizeof(held));
+	ended[slot] = time + TURN_NS - 500;
+	op(w, slot, ended[slot], ended[slot] - begun,
+	   &(struct spy_rec_op){.head.fn = SPY_FN_cudaFree, .caller = 0x405000});
+}
+
+static void take_turns(struct tw_trace *w, uint64_t records, uint64_t threads, uint64_t locks)
+{
+	static uint64_t ended[TW_SLOTS];
+	uint64_t i;
+
+	for (i = 0; i < threads; i++)
+		begin_thread(w, (unsigned int)i + 1, (uint32_t)(FIRST_TID + 1 + i), 900);
+	for (i = 0; i < records / 3; i++)
+		take_turn(w, i, threads, locks, ended);
+}
+
+/* N threads want one lock, all the time. */
+static void shape_waiters(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	take_turns(w, records, n, 1);
+}
+
+/* Two threads, and N locks one after the other. */
+static void shape_locks(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	take_turns(w, records, 2, n);
+}
+
+/* N non-blocking streams, used in turn and never waited for; of each three launches one waits, in a stream of its own. */
+static void shape_streams(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	struct spy_rec_launch r = {.caller = 0x401000, .kernel_lo = 1};
+	uint64_t time = 1001, i;
+
+	begin_thread(w, 1, FIRST_TID + 1, time);
+	for (i = 0; i < n; i++)
+		op(w, 1, time += 3000, 2000,
+		   &(struct spy_rec_op){.head.fn = SPY_FN_cudaStreamCreateWithFlags,
+					.caller = 0x406000,
+					.flags = 1,
+					.object = 0x600000 + i * 64});
+	for (i = n; i < records; i++) {
+		r.stream = 0x600000 + i % n * 64;
+		r.head = head(time += 2700, SPY_EV_LAUNCH, SPY_FN_cudaLaunchKernel, 2100);
+		if (i % 3)
+			tw_record(w, 1, &r, sizeof(r));
+		else
+			op(w, 1, time += 40000, 35000,
+			   &(struct spy_rec_op){.head.fn = SPY_FN_cudaStreamSynchronize,
+						.caller = 0x403000,
+						.stream = 0x5000});
+	}
+}
+
+static void module(struct tw_trace *w, uint64_t time, uint64_t number, uint16_t gone)
+{
+	uint64_t base = 0x7e0000000000 + number * 0x10000;
+	struct spy_rec_module r = {.head = {time, SPY_EV_MODULE},
+				   .gone = gone,
+				   .span_pages = 16,
+				   .base = base,
+				   .begin = base + 0x1000,
+				   .end = base + 0x9000};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/jit/module_%llu.so", (unsigned long long)number);
+	tw_record_text(w, 0, &r, sizeof(r), 2, (const char *const[]){"", path});
+}
+
+/* What happens N times, each time after as many calls of one thread. */
+typedef void happen_fn(struct tw_trace *w, uint64_t *time, uint64_t number);
+
+static void happens(struct tw_trace *w, uint64_t records, uint64_t n, uint64_t records_each,
+		    happen_fn *happen)
+{
+	uint64_t time = 1001, i,
+		 calls = records - (n * records_each < records ? n * records_each : records);
+
+	begin_thread(w, 1, FIRST_TID + 1, time);
+	for (i = 0; i < n; i++) {
+		happen(w, &time, i);
+		work(w, 1, &time, part(calls, n, i));
+	}
+}
+
+/* Loaded, a copy from pageable memory made in it, and unloaded. */
+static void load(struct tw_trace *w, uint64_t *time, uint64_t number)
+{
+	struct spy_rec_copy r = {.caller = 0x7e0000002000 + number * 0x10000,
+				 .src_device = SPY_DEVICE_NONE,
+				 .dst_device = SPY_DEVICE_NONE,
+				 .stream = 0x5001,
+				 .direction = SPY_DIR_H2D,
+				 .src_kind = SPY_MEM_PAGEABLE,
+				 .dst_kind = SPY_MEM_DEVICE,
+				 .bytes = 1 << 20};
+
+	module(w, *time += 100, number, 0);
+	r.head = head(*time += 60000, SPY_EV_COPY, SPY_FN_cudaMemcpyAsync, 50000);
+	tw_record(w, 1, &r, sizeof(r));
+	module(w, *time += 100, number, 1);
+}
+
+static void shape_modules(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	happens(w, records, n, 3, load);
+}
+
+static void say(struct tw_trace *w, uint64_t *time, uint64_t number)
+{
+	struct spy_rec_note r = {.head = { *time += 100, SPY_EV_NOTE}, .note = SPY_NOTE_UNKNOWN};
+	char text[64];
+
+	snprintf(text, sizeof(text), "cuFunction%llu", (unsigned long long)number);
+	tw_record_text(w, 0, &r, offsetof(struct spy_rec_note, text), 1,
+		       (const char *const[]){text});
+}
+
+static void shape_notes(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	happens(w, records, n, 1, say);
+}
+
+static void name_kernel(struct tw_trace *w, uint64_t *time, uint64_t number)
+{
+	struct spy_rec_kernel r = {.head = { *time += 100, SPY_EV_KERNEL},
+				   .kernel = (uint32_t)(number + 1)};
+	struct spy_rec_launch used = {.caller = 0x401000,
+				      .kernel_lo = (uint16_t)r.kernel,
+				      .kernel_hi = (uint16_t)(r.kernel >> 16),
+				      .stream = 0x5001};
+	char text[64];
+
+	snprintf(text, sizeof(text), "_Z6kernel%llu", (unsigned long long)number);
+	tw_record_text(w, 0, &r, offsetof(struct spy_rec_kernel, name), 1,
+		       (const char *const[]){text});
+	used.head = head(*time += 2700, SPY_EV_LAUNCH, SPY_FN_cudaLaunchKernel, 2500);
+	tw_record(w, 1, &used, sizeof(used));
+}
+
+static void shape_kernels(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	happens(w, records, n, 2, name_kernel);
+}
+
+/* The copy to pageable memory that a stack belongs to. */
+static void stall(struct tw_trace *w, uint64_t *time, uint64_t caller, bool stack)
+{
+	struct spy_rec_copy r = {.caller = caller,
+				 .src_device = SPY_DEVICE_NONE,
+				 .dst_device = SPY_DEVICE_NONE,
+				 .stream = 0x5001,
+				 .direction = SPY_DIR_H2D,
+				 .src_kind = SPY_MEM_PAGEABLE,
+				 .dst_kind = SPY_MEM_DEVICE,
+				 .bytes = 1 << 20};
+	struct spy_rec_stack s = {.time = *time += 60000,
+				  .event = SPY_EV_STACK,
+				  .fn = SPY_FN_cudaMemcpyAsync,
+				  .why = SPY_STACK_PAGEABLE,
+				  .count = SPY_STACK_MOST};
+	unsigned int i;
+
+	s.frames[0] = caller;
+	for (i = 1; i < SPY_STACK_MOST; i++)
+		s.frames[i] = 0x407000 + 64 * i + random_below(4) * 16;
+	if (stack)
+		tw_record(w, 1, &s, sizeof(s));
+	r.head = head(*time, SPY_EV_COPY, SPY_FN_cudaMemcpyAsync, 50000);
+	tw_record(w, 1, &r, sizeof(r));
+}
+
+static void stall_with_stack(struct tw_trace *w, uint64_t *time, uint64_t number)
+{
+	stall(w, time, 0x408000 + number % 16 * 64, true);
+}
+
+static void shape_stacks(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	happens(w, records, n, 2, stall_with_stack);
+}
+
+static void stall_elsewhere(struct tw_trace *w, uint64_t *time, uint64_t number)
+{
+	stall(w, time, 0x1000000 + number * 64, false);
+}
+
+static void shape_sites(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	happens(w, records, n, 1, stall_elsewhere);
+}
+
+/* Threads as in `loop`, each of whose calls is of another function, of which there are as many as numbers allow. */
+static void shape_functions(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	uint64_t i, j, time;
+
+	for (i = 0; i < n; i++) {
+		struct spy_rec_call r = {.caller = 0x409000};
+
+		time = 1001 + i;
+		begin_thread(w, (unsigned int)i + 1, (uint32_t)(FIRST_TID + 1 + i), time);
+		for (j = 0; j < part(records, n, i); j++) {
+			r.head = head(time += 3000, SPY_EV_CALL, SPY_FN_cudaFree, 2000);
+			r.head.fn = (uint16_t)(1000 + random_below(64000));
+			tw_record(w, (unsigned int)i + 1, &r, sizeof(r));
+		}
+	}
+}
+
+static const char environment[] =
+	"\ttracer_name = \"cudaspy\";\n\ttrace_version = 5;\n\tprogram = \"gentrace\";\n"
+	"\thostname = \"node\";\n\tclock_source = \"tsc\";\n"
+	"\tboot_id = \"01234567-89ab-cdef-0123-456789abcdef\";\n";
+
+static void write_metadata(struct tw_trace *w, uint32_t pid)
+{
+	char env[512];
+	struct tw_metadata metadata = {.frequency = 1000000000, .offset_s = 1700000000, .env = env};
+
+	snprintf(env, sizeof(env), "%s\tpid = %u;\n", environment, pid);
+	tw_write_metadata(w, &metadata);
+}
+
+/* N processes of one thread each, in folders below. */
+static void processes(const char *dir, uint64_t records, uint64_t n)
+{
+	static struct tw_trace w;
+	char path[1024];
+	uint64_t i, time;
+
+	if (mkdir(dir, 0777) && errno != EEXIST) {
+		perror(dir);
+		exit(3);
+	}
+	for (i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/process_%06llu", dir, (unsigned long long)i);
+		tw_open(&w, path, 16 << 10);
+		write_metadata(&w, (uint32_t)(1000 + i));
+		time = 1001 + i;
+		begin_thread(&w, 1, (uint32_t)(1000 + i), time);
+		work(&w, 1, &time, part(records, n, i) - 1);
+		tw_close(&w);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*write)(struct tw_trace *w, uint64_t records, uint64_t n); /* NULL: processes */
+	bool slots; /* each of the N takes one */
+} SHAPES[] = {
+	{"loop", shape_loop, true},           {"threads", shape_threads, false},
+	{"waiters", shape_waiters, true},     {"locks", shape_locks, false},
+	{"streams", shape_streams, false},    {"modules", shape_modules, false},
+	{"notes", shape_notes, false},        {"kernels", shape_kernels, false},
+	{"stacks", shape_stacks, false},      {"sites", shape_sites, false},
+	{"functions", shape_functions, true}, {"processes", NULL, false},
+};
+#define N_SHAPES (sizeof(SHAPES) / sizeof(SHAPES[0]))
+
+static int usage(void)
+{
+	size_t i;
+
+	fprintf(stderr,
+		"usage: gentrace DIR RECORDS N [SHAPE]; 2 records or more for each of N, "
+		"which is below %d for shapes of threads alive at a time. Shapes:",
+		TW_SLOTS);
+	for (i = 0; i < N_SHAPES; i++)
+		fprintf(stderr, " %s", SHAPES[i].name);
+	fputs("\n", stderr);
+	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct tw_metadata metadata = {
-		.frequency = 1000000000,
-		.offset_s = 1700000000,
-		.env = "\ttracer_name = \"cudaspy\";\n\ttrace_version = 1;\n"
-		       "\tprogram = \"gentrace\";\n\tpid = 100;\n",
-	};
 	static struct tw_trace w;
-	uint64_t records, threads, i;
+	uint64_t records, n;
+	size_t shape = 0;
 
-	if (argc != 4) {
-		fputs("usage: gentrace DIR RECORDS THREADS\n", stderr);
-		return 2;
-	}
+	if (argc < 4 || argc > 5)
+		return usage();
 	records = strtoull(argv[2], NULL, 0);
-	threads = strtoull(argv[3], NULL, 0);
-	if (!threads || threads >= TW_SLOTS || records < 2 * threads) {
-		fprintf(stderr, "gentrace: 1 to %d threads, 2 records each or more\n",
-			TW_SLOTS - 1);
-		return 2;
+	n = strtoull(argv[3], NULL, 0);
+	while (argc == 5 && shape < N_SHAPES && strcmp(SHAPES[shape].name, argv[4]))
+		shape++;
+	if (shape == N_SHAPES || !n || records < 2 * n || (SHAPES[shape].slots && n >= TW_SLOTS))
+		return usage();
+	if (!SHAPES[shape].write) {
+		processes(argv[1], records, n);
+		return 0;
 	}
-	tw_open(&w, argv[1], PACKET_BYTES);
-	tw_write_metadata(&w, &metadata);
-	for (i = 0; i < threads; i++)
-		write_thread(&w, (unsigned int)i + 1, records / threads + (i < records % threads));
+	tw_open(&w, argv[1], SHAPES[shape].slots && n > 64 ? PACKET_BYTES / 16 : PACKET_BYTES);
+	write_metadata(&w, FIRST_TID);
+	SHAPES[shape].write(&w, records, n);
 	tw_close(&w);
 	return 0;
 }

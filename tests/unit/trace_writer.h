@@ -22,11 +22,11 @@
 #include "cudaspy/trace_format.h"
 
 #define TW_UNUSED __attribute__((unused))
-#define TW_SLOTS 128
+#define TW_SLOTS SPY_BOARD_SLOTS
 
 /* One stream being written; the packet in progress is kept in memory and becomes the tail. */
 struct tw_stream {
-	FILE *file; /* of full packets, when there is one and the trace is not bounded */
+	bool has_file; /* of full packets; opened for each of them: there may be thousands of streams */
 	uint8_t *packet; /* tw_trace.packet_bytes; NULL: no such stream */
 	size_t used;
 	uint64_t seq;
@@ -50,18 +50,23 @@ struct tw_metadata {
 	const char *env; /* lines of the env block, in TSDL */
 };
 
-TW_UNUSED static FILE *tw_create(const char *dir, const char *name)
+TW_UNUSED static FILE *tw_open_file(const char *dir, const char *name, const char *mode)
 {
 	char path[1280];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	file = fopen(path, "w");
+	file = fopen(path, mode);
 	if (!file) {
 		perror(path);
 		exit(3);
 	}
 	return file;
+}
+
+TW_UNUSED static FILE *tw_create(const char *dir, const char *name)
+{
+	return tw_open_file(dir, name, "w");
 }
 
 TW_UNUSED static void tw_write_metadata(const struct tw_trace *w, const struct tw_metadata *m)
@@ -123,11 +128,11 @@ TW_UNUSED static FILE *tw_packet_file(struct tw_trace *w, struct tw_stream *s, b
 			 (unsigned long long)s->seq - 1);
 	else
 		snprintf(name, sizeof(name), "stream_%04u", slot);
-	if (tail || w->bounded)
+	if (tail || w->bounded || !s->has_file) {
+		s->has_file |= !tail && !w->bounded;
 		return tw_create(w->dir, name);
-	if (!s->file)
-		s->file = tw_create(w->dir, name);
-	return s->file;
+	}
+	return tw_open_file(w->dir, name, "a");
 }
 
 TW_UNUSED static void tw_flush(struct tw_trace *w, struct tw_stream *s, bool tail)
@@ -139,8 +144,7 @@ TW_UNUSED static void tw_flush(struct tw_trace *w, struct tw_stream *s, bool tai
 	p->packet_bits = w->packet_bytes * 8;
 	p->discarded = s->discarded;
 	fwrite(s->packet, w->packet_bytes, 1, file);
-	if (file != s->file)
-		fclose(file);
+	fclose(file);
 	memset(s->packet, 0, w->packet_bytes);
 	s->used = 0;
 }
@@ -237,8 +241,6 @@ TW_UNUSED static void tw_close(struct tw_trace *w)
 
 		if (s->used)
 			tw_flush(w, s, true);
-		if (s->file)
-			fclose(s->file);
 		free(s->packet);
 		free(w->pages[i]);
 	}
