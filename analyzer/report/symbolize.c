@@ -25,16 +25,16 @@ struct known_address {
 
 /* A file we have looked at. */
 struct object {
-	char *path, *build_id;
+	char *path, *build_id; /* both in one piece of memory, which is what it is known by */
 	char *found; /* build id of what is there now */
 	Dwfl *dwfl; /* NULL: not there, or not the one that ran */
 	Dwfl_Module *module;
 	struct known_address *known;
+	UT_hash_handle hh;
 };
 
 struct symbolizer {
-	struct object **objects;
-	size_t n_objects;
+	struct object *objects; /* in the order they were asked for */
 	struct perf_maps maps;
 	struct arena arena;
 	char *(*cxa_demangle)(const char *name, char *buffer, size_t *size, int *status);
@@ -67,18 +67,17 @@ static void forget(struct object *object)
 
 void symbolizer_free(struct symbolizer *s)
 {
-	size_t i;
+	struct object *object, *next;
 
-	for (i = 0; i < s->n_objects; i++) {
-		forget(s->objects[i]);
-		if (s->objects[i]->dwfl)
-			dwfl_end(s->objects[i]->dwfl);
-		free(s->objects[i]->path);
-		free(s->objects[i]->build_id);
-		free(s->objects[i]->found);
-		free(s->objects[i]);
+	HASH_ITER (hh, s->objects, object, next) {
+		HASH_DEL(s->objects, object);
+		forget(object);
+		if (object->dwfl)
+			dwfl_end(object->dwfl);
+		free(object->path);
+		free(object->found);
+		free(object);
 	}
-	free(s->objects);
 	if (s->libstdcxx)
 		dlclose(s->libstdcxx);
 	perf_maps_release(&s->maps);
@@ -165,34 +164,39 @@ static void open_object(struct object *object)
 
 static struct object *find_object(struct symbolizer *s, const struct module *module)
 {
+	size_t path_bytes = strlen(module->path) + 1;
+	size_t bytes = path_bytes + strlen(module->build_id) + 1;
+	char *key = xrealloc(NULL, bytes, 1);
 	struct object *object;
-	size_t i;
 
-	for (i = 0; i < s->n_objects; i++)
-		if (!strcmp(s->objects[i]->path, module->path) &&
-		    !strcmp(s->objects[i]->build_id, module->build_id))
-			return s->objects[i];
+	memcpy(key, module->path, path_bytes);
+	memcpy(key + path_bytes, module->build_id, bytes - path_bytes);
+	HASH_FIND(hh, s->objects, key, bytes, object);
+	if (object) {
+		free(key);
+		return object;
+	}
 	object = xcalloc(1, sizeof(*object));
-	object->path = xstrdup(module->path);
-	object->build_id = xstrdup(module->build_id);
+	object->path = key;
+	object->build_id = key + path_bytes;
+	HASH_ADD_KEYPTR(hh, s->objects, key, bytes, object);
 	if (*object->path == '/')
 		open_object(object);
-	s->objects = grow(s->objects, s->n_objects, sizeof(*s->objects));
-	s->objects[s->n_objects++] = object;
 	return object;
 }
 
 const struct unread_file *symbolizer_unread(struct symbolizer *s, size_t *n)
 {
-	struct unread_file *files = arena_take(&s->arena, xcalloc(s->n_objects, sizeof(*files)));
-	size_t i;
+	struct unread_file *files =
+		arena_take(&s->arena, xcalloc(HASH_COUNT(s->objects), sizeof(*files)));
+	const struct object *object;
 
 	*n = 0;
-	for (i = 0; i < s->n_objects; i++)
-		if (!s->objects[i]->module && *s->objects[i]->path == '/')
-			files[(*n)++] = (struct unread_file){.path = s->objects[i]->path,
-							     .recorded = s->objects[i]->build_id,
-							     .found = s->objects[i]->found};
+	for (object = s->objects; object; object = object->hh.next)
+		if (!object->module && *object->path == '/')
+			files[(*n)++] = (struct unread_file){.path = object->path,
+							     .recorded = object->build_id,
+							     .found = object->found};
 	return files;
 }
 
