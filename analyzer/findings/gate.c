@@ -184,7 +184,7 @@ void gate_look(struct gate *gate, const struct trace_set *set, bool complete)
 		cannot_judge(gate, arena_printf(&gate->texts, "%u trace%s cannot be read",
 						set->unreadable, set->unreadable == 1 ? "" : "s"));
 	for (i = 0; i < set->n_traces; i++) {
-		struct losses losses = losses_sum(set, set->traces[i]);
+		struct losses losses = losses_sum(set->traces[i]);
 
 		gate->lost_records =
 			add_capped(gate->lost_records, losses_records(&losses, set->traces[i]));

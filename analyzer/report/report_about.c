@@ -258,19 +258,19 @@ static int by_kind(const void *a, const void *b)
 static void add_notes(struct report *report, const struct analysis *a)
 {
 	struct note_row *rows = NULL;
-	size_t i, j, n = 0;
+	const struct note *note;
+	size_t i, n = 0;
 
 	for (i = 0; i < a->model.n_processes; i++) {
 		const struct process *process = &a->model.processes[i];
 
-		for (j = 0; j < process->n_notes; j++) {
+		for (note = process->notes; note; note = note->hh.next) {
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n++] = (struct note_row){
 				.process = report_process(report, process->trace),
-				.kind = report_text(report, "%s",
-						    name_note(process->notes[j].note)),
-				.text = report_text(report, "%s", process->notes[j].text),
-				.count = process->notes[j].count,
+				.kind = report_text(report, "%s", name_note(note->note)),
+				.text = report_text(report, "%s", note->text),
+				.count = note->count,
 			};
 		}
 	}

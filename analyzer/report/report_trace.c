@@ -57,12 +57,11 @@ static void add_loss(struct loss_rows *l, const struct trace *trace, uint64_t co
 	};
 }
 
-static void add_process_losses(struct loss_rows *l, const struct analysis *a,
-			       const struct process *process)
+static void add_process_losses(struct loss_rows *l, const struct process *process)
 {
 	const struct trace *trace = process->trace;
-	struct losses sum = losses_sum(a->set, trace);
-	size_t i;
+	struct losses sum = losses_sum(trace);
+	const struct note *note;
 
 	add_loss(l, trace, !trace->has_metadata, "no_metadata", "metadata file");
 	add_loss(l, trace, !trace->board.present, "no_board",
@@ -85,10 +84,9 @@ static void add_process_losses(struct loss_rows *l, const struct analysis *a,
 	add_loss(l, trace, sum.streams.unreadable_bytes, "damaged", "bytes of damaged files");
 	add_loss(l, trace, sum.streams.disordered, "disordered",
 		 "records older than the one before");
-	for (i = 0; i < process->n_notes; i++)
-		if (process->notes[i].note == SPY_NOTE_BLIND)
-			add_loss(l, trace, process->notes[i].count, "blind",
-				 process->notes[i].text);
+	for (note = process->notes; note; note = note->hh.next)
+		if (note->note == SPY_NOTE_BLIND)
+			add_loss(l, trace, note->count, "blind", note->text);
 }
 
 bool report_losses(struct report *report, const struct analysis *a)
@@ -101,7 +99,7 @@ bool report_losses(struct report *report, const struct analysis *a)
 	add_loss(&l, NULL, a->set->unreadable, "unreadable",
 		 "traces that could not be read at all");
 	for (i = 0; i < a->model.n_processes; i++)
-		add_process_losses(&l, a, &a->model.processes[i]);
+		add_process_losses(&l, &a->model.processes[i]);
 	return !report_add(report, &loss_kind, l.rows, l.n)->n_rows;
 }
 
@@ -238,7 +236,7 @@ static void count_processes(struct summary_row *row, const struct analysis *a)
 		const struct trace *trace = a->model.processes[i].trace;
 
 		row->unfinished += trace->board.present && !trace->board.head.ended;
-		losses = losses_sum(a->set, trace);
+		losses = losses_sum(trace);
 		row->lost_records = add_capped(row->lost_records, losses_records(&losses, trace));
 	}
 	for (i = 0; i < a->model.n_threads; i++)

@@ -46,17 +46,15 @@ static void add_slot(struct losses *sum, const struct board *board, size_t slot,
 		sum->calls_missing = add_capped(sum->calls_missing, page->calls - calls);
 }
 
-struct losses losses_sum(const struct trace_set *set, const struct trace *trace)
+struct losses losses_sum(const struct trace *trace)
 {
 	const struct reader *readers[SPY_BOARD_SLOTS] = {NULL};
 	struct losses sum = {0};
 	size_t i;
 
-	for (i = 0; i < set->n_streams; i++) {
-		if (set->streams[i]->trace != trace)
-			continue;
-		readers[set->streams[i]->slot] = &set->streams[i]->reader;
-		add_stream(&sum, &set->streams[i]->reader.losses);
+	for (i = 0; i < trace->n_streams; i++) {
+		readers[trace->streams[i]->slot] = &trace->streams[i]->reader;
+		add_stream(&sum, &trace->streams[i]->reader.losses);
 	}
 	for (i = 0; i < SPY_BOARD_SLOTS; i++)
 		add_slot(&sum, &trace->board, i, readers[i]);

@@ -15,7 +15,7 @@ struct losses {
 };
 
 /* After the last record. */
-struct losses losses_sum(const struct trace_set *set, const struct trace *trace);
+struct losses losses_sum(const struct trace *trace);
 
 /* How many records are known to be lost; what was in files that have gone, the board may not know. */
 uint64_t losses_records(const struct losses *losses, const struct trace *trace);

@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "metadata.h"
 #include "cudaspy/trace_format.h"
 
 #define NUMBER_MAX 0xffff /* function and event numbers have 16 bits */
+#define GAP_MOST 256
 
 enum token { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_TEXT, TOKEN_SIGN };
 
@@ -168,7 +170,8 @@ static void skip_statement(struct scanner *s)
 
 static void set_name(char ***names, size_t *count, uint64_t number, const char *name)
 {
-	if (number > NUMBER_MAX)
+	/* Numbers that are left out cost memory, too: no recorder leaves many. */
+	if (number > NUMBER_MAX || number > *count + GAP_MOST)
 		return;
 	while (*count <= number) {
 		*names = grow(*names, *count, sizeof(**names));
@@ -397,26 +400,44 @@ int metadata_parse(struct metadata *m, const char *path, const char *text, size_
 	return check(m, path);
 }
 
-int metadata_read(struct metadata *m, const char *path)
+/* The caller frees the text, also after an error. */
+static int read_text(const char *path, char **text, size_t *size)
 {
 	FILE *file = open_regular(path);
-	char *text;
-	size_t size;
+	struct stat st;
 	int err;
 
-	*m = (struct metadata){0};
+	*text = NULL;
 	if (!file)
 		return -errno;
-	text = xcalloc(1, METADATA_MAX_BYTES);
-	size = fread(text, 1, METADATA_MAX_BYTES, file);
+	*size = fstat(fileno(file), &st) ? 0 : least((uint64_t)st.st_size, METADATA_MAX_BYTES);
+	*text = xrealloc(NULL, *size + 1, 1);
+	*size = fread(*text, 1, *size, file);
 	err = ferror(file) ? -EIO : 0;
 	fclose(file);
 	if (err)
 		complain("%s: cannot be read", path);
-	else
+	return err;
+}
+
+int metadata_read(struct metadata *m, const char *path)
+{
+	char *text;
+	size_t size = 0;
+	int err = read_text(path, &text, &size);
+
+	*m = (struct metadata){0};
+	if (!err)
 		err = metadata_parse(m, path, text, size);
 	free(text);
 	return err;
+}
+
+void metadata_forget_functions(struct metadata *m)
+{
+	free_names(m->functions, m->n_functions);
+	m->functions = NULL;
+	m->n_functions = 0;
 }
 
 void metadata_release(struct metadata *m)
@@ -428,7 +449,7 @@ void metadata_release(struct metadata *m)
 		free(m->env[i].value);
 	}
 	free(m->env);
-	free_names(m->functions, m->n_functions);
+	metadata_forget_functions(m);
 	free_names(m->events, m->n_events);
 	free(m->event_name);
 	*m = (struct metadata){0};

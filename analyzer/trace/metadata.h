@@ -46,6 +46,9 @@ int metadata_parse(struct metadata *m, const char *path, const char *text, size_
 
 void metadata_release(struct metadata *m);
 
+/* The functions' names are known elsewhere: there are a thousand of them in each trace. */
+void metadata_forget_functions(struct metadata *m);
+
 /* Value of an env key, or NULL; its number, or `otherwise`. */
 const char *metadata_text(const struct metadata *m, const char *key);
 int64_t metadata_number(const struct metadata *m, const char *key, int64_t otherwise);

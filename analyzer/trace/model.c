@@ -40,6 +40,7 @@ static void release_mps(struct mps *mps)
 
 static void release_process(struct process *process)
 {
+	struct note *note, *next;
 	size_t i;
 
 	for (i = 0; i < process->n_modules; i++) {
@@ -51,8 +52,11 @@ static void release_process(struct process *process)
 		free(process->gpus[i].uuid);
 		free(process->gpus[i].pci);
 	}
-	for (i = 0; i < process->n_notes; i++)
-		free(process->notes[i].text);
+	HASH_ITER (hh, process->notes, note, next) {
+		HASH_DEL(process->notes, note);
+		free(note->text);
+		free(note);
+	}
 	for (i = 0; i < process->n_kernels; i++)
 		free(process->kernels[i]);
 	release_mps(&process->mps_before);
@@ -66,9 +70,8 @@ static void release_process(struct process *process)
 	free(process->python);
 	free(process->stacks);
 	free(process->modules);
-	free(process->gone);
+	places_release(&process->places);
 	free(process->gpus);
-	free(process->notes);
 	free(process->kernels);
 }
 
@@ -215,53 +218,73 @@ static void apply_kernel(struct process *process, const struct spy_rec_kernel *k
 		process->kernels[kernel->kernel] = xstrdup(name);
 }
 
-static void count_gone(struct process *process, const struct module *module)
-{
-	size_t i;
+/* Of the objects that lie or lay at an address, the youngest. */
+struct search {
+	const struct process *process;
+	uint64_t address, ns;
+	const struct module *found; /* of those that fit and had not gone by then */
+	const struct module *gone; /* of those that fit and had */
+	uint64_t times; /* they were unloaded */
+};
 
-	for (i = 0; i < process->n_gone; i++)
-		if (process->gone[i].begin == module->begin &&
-		    process->gone[i].end == module->end) {
-			process->gone[i].times++;
-			return;
-		}
-	process->gone = grow(process->gone, process->n_gone, sizeof(*process->gone));
-	process->gone[process->n_gone++] = (struct module_gone){module->begin, module->end, 1};
+static struct place_of_module *place_of(struct process *process, const struct module *module)
+{
+	return places_get(&process->places, &(struct place_of_module){.base = module->base,
+								      .span_end = module->span_end,
+								      .begin = module->begin,
+								      .end = module->end});
+}
+
+/* Unloaded is the youngest that begins there. */
+static bool look_for_loaded(const struct place_of_module *place, void *context)
+{
+	struct search *s = context;
+	const struct module *module = &s->process->modules[place->module];
+
+	if (place->begin == s->address && module->gone_ns == UINT64_MAX &&
+	    (!s->found || module > s->found))
+		s->found = module;
+	return true;
 }
 
 static void module_goes(struct process *process, const struct spy_rec_module *raw, uint64_t ns)
 {
-	size_t i;
+	struct search s = {.process = process, .address = raw->begin};
+	struct module *module;
 
-	for (i = process->n_modules; i--;) {
-		struct module *module = &process->modules[i];
+	places_at(&process->places, raw->begin, look_for_loaded, &s);
+	if (!s.found)
+		return;
+	module = &process->modules[s.found - process->modules];
+	module->gone_ns = ns;
+	place_of(process, module)->gone++;
+}
 
-		if (module->begin == raw->begin && module->gone_ns == UINT64_MAX) {
-			module->gone_ns = ns;
-			count_gone(process, module);
-			return;
-		}
-	}
+void model_place_module(struct process *process, uint32_t number)
+{
+	place_of(process, &process->modules[number])->module = number;
 }
 
 static void apply_module(struct process *process, const struct record *record)
 {
 	const struct spy_rec_module *raw = &record->raw->module;
-
-	if (raw->gone) {
-		module_goes(process, raw, record->ns);
-		return;
-	}
-	process->modules = grow(process->modules, process->n_modules, sizeof(*process->modules));
-	process->modules[process->n_modules++] = (struct module){
+	struct module module = {
 		.base = raw->base,
 		.begin = raw->begin,
 		.end = raw->end,
 		.span_end = raw->base + 4096ull * raw->span_pages,
 		.gone_ns = UINT64_MAX,
-		.build_id = xstrdup(record_text(record->raw, 0)),
-		.path = xstrdup(record_text(record->raw, 1)),
 	};
+
+	if (raw->gone) {
+		module_goes(process, raw, record->ns);
+		return;
+	}
+	module.build_id = xstrdup(record_text(record->raw, 0));
+	module.path = xstrdup(record_text(record->raw, 1));
+	process->modules = grow(process->modules, process->n_modules, sizeof(*process->modules));
+	process->modules[process->n_modules] = module;
+	model_place_module(process, (uint32_t)process->n_modules++);
 }
 
 static void apply_gpu(struct process *process, const union spy_any *raw)
@@ -316,20 +339,25 @@ static void apply_mps(struct process *process, const struct record *record)
 	};
 }
 
+/* What notes are known by: their text, and which note it is behind it. */
 static void apply_note(struct process *process, const union spy_any *raw)
 {
 	const char *text = record_text(raw, 0);
-	size_t i;
+	size_t length = strlen(text) + 1;
+	char key[SPY_TEXT_MAX + sizeof(uint16_t)];
+	struct note *note;
 
-	for (i = 0; i < process->n_notes; i++)
-		if (process->notes[i].note == raw->note.note &&
-		    !strcmp(process->notes[i].text, text)) {
-			process->notes[i].count++;
-			return;
-		}
-	process->notes = grow(process->notes, process->n_notes, sizeof(*process->notes));
-	process->notes[process->n_notes++] =
-		(struct note){.note = raw->note.note, .count = 1, .text = xstrdup(text)};
+	memcpy(key, text, length);
+	memcpy(key + length, &raw->note.note, sizeof(uint16_t));
+	HASH_FIND(hh, process->notes, key, length + sizeof(uint16_t), note);
+	if (!note) {
+		note = xcalloc(1, sizeof(*note));
+		note->note = raw->note.note;
+		note->text = xrealloc(NULL, length + sizeof(uint16_t), 1);
+		memcpy(note->text, key, length + sizeof(uint16_t));
+		HASH_ADD_KEYPTR(hh, process->notes, note->text, length + sizeof(uint16_t), note);
+	}
+	note->count++;
 }
 
 static void apply_stack(struct process *process, const struct record *record)
@@ -473,37 +501,56 @@ void model_finish(struct model *model)
 
 /* ---- questions ------------------------------------------------------------------------------ */
 
+static bool look_for_code(const struct place_of_module *place, void *context)
+{
+	struct search *s = context;
+	const struct module *module = &s->process->modules[place->module];
+
+	if (s->address < place->begin || s->address >= place->end)
+		return true;
+	s->times += place->gone;
+	/* Objects are noticed after they were loaded: a beginning may be late. */
+	if (s->ns <= module->gone_ns && (!s->found || module > s->found))
+		s->found = module;
+	else if (s->ns > module->gone_ns && (!s->gone || module > s->gone))
+		s->gone = module;
+	return true;
+}
+
+uint32_t model_gone(const struct process *process, uint64_t address)
+{
+	struct search s = {.process = process, .address = address};
+
+	places_at(&process->places, address, look_for_code, &s);
+	return (uint32_t)s.times;
+}
+
 const struct module *model_module(const struct process *process, uint64_t address, uint64_t ns)
 {
-	const struct module *other_time = NULL;
-	size_t i;
+	struct search s = {.process = process, .address = address, .ns = ns};
 
-	for (i = process->n_modules; i--;) {
-		const struct module *module = &process->modules[i];
+	places_at(&process->places, address, look_for_code, &s);
+	return s.found ? s.found : s.gone;
+}
 
-		if (address < module->begin || address >= module->end)
-			continue;
-		/* Objects are noticed after they were loaded: a beginning may be late. */
-		if (ns <= module->gone_ns)
-			return module;
-		if (!other_time)
-			other_time = module;
-	}
-	return other_time;
+static bool look_for_data(const struct place_of_module *place, void *context)
+{
+	struct search *s = context;
+	const struct module *module = &s->process->modules[place->module];
+
+	if (s->address >= place->base && s->address < place->span_end && s->ns <= module->gone_ns &&
+	    (!s->found || module > s->found))
+		s->found = module;
+	return true;
 }
 
 const struct module *model_module_of_data(const struct process *process, uint64_t address,
 					  uint64_t ns)
 {
-	size_t i;
+	struct search s = {.process = process, .address = address, .ns = ns};
 
-	for (i = process->n_modules; i--;) {
-		const struct module *module = &process->modules[i];
-
-		if (address >= module->base && address < module->span_end && ns <= module->gone_ns)
-			return module;
-	}
-	return NULL;
+	places_at(&process->places, address, look_for_data, &s);
+	return s.found;
 }
 
 const char *model_kernel(const struct process *process, uint32_t kernel)

@@ -6,6 +6,7 @@
 #define CUDASPY_MODEL_H
 
 #include "merge.h"
+#include "places.h"
 #include "base/hash.h"
 #include "expect/gpu_wait.h"
 
@@ -113,24 +114,19 @@ struct note {
 	uint16_t note; /* enum spy_note */
 	uint64_t count; /* of notes with the same text */
 	char *text;
+	UT_hash_handle hh;
 };
 
 struct process {
 	struct trace *trace;
 	struct module *modules; /* in the order of their records */
 	size_t n_modules;
-	/* Where objects were that went: an address there may then mean another one. One for each place. */
-	struct module_gone {
-		uint64_t begin, end;
-		uint32_t times;
-	} * gone;
-	size_t n_gone;
+	struct places places; /* of the modules */
 	struct gpu *gpus;
 	size_t n_gpus;
 	struct mps mps_before, mps; /* before cuInit, if there was a control pipe; after it */
 	uint64_t init_ns; /* if there is mps_before: the end of the last cuInit before mps */
-	struct note *notes;
-	size_t n_notes;
+	struct note *notes; /* by text, in the order they came up */
 	char **kernels; /* number -> mangled name, NULL unknown; one that is known stays where it is */
 	size_t n_kernels;
 	struct python_code *python; /* by number */
@@ -156,6 +152,9 @@ struct model {
 void model_init(struct model *model, struct trace_set *set);
 void model_release(struct model *model);
 
+/* The process's module of that number is the last one so far where it lies. */
+void model_place_module(struct process *process, uint32_t number);
+
 /* For model_apply: new threads; records that are not calls. */
 struct thread *model_owner(struct model *model, const struct record *record);
 void model_apply_other(struct model *model, struct record *record);
@@ -163,17 +162,8 @@ void model_apply_other(struct model *model, struct record *record);
 /* For model_apply: a call of a process whose cuInit has not succeeded yet. */
 void model_see_init(struct model *model, const struct record *record);
 
-/* How often the object at an address went. */
-static inline uint32_t model_gone(const struct process *process, uint64_t address)
-{
-	uint32_t times = 0;
-	size_t i;
-
-	for (i = 0; i < process->n_gone; i++)
-		if (address >= process->gone[i].begin && address < process->gone[i].end)
-			times += process->gone[i].times;
-	return times;
-}
+/* How often objects at an address were unloaded: it may then mean another one. */
+uint32_t model_gone(const struct process *process, uint64_t address);
 
 /*
  * How long a call of the record's took. A thread makes one call at a time: whatever a record claims, one of depth 0 began

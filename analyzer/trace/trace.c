@@ -105,9 +105,11 @@ static void find_streams(struct trace_set *set, struct trace *trace)
 
 static void map_functions(struct trace_set *set, struct trace *trace)
 {
-	const struct metadata *m = &trace->metadata;
+	struct metadata *m = &trace->metadata;
 	size_t n = m->n_functions ? m->n_functions : SPY_FN_COUNT, i;
 
+	if (trace->functions)
+		return;
 	trace->functions = xcalloc(n, sizeof(*trace->functions));
 	for (i = 0; i < n; i++) {
 		if (!m->n_functions)
@@ -118,6 +120,25 @@ static void map_functions(struct trace_set *set, struct trace *trace)
 			trace->functions[i] = trace_function_slow(set, (uint16_t)i);
 	}
 	trace->n_functions = n;
+	metadata_forget_functions(m);
+}
+
+/* Most traces number functions as this version does: then a thousand names need neither be looked up nor kept until all
+ * traces are in order. */
+static void map_known_functions(struct trace_set *set, struct trace *trace)
+{
+	const struct metadata *m = &trace->metadata;
+	size_t i;
+
+	for (i = 0; i < m->n_functions; i++)
+		if (i >= SPY_FN_COUNT || !m->functions[i] ||
+		    strcmp(set->functions.all[i].name, m->functions[i]))
+			return;
+	trace->functions = xcalloc(m->n_functions + 1, sizeof(*trace->functions));
+	for (i = 0; i < m->n_functions; i++)
+		trace->functions[i] = (uint32_t)i;
+	trace->n_functions = m->n_functions;
+	metadata_forget_functions(&trace->metadata);
 }
 
 uint32_t trace_function_slow(struct trace_set *set, uint16_t fn)
@@ -376,16 +397,33 @@ static bool is_given(const char *run)
  * complained about in the report of a run. */
 static bool mentions(const char *dir, const char *run)
 {
-	char *path = xasprintf("%s/metadata", dir), *text = xcalloc(1, METADATA_MAX_BYTES);
+	char *path = xasprintf("%s/metadata", dir), *text = NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, METADATA_MAX_BYTES);
-	bool yes = n > 0 && memmem(text, (size_t)n, run, strlen(run));
+	struct stat st;
+	ssize_t n = -1;
+	bool yes;
 
+	if (fd >= 0 && !fstat(fd, &st)) {
+		st.st_size = (off_t)least((uint64_t)st.st_size, METADATA_MAX_BYTES);
+		text = xrealloc(NULL, (size_t)st.st_size + 1, 1);
+		n = read(fd, text, (size_t)st.st_size);
+	}
+	yes = n > 0 && memmem(text, (size_t)n, run, strlen(run));
 	if (fd >= 0)
 		close(fd);
 	free(text);
 	free(path);
 	return yes;
+}
+
+static bool folder_of(const char *dir, struct folder *folder)
+{
+	struct stat st;
+
+	if (stat(dir, &st))
+		return false;
+	*folder = (struct folder){st.st_dev, st.st_ino};
+	return true;
 }
 
 static void add_trace(struct trace_set *set, const char *dir, const struct trace_filter *filter)
@@ -419,6 +457,10 @@ static void add_trace(struct trace_set *set, const char *dir, const struct trace
 	set->cuda.loads_eagerly |= trace->cuda.loads_eagerly;
 	set_timeline(trace);
 	check_events(trace);
+	if (trace->metadata.n_functions)
+		map_known_functions(set, trace);
+	if (folder_of(dir, &trace->folder))
+		HASH_ADD(hh, set->by_folder, folder, sizeof(trace->folder), trace);
 	set->traces = grow(set->traces, set->n_traces, sizeof(*set->traces));
 	set->traces[set->n_traces++] = trace;
 }
@@ -428,15 +470,12 @@ static void add_trace(struct trace_set *set, const char *dir, const struct trace
 /* Named twice, or by its parent as well. */
 static bool is_open(const struct trace_set *set, const char *dir)
 {
-	struct stat a, b;
-	size_t i;
+	struct folder folder;
+	struct trace *trace = NULL;
 
-	if (stat(dir, &a))
-		return false;
-	for (i = 0; i < set->n_traces; i++)
-		if (!stat(set->traces[i]->dir, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-			return true;
-	return false;
+	if (folder_of(dir, &folder))
+		HASH_FIND(hh, set->by_folder, &folder, sizeof(folder), trace);
+	return trace;
 }
 
 /* As the recorder names directories. */
@@ -571,6 +610,8 @@ static void number(struct trace_set *set)
 	bytes = BUFFERS_BYTES / (set->n_streams ? set->n_streams : 1);
 	for (i = 0; i < set->n_streams; i++) {
 		set->streams[i]->index = (uint32_t)i;
+		if (!set->streams[i]->trace->n_streams++)
+			set->streams[i]->trace->streams = &set->streams[i];
 		set->streams[i]->reader.time_end =
 			timeline_cycles(&set->streams[i]->trace->timeline, TIME_MOST_NS);
 		reader_set_buffer(&set->streams[i]->reader,
@@ -653,6 +694,7 @@ void trace_set_release(struct trace_set *set)
 		reader_release(&set->streams[i]->reader);
 		free(set->streams[i]);
 	}
+	HASH_CLEAR(hh, set->by_folder);
 	for (i = 0; i < set->n_traces; i++)
 		free_trace(set->traces[i]);
 	free(set->streams);

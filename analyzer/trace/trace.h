@@ -7,6 +7,7 @@
 #ifndef CUDASPY_TRACE_H
 #define CUDASPY_TRACE_H
 
+#include "base/hash.h"
 #include "board.h"
 #include "functions.h"
 #include "hosts.h"
@@ -47,8 +48,14 @@ struct cuda_settings {
 	bool loads_eagerly; /* CUDA_MODULE_LOADING=EAGER: libraries are loaded like modules */
 };
 
+/* What tells folders apart, however they are named. Without padding: it is hashed byte by byte. */
+struct folder {
+	uint64_t device, inode;
+};
+
 struct trace {
 	char *dir;
+	struct folder folder;
 	struct metadata metadata;
 	bool has_metadata;
 	struct board board;
@@ -58,17 +65,21 @@ struct trace {
 	size_t n_functions;
 	uint32_t index; /* among all traces of the set */
 	const struct host *host;
+	struct stream **streams; /* of the set's, those of this trace */
+	size_t n_streams;
 	uint32_t pid;
 	char *program; /* last part of its path; "?" unknown */
 	struct cuda_settings cuda;
 	/* When the trace was opened: */
 	bool alive; /* the process was still running, on this machine */
 	bool live; /* it may have been, here or elsewhere, and may be writing still */
+	UT_hash_handle hh;
 };
 
 struct trace_set {
 	struct trace **traces; /* in the order their processes began */
 	size_t n_traces;
+	struct trace *by_folder;
 	struct stream **streams; /* in the order of traces, then slots */
 	size_t n_streams;
 	struct host *hosts; /* in the order of their first traces; those nobody knows last */

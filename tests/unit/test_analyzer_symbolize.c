@@ -101,6 +101,7 @@ static void test_found(void **state)
 
 	if (!self->build_id[0])
 		skip();
+	model_place_module(&process, 0);
 	symbolize(symbols, &process, address, 0, &place);
 	assert_string_equal(place.path, self->path);
 	assert_int_equal(place.offset, address - self->module.base);
@@ -112,6 +113,7 @@ static void test_found(void **state)
 	symbolizer_unread(symbols, &unread);
 	assert_int_equal(unread, 0);
 	symbolizer_free(symbols);
+	places_release(&process.places);
 }
 
 /* Rebuilt since: module and offset are all that is sure. */
@@ -127,6 +129,7 @@ static void test_other_file(void **state)
 
 	if (self->build_id[0])
 		self->build_id[0] = self->build_id[0] == 'f' ? '0' : 'f';
+	model_place_module(&process, 0);
 	symbolize(symbols, &process, self->module.begin + 1, 0, &place);
 	assert_string_equal(place.path, self->path);
 	assert_null(place.function);
@@ -148,6 +151,7 @@ static void test_other_file(void **state)
 	assert_string_equal(files[2].found, "");
 	assert_string_equal(files[3].found, "");
 	symbolizer_free(symbols);
+	places_release(&process.places);
 }
 
 /* An address may belong to several objects, one after the other. */
@@ -164,11 +168,14 @@ static void test_in_time(void **state)
 	struct process process = {.modules = modules, .n_modules = 2};
 
 	(void)state;
+	model_place_module(&process, 0);
+	model_place_module(&process, 1);
 	assert_string_equal(model_module(&process, 120, 10)->path, "/first");
 	assert_string_equal(model_module(&process, 120, 60)->path, "/first");
 	assert_string_equal(model_module(&process, 160, 60)->path, "/second");
 	assert_null(model_module(&process, 250, 60));
 	assert_null(model_module(&process, 99, 60));
+	places_release(&process.places);
 }
 
 static void test_demangle(void **state)
