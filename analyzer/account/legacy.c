@@ -6,26 +6,41 @@
 #include "legacy.h"
 #include "streams.h"
 
-/* Who of them made most of it: a majority is left over if each other one takes a vote away. */
-static void vote(struct legacy_use *use, const struct record *record)
+static struct legacy_call call_of(const struct record *record)
 {
 	const union spy_any *raw = record->raw;
-	const struct stack *stack = model_stack(record->thread, record->raw);
-	uint64_t caller = raw->other.event >= SPY_EV_OP ? raw->op.caller : 0; /* the same in all */
 
-	if (use->fn != record->fn || use->caller != caller) {
-		if (use->votes) {
-			use->votes--;
-			return;
-		}
-		use->n_stacks = 0;
+	return (struct legacy_call){
+		.fn = record->fn,
+		.caller = raw->other.event >= SPY_EV_OP ? raw->op.caller : 0, /* the same in all */
+		.ns = record->ns,
+		.stack = model_stack(record->thread, raw),
+	};
+}
+
+/* Who of those that handed the legacy stream its work made most of it: a majority is left over if each other one takes
+ * a vote away. */
+static void vote(struct legacy_use *use)
+{
+	const struct legacy_call *call = &use->last;
+
+	if (use->votes && (use->most.fn != call->fn || use->most.caller != call->caller)) {
+		use->votes--;
+		return;
 	}
-	if (stack)
-		use->stacks[use->n_stacks++ % LEGACY_STACKS] = stack;
-	use->fn = record->fn;
-	use->caller = caller;
-	use->ns = record->ns;
+	if (use->most.fn != call->fn || use->most.caller != call->caller)
+		use->n_stacks = 0;
+	if (call->stack)
+		use->stacks[use->n_stacks++ % LEGACY_STACKS] = call->stack;
+	use->most = *call;
+	use->last.stack = NULL; /* it may vote again, for the turn behind it */
 	use->votes++;
+}
+
+static void count_stream(struct legacy_use *use, struct gpu_stream *stream)
+{
+	use->streams += !stream->counted;
+	stream->counted = true;
 }
 
 /* Blocking streams of the device with work outstanding; and the stream `but` does not count. */
@@ -40,8 +55,7 @@ static bool others_busy(struct gpu_work *w, const struct record *record, struct 
 		if (!stream->blocking || stream == but)
 			continue;
 		busy = true;
-		use->streams += !stream->counted;
-		stream->counted = true;
+		count_stream(use, stream);
 	}
 	return busy;
 }
@@ -61,14 +75,17 @@ void legacy_take_turn(struct gpu_work *w, const struct record *record, struct gp
 
 	if (!legacy && !stream->blocking)
 		return;
+	if (legacy)
+		use->last = call_of(record);
 	if (legacy == use->was_legacy)
 		return;
 	turn = legacy ? others_busy(w, record, use, waits ? own : NULL) : legacy_busy(w, record);
-	if (legacy && turn)
-		vote(use, record);
 	use->was_legacy = legacy;
 	if (!turn)
 		return;
+	if (!legacy)
+		count_stream(use, stream);
+	vote(use);
 	use->last_turn = w->submissions[record->process];
 	use->last_ns = record->ns;
 	if (use->turns++)

@@ -63,14 +63,20 @@ struct gpu_stream {
  * stood in each other's way. A turn is work handed to one of them while the other had some outstanding.
  */
 struct legacy_use {
+	/* The call that handed the legacy stream its last work. */
+	struct legacy_call {
+		uint32_t fn;
+		uint64_t caller, ns;
+		const struct stack *stack; /* NULL: none */
+	} last;
 	uint64_t turns;
 	uint64_t first_turn, last_turn; /* by the process's submissions */
 	uint64_t first_ns, last_ns; /* the same turns */
 	uint64_t streams; /* blocking ones that took part */
 	bool was_legacy; /* the last work was the legacy stream's */
 	/* The call at whose place most of the legacy stream's part was made, if any has most. */
-	uint32_t fn;
-	uint64_t caller, ns, votes;
+	struct legacy_call most;
+	uint64_t votes;
 	/* Of its last calls that have one: of the first ones many a program makes none again. */
 	const struct stack *stacks[LEGACY_STACKS];
 	size_t n_stacks; /* calls that had one */

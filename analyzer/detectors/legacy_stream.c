@@ -30,9 +30,9 @@ static void tell(const struct analysis *a, struct report *report, size_t i,
 	struct finding *finding = detector_add(&detector_legacy_stream, findings, n);
 
 	finding->process = &a->model.processes[i / WORK_DEVICES];
-	finding->function = word_function(a, use->fn);
-	finding->address = use->caller;
-	finding->address_ns = use->ns;
+	finding->function = word_function(a, use->most.fn);
+	finding->address = use->most.caller;
+	finding->address_ns = use->most.ns;
 	finding->stacks = use->stacks;
 	finding->n_stacks = least(use->n_stacks, LEGACY_STACKS);
 	finding->count = use->turns;

@@ -124,13 +124,12 @@ static inline uint64_t claim_between_ns(const struct claim *claim)
  * there earlier, and waited. It gains what it did in between. */
 void claim_waits_anyway(const struct claim *claim, struct verdict *v);
 
-#define VALIDATION 3
 #define SITE_SAMPLES 64
 #define SITE_KERNELS 4
 
-/* One of the calls that cost most. */
+/* The longest of a site's calls, the first of several: what reports call the worst. */
 struct evidence {
-	uint64_t begin_ns, duration_ns, cost_ns;
+	uint64_t begin_ns, duration_ns;
 	const struct thread *thread; /* NULL: none */
 	uint8_t device;
 };
@@ -173,7 +172,7 @@ struct site {
 	uint64_t devices; /* a bit for each, those from 63 on share one */
 	const char *kernels[SITE_KERNELS]; /* some that were launched, by their mangled names */
 	bool more_kernels;
-	struct evidence worst[VALIDATION];
+	struct evidence worst;
 	struct site_stacks stacks;
 	const struct thread *last_thread;
 	struct thread_set callers; /* the threads of its calls */

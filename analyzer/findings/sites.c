@@ -40,16 +40,13 @@ static struct site *find_site(struct findings *f, const struct site_key *key)
 	return site;
 }
 
-static void keep_worst(struct evidence *worst, const struct evidence *evidence)
+static void keep_worst(struct evidence *worst, const struct evidence *other)
 {
-	size_t i, least = 0;
-
-	for (i = 0; i < VALIDATION; i++)
-		if (!worst[i].thread ||
-		    (worst[least].thread && worst[i].cost_ns < worst[least].cost_ns))
-			least = i;
-	if (!worst[least].thread || evidence->cost_ns > worst[least].cost_ns)
-		worst[least] = *evidence;
+	if (!other->thread || (worst->thread && other->duration_ns < worst->duration_ns))
+		return;
+	if (!worst->thread || other->duration_ns > worst->duration_ns ||
+	    other->begin_ns < worst->begin_ns)
+		*worst = *other;
 }
 
 static void keep_kernel(struct site *site, const char *kernel)
@@ -97,11 +94,10 @@ static void add_claim(const struct claim *claim)
 	site->last_thread = claim->thread;
 	if (claim->device != SPY_DEVICE_NONE)
 		site->devices |= 1ull << (claim->device < 63 ? claim->device : 63);
-	keep_worst(site->worst, &(struct evidence){.begin_ns = claim->begin_ns,
-						   .duration_ns = duration_ns,
-						   .cost_ns = v->cost_ns,
-						   .thread = claim->thread,
-						   .device = claim->device});
+	keep_worst(&site->worst, &(struct evidence){.begin_ns = claim->begin_ns,
+						    .duration_ns = duration_ns,
+						    .thread = claim->thread,
+						    .device = claim->device});
 	if (claim->kernel)
 		keep_kernel(site, claim->kernel);
 	site_stacks_call(&site->stacks, &(struct site_call){.bytes = claim->bytes,
@@ -135,9 +131,7 @@ void site_add(struct site *sum, const struct site *more)
 	thread_set_join(&sum->callers, &more->callers);
 	sum->first_ns = more->first_ns < sum->first_ns ? more->first_ns : sum->first_ns;
 	sum->last_ns = more->last_ns > sum->last_ns ? more->last_ns : sum->last_ns;
-	for (i = 0; i < VALIDATION; i++)
-		if (more->worst[i].thread)
-			keep_worst(sum->worst, &more->worst[i]);
+	keep_worst(&sum->worst, &more->worst);
 	for (i = 0; i < SITE_KERNELS && more->kernels[i]; i++)
 		keep_kernel(sum, more->kernels[i]);
 	sum->more_kernels |= more->more_kernels;

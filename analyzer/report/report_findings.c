@@ -147,9 +147,9 @@ static const char *cost_text(struct report *report, const struct finding *f, uin
 }
 
 static const char *evidence_text(struct report *report, const struct analysis *a,
-				 const struct evidence *e)
+				 const struct finding *f, const struct evidence *e)
 {
-	if (!e->thread)
+	if (!e->thread || !f->own_ns)
 		return NULL;
 	return report_text(report, "worst: %s after %s, in %s", word_time(report, e->duration_ns),
 			   word_since(report, a, e->begin_ns),
@@ -173,13 +173,8 @@ static const char *gain_text(struct report *report, const struct finding *f)
 static const struct evidence *worst_of(const struct finding *f)
 {
 	static const struct evidence none;
-	const struct evidence *worst = f->site ? &f->site->worst[0] : &none;
-	size_t i;
 
-	for (i = 1; f->site && i < VALIDATION; i++)
-		if (f->site->worst[i].thread && f->site->worst[i].cost_ns > worst->cost_ns)
-			worst = &f->site->worst[i];
-	return worst;
+	return f->site ? &f->site->worst : &none;
 }
 
 /* A note is not about its cost: that is not known, or not the point. */
@@ -286,7 +281,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
 	describe_python(&row, report, f);
 	row.costs = report_text(report, "%s%s", cost_text(report, f, run_ns), on_host(report, f));
-	row.evidence = evidence_text(report, a, worst);
+	row.evidence = evidence_text(report, a, f, worst);
 	row.gain = gain_text(report, f);
 	if (f->otherwise)
 		row.gain = report_text(report, "%s %s", row.gain, f->otherwise);

@@ -9,31 +9,8 @@
 #include "cmd_report.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "report_sums.h"
 #include "report/render.h"
-
-/* Whatever is found: no cure gives back more than there was lost, and no more was lost than calls took. */
-static void gains_fit(const json_t *root)
-{
-	json_t *rows = json_object_get(root, "findings"), *row;
-	size_t i;
-
-	json_array_foreach(rows, i, row)
-	{
-		bool known = !strcmp(json_string_value(json_object_get(row, "cost_known")), "yes");
-		json_int_t gain = json_integer_value(json_object_get(row, "gain_high_ns"));
-		json_int_t total = json_integer_value(json_object_get(row, "total_ns"));
-
-		/* What nobody knows is no number. */
-		if (json_is_integer(json_object_get(row, "cost_ns")) != known ||
-		    (!known && json_is_integer(json_object_get(row, "gain_high_ns"))))
-			fail_msg("an unknown cost: %s", json_dumps(row, 0));
-		if (gain > json_integer_value(json_object_get(row, "cost_ns")) ||
-		    json_integer_value(json_object_get(row, "gain_low_ns")) > gain)
-			fail_msg("a gain above the cost: %s", json_dumps(row, 0));
-		if (total && json_integer_value(json_object_get(row, "own_ns")) > total)
-			fail_msg("a cost above the time in the calls: %s", json_dumps(row, 0));
-	}
-}
 
 /* In that format; the caller frees. */
 static char *report_in(const char *format, const char *log)
@@ -60,7 +37,7 @@ static json_t *report_on(const char *log)
 	json_t *root = json_loads(text, 0, NULL);
 
 	assert_non_null(root);
-	gains_fit(root);
+	report_agrees(root);
 	free(text);
 	return root;
 }

@@ -9,6 +9,7 @@
 #include "cmd_report.h"
 #include "scratch.h"
 #include "trace_text.h"
+#include "report_sums.h"
 #include "report/render.h"
 
 #define MS 1000000
@@ -110,10 +111,13 @@ static inline void conclude(struct story *s)
 	tt_make(s->path, s->dir);
 	json_decref(s->root);
 	free(s->shown);
+	s->shown = NULL;
+	s->root = NULL;
 	text = rendered(s, "json");
 	s->root = json_loads(text, 0, NULL);
 	free(text);
 	assert_non_null(s->root);
+	report_agrees(s->root);
 	s->findings = json_object_get(s->root, "findings");
 	s->shown = rendered(s, "text");
 }

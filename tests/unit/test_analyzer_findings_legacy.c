@@ -59,7 +59,10 @@ static void test_legacy_stream(void **state)
 	 * behind the default stream's. */
 	default_stream(&log, 0, 1, "op cudaStreamSynchronize stream=0x10");
 	root = report_on(log.text);
-	assert_int_equal(number(find(root, "legacy-stream"), "count"), 29);
+	finding = find(root, "legacy-stream");
+	assert_int_equal(number(finding, "count"), 29);
+	says(finding, "what", "mostly by cudaLaunchKernel, and work in 1 other stream had");
+	assert_int_equal(number(finding, "offset"), 0x4020);
 	json_decref(root);
 }
 

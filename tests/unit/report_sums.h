@@ -1,0 +1,169 @@
+/*
+ * tests/unit/report_sums.h: does a report in JSON agree with itself? What it says of one thing in several places must
+ * be one number, parts must add up, and no part may be more than the whole. For all tests that make reports.
+ */
+#ifndef CUDASPY_TESTS_REPORT_SUMS_H
+#define CUDASPY_TESTS_REPORT_SUMS_H
+
+#include <jansson.h>
+#include <string.h>
+
+static inline json_int_t rs_number(const json_t *row, const char *key)
+{
+	return json_integer_value(json_object_get(row, key));
+}
+
+static inline const char *rs_text(const json_t *row, const char *key)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text ? text : "";
+}
+
+static inline bool rs_is(const json_t *row, const char *key, const char *value)
+{
+	return !strcmp(rs_text(row, key), value);
+}
+
+#define RS_HOLDS(row, what) \
+	do { \
+		if (!(what)) \
+			fail_msg("not so: %s, in %s", #what, json_dumps(row, 0)); \
+	} while (0)
+
+/* Is there that column, and a number in it? */
+static inline bool rs_known(const json_t *row, const char *key)
+{
+	return json_is_integer(json_object_get(row, key));
+}
+
+/* The row of the table whose key has that text; NULL: none. */
+static inline const json_t *rs_row(const json_t *root, const char *table, const char *key,
+				   const char *value)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, table), i,
+			   row) if (rs_is(row, key, value)) return row;
+	return NULL;
+}
+
+static inline json_int_t rs_sum(const json_t *root, const char *table, const char *key)
+{
+	const json_t *row;
+	json_int_t sum = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, table), i, row) sum += rs_number(row, key);
+	return sum;
+}
+
+/* Of waits between launches the launches are counted, too. */
+static inline bool rs_costs_more_than_calls(const json_t *row)
+{
+	return rs_is(row, "id", "sync-every-launch") || rs_is(row, "id", "gpus-in-turn");
+}
+
+/* No cure gives back more than there was lost, and no more was lost than calls took. What nobody knows is no number. */
+static inline void rs_check_costs(const json_t *row)
+{
+	bool known = rs_is(row, "cost_known", "yes");
+
+	RS_HOLDS(row, rs_known(row, "cost_ns") == known);
+	RS_HOLDS(row, known || !rs_known(row, "gain_high_ns"));
+	RS_HOLDS(row, rs_number(row, "cost_ns") ==
+			      rs_number(row, "own_ns") + rs_number(row, "others_ns"));
+	RS_HOLDS(row, rs_number(row, "gain_high_ns") <= rs_number(row, "cost_ns"));
+	RS_HOLDS(row, rs_number(row, "gain_low_ns") <= rs_number(row, "gain_high_ns"));
+	RS_HOLDS(row, !rs_number(row, "total_ns") || rs_costs_more_than_calls(row) ||
+			      rs_number(row, "own_ns") <= rs_number(row, "total_ns"));
+}
+
+/* The worst of a finding's calls is the longest of them; its row has others that are short. Calls that the list of calls
+ * has as well are no longer there, and no more. */
+static inline void rs_check_worst(const json_t *root, const json_t *row)
+{
+	const json_t *calls = rs_row(root, "calls", "function", rs_text(row, "function"));
+	json_int_t worst = rs_number(row, "worst_ns"), total = rs_number(row, "total_ns");
+
+	if (!rs_known(row, "total_ns"))
+		return;
+	RS_HOLDS(row, worst <= total);
+	RS_HOLDS(row, rs_is(row, "id", "small-copies") || worst * rs_number(row, "count") >= total);
+	RS_HOLDS(row, calls != NULL);
+	RS_HOLDS(row, worst <= rs_sum(root, "calls", "max_ns"));
+}
+
+/* A call that is shown as one that lost much, and as a finding's worst, took as long in both. */
+static inline void rs_check_victim(const json_t *root, const json_t *victim)
+{
+	const json_t *calls = rs_row(root, "calls", "function", rs_text(victim, "function")), *row;
+	size_t i;
+
+	RS_HOLDS(victim, calls && rs_number(victim, "duration_ns") <= rs_number(calls, "max_ns"));
+	RS_HOLDS(victim, rs_number(victim, "lost_ns") <= rs_number(victim, "duration_ns"));
+	json_array_foreach(json_object_get(root, "findings"), i, row)
+	{
+		if (rs_known(row, "total_ns") &&
+		    rs_is(row, "function", rs_text(victim, "function")) &&
+		    rs_number(row, "worst_thread") == rs_number(victim, "thread") &&
+		    rs_number(row, "worst_at_ns") == rs_number(victim, "at_ns"))
+			RS_HOLDS(row,
+				 rs_number(row, "worst_ns") == rs_number(victim, "duration_ns"));
+	}
+}
+
+/* Ranks, what the headline says of them, and notes below problems. */
+static inline void rs_check_order(const json_t *root)
+{
+	const json_t *summary = json_object_get(root, "summary"), *row;
+	json_int_t problems = 0, notes = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "findings"), i, row)
+	{
+		RS_HOLDS(row, rs_number(row, "rank") == (json_int_t)i + 1);
+		if (json_is_string(json_object_get(row, "suppressed")))
+			continue;
+		problems += rs_is(row, "severity", "problem");
+		notes += rs_is(row, "severity", "note");
+	}
+	RS_HOLDS(summary, rs_number(summary, "problems") == problems);
+	RS_HOLDS(summary, rs_number(summary, "notes") == notes);
+}
+
+static inline void rs_check_sums(const json_t *root)
+{
+	const json_t *summary = json_object_get(root, "summary");
+
+	RS_HOLDS(summary, rs_number(summary, "calls") == rs_sum(root, "calls", "count"));
+	RS_HOLDS(summary, rs_number(summary, "calls") == rs_sum(root, "threads", "count"));
+	RS_HOLDS(summary, rs_number(summary, "calls") == rs_sum(root, "accounts", "calls"));
+	RS_HOLDS(summary, rs_number(summary, "failed") == rs_sum(root, "calls", "failed"));
+	RS_HOLDS(summary, rs_number(summary, "call_ns") == rs_sum(root, "calls", "total_ns"));
+	RS_HOLDS(summary, rs_number(summary, "call_ns") == rs_sum(root, "threads", "total_ns"));
+	RS_HOLDS(summary, rs_number(summary, "call_ns") == rs_sum(root, "accounts", "total_ns"));
+	RS_HOLDS(summary, rs_number(summary, "processes") == rs_sum(root, "hosts", "processes"));
+	RS_HOLDS(summary, rs_number(json_object_get(root, "waits"), "total_ns") ==
+				  rs_number(summary, "call_ns"));
+	RS_HOLDS(summary, rs_number(json_object_get(root, "waits"), "lost_ns") ==
+				  rs_sum(root, "accounts", "lost_ns"));
+}
+
+static inline void report_agrees(const json_t *root)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "findings"), i, row)
+	{
+		rs_check_costs(row);
+		rs_check_worst(root, row);
+	}
+	json_array_foreach(json_object_get(root, "victims"), i, row) rs_check_victim(root, row);
+	rs_check_order(root);
+	rs_check_sums(root);
+}
+
+#endif
