@@ -540,13 +540,33 @@ static inline void leave_counted(struct spy_thread *thread, struct spy_frame *fr
 	spy_thread_end_work(thread);
 }
 
+/*
+ * A call that was begun by another thread: a user-level thread went on here. It is lost, and that thread is
+ * in it no more: its list says so from its next call on (depth_of), unless the place is a later call's by now.
+ * Where the thread's memory is empty, this is a forked child: the call was its parent's.
+ */
+__attribute__((noinline)) static void leave_elsewhere(const struct spy_frame *frame)
+{
+	struct spy_thread *thread = frame->thread;
+	uintptr_t here = (uintptr_t)frame;
+
+	if (!thread->page || thread == spy_self)
+		return;
+	__atomic_compare_exchange_n(&thread->calls[frame->depth].frame, &here, 0, false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	if (frame->kind == SPY_FRAME_TRACED)
+		spy_count_lost_call();
+}
+
 void spy_leave(struct spy_frame *frame)
 {
 	struct spy_thread *thread = frame->thread;
 
 	if (likely(frame->kind == SPY_FRAME_TRACED)) {
-		if (unlikely(!still_ours(thread)))
+		if (unlikely(!still_ours(thread))) {
+			leave_elsewhere(frame);
 			return;
+		}
 		if (likely(!frame->depth))
 			leave_traced(thread, frame, 0);
 		else
@@ -554,6 +574,8 @@ void spy_leave(struct spy_frame *frame)
 	} else if (frame->kind == SPY_FRAME_COUNTED) {
 		if (likely(still_ours(thread)))
 			leave_counted(thread, frame);
+		else
+			leave_elsewhere(frame);
 	} else if (frame->slot->inspector) {
 		/* Seen by nobody, but a look-up must hand out stubs all the same; it needs no
 		 * thread. */

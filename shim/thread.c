@@ -73,6 +73,11 @@ void spy_thread_count_lost(struct spy_thread *thread)
 		thread->packet->discarded = thread->file.discarded;
 }
 
+void spy_count_lost_call(void)
+{
+	__atomic_fetch_add(&spy_session->board->lost, 1, __ATOMIC_RELAXED);
+}
+
 /* Moves to the next packet. False: no room; the old packet stays, full. */
 static bool next_packet(struct spy_thread *thread)
 {

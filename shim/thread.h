@@ -144,6 +144,9 @@ void spy_thread_commit(struct spy_thread *thread, size_t bytes);
 /* One record could not be written. Owner only. */
 void spy_thread_count_lost(struct spy_thread *thread);
 
+/* A call was lost that is no one thread's. Any thread; there is a session. */
+void spy_count_lost_call(void);
+
 /* Writes the thread's counters as records and gives the slot back. Owner only. */
 void spy_thread_end(struct spy_thread *thread);
 

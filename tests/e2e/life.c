@@ -25,6 +25,7 @@
  *   life destructors          calls from atexit, a destructor and a thread key's destructor
  *   life devices              threads in one slot, one after the other, on devices of their own
  *   life refill               fills a file-size limit, gets more, and calls after a quarter of a second
+ *   life migrate              a call inside of which its coroutine goes on on another thread, then others
  *   life small                the process' first call, and others, on stacks of 16 KiB
  */
 #include <errno.h>
@@ -43,6 +44,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 int cudaSetDevice(int device);
@@ -547,6 +549,59 @@ static int destructors(void)
 	return 0;
 }
 
+static struct {
+	ucontext_t own, back;
+} coroutine;
+
+static void switch_away(void *unused)
+{
+	(void)unused;
+	swapcontext(&coroutine.own, &coroutine.back);
+}
+
+static void call_and_switch(void)
+{
+	cudaLaunchHostFunc(NULL, switch_away, NULL);
+	switch_away(NULL);
+}
+
+static void *go_on(void *unused)
+{
+	swapcontext(&coroutine.back, &coroutine.own);
+	return unused;
+}
+
+static void *begin_migration(void *stack)
+{
+	pthread_t other;
+
+	getcontext(&coroutine.own);
+	coroutine.own.uc_stack.ss_sp = stack;
+	coroutine.own.uc_stack.ss_size = 256 << 10;
+	makecontext(&coroutine.own, call_and_switch, 0);
+	go_on(NULL);
+	pthread_create(&other, NULL, go_on, NULL);
+	pthread_join(other, NULL);
+	calls(5);
+	return NULL;
+}
+
+/* The coroutine's stack lies above the thread's: for the thread it looks as if it were still in the call. */
+static int migrate(void)
+{
+	char *stacks =
+		mmap(NULL, 512 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	if (stacks == MAP_FAILED || pthread_attr_setstack(&attr, stacks, 256 << 10) != 0)
+		return 77;
+	pthread_create(&thread, &attr, begin_migration, stacks + (256 << 10));
+	pthread_join(thread, NULL);
+	return 0;
+}
+
 static void *many_calls(void *unused)
 {
 	calls(5000); /* more than a packet */
@@ -642,6 +697,8 @@ int main(int argc, char **argv)
 		return devices();
 	if (strcmp(what, "refill") == 0)
 		return refill();
+	if (strcmp(what, "migrate") == 0)
+		return migrate();
 	if (strcmp(what, "small") == 0)
 		return small();
 	return 2;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Threads: ten thousand one after the other need few streams; 300 at once are all recorded; names;
-# stacks of 16 KiB; signals; calls from thread keys' destructors.
+# stacks of 16 KiB; signals; calls from thread keys' destructors; coroutines that change threads.
 . "$(dirname "$0")/lib.sh"
 export FAKE_MODE=quiet
 
@@ -41,6 +41,13 @@ expect "devices: names" "$(events "$trace" | grep ' thread: ' | grep -c 'name = 
 same small "$bin/life" small
 trace=$(the_trace) || exit 1
 expect_records "$trace" cudaSetDevice=25000
+readable "$trace"
+
+# A call that ends on another thread than it began on is lost; the first thread is in it no more.
+same migrate "$bin/life" migrate
+trace=$(the_trace) || exit 1
+expect "migrate: calls, lost" "$(closing migrate.err)" "5 0 1"
+expect "migrate: calls at no depth" "$(events "$trace" | grep -c '"cudaSetDevice" .*depth = 0')" 5
 readable "$trace"
 
 same storm "$bin/life" storm
