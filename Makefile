@@ -124,13 +124,14 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(B
 	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl
 
 .PHONY: test test-build check demo mutate
-test-build: all apps gpu-build bench-build e2e sim-tests $(UNIT)
+test-build: all apps gpu-build bench-build e2e stress-build sim-tests $(UNIT)
 include tests/e2e/e2e.mk
+include tests/stress/stress.mk
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
 # halves share nothing but include/.
 C_FILES := $(wildcard shim/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
-		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.c tests/mutate/*.c tests/gpu/*.[ch])
+		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.c tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch])
 check:
 	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang all
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
@@ -179,6 +180,7 @@ help:
 	@echo '  test        build and run all tests; TESTS="name ..." runs some'
 	@echo '  check       the static checks: clang, clang-format'
 	@echo '  mutate      put faults into the code of AREA (shim, analyzer, or a path) and list those no test notices'
+	@echo '  stress      random programs, recorded and not: SEEDS=n, from FIRST=seed on'
 	@echo '  sim         the simulated CUDA, in $(BUILD)/sim'
 	@echo '  apps        the bundled test applications (need the CUDA toolkit)'
 	@echo '  bench       measure the cost of recording and the speed of the report'
