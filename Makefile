@@ -47,7 +47,7 @@ no-cuda:
 endif
 
 # ---- rules ------------------------------------------------------------------------------------
-CET          := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-fcf-protection)
+CET          := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine 2>/dev/null)),-fcf-protection)
 # uthash would end the application when there is no memory. Aligned: a change of one function must not make another
 # slower by where its loops come to lie (docs/VALIDATION.md).
 SHIM_CFLAGS  := -DHASH_NONFATAL_OOM=1 $(CET) -falign-functions=32 -fvisibility=hidden -ftls-model=initial-exec -iquote shim -Iinclude
@@ -149,15 +149,17 @@ test: deps
 mutate: deps
 	$(Q)BUILD=$(BUILD) tests/mutate/run $(AREA) $(MUTATE_ARGS)
 
-demo: deps
+demo:
+	$(Q)tests/deps $(BUILD_DEBS)
 	$(Q)$(MAKE) --no-print-directory $(if $(Q),-s) $(all_cpus) all $(if $(NVCC),$(BUILD)/testapps/copies)
 	$(Q)BUILD=$(BUILD) tests/demo
 
-# Everything a fresh Debian machine lacks: build needs, and what the tests and benchmarks compare with.
-DEBS      := build-essential uthash-dev libdw-dev libelf-dev libjansson-dev libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils gnuplot-nox fonts-dejavu-core
+# What a fresh Debian machine lacks: to build, which is all the demo needs; and what the tests run and compare with.
+BUILD_DEBS := gcc g++ libc6-dev uthash-dev libdw-dev libelf-dev libjansson-dev
+TEST_DEBS  := libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils gnuplot-nox fonts-dejavu-core
 .PHONY: deps
 deps:
-	$(Q)tests/deps $(DEBS)
+	$(Q)tests/deps $(BUILD_DEBS) $(TEST_DEBS)
 
 # ---- install ----------------------------------------------------------------------------------
 .PHONY: install uninstall clean help

@@ -94,6 +94,27 @@ mps_stop() {
 	echo quit -t 0 | CUDA_MPS_PIPE_DIRECTORY=$tmp/mps "$CUDASPY_BUILD/sim/nvidia-cuda-mps-control"
 }
 
+# for_other_users: what a test runs as other users, from then on in places that they can reach: a build below somebody's
+# home, as a container's root has it, is not one. Only for root.
+for_other_users() {
+	local file
+	chmod 755 "$tmp"
+	mkdir "$tmp/build"
+	for file in sim/lib sim/libsimkernel.so sim/nvidia-cuda-mps-control sim/nvidia-cuda-mps-server libcudaspy.so "$@"; do
+		mkdir -p "$tmp/build/$(dirname "$file")"
+		cp -R "$CUDASPY_BUILD/$file" "$tmp/build/$file" || fail "no $file to copy"
+	done
+	[ "$shim" != "$CUDASPY_BUILD/libcudaspy.so" ] || shim=$tmp/build/libcudaspy.so
+	export CUDASPY_BUILD=$tmp/build
+	setpriv --reuid=60001 --regid=60001 --clear-groups test -x "$tmp/build/libcudaspy.so" ||
+		fail "other users cannot reach $tmp: set TMPDIR to a folder that they can"
+}
+
+# children PID: the processes that it has begun and that are still there.
+children() {
+	cat /proc/[0-9]*/status 2>/dev/null | awk -v parent="$1" '$1 == "Pid:" { pid = $2 } $1 == "PPid:" && $2 == parent { print pid }'
+}
+
 # traces [PARENT]: the trace directories, oldest first.
 traces() {
 	local dir

@@ -57,7 +57,7 @@ recorded() {
 	shift
 	rm -rf "$out"
 	mkdir -m 777 "$out"
-	SPYSIM_KERNEL_US=30000 CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
+	SPYSIM_KERNEL_US=30000 CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $CUDASPY_BUILD/sim/libsimkernel.so" \
 		"$app" --quick --json "$@" >$name.json 2>$name.err || fail "$name: status $?: $(cat $name.err)"
 	right $name.json 2
 	expect "$name: traces" "$(traces | wc -l)" 2
@@ -96,6 +96,8 @@ holds shares "as clients, with their parts" 'all(.sharing[]; .how == "MPS" and .
 # Of two users, which only root can become, the second waits until the first has ended.
 if [ "$(id -u)" = 0 ]; then
 	mps_stop # the server that root's clients had
+	for_other_users testapps/nbody
+	app=$CUDASPY_BUILD/testapps/nbody
 	mps_start
 	recorded users --mode mps --users 2
 	expect "users" "$(jq -c 'map(select(.process != "all").user) | sort' users.json)" "[60001,60002]"

@@ -244,7 +244,13 @@ begin=${FINDINGS_FIRST:-1}
 names=$(awk '{ print $1 }' habits)
 [ -z "${FINDINGS_ONLY:-}" ] ||
 	names=$(awk -v only=" $FINDINGS_ONLY " 'index(only, " " $1 " ") || index(only, " " $2 " ") { print $1 }' habits)
-[ "$(id -u)" = 0 ] || names=$(grep -v mps-users <<<"$names") # only root can become another user
+if [ "$(id -u)" = 0 ]; then
+	for_other_users tests/e2e/faults
+	bin=$CUDASPY_BUILD/tests/e2e
+	kernel=$CUDASPY_BUILD/sim/libsimkernel.so
+else
+	names=$(grep -v mps-users <<<"$names") # only root can become another user
+fi
 sed -n 's/^\t\.id = "\(.*\)",$/\1/p' $(grep -l site_spread "$root"/analyzer/detectors/*.c) >spread
 [ -s spread ] || fail "no detectors of what is made all through the work"
 mapfile -t through < <(awk 'FILENAME == ARGV[1] { of[$1] = 1; next } $2 in of { print $1 }' spread habits | grep -xF "$names")

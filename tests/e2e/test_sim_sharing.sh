@@ -2,7 +2,7 @@
 # The simulator: processes that share a GPU take turns; as clients of MPS they do not, unless they
 # belong to different users. Kernels there take no processor time, so times hold on a busy machine.
 . "$(dirname "$0")/lib.sh"
-need awk mkfifo pgrep
+need awk mkfifo
 unset "${!CUDA_@}"
 sim=$here/../sim/with-sim
 control=$CUDASPY_BUILD/sim/nvidia-cuda-mps-control
@@ -125,7 +125,8 @@ endless() {
 	exec 8>"$name.go"
 	until_true says "$name" ready
 	exec 8>&-
-	endless=$(pgrep -P "$pid") || fail "$name: $(cat "$name")"
+	endless=$(children "$pid")
+	[ -n "$endless" ] || fail "$name: $(cat "$name")"
 }
 
 export CUDA_VISIBLE_DEVICES=1

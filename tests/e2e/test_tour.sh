@@ -8,6 +8,7 @@ need jq gnuplot
 [ -x "$build/testapps/nbody" ] || skip "the applications are not built (no CUDA toolkit?)"
 unset CUDA_MPS_PIPE_DIRECTORY
 tour=$here/../../testapps/tour
+export TMPDIR=$tmp # by which a daemon that is left behind is known
 
 "$tour" --sim --build "$build" --out "$tmp/visit" clean copies matmul-pin nbody-shares-mps copies-rate-mps contention \
 	>tour.out 2>tour.err || fail "the tour: status $?: $(tail -n 5 tour.err)"
@@ -92,5 +93,8 @@ expect "CSV files of a visit" "$(cd "$tmp/of-known/csv" && echo *)" \
 "$tour" --build "$build" nosuch >/dev/null 2>err
 expect "status for a stop that is none" $? 2
 grep -q 'no stop nosuch' err || fail "a stop that is none: $(cat err)"
-pgrep -f "$build/sim/nvidia-cuda-mps" >/dev/null && pgrep -af "$build/sim/nvidia-cuda-mps" | grep -q tour && fail "a daemon was left behind"
+left=$(grep -lzF nvidia-cuda-mps /proc/[0-9]*/cmdline 2>/dev/null | while read -r file; do
+	grep -qzF "CUDA_MPS_PIPE_DIRECTORY=$tmp/" "${file%cmdline}environ" 2>/dev/null && echo "$file"
+done)
+[ -z "$left" ] || fail "a daemon was left behind: $left"
 grep 'under cudaspy' tour.out
