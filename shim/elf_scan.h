@@ -3,7 +3,8 @@
  *
  * dlsym would take the loader's lock, which a library's constructor may hold while it waits for the
  * very thread that makes the CUDA call; it would also leave its mark in dlerror. These functions do
- * neither.
+ * neither, and none of them waits for the loader: a program may call CUDA inside a callback of
+ * dl_iterate_phdr, and a forked child may have inherited a lock that nobody gives back (elf_scan.c).
  */
 #ifndef CUDASPY_SHIM_ELF_SCAN_H
 #define CUDASPY_SHIM_ELF_SCAN_H
@@ -30,6 +31,10 @@ struct spy_object {
 	size_t definition_count;
 	size_t position; /* in the loader's list */
 	bool is_self; /* the shim */
+	/* NULL, or a copy of what lies at the object's first addresses: the object may be unloaded at any moment.
+	 * Everything that the tables above point to is in the copy; symbols are told where they really are. */
+	const char *copy;
+	size_t copy_bytes;
 };
 
 /* How many objects have been loaded and unloaded so far. */
@@ -37,14 +42,25 @@ struct spy_object_counters {
 	unsigned long long added, removed;
 };
 
-struct spy_object_counters spy_count_objects(void);
+/* False: the loader is at work, nobody knows. */
+bool spy_count_objects(struct spy_object_counters *counters);
 
-/* Keeps scans out, or lets them go on: around a fork. */
-void spy_elf_scan_hold(bool hold);
+/* Learns how to find out whether the loader is at work; once, when the library is loaded. */
+void spy_elf_scan_init(void);
 
-/* Calls visit for each loaded object in the loader's order until it returns non-zero. visit must not
- * scan itself. */
+/* In a forked child, before anything else. */
+void spy_elf_scan_forked(void);
+
+/*
+ * Calls visit for each loaded object in the loader's order until it returns non-zero. visit must not
+ * scan itself, nor keep what the object points to. The second one calls it for none if the loader is at work; the
+ * first one then reads the loader's list as a debugger does.
+ */
 int spy_each_object(int (*visit)(const struct spy_object *object, void *data), void *data);
+int spy_try_each_object(int (*visit)(const struct spy_object *object, void *data), void *data);
+
+/* Where so many bytes at an address of the object's (before it was loaded: p_vaddr) can be read; NULL: nowhere. */
+const void *spy_object_at(const struct spy_object *object, uintptr_t address, size_t bytes);
 
 /*
  * Address of `name` in one object, NULL if it is not defined there. version: a version node's name;

@@ -115,10 +115,7 @@ void spy_session_driver_ready(void)
 
 	if (!spy_session_active())
 		return;
-	pthread_mutex_lock(&spy_session->lock);
-	told = spy_session->driver_told;
-	spy_session->driver_told = true;
-	pthread_mutex_unlock(&spy_session->lock);
+	told = __atomic_exchange_n(&spy_session->driver_told, true, __ATOMIC_RELAXED);
 	if (told || !find_functions(&driver))
 		return;
 	begun = spy_overhead_begin();

@@ -152,9 +152,8 @@ bool spy_handle_set(struct spy_handle_map *map, uint64_t handle, uint64_t value)
 {
 	bool done;
 
-	if (!handle)
+	if (!handle || !spy_lock_table(&map->lock))
 		return false;
-	spy_lock(&map->lock);
 	done = set(map, handle, value);
 	spy_unlock(&map->lock);
 	return done;
@@ -165,9 +164,8 @@ uint64_t spy_handle_replace(struct spy_handle_map *map, uint64_t handle, uint64_
 {
 	uint64_t now;
 
-	if (!handle)
+	if (!handle || !spy_lock_table(&map->lock))
 		return 0;
-	spy_lock(&map->lock);
 	now = spy_handle_get(map, handle);
 	if (now == old) {
 		set(map, handle, value);
@@ -181,9 +179,4 @@ void spy_handle_reset(struct spy_handle_map *map)
 {
 	map->table = map->spare = NULL;
 	store(&map->generation, map->generation + 1);
-}
-
-void spy_handle_hold(struct spy_handle_map *map, bool hold)
-{
-	spy_hold(&map->lock, hold);
 }

@@ -35,23 +35,37 @@ const uint8_t spy_fn_per_thread[SPY_FN_COUNT] = {
 #include "cudaspy/entrypoints.def"
 };
 
-/* The registry first: who has its lock takes those of two tables. */
-void spy_inspect_hold(bool hold)
+static void each_lock(spy_visit_lock *visit)
 {
-	spy_kernels_hold(hold);
-	spy_memory_hold(hold);
-	spy_arrays_hold(hold);
-	spy_stream_hold(hold);
-	spy_contexts_hold(hold);
+	spy_kernels_locks(visit);
+	spy_memory_locks(visit);
+	spy_arrays_locks(visit);
+	spy_stream_locks(visit);
+	spy_contexts_locks(visit);
 }
 
-void spy_inspect_reset(void)
+void spy_inspect_forked(void)
 {
-	spy_inspect_hold(true);
+	each_lock(spy_lock_forget);
+}
+
+static bool some_held;
+
+static void look_at_lock(struct spy_lock *lock)
+{
+	some_held |= spy_lock_is_held(lock);
+}
+
+bool spy_inspect_reset(void)
+{
+	some_held = false;
+	each_lock(look_at_lock);
+	if (some_held)
+		return false;
 	spy_memory_reset();
 	spy_arrays_reset();
 	spy_stream_reset();
 	spy_contexts_reset();
 	spy_kernels_reset();
-	spy_inspect_hold(false);
+	return true;
 }

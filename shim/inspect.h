@@ -73,12 +73,15 @@ struct spy_inspect_cache {
 		unmaking; /* what the call in progress frees, 0 nothing: not again by calls inside it */
 };
 
-/* Keeps everybody out of the inspectors' tables, or lets them in again: around a fork. */
-void spy_inspect_hold(bool hold);
+/* In a forked child, before anything else: frees the tables' locks, whose holders were left behind in the parent. */
+void spy_inspect_forked(void);
 
-/* To be called in a forked child before anything else: forgets memory, handles and contexts;
- * keeps what the ELF constructors registered. */
-void spy_inspect_reset(void);
+/*
+ * Before a forked child records anything: forgets memory, handles and contexts; keeps what the ELF constructors
+ * registered. False: a change of a table was interrupted by the signal handler that forked, and will go on when it
+ * returns: not yet. By one thread at a time.
+ */
+bool spy_inspect_reset(void);
 
 /* ---- what inspectors may ask of the rest of the shim ---- */
 

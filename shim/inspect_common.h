@@ -79,7 +79,7 @@ static inline bool capturing(const struct spy_frame *frame, uint64_t stream)
 }
 
 void spy_stream_reset(void);
-void spy_stream_hold(bool hold);
+void spy_stream_locks(spy_visit_lock *visit);
 
 /* ---- inspect_memory.c ---- */
 
@@ -87,7 +87,7 @@ void spy_stream_hold(bool hold);
 uint32_t spy_array_element(struct spy_frame *frame, uint64_t array, bool ask);
 
 void spy_arrays_reset(void);
-void spy_arrays_hold(bool hold);
+void spy_arrays_locks(spy_visit_lock *visit);
 
 /* ---- inspect_context.c ---- */
 
@@ -95,12 +95,12 @@ void spy_arrays_hold(bool hold);
 uint8_t spy_context_device(uint64_t context);
 
 void spy_contexts_reset(void);
-void spy_contexts_hold(bool hold);
+void spy_contexts_locks(spy_visit_lock *visit);
 
 /* ---- inspect_launch.c ---- */
 
 void spy_kernels_reset(void);
-void spy_kernels_hold(bool hold);
+void spy_kernels_locks(spy_visit_lock *visit);
 
 /* ---- inspect_copy.c: constants of rows, column a ---- */
 

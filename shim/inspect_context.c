@@ -48,9 +48,9 @@ void spy_contexts_reset(void)
 	last_number = 0;
 }
 
-void spy_contexts_hold(bool hold)
+void spy_contexts_locks(spy_visit_lock *visit)
 {
-	spy_handle_hold(&contexts, hold);
+	visit(&contexts.lock);
 }
 
 uint8_t spy_context_device(uint64_t context)

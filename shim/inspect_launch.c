@@ -46,6 +46,7 @@ struct registered {
 
 static struct {
 	struct spy_lock lock;
+	bool unsure; /* a binary is gone, and could not be taken out: names may point to nothing */
 	uint64_t count, indexed;
 	struct registered *chunk[CHUNKS];
 	uint64_t binaries, binaries_max;
@@ -70,10 +71,11 @@ static void *zeroed(uint64_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* In an order that a fork may cut anywhere: the child finds the table as it was, or as it is to be. */
 static bool begin_binary(uint64_t handle)
 {
 	uint64_t n = registry.binaries, max = registry.binaries_max;
-	struct binary *grown;
+	struct binary *grown, *old = registry.binary;
 
 	if (n && registry.binary[n - 1].handle == handle)
 		return true;
@@ -83,14 +85,14 @@ static bool begin_binary(uint64_t handle)
 		if (!grown)
 			return false;
 		for (uint64_t i = 0; i < n; i++)
-			grown[i] = registry.binary[i];
-		if (registry.binary)
-			munmap(registry.binary, n * sizeof(*grown));
-		registry.binary = grown;
-		registry.binaries_max = max;
+			grown[i] = old[i];
+		__atomic_store_n(&registry.binary, grown, __ATOMIC_RELEASE);
+		__atomic_store_n(&registry.binaries_max, max, __ATOMIC_RELEASE);
+		if (old)
+			munmap(old, n * sizeof(*grown));
 	}
 	registry.binary[n] = (struct binary){.handle = handle, .first = registry.count};
-	registry.binaries = n + 1;
+	__atomic_store_n(&registry.binaries, n + 1, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -114,7 +116,8 @@ void inspect_register_function(struct spy_frame *frame, const struct spy_inspect
 	uint64_t host_function = arg(frame, self, HOST_FUNCTION);
 	const char *name = (const char *)arg(frame, self, DEVICE_NAME);
 
-	spy_lock(&registry.lock);
+	if (!spy_lock_table(&registry.lock))
+		return; /* it will have no name */
 	if (host_function && name && begin_binary(arg(frame, self, FATBIN)))
 		append(host_function, name);
 	spy_unlock(&registry.lock);
@@ -139,7 +142,10 @@ void inspect_unregister_fatbin(struct spy_frame *frame, const struct spy_inspect
 {
 	uint64_t handle = arg(frame, self, FATBIN);
 
-	spy_lock(&registry.lock);
+	if (!spy_lock_table(&registry.lock)) {
+		__atomic_store_n(&registry.unsure, true, __ATOMIC_RELEASE);
+		return;
+	}
 	for (uint64_t i = 0; i < registry.binaries; i++) {
 		bool last = i + 1 == registry.binaries;
 
@@ -157,7 +163,8 @@ static const char *registered_name(uint64_t host_function)
 	const char *name = NULL;
 	uint64_t place;
 
-	spy_lock(&registry.lock);
+	if (!spy_lock_table(&registry.lock))
+		return NULL;
 	for (; registry.indexed < registry.count; registry.indexed++) {
 		struct registered *new = registered(registry.indexed);
 
@@ -165,7 +172,7 @@ static const char *registered_name(uint64_t host_function)
 			spy_handle_set(&host_functions, new->host_function, registry.indexed + 1);
 	}
 	place = spy_handle_get(&host_functions, host_function);
-	if (place)
+	if (place && !__atomic_load_n(&registry.unsure, __ATOMIC_ACQUIRE))
 		name = registered(place - 1)->name;
 	spy_unlock(&registry.lock);
 	return name;
@@ -176,7 +183,8 @@ static void register_alias(uint64_t alias, uint64_t host_function)
 {
 	uint64_t place, i = 0;
 
-	spy_lock(&registry.lock);
+	if (!spy_lock_table(&registry.lock))
+		return;
 	place = spy_handle_get(&host_functions, host_function);
 	while (place && i + 1 < registry.binaries && registry.binary[i + 1].first < place)
 		i++;
@@ -188,17 +196,20 @@ static void register_alias(uint64_t alias, uint64_t host_function)
 /* What was registered stays: a forked child runs no constructors. */
 void spy_kernels_reset(void)
 {
+	if (!spy_lock_table(&registry.lock))
+		return;
 	spy_handle_reset(&kernels);
 	spy_handle_reset(&host_functions);
 	registry.indexed = 0;
 	generation++;
+	spy_unlock(&registry.lock);
 }
 
-void spy_kernels_hold(bool hold)
+void spy_kernels_locks(spy_visit_lock *visit)
 {
-	spy_hold(&registry.lock, hold);
-	spy_handle_hold(&kernels, hold);
-	spy_handle_hold(&host_functions, hold);
+	visit(&registry.lock);
+	visit(&kernels.lock);
+	visit(&host_functions.lock);
 }
 
 /* ---- numbers of handles ----------------------------------------------------------------------- */

@@ -123,11 +123,11 @@ void spy_arrays_reset(void)
 	spy_handle_reset(&pools);
 }
 
-void spy_arrays_hold(bool hold)
+void spy_arrays_locks(spy_visit_lock *visit)
 {
-	spy_handle_hold(&arrays, hold);
-	spy_handle_hold(&allocations, hold);
-	spy_handle_hold(&pools, hold);
+	visit(&arrays.lock);
+	visit(&allocations.lock);
+	visit(&pools.lock);
 }
 
 static uint32_t element_of_format(uint32_t format, uint32_t channels)

@@ -95,9 +95,8 @@ static void follow(uint64_t from, uint64_t to, bool event)
 		return;
 	capture = capture_of(from);
 	before = capture_of(to);
-	if (capture == before || (!capture && !event))
+	if (capture == before || (!capture && !event) || !spy_lock_table(&captures.lock))
 		return;
-	spy_lock(&captures.lock);
 	capture = capture_of(from); /* again: it may have ended meanwhile */
 	if (capture)
 		join(to, capture);
@@ -113,9 +112,9 @@ void spy_stream_reset(void)
 	spy_captures = 0;
 }
 
-void spy_stream_hold(bool hold)
+void spy_stream_locks(spy_visit_lock *visit)
 {
-	spy_hold(&captures.lock, hold);
+	visit(&captures.lock);
 }
 
 /* All of the capture that a stream takes part in is over. */
@@ -123,7 +122,11 @@ static void end_capture(uint64_t stream)
 {
 	uint64_t capture;
 
-	spy_lock(&captures.lock);
+	if (!spy_lock_table(&captures.lock)) {
+		__atomic_store_n(&spy_captures, 0,
+				 __ATOMIC_RELEASE); /* rather none than one for ever */
+		return;
+	}
 	capture = capture_of(stream);
 	if (capture)
 		leave(capture, NOTHING);
@@ -132,9 +135,8 @@ static void end_capture(uint64_t stream)
 
 void inspect_capture_begin_done(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	if (!succeeded(frame))
+	if (!succeeded(frame) || !spy_lock_table(&captures.lock))
 		return;
-	spy_lock(&captures.lock);
 	join(key(frame->thread, stream_arg(frame, self, STREAM)), ++captures.last);
 	spy_unlock(&captures.lock);
 }
@@ -163,9 +165,9 @@ void inspect_stream_destroyed(struct spy_frame *frame, const struct spy_inspecto
 
 void inspect_event_destroyed(struct spy_frame *frame, const struct spy_inspector *self)
 {
-	if (!succeeded(frame) || !__atomic_load_n(&spy_captures, __ATOMIC_RELAXED))
+	if (!succeeded(frame) || !__atomic_load_n(&spy_captures, __ATOMIC_RELAXED) ||
+	    !spy_lock_table(&captures.lock))
 		return;
-	spy_lock(&captures.lock);
 	leave(NOTHING, arg(frame, self, OBJECT));
 	spy_unlock(&captures.lock);
 }

@@ -48,6 +48,7 @@ struct directory {
 
 static struct {
 	struct spy_lock lock; /* of writers */
+	bool stale; /* a change was lost: the map says nothing until it has been emptied */
 	struct directory *root; /* NULL: empty */
 	struct leaf *free;
 } map;
@@ -153,7 +154,7 @@ static uint64_t look_up(uint64_t address, struct spy_memory *found)
 		uint64_t generation = load(&spy_memory_date.generation);
 		struct directory *root = __atomic_load_n(&map.root, __ATOMIC_ACQUIRE);
 
-		if (root)
+		if (root && !__atomic_load_n(&map.stale, __ATOMIC_RELAXED))
 			look(root, address, found);
 		else
 			*found = (struct spy_memory){.hi = UINT64_MAX, .device = SPY_DEVICE_NONE};
@@ -219,6 +220,23 @@ static void fill_leaf(struct leaf *to, const struct leaf *from, uint64_t first, 
 static void next_generation(void)
 {
 	store(&spy_memory_date.generation, spy_memory_date.generation + 1);
+}
+
+/* False: somebody else does not give the lock back. What is to be changed now will not be, so that nothing in the map
+ * is sure any more: who comes next begins an empty one, and the driver is asked meanwhile. */
+static bool begin_change(void)
+{
+	if (!spy_lock_table(&map.lock)) {
+		__atomic_store_n(&map.stale, true, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&spy_memory_date.generation, 1, __ATOMIC_RELEASE);
+		return false;
+	}
+	if (map.stale) {
+		__atomic_store_n(&map.root, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&map.stale, false, __ATOMIC_RELEASE);
+		next_generation();
+	}
+	return true;
 }
 
 static struct directory *other_directory(void)
@@ -369,9 +387,8 @@ void spy_memory_add(const struct spy_memory *memory)
 				  (uint64_t)memory->context << 16 | (uint64_t)memory->access << 32};
 	uint64_t number, i;
 
-	if (range.hi <= range.lo || memory->kind == SPY_MEM_UNKNOWN)
+	if (range.hi <= range.lo || memory->kind == SPY_MEM_UNKNOWN || !begin_change())
 		return;
-	spy_lock(&map.lock);
 	known = last_before(range.lo, &number, &i);
 	if (!known || !same(known, &range)) {
 		clear_span(range.lo, range.hi);
@@ -386,7 +403,8 @@ bool spy_memory_remove(uint64_t address, struct spy_memory *was)
 	struct range *range;
 	bool found;
 
-	spy_lock(&map.lock);
+	if (!begin_change())
+		return false;
 	range = last_before(address, &number, &i);
 	found = range && range->lo == address && range->hi > address;
 	if (found) {
@@ -406,7 +424,8 @@ bool spy_memory_remove(uint64_t address, struct spy_memory *was)
 
 void spy_memory_remove_span(uint64_t lo, uint64_t hi)
 {
-	spy_lock(&map.lock);
+	if (!begin_change())
+		return;
 	clear_span(lo, hi);
 	next_generation();
 	spy_unlock(&map.lock);
@@ -417,7 +436,8 @@ void spy_memory_remove_context(uint8_t device, uint16_t context)
 	uint64_t number, i, below = UINT64_MAX;
 	struct range *range;
 
-	spy_lock(&map.lock);
+	if (!begin_change())
+		return;
 	while ((range = last_before(below, &number, &i))) {
 		uint16_t of = range->about >> 16 & 0xffff;
 		bool gone = of && context ? of == context : (range->about >> 8 & 0xff) == device;
@@ -436,12 +456,13 @@ void spy_memory_reset(void)
 {
 	map.root = NULL;
 	map.free = NULL;
+	map.stale = false;
 	spy_memory_date.generation++;
 }
 
-void spy_memory_hold(bool hold)
+void spy_memory_locks(spy_visit_lock *visit)
 {
-	spy_hold(&map.lock, hold);
+	visit(&map.lock);
 }
 
 /* ---- kinds --------------------------------------------------------------------------------------

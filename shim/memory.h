@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include "cudaspy/trace_format.h"
 #include "inspect.h"
+#include "lock.h"
 
 #define SPY_CONTEXT_NONE UINT16_MAX
 
@@ -116,7 +117,6 @@ enum spy_memory_kind spy_memory_ask(struct spy_thread *thread, struct spy_inspec
 /* Empties the map in a forked child. */
 void spy_memory_reset(void);
 
-/* Around a fork: keeps writers out. */
-void spy_memory_hold(bool hold);
+void spy_memory_locks(spy_visit_lock *visit);
 
 #endif

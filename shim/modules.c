@@ -28,10 +28,10 @@ static void read_build_id(const struct spy_object *object, char text[65])
 	text[0] = '\0';
 	for (size_t i = 0; i < object->phdr_count; i++) {
 		const ElfW(Phdr) *header = &object->phdr[i];
-		const char *at = (const char *)(object->base + header->p_vaddr);
+		const char *at = spy_object_at(object, header->p_vaddr, header->p_memsz);
 		const char *end = at + header->p_memsz;
 
-		if (header->p_type != PT_NOTE)
+		if (header->p_type != PT_NOTE || !at)
 			continue;
 		while (at + sizeof(ElfW(Nhdr)) <= end) {
 			const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
@@ -214,6 +214,10 @@ static void look_at_all(unsigned long long look)
 
 	if (!found)
 		return;
+	if (!count) { /* the list could not be read */
+		munmap(found, bytes);
+		return;
+	}
 	for (size_t i = 0; i < count; i++)
 		take_module(&found[i], look);
 	munmap(found, bytes);
@@ -224,12 +228,12 @@ static void look_at_all(unsigned long long look)
 
 void spy_modules_look(void)
 {
-	struct spy_object_counters counters;
+	struct spy_object_counters counters = spy_session->objects;
 	bool look_for_python = false;
 
-	if (pthread_mutex_trylock(&spy_session->look_lock) != 0)
+	if (!spy_try_lock(&spy_session->look_lock))
 		return; /* somebody is looking */
-	counters = spy_count_objects();
+	spy_count_objects(&counters); /* or else, when the loader is not at work */
 	if (!spy_session->modules || counters.added != spy_session->objects.added ||
 	    counters.removed != spy_session->objects.removed) {
 		spy_session->objects = counters;
@@ -240,5 +244,5 @@ void spy_modules_look(void)
 	if (__atomic_exchange_n(&spy_session->python_forgotten, false, __ATOMIC_ACQ_REL) ||
 	    look_for_python)
 		spy_python_look();
-	pthread_mutex_unlock(&spy_session->look_lock);
+	spy_unlock(&spy_session->look_lock);
 }

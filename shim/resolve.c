@@ -7,7 +7,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,7 +240,7 @@ void spy_slots_count(uint16_t fn)
 			spy_slots[i].record = SPY_COUNTED;
 }
 
-/* The slot is about to be used for the first time. Wrap lock held. */
+/* The slot is about to be used for the first time. */
 static void prepare(struct spy_slot *slot)
 {
 	if (slot->record == SPY_COUNTED && slot->counter == SPY_COUNTER_NONE &&
@@ -436,18 +435,20 @@ static void set_foreign(struct spy_slot *slot, bool foreign)
 /* Keeps what was found for a slot, if anything was, and returns what the slot goes by. */
 static void *keep_real(struct spy_slot *slot, void *real, int layer)
 {
-	pthread_mutex_lock(&spy_session->wrap_lock);
+	bool locked = spy_lock(&spy_session->wrap_lock);
+
 	prepare(slot);
 	if (slot->real) { /* another thread was faster */
 		real = slot->real;
-	} else if (real) {
+	} else if (real && locked) { /* or else the next call finds it again */
 		/* An interposer in between: the layer below it is the one the caller was linked to. */
 		if (layer >= 0)
 			__atomic_store_n(&slot->layer, (uint8_t)layer, __ATOMIC_RELAXED);
 		set_foreign(slot, layer < 0);
 		__atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&spy_session->wrap_lock);
+	if (locked)
+		spy_unlock(&spy_session->wrap_lock);
 	return real;
 }
 
@@ -588,7 +589,7 @@ struct at_address {
 	uintptr_t address;
 	int fn;
 	bool found;
-	const char *path; /* valid while the object is loaded */
+	char path[256]; /* the end of it */
 	int layer; /* enum spy_layer for fn, -1 no CUDA library */
 	size_t position; /* in the loader's list */
 };
@@ -596,12 +597,16 @@ struct at_address {
 static int visit_at(const struct spy_object *object, void *data)
 {
 	struct at_address *at = data;
+	size_t length, from = 0;
 
 	if (at->address < object->begin || at->address >= object->end)
 		return 0;
 	at->found = true;
 	at->position = object->position;
-	at->path = object->path;
+	length = strlen(object->path);
+	if (length >= sizeof(at->path))
+		from = length - sizeof(at->path) + 1;
+	strcpy(at->path, object->path + from);
 	at->layer = object_layer(object, at->fn);
 	return 1;
 }
@@ -680,16 +685,15 @@ void *spy_wrap(const char *name, void *real)
 	void *stub = real;
 	SPY_CALM;
 
-	if (!real || is_stub(real))
+	if (!real || is_stub(real) || !spy_lock(&spy_session->wrap_lock))
 		return real;
-	pthread_mutex_lock(&spy_session->wrap_lock);
 	if (exported.preferred >= RUNTIME_ROWS && find_known(real, exported.preferred))
 		exported.fn = exported.preferred;
 	else
 		spy_each_object(visit_exported, &exported);
 	if (exported.fn >= 0 && want_stub(exported.fn))
 		stub = stub_for(exported.fn, SPY_LAYER_DRIVER, real);
-	pthread_mutex_unlock(&spy_session->wrap_lock);
+	spy_unlock(&spy_session->wrap_lock);
 	if (exported.fn < 0)
 		spy_note(SPY_NOTE_UNKNOWN, "%s", name);
 	return stub;
@@ -709,11 +713,10 @@ static void *wrap_found(int fn, void *found)
 	struct at_address at = locate(found, fn);
 
 	/* An interposer before us calls on; we shall see its call. */
-	if (at.found && at.position < self_position)
+	if ((at.found && at.position < self_position) || !spy_lock(&spy_session->wrap_lock))
 		return found;
-	pthread_mutex_lock(&spy_session->wrap_lock);
 	found = stub_for(fn, at.layer, found);
-	pthread_mutex_unlock(&spy_session->wrap_lock);
+	spy_unlock(&spy_session->wrap_lock);
 	return found;
 }
 
@@ -801,17 +804,25 @@ int spy_lookup(void *handle, const char *name, const char *version, void **answe
 
 /* ---- dlclose --------------------------------------------------------------------------------- */
 
-/* Which slots' real functions are still in the address space. Under the wrap lock. */
-static bool still_loaded[SPY_SLOTS];
+/* Which slots' real functions are still in the address space. */
+struct loaded {
+	uint64_t slots[(SPY_SLOTS + 63) / 64];
+};
+
+static bool is_loaded(const struct loaded *loaded, size_t slot)
+{
+	return loaded->slots[slot / 64] >> slot % 64 & 1;
+}
 
 static int visit_loaded(const struct spy_object *object, void *data)
 {
-	(void)data;
+	struct loaded *loaded = data;
+
 	for (size_t i = 0; i < SPY_SLOTS; i++) {
 		uintptr_t real = (uintptr_t)spy_slots[i].real;
 
 		if (real >= object->begin && real < object->end)
-			still_loaded[i] = true;
+			loaded->slots[i / 64] |= 1ull << i % 64;
 	}
 	return 0;
 }
@@ -820,22 +831,23 @@ static int visit_loaded(const struct spy_object *object, void *data)
 static void forget_unloaded(void)
 {
 	struct known_address *known, *next;
+	struct loaded loaded = {0};
 	SPY_CALM;
 
-	pthread_mutex_lock(&spy_session->wrap_lock);
-	driver_table.begin = 0;
-	memset(still_loaded, 0, sizeof(still_loaded));
-	spy_each_object(visit_loaded, NULL);
+	spy_each_object(visit_loaded, &loaded);
 	for (size_t i = 0; i < SPY_SLOTS; i++)
-		if (!still_loaded[i])
+		if (!is_loaded(&loaded, i))
 			__atomic_store_n(&spy_slots[i].real, NULL, __ATOMIC_RELEASE);
+	if (!spy_lock(&spy_session->wrap_lock))
+		return;
+	driver_table.begin = 0;
 	HASH_ITER (hh, spy_session->known_addresses, known, next) {
-		if (still_loaded[known->slot])
+		if (is_loaded(&loaded, known->slot))
 			continue;
 		HASH_DEL(spy_session->known_addresses, known);
 		free(known);
 	}
-	pthread_mutex_unlock(&spy_session->wrap_lock);
+	spy_unlock(&spy_session->wrap_lock);
 }
 
 static void look_at_modules(void)
@@ -849,18 +861,19 @@ int dlclose(void *handle) __attribute__((visibility("default")));
 
 int dlclose(void *handle)
 {
-	struct spy_object_counters before;
+	struct spy_object_counters before = {0}, after = {0};
 	const struct spy_python *python;
+	bool counted;
 	int result;
 
 	spy_init();
 	/* What is to be unloaded may never have been looked at. */
 	if (spy_session_active())
 		look_at_modules();
-	before = spy_count_objects();
+	counted = spy_count_objects(&before);
 	python = spy_python_forget();
 	result = spy_real_dlclose(handle);
-	if (spy_count_objects().removed == before.removed) {
+	if (counted && spy_count_objects(&after) && after.removed == before.removed) {
 		if (python)
 			spy_python_remember(python);
 		return result;

@@ -29,6 +29,7 @@
 #include "resolve.h"
 #include "sched.h"
 #include "session.h"
+#include "unwind.h"
 
 struct spy_session *spy_session;
 
@@ -83,25 +84,16 @@ static void say(const char *format, ...)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* No thread is in the middle of changing a table of ours when the process forks. */
-static void before_fork(void)
-{
-	spy_inspect_hold(true);
-	spy_elf_scan_hold(true);
-}
+static int forked_pid; /* the child's that knows it is one */
 
-static void after_fork(void)
-{
-	spy_elf_scan_hold(false);
-	spy_inspect_hold(false);
-}
-
-static int forked_pid; /* the child's, whose tables nobody was changing when the process forked */
-
+/* What threads of the parent's held, they hold no more. fork waits for none of them: a signal handler may have called
+ * it, and have interrupted the one who holds it. Pages that a child never needs are not touched. */
 static void after_fork_in_child(void)
 {
+	spy_thread_forked();
 	forked_pid = (int)syscall(SYS_getpid);
-	after_fork();
+	spy_elf_scan_forked();
+	spy_inspect_forked();
 	spy_handoff_forget();
 }
 
@@ -122,11 +114,16 @@ static void init(void)
 	/* A program with more rights than its caller is not to write files for its caller. */
 	bool off = memory == MAP_FAILED || getauxval(AT_SECURE);
 
+	if (!off && madvise(memory, sizeof(struct spy_session), MADV_WIPEONFORK) < 0)
+		pthread_atfork(NULL, NULL,
+			       wipe_in_child); /* the first one: it runs before what follows */
 	spy_options_read();
 	last_pid = (int)syscall(SYS_getpid);
-	pthread_atfork(before_fork, after_fork, after_fork_in_child);
+	pthread_atfork(spy_thread_before_fork, spy_thread_after_fork, after_fork_in_child);
 	spy_thread_init();
+	spy_elf_scan_init();
 	spy_resolve_init();
+	spy_unwind_init();
 	spy_clock_init(spy_options.clock && strcmp(spy_options.clock, "monotonic") == 0);
 	spy_clock_read_pair(&loaded);
 	fstat(STDERR_FILENO, &first_stderr);
@@ -144,8 +141,6 @@ static void init(void)
 		return;
 	}
 	spy_options_select();
-	if (madvise(memory, sizeof(struct spy_session), MADV_WIPEONFORK) < 0)
-		pthread_atfork(NULL, NULL, wipe_in_child);
 }
 
 static _Atomic bool ready;
@@ -294,37 +289,74 @@ static void write_first_records(void)
 	}
 }
 
-bool spy_session_begin(void)
+/* Is this the process that the inspectors' tables know about? If not, they are emptied. False: not yet. */
+static bool settle_in(void)
 {
-	int state = atomic_load(&spy_session->state), error = 0;
-	bool mine = false;
+	int pid = (int)syscall(SYS_getpid);
 
-	if (state != SPY_SESSION_NONE)
-		return state == SPY_SESSION_ACTIVE;
-	pthread_mutex_lock(&spy_session->lock);
-	if (spy_session->state == SPY_SESSION_NONE) {
-		spy_session->pid = (int)syscall(SYS_getpid);
-		if (last_pid != spy_session->pid) {
-			if (forked_pid != spy_session->pid) /* by clone or _Fork */
-				after_fork(); /* what threads of the parent's held, they hold no more */
-			spy_inspect_reset(); /* what they know is the parent's */
-		}
-		last_pid = spy_session->pid;
-		error = begin_files();
-		mine = !error;
-		if (error)
-			spy_slots_disable();
-		atomic_store(&spy_session->state, error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE);
-	}
-	pthread_mutex_unlock(&spy_session->lock);
-	if (error) {
+	spy_session->pid = pid;
+	if (last_pid == pid)
+		return true;
+	if (forked_pid != pid) /* by clone or _Fork */
+		after_fork_in_child();
+	if (!spy_thread_is_settled() || !spy_inspect_reset())
+		return false;
+	last_pid = pid;
+	return true;
+}
+
+static bool begin_alone(void)
+{
+	int error = begin_files();
+
+	if (error)
+		spy_slots_disable();
+	atomic_store(&spy_session->state, error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE);
+	if (error)
 		say("cannot write a trace to %s: %s; the program runs on unrecorded",
 		    spy_session->directory, strerror(-error));
-		return false;
-	}
-	if (mine)
+	else
 		write_first_records();
-	return spy_session_active();
+	return !error;
+}
+
+bool spy_session_begin(void)
+{
+	int state = SPY_SESSION_NONE;
+
+	if (!atomic_compare_exchange_strong(&spy_session->state, &state, SPY_SESSION_BEGINNING))
+		return state == SPY_SESSION_ACTIVE;
+	if (settle_in())
+		return begin_alone();
+	atomic_store(&spy_session->state, SPY_SESSION_NONE);
+	return false;
+}
+
+#define AWAIT_MS 5000
+
+void spy_session_await(void)
+{
+	const struct timespec a_moment = {.tv_nsec = 1000000};
+	static _Atomic bool in_vain;
+	int error = errno;
+
+	/* Not nanosleep: it is a cancellation point. */
+	for (int i = 0; i < AWAIT_MS && spy_session->state == SPY_SESSION_BEGINNING && !in_vain;
+	     i++) {
+		syscall(SYS_nanosleep, &a_moment, NULL);
+		in_vain = i + 1 == AWAIT_MS;
+	}
+	errno = error;
+}
+
+/* Calls lost before the board was there. */
+static uint64_t lost_early;
+
+void spy_count_lost_call(void)
+{
+	uint64_t *lost = spy_session_active() ? &spy_session->board->lost : &lost_early;
+
+	__atomic_fetch_add(lost, 1, __ATOMIC_RELAXED);
 }
 
 bool spy_session_active(void)
@@ -343,12 +375,15 @@ void *spy_session_append(enum spy_event event, size_t bytes)
 
 	if (!spy_session_active())
 		return NULL;
-	pthread_mutex_lock(&spy_session->lock);
+	if (!spy_lock(&spy_session->lock)) {
+		spy_count_lost_call();
+		return NULL;
+	}
 	packet = file->packet;
 	if (packet->content_bits / 8 + bytes > SPY_PACKET_BYTES) {
 		if (spy_stream_next_packet(file, 0, (uint32_t)spy_session->pid) < 0) {
 			packet->discarded = ++file->discarded;
-			pthread_mutex_unlock(&spy_session->lock);
+			spy_unlock(&spy_session->lock);
 			return NULL;
 		}
 		packet = file->packet;
@@ -368,7 +403,7 @@ void spy_session_commit(size_t bytes)
 		(const struct spy_rec_other *)((uint8_t *)packet + packet->content_bits / 8);
 
 	spy_packet_publish(packet, record->time, packet->content_bits + bytes * 8);
-	pthread_mutex_unlock(&spy_session->lock);
+	spy_unlock(&spy_session->lock);
 }
 
 /* ---- notes ----------------------------------------------------------------------------------- */
@@ -397,23 +432,24 @@ static void write_note(enum spy_note note, const char *text, size_t length)
 	spy_session_commit(sizeof(*record) + length + 1);
 }
 
-/* True the first time a text is said in this session. */
+/* True the first time a text is said in this session; and where nobody can tell. */
 static bool is_news(enum spy_note note, const char *text, size_t length)
 {
-	struct spy_note_text *said = NULL;
+	struct spy_note_text *said = NULL, *fresh = malloc(sizeof(*fresh) + length + 1);
 
-	pthread_mutex_lock(&spy_session->lock);
+	if (!fresh || !spy_lock(&spy_session->lock)) {
+		free(fresh);
+		return true;
+	}
 	HASH_FIND(hh, spy_session->notes, text, length, said);
 	if (!said) {
-		struct spy_note_text *fresh = malloc(sizeof(*fresh) + length + 1);
-
-		if (fresh) {
-			fresh->note = (uint16_t)note;
-			memcpy(fresh->text, text, length + 1);
-			HASH_ADD(hh, spy_session->notes, text[0], length, fresh);
-		}
+		fresh->note = (uint16_t)note;
+		memcpy(fresh->text, text, length + 1);
+		HASH_ADD(hh, spy_session->notes, text[0], length, fresh);
 	}
-	pthread_mutex_unlock(&spy_session->lock);
+	spy_unlock(&spy_session->lock);
+	if (said)
+		free(fresh);
 	return !said;
 }
 
@@ -436,7 +472,8 @@ void spy_note(enum spy_note note, const char *format, ...)
 			write_note(note, text, (size_t)length);
 		return;
 	}
-	pthread_mutex_lock(&spy_session->early_lock);
+	if (!spy_lock(&spy_session->early_lock))
+		return;
 	if (early_count < sizeof(early_notes) / sizeof(early_notes[0])) {
 		early_notes[early_count].note = (uint16_t)note;
 		if ((size_t)length >= sizeof(early_notes[0].text))
@@ -444,17 +481,18 @@ void spy_note(enum spy_note note, const char *format, ...)
 		memcpy(early_notes[early_count].text, text, (size_t)length);
 		early_count++;
 	}
-	pthread_mutex_unlock(&spy_session->early_lock);
+	spy_unlock(&spy_session->early_lock);
 }
 
 static void flush_early_notes(void)
 {
-	pthread_mutex_lock(&spy_session->early_lock);
+	if (!spy_lock(&spy_session->early_lock))
+		return;
 	for (unsigned int i = 0; i < early_count; i++)
 		if (is_news(early_notes[i].note, early_notes[i].text, strlen(early_notes[i].text)))
 			write_note(early_notes[i].note, early_notes[i].text,
 				   strlen(early_notes[i].text));
-	pthread_mutex_unlock(&spy_session->early_lock);
+	spy_unlock(&spy_session->early_lock);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -481,24 +519,32 @@ static void write_kernel(const struct spy_kernel_name *kernel, size_t length)
 
 uint32_t spy_kernel_number(const char *name)
 {
-	struct spy_kernel_name *known = NULL, *fresh = NULL;
+	struct spy_kernel_name *known = NULL, *fresh;
 	size_t length = name ? strnlen(name, SPY_TEXT_MAX - 1) : 0;
+	uint32_t number = 0;
 	SPY_CALM;
 
 	if (!length || !spy_session_active())
 		return 0;
-	pthread_mutex_lock(&spy_session->lock);
+	fresh = malloc(sizeof(*fresh) + length + 1);
+	if (!fresh || !spy_lock(&spy_session->lock)) {
+		free(fresh);
+		return 0;
+	}
 	HASH_FIND(hh, spy_session->kernel_names, name, length, known);
-	if (!known && (fresh = malloc(sizeof(*fresh) + length + 1))) {
+	if (!known) {
 		fresh->number = (uint32_t)++spy_session->kernels;
 		memcpy(fresh->name, name, length);
 		fresh->name[length] = '\0';
 		HASH_ADD(hh, spy_session->kernel_names, name[0], length, fresh);
 	}
-	pthread_mutex_unlock(&spy_session->lock);
-	if (fresh)
+	spy_unlock(&spy_session->lock);
+	number = known ? known->number : fresh->number;
+	if (known)
+		free(fresh);
+	else
 		write_kernel(fresh, length);
-	return known ? known->number : fresh ? fresh->number : 0;
+	return number;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -531,7 +577,9 @@ static void close_with_a_line(void)
 		pageable += __atomic_load_n(&page->pageable, __ATOMIC_RELAXED);
 		lost += __atomic_load_n(&page->lost, __ATOMIC_RELAXED);
 	}
-	lost += __atomic_load_n(&spy_session->board->lost, __ATOMIC_RELAXED);
+	lost += __atomic_add_fetch(&spy_session->board->lost,
+				   __atomic_exchange_n(&lost_early, 0, __ATOMIC_RELAXED),
+				   __ATOMIC_RELAXED);
 	say("%s: %llu calls (nested ones included), %llu pageable async cop%s, %llu lost",
 	    spy_session->directory, (unsigned long long)calls, (unsigned long long)pageable,
 	    pageable == 1 ? "y" : "ies", (unsigned long long)lost);
@@ -556,6 +604,11 @@ static void complete_trace(void)
 	write_clock_record();
 	if (spy_self->page && !spy_self->depth)
 		spy_thread_flush_counts(spy_self);
+	if (spy_lock_given_up)
+		spy_note(SPY_NOTE_OTHER,
+			 "a lock of cudaspy's was not to be had %llu times: what was to "
+			 "be kept about memory, streams or kernels then is not known",
+			 (unsigned long long)spy_lock_given_up);
 	spy_metadata_write(spy_session);
 }
 

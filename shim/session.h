@@ -4,27 +4,32 @@
 #ifndef CUDASPY_SHIM_SESSION_H
 #define CUDASPY_SHIM_SESSION_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "clock.h"
 #include "disk.h"
 #include "elf_scan.h"
+#include "lock.h"
 #include "python.h"
 #include "stack.h"
 #include "thread.h"
 
 #define SPY_STRANGERS 64 /* that get their name into the trace */
 
-enum spy_session_state { SPY_SESSION_NONE, SPY_SESSION_ACTIVE, SPY_SESSION_FAILED };
+enum spy_session_state {
+	SPY_SESSION_NONE,
+	SPY_SESSION_BEGINNING, /* a thread is making the files */
+	SPY_SESSION_ACTIVE,
+	SPY_SESSION_FAILED
+};
 
 struct spy_session {
 	_Atomic int state; /* enum spy_session_state */
 	int pid;
-	pthread_mutex_t early_lock; /* notes made before the session began */
-	pthread_mutex_t look_lock; /* modules.c */
-	pthread_mutex_t lock; /* slots, size bound, and the session's own stream */
+	struct spy_lock early_lock; /* notes made before the session began */
+	struct spy_lock look_lock; /* modules.c */
+	struct spy_lock lock; /* slots, size bound, and the session's own stream */
 	char directory[SPY_PATH_MAX - 32]; /* absolute; room for a file name */
 	uint8_t uuid[16];
 	struct spy_clock_pair begun;
@@ -41,7 +46,7 @@ struct spy_session {
 	_Atomic bool ended; /* spy_session_end ran */
 	_Atomic bool closed; /* the process is about to die: no more packets are stored */
 	_Atomic int storing; /* threads that are storing one */
-	pthread_mutex_t wrap_lock; /* resolve.c: the map from real functions to stubs */
+	struct spy_lock wrap_lock; /* resolve.c: the map from real functions to stubs */
 	struct known_address *known_addresses;
 	uint64_t kernels; /* names numbered so far */
 	struct spy_kernel_name *kernel_names;
@@ -59,8 +64,11 @@ struct spy_session {
 /* The process' session; zeros in a forked child. NULL before the library was initialised. */
 extern struct spy_session *spy_session;
 
-/* Begins the session unless there is one. Returns false if this process records nothing. */
+/* Begins the session unless there is one. Returns false if this process records nothing, or not yet. */
 bool spy_session_begin(void);
+
+/* Until another thread has begun the session, at most for a while. The signals are as the application has them. */
+void spy_session_await(void);
 
 /* Ends the recording in order: final metadata and the closing line. Later calls are still
  * recorded. Idempotent. from_signal: only what a signal handler may do. */
@@ -77,7 +85,7 @@ void spy_modules_look(void);
 
 /*
  * A record in the session's own stream, for what belongs to no thread. Takes the session's lock;
- * spy_session_commit releases it. NULL if there is no room (and then no lock is held).
+ * spy_session_commit releases it. NULL if there is no room, or the lock was not to be had (and then none is held).
  */
 void *spy_session_append(enum spy_event event, size_t bytes);
 void spy_session_commit(size_t bytes);

@@ -42,7 +42,6 @@ void spy_stack_begin(uint64_t frequency)
 {
 	long_call = spy_options.nostacks ? UINT64_MAX : frequency / 1000;
 	bounded = spy_options_keep_bytes();
-	spy_unwind_init();
 	spy_closer_look = long_call < spy_long_call ? long_call : spy_long_call;
 }
 

@@ -175,11 +175,11 @@ int spy_stream_next_packet(struct spy_stream_file *file, uint32_t instance, uint
 	/* exit_group may stop a thread in the middle of a write; pairs with wait_for_stores. */
 	atomic_fetch_add(&spy_session->storing, 1);
 	if (!atomic_load(&spy_session->closed)) {
-		if (keep)
-			pthread_mutex_lock(&spy_session->lock);
-		error = next_packet(file, instance, tid, keep);
-		if (keep)
-			pthread_mutex_unlock(&spy_session->lock);
+		if (!keep || spy_lock(&spy_session->lock)) {
+			error = next_packet(file, instance, tid, keep);
+			if (keep)
+				spy_unlock(&spy_session->lock);
+		}
 	}
 	atomic_fetch_sub(&spy_session->storing, 1);
 	return error;

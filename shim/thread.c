@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -41,7 +42,7 @@ static void thread_ended(void *data)
 	SPY_CALM;
 
 	/* In a forked child the slot is the parent's business: the memory reads as zeros. */
-	if (spy_self == thread && thread->page) {
+	if (spy_self == thread && thread->page && spy_session_active()) {
 		spy_thread_end(thread);
 		spy_calm.thread = NULL; /* another thread's by now */
 	}
@@ -52,6 +53,77 @@ void spy_thread_init(void)
 {
 	have_end_key = pthread_key_create(&end_key, thread_ended) == 0;
 }
+
+/* ---- fork -------------------------------------------------------------------------------------- */
+
+/*
+ * A signal handler may interrupt spy_enter or spy_leave, fork, and return in the child, too: what it interrupted goes on
+ * there and completes a record, in memory that the child has as zeros or not at all. So it is given memory like it, once
+ * and for nothing: the thread as it was, full, and pages in place of its packet and of its page of the board.
+ */
+static __thread struct spy_thread *as_it_was; /* a copy, while the thread forks */
+
+static struct spy_thread *resumed; /* in the child: the thread that got such memory */
+
+#define THREAD_BYTES sizeof(struct spy_thread)
+
+static void *map_at(void *address, size_t bytes, int flags)
+{
+	void *map = mmap(address, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+void spy_thread_before_fork(void)
+{
+	struct spy_thread *thread = spy_self;
+
+	if (!thread->busy || thread->busy == UINTPTR_MAX)
+		return;
+	as_it_was = map_at(NULL, THREAD_BYTES, 0);
+	if (as_it_was)
+		memcpy(as_it_was, thread, THREAD_BYTES);
+}
+
+void spy_thread_after_fork(void)
+{
+	if (as_it_was)
+		munmap(as_it_was, THREAD_BYTES);
+	as_it_was = NULL;
+}
+
+void spy_thread_forked(void)
+{
+	resumed = NULL;
+	if (!as_it_was) {
+		spy_self = &nobody; /* its slot will be another thread's */
+		return;
+	}
+	map_at(as_it_was->packet, SPY_PACKET_BYTES, MAP_FIXED_NOREPLACE);
+	map_at(as_it_was->page, SPY_BOARD_PAGE, MAP_FIXED_NOREPLACE);
+	resumed = spy_self;
+	memcpy(resumed, as_it_was, THREAD_BYTES);
+	resumed->limit = NULL;
+	spy_thread_after_fork();
+}
+
+bool spy_thread_is_settled(void)
+{
+	return !resumed;
+}
+
+/* It has come back to its own calls, of the child's. */
+static void settle(void)
+{
+	if (spy_self != resumed || resumed->busy)
+		return;
+	memset(resumed, 0, THREAD_BYTES);
+	spy_self = &nobody;
+	resumed = NULL;
+}
+
+/* ---- packets and slots ------------------------------------------------------------------------- */
 
 static void set_room(struct spy_thread *thread)
 {
@@ -71,11 +143,6 @@ void spy_thread_count_lost(struct spy_thread *thread)
 		__atomic_store_n(&thread->page->lost, thread->page->lost + 1, __ATOMIC_RELAXED);
 	if (thread->packet)
 		thread->packet->discarded = thread->file.discarded;
-}
-
-void spy_count_lost_call(void)
-{
-	__atomic_fetch_add(&spy_session->board->lost, 1, __ATOMIC_RELAXED);
 }
 
 /* Moves to the next packet. False: no room; the old packet stays, full. */
@@ -204,11 +271,10 @@ static struct spy_thread *begin_thread(void)
 	struct spy_thread *thread;
 	bool reused;
 
-	pthread_mutex_lock(&spy_session->lock);
+	if (!spy_lock(&spy_session->lock))
+		return NULL;
 	thread = take_slot();
-	if (!thread)
-		__atomic_fetch_add(&spy_session->board->lost, 1, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&spy_session->lock);
+	spy_unlock(&spy_session->lock);
 	if (!thread)
 		return NULL;
 	thread->tid = (uint32_t)syscall(SYS_gettid);
@@ -251,10 +317,11 @@ void spy_thread_end(struct spy_thread *thread)
 	thread->depth = 0;
 	thread->told = SPY_TOLD_NOTHING;
 	thread->busy = 0;
-	pthread_mutex_lock(&spy_session->lock);
+	if (!spy_lock(&spy_session->lock))
+		return; /* nobody gets the slot any more */
 	thread->next_free = spy_session->free_slot;
 	spy_session->free_slot = thread->slot;
-	pthread_mutex_unlock(&spy_session->lock);
+	spy_unlock(&spy_session->lock);
 }
 
 /* The thread's first call, or the first of a forked child. */
@@ -289,7 +356,7 @@ static struct spy_thread *get_ready(struct spy_thread *thread)
 	if (in_here)
 		return NULL;
 	in_here = true;
-	if (!thread->page)
+	if (!thread->page || !spy_session_active())
 		thread = first_call();
 	else
 		find_room(thread);
@@ -299,21 +366,35 @@ static struct spy_thread *get_ready(struct spy_thread *thread)
 
 struct spy_thread *spy_thread_ready(void)
 {
-	static __thread uint64_t no_slot_until; /* cycles */
-	struct spy_thread *thread = spy_self;
+	/* That there was none, when (cycles), and in which session: a forked child's is another one. */
+	static __thread struct {
+		uint64_t until, session;
+	} no_slot;
+	struct spy_thread *thread;
 
+	if (resumed)
+		settle();
+	thread = spy_self;
+	spy_session_await();
 	/* While the disk is full, or all slots are taken, a lost call must not cost more than
 	 * counting it. */
-	if (no_slot_until && spy_clock() < no_slot_until) {
-		__atomic_fetch_add(&spy_session->board->lost, 1, __ATOMIC_RELAXED);
+	if (no_slot.until && spy_session_active() && no_slot.session == spy_session->begun.clock &&
+	    spy_clock() < no_slot.until) {
+		spy_count_lost_call();
 		return NULL;
 	}
 	if (!thread->retry_at || spy_clock() >= thread->retry_at)
 		thread = get_ready(thread);
-	no_slot_until = !thread && spy_session_active()
-				? spy_clock() + atomic_load(&spy_session->frequency) / 10
-				: 0;
-	if (thread && thread->head >= thread->limit) {
+	no_slot.until = 0;
+	if (!thread) {
+		spy_count_lost_call();
+		if (spy_session_active()) {
+			no_slot.until = spy_clock() + atomic_load(&spy_session->frequency) / 10;
+			no_slot.session = spy_session->begun.clock;
+		}
+		return NULL;
+	}
+	if (thread->head >= thread->limit) {
 		spy_thread_count_lost(thread);
 		return NULL;
 	}

@@ -127,6 +127,14 @@ extern __thread struct spy_thread *spy_self;
 /* Prepares for the end of threads; once, when the library is loaded. */
 void spy_thread_init(void);
 
+/* Around a fork, on the thread that forks. */
+void spy_thread_before_fork(void);
+void spy_thread_after_fork(void);
+void spy_thread_forked(void); /* in the child */
+
+/* May a forked child begin a session? Not while a record of its parent's is in the making, as far as it knows. */
+bool spy_thread_is_settled(void);
+
 /*
  * The slow path of spy_enter: begins the session, gives the thread a slot, moves to a new packet.
  * Returns the thread, ready for one more record, or NULL if this call cannot be recorded (it has
@@ -144,7 +152,7 @@ void spy_thread_commit(struct spy_thread *thread, size_t bytes);
 /* One record could not be written. Owner only. */
 void spy_thread_count_lost(struct spy_thread *thread);
 
-/* A call was lost that is no one thread's. Any thread; there is a session. */
+/* A call was lost that is no one thread's (session.c). Any thread, before there is a session, too. */
 void spy_count_lost_call(void);
 
 /* Writes the thread's counters as records and gives the slot back. Owner only. */

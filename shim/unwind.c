@@ -196,7 +196,7 @@ static void find_by_list(uint64_t ip, struct tables *t)
 {
 	struct search search = {.ip = ip, .tables = t};
 
-	spy_each_object(visit, &search);
+	spy_try_each_object(visit, &search);
 }
 
 #if defined(__GLIBC_PREREQ) && __GLIBC_PREREQ(2, 35)

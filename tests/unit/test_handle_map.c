@@ -1,4 +1,4 @@
-/* links: shim/handle_map.c */
+/* links: shim/handle_map.c shim/lock.c */
 /*
  * tests/unit/test_handle_map.c: the map of handles against a naive model, and its readers against
  * its writers.

@@ -1,4 +1,4 @@
-/* links: shim/memory.c shim/handle_map.c */
+/* links: shim/memory.c shim/handle_map.c shim/lock.c */
 /*
  * tests/unit/test_memory.c: the map of memory ranges against a naive model, its readers against its
  * writers, and the questions to the driver.
@@ -8,9 +8,10 @@
 #include "inspect_stubs.h"
 
 /* What inspect.c would call. */
-void spy_inspect_reset(void)
+bool spy_inspect_reset(void)
 {
 	spy_memory_reset();
+	return true;
 }
 
 const struct spy_inspector spy_inspectors[SPY_INSPECTOR_COUNT];
@@ -308,12 +309,80 @@ static void test_speed(void **state)
 	assert_int_equal(sum, 2ull * N * SPY_MEM_PINNED);
 }
 
+/* ---- a lock that is not given back ------------------------------------------------------------- */
+
+static pthread_barrier_t held, tried;
+static struct spy_lock *the_lock;
+
+static void keep_lock(struct spy_lock *lock)
+{
+	the_lock = lock;
+}
+
+/* As a thread does that a signal handler keeps, or that left by longjmp. */
+static void *hold_lock(void *unused)
+{
+	assert_true(spy_lock(the_lock));
+	pthread_barrier_wait(&held);
+	pthread_barrier_wait(&tried);
+	spy_unlock(the_lock);
+	return unused;
+}
+
+static void test_lock_kept(void **state)
+{
+	uint64_t before = spy_lock_given_up;
+	struct spy_memory was;
+	pthread_t thread;
+
+	(void)state;
+	spy_inspect_reset();
+	add(0x1000, 0x1000, SPY_MEM_PINNED, 0);
+	spy_memory_locks(keep_lock);
+	pthread_barrier_init(&held, NULL, 2);
+	pthread_barrier_init(&tried, NULL, 2);
+	pthread_create(&thread, NULL, hold_lock, NULL);
+	pthread_barrier_wait(&held);
+	add(0x5000, 0x1000, SPY_MEM_DEVICE, 0); /* goes on without, after a while */
+	assert_false(spy_memory_remove(0x1000, &was)); /* at once */
+	assert_int_equal(spy_lock_given_up, before + 2);
+	/* What is free now, and what is new, is unknown: nothing is sure. */
+	assert_int_equal(kind_at(0x1000), SPY_MEM_UNKNOWN);
+	assert_int_equal(kind_at(0x5000), SPY_MEM_UNKNOWN);
+	pthread_barrier_wait(&tried);
+	pthread_join(thread, NULL);
+	add(0x9000, 0x1000, SPY_MEM_MANAGED, 0);
+	assert_int_equal(kind_at(0x9000), SPY_MEM_MANAGED);
+	assert_int_equal(kind_at(0x1000), SPY_MEM_UNKNOWN);
+	assert_false(spy_lock_is_held(the_lock));
+}
+
+/* Left by longjmp, the lock is taken over by its own thread; in a forked child others are free. */
+static void test_lock_left(void **state)
+{
+	struct spy_lock lock = {0};
+
+	(void)state;
+	assert_true(spy_lock_table(&lock));
+	assert_true(spy_lock_table(&lock));
+	assert_false(spy_lock(&lock));
+	spy_lock_forget(&lock);
+	assert_true(spy_lock_is_held(&lock));
+	spy_unlock(&lock);
+	lock.owner = 64; /* another thread's */
+	lock.hopeless = lock.turns;
+	assert_false(spy_lock_table(&lock));
+	spy_lock_forget(&lock);
+	assert_true(spy_lock(&lock));
+	assert_int_not_equal(lock.hopeless, lock.turns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_edges),   TEST(test_contexts), TEST(test_random),
-		TEST(test_threads), TEST(test_answers),  TEST(test_answer_during_change),
-		TEST(test_speed),
+		TEST(test_edges),     TEST(test_contexts),  TEST(test_random),
+		TEST(test_threads),   TEST(test_answers),   TEST(test_answer_during_change),
+		TEST(test_lock_kept), TEST(test_lock_left), TEST(test_speed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

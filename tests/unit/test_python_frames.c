@@ -3,7 +3,7 @@
  * rubbish; frames of made-up interpreters of each version that is known; and nothing, but no crash, from
  * those that are not, from objects that are something else and from memory that is not there.
  */
-/* links: shim/python.c shim/python_frames.c shim/python_lines.c shim/elf_scan.c */
+/* links: shim/python.c shim/python_frames.c shim/python_lines.c shim/elf_scan.c shim/lock.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

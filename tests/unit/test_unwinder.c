@@ -3,7 +3,7 @@
  * signal's stack and where objects are found by the loader's list; and it survives whatever it is told
  * a stack looks like.
  */
-/* links: shim/unwind.c shim/elf_scan.c */
+/* links: shim/unwind.c shim/elf_scan.c shim/lock.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,0 +1,52 @@
+#!/bin/bash
+# fork at the worst moments: beside dlopen, in a handler that interrupted us, inside a callback of dl_iterate_phdr
+# (which holds the loader's lock), right after a slot was not to be had. Nobody waits for ever, children
+# record, and SIGTERM ends a program that sits in such a callback.
+. "$(dirname "$0")/lib.sh"
+export FAKE_MODE=quiet
+
+# children CALLS: how many traces have so many calls of cudaSetDevice.
+children() {
+	local trace number=0
+	for trace in $(traces); do
+		[ "$(records "$trace" cudaSetDevice)" = "$1" ] && number=$((number + 1))
+	done
+	echo "$number"
+}
+
+# Without the loader's lock a child knows what its parent did: its libraries are in its trace.
+modules() {
+	events "$1" | grep ' module: ' | sed 's/.*text = //' | grep -c '\.so'
+}
+
+same loader "$bin/forks" loader 30 "$bin/libother.so"
+expect "loader: traces" "$(traces | wc -l)" 31
+for trace in $(traces); do
+	[ "$(records "$trace" cudaSetDevice)" = 10 ] || continue
+	[ "$(modules "$trace")" -ge 3 ] || fail "loader: ${trace##*/} has no libraries: $(events "$trace" | grep ' module: ')"
+	expect_records "$trace" cudaMalloc=10 cudaDeviceSynchronize=1
+done
+
+same handler "$bin/forks" handler 150
+same back "$bin/forks" back 60
+# Those that were in the middle of something record when that is done, not yet in the handler.
+expect "back: children that record" "$(($(children 10) + $(children 11)))" 60
+readable "$(traces | head -n 1)"
+
+for how in beside await; do
+	same "$how" "$bin/forks" walk $how
+	trace=$(the_trace) || exit 1
+	expect_records "$trace" cudaSetDevice=18 cudaStreamCreate=8 cudaDeviceSynchronize=8
+	readable "$trace"
+done
+same walkfork "$bin/forks" walkfork
+expect "walkfork: children" "$(children 10)" 1
+same slots "$bin/forks" slots
+expect "slots: children" "$(children 5)" 1
+
+# Threads' first calls do not keep SIGTERM away.
+(spied "$bin/forks" walk stay) &
+sleep 1
+kill -TERM $! && for _ in $(seq 50); do kill -0 $! 2>/dev/null || break; sleep 0.1; done
+kill -KILL $! 2>/dev/null && fail "walk stay: SIGTERM did nothing"
+exit 0
