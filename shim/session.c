@@ -305,7 +305,7 @@ static bool settle_in(void)
 	return true;
 }
 
-static bool begin_alone(void)
+static enum spy_session_state begin_alone(void)
 {
 	int error = begin_files();
 
@@ -317,24 +317,24 @@ static bool begin_alone(void)
 		    spy_session->directory, strerror(-error));
 	else
 		write_first_records();
-	return !error;
+	return error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE;
 }
 
-bool spy_session_begin(void)
+enum spy_session_state spy_session_begin(void)
 {
 	int state = SPY_SESSION_NONE;
 
 	if (!atomic_compare_exchange_strong(&spy_session->state, &state, SPY_SESSION_BEGINNING))
-		return state == SPY_SESSION_ACTIVE;
+		return (enum spy_session_state)state;
 	if (settle_in())
 		return begin_alone();
 	atomic_store(&spy_session->state, SPY_SESSION_NONE);
-	return false;
+	return SPY_SESSION_NONE;
 }
 
 #define AWAIT_MS 5000
 
-void spy_session_await(void)
+bool spy_session_await(void)
 {
 	const struct timespec a_moment = {.tv_nsec = 1000000};
 	static _Atomic bool in_vain;
@@ -347,6 +347,7 @@ void spy_session_await(void)
 		in_vain = i + 1 == AWAIT_MS;
 	}
 	errno = error;
+	return spy_session->state != SPY_SESSION_BEGINNING;
 }
 
 /* Calls lost before the board was there. */

@@ -64,11 +64,12 @@ struct spy_session {
 /* The process' session; zeros in a forked child. NULL before the library was initialised. */
 extern struct spy_session *spy_session;
 
-/* Begins the session unless there is one. Returns false if this process records nothing, or not yet. */
-bool spy_session_begin(void);
+/* Begins the session unless there is one. SPY_SESSION_ACTIVE, or why this process records nothing: _NONE not yet,
+ * _BEGINNING another thread is at it. */
+enum spy_session_state spy_session_begin(void);
 
-/* Until another thread has begun the session, at most for a while. The signals are as the application has them. */
-void spy_session_await(void);
+/* Until no other thread is at it any more; false: that lasts too long. The signals are as the application has them. */
+bool spy_session_await(void);
 
 /* Ends the recording in order: final metadata and the closing line. Later calls are still
  * recorded. Idempotent. from_signal: only what a signal handler may do. */

@@ -324,10 +324,13 @@ void spy_thread_end(struct spy_thread *thread)
 	spy_unlock(&spy_session->lock);
 }
 
-/* The thread's first call, or the first of a forked child. */
-static struct spy_thread *first_call(void)
+/* The thread's first call, or the first of a forked child. again: another thread is just beginning the session. */
+static struct spy_thread *first_call(bool *again)
 {
-	return spy_session_begin() ? begin_thread() : NULL;
+	enum spy_session_state state = spy_session_begin();
+
+	*again = state == SPY_SESSION_BEGINNING;
+	return state == SPY_SESSION_ACTIVE ? begin_thread() : NULL;
 }
 
 /* A full packet, or none yet. */
@@ -347,53 +350,74 @@ static bool find_room(struct spy_thread *thread)
 	return true;
 }
 
-static struct spy_thread *get_ready(struct spy_thread *thread)
+static __thread bool
+	in_here; /* a call made by what this calls (an allocator that is not libc's, say) passes unseen */
+
+static struct spy_thread *get_ready_calmly(struct spy_thread *thread, bool *again)
 {
-	static __thread bool in_here;
 	SPY_CALM;
 
-	/* A call made by what this calls (an allocator that is not libc's, say) passes unseen. */
-	if (in_here)
-		return NULL;
 	in_here = true;
+	*again = false;
 	if (!thread->page || !spy_session_active())
-		thread = first_call();
+		thread = first_call(again);
 	else
 		find_room(thread);
 	in_here = false;
 	return thread;
 }
 
+static struct spy_thread *get_ready(struct spy_thread *thread)
+{
+	struct spy_thread *ready = NULL;
+	bool again = true;
+
+	while (again && spy_session_await())
+		ready = get_ready_calmly(thread, &again);
+	return ready;
+}
+
+/* That there was no slot, until when it is not asked again (cycles), and in which session: a forked child's is another
+ * one. While the disk is full, or all slots are taken, a lost call must not cost more than counting it. */
+static __thread struct {
+	uint64_t until, session;
+} no_slot;
+
+static bool has_no_slot(void)
+{
+	return no_slot.until && spy_session_active() &&
+	       no_slot.session == spy_session->begun.clock && spy_clock() < no_slot.until;
+}
+
+static void remember_no_slot(void)
+{
+	if (!spy_session_active())
+		return;
+	no_slot.until = spy_clock() + atomic_load(&spy_session->frequency) / 10;
+	no_slot.session = spy_session->begun.clock;
+}
+
 struct spy_thread *spy_thread_ready(void)
 {
-	/* That there was none, when (cycles), and in which session: a forked child's is another one. */
-	static __thread struct {
-		uint64_t until, session;
-	} no_slot;
 	struct spy_thread *thread;
 
+	if (in_here)
+		return NULL;
 	if (resumed)
 		settle();
-	thread = spy_self;
-	spy_session_await();
-	/* While the disk is full, or all slots are taken, a lost call must not cost more than
-	 * counting it. */
-	if (no_slot.until && spy_session_active() && no_slot.session == spy_session->begun.clock &&
-	    spy_clock() < no_slot.until) {
+	if (has_no_slot()) {
 		spy_count_lost_call();
 		return NULL;
 	}
+	thread = spy_self;
 	if (!thread->retry_at || spy_clock() >= thread->retry_at)
 		thread = get_ready(thread);
-	no_slot.until = 0;
 	if (!thread) {
+		remember_no_slot();
 		spy_count_lost_call();
-		if (spy_session_active()) {
-			no_slot.until = spy_clock() + atomic_load(&spy_session->frequency) / 10;
-			no_slot.session = spy_session->begun.clock;
-		}
 		return NULL;
 	}
+	no_slot.until = 0;
 	if (thread->head >= thread->limit) {
 		spy_thread_count_lost(thread);
 		return NULL;
