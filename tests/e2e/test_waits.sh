@@ -47,8 +47,8 @@ as_printed() {
 play kinds
 as_printed kinds
 expect "kinds: holders in their calls" \
-	"$(waits ' in=cudaLaunchHostFunc .* device=0 .*holder_in=cudaLaunchHostFunc holder_device=1 holder_stream=0x5' | wc -l)" 5
-expect "kinds: held by readers" "$(waits ' kind=write .* flags=0x1 ' | wc -l)" 1
+	"$(waits ' in=cudaLaunchHostFunc .* device=0 .*holder_in=cudaLaunchHostFunc holder_device=1 holder_stream=0x5' | wc -l)" 9
+expect "kinds: held by readers" "$(waits ' kind=write .* flags=0x1 ' | wc -l)" 3
 expect "kinds: ended without what they waited for" "$(waits ' flags=0x4' | wc -l)" 3
 # each holder gave back what the other waited for
 objects() { grep -o ' object=[^ ]*' | sort -u | tr -d '\n'; }
@@ -118,8 +118,12 @@ read -r _ _ lost < <(closing err)
 [ "$lost" -le 1 ] || fail "flood: $lost lost"
 expect "flood: waits" "$(waits | grep -o ' count=[0-9]*' | awk -F= '{ n += $2 } END { print n }')" 5000
 [ "$(waits | wc -l)" -lt 3000 ] || fail "flood: a record for each of $(waits | wc -l) waits"
+expect "flood: waits for several locks of one thread" "$(waits " object=0x0 .* holder=$(cat printed) " | wc -l)" 1
 expect "flood: waits for several locks" "$(waits ' object=0x0 ' | wc -l)" 1
 expect_records "$trace" cudaLaunchHostFunc=2 cudaSetDevice=3
+play flood 5000 two
+expect "flood of two holders: waits" "$(waits | grep -o ' count=[0-9]*' | awk -F= '{ n += $2 } END { print n }')" 5000
+expect "flood of two holders: the last row's" "$(waits ' object=0x0 ' | grep -c ' holder=0\( \|$\)')" 1
 
 play left
 expect "left: waits" "$(waits | wc -l)" 1

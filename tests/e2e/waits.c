@@ -14,7 +14,7 @@
  *   waits some N           N calls, of which the last one waits
  *   waits inside N         N calls of the driver inside one of the runtime's, of which the last one waits
  *   waits stranger         a thread without calls has the lock
- *   waits flood N          N waits that cannot share a record, in one call
+ *   waits flood N [two]    N waits that cannot share a record, in one call, for locks that one thread has, or two
  *   waits left             calls that are left by longjmp, then waits outside of any call
  *   waits handler          a signal handler's calls interrupt a wait
  *   waits storm            signal handlers' calls interrupt threads that contend, at any moment
@@ -112,6 +112,28 @@ static void lock_write(void)
 static void unlock_rwlock(void)
 {
 	pthread_rwlock_unlock(&rwlock);
+}
+
+static void try_read(void)
+{
+	pthread_rwlock_tryrdlock(&rwlock);
+}
+
+static void read_in_time(void)
+{
+	struct timespec time = in_ms(1000);
+
+	pthread_rwlock_timedrdlock(&rwlock, &time);
+}
+
+static void try_write(void)
+{
+	pthread_rwlock_trywrlock(&rwlock);
+}
+
+static void try_spin(void)
+{
+	pthread_spin_trylock(&spin);
 }
 
 static void lock_spin(void)
@@ -264,7 +286,11 @@ static const struct {
 	{"read", &rwlock, WITH(lock_write, unlock_rwlock), WITH(lock_read, unlock_rwlock)},
 	{"write", &rwlock, WITH(lock_write, unlock_rwlock), WITH(lock_write, unlock_rwlock)},
 	{"write", &rwlock, WITH(lock_read, unlock_rwlock), WITH(lock_write, unlock_rwlock)},
+	{"write", &rwlock, WITH(try_read, unlock_rwlock), WITH(lock_write, unlock_rwlock)},
+	{"write", &rwlock, WITH(read_in_time, unlock_rwlock), WITH(lock_write, unlock_rwlock)},
+	{"read", &rwlock, WITH(try_write, unlock_rwlock), WITH(read_in_time, unlock_rwlock)},
 	{"spin", (const void *)&spin, WITH(lock_spin, unlock_spin), WITH(lock_spin, unlock_spin)},
+	{"spin", (const void *)&spin, WITH(try_spin, unlock_spin), WITH(lock_spin, unlock_spin)},
 };
 #define N_LOCKS (sizeof(locks) / sizeof(locks[0]))
 
@@ -520,16 +546,26 @@ static void stranger(void)
 
 /* ---- more than there is room for --------------------------------------------------------------- */
 
+static void lock_second(void)
+{
+	pthread_mutex_lock(&mutexes[1]);
+}
+
+static void unlock_second(void)
+{
+	pthread_mutex_unlock(&mutexes[1]);
+}
+
 static void lock_both(void)
 {
-	pthread_mutex_lock(&mutexes[0]);
-	pthread_mutex_lock(&mutexes[1]);
+	lock_first();
+	lock_second();
 }
 
 static void unlock_both(void)
 {
-	pthread_mutex_unlock(&mutexes[0]);
-	pthread_mutex_unlock(&mutexes[1]);
+	unlock_first();
+	unlock_second();
 }
 
 static void flooded(void *data)
@@ -540,16 +576,24 @@ static void flooded(void *data)
 		pthread_mutex_timedlock(&mutexes[i % 2], &past);
 }
 
-static void flood(intptr_t n)
+static void flood(intptr_t n, bool two)
 {
-	struct holder holder = {.lock = lock_both, .unlock = unlock_both};
+	struct holder both = {.lock = lock_both, .unlock = unlock_both};
+	struct holder first = {.lock = lock_first, .unlock = unlock_first};
+	struct holder second = {.lock = lock_second, .unlock = unlock_second};
 
 	pthread_mutex_init(&mutexes[0], NULL);
 	pthread_mutex_init(&mutexes[1], NULL);
-	holder_begin(&holder);
+	holder_begin(two ? &first : &both);
+	if (two)
+		holder_begin(&second);
 	call(flooded, (void *)n);
 	cudaSetDevice(2);
-	holder_end(&holder);
+	holder_end(two ? &first : &both);
+	if (two)
+		holder_end(&second);
+	else
+		printf("%d\n", both.tid);
 }
 
 /* ---- calls that are left ----------------------------------------------------------------------- */
@@ -860,7 +904,7 @@ int main(int argc, char **argv)
 	} else if (strcmp(what, "stranger") == 0) {
 		stranger();
 	} else if (strcmp(what, "flood") == 0) {
-		flood(n);
+		flood(n, argc > 3);
 	} else if (strcmp(what, "left") == 0) {
 		left();
 	} else if (strcmp(what, "handler") == 0) {
