@@ -375,6 +375,38 @@ static void test_unknown_holders(void **state)
 	json_decref(root);
 }
 
+/* Of three parties: that 101 waited for 102 was seen; that 102 waited for 103 is a conclusion, and so is the root. */
+static void test_half_measured(void **state)
+{
+	json_t *root = report_on(
+		TRACE
+		"slot 1 tid=101\n"
+		"40ms wait kind=mutex fn=cudaMalloc duration=15ms object=0x1000 device=0 "
+		"holder=102 holder_fn=cudaFree holder_device=1 holder_since=19ms\n"
+		"40010us memory cudaMalloc duration=16ms op=alloc kind=device\n"
+		"slot 2 tid=102\n"
+		"39ms wait kind=mutex fn=cudaFree duration=19ms object=0x2000 device=1\n"
+		"40ms memory cudaFree duration=21ms op=free kind=device address=0x1 device=1\n"
+		"slot 3 tid=103\n"
+		"10ms wait kind=mutex fn=cudaHostRegister duration=1ms object=0x2000 device=2 "
+		"holder=777 flags=8\n"
+		"39500us memory cudaHostRegister duration=31ms op=register kind=pinned "
+		"device=2\n");
+
+	(void)state;
+	assert_int_equal(sum(root, "blame", "waiter=101 holder=102 how=measured", "waited_ns"),
+			 15000000);
+	assert_int_equal(sum(root, "blame", "waiter=102 holder=103 how=inferred", "waited_ns"),
+			 19000000);
+	assert_int_equal(sum(root, "root_blame", "waiter=101 root=103 how=inferred", "waited_ns"),
+			 14000000);
+	assert_int_equal(sum(root, "root_blame", "waiter=101 root=103 how=measured", "waited_ns"),
+			 0);
+	assert_int_equal(sum(root, "root_blame", "waiter=101 root=102 how=measured", "waited_ns"),
+			 1000000);
+	json_decref(root);
+}
+
 /* A lock that nobody waited for when it was taken, and which took long to give back. */
 static void test_held(void **state)
 {
@@ -484,6 +516,42 @@ static void test_inferred(void **state)
 	json_decref(root);
 }
 
+/* 101 loses so many microseconds while 102 is in a call of its own; what is concluded of it. */
+static int64_t concluded(int us, int probes)
+{
+	char log[1024];
+	json_t *root;
+	int64_t ns;
+
+	snprintf(log, sizeof(log),
+		 "trace app.100 pid=100 program=\"/bin/app\" probes=%d\n"
+		 "slot 1 tid=101\n"
+		 "1ms launch cudaLaunchKernel duration=3us stream=0x11 kernel=1 device=0\n" LAUNCHES
+		 "50ms launch cudaLaunchKernel duration=%dus stream=0x11 kernel=1 device=0\n"
+		 "slot 2 tid=102\n"
+		 "2ms launch cudaLaunchKernel duration=3us stream=0x21 kernel=2 device=1\n"
+		 "50010us memory cudaFree duration=40ms op=free kind=device address=0x1 bytes=9 "
+		 "device=1\n",
+		 probes, us + 3);
+	root = report_on(log);
+	ns = sum(root, "blame", "waiter=101 holder=102 how=inferred", "waited_ns");
+	check_sums(root);
+	json_decref(root);
+	return ns;
+}
+
+/* Overlap is believed from 0.2 ms on where nothing could be seen, and from 1 ms on where much of it could. */
+static void test_inferred_least(void **state)
+{
+	(void)state;
+	assert_int_equal(concluded(190, 0), 0);
+	assert_int_equal(concluded(210, 0), 213000);
+	assert_int_equal(concluded(1500, 0), 1503000);
+	assert_int_equal(concluded(990, 1), 0);
+	assert_int_equal(concluded(1010, 1), 1013000);
+	assert_int_equal(concluded(5000, 1), 5003000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -498,9 +566,11 @@ int main(void)
 		cmocka_unit_test(test_starvation),
 		cmocka_unit_test(test_readers),
 		cmocka_unit_test(test_unknown_holders),
+		cmocka_unit_test(test_half_measured),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_inferred),
+		cmocka_unit_test(test_inferred_least),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
