@@ -147,6 +147,41 @@ static void test_waking(void **state)
 	json_decref(root);
 }
 
+/* A lock lies in what was loaded there when it was waited for: in neither the library before nor, when that is gone, in
+ * any. */
+static void test_places(void **state)
+{
+	static const char *const places[] = {"libnew.so+0xa010", "heap"};
+	json_t *root = report_on(
+		"trace app.100 pid=100 program=\"/bin/app\" probes=1\n"
+		"slot 0\n"
+		"1us module base=0x7f00000000 begin=0x7f00001000 end=0x7f00009000 span_pages=32 "
+		"path=\"/lib/libold.so\"\n"
+		"1us module base=0x7f01000000 begin=0x7f01001000 end=0x7f01009000 span_pages=32 "
+		"path=\"/lib/libgone.so\"\n"
+		"10ms module begin=0x7f00001000 gone=1\n"
+		"10ms module begin=0x7f01001000 gone=1\n"
+		"20ms module base=0x7f00000000 begin=0x7f00002000 end=0x7f00008000 span_pages=32 "
+		"path=\"/lib/libnew.so\"\n"
+		"slot 1 tid=101\n"
+		"1ms call cudaEventCreate duration=5us device=0\n"
+		"50ms wait kind=mutex fn=cudaEventCreate duration=20ms object=0x7f0000a010 "
+		"device=0\n"
+		"50010us call cudaEventCreate duration=21ms device=0\n"
+		"90ms wait kind=mutex fn=cudaEventCreate duration=10ms object=0x7f0100a010 "
+		"device=0\n"
+		"90010us call cudaEventCreate duration=11ms device=0\n");
+	json_t *locks = json_object_get(root, "locks");
+
+	(void)state;
+	assert_int_equal(json_array_size(locks), 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_string_equal(
+			json_string_value(json_object_get(json_array_get(locks, i), "place")),
+			places[i]);
+	json_decref(root);
+}
+
 /* Waits beyond a call's room share a record. Who waited for several locks had none of those that another one waited
  * for, as far as is known; and they waited no longer than the record says. */
 static void test_several_locks(void **state)
@@ -558,6 +593,7 @@ int main(void)
 		cmocka_unit_test(test_pageable_copy),
 		cmocka_unit_test(test_long_row),
 		cmocka_unit_test(test_two_locks),
+		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_several_locks),
 		cmocka_unit_test(test_waking),
 		cmocka_unit_test(test_unknown_readers),

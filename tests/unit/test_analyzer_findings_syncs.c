@@ -530,6 +530,73 @@ static void test_read_back(void **state)
 	nothing(s);
 }
 
+#define SMALL_ASYNC "copy cudaMemcpyAsync direction=d2h src=device dst=pinned bytes=256 stream=8"
+#define SMALL_SYNC "copy cudaMemcpy direction=d2h src=device dst=pageable bytes=256"
+
+/* Each condition alone: in 100 steps of the work those from `first` to `last` have the copy and the wait. */
+static void test_read_back_twins(void **state)
+{
+	static const struct {
+		const char *copy, *wait; /* no wait: the copy itself waits */
+		unsigned int first, last;
+		bool found;
+	} twins[] = {
+		{SMALL_ASYNC, "op cudaStreamSynchronize stream=8", 0, 99, true},
+		{SMALL_ASYNC, "op cudaStreamSynchronize stream=8", 0, 20,
+		 true}, /* 20: one is cold */
+		{SMALL_ASYNC, "op cudaStreamSynchronize stream=8", 0, 19, false},
+		{SMALL_ASYNC, "op cudaDeviceSynchronize", 0, 99, true},
+		{SMALL_ASYNC, "op cudaStreamSynchronize stream=9", 0, 99, false},
+		{SMALL_ASYNC, "op cudaStreamSynchronize stream=8 result=700", 0, 99, false},
+		{"copy cudaMemcpyAsync direction=d2h src=device dst=pinned bytes=257 stream=8",
+		 "op cudaStreamSynchronize stream=8", 0, 99, false},
+		{"copy cudaMemcpyAsync direction=h2d src=pinned dst=device bytes=256 stream=8",
+		 "op cudaStreamSynchronize stream=8", 0, 99, false},
+		{"launch cudaLaunchKernel kernel=1 stream=8", "op cudaStreamSynchronize stream=8",
+		 0, 99, false},
+		{SMALL_SYNC, NULL, 0, 99, true},
+		{"copy cudaMemcpy direction=d2h src=device dst=pageable bytes=257", NULL, 0, 99,
+		 false},
+		{"copy cudaMemcpy direction=h2d src=pinned dst=device bytes=256", NULL, 0, 99,
+		 false},
+		{SMALL_SYNC " result=700", NULL, 0, 99, false},
+	};
+	struct story *s = *state;
+
+	for (size_t t = 0; t < ARRAY_SIZE(twins); t++) {
+		bool found = false;
+		const json_t *finding;
+		size_t f;
+
+		begin(s);
+		for (unsigned int i = 0; i < 110; i++) {
+			bool here = i >= 10 && i - 10 >= twins[t].first && i - 10 <= twins[t].last;
+
+			if (i >= 10) { /* the first are on an idle GPU */
+				launch(s, 1000, 4000);
+				launch(s, 1000, 4000);
+			}
+			if (here || (i < 10 && !twins[t].wait))
+				call(s, 1000,
+				     twins[t].wait ? 5000
+				     : here        ? MS
+						   : 9000,
+				     "%s caller=0x40", twins[t].copy);
+			if (here && twins[t].wait)
+				call(s, 1000, MS, "%s caller=0x20", twins[t].wait);
+			else if (!here)
+				call(s, 1000, i < 10 ? 2000 : MS,
+				     "op cudaEventSynchronize object=0x77 caller=0x21");
+		}
+		conclude(s);
+		json_array_foreach(s->findings, f, finding) found |=
+			!strcmp(json_string_value(json_object_get(finding, "id")), "read-back");
+		if (found != twins[t].found)
+			fail_msg("%s, %s, steps %u to %u: %s", twins[t].copy, twins[t].wait,
+				 twins[t].first, twins[t].last, s->shown);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -542,6 +609,7 @@ int main(void)
 		STORY_TEST(test_early_sync_of_each_thread),
 		STORY_TEST(test_event_of_all),
 		STORY_TEST(test_read_back),
+		STORY_TEST(test_read_back_twins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
