@@ -1,0 +1,823 @@
+/* links: shim/call.c */
+/*
+ * tests/unit/test_call.c: enter and leave, called by hand as the road does, with a clock that stands still: what
+ * comes into the packet and onto the board, and what is lost, of calls, calls inside calls, counted ones, calls that
+ * were left, and calls of signal handlers that interrupt a record in the making.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "board.h"
+#include "handoff.h"
+#include "resolve.h"
+#include "sched.h"
+#include "stack.h"
+#include "thread.h"
+
+/* ---- the rest of the shim ---- */
+
+struct spy_slot spy_slots[SPY_SLOTS];
+__thread struct spy_thread *spy_self;
+uint64_t spy_closer_look, spy_long_call, spy_look_again;
+bool spy_clock_is_counter;
+
+static uint64_t now; /* the clock */
+static struct spy_thread thread, *ready;
+static struct spy_slot_page page;
+static uint8_t packet[SPY_PACKET_BYTES] __attribute__((aligned(4096)));
+static struct spy_details told; /* what the inspector finds out */
+static int n_before, n_after, n_handoff, n_sched, n_stacks, n_ready, n_resolved;
+static uint64_t sched_at, window_left;
+
+uint64_t spy_clock_monotonic(void)
+{
+	return now;
+}
+
+void spy_handoff_leave(struct spy_thread *of)
+{
+	of->waiting = NULL;
+	n_handoff++;
+}
+
+static void before(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	(void)self;
+	n_before++;
+	if (told.event != SPY_EV_CALL)
+		frame->details = told;
+}
+
+static void after(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	(void)frame;
+	(void)self;
+	n_after++;
+}
+
+enum { STATELESS = 1, STATEFUL = 2 };
+
+const struct spy_inspector spy_inspectors[SPY_INSPECTOR_COUNT] = {
+	[STATELESS] = {.before = before, .after = after},
+	[STATEFUL] = {.before = before, .after = after, .stateful = true},
+	[SPY_INSPECTOR_get_proc_address] = {.after = after},
+};
+
+void *spy_resolve(struct spy_slot *slot, uint64_t index)
+{
+	(void)index;
+	n_resolved++;
+	return slot->real = &n_resolved;
+}
+
+void spy_sched_look(struct spy_thread *of, uint64_t at)
+{
+	assert_ptr_equal(of, &thread);
+	n_sched++;
+	sched_at = at;
+	of->ran_at = now;
+}
+
+uint16_t spy_slots_number(struct spy_slot *slot)
+{
+	return slot->counter = 9;
+}
+
+void spy_stack_look(struct spy_thread *of, const struct spy_frame *frame, uint64_t at)
+{
+	assert_ptr_equal(of, &thread);
+	assert_true(frame->start <= at);
+	n_stacks++;
+}
+
+struct spy_thread *spy_thread_ready(void)
+{
+	n_ready++;
+	return ready;
+}
+
+void spy_thread_set_device(struct spy_thread *of, uint8_t device, uint16_t context)
+{
+	of->device = (uint8_t)(device + 1);
+	of->context = context;
+}
+
+uint64_t spy_window_limit(const uint64_t *stack, uint64_t window)
+{
+	(void)stack;
+	assert_int_equal(window, SPY_WINDOW);
+	return window_left;
+}
+
+/* ---- a stack, and calls on it ---- */
+
+#define FN 77
+#define CALLER 0xabcd123456789abcull /* the upper 16 bits are no part of an address */
+
+static struct spy_frame
+	frames[SPY_DEPTH_MAX + 2]; /* the stack grows down: deeper calls have lower numbers */
+#define OUTER (&frames[SPY_DEPTH_MAX])
+#define INNER (&frames[SPY_DEPTH_MAX - 1])
+static uint64_t arguments[64] __attribute__((aligned(4096)));
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&thread, 0, sizeof(thread));
+	memset(&page, 0, sizeof(page));
+	memset(packet, 0, sizeof(packet));
+	memset(frames, 0xa5, sizeof(frames));
+	memset(&told, 0, sizeof(told));
+	told.event = SPY_EV_CALL;
+	n_before = n_after = n_handoff = n_sched = n_stacks = n_ready = n_resolved = 0;
+	thread.page = &page;
+	thread.packet = (struct spy_packet *)packet;
+	thread.head = packet + sizeof(struct spy_packet);
+	thread.limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	spy_self = ready = &thread;
+	spy_closer_look = spy_long_call = spy_look_again = UINT64_MAX;
+	window_left = 16;
+	now = 1000;
+	for (unsigned int i = 0; i < SPY_SLOTS; i++)
+		spy_slots[i] = (struct spy_slot){.real = &now,
+						 .fn = (uint16_t)(FN + i),
+						 .record = SPY_TRACED,
+						 .layer = SPY_LAYER_RT13,
+						 .window = SPY_WINDOW};
+	return 0;
+}
+
+static void *enter(struct spy_frame *frame, unsigned int slot)
+{
+	frame->slot_index = slot;
+	frame->stack = arguments + 1;
+	frame->caller = CALLER;
+	return spy_enter(frame);
+}
+
+static void leave(struct spy_frame *frame, uint64_t after_cycles, uint64_t result)
+{
+	now += after_cycles;
+	frame->result = result;
+	spy_leave(frame);
+}
+
+static size_t at; /* records are read from here on */
+
+/* The next record in the packet, of so many bytes. */
+static const void *record(size_t bytes)
+{
+	const void *next = packet + sizeof(struct spy_packet) + at;
+
+	at += bytes;
+	assert_true((const uint8_t *)next + bytes <= thread.head);
+	assert_int_equal(thread.packet->content_bits, 8 * (uint64_t)(thread.head - packet));
+	return next;
+}
+
+/* There are no more. */
+static void no_record(void)
+{
+	assert_ptr_equal(thread.head, packet + sizeof(struct spy_packet) + at);
+	at = 0;
+}
+
+static void expect_head(const struct spy_rec_head *head, enum spy_event event, uint16_t fn,
+			uint64_t duration, uint16_t result, uint8_t depth)
+{
+	assert_int_equal(head->event, event);
+	assert_int_equal(head->fn, fn);
+	assert_int_equal(head->duration, duration);
+	assert_int_equal(head->result, result);
+	assert_int_equal(head->depth, depth);
+	assert_int_equal(head->device, (uint8_t)(thread.device - 1));
+	assert_int_equal(head->context, thread.context);
+}
+
+/* ---- a call ---- */
+
+static void test_call(void **state)
+{
+	const struct spy_rec_call *call;
+
+	(void)state;
+	thread.context = 0x1234;
+	assert_ptr_equal(enter(OUTER, 0), &now);
+	assert_int_equal(page.depth, 1);
+	assert_int_equal(page.fn, FN);
+	assert_int_equal(page.outer_fn, FN);
+	assert_int_equal(page.since, 1000);
+	assert_int_equal(page.caller, CALLER);
+	assert_int_equal(thread.depth, 1);
+	assert_int_equal(thread.told, SPY_TOLD_TIME);
+	assert_int_equal(thread.device, 1); /* the runtime begins on the first */
+	assert_int_equal(thread.busy, 0);
+	leave(OUTER, 500, 0xdead000000000000ull);
+	call = record(sizeof(*call));
+	expect_head(&call->head, SPY_EV_CALL, FN, 500, 0, 0);
+	assert_int_equal(call->head.time, 1500);
+	assert_int_equal(call->caller, CALLER & 0xffffffffffff);
+	assert_int_equal(call->flags, 0);
+	no_record();
+	assert_int_equal(page.depth, 0);
+	assert_int_equal(page.calls, 1);
+	assert_int_equal(page.lost, 0);
+	assert_int_equal(thread.packet->time_end, 1500);
+	assert_int_equal(thread.depth, 0);
+	assert_int_equal(thread.told, SPY_TOLD_NOTHING);
+	assert_int_equal(thread.busy, 0);
+	assert_int_equal(n_sched + n_handoff + n_stacks, 0);
+}
+
+static void test_results(void **state)
+{
+	static const struct {
+		uint64_t result;
+		uint16_t shown;
+	} results[] = {{0, 0},
+		       {2, 2},
+		       {0xdeadbeef00000002ull, 2},
+		       {SPY_RESULT_NONE - 1, SPY_RESULT_NONE - 1},
+		       {SPY_RESULT_NONE, SPY_RESULT_NONE},
+		       {SPY_RESULT_NONE + 1, SPY_RESULT_NONE},
+		       {0xffffffff, SPY_RESULT_NONE}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+		const struct spy_rec_call *call;
+
+		enter(OUTER, 0);
+		leave(OUTER, 1, results[i].result);
+		call = record(sizeof(*call));
+		assert_int_equal(call->head.result, results[i].shown);
+	}
+	no_record();
+	/* Where nobody knows the device a driver's call says so. */
+	thread.device = 0;
+	spy_slots[0].layer = SPY_LAYER_DRIVER;
+	at = (size_t)(thread.head - packet) - sizeof(struct spy_packet);
+	enter(OUTER, 0);
+	leave(OUTER, (1ull << 48) + 5, 0);
+	{
+		const struct spy_rec_call *call = record(sizeof(*call));
+
+		assert_int_equal(call->head.device, SPY_DEVICE_NONE);
+		assert_int_equal(call->head.duration, (1ull << 48) - 1); /* no longer */
+	}
+	no_record();
+}
+
+/* Each shape, with every field as it was told. */
+static void test_shapes(void **state)
+{
+	const struct spy_rec_launch *launch;
+	const struct spy_rec_op *op;
+	const struct spy_rec_copy *copy;
+	const struct spy_rec_memory *memory;
+
+	(void)state;
+	spy_slots[0].inspector = STATELESS;
+	told = (struct spy_details){
+		.event = SPY_EV_LAUNCH, .kernel = 0x12345678, .stream = 0x777766665555};
+	enter(OUTER, 0);
+	assert_int_equal(thread.told, SPY_TOLD_DETAILS);
+	assert_int_equal(page.stream, 0x777766665555);
+	leave(OUTER, 1, 0);
+	launch = record(sizeof(*launch));
+	expect_head(&launch->head, SPY_EV_LAUNCH, FN, 1, 0, 0);
+	assert_int_equal(launch->kernel_hi << 16 | launch->kernel_lo, 0x12345678);
+	assert_int_equal(launch->stream, 0x777766665555);
+	assert_int_equal(launch->caller, CALLER & 0xffffffffffff);
+
+	told = (struct spy_details){
+		.event = SPY_EV_OP, .flags = 0xfedc, .stream = 0x1122334455667788, .object = 0x99};
+	enter(OUTER, 0);
+	leave(OUTER, 2, 0);
+	op = record(sizeof(*op));
+	expect_head(&op->head, SPY_EV_OP, FN, 2, 0, 0);
+	assert_int_equal(op->flags, 0xfedc);
+	assert_int_equal(op->stream, 0x1122334455667788);
+	assert_int_equal(op->object, 0x99);
+	assert_int_equal(op->caller, CALLER & 0xffffffffffff);
+
+	told = (struct spy_details){.event = SPY_EV_COPY,
+				    .direction = SPY_DIR_D2D,
+				    .form = SPY_FORM_PEER,
+				    .src_kind = SPY_MEM_DEVICE,
+				    .dst_kind = SPY_MEM_MIXED,
+				    .src_device = 5,
+				    .dst_device = 6,
+				    .access = 2 | 1 << 2,
+				    .captured = true,
+				    .stream = 0xffff777766665555,
+				    .bytes = 0xf123456789abcdefull};
+	enter(OUTER, 0);
+	leave(OUTER, 3, 0);
+	copy = record(sizeof(*copy));
+	expect_head(&copy->head, SPY_EV_COPY, FN, 3, 0, 0);
+	assert_int_equal(copy->direction, SPY_DIR_D2D);
+	assert_int_equal(copy->form, SPY_FORM_PEER);
+	assert_int_equal(copy->src_kind, SPY_MEM_DEVICE);
+	assert_int_equal(copy->dst_kind, SPY_MEM_MIXED);
+	assert_int_equal(copy->src_device, 5);
+	assert_int_equal(copy->dst_device, 6);
+	assert_int_equal(copy->src_access, 2);
+	assert_int_equal(copy->dst_access, 1);
+	assert_int_equal(copy->captured, 1);
+	assert_int_equal(copy->stream, 0x777766665555);
+	assert_int_equal(copy->bytes, 0x123456789abcdef);
+	assert_int_equal(copy->caller, CALLER & 0xffffffffffff);
+
+	told = (struct spy_details){.event = SPY_EV_MEMORY,
+				    .op = SPY_MEMOP_UNMAP,
+				    .dst_kind = SPY_MEM_ARRAY,
+				    .pool = true,
+				    .stream = 0x1122334455667788,
+				    .address = 0xaaaabbbbccccdddd,
+				    .bytes = 0x1111222233334444};
+	enter(OUTER, 0);
+	leave(OUTER, 4, 0);
+	memory = record(sizeof(*memory));
+	expect_head(&memory->head, SPY_EV_MEMORY, FN, 4, 0, 0);
+	assert_int_equal(memory->op, SPY_MEMOP_UNMAP);
+	assert_int_equal(memory->kind, SPY_MEM_ARRAY);
+	assert_int_equal(memory->pool, 1);
+	assert_int_equal(memory->reserved, 0);
+	assert_int_equal(memory->stream, 0x1122334455667788);
+	assert_int_equal(memory->address, 0xaaaabbbbccccdddd);
+	assert_int_equal(memory->bytes, 0x1111222233334444);
+	assert_int_equal(memory->caller, CALLER & 0xffffffffffff);
+	no_record();
+	assert_int_equal(n_before, 4);
+	assert_int_equal(n_after, 4);
+}
+
+/* ---- calls inside calls ---- */
+
+static void test_nested(void **state)
+{
+	const struct spy_rec_inner *inner;
+	const struct spy_rec_head *head;
+	const struct spy_rec_call *call;
+
+	(void)state;
+	spy_slots[0].inspector = spy_slots[1].inspector = STATELESS;
+	told.event = SPY_EV_OP;
+	enter(OUTER, 0);
+	now = 1100;
+	enter(INNER, 1); /* the one around it told the details */
+	assert_int_equal(n_before, 1);
+	assert_int_equal(page.depth, 2);
+	assert_int_equal(page.fn, FN + 1);
+	assert_int_equal(page.outer_fn, FN);
+	assert_int_equal(page.since, 1000);
+	assert_int_equal(page.inner_since, 1100);
+	now = 1200;
+	enter(INNER - 1, 2); /* a third */
+	assert_int_equal(page.depth, 3);
+	assert_int_equal(page.inner_since, 1200);
+	leave(INNER - 1, 10, 0);
+	head = record(sizeof(*head));
+	expect_head(head, SPY_EV_NESTED, FN + 2, 10, 0, 2);
+	assert_int_equal(page.depth, 2);
+	assert_int_equal(page.fn, FN + 1);
+	assert_int_equal(page.inner_since, 1100);
+	leave(INNER, 10, 0);
+	inner = record(sizeof(*inner));
+	assert_int_equal(inner->event, SPY_EV_INNER);
+	assert_int_equal(inner->fn, FN + 1);
+	assert_int_equal(inner->duration, 120);
+	assert_int_equal(inner->time, 1220);
+	assert_int_equal(page.depth, 1);
+	assert_int_equal(page.fn, FN);
+	enter(INNER, 1);
+	leave(INNER, 5, 35); /* failed: in full */
+	head = record(sizeof(*head));
+	expect_head(head, SPY_EV_NESTED, FN + 1, 5, 35, 1);
+	enter(INNER, 1);
+	leave(INNER, UINT32_MAX, 0);
+	inner = record(sizeof(*inner));
+	assert_int_equal(inner->duration, UINT32_MAX);
+	enter(INNER, 1);
+	leave(INNER, (uint64_t)UINT32_MAX + 1, 0); /* longer than a short record can say */
+	head = record(sizeof(*head));
+	expect_head(head, SPY_EV_NESTED, FN + 1, (uint64_t)UINT32_MAX + 1, 0, 1);
+	assert_int_equal(n_after, 0);
+	spy_slots[1].inspector = STATEFUL; /* keeps a table up to date, whatever was told */
+	enter(INNER, 1);
+	leave(INNER, 5, 0);
+	record(sizeof(*inner));
+	assert_int_equal(n_before, 2);
+	assert_int_equal(n_after, 1);
+	leave(OUTER, 5, 0);
+	record(sizeof(struct spy_rec_op));
+	no_record();
+	assert_int_equal(page.calls, 7);
+
+	/* Inside one that tells nothing the inner one does. */
+	begin(NULL);
+	spy_slots[1].inspector = STATELESS;
+	enter(OUTER, 0);
+	told.event = SPY_EV_OP;
+	enter(INNER, 1);
+	leave(INNER, 5, 0);
+	expect_head(&((const struct spy_rec_op *)record(sizeof(struct spy_rec_op)))->head,
+		    SPY_EV_OP, FN + 1, 5, 0, 1);
+	leave(OUTER, 5, 0);
+	call = record(sizeof(*call));
+	expect_head(&call->head, SPY_EV_CALL, FN, 10, 0, 0);
+	no_record();
+	assert_int_equal(n_after, 1);
+}
+
+static void test_too_deep(void **state)
+{
+	(void)state;
+	for (int i = 0; i < SPY_DEPTH_MAX; i++)
+		enter(&frames[SPY_DEPTH_MAX + 1 - i], 0);
+	assert_int_equal(page.depth, SPY_DEPTH_MAX);
+	assert_int_equal(page.lost, 0);
+	enter(&frames[1], 0);
+	assert_int_equal(page.lost, 1);
+	assert_int_equal(page.depth, SPY_DEPTH_MAX);
+	leave(&frames[1], 1, 0);
+	assert_int_equal(page.depth, SPY_DEPTH_MAX);
+	for (int i = SPY_DEPTH_MAX; i--;)
+		leave(&frames[SPY_DEPTH_MAX + 1 - i], 1, 0);
+	assert_int_equal(page.depth, 0);
+	assert_int_equal(page.calls, SPY_DEPTH_MAX);
+}
+
+/* Calls that an exception took us out of: what lies at or below the new frame is over. */
+static void test_left(void **state)
+{
+	(void)state;
+	enter(OUTER, 0);
+	enter(INNER, 1);
+	assert_int_equal(n_handoff, 0);
+	enter(INNER, 2); /* in its place */
+	assert_int_equal(INNER->depth, 1);
+	assert_int_equal(n_handoff, 1);
+	leave(INNER, 1, 0);
+	enter(INNER, 1);
+	enter(INNER + 2, 3); /* above both */
+	assert_int_equal((INNER + 2)->depth, 0);
+	assert_int_equal(page.outer_fn, FN + 3);
+	assert_int_equal(n_handoff, 2);
+	leave(INNER + 2, 1, 0);
+	assert_int_equal(page.depth, 0);
+}
+
+/* ---- counted calls ---- */
+
+static void test_counted(void **state)
+{
+	const struct spy_rec_call *call;
+
+	(void)state;
+	spy_slots[0].record = SPY_COUNTED;
+	spy_slots[0].counter = 3;
+	spy_slots[0].inspector = STATELESS;
+	enter(OUTER, 0);
+	assert_int_equal(page.counts[3], 1);
+	assert_int_equal(page.depth, 1);
+	assert_int_equal(page.fn, FN);
+	assert_int_equal(page.since, 0);
+	assert_int_equal(thread.told, SPY_TOLD_COUNT);
+	leave(OUTER, 5, 1); /* that it failed is not worth a record */
+	no_record();
+	assert_int_equal(page.depth, 0);
+	assert_int_equal(page.calls, 0);
+	assert_int_equal(n_before, 1);
+	assert_int_equal(n_after, 1);
+	enter(OUTER, 0);
+	thread.calls[0].start = 1010; /* a probe saw it wait */
+	now = 1010;
+	leave(OUTER, 30, 0);
+	call = record(sizeof(*call));
+	expect_head(&call->head, SPY_EV_CALL, FN, 30, 0, 0);
+	no_record();
+	assert_int_equal(page.counts[3], 1); /* it has a record instead */
+	assert_int_equal(page.calls, 1);
+}
+
+/* A driver's call inside one that is timed and told the details is only counted. */
+static void test_brief(void **state)
+{
+	const struct spy_rec_head *head;
+
+	(void)state;
+	spy_slots[1].brief = true;
+	spy_slots[1].counter = SPY_COUNTER_NONE; /* until it is called for the first time */
+	spy_slots[1].layer = SPY_LAYER_DRIVER;
+	enter(OUTER, 0);
+	enter(INNER, 1);
+	assert_int_equal(spy_slots[1].counter, 9);
+	assert_int_equal(page.counts[9], 1);
+	assert_int_equal(page.depth, 2);
+	leave(INNER, 5, 0);
+	no_record();
+	enter(INNER, 1);
+	assert_int_equal(page.counts[9], 2);
+	leave(INNER, 5, 7); /* failed */
+	head = record(sizeof(*head));
+	expect_head(head, SPY_EV_NESTED, FN + 1, 0, 7, 1);
+	assert_int_equal(page.counts[9], 1);
+	spy_slots[1].inspector = STATELESS; /* now it copies: of which nobody told */
+	told.event = SPY_EV_COPY;
+	enter(INNER, 1);
+	assert_int_equal(page.counts[9], 1);
+	leave(INNER, 5, 0);
+	record(sizeof(struct spy_rec_copy));
+	leave(OUTER, 5, 0);
+	record(sizeof(struct spy_rec_call));
+	no_record();
+
+	begin(NULL); /* inside one that is only counted itself */
+	spy_slots[0].record = SPY_COUNTED;
+	spy_slots[1].brief = true;
+	spy_slots[1].counter = 9;
+	enter(OUTER, 0);
+	enter(INNER, 1);
+	leave(INNER, 5, 0);
+	leave(OUTER, 5, 0);
+	record(sizeof(struct spy_rec_inner));
+	no_record();
+	assert_int_equal(page.counts[9], 0);
+}
+
+/* ---- what is lost, or nobody's business ---- */
+
+/* A handler's call, while a record of its thread is in the making: lost, and leaves no trace in it. */
+static void interrupt(struct spy_frame *frame, uintptr_t busy, bool lost)
+{
+	uint64_t before_ns = page.lost;
+
+	thread.busy = busy;
+	assert_ptr_equal(enter(frame, 0), &now);
+	assert_int_equal(page.lost, before_ns + lost);
+	assert_int_equal(thread.depth, !lost);
+	assert_int_equal(thread.busy, lost ? busy : 0);
+	leave(frame, 1, 0);
+	if (!lost)
+		record(sizeof(struct spy_rec_call));
+	no_record();
+	at = (size_t)(thread.head - packet) - sizeof(struct spy_packet);
+}
+
+static void test_interrupted(void **state)
+{
+	uintptr_t here = (uintptr_t)OUTER;
+
+	(void)state;
+	interrupt(OUTER, here + 4096, true); /* below, as handlers are */
+	interrupt(OUTER, here + 1, true);
+	interrupt(OUTER, UINTPTR_MAX, true); /* while something else of ours runs */
+	interrupt(OUTER, here, false); /* that one never came back */
+	interrupt(OUTER, here - 4096, false);
+	interrupt(OUTER, here - (1 << 20), false);
+	interrupt(OUTER, here - (1 << 20) - 16, true); /* far above: the stack of signals */
+	interrupt(OUTER, here - (4 << 20), true);
+	at = 0;
+}
+
+static void test_no_room(void **state)
+{
+	(void)state;
+	thread.head = thread.limit;
+	ready = NULL;
+	assert_ptr_equal(enter(OUTER, 0), &now);
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_ready, 1);
+	assert_int_equal(page.depth, 0);
+	assert_ptr_equal(thread.head, thread.limit);
+	thread.head--;
+	enter(OUTER, 0); /* the last one that fits */
+	assert_int_equal(n_ready, 1);
+	assert_int_equal(page.depth, 1);
+	leave(OUTER, 1, 0);
+	assert_int_equal(page.calls, 1);
+	thread.head = thread.limit;
+	ready = &thread;
+	enter(OUTER, 0); /* there was room again */
+	assert_int_equal(n_ready, 2);
+	leave(OUTER, 1, 0);
+	assert_int_equal(page.calls, 2);
+}
+
+/* The thread that returns is another one: a child that was forked inside the call. */
+static void test_not_ours(void **state)
+{
+	static struct spy_thread other;
+
+	(void)state;
+	enter(OUTER, 0);
+	spy_self = &other;
+	leave(OUTER, 1, 0);
+	no_record();
+	assert_int_equal(page.calls, 0);
+	spy_self = &thread;
+	thread.packet = NULL;
+	leave(OUTER, 1, 0);
+	thread.packet = (struct spy_packet *)packet;
+	no_record();
+	thread.head = packet + SPY_PACKET_BYTES - SPY_RECORD_MAX + 8;
+	leave(OUTER, 1, 0); /* a record might not fit any more */
+	assert_int_equal(page.calls, 0);
+	thread.head = packet + SPY_PACKET_BYTES - SPY_RECORD_MAX;
+	leave(OUTER, 1, 0);
+	assert_int_equal(page.calls, 1);
+}
+
+static void test_transparent(void **state)
+{
+	(void)state;
+	spy_slots[0].record = SPY_TRANSPARENT;
+	spy_slots[0].inspector = STATELESS;
+	spy_slots[0].real = NULL;
+	assert_ptr_equal(enter(OUTER, 0), &n_resolved);
+	assert_int_equal(n_resolved, 1);
+	leave(OUTER, 1, 0);
+	no_record();
+	assert_int_equal(page.depth + page.lost + page.calls, 0);
+	assert_int_equal(n_before, 1);
+	assert_int_equal(n_after, 1);
+	/* A look-up that is lost hands out stubs all the same, and no other one does anything. */
+	for (int look_up = 0; look_up < 2; look_up++) {
+		begin(NULL);
+		spy_slots[0].inspector = look_up ? SPY_INSPECTOR_get_proc_address : STATELESS;
+		thread.busy = UINTPTR_MAX;
+		enter(OUTER, 0);
+		leave(OUTER, 1, 0);
+		assert_int_equal(n_after, look_up);
+	}
+}
+
+/* ---- a closer look ---- */
+
+static void test_closer_look(void **state)
+{
+	(void)state;
+	spy_closer_look = 100;
+	spy_long_call = 1000;
+	enter(OUTER, 0);
+	leave(OUTER, 99, 0);
+	assert_int_equal(n_stacks, 0);
+	enter(OUTER, 0);
+	leave(OUTER, 100, 0);
+	assert_int_equal(n_stacks, 1);
+	assert_int_equal(n_sched, 0);
+	enter(OUTER, 0);
+	leave(OUTER, 1000, 0);
+	assert_int_equal(n_stacks, 2);
+	assert_int_equal(n_sched, 1);
+	assert_int_equal(sched_at, now);
+	enter(OUTER, 0);
+	leave(OUTER, 1, 5); /* failed */
+	assert_int_equal(n_stacks, 3);
+	spy_slots[0].inspector = STATELESS;
+	told = (struct spy_details){.event = SPY_EV_COPY, .pageable = true};
+	enter(OUTER, 0);
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_stacks, 4);
+	assert_int_equal(page.pageable, 1);
+	enter(OUTER, 0);
+	leave(OUTER, 1, 5);
+	assert_int_equal(page.pageable, 1); /* it copied nothing */
+	told.event = SPY_EV_CALL;
+	/* Inside another call: pageable is counted, the rest is the outer one's. */
+	n_stacks = n_sched = 0;
+	enter(OUTER, 1);
+	told = (struct spy_details){.event = SPY_EV_COPY, .pageable = true};
+	enter(INNER, 0);
+	leave(INNER, 5000, 0);
+	assert_int_equal(page.pageable, 2);
+	assert_int_equal(n_stacks + n_sched, 0);
+	leave(OUTER, 0, 0);
+	assert_int_equal(n_stacks, 1);
+	assert_int_equal(n_sched, 1);
+	/* What makes things, or is in a sample. */
+	n_stacks = 0;
+	spy_slots[2].makes = 1;
+	enter(OUTER, 2);
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_stacks, 1); /* its place has not had its first calls */
+	spy_slots[3].sampled = SPY_SAMPLED_ALL;
+	for (int i = 0; i < 1000; i++) {
+		enter(OUTER, 3);
+		leave(OUTER, 1, 0);
+		thread.head = packet + sizeof(struct spy_packet);
+	}
+	assert_in_range(n_stacks, 1 + 90, 1 + 160); /* about one in eight of the first ones */
+}
+
+/* So that the account of a long call tells of hardly more than that call. */
+static void test_look_before(void **state)
+{
+	(void)state;
+	spy_look_again = 500;
+	thread.ran_at = 501;
+	enter(OUTER, 0);
+	assert_int_equal(n_sched, 0);
+	leave(OUTER, 1, 0);
+	thread.ran_at = 501;
+	enter(OUTER, 0); /* at 1001 */
+	assert_int_equal(n_sched, 1);
+	assert_int_equal(sched_at, 0);
+	now += 1000;
+	enter(INNER, 0); /* not inside a call */
+	assert_int_equal(n_sched, 1);
+}
+
+/* A lock that was waited for in a call is over with that call, not with one inside it. */
+static void test_waiting(void **state)
+{
+	(void)state;
+	enter(OUTER, 0);
+	enter(INNER, 1);
+	thread.waiting = (void *)&now;
+	leave(INNER, 1, 0);
+	assert_int_equal(n_handoff, 0);
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_handoff, 1);
+	spy_slots[0].record = SPY_COUNTED;
+	enter(OUTER, 0);
+	thread.waiting = (void *)&now;
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_handoff, 2);
+}
+
+static uint64_t window_at(const uint64_t *stack)
+{
+	OUTER->slot_index = 0;
+	OUTER->stack = (uint64_t *)(uintptr_t)stack;
+	spy_enter(OUTER);
+	thread.depth = 0;
+	return OUTER->window;
+}
+
+/* Stack arguments are copied without a look only where they cannot reach past the end of a stack. */
+static void test_window(void **state)
+{
+	uintptr_t end = (uintptr_t)arguments + 4096;
+
+	(void)state;
+	assert_int_equal(window_at((const uint64_t *)(end - SPY_WINDOW)), SPY_WINDOW);
+	assert_int_equal(window_at((const uint64_t *)(end - SPY_WINDOW + 8)), 16);
+	assert_int_equal(window_at((const uint64_t *)(end)),
+			 16); /* the return address is before it */
+	assert_int_equal(window_at((const uint64_t *)(end + 8)), SPY_WINDOW);
+	thread.stack_begin = (uintptr_t)arguments;
+	thread.stack_end = end + 4096;
+	assert_int_equal(window_at((const uint64_t *)(end - SPY_WINDOW + 8)), SPY_WINDOW);
+	thread.stack_end = end + 8; /* the last byte lies there */
+	assert_int_equal(window_at((const uint64_t *)(end - SPY_WINDOW + 8)), SPY_WINDOW);
+	thread.stack_end = end + 7;
+	assert_int_equal(window_at((const uint64_t *)(end - SPY_WINDOW + 8)), 16);
+	thread.stack_begin = end - SPY_WINDOW;
+	thread.stack_end = end + 4096;
+	assert_int_equal(window_at((const uint64_t *)(end - SPY_WINDOW + 8)), 16);
+}
+
+/* What the outermost call told decides which calls inside it take the long road. */
+static void test_told(void **state)
+{
+	(void)state;
+	told.event = SPY_EV_MEMORY;
+	spy_slots[0].inspector = STATEFUL;
+	enter(OUTER, 0);
+	assert_int_equal(thread.told, SPY_TOLD_ALL);
+	spy_slots[1].foreign = true; /* another library's: it may do anything inside */
+	enter(INNER, 1);
+	assert_int_equal(thread.told, SPY_TOLD_DETAILS);
+	leave(INNER, 1, 0);
+	leave(OUTER, 1, 0);
+	spy_slots[0].foreign = true;
+	enter(OUTER, 0);
+	assert_int_equal(thread.told, SPY_TOLD_DETAILS);
+	leave(OUTER, 1, 0);
+	told.event = SPY_EV_CALL; /* an inspector with nothing to tell */
+	enter(OUTER, 0);
+	assert_int_equal(thread.told, SPY_TOLD_TIME);
+	leave(OUTER, 1, 0);
+	assert_int_equal(thread.told, SPY_TOLD_NOTHING);
+}
+
+#define TEST(function) cmocka_unit_test_setup(function, begin)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_call),        TEST(test_results),     TEST(test_shapes),
+		TEST(test_nested),      TEST(test_too_deep),    TEST(test_left),
+		TEST(test_counted),     TEST(test_brief),       TEST(test_interrupted),
+		TEST(test_no_room),     TEST(test_not_ours),    TEST(test_transparent),
+		TEST(test_closer_look), TEST(test_look_before), TEST(test_waiting),
+		TEST(test_window),      TEST(test_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
