@@ -520,7 +520,8 @@ static void join(struct spy_details *details, struct spy_frame *frame, const str
 		details->direction = SPY_DIR_UNKNOWN;
 }
 
-typedef void read_batch(struct spy_frame *frame, const struct spy_inspector *self, uint64_t i,
+/* False: the arrays are not there, which the real function refuses. */
+typedef bool read_batch(struct spy_frame *frame, const struct spy_inspector *self, uint64_t i,
 			struct copy *copy, bool ask);
 
 /* libcudart.so.12 has one argument more before the stream than 13 has. */
@@ -552,7 +553,8 @@ static void inspect_batch(struct spy_frame *frame, const struct spy_inspector *s
 	for (uint64_t i = 0; i < count; i++) {
 		struct copy copy = {.dst.device = SPY_DEVICE_NONE, .src.device = SPY_DEVICE_NONE};
 
-		read(frame, self, i, &copy, ask);
+		if (!read(frame, self, i, &copy, ask))
+			break;
 		join(details, frame, &copy, !i, ask);
 	}
 	judge(details, true);
@@ -567,7 +569,7 @@ static void ask_batch(struct spy_frame *frame, const struct spy_inspector *self,
 		inspect_batch(frame, self, read, true);
 }
 
-static void read_batch_1d(struct spy_frame *frame, const struct spy_inspector *self, uint64_t i,
+static bool read_batch_1d(struct spy_frame *frame, const struct spy_inspector *self, uint64_t i,
 			  struct copy *copy, bool ask)
 {
 	const uint64_t *dsts = (const uint64_t *)arg(frame, self, BATCH_DSTS);
@@ -576,10 +578,11 @@ static void read_batch_1d(struct spy_frame *frame, const struct spy_inspector *s
 
 	(void)ask;
 	if (!dsts || !srcs || !sizes)
-		return;
+		return false;
 	copy->dst.address = dsts[i];
 	copy->src.address = srcs[i];
 	copy->bytes = copy->dst.span = copy->src.span = sizes[i];
+	return true;
 }
 
 static struct end operand(const struct layout_operand_3d *from, const struct layout_extent *extent,
@@ -596,7 +599,7 @@ static struct end operand(const struct layout_operand_3d *from, const struct lay
 	return end;
 }
 
-static void read_batch_3d(struct spy_frame *frame, const struct spy_inspector *self, uint64_t i,
+static bool read_batch_3d(struct spy_frame *frame, const struct spy_inspector *self, uint64_t i,
 			  struct copy *copy, bool ask)
 {
 	const struct layout_batch_op_3d *op = (const void *)arg(frame, self, DST);
@@ -604,7 +607,7 @@ static void read_batch_3d(struct spy_frame *frame, const struct spy_inspector *s
 	uint64_t element;
 
 	if (!op)
-		return;
+		return false;
 	op += i;
 	extent = op->extent;
 	element = element_of(frame, op->src.type == LAYOUT_OPERAND_ARRAY ? op->src.object : 0,
@@ -613,6 +616,7 @@ static void read_batch_3d(struct spy_frame *frame, const struct spy_inspector *s
 	copy->dst = operand(&op->dst, &extent, element);
 	copy->src = operand(&op->src, &extent, element);
 	copy->bytes = extent.width * extent.height * extent.depth;
+	return true;
 }
 
 #define BATCH_INSPECTORS(form, read) \

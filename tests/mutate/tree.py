@@ -64,15 +64,15 @@ class Tree:
         os.makedirs(os.path.join(self.path, "tmp"), exist_ok=True)
         return listed
 
-    def make(self, *args, check=True):
-        done = subprocess.run(["make", "-s", "-j2", *args], cwd=self.path, stdin=subprocess.DEVNULL,
+    def make(self, *args, build="build", check=True):
+        done = subprocess.run(["make", "-s", "-j2", "BUILD=" + build, *args], cwd=self.path, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if check and done.returncode:
             raise SystemExit("mutate: no build of the copy: " + done.stdout.decode(errors="replace")[-2000:])
         return done.returncode == 0
 
     def make_measured(self):
-        self.make("BUILD=build-cover", "CC=tests/mutate/cover-cc", "DEBUG=1", "test-build")
+        self.make("CC=tests/mutate/cover-cc", "DEBUG=1", "test-build", build="build-cover")
 
     def make_all(self):
         self.make("test-build")
