@@ -325,14 +325,44 @@ static void test_memset_prefetch(void **state)
 	assert_int_equal(d->stream, 0x77);
 }
 
+/* A child of fork knows nothing of what its parent's driver had: neither memory, nor arrays, captures or contexts. */
+static void test_reset(void **state)
+{
+	const struct layout_channel rgba = {8, 8, 8, 8, 0};
+	uint64_t array = 0xa77a1, context = 0xc0;
+	struct spy_memory found;
+
+	(void)state;
+	spy_memory_add(&(struct spy_memory){0x1000, 0x2000, SPY_MEM_PINNED, 1, 0, 0});
+	CALL(cudaMallocArray, RT13, P(&array), P(&rgba), 10, 0, 0);
+	CALL(cudaStreamBeginCapture, RT13, 0x77, 0);
+	CALL(cuCtxCreate_v2, DRIVER, P(&context), 0, 3);
+	assert_true(spy_memory_find(0x1800, &found));
+	assert_int_equal(spy_array_element(&the_frame, array, false), 4);
+	assert_true(spy_stream_captured(&the_thread, 0x77));
+	assert_int_equal(spy_context_device(context), 3);
+	spy_inspect_reset();
+	assert_false(spy_memory_find(0x1800, &found));
+	assert_int_equal(spy_array_element(&the_frame, array, false), 0);
+	assert_false(spy_stream_captured(&the_thread, 0x77));
+	assert_int_equal(spy_captures, 0);
+	assert_int_equal(spy_context_device(context), SPY_DEVICE_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_alloc_free), TEST(test_alloc_v1),
-		TEST(test_alloc_3d),   TEST(test_host),
-		TEST(test_pool),       TEST(test_pool_access),
-		TEST(test_arrays),     TEST(test_vmm),
-		TEST(test_elsewhere),  TEST(test_memset_prefetch),
+		TEST(test_alloc_free),
+		TEST(test_alloc_v1),
+		TEST(test_alloc_3d),
+		TEST(test_host),
+		TEST(test_pool),
+		TEST(test_pool_access),
+		TEST(test_arrays),
+		TEST(test_vmm),
+		TEST(test_elsewhere),
+		TEST(test_reset),
+		TEST(test_memset_prefetch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
