@@ -19,6 +19,7 @@ cd "$tmp" || exit 1
 clean_up() {
 	local status=$?
 	[ -e "$tmp/.failed" ] && status=1
+	[ "$status" = 0 ] && [ -s "$tmp/.without" ] && echo "without $(sort -u "$tmp/.without" | paste -sd, | sed 's/,/, /g')"
 	mps_stop
 	chmod -R u+rwX "$tmp" 2>/dev/null
 	rm -rf "$tmp"
@@ -40,6 +41,11 @@ fail() {
 skip() {
 	echo "$*"
 	exit 77
+}
+
+# without WHAT: a part of the test is left out; its last line says which, and tests/run shows that line.
+without() {
+	echo "$*" >>"$tmp/.without"
 }
 
 need() {

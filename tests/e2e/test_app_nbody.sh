@@ -111,6 +111,8 @@ if [ "$(id -u)" = 0 ]; then
 		(.mps_turns[0] | .user != .server_user and .server_user > 60000 and .waited_ns > 20e6) and
 		(.findings[] | select(.id == "mps-users") | .cost_ns > 20e6 and .processes == 1) and
 		.waits.mps_ns > 20e6 and (.victims[0].what | test("another user.s MPS server"))'
+else
+	without "MPS with two users (not root)"
 fi
 
 # Somebody else's files where the daemon's would be: a pipe without a writer, a device, a folder, a number

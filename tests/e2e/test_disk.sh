@@ -109,11 +109,13 @@ expect "traces in a directory that was not there" "$(find made/by/us -name metad
 if [ "$(id -u)" != 0 ]; then
 	CUDASPY_OUT=unwritable same unwritable "$bin/life" calls 20
 	expect "unwritable" "$(grep -c '^cudaspy: cannot write' unwritable.err)" 1
+else
+	without "a directory that is not writable (root)"
 fi
 
 # No descriptor to be had, no memory (without which AddressSanitizer gives up).
 limits="files memory"
-[ -n "$first" ] && limits=files
+[ -n "$first" ] && limits=files && without "no memory (a sanitizer)"
 for what in $limits; do
 	same "no-$what" "$bin/life" limit $what
 	expect "no $what: $(cat "no-$what.err")" "$(grep -c '^cudaspy: ' "no-$what.err")" 1
@@ -144,4 +146,4 @@ CUDASPY_OUT=relative same relative "$bin/life" chdir "$tmp/elsewhere"
 [ -n "$(traces relative)" ] || fail "relative CUDASPY_OUT: no trace; $(cat relative.err)"
 CUDASPY_OUT='' same default "$bin/life" chdir "$tmp/elsewhere"
 [ -n "$(traces .)" ] || fail "the default directory is not where the program was started"
-[ -n "$small" ] || echo "without small file systems: mounting is not allowed here"
+[ -n "$small" ] || without "small file systems (no mounting here)"

@@ -249,6 +249,7 @@ if [ "$(id -u)" = 0 ]; then
 	bin=$CUDASPY_BUILD/tests/e2e
 	kernel=$CUDASPY_BUILD/sim/libsimkernel.so
 else
+	without "MPS with two users (not root)"
 	names=$(grep -v mps-users <<<"$names") # only root can become another user
 fi
 sed -n 's/^\t\.id = "\(.*\)",$/\1/p' $(grep -l site_spread "$root"/analyzer/detectors/*.c) >spread

@@ -148,7 +148,8 @@ valid_all() {
 	gate "$status" --format=sarif "$@"
 	valid "$schemas/sarif-2.1.0.json" said
 	gate "$status" --format=junit "$@"
-	! command -v xmllint >/dev/null || xmllint --noout --schema "$schemas/junit.xsd" said 2>wrong || fail "junit: $(head -n 5 wrong)"
+	command -v xmllint >/dev/null || { without "the schema of JUnit (no xmllint)"; return; }
+	xmllint --noout --schema "$schemas/junit.xsd" said 2>wrong || fail "junit: $(head -n 5 wrong)"
 }
 valid_all 0 pageable
 valid_all 0 --nested pinned

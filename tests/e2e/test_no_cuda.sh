@@ -16,6 +16,7 @@ nothing false /bin/false
 nothing pipe bash -c 'seq 1000 | sort -rn | head -n 3; (exit 3); echo $?; ls / | wc -l'
 nothing missing bash -c 'no-such-program-anywhere; exec /no/such/file'
 nothing script sh -c 'x=$(echo hi); echo "$x" | cat; kill -TERM $$'
+command -v python3 >/dev/null || without python3
 command -v python3 >/dev/null && nothing python python3 -c '
 import ctypes, subprocess, os, threading
 print(subprocess.run(["echo", "hi"], capture_output=True).stdout)

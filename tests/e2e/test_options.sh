@@ -63,16 +63,14 @@ done
 [ -n "${parent:-}" ] || fail "neither of two traces is the parent's"
 
 # Without the child's metadata the two are still of one time.
-if [ -x "$tool" ]; then
-	traced() { "$tool" report --format=json "$out" 2>/dev/null | sed -n 's/^ *"duration_ns": \([0-9]*\),*$/\1/p' | head -n 1; }
-	whole=$(traced)
-	[ "$whole" -gt 0 ] || fail "how long was the run?"
-	child=$(traces | grep -vFx "$parent")
-	rm "$child/metadata"
-	lost=$(traced)
-	[ "$lost" -gt $((whole - 1000000)) ] && [ "$lost" -lt $((whole + 1000000)) ] ||
-		fail "without metadata of one process the run took $lost ns, not $whole"
-fi
+traced() { "$tool" report --format=json "$out" 2>/dev/null | sed -n 's/^ *"duration_ns": \([0-9]*\),*$/\1/p' | head -n 1; }
+whole=$(traced)
+[ "$whole" -gt 0 ] || fail "how long was the run?"
+child=$(traces | grep -vFx "$parent")
+rm "$child/metadata"
+lost=$(traced)
+[ "$lost" -gt $((whole - 1000000)) ] && [ "$lost" -lt $((whole + 1000000)) ] ||
+	fail "without metadata of one process the run took $lost ns, not $whole"
 
 export CUDA_ODD=$'quote " backslash \\ newline \n tab \t \xff \xc3\xa9 %d %s */ };' CUDA_VISIBLE_DEVICES=0,1
 same odd "$bin/life" calls $'3 "quoted" \\ back\nline */ \x01 \xff' "" "$(printf '%9000s' x)"

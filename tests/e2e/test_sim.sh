@@ -19,6 +19,8 @@ if [ -x "$build/gpu/facts" ]; then
 	printf '%s\n' "$unsafe" "$unsafe" "$unsafe" "$unsafe" "$legacy" "$legacy" "$waits" "$waits" "$waits" "$unsafe" \
 		"$unsafe" "$unsafe" "$none" "$unsafe" "$none" >wanted
 	diff wanted got || fail "captures: $(cat captures)"
+else
+	without "facts captures (no CUDA toolkit)"
 fi
 
 # A program with NVIDIA's own runtime inside cannot work here, and is told why.
@@ -27,5 +29,7 @@ if [ -x "$build/testapps/copies-static" ]; then
 	grep -q "nvcc -cudart shared" err || fail "a runtime linked to the program: says $(cat err)"
 	"$sim" "$build/testapps/copies" --help >/dev/null 2>err
 	[ -s err ] && fail "a shared runtime: says $(cat err)"
+else
+	without "copies-static (no CUDA toolkit)"
 fi
 exit 0

@@ -55,6 +55,8 @@ if [ -x "$bin/stacks_cc" ]; then
 	"$tool" report --verbose "$trace" | sed -n '/^ *stack of a call/,/^    Pin/p' >stack.txt
 	grep -q 'epoch' stack.txt || fail "in a thread: no stack: $(cat stack.txt)"
 	grep -q 'std::\|libstdc' stack.txt && fail "the text shows what starts a thread: $(cat stack.txt)"
+else
+	without "C++"
 fi
 
 record stacks signal

@@ -21,6 +21,8 @@ if [ -x "$bin/throw" ]; then
 	# of each round's four calls only catcher's returns
 	expect "throw: cudaLaunchHostFunc" "$(depths "$trace" cudaLaunchHostFunc)" "0:50"
 	readable "$trace"
+else
+	without "C++"
 fi
 
 same longjmp "$bin/nest" longjmp

@@ -45,6 +45,8 @@ grep -q '^CUDASPY REPORT' said || fail "no report: $(cat said err)"
 if [ "$(id -u)" -ne 0 ]; then
 	mkdir -m 555 closed
 	wrong "closed: Permission denied" "$tool" run -o closed "$bin/life" calls 3
+else
+	without "a directory that is not writable (root)"
 fi
 if [ -c /dev/full ]; then
 	for line in "report $out" "report --format=json $out" "report --format=junit $out" "report --format=sarif $out" \

@@ -29,7 +29,7 @@ for order in before after; do
 done
 
 # What an interposer frees for itself inside a call of the program's is known for what it is.
-[ -e "$build/sim/lib/libcuda.so.1" ] || exit 0
+[ -e "$build/sim/lib/libcuda.so.1" ] || { without "the simulator"; exit 0; }
 fakes=$build/sim/lib before='' after=$bin/libhoard.so
 rm -rf "$out"
 spied "$bin/hoard" 2>/dev/null || fail "hoard"

@@ -47,7 +47,7 @@ check "$bin/sim_mixed13" "runtime driver"
 check "$bin/sim_mixed12" "runtime driver"
 check "$bin/sim_mixed_static" driver
 for static in "$bin"/sample_*_static; do
-	[ -x "$static" ] || continue
+	[ -x "$static" ] || { without "the samples (no CUDA toolkit)"; continue; }
 	sample=${static##*/sample_}
 	check "$build/sim/samples/${sample%_static}" "runtime driver"
 	check "$static" driver
