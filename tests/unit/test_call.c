@@ -29,7 +29,7 @@ static struct spy_thread thread, *ready;
 static struct spy_slot_page page;
 static uint8_t packet[SPY_PACKET_BYTES] __attribute__((aligned(4096)));
 static struct spy_details told; /* what the inspector finds out */
-static int n_before, n_after, n_handoff, n_sched, n_stacks, n_ready, n_resolved;
+static int n_before, n_after, n_handoff, n_sched, n_stacks, n_ready, n_resolved, n_lost;
 static uint64_t sched_at, window_left;
 
 uint64_t spy_clock_monotonic(void)
@@ -93,6 +93,11 @@ void spy_stack_look(struct spy_thread *of, const struct spy_frame *frame, uint64
 	n_stacks++;
 }
 
+void spy_count_lost_call(void)
+{
+	n_lost++;
+}
+
 struct spy_thread *spy_thread_ready(void)
 {
 	n_ready++;
@@ -132,7 +137,7 @@ static int begin(void **state)
 	memset(frames, 0xa5, sizeof(frames));
 	memset(&told, 0, sizeof(told));
 	told.event = SPY_EV_CALL;
-	n_before = n_after = n_handoff = n_sched = n_stacks = n_ready = n_resolved = 0;
+	n_before = n_after = n_handoff = n_sched = n_stacks = n_ready = n_resolved = n_lost = 0;
 	thread.page = &page;
 	thread.packet = (struct spy_packet *)packet;
 	thread.head = packet + sizeof(struct spy_packet);
@@ -608,25 +613,57 @@ static void test_no_room(void **state)
 	assert_int_equal(page.calls, 2);
 }
 
-/* The thread that returns is another one: a child that was forked inside the call. */
-static void test_not_ours(void **state)
+/* The thread that returns is another one: a coroutine went on there. The call is lost, and its thread leaves it; but not if
+ * that has begun another one in its place. */
+static void elsewhere(bool counted, bool replaced)
 {
-	static struct spy_thread other;
+	static struct spy_thread other = {.page = &page};
 
-	(void)state;
+	begin(NULL);
+	spy_slots[0].record = counted ? SPY_COUNTED : SPY_TRACED;
 	enter(OUTER, 0);
+	if (replaced)
+		thread.calls[0].frame++;
 	spy_self = &other;
 	leave(OUTER, 1, 0);
 	no_record();
 	assert_int_equal(page.calls, 0);
+	assert_int_equal(n_lost, !counted); /* or it has been counted */
+	assert_int_equal(thread.calls[0].frame, replaced ? (uintptr_t)OUTER + 1 : 0);
 	spy_self = &thread;
-	thread.packet = NULL;
+	enter(INNER, 1); /* as if it were inside */
+	assert_int_equal(INNER->depth, replaced);
+	leave(INNER, 1, 0);
+	at = 0;
+}
+
+static void test_not_ours(void **state)
+{
+	static struct spy_thread child;
+
+	(void)state;
+	elsewhere(false, false);
+	elsewhere(true, false);
+	elsewhere(false, true);
+
+	begin(NULL); /* a child that was forked inside the call: its parent's memory is empty there */
+	enter(OUTER, 0);
+	thread.page = NULL;
+	spy_self = &child;
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_lost, 0);
+	assert_int_equal(thread.calls[0].frame, (uintptr_t)OUTER);
+	thread.page = &page;
+	spy_self = &thread;
+
+	thread.packet = NULL; /* the thread itself, without room for it */
 	leave(OUTER, 1, 0);
 	thread.packet = (struct spy_packet *)packet;
 	no_record();
 	thread.head = packet + SPY_PACKET_BYTES - SPY_RECORD_MAX + 8;
 	leave(OUTER, 1, 0); /* a record might not fit any more */
 	assert_int_equal(page.calls, 0);
+	assert_int_equal(n_lost, 0);
 	thread.head = packet + SPY_PACKET_BYTES - SPY_RECORD_MAX;
 	leave(OUTER, 1, 0);
 	assert_int_equal(page.calls, 1);
