@@ -166,7 +166,9 @@ class Coverage:
         return self.map[key]
 
     def governing(self, snapshot, path, text):
-        """For each line the one that has the mark of its basic block: the last one before it in its function."""
+        """For each line those that have marks of its basic blocks: the last one before it in its function, and itself;
+        where that is compiled into others without a mark of its own, the first one behind; 0: there is none, any of
+        the file's."""
         with open(os.path.join(self.folder, snapshot, "instrumented.json"), encoding="ascii") as file:
             marked = json.load(file).get(path, [])
         result = {}
@@ -174,9 +176,11 @@ class Coverage:
             # A function's first mark is in the line of its name or brace.
             low = bisect.bisect_left(marked, first - 4)
             for line in range(first, last + 1):
-                at = bisect.bisect_right(marked, line) - 1
-                if at >= low:
-                    result[line] = marked[at]
+                at = bisect.bisect_left(marked, line)
+                before = {marked[at - 1]} if at > low else set()
+                if at < len(marked) and (marked[at] == line or not before and marked[at] <= last):
+                    before.add(marked[at])
+                result[line] = before or {0}
         return result
 
     def of(self, path, line):
@@ -189,7 +193,8 @@ class Coverage:
             marks, at = translation
             old = line if at is None else at[line] if line < len(at) else 0
             lines = test.setdefault("sets", {}).setdefault(path, set(test["lines"][path]))
-            if marks.get(old) in lines:
+            wanted = marks.get(old, set())
+            if lines and 0 in wanted or lines & wanted:
                 found.append(name)
         total = {name: sum(len(lines) for lines in self.tests[name]["lines"].values()) for name in found}
         return sorted(found, key=lambda name: (self.tests[name]["seconds"] + 0.5) * (total[name] + 200))
