@@ -288,6 +288,7 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 
 	memset(f->bucket_ns, 0, sizeof(f->bucket_ns));
 	f->spared_ns = 0;
+	holders_fit(c->waits, c->n_waits, f->end_ns - f->begin_ns);
 	f->divided = true;
 	known = divide(a, c, record, class, waits, cold, f);
 	f->awaits = gpu_wait_is_for_work(waits) &&

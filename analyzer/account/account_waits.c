@@ -85,11 +85,15 @@ static void see_wait(struct accounting *a, struct caller *c, const struct record
 			   .request = raw->object,
 			   .count = raw->count};
 
-	/* A thread waits for one thing at a time: whatever a record claims, it began after the last. */
+	/* A thread waits for one thing at a time: whatever a record claims, it began after the last, and after the call
+	 * before. */
+	if (c->waited_until_ns < record->stream->called_ns)
+		c->waited_until_ns = record->stream->called_ns;
 	if (w.begin_ns < c->waited_until_ns)
 		w.begin_ns = least(c->waited_until_ns, w.end_ns);
 	w.ns = least(w.ns, w.end_ns - w.begin_ns);
 	c->waited_until_ns = w.end_ns;
+	a->probed[record->process] = true; /* whatever its metadata says */
 	account_set_device(a, c, (uint8_t)raw->device);
 	if (spy_wait_is_lock(raw->kind)) {
 		/* Of several in one record nobody knows when each was: as if they had come last. */

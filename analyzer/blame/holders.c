@@ -301,6 +301,59 @@ static void count_loss(struct waited *w, struct thread *waiter, uint64_t first, 
 	lock->starved = waiter;
 }
 
+/* Takes from the wait's begin what is before `begin_ns`. */
+static void cut_segments(struct waited *w, uint64_t begin_ns)
+{
+	size_t i, n = 0;
+
+	w->handover_ns = w->segments ? 0 : least(w->handover_ns, w->end_ns - begin_ns);
+	for (i = 0; i < w->n_segments; i++) {
+		struct segment s = w->segments[i];
+
+		if (s.end_ns <= begin_ns)
+			continue;
+		if (s.begin_ns < begin_ns)
+			s.begin_ns = begin_ns;
+		w->handover_ns += s.handover ? s.end_ns - s.begin_ns : 0;
+		w->segments[n++] = s;
+	}
+	w->n_segments = n;
+}
+
+static void cut_lock(const struct waited *w, uint64_t ns)
+{
+	struct lock *lock = w->lock;
+
+	if (!w->n_segments) { /* it was not waited for: waking others */
+		lock->waking_ns -= w->ns - ns;
+		return;
+	}
+	lock->waited_ns -= w->ns - ns;
+	if (lock->longest_ns == w->ns)
+		lock->longest_ns = ns;
+}
+
+void holders_fit(struct waited *waits, size_t n, uint64_t call_ns)
+{
+	struct waited *w;
+	uint64_t ns;
+
+	while (n--) {
+		w = &waits[n];
+		ns = least(w->ns, call_ns);
+		call_ns -= ns;
+		if (likely(ns == w->ns))
+			continue;
+		if (w->lock) {
+			cut_lock(w, ns);
+			cut_segments(w, w->end_ns - ns);
+			w->begin_ns = w->end_ns - ns;
+		}
+		w->loss.ns = least(w->loss.ns, ns);
+		w->ns = ns;
+	}
+}
+
 void holders_settle(struct waited *w)
 {
 	struct lock_loss *loss = &w->loss;

@@ -44,6 +44,10 @@ static inline bool waited_asleep(const struct waited *w)
  * and w->loss. The record is the wait's, w->lock its lock, which learns of its holders. */
 void holders_find(struct accounting *a, const struct record *record, struct waited *w);
 
+/* A call's waits take no more time together than the call did: what their records claim beyond that is taken off those that
+ * came first, and off their locks. */
+void holders_fit(struct waited *waits, size_t n, uint64_t call_ns);
+
 /* The call is over, and w->loss.lacked_ns is known: the lock learns how often the wait was lost. */
 void holders_settle(struct waited *w);
 

@@ -131,7 +131,7 @@ static void add_threads(struct report *report, const struct analysis *a)
 		const struct calls_sum *sum = &a->stats.threads[i];
 		const struct trace *trace = thread->process->trace;
 
-		if (sum->count || sum->counted)
+		if (sum->count || sum->counted || sum->copied_bytes)
 			rows[n++] = (struct thread_row){
 				.process = report_process(report, trace),
 				.name = report_text(report, "%s", thread->name),
@@ -188,7 +188,7 @@ static void add_devices(struct report *report, const struct analysis *a)
 		unsigned int device = i % CALLSTATS_DEVICES;
 		const struct gpu *gpu;
 
-		if (!sum->count)
+		if (!sum->count && !sum->copied_bytes)
 			continue;
 		gpu = model_gpu(process, (uint16_t)device);
 		rows = grow(rows, n, sizeof(*rows));

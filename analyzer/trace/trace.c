@@ -612,11 +612,19 @@ static void number(struct trace_set *set)
 		set->streams[i]->index = (uint32_t)i;
 		if (!set->streams[i]->trace->n_streams++)
 			set->streams[i]->trace->streams = &set->streams[i];
-		set->streams[i]->reader.time_end =
-			timeline_cycles(&set->streams[i]->trace->timeline, TIME_MOST_NS);
 		reader_set_buffer(&set->streams[i]->reader,
 				  bytes < BUFFER_BYTES ? bytes : BUFFER_BYTES);
 	}
+}
+
+/* By the timelines that they share. */
+static void limit_times(struct trace_set *set)
+{
+	size_t i;
+
+	for (i = 0; i < set->n_streams; i++)
+		set->streams[i]->reader.time_end =
+			timeline_cycles(&set->streams[i]->trace->timeline, TIME_MOST_NS);
 }
 
 /* Each stream holds a file open. */
@@ -683,6 +691,7 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 			set->not_found++;
 	number(set);
 	hosts_find(set);
+	limit_times(set);
 	return set->n_traces ? 0 : -ENOENT;
 }
 

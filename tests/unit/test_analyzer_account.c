@@ -215,6 +215,51 @@ static void test_sums(void **state)
 	}
 }
 
+/* Waits that claim to be longer than their call: together they are no longer than it, whoever sums; the last ones are
+ * believed first. */
+static void test_waits_fit(void **state)
+{
+	json_t *root = report_on(
+		TRACE "slot 1 tid=101\n"
+		      "10ms memory cudaMalloc duration=1ms op=alloc kind=device bytes=4096\n"
+		      "slot 2 tid=102\n"
+		      "11ms launch cudaLaunchKernel duration=1us stream=0x11 kernel=1\n"
+		      "30ms wait kind=mutex fn=cudaMalloc duration=15ms object=0x700 holder=101\n"
+		      "31ms wait kind=mutex fn=cudaMalloc duration=900us object=0x800 holder=101\n"
+		      "31100us memory cudaFree duration=1200us op=free kind=device\n"
+		      "40ms wait kind=mutex fn=cudaMalloc duration=35ms object=0x700 holder=101\n"
+		      "41ms memory cudaFree duration=2ms op=free kind=device\n");
+
+	(void)state;
+	assert_int_equal(sum(root, "locks", "address=2048", "waited_ns"), 900000);
+	assert_int_equal(sum(root, "locks", "address=1792", "waited_ns"), 300000 + 2000000);
+	assert_int_equal(sum(root, "blame", "", "waited_ns"), 1200000 + 2000000);
+	assert_int_equal(sum(root, "root_blame", "", "waited_ns"), 1200000 + 2000000);
+	assert_int_equal(fact(root, "waits", "lock_ns"), 1200000 + 2000000);
+	check_sums(root);
+	json_decref(root);
+}
+
+/* Metadata says that there were no probes, and there are records of theirs: then there were. A sleep that was seen is not
+ * turned into a lock that nobody saw. */
+static void test_probes_show(void **state)
+{
+	json_t *root =
+		report_on("trace app.100 pid=100 program=\"/bin/app\" probes=0\n"
+			  "slot 1 tid=101\n"
+			  "90ms memory cudaMalloc duration=80ms op=alloc kind=device bytes=4096\n"
+			  "slot 2 tid=102\n"
+			  "11ms memory cudaFree duration=100us op=free kind=device\n"
+			  "79ms wait kind=poll fn=cudaFree duration=60ms\n"
+			  "80ms memory cudaFree duration=62ms op=free kind=device\n");
+
+	(void)state;
+	assert_in_range(fact(root, "waits", "asleep_ns"), 59000000, 60000000);
+	assert_in_range(fact(root, "waits", "unexplained_ns"), 59000000, 62000000);
+	assert_int_equal(fact(root, "waits", "lock_ns"), 0);
+	json_decref(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +270,8 @@ int main(void)
 		cmocka_unit_test(test_unknown_expectation),
 		cmocka_unit_test(test_unknown_is_not_lost),
 		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_waits_fit),
+		cmocka_unit_test(test_probes_show),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

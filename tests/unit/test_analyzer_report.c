@@ -717,6 +717,31 @@ static void test_absurd_time(void **state)
 	assert_int_equal(number(root, "summary", -1, "calls"), 1);
 	assert_int_equal(loss(root, "damaged"), 32);
 	json_decref(root);
+
+	/* On the clock of the process that began first a cycle is a microsecond. */
+	make(*state,
+	     "trace a.1 pid=1 program=\"a\" boot_id=b clock_source=tsc start_realtime_ns=1\n"
+	     "clock frequency=1000000\nslot 1 tid=7\n10us call cudaDeviceSynchronize\n"
+	     "trace b.2 pid=2 program=\"b\" boot_id=b clock_source=tsc start_realtime_ns=2\n"
+	     "slot 1 tid=8\n0x20000000000000 call cudaDeviceSynchronize\n");
+	root = report_on(*state, "", NULL);
+	assert_int_equal(number(root, "summary", -1, "calls"), 1);
+	json_decref(root);
+}
+
+/* A copy inside a call that never returned: the thread has no other call, and a row. */
+static void test_only_nested(void **state)
+{
+	json_t *root;
+
+	make(*state,
+	     "trace a.1 pid=1 program=\"a\"\nslot 1 tid=7\n"
+	     "10us copy cuMemcpyHtoD_v2 depth=1 duration=5us device=0 direction=h2d bytes=100\n");
+	root = report_on(*state, "a.1", NULL);
+	assert_int_equal(number(root, "summary", -1, "copied_bytes"), 100);
+	assert_int_equal(number(root, "threads", 0, "copied_bytes"), 100);
+	assert_int_equal(number(root, "devices", 0, "copied_bytes"), 100);
+	json_decref(root);
 }
 
 int main(void)
@@ -745,6 +770,7 @@ int main(void)
 		TEST(test_absurd_durations),
 		TEST(test_absurd_clock),
 		TEST(test_absurd_time),
+		TEST(test_only_nested),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
