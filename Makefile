@@ -117,6 +117,12 @@ $(BUILD)/tests/unit/test_analyzer_%: tests/unit/test_analyzer_%.c $(ANALYZER_LIB
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CFLAGS_) -iquote analyzer -iquote tests/unit -Iinclude -o $@ $< $(ANALYZER_LIB) -lcmocka $(TOOL_LIBS)
 
+# For tests/fuzz/run, which chooses compiler and sanitizers.
+$(BUILD)/tests/fuzz/fuzz_trace: tests/fuzz/fuzz_trace.c $(wildcard tests/fuzz/*.h) $(ANALYZER_LIB)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_) -iquote analyzer -Iinclude -o $@ $< $(ANALYZER_LIB) $(TOOL_LIBS)
+
 .SECONDEXPANSION:
 $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(BUILD)/,$$(call links,test_$$*)))
 	@mkdir -p $(@D)
@@ -131,7 +137,7 @@ include tests/stress/stress.mk
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
 # halves share nothing but include/.
 C_FILES := $(wildcard shim/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
-		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.c tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch])
+		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch])
 check:
 	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang all
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
