@@ -112,14 +112,19 @@ static inline int64_t buckets_of(const json_t *row)
 
 static inline const char *check_account(const char *what, const json_t *row)
 {
+	uint64_t lost = 0;
+
 	CHECK(equal(what, buckets_of(row), number_at(row, "total_ns")));
 	CHECK(no_more("lost_ns", number_at(row, "lost_ns"), number_at(row, "total_ns")));
 	CHECK(no_more("kernel_work_ns", number_at(row, "kernel_work_ns"),
 		      number_at(row, "ioctl_ns")));
-	return equal("lost_ns",
-		     number_at(row, "lost_ns") + number_at(row, "own_ns") +
-			     number_at(row, "gpu_intended_ns") + number_at(row, "kernel_work_ns"),
-		     number_at(row, "total_ns"));
+#define BUCKET(name, key, text) \
+	lost = add_capped( \
+		lost, bucket_is_lost(BUCKET_##name) ? (uint64_t)number_at(row, #key "_ns") : 0);
+	BUCKETS(BUCKET)
+#undef BUCKET
+	return equal("lost_ns and kernel_work_ns",
+		     number_at(row, "lost_ns") + number_at(row, "kernel_work_ns"), (int64_t)lost);
 }
 
 /* The same calls, by thread and function, by function, and all of them. */
