@@ -17,9 +17,9 @@ static uint64_t waited_ns(const struct analysis *a, const struct process *proces
 static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
 		     size_t *n)
 {
-	const struct process *last = NULL;
+	const struct process *longest = NULL;
 	struct finding *finding;
-	uint64_t ns = 0;
+	uint64_t ns = 0, longest_ns = 0;
 	uint32_t waiters = 0;
 	size_t i;
 
@@ -30,12 +30,15 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 			continue;
 		ns += waited_ns(a, process);
 		waiters++;
-		last = process;
+		if (longest && waited_ns(a, process) <= longest_ns)
+			continue;
+		longest = process;
+		longest_ns = waited_ns(a, process);
 	}
-	if (!last)
+	if (!longest)
 		return;
 	finding = detector_add(&detector_mps_users, findings, n);
-	finding->process = last;
+	finding->process = longest;
 	finding->processes = waiters;
 	finding->count = waiters;
 	finding->own_ns = finding->gain_high_ns = ns;

@@ -18,7 +18,8 @@ enum who { TOO_MANY, SPINNING, SOMEBODY_ELSE };
 
 struct lack {
 	uint64_t lacked_ns, spun_ns, lacking, threads, processes;
-	const struct process *last;
+	const struct process *worst; /* whose threads lacked most */
+	uint64_t worst_ns;
 };
 
 static bool lacked(const struct caller *c)
@@ -56,12 +57,15 @@ static void add(struct lack *lack, const struct analysis *a, const struct proces
 	add_callers(lack, a, process);
 	lack->threads += threads;
 	lack->processes++;
-	lack->last = process;
+	if (lack->worst && ns <= lack->worst_ns)
+		return;
+	lack->worst = process;
+	lack->worst_ns = ns;
 }
 
 static const struct host *host_of(const struct lack *lack)
 {
-	return lack->last->trace->host;
+	return lack->worst->trace->host;
 }
 
 static enum who who_had_them(const struct analysis *a, const struct lack *lack)
@@ -130,7 +134,7 @@ static void tell(const struct analysis *a, struct report *report, const struct l
 	struct finding *finding = detector_add(&detector_oversubscribed_host, findings, n);
 	enum who who = who_had_them(a, lack);
 
-	finding->process = lack->last;
+	finding->process = lack->worst;
 	finding->host = host_of(lack);
 	finding->processes = (uint32_t)lack->processes;
 	finding->count = lack->lacking;
@@ -154,7 +158,7 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 		add(&lacks[process->trace->host->index], a, process);
 	}
 	for (i = 0; i < a->set->n_hosts; i++)
-		if (lacks[i].last)
+		if (lacks[i].worst)
 			tell(a, report, &lacks[i], findings, n);
 	free(lacks);
 }

@@ -35,7 +35,8 @@ static bool is_sliced(const struct tenant *self, uint64_t ns)
 
 struct sum {
 	uint64_t tenants, processes, gpus, longest_ns, waited_ns;
-	const struct process *last;
+	const struct process *busiest; /* whose calls waited for the GPU longest */
+	uint64_t busiest_ns;
 	const char *uuid;
 };
 
@@ -44,6 +45,8 @@ static void add(struct sum *sum, const struct analysis *a, const struct tenant *
 		bool *seen)
 {
 	struct account account = account_sum(&a->accounts, self->process);
+	uint64_t waited_ns = account.bucket_ns[BUCKET_GPU_INTENDED] +
+			     account.bucket_ns[BUCKET_GPU_HIDDEN] + account.bucket_ns[BUCKET_QUEUE];
 	size_t i = self->process->trace->index;
 
 	sum->tenants++;
@@ -52,14 +55,15 @@ static void add(struct sum *sum, const struct analysis *a, const struct tenant *
 	sum->uuid = self->gpu->uuid;
 	if (ns > sum->longest_ns)
 		sum->longest_ns = ns;
-	if (!seen[i]) {
-		sum->processes++;
-		sum->waited_ns += account.bucket_ns[BUCKET_GPU_INTENDED] +
-				  account.bucket_ns[BUCKET_GPU_HIDDEN] +
-				  account.bucket_ns[BUCKET_QUEUE];
-	}
+	if (seen[i])
+		return;
 	seen[i] = true;
-	sum->last = self->process;
+	sum->processes++;
+	sum->waited_ns += waited_ns;
+	if (!sum->busiest || waited_ns > sum->busiest_ns) {
+		sum->busiest = self->process;
+		sum->busiest_ns = waited_ns;
+	}
 }
 
 static struct sum sum_up(const struct analysis *a)
@@ -96,7 +100,7 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	if (sum.gpus > 1)
 		gpus = report_text(report, "%llu GPUs", (unsigned long long)sum.gpus);
 	finding = detector_add(&detector_time_slicing, findings, n);
-	finding->process = sum.last;
+	finding->process = sum.busiest;
 	finding->processes = (uint32_t)sum.processes;
 	finding->count = sum.tenants;
 	finding->cost_unknown = true;
