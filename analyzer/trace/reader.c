@@ -77,6 +77,20 @@ void reader_release(struct reader *r)
 	*r = (struct reader){.fd = -1};
 }
 
+uint64_t reader_bytes(const struct reader *r)
+{
+	uint64_t bytes = 0;
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < r->n_files; i++)
+		if (r->files[i].copy)
+			bytes += r->files[i].copy_bytes;
+		else if (!stat(r->files[i].path, &st))
+			bytes += (uint64_t)st.st_size;
+	return bytes;
+}
+
 /* ---- files and the window ------------------------------------------------------------------- */
 
 static const char *path(const struct reader *r)

@@ -197,6 +197,9 @@ void reader_add_copy_of_tail(struct reader *r, const char *path);
 
 void reader_release(struct reader *r);
 
+/* Bytes of all its files, now, or of what is in hand of a tail. */
+uint64_t reader_bytes(const struct reader *r);
+
 /* Back to before the first record, as if nothing had been read yet: losses and counts are zero. What
  * is in hand of a tail that is still written stays what it was. */
 void reader_rewind(struct reader *r);

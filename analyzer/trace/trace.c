@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "copies.h"
 #include "trace.h"
 #include "cudaspy/metadata_layout.h"
 
@@ -568,6 +569,36 @@ static int by_text(const struct trace *x, const struct trace *y, const char *key
 }
 
 /* By what traces say of themselves: where they lie decides only between those that say the same. */
+/* They and their streams are gone. */
+static void drop_copies(struct trace_set *set)
+{
+	size_t i, n_streams = 0, n_traces = 0;
+
+	for (i = 0; i < set->n_streams; i++) {
+		struct stream *stream = set->streams[i];
+
+		if (!stream->trace->copy) {
+			set->streams[n_streams++] = stream;
+			continue;
+		}
+		reader_release(&stream->reader);
+		free(stream);
+	}
+	set->n_streams = n_streams;
+	for (i = 0; i < set->n_traces; i++) {
+		struct trace *trace = set->traces[i];
+
+		if (!trace->copy) {
+			set->traces[n_traces++] = trace;
+			continue;
+		}
+		if (trace->hh.tbl)
+			HASH_DEL(set->by_folder, trace);
+		free_trace(trace);
+	}
+	set->n_traces = n_traces;
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct trace *x = *(struct trace *const *)a, *y = *(struct trace *const *)b;
@@ -689,6 +720,8 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 	for (i = 0; i < n_dirs; i++)
 		if (!add_named(set, dirs[i], filter))
 			set->not_found++;
+	copies_find(set);
+	drop_copies(set);
 	number(set);
 	hosts_find(set);
 	limit_times(set);

@@ -58,6 +58,7 @@ struct trace {
 	struct folder folder;
 	struct metadata metadata;
 	bool has_metadata;
+	bool copy; /* of another trace of the set: dropped */
 	struct board board;
 	struct timeline timeline;
 	/* This trace's function numbers -> those of the set's functions. */

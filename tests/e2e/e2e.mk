@@ -60,6 +60,8 @@ $(eval $(call e2e_program,libuse13.so,$(E2E_USE),-shared -fPIC -Wl$(comma)-sonam
 $(eval $(call e2e_program,libuse_driver.so,tests/e2e/use_driver.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F) -DPLUGIN=use_driver,$(E2E_DRV)))
 $(eval $(call e2e_program,use_both,tests/e2e/use_both.c,,$(E2E)/libuse12.so $(E2E)/libuse13.so -Wl$(comma)-rpath$(comma)'$$$$ORIGIN' -Wl$(comma)-rpath-link$(comma)$(E2E)/fakes))
 $(E2E)/use_both: $(E2E)/libuse12.so $(E2E)/libuse13.so
+$(eval $(call e2e_program,log_traces,tests/e2e/log_traces.c,,))
+$(E2E)/log_traces: tests/unit/trace_text.h tests/unit/trace_writer.h include/cudaspy/metadata_layout.h
 $(eval $(call e2e_program,nest,tests/e2e/nest.c,-fexceptions -rdynamic,$(E2E_RT13)))
 $(eval $(call e2e_program,probes,$(wildcard tests/e2e/probes*.c),-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,waits,tests/e2e/waits.c,-fexceptions,$(E2E_RT13)))

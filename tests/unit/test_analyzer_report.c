@@ -744,6 +744,51 @@ static void test_only_nested(void **state)
 	json_decref(root);
 }
 
+static int64_t calls_in(const char *a, const char *b)
+{
+	struct report_options options = {.renderer = renderer_find("json")};
+	const char *dirs[] = {a, b};
+	char *shown = NULL;
+	size_t size;
+	FILE *out = open_memstream(&shown, &size);
+	json_t *root;
+	int64_t calls;
+
+	assert_int_equal(report_show(dirs, 2, NULL, &options, out), 0);
+	fclose(out);
+	root = json_loads(shown, 0, NULL);
+	assert_non_null(root);
+	assert_int_equal(number(root, "summary", -1, "processes"), 1);
+	assert_int_equal(number(root, "summary", -1, "unfinished"), 0);
+	calls = number(root, "summary", -1, "calls");
+	free(shown);
+	json_decref(root);
+	return calls;
+}
+
+/* A copy that was made while the process ran, and the whole: one process, and all its calls, whichever is named first. */
+static void test_copies(void **state)
+{
+	static const char begun[] = "board ended=0\nslot 1 tid=7\n10us call cudaSetDevice\n";
+	static const char later[] = "20us call cudaSetDevice\n";
+	const struct fixture *f = *state;
+	char log[512], copy[512], whole[512];
+	unsigned int before;
+
+	snprintf(copy, sizeof(copy), "%s/copy", f->dir);
+	snprintf(whole, sizeof(whole), "%s/a.1", f->dir);
+	snprintf(log, sizeof(log), "trace a.1 pid=1 program=a\n%s", begun);
+	make(f, log);
+	assert_int_equal(rename(whole, copy), 0);
+	snprintf(log, sizeof(log), "trace a.1 pid=1 program=a\n%s%s", begun, later);
+	log[strlen("trace a.1 pid=1 program=a\nboard ended=")] = '1';
+	make(f, log);
+	before = complain_count();
+	assert_int_equal(calls_in(copy, whole), 2);
+	assert_int_equal(complain_count(), before + 1);
+	assert_int_equal(calls_in(whole, copy), 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -771,6 +816,7 @@ int main(void)
 		TEST(test_absurd_clock),
 		TEST(test_absurd_time),
 		TEST(test_only_nested),
+		TEST(test_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
