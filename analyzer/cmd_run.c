@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cmd_report.h"
+#include "loadable.h"
 #include "recorder.h"
 #include "cudaspy/trace_format.h"
 #include "report/render.h"
@@ -154,17 +155,22 @@ static int end_like(int status)
 	return 128 + WTERMSIG(status);
 }
 
+/* why_not: why the program cannot be recorded, or empty. */
 static void show_report(const char *const *dirs, const struct options *options,
-			const struct report_options *show)
+			const struct report_options *show, const char *program, const char *why_not)
 {
 	const struct trace_filter filter = {.run = options->run};
 
-	if (report_show(dirs, 1, &filter, show, stdout) == -ENOENT)
-		fprintf(stderr, "cudaspy run: %s\n",
-			options->disable ? "nothing was recorded: --disable"
-					 : "no trace was written: no process called CUDA in a way "
-					   "that can be seen, or none could write one (then it "
-					   "said so)");
+	if (report_show(dirs, 1, &filter, show, stdout) != -ENOENT)
+		return;
+	if (options->disable)
+		fprintf(stderr, "cudaspy run: nothing was recorded: --disable\n");
+	else if (*why_not)
+		fprintf(stderr, "cudaspy run: no trace was written: %s %s\n", program, why_not);
+	else
+		fprintf(stderr,
+			"cudaspy run: no trace was written: no process called CUDA in a way "
+			"that can be seen, or none could write one (then it said so)\n");
 }
 
 static bool could_not_run(int wait_status)
@@ -177,9 +183,10 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
 	struct report_options show = {0};
-	char shim[PATH_MAX], output[PATH_MAX], run_id[32];
+	char shim[PATH_MAX], output[PATH_MAX], run_id[32], why_not[PATH_MAX + 256];
 	const char *dirs[] = {output};
 	int wait_status, status;
+	bool starts;
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
@@ -195,14 +202,19 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_USAGE;
 	if (prepare(&options, shim, output, run_id, sizeof(run_id)))
 		return STATUS_USAGE;
-	wait_status = recorder_run("run", shim, argv + 1);
+	starts = loadable_look(argv[1], why_not, sizeof(why_not));
+	if (*why_not && !options.disable)
+		fprintf(stderr, "cudaspy run: %s %s; %s\n", argv[1], why_not,
+			starts ? "only programs that it starts can be recorded"
+			       : "it runs without it");
+	wait_status = recorder_run("run", starts ? shim : NULL, argv + 1);
 	if (wait_status < 0) {
 		fprintf(stderr, "cudaspy run: %s\n", strerror(-wait_status));
 		return STATUS_NOTHING;
 	}
 	show.end_ns = now_ns();
 	if (!options.no_report && !could_not_run(wait_status))
-		show_report(dirs, &options, &show);
+		show_report(dirs, &options, &show, argv[1], why_not);
 	fflush(stdout);
 	return end_like(wait_status);
 }

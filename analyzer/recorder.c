@@ -126,7 +126,8 @@ int recorder_run(const char *verb, const char *shim, char **argv)
 		return -errno;
 	if (!child) {
 		give_signals_back();
-		set_preload(shim);
+		if (shim)
+			set_preload(shim);
 		execvp(argv[0], argv);
 		err = errno;
 		fprintf(stderr, "cudaspy %s: %s: %s\n", verb, argv[0], strerror(err));
