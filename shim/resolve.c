@@ -772,6 +772,7 @@ spy_lookup(void *handle, const char *name, const char *version, void **answer, c
 int spy_lookup(void *handle, const char *name, const char *version, void **answer,
 	       const void *caller)
 {
+	bool own;
 	int fn;
 
 	spy_init();
@@ -794,10 +795,12 @@ int spy_lookup(void *handle, const char *name, const char *version, void **answe
 		return 1;
 	}
 	note_static_runtime(fn, caller);
+	/* A library of CUDA's looks itself up: what it gets is its own. */
+	own = locate(caller, fn).layer >= 0;
 	*answer = ask(handle, name, version);
 	if (*answer && is_stub(*answer))
 		*answer = behind_us(fn, handle, name, version, caller);
-	if (*answer && want_stub(fn))
+	if (*answer && !own && want_stub(fn))
 		*answer = wrap_found(fn, *answer);
 	return 1;
 }

@@ -108,6 +108,8 @@ static void *driver(const char *name)
 #if GENERATION == 0
 /* A function that no list has heard of. */
 int cuBrandNew(int value);
+/* As the driver does, it looks up what it has itself: how many ways lead elsewhere. */
+int cuLooksItselfUp(void);
 
 int cuBrandNew(int value)
 {
@@ -125,6 +127,22 @@ static const void *find(const char *name, const char *suffix)
 			return functions[i].address;
 	return NULL;
 }
+
+#if GENERATION == 0
+int cuLooksItselfUp(void)
+{
+	void *self = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	const void *own = find("cuInit", "");
+	int elsewhere = 0;
+
+	elsewhere += dlsym(self, "cuInit") != own;
+	elsewhere += dlsym(RTLD_DEFAULT, "cuInit") != own;
+	elsewhere += dlsym(self, "cuGetProcAddress_v2") != find("cuGetProcAddress_v2", "");
+	if (self)
+		dlclose(self);
+	return elsewhere;
+}
+#endif
 
 /* cuGetProcAddress(name, &function, version, flags), _v2 (..., &status): the newest ABI from version
  * 3020 on, the per-thread variant with flag 2. */

@@ -4,6 +4,6 @@
 NODE {
 global:
 #include "cudaspy/entrypoints.def"
-FAKE_DRIVER(cuBrandNew;)
+FAKE_DRIVER(cuBrandNew; cuLooksItselfUp;)
 local: *;
 };

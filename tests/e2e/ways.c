@@ -12,6 +12,8 @@
  *   ways version LIBRARY NAME VERSION    dlvsym by handle, RTLD_DEFAULT, RTLD_NEXT
  *   ways local LIBRARY NAME... as default, after LIBRARY was opened RTLD_LOCAL
  *   ways global LIBRARY NAME... as default, after it was opened RTLD_GLOBAL
+ *   ways itself             libcuda looks its own functions up
+ *   ways opener LIBRARY NAME...    a library opens others by names that it can find
  *   ways reopen LIBRARY FUNCTION    open, call, close, occupy its place, again
  */
 #include <dlfcn.h>
@@ -310,6 +312,33 @@ static int reopen(char **argv)
 	return 0;
 }
 
+/* ---- on behalf of others ---- */
+
+/* Opened by a name, the driver is in nobody's scope but its own. */
+static int itself(void)
+{
+	void *cuda = must_open("libcuda.so.1", RTLD_NOW);
+	int (*init)(unsigned int) = (int (*)(unsigned int))dlsym(cuda, "cuInit");
+	int (*look)(void) = (int (*)(void))dlsym(cuda, "cuLooksItselfUp");
+
+	printf("elsewhere %d\n", look ? look() : -1);
+	printf("init %d\n", init(0));
+	return 0;
+}
+
+static int opener(int argc, char **argv)
+{
+	void *library = must_open(argv[2], RTLD_NOW);
+	void (*open_for_me)(const char *, int) =
+		(void (*)(const char *, int))dlsym(library, "open_for_me");
+
+	for (int i = 3; i < argc; i++) {
+		open_for_me(argv[i], 0);
+		open_for_me(argv[i], 1);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "";
@@ -341,6 +370,10 @@ int main(int argc, char **argv)
 		by_next(argc, argv, 3);
 		return by_default(argc, argv, 3);
 	}
+	if (strcmp(way, "itself") == 0)
+		return itself();
+	if (strcmp(way, "opener") == 0)
+		return opener(argc, argv);
 	if (strcmp(way, "reopen") == 0)
 		return reopen(argv);
 	return 2;
