@@ -152,14 +152,17 @@ void do_timers(struct actor *actor)
 	long ns = 300000 + below(actor, 2000) * 1000;
 	struct itimerspec when = {{0, ns}, {0, ns}};
 	timer_t timer;
+	bool there;
 
 	if (!simulated)
 		image->may_lose |= 1;
 	event._sigev_un._tid = gettid();
-	timer_create(CLOCK_MONOTONIC, &event, &timer);
-	timer_settime(timer, 0, &when, NULL);
+	there = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0; /* limits may forbid it */
+	if (there)
+		timer_settime(timer, 0, &when, NULL);
 	act_once(actor);
-	timer_delete(timer);
+	if (there)
+		timer_delete(timer);
 }
 
 void do_altstack(struct actor *actor)
