@@ -3,10 +3,11 @@
  * words full, and compares what arrived and what came back. The library is a fake that returns
  * hashes (fake.c, FAKE_MODE=hash or hash0); compiled once for each GENERATION and linked with it.
  *
- *   abi link|dlsym random|mixed LIBRARY
+ *   abi link|dlsym random|mixed|null LIBRARY
  *
  * random: every word is random. mixed: functions whose arguments an inspector may look at get words
- * that are valid as an address (of zeros) and as a count.
+ * that are valid as an address (of zeros) and as a count. null: all words are 0, then each of the first twelve in
+ * turn, beside others as in mixed: what is NULL is never looked at, whatever the function.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -60,7 +61,21 @@ static uint64_t harmless_word(void)
 
 static bool hash0;
 
-static bool try(const char *name, void *function, bool harmless)
+/* Words that are 0: all of them, or number `zero` alone, those on the stack being 6 and more; -1: none. */
+#define EVERY_WORD -2
+#define WORDS_IN_TURN 12
+
+static void put_zeros(struct fake_args *args, unsigned int stack_words, int zero)
+{
+	for (int i = 0; i < 6; i++)
+		if (zero == EVERY_WORD || zero == i)
+			args->word[i] = 0;
+	for (int i = 0; i < (int)stack_words; i++)
+		if (zero == EVERY_WORD || zero == 6 + i)
+			args->stack[i] = 0;
+}
+
+static bool try(const char *name, void *function, bool harmless, int zero)
 {
 	uint64_t stack[FAKE_STACK_WORDS_EGL + 1];
 	struct fake_args args = {.stack = stack};
@@ -73,6 +88,7 @@ static bool try(const char *name, void *function, bool harmless)
 		args.xmm[i / 2][i % 2] = random_word();
 	for (unsigned int i = 0; i < words; i++)
 		stack[i] = harmless ? harmless_word() : random_word();
+	put_zeros(&args, words, zero);
 	abi_call(function, &args, words);
 	hash = fake_hash(name, GENERATION, &args);
 	if (args.rax != (hash0 ? hash & 0xffffffff00000000ull : hash)) {
@@ -95,10 +111,12 @@ int main(int argc, char **argv)
 {
 	unsigned int failed = 0, seen[4] = {0};
 	void *library;
+	bool nulls;
 
 	if (argc != 4 || !getenv("FAKE_MODE"))
 		return 2;
 	hash0 = strcmp(getenv("FAKE_MODE"), "hash0") == 0;
+	nulls = strcmp(argv[2], "null") == 0;
 	if (mmap((void *)LOW, LOW_BYTES, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1,
 		 0) != (void *)LOW) {
@@ -110,10 +128,10 @@ int main(int argc, char **argv)
 		puts(dlerror());
 		return 1;
 	}
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < (nulls ? 1 + WORDS_IN_TURN : ROUNDS); round++) {
 		for (size_t i = 0; i < FUNCTIONS; i++) {
 			const char *name = functions[i].name;
-			bool harmless = strcmp(argv[2], "mixed") == 0 &&
+			bool harmless = strcmp(argv[2], "random") != 0 &&
 					strcmp(functions[i].inspector, "none") != 0;
 			void *function = strcmp(argv[1], "link") == 0 ? (void *)functions[i].linked
 								      : dlsym(library, name);
@@ -123,7 +141,10 @@ int main(int argc, char **argv)
 				failed++;
 				continue;
 			}
-			failed += !try(name, function, harmless);
+			failed += !try(name, function, harmless,
+				       !nulls       ? -1
+				       : round == 0 ? EVERY_WORD
+						    : round - 1);
 			seen[functions[i].record]++;
 		}
 	}

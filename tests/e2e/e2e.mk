@@ -53,6 +53,14 @@ $(eval $(call e2e_program,use_rt_unversioned,$(E2E_USE),-DGENERATION=13,$(E2E)/f
 $(eval $(call e2e_program,use_driver,tests/e2e/use_driver.c,,$(E2E_DRV)))
 $(eval $(call e2e_program,use_weak,tests/e2e/use_weak.c,,))
 $(eval $(call e2e_program,ways,tests/e2e/ways.c,,))
+# Libraries that find what only they can find: in their DT_RUNPATH, in their DT_RPATH.
+E2E_OPEN := -shared -fPIC -Wl$(comma)-soname$(comma)$$(@F)
+$(eval $(call e2e_program,libopener_runpath.so,tests/e2e/opener.c,$(E2E_OPEN) -Wl$(comma)--enable-new-dtags$(comma)-rpath$(comma)'$$$$ORIGIN/found',))
+$(eval $(call e2e_program,libopener_rpath.so,tests/e2e/opener.c,$(E2E_OPEN) -Wl$(comma)--disable-new-dtags$(comma)-rpath$(comma)'$$$$ORIGIN/found',))
+$(eval $(call e2e_program,found/libfound.so,tests/e2e/opener.c,$(E2E_OPEN) -DFOUND=4,))
+$(eval $(call e2e_program,libearly.so,tests/e2e/early.c,-shared -fPIC -DLIBRARY -Wl$(comma)-soname$(comma)$$(@F),$(E2E_RT13)))
+$(E2E)/early: $(E2E)/libearly.so
+$(eval $(call e2e_program,early,tests/e2e/early.c,-Wl$(comma)--no-as-needed $(E2E)/libearly.so -Wl$(comma)-rpath$(comma)'$$$$ORIGIN',$(E2E_RT13)))
 $(eval $(call e2e_program,libother.so,tests/e2e/other.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
 $(eval $(call e2e_program,libuse11.so,$(E2E_USE),-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F) -DPLUGIN=use11 -DGENERATION=11,$(E2E_RT11)))
 $(eval $(call e2e_program,libuse12.so,$(E2E_USE),-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F) -DPLUGIN=use12 -DGENERATION=12,$(E2E_RT12)))

@@ -9,9 +9,10 @@ for pair in 0:libcuda.so.1 11:libcudart.so.11.0 12:libcudart.so.12 13:libcudart.
 	program=$bin/abi_${pair%:*} library=$fakes/${pair#*:}
 	for way in link dlsym; do
 		FAKE_MODE=hash CUDASPY_DISABLE=1 same "abi_${pair%:*}_$way" "$program" "$way" random "$library"
-		for mode in hash hash0; do
+		for mode in hash:mixed hash0:mixed hash:null hash0:null; do
+			[ "$way $mode" != "dlsym ${mode%:*}:null" ] || continue
 			name=abi_${pair%:*}_${way}_$mode
-			FAKE_MODE=$mode same "$name" "$program" "$way" mixed "$library"
+			FAKE_MODE=${mode%:*} same "$name" "$program" "$way" ${mode#*:} "$library"
 			trace=$(the_trace) || exit 1
 			read -r _ _ traced _ counted _ <"$name.out"
 			expect "$name: records" "$(events "$trace" | grep -c 'depth = 0')" "$traced"
