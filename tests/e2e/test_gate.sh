@@ -176,7 +176,7 @@ jq -e 'any(.runs[0].results[]; .baselineState == "updated")' said >/dev/null || 
 
 gate 1 --fail-on=pageable-copy --format=junit pageable
 says said "tests=\"$detectors\" failures=\"1\""
-says said '<failure message='
+expect "junit: cases that failed, and skipped ones" "$(grep -c '<failure' said) $(grep -c '<skipped' said)" "1 0"
 gate 0 --fail-on=pageable-copy --suppress=accepted --format=junit pageable
 says said 'failures="0" errors="0" skipped="1"'
 says said "ticket 12"
@@ -201,6 +201,7 @@ refused "'min' is no unit" --budget=all:1min pageable
 refused "'-5%' is no limit" --budget=all:-5% pageable
 refused "no format 'html' (text or json or junit or sarif)" --format=html pageable
 refused "nowhere: No such file" --suppress=nowhere pageable
+refused "cudaspy: .: not a regular file" --suppress=. pageable
 refused "nowhere: No such file" --baseline=nowhere pageable
 refused "accepted:1: no JSON" --baseline=accepted pageable
 echo '{"schema": "cudaspy-info-1"}' >info.json

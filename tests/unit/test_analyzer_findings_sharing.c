@@ -96,6 +96,7 @@ static void test_time_slicing(void **state)
 	assert_non_null(finding);
 	says(finding, "severity", "note");
 	says(finding, "what", "2 processes used one GPU at the same time");
+	says(finding, "what", "up to 340.0 ms"); /* 60 to 400 ms */
 	says(finding, "fix", "nvidia-cuda-mps-control -d");
 	assert_int_equal(number(finding, "processes"), 2);
 	assert_true(json_is_null(json_object_get(finding, "cost_ns")));
@@ -120,6 +121,9 @@ static void test_time_slicing(void **state)
 
 static void test_mps_share(void **state)
 {
+	static const char *const no_share[] = {" active_thread_percentage=\"0\"",
+					       " active_thread_percentage=\"-5\"",
+					       " active_thread_percentage=\"half\""};
 	static struct log log;
 	json_t *root, *finding;
 
@@ -131,6 +135,10 @@ static void test_mps_share(void **state)
 	says(finding, "severity", "note");
 	says(finding, "what", "app.100 (25 %), app.101 (25 %)");
 	json_decref(root);
+	for (size_t i = 0; i < ARRAY_SIZE(no_share); i++) {
+		sharing(&log, "GPU-a", 50, true, no_share[i]);
+		silent(log.text, "mps-share");
+	}
 	sharing(&log, "GPU-a", 50, true, " active_thread_percentage=\"100\"");
 	silent(log.text, "mps-share");
 	sharing(&log, "GPU-a", 50, false, " active_thread_percentage=\"25\""); /* of no server */
