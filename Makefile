@@ -81,6 +81,9 @@ $(BUILD)/analyzer/%.c.o: analyzer/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS_) $(TOOL_CFLAGS) -iquote analyzer -Iinclude -c -o $@ $<
 
+# It contains them.
+$(BUILD)/analyzer/expect/priors.c.o: $(wildcard analyzer/expect/priors/*.json)
+
 $(TOOL): $(ANALYZER_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(TOOL_LIBS)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "analysis.h"
+#include "account/evidence.h"
+#include "expect/priors.h"
 
 /* The first reading, and what the machine's profile knows better. */
 static int learn(struct analysis *a, const char *profile)
@@ -13,13 +15,15 @@ static int learn(struct analysis *a, const char *profile)
 	int found;
 
 	expect_learn(&a->expect, a->set);
+	evidence_gather(&a->expect);
 	found = profile_choose(&a->profile, profile, &a->expect.machine, &why);
 	if (found == 0 && why)
 		complain("%s", why);
 	free(why);
 	if (found < 0)
 		return found;
-	expect_settle(&a->expect, found ? &a->profile : NULL);
+	expect_settle(&a->expect, found ? &a->profile : NULL,
+		      priors_choose(&a->prior, &a->expect.machine) ? &a->prior : NULL);
 	return 0;
 }
 
@@ -148,6 +152,7 @@ void analysis_release(struct analysis *a)
 	account_release(&a->accounts);
 	expect_release(&a->expect);
 	profile_release(&a->profile);
+	profile_release(&a->prior);
 	callstats_release(&a->stats);
 	model_release(&a->model);
 	*a = (struct analysis){0};

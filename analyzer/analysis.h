@@ -16,7 +16,7 @@ struct analysis {
 	struct trace_set *set;
 	struct model model;
 	struct callstats stats;
-	struct profile profile;
+	struct profile profile, prior;
 	struct expect expect;
 	struct accounting accounts;
 	bool accounted;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "command.h"
 #include "recorder.h"
+#include "account/evidence.h"
 #include "expect/calibrate_work.h"
 #include "expect/profile.h"
 #include "report/render.h"
@@ -148,6 +149,7 @@ static int learn(const char *dir, const char *output, const struct renderer *ren
 
 	if (!err) {
 		expect_learn(&expect, &set);
+		evidence_gather(&expect);
 		profile_make(&profile, &expect);
 		if (!profile.n_gpus || !profile.n_classes) {
 			fprintf(stderr, "cudaspy calibrate: nothing was measured\n");

@@ -420,6 +420,13 @@ static void see_context(struct accounting *a, const struct record *record)
 		contexts->made_again++;
 }
 
+/* Had the thread made no call for long? f: the call, which is in the ring already. */
+static bool is_rested(const struct caller *c, const struct finished *f)
+{
+	return c->n_finished < 2 ||
+	       f->begin_ns >= account_finished(c, c->n_finished - 2)->end_ns + EXPECT_PAUSE_NS;
+}
+
 /* f: what all calls have in common is filled in. */
 static __attribute__((noinline)) void look_at(struct accounting *a, struct caller *c,
 					      const struct record *record, struct call_kind *kind,
@@ -432,7 +439,10 @@ static __attribute__((noinline)) void look_at(struct accounting *a, struct calle
 	bool cold = is_cold(a, record, kind);
 
 	class = cold ? expect_class(a->expect, raw, record->fn, true) : kind->class;
+	c->rested = is_rested(c, f);
 	f->expected_ns = expected_of(class);
+	if (c->rested && class->rested_ns && record->duration_ns > class->expected_ns)
+		f->expected_ns = least(class->rested_ns, record->duration_ns);
 	if (!kind->failed)
 		expect_count(class, record->duration_ns);
 	if (unlikely(!kind->met))

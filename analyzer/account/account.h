@@ -100,6 +100,7 @@ struct caller {
 	size_t n_functions;
 	struct account *accounts;
 	uint8_t device; /* current, as last seen */
+	bool rested; /* the call in progress comes after a pause: expect.h */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
 	struct steps steps; /* until the call in progress */
 	struct thread *thread;

@@ -115,20 +115,38 @@ static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **strea
 /* A call of whom nobody knows what it costs, when it could have waited, costs that for sure. */
 #define UNKNOWN_OWN_NS 50000
 
-static uint64_t own_work(struct accounting *a, const struct record *record,
+/* What a first call may take that finds the GPU at work, and be no wait for it: of a few there is a limit. A prior knows
+ * small kernels, and larger ones take longer. */
+static uint64_t cold_price(const struct call_class *class, const struct gpu_waits *waits,
+			   uint64_t rest_ns)
+{
+	uint64_t most_ns = divide_own_limit(class);
+
+	if (class->source == EXPECT_NONE)
+		return waits->sort == GPU_WAIT_HIDDEN ? UNKNOWN_OWN_NS : COLD_MOST_NS;
+	if (class->source == EXPECT_PRIOR)
+		return EXPECT_PRIOR_MOST * (class->expected_ns + class->spread_ns);
+	if (rest_ns > most_ns)
+		most_ns = class->expected_ns;
+	return class->samples < COLD_FEW ? least(most_ns, COLD_MOST_NS) : most_ns;
+}
+
+static uint64_t own_work(struct accounting *a, const struct caller *c, const struct record *record,
 			 const struct call_class *class, const struct gpu_waits *waits, bool cold,
 			 uint64_t rest_ns)
 {
 	uint64_t expected_ns = class->expected_ns;
 
-	if (class->source == EXPECT_NONE && waits->sort != GPU_WAIT_INTENDED)
-		expected_ns = UNKNOWN_OWN_NS;
+	if (c->rested && class->rested_ns)
+		expected_ns = class->rested_ns;
 
 	if (cold && !work_on_device(&a->work, record))
 		return rest_ns;
-	if (cold && class->samples < COLD_FEW)
-		expected_ns = least(expected_ns, COLD_MOST_NS);
-	else if (rest_ns <= divide_own_limit(class))
+	if (cold && waits->sort != GPU_WAIT_INTENDED)
+		expected_ns = cold_price(class, waits, rest_ns);
+	else if (class->source == EXPECT_NONE && waits->sort != GPU_WAIT_INTENDED)
+		expected_ns = UNKNOWN_OWN_NS;
+	else if (rest_ns <= (c->rested ? divide_rested_limit(class) : divide_own_limit(class)))
 		return rest_ns;
 	if (class->source == EXPECT_NONE && waits->sort == GPU_WAIT_NOT)
 		return rest_ns;
@@ -211,7 +229,7 @@ bool divide(struct accounting *a, struct caller *c, const struct record *record,
 	if (starts_up(c, record, cold))
 		seen.blocked_ns = 0;
 	rest_ns -= seen.blocked_ns;
-	bucket_ns[BUCKET_OWN] = own_work(a, record, class, waits, cold, rest_ns);
+	bucket_ns[BUCKET_OWN] = own_work(a, c, record, class, waits, cold, rest_ns);
 	excess_ns = rest_ns - bucket_ns[BUCKET_OWN];
 	bucket_ns[BUCKET_LOADING] = loading(a, record, class, cold, bucket_ns[BUCKET_OWN]);
 	bucket_ns[BUCKET_OWN] -= bucket_ns[BUCKET_LOADING];

@@ -10,12 +10,25 @@
 /* Calls of a class differ: so much more than expected is no loss yet. */
 #define SLACK_NS 2000
 
-/* So much of a class' calls is their own work for sure. */
+static inline uint64_t divide_limit(uint64_t expected_ns, uint64_t spread_ns)
+{
+	uint64_t slack = expected_ns / 2 + SLACK_NS;
+
+	return expected_ns + (spread_ns > slack ? spread_ns : slack);
+}
+
+/* So much of a class' calls is their own work for sure; the same after a pause of the thread. */
 static inline uint64_t divide_own_limit(const struct call_class *class)
 {
-	uint64_t slack = class->expected_ns / 2 + SLACK_NS;
+	return divide_limit(class->expected_ns, class->spread_ns);
+}
 
-	return class->expected_ns + (class->spread_ns > slack ? class->spread_ns : slack);
+static inline uint64_t divide_rested_limit(const struct call_class *class)
+{
+	uint64_t limit_ns = divide_own_limit(class), rested_ns;
+
+	rested_ns = divide_limit(class->rested_ns, class->rested_spread_ns);
+	return class->rested_ns && rested_ns > limit_ns ? rested_ns : limit_ns;
 }
 
 /* Fills in f->bucket_ns, which are zero, and f->kernel_ns; adds that to f->expected_ns. False: nobody knows

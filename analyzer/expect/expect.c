@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "expect.h"
-#include "profile.h"
+#include "priors.h"
 #include "report/table.h"
 #include "trace/model.h"
 #include "trace/names.h"
@@ -128,6 +128,7 @@ void expect_release(struct expect *e)
 	for (i = 0; i < e->n_classes; i++) {
 		histogram_release(&e->classes[i]->clean);
 		histogram_release(&e->classes[i]->all);
+		histogram_release(&e->classes[i]->rested);
 		histogram_release(&e->classes[i]->kernel);
 		free(e->classes[i]);
 	}
@@ -139,6 +140,7 @@ void expect_release(struct expect *e)
 	free(e->plain);
 	free(e->table);
 	free(e->processes);
+	free(e->last_ns);
 	arena_release(&e->arena);
 	*e = (struct expect){0};
 }
@@ -172,18 +174,47 @@ static bool may_wait(const struct expect *e, const struct call_class *c)
 		gpu_wait_of(&raw, expect_contract(e, c->key.fn), &e->set->cuda));
 }
 
-static bool from_profile(const struct expect *e, struct call_class *c)
+static bool from_file(const struct expect *e, const struct profile *profile,
+		      enum expect_source source, struct call_class *c)
 {
 	struct profile_class found;
 
-	if (!e->profile ||
-	    !profile_find(e->profile, e->set->functions.all[c->key.fn].name, &c->key, &found))
+	if (!profile ||
+	    !profile_find(profile, e->set->functions.all[c->key.fn].name, &c->key, &found))
 		return false;
-	c->source = EXPECT_PROFILE;
+	c->source = source;
 	c->expected_ns = found.expected_ns;
 	c->spread_ns = found.spread_ns;
 	c->samples = found.samples;
 	return true;
+}
+
+static bool from_profile(const struct expect *e, struct call_class *c)
+{
+	return from_file(e, e->profile, EXPECT_PROFILE, c);
+}
+
+static bool from_prior(const struct expect *e, struct call_class *c)
+{
+	return from_file(e, e->prior, EXPECT_PRIOR, c);
+}
+
+/* The number has just been learnt. */
+static void bound(const struct expect *e, struct call_class *c)
+{
+	struct call_class prior = *c;
+	uint64_t most_ns;
+
+	if (!e->prior_fits || c->clean_calls >= EXPECT_STRONG || !from_prior(e, &prior))
+		return;
+	most_ns = EXPECT_PRIOR_MOST * (prior.expected_ns + prior.spread_ns);
+	if (c->expected_ns <= most_ns)
+		return;
+	c->source = EXPECT_PRIOR;
+	c->bounded = true;
+	c->expected_ns = most_ns;
+	c->spread_ns = 0;
+	c->samples = prior.samples;
 }
 
 /* What loading a library costs lies in the code, and it waits for nothing: two of PyTorch's take 50 us and 20 ms. */
@@ -193,32 +224,67 @@ static bool is_any_price(const struct expect *e, const struct call_class *c)
 }
 
 /*
- * Calls that may wait for the GPU are taken for clean when their own thread had left nothing to wait
- * for; other threads may have, and that only ever adds to their time.
+ * So much do clean calls take that it is nothing unusual: all but one in a hundred, or all but four. Where there were no
+ * probes, calls that waited for locks look clean, too: then three of four.
  */
+#define USUAL_PART 0.99
+#define UNUSUAL_CALLS 4.0
+#define USUAL_PART_UNPROBED 0.75
+
+static double usual_part(const struct expect *e, uint64_t n)
+{
+	double part = n ? 1 - UNUSUAL_CALLS / (double)n : 0;
+
+	if (part < USUAL_PART_UNPROBED || !e->probed)
+		return USUAL_PART_UNPROBED;
+	return part < USUAL_PART ? part : USUAL_PART;
+}
+
+/* Of calls that may wait for the GPU, what goes far beyond the median may be work of libraries that were not seen. */
 static bool from_clean_calls(const struct expect *e, struct call_class *c)
 {
-	double quantile = may_wait(e, c) ? 0.1 : 0.5;
 	uint64_t high;
 
 	if (!c->clean_calls || is_any_price(e, c))
 		return false;
 	c->source = c->clean_calls >= EXPECT_ENOUGH ? EXPECT_CLEAN : EXPECT_FEW;
 	c->samples = c->clean_calls;
-	c->expected_ns = histogram_quantile(&c->clean, quantile);
-	high = may_wait(e, c) ? 0 : histogram_quantile(&c->clean, 0.75);
+	c->expected_ns = histogram_quantile(&c->clean, 0.5);
+	high = may_wait(e, c) ? 0 : histogram_quantile(&c->clean, usual_part(e, c->clean_calls));
 	c->spread_ns = high > c->expected_ns ? high - c->expected_ns : 0;
+	bound(e, c);
 	return true;
 }
 
+/* The least of a few is what the luckiest of them cost. */
 static bool from_all_calls(const struct expect *e, struct call_class *c)
 {
-	if (!c->learnt || may_wait(e, c) || is_any_price(e, c))
+	if (c->learnt < EXPECT_ENOUGH || c->key.flags & CLASS_COLD || may_wait(e, c) ||
+	    is_any_price(e, c))
 		return false;
 	c->source = EXPECT_LOW_QUANTILE;
 	c->samples = c->learnt;
 	c->expected_ns = histogram_quantile(&c->all, 0.1);
 	return true;
+}
+
+/* After a pause of the thread. */
+static void settle_rested(const struct expect *e, struct call_class *c)
+{
+	uint64_t n = histogram_count(&c->rested), high;
+	struct call_class prior = *c;
+
+	if (n < EXPECT_ENOUGH || c->source == EXPECT_NONE || is_any_price(e, c))
+		return;
+	c->rested_ns = histogram_quantile(&c->rested, 0.5);
+	high = histogram_quantile(&c->rested, usual_part(e, n));
+	if (n < EXPECT_STRONG && e->prior_fits && from_prior(e, &prior))
+		c->rested_ns = least(c->rested_ns,
+				     EXPECT_PRIOR_MOST * (prior.expected_ns + prior.spread_ns));
+	if (c->rested_ns <= c->expected_ns)
+		c->rested_ns = 0;
+	c->rested_spread_ns = high > c->rested_ns ? high - c->rested_ns : 0;
+	c->rested_samples = n;
 }
 
 /* Has it a number of its own? */
@@ -274,10 +340,13 @@ static bool from_guess(struct call_class *c)
 	return true;
 }
 
-/* Without own calls to learn from. */
+/* Without own calls to learn from. A prior of another GPU comes behind what the trace tells, and is for calls that may
+ * wait: what others take is their own work, or was seen. */
 static void settle_poor(struct expect *e, struct call_class *c)
 {
-	if (!from_all_calls(e, c) && !from_neighbour(e, c))
+	if (e->prior_fits && from_prior(e, c))
+		return;
+	if (!from_all_calls(e, c) && !from_neighbour(e, c) && !(may_wait(e, c) && from_prior(e, c)))
 		from_guess(c);
 }
 
@@ -287,21 +356,41 @@ static void settle(struct expect *e, struct call_class *c)
 		settle_poor(e, c);
 }
 
-void expect_settle(struct expect *e, const struct profile *profile)
+void expect_settle(struct expect *e, const struct profile *profile, const struct profile *prior)
 {
 	size_t i;
 
 	e->profile = profile;
+	e->prior = prior;
+	e->prior_fits = prior && prior_is_of(prior, &e->machine);
 	for (i = 0; i < e->n_classes; i++)
 		if (!from_profile(e, e->classes[i]))
 			from_clean_calls(e, e->classes[i]);
 	for (i = 0; i < e->n_classes; i++)
 		if (e->classes[i]->source == EXPECT_NONE)
 			settle_poor(e, e->classes[i]);
+	for (i = 0; i < e->n_classes; i++)
+		settle_rested(e, e->classes[i]);
 	e->settled = true;
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
+
+static const char *prior_text(struct expect *e, const struct call_class *c)
+{
+	char *profile = profile_describe(e->prior);
+	const char *text;
+
+	if (c->bounded)
+		text = arena_printf(
+			&e->arena, "%d times the prior, the %s: few unobstructed calls took longer",
+			EXPECT_PRIOR_MOST, profile);
+	else
+		text = arena_printf(&e->arena, "prior%s: the %s",
+				    e->prior_fits ? "" : " of another GPU", profile);
+	free(profile);
+	return text;
+}
 
 const char *expect_source_text(struct expect *e, const struct call_class *c)
 {
@@ -315,19 +404,16 @@ const char *expect_source_text(struct expect *e, const struct call_class *c)
 		free(profile);
 		return text;
 	case EXPECT_CLEAN:
-		return arena_printf(&e->arena, "%s of %s unobstructed calls",
-				    may_wait(e, c) ? "fastest tenth" : "median", count);
+		return arena_printf(&e->arena, "median of %s unobstructed calls", count);
 	case EXPECT_FEW:
 		if (c->samples == 1)
 			return "the only unobstructed call";
-		return arena_printf(&e->arena, "%s of only %s unobstructed calls",
-				    may_wait(e, c) ? "fastest tenth" : "median", count);
+		return arena_printf(&e->arena, "median of only %s unobstructed calls", count);
+	case EXPECT_PRIOR:
+		return prior_text(e, c);
 	case EXPECT_LOW_QUANTILE:
-		return c->samples == 1 ? "the only call"
-				       : arena_printf(&e->arena,
-						      "fastest tenth of %s calls, none of them "
-						      "unobstructed",
-						      count);
+		return arena_printf(&e->arena,
+				    "fastest tenth of %s calls, none of them unobstructed", count);
 	case EXPECT_NEIGHBOUR:
 		return "calls of nearly that size";
 	case EXPECT_DEFAULT:

@@ -6,17 +6,11 @@
  * calls about memory what they do to what kind and how much of it. Sizes are counted in quarters of
  * octaves. GPUs of one trace are taken to be alike.
  *
- * What a class costs comes from a profile of the machine (profile.h) or is learnt from the trace's
- * own calls in a first reading, before the main one, stream by stream. What the probes saw a call
- * waiting is taken off. A call is clean, one to learn from, when it returned no error, is not cold, its
- * thread was not kept from running since its last call, and when it found none of the work it may
- * wait for: the thread has submitted none to that stream (or device) since it last synchronised with
- * it, and nowhere near as much as a launch queue holds.
- *
- * What that leaves out: work of other threads in the same stream or device; which streams are
- * non-blocking and ignore the legacy default stream (all are taken to be blocking); work that an event
- * lets a stream wait for. All of it only adds to a call's time: the median forgives some of such calls,
- * and for calls that may wait for the GPU a low quantile is taken instead.
+ * What a class costs comes from a profile of the machine (profile.h) or is learnt from the trace's own calls before
+ * the main reading: from clean ones, in whose way nothing can have been. What the probes saw a call waiting is taken
+ * off; a call that failed, or whose thread was kept from running, is not clean. Of calls that wait for nothing on the
+ * GPU, and of those that hand work over to a stream whose queue is not full, each stream's own records tell (the first
+ * reading). Of calls that may wait for the GPU it must be known what all threads had outstanding: account/evidence.h.
  */
 #ifndef CUDASPY_EXPECT_H
 #define CUDASPY_EXPECT_H
@@ -32,14 +26,22 @@ struct expect;
 enum expect_source {
 	EXPECT_NONE, /* nothing is known: expected_ns is 0 */
 	EXPECT_PROFILE,
-	EXPECT_CLEAN, /* EXPECT_ENOUGH clean calls or more: their median, or 0.1 quantile */
+	EXPECT_CLEAN, /* EXPECT_ENOUGH clean calls or more: their median */
 	EXPECT_FEW, /* of fewer */
-	EXPECT_LOW_QUANTILE, /* of all calls, for none was clean */
+	EXPECT_PRIOR, /* measured on another machine: priors.h */
+	EXPECT_LOW_QUANTILE, /* of EXPECT_ENOUGH calls or more, for none was clean */
 	EXPECT_NEIGHBOUR, /* from a class of nearly that size */
 	EXPECT_DEFAULT, /* a guess */
 };
 
 #define EXPECT_ENOUGH 8
+
+/*
+ * Of a GPU that has a prior, what is learnt from fewer clean calls than EXPECT_STRONG may not be more than so many times
+ * what the prior says such calls take, spread included: another machine may be slower, but not by more.
+ */
+#define EXPECT_STRONG 64
+#define EXPECT_PRIOR_MOST 8
 
 /* Fewer operations outstanding in a stream fill no launch queue: one holds about 1,020 (measured on
  * H200, driver 580). */
@@ -61,15 +63,24 @@ enum class_flag {
 	CLASS_CAPTURED = 8, /* a copy that only became part of a graph */
 };
 
+/*
+ * A thread that has not called CUDA for so long finds the caches cold, and the CPU asleep: a launch of 4 us takes 10 to 20
+ * then (PyTorch on H200s). What clean calls cost after a pause is learnt apart, and a call after one is held against it.
+ */
+#define EXPECT_PAUSE_NS 200000
+
 struct call_class {
 	struct class_key key;
 	uint32_t index; /* among all classes */
 	uint8_t source; /* enum expect_source */
+	bool bounded; /* source PRIOR: few calls took longer, and EXPECT_PRIOR_MOST times the prior is taken */
 	uint64_t expected_ns; /* a call's own work */
 	uint64_t
-		spread_ns; /* how much more clean calls may take: the distance of their 0.75 quantile, or
-			     * of the 0.9 quantile in a profile, where nothing disturbs */
+		spread_ns; /* how much more clean calls may take: the distance of what nearly all of them do not exceed
+			    * (usual_part), or of the 0.9 quantile in a profile, where nothing disturbs */
 	uint64_t samples; /* calls that says so: of the source */
+	/* After a pause of the thread; 0: no more than others, or not known. Samples: EXPECT_ENOUGH or more. */
+	uint64_t rested_ns, rested_spread_ns, rested_samples;
 	uint64_t
 		kernel_ns; /* beside it, in the kernel module: the fastest tenth of those that were there;
 			     * 0 if most were not */
@@ -78,6 +89,9 @@ struct call_class {
 	uint64_t learnt, clean_calls;
 	uint64_t calls, total_ns;
 	struct histogram clean, all; /* ns that the calls were not seen waiting */
+	struct histogram rested; /* of the clean ones, those after a pause */
+	struct histogram
+		off_cpu; /* would be clean if it were known what they did: for evidence.c, until it ends */
 	struct histogram
 		kernel; /* ns in the kernel module, of those that are not cold and were there */
 };
@@ -107,7 +121,11 @@ struct expect {
 	struct trace_set *set;
 	struct machine machine;
 	uint64_t records; /* that the first reading met */
+	uint64_t *last_ns; /* by the trace's index: its last record's time */
 	const struct profile *profile; /* in use, or NULL */
+	const struct profile *prior; /* the same */
+	bool probed; /* all of the traces were recorded with probes */
+	bool prior_fits; /* it is of a GPU that made the traces */
 	struct call_class **classes; /* by index */
 	size_t n_classes;
 	/* Classes without size and kinds: [2 * fn + cold]. The others in an open table of n_table (a
@@ -126,9 +144,18 @@ struct expect {
  * traces were made on and what their calls cost. expect_release in any case. */
 void expect_learn(struct expect *e, struct trace_set *set);
 
-/* Then: gives each class its number. profile: of the machine that made the traces, or NULL; it must
- * live as long as `e`. */
-void expect_settle(struct expect *e, const struct profile *profile);
+/* Then: a clean call of the class, that took so long without what it was seen waiting; after a pause? */
+static inline void expect_witness(struct call_class *class, uint64_t own_ns, bool rested)
+{
+	histogram_add(&class->clean, own_ns);
+	if (rested)
+		histogram_add(&class->rested, own_ns);
+	class->clean_calls++;
+}
+
+/* Then: gives each class its number. profile: of the machine that made the traces, or NULL; prior: of another one
+ * (priors.h), or NULL; they must live as long as `e`. */
+void expect_settle(struct expect *e, const struct profile *profile, const struct profile *prior);
 
 void expect_release(struct expect *e);
 

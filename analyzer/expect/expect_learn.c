@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "trace/model.h"
 
-/* More streams with work by one thread than this, and all of them are taken to have some. */
+/* Streams with work by one thread that are told apart. */
 #define BUSY_STREAMS 16
 
 /*
@@ -28,7 +28,6 @@ struct first_call {
 	struct cold_key key;
 	uint64_t time; /* cycles */
 	uint64_t own_ns; /* as in add_sample */
-	bool clean; /* the same */
 	struct class_key class; /* without CLASS_COLD */
 	UT_hash_handle hh;
 };
@@ -55,8 +54,7 @@ struct learner {
 	uint64_t not_running_ns; /* the same */
 	struct busy_stream busy[BUSY_STREAMS];
 	size_t n_busy, recent; /* recent: the one found last */
-	bool crowded; /* it has work in more than those */
-	bool works; /* it has handed over some */
+	uint64_t called, pause; /* end of its last call of depth 0, and EXPECT_PAUSE_NS: cycles */
 	bool lost; /* nobody knows what of that is done, until it next waits for some */
 	uint64_t *passed_at; /* by process: when packets were first passed over (cycles) */
 };
@@ -92,11 +90,8 @@ static inline struct busy_stream *find_busy(struct learner *l, uint64_t stream, 
 static inline void submit(struct learner *l, const union spy_any *raw, const struct call_kind *kind,
 			  struct busy_stream *b)
 {
-	l->works = true;
-	if (!b && l->n_busy == BUSY_STREAMS) {
-		l->crowded = true;
+	if (!b && l->n_busy == BUSY_STREAMS)
 		return;
-	}
 	if (!b) {
 		l->recent = l->n_busy;
 		b = &l->busy[l->n_busy++];
@@ -105,61 +100,6 @@ static inline void submit(struct learner *l, const union spy_any *raw, const str
 	}
 	b->submitted++;
 	b->event = kind->does == FUNCTION_RECORDS_EVENT ? raw->op.object : 0;
-}
-
-static bool concerns(const struct busy_stream *b, const union spy_any *raw, uint8_t what)
-{
-	uint8_t device = raw->call_head.device;
-	uint64_t stream = record_stream(raw);
-
-	if (what == GPU_WAIT_DEVICE)
-		return b->device == device;
-	if (what == GPU_WAIT_EVENT)
-		return true; /* which stream's event it is, is not known any more */
-	/* The legacy default stream and all blocking ones wait for each other. */
-	return is_stream(b, stream, device) ||
-	       ((stream == 1 || b->stream == 1) && b->device == device);
-}
-
-/* Might there be work that the call waits for? */
-static bool finds_work(const struct learner *l, const union spy_any *raw, uint8_t what)
-{
-	size_t i;
-
-	for (i = 0; i < l->n_busy; i++)
-		if (concerns(&l->busy[i], raw, what))
-			return true;
-	return l->crowded;
-}
-
-/*
- * Of other threads' work a thread's own records know nothing. So calls that take longer than any with nothing to
- * wait for have waited for such work (or a library's): a wait that finds none returns at once, and a copy
- * takes its time for its bytes, if they lie together. And who has never handed anything over learns nothing of
- * the GPU by freeing.
- */
-#define IDLE_WAIT_MOST_NS 50000
-#define COPY_NS_PER_BYTE_MOST 2
-#define LOADING_MOST_NS 100000000 /* of a kernel's code, with nothing in its way */
-
-/* Many short rows may take any time. */
-static bool has_rows(const struct learner *l, const struct call_kind *kind)
-{
-	const char *name = l->e->set->functions.all[kind->fn].name;
-
-	return kind->contract == SPY_CONTRACT_COPY_BATCH || strstr(name, "2D") ||
-	       strstr(name, "3D");
-}
-
-static bool knows_all(const struct learner *l, const union spy_any *raw,
-		      const struct call_kind *kind, uint64_t own_ns)
-{
-	if (raw->other.event == SPY_EV_COPY)
-		return own_ns <= IDLE_WAIT_MOST_NS + raw->copy.bytes * COPY_NS_PER_BYTE_MOST ||
-		       has_rows(l, kind);
-	if (kind->waits->sort == GPU_WAIT_INTENDED)
-		return own_ns <= IDLE_WAIT_MOST_NS || raw->other.event == SPY_EV_MEMORY;
-	return kind->contract != SPY_CONTRACT_FREE || l->works;
 }
 
 /* The call has waited: what it waited for is done. */
@@ -181,17 +121,17 @@ static void finish(struct learner *l, const union spy_any *raw, uint8_t what)
 	}
 	l->recent = 0;
 	l->lost = false;
-	if (what == GPU_WAIT_DEVICE)
-		l->crowded = false;
 }
 
 /* ---- the first reading ------------------------------------------------------------------------ */
 
 /* A call: what of its time it was not seen waiting. */
-static inline void add_sample(struct call_class *c, uint64_t own_ns, bool clean)
+static inline void add_sample(struct call_class *c, uint64_t own_ns, bool clean, bool rested)
 {
 	/* The clean ones are added to all of them at the end. */
 	histogram_add(clean ? &c->clean : &c->all, own_ns);
+	if (unlikely(rested) && clean)
+		histogram_add(&c->rested, own_ns);
 }
 
 static void sum_up(struct call_class *c)
@@ -215,13 +155,12 @@ static struct call_class *class_of_key(struct expect *e, const struct class_key 
 
 /* The first of its kind in this stream. Is it, so far, in the whole process? */
 static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn, uint64_t own_ns,
-			bool clean, enum cold_kind kind, uint32_t value)
+			enum cold_kind kind, uint32_t value)
 {
 	struct first_call call = {
 		.key = {l->stream->trace->index, value, kind, raw->call_head.device},
 		.time = raw->call_head.time,
 		.own_ns = own_ns,
-		.clean = clean,
 		.class = {.fn = fn},
 	};
 	struct first_call *first;
@@ -239,13 +178,12 @@ static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn
 	} else if (call.time < first->time) {
 		struct call_class *c = class_of_key(l->e, &first->class);
 
-		add_sample(c, first->own_ns, false);
+		add_sample(c, first->own_ns, false, false);
 		first->time = call.time;
 		first->own_ns = call.own_ns;
-		first->clean = call.clean;
 		first->class = call.class;
 	} else {
-		add_sample(class_of_key(l->e, &call.class), own_ns, false);
+		add_sample(class_of_key(l->e, &call.class), own_ns, false, false);
 	}
 }
 
@@ -288,28 +226,24 @@ static enum cold_kind might_be_cold(struct learner *l, const union spy_any *raw,
 
 /* Any call. b: its stream's, or NULL. */
 static void learn_any(struct learner *l, const union spy_any *raw, struct call_kind *kind,
-		      struct busy_stream *b, uint64_t ns)
+		      struct busy_stream *b, uint64_t ns, bool rested)
 {
 	/* Less what the probes saw it waiting. */
 	uint64_t own_ns = ns > l->waited_ns ? ns - l->waited_ns : 0;
-	bool clean = !l->lost && l->not_running_ns * NOT_RUNNING_PART <= own_ns;
+	bool clean = l->not_running_ns * NOT_RUNNING_PART <= own_ns;
 	enum cold_kind cold = COLD_NOT;
 	uint32_t value;
 
 	if (unlikely(!kind->class))
 		cold = might_be_cold(l, raw, kind, &value);
 	if (unlikely(cold != COLD_NOT)) {
-		/* A kernel's first launch may wait for all work of the device, also for other threads'. */
-		clean &= cold == COLD_KERNEL && own_ns <= LOADING_MOST_NS &&
-			 !finds_work(l, raw, GPU_WAIT_DEVICE);
-		learn_first(l, raw, kind->fn, own_ns, clean, cold, value);
+		learn_first(l, raw, kind->fn, own_ns, cold, value);
 	} else {
 		if (kind->waits->sort == GPU_WAIT_QUEUE)
-			clean &= !b || b->submitted < QUEUE_LEAST;
-		else if (clean && kind->waits->sort != GPU_WAIT_NOT)
-			clean = knows_all(l, raw, kind, own_ns) &&
-				!finds_work(l, raw, kind->waits->what);
-		add_sample(kind->class, own_ns, clean);
+			clean &= !l->lost && (!b || b->submitted < QUEUE_LEAST);
+		else
+			clean &= kind->waits->sort == GPU_WAIT_NOT;
+		add_sample(kind->class, own_ns, clean, rested);
 		if (unlikely(l->kernel_ns != 0))
 			histogram_add(&kind->class->kernel, l->kernel_ns);
 	}
@@ -322,15 +256,17 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 	struct call_kind *kind = kinds_find(&l->kinds, l->e, l->stream->trace, raw);
 	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_duration(raw));
 	struct busy_stream *b = find_busy(l, kind_stream(kind, raw), raw->call_head.device);
+	bool rested = record_time(raw) - l->called >= l->pause + record_duration(raw);
 
+	l->called = record_time(raw);
 	if (unlikely(l->waited_ns | l->kernel_ns | l->not_running_ns) || unlikely(l->lost) ||
 	    unlikely(!kind->class) || !kind->only_submits ||
 	    unlikely(kind->waits->sort != GPU_WAIT_QUEUE)) {
-		learn_any(l, raw, kind, b, ns);
+		learn_any(l, raw, kind, b, ns, rested);
 		return;
 	}
 	/* As most calls are. */
-	add_sample(kind->class, ns, !b || b->submitted < QUEUE_LEAST);
+	add_sample(kind->class, ns, !b || b->submitted < QUEUE_LEAST, rested);
 	submit(l, raw, kind, b);
 }
 
@@ -361,7 +297,7 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 		l->not_running_ns += raw->sched.not_running_ns;
 		break;
 	case SPY_EV_THREAD: /* another one: it has submitted nothing yet */
-		l->crowded = l->works = l->lost = false;
+		l->lost = false;
 		forget_waits(l);
 		l->n_busy = 0;
 		break;
@@ -404,13 +340,21 @@ static void learn_record(struct learner *l, const union spy_any *raw)
 		forget_waits(l);
 }
 
+static uint64_t pause_cycles(const struct timeline *timeline)
+{
+	return (uint64_t)(((unsigned __int128)EXPECT_PAUSE_NS << 40) /
+			  (timeline->ns_per_cycle_40 ?: 1));
+}
+
 static void learn_stream(struct learner *l, struct stream *stream)
 {
 	struct reader *r = &stream->reader;
-	uint64_t packet = 0, passed = 0;
+	uint64_t packet = 0, passed = 0, *last_ns;
 
 	l->stream = stream;
-	l->crowded = l->lost = false;
+	l->called = 0;
+	l->pause = pause_cycles(&stream->trace->timeline);
+	l->lost = false;
 	forget_waits(l);
 	l->n_busy = 0;
 	cold_marks_forget(&l->marks);
@@ -426,6 +370,9 @@ static void learn_stream(struct learner *l, struct stream *stream)
 		learn_record(l, r->record);
 	}
 	l->e->records += r->records + passed / RECORD_BYTES;
+	last_ns = &l->e->last_ns[stream->trace->index];
+	if (r->records && timeline_ns(&stream->trace->timeline, r->time) > *last_ns)
+		*last_ns = timeline_ns(&stream->trace->timeline, r->time);
 	reader_rewind(r);
 }
 
@@ -438,7 +385,7 @@ static void learn_firsts(struct learner *l)
 		first->class.flags |= CLASS_COLD;
 		/* What was passed over may have had an earlier one. */
 		if (first->time < l->passed_at[first->key.process])
-			add_sample(class_of_key(l->e, &first->class), first->own_ns, first->clean);
+			add_sample(class_of_key(l->e, &first->class), first->own_ns, false, false);
 		HASH_DEL(l->firsts, first);
 		free(first);
 	}
@@ -451,10 +398,14 @@ void expect_learn(struct expect *e, struct trace_set *set)
 
 	*e = (struct expect){.set = set};
 	e->processes = xcalloc(set->n_traces, sizeof(*e->processes));
+	e->last_ns = xcalloc(set->n_traces, sizeof(*e->last_ns));
 	expect_grow_table(e);
 	l.passed_at = xcalloc(set->n_traces, sizeof(*l.passed_at));
-	for (i = 0; i < set->n_traces; i++)
+	e->probed = true;
+	for (i = 0; i < set->n_traces; i++) {
 		l.passed_at[i] = UINT64_MAX;
+		e->probed &= metadata_number(&set->traces[i]->metadata, "probes", 0) != 0;
+	}
 	for (i = 0; i < set->n_streams; i++)
 		learn_stream(&l, set->streams[i]);
 	learn_firsts(&l);

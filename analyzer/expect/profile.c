@@ -338,12 +338,25 @@ static int from_json(struct profile *p, const json_t *root)
 	return read_classes(p, classes);
 }
 
+/* root: what was loaded, or NULL because of the error. */
+static int take_json(struct profile *p, json_t *root, const json_error_t *error)
+{
+	int err;
+
+	if (!root) {
+		complain("%s:%d: no JSON: %s", p->path, error->line, error->text);
+		return -EINVAL;
+	}
+	err = from_json(p, root);
+	json_decref(root);
+	return err;
+}
+
 int profile_read(struct profile *p, const char *path)
 {
 	json_error_t error;
 	json_t *root;
 	FILE *file;
-	int err;
 
 	*p = (struct profile){.path = xstrdup(path)};
 	file = open_regular(path);
@@ -351,13 +364,15 @@ int profile_read(struct profile *p, const char *path)
 		return -errno;
 	root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
 	fclose(file);
-	if (!root) {
-		complain("%s:%d: no JSON: %s", path, error.line, error.text);
-		return -EINVAL;
-	}
-	err = from_json(p, root);
-	json_decref(root);
-	return err;
+	return take_json(p, root, &error);
+}
+
+int profile_parse(struct profile *p, const char *text, size_t size, const char *name)
+{
+	json_error_t error;
+
+	*p = (struct profile){.path = xstrdup(name)};
+	return take_json(p, json_loadb(text, size, JSON_REJECT_DUPLICATES, &error), &error);
 }
 
 /* ---- finding a class ------------------------------------------------------------------------- */
@@ -422,7 +437,7 @@ bool profile_find(const struct profile *p, const char *function, const struct cl
 
 /* ---- finding a profile ------------------------------------------------------------------------ */
 
-static bool has_name(char *const *names, size_t n, const char *name)
+bool profile_names(char *const *names, size_t n, const char *name)
 {
 	while (n)
 		if (!strcmp(names[--n], name))
@@ -451,7 +466,7 @@ bool profile_fits(const struct profile *p, const struct machine *machine, char *
 			*why = xasprintf("%s: the %s: not used, for the traces are of driver %s",
 					 p->path, described, machine->drivers[i]);
 	for (i = 0; i < machine->n_gpus && !*why; i++)
-		if (!has_name(p->gpus, p->n_gpus, machine->gpus[i]))
+		if (!profile_names(p->gpus, p->n_gpus, machine->gpus[i]))
 			*why = xasprintf("%s: the %s: not used, for the traces are of a GPU %s",
 					 p->path, described, machine->gpus[i]);
 	free(described);

@@ -33,6 +33,9 @@ struct profile {
 int profile_read(struct profile *p, const char *path);
 void profile_release(struct profile *p);
 
+/* The same of a text that is called `name`. */
+int profile_parse(struct profile *p, const char *text, size_t size, const char *name);
+
 /* What `e` has learnt. */
 void profile_make(struct profile *p, const struct expect *e);
 
@@ -60,6 +63,9 @@ int profile_choose(struct profile *p, const char *named, const struct machine *m
 /* Where calibrate writes, and profile_choose looks: in $XDG_CONFIG_HOME/cudaspy or ~/.config/cudaspy.
  * NULL if neither is known. The caller frees. */
 char *profile_default_path(const char *driver, const char *gpu);
+
+/* Is the name among these? */
+bool profile_names(char *const *names, size_t n, const char *name);
 
 /* "profile of NVIDIA H200, driver 13000". The caller frees. */
 char *profile_describe(const struct profile *p);

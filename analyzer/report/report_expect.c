@@ -10,7 +10,7 @@
 
 struct class_row {
 	const char *function, *class, *basis, *kind_of_source;
-	uint64_t expected_ns, spread_ns, samples, count, total_ns;
+	uint64_t expected_ns, spread_ns, samples, rested_ns, count, total_ns;
 };
 
 /* clang-format off */
@@ -23,6 +23,7 @@ static const struct column class_columns[] = {
 	COLUMN_TEXT_WORDS(struct class_row, basis),
 	COLUMN_JSON(struct class_row, class, UNIT_TEXT),
 	COLUMN_JSON(struct class_row, samples, UNIT_COUNT),
+	COLUMN_JSON(struct class_row, rested_ns, UNIT_NS_IF_KNOWN),
 	{.key = "source", .title = "", .unit = UNIT_TEXT, .place = COLUMN_JSON_ONLY,
 	 .offset = offsetof(struct class_row, kind_of_source)},
 };
@@ -38,15 +39,18 @@ static const struct table_kind class_kind = {
 	.text_rows = 8,
 };
 
+/* clang-format off */
 static const char *const source_keys[] = {
 	[EXPECT_NONE] = "none",
 	[EXPECT_PROFILE] = "profile",
 	[EXPECT_CLEAN] = "unobstructed",
 	[EXPECT_FEW] = "few_unobstructed",
+	[EXPECT_PRIOR] = "prior",
 	[EXPECT_LOW_QUANTILE] = "fastest_tenth",
 	[EXPECT_NEIGHBOUR] = "neighbour",
 	[EXPECT_DEFAULT] = "guess",
 };
+/* clang-format on */
 
 static int by_total(const void *a, const void *b)
 {
@@ -60,9 +64,17 @@ static int by_total(const void *a, const void *b)
 }
 
 /* Which calls, and where the number is from. */
-static const char *basis_text(struct report *report, const char *class, const char *source)
+static const char *basis_text(struct report *report, const char *class, const char *source,
+			      const struct call_class *c)
 {
-	return report_text(report, "%s%s%s", class, *class ? ": " : "", source);
+	const char *rested = "";
+	char ns[32];
+
+	if (c->rested_ns) {
+		format_ns(ns, sizeof(ns), c->rested_ns);
+		rested = report_text(report, "; %s after a pause of the thread", ns);
+	}
+	return report_text(report, "%s%s%s%s", class, *class ? ": " : "", source, rested);
 }
 
 void report_expectations(struct report *report, struct expect *e)
@@ -81,11 +93,12 @@ void report_expectations(struct report *report, struct expect *e)
 				report_text(report, "%s", e->set->functions.all[c->key.fn].name),
 			.class = report_text(report, "%s", expect_class_text(e, c)),
 			.basis = basis_text(report, expect_class_text(e, c),
-					    expect_source_text(e, c)),
+					    expect_source_text(e, c), c),
 			.kind_of_source = source_keys[c->source],
 			.expected_ns = known ? c->expected_ns : UNKNOWN_NS,
 			.spread_ns = known ? c->spread_ns : UNKNOWN_NS,
 			.samples = c->samples,
+			.rested_ns = c->rested_ns ?: UNKNOWN_NS,
 			.count = c->calls,
 			.total_ns = c->total_ns,
 		};

@@ -66,6 +66,20 @@ recorded none
 expect "nobody waits for a lock if nothing happens" \
 	"$(jq '[.blame[] | select(.waited_ns > 10e6)] | length' report.json)" 0
 
+# Three runs in one folder: that each of them waited makes the wait no price of a first launch.
+rm -rf "$out"
+for run in 1 2 3; do
+	CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
+		"$app" --ms 80 --loading lazy --trigger small >recorded.out 2>recorded.err ||
+		fail "run $run recorded: status $?: $(cat recorded.err)"
+done
+"$tool" report --format=json "$out" >report.json || fail "three runs: no report"
+jq -e '[.findings[] | select(.id == "lazy-loading" and .severity == "problem")] |
+	length == 1 and .[0].own_ns > 120e6 and .[0].others_ns > 120e6' report.json >/dev/null &&
+	jq -e '[.root_blame[] | select(.root_function == "__cudaLaunchKernel" and .cause == "gpu") | .waited_ns] |
+		add > 120e6' report.json >/dev/null ||
+	fail "three runs: the report says $(jq -c '[.findings[] | {id, severity, own_ns, others_ns}], .root_blame[0]' report.json)"
+
 # What it must refuse and notice.
 for wrong in "--trigger nosuch" "--trigger small,nosuch" "--loading sometimes" "--ms 0" "--nosuch"; do
 	"$sim" "$app" $wrong >/dev/null 2>err

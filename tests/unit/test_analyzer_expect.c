@@ -9,11 +9,13 @@
 #include "scratch.h"
 #include "trace_text.h"
 #include "analysis.h"
+#include "account/evidence.h"
 #include "expect/expect.h"
-#include "expect/profile.h"
+#include "expect/priors.h"
 #include "report/report_expect.h"
 
 struct fixture {
+	struct profile prior;
 	char *dir, log[256], *text;
 	size_t size;
 	FILE *out; /* the log in the making */
@@ -41,6 +43,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	expect_release(&f->expect);
+	profile_release(&f->prior);
 	trace_set_release(&f->set);
 	scratch_remove(f->dir);
 	free(f);
@@ -84,7 +87,8 @@ static struct expect *learn(struct fixture *f, const struct profile *profile)
 {
 	open_set(f);
 	expect_learn(&f->expect, &f->set);
-	expect_settle(&f->expect, profile);
+	evidence_gather(&f->expect);
+	expect_settle(&f->expect, profile, NULL);
 	return &f->expect;
 }
 
@@ -166,8 +170,9 @@ static void test_median(void **state)
 	assert_int_equal(c->learnt, 10);
 	assert_in_range(c->spread_ns, 9800, 10200);
 	assert_string_equal(expect_source_text(e, c), "median of 10 unobstructed calls");
-	expect_number(e, "cudaMalloc", "alloc device, 4.00 KiB to 5.00 KiB, first one",
-		      EXPECT_LOW_QUANTILE, 9000000);
+	/* What the only one cost, others need not. */
+	expect_number(e, "cudaMalloc", "alloc device, 4.00 KiB to 5.00 KiB, first one", EXPECT_NONE,
+		      0);
 }
 
 /* What a call was seen waiting is no work of its own; and those that failed, were kept from running or
@@ -631,6 +636,7 @@ static void test_rewind(void **state)
 	assert_int_equal(trace_set_open(&f->set, (const char *[]){f->dir}, 1, NULL), 0);
 	complaints = complain_count();
 	expect_learn(&f->expect, &f->set);
+	evidence_gather(&f->expect);
 	assert_int_equal(complain_count(), complaints);
 	n = read_all(&f->set, &sum);
 	assert_true(n > 50 && n < 500);
@@ -750,7 +756,277 @@ static void test_long_stream_cold(void **state)
 		}
 	learn(f, NULL);
 	assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "first one")->learnt, 5);
-	expect_number(&f->expect, "cudaLaunchKernel", "first one", EXPECT_FEW, 300000);
+	expect_number(&f->expect, "cudaLaunchKernel", "first one", EXPECT_CLEAN, 300000);
+	assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "first one")->clean_calls, 46);
+}
+
+/* ---- what others have outstanding ------------------------------------------------------------- */
+
+/* Thread 8 frees and launches for the first time, six times; thread 7 has work outstanding then, or has waited for it.
+ * In its own records thread 8 has nothing in its way. */
+static void add_two_threads(struct fixture *f, bool busy)
+{
+	uint64_t begin = f->us;
+	unsigned int i;
+
+	add_launch(f, 5, 3);
+	add_sync(f, 5, 900);
+	for (i = 0; i < 6; i++) {
+		add(f, "launch cudaLaunchKernel duration=3us stream=0x50 kernel=1");
+		if (!busy)
+			add_sync(f, 5, 900);
+		f->us += 200000;
+		if (busy)
+			add_sync(f, 5, 190000);
+	}
+	f->us = begin + 3000;
+	add_slot(f, 2);
+	for (i = 0; i < 6; i++) {
+		f->us += 100000;
+		add(f, "launch cudaLaunchKernel duration=80ms stream=0x60 kernel=%u", 2 + i);
+		add(f, "op cudaStreamSynchronize duration=2us stream=0x60");
+		add(f, "memory cudaFree duration=70us op=free kind=device address=0x9");
+		f->us += 100000 - 1000;
+	}
+}
+
+static void test_other_thread_is_busy(void **state)
+{
+	struct fixture *f = *state;
+
+	add_two_threads(f, true);
+	learn(f, NULL);
+	assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "first one")->clean_calls, 1);
+	assert_int_equal(class_of(&f->expect, "cudaFree", "free device")->clean_calls, 0);
+}
+
+static void test_other_thread_is_idle(void **state)
+{
+	struct fixture *f = *state;
+
+	add_two_threads(f, false);
+	learn(f, NULL);
+	assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "first one")->clean_calls, 7);
+	expect_number(&f->expect, "cudaFree", "free device", EXPECT_FEW, 70000);
+}
+
+/* Another process on the same GPU, or on another one. */
+static void add_process(struct fixture *f, char uuid)
+{
+	uint64_t begin = f->us;
+	unsigned int i;
+
+	add(f, "gpu device=0 name=\"G\" uuid=\"GPU-1\"");
+	for (i = 0; i < 12; i++)
+		add_sync(f, 5, 2);
+	fputs("trace b.2 pid=2 program=\"b\"\nslot 1 tid=9\n1us thread tid=9 name=\"main\"\n",
+	      f->out);
+	f->us = begin;
+	add(f, "gpu device=0 name=\"G\" uuid=\"GPU-%c\"", uuid);
+	add_launch(f, 5, 3);
+	f->us += 20000;
+	add_sync(f, 5, 2000);
+}
+
+static void test_other_process_is_busy(void **state)
+{
+	struct fixture *f = *state;
+
+	add_process(f, '1');
+	learn(f, NULL);
+	assert_in_range(class_of(&f->expect, "cudaStreamSynchronize", "")->clean_calls, 0, 1);
+}
+
+static void test_other_process_elsewhere(void **state)
+{
+	struct fixture *f = *state;
+
+	add_process(f, '2');
+	learn(f, NULL);
+	assert_int_equal(class_of(&f->expect, "cudaStreamSynchronize", "")->clean_calls, 11);
+}
+
+/* A free that slept, for what no probe saw, and one that was at work all the time. */
+static void test_off_cpu(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_launch(f, 5, 3);
+	add_sync(f, 5, 900);
+	for (i = 0; i < 10; i++) {
+		add(f, "sched window=%uus not_running=0 running=%uus", 900, i % 2 ? 200 : 895);
+		add(f, "memory cudaFree duration=%uus op=free kind=device address=0x9",
+		    i % 2 ? 890 : 500);
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaFree", "free device", EXPECT_FEW, 500000);
+	assert_int_equal(class_of(&f->expect, "cudaFree", "free device")->clean_calls, 4);
+}
+
+/* ---- after a pause ---------------------------------------------------------------------------- */
+
+/* Launches in a row, and one of `us` after each pause of a millisecond. */
+static void add_pauses(struct fixture *f, unsigned int n, unsigned int us)
+{
+	unsigned int i;
+
+	while (n--) {
+		add_launch(f, 5, us);
+		for (i = 0; i < 9; i++) {
+			f->us -= 990;
+			add_launch(f, 5, 4);
+		}
+		f->us -= 990;
+		add_sync(f, 5, 2);
+	}
+}
+
+static void test_pause(void **state)
+{
+	struct fixture *f = *state;
+	const struct call_class *c;
+
+	add_pauses(f, 20, 16);
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaLaunchKernel", "", EXPECT_CLEAN, 4000);
+	c = class_of(&f->expect, "cudaLaunchKernel", "");
+	assert_in_range(c->rested_ns, 15800, 16200);
+	assert_int_equal(c->rested_samples, 19); /* the first one is cold */
+}
+
+/* Their near twins: too few to say so; and no longer after a pause. */
+static void test_few_pauses(void **state)
+{
+	struct fixture *f = *state;
+
+	add_pauses(f, 8, 16);
+	learn(f, NULL);
+	assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "")->rested_ns, 0);
+}
+
+static void test_idle_pauses(void **state)
+{
+	struct fixture *f = *state;
+
+	add_pauses(f, 20, 4);
+	learn(f, NULL);
+	assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "")->rested_ns, 0);
+}
+
+/* ---- priors ------------------------------------------------------------------------------------ */
+
+/* Each row says what its file is of, and each file can be read. */
+static void test_prior_rows(void **state)
+{
+	const char *gpu, *driver, *text;
+	struct profile p;
+	size_t size, i;
+
+	(void)state;
+	for (i = 0; (text = priors_row(i, &gpu, &driver, &size)); i++) {
+		assert_int_equal(profile_parse(&p, text, size, gpu), 0);
+		assert_string_equal(p.driver, driver);
+		assert_int_equal(p.n_gpus, 1);
+		assert_string_equal(p.gpus[0], gpu);
+		assert_true(p.n_classes > 100);
+		profile_release(&p);
+	}
+	assert_true(i > 0);
+}
+
+static struct expect *learn_with_prior(struct fixture *f, const char *gpu)
+{
+	add(f, "gpu device=0 name=\"%s\"", gpu);
+	add(f, "note note=version text=\"driver 13000\"");
+	open_set(f);
+	expect_learn(&f->expect, &f->set);
+	evidence_gather(&f->expect);
+	expect_settle(&f->expect, NULL,
+		      priors_choose(&f->prior, &f->expect.machine) ? &f->prior : NULL);
+	return &f->expect;
+}
+
+/* Three first launches of 80 ms with nothing in their way that the trace knows of; of streams that are made, a few
+ * that took 100 ms, and many events that took a millisecond. */
+static void add_slow_calls(struct fixture *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		f->us += 100000;
+		add(f, "launch cudaLaunchKernel duration=80ms stream=0x50 kernel=%u", 1 + i);
+		add_sync(f, 5, 2);
+	}
+	for (i = 0; i < 6; i++) {
+		f->us += 100000;
+		add(f, "op cudaStreamCreateWithFlags duration=100ms object=0x90");
+	}
+	for (i = 0; i < 70; i++)
+		add(f, "op cudaEventCreateWithFlags duration=900us object=0x91");
+}
+
+static struct profile_class prior_of(const struct fixture *f, const char *function, uint8_t flags)
+{
+	const struct class_key key = {.flags = flags};
+	struct profile_class found;
+
+	assert_true(profile_find(&f->prior, function, &key, &found));
+	return found;
+}
+
+static uint64_t prior_most(const struct fixture *f, const char *function, uint8_t flags)
+{
+	struct profile_class prior = prior_of(f, function, flags);
+
+	return EXPECT_PRIOR_MOST * (prior.expected_ns + prior.spread_ns);
+}
+
+static void test_prior_bounds(void **state)
+{
+	struct fixture *f = *state;
+	struct expect *e;
+
+	add_slow_calls(f);
+	e = learn_with_prior(f, "NVIDIA H200");
+	expect_number(e, "cudaLaunchKernel", "first one", EXPECT_PRIOR,
+		      prior_most(f, "cudaLaunchKernel", CLASS_COLD));
+	expect_number(e, "cudaStreamCreateWithFlags", "", EXPECT_PRIOR,
+		      prior_most(f, "cudaStreamCreateWithFlags", 0));
+	assert_non_null(strstr(expect_source_text(e, class_of(e, "cudaStreamCreateWithFlags", "")),
+			       "8 times the prior, the profile of NVIDIA H200, driver 13000: few"));
+	expect_number(e, "cudaEventCreateWithFlags", "", EXPECT_CLEAN, 900000);
+}
+
+/* Of a GPU that nobody has measured the trace's own calls are believed. */
+static void test_prior_of_another_gpu(void **state)
+{
+	struct fixture *f = *state;
+	struct expect *e;
+
+	add_slow_calls(f);
+	add_launch(f, 5, 3);
+	add(f, "memory cudaFree duration=5ms op=free kind=device address=0x9");
+	add(f, "op cudaEventSynchronize duration=5ms object=0x99");
+	add(f, "op cudaEventSynchronize duration=5ms object=0x99");
+	e = learn_with_prior(f, "Another");
+	expect_number(e, "cudaStreamCreateWithFlags", "", EXPECT_FEW, 100000000);
+	expect_number(e, "cudaEventSynchronize", "", EXPECT_PRIOR,
+		      prior_of(f, "cudaEventSynchronize", 0).expected_ns);
+	assert_non_null(strstr(expect_source_text(e, class_of(e, "cudaEventSynchronize", "")),
+			       "prior of another GPU: the profile of NVIDIA H200"));
+}
+
+/* Where nobody knows the GPU there is none. */
+static void test_no_prior(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "op cudaEventSynchronize duration=5ms object=0x99");
+	add(f, "op cudaEventSynchronize duration=5ms object=0x99");
+	learn(f, NULL);
+	assert_false(priors_choose(&f->prior, &f->expect.machine));
+	expect_number(&f->expect, "cudaEventSynchronize", "", EXPECT_NONE, 0);
 }
 
 int main(void)
@@ -778,6 +1054,18 @@ int main(void)
 		TEST(test_table),
 		TEST(test_long_stream),
 		TEST(test_long_stream_cold),
+		TEST(test_other_thread_is_busy),
+		TEST(test_other_thread_is_idle),
+		TEST(test_other_process_is_busy),
+		TEST(test_other_process_elsewhere),
+		TEST(test_off_cpu),
+		TEST(test_pause),
+		TEST(test_few_pauses),
+		TEST(test_idle_pauses),
+		cmocka_unit_test(test_prior_rows),
+		TEST(test_prior_bounds),
+		TEST(test_prior_of_another_gpu),
+		TEST(test_no_prior),
 		cmocka_unit_test(test_gpu_waits),
 	};
 

@@ -1,0 +1,269 @@
+/*
+ * analyzer/account/evidence.c: a reading of the traces' beginning in the order of time, for what calls cost that may
+ * wait for the GPU. Called by report and calibrate, after the first reading and before the main one.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+#include "evidence.h"
+#include "streams.h"
+
+/* So many records, of all streams together, are enough to know what calls cost. */
+#define RECORDS_MOST ((uint64_t)1 << 20)
+
+/* Of a call's time the thread may have been kept from running, or off the CPU without a wait that was seen: one part
+ * in so many. */
+#define OFF_CPU_PART 20
+
+/* A thread, since its last call of depth 0. */
+struct witness {
+	uint64_t waited_ns; /* as the probes saw it */
+	uint64_t not_running_ns, running_ns,
+		window_ns; /* the scheduler's account; window 0: none */
+	struct gpu_stream *last; /* it used last */
+	uint64_t called_ns; /* end of that call */
+};
+
+struct evidence {
+	struct expect *e;
+	struct model model;
+	struct gpu_work work;
+	struct kinds *kinds; /* by process */
+	struct cold_marks *marks; /* the same */
+	struct witness *witnesses; /* by thread index */
+	size_t n_witnesses;
+};
+
+static struct witness *witness_of(struct evidence *v, const struct thread *thread)
+{
+	while (v->n_witnesses <= thread->index) {
+		v->witnesses = grow(v->witnesses, v->n_witnesses, sizeof(*v->witnesses));
+		v->witnesses[v->n_witnesses++] = (struct witness){0};
+	}
+	return &v->witnesses[thread->index];
+}
+
+/* ---- other processes ------------------------------------------------------------------------- */
+
+/* Has the process anything to do on that device of its own? */
+static bool is_at_work(const struct evidence *v, const struct process *process, uint16_t device,
+		       uint64_t begin_ns)
+{
+	size_t index = process->trace->index;
+	const struct device_streams *d =
+		&v->work.devices[index * WORK_DEVICES + device % WORK_DEVICES];
+	const struct gpu_stream *stream;
+
+	if (v->e->last_ns[index] < begin_ns)
+		return false; /* it has ended, or nobody knows what became of it */
+	DL_FOREACH(d->busy, stream)
+	if (stream_outstanding(stream, begin_ns))
+		return true;
+	return false;
+}
+
+static bool is_shared(const struct evidence *v, const struct record *record)
+{
+	const struct process *own = record->thread->process, *other;
+	const struct gpu *gpu = model_gpu(own, record->raw->call_head.device), *same;
+	uint64_t begin_ns = record->ns - least(record->duration_ns, record->ns);
+	size_t i, j;
+
+	for (i = 0; gpu && gpu->uuid && i < v->model.n_processes; i++) {
+		other = &v->model.processes[i];
+		for (j = 0; other != own && j < other->n_gpus; j++) {
+			same = &other->gpus[j];
+			if (same->uuid && !strcmp(same->uuid, gpu->uuid) &&
+			    is_at_work(v, other, same->device, begin_ns))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* ---- a call ---------------------------------------------------------------------------------- */
+
+/* Many short rows may take any time. */
+static bool has_rows(const struct evidence *v, const struct call_kind *kind)
+{
+	const char *name = v->e->set->functions.all[kind->fn].name;
+
+	return kind->contract == SPY_CONTRACT_COPY_BATCH || strstr(name, "2D") ||
+	       strstr(name, "3D");
+}
+
+/*
+ * Of work that libraries hand over in ways that are not seen nobody knows. So calls that take longer than any with
+ * nothing to wait for have waited for such work: a wait that finds none returns at once, and a copy takes its time for
+ * its bytes, if they lie together. And who has never handed anything over learns nothing of the GPU by freeing.
+ */
+#define IDLE_WAIT_MOST_NS 50000
+#define COPY_NS_PER_BYTE_MOST 2
+
+static bool knows_all(const struct evidence *v, const struct record *record,
+		      const struct call_kind *kind, uint64_t own_ns)
+{
+	const union spy_any *raw = record->raw;
+
+	if (raw->other.event == SPY_EV_COPY)
+		return own_ns <= IDLE_WAIT_MOST_NS + raw->copy.bytes * COPY_NS_PER_BYTE_MOST ||
+		       has_rows(v, kind);
+	if (kind->waits->sort == GPU_WAIT_INTENDED)
+		return own_ns <= IDLE_WAIT_MOST_NS || raw->other.event == SPY_EV_MEMORY;
+	return kind->contract != SPY_CONTRACT_FREE || v->work.submissions[record->process];
+}
+
+/* Was it at work all the time, but for what it was seen waiting? The scheduler's account is of a window that ends with
+ * the call, and what the thread did before it counts for it. */
+static bool was_running(const struct witness *w, uint64_t duration_ns, uint64_t own_ns)
+{
+	if (!w->window_ns)
+		return true;
+	return w->window_ns - least(w->running_ns, w->window_ns) <=
+	       w->window_ns - least(duration_ns, w->window_ns) + w->waited_ns +
+		       own_ns / OFF_CPU_PART;
+}
+
+/* Was there nothing that the call may have waited for? */
+static bool finds_nothing(struct evidence *v, struct witness *w, const struct record *record,
+			  const struct gpu_waits *waits, bool cold)
+{
+	uint64_t awaited = 0, only;
+
+	if (!cold && waits->what != GPU_WAIT_DEVICE)
+		awaited = work_awaited(&v->work, &w->last, record, waits);
+	else if (!work_stood_still(&v->work, record, &only))
+		return false;
+	/* Of an event that was not seen being recorded nobody knows the stream. */
+	if (cold || waits->what == GPU_WAIT_DEVICE || awaited == UINT64_MAX)
+		awaited = work_on_device(&v->work, record);
+	return !awaited && !is_shared(v, record);
+}
+
+static void look_at(struct evidence *v, struct witness *w, const struct record *record,
+		    struct call_kind *kind)
+{
+	const union spy_any *raw = record->raw;
+	uint64_t own_ns = record->duration_ns - least(w->waited_ns, record->duration_ns);
+	enum cold_kind cold = COLD_NOT;
+	struct call_class *class;
+	uint32_t value;
+
+	if (!kind->class) {
+		cold = cold_first(&v->marks[record->process], raw, kind->fn, kind->contract,
+				  &value);
+		if (cold == COLD_NOT)
+			kind->class = expect_class(v->e, raw, kind->fn, false);
+	}
+	/* What else is cold starts something up, and that is all that is known of it. */
+	if (cold != COLD_NOT && cold != COLD_KERNEL)
+		return;
+	if (cold == COLD_NOT && !gpu_wait_is_for_work(kind->waits))
+		return;
+	if (w->not_running_ns * OFF_CPU_PART > own_ns || !knows_all(v, record, kind, own_ns) ||
+	    !finds_nothing(v, w, record, kind->waits, cold == COLD_KERNEL))
+		return;
+	class = expect_class(v->e, raw, kind->fn, cold == COLD_KERNEL);
+	if (!was_running(w, record->duration_ns, own_ns)) {
+		histogram_add(&class->off_cpu, own_ns);
+		return;
+	}
+	expect_witness(class, own_ns,
+		       record->ns - record->duration_ns >= w->called_ns + EXPECT_PAUSE_NS);
+}
+
+static void see_call(struct evidence *v, const struct record *record)
+{
+	struct witness *w = witness_of(v, record->thread);
+	struct call_kind *kind =
+		kinds_find(&v->kinds[record->process], v->e, record->stream->trace, record->raw);
+
+	if (!kind->failed)
+		look_at(v, w, record, kind);
+	work_see(&v->work, &w->last, record, kind);
+	kind->met = true;
+	*w = (struct witness){.last = w->last, .called_ns = record->ns};
+}
+
+static void see_other(struct evidence *v, const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+	const struct timeline *timeline = &record->stream->trace->timeline;
+	struct witness *w;
+
+	if (raw->other.event != SPY_EV_WAIT && raw->other.event != SPY_EV_SCHED)
+		return;
+	w = witness_of(v, record->thread);
+	if (raw->other.event == SPY_EV_WAIT) {
+		w->waited_ns += timeline_span_ns(timeline, raw->wait.duration);
+		return;
+	}
+	w->not_running_ns += raw->sched.not_running_ns;
+	w->running_ns = raw->sched.running_ns;
+	w->window_ns = timeline_span_ns(timeline, raw->sched.window);
+}
+
+/* ---- the reading ----------------------------------------------------------------------------- */
+
+static void init(struct evidence *v, struct expect *e)
+{
+	*v = (struct evidence){.e = e};
+	model_init(&v->model, e->set);
+	work_init(&v->work, &v->model);
+	v->kinds = xcalloc(v->model.n_processes, sizeof(*v->kinds));
+	v->marks = xcalloc(v->model.n_processes, sizeof(*v->marks));
+}
+
+static void release(struct evidence *v)
+{
+	size_t i;
+
+	for (i = 0; i < v->model.n_processes; i++) {
+		kinds_release(&v->kinds[i]);
+		cold_marks_release(&v->marks[i]);
+	}
+	free(v->kinds);
+	free(v->marks);
+	free(v->witnesses);
+	work_release(&v->work);
+	model_release(&v->model);
+}
+
+/* Where all of a class's calls were off the CPU, for what no probe saw, that is what such calls do. */
+static void settle_off_cpu(struct call_class *c)
+{
+	if (!c->clean_calls) {
+		histogram_merge(&c->clean, &c->off_cpu);
+		c->clean_calls = histogram_count(&c->clean);
+	}
+	histogram_release(&c->off_cpu);
+}
+
+void evidence_gather(struct expect *e)
+{
+	struct evidence v;
+	struct merge merge;
+	struct record record;
+	uint64_t records = 0;
+	size_t i;
+
+	init(&v, e);
+	for (i = 0; i < e->set->n_streams; i++)
+		e->set->streams[i]->reader.quiet = true;
+	merge_init(&merge, e->set);
+	while (records++ < RECORDS_MOST && merge_next(&merge, &record)) {
+		model_apply(&v.model, &record);
+		if (!record_is_call(record.raw))
+			see_other(&v, &record);
+		else if (!record.raw->call_head.depth)
+			see_call(&v, &record);
+	}
+	merge_release(&merge);
+	for (i = 0; i < e->set->n_streams; i++) {
+		reader_rewind(&e->set->streams[i]->reader);
+		e->set->streams[i]->called_ns = 0;
+	}
+	for (i = 0; i < e->n_classes; i++)
+		settle_off_cpu(e->classes[i]);
+	release(&v);
+}
