@@ -2,7 +2,8 @@
  * tests/fuzz/fuzz_trace.c: whatever is in the files of traces, the analyzer survives it, and what it says of them is what
  * a report has to be.
  *
- * An input is a stream file, or metadata, if it begins as one of these does; else a program that makes whole traces
+ * An input is a stream file, metadata, or a file that a user gives to an option, if it begins as one of these does (those
+ * of options with a word that says which option: file_options); else a program that makes whole traces
  * (trace_from_bytes.h). The traces are read as by `cudaspy report`, and the report is shown in all formats; as its first
  * bytes say, also as by info, dump, why and diff, and with a gate. checks.h looks at what comes out.
  *
@@ -21,6 +22,7 @@
 #include "analysis.h"
 #include "checks.h"
 #include "cmd_report.h"
+#include "../unit/trace_text.h"
 #include "trace_from_bytes.h"
 #include "findings/gate.h"
 #include "report/render.h"
@@ -197,6 +199,86 @@ static void ask_more(uint8_t bits, uint8_t subject)
 		check_command(&command_diff, parent, parent, format);
 }
 
+/* ---- files of options ---------------------------------------------------------------------------------- */
+
+/* What an input begins with that is such a file, and the option. Behind that word is the file. */
+static const struct file_option {
+	const char *word;
+	bool suppress, baseline, profile, run, map;
+} file_options[] = {
+	{.word = "#suppress\n", .suppress = true},
+	{.word = "#baseline\n", .baseline = true},
+	{.word = "#profile\n", .profile = true},
+	{.word = "#run\n", .run = true}, /* a side of diff */
+	{.word = "#map\n", .map = true}, /* of perf, which no option names */
+};
+
+/* A trace with findings of several kinds. */
+static void make_plain_trace(void)
+{
+	static const char log[] =
+		"trace app.1 pid=%d program=\"app\" probes=1\nslot 0\n1us note note=version "
+		"text=\"driver 13000\"\n"
+		"1us gpu device=0 name=\"NVIDIA H200\" uuid=\"GPU-1\"\nslot 1 tid=7\n"
+		"10ms memory cudaMalloc duration=5ms op=alloc kind=device bytes=4096 "
+		"caller=0x401000\n"
+		"20ms launch cudaLaunchKernel duration=5us kernel=1 stream=8 caller=0x401010\n"
+		"30ms copy cudaMemcpyAsync duration=9ms direction=d2h src=device dst=pageable "
+		"bytes=1000000 stream=8 "
+		"caller=0x401020\n"
+		"40ms memory cudaFree duration=8ms op=free kind=device caller=0x401030\n"
+		"50ms op cudaStreamSynchronize duration=2ms stream=8 result=700 caller=0x401040\n";
+	char path[TB_PARENT_MAX + 8];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s.log", parent);
+	file = fopen(path, "w");
+	if (!file || fprintf(file, log, (int)getpid()) < 0 || fclose(file))
+		abort();
+	tt_make(path, parent);
+	unlink(path);
+}
+
+/* What is refused is refused with a word that says what is wrong with it. */
+static void must_say_why(const char *what, int err, unsigned int complaints)
+{
+	if (err && complain_count() == complaints)
+		must_be_right(what, wrong("refused without a word"));
+}
+
+static void read_option_file(const struct file_option *option, const uint8_t *data, size_t size)
+{
+	unsigned int complaints = complain_count();
+	char path[TB_PARENT_MAX + 8];
+	const char *dirs[] = {parent};
+	struct option_values suppress = {.values = {path}, .n = option->suppress};
+	struct report_options options = {.renderer = &all_formats,
+					 .profile = option->profile ? path : NULL};
+	struct gate gate;
+	int err;
+
+	if (option->map)
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	else
+		snprintf(path, sizeof(path), "%s.file", parent);
+	scratch_write(path, data, size);
+	make_plain_trace();
+	err = gate_init(&gate, "any", "all:1ms", &suppress);
+	if (!err && option->baseline)
+		err = baseline_read(&gate.baseline, path);
+	must_say_why(option->word, err, complaints);
+	if (!err && !option->run) {
+		options.gate = &gate;
+		must_say_why(option->word, report_show(dirs, 1, NULL, &options, nowhere),
+			     complaints);
+	}
+	gate_release(&gate);
+	if (option->run)
+		check_command(&command_diff, path, parent, "json");
+	unlink(path);
+	taken = true;
+}
+
 /* ---- inputs ---------------------------------------------------------------------------------------- */
 
 static void empty_parent(void)
@@ -228,6 +310,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct metadata metadata;
 	char path[TB_PARENT_MAX + 32];
+	size_t i;
 
 	begin_once();
 	n_inputs++;
@@ -239,6 +322,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	empty_parent();
+	for (i = 0; i < ARRAY_SIZE(file_options); i++) {
+		size_t word = strlen(file_options[i].word);
+
+		if (!begins(data, size, file_options[i].word))
+			continue;
+		read_option_file(&file_options[i], data + word, size - word);
+		return 0;
+	}
 	if (begins(data, size, "\xc1\x1f\xfc\xc1")) {
 		snprintf(path, sizeof(path), "%s/stream_0000_tail", parent);
 		scratch_write(path, data, size);
