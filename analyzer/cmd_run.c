@@ -3,6 +3,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -52,17 +53,44 @@ static const struct {
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-/* Values that the recorder would have to refuse. */
-static bool options_right(const struct options *options)
+static bool is_mib(const char *option, const char *text, unsigned long long least)
 {
 	char *end = NULL;
-	unsigned long long mib = options->keep ? strtoull(options->keep, &end, 10) : 1;
+	unsigned long long mib = text ? strtoull(text, &end, 10) : least;
 
-	if (!mib || mib >= SPY_KEEP_MIB_END ||
-	    (options->keep && (*end || !isdigit((unsigned char)*options->keep)))) {
-		fprintf(stderr, "cudaspy run: --keep=%s is no number of MiB\n", options->keep);
+	if (mib >= least && mib < SPY_KEEP_MIB_END &&
+	    (!text || (!*end && isdigit((unsigned char)*text))))
+		return true;
+	fprintf(stderr, "cudaspy run: --%s=%s is no number of MiB\n", option, text);
+	return false;
+}
+
+/* The recorder takes numbers only: looking for a name would load libraries into the program. */
+static bool number_group(struct options *options)
+{
+	static char number[24];
+	const struct group *group;
+
+	if (!options->group ||
+	    (*options->group && !options->group[strspn(options->group, "0123456789")]))
+		return true;
+	group = getgrnam(options->group);
+	if (!group) {
+		fprintf(stderr, "cudaspy run: --group=%s: there is no such group\n",
+			options->group);
 		return false;
 	}
+	snprintf(number, sizeof(number), "%u", (unsigned int)group->gr_gid);
+	options->group = number;
+	return true;
+}
+
+/* Values that the recorder would have to refuse. */
+static bool options_right(struct options *options)
+{
+	if (!is_mib("keep", options->keep, 1) || !is_mib("floor", options->floor, 0) ||
+	    !number_group(options))
+		return false;
 	if (options->clock && strcmp(options->clock, "monotonic") != 0) {
 		fprintf(stderr, "cudaspy run: --clock=%s: the only clock to choose is monotonic\n",
 			options->clock);
@@ -109,6 +137,16 @@ static bool can_hold_traces(const char *dir)
 	return !access(dir, W_OK | X_OK);
 }
 
+/* For its owner alone, and the group that may read traces. Nonzero, with errno. */
+static int make_output(const char *dir, const char *group)
+{
+	if (mkdir(dir, 0700))
+		return errno != EEXIST;
+	if (group && !lchown(dir, (uid_t)-1, (gid_t)strtoul(group, NULL, 10)))
+		chmod(dir, 0750);
+	return 0;
+}
+
 /* Finds the shim, completes the options, makes the directory and sets the environment. `output` and
  * `run_id` are buffers for two of the options. */
 static int prepare(struct options *options, char *shim, char *output, char *run_id,
@@ -125,7 +163,7 @@ static int prepare(struct options *options, char *shim, char *output, char *run_
 	err = make_parents(dir);
 	if (err)
 		return err;
-	if ((mkdir(dir, 0777) && errno != EEXIST) || !realpath(dir, output) ||
+	if (make_output(dir, options->group) || !realpath(dir, output) ||
 	    (!options->disable && !can_hold_traces(output))) {
 		err = -errno;
 		fprintf(stderr,

@@ -15,14 +15,17 @@
 #define spy_board_show(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 #define spy_board_see(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
-/* Maps a new board file in a trace directory. NULL and errno if that cannot be. */
-struct spy_board *spy_board_create(const char *directory);
+/* Maps a new board file in the trace's folder. 0 or -errno. */
+int spy_board_create(struct spy_board **board);
+
+/* Writes what the board's first page says of the session. */
+void spy_board_fill(struct spy_board *board);
 
 /* The page of a slot, backed by the file. Falls back to memory of this process alone when the disk
  * is full; NULL if there is no memory either. */
-struct spy_slot_page *spy_board_page(struct spy_board *board, const char *directory, uint32_t slot);
+struct spy_slot_page *spy_board_page(struct spy_board *board, uint32_t slot);
 
-/* Is the page in the file? */
-bool spy_board_backs(const struct spy_board *board, const struct spy_slot_page *page);
+/* Is it in the file's mapping? */
+bool spy_board_backs(const struct spy_board *board, const void *page);
 
 #endif

@@ -15,7 +15,7 @@
 
 struct spy_thread;
 
-/* thread.c: makes the calling thread's CUDA calls pass unseen, and undoes that. */
+/* thread.c: makes the calling thread's CUDA calls pass unseen and defers SIGBUS that others send, and undoes that. */
 struct spy_thread *spy_set_busy(uintptr_t *before);
 void spy_restore_busy(struct spy_thread *thread, uintptr_t before);
 
@@ -33,6 +33,7 @@ static inline struct spy_calm spy_calm_begin(void)
 	sigset_t all;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS); /* a truncated file's (tear.c) */
 	pthread_sigmask(SIG_SETMASK, &all, &calm.signals);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &calm.cancel_state);
 	calm.thread = spy_set_busy(&calm.busy);

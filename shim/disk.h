@@ -10,18 +10,11 @@
 /* Bytes of a path into a trace directory. Less than PATH_MAX: a thread's whole stack may be 16 KiB. */
 #define SPY_PATH_MAX 1024
 
-/* open(2) of a file of a trace, close-on-exec. Never 0, 1 or 2: a program that closed those goes on
- * using them. A descriptor or -errno. */
-int spy_disk_open(const char *path, int flags);
-
 /* May a file of this process reach offset + bytes? 0, or -EFBIG: past RLIMIT_FSIZE the kernel would
  * send SIGXFSZ. */
 int spy_disk_allows(off_t offset, size_t bytes);
 
 /* Makes [offset, offset + bytes) of a file exist, zeroed, with its space. 0 or -errno. */
 int spy_disk_reserve(int fd, off_t offset, size_t bytes);
-
-/* Replaces a file by text, so that a reader sees the old or the new one. 0 or -errno. */
-int spy_disk_replace(const char *path, const char *text, size_t bytes);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cudaspy/metadata_layout.h"
-#include "disk.h"
+#include "folder.h"
 #include "options.h"
 #include "session.h"
 
@@ -114,7 +114,6 @@ static void write_environment(FILE *out, const struct spy_session *session)
 {
 	ssize_t length;
 
-	fprintf(out, "env {\n");
 	write_text(out, "tracer_name", "cudaspy");
 	write_text(out, "cudaspy_version", CUDASPY_VERSION);
 	fprintf(out, "\ttrace_version = %d;\n", SPY_TRACE_VERSION);
@@ -125,17 +124,39 @@ static void write_environment(FILE *out, const struct spy_session *session)
 	length = readlink("/proc/self/exe", scratch, sizeof(scratch) - 1);
 	scratch[length > 0 ? length : 0] = '\0';
 	write_text(out, "executable", scratch);
-	write_command_line(out);
+	if (!spy_options.redact)
+		write_command_line(out);
 	write_text(out, "cwd", getcwd(scratch, sizeof(scratch)));
 	write_text(out, "cudaspy_run", spy_options.run);
 	fprintf(out, "\tprobes = %d;\n", !spy_options.noprobes);
-	fprintf(out, "\tcpus = %d;\n", count_cpus());
+	fprintf(out, "\tkeep_mib = %llu;\n", (unsigned long long)(spy_options_keep_bytes() >> 20));
+	fprintf(out, "\tredacted = %d;\n", !!spy_options.redact);
 	fprintf(out, "\tstacks = %d;\n", !spy_options.nostacks);
 	write_text(out, "clock_source", spy_clock_is_counter ? "tsc" : "monotonic");
 	fprintf(out, "\tstart_realtime_ns = %llu;\n",
 		(unsigned long long)session->begun.realtime_ns);
-	write_variables(out);
-	fprintf(out, "};\n\n");
+	if (!spy_options.redact)
+		write_variables(out);
+}
+
+/* As it was when the session began: since then the program may have changed its root, and see no /proc. */
+static const char *environment_of(const struct spy_session *session)
+{
+	static char *text;
+	static int pid;
+	size_t bytes = 0;
+	FILE *out;
+
+	if (text && pid == session->pid)
+		return text;
+	free(text);
+	text = NULL;
+	pid = session->pid;
+	out = open_memstream(&text, &bytes);
+	if (!out)
+		return NULL;
+	write_environment(out, session);
+	return fclose(out) == 0 ? text : NULL;
 }
 
 /* CTF: real time = offset_s + (offset + cycles) / frequency. The offset is what makes the pair read
@@ -152,7 +173,7 @@ static void write_clock(FILE *out, const struct spy_session *session)
 
 int spy_metadata_write(const struct spy_session *session)
 {
-	char path[SPY_PATH_MAX], uuid[37];
+	char uuid[37];
 	const uint8_t *u = session->uuid;
 	char *text = NULL;
 	size_t bytes = 0;
@@ -168,15 +189,14 @@ int spy_metadata_write(const struct spy_session *session)
 	fputs(SPY_TSDL_HEAD, out);
 	fputs(spy_tsdl_types, out);
 	fprintf(out, SPY_TSDL_TRACE, uuid);
-	write_environment(out, session);
+	fprintf(out, "env {\n%s\tcpus = %d;\n};\n\n", environment_of(session) ?: "", count_cpus());
 	write_clock(out, session);
 	fputs(spy_tsdl_stream, out);
 	if (fclose(out) != 0 || !text) {
 		free(text);
 		return -ENOMEM;
 	}
-	snprintf(path, sizeof(path), "%s/metadata", session->directory);
-	error = spy_disk_replace(path, text, bytes);
+	error = spy_folder_replace("metadata", text, bytes);
 	free(text);
 	return error;
 }

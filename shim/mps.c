@@ -34,7 +34,7 @@ static size_t read_start(const char *path, char *text, size_t size)
 	text[0] = '\0';
 	if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
 		return 0;
-	file = spy_disk_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (file < 0)
 		return 0;
 	bytes = read(file, text, size - 1);

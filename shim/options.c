@@ -32,33 +32,64 @@ static const char *text_of(const char *variable)
 	return NULL;
 }
 
+static void switch_off(const char **option)
+{
+	if (*option && strcmp(*option, "0") == 0)
+		*option = NULL;
+}
+
 void spy_options_read(void)
 {
 #define OPTION(name, variable, argument, text) spy_options.name = text_of(variable);
 #include "cudaspy/options.def"
 	/* "0" switches a switch off */
-	if (spy_options.quiet && strcmp(spy_options.quiet, "0") == 0)
-		spy_options.quiet = NULL;
-	if (spy_options.noprobes && strcmp(spy_options.noprobes, "0") == 0)
-		spy_options.noprobes = NULL;
-	if (spy_options.nostacks && strcmp(spy_options.nostacks, "0") == 0)
-		spy_options.nostacks = NULL;
-	if (spy_options.disable && strcmp(spy_options.disable, "0") == 0)
-		spy_options.disable = NULL;
+	switch_off(&spy_options.quiet);
+	switch_off(&spy_options.noprobes);
+	switch_off(&spy_options.nostacks);
+	switch_off(&spy_options.redact);
+	switch_off(&spy_options.disable);
 }
 
-/* A whole number of MiB in text, 0 if it is none. */
+/* A whole number below `end` in text? */
+static bool is_number(const char *text, unsigned long long end, unsigned long long *number)
+{
+	char *rest;
+
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	*number = strtoull(text, &rest, 10);
+	return !*rest && *number < end;
+}
+
+/* 0 if it is none. */
 static unsigned long long mib_of(const char *text)
 {
-	char *end;
-	unsigned long long mib = text ? strtoull(text, &end, 10) : 0;
+	unsigned long long mib;
 
-	return text && *text >= '0' && *text <= '9' && !*end && mib < SPY_KEEP_MIB_END ? mib : 0;
+	return is_number(text, SPY_KEEP_MIB_END, &mib) ? mib : 0;
 }
 
 uint64_t spy_options_keep_bytes(void)
 {
 	return mib_of(spy_options.keep) << 20;
+}
+
+#define FLOOR_MOST ((uint64_t)1 << 30)
+
+uint64_t spy_options_floor_bytes(uint64_t file_system)
+{
+	unsigned long long mib;
+
+	if (is_number(spy_options.floor, SPY_KEEP_MIB_END, &mib))
+		return mib << 20;
+	return file_system / 20 < FLOOR_MOST ? file_system / 20 : FLOOR_MOST;
+}
+
+gid_t spy_options_group(void)
+{
+	unsigned long long group;
+
+	return is_number(spy_options.group, SPY_NO_GROUP, &group) ? (gid_t)group : SPY_NO_GROUP;
 }
 
 /* Does a list name something that is not there? */
@@ -81,12 +112,19 @@ static const char *unknown_name(const char *list)
 
 bool spy_options_complaint(char *text, size_t size)
 {
+	unsigned long long number;
 	const char *name;
 
 	if (spy_options.keep && !mib_of(spy_options.keep))
 		snprintf(text, size,
 			 "CUDASPY_KEEP=%s is no number of MiB: the trace is not bounded",
 			 spy_options.keep);
+	else if (spy_options.floor && !is_number(spy_options.floor, SPY_KEEP_MIB_END, &number))
+		snprintf(text, size, "CUDASPY_FLOOR=%s is no number of MiB: 5 %% stay free",
+			 spy_options.floor);
+	else if (spy_options.group && spy_options_group() == SPY_NO_GROUP)
+		snprintf(text, size, "CUDASPY_GROUP=%s is no group's number: none may read",
+			 spy_options.group);
 	else if (spy_options.clock && strcmp(spy_options.clock, "monotonic") != 0)
 		snprintf(text, size, "CUDASPY_CLOCK=%s: the only clock to choose is 'monotonic'",
 			 spy_options.clock);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Values are the environment's own strings, NULL where a variable is not set or empty. */
 struct spy_options {
@@ -22,6 +23,14 @@ void spy_options_read(void);
 
 /* The size bound in bytes, 0 none. */
 uint64_t spy_options_keep_bytes(void);
+
+/* What is to stay free of a file system of so many bytes. */
+uint64_t spy_options_floor_bytes(uint64_t file_system);
+
+#define SPY_NO_GROUP ((gid_t)-1)
+
+/* The group that may read the trace, or SPY_NO_GROUP. */
+gid_t spy_options_group(void);
 
 /* What is wrong with the options, if anything is: one sentence into text. */
 bool spy_options_complaint(char *text, size_t size);

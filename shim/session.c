@@ -29,6 +29,7 @@
 #include "resolve.h"
 #include "sched.h"
 #include "session.h"
+#include "tear.h"
 #include "unwind.h"
 
 struct spy_session *spy_session;
@@ -80,6 +81,42 @@ static void say(const char *format, ...)
 	write_quietly(text, length);
 }
 
+static const char *reason(int error)
+{
+	if (error == -ENOSPC && !spy_folder_has_room(SPY_PACKET_BYTES))
+		return "the file system is nearly full (CUDASPY_FLOOR says how much is to stay "
+		       "free)";
+	return strerror(-error);
+}
+
+/* What is said once for each of its reasons. */
+static bool is_first(int error)
+{
+	uint32_t bit = (uint32_t)1 << (-error & 31);
+
+	return !(__atomic_fetch_or(&spy_session->said, bit, __ATOMIC_RELAXED) & bit);
+}
+
+void spy_session_complain(int error)
+{
+	if (error == -EBUSY || !is_first(error))
+		return;
+	say("%s: nothing can be stored: %s; what is lost is counted, and recording goes on when it "
+	    "can",
+	    spy_session->directory, reason(error));
+	spy_note(SPY_NOTE_OTHER, "recording stopped for a while: %s", reason(error));
+}
+
+void spy_session_say_damage(void)
+{
+	if (!atomic_exchange(&spy_session->damaged, false) || !is_first(0))
+		return;
+	say("%s: somebody has truncated or removed files of the trace while it was written",
+	    spy_session->directory);
+	spy_note(SPY_NOTE_OTHER,
+		 "files of the trace were truncated or removed while it was written");
+}
+
 /* ---- before anything else -------------------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -95,6 +132,8 @@ static void after_fork_in_child(void)
 	spy_elf_scan_forked();
 	spy_inspect_forked();
 	spy_handoff_forget();
+	spy_folder_forget();
+	spy_tear_forked();
 }
 
 /* Kernels before 4.14 and some emulations know no MADV_WIPEONFORK. */
@@ -166,43 +205,19 @@ __attribute__((constructor(102))) static void load(void)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* A directory of our own: PROGRAM-PID.cudaspy, with a number after it if a process of that pid was
- * traced there before. A relative parent is relative to where the program was started. 0 or
- * -errno. */
-static int make_directory(void)
+/* A folder of our own. A relative parent is relative to where the program was started. 0 or -errno. */
+static int make_folder(void)
 {
 	const char *parent = spy_options.out ? spy_options.out : first_directory;
-	char *directory = spy_session->directory;
-	size_t size = sizeof(spy_session->directory);
-	char name[64];
-	int length;
+	char absolute[SPY_PATH_MAX];
+	int length =
+		snprintf(absolute, sizeof(absolute), "%s%s%s",
+			 *parent == '/' ? "" : first_directory, *parent == '/' ? "" : "/", parent);
 
-	snprintf(name, sizeof(name), "%s", program_invocation_short_name);
-	for (char *c = name; *c; c++)
-		if (*c == '/' || (unsigned char)*c <= ' ' || *c == 0x7f ||
-		    (c > name && c[-1] == '\xc2' && (unsigned char)*c < 0xa0))
-			*c = '_'; /* nothing that a terminal obeys */
-	length = snprintf(directory, size, "%s%s%s", *parent == '/' ? "" : first_directory,
-			  *parent == '/' ? "" : "/", parent);
-	if (length < 0 || (size_t)length + sizeof(name) + 32 > size)
+	if (length < 0 || (size_t)length >= sizeof(absolute))
 		return -ENAMETOOLONG;
-	for (char *slash = directory + 1; *slash; slash++) {
-		if (*slash != '/')
-			continue;
-		*slash = '\0';
-		mkdir(directory, 0777); /* that it cannot be made shows below */
-		*slash = '/';
-	}
-	if (mkdir(directory, 0777) < 0 && errno != EEXIST)
-		return -errno;
-	length += sprintf(directory + length, "/%s-%d", *name ? name : "program", spy_session->pid);
-	strcpy(directory + length, ".cudaspy");
-	for (int attempt = 2; mkdir(directory, 0777) < 0; attempt++) {
-		if (errno != EEXIST || attempt > 1000)
-			return -errno;
-		sprintf(directory + length, "-%d.cudaspy", attempt);
-	}
-	return 0;
+	return spy_folder_create(spy_session->directory, sizeof(spy_session->directory), absolute,
+				 spy_session->pid);
 }
 
 /* Measured since the library was loaded, or, if that was just now, for a millisecond. */
@@ -245,7 +260,7 @@ static void write_clock_record(void)
 static int begin_files(void)
 {
 	struct spy_board *board;
-	int error = make_directory();
+	int error = make_folder();
 
 	if (error)
 		return error;
@@ -254,21 +269,17 @@ static int begin_files(void)
 	spy_sched_begin(spy_session->frequency);
 	spy_stack_begin(spy_session->frequency);
 	make_uuid(spy_session->uuid);
-	board = spy_board_create(spy_session->directory);
-	if (!board)
-		return -errno;
-	board->version = SPY_TRACE_VERSION;
-	board->pid = (uint32_t)spy_session->pid;
-	board->frequency = spy_session->frequency;
-	board->slots = 1;
+	error = spy_board_create(&board);
+	if (error)
+		return error;
 	spy_session->slots = 1;
-	spy_slots_list_counters(board->counter_fn);
-	board->magic = SPY_BOARD_MAGIC;
+	spy_board_fill(board);
 	spy_session->board = board;
 	error = spy_metadata_write(spy_session);
 	if (error)
 		return error;
-	return spy_stream_next_packet(&spy_session->threads[0].file, 0, (uint32_t)spy_session->pid);
+	spy_session->threads[0].tid = (uint32_t)spy_session->pid;
+	return spy_stream_make_room(&spy_session->threads[0]);
 }
 
 static void flush_early_notes(void);
@@ -287,6 +298,9 @@ static void write_first_records(void)
 		say("%s", complaint);
 		spy_note(SPY_NOTE_OTHER, "%s", complaint);
 	}
+	if (spy_folder_group_error())
+		say("CUDASPY_GROUP=%s: %s; only its owner may read the trace", spy_options.group,
+		    strerror(spy_folder_group_error()));
 }
 
 /* Is this the process that the inspectors' tables know about? If not, they are emptied. False: not yet. */
@@ -307,14 +321,16 @@ static bool settle_in(void)
 
 static enum spy_session_state begin_alone(void)
 {
-	int error = begin_files();
+	int error;
 
+	spy_tear_watch();
+	error = begin_files();
 	if (error)
 		spy_slots_disable();
 	atomic_store(&spy_session->state, error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE);
 	if (error)
 		say("cannot write a trace to %s: %s; the program runs on unrecorded",
-		    spy_session->directory, strerror(-error));
+		    spy_session->directory, reason(error));
 	else
 		write_first_records();
 	return error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE;
@@ -367,11 +383,21 @@ bool spy_session_active(void)
 
 /* ---- the session's own stream ---------------------------------------------------------------- */
 
+/* Is there room in the session's stream, or can some be made? */
+static bool has_room(size_t bytes)
+{
+	struct spy_thread *self = &spy_session->threads[0];
+	const uint8_t *packet = (const uint8_t *)self->file.packet;
+
+	if (self->head + bytes <= packet + self->file.room && !self->file.torn)
+		return true;
+	return spy_stream_make_room(self) == 0 &&
+	       self->head + bytes <= (const uint8_t *)self->file.packet + self->file.room;
+}
+
 void *spy_session_append(enum spy_event event, size_t bytes)
 {
 	struct spy_thread *self = &spy_session->threads[0];
-	struct spy_stream_file *file = &self->file;
-	struct spy_packet *packet;
 	struct spy_rec_other *record;
 
 	if (!spy_session_active())
@@ -380,30 +406,27 @@ void *spy_session_append(enum spy_event event, size_t bytes)
 		spy_count_lost_call();
 		return NULL;
 	}
-	packet = file->packet;
-	if (packet->content_bits / 8 + bytes > SPY_PACKET_BYTES) {
-		if (spy_stream_next_packet(file, 0, (uint32_t)spy_session->pid) < 0) {
-			packet->discarded = ++file->discarded;
-			spy_unlock(&spy_session->lock);
-			return NULL;
-		}
-		packet = file->packet;
+	if (!has_room(bytes)) {
+		self->file.packet->discarded = ++self->file.discarded;
+		spy_unlock(&spy_session->lock);
+		return NULL;
 	}
-	record = (struct spy_rec_other *)((uint8_t *)packet + packet->content_bits / 8);
+	record = (struct spy_rec_other *)self->head;
 	record->time = spy_clock();
-	if (record->time < packet->time_end)
-		record->time = packet->time_end;
+	if (record->time < self->file.packet->time_end)
+		record->time = self->file.packet->time_end;
 	record->event = event;
 	return record;
 }
 
 void spy_session_commit(size_t bytes)
 {
-	struct spy_packet *packet = spy_session->threads[0].file.packet;
-	const struct spy_rec_other *record =
-		(const struct spy_rec_other *)((uint8_t *)packet + packet->content_bits / 8);
+	struct spy_thread *self = &spy_session->threads[0];
+	const struct spy_rec_other *record = (const struct spy_rec_other *)self->head;
 
-	spy_packet_publish(packet, record->time, packet->content_bits + bytes * 8);
+	self->head += bytes;
+	spy_packet_publish(self->file.packet, record->time,
+			   (uint64_t)(self->head - (uint8_t *)self->file.packet) * 8);
 	spy_unlock(&spy_session->lock);
 }
 
@@ -598,10 +621,20 @@ static void wait_for_stores(void)
 		nanosleep(&a_moment, NULL);
 }
 
+/* Somebody may have truncated a file that nothing was written to since. */
+static void look_at_files(void)
+{
+	for (uint32_t slot = 0; slot < atomic_load(&spy_session->slots); slot++)
+		if (!spy_stream_is_whole(&spy_session->threads[slot]))
+			atomic_store(&spy_session->damaged, true);
+}
+
 /* What a signal handler may not do: it may have interrupted malloc, or ourselves. */
 static void complete_trace(void)
 {
 	spy_modules_look();
+	look_at_files();
+	spy_session_say_damage();
 	write_clock_record();
 	if (spy_self->page && !spy_self->depth)
 		spy_thread_flush_counts(spy_self);
@@ -633,8 +666,10 @@ void spy_session_end(bool from_signal)
 	if (!from_signal)
 		complete_trace();
 	wait_for_stores();
+	spy_tear_mend(NULL);
 	spy_session->board->ended = 1;
 	close_with_a_line();
+	spy_tear_mend(NULL);
 }
 
 __attribute__((destructor(101))) static void unload(void)

@@ -37,7 +37,13 @@ struct spy_session {
 	struct spy_board *board;
 	_Atomic uint32_t slots; /* slots in use or free, 0 (the session's own stream) included */
 	uint32_t free_slot; /* head of the list of free ones, 0 none */
-	uint64_t packets; /* that exist, tails included: held against the size bound */
+	uint32_t alive; /* with a size bound: threads that have a slot */
+	uint64_t used,
+		grown; /* bytes of streams on the disk; of them those that tails have grown by */
+	_Atomic bool damaged; /* files of the trace were, and nobody has said it yet */
+	uint32_t said; /* kinds of errors that were said: bits */
+	struct spy_file_id board_id;
+	bool given; /* the folder has become another user's (identity.c) */
 	uint32_t slot_tids[SPY_BOARD_SLOTS]; /* thread that has the slot now, 0 none */
 	uint32_t strangers[SPY_STRANGERS]; /* threads that make no calls, told of already; 0 none */
 	struct spy_object_counters objects; /* as of the last look at the modules */
@@ -90,6 +96,12 @@ void spy_modules_look(void);
  */
 void *spy_session_append(enum spy_event event, size_t bytes);
 void spy_session_commit(size_t bytes);
+
+/* Records cannot be stored, for now: said once for each reason. error: an error number, negative. */
+void spy_session_complain(int error);
+
+/* Says once that files of the trace were truncated or removed, if they were. */
+void spy_session_say_damage(void);
 
 /* Writes or rewrites the trace's metadata (metadata.c). 0 or -errno. */
 int spy_metadata_write(const struct spy_session *session);

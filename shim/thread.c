@@ -21,6 +21,7 @@
 #include "resolve.h"
 #include "sched.h"
 #include "session.h"
+#include "tear.h"
 #include "thread.h"
 
 /* ld.so's: the highest address of the first thread's stack that belongs to main and its callers. */
@@ -127,11 +128,8 @@ static void settle(void)
 
 static void set_room(struct spy_thread *thread)
 {
-	uint8_t *packet = (uint8_t *)thread->file.packet;
-
 	thread->packet = thread->file.packet;
-	thread->head = packet + thread->packet->content_bits / 8;
-	thread->limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	thread->limit = spy_stream_limit(&thread->file);
 	thread->row = NULL;
 }
 
@@ -149,12 +147,15 @@ void spy_thread_count_lost(struct spy_thread *thread)
 static bool next_packet(struct spy_thread *thread)
 {
 	uint64_t now = spy_clock();
+	int error;
 
 	if (now < thread->retry_at)
 		return false;
-	if (spy_stream_next_packet(&thread->file, thread->slot, thread->tid) < 0) {
+	error = spy_stream_make_room(thread);
+	if (error) {
 		/* A full disk stays full for a while: do not ask again at each call. */
 		thread->retry_at = now + spy_session->frequency / 10;
+		spy_session_complain(error);
 		return false;
 	}
 	thread->retry_at = 0;
@@ -230,7 +231,7 @@ static struct spy_thread *take_slot(void)
 		return NULL;
 	slot = spy_session->slots;
 	thread = &spy_session->threads[slot];
-	thread->page = spy_board_page(spy_session->board, spy_session->directory, slot);
+	thread->page = spy_board_page(spy_session->board, slot);
 	if (!thread->page)
 		return NULL;
 	thread->slot = slot;
@@ -274,6 +275,8 @@ static struct spy_thread *begin_thread(void)
 	if (!spy_lock(&spy_session->lock))
 		return NULL;
 	thread = take_slot();
+	if (thread)
+		spy_session->alive++;
 	spy_unlock(&spy_session->lock);
 	if (!thread)
 		return NULL;
@@ -317,6 +320,7 @@ void spy_thread_end(struct spy_thread *thread)
 	thread->depth = 0;
 	thread->told = SPY_TOLD_NOTHING;
 	thread->busy = 0;
+	spy_stream_end(thread);
 	if (!spy_lock(&spy_session->lock))
 		return; /* nobody gets the slot any more */
 	thread->next_free = spy_session->free_slot;
@@ -337,14 +341,19 @@ static struct spy_thread *first_call(bool *again)
 static bool find_room(struct spy_thread *thread)
 {
 	uint64_t begun = spy_overhead_begin();
+	uint64_t before = thread->file.seq;
 	bool first = !thread->packet;
 
 	if (!next_packet(thread))
 		return false;
 	/* With a bound the packet that said whose the slot is may be deleted. */
-	if (first || spy_options_keep_bytes())
+	if (first || (spy_options_keep_bytes() && thread->file.seq != before))
 		write_thread_record(thread);
 	spy_modules_look();
+	spy_tear_watch();
+	spy_tear_mend(thread);
+	if (atomic_load(&spy_session->damaged))
+		spy_session_say_damage();
 	spy_python_ask(&thread->python_asked);
 	spy_overhead_end(thread, begun);
 	return true;
@@ -429,6 +438,7 @@ struct spy_thread *spy_set_busy(uintptr_t *before)
 {
 	struct spy_thread *thread = spy_self;
 
+	spy_tear_defer(true);
 	if (!thread->page)
 		return NULL;
 	*before = thread->busy;
@@ -440,6 +450,7 @@ void spy_restore_busy(struct spy_thread *thread, uintptr_t before)
 {
 	if (thread)
 		thread->busy = before;
+	spy_tear_defer(false);
 }
 
 uint64_t spy_overhead_begin(void)

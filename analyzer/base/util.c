@@ -102,7 +102,7 @@ int make_parents(const char *path)
 
 	for (; !err && (slash = strchr(slash, '/')); slash++) {
 		*slash = '\0';
-		if (mkdir(copy, 0777) && errno != EEXIST) {
+		if (mkdir(copy, 0755) && errno != EEXIST) {
 			err = -errno;
 			complain("%s: %s", copy, strerror(errno));
 		}

@@ -3,6 +3,7 @@
  * report.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -189,14 +190,26 @@ static bool is_no_file(const char *path)
 	return !lstat(path, &status) && !S_ISREG(status.st_mode);
 }
 
+/* One that was not there, under a name that nobody can have taken; of the mode that others get. */
+static FILE *new_file(char *name)
+{
+	mode_t mask = umask(0);
+	int fd = mkostemp(name, O_CLOEXEC);
+
+	umask(mask);
+	if (fd >= 0)
+		fchmod(fd, 0666 & ~mask);
+	return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
 /* Beside it first, so that there is never half a profile. */
 int profile_write(const struct profile *p, const char *path)
 {
 	bool direct = is_no_file(path);
-	char *temporary = xasprintf("%s%s", path, direct ? "" : ".new");
+	char *temporary = xasprintf("%s%s", path, direct ? "" : ".XXXXXX");
 	json_t *root = profile_to_json(p);
 	int err = make_parents(path);
-	FILE *file = err ? NULL : fopen(temporary, "we");
+	FILE *file = err ? NULL : direct ? fopen(temporary, "we") : new_file(temporary);
 
 	if (file) {
 		errno = 0;

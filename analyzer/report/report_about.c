@@ -98,6 +98,8 @@ static struct process_row describe(const struct analysis *a, const struct proces
 	row.trace_text = report_text(report, "trace    %s", row.trace);
 	if (row.command_line)
 		row.command_text = report_text(report, "command  %s", row.command_line);
+	else if (metadata_number(m, "redacted", 0))
+		row.command_text = "command  left out, and so are variables (CUDASPY_REDACT)";
 	if (row.cwd)
 		row.cwd_text = report_text(report, "in       %s", row.cwd);
 	row.about = report_text(report, "cudaspy  %s on %s, clock %s of %llu Hz",

@@ -226,6 +226,7 @@ void reader_rewind(struct reader *r)
 		.uuid = r->uuid,
 		.live = r->live,
 		.unbounded = r->unbounded,
+		.keeps_first = r->keeps_first,
 		.time_end = r->time_end,
 	};
 }
@@ -254,6 +255,11 @@ static bool all_zero(const void *bytes, size_t size)
 	return !size;
 }
 
+static bool in_tail(const struct reader *r)
+{
+	return r->files[r->file].number == READER_FILE_TAIL;
+}
+
 static const char *packet_fault(const struct reader *r, const struct spy_packet *p)
 {
 	if (p->magic != SPY_CTF_MAGIC)
@@ -262,7 +268,9 @@ static const char *packet_fault(const struct reader *r, const struct spy_packet 
 		return "a packet of another trace (its uuid is not the one in metadata)";
 	if (p->content_bits % 8 || p->packet_bits % 8)
 		return "packet size is not in whole bytes";
-	if (p->content_bits / 8 < sizeof(*p) || p->packet_bits < p->content_bits)
+	/* A tail of a bounded trace may have been about to grow. */
+	if (p->content_bits / 8 < sizeof(*p) ||
+	    (p->packet_bits < p->content_bits && (r->unbounded || !in_tail(r))))
 		return "packet sizes contradict each other";
 	return NULL;
 }
@@ -325,18 +333,11 @@ void reader_add_copy_of_tail(struct reader *r, const char *path)
 
 /* ---- from packet to packet ------------------------------------------------------------------- */
 
-/* With a size bound packets are files of their own, and the oldest ones are deleted. A tail alone
- * may be all that is left of either kind. */
+/* With a size bound packets are files of their own, and the oldest ones are deleted. Without one such a file follows
+ * where somebody has truncated or removed the one before. */
 static bool is_bounded(const struct reader *r)
 {
-	uint64_t number = r->files[0].number;
-
-	return number != READER_FILE_PLAIN && (number != READER_FILE_TAIL || !r->unbounded);
-}
-
-static bool in_tail(const struct reader *r)
-{
-	return r->files[r->file].number == READER_FILE_TAIL;
+	return r->files[0].number != READER_FILE_PLAIN && !r->unbounded;
 }
 
 /* Has that packet been read already? Then it was being moved from the tail; and a copy of a tail
@@ -351,7 +352,7 @@ static void count_losses(struct reader *r, const struct spy_packet *p)
 	uint64_t expected = r->any_packet ? r->seq + 1 : 0;
 
 	/* Of a process that writes, packets are deleted before our eyes. */
-	if (p->seq > expected && is_bounded(r) && (!r->any_packet || r->live))
+	if (p->seq > expected && is_bounded(r) && (!r->any_packet || r->live || r->keeps_first))
 		r->losses.packets_dropped =
 			add_capped(r->losses.packets_dropped, p->seq - expected);
 	else if (p->seq > expected)

@@ -171,6 +171,7 @@ struct reader {
 	/* What is known of the process; set them before the first reader_next. */
 	bool live; /* it may be writing while we read */
 	bool unbounded; /* it keeps all of its packets */
+	bool keeps_first; /* it deletes packets, but not the first one of this stream */
 	bool quiet; /* nothing is said of damage: a second reading will say it */
 	uint64_t time_end; /* cycles: what claims to be of that time or later is damaged */
 

@@ -45,10 +45,17 @@ static bool parse_stream_name(const char *name, uint32_t *slot, uint64_t *number
 	return !*end && value < SPY_BOARD_SLOTS;
 }
 
+/* Does the process delete packets? Older recorders say so by their option alone. */
+static bool is_bounded(const struct metadata *metadata)
+{
+	const char *keep = metadata_text(metadata, "env_CUDASPY_KEEP");
+
+	return metadata_number(metadata, "keep_mib", keep && *keep) > 0;
+}
+
 static struct stream *find_stream(struct trace_set *set, struct trace *trace, uint32_t slot)
 {
 	struct stream *stream;
-	const char *keep;
 	size_t i;
 
 	for (i = set->n_streams; i && set->streams[i - 1]->trace == trace; i--)
@@ -59,8 +66,8 @@ static struct stream *find_stream(struct trace_set *set, struct trace *trace, ui
 	stream->slot = slot;
 	reader_init(&stream->reader, trace->metadata.has_uuid ? trace->metadata.uuid : NULL);
 	stream->reader.live = trace->live;
-	keep = metadata_text(&trace->metadata, "env_CUDASPY_KEEP");
-	stream->reader.unbounded = trace->has_metadata && (!keep || !*keep);
+	stream->reader.unbounded = trace->has_metadata && !is_bounded(&trace->metadata);
+	stream->reader.keeps_first = slot == 0;
 	set->streams = grow(set->streams, set->n_streams, sizeof(*set->streams));
 	set->streams[set->n_streams++] = stream;
 	return stream;

@@ -8,7 +8,8 @@
  *                   function number; rewritten when the process ends in order
  *   stream_NNNN     one CTF data stream for each thread slot (0000 is the session's own): full
  *                   packets, one after the other; with a size bound each is a file of its own,
- *                   stream_NNNN_K, K its number
+ *                   stream_NNNN_K, K its number; without one, K is the first packet in a file that
+ *                   follows one that somebody has truncated
  *   stream_NNNN_tail  the slot's newest packet, the one being written
  *   .board          who is inside which call now, and the counters: struct spy_board
  *

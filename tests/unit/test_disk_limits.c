@@ -1,7 +1,8 @@
-/* links: shim/disk.c */
+/* links: shim/disk.c shim/folder.c shim/clock.c */
 /*
  * tests/unit/test_disk_limits.c: space on a disk is asked for before it is used, and file-size limits bind wherever in the
- * file it lies; a file that is replaced is there whole or as it was.
+ * file it lies; a file that is replaced is there whole or as it was; a file of the folder is opened again only if it is
+ * the same.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,11 +19,28 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "disk.h"
+#include "folder.h"
+#include "options.h"
 #include "scratch.h"
+#include "session.h"
 
 #define LIMIT 65536
 
-static char *dir, path[256];
+static char *dir, path[SPY_PATH_MAX];
+static struct spy_session session;
+struct spy_session *spy_session = &session;
+static uint64_t floor_bytes;
+
+gid_t spy_options_group(void)
+{
+	return SPY_NO_GROUP;
+}
+
+uint64_t spy_options_floor_bytes(uint64_t file_system)
+{
+	assert_true(file_system > 0);
+	return floor_bytes;
+}
 
 static void limit_files(rlim_t bytes)
 {
@@ -38,7 +56,9 @@ static int begin(void **state)
 	(void)state;
 	signal(SIGXFSZ, SIG_DFL); /* which would end us, as it would a program */
 	dir = scratch_make();
-	snprintf(path, sizeof(path), "%s/file", dir);
+	assert_int_equal(spy_folder_create(session.directory, sizeof(session.directory), dir, 7),
+			 0);
+	snprintf(path, sizeof(path), "%s/file", session.directory);
 	return 0;
 }
 
@@ -46,12 +66,14 @@ static int end(void **state)
 {
 	(void)state;
 	limit_files(RLIM_INFINITY);
+	spy_folder_forget();
 	scratch_remove(dir);
 	return 0;
 }
 
 static void test_limit(void **state)
 {
+	struct spy_file_id id;
 	struct stat file;
 	int fd;
 
@@ -62,7 +84,7 @@ static void test_limit(void **state)
 	assert_int_equal(spy_disk_allows(LIMIT - 4096, 4096), 0);
 	assert_int_equal(spy_disk_allows(LIMIT - 4096, 4097), -EFBIG);
 	assert_int_equal(spy_disk_allows(LIMIT, 1), -EFBIG);
-	fd = spy_disk_open(path, O_RDWR | O_CREAT | O_TRUNC);
+	fd = spy_folder_make("file", &id);
 	assert_true(fd > STDERR_FILENO);
 	assert_int_equal(spy_disk_reserve(fd, 0, 4096), 0);
 	assert_int_equal(spy_disk_reserve(fd, LIMIT - 4096, 8192), -EFBIG);
@@ -93,40 +115,102 @@ static long contents(char *text, size_t bytes)
 static void test_replace(void **state)
 {
 	static char text[LIMIT + 1], found[LIMIT + 1];
-	char temporary[300];
+	char temporary[SPY_PATH_MAX + 16];
 
 	(void)state;
 	memset(text, 'x', sizeof(text));
-	assert_int_equal(spy_disk_replace(path, text, LIMIT), 0);
+	assert_int_equal(spy_folder_replace("file", text, LIMIT), 0);
 	assert_int_equal(contents(found, sizeof(found)), LIMIT);
 	assert_memory_equal(found, text, LIMIT);
-	assert_int_equal(spy_disk_replace(path, "shorter", 7), 0);
+	assert_int_equal(spy_folder_replace("file", "shorter", 7), 0);
 	assert_int_equal(contents(found, sizeof(found)), 7);
 	limit_files(LIMIT);
-	assert_int_equal(spy_disk_replace(path, text, LIMIT + 1), -EFBIG);
+	assert_int_equal(spy_folder_replace("file", text, LIMIT + 1), -EFBIG);
 	assert_int_equal(contents(found, sizeof(found)), 7); /* as it was */
 	assert_memory_equal(found, "shorter", 7);
-	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	snprintf(temporary, sizeof(temporary), "%s/.file.new", session.directory);
 	assert_int_equal(access(temporary, F_OK), -1);
-	snprintf(path, sizeof(path), "%s/no/such/file", dir);
-	assert_int_equal(spy_disk_replace(path, "x", 1), -ENOENT);
+	assert_int_equal(symlink("/etc/passwd", temporary), 0);
+	assert_int_equal(spy_folder_replace("file", "x", 1), -EEXIST);
 }
 
 /* A file never has a number that a program takes for standard input, output or error. */
 static void test_numbers(void **state)
 {
+	struct spy_file_id id;
 	int saved = dup(STDIN_FILENO), fd;
 
 	(void)state;
 	close(STDIN_FILENO);
-	fd = spy_disk_open(path, O_RDWR | O_CREAT | O_TRUNC);
+	fd = spy_folder_make("file", &id);
 	assert_true(fd > STDERR_FILENO);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* nothing is left there */
 	close(fd);
 	dup2(saved, STDIN_FILENO);
 	close(saved);
-	assert_int_equal(spy_disk_open(dir, O_RDWR), -EISDIR);
+	fd = spy_folder_open("file", &id);
+	assert_true(fd > STDERR_FILENO);
+	close(fd);
+}
+
+/* Whatever has taken its name is not the file. */
+static void test_same_file(void **state)
+{
+	struct spy_file_id id, other;
+	char aside[SPY_PATH_MAX + 16];
+
+	(void)state;
+	close(spy_folder_make("file", &id));
+	assert_int_equal(spy_folder_make("file", &other), -EEXIST);
+	assert_int_equal(spy_folder_check("file", &id, 0), 0);
+	assert_int_equal(spy_folder_check("file", &id, 1), -ESTALE);
+	snprintf(aside, sizeof(aside), "%s.1", path);
+	assert_int_equal(rename(path, aside), 0);
+	assert_int_equal(spy_folder_open("file", &id), -ENOENT);
+	assert_int_equal(symlink(aside, path), 0); /* the file itself, by a link */
+	assert_int_equal(spy_folder_open("file", &id), -ESTALE);
+	assert_int_equal(spy_folder_make("file", &other), -EEXIST);
+	spy_folder_remove("file", &id);
+	assert_int_equal(unlink(path), 0); /* it was there still */
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(spy_folder_open("file", &id), -ESTALE);
+	assert_int_equal(unlink(path), 0);
+	close(spy_folder_make("file", &other));
+	assert_int_equal(spy_folder_open("file", &id), -ESTALE);
+	spy_folder_remove("file", &other);
+	assert_int_equal(spy_folder_check("file", &other, 0), -ENOENT);
+}
+
+/* Somebody closes our descriptor, and uses its number. */
+static void test_descriptor(void **state)
+{
+	struct spy_file_id id;
+	struct stat before, after;
+
+	(void)state;
+	closefrom(1000);
+	close(spy_folder_make("file", &id));
+	for (int fd = 1000; fd < 1030; fd++)
+		dup2(STDERR_FILENO, fd);
+	fstat(STDERR_FILENO, &before);
+	assert_int_equal(spy_folder_check("file", &id, 0), 0);
+	spy_folder_forget();
+	for (int fd = 1000; fd < 1020; fd++) {
+		assert_int_equal(fstat(fd, &after), 0);
+		assert_int_equal(after.st_ino, before.st_ino);
+	}
+	closefrom(1000);
+}
+
+static void test_floor(void **state)
+{
+	(void)state;
+	floor_bytes = 0;
+	assert_true(spy_folder_has_room(1));
+	floor_bytes = (uint64_t)1 << 60;
+	assert_false(spy_folder_has_room(1));
+	floor_bytes = 0;
 }
 
 int main(void)
@@ -135,6 +219,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_limit, begin, end),
 		cmocka_unit_test_setup_teardown(test_replace, begin, end),
 		cmocka_unit_test_setup_teardown(test_numbers, begin, end),
+		cmocka_unit_test_setup_teardown(test_same_file, begin, end),
+		cmocka_unit_test_setup_teardown(test_descriptor, begin, end),
+		cmocka_unit_test_setup_teardown(test_floor, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
