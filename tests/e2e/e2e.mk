@@ -102,6 +102,12 @@ endif
 $(eval $(call e2e_program,life,tests/e2e/life.c,,$(E2E_RT13)))
 $(eval $(call e2e_program,forks,tests/e2e/forks.c,,$(E2E_RT13)))
 $(eval $(call e2e_program,board,tests/e2e/board.c,,))
+# The system calls by their names, for filters.
+$(E2E)/syscalls.def: tests/e2e/e2e.mk
+	@mkdir -p $(@D)
+	$(Q)echo '#include <sys/syscall.h>' | $(CC) -E -dM - | sed -n 's/^#define SYS_\([a-z0-9_]*\) .*/CALL(\1),/p' | sort >$@
+$(eval $(call e2e_program,steps,tests/e2e/steps.c,-iquote $(E2E),$(E2E_RT13)))
+$(E2E)/steps: $(E2E)/syscalls.def
 
 # ---- programs for the simulator -----------------------------------------------------------------
 E2E_SIM := $(BUILD)/sim/lib

@@ -23,8 +23,8 @@ all_accounted() {
 	readable "$trace"
 }
 
-# A trace needs its metadata (40 KiB) and at least one tail (128 KiB, some 3,500 calls); what is full moves to the
-# stream's own file. (The limit binds the files of the test itself, too: they are small.)
+# A trace needs its metadata (40 KiB) and two tails (32 KiB, some 500 calls, growing to 128 KiB, some 3,500); what is
+# full moves to the stream's own file. (The limit binds the files of the test itself, too: they are small.)
 while read -r kib calls threads; do
 	(
 		ulimit -f "$kib"
@@ -39,8 +39,9 @@ while read -r kib calls threads; do
 done <<-END
 	1 none none
 	8 none none
-	64 none none
-	127 none none
+	32 none none
+	64 2300-2700 80-80
+	127 2800-5000 80-80
 	128 6500-7500 80-80
 	256 10000-11500 80-80
 	1024 15000-15000 80-80
@@ -56,6 +57,7 @@ if unshare -m true 2>/dev/null; then
 			cat >"$name.sh" <<-END
 				mount -t tmpfs -o size=$size none $tmp/small || exit 99
 				export CUDASPY_OUT=$tmp/small
+				export CUDASPY_FLOOR=0
 				LD_LIBRARY_PATH=$fakes LD_PRELOAD="$first $shim" "$bin/life" $run
 				status=\$?
 				mkdir -p $out && cp -r $tmp/small/. $out
@@ -75,11 +77,12 @@ if unshare -m true 2>/dev/null; then
 		done
 	done <<-END
 		4k none none
-		96k none none
-		160k none none
-		256k 0-0 0-0
-		400k 3000-4000 2-8
-		1m 15000-15000 16-40
+		64k none none
+		96k 0-0 0-0
+		160k 1500-2500 4-12
+		256k 3000-4000 12-28
+		400k 6500-7500 24-50
+		1m 15000-15000 80-80
 	END
 fi
 
@@ -92,6 +95,39 @@ expect "refill: calls that are recorded or lost" $((calls + lost)) 20010
 expect_records "$trace" cudaMalloc=10
 expect_counts "$trace" cudaGetDevice=20000
 readable "$trace"
+
+# Some of the disk stays free: recording stops, is said to, and goes on when there is room again.
+if unshare -m true 2>/dev/null; then
+	cat >floor.sh <<-END
+		mount -t tmpfs -o size=16m none $tmp/small || exit 99
+		head -c 9m /dev/zero >$tmp/small/ballast
+		export CUDASPY_OUT=$tmp/small
+		free() { echo \$((\$(stat -f -c '%a * %S' $tmp/small))); }
+		LD_LIBRARY_PATH=$fakes LD_PRELOAD="$first $shim" CUDASPY_FLOOR=4 "$bin/steps" calls:200000 touch:ready \
+			await:go calls:20000 thread:100 &
+		until [ -e ready ]; do sleep 0.02; done
+		free
+		rm $tmp/small/ballast
+		touch go
+		wait \$!
+		status=\$?
+		mkdir -p $out && cp -r $tmp/small/. $out
+		exit \$status
+	END
+	rm -rf "$out"
+	unshare -m bash floor.sh >floor.out 2>floor.err </dev/null
+	expect "floor: status" $? 0
+	left=$(head -n 1 floor.out)
+	[ "$left" -ge $((4 << 20)) ] && [ "$left" -lt $((5 << 20)) ] || fail "floor: $left bytes were free"
+	expect "floor: said" "$(grep -c 'nearly full' floor.err)" 1
+	read -r calls _ lost < <(closing floor.err)
+	expect "floor: calls and lost calls" $((calls + lost)) 220100
+	[ "$lost" -gt 50000 ] && [ "$lost" -lt 200000 ] || fail "floor: $lost lost"
+	events "$(the_trace)" | tail -n 300 | grep -q cudaSetDevice || fail "floor: recording did not go on"
+	readable "$(the_trace)"
+fi
+CUDASPY_FLOOR=1000000000 same floor "$bin/life" calls 20
+expect "floor: lines on standard error" "$(grep -c '^cudaspy: cannot write.*nearly full' floor.err)" 1
 
 # Nowhere to write.
 touch file
