@@ -1,0 +1,447 @@
+/* links: shim/wait.c */
+/*
+ * tests/unit/test_wait.c: a wait becomes a record: who had the lock, by the lock itself, by our table of readers, or
+ * not at all; what the board says of that thread; rows; records for which there is no room; and calls that were left.
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "board.h"
+#include "frame_layout.h"
+#include "handoff.h"
+#include "never_busy.h"
+#include "probe.h"
+#include "session.h"
+#include "wait.h"
+
+#define FN 50
+#define INNER_FN 60
+#define THREADS 4 /* slots 1 to 3 */
+
+struct spy_session *spy_session;
+struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
+__thread struct spy_thread *spy_self;
+bool spy_clock_is_counter;
+
+static uint64_t now;
+static struct spy_slot_page pages[THREADS];
+static struct spy_thread *self; /* slot 1, thread 101 */
+static uint8_t packet[SPY_PACKET_BYTES] __attribute__((aligned(64)));
+static int entered, left, lost;
+
+uint64_t spy_clock_monotonic(void)
+{
+	return now;
+}
+
+void spy_thread_count_lost(struct spy_thread *of)
+{
+	assert_ptr_equal(of, self);
+	lost++;
+}
+
+void spy_handoff_enter(struct spy_thread *thread, const void *lock, uint64_t at)
+{
+	assert_int_equal(at, now);
+	entered++;
+	thread->waiting = spy_waiting_for(lock);
+}
+
+void spy_handoff_leave(struct spy_thread *thread)
+{
+	left++;
+	thread->waiting = NULL;
+}
+
+/* ---- a thread inside a call, and others ---- */
+
+static int begin(void **state)
+{
+	(void)state;
+	free(spy_session);
+	spy_session = aligned_alloc(128, (sizeof(*spy_session) + 127) / 128 * 128);
+	memset(spy_session, 0, sizeof(*spy_session));
+	memset(pages, 0, sizeof(pages));
+	memset(packet, 0, sizeof(packet));
+	spy_session->slots = THREADS;
+	for (uint32_t slot = 1; slot < THREADS; slot++) {
+		spy_session->slot_tids[slot] = 100 + slot;
+		spy_session->threads[slot].page = &pages[slot];
+		spy_session->threads[slot].slot = slot;
+		spy_session->threads[slot].tid = 100 + slot;
+	}
+	self = &spy_session->threads[1];
+	self->packet = (struct spy_packet *)packet;
+	self->head = packet + sizeof(struct spy_packet);
+	self->limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	self->depth = 1;
+	self->device = 3; /* number 2 */
+	self->calls[0] = (struct spy_progress){.frame = UINTPTR_MAX, .fn = FN, .start = 500};
+	pages[1].fn = FN;
+	spy_self = self;
+	spy_probing = true;
+	entered = left = lost = 0;
+	now = 1000;
+	return 0;
+}
+
+static struct spy_rec_wait *last(void)
+{
+	assert_int_equal(self->packet->content_bits, 8 * (uint64_t)(self->head - packet));
+	return (struct spy_rec_wait *)(self->head - sizeof(struct spy_rec_wait));
+}
+
+static size_t records(void)
+{
+	return (size_t)(self->head - packet - (ptrdiff_t)sizeof(struct spy_packet)) /
+	       sizeof(struct spy_rec_wait);
+}
+
+static void wait_for(enum spy_wait_kind kind, const void *object, const uint32_t *owner,
+		     uint64_t cycles, bool failed)
+{
+	struct spy_wait wait;
+
+	spy_wait_begin(&wait, kind, object, owner, 0);
+	now += cycles;
+	spy_wait_end(&wait, failed);
+}
+
+/* Thread 102 is in a call of its own. */
+static void be_busy(unsigned int slot)
+{
+	pages[slot].depth = 1;
+	pages[slot].outer_fn = (uint16_t)(FN + slot);
+	pages[slot].since = 100 * slot;
+	pages[slot].device = (uint8_t)slot;
+	pages[slot].stream = 0xffff000000000000ull | slot;
+}
+
+static char lock;
+
+static void test_mutex(void **state)
+{
+	const struct spy_rec_wait *record;
+	uint32_t owner = 102;
+	struct spy_wait wait;
+
+	(void)state;
+	be_busy(2);
+	spy_wait_begin(&wait, SPY_WAIT_MUTEX, &lock, &owner, 0);
+	assert_int_equal(pages[1].wait_kind, SPY_WAIT_MUTEX + 1);
+	assert_int_equal(pages[1].wait_holder, 102);
+	assert_int_equal(pages[1].wait_object, (uintptr_t)&lock);
+	assert_int_equal(entered, 1);
+	owner = 103; /* it changes hands, which other records tell */
+	now += 70;
+	spy_wait_end(&wait, false);
+	assert_int_equal(pages[1].wait_kind, 0);
+	record = last();
+	assert_int_equal(records(), 1);
+	assert_int_equal(record->time, 1070);
+	assert_int_equal(record->event, SPY_EV_WAIT);
+	assert_int_equal(record->kind, SPY_WAIT_MUTEX);
+	assert_int_equal(record->depth, 0);
+	assert_int_equal(record->fn, FN);
+	assert_int_equal(record->outer_fn, FN);
+	assert_int_equal(record->duration, 70);
+	assert_int_equal(record->span, 70);
+	assert_int_equal(record->device, 2);
+	assert_int_equal(record->flags, 0);
+	assert_int_equal(record->object, (uintptr_t)&lock);
+	assert_int_equal(record->count, 1);
+	assert_int_equal(record->holder, 102);
+	assert_int_equal(record->holder_fn, FN + 2);
+	assert_int_equal(record->holder_since, 200);
+	assert_int_equal(record->holder_device, 2);
+	assert_int_equal(record->holder_stream, 2);
+	assert_int_equal(self->waited, 70);
+	assert_int_equal(self->busy, 0);
+	/* Locks come one by one, however alike. */
+	owner = 102;
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 30, false);
+	assert_int_equal(records(), 2);
+	assert_int_equal(self->waited, 100);
+}
+
+static void test_holders(void **state)
+{
+	uint32_t owner = 0;
+
+	(void)state;
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
+	assert_int_equal(last()->flags, SPY_WAIT_FREE);
+	assert_int_equal(last()->holder, 0);
+	owner = 102; /* in no call */
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
+	assert_int_equal(last()->holder, 102);
+	assert_int_equal(last()->flags, SPY_WAIT_IDLE_HOLDER);
+	assert_int_equal(last()->holder_fn, 0);
+	assert_int_equal(last()->holder_device, SPY_DEVICE_NONE);
+	owner = INT32_MAX; /* its owner died */
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
+	assert_int_equal(last()->holder, 0);
+	owner = INT32_MAX - 1; /* nobody can have it any more */
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
+	assert_int_equal(last()->holder, 0);
+	owner = INT32_MAX - 2;
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, true);
+	assert_int_equal(last()->holder, INT32_MAX - 2);
+	assert_int_equal(last()->flags, SPY_WAIT_IDLE_HOLDER | SPY_WAIT_FAILED);
+}
+
+/* Locks that name no holder: whose table has them. */
+static void test_readers(void **state)
+{
+	pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+	uint32_t owner = 0;
+
+	(void)state;
+	be_busy(3);
+	spy_hold_add(&spy_session->threads[3], &rwlock);
+	spy_hold_add(self, &rwlock); /* one's own does not count */
+	wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
+	assert_int_equal(last()->holder, 103);
+	assert_int_equal(last()->holder_fn, FN + 3);
+	assert_int_equal(last()->flags, SPY_WAIT_READERS);
+	wait_for(SPY_WAIT_SPIN, &rwlock, NULL, 5, false);
+	assert_int_equal(last()->holder, 103);
+	assert_int_equal(last()->flags, 0);
+	wait_for(SPY_WAIT_MUTEX, &rwlock, &owner, 5, false); /* no reader has a mutex */
+	assert_int_equal(last()->holder, 0);
+	pages[3].depth = 0; /* who is in no call has given it back */
+	wait_for(SPY_WAIT_SPIN, &rwlock, NULL, 5, false);
+	assert_int_equal(last()->holder, 0);
+	assert_int_equal(last()->flags, SPY_WAIT_FREE);
+	pages[3].depth = 1;
+	spy_session->slot_tids[3] = 0; /* that thread has ended */
+	wait_for(SPY_WAIT_SPIN, &rwlock, NULL, 5, false);
+	assert_int_equal(last()->holder, 0);
+	spy_session->slot_tids[3] = 103;
+	spy_hold_remove(&spy_session->threads[3], &rwlock);
+	wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
+	assert_int_equal(last()->flags, SPY_WAIT_FREE);
+	pthread_rwlock_rdlock(&rwlock); /* somebody reads, in no call */
+	wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
+	assert_int_equal(last()->flags, SPY_WAIT_READERS);
+	assert_int_equal(last()->holder, 0);
+	wait_for(SPY_WAIT_READ, &rwlock, &owner, 5, false);
+	assert_int_equal(last()->flags, SPY_WAIT_READERS);
+	pthread_rwlock_unlock(&rwlock);
+	owner = 102; /* a writer names itself */
+	be_busy(2);
+	wait_for(SPY_WAIT_READ, &rwlock, &owner, 5, false);
+	assert_int_equal(last()->holder, 102);
+	assert_int_equal(last()->flags, 0);
+}
+
+/* A thread that makes no calls is named once. */
+static void test_stranger(void **state)
+{
+	const struct spy_rec_stranger *record = (const void *)self->head;
+	uint32_t owner = (uint32_t)syscall(SYS_gettid);
+
+	(void)state;
+	prctl(PR_SET_NAME, "strange one");
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
+	assert_int_equal(record->head.event, SPY_EV_STRANGER);
+	assert_int_equal(record->head.time, 1000);
+	assert_int_equal(record->tid, owner);
+	assert_string_equal(record->name, "strange one");
+	assert_int_equal(last()->flags, SPY_WAIT_IDLE_HOLDER);
+	assert_ptr_equal((uint8_t *)last(), (const uint8_t *)record + sizeof(*record));
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
+	assert_ptr_equal((uint8_t *)last(),
+			 (const uint8_t *)record + sizeof(*record) + sizeof(struct spy_rec_wait));
+	owner = 99999999; /* of another process: it has no name here */
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
+	assert_ptr_equal((uint8_t *)last(), (const uint8_t *)record + sizeof(*record) +
+						    2 * sizeof(struct spy_rec_wait));
+}
+
+/* What is no lock joins the one before: of the same kind, for the same thing, in the same call. */
+static void test_rows(void **state)
+{
+	(void)state;
+	wait_for(SPY_WAIT_IOCTL, (void *)1, NULL, 10, false);
+	now += 5;
+	wait_for(SPY_WAIT_IOCTL, (void *)1, NULL, 20, false);
+	assert_int_equal(records(), 1);
+	assert_int_equal(last()->count, 2);
+	assert_int_equal(last()->duration, 30);
+	assert_int_equal(last()->span, 35);
+	assert_int_equal(last()->time, now);
+	assert_int_equal(self->packet->time_end, now);
+	assert_int_equal(self->waited + (uint64_t)entered + (uint64_t)left, 0); /* no lock */
+	wait_for(SPY_WAIT_IOCTL, (void *)2, NULL, 1, false); /* another request */
+	assert_int_equal(records(), 2);
+	wait_for(SPY_WAIT_POLL, (void *)2, NULL, 1, false); /* another kind */
+	assert_int_equal(records(), 3);
+	pages[1].fn = INNER_FN; /* another function */
+	wait_for(SPY_WAIT_POLL, (void *)2, NULL, 1, false);
+	assert_int_equal(records(), 4);
+	assert_int_equal(last()->fn, INNER_FN);
+	assert_int_equal(last()->outer_fn, FN);
+	self->calls[1] =
+		(struct spy_progress){.frame = UINTPTR_MAX - 1, .fn = INNER_FN, .start = 600};
+	self->depth = 2; /* deeper */
+	wait_for(SPY_WAIT_POLL, (void *)2, NULL, 1, false);
+	assert_int_equal(records(), 5);
+	assert_int_equal(last()->depth, 1);
+	self->calls[1].start = now + 1; /* a later call */
+	now += 2;
+	wait_for(SPY_WAIT_POLL, (void *)2, NULL, 1, false);
+	assert_int_equal(records(), 6);
+	self->head += 8; /* something else has come between */
+	wait_for(SPY_WAIT_POLL, (void *)2, NULL, 1, false);
+	assert_int_equal(self->head - packet - (ptrdiff_t)sizeof(struct spy_packet),
+			 7 * (ptrdiff_t)sizeof(struct spy_rec_wait) + 8);
+}
+
+/* No room for another record in this call: the last one takes it in. */
+static void test_no_room(void **state)
+{
+	uint32_t owner = 102;
+
+	(void)state;
+	self->head = packet + SPY_PACKET_BYTES - SPY_RECORD_MAX - sizeof(struct spy_rec_wait);
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 10, false);
+	assert_int_equal(last()->holder, 102);
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 20, true);
+	assert_int_equal(last()->count, 2);
+	assert_int_equal(last()->duration, 30);
+	assert_int_equal(last()->object, (uintptr_t)&lock);
+	assert_int_equal(last()->holder, 102);
+	assert_int_equal(last()->flags, SPY_WAIT_IDLE_HOLDER | SPY_WAIT_FAILED); /* one of them */
+	owner = 103; /* another one had it */
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 1, false);
+	assert_int_equal(last()->holder, 0);
+	assert_int_equal(last()->object, (uintptr_t)&lock);
+	wait_for(SPY_WAIT_MUTEX, &owner, &owner, 1, false); /* another lock */
+	assert_int_equal(last()->object, 0);
+	assert_int_equal(last()->count, 4);
+	be_busy(3); /* what is not so of all is not said */
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 1, false);
+	assert_int_equal(last()->flags, SPY_WAIT_FAILED);
+	assert_int_equal(lost, 0);
+	wait_for(SPY_WAIT_IOCTL, (void *)1, NULL, 1, false); /* none of its kind */
+	assert_int_equal(lost, 1);
+	assert_int_equal(last()->count, 5);
+	self->calls[0].start = now + 1; /* nor in another call */
+	now += 2;
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 1, false);
+	assert_int_equal(lost, 2);
+}
+
+/* Nobody's: without probes, in no call, in the recorder, without a packet, in a call that was left. */
+static void test_nobody(void **state)
+{
+	struct spy_wait wait;
+
+	(void)state;
+	assert_ptr_equal(spy_wait_caller(&now), self);
+	spy_probing = false;
+	assert_null(spy_wait_caller(&now));
+	spy_probing = true;
+	self->busy = 1;
+	assert_null(spy_wait_caller(&now));
+	self->busy = 0;
+	self->depth = 0;
+	assert_null(spy_wait_caller(&now));
+	self->depth = 1;
+	self->packet = NULL;
+	assert_null(spy_wait_caller(&now));
+	self->packet = (struct spy_packet *)packet;
+	self->calls[0].frame = (uintptr_t)&now;
+	assert_null(spy_wait_caller(&now)); /* its frame lay where we are */
+	self->calls[0].frame = UINTPTR_MAX;
+	spy_wait_begin(&wait, SPY_WAIT_POLL, NULL, NULL, 0);
+	assert_int_equal(pages[1].wait_kind, SPY_WAIT_POLL + 1);
+	self->calls[0].frame = 1;
+	now += 10;
+	spy_wait_end(&wait, false); /* it was left meanwhile */
+	assert_int_equal(records(), 0);
+	spy_wait_begin(&wait, SPY_WAIT_POLL, NULL, NULL, 0);
+	assert_null(wait.thread);
+	spy_wait_end(&wait, false);
+	assert_int_equal(records(), 0);
+}
+
+/* On the thread's own stack a frame is looked at: something else may have come to lie there. */
+static void test_frames(void **state)
+{
+	struct {
+		uint64_t below;
+		uint64_t frame[SPY_FRAME_BYTES / 8 + 4];
+	} stack;
+	struct spy_frame *frame = (struct spy_frame *)stack.frame;
+
+	(void)state;
+	memset(&stack, 0, sizeof(stack));
+	frame->thread = self;
+	frame->stack = (uint64_t *)((uintptr_t)frame + SPY_FRAME_BYTES + 24);
+	frame->caller = frame->stack[-1] = 0x1234;
+	self->calls[0].frame = (uintptr_t)frame;
+	self->stack_begin = (uintptr_t)&stack;
+	self->stack_end = (uintptr_t)(&stack + 1);
+	assert_ptr_equal(spy_wait_caller(&stack.below), self);
+	frame->stack[-1]++;
+	assert_null(spy_wait_caller(&stack.below));
+	frame->stack[-1]--;
+	frame->depth = 1;
+	assert_null(spy_wait_caller(&stack.below));
+	frame->depth = 0;
+	frame->stack++;
+	assert_null(spy_wait_caller(&stack.below));
+	frame->stack--;
+	frame->thread = NULL;
+	assert_null(spy_wait_caller(&stack.below));
+	self->stack_begin += 8; /* we are elsewhere: that stack may be gone */
+	assert_ptr_equal(spy_wait_caller(&stack.below), self);
+	self->stack_begin -= 8;
+	self->stack_end = (uintptr_t)frame;
+	assert_ptr_equal(spy_wait_caller(&stack.below), self);
+}
+
+/* A counted call has a beginning from its first wait on. */
+static void test_begins(void **state)
+{
+	(void)state;
+	self->calls[0].start = 0;
+	self->calls[1] = (struct spy_progress){.frame = UINTPTR_MAX, .fn = INNER_FN};
+	self->calls[2] = (struct spy_progress){.frame = UINTPTR_MAX, .fn = INNER_FN};
+	self->depth = 3;
+	wait_for(SPY_WAIT_POLL, NULL, NULL, 10, false);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(self->calls[i].start, 1000);
+	assert_int_equal(pages[1].since, 1000);
+	assert_int_equal(pages[1].inner_since, 1000);
+	self->calls[2].start = 0;
+	wait_for(SPY_WAIT_POLL, NULL, NULL, 10, false);
+	assert_int_equal(self->calls[2].start, 1010);
+	assert_int_equal(self->calls[0].start, 1000);
+	assert_int_equal(pages[1].since, 1000);
+	assert_int_equal(pages[1].inner_since, 1010);
+}
+
+#define TEST(function) cmocka_unit_test_setup(function, begin)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_mutex),    TEST(test_holders), TEST(test_readers),
+		TEST(test_stranger), TEST(test_rows),    TEST(test_no_room),
+		TEST(test_nobody),   TEST(test_frames),  TEST(test_begins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
