@@ -302,6 +302,7 @@ static void print_fact(const char *title, size_t width, const char *text, FILE *
 	print_indented(text, 2 * INDENT, out);
 }
 
+/* Of the table's one row. */
 static void print_facts(const struct table *t, FILE *out)
 {
 	size_t i, width = 0;
@@ -310,7 +311,7 @@ static void print_facts(const struct table *t, FILE *out)
 		if (t->kind->columns[i].place == COLUMN_IN_ROW &&
 		    strlen(t->kind->columns[i].title) > width)
 			width = strlen(t->kind->columns[i].title);
-	for (i = 0; i < t->kind->n_columns && t->n_rows; i++) {
+	for (i = 0; i < t->kind->n_columns; i++) {
 		char *text;
 
 		if (t->kind->columns[i].place != COLUMN_IN_ROW)

@@ -22,14 +22,14 @@ printf 'kernel matmul 1000\ncost cuMemHostAlloc 4000\n' >pins
 play() {
 	local script=$1 ratios=$2 try
 	shift 2
-	for try in 1 2 3 4 5 6; do
+	for ((try = 1; ; try++)); do
 		rm -rf "$out"
 		CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/$script "$sim" \
 			env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
 			timeout -k 1 60 "$app" "${small[@]}" "$@" >"$script.csv" 2>"$script.err" ||
 			fail "$script: exit status $?: $(tail -n 3 "$script.err")"
 		holds "$script.csv" "$ratios" && break
-		[ $try -lt 6 ] || fail "$script: ratios are to be $ratios: $(cat "$script.csv")"
+		again $try 6 || fail "$script: ratios are to be $ratios: $(cat "$script.csv")"
 	done
 	"$tool" report --format=json "$out" >"$script.json" 2>report.err || fail "no report: $(cat report.err)"
 }

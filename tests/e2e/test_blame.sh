@@ -41,10 +41,11 @@ replayed=0
 settle() {
 	local name=$1${2:+_$2} try
 	runs+=("$*")
-	for try in 1 2 3; do
+	for ((try = 1; ; try++)); do
 		[ $try = 1 ] || replayed=$((replayed + 1))
 		play "$@"
 		grep -q ' wrong_device_ns=0 ' "lines/$name" && return
+		again $try 3 || return
 	done
 }
 

@@ -19,10 +19,11 @@ play() {
 ours='["pageable-copy", "sync-every-launch", "early-sync", "lazy-loading", "queue-full", "small-copies", "ignored-error", "capture-break"]'
 found() {
 	local try
-	for try in 1 2 3; do
+	for ((try = 1; ; try++)); do
 		play "$1"
 		jq -e --arg id "$2" --argjson ours "$ours" '[.[] | select(.id as $i | $ours | index($i))] |
 			length == 1 and .[0].id == $id and (.[0] | '"${3:-true}"')' findings.json >/dev/null && return
+		again $try 3 || break
 	done
 	fail "$1: not $2 with ${3:-true}: $(jq -c '.[] | [.id, .what, .cost_ns, .count]' findings.json)"
 }
@@ -30,10 +31,11 @@ found() {
 # silent HABIT: none of these detectors says anything.
 silent() {
 	local try
-	for try in 1 2 3; do
+	for ((try = 1; ; try++)); do
 		play "$1"
 		jq -e --argjson ours "$ours" 'all(.[]; .id as $i | $ours | index($i) | not)' findings.json \
 			>/dev/null && return
+		again $try 3 || break
 	done
 	fail "$1: not silent: $(jq -c '.[] | [.id, .what, .cost_ns, .count]' findings.json)"
 }

@@ -20,12 +20,12 @@ why() {
 }
 
 # On a busy machine a thread may come too late to wait: then once more.
-for try in 1 2 3 4 5 6; do
+for ((try = 1; ; try++)); do
 	play free_under_kernel || fail "free_under_kernel: $(tail -n 3 play.err)"
 	"$tool" report --format=json "$(the_trace)" >report.json || fail "no report"
 	worst=$(jq -c '.blame[0]' report.json)
 	[ "$(jq '.waited_ns // 0' <<<"$worst")" -ge 30000000 ] && break
-	[ $try -lt 6 ] || fail "nobody waited long for anybody in free_under_kernel: $worst"
+	again $try 6 || fail "nobody waited long for anybody in free_under_kernel: $worst"
 done
 waiter=$(jq .waiter <<<"$worst") holder=$(jq .holder <<<"$worst")
 function=$(jq -r .holder_function <<<"$worst") lock=$(jq -r .lock <<<"$worst")
@@ -123,9 +123,9 @@ stuck() {
 	wait $pid 2>/dev/null
 	return $seen
 }
-for try in 1 2 3 4 5 6; do
+for ((try = 1; ; try++)); do
 	stuck && break
-	[ $try -lt 6 ] || fail "nobody was ever seen waiting: $(jq -c .in_flight live.json)"
+	again $try 6 || fail "nobody was ever seen waiting: $(jq -c .in_flight live.json)"
 done
 for when in live killed; do
 	[ $when = live ] || "$tool" report --format=json "$(the_trace)" >killed.json 2>/dev/null ||
