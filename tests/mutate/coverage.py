@@ -14,6 +14,7 @@ import operators
 from tree import MARKS_BYTES, read
 
 LONGEST_S = 75  # a test that takes longer is not for mutants
+FAILED_S = 30  # what one may take that did not come to its end in the measured build
 
 
 def digest(text):
@@ -81,6 +82,8 @@ class Coverage:
         for name in tests:
             with open(self.file(name), encoding="ascii") as file:
                 self.tests[name] = dict(json.load(file), kind=tests[name])
+            if self.tests[name]["status"] not in (0, 77):
+                self.tests[name]["seconds"] = max(self.tests[name]["seconds"], FAILED_S)
 
     def file(self, name):
         return os.path.join(self.folder, name + ".json")
