@@ -180,12 +180,34 @@ static void test_capture_break(void **state)
 	nothing(s);
 }
 
+/* A call in code of which every library is gone by then, as far as is known, was in the last one. */
+static void test_in_gone_code(void **state)
+{
+	static const char *const names[] = {"old", "mid"};
+	struct story *s = *state;
+	json_t *finding;
+
+	begin(s);
+	for (unsigned int i = 0; i < 2; i++)
+		fprintf(s->log,
+			"%ums module base=0x7f00000000 begin=0x7f00001000 end=0x7f00009000 "
+			"span_pages=32 path=\"/lib/lib%s.so\"\n"
+			"%ums module begin=0x7f00001000 gone=1\n",
+			1 + 19 * i, names[i], 10 + 20 * i);
+	s->ns = 60 * MS;
+	call(s, 1000, 2000,
+	     "launch cudaLaunchKernel kernel=2 stream=8 caller=0x7f00002000 result=9");
+	launch(s, 1000, 4000);
+	conclude(s);
+	finding = only(s, "ignored-error", "1 call returned");
+	assert_non_null(strstr(json_string_value(json_object_get(finding, "where")), "libmid.so"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STORY_TEST(test_ignored_error),
-		STORY_TEST(test_driver_error),
-		STORY_TEST(test_error_that_stays),
+		STORY_TEST(test_ignored_error), STORY_TEST(test_in_gone_code),
+		STORY_TEST(test_driver_error),  STORY_TEST(test_error_that_stays),
 		STORY_TEST(test_capture_break),
 	};
 
