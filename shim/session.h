@@ -37,8 +37,8 @@ struct spy_session {
 	struct spy_board *board;
 	_Atomic uint32_t slots; /* slots in use or free, 0 (the session's own stream) included */
 	uint32_t free_slot; /* head of the list of free ones, 0 none */
-	uint32_t alive; /* with a size bound: threads that have a slot */
-	uint64_t used,
+	_Atomic uint32_t alive; /* with a size bound: threads that have a slot */
+	_Atomic uint64_t used,
 		grown; /* bytes of streams on the disk; of them those that tails have grown by */
 	_Atomic bool damaged; /* files of the trace were, and nobody has said it yet */
 	uint32_t said; /* kinds of errors that were said: bits */
