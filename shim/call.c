@@ -328,7 +328,8 @@ void *spy_enter(struct spy_frame *frame)
 		count(&thread->page->lost);
 		return real;
 	}
-	spy_thread_begin_work(thread, frame);
+	if (unlikely(!spy_thread_try_work(thread, frame)))
+		return real;
 	if (slot->record != SPY_TRACED)
 		begin_counted(thread, frame, slot, depth);
 	else if (likely(!depth))
@@ -436,8 +437,7 @@ static inline void inspect_after(struct spy_frame *frame)
 static inline bool still_ours(const struct spy_thread *thread)
 {
 	return thread == spy_self &&
-	       thread->head <= thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM - SPY_RECORD_MAX &&
-	       thread->packet;
+	       thread->head <= thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM - SPY_RECORD_MAX;
 }
 
 static inline void append_record(struct spy_thread *thread, const struct spy_frame *frame,
@@ -506,7 +506,8 @@ static inline void leave_traced(struct spy_thread *thread, struct spy_frame *fra
 	uint64_t now;
 
 	/* Before the look at the clock: a signal handler's records must not come between. */
-	spy_thread_begin_work(thread, frame);
+	if (unlikely(!spy_thread_try_work(thread, frame)))
+		return;
 	now = spy_clock();
 	if (frame->slot->inspector)
 		inspect_after(frame);
@@ -529,7 +530,8 @@ static inline void leave_counted(struct spy_thread *thread, struct spy_frame *fr
 {
 	uint8_t depth = frame->depth;
 
-	spy_thread_begin_work(thread, frame);
+	if (unlikely(!spy_thread_try_work(thread, frame)))
+		return;
 	if (unlikely(is_worth_a_record(thread, frame)))
 		write_counted(thread, frame);
 	thread->depth = depth;

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "calm.h"
+#include "apart.h"
 #include "session.h"
 
 /* CUdevice_attribute, cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR,
@@ -105,16 +105,14 @@ static void write_share(const struct gpu_functions *driver, int ordinal)
 	spy_session_commit(sizeof(*record));
 }
 
-void spy_session_driver_ready(void)
+static void ask_apart(void *unused)
 {
 	struct gpu_functions driver;
 	int version = 0, count = 0;
 	uint64_t begun;
 	bool told;
-	SPY_CALM;
 
-	if (!spy_session_active())
-		return;
+	(void)unused;
 	told = __atomic_exchange_n(&spy_session->driver_told, true, __ATOMIC_RELAXED);
 	if (told || !find_functions(&driver))
 		return;
@@ -130,4 +128,10 @@ void spy_session_driver_ready(void)
 	}
 	spy_mps_look(true);
 	spy_overhead_end(spy_self, begun);
+}
+
+void spy_session_driver_ready(void)
+{
+	if (spy_session_active())
+		spy_apart(ask_apart, NULL);
 }

@@ -161,9 +161,8 @@ void spy_handoff_unlocked(const void *lock)
 		look_for_none(waiting, spy_clock());
 	else if (!(time / 64 % LOOKS_APART))
 		look_for_none(waiting, time);
-	if (!told)
+	if (!told || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
-	spy_thread_begin_work(thread, __builtin_frame_address(0));
 	write_taken(thread, lock, time);
 	spy_thread_end_work(thread);
 }
@@ -211,9 +210,8 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 		leave(thread, now);
 	else if (!sure)
 		look_for_none(waiting, now);
-	if (!told)
+	if (!told || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
-	spy_thread_begin_work(thread, __builtin_frame_address(0));
 	write_held(thread, kind, lock, time, now, held);
 	spy_thread_end_work(thread);
 }

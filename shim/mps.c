@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "calm.h"
+#include "apart.h"
 #include "session.h"
 
 #define DEFAULT_DIRECTORY "/tmp/nvidia-mps"
@@ -140,15 +140,18 @@ void spy_mps_look(bool initialised)
 	spy_session_commit(bytes);
 }
 
-void spy_session_driver_begins(void)
+static void look_apart(void *unused)
 {
-	uint64_t begun;
-	SPY_CALM;
+	uint64_t begun = spy_overhead_begin();
 
-	if (!spy_session_active() ||
-	    __atomic_exchange_n(&spy_session->driver_begun, true, __ATOMIC_RELAXED))
-		return;
-	begun = spy_overhead_begin();
+	(void)unused;
 	spy_mps_look(false);
 	spy_overhead_end(spy_self, begun);
+}
+
+void spy_session_driver_begins(void)
+{
+	if (spy_session_active() &&
+	    !__atomic_exchange_n(&spy_session->driver_begun, true, __ATOMIC_RELAXED))
+		spy_apart(look_apart, NULL);
 }

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <uthash.h>
+#include "apart.h"
 #include "calm.h"
 #include "cudaspy/contract.h"
 #include "elf_scan.h"
@@ -452,29 +453,51 @@ static void *keep_real(struct spy_slot *slot, void *real, int layer)
 	return real;
 }
 
-void *spy_resolve(struct spy_slot *slot, uint64_t index)
+struct resolving {
+	struct spy_slot *slot;
+	uint64_t index;
+	void *real; /* the answer */
+};
+
+static void resolve_apart(void *data)
 {
+	struct resolving *resolving = data;
+	struct spy_slot *slot = resolving->slot;
 	int layer = __atomic_load_n(&slot->layer, __ATOMIC_RELAXED);
 	void *real;
-	SPY_CALM;
 
 	spy_init();
-	real = find_real(slot->fn, slot_version(index, slot->fn), &layer);
-	real = keep_real(slot, real, layer);
-	if (real)
-		return real;
+	real = find_real(slot->fn, slot_version(resolving->index, slot->fn), &layer);
+	resolving->real = keep_real(slot, real, layer);
+	if (resolving->real)
+		return;
 	spy_note(SPY_NOTE_MISSING, "%s", spy_names[slot->fn]);
-	return no_device;
+	resolving->real = no_device;
+}
+
+void *spy_resolve(struct spy_slot *slot, uint64_t index)
+{
+	struct resolving resolving = {.slot = slot, .index = index};
+
+	spy_apart(resolve_apart, &resolving);
+	return resolving.real;
+}
+
+static void find_driver_apart(void *data)
+{
+	struct resolving *resolving = data;
+	int layer = SPY_LAYER_DRIVER;
+	void *real = find_real(resolving->slot->fn, NULL, &layer);
+
+	resolving->real = keep_real(resolving->slot, real, layer);
 }
 
 static void *find_driver(struct spy_slot *slot)
 {
-	int layer = SPY_LAYER_DRIVER;
-	void *real;
-	SPY_CALM;
+	struct resolving resolving = {.slot = slot};
 
-	real = find_real(slot->fn, NULL, &layer);
-	return keep_real(slot, real, layer);
+	spy_apart(find_driver_apart, &resolving);
+	return resolving.real;
 }
 
 void *spy_real_driver(enum spy_fn fn)
@@ -678,25 +701,39 @@ static bool want_stub(int fn)
 	return slot->record != SPY_TRANSPARENT || slot->inspector;
 }
 
-void *spy_wrap(const char *name, void *real)
+struct wrapping {
+	const char *name;
+	void *function; /* real, then what is handed out for it */
+};
+
+static void wrap_apart(void *data)
 {
+	struct wrapping *wrapping = data;
+	const char *name = wrapping->name;
+	void *real = wrapping->function;
 	struct exported exported = {
 		.address = (uintptr_t)real, .preferred = spy_find_name(name), .fn = -1};
-	void *stub = real;
-	SPY_CALM;
 
-	if (!real || is_stub(real) || !spy_lock(&spy_session->wrap_lock))
-		return real;
+	if (!spy_lock(&spy_session->wrap_lock))
+		return;
 	if (exported.preferred >= RUNTIME_ROWS && find_known(real, exported.preferred))
 		exported.fn = exported.preferred;
 	else
 		spy_each_object(visit_exported, &exported);
 	if (exported.fn >= 0 && want_stub(exported.fn))
-		stub = stub_for(exported.fn, SPY_LAYER_DRIVER, real);
+		wrapping->function = stub_for(exported.fn, SPY_LAYER_DRIVER, real);
 	spy_unlock(&spy_session->wrap_lock);
 	if (exported.fn < 0)
 		spy_note(SPY_NOTE_UNKNOWN, "%s", name);
-	return stub;
+}
+
+void *spy_wrap(const char *name, void *real)
+{
+	struct wrapping wrapping = {.name = name, .function = real};
+
+	if (real && !is_stub(real))
+		spy_apart(wrap_apart, &wrapping);
+	return wrapping.function;
 }
 
 /* ---- dlsym and dlvsym ------------------------------------------------------------------------ */
@@ -831,12 +868,12 @@ static int visit_loaded(const struct spy_object *object, void *data)
 }
 
 /* A library that was unloaded may come back elsewhere: its slots have to find it again. */
-static void forget_unloaded(void)
+static void forget_unloaded(void *unused)
 {
 	struct known_address *known, *next;
 	struct loaded loaded = {0};
-	SPY_CALM;
 
+	(void)unused;
 	spy_each_object(visit_loaded, &loaded);
 	for (size_t i = 0; i < SPY_SLOTS; i++)
 		if (!is_loaded(&loaded, i))
@@ -853,10 +890,9 @@ static void forget_unloaded(void)
 	spy_unlock(&spy_session->wrap_lock);
 }
 
-static void look_at_modules(void)
+static void look_at_modules(void *unused)
 {
-	SPY_CALM;
-
+	(void)unused;
 	spy_modules_look();
 }
 
@@ -872,7 +908,7 @@ int dlclose(void *handle)
 	spy_init();
 	/* What is to be unloaded may never have been looked at. */
 	if (spy_session_active())
-		look_at_modules();
+		spy_apart(look_at_modules, NULL);
 	counted = spy_count_objects(&before);
 	python = spy_python_forget();
 	result = spy_real_dlclose(handle);
@@ -881,10 +917,10 @@ int dlclose(void *handle)
 			spy_python_remember(python);
 		return result;
 	}
-	forget_unloaded();
+	spy_apart(forget_unloaded, NULL);
 	if (spy_python_forget() || python) { /* somebody else may have found it again meanwhile */
 		__atomic_store_n(&spy_session->python_forgotten, true, __ATOMIC_RELEASE);
-		look_at_modules();
+		spy_apart(look_at_modules, NULL);
 	}
 	return result;
 }

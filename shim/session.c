@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <uthash.h>
+#include "apart.h"
 #include "board.h"
 #include "calm.h"
 #include "disk.h"
@@ -477,35 +478,52 @@ static bool is_news(enum spy_note note, const char *text, size_t length)
 	return !said;
 }
 
-void spy_note(enum spy_note note, const char *format, ...)
+static void keep_early_note(enum spy_note note, const char *text, size_t length)
 {
-	char text[SPY_TEXT_MAX];
-	va_list args;
-	int length;
-	SPY_CALM;
+	struct early_note *early;
 
-	va_start(args, format);
-	length = vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
+	if (!spy_lock(&spy_session->early_lock))
+		return;
+	if (early_count < sizeof(early_notes) / sizeof(early_notes[0])) {
+		early = &early_notes[early_count++];
+		early->note = (uint16_t)note;
+		if (length >= sizeof(early->text))
+			length = sizeof(early->text) - 1;
+		memcpy(early->text, text, length);
+	}
+	spy_unlock(&spy_session->early_lock);
+}
+
+struct saying {
+	enum spy_note note;
+	const char *format;
+	va_list *args;
+};
+
+static void note_apart(void *data)
+{
+	const struct saying *saying = data;
+	char text[SPY_TEXT_MAX];
+	int length = vsnprintf(text, sizeof(text), saying->format, *saying->args);
+
 	if (length < 0)
 		return;
 	if ((size_t)length >= sizeof(text))
 		length = sizeof(text) - 1;
-	if (spy_session_active()) {
-		if (is_news(note, text, (size_t)length))
-			write_note(note, text, (size_t)length);
-		return;
-	}
-	if (!spy_lock(&spy_session->early_lock))
-		return;
-	if (early_count < sizeof(early_notes) / sizeof(early_notes[0])) {
-		early_notes[early_count].note = (uint16_t)note;
-		if ((size_t)length >= sizeof(early_notes[0].text))
-			length = sizeof(early_notes[0].text) - 1;
-		memcpy(early_notes[early_count].text, text, (size_t)length);
-		early_count++;
-	}
-	spy_unlock(&spy_session->early_lock);
+	if (!spy_session_active())
+		keep_early_note(saying->note, text, (size_t)length);
+	else if (is_news(saying->note, text, (size_t)length))
+		write_note(saying->note, text, (size_t)length);
+}
+
+void spy_note(enum spy_note note, const char *format, ...)
+{
+	va_list args;
+	struct saying saying = {.note = note, .format = format, .args = &args};
+
+	va_start(args, format);
+	spy_apart(note_apart, &saying);
+	va_end(args);
 }
 
 static void flush_early_notes(void)
@@ -541,34 +559,45 @@ static void write_kernel(const struct spy_kernel_name *kernel, size_t length)
 	spy_session_commit(sizeof(*record) + length + 1);
 }
 
-uint32_t spy_kernel_number(const char *name)
-{
-	struct spy_kernel_name *known = NULL, *fresh;
-	size_t length = name ? strnlen(name, SPY_TEXT_MAX - 1) : 0;
-	uint32_t number = 0;
-	SPY_CALM;
+struct naming {
+	const char *name;
+	uint32_t number; /* the answer, 0 none */
+};
 
-	if (!length || !spy_session_active())
-		return 0;
-	fresh = malloc(sizeof(*fresh) + length + 1);
+static void number_apart(void *data)
+{
+	struct naming *naming = data;
+	size_t length = strnlen(naming->name, SPY_TEXT_MAX - 1);
+	struct spy_kernel_name *known = NULL, *fresh = NULL;
+
+	if (length)
+		fresh = malloc(sizeof(*fresh) + length + 1);
 	if (!fresh || !spy_lock(&spy_session->lock)) {
 		free(fresh);
-		return 0;
+		return;
 	}
-	HASH_FIND(hh, spy_session->kernel_names, name, length, known);
+	HASH_FIND(hh, spy_session->kernel_names, naming->name, length, known);
 	if (!known) {
 		fresh->number = (uint32_t)++spy_session->kernels;
-		memcpy(fresh->name, name, length);
+		memcpy(fresh->name, naming->name, length);
 		fresh->name[length] = '\0';
 		HASH_ADD(hh, spy_session->kernel_names, name[0], length, fresh);
 	}
 	spy_unlock(&spy_session->lock);
-	number = known ? known->number : fresh->number;
+	naming->number = known ? known->number : fresh->number;
 	if (known)
 		free(fresh);
 	else
 		write_kernel(fresh, length);
-	return number;
+}
+
+uint32_t spy_kernel_number(const char *name)
+{
+	struct naming naming = {.name = name};
+
+	if (name && spy_session_active())
+		spy_apart(number_apart, &naming);
+	return naming.number;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -646,11 +675,11 @@ static void complete_trace(void)
 	spy_metadata_write(spy_session);
 }
 
-void spy_session_end(bool from_signal)
+static void end_apart(void *data)
 {
+	const bool *from_signal = data;
 	struct spy_clock_pair now;
 	uint64_t frequency;
-	SPY_CALM;
 
 	/* A child of vfork has our memory, but is not us. */
 	if (!spy_session_active() || spy_session->pid != (int)syscall(SYS_getpid) ||
@@ -663,13 +692,18 @@ void spy_session_end(bool from_signal)
 		spy_session->board->frequency = frequency;
 		atomic_store(&spy_session->frequency, frequency);
 	}
-	if (!from_signal)
+	if (!*from_signal)
 		complete_trace();
 	wait_for_stores();
 	spy_tear_mend(NULL);
 	spy_session->board->ended = 1;
 	close_with_a_line();
 	spy_tear_mend(NULL);
+}
+
+void spy_session_end(bool from_signal)
+{
+	spy_apart(end_apart, &from_signal);
 }
 
 __attribute__((destructor(101))) static void unload(void)

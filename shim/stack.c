@@ -10,9 +10,9 @@
  * twice as long as the longest told of, and for about the 16th, 32nd, 64th …: a wrapper that all of a
  * program calls shows some more of its callers. A thread gets so many a second at most.
  */
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include "apart.h"
 #include "clock.h"
 #include "options.h"
 #include "session.h"
@@ -293,11 +293,31 @@ static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
 	spy_thread_publish(thread, now, sizeof(record));
 }
 
+struct look {
+	struct spy_thread *thread;
+	const struct spy_frame *frame;
+	uint64_t now;
+};
+
+static void look_apart(void *data)
+{
+	const struct look *look = data;
+	struct spy_thread *thread = look->thread;
+	struct spy_rec_stack *record = (struct spy_rec_stack *)thread->head;
+
+	record->count =
+		(uint8_t)walk(thread, look->frame,
+			      (uint64_t *)(thread->head + offsetof(struct spy_rec_stack, frames)));
+	use_share(thread, look->now);
+	spy_thread_publish(thread, look->now, sizeof(*record));
+	tell_python(thread, look->frame->slot->fn, look->now);
+}
+
 void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
 {
 	struct spy_rec_stack *record = (struct spy_rec_stack *)thread->head;
+	struct look look = {.thread = thread, .frame = frame, .now = now};
 	uint8_t why = long_call == UINT64_MAX ? 0 : worth_a_look(thread, frame, now);
-	int error = errno;
 	uint64_t begun;
 
 	if (!why || too_many(thread, why, now) || !is_due(thread, frame, why, now) ||
@@ -306,11 +326,6 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 	begun = spy_overhead_begin();
 	*record = (struct spy_rec_stack){
 		.time = now, .event = SPY_EV_STACK, .fn = frame->slot->fn, .why = why};
-	record->count = (uint8_t)walk(
-		thread, frame, (uint64_t *)(thread->head + offsetof(struct spy_rec_stack, frames)));
-	use_share(thread, now);
-	spy_thread_publish(thread, now, sizeof(*record));
-	tell_python(thread, frame->slot->fn, now);
+	spy_apart(look_apart, &look);
 	spy_overhead_end(thread, begun);
-	errno = error;
 }

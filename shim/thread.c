@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "apart.h"
 #include "board.h"
 #include "calm.h"
 #include "options.h"
@@ -36,18 +37,19 @@ __thread struct spy_thread *spy_self = &nobody;
 static pthread_key_t end_key;
 static bool have_end_key;
 
-static void thread_ended(void *data)
+static void thread_ended_apart(void *data)
 {
 	struct spy_thread *thread = data;
 
-	SPY_CALM;
-
 	/* In a forked child the slot is the parent's business: the memory reads as zeros. */
-	if (spy_self == thread && thread->page && spy_session_active()) {
+	if (spy_self == thread && thread->page && spy_session_active())
 		spy_thread_end(thread);
-		spy_calm.thread = NULL; /* another thread's by now */
-	}
 	spy_self = &nobody;
+}
+
+static void thread_ended(void *data)
+{
+	spy_apart(thread_ended_apart, data);
 }
 
 void spy_thread_init(void)
@@ -63,6 +65,8 @@ void spy_thread_init(void)
  * and for nothing: the thread as it was, full, and pages in place of its packet and of its page of the board.
  */
 static __thread struct spy_thread *as_it_was; /* a copy, while the thread forks */
+static __thread struct spy_slot_page
+	*page_it_had; /* which the short roads may be about to count on */
 
 static struct spy_thread *resumed; /* in the child: the thread that got such memory */
 
@@ -80,6 +84,7 @@ void spy_thread_before_fork(void)
 {
 	struct spy_thread *thread = spy_self;
 
+	page_it_had = thread->page;
 	if (!thread->busy || thread->busy == UINTPTR_MAX)
 		return;
 	as_it_was = map_at(NULL, THREAD_BYTES, 0);
@@ -97,12 +102,13 @@ void spy_thread_after_fork(void)
 void spy_thread_forked(void)
 {
 	resumed = NULL;
+	if (page_it_had)
+		map_at(page_it_had, SPY_BOARD_PAGE, MAP_FIXED_NOREPLACE);
 	if (!as_it_was) {
 		spy_self = &nobody; /* its slot will be another thread's */
 		return;
 	}
 	map_at(as_it_was->packet, SPY_PACKET_BYTES, MAP_FIXED_NOREPLACE);
-	map_at(as_it_was->page, SPY_BOARD_PAGE, MAP_FIXED_NOREPLACE);
 	resumed = spy_self;
 	memcpy(resumed, as_it_was, THREAD_BYTES);
 	resumed->limit = NULL;
@@ -250,12 +256,13 @@ static void find_stack(struct spy_thread *thread)
 	struct rlimit limit;
 	void *begin = NULL;
 	size_t bytes = 0;
+	uintptr_t here = spy_apart_from();
 
 	if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur > MAIN_STACK_MOST)
 		limit.rlim_cur = MAIN_STACK_MOST;
 	thread->stack_end = (uintptr_t)__libc_stack_end;
 	thread->stack_begin = thread->stack_end - limit.rlim_cur;
-	if ((uintptr_t)&limit > thread->stack_begin && (uintptr_t)&limit < thread->stack_end)
+	if (here > thread->stack_begin && here < thread->stack_end)
 		return;
 	thread->stack_begin = thread->stack_end = 0;
 	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
@@ -362,28 +369,33 @@ static bool find_room(struct spy_thread *thread)
 static __thread bool
 	in_here; /* a call made by what this calls (an allocator that is not libc's, say) passes unseen */
 
-static struct spy_thread *get_ready_calmly(struct spy_thread *thread, bool *again)
+struct getting_ready {
+	struct spy_thread *thread; /* the caller's, ready or NULL in the end */
+	bool again; /* not now, but soon */
+};
+
+static void get_ready_apart(void *data)
 {
-	SPY_CALM;
+	struct getting_ready *get = data;
 
 	in_here = true;
-	*again = false;
-	if (!thread->page || !spy_session_active())
-		thread = first_call(again);
+	get->again = false;
+	if (!get->thread->page || !spy_session_active())
+		get->thread = first_call(&get->again);
 	else
-		find_room(thread);
+		find_room(get->thread);
 	in_here = false;
-	return thread;
 }
 
 static struct spy_thread *get_ready(struct spy_thread *thread)
 {
-	struct spy_thread *ready = NULL;
-	bool again = true;
+	struct getting_ready get = {.again = true};
 
-	while (again && spy_session_await())
-		ready = get_ready_calmly(thread, &again);
-	return ready;
+	while (get.again && spy_session_await()) {
+		get.thread = thread;
+		spy_apart(get_ready_apart, &get);
+	}
+	return get.thread;
 }
 
 /* That there was no slot, until when it is not asked again (cycles), and in which session: a forked child's is another
@@ -414,7 +426,7 @@ struct spy_thread *spy_thread_ready(void)
 		return NULL;
 	if (resumed)
 		settle();
-	if (has_no_slot()) {
+	if (has_no_slot() || spy_apart_is_narrow()) {
 		spy_count_lost_call();
 		return NULL;
 	}
@@ -448,7 +460,7 @@ struct spy_thread *spy_set_busy(uintptr_t *before)
 
 void spy_restore_busy(struct spy_thread *thread, uintptr_t before)
 {
-	if (thread)
+	if (thread == spy_self) /* its slot may be another thread's by now */
 		thread->busy = before;
 	spy_tear_defer(false);
 }

@@ -121,6 +121,16 @@ static inline void spy_thread_end_work(struct spy_thread *thread)
 	thread->busy = 0;
 }
 
+/* The same, unless a signal handler forked right before it, and this is the child: the thread's memory is zero. */
+static inline bool spy_thread_try_work(struct spy_thread *thread, const void *here)
+{
+	spy_thread_begin_work(thread, here);
+	if (__builtin_expect(thread->packet != NULL, 1))
+		return true;
+	spy_thread_end_work(thread);
+	return false;
+}
+
 /* The calling thread's; never NULL, points to an empty one before the thread's first call. */
 extern __thread struct spy_thread *spy_self;
 

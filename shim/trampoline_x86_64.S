@@ -461,4 +461,28 @@ syscall:
 	.cfi_endproc
 	.size syscall, .-syscall
 
+/* spy_call_on(work, data, top): calls work(data) on another stack (apart.c). */
+	.hidden spy_call_on
+	.globl spy_call_on
+	.p2align 4
+	.type spy_call_on, @function
+spy_call_on:
+	.cfi_startproc
+	endbr64
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	movq	%rdi, %rax
+	movq	%rsi, %rdi
+	movq	%rdx, %rsp
+	call	*%rax
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	ret
+	.cfi_endproc
+	.size spy_call_on, .-spy_call_on
+
 	.section .note.GNU-stack, "", @progbits

@@ -44,14 +44,43 @@ in_progress(const struct spy_thread *thread, const struct spy_progress *call, ui
 	       frame->stack[-1] == frame->caller;
 }
 
+static bool on_own_stack(const struct spy_thread *thread, uintptr_t address)
+{
+	return address >= thread->stack_begin && address < thread->stack_end;
+}
+
+/*
+ * The thread's innermost call was left, and it goes on without: it waits for nothing any more, and is in no call that the
+ * board should show. Not on a signal handler's stack or a coroutine's: from there one comes back.
+ */
+static __attribute__((noinline)) void forget_left(struct spy_thread *thread, uintptr_t here)
+{
+	uint8_t depth = thread->depth;
+
+	if (!on_own_stack(thread, here))
+		return;
+	while (depth && !in_progress(thread, &thread->calls[depth - 1], here))
+		depth--;
+	if (!spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
+	thread->depth = depth;
+	thread->told = SPY_TOLD_NOTHING;
+	thread->page->wait_kind = 0;
+	__atomic_store_n(&thread->page->depth, depth, __ATOMIC_RELEASE);
+	spy_handoff_leave(thread);
+	spy_thread_end_work(thread);
+}
+
 struct spy_thread *spy_wait_caller(const void *here)
 {
 	struct spy_thread *thread = spy_self;
 
-	if (!spy_probing || thread->busy || !thread->depth || !thread->packet ||
-	    !in_progress(thread, &thread->calls[thread->depth - 1], (uintptr_t)here))
+	if (!spy_probing || thread->busy || !thread->depth || !thread->packet)
 		return NULL;
-	return thread;
+	if (in_progress(thread, &thread->calls[thread->depth - 1], (uintptr_t)here))
+		return thread;
+	forget_left(thread, (uintptr_t)here);
+	return NULL;
 }
 
 /* ---- room ------------------------------------------------------------------------------------ */
@@ -270,6 +299,8 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 {
 	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
 
+	if (thread && !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		thread = NULL;
 	wait->thread = thread;
 	if (!thread)
 		return;
@@ -290,6 +321,7 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 	}
 	spy_wait_set_begin(thread, wait->start);
 	show_wait(thread->page, wait);
+	spy_thread_end_work(thread);
 }
 
 static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, uint64_t now)
@@ -345,10 +377,10 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 		return;
 	if (failed && lock && thread->waiting == spy_waiting_for((const void *)wait->object))
 		spy_handoff_leave(thread);
-	if (thread != spy_wait_caller(__builtin_frame_address(0)))
-		return;
 	/* Before the look at the clock: a signal handler's records must not come between. */
-	spy_thread_begin_work(thread, __builtin_frame_address(0));
+	if (thread != spy_wait_caller(__builtin_frame_address(0)) ||
+	    !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
 	now = spy_clock();
 	__atomic_store_n(&thread->page->wait_kind, 0, __ATOMIC_RELAXED);
 	if (lock)

@@ -101,6 +101,7 @@ e2e: $(E2E)/throw $(E2E)/stacks_cc
 endif
 $(eval $(call e2e_program,life,tests/e2e/life.c,,$(E2E_RT13)))
 $(eval $(call e2e_program,forks,tests/e2e/forks.c,,$(E2E_RT13)))
+$(eval $(call e2e_program,handlers,tests/e2e/handlers.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,board,tests/e2e/board.c,,))
 # The system calls by their names, for filters.
 $(E2E)/syscalls.def: tests/e2e/e2e.mk

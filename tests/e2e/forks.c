@@ -180,8 +180,13 @@ static int in_handler(int n)
 	setitimer(ITIMER_REAL, &never, NULL);
 	stop = true;
 	pthread_join(thread, NULL);
-	for (int i = 0; i < n && bad < 2; i++)
-		bad += wait_for(children[i]) != 6;
+	for (int i = 0; i < n && bad < 2; i++) {
+		int status = wait_for(children[i]);
+
+		if (status != 6)
+			fprintf(stderr, "child %d: %d\n", i, status);
+		bad += status != 6;
+	}
 	printf("%d children went wrong\n", bad);
 	return bad > 0;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "never_busy.h"
+#include "elf_scan.h"
 #include "unwind.h"
 
 #define LEAF __attribute__((noinline, noclone))
@@ -83,6 +84,7 @@ static void look_from_everywhere(void)
 static void test_walk(void **state)
 {
 	(void)state;
+	spy_elf_scan_init();
 	look_from_everywhere(); /* as where there is no _dl_find_object */
 	spy_unwind_init();
 	look_from_everywhere();
