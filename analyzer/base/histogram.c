@@ -15,7 +15,8 @@ void histogram_release(struct histogram *h)
 {
 	unsigned int octave;
 
-	if (!h->max && !h->octaves[0]) /* as most are: there are two for each function that there is */
+	if (!h->max &&
+	    !h->octaves[0]) /* as most are: there are two for each function that there is */
 		return;
 	for (octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
 		free(h->octaves[octave]);
