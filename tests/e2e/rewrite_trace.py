@@ -95,6 +95,8 @@ def change_metadata(text, change):
         nonlocal text
         text = re.sub(r"(?m)^(\s*%s = )(\d+);" % key, lambda m: "%s%d;" % (m[1], new(int(m[2]))), text)
 
+    kinds = len(re.findall(r"(?m)^event \{", text))
+    assert kinds == len(RECORDS), "%d kinds of records, %d of them known here" % (kinds, len(RECORDS))
     number("pid", change.id)
     number("ppid", change.id)
     number("start_realtime_ns", lambda n: n + change.shift * 10**9)
