@@ -141,8 +141,10 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 			a->accounts.blame.subject = *options->subject;
 	}
 	read_all(a);
-	if (options)
+	if (options) {
 		account_finish(&a->accounts);
+		callstats_grow(&a->stats, &a->model); /* there may be a thread more */
+	}
 	return 0;
 }
 

@@ -163,6 +163,7 @@ struct accounting {
 	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */
 	struct contexts *contexts; /* by process */
 	double spared_ns; /* of what calls lost in the kernel module: a process for each GPU would not */
+	uint64_t walks; /* events of locks that waits may look at (holders.c); 0: not begun */
 	struct observer *observer; /* NULL: none */
 };
 

@@ -65,6 +65,28 @@ static struct blame_key key_of(const struct blame_origin *o, const struct thread
 				  .inferred = o->inferred};
 }
 
+/* Pairs of calls that are told apart, besides some for each thread and lock: all pairs of 128 threads. */
+#define PAIRS_MOST 16384
+#define PAIRS_EACH 4
+
+/* Of hundreds of threads each waits for each. Beyond so many pairs it is told whose wait it was, and in which call they were
+ * who had the lock, but not which of the many threads of their process. */
+static struct blame_edge *edge_of(struct accounting *a, struct blame_edges *edges,
+				  const struct blame_key *key, struct thread *holder)
+{
+	size_t most = PAIRS_MOST + PAIRS_EACH * (a->model->n_threads + a->locks.count);
+	struct blame_key many = *key;
+	struct blame_edge *edge;
+
+	if (likely(edges->n < most) || !holder || key->holder == key->waiter)
+		return edges_get(edges, key);
+	edge = edges_find(edges, key);
+	if (edge)
+		return edge;
+	many.holder = index_of(model_many(a->model, holder->process));
+	return edges_get(edges, &many);
+}
+
 /* A wait counts once, in however many pieces it comes. */
 static void count_wait(struct blame_edge *edge, const struct blame_origin *o)
 {
@@ -108,7 +130,7 @@ static void charge_direct(struct accounting *a, const struct blame_origin *o,
 	struct blame_edge *edge;
 
 	key.lock = lock ? lock->index + 1 : 0;
-	edge = edges_get(&a->blame.direct, &key);
+	edge = edge_of(a, &a->blame.direct, &key, s->holder);
 	count_wait(edge, o);
 	edge->waited_ns += (double)(s->end_ns - s->begin_ns);
 }
@@ -147,8 +169,10 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 
 	if (ns <= 0)
 		return;
+	ns *= o->weight;
+	spared_ns *= o->weight;
 	key.cause = (uint8_t)cause;
-	edge = edges_get(&a->blame.roots, &key);
+	edge = edge_of(a, &a->blame.roots, &key, thread);
 	count_wait(edge, o);
 	edge->waited_ns += ns;
 	edge->spared_ns += spared_ns;
@@ -158,6 +182,8 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 		count_stalled(a, o, false);
 	if (blame_is_stall(&key, true))
 		count_stalled(a, o, true);
+	if (o->serial && thread && o->weight != 1)
+		thread = model_many(a->model, thread->process); /* as known_holder */
 	if (o->serial)
 		charge_victim(&a->blame, o, thread, fn, device, cause, ns);
 }
@@ -177,8 +203,8 @@ static void charge_site(struct accounting *a, const struct blame_piece *piece,
 			const struct finished *f, uint64_t ns)
 {
 	if (f->site && piece->origin.waiter != f->thread)
-		a->observer->others(f->site, (double)ns, !piece->origin.awaits,
-				    piece->origin.device != f->device);
+		a->observer->others(f->site, (double)ns * piece->origin.weight,
+				    !piece->origin.awaits, piece->origin.device != f->device);
 }
 
 /* What kept a thread from its own work, but for locks. */
@@ -282,6 +308,18 @@ static size_t first_wait(const struct finished *f, uint64_t ns)
 			   ns);
 }
 
+/* Of a sample, what the holder did is asked for the time around its moment, for which the lock is known to have been the
+ * holder's. */
+static void look_at_sample(struct blame_piece *piece, const struct segment *s)
+{
+	if (likely(!s->seen_end_ns))
+		return;
+	piece->origin.weight *= (double)(piece->end_ns - piece->begin_ns) /
+				(double)(s->seen_end_ns - s->seen_begin_ns);
+	piece->begin_ns = s->seen_begin_ns;
+	piece->end_ns = s->seen_end_ns;
+}
+
 /* The holder was itself waiting for a lock: the blame goes on to those who had that one. */
 static void go_on(struct accounting *a, const struct blame_piece *piece, const struct waited *w)
 {
@@ -297,6 +335,7 @@ static void go_on(struct accounting *a, const struct blame_piece *piece, const s
 			continue;
 		next.begin_ns = s->begin_ns > piece->begin_ns ? s->begin_ns : piece->begin_ns;
 		next.end_ns = s->end_ns < piece->end_ns ? s->end_ns : piece->end_ns;
+		look_at_sample(&next, s);
 		next.holder = s->holder;
 		next.fn = s->fn;
 		next.device = s->device;
@@ -523,6 +562,7 @@ bool blame_infer(struct accounting *a, const struct finished *call, struct blame
 			   .awaits = call->awaits,
 			   .starting = is_starting(a, call),
 			   .inferred = true,
+			   .weight = 1,
 			   .call = ++a->blame.calls,
 			   .wait = ++a->blame.waits,
 			   .begin_ns = call->begin_ns},
@@ -569,26 +609,35 @@ void blame_conclude(struct accounting *a, const struct blame_piece *piece)
 /* ---- a call's waits ------------------------------------------------------------------------- */
 
 /* Of so many different ones at most. */
-#define HOLDERS_MOST 16
+#define HOLDERS_MOST 256
 
 struct held {
-	const struct segment *by;
+	struct thread *holder;
+	uint32_t fn;
+	uint8_t device;
 	uint64_t ns;
 };
 
-static void add_held(struct held *held, size_t *n, const struct segment *s)
+/* Samples tell what kind of holders a wait had, and not for how long each. */
+static struct thread *known_holder(struct accounting *a, const struct segment *s)
 {
+	return s->seen_end_ns && s->holder ? model_many(a->model, s->holder->process) : s->holder;
+}
+
+static void add_held(struct accounting *a, struct held *held, size_t *n, const struct segment *s)
+{
+	struct thread *holder = known_holder(a, s);
 	size_t i;
 
 	if (s->handover && !s->holder)
 		return;
 	for (i = 0; i < *n; i++)
-		if (held[i].by->holder == s->holder && held[i].by->fn == s->fn)
+		if (held[i].holder == holder && held[i].fn == s->fn)
 			break;
 	if (i == HOLDERS_MOST)
 		return;
 	if (i == *n)
-		held[(*n)++] = (struct held){.by = s};
+		held[(*n)++] = (struct held){holder, s->fn, s->device, 0};
 	held[i].ns += s->end_ns - s->begin_ns;
 }
 
@@ -613,7 +662,7 @@ static void name_lock(struct victim *v, const struct finished *call)
 	}
 }
 
-static void name_holder(struct victim *v, const struct finished *call)
+static void name_holder(struct accounting *a, struct victim *v, const struct finished *call)
 {
 	struct held held[HOLDERS_MOST];
 	size_t i, j, n = 0;
@@ -621,13 +670,13 @@ static void name_holder(struct victim *v, const struct finished *call)
 	name_lock(v, call);
 	for (i = 0; i < call->n_waits; i++)
 		for (j = 0; call->waits[i].lock == v->lock && j < call->waits[i].n_segments; j++)
-			add_held(held, &n, &call->waits[i].segments[j]);
+			add_held(a, held, &n, &call->waits[i].segments[j]);
 	for (i = 0; i < n; i++) {
 		if (held[i].ns <= v->held_ns)
 			continue;
-		v->holder = held[i].by->holder;
-		v->holder_fn = held[i].by->fn;
-		v->holder_device = held[i].by->device;
+		v->holder = held[i].holder;
+		v->holder_fn = held[i].fn;
+		v->holder_device = held[i].device;
 		v->held_ns = held[i].ns;
 	}
 }
@@ -663,6 +712,7 @@ static void blame_segment(struct accounting *a, const struct blame_origin *origi
 
 	piece.origin.inferred = !s->measured;
 	charge_direct(a, &piece.origin, w->lock, s);
+	look_at_sample(&piece, s);
 	follow_segment(a, &piece, s);
 }
 
@@ -687,6 +737,7 @@ void blame_waits(struct accounting *a, const struct finished *call, uint64_t ser
 				      .awaits = call->awaits,
 				      .starting = is_starting(a, call),
 				      .serial = serial,
+				      .weight = 1,
 				      .call = ++a->blame.calls,
 				      .begin_ns = call->begin_ns};
 	size_t i, j;
@@ -781,7 +832,7 @@ uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_
 			     .why = why};
 	memcpy(v->bucket_ns, call->bucket_ns, sizeof(v->bucket_ns));
 	v->bucket_ns[BUCKET_IOCTL] -= call->kernel_ns;
-	name_holder(v, call);
+	name_holder(a, v, call);
 	name_sleep(v, call);
 	b->least_lost_ns = least_of(b)->lost_ns;
 	return serial;

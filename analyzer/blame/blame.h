@@ -41,6 +41,7 @@ struct blame_origin {
 	const struct lock *lock; /* that it waited for; NULL: nobody knows */
 	uint64_t call, wait; /* their numbers, from 1: of calls that waited, and of waits */
 	uint64_t begin_ns; /* of the waiter's call */
+	double weight; /* of each nanosecond: 1, or more where the holders were sampled */
 };
 
 /* Blame for a stretch of time, on its way to the root. */

@@ -37,22 +37,42 @@ static void grow_places(struct blame_edges *edges)
 	edges->n_places = n;
 }
 
+/* The place of the key's edge, or the empty one where it would be. */
+static struct edge_place *place_of(const struct blame_edges *edges, const struct blame_key *key,
+				   uint32_t hash)
+{
+	struct edge_place *place;
+	size_t at;
+
+	for (at = hash;; at++) {
+		place = &edges->places[at & (edges->n_places - 1)];
+		if (!place->number ||
+		    (place->hash == hash &&
+		     !memcmp(&edges->all[place->number - 1].key, key, sizeof(*key))))
+			return place;
+	}
+}
+
+struct blame_edge *edges_find(const struct blame_edges *edges, const struct blame_key *key)
+{
+	const struct edge_place *place;
+
+	if (!edges->n)
+		return NULL;
+	place = place_of(edges, key, hash_key(key, sizeof(*key)));
+	return place->number ? &edges->all[place->number - 1] : NULL;
+}
+
 struct blame_edge *edges_get(struct blame_edges *edges, const struct blame_key *key)
 {
 	uint32_t hash = hash_key(key, sizeof(*key));
 	struct edge_place *place;
-	size_t at;
 
 	if (2 * edges->n >= edges->n_places)
 		grow_places(edges);
-	for (at = hash;; at++) {
-		place = &edges->places[at & (edges->n_places - 1)];
-		if (!place->number)
-			break;
-		if (place->hash == hash &&
-		    !memcmp(&edges->all[place->number - 1].key, key, sizeof(*key)))
-			return &edges->all[place->number - 1];
-	}
+	place = place_of(edges, key, hash);
+	if (place->number)
+		return &edges->all[place->number - 1];
 	edges->all = grow(edges->all, edges->n, sizeof(*edges->all));
 	edges->all[edges->n] = (struct blame_edge){.key = *key};
 	*place = (struct edge_place){hash, (uint32_t)edges->n + 1};

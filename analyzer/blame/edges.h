@@ -32,6 +32,9 @@ struct blame_edges {
 	size_t n_places;
 };
 
+/* The edge of that key; NULL: there is none. Valid until the next one is made. */
+struct blame_edge *edges_find(const struct blame_edges *edges, const struct blame_key *key);
+
 /* The edge of that key, made if it is new. Valid until the next one is asked for. */
 struct blame_edge *edges_get(struct blame_edges *edges, const struct blame_key *key);
 

@@ -40,11 +40,8 @@ static void add_to_sums(struct waited *w, const struct segment *segment)
 			w->segments[i].end_ns += ns;
 			return;
 		}
-	if (w->n_segments == SEGMENTS_MOST) { /* too many: the last sum is nobody's */
-		struct segment *rest = &w->segments[SEGMENTS_MOST - 1];
-
-		*rest = (struct segment){
-			.end_ns = rest->end_ns + ns, .fn = NO_FUNCTION, .device = SPY_DEVICE_NONE};
+	if (w->n_segments == SEGMENTS_MOST) { /* holders_find begins anew, with samples */
+		w->crowded = true;
 		return;
 	}
 	w->segments = grow(w->segments, w->n_segments, sizeof(*w->segments));
@@ -256,9 +253,12 @@ static void first_holder(struct model *model, const struct record *record, struc
 /* Threads that took it in one wait are counted apart, so many of them. */
 #define TAKERS_MOST 64
 
+#define TAKES_MOST 1024 /* are looked at; of more some, evenly apart */
+
 /* Perhaps nobody was passed over more often so far: who took the lock instead? */
 static void find_taker(struct waited *w, uint64_t number)
 {
+	uint64_t step = 1 + (w->lock->events - number) / TAKES_MOST;
 	struct {
 		const struct lock_event *event;
 		uint64_t taken;
@@ -266,7 +266,7 @@ static void find_taker(struct waited *w, uint64_t number)
 	const struct lock_event *event;
 	size_t i, n = 0, most = 0;
 
-	for (; (event = lock_event(w->lock, number)); number++) {
+	for (; (event = lock_event(w->lock, number)); number += step) {
 		if (event->released || (event->shared && w->kind == SPY_WAIT_READ))
 			continue;
 		for (i = 0; i < n && takers[i].event->thread != event->thread; i++)
@@ -284,7 +284,7 @@ static void find_taker(struct waited *w, uint64_t number)
 		return;
 	w->loss.by = takers[most].event->thread;
 	w->loss.by_fn = takers[most].event->fn;
-	w->loss.by_taken = takers[most].taken;
+	w->loss.by_taken = least(takers[most].taken * step, w->loss.taken);
 }
 
 static void count_loss(struct waited *w, struct thread *waiter, uint64_t first, uint64_t taken)
@@ -370,36 +370,150 @@ void holders_settle(struct waited *w)
 	w->lock->passed_ns += left_ns;
 }
 
-void holders_find(struct accounting *a, const struct record *record, struct waited *w)
+/* From event to event. Returns how often others took the lock. */
+static uint64_t walk(struct holders *h, uint64_t number)
 {
-	struct lock *lock = w->lock;
-	uint64_t first = lock_events_since(lock, w->begin_ns), number = first, taken = 0;
-	struct holders h = {.a = a, .w = w};
+	struct lock *lock = h->w->lock;
 	const struct lock_event *event;
-	size_t i;
+	uint64_t taken = 0;
 
-	first_holder(a->model, record, &h, number ? lock_event(lock, number - 1) : NULL);
 	for (; (event = lock_event(lock, number)); number++) {
 		struct segment holder = holder_of(event);
 
 		/* Readers are not in each other's way. */
-		if (event->shared && w->kind == SPY_WAIT_READ)
+		if (event->shared && h->w->kind == SPY_WAIT_READ)
 			continue;
-		close_open(&h, event->ns);
-		advance(&h, event->ns);
+		close_open(h, event->ns);
+		advance(h, event->ns);
 		if (event->released) {
-			give_back(&h, &holder);
+			give_back(h, &holder);
 		} else {
-			take(&h, &holder, event->shared);
+			take(h, &holder, event->shared);
 			taken++;
 		}
-		if (!event->released || (h.open && h.open->thread == event->thread))
-			h.open = event->open ? event : NULL;
-		blame_now(&h);
+		if (!event->released || (h->open && h->open->thread == event->thread))
+			h->open = event->open ? event : NULL;
+		blame_now(h);
 	}
-	close_open(&h, w->end_ns);
-	advance(&h, w->end_ns);
-	lay_out(w);
+	close_open(h, h->w->end_ns);
+	advance(h, h->w->end_ns);
+	lay_out(h->w);
+	return taken;
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+/*
+ * What a walk may cost. Hundreds of threads that all want one lock wait, each of them, while it goes through the
+ * hands of all others: the square of them. So long walks are paid for: each wait earns some events, and there are many
+ * for a start. Where nothing is left, the lock is looked at in some moments of the wait, one in each part of it: then a
+ * part is whose the lock was at its moment. Over many waits everybody comes to have the time that was his.
+ */
+#define WALK_FREE (1u << 18)
+#define WALK_EACH 12
+#define WALK_SHORT 64 /* is always made */
+#define SAMPLES 12
+#define LOOK_BACK 32 /* events, for one that tells who had it */
+
+static bool may_walk(struct accounting *a, const struct lock *lock, uint64_t events)
+{
+	if (!a->walks)
+		a->walks = WALK_FREE;
+	a->walks += WALK_EACH;
+	if (events <= WALK_SHORT)
+		return true;
+	if ((lock->crowded && events >= lock->crowded) || events >= a->walks)
+		return false;
+	a->walks -= events;
+	return true;
+}
+
+static void had_since(struct segment *holder, const struct lock_event *event, uint64_t ns)
+{
+	uint64_t end_ns = holder->seen_end_ns;
+
+	*holder = holder_of(event);
+	holder->seen_begin_ns = ns;
+	holder->seen_end_ns = end_ns;
+}
+
+/* Who had the lock at that moment, from when until when; first: of the events, the first in the wait. */
+static struct segment holder_at(const struct holders *h, const struct segment *at_first,
+				uint64_t first, uint64_t ns)
+{
+	uint64_t number = lock_events_since(h->w->lock, ns), looks;
+	const struct lock_event *event = lock_event(h->w->lock, number);
+	struct segment holder = *at_first;
+
+	holder.seen_begin_ns = h->w->begin_ns;
+	holder.seen_end_ns = event ? least(event->ns, h->w->end_ns) : h->w->end_ns;
+	for (looks = 0; looks < LOOK_BACK && number > first; looks++) {
+		event = lock_event(h->w->lock, --number);
+		if (!event)
+			break;
+		/* Readers are not in each other's way; behind one of several another one may have it still. */
+		if (event->shared && (event->released || h->w->kind == SPY_WAIT_READ))
+			continue;
+		had_since(&holder, event, event->ns);
+		holder.handover = event->released;
+		if (event->open && call_end(h->a, event) <= ns) {
+			had_since(&holder, event, call_end(h->a, event));
+			holder.handover = true;
+		}
+		break;
+	}
+	return holder;
+}
+
+static uint64_t taken_until(const struct waited *w, uint64_t number)
+{
+	const struct lock_event *event = number ? lock_event(w->lock, number - 1) : NULL;
+
+	return !event ? 0 : w->kind == SPY_WAIT_READ ? event->taken_alone : event->taken;
+}
+
+static uint64_t sample(struct holders *h, const struct segment *at_first, uint64_t first)
+{
+	struct waited *w = h->w;
+	uint64_t from_ns = w->begin_ns, random = w->begin_ns ^ w->end_ns << 20, i;
+
+	w->segments = xrealloc(w->segments, SAMPLES, sizeof(*w->segments));
+	w->n_segments = 0;
+	w->handover_ns = 0;
+	for (i = 1; i <= SAMPLES; i++) {
+		uint64_t to_ns = w->begin_ns + (w->end_ns - w->begin_ns) * i / SAMPLES;
+		struct segment *s = &w->segments[w->n_segments];
+
+		if (to_ns == from_ns)
+			continue;
+		random = (random ^ random >> 29) * 0xbf58476d1ce4e5b9ull + i;
+		*s = holder_at(h, at_first, first, from_ns + (random >> 16) % (to_ns - from_ns));
+		s->begin_ns = from_ns;
+		s->end_ns = to_ns;
+		w->handover_ns += s->handover ? to_ns - from_ns : 0;
+		w->n_segments++;
+		from_ns = to_ns;
+	}
+	return (uint32_t)(taken_until(w, w->lock->events) - taken_until(w, first));
+}
+
+void holders_find(struct accounting *a, const struct record *record, struct waited *w)
+{
+	struct lock *lock = w->lock;
+	uint64_t first = lock_events_since(lock, w->begin_ns), n = lock->events - first, taken = 0;
+	struct holders h = {.a = a, .w = w};
+	struct segment at_first;
+	bool walked = may_walk(a, lock, n);
+	size_t i;
+
+	first_holder(a->model, record, &h, first ? lock_event(lock, first - 1) : NULL);
+	at_first = h.now;
+	if (walked)
+		taken = walk(&h, first);
+	if (w->crowded)
+		lock->crowded = n;
+	if (!walked || w->crowded)
+		taken = sample(&h, &at_first, first);
 	count_loss(w, record->thread, first, taken);
 	for (i = 0; i < w->n_segments; i++)
 		if (w->segments[i].holder)

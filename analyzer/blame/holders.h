@@ -14,6 +14,9 @@ struct accounting;
 struct segment {
 	struct thread *holder; /* NULL: nobody knows */
 	uint64_t begin_ns, end_ns;
+	/* If this is a sample: when the holder had the lock around its moment, which is what others of that time are
+	 * taken to be like; both 0: it had the lock all the time. */
+	uint64_t seen_begin_ns, seen_end_ns;
 	uint32_t fn; /* its call; NO_FUNCTION: none */
 	uint8_t device;
 	bool measured; /* and not concluded from who had the lock before */
@@ -30,6 +33,7 @@ struct waited {
 	uint64_t request; /* of an ioctl, and how often it was made */
 	uint32_t count;
 	float spared, spared_behind; /* of an ioctl: kernel_module.h */
+	bool crowded; /* too many had the lock to tell when each had it */
 	struct segment *segments; /* of locks: they cover it; owned */
 	size_t n_segments;
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "locks.h"
 
-#define RING_FIRST 64
+#define RING_FIRST 8
 #define RING_MOST 16384 /* events of one lock that are remembered */
 
 void locks_release(struct locks *l)
@@ -75,6 +75,13 @@ static inline struct lock_event *place_of(const struct lock *lock, uint64_t numb
 	return &lock->ring[number & (lock->ring_size - 1)];
 }
 
+static void count_taken(struct lock_event *event, const struct lock_event *before)
+{
+	event->taken = (before ? before->taken : 0) + !event->released;
+	event->taken_alone =
+		(before ? before->taken_alone : 0) + (!event->released && !event->shared);
+}
+
 /* The ring is in the order of time: what is known late goes before what came since. */
 void lock_add(struct lock *lock, const struct lock_event *event)
 {
@@ -87,6 +94,8 @@ void lock_add(struct lock *lock, const struct lock_event *event)
 	for (; at > oldest && place_of(lock, at - 1)->ns > event->ns; at--)
 		*place_of(lock, at) = *place_of(lock, at - 1);
 	*place_of(lock, at) = *event;
+	for (; at < lock->events; at++)
+		count_taken(place_of(lock, at), at > oldest ? place_of(lock, at - 1) : NULL);
 }
 
 const struct lock_event *lock_event(const struct lock *lock, uint64_t number)
@@ -98,12 +107,21 @@ const struct lock_event *lock_event(const struct lock *lock, uint64_t number)
 
 uint64_t lock_events_since(const struct lock *lock, uint64_t ns)
 {
-	const struct lock_event *event;
-	uint64_t first = lock->events;
+	uint64_t low = lock->events > lock->ring_size ? lock->events - lock->ring_size : 0;
+	uint64_t high = lock->events;
 
-	while (first && (event = lock_event(lock, first - 1)) && event->ns > ns)
-		first--;
-	return first;
+	/* Most often it is one of the last. */
+	if (high > low && place_of(lock, high - 1)->ns <= ns)
+		return high;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (place_of(lock, middle)->ns > ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
 }
 
 static void make_room(struct thread_set *set, size_t n_words)

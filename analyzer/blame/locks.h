@@ -20,6 +20,8 @@ struct lock_event {
 	bool released;
 	bool open; /* it was taken, and that it is given back may not be told */
 	bool shared; /* as a reader: others may have the lock, too */
+	/* How often it was taken so far, this time included; and not by readers. Filled in by lock_add; they wrap. */
+	uint32_t taken, taken_alone;
 };
 
 /* A set of threads, by index. */
@@ -65,6 +67,8 @@ struct lock {
 	struct lock_event *ring; /* the last of them; NULL: none yet */
 	size_t ring_size; /* a power of two */
 	uint64_t events; /* so far */
+	uint64_t
+		crowded; /* events during a wait with too many holders to tell apart, at least; 0: none */
 
 	uint64_t waits, waited_ns, longest_ns; /* as measured */
 	uint64_t waking_ns; /* holders took to give it back, to those who wait */
@@ -92,7 +96,8 @@ struct lock *locks_get(struct locks *l, const struct process *process, uint64_t 
 
 void lock_add(struct lock *lock, const struct lock_event *event);
 
-/* The events after `ns`, oldest first: numbers [first, lock->events). Older ones may be forgotten. */
+/* The events after `ns`, oldest first: numbers [first, lock->events). Older ones may be forgotten. In so many steps as
+ * the number of events has bits. */
 uint64_t lock_events_since(const struct lock *lock, uint64_t ns);
 
 /* Event of that number; NULL: there is none, or it is forgotten. */

@@ -92,6 +92,8 @@ const char *word_thread(struct report *report, const struct thread *thread, uint
 
 	if (!thread)
 		return "a thread nobody knows";
+	if (thread->many)
+		return "one of many threads";
 	if (thread->stranger && !strncmp(thread->name, "cuda", 4)) /* as it calls its own */
 		return report_text(report, "the driver's own thread %.15s (%u)", thread->name,
 				   thread->tid);

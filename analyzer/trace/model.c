@@ -97,17 +97,33 @@ static uint64_t thread_key(const struct process *process, uint32_t tid)
 	return (uint64_t)process->trace->index << 32 | tid;
 }
 
-/* The system may use a number again: the youngest thread of a number is the one to be found. */
-static struct thread *add_thread(struct model *model, struct process *process, uint32_t tid)
+static struct thread *new_thread(struct model *model, struct process *process)
 {
-	struct thread *thread = xcalloc(1, sizeof(*thread)), *older;
+	struct thread *thread = xcalloc(1, sizeof(*thread));
 
 	thread->process = process;
-	thread->tid = tid;
 	thread->index = (uint32_t)model->n_threads;
 	thread->first_ns = thread->gone_ns = UINT64_MAX;
 	model->threads = grow(model->threads, model->n_threads, sizeof(*model->threads));
 	model->threads[model->n_threads++] = thread;
+	return thread;
+}
+
+struct thread *model_many(struct model *model, struct process *process)
+{
+	if (!process->many) {
+		process->many = new_thread(model, process);
+		process->many->many = true;
+	}
+	return process->many;
+}
+
+/* The system may use a number again: the youngest thread of a number is the one to be found. */
+static struct thread *add_thread(struct model *model, struct process *process, uint32_t tid)
+{
+	struct thread *thread = new_thread(model, process), *older;
+
+	thread->tid = tid;
 	thread->key = thread_key(process, tid);
 	HASH_REPLACE(hh, model->by_tid, key, sizeof(thread->key), thread, older);
 	(void)older;

@@ -76,6 +76,7 @@ struct thread {
 	uint64_t away_ns;
 	char name[16];
 	bool stranger; /* makes no calls: a thread of the driver, or one that we cannot see */
+	bool many; /* stands for threads of its process that are not told apart */
 	uint64_t key; /* process and tid, for model_find_thread */
 	UT_hash_handle hh;
 };
@@ -133,6 +134,7 @@ struct process {
 	size_t n_python;
 	struct stack **stacks; /* in the order of their records */
 	size_t n_stacks;
+	struct thread *many; /* NULL: nobody asked for it */
 	uint64_t first_ns, last_ns; /* of its records; first_ns > last_ns: none */
 	uint64_t records;
 };
@@ -204,6 +206,9 @@ static inline void model_apply(struct model *model, struct record *record)
 
 /* The thread of that number, whom somebody else speaks of; made if it is new. */
 struct thread *model_thread(struct model *model, struct process *process, uint32_t tid);
+
+/* One that stands for several of the process, where they are too many to tell apart; it has no number, nor calls. */
+struct thread *model_many(struct model *model, struct process *process);
 
 /* After the last record: sums up. */
 void model_finish(struct model *model);

@@ -406,7 +406,7 @@ static void shape_functions(struct tw_trace *w, uint64_t records, uint64_t n)
 
 static const char environment[] =
 	"\ttracer_name = \"cudaspy\";\n\ttrace_version = 5;\n\tprogram = \"gentrace\";\n"
-	"\thostname = \"node\";\n\tclock_source = \"tsc\";\n"
+	"\tprobes = 1;\n\thostname = \"node\";\n\tclock_source = \"tsc\";\n"
 	"\tboot_id = \"01234567-89ab-cdef-0123-456789abcdef\";\n";
 
 static void write_metadata(struct tw_trace *w, uint32_t pid)

@@ -299,6 +299,85 @@ static void test_convoy(void **state)
 	json_decref(root);
 }
 
+/* When turn k begins, and whose it is: every second thread has the lock three times as long as the others. */
+static uint64_t turn_ns(uint64_t k)
+{
+	return 2000000 + k / 2 * 40000 + (k % 2 ? 10000 : 0);
+}
+
+static void tell_turns(FILE *out, uint64_t threads, uint64_t thread, uint64_t turns)
+{
+	const char *function = thread % 2 ? "cudaFree" : "cudaMalloc";
+	uint64_t k, begun_ns = turn_ns(0) + (thread ? 10 : 0), end_ns; /* the first finds it free */
+
+	fprintf(out, "slot %llu tid=%llu\n1us thread tid=%llu name=\"app\"\n",
+		(unsigned long long)thread + 1, (unsigned long long)thread + 101,
+		(unsigned long long)thread + 101);
+	for (k = thread; k < turns; k += threads) {
+		uint64_t waited_ns = turn_ns(k) - begun_ns;
+		uint64_t before =
+			k < threads ? 0 : (k + 1) % threads; /* who had it when it began to wait */
+
+		end_ns = turn_ns(k + 1);
+		if (k)
+			fprintf(out,
+				"%lluns wait kind=mutex fn=%s outer_fn=%s duration=%lluns "
+				"span=%lluns "
+				"object=0x1000 device=0 holder=%llu holder_fn=%s holder_device=0\n",
+				(unsigned long long)turn_ns(k), function, function,
+				(unsigned long long)waited_ns, (unsigned long long)waited_ns,
+				(unsigned long long)before + 101,
+				before % 2 ? "cudaFree" : "cudaMalloc");
+		fprintf(out, "%lluns held kind=mutex fn=%s outer_fn=%s object=0x1000\n",
+			(unsigned long long)end_ns - 100, function, function);
+		fprintf(out, "%lluns call %s duration=%lluns device=0\n",
+			(unsigned long long)end_ns - 50, function,
+			(unsigned long long)(end_ns - 50 - begun_ns));
+		begun_ns = end_ns;
+	}
+}
+
+/* So many threads want one lock, and get it one after the other: it is known who had it, all the time. */
+static void check_crowd(uint64_t threads)
+{
+	uint64_t turns = 4 * threads, i;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int64_t waited;
+	json_t *root;
+
+	fputs(TRACE, out);
+	for (i = 0; i < threads; i++)
+		tell_turns(out, threads, i, turns);
+	fclose(out);
+	root = report_on(text);
+	free(text);
+	waited = fact(root, "waits", "lock_waited_ns");
+	assert_in_range(fact(root, "waits", "holder_known_ns"), waited / 1000 * 998, waited);
+	assert_in_range(sum(root, "root_blame", "cause=own", "waited_ns"), waited / 1000 * 985,
+			waited / 1000 * 1001);
+	/* Three quarters of the time it was the threads that call cudaFree. */
+	assert_in_range(sum(root, "call_blame", "holder_function=cudaFree", "waited_ns"),
+			waited / 100 * 73, waited / 100 * 77);
+	assert_in_range(sum(root, "call_blame", "holder_function=cudaMalloc", "waited_ns"),
+			waited / 100 * 23, waited / 100 * 27);
+	assert_int_equal(sum(root, "locks", "name=L1", "waits"), turns - 1);
+	assert_int_equal(sum(root, "locks", "name=L1", "holders"), threads);
+	/* From one turn to the next all others had it; the one behind it took it at that moment. */
+	assert_in_range(sum(root, "locks", "name=L1", "longest_row"), threads - 2, threads);
+	json_decref(root);
+}
+
+static void test_crowd(void **state)
+{
+	(void)state;
+	check_crowd(8);
+	check_crowd(128);
+	check_crowd(200);
+	check_crowd(1000);
+}
+
 /* A wait that loses 1,000 times: two others hand the lock to and fro, 6 us each time for the one and 3 us
  * for the other, 1 us between them. The order is forgotten, the sums are not. */
 static void test_starvation(void **state)
@@ -599,6 +678,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_readers),
 		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_convoy),
+		cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_starvation),
 		cmocka_unit_test(test_readers),
 		cmocka_unit_test(test_unknown_holders),
