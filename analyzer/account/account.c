@@ -3,6 +3,7 @@
  * reading for each record.
  */
 #include <stdlib.h>
+#include <utlist.h>
 #include <string.h>
 #include "account.h"
 #include "divide.h"
@@ -44,17 +45,29 @@ uint64_t account_lost(const struct account *a)
 	       a->bucket_ns[BUCKET_GPU_INTENDED] - a->kernel_ns;
 }
 
+#define PLACES_FIRST 4
+
+static void grow_places(struct caller *c)
+{
+	uint32_t i;
+
+	c->n_places = c->n_places ? 2 * c->n_places : PLACES_FIRST;
+	free(c->places);
+	c->places = xcalloc(c->n_places, sizeof(*c->places));
+	for (i = 0; i < c->n_accounts; i++)
+		*account_place(c, c->account_fns[i]) =
+			(struct account_place){c->account_fns[i], i + 1};
+}
+
 struct account *account_add_function(struct caller *c, uint32_t fn)
 {
-	while (c->n_functions <= fn) {
-		c->of_function = grow(c->of_function, c->n_functions, sizeof(*c->of_function));
-		c->of_function[c->n_functions++] = 0;
-	}
+	if (2 * c->n_accounts >= c->n_places)
+		grow_places(c);
 	c->accounts = grow(c->accounts, c->n_accounts, sizeof(*c->accounts));
 	c->account_fns = grow(c->account_fns, c->n_accounts, sizeof(*c->account_fns));
 	c->accounts[c->n_accounts] = (struct account){0};
 	c->account_fns[c->n_accounts] = fn;
-	c->of_function[fn] = (uint32_t)++c->n_accounts;
+	*account_place(c, fn) = (struct account_place){fn, ++c->n_accounts};
 	return &c->accounts[c->n_accounts - 1];
 }
 
@@ -80,17 +93,67 @@ struct caller *account_caller(const struct accounting *a, const struct thread *t
 	return thread->index < a->n_callers ? a->callers[thread->index] : NULL;
 }
 
+/*
+ * Threads that have ended are remembered by what they did until there are so many; then only sums are left of them, and
+ * the last call. A program may make a new thread for each piece of work.
+ */
+#define REMEMBERED 1024
+
+static void forget_calls(struct accounting *a, struct caller *c)
+{
+	struct finished *last;
+	size_t i;
+
+	DL_DELETE(a->remembered, c);
+	a->n_remembered--;
+	for (i = 0; i < c->ring_size; i++)
+		waited_free(c->ring[i].waits, c->ring[i].n_waits);
+	last = xcalloc(1, sizeof(*last));
+	if (c->n_finished)
+		*last = *account_finished(c, c->n_finished - 1);
+	last->thread = c->thread;
+	last->waits = NULL;
+	last->n_waits = c->waits_kept = 0;
+	free(c->ring);
+	history_free(c->history);
+	c->history = NULL;
+	c->ring = last;
+	c->ring_size = 1;
+}
+
+/* For each new thread two of those that are remembered are looked at, so that there are few that have ended. */
+static void make_room(struct accounting *a)
+{
+	unsigned int looks;
+
+	for (looks = 0; looks < 2 && a->n_remembered > REMEMBERED; looks++) {
+		struct caller *c = a->remembered;
+
+		if (c->thread->gone_ns != UINT64_MAX) {
+			forget_calls(a, c);
+			continue;
+		}
+		DL_DELETE(a->remembered, c);
+		DL_APPEND(a->remembered, c);
+	}
+}
+
 struct caller *account_add_caller(struct accounting *a, struct thread *thread)
 {
+	struct caller *c;
+
+	make_room(a);
 	while (a->n_callers <= thread->index) {
 		a->callers = grow(a->callers, a->n_callers, sizeof(struct caller *));
 		a->callers[a->n_callers++] = NULL;
 	}
-	a->callers[thread->index] = xcalloc(1, sizeof(struct caller));
-	a->callers[thread->index]->thread = thread;
-	a->callers[thread->index]->device = SPY_DEVICE_NONE;
-	a->callers[thread->index]->crowd = &a->crowds[thread->process->trace->host->index];
-	return a->callers[thread->index];
+	c = a->callers[thread->index] = xcalloc(1, sizeof(*c));
+	c->thread = thread;
+	c->device = SPY_DEVICE_NONE;
+	c->crowd = &a->crowds[thread->process->trace->host->index];
+	DL_APPEND(a->remembered, c);
+	a->n_remembered++;
+	return c;
 }
 
 static void free_caller(struct caller *c)
@@ -101,10 +164,10 @@ static void free_caller(struct caller *c)
 	for (i = 0; i < c->ring_size; i++)
 		waited_free(c->ring[i].waits, c->ring[i].n_waits);
 	free(c->ring);
-	free(c->history);
+	history_free(c->history);
 	free(c->pieces);
 	free(c->open);
-	free(c->of_function);
+	free(c->places);
 	free(c->accounts);
 	free(c->account_fns);
 	free(c);

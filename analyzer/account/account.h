@@ -82,6 +82,11 @@ static inline uint64_t finished_lost(const struct finished *f)
 
 struct claim;
 
+/* Where the account of a function is: accounts[number - 1]; 0: an empty place. */
+struct account_place {
+	uint32_t fn, number;
+};
+
 /* A thread, as the accounting sees it. What each call needs comes first: with many threads it has to be fetched
  * each time. */
 struct caller {
@@ -95,9 +100,9 @@ struct caller {
 	/* Of the scheduler's account just read; 0 none. */
 	uint64_t sched_window_ns, not_running_ns, running_ns;
 	struct gpu_stream *stream; /* it used last */
-	/* Accounts by function: accounts[of_function[fn] - 1], 0 none. */
-	uint32_t *of_function;
-	size_t n_functions;
+	/* Accounts by function: an open table of n_places, a power of two; a thread calls a few of a thousand functions. */
+	struct account_place *places;
+	uint32_t n_places, n_accounts;
 	struct account *accounts;
 	uint8_t device; /* current, as last seen */
 	bool rested; /* the call in progress comes after a pause: expect.h */
@@ -109,12 +114,13 @@ struct caller {
 		history; /* of calls that the ring has no more; NULL: they were all their own work */
 	size_t waits_kept; /* of calls in the ring, and their segments */
 	struct claim *open; /* on its calls, which its next calls settle: finding.h */
+	size_t open_size;
 	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
 	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
 	uint64_t waited_until_ns; /* end of its last wait */
 	uint64_t beside; /* number of one of its requests: company.c */
 	uint32_t *account_fns;
-	size_t n_accounts;
+	struct caller *prev, *next; /* in the accounting's list of those that are remembered */
 };
 
 struct observed;
@@ -154,6 +160,8 @@ struct accounting {
 	struct blame blame;
 	struct caller **callers; /* by thread index; NULL: has made no call */
 	size_t n_callers;
+	struct caller *remembered; /* those that have more than the last call in their rings */
+	size_t n_remembered;
 	struct ioctl_sum *ioctls;
 	size_t n_ioctls;
 	struct company company;
@@ -220,12 +228,31 @@ static inline struct caller *account_make_caller(struct accounting *a, struct th
 	return account_add_caller(a, thread);
 }
 
+/* The place of a function, or the empty one where it would be; the table is not empty. */
+static inline struct account_place *account_place(const struct caller *c, uint32_t fn)
+{
+	uint32_t at = fn;
+
+	while (c->places[at & (c->n_places - 1)].number &&
+	       c->places[at & (c->n_places - 1)].fn != fn)
+		at++;
+	return &c->places[at & (c->n_places - 1)];
+}
+
+/* The sums of a thread's calls of a function; NULL: it has made none. */
+static inline struct account *account_find(const struct caller *c, uint32_t fn)
+{
+	uint32_t number = likely(c->n_places) ? account_place(c, fn)->number : 0;
+
+	return likely(number) ? &c->accounts[number - 1] : NULL;
+}
+
 /* The sums of a thread's calls of a function, made if they are new. */
 static inline struct account *account_of(struct caller *c, uint32_t fn)
 {
-	if (likely(fn < c->n_functions) && likely(c->of_function[fn]))
-		return &c->accounts[c->of_function[fn] - 1];
-	return account_add_function(c, fn);
+	struct account *account = account_find(c, fn);
+
+	return likely(account != NULL) ? account : account_add_function(c, fn);
 }
 
 /* For account_next_finished: room for more; a call that lost time makes room for a newer one. */

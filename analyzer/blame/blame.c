@@ -529,9 +529,9 @@ static const struct finished *in_the_way(const struct accounting *a, const struc
 
 		if (!c || c->thread == call->thread || c->thread->process != call->thread->process)
 			continue;
-		for (number = c->n_finished; number && c->n_finished - number < FINISHED_KEPT;
+		for (number = c->n_finished; number && c->n_finished - number < c->ring_size;
 		     number--) {
-			const struct finished *f = &c->ring[(number - 1) % FINISHED_KEPT];
+			const struct finished *f = account_finished(c, number - 1);
 			double ns;
 
 			if (f->end_ns <= call->begin_ns)

@@ -2,10 +2,18 @@
  * analyzer/blame/history.c: calls of a thread that are forgotten leave their sums. Called by the accounting when
  * a call that lost time makes room for a newer one.
  */
+#include <stdlib.h>
 #include "account/account.h"
 #include "history.h"
 
 #define CALLS_LEAST 8 /* of an era, at first */
+
+void history_free(struct history *history)
+{
+	if (history)
+		free(history->eras);
+	free(history);
+}
 
 static void join(struct era *era, const struct era *next)
 {
@@ -38,6 +46,7 @@ static struct era *open_era(struct history *h, uint64_t begin_ns)
 		return &h->eras[h->n - 1];
 	if (h->n == ERAS)
 		halve(h);
+	h->eras = grow(h->eras, h->n, sizeof(*h->eras));
 	h->eras[h->n] = (struct era){.begin_ns = begin_ns};
 	return &h->eras[h->n++];
 }

@@ -23,10 +23,12 @@ struct era {
 #define ERAS 64
 
 struct history {
-	struct era eras[ERAS];
+	struct era *eras; /* n of them, ERAS at most; owned */
 	size_t n;
 	uint64_t calls_each; /* of an era, before the next begins */
 };
+
+void history_free(struct history *history); /* or NULL */
 
 /* A divided call is about to be forgotten, its waits with it. */
 void history_add(struct history *history, const struct finished *call);

@@ -170,8 +170,10 @@ static void leave_open(struct caller *c, const struct claim *claim)
 {
 	if (c->n_open == OPEN_MOST)
 		settle_oldest(c);
-	if (!c->open)
-		c->open = xcalloc(OPEN_MOST, sizeof(*c->open));
+	if (c->n_open == c->open_size) { /* most threads have few at a time */
+		c->open_size = c->open_size ? 2 * c->open_size : 1;
+		c->open = xrealloc(c->open, c->open_size, sizeof(*c->open));
+	}
 	c->n_asking += asks(claim);
 	c->open[c->n_open++] = *claim;
 }

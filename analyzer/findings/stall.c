@@ -42,11 +42,11 @@ static void add_keeper(struct sums *sums, const struct blame_edge *edge)
 
 static uint64_t starting_stalls(const struct caller *c, uint32_t fn)
 {
-	const uint64_t *stalls;
+	const struct account *account = c ? account_find(c, fn) : NULL;
+	const uint64_t *stalls = account ? account->starting_stalls : NULL;
 
-	if (!c || fn >= c->n_functions || !c->of_function[fn])
+	if (!stalls)
 		return 0;
-	stalls = c->accounts[c->of_function[fn] - 1].starting_stalls;
 	return stalls[0] > stalls[1] ? stalls[0] : stalls[1]; /* a call may be one of both */
 }
 
