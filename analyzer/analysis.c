@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "analysis.h"
+#include "stacks_kept.h"
 #include "account/evidence.h"
 #include "expect/priors.h"
 
@@ -94,7 +95,7 @@ static void read_all(struct analysis *a)
 	struct merge merge;
 	struct record record;
 	struct lane *lanes = xcalloc(a->set->n_streams, sizeof(*lanes)), *lane; /* by stream */
-	size_t i;
+	size_t i, stacks_most = STACKS_FIRST;
 
 	merge_init(&merge, a->set);
 	while (merge_next(&merge, &record)) {
@@ -107,6 +108,8 @@ static void read_all(struct analysis *a)
 		if (lane_take(lane, &a->accounts, &a->stats, &record))
 			continue;
 		merge_look_ahead(&merge);
+		if (unlikely(a->model.n_stacks >= stacks_most))
+			stacks_most = stacks_forget(a);
 		model_apply(&a->model, &record);
 		callstats_see(&a->stats, &a->model, &record);
 		if (a->accounted) {

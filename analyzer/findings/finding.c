@@ -312,7 +312,7 @@ static const struct site_stack *stacks_of(const struct finding *finding, struct 
 	struct site_stack *stacks;
 
 	if (finding->site) {
-		*n = site_stacks_count(&finding->site->stacks);
+		*n = finding->site->stacks.n;
 		return finding->site->stacks.all;
 	}
 	stacks = arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*stacks)));

@@ -167,7 +167,7 @@ struct site {
 	uint64_t submissions; /* of the process, at its last call */
 	bool at_the_end; /* all of its calls came when the process had given the GPUs all their work */
 	/* Some of its rounds, evenly apart: every stride-th. */
-	struct round sampled[SITE_SAMPLES];
+	struct round *sampled; /* SITE_SAMPLES at most */
 	uint32_t n_sampled, stride;
 	uint64_t devices; /* a bit for each, those from 63 on share one */
 	const char *kernels[SITE_KERNELS]; /* some that were launched, by their mangled names */

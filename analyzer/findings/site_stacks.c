@@ -2,6 +2,7 @@
  * analyzer/findings/site_stacks.c: the stacks of a site's calls, and for how much of its cost each stands. Called by
  * sites.c and finding.c.
  */
+#include <stdlib.h>
 #include <string.h>
 #include "account/account.h"
 #include "site_stacks.h"
@@ -13,22 +14,20 @@ static bool same_way(const struct stack *a, const struct stack *b)
 			  !memcmp(a->python, b->python, a->n_python * sizeof(a->python[0])));
 }
 
-size_t site_stacks_count(const struct site_stacks *s)
+void site_stacks_release(struct site_stacks *s)
 {
-	size_t n = 0;
-
-	while (n < SITE_STACKS && s->all[n].stack)
-		n++;
-	return n;
+	free(s->all);
+	free(s->likes);
+	*s = (struct site_stacks){0};
 }
 
 /* With those of the same way to the call, or in the place of the lightest. */
 static void keep(struct site_stacks *s, const struct site_stack *stack)
 {
-	struct site_stack *into = &s->all[0];
+	struct site_stack *into = s->all;
 	size_t i;
 
-	for (i = 0; i < SITE_STACKS && s->all[i].stack; i++) {
+	for (i = 0; i < s->n; i++) {
 		if (s->all[i].like == stack->like && same_way(s->all[i].stack, stack->stack))
 			break;
 		if (s->all[i].weight < into->weight)
@@ -38,6 +37,10 @@ static void keep(struct site_stacks *s, const struct site_stack *stack)
 		if (into->weight < stack->weight)
 			*into = *stack;
 		return;
+	}
+	if (i == s->n) {
+		s->all = grow(s->all, s->n, sizeof(*s->all));
+		s->all[s->n++] = (struct site_stack){0};
 	}
 	into = &s->all[i];
 	if (!into->stack || stack->cost_ns > into->cost_ns) {
@@ -59,6 +62,7 @@ static uint32_t like_of(struct site_stacks *s, const struct site_call *call)
 			return i;
 	if (i == SITE_LIKES)
 		return i - 1;
+	s->likes = grow(s->likes, i, sizeof(*s->likes));
 	s->likes[i] = (struct site_like){.bytes = call->bytes, .is_long = is_long};
 	return s->n_likes++;
 }
@@ -89,7 +93,7 @@ static uint64_t weight_of(const struct site_stacks *s, uint32_t like)
 	uint64_t sum = 0;
 	size_t i;
 
-	for (i = 0; i < SITE_STACKS && s->all[i].stack; i++)
+	for (i = 0; i < s->n; i++)
 		if (s->all[i].like == like + 1)
 			sum += s->all[i].weight;
 	return sum;
@@ -118,7 +122,7 @@ void site_stacks_end(struct site_stacks *s)
 		if (to < SITE_LIKES)
 			more[to] += (double)s->likes[i].left / (double)weight_of(s, to);
 	}
-	for (i = 0; i < SITE_STACKS && s->all[i].stack; i++)
+	for (i = 0; i < s->n; i++)
 		if (s->all[i].like)
 			s->all[i].weight +=
 				(uint64_t)(more[s->all[i].like - 1] * (double)s->all[i].weight);
@@ -128,7 +132,7 @@ void site_stacks_add(struct site_stacks *sum, const struct site_stacks *more)
 {
 	size_t i;
 
-	for (i = 0; i < SITE_STACKS && more->all[i].stack; i++) {
+	for (i = 0; i < more->n; i++) {
 		struct site_stack stack = more->all[i];
 
 		keep(sum, &stack);

@@ -24,14 +24,15 @@ struct site_stack {
 	uint32_t like; /* 1 + the row below; 0: it stands for itself */
 };
 
+/* Start with zeros. Most sites have none, or few. */
 struct site_stacks {
-	struct site_stack all[SITE_STACKS]; /* those that are there first */
+	struct site_stack *all; /* n of them, SITE_STACKS at most */
 	struct site_like {
 		uint64_t bytes;
 		bool is_long;
 		uint64_t left; /* weight of the calls since the last stack */
-	} likes[SITE_LIKES]; /* the last is also for all that find no room */
-	uint32_t n_likes;
+	} * likes; /* SITE_LIKES at most: the last is also for all that find no room */
+	uint32_t n, n_likes;
 };
 
 struct site_call {
@@ -54,7 +55,6 @@ static inline bool site_stacks_minor(uint64_t weight, uint64_t all)
 	return weight < all / 50;
 }
 
-/* How many there are. */
-size_t site_stacks_count(const struct site_stacks *s);
+void site_stacks_release(struct site_stacks *s);
 
 #endif

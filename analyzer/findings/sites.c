@@ -405,6 +405,8 @@ void findings_release(struct findings *f)
 	HASH_ITER (hh, f->sites, site, next) {
 		HASH_DEL(f->sites, site);
 		free(site->callers.words);
+		free(site->sampled);
+		site_stacks_release(&site->stacks);
 		free(site);
 	}
 	HASH_ITER (hh, f->told, told, next_told) {

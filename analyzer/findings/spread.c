@@ -21,6 +21,7 @@ void spread_sample(struct site *site, uint64_t submissions, uint64_t ns)
 		if (site->rounds % site->stride)
 			return;
 	}
+	site->sampled = grow(site->sampled, site->n_sampled, sizeof(*site->sampled));
 	site->sampled[site->n_sampled++] = (struct round){submissions, ns};
 }
 

@@ -395,6 +395,29 @@ static void apply_stack(struct process *process, const struct record *record)
 	record->thread->stack = stack;
 }
 
+void model_forget_stacks(struct model *model)
+{
+	size_t i, j, kept;
+
+	model->n_stacks = 0;
+	for (i = 0; i < model->n_processes; i++) {
+		struct process *process = &model->processes[i];
+
+		for (j = kept = 0; j < process->n_stacks; j++) {
+			struct stack *stack = process->stacks[j];
+
+			if (!stack->kept) {
+				free(stack);
+				continue;
+			}
+			stack->kept = false;
+			process->stacks[kept++] = stack;
+		}
+		process->n_stacks = kept;
+		model->n_stacks += kept;
+	}
+}
+
 static void apply_python_code(struct process *process, const union spy_any *raw)
 {
 	uint32_t number = raw->python_code.code;
@@ -464,6 +487,7 @@ void model_apply_other(struct model *model, struct record *record)
 		break;
 	case SPY_EV_STACK:
 		apply_stack(process, record);
+		model->n_stacks++;
 		break;
 	case SPY_EV_PYTHON_CODE:
 		apply_python_code(process, record->raw);

@@ -58,6 +58,7 @@ struct stack {
 	uint16_t fn; /* ... the function: the call it belongs to */
 	uint8_t why; /* enum spy_stack_why, or-ed */
 	uint8_t n, n_python;
+	bool kept; /* while it is found out which are needed */
 	bool more_python; /* frames outside of these */
 	struct python_frame python[SPY_PYTHON_MOST]; /* the thread's in Python, innermost first */
 	uint64_t frames[];
@@ -149,6 +150,7 @@ struct model {
 	struct thread **owners; /* of the set's streams: who writes to it now; NULL: nobody yet */
 	uint64_t first_ns, last_ns; /* of all records */
 	uint64_t records;
+	size_t n_stacks; /* of all processes */
 };
 
 void model_init(struct model *model, struct trace_set *set);
@@ -206,6 +208,9 @@ static inline void model_apply(struct model *model, struct record *record)
 
 /* The thread of that number, whom somebody else speaks of; made if it is new. */
 struct thread *model_thread(struct model *model, struct process *process, uint32_t tid);
+
+/* Forgets all stacks that are not marked as kept, and takes the marks off the others. */
+void model_forget_stacks(struct model *model);
 
 /* One that stands for several of the process, where they are too many to tell apart; it has no number, nor calls. */
 struct thread *model_many(struct model *model, struct process *process);

@@ -1,0 +1,81 @@
+/*
+ * analyzer/stacks_kept.c: forgets stacks that nobody will ask for any more: marks those that somebody has, and has the
+ * model forget the others. Called by the main reading now and then.
+ */
+#include "analysis.h"
+#include "stacks_kept.h"
+
+/* How many were looked at, for the next time. */
+static size_t keep(const struct stack *stack)
+{
+	if (stack)
+		((struct stack *)(uintptr_t)stack)->kept =
+			true; /* the model's; others only read it */
+	return 1;
+}
+
+static size_t keep_of_threads(const struct model *model)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < model->n_threads; i++)
+		n += keep(model->threads[i]->stack);
+	return n;
+}
+
+static size_t keep_of_callers(const struct accounting *a)
+{
+	size_t i, j, n = 0;
+
+	for (i = 0; i < a->n_callers; i++) {
+		const struct caller *c = a->callers[i];
+
+		for (j = 0; c && j < c->ring_size; j++)
+			n += keep(c->ring[j].stack);
+		for (j = 0; c && j < c->n_open; j++)
+			n += keep(c->open[j].stack);
+	}
+	return n;
+}
+
+/* What is left of calls beside the rings of their threads. */
+static size_t keep_of_calls(const struct accounting *a)
+{
+	size_t i, j, n = 0;
+
+	for (i = 0; i < VICTIMS; i++)
+		n += keep(a->blame.victims[i].stack);
+	for (i = 0; i < a->riddles.n; i++)
+		n += keep(a->riddles.all[i].stack);
+	for (i = 0; i < a->work.n_devices; i++) {
+		const struct legacy_use *use = &a->work.legacy[i];
+
+		n += keep(use->last.stack) + keep(use->most.stack);
+		for (j = 0; use->n_stacks && j < LEGACY_STACKS; j++)
+			n += keep(use->stacks[j]);
+	}
+	return n;
+}
+
+static size_t keep_of_sites(const struct findings *f)
+{
+	const struct site *site;
+	size_t n = 0;
+	uint32_t i;
+
+	for (site = f->sites; site; site = site->hh.next)
+		for (i = 0; i < site->stacks.n; i++)
+			n += keep(site->stacks.all[i].stack);
+	return n;
+}
+
+size_t stacks_forget(struct analysis *a)
+{
+	size_t looks = keep_of_threads(&a->model);
+
+	if (a->accounted)
+		looks += keep_of_callers(&a->accounts) + keep_of_calls(&a->accounts) +
+			 keep_of_sites(&a->findings);
+	model_forget_stacks(&a->model);
+	return 2 * a->model.n_stacks + looks / 4 + STACKS_FIRST;
+}
