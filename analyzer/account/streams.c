@@ -29,9 +29,11 @@ struct gpu_stream *streams_named(struct gpu_work *w, const struct record *record
 	return streams_find(w, &key, make);
 }
 
-static struct device_streams *streams_beside(struct gpu_work *w, const struct gpu_stream *stream)
+static struct gpu_stream **list_of(struct device_streams *d, const struct gpu_stream *stream)
 {
-	return &w->devices[stream->key.process * WORK_DEVICES + stream->key.device];
+	if (!stream_is_busy(stream))
+		return &d->drained;
+	return stream->apart ? &d->busy_apart : &d->busy;
 }
 
 void streams_begin_busy(struct gpu_work *w, struct gpu_stream *stream)
@@ -40,15 +42,60 @@ void streams_begin_busy(struct gpu_work *w, struct gpu_stream *stream)
 
 	if (stream->prev)
 		DL_DELETE(d->drained, stream);
-	DL_PREPEND(d->busy, stream);
+	if (stream->apart)
+		DL_PREPEND(d->busy_apart, stream);
+	else
+		DL_PREPEND(d->busy, stream);
 }
 
-static void end_busy(struct gpu_work *w, struct gpu_stream *stream)
+static void end_busy(struct device_streams *d, struct gpu_stream *stream)
+{
+	if (stream->apart)
+		DL_DELETE(d->busy_apart, stream);
+	else
+		DL_DELETE(d->busy, stream);
+	DL_PREPEND(d->drained, stream);
+}
+
+void streams_set_apart(struct gpu_work *w, struct gpu_stream *stream, bool apart)
+{
+	struct device_streams *d = streams_beside(w, stream);
+	struct gpu_stream **before = list_of(d, stream), **after;
+
+	stream->apart = apart;
+	after = list_of(d, stream);
+	if (before == after)
+		return;
+	DL_DELETE(*before, stream);
+	DL_PREPEND(*after, stream);
+}
+
+void streams_bring(struct gpu_work *w, struct gpu_stream *stream)
 {
 	struct device_streams *d = streams_beside(w, stream);
 
-	DL_DELETE(d->busy, stream);
-	DL_PREPEND(d->drained, stream);
+	if (stream->brings_prev)
+		DL_DELETE2(d->brings, stream, brings_prev, brings_next);
+	DL_PREPEND2(d->brings, stream, brings_prev, brings_next);
+	stream->brings = stream->submitted;
+}
+
+/* So many of the stream's operations have been waited for. */
+static void set_done(struct gpu_work *w, struct gpu_stream *stream, uint64_t done)
+{
+	struct device_streams *d = streams_beside(w, stream);
+
+	d->done += done - stream->done;
+	stream->done = done;
+	if (!stream_is_busy(stream))
+		end_busy(d, stream);
+	if (stream->brings_prev && stream->brings <= done) {
+		DL_DELETE2(d->brings, stream, brings_prev, brings_next);
+		stream->brings_prev = NULL;
+	}
+	if (stream->waited_prev)
+		DL_DELETE2(d->waited, stream, waited_prev, waited_next);
+	DL_PREPEND2(d->waited, stream, waited_prev, waited_next);
 }
 
 /* ---- events ----------------------------------------------------------------------------------- */
@@ -121,9 +168,7 @@ static void drain_chain(struct gpu_work *w, struct gpu_stream *stream, uint64_t 
 	stream->before_drain = stream->submitted - stream->done;
 	stream->done_before = stream->done;
 	stream->drained_ns = ns;
-	stream->done = done;
-	if (!stream_is_busy(stream))
-		end_busy(w, stream);
+	set_done(w, stream, done);
 	for (b = stream->behind; b < stream->behind + STREAM_BEHIND; b++)
 		if (b->stream && b->at <= done)
 			drain_chain(w, b->stream, b->upto, ns, chain + 1);
@@ -134,20 +179,19 @@ void stream_drain(struct gpu_work *w, struct gpu_stream *stream, uint64_t done, 
 	drain_chain(w, stream, done, ns, 0);
 }
 
+static void drain_list(struct gpu_work *w, struct gpu_stream **list, uint64_t ns)
+{
+	while (*list)
+		stream_drain(w, *list, (*list)->submitted, ns);
+}
+
 void streams_drain(struct gpu_work *w, const struct record *record, bool apart)
 {
 	struct device_streams *d = streams_of_device(w, record);
-	struct gpu_stream *stream, *behind;
 
-	for (stream = d->busy; stream; stream = behind) {
-		behind = stream->next;
-		if (!apart && stream->apart)
-			continue;
-		stream_drain(w, stream, stream->submitted, record->ns);
-		/* Drained as well, by an event: then it has moved. */
-		if (behind && !stream_is_busy(behind))
-			behind = d->busy;
-	}
+	drain_list(w, &d->busy, record->ns);
+	if (apart)
+		drain_list(w, &d->busy_apart, record->ns);
 }
 
 void streams_release(struct gpu_work *w)

@@ -85,14 +85,31 @@ static inline bool stream_is_busy(const struct gpu_stream *stream)
 /* It had nothing to do, and has now. */
 void streams_begin_busy(struct gpu_work *w, struct gpu_stream *stream);
 
-static inline void stream_hand_over(struct gpu_stream *stream, const struct thread *by, uint64_t ns,
-				    bool brings)
+/* The streams of its device. */
+static inline struct device_streams *streams_beside(struct gpu_work *w,
+						    const struct gpu_stream *stream)
 {
+	return &w->devices[stream->key.process * WORK_DEVICES + stream->key.device];
+}
+
+/* The last of its work brings something. */
+void streams_bring(struct gpu_work *w, struct gpu_stream *stream);
+
+/* It is one for which the legacy stream does not wait, or no more. */
+void streams_set_apart(struct gpu_work *w, struct gpu_stream *stream, bool apart);
+
+static inline void stream_hand_over(struct gpu_work *w, struct gpu_stream *stream,
+				    const struct thread *by, uint64_t ns, bool brings)
+{
+	struct device_streams *d = streams_beside(w, stream);
+
+	d->submitted++;
+	d->handed_ns = ns;
 	stream->submitted++;
 	stream->by = by;
 	stream->handed_ns = ns;
 	if (unlikely(brings))
-		stream->brings = stream->submitted;
+		streams_bring(w, stream);
 }
 
 /* Is it sure that work for the stream begins no turn (legacy_take_turn)? */
@@ -127,10 +144,10 @@ static inline void work_go_on(struct gpu_work *w, struct gpu_stream *stream,
 			      const struct call_kind *kind)
 {
 	w->submissions[record->process]++;
-	w->handed_over[streams_device_index(record)]++;
+	streams_of_device(w, record)->handed_over++;
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(w, stream);
-	stream_hand_over(stream, by, record->ns, kind->brings);
+	stream_hand_over(w, stream, by, record->ns, kind->brings);
 }
 
 /* Streams that have work, or had some at that time: there may be thousands that had not. */
@@ -138,6 +155,8 @@ static inline struct gpu_stream *streams_first(const struct device_streams *d, u
 {
 	if (d->busy)
 		return d->busy;
+	if (d->busy_apart)
+		return d->busy_apart;
 	return d->drained && d->drained->drained_ns > begin_ns ? d->drained : NULL;
 }
 
@@ -146,6 +165,8 @@ static inline struct gpu_stream *streams_next(const struct device_streams *d,
 {
 	struct gpu_stream *behind = stream->next;
 
+	if (!behind && stream_is_busy(stream) && !stream->apart)
+		behind = d->busy_apart;
 	if (!behind && stream_is_busy(stream))
 		behind = d->drained;
 	return behind && (stream_is_busy(behind) || behind->drained_ns > begin_ns) ? behind : NULL;

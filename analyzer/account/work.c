@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <utlist.h>
 #include "captures.h"
 #include "legacy.h"
 #include "streams.h"
@@ -17,7 +16,6 @@ void work_init(struct gpu_work *w, const struct model *model)
 	w->legacy = xcalloc(w->n_devices, sizeof(*w->legacy));
 	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
 	w->first_work_ns = xcalloc(model->n_processes, sizeof(*w->first_work_ns));
-	w->handed_over = xcalloc(w->n_devices, sizeof(*w->handed_over));
 	w->views = xcalloc(model->n_processes, sizeof(*w->views));
 }
 
@@ -28,7 +26,6 @@ void work_release(struct gpu_work *w)
 	free(w->legacy);
 	free(w->submissions);
 	free(w->first_work_ns);
-	free(w->handed_over);
 	free(w->views);
 	*w = (struct gpu_work){0};
 }
@@ -71,8 +68,9 @@ bool work_on_device(struct gpu_work *w, const struct record *record)
 	uint64_t begin_ns = record_begin_ns(record);
 	const struct gpu_stream *stream;
 
-	for (stream = streams_first(d, begin_ns); stream;
-	     stream = streams_next(d, stream, begin_ns))
+	if (d->submitted != d->done)
+		return true;
+	for (stream = d->drained; stream && stream->drained_ns > begin_ns; stream = stream->next)
 		if (stream_outstanding(stream, begin_ns))
 			return true;
 	return false;
@@ -87,8 +85,9 @@ static uint64_t before_legacy(struct gpu_work *w, const struct record *record)
 	uint64_t begin_ns = record_begin_ns(record), sum = 0;
 	const struct gpu_stream *stream;
 
-	for (stream = streams_first(d, begin_ns); stream;
-	     stream = streams_next(d, stream, begin_ns))
+	for (stream = d->busy; stream; stream = stream->next)
+		sum += stream_outstanding(stream, begin_ns);
+	for (stream = d->drained; stream && stream->drained_ns > begin_ns; stream = stream->next)
 		if (!stream->apart)
 			sum += stream_outstanding(stream, begin_ns);
 	return sum;
@@ -97,12 +96,13 @@ static uint64_t before_legacy(struct gpu_work *w, const struct record *record)
 uint64_t work_outstanding(struct gpu_work *w, const struct record *record)
 {
 	const struct device_streams *d = streams_of_device(w, record);
-	uint64_t begin_ns = record_begin_ns(record), sum = 0;
+	uint64_t begin_ns = record_begin_ns(record), sum = d->submitted - d->done;
 	const struct gpu_stream *stream;
 
-	for (stream = streams_first(d, begin_ns); stream;
-	     stream = streams_next(d, stream, begin_ns))
-		sum += stream_outstanding(stream, begin_ns);
+	/* What is so now, and what was more when the call began: that was waited for since. */
+	for (stream = d->waited; stream && stream->drained_ns > begin_ns;
+	     stream = stream->waited_next)
+		sum += stream_outstanding(stream, begin_ns) - (stream->submitted - stream->done);
 	return sum;
 }
 
@@ -149,18 +149,22 @@ static bool is_forgotten(const struct gpu_stream *stream, const struct record *r
 	       since_ns / FORGOTTEN_WAITS >= record->duration_ns;
 }
 
-/* Operations outstanding in the streams of that device; by: of this thread only, unless NULL. */
-static uint64_t still_to_do(const struct device_streams *d, const struct record *record,
-			    const struct thread *by)
+/* So many streams are looked at for one that is not forgotten. */
+#define FORGOTTEN_LOOKS 256
+
+/* Are more than `most` operations outstanding in the streams of that device? by: of this thread only, unless NULL. */
+static bool is_more_to_do(const struct device_streams *d, const struct record *record,
+			  const struct thread *by, uint64_t most)
 {
 	uint64_t begin_ns = record_begin_ns(record), sum = 0;
 	const struct gpu_stream *stream;
+	unsigned int looks = 0;
 
-	for (stream = streams_first(d, begin_ns); stream;
-	     stream = streams_next(d, stream, begin_ns))
+	for (stream = streams_first(d, begin_ns); stream && looks < FORGOTTEN_LOOKS && sum <= most;
+	     stream = streams_next(d, stream, begin_ns), looks++)
 		if ((!by || stream->by == by) && !is_forgotten(stream, record))
 			sum += stream_outstanding(stream, begin_ns);
-	return sum;
+	return sum > most;
 }
 
 bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
@@ -169,27 +173,28 @@ bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record
 	size_t own = streams_device_index(record), first = streams_index(record, 0), i;
 	uint64_t awaited = work_awaited(w, last, record, waits);
 
-	if (awaited == UINT64_MAX || awaited < still_to_do(&w->devices[own], record, NULL))
+	if (awaited == UINT64_MAX || is_more_to_do(&w->devices[own], record, NULL, awaited))
 		return false;
 	for (i = first; i < first + WORK_DEVICES; i++)
-		if (i != own && still_to_do(&w->devices[i], record, record->thread))
+		if (i != own && is_more_to_do(&w->devices[i], record, record->thread, 0))
 			return false;
 	return true;
 }
 
 bool work_brings(struct gpu_work *w, const struct record *record)
 {
-	const struct gpu_stream *stream;
+	const struct gpu_stream *stream = streams_of_device(w, record)->brings;
+	unsigned int looks;
 
-	DL_FOREACH(streams_of_device(w, record)->busy, stream)
-	if (stream->brings > stream->done && !is_forgotten(stream, record))
-		return true;
+	for (looks = 0; stream && looks < FORGOTTEN_LOOKS; stream = stream->brings_next, looks++)
+		if (!is_forgotten(stream, record))
+			return true;
 	return false;
 }
 
 uint64_t work_handed_over(const struct gpu_work *w, const struct record *record, uint8_t device)
 {
-	return w->handed_over[streams_index(record, device)];
+	return w->devices[streams_index(record, device)].handed_over;
 }
 
 /* The stream of that key as the record's thread names it. */
@@ -245,10 +250,10 @@ bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t 
 	const struct gpu_stream *stream;
 
 	*only = 0;
-	for (stream = streams_first(d, begin_ns); stream;
+	if (d->handed_ns > begin_ns)
+		return false;
+	for (stream = streams_first(d, begin_ns); stream && busy < 2;
 	     stream = streams_next(d, stream, begin_ns)) {
-		if (stream->handed_ns > begin_ns)
-			return false;
 		if (!stream_outstanding(stream, begin_ns))
 			continue;
 		*only = busy++ ? 0 : as_named(record, stream->key.stream);
@@ -298,7 +303,7 @@ static void created(struct gpu_work *w, const struct record *record)
 	if (stream->begun) /* of one that is no more */
 		capture_forget(w, stream);
 	stream->capture = (struct capture){0};
-	stream->apart = op->flags & NON_BLOCKING;
+	streams_set_apart(w, stream, op->flags & NON_BLOCKING);
 	stream->blocking = !stream->apart;
 }
 
@@ -345,14 +350,14 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	if (unlikely(!w->submissions[record->process]) && kind->is_work)
 		w->first_work_ns[record->process] = record->ns;
 	w->submissions[record->process] += kind->is_work;
-	w->handed_over[streams_device_index(record)] += kind->is_work;
+	streams_of_device(w, record)->handed_over += kind->is_work;
 	if (!stream)
 		return kind->is_work;
 	if (unlikely(stream->blocking || stream->key.stream == 1) && kind->is_work)
 		legacy_take_turn(w, record, stream, own, kind->waited);
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(w, stream);
-	stream_hand_over(stream, record->thread, record->ns, kind->brings);
+	stream_hand_over(w, stream, record->thread, record->ns, kind->brings);
 	if (unlikely(kind->does == FUNCTION_SHOWS_OTHERS))
 		stream->told = stream->submitted;
 	else if (unlikely(marks))

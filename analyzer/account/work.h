@@ -50,6 +50,8 @@ struct gpu_stream {
 	/* submitted, with the last of them that told the program how far the stream has come */
 	uint64_t told;
 	struct gpu_stream *prev, *next; /* in a list of its device; prev NULL: in none yet */
+	/* In others: of those whose work has been waited for at all, and of those that bring something. */
+	struct gpu_stream *waited_prev, *waited_next, *brings_prev, *brings_next;
 	struct capture capture; /* in which it takes part, as long as that lasts */
 	uint64_t begun; /* number of the one that has begun in it; 0: none, or it has ended */
 	struct stream_behind behind[STREAM_BEHIND]; /* its last wait for each of some others */
@@ -88,9 +90,17 @@ struct host_view {
 	bool copies; /* has copied something to the host */
 };
 
-/* Of a process and a device: streams with work outstanding, and those without, the last drained first. */
+/* Of a process and a device. There may be thousands of streams with work that nobody waits for: no call goes through
+ * all of them. */
 struct device_streams {
-	struct gpu_stream *busy, *drained;
+	/* Streams with work outstanding, those that are `apart` for themselves; and those without, the last drained
+	 * first. */
+	struct gpu_stream *busy, *busy_apart, *drained;
+	struct gpu_stream *waited; /* those that were ever drained, the last one first */
+	struct gpu_stream *brings; /* those with work that brings something, the last one first */
+	uint64_t submitted, done; /* operations of all streams */
+	uint64_t handed_ns; /* when the last of them was handed over */
+	uint64_t handed_over; /* launches and copies so far */
 };
 
 #define WORK_DEVICES 256
@@ -106,7 +116,6 @@ struct gpu_work {
 	uint64_t *submissions; /* by process: launches and copies so far */
 	uint64_t
 		*first_work_ns; /* by process: when the first of them was handed over; 0: not yet */
-	uint64_t *handed_over; /* the same by process * 256 + device */
 	struct host_view *views; /* by process */
 };
 

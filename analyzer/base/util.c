@@ -155,15 +155,39 @@ void *arena_take(struct arena *arena, void *block)
 	return block;
 }
 
+/* A report has many texts, most of which are short: they lie in blocks of so many bytes. */
+#define ARENA_SHORT 256
+#define ARENA_BLOCK 8192
+
+static char *take_short(struct arena *arena, const char *text, size_t bytes)
+{
+	char *at;
+
+	if (arena->left < bytes) {
+		arena->at = arena_take(arena, xrealloc(NULL, ARENA_BLOCK, 1));
+		arena->left = ARENA_BLOCK;
+	}
+	at = memcpy(arena->at, text, bytes);
+	arena->at += bytes;
+	arena->left -= bytes;
+	return at;
+}
+
 char *arena_printf(struct arena *arena, const char *format, ...)
 {
+	char text[ARENA_SHORT], *taken;
 	va_list ap;
-	char *text;
+	int n;
 
 	va_start(ap, format);
-	text = xvasprintf(format, ap);
+	n = vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	return arena_take(arena, text);
+	if (n >= 0 && (size_t)n < sizeof(text))
+		return take_short(arena, text, (size_t)n + 1);
+	va_start(ap, format);
+	taken = xvasprintf(format, ap);
+	va_end(ap);
+	return arena_take(arena, taken);
 }
 
 void arena_release(struct arena *arena)

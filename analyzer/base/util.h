@@ -87,6 +87,8 @@ unsigned int complain_count(void);
 struct arena {
 	void **blocks;
 	size_t n_blocks;
+	char *at; /* room for short texts: so much is left of one of the blocks */
+	size_t left;
 };
 
 void *arena_take(struct arena *arena, void *block); /* owns block from here on; returns it */

@@ -222,7 +222,51 @@ static void shape_locks(struct tw_trace *w, uint64_t records, uint64_t n)
 	take_turns(w, records, 2, n);
 }
 
-/* N non-blocking streams, used in turn and never waited for; of each three launches one waits, in a stream of its own. */
+/* The copy to pageable memory that a stack belongs to. */
+static void stall(struct tw_trace *w, uint64_t *time, uint64_t caller, uint64_t stream, bool stack)
+{
+	struct spy_rec_copy r = {.caller = caller,
+				 .src_device = SPY_DEVICE_NONE,
+				 .dst_device = SPY_DEVICE_NONE,
+				 .stream = stream,
+				 .direction = SPY_DIR_H2D,
+				 .src_kind = SPY_MEM_PAGEABLE,
+				 .dst_kind = SPY_MEM_DEVICE,
+				 .bytes = 1 << 20};
+	struct spy_rec_stack s = {.time = *time += 60000,
+				  .event = SPY_EV_STACK,
+				  .fn = SPY_FN_cudaMemcpyAsync,
+				  .why = SPY_STACK_PAGEABLE,
+				  .count = SPY_STACK_MOST};
+	unsigned int i;
+
+	s.frames[0] = caller;
+	for (i = 1; i < SPY_STACK_MOST; i++)
+		s.frames[i] = 0x407000 + 64 * i + random_below(4) * 16;
+	if (stack)
+		tw_record(w, 1, &s, sizeof(s));
+	r.head = head(*time, SPY_EV_COPY, SPY_FN_cudaMemcpyAsync, 50000);
+	tw_record(w, 1, &r, sizeof(r));
+}
+
+/* A copy in the legacy stream, which waits for all streams but non-blocking ones. */
+static void legacy_copy(struct tw_trace *w, uint64_t *time)
+{
+	struct spy_rec_copy r = {.caller = 0x408000,
+				 .src_device = SPY_DEVICE_NONE,
+				 .dst_device = SPY_DEVICE_NONE,
+				 .stream = 1,
+				 .direction = SPY_DIR_D2H,
+				 .src_kind = SPY_MEM_DEVICE,
+				 .dst_kind = SPY_MEM_PAGEABLE,
+				 .bytes = 1 << 20};
+
+	r.head = head(*time += 60000, SPY_EV_COPY, SPY_FN_cudaMemcpy, 50000 + random_below(9000));
+	tw_record(w, 1, &r, sizeof(r));
+}
+
+/* N non-blocking streams, used in turn and never waited for. Of three calls one waits longer than it should: in a stream
+ * of its own, or in the legacy one. */
 static void shape_streams(struct tw_trace *w, uint64_t records, uint64_t n)
 {
 	struct spy_rec_launch r = {.caller = 0x401000, .kernel_lo = 1};
@@ -236,15 +280,17 @@ static void shape_streams(struct tw_trace *w, uint64_t records, uint64_t n)
 					.flags = 1,
 					.object = 0x600000 + i * 64});
 	for (i = n; i < records; i++) {
-		r.stream = 0x600000 + i % n * 64;
+		r.stream = i % 5 ? 0x600000 + i % n * 64 : 0x5001;
 		r.head = head(time += 2700, SPY_EV_LAUNCH, SPY_FN_cudaLaunchKernel, 2100);
 		if (i % 3)
 			tw_record(w, 1, &r, sizeof(r));
-		else
-			op(w, 1, time += 40000, 35000,
+		else if (i % 2)
+			op(w, 1, time += 40000, 30000 + random_below(9000),
 			   &(struct spy_rec_op){.head.fn = SPY_FN_cudaStreamSynchronize,
 						.caller = 0x403000,
-						.stream = 0x5000});
+						.stream = 0x5001});
+		else
+			legacy_copy(w, &time);
 	}
 }
 
@@ -339,36 +385,9 @@ static void shape_kernels(struct tw_trace *w, uint64_t records, uint64_t n)
 	happens(w, records, n, 2, name_kernel);
 }
 
-/* The copy to pageable memory that a stack belongs to. */
-static void stall(struct tw_trace *w, uint64_t *time, uint64_t caller, bool stack)
-{
-	struct spy_rec_copy r = {.caller = caller,
-				 .src_device = SPY_DEVICE_NONE,
-				 .dst_device = SPY_DEVICE_NONE,
-				 .stream = 0x5001,
-				 .direction = SPY_DIR_H2D,
-				 .src_kind = SPY_MEM_PAGEABLE,
-				 .dst_kind = SPY_MEM_DEVICE,
-				 .bytes = 1 << 20};
-	struct spy_rec_stack s = {.time = *time += 60000,
-				  .event = SPY_EV_STACK,
-				  .fn = SPY_FN_cudaMemcpyAsync,
-				  .why = SPY_STACK_PAGEABLE,
-				  .count = SPY_STACK_MOST};
-	unsigned int i;
-
-	s.frames[0] = caller;
-	for (i = 1; i < SPY_STACK_MOST; i++)
-		s.frames[i] = 0x407000 + 64 * i + random_below(4) * 16;
-	if (stack)
-		tw_record(w, 1, &s, sizeof(s));
-	r.head = head(*time, SPY_EV_COPY, SPY_FN_cudaMemcpyAsync, 50000);
-	tw_record(w, 1, &r, sizeof(r));
-}
-
 static void stall_with_stack(struct tw_trace *w, uint64_t *time, uint64_t number)
 {
-	stall(w, time, 0x408000 + number % 16 * 64, true);
+	stall(w, time, 0x408000 + number % 16 * 64, 0x5001, true);
 }
 
 static void shape_stacks(struct tw_trace *w, uint64_t records, uint64_t n)
@@ -378,7 +397,7 @@ static void shape_stacks(struct tw_trace *w, uint64_t records, uint64_t n)
 
 static void stall_elsewhere(struct tw_trace *w, uint64_t *time, uint64_t number)
 {
-	stall(w, time, 0x1000000 + number * 64, false);
+	stall(w, time, 0x1000000 + number * 64, 0x5001, false);
 }
 
 static void shape_sites(struct tw_trace *w, uint64_t records, uint64_t n)
