@@ -176,47 +176,92 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 	return find_function(subject, a, word);
 }
 
-/* Reads the traces once to understand the question, and once more to answer it. */
+/* What the word will mean, as far as that can be known before the traces have been read: not which lock is the
+ * longest waited for. */
+static struct subject guess_subject(const struct trace_set *set, const char *word)
+{
+	struct subject subject = {.kind = SUBJECT_THREAD, .name = word};
+	int64_t number;
+	uint32_t fn;
+
+	if (number_after(word, "L") >= 0)
+		return (struct subject){.kind = SUBJECT_LOCK};
+	if ((number = number_after(word, "gpu")) >= 0 ||
+	    (number = number_after(word, "device")) >= 0)
+		return (struct subject){.kind = SUBJECT_DEVICE, .device = (uint32_t)number};
+	if ((number = number_after(word, "")) >= 0 || (number = number_after(word, "thread")) >= 0)
+		return (struct subject){.kind = SUBJECT_THREAD, .tid = (uint32_t)number};
+	for (fn = 0; fn < set->functions.count; fn++)
+		if (!strcmp(set->functions.all[fn].name, word))
+			return (struct subject){.kind = SUBJECT_CALL, .fn = fn};
+	return subject;
+}
+
+/* Was that what was meant? A thread of the name may have turned out to be the only one. */
+static bool was_meant(const struct subject *guess, const struct subject *subject)
+{
+	if (guess->kind != subject->kind || guess->kind == SUBJECT_LOCK)
+		return false;
+	return guess->name || (guess->tid == subject->tid && guess->fn == subject->fn &&
+			       guess->device == subject->device);
+}
+
+static void show(struct report *report, struct analysis *analysis)
+{
+	struct symbolizer *symbols = symbolizer_new();
+
+	report_init(report, SCHEMA);
+	report->view = view_for(stdout);
+	report->view.verbose = true;
+	report_losses(report, analysis);
+	report_waits(report, analysis, symbols);
+	report_files(report, symbols);
+	symbolizer_free(symbols);
+}
+
+/* Reads the traces, with an eye on the calls that have to do with `subject`; NULL: on what the word will mean, which is
+ * written to *guess. analysis_release and trace_set_release in all cases. */
+static int read_traces(struct trace_set *set, struct analysis *analysis, const char *const *dirs,
+		       size_t n_dirs, const char *profile, const struct subject *subject,
+		       const char *word, struct subject *guess)
+{
+	int err = trace_set_open(set, dirs, n_dirs, NULL);
+
+	*analysis = (struct analysis){.set = set};
+	if (err)
+		return err;
+	if (!subject)
+		*guess = guess_subject(set, word);
+	return analysis_run(
+		analysis, set,
+		&(struct analysis_options){.profile = profile, .subject = subject ?: guess});
+}
+
+/* Reads the traces once; twice where it takes a reading to know what the word means. */
 static int answer(const char *word, const char *const *dirs, size_t n_dirs,
 		  const struct renderer *renderer, const char *profile)
 {
 	struct trace_set set;
 	struct analysis analysis;
-	struct subject subject = {0};
-	struct symbolizer *symbols;
+	struct subject subject = {0}, guess;
 	struct report report;
-	int err = trace_set_open(&set, dirs, n_dirs, NULL);
-	bool found = false;
+	int err = read_traces(&set, &analysis, dirs, n_dirs, profile, NULL, word, &guess);
+	bool found = !err && find_subject(&subject, &analysis, word);
 
-	if (!err) {
-		err = analysis_run(&analysis, &set, &(struct analysis_options){.profile = profile});
-		found = !err && find_subject(&subject, &analysis, word);
+	if (found && !was_meant(&guess, &subject)) {
 		analysis_release(&analysis);
+		trace_set_release(&set);
+		err = read_traces(&set, &analysis, dirs, n_dirs, profile, &subject, word, NULL);
 	}
-	trace_set_release(&set);
-	if (err || !found)
-		return err ? err : -EINVAL;
-	err = trace_set_open(&set, dirs, n_dirs, NULL);
-	if (!err) {
-		err = analysis_run(
-			&analysis, &set,
-			&(struct analysis_options){.profile = profile, .subject = &subject});
-		if (!err) {
-			report_init(&report, SCHEMA);
-			report.view = view_for(stdout);
-			report.view.verbose = true;
-			report_losses(&report, &analysis);
-			symbols = symbolizer_new();
-			report_waits(&report, &analysis, symbols);
-			report_files(&report, symbols);
-			symbolizer_free(symbols);
-			err = renderer->render(&report, stdout);
-			report_release(&report);
-		}
-		analysis_release(&analysis);
+	if (!err && found) {
+		analysis.accounts.blame.subject = subject;
+		show(&report, &analysis);
+		err = renderer->render(&report, stdout);
+		report_release(&report);
 	}
+	analysis_release(&analysis);
 	trace_set_release(&set);
-	return err;
+	return err ? err : found ? 0 : -EINVAL;
 }
 
 /* The only word: then it is not what to explain. */

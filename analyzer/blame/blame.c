@@ -768,11 +768,18 @@ static struct victim *least_of(struct blame *b)
 	return least;
 }
 
+static bool thread_about(const struct thread *thread, const struct subject *about)
+{
+	if (about->name)
+		return !strncmp(thread->name, about->name, sizeof(thread->name));
+	return thread->tid == about->tid;
+}
+
 static bool segment_about(const struct segment *s, const struct subject *about)
 {
 	switch (about->kind) {
 	case SUBJECT_THREAD:
-		return s->holder && s->holder->tid == about->tid;
+		return s->holder && thread_about(s->holder, about);
 	case SUBJECT_CALL:
 		return s->holder && s->fn == about->fn;
 	case SUBJECT_DEVICE:
@@ -787,7 +794,7 @@ static bool call_about(const struct finished *call, const struct subject *about)
 	size_t i, j;
 
 	if (about->kind == SUBJECT_ALL ||
-	    (about->kind == SUBJECT_THREAD && call->thread->tid == about->tid) ||
+	    (about->kind == SUBJECT_THREAD && thread_about(call->thread, about)) ||
 	    (about->kind == SUBJECT_CALL && call->fn == about->fn) ||
 	    (about->kind == SUBJECT_DEVICE && call->device == about->device))
 		return true;

@@ -26,6 +26,7 @@ enum subject_kind { SUBJECT_ALL, SUBJECT_THREAD, SUBJECT_CALL, SUBJECT_LOCK, SUB
 struct subject {
 	enum subject_kind kind;
 	uint32_t tid, fn, device;
+	const char *name; /* of a thread, while its number is not known; else NULL */
 	struct lock_key lock;
 };
 
