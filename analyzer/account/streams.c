@@ -6,11 +6,18 @@
 #include <utlist.h>
 #include "streams.h"
 
+#define STREAMS_MOST (1u << 19) /* are told apart; more are one for each GPU */
+#define OTHER_STREAMS 3 /* no handle: CUDA's own numbers are 1 and 2, all others are addresses */
+
 struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key, bool make)
 {
 	struct gpu_stream *stream;
 
 	HASH_FIND(hh, w->by_key, key, sizeof(*key), stream);
+	if (!stream && make && unlikely(HASH_COUNT(w->by_key) >= STREAMS_MOST) &&
+	    key->stream != OTHER_STREAMS)
+		return streams_find(
+			w, &(struct stream_key){OTHER_STREAMS, key->process, key->device}, make);
 	if (!stream && make) {
 		stream = xcalloc(1, sizeof(*stream));
 		stream->key = *key;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "locks.h"
 
+#define LOCKS_MOST (1u << 17) /* are told apart */
 #define RING_FIRST 8
 #define RING_MOST 16384 /* events of one lock that are remembered */
 
@@ -16,8 +17,8 @@ void locks_release(struct locks *l)
 	HASH_ITER (hh, l->by_key, lock, next) {
 		HASH_DEL(l->by_key, lock);
 		free(lock->ring);
-		free(lock->waiters.words);
-		free(lock->holders.words);
+		thread_set_release(&lock->waiters);
+		thread_set_release(&lock->holders);
 		free(lock->name);
 		free(lock->place);
 		free(lock);
@@ -39,6 +40,8 @@ struct lock *locks_get(struct locks *l, const struct process *process, uint64_t 
 	if (lock && lock->key.address == key.address && lock->key.process == key.process)
 		return lock;
 	HASH_FIND(hh, l->by_key, &key, sizeof(key), lock);
+	if (!lock && unlikely(l->count >= LOCKS_MOST) && address)
+		return locks_get(l, process, 0); /* several, of which nobody knows who has them */
 	if (!lock) {
 		lock = xcalloc(1, sizeof(*lock));
 		lock->key = key;
@@ -87,6 +90,8 @@ void lock_add(struct lock *lock, const struct lock_event *event)
 {
 	uint64_t at, oldest;
 
+	if (!lock->key.address) /* several: it is none that anybody has */
+		return;
 	if (lock->events >= lock->ring_size && lock->ring_size < RING_MOST)
 		grow_ring(lock);
 	at = lock->events++;
@@ -124,40 +129,66 @@ uint64_t lock_events_since(const struct lock *lock, uint64_t ns)
 	return low;
 }
 
-static void make_room(struct thread_set *set, size_t n_words)
+/* ---- sets of threads ------------------------------------------------------------------------ */
+
+#define MEMBERS_FIRST 4
+
+/* The place of that member, or the empty one where it would be; the table is not empty. */
+static uint32_t *place_in(const struct thread_set *set, uint32_t member)
 {
-	while (set->n_words < n_words) {
-		set->words = grow(set->words, set->n_words, sizeof(*set->words));
-		set->words[set->n_words++] = 0;
+	uint32_t at = member * 0x9e3779b1u >> 7;
+
+	while (set->members[at & (set->n_places - 1)] &&
+	       set->members[at & (set->n_places - 1)] != member)
+		at++;
+	return &set->members[at & (set->n_places - 1)];
+}
+
+static void add_member(struct thread_set *set, uint32_t member)
+{
+	uint32_t *place = set->n_places ? place_in(set, member) : NULL, i;
+	struct thread_set more = {.count = set->count + 1};
+
+	if (place && *place)
+		return;
+	if (place && 2 * set->count < set->n_places) {
+		*place = member;
+		set->count++;
+		return;
 	}
+	more.n_places = set->n_places ? 2 * set->n_places : MEMBERS_FIRST;
+	more.members = xcalloc(more.n_places, sizeof(*more.members));
+	for (i = 0; i < set->n_places; i++)
+		if (set->members[i])
+			*place_in(&more, set->members[i]) = set->members[i];
+	*place_in(&more, member) = member;
+	free(set->members);
+	*set = more;
+}
+
+void thread_set_release(struct thread_set *set)
+{
+	free(set->members);
+	*set = (struct thread_set){0};
 }
 
 void thread_set_add(struct thread_set *set, const struct thread *thread)
 {
-	size_t word = thread->index / 64;
-	uint64_t bit = 1ull << thread->index % 64;
-
-	make_room(set, word + 1);
-	set->count += !(set->words[word] & bit);
-	set->words[word] |= bit;
+	add_member(set, thread->index + 1);
 }
 
 void thread_set_join(struct thread_set *set, const struct thread_set *more)
 {
-	size_t i;
+	uint32_t i;
 
-	make_room(set, more->n_words);
-	for (i = 0; i < more->n_words; i++) {
-		set->count += (uint64_t)__builtin_popcountll(more->words[i] & ~set->words[i]);
-		set->words[i] |= more->words[i];
-	}
+	for (i = 0; i < more->n_places; i++)
+		if (more->members[i])
+			add_member(set, more->members[i]);
 }
 
 bool thread_set_has(const struct thread_set *set, const struct thread *thread)
 {
-	size_t word = thread->index / 64;
-
-	return word < set->n_words && (set->words[word] >> thread->index % 64 & 1);
+	return set->n_places && *place_in(set, thread->index + 1);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */

@@ -24,11 +24,11 @@ struct lock_event {
 	uint32_t taken, taken_alone;
 };
 
-/* A set of threads, by index. */
+/* A set of threads. Start with zeros; thread_set_release. */
 struct thread_set {
-	uint64_t *words;
-	size_t n_words;
-	uint64_t count;
+	uint32_t *
+		members; /* index + 1 of each, in an open table of n_places, a power of two; 0: an empty place */
+	uint32_t n_places, count;
 };
 
 struct lock_key {
@@ -107,6 +107,7 @@ const struct lock_event *lock_event(const struct lock *lock, uint64_t number);
  * frees. */
 char *lock_place(const struct process *process, uint64_t address, uint64_t ns);
 
+void thread_set_release(struct thread_set *set);
 void thread_set_add(struct thread_set *set, const struct thread *thread);
 void thread_set_join(struct thread_set *set, const struct thread_set *more);
 bool thread_set_has(const struct thread_set *set, const struct thread *thread);

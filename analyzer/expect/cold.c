@@ -7,25 +7,21 @@
 #include "cold.h"
 
 /* Kernel numbers count up from 1; a larger one is damage. */
-#define KERNELS_MAX (1u << 22)
 
 _Static_assert(SPY_CONTRACT_COUNT <= 32, "a bit for each contract");
 
 static bool first_launch(struct cold_marks *m, uint32_t kernel, uint8_t device)
 {
-	uint64_t bit = 1ull << (device < 63 ? device : 63);
-	size_t n = m->n_kernels;
+	uint64_t bit = 1ull << (device < 63 ? device : 63), **page;
 
-	if (kernel >= KERNELS_MAX)
+	if (kernel >= COLD_KERNELS || cold_kernel_bits(m, kernel) & bit)
 		return false;
-	if (kernel >= n) {
-		m->n_kernels = 2 * (size_t)kernel + 64;
-		m->kernels = xrealloc(m->kernels, m->n_kernels, sizeof(*m->kernels));
-		memset(m->kernels + n, 0, (m->n_kernels - n) * sizeof(*m->kernels));
-	}
-	if (m->kernels[kernel] & bit)
-		return false;
-	m->kernels[kernel] |= bit;
+	if (!m->kernels)
+		m->kernels = xcalloc(COLD_KERNELS / COLD_PAGE, sizeof(*m->kernels));
+	page = &m->kernels[kernel / COLD_PAGE];
+	if (!*page)
+		*page = xcalloc(COLD_PAGE, sizeof(**page));
+	(*page)[kernel % COLD_PAGE] |= bit;
 	return true;
 }
 
@@ -62,16 +58,25 @@ enum cold_kind cold_first(struct cold_marks *m, const union spy_any *raw, uint32
 	return known ? COLD_NOT : COLD_CONTRACT;
 }
 
+static void forget_kernels(struct cold_marks *m)
+{
+	size_t i;
+
+	for (i = 0; m->kernels && i < COLD_KERNELS / COLD_PAGE; i++)
+		free(m->kernels[i]);
+	free(m->kernels);
+	m->kernels = NULL;
+}
+
 void cold_marks_forget(struct cold_marks *m)
 {
 	memset(m->contracts, 0, sizeof(m->contracts));
-	if (m->n_kernels)
-		memset(m->kernels, 0, m->n_kernels * sizeof(*m->kernels));
+	forget_kernels(m);
 	m->n_starts = 0;
 }
 
 void cold_marks_release(struct cold_marks *m)
 {
-	free(m->kernels);
+	forget_kernels(m);
 	free(m->starts);
 }

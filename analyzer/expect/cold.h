@@ -12,8 +12,9 @@
 /* What has begun, so that the next call of the kind is not cold. */
 struct cold_marks {
 	uint32_t contracts[256]; /* by device: a bit for each contract, but never for INIT */
-	uint64_t *kernels; /* by number: a bit for each device, those from 63 on share one */
-	size_t n_kernels;
+	/* By number: a bit for each device, those from 63 on share one. In pages of which those are there that are needed:
+	 * one record may name any number. NULL: none is. */
+	uint64_t **kernels;
 	uint64_t *starts; /* fn << 8 | device of INIT functions that were called */
 	size_t n_starts;
 };
@@ -24,6 +25,17 @@ enum cold_kind { COLD_NOT, COLD_KERNEL, COLD_START, COLD_CONTRACT };
 struct cold_key {
 	uint32_t process, value, kind, device;
 };
+
+#define COLD_KERNELS (1u << 22) /* numbers count up from 1: larger ones are damage */
+#define COLD_PAGE 512 /* kernels */
+
+static inline uint64_t cold_kernel_bits(const struct cold_marks *m, uint32_t kernel)
+{
+	const uint64_t *page =
+		kernel < COLD_KERNELS && m->kernels ? m->kernels[kernel / COLD_PAGE] : NULL;
+
+	return page ? page[kernel % COLD_PAGE] : 0;
+}
 
 /* Is it certain, and as most calls are, that nothing begins with the call? */
 static inline bool cold_marks_know(const struct cold_marks *m, const union spy_any *raw,
@@ -37,8 +49,7 @@ static inline bool cold_marks_know(const struct cold_marks *m, const union spy_a
 	if (raw->other.event != SPY_EV_LAUNCH)
 		return true;
 	kernel = record_kernel(&raw->launch);
-	return !kernel ||
-	       (kernel < m->n_kernels && (m->kernels[kernel] >> (device < 63 ? device : 63) & 1));
+	return !kernel || cold_kernel_bits(m, kernel) >> (device < 63 ? device : 63) & 1;
 }
 
 /* Is it the first of its kind by the marks, which it leaves? value: of its key. fn: number in the set's

@@ -24,13 +24,21 @@ static inline bool same_key(const struct site_key *a, const struct site_key *b)
 		 (a->detector ^ b->detector) | (a->variant ^ b->variant));
 }
 
+/* So many places are told apart: a program has not that many. All others are none that is known. */
+#define SITES_MOST (1u << 17)
+
 static struct site *find_site(struct findings *f, const struct site_key *key)
 {
+	struct site_key nowhere = *key;
 	struct site *site = f->last;
 
 	if (site && same_key(&site->key, key))
 		return site;
 	HASH_FIND(hh, f->sites, key, sizeof(*key), site);
+	if (!site && unlikely(HASH_COUNT(f->sites) >= SITES_MOST) && key->caller) {
+		nowhere.caller = nowhere.epoch = 0;
+		return find_site(f, &nowhere);
+	}
 	if (!site) {
 		site = xcalloc(1, sizeof(*site));
 		site->key = *key;
@@ -404,7 +412,7 @@ void findings_release(struct findings *f)
 
 	HASH_ITER (hh, f->sites, site, next) {
 		HASH_DEL(f->sites, site);
-		free(site->callers.words);
+		thread_set_release(&site->callers);
 		free(site->sampled);
 		site_stacks_release(&site->stacks);
 		free(site);

@@ -93,8 +93,7 @@ static struct process_row describe(const struct analysis *a, const struct proces
 	for (i = 0; i < a->model.n_threads; i++)
 		row.threads += a->model.threads[i]->process == process &&
 			       (a->stats.threads[i].count || a->stats.threads[i].counted);
-	for (i = 0; i < process->n_kernels; i++)
-		row.kernels += process->kernels[i] != NULL;
+	row.kernels = HASH_COUNT(process->kernels);
 	row.trace_text = report_text(report, "trace    %s", row.trace);
 	if (row.command_line)
 		row.command_text = report_text(report, "command  %s", row.command_line);

@@ -8,6 +8,7 @@
 
 /* Kernel numbers count up from 1; a larger one is damage. */
 #define KERNELS_MAX (1u << 22)
+#define THREADS_MOST (1u << 18) /* are told apart; all others of a process are one */
 #define PYTHON_MAX (1u << 16) /* and of functions of Python's */
 
 /* Results that are answers and no failures: cudaErrorNotReady, CUDA_ERROR_NOT_READY. */
@@ -40,6 +41,8 @@ static void release_mps(struct mps *mps)
 
 static void release_process(struct process *process)
 {
+	struct kernel_name *kernel, *next_kernel;
+	struct python_code *code, *next_code;
 	struct note *note, *next;
 	size_t i;
 
@@ -57,22 +60,24 @@ static void release_process(struct process *process)
 		free(note->text);
 		free(note);
 	}
-	for (i = 0; i < process->n_kernels; i++)
-		free(process->kernels[i]);
+	HASH_ITER (hh, process->kernels, kernel, next_kernel) {
+		HASH_DEL(process->kernels, kernel);
+		free(kernel);
+	}
 	release_mps(&process->mps_before);
 	release_mps(&process->mps);
 	for (i = 0; i < process->n_stacks; i++)
 		free(process->stacks[i]);
-	for (i = 0; i < process->n_python; i++) {
-		free(process->python[i].file);
-		free(process->python[i].function);
+	HASH_ITER (hh, process->python, code, next_code) {
+		HASH_DEL(process->python, code);
+		free(code->file);
+		free(code->function);
+		free(code);
 	}
-	free(process->python);
 	free(process->stacks);
 	free(process->modules);
 	places_release(&process->places);
 	free(process->gpus);
-	free(process->kernels);
 }
 
 void model_release(struct model *model)
@@ -121,8 +126,11 @@ struct thread *model_many(struct model *model, struct process *process)
 /* The system may use a number again: the youngest thread of a number is the one to be found. */
 static struct thread *add_thread(struct model *model, struct process *process, uint32_t tid)
 {
-	struct thread *thread = new_thread(model, process), *older;
+	struct thread *thread, *older;
 
+	if (model->n_threads >= THREADS_MOST)
+		return model_many(model, process);
+	thread = new_thread(model, process);
 	thread->tid = tid;
 	thread->key = thread_key(process, tid);
 	HASH_REPLACE(hh, model->by_tid, key, sizeof(thread->key), thread, older);
@@ -222,16 +230,18 @@ static void apply_count(struct model *model, struct record *record)
 static void apply_kernel(struct process *process, const struct spy_rec_kernel *kernel,
 			 const char *name)
 {
-	if (kernel->kernel >= KERNELS_MAX)
+	struct kernel_name *known;
+	uint32_t number = kernel->kernel;
+
+	if (number >= KERNELS_MAX)
 		return;
-	while (process->n_kernels <= kernel->kernel) {
-		process->kernels =
-			grow(process->kernels, process->n_kernels, sizeof(*process->kernels));
-		process->kernels[process->n_kernels++] = NULL;
-	}
-	/* Told again, the first name holds: sites may have it already. */
-	if (!process->kernels[kernel->kernel])
-		process->kernels[kernel->kernel] = xstrdup(name);
+	HASH_FIND(hh, process->kernels, &number, sizeof(number), known);
+	if (known) /* told again: the first name holds, sites may have it already */
+		return;
+	known = xcalloc(1, sizeof(*known) + strlen(name) + 1);
+	known->number = number;
+	strcpy(known->name, name);
+	HASH_ADD(hh, process->kernels, number, sizeof(known->number), known);
 }
 
 /* Of the objects that lie or lay at an address, the youngest. */
@@ -421,21 +431,19 @@ void model_forget_stacks(struct model *model)
 static void apply_python_code(struct process *process, const union spy_any *raw)
 {
 	uint32_t number = raw->python_code.code;
+	struct python_code *code;
 
 	if (number >= PYTHON_MAX)
 		return;
-	while (process->n_python <= number) {
-		process->python =
-			grow(process->python, process->n_python, sizeof(*process->python));
-		process->python[process->n_python++] = (struct python_code){0};
-	}
-	if (process->python[number].file)
+	HASH_FIND(hh, process->python, &number, sizeof(number), code);
+	if (code)
 		return; /* told again */
-	process->python[number] = (struct python_code){
-		.file = xstrdup(record_text(raw, 0)),
-		.function = xstrdup(record_text(raw, 1)),
-		.first_line = raw->python_code.first_line,
-	};
+	code = xcalloc(1, sizeof(*code));
+	code->number = number;
+	code->file = xstrdup(record_text(raw, 0));
+	code->function = xstrdup(record_text(raw, 1));
+	code->first_line = raw->python_code.first_line;
+	HASH_ADD(hh, process->python, number, sizeof(code->number), code);
 }
 
 /* It belongs to the stack before it. */
@@ -595,16 +603,18 @@ const struct module *model_module_of_data(const struct process *process, uint64_
 
 const char *model_kernel(const struct process *process, uint32_t kernel)
 {
-	return kernel < process->n_kernels ? process->kernels[kernel] : NULL;
+	struct kernel_name *known;
+
+	HASH_FIND(hh, process->kernels, &kernel, sizeof(kernel), known);
+	return known ? known->name : NULL;
 }
 
 const struct python_code *model_python(const struct stack *stack, const struct python_frame *frame)
 {
-	const struct process *process = stack->process;
+	struct python_code *code;
 
-	return frame->code < process->n_python && process->python[frame->code].file
-		       ? &process->python[frame->code]
-		       : NULL;
+	HASH_FIND(hh, stack->process->python, &frame->code, sizeof(frame->code), code);
+	return code;
 }
 
 const struct gpu *model_gpu(const struct process *process, uint16_t device)

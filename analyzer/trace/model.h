@@ -41,8 +41,16 @@ static inline bool copy_took_place(const struct spy_rec_copy *copy)
 
 /* A function of Python's. */
 struct python_code {
-	char *file, *function; /* NULL: nobody told */
+	uint32_t number;
+	char *file, *function;
 	uint32_t first_line;
+	UT_hash_handle hh;
+};
+
+struct kernel_name {
+	uint32_t number;
+	UT_hash_handle hh;
+	char name[]; /* mangled */
 };
 
 struct python_frame {
@@ -129,10 +137,9 @@ struct process {
 	struct mps mps_before, mps; /* before cuInit, if there was a control pipe; after it */
 	uint64_t init_ns; /* if there is mps_before: the end of the last cuInit before mps */
 	struct note *notes; /* by text, in the order they came up */
-	char **kernels; /* number -> mangled name, NULL unknown; one that is known stays where it is */
-	size_t n_kernels;
-	struct python_code *python; /* by number */
-	size_t n_python;
+	/* By number; hashed, for one record may name any number. What is known stays where it is. */
+	struct kernel_name *kernels;
+	struct python_code *python;
 	struct stack **stacks; /* in the order of their records */
 	size_t n_stacks;
 	struct thread *many; /* NULL: nobody asked for it */

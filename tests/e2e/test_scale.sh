@@ -1,0 +1,39 @@
+#!/bin/bash
+# What a report costs does not depend on of how many things a trace's records tell: a hundred times as many threads,
+# streams, modules, notes or processes in as many records may not cost a hundred times as much. By CPU time, with room for a
+# machine that does much else: what is quadratic takes a hundred times as long, and is far beyond that. And memory: by
+# what each thing may take, and of traces that are nothing but new things.
+. "$(dirname "$0")/lib.sh"
+bench=$CUDASPY_BUILD/bench
+
+# CPU milliseconds and peak MiB of a report: cost RECORDS N SHAPE
+cost() {
+	"$bench/gentrace" "$tmp/gen" "$1" "$2" "$3" || fail "gentrace $*"
+	"$bench/spawn" --quiet -- "$tool" report "$tmp/gen" |
+		awk '$4 == 0 { printf "%d %d\n", $5, $3 / 1024 }'
+	rm -rf "$tmp/gen"
+}
+
+# scales SHAPE RECORDS FEW MIB: what a hundred times FEW may take at most
+scales() {
+	local few many ms mib
+	read -r few mib <<<"$(cost "$2" "$3" "$1")"
+	read -r many mib <<<"$(cost "$2" $((100 * $3)) "$1")"
+	ms=$((12 * few + 500))
+	echo "$1: $3: $few ms; $((100 * $3)): $many ms, $mib MiB"
+	[ -n "$few" ] && [ -n "$many" ] || fail "$1: no report"
+	[ "$many" -le $ms ] || fail "$1: $many ms with $((100 * $3)), more than $ms"
+	[ "$mib" -le "$4" ] || fail "$1: $mib MiB with $((100 * $3)), more than $4"
+}
+
+scales waiters 60000 10 80
+scales streams 60000 200 30
+scales modules 80000 200 100
+scales notes 60000 200 30
+scales processes 20000 5 80
+scales threads 80000 200 80
+scales locks 60000 100 60
+scales kernels 60000 200 30
+scales stacks 60000 200 40
+scales functions 40000 5 200
+echo "all of them"
