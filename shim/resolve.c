@@ -533,7 +533,7 @@ struct known_address {
 	UT_hash_handle hh;
 };
 
-static uint32_t spare_used;
+static uint32_t spare_used; /* so many spare stubs were ever handed out at one time */
 
 static struct known_address *find_known(void *address, int fn)
 {
@@ -570,6 +570,33 @@ static bool claim(uint32_t slot, void *real)
 					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * A spare slot for a second copy of a function: one that stands for it already, or one whose library was unloaded (what
+ * still points to its stub points to nowhere), or a new one. 0: they are used up. Lock held.
+ */
+static uint32_t take_spare(int fn, void *real, const struct spy_slot *like)
+{
+	uint32_t first = SPY_FN_COUNT * 3, found = 0;
+
+	for (uint32_t slot = first; slot < first + spare_used; slot++) {
+		void *other = __atomic_load_n(&spy_slots[slot].real, __ATOMIC_ACQUIRE);
+
+		if (other == real && spy_slots[slot].fn == fn)
+			return slot;
+		if (!other && !found)
+			found = slot;
+	}
+	if (!found && spare_used < SPY_SPARE_STUBS)
+		found = first + spare_used++;
+	if (found) {
+		struct spy_slot fresh = *like;
+
+		fresh.real = NULL;
+		spy_slots[found] = fresh;
+	}
+	return found;
+}
+
 /* The stub for a real function of a known row. Lock held. layer -1: not a library we know. */
 static void *stub_for(int fn, int layer, void *real)
 {
@@ -586,17 +613,16 @@ static void *stub_for(int fn, int layer, void *real)
 	prepare(&spy_slots[spy_stubs[slot] ? slot : any_slot(fn)]);
 	/* What is no library of CUDA's gets a stub, but not the one the loader binds to. */
 	if (layer < 0 || !claim(slot, real)) {
-		if (spare_used == SPY_SPARE_STUBS) {
-			spy_note(SPY_NOTE_BLIND, "more second copies of CUDA functions than %d",
-				 SPY_SPARE_STUBS);
-			return real;
-		}
 		if (!spy_stubs[slot])
 			slot = any_slot(fn);
 		if (spy_slots[slot].brief && spy_slot_counter(&spy_slots[slot]) == SPY_COUNTER_NONE)
 			spy_slots_number(&spy_slots[slot]); /* which both have */
-		spy_slots[SPY_FN_COUNT * 3 + spare_used] = spy_slots[slot];
-		slot = SPY_FN_COUNT * 3 + spare_used++;
+		slot = take_spare(fn, real, &spy_slots[slot]);
+		if (!slot) {
+			spy_note(SPY_NOTE_BLIND, "more second copies of CUDA functions than %d",
+				 SPY_SPARE_STUBS);
+			return real;
+		}
 		if (is_runtime(fn))
 			spy_slots[slot].layer = layer < 0 ? SPY_LAYER_RT : (uint8_t)layer;
 		set_foreign(&spy_slots[slot], layer < 0);

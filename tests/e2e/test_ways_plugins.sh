@@ -49,3 +49,10 @@ for library in libuse13.so:use13 libuse12.so:use12; do
 	expect_records "$trace" cudaMalloc=3 cudaMemcpyAsync=3 cudaFree=3
 	readable "$trace"
 done
+
+# A second copy comes and goes more often than there are spare stubs: each time its calls are seen.
+FAKE_MODE=quiet same again "$bin/ways" again "$fakes/libcudart.so.13" "$fakes/second/libcudart.so.13" 200
+trace=$(the_trace) || exit 1
+expect_records "$trace" cudaMalloc=201
+notes "$trace" | grep 'second copies' && fail "spare stubs are used up"
+readable "$trace"

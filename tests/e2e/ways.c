@@ -12,6 +12,7 @@
  *   ways version LIBRARY NAME VERSION    dlvsym by handle, RTLD_DEFAULT, RTLD_NEXT
  *   ways local LIBRARY NAME... as default, after LIBRARY was opened RTLD_LOCAL
  *   ways global LIBRARY NAME... as default, after it was opened RTLD_GLOBAL
+ *   ways again LIBRARY OTHER N    N times, beside LIBRARY: opens OTHER, looks six functions up, calls, closes
  *   ways itself             libcuda looks its own functions up
  *   ways opener LIBRARY NAME...    a library opens others by names that it can find
  *   ways reopen LIBRARY FUNCTION    open, call, close, occupy its place, again
@@ -312,6 +313,28 @@ static int reopen(char **argv)
 	return 0;
 }
 
+/* Each time OTHER lies elsewhere than it lay before, as far as that can be had. */
+static int again(char **argv)
+{
+	static const char *const names[] = {"cudaFree", "cudaMemcpy", "cudaMemcpyAsync",
+					    "cudaLaunchKernel", "cudaStreamSynchronize"};
+	void *one = must_open(argv[2], RTLD_NOW | RTLD_LOCAL), *address;
+	int failed = malloc_of(one)(&address, 8);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		failed += !dlsym(one, names[i]);
+	for (int n = atoi(argv[4]); n > 0; n--) {
+		void *other = must_open(argv[3], RTLD_NOW | RTLD_LOCAL);
+
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			failed += !dlsym(other, names[i]);
+		failed += malloc_of(other)(&address, 8);
+		dlclose(other);
+	}
+	printf("%d failed\n", failed);
+	return 0;
+}
+
 /* ---- on behalf of others ---- */
 
 /* Opened by a name, the driver is in nobody's scope but its own. */
@@ -370,6 +393,8 @@ int main(int argc, char **argv)
 		by_next(argc, argv, 3);
 		return by_default(argc, argv, 3);
 	}
+	if (strcmp(way, "again") == 0)
+		return again(argv);
 	if (strcmp(way, "itself") == 0)
 		return itself();
 	if (strcmp(way, "opener") == 0)
