@@ -17,6 +17,8 @@
 #define REPEATS_MIN 20u /* if they take long, all devices together */
 #define LOOP_NS 100000000ull /* long */
 #define KERNELS 16u
+#define LIBRARIES 8u /* of one kernel more */
+#define ASKED 4u /* times, for the function of a kernel */
 
 #define COPY_MAX ((size_t)16 << 20)
 
@@ -48,7 +50,8 @@
 	CALL(device_sync,    "cudaDeviceSynchronize",     "cuCtxSynchronize") \
 	CALL(library_load,   "cudaLibraryLoadData",       "cuLibraryLoadData") \
 	CALL(library_unload, "cudaLibraryUnload",         "cuLibraryUnload") \
-	CALL(library_kernel, "cudaLibraryGetKernel",      "cuLibraryGetKernel")
+	CALL(library_kernel, "cudaLibraryGetKernel",      "cuLibraryGetKernel") \
+	CALL(function,       "cudaGetFuncBySymbol",       "cuKernelGetFunction")
 /* clang-format on */
 
 enum call {
@@ -351,13 +354,13 @@ static void measure_copies(struct work *w)
 
 /* ---- kernels ---------------------------------------------------------------------------------- */
 
-/* A module of KERNELS empty kernels, whose names no other side has. The caller frees. */
-static char *kernel_text(const struct side *s)
+/* A module of empty kernels, whose names no other side has. The caller frees. */
+static char *kernel_text(const struct side *s, unsigned int first, unsigned int n)
 {
 	char *text = xstrdup(".version 6.0\n.target sm_50\n.address_size 64\n"), *longer;
 	unsigned int i;
 
-	for (i = 0; i < KERNELS; i++) {
+	for (i = first; i < first + n; i++) {
 		longer = xasprintf("%s.visible .entry cudaspy_%s_%u()\n{\n\tret;\n}\n", text,
 				   s->name, i);
 		free(text);
@@ -383,13 +386,24 @@ static bool launch(struct work *w, void *call, void *kernel)
 	return !result || left_out(w->s, CALL_COUNT, "launches", result);
 }
 
+/* The first question for a kernel's function loads its code, as a first launch does. The runtime has symbols there. */
+static void ask_for_function(struct work *w, void *kernel)
+{
+	void *found;
+	unsigned int i;
+
+	for (i = 0; w->s->driver && i < ASKED; i++)
+		if (!make2(w->s, function, &found, kernel))
+			return;
+}
+
 /* Half of the kernels for each way to launch, where there are two. */
-static void measure_kernels(struct work *w, void *library)
+static void measure_kernels(struct work *w, void *library, unsigned int first, unsigned int n)
 {
 	void *kernel = NULL, *call;
 	unsigned int i;
 
-	for (i = 0; i < KERNELS; i++) {
+	for (i = first; i < first + n; i++) {
 		char *name = xasprintf("cudaspy_%s_%u", w->s->name, i);
 		bool found = make3(w->s, library_kernel, &kernel, library, name);
 		struct loop loop = {0};
@@ -397,6 +411,8 @@ static void measure_kernels(struct work *w, void *library)
 		free(name);
 		if (!found)
 			return;
+		if (i % 4 == 3)
+			ask_for_function(w, kernel);
 		call = i % 2 && w->s->launch_too ? w->s->launch_too : w->s->launch;
 		while (again(w, &loop)) {
 			if (!launch(w, call, kernel))
@@ -409,28 +425,38 @@ static void measure_kernels(struct work *w, void *library)
 	}
 }
 
-static void measure_launches(struct work *w)
+static bool measure_library(struct work *w, unsigned int first, unsigned int n)
 {
-	char *text = kernel_text(w->s);
+	char *text = kernel_text(w->s, first, n);
 	void *library = NULL;
 	int result;
+
+	result = ((function)w->s->calls[CALL_library_load])(WORD(&library), WORD(text), 0, 0, 0, 0,
+							    0, 0);
+	free(text);
+	if (result)
+		return left_out(w->s, CALL_library_load, "launches: loading a kernel", result);
+	measure_kernels(w, library, first, n);
+	make1(w->s, library_unload, library);
+	return true;
+}
+
+/* The first launch of a library loads more than those that follow. */
+static void measure_launches(struct work *w)
+{
+	unsigned int i;
 
 	if (!w->s->calls[CALL_library_load] || !w->s->calls[CALL_library_kernel]) {
 		fprintf(stderr,
 			"cudaspy calibrate: launches by the %s: too old to load a library: "
 			"left out\n",
 			w->s->name);
-	} else {
-		result = ((function)w->s->calls[CALL_library_load])(WORD(&library), WORD(text), 0,
-								    0, 0, 0, 0, 0);
-		if (result)
-			left_out(w->s, CALL_library_load, "launches: loading a kernel", result);
-		else
-			measure_kernels(w, library);
-		if (!result)
-			make1(w->s, library_unload, library);
+		return;
 	}
-	free(text);
+	if (!measure_library(w, 0, KERNELS))
+		return;
+	for (i = 0; i < LIBRARIES; i++)
+		measure_library(w, KERNELS + i, 1);
 }
 
 /* ---- a device --------------------------------------------------------------------------------- */
