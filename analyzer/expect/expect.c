@@ -147,7 +147,7 @@ void expect_release(struct expect *e)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static bool may_wait(const struct expect *e, const struct call_class *c)
+static const struct gpu_waits *waits_of(const struct expect *e, const struct call_class *c)
 {
 	union spy_any raw = {.call_head = {.event = SPY_EV_CALL}};
 
@@ -170,8 +170,12 @@ static bool may_wait(const struct expect *e, const struct call_class *c)
 			.address = 1,
 		};
 	}
-	return gpu_wait_is_for_work(
-		gpu_wait_of(&raw, expect_contract(e, c->key.fn), &e->set->cuda));
+	return gpu_wait_of(&raw, expect_contract(e, c->key.fn), &e->set->cuda);
+}
+
+static bool may_wait(const struct expect *e, const struct call_class *c)
+{
+	return gpu_wait_is_for_work(waits_of(e, c));
 }
 
 static bool from_file(const struct expect *e, const struct profile *profile,
@@ -224,34 +228,40 @@ static bool is_any_price(const struct expect *e, const struct call_class *c)
 }
 
 /*
- * So much do clean calls take that it is nothing unusual: all but one in a hundred, or all but four. Where there were no
- * probes, calls that waited for locks look clean, too: then three of four.
+ * So much do clean calls take that it is nothing unusual: all but one in a hundred, or all but four. Of those that hand
+ * work over no more than USUAL_MOST times the expected: a queue may have been full, or the thread had no CPU for a moment.
+ * Where there were no probes, calls that waited for locks look clean, too: then three of four.
  */
 #define USUAL_PART 0.99
 #define UNUSUAL_CALLS 4.0
+#define USUAL_MOST 8
 #define USUAL_PART_UNPROBED 0.75
 
-static double usual_part(const struct expect *e, uint64_t n)
+static uint64_t usual_spread(const struct expect *e, const struct call_class *c,
+			     const struct histogram *h, uint64_t n, uint64_t expected_ns)
 {
+	uint64_t most = histogram_quantile(h, USUAL_PART_UNPROBED), high;
 	double part = n ? 1 - UNUSUAL_CALLS / (double)n : 0;
 
-	if (part < USUAL_PART_UNPROBED || !e->probed)
-		return USUAL_PART_UNPROBED;
-	return part < USUAL_PART ? part : USUAL_PART;
+	if (e->probed && part > USUAL_PART_UNPROBED) {
+		high = histogram_quantile(h, part < USUAL_PART ? part : USUAL_PART);
+		if (waits_of(e, c)->sort == GPU_WAIT_QUEUE)
+			high = least(high, (1 + USUAL_MOST) * expected_ns);
+		most = high > most ? high : most;
+	}
+	return most - least(most, expected_ns);
 }
 
 /* Of calls that may wait for the GPU, what goes far beyond the median may be work of libraries that were not seen. */
 static bool from_clean_calls(const struct expect *e, struct call_class *c)
 {
-	uint64_t high;
-
 	if (!c->clean_calls || is_any_price(e, c))
 		return false;
 	c->source = c->clean_calls >= EXPECT_ENOUGH ? EXPECT_CLEAN : EXPECT_FEW;
 	c->samples = c->clean_calls;
 	c->expected_ns = histogram_quantile(&c->clean, 0.5);
-	high = may_wait(e, c) ? 0 : histogram_quantile(&c->clean, usual_part(e, c->clean_calls));
-	c->spread_ns = high > c->expected_ns ? high - c->expected_ns : 0;
+	c->spread_ns =
+		may_wait(e, c) ? 0 : usual_spread(e, c, &c->clean, c->clean_calls, c->expected_ns);
 	bound(e, c);
 	return true;
 }
@@ -271,19 +281,18 @@ static bool from_all_calls(const struct expect *e, struct call_class *c)
 /* After a pause of the thread. */
 static void settle_rested(const struct expect *e, struct call_class *c)
 {
-	uint64_t n = histogram_count(&c->rested), high;
+	uint64_t n = histogram_count(&c->rested);
 	struct call_class prior = *c;
 
 	if (n < EXPECT_ENOUGH || c->source == EXPECT_NONE || is_any_price(e, c))
 		return;
 	c->rested_ns = histogram_quantile(&c->rested, 0.5);
-	high = histogram_quantile(&c->rested, usual_part(e, n));
+	c->rested_spread_ns = usual_spread(e, c, &c->rested, n, c->rested_ns);
 	if (n < EXPECT_STRONG && e->prior_fits && from_prior(e, &prior))
 		c->rested_ns = least(c->rested_ns,
 				     EXPECT_PRIOR_MOST * (prior.expected_ns + prior.spread_ns));
 	if (c->rested_ns <= c->expected_ns)
 		c->rested_ns = 0;
-	c->rested_spread_ns = high > c->rested_ns ? high - c->rested_ns : 0;
 	c->rested_samples = n;
 }
 

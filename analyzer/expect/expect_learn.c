@@ -42,6 +42,19 @@ struct busy_stream {
 	uint8_t device;
 };
 
+/*
+ * Was there room in its queue for what it hands over? One holds 254 at the least (CUDA_SCALE_LAUNCH_QUEUES=0.25x,
+ * measured), or fewer where pieces are large: then a call waits for whole kernels. b: the stream; NULL: has no work.
+ */
+#define QUEUE_CLEAN 200
+#define QUEUE_SHORT_NS 50000
+
+static inline bool finds_room(const struct busy_stream *b, uint64_t own_ns)
+{
+	return !b || b->submitted < QUEUE_LEAST ||
+	       (b->submitted < QUEUE_CLEAN && own_ns <= QUEUE_SHORT_NS);
+}
+
 /* What is known of the thread whose stream is being read. */
 struct learner {
 	struct expect *e;
@@ -240,7 +253,7 @@ static void learn_any(struct learner *l, const union spy_any *raw, struct call_k
 		learn_first(l, raw, kind->fn, own_ns, cold, value);
 	} else {
 		if (kind->waits->sort == GPU_WAIT_QUEUE)
-			clean &= !l->lost && (!b || b->submitted < QUEUE_LEAST);
+			clean &= !l->lost && finds_room(b, own_ns);
 		else
 			clean &= kind->waits->sort == GPU_WAIT_NOT;
 		add_sample(kind->class, own_ns, clean, rested);
@@ -266,7 +279,7 @@ static inline void learn_call(struct learner *l, const union spy_any *raw)
 		return;
 	}
 	/* As most calls are. */
-	add_sample(kind->class, ns, !b || b->submitted < QUEUE_LEAST, rested);
+	add_sample(kind->class, ns, finds_room(b, ns), rested);
 	submit(l, raw, kind, b);
 }
 
