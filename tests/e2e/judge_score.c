@@ -42,6 +42,14 @@ static int device(const json_t *o, const char *key)
 	return value < 0 || value >= UNKNOWN_DEVICE ? -1 : (int)value;
 }
 
+/* Of the loading of code the simulator knows that it is work. */
+static const char *cause_of(const json_t *o)
+{
+	const char *cause = text(o, "cause");
+
+	return strcmp(cause, "loading") ? cause : intern("own");
+}
+
 static struct sum read_blame(const json_t *o, bool root)
 {
 	return (struct sum){
@@ -51,7 +59,7 @@ static struct sum read_blame(const json_t *o, bool root)
 		.holder = (int)number(o, root ? "root" : "holder", 0),
 		.holder_fn = text(o, root ? "root_function" : "holder_function"),
 		.holder_dev = device(o, root ? "root_device" : "holder_device"),
-		.what = text(o, root ? "cause" : "lock"),
+		.what = root ? cause_of(o) : text(o, "lock"),
 	};
 }
 
