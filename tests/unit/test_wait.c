@@ -376,6 +376,16 @@ static void test_nobody(void **state)
 	assert_int_equal(records(), 0);
 }
 
+/* What a probe finds behind a call that was left: nothing, and the thread is in no call any more. */
+static struct spy_thread *left_by(const void *here)
+{
+	struct spy_thread *found = spy_wait_caller(here);
+
+	assert_int_equal(self->depth, 0);
+	self->depth = 1;
+	return found;
+}
+
 /* On the thread's own stack a frame is looked at: something else may have come to lie there. */
 static void test_frames(void **state)
 {
@@ -395,16 +405,16 @@ static void test_frames(void **state)
 	self->stack_end = (uintptr_t)(&stack + 1);
 	assert_ptr_equal(spy_wait_caller(&stack.below), self);
 	frame->stack[-1]++;
-	assert_null(spy_wait_caller(&stack.below));
+	assert_null(left_by(&stack.below));
 	frame->stack[-1]--;
 	frame->depth = 1;
-	assert_null(spy_wait_caller(&stack.below));
+	assert_null(left_by(&stack.below));
 	frame->depth = 0;
 	frame->stack++;
-	assert_null(spy_wait_caller(&stack.below));
+	assert_null(left_by(&stack.below));
 	frame->stack--;
 	frame->thread = NULL;
-	assert_null(spy_wait_caller(&stack.below));
+	assert_null(left_by(&stack.below));
 	self->stack_begin += 8; /* we are elsewhere: that stack may be gone */
 	assert_ptr_equal(spy_wait_caller(&stack.below), self);
 	self->stack_begin -= 8;
