@@ -158,7 +158,7 @@ static const struct option_row option_rows[] = {
 	{"verbose",  'v', NULL,     "also locks, accounts, calls, threads, what calls are expected to cost", offsetof(struct options, verbose)},
 	{"profile",  'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	{"fail-on",  0,   "LIST",   "status 1 if one is found: any, problem, DETECTOR", offsetof(struct options, fail_on)},
-	{"budget",   0,   "LIST",   "status 1 if it costs more: DETECTOR|all:LIMIT", offsetof(struct options, budget)},
+	{"budget",   0,   "LIST",   "status 1 if its cure gains more: DETECTOR|all:LIMIT", offsetof(struct options, budget)},
 	{"suppress", 0,   OPTION_SEVERAL, "findings that are accepted, with reasons", offsetof(struct options, suppress)},
 	{"baseline", 0,   "OLD",    "only what is new or worse than in OLD counts", offsetof(struct options, baseline)},
 };
@@ -201,9 +201,12 @@ const struct command command_report = {
 		"much, 0 if not or if neither is given, 2 if there is no report, or if with "
 		"--fail-on, --budget or --baseline a DIR or a trace cannot be read or has lost "
 		"all of its calls. Lists are separated by commas.\n"
-		"  --fail-on   any finding; any of severity problem; those of a DETECTOR\n"
-		"  --budget    LIMIT is a time (100ms, 2s, 500us; ms if bare), a share of the time "
-		"of all threads that call CUDA (2.5%), or a number of calls (10x)\n"
+		"  --fail-on   any finding; any of severity problem (its cure gives back 1 ms and "
+		"0.5 % of a thread's working time); those of a DETECTOR\n"
+		"  --budget    LIMIT is a time (100ms, 2s, 500us; ms if bare), a share of the "
+		"working time of the thread that pays most (2.5%), or a number of calls (10x). Of "
+		"a finding counts what its cure would give back, at most; where nobody knows, its "
+		"cost\n"
 		"  --suppress  a line for each: DETECTOR [PLACE] [until YYYY-MM-DD] -- REASON. "
 		"PLACE is a function, FILE:LINE, file or module, with * and ?; # begins a comment; "
 		"may be given several times\n"

@@ -371,6 +371,8 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	if (f->bucket_ns[BUCKET_NOT_RUNNING])
 		crowd_lack(c->crowd, crowd_slice(c->crowd, f->end_ns),
 			   f->bucket_ns[BUCKET_NOT_RUNNING]);
+	if (phase_has(&a->expect->phases, record->process, f->end_ns))
+		c->lacked_working_ns += f->bucket_ns[BUCKET_NOT_RUNNING];
 	if (c->sched_window_ns)
 		c->spun_ns += divide_spun(c, f);
 	c->sched_window_ns = c->not_running_ns = c->running_ns = 0;

@@ -116,6 +116,7 @@ struct caller {
 	struct claim *open; /* on its calls, which its next calls settle: finding.h */
 	size_t open_size;
 	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
+	uint64_t lacked_working_ns; /* ready and on no CPU, while its process worked: phase.h */
 	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
 	uint64_t waited_until_ns; /* end of its last wait */
 	uint64_t beside; /* number of one of its requests: company.c */
@@ -125,6 +126,15 @@ struct caller {
 
 struct observed;
 struct site;
+
+/* A thread waited for a call that is a case of a site. */
+struct kept_waiting {
+	const struct thread *waiter;
+	double ns; /* of a wait for which others stand, too: times as many */
+	bool sure; /* it had no work of its own to wait for */
+	bool working; /* its process was at work: phase.h */
+	bool across_devices;
+};
 
 /*
  * Looks for problems (finding.h): sees each call that took longer than its own work or failed, of some
@@ -136,8 +146,7 @@ struct observer {
 	 * go on with a row. */
 	uint32_t always, pageable, peer, in_row;
 	struct site *(*see)(struct observer *observer, const struct observed *call);
-	/* sure: who waited had no work of his own to wait for. */
-	void (*others)(struct site *site, double ns, bool sure, bool across_devices);
+	void (*others)(struct site *site, const struct kept_waiting *wait);
 };
 
 /* Time in ioctl, by what was asked for. */

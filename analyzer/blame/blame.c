@@ -178,6 +178,8 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 	edge->spared_ns += spared_ns;
 	if (unlikely(o->starting))
 		edge->starting_ns += ns;
+	if (o->working)
+		edge->working_ns += ns;
 	if (blame_is_stall(&key, false))
 		count_stalled(a, o, false);
 	if (blame_is_stall(&key, true))
@@ -202,9 +204,15 @@ static void follow(struct accounting *a, const struct blame_piece *piece);
 static void charge_site(struct accounting *a, const struct blame_piece *piece,
 			const struct finished *f, uint64_t ns)
 {
-	if (f->site && piece->origin.waiter != f->thread)
-		a->observer->others(f->site, (double)ns * piece->origin.weight,
-				    !piece->origin.awaits, piece->origin.device != f->device);
+	const struct blame_origin *o = &piece->origin;
+
+	if (f->site && o->waiter != f->thread)
+		a->observer->others(
+			f->site, &(struct kept_waiting){.waiter = o->waiter,
+							.ns = (double)ns * o->weight,
+							.sure = !o->awaits,
+							.working = o->working,
+							.across_devices = o->device != f->device});
 }
 
 /* What kept a thread from its own work, but for locks. */
@@ -499,6 +507,11 @@ void blame_finish(struct accounting *a)
 	}
 }
 
+static bool is_working(const struct accounting *a, const struct finished *call)
+{
+	return phase_has(&a->expect->phases, call->thread->process->trace->index, call->end_ns);
+}
+
 static bool is_starting(const struct accounting *a, const struct finished *call)
 {
 	return work_starting(&a->work, call->thread->process->trace->index, call->begin_ns);
@@ -561,6 +574,7 @@ bool blame_infer(struct accounting *a, const struct finished *call, struct blame
 			   .device = call->device,
 			   .awaits = call->awaits,
 			   .starting = is_starting(a, call),
+			   .working = is_working(a, call),
 			   .inferred = true,
 			   .weight = 1,
 			   .call = ++a->blame.calls,
@@ -736,6 +750,7 @@ void blame_waits(struct accounting *a, const struct finished *call, uint64_t ser
 				      .device = call->device,
 				      .awaits = call->awaits,
 				      .starting = is_starting(a, call),
+				      .working = is_working(a, call),
 				      .serial = serial,
 				      .weight = 1,
 				      .call = ++a->blame.calls,

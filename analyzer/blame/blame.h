@@ -38,6 +38,7 @@ struct blame_origin {
 	bool inferred;
 	bool awaits; /* as in struct finished */
 	bool starting; /* its call is of the start: work_starting */
+	bool working; /* it is of the phase in which its process works */
 	uint64_t serial; /* of the waiter's call, for the list of the worst */
 	const struct lock *lock; /* that it waited for; NULL: nobody knows */
 	uint64_t call, wait; /* their numbers, from 1: of calls that waited, and of waits */

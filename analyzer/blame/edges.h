@@ -21,6 +21,7 @@ struct blame_edge {
 	uint64_t waits, last_wait;
 	double waited_ns; /* shares of calls: parts of nanoseconds add up */
 	double starting_ns; /* of that, as the program started: work_starting */
+	double working_ns; /* of waited_ns, while the waiter's process worked: phase.h */
 	double spared_ns; /* of waited_ns, behind requests that processes would not make, or not in a row */
 };
 

@@ -36,7 +36,7 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	struct stall stall = stall_sum(a, true, *findings, *n);
 	struct finding *finding;
 
-	if (!stall_matters(a, &stall))
+	if (!stall_matters(&stall))
 		return;
 	finding = detector_add(&detector_cross_device_stall, findings, n);
 	stall_fill(report, a, &stall, processes(report, &stall), finding);
@@ -50,8 +50,8 @@ const struct detector detector_cross_device_stall = {
 		"held it: the GPUs have nothing to do with each other, but the calls of one "
 		"process share locks. Allocating, pinning, managed memory, building graphs and "
 		"loading code hold them long; launches and copies then wait. Waits are followed to "
-		"the thread that was not itself waiting for a lock. Told from a hundredth of the "
-		"threads' time on, without what few calls waited that began before any work was "
+		"the thread that was not itself waiting for a lock. Told from a hundredth of a "
+		"thread's time on, without what few calls waited that began before any work was "
 		"handed to a GPU. A note if most of it is the first use of kernels, which are "
 		"loaded once unless modules are loaded again and again, or a few threads that "
 		"prepare their work side by side, three calls of each at most and not all through "

@@ -17,9 +17,8 @@
 enum variant { WAITED, PERHAPS };
 
 /* Loading takes what the code takes. Without loads on an idle device that took far less, nobody can tell it
- * from a wait; that is worth a note only where it is a good part of the run, or of the only thread's that does it:
- * one in ... */
-#define PERHAPS_PART 20
+ * from a wait; that is worth a note only where it is a good part of a thread's time. */
+#define PERHAPS_SHARE 0.05
 
 static bool is_load(uint8_t contract)
 {
@@ -81,14 +80,7 @@ static const char *cure(const struct analysis *a, const struct site *site)
 
 static bool is_good_part(const struct analysis *a, const struct site *site)
 {
-	uint64_t ns = site->cost_ns + (uint64_t)site->others_ns, all = findings_run_ns(a);
-	struct span span;
-
-	if (site->threads == 1) {
-		span = work_span(a, site->key.process, site->last_thread);
-		all = least(all, span.end_ns - least(span.begin_ns, span.end_ns));
-	}
-	return ns >= all / PERHAPS_PART;
+	return site_stake(a, site).share >= PERHAPS_SHARE;
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -110,8 +102,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			word_count(report, site->count, "call"), word_time(report, site->cost_ns),
 			site->count == 1 ? "it" : "them");
 	}
-	finding->perhaps_free =
-		*anyway && finding_little(finding->gain_high_ns, findings_run_ns(a));
+	finding->stake = finding_stake(a, finding);
+	finding->perhaps_free = *anyway && finding_gains_little(finding);
 	return report_text(report,
 			   "%s waited for the GPU for %s, which such calls do not "
 			   "promise to do%s%s",

@@ -17,7 +17,7 @@
 
 /* As the program starts: so much, and one in so many of the run. */
 #define START_COST_LEAST_NS 100000000
-#define START_PART 20
+#define START_SHARE 0.05
 
 #define ROUNDS_LEAST 5
 #define TENTHS_LEAST 4
@@ -90,7 +90,7 @@ static const char *keep_start(const struct analysis *a, const struct site *site,
 {
 	uint64_t ns = site->cost_ns + (uint64_t)site->others_ns;
 
-	if (ns < START_COST_LEAST_NS || ns < findings_run_ns(a) / START_PART)
+	if (ns < START_COST_LEAST_NS || site_stake(a, site).share < START_SHARE)
 		return NULL;
 	finding->once = true;
 	return report_text(report, "%llu %s as the program starts, %s inside %s",

@@ -54,6 +54,7 @@ static void tell(const struct analysis *a, struct report *report, const struct l
 	finding->function = word_function(a, loss->by_fn);
 	finding->count = lock->passed_waits;
 	finding->own_ns = lock->passed_ns;
+	thread_costs_add(&finding->costs, loss->waiter, (double)loss->ns, 0);
 	finding->overlaps = true; /* those who took it have a stall, or findings of their own */
 	finding->what = report_text(
 		report, "%s waited %s for a lock that others took %llu times meanwhile%s%s%s",

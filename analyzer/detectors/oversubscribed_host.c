@@ -20,16 +20,17 @@ struct lack {
 	uint64_t lacked_ns, spun_ns, lacking, threads, processes;
 	const struct process *worst; /* whose threads lacked most */
 	uint64_t worst_ns;
+	struct thread_costs costs;
 };
 
-static bool lacked(const struct caller *c)
+static uint64_t lacked_ns(const struct caller *c)
 {
+	uint64_t ns = 0;
 	size_t i;
 
 	for (i = 0; i < c->n_accounts; i++)
-		if (c->accounts[i].bucket_ns[BUCKET_NOT_RUNNING])
-			return true;
-	return false;
+		ns += c->accounts[i].bucket_ns[BUCKET_NOT_RUNNING];
+	return ns;
 }
 
 static void add_callers(struct lack *lack, const struct analysis *a, const struct process *process)
@@ -38,11 +39,15 @@ static void add_callers(struct lack *lack, const struct analysis *a, const struc
 
 	for (i = 0; i < a->accounts.n_callers; i++) {
 		const struct caller *c = a->accounts.callers[i];
+		uint64_t ns = c && c->thread->process == process ? lacked_ns(c) : 0;
 
 		if (!c || c->thread->process != process)
 			continue;
 		lack->spun_ns += c->spun_ns;
-		lack->lacking += lacked(c);
+		if (!ns)
+			continue;
+		lack->lacking++;
+		thread_costs_add(&lack->costs, c->thread, (double)ns, (double)c->lacked_working_ns);
 	}
 }
 
@@ -141,6 +146,7 @@ static void tell(const struct analysis *a, struct report *report, const struct l
 	finding->variant = who;
 	finding->own_ns = finding->gain_high_ns = lack->lacked_ns;
 	finding->gain_known = true;
+	finding->costs = lack->costs;
 	finding->not_ours = who == SOMEBODY_ELSE;
 	finding->what = what(report, lack, who);
 	finding->fix = cure(who);

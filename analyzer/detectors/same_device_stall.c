@@ -25,7 +25,7 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	struct stall stall = stall_sum(a, false, *findings, *n);
 	struct finding *finding;
 
-	if (!stall_matters(a, &stall))
+	if (!stall_matters(&stall))
 		return;
 	finding = detector_add(&detector_same_device_stall, findings, n);
 	stall_fill(report, a, &stall,

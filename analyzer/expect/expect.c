@@ -125,6 +125,7 @@ void expect_release(struct expect *e)
 {
 	size_t i;
 
+	phases_release(&e->phases);
 	for (i = 0; i < e->n_classes; i++) {
 		histogram_release(&e->classes[i]->clean);
 		histogram_release(&e->classes[i]->all);

@@ -17,6 +17,7 @@
 
 #include "cold.h"
 #include "gpu_wait.h"
+#include "phase.h"
 #include "base/histogram.h"
 #include "trace/merge.h"
 
@@ -122,6 +123,7 @@ struct expect {
 	struct machine machine;
 	uint64_t records; /* that the first reading met */
 	uint64_t *last_ns; /* by the trace's index: its last record's time */
+	struct phases phases;
 	const struct profile *profile; /* in use, or NULL */
 	const struct profile *prior; /* the same */
 	bool probed; /* all of the traces were recorded with probes */

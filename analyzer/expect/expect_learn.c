@@ -359,6 +359,13 @@ static uint64_t pause_cycles(const struct timeline *timeline)
 			  (timeline->ns_per_cycle_40 ?: 1));
 }
 
+/* A call stands for those that are passed over. */
+static inline void show_call(struct learner *l, const union spy_any *raw, uint64_t records)
+{
+	if (record_is_call(raw) && !raw->call_head.depth)
+		phases_see(&l->e->phases, raw, records > READ_WHOLE ? READ_ONE_IN : 1);
+}
+
 static void learn_stream(struct learner *l, struct stream *stream)
 {
 	struct reader *r = &stream->reader;
@@ -380,6 +387,7 @@ static void learn_stream(struct learner *l, struct stream *stream)
 				break;
 		}
 		packet = r->seq;
+		show_call(l, r->record, r->records);
 		learn_record(l, r->record);
 	}
 	l->e->records += r->records + passed / RECORD_BYTES;
@@ -412,6 +420,7 @@ void expect_learn(struct expect *e, struct trace_set *set)
 	*e = (struct expect){.set = set};
 	e->processes = xcalloc(set->n_traces, sizeof(*e->processes));
 	e->last_ns = xcalloc(set->n_traces, sizeof(*e->last_ns));
+	phases_init(&e->phases, set);
 	expect_grow_table(e);
 	l.passed_at = xcalloc(set->n_traces, sizeof(*l.passed_at));
 	e->probed = true;
@@ -419,8 +428,11 @@ void expect_learn(struct expect *e, struct trace_set *set)
 		l.passed_at[i] = UINT64_MAX;
 		e->probed &= metadata_number(&set->traces[i]->metadata, "probes", 0) != 0;
 	}
-	for (i = 0; i < set->n_streams; i++)
+	for (i = 0; i < set->n_streams; i++) {
 		learn_stream(&l, set->streams[i]);
+		if (i + 1 == set->n_streams || set->streams[i + 1]->trace != set->streams[i]->trace)
+			phases_conclude(&e->phases, set->streams[i]->trace);
+	}
 	learn_firsts(&l);
 	for (i = 0; i < e->n_classes; i++)
 		sum_up(e->classes[i]);

@@ -10,9 +10,9 @@
 #include "report/python.h"
 #include "report/report_words.h"
 
-/* A finding that costs less than this, or a smaller part of the threads' time, is a minor one. */
+/* A finding that costs less than this, or a smaller share of the time it is judged by (stake.h), is a minor one. */
 #define MINOR_NS 1000000
-#define MINOR_PART 200
+#define MINOR_SHARE 0.005
 
 /* ---- places --------------------------------------------------------------------------------- */
 
@@ -295,13 +295,25 @@ static size_t absorb(struct finding *findings, size_t n, const struct analysis *
 	return kept;
 }
 
-static int by_cost(const void *a, const void *b)
+static int rank_of(const struct finding *f)
+{
+	return finding_problem(f) ? 0 : f->shown || !finding_minor(f) ? 1 : 2;
+}
+
+/* Problems, then notes, then what is minor; of each, first what its cure gives most back. */
+static int by_gain(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	int order = strcmp(x->detector->id, y->detector->id);
+	uint64_t gain = finding_gain(x), other = finding_gain(y);
+	int order = rank_of(x) - rank_of(y);
 
+	if (order)
+		return order;
+	if (gain != other)
+		return gain < other ? 1 : -1;
 	if (finding_cost(x) != finding_cost(y))
 		return finding_cost(x) < finding_cost(y) ? 1 : -1;
+	order = strcmp(x->detector->id, y->detector->id);
 	return order ? order : same_place(x, y);
 }
 
@@ -454,36 +466,47 @@ static void limit_gain(struct finding *finding)
 	finding->gain_low_ns = least(finding->gain_low_ns, finding->gain_high_ns);
 }
 
-static bool is_small_case(const struct finding *f, const struct detector *detector, uint64_t run_ns)
+static bool is_small_case(const struct finding *f, const struct detector *detector)
 {
 	return f->detector == detector && f->site && finding_cost(f) && !f->perhaps_free &&
-	       finding_minor(f, run_ns);
+	       finding_minor(f);
 }
 
 /* One habit at many places: each costs little, and all of them together do not. The costliest is shown and says
- * so. Findings are in the order of cost. */
-static void add_up(struct finding *findings, size_t n, const struct detector *detector,
-		   uint64_t run_ns)
+ * so. */
+static void add_up(const struct analysis *a, struct finding *findings, size_t n,
+		   const struct detector *detector)
 {
 	struct finding *first = NULL;
-	uint64_t alike = 0, alike_ns = 0;
+	struct thread_costs costs = {0};
+	uint64_t alike = 0, ns = 0;
+	struct stake stake;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (!is_small_case(&findings[i], detector, run_ns))
+		if (!is_small_case(&findings[i], detector))
 			continue;
-		if (!first) {
+		if (!first || finding_cost(&findings[i]) > finding_cost(first))
 			first = &findings[i];
-			continue;
-		}
 		alike++;
-		alike_ns += finding_cost(&findings[i]);
+		ns += finding_cost(&findings[i]);
+		finding_add_costs(&costs, &findings[i]);
 	}
-	if (!alike || finding_little(finding_cost(first) + alike_ns, run_ns))
+	stake = stake_of(a, &costs, ns);
+	thread_costs_release(&costs);
+	if (alike < 2 || finding_little(ns, stake.share))
 		return;
-	first->alike = alike;
-	first->alike_ns = alike_ns;
+	first->alike = alike - 1;
+	first->alike_ns = ns - finding_cost(first);
+	first->alike_stake = stake;
 	first->shown = true;
+}
+
+/* What the finding cost whom is known; what of it matters. */
+static void weigh(struct finding *finding, const struct analysis *a)
+{
+	limit_gain(finding);
+	finding->stake = finding_stake(a, finding);
 }
 
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
@@ -494,6 +517,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	struct site *site, *next;
 	size_t i, count = 0, n_sites;
 
+	f->run_ns = findings_run_ns(a);
 	sites_settle(f->accounts);
 	HASH_ITER (hh, f->sites, site, next) {
 		if (!site->count) /* all claims were let go */
@@ -515,20 +539,31 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	for (i = 0; i < count; i++) {
 		if (a->set->n_hosts == 1)
 			findings[i].host = &a->set->hosts[0];
-		limit_gain(&findings[i]);
+		weigh(&findings[i], a);
 		look_into_stacks(&findings[i], symbols, report);
 		find_cure(&findings[i], report);
 	}
-	if (count)
-		qsort(findings, count, sizeof(*findings), by_cost);
 	for (i = 0; (detector = detectors_row(i)); i++)
-		add_up(findings, count, detector, findings_run_ns(a));
+		add_up(a, findings, count, detector);
+	if (count)
+		qsort(findings, count, sizeof(*findings), by_gain);
 	*n = count;
 	return findings;
 }
 
+void findings_free(struct finding *findings, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		thread_costs_release(&findings[i].costs);
+	free(findings);
+}
+
+/* ---- what matters --------------------------------------------------------------------------- */
+
 /* How long the thread could call CUDA; it has done so. */
-static uint64_t lived_ns(const struct thread *thread)
+uint64_t thread_lived_ns(const struct thread *thread)
 {
 	uint64_t end_ns = least(thread->gone_ns, thread->process->last_ns);
 
@@ -548,35 +583,89 @@ uint64_t findings_process_ns(const struct analysis *a, const struct process *pro
 		if (thread->process != process || !a->stats.threads[i].count)
 			continue;
 		++*n_threads;
-		ns += lived_ns(thread);
+		ns += thread_lived_ns(thread);
 	}
 	return ns;
 }
 
-bool finding_little(uint64_t ns, uint64_t run_ns)
+uint64_t findings_run_ns(const struct analysis *a)
 {
-	return ns < MINOR_NS || ns < run_ns / MINOR_PART;
+	uint64_t ns = a->findings.run_ns;
+	size_t i;
+
+	for (i = 0; !a->findings.run_ns && i < a->model.n_threads; i++)
+		if (a->stats.threads[i].count)
+			ns += thread_lived_ns(a->model.threads[i]);
+	return ns;
+}
+
+struct stake site_stake(const struct analysis *a, const struct site *site)
+{
+	return stake_of(a, &site->costs, site->cost_ns + (uint64_t)site->others_ns);
+}
+
+struct stake finding_stake(const struct analysis *a, const struct finding *f)
+{
+	return stake_of(a, f->site ? &f->site->costs : &f->costs, finding_cost(f));
+}
+
+/* A detector may count less of a site's costs, or more, than its verdicts did. */
+static void add_part(struct thread_costs *sum, const struct finding *f, uint64_t ns)
+{
+	const struct thread_costs *costs = f->site ? &f->site->costs : &f->costs;
+
+	if (finding_cost(f))
+		thread_costs_join(sum, costs, (double)ns / (double)finding_cost(f));
+}
+
+void finding_add_costs(struct thread_costs *sum, const struct finding *f)
+{
+	add_part(sum, f, finding_cost(f));
+}
+
+void finding_add_gains(struct thread_costs *sum, const struct finding *f)
+{
+	add_part(sum, f, finding_gain(f));
+}
+
+bool finding_little(uint64_t ns, double share)
+{
+	return ns < MINOR_NS || share < MINOR_SHARE;
+}
+
+uint64_t finding_gain(const struct finding *f)
+{
+	return f->gain_known ? f->gain_high_ns : finding_cost(f);
+}
+
+double finding_gain_share(const struct finding *f)
+{
+	uint64_t cost_ns = finding_cost(f);
+
+	return cost_ns ? f->stake.share * (double)finding_gain(f) / (double)cost_ns : 0;
 }
 
 /* What nobody knows the cost of is none: it might be large. */
-bool finding_minor(const struct finding *f, uint64_t run_ns)
+bool finding_minor(const struct finding *f)
 {
-	return !f->cost_unknown && !f->wrong && finding_little(finding_cost(f), run_ns);
+	return !f->cost_unknown && !f->wrong && finding_little(finding_cost(f), f->stake.share);
 }
 
-bool finding_problem(const struct finding *f, uint64_t run_ns)
+bool finding_gains_little(const struct finding *f)
+{
+	return !f->cost_unknown && !f->wrong && !finding_minor(f) &&
+	       finding_little(finding_gain(f), finding_gain_share(f));
+}
+
+bool finding_problem(const struct finding *f)
 {
 	return !f->cost_unknown && !f->perhaps_free && !f->once && !f->not_ours &&
-	       !finding_minor(f, run_ns);
+	       !finding_minor(f) && !finding_gains_little(f);
 }
 
-uint64_t findings_run_ns(const struct analysis *a)
+const char *finding_severity(const struct finding *f)
 {
-	uint64_t ns = 0;
-	size_t i;
-
-	for (i = 0; i < a->model.n_threads; i++)
-		if (a->stats.threads[i].count)
-			ns += lived_ns(a->model.threads[i]);
-	return ns;
+	if (finding_problem(f))
+		return "problem";
+	return f->shown || !finding_minor(f) ? "note" : "minor";
 }

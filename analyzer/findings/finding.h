@@ -16,6 +16,7 @@
 #include "report/report.h"
 #include "report/symbolize.h"
 #include "site_stacks.h"
+#include "stake.h"
 
 struct analysis;
 struct detector;
@@ -100,7 +101,7 @@ struct claim {
 	struct verdict verdict;
 	struct thread *thread;
 	uint8_t device;
-	bool failed;
+	bool failed, working; /* working: in its process's phase */
 	uint64_t begin_ns, end_ns, hidden_ns, bytes;
 	uint64_t submissions, tries; /* as in struct site */
 	const struct stack *stack; /* NULL: none */
@@ -175,6 +176,7 @@ struct site {
 	struct evidence worst;
 	struct site_stacks stacks;
 	const struct thread *last_thread;
+	struct thread_costs costs; /* of its cases, to their threads and others */
 	struct thread_set callers; /* the threads of its calls */
 	uint64_t threads; /* how many; of sites that became one no fewer */
 	UT_hash_handle hh;
@@ -199,6 +201,7 @@ struct finding {
 	/* Minor ones of its detector at other places, and what they cost, if together with it that is not
 	 * minor; it is the costliest of them, and a note. */
 	uint64_t alike, alike_ns;
+	struct stake alike_stake; /* of all of them together */
 	uint64_t places; /* of the program; where it was costliest is shown */
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
@@ -216,6 +219,9 @@ struct finding {
 	size_t n_python, n_minor_python;
 	const struct site_stack *stack; /* to show: of where most of the cost is made; NULL: none */
 	const char *what, *fix; /* sentences; the gain is that of `fix` */
+	/* What it cost which thread, where there is no site and the detector knows; and of what that is which share. */
+	struct thread_costs costs;
+	struct stake stake;
 	const char *otherwise; /* another cure, with what that one would gain; NULL: none */
 	/* For conclude, where it knows who calls the function: looked up afterwards. */
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
@@ -244,6 +250,7 @@ struct findings {
 	struct observer observer; /* must be the first */
 	struct accounting *accounts;
 	struct site *sites, *last;
+	uint64_t run_ns; /* findings_run_ns, once it is known */
 	struct told *told; /* of which calls stacks told */
 	/* Who is shown a call, a bit for each row of detectors: one that failed; one that took long, and
 	 * any other one, of each contract. */
@@ -262,12 +269,33 @@ void sites_settle(struct accounting *accounts);
  */
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 				  struct symbolizer *symbols, struct report *report, size_t *n);
+void findings_free(struct finding *findings, size_t n);
 
 /* Costs too little to speak of. */
-bool finding_minor(const struct finding *f, uint64_t run_ns);
+bool finding_minor(const struct finding *f);
 
-/* Costs so much for sure, or is so wrong, that something should be done: no note, and not minor. */
-bool finding_problem(const struct finding *f, uint64_t run_ns);
+/* Its cure gives back so much for sure, or it is so wrong, that something should be done: no note, and not minor. */
+bool finding_problem(const struct finding *f);
+
+/* What the cure would give back, at most; where nobody knows, what it cost. For the order and for gates. */
+uint64_t finding_gain(const struct finding *f);
+
+/* That part of its stake. */
+double finding_gain_share(const struct finding *f);
+
+/* It costs much, and its cure gives next to nothing of it back: a note. */
+bool finding_gains_little(const struct finding *f);
+
+/* problem, note or minor. */
+const char *finding_severity(const struct finding *f);
+
+/* What is at stake at a site, or in a finding of the whole run. */
+struct stake site_stake(const struct analysis *a, const struct site *site);
+struct stake finding_stake(const struct analysis *a, const struct finding *f);
+
+/* Of findings whose costs are added up: the costs of each, or what its cure would give back of them. */
+void finding_add_costs(struct thread_costs *sum, const struct finding *f);
+void finding_add_gains(struct thread_costs *sum, const struct finding *f);
 
 /* Where nobody knows what it cost, the most that it may have: for the order only. */
 static inline uint64_t finding_cost(const struct finding *f)
@@ -314,12 +342,13 @@ bool site_went_on(const struct analysis *a, const struct site *site);
 /* Part of a sentence: that most of the site's cost would have been waited right behind its calls; else empty. */
 const char *site_waits_anyway(const struct site *site);
 
-/* Is it too little to speak of, in a run of that time? */
-bool finding_little(uint64_t ns, uint64_t run_ns);
+/* Is a time too little to speak of, if it is that share of a thread's time? */
+bool finding_little(uint64_t ns, double share);
 
 /* All time that threads which call CUDA had, from each one's first call until it or its process ended, in
- * nanoseconds: what shares are of. */
+ * nanoseconds; of one thread. */
 uint64_t findings_run_ns(const struct analysis *a);
+uint64_t thread_lived_ns(const struct thread *thread);
 
 /* The same of one process, and how many threads that is. */
 uint64_t findings_process_ns(const struct analysis *a, const struct process *process,

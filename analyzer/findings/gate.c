@@ -13,6 +13,7 @@
 #include "trace/losses.h"
 
 #define PPM 1000000
+#define TIERS 7 /* of findings, in the order in which they are shown */
 
 /* How a limit is written, after its number; the first is what a bare number is. */
 static const struct {
@@ -249,14 +250,14 @@ static void add_failure(struct gate *gate, const struct gate_failure *failure)
 }
 
 /* What of --fail-on forbids the finding; NULL: nothing. */
-static const char *forbidden(const struct gate *gate, const struct finding *f, uint64_t run_ns)
+static const char *forbidden(const struct gate *gate, const struct finding *f)
 {
 	size_t i;
 
 	for (i = 0; i < gate->n_fail_on; i++)
 		if (gate->fail_on[i] == f->detector)
 			return f->detector->id;
-	if (gate->problem && finding_problem(f, run_ns))
+	if (gate->problem && finding_problem(f))
 		return "problem";
 	return gate->any ? "any" : NULL;
 }
@@ -270,9 +271,20 @@ static const char *time_text(struct gate *gate, uint64_t ns)
 	return arena_printf(&gate->texts, "%s", text);
 }
 
-static void judge_finding(struct gate *gate, struct finding *f, uint64_t run_ns)
+/* "gains up to 5.200 ms", or what it cost, as far as that is known. */
+static const char *weight_text(struct gate *gate, const struct finding *f)
 {
-	const char *what = forbidden(gate, f, run_ns);
+	if (f->cost_unknown)
+		return "what it cost nobody knows";
+	if (!f->gain_known)
+		return arena_printf(&gate->texts, "cost %s", time_text(gate, finding_cost(f)));
+	return arena_printf(&gate->texts, "its cure gains up to %s",
+			    time_text(gate, f->gain_high_ns));
+}
+
+static void judge_finding(struct gate *gate, struct finding *f)
+{
+	const char *what = forbidden(gate, f);
 
 	gate->counted++;
 	gate->counted_unknown += f->cost_unknown;
@@ -280,16 +292,14 @@ static void judge_finding(struct gate *gate, struct finding *f, uint64_t run_ns)
 	if (!what)
 		return;
 	f->fails = true;
-	add_failure(
-		gate,
-		&(struct gate_failure){
-			.rule = arena_printf(&gate->texts, "--fail-on=%s", what),
-			.id = f->detector->id,
-			.text = arena_printf(&gate->texts, "%s: %s", f->detector->title,
-					     f->cost_unknown ? "what it cost nobody knows"
-							     : time_text(gate, finding_cost(f))),
-			.where = f->where ? arena_printf(&gate->texts, "%s", f->where) : NULL,
-		});
+	add_failure(gate,
+		    &(struct gate_failure){
+			    .rule = arena_printf(&gate->texts, "--fail-on=%s", what),
+			    .id = f->detector->id,
+			    .text = arena_printf(&gate->texts, "%s: %s", f->detector->title,
+						 weight_text(gate, f)),
+			    .where = f->where ? arena_printf(&gate->texts, "%s", f->where) : NULL,
+		    });
 }
 
 static bool in_budget(const struct budget *budget, const struct finding *f)
@@ -310,22 +320,38 @@ static const char *amount(struct gate *gate, enum limit_unit unit, uint64_t valu
 	}
 }
 
-static void judge_budget(struct gate *gate, const struct budget *budget, struct finding *findings,
-			 size_t n, uint64_t run_ns)
+/* What is in the budget: calls, time, or the share of the thread's time of which it is most (stake.h). */
+static uint64_t spent(const struct analysis *a, const struct budget *budget,
+		      const struct finding *findings, size_t n)
 {
-	static const char *const units[LIMIT_UNITS] = {"ns", "ppm", "calls"};
-	uint64_t ns = 0, calls = 0, value;
+	struct thread_costs gains = {0};
+	uint64_t ns = 0, calls = 0;
+	struct stake stake;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
 		if (!in_budget(budget, &findings[i]))
 			continue;
-		ns += finding_known_cost(&findings[i]);
 		calls += findings[i].count;
+		if (findings[i].cost_unknown)
+			continue;
+		ns += finding_gain(&findings[i]);
+		finding_add_gains(&gains, &findings[i]);
 	}
-	value = budget->unit == LIMIT_CALLS ? calls : ns;
-	if (budget->unit == LIMIT_PPM)
-		value = run_ns ? (uint64_t)((double)ns * PPM / (double)run_ns) : 0;
+	stake = stake_of(a, &gains, ns);
+	thread_costs_release(&gains);
+	if (budget->unit == LIMIT_CALLS)
+		return calls;
+	return budget->unit == LIMIT_PPM ? (uint64_t)(stake.share * PPM) : ns;
+}
+
+static void judge_budget(struct gate *gate, const struct analysis *a, const struct budget *budget,
+			 struct finding *findings, size_t n)
+{
+	static const char *const units[LIMIT_UNITS] = {"ns", "ppm", "calls"};
+	uint64_t value = spent(a, budget, findings, n);
+	size_t i;
+
 	if (value <= budget->limit)
 		return;
 	for (i = 0; i < n; i++)
@@ -342,32 +368,32 @@ static void judge_budget(struct gate *gate, const struct budget *budget, struct 
 			  });
 }
 
-/* The place of a finding among the others: first what is to be looked at. */
-static int tier(const struct finding *f, uint64_t run_ns)
+/* The place of a finding among the others: problems, notes, what is minor, what is accepted; of each first what counts. */
+static int tier(const struct finding *f)
 {
-	bool minor = finding_minor(f, run_ns) && !f->fails;
+	bool minor = finding_minor(f) && !f->shown && !f->fails;
 
 	if (f->suppressed)
-		return 4;
-	return (minor ? 2 : 0) + !counts(f);
+		return TIERS - 1;
+	return (finding_problem(f) ? 0 : minor ? 4 : 2) + !counts(f);
 }
 
-static void put_in_order(struct finding *findings, size_t n, uint64_t run_ns)
+static void put_in_order(struct finding *findings, size_t n)
 {
 	struct finding *sorted = xcalloc(n, sizeof(*sorted));
 	size_t i, kept = 0;
 	int t;
 
-	for (t = 0; t <= 4; t++)
+	for (t = 0; t < TIERS; t++)
 		for (i = 0; i < n; i++)
-			if (tier(&findings[i], run_ns) == t)
+			if (tier(&findings[i]) == t)
 				sorted[kept++] = findings[i];
 	if (n)
 		memcpy(findings, sorted, n * sizeof(*sorted));
 	free(sorted);
 }
 
-void gate_judge(struct gate *gate, struct finding *findings, size_t n, uint64_t run_ns)
+void gate_judge(struct gate *gate, const struct analysis *a, struct finding *findings, size_t n)
 {
 	size_t i;
 
@@ -381,10 +407,10 @@ void gate_judge(struct gate *gate, struct finding *findings, size_t n, uint64_t 
 			gate->suppressed_ns +=
 				findings[i].overlaps ? 0 : finding_known_cost(&findings[i]);
 		} else if (counts(&findings[i])) {
-			judge_finding(gate, &findings[i], run_ns);
+			judge_finding(gate, &findings[i]);
 		}
 	}
 	for (i = 0; i < gate->n_budgets; i++)
-		judge_budget(gate, &gate->budgets[i], findings, n, run_ns);
-	put_in_order(findings, n, run_ns);
+		judge_budget(gate, a, &gate->budgets[i], findings, n);
+	put_in_order(findings, n);
 }

@@ -2,7 +2,8 @@
  * analyzer/findings/gate.h: findings as a gate of a build: which of them count, and whether they are too many
  * or too dear.
  *
- * A finding counts unless a suppression with a reason covers it (suppress.h), or it was there before
+ * What a finding weighs is what its cure would give back, at most; where nobody knows that, what it cost: a gate asks for
+ * what can be had. A finding counts unless a suppression with a reason covers it (suppress.h), or it was there before
  * and is no worse (baseline.h). --fail-on names findings that may not be at all; --budget says what
  * those that count may cost together. What is lost has no findings: of a trace of which nothing is left
  * the gate says that it cannot judge, and of one with gaps that there are some.
@@ -21,7 +22,8 @@ struct gate_failure {
 	const char *rule; /* the option, as given: "--budget=all:5%" */
 	const char *id, *text, *where;
 	uint64_t value, limit;
-	const char *unit; /* of both: "ns", "ppm" of the run, "calls"; NULL: --fail-on has none */
+	const char *
+		unit; /* of both: "ns", "ppm" of a thread's time, "calls"; NULL: --fail-on has none */
 };
 
 enum limit_unit { LIMIT_NS, LIMIT_PPM, LIMIT_CALLS, LIMIT_UNITS };
@@ -82,7 +84,7 @@ void gate_look_at_files(struct gate *gate, const struct finding *findings, size_
 			struct symbolizer *symbols);
 
 /* Marks the findings (suppressed, compared, before_ns, fails), and puts those that count first. Once. */
-void gate_judge(struct gate *gate, struct finding *findings, size_t n, uint64_t run_ns);
+void gate_judge(struct gate *gate, const struct analysis *a, struct finding *findings, size_t n);
 
 /* After gate_look: something was to be judged that nobody can read. */
 static inline bool gate_cannot_judge(const struct gate *gate)

@@ -97,6 +97,8 @@ static void add_claim(const struct claim *claim)
 	site->instead_ns += v->instead_ns;
 	site->tally += v->tally;
 	site->tries = claim->tries;
+	thread_costs_add(&site->costs, claim->thread, (double)v->cost_ns,
+			 claim->working ? (double)v->cost_ns : 0);
 	thread_set_add(&site->callers, claim->thread);
 	site->threads = site->callers.count;
 	site->last_thread = claim->thread;
@@ -137,6 +139,7 @@ void site_add(struct site *sum, const struct site *more)
 	sum->devices |= more->devices;
 	sum->threads += more->threads;
 	thread_set_join(&sum->callers, &more->callers);
+	thread_costs_join(&sum->costs, &more->costs, 1);
 	sum->first_ns = more->first_ns < sum->first_ns ? more->first_ns : sum->first_ns;
 	sum->last_ns = more->last_ns > sum->last_ns ? more->last_ns : sum->last_ns;
 	keep_worst(&sum->worst, &more->worst);
@@ -282,6 +285,8 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 			      .thread = call->thread,
 			      .device = call->device,
 			      .failed = call_failed(&o->record->raw->call_head),
+			      .working = phase_has(&o->accounts->expect->phases, o->record->process,
+						   call->end_ns),
 			      .begin_ns = call->begin_ns,
 			      .end_ns = call->end_ns,
 			      .hidden_ns = finished_ns(call, BUCKET_GPU_HIDDEN),
@@ -369,13 +374,14 @@ static struct site *see(struct observer *observer, const struct observed *o)
 	return alone ? NULL : site;
 }
 
-static void charge_others(struct site *site, double ns, bool sure, bool across)
+static void charge_others(struct site *site, const struct kept_waiting *wait)
 {
-	site->others_ns += ns;
-	if (sure)
-		site->others_sure_ns += ns;
-	if (across)
-		site->cross_ns += ns;
+	site->others_ns += wait->ns;
+	if (wait->sure)
+		site->others_sure_ns += wait->ns;
+	if (wait->across_devices)
+		site->cross_ns += wait->ns;
+	thread_costs_add(&site->costs, wait->waiter, wait->ns, wait->working ? wait->ns : 0);
 }
 
 void findings_init(struct findings *f, struct accounting *accounts)
@@ -415,6 +421,7 @@ void findings_release(struct findings *f)
 		thread_set_release(&site->callers);
 		free(site->sampled);
 		site_stacks_release(&site->stacks);
+		thread_costs_release(&site->costs);
 		free(site);
 	}
 	HASH_ITER (hh, f->told, told, next_told) {

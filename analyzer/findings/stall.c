@@ -78,6 +78,8 @@ static struct blame_edge without_start(const struct analysis *a, const struct bl
 	left.waited_ns =
 		edge->starting_ns < edge->waited_ns ? edge->waited_ns - edge->starting_ns : 0;
 	left.spared_ns *= left.waited_ns / edge->waited_ns;
+	if (left.working_ns > left.waited_ns)
+		left.working_ns = left.waited_ns;
 	return left;
 }
 
@@ -106,6 +108,8 @@ static void add_edge(struct sums *sums, const struct analysis *a, const struct b
 	const struct blame_key *k = &edge->key;
 
 	sums->stall.waited_ns += edge->waited_ns;
+	thread_costs_add(&sums->stall.costs, edge_thread(a, k->waiter), edge->waited_ns,
+			 edge->working_ns);
 	blame_add_help(edge, sums->stall.help_ns);
 	sums->stall.measured |= !k->inferred;
 	sums->waiters[k->waiter - 1] = true;
@@ -219,6 +223,7 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 	sum_up(&sums, a);
 	sums.stall.calls = count_calls(a, across_devices);
 	sums.stall.span_ns = calls->count ? calls->last_ns - calls->first_ns : 0;
+	sums.stall.stake = stake_of(a, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
 	add_told(&sums.stall, a, across_devices, findings, n);
 	free(sums.keepers);
 	free(sums.waiters);
@@ -227,15 +232,19 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 	return sums.stall;
 }
 
-static bool matters(const struct analysis *a, double waited_ns)
+/* That part of the waits. */
+static bool matters(const struct stall *stall, double ns)
 {
-	return waited_ns >= STALL_LEAST_NS &&
-	       waited_ns >= (double)findings_run_ns(a) / STALL_LEAST_PART;
+	return ns >= STALL_LEAST_NS &&
+	       stall->stake.share * ns / stall->waited_ns >= STALL_LEAST_SHARE;
 }
 
-bool stall_matters(const struct analysis *a, const struct stall *stall)
+bool stall_matters(struct stall *stall)
 {
-	return matters(a, stall->waited_ns);
+	if (matters(stall, stall->waited_ns))
+		return true;
+	thread_costs_release(&stall->costs);
+	return false;
 }
 
 const char *stall_mostly(struct report *report, const struct analysis *a, const struct stall *stall)
@@ -368,9 +377,10 @@ void stall_fill(struct report *report, const struct analysis *a, const struct st
 	finding->count = stall->calls;
 	finding->processes = (uint32_t)stall->processes;
 	finding->own_ns = (uint64_t)stall->waited_ns;
+	finding->costs = stall->costs;
 	finding->overlaps = stall->charged_ns > 0;
 	finding->once = is_beginning(a, stall) ||
 			(!stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
-			 !matters(a, stall->waited_ns - stall->loading_ns));
+			 !matters(stall, stall->waited_ns - stall->loading_ns));
 	fill_cure(report, a, stall, processes, finding);
 }

@@ -9,11 +9,11 @@
 #include "report/report.h"
 
 /*
- * A stall that took less than this, or a smaller part of the threads' time, is none: any two threads
+ * A stall that took less than this, or a smaller share of the time it is judged by (stake.h), is none: any two threads
  * that share a lock meet now and then, more so where there are too few CPUs.
  */
 #define STALL_LEAST_NS 1000000
-#define STALL_LEAST_PART 100
+#define STALL_LEAST_SHARE 0.01
 
 /*
  * Nor are the waits of the start, in calls that began before the process had handed work to a GPU, if such
@@ -31,6 +31,8 @@ struct stall {
 	double loading_ns; /* of waited_ns, while a holder loaded code, which is done once for each kernel and GPU */
 	bool loads_again; /* a finding says that code is loaded and unloaded again and again */
 	double charged_ns; /* of waited_ns, what findings of the calls at the root have told already */
+	struct thread_costs costs; /* of waited_ns; the finding's, if there is one */
+	struct stake stake;
 	uint64_t calls; /* that waited */
 	uint64_t span_ns; /* from the first of them to the last */
 	uint64_t waiters, threads, devices, processes;
@@ -47,8 +49,8 @@ struct stall {
 struct stall stall_sum(const struct analysis *a, bool across_devices,
 		       const struct finding *findings, size_t n);
 
-/* Is it long enough to be told? */
-bool stall_matters(const struct analysis *a, const struct stall *stall);
+/* Is it long enough to be told? Once; if it is, stall_fill comes next. */
+bool stall_matters(struct stall *stall);
 
 /* "1.2 s of it while one of them was in cudaMallocHost (its own work)". */
 const char *stall_mostly(struct report *report, const struct analysis *a,

@@ -17,20 +17,19 @@ char *render_finding_message(const struct table *t, size_t row)
 {
 	const char *what = table_text_at(t, row, "what") ?: table_text_at(t, row, "title");
 	const char *known = table_text_at(t, row, "cost_known");
-	char cost[TIME], own[TIME], others[TIME], share[TIME];
+	const char *share = table_text_at(t, row, "share") ?: "";
+	char cost[TIME], own[TIME], others[TIME];
 	uint64_t cost_ns = table_number_at(t, row, "cost_ns");
 
 	if (known && !strcmp(known, "no"))
 		return xasprintf("%s. What that cost, the trace does not tell.", what);
-	format_percent(share, TIME, (double)cost_ns, (double)table_number_at(t, row, "run_ns"));
 	time_at(t, row, "cost_ns", cost);
 	time_at(t, row, "own_ns", own);
 	time_at(t, row, "others_ns", others);
 	if (!report_tells_others(table_number_at(t, row, "others_ns"), cost_ns))
-		return xasprintf("%s. It cost %s: %s of the threads' time.", what, cost, share);
-	return xasprintf("%s. It cost its threads %s and others, who waited for it, %s: %s of the "
-			 "threads' time.",
-			 what, own, others, share);
+		return xasprintf("%s. It cost %s: %s.", what, cost, share);
+	return xasprintf("%s. It cost its threads %s and others, who waited for it, %s: %s.", what,
+			 own, others, share);
 }
 
 char *render_finding_cure(const struct table *t, size_t row)

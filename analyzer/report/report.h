@@ -7,7 +7,7 @@
 
 #include "table.h"
 
-#define REPORT_TABLES 32
+#define REPORT_TABLES 40
 
 /* How text is shown. */
 struct view {

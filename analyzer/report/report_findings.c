@@ -17,6 +17,8 @@ struct finding_row {
 	const char *python, *python_function, *python_file;
 	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
+	const char *share, *share_of;
+	uint64_t share_ppm, share_of_ns, share_thread;
 	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, run_ns,
 		count, bytes, alike, alike_ns, offset;
 	const struct table *stack;
@@ -28,6 +30,7 @@ struct finding_row {
 static const struct column finding_columns[] = {
 	COLUMN(struct finding_row, rank, "#", UNIT_PLAIN),
 	COLUMN(struct finding_row, cost_ns, "cost", UNIT_NS_IF_KNOWN),
+	COLUMN(struct finding_row, gain_high_ns, "gain", UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, cost_known, UNIT_TEXT),
 	COLUMN_TEXT(struct finding_row, headline, "what"),
 	COLUMN_JSON(struct finding_row, id, UNIT_TEXT),
@@ -37,8 +40,12 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, own_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, others_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, run_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, share, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, share_ppm, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, share_of, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, share_of_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, share_thread, UNIT_PLAIN),
 	COLUMN_JSON(struct finding_row, gain_low_ns, UNIT_NS_IF_KNOWN),
-	COLUMN_JSON(struct finding_row, gain_high_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, count, UNIT_COUNT),
 	COLUMN_JSON(struct finding_row, bytes, UNIT_BYTES),
 	COLUMN_JSON(struct finding_row, alike, UNIT_COUNT),
@@ -86,13 +93,14 @@ static const struct column finding_columns[] = {
 		.n_columns = ARRAY_SIZE(finding_columns), .row_bytes = sizeof(struct finding_row), \
 		.text_rows = 10, .when_empty = "none", \
 	}
-static const struct table_kind finding_kind = FINDING_KIND("FINDINGS, the costliest first");
+static const struct table_kind finding_kind =
+	FINDING_KIND("FINDINGS, first those whose cure gains most");
 static const struct table_kind about_kind =
-	FINDING_KIND("FINDINGS in its calls, the costliest first; numbered as in the report");
+	FINDING_KIND("FINDINGS in its calls, numbered as in the report");
 
 /* Text leaves out those that cost little, unless their detector wants them seen or the gate fails on
  * them, and those that are suppressed: they are moved to the end. Returns how many. */
-static size_t fold(struct finding *findings, size_t n, uint64_t run_ns)
+static size_t fold(struct finding *findings, size_t n)
 {
 	struct finding *folded = xcalloc(n + 1, sizeof(*folded));
 	size_t i, kept = 0, n_folded = 0;
@@ -100,7 +108,7 @@ static size_t fold(struct finding *findings, size_t n, uint64_t run_ns)
 	for (i = 0; i < n; i++) {
 		const struct finding *f = &findings[i];
 
-		if (f->suppressed || (finding_minor(f, run_ns) && !f->shown && !f->fails))
+		if (f->suppressed || (finding_minor(f) && !f->shown && !f->fails))
 			folded[n_folded++] = *f;
 		else
 			findings[kept++] = *f;
@@ -111,16 +119,28 @@ static size_t fold(struct finding *findings, size_t n, uint64_t run_ns)
 	return n_folded;
 }
 
-/* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
-static const char *alike_text(struct report *report, const struct finding *f, uint64_t run_ns)
+/* "12 % of thread 7's working time". */
+static const char *share_text(struct report *report, const struct stake *stake)
 {
-	uint64_t ns = finding_cost(f) + f->alike_ns;
+	static const char *const wholes[] = {
+		[STAKE_WORKING] = "working time", [STAKE_THREAD] = "time"};
+	const char *share = word_percent(report, stake->share, 1);
 
+	if (stake->whole == STAKE_ALL || !stake->thread)
+		return report_text(report, "%s of the threads' time", share);
+	return report_text(report, "%s of thread %u%s's %s", share, stake->thread->tid,
+			   word_host(report, stake->thread->process->trace), wholes[stake->whole]);
+}
+
+/* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
+static const char *alike_text(struct report *report, const struct finding *f)
+{
 	if (!f->alike)
 		return "";
 	return report_text(report, "; with %llu more at other places, each minor: %s, %s",
-			   (unsigned long long)f->alike, word_time(report, ns),
-			   word_percent(report, (double)ns, (double)run_ns));
+			   (unsigned long long)f->alike,
+			   word_time(report, finding_cost(f) + f->alike_ns),
+			   share_text(report, &f->alike_stake));
 }
 
 /* Where there are several hosts. */
@@ -129,21 +149,19 @@ static const char *on_host(struct report *report, const struct finding *f)
 	return f->host && !f->host->alone ? report_text(report, "; on %s", f->host->label) : "";
 }
 
-static const char *cost_text(struct report *report, const struct finding *f, uint64_t run_ns)
+static const char *cost_text(struct report *report, const struct finding *f)
 {
-	const char *share = word_percent(report, (double)finding_cost(f), (double)run_ns);
-	const char *alike = alike_text(report, f, run_ns);
+	const char *share = share_text(report, &f->stake);
+	const char *alike = alike_text(report, f);
 
 	if (f->cost_unknown)
 		return report_text(report, "%s; what that cost, the trace does not tell", f->what);
 	if (!report_tells_others(f->others_ns, finding_cost(f)))
-		return report_text(report, "%s; %s of the threads' time%s", f->what, share, alike);
-	return report_text(
-		report,
-		"%s; it cost its threads %s and others, who waited for it, %s: %s of the "
-		"threads' time%s",
-		f->what, word_time(report, f->own_ns), word_time(report, f->others_ns), share,
-		alike);
+		return report_text(report, "%s; %s%s", f->what, share, alike);
+	return report_text(report,
+			   "%s; it cost its threads %s and others, who waited for it, %s: %s%s",
+			   f->what, word_time(report, f->own_ns), word_time(report, f->others_ns),
+			   share, alike);
 }
 
 static const char *evidence_text(struct report *report, const struct analysis *a,
@@ -170,6 +188,9 @@ static const char *gain_text(struct report *report, const struct finding *f)
 			   word_time(report, f->gain_low_ns), word_time(report, f->gain_high_ns));
 }
 
+static const char *const share_keys[] = {
+	[STAKE_WORKING] = "working", [STAKE_THREAD] = "thread", [STAKE_ALL] = "all"};
+
 static const struct evidence *worst_of(const struct finding *f)
 {
 	static const struct evidence none;
@@ -177,34 +198,28 @@ static const struct evidence *worst_of(const struct finding *f)
 	return f->site ? &f->site->worst : &none;
 }
 
-/* A note is not about its cost: that is not known, or not the point. */
-static const char *severity(const struct finding *f, uint64_t run_ns)
-{
-	if (finding_problem(f, run_ns))
-		return "problem";
-	return f->shown || !finding_minor(f, run_ns) ? "note" : "minor";
-}
-
 /* Why its cost is not what a problem's is. */
-static const char *note(const struct finding *f, uint64_t run_ns)
+static const char *note(const struct finding *f)
 {
 	if (f->perhaps_free)
 		return "a note (perhaps free): ";
 	if (f->cost_unknown)
 		return "a note (cost unknown): ";
-	if (f->once && !finding_minor(f, run_ns))
+	if (f->once && !finding_minor(f))
 		return "a note (once a run): ";
-	if (!strcmp(severity(f, run_ns), "note"))
+	if (finding_gains_little(f))
+		return "a note (gains little): ";
+	if (!strcmp(finding_severity(f), "note"))
 		return "a note: ";
-	return strcmp(severity(f, run_ns), "minor") ? "" : "minor: ";
+	return strcmp(finding_severity(f), "minor") ? "" : "minor: ";
 }
 
-static const char *headline(struct report *report, const struct finding *f, uint64_t run_ns)
+static const char *headline(struct report *report, const struct finding *f)
 {
 	if (f->suppressed)
 		return report_text(report, "accepted (%s): %s", f->suppressed, f->detector->title);
 	if (!f->compared || !strcmp(f->compared, "same"))
-		return report_text(report, "%s%s", note(f, run_ns), f->detector->title);
+		return report_text(report, "%s%s", note(f), f->detector->title);
 	if (!strcmp(f->compared, "new"))
 		return report_text(report, "NEW: %s", f->detector->title);
 	return report_text(report, "WORSE (it was %s): %s",
@@ -238,8 +253,8 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	struct finding_row row = {
 		.id = f->detector->id,
 		.title = f->detector->title,
-		.headline = headline(report, f, run_ns),
-		.severity = severity(f, run_ns),
+		.headline = headline(report, f),
+		.severity = finding_severity(f),
 		.program = report_program(report, a->set, f->process ? f->process->trace : NULL),
 		.host = word_known_host(report, f->host),
 		.function = f->function,
@@ -259,6 +274,11 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.own_ns = if_known(!f->cost_unknown, f->own_ns),
 		.others_ns = if_known(!f->cost_unknown, f->others_ns),
 		.run_ns = run_ns,
+		.share = f->cost_unknown ? NULL : share_text(report, &f->stake),
+		.share_ppm = f->cost_unknown ? 0 : (uint64_t)(f->stake.share * 1e6),
+		.share_of = f->cost_unknown ? NULL : share_keys[f->stake.whole],
+		.share_of_ns = f->cost_unknown ? 0 : f->stake.whole_ns,
+		.share_thread = f->stake.thread ? f->stake.thread->tid : 0,
 		.gain_low_ns = if_known(f->gain_known, f->gain_low_ns),
 		.gain_high_ns = if_known(f->gain_known, f->gain_high_ns),
 		.count = f->count,
@@ -280,7 +300,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	if (worst->thread && worst->begin_ns > a->model.first_ns)
 		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
 	describe_python(&row, report, f);
-	row.costs = report_text(report, "%s%s", cost_text(report, f, run_ns), on_host(report, f));
+	row.costs = report_text(report, "%s%s", cost_text(report, f), on_host(report, f));
 	row.evidence = evidence_text(report, a, f, worst);
 	row.gain = gain_text(report, f);
 	if (f->otherwise)
@@ -290,20 +310,25 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	return row;
 }
 
-/* What is wrong may cost nothing. */
-static const char *costliest_text(struct report *report, const struct finding_row *row)
+/* Of the first problem: what is wrong may cost nothing. */
+static const char *first_text(struct report *report, const struct finding_row *row)
 {
-	if (finding_little(row->cost_ns, row->run_ns))
+	const char *cost;
+
+	if (finding_little(row->cost_ns, (double)row->share_ppm / 1e6))
 		return row->title;
-	return report_text(report, "%s, %s of the threads' time", word_time(report, row->cost_ns),
-			   word_percent(report, (double)row->cost_ns, (double)row->run_ns));
+	cost = report_text(report, "%s, %s", word_time(report, row->cost_ns), row->share);
+	if (row->gain_high_ns == UNKNOWN_NS || report_is_point(row->gain_high_ns, row->cost_ns))
+		return cost;
+	return report_text(report, "%s, gains up to %s", cost,
+			   word_time(report, row->gain_high_ns));
 }
 
 /* Those that nobody has accepted. */
 static void count_findings(struct report *report, struct summary_row *summary,
 			   const struct finding_row *rows, size_t n)
 {
-	const struct finding_row *costliest = NULL;
+	const struct finding_row *first = NULL;
 	uint64_t problems = 0, notes = 0;
 	size_t i;
 
@@ -314,11 +339,9 @@ static void count_findings(struct report *report, struct summary_row *summary,
 		if (strcmp(rows[i].severity, "problem") != 0)
 			continue;
 		problems++;
-		if (!costliest || rows[i].cost_ns > costliest->cost_ns)
-			costliest = &rows[i];
+		first = first ?: &rows[i];
 	}
-	report_found(report, summary, problems, notes,
-		     costliest ? costliest_text(report, costliest) : NULL);
+	report_found(report, summary, problems, notes, first ? first_text(report, first) : NULL);
 }
 
 void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
@@ -332,16 +355,16 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 
 	findings = findings_conclude(&a->findings, a, symbols, report, &n);
 	gate_look_at_files(gate, findings, n, symbols);
-	gate_judge(gate, findings, n, run_ns);
+	gate_judge(gate, a, findings, n);
 	report_gate(report, gate);
-	folded = fold(findings, n, run_ns);
+	folded = fold(findings, n);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
 		rows[i] = describe(report, a, symbols, &findings[i], run_ns);
 		rows[i].rank = i + 1;
 		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].fails ? "yes" : "no";
 	}
-	free(findings);
+	findings_free(findings, n);
 	count_findings(report, summary, rows, n);
 	table = report_add(report, &finding_kind, rows, n);
 	table->minor_rows = folded;
@@ -393,8 +416,8 @@ void report_findings_about(struct report *report, struct analysis *a, struct sym
 	if (a->accounts.blame.subject.kind == SUBJECT_LOCK)
 		return;
 	findings = findings_conclude(&a->findings, a, symbols, report, &n);
-	gate_judge(&none, findings, n, run_ns);
-	first_folded = n - fold(findings, n, run_ns);
+	gate_judge(&none, a, findings, n);
+	first_folded = n - fold(findings, n);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
 		if (!is_about(&findings[i], a))
@@ -403,7 +426,7 @@ void report_findings_about(struct report *report, struct analysis *a, struct sym
 		rows[n_rows++].rank = i + 1;
 		folded += i >= first_folded;
 	}
-	free(findings);
+	findings_free(findings, n);
 	table = report_add(report, &about_kind, rows, n_rows);
 	table->minor_rows = folded;
 	if (n_rows && folded == n_rows)

@@ -160,11 +160,81 @@ static const char *hosts_text(struct report *report, const struct trace_set *set
 	return report_text(report, "%zu:%s%s", set->n_hosts, text, i < set->n_hosts ? ", ..." : "");
 }
 
+/* ---- phases --------------------------------------------------------------------------------- */
+
+struct phase_row {
+	const char *process, *found;
+	uint64_t begin_ns, end_ns;
+};
+
+/* clang-format off */
+static const struct column phase_columns[] = {
+	COLUMN_JSON(struct phase_row, process, UNIT_TEXT),
+	COLUMN_JSON(struct phase_row, begin_ns, UNIT_NS),
+	COLUMN_JSON(struct phase_row, end_ns, UNIT_NS),
+	COLUMN_JSON(struct phase_row, found, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind phase_kind = {
+	.key = "phases",
+	.columns = phase_columns,
+	.n_columns = ARRAY_SIZE(phase_columns),
+	.row_bytes = sizeof(struct phase_row),
+	.json_only = true,
+};
+
+static uint64_t since_begin(const struct analysis *a, uint64_t ns)
+{
+	return ns - least(ns, a->model.first_ns);
+}
+
+static const struct phase_row *add_phases(struct report *report, const struct analysis *a)
+{
+	struct phase_row *rows = xcalloc(a->model.n_processes, sizeof(*rows));
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+		const struct phase *phase = &a->expect.phases.all[i];
+
+		rows[i].process = report_process(report, process->trace);
+		rows[i].found = phase->found ? "yes" : "no";
+		rows[i].begin_ns =
+			since_begin(a, phase->found ? phase->begin_ns : process->first_ns);
+		rows[i].end_ns = since_begin(a, phase->found ? phase->end_ns : process->last_ns);
+	}
+	report_add(report, &phase_kind, rows, a->model.n_processes);
+	return rows;
+}
+
+/* "4.021 s to 8.050 s, where its calls recur"; NULL: there is no such phase. */
+static const char *working_text(struct report *report, const struct phase_row *rows, size_t n)
+{
+	uint64_t begin_ns = UINT64_MAX, end_ns = 0;
+	size_t i, found = 0;
+
+	for (i = 0; i < n; i++) {
+		if (strcmp(rows[i].found, "yes") != 0)
+			continue;
+		found++;
+		begin_ns = least(begin_ns, rows[i].begin_ns);
+		end_ns = rows[i].end_ns > end_ns ? rows[i].end_ns : end_ns;
+	}
+	if (!found)
+		return NULL;
+	if (n > 1)
+		return report_text(report, "%zu of %zu processes, between %s and %s", found, n,
+				   word_time(report, begin_ns), word_time(report, end_ns));
+	return report_text(report, "from %s to %s, where calls recur", word_time(report, begin_ns),
+			   word_time(report, end_ns));
+}
+
 /* ---- headline ------------------------------------------------------------------------------- */
 
 struct summary_row {
-	const char *program, *hosts, *traced, *called, *failures, *ended, *runs_text, *found,
-		*files;
+	const char *program, *hosts, *traced, *working, *called, *failures, *ended, *runs_text,
+		*found, *files;
 	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
 	uint64_t copied_bytes, lost_records, unfinished, in_flight, runs, problems, notes;
 };
@@ -174,6 +244,7 @@ static const struct column summary_columns[] = {
 	COLUMN(struct summary_row, program, "program", UNIT_TEXT),
 	COLUMN_TEXT(struct summary_row, hosts, "hosts"),
 	COLUMN_TEXT(struct summary_row, traced, "traced"),
+	COLUMN_TEXT(struct summary_row, working, "working"),
 	COLUMN_TEXT(struct summary_row, called, "calls"),
 	COLUMN_TEXT(struct summary_row, failures, "failed"),
 	COLUMN_TEXT(struct summary_row, ended, "ended"),
@@ -335,12 +406,13 @@ struct summary_row *report_summary(struct report *report, const struct analysis 
 	write_summary(row, a, report);
 	report_add(report, &summary_kind, row, 1);
 	add_hosts(report, a->set);
+	row->working = working_text(report, add_phases(report, a), a->model.n_processes);
 	return row;
 }
 
 /* Is something wrong, and how much? What it is, and what to do, the findings say. */
 void report_found(struct report *report, struct summary_row *row, uint64_t problems, uint64_t notes,
-		  const char *costliest)
+		  const char *first)
 {
 	const char *besides = notes ? report_text(report, "%llu note%s", (unsigned long long)notes,
 						  notes == 1 ? "" : "s")
@@ -351,7 +423,7 @@ void report_found(struct report *report, struct summary_row *row, uint64_t probl
 	if (problems)
 		row->found =
 			report_text(report, "%llu problem%s%s%s%s", (unsigned long long)problems,
-				    problems == 1 ? ": " : "s, the costliest ", costliest,
+				    problems == 1 ? ": " : "s, the first ", first,
 				    besides ? "; and " : "", besides ?: "");
 	else if (!row->calls && !notes)
 		row->found = "nothing: there are no calls to look at";

@@ -23,7 +23,7 @@ bool report_losses(struct report *report, const struct analysis *a);
 struct summary_row;
 struct summary_row *report_summary(struct report *report, const struct analysis *a);
 void report_found(struct report *report, struct summary_row *row, uint64_t problems, uint64_t notes,
-		  const char *costliest);
+		  const char *first);
 
 /* So many files of the program are not those that ran (report_files.h). */
 void report_unread(struct report *report, struct summary_row *row, size_t n);

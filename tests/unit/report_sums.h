@@ -114,11 +114,35 @@ static inline void rs_check_victim(const json_t *root, const json_t *victim)
 	}
 }
 
+static inline int rs_severity_of(const char *severity)
+{
+	return !strcmp(severity, "minor") ? 2 : !strcmp(severity, "note");
+}
+
+static inline int rs_severity(const json_t *row)
+{
+	return rs_is(row, "fails", "yes") && rs_is(row, "severity", "minor")
+		       ? 1
+		       : rs_severity_of(rs_text(row, "severity"));
+}
+
+static inline bool rs_compared(const json_t *row)
+{
+	return json_is_string(json_object_get(row, "compared")) || rs_is(row, "cost_known", "no");
+}
+
+/* By which findings of a severity are in order. */
+static inline json_int_t rs_gain(const json_t *row)
+{
+	return rs_number(row, rs_known(row, "gain_high_ns") ? "gain_high_ns" : "cost_ns");
+}
+
 /* Ranks, what the headline says of them, and notes below problems. */
 static inline void rs_check_order(const json_t *root)
 {
 	const json_t *summary = json_object_get(root, "summary"), *row;
-	json_int_t problems = 0, notes = 0;
+	json_int_t problems = 0, notes = 0, gain = 0;
+	const char *severity = "";
 	size_t i;
 
 	json_array_foreach(json_object_get(root, "findings"), i, row)
@@ -126,6 +150,11 @@ static inline void rs_check_order(const json_t *root)
 		RS_HOLDS(row, rs_number(row, "rank") == (json_int_t)i + 1);
 		if (json_is_string(json_object_get(row, "suppressed")))
 			continue;
+		RS_HOLDS(row, rs_severity(row) >= rs_severity_of(severity));
+		RS_HOLDS(row, rs_compared(row) || !rs_is(row, "severity", severity) ||
+				      rs_gain(row) <= gain);
+		severity = rs_text(row, "severity");
+		gain = rs_gain(row);
 		problems += rs_is(row, "severity", "problem");
 		notes += rs_is(row, "severity", "note");
 	}

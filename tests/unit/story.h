@@ -172,9 +172,27 @@ static inline void nothing(const struct story *s)
 		fail_msg("nothing expected in:\n%s", s->shown);
 }
 
+/* Does the text report say that, on however many lines? */
+static inline bool is_said(const struct story *s, const char *words)
+{
+	char *one_line = calloc(1, strlen(s->shown) + 1);
+	const char *at;
+	size_t n = 0;
+	bool said;
+
+	for (at = s->shown; *at; at++)
+		if (*at != '\n' && (*at != ' ' || (n && one_line[n - 1] != ' ')))
+			one_line[n++] = *at;
+		else if (*at == '\n' && n && one_line[n - 1] != ' ')
+			one_line[n++] = ' ';
+	said = strstr(one_line, words) != NULL;
+	free(one_line);
+	return said;
+}
+
 static inline bool is_shown(const struct story *s, json_t *finding)
 {
-	return strstr(s->shown, json_string_value(json_object_get(finding, "title"))) != NULL;
+	return is_said(s, json_string_value(json_object_get(finding, "title")));
 }
 
 #define STORY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

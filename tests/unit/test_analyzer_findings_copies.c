@@ -216,8 +216,8 @@ static void tell_cuts(struct story *s, unsigned int places)
 		     0x1000 + 16 * i);
 		s->ns += 10 * MS;
 	}
-	s->ns += 1000 * MS;
-	launch(s, 1000, 4000);
+	for (i = 0; i < 50; i++)
+		launch(s, 20 * MS, 4000);
 	conclude(s);
 }
 

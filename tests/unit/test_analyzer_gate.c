@@ -9,6 +9,7 @@
 #include <string.h>
 #include "scratch.h"
 #include "findings/detector.h"
+#include "analysis.h"
 #include "findings/gate.h"
 #include "report/render.h"
 
@@ -25,6 +26,7 @@ static struct finding finding(const char *caller, const char *file, uint64_t lin
 		.file = file,
 		.line = line,
 		.own_ns = ms * 1000000,
+		.stake = {.share = (double)ms / 100, .whole = STAKE_ALL},
 		.count = 2,
 	};
 }
@@ -320,6 +322,9 @@ static void test_unknown(void **state)
 	baseline_release(&b);
 }
 
+/* Of 100 ms. */
+static const struct analysis run = {.findings = {.run_ns = 100000000}};
+
 /* ---- the gate --------------------------------------------------------------------------------- */
 
 /* Failures of two findings that cost 6 and 2 of 100 ms, 4 calls; -1: the options are wrong. */
@@ -331,7 +336,7 @@ static int failures(const char *fail_on, const char *budget)
 	int n = -1;
 
 	if (!gate_init(&gate, fail_on, budget, &none)) {
-		gate_judge(&gate, findings, ARRAY_SIZE(findings), 100000000);
+		gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
 		assert_int_equal(gate_failed(&gate), gate.n_failures != 0);
 		n = (int)gate.n_failures;
 		assert_true(!gate_failed(&gate) || findings[0].fails);
@@ -408,7 +413,7 @@ static void test_unknown_in_budget(void **state)
 	(void)state;
 	findings[0].cost_unknown = true;
 	assert_int_equal(gate_init(&gate, NULL, "all:2ms", &none), 0);
-	gate_judge(&gate, findings, ARRAY_SIZE(findings), 100000000);
+	gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
 	assert_false(gate_failed(&gate));
 	report_init(&report, "test");
 	report_gate(&report, &gate);

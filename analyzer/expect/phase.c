@@ -1,0 +1,219 @@
+/*
+ * analyzer/expect/phase.c: the phase in which each process works. Called by the first reading.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include "phase.h"
+
+#define REPEATED 8 /* calls from which on a site is one of a loop */
+#define TRIMMED_PART 5 /* of the samples, at either end: more are left out nowhere */
+#define FAR 3 /* times as far from the others as any of those from the next one */
+#define PHASE_PART 32 /* of the process's time: less is no phase */
+
+void phases_init(struct phases *p, const struct trace_set *set)
+{
+	size_t i;
+
+	*p = (struct phases){.n = set->n_traces};
+	p->all = xcalloc(p->n, sizeof(*p->all));
+	for (i = 0; i < p->n; i++)
+		p->all[i] = (struct phase){.end_ns = UINT64_MAX};
+}
+
+void phases_release(struct phases *p)
+{
+	free(p->all);
+	free(p->sites);
+	*p = (struct phases){0};
+}
+
+/* ---- sites ---------------------------------------------------------------------------------- */
+
+void phase_sample(struct phase_site *site, uint64_t time)
+{
+	uint32_t i;
+
+	if (site->n_samples == PHASE_SAMPLES) {
+		for (i = 0; i < PHASE_SAMPLES / 2; i++)
+			site->samples[i] = site->samples[2 * i];
+		site->n_samples = PHASE_SAMPLES / 2;
+		site->stride *= 2;
+	}
+	site->samples[site->n_samples++] = time;
+	site->next = site->count + site->stride;
+}
+
+#define PLACES_FIRST 256
+
+static void grow_places(struct phases *p)
+{
+	struct phases old = *p;
+	size_t i;
+
+	p->n_places = old.n_places ? 2 * old.n_places : PLACES_FIRST;
+	p->sites = xcalloc(p->n_places, sizeof(*p->sites));
+	for (i = 0; i < old.n_places; i++)
+		if (old.sites[i].key)
+			*phase_place(p, old.sites[i].key) = old.sites[i];
+	free(old.sites);
+}
+
+struct phase_site *phase_add_site(struct phases *p, uint64_t key)
+{
+	struct phase_site *site;
+
+	if (2 * p->n_sites >= p->n_places)
+		grow_places(p);
+	p->n_sites++;
+	site = phase_place(p, key);
+	*site = (struct phase_site){.key = key, .first = UINT64_MAX, .stride = 1};
+	return site;
+}
+
+/* ---- stretches ------------------------------------------------------------------------------ */
+
+/* In which a site recurs; and what its word weighs. */
+struct stretch {
+	uint64_t begin, end;
+	double weight;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static uint64_t longest_gap(const uint64_t *times, uint32_t from, uint32_t to)
+{
+	uint64_t longest = 0;
+	uint32_t i;
+
+	for (i = from + 1; i <= to; i++)
+		if (times[i] - times[i - 1] > longest)
+			longest = times[i] - times[i - 1];
+	return longest;
+}
+
+/* Of n samples in the order of time: are those from `from` to `to` far from all others? */
+static bool stands_apart(const uint64_t *times, uint32_t n, uint32_t from, uint32_t to)
+{
+	uint64_t far = FAR * longest_gap(times, from, to);
+
+	return (!from || times[from] - times[from - 1] >= far) &&
+	       (to + 1 == n || times[to + 1] - times[to] >= far);
+}
+
+/* Without the few calls at either end that are far from the rest: they are of something else. */
+static struct stretch stretch_of(struct phase_site *site)
+{
+	uint32_t n = site->n_samples, most = n / TRIMMED_PART, cut, from;
+	struct stretch s = {.begin = site->first, .end = site->last};
+	uint64_t *times = site->samples;
+	double votes = log2((double)site->count);
+
+	qsort(times, n, sizeof(*times), by_time);
+	for (cut = 2 * most; cut; cut--)
+		for (from = cut > most ? cut - most : 0; from <= least(cut, most); from++) {
+			uint32_t to = n - 1 - (cut - from);
+
+			if (!stands_apart(times, n, from, to))
+				continue;
+			s.begin = from ? times[from] : s.begin;
+			s.end = to + 1 < n ? times[to] : s.end;
+			cut = 1; /* the most that can be left out is */
+			break;
+		}
+	s.weight = (double)(s.end - s.begin) * votes * votes;
+	return s;
+}
+
+/* Where a stretch begins or ends. */
+struct border {
+	uint64_t time;
+	double weight; /* less than 0: it ends */
+};
+
+static int by_border(const void *a, const void *b)
+{
+	const struct border *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return (x->weight < y->weight) - (x->weight > y->weight); /* begins first */
+}
+
+static size_t find_borders(struct phases *p, struct border *borders)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < p->n_places; i++) {
+		struct stretch s;
+
+		if (!p->sites[i].key)
+			continue;
+		p->first = least(p->first, p->sites[i].first);
+		p->last = p->sites[i].last > p->last ? p->sites[i].last : p->last;
+		if (p->sites[i].count < REPEATED || p->sites[i].n_samples < REPEATED / 2)
+			continue;
+		s = stretch_of(&p->sites[i]);
+		borders[n++] = (struct border){s.begin, s.weight};
+		borders[n++] = (struct border){s.end, -s.weight};
+	}
+	if (n)
+		qsort(borders, n, sizeof(*borders), by_border);
+	return n;
+}
+
+static double most_votes(const struct border *borders, size_t n)
+{
+	double votes = 0, most = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		votes += borders[i].weight;
+		most = votes > most ? votes : most;
+	}
+	return most;
+}
+
+/* From the first border at which there are half the most votes to the last one. */
+static bool find_stretch(const struct border *borders, size_t n, struct stretch *found)
+{
+	double most = most_votes(borders, n), votes = 0, before;
+	size_t i;
+
+	*found = (struct stretch){.begin = UINT64_MAX};
+	for (i = 0; i < n; i++) {
+		before = votes;
+		votes += borders[i].weight;
+		if (before < most / 2 && votes >= most / 2)
+			found->begin = least(found->begin, borders[i].time);
+		if (before >= most / 2 && votes < most / 2)
+			found->end = borders[i].time;
+	}
+	return most > 0 && found->begin < found->end;
+}
+
+void phases_conclude(struct phases *p, const struct trace *trace)
+{
+	struct border *borders = xcalloc(2 * p->n_sites + 1, sizeof(*borders));
+	struct stretch stretch;
+	size_t n;
+
+	p->first = UINT64_MAX;
+	p->last = 0;
+	n = find_borders(p, borders);
+	if (find_stretch(borders, n, &stretch) &&
+	    stretch.end - stretch.begin >= (p->last - p->first) / PHASE_PART)
+		p->all[trace->index] = (struct phase){
+			.begin_ns = timeline_ns(&trace->timeline, stretch.begin),
+			.end_ns = timeline_ns(&trace->timeline, stretch.end),
+			.found = true,
+		};
+	free(borders);
+	free(p->sites);
+	p->sites = NULL;
+	p->n_sites = p->n_places = 0;
+}

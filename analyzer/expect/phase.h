@@ -1,0 +1,89 @@
+/*
+ * analyzer/expect/phase.h: the phase in which each process works: the stretch of time in which its repeated call
+ * sites recur. What comes before is start-up, what comes after is shut-down: how long they take depends on other
+ * things than how long the program works.
+ *
+ * The first reading shows all calls, stream by stream. Of each call site some times are kept, evenly apart in its
+ * calls. A site that was called eight times or more recurs from its first call to its last one, but for a few calls
+ * at either end that are far from the rest: those of a site that the start-up has in common with the work.
+ * Sites vote for their stretch, the more the longer and the more frequent they are. The phase reaches from the first to
+ * the last moment that has half as many votes as the moment that has most. If there are no such sites, or it is next to
+ * nothing of the process's time, the phase is the whole.
+ */
+#ifndef CUDASPY_PHASE_H
+#define CUDASPY_PHASE_H
+
+#include "trace/trace.h"
+
+struct phase {
+	uint64_t begin_ns, end_ns;
+	bool found; /* else they mean all of the process's time */
+};
+
+#define PHASE_SAMPLES 16
+
+struct phase_site {
+	uint64_t key; /* return address and function; 0: free */
+	uint64_t count;
+	uint64_t first, last; /* times of calls, in cycles */
+	uint64_t stride, next; /* calls from one sample to the next, and until the next one */
+	uint32_t n_samples;
+	uint64_t samples[PHASE_SAMPLES];
+};
+
+struct phases {
+	struct phase *all; /* by process */
+	size_t n;
+	/* Of the process in hand: */
+	struct phase_site *sites; /* an open table of n_places, a power of two */
+	size_t n_sites, n_places;
+	uint64_t first, last;
+};
+
+void phases_init(struct phases *p, const struct trace_set *set);
+void phases_release(struct phases *p);
+
+/* For phases_see: the site has come to its next sample; makes a new one's place. */
+void phase_sample(struct phase_site *site, uint64_t time);
+struct phase_site *phase_add_site(struct phases *p, uint64_t key);
+
+static inline struct phase_site *phase_place(const struct phases *p, uint64_t key)
+{
+	size_t i = (key * 0x9e3779b97f4a7c15ull) >> 20;
+
+	for (;; i++) {
+		struct phase_site *site = &p->sites[i & (p->n_places - 1)];
+
+		if (site->key == key || !site->key)
+			return site;
+	}
+}
+
+/* A call of the application, of the process in hand, that stands for so many. */
+static inline void phases_see(struct phases *p, const union spy_any *raw, uint64_t weight)
+{
+	uint64_t key = (record_caller(raw) | (uint64_t)raw->call_head.fn << 48) + 1;
+	uint64_t time = raw->other.time;
+	struct phase_site *site = p->n_places ? phase_place(p, key) : NULL;
+
+	if (unlikely(!site) || unlikely(!site->key))
+		site = phase_add_site(p, key);
+	if (unlikely(time < site->first))
+		site->first = time;
+	if (likely(time > site->last))
+		site->last = time;
+	site->count += weight;
+	if (unlikely(site->count >= site->next))
+		phase_sample(site, time);
+}
+
+/* All streams of a process have been seen. */
+void phases_conclude(struct phases *p, const struct trace *trace);
+
+/* Is the time in the phase of the process? */
+static inline bool phase_has(const struct phases *p, size_t process, uint64_t ns)
+{
+	return ns >= p->all[process].begin_ns && ns <= p->all[process].end_ns;
+}
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * analyzer/findings/stake.c: how large a part of a thread's time something cost. Called by findings, detectors and the
+ * gate after the last record; costs are added while records go by.
+ */
+#include <stdlib.h>
+#include "analysis.h"
+#include "stake.h"
+
+/* Of its process's time: a thread that was there for less counts as that. */
+#define SHORT_LIVED_PART 10
+
+/* ---- costs ---------------------------------------------------------------------------------- */
+
+static struct thread_cost *place_of(const struct thread_costs *costs, const struct thread *thread)
+{
+	size_t i = thread->index;
+
+	for (;; i++) {
+		struct thread_cost *cost = &costs->all[i & (costs->n_places - 1)];
+
+		if (!cost->thread || cost->thread == thread)
+			return cost;
+	}
+}
+
+static void make_room(struct thread_costs *costs)
+{
+	struct thread_costs old = *costs;
+	size_t i;
+
+	if (2 * old.n < old.n_places)
+		return;
+	costs->n_places = old.n_places ? 2 * old.n_places : 2;
+	costs->all = xcalloc(costs->n_places, sizeof(*costs->all));
+	for (i = 0; i < old.n_places; i++)
+		if (old.all[i].thread)
+			*place_of(costs, old.all[i].thread) = old.all[i];
+	free(old.all);
+}
+
+void thread_costs_add(struct thread_costs *costs, const struct thread *thread, double ns,
+		      double working_ns)
+{
+	struct thread_cost *cost;
+
+	make_room(costs);
+	cost = place_of(costs, thread);
+	costs->n += !cost->thread;
+	cost->thread = thread;
+	cost->ns += ns;
+	cost->working_ns += working_ns;
+}
+
+void thread_costs_join(struct thread_costs *sum, const struct thread_costs *more, double factor)
+{
+	size_t i;
+
+	for (i = 0; i < more->n_places; i++) {
+		const struct thread_cost *cost = &more->all[i];
+
+		if (cost->thread)
+			thread_costs_add(sum, cost->thread, factor * cost->ns,
+					 factor * cost->working_ns);
+	}
+}
+
+void thread_costs_release(struct thread_costs *costs)
+{
+	free(costs->all);
+	*costs = (struct thread_costs){0};
+}
+
+/* ---- shares --------------------------------------------------------------------------------- */
+
+/* Of a thread's time, or its process's, that part which lies in the phase of the process. */
+static uint64_t working_ns(const struct analysis *a, const struct process *process,
+			   uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct phase *phase = &a->expect.phases.all[process->trace->index];
+	uint64_t begin = begin_ns > phase->begin_ns ? begin_ns : phase->begin_ns;
+	uint64_t end = least(end_ns, phase->end_ns);
+
+	return end - least(begin, end);
+}
+
+static struct stake share_of(const struct thread *thread, enum stake_whole whole, double cost_ns,
+			     uint64_t own_ns, uint64_t process_ns)
+{
+	uint64_t least_ns = process_ns / SHORT_LIVED_PART;
+	uint64_t ns = own_ns > least_ns ? own_ns : least_ns;
+
+	return (struct stake){.share = ns ? cost_ns / (double)ns : 0,
+			      .whole = whole,
+			      .thread = thread,
+			      .cost_ns = (uint64_t)cost_ns,
+			      .whole_ns = ns};
+}
+
+static struct stake of_working_time(const struct analysis *a, const struct thread_cost *cost)
+{
+	const struct process *process = cost->thread->process;
+	bool found = a->expect.phases.all[process->trace->index].found;
+	uint64_t end_ns = least(cost->thread->gone_ns, process->last_ns);
+	uint64_t here_ns = working_ns(a, process, cost->thread->first_ns, end_ns);
+
+	return share_of(cost->thread, found ? STAKE_WORKING : STAKE_THREAD, cost->working_ns,
+			here_ns - least(here_ns, cost->thread->away_ns),
+			working_ns(a, process, process->first_ns, process->last_ns));
+}
+
+static struct stake of_whole_time(const struct thread_cost *cost)
+{
+	const struct process *process = cost->thread->process;
+
+	return share_of(cost->thread, STAKE_THREAD, cost->ns, thread_lived_ns(cost->thread),
+			process->last_ns - least(process->first_ns, process->last_ns));
+}
+
+static bool costs_more(const struct thread_cost *x, double ns, const struct thread_cost *y,
+		       double than_ns)
+{
+	return !y || ns > than_ns || (ns == than_ns && x->thread->index < y->thread->index);
+}
+
+/* The larger share; the first one if they are the same. */
+static struct stake larger(struct stake x, struct stake y)
+{
+	return y.share > x.share ? y : x;
+}
+
+struct stake stake_of(const struct analysis *a, const struct thread_costs *costs, uint64_t all_ns)
+{
+	const struct thread_cost *most = NULL, *most_working = NULL;
+	uint64_t run_ns = findings_run_ns(a);
+	struct stake stake = {.whole = STAKE_WORKING};
+	size_t i;
+
+	for (i = 0; i < costs->n_places; i++) {
+		const struct thread_cost *cost = &costs->all[i];
+
+		if (!cost->thread)
+			continue;
+		if (costs_more(cost, cost->ns, most, most ? most->ns : 0))
+			most = cost;
+		if (costs_more(cost, cost->working_ns, most_working,
+			       most_working ? most_working->working_ns : 0))
+			most_working = cost;
+	}
+	if (most)
+		stake = larger(of_working_time(a, most_working), of_whole_time(most));
+	stake = larger(stake, (struct stake){.share = run_ns ? (double)all_ns / (double)run_ns : 0,
+					     .whole = STAKE_ALL,
+					     .cost_ns = all_ns,
+					     .whole_ns = run_ns});
+	stake.share = stake.share > 1 ? 1 : stake.share;
+	return stake;
+}

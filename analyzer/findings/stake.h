@@ -1,0 +1,49 @@
+/*
+ * analyzer/findings/stake.h: what is at stake: how large a part of a thread's time something cost.
+ *
+ * A cost is judged by the thread it costs most, as a share of that thread's working time: of the time that the thread
+ * was there while its process worked (expect/phase.h). What costs more of the thread's whole time, at start-up for
+ * instance, is judged by that; and what costs many threads a little each by the time of all threads that call CUDA.
+ * The largest of the three shares counts. Of a thread that was there for less than a tenth of the time of its
+ * process, that tenth is taken: what one short-lived thread does once is no matter.
+ */
+#ifndef CUDASPY_STAKE_H
+#define CUDASPY_STAKE_H
+
+#include "base/util.h"
+
+struct analysis;
+struct thread;
+
+/* What something cost a thread, in all and while its process worked. */
+struct thread_cost {
+	const struct thread *thread; /* NULL: free */
+	double ns, working_ns;
+};
+
+/* Start with zeros. */
+struct thread_costs {
+	struct thread_cost *all; /* an open table by thread, of n_places, a power of two */
+	size_t n, n_places;
+};
+
+void thread_costs_add(struct thread_costs *costs, const struct thread *thread, double ns,
+		      double working_ns);
+
+/* Adds the other ones, times a factor. */
+void thread_costs_join(struct thread_costs *sum, const struct thread_costs *more, double factor);
+void thread_costs_release(struct thread_costs *costs);
+
+enum stake_whole { STAKE_WORKING, STAKE_THREAD, STAKE_ALL };
+
+struct stake {
+	double share; /* 0 to 1 */
+	enum stake_whole whole;
+	const struct thread *thread; /* that it costs most; NULL: of all threads, or nobody knows */
+	uint64_t cost_ns, whole_ns; /* share is that part of that */
+};
+
+/* After the last record. all_ns: what it cost in all, the thread it cost most or not. */
+struct stake stake_of(const struct analysis *a, const struct thread_costs *costs, uint64_t all_ns);
+
+#endif

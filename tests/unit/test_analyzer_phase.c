@@ -1,0 +1,332 @@
+/*
+ * tests/unit/test_analyzer_phase.c: the phase in which a process works, and what matters in it: a finding is judged by the
+ * thread that it costs most, and by what its cure gives back.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+#include "log_findings.h"
+#include "analysis.h"
+#include "findings/gate.h"
+
+#define SECOND 1000000000ull
+
+static struct log log_; /* in the making */
+static uint64_t now;
+
+static void tell(const char *head)
+{
+	log_.used = 0;
+	add(&log_, "trace app.100 pid=100 program=\"app\" %s\n", head);
+}
+
+static void thread(unsigned int tid)
+{
+	now = 1000;
+	add(&log_, "slot %u tid=%u\n1us thread tid=%u name=\"app\"\n", tid, tid, tid);
+}
+
+__attribute__((format(printf, 3, 4))) static void call(uint64_t pause_ns, uint64_t ns,
+						       const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	now += pause_ns + ns;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	add(&log_, "%lluns %s duration=%lluns\n", (unsigned long long)now, text,
+	    (unsigned long long)ns);
+}
+
+static void launch(uint64_t pause_ns)
+{
+	call(pause_ns, 4000, "launch cudaLaunchKernel kernel=1 stream=8 caller=0x10");
+}
+
+static void pageable(uint64_t pause_ns, uint64_t ns)
+{
+	call(pause_ns, ns,
+	     "copy cudaMemcpyAsync direction=h2d src=pageable dst=device bytes=65536 stream=8 "
+	     "caller=0x40");
+}
+
+static void synchronise(uint64_t ns)
+{
+	call(1000, ns, "op cudaStreamSynchronize stream=8 caller=0x20");
+}
+
+static const json_t *phase(const json_t *root)
+{
+	return json_array_get(json_object_get(root, "phases"), 0);
+}
+
+static void works(const json_t *root, double from_s, double until_s)
+{
+	const json_t *row = phase(root);
+	double from = (double)number(row, "begin_ns") / SECOND;
+	double until = (double)number(row, "end_ns") / SECOND;
+
+	if (strcmp(text(row, "found"), "yes") || fabs(from - from_s) > 0.03 ||
+	    fabs(until - until_s) > 0.03)
+		fail_msg("works from %.3f to %.3f s (found: %s), not from %.3f to %.3f", from,
+			 until, text(row, "found"), from_s, until_s);
+}
+
+/*
+ * Twelve seconds: ten of start-up, in which weights are copied from the place that copies batches later; a loop of 1.8 s,
+ * of which pageable copies take a tenth; and a shut-down. Ten more threads are there all the time.
+ */
+static void training(void)
+{
+	unsigned int i;
+
+	tell("");
+	thread(7);
+	call(0, 300 * MS, "op cudaSetDevice device=0 caller=0x1");
+	for (i = 0; i < 12; i++) /* weights */
+		pageable(100000, 30000);
+	for (i = 0; i < 40; i++) /* code */
+		call(MS, MS, "op cudaFuncGetAttributes caller=%#x", 0x1000 + 16 * i);
+	now = 10 * SECOND;
+	for (i = 0; i < 100; i++) {
+		launch(10 * MS);
+		pageable(1000, 1800000);
+		now += 5 * MS;
+		synchronise(1100000);
+	}
+	call(200 * MS, MS, "op cudaDeviceReset caller=0x2");
+	for (i = 0; i < 10; i++) {
+		thread(20 + i);
+		call(0, 1000, "call cudaGetDevice caller=0x3");
+		now = 12 * SECOND;
+		call(0, 1000, "call cudaGetDevice caller=0x3");
+	}
+}
+
+static void test_training(void **state)
+{
+	json_t *root;
+	const json_t *finding;
+
+	(void)state;
+	training();
+	root = report_on(log_.text);
+	works(root, 10, 11.79);
+	finding = find(root, "pageable-copy");
+	assert_non_null(finding);
+	says(finding, "severity", "problem");
+	says(finding, "share_of", "working");
+	says(finding, "share", "% of thread 7's working time");
+	assert_int_equal(number(finding, "share_thread"), 7);
+	assert_in_range(number(finding, "share_ppm"), 95000, 105000);
+	assert_in_range(number(finding, "share_of_ns"), 1760 * MS, 1830 * MS);
+	json_decref(root);
+}
+
+/* With a budget: a gate's answer. */
+static bool passes(const char *budget)
+{
+	struct option_values none = {0};
+	struct report_options options = {.renderer = renderer_find("json")};
+	char *dir = scratch_make(), path[256], *out_text = NULL;
+	const char *dirs[] = {dir};
+	struct gate gate;
+	bool failed;
+	size_t size;
+	FILE *out = open_memstream(&out_text, &size);
+
+	snprintf(path, sizeof(path), "%s/log", dir);
+	scratch_write(path, log_.text, log_.used);
+	tt_make(path, dir);
+	assert_int_equal(gate_init(&gate, NULL, budget, &none), 0);
+	options.gate = &gate;
+	assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
+	failed = gate_failed(&gate);
+	gate_release(&gate);
+	fclose(out);
+	free(out_text);
+	scratch_remove(dir);
+	return !failed;
+}
+
+/* A share is one of the working time of the thread that pays most. */
+static void test_budget(void **state)
+{
+	(void)state;
+	training();
+	assert_true(passes("all:40%"));
+	assert_true(passes("pageable-copy:10.5%"));
+	assert_false(passes("all:9.5%"));
+	assert_false(passes("pageable-copy:2%"));
+	assert_true(passes("pageable-copy:190ms"));
+	assert_false(passes("pageable-copy:170ms"));
+}
+
+/* Nothing recurs: the whole is all there is. */
+static void test_no_loop(void **state)
+{
+	json_t *root;
+	unsigned int i;
+
+	(void)state;
+	tell("");
+	thread(7);
+	for (i = 0; i < 40; i++)
+		call(10 * MS, 1000, "op cudaFuncGetAttributes caller=%#x", 0x1000 + 16 * i);
+	pageable(MS, 20 * MS);
+	launch(MS);
+	root = report_on(log_.text);
+	assert_string_equal(text(phase(root), "found"), "no");
+	assert_int_equal(number(phase(root), "begin_ns"), 0);
+	assert_in_range(number(phase(root), "end_ns"), 400 * MS, 480 * MS);
+	says(find(root, "pageable-copy"), "share", "% of thread 7's time");
+	json_decref(root);
+}
+
+/* A burst at the beginning of a long life is no phase. */
+static void test_burst(void **state)
+{
+	json_t *root;
+	unsigned int i;
+
+	(void)state;
+	tell("");
+	thread(7);
+	for (i = 0; i < 20; i++)
+		pageable(1000, 100000);
+	now = 60 * SECOND;
+	launch(MS);
+	root = report_on(log_.text);
+	assert_string_equal(text(phase(root), "found"), "no");
+	says(find(root, "pageable-copy"), "severity", "minor");
+	json_decref(root);
+}
+
+/* A loop made of two that take turns, with pauses, and a heart-beat all the time. */
+static void test_two_loops(void **state)
+{
+	json_t *root;
+	unsigned int i, j;
+
+	(void)state;
+	tell("");
+	thread(7);
+	now = 2 * SECOND;
+	for (i = 0; i < 4; i++) {
+		for (j = 0; j < 50; j++) {
+			launch(10 * MS);
+			synchronise(100000);
+		}
+		for (j = 0; j < 20; j++)
+			launch(10 * MS);
+		now += 300 * MS;
+	}
+	thread(8);
+	for (i = 0; i < 12; i++)
+		call(SECOND, 1000, "op cudaEventRecord stream=9 caller=0x31");
+	root = report_on(log_.text);
+	works(root, 2, 5.75);
+	json_decref(root);
+}
+
+/* Threads that each live for one request: their calls recur all the same. */
+static void test_thread_for_each_request(void **state)
+{
+	json_t *root;
+	unsigned int i;
+
+	(void)state;
+	tell("");
+	thread(7);
+	call(0, 300 * MS, "op cudaSetDevice device=0 caller=0x1");
+	add(&log_, "slot 8 tid=100\n"); /* one behind the other */
+	for (i = 0; i < 50; i++) {
+		now = 4 * SECOND + i * 20 * MS;
+		add(&log_, "%lluns thread tid=%u name=\"app\"\n", (unsigned long long)now, 100 + i);
+		launch(1000);
+		pageable(1000, 4 * MS);
+		now += 5 * MS;
+		synchronise(1100000);
+	}
+	root = report_on(log_.text);
+	works(root, 4, 5);
+	says(find(root, "pageable-copy"), "severity", "problem");
+	json_decref(root);
+}
+
+/* What one thread does once that lives for a moment is no matter, however large a part of its life it is. */
+static void test_short_lived(void **state)
+{
+	json_t *root;
+	unsigned int i;
+
+	(void)state;
+	tell("");
+	thread(7);
+	for (i = 0; i < 500; i++) {
+		launch(20 * MS);
+		synchronise(100000);
+	}
+	thread(8);
+	now = SECOND;
+	launch(2 * MS);
+	pageable(1000, 1200000);
+	now += 2 * MS;
+	launch(1000);
+	add(&log_, "1100ms thread tid=9 name=\"app\"\n"); /* the slot is another's */
+	root = report_on(log_.text);
+	assert_int_equal(number(find(root, "pageable-copy"), "cost_ns"), 1200000);
+	says(find(root, "pageable-copy"), "severity", "minor");
+	json_decref(root);
+}
+
+/* First what the cure gives back, not what was spent; and what gives back next to nothing is a note. */
+static void test_gain(void **state)
+{
+	unsigned int i, between_us;
+
+	(void)state;
+	for (between_us = 90; between_us; between_us = between_us > 9 ? 9 : 0) {
+		json_t *root, *first, *second;
+
+		tell("");
+		thread(7);
+		for (i = 0; i < 100; i++) {
+			launch(1000);
+			call(1000, 3600000,
+			     "memory cudaFree op=free kind=device address=%#x caller=0x50",
+			     0x9000 + i);
+			call(between_us * 1000, 2000, "op cudaDeviceSynchronize caller=0x21");
+			pageable(1000, 300000);
+			now += 9 * MS;
+		}
+		launch(MS);
+		root = report_on(log_.text);
+		first = json_array_get(json_object_get(root, "findings"), 0);
+		second = json_array_get(json_object_get(root, "findings"), 1);
+		assert_string_equal(text(first, "id"), "pageable-copy");
+		says(first, "severity", "problem");
+		says(second, "function", "cudaFree");
+		assert_true(number(second, "cost_ns") > 10 * number(first, "cost_ns"));
+		assert_true(number(second, "gain_high_ns") < number(first, "gain_high_ns"));
+		says(second, "severity", between_us == 90 ? "problem" : "note");
+		json_decref(root);
+		assert_true(passes("hidden-sync:20ms,steady-state:20ms"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_training),    cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_no_loop),     cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_two_loops),   cmocka_unit_test(test_thread_for_each_request),
+		cmocka_unit_test(test_short_lived), cmocka_unit_test(test_gain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
