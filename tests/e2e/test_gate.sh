@@ -288,8 +288,8 @@ done
 chmod -R u+rwX locked
 tool=$own_tool
 
-# Of a trace nothing is left: files gone, or empty; alone, or among others.
-cp -r pinned gone
+# Of a trace nothing is left: files gone, or empty; alone, or among others (of other processes: a copy is read once).
+cp -r pageable gone
 rm gone/*/stream_*
 unjudged "no call is left of gone/" --fail-on=hidden-sync gone
 unjudged "no call is left of gone/" --fail-on=hidden-sync pinned gone

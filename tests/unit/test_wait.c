@@ -336,6 +336,10 @@ static void test_no_room(void **state)
 	wait_for(SPY_WAIT_IOCTL, (void *)1, NULL, 1, false); /* none of its kind */
 	assert_int_equal(lost, 1);
 	assert_int_equal(last()->count, 5);
+	self->calls[0].start = last()->time; /* the call's own first moment */
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 1, false);
+	assert_int_equal(last()->count, 6);
+	assert_int_equal(lost, 1);
 	self->calls[0].start = now + 1; /* nor in another call */
 	now += 2;
 	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 1, false);
