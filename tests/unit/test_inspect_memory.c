@@ -199,6 +199,7 @@ static void test_arrays(void **state)
 static void test_vmm(void **state)
 {
 	struct layout_allocation device = {1, 0, 1, 2}, host = {1, 0, 3, 0};
+	struct layout_allocation nowhere = {1, 0, 1, SPY_DEVICE_NONE};
 	struct spy_memory found;
 	struct layout_access to[] = {{1, 3, 3}, {1, 2, 0}, {2, 5, 3}, {1, 1, 1}};
 	uint64_t out = 0x10000, handle = 0x51;
@@ -207,6 +208,12 @@ static void test_vmm(void **state)
 	(void)state;
 	d = CALL(cuMemAddressReserve, DRIVER, P(&out), 0x400000, 0, 0, 0);
 	expect(d, SPY_MEMOP_RESERVE, SPY_MEM_UNKNOWN, 0x10000, 0x400000);
+	d = CALL(cuMemCreate, DRIVER, P(&handle), 0x200000, 0, 0); /* without properties */
+	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_DEVICE, 0x51, 0x200000);
+	assert_int_equal(d->src_device, SPY_DEVICE_NONE);
+	d = CALL(cuMemCreate, DRIVER, P(&handle), 0x200000, P(&nowhere), 0);
+	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_DEVICE, 0x51, 0x200000);
+	assert_int_equal(d->src_device, SPY_DEVICE_NONE);
 	d = CALL(cuMemCreate, DRIVER, P(&handle), 0x200000, P(&device), 0);
 	expect(d, SPY_MEMOP_ALLOC, SPY_MEM_DEVICE, 0x51, 0x200000);
 	the_thread.device = 1; /* not where the memory is */
