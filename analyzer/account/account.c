@@ -45,13 +45,13 @@ uint64_t account_lost(const struct account *a)
 	       a->bucket_ns[BUCKET_GPU_INTENDED] - a->kernel_ns;
 }
 
-#define PLACES_FIRST 4
+#define PLACES_FIRST 8 /* a line of the cache */
 
 static void grow_places(struct caller *c)
 {
 	uint32_t i;
 
-	c->n_places = c->n_places ? 2 * c->n_places : PLACES_FIRST;
+	c->n_places = c->n_places ? 4 * c->n_places : PLACES_FIRST;
 	free(c->places);
 	c->places = xcalloc(c->n_places, sizeof(*c->places));
 	for (i = 0; i < c->n_accounts; i++)
@@ -61,7 +61,7 @@ static void grow_places(struct caller *c)
 
 struct account *account_add_function(struct caller *c, uint32_t fn)
 {
-	if (2 * c->n_accounts >= c->n_places)
+	if (4 * c->n_accounts >= c->n_places)
 		grow_places(c);
 	c->accounts = grow(c->accounts, c->n_accounts, sizeof(*c->accounts));
 	c->account_fns = grow(c->account_fns, c->n_accounts, sizeof(*c->account_fns));

@@ -259,9 +259,13 @@ static inline struct account *account_find(const struct caller *c, uint32_t fn)
 /* The sums of a thread's calls of a function, made if they are new. */
 static inline struct account *account_of(struct caller *c, uint32_t fn)
 {
-	struct account *account = account_find(c, fn);
+	struct account *account;
 
-	return likely(account != NULL) ? account : account_add_function(c, fn);
+	if (likely(c->n_places) && likely(c->places[fn & (c->n_places - 1)].fn == fn) &&
+	    likely(c->places[fn & (c->n_places - 1)].number))
+		return &c->accounts[c->places[fn & (c->n_places - 1)].number - 1];
+	account = account_find(c, fn);
+	return account ? account : account_add_function(c, fn);
 }
 
 /* For account_next_finished: room for more; a call that lost time makes room for a newer one. */

@@ -38,6 +38,12 @@ static inline struct device_streams *streams_of_device(struct gpu_work *w,
 	return &w->devices[streams_device_index(record)];
 }
 
+/* Operations outstanding in all streams of a device. */
+static inline uint64_t streams_outstanding(const struct device_streams *d)
+{
+	return d->handed_over + d->others - d->done;
+}
+
 /* Its stream, or NULL; make: a new one if there is none. */
 struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key, bool make);
 
@@ -98,12 +104,10 @@ void streams_bring(struct gpu_work *w, struct gpu_stream *stream);
 /* It is one for which the legacy stream does not wait, or no more. */
 void streams_set_apart(struct gpu_work *w, struct gpu_stream *stream, bool apart);
 
-static inline void stream_hand_over(struct gpu_work *w, struct gpu_stream *stream,
-				    const struct thread *by, uint64_t ns, bool brings)
+static inline void stream_hand_over(struct gpu_work *w, struct device_streams *d,
+				    struct gpu_stream *stream, const struct thread *by, uint64_t ns,
+				    bool brings)
 {
-	struct device_streams *d = streams_beside(w, stream);
-
-	d->submitted++;
 	d->handed_ns = ns;
 	stream->submitted++;
 	stream->by = by;
@@ -143,11 +147,13 @@ static inline void work_go_on(struct gpu_work *w, struct gpu_stream *stream,
 			      const struct record *record, const struct thread *by,
 			      const struct call_kind *kind)
 {
+	struct device_streams *d = streams_of_device(w, record);
+
 	w->submissions[record->process]++;
-	streams_of_device(w, record)->handed_over++;
+	d->handed_over++;
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(w, stream);
-	stream_hand_over(w, stream, by, record->ns, kind->brings);
+	stream_hand_over(w, d, stream, by, record->ns, kind->brings);
 }
 
 /* Streams that have work, or had some at that time: there may be thousands that had not. */

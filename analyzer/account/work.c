@@ -68,7 +68,7 @@ bool work_on_device(struct gpu_work *w, const struct record *record)
 	uint64_t begin_ns = record_begin_ns(record);
 	const struct gpu_stream *stream;
 
-	if (d->submitted != d->done)
+	if (streams_outstanding(d))
 		return true;
 	for (stream = d->drained; stream && stream->drained_ns > begin_ns; stream = stream->next)
 		if (stream_outstanding(stream, begin_ns))
@@ -96,7 +96,7 @@ static uint64_t before_legacy(struct gpu_work *w, const struct record *record)
 uint64_t work_outstanding(struct gpu_work *w, const struct record *record)
 {
 	const struct device_streams *d = streams_of_device(w, record);
-	uint64_t begin_ns = record_begin_ns(record), sum = d->submitted - d->done;
+	uint64_t begin_ns = record_begin_ns(record), sum = streams_outstanding(d);
 	const struct gpu_stream *stream;
 
 	/* What is so now, and what was more when the call began: that was waited for since. */
@@ -351,13 +351,15 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 		w->first_work_ns[record->process] = record->ns;
 	w->submissions[record->process] += kind->is_work;
 	streams_of_device(w, record)->handed_over += kind->is_work;
+	streams_of_device(w, record)->others += (uint64_t)(stream != NULL) - kind->is_work;
 	if (!stream)
 		return kind->is_work;
 	if (unlikely(stream->blocking || stream->key.stream == 1) && kind->is_work)
 		legacy_take_turn(w, record, stream, own, kind->waited);
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(w, stream);
-	stream_hand_over(w, stream, record->thread, record->ns, kind->brings);
+	stream_hand_over(w, streams_of_device(w, record), stream, record->thread, record->ns,
+			 kind->brings);
 	if (unlikely(kind->does == FUNCTION_SHOWS_OTHERS))
 		stream->told = stream->submitted;
 	else if (unlikely(marks))

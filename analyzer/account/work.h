@@ -93,14 +93,16 @@ struct host_view {
 /* Of a process and a device. There may be thousands of streams with work that nobody waits for: no call goes through
  * all of them. */
 struct device_streams {
+	uint64_t handed_over; /* launches and copies so far */
+	uint64_t handed_ns; /* when anything was handed to a stream */
+	uint64_t
+		others; /* operations of streams that are none of those, less those that went to no stream; it wraps */
+	uint64_t done; /* operations of all streams that were waited for */
 	/* Streams with work outstanding, those that are `apart` for themselves; and those without, the last drained
 	 * first. */
 	struct gpu_stream *busy, *busy_apart, *drained;
 	struct gpu_stream *waited; /* those that were ever drained, the last one first */
 	struct gpu_stream *brings; /* those with work that brings something, the last one first */
-	uint64_t submitted, done; /* operations of all streams */
-	uint64_t handed_ns; /* when the last of them was handed over */
-	uint64_t handed_over; /* launches and copies so far */
 };
 
 #define WORK_DEVICES 256
