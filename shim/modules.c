@@ -4,11 +4,12 @@
  * one step of dl_iterate_phdr unless something was loaded or unloaded since.
  */
 #include <elf.h>
+#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "heap.h" /* before uthash.h */
 #include <uthash.h>
 #include "elf_scan.h"
 #include "session.h"
@@ -148,34 +149,54 @@ static struct found *walk_objects(size_t *count, size_t *bytes)
 	return walk.found;
 }
 
+/* What a path leads to, where /proc says it; in memory that is the next call's. Under the look_lock. */
+static const char *real_path(const char *path)
+{
+	static char real[SPY_PATH_MAX];
+	char link[48];
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	ssize_t length;
+
+	if (fd < 0)
+		return NULL;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, real, sizeof(real) - 1);
+	close(fd);
+	if (length <= 0)
+		return NULL;
+	real[length] = '\0';
+	return real;
+}
+
 /* The executable's own name is empty in the loader's list, and what was opened by a relative path has
  * that one: a name that can be found later is absolute. */
 static void make_absolute(struct found *found)
 {
-	char *path;
+	const char *path;
 
 	if (*found->path == '/' && strcmp(found->path, "/proc/self/exe") != 0)
 		return;
-	path = strchr(found->path, '/') ? realpath(found->path, NULL) : NULL;
-	if (path && strlen(path) < sizeof(found->path))
+	path = strchr(found->path, '/') ? real_path(found->path) : NULL;
+	if (path)
 		strcpy(found->path, path);
-	free(path);
 }
 
 /* Versions of the runtime are in the names its files really have: libcudart.so.13.0.96. */
 static void note_runtime(const struct found *found)
 {
-	char *real = realpath(found->path, NULL);
+	spy_note(SPY_NOTE_VERSION, "runtime %s", real_path(found->path) ?: found->path);
+}
 
-	spy_note(SPY_NOTE_VERSION, "runtime %s", real ? real : found->path);
-	free(real);
+static size_t bytes_of(const char *path)
+{
+	return sizeof(struct spy_module) + strlen(path) + 1;
 }
 
 static void forget_module(struct spy_module *module)
 {
 	write_module(module, true);
 	HASH_DEL(spy_session->modules, module);
-	free(module);
+	spy_heap_give(module, bytes_of(module->path));
 }
 
 static void take_module(struct found *found, unsigned long long look)
@@ -189,7 +210,7 @@ static void take_module(struct found *found, unsigned long long look)
 		module = NULL;
 	}
 	if (!module) {
-		module = calloc(1, sizeof(*module) + strlen(found->path) + 1);
+		module = spy_heap_take(bytes_of(found->path));
 		if (!module)
 			return;
 		module->begin = found->begin;

@@ -13,8 +13,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "heap.h" /* before uthash.h */
 #include <uthash.h>
 #include "apart.h"
+#include "board.h"
 #include "calm.h"
 #include "cudaspy/contract.h"
 #include "elf_scan.h"
@@ -546,7 +548,7 @@ static struct known_address *find_known(void *address, int fn)
 
 static void add_known(void *address, int fn, uint32_t slot)
 {
-	struct known_address *known = malloc(sizeof(*known));
+	struct known_address *known = spy_heap_take(sizeof(*known));
 
 	if (!known)
 		return;
@@ -588,6 +590,8 @@ static uint32_t take_spare(int fn, void *real, const struct spy_slot *like)
 	}
 	if (!found && spare_used < SPY_SPARE_STUBS)
 		found = first + spare_used++;
+	if (spy_session_active())
+		spy_board_show(spy_session->board->spare_stubs, spare_used);
 	if (found) {
 		struct spy_slot fresh = *like;
 
@@ -911,7 +915,7 @@ static void forget_unloaded(void *unused)
 		if (is_loaded(&loaded, known->slot))
 			continue;
 		HASH_DEL(spy_session->known_addresses, known);
-		free(known);
+		spy_heap_give(known, sizeof(*known));
 	}
 	spy_unlock(&spy_session->wrap_lock);
 }

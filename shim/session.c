@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "heap.h" /* before uthash.h */
 #include <uthash.h>
 #include "apart.h"
 #include "board.h"
@@ -431,6 +432,9 @@ void spy_session_commit(size_t bytes)
 	spy_unlock(&spy_session->lock);
 }
 
+#define SPY_NOTES_MOST 4096 /* texts that are remembered, and so said once */
+#define SPY_KERNELS_MOST 65536 /* names */
+
 /* ---- notes ----------------------------------------------------------------------------------- */
 
 struct spy_note_text {
@@ -457,25 +461,28 @@ static void write_note(enum spy_note note, const char *text, size_t length)
 	spy_session_commit(sizeof(*record) + length + 1);
 }
 
-/* True the first time a text is said in this session; and where nobody can tell. */
+/* True the first time a text is said in this session. Of more texts than are remembered none is said. */
 static bool is_news(enum spy_note note, const char *text, size_t length)
 {
-	struct spy_note_text *said = NULL, *fresh = malloc(sizeof(*fresh) + length + 1);
+	struct spy_note_text *said = NULL, *fresh = NULL;
 
-	if (!fresh || !spy_lock(&spy_session->lock)) {
-		free(fresh);
+	if (!spy_lock(&spy_session->lock))
 		return true;
-	}
 	HASH_FIND(hh, spy_session->notes, text, length, said);
-	if (!said) {
+	if (!said && spy_session->n_notes < SPY_NOTES_MOST)
+		fresh = spy_heap_take(sizeof(*fresh) + length + 1);
+	if (fresh) {
 		fresh->note = (uint16_t)note;
 		memcpy(fresh->text, text, length + 1);
 		HASH_ADD(hh, spy_session->notes, text[0], length, fresh);
+		spy_session->n_notes++;
+		spy_board_show(spy_session->board->notes, spy_session->n_notes);
+	} else if (!said) {
+		spy_board_show(spy_session->board->notes_untold,
+			       spy_session->board->notes_untold + 1);
 	}
 	spy_unlock(&spy_session->lock);
-	if (said)
-		free(fresh);
-	return !said;
+	return fresh;
 }
 
 static void keep_early_note(enum spy_note note, const char *text, size_t length)
@@ -559,6 +566,51 @@ static void write_kernel(const struct spy_kernel_name *kernel, size_t length)
 	spy_session_commit(sizeof(*record) + length + 1);
 }
 
+static struct spy_kernel_name *find_kernel(const char *name, size_t length)
+{
+	struct spy_kernel_name *known = NULL;
+
+	HASH_FIND(hh, spy_session->kernel_names, name, length, known);
+	return known;
+}
+
+static struct spy_kernel_name *add_kernel(const char *name, size_t length)
+{
+	struct spy_kernel_name *fresh = spy_heap_take(sizeof(*fresh) + length + 1);
+
+	if (!fresh)
+		return NULL;
+	fresh->number = (uint32_t)++spy_session->kernels;
+	memcpy(fresh->name, name, length);
+	HASH_ADD(hh, spy_session->kernel_names, name[0], length, fresh);
+	spy_board_show(spy_session->board->kernels, fresh->number);
+	return fresh;
+}
+
+/* The one that a name stands for, which a reader has to be told of if it is *fresh. Those beyond the bound have one
+ * name together, and so a number that need not be asked for at each launch. Session lock held. */
+static struct spy_kernel_name *find_or_add(const char *name, size_t length, bool *fresh)
+{
+	static const char others[] = "(kernels beyond the first 65535)";
+	struct spy_kernel_name *kernel = find_kernel(name, length);
+
+	*fresh = false;
+	if (kernel)
+		return kernel;
+	if (spy_session->kernels >= SPY_KERNELS_MOST - 1) {
+		spy_board_show(spy_session->board->kernels_unnamed,
+			       spy_session->board->kernels_unnamed + 1);
+		name = others;
+		length = sizeof(others) - 1;
+		kernel = find_kernel(name, length);
+	}
+	if (!kernel) {
+		kernel = add_kernel(name, length);
+		*fresh = kernel;
+	}
+	return kernel;
+}
+
 struct naming {
 	const char *name;
 	uint32_t number; /* the answer, 0 none */
@@ -568,27 +620,17 @@ static void number_apart(void *data)
 {
 	struct naming *naming = data;
 	size_t length = strnlen(naming->name, SPY_TEXT_MAX - 1);
-	struct spy_kernel_name *known = NULL, *fresh = NULL;
+	struct spy_kernel_name *kernel;
+	bool fresh;
 
-	if (length)
-		fresh = malloc(sizeof(*fresh) + length + 1);
-	if (!fresh || !spy_lock(&spy_session->lock)) {
-		free(fresh);
+	if (!length || !spy_lock(&spy_session->lock))
 		return;
-	}
-	HASH_FIND(hh, spy_session->kernel_names, naming->name, length, known);
-	if (!known) {
-		fresh->number = (uint32_t)++spy_session->kernels;
-		memcpy(fresh->name, naming->name, length);
-		fresh->name[length] = '\0';
-		HASH_ADD(hh, spy_session->kernel_names, name[0], length, fresh);
-	}
+	kernel = find_or_add(naming->name, length, &fresh);
 	spy_unlock(&spy_session->lock);
-	naming->number = known ? known->number : fresh->number;
-	if (known)
-		free(fresh);
-	else
-		write_kernel(fresh, length);
+	if (fresh)
+		write_kernel(kernel, strlen(kernel->name));
+	if (kernel)
+		naming->number = kernel->number;
 }
 
 uint32_t spy_kernel_number(const char *name)

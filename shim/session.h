@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "disk.h"
 #include "elf_scan.h"
+#include "heap.h"
 #include "lock.h"
 #include "python.h"
 #include "stack.h"
@@ -57,6 +58,8 @@ struct spy_session {
 	uint64_t kernels; /* names numbered so far */
 	struct spy_kernel_name *kernel_names;
 	struct spy_note_text *notes; /* said already */
+	uint32_t n_notes;
+	struct spy_heap heap;
 	struct spy_module *modules; /* known to the trace */
 	struct spy_stack_site stack_sites[SPY_STACK_SITES];
 	struct spy_python pythons[2]; /* python.c: the interpreter, if … */

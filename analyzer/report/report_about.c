@@ -280,6 +280,61 @@ static void add_notes(struct report *report, const struct analysis *a)
 	report_add(report, &note_kind, rows, n);
 }
 
+/* ---- the recorder's own memory -------------------------------------------------------------- */
+
+struct memory_row {
+	const char *process;
+	uint64_t kernels, notes, spare_stubs, heap_bytes, slots, left_out;
+};
+
+/* clang-format off */
+static const struct column memory_columns[] = {
+	COLUMN(struct memory_row, process, "process", UNIT_TEXT),
+	COLUMN(struct memory_row, kernels, "kernels", UNIT_COUNT),
+	COLUMN(struct memory_row, notes, "notes", UNIT_COUNT),
+	COLUMN(struct memory_row, spare_stubs, "spare stubs", UNIT_COUNT),
+	COLUMN(struct memory_row, slots, "threads at once", UNIT_COUNT),
+	COLUMN(struct memory_row, heap_bytes, "memory", UNIT_BYTES),
+	COLUMN(struct memory_row, left_out, "left out", UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind memory_kind = {
+	.key = "recorder_memory",
+	.title = "RECORDER: names and texts it remembers, and what was left out of them at their "
+		 "bounds",
+	.columns = memory_columns,
+	.n_columns = ARRAY_SIZE(memory_columns),
+	.row_bytes = sizeof(struct memory_row),
+	.when_empty = "no board tells",
+};
+
+static void add_memory(struct report *report, const struct analysis *a)
+{
+	struct memory_row *rows = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+		const struct board *board = &process->trace->board;
+
+		if (!board->present)
+			continue;
+		rows = grow(rows, n, sizeof(*rows));
+		rows[n++] = (struct memory_row){
+			.process = report_process(report, process->trace),
+			.kernels = board->head.kernels,
+			.notes = board->head.notes,
+			.spare_stubs = board->head.spare_stubs,
+			.slots = board->head.slots ? board->head.slots - 1 : 0,
+			.heap_bytes = board->head.heap,
+			.left_out =
+				(uint64_t)board->head.kernels_unnamed + board->head.notes_untold,
+		};
+	}
+	report_add(report, &memory_kind, rows, n);
+}
+
 void report_about(struct report *report, const struct analysis *a)
 {
 	add_processes(report, a);
@@ -287,4 +342,5 @@ void report_about(struct report *report, const struct analysis *a)
 	report_mps(report, a);
 	add_environment(report, a);
 	add_notes(report, a);
+	add_memory(report, a);
 }

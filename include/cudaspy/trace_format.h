@@ -527,6 +527,15 @@ struct spy_board {
 	uint32_t slots; /* slots used so far */
 	uint32_t ended; /* 1: the process ended in order */
 	uint16_t counter_fn[SPY_BOARD_COUNTERS]; /* spy_slot_page.counts[i] counts this function */
+	/* What the recorder remembers; each has a bound. (0 in traces of before.) */
+	uint32_t kernels; /* names */
+	uint32_t
+		kernels_unnamed; /* kernels that have one together, for there were as many as there may be */
+	uint32_t notes; /* texts */
+	uint32_t notes_untold; /* times one was left out */
+	uint32_t spare_stubs; /* that were needed at one time, for second copies of functions */
+	uint32_t reserved;
+	uint64_t heap; /* bytes taken of the recorder's own memory (shim/heap.h) */
 };
 
 /* What one thread is doing. Written by that thread alone, read by anyone, torn reads allowed. */

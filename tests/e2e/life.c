@@ -25,6 +25,7 @@
  *   life destructors          calls from atexit, a destructor and a thread key's destructor
  *   life devices              threads in one slot, one after the other, on devices of their own
  *   life refill               fills a file-size limit, gets more, and calls after a quarter of a second
+ *   life kernels N            launches N kernels, each of a name of its own
  *   life migrate              a call inside of which its coroutine goes on on another thread, then others
  *   life small                the process' first call, and others, on stacks of 16 KiB
  */
@@ -549,6 +550,32 @@ static int destructors(void)
 	return 0;
 }
 
+struct dim3 {
+	unsigned int x, y, z;
+};
+
+int cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
+		     size_t shared, void *stream);
+void **__cudaRegisterFatBinary(void *wrapper);
+void __cudaRegisterFunction(void **code, const char *host, char *device, const char *name,
+			    int limit, void *tid, void *bid, void *block, void *grid, int *size);
+
+/* As code made at run time does, for weeks. */
+static int kernels(int n)
+{
+	const struct dim3 one = {1, 1, 1};
+	char *hosts = calloc(1, (size_t)n), name[64];
+	void **code = __cudaRegisterFatBinary(NULL);
+
+	for (int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "a_kernel_that_was_made_at_run_time_%d", i);
+		__cudaRegisterFunction(code, hosts + i, NULL, strdup(name), -1, NULL, NULL, NULL,
+				       NULL, NULL);
+		cudaLaunchKernel(hosts + i, one, one, NULL, 0, NULL);
+	}
+	return 0;
+}
+
 static struct {
 	ucontext_t own, back;
 } coroutine;
@@ -697,6 +724,8 @@ int main(int argc, char **argv)
 		return devices();
 	if (strcmp(what, "refill") == 0)
 		return refill();
+	if (strcmp(what, "kernels") == 0)
+		return kernels(n);
 	if (strcmp(what, "migrate") == 0)
 		return migrate();
 	if (strcmp(what, "small") == 0)
