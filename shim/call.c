@@ -96,16 +96,23 @@ static inline uint8_t depth_of(const struct spy_thread *thread, const struct spy
 	return depth;
 }
 
+static inline bool on_own_stack(const struct spy_thread *thread, uintptr_t address)
+{
+	return address - thread->stack_begin < thread->stack_end - thread->stack_begin;
+}
+
 /*
  * A signal handler may interrupt spy_enter or spy_leave and make a CUDA call itself: that one is lost,
  * or it would write over the record in the making and wait for a lock of its own thread's. A frame
- * not far above the busy one means that the handler never came back; one far above is on the stack
- * of signals.
+ * not far above the busy one, on the same stack, means that the handler never came back; one far above, or on
+ * another stack, is on the stack of signals.
  */
 static inline bool interrupted(const struct spy_thread *thread, const struct spy_frame *frame)
 {
-	return unlikely(thread->busy) &&
-	       ((uintptr_t)frame < thread->busy || (uintptr_t)frame - thread->busy > ONE_STACK);
+	uintptr_t here = (uintptr_t)frame, busy = thread->busy;
+
+	return unlikely(busy) && (here < busy || here - busy > ONE_STACK ||
+				  on_own_stack(thread, here) != on_own_stack(thread, busy));
 }
 
 static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot,

@@ -25,6 +25,7 @@
  *   life destructors          calls from atexit, a destructor and a thread key's destructor
  *   life devices              threads in one slot, one after the other, on devices of their own
  *   life refill               fills a file-size limit, gets more, and calls after a quarter of a second
+ *   life above                a handler that calls, on an alternate stack that lies right above the thread's
  *   life kernels N            launches N kernels, each of a name of its own
  *   life migrate              a call inside of which its coroutine goes on on another thread, then others
  *   life small                the process' first call, and others, on stacks of 16 KiB
@@ -550,6 +551,60 @@ static int destructors(void)
 	return 0;
 }
 
+/* Once more after a while in which what is interrupted gets on, however busy the machine is. */
+static void alarm_again(void)
+{
+	struct itimerval timer = {.it_value = {0, 200 + alarms % 7 * 37}};
+
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void call_and_wait(int number)
+{
+	int error = errno;
+
+	(void)number;
+	alarms++;
+	calls(2);
+	cudaStreamSynchronize((void *)3);
+	alarm_again();
+	errno = error;
+}
+
+static void *call_below(void *stack)
+{
+	stack_t alternate = {.ss_sp = stack, .ss_size = 64 << 10};
+	struct itimerval off = {0};
+
+	sigaltstack(&alternate, NULL);
+	alarm_again();
+	while (alarms < 300)
+		calls(100);
+	setitimer(ITIMER_REAL, &off, NULL);
+	return NULL;
+}
+
+static int above(void)
+{
+	char *stacks =
+		mmap(NULL, 512 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sigaction action = {.sa_handler = call_and_wait, .sa_flags = SA_ONSTACK};
+	sigset_t alarm_only;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	sigaction(SIGALRM, &action, NULL);
+	pthread_attr_init(&attr);
+	if (stacks == MAP_FAILED || pthread_attr_setstack(&attr, stacks, 256 << 10) != 0)
+		return 77;
+	pthread_create(&thread, &attr, call_below, stacks + (256 << 10));
+	sigemptyset(&alarm_only);
+	sigaddset(&alarm_only, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &alarm_only, NULL);
+	pthread_join(thread, NULL);
+	return 0;
+}
+
 struct dim3 {
 	unsigned int x, y, z;
 };
@@ -724,6 +779,8 @@ int main(int argc, char **argv)
 		return devices();
 	if (strcmp(what, "refill") == 0)
 		return refill();
+	if (strcmp(what, "above") == 0)
+		return above();
 	if (strcmp(what, "kernels") == 0)
 		return kernels(n);
 	if (strcmp(what, "migrate") == 0)

@@ -56,6 +56,12 @@ expect "calls" "$(closing storm.err)" "200000 0 0"
 expect_counts "$trace" cudaGetDevice=200000
 readable "$trace"
 
+# What a handler on another stack interrupts is not overwritten, wherever that stack lies.
+same above "$bin/life" above
+read -r _ _ lost < <(closing above.err)
+[ "${lost:-0}" -gt 0 ] || fail "above: no call of a handler's was seen to interrupt another one"
+[ -x "$tool" ] && "$tool" dump "$(the_trace)" 2>&1 >/dev/null | grep . && fail "above: a damaged trace"
+
 same destructors "$bin/life" destructors
 trace=$(the_trace) || exit 1
 # 10 threads: 1 + 3 * 3; main 1; atexit 2; the program's destructor 4
