@@ -1,12 +1,15 @@
 /*
- * shim/apart.c: a stack of our own for what is rare. Called on the application's threads, by the slow paths. One
- * stack is kept for the next one; a thread that comes meanwhile makes another.
+ * shim/apart.c: a stack of our own for what is rare. Called on the application's threads, by the slow paths. Some
+ * stacks are kept; a thread that finds none makes another. Making one and giving it back stops all threads that map
+ * memory or touch new memory, and eight threads whose pageable copies wait for each other leave their call stacks at the
+ * same time.
  */
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include "apart.h"
 #include "calm.h"
+#include "lock.h"
 
 /* The driver may be asked on it, and an allocator that is not libc's may run: memory is used as far as it is touched. */
 #define STACK_BYTES ((size_t)256 << 10)
@@ -17,31 +20,56 @@
 void spy_call_on(void (*work)(void *data), void *data, void *top)
 	__attribute__((visibility("hidden")));
 
-static char *spare; /* lowest address of a stack that nobody uses */
+#define SPARES 16
+static char *spares[SPARES]; /* lowest addresses of stacks that nobody uses */
 
 static __thread uintptr_t left_at; /* 0: the thread is on the application's stack */
 
-static char *take_stack(void)
+/* The place to look at first, in which a thread finds what it put there. */
+static size_t own_place(void)
 {
-	char *stack = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQUIRE);
+	return (spy_lock_self() >> 12) % SPARES;
+}
 
-	if (stack)
-		return stack;
-	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+static char *make_stack(void)
+{
+	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+
 	if (stack == MAP_FAILED)
 		return NULL;
 	mprotect(stack, GUARD_BYTES, PROT_NONE);
 	return stack;
 }
 
+static char *take_stack(void)
+{
+	size_t place = own_place();
+
+	for (size_t i = 0; i < SPARES; i++, place = (place + 1) % SPARES) {
+		char *stack;
+
+		if (!__atomic_load_n(&spares[place], __ATOMIC_RELAXED))
+			continue;
+		stack = __atomic_exchange_n(&spares[place], NULL, __ATOMIC_ACQUIRE);
+		if (stack)
+			return stack;
+	}
+	return make_stack();
+}
+
 static void give_stack(char *stack)
 {
-	char *none = NULL;
+	size_t place = own_place();
 
-	if (!__atomic_compare_exchange_n(&spare, &none, stack, false, __ATOMIC_RELEASE,
-					 __ATOMIC_RELAXED))
-		munmap(stack, STACK_BYTES);
+	for (size_t i = 0; i < SPARES; i++, place = (place + 1) % SPARES) {
+		char *none = NULL;
+
+		if (__atomic_compare_exchange_n(&spares[place], &none, stack, false,
+						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			return;
+	}
+	munmap(stack, STACK_BYTES);
 }
 
 /* The sanitizers want to be told of each stack. */
