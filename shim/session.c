@@ -44,20 +44,28 @@ static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static struct stat first_stderr; /* what descriptor 2 was when the library was loaded */
 
-/* write(2) without a SIGPIPE: whoever reads our line may have left. */
+/*
+ * write(2) without a SIGPIPE, for whoever reads our line may have left, and without a SIGXFSZ, for standard error may be
+ * a file that is as large as the process may make one.
+ */
 static void write_quietly(const char *text, size_t length)
 {
 	struct timespec at_once = {0};
-	sigset_t pipe_signal, before, pending;
-	bool was_pending;
+	sigset_t raised, before, pending;
+	int signal = 0;
 
-	sigemptyset(&pipe_signal);
-	sigaddset(&pipe_signal, SIGPIPE);
+	sigemptyset(&raised);
+	sigaddset(&raised, SIGPIPE);
+	sigaddset(&raised, SIGXFSZ);
 	sigpending(&pending);
-	was_pending = sigismember(&pending, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-	if (write(STDERR_FILENO, text, length) < 0 && errno == EPIPE && !was_pending)
-		sigtimedwait(&pipe_signal, NULL, &at_once);
+	pthread_sigmask(SIG_BLOCK, &raised, &before);
+	if (write(STDERR_FILENO, text, length) < 0)
+		signal = errno == EPIPE ? SIGPIPE : errno == EFBIG ? SIGXFSZ : 0;
+	if (signal && !sigismember(&pending, signal)) {
+		sigemptyset(&raised);
+		sigaddset(&raised, signal);
+		sigtimedwait(&raised, NULL, &at_once);
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

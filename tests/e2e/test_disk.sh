@@ -47,6 +47,16 @@ done <<-END
 	1024 15000-15000 80-80
 END
 
+# Standard error, too, may be a file that cannot grow: the closing line is left out, and the program ends as it would.
+head -c 4096 /dev/zero >full.err
+rm -rf "$out"
+(
+	ulimit -f 1
+	spied "$bin/life" calls 10 >/dev/null 2>>full.err
+)
+expect "standard error at its limit: status" $? 0
+expect "standard error at its limit: bytes" "$(stat -c %s full.err)" 4096
+
 # The same of the whole file system: what threads that come first have taken the others miss.
 small=
 mkdir small
