@@ -41,9 +41,8 @@ for run in "threads 600 300" "threads 2000 4" "load 8 20000" "again spawn calls 
 	for keep in '' 1; do
 		# several times: two threads meet in a first call or not
 		for _ in 1 2 3; do
-			CUDASPY_KEEP=$keep LD_LIBRARY_PATH=$fakes \
-				LD_PRELOAD="$CUDASPY_FIRST $CUDASPY_SHIM" timeout 60 \
-				setarch -R "$bin/life" $run >tsan.log 2>&1 ||
+			CUDASPY_KEEP=$keep setarch -R timeout 60 env LD_LIBRARY_PATH=$fakes \
+				LD_PRELOAD="$CUDASPY_FIRST $CUDASPY_SHIM" "$bin/life" $run >tsan.log 2>&1 ||
 				fail "life $run under TSan: $(grep -v '^cudaspy:' tsan.log | head -n 60)"
 		done
 	done
@@ -53,8 +52,8 @@ done
 tsan() {
 	local name=$1
 	shift
-	LD_LIBRARY_PATH=$fakes LD_PRELOAD="$CUDASPY_FIRST $CUDASPY_SHIM" timeout 60 \
-		setarch -R "$@" >tsan.out 2>tsan.log ||
+	setarch -R timeout 60 env LD_LIBRARY_PATH=$fakes LD_PRELOAD="$CUDASPY_FIRST $CUDASPY_SHIM" \
+		"$@" >tsan.out 2>tsan.log ||
 		fail "$name under TSan: $(grep -v '^cudaspy:' tsan.log | head -n 60)"
 }
 
