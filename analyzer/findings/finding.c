@@ -300,11 +300,19 @@ static int rank_of(const struct finding *f)
 	return finding_problem(f) ? 0 : f->shown || !finding_minor(f) ? 1 : 2;
 }
 
+/* What its cure gives back and no other finding's does. */
+static uint64_t gain_of_its_own(const struct finding *f)
+{
+	uint64_t gain = finding_gain(f);
+
+	return gain - least(gain, f->elsewhere_ns);
+}
+
 /* Problems, then notes, then what is minor; of each, first what its cure gives most back. */
 static int by_gain(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	uint64_t gain = finding_gain(x), other = finding_gain(y);
+	uint64_t gain = gain_of_its_own(x), other = gain_of_its_own(y);
 	int order = rank_of(x) - rank_of(y);
 
 	if (order)

@@ -191,6 +191,7 @@ struct finding {
 	uint32_t variant, processes;
 	uint64_t count, bytes;
 	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;
+	uint64_t elsewhere_ns; /* of the gain, what the cures of other findings give back, too */
 	bool gain_known, overlaps; /* where the cost is unknown, so is the gain */
 	bool shown; /* in text also if it costs nothing to speak of */
 	bool wrong; /* the program does not do what it means to: a problem, whatever it costs */

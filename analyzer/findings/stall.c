@@ -379,6 +379,9 @@ void stall_fill(struct report *report, const struct analysis *a, const struct st
 	finding->own_ns = (uint64_t)stall->waited_ns;
 	finding->costs = stall->costs;
 	finding->overlaps = stall->charged_ns > 0;
+	finding->elsewhere_ns = stall->charged_ns >= stall->waited_ns * 0.9
+					? UINT64_MAX
+					: (uint64_t)stall->charged_ns;
 	finding->once = is_beginning(a, stall) ||
 			(!stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
 			 !matters(stall, stall->waited_ns - stall->loading_ns));

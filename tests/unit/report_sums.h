@@ -151,10 +151,12 @@ static inline void rs_check_order(const json_t *root)
 		if (json_is_string(json_object_get(row, "suppressed")))
 			continue;
 		RS_HOLDS(row, rs_severity(row) >= rs_severity_of(severity));
+		/* What overlaps counts with the part of its gain that no other finding's cure gives. */
 		RS_HOLDS(row, rs_compared(row) || !rs_is(row, "severity", severity) ||
-				      rs_gain(row) <= gain);
+				      rs_is(row, "overlaps", "yes") || rs_gain(row) <= gain);
+		if (!rs_is(row, "severity", severity) || !rs_is(row, "overlaps", "yes"))
+			gain = rs_is(row, "overlaps", "yes") ? INT64_MAX : rs_gain(row);
 		severity = rs_text(row, "severity");
-		gain = rs_gain(row);
 		problems += rs_is(row, "severity", "problem");
 		notes += rs_is(row, "severity", "note");
 	}
