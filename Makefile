@@ -61,8 +61,9 @@ $(BUILD)/shim/%.c.o: shim/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS_) $(SHIM_CFLAGS) -c -o $@ $<
 
-# Run before a sanitizer's runtime does.
-$(BUILD)/shim/elf_scan.c.o $(BUILD)/empty/shim/elf_scan.c.o $(BUILD)/shim/probe.c.o $(BUILD)/empty/shim/probe.c.o: SANFLAGS :=
+# Run before a sanitizer's runtime does, which calls what they wrap.
+EARLY := elf_scan probe tear identity
+$(foreach name,$(EARLY),$(BUILD)/shim/$(name).c.o $(BUILD)/empty/shim/$(name).c.o): SANFLAGS :=
 
 $(BUILD)/shim/%.S.o: shim/%.S
 	@mkdir -p $(@D)

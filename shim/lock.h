@@ -70,7 +70,8 @@ static inline bool spy_try_lock(struct spy_lock *lock)
 	    !__atomic_compare_exchange_n(&lock->owner, &nobody, spy_lock_self(), 0,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
-	__atomic_store_n(&lock->turns, lock->turns + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&lock->turns, __atomic_load_n(&lock->turns, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELAXED);
 	return true;
 }
 
