@@ -21,7 +21,7 @@ void spy_restore_busy(struct spy_thread *thread, uintptr_t before);
 
 struct spy_calm {
 	int error;
-	int cancel_state;
+	int cancel_state, cancel_type;
 	struct spy_thread *thread;
 	uintptr_t busy;
 	sigset_t signals;
@@ -36,6 +36,7 @@ static inline struct spy_calm spy_calm_begin(void)
 	sigdelset(&all, SIGBUS); /* a truncated file's (tear.c) */
 	pthread_sigmask(SIG_SETMASK, &all, &calm.signals);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &calm.cancel_state);
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &calm.cancel_type);
 	calm.thread = spy_set_busy(&calm.busy);
 	return calm;
 }
@@ -43,7 +44,10 @@ static inline struct spy_calm spy_calm_begin(void)
 static inline void spy_calm_end(struct spy_calm *calm)
 {
 	spy_restore_busy(calm->thread, calm->busy);
+	/* In this order: where an asynchronous one is pending, glibc 2.36's setcancelstate ends the thread without
+	 * the result PTHREAD_CANCELED; its setcanceltype ends it with that. */
 	pthread_setcancelstate(calm->cancel_state, NULL);
+	pthread_setcanceltype(calm->cancel_type, NULL);
 	pthread_sigmask(SIG_SETMASK, &calm->signals, NULL);
 	errno = calm->error;
 }
