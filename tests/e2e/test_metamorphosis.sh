@@ -80,6 +80,7 @@ done
 
 # Four threads each of two processes, that wait for locks.
 CUDASPY_OUT=$tmp/recorded && export CUDASPY_OUT
+export CUDASPY_CLOCK=monotonic # ticks of a nanosecond: a shift rounds nothing
 "$sim" "$bin/scene" --script ioctl_no_lock >script
 for process in 1 2; do
 	SPYSIM_SCRIPT=$tmp/script "$sim" env LD_PRELOAD="$first $shim" "$bin/scene" ioctl_no_lock >scene.out 2>&1 ||
