@@ -91,7 +91,9 @@ static bool may_give(const struct spy_thread *thread)
 {
 	const struct spy_stream_file *file = &thread->file;
 
-	if (!file->stored_bytes || file->oldest + 1 >= file->seq)
+	if (!file->stored_bytes ||
+	    file->oldest + 1 >=
+		    __atomic_load_n(&file->seq, __ATOMIC_RELAXED)) /* its owner begins packets */
 		return false;
 	return thread->slot || file->stored_bytes > spy_options_keep_bytes() / 4;
 }
@@ -481,7 +483,8 @@ static void begin_packet(struct spy_thread *thread)
 
 	/* Empty first: a reader of this moment sees no record twice. */
 	spy_packet_publish(packet, packet->time_begin, sizeof(*packet) * 8);
-	packet->seq = file->seq++;
+	packet->seq = file->seq;
+	__atomic_store_n(&file->seq, file->seq + 1, __ATOMIC_RELAXED); /* may_give */
 	packet->magic = SPY_CTF_MAGIC;
 	memcpy(packet->uuid, spy_session->uuid, sizeof(packet->uuid));
 	packet->instance = thread->slot;
