@@ -249,11 +249,12 @@ static void look_at_all(unsigned long long look)
 
 void spy_modules_look(void)
 {
-	struct spy_object_counters counters = spy_session->objects;
+	struct spy_object_counters counters;
 	bool look_for_python = false;
 
 	if (!spy_try_lock(&spy_session->look_lock))
 		return; /* somebody is looking */
+	counters = spy_session->objects;
 	spy_count_objects(&counters); /* or else, when the loader is not at work */
 	if (!spy_session->modules || counters.added != spy_session->objects.added ||
 	    counters.removed != spy_session->objects.removed) {
