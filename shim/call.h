@@ -86,7 +86,7 @@ struct spy_frame {
 	uint8_t result_xmm[2][16]; /* 208 */
 	uint64_t *stack; /* 240: stack arguments */
 	uint64_t caller; /* 248: return address */
-	uint64_t window; /* 256: bytes of stack arguments to hand on, a multiple of 16 */
+	uint64_t window; /* 256: bytes of stack arguments to hand on, a multiple of 16; WINDOW_UNSURE */
 	/* from here on only C looks */
 	struct spy_slot *slot;
 	struct spy_thread *thread;
@@ -109,5 +109,9 @@ void *spy_enter(struct spy_frame *frame);
 
 /* Commits the record. frame->result is set. Called by the road. */
 void spy_leave(struct spy_frame *frame);
+
+/* Copies stack arguments where the stack may end behind the first of them, what is not there as zeros (window.c).
+ * bytes: less than a page. errno stays. */
+void spy_copy_window(void *to, const void *from, uint64_t bytes);
 
 #endif

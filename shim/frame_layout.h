@@ -23,6 +23,8 @@
  * more than 80, except the EGL ones that take a frame by value (280). */
 #define SPY_WINDOW 96
 #define SPY_WINDOW_EGL 288
+/* Bit of a frame's window: its end may not be there (window.c). */
+#define WINDOW_UNSURE 1
 
 /* struct spy_slot */
 #define SLOT_BYTES 24

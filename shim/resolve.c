@@ -510,19 +510,6 @@ void *spy_real_driver(enum spy_fn fn)
 	return real ? real : find_driver(slot);
 }
 
-uint64_t spy_window_limit(const uint64_t *stack, uint64_t window)
-{
-	uintptr_t next = ((uintptr_t)(stack - 1) | 4095) + 1;
-	int error = errno;
-
-	/* Can the next page be read? With a `how` that does not exist the kernel still copies the
-	 * set in first: EFAULT if it cannot, EINVAL if it can, and nothing else happens. */
-	if (syscall(SYS_rt_sigprocmask, ~0, next, NULL, 8) < 0 && errno == EFAULT)
-		window = (next - (uintptr_t)stack) & ~15ull;
-	errno = error;
-	return window;
-}
-
 /* ---- from a real function to the stub we hand out -------------------------------------------- */
 
 /* Which slot stands for a real function under one of its names. Written at look-ups, under the lock. */

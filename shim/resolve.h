@@ -44,9 +44,6 @@ uint16_t spy_slots_number(struct spy_slot *slot);
 /* Which function each counter of a slot's page counts. */
 void spy_slots_list_counters(uint16_t counter_fn[SPY_BOARD_COUNTERS]);
 
-/* How much of a window of stack arguments is really there; multiple of 16 bytes. */
-uint64_t spy_window_limit(const uint64_t *stack, uint64_t window);
-
 /* Number of an exported name, -1 if it has no row. */
 int spy_find_name(const char *name);
 

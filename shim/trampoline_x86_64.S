@@ -60,9 +60,9 @@ spy_road:
 
 	/* The caller's stack arguments again, where the real function will look for them. */
 	movq	FRAME_WINDOW(%rsp), %rcx
-	subq	%rcx, %rsp
 	cmpq	$SPY_WINDOW, %rcx
-	jne	2f
+	jne	4f
+	subq	%rcx, %rsp
 	movups	24(%rbp), %xmm0
 	movups	40(%rbp), %xmm1
 	movups	56(%rbp), %xmm2
@@ -76,10 +76,24 @@ spy_road:
 	movups	%xmm4, 64(%rsp)
 	movups	%xmm5, 80(%rsp)
 	jmp	3f
+4:	btrq	$0, %rcx			/* WINDOW_UNSURE */
+	jc	5f
+	subq	%rcx, %rsp
+	jmp	2f
 1:	movups	24(%rbp,%rcx), %xmm0
 	movups	%xmm0, (%rsp,%rcx)
 2:	subq	$16, %rcx
 	jge	1b
+	jmp	3f
+5:	subq	%rcx, %rsp
+	movq	%rsp, %rdi
+	leaq	24(%rbp), %rsi
+	movq	%rcx, %rdx
+	pushq	%r11
+	pushq	%r11				/* and the stack stays aligned */
+	call	spy_copy_window
+	popq	%r11
+	popq	%r11
 3:
 	movq	FRAME_REGS+0-SPY_FRAME_BYTES(%rbp), %rdi
 	movq	FRAME_REGS+8-SPY_FRAME_BYTES(%rbp), %rsi

@@ -62,6 +62,7 @@ for n in 10 62 63 64 65 100 200; do
 	readable "$trace"
 done
 
+FAKE_MODE=quiet same refused "$bin/edge" refused
 FAKE_MODE=quiet same edge "$bin/edge"
 readable "$(the_trace)"
 

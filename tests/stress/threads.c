@@ -208,8 +208,7 @@ void do_async(struct actor *actor)
 
 /* ---- coroutines ------------------------------------------------------------------------------ */
 
-/* The recorder reads 96 bytes above the frame of a call: where a stack ends at an unmapped page, they have to be there. */
-enum { STACK = 128 << 10, ABOVE = 256 };
+enum { STACK = 128 << 10 };
 
 struct coroutine {
 	ucontext_t own, back;
@@ -281,7 +280,7 @@ void do_coroutines(struct actor *actor)
 		must(all[i].stack != MAP_FAILED);
 		getcontext(&all[i].own);
 		all[i].own.uc_stack.ss_sp = all[i].stack;
-		all[i].own.uc_stack.ss_size = STACK - ABOVE;
+		all[i].own.uc_stack.ss_size = STACK;
 		makecontext(&all[i].own, (void (*)(void))body, 2, (unsigned int)(address >> 32),
 			    (unsigned int)address);
 	}
