@@ -86,7 +86,7 @@ struct spy_frame {
 	uint8_t result_xmm[2][16]; /* 208 */
 	uint64_t *stack; /* 240: stack arguments */
 	uint64_t caller; /* 248: return address */
-	uint64_t window; /* 256: bytes of stack arguments to hand on, a multiple of 16; WINDOW_UNSURE */
+	uint64_t window; /* 256: bytes of stack arguments to hand on, n * 16; or WINDOW_UNSURE */
 	/* from here on only C looks */
 	struct spy_slot *slot;
 	struct spy_thread *thread;

@@ -90,8 +90,7 @@ static void try_changing(void)
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_t thread;
 
-	if (stack == MAP_FAILED ||
-	    pthread_create(&thread, NULL, come_and_go, stack + STACK_BYTES))
+	if (stack == MAP_FAILED || pthread_create(&thread, NULL, come_and_go, stack + STACK_BYTES))
 		exit(2);
 	for (int i = 0; i < 30000; i++)
 		if (edge_call((void *)cuLaunchKernel, stack + STACK_BYTES - 48))
