@@ -6,6 +6,7 @@
 #ifndef CUDASPY_SHIM_PEEK_H
 #define CUDASPY_SHIM_PEEK_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,13 @@ static inline bool spy_peek_all(int pid, const struct iovec *to, const struct io
 static inline bool spy_peek(int pid, void *to, uintptr_t from, size_t bytes)
 {
 	return spy_peek_some(pid, to, from, bytes) == bytes;
+}
+
+/* Can a word be read, for now? With a `how` that does not exist the kernel still copies the set of signals in
+ * first: EFAULT if it cannot, EINVAL if it can, and nothing else happens. */
+static inline bool spy_is_readable(uintptr_t address)
+{
+	return !(syscall(SYS_rt_sigprocmask, ~0, address, NULL, 8) < 0 && errno == EFAULT);
 }
 
 #endif

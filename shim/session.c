@@ -23,6 +23,7 @@
 #include <uthash.h>
 #include "apart.h"
 #include "board.h"
+#include "bounds.h"
 #include "calm.h"
 #include "disk.h"
 #include "options.h"
@@ -96,7 +97,7 @@ static const char *reason(int error)
 	if (error == -ENOSPC && !spy_folder_has_room(SPY_PACKET_BYTES))
 		return "the file system is nearly full (CUDASPY_FLOOR says how much is to stay "
 		       "free)";
-	return strerror(-error);
+	return strerrordesc_np(-error);
 }
 
 /* What is said once for each of its reasons. */
@@ -170,6 +171,7 @@ static void init(void)
 	last_pid = (int)syscall(SYS_getpid);
 	pthread_atfork(spy_thread_before_fork, spy_thread_after_fork, after_fork_in_child);
 	spy_thread_init();
+	spy_bounds_init();
 	spy_elf_scan_init();
 	spy_resolve_init();
 	spy_unwind_init();
@@ -310,7 +312,7 @@ static void write_first_records(void)
 	}
 	if (spy_folder_group_error())
 		say("CUDASPY_GROUP=%s: %s; only its owner may read the trace", spy_options.group,
-		    strerror(spy_folder_group_error()));
+		    strerrordesc_np(spy_folder_group_error()));
 }
 
 /* Is this the process that the inspectors' tables know about? If not, they are emptied. False: not yet. */

@@ -14,6 +14,7 @@
 #include "lock.h"
 #include "python.h"
 #include "stack.h"
+#include "text.h"
 #include "thread.h"
 
 #define SPY_STRANGERS 64 /* that get their name into the trace */
@@ -60,6 +61,7 @@ struct spy_session {
 	struct spy_note_text *notes; /* said already */
 	uint32_t n_notes;
 	struct spy_heap heap;
+	struct spy_text environment; /* of the metadata */
 	struct spy_module *modules; /* known to the trace */
 	struct spy_stack_site stack_sites[SPY_STACK_SITES];
 	struct spy_python pythons[2]; /* python.c: the interpreter, if … */
@@ -107,7 +109,7 @@ void spy_session_complain(int error);
 void spy_session_say_damage(void);
 
 /* Writes or rewrites the trace's metadata (metadata.c). 0 or -errno. */
-int spy_metadata_write(const struct spy_session *session);
+int spy_metadata_write(struct spy_session *session);
 
 /* Initialises what must exist before the first look-up or call; idempotent, any thread. */
 void spy_init(void);

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "apart.h"
 #include "board.h"
+#include "bounds.h"
 #include "calm.h"
 #include "options.h"
 #include "handoff.h"
@@ -24,9 +24,6 @@
 #include "session.h"
 #include "tear.h"
 #include "thread.h"
-
-/* ld.so's: the highest address of the first thread's stack that belongs to main and its callers. */
-extern void *__libc_stack_end;
 
 /* All zeros, so always full: what a thread has before its first call. */
 static struct spy_thread nobody;
@@ -246,36 +243,9 @@ static struct spy_thread *take_slot(void)
 	return thread;
 }
 
-#define MAIN_STACK_MOST ((size_t)8 << 20)
-
-/* Where the thread's own stack is. The first thread's ends where the loader found it: asking for its
- * attributes would read /proc/self/maps. */
-static void find_stack(struct spy_thread *thread)
-{
-	pthread_attr_t attributes;
-	struct rlimit limit;
-	void *begin = NULL;
-	size_t bytes = 0;
-	uintptr_t here = spy_apart_from();
-
-	if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur > MAIN_STACK_MOST)
-		limit.rlim_cur = MAIN_STACK_MOST;
-	thread->stack_end = (uintptr_t)__libc_stack_end;
-	thread->stack_begin = thread->stack_end - limit.rlim_cur;
-	if (here > thread->stack_begin && here < thread->stack_end)
-		return;
-	thread->stack_begin = thread->stack_end = 0;
-	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-		return;
-	if (pthread_attr_getstack(&attributes, &begin, &bytes) == 0) {
-		thread->stack_begin = (uintptr_t)begin;
-		thread->stack_end = (uintptr_t)begin + bytes;
-	}
-	pthread_attr_destroy(&attributes);
-}
-
 static struct spy_thread *begin_thread(void)
 {
+	struct spy_bounds stack = spy_bounds_of_self(spy_apart_from());
 	struct spy_thread *thread;
 	bool reused;
 
@@ -293,7 +263,8 @@ static struct spy_thread *begin_thread(void)
 	thread->device = 0;
 	thread->context = 0;
 	memset(&thread->inspect, 0, sizeof(thread->inspect));
-	find_stack(thread);
+	thread->stack_begin = stack.begin;
+	thread->stack_end = stack.end;
 	reused = thread->packet;
 	spy_board_show(thread->page->tid, thread->tid);
 	thread->page->wait_kind = 0;

@@ -11,13 +11,6 @@
 
 #define PAGE 4096ul
 
-/* Can the page be read? With a `how` that does not exist the kernel still copies the set in first: EFAULT if
- * it cannot, EINVAL if it can, and nothing else happens. */
-static bool is_readable(uintptr_t page)
-{
-	return !(syscall(SYS_rt_sigprocmask, ~0, page, NULL, 8) < 0 && errno == EFAULT);
-}
-
 /* Where process_vm_readv is forbidden (a list of system calls), a look must do, and somebody may still unmap it. */
 static bool is_refused(void)
 {
@@ -38,7 +31,7 @@ void spy_copy_window(void *to, const void *from, uint64_t bytes)
 	memcpy(to, from, sure);
 	errno = 0;
 	copied += spy_peek_some(getpid(), (char *)to + sure, next, bytes - sure);
-	if (copied == sure && is_refused() && is_readable(next)) {
+	if (copied == sure && is_refused() && spy_is_readable(next)) {
 		memcpy((char *)to + sure, (const void *)next, bytes - sure);
 		copied = bytes;
 	}
