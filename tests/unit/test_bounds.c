@@ -82,18 +82,6 @@ static void assert_same(struct seen seen)
 	assert_int_equal(seen.ours.end, seen.theirs.end);
 }
 
-static void test_before_a_guard_was_seen_nothing_is_believed(void **state)
-{
-	char *memory = aligned_alloc(PAGE, 64 * PAGE);
-	struct seen seen;
-
-	(void)state;
-	seen = run_on(memory, 64 * PAGE);
-	assert_int_equal(seen.ours.begin, 0);
-	assert_int_equal(seen.ours.end, 0);
-	free(memory);
-}
-
 static void test_stacks_with_a_guard(void **state)
 {
 	(void)state;
@@ -149,7 +137,6 @@ static void test_the_first_thread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_before_a_guard_was_seen_nothing_is_believed),
 		cmocka_unit_test(test_stacks_with_a_guard),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_stacks_without_one),
