@@ -690,14 +690,14 @@ static void close_with_a_line(void)
 	    pageable == 1 ? "y" : "ies", (unsigned long long)lost);
 }
 
-/* From here on a full packet stays where it is, and what comes after it is lost: half a packet in a
- * stream's file would cost more. Pairs with spy_stream_next_packet. Bounded, because a signal
- * handler may have interrupted a store of its own thread. */
+/* From here on a full packet of another thread stays where it is, and what comes after it is lost: half a packet in a
+ * stream's file would cost more. Pairs with begin_store. Bounded, because a signal handler may have interrupted a
+ * store of its own thread. */
 static void wait_for_stores(void)
 {
 	const struct timespec a_moment = {.tv_nsec = 100000};
 
-	atomic_store(&spy_session->closed, true);
+	atomic_store(&spy_session->ender, spy_lock_self());
 	for (int i = 0; i < 500 && atomic_load(&spy_session->storing); i++)
 		nanosleep(&a_moment, NULL);
 }

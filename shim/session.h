@@ -52,7 +52,7 @@ struct spy_session {
 	bool driver_told; /* GPUs and versions are in the trace */
 	bool driver_begun; /* cuInit was called; what there is of MPS was looked for */
 	_Atomic bool ended; /* spy_session_end ran */
-	_Atomic bool closed; /* the process is about to die: no more packets are stored */
+	_Atomic uintptr_t ender; /* of a process about to die: only this thread stores packets */
 	_Atomic int storing; /* threads that are storing one */
 	struct spy_lock wrap_lock; /* resolve.c: the map from real functions to stubs */
 	struct known_address *known_addresses;

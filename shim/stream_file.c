@@ -543,12 +543,15 @@ static int next_packet(struct spy_thread *thread)
 	return 0;
 }
 
-/* exit_group may stop a thread in the middle of a write; pairs with wait_for_stores. False: no packet is stored any
- * more. */
+/* exit_group may stop a thread in the middle of a write, but for the one that calls it, whose libraries may still say
+ * good-bye to the driver; pairs with wait_for_stores. False: this thread's packets are not stored any more. */
 static bool begin_store(void)
 {
+	uintptr_t ender;
+
 	atomic_fetch_add(&spy_session->storing, 1);
-	if (!atomic_load(&spy_session->closed))
+	ender = atomic_load(&spy_session->ender);
+	if (!ender || ender == spy_lock_self())
 		return true;
 	atomic_fetch_sub(&spy_session->storing, 1);
 	return false;

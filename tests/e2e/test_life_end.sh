@@ -18,6 +18,13 @@ for how in _exit _Exit exit quick_exit abort segv; do
 	readable "$trace"
 done
 
+# Libraries that call when the recording has ended, more than fits where they are.
+after=$bin/libfarewell.so
+export FAREWELL=40000
+same farewell "$bin/life" calls 20
+expect_records "$(the_trace)" cudaSetDevice=40020
+unset FAREWELL after
+
 same thread "$bin/life" end thread
 trace=$(the_trace) || exit 1
 readable "$trace"
