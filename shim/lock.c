@@ -31,8 +31,8 @@ static bool is_hopeless(struct spy_lock *lock, uint64_t begun, uint64_t *since, 
 		*since = now;
 	*turn = now_turn;
 	if (now - *since >= SPY_PATIENCE_MS)
-		__atomic_store_n(&lock->hopeless, now_turn, __ATOMIC_RELAXED);
-	return __atomic_load_n(&lock->hopeless, __ATOMIC_RELAXED) == now_turn ||
+		__atomic_store_n(&lock->hopeless, now_turn + 1, __ATOMIC_RELAXED);
+	return __atomic_load_n(&lock->hopeless, __ATOMIC_RELAXED) == now_turn + 1 ||
 	       now - begun >= SPY_PATIENCE_MOST_MS;
 }
 

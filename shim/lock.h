@@ -25,10 +25,9 @@
 
 struct spy_lock {
 	uintptr_t owner; /* the thread that has it, 0 nobody */
-	uint32_t
-		turns; /* how often it was had: another one has it since, who is to be waited for anew */
-	uint32_t
-		hopeless; /* the turn in which somebody lost patience: nobody else waits for its end */
+	uint32_t turns; /* how often it was given back: who has it since is to be waited for anew */
+	uint32_t hopeless; /* one more than the turn in which somebody lost patience: nobody else
+			    * waits for its end */
 };
 
 #define SPY_PATIENCE_MS 200
@@ -66,13 +65,9 @@ static inline bool spy_try_lock(struct spy_lock *lock)
 {
 	uintptr_t nobody = 0;
 
-	if (__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) ||
-	    !__atomic_compare_exchange_n(&lock->owner, &nobody, spy_lock_self(), 0,
-					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return false;
-	__atomic_store_n(&lock->turns, __atomic_load_n(&lock->turns, __ATOMIC_RELAXED) + 1,
-			 __ATOMIC_RELAXED);
-	return true;
+	return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) &&
+	       __atomic_compare_exchange_n(&lock->owner, &nobody, spy_lock_self(), 0,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 /* lock.c: for as long as there is hope. */
@@ -101,6 +96,9 @@ static inline __attribute__((warn_unused_result)) bool spy_lock_table(struct spy
 
 static inline void spy_unlock(struct spy_lock *lock)
 {
+	/* First: who gets it next has another turn from the beginning. */
+	__atomic_store_n(&lock->turns, __atomic_load_n(&lock->turns, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELAXED);
 	__atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 #include "inspect_stubs.h"
 
 /* What inspect.c would call. */
@@ -370,11 +371,35 @@ static void test_lock_left(void **state)
 	assert_true(spy_lock_is_held(&lock));
 	spy_unlock(&lock);
 	lock.owner = 64; /* another thread's */
-	lock.hopeless = lock.turns;
+	lock.hopeless = lock.turns + 1;
 	assert_false(spy_lock_table(&lock));
 	spy_lock_forget(&lock);
 	assert_true(spy_lock(&lock));
-	assert_int_not_equal(lock.hopeless, lock.turns);
+	assert_int_not_equal(lock.hopeless, lock.turns + 1);
+}
+
+static void *give_back_soon(void *lock)
+{
+	usleep(20000);
+	spy_unlock(lock);
+	return NULL;
+}
+
+/* Whoever has it is waited for, the first one and the one behind him who was given up. */
+static void test_lock_waited_for(void **state)
+{
+	struct spy_lock lock = {.owner = 64};
+	pthread_t thread;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, give_back_soon, &lock), 0);
+		assert_true(spy_lock(&lock));
+		pthread_join(thread, NULL);
+		lock.hopeless = lock.turns + 1;
+		spy_unlock(&lock);
+		lock.owner = 64;
+	}
 }
 
 int main(void)
@@ -382,7 +407,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_edges),     TEST(test_contexts),  TEST(test_random),
 		TEST(test_threads),   TEST(test_answers),   TEST(test_answer_during_change),
-		TEST(test_lock_kept), TEST(test_lock_left), TEST(test_speed),
+		TEST(test_lock_kept), TEST(test_lock_left), TEST(test_lock_waited_for),
+		TEST(test_speed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
