@@ -62,6 +62,7 @@ static void fork_child(void)
 	forked = sim_ready;
 	sim_ready = false;
 	sim_self.ctx = NULL;
+	sim_locks_fork_child();
 	sim_engine_fork_child();
 	sim_mps_fork_child();
 	sim_truth_fork_child();

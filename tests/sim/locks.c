@@ -245,6 +245,18 @@ void sim_unlock_global(enum sim_lock which)
 	give(which == SIM_LOCK_INIT ? &init_lock : &runtime_lock);
 }
 
+static void forget(struct lock *lock)
+{
+	pthread_mutex_init(&lock->mutex, NULL);
+	lock->owner = 0;
+}
+
+void sim_locks_fork_child(void)
+{
+	forget(&init_lock);
+	forget(&runtime_lock);
+}
+
 /* ---- the script's ---- */
 static struct lock *_Atomic scripted;
 

@@ -148,6 +148,8 @@ unsigned sim_lock_idle(int dev);
 void sim_unlock(unsigned held, int dev);
 void sim_lock_global(enum sim_lock which); /* init or runtime */
 void sim_unlock_global(enum sim_lock which);
+/* Frees those that a forked child can meet on its way to being refused: another thread may have had them. */
+void sim_locks_fork_child(void);
 /* What the script adds to a call, when it begins and when it ends. */
 void sim_holds_begin(struct sim_span *span);
 void sim_holds_end(struct sim_span *span);

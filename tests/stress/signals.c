@@ -27,6 +27,7 @@ static atomic_int forked;
 
 static void fork_in_handler(void)
 {
+	unsigned int may_lose = image->may_lose; /* it has as little as its parent */
 	pid_t pid;
 
 	if (atomic_fetch_add(&forked, 1) >= 4)
@@ -34,7 +35,7 @@ static void fork_in_handler(void)
 	pid = _Fork();
 	if (pid == 0) {
 		image_begin("handler");
-		image->may_lose |= 1;
+		image->may_lose |= may_lose | 1;
 		for (unsigned int i = 0; i < 8; i++)
 			call_in_handler(i);
 		_exit(0);
