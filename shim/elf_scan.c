@@ -246,12 +246,16 @@ void spy_elf_scan_forked(void)
 
 #define LOADER_TRIES 100
 
-/* Takes the scan_lock and the loader's lock, if they are to be had soon. The signals are masked. */
+/* Takes the scan_lock and the loader's lock, if they are to be had soon. The signals are masked. A thread that has the
+ * latter already may have been interrupted by a signal in the middle of a dlclose: its list has what is mapped no
+ * more. */
 static bool try_loader(void)
 {
-	if (!loader.lock || loader.lost || !spy_lock(&scan_lock))
+	int self = (int)syscall(SYS_gettid);
+
+	if (!loader.lock || loader.lost || looks_mine(loader.lock, self) || !spy_lock(&scan_lock))
 		return false;
-	__atomic_store_n(&scanner, (uint32_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&scanner, (uint32_t)self, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < LOADER_TRIES; i++) {
 		if (loader.try(loader.lock) == 0)
 			return true;
