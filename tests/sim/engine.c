@@ -307,24 +307,30 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
+/* There can be no new thread for the moment in which another one calls execve: then the next one who wakes it begins it. */
+static void worker_begin(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	bool mine = false;
+
+	sim_spin_lock(&sim_engine);
+	if (!worker_started)
+		mine = worker_started = true;
+	sim_spin_unlock(&sim_engine);
+	if (!mine)
+		return;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, worker_main, NULL))
+		worker_started = false;
+	pthread_attr_destroy(&attr);
+}
+
 static void worker_wake(bool urgent)
 {
 	if (!worker_started) {
-		pthread_attr_t attr;
-		pthread_t thread;
-		bool mine = false;
-
-		sim_spin_lock(&sim_engine);
-		if (!worker_started)
-			mine = worker_started = true;
-		sim_spin_unlock(&sim_engine);
-		if (mine) {
-			pthread_attr_init(&attr);
-			pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-			if (pthread_create(&thread, &attr, worker_main, NULL))
-				abort();
-			pthread_attr_destroy(&attr);
-		}
+		worker_begin();
 		return;
 	}
 	if (urgent || atomic_load(&worker_parked)) {
