@@ -135,17 +135,18 @@ static void delete_oldest(struct spy_thread *victim)
 static bool add_bytes(struct spy_thread *thread, size_t bytes)
 {
 	struct spy_thread *victim;
+	bool fitting;
 
 	atomic_fetch_add(&spy_session->used, bytes);
 	if (fits())
 		return true;
 	if (thread->slot && !spy_lock(&spy_session->lock))
 		return false;
-	while (!fits() && (victim = richest(thread)))
+	while (!(fitting = fits()) && (victim = richest(thread)))
 		delete_oldest(victim);
 	if (thread->slot)
 		spy_unlock(&spy_session->lock);
-	return fits();
+	return fitting; /* what others add from here on they make room for themselves */
 }
 
 /* The same, if there is room for them. */
