@@ -353,7 +353,8 @@ static void get_ready_apart(void *data)
 	get->again = false;
 	if (!get->thread->page || !spy_session_active())
 		get->thread = first_call(&get->again);
-	else
+	/* Also where the thread took over a packet, and its name filled it. */
+	if (get->thread && get->thread->head >= get->thread->limit)
 		find_room(get->thread);
 	in_here = false;
 }
