@@ -100,6 +100,14 @@ uintptr_t spy_apart_from(void)
 	return left_at ? left_at : (uintptr_t)__builtin_frame_address(0);
 }
 
+bool spy_apart_is_for_signals(uintptr_t address)
+{
+	stack_t stack;
+
+	return sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_DISABLE) &&
+	       address - (uintptr_t)stack.ss_sp < stack.ss_size;
+}
+
 bool spy_apart_is_narrow(void)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);

@@ -18,6 +18,9 @@ void spy_apart(void (*work)(void *data), void *data);
 /* Where the application's stack is left for ours; where the caller is if it is not left. */
 uintptr_t spy_apart_from(void);
 
+/* Does the address lie on the thread's alternate signal stack, as the kernel knows it? */
+bool spy_apart_is_for_signals(uintptr_t address);
+
 /* Is there so little left of the signal stack that the caller is on, if it is on one, that it is better left alone? */
 bool spy_apart_is_narrow(void);
 

@@ -4,6 +4,7 @@
  * no allocation, no system call, no stdio in this file; what is rare is behind spy_thread_ready.
  */
 #include <stddef.h>
+#include "apart.h"
 #include "board.h"
 #include "clock.h"
 #include "frame_layout.h"
@@ -105,14 +106,19 @@ static inline bool on_own_stack(const struct spy_thread *thread, uintptr_t addre
  * A signal handler may interrupt spy_enter or spy_leave and make a CUDA call itself: that one is lost,
  * or it would write over the record in the making and wait for a lock of its own thread's. A frame
  * not far above the busy one, on the same stack, means that the handler never came back; one far above, or on
- * another stack, is on the stack of signals.
+ * another stack, is on the stack of signals. Rare: the kernel may be asked which one that is.
  */
+static __attribute__((noinline)) bool is_interrupt(const struct spy_thread *thread, uintptr_t here,
+						   uintptr_t busy)
+{
+	return here < busy || here - busy > ONE_STACK ||
+	       on_own_stack(thread, here) != on_own_stack(thread, busy) ||
+	       spy_apart_is_for_signals(here) != spy_apart_is_for_signals(busy);
+}
+
 static inline bool interrupted(const struct spy_thread *thread, const struct spy_frame *frame)
 {
-	uintptr_t here = (uintptr_t)frame, busy = thread->busy;
-
-	return unlikely(busy) && (here < busy || here - busy > ONE_STACK ||
-				  on_own_stack(thread, here) != on_own_stack(thread, busy));
+	return unlikely(thread->busy) && is_interrupt(thread, (uintptr_t)frame, thread->busy);
 }
 
 static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot,

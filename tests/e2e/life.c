@@ -26,6 +26,7 @@
  *   life devices              threads in one slot, one after the other, on devices of their own
  *   life refill               fills a file-size limit, gets more, and calls after a quarter of a second
  *   life above                a handler that calls, on an alternate stack that lies right above the thread's
+ *   life beside               the same, right above a coroutine's
  *   life kernels N            launches N kernels, each of a name of its own
  *   life migrate              a call inside of which its coroutine goes on on another thread, then others
  *   life small                the process' first call, and others, on stacks of 16 KiB
@@ -605,6 +606,33 @@ static int above(void)
 	return 0;
 }
 
+static char *coroutine_stacks;
+static ucontext_t beside_main, beside_coroutine;
+
+static void call_in_coroutine(void)
+{
+	call_below(coroutine_stacks + (256 << 10));
+}
+
+/* The same above a coroutine: neither stack is the one that the thread began with. */
+static int beside(void)
+{
+	struct sigaction action = {.sa_handler = call_and_wait, .sa_flags = SA_ONSTACK};
+
+	coroutine_stacks =
+		mmap(NULL, 512 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (coroutine_stacks == MAP_FAILED)
+		return 77;
+	sigaction(SIGALRM, &action, NULL);
+	getcontext(&beside_coroutine);
+	beside_coroutine.uc_stack.ss_sp = coroutine_stacks;
+	beside_coroutine.uc_stack.ss_size = 256 << 10;
+	beside_coroutine.uc_link = &beside_main;
+	makecontext(&beside_coroutine, call_in_coroutine, 0);
+	swapcontext(&beside_main, &beside_coroutine);
+	return 0;
+}
+
 struct dim3 {
 	unsigned int x, y, z;
 };
@@ -781,6 +809,8 @@ int main(int argc, char **argv)
 		return refill();
 	if (strcmp(what, "above") == 0)
 		return above();
+	if (strcmp(what, "beside") == 0)
+		return beside();
 	if (strcmp(what, "kernels") == 0)
 		return kernels(n);
 	if (strcmp(what, "migrate") == 0)

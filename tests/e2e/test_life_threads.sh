@@ -57,10 +57,12 @@ expect_counts "$trace" cudaGetDevice=200000
 readable "$trace"
 
 # What a handler on another stack interrupts is not overwritten, wherever that stack lies.
-same above "$bin/life" above
-read -r _ _ lost < <(closing above.err)
-[ "${lost:-0}" -gt 0 ] || fail "above: no call of a handler's was seen to interrupt another one"
-[ -x "$tool" ] && "$tool" dump "$(the_trace)" 2>&1 >/dev/null | grep . && fail "above: a damaged trace"
+for how in above beside; do
+	same $how "$bin/life" $how
+	read -r _ _ lost < <(closing $how.err)
+	[ "${lost:-0}" -gt 0 ] || fail "$how: no call of a handler's was seen to interrupt another one"
+	[ -x "$tool" ] && "$tool" dump "$(the_trace)" 2>&1 >/dev/null | grep . && fail "$how: a damaged trace"
+done
 
 same destructors "$bin/life" destructors
 trace=$(the_trace) || exit 1

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "apart.h"
 #include "board.h"
 #include "handoff.h"
 #include "resolve.h"
@@ -71,6 +72,13 @@ void *spy_resolve(struct spy_slot *slot, uint64_t index)
 	(void)index;
 	n_resolved++;
 	return slot->real = &n_resolved;
+}
+
+static uintptr_t signals_begin, signals_end; /* the alternate stack */
+
+bool spy_apart_is_for_signals(uintptr_t address)
+{
+	return address >= signals_begin && address < signals_end;
 }
 
 void spy_sched_look(struct spy_thread *of, uint64_t at)
@@ -578,6 +586,11 @@ static void test_interrupted(void **state)
 	interrupt(OUTER, here - (1 << 20), false);
 	interrupt(OUTER, here - (1 << 20) - 16, true); /* far above: the stack of signals */
 	interrupt(OUTER, here - (4 << 20), true);
+	signals_begin = here - 2048; /* right above a coroutine's */
+	signals_end = here + 4096;
+	interrupt(OUTER, here - 4096, true);
+	interrupt(OUTER, here - 1024, false);
+	signals_begin = signals_end = 0;
 	at = 0;
 }
 
