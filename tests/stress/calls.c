@@ -115,11 +115,12 @@ static void call_events(struct burst *b)
 	CALL(cudaStreamQuery(b->stream));
 }
 
+/* In the simulator, as in CUDA, what another thread waits for may break a capture. */
 static void call_graph(struct burst *b)
 {
 	void *graph, *exec;
 
-	if (!b->stream)
+	if (!b->stream || (simulated && !(b->actor->may & MAY_FORK)))
 		return;
 	result(b, CALL(cudaStreamBeginCapture(b->stream, 2)));
 	call_launch(b);
