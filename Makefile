@@ -27,7 +27,7 @@ SANFLAGS  := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread -MMD -MP -DCUDASPY_VERSION='"$(VERSION)"' $(SANFLAGS) $(CFLAGS)
 
 # ---- lists ------------------------------------------------------------------------------------
-SHIM_SRC     := $(wildcard shim/*.c) shim/trampoline_x86_64.S
+SHIM_SRC     := $(wildcard shim/*/*.c shim/arch/x86_64/*.[cS])
 ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 UNIT_SRC     := $(wildcard tests/unit/test_*.c)
 
@@ -62,7 +62,7 @@ $(BUILD)/shim/%.c.o: shim/%.c
 	$(Q)$(CC) $(CFLAGS_) $(SHIM_CFLAGS) -c -o $@ $<
 
 # Run before a sanitizer's runtime does, which calls what they wrap.
-EARLY := elf_scan probe tear identity
+EARLY := lib/elf_scan probe/probe process/tear process/identity
 $(foreach name,$(EARLY),$(BUILD)/shim/$(name).c.o $(BUILD)/empty/shim/$(name).c.o): SANFLAGS :=
 
 $(BUILD)/shim/%.S.o: shim/%.S
@@ -110,7 +110,7 @@ include tests/gpu/gpu.mk
 bench-build: $(BUILD)/bench/libcudaspy_empty.so $(SHIM) $(TOOL) sim
 
 # ---- tests ------------------------------------------------------------------------------------
-# A unit test says in a comment which objects of the shim it needs: /* links: shim/memory.c */.
+# A unit test says in a comment which objects of the shim it needs: /* links: shim/inspect/memory.c */.
 # Those of the analyzer get all of it but main.
 UNIT       := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
 ANALYZER_LIB := $(filter-out $(BUILD)/analyzer/main.c.o,$(ANALYZER_OBJ))
@@ -140,12 +140,12 @@ include tests/stress/stress.mk
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
 # halves share nothing but include/.
-C_FILES := $(wildcard shim/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
+C_FILES := $(wildcard shim/*/*.[ch] shim/arch/*/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
 		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch])
 check:
 	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang all
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
-	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' shim/*.[chS] analyzer/*.[ch] analyzer/*/*.[ch]
+	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' -r shim analyzer
 	@echo 'check: no findings'
 
 # The packages first; then as many jobs as there are CPUs, unless somebody said how many.

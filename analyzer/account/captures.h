@@ -1,7 +1,7 @@
 /*
  * analyzer/account/captures.h: captures of streams. As long as one lasts, what is handed to its streams goes into a
  * graph, and is no work yet. A stream takes part from the begin of its capture, or from the moment it waits for an
- * event that was recorded in a stream that takes part. The recorder follows them likewise (shim/inspect_stream.c),
+ * event that was recorded in a stream that takes part. The recorder follows them likewise (shim/inspect/inspect_stream.c),
  * but says so of copies only.
  */
 #ifndef CUDASPY_CAPTURES_H

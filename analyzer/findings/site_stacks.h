@@ -2,7 +2,7 @@
  * analyzer/findings/site_stacks.h: the stacks of a site's calls, and for how much of its cost each stands. Used by
  * sites.c while records go by, and by finding.c.
  *
- * Few calls have a stack: the first ones at a place, and ever fewer later (shim/stack.c). So each stands for the calls
+ * Few calls have a stack: the first ones at a place, and ever fewer later (shim/stack/stack.c). So each stands for the calls
  * like it that came since the one before; what comes after the last is shared out as what came before. Else the lines
  * of a program's start would be told, of which there are most stacks, and not those of its work. Calls are alike that
  * moved as many bytes and were both long or both short, for of these the recorder takes samples apart; calls of

@@ -318,7 +318,7 @@ static uint64_t who_judges(const struct findings *f, const struct observed *o)
 }
 
 /* Of a call that has a stack: for its length alone, for it took twice as long as those told of before? As
- * the recorder decides it (is_due in shim/stack.c). */
+ * the recorder decides it (is_due in shim/stack/stack.c). */
 static bool is_outlier(struct findings *f, const struct observed *o)
 {
 	struct told_key key = {.caller = record_caller(o->record->raw),

@@ -535,7 +535,7 @@ struct spy_board {
 	uint32_t notes_untold; /* times one was left out */
 	uint32_t spare_stubs; /* that were needed at one time, for second copies of functions */
 	uint32_t reserved;
-	uint64_t heap; /* bytes taken of the recorder's own memory (shim/heap.h) */
+	uint64_t heap; /* bytes taken of the recorder's own memory (shim/process/heap.h) */
 };
 
 /* What one thread is doing. Written by that thread alone, read by anyone, torn reads allowed. */

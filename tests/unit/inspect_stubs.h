@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "inspect_common.h"
-#include "memory.h"
-#include "session.h"
+#include "inspect/inspect_common.h"
+#include "inspect/memory.h"
+#include "record/session.h"
 
 static const uint16_t inspector_of[SPY_FN_COUNT] = {
 #define ENTRY(name, layer, record, contract, inspector) [SPY_FN_##name] = SPY_INSPECTOR_##inspector,

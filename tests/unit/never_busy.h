@@ -6,7 +6,7 @@
 #define CUDASPY_TESTS_NEVER_BUSY_H
 
 #include <stddef.h>
-#include "calm.h"
+#include "lib/calm.h"
 
 struct spy_thread *spy_set_busy(uintptr_t *before)
 {

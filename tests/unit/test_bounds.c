@@ -2,7 +2,7 @@
  * tests/unit/test_bounds.c: where a thread's stack is, without asking pthread_getattr_np, is what that says: for
  * stacks of any size, side by side, without a guard, and for memory that the program brought itself.
  */
-/* links: shim/bounds.c */
+/* links: shim/lib/bounds.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include "bounds.h"
+#include "lib/bounds.h"
 
 #define PAGE 4096ul
 

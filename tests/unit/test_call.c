@@ -1,4 +1,4 @@
-/* links: shim/call.c */
+/* links: shim/record/call.c */
 /*
  * tests/unit/test_call.c: enter and leave, called by hand as the road does, with a clock that stands still: what
  * comes into the packet and onto the board, and what is lost, of calls, calls inside calls, counted ones, calls that
@@ -10,13 +10,13 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "apart.h"
-#include "board.h"
-#include "handoff.h"
-#include "resolve.h"
-#include "sched.h"
-#include "stack.h"
-#include "thread.h"
+#include "process/apart.h"
+#include "record/board.h"
+#include "probe/handoff.h"
+#include "hook/resolve.h"
+#include "record/sched.h"
+#include "stack/stack.h"
+#include "record/thread.h"
 
 /* ---- the rest of the shim ---- */
 

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <unistd.h>
-#include "calm.h"
+#include "lib/calm.h"
 
 static atomic_int busy; /* how deep */
 

@@ -1,4 +1,4 @@
-/* links: shim/disk.c shim/folder.c shim/clock.c */
+/* links: shim/lib/disk.c shim/process/folder.c shim/lib/clock.c */
 /*
  * tests/unit/test_disk_limits.c: space on a disk is asked for before it is used, and file-size limits bind wherever in the
  * file it lies; a file that is replaced is there whole or as it was; a file of the folder is opened again only if it is
@@ -18,11 +18,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "disk.h"
-#include "folder.h"
-#include "options.h"
+#include "lib/disk.h"
+#include "process/folder.h"
+#include "process/options.h"
 #include "scratch.h"
-#include "session.h"
+#include "record/session.h"
 
 #define LIMIT 65536
 

@@ -1,4 +1,4 @@
-/* links: shim/handle_map.c shim/lock.c */
+/* links: shim/lib/handle_map.c shim/lib/lock.c */
 /*
  * tests/unit/test_handle_map.c: the map of handles against a naive model, and its readers against
  * its writers.
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "handle_map.h"
+#include "lib/handle_map.h"
 
 static struct spy_handle_map map;
 

@@ -1,10 +1,10 @@
-/* links: shim/inspect.c shim/inspect_copy.c shim/inspect_memory.c shim/inspect_stream.c */
-/* links: shim/inspect_launch.c shim/inspect_context.c shim/memory.c shim/handle_map.c shim/lock.c */
+/* links: shim/inspect/inspect.c shim/inspect/inspect_copy.c shim/inspect/inspect_memory.c shim/inspect/inspect_stream.c */
+/* links: shim/inspect/inspect_launch.c shim/inspect/inspect_context.c shim/inspect/memory.c shim/lib/handle_map.c shim/lib/lock.c */
 /*
  * tests/unit/test_inspect_copy.c: what inspectors read out of each form of copy.
  */
 #include "inspect_stubs.h"
-#include "cuda_layout.h"
+#include "inspect/cuda_layout.h"
 
 #define PAGEABLE 0x7f0000001000ull
 #define PINNED 0x7f1000000000ull

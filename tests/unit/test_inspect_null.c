@@ -1,5 +1,5 @@
-/* links: shim/inspect.c shim/inspect_copy.c shim/inspect_memory.c shim/inspect_stream.c */
-/* links: shim/inspect_launch.c shim/inspect_context.c shim/memory.c shim/handle_map.c shim/lock.c */
+/* links: shim/inspect/inspect.c shim/inspect/inspect_copy.c shim/inspect/inspect_memory.c shim/inspect/inspect_stream.c */
+/* links: shim/inspect/inspect_launch.c shim/inspect/inspect_context.c shim/inspect/memory.c shim/lib/handle_map.c shim/lib/lock.c */
 /*
  * tests/unit/test_inspect_null.c: every function that has an inspector, called with nothing but zeros, and with one
  * argument that is a pointer to zeros or a huge number: CUDA answers that with an error, and the program lives.

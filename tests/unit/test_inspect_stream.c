@@ -1,11 +1,11 @@
-/* links: shim/inspect.c shim/inspect_copy.c shim/inspect_memory.c shim/inspect_stream.c */
-/* links: shim/inspect_launch.c shim/inspect_context.c shim/memory.c shim/handle_map.c shim/lock.c */
+/* links: shim/inspect/inspect.c shim/inspect/inspect_copy.c shim/inspect/inspect_memory.c shim/inspect/inspect_stream.c */
+/* links: shim/inspect/inspect_launch.c shim/inspect/inspect_context.c shim/inspect/memory.c shim/lib/handle_map.c shim/lib/lock.c */
 /*
  * tests/unit/test_inspect_stream.c: operations on streams, events and graphs, captures, and the
  * names of kernels.
  */
 #include "inspect_stubs.h"
-#include "cuda_layout.h"
+#include "inspect/cuda_layout.h"
 
 static void expect(const struct spy_details *d, uint64_t stream, uint64_t object, uint16_t flags)
 {

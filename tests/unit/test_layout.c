@@ -1,5 +1,5 @@
 /*
- * tests/unit/test_layout.c: the places in CUDA's structures that shim/cuda_layout.h names, against
+ * tests/unit/test_layout.c: the places in CUDA's structures that shim/inspect/cuda_layout.h names, against
  * the headers of the installed toolkit. Everything is checked by the compiler; without a toolkit
  * there is nothing to check.
  */
@@ -9,7 +9,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <stddef.h>
-#include "cuda_layout.h"
+#include "inspect/cuda_layout.h"
 
 #define AT(ours, our_field, theirs, their_field) \
 	_Static_assert(offsetof(struct ours, our_field) == offsetof(theirs, their_field), \

@@ -1,4 +1,4 @@
-/* links: shim/memory.c shim/handle_map.c shim/lock.c */
+/* links: shim/inspect/memory.c shim/lib/handle_map.c shim/lib/lock.c */
 /*
  * tests/unit/test_memory.c: the map of memory ranges against a naive model, its readers against its
  * writers, and the questions to the driver.

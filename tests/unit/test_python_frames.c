@@ -3,7 +3,7 @@
  * rubbish; frames of made-up interpreters of each version that is known; and nothing, but no crash, from
  * those that are not, from objects that are something else and from memory that is not there.
  */
-/* links: shim/python.c shim/python_frames.c shim/python_lines.c shim/elf_scan.c shim/lock.c */
+/* links: shim/stack/python.c shim/stack/python_frames.c shim/stack/python_lines.c shim/lib/elf_scan.c shim/lib/lock.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "never_busy.h"
-#include "options.h"
-#include "python.h"
-#include "session.h"
+#include "process/options.h"
+#include "stack/python.h"
+#include "record/session.h"
 
 /* What python.c needs of the rest of the recorder. */
 struct spy_session *spy_session;

@@ -1,4 +1,4 @@
-/* links: shim/sched.c */
+/* links: shim/record/sched.c */
 /*
  * tests/unit/test_sched.c: the kernel's account of a thread, with a clock, a time on the CPU and a schedstat of the
  * test's own: what is written of a long call, when the file is read at all, and what is known where it is not there.
@@ -18,8 +18,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "never_busy.h"
-#include "sched.h"
-#include "session.h"
+#include "record/sched.h"
+#include "record/session.h"
 
 #define FREQUENCY 2000000000ull /* cycles a second: two in a nanosecond */
 #define MS (FREQUENCY / 1000)

@@ -3,7 +3,7 @@
  * signal's stack and where objects are found by the loader's list; and it survives whatever it is told
  * a stack looks like.
  */
-/* links: shim/unwind.c shim/elf_scan.c shim/lock.c */
+/* links: shim/lib/unwind.c shim/lib/elf_scan.c shim/lib/lock.c */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -15,8 +15,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "never_busy.h"
-#include "elf_scan.h"
-#include "unwind.h"
+#include "lib/elf_scan.h"
+#include "lib/unwind.h"
 
 #define LEAF __attribute__((noinline, noclone))
 #define MOST 48

@@ -1,4 +1,4 @@
-/* links: shim/wait.c */
+/* links: shim/probe/wait.c */
 /*
  * tests/unit/test_wait.c: a wait becomes a record: who had the lock, by the lock itself, by our table of readers, or
  * not at all; what the board says of that thread; rows; records for which there is no room; and calls that were left.
@@ -15,13 +15,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "board.h"
-#include "frame_layout.h"
-#include "handoff.h"
+#include "record/board.h"
+#include "arch/x86_64/frame_layout.h"
+#include "probe/handoff.h"
 #include "never_busy.h"
-#include "probe.h"
-#include "session.h"
-#include "wait.h"
+#include "probe/probe.h"
+#include "record/session.h"
+#include "probe/wait.h"
 
 #define FN 50
 #define INNER_FN 60

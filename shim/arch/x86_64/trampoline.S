@@ -1,0 +1,502 @@
+/*
+ * shim/arch/x86_64/trampoline.S: the exported stubs and the road they take. The whole of the shim
+ * that knows a processor; another architecture is another such file.
+ *
+ * A stub pushes the number of its slot and jumps to spy_road, which saves every argument register,
+ * calls spy_enter, hands a window of the caller's stack arguments on, calls the real function,
+ * keeps every result register and calls spy_leave. It knows no signature, so it forwards functions
+ * that changed theirs. Calls and returns stay paired, so shadow stacks, unwinders and debuggers are
+ * content; the CFI below describes each instruction.
+ *
+ * Runs on the application's thread. Source of the calling convention: System V ABI, AMD64
+ * supplement, section 3.2.
+ */
+#include <sys/syscall.h>
+#include "arch/x86_64/frame_layout.h"
+#ifdef __CET__
+#include <cet.h>
+#endif
+
+	.text
+
+/* ---- the road -------------------------------------------------------------------------------- */
+
+	.p2align 6
+	.type spy_road, @function
+spy_road:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16			/* slot number, return address */
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	subq	$SPY_FRAME_BYTES, %rsp
+
+	movq	%rdi, FRAME_REGS+0(%rsp)
+	movq	%rsi, FRAME_REGS+8(%rsp)
+	movq	%rdx, FRAME_REGS+16(%rsp)
+	movq	%rcx, FRAME_REGS+24(%rsp)
+	movq	%r8,  FRAME_REGS+32(%rsp)
+	movq	%r9,  FRAME_REGS+40(%rsp)
+	movq	%rax, FRAME_RAX_IN(%rsp)
+	movups	%xmm0, FRAME_XMM+0(%rsp)
+	movups	%xmm1, FRAME_XMM+16(%rsp)
+	movups	%xmm2, FRAME_XMM+32(%rsp)
+	movups	%xmm3, FRAME_XMM+48(%rsp)
+	movups	%xmm4, FRAME_XMM+64(%rsp)
+	movups	%xmm5, FRAME_XMM+80(%rsp)
+	movups	%xmm6, FRAME_XMM+96(%rsp)
+	movups	%xmm7, FRAME_XMM+112(%rsp)
+	movq	8(%rbp), %rax
+	movq	%rax, FRAME_SLOT_INDEX(%rsp)
+	movq	16(%rbp), %rax
+	movq	%rax, FRAME_CALLER(%rsp)
+	leaq	24(%rbp), %rax
+	movq	%rax, FRAME_STACK(%rsp)
+	movq	%rsp, %rdi
+	call	spy_enter
+	movq	%rax, %r11
+
+	/* The caller's stack arguments again, where the real function will look for them. */
+	movq	FRAME_WINDOW(%rsp), %rcx
+	cmpq	$SPY_WINDOW, %rcx
+	jne	4f
+	subq	%rcx, %rsp
+	movups	24(%rbp), %xmm0
+	movups	40(%rbp), %xmm1
+	movups	56(%rbp), %xmm2
+	movups	72(%rbp), %xmm3
+	movups	88(%rbp), %xmm4
+	movups	104(%rbp), %xmm5
+	movups	%xmm0, (%rsp)
+	movups	%xmm1, 16(%rsp)
+	movups	%xmm2, 32(%rsp)
+	movups	%xmm3, 48(%rsp)
+	movups	%xmm4, 64(%rsp)
+	movups	%xmm5, 80(%rsp)
+	jmp	3f
+4:	btrq	$0, %rcx			/* WINDOW_UNSURE */
+	jc	5f
+	subq	%rcx, %rsp
+	jmp	2f
+1:	movups	24(%rbp,%rcx), %xmm0
+	movups	%xmm0, (%rsp,%rcx)
+2:	subq	$16, %rcx
+	jge	1b
+	jmp	3f
+5:	subq	%rcx, %rsp
+	movq	%rsp, %rdi
+	leaq	24(%rbp), %rsi
+	movq	%rcx, %rdx
+	pushq	%r11
+	pushq	%r11				/* and the stack stays aligned */
+	call	spy_copy_window
+	popq	%r11
+	popq	%r11
+3:
+	movq	FRAME_REGS+0-SPY_FRAME_BYTES(%rbp), %rdi
+	movq	FRAME_REGS+8-SPY_FRAME_BYTES(%rbp), %rsi
+	movq	FRAME_REGS+16-SPY_FRAME_BYTES(%rbp), %rdx
+	movq	FRAME_REGS+24-SPY_FRAME_BYTES(%rbp), %rcx
+	movq	FRAME_REGS+32-SPY_FRAME_BYTES(%rbp), %r8
+	movq	FRAME_REGS+40-SPY_FRAME_BYTES(%rbp), %r9
+	movq	FRAME_RAX_IN-SPY_FRAME_BYTES(%rbp), %rax
+	movups	FRAME_XMM+0-SPY_FRAME_BYTES(%rbp), %xmm0
+	movups	FRAME_XMM+16-SPY_FRAME_BYTES(%rbp), %xmm1
+	movups	FRAME_XMM+32-SPY_FRAME_BYTES(%rbp), %xmm2
+	movups	FRAME_XMM+48-SPY_FRAME_BYTES(%rbp), %xmm3
+	movups	FRAME_XMM+64-SPY_FRAME_BYTES(%rbp), %xmm4
+	movups	FRAME_XMM+80-SPY_FRAME_BYTES(%rbp), %xmm5
+	movups	FRAME_XMM+96-SPY_FRAME_BYTES(%rbp), %xmm6
+	movups	FRAME_XMM+112-SPY_FRAME_BYTES(%rbp), %xmm7
+	call	*%r11
+
+	leaq	-SPY_FRAME_BYTES(%rbp), %rsp
+	movq	%rax, FRAME_RESULT(%rsp)
+	movq	%rdx, FRAME_RESULT2(%rsp)
+	movups	%xmm0, FRAME_RESULT_XMM+0(%rsp)
+	movups	%xmm1, FRAME_RESULT_XMM+16(%rsp)
+	movq	%rsp, %rdi
+	call	spy_leave
+	movq	FRAME_RESULT(%rsp), %rax
+	movq	FRAME_RESULT2(%rsp), %rdx
+	movups	FRAME_RESULT_XMM+0(%rsp), %xmm0
+	movups	FRAME_RESULT_XMM+16(%rsp), %xmm1
+	leave
+	.cfi_def_cfa %rsp, 16
+	.cfi_restore %rbp
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size spy_road, .-spy_road
+
+/*
+ * The short road, of calls that are counted at most and looked at by nobody: INSTANT rows and TRANSPARENT ones
+ * without an inspector. It counts and jumps; PyTorch asks for the current device a thousand times a step. Whatever
+ * has to be done first (a function not found yet, a thread that made no call yet, a child of fork, whose
+ * memory reads as zeros) and whatever the user wants recorded after all is the long road's.
+ * Takes r10, r11 and rax, which no argument of these functions is in.
+ */
+	.p2align 6
+	.type spy_short_road, @function
+spy_short_road:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16			/* slot number, return address */
+	imulq	$SLOT_BYTES, (%rsp), %r10
+	leaq	spy_slots(%rip), %r11
+	addq	%r11, %r10
+	movq	SLOT_REAL(%r10), %rax
+	testq	%rax, %rax
+	je	spy_road
+	cmpb	$RECORD_INSTANT, SLOT_RECORD(%r10)
+	jne	1f
+	movq	spy_self@gottpoff(%rip), %r11
+	movq	%fs:(%r11), %r11
+	movq	THREAD_PAGE(%r11), %r11
+	testq	%r11, %r11
+	je	spy_road
+	movzwl	SLOT_COUNTER(%r10), %r10d
+	incq	PAGE_COUNTS(%r11,%r10,8)
+2:	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	jmp	*%rax
+	.cfi_adjust_cfa_offset 8
+1:	cmpb	$RECORD_TRANSPARENT, SLOT_RECORD(%r10)
+	jne	spy_road
+	cmpw	$0, SLOT_INSPECTOR(%r10)
+	jne	spy_road
+	jmp	2b
+	.cfi_endproc
+	.size spy_short_road, .-spy_short_road
+
+/*
+ * The inner road, of the driver's functions: what is called inside a call that has told all there is to tell
+ * (enum spy_told, call.h) is shown on the board, counted and jumped to, which costs a tenth of the long
+ * road. It stays on the board until the next one, or until the call around it returns. calls[0].frame lies above
+ * us, or that call was left by longjmp. Takes r10 and r11.
+ */
+	.p2align 6
+	.type spy_inner_road, @function
+spy_inner_road:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16			/* slot number, return address */
+	movq	spy_self@gottpoff(%rip), %r11
+	movq	%fs:(%r11), %r11
+	cmpb	$0, THREAD_TOLD(%r11)
+	je	spy_road
+	cmpq	%rsp, THREAD_CALLS(%r11)
+	jbe	spy_road
+	movzbl	THREAD_TOLD(%r11), %r11d
+	imulq	$SLOT_BYTES, (%rsp), %r10
+	pushq	%rax
+	.cfi_adjust_cfa_offset 8
+	leaq	spy_slots(%rip), %rax
+	addq	%rax, %r10
+	cmpb	%r11b, SLOT_PASSES(%r10)
+	ja	4f
+	movq	SLOT_REAL(%r10), %rax
+	testq	%rax, %rax
+	je	4f
+	movl	SLOT_FN(%r10), %r10d
+	cmpl	$(COUNTER_NONE << 16), %r10d
+	jae	4f
+	movq	spy_self@gottpoff(%rip), %r11
+	movq	%fs:(%r11), %r11
+	movq	THREAD_PAGE(%r11), %r11
+	movw	%r10w, PAGE_FN(%r11)
+	shrl	$16, %r10d
+	incq	PAGE_COUNTS(%r11,%r10,8)
+	movq	%rax, %r11
+	popq	%rax
+	.cfi_adjust_cfa_offset -8
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	jmp	*%r11
+	.cfi_adjust_cfa_offset 16
+4:	popq	%rax
+	.cfi_adjust_cfa_offset -8
+	jmp	spy_road
+	.cfi_endproc
+	.size spy_inner_road, .-spy_inner_road
+
+/* ---- the stubs ------------------------------------------------------------------------------- */
+
+/* Slot numbers: 3 * row + generation (0: 11.0 or the driver, 1: 12, 2: 13). resolve.c's table agrees,
+ * for both count the rows of the same list. */
+	.set	spy_row, 0
+
+	/* Listed by a local label: another interposer may define the exported one before us. */
+	.macro stub label, slot, record, inspector, road=spy_road
+	.section .data.rel.ro.spy_stubs, "aw"
+	.quad	.Lstub\@
+	.text
+	.p2align 4
+	.type \label, @function
+\label:
+.Lstub\@:
+	.cfi_startproc
+	endbr64
+	pushq	$(\slot)
+	.cfi_adjust_cfa_offset 8
+	.ifc	\record\()_\inspector, TRANSPARENT_none
+	jmp	spy_short_road
+	.else
+	.ifc	\record, INSTANT
+	jmp	spy_short_road
+	.else
+	jmp	\road
+	.endif
+	.endif
+	.cfi_endproc
+	.size \label, .-\label
+	.endm
+
+	.macro none
+	.section .data.rel.ro.spy_stubs, "aw"
+	.quad	0
+	.text
+	.endm
+
+	/* A stub for one generation of a runtime function; at is @@ for the newest it has. */
+	.macro versioned name, generation, number, at, record, inspector
+	.globl spy_rt_\name\()_\generation
+	stub spy_rt_\name\()_\generation, spy_row*3+\number, \record, \inspector
+	.symver spy_rt_\name\()_\generation, \name\at\()libcudart.so.\generation, remove
+	.endm
+
+	.macro DRIVER name, record, inspector
+	.globl \name
+	stub \name, spy_row*3, \record, \inspector, spy_inner_road
+	none
+	none
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT name, record, inspector
+	versioned \name, 11.0, 0, @, \record, \inspector
+	versioned \name, 12, 1, @, \record, \inspector
+	versioned \name, 13, 2, @@, \record, \inspector
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT11 name, record, inspector
+	versioned \name, 11.0, 0, @@, \record, \inspector
+	none
+	none
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT12 name, record, inspector
+	none
+	versioned \name, 12, 1, @@, \record, \inspector
+	none
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT13 name, record, inspector
+	none
+	none
+	versioned \name, 13, 2, @@, \record, \inspector
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT11_12 name, record, inspector
+	versioned \name, 11.0, 0, @, \record, \inspector
+	versioned \name, 12, 1, @@, \record, \inspector
+	none
+	.set spy_row, spy_row + 1
+	.endm
+	.macro RT12_13 name, record, inspector
+	none
+	versioned \name, 12, 1, @, \record, \inspector
+	versioned \name, 13, 2, @@, \record, \inspector
+	.set spy_row, spy_row + 1
+	.endm
+
+	.section .data.rel.ro.spy_stubs, "aw"
+	.p2align 3
+	.globl spy_stubs
+	.hidden spy_stubs
+	.type spy_stubs, @object
+	.globl spy_stubs_begin, spy_stubs_end
+	.hidden spy_stubs_begin, spy_stubs_end
+spy_stubs:					/* slot number -> address of its stub, or 0 */
+	.text
+spy_stubs_begin:
+#define ENTRY(name, layer, record, contract, inspector) layer name, record, inspector ;
+#include "cudaspy/entrypoints.def"
+
+	/* Stubs without a name, for real functions met under a second address (a second libcudart
+	 * of one generation, a runtime linked into a plugin that exports it). */
+	.set	spy_spare, 0
+	.rept	SPY_SPARE_STUBS
+	.p2align 4
+	.cfi_startproc
+771:	endbr64
+	pushq	$(spy_row*3+spy_spare)
+	.cfi_adjust_cfa_offset 8
+	jmp	spy_road
+	.cfi_endproc
+	.section .data.rel.ro.spy_stubs, "aw"
+	.quad	771b
+	.text
+	.set	spy_spare, spy_spare + 1
+	.endr
+	.section .data.rel.ro.spy_stubs, "aw"
+	.size spy_stubs, .-spy_stubs
+	.text
+spy_stubs_end:
+
+/* ---- the dynamic linker's look-ups ----------------------------------------------------------- */
+
+/*
+ * dlsym and dlvsym of everything that is not CUDA's are jumped to, not called: they look at their
+ * return address to know who asks (RTLD_NEXT, RTLD_DEFAULT). A name that begins like CUDA's goes
+ * through spy_lookup(handle, name, version, &answer, caller), which may still decline.
+ */
+	.macro lookup name, real, version
+	.globl \name
+	.p2align 4
+	.type \name, @function
+\name:
+	.cfi_startproc
+	endbr64
+	cmpq	$0, \real(%rip)
+	je	4f
+5:	testq	%rsi, %rsi
+	jz	3f
+	movq	%rsi, %rax			/* byte by byte: names are short */
+	cmpb	$'_', (%rax)
+	jne	6f
+	cmpb	$'_', 1(%rax)
+	jne	3f
+	addq	$2, %rax
+6:	cmpb	$'c', (%rax)
+	jne	3f
+	cmpb	$'u', 1(%rax)
+	je	1f
+3:	movq	\real(%rip), %rax
+	jmp	*%rax
+4:	pushq	%rdi				/* before anything of ours ran */
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	call	spy_find_dl
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	jmp	5b
+1:	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	subq	$16, %rsp
+	.cfi_adjust_cfa_offset 16
+	.if \version == 0
+	xorl	%edx, %edx
+	.endif
+	movq	%rsp, %rcx
+	movq	40(%rsp), %r8			/* who asks */
+	call	spy_lookup
+	movl	%eax, %ecx
+	popq	%rax				/* the answer */
+	.cfi_adjust_cfa_offset -8
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	testl	%ecx, %ecx
+	jz	3b
+	ret
+	.cfi_endproc
+	.size \name, .-\name
+	.endm
+
+	lookup dlsym, spy_real_dlsym, 0
+	lookup dlvsym, spy_real_dlvsym, 1
+
+/*
+ * dlopen and dlmopen only pass by: who opens a library with RTLD_DEEPBIND or in a namespace of its
+ * own makes calls we cannot see, and the report has to say so. The caller's identity decides where
+ * the library is searched, hence the jump.
+ */
+	.macro opener name, real, peek
+	.globl \name
+	.p2align 4
+	.type \name, @function
+\name:
+	.cfi_startproc
+	endbr64
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	call	\peek
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	movq	\real(%rip), %rax
+	jmp	*%rax
+	.cfi_endproc
+	.size \name, .-\name
+	.endm
+
+	opener dlopen, spy_real_dlopen, spy_peek_dlopen
+	opener dlmopen, spy_real_dlmopen, spy_peek_dlmopen
+
+/*
+ * syscall(2) itself: only a futex can wait for another thread. Everything else is jumped to, because
+ * vfork and clone return twice and must not find a frame of ours.
+ */
+	.globl syscall
+	.p2align 4
+	.type syscall, @function
+syscall:
+	.cfi_startproc
+	endbr64
+	cmpq	$SYS_futex, %rdi
+	jne	1f
+	jmp	spy_probe_futex
+1:	movq	spy_real_syscall(%rip), %rax
+	jmp	*%rax
+	.cfi_endproc
+	.size syscall, .-syscall
+
+/* spy_call_on(work, data, top): calls work(data) on another stack (apart.c). */
+	.hidden spy_call_on
+	.globl spy_call_on
+	.p2align 4
+	.type spy_call_on, @function
+spy_call_on:
+	.cfi_startproc
+	endbr64
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	movq	%rdi, %rax
+	movq	%rsi, %rdi
+	movq	%rdx, %rsp
+	call	*%rax
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	ret
+	.cfi_endproc
+	.size spy_call_on, .-spy_call_on
+
+	.section .note.GNU-stack, "", @progbits

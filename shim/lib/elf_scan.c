@@ -1,0 +1,673 @@
+/*
+ * shim/lib/elf_scan.c: symbols of the loaded objects, read from their own tables. Called by resolve.c
+ * and session.c on whatever thread makes a first call or a look-up.
+ *
+ * dl_iterate_phdr takes a lock of the loader's, which keeps objects from being unloaded under our eyes. Others may have
+ * it for as long as they like, and in a forked child nobody may give it back. So it is tried first (try_loader): glibc's
+ * lock is found by its behaviour, and only then is dl_iterate_phdr called, which has it at once. If it is not to be had
+ * the list is read without it, through the kernel (walk_list): what came with the program never goes away, and of
+ * all else a copy is looked at.
+ *
+ * Sources: System V gABI (hash table), "ELF symbol versioning" of the LSB, glibc's DT_GNU_HASH.
+ */
+#include <elf.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "lib/calm.h"
+#include "lib/elf_scan.h"
+#include "lib/lock.h"
+#include "lib/peek.h"
+
+/* Our own dynamic section. */
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+
+/* ---- an object's tables ---------------------------------------------------------------------- */
+
+/* Of a copy: is all of that in it? */
+static bool inside(const struct spy_object *object, const void *at, size_t bytes)
+{
+	size_t offset = (size_t)((const char *)at - object->copy);
+
+	return !object->copy ||
+	       (offset < object->copy_bytes && bytes <= object->copy_bytes - offset);
+}
+
+const void *spy_object_at(const struct spy_object *object, uintptr_t address, size_t bytes)
+{
+	const char *at = (object->copy ? object->copy : (const char *)object->base) + address;
+
+	return inside(object, at, bytes) ? at : NULL;
+}
+
+/* Entries of the dynamic section hold addresses, relocated by glibc except in objects it does not
+ * map itself (the vDSO). */
+static const void *dynamic_address(const struct spy_object *object, ElfW(Addr) value)
+{
+	return spy_object_at(object, value < object->base ? value : value - object->base, 1);
+}
+
+/* Not libc's: a sanitizer's runtime looks symbols up before its own strcmp works. */
+static bool same(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+/* Reads a dynamic section; object->base is set. False: no symbols. */
+static bool read_dynamic(const ElfW(Dyn) * dynamic, struct spy_object *object)
+{
+	ElfW(Word) soname = 0;
+	bool has_soname = false;
+
+	for (; dynamic->d_tag != DT_NULL; dynamic++) {
+		const void *address = dynamic_address(object, dynamic->d_un.d_ptr);
+
+		switch (dynamic->d_tag) {
+		case DT_SYMTAB:
+			object->symbols = address;
+			break;
+		case DT_STRTAB:
+			object->strings = address;
+			break;
+		case DT_GNU_HASH:
+			object->gnu_hash = address;
+			break;
+		case DT_HASH:
+			object->hash = address;
+			break;
+		case DT_VERSYM:
+			object->versions = address;
+			break;
+		case DT_VERDEF:
+			object->definitions = address;
+			break;
+		case DT_VERDEFNUM:
+			object->definition_count = dynamic->d_un.d_val;
+			break;
+		case DT_SONAME:
+			soname = (ElfW(Word))dynamic->d_un.d_val;
+			has_soname = true;
+			break;
+		default:
+			break;
+		}
+	}
+	if (!object->symbols || !object->strings)
+		return false;
+	object->soname = has_soname && inside(object, object->strings + soname, 1)
+				 ? object->strings + soname
+				 : "";
+	return true;
+}
+
+/* What the program headers say; base and headers are set. Returns the address of the dynamic section, 0: none. */
+static uintptr_t read_headers(struct spy_object *object)
+{
+	uintptr_t dynamic = 0;
+
+	for (size_t i = 0; i < object->phdr_count; i++) {
+		const ElfW(Phdr) *header = &object->phdr[i];
+
+		if (header->p_type == PT_DYNAMIC)
+			dynamic = object->base + header->p_vaddr;
+		if (header->p_type == PT_LOAD && (header->p_flags & PF_X) && !object->end) {
+			object->begin = object->base + header->p_vaddr;
+			object->end = object->begin + header->p_memsz;
+		}
+	}
+	object->is_self = dynamic == (uintptr_t)_DYNAMIC;
+	return dynamic;
+}
+
+/* ---- the loader's lock ------------------------------------------------------------------------- */
+
+typedef int visit_object(const struct spy_object *object, void *data);
+
+static struct {
+	pthread_mutex_t *lock; /* the one that dl_iterate_phdr takes; NULL: not found */
+	int (*try)(pthread_mutex_t *lock);
+	int (*unlock)(pthread_mutex_t *lock);
+	size_t first_objects; /* that came with the program, and stay as long as it does */
+	bool lost; /* in a forked child: somebody had it who does not exist here */
+} loader;
+
+/* One scan at a time, so that … */
+static struct spy_lock scan_lock;
+
+/* … a forked child can tell whether one of ours had the loader's lock. */
+static uint32_t scanner; /* thread that is about to take it, has it, or gives it back; 0: none */
+
+/* A recursive mutex that the calling thread has, as glibc makes them (bits/struct_mutex.h). */
+static bool looks_mine(const pthread_mutex_t *mutex, int self)
+{
+	return mutex->__data.__lock && mutex->__data.__owner == self && mutex->__data.__count &&
+	       mutex->__data.__kind == PTHREAD_MUTEX_RECURSIVE_NP;
+}
+
+#define CANDIDATES 8
+
+/* The mutexes in the loader's variables that look like ours inside a walk. */
+struct guess {
+	int self;
+	size_t count;
+	pthread_mutex_t *mutex[CANDIDATES];
+	unsigned int times[CANDIDATES];
+	size_t objects;
+};
+
+static const ElfW(Sym) * find_data(const struct spy_object *object, const char *name);
+
+static int guess_lock(const struct spy_object *object, void *data)
+{
+	const ElfW(Sym) *symbol = find_data(object, "_rtld_global");
+	struct guess *guess = data;
+	uintptr_t at, end;
+
+	guess->objects = object->position + 1;
+	if (!symbol || guess->count)
+		return 0;
+	at = object->base + symbol->st_value;
+	end = at + symbol->st_size;
+	for (; at + sizeof(pthread_mutex_t) <= end && guess->count < CANDIDATES; at += 8) {
+		pthread_mutex_t *mutex = (pthread_mutex_t *)at;
+
+		if (!looks_mine(mutex, guess->self))
+			continue;
+		guess->times[guess->count] = mutex->__data.__count;
+		guess->mutex[guess->count++] = mutex;
+	}
+	return 0;
+}
+
+struct walk {
+	visit_object *visit;
+	void *data;
+	size_t position;
+};
+
+static int walk_one(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct walk *walk = data;
+	struct spy_object object = {.path = info->dlpi_name ? info->dlpi_name : "",
+				    .base = info->dlpi_addr,
+				    .phdr = info->dlpi_phdr,
+				    .phdr_count = info->dlpi_phnum,
+				    .position = walk->position++};
+	uintptr_t dynamic = read_headers(&object);
+
+	(void)size;
+	if (!dynamic || !read_dynamic((const ElfW(Dyn) *)dynamic, &object))
+		return 0;
+	return walk->visit(&object, walk->data);
+}
+
+/* The mutex that is taken once less when the walk is over is the one that a walk takes. */
+void spy_elf_scan_init(void)
+{
+	struct guess guess = {.self = (int)syscall(SYS_gettid)};
+	struct walk walk = {.visit = guess_lock, .data = &guess};
+
+	*(void **)&loader.try = spy_next_symbol("pthread_mutex_trylock");
+	*(void **)&loader.unlock = spy_next_symbol("pthread_mutex_unlock");
+	dl_iterate_phdr(walk_one, &walk);
+	loader.first_objects = guess.objects;
+	for (size_t i = 0; i < guess.count; i++) {
+		bool still = looks_mine(guess.mutex[i], guess.self);
+
+		if (!still || guess.mutex[i]->__data.__count + 1 == guess.times[i])
+			loader.lock = loader.try && loader.unlock ? guess.mutex[i] : NULL;
+	}
+}
+
+/*
+ * Nobody gives back what another thread had. If that was a scan of ours the list is whole, and the lock is made as it
+ * was: without us it would have been free. So it is where the owner is not known yet, or no more.
+ */
+void spy_elf_scan_forked(void)
+{
+	pthread_mutex_t *lock = loader.lock;
+	uint32_t owner = lock ? (uint32_t)lock->__data.__owner : 0;
+
+	spy_lock_forget(&scan_lock);
+	loader.lost = lock && lock->__data.__lock;
+	if (loader.lost && (!owner || owner == scanner)) {
+		lock->__data.__count = lock->__data.__nusers = 0;
+		lock->__data.__owner = lock->__data.__lock = 0;
+		loader.lost = false;
+	}
+	scanner = 0;
+}
+
+#define LOADER_TRIES 100
+
+/* Takes the scan_lock and the loader's lock, if they are to be had soon. The signals are masked. A thread that has the
+ * latter already may have been interrupted by a signal in the middle of a dlclose: its list has what is mapped no
+ * more. */
+static bool try_loader(void)
+{
+	int self = (int)syscall(SYS_gettid);
+
+	if (!loader.lock || loader.lost || looks_mine(loader.lock, self) || !spy_lock(&scan_lock))
+		return false;
+	__atomic_store_n(&scanner, (uint32_t)self, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < LOADER_TRIES; i++) {
+		if (loader.try(loader.lock) == 0)
+			return true;
+		syscall(SYS_sched_yield);
+	}
+	__atomic_store_n(&scanner, 0, __ATOMIC_SEQ_CST);
+	spy_unlock(&scan_lock);
+	return false;
+}
+
+static void leave_loader(void)
+{
+	loader.unlock(loader.lock);
+	__atomic_store_n(&scanner, 0, __ATOMIC_SEQ_CST);
+	spy_unlock(&scan_lock);
+}
+
+/* ---- the loader's list, read without its lock ------------------------------------------------------ */
+
+#define OBJECTS_MOST 8192
+#define WALKS 5 /* until the list held still */
+
+/* The object that is looked at. */
+struct copy {
+	char path[4096];
+	union {
+		ElfW(Ehdr) header;
+		char bytes[4096];
+	} start;
+	ElfW(Dyn) dynamic[1024];
+	char image[1 << 20]; /* its first addresses, where the tables are */
+};
+
+/* What can be read of one piece, and the end of a text or a table behind it. */
+static size_t copy_some(void *to, uintptr_t from, size_t bytes, size_t room)
+{
+	size_t most = room - sizeof(ElfW(Dyn));
+	size_t got = spy_peek_some(getpid(), to, from, bytes < most ? bytes : most);
+
+	__builtin_memset((char *)to + got, 0, sizeof(ElfW(Dyn)));
+	return got;
+}
+
+/* How far the object's first pages reach that lie without a gap, of which its file has something. */
+static size_t first_bytes(const struct spy_object *object)
+{
+	size_t end = 0;
+
+	for (size_t i = 0; i < object->phdr_count; i++) {
+		const ElfW(Phdr) *header = &object->phdr[i];
+
+		if (header->p_type == PT_LOAD && header->p_vaddr <= ((end + 4095) & ~4095ul))
+			end = header->p_vaddr + header->p_filesz;
+	}
+	return end;
+}
+
+/* Nothing is believed but what was copied; where the file's header is not at the first address, nothing is. */
+static bool copy_object(const struct link_map *map, struct copy *copy, struct spy_object *object)
+{
+	const ElfW(Ehdr) *header = &copy->start.header;
+	uintptr_t dynamic;
+	size_t got;
+
+	copy_some(copy->path, (uintptr_t)map->l_name, sizeof(copy->path), sizeof(copy->path));
+	got = copy_some(&copy->start, map->l_addr, sizeof(copy->start), sizeof(copy->start));
+	if (got < sizeof(*header) ||
+	    *(const uint32_t *)header->e_ident != *(const uint32_t *)ELFMAG ||
+	    header->e_phentsize != sizeof(ElfW(Phdr)) ||
+	    header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > got)
+		return false;
+	object->path = copy->path;
+	object->base = map->l_addr;
+	object->phdr = (const ElfW(Phdr) *)(copy->start.bytes + header->e_phoff);
+	object->phdr_count = header->e_phnum;
+	dynamic = read_headers(object);
+	object->copy = copy->image;
+	object->copy_bytes =
+		copy_some(copy->image, object->base, first_bytes(object), sizeof(copy->image));
+	copy_some(copy->dynamic, dynamic, sizeof(copy->dynamic), sizeof(copy->dynamic));
+	return dynamic && read_dynamic(copy->dynamic, object);
+}
+
+/* What came with the program; the executable's header is where the kernel says. */
+static bool read_first(const struct link_map *map, size_t position, struct spy_object *object)
+{
+	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)map->l_addr;
+
+	object->path = map->l_name ? map->l_name : "";
+	object->base = map->l_addr;
+	if (position) {
+		object->phdr = (const ElfW(Phdr) *)((const char *)header + header->e_phoff);
+		object->phdr_count = header->e_phnum;
+	} else {
+		object->phdr = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+		object->phdr_count = getauxval(AT_PHNUM);
+	}
+	return read_headers(object) && read_dynamic(map->l_ld, object);
+}
+
+/* Once through the list. False: it changed on the way. */
+static bool walk_once(struct walk *walk, struct copy *copy, int *result)
+{
+	struct link_map *at = _r_debug.r_map, *before = NULL;
+
+	for (walk->position = 0; at && walk->position < OBJECTS_MOST; walk->position++) {
+		struct spy_object object = {.position = walk->position};
+		struct link_map map;
+		bool first = walk->position < loader.first_objects, read = first;
+
+		if (first)
+			map = *at;
+		else
+			read = spy_peek(getpid(), &map, (uintptr_t)at, sizeof(map));
+		if (!read || map.l_prev != before)
+			return false;
+		read = first ? read_first(&map, walk->position, &object)
+			     : copy_object(&map, copy, &object);
+		if (read && (*result = walk->visit(&object, walk->data)))
+			return true;
+		before = at;
+		at = map.l_next;
+	}
+	return true;
+}
+
+/* A visitor may see objects twice, if the list changes meanwhile: it sees the same again, or one more. */
+static int walk_list(struct walk *walk)
+{
+	struct copy *copy = mmap(NULL, sizeof(*copy), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int result = 0;
+
+	if (copy == MAP_FAILED)
+		return 0;
+	for (int i = 0; i < WALKS && !walk_once(walk, copy, &result); i++)
+		;
+	munmap(copy, sizeof(*copy));
+	return result;
+}
+
+/* ---- scans ------------------------------------------------------------------------------------- */
+
+/* A sandbox may forbid it. Then there is nothing but to wait. */
+static bool can_peek(void)
+{
+	int word = 1, copied = 0;
+
+	return spy_peek(getpid(), &copied, (uintptr_t)&word, sizeof(word));
+}
+
+static int scan(visit_object *visit, void *data, bool try)
+{
+	struct walk walk = {.visit = visit, .data = data};
+	int result = 0;
+	SPY_CALM;
+
+	if (try_loader()) {
+		result = dl_iterate_phdr(walk_one, &walk);
+		leave_loader();
+	} else if (!try && (loader.lost || can_peek())) {
+		result = walk_list(&walk);
+	} else if (!try) {
+		result = dl_iterate_phdr(walk_one, &walk);
+	}
+	return result;
+}
+
+int spy_each_object(visit_object *visit, void *data)
+{
+	return scan(visit, data, false);
+}
+
+int spy_try_each_object(visit_object *visit, void *data)
+{
+	return scan(visit, data, true);
+}
+
+static int read_counters(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct spy_object_counters *counters = data;
+
+	(void)size;
+	counters->added = info->dlpi_adds;
+	counters->removed = info->dlpi_subs;
+	return 1;
+}
+
+bool spy_count_objects(struct spy_object_counters *counters)
+{
+	SPY_CALM;
+
+	if (!try_loader())
+		return false;
+	dl_iterate_phdr(read_counters, counters);
+	leave_loader();
+	return true;
+}
+
+/* ---- symbols ----------------------------------------------------------------------------------- */
+
+static const char *version_name(const struct spy_object *object, unsigned int index)
+{
+	const ElfW(Verdef) *definition = object->definitions;
+
+	for (size_t i = 0; definition && i < object->definition_count; i++) {
+		if (!inside(object, definition, sizeof(*definition)))
+			break;
+		if (definition->vd_ndx == index) {
+			const ElfW(Verdaux) *name =
+				(const void *)((const char *)definition + definition->vd_aux);
+
+			return inside(object, name, sizeof(*name)) &&
+					       inside(object, object->strings + name->vda_name, 1)
+				       ? object->strings + name->vda_name
+				       : NULL;
+		}
+		if (!definition->vd_next)
+			break;
+		definition = (const void *)((const char *)definition + definition->vd_next);
+	}
+	return NULL;
+}
+
+bool spy_object_has_version(const struct spy_object *object, const char *version)
+{
+	/* Index 1 is the object's own name, not a version. */
+	for (unsigned int i = 2; i <= object->definition_count; i++) {
+		const char *name = version_name(object, i);
+
+		if (name && same(name, version))
+			return true;
+	}
+	return false;
+}
+
+struct wanted {
+	const struct spy_object *object;
+	const char *name;
+	const char *version;
+	bool data; /* not a function */
+	const ElfW(Sym) * found;
+	bool versioned;
+};
+
+/* Is symbol number i the one that is wanted? */
+static bool matches(struct wanted *wanted, uint32_t i)
+{
+	const struct spy_object *object = wanted->object;
+	const ElfW(Sym) *symbol = &object->symbols[i];
+	unsigned int type, index = VER_NDX_GLOBAL;
+	bool hidden = false;
+
+	if (!inside(object, symbol, sizeof(*symbol)) || symbol->st_shndx == SHN_UNDEF ||
+	    !inside(object, object->strings + symbol->st_name, 1))
+		return false;
+	type = ELF64_ST_TYPE(symbol->st_info);
+	if (wanted->data ? type != STT_OBJECT : type != STT_FUNC && type != STT_GNU_IFUNC)
+		return false;
+	if (!same(object->strings + symbol->st_name, wanted->name))
+		return false;
+	if (object->versions && inside(object, &object->versions[i], sizeof(*object->versions))) {
+		index = object->versions[i] & 0x7fff;
+		hidden = object->versions[i] & 0x8000;
+	}
+	if (index == VER_NDX_LOCAL)
+		return false;
+	if (wanted->version) {
+		const char *version = index > VER_NDX_GLOBAL ? version_name(object, index) : NULL;
+
+		if (!version || !same(version, wanted->version))
+			return false;
+	} else if (hidden) {
+		return false;
+	}
+	wanted->found = symbol;
+	wanted->versioned = index > VER_NDX_GLOBAL;
+	return true;
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
+
+/* A word of one of the two hash tables; what lies beyond a copy is as good as the end of it. */
+static uint32_t table_word(const struct wanted *wanted, const uint32_t *word, uint32_t otherwise)
+{
+	return inside(wanted->object, word, sizeof(*word)) ? *word : otherwise;
+}
+
+static void search_gnu_hash(struct wanted *wanted)
+{
+	const uint32_t *table = wanted->object->gnu_hash;
+	bool there = inside(wanted->object, table, 4 * sizeof(*table));
+	uint32_t bucket_count = there ? table[0] : 0, first = there ? table[1] : 0;
+	uint32_t bloom_count = there ? table[2] : 0;
+	const ElfW(Addr) *bloom = (const ElfW(Addr) *)(table + 4);
+	const uint32_t *buckets = (const uint32_t *)(bloom + bloom_count);
+	const uint32_t *chain = buckets + bucket_count;
+	uint32_t hash = gnu_hash(wanted->name), i;
+
+	/* Most objects have none of our names: the Bloom filter says so at once. */
+	if (bloom_count) {
+		const unsigned int bits = 8 * sizeof(*bloom);
+		const ElfW(Addr) *word = &bloom[hash / bits % bloom_count];
+
+		if (!inside(wanted->object, word, sizeof(*word)) ||
+		    !(*word >> hash % bits & *word >> (hash >> table[3]) % bits & 1))
+			return;
+	}
+	i = bucket_count ? table_word(wanted, &buckets[hash % bucket_count], 0) : 0;
+	if (i < first)
+		return;
+	for (;; i++) {
+		uint32_t other = table_word(wanted, &chain[i - first], 1);
+
+		if ((other | 1) == (hash | 1) && matches(wanted, i))
+			return;
+		if (other & 1)
+			return;
+	}
+}
+
+#define CHAIN_MOST (1u << 20) /* a torn copy may lead in circles */
+
+static void search_sysv_hash(struct wanted *wanted)
+{
+	const uint32_t *table = wanted->object->hash;
+	uint32_t bucket_count = table_word(wanted, table, 0);
+	const uint32_t *buckets = table + 2;
+	const uint32_t *chain = buckets + bucket_count;
+	uint32_t hash = 0, i;
+
+	for (const char *c = wanted->name; *c; c++) {
+		uint32_t high;
+
+		hash = (hash << 4) + (unsigned char)*c;
+		high = hash & 0xf0000000;
+		hash ^= high >> 24;
+		hash &= ~high;
+	}
+	i = bucket_count ? table_word(wanted, &buckets[hash % bucket_count], 0) : 0;
+	for (uint32_t n = 0; i && n < CHAIN_MOST && !matches(wanted, i); n++)
+		i = table_word(wanted, &chain[i], 0);
+}
+
+static void search(struct wanted *wanted)
+{
+	if (wanted->object->gnu_hash)
+		search_gnu_hash(wanted);
+	else if (wanted->object->hash)
+		search_sysv_hash(wanted);
+}
+
+void *spy_object_symbol(const struct spy_object *object, const char *name, const char *version,
+			bool *versioned)
+{
+	struct wanted wanted = {.object = object, .name = name, .version = version};
+	void *address;
+
+	search(&wanted);
+	if (!wanted.found)
+		return NULL;
+	if (versioned)
+		*versioned = wanted.versioned;
+	address = (void *)(object->base + wanted.found->st_value);
+	if (ELF64_ST_TYPE(wanted.found->st_info) == STT_GNU_IFUNC)
+		address = ((void *(*)(void))address)();
+	return address;
+}
+
+static const ElfW(Sym) * find_data(const struct spy_object *object, const char *name)
+{
+	struct wanted wanted = {.object = object, .name = name, .data = true};
+
+	search(&wanted);
+	return wanted.found;
+}
+
+void *spy_object_data(const struct spy_object *object, const char *name, size_t bytes)
+{
+	const ElfW(Sym) *symbol = find_data(object, name);
+
+	return symbol && symbol->st_size >= bytes ? (void *)(object->base + symbol->st_value)
+						  : NULL;
+}
+
+static void *symbol_in(const struct link_map *map, const char *name)
+{
+	struct spy_object object = {.base = map->l_addr};
+
+	return read_dynamic(map->l_ld, &object) ? spy_object_symbol(&object, name, NULL, NULL)
+						: NULL;
+}
+
+void *spy_next_symbol(const char *name)
+{
+	struct link_map *map = _r_debug.r_map, *self;
+	void *found = NULL;
+
+	while (map && map->l_ld != _DYNAMIC)
+		map = map->l_next;
+	self = map;
+	for (map = map ? map->l_next : NULL; map && !found; map = map->l_next)
+		found = symbol_in(map, name);
+	/* Opened late, we come behind the C library. */
+	for (map = _r_debug.r_map; map && map != self && !found; map = map->l_next)
+		found = symbol_in(map, name);
+	return found;
+}

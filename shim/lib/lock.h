@@ -1,0 +1,122 @@
+/*
+ * shim/lib/lock.h: the one kind of lock that the shim has. docs/ARCHITECTURE.md ("Locks") lists them all.
+ *
+ * The rules, which hold for each of them:
+ *
+ *   - Nobody waits for ever. Who sees the same one have a lock for SPY_PATIENCE_MS goes on without it: a change of a
+ *     table, or a record, is lost and counted (spy_lock_given_up). The holder may be a thread that a signal
+ *     handler keeps, or one that left by longjmp and never comes back.
+ *   - Who has one waits for nothing else but another of ours, in the order of the list, and the disk.
+ *   - fork takes none. Nothing is done before it; in the child those whose holder does not exist there are
+ *     freed (spy_lock_forget), and what they guard is forgotten or was never half changed.
+ *   - Nobody gets one twice. The session's locks are had with all signals masked: who has one already was called
+ *     by code that is not ours (an allocator), and goes without. The inspectors' tables are changed with signals as
+ *     they are, and calls that a handler makes meanwhile pass unseen (spy_thread.busy): who has the lock of one
+ *     already left it by longjmp, and takes it over (spy_lock_table).
+ *
+ * Not a pthread mutex: inspectors take it within the application's calls, where those are what the driver
+ * waits on. Unlocked is all zeros, so a lock in cleared memory is ready. Readers of the tables take none.
+ */
+#ifndef CUDASPY_SHIM_LOCK_H
+#define CUDASPY_SHIM_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct spy_lock {
+	uintptr_t owner; /* the thread that has it, 0 nobody */
+	uint32_t turns; /* how often it was given back: who has it since is to be waited for anew */
+	uint32_t hopeless; /* one more than the turn in which somebody lost patience: nobody else
+			    * waits for its end */
+};
+
+#define SPY_PATIENCE_MS 200
+#define SPY_PATIENCE_MOST_MS 5000 /* however often it changes hands */
+#define SPY_LOCK_TRIES 50
+
+/* A number of the calling thread's: where its thread control block lies. */
+static inline uintptr_t spy_lock_self(void)
+{
+	uintptr_t self;
+
+#if defined(__x86_64__)
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+#elif defined(__aarch64__)
+	__asm__("mrs %0, tpidr_el0" : "=r"(self));
+#else
+#error "no thread pointer known for this architecture"
+#endif
+	return self;
+}
+
+static inline void spy_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+static inline bool spy_lock_is_mine(const struct spy_lock *lock)
+{
+	return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == spy_lock_self();
+}
+
+static inline bool spy_try_lock(struct spy_lock *lock)
+{
+	uintptr_t nobody = 0;
+
+	return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) &&
+	       __atomic_compare_exchange_n(&lock->owner, &nobody, spy_lock_self(), 0,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* lock.c: for as long as there is hope. */
+bool spy_lock_slowly(struct spy_lock *lock);
+
+/* How often somebody lost patience. */
+extern uint64_t spy_lock_given_up;
+
+/* What is done under most of them takes less than a microsecond, and threads that allocate at the same time meet
+ * here in step: who finds it held tries for about as long before it does anything slow. False: to be done without. */
+static inline __attribute__((warn_unused_result)) bool spy_lock(struct spy_lock *lock)
+{
+	for (int i = 0; i < SPY_LOCK_TRIES; i++) {
+		if (spy_try_lock(lock))
+			return true;
+		spy_pause();
+	}
+	return spy_lock_slowly(lock);
+}
+
+/* The same for one of the inspectors' tables. */
+static inline __attribute__((warn_unused_result)) bool spy_lock_table(struct spy_lock *lock)
+{
+	return spy_try_lock(lock) || spy_lock_is_mine(lock) || spy_lock(lock);
+}
+
+static inline void spy_unlock(struct spy_lock *lock)
+{
+	/* First: who gets it next has another turn from the beginning. */
+	__atomic_store_n(&lock->turns, __atomic_load_n(&lock->turns, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
+}
+
+static inline bool spy_lock_is_held(const struct spy_lock *lock)
+{
+	return __atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE) != 0;
+}
+
+/*
+ * In a forked child, whose only thread is the caller: frees the lock if another thread had it. The caller may have it
+ * itself: a signal handler forked, and what it interrupted will go on in the child, too.
+ */
+static inline void spy_lock_forget(struct spy_lock *lock)
+{
+	if (!spy_lock_is_mine(lock))
+		spy_unlock(lock);
+}
+
+typedef void spy_visit_lock(struct spy_lock *lock);
+
+#endif

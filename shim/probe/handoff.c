@@ -1,0 +1,217 @@
+/*
+ * shim/probe/handoff.c: records of how locks that are waited for change hands, and the count of those who wait. Runs on
+ * the thread that has just given a lock back, or is about to wait. No lock, no system call, no allocation.
+ */
+#include <string.h>
+#include "record/board.h"
+#include "probe/handoff.h"
+#include "probe/wait.h"
+
+#pragma GCC poison malloc calloc realloc fopen
+
+#define LOW_48 ((1ull << 48) - 1)
+#define SOME_LEAST 50000 /* cycles: twenty microseconds or so */
+#define LOOKS_APART 8 /* one in so many who take a lock looks whether anybody waits */
+
+struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
+
+/* ---- who waits ------------------------------------------------------------------------------- */
+
+/* Pairs with the look at `some` before a lock is given back (probe.c). */
+static void count_in(struct spy_waiting *waiting, uint64_t now)
+{
+	__atomic_fetch_add(&waiting->threads, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&waiting->some, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_store_n(&waiting->since, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * When nobody waits, "some" becomes "none", but not again and again, for all who take and give back have
+ * to fetch it anew; nor too late, for until then they leave records. Who begins to wait in between finds it set, or is
+ * found by the second look.
+ */
+static void look_for_none(struct spy_waiting *waiting, uint64_t now)
+{
+	if (now - __atomic_load_n(&waiting->since, __ATOMIC_RELAXED) < SOME_LEAST ||
+	    __atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&waiting->some, 0, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&waiting->threads, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Zero already: a signal handler forked during the wait, and this is the child. */
+static void count_out(struct spy_waiting *waiting, uint64_t now)
+{
+	uint32_t threads = __atomic_load_n(&waiting->threads, __ATOMIC_RELAXED);
+
+	/* Pairs with others_wait: who sees us gone sees when. */
+	__atomic_store_n(&waiting->left, now, __ATOMIC_RELAXED);
+	while (threads && !__atomic_compare_exchange_n(&waiting->threads, &threads, threads - 1,
+						       false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+}
+
+void spy_handoff_enter(struct spy_thread *thread, const void *lock, uint64_t now)
+{
+	count_in(spy_waiting_for(lock), now);
+	thread->waiting = spy_waiting_for(lock);
+}
+
+/* A signal handler may make a call in between, which does the same at its end. */
+static void leave(struct spy_thread *thread, uint64_t now)
+{
+	struct spy_waiting *waiting = __atomic_exchange_n(&thread->waiting, NULL, __ATOMIC_RELAXED);
+
+	if (!waiting)
+		return;
+	count_out(waiting, now);
+	look_for_none(waiting, now);
+}
+
+void spy_handoff_leave(struct spy_thread *thread)
+{
+	if (thread->waiting)
+		leave(thread, spy_clock());
+}
+
+void spy_handoff_forget(void)
+{
+	memset(spy_waiting, 0, sizeof(spy_waiting));
+}
+
+/* Did another thread wait for it when it was given back at `time`? He may have had it since, and be gone. */
+static bool others_wait(const struct spy_thread *thread, const struct spy_waiting *waiting,
+			uint64_t time)
+{
+	uint32_t self = thread->waiting == waiting;
+
+	return __atomic_load_n(&waiting->threads, __ATOMIC_ACQUIRE) > self ||
+	       __atomic_load_n(&waiting->left, __ATOMIC_RELAXED) >= time;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* Not before what has been recorded since: a wait for another lock, a signal handler's call. */
+static uint64_t time_for(struct spy_thread *thread, uint64_t time)
+{
+	uint64_t last = thread->packet->time_end;
+
+	time = time < last ? last : time;
+	spy_wait_set_begin(thread, time);
+	return time;
+}
+
+static void write_taken(struct spy_thread *thread, const void *lock, uint64_t time)
+{
+	struct spy_rec_taken *record = spy_wait_room(thread, sizeof(*record));
+
+	if (!record)
+		return;
+	time = time_for(thread, time);
+	*record = (struct spy_rec_taken){
+		.time = time,
+		.event = SPY_EV_TAKEN,
+		.kind = SPY_WAIT_MUTEX,
+		.depth = (uint8_t)(thread->depth - 1),
+		.fn = spy_board_see(thread->page->fn),
+		.outer_fn = thread->calls[0].fn,
+		.object = (uintptr_t)lock,
+	};
+	spy_thread_publish(thread, time, sizeof(*record));
+}
+
+/* How the call took the lock, if that was at once and it has been waited for ever since; time 0: not so. It is told now,
+ * or never will be. */
+static struct spy_taken end_taken(struct spy_thread *thread, const void *lock)
+{
+	uint64_t since = __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED);
+
+	for (unsigned int i = 1; i <= SPY_TAKEN; i++) {
+		struct spy_taken *taken = &thread->taken[(thread->n_taken - i) % SPY_TAKEN];
+		struct spy_taken was = *taken;
+
+		if (was.lock != (uintptr_t)lock)
+			continue;
+		taken->lock = 0;
+		if (was.time < thread->calls[0].start || was.time < since)
+			break;
+		return was;
+	}
+	return (struct spy_taken){0};
+}
+
+void spy_handoff_unlocked(const void *lock)
+{
+	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
+	struct spy_waiting *waiting = spy_waiting_for(lock);
+	uint64_t time;
+	bool told;
+
+	if (!thread)
+		return;
+	time = end_taken(thread, lock).time;
+	/* A thread that has just waited itself may take it hundreds of times before that is over. */
+	told = time && others_wait(thread, waiting, time);
+	if (thread->waiting == waiting)
+		leave(thread, spy_clock());
+	else if (!time)
+		look_for_none(waiting, spy_clock());
+	else if (!(time / 64 % LOOKS_APART))
+		look_for_none(waiting, time);
+	if (!told || !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
+	write_taken(thread, lock, time);
+	spy_thread_end_work(thread);
+}
+
+static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const void *lock,
+		       uint64_t time, uint64_t now, uint64_t held)
+{
+	struct spy_rec_held *record = spy_wait_room(thread, sizeof(*record));
+	uint64_t span = (now - time) / SPY_SPAN_UNIT;
+
+	if (!record)
+		return;
+	time = time_for(thread, time);
+	*record = (struct spy_rec_held){
+		.time = time,
+		.event = SPY_EV_HELD,
+		.kind = (uint8_t)kind,
+		.depth = (uint8_t)(thread->depth - 1),
+		.fn = spy_board_see(thread->page->fn),
+		.outer_fn = thread->calls[0].fn,
+		.object = (uintptr_t)lock,
+		.span = span < UINT16_MAX ? span : UINT16_MAX,
+		.held = held,
+	};
+	spy_thread_publish(thread, time, sizeof(*record));
+}
+
+void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t time, bool sure)
+{
+	struct spy_waiting *waiting = spy_waiting_for(lock);
+	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
+	struct spy_taken taken;
+	uint64_t now, held;
+	bool told;
+
+	if (!thread)
+		return;
+	now = spy_clock();
+	taken = end_taken(thread, lock);
+	held = taken.time && time > taken.time ? (time - taken.time) & LOW_48 : 0;
+	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. */
+	sure = sure && held && !taken.marked;
+	told = time && (sure || others_wait(thread, waiting, time));
+	if (thread->waiting == waiting)
+		leave(thread, now);
+	else if (!sure)
+		look_for_none(waiting, now);
+	if (!told || !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
+	write_held(thread, kind, lock, time, now, held);
+	spy_thread_end_work(thread);
+}

@@ -1,0 +1,392 @@
+/*
+ * shim/probe/wait.c: a wait inside a call becomes a record, with the lock's holder and what he is doing.
+ * Runs on the thread that waits: before it blocks, where time does not matter, and when it goes on,
+ * perhaps with a lock of the driver's in its hands, where it does: a few stores, no lock, no system
+ * call. Nothing here allocates: an allocator's lock may be what is waited for.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "record/board.h"
+#include "lib/calm.h"
+#include "arch/x86_64/frame_layout.h"
+#include "probe/handoff.h"
+#include "probe/probe.h"
+#include "record/session.h"
+#include "probe/wait.h"
+
+#pragma GCC poison malloc calloc realloc fopen
+
+#define DURATION_MAX ((1ull << 48) - 1)
+#define LOW_48 ((1ull << 48) - 1)
+
+bool spy_probing;
+
+/*
+ * A call that was left by an exception or longjmp never ended as far as we know. Its frame lay below
+ * where we are, or, if we are deeper by now, something else has come to lie there: what spy_enter and
+ * the road wrote into it tells. Only on the thread's own stack: another one may be gone.
+ */
+__attribute__((no_sanitize("address"))) static bool
+in_progress(const struct spy_thread *thread, const struct spy_progress *call, uintptr_t here)
+{
+	const struct spy_frame *frame = (const struct spy_frame *)call->frame;
+
+	if (call->frame <= here)
+		return false;
+	if (here < thread->stack_begin || call->frame >= thread->stack_end)
+		return true;
+	return frame->thread == thread && &thread->calls[frame->depth] == call &&
+	       (uintptr_t)frame->stack == call->frame + SPY_FRAME_BYTES + 24 &&
+	       frame->stack[-1] == frame->caller;
+}
+
+static bool on_own_stack(const struct spy_thread *thread, uintptr_t address)
+{
+	return address >= thread->stack_begin && address < thread->stack_end;
+}
+
+/*
+ * The thread's innermost call was left, and it goes on without: it waits for nothing any more, and is in no call that the
+ * board should show. Not on a signal handler's stack or a coroutine's: from there one comes back.
+ */
+static __attribute__((noinline)) void forget_left(struct spy_thread *thread, uintptr_t here)
+{
+	uint8_t depth = thread->depth;
+
+	if (!on_own_stack(thread, here))
+		return;
+	while (depth && !in_progress(thread, &thread->calls[depth - 1], here))
+		depth--;
+	if (!spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
+	thread->depth = depth;
+	thread->told = SPY_TOLD_NOTHING;
+	thread->page->wait_kind = 0;
+	__atomic_store_n(&thread->page->depth, depth, __ATOMIC_RELEASE);
+	spy_handoff_leave(thread);
+	spy_thread_end_work(thread);
+}
+
+struct spy_thread *spy_wait_caller(const void *here)
+{
+	struct spy_thread *thread = spy_self;
+
+	if (!spy_probing || thread->busy || !thread->depth || !thread->packet)
+		return NULL;
+	if (in_progress(thread, &thread->calls[thread->depth - 1], (uintptr_t)here))
+		return thread;
+	forget_left(thread, (uintptr_t)here);
+	return NULL;
+}
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+void *spy_wait_room(struct spy_thread *thread, size_t bytes)
+{
+	if (spy_thread_has_room(thread, bytes))
+		return thread->head;
+	spy_thread_count_lost(thread);
+	return NULL;
+}
+
+/* ---- who holds it ---------------------------------------------------------------------------- */
+
+/* The slot of a thread, 0 none. Slots are few. */
+static uint32_t find_slot(uint32_t tid)
+{
+	uint32_t slots = atomic_load_explicit(&spy_session->slots, memory_order_relaxed);
+
+	for (uint32_t slot = 1; slot < slots && slot < SPY_BOARD_SLOTS; slot++)
+		if (__atomic_load_n(&spy_session->slot_tids[slot], __ATOMIC_ACQUIRE) == tid)
+			return slot;
+	return 0;
+}
+
+/*
+ * Which of our threads has a lock that names no holder? Other ones than we; 0 none. A spin lock is waited
+ * for a hundred nanoseconds, and each slot costs three: with many threads not all are looked at.
+ */
+#define SLOTS_LOOKED_AT 128
+
+static uint32_t find_reader(const struct spy_thread *self, const void *object)
+{
+	uint32_t slots = atomic_load_explicit(&spy_session->slots, memory_order_relaxed);
+
+	for (uint32_t slot = 1; slot < slots && slot < SLOTS_LOOKED_AT; slot++) {
+		const struct spy_thread *thread = &spy_session->threads[slot];
+		uint32_t tid = __atomic_load_n(&spy_session->slot_tids[slot], __ATOMIC_ACQUIRE);
+
+		/* Who is inside no call has given back what he took in one. */
+		if (thread == self || !tid ||
+		    !__atomic_load_n(&thread->page->depth, __ATOMIC_ACQUIRE))
+			continue;
+		for (unsigned int i = 0; i < SPY_HOLDS; i++)
+			if (__atomic_load_n(&thread->holds[i], __ATOMIC_RELAXED) ==
+			    (uintptr_t)object)
+				return tid;
+	}
+	return 0;
+}
+
+/* The holder's name, as /proc/self/task/TID/comm has it. False: it is a thread of another process. */
+static bool read_name(uint32_t tid, char name[16])
+{
+	char path[64];
+	ssize_t length = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		length = read(fd, name, 15);
+		close(fd);
+	}
+	if (length <= 0)
+		return false;
+	name[length] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	return true;
+}
+
+/* Has the thread's name been told? If not, it is about to be. */
+static bool is_told(uint32_t tid)
+{
+	for (unsigned int i = 0; i < SPY_STRANGERS; i++) {
+		uint32_t known = 0;
+
+		if (__atomic_compare_exchange_n(&spy_session->strangers[i], &known, tid, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return false;
+		if (known == tid)
+			return true;
+	}
+	return true;
+}
+
+/*
+ * A holder that makes no calls: one of the driver's own threads, most likely. Its name goes into the
+ * trace once: into the stream of the thread that waits for it. The session's would need its lock,
+ * whose owner may be waiting for the very allocator that we are in.
+ */
+static void tell_stranger(struct spy_thread *thread, uint32_t tid)
+{
+	struct spy_rec_stranger *record;
+	char name[16] = "";
+	SPY_CALM;
+
+	if (is_told(tid) || !read_name(tid, name) ||
+	    !(record = spy_wait_room(thread, sizeof(*record))))
+		return;
+	*record = (struct spy_rec_stranger){.head = {.time = spy_clock(), .event = SPY_EV_STRANGER},
+					    .tid = tid};
+	memcpy(record->name, name, sizeof(record->name));
+	spy_thread_publish(thread, record->head.time, sizeof(*record));
+}
+
+/* What the board says of the holder. */
+static void look_at_holder(struct spy_wait *wait)
+{
+	uint32_t slot = find_slot(wait->holder);
+	const struct spy_slot_page *page = slot ? spy_session->threads[slot].page : NULL;
+
+	if (!page) {
+		wait->flags |= SPY_WAIT_IDLE_HOLDER;
+		tell_stranger(wait->thread, wait->holder);
+		return;
+	}
+	/* Pairs with publish_depth: fn and since are those of a call that has begun. */
+	if (!__atomic_load_n(&page->depth, __ATOMIC_ACQUIRE)) {
+		wait->flags |= SPY_WAIT_IDLE_HOLDER;
+		return;
+	}
+	wait->holder_fn = spy_board_see(page->outer_fn);
+	wait->holder_since = spy_board_see(page->since);
+	wait->holder_device = spy_board_see(page->device);
+	wait->holder_stream = spy_board_see(page->stream);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+void spy_wait_set_begin(struct spy_thread *thread, uint64_t now)
+{
+	for (uint8_t i = 0; i < thread->depth; i++)
+		if (!thread->calls[i].start) {
+			thread->calls[i].start = now;
+			if (!i)
+				spy_board_show(thread->page->since, now);
+			else if (i + 1 == thread->depth)
+				spy_board_show(thread->page->inner_since, now);
+		}
+}
+
+/* Waits that come in rows: the record of the one before, if this one can join it. */
+static struct spy_rec_wait *row_of(const struct spy_thread *thread, const struct spy_wait *wait)
+{
+	struct spy_rec_wait *last = (struct spy_rec_wait *)thread->row;
+
+	if (wait->kind < SPY_WAIT_FUTEX || !last || thread->head != thread->row + sizeof(*last) ||
+	    last->kind != wait->kind || last->object != wait->object ||
+	    last->depth != thread->depth - 1 || last->fn != spy_board_see(thread->page->fn) ||
+	    last->time < thread->calls[last->depth].start)
+		return NULL;
+	return last;
+}
+
+/* No room for more records in this call: a row of the kind takes it in, whatever it was for. Starting a
+ * GPU up takes some hundred requests to the kernel. */
+static struct spy_rec_wait *any_row(const struct spy_thread *thread, const struct spy_wait *wait)
+{
+	struct spy_rec_wait *last = (struct spy_rec_wait *)thread->row;
+
+	if (spy_thread_has_room(thread, sizeof(*last)) || !last ||
+	    thread->head != thread->row + sizeof(*last) || last->kind != wait->kind ||
+	    last->outer_fn != thread->calls[0].fn || last->time < thread->calls[0].start)
+		return NULL;
+	if (wait->object != last->object)
+		last->object = 0;
+	if (wait->holder != last->holder) /* of locks: several threads had them */
+		last->holder = 0;
+	last->flags = (last->flags & wait->flags) | ((last->flags | wait->flags) & SPY_WAIT_FAILED);
+	return last;
+}
+
+/* glibc: what a robust mutex names when its owner died, and when nobody can have it any more, is no thread. */
+#define OWNERS_END (INT32_MAX - 1)
+
+/* glibc counts in this word those who read, and those who wait to (nptl/pthread_rwlock_common.c). */
+static bool has_readers(const struct spy_wait *wait)
+{
+	const pthread_rwlock_t *lock = (const pthread_rwlock_t *)wait->object;
+
+	return (wait->kind == SPY_WAIT_READ || wait->kind == SPY_WAIT_WRITE) &&
+	       __atomic_load_n(&lock->__data.__readers, __ATOMIC_RELAXED) >> 3;
+}
+
+/* Who has the lock, and what he is doing. We are among those who wait for it already. */
+static void find_holder(struct spy_wait *wait, const uint32_t *owner)
+{
+	if (owner)
+		wait->holder = __atomic_load_n(owner, __ATOMIC_RELAXED);
+	if (wait->holder >= OWNERS_END)
+		wait->holder = 0;
+	if (!wait->holder && wait->kind != SPY_WAIT_MUTEX) {
+		wait->holder = find_reader(wait->thread, (const void *)wait->object);
+		if (wait->holder && wait->kind != SPY_WAIT_SPIN)
+			wait->flags |= SPY_WAIT_READERS;
+	}
+	if (!wait->holder) {
+		/* Who reads in no call of CUDA's is not in our table. */
+		wait->flags |= has_readers(wait) ? SPY_WAIT_READERS : SPY_WAIT_FREE;
+		return;
+	}
+	look_at_holder(wait);
+}
+
+/* A call that never returns leaves no record of its wait: the board has it. */
+static void show_wait(struct spy_slot_page *page, const struct spy_wait *wait)
+{
+	page->wait_object = wait->object;
+	page->wait_holder = wait->holder;
+	__atomic_store_n(&page->wait_kind, wait->kind + 1u, __ATOMIC_RELEASE);
+}
+
+void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *object,
+		    const void *owner, unsigned int flags)
+{
+	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
+
+	if (thread && !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		thread = NULL;
+	wait->thread = thread;
+	if (!thread)
+		return;
+	wait->kind = (uint8_t)kind;
+	wait->object = (uintptr_t)object;
+	wait->flags = (uint8_t)flags;
+	wait->holder = 0;
+	wait->holder_fn = 0;
+	wait->holder_since = wait->holder_stream = 0;
+	wait->holder_device = SPY_DEVICE_NONE;
+	if (spy_wait_is_lock(kind)) {
+		spy_handoff_leave(thread);
+		wait->start = spy_clock();
+		spy_handoff_enter(thread, object, wait->start);
+		find_holder(wait, owner);
+	} else {
+		wait->start = spy_clock();
+	}
+	spy_wait_set_begin(thread, wait->start);
+	show_wait(thread->page, wait);
+	spy_thread_end_work(thread);
+}
+
+static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, uint64_t now)
+{
+	uint64_t duration = now - wait->start;
+	struct spy_rec_wait *record = row_of(thread, wait);
+
+	if (!record)
+		record = any_row(thread, wait);
+	if (record) {
+		record->duration = (record->duration + duration) & LOW_48;
+		record->span = (now - (record->time - record->span)) & LOW_48;
+		record->count++;
+		record->time = now;
+		spy_thread_publish(thread, now, 0);
+		return;
+	}
+	record = spy_wait_room(thread, sizeof(*record));
+	if (!record)
+		return;
+	if (duration > DURATION_MAX)
+		duration = DURATION_MAX;
+	*record = (struct spy_rec_wait){
+		.time = now,
+		.event = SPY_EV_WAIT,
+		.kind = wait->kind,
+		.depth = (uint8_t)(thread->depth - 1),
+		.fn = spy_board_see(thread->page->fn),
+		.outer_fn = thread->calls[0].fn,
+		.duration = duration,
+		.device = (uint8_t)(thread->device - 1),
+		.flags = wait->flags,
+		.object = wait->object,
+		.count = 1,
+		.holder = wait->holder,
+		.holder_since = wait->holder_since,
+		.holder_stream = wait->holder_stream & LOW_48,
+		.holder_device = wait->holder_device,
+		.span = duration,
+		.holder_fn = wait->holder_fn,
+	};
+	thread->row = thread->head;
+	spy_thread_publish(thread, now, sizeof(*record));
+}
+
+void spy_wait_end(struct spy_wait *wait, bool failed)
+{
+	struct spy_thread *thread = wait->thread;
+	bool lock = spy_wait_is_lock(wait->kind);
+	uint64_t now;
+
+	if (!thread)
+		return;
+	if (failed && lock && thread->waiting == spy_waiting_for((const void *)wait->object))
+		spy_handoff_leave(thread);
+	/* Before the look at the clock: a signal handler's records must not come between. */
+	if (thread != spy_wait_caller(__builtin_frame_address(0)) ||
+	    !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
+	now = spy_clock();
+	__atomic_store_n(&thread->page->wait_kind, 0, __ATOMIC_RELAXED);
+	if (lock)
+		thread->waited += now - wait->start;
+	if (failed)
+		wait->flags |= SPY_WAIT_FAILED;
+	write_wait(thread, wait, now);
+	spy_thread_end_work(thread);
+}

@@ -1,0 +1,67 @@
+/*
+ * shim/probe/wait.h: a thread waits inside a call: for a lock, in the kernel, asleep. Around the function that blocks.
+ */
+#ifndef CUDASPY_SHIM_WAIT_H
+#define CUDASPY_SHIM_WAIT_H
+
+#include "record/thread.h"
+
+/* A wait in progress, on the stack of the thread that waits. */
+struct spy_wait {
+	struct spy_thread *thread; /* NULL: not to be recorded */
+	uint64_t start;
+	uint64_t object;
+	uint64_t holder_since, holder_stream;
+	uint32_t holder;
+	uint16_t holder_fn;
+	uint8_t kind; /* enum spy_wait_kind */
+	uint8_t flags; /* enum spy_wait_flag */
+	uint8_t holder_device;
+};
+
+/*
+ * owner: where the lock names the thread that has it, 0 while nobody or readers have; NULL for what has no
+ * holder, or names none. It is read when everybody can see that we wait: whoever has the lock then tells when
+ * he gives it back (a mutex: if we sleep by then), unless he had looked already. failed: ended without the lock.
+ * Neither changes errno.
+ */
+void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *object,
+		    const void *owner, unsigned int flags);
+void spy_wait_end(struct spy_wait *wait, bool failed);
+
+/* Locks that name no holder: we remember which of our threads has them. */
+static inline void spy_hold_add(struct spy_thread *thread, const void *object)
+{
+	__atomic_store_n(&thread->holds[thread->n_holds++ % SPY_HOLDS], (uintptr_t)object,
+			 __ATOMIC_RELAXED);
+}
+
+static inline void spy_hold_remove(struct spy_thread *thread, const void *object)
+{
+	for (unsigned int i = 0; i < SPY_HOLDS; i++) {
+		unsigned int at = (thread->n_holds - 1 - i) % SPY_HOLDS;
+
+		if (thread->holds[at] != (uintptr_t)object)
+			continue;
+		__atomic_store_n(&thread->holds[at], 0, __ATOMIC_RELAXED);
+		if (!i)
+			thread->n_holds--;
+		return;
+	}
+}
+
+/* ---- for records inside calls: wait.c and handoff.c ---------------------------------------------- */
+
+/*
+ * The thread, if what happens now belongs to a CUDA call of its own: not inside the recorder, not in
+ * a forked child, not after the call was left; or NULL. here: a frame's address.
+ */
+struct spy_thread *spy_wait_caller(const void *here);
+
+/* Room for a record inside the call in progress; NULL: none, and it is counted as lost. */
+void *spy_wait_room(struct spy_thread *thread, size_t bytes);
+
+/* Calls in progress that nobody looked at the clock for began no later than this. */
+void spy_wait_set_begin(struct spy_thread *thread, uint64_t now);
+
+#endif

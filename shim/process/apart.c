@@ -1,0 +1,118 @@
+/*
+ * shim/process/apart.c: a stack of our own for what is rare. Called on the application's threads, by the slow paths. Some
+ * stacks are kept; a thread that finds none makes another. Making one and giving it back stops all threads that map
+ * memory or touch new memory, and eight threads whose pageable copies wait for each other leave their call stacks at the
+ * same time.
+ */
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include "process/apart.h"
+#include "lib/calm.h"
+#include "lib/lock.h"
+
+/* The driver may be asked on it, and an allocator that is not libc's may run: memory is used as far as it is touched. */
+#define STACK_BYTES ((size_t)256 << 10)
+#define GUARD_BYTES ((size_t)4096)
+#define NARROW_BYTES 1536
+
+/* trampoline.S */
+void spy_call_on(void (*work)(void *data), void *data, void *top)
+	__attribute__((visibility("hidden")));
+
+#define SPARES 16
+static char *spares[SPARES]; /* lowest addresses of stacks that nobody uses */
+
+static __thread uintptr_t left_at; /* 0: the thread is on the application's stack */
+
+/* The place to look at first, in which a thread finds what it put there. */
+static size_t own_place(void)
+{
+	return (spy_lock_self() >> 12) % SPARES;
+}
+
+static char *make_stack(void)
+{
+	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+
+	if (stack == MAP_FAILED)
+		return NULL;
+	mprotect(stack, GUARD_BYTES, PROT_NONE);
+	return stack;
+}
+
+static char *take_stack(void)
+{
+	size_t place = own_place();
+
+	for (size_t i = 0; i < SPARES; i++, place = (place + 1) % SPARES) {
+		char *stack;
+
+		if (!__atomic_load_n(&spares[place], __ATOMIC_RELAXED))
+			continue;
+		stack = __atomic_exchange_n(&spares[place], NULL, __ATOMIC_ACQUIRE);
+		if (stack)
+			return stack;
+	}
+	return make_stack();
+}
+
+static void give_stack(char *stack)
+{
+	size_t place = own_place();
+
+	for (size_t i = 0; i < SPARES; i++, place = (place + 1) % SPARES) {
+		char *none = NULL;
+
+		if (__atomic_compare_exchange_n(&spares[place], &none, stack, false,
+						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			return;
+	}
+	munmap(stack, STACK_BYTES);
+}
+
+/* The sanitizers want to be told of each stack. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WHERE_IT_IS 1
+#else
+#define WHERE_IT_IS 0
+#endif
+
+void spy_apart(void (*work)(void *data), void *data)
+{
+	char *stack;
+	SPY_CALM;
+
+	stack = left_at || WHERE_IT_IS ? NULL : take_stack();
+	if (!stack) {
+		work(data);
+		return;
+	}
+	left_at = (uintptr_t)__builtin_frame_address(0);
+	spy_call_on(work, data, stack + STACK_BYTES);
+	left_at = 0;
+	give_stack(stack);
+}
+
+uintptr_t spy_apart_from(void)
+{
+	return left_at ? left_at : (uintptr_t)__builtin_frame_address(0);
+}
+
+bool spy_apart_is_for_signals(uintptr_t address)
+{
+	stack_t stack;
+
+	return sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_DISABLE) &&
+	       address - (uintptr_t)stack.ss_sp < stack.ss_size;
+}
+
+bool spy_apart_is_narrow(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	stack_t stack;
+
+	return !left_at && sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_ONSTACK &&
+	       here - (uintptr_t)stack.ss_sp < NARROW_BYTES;
+}

@@ -1,0 +1,459 @@
+/*
+ * shim/process/folder.c: the folder of a trace, and all files in it. Called by the slow paths that make files,
+ * on any thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+#include "lib/clock.h"
+#include "lib/disk.h"
+#include "process/folder.h"
+#include "process/options.h"
+#include "record/session.h"
+
+#define NAMES_NUMBERED 9 /* tried before random ones */
+#define NAMES_MOST 100
+#define SELECT_MOST 1024 /* FD_SETSIZE */
+
+/* Not in the session: a forked child has to know what it inherited. */
+static _Atomic int kept = -1;
+static struct spy_file_id folder_id;
+static int group_error;
+
+int spy_folder_group_error(void)
+{
+	return group_error;
+}
+
+static struct spy_file_id id_of(const struct stat *status)
+{
+	return (struct spy_file_id){status->st_dev, status->st_ino};
+}
+
+static bool same_file(const struct spy_file_id *a, const struct spy_file_id *b)
+{
+	return a->inode && a->device == b->device && a->inode == b->inode;
+}
+
+/* ---- rights ---------------------------------------------------------------------------------- */
+
+/* What was just made is for its owner alone, or for a group that may read, whatever the umask is and the
+ * directory around it says. */
+static void set_mode(int fd, bool directory)
+{
+	mode_t mode = directory ? 0700 : 0600;
+	gid_t group = spy_options_group();
+	struct stat status;
+
+	if (group != SPY_NO_GROUP) {
+		if (fchown(fd, (uid_t)-1, group) == 0)
+			mode |= directory ? 0050 : 0040;
+		else
+			group_error = errno;
+	}
+	if (fstat(fd, &status) == 0 && (status.st_mode & 01777) != mode)
+		fchmod(fd, mode | (status.st_mode & S_ISGID));
+}
+
+/*
+ * Is it ours, and not something that was put in the place of what we made? Where a file system has its own idea of
+ * owners, as NFS has of root's files, nobody else must be able to do that.
+ */
+static bool is_ours(int parent, int fd)
+{
+	struct stat made, around;
+	uid_t self = geteuid();
+
+	if (fstat(fd, &made) < 0)
+		return false;
+	if (made.st_uid == self)
+		return true;
+	return fstat(parent, &around) == 0 && (around.st_uid == self || around.st_uid == 0) &&
+	       !(around.st_mode & 0022);
+}
+
+/* ---- the descriptor -------------------------------------------------------------------------- */
+
+/* A number that nobody looks at: programs take the lowest ones, and select() those below 1,024. */
+static int high_number(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > SELECT_MOST)
+		return SELECT_MOST;
+	return limit.rlim_cur > 64 ? (int)limit.rlim_cur - 24 : 3;
+}
+
+static bool is_folder(int fd)
+{
+	struct stat status;
+	struct spy_file_id id;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return false;
+	id = id_of(&status);
+	return same_file(&id, &folder_id);
+}
+
+/* Keeps the folder open under a high number, in the place of `before`. False: fd is all there is. */
+static bool keep(int fd, int before)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, high_number());
+
+	if (high < 0)
+		return false;
+	if (atomic_compare_exchange_strong(&kept, &before, high)) {
+		close(fd);
+		return true;
+	}
+	close(high); /* another thread was faster */
+	return false;
+}
+
+/* A descriptor of the folder. *temporary: it is to be closed. Or -errno. */
+static int enter(bool *temporary)
+{
+	int fd = atomic_load(&kept), before = fd;
+
+	*temporary = false;
+	if (is_folder(fd))
+		return fd;
+	fd = open(spy_session->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!is_folder(fd)) {
+		close(fd);
+		return -ESTALE;
+	}
+	if (keep(fd, before))
+		return atomic_load(&kept);
+	*temporary = true;
+	return fd;
+}
+
+static void leave(int folder, bool temporary)
+{
+	if (temporary)
+		close(folder);
+}
+
+void spy_folder_forget(void)
+{
+	int fd = atomic_exchange(&kept, -1);
+
+	if (is_folder(fd))
+		close(fd);
+	folder_id.inode = 0;
+}
+
+/* ---- making it ------------------------------------------------------------------------------- */
+
+static int make_one(int parent, const char *name)
+{
+	int fd;
+
+	if (mkdirat(parent, name, 0700) < 0)
+		return -errno;
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!is_ours(parent, fd)) {
+		close(fd);
+		return -EPERM;
+	}
+	set_mode(fd, true);
+	return fd;
+}
+
+/* The directory the folder is to be in, made with those above it unless it is there. A descriptor or -errno. */
+static int open_parent(char *path)
+{
+	struct stat status;
+	int fd;
+
+	for (char *slash = path + 1;; slash++) {
+		char was = *slash;
+
+		if (was && was != '/')
+			continue;
+		*slash = '\0';
+		fd = stat(path, &status) == 0 ? -EEXIST : make_one(AT_FDCWD, path);
+		*slash = was;
+		if (fd >= 0)
+			close(fd); /* that it could not be made shows below */
+		if (!was)
+			break;
+	}
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static unsigned long long any_number(void)
+{
+	unsigned long long number;
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		number = spy_clock() * 0x9e3779b97f4a7c15ull;
+	return number;
+}
+
+/* PROGRAM-PID.cudaspy; if a process of that pid was traced there before, with a number; and where somebody
+ * has taken all of these names, with one that nobody can guess. */
+static int make_folder(int parent, char *name, size_t size, const char *program, int pid)
+{
+	int fd = -EEXIST;
+
+	for (int i = 1; fd == -EEXIST && i < NAMES_MOST; i++) {
+		if (i == 1)
+			snprintf(name, size, "%s-%d.cudaspy", program, pid);
+		else if (i <= NAMES_NUMBERED)
+			snprintf(name, size, "%s-%d-%d.cudaspy", program, pid, i);
+		else
+			snprintf(name, size, "%s-%d-%016llx.cudaspy", program, pid, any_number());
+		fd = make_one(parent, name);
+	}
+	return fd;
+}
+
+/* Nothing that a terminal obeys. */
+static void clean(char *name)
+{
+	for (char *c = name; *c; c++)
+		if (*c == '/' || (unsigned char)*c <= ' ' || *c == 0x7f ||
+		    (c > name && c[-1] == '\xc2' && (unsigned char)*c < 0xa0))
+			*c = '_';
+}
+
+int spy_folder_create(char *path, size_t size, const char *parent, int pid)
+{
+	size_t length = strlen(parent);
+	char program[64];
+	struct stat status;
+	int above, fd;
+
+	snprintf(program, sizeof(program), "%s", program_invocation_short_name);
+	clean(program);
+	if (length + sizeof(program) + 64 > size)
+		return -ENAMETOOLONG;
+	memcpy(path, parent, length + 1);
+	above = open_parent(path);
+	if (above < 0)
+		return above;
+	path[length++] = '/';
+	fd = make_folder(above, path + length, size - length, *program ? program : "program", pid);
+	close(above);
+	if (fd < 0)
+		return fd;
+	fstat(fd, &status);
+	folder_id = id_of(&status);
+	if (!keep(fd, -1))
+		close(fd);
+	return 0;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* openat(2), but never 0, 1 or 2: something harmless takes these meanwhile. */
+static int open_above(int folder, const char *name, int flags)
+{
+	int filler[3], fillers = 0, fd, error;
+
+	while ((fd = fcntl(folder, F_DUPFD_CLOEXEC, 0)) >= 0 && fd <= STDERR_FILENO)
+		filler[fillers++] = fd;
+	if (fd >= 0)
+		close(fd);
+	fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	error = -errno;
+	while (fillers)
+		close(filler[--fillers]);
+	return fd < 0 ? error : fd;
+}
+
+int spy_folder_make(const char *name, struct spy_file_id *id)
+{
+	struct stat status = {0};
+	bool temporary;
+	int folder = enter(&temporary), fd;
+
+	if (folder < 0)
+		return folder;
+	fd = open_above(folder, name, O_RDWR | O_CREAT | O_EXCL);
+	leave(folder, temporary);
+	if (fd < 0)
+		return fd;
+	set_mode(fd, false);
+	fstat(fd, &status);
+	*id = id_of(&status);
+	return fd;
+}
+
+static bool has_id(int fd, const struct spy_file_id *wanted)
+{
+	struct stat status;
+	struct spy_file_id id;
+
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+		return false;
+	id = id_of(&status);
+	return same_file(&id, wanted);
+}
+
+int spy_folder_open(const char *name, const struct spy_file_id *id)
+{
+	bool temporary;
+	int folder = enter(&temporary), fd;
+
+	if (folder < 0)
+		return folder;
+	fd = open_above(folder, name, O_RDWR);
+	leave(folder, temporary);
+	if (fd == -ELOOP || fd == -ENXIO || fd == -EISDIR)
+		return -ESTALE;
+	if (fd >= 0 && !has_id(fd, id)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+void spy_folder_remove(const char *name, const struct spy_file_id *id)
+{
+	bool temporary;
+	int folder = enter(&temporary);
+	struct stat status;
+	struct spy_file_id found;
+
+	if (folder < 0)
+		return;
+	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+		found = id_of(&status);
+		if (same_file(&found, id))
+			unlinkat(folder, name, 0);
+	}
+	leave(folder, temporary);
+}
+
+bool spy_folder_has_room(size_t bytes)
+{
+	struct statfs status = {0};
+	bool temporary, known;
+	int folder = enter(&temporary);
+	uint64_t unit, free, least;
+
+	if (folder < 0)
+		return true; /* something else is wrong */
+	known = fstatfs(folder, &status) == 0 && status.f_blocks;
+	leave(folder, temporary);
+	unit = status.f_frsize > 0 ? (uint64_t)status.f_frsize : (uint64_t)status.f_bsize;
+	free = status.f_bavail * unit;
+	least = spy_options_floor_bytes(status.f_blocks * unit);
+	return !known || !least || free >= least + bytes;
+}
+
+/* The status of what has a name in the folder. 0 or -errno. */
+static int look_up(const char *name, struct stat *status, bool remove)
+{
+	bool temporary;
+	int folder = enter(&temporary), error = 0;
+
+	if (folder < 0)
+		return folder;
+	if (fstatat(folder, name, status, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (remove && unlinkat(folder, name, 0) < 0))
+		error = -errno;
+	leave(folder, temporary);
+	return error;
+}
+
+int spy_folder_check(const char *name, const struct spy_file_id *id, uint64_t bytes)
+{
+	struct stat status;
+	struct spy_file_id there;
+	int error = look_up(name, &status, false);
+
+	if (error)
+		return error;
+	there = id_of(&status);
+	return same_file(&there, id) && (uint64_t)status.st_size >= bytes ? 0 : -ESTALE;
+}
+
+uint64_t spy_folder_delete(const char *name)
+{
+	struct stat status;
+
+	return look_up(name, &status, true) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+static int write_all(int fd, const char *text, size_t bytes)
+{
+	while (bytes) {
+		ssize_t part = write(fd, text, bytes);
+
+		if (part < 0 && errno == EINTR)
+			continue;
+		if (part <= 0)
+			return part ? -errno : -ENOSPC;
+		text += part;
+		bytes -= (size_t)part;
+	}
+	return 0;
+}
+
+int spy_folder_replace(const char *name, const char *text, size_t bytes)
+{
+	char temporary_name[64];
+	struct spy_file_id id;
+	bool temporary;
+	int folder, fd, error = spy_disk_allows(0, bytes);
+
+	if (error)
+		return error;
+	/* CTF readers take what begins with no dot for a stream. */
+	snprintf(temporary_name, sizeof(temporary_name), ".%s.new", name);
+	fd = spy_folder_make(temporary_name, &id);
+	if (fd < 0)
+		return fd;
+	error = write_all(fd, text, bytes);
+	close(fd);
+	folder = error ? -1 : enter(&temporary);
+	if (folder >= 0) {
+		if (renameat(folder, temporary_name, folder, name) < 0)
+			error = -errno;
+		leave(folder, temporary);
+	} else if (!error) {
+		error = folder;
+	}
+	if (error)
+		spy_folder_remove(temporary_name, &id);
+	return error;
+}
+
+/* ---- another owner --------------------------------------------------------------------------- */
+
+int spy_folder_give(const char *name, const struct spy_file_id *id, uid_t owner)
+{
+	bool temporary;
+	int folder = enter(&temporary), fd, error = 0;
+
+	if (folder < 0)
+		return folder;
+	fd = *name ? openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : folder;
+	if (fd < 0)
+		error = -errno;
+	else if (*name && !has_id(fd, id))
+		error = -ESTALE;
+	else if (fchownat(fd, "", owner, (gid_t)-1, AT_EMPTY_PATH) < 0)
+		error = -errno;
+	if (*name && fd >= 0)
+		close(fd);
+	leave(folder, temporary);
+	return error;
+}

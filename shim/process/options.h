@@ -1,0 +1,41 @@
+/*
+ * shim/process/options.h: what the environment asked for. One table (include/cudaspy/options.def), which
+ * also is the help text of the command line.
+ */
+#ifndef CUDASPY_SHIM_OPTIONS_H
+#define CUDASPY_SHIM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Values are the environment's own strings, NULL where a variable is not set or empty. */
+struct spy_options {
+#define OPTION(name, variable, argument, text) const char *name;
+#include "cudaspy/options.def"
+};
+
+extern struct spy_options spy_options;
+
+/* Reads the environment; when the library is loaded. */
+void spy_options_read(void);
+
+/* The size bound in bytes, 0 none. */
+uint64_t spy_options_keep_bytes(void);
+
+/* What is to stay free of a file system of so many bytes. */
+uint64_t spy_options_floor_bytes(uint64_t file_system);
+
+#define SPY_NO_GROUP ((gid_t)-1)
+
+/* The group that may read the trace, or SPY_NO_GROUP. */
+gid_t spy_options_group(void);
+
+/* What is wrong with the options, if anything is: one sentence into text. */
+bool spy_options_complaint(char *text, size_t size);
+
+/* Applies `trace` and `count` to the slots. */
+void spy_options_select(void);
+
+#endif

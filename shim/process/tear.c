@@ -1,0 +1,426 @@
+/*
+ * shim/process/tear.c: files of the trace that somebody truncates while they are mapped. The handler runs on whatever thread
+ * touches them; the rest within the program's own calls of sigaction and its kin, and in slow paths.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include "record/board.h"
+#include "lib/disk.h"
+#include "lib/elf_scan.h"
+#include "lib/lock.h"
+#include "record/session.h"
+#include "process/tear.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define SA_RESTORER_ 0x04000000 /* the kernel shows it to who asks */
+
+typedef void (*handler)(int);
+
+/* clang-format off */
+#define FUNCTIONS(F) \
+	F(int, sigaction, (int, const struct sigaction *, struct sigaction *)) \
+	F(int, sigprocmask, (int, const sigset_t *, sigset_t *)) \
+	F(int, pthread_sigmask, (int, const sigset_t *, sigset_t *)) \
+	F(handler, signal, (int, handler)) \
+	F(handler, bsd_signal, (int, handler)) \
+	F(handler, ssignal, (int, handler)) \
+	F(handler, sysv_signal, (int, handler)) \
+	F(handler, __sysv_signal, (int, handler)) \
+	F(handler, sigset, (int, handler)) \
+	F(int, sigignore, (int)) \
+	F(int, siginterrupt, (int, int))
+/* clang-format on */
+
+static struct {
+#define POINTER(type, name, params) type(*name) params;
+	FUNCTIONS(POINTER)
+#undef POINTER
+} real;
+
+static void find_all(void)
+{
+#define FIND(type, name, params) real.name = (type(*) params)spy_next_symbol(#name);
+	FUNCTIONS(FIND)
+#undef FIND
+}
+
+/* Found when first asked for: before any constructor. */
+#define REAL(name) (__atomic_load_n(&real.name, __ATOMIC_RELAXED) ?: (find_all(), real.name))
+
+/* ---- what the program wants ------------------------------------------------------------------ */
+
+/* Of what follows, but for the handler, which only reads it. A signal handler that comes in between may take it over. */
+static struct spy_lock lock;
+static struct sigaction wishes[2]; /* the program's own, and the one before */
+static _Atomic unsigned int wish;
+static _Atomic bool watching;
+
+static void on_bus(int number, siginfo_t *info, void *context);
+
+/* The program wants this to be done about SIGBUS. Ours behaves alike: on the same stack, and system calls go on or do
+ * not. The lock is held. */
+static void obey(const struct sigaction *action)
+{
+	struct sigaction ours = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
+	unsigned int next = !atomic_load(&wish);
+
+	ours.sa_flags |= action->sa_flags & (SA_ONSTACK | SA_RESTART);
+	if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN)
+		ours.sa_flags |= SA_ONSTACK | SA_RESTART;
+	sigfillset(&ours.sa_mask);
+	wishes[next] = *action;
+	atomic_store(&wish, next);
+	REAL(sigaction)(SIGBUS, &ours, NULL);
+}
+
+static bool is_ours(const struct sigaction *action)
+{
+	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_bus;
+}
+
+void spy_tear_watch(void)
+{
+	struct sigaction now;
+
+	if (REAL(sigaction)(SIGBUS, NULL, &now) != 0 || is_ours(&now))
+		return;
+	if (!spy_lock_table(&lock))
+		return;
+	obey(&now);
+	atomic_store(&watching, true);
+	spy_unlock(&lock);
+}
+
+EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction before, wanted;
+	bool alone;
+
+	if (number != SIGBUS || !atomic_load(&watching))
+		return REAL(sigaction)(number, action, old);
+	if (action) {
+		wanted = *action;
+		wanted.sa_flags |= SA_RESTORER_;
+	}
+	alone = spy_lock_table(&lock);
+	before = wishes[atomic_load(&wish)];
+	if (action)
+		obey(&wanted);
+	if (alone)
+		spy_unlock(&lock);
+	if (old)
+		*old = before;
+	return 0;
+}
+
+/* The others, of which the C library knows best what they mean: they find the program's own handler, and ours comes
+ * back. */
+static bool make_way(int number)
+{
+	if (number != SIGBUS || !atomic_load(&watching) || !spy_lock_table(&lock))
+		return false;
+	REAL(sigaction)(SIGBUS, &wishes[atomic_load(&wish)], NULL);
+	return true;
+}
+
+static void come_back(void)
+{
+	struct sigaction now;
+
+	if (REAL(sigaction)(SIGBUS, NULL, &now) == 0)
+		obey(&now);
+	spy_unlock(&lock);
+}
+
+#define WRAP(type, name, params, args) \
+	EXPORT type name params; \
+	EXPORT type name params \
+	{ \
+		bool way = make_way(number); \
+		type result = REAL(name) args; \
+\
+		if (way) \
+			come_back(); \
+		return result; \
+	}
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+WRAP(handler, signal, (int number, handler wanted), (number, wanted))
+WRAP(handler, bsd_signal, (int number, handler wanted), (number, wanted))
+WRAP(handler, ssignal, (int number, handler wanted), (number, wanted))
+WRAP(handler, sysv_signal, (int number, handler wanted), (number, wanted))
+WRAP(handler, __sysv_signal, (int number, handler wanted), (number, wanted))
+WRAP(handler, sigset, (int number, handler wanted), (number, wanted))
+WRAP(int, sigignore, (int number), (number))
+WRAP(int, siginterrupt, (int number, int interrupt), (number, interrupt))
+
+/* ---- threads that block it ------------------------------------------------------------------- */
+
+static __thread bool held; /* the thread believes to block SIGBUS */
+static __thread unsigned int deferred; /* it is to come later */
+
+void spy_tear_defer(bool defer)
+{
+	deferred += defer ? 1 : -1;
+}
+
+typedef int set_mask(int how, const sigset_t *set, sigset_t *old);
+
+static int change_mask(set_mask *change, int how, const sigset_t *set, sigset_t *old)
+{
+	bool before = held, named = set && sigismember(set, SIGBUS) == 1;
+	sigset_t others;
+	int result;
+
+	if (!spy_self->page || !atomic_load(&watching))
+		return change(how, set, old);
+	if (set && how == SIG_SETMASK)
+		held = named;
+	else if (named)
+		held = how == SIG_BLOCK;
+	if (named && how != SIG_UNBLOCK) {
+		others = *set;
+		sigdelset(&others, SIGBUS);
+		set = &others;
+	}
+	result = change(how, set, old);
+	if (result)
+		held = before;
+	else if (old && before)
+		sigaddset(old, SIGBUS);
+	return result;
+}
+
+EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return change_mask(REAL(pthread_sigmask), how, set, old);
+}
+
+EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return change_mask(REAL(sigprocmask), how, set, old);
+}
+
+/* ---- the handler ----------------------------------------------------------------------------- */
+
+#define BOARD_PAGES (1 + SPY_BOARD_SLOTS)
+
+static uint64_t torn[(BOARD_PAGES + 63) / 64]; /* pages of the board that are memory now */
+static struct spy_lock torn_lock; /* taken with all signals blocked */
+
+static bool is_torn(size_t page)
+{
+	return __atomic_load_n(&torn[page / 64], __ATOMIC_RELAXED) >> page % 64 & 1;
+}
+
+static void set_torn(size_t page, bool value)
+{
+	uint64_t bit = (uint64_t)1 << page % 64;
+
+	if (value)
+		__atomic_fetch_or(&torn[page / 64], bit, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(&torn[page / 64], ~bit, __ATOMIC_RELAXED);
+}
+
+static bool map_memory(void *at, size_t bytes)
+{
+	void *map = mmap(at, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+
+	if (map == MAP_FAILED)
+		return false;
+	madvise(map, bytes, MADV_DONTFORK);
+	return true;
+}
+
+/* What of a page is known without it. */
+static void restore_page(size_t page)
+{
+	struct spy_thread *thread;
+
+	if (!page) {
+		spy_board_fill(spy_session->board);
+		return;
+	}
+	thread = &spy_session->threads[page - 1];
+	if (!thread->page)
+		return;
+	thread->page->tid = spy_session->slot_tids[page - 1];
+	thread->page->calls = thread->file.packet_calls;
+	thread->page->lost = thread->file.discarded;
+}
+
+static bool mend_board(uintptr_t address)
+{
+	size_t page = (address - (uintptr_t)spy_session->board) / SPY_BOARD_PAGE;
+	char *at = (char *)spy_session->board + page * SPY_BOARD_PAGE;
+	bool done = true, alone = spy_lock_table(&torn_lock);
+
+	if (!is_torn(page)) { /* or another thread was here before */
+		done = map_memory(at, SPY_BOARD_PAGE);
+		if (done) {
+			set_torn(page, true);
+			restore_page(page);
+			atomic_store(&spy_session->damaged, true);
+		}
+	}
+	if (alone)
+		spy_unlock(&torn_lock);
+	return done;
+}
+
+/* The whole tail is lost: its next record, at the latest the one behind, begins a new one. */
+static bool mend_tail(struct spy_thread *thread)
+{
+	if (!map_memory(thread->file.packet, SPY_PACKET_BYTES))
+		return false;
+	thread->file.torn = true;
+	if (thread->limit > thread->head)
+		thread->limit = thread->head;
+	return true;
+}
+
+static bool in_tail(const struct spy_thread *thread, uintptr_t address)
+{
+	return thread->file.packet && address - (uintptr_t)thread->file.packet < SPY_PACKET_BYTES;
+}
+
+/* Only its owner touches a tail; the session's own, who has the lock. */
+static bool mend(uintptr_t address)
+{
+	if (!spy_session || !spy_session->board)
+		return false;
+	if (in_tail(spy_self, address))
+		return mend_tail(spy_self);
+	if (in_tail(&spy_session->threads[0], address))
+		return mend_tail(&spy_session->threads[0]);
+	return spy_board_backs(spy_session->board, (void *)address) && mend_board(address);
+}
+
+/* Nobody handles it: what the kernel would have done, now that the program's own way is there again. */
+static void let_die(const siginfo_t *info, bool fault)
+{
+	struct sigaction action = {.sa_handler = SIG_DFL};
+	sigset_t set;
+
+	REAL(sigaction)(SIGBUS, &action, NULL);
+	if (fault)
+		return; /* it happens again */
+	sigemptyset(&set);
+	sigaddset(&set, SIGBUS);
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGBUS, info);
+	REAL(pthread_sigmask)(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Who blocks it gets it later, or by sigwait. */
+static void put_off(const siginfo_t *info, ucontext_t *context)
+{
+	held = false;
+	sigaddset(&context->uc_sigmask, SIGBUS);
+	if (info->si_code == SI_TKILL)
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGBUS, info);
+	else
+		syscall(SYS_rt_sigqueueinfo, getpid(), SIGBUS, info);
+}
+
+static void call_handler(const struct sigaction *action, siginfo_t *info, ucontext_t *context)
+{
+	struct sigaction none = {.sa_handler = SIG_DFL};
+	sigset_t mask;
+
+	sigorset(&mask, &context->uc_sigmask, &action->sa_mask);
+	if (!(action->sa_flags & SA_NODEFER))
+		sigaddset(&mask, SIGBUS);
+	if (action->sa_flags & SA_RESETHAND)
+		sigaction(SIGBUS, &none, NULL);
+	REAL(pthread_sigmask)(SIG_SETMASK, &mask, NULL);
+	action->sa_sigaction(SIGBUS, info, context);
+}
+
+static void on_bus(int number, siginfo_t *info, void *context)
+{
+	bool fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
+	struct sigaction action = wishes[atomic_load(&wish)];
+	int error = errno;
+
+	(void)number;
+	if (fault && mend((uintptr_t)info->si_addr)) {
+		errno = error;
+		return;
+	}
+	if (!fault && (held || deferred))
+		put_off(info, context);
+	else if (action.sa_handler == SIG_IGN && !fault)
+		;
+	else if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
+		let_die(info, fault);
+	else
+		call_handler(&action, info, context);
+	errno = error;
+}
+
+/* ---- afterwards ------------------------------------------------------------------------------ */
+
+static void mend_page(size_t page)
+{
+	char *at = (char *)spy_session->board + page * SPY_BOARD_PAGE;
+	off_t offset = (off_t)(page * SPY_BOARD_PAGE);
+	int fd = spy_folder_open(".board", &spy_session->board_id);
+
+	if (fd < 0)
+		return;
+	if (spy_disk_reserve(fd, offset, SPY_BOARD_PAGE) == 0 &&
+	    pwrite(fd, at, SPY_BOARD_PAGE, offset) == SPY_BOARD_PAGE &&
+	    mmap(at, SPY_BOARD_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset) !=
+		    MAP_FAILED) {
+		madvise(at, SPY_BOARD_PAGE, MADV_DONTFORK);
+		set_torn(page, false);
+	}
+	close(fd);
+}
+
+void spy_tear_forked(void)
+{
+	memset(torn, 0, sizeof(torn));
+	spy_lock_forget(&lock);
+	spy_lock_forget(&torn_lock);
+}
+
+/* A file that was truncated and has grown again since is all zeros up to there. */
+static bool is_wiped(size_t page)
+{
+	const struct spy_thread *thread;
+
+	if (!page)
+		return spy_session->board->magic != SPY_BOARD_MAGIC;
+	thread = &spy_session->threads[page - 1];
+	return thread->page && spy_board_backs(spy_session->board, thread->page) &&
+	       thread->page->calls < thread->file.packet_calls;
+}
+
+static void look_at_page(size_t page)
+{
+	if (is_torn(page)) {
+		mend_page(page);
+	} else if (is_wiped(page)) {
+		restore_page(page);
+		atomic_store(&spy_session->damaged, true);
+	}
+}
+
+void spy_tear_mend(const struct spy_thread *thread)
+{
+	if (thread) {
+		look_at_page(thread->slot + 1);
+		return;
+	}
+	for (size_t page = 0; page <= atomic_load(&spy_session->slots); page++)
+		look_at_page(page);
+}

@@ -1,0 +1,33 @@
+/*
+ * shim/process/tear.h: files of the trace that somebody truncates while they are mapped.
+ *
+ * What lies behind the end of a file raises SIGBUS when it is touched, and a cleaner, or logrotate's copytruncate, may
+ * truncate a file at any moment. No memory that survives a SIGKILL is safe from that, so there is a handler: a fault in
+ * what we have mapped maps memory there, is counted, and the program goes on. Any other SIGBUS is the program's, and
+ * comes to it as if we were not there: what the program says about SIGBUS (sigaction, signal and their kin) is kept
+ * here, and obeyed. A thread cannot survive a fault while it blocks the signal, so threads that make CUDA calls do not
+ * block it, and are told that they do.
+ */
+#ifndef CUDASPY_SHIM_TEAR_H
+#define CUDASPY_SHIM_TEAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct spy_thread;
+
+/* The session begins, or goes on: the handler is there, also where a program has put another one there by system calls
+ * of its own. */
+void spy_tear_watch(void);
+
+/* In a forked child: its board is another one. */
+void spy_tear_forked(void);
+
+/* Around what signal handlers must not interrupt: those of SIGBUS come later, but not ours. */
+void spy_tear_defer(bool defer);
+
+/* Puts pages of the board that were torn back into its file, if it is still there: the thread's own, or all of them
+ * (NULL) at the end. */
+void spy_tear_mend(const struct spy_thread *thread);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * shim/record/board.c: the board's file: one page for the process, one for each slot. Called by session.c
+ * and thread.c when a session begins and when a new slot is made.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "record/board.h"
+#include "lib/disk.h"
+#include "hook/resolve.h"
+#include "record/session.h"
+
+#define BOARD_BYTES ((size_t)(1 + SPY_BOARD_SLOTS) * SPY_BOARD_PAGE)
+
+static const char board_name[] = ".board";
+
+int spy_board_create(struct spy_board **board)
+{
+	void *map;
+	int fd = spy_folder_make(board_name, &spy_session->board_id), error;
+
+	if (fd < 0)
+		return fd;
+	/* Mapped whole, backed page by page: only pages that have their disk space are touched. */
+	error = spy_disk_reserve(fd, 0, SPY_BOARD_PAGE);
+	map = error ? MAP_FAILED
+		    : mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED && !error)
+		error = -errno;
+	close(fd);
+	if (error)
+		return error;
+	madvise(map, BOARD_BYTES, MADV_DONTFORK);
+	*board = map;
+	return 0;
+}
+
+void spy_board_fill(struct spy_board *board)
+{
+	board->version = SPY_TRACE_VERSION;
+	board->pid = (uint32_t)spy_session->pid;
+	board->frequency = spy_session->frequency;
+	board->slots = spy_session->slots;
+	board->ended = spy_session->ended;
+	spy_slots_list_counters(board->counter_fn);
+	board->magic = SPY_BOARD_MAGIC;
+}
+
+struct spy_slot_page *spy_board_page(struct spy_board *board, uint32_t slot)
+{
+	size_t offset = (size_t)(1 + slot) * SPY_BOARD_PAGE;
+	void *page;
+	int fd = spy_folder_open(board_name, &spy_session->board_id), error;
+
+	if (fd >= 0) {
+		error = spy_folder_has_room(SPY_BOARD_PAGE)
+				? spy_disk_reserve(fd, (off_t)offset, SPY_BOARD_PAGE)
+				: -ENOSPC;
+		close(fd);
+		if (!error)
+			return (struct spy_slot_page *)((char *)board + offset);
+	}
+	page = mmap(NULL, SPY_BOARD_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+bool spy_board_backs(const struct spy_board *board, const void *page)
+{
+	return (uintptr_t)page - (uintptr_t)board < BOARD_BYTES;
+}

@@ -1,0 +1,31 @@
+/*
+ * shim/record/board.h: who is inside which call, now: the shared page of each slot. The hot path writes it
+ * directly (call.c); this makes and takes the pages.
+ */
+#ifndef CUDASPY_SHIM_BOARD_H
+#define CUDASPY_SHIM_BOARD_H
+
+#include <stdbool.h>
+#include "cudaspy/trace_format.h"
+
+/*
+ * The fields of a page, which other threads (wait.c) and processes read at any moment. Relaxed: what
+ * belongs together is ordered by publish_depth (call.c), and a holder's call may change while we look.
+ */
+#define spy_board_show(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#define spy_board_see(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
+/* Maps a new board file in the trace's folder. 0 or -errno. */
+int spy_board_create(struct spy_board **board);
+
+/* Writes what the board's first page says of the session. */
+void spy_board_fill(struct spy_board *board);
+
+/* The page of a slot, backed by the file. Falls back to memory of this process alone when the disk
+ * is full; NULL if there is no memory either. */
+struct spy_slot_page *spy_board_page(struct spy_board *board, uint32_t slot);
+
+/* Is it in the file's mapping? */
+bool spy_board_backs(const struct spy_board *board, const void *page);
+
+#endif

@@ -1,0 +1,601 @@
+/*
+ * shim/record/call.c: enter and leave: a call becomes a record. Both run on the application's thread,
+ * called by the road (trampoline.S), and are the hot path: reserve, call, commit. No lock,
+ * no allocation, no system call, no stdio in this file; what is rare is behind spy_thread_ready.
+ */
+#include <stddef.h>
+#include "process/apart.h"
+#include "record/board.h"
+#include "lib/clock.h"
+#include "arch/x86_64/frame_layout.h"
+#include "probe/handoff.h"
+#include "hook/resolve.h"
+#include "record/sched.h"
+#include "stack/stack.h"
+#include "record/thread.h"
+
+#pragma GCC poison malloc calloc realloc free printf fprintf open write mmap pthread_mutex_lock
+
+_Static_assert(offsetof(struct spy_frame, regs) == FRAME_REGS, "assembly");
+_Static_assert(offsetof(struct spy_frame, rax_in) == FRAME_RAX_IN, "assembly");
+_Static_assert(offsetof(struct spy_frame, slot_index) == FRAME_SLOT_INDEX, "assembly");
+_Static_assert(offsetof(struct spy_frame, xmm) == FRAME_XMM, "assembly");
+_Static_assert(offsetof(struct spy_frame, result) == FRAME_RESULT, "assembly");
+_Static_assert(offsetof(struct spy_frame, result2) == FRAME_RESULT2, "assembly");
+_Static_assert(offsetof(struct spy_frame, result_xmm) == FRAME_RESULT_XMM, "assembly");
+_Static_assert(offsetof(struct spy_frame, stack) == FRAME_STACK, "assembly");
+_Static_assert(offsetof(struct spy_frame, caller) == FRAME_CALLER, "assembly");
+_Static_assert(offsetof(struct spy_frame, window) == FRAME_WINDOW, "assembly");
+_Static_assert(sizeof(struct spy_frame) <= SPY_FRAME_BYTES, "assembly");
+_Static_assert(SPY_FRAME_BYTES % 16 == 8, "assembly");
+_Static_assert(sizeof(struct spy_slot) == SLOT_BYTES, "assembly");
+_Static_assert(offsetof(struct spy_slot, real) == SLOT_REAL, "assembly");
+_Static_assert(offsetof(struct spy_slot, fn) == SLOT_FN, "assembly");
+_Static_assert(offsetof(struct spy_slot, record) == SLOT_RECORD, "assembly");
+_Static_assert(offsetof(struct spy_slot, counter) == SLOT_COUNTER, "assembly");
+_Static_assert(offsetof(struct spy_slot, inspector) == SLOT_INSPECTOR, "assembly");
+_Static_assert(offsetof(struct spy_slot, passes) == SLOT_PASSES, "assembly");
+_Static_assert(SLOT_COUNTER == SLOT_FN + 2 && SPY_COUNTER_NONE == COUNTER_NONE, "assembly");
+_Static_assert(SPY_TRANSPARENT == RECORD_TRANSPARENT, "assembly");
+_Static_assert(SPY_INSTANT == RECORD_INSTANT, "assembly");
+_Static_assert(offsetof(struct spy_thread, page) == THREAD_PAGE, "assembly");
+_Static_assert(offsetof(struct spy_thread, told) == THREAD_TOLD, "assembly");
+_Static_assert(offsetof(struct spy_thread, calls) == THREAD_CALLS, "assembly");
+_Static_assert(offsetof(struct spy_progress, frame) == 0, "assembly");
+_Static_assert(offsetof(struct spy_slot_page, fn) == PAGE_FN, "assembly");
+_Static_assert(offsetof(struct spy_slot_page, counts) == PAGE_COUNTS, "assembly");
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define ONE_STACK ((uintptr_t)1 << 20)
+#define DURATION_MAX ((1ull << 48) - 1)
+
+/* Counters of one writer, whom others may look at. */
+static inline void count(uint64_t *counter)
+{
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * One of the recorder's two ordered stores; the other is spy_packet_publish. Pairs with whoever reads
+ * the board, at any moment: depth > 0 says that fn and since are valid. Release suffices: a reader
+ * that sees the depth must see them, and nothing here reads back.
+ */
+static inline void publish_depth(struct spy_slot_page *page, uint8_t depth)
+{
+	__atomic_store_n(&page->depth, depth, __ATOMIC_RELEASE);
+}
+
+/*
+ * The caller's stack arguments are copied without knowing how many there are, so the window may
+ * reach past the end of the stack: only if it crosses a page, and only where the thread is not on
+ * the stack it was born with. There the road leaves the copying to spy_copy_window.
+ */
+static inline uint64_t window_of(const struct spy_thread *thread, const struct spy_slot *slot,
+				 const uint64_t *stack)
+{
+	/* from the return address on, which is there for sure */
+	uintptr_t first = (uintptr_t)(stack - 1), last = (uintptr_t)stack + slot->window - 1;
+
+	if (likely((first ^ last) < 4096) ||
+	    (first > thread->stack_begin && last < thread->stack_end))
+		return slot->window;
+	return slot->window | WINDOW_UNSURE;
+}
+
+/*
+ * How many recorded calls is this one inside of? Calls that were left by an exception or longjmp
+ * never reached spy_leave; their frames lay where ours is, or below: the stack grows down.
+ */
+static inline uint8_t depth_of(const struct spy_thread *thread, const struct spy_frame *frame)
+{
+	uint8_t depth = thread->depth;
+
+	while (unlikely(depth && thread->calls[depth - 1].frame <= (uintptr_t)frame))
+		depth--;
+	return depth;
+}
+
+static inline bool on_own_stack(const struct spy_thread *thread, uintptr_t address)
+{
+	return address - thread->stack_begin < thread->stack_end - thread->stack_begin;
+}
+
+/*
+ * A signal handler may interrupt spy_enter or spy_leave and make a CUDA call itself: that one is lost,
+ * or it would write over the record in the making and wait for a lock of its own thread's. A frame
+ * not far above the busy one, on the same stack, means that the handler never came back; one far above, or on
+ * another stack, is on the stack of signals. Rare: the kernel may be asked which one that is.
+ */
+static __attribute__((noinline)) bool is_interrupt(const struct spy_thread *thread, uintptr_t here,
+						   uintptr_t busy)
+{
+	return here < busy || here - busy > ONE_STACK ||
+	       on_own_stack(thread, here) != on_own_stack(thread, busy) ||
+	       spy_apart_is_for_signals(here) != spy_apart_is_for_signals(busy);
+}
+
+static inline bool interrupted(const struct spy_thread *thread, const struct spy_frame *frame)
+{
+	return unlikely(thread->busy) && is_interrupt(thread, (uintptr_t)frame, thread->busy);
+}
+
+static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot,
+				  bool inspected)
+{
+	const struct spy_inspector *inspector = &spy_inspectors[slot->inspector];
+
+	if (!inspector->before)
+		return;
+	if (likely(!inspected || inspector->stateful))
+		inspector->before(frame, inspector);
+}
+
+/* The board shows a call that begins; start 0: nobody looked at the clock. */
+static inline void show_call(struct spy_thread *thread, const struct spy_frame *frame, uint16_t fn,
+			     uint8_t depth, uint64_t start)
+{
+	struct spy_slot_page *page = thread->page;
+
+	spy_board_show(page->fn, fn);
+	if (likely(!depth)) {
+		spy_board_show(page->outer_fn, fn);
+		spy_board_show(page->caller, frame->caller);
+		spy_board_show(page->since, start);
+	} else {
+		spy_board_show(page->inner_since, start);
+	}
+	publish_depth(page, depth + 1);
+}
+
+/* The board shows the call around the one that returns, to which those inside have nothing to add any more. */
+static inline void show_outer(struct spy_thread *thread, uint8_t depth)
+{
+	const struct spy_progress *outer;
+
+	publish_depth(thread->page, depth);
+	if (likely(!depth)) {
+		thread->told = SPY_TOLD_NOTHING;
+		return;
+	}
+	outer = &thread->calls[depth - 1];
+	spy_board_show(thread->page->fn, outer->fn);
+	if (depth > 1)
+		spy_board_show(thread->page->inner_since, outer->start);
+}
+
+/* Puts a call on the thread's list of those in progress. */
+static inline struct spy_progress *begin_call(struct spy_thread *thread, struct spy_frame *frame,
+					      uint16_t fn, uint8_t depth)
+{
+	struct spy_progress *call = &thread->calls[depth];
+
+	frame->inspected = depth && call[-1].inspected;
+	call->frame = (uintptr_t)frame;
+	call->fn = fn;
+	call->inspected = frame->inspected;
+	call->timed = depth && call[-1].timed;
+	call->start = 0;
+	thread->depth = depth + 1;
+	return call;
+}
+
+static inline void clear_details(struct spy_frame *frame)
+{
+	frame->details.captured = frame->details.pool = frame->details.pageable = false;
+	frame->details.flags = 0;
+}
+
+static inline void count_call(struct spy_thread *thread, struct spy_frame *frame, uint16_t fn,
+			      uint8_t depth, uint16_t counter)
+{
+	frame->kind = SPY_FRAME_COUNTED;
+	thread->page->counts[counter]++;
+	show_call(thread, frame, fn, depth, 0);
+}
+
+static inline void begin_counted(struct spy_thread *thread, struct spy_frame *frame,
+				 const struct spy_slot *slot, uint8_t depth)
+{
+	begin_call(thread, frame, slot->fn, depth);
+	if (!depth)
+		thread->told = SPY_TOLD_COUNT;
+	if (slot->inspector)
+		inspect_before(frame, slot, frame->inspected);
+	count_call(thread, frame, slot->fn, depth, spy_slot_counter(slot));
+}
+
+/*
+ * A call of the driver's inside one that is timed and told the details, or that has none to tell but what it
+ * works on: what is there to add is that it was called. SPY_COUNTER_NONE: not so.
+ */
+static inline uint16_t brief_counter(const struct spy_frame *frame, struct spy_slot *slot,
+				     const struct spy_progress *call)
+{
+	uint16_t counter;
+
+	if (!slot->brief || !call->timed || frame->details.event > SPY_EV_OP)
+		return SPY_COUNTER_NONE;
+	counter = spy_slot_counter(slot);
+	return likely(counter != SPY_COUNTER_NONE) ? counter : spy_slots_number(slot);
+}
+
+/* A thread that used nothing but the runtime so far is where the runtime begins. */
+static inline void begin_on_device(struct spy_thread *thread, const struct spy_slot *slot)
+{
+	if (unlikely(!thread->device) && slot->layer != SPY_LAYER_DRIVER)
+		spy_thread_set_device(thread, 0, 0);
+}
+
+/* A call that is timed begins; what it has to tell is known. */
+static inline void begin_timed(struct spy_thread *thread, struct spy_frame *frame, uint16_t fn,
+			       uint8_t depth, struct spy_progress *call)
+{
+	uint64_t start;
+
+	if (frame->details.event > SPY_EV_CALL) {
+		call->inspected = true;
+		spy_board_show(thread->page->stream, frame->details.stream);
+	}
+	call->timed = true;
+	start = spy_clock();
+	/* So that a look after a long call tells of hardly more than that call. */
+	if (unlikely(start - thread->ran_at >= spy_look_again) && !depth) {
+		spy_sched_look(thread, 0);
+		start = spy_clock();
+	}
+	frame->start = call->start = start;
+	show_call(thread, frame, fn, depth, start);
+}
+
+__attribute__((noinline)) static void begin_inner(struct spy_thread *thread,
+						  struct spy_frame *frame, struct spy_slot *slot)
+{
+	uint8_t depth = frame->depth;
+	struct spy_progress *call = begin_call(thread, frame, slot->fn, depth);
+	uint16_t counter;
+
+	frame->kind = SPY_FRAME_TRACED;
+	clear_details(frame);
+	begin_on_device(thread, slot);
+	if (unlikely(slot->foreign) && thread->told == SPY_TOLD_ALL)
+		thread->told = SPY_TOLD_DETAILS;
+	if (slot->inspector)
+		inspect_before(frame, slot, frame->inspected);
+	if (frame->inspected || frame->details.event == SPY_EV_CALL)
+		frame->details.event = SPY_EV_NESTED;
+	counter = brief_counter(frame, slot, call);
+	if (counter != SPY_COUNTER_NONE) {
+		frame->details.event = SPY_EV_NESTED;
+		count_call(thread, frame, slot->fn, depth, counter);
+	} else {
+		begin_timed(thread, frame, slot->fn, depth, call);
+	}
+}
+
+/* A call of the application's own. */
+static inline void begin_outer(struct spy_thread *thread, struct spy_frame *frame,
+			       const struct spy_slot *slot)
+{
+	struct spy_progress *call = begin_call(thread, frame, slot->fn, 0);
+	uint8_t told = SPY_TOLD_TIME;
+
+	frame->kind = SPY_FRAME_TRACED;
+	clear_details(frame);
+	begin_on_device(thread, slot);
+	if (slot->inspector) {
+		inspect_before(frame, slot, false);
+		if (frame->details.event != SPY_EV_CALL)
+			told = spy_inspectors[slot->inspector].stateful && !slot->foreign
+				       ? SPY_TOLD_ALL
+				       : SPY_TOLD_DETAILS;
+	}
+	thread->told = told;
+	begin_timed(thread, frame, slot->fn, 0, call);
+}
+
+void *spy_enter(struct spy_frame *frame)
+{
+	struct spy_slot *slot = &spy_slots[frame->slot_index];
+	struct spy_thread *thread = spy_self;
+	void *real = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);
+	uint8_t depth;
+
+	if (unlikely(!real))
+		real = spy_resolve(slot, frame->slot_index);
+	frame->slot = slot;
+	frame->window = window_of(thread, slot, frame->stack);
+	frame->thread = thread;
+#ifdef CUDASPY_EMPTY_HOOKS /* a build for `make bench`: the road with nothing at its ends */
+	frame->kind = SPY_FRAME_LOST;
+	return real;
+#endif
+
+	if (unlikely(slot->record == SPY_TRANSPARENT)) {
+		frame->kind = SPY_FRAME_PASS;
+		frame->inspected = false;
+		frame->details.event = SPY_EV_CALL;
+		if (slot->inspector)
+			inspect_before(frame, slot, false);
+		return real;
+	}
+	frame->kind = SPY_FRAME_LOST;
+	frame->details.event = SPY_EV_CALL;
+	if (interrupted(thread, frame)) {
+		count(&thread->page->lost);
+		return real;
+	}
+	if (unlikely(thread->head >= thread->limit)) {
+		thread = spy_thread_ready();
+		if (!thread)
+			return real;
+		frame->thread = thread;
+	}
+	frame->depth = depth = depth_of(thread, frame);
+	if (unlikely(depth != thread->depth)) { /* and so were the waits inside of them */
+		thread->told = SPY_TOLD_NOTHING;
+		spy_handoff_leave(thread);
+	}
+	if (unlikely(depth >= SPY_DEPTH_MAX)) {
+		count(&thread->page->lost);
+		return real;
+	}
+	if (unlikely(!spy_thread_try_work(thread, frame)))
+		return real;
+	if (slot->record != SPY_TRACED)
+		begin_counted(thread, frame, slot, depth);
+	else if (likely(!depth))
+		begin_outer(thread, frame, slot);
+	else
+		begin_inner(thread, frame, slot);
+	spy_thread_end_work(thread);
+	return real;
+}
+
+/*
+ * Records are written as whole words: filling the bit-fields of trace_format.h one by one would read
+ * memory that was never touched and wait for it. The layouts are that file's, and the unit tests of
+ * the analyzer hold them against the metadata.
+ */
+static inline uint64_t bits(uint64_t value, unsigned int from)
+{
+	return value << from;
+}
+
+static inline uint64_t low48(uint64_t value)
+{
+	return value & ((1ull << 48) - 1);
+}
+
+static inline void write_head(uint64_t *at, const struct spy_frame *frame, uint8_t depth,
+			      uint64_t now)
+{
+	const struct spy_thread *thread = frame->thread;
+	uint32_t result = (uint32_t)frame->result;
+	uint64_t duration = now - frame->start;
+
+	if (unlikely(result > SPY_RESULT_NONE))
+		result = SPY_RESULT_NONE;
+	if (unlikely(duration > DURATION_MAX))
+		duration = DURATION_MAX;
+	at[0] = now;
+	at[1] = frame->details.event | bits(frame->slot->fn, 16) | bits(result, 32) |
+		bits((uint8_t)(thread->device - 1), 48) | bits(depth, 56);
+	at[2] = duration | bits(thread->context, 48);
+}
+
+static inline bool is_short(const struct spy_frame *frame, uint8_t depth, uint64_t now)
+{
+	return likely(depth == 1 && !(uint32_t)frame->result && now - frame->start <= UINT32_MAX);
+}
+
+/* Writes the record at the head of the packet; returns its size. */
+static inline size_t write_record(uint64_t *at, const struct spy_frame *frame, uint8_t depth,
+				  uint64_t now)
+{
+	const struct spy_details *details = &frame->details;
+	uint64_t caller = low48(frame->caller);
+
+	if (details->event == SPY_EV_NESTED && is_short(frame, depth, now)) {
+		at[0] = now;
+		at[1] = SPY_EV_INNER | bits(frame->slot->fn, 16) | bits(now - frame->start, 32);
+		return sizeof(struct spy_rec_inner);
+	}
+	write_head(at, frame, depth, now);
+	switch (details->event) {
+	case SPY_EV_NESTED:
+		return sizeof(struct spy_rec_head);
+	case SPY_EV_LAUNCH:
+		at[3] = caller | bits(details->kernel, 48);
+		at[4] = bits(details->stream, 16) | (details->kernel >> 16);
+		return sizeof(struct spy_rec_launch);
+	case SPY_EV_OP:
+		at[3] = caller | bits(details->flags, 48);
+		at[4] = details->stream;
+		at[5] = details->object;
+		return sizeof(struct spy_rec_op);
+	case SPY_EV_COPY:
+		at[3] = caller | bits(details->src_device, 48) | bits(details->dst_device, 56);
+		at[4] = low48(details->stream) | bits(details->direction, 48) |
+			bits(details->captured, 51) | bits(details->form, 52) |
+			bits(details->src_kind, 56) | bits(details->dst_kind, 60);
+		at[5] = details->bytes << 4 >> 4 | bits(details->access, 60);
+		return sizeof(struct spy_rec_copy);
+	case SPY_EV_MEMORY:
+		at[3] = caller | bits(details->op, 48) | bits(details->dst_kind, 56) |
+			bits(details->pool, 60);
+		at[4] = details->stream;
+		at[5] = details->address;
+		at[6] = details->bytes;
+		return sizeof(struct spy_rec_memory);
+	default:
+		at[3] = caller | bits(details->flags, 48);
+		return sizeof(struct spy_rec_call);
+	}
+}
+
+static inline void inspect_after(struct spy_frame *frame)
+{
+	const struct spy_inspector *inspector = &spy_inspectors[frame->slot->inspector];
+
+	if (inspector->after && (frame->details.event != SPY_EV_NESTED || inspector->stateful))
+		inspector->after(frame, inspector);
+}
+
+/*
+ * Is the call's thread the one that is running, with room for a record? Not in a child that was
+ * forked inside the call, nor when a user-level thread went on elsewhere.
+ */
+static inline bool still_ours(const struct spy_thread *thread)
+{
+	return thread == spy_self &&
+	       thread->head <= thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM - SPY_RECORD_MAX;
+}
+
+static inline void append_record(struct spy_thread *thread, const struct spy_frame *frame,
+				 uint8_t depth, uint64_t now)
+{
+	spy_thread_publish(thread, now, write_record((uint64_t *)thread->head, frame, depth, now));
+	count(&thread->page->calls);
+}
+
+/* A counted call is worth a record if a probe saw it waiting, or if it is one that else would be timed and it
+ * failed. */
+static inline bool is_worth_a_record(const struct spy_thread *thread, const struct spy_frame *frame)
+{
+	return thread->calls[frame->depth].start ||
+	       (frame->details.event == SPY_EV_NESTED && (uint32_t)frame->result);
+}
+
+/* It lasted at least since it waited. */
+__attribute__((noinline)) static void write_counted(struct spy_thread *thread,
+						    struct spy_frame *frame)
+{
+	uint64_t now = spy_clock();
+	uint64_t *counter = &thread->page->counts[spy_slot_counter(frame->slot)];
+	uint64_t start = thread->calls[frame->depth].start;
+
+	frame->start = start ? start : now;
+	frame->details.event = frame->depth ? SPY_EV_NESTED : SPY_EV_CALL;
+	frame->details.flags = 0;
+	if (*counter)
+		--*counter;
+	append_record(thread, frame, frame->depth, now);
+}
+
+/* What is rare about calls, in one branch: it took long, its result is not 0, it copied pageable
+ * memory, made something, or is one of those in a sample. */
+static inline bool is_rare(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
+{
+	return (now - frame->start >= spy_closer_look) | ((uint32_t)frame->result != 0) |
+		       frame->details.pageable ||
+	       (frame->slot->makes ? spy_stack_makes(thread, frame, now)
+				   : spy_stack_samples(thread, frame));
+}
+
+__attribute__((noinline)) static void look_closer(struct spy_thread *thread,
+						  const struct spy_frame *frame, uint64_t now)
+{
+	if (frame->details.pageable && !(uint32_t)frame->result)
+		count(&thread->page->pageable);
+	if (frame->depth)
+		return;
+	if (now - frame->start >= spy_long_call)
+		spy_sched_look(thread, now);
+	spy_stack_look(thread, frame, now);
+}
+
+/* A lock that was waited for inside the call and is kept beyond it: the thread waits no more. Not at the end
+ * of a call inside another one: a signal handler may make it, and the other one wait still. */
+static inline void stop_waiting(struct spy_thread *thread, uint8_t depth)
+{
+	if (unlikely(thread->waiting) && !depth)
+		spy_handoff_leave(thread);
+}
+
+static inline void leave_traced(struct spy_thread *thread, struct spy_frame *frame, uint8_t depth)
+{
+	uint64_t now;
+
+	/* Before the look at the clock: a signal handler's records must not come between. */
+	if (unlikely(!spy_thread_try_work(thread, frame)))
+		return;
+	now = spy_clock();
+	if (frame->slot->inspector)
+		inspect_after(frame);
+	if (unlikely(is_rare(thread, frame, now)))
+		look_closer(thread, frame, now);
+	thread->depth = depth;
+	show_outer(thread, depth);
+	append_record(thread, frame, depth, now);
+	stop_waiting(thread, depth);
+	spy_thread_end_work(thread);
+}
+
+__attribute__((noinline)) static void leave_inner(struct spy_thread *thread,
+						  struct spy_frame *frame)
+{
+	leave_traced(thread, frame, frame->depth);
+}
+
+static inline void leave_counted(struct spy_thread *thread, struct spy_frame *frame)
+{
+	uint8_t depth = frame->depth;
+
+	if (unlikely(!spy_thread_try_work(thread, frame)))
+		return;
+	if (unlikely(is_worth_a_record(thread, frame)))
+		write_counted(thread, frame);
+	thread->depth = depth;
+	show_outer(thread, depth);
+	if (frame->slot->inspector)
+		inspect_after(frame);
+	stop_waiting(thread, depth);
+	spy_thread_end_work(thread);
+}
+
+/*
+ * A call that was begun by another thread: a user-level thread went on here. It is lost, and that thread is
+ * in it no more: its list says so from its next call on (depth_of), unless the place is a later call's by now.
+ * Where the thread's memory is empty, this is a forked child: the call was its parent's.
+ */
+__attribute__((noinline)) static void leave_elsewhere(const struct spy_frame *frame)
+{
+	struct spy_thread *thread = frame->thread;
+	uintptr_t here = (uintptr_t)frame;
+
+	if (!thread->page || thread == spy_self)
+		return;
+	__atomic_compare_exchange_n(&thread->calls[frame->depth].frame, &here, 0, false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	if (frame->kind == SPY_FRAME_TRACED)
+		spy_count_lost_call();
+}
+
+void spy_leave(struct spy_frame *frame)
+{
+	struct spy_thread *thread = frame->thread;
+
+	if (likely(frame->kind == SPY_FRAME_TRACED)) {
+		if (unlikely(!still_ours(thread))) {
+			leave_elsewhere(frame);
+			return;
+		}
+		if (likely(!frame->depth))
+			leave_traced(thread, frame, 0);
+		else
+			leave_inner(thread, frame);
+	} else if (frame->kind == SPY_FRAME_COUNTED) {
+		if (likely(still_ours(thread)))
+			leave_counted(thread, frame);
+		else
+			leave_elsewhere(frame);
+	} else if (frame->slot->inspector) {
+		/* Seen by nobody, but a look-up must hand out stubs all the same; it needs no
+		 * thread. */
+		if (frame->kind == SPY_FRAME_PASS ||
+		    frame->slot->inspector == SPY_INSPECTOR_get_proc_address)
+			inspect_after(frame);
+	}
+}

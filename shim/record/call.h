@@ -1,0 +1,117 @@
+/*
+ * shim/record/call.h: a call on its way through the shim.
+ *
+ * A stub pushes its slot number and takes the one road (trampoline.S): spy_enter(frame), the
+ * real function, spy_leave(frame). All of it runs on the application's thread, inside its call.
+ */
+#ifndef CUDASPY_SHIM_CALL_H
+#define CUDASPY_SHIM_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "cudaspy/trace_format.h"
+
+struct spy_thread;
+struct spy_inspector;
+
+/* One way into one real function. The stubs know their slot by its number. */
+struct spy_slot {
+	void *real; /* NULL until the first call or look-up, and after its library was unloaded */
+	uint16_t fn; /* enum spy_fn */
+	uint16_t
+		counter; /* index in spy_slot_page.counts, for COUNTED rows and brief ones: spy_slot_counter */
+	uint8_t record; /* enum spy_record */
+	uint8_t layer; /* enum spy_layer of the real function: 0, RT11, RT12 or RT13 */
+	uint16_t window; /* bytes of stack arguments to hand on */
+	uint16_t inspector; /* row of inspectors.def, 0 none */
+	bool brief; /* TRACED, but only counted inside a call that is timed and told the details */
+	uint8_t passes; /* enum spy_told: inside a call that told so much it is counted and jumped to */
+	uint8_t makes; /* 1: makes or gives back what programs better keep (stack.c) */
+	uint8_t sampled; /* enum spy_sampled */
+	bool foreign; /* the real function is no library of CUDA's: it may do other things besides */
+};
+
+#define SPY_COUNTER_NONE UINT16_MAX
+
+/* Pairs with spy_slots_number, in another thread perhaps: the counter has its name. */
+static inline uint16_t spy_slot_counter(const struct spy_slot *slot)
+{
+	return __atomic_load_n(&slot->counter, __ATOMIC_ACQUIRE);
+}
+
+/* What the outermost call in progress told, which those inside it need not tell again. */
+enum spy_told {
+	SPY_TOLD_NOTHING, /* there is none */
+	SPY_TOLD_COUNT, /* it is only counted */
+	SPY_TOLD_TIME,
+	SPY_TOLD_DETAILS,
+	SPY_TOLD_ALL, /* and its inspector keeps the tables up to date */
+	SPY_TOLD_NEVER /* spy_slot.passes: nothing is enough */
+};
+
+/* Which calls are in the sample that may get a stack (stack.c). */
+enum spy_sampled { SPY_SAMPLED_NONE, SPY_SAMPLED_ALL, SPY_SAMPLED_LEGACY /* into that stream */ };
+
+/* Default streams as records have them. */
+#define SPY_STREAM_LEGACY 1
+#define SPY_STREAM_PER_THREAD 2
+
+/* What an inspector found out about a call; spy_leave makes it the tail of the record. */
+struct spy_details {
+	uint8_t event; /* enum spy_event: the shape of the record */
+	uint8_t direction; /* enum spy_direction */
+	uint8_t form; /* enum spy_copy_form */
+	uint8_t src_kind, dst_kind; /* enum spy_memory_kind; kind of memory records: dst_kind */
+	uint8_t op; /* enum spy_memory_op */
+	uint8_t src_device, dst_device;
+	uint8_t access; /* enum spy_access: of src and, from bit 2 on, dst; of memory records: dst */
+	uint16_t flags;
+	bool captured, pool, pageable; /* pageable: an async copy with a pageable side */
+	bool unplaced; /* a copy between memory of GPUs, of which nobody has said yet where it lies */
+	uint32_t kernel;
+	uint64_t stream, object, address, bytes;
+};
+
+enum spy_frame_kind { SPY_FRAME_PASS, SPY_FRAME_COUNTED, SPY_FRAME_TRACED, SPY_FRAME_LOST };
+
+/* A call in progress, on the stack of the thread that makes it. The offsets are the assembly's too:
+ * trampoline.S names each field it touches. */
+struct spy_frame {
+	uint64_t regs[6]; /*   0: rdi rsi rdx rcx r8 r9 */
+	uint64_t rax_in; /*  48: number of vector registers of a variadic call */
+	uint64_t slot_index; /*  56 */
+	uint8_t xmm[8][16]; /*  64: floating-point arguments */
+	uint64_t result; /* 192: rax after the call */
+	uint64_t result2; /* 200: rdx after the call */
+	uint8_t result_xmm[2][16]; /* 208 */
+	uint64_t *stack; /* 240: stack arguments */
+	uint64_t caller; /* 248: return address */
+	uint64_t window; /* 256: bytes of stack arguments to hand on, n * 16; or WINDOW_UNSURE */
+	/* from here on only C looks */
+	struct spy_slot *slot;
+	struct spy_thread *thread;
+	uint64_t start;
+	uint8_t kind; /* enum spy_frame_kind */
+	uint8_t depth; /* recorded calls around this one */
+	bool inspected; /* this call or one around it tells the details: inner ones need not */
+	struct spy_details details;
+};
+
+/* Integer or pointer argument word number i, as the x86-64 ABI lays words out: 0-5 in registers,
+ * the rest on the stack. A dim3 by value takes two words. */
+static inline uint64_t spy_word(const struct spy_frame *frame, unsigned int i)
+{
+	return i < 6 ? frame->regs[i] : frame->stack[i - 6];
+}
+
+/* Prepares the record, returns the function to call. Never NULL. Called by the road. */
+void *spy_enter(struct spy_frame *frame);
+
+/* Commits the record. frame->result is set. Called by the road. */
+void spy_leave(struct spy_frame *frame);
+
+/* Copies stack arguments where the stack may end behind the first of them, what is not there as zeros (window.c).
+ * bytes: less than a page. errno stays. */
+void spy_copy_window(void *to, const void *from, uint64_t bytes);
+
+#endif

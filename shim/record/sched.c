@@ -1,0 +1,157 @@
+/*
+ * shim/record/sched.c: the kernel's account of a thread, looked at after long calls. Runs on the application's
+ * threads, when a call of their own has returned, or begins after a long while.
+ *
+ * The time on a CPU costs one short system call. The time ready to run and on none is in a file, which
+ * takes ten times as long to read: long enough to change who gets a lock next where threads wait for it
+ * in rows. So it is read only if the call's time is not explained without it, by the time on a CPU and
+ * the waits for locks, or if the thread was kept waiting for a CPU lately, or if nobody looked for long.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/calm.h"
+#include "lib/clock.h"
+#include "probe/probe.h"
+#include "record/sched.h"
+#include "record/session.h"
+
+#pragma GCC poison malloc calloc realloc fopen
+
+#define LOOK_AGAIN 500
+#define DELAY_AGAIN 10
+#define CROWDED 50 /* that part of the time without a CPU, or more */
+#define UNEXPLAINED 8 /* that part of the time, or more */
+
+uint64_t spy_long_call = UINT64_MAX, spy_look_again = UINT64_MAX;
+static uint64_t delay_again;
+
+void spy_sched_begin(uint64_t frequency)
+{
+	spy_long_call = spy_look_again = UINT64_MAX;
+	if (!spy_probing)
+		return;
+	spy_long_call = frequency / (1000000000 / SPY_LOOKED_AT_NS);
+	spy_look_again = frequency / LOOK_AGAIN;
+	delay_again = frequency / DELAY_AGAIN;
+}
+
+static uint64_t time_on_cpu_ns(void)
+{
+	struct timespec time;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time))
+		return 0;
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* The thread's time ready to run but on no CPU: the second number of Documentation/scheduler/sched-stats.rst
+ * of the kernel. False where there is no such file. */
+static bool read_delay(uint64_t *delay_ns)
+{
+	ssize_t length = -1;
+	char text[96], *end;
+	int fd;
+
+	fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		length = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (length <= 0)
+		return false;
+	text[length] = '\0';
+	strtoull(text, &end, 10);
+	*delay_ns = strtoull(end, NULL, 10);
+	return true;
+}
+
+static uint64_t ns_of(uint64_t cycles)
+{
+	return (uint64_t)((double)cycles * 1e9 / (double)atomic_load(&spy_session->frequency));
+}
+
+/* Was the file looked into not long ago, and the thread not kept waiting then? */
+static bool is_calm(const struct spy_thread *thread, uint64_t now)
+{
+	return thread->delay_at && !thread->crowded && now - thread->delay_at < delay_again;
+}
+
+/* Is the time clear without the file, of which the thread ran for ran_ns? */
+static bool is_explained(const struct spy_thread *thread, uint64_t window_ns, uint64_t ran_ns)
+{
+	return window_ns < ran_ns + ns_of(thread->waited) + window_ns / UNEXPLAINED;
+}
+
+/* How long the thread was kept waiting for a CPU since the last look into the file. False: nobody knows. */
+static bool look_at_delay(struct spy_thread *thread, uint64_t now, uint64_t *delay_ns)
+{
+	uint64_t delay_before_ns = thread->delay_ns, at_before = thread->delay_at;
+	SPY_CALM;
+
+	if (!read_delay(&thread->delay_ns))
+		return false;
+	thread->delay_at = now;
+	*delay_ns = at_before ? thread->delay_ns - delay_before_ns : 0;
+	thread->crowded = at_before && *delay_ns >= ns_of(now - at_before) / CROWDED;
+	return true;
+}
+
+static void write_record(struct spy_thread *thread, uint64_t now, uint64_t window,
+			 uint64_t delay_ns, uint64_t ran_ns)
+{
+	struct spy_rec_sched *record = (struct spy_rec_sched *)thread->head;
+
+	/* The call's own record comes behind it, and the call may no longer count as in progress. */
+	if (!spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX)) {
+		spy_thread_count_lost(thread);
+		return;
+	}
+	*record = (struct spy_rec_sched){
+		.time = now,
+		.event = SPY_EV_SCHED,
+		.window = window,
+		.not_running_ns = delay_ns,
+		.running_ns = ran_ns,
+	};
+	spy_thread_publish(thread, now, sizeof(*record));
+}
+
+void spy_sched_look(struct spy_thread *thread, uint64_t now)
+{
+	int error = errno;
+	uint64_t at = now ? now : spy_clock(), window = at - thread->ran_at;
+	uint64_t window_ns = ns_of(window), delay_ns = 0;
+	uint64_t on_cpu_ns = time_on_cpu_ns(), ran_ns = on_cpu_ns - thread->ran_ns;
+	uint64_t idle_ns;
+	bool first = !thread->ran_at;
+
+	if (ran_ns > window_ns)
+		ran_ns = window_ns;
+	idle_ns = window_ns - ran_ns;
+	/* What was before a call that begins is of no interest. */
+	if (!is_calm(thread, at) || (now && !is_explained(thread, window_ns, ran_ns))) {
+		if (!look_at_delay(thread, at, &delay_ns)) {
+			spy_long_call = spy_look_again = UINT64_MAX;
+			return;
+		}
+		/* Since before the window began, perhaps: then in proportion. */
+		if (delay_ns && thread->idle_ns)
+			delay_ns = (uint64_t)((double)delay_ns * (double)idle_ns /
+					      (double)(idle_ns + thread->idle_ns));
+		if (delay_ns > idle_ns)
+			delay_ns = idle_ns;
+		thread->idle_ns = 0;
+	} else {
+		thread->idle_ns += idle_ns;
+	}
+	if (now && !first)
+		write_record(thread, now, window, delay_ns, ran_ns);
+	thread->ran_at = at;
+	thread->ran_ns = on_cpu_ns;
+	thread->waited = 0;
+	errno = error;
+}

@@ -1,0 +1,776 @@
+/*
+ * shim/record/session.c: one process' recording: it begins with the first CUDA call and ends with the
+ * process. Runs on whatever thread gets there; everything here is rare.
+ *
+ * The session lives in memory that a forked child reads as zeros (MADV_WIPEONFORK): the child has no
+ * session until it calls CUDA itself, and its first call finds that out in the slow path.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "process/heap.h" /* before uthash.h */
+#include <uthash.h>
+#include "process/apart.h"
+#include "record/board.h"
+#include "lib/bounds.h"
+#include "lib/calm.h"
+#include "lib/disk.h"
+#include "process/options.h"
+#include "probe/handoff.h"
+#include "probe/probe.h"
+#include "hook/resolve.h"
+#include "record/sched.h"
+#include "record/session.h"
+#include "process/tear.h"
+#include "lib/unwind.h"
+
+struct spy_session *spy_session;
+
+static int last_pid; /* whose the inspectors' tables are: the parent's after a fork */
+static struct spy_clock_pair loaded; /* when the library was */
+static char first_directory[SPY_PATH_MAX]; /* where the program was started */
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static struct stat first_stderr; /* what descriptor 2 was when the library was loaded */
+
+/*
+ * write(2) without a SIGPIPE, for whoever reads our line may have left, and without a SIGXFSZ, for standard error may be
+ * a file that is as large as the process may make one.
+ */
+static void write_quietly(const char *text, size_t length)
+{
+	struct timespec at_once = {0};
+	sigset_t raised, before, pending;
+	int signal = 0;
+
+	sigemptyset(&raised);
+	sigaddset(&raised, SIGPIPE);
+	sigaddset(&raised, SIGXFSZ);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &raised, &before);
+	if (write(STDERR_FILENO, text, length) < 0)
+		signal = errno == EPIPE ? SIGPIPE : errno == EFBIG ? SIGXFSZ : 0;
+	if (signal && !sigismember(&pending, signal)) {
+		sigemptyset(&raised);
+		sigaddset(&raised, signal);
+		sigtimedwait(&raised, NULL, &at_once);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* One line on standard error, if that is still what it was: a program may have closed it and opened
+ * its own file there. */
+static void say(const char *format, ...)
+{
+	char text[SPY_PATH_MAX + 256];
+	struct stat now;
+	va_list args;
+	size_t length;
+
+	if (spy_options.quiet || fstat(STDERR_FILENO, &now) < 0 ||
+	    now.st_dev != first_stderr.st_dev || now.st_ino != first_stderr.st_ino)
+		return;
+	length = (size_t)snprintf(text, sizeof(text), "cudaspy: ");
+	va_start(args, format);
+	length += (size_t)vsnprintf(text + length, sizeof(text) - length - 1, format, args);
+	va_end(args);
+	if (length > sizeof(text) - 2)
+		length = sizeof(text) - 2;
+	text[length++] = '\n';
+	write_quietly(text, length);
+}
+
+static const char *reason(int error)
+{
+	if (error == -ENOSPC && !spy_folder_has_room(SPY_PACKET_BYTES))
+		return "the file system is nearly full (CUDASPY_FLOOR says how much is to stay "
+		       "free)";
+	return strerrordesc_np(-error);
+}
+
+/* What is said once for each of its reasons. */
+static bool is_first(int error)
+{
+	uint32_t bit = (uint32_t)1 << (-error & 31);
+
+	return !(__atomic_fetch_or(&spy_session->said, bit, __ATOMIC_RELAXED) & bit);
+}
+
+void spy_session_complain(int error)
+{
+	if (error == -EBUSY || !is_first(error))
+		return;
+	say("%s: nothing can be stored: %s; what is lost is counted, and recording goes on when it "
+	    "can",
+	    spy_session->directory, reason(error));
+	spy_note(SPY_NOTE_OTHER, "recording stopped for a while: %s", reason(error));
+}
+
+void spy_session_say_damage(void)
+{
+	if (!atomic_exchange(&spy_session->damaged, false) || !is_first(0))
+		return;
+	say("%s: somebody has truncated or removed files of the trace while it was written",
+	    spy_session->directory);
+	spy_note(SPY_NOTE_OTHER,
+		 "files of the trace were truncated or removed while it was written");
+}
+
+/* ---- before anything else -------------------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int forked_pid; /* the child's that knows it is one */
+
+/* What threads of the parent's held, they hold no more. fork waits for none of them: a signal handler may have called
+ * it, and have interrupted the one who holds it. Pages that a child never needs are not touched. */
+static void after_fork_in_child(void)
+{
+	spy_thread_forked();
+	forked_pid = (int)syscall(SYS_getpid);
+	spy_elf_scan_forked();
+	spy_inspect_forked();
+	spy_handoff_forget();
+	spy_folder_forget();
+	spy_tear_forked();
+}
+
+/* Kernels before 4.14 and some emulations know no MADV_WIPEONFORK. */
+static void wipe_in_child(void)
+{
+	uint32_t slots = spy_session->slots;
+
+	memset(spy_session->threads, 0, slots * sizeof(spy_session->threads[0]));
+	memset(spy_session, 0, offsetof(struct spy_session, threads));
+}
+
+static void init(void)
+{
+	void *memory = mmap(NULL, sizeof(struct spy_session), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	/* A program with more rights than its caller is not to write files for its caller. */
+	bool off = memory == MAP_FAILED || getauxval(AT_SECURE);
+
+	if (!off && madvise(memory, sizeof(struct spy_session), MADV_WIPEONFORK) < 0)
+		pthread_atfork(NULL, NULL,
+			       wipe_in_child); /* the first one: it runs before what follows */
+	spy_options_read();
+	last_pid = (int)syscall(SYS_getpid);
+	pthread_atfork(spy_thread_before_fork, spy_thread_after_fork, after_fork_in_child);
+	spy_thread_init();
+	spy_bounds_init();
+	spy_elf_scan_init();
+	spy_resolve_init();
+	spy_unwind_init();
+	spy_clock_init(spy_options.clock && strcmp(spy_options.clock, "monotonic") == 0);
+	spy_clock_read_pair(&loaded);
+	fstat(STDERR_FILENO, &first_stderr);
+	if (!getcwd(first_directory, sizeof(first_directory)))
+		first_directory[0] = '\0';
+	if (memory == MAP_FAILED) {
+		static struct spy_session in_need;
+
+		memory = &in_need;
+	}
+	spy_session = memory;
+	if (off || spy_options.disable) {
+		spy_slots_disable();
+		spy_session->state = SPY_SESSION_FAILED;
+		return;
+	}
+	spy_options_select();
+}
+
+static _Atomic bool ready;
+
+static void init_calmly(void)
+{
+	SPY_CALM;
+
+	pthread_once(&once, init);
+	atomic_store(&ready, true);
+}
+
+void spy_init(void)
+{
+	if (!atomic_load_explicit(&ready, memory_order_acquire))
+		init_calmly();
+}
+
+__attribute__((constructor(102))) static void load(void)
+{
+	spy_init();
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+/* A folder of our own. A relative parent is relative to where the program was started. 0 or -errno. */
+static int make_folder(void)
+{
+	const char *parent = spy_options.out ? spy_options.out : first_directory;
+	char absolute[SPY_PATH_MAX];
+	int length =
+		snprintf(absolute, sizeof(absolute), "%s%s%s",
+			 *parent == '/' ? "" : first_directory, *parent == '/' ? "" : "/", parent);
+
+	if (length < 0 || (size_t)length >= sizeof(absolute))
+		return -ENAMETOOLONG;
+	return spy_folder_create(spy_session->directory, sizeof(spy_session->directory), absolute,
+				 spy_session->pid);
+}
+
+/* Measured since the library was loaded, or, if that was just now, for a millisecond. */
+static uint64_t measure_frequency(struct spy_clock_pair *now)
+{
+	uint64_t frequency;
+
+	do {
+		spy_clock_read_pair(now);
+		frequency = spy_clock_frequency(&loaded, now);
+	} while (!frequency);
+	return frequency;
+}
+
+static void make_uuid(uint8_t uuid[16])
+{
+	if (getrandom(uuid, 16, GRND_NONBLOCK) != 16)
+		memcpy(uuid, &spy_session->begun, 16);
+	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* RFC 4122: version 4 */
+	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
+}
+
+/* The trace's clock and the system's, as they are now. */
+static void write_clock_record(void)
+{
+	struct spy_rec_clock *record = spy_session_append(SPY_EV_CLOCK, sizeof(*record));
+	struct spy_clock_pair now;
+
+	if (!record)
+		return;
+	spy_clock_read_pair(&now);
+	record->head.time = now.clock; /* later than when the record was begun */
+	record->reserved = 0;
+	record->reserved2 = 0;
+	record->monotonic_ns = now.monotonic_ns;
+	record->realtime_ns = now.realtime_ns;
+	spy_session_commit(sizeof(*record));
+}
+
+static int begin_files(void)
+{
+	struct spy_board *board;
+	int error = make_folder();
+
+	if (error)
+		return error;
+	spy_session->frequency = measure_frequency(&spy_session->begun);
+	spy_probing = !spy_options.noprobes;
+	spy_sched_begin(spy_session->frequency);
+	spy_stack_begin(spy_session->frequency);
+	make_uuid(spy_session->uuid);
+	error = spy_board_create(&board);
+	if (error)
+		return error;
+	spy_session->slots = 1;
+	spy_board_fill(board);
+	spy_session->board = board;
+	error = spy_metadata_write(spy_session);
+	if (error)
+		return error;
+	spy_session->threads[0].tid = (uint32_t)spy_session->pid;
+	return spy_stream_make_room(&spy_session->threads[0]);
+}
+
+static void flush_early_notes(void);
+
+/* What is known when a session begins. */
+static void write_first_records(void)
+{
+	char complaint[256];
+
+	write_clock_record();
+	spy_modules_look();
+	flush_early_notes();
+	if (spy_probing)
+		spy_probe_note();
+	if (spy_options_complaint(complaint, sizeof(complaint))) {
+		say("%s", complaint);
+		spy_note(SPY_NOTE_OTHER, "%s", complaint);
+	}
+	if (spy_folder_group_error())
+		say("CUDASPY_GROUP=%s: %s; only its owner may read the trace", spy_options.group,
+		    strerrordesc_np(spy_folder_group_error()));
+}
+
+/* Is this the process that the inspectors' tables know about? If not, they are emptied. False: not yet. */
+static bool settle_in(void)
+{
+	int pid = (int)syscall(SYS_getpid);
+
+	spy_session->pid = pid;
+	if (last_pid == pid)
+		return true;
+	if (forked_pid != pid) /* by clone or _Fork */
+		after_fork_in_child();
+	if (!spy_thread_is_settled() || !spy_inspect_reset())
+		return false;
+	last_pid = pid;
+	return true;
+}
+
+static enum spy_session_state begin_alone(void)
+{
+	int error;
+
+	spy_tear_watch();
+	error = begin_files();
+	if (error)
+		spy_slots_disable();
+	atomic_store(&spy_session->state, error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE);
+	if (error)
+		say("cannot write a trace to %s: %s; the program runs on unrecorded",
+		    spy_session->directory, reason(error));
+	else
+		write_first_records();
+	return error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE;
+}
+
+enum spy_session_state spy_session_begin(void)
+{
+	int state = SPY_SESSION_NONE;
+
+	if (!atomic_compare_exchange_strong(&spy_session->state, &state, SPY_SESSION_BEGINNING))
+		return (enum spy_session_state)state;
+	if (settle_in())
+		return begin_alone();
+	atomic_store(&spy_session->state, SPY_SESSION_NONE);
+	return SPY_SESSION_NONE;
+}
+
+#define AWAIT_MS 5000
+
+bool spy_session_await(void)
+{
+	const struct timespec a_moment = {.tv_nsec = 1000000};
+	static _Atomic bool in_vain;
+	int error = errno;
+
+	/* Not nanosleep: it is a cancellation point. */
+	for (int i = 0; i < AWAIT_MS && spy_session->state == SPY_SESSION_BEGINNING && !in_vain;
+	     i++) {
+		syscall(SYS_nanosleep, &a_moment, NULL);
+		in_vain = i + 1 == AWAIT_MS;
+	}
+	errno = error;
+	return spy_session->state != SPY_SESSION_BEGINNING;
+}
+
+/* Calls lost before the board was there. */
+static uint64_t lost_early;
+
+void spy_count_lost_call(void)
+{
+	uint64_t *lost = spy_session_active() ? &spy_session->board->lost : &lost_early;
+
+	__atomic_fetch_add(lost, 1, __ATOMIC_RELAXED);
+}
+
+bool spy_session_active(void)
+{
+	return spy_session && atomic_load(&spy_session->state) == SPY_SESSION_ACTIVE;
+}
+
+/* ---- the session's own stream ---------------------------------------------------------------- */
+
+/* Is there room in the session's stream, or can some be made? */
+static bool has_room(size_t bytes)
+{
+	struct spy_thread *self = &spy_session->threads[0];
+	const uint8_t *packet = (const uint8_t *)self->file.packet;
+
+	if (self->head + bytes <= packet + self->file.room && !self->file.torn)
+		return true;
+	return spy_stream_make_room(self) == 0 &&
+	       self->head + bytes <= (const uint8_t *)self->file.packet + self->file.room;
+}
+
+void *spy_session_append(enum spy_event event, size_t bytes)
+{
+	struct spy_thread *self = &spy_session->threads[0];
+	struct spy_rec_other *record;
+
+	if (!spy_session_active())
+		return NULL;
+	if (!spy_lock(&spy_session->lock)) {
+		spy_count_lost_call();
+		return NULL;
+	}
+	if (!has_room(bytes)) {
+		self->file.packet->discarded = ++self->file.discarded;
+		spy_unlock(&spy_session->lock);
+		return NULL;
+	}
+	record = (struct spy_rec_other *)self->head;
+	record->time = spy_clock();
+	if (record->time < self->file.packet->time_end)
+		record->time = self->file.packet->time_end;
+	record->event = event;
+	return record;
+}
+
+void spy_session_commit(size_t bytes)
+{
+	struct spy_thread *self = &spy_session->threads[0];
+	const struct spy_rec_other *record = (const struct spy_rec_other *)self->head;
+
+	self->head += bytes;
+	spy_packet_publish(self->file.packet, record->time,
+			   (uint64_t)(self->head - (uint8_t *)self->file.packet) * 8);
+	spy_unlock(&spy_session->lock);
+}
+
+#define SPY_NOTES_MOST 4096 /* texts that are remembered, and so said once */
+#define SPY_KERNELS_MOST 65536 /* names */
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+struct spy_note_text {
+	UT_hash_handle hh;
+	uint16_t note;
+	char text[];
+};
+
+/* Notes made before there is a session, or again and again. */
+static struct early_note {
+	uint16_t note;
+	char text[256];
+} early_notes[32];
+static unsigned int early_count;
+
+static void write_note(enum spy_note note, const char *text, size_t length)
+{
+	struct spy_rec_note *record = spy_session_append(SPY_EV_NOTE, sizeof(*record) + length + 1);
+
+	if (!record)
+		return;
+	record->note = (uint16_t)note;
+	memcpy(record->text, text, length + 1);
+	spy_session_commit(sizeof(*record) + length + 1);
+}
+
+/* True the first time a text is said in this session. Of more texts than are remembered none is said. */
+static bool is_news(enum spy_note note, const char *text, size_t length)
+{
+	struct spy_note_text *said = NULL, *fresh = NULL;
+
+	if (!spy_lock(&spy_session->lock))
+		return true;
+	HASH_FIND(hh, spy_session->notes, text, length, said);
+	if (!said && spy_session->n_notes < SPY_NOTES_MOST)
+		fresh = spy_heap_take(sizeof(*fresh) + length + 1);
+	if (fresh) {
+		fresh->note = (uint16_t)note;
+		memcpy(fresh->text, text, length + 1);
+		HASH_ADD(hh, spy_session->notes, text[0], length, fresh);
+		spy_session->n_notes++;
+		spy_board_show(spy_session->board->notes, spy_session->n_notes);
+	} else if (!said) {
+		spy_board_show(spy_session->board->notes_untold,
+			       spy_session->board->notes_untold + 1);
+	}
+	spy_unlock(&spy_session->lock);
+	return fresh;
+}
+
+static void keep_early_note(enum spy_note note, const char *text, size_t length)
+{
+	struct early_note *early;
+
+	if (!spy_lock(&spy_session->early_lock))
+		return;
+	if (early_count < sizeof(early_notes) / sizeof(early_notes[0])) {
+		early = &early_notes[early_count++];
+		early->note = (uint16_t)note;
+		if (length >= sizeof(early->text))
+			length = sizeof(early->text) - 1;
+		memcpy(early->text, text, length);
+	}
+	spy_unlock(&spy_session->early_lock);
+}
+
+struct saying {
+	enum spy_note note;
+	const char *format;
+	va_list *args;
+};
+
+static void note_apart(void *data)
+{
+	const struct saying *saying = data;
+	char text[SPY_TEXT_MAX];
+	int length = vsnprintf(text, sizeof(text), saying->format, *saying->args);
+
+	if (length < 0)
+		return;
+	if ((size_t)length >= sizeof(text))
+		length = sizeof(text) - 1;
+	if (!spy_session_active())
+		keep_early_note(saying->note, text, (size_t)length);
+	else if (is_news(saying->note, text, (size_t)length))
+		write_note(saying->note, text, (size_t)length);
+}
+
+void spy_note(enum spy_note note, const char *format, ...)
+{
+	va_list args;
+	struct saying saying = {.note = note, .format = format, .args = &args};
+
+	va_start(args, format);
+	spy_apart(note_apart, &saying);
+	va_end(args);
+}
+
+static void flush_early_notes(void)
+{
+	if (!spy_lock(&spy_session->early_lock))
+		return;
+	for (unsigned int i = 0; i < early_count; i++)
+		if (is_news(early_notes[i].note, early_notes[i].text, strlen(early_notes[i].text)))
+			write_note(early_notes[i].note, early_notes[i].text,
+				   strlen(early_notes[i].text));
+	spy_unlock(&spy_session->early_lock);
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+struct spy_kernel_name {
+	UT_hash_handle hh;
+	uint32_t number;
+	char name[];
+};
+
+/* Writes the record that tells a reader the name. */
+static void write_kernel(const struct spy_kernel_name *kernel, size_t length)
+{
+	struct spy_rec_kernel *record =
+		spy_session_append(SPY_EV_KERNEL, sizeof(*record) + length + 1);
+
+	if (!record)
+		return;
+	record->reserved = 0;
+	record->kernel = kernel->number;
+	memcpy(record->name, kernel->name, length + 1);
+	spy_session_commit(sizeof(*record) + length + 1);
+}
+
+static struct spy_kernel_name *find_kernel(const char *name, size_t length)
+{
+	struct spy_kernel_name *known = NULL;
+
+	HASH_FIND(hh, spy_session->kernel_names, name, length, known);
+	return known;
+}
+
+static struct spy_kernel_name *add_kernel(const char *name, size_t length)
+{
+	struct spy_kernel_name *fresh = spy_heap_take(sizeof(*fresh) + length + 1);
+
+	if (!fresh)
+		return NULL;
+	fresh->number = (uint32_t)++spy_session->kernels;
+	memcpy(fresh->name, name, length);
+	HASH_ADD(hh, spy_session->kernel_names, name[0], length, fresh);
+	spy_board_show(spy_session->board->kernels, fresh->number);
+	return fresh;
+}
+
+/* The one that a name stands for, which a reader has to be told of if it is *fresh. Those beyond the bound have one
+ * name together, and so a number that need not be asked for at each launch. Session lock held. */
+static struct spy_kernel_name *find_or_add(const char *name, size_t length, bool *fresh)
+{
+	static const char others[] = "(kernels beyond the first 65535)";
+	struct spy_kernel_name *kernel = find_kernel(name, length);
+
+	*fresh = false;
+	if (kernel)
+		return kernel;
+	if (spy_session->kernels >= SPY_KERNELS_MOST - 1) {
+		spy_board_show(spy_session->board->kernels_unnamed,
+			       spy_session->board->kernels_unnamed + 1);
+		name = others;
+		length = sizeof(others) - 1;
+		kernel = find_kernel(name, length);
+	}
+	if (!kernel) {
+		kernel = add_kernel(name, length);
+		*fresh = kernel;
+	}
+	return kernel;
+}
+
+struct naming {
+	const char *name;
+	uint32_t number; /* the answer, 0 none */
+};
+
+static void number_apart(void *data)
+{
+	struct naming *naming = data;
+	size_t length = strnlen(naming->name, SPY_TEXT_MAX - 1);
+	struct spy_kernel_name *kernel;
+	bool fresh;
+
+	if (!length || !spy_lock(&spy_session->lock))
+		return;
+	kernel = find_or_add(naming->name, length, &fresh);
+	spy_unlock(&spy_session->lock);
+	if (fresh)
+		write_kernel(kernel, strlen(kernel->name));
+	if (kernel)
+		naming->number = kernel->number;
+}
+
+uint32_t spy_kernel_number(const char *name)
+{
+	struct naming naming = {.name = name};
+
+	if (name && spy_session_active())
+		spy_apart(number_apart, &naming);
+	return naming.number;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* What is on a page that the disk had no room for goes with the process: what nothing else tells is lost. */
+static void count_unbacked_page(const struct spy_thread *thread)
+{
+	uint64_t lost = 0;
+
+	if (spy_board_backs(spy_session->board, thread->page))
+		return;
+	for (size_t i = 0; i < SPY_BOARD_COUNTERS; i++)
+		lost += __atomic_exchange_n(&thread->page->counts[i], 0, __ATOMIC_RELAXED);
+	if (!thread->packet) /* a packet tells how many were lost */
+		lost += __atomic_exchange_n(&thread->page->lost, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&spy_session->board->lost, lost, __ATOMIC_RELAXED);
+}
+
+static void close_with_a_line(void)
+{
+	uint64_t calls = 0, pageable = 0, lost = 0;
+
+	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
+		const struct spy_slot_page *page = spy_session->threads[slot].page;
+
+		count_unbacked_page(&spy_session->threads[slot]);
+
+		/* their threads may still count */
+		calls += __atomic_load_n(&page->calls, __ATOMIC_RELAXED);
+		pageable += __atomic_load_n(&page->pageable, __ATOMIC_RELAXED);
+		lost += __atomic_load_n(&page->lost, __ATOMIC_RELAXED);
+	}
+	lost += __atomic_add_fetch(&spy_session->board->lost,
+				   __atomic_exchange_n(&lost_early, 0, __ATOMIC_RELAXED),
+				   __ATOMIC_RELAXED);
+	say("%s: %llu calls (nested ones included), %llu pageable async cop%s, %llu lost",
+	    spy_session->directory, (unsigned long long)calls, (unsigned long long)pageable,
+	    pageable == 1 ? "y" : "ies", (unsigned long long)lost);
+}
+
+/* From here on a full packet of another thread stays where it is, and what comes after it is lost: half a packet in a
+ * stream's file would cost more. Pairs with begin_store. Bounded, because a signal handler may have interrupted a
+ * store of its own thread. */
+static void wait_for_stores(void)
+{
+	const struct timespec a_moment = {.tv_nsec = 100000};
+
+	atomic_store(&spy_session->ender, spy_lock_self());
+	for (int i = 0; i < 500 && atomic_load(&spy_session->storing); i++)
+		nanosleep(&a_moment, NULL);
+}
+
+/* Somebody may have truncated a file that nothing was written to since. */
+static void look_at_files(void)
+{
+	for (uint32_t slot = 0; slot < atomic_load(&spy_session->slots); slot++)
+		if (!spy_stream_is_whole(&spy_session->threads[slot]))
+			atomic_store(&spy_session->damaged, true);
+}
+
+/* What a signal handler may not do: it may have interrupted malloc, or ourselves. */
+static void complete_trace(void)
+{
+	spy_modules_look();
+	look_at_files();
+	spy_session_say_damage();
+	write_clock_record();
+	if (spy_self->page && !spy_self->depth)
+		spy_thread_flush_counts(spy_self);
+	if (spy_lock_given_up)
+		spy_note(SPY_NOTE_OTHER,
+			 "a lock of cudaspy's was not to be had %llu times: what was to "
+			 "be kept about memory, streams or kernels then is not known",
+			 (unsigned long long)spy_lock_given_up);
+	spy_metadata_write(spy_session);
+}
+
+static void end_apart(void *data)
+{
+	const bool *from_signal = data;
+	struct spy_clock_pair now;
+	uint64_t frequency;
+
+	/* A child of vfork has our memory, but is not us. */
+	if (!spy_session_active() || spy_session->pid != (int)syscall(SYS_getpid) ||
+	    atomic_exchange(&spy_session->ended, true))
+		return;
+	spy_clock_read_pair(&now);
+	/* Over the whole run the frequency is known better. */
+	frequency = spy_clock_frequency(&spy_session->begun, &now);
+	if (frequency) {
+		spy_session->board->frequency = frequency;
+		atomic_store(&spy_session->frequency, frequency);
+	}
+	if (!*from_signal)
+		complete_trace();
+	wait_for_stores();
+	spy_tear_mend(NULL);
+	spy_session->board->ended = 1;
+	close_with_a_line();
+	spy_tear_mend(NULL);
+}
+
+void spy_session_end(bool from_signal)
+{
+	spy_apart(end_apart, &from_signal);
+}
+
+__attribute__((destructor(101))) static void unload(void)
+{
+	spy_session_end(false);
+}
+
+/* A program that leaves by _exit runs no destructor; and _exit is what signal handlers call. */
+void _exit(int status) __attribute__((visibility("default")));
+void _Exit(int status) __attribute__((visibility("default"), alias("_exit")));
+
+void _exit(int status)
+{
+	if (spy_session)
+		spy_session_end(true);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}

@@ -1,0 +1,117 @@
+/*
+ * shim/record/session.h: one process' recording, from its first CUDA call to its end.
+ */
+#ifndef CUDASPY_SHIM_SESSION_H
+#define CUDASPY_SHIM_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "lib/clock.h"
+#include "lib/disk.h"
+#include "lib/elf_scan.h"
+#include "process/heap.h"
+#include "lib/lock.h"
+#include "stack/python.h"
+#include "stack/stack.h"
+#include "process/text.h"
+#include "record/thread.h"
+
+#define SPY_STRANGERS 64 /* that get their name into the trace */
+
+enum spy_session_state {
+	SPY_SESSION_NONE,
+	SPY_SESSION_BEGINNING, /* a thread is making the files */
+	SPY_SESSION_ACTIVE,
+	SPY_SESSION_FAILED
+};
+
+struct spy_session {
+	_Atomic int state; /* enum spy_session_state */
+	int pid;
+	struct spy_lock early_lock; /* notes made before the session began */
+	struct spy_lock look_lock; /* modules.c */
+	struct spy_lock lock; /* slots, size bound, and the session's own stream */
+	char directory[SPY_PATH_MAX - 32]; /* absolute; room for a file name */
+	uint8_t uuid[16];
+	struct spy_clock_pair begun;
+	_Atomic uint64_t frequency;
+	struct spy_board *board;
+	_Atomic uint32_t slots; /* slots in use or free, 0 (the session's own stream) included */
+	uint32_t free_slot; /* head of the list of free ones, 0 none */
+	_Atomic uint32_t alive; /* with a size bound: threads that have a slot */
+	_Atomic uint64_t used,
+		grown; /* bytes of streams on the disk; of them those that tails have grown by */
+	_Atomic bool damaged; /* files of the trace were, and nobody has said it yet */
+	uint32_t said; /* kinds of errors that were said: bits */
+	struct spy_file_id board_id;
+	bool given; /* the folder has become another user's (identity.c) */
+	uint32_t slot_tids[SPY_BOARD_SLOTS]; /* thread that has the slot now, 0 none */
+	uint32_t strangers[SPY_STRANGERS]; /* threads that make no calls, told of already; 0 none */
+	struct spy_object_counters objects; /* as of the last look at the modules */
+	bool driver_told; /* GPUs and versions are in the trace */
+	bool driver_begun; /* cuInit was called; what there is of MPS was looked for */
+	_Atomic bool ended; /* spy_session_end ran */
+	_Atomic uintptr_t ender; /* of a process about to die: only this thread stores packets */
+	_Atomic int storing; /* threads that are storing one */
+	struct spy_lock wrap_lock; /* resolve.c: the map from real functions to stubs */
+	struct known_address *known_addresses;
+	uint64_t kernels; /* names numbered so far */
+	struct spy_kernel_name *kernel_names;
+	struct spy_note_text *notes; /* said already */
+	uint32_t n_notes;
+	struct spy_heap heap;
+	struct spy_text environment; /* of the metadata */
+	struct spy_module *modules; /* known to the trace */
+	struct spy_stack_site stack_sites[SPY_STACK_SITES];
+	struct spy_python pythons[2]; /* python.c: the interpreter, if … */
+	const struct spy_python *python_here; /* … it points to one of them */
+	const struct spy_python *python_last; /* the one described last; under the look_lock */
+	bool python_forgotten; /* to be looked for, though nothing was loaded or unloaded since */
+	struct spy_python_code python_codes[SPY_PYTHON_CODES]; /* stack.c */
+	struct spy_thread threads[SPY_BOARD_SLOTS];
+};
+
+/* The process' session; zeros in a forked child. NULL before the library was initialised. */
+extern struct spy_session *spy_session;
+
+/* Begins the session unless there is one. SPY_SESSION_ACTIVE, or why this process records nothing: _NONE not yet,
+ * _BEGINNING another thread is at it. */
+enum spy_session_state spy_session_begin(void);
+
+/* Until no other thread is at it any more; false: that lasts too long. The signals are as the application has them. */
+bool spy_session_await(void);
+
+/* Ends the recording in order: final metadata and the closing line. Later calls are still
+ * recorded. Idempotent. from_signal: only what a signal handler may do. */
+void spy_session_end(bool from_signal);
+
+/* cuInit is about to be called. Its first success: the driver answers questions now; puts GPUs, how
+ * they are shared, and versions into the trace (gpus.c, mps.c). */
+void spy_session_driver_begins(void);
+void spy_session_driver_ready(void);
+void spy_mps_look(bool initialised);
+
+/* Puts libraries loaded or unloaded since the last look into the trace (modules.c). */
+void spy_modules_look(void);
+
+/*
+ * A record in the session's own stream, for what belongs to no thread. Takes the session's lock;
+ * spy_session_commit releases it. NULL if there is no room, or the lock was not to be had (and then none is held).
+ */
+void *spy_session_append(enum spy_event event, size_t bytes);
+void spy_session_commit(size_t bytes);
+
+/* Records cannot be stored, for now: said once for each reason. error: an error number, negative. */
+void spy_session_complain(int error);
+
+/* Says once that files of the trace were truncated or removed, if they were. */
+void spy_session_say_damage(void);
+
+/* Writes or rewrites the trace's metadata (metadata.c). 0 or -errno. */
+int spy_metadata_write(struct spy_session *session);
+
+/* Initialises what must exist before the first look-up or call; idempotent, any thread. */
+void spy_init(void);
+
+#endif

@@ -1,0 +1,610 @@
+/*
+ * shim/record/stream_file.c: one thread's CTF stream. No file stays open between two packets, so an
+ * application that closes every descriptor closes none of them. Called by the slot's owner
+ * (thread.c) when there is no room; once in some four thousand calls.
+ *
+ * Nothing here believes what it finds in a file: another process may have changed, truncated or
+ * removed it. What was lost by that is counted, and the stream goes on in a new file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "lib/disk.h"
+#include "process/options.h"
+#include "record/session.h"
+#include "record/stream_file.h"
+
+#define PAGE ((size_t)4096)
+#define FIRST_ROOM ((size_t)32 << 10) /* of a tail */
+#define FIRST_ROOM_BOUNDED PAGE /* the same with a size bound … */
+#define THREAD_ALLOWANCE \
+	(2 * PAGE) /* … for each thread alive: its tail and its page of the board */
+
+void spy_stream_tail_name(char *name, uint32_t slot)
+{
+	snprintf(name, SPY_STREAM_NAME_BYTES, "stream_%04u_tail", slot);
+}
+
+static void packet_name(char *name, uint32_t slot, uint64_t seq)
+{
+	snprintf(name, SPY_STREAM_NAME_BYTES, "stream_%04u_%06llu", slot, (unsigned long long)seq);
+}
+
+void spy_stream_file_name(char *name, uint32_t slot, uint64_t number)
+{
+	if (number)
+		packet_name(name, slot, number - 1);
+	else
+		snprintf(name, SPY_STREAM_NAME_BYTES, "stream_%04u", slot);
+}
+
+static size_t whole_pages(size_t bytes)
+{
+	return (bytes + PAGE - 1) & ~(PAGE - 1);
+}
+
+static uint8_t *base_of(const struct spy_stream_file *file)
+{
+	return (uint8_t *)file->packet;
+}
+
+/* Bytes of the packet that are written: the thread's own word, not the file's. */
+static size_t content_of(const struct spy_thread *thread)
+{
+	return (size_t)(thread->head - base_of(&thread->file));
+}
+
+uint8_t *spy_stream_limit(const struct spy_stream_file *file)
+{
+	size_t reserve = SPY_CALL_ROOM + SPY_WAIT_ROOM;
+
+	/* Those of a size bound may be smaller. What does not fit behind such a limit lies in memory until the tail grows. */
+	return base_of(file) + file->room - (file->room >= FIRST_ROOM ? reserve : file->room / 4);
+}
+
+/* ---- the size bound -------------------------------------------------------------------------- */
+
+/* With CUDASPY_KEEP=N all that streams have on the disk, tails included, and the board's pages of living threads stay
+ * below max(N, 8 KiB for each thread alive). Each full packet is a file, so that the oldest can be deleted. */
+static uint64_t bound(void)
+{
+	uint64_t keep = spy_options_keep_bytes();
+	uint64_t least = spy_session->alive * THREAD_ALLOWANCE;
+
+	return keep > least ? keep : least;
+}
+
+static bool fits(void)
+{
+	return !spy_options_keep_bytes() ||
+	       spy_session->used + spy_session->alive * PAGE <= bound();
+}
+
+/* The session's own stream explains the others: it keeps its first packet, and a quarter of the room. */
+static bool may_give(const struct spy_thread *thread)
+{
+	const struct spy_stream_file *file = &thread->file;
+
+	if (!file->stored_bytes ||
+	    file->oldest + 1 >=
+		    __atomic_load_n(&file->seq, __ATOMIC_RELAXED)) /* its owner begins packets */
+		return false;
+	return thread->slot || file->stored_bytes > spy_options_keep_bytes() / 4;
+}
+
+/* The stream that has the most full packets to give up; itself if it has any. */
+static struct spy_thread *richest(struct spy_thread *self)
+{
+	struct spy_thread *best = NULL;
+
+	if (may_give(self))
+		return self;
+	for (uint32_t i = 0; i < spy_session->slots; i++) {
+		struct spy_thread *thread = &spy_session->threads[i];
+
+		if (may_give(thread) &&
+		    (!best || thread->file.stored_bytes > best->file.stored_bytes))
+			best = thread;
+	}
+	return best;
+}
+
+/* Deletes a stream's oldest packet. */
+static void delete_oldest(struct spy_thread *victim)
+{
+	struct spy_stream_file *file = &victim->file;
+	char name[SPY_STREAM_NAME_BYTES];
+	uint64_t bytes;
+
+	packet_name(name, victim->slot, file->oldest++);
+	bytes = whole_pages(spy_folder_delete(name));
+	if (bytes > file->stored_bytes)
+		bytes = file->stored_bytes;
+	file->stored_bytes -= bytes;
+	atomic_fetch_sub(&spy_session->used, bytes);
+}
+
+/* So many bytes more are on the disk: old packets make way. False: they are still too many. The lock is for those who
+ * delete; it is not had while anything is written. */
+static bool add_bytes(struct spy_thread *thread, size_t bytes)
+{
+	struct spy_thread *victim;
+	bool fitting;
+
+	atomic_fetch_add(&spy_session->used, bytes);
+	if (fits())
+		return true;
+	if (thread->slot && !spy_lock(&spy_session->lock))
+		return false;
+	while (!(fitting = fits()) && (victim = richest(thread)))
+		delete_oldest(victim);
+	if (thread->slot)
+		spy_unlock(&spy_session->lock);
+	return fitting; /* what others add from here on they make room for themselves */
+}
+
+/* The same, if there is room for them. */
+static bool claim(struct spy_thread *thread, size_t bytes)
+{
+	if (add_bytes(thread, bytes))
+		return true;
+	atomic_fetch_sub(&spy_session->used, bytes);
+	return false;
+}
+
+/* ---- what was lost --------------------------------------------------------------------------- */
+
+/* Calls that had been recorded, and are no more. */
+static void count_lost(struct spy_thread *thread, uint64_t since)
+{
+	uint64_t calls = thread->page ? thread->page->calls : 0;
+	uint64_t lost = calls > since ? calls - since : 0;
+
+	if (thread->page) {
+		__atomic_store_n(&thread->page->calls, calls - lost, __ATOMIC_RELAXED);
+		__atomic_store_n(&thread->page->lost, thread->page->lost + lost, __ATOMIC_RELAXED);
+	}
+	thread->file.discarded += lost ? lost : 1;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	while (size && !bytes[size - 1])
+		size--;
+	return !size;
+}
+
+/* Has somebody truncated the tail, or made a hole in it? Then a page of it is all zeros, or the header is not ours. A
+ * look at a page ends with its first record. */
+static bool is_damaged(const struct spy_thread *thread)
+{
+	const struct spy_packet *packet = thread->file.packet;
+	size_t content = content_of(thread);
+
+	if (thread->file.torn || packet->magic != SPY_CTF_MAGIC ||
+	    packet->instance != thread->slot || packet->seq + 1 != thread->file.seq ||
+	    memcmp(packet->uuid, spy_session->uuid, sizeof(packet->uuid)) != 0)
+		return true;
+	for (size_t at = 0; at + PAGE <= content; at += PAGE)
+		if (is_zero((const uint8_t *)packet + at, PAGE))
+			return true;
+	return false;
+}
+
+/* ---- full packets ---------------------------------------------------------------------------- */
+
+/* The stream's file has gone, or is shorter than we left it: what was in it is lost, and the next packet begins another
+ * file. */
+static void leave_file(struct spy_thread *thread)
+{
+	struct spy_stream_file *file = &thread->file;
+	uint64_t calls = thread->page ? thread->page->calls : 0;
+	uint64_t in_packet = calls > file->packet_calls ? calls - file->packet_calls : 0;
+
+	count_lost(thread, file->file_calls + in_packet);
+	atomic_store(&spy_session->damaged, true);
+	file->packet_calls = file->file_calls;
+	file->full.inode = 0;
+	file->file_bytes = 0;
+	file->file_number = file->seq; /* of the packet that is stored now, + 1 */
+}
+
+static int open_file(struct spy_thread *thread, char *name)
+{
+	struct spy_stream_file *file = &thread->file;
+	struct stat status;
+	int fd;
+
+	if (file->full.inode) {
+		spy_stream_file_name(name, thread->slot, file->file_number);
+		fd = spy_folder_open(name, &file->full);
+		if (fd >= 0 && fstat(fd, &status) == 0 &&
+		    (uint64_t)status.st_size >= file->file_bytes)
+			return fd;
+		if (fd >= 0)
+			close(fd);
+		else if (fd != -ENOENT && fd != -ESTALE)
+			return fd;
+		leave_file(thread);
+	}
+	spy_stream_file_name(name, thread->slot, file->file_number);
+	return spy_folder_make(name, &file->full);
+}
+
+/* Writes the tail, without its unused end. 0 or -errno. */
+static int write_packet(const struct spy_thread *thread, int fd, off_t offset)
+{
+	struct spy_packet header = *thread->file.packet;
+	size_t bytes = content_of(thread);
+	struct iovec parts[] = {
+		{&header, sizeof(header)},
+		{thread->file.packet + 1, bytes - sizeof(header)},
+	};
+	ssize_t done;
+	int error = spy_disk_allows(offset, bytes);
+
+	header.content_bits = header.packet_bits = bytes * 8;
+	header.discarded = thread->file.discarded;
+	if (error)
+		return error;
+	do {
+		done = pwritev(fd, parts, 2, offset);
+	} while (done < 0 && errno == EINTR);
+	if (done < 0)
+		return -errno;
+	return (size_t)done < bytes ? -ENOSPC : 0;
+}
+
+/* At once after the packet was written: between these two a killed process leaves the packet twice. */
+static void empty_tail(struct spy_thread *thread)
+{
+	struct spy_packet *packet = thread->file.packet;
+
+	spy_packet_publish(packet, packet->time_begin, sizeof(*packet) * 8);
+}
+
+/* Appends the packet to the stream's file. */
+static int append_packet(struct spy_thread *thread)
+{
+	struct spy_stream_file *file = &thread->file;
+	char name[SPY_STREAM_NAME_BYTES];
+	int fd = open_file(thread, name), error;
+
+	if (fd < 0)
+		return fd;
+	error = write_packet(thread, fd, (off_t)file->file_bytes);
+	if (!error) {
+		empty_tail(thread);
+		file->file_bytes += content_of(thread);
+	} else if (ftruncate(fd, (off_t)file->file_bytes) < 0) {
+		error = -errno; /* part of a packet would not be a trace */
+	}
+	close(fd);
+	return error;
+}
+
+/* The same with a size bound. A packet for which there is no room is as if it had been deleted already. */
+static int keep_packet(struct spy_thread *thread)
+{
+	struct spy_stream_file *file = &thread->file;
+	size_t bytes = whole_pages(content_of(thread));
+	char name[SPY_STREAM_NAME_BYTES];
+	struct spy_file_id id;
+	int fd, error;
+
+	if (!claim(thread, bytes)) {
+		if (file->stored_bytes) /* which cannot be deleted */
+			count_lost(thread, file->packet_calls);
+		else
+			file->oldest = file->seq;
+		return 0;
+	}
+	packet_name(name, thread->slot, file->seq - 1);
+	fd = spy_folder_make(name, &id);
+	error = fd < 0 ? fd : write_packet(thread, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (error) {
+		if (fd >= 0)
+			spy_folder_remove(name, &id);
+		atomic_fetch_sub(&spy_session->used, bytes);
+		return error;
+	}
+	empty_tail(thread);
+	file->stored_bytes += bytes;
+	return 0;
+}
+
+static int store_packet(struct spy_thread *thread)
+{
+	if (is_damaged(thread)) {
+		count_lost(thread, thread->file.packet_calls);
+		atomic_store(&spy_session->damaged, true);
+		return 0;
+	}
+	if (!spy_folder_has_room(content_of(thread)))
+		return -ENOSPC;
+	return spy_options_keep_bytes() ? keep_packet(thread) : append_packet(thread);
+}
+
+/* ---- the tail -------------------------------------------------------------------------------- */
+
+/* Puts bytes [from, to) of the tail into its file, with what is in memory there. */
+static int back(const struct spy_stream_file *file, int fd, size_t from, size_t to, size_t content)
+{
+	size_t bytes = content > from ? content - from : 0;
+	int error = spy_disk_reserve(fd, (off_t)from, to - from);
+	void *map;
+
+	if (error)
+		return error;
+	if (bytes && pwrite(fd, base_of(file) + from, bytes, (off_t)from) != (ssize_t)bytes)
+		return -EIO;
+	map = mmap(base_of(file) + from, to - from, PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)from);
+	if (map == MAP_FAILED)
+		return -errno;
+	madvise(map, to - from, MADV_DONTFORK);
+	return 0;
+}
+
+static void *map_memory(void *at)
+{
+	void *map = mmap(at, SPY_PACKET_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
+
+	if (map != MAP_FAILED)
+		madvise(map, SPY_PACKET_BYTES, MADV_DONTFORK);
+	return map;
+}
+
+/* Slot 0 has records that are larger than a page. */
+static size_t first_room(const struct spy_thread *thread)
+{
+	return thread->slot && spy_options_keep_bytes() ? FIRST_ROOM_BOUNDED : FIRST_ROOM;
+}
+
+/* The tail's size changes, and with it what tails have grown by. */
+static void set_room(struct spy_thread *thread, size_t room)
+{
+	size_t before = thread->file.room, first = first_room(thread);
+
+	thread->file.room = room;
+	if (room > first)
+		atomic_fetch_add(&spy_session->grown, room - first);
+	if (before > first)
+		atomic_fetch_sub(&spy_session->grown, before - first);
+}
+
+/* A new file for the tail, of which nothing is kept. If there can be none, memory has to do: then only a full packet is
+ * safe. */
+static int map_tail(struct spy_thread *thread)
+{
+	struct spy_stream_file *file = &thread->file;
+	size_t room = first_room(thread);
+	char name[SPY_STREAM_NAME_BYTES];
+	void *map = map_memory(file->packet);
+	int fd, error;
+
+	if (map == MAP_FAILED)
+		return -errno;
+	file->packet = map;
+	file->torn = false;
+	atomic_fetch_sub(&spy_session->used, file->room);
+	set_room(thread, room);
+	add_bytes(thread, room); /* each thread has as much */
+	spy_stream_tail_name(name, thread->slot);
+	spy_folder_remove(name, &file->tail);
+	file->tail.inode = 0;
+	fd = spy_folder_has_room(room) ? spy_folder_make(name, &file->tail) : -ENOSPC;
+	if (fd < 0)
+		return fd;
+	error = back(file, fd, 0, room, 0);
+	close(fd);
+	if (error) {
+		spy_folder_remove(name, &file->tail);
+		file->tail.inode = 0;
+	}
+	return error;
+}
+
+static void unmap_tail(struct spy_thread *thread)
+{
+	struct spy_stream_file *file = &thread->file;
+	char name[SPY_STREAM_NAME_BYTES];
+
+	spy_stream_tail_name(name, thread->slot);
+	spy_folder_remove(name, &file->tail);
+	munmap(file->packet, SPY_PACKET_BYTES);
+	atomic_fetch_sub(&spy_session->used, file->room);
+	set_room(thread, 0);
+	file->packet = NULL;
+	file->tail.inode = 0;
+	thread->packet = NULL;
+	thread->head = thread->limit = NULL;
+	thread->row = NULL;
+}
+
+/* How large may the tail become? With a size bound the tails' growth together takes an eighth of it. */
+static size_t next_room(const struct spy_thread *thread, bool bounded)
+{
+	size_t room = thread->file.room, wanted = whole_pages(content_of(thread) + 2 * PAGE);
+
+	if (!bounded)
+		return SPY_PACKET_BYTES;
+	while (room < wanted || room < 2 * thread->file.room)
+		room *= 2;
+	if (room > SPY_PACKET_BYTES ||
+	    spy_session->grown + room - thread->file.room > spy_options_keep_bytes() / 8)
+		return 0;
+	return room;
+}
+
+/* False: the packet has to be stored. */
+static bool grow(struct spy_thread *thread, bool bounded)
+{
+	struct spy_stream_file *file = &thread->file;
+	size_t before = file->room, room;
+	char name[SPY_STREAM_NAME_BYTES];
+	int fd, error;
+
+	if (before == SPY_PACKET_BYTES || is_damaged(thread))
+		return false;
+	room = next_room(thread, bounded);
+	if (!room || !spy_folder_has_room(room - before) ||
+	    (bounded && !claim(thread, room - before)))
+		return false;
+	spy_stream_tail_name(name, thread->slot);
+	fd = spy_folder_open(name, &file->tail);
+	error = fd < 0 ? fd : back(file, fd, before, room, content_of(thread));
+	if (fd >= 0)
+		close(fd);
+	if (error) {
+		if (bounded)
+			atomic_fetch_sub(&spy_session->used, room - before);
+		return false;
+	}
+	if (!bounded)
+		atomic_fetch_add(&spy_session->used, room - before);
+	set_room(thread, room);
+	file->packet->packet_bits = room * 8;
+	return true;
+}
+
+static void begin_packet(struct spy_thread *thread)
+{
+	struct spy_stream_file *file = &thread->file;
+	struct spy_packet *packet = file->packet;
+
+	/* Empty first: a reader of this moment sees no record twice. */
+	spy_packet_publish(packet, packet->time_begin, sizeof(*packet) * 8);
+	packet->seq = file->seq;
+	__atomic_store_n(&file->seq, file->seq + 1, __ATOMIC_RELAXED); /* may_give */
+	packet->magic = SPY_CTF_MAGIC;
+	memcpy(packet->uuid, spy_session->uuid, sizeof(packet->uuid));
+	packet->instance = thread->slot;
+	packet->time_begin = packet->time_end = spy_clock();
+	packet->packet_bits = file->room * 8;
+	packet->discarded = file->discarded;
+	packet->overhead = 0;
+	packet->tid = thread->tid;
+	file->packet_calls = thread->page ? thread->page->calls : 0;
+	thread->head = (uint8_t *)(packet + 1);
+}
+
+/* Has the tail lost its file? If something else has the name, that is not ours to remove. */
+static bool tail_is_gone(const struct spy_thread *thread)
+{
+	char name[SPY_STREAM_NAME_BYTES];
+
+	if (thread->file.torn || !thread->file.tail.inode)
+		return true;
+	spy_stream_tail_name(name, thread->slot);
+	return spy_folder_check(name, &thread->file.tail, thread->file.room) == -ENOENT;
+}
+
+static int first_packet(struct spy_thread *thread)
+{
+	struct spy_stream_file *file = &thread->file;
+	int error = map_tail(thread);
+
+	if (error) {
+		if (file->packet)
+			unmap_tail(thread);
+		return error;
+	}
+	if (!thread->slot)
+		file->oldest = 1;
+	else if (!file->stored_bytes)
+		file->oldest = file->seq;
+	begin_packet(thread);
+	return 0;
+}
+
+static int next_packet(struct spy_thread *thread)
+{
+	int error;
+
+	if (!thread->file.packet)
+		return first_packet(thread);
+	if (grow(thread, spy_options_keep_bytes()))
+		return 0;
+	error = store_packet(thread);
+	if (error)
+		return error;
+	if (tail_is_gone(thread))
+		map_tail(thread);
+	begin_packet(thread);
+	return 0;
+}
+
+/* exit_group may stop a thread in the middle of a write, but for the one that calls it, whose libraries may still say
+ * good-bye to the driver; pairs with wait_for_stores. False: this thread's packets are not stored any more. */
+static bool begin_store(void)
+{
+	uintptr_t ender;
+
+	atomic_fetch_add(&spy_session->storing, 1);
+	ender = atomic_load(&spy_session->ender);
+	if (!ender || ender == spy_lock_self())
+		return true;
+	atomic_fetch_sub(&spy_session->storing, 1);
+	return false;
+}
+
+static void end_store(void)
+{
+	atomic_fetch_sub(&spy_session->storing, 1);
+}
+
+int spy_stream_make_room(struct spy_thread *thread)
+{
+	int error;
+
+	if (!begin_store())
+		return -EBUSY;
+	error = next_packet(thread);
+	end_store();
+	return error;
+}
+
+void spy_stream_end(struct spy_thread *thread)
+{
+	if (!spy_options_keep_bytes() || !begin_store())
+		return;
+	atomic_fetch_sub(&spy_session->alive, 1);
+	/* As long as there is room, the tail is left to the next thread. */
+	if (thread->file.packet && !fits()) {
+		if (store_packet(thread) < 0)
+			count_lost(thread, thread->file.packet_calls);
+		unmap_tail(thread);
+	}
+	add_bytes(thread, 0);
+	end_store();
+}
+
+/* Not what we may not look at. */
+static bool is_lost(const char *name, const struct spy_file_id *id, uint64_t bytes)
+{
+	int error = spy_folder_check(name, id, bytes);
+
+	return error == -ENOENT || error == -ESTALE;
+}
+
+bool spy_stream_is_whole(const struct spy_thread *thread)
+{
+	const struct spy_stream_file *file = &thread->file;
+	char name[SPY_STREAM_NAME_BYTES];
+
+	spy_stream_tail_name(name, thread->slot);
+	if (file->packet && file->tail.inode && is_lost(name, &file->tail, file->room))
+		return false;
+	spy_stream_file_name(name, thread->slot, file->file_number);
+	return !file->full.inode || !is_lost(name, &file->full, file->file_bytes);
+}

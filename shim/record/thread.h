@@ -1,0 +1,174 @@
+/*
+ * shim/record/thread.h: what belongs to one recorded thread.
+ *
+ * Threads own slots: a slot is a struct spy_thread, a stream and a page of the board. A slot whose
+ * thread ended serves the next new thread. The structures live in memory that the kernel hands to a
+ * forked child as zeros, and all zeros means: full, so take the slow path. That is the whole of
+ * fork handling on the hot path.
+ */
+#ifndef CUDASPY_SHIM_THREAD_H
+#define CUDASPY_SHIM_THREAD_H
+
+#include "record/call.h"
+#include "inspect/inspect.h"
+#include "record/stream_file.h"
+
+#define SPY_DEPTH_MAX 64 /* calls in progress, one inside the other, that are recorded */
+#define SPY_RECORD_MAX 64 /* bytes of the largest record of a call */
+#define SPY_CALL_ROOM ((size_t)SPY_DEPTH_MAX * SPY_RECORD_MAX)
+#define SPY_WAIT_ROOM \
+	((size_t)12 << 10) /* kept for waits inside calls, which cannot change packets */
+#define SPY_HOLDS 8 /* locks without a named holder that a thread has at one time */
+
+/* A call in progress. A copy, not a pointer to the frame: a call that was left by an exception or
+ * longjmp leaves no frame behind. */
+struct spy_progress {
+	uintptr_t frame; /* where its frame was */
+	uint64_t start; /* 0 for a counted call, which reads no clock */
+	uint16_t fn;
+	bool inspected; /* it, or one around it, told the details */
+	bool timed; /* it is, or one around it */
+};
+
+/* A lock that others wait for, and that the thread has taken without a wait. */
+struct spy_taken {
+	uintptr_t lock; /* 0: none */
+	uint64_t time; /* right before it was tried */
+	bool marked; /* by glibc, as if somebody slept for it: taken again after a condition */
+};
+
+#define SPY_TAKEN 8
+
+/* stack.c: a place that has had its first calls, and whose next ones are rarely due. */
+struct spy_settled {
+	uint64_t key; /* 0: none */
+	uint64_t longest; /* as the table of places had it last */
+};
+
+#define SPY_SETTLED 16
+
+struct spy_waiting;
+
+/* Aligned: one's end shares no pair of cache lines with the next one's head, which changes with each record. */
+struct spy_thread {
+	/* Invariant while recording: head + 64 * (calls in progress) <= end of the packet. A new
+	 * call may begin while head < limit = end - SPY_CALL_ROOM - SPY_WAIT_ROOM. */
+	uint8_t *head; /* where the next record goes */
+	uint8_t *limit;
+	struct spy_packet *packet;
+	struct spy_slot_page *page;
+	uint8_t depth; /* calls in progress */
+	uint8_t told; /* enum spy_told: by calls[0] */
+	uint8_t device; /* shadow of the current device, +1; 0 nobody knows */
+	uint16_t context; /* shadow of the current context's number */
+	uintptr_t busy; /* the frame spy_enter or spy_leave is at work on, 0 none */
+	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
+	struct spy_waiting *waiting; /* handoff.c: for a lock of these; NULL: for none */
+	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
+	/* probe.c and wait.c */
+	uint8_t *row; /* the last record of a wait, for the next of its kind to join */
+	struct spy_taken taken[SPY_TAKEN]; /* a ring */
+	unsigned int n_taken;
+	unsigned int n_holds;
+	uintptr_t holds[SPY_HOLDS]; /* locks held as reader, and spin locks; others look */
+	uint64_t waited; /* for locks, since ran_at (cycles) */
+	/* sched.c */
+	uint64_t ran_ns; /* the thread's time on a CPU, as of ran_at */
+	uint64_t delay_at, delay_ns; /* as long it was ready and had none: as of when, the same */
+	uint64_t idle_ns; /* on no CPU, for whatever reason, between the two */
+	bool crowded; /* and it had waited for one a good part of the time before */
+
+	uint64_t stacks_until; /* stack.c: its share is used up until then (cycles) */
+	struct spy_settled settled[SPY_SETTLED];
+	void *(*python_asked)(
+		void); /* the interpreter's function that this thread has called before */
+
+	/* cold */
+	uintptr_t stack_begin, stack_end; /* of the thread's own stack; 0, 0 unknown */
+	struct spy_stream_file file;
+	uint32_t slot;
+	uint32_t tid;
+	uint32_t next_free; /* slot number, 0 none: while on the session's list of free slots */
+	uint64_t retry_at; /* no room for a packet: do not try again before (cycles) */
+	struct spy_inspect_cache inspect;
+} __attribute__((aligned(128)));
+
+/* Is there room for a record inside the calls in progress, which cannot change packets? */
+static inline bool spy_thread_has_room(const struct spy_thread *thread, size_t bytes)
+{
+	return thread->head + bytes + (size_t)thread->depth * SPY_RECORD_MAX <=
+	       thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM;
+}
+
+/* The record of so many bytes that was written at the head is complete: shows it to readers. Owner only. */
+static inline void spy_thread_publish(struct spy_thread *thread, uint64_t time, size_t bytes)
+{
+	thread->head += bytes;
+	spy_packet_publish(thread->packet, time,
+			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
+}
+
+/* Around what a signal handler's calls must not interrupt: a record in the making. here: a frame's address. */
+static inline void spy_thread_begin_work(struct spy_thread *thread, const void *here)
+{
+	thread->busy = (uintptr_t)here;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void spy_thread_end_work(struct spy_thread *thread)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy = 0;
+}
+
+/* The same, unless a signal handler forked right before it, and this is the child: the thread's memory is zero. */
+static inline bool spy_thread_try_work(struct spy_thread *thread, const void *here)
+{
+	spy_thread_begin_work(thread, here);
+	if (__builtin_expect(thread->packet != NULL, 1))
+		return true;
+	spy_thread_end_work(thread);
+	return false;
+}
+
+/* The calling thread's; never NULL, points to an empty one before the thread's first call. */
+extern __thread struct spy_thread *spy_self;
+
+/* Prepares for the end of threads; once, when the library is loaded. */
+void spy_thread_init(void);
+
+/* Around a fork, on the thread that forks. */
+void spy_thread_before_fork(void);
+void spy_thread_after_fork(void);
+void spy_thread_forked(void); /* in the child */
+
+/* May a forked child begin a session? Not while a record of its parent's is in the making, as far as it knows. */
+bool spy_thread_is_settled(void);
+
+/*
+ * The slow path of spy_enter: begins the session, gives the thread a slot, moves to a new packet.
+ * Returns the thread, ready for one more record, or NULL if this call cannot be recorded (it has
+ * been counted as lost where that is possible).
+ */
+struct spy_thread *spy_thread_ready(void);
+
+/* Appends a record of `bytes` bytes that is not a call's; fills in head.time. Owner only. Returns
+ * where it lies, or NULL if there is no room. */
+void *spy_thread_append(struct spy_thread *thread, enum spy_event event, size_t bytes);
+
+/* The record that spy_thread_append returned is filled in: shows it to readers. */
+void spy_thread_commit(struct spy_thread *thread, size_t bytes);
+
+/* One record could not be written. Owner only. */
+void spy_thread_count_lost(struct spy_thread *thread);
+
+/* A call was lost that is no one thread's (session.c). Any thread, before there is a session, too. */
+void spy_count_lost_call(void);
+
+/* Writes the thread's counters as records and gives the slot back. Owner only. */
+void spy_thread_end(struct spy_thread *thread);
+
+/* Writes the counters as records. Owner only. */
+void spy_thread_flush_counts(struct spy_thread *thread);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * shim/stack/python.h: which lines of Python a thread is at.
+ *
+ * PyTorch gives the interpreter's lock (GIL) back around nearly all it does, so nothing of Python may be
+ * called here and no object's count of references may change. But a thread's own frames stand still while
+ * it is inside a call of ours: they are read as a debugger of another process would, through the kernel
+ * (peek.h). Where the fields are, the interpreter says itself as far as it can (the table of a code
+ * object's members, since 3.13 _Py_DebugOffsets); the rest is known for CPython 3.8 to 3.14. An object is
+ * believed if its type is the one it has to be. A version we do not know, a build without the GIL and
+ * whatever does not add up give nothing.
+ */
+#ifndef CUDASPY_SHIM_PYTHON_H
+#define CUDASPY_SHIM_PYTHON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- the interpreter: python.c ---------------------------------------------------------------- */
+
+/* What an interpreter exports. */
+struct spy_python_symbols {
+	uintptr_t code_type, text_type, bytes_type, frame_type; /* PyCode_Type, PyUnicode_Type … */
+	uintptr_t runtime; /* _PyRuntime, which begins with _Py_DebugOffsets since 3.13 */
+	void *(*thread_state)(void); /* PyGILState_GetThisThreadState, which needs no GIL */
+	uint32_t version; /* as PY_VERSION_HEX */
+};
+
+/* The same, and where the fields of its objects are. */
+struct spy_python {
+	struct spy_python_symbols symbols;
+	unsigned int minor; /* of version 3 */
+	struct {
+		uint16_t thread_id;
+		uint16_t frame; /* or what leads to it … */
+		bool indirect; /* … which then has it … */
+		uint16_t frame_in_it; /* … there */
+	} state;
+	struct {
+		uint16_t previous, code, instruction;
+		uint16_t owner; /* 0: has none */
+		uint16_t bytes; /* all of the above */
+	} frame;
+	struct {
+		uint16_t file, function, first_line, lines;
+		uint16_t
+			bytecode; /* 0: elsewhere, and the frame has a number instead of an address */
+		uint16_t bytes; /* all of the above */
+	} code;
+	uint16_t ascii_bytes, compact_bytes; /* before a text's characters */
+};
+
+/* Where the fields are. False: nothing we could read safely. The types' memory must be readable. */
+bool spy_python_describe(const struct spy_python_symbols *symbols, struct spy_python *python);
+
+/* Looks for an interpreter in the process if none is known. With the session's look_lock held; slow. */
+void spy_python_look(void);
+
+/* On a slow path, where memory may be allocated: calls for the first time in this thread what has to be called
+ * where it may not. */
+void spy_python_ask(void *(**asked)(void));
+
+/* The one that was found; NULL: none. */
+const struct spy_python *spy_python_here(void);
+
+/* A library is about to be unloaded, perhaps the interpreter: forget it, until it is looked for again, or
+ * until spy_python_remember with what this returned, if nothing was unloaded. */
+const struct spy_python *spy_python_forget(void);
+void spy_python_remember(const struct spy_python *python);
+
+/* ---- the frames of the calling thread: python_frames.c ---------------------------------------- */
+
+struct spy_python_walk {
+	const struct spy_python *python;
+	int pid;
+	uintptr_t next; /* frame, 0 none */
+	unsigned int steps;
+};
+
+struct spy_python_frame {
+	uintptr_t file, function, lines; /* objects of its code */
+	uint32_t first_line; /* 0 unknown */
+	int32_t at; /* byte of its bytecode; negative: before the first */
+};
+
+#define SPY_PYTHON_FILE 512
+#define SPY_PYTHON_FUNCTION 200
+
+/* What people call a frame. Texts are UTF-8; of a longer path the end, of a longer name the beginning. */
+struct spy_python_place {
+	uint32_t first_line, line; /* 0 unknown */
+	char file[SPY_PYTHON_FILE];
+	char function[SPY_PYTHON_FUNCTION];
+};
+
+/* The calling thread's frames, innermost first. False: it has none. No allocation, no lock, no GIL; errno
+ * may change. */
+bool spy_python_begin(struct spy_python_walk *walk, const struct spy_python *python);
+bool spy_python_next(struct spy_python_walk *walk, struct spy_python_frame *frame);
+bool spy_python_read(const struct spy_python_walk *walk, const struct spy_python_frame *frame,
+		     struct spy_python_place *place);
+
+/* ---- lines: python_lines.c --------------------------------------------------------------------- */
+
+/* A table of lines in memory that may be anything. */
+struct spy_python_lines {
+	int pid;
+	uintptr_t table;
+	size_t bytes;
+	const uint8_t *begun; /* its first bytes, if they were read before … */
+	size_t begun_bytes; /* … so many, bytes at most */
+	uint32_t first_line;
+	unsigned int minor; /* of the version, which says how the table is made */
+};
+
+/* The line of a byte of the bytecode; 0: none, or the table makes no sense. */
+uint32_t spy_python_line(const struct spy_python_lines *lines, int32_t at);
+
+#endif

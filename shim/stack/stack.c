@@ -1,0 +1,331 @@
+/*
+ * shim/stack/stack.c: which calls get a stack, and how often. Runs on the application's threads, when a
+ * call of their own returns that was long, failed, copied pageable memory or made something, or is one in 64 (of a
+ * thread's first calls one in 8) of those that wait, copy or hand work to a stream (of the runtime's launches: to the
+ * legacy default stream, for which others wait): too many of these are a problem, too, and from where they come their
+ * return address does not tell: of <<<>>>, in a program that has CUDA's runtime in it, in C++ full of wrappers, in
+ * Python. Takes no lock, allocates nothing. In a program with Python its lines are told with the stack (python.h).
+ *
+ * A place (return address and function) gets a stack for its first calls (of a sample four), then for each that took
+ * twice as long as the longest told of, and for about the 16th, 32nd, 64th …: a wrapper that all of a
+ * program calls shows some more of its callers. A thread gets so many a second at most.
+ */
+#include <stddef.h>
+#include <string.h>
+#include "process/apart.h"
+#include "lib/clock.h"
+#include "process/options.h"
+#include "record/session.h"
+#include "arch/x86_64/frame_layout.h"
+#include "stack/python.h"
+#include "record/sched.h"
+#include "stack/stack.h"
+#include "lib/unwind.h"
+
+#pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
+
+#define FIRST_CALLS 8 /* of a place that get a stack */
+#define FIRST_SAMPLED 4
+#define MADE_BEFORE 4 /* so many things are made before it counts as again */
+#define PER_SECOND 50 /* a thread's, in the long run */
+#define AT_ONCE 200 /* for a program's start makes many, and its work begins right behind it */
+#define SAMPLED_AT_ONCE 100 /* of these that are only in a sample */
+#define AGAIN_MS 250 /* a place is told of once more, where old packets are deleted */
+#define PROBES 16 /* entries looked at in a table */
+#define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
+
+uint64_t spy_closer_look = UINT64_MAX;
+static uint64_t long_call = UINT64_MAX; /* that is worth a stack */
+static bool bounded; /* old packets are deleted */
+
+void spy_stack_begin(uint64_t frequency)
+{
+	long_call = spy_options.nostacks ? UINT64_MAX : frequency / 1000;
+	bounded = spy_options_keep_bytes();
+	spy_closer_look = long_call < spy_long_call ? long_call : spy_long_call;
+}
+
+static bool failed(const struct spy_frame *frame)
+{
+	uint32_t result = (uint32_t)frame->result;
+
+	return result && result < SPY_RESULT_NONE && result != NOT_READY;
+}
+
+static uint8_t worth_a_look(const struct spy_thread *thread, const struct spy_frame *frame,
+			    uint64_t now)
+{
+	uint8_t why = 0;
+
+	if (now - frame->start >= long_call)
+		why |= SPY_STACK_LONG;
+	if (frame->details.pageable && !frame->details.captured)
+		why |= SPY_STACK_PAGEABLE;
+	if (failed(frame))
+		why |= SPY_STACK_FAILED;
+	if (frame->slot->makes)
+		why |= SPY_STACK_MADE;
+	if (spy_stack_samples(thread, frame))
+		why |= SPY_STACK_SAMPLED;
+	return why;
+}
+
+/* The entry of a key in a table of such entries, which begin with theirs, or a free one taken for it; NULL: the
+ * table is full around there. What else is in a new entry is zero for all: no order to keep. */
+static void *find_entry(void *table, size_t entries, size_t bytes, uint64_t key)
+{
+	uint64_t at = key * 0x9e3779b97f4a7c15ull >> 32;
+
+	for (uint64_t i = 0; i < PROBES; i++) {
+		uint64_t *entry = (uint64_t *)((char *)table + (at + i) % entries * bytes);
+		uint64_t known = __atomic_load_n(entry, __ATOMIC_RELAXED);
+
+		if (!known && __atomic_compare_exchange_n(entry, &known, key, false,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return entry;
+		if (known == key)
+			return entry;
+	}
+	return NULL;
+}
+
+_Static_assert(!offsetof(struct spy_stack_site, key) && !offsetof(struct spy_python_code, key),
+	       "find_entry");
+
+/*
+ * How many calls of the place are now counted for this one: each of the first ones, then a lot for one in
+ * that many, drawn by the clock. Threads that allocate side by side would else meet at the counter in each
+ * call, and wait for its cache line longer than the call takes.
+ */
+static uint64_t lot_of(const uint64_t *counter, uint64_t now)
+{
+	if (__atomic_load_n(counter, __ATOMIC_RELAXED) < MADE_BEFORE + FIRST_CALLS)
+		return 1;
+	return spy_stack_is_drawn(now) ? SPY_STACK_LOT : 0;
+}
+
+/* The thread need not look at the place again before a lot is drawn, or a call takes twice as long. */
+static void settle(struct spy_thread *thread, const struct spy_stack_site *site, uint64_t key)
+{
+	if (bounded || __atomic_load_n(&site->calls, __ATOMIC_RELAXED) < MADE_BEFORE + FIRST_CALLS)
+		return;
+	*spy_stack_settled(thread, key) = (struct spy_settled){
+		.key = key, .longest = __atomic_load_n(&site->longest, __ATOMIC_RELAXED)};
+}
+
+/* Does the number of bits grow with the last lot? */
+static bool doubled(uint64_t calls, uint64_t lot)
+{
+	return (calls ^ (calls - lot)) > calls - lot;
+}
+
+/* Of a bounded trace: may the packet that has the place's last stack be gone? Then it is told of again, now and then. */
+static bool is_forgotten(struct spy_stack_site *site, uint64_t now)
+{
+	uint64_t told = __atomic_load_n(&site->told, __ATOMIC_RELAXED);
+
+	return bounded && now > told && now - told >= AGAIN_MS * long_call;
+}
+
+/* Is this call of the place one to tell of? Samples are counted apart: thousands of short calls must not use up what
+ * the first long or failed one is to get. */
+static bool is_due(struct spy_thread *thread, const struct spy_frame *frame, uint8_t why,
+		   uint64_t now)
+{
+	uint64_t key = spy_stack_key(frame), duration = now - frame->start;
+	struct spy_stack_site *site =
+		find_entry(spy_session->stack_sites, SPY_STACK_SITES, sizeof(*site), key);
+	uint64_t calls, lot, before = why == SPY_STACK_MADE ? MADE_BEFORE : 0;
+	uint64_t first = why == SPY_STACK_SAMPLED ? FIRST_SAMPLED : FIRST_CALLS, *counter;
+
+	if (!site)
+		return false;
+	if (why == SPY_STACK_MADE)
+		settle(thread, site, key);
+	counter = why == SPY_STACK_SAMPLED ? &site->samples : &site->calls;
+	lot = lot_of(counter, now);
+	calls = lot ? __atomic_add_fetch(counter, lot, __ATOMIC_RELAXED) : UINT64_MAX;
+	if (calls <= before)
+		return false;
+	if (is_forgotten(site, now)) {
+		__atomic_store_n(&site->told, now, __ATOMIC_RELAXED);
+		return true;
+	}
+	/* Two threads at once may both tell of it: two stacks instead of one. */
+	if (duration / 2 >= __atomic_load_n(&site->longest, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&site->longest, duration, __ATOMIC_RELAXED);
+		return true;
+	}
+	return lot && (calls <= before + first || doubled(calls, lot));
+}
+
+/* Cycles that a stack uses up of its thread's share. */
+static uint64_t share(void)
+{
+	return 1000 * long_call / PER_SECOND;
+}
+
+/* Has the thread had its share? */
+static bool too_many(const struct spy_thread *thread, uint8_t why, uint64_t now)
+{
+	uint64_t used = thread->stacks_until > now ? thread->stacks_until - now : 0;
+
+	return used >= (why == SPY_STACK_SAMPLED ? SAMPLED_AT_ONCE : AT_ONCE) * share();
+}
+
+static void use_share(struct spy_thread *thread, uint64_t now)
+{
+	if (thread->stacks_until < now)
+		thread->stacks_until = now;
+	thread->stacks_until += share();
+}
+
+/* The frames are found by what the road left: the return address, and below it the slot's number and
+ * the caller's frame pointer (trampoline.S). */
+static size_t walk(const struct spy_thread *thread, const struct spy_frame *frame, uint64_t *frames)
+{
+	struct spy_unwind start = {
+		.ip = frame->caller, .sp = (uintptr_t)frame->stack, .bp = frame->stack[-3]};
+
+	if ((uintptr_t)frame > thread->stack_begin && (uintptr_t)frame < thread->stack_end) {
+		start.stack_begin = thread->stack_begin;
+		start.stack_end = thread->stack_end;
+	}
+	return spy_unwind(&start, frames, SPY_STACK_MOST);
+}
+
+/* ---- in Python ------------------------------------------------------------------------------- */
+
+/* FNV-1a: a table of four thousand will hardly see two with the same 64 bits. */
+static uint64_t hash_more(uint64_t hash, const void *bytes, size_t n)
+{
+	const uint8_t *at = bytes;
+
+	while (n--)
+		hash = (hash ^ *at++) * 0x100000001b3ull;
+	return hash;
+}
+
+/* A function is known by what it is called: its object may have been freed, and another one lie there. */
+static uint64_t key_of(const struct spy_python_place *place)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	hash = hash_more(hash, place->file, strlen(place->file) + 1);
+	hash = hash_more(hash, place->function, strlen(place->function) + 1);
+	hash = hash_more(hash, &place->first_line, sizeof(place->first_line));
+	return hash ? hash : 1;
+}
+
+/* Has the trace, as far as it will be kept, that code's name? Two threads at once may both say no. */
+static bool is_told(const struct spy_thread *thread, struct spy_python_code *code)
+{
+	uint64_t here = bounded ? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1) : 1;
+
+	if (__atomic_load_n(&code->told, __ATOMIC_RELAXED) == here)
+		return true;
+	__atomic_store_n(&code->told, here, __ATOMIC_RELAXED);
+	return false;
+}
+
+#define CODE_BYTES (sizeof(struct spy_rec_python_code) + SPY_PYTHON_FILE + SPY_PYTHON_FUNCTION + 8)
+
+static void tell_code(struct spy_thread *thread, uint32_t number,
+		      const struct spy_python_place *place, uint64_t now)
+{
+	struct spy_rec_python_code *record = (struct spy_rec_python_code *)thread->head;
+	size_t file = strlen(place->file) + 1, function = strlen(place->function) + 1;
+	size_t bytes = sizeof(*record) + file + function, padding = 7 - bytes % 8;
+
+	*record = (struct spy_rec_python_code){.head = {.time = now, .event = SPY_EV_PYTHON_CODE},
+					       .code = number,
+					       .first_line = place->first_line};
+	memcpy(record->text, place->file, file);
+	memcpy(record->text + file, place->function, function);
+	memset(record->text + file + function, ' ', padding);
+	record->text[file + function + padding] = '\0';
+	spy_thread_publish(thread, now, bytes + padding + 1);
+}
+
+/* The code's number, told if it was not; 0: no room in the table, or for telling. */
+static uint32_t number_of(struct spy_thread *thread, const struct spy_python_place *place,
+			  uint64_t now)
+{
+	struct spy_python_code *code;
+	uint32_t number;
+
+	if (!spy_thread_has_room(thread,
+				 CODE_BYTES + sizeof(struct spy_rec_python_stack) + SPY_RECORD_MAX))
+		return 0;
+	code = find_entry(spy_session->python_codes, SPY_PYTHON_CODES, sizeof(*code),
+			  key_of(place));
+	if (!code)
+		return 0;
+	number = (uint32_t)(code - spy_session->python_codes) + 1;
+	if (!is_told(thread, code))
+		tell_code(thread, number, place, now);
+	return number;
+}
+
+static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
+{
+	const struct spy_python *python = spy_python_here();
+	struct spy_rec_python_stack record = {.time = now, .event = SPY_EV_PYTHON_STACK, .fn = fn};
+	struct spy_python_walk walk;
+	struct spy_python_frame frame;
+	struct spy_python_place place;
+
+	if (!python || thread->python_asked != python->symbols.thread_state ||
+	    !spy_python_begin(&walk, python))
+		return;
+	while (record.count < SPY_PYTHON_MOST && spy_python_next(&walk, &frame)) {
+		uint8_t n = record.count++;
+
+		if (!spy_python_read(&walk, &frame, &place))
+			continue;
+		record.codes[n] = number_of(thread, &place, now);
+		record.lines[n] = place.line;
+	}
+	record.more = record.count == SPY_PYTHON_MOST && spy_python_next(&walk, &frame);
+	if (!record.count || !spy_thread_has_room(thread, sizeof(record) + SPY_RECORD_MAX))
+		return;
+	memcpy(thread->head, &record, sizeof(record));
+	spy_thread_publish(thread, now, sizeof(record));
+}
+
+struct look {
+	struct spy_thread *thread;
+	const struct spy_frame *frame;
+	uint64_t now;
+};
+
+static void look_apart(void *data)
+{
+	const struct look *look = data;
+	struct spy_thread *thread = look->thread;
+	struct spy_rec_stack *record = (struct spy_rec_stack *)thread->head;
+
+	record->count =
+		(uint8_t)walk(thread, look->frame,
+			      (uint64_t *)(thread->head + offsetof(struct spy_rec_stack, frames)));
+	use_share(thread, look->now);
+	spy_thread_publish(thread, look->now, sizeof(*record));
+	tell_python(thread, look->frame->slot->fn, look->now);
+}
+
+void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
+{
+	struct spy_rec_stack *record = (struct spy_rec_stack *)thread->head;
+	struct look look = {.thread = thread, .frame = frame, .now = now};
+	uint8_t why = long_call == UINT64_MAX ? 0 : worth_a_look(thread, frame, now);
+	uint64_t begun;
+
+	if (!why || too_many(thread, why, now) || !is_due(thread, frame, why, now) ||
+	    !spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX))
+		return;
+	begun = spy_overhead_begin();
+	*record = (struct spy_rec_stack){
+		.time = now, .event = SPY_EV_STACK, .fn = frame->slot->fn, .why = why};
+	spy_apart(look_apart, &look);
+	spy_overhead_end(thread, begun);
+}

@@ -1,0 +1,97 @@
+/*
+ * shim/stack/stack.h: who called the calls that are worth a look: a record of return addresses before the
+ * call's own. What is worth a look, and how often at one place, stack.c decides; unwind.c walks.
+ */
+#ifndef CUDASPY_SHIM_STACK_H
+#define CUDASPY_SHIM_STACK_H
+
+#include "record/thread.h"
+
+/* A place in the program that makes calls worth a look. The threads share the table without a lock; it
+ * is part of the session, so a forked child begins with none. */
+struct spy_stack_site {
+	uint64_t key; /* return address and function; 0: free */
+	uint64_t longest; /* call that has its stack in the trace, cycles */
+	uint64_t calls; /* worth a look; about, beyond the first */
+	uint64_t samples; /* the same, of those that are only in a sample */
+	uint64_t told; /* when its last stack was written, in a bounded trace */
+};
+
+#define SPY_STACK_SITES 4096 /* beyond this many, places get no stack */
+
+/* A code object of Python's that has a number in the trace: its place in the table and 1. */
+struct spy_python_code {
+	uint64_t key; /* file, function and first line; 0: free */
+	uint64_t told; /* the packet (slot and number, and 1) that says what it is */
+};
+
+#define SPY_PYTHON_CODES 4096 /* beyond this many, lines in others are not told */
+
+/* Cycles from which on a call gets a closer look when it returns (call.c): the scheduler's account
+ * (spy_long_call) or a stack. */
+extern uint64_t spy_closer_look;
+
+/* Is the call of a sort that is sampled? Launches into other streams than the legacy one must find out quickly. */
+static inline bool spy_stack_sampled(const struct spy_frame *frame)
+{
+	uint8_t sampled = frame->slot->sampled;
+
+	return sampled == SPY_SAMPLED_LEGACY ? frame->details.stream == SPY_STREAM_LEGACY : sampled;
+}
+
+#define SPY_STACK_EARLY 1024 /* calls of a thread: it may make no others */
+
+/* About one call in 64 of a thread's, of the early ones one in 8, by how many it has made; not every 64th, for programs
+ * make calls in rounds. One multiplication would not do: with rounds of some lengths it draws the same few places again
+ * and again. */
+static inline bool spy_stack_draws(uint64_t calls)
+{
+	uint64_t mixed = calls * 0x9e3779b97f4a7c15ull;
+
+	mixed = (mixed ^ mixed >> 32) * 0xd6e8feb86659fd93ull;
+	return mixed >= -(calls < SPY_STACK_EARLY ? 1ull << 61 : 1ull << 58);
+}
+
+static inline bool spy_stack_samples(const struct spy_thread *thread, const struct spy_frame *frame)
+{
+	return spy_stack_sampled(frame) && spy_stack_draws(thread->page->calls);
+}
+
+#define SPY_STACK_LOT 16 /* calls counted at once */
+
+/* One in a lot, drawn by the clock. */
+static inline bool spy_stack_is_drawn(uint64_t now)
+{
+	return !((now * 0x9e3779b97f4a7c15ull >> 32) % SPY_STACK_LOT);
+}
+
+static inline uint64_t spy_stack_key(const struct spy_frame *frame)
+{
+	return frame->caller << 16 | frame->slot->fn;
+}
+
+/* Where the thread keeps that a place has had its first calls. */
+static inline struct spy_settled *spy_stack_settled(struct spy_thread *thread, uint64_t key)
+{
+	return &thread->settled[key * 0x9e3779b97f4a7c15ull >> 32 & (SPY_SETTLED - 1)];
+}
+
+/* A call that makes things: may its place be due? Of a settled one spy_stack_look would say no as well, but later. */
+static inline bool spy_stack_makes(struct spy_thread *thread, const struct spy_frame *frame,
+				   uint64_t now)
+{
+	uint64_t key = spy_stack_key(frame);
+	const struct spy_settled *settled = spy_stack_settled(thread, key);
+
+	return settled->key != key || (now - frame->start) / 2 >= settled->longest ||
+	       spy_stack_is_drawn(now);
+}
+
+/* When a session begins. frequency: cycles a second. */
+void spy_stack_begin(uint64_t frequency);
+
+/* The thread's call of its own returns: is it worth a look, and has its place been told of too often?
+ * now is the time of the call's record, which comes behind. Takes no lock, allocates nothing. */
+void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now);
+
+#endif
