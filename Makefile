@@ -37,8 +37,12 @@ ANALYZER_OBJ := $(patsubst %,$(BUILD)/%.o,$(ANALYZER_SRC))
 SHIM  := $(BUILD)/libcudaspy.so
 TOOL  := $(BUILD)/cudaspy
 
+# One file a verb; `help` is in main.c.
+VERBS := $(patsubst analyzer/cmd_%.c,%,$(wildcard analyzer/cmd_*.c)) help
+MAN   := $(BUILD)/man/cudaspy.1 $(VERBS:%=$(BUILD)/man/cudaspy-%.1) docs/man/cudaspy-suppressions.5
+
 .PHONY: all sim
-all: $(SHIM) $(TOOL) sim
+all: $(SHIM) $(TOOL) $(MAN) sim
 ifeq ($(NVCC),)
 all: no-cuda
 .PHONY: no-cuda
@@ -88,6 +92,19 @@ $(BUILD)/analyzer/expect/priors.c.o: $(wildcard analyzer/expect/priors/*.json)
 $(TOOL): $(ANALYZER_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(TOOL_LIBS)
+
+# Manual pages, from the tables that --help prints.
+$(BUILD)/man/cudaspy.1: $(TOOL)
+	$(call written_by,help --format=man)
+$(BUILD)/man/cudaspy-%.1: $(TOOL)
+	$(call written_by,help --format=man $*)
+
+# Leaks do not matter here; LeakSanitizer does not work everywhere.
+define written_by
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)ASAN_OPTIONS=detect_leaks=0 $(TOOL) $(1) >$@.new && mv $@.new $@
+endef
 
 # The same road with nothing at its ends, for `make bench`: what an interposer costs that does nothing.
 EMPTY_OBJ := $(patsubst %,$(BUILD)/empty/%.o,$(SHIM_SRC))
@@ -166,19 +183,29 @@ demo:
 
 # What a fresh Debian machine lacks: to build, which is all the demo needs; and what the tests run and compare with.
 BUILD_DEBS := gcc g++ libc6-dev uthash-dev libdw-dev libelf-dev libjansson-dev
-TEST_DEBS  := libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils gnuplot-nox fonts-dejavu-core
+TEST_DEBS  := libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils groff-base gnuplot-nox fonts-dejavu-core
 .PHONY: deps
 deps:
 	$(Q)tests/deps $(BUILD_DEBS) $(TEST_DEBS)
 
 # ---- install ----------------------------------------------------------------------------------
 .PHONY: install uninstall clean help
-install: $(SHIM) $(TOOL)
-	install -D -m 755 $(TOOL) '$(DESTDIR)$(PREFIX)/bin/cudaspy'
-	install -D -m 755 $(SHIM) '$(DESTDIR)$(PREFIX)/lib/cudaspy/libcudaspy.so'
+# Mode, file, and where it goes below PREFIX.
+man_section   = share/man/man$(subst .,,$(suffix $(1)))
+INSTALLED    := 755:$(TOOL):bin/cudaspy 755:$(SHIM):lib/cudaspy/libcudaspy.so \
+	$(foreach page,$(MAN),644:$(page):$(call man_section,$(page))/$(notdir $(page)))
+field         = $(word $(1),$(subst :, ,$(2)))
+define newline
+
+
+endef
+
+install: $(SHIM) $(TOOL) $(MAN)
+	$(foreach row,$(INSTALLED),install -D -m $(call field,1,$(row)) $(call field,2,$(row)) \
+		'$(DESTDIR)$(PREFIX)/$(call field,3,$(row))'$(newline)	)
 
 uninstall:
-	rm -f '$(DESTDIR)$(PREFIX)/bin/cudaspy' '$(DESTDIR)$(PREFIX)/lib/cudaspy/libcudaspy.so'
+	$(foreach row,$(INSTALLED),rm -f '$(DESTDIR)$(PREFIX)/$(call field,3,$(row))'$(newline)	)
 	-rmdir '$(DESTDIR)$(PREFIX)/lib/cudaspy'
 
 clean:

@@ -264,7 +264,8 @@ const struct command command_run = {
 	.text = "Each process that uses CUDA leaves a trace directory. The exit status is "
 		"PROGRAM's; if a signal ended it, the same signal ends cudaspy, after the "
 		"report. 2: wrong usage, or nothing could be recorded, so PROGRAM was not begun; "
-		"126, 127: it cannot be run, is not there.\n",
+		"126, 127: it cannot be run, is not there.\n"
+		"Options of the recorder can also be given as environment variables: cudaspy(1).\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.first_ends = true,

@@ -14,6 +14,11 @@ static bool is_switch(const struct option_row *o)
 	return o->argument && !strcmp(o->argument, "1");
 }
 
+const char *option_argument(const struct option_row *o)
+{
+	return is_switch(o) ? NULL : o->argument;
+}
+
 static bool is_several(const struct option_row *o)
 {
 	return !strcmp(o->argument, OPTION_SEVERAL);
@@ -50,7 +55,7 @@ void command_help(const struct command *self, FILE *out)
 	free(text);
 	for (i = 0; i < self->n_options; i++) {
 		const struct option_row *o = &self->options[i];
-		const char *argument = is_switch(o) ? NULL : o->argument;
+		const char *argument = option_argument(o);
 		char left[64];
 
 		snprintf(left, sizeof(left), "%c%c%s --%s%s%s", o->letter ? '-' : ' ',

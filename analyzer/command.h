@@ -53,6 +53,16 @@ struct command {
 	int (*run)(const struct command *self, int argc, char **argv);
 };
 
+/* The tool as a whole: `cudaspy help`, its manual page and the completions are made from this. */
+struct command_set {
+	const char *version;
+	const char *summary; /* one line */
+	const char *about; /* how to use it */
+	const char *statuses; /* the exit statuses */
+	const struct command *const *commands;
+	size_t n;
+};
+
 extern const struct command command_run, command_report, command_explain, command_why, command_diff,
 	command_dump, command_info, command_calibrate;
 
@@ -62,6 +72,9 @@ extern const struct command command_run, command_report, command_explain, comman
  * *status.
  */
 bool command_parse(const struct command *self, void *options, int *argc, char **argv, int *status);
+
+/* What has to follow an option, for the help; NULL: nothing. */
+const char *option_argument(const struct option_row *o);
 
 /* Words for people, as wide as the screen: print_paragraphs. */
 void command_print(const char *text, FILE *out);

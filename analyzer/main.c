@@ -5,46 +5,41 @@
 #include <stdlib.h>
 #include <string.h>
 #include "command.h"
+#include "manual.h"
 
 #ifndef CUDASPY_VERSION
 #define CUDASPY_VERSION "unknown"
 #endif
 
-static const struct command command_help_verb;
-static const struct command *const commands[9];
+static const struct command_set tool;
 
 static const struct command *find(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		if (!strcmp(commands[i]->name, name))
-			return commands[i];
+	for (i = 0; i < tool.n; i++)
+		if (!strcmp(tool.commands[i]->name, name))
+			return tool.commands[i];
 	return NULL;
 }
 
-static void usage(FILE *out)
+static void usage(const struct command_set *set, FILE *out)
 {
+	char *text = xasprintf("usage: cudaspy VERB [options] [arguments]\n\n%s. %s\n\nVerbs:\n",
+			       set->summary, set->about);
 	size_t i;
 
-	command_print(
-		"usage: cudaspy VERB [options] [arguments]\n\n"
-		"Tells where a program waits in CUDA calls. Record with `cudaspy run -- app`, or "
-		"with LD_PRELOAD=libcudaspy.so; look at the traces afterwards, anywhere.\n\n"
-		"Verbs:\n",
-		out);
-	for (i = 0; i < ARRAY_SIZE(commands); i++) {
-		char *text = xasprintf("  %-9s  %s", commands[i]->name, commands[i]->summary);
-
+	command_print(text, out);
+	free(text);
+	for (i = 0; i < set->n; i++) {
+		text = xasprintf("  %-9s  %s", set->commands[i]->name, set->commands[i]->summary);
 		command_print(text, out);
 		free(text);
 	}
-	command_print(
-		"\nExit status: 0 fine (also when a damaged trace could be read in part); 1 "
-		"findings that --fail-on or --budget of `report` do not allow; 2 could not run: "
-		"wrong usage, nothing that could be read, or no place to write it to. `run` passes "
-		"on the program's.\n\n`cudaspy --version` says which one this is.\n",
-		out);
+	text = xasprintf("\nExit status: %s\n\n`cudaspy --version` says which one this is.\n",
+			 set->statuses);
+	command_print(text, out);
+	free(text);
 }
 
 static int unknown(const char *verb)
@@ -53,21 +48,61 @@ static int unknown(const char *verb)
 	return STATUS_USAGE;
 }
 
+/* ---- help ----------------------------------------------------------------------------------- */
+
+static const struct help_format {
+	const char *name;
+	void (*all)(const struct command_set *set, FILE *out);
+	void (*one)(const struct command *command, const struct command_set *set, FILE *out);
+} help_formats[] = {
+	{"text", usage, NULL},
+	{"man", manual_overview, manual_verb},
+};
+
+struct options {
+	const char *format;
+};
+
+/* clang-format off */
+static const struct option_row help_options[] = {
+	{"format", 'f', "FORMAT", "text (default) or man, the manual page", offsetof(struct options, format)},
+};
+/* clang-format on */
+
+static const struct help_format *find_format(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(help_formats); i++)
+		if (!strcmp(help_formats[i].name, name))
+			return &help_formats[i];
+	complain("help: no format '%s' (%s)", name, help_options[0].help);
+	return NULL;
+}
+
 static int help(const struct command *self, int argc, char **argv)
 {
+	struct options options = {.format = "text"};
+	const struct help_format *format;
 	const struct command *command;
 	int status;
 
-	if (!command_parse(self, NULL, &argc, argv, &status))
+	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
+	format = find_format(options.format);
+	if (!format)
+		return STATUS_USAGE;
 	if (argc == 1) {
-		usage(stdout);
+		format->all(&tool, stdout);
 		return command_said();
 	}
 	command = find(argv[1]);
 	if (!command)
 		return unknown(argv[1]);
-	command_help(command, stdout);
+	if (format->one)
+		format->one(command, &tool, stdout);
+	else
+		command_help(command, stdout);
 	return command_said();
 }
 
@@ -76,15 +111,15 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	if (argc < 2) {
-		usage(stderr);
+		usage(&tool, stderr);
 		return STATUS_USAGE;
 	}
 	if (!strcmp(argv[1], "--version")) {
-		puts("cudaspy " CUDASPY_VERSION);
+		printf("cudaspy %s\n", tool.version);
 		return command_said();
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		usage(stdout);
+		usage(&tool, stdout);
 		return command_said();
 	}
 	command = find(argv[1]);
@@ -93,12 +128,27 @@ int main(int argc, char **argv)
 
 static const struct command command_help_verb = {
 	.name = "help",
-	.arguments = "[VERB]",
+	.arguments = "[options] [VERB]",
 	.summary = "Explains a verb and its options",
+	.options = help_options,
+	.n_options = ARRAY_SIZE(help_options),
 	.run = help,
 };
 
-static const struct command *const commands[9] = {
+static const struct command *const commands[] = {
 	&command_run,  &command_report, &command_explain,   &command_why,       &command_diff,
 	&command_dump, &command_info,   &command_calibrate, &command_help_verb,
+};
+
+static const struct command_set tool = {
+	.version = CUDASPY_VERSION,
+	.summary = "Tells where a program waits in CUDA calls",
+	.about = "Record with `cudaspy run -- app`, or with LD_PRELOAD=libcudaspy.so; look at the "
+		 "traces afterwards, anywhere.",
+	.statuses = "0 fine (also when a damaged trace could be read in part); 1 findings that "
+		    "--fail-on or --budget of `report` do not allow; 2 could not run: wrong usage, "
+		    "nothing that could be read, or no place to write it to. `run` passes on the "
+		    "program's.",
+	.commands = commands,
+	.n = ARRAY_SIZE(commands),
 };

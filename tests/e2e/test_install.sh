@@ -1,5 +1,5 @@
 #!/bin/bash
-# make install puts a command and a library where they find each other; make uninstall leaves nothing.
+# make install puts a command and a library where they find each other, and their manual pages; make uninstall leaves nothing.
 # And the whole way of a user: cudaspy run on a program, its exit status passed on, the report.
 . "$(dirname "$0")/lib.sh"
 need make
@@ -11,6 +11,11 @@ in_top() {
 in_top install
 installed=$tmp/root/opt/spy/bin/cudaspy
 [ -x "$installed" ] || fail "no command"
+for page in man1/cudaspy.1 man1/cudaspy-run.1 man5/cudaspy-suppressions.5; do
+	[ -s "$tmp/root/opt/spy/share/man/$page" ] || fail "no manual page $page"
+done
+expect "pages of verbs" "$(ls "$tmp/root/opt/spy/share/man/man1" | grep -c cudaspy-)" \
+	"$("$installed" help | sed -n '/^Verbs:/,/^$/p' | grep -c '^  [a-z]')"
 
 LD_LIBRARY_PATH=$fakes "$installed" run -o "$out" -- "$bin/use_rt13" >run.out 2>run.err ||
 	fail "run: status $?: $(tail -n 3 run.err)"
