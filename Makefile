@@ -40,9 +40,10 @@ TOOL  := $(BUILD)/cudaspy
 # One file a verb; `help` is in main.c.
 VERBS := $(patsubst analyzer/cmd_%.c,%,$(wildcard analyzer/cmd_*.c)) help
 MAN   := $(BUILD)/man/cudaspy.1 $(VERBS:%=$(BUILD)/man/cudaspy-%.1) docs/man/cudaspy-suppressions.5
+COMPLETIONS := $(BUILD)/completion/cudaspy $(BUILD)/completion/_cudaspy
 
 .PHONY: all sim
-all: $(SHIM) $(TOOL) $(MAN) sim
+all: $(SHIM) $(TOOL) $(MAN) $(COMPLETIONS) sim
 ifeq ($(NVCC),)
 all: no-cuda
 .PHONY: no-cuda
@@ -93,11 +94,15 @@ $(TOOL): $(ANALYZER_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(TOOL_LIBS)
 
-# Manual pages, from the tables that --help prints.
+# Manual pages and completions, from the tables that --help prints.
 $(BUILD)/man/cudaspy.1: $(TOOL)
 	$(call written_by,help --format=man)
 $(BUILD)/man/cudaspy-%.1: $(TOOL)
 	$(call written_by,help --format=man $*)
+$(BUILD)/completion/cudaspy: $(TOOL)
+	$(call written_by,help --format=bash)
+$(BUILD)/completion/_cudaspy: $(TOOL)
+	$(call written_by,help --format=zsh)
 
 # Leaks do not matter here; LeakSanitizer does not work everywhere.
 define written_by
@@ -193,14 +198,16 @@ deps:
 # Mode, file, and where it goes below PREFIX.
 man_section   = share/man/man$(subst .,,$(suffix $(1)))
 INSTALLED    := 755:$(TOOL):bin/cudaspy 755:$(SHIM):lib/cudaspy/libcudaspy.so \
-	$(foreach page,$(MAN),644:$(page):$(call man_section,$(page))/$(notdir $(page)))
+	$(foreach page,$(MAN),644:$(page):$(call man_section,$(page))/$(notdir $(page))) \
+	644:$(BUILD)/completion/cudaspy:share/bash-completion/completions/cudaspy \
+	644:$(BUILD)/completion/_cudaspy:share/zsh/site-functions/_cudaspy
 field         = $(word $(1),$(subst :, ,$(2)))
 define newline
 
 
 endef
 
-install: $(SHIM) $(TOOL) $(MAN)
+install: $(SHIM) $(TOOL) $(MAN) $(COMPLETIONS)
 	$(foreach row,$(INSTALLED),install -D -m $(call field,1,$(row)) $(call field,2,$(row)) \
 		'$(DESTDIR)$(PREFIX)/$(call field,3,$(row))'$(newline)	)
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "command.h"
+#include "completion.h"
 #include "manual.h"
 
 #ifndef CUDASPY_VERSION
@@ -50,13 +51,22 @@ static int unknown(const char *verb)
 
 /* ---- help ----------------------------------------------------------------------------------- */
 
+static void help_verb(const struct command *command, const struct command_set *set, FILE *out)
+{
+	(void)set;
+	command_help(command, out);
+}
+
 static const struct help_format {
 	const char *name;
 	void (*all)(const struct command_set *set, FILE *out);
+	/* NULL: there is only one of all verbs */
 	void (*one)(const struct command *command, const struct command_set *set, FILE *out);
 } help_formats[] = {
-	{"text", usage, NULL},
+	{"text", usage, help_verb},
 	{"man", manual_overview, manual_verb},
+	{"bash", completion_bash, NULL},
+	{"zsh", completion_zsh, NULL},
 };
 
 struct options {
@@ -65,7 +75,7 @@ struct options {
 
 /* clang-format off */
 static const struct option_row help_options[] = {
-	{"format", 'f', "FORMAT", "text (default) or man, the manual page", offsetof(struct options, format)},
+	{"format", 'f', "FORMAT", "text (default), man: the manual page, bash or zsh: completion for that shell", offsetof(struct options, format)},
 };
 /* clang-format on */
 
@@ -99,10 +109,11 @@ static int help(const struct command *self, int argc, char **argv)
 	command = find(argv[1]);
 	if (!command)
 		return unknown(argv[1]);
-	if (format->one)
-		format->one(command, &tool, stdout);
-	else
-		command_help(command, stdout);
+	if (!format->one) {
+		complain("help: format %s is for all verbs, not one", format->name);
+		return STATUS_USAGE;
+	}
+	format->one(command, &tool, stdout);
 	return command_said();
 }
 
