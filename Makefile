@@ -161,13 +161,14 @@ include tests/e2e/e2e.mk
 include tests/stress/stress.mk
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
-# halves share nothing but include/.
+# halves share nothing but include/, and that shim/lib knows nothing of the rest.
 C_FILES := $(wildcard shim/*/*.[ch] shim/arch/*/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
 		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch])
 check:
 	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang all
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
 	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' -r shim analyzer
+	@! grep -n '#include "' shim/lib/*.[ch] | grep -v '"lib/'
 	@echo 'check: no findings'
 
 # The packages first; then as many jobs as there are CPUs, unless somebody said how many.
