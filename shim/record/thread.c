@@ -351,6 +351,7 @@ static void get_ready_apart(void *data)
 
 	in_here = true;
 	get->again = false;
+	get->thread = spy_self; /* a handler's call may have begun it just before */
 	if (!get->thread->page || !spy_session_active())
 		get->thread = first_call(&get->again);
 	/* Also where the thread took over a packet, and its name filled it. */
@@ -359,14 +360,12 @@ static void get_ready_apart(void *data)
 	in_here = false;
 }
 
-static struct spy_thread *get_ready(struct spy_thread *thread)
+static struct spy_thread *get_ready(void)
 {
 	struct getting_ready get = {.again = true};
 
-	while (get.again && spy_session_await()) {
-		get.thread = thread;
+	while (get.again && spy_session_await())
 		spy_apart(get_ready_apart, &get);
-	}
 	return get.thread;
 }
 
@@ -404,7 +403,7 @@ struct spy_thread *spy_thread_ready(void)
 	}
 	thread = spy_self;
 	if (!thread->retry_at || spy_clock() >= thread->retry_at)
-		thread = get_ready(thread);
+		thread = get_ready();
 	if (!thread) {
 		remember_no_slot();
 		spy_count_lost_call();
