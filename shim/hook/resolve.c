@@ -216,6 +216,12 @@ void spy_slots_disable(void)
  * first needed. */
 static uint16_t counters = COUNTER_COUNT;
 
+static void name_counter(uint16_t counter, uint16_t fn)
+{
+	if (spy_session_active())
+		__atomic_store_n(&spy_session->board->counter_fn[counter], fn, __ATOMIC_RELAXED);
+}
+
 uint16_t spy_slots_number(struct spy_slot *slot)
 {
 	uint16_t none = SPY_COUNTER_NONE, counter = __atomic_load_n(&counters, __ATOMIC_RELAXED);
@@ -226,13 +232,13 @@ uint16_t spy_slots_number(struct spy_slot *slot)
 		;
 	if (counter >= SPY_BOARD_COUNTERS)
 		return SPY_COUNTER_NONE;
-	if (spy_session_active())
-		__atomic_store_n(&spy_session->board->counter_fn[counter], slot->fn,
-				 __ATOMIC_RELAXED);
+	name_counter(counter, slot->fn);
 	/* Two threads at once: one of the two counters stays at 0. */
-	if (!__atomic_compare_exchange_n(&slot->counter, &none, counter, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
-		counter = none;
+	if (!__atomic_compare_exchange_n(&slot->counter, &none, counter, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST))
+		return none;
+	/* Again: a session that became active in between listed it, or is seen here (begin_alone). */
+	name_counter(counter, slot->fn);
 	return counter;
 }
 
@@ -264,8 +270,9 @@ void spy_slots_trace(uint16_t fn)
 void spy_slots_list_counters(uint16_t counter_fn[SPY_BOARD_COUNTERS])
 {
 	for (size_t i = 0; i < SPY_FN_COUNT * 3; i++)
-		if (spy_stubs[i] && spy_slots[i].counter < SPY_BOARD_COUNTERS)
-			counter_fn[spy_slots[i].counter] = spy_slots[i].fn;
+		if (spy_stubs[i] && spy_slot_counter(&spy_slots[i]) < SPY_BOARD_COUNTERS)
+			__atomic_store_n(&counter_fn[spy_slots[i].counter], spy_slots[i].fn,
+					 __ATOMIC_RELAXED);
 }
 
 /* ---- what we interpose ourselves ------------------------------------------------------------- */

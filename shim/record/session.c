@@ -301,6 +301,8 @@ static void write_first_records(void)
 {
 	char complaint[256];
 
+	/* Once more: those that were given out before the session was active (spy_slots_number). */
+	spy_slots_list_counters(spy_session->board->counter_fn);
 	write_clock_record();
 	spy_modules_look();
 	flush_early_notes();
