@@ -1,7 +1,7 @@
 /*
  * tests/unit/test_analyzer_lists.c: lists that are kept in two places agree: the files of the
  * detectors and their table, the options of the recording and README.md, the formats and the help, the
- * keys of a report and docs/TRACE_FORMAT.md.
+ * keys of a report and docs/REPORT_FORMAT.md.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -147,7 +147,7 @@ static void look_for_keys(json_t *schema, const char *format, size_t *found)
 
 		snprintf(quoted, sizeof(quoted), "`%s`", key);
 		if (!strstr(format, quoted))
-			fail_msg("docs/TRACE_FORMAT.md does not name the key %s", quoted);
+			fail_msg("docs/REPORT_FORMAT.md does not name the key %s", quoted);
 		++*found;
 		look_for_keys(below, format, found);
 	}
@@ -158,7 +158,7 @@ static void look_for_keys(json_t *schema, const char *format, size_t *found)
 /* test_analyzer_schema says that the schema is what the tables are. */
 static void test_report_keys(void **state)
 {
-	char *format = scratch_read(in_source("docs/TRACE_FORMAT.md"), NULL);
+	char *format = scratch_read(in_source("docs/REPORT_FORMAT.md"), NULL);
 	json_t *schema;
 	size_t found = 0;
 

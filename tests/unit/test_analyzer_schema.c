@@ -123,7 +123,7 @@ static json_t *whole_schema(const char *dir)
 			 "cudaspy report --format=json", "description",
 			 "Written from the tables of a report by "
 			 "tests/unit/test_analyzer_schema.c. What the "
-			 "keys mean: docs/TRACE_FORMAT.md. New keys may appear at any time.",
+			 "keys mean: docs/REPORT_FORMAT.md. New keys may appear at any time.",
 			 "type", "object", "required", required, "properties", properties);
 }
 
