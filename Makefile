@@ -54,7 +54,7 @@ endif
 # ---- rules ------------------------------------------------------------------------------------
 CET          := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine 2>/dev/null)),-fcf-protection)
 # uthash would end the application when there is no memory. Aligned: a change of one function must not make another
-# slower by where its loops come to lie (docs/VALIDATION.md).
+# slower by where its loops come to lie (docs/PERFORMANCE.md).
 SHIM_CFLAGS  := -DHASH_NONFATAL_OOM=1 $(CET) -falign-functions=32 -fvisibility=hidden -ftls-model=initial-exec -iquote shim -Iinclude
 SHIM_LDFLAGS := -Wl,--version-script=shim/exports.map -Wl,-soname,libcudaspy.so -Wl,-z,now -Wl,-z,relro -pthread -ldl
 TOOL_LIBS    := -ldw -lelf -ljansson -lm

@@ -2,7 +2,7 @@
  * analyzer/account/kernel_module.c: requests to NVIDIA's kernel modules, by what they would be with a process for
  * each GPU. Names and numbers are those of their published headers (open-gpu-kernel-modules: uvm_ioctl.h,
  * nv_escape.h). What processes do to each other was measured: eight of them, each on a GPU of its own,
- * driver 580 on H200s (docs/VALIDATION.md).
+ * driver 580 on H200s (docs/CUDA_FACTS.md).
  */
 #include <stdbool.h>
 #include "kernel_module.h"

@@ -3,7 +3,7 @@
  * the time of a call went.
  *
  * "sync page" is the page "API synchronization behavior" of the CUDA runtime and driver API
- * references; "measured" is on H200 with driver 580: docs/VALIDATION.md.
+ * references; "measured" is on H200 with driver 580: docs/CUDA_FACTS.md.
  */
 #include "gpu_wait.h"
 

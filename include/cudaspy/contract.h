@@ -5,7 +5,7 @@
  * contract is what the caller asked for; a wait outside it is a surprise, and a surprise is what
  * cudaspy exists to report. Sources: the page "API synchronization behavior" of the CUDA driver API
  * reference, the comments of cuda_runtime_api.h and cuda.h of CUDA 13.0, and, where the documents
- * say less than the driver does, measurements on H200 with driver 580 (docs/VALIDATION.md).
+ * say less than the driver does, measurements on H200 with driver 580 (docs/CUDA_FACTS.md).
  *
  *   CONTRACT(name, async, text)
  *

@@ -669,7 +669,7 @@ static struct at_address locate(const void *address, int fn)
 /*
  * Which exported function of the driver is at an address. What cuGetProcAddress returns is always
  * one of them, and its ABI is that of the exported symbol, whatever name it was asked by
- * (docs/VALIDATION.md). Several names may share an address: the one asked for is preferred.
+ * (docs/CUDA_FACTS.md). Several names may share an address: the one asked for is preferred.
  */
 struct exported {
 	uintptr_t address;

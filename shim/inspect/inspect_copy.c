@@ -56,7 +56,7 @@ static uint8_t kind_of(struct spy_frame *frame, const struct end *end, bool ask)
 
 /* Which side of the bus an end is on. Managed memory counts as the device's: that is where it goes
  * when a copy touches it. A "device" address of pinned memory is the host's: such a copy behaves as
- * host to host, and CUPTI calls it so (docs/VALIDATION.md). */
+ * host to host, and CUPTI calls it so (docs/CUDA_FACTS.md). */
 static inline uint8_t side_of(const struct end *end, uint8_t kind)
 {
 	static const uint8_t sides[] = {

@@ -4,7 +4,7 @@
  * While threads wait for a lock, whoever takes it or gives it back leaves a record, so that the order in which
  * it changed hands is complete; a lock that nobody waits for costs a look at one word. But what is done while a
  * thread has a lock all those who wait for it wait for, too, and it decides who comes next. Two looks at the clock
- * there, and hardly more, made eight threads that allocate on one GPU a third slower (docs/VALIDATION.md). So:
+ * there, and hardly more, made eight threads that allocate on one GPU a third slower (docs/PERFORMANCE.md). So:
  *
  *   - the clock is looked at before a lock is tried, and what it was is written when the lock has been given back;
  *   - that a mutex is given back is told only if somebody has to be woken, which takes a microsecond or more.

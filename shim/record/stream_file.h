@@ -4,7 +4,7 @@
  * The packet being written is a small file of its own that stays mapped, stream_NNNN_tail: what is
  * in it survives a SIGKILL. A full packet is appended to stream_NNNN with one write and the tail
  * starts over, so its pages stay warm; fresh mapped pages would cost each record some 20 ns
- * (docs/VALIDATION.md). A tail begins small and grows: most threads make few calls. Only the slot's owner calls
+ * (docs/PERFORMANCE.md). A tail begins small and grows: most threads make few calls. Only the slot's owner calls
  * these; packet changes are rare.
  */
 #ifndef CUDASPY_SHIM_STREAM_FILE_H

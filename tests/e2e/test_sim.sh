@@ -10,7 +10,7 @@ for sample in "$CUDASPY_BUILD"/sim/samples/*; do
 	echo "$(basename "$sample"): right"
 done
 
-# What breaks a capture, as an H200 has it (docs/VALIDATION.md): by mode global, thread-local and relaxed, each by
+# What breaks a capture, as an H200 has it (docs/CUDA_FACTS.md): by mode global, thread-local and relaxed, each by
 # the thread that captures and by another, and global in a non-blocking stream.
 if [ -x "$build/gpu/facts" ]; then
 	"$sim" "$build/gpu/facts" captures >captures || fail "facts captures: status $?"

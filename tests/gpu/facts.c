@@ -1,5 +1,5 @@
 /*
- * tests/gpu/facts.c: what this driver does, as far as cudaspy relies on it (docs/VALIDATION.md). Prints which calls
+ * tests/gpu/facts.c: what this driver does, as far as cudaspy relies on it (docs/CUDA_FACTS.md). Prints which calls
  * wait for a kernel that runs in another stream, which look-ups take locks, what breaks a capture, and, with two GPUs, what copies between
  * them take with peer access and without.
  *

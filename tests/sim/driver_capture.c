@@ -3,7 +3,7 @@
  * its last ones; an event recorded in it carries the capture to the stream that waits for the event. On
  * the thread that uses the stream.
  *
- * What a capture does not permit breaks it (measured on an H200, docs/VALIDATION.md): waiting for its stream or
+ * What a capture does not permit breaks it (measured on an H200, docs/CUDA_FACTS.md): waiting for its stream or
  * device; work in the legacy stream, if its stream is a blocking one; and, by its mode, what might wait for more than
  * it says: allocating, freeing, pinning, a changed limit, waiting for other streams and events. Global: in all threads,
  * thread-local: in the thread that began it, relaxed: in none.
