@@ -269,7 +269,7 @@ static const char *packet_fault(const struct reader *r, const struct spy_packet 
 	if (p->content_bits % 8 || p->packet_bits % 8)
 		return "packet size is not in whole bytes";
 	/* A tail of a bounded trace may have been about to grow. */
-	if (p->content_bits / 8 < sizeof(*p) ||
+	if (p->content_bits / 8 < sizeof(*p) || p->packet_bits / 8 < sizeof(*p) ||
 	    (p->packet_bits < p->content_bits && (r->unbounded || !in_tail(r))))
 		return "packet sizes contradict each other";
 	return NULL;

@@ -380,6 +380,21 @@ static void test_tail_alone(void **state)
 	assert_int_equal(losses.packets_missing, 0);
 }
 
+/* With a size bound a tail may be about to grow, and be smaller than what is in it; but not smaller than its header. */
+static void test_tail_of_no_size(void **state)
+{
+	const struct fixture *f = *state;
+	struct reader_losses losses;
+	uint64_t no_bits = 0;
+	struct reader r;
+
+	change(f->tail, offsetof(struct spy_packet, packet_bits), &no_bits, 8);
+	reader_init(&r, f->uuid);
+	reader_add_file(&r, f->tail, READER_FILE_TAIL);
+	read_to_the_end(&r, &losses);
+	assert_int_equal(losses.unreadable_bytes, file_size(f->tail));
+}
+
 /* The stream's file was longer than when we looked at its size, or the tail is ahead of it: what was
  * complete is read, and nothing is lost. In a trace that has ended, the same is damage. */
 static void test_live_cut(void **state)
@@ -534,6 +549,7 @@ int main(void)
 		TEST(test_unknown_event),
 		TEST(test_sizes_beyond_file),
 		TEST(test_contradicting_sizes),
+		TEST(test_tail_of_no_size),
 		TEST(test_text_without_end),
 		TEST(test_time_runs_backwards),
 		TEST(test_time_runs_away),
