@@ -1,6 +1,6 @@
 /*
- * shim/arch/x86_64/trampoline.S: the exported stubs and the road they take. The whole of the shim
- * that knows a processor; another architecture is another such file.
+ * shim/arch/x86_64/trampoline.S: the exported stubs and the road they take. Another
+ * architecture is another such file; docs/ADDING.md lists what else knows the processor.
  *
  * A stub pushes the number of its slot and jumps to spy_road, which saves every argument register,
  * calls spy_enter, hands a window of the caller's stack arguments on, calls the real function,
