@@ -175,6 +175,24 @@ static uint64_t loading(struct accounting *a, const struct record *record,
 }
 
 /*
+ * Of an excess that nothing explains, what is the call's own work: as much as calls take with nothing in their way; all of
+ * it, where there is nothing to compare it with. One that is in the kernel module longer than its like makes more than they
+ * do, and has more to do around it, too.
+ */
+static uint64_t unobstructed(const struct caller *c, const struct call_class *class,
+			     const struct finished *f, uint64_t excess_ns)
+{
+	uint64_t limit_ns = c->rested ? divide_rested_limit(class) : divide_own_limit(class);
+
+	if (class->source == EXPECT_NONE)
+		return excess_ns;
+	limit_ns -= least(limit_ns, f->bucket_ns[BUCKET_OWN]);
+	if (f->bucket_ns[BUCKET_IOCTL] > f->kernel_ns && limit_ns < COLD_MOST_NS)
+		limit_ns = COLD_MOST_NS;
+	return least(excess_ns, limit_ns);
+}
+
+/*
  * A client of MPS waits in cuInit while the server belongs to another user; what the process found
  * before and after says so. The whole of cuInit is charged: what of it was work, nobody saw. Nothing
  * after it is, also if it failed.
@@ -251,10 +269,10 @@ bool divide(struct accounting *a, struct caller *c, const struct record *record,
 	f->kernel_ns = kernel_work(class, cold, bucket_ns[BUCKET_IOCTL]);
 	f->expected_ns = add_known_ns(f->expected_ns, f->kernel_ns);
 	bucket = excess_bucket(a, &c->stream, record, waits, cold, excess_ns + seen.blocked_ns);
-	if (class->source == EXPECT_NONE && bucket == BUCKET_UNEXPLAINED) {
-		/* Nothing to compare it with, and nothing it may have waited for. */
-		bucket_ns[BUCKET_OWN] += excess_ns;
-		excess_ns = 0;
+	if (bucket == BUCKET_UNEXPLAINED) {
+		taken_ns = unobstructed(c, class, f, excess_ns);
+		bucket_ns[BUCKET_OWN] += taken_ns;
+		excess_ns -= taken_ns;
 	}
 	bucket_ns[bucket] += excess_ns + seen.blocked_ns;
 	return class->source != EXPECT_NONE || all_own;

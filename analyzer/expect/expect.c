@@ -303,28 +303,32 @@ static bool is_known(const struct call_class *c)
 	return c && c->source >= EXPECT_PROFILE && c->source <= EXPECT_FEW;
 }
 
-/* In proportion to the bytes, but for what any call costs. */
-static void take_over(struct call_class *c, const struct call_class *other)
+/* What hands a copy over takes as long for any size: the GPU copies. */
+static bool is_by_size(const struct expect *e, const struct call_class *c)
 {
-	uint64_t floor_ns = other->expected_ns < GUESS_CALL_NS ? other->expected_ns : GUESS_CALL_NS;
+	return waits_of(e, c)->sort != GPU_WAIT_QUEUE;
+}
+
+/* In proportion to the bytes, but for what any call costs. */
+static uint64_t scale(const struct call_class *c, const struct call_class *other)
+{
+	uint64_t floor_ns = least(other->expected_ns, GUESS_CALL_NS);
 	uint64_t scaled_ns =
 		(uint64_t)((double)other->expected_ns * (double)class_bucket_bytes(c->key.bucket) /
 			   (double)class_bucket_bytes(other->key.bucket));
 
-	c->source = EXPECT_NEIGHBOUR;
-	c->samples = other->samples;
-	c->expected_ns = scaled_ns > floor_ns ? scaled_ns : floor_ns;
-	c->spread_ns = other->spread_ns;
+	return scaled_ns > floor_ns ? scaled_ns : floor_ns;
 }
 
 static bool from_neighbour(const struct expect *e, struct call_class *c)
 {
+	bool by_size = is_by_size(e, c);
 	struct class_key key = c->key;
 	int distance, side;
 
 	if (!c->key.bucket)
 		return false;
-	for (distance = 1; distance <= NEIGHBOUR_BUCKETS; distance++)
+	for (distance = 1; distance <= (by_size ? NEIGHBOUR_BUCKETS : UINT8_MAX); distance++)
 		for (side = -1; side <= 1; side += 2) {
 			int bucket = c->key.bucket + side * distance;
 			const struct call_class *other;
@@ -335,10 +339,33 @@ static bool from_neighbour(const struct expect *e, struct call_class *c)
 			other = expect_place(e, class_key_bits(&key))->class;
 			if (!is_known(other))
 				continue;
-			take_over(c, other);
+			c->source = EXPECT_NEIGHBOUR;
+			c->samples = other->samples;
+			c->expected_ns = by_size ? scale(c, other) : other->expected_ns;
+			c->spread_ns = other->spread_ns;
 			return true;
 		}
 	return false;
+}
+
+/* A few calls do not say how much such calls differ; many of another size do. */
+static void widen_spread(const struct expect *e, struct call_class *c)
+{
+	struct class_key key = c->key;
+	unsigned int bucket;
+
+	if (!is_known(c) || c->source == EXPECT_PROFILE || c->samples >= EXPECT_STRONG ||
+	    !c->key.bucket || is_by_size(e, c))
+		return;
+	for (bucket = 1; bucket <= UINT8_MAX; bucket++) {
+		const struct call_class *other;
+
+		key.bucket = (uint8_t)bucket;
+		other = expect_place(e, class_key_bits(&key))->class;
+		if (is_known(other) && other->samples >= EXPECT_STRONG &&
+		    other->spread_ns > c->spread_ns)
+			c->spread_ns = other->spread_ns;
+	}
 }
 
 static bool from_guess(struct call_class *c)
@@ -379,8 +406,10 @@ void expect_settle(struct expect *e, const struct profile *profile, const struct
 	for (i = 0; i < e->n_classes; i++)
 		if (e->classes[i]->source == EXPECT_NONE)
 			settle_poor(e, e->classes[i]);
-	for (i = 0; i < e->n_classes; i++)
+	for (i = 0; i < e->n_classes; i++) {
+		widen_spread(e, e->classes[i]);
 		settle_rested(e, e->classes[i]);
+	}
 	e->settled = true;
 }
 
@@ -425,7 +454,7 @@ const char *expect_source_text(struct expect *e, const struct call_class *c)
 		return arena_printf(&e->arena,
 				    "fastest tenth of %s calls, none of them unobstructed", count);
 	case EXPECT_NEIGHBOUR:
-		return "calls of nearly that size";
+		return "calls of another size";
 	case EXPECT_DEFAULT:
 		return "a guess: 5 us and 10 GB/s";
 	default:

@@ -31,7 +31,7 @@ enum expect_source {
 	EXPECT_FEW, /* of fewer */
 	EXPECT_PRIOR, /* measured on another machine: priors.h */
 	EXPECT_LOW_QUANTILE, /* of EXPECT_ENOUGH calls or more, for none was clean */
-	EXPECT_NEIGHBOUR, /* from a class of nearly that size */
+	EXPECT_NEIGHBOUR, /* from a class of nearly that size; of copies that are only handed over, of any */
 	EXPECT_DEFAULT, /* a guess */
 };
 

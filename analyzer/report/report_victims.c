@@ -264,7 +264,8 @@ static struct victim_row describe(struct report *report, const struct analysis *
 		row.root = root->thread ? root->thread->tid : 0;
 		row.root_device = root->device;
 		row.root_function = word_function(a, root->fn);
-		row.root_ns = (uint64_t)root->ns;
+		/* A sum of shares, which as floating-point numbers round up. */
+		row.root_ns = least((uint64_t)root->ns, row.duration_ns);
 		row.cause = cause_keys[root->cause];
 	}
 	return row;

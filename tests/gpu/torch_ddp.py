@@ -1,9 +1,12 @@
-# tests/gpu/torch_ddp.py: a data-parallel training, one process a GPU, with the habits that such programs have: a
+# tests/gpu/torch_ddp.py: a data-parallel training, a process for each rank, with the habits that such programs have: a
 # DataLoader with worker processes, batches in pageable memory, mixed precision, gradients clipped, the loss looked at
 # in each step. Rank 1 empties the allocator's cache every eighth step, for which all others wait. Leaves NVLink
 # multicast off.
 #
-#   torch_ddp.py [STEPS]
+#   torch_ddp.py [STEPS [RANKS]]
+#
+# RANKS: one for each GPU, or two that share the only one. More ranks than GPUs talk by Gloo, through the host; NCCL
+# refuses to.
 #
 # Prints each rank's losses, which are the same in every run (with CUBLAS_WORKSPACE_CONFIG=:4096:8), and in lines
 # with # how long the loop of each rank took.
@@ -45,11 +48,12 @@ def network():
 
 def work(rank, world, steps, results):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29512")
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", rank=rank, world_size=world)
+    gpus = torch.cuda.device_count()
+    torch.cuda.set_device(rank % gpus)
+    dist.init_process_group("nccl" if world <= gpus else "gloo", rank=rank, world_size=world)
     torch.manual_seed(1)
     torch.use_deterministic_algorithms(True)
-    model = DistributedDataParallel(network().cuda(), device_ids=[rank])
+    model = DistributedDataParallel(network().cuda(), device_ids=[rank % gpus])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     scaler = torch.amp.GradScaler("cuda")
     loader = DataLoader(Pictures(steps * BATCH), batch_size=BATCH, num_workers=2)
@@ -74,10 +78,8 @@ def work(rank, world, steps, results):
 
 
 def main():
-    world = torch.cuda.device_count()
-    if world < 2:
-        sys.exit("torch_ddp: needs two GPUs")
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 96
+    world = int(sys.argv[2]) if len(sys.argv) > 2 else max(2, torch.cuda.device_count())
     results = mp.get_context("spawn").SimpleQueue()
     workers = mp.spawn(work, args=(world, steps, results), nprocs=world, join=False)
     answers = sorted(results.get() for _ in range(world))

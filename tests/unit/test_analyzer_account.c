@@ -260,6 +260,59 @@ static void test_probes_show(void **state)
 	json_decref(root);
 }
 
+/* Of 400 calls one in twenty takes 30 us instead of 3, with nothing in its way. One that nothing explains loses what it
+ * takes beyond that; and nothing, if it asked the kernel module for what others do not. */
+static void test_within_usual(void **state)
+{
+	static char log[1 << 16];
+	size_t n = (size_t)snprintf(log, sizeof(log), "%s", TRACE "slot 1 tid=101\n");
+	json_t *root;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 400; i++)
+		n += (size_t)snprintf(log + n, sizeof(log) - n,
+				      "%dus call cudaSetDevice duration=%dus\n", 100 + 50 * i,
+				      i % 20 == 10 ? 30 : 3);
+	n += (size_t)snprintf(log + n, sizeof(log) - n, "30ms call cudaSetDevice duration=90us\n");
+	root = report_on(log);
+	assert_in_range(sum(root, "accounts", "function=cudaSetDevice", "unexplained_ns"), 59000,
+			61000);
+	json_decref(root);
+
+	snprintf(log + n, sizeof(log) - n,
+		 "40ms wait kind=ioctl fn=cudaSetDevice duration=100us depth=1\n"
+		 "40ms call cudaSetDevice duration=400us\n");
+	root = report_on(log);
+	assert_in_range(sum(root, "accounts", "function=cudaSetDevice", "unexplained_ns"), 59000,
+			61000);
+	assert_int_equal(sum(root, "accounts", "function=cudaSetDevice", "ioctl_ns"), 100000);
+	json_decref(root);
+}
+
+/* Few copies of a size take about the same; many of another size show how much such calls differ. */
+static void test_spread_of_other_sizes(void **state)
+{
+	static const char copy[] = "copy cudaMemcpyAsync stream=0x11 direction=h2d src=pinned "
+				   "dst=device";
+	static char log[1 << 17];
+	size_t n = (size_t)snprintf(log, sizeof(log), "%s", TRACE "slot 1 tid=101\n");
+	json_t *root;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 400; i++)
+		n += (size_t)snprintf(log + n, sizeof(log) - n,
+				      "%dus %s bytes=%d duration=%dus\n"
+				      "%dus op cudaStreamSynchronize stream=0x11 duration=3us\n",
+				      100 + 50 * i, copy, i < 396 ? 1 << 20 : 4096,
+				      i % 20 == 10 ? 20 : 3, 110 + 50 * i);
+	snprintf(log + n, sizeof(log) - n, "30ms %s bytes=4096 duration=20us\n", copy);
+	root = report_on(log);
+	assert_int_equal(sum(root, "accounts", "function=cudaMemcpyAsync", "unexplained_ns"), 0);
+	json_decref(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +324,8 @@ int main(void)
 		cmocka_unit_test(test_unknown_is_not_lost),
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_waits_fit),
+		cmocka_unit_test(test_within_usual),
+		cmocka_unit_test(test_spread_of_other_sizes),
 		cmocka_unit_test(test_probes_show),
 	};
 
