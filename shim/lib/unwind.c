@@ -899,10 +899,8 @@ size_t spy_unwind(const struct spy_unwind *start, uint64_t *frames, size_t most)
 	size_t n = 0;
 
 	CAPTURE(&w);
-	if (w.regs[REG_SP] > start->stack_begin && w.regs[REG_SP] < start->stack_end) {
-		w.begin = w.regs[REG_SP];
-		w.end = start->stack_end & ~7ull;
-	}
+	w.begin = start->stack_begin;
+	w.end = start->stack_end & ~7ull;
 	begin(&w, start);
 	do {
 		if (n && !is_believable(&w))

@@ -5,7 +5,7 @@
  * and without libgcc or libunwind: both may allocate, take the loader's lock or abort on what they do
  * not understand. Nothing here does: objects are found by glibc's _dl_find_object, which takes no
  * lock; tables are read within the segment they lie in; a stack is read directly only where it must
- * be mapped (the thread's own, above us) and else through the kernel, which says no instead of
+ * be mapped (the thread's own, from where it is in use) and else through the kernel, which says no instead of
  * killing. Whatever is not understood ends the walk.
  */
 #ifndef CUDASPY_SHIM_UNWIND_H
@@ -20,12 +20,13 @@ struct spy_unwind {
 	uintptr_t ip; /* return address */
 	uintptr_t sp; /* after the return */
 	uintptr_t bp; /* the frame pointer's register */
-	uintptr_t stack_begin, stack_end; /* of the thread's own stack; 0, 0: not on it */
+	uintptr_t stack_begin,
+		stack_end; /* of the stack what is in use, and so mapped; 0, 0: unknown */
 };
 
 /*
- * Writes return addresses, innermost (start->ip) first; returns how many. The calling function must be
- * below start->sp on the same stack. errno may change.
+ * Writes return addresses, innermost (start->ip) first; returns how many. The calling function must have been
+ * called from below start->sp, if on another stack. errno may change.
  */
 size_t spy_unwind(const struct spy_unwind *start, uint64_t *frames, size_t most);
 

@@ -188,7 +188,7 @@ static size_t walk(const struct spy_thread *thread, const struct spy_frame *fram
 		.ip = frame->caller, .sp = (uintptr_t)frame->stack, .bp = frame->stack[-3]};
 
 	if ((uintptr_t)frame > thread->stack_begin && (uintptr_t)frame < thread->stack_end) {
-		start.stack_begin = thread->stack_begin;
+		start.stack_begin = spy_apart_from();
 		start.stack_end = thread->stack_end;
 	}
 	return spy_unwind(&start, frames, SPY_STACK_MOST);

@@ -1,6 +1,6 @@
 /*
  * tests/unit/test_unwinder.c: the walk up the stack finds what glibc's backtrace() finds, also from a
- * signal's stack and where objects are found by the loader's list; and it survives whatever it is told
+ * signal's stack, a stack of the recorder's, and where objects are found by the loader's list; and it survives whatever it is told
  * a stack looks like.
  */
 /* links: shim/lib/unwind.c shim/lib/elf_scan.c shim/lib/lock.c */
@@ -8,12 +8,15 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
 #include "never_busy.h"
 #include "lib/elf_scan.h"
 #include "lib/unwind.h"
@@ -34,7 +37,7 @@ static LEAF __attribute__((optimize("no-omit-frame-pointer"))) void walk(void)
 	struct spy_unwind start = {.ip = frame[1],
 				   .sp = (uintptr_t)(frame + 2),
 				   .bp = frame[0],
-				   .stack_begin = stack_end ? 4096 : 0,
+				   .stack_begin = stack_end ? (uintptr_t)frame : 0,
 				   .stack_end = stack_end};
 
 	n_ours = spy_unwind(&start, ours, MOST);
@@ -117,6 +120,77 @@ static void test_signal(void **state)
 	compare(8);
 }
 
+/* ---- from a stack of the recorder's ---- */
+
+static struct spy_unwind from;
+static ucontext_t here, apart;
+static unsigned int asked; /* how often the kernel was asked for memory */
+
+/* unwind.c's, by peek.h. */
+long syscall(long number, ...)
+{
+	long a[6], result;
+	va_list more;
+
+	va_start(more, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(more, long);
+	va_end(more);
+	asked += number == SYS_process_vm_readv;
+	register long d __asm__("r10") = a[3], e __asm__("r8") = a[4], f __asm__("r9") = a[5];
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(d), "r"(e), "r"(f)
+			 : "rcx", "r11", "memory");
+	if (result >= -4095 && result < 0) {
+		errno = (int)-result;
+		return -1;
+	}
+	return result;
+}
+
+static void walk_apart(void)
+{
+	asked = 0;
+	n_ours = spy_unwind(&from, ours, MOST);
+}
+
+static LEAF __attribute__((optimize("no-omit-frame-pointer"))) void descend_apart(int n)
+{
+	uintptr_t *frame = __builtin_frame_address(0);
+
+	if (n) {
+		descend_apart(n - 1);
+		sink++;
+		return;
+	}
+	from = (struct spy_unwind){.ip = frame[1],
+				   .sp = (uintptr_t)(frame + 2),
+				   .bp = frame[0],
+				   .stack_begin = (uintptr_t)frame,
+				   .stack_end = stack_end};
+	swapcontext(&here, &apart);
+	n_theirs = (size_t)backtrace(theirs, MOST);
+}
+
+/* Not word by word: eight threads that ask at once wait for each other. */
+static void test_apart(void **state)
+{
+	static char stack[1 << 16];
+
+	(void)state;
+	stack_end = (uintptr_t)__builtin_frame_address(0) & ~7ull;
+	getcontext(&apart);
+	apart.uc_stack.ss_sp = stack;
+	apart.uc_stack.ss_size = sizeof(stack);
+	apart.uc_link = &here;
+	makecontext(&apart, walk_apart, 0);
+	descend_apart(40);
+	compare(41);
+	assert_in_range(asked, 0, 40); /* beyond stack_end, and of the other stack */
+	stack_end = 0;
+}
+
 /* ---- rubbish ---- */
 
 static uint64_t seed = 4711;
@@ -182,6 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_walk),
 		cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_apart),
 		cmocka_unit_test(test_rubbish),
 	};
 
