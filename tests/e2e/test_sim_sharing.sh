@@ -22,10 +22,10 @@ stop_all() {
 }
 trap stop_all EXIT
 
-# until_true CMD...: waits for it, at most 20 s.
+# until_true CMD...: waits for it, at most 55 s, after which what is waited for has been ended.
 until_true() {
 	local i
-	for i in $(seq 400); do
+	for i in $(seq 1100); do
 		"$@" && return
 		sleep 0.05
 	done
