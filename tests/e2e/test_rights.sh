@@ -11,7 +11,7 @@ all_there() {
 	expect "$1: closing line" "$(closing "$1.err")" "$2 0 0"
 	expect_records "$(the_trace)" cudaSetDevice="$2"
 	readable "$(the_trace)"
-	grep -q 'command_line = "[^"]' "$(the_trace)/metadata" || fail "$1: its command line is forgotten"
+	grep -q "command_line = \"$bin/steps " "$(the_trace)/metadata" || fail "$1: its command line is forgotten"
 }
 
 # The program has all numbers it wants, finds the lowest ones free, and what it put there stays.
@@ -23,10 +23,15 @@ done
 
 [ "$(id -u)" = 0 ] || skip "needs root to change its root and its user; descriptors are right"
 for steps in chroot:$tmp/jail setuid:65534 "seteuid:65534" "chroot:$tmp/jail setgid:65534 setuid:65534" \
-	"setgid:65534 seteuid:65534 calls:9000 seteuid:0" "chroot:$tmp/jail closefrom:2000 setuid:65534"; do
+	"setgid:65534 seteuid:65534 calls:9000 seteuid:0" "chroot:$tmp/jail closefrom:2000 setuid:65534" \
+	"calls:40000 setuid:65534"; do
 	# shellcheck disable=SC2086
 	same rights "$bin/steps" calls:1000 $steps calls:60000 thread:10000 lowest
-	all_there rights $((71000 + 9000 * $(grep -c calls:9000 <<<"$steps")))
+	all_there rights $((71000 + $(grep -o 'calls:[0-9]*' <<<"$steps" | awk -F : '{ n += $2 } END { print n + 0 }')))
+	case $steps in
+	*" seteuid:0") ;;
+	*uid:65534) expect "$steps: not the new user's" "$(find "$(the_trace)" ! -uid 65534)" "" ;;
+	esac
 done
 CUDASPY_KEEP=1 same bounded "$bin/steps" calls:1000 "chroot:$tmp/jail" setuid:65534 calls:100000 thread:10
 expect "bounded: closing line" "$(closing bounded.err)" "101010 0 0"

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "lib/disk.h"
@@ -213,6 +214,47 @@ static void test_floor(void **state)
 	floor_bytes = 0;
 }
 
+/* Of the file system; 0: as it is. */
+static bool without_fallocate;
+static unsigned int interruptions;
+
+int fallocate(int fd, int mode, off_t offset, off_t bytes)
+{
+	if (without_fallocate) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+}
+
+ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
+{
+	if (interruptions) {
+		interruptions--;
+		errno = EINTR;
+		return -1;
+	}
+	return syscall(SYS_pwrite64, fd, from, bytes, offset);
+}
+
+/* Then zeros take the space, all of it, whatever interrupts them. */
+static void test_without_fallocate(void **state)
+{
+	struct stat status;
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	(void)state;
+	without_fallocate = true;
+	interruptions = 2;
+	errno = 0;
+	assert_int_equal(spy_disk_reserve(fd, 4096, 10000), 0);
+	without_fallocate = false;
+	assert_int_equal(interruptions, 0);
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(status.st_size, 14096);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +264,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_same_file, begin, end),
 		cmocka_unit_test_setup_teardown(test_descriptor, begin, end),
 		cmocka_unit_test_setup_teardown(test_floor, begin, end),
+		cmocka_unit_test_setup_teardown(test_without_fallocate, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

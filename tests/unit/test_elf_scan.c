@@ -96,11 +96,31 @@ static void test_what_is_unmapped_already(void **state)
 	dlclose(library);
 }
 
+static int find_memcpy(const struct spy_object *object, void *data)
+{
+	if (strcmp(object->soname, "libc.so.6"))
+		return 0;
+	*(void **)data = spy_object_symbol(object, "memcpy", NULL, NULL);
+	return 1;
+}
+
+/* libc's memcpy is a function that says which one to take; that one is its address. */
+static void test_chosen_at_run_time(void **state)
+{
+	void *found = NULL;
+
+	(void)state;
+	spy_each_object(find_memcpy, &found);
+	assert_non_null(found);
+	assert_ptr_equal(found, dlvsym(RTLD_DEFAULT, "memcpy", "GLIBC_2.14"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_inside_a_walk),
 		cmocka_unit_test(test_what_is_unmapped_already),
+		cmocka_unit_test(test_chosen_at_run_time),
 	};
 
 	spy_elf_scan_init();
