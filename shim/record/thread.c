@@ -282,9 +282,8 @@ static struct spy_thread *begin_thread(void)
 		spy_sched_look(thread, 0);
 	if (have_end_key)
 		pthread_setspecific(end_key, thread);
-	if (!reused && !next_packet(thread))
-		return thread; /* the next call tries again */
-	write_thread_record(thread);
+	if (reused) /* else with its first packet: find_room */
+		write_thread_record(thread);
 	return thread;
 }
 

@@ -78,6 +78,9 @@ if unshare -m true 2>/dev/null; then
 			status=$?
 			[ $status = 99 ] && break 2
 			expect "$name: status" $status 0
+			expect "$name: said" "$(grep -c 'nearly full' "$name.err")" 0
+			[ "$size" != 160k ] || grep -q 'stored: No space left' "$name.err" ||
+				fail "$name: $(cat "$name.err")"
 			if [ "${run%% *}" = threads ]; then
 				all_accounted "$name" 160 "$threads"
 			else

@@ -245,6 +245,14 @@ static void set(uintptr_t at, size_t offset, uint64_t word)
 	memcpy((void *)(at + offset), &word, sizeof(word));
 }
 
+static uintptr_t word(uintptr_t at, size_t offset)
+{
+	uintptr_t value;
+
+	memcpy(&value, (const void *)(at + offset), sizeof(value));
+	return value;
+}
+
 static void set32(uintptr_t at, size_t offset, uint32_t number)
 {
 	memcpy((void *)(at + offset), &number, sizeof(number));
@@ -551,6 +559,9 @@ static void test_unknown(void **state)
 	assert_false(spy_python_describe(&f.symbols, &python));
 	make(&f, 12);
 	set(f.symbols.code_type, 240, 0); /* without members */
+	assert_false(spy_python_describe(&f.symbols, &python));
+	make(&f, 12);
+	set(word(f.symbols.code_type, 240), 0, 0); /* with members behind their end */
 	assert_false(spy_python_describe(&f.symbols, &python));
 	make(&f, 12);
 	set(f.symbols.code_type, 32, 1 << 20); /* of an absurd size */
