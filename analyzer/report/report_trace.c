@@ -277,24 +277,29 @@ static const struct table_kind summary_kind = {
 	.facts = true,
 };
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 /* How many invocations of `cudaspy run` the traces come from. */
 static uint64_t count_runs(const struct trace_set *set)
 {
-	uint64_t runs = 0;
-	size_t i, j;
+	const char **runs = xcalloc(set->n_traces, sizeof(*runs));
+	size_t n = 0, i;
+	uint64_t count = 0;
 
 	for (i = 0; i < set->n_traces; i++) {
 		const char *run = metadata_text(&set->traces[i]->metadata, "cudaspy_run");
 
-		for (j = 0; j < i; j++) {
-			const char *other = metadata_text(&set->traces[j]->metadata, "cudaspy_run");
-
-			if (run && other && !strcmp(run, other))
-				break;
-		}
-		runs += run && *run && j == i;
+		if (run && *run)
+			runs[n++] = run;
 	}
-	return runs;
+	qsort(runs, n, sizeof(*runs), by_text);
+	for (i = 0; i < n; i++)
+		count += !i || strcmp(runs[i], runs[i - 1]) != 0;
+	free(runs);
+	return count;
 }
 
 static void count_processes(struct summary_row *row, const struct analysis *a)
