@@ -8,6 +8,7 @@ $(if $(word 2,$(BUILD)),$(error BUILD=$(BUILD): it cannot hold blanks))
 DEBUG     ?= 0
 SAN       ?=
 V         ?= 0
+WERROR    ?= -Werror
 ifeq ($(origin CC),default)
 CC        := gcc
 endif
@@ -20,11 +21,11 @@ VERSION   := 0.1.0
 Q         := $(if $(filter 1,$(V)),,@)
 say        = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
-WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
+WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(WERROR)
 OPT       := $(if $(filter 1,$(DEBUG)),-O0 -g3,-O2 -g)
 comma     := ,
 SANFLAGS  := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread -MMD -MP -DCUDASPY_VERSION='"$(VERSION)"' $(SANFLAGS) $(CFLAGS)
+CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread -MMD -MP -DCUDASPY_VERSION='"$(VERSION)"' $(SANFLAGS) $(CPPFLAGS) $(CFLAGS)
 
 # ---- lists ------------------------------------------------------------------------------------
 SHIM_SRC     := $(wildcard shim/*/*.c shim/arch/x86_64/*.[cS])
@@ -42,8 +43,9 @@ VERBS := $(patsubst analyzer/cmd_%.c,%,$(wildcard analyzer/cmd_*.c)) help
 MAN   := $(BUILD)/man/cudaspy.1 $(VERBS:%=$(BUILD)/man/cudaspy-%.1) docs/man/cudaspy-suppressions.5
 COMPLETIONS := $(BUILD)/completion/cudaspy $(BUILD)/completion/_cudaspy
 
-.PHONY: all sim
-all: $(SHIM) $(TOOL) $(MAN) $(COMPLETIONS) sim
+.PHONY: all installable sim
+all: installable sim
+installable: $(SHIM) $(TOOL) $(MAN) $(COMPLETIONS)
 ifeq ($(NVCC),)
 all: no-cuda
 .PHONY: no-cuda
@@ -55,7 +57,8 @@ endif
 CET          := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine 2>/dev/null)),-fcf-protection)
 # uthash would end the application when there is no memory. Aligned: a change of one function must not make another
 # slower by where its loops come to lie (docs/PERFORMANCE.md).
-SHIM_CFLAGS  := -DHASH_NONFATAL_OOM=1 $(CET) -falign-functions=32 -fvisibility=hidden -ftls-model=initial-exec -iquote shim -Iinclude
+# Neither a stack protector nor _FORTIFY_SOURCE, whoever asks for them: both end the program.
+SHIM_CFLAGS  := -fno-stack-protector -U_FORTIFY_SOURCE -DHASH_NONFATAL_OOM=1 $(CET) -falign-functions=32 -fvisibility=hidden -ftls-model=initial-exec -iquote shim -Iinclude
 SHIM_LDFLAGS := -Wl,--version-script=shim/exports.map -Wl,-soname,libcudaspy.so -Wl,-z,now -Wl,-z,relro -pthread -ldl
 TOOL_LIBS    := -ldw -lelf -ljansson -lm
 CUDA_INCLUDE := $(if $(NVCC),-isystem $(CUDA_HOME)/include)
@@ -77,7 +80,7 @@ $(BUILD)/shim/%.S.o: shim/%.S
 
 $(SHIM): $(SHIM_OBJ) shim/exports.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SANFLAGS) -shared -o $@ $(SHIM_OBJ) $(SHIM_LDFLAGS)
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -o $@ $(SHIM_OBJ) $(SHIM_LDFLAGS)
 
 # What is counted for each record is counted in pairs: as vectors they would only be waited for.
 TOOL_CFLAGS := -fno-tree-slp-vectorize
@@ -92,7 +95,7 @@ $(BUILD)/analyzer/expect/priors.c.o: $(wildcard analyzer/expect/priors/*.json)
 
 $(TOOL): $(ANALYZER_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(TOOL_LIBS)
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS)
 
 # Manual pages and completions, from the tables that --help prints.
 $(BUILD)/man/cudaspy.1: $(TOOL)
@@ -123,7 +126,7 @@ $(BUILD)/empty/shim/%.S.o: $(BUILD)/shim/%.S.o
 $(BUILD)/bench/libcudaspy_empty.so: $(EMPTY_OBJ) shim/exports.map
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(SANFLAGS) -shared -o $@ $(EMPTY_OBJ) $(SHIM_LDFLAGS)
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -o $@ $(EMPTY_OBJ) $(SHIM_LDFLAGS)
 
 include tests/sim/sim.mk
 include testapps/apps.mk
@@ -208,7 +211,7 @@ define newline
 
 endef
 
-install: $(SHIM) $(TOOL) $(MAN) $(COMPLETIONS)
+install: installable
 	$(foreach row,$(INSTALLED),install -D -m $(call field,1,$(row)) $(call field,2,$(row)) \
 		'$(DESTDIR)$(PREFIX)/$(call field,3,$(row))'$(newline)	)
 
@@ -218,6 +221,35 @@ uninstall:
 
 clean:
 	rm -rf $(BUILD)
+
+# ---- packages ---------------------------------------------------------------------------------
+# Both write below $(BUILD) only. The sources are what git has, or without git what lies here.
+.PHONY: dist deb
+PACKAGE      := cudaspy-$(VERSION)
+DIST         := $(BUILD)/$(PACKAGE).tar.gz
+DEB_DIR      := $(BUILD)/deb
+PACKAGE_DEBS := debhelper dpkg-dev
+source_files  = { git ls-files -z --error-unmatch Makefile >/dev/null 2>&1 && git ls-files -z || \
+	find . \( -path ./$(BUILD) -o -path ./build -o -path ./.git -o -name '*.cudaspy' \) -prune -o \( -type f -o -type l \) -print0; }
+
+dist:
+	@mkdir -p $(BUILD)
+	$(call say,TAR,$(DIST))
+	$(Q)$(source_files) | tar --null --no-recursion --files-from=- --sort=name --owner=0 --group=0 --numeric-owner \
+		--mtime="$$(git log -1 --format=%cI 2>/dev/null || date -Is)" --transform='s,^\(\./\)*,$(PACKAGE)/,S' -czf $(DIST).new
+	$(Q)mv $(DIST).new $(DIST)
+
+# From the tarball, in a folder of its own: dpkg-buildpackage writes beside the sources and into them.
+deb: dist
+	$(Q)tests/deps $(BUILD_DEBS) $(PACKAGE_DEBS)
+	$(Q)[ "$$(dpkg-parsechangelog -S Version)" = '$(VERSION)' ] || \
+		{ echo 'cudaspy: debian/changelog begins with another version than $(VERSION)' >&2; exit 1; }
+	$(Q)rm -rf $(DEB_DIR) && mkdir -p $(DEB_DIR) && tar -xf $(DIST) -C $(DEB_DIR)
+	$(call say,DEB,$(DEB_DIR))
+	$(Q)cd $(DEB_DIR)/$(PACKAGE) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u DEBUG -u SAN \
+		dpkg-buildpackage --build=binary --no-sign >../build.log 2>&1 || { tail -n 15 ../build.log >&2; exit 1; }
+	$(Q)rm -rf $(DEB_DIR)/$(PACKAGE)
+	$(Q)ls $(DEB_DIR)/cudaspy_*.deb
 
 # ---- help -------------------------------------------------------------------------------------
 help:
@@ -234,9 +266,11 @@ help:
 	@echo '  gpu-build   what tests/gpu/run and tests/gpu/waits take to a machine with GPUs'
 	@echo '  deps        install the Debian packages that are missing, or say which'
 	@echo '  install     into $$(DESTDIR)$$(PREFIX), now $(DESTDIR)$(PREFIX); uninstall undoes it'
+	@echo '  dist        the sources, as $(BUILD)/cudaspy-$(VERSION).tar.gz'
+	@echo '  deb         a Debian package, in $(BUILD)/deb'
 	@echo '  clean       remove $(BUILD)/'
 	@echo 'Knobs:'
-	@echo '  BUILD=dir   DEBUG=1   SAN=address,undefined | thread   V=1   CC=clang'
+	@echo '  BUILD=dir   DEBUG=1   SAN=address,undefined | thread   V=1   CC=clang   WERROR='
 	@echo '  BENCH_ARGS= of tests/bench/run, MUTATE_ARGS= of tests/mutate/run (--help lists them)   TESTS=names'
 	@echo '  CUDA_HOME=  the CUDA toolkit, now $(or $(CUDA_HOME),(none found))'
 
