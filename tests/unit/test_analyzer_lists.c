@@ -1,6 +1,6 @@
 /*
  * tests/unit/test_analyzer_lists.c: lists that are kept in two places agree: the files of the
- * detectors and their table, the options of the recording and README.md, the formats and the help, the
+ * detectors, their table and README.md; the options of the recording and docs/USAGE.md; the formats and the help; the
  * keys of a report and docs/REPORT_FORMAT.md.
  */
 #include <stdarg.h>
@@ -76,6 +76,23 @@ static void test_detectors(void **state)
 	assert_int_equal(files, rows);
 }
 
+/* The table of README.md has a row for each: `id`, symptom, cure. */
+static void test_detectors_told(void **state)
+{
+	char *readme = scratch_read(in_source("README.md"), NULL);
+	char row[80];
+	size_t i;
+
+	(void)state;
+	assert_non_null(readme);
+	for (i = 0; detectors_row(i); i++) {
+		snprintf(row, sizeof(row), "\n| `%s` |", detectors_row(i)->id);
+		if (!strstr(readme, row))
+			fail_msg("README.md has no row of the detector %s", detectors_row(i)->id);
+	}
+	free(readme);
+}
+
 static void test_options(void **state)
 {
 	static const struct {
@@ -84,20 +101,20 @@ static void test_options(void **state)
 #define OPTION(name, variable, argument, text) {"--" #name, variable},
 #include "cudaspy/options.def"
 	};
-	char *readme = scratch_read(in_source("README.md"), NULL);
+	char *usage = scratch_read(in_source("docs/USAGE.md"), NULL);
 	size_t i;
 
 	(void)state;
-	assert_non_null(readme);
+	assert_non_null(usage);
 	for (i = 0; i < ARRAY_SIZE(options); i++) {
 		/* `cudaspy run` sets that one; it is not for people. */
 		if (!strcmp(options[i].flag, "--run"))
 			continue;
-		if (!strstr(readme, options[i].flag) || !strstr(readme, options[i].variable))
-			fail_msg("README.md does not name %s and %s", options[i].flag,
+		if (!strstr(usage, options[i].flag) || !strstr(usage, options[i].variable))
+			fail_msg("docs/USAGE.md does not name %s and %s", options[i].flag,
 				 options[i].variable);
 	}
-	free(readme);
+	free(usage);
 }
 
 static const char *help_of_format(const struct command *command)
@@ -175,9 +192,8 @@ static void test_report_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_detectors),
-		cmocka_unit_test(test_options),
-		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_detectors),   cmocka_unit_test(test_detectors_told),
+		cmocka_unit_test(test_options),     cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_report_keys),
 	};
 
