@@ -1,5 +1,5 @@
 /*
- * shim/lib/lock.h: the one kind of lock that the shim has. docs/ARCHITECTURE.md ("Locks") lists them all.
+ * shim/lib/lock.h: the one kind of lock that the shim has. docs/SAFETY.md ("Locks") lists them all.
  *
  * The rules, which hold for each of them:
  *

@@ -1,12 +1,22 @@
 /*
  * shim/lib/unwind.h: return addresses from the application's stack.
  *
- * By the tables the compilers leave for exceptions (.eh_frame), for little code has frame pointers;
- * and without libgcc or libunwind: both may allocate, take the loader's lock or abort on what they do
- * not understand. Nothing here does: objects are found by glibc's _dl_find_object, which takes no
- * lock; tables are read within the segment they lie in; a stack is read directly only where it must
- * be mapped (the thread's own, from where it is in use) and else through the kernel, which says no instead of
- * killing. Whatever is not understood ends the walk.
+ * By the tables the compilers leave for exceptions (.eh_frame), which all code has that may be thrown through;
+ * frame pointers most code has not. And without libgcc or libunwind: libgcc's unwinder may be loaded the first
+ * time (dlopen inside a CUDA call), both may allocate, take the loader's lock or abort on what they do not
+ * understand. Here whatever is not understood ends the walk:
+ *
+ *   - objects are found by _dl_find_object of glibc 2.35, which takes no lock; before that by the loader's
+ *     list, under the loader's lock for the length of the walk, as at each packet;
+ *   - tables are read within the segment they lie in, and programs in them are bounded;
+ *   - a stack is read directly only where it must be mapped (the thread's own, from where it is in use), and everywhere else (coroutines, signals' stacks, whatever a broken chain points to) through
+ *     process_vm_readv, which says no instead of killing;
+ *   - callers lie above, and there are 48 at most; an address is believed if it lies in an object, or behind a
+ *     call in code made at run time;
+ *   - code made at run time has no tables: there the next instructions are read (Python's trampolines return at
+ *     once), or else the frame pointer.
+ *
+ * The walk takes some kilobytes: callers are on a stack of our own (process/apart.h).
  */
 #ifndef CUDASPY_SHIM_UNWIND_H
 #define CUDASPY_SHIM_UNWIND_H

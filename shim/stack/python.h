@@ -1,13 +1,26 @@
 /*
- * shim/stack/python.h: which lines of Python a thread is at.
+ * shim/stack/python.h: which lines of Python a thread is at: 24 frames at most, innermost first, each a file, a
+ * function and a line. A frame takes some three system calls.
  *
  * PyTorch gives the interpreter's lock (GIL) back around nearly all it does, so nothing of Python may be
  * called here and no object's count of references may change. But a thread's own frames stand still while
  * it is inside a call of ours: they are read as a debugger of another process would, through the kernel
- * (peek.h). Where the fields are, the interpreter says itself as far as it can (the table of a code
- * object's members, since 3.13 _Py_DebugOffsets); the rest is known for CPython 3.8 to 3.14. An object is
- * believed if its type is the one it has to be. A version we do not know, a build without the GIL and
- * whatever does not add up give nothing.
+ * (peek.h).
+ *
+ *   - PyGILState_GetThisThreadState, one look into a thread-local variable, is the only function that is
+ *     called. Its answer is believed if it names this thread. Threads without a state have no frames, and
+ *     cost two reads.
+ *   - python.c finds the interpreter, in the executable or in a libpython, when the session begins and at
+ *     packet changes if libraries came or went. One that comes after the first CUDA call has its lines told
+ *     from the next packet on. dlclose makes us forget it first.
+ *   - Where the fields are, the interpreter says itself as far as it can: the members of PyCode_Type (where a
+ *     code object has its file, name, first line and table of lines; its bytecode lies behind them), since
+ *     3.13 _Py_DebugOffsets. For threads and frames of 3.8 to 3.12 there is a table.
+ *   - An object is believed if its type is the exported one, a text if it is a compact one of sane length, a
+ *     place in the bytecode if it lies in it. Chains end after 256 frames. A version we do not know, a build
+ *     without the GIL and whatever does not add up give nothing.
+ *   - A function is told once, under a number: its place in a table of 4096, found by a hash of file, name and
+ *     first line, for its object may be freed and another one lie there.
  */
 #ifndef CUDASPY_SHIM_PYTHON_H
 #define CUDASPY_SHIM_PYTHON_H

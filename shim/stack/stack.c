@@ -6,9 +6,10 @@
  * return address does not tell: of <<<>>>, in a program that has CUDA's runtime in it, in C++ full of wrappers, in
  * Python. Takes no lock, allocates nothing. In a program with Python its lines are told with the stack (python.h).
  *
- * A place (return address and function) gets a stack for its first calls (of a sample four), then for each that took
- * twice as long as the longest told of, and for about the 16th, 32nd, 64th …: a wrapper that all of a
- * program calls shows some more of its callers. A thread gets so many a second at most.
+ * A place (return address and function) gets a stack for its first eight calls (of a sample four), then for each that
+ * took twice as long as the longest told of, and for about the 16th, 32nd, 64th …: a wrapper that all of a
+ * program calls shows some more of its callers. A thread gets 50 a second in the long run, 200 at once: a program's
+ * start makes many such calls, and its work begins right behind it. Samples get half of the 200.
  */
 #include <stddef.h>
 #include <string.h>

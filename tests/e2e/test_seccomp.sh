@@ -1,9 +1,9 @@
 #!/bin/bash
 # System calls that a policy refuses, or that fail: the program does what it does otherwise, and each call is recorded
-# or counted as lost. The calls that docs/ARCHITECTURE.md lists are all that the recorder needs.
+# or counted as lost. The calls that docs/SAFETY.md lists are all that the recorder needs.
 . "$(dirname "$0")/lib.sh"
 export FAKE_MODE=quiet
-list=$here/../../docs/ARCHITECTURE.md
+list=$here/../../docs/SAFETY.md
 
 "$bin/steps" refuse:1:openat >probe.out 2>&1
 grep -q 'no filter' probe.out && skip "no seccomp filters here"
