@@ -9,7 +9,8 @@
  *   - objects are found by _dl_find_object of glibc 2.35, which takes no lock; before that by the loader's
  *     list, under the loader's lock for the length of the walk, as at each packet;
  *   - tables are read within the segment they lie in, and programs in them are bounded;
- *   - a stack is read directly only where it must be mapped (the thread's own, from where it is in use), and everywhere else (coroutines, signals' stacks, whatever a broken chain points to) through
+ *   - a stack is read directly only where it must be mapped (the thread's own, from where it is in use), and
+ *     everywhere else (coroutines, signals' stacks, whatever a broken chain points to) through
  *     process_vm_readv, which says no instead of killing;
  *   - callers lie above, and there are 48 at most; an address is believed if it lies in an object, or behind a
  *     call in code made at run time;
