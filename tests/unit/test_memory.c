@@ -53,6 +53,24 @@ static void test_edges(void **state)
 	assert_int_equal(kind_at(UINT64_MAX), SPY_MEM_UNKNOWN);
 }
 
+/* What was said of a range is what is found of each of its bytes. */
+static void test_all_of_it(void **state)
+{
+	const struct spy_memory said = {0x5000, 0x9000, SPY_MEM_DEVICE, 3, 0x1234, 0x56};
+	struct spy_memory found;
+
+	(void)state;
+	spy_memory_add(&said);
+	spy_memory_find(0x8fff, &found);
+	assert_int_equal(found.lo, said.lo);
+	assert_int_equal(found.hi, said.hi);
+	assert_int_equal(found.kind, said.kind);
+	assert_int_equal(found.device, said.device);
+	assert_int_equal(found.context, said.context);
+	assert_int_equal(found.access, said.access);
+	assert_true(spy_memory_remove(0x5000, &found));
+}
+
 static void test_contexts(void **state)
 {
 	(void)state;
@@ -405,9 +423,16 @@ static void test_lock_waited_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_edges),     TEST(test_contexts),  TEST(test_random),
-		TEST(test_threads),   TEST(test_answers),   TEST(test_answer_during_change),
-		TEST(test_lock_kept), TEST(test_lock_left), TEST(test_lock_waited_for),
+		TEST(test_edges),
+		TEST(test_all_of_it),
+		TEST(test_contexts),
+		TEST(test_random),
+		TEST(test_threads),
+		TEST(test_answers),
+		TEST(test_answer_during_change),
+		TEST(test_lock_kept),
+		TEST(test_lock_left),
+		TEST(test_lock_waited_for),
 		TEST(test_speed),
 	};
 

@@ -1,0 +1,56 @@
+/*
+ * tests/unit/test_lock.c: a lock is waited for as long as there is hope, and what one thread has lost patience with no other
+ * waits for; who gets the lock next is waited for anew.
+ */
+/* links: shim/lib/lock.c */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <time.h>
+#include "lib/lock.h"
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static uint64_t tried_ms(struct spy_lock *lock)
+{
+	uint64_t begun = now_ms();
+
+	assert_false(spy_lock_slowly(lock));
+	return now_ms() - begun;
+}
+
+static void test_patience(void **state)
+{
+	struct spy_lock lock = {.owner = 1}; /* no thread's */
+	uint64_t given_up = spy_lock_given_up;
+
+	(void)state;
+	errno = 4711;
+	assert_true(tried_ms(&lock) >= SPY_PATIENCE_MS);
+	assert_true(tried_ms(&lock) < SPY_PATIENCE_MS); /* nobody waits for that turn any more */
+	lock.turns++;
+	assert_true(tried_ms(&lock) >= SPY_PATIENCE_MS); /* it is another's */
+	assert_int_equal(spy_lock_given_up, given_up + 3);
+	assert_int_equal(errno, 4711);
+	lock.owner = 0;
+	assert_true(spy_lock_slowly(&lock));
+	assert_true(spy_lock_is_mine(&lock));
+	assert_true(tried_ms(&lock) < SPY_PATIENCE_MS); /* ours: it would last for ever */
+	spy_unlock(&lock);
+	assert_int_equal(lock.turns, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_patience)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
