@@ -31,6 +31,17 @@ readable "$trace"
 after=$bin/libearly.so same early-after "$bin/early"
 before=$bin/libearly.so same early-before "$bin/early"
 
+# More libraries than there is room for at first: each is in the trace.
+mkdir libraries
+many=
+for i in $(seq 600); do
+	cp "$bin/libours.so" "libraries/$i.so"
+	many+=" $tmp/libraries/$i.so"
+done
+before=${many# } same libraries "$bin/early"
+expect "libraries in the trace" "$("$tool" dump "$(the_trace)" | grep -c '/libraries/[0-9]*\.so')" 600
+rm -r libraries
+
 # Of our own there is one constructor and one destructor, beside the compiler's.
 [ -z "$first" ] && need readelf && readelf -dW "$shim" | awk '
 	/\((INIT|FINI)_ARRAYSZ\)/ && $3 + 0 > 16 { print "FAILED: " $0; bad = 1 }
