@@ -72,7 +72,7 @@ void *spy_heap_take(size_t bytes)
 	unsigned int class = class_of(bytes);
 	void *piece = NULL;
 
-	if (class == SPY_HEAP_CLASSES || !spy_lock(&heap->lock))
+	if (class >= SPY_HEAP_CLASSES || !spy_lock(&heap->lock))
 		return NULL;
 	if (heap->used + ((size_t)1 << class) <= SPY_HEAP_MOST)
 		piece = find(heap, class);
