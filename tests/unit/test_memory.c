@@ -68,6 +68,17 @@ static void test_all_of_it(void **state)
 	assert_int_equal(found.device, said.device);
 	assert_int_equal(found.context, said.context);
 	assert_int_equal(found.access, said.access);
+
+	add(0xb000, 0x1000, SPY_MEM_PINNED,
+	    0); /* the gap between them, and the one behind what is left */
+	spy_memory_find(0x9000, &found);
+	assert_int_equal(found.kind, SPY_MEM_UNKNOWN);
+	assert_int_equal(found.lo, 0x9000);
+	assert_int_equal(found.hi, 0xb000);
+	assert_true(spy_memory_remove(0xb000, &found));
+	spy_memory_find(0x9000, &found);
+	assert_int_equal(found.lo, 0x9000);
+	assert_int_equal(found.hi, UINT64_MAX);
 	assert_true(spy_memory_remove(0x5000, &found));
 }
 
