@@ -40,7 +40,7 @@ SHIM  := $(BUILD)/libcudaspy.so
 TOOL  := $(BUILD)/cudaspy
 
 # One file a verb; `help` is in main.c.
-VERBS := $(patsubst analyzer/cmd_%.c,%,$(wildcard analyzer/cmd_*.c)) help
+VERBS := $(patsubst analyzer/cmd/cmd_%.c,%,$(wildcard analyzer/cmd/cmd_*.c)) help
 MAN   := $(BUILD)/man/cudaspy.1 $(VERBS:%=$(BUILD)/man/cudaspy-%.1) docs/man/cudaspy-suppressions.5
 COMPLETIONS := $(BUILD)/completion/cudaspy $(BUILD)/completion/_cudaspy
 
@@ -139,7 +139,7 @@ bench-build: $(BUILD)/bench/libcudaspy_empty.so $(SHIM) $(TOOL) sim
 # A unit test says in a comment which objects of the shim it needs: /* links: shim/inspect/memory.c */.
 # Those of the analyzer get all of it but main.
 UNIT       := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
-ANALYZER_LIB := $(filter-out $(BUILD)/analyzer/main.c.o,$(ANALYZER_OBJ))
+ANALYZER_LIB := $(filter-out $(BUILD)/analyzer/cmd/main.c.o,$(ANALYZER_OBJ))
 links       = $(shell sed -n 's|^/\* links: \(.*\) \*/$$|\1|p' tests/unit/$(1).c)
 
 $(BUILD)/tests/unit/test_analyzer_%: tests/unit/test_analyzer_%.c $(ANALYZER_LIB)

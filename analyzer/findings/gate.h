@@ -1,20 +1,21 @@
 /*
- * analyzer/findings/gate.h: findings as a gate of a build: which of them count, and whether they are too many
- * or too dear.
+ * analyzer/findings/gate.h: findings as a gate of a build: which of them count, and whether they
+ * are too many or too dear.
  *
- * What a finding weighs is what its cure would give back, at most; where nobody knows that, what it cost: a gate asks for
- * what can be had. A finding counts unless a suppression with a reason covers it (suppress.h), or it was there before
- * and is no worse (baseline.h). --fail-on names findings that may not be at all; --budget says what
- * those that count may cost together. What is lost has no findings: of a trace of which nothing is left
- * the gate says that it cannot judge, and of one with gaps that there are some.
+ * What a finding weighs is what its cure would give back, at most; where nobody knows that, what it
+ * cost: a gate asks for what can be had. A finding counts unless a suppression with a reason covers
+ * it (suppress.h), or it was there before and is no worse (baseline.h). --fail-on names findings
+ * that may not be at all; --budget says what those that count may cost together. What is lost has
+ * no findings: of a trace of which nothing is left the gate says that it cannot judge, and of one
+ * with gaps that there are some.
  */
 #ifndef CUDASPY_GATE_H
 #define CUDASPY_GATE_H
 
 #include "baseline.h"
-#include "command.h"
 #include "finding.h"
 #include "suppress.h"
+#include "cmd/command.h"
 #include "trace/trace.h"
 
 /* Why the gate fails. */

@@ -21,7 +21,7 @@
 #include "../unit/scratch.h"
 #include "analysis.h"
 #include "checks.h"
-#include "cmd_report.h"
+#include "cmd/cmd_report.h"
 #include "../unit/trace_text.h"
 #include "trace_from_bytes.h"
 #include "findings/gate.h"

@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <string.h>
-#include "command.h"
+#include "cmd/command.h"
 #include "scratch.h"
 
 struct options {

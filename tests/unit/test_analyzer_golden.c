@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <libgen.h>
 #include <limits.h>
-#include "cmd_report.h"
+#include "cmd/cmd_report.h"
 #include "scratch.h"
 #include "trace_text.h"
 #include "report/render.h"

@@ -10,7 +10,7 @@
 #include <dirent.h>
 #include <jansson.h>
 #include <limits.h>
-#include "command.h"
+#include "cmd/command.h"
 #include "scratch.h"
 #include "findings/detector.h"
 #include "report/render.h"

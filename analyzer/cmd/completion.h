@@ -1,5 +1,5 @@
 /*
- * analyzer/completion.h: completion of verbs and options in shells, from the tables that --help
+ * analyzer/cmd/completion.h: completion of verbs and options in shells, from the tables that --help
  * prints. Called by `cudaspy help --format=bash` and zsh, from which `make` writes the files.
  */
 #ifndef CUDASPY_COMPLETION_H

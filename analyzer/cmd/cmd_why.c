@@ -1,6 +1,6 @@
 /*
- * analyzer/cmd_why.c: `cudaspy why`: of one thread, function, lock or GPU: what it waited for, whom it
- * held up, what was found in its calls, and the calls that show it.
+ * analyzer/cmd/cmd_why.c: `cudaspy why`: of one thread, function, lock or GPU: what it waited for,
+ * whom it held up, what was found in its calls, and the calls that show it.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * analyzer/recorder.c: programs run with the shim preloaded. Called by run and calibrate.
+ * analyzer/cmd/recorder.c: programs run with the shim preloaded. Called by run and calibrate.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /*
- * analyzer/cmd_dump.c: `cudaspy dump`: one line per record, all streams merged in the order of
+ * analyzer/cmd/cmd_dump.c: `cudaspy dump`: one line per record, all streams merged in the order of
  * time. For people who look closely, and for tests.
  */
 #include "command.h"

@@ -1,5 +1,5 @@
 /*
- * analyzer/manual.h: manual pages, in roff, from the tables that --help prints. Called by
+ * analyzer/cmd/manual.h: manual pages, in roff, from the tables that --help prints. Called by
  * `cudaspy help --format=man`, from which `make` writes the pages.
  */
 #ifndef CUDASPY_MANUAL_H

@@ -1,5 +1,5 @@
 /*
- * analyzer/completion.c: completion scripts for bash and zsh. Called by `cudaspy help`.
+ * analyzer/cmd/completion.c: completion scripts for bash and zsh. Called by `cudaspy help`.
  */
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * analyzer/cmd_info.c: `cudaspy info`: what a trace is, and what it does not have.
+ * analyzer/cmd/cmd_info.c: `cudaspy info`: what a trace is, and what it does not have.
  */
 #include "cmd_report.h"
 #include "report/render.h"

@@ -1,6 +1,6 @@
 /*
- * analyzer/loadable.h: whether a program can be recorded at all: whether the dynamic loader will put the shim
- * into it.
+ * analyzer/cmd/loadable.h: whether a program can be recorded at all: whether the dynamic loader
+ * will put the shim into it.
  */
 #ifndef CUDASPY_LOADABLE_H
 #define CUDASPY_LOADABLE_H

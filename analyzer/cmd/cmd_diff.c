@@ -1,6 +1,6 @@
 /*
- * analyzer/cmd_diff.c: `cudaspy diff`: two sides compared, each one run or several. A run is a directory
- * of traces, reported like `cudaspy report` would, or a report in JSON that was kept.
+ * analyzer/cmd/cmd_diff.c: `cudaspy diff`: two sides compared, each one run or several. A run is a
+ * directory of traces, reported like `cudaspy report` would, or a report in JSON that was kept.
  */
 #include <errno.h>
 #include <stdlib.h>

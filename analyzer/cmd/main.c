@@ -1,5 +1,5 @@
 /*
- * analyzer/main.c: the command `cudaspy`: picks the verb. The verbs are the table at the end.
+ * analyzer/cmd/main.c: the command `cudaspy`: picks the verb. The verbs are the table at the end.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * analyzer/loadable.c: looks into a program's file before it is run. Called by `cudaspy run`. A program that
- * the shim cannot get into would leave an empty report and no word why.
+ * analyzer/cmd/loadable.c: looks into a program's file before it is run. Called by `cudaspy run`. A
+ * program that the shim cannot get into would leave an empty report and no word why.
  */
 #include <elf.h>
 #include <errno.h>

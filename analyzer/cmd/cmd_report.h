@@ -1,5 +1,5 @@
 /*
- * analyzer/cmd_report.h: what `cudaspy report` does, for `cudaspy run` and for tests.
+ * analyzer/cmd/cmd_report.h: what `cudaspy report` does, for `cudaspy run` and for tests.
  */
 #ifndef CUDASPY_CMD_REPORT_H
 #define CUDASPY_CMD_REPORT_H

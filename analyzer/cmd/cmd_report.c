@@ -1,5 +1,5 @@
 /*
- * analyzer/cmd_report.c: `cudaspy report`: where the time went, and what was found.
+ * analyzer/cmd/cmd_report.c: `cudaspy report`: where the time went, and what was found.
  */
 #include <errno.h>
 #include <stdlib.h>

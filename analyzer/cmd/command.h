@@ -1,5 +1,5 @@
 /*
- * analyzer/command.h: the verbs of the command line and their options.
+ * analyzer/cmd/command.h: the verbs of the command line and their options.
  */
 #ifndef CUDASPY_COMMAND_H
 #define CUDASPY_COMMAND_H

@@ -1,5 +1,5 @@
 /*
- * analyzer/cmd_calibrate.c: `cudaspy calibrate`: measures what calls cost on this machine when
+ * analyzer/cmd/cmd_calibrate.c: `cudaspy calibrate`: measures what calls cost on this machine when
  * nothing is in their way, and writes it down for `cudaspy report`. It records itself: a child with
  * the shim preloaded makes the calls (calibrate_work.c), and its trace is learnt from as any other.
  */

@@ -1,5 +1,5 @@
 /*
- * analyzer/cmd_run.c: `cudaspy run`: runs a program with the shim preloaded, then reports.
+ * analyzer/cmd/cmd_run.c: `cudaspy run`: runs a program with the shim preloaded, then reports.
  */
 #include <ctype.h>
 #include <errno.h>

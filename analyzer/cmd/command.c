@@ -1,6 +1,6 @@
 /*
- * analyzer/command.c: options of the verbs, parsed and explained from the same rows. Called by each
- * verb, and by `cudaspy help`.
+ * analyzer/cmd/command.c: options of the verbs, parsed and explained from the same rows. Called by
+ * each verb, and by `cudaspy help`.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * analyzer/recorder.h: programs run with the shim preloaded: what `cudaspy run` and `cudaspy
+ * analyzer/cmd/recorder.h: programs run with the shim preloaded: what `cudaspy run` and `cudaspy
  * calibrate` have in common.
  */
 #ifndef CUDASPY_RECORDER_H

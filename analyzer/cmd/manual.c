@@ -1,5 +1,5 @@
 /*
- * analyzer/manual.c: manual pages, in roff with the macros of man(7). Called by `cudaspy help`.
+ * analyzer/cmd/manual.c: manual pages, in roff with the macros of man(7). Called by `cudaspy help`.
  */
 #include <ctype.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
- * analyzer/cmd_explain.c: `cudaspy explain`: what cudaspy looks for: all detectors, or the texts of one.
+ * analyzer/cmd/cmd_explain.c: `cudaspy explain`: what cudaspy looks for: all detectors, or the
+ * texts of one.
  */
 #include <stdlib.h>
 #include "command.h"
