@@ -1,15 +1,16 @@
 /*
- * analyzer/detectors/pageable_copy.c: copies that are called asynchronous and are not, because the host
- * memory is pageable.
+ * analyzer/detectors/pageable_copy.c: copies that are called asynchronous and are not, because the
+ * host memory is pageable.
  *
  * The contract is the function's row (COPY_ASYNC, COPY_BATCH); what pageable memory does to it,
- * contract.h says. A call that failed or went into a graph copied nothing and is no case. A copy from
- * pageable memory is staged and returns at once while little is outstanding: then it costs its thread
- * the staging alone; one to pageable memory waits for its stream.
+ * contract.h says. A call that failed or went into a graph copied nothing and is no case. A copy
+ * from pageable memory is staged and returns at once while little is outstanding: then it costs its
+ * thread the staging alone; one to pageable memory waits for its stream.
  *
- * What the cure gives back depends on what comes next: a thread that waits for the stream in any case, as
- * most do right behind the copy, would wait there for what it waited for here.
+ * What the cure gives back depends on what comes next: a thread that waits for the stream in any
+ * case, as most do right behind the copy, would wait there for what it waited for here.
  */
+#include "base/format.h"
 #include "findings/detector.h"
 #include "report/report_words.h"
 #include "trace/names.h"

@@ -1,7 +1,8 @@
 /*
- * analyzer/detectors/small_copies.c: many small copies where one would do: one directly after the other,
- * from one place, in one direction and stream, again and again.
+ * analyzer/detectors/small_copies.c: many small copies where one would do: one directly after the
+ * other, from one place, in one direction and stream, again and again.
  */
+#include "base/format.h"
 #include "findings/detector.h"
 #include "report/report_words.h"
 

@@ -1,8 +1,9 @@
 /*
- * analyzer/detectors/staged_peer_copy.c: copies from one GPU to another of which neither had been given access to the
- * other's memory: they go through the memory of the host.
+ * analyzer/detectors/staged_peer_copy.c: copies from one GPU to another of which neither had been
+ * given access to the other's memory: they go through the memory of the host.
  */
 #include "account/peers.h"
+#include "base/format.h"
 #include "findings/detector.h"
 #include "report/report_words.h"
 

@@ -1,10 +1,12 @@
 /*
- * analyzer/diff/diff.c: two sides compared: the tables of findings, waits and calls. Called by `cudaspy diff`.
+ * analyzer/diff/diff.c: two sides compared: the tables of findings, waits and calls. Called by
+ * `cudaspy diff`.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "diff_headline.h"
 #include "account/buckets.h"
+#include "base/format.h"
 #include "report/report_words.h"
 
 /* ---- texts ---------------------------------------------------------------------------------- */

@@ -1,20 +1,20 @@
 /*
- * analyzer/diff/diff.h: two sides compared: what calls cost, what was waited for, what was found. Used by
- * `cudaspy diff`.
+ * analyzer/diff/diff.h: two sides compared: what calls cost, what was waited for, what was found.
+ * Used by `cudaspy diff`.
  *
  * A side is one run or several of the same program. It compares their finished reports (the JSON of
  * `cudaspy report`), so that each of its numbers is one that a report shows.
  *
- * Noise: of a number there is one value for each run, 0 where a run does not have it. The medians of
- * the sides are compared. The difference is noise if the ranges of the two sides overlap, or if it is not
- * larger than the wider of them; a finding that all runs of one side have, and none of the other, is no
- * noise. With one run on each side nobody knows.
+ * Noise: of a number there is one value for each run, 0 where a run does not have it. The medians
+ * of the sides are compared. The difference is noise if the ranges of the two sides overlap, or if
+ * it is not larger than the wider of them; a finding that all runs of one side have, and none of
+ * the other, is no noise. With one run on each side nobody knows.
  */
 #ifndef CUDASPY_DIFF_H
 #define CUDASPY_DIFF_H
 
 #include <jansson.h>
-#include "report/report.h"
+#include "base/report.h"
 
 struct diff_side {
 	const char **names; /* of the runs, as given */

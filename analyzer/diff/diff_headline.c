@@ -1,8 +1,10 @@
 /*
- * analyzer/diff/diff_headline.c: what is compared with what, and what of it differs in all. Called by diff.c.
+ * analyzer/diff/diff_headline.c: what is compared with what, and what of it differs in all. Called
+ * by diff.c.
  */
 #include <stdlib.h>
 #include "diff_headline.h"
+#include "base/format.h"
 
 /* ---- the headline --------------------------------------------------------------------------- */
 

@@ -1,11 +1,13 @@
 /*
- * analyzer/diff/diff_items.c: what the runs of two sides have in common: the same function, bucket or finding in all
- * their reports, each of its numbers on both sides, and whether a difference is noise. Called by diff.c.
+ * analyzer/diff/diff_items.c: what the runs of two sides have in common: the same function, bucket
+ * or finding in all their reports, each of its numbers on both sides, and whether a difference is
+ * noise. Called by diff.c.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "diff_items.h"
 #include "account/buckets.h"
+#include "base/format.h"
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 

@@ -1,12 +1,13 @@
 /*
- * analyzer/expect/expect.c: what a call should have cost: the classes of calls, what each costs, and from where that
- * is known. Called by report after the first reading (expect_learn.c) and during the main one, and by calibrate.
+ * analyzer/expect/expect.c: what a call should have cost: the classes of calls, what each costs,
+ * and from where that is known. Called by report after the first reading (expect_learn.c) and
+ * during the main one, and by calibrate.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "expect.h"
 #include "priors.h"
-#include "report/table.h"
+#include "base/format.h"
 #include "trace/model.h"
 #include "trace/names.h"
 

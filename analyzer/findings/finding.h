@@ -1,22 +1,23 @@
 /*
- * analyzer/findings/finding.h: problems, as cudaspy tells them: one cause at one place of the program, what it
- * cost, and what its cure would gain.
+ * analyzer/findings/finding.h: problems, as cudaspy tells them: one cause at one place of the
+ * program, what it cost, and what its cure would gain.
  *
  * The accounting shows each call that might be a case to the detectors (detector.h); the first one
- * that wants it gets it. Calls of one detector at one place are a site; sites of several processes at
- * the same place become one finding. Where only what a thread does next tells whether a call is a case, or
- * what its cure would gain, the claim stays open until then. What a call did to other threads is added when
- * their waits have been followed to their roots. So a nanosecond counts for one finding only; a detector that looks at
- * the whole run says of its findings that they overlap with those.
+ * that wants it gets it. Calls of one detector at one place are a site; sites of several processes
+ * at the same place become one finding. Where only what a thread does next tells whether a call is
+ * a case, or what its cure would gain, the claim stays open until then. What a call did to other
+ * threads is added when their waits have been followed to their roots. So a nanosecond counts for
+ * one finding only; a detector that looks at the whole run says of its findings that they overlap
+ * with those.
  */
 #ifndef CUDASPY_FINDING_H
 #define CUDASPY_FINDING_H
 
-#include "account/account.h"
-#include "report/report.h"
-#include "report/symbolize.h"
 #include "site_stacks.h"
 #include "stake.h"
+#include "account/account.h"
+#include "base/report.h"
+#include "report/symbolize.h"
 
 struct analysis;
 struct detector;

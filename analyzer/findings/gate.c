@@ -9,6 +9,7 @@
 #include <time.h>
 #include "detector.h"
 #include "gate.h"
+#include "base/format.h"
 #include "report/report_files.h"
 #include "trace/losses.h"
 

@@ -1,12 +1,12 @@
 /*
- * analyzer/findings/stall.h: how long threads waited for locks that other threads of their process held, summed up
- * for the detectors of such stalls: from the roots of the blame.
+ * analyzer/findings/stall.h: how long threads waited for locks that other threads of their process
+ * held, summed up for the detectors of such stalls: from the roots of the blame.
  */
 #ifndef CUDASPY_STALL_H
 #define CUDASPY_STALL_H
 
 #include "analysis.h"
-#include "report/report.h"
+#include "base/report.h"
 
 /*
  * A stall that took less than this, or a smaller share of the time it is judged by (stake.h), is none: any two threads

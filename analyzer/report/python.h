@@ -1,10 +1,11 @@
 /*
- * analyzer/report/python.h: lines of Python that calls were made in. Called by the sections of a report.
+ * analyzer/report/python.h: lines of Python that calls were made in. Called by the sections of a
+ * report.
  */
 #ifndef CUDASPY_PYTHON_H
 #define CUDASPY_PYTHON_H
 
-#include "report.h"
+#include "base/report.h"
 #include "trace/model.h"
 
 struct site_stack;

@@ -1,11 +1,12 @@
 /*
- * analyzer/report/render.h: a finished report, shown. A renderer is one file and one row of `renderers`.
+ * analyzer/report/render.h: a finished report, shown. A renderer is one file and one row of
+ * `renderers`.
  */
 #ifndef CUDASPY_RENDER_H
 #define CUDASPY_RENDER_H
 
 #include <stdio.h>
-#include "report.h"
+#include "base/report.h"
 
 struct renderer {
 	const char *name; /* as in --format=NAME */

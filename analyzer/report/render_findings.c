@@ -1,10 +1,11 @@
 /*
- * analyzer/report/render_findings.c: rows of the table "findings" in words. Called by the renderers that show
- * only those.
+ * analyzer/report/render_findings.c: rows of the table "findings" in words. Called by the renderers
+ * that show only those.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "render_findings.h"
+#include "base/format.h"
 
 #define TIME 32
 

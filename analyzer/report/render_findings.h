@@ -4,7 +4,7 @@
 #ifndef CUDASPY_RENDER_FINDINGS_H
 #define CUDASPY_RENDER_FINDINGS_H
 
-#include "report.h"
+#include "base/report.h"
 
 /* A row of the table "findings": what it is and cost, in a sentence; and its cure with the gain. The
  * caller frees. */

@@ -5,7 +5,7 @@
 #define CUDASPY_RENDER_JSON_H
 
 #include <jansson.h>
-#include "table.h"
+#include "base/table.h"
 
 /* Texts from a traced process may be anything; JSON is UTF-8: what is none becomes '?'. */
 json_t *render_json_text(const char *text);

@@ -6,7 +6,7 @@
 #define CUDASPY_REPORT_CALLS_H
 
 #include "analysis.h"
-#include "report.h"
+#include "base/report.h"
 
 /* nested: also the calls made inside other calls. */
 void report_calls(struct report *report, const struct analysis *a, bool nested);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report_expect.h"
+#include "base/format.h"
 #include "trace/names.h"
 
 /* ---- classes of a trace ------------------------------------------------------------------------ */

@@ -1,10 +1,11 @@
 /*
- * analyzer/report/report_expect.h: what calls should have cost, as tables: learnt from a trace, or measured.
+ * analyzer/report/report_expect.h: what calls should have cost, as tables: learnt from a trace, or
+ * measured.
  */
 #ifndef CUDASPY_REPORT_EXPECT_H
 #define CUDASPY_REPORT_EXPECT_H
 
-#include "report.h"
+#include "base/report.h"
 #include "expect/expect.h"
 #include "expect/profile.h"
 

@@ -1,12 +1,12 @@
 /*
- * analyzer/report/report_sharing.h: the sections of a report that say who shared a GPU with whom, when, and
- * how: by time slices or through MPS.
+ * analyzer/report/report_sharing.h: the sections of a report that say who shared a GPU with whom,
+ * when, and how: by time slices or through MPS.
  */
 #ifndef CUDASPY_REPORT_SHARING_H
 #define CUDASPY_REPORT_SHARING_H
 
 #include "analysis.h"
-#include "report.h"
+#include "base/report.h"
 
 /* Processes that used one GPU at the same time, and those that waited for another user's MPS server;
  * no rows when there are none. */

@@ -1,11 +1,12 @@
 /*
- * analyzer/report/report_stack.h: how the application came to a call, as a table in a row of another one.
+ * analyzer/report/report_stack.h: how the application came to a call, as a table in a row of
+ * another one.
  */
 #ifndef CUDASPY_REPORT_STACK_H
 #define CUDASPY_REPORT_STACK_H
 
-#include "report.h"
 #include "symbolize.h"
+#include "base/report.h"
 #include "trace/model.h"
 
 extern const struct table_kind stack_table_kind;

@@ -1,10 +1,12 @@
 /*
- * analyzer/report/report_trace.c: losses, headline and calls in flight. Called by `report` and `info`.
+ * analyzer/report/report_trace.c: losses, headline and calls in flight. Called by `report` and
+ * `info`.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "report_trace.h"
 #include "report_words.h"
+#include "base/format.h"
 #include "trace/losses.h"
 #include "trace/names.h"
 

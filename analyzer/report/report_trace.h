@@ -1,12 +1,12 @@
 /*
- * analyzer/report/report_trace.h: the sections of a report that say what the trace is and what it is not:
- * losses, headline, calls in flight at the end, processes, environment, coverage, GPUs.
+ * analyzer/report/report_trace.h: the sections of a report that say what the trace is and what it
+ * is not: losses, headline, calls in flight at the end, processes, environment, coverage, GPUs.
  */
 #ifndef CUDASPY_REPORT_TRACE_H
 #define CUDASPY_REPORT_TRACE_H
 
 #include "analysis.h"
-#include "report.h"
+#include "base/report.h"
 
 /* "program.pid", as tables name a process. */
 const char *report_process(struct report *report, const struct trace *trace);

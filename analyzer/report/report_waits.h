@@ -1,13 +1,13 @@
 /*
- * analyzer/report/report_waits.h: the sections of a report that say what was lost by waiting, and because of
- * whom.
+ * analyzer/report/report_waits.h: the sections of a report that say what was lost by waiting, and
+ * because of whom.
  */
 #ifndef CUDASPY_REPORT_WAITS_H
 #define CUDASPY_REPORT_WAITS_H
 
 #include "analysis.h"
-#include "report.h"
 #include "symbolize.h"
+#include "base/report.h"
 
 /* The headline, or what is asked about and its findings, the worst calls, who for whom, locks, the kernel
  * module, and what each function's calls took against what they should have: of the analysis' subject. */

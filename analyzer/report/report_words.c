@@ -1,9 +1,10 @@
 /*
- * analyzer/report/report_words.c: the words in which the sections about waits are written. Called by
- * report_waits.c, report_victims.c, report_blame.c and report_accounts.c.
+ * analyzer/report/report_words.c: the words in which the sections about waits are written. Called
+ * by report_waits.c, report_victims.c, report_blame.c and report_accounts.c.
  */
 #include <string.h>
 #include "report_words.h"
+#include "base/format.h"
 #include "trace/names.h"
 
 const char *const bucket_names[BUCKET_COUNT] = {

@@ -1,13 +1,13 @@
 /*
- * analyzer/report/report_words.h: the words in which the sections about waits are written: threads, functions,
- * times, and what belongs to the subject of a question.
+ * analyzer/report/report_words.h: the words in which the sections about waits are written: threads,
+ * functions, times, and what belongs to the subject of a question.
  */
 #ifndef CUDASPY_REPORT_WORDS_H
 #define CUDASPY_REPORT_WORDS_H
 
 #include "analysis.h"
-#include "report.h"
 #include "symbolize.h"
+#include "base/report.h"
 
 /* Names of buckets and causes for people, keys of causes in JSON; by their numbers. */
 extern const char *const bucket_names[BUCKET_COUNT];

@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/format.h"
 #include "report/render.h"
 
 static void test_formats(void **state)

@@ -1,5 +1,5 @@
 /*
- * analyzer/report/table.h: rows of a report, described by their columns.
+ * analyzer/base/table.h: rows of a report, described by their columns.
  *
  * A row is a struct of uint64_t and const char *; a column says where in it a value is and what it
  * means. The renderers walk the columns, so a new column is one line here, in text and in JSON.
@@ -7,7 +7,7 @@
 #ifndef CUDASPY_TABLE_H
 #define CUDASPY_TABLE_H
 
-#include "base/util.h"
+#include "util.h"
 
 /* What a value is: how text shows it. JSON has the bare number or string. */
 enum unit {
@@ -99,13 +99,5 @@ uint64_t table_number_at(const struct table *t, size_t row, const char *key);
 /* A cell as text shows it, into `text`: "1.234 ms", "12,345", "4.0 MiB". Cuts what is too long. */
 void table_format(const struct table *t, size_t row, const struct column *column, char *text,
 		  size_t size);
-
-/* The same for a value alone. Four digits; decimal times, binary bytes. */
-/* A share: "12 %"; what is something is not called nothing, nor what is not all called all. */
-void format_percent(char *text, size_t size, double part, double whole);
-
-void format_ns(char *text, size_t size, uint64_t ns);
-void format_bytes(char *text, size_t size, uint64_t bytes);
-void format_count(char *text, size_t size, uint64_t count);
 
 #endif

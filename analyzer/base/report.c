@@ -1,5 +1,5 @@
 /*
- * analyzer/report/report.c: a finished report. Filled by report_*.c and the detectors, shown by render_*.c.
+ * analyzer/base/report.c: a finished report. Filled by the sections, shown by the renderers.
  */
 #include <assert.h>
 #include <string.h>

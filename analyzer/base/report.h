@@ -1,6 +1,6 @@
 /*
- * analyzer/report/report.h: a finished report: tables in the order they are shown. The renderers get this
- * and know nothing else.
+ * analyzer/base/report.h: a finished report: tables in the order they are shown. The renderers get
+ * this and know nothing else.
  */
 #ifndef CUDASPY_REPORT_H
 #define CUDASPY_REPORT_H
