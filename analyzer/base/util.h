@@ -43,6 +43,12 @@ static inline const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* Is it the name of a source file, and neither missing nor something like "<string>"? */
+static inline bool names_file(const char *file)
+{
+	return file && *file && *file != '<';
+}
+
 /* The largest number that all readers of JSON take. Counts and bytes come from records, which may claim anything: their
  * sums end here. */
 #define NUMBER_MOST ((uint64_t)INT64_MAX)

@@ -1,13 +1,12 @@
 /*
- * analyzer/findings/finding.c: sites become findings, each with its place, its cost and what its cure would gain.
- * Called once, by the report.
+ * analyzer/findings/finding.c: sites become findings, each with its place, its cost and what its
+ * cure would gain. Called once, by the report.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "analysis.h"
 #include "detector.h"
 #include "base/lines.h"
-#include "report/python.h"
 #include "report/report_words.h"
 
 /* A finding that costs less than this, or a smaller share of the time it is judged by (stake.h), is a minor one. */
@@ -345,7 +344,7 @@ static const struct site_stack *stacks_of(const struct finding *finding, struct 
 static bool find_python(struct finding *finding, const struct site_stack *stacks, size_t n,
 			struct report *report)
 {
-	struct python_line *lines =
+	struct costly_line *lines =
 		arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*lines)));
 	size_t count = python_lines(stacks, n, lines);
 

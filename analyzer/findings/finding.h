@@ -13,11 +13,11 @@
 #ifndef CUDASPY_FINDING_H
 #define CUDASPY_FINDING_H
 
-#include "site_stacks.h"
+#include "python_lines.h"
 #include "stake.h"
 #include "account/account.h"
 #include "base/report.h"
-#include "report/symbolize.h"
+#include "symbols/symbolize.h"
 
 struct analysis;
 struct detector;
@@ -217,7 +217,7 @@ struct finding {
 	uint64_t offset, line;
 	/* The lines of Python it was called in, as far as stacks tell, the costliest first; and how many there are
 	 * that make next to nothing of its cost. */
-	const struct python_line *python;
+	const struct costly_line *python;
 	size_t n_python, n_minor_python;
 	const struct site_stack *stack; /* to show: of where most of the cost is made; NULL: none */
 	const char *what, *fix; /* sentences; the gain is that of `fix` */

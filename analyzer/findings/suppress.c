@@ -8,7 +8,6 @@
 #include <time.h>
 #include "detector.h"
 #include "suppress.h"
-#include "report/python.h"
 
 #define BLANKS " \t\r\n"
 #define REASON "--"
@@ -200,8 +199,8 @@ static bool at_python(const char *pattern, const struct finding *f)
 	size_t i;
 
 	for (i = 0; i < f->n_python; i++)
-		if (!at_line(pattern, f->python[i].code->file, f->python[i].line) &&
-		    !matches(pattern, f->python[i].code->function))
+		if (!at_line(pattern, f->python[i].at.code->file, f->python[i].at.line) &&
+		    !matches(pattern, f->python[i].at.code->function))
 			return false;
 	return f->n_python;
 }

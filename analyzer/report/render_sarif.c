@@ -1,17 +1,16 @@
 /*
- * analyzer/report/render_sarif.c: the findings of a report as SARIF 2.1.0, which code hosts and editors show at
- * the lines they are about. Called by `report` and `run`.
+ * analyzer/report/render_sarif.c: the findings of a report as SARIF 2.1.0, which code hosts and
+ * editors show at the lines they are about. Called by `report` and `run`.
  *
- * The detectors are its rules. A file below the current directory, where a build's sources are, is named
- * relative to it. What is suppressed or was there before says so in SARIF's own words; losses, and
- * suppressions that are of no use, are notifications of the tool.
+ * The detectors are its rules. A file below the current directory, where a build's sources are, is
+ * named relative to it. What is suppressed or was there before says so in SARIF's own words;
+ * losses, and suppressions that are of no use, are notifications of the tool.
  */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "python.h"
 #include "render.h"
 #include "render_findings.h"
 #include "render_json.h"
@@ -132,7 +131,7 @@ static json_t *location(const struct table *t, size_t row)
 	const char *program = table_text_at(t, row, "program");
 	json_t *place = json_object(), *logical = json_array(), *physical = NULL;
 
-	if (python_is_file(python))
+	if (names_file(python))
 		physical = physical_location(python, table_number_at(t, row, "python_line"));
 	else if (file)
 		physical = physical_location(file, table_number_at(t, row, "line"));

@@ -4,8 +4,8 @@
 #ifndef CUDASPY_REPORT_FILES_H
 #define CUDASPY_REPORT_FILES_H
 
-#include "symbolize.h"
 #include "base/report.h"
+#include "symbols/symbolize.h"
 
 /* What of it is not as it was: "is not there". */
 const char *word_unread(struct arena *arena, const struct unread_file *file);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis.h"
-#include "python.h"
 #include "report_findings.h"
 #include "report_stack.h"
 #include "report_trace.h"
@@ -232,17 +231,32 @@ static uint64_t if_known(bool known, uint64_t ns)
 	return known ? ns : UNKNOWN_NS;
 }
 
+#define PYTHON_LINES_MOST 3
+
+/* "train.py:42 in step; also data.py:7 in load, and 2 more lines". */
+static const char *python_words(struct report *report, const struct finding *f)
+{
+	const char *words = word_python(report, &f->python[0].at);
+	size_t i, more;
+
+	for (i = 1; i < f->n_python && i < PYTHON_LINES_MOST; i++)
+		words = report_text(report, "%s%s %s", words, i > 1 ? "," : "; also",
+				    word_python(report, &f->python[i].at));
+	more = f->n_minor_python + f->n_python - i;
+	return more ? report_text(report, "%s, and %s", words,
+				  word_count(report, more, "more line"))
+		    : words;
+}
+
 /* The costliest of the lines. */
 static void describe_python(struct finding_row *row, struct report *report, const struct finding *f)
 {
 	if (!f->n_python)
 		return;
-	row->python =
-		report_text(report, "from Python: %s",
-			    python_words_all(report, f->python, f->n_python, f->n_minor_python));
-	row->python_function = report_text(report, "%s", f->python[0].code->function);
-	row->python_file = report_text(report, "%s", f->python[0].code->file);
-	row->python_line = f->python[0].line;
+	row->python = report_text(report, "from Python: %s", python_words(report, f));
+	row->python_function = report_text(report, "%s", f->python[0].at.code->function);
+	row->python_file = report_text(report, "%s", f->python[0].at.code->file);
+	row->python_line = f->python[0].at.line;
 }
 
 static struct finding_row describe(struct report *report, const struct analysis *a,

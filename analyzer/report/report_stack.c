@@ -1,8 +1,8 @@
 /*
- * analyzer/report/report_stack.c: how the application came to a call. Called by the sections of a report.
+ * analyzer/report/report_stack.c: how the application came to a call. Called by the sections of a
+ * report.
  */
 #include <string.h>
-#include "python.h"
 #include "report_stack.h"
 #include "report_words.h"
 

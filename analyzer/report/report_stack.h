@@ -5,8 +5,8 @@
 #ifndef CUDASPY_REPORT_STACK_H
 #define CUDASPY_REPORT_STACK_H
 
-#include "symbolize.h"
 #include "base/report.h"
+#include "symbols/symbolize.h"
 #include "trace/model.h"
 
 extern const struct table_kind stack_table_kind;

@@ -1,10 +1,9 @@
 /*
- * analyzer/report/report_victims.c: the calls that lost most, each with its chain in one sentence; the worst of
- * each kind first, then those that are like one of these. Called by report_waits.c.
+ * analyzer/report/report_victims.c: the calls that lost most, each with its chain in one sentence;
+ * the worst of each kind first, then those that are like one of these. Called by report_waits.c.
  */
 #include <stdlib.h>
 #include <string.h>
-#include "python.h"
 #include "report_waits.h"
 #include "report_words.h"
 #include "trace/names.h"
@@ -226,7 +225,7 @@ static const char *place_text(struct report *report, const struct analysis *a,
 static const char *python_text(struct report *report, const struct victim *v)
 {
 	struct python_line line = python_line(v->stack);
-	const char *words = python_words(report, &line);
+	const char *words = word_python(report, &line);
 
 	return words ? report_text(report, "from Python: %s", words) : NULL;
 }

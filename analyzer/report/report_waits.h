@@ -6,8 +6,8 @@
 #define CUDASPY_REPORT_WAITS_H
 
 #include "analysis.h"
-#include "symbolize.h"
 #include "base/report.h"
+#include "symbols/symbolize.h"
 
 /* The headline, or what is asked about and its findings, the worst calls, who for whom, locks, the kernel
  * module, and what each function's calls took against what they should have: of the analysis' subject. */

@@ -199,3 +199,14 @@ const char *word_place_for(struct report *report, const struct place *entry,
 		called = report_text(report, "%s (%s)", entry->function, library);
 	return report_text(report, " in %s, for %s", called, library_caller(report, place));
 }
+
+const char *word_python(struct report *report, const struct python_line *line)
+{
+	const char *file = line->code ? last_part(line->code->file) : NULL;
+
+	if (!line->code)
+		return NULL;
+	if (!line->line)
+		return report_text(report, "%s in %s", file, line->code->function);
+	return report_text(report, "%s:%u in %s", file, line->line, line->code->function);
+}

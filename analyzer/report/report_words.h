@@ -6,8 +6,9 @@
 #define CUDASPY_REPORT_WORDS_H
 
 #include "analysis.h"
-#include "symbolize.h"
 #include "base/report.h"
+#include "symbols/python.h"
+#include "symbols/symbolize.h"
 
 /* Names of buckets and causes for people, keys of causes in JSON; by their numbers. */
 extern const char *const bucket_names[BUCKET_COUNT];
@@ -45,6 +46,9 @@ const char *word_place(struct report *report, const struct place *place);
 /* Of what one of NVIDIA's libraries calls: " in cublasCreate_v2 (libcublas.so.13), for main, app.c:12". */
 const char *word_place_for(struct report *report, const struct place *entry,
 			   const struct place *place);
+
+/* "train.py:42 in step"; NULL for none. */
+const char *word_python(struct report *report, const struct python_line *line);
 
 /* The thread of a blame_key; NULL unknown. */
 const struct thread *edge_thread(const struct analysis *a, uint32_t index);

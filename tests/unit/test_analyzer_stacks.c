@@ -15,7 +15,7 @@
 #include "scratch.h"
 #include "trace_text.h"
 #include "findings/gate.h"
-#include "report/perf_map.h"
+#include "symbols/perf_map.h"
 #include "report/render.h"
 
 /* ---- maps ---- */

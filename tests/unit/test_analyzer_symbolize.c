@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "report/symbolize.h"
+#include "symbols/symbolize.h"
 
 /* Where this program lies, and its build id. */
 struct self {

@@ -1,6 +1,6 @@
 /*
- * analyzer/report/symbolize.c: addresses to places in the program, through elfutils' libdwfl. Called when
- * the report is made.
+ * analyzer/symbols/symbolize.c: addresses to places in the program, through elfutils' libdwfl.
+ * Called when the report is made.
  */
 #include <dlfcn.h>
 #include <dwarf.h>

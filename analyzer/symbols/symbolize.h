@@ -1,11 +1,12 @@
 /*
- * analyzer/report/symbolize.h: addresses to places in the program, through elfutils.
+ * analyzer/symbols/symbolize.h: addresses to places in the program, through elfutils.
  *
  * A file is believed only if its build id is the one the trace recorded; without a build id in the
  * trace it is not believed at all. Separate debug information is looked for in the usual local
  * directories; nothing is fetched over the network.
  *
- * Code that a process made itself lies in no module. Interpreters and compilers at run time (Python with
+ * Code that a process made itself lies in no module. Interpreters and compilers at run time (Python
+ * with
  * -X perf, for one) may write down whose it is, in /tmp/perf-PID.map, as Linux's perf reads it: what is
  * there when the report is made is believed.
  */

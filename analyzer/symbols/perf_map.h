@@ -1,7 +1,7 @@
 /*
- * analyzer/report/perf_map.h: whose the code is that a process made while it ran: /tmp/perf-PID.map, which
- * interpreters and compilers at run time write for Linux's perf (tools/perf/Documentation/
- * jit-interface.txt of the kernel). Called by symbolize.c.
+ * analyzer/symbols/perf_map.h: whose the code is that a process made while it ran:
+ * /tmp/perf-PID.map, which interpreters and compilers at run time write for Linux's perf
+ * (tools/perf/Documentation/ jit-interface.txt of the kernel). Called by symbolize.c.
  */
 #ifndef CUDASPY_PERF_MAP_H
 #define CUDASPY_PERF_MAP_H

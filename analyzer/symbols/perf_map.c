@@ -1,6 +1,6 @@
 /*
- * analyzer/report/perf_map.c: whose the code is that a process made while it ran. Lines "START SIZE NAME",
- * numbers in hexadecimal; what is written later about an address is true.
+ * analyzer/symbols/perf_map.c: whose the code is that a process made while it ran. Lines "START
+ * SIZE NAME", numbers in hexadecimal; what is written later about an address is true.
  */
 #include <inttypes.h>
 #include <stdlib.h>
