@@ -1,10 +1,12 @@
 /*
- * analyzer/analysis.c: a trace set, read from end to end. Called by `report`, `why`, `info` and `run`.
+ * analyzer/analysis.c: a trace set, read from end to end. Called by `report`, `why`, `info` and
+ * `run`.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "analysis.h"
+#include "lane.h"
 #include "stacks_kept.h"
 #include "account/evidence.h"
 #include "expect/priors.h"

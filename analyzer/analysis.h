@@ -7,21 +7,7 @@
 #ifndef CUDASPY_ANALYSIS_H
 #define CUDASPY_ANALYSIS_H
 
-#include "lane.h"
-#include "expect/profile.h"
-#include "findings/finding.h"
-#include "trace/model.h"
-
-struct analysis {
-	struct trace_set *set;
-	struct model model;
-	struct callstats stats;
-	struct profile profile, prior;
-	struct expect expect;
-	struct accounting accounts;
-	bool accounted;
-	struct findings findings;
-};
+#include "findings/analyzed.h"
 
 /* What else than counting and finding. */
 struct analysis_options {

@@ -1,6 +1,7 @@
 /*
  * analyzer/cmd/cmd_info.c: `cudaspy info`: what a trace is, and what it does not have.
  */
+#include "analysis.h"
 #include "cmd_report.h"
 #include "report/render.h"
 #include "report/report_files.h"

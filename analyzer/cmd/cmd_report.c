@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include "analysis.h"
 #include "cmd_report.h"
 #include "base/lines.h"
 #include "findings/gate.h"

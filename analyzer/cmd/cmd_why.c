@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "analysis.h"
 #include "cmd_report.h"
 #include "report/render.h"
-#include "report/report_trace.h"
 #include "report/report_files.h"
+#include "report/report_trace.h"
 #include "report/report_waits.h"
 
 #define SCHEMA "cudaspy-why-1"

@@ -1,18 +1,19 @@
 /*
- * analyzer/detectors/early_sync.c: a synchronisation that could come later. The host waits for the GPU,
- * gets nothing by it, and then works on its own while the GPU has nothing to do: they take turns.
+ * analyzer/detectors/early_sync.c: a synchronisation that could come later. The host waits for the
+ * GPU, gets nothing by it, and then works on its own while the GPU has nothing to do: they take
+ * turns.
  *
- * A case is a wait, not a copy, that took a while, which brought nothing to the host and after which the GPU
- * was idle, if the thread then spends a while outside of CUDA before it goes on working with the GPU, and
- * nobody else gives that GPU work meanwhile. Of the two times the shorter one would have been saved, had the
- * host's work come first. Whether it could, the trace does not show: the host may refill the one buffer of
- * its input, hand results to a library or a network card that reads the GPU's memory, take the time, or
- * sleep. So it is a note.
+ * A case is a wait, not a copy, that took a while, which brought nothing to the host and after
+ * which the GPU was idle, if the thread then spends a while outside of CUDA before it goes on
+ * working with the GPU, and nobody else gives that GPU work meanwhile. Of the two times the shorter
+ * one would have been saved, had the host's work come first. Whether it could, the trace does not
+ * show: the host may refill the one buffer of its input, hand results to a library or a network
+ * card that reads the GPU's memory, take the time, or sleep. So it is a note.
  *
- * Once is no habit: at the end of a measurement, of a phase or of a thread's preparations everybody waits, and
- * nobody minds. So it takes ten rounds of each thread, and not at the begin and in the middle only.
+ * Once is no habit: at the end of a measurement, of a phase or of a thread's preparations everybody
+ * waits, and nobody minds. So it takes ten rounds of each thread, and not at the begin and in the
+ * middle only.
  */
-#include "analysis.h"
 #include "findings/detector.h"
 #include "report/report_words.h"
 

@@ -1,14 +1,13 @@
 /*
  * analyzer/detectors/hidden_sync.c: calls that wait for the GPU although nobody would expect it of
- * them: freeing, unpinning, loading and unloading code, a changed limit, asynchronous copies from host to
- * host.
+ * them: freeing, unpinning, loading and unloading code, a changed limit, asynchronous copies from
+ * host to host.
  *
- * Without the wait the thread may come to the next one earlier, and wait there for the same: then the cure gives back
- * no more than what it did in between. That is sure where no work was handed over meanwhile, and the next wait is
- * for the device, or for the one stream that had work when the call came. One that is hidden, too, does not count:
- * the cure is for all of them.
+ * Without the wait the thread may come to the next one earlier, and wait there for the same: then
+ * the cure gives back no more than what it did in between. That is sure where no work was handed
+ * over meanwhile, and the next wait is for the device, or for the one stream that had work when the
+ * call came. One that is hidden, too, does not count: the cure is for all of them.
  */
-#include "analysis.h"
 #include "findings/detector.h"
 #include "report/report_words.h"
 

@@ -1,17 +1,18 @@
 /*
- * analyzer/findings/detector.h: what can be found in a trace. A detector is one file in detectors/ and one
- * row of the table in detectors.c.
+ * analyzer/findings/detector.h: what can be found in a trace. A detector is one file in detectors/
+ * and one row of the table in detectors.c.
  *
- * Most judge calls. Their row says which ones `judge` sees: those that failed; those that took longer than their
- * own work, of some contracts; all that did not fail, of others. It says what of a call's time is its problem's.
- * Where that depends on what the thread does next, it leaves the verdict open, and `settle` sees the thread's next
- * calls until it is decided. `keep` then looks at what has come together at one place and may say that it is none.
- * Others look at the whole run, in `conclude`. A detector keeps no state and changes nothing.
+ * Most judge calls. Their row says which ones `judge` sees: those that failed; those that took
+ * longer than their own work, of some contracts; all that did not fail, of others. It says what of
+ * a call's time is its problem's. Where that depends on what the thread does next, it leaves the
+ * verdict open, and `settle` sees the thread's next calls until it is decided. `keep` then looks at
+ * what has come together at one place and may say that it is none. Others look at the whole run, in
+ * `conclude`. A detector keeps no state and changes nothing.
  */
+#include "analyzed.h"
+
 #ifndef CUDASPY_DETECTOR_H
 #define CUDASPY_DETECTOR_H
-
-#include "finding.h"
 
 #define DETECTOR_CONTRACT(name) (1u << SPY_CONTRACT_##name)
 

@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "analysis.h"
 #include "detector.h"
 #include "base/lines.h"
 #include "report/report_words.h"

@@ -1,8 +1,7 @@
 /*
- * analyzer/findings/observed.c: what a detector may ask about a call it is shown. Called by the detectors, while the
- * records are read.
+ * analyzer/findings/observed.c: what a detector may ask about a call it is shown. Called by the
+ * detectors, while the records are read.
  */
-#include "analysis.h"
 #include "detector.h"
 
 /* Code differs: a load is longer than any of those that had nothing to wait for, and still nothing else. */

@@ -2,13 +2,13 @@
  * analyzer/findings/sharing.h: which processes used which GPU, when, and with whom.
  *
  * GPUs are the same if their UUIDs are; a process uses one from the first to the last of its calls
- * that allocate, copy, launch or work on a stream there. Whether a process is a client of MPS is the
- * driver's own answer; drivers that give none are taken to follow the control pipe.
+ * that allocate, copy, launch or work on a stream there. Whether a process is a client of MPS is
+ * the driver's own answer; drivers that give none are taken to follow the control pipe.
  */
+#include "analyzed.h"
+
 #ifndef CUDASPY_SHARING_H
 #define CUDASPY_SHARING_H
-
-#include "analysis.h"
 
 /* One process on one GPU. */
 struct tenant {

@@ -1,10 +1,10 @@
 /*
- * analyzer/findings/sites.c: calls that detectors want become sites: at once, or when the thread's next calls have
- * shown what came of them. Called by the accounting for each call that might be a case, and by the blame.
+ * analyzer/findings/sites.c: calls that detectors want become sites: at once, or when the thread's
+ * next calls have shown what came of them. Called by the accounting for each call that might be a
+ * case, and by the blame.
  */
 #include <stdlib.h>
 #include <string.h>
-#include "analysis.h"
 #include "detector.h"
 
 /* ---- sites ---------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /*
- * analyzer/findings/spread.c: is a site's kind of call made all through the work, or at its beginning? Called when
- * a site gets a call, and by detectors when all records have been read.
+ * analyzer/findings/spread.c: is a site's kind of call made all through the work, or at its
+ * beginning? Called when a site gets a call, and by detectors when all records have been read.
  */
-#include "analysis.h"
+#include "analyzed.h"
 #include "finding.h"
 
 void spread_sample(struct site *site, uint64_t submissions, uint64_t ns)

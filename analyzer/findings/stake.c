@@ -1,9 +1,9 @@
 /*
- * analyzer/findings/stake.c: how large a part of a thread's time something cost. Called by findings, detectors and the
- * gate after the last record; costs are added while records go by.
+ * analyzer/findings/stake.c: how large a part of a thread's time something cost. Called by
+ * findings, detectors and the gate after the last record; costs are added while records go by.
  */
 #include <stdlib.h>
-#include "analysis.h"
+#include "analyzed.h"
 #include "stake.h"
 
 /* Of its process's time: a thread that was there for less counts as that. */

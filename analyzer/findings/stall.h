@@ -5,7 +5,7 @@
 #ifndef CUDASPY_STALL_H
 #define CUDASPY_STALL_H
 
-#include "analysis.h"
+#include "analyzed.h"
 #include "base/report.h"
 
 /*

@@ -5,8 +5,8 @@
 #ifndef CUDASPY_REPORT_CALLS_H
 #define CUDASPY_REPORT_CALLS_H
 
-#include "analysis.h"
 #include "base/report.h"
+#include "findings/analyzed.h"
 
 /* nested: also the calls made inside other calls. */
 void report_calls(struct report *report, const struct analysis *a, bool nested);

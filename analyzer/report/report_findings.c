@@ -3,11 +3,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "analysis.h"
 #include "report_findings.h"
 #include "report_stack.h"
 #include "report_trace.h"
 #include "report_words.h"
+#include "findings/analyzed.h"
 #include "findings/detector.h"
 
 struct finding_row {

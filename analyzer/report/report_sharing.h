@@ -5,8 +5,8 @@
 #ifndef CUDASPY_REPORT_SHARING_H
 #define CUDASPY_REPORT_SHARING_H
 
-#include "analysis.h"
 #include "base/report.h"
+#include "findings/analyzed.h"
 
 /* Processes that used one GPU at the same time, and those that waited for another user's MPS server;
  * no rows when there are none. */

@@ -5,8 +5,8 @@
 #ifndef CUDASPY_REPORT_TRACE_H
 #define CUDASPY_REPORT_TRACE_H
 
-#include "analysis.h"
 #include "base/report.h"
+#include "findings/analyzed.h"
 
 /* "program.pid", as tables name a process. */
 const char *report_process(struct report *report, const struct trace *trace);

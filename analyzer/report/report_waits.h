@@ -5,8 +5,8 @@
 #ifndef CUDASPY_REPORT_WAITS_H
 #define CUDASPY_REPORT_WAITS_H
 
-#include "analysis.h"
 #include "base/report.h"
+#include "findings/analyzed.h"
 #include "symbols/symbolize.h"
 
 /* The headline, or what is asked about and its findings, the worst calls, who for whom, locks, the kernel

@@ -5,8 +5,8 @@
 #ifndef CUDASPY_REPORT_WORDS_H
 #define CUDASPY_REPORT_WORDS_H
 
-#include "analysis.h"
 #include "base/report.h"
+#include "findings/analyzed.h"
 #include "symbols/python.h"
 #include "symbols/symbolize.h"
 

@@ -1,0 +1,26 @@
+/*
+ * analyzer/findings/analyzed.h: what is known of a trace set: what the readings have found out so
+ * far, from the model to the findings. For detectors, and for the sections of a report. Only
+ * analysis.c makes one.
+ */
+#ifndef CUDASPY_ANALYZED_H
+#define CUDASPY_ANALYZED_H
+
+#include "finding.h"
+#include "account/account.h"
+#include "account/callstats.h"
+#include "expect/profile.h"
+#include "trace/model.h"
+
+struct analysis {
+	struct trace_set *set;
+	struct model model;
+	struct callstats stats;
+	struct profile profile, prior;
+	struct expect expect;
+	struct accounting accounts;
+	bool accounted;
+	struct findings findings;
+};
+
+#endif
