@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "analysis.h"
-#include "lane.h"
+#include "fast_path.h"
 #include "stacks_kept.h"
 #include "account/evidence.h"
 #include "expect/priors.h"
@@ -96,7 +96,7 @@ static void read_all(struct analysis *a)
 	uint64_t begun_ns = now_ns(), records = 0, tell_at = PROGRESS_RECORDS;
 	struct merge merge;
 	struct record record;
-	struct lane *lanes = xcalloc(a->set->n_streams, sizeof(*lanes)), *lane; /* by stream */
+	struct fast_path *paths = xcalloc(a->set->n_streams, sizeof(*paths)), *path; /* by stream */
 	size_t i, stacks_most = STACKS_FIRST;
 
 	merge_init(&merge, a->set);
@@ -105,9 +105,9 @@ static void read_all(struct analysis *a)
 			tell_progress(a, records, begun_ns, false);
 			tell_at += PROGRESS_RECORDS;
 		}
-		lane = &lanes[record.stream->index];
+		path = &paths[record.stream->index];
 		records += count_nested(a, &record);
-		if (lane_take(lane, &a->accounts, &a->stats, &record))
+		if (fast_path_take(path, &a->accounts, &a->stats, &record))
 			continue;
 		merge_look_ahead(&merge);
 		if (unlikely(a->model.n_stacks >= stacks_most))
@@ -117,14 +117,14 @@ static void read_all(struct analysis *a)
 		if (a->accounted) {
 			account_see(&a->accounts, &record);
 			if (record_is_call(record.raw) && !record.raw->call_head.depth)
-				lane_open(lane, &a->accounts, &a->stats, &record);
+				fast_path_open(path, &a->accounts, &a->stats, &record);
 		}
 	}
 	tell_progress(a, records, begun_ns, true);
 	merge_release(&merge);
 	for (i = 0; i < a->set->n_streams; i++)
-		lane_close(&lanes[i], &a->stats);
-	free(lanes);
+		fast_path_close(&paths[i], &a->stats);
+	free(paths);
 	model_finish(&a->model);
 	callstats_finish(&a->stats, &a->model);
 }

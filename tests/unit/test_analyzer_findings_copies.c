@@ -306,7 +306,7 @@ static void test_wait_behind_pageable(void **state)
 }
 
 /* What the thread hands over between the copy and the wait is time that passes, by whichever way the analyzer takes
- * such calls in: with hundreds before them it is the short one (lane.h). */
+ * such calls in: with hundreds before them it is the short one (fast_path.h). */
 static void test_launches_behind_pageable(void **state)
 {
 	struct story *s = *state;

@@ -1,19 +1,21 @@
 /*
- * analyzer/lane.h: the short way of calls as most are: they hand work to the stream that their thread used last,
- * take no longer than such calls do, and nobody wants to see them. What the model, the sums of calls and the accounting
- * would do with such a call, one after the other, is done here at once. For the main reading.
+ * analyzer/fast_path.h: the short way of calls as most are: they hand work to the stream that their
+ * thread used last, take no longer than such calls do, and nobody wants to see them. What the
+ * model, the sums of calls and the accounting would do with such a call, one after the other, is
+ * done here at once. For the main reading.
  *
- * A lane is a thread's, and open as long as it writes to its stream and keeps its device. It opens with a call that
- * went the long way; whatever is unusual about the next one goes the long way again.
+ * A fast path is a thread's, and open as long as it writes to its stream and keeps its device. It
+ * opens with a call that went the long way; whatever is unusual about the next one goes the long
+ * way again.
  */
-#ifndef CUDASPY_LANE_H
-#define CUDASPY_LANE_H
+#ifndef CUDASPY_FAST_PATH_H
+#define CUDASPY_FAST_PATH_H
 
 #include "account/account.h"
 #include "account/callstats.h"
 #include "account/streams.h"
 
-struct lane {
+struct fast_path {
 	struct caller *caller; /* NULL: closed */
 	struct thread *thread;
 	uint32_t tid;
@@ -24,25 +26,25 @@ struct lane {
 	uint64_t last_ns; /* end of its last call */
 };
 
-/* The record has gone the long way: does a lane begin with it? */
-void lane_open(struct lane *lane, const struct accounting *a, struct callstats *s,
-	       const struct record *record);
+/* The record has gone the long way: does a fast path begin with it? */
+void fast_path_open(struct fast_path *path, const struct accounting *a, struct callstats *s,
+		    const struct record *record);
 
 /* Adds what went through it to the sums. */
-void lane_close(struct lane *lane, struct callstats *s);
+void fast_path_close(struct fast_path *path, struct callstats *s);
 
 /* Has the thread anything in progress that the next call has to be looked at for? */
-static inline bool lane_is_free(const struct caller *c)
+static inline bool fast_path_is_free(const struct caller *c)
 {
 	return !(c->n_waits | c->n_asking | c->n_pieces | c->sched_window_ns | c->starts_up);
 }
 
 /* The record, if it may go this way: then that was all that was to be done. */
-static inline bool lane_take(struct lane *lane, struct accounting *a, struct callstats *s,
-			     const struct record *record)
+static inline bool fast_path_take(struct fast_path *path, struct accounting *a, struct callstats *s,
+				  const struct record *record)
 {
 	const union spy_any *raw = record->raw;
-	struct caller *c = lane->caller;
+	struct caller *c = path->caller;
 	const struct call_kind *kind;
 	struct finished *f;
 	uint64_t ns;
@@ -53,28 +55,28 @@ static inline bool lane_take(struct lane *lane, struct accounting *a, struct cal
 	kind = kinds_place(&a->kinds[record->process], kind_head(raw), kind_detail(raw));
 	ns = model_duration_ns(record);
 	if (!kind->plain || !kind->only_submits || ns > kind->own_most_ns ||
-	    unlikely(!lane_is_free(c)) || unlikely(lane->tid != record->stream->reader.tid) ||
-	    unlikely(lane->device != raw->call_head.device) ||
-	    unlikely(!work_goes_on(&a->work, c->stream, record, lane->thread, kind)) ||
-	    unlikely(record->ns >= lane->until_ns) ||
+	    unlikely(!fast_path_is_free(c)) || unlikely(path->tid != record->stream->reader.tid) ||
+	    unlikely(path->device != raw->call_head.device) ||
+	    unlikely(!work_goes_on(&a->work, c->stream, record, path->thread, kind)) ||
+	    unlikely(record->ns >= path->until_ns) ||
 	    (unlikely(a->riddles.n) && record->ns >= a->riddles.due_ns) ||
 	    (kind->asked_in_row && steps_in_row(&c->steps.row, raw)))
 		return false;
 
 	record->stream->called_ns = record->ns;
-	lane->calls++;
-	lane->total_ns += ns;
-	lane->last_ns = record->ns;
-	lane->copied_bytes = add_capped(lane->copied_bytes, kind->copy ? raw->copy.bytes : 0);
+	path->calls++;
+	path->total_ns += ns;
+	path->last_ns = record->ns;
+	path->copied_bytes = add_capped(path->copied_bytes, kind->copy ? raw->copy.bytes : 0);
 	callstats_add(&s->direct[kind->fn], false, ns);
 
 	f = account_next_finished(c);
-	f->device = lane->device;
+	f->device = path->device;
 	f->expected_ns = kind->expected_ns;
 	expect_count(kind->class, ns);
-	account_remember(f, kind->fn, record, ns, lane->thread);
+	account_remember(f, kind->fn, record, ns, path->thread);
 	account_book(account_of(c, kind->fn), f);
-	work_go_on(&a->work, c->stream, record, lane->thread, kind);
+	work_go_on(&a->work, c->stream, record, path->thread, kind);
 	c->steps.tries += kind->tries;
 	steps_see(&c->steps, raw, kind,
 		  &(struct step){.begin_ns = f->begin_ns,

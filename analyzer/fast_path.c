@@ -1,0 +1,48 @@
+/*
+ * analyzer/fast_path.c: the fast path of a thread opens and closes. Called by the main reading.
+ */
+#include "fast_path.h"
+
+void fast_path_open(struct fast_path *path, const struct accounting *a, struct callstats *s,
+		    const struct record *record)
+{
+	const struct thread *thread = record->thread;
+	const struct process *process = &a->model->processes[record->process];
+	struct caller *c = account_caller(a, thread);
+	uint8_t device = record->raw->call_head.device;
+
+	if (path->caller == c && path->device == device && record->ns < path->until_ns)
+		return;
+	fast_path_close(path, s);
+	if (!c || !c->stream || c->n_finished < FINISHED_KEPT ||
+	    !a->work.submissions[record->process] ||
+	    !s->uses[record->process * CALLSTATS_DEVICES + device].first_ns ||
+	    (process->mps_before.ns && !process->mps.ns))
+		return;
+	path->caller = c;
+	path->thread = record->thread;
+	path->tid = record->stream->reader.tid;
+	path->device = device;
+	path->until_ns = crowd_slice_ns(c->crowd, c->slices);
+}
+
+void fast_path_close(struct fast_path *path, struct callstats *s)
+{
+	struct calls_sum *thread, *device;
+	size_t of_device;
+
+	if (!path->caller)
+		return;
+	of_device = path->thread->process->trace->index * CALLSTATS_DEVICES + path->device;
+	thread = &s->threads[path->thread->index];
+	device = &s->devices[of_device];
+	thread->count += path->calls;
+	thread->total_ns += path->total_ns;
+	thread->copied_bytes = add_capped(thread->copied_bytes, path->copied_bytes);
+	device->count += path->calls;
+	device->total_ns += path->total_ns;
+	device->copied_bytes = add_capped(device->copied_bytes, path->copied_bytes);
+	if (s->uses[of_device].last_ns < path->last_ns)
+		s->uses[of_device].last_ns = path->last_ns;
+	*path = (struct fast_path){0};
+}
