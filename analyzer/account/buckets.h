@@ -1,6 +1,6 @@
 /*
- * analyzer/account/buckets.h: what a call's time is divided into, and what keeps a holder of a lock: one row
- * each, with its key in JSON and its name for people.
+ * analyzer/account/buckets.h: what a call's time is divided into, and what keeps a holder of a
+ * lock: one row each, with its key in JSON and its name for people.
  */
 #ifndef CUDASPY_BUCKETS_H
 #define CUDASPY_BUCKETS_H
@@ -55,5 +55,10 @@ enum cause {
 #undef CAUSE
 		CAUSE_COUNT
 };
+
+/* For people, and as JSON has them; by their numbers. */
+extern const char *const bucket_names[BUCKET_COUNT];
+extern const char *const cause_names[CAUSE_COUNT];
+extern const char *const cause_keys[CAUSE_COUNT];
 
 #endif

@@ -1,17 +1,16 @@
 /*
  * analyzer/blame/blame.h: because of whom.
  *
- * A wait for a lock points from the call that waited to the calls that held the lock meanwhile: that
- * is the direct blame. If the holder was itself waiting just then, for another lock, for the GPU, in
- * the kernel module, the blame goes on from there until it reaches somebody who was not waiting for a
- * thread: the root. What happened in a call is known when it returns, so pieces of blame wait at the
- * holder until then.
+ * A wait for a lock points from the call that waited to the calls that held the lock meanwhile:
+ * that is the direct blame. If the holder was itself waiting just then, for another lock, for the
+ * GPU, in the kernel module, the blame goes on from there until it reaches somebody who was not
+ * waiting for a thread: the root. What happened in a call is known when it returns, so pieces of
+ * blame wait at the holder until then.
  */
 #ifndef CUDASPY_BLAME_H
 #define CUDASPY_BLAME_H
 
-#include "edges.h"
-#include "locks.h"
+#include "subject.h"
 #include "account/buckets.h"
 
 struct accounting;
@@ -19,16 +18,6 @@ struct caller;
 struct finished;
 
 #define NO_FUNCTION UINT32_MAX
-
-/* What a question is about; all zero: everything. */
-enum subject_kind { SUBJECT_ALL, SUBJECT_THREAD, SUBJECT_CALL, SUBJECT_LOCK, SUBJECT_DEVICE };
-
-struct subject {
-	enum subject_kind kind;
-	uint32_t tid, fn, device;
-	const char *name; /* of a thread, while its number is not known; else NULL */
-	struct lock_key lock;
-};
 
 /* Whose wait it was, wherever the blame goes. */
 struct blame_origin {

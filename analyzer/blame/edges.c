@@ -1,9 +1,11 @@
 /*
- * analyzer/blame/edges.c: who waited because of whom, in sums. Called by blame.c for each piece of a wait.
+ * analyzer/blame/edges.c: who waited because of whom, in sums. Called by blame.c for each piece of
+ * a wait.
  */
 #include <stdlib.h>
 #include "edges.h"
 #include "base/hash.h"
+#include "trace/model.h"
 
 #define PLACES_FIRST 256
 
@@ -77,4 +79,9 @@ struct blame_edge *edges_get(struct blame_edges *edges, const struct blame_key *
 	edges->all[edges->n] = (struct blame_edge){.key = *key};
 	*place = (struct edge_place){hash, (uint32_t)edges->n + 1};
 	return &edges->all[edges->n++];
+}
+
+const struct thread *edge_thread(const struct model *model, uint32_t index)
+{
+	return index ? model->threads[index - 1] : NULL;
 }

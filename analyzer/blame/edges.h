@@ -1,6 +1,7 @@
 /*
- * analyzer/blame/edges.h: who waited because of whom: the sums of waits, one for each pair of calls, their threads,
- * and the lock or the cause between them. Contended traces add to them several times for each wait.
+ * analyzer/blame/edges.h: who waited because of whom: the sums of waits, one for each pair of
+ * calls, their threads, and the lock or the cause between them. Contended traces add to them
+ * several times for each wait.
  */
 #ifndef CUDASPY_EDGES_H
 #define CUDASPY_EDGES_H
@@ -32,6 +33,12 @@ struct blame_edges {
 	struct edge_place *places; /* an open table of n_places, a power of two */
 	size_t n_places;
 };
+
+struct model;
+struct thread;
+
+/* Whose index it is in a key; NULL unknown. */
+const struct thread *edge_thread(const struct model *model, uint32_t index);
 
 /* The edge of that key; NULL: there is none. Valid until the next one is made. */
 struct blame_edge *edges_find(const struct blame_edges *edges, const struct blame_key *key);

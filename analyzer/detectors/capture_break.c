@@ -1,11 +1,12 @@
 /*
- * analyzer/detectors/capture_break.c: calls that a stream's capture does not permit, and that break it.
+ * analyzer/detectors/capture_break.c: calls that a stream's capture does not permit, and that break
+ * it.
  *
- * CUDA says so in the call's result (CAPTURE_FIRST to CAPTURE_LAST), and from then on in those of the
- * calls that go on with the capture (CAPTURE_INVALIDATED): these are part of the finding.
+ * CUDA says so in the call's result (CAPTURE_FIRST to CAPTURE_LAST), and from then on in those of
+ * the calls that go on with the capture (CAPTURE_INVALIDATED): these are part of the finding.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 #define CAPTURE_FIRST 900
 #define CAPTURE_INVALIDATED 901
@@ -44,9 +45,9 @@ static uint64_t count_broken(const struct analysis *a, const struct site *site, 
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
-	const char *name = word_result(a, site->key.fn, finding->variant);
+	const char *name = word_result(a->set, site->key.fn, finding->variant);
 	const char *calls = site->count == 1 ? "call" : "calls";
 	bool breaker;
 	uint64_t broken = count_broken(a, site, &breaker);
@@ -56,17 +57,18 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	finding->gain_known = false;
 	finding->wrong = true;
 	if (finding->variant == CAPTURE_INVALIDATED)
-		return report_text(
-			report,
+		return arena_printf(
+			texts,
 			"%llu %s found a capture broken (%s), first after %s; which call "
 			"broke it is not in the trace",
 			(unsigned long long)site->count, calls, name,
-			word_since(report, a, site->first_ns));
-	return report_text(report,
-			   "%llu %s that a stream's capture does not permit: %s, first after %s; "
-			   "%llu later calls found the capture broken",
-			   (unsigned long long)site->count, calls, name,
-			   word_since(report, a, site->first_ns), (unsigned long long)broken);
+			word_since(texts, &a->model, site->first_ns));
+	return arena_printf(texts,
+			    "%llu %s that a stream's capture does not permit: %s, first after %s; "
+			    "%llu later calls found the capture broken",
+			    (unsigned long long)site->count, calls, name,
+			    word_since(texts, &a->model, site->first_ns),
+			    (unsigned long long)broken);
 }
 
 const struct detector detector_capture_break = {

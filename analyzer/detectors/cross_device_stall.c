@@ -1,36 +1,36 @@
 /*
- * analyzer/detectors/cross_device_stall.c: threads that work on different GPUs and wait for each other all
- * the same, because calls of one process share locks inside the driver.
+ * analyzer/detectors/cross_device_stall.c: threads that work on different GPUs and wait for each
+ * other all the same, because calls of one process share locks inside the driver.
  */
 #include "findings/detector.h"
 #include "findings/stall.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
-static const char *what(struct report *report, const struct analysis *a, const struct stall *stall)
+static const char *what(struct arena *texts, const struct analysis *a, const struct stall *stall)
 {
-	return report_text(report,
-			   "%llu threads that work on %llu GPUs waited %s for each other in %s%s, "
-			   "for locks inside CUDA that all GPUs of a process share: %s",
-			   (unsigned long long)stall->threads, (unsigned long long)stall->devices,
-			   word_time(report, (uint64_t)stall->waited_ns),
-			   word_count(report, stall->calls, "call"),
-			   stall->measured ? "" : " (concluded from what happened at one time)",
-			   stall_mostly(report, a, stall));
+	return arena_printf(texts,
+			    "%llu threads that work on %llu GPUs waited %s for each other in %s%s, "
+			    "for locks inside CUDA that all GPUs of a process share: %s",
+			    (unsigned long long)stall->threads, (unsigned long long)stall->devices,
+			    word_time(texts, (uint64_t)stall->waited_ns),
+			    word_count(texts, stall->calls, "call"),
+			    stall->measured ? "" : " (concluded from what happened at one time)",
+			    stall_mostly(texts, a, stall));
 }
 
-static const char *processes(struct report *report, const struct stall *stall)
+static const char *processes(struct arena *texts, const struct stall *stall)
 {
 	static const char text[] = "a process for each GPU, which has locks of its own";
 
 	if (stall->help_ns[HELP_NOT] <= stall->waited_ns / 20)
 		return text;
-	return report_text(report,
-			   "%s (but what is %s of these waits would then be one in the kernel "
-			   "module, which all processes share)",
-			   text, word_time(report, (uint64_t)stall->help_ns[HELP_NOT]));
+	return arena_printf(texts,
+			    "%s (but what is %s of these waits would then be one in the kernel "
+			    "module, which all processes share)",
+			    text, word_time(texts, (uint64_t)stall->help_ns[HELP_NOT]));
 }
 
-static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
 	struct stall stall = stall_sum(a, true, *findings, *n);
@@ -39,8 +39,8 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	if (!stall_matters(&stall))
 		return;
 	finding = detector_add(&detector_cross_device_stall, findings, n);
-	stall_fill(report, a, &stall, processes(report, &stall), finding);
-	finding->what = what(report, a, &stall);
+	stall_fill(texts, a, &stall, processes(texts, &stall), finding);
+	finding->what = what(texts, a, &stall);
 }
 
 const struct detector detector_cross_device_stall = {

@@ -15,7 +15,7 @@
  * middle only.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 #define WAIT_LEAST_NS 50000
 /* More than sync_every_launch.c takes for "at once". */
@@ -85,18 +85,19 @@ static bool writes_to_host(const struct analysis *a, const struct site *site)
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	if (site->rounds < ROUNDS_LEAST || site->count < ROUNDS_LEAST * site->threads ||
 	    site_spread(a, site) < TENTHS_LEAST || writes_to_host(a, site))
 		return NULL;
 	finding->perhaps_free = true;
-	return report_text(report,
-			   "%llu times the thread waited for the GPU, %s in all, which brought "
-			   "nothing to the host; then it spent %s outside of CUDA, and the GPU had "
-			   "nothing to do: host and GPU took turns",
-			   (unsigned long long)site->count, word_time(report, site->total_ns),
-			   word_time(report, site->tally));
+	return arena_printf(
+		texts,
+		"%llu times the thread waited for the GPU, %s in all, which brought "
+		"nothing to the host; then it spent %s outside of CUDA, and the GPU had "
+		"nothing to do: host and GPU took turns",
+		(unsigned long long)site->count, word_time(texts, site->total_ns),
+		word_time(texts, site->tally));
 }
 
 const struct detector detector_early_sync = {

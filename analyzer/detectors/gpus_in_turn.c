@@ -1,14 +1,15 @@
 /*
- * analyzer/detectors/gpus_in_turn.c: one thread that serves several GPUs and waits for each before it hands work to
- * the next: one GPU works at a time.
+ * analyzer/detectors/gpus_in_turn.c: one thread that serves several GPUs and waits for each before
+ * it hands work to the next: one GPU works at a time.
  *
- * A case is a wait for work that the thread handed to one GPU, after it had waited for work on another one which
- * brought nothing to the host, nor was (or may have been) a copy between GPUs: the two could have been under way at once. Nothing
- * else of the process may be left to do on that GPU, nor of the thread on any. With n GPUs in turns, all but one in n
- * parts of the waits would be gone, and what it took to hand over and to notice the end would be done meanwhile.
+ * A case is a wait for work that the thread handed to one GPU, after it had waited for work on
+ * another one which brought nothing to the host, nor was (or may have been) a copy between GPUs:
+ * the two could have been under way at once. Nothing else of the process may be left to do on that
+ * GPU, nor of the thread on any. With n GPUs in turns, all but one in n parts of the waits would be
+ * gone, and what it took to hand over and to notice the end would be done meanwhile.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 #define ROUNDS_LEAST 10
 #define TENTHS_LEAST 4
@@ -42,16 +43,16 @@ static bool judge(const struct observed *o, struct verdict *v)
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	(void)finding;
 	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
-	return report_text(
-		report,
+	return arena_printf(
+		texts,
 		"%s a thread waited for one GPU, %s in all, before it handed work to "
 		"the next, though the host got nothing from it: one GPU worked at a time",
-		word_count(report, site->count, "time"), word_time(report, site->tally));
+		word_count(texts, site->count, "time"), word_time(texts, site->tally));
 }
 
 const struct detector detector_gpus_in_turn = {

@@ -9,7 +9,7 @@
  * call came. One that is hidden, too, does not count: the cure is for all of them.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* Mark: the stream that alone had work; 0: several had. */
 
@@ -83,7 +83,7 @@ static bool is_good_part(const struct analysis *a, const struct site *site)
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	const char *anyway = site_waits_anyway(site);
 
@@ -94,24 +94,24 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		if (!is_good_part(a, site))
 			return NULL;
 		finding->cost_unknown = true;
-		return report_text(
-			report,
+		return arena_printf(
+			texts,
 			"%s loaded or unloaded code behind work of the GPU, %s "
 			"inside %s: what of it was a wait for that work, nobody can tell",
-			word_count(report, site->count, "call"), word_time(report, site->cost_ns),
+			word_count(texts, site->count, "call"), word_time(texts, site->cost_ns),
 			site->count == 1 ? "it" : "them");
 	}
 	finding->stake = finding_stake(a, finding);
 	finding->perhaps_free = *anyway && finding_gains_little(finding);
-	return report_text(report,
-			   "%s waited for the GPU for %s, which such calls do not "
-			   "promise to do%s%s",
-			   word_count(report, site->count, "call"),
-			   word_time(report, site->cost_ns), anyway,
-			   a->accounts.probed[site->key.process]
-				   ? ""
-				   : "; without probes nobody saw whether some of it was a wait "
-				     "for a lock");
+	return arena_printf(texts,
+			    "%s waited for the GPU for %s, which such calls do not "
+			    "promise to do%s%s",
+			    word_count(texts, site->count, "call"), word_time(texts, site->cost_ns),
+			    anyway,
+			    a->accounts.probed[site->key.process]
+				    ? ""
+				    : "; without probes nobody saw whether some of it was a wait "
+				      "for a lock");
 }
 
 const struct detector detector_hidden_sync = {

@@ -1,15 +1,15 @@
 /*
- * analyzer/detectors/ignored_error.c: calls that failed, after which their thread went on as if nothing
- * had happened.
+ * analyzer/detectors/ignored_error.c: calls that failed, after which their thread went on as if
+ * nothing had happened.
  *
- * Some results are answers (answers[]): the program asked and will know what to do. They are minor, or notes where
- * asking took long, and never problems. An error that stays with its context is returned by every call from then
- * on: that is one finding, where it showed first. That, and launches and copies which did not take place, are problems
- * whatever they cost.
+ * Some results are answers (answers[]): the program asked and will know what to do. They are minor,
+ * or notes where asking took long, and never problems. An error that stays with its context is
+ * returned by every call from then on: that is one finding, where it showed first. That, and
+ * launches and copies which did not take place, are problems whatever they cost.
  */
 #include <string.h>
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* Variant: the result. */
 
@@ -123,7 +123,7 @@ static uint64_t count_elsewhere(const struct analysis *a, const struct site *sit
 }
 
 static const char *keep_staying(const struct analysis *a, const struct site *site,
-				struct finding *finding, struct report *report, const char *name)
+				struct finding *finding, struct arena *texts, const char *name)
 {
 	bool earlier;
 	uint64_t elsewhere = count_elsewhere(a, site, &earlier);
@@ -133,18 +133,18 @@ static const char *keep_staying(const struct analysis *a, const struct site *sit
 	finding->fix = "Check results. The fault is in work handed over before: compute-sanitizer "
 		       "finds it, and CUDA_LAUNCH_BLOCKING=1 moves the error to the call that "
 		       "launched it.";
-	return report_text(
-		report,
+	return arena_printf(
+		texts,
 		"%s, first after %s: the context cannot be used any more, and the program "
 		"went on: %llu calls here and %llu elsewhere returned it",
-		name, word_since(report, a, site->first_ns), (unsigned long long)site->count,
+		name, word_since(texts, &a->model, site->first_ns), (unsigned long long)site->count,
 		(unsigned long long)elsewhere);
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
-	const char *name = word_result(a, site->key.fn, finding->variant);
+	const char *name = word_result(a->set, site->key.fn, finding->variant);
 	const char *why = answer(a, site, finding->variant);
 
 	finding->gain_known = false;
@@ -153,18 +153,18 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		!why && (stays(finding->variant) || is_work_undone(a, site, finding->variant));
 	finding->perhaps_free = why; /* whoever asks pays for the answer */
 	if (stays(finding->variant))
-		return keep_staying(a, site, finding, report, name);
+		return keep_staying(a, site, finding, texts, name);
 	if (!site_went_on(a, site))
 		return NULL;
 	if (why)
-		return report_text(report,
-				   "%s returned %s, first after %s; %s, so this may be "
-				   "as it should be",
-				   word_count(report, site->count, "call"), name,
-				   word_since(report, a, site->first_ns), why);
-	return report_text(report, "%s returned %s, first after %s, and the thread went on working",
-			   word_count(report, site->count, "call"), name,
-			   word_since(report, a, site->first_ns));
+		return arena_printf(texts,
+				    "%s returned %s, first after %s; %s, so this may be "
+				    "as it should be",
+				    word_count(texts, site->count, "call"), name,
+				    word_since(texts, &a->model, site->first_ns), why);
+	return arena_printf(texts, "%s returned %s, first after %s, and the thread went on working",
+			    word_count(texts, site->count, "call"), name,
+			    word_since(texts, &a->model, site->first_ns));
 }
 
 const struct detector detector_ignored_error = {

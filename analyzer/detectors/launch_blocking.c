@@ -1,9 +1,10 @@
 /*
- * analyzer/detectors/launch_blocking.c: processes with CUDA_LAUNCH_BLOCKING in their environment, in which each
- * launch waits for its kernel: a help for debugging that was left on. What else the report says is of such a program.
+ * analyzer/detectors/launch_blocking.c: processes with CUDA_LAUNCH_BLOCKING in their environment,
+ * in which each launch waits for its kernel: a help for debugging that was left on. What else the
+ * report says is of such a program.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 struct blocked {
 	uint64_t launches, ns, processes;
@@ -52,7 +53,7 @@ static struct blocked sum_up(const struct analysis *a)
 	return sum;
 }
 
-static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
 	struct blocked sum = sum_up(a);
@@ -63,18 +64,18 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	finding = detector_add(&detector_launch_blocking, findings, n);
 	finding->process = sum.last;
 	finding->processes = (uint32_t)sum.processes;
-	finding->function = word_function(a, sum.fn);
+	finding->function = word_function(a->set, sum.fn);
 	finding->count = sum.launches;
 	finding->own_ns = finding->gain_high_ns = sum.ns;
 	finding->gain_known = true;
 	finding->shown = true;
 	finding->perhaps_free = true; /* a wait for the GPU might come later in any case */
-	finding->what = report_text(
-		report,
+	finding->what = arena_printf(
+		texts,
 		"CUDA_LAUNCH_BLOCKING is set: %llu launch%s waited for the kernel's end, %s in "
 		"all; without it launches return at once, and the program waits elsewhere",
 		(unsigned long long)sum.launches, sum.launches == 1 ? "" : "es",
-		word_time(report, sum.ns));
+		word_time(texts, sum.ns));
 }
 
 const struct detector detector_launch_blocking = {

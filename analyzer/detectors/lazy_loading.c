@@ -1,13 +1,14 @@
 /*
- * analyzer/detectors/lazy_loading.c: code that is loaded when the work has begun: a kernel at its first
- * launch or the first question about it, or whole modules again and again.
+ * analyzer/detectors/lazy_loading.c: code that is loaded when the work has begun: a kernel at its
+ * first launch or the first question about it, or whole modules again and again.
  *
- * A first use is a case if it waited for the device, or if the program had long been working; before,
- * somebody has to load the code, which is worth a note where it takes a good part of the run. A load or unload that waited for the device is told as one that waits
- * (hidden_sync.c) unless it comes again and again.
+ * A first use is a case if it waited for the device, or if the program had long been working;
+ * before, somebody has to load the code, which is worth a note where it takes a good part of the
+ * run. A load or unload that waited for the device is told as one that waits (hidden_sync.c) unless
+ * it comes again and again.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* A program that has handed over so much has begun. */
 #define BEGUN 1000
@@ -67,14 +68,14 @@ static bool judge(const struct observed *o, struct verdict *v)
 }
 
 static const char *keep_modules(const struct analysis *a, const struct site *site,
-				struct finding *finding, struct report *report)
+				struct finding *finding, struct arena *texts)
 {
 	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
 		return NULL;
 	finding->fix = "Load modules once, before the work, and keep them.";
-	return report_text(report, "%s load or unload code while the program works, %s inside them",
-			   word_count(report, site->count, "call"),
-			   word_time(report, site->total_ns));
+	return arena_printf(texts, "%s load or unload code while the program works, %s inside them",
+			    word_count(texts, site->count, "call"),
+			    word_time(texts, site->total_ns));
 }
 
 /* "1 first launch of a kernel", "67 uses of code that had to be loaded". */
@@ -86,33 +87,33 @@ static const char *name_uses(const struct finding *finding, bool one)
 }
 
 static const char *keep_start(const struct analysis *a, const struct site *site,
-			      struct finding *finding, struct report *report)
+			      struct finding *finding, struct arena *texts)
 {
 	uint64_t ns = site->cost_ns + (uint64_t)site->others_ns;
 
 	if (ns < START_COST_LEAST_NS || site_stake(a, site).share < START_SHARE)
 		return NULL;
 	finding->once = true;
-	return report_text(report, "%llu %s as the program starts, %s inside %s",
-			   (unsigned long long)site->count, name_uses(finding, site->count == 1),
-			   word_time(report, site->total_ns), site->count == 1 ? "it" : "them");
+	return arena_printf(texts, "%llu %s as the program starts, %s inside %s",
+			    (unsigned long long)site->count, name_uses(finding, site->count == 1),
+			    word_time(texts, site->total_ns), site->count == 1 ? "it" : "them");
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	if (finding->variant == MODULES)
-		return keep_modules(a, site, finding, report);
+		return keep_modules(a, site, finding, texts);
 	if (finding->variant == START_LAUNCH || finding->variant == START_USE)
-		return keep_start(a, site, finding, report);
+		return keep_start(a, site, finding, texts);
 	if (site->cost_ns + (uint64_t)site->others_ns < COST_LEAST_NS)
 		return NULL;
 	finding->perhaps_free = site->tally < site->cost_ns / 2;
-	return report_text(report,
-			   "%llu %s in the midst of the work, %s inside %s, the first after %s",
-			   (unsigned long long)site->count, name_uses(finding, site->count == 1),
-			   word_time(report, site->total_ns), site->count == 1 ? "it" : "them",
-			   word_since(report, a, site->first_ns));
+	return arena_printf(texts,
+			    "%llu %s in the midst of the work, %s inside %s, the first after %s",
+			    (unsigned long long)site->count, name_uses(finding, site->count == 1),
+			    word_time(texts, site->total_ns), site->count == 1 ? "it" : "them",
+			    word_since(texts, &a->model, site->first_ns));
 }
 
 const struct detector detector_lazy_loading = {

@@ -1,9 +1,9 @@
 /*
- * analyzer/detectors/legacy_stream.c: work in the legacy default stream, before which all other streams of the
- * device stop and behind which they wait, unless they were made non-blocking.
+ * analyzer/detectors/legacy_stream.c: work in the legacy default stream, before which all other
+ * streams of the device stop and behind which they wait, unless they were made non-blocking.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* Fewer are a beginning or an end; and they must be spread over the process's work or its time. */
 #define TURNS_LEAST 10
@@ -24,29 +24,30 @@ static bool is_case(const struct analysis *a, size_t i, const struct legacy_use 
 	       SPREAD_LEAST * (double)(span.end_ns - span.begin_ns);
 }
 
-static void tell(const struct analysis *a, struct report *report, size_t i,
+static void tell(const struct analysis *a, struct arena *texts, size_t i,
 		 const struct legacy_use *use, struct finding **findings, size_t *n)
 {
 	struct finding *finding = detector_add(&detector_legacy_stream, findings, n);
 
 	finding->process = &a->model.processes[i / WORK_DEVICES];
-	finding->function = word_function(a, use->most.fn);
+	finding->function = word_function(a->set, use->most.fn);
 	finding->address = use->most.caller;
 	finding->address_ns = use->most.ns;
 	finding->stacks = use->stacks;
 	finding->n_stacks = least(use->n_stacks, LEGACY_STACKS);
 	finding->count = use->turns;
 	finding->cost_unknown = true;
-	finding->what = report_text(report,
-				    "%s work in the legacy default stream of GPU %zu, "
-				    "mostly by %s, and work in "
-				    "%llu other stream%s had to wait for each other",
-				    word_count(report, use->turns, "time"), i % WORK_DEVICES,
-				    finding->function ?: "calls nobody knows",
-				    (unsigned long long)use->streams, use->streams == 1 ? "" : "s");
+	finding->what =
+		arena_printf(texts,
+			     "%s work in the legacy default stream of GPU %zu, "
+			     "mostly by %s, and work in "
+			     "%llu other stream%s had to wait for each other",
+			     word_count(texts, use->turns, "time"), i % WORK_DEVICES,
+			     finding->function ?: "calls nobody knows",
+			     (unsigned long long)use->streams, use->streams == 1 ? "" : "s");
 }
 
-static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
 	const struct gpu_work *work = &a->accounts.work;
@@ -54,7 +55,7 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 
 	for (i = 0; i < work->n_devices; i++)
 		if (is_case(a, i, &work->legacy[i]))
-			tell(a, report, i, &work->legacy[i], findings, n);
+			tell(a, texts, i, &work->legacy[i], findings, n);
 }
 
 const struct detector detector_legacy_stream = {

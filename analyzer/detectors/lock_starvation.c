@@ -1,15 +1,16 @@
 /*
- * analyzer/detectors/lock_starvation.c: a thread that waits for a lock which others take again and again
- * before it gets its turn.
+ * analyzer/detectors/lock_starvation.c: a thread that waits for a lock which others take again and
+ * again before it gets its turn.
  *
- * The locks inside CUDA are no queues: who gives one back and wants it again at once has it before a
- * sleeping waiter is awake. In a queue nobody would be passed over more often than there are threads.
+ * The locks inside CUDA are no queues: who gives one back and wants it again at once has it before
+ * a sleeping waiter is awake. In a queue nobody would be passed over more often than there are
+ * threads.
  *
- * A waiter that was awake and had no CPU was not kept from the lock by those who took it meanwhile: a queue, or a
- * process of its own, would not have helped. That time is no part of the cost.
+ * A waiter that was awake and had no CPU was not kept from the lock by those who took it meanwhile:
+ * a queue, or a process of its own, would not have helped. That time is no part of the cost.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 #define LACK_LEAST_PART 20 /* from that part of the wait on it is told that a CPU was missing */
 #define TURNS 2 /* more than so many rounds of all its threads is no queue any more */
@@ -22,25 +23,25 @@ static bool starves(const struct lock *lock)
 	return lock->loss.waiter && lock->passed_waits && lock->loss.lost > TURNS * threads;
 }
 
-static const char *taker(struct report *report, const struct analysis *a,
+static const char *taker(struct arena *texts, const struct analysis *a,
 			 const struct lock_loss *loss)
 {
 	if (!loss->by)
 		return "";
-	return report_text(report, ", %llu times by %s%s", (unsigned long long)loss->by_taken,
-			   word_thread(report, loss->by, SPY_DEVICE_NONE),
-			   word_in_function(report, a, loss->by_fn));
+	return arena_printf(texts, ", %llu times by %s%s", (unsigned long long)loss->by_taken,
+			    word_thread(texts, loss->by, SPY_DEVICE_NONE),
+			    word_in_function(texts, a->set, loss->by_fn));
 }
 
-static const char *without_cpu(struct report *report, const struct lock_loss *loss)
+static const char *without_cpu(struct arena *texts, const struct lock_loss *loss)
 {
 	if (loss->lacked_ns < loss->ns / LACK_LEAST_PART)
 		return "";
-	return report_text(report, "; for %s of that it was ready to go on and had no CPU",
-			   word_time(report, loss->lacked_ns));
+	return arena_printf(texts, "; for %s of that it was ready to go on and had no CPU",
+			    word_time(texts, loss->lacked_ns));
 }
 
-static void tell(const struct analysis *a, struct report *report, const struct lock *lock,
+static void tell(const struct analysis *a, struct arena *texts, const struct lock *lock,
 		 struct finding **findings, size_t *n)
 {
 	struct finding *finding = detector_add(&detector_lock_starvation, findings, n);
@@ -48,36 +49,36 @@ static void tell(const struct analysis *a, struct report *report, const struct l
 	const char *more = "";
 
 	if (lock->passed_waits > 1)
-		more = report_text(report, "; %llu such waits in all",
-				   (unsigned long long)lock->passed_waits);
+		more = arena_printf(texts, "; %llu such waits in all",
+				    (unsigned long long)lock->passed_waits);
 	finding->process = lock->process;
-	finding->function = word_function(a, loss->by_fn);
+	finding->function = word_function(a->set, loss->by_fn);
 	finding->count = lock->passed_waits;
 	finding->own_ns = lock->passed_ns;
 	thread_costs_add(&finding->costs, loss->waiter, (double)loss->ns, 0);
 	finding->overlaps = true; /* those who took it have a stall, or findings of their own */
-	finding->what = report_text(
-		report, "%s waited %s for a lock that others took %llu times meanwhile%s%s%s",
-		word_thread(report, loss->waiter, SPY_DEVICE_NONE), word_time(report, loss->ns),
-		(unsigned long long)loss->taken, taker(report, a, loss), without_cpu(report, loss),
+	finding->what = arena_printf(
+		texts, "%s waited %s for a lock that others took %llu times meanwhile%s%s%s",
+		word_thread(texts, loss->waiter, SPY_DEVICE_NONE), word_time(texts, loss->ns),
+		(unsigned long long)loss->taken, taker(texts, a, loss), without_cpu(texts, loss),
 		more);
 	if (finding->function)
 		finding->fix =
-			report_text(report,
-				    "Call %s less often: keep what it makes, or do more with one "
-				    "call. A process of "
-				    "its own for the thread that waits has locks of its own.",
-				    finding->function);
+			arena_printf(texts,
+				     "Call %s less often: keep what it makes, or do more with one "
+				     "call. A process of "
+				     "its own for the thread that waits has locks of its own.",
+				     finding->function);
 }
 
-static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
 	size_t i;
 
 	for (i = 0; i < a->accounts.locks.count; i++)
 		if (starves(a->accounts.locks.all[i]))
-			tell(a, report, a->accounts.locks.all[i], findings, n);
+			tell(a, texts, a->accounts.locks.all[i], findings, n);
 }
 
 const struct detector detector_lock_starvation = {

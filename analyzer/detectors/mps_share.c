@@ -1,11 +1,10 @@
 /*
- * analyzer/detectors/mps_share.c: clients of MPS that may use a part of the GPU only, and mostly wait for
- * it.
+ * analyzer/detectors/mps_share.c: clients of MPS that may use a part of the GPU only, and mostly
+ * wait for it.
  */
 #include <stdlib.h>
 #include "findings/detector.h"
-#include "report/report_trace.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* A process of which a thread does so for this part of the time waits for the GPU above all. */
 #define MOSTLY 0.5
@@ -55,7 +54,7 @@ static bool is_limited(const struct analysis *a, const struct process *process)
 		       MOSTLY * (double)(process->last_ns - process->first_ns);
 }
 
-static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
 	const struct process *last = NULL;
@@ -69,9 +68,8 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 
 		if (!is_limited(a, process))
 			continue;
-		names = report_text(report, "%s%s%s (%s %%)", names, *names ? ", " : "",
-				    report_process(report, process->trace),
-				    process->mps.percentage);
+		names = arena_printf(texts, "%s%s%s (%s %%)", names, *names ? ", " : "",
+				     word_process(texts, process->trace), process->mps.percentage);
 		limited++;
 		last = process;
 	}
@@ -82,10 +80,11 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	finding->processes = limited;
 	finding->count = limited;
 	finding->cost_unknown = true;
-	finding->what = report_text(report,
-				    "waited for the GPU for most of the time and may use a part of "
-				    "it only: %s",
-				    names);
+	finding->what =
+		arena_printf(texts,
+			     "waited for the GPU for most of the time and may use a part of "
+			     "it only: %s",
+			     names);
 }
 
 const struct detector detector_mps_share = {

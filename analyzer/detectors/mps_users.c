@@ -1,10 +1,10 @@
 /*
- * analyzer/detectors/mps_users.c: processes that waited in cuInit, without an error, because the MPS daemon
- * was at work for another user.
+ * analyzer/detectors/mps_users.c: processes that waited in cuInit, without an error, because the
+ * MPS daemon was at work for another user.
  */
 #include "findings/detector.h"
 #include "findings/sharing.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* What of it the accounting charged to calls; a process still in cuInit has no call to charge. */
 static uint64_t waited_ns(const struct analysis *a, const struct process *process)
@@ -14,7 +14,7 @@ static uint64_t waited_ns(const struct analysis *a, const struct process *proces
 	return booked_ns ? booked_ns : sharing_turn_ns(a, process);
 }
 
-static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
 	const struct process *longest = NULL;
@@ -45,10 +45,10 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	finding->gain_known = true;
 	finding->function = "cuInit";
 	finding->what =
-		report_text(report,
-			    "%u process%s waited for %s in all, when CUDA started up, until "
-			    "the MPS server had done with another user's processes",
-			    waiters, waiters == 1 ? "" : "es", word_time(report, ns));
+		arena_printf(texts,
+			     "%u process%s waited for %s in all, when CUDA started up, until "
+			     "the MPS server had done with another user's processes",
+			     waiters, waiters == 1 ? "" : "es", word_time(texts, ns));
 }
 
 const struct detector detector_mps_users = {

@@ -1,11 +1,11 @@
 /*
- * analyzer/detectors/oversubscribed_host.c: threads that were ready to go on and got no CPU: because there are
- * more of them than CPUs, whose CPUs may be kept busy by threads that wait for the GPU and spin; or because
- * somebody else has the CPUs, which is a note.
+ * analyzer/detectors/oversubscribed_host.c: threads that were ready to go on and got no CPU:
+ * because there are more of them than CPUs, whose CPUs may be kept busy by threads that wait for
+ * the GPU and spin; or because somebody else has the CPUs, which is a note.
  */
 #include <stdlib.h>
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* From a tenth of the time of a process's threads on: on any busy machine threads lack a CPU now and then. */
 #define LACK_LEAST_PART 10
@@ -81,15 +81,15 @@ static enum who who_had_them(const struct analysis *a, const struct lack *lack)
 										       : TOO_MANY;
 }
 
-static const char *why(struct report *report, const struct lack *lack, enum who who)
+static const char *why(struct arena *texts, const struct lack *lack, enum who who)
 {
 	switch (who) {
 	case SPINNING:
-		return report_text(
-			report,
+		return arena_printf(
+			texts,
 			"; meanwhile others of them kept CPUs busy for %s at least, waiting "
 			"for the GPU in calls that spin",
-			word_time(report, lack->spun_ns));
+			word_time(texts, lack->spun_ns));
 	case SOMEBODY_ELSE:
 		return ", and mostly no more threads than that made calls at a time: other "
 		       "processes on the host had the CPUs, or threads that make no CUDA calls";
@@ -98,21 +98,22 @@ static const char *why(struct report *report, const struct lack *lack, enum who 
 	}
 }
 
-static const char *what(struct report *report, const struct lack *lack, enum who who)
+static const char *what(struct arena *texts, const struct lack *lack, enum who who)
 {
 	uint64_t n = host_of(lack)->cpus;
 	const char *cpus = "", *host = "";
 
 	if (n)
-		cpus = report_text(report, "; they may use %s", word_count(report, n, "CPU"));
+		cpus = arena_printf(texts, "; they may use %s", word_count(texts, n, "CPU"));
 	if (!host_of(lack)->alone)
-		host = report_text(report, " on %s", host_of(lack)->label);
-	return report_text(report,
-			   "%llu thread%s of %llu%s, ready to go on, got no CPU for %s inside CUDA "
-			   "calls%s%s",
-			   (unsigned long long)lack->lacking, lack->lacking == 1 ? "" : "s",
-			   (unsigned long long)lack->threads, host,
-			   word_time(report, lack->lacked_ns), cpus, why(report, lack, who));
+		host = arena_printf(texts, " on %s", host_of(lack)->label);
+	return arena_printf(
+		texts,
+		"%llu thread%s of %llu%s, ready to go on, got no CPU for %s inside CUDA "
+		"calls%s%s",
+		(unsigned long long)lack->lacking, lack->lacking == 1 ? "" : "s",
+		(unsigned long long)lack->threads, host, word_time(texts, lack->lacked_ns), cpus,
+		why(texts, lack, who));
 }
 
 static const char *cure(enum who who)
@@ -133,7 +134,7 @@ static const char *cure(enum who who)
 }
 
 /* Hosts share no CPUs: each has a finding of its own. */
-static void tell(const struct analysis *a, struct report *report, const struct lack *lack,
+static void tell(const struct analysis *a, struct arena *texts, const struct lack *lack,
 		 struct finding **findings, size_t *n)
 {
 	struct finding *finding = detector_add(&detector_oversubscribed_host, findings, n);
@@ -148,11 +149,11 @@ static void tell(const struct analysis *a, struct report *report, const struct l
 	finding->gain_known = true;
 	finding->costs = lack->costs;
 	finding->not_ours = who == SOMEBODY_ELSE;
-	finding->what = what(report, lack, who);
+	finding->what = what(texts, lack, who);
 	finding->fix = cure(who);
 }
 
-static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
 	struct lack *lacks = xcalloc(a->set->n_hosts, sizeof(*lacks));
@@ -165,7 +166,7 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	}
 	for (i = 0; i < a->set->n_hosts; i++)
 		if (lacks[i].worst)
-			tell(a, report, &lacks[i], findings, n);
+			tell(a, texts, &lacks[i], findings, n);
 	free(lacks);
 }
 

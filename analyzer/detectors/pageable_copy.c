@@ -12,7 +12,7 @@
  */
 #include "base/format.h"
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 #include "trace/names.h"
 
 /* Variant: direction << 8 | kind of the source << 4 | kind of the destination. Tally: calls that waited
@@ -107,16 +107,16 @@ static enum settled settle(const struct claim *claim, const struct observed *nex
 }
 
 /* Staged or blocked: from pageable memory it depends on how much is outstanding. */
-static const char *how(const struct site *site, struct report *report, unsigned int direction)
+static const char *how(const struct site *site, struct arena *texts, unsigned int direction)
 {
-	const char *blocked_time = word_time(report, site->hidden_ns);
+	const char *blocked_time = word_time(texts, site->hidden_ns);
 
 	if (site->tally)
-		return report_text(report, "; blocked by earlier work: %llu of them, for %s%s",
-				   (unsigned long long)site->tally, blocked_time,
-				   direction == SPY_DIR_H2D && site->tally < site->count
-					   ? "; the others only staged"
-					   : "");
+		return arena_printf(texts, "; blocked by earlier work: %llu of them, for %s%s",
+				    (unsigned long long)site->tally, blocked_time,
+				    direction == SPY_DIR_H2D && site->tally < site->count
+					    ? "; the others only staged"
+					    : "");
 	return direction == SPY_DIR_H2D
 		       ? "; staged, not blocked: too little was outstanding to wait for the GPU"
 		       : "";
@@ -129,7 +129,7 @@ static const char *in_any_case(const struct site *site, unsigned int direction)
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	unsigned int direction = finding->variant >> 8;
 	char bytes[32];
@@ -145,14 +145,14 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (direction == SPY_DIR_H2H)
 		finding->fix = "A copy from host to host waits for its stream whatever its memory "
 			       "is: use memcpy.";
-	return report_text(report,
-			   "%s copied %s from %s to %s memory and did not return at once: %s "
-			   "inside %s%s%s",
-			   word_count(report, site->count, "call"), bytes,
-			   name_memory_kind(finding->variant >> 4 & 15),
-			   name_memory_kind(finding->variant & 15),
-			   word_time(report, site->total_ns), site->count == 1 ? "it" : "them",
-			   how(site, report, direction), in_any_case(site, direction));
+	return arena_printf(texts,
+			    "%s copied %s from %s to %s memory and did not return at once: %s "
+			    "inside %s%s%s",
+			    word_count(texts, site->count, "call"), bytes,
+			    name_memory_kind(finding->variant >> 4 & 15),
+			    name_memory_kind(finding->variant & 15),
+			    word_time(texts, site->total_ns), site->count == 1 ? "it" : "them",
+			    how(site, texts, direction), in_any_case(site, direction));
 }
 
 const struct detector detector_pageable_copy = {

@@ -1,9 +1,9 @@
 /*
- * analyzer/detectors/queue_full.c: launches and copies that had to wait for room in their stream's queue:
- * the host was about a thousand operations ahead of the GPU. Nobody else is to blame.
+ * analyzer/detectors/queue_full.c: launches and copies that had to wait for room in their stream's
+ * queue: the host was about a thousand operations ahead of the GPU. Nobody else is to blame.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
@@ -14,20 +14,20 @@ static bool judge(const struct observed *o, struct verdict *v)
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	const char *places = "";
 
 	(void)a;
 	finding->perhaps_free = true;
 	if (finding->places > 1)
-		places = report_text(report, " at %llu places, here most,",
-				     (unsigned long long)finding->places);
-	return report_text(report,
-			   "%s%s waited for room in the stream's queue: the GPU was never "
-			   "without work meanwhile, but the thread could do nothing else for %s",
-			   word_count(report, site->count, "call"), places,
-			   word_time(report, site->cost_ns));
+		places = arena_printf(texts, " at %llu places, here most,",
+				      (unsigned long long)finding->places);
+	return arena_printf(texts,
+			    "%s%s waited for room in the stream's queue: the GPU was never "
+			    "without work meanwhile, but the thread could do nothing else for %s",
+			    word_count(texts, site->count, "call"), places,
+			    word_time(texts, site->cost_ns));
 }
 
 const struct detector detector_queue_full = {

@@ -1,14 +1,14 @@
 /*
- * analyzer/detectors/read_back.c: a few bytes copied from the GPU and waited for at once, again and again: a
- * loss, a flag or a counter that the host reads in every step (in PyTorch, .item()).
+ * analyzer/detectors/read_back.c: a few bytes copied from the GPU and waited for at once, again and
+ * again: a loss, a flag or a counter that the host reads in every step (in PyTorch, .item()).
  *
- * A case is a wait right behind a small copy to the host, in the same stream or of the whole device, or a
- * synchronous copy that waited itself. All work before it has to end before the host goes on, and the GPU
- * then has nothing to do until it does. What that costs the program nobody knows: the kernels have to run
- * in any case. So it is a note.
+ * A case is a wait right behind a small copy to the host, in the same stream or of the whole
+ * device, or a synchronous copy that waited itself. All work before it has to end before the host
+ * goes on, and the GPU then has nothing to do until it does. What that costs the program nobody
+ * knows: the kernels have to run in any case. So it is a note.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 #define ROUNDS_LEAST 20
 #define TENTHS_LEAST 2
@@ -37,16 +37,16 @@ static bool judge(const struct observed *o, struct verdict *v)
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
 	finding->perhaps_free = true;
-	return report_text(report,
-			   "%s the thread fetched a few bytes from the GPU and waited for "
-			   "them at once, and so for all work before them: %s in these waits",
-			   word_count(report, site->count, "time"),
-			   word_time(report, site->cost_ns));
+	return arena_printf(texts,
+			    "%s the thread fetched a few bytes from the GPU and waited for "
+			    "them at once, and so for all work before them: %s in these waits",
+			    word_count(texts, site->count, "time"),
+			    word_time(texts, site->cost_ns));
 }
 
 const struct detector detector_read_back = {

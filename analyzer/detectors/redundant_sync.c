@@ -1,9 +1,9 @@
 /*
- * analyzer/detectors/redundant_sync.c: synchronisations that have nothing to wait for: of a device or
- * a stream that was given no work since the last one, or none at all.
+ * analyzer/detectors/redundant_sync.c: synchronisations that have nothing to wait for: of a device
+ * or a stream that was given no work since the last one, or none at all.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 #define CALLS_LEAST 3
 
@@ -30,16 +30,16 @@ static bool judge(const struct observed *o, struct verdict *v)
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	(void)a;
 	(void)finding;
 	if (site->count < CALLS_LEAST)
 		return NULL;
-	return report_text(report,
-			   "%s had nothing to wait for: no work since the last "
-			   "synchronisation",
-			   word_count(report, site->count, "call"));
+	return arena_printf(texts,
+			    "%s had nothing to wait for: no work since the last "
+			    "synchronisation",
+			    word_count(texts, site->count, "call"));
 }
 
 const struct detector detector_redundant_sync = {

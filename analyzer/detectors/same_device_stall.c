@@ -1,25 +1,25 @@
 /*
- * analyzer/detectors/same_device_stall.c: threads that share a GPU, each with streams of its own, and wait
- * for each other in calls that have no reason to.
+ * analyzer/detectors/same_device_stall.c: threads that share a GPU, each with streams of its own,
+ * and wait for each other in calls that have no reason to.
  */
 #include "findings/detector.h"
 #include "findings/stall.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
-static const char *what(struct report *report, const struct analysis *a, const struct stall *stall)
+static const char *what(struct arena *texts, const struct analysis *a, const struct stall *stall)
 {
-	return report_text(
-		report,
+	return arena_printf(
+		texts,
 		"%s waited %s in %s for others that work on the same GPU%s, for locks inside "
 		"CUDA: %s",
-		word_count(report, stall->waiters, "thread"),
-		word_time(report, (uint64_t)stall->waited_ns),
-		word_count(report, stall->calls, "call"),
+		word_count(texts, stall->waiters, "thread"),
+		word_time(texts, (uint64_t)stall->waited_ns),
+		word_count(texts, stall->calls, "call"),
 		stall->measured ? "" : " (concluded from what happened at one time)",
-		stall_mostly(report, a, stall));
+		stall_mostly(texts, a, stall));
 }
 
-static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
 	struct stall stall = stall_sum(a, false, *findings, *n);
@@ -28,11 +28,11 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	if (!stall_matters(&stall))
 		return;
 	finding = detector_add(&detector_same_device_stall, findings, n);
-	stall_fill(report, a, &stall,
+	stall_fill(texts, a, &stall,
 		   "processes instead of threads, which have locks of their own but take turns on "
 		   "the GPU unless they share it through MPS",
 		   finding);
-	finding->what = what(report, a, &stall);
+	finding->what = what(texts, a, &stall);
 }
 
 const struct detector detector_same_device_stall = {

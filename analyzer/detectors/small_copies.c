@@ -4,7 +4,7 @@
  */
 #include "base/format.h"
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 #define SMALL_MOST 65536
 #define ROW_LEAST 4
@@ -70,20 +70,20 @@ static bool judge(const struct observed *o, struct verdict *v)
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	char bytes[32];
 
 	if (site->tally < ROWS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
 	format_bytes(bytes, sizeof(bytes), site->bytes / site->count);
-	return report_text(report,
-			   "%s %llu copies in a row %s, of %s each: one copy of it all would "
-			   "have cost its threads %s less",
-			   word_count(report, site->tally, "time"),
-			   (unsigned long long)((site->count + site->tally / 2) / site->tally),
-			   finding->variant == SPY_DIR_H2D ? "to the device" : "to the host", bytes,
-			   word_time(report, site->cost_ns));
+	return arena_printf(texts,
+			    "%s %llu copies in a row %s, of %s each: one copy of it all would "
+			    "have cost its threads %s less",
+			    word_count(texts, site->tally, "time"),
+			    (unsigned long long)((site->count + site->tally / 2) / site->tally),
+			    finding->variant == SPY_DIR_H2D ? "to the device" : "to the host",
+			    bytes, word_time(texts, site->cost_ns));
 }
 
 const struct detector detector_small_copies = {

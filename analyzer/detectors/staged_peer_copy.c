@@ -5,7 +5,7 @@
 #include "account/peers.h"
 #include "base/format.h"
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* What a PCIe bus moves in about a millisecond: less is not worth a call. */
 #define BYTES_LEAST (16u << 20)
@@ -82,7 +82,7 @@ static size_t find_directions(const struct analysis *a, const struct site *site,
 }
 
 /* "from GPU 0 to GPU 1, 1 to 0 and 4 more ways". */
-static const char *directions(struct report *report, const struct analysis *a,
+static const char *directions(struct arena *texts, const struct analysis *a,
 			      const struct site *site)
 {
 	uint32_t all[DIRECTIONS_MOST];
@@ -90,15 +90,15 @@ static const char *directions(struct report *report, const struct analysis *a,
 	const char *text = "";
 
 	for (i = 0; i < n && i < DIRECTIONS_TOLD; i++)
-		text = report_text(report, i ? "%s, %u to %u" : "%sfrom GPU %u to GPU %u", text,
-				   all[i] >> 8, all[i] & 0xff);
+		text = arena_printf(texts, i ? "%s, %u to %u" : "%sfrom GPU %u to GPU %u", text,
+				    all[i] >> 8, all[i] & 0xff);
 	if (n > DIRECTIONS_TOLD)
-		text = report_text(report, "%s and %zu more ways", text, n - DIRECTIONS_TOLD);
+		text = arena_printf(texts, "%s and %zu more ways", text, n - DIRECTIONS_TOLD);
 	return text;
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	unsigned int access = finding->variant >> 16;
 	const char *memory = "";
@@ -114,12 +114,12 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		finding->fix = others[access].fix;
 	}
 	format_bytes(bytes, sizeof(bytes), site->bytes);
-	return report_text(
-		report,
+	return arena_printf(
+		texts,
 		"%s copied %s %s, neither of which had access to the other's memory%s: such copies "
 		"go through the host's memory; %s inside the calls",
-		word_count(report, site->count, "call"), bytes, directions(report, a, site), memory,
-		word_time(report, site->total_ns));
+		word_count(texts, site->count, "call"), bytes, directions(texts, a, site), memory,
+		word_time(texts, site->total_ns));
 }
 
 const struct detector detector_staged_peer_copy = {

@@ -1,19 +1,20 @@
 /*
  * analyzer/detectors/steady_state.c: things that are made again and again while the program works:
- * device memory, pinned and managed memory, mappings, access between GPUs, contexts, streams, events, graphs. Each
- * costs, and most take locks that all threads of the process need.
+ * device memory, pinned and managed memory, mappings, access between GPUs, contexts, streams,
+ * events, graphs. Each costs, and most take locks that all threads of the process need.
  *
- * Made again: work was handed to a GPU between two calls of the place, a few times at least, and that all through
- * the program's work, or for a good part of its time. What is made before the work and freed after it is no case,
- * however often, nor is what is made at the beginning of each of a few phases. Memory that is kept, as a cache does
- * that fills while the program works, is a note: it ends when the cache is full.
+ * Made again: work was handed to a GPU between two calls of the place, a few times at least, and
+ * that all through the program's work, or for a good part of its time. What is made before the work
+ * and freed after it is no case, however often, nor is what is made at the beginning of each of a
+ * few phases. Memory that is kept, as a cache does that fills while the program works, is a note:
+ * it ends when the cache is full.
  *
- * What is used again instead costs nothing after the first time; what else the cure names costs what such calls
- * do by the profile or the trace, and where nobody knows that, perhaps all that is gained. What other threads
- * waited may go on to something else.
+ * What is used again instead costs nothing after the first time; what else the cure names costs
+ * what such calls do by the profile or the trace, and where nobody knows that, perhaps all that is
+ * gained. What other threads waited may go on to something else.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 #include "trace/names.h"
 
 #define ROUNDS_LEAST 5
@@ -292,7 +293,7 @@ static void gain_but_first(const struct site *site, struct finding *finding)
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	struct turnover turnover = {0};
 	bool loading, dying;
@@ -314,19 +315,20 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	finding->once = dying && is_kept(a, site, &turnover);
 	finding->fix = variants[finding->variant].fix;
 	gain_but_first(site, finding);
-	return report_text(report, "%s about %s while the program works, %s inside them%s",
-			   word_count(report, site->count, "call"), variants[finding->variant].what,
-			   word_time(report, site->total_ns),
-			   finding->once ? "; most of it is kept, as by a cache that fills" : "");
+	return arena_printf(texts, "%s about %s while the program works, %s inside them%s",
+			    word_count(texts, site->count, "call"), variants[finding->variant].what,
+			    word_time(texts, site->total_ns),
+			    finding->once ? "; most of it is kept, as by a cache that fills" : "");
 }
 
 /* Who uses cuBLAS has handles, not memory. */
-static const char *fix_of_library(const struct finding *finding, struct report *report)
+static const char *fix_of_library(const struct finding *finding, struct arena *texts)
 {
-	return report_text(report,
-			   "That belongs to a handle, plan, communicator or workspace of %s, which "
-			   "is made again and again: make it once, before the work, and keep it.",
-			   last_part(finding->library));
+	return arena_printf(
+		texts,
+		"That belongs to a handle, plan, communicator or workspace of %s, which "
+		"is made again and again: make it once, before the work, and keep it.",
+		last_part(finding->library));
 }
 
 const struct detector detector_steady_state = {

@@ -1,14 +1,15 @@
 /*
- * analyzer/detectors/sync_every_launch.c: a synchronisation after every launch or two. The GPU then has
- * nothing to do from the end of one kernel until the host has noticed and handed over the next.
+ * analyzer/detectors/sync_every_launch.c: a synchronisation after every launch or two. The GPU then
+ * has nothing to do from the end of one kernel until the host has noticed and handed over the next.
  *
- * A case is a wait for which all this is known: the thread made the same wait before, or one that came so soon,
- * too; it handed over one or two things since, and began with that at once; none of it brought data to the host,
- * nor may have, as a graph may; the GPU had nothing else outstanding; and the wait was short, for next to a long
- * kernel the gap is nothing. The time that the kernel takes is no cost: it has to run.
+ * A case is a wait for which all this is known: the thread made the same wait before, or one that
+ * came so soon, too; it handed over one or two things since, and began with that at once; none of
+ * it brought data to the host, nor may have, as a graph may; the GPU had nothing else outstanding;
+ * and the wait was short, for next to a long kernel the gap is nothing. The time that the kernel
+ * takes is no cost: it has to run.
  */
 #include "findings/detector.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 #define SUBMISSIONS_MOST 2
 /* Of those, and events and waits for events around them. */
@@ -62,18 +63,18 @@ static bool judge(const struct observed *o, struct verdict *v)
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
-			struct report *report)
+			struct arena *texts)
 {
 	(void)finding;
 	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
-	return report_text(
-		report,
+	return arena_printf(
+		texts,
 		"%s the thread waited for one or two launches or copies, and handed "
 		"over the next %s later: the GPU had nothing to do from the end of one to the "
 		"next",
-		word_count(report, site->count, "time"),
-		word_time(report, site->tally / site->count));
+		word_count(texts, site->count, "time"),
+		word_time(texts, site->tally / site->count));
 }
 
 const struct detector detector_sync_every_launch = {

@@ -1,12 +1,12 @@
 /*
- * analyzer/detectors/time_slicing.c: processes that used one GPU at the same time without MPS: it works for
- * one of them at a time.
+ * analyzer/detectors/time_slicing.c: processes that used one GPU at the same time without MPS: it
+ * works for one of them at a time.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "findings/detector.h"
 #include "findings/sharing.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* Two that meet while one begins and the other ends do not share the GPU to speak of. */
 #define SLICED_LEAST_NS 50000000
@@ -88,7 +88,7 @@ static struct sum sum_up(const struct analysis *a)
 	return sum;
 }
 
-static void conclude(const struct analysis *a, struct report *report, struct finding **findings,
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
 	struct sum sum = sum_up(a);
@@ -98,18 +98,18 @@ static void conclude(const struct analysis *a, struct report *report, struct fin
 	if (!sum.tenants)
 		return;
 	if (sum.gpus > 1)
-		gpus = report_text(report, "%llu GPUs", (unsigned long long)sum.gpus);
+		gpus = arena_printf(texts, "%llu GPUs", (unsigned long long)sum.gpus);
 	finding = detector_add(&detector_time_slicing, findings, n);
 	finding->process = sum.busiest;
 	finding->processes = (uint32_t)sum.processes;
 	finding->count = sum.tenants;
 	finding->cost_unknown = true;
-	finding->what = report_text(
-		report,
+	finding->what = arena_printf(
+		texts,
 		"%llu process%s used %s at the same time as another, up to %s, without MPS: they "
 		"took turns; their calls waited for the GPU for %s in all",
 		(unsigned long long)sum.processes, sum.processes == 1 ? "" : "es", gpus,
-		word_time(report, sum.longest_ns), word_time(report, sum.waited_ns));
+		word_time(texts, sum.longest_ns), word_time(texts, sum.waited_ns));
 }
 
 const struct detector detector_time_slicing = {

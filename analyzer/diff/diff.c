@@ -7,7 +7,7 @@
 #include "diff_headline.h"
 #include "account/buckets.h"
 #include "base/format.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
@@ -235,7 +235,7 @@ static const char *finding_detail(struct report *report, const struct diff_items
 			   !row->a_runs   ? "appeared"
 			   : !row->b_runs ? "vanished"
 					  : row->verdict,
-			   word_count(report, row->a_count, "case"),
+			   word_count(&report->arena, row->a_count, "case"),
 			   (unsigned long long)row->b_count, places, *ranges ? "; " : "", ranges);
 }
 

@@ -6,7 +6,8 @@
 #include <string.h>
 #include "detector.h"
 #include "base/lines.h"
-#include "report/report_words.h"
+#include "text/where.h"
+#include "text/words.h"
 
 /* A finding that costs less than this, or a smaller share of the time it is judged by (stake.h), is a minor one. */
 #define MINOR_NS 1000000
@@ -14,41 +15,41 @@
 
 /* ---- places --------------------------------------------------------------------------------- */
 
-/* The report's own; NULL stays NULL. */
-static const char *own_text(struct report *report, const char *text)
+/* A copy that lives as long as the others; NULL stays NULL. */
+static const char *own_text(struct arena *texts, const char *text)
 {
-	return text ? report_text(report, "%s", text) : NULL;
+	return text ? arena_printf(texts, "%s", text) : NULL;
 }
 
-static void find_source(struct finding *finding, const struct place *place, struct report *report)
+static void find_source(struct finding *finding, const struct place *place, struct arena *texts)
 {
-	finding->inner = own_text(report, place->inner);
-	finding->file = own_text(report, place->file);
+	finding->inner = own_text(texts, place->inner);
+	finding->file = own_text(texts, place->file);
 	finding->line = (uint64_t)place->line;
 }
 
-static void find_place(struct finding *finding, const struct place *place, struct report *report)
+static void find_place(struct finding *finding, const struct place *place, struct arena *texts)
 {
 	finding->cudas = place->cudas;
 	finding->of_kernel = place->kernel;
-	finding->library = place->library ? own_text(report, place->path) : NULL;
-	finding->module = own_text(report, place->path);
-	finding->caller = own_text(report, place->kernel ?: place->function);
+	finding->library = place->library ? own_text(texts, place->path) : NULL;
+	finding->module = own_text(texts, place->path);
+	finding->caller = own_text(texts, place->kernel ?: place->function);
 	finding->offset = place->offset;
-	find_source(finding, place, report);
-	finding->where = report_text(report, "%s%s", finding->function, word_place(report, place));
+	find_source(finding, place, texts);
+	finding->where = arena_printf(texts, "%s%s", finding->function, word_place(texts, place));
 }
 
 /* Of what a library calls: module and offset stay those that call, by which findings of the library are known. */
 static void find_place_for(struct finding *finding, const struct place *entry,
-			   const struct place *place, struct report *report)
+			   const struct place *place, struct arena *texts)
 {
-	finding->library = own_text(report, entry->path);
-	finding->caller = own_text(report, entry->function);
-	finding->library_caller = own_text(report, place->function);
-	find_source(finding, place, report);
-	finding->where = report_text(report, "%s%s", finding->function,
-				     word_place_for(report, entry, place));
+	finding->library = own_text(texts, entry->path);
+	finding->caller = own_text(texts, entry->function);
+	finding->library_caller = own_text(texts, place->function);
+	find_source(finding, place, texts);
+	finding->where =
+		arena_printf(texts, "%s%s", finding->function, word_place_for(texts, entry, place));
 }
 
 static uint32_t own_variant(const struct finding *f)
@@ -80,7 +81,7 @@ static int by_place(const void *a, const void *b)
 /* ---- findings ------------------------------------------------------------------------------- */
 
 static struct finding from_site(struct site *site, const struct analysis *a,
-				struct symbolizer *symbols, struct report *report)
+				struct symbolizer *symbols, struct arena *texts)
 {
 	const struct process *process = &a->model.processes[site->key.process];
 	struct finding finding = {
@@ -91,7 +92,7 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 		.variant = site->key.variant,
 		.processes = 1,
 		.places = 1,
-		.function = word_function(a, site->key.fn),
+		.function = word_function(a->set, site->key.fn),
 	};
 	struct place place;
 
@@ -99,12 +100,12 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 	site->at_the_end = site->rounds == 1 &&
 			   site->submissions == a->accounts.work.submissions[site->key.process];
 	symbolize(symbols, process, site->key.caller, site->last_ns, &place);
-	find_place(&finding, &place, report);
+	find_place(&finding, &place, texts);
 	return finding;
 }
 
 /* Those that detectors added after the last record: where, if they know. */
-static void place_added(struct finding *finding, struct symbolizer *symbols, struct report *report)
+static void place_added(struct finding *finding, struct symbolizer *symbols, struct arena *texts)
 {
 	struct place place;
 
@@ -113,7 +114,7 @@ static void place_added(struct finding *finding, struct symbolizer *symbols, str
 	if (!finding->address || !finding->process || !finding->function)
 		return;
 	symbolize(symbols, finding->process, finding->address, finding->address_ns, &place);
-	find_place(finding, &place, report);
+	find_place(finding, &place, texts);
 }
 
 /* Those of the same place become one. Returns how many are left. */
@@ -182,7 +183,7 @@ static size_t merge_everywhere(struct finding *findings, size_t n)
 
 /* "; kernels: first(int), second(float) and others"; nothing if there are none. */
 static const char *kernels_text(const struct site *site, struct symbolizer *symbols,
-				struct report *report)
+				struct arena *texts)
 {
 	const char *text = "";
 	size_t i;
@@ -191,15 +192,15 @@ static const char *kernels_text(const struct site *site, struct symbolizer *symb
 		char *name = visible(demangle(symbols, site->kernels[i]));
 
 		shorten(name, KERNEL_WIDTH);
-		text = report_text(report, "%s%s%s", text, i ? ", " : "; kernels: ", name);
+		text = arena_printf(texts, "%s%s%s", text, i ? ", " : "; kernels: ", name);
 		free(name);
 	}
-	return site->more_kernels ? report_text(report, "%s and others", text) : text;
+	return site->more_kernels ? arena_printf(texts, "%s and others", text) : text;
 }
 
 /* What the site says of itself; false: its detector finds nothing in it. */
 static bool fill(struct finding *finding, const struct analysis *a, struct symbolizer *symbols,
-		 struct report *report)
+		 struct arena *texts)
 {
 	const struct site *site = finding->site;
 
@@ -211,21 +212,21 @@ static bool fill(struct finding *finding, const struct analysis *a, struct symbo
 	finding->gain_high_ns = site->gain_high_ns + finding->others_ns;
 	finding->gain_known = true;
 	finding->fix = finding->detector->fix;
-	finding->what = finding->detector->keep(a, site, finding, report);
+	finding->what = finding->detector->keep(a, site, finding, texts);
 	if (finding->what && finding->detector->kernels)
-		finding->what = report_text(report, "%s%s", finding->what,
-					    kernels_text(site, symbols, report));
+		finding->what = arena_printf(texts, "%s%s", finding->what,
+					     kernels_text(site, symbols, texts));
 	return finding->what != NULL;
 }
 
 /* Asks the detectors which are findings. */
 static size_t sift(struct finding *findings, size_t n, const struct analysis *a,
-		   struct symbolizer *symbols, struct report *report)
+		   struct symbolizer *symbols, struct arena *texts)
 {
 	size_t i, kept = 0;
 
 	for (i = 0; i < n; i++)
-		if (fill(&findings[i], a, symbols, report))
+		if (fill(&findings[i], a, symbols, texts))
 			findings[kept++] = findings[i];
 	return kept;
 }
@@ -268,7 +269,7 @@ static struct finding *absorber_of(const struct finding *f, struct finding **abs
 
 /* One finding for a cause: what another one is part of goes into that. */
 static size_t absorb(struct finding *findings, size_t n, const struct analysis *a,
-		     struct symbolizer *symbols, struct report *report)
+		     struct symbolizer *symbols, struct arena *texts)
 {
 	struct finding **absorbers = xcalloc(n, sizeof(struct finding *));
 	size_t i, n_absorbers = 0, kept = 0;
@@ -283,7 +284,7 @@ static size_t absorb(struct finding *findings, size_t n, const struct analysis *
 		if (!whole)
 			continue;
 		site_add(whole->site, findings[i].site);
-		fill(whole, a, symbols, report);
+		fill(whole, a, symbols, texts);
 		findings[i].what = NULL;
 	}
 	free(absorbers);
@@ -324,7 +325,7 @@ static int by_gain(const void *a, const void *b)
 }
 
 /* Of some of its calls. What calls without a site cost nobody knows: all the same. */
-static const struct site_stack *stacks_of(const struct finding *finding, struct report *report,
+static const struct site_stack *stacks_of(const struct finding *finding, struct arena *texts,
 					  size_t *n)
 {
 	struct site_stack *stacks;
@@ -333,7 +334,7 @@ static const struct site_stack *stacks_of(const struct finding *finding, struct 
 		*n = finding->site->stacks.n;
 		return finding->site->stacks.all;
 	}
-	stacks = arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*stacks)));
+	stacks = arena_take(texts, xcalloc(SITE_STACKS, sizeof(*stacks)));
 	for (*n = 0; *n < finding->n_stacks && *n < SITE_STACKS; ++*n)
 		stacks[*n] = (struct site_stack){.stack = finding->stacks[*n], .weight = 1};
 	return stacks;
@@ -341,10 +342,9 @@ static const struct site_stack *stacks_of(const struct finding *finding, struct 
 
 /* The lines of Python, and the stack that goes with the first. */
 static bool find_python(struct finding *finding, const struct site_stack *stacks, size_t n,
-			struct report *report)
+			struct arena *texts)
 {
-	struct costly_line *lines =
-		arena_take(&report->arena, xcalloc(SITE_STACKS, sizeof(*lines)));
+	struct costly_line *lines = arena_take(texts, xcalloc(SITE_STACKS, sizeof(*lines)));
 	size_t count = python_lines(stacks, n, lines);
 
 	finding->python = lines;
@@ -421,7 +421,7 @@ static size_t places_behind(struct behind places[SITE_STACKS], const struct site
  */
 static const struct site_stack *find_caller(struct finding *finding,
 					    const struct site_stack *stacks, size_t n,
-					    struct symbolizer *symbols, struct report *report)
+					    struct symbolizer *symbols, struct arena *texts)
 {
 	struct behind places[SITE_STACKS];
 	size_t count = finding->cudas ? places_behind(places, stacks, n, symbols) : 0;
@@ -431,37 +431,37 @@ static const struct site_stack *find_caller(struct finding *finding,
 	if (count > 1 && finding->of_kernel)
 		return places[0].costliest;
 	if (places[0].entry.path)
-		find_place_for(finding, &places[0].entry, &places[0].place, report);
+		find_place_for(finding, &places[0].entry, &places[0].place, texts);
 	else
-		find_place(finding, &places[0].place, report);
+		find_place(finding, &places[0].place, texts);
 	finding->elsewhere = count > 1;
 	if (count > 1)
-		finding->where = report_text(report, "%s and elsewhere", finding->where);
+		finding->where = arena_printf(texts, "%s and elsewhere", finding->where);
 	return places[0].costliest;
 }
 
 /* What stacks tell of a finding: where in the program, in which lines of Python, and which of them to show. */
 static void look_into_stacks(struct finding *finding, struct symbolizer *symbols,
-			     struct report *report)
+			     struct arena *texts)
 {
 	const struct site_stack *stacks, *shown;
 	size_t n;
 
-	stacks = stacks_of(finding, report, &n);
+	stacks = stacks_of(finding, texts, &n);
 	if (!n)
 		return;
-	shown = find_caller(finding, stacks, n, symbols, report) ?: heaviest(stacks, n);
-	if (!find_python(finding, stacks, n, report))
+	shown = find_caller(finding, stacks, n, symbols, texts) ?: heaviest(stacks, n);
+	if (!find_python(finding, stacks, n, texts))
 		finding->stack = shown;
 	if (!finding->site)
 		finding->stack = NULL; /* what its call took nobody knows */
 }
 
 /* In a library the user changes nothing. */
-static void find_cure(struct finding *finding, struct report *report)
+static void find_cure(struct finding *finding, struct arena *texts)
 {
 	if (finding->library && finding->detector->fix_of_library)
-		finding->fix = finding->detector->fix_of_library(finding, report);
+		finding->fix = finding->detector->fix_of_library(finding, texts);
 }
 
 /* No cure gives back more than there was lost, as far as that is known. */
@@ -516,7 +516,7 @@ static void weigh(struct finding *finding, const struct analysis *a)
 }
 
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
-				  struct symbolizer *symbols, struct report *report, size_t *n)
+				  struct symbolizer *symbols, struct arena *texts, size_t *n)
 {
 	struct finding *findings = NULL;
 	const struct detector *detector;
@@ -529,25 +529,25 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		if (!site->count) /* all claims were let go */
 			continue;
 		findings = grow(findings, count, sizeof(*findings));
-		findings[count++] = from_site(site, a, symbols, report);
+		findings[count++] = from_site(site, a, symbols, texts);
 	}
 	if (count) {
 		count = merge_everywhere(findings, merge(findings, count));
-		count = absorb(findings, sift(findings, count, a, symbols, report), a, symbols,
-			       report);
+		count = absorb(findings, sift(findings, count, a, symbols, texts), a, symbols,
+			       texts);
 	}
 	n_sites = count;
 	for (i = 0; (detector = detectors_row(i)); i++)
 		if (detector->conclude)
-			detector->conclude(a, report, &findings, &count);
+			detector->conclude(a, texts, &findings, &count);
 	for (i = n_sites; i < count; i++)
-		place_added(&findings[i], symbols, report);
+		place_added(&findings[i], symbols, texts);
 	for (i = 0; i < count; i++) {
 		if (a->set->n_hosts == 1)
 			findings[i].host = &a->set->hosts[0];
 		weigh(&findings[i], a);
-		look_into_stacks(&findings[i], symbols, report);
-		find_cure(&findings[i], report);
+		look_into_stacks(&findings[i], symbols, texts);
+		find_cure(&findings[i], texts);
 	}
 	for (i = 0; (detector = detectors_row(i)); i++)
 		add_up(a, findings, count, detector);

@@ -16,7 +16,6 @@
 #include "python_lines.h"
 #include "stake.h"
 #include "account/account.h"
-#include "base/report.h"
 #include "symbols/symbolize.h"
 
 struct analysis;
@@ -266,11 +265,11 @@ void findings_release(struct findings *f);
 void sites_settle(struct accounting *accounts);
 
 /*
- * After the last record: the findings, the costliest first; the report owns the array's texts, the
- * caller frees the array. Calls made at no known place are a finding, too.
+ * After the last record: the findings, the costliest first; `texts` owns what they say, the caller
+ * frees the array. Calls made at no known place are a finding, too.
  */
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
-				  struct symbolizer *symbols, struct report *report, size_t *n);
+				  struct symbolizer *symbols, struct arena *texts, size_t *n);
 void findings_free(struct finding *findings, size_t n);
 
 /* Costs too little to speak of. */

@@ -10,7 +10,7 @@
 #include "detector.h"
 #include "gate.h"
 #include "base/format.h"
-#include "report/report_files.h"
+#include "text/where.h"
 #include "trace/losses.h"
 
 #define PPM 1000000

@@ -99,7 +99,4 @@ static inline bool gate_failed(const struct gate *gate)
 	return gate->n_failures;
 }
 
-/* Text and JSON: what was asked, what counted, what exceeded what. */
-void report_gate(struct report *report, const struct gate *gate);
-
 #endif

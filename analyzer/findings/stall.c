@@ -1,12 +1,12 @@
 /*
- * analyzer/findings/stall.c: how long threads waited for locks that other threads of their process held. Called by
- * the detectors of stalls, after the last record.
+ * analyzer/findings/stall.c: how long threads waited for locks that other threads of their process
+ * held. Called by the detectors of stalls, after the last record.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "detector.h"
 #include "stall.h"
-#include "report/report_words.h"
+#include "text/words.h"
 
 /* The call that kept holders, and how long others waited for it, for what reason there. */
 struct keeper {
@@ -73,7 +73,7 @@ static struct blame_edge without_start(const struct analysis *a, const struct bl
 	struct blame_edge left = *edge;
 
 	if (edge->starting_ns <= 0 ||
-	    !few_starting(a, edge_thread(a, edge->key.waiter), edge->key.waiter_fn))
+	    !few_starting(a, edge_thread(&a->model, edge->key.waiter), edge->key.waiter_fn))
 		return left;
 	left.waited_ns =
 		edge->starting_ns < edge->waited_ns ? edge->waited_ns - edge->starting_ns : 0;
@@ -108,13 +108,13 @@ static void add_edge(struct sums *sums, const struct analysis *a, const struct b
 	const struct blame_key *k = &edge->key;
 
 	sums->stall.waited_ns += edge->waited_ns;
-	thread_costs_add(&sums->stall.costs, edge_thread(a, k->waiter), edge->waited_ns,
+	thread_costs_add(&sums->stall.costs, edge_thread(&a->model, k->waiter), edge->waited_ns,
 			 edge->working_ns);
 	blame_add_help(edge, sums->stall.help_ns);
 	sums->stall.measured |= !k->inferred;
 	sums->waiters[k->waiter - 1] = true;
 	sums->threads[k->waiter - 1] = sums->threads[k->holder - 1] = true;
-	sums->processes[edge_thread(a, k->waiter)->process->trace->index] = true;
+	sums->processes[edge_thread(&a->model, k->waiter)->process->trace->index] = true;
 	sums->devices[k->waiter_device] = sums->devices[k->holder_device] = true;
 	add_keeper(sums, edge);
 }
@@ -178,7 +178,7 @@ static void sum_up(struct sums *sums, const struct analysis *a)
 static void add_told(struct stall *stall, const struct analysis *a, bool across_devices,
 		     const struct finding *findings, size_t n)
 {
-	const char *function = word_function(a, stall->fn);
+	const char *function = word_function(a->set, stall->fn);
 	double most_ns = 0;
 	size_t i;
 
@@ -247,17 +247,17 @@ bool stall_matters(struct stall *stall)
 	return false;
 }
 
-const char *stall_mostly(struct report *report, const struct analysis *a, const struct stall *stall)
+const char *stall_mostly(struct arena *texts, const struct analysis *a, const struct stall *stall)
 {
-	const char *function = word_function(a, stall->fn);
+	const char *function = word_function(a->set, stall->fn);
 
 	if (!function)
-		return report_text(report, "%s of it for threads that were in no call",
-				   word_time(report, (uint64_t)stall->fn_ns));
-	return report_text(report, "%s of it while one of them was in %s (%s%s)",
-			   word_time(report, (uint64_t)stall->fn_ns), function,
-			   stall->cause_ns < stall->fn_ns * 0.9 ? "mostly " : "",
-			   cause_names[stall->cause]);
+		return arena_printf(texts, "%s of it for threads that were in no call",
+				    word_time(texts, (uint64_t)stall->fn_ns));
+	return arena_printf(texts, "%s of it while one of them was in %s (%s%s)",
+			    word_time(texts, (uint64_t)stall->fn_ns), function,
+			    stall->cause_ns < stall->fn_ns * 0.9 ? "mostly " : "",
+			    cause_names[stall->cause]);
 }
 
 /* Work is handed over again and again; what prepares it can be done once. */
@@ -278,68 +278,68 @@ static bool prepares(uint8_t contract)
 	}
 }
 
-static const char *cure(struct report *report, const struct analysis *a, const struct stall *stall)
+static const char *cure(struct arena *texts, const struct analysis *a, const struct stall *stall)
 {
-	const char *function = word_function(a, stall->fn);
+	const char *function = word_function(a->set, stall->fn);
 	uint8_t contract;
 
 	if (!function)
 		return NULL;
 	contract = a->set->functions.all[stall->fn].contract;
 	if (stall->told && stall->fn_ns >= stall->waited_ns * 0.9)
-		return report_text(report,
-				   "Cure the finding of %s first (%s), whose gain has these "
-				   "waits in it.",
-				   function, stall->told->id);
+		return arena_printf(texts,
+				    "Cure the finding of %s first (%s), whose gain has these "
+				    "waits in it.",
+				    function, stall->told->id);
 	if (stall->told)
-		return report_text(report,
-				   "Cure the finding of %s first (%s), whose gain has %s of "
-				   "these waits in it.",
-				   function, stall->told->id,
-				   word_time(report, (uint64_t)stall->fn_ns));
+		return arena_printf(texts,
+				    "Cure the finding of %s first (%s), whose gain has %s of "
+				    "these waits in it.",
+				    function, stall->told->id,
+				    word_time(texts, (uint64_t)stall->fn_ns));
 	if (loads_code(a, stall->fn) && !stall->loads_again)
 		return "Code is loaded once for each kernel and GPU: by one thread before the "
 		       "others start, or all of it at the start (CUDA_MODULE_LOADING=EAGER), "
 		       "nobody waits for it.";
 	if (stall->cause == CAUSE_GPU)
-		return report_text(report,
-				   "%s waited for the GPU and kept the others out meanwhile: let "
-				   "its work be done before it (synchronise its stream).",
-				   function);
+		return arena_printf(texts,
+				    "%s waited for the GPU and kept the others out meanwhile: let "
+				    "its work be done before it (synchronise its stream).",
+				    function);
 	if (contract == SPY_CONTRACT_FREE)
-		return report_text(
-			report,
+		return arena_printf(
+			texts,
 			"Take %s out of the threads' work: keep what it frees and use it "
 			"again, or free it in the stream's order.",
 			function);
 	if (prepares(contract))
-		return report_text(report,
-				   "Take %s out of the threads' loops: do it once, before the "
-				   "work.",
-				   function);
-	return report_text(report, "Call %s less often: more work with each call, or a graph.",
-			   function);
+		return arena_printf(texts,
+				    "Take %s out of the threads' loops: do it once, before the "
+				    "work.",
+				    function);
+	return arena_printf(texts, "Call %s less often: more work with each call, or a graph.",
+			    function);
 }
 
 /* The cure named first is that of the call at the root, and the gain is its; what processes would save is
  * said with them. */
-static void fill_cure(struct report *report, const struct analysis *a, const struct stall *stall,
+static void fill_cure(struct arena *texts, const struct analysis *a, const struct stall *stall,
 		      const char *processes, struct finding *finding)
 {
 	double saved_ns = stall->help_ns[HELP_ALONE] + stall->help_ns[HELP_WITH_MPS];
 
 	finding->gain_known = true;
-	finding->fix = cure(report, a, stall);
+	finding->fix = cure(texts, a, stall);
 	if (!finding->fix) {
-		finding->fix = report_text(report, "Use %s.", processes);
+		finding->fix = arena_printf(texts, "Use %s.", processes);
 		finding->gain_high_ns = (uint64_t)saved_ns;
 		return;
 	}
 	finding->gain_high_ns = (uint64_t)stall->fn_ns;
 	if (saved_ns < stall->waited_ns / 20)
 		return;
-	finding->otherwise = report_text(report, "Or use %s: that saves up to %s.", processes,
-					 word_time(report, (uint64_t)saved_ns));
+	finding->otherwise = arena_printf(texts, "Or use %s: that saves up to %s.", processes,
+					  word_time(texts, (uint64_t)saved_ns));
 }
 
 /*
@@ -370,10 +370,10 @@ static bool is_beginning(const struct analysis *a, const struct stall *stall)
 	       stall->calls <= BEGINNINGS_EACH * stall->waiters && is_over_soon(a, stall);
 }
 
-void stall_fill(struct report *report, const struct analysis *a, const struct stall *stall,
+void stall_fill(struct arena *texts, const struct analysis *a, const struct stall *stall,
 		const char *processes, struct finding *finding)
 {
-	finding->function = word_function(a, stall->fn);
+	finding->function = word_function(a->set, stall->fn);
 	finding->count = stall->calls;
 	finding->processes = (uint32_t)stall->processes;
 	finding->own_ns = (uint64_t)stall->waited_ns;
@@ -385,5 +385,5 @@ void stall_fill(struct report *report, const struct analysis *a, const struct st
 	finding->once = is_beginning(a, stall) ||
 			(!stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
 			 !matters(stall, stall->waited_ns - stall->loading_ns));
-	fill_cure(report, a, stall, processes, finding);
+	fill_cure(texts, a, stall, processes, finding);
 }

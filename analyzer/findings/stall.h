@@ -6,7 +6,6 @@
 #define CUDASPY_STALL_H
 
 #include "analyzed.h"
-#include "base/report.h"
 
 /*
  * A stall that took less than this, or a smaller share of the time it is judged by (stake.h), is none: any two threads
@@ -53,12 +52,11 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 bool stall_matters(struct stall *stall);
 
 /* "1.2 s of it while one of them was in cudaMallocHost (its own work)". */
-const char *stall_mostly(struct report *report, const struct analysis *a,
-			 const struct stall *stall);
+const char *stall_mostly(struct arena *texts, const struct analysis *a, const struct stall *stall);
 
 /* The finding's numbers, and what to do: about the call that kept the holders longest, which is what the gain
  * is of; or `processes`, "a process for each GPU, which …", with what that would save. */
-void stall_fill(struct report *report, const struct analysis *a, const struct stall *stall,
+void stall_fill(struct arena *texts, const struct analysis *a, const struct stall *stall,
 		const char *processes, struct finding *finding);
 
 #endif

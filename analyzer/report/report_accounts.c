@@ -1,12 +1,12 @@
 /*
- * analyzer/report/report_accounts.c: what calls took, should have taken and lost, by function and thread; and
- * the kernel module's part by request. Called by report_waits.c.
+ * analyzer/report/report_accounts.c: what calls took, should have taken and lost, by function and
+ * thread; and the kernel module's part by request. Called by report_waits.c.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "report_trace.h"
 #include "report_waits.h"
-#include "report_words.h"
+#include "text/words.h"
 
 /* ---- the kernel module ---------------------------------------------------------------------- */
 
@@ -138,7 +138,7 @@ static struct account_row account_row(const struct analysis *a, uint32_t fn,
 				      const struct account *account)
 {
 	size_t i, best = BUCKET_UNEXPLAINED;
-	struct account_row row = {.function = word_function(a, fn),
+	struct account_row row = {.function = word_function(a->set, fn),
 				  .calls = account->calls,
 				  .total_ns = account->total_ns,
 				  .expected_ns = account->expected_ns,
@@ -174,7 +174,7 @@ void report_accounts(struct report *report, const struct analysis *a, const stru
 			account_add(&sums[c->account_fns[j]], &c->accounts[j]);
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n] = account_row(a, c->account_fns[j], &c->accounts[j]);
-			rows[n].process = report_process(report, c->thread->process->trace);
+			rows[n].process = word_process(&report->arena, c->thread->process->trace);
 			rows[n].pid = c->thread->process->trace->pid;
 			rows[n++].thread = c->thread->tid;
 		}

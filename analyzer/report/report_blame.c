@@ -1,12 +1,12 @@
 /*
- * analyzer/report/report_blame.c: who waited for whom: threads, GPUs, locks, and all that has to do with the
- * subject of a question. Called by report_waits.c.
+ * analyzer/report/report_blame.c: who waited for whom: threads, GPUs, locks, and all that has to do
+ * with the subject of a question. Called by report_waits.c.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "report_trace.h"
 #include "report_waits.h"
-#include "report_words.h"
+#include "text/words.h"
 #include "trace/names.h"
 
 /* ---- who for whom --------------------------------------------------------------------------- */
@@ -113,20 +113,21 @@ static void add_edges(struct report *report, const struct analysis *a,
 
 	EDGES_ITER (edge, edges) {
 		const struct blame_key *k = &edge->key;
-		const struct thread *waiter = edge_thread(a, k->waiter), *holder;
+		const struct thread *waiter = edge_thread(&a->model, k->waiter), *holder;
 
-		if (!subject_has_edge(a, s, k))
+		if (!subject_has_edge(&a->accounts, s, k))
 			continue;
-		holder = edge_thread(a, k->holder);
+		holder = edge_thread(&a->model, k->holder);
 		rows[n++] = (struct blame_row){
-			.process = report_process(report, waiter->process->trace),
+			.process = word_process(&report->arena, waiter->process->trace),
 			.waiter = waiter->tid,
-			.waiter_function = word_function(a, k->waiter_fn),
+			.waiter_function = word_function(a->set, k->waiter_fn),
 			.waiter_device = k->waiter_device,
 			.holder = holder ? holder->tid : 0,
 			.holder_process =
-				holder ? report_process(report, holder->process->trace) : NULL,
-			.holder_function = word_function(a, k->holder_fn),
+				holder ? word_process(&report->arena, holder->process->trace)
+				       : NULL,
+			.holder_function = word_function(a->set, k->holder_fn),
 			.holder_device = k->holder_device,
 			.how = k->inferred ? "inferred" : "measured",
 			.cause = cause_keys[k->cause],
@@ -232,13 +233,13 @@ static void add_pairs(struct report *report, const struct analysis *a,
 		struct pair_row row = {
 			.waiter_device = k->waiter_device,
 			.holder_device = k->holder_device,
-			.waiter_function = word_function(a, k->waiter_fn) ?: "?",
-			.holder_function = word_function(a, k->holder_fn) ?: "?",
+			.waiter_function = word_function(a->set, k->waiter_fn) ?: "?",
+			.holder_function = word_function(a->set, k->holder_fn) ?: "?",
 			.inferred = k->inferred,
 			.how = k->inferred ? "inferred" : "measured",
 		};
 
-		if (!k->holder || !subject_has_edge(a, s, k))
+		if (!k->holder || !subject_has_edge(&a->accounts, s, k))
 			continue;
 		for (i = 0; i < n && !same(&rows[i], &row); i++)
 			;
@@ -318,8 +319,8 @@ void report_locks(struct report *report, const struct analysis *a, struct lock *
 						lock->kind != SPY_WAIT_SPIN
 					? "rwlock"
 					: name_wait(lock->kind),
-			.process = report_process(report, lock->process->trace),
-			.first_function = word_function(a, lock->first_fn),
+			.process = word_process(&report->arena, lock->process->trace),
+			.first_function = word_function(a->set, lock->first_fn),
 			.waits = lock->waits,
 			.waited_ns = lock->waited_ns,
 			.waking_ns = lock->waking_ns,
@@ -330,9 +331,9 @@ void report_locks(struct report *report, const struct analysis *a, struct lock *
 			.starved = lock->starved ? lock->starved->tid : 0,
 			.address = lock->key.address,
 		};
-		row->about =
-			report_text(report, "%s, first waited for in %s (%s)", row->place,
-				    row->first_function, word_function(a, lock->first_inner_fn));
+		row->about = report_text(report, "%s, first waited for in %s (%s)", row->place,
+					 row->first_function,
+					 word_function(a->set, lock->first_inner_fn));
 	}
 	report_add(report, &lock_kind, rows, n);
 }
@@ -374,7 +375,7 @@ void report_strangers(struct report *report, const struct analysis *a)
 			continue;
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = (struct stranger_row){
-			.process = report_process(report, thread->process->trace),
+			.process = word_process(&report->arena, thread->process->trace),
 			.name = thread->name[0] ? report_text(report, "%.15s", thread->name) : NULL,
 			.tid = thread->tid,
 		};
@@ -421,13 +422,13 @@ static bool is_end(const struct analysis *a, const struct blame_key *k, const st
 
 	switch (s->kind) {
 	case SUBJECT_THREAD:
-		return thread && edge_thread(a, thread)->tid == s->tid;
+		return thread && edge_thread(&a->model, thread)->tid == s->tid;
 	case SUBJECT_CALL:
 		return (holder ? k->holder_fn : k->waiter_fn) == s->fn;
 	case SUBJECT_DEVICE:
 		return (holder ? k->holder_device : k->waiter_device) == s->device;
 	default:
-		return subject_has_edge(a, s, k);
+		return subject_has_edge(&a->accounts, s, k);
 	}
 }
 
@@ -453,10 +454,10 @@ static double sum_end(struct report *report, const struct analysis *a, bool hold
 
 		*mostly = report_text(
 			report, "%s%s, %s",
-			word_thread(report, edge_thread(a, thread),
+			word_thread(&report->arena, edge_thread(&a->model, thread),
 				    holder ? most->key.waiter_device : most->key.holder_device),
-			word_in_function(report, a, fn),
-			word_time(report, (uint64_t)most->waited_ns));
+			word_in_function(&report->arena, a->set, fn),
+			word_time(&report->arena, (uint64_t)most->waited_ns));
 	}
 	return ns;
 }
@@ -470,7 +471,7 @@ static const char *subject_text(struct report *report, const struct analysis *a)
 	case SUBJECT_THREAD:
 		return report_text(report, "thread %u", s->tid);
 	case SUBJECT_CALL:
-		return word_function(a, s->fn);
+		return word_function(a->set, s->fn);
 	case SUBJECT_DEVICE:
 		return report_text(report, "GPU %u", s->device);
 	default:
@@ -490,17 +491,18 @@ static const char *only_text(struct report *report, const struct analysis *a, ui
 		return report_text(report,
 				   "%s, only inside other calls, which are what waited: report "
 				   "--verbose --nested has both",
-				   word_count(report, a->stats.nested[fn].count, "time"));
+				   word_count(&report->arena, a->stats.nested[fn].count, "time"));
 	if (a->set->functions.all[fn].contract == SPY_CONTRACT_HOST)
 		return report_text(report,
 				   "%s, and only counted: it never waits, so there are no records "
 				   "of its calls",
-				   word_count(report, a->stats.counted[fn], "time"));
+				   word_count(&report->arena, a->stats.counted[fn], "time"));
 	return report_text(
 		report,
 		"%s, and only counted: inside other calls, which are what waited, or because "
 		"CUDASPY_COUNT wanted it (CUDASPY_TRACE=%s records each)",
-		word_count(report, a->stats.counted[fn], "time"), a->set->functions.all[fn].name);
+		word_count(&report->arena, a->stats.counted[fn], "time"),
+		a->set->functions.all[fn].name);
 }
 
 static void count_calls(struct subject_row *row, const struct analysis *a)
@@ -530,10 +532,10 @@ void report_subject(struct report *report, const struct analysis *a)
 	row->waited_ns = (uint64_t)sum_end(report, a, false, &row->waited_mostly);
 	row->held_up_ns = (uint64_t)sum_end(report, a, true, &row->held_up_mostly);
 	row->waited = row->waited_ns ? report_text(report, "%s for locks that others held",
-						   word_time(report, row->waited_ns))
+						   word_time(&report->arena, row->waited_ns))
 				     : "for no lock that others held";
 	row->held_up = row->held_up_ns ? report_text(report, "others, for %s",
-						     word_time(report, row->held_up_ns))
+						     word_time(&report->arena, row->held_up_ns))
 				       : "nobody";
 	count_calls(row, a);
 	if (a->accounts.blame.subject.kind == SUBJECT_CALL && !row->calls) {
@@ -542,7 +544,7 @@ void report_subject(struct report *report, const struct analysis *a)
 	}
 	if (a->accounts.blame.subject.kind == SUBJECT_LOCK) {
 		row->waited = report_text(report, "by its waiters, %s",
-					  word_time(report, row->waited_ns));
+					  word_time(&report->arena, row->waited_ns));
 		row->held_up = NULL;
 	}
 	report_add(report, &subject_kind, row, 1);

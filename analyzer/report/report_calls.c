@@ -6,6 +6,7 @@
 #include <string.h>
 #include "report_calls.h"
 #include "report_trace.h"
+#include "text/words.h"
 
 /* ---- by function ---------------------------------------------------------------------------- */
 
@@ -133,7 +134,7 @@ static void add_threads(struct report *report, const struct analysis *a)
 
 		if (sum->count || sum->counted || sum->copied_bytes)
 			rows[n++] = (struct thread_row){
-				.process = report_process(report, trace),
+				.process = word_process(&report->arena, trace),
 				.name = report_text(report, "%s", thread->name),
 				.pid = trace->pid,
 				.tid = thread->tid,
@@ -193,7 +194,7 @@ static void add_devices(struct report *report, const struct analysis *a)
 		gpu = model_gpu(process, (uint16_t)device);
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = (struct device_row){
-			.process = report_process(report, process->trace),
+			.process = word_process(&report->arena, process->trace),
 			.device = device == SPY_DEVICE_NONE ? "none yet"
 							    : report_text(report, "%u", device),
 			.gpu = gpu ? report_text(report, "%s", gpu->name) : NULL,

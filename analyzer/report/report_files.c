@@ -1,9 +1,10 @@
 /*
- * analyzer/report/report_files.c: files of the program that are not there any more, or not those that ran. Called by
- * `report`, `why` and `info`.
+ * analyzer/report/report_files.c: files of the program that are not there any more, or not those
+ * that ran. Called by `report`, `why` and `info`.
  */
 #include <string.h>
 #include "report_files.h"
+#include "text/where.h"
 
 struct file_row {
 	const char *file, *state, *recorded, *found, *text;
@@ -35,18 +36,6 @@ static const char *state_of(const struct unread_file *file)
 	if (!file->found)
 		return "missing";
 	return *file->recorded ? "other" : "unknown";
-}
-
-const char *word_unread(struct arena *arena, const struct unread_file *file)
-{
-	if (!file->found)
-		return "is not there";
-	if (!*file->recorded)
-		return "was recorded without a build id";
-	return *file->found
-		       ? arena_printf(arena, "has build id %s, and ran with %s", file->found,
-				      file->recorded)
-		       : arena_printf(arena, "has no build id, and ran with %s", file->recorded);
 }
 
 size_t report_files(struct report *report, struct symbolizer *symbols)

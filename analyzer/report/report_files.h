@@ -7,9 +7,6 @@
 #include "base/report.h"
 #include "symbols/symbolize.h"
 
-/* What of it is not as it was: "is not there". */
-const char *word_unread(struct arena *arena, const struct unread_file *file);
-
 /* Those that were looked at so far; no row: all are as they were. Returns how many there are. Behind all sections that
  * name places. */
 size_t report_files(struct report *report, struct symbolizer *symbols);

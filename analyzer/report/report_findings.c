@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report_findings.h"
+#include "report_gate.h"
 #include "report_stack.h"
 #include "report_trace.h"
-#include "report_words.h"
 #include "findings/analyzed.h"
 #include "findings/detector.h"
+#include "text/where.h"
+#include "text/words.h"
 
 struct finding_row {
 	const char *id, *title, *severity, *headline, *cost_known, *program, *host, *function,
@@ -123,12 +125,13 @@ static const char *share_text(struct report *report, const struct stake *stake)
 {
 	static const char *const wholes[] = {
 		[STAKE_WORKING] = "working time", [STAKE_THREAD] = "time"};
-	const char *share = word_percent(report, stake->share, 1);
+	const char *share = word_percent(&report->arena, stake->share, 1);
 
 	if (stake->whole == STAKE_ALL || !stake->thread)
 		return report_text(report, "%s of the threads' time", share);
 	return report_text(report, "%s of thread %u%s's %s", share, stake->thread->tid,
-			   word_host(report, stake->thread->process->trace), wholes[stake->whole]);
+			   word_host(&report->arena, stake->thread->process->trace),
+			   wholes[stake->whole]);
 }
 
 /* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
@@ -138,7 +141,7 @@ static const char *alike_text(struct report *report, const struct finding *f)
 		return "";
 	return report_text(report, "; with %llu more at other places, each minor: %s, %s",
 			   (unsigned long long)f->alike,
-			   word_time(report, finding_cost(f) + f->alike_ns),
+			   word_time(&report->arena, finding_cost(f) + f->alike_ns),
 			   share_text(report, &f->alike_stake));
 }
 
@@ -159,8 +162,8 @@ static const char *cost_text(struct report *report, const struct finding *f)
 		return report_text(report, "%s; %s%s", f->what, share, alike);
 	return report_text(report,
 			   "%s; it cost its threads %s and others, who waited for it, %s: %s%s",
-			   f->what, word_time(report, f->own_ns), word_time(report, f->others_ns),
-			   share, alike);
+			   f->what, word_time(&report->arena, f->own_ns),
+			   word_time(&report->arena, f->others_ns), share, alike);
 }
 
 static const char *evidence_text(struct report *report, const struct analysis *a,
@@ -168,9 +171,10 @@ static const char *evidence_text(struct report *report, const struct analysis *a
 {
 	if (!e->thread || !f->own_ns)
 		return NULL;
-	return report_text(report, "worst: %s after %s, in %s", word_time(report, e->duration_ns),
-			   word_since(report, a, e->begin_ns),
-			   word_thread(report, e->thread, e->device));
+	return report_text(report, "worst: %s after %s, in %s",
+			   word_time(&report->arena, e->duration_ns),
+			   word_since(&report->arena, &a->model, e->begin_ns),
+			   word_thread(&report->arena, e->thread, e->device));
 }
 
 static const char *gain_text(struct report *report, const struct finding *f)
@@ -179,12 +183,13 @@ static const char *gain_text(struct report *report, const struct finding *f)
 		return f->fix;
 	if (report_is_point(f->gain_low_ns, f->gain_high_ns))
 		return report_text(report, "%s Gains about %s of the threads' time.", f->fix,
-				   word_time(report, f->gain_high_ns));
+				   word_time(&report->arena, f->gain_high_ns));
 	if (!f->gain_low_ns)
 		return report_text(report, "%s Gains up to %s of the threads' time.", f->fix,
-				   word_time(report, f->gain_high_ns));
+				   word_time(&report->arena, f->gain_high_ns));
 	return report_text(report, "%s Gains %s to %s of the threads' time.", f->fix,
-			   word_time(report, f->gain_low_ns), word_time(report, f->gain_high_ns));
+			   word_time(&report->arena, f->gain_low_ns),
+			   word_time(&report->arena, f->gain_high_ns));
 }
 
 static const char *const share_keys[] = {
@@ -222,7 +227,8 @@ static const char *headline(struct report *report, const struct finding *f)
 	if (!strcmp(f->compared, "new"))
 		return report_text(report, "NEW: %s", f->detector->title);
 	return report_text(report, "WORSE (it was %s): %s",
-			   f->before_ns == UNKNOWN_NS ? "unknown" : word_time(report, f->before_ns),
+			   f->before_ns == UNKNOWN_NS ? "unknown"
+						      : word_time(&report->arena, f->before_ns),
 			   f->detector->title);
 }
 
@@ -236,15 +242,15 @@ static uint64_t if_known(bool known, uint64_t ns)
 /* "train.py:42 in step; also data.py:7 in load, and 2 more lines". */
 static const char *python_words(struct report *report, const struct finding *f)
 {
-	const char *words = word_python(report, &f->python[0].at);
+	const char *words = word_python(&report->arena, &f->python[0].at);
 	size_t i, more;
 
 	for (i = 1; i < f->n_python && i < PYTHON_LINES_MOST; i++)
 		words = report_text(report, "%s%s %s", words, i > 1 ? "," : "; also",
-				    word_python(report, &f->python[i].at));
+				    word_python(&report->arena, &f->python[i].at));
 	more = f->n_minor_python + f->n_python - i;
 	return more ? report_text(report, "%s, and %s", words,
-				  word_count(report, more, "more line"))
+				  word_count(&report->arena, more, "more line"))
 		    : words;
 }
 
@@ -270,7 +276,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.headline = headline(report, f),
 		.severity = finding_severity(f),
 		.program = report_program(report, a->set, f->process ? f->process->trace : NULL),
-		.host = word_known_host(report, f->host),
+		.host = word_known_host(&report->arena, f->host),
 		.function = f->function,
 		.module = f->module,
 		.caller = f->caller,
@@ -331,11 +337,11 @@ static const char *first_text(struct report *report, const struct finding_row *r
 
 	if (finding_little(row->cost_ns, (double)row->share_ppm / 1e6))
 		return row->title;
-	cost = report_text(report, "%s, %s", word_time(report, row->cost_ns), row->share);
+	cost = report_text(report, "%s, %s", word_time(&report->arena, row->cost_ns), row->share);
 	if (row->gain_high_ns == UNKNOWN_NS || report_is_point(row->gain_high_ns, row->cost_ns))
 		return cost;
 	return report_text(report, "%s, gains up to %s", cost,
-			   word_time(report, row->gain_high_ns));
+			   word_time(&report->arena, row->gain_high_ns));
 }
 
 /* Those that nobody has accepted. */
@@ -367,7 +373,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	struct table *table;
 	size_t i, n, folded;
 
-	findings = findings_conclude(&a->findings, a, symbols, report, &n);
+	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
 	gate_look_at_files(gate, findings, n, symbols);
 	gate_judge(gate, a, findings, n);
 	report_gate(report, gate);
@@ -429,7 +435,7 @@ void report_findings_about(struct report *report, struct analysis *a, struct sym
 
 	if (a->accounts.blame.subject.kind == SUBJECT_LOCK)
 		return;
-	findings = findings_conclude(&a->findings, a, symbols, report, &n);
+	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
 	gate_judge(&none, a, findings, n);
 	first_folded = n - fold(findings, n);
 	rows = xcalloc(n + 1, sizeof(*rows));

@@ -1,10 +1,11 @@
 /*
- * analyzer/report/report_findings.h: what is wrong, what it costs, and what to do: the section a report begins
- * with.
+ * analyzer/report/report_findings.h: what is wrong, what it costs, and what to do: the section a
+ * report begins with.
  */
 #ifndef CUDASPY_REPORT_FINDINGS_H
 #define CUDASPY_REPORT_FINDINGS_H
 
+#include "base/report.h"
 #include "findings/gate.h"
 
 struct summary_row;

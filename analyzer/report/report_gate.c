@@ -1,12 +1,12 @@
 /*
- * analyzer/report/report_gate.c: what the gate made of the findings: its verdict, what exceeded what, and
- * which suppressions do nothing. Called by `report`.
+ * analyzer/report/report_gate.c: what the gate made of the findings: its verdict, what exceeded
+ * what, and which suppressions do nothing. Called by `report`.
  */
 #include <stdlib.h>
 #include <string.h>
-#include "report_words.h"
+#include "report_gate.h"
 #include "findings/detector.h"
-#include "findings/gate.h"
+#include "text/words.h"
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
@@ -58,16 +58,16 @@ static const struct table_kind gate_kind = {
 static const char *findings_text(struct report *report, uint64_t count, uint64_t unknown,
 				 uint64_t ns)
 {
-	const char *findings = word_count(report, count, "finding");
+	const char *findings = word_count(&report->arena, count, "finding");
 
 	if (!count)
 		return "no finding";
 	if (unknown == count)
 		return report_text(report, "%s of unknown cost", findings);
 	if (!unknown)
-		return report_text(report, "%s: %s", findings, word_time(report, ns));
+		return report_text(report, "%s: %s", findings, word_time(&report->arena, ns));
 	return report_text(report, "%s: %s, and %llu of them of unknown cost", findings,
-			   word_time(report, ns), (unsigned long long)unknown);
+			   word_time(&report->arena, ns), (unsigned long long)unknown);
 }
 
 static const char *verdict(const struct gate *gate)

@@ -1,13 +1,13 @@
 /*
- * analyzer/report/report_sharing.c: who shared a GPU with whom, when, and how. Called by `report` and `info`
- * after the last record.
+ * analyzer/report/report_sharing.c: who shared a GPU with whom, when, and how. Called by `report`
+ * and `info` after the last record.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "report_sharing.h"
 #include "report_trace.h"
-#include "report_words.h"
 #include "findings/sharing.h"
+#include "text/words.h"
 
 /* ---- processes on one GPU at the same time -------------------------------------------------- */
 
@@ -60,7 +60,7 @@ static void add_name(struct report *report, struct names *names, const struct pr
 	if (++names->count <= NAMES_SHOWN)
 		names->text =
 			report_text(report, "%s%s%s", names->text ?: "", names->text ? ", " : "",
-				    report_process(report, process->trace));
+				    word_process(&report->arena, process->trace));
 }
 
 static const char *names_text(struct report *report, const struct names *names)
@@ -126,7 +126,7 @@ static struct sharing_row describe(struct report *report, const struct analysis 
 				   const struct tenant *self, const struct neighbours *others)
 {
 	struct sharing_row row = {
-		.process = report_process(report, self->process->trace),
+		.process = word_process(&report->arena, self->process->trace),
 		.gpu = report_text(report, "%s", self->gpu->name),
 		.uuid = report_text(report, "%s", self->gpu->uuid),
 		.with = names_text(report, &others->names),
@@ -244,7 +244,7 @@ static void add_turns(struct report *report, const struct analysis *a)
 		if (!mps || !sharing_turn_ns(a, process))
 			continue;
 		row = (struct turn_row){
-			.process = report_process(report, process->trace),
+			.process = word_process(&report->arena, process->trace),
 			.pid = process->trace->pid,
 			.user = before->uid,
 			.server = mps->server,
@@ -335,7 +335,7 @@ void report_mps(struct report *report, const struct analysis *a)
 			continue;
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = (struct mps_row){
-			.process = report_process(report, process->trace),
+			.process = word_process(&report->arena, process->trace),
 			.client = client_text(process),
 			.pipe_directory = set_text(report, mps->directory),
 			.percentage = set_text(report, mps->percentage),

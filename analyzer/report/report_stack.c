@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include "report_stack.h"
-#include "report_words.h"
+#include "text/words.h"
 
 #define NATIVE_MOST 2 /* lines below an interpreter's functions */
 
@@ -239,7 +239,7 @@ const struct table *report_stack(struct report *report, struct symbolizer *symbo
 	if (rows.all)
 		arena_take(&report->arena, rows.all);
 	*table = (struct table){.kind = &stack_table_kind, .rows = rows.all, .n_rows = rows.n};
-	table->intro = report_text(
-		report, "stack of a call of %s, innermost first:", word_time(report, duration_ns));
+	table->intro = report_text(report, "stack of a call of %s, innermost first:",
+				   word_time(&report->arena, duration_ns));
 	return table;
 }

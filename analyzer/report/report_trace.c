@@ -5,15 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report_trace.h"
-#include "report_words.h"
 #include "base/format.h"
+#include "text/words.h"
 #include "trace/losses.h"
 #include "trace/names.h"
-
-const char *report_process(struct report *report, const struct trace *trace)
-{
-	return report_text(report, "%s.%u%s", trace->program, trace->pid, word_host(report, trace));
-}
 
 /* ---- losses --------------------------------------------------------------------------------- */
 
@@ -52,7 +47,7 @@ static void add_loss(struct loss_rows *l, const struct trace *trace, uint64_t co
 		return;
 	l->rows = grow(l->rows, l->n, sizeof(*l->rows));
 	l->rows[l->n++] = (struct loss_row){
-		.process = trace ? report_process(l->report, trace) : "-",
+		.process = trace ? word_process(&l->report->arena, trace) : "-",
 		.kind = kind,
 		.text = report_text(l->report, "%s", text),
 		.count = count,
@@ -136,7 +131,7 @@ static void add_hosts(struct report *report, const struct trace_set *set)
 
 	for (i = 0; i < set->n_hosts; i++)
 		rows[i] = (struct host_row){
-			.host = word_known_host(report, &set->hosts[i]),
+			.host = word_known_host(&report->arena, &set->hosts[i]),
 			.boot = set->hosts[i].boot ? report_text(report, "%s", set->hosts[i].boot)
 						   : NULL,
 			.processes = set->hosts[i].traces,
@@ -200,7 +195,7 @@ static const struct phase_row *add_phases(struct report *report, const struct an
 		const struct process *process = &a->model.processes[i];
 		const struct phase *phase = &a->expect.phases.all[i];
 
-		rows[i].process = report_process(report, process->trace);
+		rows[i].process = word_process(&report->arena, process->trace);
 		rows[i].found = phase->found ? "yes" : "no";
 		rows[i].begin_ns =
 			since_begin(a, phase->found ? phase->begin_ns : process->first_ns);
@@ -227,9 +222,10 @@ static const char *working_text(struct report *report, const struct phase_row *r
 		return NULL;
 	if (n > 1)
 		return report_text(report, "%zu of %zu processes, between %s and %s", found, n,
-				   word_time(report, begin_ns), word_time(report, end_ns));
-	return report_text(report, "from %s to %s, where calls recur", word_time(report, begin_ns),
-			   word_time(report, end_ns));
+				   word_time(&report->arena, begin_ns),
+				   word_time(&report->arena, end_ns));
+	return report_text(report, "from %s to %s, where calls recur",
+			   word_time(&report->arena, begin_ns), word_time(&report->arena, end_ns));
 }
 
 /* ---- headline ------------------------------------------------------------------------------- */
@@ -362,7 +358,7 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 	const struct trace *first = root_process(a->set);
 	char time[32], count[32], counted[32];
 
-	row->program = report_process(report, first);
+	row->program = word_process(&report->arena, first);
 	if (row->processes > 1)
 		row->program = report_text(report, "%s and %llu more process%s", row->program,
 					   (unsigned long long)row->processes - 1,
@@ -524,7 +520,7 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 	const char *outer = function_name(a, trace, slot->outer_fn, report);
 	const char *inner = function_name(a, trace, slot->fn, report);
 	struct flight_row row = {
-		.process = report_process(report, trace),
+		.process = word_process(&report->arena, trace),
 		.function = outer,
 		.inner = inner,
 		.inside = slot->depth > 1 || slot->fn != slot->outer_fn

@@ -8,9 +8,6 @@
 #include "base/report.h"
 #include "findings/analyzed.h"
 
-/* "program.pid", as tables name a process. */
-const char *report_process(struct report *report, const struct trace *trace);
-
 /* The executable of a process: its path, or as much of its name as is known; the trace's directory if
  * nothing is. NULL: of the process that began the others. */
 const char *report_program(struct report *report, const struct trace_set *set,

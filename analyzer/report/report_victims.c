@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report_waits.h"
-#include "report_words.h"
+#include "text/where.h"
+#include "text/words.h"
 #include "trace/names.h"
 
 struct victim_row {
@@ -82,9 +83,9 @@ static const char *beside_words(struct report *report, const struct analysis *a,
 	if (v->beside_ns <= v->bucket_ns[BUCKET_IOCTL] / 20)
 		return "";
 	return report_text(report, ", up to %s of it while %s%s was in it, too: inferred",
-			   word_time(report, v->beside_ns),
-			   word_thread(report, v->beside, v->beside_device),
-			   word_in_function(report, a, v->beside_fn));
+			   word_time(&report->arena, v->beside_ns),
+			   word_thread(&report->arena, v->beside, v->beside_device),
+			   word_in_function(&report->arena, a->set, v->beside_fn));
 }
 
 static const char *loss_sentence(struct report *report, const struct analysis *a,
@@ -109,27 +110,30 @@ static const char *loss_sentence(struct report *report, const struct analysis *a
 		return report_text(report,
 				   "%s looked for something again and again and slept in between, "
 				   "for %s, nobody knows for what",
-				   word_thread(report, v->thread, v->device),
-				   word_time(report, v->slept_ns));
+				   word_thread(&report->arena, v->thread, v->device),
+				   word_time(&report->arena, v->slept_ns));
 	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2)
-		return report_text(report,
-				   "%s waited in the C library (%s) for %s, nobody knows for what",
-				   word_thread(report, v->thread, v->device),
-				   name_wait(v->slept_kind), word_time(report, v->slept_ns));
+		return report_text(
+			report, "%s waited in the C library (%s) for %s, nobody knows for what",
+			word_thread(&report->arena, v->thread, v->device), name_wait(v->slept_kind),
+			word_time(&report->arena, v->slept_ns));
 	if (bucket == BUCKET_GPU_HIDDEN && v->expected_ns == UNKNOWN_NS)
 		return report_text(
 			report,
 			"%s worked or waited for the GPU, for %s, and there is no call to "
 			"compare it with%s%s",
-			word_thread(report, v->thread, v->device),
-			word_time(report, v->bucket_ns[bucket]), v->why ? ": " : "", v->why ?: "");
+			word_thread(&report->arena, v->thread, v->device),
+			word_time(&report->arena, v->bucket_ns[bucket]), v->why ? ": " : "",
+			v->why ?: "");
 	if (bucket == BUCKET_IOCTL)
 		return report_text(report, "%s %s, for %s%s",
-				   word_thread(report, v->thread, v->device), sentences[bucket],
-				   word_time(report, v->bucket_ns[bucket]),
+				   word_thread(&report->arena, v->thread, v->device),
+				   sentences[bucket],
+				   word_time(&report->arena, v->bucket_ns[bucket]),
 				   beside_words(report, a, v));
-	return report_text(report, "%s %s, for %s%s%s", word_thread(report, v->thread, v->device),
-			   sentences[bucket], word_time(report, v->bucket_ns[bucket]),
+	return report_text(report, "%s %s, for %s%s%s",
+			   word_thread(&report->arena, v->thread, v->device), sentences[bucket],
+			   word_time(&report->arena, v->bucket_ns[bucket]),
 			   bucket == BUCKET_GPU_HIDDEN && v->why ? ": " : "",
 			   bucket == BUCKET_GPU_HIDDEN && v->why ? v->why : "");
 }
@@ -144,13 +148,14 @@ static const char *root_words(struct report *report, const struct analysis *a,
 	if (!root)
 		return "";
 	/* The wait is told without what the thread was not running for, the root is with it. */
-	ns = word_time(report, least((uint64_t)root->ns, most_ns));
+	ns = word_time(&report->arena, least((uint64_t)root->ns, most_ns));
 	if (root->thread == v->holder && root->fn == v->holder_fn)
 		return report_text(report, "; the reason there, for %s: %s", ns,
 				   cause_names[root->cause]);
 	return report_text(report, "; at the root, for %s: %s%s, %s", ns,
-			   word_thread(report, root->thread, root->device),
-			   word_in_function(report, a, root->fn), cause_names[root->cause]);
+			   word_thread(&report->arena, root->thread, root->device),
+			   word_in_function(&report->arena, a->set, root->fn),
+			   cause_names[root->cause]);
 }
 
 /* One sentence: who waited how long for which lock, held by whom in what, and the root. */
@@ -162,15 +167,15 @@ static const char *chain_sentence(struct report *report, const struct analysis *
 	const char *of = "", *others = "";
 
 	if (held_ns < ns - ns / 20)
-		of = report_text(report, ", %s of it", word_time(report, held_ns));
+		of = report_text(report, ", %s of it", word_time(&report->arena, held_ns));
 	if (others_ns > ns / 20)
 		others = report_text(report, "; and %s for other locks",
-				     word_time(report, others_ns));
+				     word_time(&report->arena, others_ns));
 	return report_text(report, "%s waited %s for %s (%s)%s held by %s%s%s%s",
-			   word_thread(report, v->thread, v->device), word_time(report, ns),
-			   v->lock->name, v->lock->place, of,
-			   word_thread(report, v->holder, v->holder_device),
-			   word_in_function(report, a, v->holder_fn),
+			   word_thread(&report->arena, v->thread, v->device),
+			   word_time(&report->arena, ns), v->lock->name, v->lock->place, of,
+			   word_thread(&report->arena, v->holder, v->holder_device),
+			   word_in_function(&report->arena, a->set, v->holder_fn),
 			   root_words(report, a, v, of[0] ? held_ns : ns), others);
 }
 
@@ -182,10 +187,10 @@ static const char *inferred_sentence(struct report *report, const struct analysi
 		report,
 		"%s took longer than such calls do, for %s, while %s was%s (inferred: no "
 		"probe saw why)%s",
-		word_thread(report, v->thread, v->device),
-		word_time(report, v->bucket_ns[BUCKET_UNEXPLAINED]),
-		word_thread(report, v->holder, v->holder_device),
-		word_in_function(report, a, v->holder_fn),
+		word_thread(&report->arena, v->thread, v->device),
+		word_time(&report->arena, v->bucket_ns[BUCKET_UNEXPLAINED]),
+		word_thread(&report->arena, v->holder, v->holder_device),
+		word_in_function(&report->arena, a->set, v->holder_fn),
 		root_words(report, a, v, v->bucket_ns[BUCKET_UNEXPLAINED]));
 }
 
@@ -215,17 +220,17 @@ static const char *place_text(struct report *report, const struct analysis *a,
 	if (!v->caller)
 		return NULL;
 	symbolize(symbols, v->thread->process, v->caller, v->end_ns, &place);
-	words = word_place(report, &place);
+	words = word_place(&report->arena, &place);
 	if (place.library && v->stack && symbolize_caller(symbols, v->stack, &user, &entry))
-		words = word_place_for(report, &entry, &user);
-	return report_text(report, "%s%s", word_function(a, v->fn), words);
+		words = word_place_for(&report->arena, &entry, &user);
+	return report_text(report, "%s%s", word_function(a->set, v->fn), words);
 }
 
 /* In which line of Python, if it has a stack. */
 static const char *python_text(struct report *report, const struct victim *v)
 {
 	struct python_line line = python_line(v->stack);
-	const char *words = word_python(report, &line);
+	const char *words = word_python(&report->arena, &line);
 
 	return words ? report_text(report, "from Python: %s", words) : NULL;
 }
@@ -235,7 +240,7 @@ static struct victim_row describe(struct report *report, const struct analysis *
 {
 	const struct victim_root *root = main_root(v);
 	struct victim_row row = {
-		.function = word_function(a, v->fn),
+		.function = word_function(a->set, v->fn),
 		.at_ns = v->begin_ns < a->model.first_ns ? 0 : v->begin_ns - a->model.first_ns,
 		.duration_ns = v->end_ns - v->begin_ns,
 		.expected_ns = v->expected_ns,
@@ -257,12 +262,12 @@ static struct victim_row describe(struct report *report, const struct analysis *
 	if (main_bucket(v) == (v->inferred ? BUCKET_UNEXPLAINED : BUCKET_LOCK)) {
 		row.holder = v->holder ? v->holder->tid : 0;
 		row.holder_device = v->holder_device;
-		row.holder_function = word_function(a, v->holder_fn);
+		row.holder_function = word_function(a->set, v->holder_fn);
 	}
 	if (root) {
 		row.root = root->thread ? root->thread->tid : 0;
 		row.root_device = root->device;
-		row.root_function = word_function(a, root->fn);
+		row.root_function = word_function(a->set, root->fn);
 		/* A sum of shares, which as floating-point numbers round up. */
 		row.root_ns = least((uint64_t)root->ns, row.duration_ns);
 		row.cause = cause_keys[root->cause];
@@ -302,10 +307,11 @@ void report_victims(struct report *report, const struct analysis *a, struct symb
 	}
 	for (i = 0; i < n; i++)
 		rows[i].text =
-			rows[i].alike ? report_text(report, "%s; %llu more like it lost %s",
-						    rows[i].what, (unsigned long long)rows[i].alike,
-						    word_time(report, rows[i].alike_lost_ns))
-				      : rows[i].what;
+			rows[i].alike
+				? report_text(report, "%s; %llu more like it lost %s", rows[i].what,
+					      (unsigned long long)rows[i].alike,
+					      word_time(&report->arena, rows[i].alike_lost_ns))
+				: rows[i].what;
 	table = report_add(report, &victim_kind, rows, n);
 	table->minor_rows = n - kinds;
 	table->minor_name = "like these";

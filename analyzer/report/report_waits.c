@@ -1,12 +1,12 @@
 /*
- * analyzer/report/report_waits.c: what was lost by waiting: the headline, and the order of the sections behind
- * it. Called by `report` and `why`.
+ * analyzer/report/report_waits.c: what was lost by waiting: the headline, and the order of the
+ * sections behind it. Called by `report` and `why`.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "report_findings.h"
 #include "report_waits.h"
-#include "report_words.h"
+#include "text/words.h"
 
 /* ---- the headline --------------------------------------------------------------------------- */
 
@@ -65,12 +65,14 @@ static const char *bucket_text(struct report *report, const struct headline_row 
 {
 	if (bucket == BUCKET_UNEXPLAINED && row->asleep_ns > ns / 20)
 		return report_text(report, "%s, %s of it asleep in the C library",
-				   word_time(report, ns), word_time(report, row->asleep_ns));
+				   word_time(&report->arena, ns),
+				   word_time(&report->arena, row->asleep_ns));
 	if (bucket == BUCKET_IOCTL && row->kernel_company_ns > ns / 20)
 		return report_text(
 			report, "%s, up to %s of it while other threads were in it, too: inferred",
-			word_time(report, ns), word_time(report, row->kernel_company_ns));
-	return word_time(report, ns);
+			word_time(&report->arena, ns),
+			word_time(&report->arena, row->kernel_company_ns));
+	return word_time(&report->arena, ns);
 }
 
 /* "locks (1.2 s), hidden GPU waits (3.4 ms)": the buckets of what was lost, the largest first. */
@@ -132,7 +134,7 @@ static const char *saving_text(struct report *report, const struct headline_row 
 		text = report_text(report,
 				   "one process for each thread would save up to %s: waits for "
 				   "locks of this process",
-				   word_time(report, row->processes_help_ns));
+				   word_time(&report->arena, row->processes_help_ns));
 	if (row->processes_with_mps_ns >= least)
 		text = report_text(
 			report,
@@ -141,14 +143,14 @@ static const char *saving_text(struct report *report, const struct headline_row 
 			      : "%sone process for each thread would save up to %s if "
 				"they share the GPU through MPS, else they take turns on "
 				"it: waits for locks of this process",
-			text, word_time(report, row->processes_with_mps_ns));
+			text, word_time(&report->arena, row->processes_with_mps_ns));
 	if (row->processes_do_not_help_ns >= least)
 		text = report_text(
 			report,
 			*text ? "%s; %s would stay, in the kernel module"
 			      : "%sone process for each thread would not help: %s of the "
 				"loss are in the kernel module, which is one for all processes",
-			text, word_time(report, row->processes_do_not_help_ns));
+			text, word_time(&report->arena, row->processes_do_not_help_ns));
 	return *text ? text : NULL;
 }
 
@@ -218,11 +220,11 @@ static const char *not_lost(struct report *report, const struct headline_row *ro
 
 	if (row->loading_ns)
 		loading = report_text(report, "loading code %s, ",
-				      word_time(report, row->loading_ns));
+				      word_time(&report->arena, row->loading_ns));
 	return report_text(report,
 			   "own work %s, %swaits for the GPU that the calls are made for %s",
-			   word_time(report, row->own_ns + row->kernel_work_ns), loading,
-			   word_time(report, row->gpu_intended_ns));
+			   word_time(&report->arena, row->own_ns + row->kernel_work_ns), loading,
+			   word_time(&report->arena, row->gpu_intended_ns));
 }
 
 static void add_headline(struct report *report, const struct analysis *a, struct account sum,
@@ -241,30 +243,32 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 #undef BUCKET
 	sum_edges(row, a);
 	judge_processes(row, a);
-	row->lost = report_text(report, "%s of the %s inside calls: %s",
-				word_percent(report, (double)row->lost_ns, (double)row->total_ns),
-				word_time(report, row->total_ns), word_time(report, row->lost_ns));
+	row->lost = report_text(
+		report, "%s of the %s inside calls: %s",
+		word_percent(&report->arena, (double)row->lost_ns, (double)row->total_ns),
+		word_time(&report->arena, row->total_ns), word_time(&report->arena, row->lost_ns));
 	row->causes = lost_by(report, row, &sum);
 	if (row->maybe_ns > row->lost_ns / 20)
 		row->maybe = report_text(
 			report,
 			"%s of that in calls that had work of their own on the GPU to wait "
 			"for: part of it they would have waited in any case",
-			word_time(report, row->maybe_ns));
+			word_time(&report->arena, row->maybe_ns));
 	row->intended = not_lost(report, row);
 	if (row->lock_waited_ns && n_locks)
 		row->locks = report_text(
 			report, "%zu lock%s; %s of the waiting crosses from one GPU to another",
 			n_locks, n_locks == 1 ? "" : "s",
-			word_percent(report, (double)row->cross_device_ns,
+			word_percent(&report->arena, (double)row->cross_device_ns,
 				     (double)row->lock_waited_ns));
 	if (!row->probes)
 		row->holders = "recorded without probes: waits for locks are concluded from what "
 			       "happened at the same time";
 	else if (row->lock_waited_ns)
-		row->holders = report_text(report, "measured; known for %s of the time waited",
-					   word_percent(report, (double)row->holder_known_ns,
-							(double)row->lock_waited_ns));
+		row->holders =
+			report_text(report, "measured; known for %s of the time waited",
+				    word_percent(&report->arena, (double)row->holder_known_ns,
+						 (double)row->lock_waited_ns));
 	row->processes = processes_text(report, a, row);
 	report_add(report, &headline_kind, row, 1);
 }

@@ -12,6 +12,7 @@
 #include "analysis.h"
 #include "findings/gate.h"
 #include "report/render.h"
+#include "report/report_gate.h"
 
 #define TODAY "2026-11-20"
 

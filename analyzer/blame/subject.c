@@ -1,0 +1,29 @@
+/*
+ * analyzer/blame/subject.c: what belongs to the subject of a question. Called by the sections about
+ * waits.
+ */
+#include "subject.h"
+#include "account/account.h"
+
+bool subject_is_lock(const struct subject *s, const struct lock *lock)
+{
+	return lock->key.address == s->lock.address && lock->key.process == s->lock.process;
+}
+
+bool subject_has_edge(const struct accounting *a, const struct subject *s,
+		      const struct blame_key *k)
+{
+	switch (s->kind) {
+	case SUBJECT_THREAD:
+		return (k->waiter && edge_thread(a->model, k->waiter)->tid == s->tid) ||
+		       (k->holder && edge_thread(a->model, k->holder)->tid == s->tid);
+	case SUBJECT_CALL:
+		return k->waiter_fn == s->fn || k->holder_fn == s->fn;
+	case SUBJECT_LOCK:
+		return k->lock && subject_is_lock(s, a->locks.all[k->lock - 1]);
+	case SUBJECT_DEVICE:
+		return k->waiter_device == s->device || k->holder_device == s->device;
+	default:
+		return true;
+	}
+}
