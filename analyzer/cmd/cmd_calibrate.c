@@ -16,8 +16,8 @@
 #include "account/evidence.h"
 #include "expect/calibrate_work.h"
 #include "expect/profile.h"
-#include "report/render.h"
-#include "report/report_expect.h"
+#include "render/render.h"
+#include "sections/expectations.h"
 
 #define WORKLOAD "--workload"
 #define DEVICES_MAX 64

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "cmd_report.h"
 #include "diff/diff.h"
-#include "report/render.h"
+#include "render/render.h"
 
 #define SCHEMA "cudaspy-diff-1"
 #define REPORT_SCHEMA "cudaspy-report-"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "command.h"
 #include "findings/detector.h"
-#include "report/render.h"
+#include "render/render.h"
 
 #define SCHEMA "cudaspy-explain-1"
 

@@ -3,9 +3,9 @@
  */
 #include "analysis.h"
 #include "cmd_report.h"
-#include "report/render.h"
-#include "report/report_files.h"
-#include "report/report_trace.h"
+#include "render/render.h"
+#include "sections/files.h"
+#include "sections/trace.h"
 
 #define SCHEMA "cudaspy-info-1"
 

@@ -8,14 +8,14 @@
 #include "cmd_report.h"
 #include "base/lines.h"
 #include "findings/gate.h"
-#include "report/render.h"
-#include "report/report_calls.h"
-#include "report/report_expect.h"
-#include "report/report_files.h"
-#include "report/report_findings.h"
-#include "report/report_sharing.h"
-#include "report/report_trace.h"
-#include "report/report_waits.h"
+#include "render/render.h"
+#include "sections/calls.h"
+#include "sections/expectations.h"
+#include "sections/files.h"
+#include "sections/findings.h"
+#include "sections/sharing.h"
+#include "sections/trace.h"
+#include "sections/waits.h"
 
 #define SCHEMA "cudaspy-report-1"
 
@@ -96,7 +96,8 @@ static int baseline_from_traces(struct baseline *b, const struct options *option
 static int read_gate(struct gate *gate, const struct options *options)
 {
 	struct stat status;
-	int err = gate_init(gate, options->fail_on, options->budget, &options->suppress);
+	int err = gate_init(gate, options->fail_on, options->budget, options->suppress.values,
+			    options->suppress.n);
 
 	if (err || !options->baseline)
 		return err;

@@ -19,7 +19,7 @@
 #include "loadable.h"
 #include "recorder.h"
 #include "cudaspy/trace_format.h"
-#include "report/render.h"
+#include "render/render.h"
 
 struct options {
 	/* the recorder's: handed on in the environment */

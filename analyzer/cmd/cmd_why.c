@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include "analysis.h"
 #include "cmd_report.h"
-#include "report/render.h"
-#include "report/report_files.h"
-#include "report/report_trace.h"
-#include "report/report_waits.h"
+#include "render/render.h"
+#include "sections/files.h"
+#include "sections/trace.h"
+#include "sections/waits.h"
 
 #define SCHEMA "cudaspy-why-1"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "command.h"
 #include "base/lines.h"
-#include "report/render.h"
+#include "render/render.h"
 
 /* Set to 1 by its name alone. */
 static bool is_switch(const struct option_row *o)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "completion.h"
 #include "findings/detector.h"
-#include "report/render.h"
+#include "render/render.h"
 #include "trace/dump.h"
 
 /* clang-format off */

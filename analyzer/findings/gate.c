@@ -125,7 +125,7 @@ static int parse_budget(struct gate *gate, const char *list)
 }
 
 int gate_init(struct gate *gate, const char *fail_on, const char *budget,
-	      const struct option_values *suppress)
+	      const char *const *suppress, size_t n_suppress)
 {
 	time_t now = time(NULL);
 	char today[16];
@@ -138,8 +138,8 @@ int gate_init(struct gate *gate, const char *fail_on, const char *budget,
 	err = parse_fail_on(gate, fail_on);
 	if (!err)
 		err = parse_budget(gate, budget);
-	for (i = 0; !err && i < suppress->n; i++)
-		err = suppress_read(&gate->suppressions, suppress->values[i], today);
+	for (i = 0; !err && i < n_suppress; i++)
+		err = suppress_read(&gate->suppressions, suppress[i], today);
 	return err;
 }
 

@@ -15,7 +15,6 @@
 #include "baseline.h"
 #include "finding.h"
 #include "suppress.h"
-#include "cmd/command.h"
 #include "trace/trace.h"
 
 /* Why the gate fails. */
@@ -64,11 +63,11 @@ struct gate {
 };
 
 /*
- * From --fail-on, --budget (NULL: not given) and the files of --suppress. 0, or -errno after a message
+ * From --fail-on, --budget (NULL: not given) and the n_suppress files of --suppress. 0, or -errno after a message
  * that names the option, or file and line, and what is wrong. gate_release in all cases.
  */
 int gate_init(struct gate *gate, const char *fail_on, const char *budget,
-	      const struct option_values *suppress);
+	      const char *const *suppress, size_t n_suppress);
 void gate_release(struct gate *gate);
 
 /* Is there anything that could fail; is there anything to tell? */

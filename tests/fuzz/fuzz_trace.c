@@ -25,7 +25,7 @@
 #include "../unit/trace_text.h"
 #include "trace_from_bytes.h"
 #include "findings/gate.h"
-#include "report/render.h"
+#include "render/render.h"
 #include "trace/dump.h"
 
 #define OPTION_BYTES 4 /* of an input that makes traces: what is done with them */
@@ -109,12 +109,11 @@ static void report_with_gate(uint8_t bits)
 	static const char *const rules[] = {NULL, "any", "problem", "hidden-sync,lazy-loading"};
 	static const char *const budgets[] = {NULL, "all:1ms", "all:5%", "full-queue:10x,all:0"};
 	const char *dirs[] = {parent};
-	struct option_values suppress = {0};
 	struct gate gate;
 	struct report_options options = {
 		.renderer = &all_formats, .nested = bits & 16, .verbose = bits & 32};
 
-	if (!gate_init(&gate, rules[bits & 3], budgets[bits >> 2 & 3], &suppress)) {
+	if (!gate_init(&gate, rules[bits & 3], budgets[bits >> 2 & 3], NULL, 0)) {
 		options.gate = &gate;
 		taken = !report_show(dirs, 1, NULL, &options, nowhere);
 	}
@@ -251,7 +250,7 @@ static void read_option_file(const struct file_option *option, const uint8_t *da
 	unsigned int complaints = complain_count();
 	char path[TB_PARENT_MAX + 8];
 	const char *dirs[] = {parent};
-	struct option_values suppress = {.values = {path}, .n = option->suppress};
+	const char *suppress = path;
 	struct report_options options = {.renderer = &all_formats,
 					 .profile = option->profile ? path : NULL};
 	struct gate gate;
@@ -263,7 +262,7 @@ static void read_option_file(const struct file_option *option, const uint8_t *da
 		snprintf(path, sizeof(path), "%s.file", parent);
 	scratch_write(path, data, size);
 	make_plain_trace();
-	err = gate_init(&gate, "any", "all:1ms", &suppress);
+	err = gate_init(&gate, "any", "all:1ms", &suppress, option->suppress);
 	if (!err && option->baseline)
 		err = baseline_read(&gate.baseline, path);
 	must_say_why(option->word, err, complaints);

@@ -10,7 +10,7 @@
 #include "scratch.h"
 #include "trace_text.h"
 #include "report_sums.h"
-#include "report/render.h"
+#include "render/render.h"
 
 #define MS 1000000
 

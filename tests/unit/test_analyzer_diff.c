@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "diff/diff.h"
-#include "report/render.h"
+#include "render/render.h"
 
 #define RUNS 4
 

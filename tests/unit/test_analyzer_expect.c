@@ -12,7 +12,7 @@
 #include "account/evidence.h"
 #include "expect/expect.h"
 #include "expect/priors.h"
-#include "report/report_expect.h"
+#include "sections/expectations.h"
 
 struct fixture {
 	struct profile prior;

@@ -11,8 +11,8 @@
 #include "findings/detector.h"
 #include "analysis.h"
 #include "findings/gate.h"
-#include "report/render.h"
-#include "report/report_gate.h"
+#include "render/render.h"
+#include "sections/gate.h"
 
 #define TODAY "2026-11-20"
 
@@ -332,11 +332,10 @@ static const struct analysis run = {.findings = {.run_ns = 100000000}};
 static int failures(const char *fail_on, const char *budget)
 {
 	struct finding findings[] = {finding("work", "a.c", 1, 6), finding("work", "a.c", 2, 2)};
-	struct option_values none = {0};
 	struct gate gate;
 	int n = -1;
 
-	if (!gate_init(&gate, fail_on, budget, &none)) {
+	if (!gate_init(&gate, fail_on, budget, NULL, 0)) {
 		gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
 		assert_int_equal(gate_failed(&gate), gate.n_failures != 0);
 		n = (int)gate.n_failures;
@@ -406,14 +405,13 @@ static void test_budgets(void **state)
 static void test_unknown_in_budget(void **state)
 {
 	struct finding findings[] = {finding("work", "a.c", 1, 6), finding("work", "a.c", 2, 2)};
-	struct option_values none = {0};
 	struct report report;
 	struct gate gate;
 	const struct table *t;
 
 	(void)state;
 	findings[0].cost_unknown = true;
-	assert_int_equal(gate_init(&gate, NULL, "all:2ms", &none), 0);
+	assert_int_equal(gate_init(&gate, NULL, "all:2ms", NULL, 0), 0);
 	gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
 	assert_false(gate_failed(&gate));
 	report_init(&report, "test");

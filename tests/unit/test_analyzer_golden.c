@@ -15,7 +15,7 @@
 #include "cmd/cmd_report.h"
 #include "scratch.h"
 #include "trace_text.h"
-#include "report/render.h"
+#include "render/render.h"
 #include "trace/dump.h"
 
 static char golden_dir[PATH_MAX];

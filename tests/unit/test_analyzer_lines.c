@@ -11,7 +11,7 @@
 #include "trace_text.h"
 #include "base/lines.h"
 #include "findings/gate.h"
-#include "report/render.h"
+#include "render/render.h"
 #include "trace/dump.h"
 
 static void test_visible(void **state)

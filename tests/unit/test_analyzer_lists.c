@@ -13,7 +13,7 @@
 #include "cmd/command.h"
 #include "scratch.h"
 #include "findings/detector.h"
-#include "report/render.h"
+#include "render/render.h"
 
 /* A path in the source tree, of which this file is tests/unit/NAME. */
 static const char *in_source(const char *name)

@@ -130,7 +130,6 @@ static void test_training(void **state)
 /* With a budget: a gate's answer. */
 static bool passes(const char *budget)
 {
-	struct option_values none = {0};
 	struct report_options options = {.renderer = renderer_find("json")};
 	char *dir = scratch_make(), path[256], *out_text = NULL;
 	const char *dirs[] = {dir};
@@ -142,7 +141,7 @@ static bool passes(const char *budget)
 	snprintf(path, sizeof(path), "%s/log", dir);
 	scratch_write(path, log_.text, log_.used);
 	tt_make(path, dir);
-	assert_int_equal(gate_init(&gate, NULL, budget, &none), 0);
+	assert_int_equal(gate_init(&gate, NULL, budget, NULL, 0), 0);
 	options.gate = &gate;
 	assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
 	failed = gate_failed(&gate);

@@ -11,7 +11,7 @@
 #include "trace_text.h"
 #include "expect/profile.h"
 #include "account/evidence.h"
-#include "report/render.h"
+#include "render/render.h"
 
 struct fixture {
 	char *dir, path[300], other[300];

@@ -10,7 +10,7 @@
 #include "cmd/cmd_report.h"
 #include "scratch.h"
 #include "trace_text.h"
-#include "report/render.h"
+#include "render/render.h"
 #include "trace/model.h"
 
 struct fixture {

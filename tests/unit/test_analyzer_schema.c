@@ -13,7 +13,7 @@
 #include "cmd/cmd_report.h"
 #include "scratch.h"
 #include "trace_text.h"
-#include "report/render.h"
+#include "render/render.h"
 
 /* A path in the source tree, of which this file is tests/unit/NAME. */
 static void in_source(char *path, const char *name)

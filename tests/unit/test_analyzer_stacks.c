@@ -16,7 +16,7 @@
 #include "trace_text.h"
 #include "findings/gate.h"
 #include "symbols/perf_map.h"
-#include "report/render.h"
+#include "render/render.h"
 
 /* ---- maps ---- */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/format.h"
-#include "report/render.h"
+#include "render/render.h"
 
 static void test_formats(void **state)
 {

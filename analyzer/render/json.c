@@ -1,0 +1,94 @@
+/*
+ * analyzer/render/json.c: a finished report as one JSON object: "schema", then each table under its
+ * key, as an array of objects, or as one object for facts. Called by the commands.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "json.h"
+#include "render.h"
+
+json_t *render_json_text(const char *text)
+{
+	json_t *value = json_string(text);
+	char *clean;
+	size_t i;
+
+	if (value)
+		return value;
+	clean = xstrdup(text);
+	for (i = 0; clean[i]; i++)
+		if ((unsigned char)clean[i] >= 0x80)
+			clean[i] = '?';
+	value = json_string(clean);
+	free(clean);
+	return value;
+}
+
+static json_t *json_table(const struct table *t);
+
+json_t *render_json_cell(const struct table *t, size_t row, const struct column *column)
+{
+	const struct table *table;
+	const char *text;
+
+	switch (column->unit) {
+	case UNIT_NS_CHANGE:
+		return json_integer((json_int_t)table_number(t, row, column));
+	case UNIT_TEXT:
+		text = table_text(t, row, column);
+		return text ? render_json_text(text) : json_null();
+	case UNIT_TABLE:
+		table = table_table(t, row, column);
+		return table ? json_table(table) : json_array();
+	case UNIT_NS_IF_KNOWN:
+		if (table_number(t, row, column) == UNKNOWN_NS)
+			return json_null();
+		/* fall through */
+	default:
+		return json_integer((json_int_t)least(table_number(t, row, column), NUMBER_MOST));
+	}
+}
+
+static json_t *json_row(const struct table *t, size_t row)
+{
+	json_t *object = json_object();
+	size_t i;
+
+	for (i = 0; i < t->kind->n_columns; i++) {
+		const struct column *column = &t->kind->columns[i];
+
+		if (column->key)
+			json_object_set_new(object, column->key, render_json_cell(t, row, column));
+	}
+	return object;
+}
+
+static json_t *json_table(const struct table *t)
+{
+	json_t *array;
+	size_t row;
+
+	if (t->kind->facts)
+		return t->n_rows ? json_row(t, 0) : json_object();
+	array = json_array();
+	for (row = 0; row < t->n_rows; row++)
+		json_array_append_new(array, json_row(t, row));
+	return array;
+}
+
+int render_json(const struct report *report, FILE *out)
+{
+	json_t *root = json_object();
+	size_t i;
+	int err;
+
+	json_object_set_new(root, "schema", json_string(report->schema));
+	for (i = 0; i < report->n_tables; i++)
+		if (!report->tables[i].kind->unlisted)
+			json_object_set_new(root, report->tables[i].kind->key,
+					    json_table(&report->tables[i]));
+	err = json_dumpf(root, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	json_decref(root);
+	fputc('\n', out);
+	return finish_output(out) || err ? -EIO : 0;
+}

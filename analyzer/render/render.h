@@ -1,0 +1,41 @@
+/*
+ * analyzer/render/render.h: a finished report, shown. A renderer is one file and one row of
+ * `renderers`.
+ */
+#ifndef CUDASPY_RENDER_H
+#define CUDASPY_RENDER_H
+
+#include <stdio.h>
+#include "base/report.h"
+
+struct renderer {
+	const char *name; /* as in --format=NAME */
+	/* Returns 0, or -errno if the file could not be written. */
+	int (*render)(const struct report *report, FILE *out);
+	bool findings; /* shows only those: for `report` and `run` */
+};
+
+/* The rows, as the help of --format tells them; the second with those that show only findings. */
+#define FORMATS "text (default) or json"
+#define FORMATS_FINDINGS "text (default), json, junit or sarif"
+
+extern const struct renderer renderers[];
+extern const size_t n_renderers;
+
+/* NULL if there is none of that name. */
+const struct renderer *renderer_find(const char *name);
+
+/* The same for `cudaspy VERB --format=NAME`: says what there is if there is none of that name. The
+ * second also for reports with findings, which more formats can show. */
+const struct renderer *renderer_choose(const char *verb, const char *name);
+const struct renderer *renderer_choose_findings(const char *verb, const char *name);
+
+/* How text suits a file: a terminal's width, and colour unless NO_COLOR is set; else $COLUMNS, or 80. */
+struct view view_for(FILE *out);
+
+int render_text(const struct report *report, FILE *out);
+int render_json(const struct report *report, FILE *out);
+int render_junit(const struct report *report, FILE *out);
+int render_sarif(const struct report *report, FILE *out);
+
+#endif

@@ -1,0 +1,347 @@
+/*
+ * analyzer/sections/about.c: what a trace is about: processes, environment, versions, GPUs,
+ * coverage. Called by `info`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "sharing.h"
+#include "trace.h"
+#include "text/words.h"
+#include "trace/names.h"
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+struct process_row {
+	const char *process, *ended, *trace, *command_line, *cwd, *host, *clock, *writer;
+	const char *trace_text, *command_text, *cwd_text, *about;
+	uint64_t pid, ppid, records, duration_ns, threads, modules, frequency, kernels;
+};
+
+/* clang-format off */
+static const struct column process_columns[] = {
+	COLUMN(struct process_row, process, "process", UNIT_TEXT),
+	COLUMN(struct process_row, ended, "ended", UNIT_TEXT),
+	COLUMN(struct process_row, records, "records", UNIT_COUNT),
+	COLUMN(struct process_row, duration_ns, "traced", UNIT_NS),
+	COLUMN(struct process_row, threads, "threads", UNIT_COUNT),
+	COLUMN(struct process_row, modules, "modules", UNIT_COUNT),
+	COLUMN_TEXT_LINE(struct process_row, command_text),
+	COLUMN_TEXT_LINE(struct process_row, cwd_text),
+	COLUMN_TEXT_LINE(struct process_row, trace_text),
+	COLUMN_TEXT_LINE(struct process_row, about),
+	COLUMN_JSON(struct process_row, pid, UNIT_PLAIN),
+	COLUMN_JSON(struct process_row, ppid, UNIT_PLAIN),
+	COLUMN_JSON(struct process_row, trace, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, command_line, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, cwd, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, host, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, clock, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, frequency, UNIT_COUNT),
+	COLUMN_JSON(struct process_row, kernels, UNIT_COUNT),
+	COLUMN_JSON(struct process_row, writer, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind process_kind = {
+	.key = "processes",
+	.title = "PROCESSES",
+	.columns = process_columns,
+	.n_columns = ARRAY_SIZE(process_columns),
+	.row_bytes = sizeof(struct process_row),
+};
+
+static const char *how_it_ended(const struct trace *trace)
+{
+	if (!trace->board.present)
+		return "unknown";
+	if (trace->board.head.ended)
+		return "in order";
+	if (trace->alive)
+		return "still running";
+	return trace->live ? "not in order" : "killed, crashed or exec";
+}
+
+static const char *env_text(struct report *report, const struct trace *trace, const char *key)
+{
+	const char *value = metadata_text(&trace->metadata, key);
+
+	return value ? report_text(report, "%s", value) : NULL;
+}
+
+static struct process_row describe(const struct analysis *a, const struct process *process,
+				   struct report *report)
+{
+	const struct trace *trace = process->trace;
+	const struct metadata *m = &trace->metadata;
+	struct process_row row = {
+		.process = word_process(&report->arena, trace),
+		.ended = how_it_ended(trace),
+		.trace = report_text(report, "%s", trace->dir),
+		.command_line = env_text(report, trace, "command_line"),
+		.cwd = env_text(report, trace, "cwd"),
+		.host = env_text(report, trace, "hostname"),
+		.clock = env_text(report, trace, "clock_source"),
+		.writer = env_text(report, trace, "cudaspy_version"),
+		.pid = trace->pid,
+		.ppid = (uint64_t)metadata_number(m, "ppid", 0),
+		.records = process->records,
+		.duration_ns = process->records ? process->last_ns - process->first_ns : 0,
+		.modules = process->n_modules,
+		.frequency = m->frequency,
+	};
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++)
+		row.threads += a->model.threads[i]->process == process &&
+			       (a->stats.threads[i].count || a->stats.threads[i].counted);
+	row.kernels = HASH_COUNT(process->kernels);
+	row.trace_text = report_text(report, "trace    %s", row.trace);
+	if (row.command_line)
+		row.command_text = report_text(report, "command  %s", row.command_line);
+	else if (metadata_number(m, "redacted", 0))
+		row.command_text = "command  left out, and so are variables (CUDASPY_REDACT)";
+	if (row.cwd)
+		row.cwd_text = report_text(report, "in       %s", row.cwd);
+	row.about = report_text(report, "cudaspy  %s on %s, clock %s of %llu Hz",
+				row.writer ? row.writer : "?", row.host ? row.host : "?",
+				row.clock ? row.clock : "?", (unsigned long long)row.frequency);
+	return row;
+}
+
+static void add_processes(struct report *report, const struct analysis *a)
+{
+	struct process_row *rows = xcalloc(a->model.n_processes, sizeof(*rows));
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes; i++)
+		rows[i] = describe(a, &a->model.processes[i], report);
+	report_add(report, &process_kind, rows, a->model.n_processes);
+}
+
+/* ---- environment ---------------------------------------------------------------------------- */
+
+struct env_row {
+	const char *name, *value;
+	uint64_t processes;
+};
+
+/* clang-format off */
+static const struct column env_columns[] = {
+	COLUMN(struct env_row, name, "variable", UNIT_TEXT),
+	COLUMN(struct env_row, value, "value", UNIT_TEXT),
+	COLUMN(struct env_row, processes, "processes", UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind env_kind = {
+	.key = "environment",
+	.title = "ENVIRONMENT that matters",
+	.columns = env_columns,
+	.n_columns = ARRAY_SIZE(env_columns),
+	.row_bytes = sizeof(struct env_row),
+};
+
+static void add_environment(struct report *report, const struct analysis *a)
+{
+	struct env_row *rows = NULL;
+	size_t i, j, k, n = 0;
+
+	for (i = 0; i < a->set->n_traces; i++) {
+		const struct metadata *m = &a->set->traces[i]->metadata;
+
+		for (j = 0; j < m->n_env; j++) {
+			if (strncmp(m->env[j].key, "env_", 4))
+				continue;
+			for (k = 0; k < n; k++)
+				if (!strcmp(rows[k].name, m->env[j].key + 4) &&
+				    !strcmp(rows[k].value, m->env[j].value))
+					break;
+			if (k == n) {
+				rows = grow(rows, n, sizeof(*rows));
+				rows[n++] = (struct env_row){
+					report_text(report, "%s", m->env[j].key + 4),
+					report_text(report, "%s", m->env[j].value), 0};
+			}
+			rows[k].processes++;
+		}
+	}
+	report_add(report, &env_kind, rows, n);
+}
+
+/* ---- GPUs ----------------------------------------------------------------------------------- */
+
+struct gpu_row {
+	const char *process, *name, *capability, *uuid, *pci;
+	uint64_t device, bytes;
+};
+
+/* clang-format off */
+static const struct column gpu_columns[] = {
+	COLUMN(struct gpu_row, process, "process", UNIT_TEXT),
+	COLUMN(struct gpu_row, device, "device", UNIT_PLAIN),
+	COLUMN(struct gpu_row, name, "name", UNIT_TEXT),
+	COLUMN(struct gpu_row, capability, "cc", UNIT_TEXT),
+	COLUMN(struct gpu_row, bytes, "memory", UNIT_BYTES),
+	COLUMN(struct gpu_row, pci, "PCI", UNIT_TEXT),
+	COLUMN_JSON(struct gpu_row, uuid, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind gpu_kind = {
+	.key = "gpus",
+	.title = "GPUS",
+	.columns = gpu_columns,
+	.n_columns = ARRAY_SIZE(gpu_columns),
+	.row_bytes = sizeof(struct gpu_row),
+	.when_empty = "none was seen",
+};
+
+static void add_gpus(struct report *report, const struct analysis *a)
+{
+	struct gpu_row *rows = NULL;
+	size_t i, j, n = 0;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+
+		for (j = 0; j < process->n_gpus; j++) {
+			const struct gpu *gpu = &process->gpus[j];
+
+			rows = grow(rows, n, sizeof(*rows));
+			rows[n++] = (struct gpu_row){
+				.process = word_process(&report->arena, process->trace),
+				.name = report_text(report, "%s", gpu->name),
+				.capability =
+					report_text(report, "%u.%u", gpu->cc_major, gpu->cc_minor),
+				.uuid = report_text(report, "%s", gpu->uuid),
+				.pci = report_text(report, "%s", gpu->pci),
+				.device = gpu->device,
+				.bytes = gpu->bytes,
+			};
+		}
+	}
+	report_add(report, &gpu_kind, rows, n);
+}
+
+/* ---- coverage ------------------------------------------------------------------------------- */
+
+struct note_row {
+	const char *process, *kind, *text;
+	uint64_t count;
+};
+
+/* clang-format off */
+static const struct column note_columns[] = {
+	COLUMN(struct note_row, process, "process", UNIT_TEXT),
+	COLUMN(struct note_row, kind, "what", UNIT_TEXT),
+	COLUMN(struct note_row, count, "count", UNIT_COUNT),
+	COLUMN(struct note_row, text, "note", UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind note_kind = {
+	.key = "notes",
+	.title = "COVERAGE: blind spots, functions unknown or missing, versions",
+	.columns = note_columns,
+	.n_columns = ARRAY_SIZE(note_columns),
+	.row_bytes = sizeof(struct note_row),
+	.when_empty = "nothing to say",
+};
+
+static int by_kind(const void *a, const void *b)
+{
+	const struct note_row *x = a, *y = b;
+	int order = strcmp(x->process, y->process);
+
+	order = order ? order : strcmp(x->kind, y->kind);
+	return order ? order : strcmp(x->text, y->text);
+}
+
+static void add_notes(struct report *report, const struct analysis *a)
+{
+	struct note_row *rows = NULL;
+	const struct note *note;
+	size_t i, n = 0;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+
+		for (note = process->notes; note; note = note->hh.next) {
+			rows = grow(rows, n, sizeof(*rows));
+			rows[n++] = (struct note_row){
+				.process = word_process(&report->arena, process->trace),
+				.kind = report_text(report, "%s", name_note(note->note)),
+				.text = report_text(report, "%s", note->text),
+				.count = note->count,
+			};
+		}
+	}
+	if (n)
+		qsort(rows, n, sizeof(*rows), by_kind);
+	report_add(report, &note_kind, rows, n);
+}
+
+/* ---- the recorder's own memory -------------------------------------------------------------- */
+
+struct memory_row {
+	const char *process;
+	uint64_t kernels, notes, spare_stubs, heap_bytes, slots, left_out;
+};
+
+/* clang-format off */
+static const struct column memory_columns[] = {
+	COLUMN(struct memory_row, process, "process", UNIT_TEXT),
+	COLUMN(struct memory_row, kernels, "kernels", UNIT_COUNT),
+	COLUMN(struct memory_row, notes, "notes", UNIT_COUNT),
+	COLUMN(struct memory_row, spare_stubs, "spare stubs", UNIT_COUNT),
+	COLUMN(struct memory_row, slots, "threads at once", UNIT_COUNT),
+	COLUMN(struct memory_row, heap_bytes, "memory", UNIT_BYTES),
+	COLUMN(struct memory_row, left_out, "left out", UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind memory_kind = {
+	.key = "recorder_memory",
+	.title = "RECORDER: names and texts it remembers, and what was left out of them at their "
+		 "bounds",
+	.columns = memory_columns,
+	.n_columns = ARRAY_SIZE(memory_columns),
+	.row_bytes = sizeof(struct memory_row),
+	.when_empty = "no board tells",
+};
+
+static void add_memory(struct report *report, const struct analysis *a)
+{
+	struct memory_row *rows = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+		const struct board *board = &process->trace->board;
+
+		if (!board->present)
+			continue;
+		rows = grow(rows, n, sizeof(*rows));
+		rows[n++] = (struct memory_row){
+			.process = word_process(&report->arena, process->trace),
+			.kernels = board->head.kernels,
+			.notes = board->head.notes,
+			.spare_stubs = board->head.spare_stubs,
+			.slots = board->head.slots ? board->head.slots - 1 : 0,
+			.heap_bytes = board->head.heap,
+			.left_out =
+				(uint64_t)board->head.kernels_unnamed + board->head.notes_untold,
+		};
+	}
+	report_add(report, &memory_kind, rows, n);
+}
+
+void report_about(struct report *report, const struct analysis *a)
+{
+	add_processes(report, a);
+	add_gpus(report, a);
+	report_mps(report, a);
+	add_environment(report, a);
+	add_notes(report, a);
+	add_memory(report, a);
+}

@@ -1,0 +1,190 @@
+/*
+ * analyzer/sections/accounts.c: what calls took, should have taken and lost, by function and
+ * thread; and the kernel module's part by request. Called by waits.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "waits.h"
+#include "text/words.h"
+
+/* ---- the kernel module ---------------------------------------------------------------------- */
+
+struct ioctl_row {
+	const char *request;
+	uint64_t count, total_ns;
+};
+
+/* clang-format off */
+static const struct column ioctl_columns[] = {
+	COLUMN(struct ioctl_row, request, "request", UNIT_TEXT),
+	COLUMN(struct ioctl_row, count, "times", UNIT_COUNT),
+	COLUMN(struct ioctl_row, total_ns, "in all", UNIT_NS),
+};
+/* clang-format on */
+
+static const struct table_kind ioctl_kind = {
+	.key = "ioctls",
+	.detail = true,
+	.title = "KERNEL MODULE: ioctl by request",
+	.columns = ioctl_columns,
+	.n_columns = ARRAY_SIZE(ioctl_columns),
+	.row_bytes = sizeof(struct ioctl_row),
+	.text_rows = 6,
+};
+
+static int by_ioctl(const void *a, const void *b)
+{
+	const struct ioctl_row *x = a, *y = b;
+
+	return x->total_ns < y->total_ns ? 1 : x->total_ns > y->total_ns ? -1 : 0;
+}
+
+void report_ioctls(struct report *report, const struct analysis *a)
+{
+	struct ioctl_row *rows = xcalloc(a->accounts.n_ioctls + 1, sizeof(*rows));
+	size_t i;
+
+	for (i = 0; i < a->accounts.n_ioctls; i++)
+		rows[i] = (struct ioctl_row){
+			.request = report_text(report, "0x%llx",
+					       (unsigned long long)a->accounts.ioctls[i].request),
+			.count = a->accounts.ioctls[i].count,
+			.total_ns = a->accounts.ioctls[i].ns};
+	qsort(rows, a->accounts.n_ioctls, sizeof(*rows), by_ioctl);
+	report_add(report, &ioctl_kind, rows, a->accounts.n_ioctls);
+}
+
+/* ---- accounts ------------------------------------------------------------------------------- */
+
+struct account_row {
+	const char *process, *function, *mostly;
+	uint64_t pid, thread, calls, total_ns, expected_ns, lost_ns, kernel_work_ns;
+#define BUCKET(name, key, text) uint64_t key##_ns;
+	BUCKETS(BUCKET)
+#undef BUCKET
+};
+
+/* clang-format off */
+static const struct column function_columns[] = {
+	COLUMN(struct account_row, function, "function", UNIT_TEXT),
+	COLUMN(struct account_row, calls, "calls", UNIT_COUNT),
+	COLUMN(struct account_row, total_ns, "took", UNIT_NS),
+	COLUMN(struct account_row, expected_ns, "expected", UNIT_NS_IF_KNOWN),
+	COLUMN(struct account_row, gpu_intended_ns, "GPU", UNIT_NS),
+	COLUMN(struct account_row, lost_ns, "lost", UNIT_NS),
+	COLUMN_TEXT(struct account_row, mostly, "mostly by"),
+	COLUMN_JSON(struct account_row, kernel_work_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, own_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, loading_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, gpu_hidden_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, lock_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, ioctl_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, queue_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, not_running_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, unexplained_ns, UNIT_NS),
+};
+
+static const struct column account_columns[] = {
+	COLUMN_JSON(struct account_row, process, UNIT_TEXT),
+	COLUMN_JSON(struct account_row, pid, UNIT_PLAIN),
+	COLUMN_JSON(struct account_row, thread, UNIT_PLAIN),
+	COLUMN_JSON(struct account_row, function, UNIT_TEXT),
+	COLUMN_JSON(struct account_row, calls, UNIT_COUNT),
+	COLUMN_JSON(struct account_row, total_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, expected_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct account_row, lost_ns, UNIT_NS),
+	COLUMN_JSON(struct account_row, kernel_work_ns, UNIT_NS),
+#define BUCKET(name, key, text) COLUMN_JSON(struct account_row, key##_ns, UNIT_NS),
+	BUCKETS(BUCKET)
+#undef BUCKET
+};
+/* clang-format on */
+
+static const struct table_kind function_kind = {
+	.key = "function_accounts",
+	.detail = true,
+	.title = "ACCOUNTS: what calls took, should have taken, and lost",
+	.columns = function_columns,
+	.n_columns = ARRAY_SIZE(function_columns),
+	.row_bytes = sizeof(struct account_row),
+	.text_rows = 12,
+};
+
+static const struct table_kind account_kind = {
+	.key = "accounts",
+	.detail = true,
+	.title = "ACCOUNTS, by thread",
+	.columns = account_columns,
+	.n_columns = ARRAY_SIZE(account_columns),
+	.row_bytes = sizeof(struct account_row),
+	.json_only = true,
+};
+
+static int by_loss(const void *a, const void *b)
+{
+	const struct account_row *x = a, *y = b;
+
+	if (x->lost_ns != y->lost_ns)
+		return x->lost_ns < y->lost_ns ? 1 : -1;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns < y->total_ns ? 1 : -1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return strcmp(x->function, y->function);
+}
+
+static struct account_row account_row(const struct analysis *a, uint32_t fn,
+				      const struct account *account)
+{
+	size_t i, best = BUCKET_UNEXPLAINED;
+	struct account_row row = {.function = word_function(a->set, fn),
+				  .calls = account->calls,
+				  .total_ns = account->total_ns,
+				  .expected_ns = account->expected_ns,
+				  .lost_ns = account_lost(account),
+				  .kernel_work_ns = account->kernel_ns,
+#define BUCKET(name, key, text) .key##_ns = account->bucket_ns[BUCKET_##name],
+				  BUCKETS(BUCKET)
+#undef BUCKET
+	};
+
+	for (i = 0; i < BUCKET_COUNT; i++)
+		if (account_lost_by(account, (enum bucket)i) >
+		    account_lost_by(account, (enum bucket)best))
+			best = i;
+	row.mostly = row.lost_ns ? bucket_names[best] : NULL;
+	return row;
+}
+
+void report_accounts(struct report *report, const struct analysis *a, const struct subject *s)
+{
+	size_t n_functions = a->set->functions.count, i, j, n = 0, n_sums = 0;
+	struct account *sums = xcalloc(n_functions, sizeof(*sums));
+	struct account_row *rows = NULL, *functions = xcalloc(n_functions, sizeof(*functions));
+
+	for (i = 0; i < a->accounts.n_callers; i++) {
+		const struct caller *c = a->accounts.callers[i];
+
+		if (!c || (s->kind == SUBJECT_THREAD && c->thread->tid != s->tid))
+			continue;
+		for (j = 0; j < c->n_accounts; j++) {
+			if (s->kind == SUBJECT_CALL && c->account_fns[j] != s->fn)
+				continue;
+			account_add(&sums[c->account_fns[j]], &c->accounts[j]);
+			rows = grow(rows, n, sizeof(*rows));
+			rows[n] = account_row(a, c->account_fns[j], &c->accounts[j]);
+			rows[n].process = word_process(&report->arena, c->thread->process->trace);
+			rows[n].pid = c->thread->process->trace->pid;
+			rows[n++].thread = c->thread->tid;
+		}
+	}
+	for (i = 0; i < n_functions; i++)
+		if (sums[i].calls)
+			functions[n_sums++] = account_row(a, (uint32_t)i, &sums[i]);
+	qsort(functions, n_sums, sizeof(*functions), by_loss);
+	if (rows)
+		qsort(rows, n, sizeof(*rows), by_loss);
+	report_add(report, &function_kind, functions, n_sums);
+	report_add(report, &account_kind, rows, n);
+	free(sums);
+}

@@ -1,0 +1,561 @@
+/*
+ * analyzer/sections/blame.c: who waited for whom: threads, GPUs, locks, and all that has to do
+ * with the subject of a question. Called by waits.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "waits.h"
+#include "text/words.h"
+#include "trace/names.h"
+
+/* ---- who for whom --------------------------------------------------------------------------- */
+
+struct blame_row {
+	const char *process, *holder_process, *waiter_function, *holder_function, *lock, *how,
+		*cause;
+	uint64_t waiter, waiter_device, holder, holder_device, waits, waited_ns;
+};
+
+/* clang-format off */
+static const struct column blame_columns[] = {
+	COLUMN(struct blame_row, waiter, "thread", UNIT_PLAIN),
+	COLUMN(struct blame_row, waiter_device, "GPU", UNIT_DEVICE),
+	COLUMN(struct blame_row, waiter_function, "waited in", UNIT_TEXT),
+	COLUMN(struct blame_row, holder, "for", UNIT_PLAIN),
+	COLUMN(struct blame_row, holder_device, "GPU", UNIT_DEVICE),
+	COLUMN(struct blame_row, holder_function, "in", UNIT_TEXT),
+	COLUMN(struct blame_row, lock, "lock", UNIT_TEXT),
+	COLUMN(struct blame_row, waited_ns, "waited", UNIT_NS),
+	COLUMN_JSON(struct blame_row, process, UNIT_TEXT),
+	COLUMN_JSON(struct blame_row, waits, UNIT_COUNT),
+	COLUMN_JSON(struct blame_row, how, UNIT_TEXT),
+};
+
+static const struct column root_columns[] = {
+	COLUMN(struct blame_row, waiter, "thread", UNIT_PLAIN),
+	COLUMN(struct blame_row, waiter_device, "GPU", UNIT_DEVICE),
+	COLUMN(struct blame_row, waiter_function, "waited in", UNIT_TEXT),
+	{.key = "root", .title = "root", .unit = UNIT_PLAIN, .offset = offsetof(struct blame_row, holder)},
+	{.key = "root_device", .title = "GPU", .unit = UNIT_DEVICE, .offset = offsetof(struct blame_row, holder_device)},
+	{.key = "root_function", .title = "in", .unit = UNIT_TEXT, .offset = offsetof(struct blame_row, holder_function)},
+	COLUMN(struct blame_row, cause, "cause", UNIT_TEXT),
+	COLUMN(struct blame_row, waited_ns, "waited", UNIT_NS),
+	COLUMN_JSON(struct blame_row, process, UNIT_TEXT),
+	COLUMN_JSON(struct blame_row, waits, UNIT_COUNT),
+	COLUMN_JSON(struct blame_row, how, UNIT_TEXT),
+};
+static const struct column company_columns[] = {
+	COLUMN(struct blame_row, waiter, "thread", UNIT_PLAIN),
+	COLUMN(struct blame_row, waiter_device, "GPU", UNIT_DEVICE),
+	{.key = "waiter_function", .title = "took longer in", .unit = UNIT_TEXT, .offset = offsetof(struct blame_row, waiter_function)},
+	{.key = "other", .title = "beside", .unit = UNIT_PLAIN, .offset = offsetof(struct blame_row, holder)},
+	{.key = "other_device", .title = "GPU", .unit = UNIT_DEVICE, .offset = offsetof(struct blame_row, holder_device)},
+	{.key = "other_function", .title = "in", .unit = UNIT_TEXT, .offset = offsetof(struct blame_row, holder_function)},
+	{.key = "calls", .title = "calls", .unit = UNIT_COUNT, .offset = offsetof(struct blame_row, waits)},
+	{.key = "excess_ns", .title = "by", .unit = UNIT_NS, .offset = offsetof(struct blame_row, waited_ns)},
+	COLUMN_JSON(struct blame_row, process, UNIT_TEXT),
+	{.key = "other_process", .title = "", .unit = UNIT_TEXT, .place = COLUMN_JSON_ONLY, .offset = offsetof(struct blame_row, holder_process)},
+	COLUMN_JSON(struct blame_row, how, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind blame_kind = {
+	.key = "blame",
+	.detail = true,
+	.title = "WHO WAITED FOR WHOM: locks, by their holders",
+	.columns = blame_columns,
+	.n_columns = ARRAY_SIZE(blame_columns),
+	.row_bytes = sizeof(struct blame_row),
+	.text_rows = 12,
+};
+
+static const struct table_kind root_kind = {
+	.key = "root_blame",
+	.detail = true,
+	.title = "BECAUSE OF WHOM: the same, followed to the root",
+	.columns = root_columns,
+	.n_columns = ARRAY_SIZE(root_columns),
+	.row_bytes = sizeof(struct blame_row),
+	.text_rows = 12,
+};
+
+static const struct table_kind company_kind = {
+	.key = "kernel_company",
+	.detail = true,
+	.title = "KERNEL MODULE: whose calls took longer while whose were in it, too (inferred)",
+	.columns = company_columns,
+	.n_columns = ARRAY_SIZE(company_columns),
+	.row_bytes = sizeof(struct blame_row),
+	.text_rows = 12,
+};
+
+static int by_waited(const void *a, const void *b)
+{
+	const struct blame_row *x = a, *y = b;
+
+	if (x->waited_ns != y->waited_ns)
+		return x->waited_ns < y->waited_ns ? 1 : -1;
+	if (x->waiter != y->waiter)
+		return x->waiter < y->waiter ? -1 : 1;
+	if (x->holder != y->holder)
+		return x->holder < y->holder ? -1 : 1;
+	return strcmp(x->waiter_function, y->waiter_function);
+}
+
+static void add_edges(struct report *report, const struct analysis *a,
+		      const struct table_kind *kind, const struct blame_edges *edges,
+		      const struct subject *s)
+{
+	struct blame_row *rows = xcalloc(edges->n, sizeof(*rows));
+	const struct blame_edge *edge;
+	size_t n = 0;
+
+	EDGES_ITER (edge, edges) {
+		const struct blame_key *k = &edge->key;
+		const struct thread *waiter = edge_thread(&a->model, k->waiter), *holder;
+
+		if (!subject_has_edge(&a->accounts, s, k))
+			continue;
+		holder = edge_thread(&a->model, k->holder);
+		rows[n++] = (struct blame_row){
+			.process = word_process(&report->arena, waiter->process->trace),
+			.waiter = waiter->tid,
+			.waiter_function = word_function(a->set, k->waiter_fn),
+			.waiter_device = k->waiter_device,
+			.holder = holder ? holder->tid : 0,
+			.holder_process =
+				holder ? word_process(&report->arena, holder->process->trace)
+				       : NULL,
+			.holder_function = word_function(a->set, k->holder_fn),
+			.holder_device = k->holder_device,
+			.how = k->inferred ? "inferred" : "measured",
+			.cause = cause_keys[k->cause],
+			.waits = edge->waits,
+			.waited_ns = (uint64_t)(edge->waited_ns + 0.5),
+		};
+		if (k->lock)
+			rows[n - 1].lock =
+				report_text(report, "%s", a->accounts.locks.all[k->lock - 1]->name);
+	}
+	qsort(rows, n, sizeof(*rows), by_waited);
+	report_add(report, kind, rows, n);
+}
+
+/* ---- GPU by GPU, call by call ---------------------------------------------------------------- */
+
+struct pair_row {
+	uint64_t waiter_device, holder_device, waits, waited_ns;
+	const char *waiter_function, *holder_function, *calls, *how;
+	bool inferred;
+	double ns;
+	double most_ns; /* of the pair of calls named */
+};
+
+/* clang-format off */
+static const struct column device_columns[] = {
+	COLUMN(struct pair_row, waiter_device, "GPU", UNIT_DEVICE),
+	COLUMN(struct pair_row, holder_device, "waited for GPU", UNIT_DEVICE),
+	COLUMN(struct pair_row, waits, "times", UNIT_COUNT),
+	COLUMN(struct pair_row, waited_ns, "in all", UNIT_NS),
+	COLUMN(struct pair_row, calls, "mostly", UNIT_TEXT),
+	COLUMN_JSON(struct pair_row, how, UNIT_TEXT),
+};
+
+static const struct column call_columns[] = {
+	COLUMN(struct pair_row, waiter_function, "call", UNIT_TEXT),
+	COLUMN(struct pair_row, holder_function, "waited for", UNIT_TEXT),
+	COLUMN(struct pair_row, waits, "times", UNIT_COUNT),
+	COLUMN(struct pair_row, waited_ns, "in all", UNIT_NS),
+	COLUMN_JSON(struct pair_row, how, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind device_kind = {
+	.key = "device_blame",
+	.detail = true,
+	.title = "GPU BY GPU: whose threads waited for locks that whose threads held",
+	.columns = device_columns,
+	.n_columns = ARRAY_SIZE(device_columns),
+	.row_bytes = sizeof(struct pair_row),
+	.text_rows = 24,
+};
+
+static const struct table_kind call_kind = {
+	.key = "call_blame",
+	.detail = true,
+	.title = "CALL BY CALL: which waited for locks that were held in which",
+	.columns = call_columns,
+	.n_columns = ARRAY_SIZE(call_columns),
+	.row_bytes = sizeof(struct pair_row),
+	.text_rows = 8,
+};
+
+static bool same_devices(const struct pair_row *x, const struct pair_row *y)
+{
+	return x->inferred == y->inferred && x->waiter_device == y->waiter_device &&
+	       x->holder_device == y->holder_device;
+}
+
+static bool same_calls(const struct pair_row *x, const struct pair_row *y)
+{
+	return x->inferred == y->inferred && !strcmp(x->waiter_function, y->waiter_function) &&
+	       !strcmp(x->holder_function, y->holder_function);
+}
+
+static int by_pair(const void *a, const void *b)
+{
+	const struct pair_row *x = a, *y = b;
+	int order;
+
+	if (x->waited_ns != y->waited_ns)
+		return x->waited_ns < y->waited_ns ? 1 : -1;
+	if (x->waiter_device != y->waiter_device)
+		return x->waiter_device < y->waiter_device ? -1 : 1;
+	if (x->holder_device != y->holder_device)
+		return x->holder_device < y->holder_device ? -1 : 1;
+	order = strcmp(x->waiter_function, y->waiter_function);
+	return order ? order : strcmp(x->holder_function, y->holder_function);
+}
+
+/* The edges with a known holder, those that are the same to `same` in one row. */
+static void add_pairs(struct report *report, const struct analysis *a,
+		      const struct table_kind *kind,
+		      bool (*same)(const struct pair_row *, const struct pair_row *),
+		      const struct subject *s)
+{
+	struct pair_row *rows = NULL;
+	const struct blame_edge *edge;
+	size_t i, n = 0;
+
+	EDGES_ITER (edge, &a->accounts.blame.direct) {
+		const struct blame_key *k = &edge->key;
+		struct pair_row row = {
+			.waiter_device = k->waiter_device,
+			.holder_device = k->holder_device,
+			.waiter_function = word_function(a->set, k->waiter_fn) ?: "?",
+			.holder_function = word_function(a->set, k->holder_fn) ?: "?",
+			.inferred = k->inferred,
+			.how = k->inferred ? "inferred" : "measured",
+		};
+
+		if (!k->holder || !subject_has_edge(&a->accounts, s, k))
+			continue;
+		for (i = 0; i < n && !same(&rows[i], &row); i++)
+			;
+		if (i == n) {
+			rows = grow(rows, n, sizeof(*rows));
+			rows[n++] = row;
+		}
+		rows[i].waits += edge->waits;
+		rows[i].ns += edge->waited_ns;
+		rows[i].waited_ns = (uint64_t)(rows[i].ns + 0.5);
+		if (edge->waited_ns > rows[i].most_ns) {
+			rows[i].most_ns = edge->waited_ns;
+			rows[i].calls = report_text(report, "%s for %s", row.waiter_function,
+						    row.holder_function);
+		}
+	}
+	if (rows)
+		qsort(rows, n, sizeof(*rows), by_pair);
+	report_add(report, kind, rows, n);
+}
+
+/* ---- locks ---------------------------------------------------------------------------------- */
+
+struct lock_row {
+	const char *name, *place, *kind, *first_function, *process, *about;
+	uint64_t waits, waited_ns, waking_ns, longest_ns, waiters, holders, longest_row, starved,
+		address;
+};
+
+/* clang-format off */
+static const struct column lock_columns[] = {
+	COLUMN(struct lock_row, name, "lock", UNIT_TEXT),
+	COLUMN(struct lock_row, kind, "kind", UNIT_TEXT),
+	COLUMN(struct lock_row, waits, "waits", UNIT_COUNT),
+	COLUMN(struct lock_row, waited_ns, "waited", UNIT_NS),
+	COLUMN(struct lock_row, longest_ns, "longest", UNIT_NS),
+	COLUMN(struct lock_row, waiters, "waiters", UNIT_COUNT),
+	COLUMN(struct lock_row, holders, "holders", UNIT_COUNT),
+	COLUMN(struct lock_row, longest_row, "passed over", UNIT_COUNT),
+	COLUMN_JSON(struct lock_row, waking_ns, UNIT_NS),
+	COLUMN_JSON(struct lock_row, place, UNIT_TEXT),
+	COLUMN_JSON(struct lock_row, address, UNIT_PLAIN),
+	COLUMN_JSON(struct lock_row, process, UNIT_TEXT),
+	COLUMN_JSON(struct lock_row, first_function, UNIT_TEXT),
+	COLUMN_JSON(struct lock_row, starved, UNIT_PLAIN),
+	COLUMN_TEXT_WORDS(struct lock_row, about),
+};
+/* clang-format on */
+
+static const struct table_kind lock_kind = {
+	.key = "locks",
+	.detail = true,
+	.title = "LOCKS that calls waited for",
+	.columns = lock_columns,
+	.n_columns = ARRAY_SIZE(lock_columns),
+	.row_bytes = sizeof(struct lock_row),
+	.text_rows = 10,
+};
+
+void report_locks(struct report *report, const struct analysis *a, struct lock *const *locks,
+		  size_t n_locks, const struct subject *s)
+{
+	struct lock_row *rows = xcalloc(n_locks + 1, sizeof(*rows));
+	size_t i, n = 0;
+
+	for (i = 0; i < n_locks; i++) {
+		const struct lock *lock = locks[i];
+		struct lock_row *row = &rows[n];
+
+		if (s->kind == SUBJECT_LOCK && !subject_is_lock(s, lock))
+			continue;
+		n++;
+		*row = (struct lock_row){
+			.name = report_text(report, "%s", lock->name),
+			.place = report_text(report, "%s", lock->place),
+			.kind = spy_wait_is_lock(lock->kind) && lock->kind != SPY_WAIT_MUTEX &&
+						lock->kind != SPY_WAIT_SPIN
+					? "rwlock"
+					: name_wait(lock->kind),
+			.process = word_process(&report->arena, lock->process->trace),
+			.first_function = word_function(a->set, lock->first_fn),
+			.waits = lock->waits,
+			.waited_ns = lock->waited_ns,
+			.waking_ns = lock->waking_ns,
+			.longest_ns = lock->longest_ns,
+			.waiters = lock->waiters.count,
+			.holders = lock->holders.count,
+			.longest_row = lock->longest_row,
+			.starved = lock->starved ? lock->starved->tid : 0,
+			.address = lock->key.address,
+		};
+		row->about = report_text(report, "%s, first waited for in %s (%s)", row->place,
+					 row->first_function,
+					 word_function(a->set, lock->first_inner_fn));
+	}
+	report_add(report, &lock_kind, rows, n);
+}
+
+/* ---- threads without calls ------------------------------------------------------------------ */
+
+struct stranger_row {
+	const char *process, *name;
+	uint64_t tid;
+};
+
+/* clang-format off */
+static const struct column stranger_columns[] = {
+	COLUMN(struct stranger_row, process, "process", UNIT_TEXT),
+	COLUMN(struct stranger_row, tid, "thread", UNIT_PLAIN),
+	COLUMN(struct stranger_row, name, "name", UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind stranger_kind = {
+	.key = "strangers",
+	.detail = true,
+	.title = "THREADS WITHOUT CALLS that held locks: the driver's own, or some we cannot see",
+	.columns = stranger_columns,
+	.n_columns = ARRAY_SIZE(stranger_columns),
+	.row_bytes = sizeof(struct stranger_row),
+	.text_rows = 8,
+};
+
+void report_strangers(struct report *report, const struct analysis *a)
+{
+	struct stranger_row *rows = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+
+		if (!thread->stranger)
+			continue;
+		rows = grow(rows, n, sizeof(*rows));
+		rows[n++] = (struct stranger_row){
+			.process = word_process(&report->arena, thread->process->trace),
+			.name = thread->name[0] ? report_text(report, "%.15s", thread->name) : NULL,
+			.tid = thread->tid,
+		};
+	}
+	report_add(report, &stranger_kind, rows, n);
+}
+
+/* ---- one thread, function, lock or GPU --------------------------------------------------------- */
+
+struct subject_row {
+	const char *subject, *only, *waited, *waited_mostly, *held_up, *held_up_mostly;
+	uint64_t waited_ns, held_up_ns, calls, counted;
+};
+
+/* clang-format off */
+static const struct column subject_columns[] = {
+	COLUMN(struct subject_row, subject, "about", UNIT_TEXT),
+	COLUMN_TEXT(struct subject_row, only, "called"),
+	COLUMN_TEXT(struct subject_row, waited, "waited"),
+	COLUMN_TEXT(struct subject_row, waited_mostly, "mostly for"),
+	COLUMN_TEXT(struct subject_row, held_up, "held up"),
+	COLUMN_TEXT(struct subject_row, held_up_mostly, "mostly"),
+	COLUMN_JSON(struct subject_row, waited_ns, UNIT_NS),
+	COLUMN_JSON(struct subject_row, held_up_ns, UNIT_NS),
+	COLUMN_JSON(struct subject_row, calls, UNIT_COUNT),
+	COLUMN_JSON(struct subject_row, counted, UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind subject_kind = {
+	.key = "why",
+	.title = "WHY",
+	.columns = subject_columns,
+	.n_columns = ARRAY_SIZE(subject_columns),
+	.row_bytes = sizeof(struct subject_row),
+	.facts = true,
+};
+
+/* Is the subject one end of the edge: the waiter's, or the holder's? A lock is both. */
+static bool is_end(const struct analysis *a, const struct blame_key *k, const struct subject *s,
+		   bool holder)
+{
+	uint32_t thread = holder ? k->holder : k->waiter;
+
+	switch (s->kind) {
+	case SUBJECT_THREAD:
+		return thread && edge_thread(&a->model, thread)->tid == s->tid;
+	case SUBJECT_CALL:
+		return (holder ? k->holder_fn : k->waiter_fn) == s->fn;
+	case SUBJECT_DEVICE:
+		return (holder ? k->holder_device : k->waiter_device) == s->device;
+	default:
+		return subject_has_edge(&a->accounts, s, k);
+	}
+}
+
+/* Sums up the edges at one end of which the subject is, and says what is at the other end of the
+ * longest. */
+static double sum_end(struct report *report, const struct analysis *a, bool holder,
+		      const char **mostly)
+{
+	const struct subject *s = &a->accounts.blame.subject;
+	const struct blame_edge *edge, *most = NULL;
+	double ns = 0;
+
+	EDGES_ITER (edge, &a->accounts.blame.direct) {
+		if (!is_end(a, &edge->key, s, holder))
+			continue;
+		ns += edge->waited_ns;
+		if (!most || edge->waited_ns > most->waited_ns)
+			most = edge;
+	}
+	if (most) {
+		uint32_t thread = holder ? most->key.waiter : most->key.holder;
+		uint32_t fn = holder ? most->key.waiter_fn : most->key.holder_fn;
+
+		*mostly = report_text(
+			report, "%s%s, %s",
+			word_thread(&report->arena, edge_thread(&a->model, thread),
+				    holder ? most->key.waiter_device : most->key.holder_device),
+			word_in_function(&report->arena, a->set, fn),
+			word_time(&report->arena, (uint64_t)most->waited_ns));
+	}
+	return ns;
+}
+
+static const char *subject_text(struct report *report, const struct analysis *a)
+{
+	const struct subject *s = &a->accounts.blame.subject;
+	size_t i;
+
+	switch (s->kind) {
+	case SUBJECT_THREAD:
+		return report_text(report, "thread %u", s->tid);
+	case SUBJECT_CALL:
+		return word_function(a->set, s->fn);
+	case SUBJECT_DEVICE:
+		return report_text(report, "GPU %u", s->device);
+	default:
+		for (i = 0; i < a->accounts.locks.count; i++)
+			if (subject_is_lock(s, a->accounts.locks.all[i]))
+				return report_text(report, "lock %s, %s",
+						   a->accounts.locks.all[i]->name,
+						   a->accounts.locks.all[i]->place);
+		return "a lock";
+	}
+}
+
+/* Why there is nothing to tell of a function that was called: no call of the application's was recorded. */
+static const char *only_text(struct report *report, const struct analysis *a, uint32_t fn)
+{
+	if (!a->stats.counted[fn])
+		return report_text(report,
+				   "%s, only inside other calls, which are what waited: report "
+				   "--verbose --nested has both",
+				   word_count(&report->arena, a->stats.nested[fn].count, "time"));
+	if (a->set->functions.all[fn].contract == SPY_CONTRACT_HOST)
+		return report_text(report,
+				   "%s, and only counted: it never waits, so there are no records "
+				   "of its calls",
+				   word_count(&report->arena, a->stats.counted[fn], "time"));
+	return report_text(
+		report,
+		"%s, and only counted: inside other calls, which are what waited, or because "
+		"CUDASPY_COUNT wanted it (CUDASPY_TRACE=%s records each)",
+		word_count(&report->arena, a->stats.counted[fn], "time"),
+		a->set->functions.all[fn].name);
+}
+
+static void count_calls(struct subject_row *row, const struct analysis *a)
+{
+	const struct subject *s = &a->accounts.blame.subject;
+	size_t i;
+
+	for (i = 0; s->kind == SUBJECT_THREAD && i < a->model.n_threads; i++) {
+		if (a->model.threads[i]->tid != s->tid)
+			continue;
+		row->calls += a->stats.threads[i].count;
+		row->counted = add_capped(row->counted, a->stats.threads[i].counted);
+	}
+	if (s->kind == SUBJECT_CALL) {
+		row->calls = a->stats.direct[s->fn].count;
+		row->counted = a->stats.counted[s->fn];
+	}
+	for (i = 0; s->kind == SUBJECT_DEVICE && i < a->model.n_processes; i++)
+		row->calls += a->stats.devices[i * CALLSTATS_DEVICES + s->device].count;
+}
+
+void report_subject(struct report *report, const struct analysis *a)
+{
+	struct subject_row *row = xcalloc(1, sizeof(*row));
+
+	row->subject = subject_text(report, a);
+	row->waited_ns = (uint64_t)sum_end(report, a, false, &row->waited_mostly);
+	row->held_up_ns = (uint64_t)sum_end(report, a, true, &row->held_up_mostly);
+	row->waited = row->waited_ns ? report_text(report, "%s for locks that others held",
+						   word_time(&report->arena, row->waited_ns))
+				     : "for no lock that others held";
+	row->held_up = row->held_up_ns ? report_text(report, "others, for %s",
+						     word_time(&report->arena, row->held_up_ns))
+				       : "nobody";
+	count_calls(row, a);
+	if (a->accounts.blame.subject.kind == SUBJECT_CALL && !row->calls) {
+		row->only = only_text(report, a, a->accounts.blame.subject.fn);
+		row->waited = row->held_up = NULL;
+	}
+	if (a->accounts.blame.subject.kind == SUBJECT_LOCK) {
+		row->waited = report_text(report, "by its waiters, %s",
+					  word_time(&report->arena, row->waited_ns));
+		row->held_up = NULL;
+	}
+	report_add(report, &subject_kind, row, 1);
+}
+
+void report_edges(struct report *report, const struct analysis *a)
+{
+	const struct subject *subject = &a->accounts.blame.subject;
+
+	add_pairs(report, a, &device_kind, same_devices, subject);
+	add_pairs(report, a, &call_kind, same_calls, subject);
+	add_edges(report, a, &blame_kind, &a->accounts.blame.direct, subject);
+	add_edges(report, a, &root_kind, &a->accounts.blame.roots, subject);
+	add_edges(report, a, &company_kind, &a->accounts.company.edges, subject);
+}

@@ -1,0 +1,61 @@
+/*
+ * analyzer/sections/files.c: files of the program that are not there any more, or not those
+ * that ran. Called by `report`, `why` and `info`.
+ */
+#include <string.h>
+#include "files.h"
+#include "text/where.h"
+
+struct file_row {
+	const char *file, *state, *recorded, *found, *text;
+};
+
+/* clang-format off */
+static const struct column file_columns[] = {
+	COLUMN(struct file_row, file, "file", UNIT_TEXT),
+	COLUMN_JSON(struct file_row, state, UNIT_TEXT),
+	COLUMN_JSON(struct file_row, recorded, UNIT_TEXT),
+	COLUMN_JSON(struct file_row, found, UNIT_TEXT),
+	COLUMN_TEXT_WORDS(struct file_row, text),
+};
+/* clang-format on */
+
+static const struct table_kind file_kind = {
+	.key = "files",
+	.title = "FILES that are not those that ran: places in them are offsets, without functions "
+		 "and "
+		 "lines",
+	.columns = file_columns,
+	.n_columns = ARRAY_SIZE(file_columns),
+	.row_bytes = sizeof(struct file_row),
+	.text_rows = 10,
+};
+
+static const char *state_of(const struct unread_file *file)
+{
+	if (!file->found)
+		return "missing";
+	return *file->recorded ? "other" : "unknown";
+}
+
+size_t report_files(struct report *report, struct symbolizer *symbols)
+{
+	const struct unread_file *files;
+	struct file_row *rows;
+	size_t i, n;
+
+	files = symbolizer_unread(symbols, &n);
+	rows = xcalloc(n, sizeof(*rows));
+	for (i = 0; i < n; i++)
+		rows[i] = (struct file_row){
+			.file = report_text(report, "%s", files[i].path),
+			.state = state_of(&files[i]),
+			.recorded = *files[i].recorded
+					    ? report_text(report, "%s", files[i].recorded)
+					    : NULL,
+			.found = files[i].found ? report_text(report, "%s", files[i].found) : NULL,
+			.text = word_unread(&report->arena, &files[i]),
+		};
+	report_add(report, &file_kind, rows, n);
+	return n;
+}

@@ -1,0 +1,454 @@
+/*
+ * analyzer/sections/findings.c: the findings of a report. Called by `report` and `why`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "findings.h"
+#include "gate.h"
+#include "stack.h"
+#include "trace.h"
+#include "findings/analyzed.h"
+#include "findings/detector.h"
+#include "text/where.h"
+#include "text/words.h"
+
+struct finding_row {
+	const char *id, *title, *severity, *headline, *cost_known, *program, *host, *function,
+		*module, *caller, *file, *library, *library_caller, *where, *elsewhere;
+	const char *python, *python_function, *python_file;
+	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
+		*compared, *fails;
+	const char *share, *share_of;
+	uint64_t share_ppm, share_of_ns, share_thread;
+	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, run_ns,
+		count, bytes, alike, alike_ns, offset;
+	const struct table *stack;
+	uint64_t before_ns, line, python_line, processes, worst_at_ns, worst_ns, worst_thread,
+		worst_device;
+};
+
+/* clang-format off */
+static const struct column finding_columns[] = {
+	COLUMN(struct finding_row, rank, "#", UNIT_PLAIN),
+	COLUMN(struct finding_row, cost_ns, "cost", UNIT_NS_IF_KNOWN),
+	COLUMN(struct finding_row, gain_high_ns, "gain", UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, cost_known, UNIT_TEXT),
+	COLUMN_TEXT(struct finding_row, headline, "what"),
+	COLUMN_JSON(struct finding_row, id, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, title, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, severity, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, total_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, own_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, others_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, run_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, share, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, share_ppm, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, share_of, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, share_of_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, share_thread, UNIT_PLAIN),
+	COLUMN_JSON(struct finding_row, gain_low_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, count, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, bytes, UNIT_BYTES),
+	COLUMN_JSON(struct finding_row, alike, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, alike_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, processes, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, program, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, host, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, function, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, module, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, offset, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, caller, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, file, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, line, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, library, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, library_caller, UNIT_TEXT),
+	COLUMN_LINE(struct finding_row, where, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, elsewhere, UNIT_TEXT),
+	{.key = "python", .title = "", .unit = UNIT_TEXT, .place = COLUMN_BELOW_WORDS,
+	 .offset = offsetof(struct finding_row, python)},
+	COLUMN_JSON(struct finding_row, python_function, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, python_file, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, python_line, UNIT_COUNT),
+	COLUMN_JSON(struct finding_row, what, UNIT_TEXT),
+	COLUMN_TEXT_WORDS(struct finding_row, costs),
+	COLUMN_TEXT_WORDS(struct finding_row, evidence),
+	COLUMN_TABLE(struct finding_row, stack, &stack_table_kind),
+	COLUMN_JSON(struct finding_row, worst_at_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, worst_ns, UNIT_NS),
+	COLUMN_JSON(struct finding_row, worst_thread, UNIT_PLAIN),
+	COLUMN_JSON(struct finding_row, worst_device, UNIT_DEVICE),
+	COLUMN_TEXT_WORDS(struct finding_row, gain),
+	COLUMN_JSON(struct finding_row, fix, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, otherwise, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, overlaps, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, suppressed, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, compared, UNIT_TEXT),
+	COLUMN_JSON(struct finding_row, before_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, fails, UNIT_TEXT),
+};
+/* clang-format on */
+
+#define FINDING_KIND(title_) \
+	{ \
+		.key = "findings", .title = (title_), .columns = finding_columns, \
+		.n_columns = ARRAY_SIZE(finding_columns), .row_bytes = sizeof(struct finding_row), \
+		.text_rows = 10, .when_empty = "none", \
+	}
+static const struct table_kind finding_kind =
+	FINDING_KIND("FINDINGS, first those whose cure gains most");
+static const struct table_kind about_kind =
+	FINDING_KIND("FINDINGS in its calls, numbered as in the report");
+
+/* Text leaves out those that cost little, unless their detector wants them seen or the gate fails on
+ * them, and those that are suppressed: they are moved to the end. Returns how many. */
+static size_t fold(struct finding *findings, size_t n)
+{
+	struct finding *folded = xcalloc(n + 1, sizeof(*folded));
+	size_t i, kept = 0, n_folded = 0;
+
+	for (i = 0; i < n; i++) {
+		const struct finding *f = &findings[i];
+
+		if (f->suppressed || (finding_minor(f) && !f->shown && !f->fails))
+			folded[n_folded++] = *f;
+		else
+			findings[kept++] = *f;
+	}
+	if (n_folded)
+		memcpy(&findings[kept], folded, n_folded * sizeof(*folded));
+	free(folded);
+	return n_folded;
+}
+
+/* "12 % of thread 7's working time". */
+static const char *share_text(struct report *report, const struct stake *stake)
+{
+	static const char *const wholes[] = {
+		[STAKE_WORKING] = "working time", [STAKE_THREAD] = "time"};
+	const char *share = word_percent(&report->arena, stake->share, 1);
+
+	if (stake->whole == STAKE_ALL || !stake->thread)
+		return report_text(report, "%s of the threads' time", share);
+	return report_text(report, "%s of thread %u%s's %s", share, stake->thread->tid,
+			   word_host(&report->arena, stake->thread->process->trace),
+			   wholes[stake->whole]);
+}
+
+/* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
+static const char *alike_text(struct report *report, const struct finding *f)
+{
+	if (!f->alike)
+		return "";
+	return report_text(report, "; with %llu more at other places, each minor: %s, %s",
+			   (unsigned long long)f->alike,
+			   word_time(&report->arena, finding_cost(f) + f->alike_ns),
+			   share_text(report, &f->alike_stake));
+}
+
+/* Where there are several hosts. */
+static const char *on_host(struct report *report, const struct finding *f)
+{
+	return f->host && !f->host->alone ? report_text(report, "; on %s", f->host->label) : "";
+}
+
+static const char *cost_text(struct report *report, const struct finding *f)
+{
+	const char *share = share_text(report, &f->stake);
+	const char *alike = alike_text(report, f);
+
+	if (f->cost_unknown)
+		return report_text(report, "%s; what that cost, the trace does not tell", f->what);
+	if (!report_tells_others(f->others_ns, finding_cost(f)))
+		return report_text(report, "%s; %s%s", f->what, share, alike);
+	return report_text(report,
+			   "%s; it cost its threads %s and others, who waited for it, %s: %s%s",
+			   f->what, word_time(&report->arena, f->own_ns),
+			   word_time(&report->arena, f->others_ns), share, alike);
+}
+
+static const char *evidence_text(struct report *report, const struct analysis *a,
+				 const struct finding *f, const struct evidence *e)
+{
+	if (!e->thread || !f->own_ns)
+		return NULL;
+	return report_text(report, "worst: %s after %s, in %s",
+			   word_time(&report->arena, e->duration_ns),
+			   word_since(&report->arena, &a->model, e->begin_ns),
+			   word_thread(&report->arena, e->thread, e->device));
+}
+
+static const char *gain_text(struct report *report, const struct finding *f)
+{
+	if (!f->gain_known || !f->gain_high_ns)
+		return f->fix;
+	if (report_is_point(f->gain_low_ns, f->gain_high_ns))
+		return report_text(report, "%s Gains about %s of the threads' time.", f->fix,
+				   word_time(&report->arena, f->gain_high_ns));
+	if (!f->gain_low_ns)
+		return report_text(report, "%s Gains up to %s of the threads' time.", f->fix,
+				   word_time(&report->arena, f->gain_high_ns));
+	return report_text(report, "%s Gains %s to %s of the threads' time.", f->fix,
+			   word_time(&report->arena, f->gain_low_ns),
+			   word_time(&report->arena, f->gain_high_ns));
+}
+
+static const char *const share_keys[] = {
+	[STAKE_WORKING] = "working", [STAKE_THREAD] = "thread", [STAKE_ALL] = "all"};
+
+static const struct evidence *worst_of(const struct finding *f)
+{
+	static const struct evidence none;
+
+	return f->site ? &f->site->worst : &none;
+}
+
+/* Why its cost is not what a problem's is. */
+static const char *note(const struct finding *f)
+{
+	if (f->perhaps_free)
+		return "a note (perhaps free): ";
+	if (f->cost_unknown)
+		return "a note (cost unknown): ";
+	if (f->once && !finding_minor(f))
+		return "a note (once a run): ";
+	if (finding_gains_little(f))
+		return "a note (gains little): ";
+	if (!strcmp(finding_severity(f), "note"))
+		return "a note: ";
+	return strcmp(finding_severity(f), "minor") ? "" : "minor: ";
+}
+
+static const char *headline(struct report *report, const struct finding *f)
+{
+	if (f->suppressed)
+		return report_text(report, "accepted (%s): %s", f->suppressed, f->detector->title);
+	if (!f->compared || !strcmp(f->compared, "same"))
+		return report_text(report, "%s%s", note(f), f->detector->title);
+	if (!strcmp(f->compared, "new"))
+		return report_text(report, "NEW: %s", f->detector->title);
+	return report_text(report, "WORSE (it was %s): %s",
+			   f->before_ns == UNKNOWN_NS ? "unknown"
+						      : word_time(&report->arena, f->before_ns),
+			   f->detector->title);
+}
+
+static uint64_t if_known(bool known, uint64_t ns)
+{
+	return known ? ns : UNKNOWN_NS;
+}
+
+#define PYTHON_LINES_MOST 3
+
+/* "train.py:42 in step; also data.py:7 in load, and 2 more lines". */
+static const char *python_words(struct report *report, const struct finding *f)
+{
+	const char *words = word_python(&report->arena, &f->python[0].at);
+	size_t i, more;
+
+	for (i = 1; i < f->n_python && i < PYTHON_LINES_MOST; i++)
+		words = report_text(report, "%s%s %s", words, i > 1 ? "," : "; also",
+				    word_python(&report->arena, &f->python[i].at));
+	more = f->n_minor_python + f->n_python - i;
+	return more ? report_text(report, "%s, and %s", words,
+				  word_count(&report->arena, more, "more line"))
+		    : words;
+}
+
+/* The costliest of the lines. */
+static void describe_python(struct finding_row *row, struct report *report, const struct finding *f)
+{
+	if (!f->n_python)
+		return;
+	row->python = report_text(report, "from Python: %s", python_words(report, f));
+	row->python_function = report_text(report, "%s", f->python[0].at.code->function);
+	row->python_file = report_text(report, "%s", f->python[0].at.code->file);
+	row->python_line = f->python[0].at.line;
+}
+
+static struct finding_row describe(struct report *report, const struct analysis *a,
+				   struct symbolizer *symbols, const struct finding *f,
+				   uint64_t run_ns)
+{
+	const struct evidence *worst = worst_of(f);
+	struct finding_row row = {
+		.id = f->detector->id,
+		.title = f->detector->title,
+		.headline = headline(report, f),
+		.severity = finding_severity(f),
+		.program = report_program(report, a->set, f->process ? f->process->trace : NULL),
+		.host = word_known_host(&report->arena, f->host),
+		.function = f->function,
+		.module = f->module,
+		.caller = f->caller,
+		.file = f->file,
+		.library = f->library ? last_part(f->library) : NULL,
+		.library_caller = f->library_caller,
+		.where = f->where,
+		.elsewhere = f->elsewhere ? "yes" : "no",
+		.what = f->what,
+		.fix = f->fix,
+		.otherwise = f->otherwise,
+		.cost_ns = if_known(!f->cost_unknown, finding_cost(f)),
+		.cost_known = f->cost_unknown ? "no" : "yes",
+		.total_ns = f->site ? f->site->total_ns : UNKNOWN_NS,
+		.own_ns = if_known(!f->cost_unknown, f->own_ns),
+		.others_ns = if_known(!f->cost_unknown, f->others_ns),
+		.run_ns = run_ns,
+		.share = f->cost_unknown ? NULL : share_text(report, &f->stake),
+		.share_ppm = f->cost_unknown ? 0 : (uint64_t)(f->stake.share * 1e6),
+		.share_of = f->cost_unknown ? NULL : share_keys[f->stake.whole],
+		.share_of_ns = f->cost_unknown ? 0 : f->stake.whole_ns,
+		.share_thread = f->stake.thread ? f->stake.thread->tid : 0,
+		.gain_low_ns = if_known(f->gain_known, f->gain_low_ns),
+		.gain_high_ns = if_known(f->gain_known, f->gain_high_ns),
+		.count = f->count,
+		.bytes = f->bytes,
+		.alike = f->alike,
+		.alike_ns = f->alike_ns,
+		.offset = f->offset,
+		.line = f->line,
+		.processes = f->processes,
+		.worst_ns = worst->duration_ns,
+		.worst_thread = worst->thread ? worst->thread->tid : 0,
+		.worst_device = worst->thread ? worst->device : SPY_DEVICE_NONE,
+		.overlaps = f->overlaps ? "yes" : "no",
+		.suppressed = f->suppressed ? report_text(report, "%s", f->suppressed) : NULL,
+		.compared = f->compared,
+		.before_ns = if_known(f->compared, f->before_ns),
+	};
+
+	if (worst->thread && worst->begin_ns > a->model.first_ns)
+		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
+	describe_python(&row, report, f);
+	row.costs = report_text(report, "%s%s", cost_text(report, f), on_host(report, f));
+	row.evidence = evidence_text(report, a, f, worst);
+	row.gain = gain_text(report, f);
+	if (f->otherwise)
+		row.gain = report_text(report, "%s %s", row.gain, f->otherwise);
+	if (f->stack)
+		row.stack = report_stack(report, symbols, f->stack->stack, f->stack->ns);
+	return row;
+}
+
+/* Of the first problem: what is wrong may cost nothing. */
+static const char *first_text(struct report *report, const struct finding_row *row)
+{
+	const char *cost;
+
+	if (finding_little(row->cost_ns, (double)row->share_ppm / 1e6))
+		return row->title;
+	cost = report_text(report, "%s, %s", word_time(&report->arena, row->cost_ns), row->share);
+	if (row->gain_high_ns == UNKNOWN_NS || report_is_point(row->gain_high_ns, row->cost_ns))
+		return cost;
+	return report_text(report, "%s, gains up to %s", cost,
+			   word_time(&report->arena, row->gain_high_ns));
+}
+
+/* Those that nobody has accepted. */
+static void count_findings(struct report *report, struct summary_row *summary,
+			   const struct finding_row *rows, size_t n)
+{
+	const struct finding_row *first = NULL;
+	uint64_t problems = 0, notes = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (rows[i].suppressed)
+			continue;
+		notes += !strcmp(rows[i].severity, "note");
+		if (strcmp(rows[i].severity, "problem") != 0)
+			continue;
+		problems++;
+		first = first ?: &rows[i];
+	}
+	report_found(report, summary, problems, notes, first ? first_text(report, first) : NULL);
+}
+
+void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
+		     struct gate *gate, struct summary_row *summary)
+{
+	uint64_t run_ns = findings_run_ns(a);
+	struct finding_row *rows;
+	struct finding *findings;
+	struct table *table;
+	size_t i, n, folded;
+
+	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
+	gate_look_at_files(gate, findings, n, symbols);
+	gate_judge(gate, a, findings, n);
+	report_gate(report, gate);
+	folded = fold(findings, n);
+	rows = xcalloc(n + 1, sizeof(*rows));
+	for (i = 0; i < n; i++) {
+		rows[i] = describe(report, a, symbols, &findings[i], run_ns);
+		rows[i].rank = i + 1;
+		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].fails ? "yes" : "no";
+	}
+	findings_free(findings, n);
+	count_findings(report, summary, rows, n);
+	table = report_add(report, &finding_kind, rows, n);
+	table->minor_rows = folded;
+	if (gate->suppressed)
+		table->minor_name = "minor or suppressed";
+	if (n && folded == n)
+		table->intro = gate->suppressed ? "None that costs much and is not suppressed."
+						: "None that costs much.";
+}
+
+/* ---- of one subject --------------------------------------------------------------------------- */
+
+static bool has_tid(const struct thread_set *set, const struct analysis *a, uint32_t tid)
+{
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++)
+		if (a->model.threads[i]->tid == tid && thread_set_has(set, a->model.threads[i]))
+			return true;
+	return false;
+}
+
+/* Only calls have threads and GPUs; what is found in the whole run may have a function. */
+static bool is_about(const struct finding *f, const struct analysis *a)
+{
+	const struct subject *s = &a->accounts.blame.subject;
+
+	switch (s->kind) {
+	case SUBJECT_CALL:
+		return f->function && !strcmp(f->function, a->set->functions.all[s->fn].name);
+	case SUBJECT_THREAD:
+		return f->site && has_tid(&f->site->callers, a, s->tid);
+	case SUBJECT_DEVICE:
+		return f->site && (f->site->devices >> least(s->device, 63) & 1);
+	default:
+		return false;
+	}
+}
+
+void report_findings_about(struct report *report, struct analysis *a, struct symbolizer *symbols)
+{
+	uint64_t run_ns = findings_run_ns(a);
+	struct gate none = {0};
+	struct finding_row *rows;
+	struct finding *findings;
+	struct table *table;
+	size_t i, n, n_rows = 0, folded = 0, first_folded;
+
+	if (a->accounts.blame.subject.kind == SUBJECT_LOCK)
+		return;
+	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
+	gate_judge(&none, a, findings, n);
+	first_folded = n - fold(findings, n);
+	rows = xcalloc(n + 1, sizeof(*rows));
+	for (i = 0; i < n; i++) {
+		if (!is_about(&findings[i], a))
+			continue;
+		rows[n_rows] = describe(report, a, symbols, &findings[i], run_ns);
+		rows[n_rows++].rank = i + 1;
+		folded += i >= first_folded;
+	}
+	findings_free(findings, n);
+	table = report_add(report, &about_kind, rows, n_rows);
+	table->minor_rows = folded;
+	if (n_rows && folded == n_rows)
+		table->intro = "None that costs much.";
+}

@@ -1,0 +1,304 @@
+/*
+ * analyzer/sections/gate.c: what the gate made of the findings: its verdict, what exceeded
+ * what, and which suppressions do nothing. Called by `report`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "gate.h"
+#include "findings/detector.h"
+#include "text/words.h"
+
+/* ---- the verdict ----------------------------------------------------------------------------- */
+
+struct gate_row {
+	const char *verdict, *says, *incomplete, *data, *unnamed, *places, *unjudged, *counts,
+		*suppresses, *compares, *baseline;
+	uint64_t failures, counted, counted_ns, counted_unknown, suppressed, suppressed_ns,
+		suppressed_unknown, added, worse, same, gone, lost_records;
+};
+
+/* clang-format off */
+static const struct column gate_columns[] = {
+	COLUMN_JSON(struct gate_row, verdict, UNIT_TEXT),
+	COLUMN_TEXT(struct gate_row, says, "verdict"),
+	COLUMN_TEXT(struct gate_row, data, "data"),
+	COLUMN_TEXT(struct gate_row, places, "places"),
+	COLUMN_JSON(struct gate_row, unnamed, UNIT_TEXT),
+	COLUMN_JSON(struct gate_row, unjudged, UNIT_TEXT),
+	COLUMN_JSON(struct gate_row, incomplete, UNIT_TEXT),
+	COLUMN_JSON(struct gate_row, lost_records, UNIT_COUNT),
+	COLUMN_TEXT(struct gate_row, counts, "counted"),
+	COLUMN_TEXT(struct gate_row, suppresses, "suppressed"),
+	COLUMN_TEXT(struct gate_row, compares, "baseline"),
+	COLUMN_JSON(struct gate_row, failures, UNIT_COUNT),
+	COLUMN_JSON(struct gate_row, counted, UNIT_COUNT),
+	COLUMN_JSON(struct gate_row, counted_ns, UNIT_NS),
+	COLUMN_JSON(struct gate_row, counted_unknown, UNIT_COUNT),
+	COLUMN_JSON(struct gate_row, suppressed, UNIT_COUNT),
+	COLUMN_JSON(struct gate_row, suppressed_ns, UNIT_NS),
+	COLUMN_JSON(struct gate_row, suppressed_unknown, UNIT_COUNT),
+	COLUMN_JSON(struct gate_row, baseline, UNIT_TEXT),
+	COLUMN_JSON(struct gate_row, added, UNIT_COUNT),
+	COLUMN_JSON(struct gate_row, worse, UNIT_COUNT),
+	COLUMN_JSON(struct gate_row, same, UNIT_COUNT),
+	COLUMN_JSON(struct gate_row, gone, UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind gate_kind = {
+	.key = "gate",
+	.title = "GATE",
+	.columns = gate_columns,
+	.n_columns = ARRAY_SIZE(gate_columns),
+	.row_bytes = sizeof(struct gate_row),
+	.facts = true,
+};
+
+/* "3 findings: 5.200 ms, and 1 of them of unknown cost". */
+static const char *findings_text(struct report *report, uint64_t count, uint64_t unknown,
+				 uint64_t ns)
+{
+	const char *findings = word_count(&report->arena, count, "finding");
+
+	if (!count)
+		return "no finding";
+	if (unknown == count)
+		return report_text(report, "%s of unknown cost", findings);
+	if (!unknown)
+		return report_text(report, "%s: %s", findings, word_time(&report->arena, ns));
+	return report_text(report, "%s: %s, and %llu of them of unknown cost", findings,
+			   word_time(&report->arena, ns), (unsigned long long)unknown);
+}
+
+static const char *verdict(const struct gate *gate)
+{
+	if (gate_cannot_judge(gate))
+		return "unknown";
+	if (!gate_asked(gate))
+		return NULL;
+	return gate->n_failures ? "failed" : "passed";
+}
+
+static const char *verdict_text(struct report *report, const struct gate *gate)
+{
+	const char *data = gate->incomplete ? ", on incomplete data" : "";
+
+	if (gate_cannot_judge(gate))
+		return report_text(report, "CANNOT JUDGE: %s", gate->unjudged);
+	if (!gate_asked(gate))
+		return "none asked for (--fail-on, --budget)";
+	if (!gate->n_failures)
+		return report_text(report, "passed%s", data);
+	return report_text(report, "FAILED, for %zu reason%s%s", gate->n_failures,
+			   gate->n_failures == 1 ? "" : "s", data);
+}
+
+static const char *data_text(struct report *report, const struct gate *gate)
+{
+	if (!gate->lost_records)
+		return "incomplete: LOSSES says what is missing";
+	return report_text(report, "incomplete: %llu record%s lost; LOSSES says what is missing",
+			   (unsigned long long)gate->lost_records,
+			   gate->lost_records == 1 ? "" : "s");
+}
+
+static const char *baseline_text(struct report *report, const struct baseline *b)
+{
+	return report_text(report, "%s: %llu new, %llu worse, %llu as before, %llu gone", b->path,
+			   (unsigned long long)b->fresh, (unsigned long long)b->worse,
+			   (unsigned long long)b->same, (unsigned long long)b->gone);
+}
+
+static void add_verdict(struct report *report, const struct gate *gate)
+{
+	const struct baseline *b = &gate->baseline;
+	struct gate_row *row = xcalloc(1, sizeof(*row));
+
+	*row = (struct gate_row){
+		.verdict = verdict(gate),
+		.says = verdict_text(report, gate),
+		.data = gate->incomplete ? data_text(report, gate) : NULL,
+		.unnamed = gate->unnamed ? report_text(report, "%s", gate->unnamed) : NULL,
+		.unjudged =
+			gate_cannot_judge(gate) ? report_text(report, "%s", gate->unjudged) : NULL,
+		.incomplete = gate->incomplete ? "yes" : "no",
+		.lost_records = gate->lost_records,
+		.counts = findings_text(report, gate->counted, gate->counted_unknown,
+					gate->counted_ns),
+		.suppresses = gate->suppressions.n
+				      ? findings_text(report, gate->suppressed,
+						      gate->suppressed_unknown, gate->suppressed_ns)
+				      : NULL,
+		.compares = b->path ? baseline_text(report, b) : NULL,
+		.baseline = b->path,
+		.failures = gate->n_failures,
+		.counted = gate->counted,
+		.counted_ns = gate->counted_ns,
+		.counted_unknown = gate->counted_unknown,
+		.suppressed = gate->suppressed,
+		.suppressed_ns = gate->suppressed_ns,
+		.suppressed_unknown = gate->suppressed_unknown,
+		.added = b->fresh,
+		.worse = b->worse,
+		.same = b->same,
+		.gone = b->gone,
+	};
+	if (row->unnamed)
+		row->places = report_text(report, "%s: " GATE_UNNAMED, row->unnamed);
+	report_add(report, &gate_kind, row, gate_used(gate));
+}
+
+/* ---- why it fails ----------------------------------------------------------------------------- */
+
+/* clang-format off */
+static const struct column failure_columns[] = {
+	COLUMN(struct gate_failure, rule, "rule", UNIT_TEXT),
+	COLUMN_JSON(struct gate_failure, id, UNIT_TEXT),
+	COLUMN(struct gate_failure, text, "found", UNIT_TEXT),
+	COLUMN_LINE(struct gate_failure, where, UNIT_TEXT),
+	COLUMN_JSON(struct gate_failure, value, UNIT_COUNT),
+	COLUMN_JSON(struct gate_failure, limit, UNIT_COUNT),
+	COLUMN_JSON(struct gate_failure, unit, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind failure_kind = {
+	.key = "gate_failures",
+	.title = "WHY THE GATE FAILS",
+	.columns = failure_columns,
+	.n_columns = ARRAY_SIZE(failure_columns),
+	.row_bytes = sizeof(struct gate_failure),
+	.text_rows = 20,
+};
+
+static void add_failures(struct report *report, const struct gate *gate)
+{
+	struct gate_failure *rows = xcalloc(gate->n_failures, sizeof(*rows));
+
+	if (gate->n_failures)
+		memcpy(rows, gate->failures, gate->n_failures * sizeof(*rows));
+	report_add(report, &failure_kind, rows, gate->n_failures);
+}
+
+/* ---- suppressions ----------------------------------------------------------------------------- */
+
+struct suppression_row {
+	const char *at, *file, *id, *place, *until, *reason, *state, *says;
+	uint64_t line, findings, unknown, cost_ns;
+};
+
+/* clang-format off */
+static const struct column suppression_columns[] = {
+	COLUMN_TEXT(struct suppression_row, at, "entry"),
+	COLUMN_JSON(struct suppression_row, file, UNIT_TEXT),
+	COLUMN_JSON(struct suppression_row, line, UNIT_COUNT),
+	COLUMN(struct suppression_row, id, "detector", UNIT_TEXT),
+	COLUMN(struct suppression_row, place, "place", UNIT_TEXT),
+	COLUMN_JSON(struct suppression_row, until, UNIT_TEXT),
+	COLUMN_JSON(struct suppression_row, reason, UNIT_TEXT),
+	COLUMN_JSON(struct suppression_row, state, UNIT_TEXT),
+	COLUMN_JSON(struct suppression_row, findings, UNIT_COUNT),
+	COLUMN_JSON(struct suppression_row, unknown, UNIT_COUNT),
+	COLUMN_JSON(struct suppression_row, cost_ns, UNIT_NS),
+	COLUMN_TEXT(struct suppression_row, says, "state"),
+};
+/* clang-format on */
+
+static const struct table_kind suppression_kind = {
+	.key = "suppressions",
+	.title = "SUPPRESSIONS that expired or are not needed",
+	.columns = suppression_columns,
+	.n_columns = ARRAY_SIZE(suppression_columns),
+	.row_bytes = sizeof(struct suppression_row),
+	.text_rows = 20,
+};
+
+static struct suppression_row describe(struct report *report, const struct suppression *e)
+{
+	struct suppression_row row = {
+		.at = report_text(report, "%s:%llu", last_part(e->path),
+				  (unsigned long long)e->line),
+		.file = report_text(report, "%s", e->path),
+		.line = e->line,
+		.id = e->id,
+		.place = e->place,
+		.until = e->until,
+		.reason = e->reason,
+		.state = e->expired    ? "expired"
+			 : e->findings ? "used"
+				       : "unused",
+		.findings = e->findings,
+		.unknown = e->unknown,
+		.cost_ns = e->cost_ns,
+	};
+
+	row.says = row.state;
+	if (e->expired)
+		row.says = report_text(report, "expired on %s; %s", e->until,
+				       findings_text(report, e->findings, e->unknown, e->cost_ns));
+	return row;
+}
+
+/* Those in use last, and not in text: they need nobody's eye. */
+static void add_suppressions(struct report *report, const struct suppressions *s)
+{
+	struct suppression_row *rows = xcalloc(s->n, sizeof(*rows));
+	size_t i, used, n = 0, n_used = 0;
+	struct table *table;
+
+	for (used = 0; used < 2; used++)
+		for (i = 0; i < s->n; i++)
+			if ((s->all[i].findings && !s->all[i].expired) == used) {
+				rows[n++] = describe(report, &s->all[i]);
+				n_used += used;
+			}
+	table = report_add(report, &suppression_kind, rows, n);
+	table->minor_rows = n_used;
+	table->minor_name = "in use";
+}
+
+/* ---- the detectors ----------------------------------------------------------------------------- */
+
+struct detector_row {
+	const char *id, *title, *sees, *blind, *fix;
+};
+
+/* clang-format off */
+static const struct column detector_columns[] = {
+	COLUMN(struct detector_row, id, "", UNIT_TEXT),
+	COLUMN(struct detector_row, title, "", UNIT_TEXT),
+	COLUMN(struct detector_row, sees, "", UNIT_TEXT),
+	COLUMN(struct detector_row, blind, "", UNIT_TEXT),
+	COLUMN(struct detector_row, fix, "", UNIT_TEXT),
+};
+/* clang-format on */
+
+/* What was looked for: SARIF's rules and JUnit's test cases. */
+static const struct table_kind detector_kind = {
+	.key = "detectors",
+	.columns = detector_columns,
+	.n_columns = ARRAY_SIZE(detector_columns),
+	.row_bytes = sizeof(struct detector_row),
+	.unlisted = true,
+};
+
+static void add_detectors(struct report *report)
+{
+	struct detector_row *rows = NULL;
+	const struct detector *d;
+	size_t n;
+
+	for (n = 0; (d = detectors_row(n)); n++) {
+		rows = grow(rows, n, sizeof(*rows));
+		rows[n] = (struct detector_row){d->id, d->title, d->sees, d->blind, d->fix};
+	}
+	report_add(report, &detector_kind, rows, n);
+}
+
+void report_gate(struct report *report, const struct gate *gate)
+{
+	add_verdict(report, gate);
+	add_failures(report, gate);
+	add_suppressions(report, &gate->suppressions);
+	add_detectors(report);
+}

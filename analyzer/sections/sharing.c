@@ -1,0 +1,351 @@
+/*
+ * analyzer/sections/sharing.c: who shared a GPU with whom, when, and how. Called by `report`
+ * and `info` after the last record.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "sharing.h"
+#include "findings/sharing.h"
+#include "text/words.h"
+
+/* ---- processes on one GPU at the same time -------------------------------------------------- */
+
+struct sharing_row {
+	const char *process, *gpu, *uuid, *how, *text, *with, *percentage, *memory_limit, *client;
+	uint64_t pid, device, user, from_ns, until_ns, shared_ns, partners, multiprocessors;
+};
+
+/* clang-format off */
+static const struct column sharing_columns[] = {
+	COLUMN(struct sharing_row, process, "process", UNIT_TEXT),
+	COLUMN(struct sharing_row, gpu, "GPU", UNIT_TEXT),
+	COLUMN(struct sharing_row, from_ns, "from", UNIT_NS),
+	COLUMN(struct sharing_row, until_ns, "until", UNIT_NS),
+	COLUMN(struct sharing_row, shared_ns, "shared", UNIT_NS),
+	COLUMN(struct sharing_row, partners, "others", UNIT_COUNT),
+	COLUMN(struct sharing_row, how, "how", UNIT_TEXT),
+	COLUMN_TEXT_WORDS(struct sharing_row, text),
+	COLUMN_JSON(struct sharing_row, uuid, UNIT_TEXT),
+	COLUMN_JSON(struct sharing_row, pid, UNIT_PLAIN),
+	COLUMN_JSON(struct sharing_row, device, UNIT_DEVICE),
+	COLUMN_JSON(struct sharing_row, user, UNIT_PLAIN),
+	COLUMN_JSON(struct sharing_row, with, UNIT_TEXT),
+	COLUMN_JSON(struct sharing_row, client, UNIT_TEXT),
+	COLUMN_JSON(struct sharing_row, percentage, UNIT_TEXT),
+	COLUMN_JSON(struct sharing_row, memory_limit, UNIT_TEXT),
+	COLUMN_JSON(struct sharing_row, multiprocessors, UNIT_PLAIN),
+};
+/* clang-format on */
+
+static const struct table_kind sharing_kind = {
+	.key = "sharing",
+	.title = "SHARED GPUS: processes that used one at the same time",
+	.columns = sharing_columns,
+	.n_columns = ARRAY_SIZE(sharing_columns),
+	.row_bytes = sizeof(struct sharing_row),
+	.text_rows = 16,
+};
+
+#define NAMES_SHOWN 4
+
+/* "nbody.12, nbody.13 and 5 more". */
+struct names {
+	const char *text;
+	uint64_t count;
+};
+
+static void add_name(struct report *report, struct names *names, const struct process *process)
+{
+	if (++names->count <= NAMES_SHOWN)
+		names->text =
+			report_text(report, "%s%s%s", names->text ?: "", names->text ? ", " : "",
+				    word_process(&report->arena, process->trace));
+}
+
+static const char *names_text(struct report *report, const struct names *names)
+{
+	if (names->count <= NAMES_SHOWN)
+		return names->text;
+	return report_text(report, "%s and %llu more", names->text,
+			   (unsigned long long)(names->count - NAMES_SHOWN));
+}
+
+/* The others whose use overlaps with one process's. */
+struct neighbours {
+	struct names names;
+	uint64_t mates, rivals; /* that run at the same time, that take turns with it */
+	uint64_t shared_ns; /* how long any of them was there */
+};
+
+/* From a GPU's tenants, in the order of their beginnings. There may be thousands: nothing is done for a
+ * pair of them that could be done for one. */
+static struct neighbours find_neighbours(struct report *report, const struct tenant *self,
+					 const struct tenant *tenants, size_t n)
+{
+	struct neighbours found = {.shared_ns = tenant_shared_ns(self, tenants, n)};
+	size_t i;
+
+	for (i = 0; i < n && tenants[i].use->first_ns < self->use->last_ns; i++) {
+		if (!tenants_overlap(self, &tenants[i]))
+			continue;
+		add_name(report, &found.names, tenants[i].process);
+		if (tenants_together(self, &tenants[i]))
+			found.mates++;
+		else
+			found.rivals++;
+	}
+	return found;
+}
+
+static const char *share_text(struct report *report, const struct tenant *self)
+{
+	const struct mps *mps = &self->process->mps;
+	const char *text = "";
+
+	if (!self->client)
+		return text;
+	if (mps->percentage && *mps->percentage)
+		text = report_text(report, "; its share is %s %% of the threads", mps->percentage);
+	if (self->gpu->multiprocessors)
+		text = report_text(report, "%s%s%u multiprocessors", text,
+				   *text ? ", " : "; it has ", self->gpu->multiprocessors);
+	if (mps->memory_limit && *mps->memory_limit)
+		text = report_text(report, "%s; its memory is limited: %s", text,
+				   mps->memory_limit);
+	return text;
+}
+
+/* A call may have begun before all that is in the trace. */
+static uint64_t since_first(const struct analysis *a, uint64_t ns)
+{
+	return ns > a->model.first_ns ? ns - a->model.first_ns : 0;
+}
+
+static struct sharing_row describe(struct report *report, const struct analysis *a,
+				   const struct tenant *self, const struct neighbours *others)
+{
+	struct sharing_row row = {
+		.process = word_process(&report->arena, self->process->trace),
+		.gpu = report_text(report, "%s", self->gpu->name),
+		.uuid = report_text(report, "%s", self->gpu->uuid),
+		.with = names_text(report, &others->names),
+		.client = self->client ? "yes" : "no",
+		.pid = self->process->trace->pid,
+		.device = self->gpu->device,
+		.user = self->process->mps.uid,
+		.from_ns = since_first(a, self->use->first_ns),
+		.until_ns = since_first(a, self->use->last_ns),
+		.shared_ns = others->shared_ns,
+		.partners = others->names.count,
+		.multiprocessors = self->gpu->multiprocessors,
+	};
+
+	if (self->process->mps.ns) {
+		row.percentage = report_text(report, "%s", self->process->mps.percentage);
+		row.memory_limit = report_text(report, "%s", self->process->mps.memory_limit);
+	}
+	row.how = !others->rivals ? "MPS" : !others->mates ? "time slices" : "MPS, time slices";
+	row.text = report_text(report, "with %s%s", row.with, share_text(report, self));
+	return row;
+}
+
+static void add_sharing(struct report *report, const struct analysis *a)
+{
+	struct sharing_row *rows = NULL;
+	struct tenant *tenants;
+	struct table *table;
+	size_t i, n, begin = 0, end = 0, n_rows = 0;
+	bool slices = false;
+
+	tenants = tenants_find(a, &n);
+	for (i = 0; i < n; i++) {
+		struct neighbours others;
+		struct sharing_row row;
+
+		if (i == end) /* the next GPU's */
+			end = tenants_of_gpu(tenants, n, begin = i);
+		others = find_neighbours(report, &tenants[i], &tenants[begin], end - begin);
+		if (!others.shared_ns)
+			continue;
+		row = describe(report, a, &tenants[i], &others);
+		rows = grow(rows, n_rows, sizeof(*rows));
+		rows[n_rows++] = row;
+		slices |= strcmp(row.how, "MPS") != 0;
+	}
+	free(tenants);
+	table = report_add(report, &sharing_kind, rows, n_rows);
+	if (slices)
+		table->intro =
+			"Processes take turns on a GPU, one at a time, unless they are clients of "
+			"one MPS server: start the daemon (nvidia-cuda-mps-control -d) before "
+			"them to let their work run at the same time.";
+}
+
+/* ---- waits for another user's server --------------------------------------------------------- */
+
+struct turn_row {
+	const char *process, *text;
+	uint64_t pid, user, server, server_user, waited_ns;
+};
+
+/* clang-format off */
+static const struct column turn_columns[] = {
+	COLUMN(struct turn_row, process, "process", UNIT_TEXT),
+	COLUMN(struct turn_row, user, "user", UNIT_PLAIN),
+	COLUMN(struct turn_row, server, "server", UNIT_PLAIN),
+	COLUMN(struct turn_row, server_user, "its user", UNIT_PLAIN),
+	COLUMN(struct turn_row, waited_ns, "waited", UNIT_NS),
+	COLUMN_TEXT_WORDS(struct turn_row, text),
+	COLUMN_JSON(struct turn_row, pid, UNIT_PLAIN),
+};
+/* clang-format on */
+
+static const struct table_kind turn_kind = {
+	.key = "mps_turns",
+	.title = "WAITED FOR ANOTHER USER'S MPS SERVER",
+	.columns = turn_columns,
+	.n_columns = ARRAY_SIZE(turn_columns),
+	.row_bytes = sizeof(struct turn_row),
+	.advice =
+		"A daemon serves one user at a time: clients of another wait, without an error, "
+		"until the last client of the first has ended. Run them as one user, or give each "
+		"user a daemon with a CUDA_MPS_PIPE_DIRECTORY and GPUs of its own.",
+};
+
+/* Processes of the trace that were that server's clients. */
+static const char *clients_of(struct report *report, const struct analysis *a,
+			      const struct host *host, const struct mps *self)
+{
+	struct names names = {0};
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+
+		if (process->trace->host == host && process->mps.ns &&
+		    process->mps.server == self->server && process->mps.uid == self->server_uid)
+			add_name(report, &names, process);
+	}
+	return names.count ? names_text(report, &names) : "processes that were not recorded";
+}
+
+static void add_turns(struct report *report, const struct analysis *a)
+{
+	struct turn_row *rows = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+		const struct mps *before = &process->mps_before;
+		const struct mps *mps = model_mps_in_the_way(&a->model, process);
+		struct turn_row row;
+
+		if (!mps || !sharing_turn_ns(a, process))
+			continue;
+		row = (struct turn_row){
+			.process = word_process(&report->arena, process->trace),
+			.pid = process->trace->pid,
+			.user = before->uid,
+			.server = mps->server,
+			.server_user = mps->server_uid,
+			.waited_ns = sharing_turn_ns(a, process),
+		};
+		row.text = report_text(report,
+				       "%s; the daemon's server worked for user %u (%s) when it "
+				       "called cuInit, or before it got its own",
+				       process->mps.ns || process->init_ns
+					       ? "at most: what else cuInit did is in it"
+					       : "and had not come out of cuInit",
+				       mps->server_uid,
+				       clients_of(report, a, process->trace->host, mps));
+		rows = grow(rows, n, sizeof(*rows));
+		rows[n++] = row;
+	}
+	report_add(report, &turn_kind, rows, n);
+}
+
+void report_sharing(struct report *report, const struct analysis *a)
+{
+	add_sharing(report, a);
+	add_turns(report, a);
+}
+
+/* ---- info ----------------------------------------------------------------------------------- */
+
+struct mps_row {
+	const char *process, *client, *pipe_directory, *percentage, *memory_limit, *priority;
+	uint64_t pid, user, daemon, server, server_user;
+};
+
+/* clang-format off */
+static const struct column mps_columns[] = {
+	COLUMN(struct mps_row, process, "process", UNIT_TEXT),
+	COLUMN(struct mps_row, client, "client", UNIT_TEXT),
+	COLUMN(struct mps_row, user, "user", UNIT_PLAIN),
+	COLUMN(struct mps_row, daemon, "daemon", UNIT_PLAIN),
+	COLUMN(struct mps_row, server, "server", UNIT_PLAIN),
+	COLUMN(struct mps_row, server_user, "its user", UNIT_PLAIN),
+	COLUMN(struct mps_row, percentage, "threads %", UNIT_TEXT),
+	COLUMN(struct mps_row, memory_limit, "memory limit", UNIT_TEXT),
+	COLUMN(struct mps_row, priority, "priority", UNIT_TEXT),
+	COLUMN(struct mps_row, pipe_directory, "pipe directory", UNIT_TEXT),
+	COLUMN_JSON(struct mps_row, pid, UNIT_PLAIN),
+};
+/* clang-format on */
+
+static const struct table_kind mps_kind = {
+	.key = "mps",
+	.title = "MPS: processes that found its control pipe",
+	.columns = mps_columns,
+	.n_columns = ARRAY_SIZE(mps_columns),
+	.row_bytes = sizeof(struct mps_row),
+};
+
+/* Of any of its GPUs: "yes", "no"; NULL unknown. */
+static const char *client_text(const struct process *process)
+{
+	const char *text = NULL;
+	size_t i;
+
+	for (i = 0; i < process->n_gpus; i++) {
+		if (process->gpus[i].client == SPY_CLIENT_YES)
+			return "yes";
+		if (process->gpus[i].client == SPY_CLIENT_NO)
+			text = "no";
+	}
+	return text;
+}
+
+static const char *set_text(struct report *report, const char *text)
+{
+	return *text ? report_text(report, "%s", text) : NULL;
+}
+
+void report_mps(struct report *report, const struct analysis *a)
+{
+	struct mps_row *rows = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+		const struct mps *mps = process->mps.ns ? &process->mps : &process->mps_before;
+
+		if (!mps->ns || !*mps->directory)
+			continue;
+		rows = grow(rows, n, sizeof(*rows));
+		rows[n++] = (struct mps_row){
+			.process = word_process(&report->arena, process->trace),
+			.client = client_text(process),
+			.pipe_directory = set_text(report, mps->directory),
+			.percentage = set_text(report, mps->percentage),
+			.memory_limit = set_text(report, mps->memory_limit),
+			.priority = set_text(report, mps->priority),
+			.pid = process->trace->pid,
+			.user = mps->uid,
+			.daemon = mps->daemon,
+			.server = mps->server,
+			.server_user = mps->server_uid,
+		};
+	}
+	report_add(report, &mps_kind, rows, n);
+}

@@ -1,0 +1,18 @@
+/*
+ * analyzer/sections/sharing.h: the sections of a report that say who shared a GPU with whom,
+ * when, and how: by time slices or through MPS.
+ */
+#ifndef CUDASPY_SECTIONS_SHARING_H
+#define CUDASPY_SECTIONS_SHARING_H
+
+#include "base/report.h"
+#include "findings/analyzed.h"
+
+/* Processes that used one GPU at the same time, and those that waited for another user's MPS server;
+ * no rows when there are none. */
+void report_sharing(struct report *report, const struct analysis *a);
+
+/* What of MPS each process found, for `info`: daemon, server, limits. */
+void report_mps(struct report *report, const struct analysis *a);
+
+#endif

@@ -1,0 +1,571 @@
+/*
+ * analyzer/sections/trace.c: losses, headline and calls in flight. Called by `report` and
+ * `info`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "trace.h"
+#include "base/format.h"
+#include "text/words.h"
+#include "trace/losses.h"
+#include "trace/names.h"
+
+/* ---- losses --------------------------------------------------------------------------------- */
+
+struct loss_row {
+	const char *process, *kind, *text;
+	uint64_t count;
+};
+
+/* clang-format off */
+static const struct column loss_columns[] = {
+	COLUMN(struct loss_row, process, "process", UNIT_TEXT),
+	COLUMN(struct loss_row, count, "count", UNIT_COUNT),
+	COLUMN(struct loss_row, text, "what is missing", UNIT_TEXT),
+	COLUMN_JSON(struct loss_row, kind, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind loss_kind = {
+	.key = "losses",
+	.title = "LOSSES: the rest of this report does not know of",
+	.columns = loss_columns,
+	.n_columns = ARRAY_SIZE(loss_columns),
+	.row_bytes = sizeof(struct loss_row),
+};
+
+struct loss_rows {
+	struct report *report;
+	struct loss_row *rows;
+	size_t n;
+};
+
+static void add_loss(struct loss_rows *l, const struct trace *trace, uint64_t count,
+		     const char *kind, const char *text)
+{
+	if (!count)
+		return;
+	l->rows = grow(l->rows, l->n, sizeof(*l->rows));
+	l->rows[l->n++] = (struct loss_row){
+		.process = trace ? word_process(&l->report->arena, trace) : "-",
+		.kind = kind,
+		.text = report_text(l->report, "%s", text),
+		.count = count,
+	};
+}
+
+static void add_process_losses(struct loss_rows *l, const struct process *process)
+{
+	const struct trace *trace = process->trace;
+	struct losses sum = losses_sum(trace);
+	const struct note *note;
+
+	add_loss(l, trace, !trace->has_metadata, "no_metadata", "metadata file");
+	add_loss(l, trace, !trace->board.present, "no_board",
+		 "board file: calls in flight and counters");
+	add_loss(l, trace, sum.streams_missing, "streams",
+		 "streams missing: threads whose files are not there, or empty");
+	add_loss(l, trace, sum.calls_missing, "calls",
+		 "records of calls missing: the board has counted them, and the files do not have "
+		 "them");
+	add_loss(l, trace, sum.streams.unreadable_files, "files",
+		 "stream files that cannot be read");
+	add_loss(l, trace, sum.streams.discarded, "records",
+		 "records the program could not write (disk, memory, or more waits in one call "
+		 "than fit)");
+	add_loss(l, trace, trace->board.head.lost, "no_stream",
+		 "records of threads that got no stream");
+	add_loss(l, trace, sum.streams.packets_dropped, "dropped",
+		 "packets dropped by keep-the-last");
+	add_loss(l, trace, sum.streams.packets_missing, "packets", "packets missing in the middle");
+	add_loss(l, trace, sum.streams.unreadable_bytes, "damaged", "bytes of damaged files");
+	add_loss(l, trace, sum.streams.disordered, "disordered",
+		 "records older than the one before");
+	for (note = process->notes; note; note = note->hh.next)
+		if (note->note == SPY_NOTE_BLIND)
+			add_loss(l, trace, note->count, "blind", note->text);
+}
+
+bool report_losses(struct report *report, const struct analysis *a)
+{
+	struct loss_rows l = {.report = report};
+	size_t i;
+
+	add_loss(&l, NULL, a->set->not_found, "not_found",
+		 "directories that were named, and cannot be read or hold no trace");
+	add_loss(&l, NULL, a->set->unreadable, "unreadable",
+		 "traces that could not be read at all");
+	for (i = 0; i < a->model.n_processes; i++)
+		add_process_losses(&l, &a->model.processes[i]);
+	return !report_add(report, &loss_kind, l.rows, l.n)->n_rows;
+}
+
+/* ---- hosts ---------------------------------------------------------------------------------- */
+
+struct host_row {
+	const char *host, *boot;
+	uint64_t processes, cpus;
+};
+
+/* clang-format off */
+static const struct column host_columns[] = {
+	COLUMN_JSON(struct host_row, host, UNIT_TEXT),
+	COLUMN_JSON(struct host_row, boot, UNIT_TEXT),
+	COLUMN_JSON(struct host_row, processes, UNIT_COUNT),
+	COLUMN_JSON(struct host_row, cpus, UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind host_kind = {
+	.key = "hosts",
+	.columns = host_columns,
+	.n_columns = ARRAY_SIZE(host_columns),
+	.row_bytes = sizeof(struct host_row),
+	.json_only = true,
+};
+
+static void add_hosts(struct report *report, const struct trace_set *set)
+{
+	struct host_row *rows = xcalloc(set->n_hosts, sizeof(*rows));
+	size_t i;
+
+	for (i = 0; i < set->n_hosts; i++)
+		rows[i] = (struct host_row){
+			.host = word_known_host(&report->arena, &set->hosts[i]),
+			.boot = set->hosts[i].boot ? report_text(report, "%s", set->hosts[i].boot)
+						   : NULL,
+			.processes = set->hosts[i].traces,
+			.cpus = set->hosts[i].cpus,
+		};
+	report_add(report, &host_kind, rows, set->n_hosts);
+}
+
+#define HOSTS_SHOWN 4
+
+/* "2: node1 (4 processes), node2 (4 processes)"; NULL: there is only one. */
+static const char *hosts_text(struct report *report, const struct trace_set *set)
+{
+	const char *text = "";
+	size_t i;
+
+	if (set->n_hosts < 2)
+		return NULL;
+	for (i = 0; i < set->n_hosts && i < HOSTS_SHOWN; i++)
+		text = report_text(report, "%s%s %s (%llu process%s)", text, i ? "," : "",
+				   set->hosts[i].label, (unsigned long long)set->hosts[i].traces,
+				   set->hosts[i].traces == 1 ? "" : "es");
+	return report_text(report, "%zu:%s%s", set->n_hosts, text, i < set->n_hosts ? ", ..." : "");
+}
+
+/* ---- phases --------------------------------------------------------------------------------- */
+
+struct phase_row {
+	const char *process, *found;
+	uint64_t begin_ns, end_ns;
+};
+
+/* clang-format off */
+static const struct column phase_columns[] = {
+	COLUMN_JSON(struct phase_row, process, UNIT_TEXT),
+	COLUMN_JSON(struct phase_row, begin_ns, UNIT_NS),
+	COLUMN_JSON(struct phase_row, end_ns, UNIT_NS),
+	COLUMN_JSON(struct phase_row, found, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind phase_kind = {
+	.key = "phases",
+	.columns = phase_columns,
+	.n_columns = ARRAY_SIZE(phase_columns),
+	.row_bytes = sizeof(struct phase_row),
+	.json_only = true,
+};
+
+static uint64_t since_begin(const struct analysis *a, uint64_t ns)
+{
+	return ns - least(ns, a->model.first_ns);
+}
+
+static const struct phase_row *add_phases(struct report *report, const struct analysis *a)
+{
+	struct phase_row *rows = xcalloc(a->model.n_processes, sizeof(*rows));
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+		const struct phase *phase = &a->expect.phases.all[i];
+
+		rows[i].process = word_process(&report->arena, process->trace);
+		rows[i].found = phase->found ? "yes" : "no";
+		rows[i].begin_ns =
+			since_begin(a, phase->found ? phase->begin_ns : process->first_ns);
+		rows[i].end_ns = since_begin(a, phase->found ? phase->end_ns : process->last_ns);
+	}
+	report_add(report, &phase_kind, rows, a->model.n_processes);
+	return rows;
+}
+
+/* "4.021 s to 8.050 s, where its calls recur"; NULL: there is no such phase. */
+static const char *working_text(struct report *report, const struct phase_row *rows, size_t n)
+{
+	uint64_t begin_ns = UINT64_MAX, end_ns = 0;
+	size_t i, found = 0;
+
+	for (i = 0; i < n; i++) {
+		if (strcmp(rows[i].found, "yes") != 0)
+			continue;
+		found++;
+		begin_ns = least(begin_ns, rows[i].begin_ns);
+		end_ns = rows[i].end_ns > end_ns ? rows[i].end_ns : end_ns;
+	}
+	if (!found)
+		return NULL;
+	if (n > 1)
+		return report_text(report, "%zu of %zu processes, between %s and %s", found, n,
+				   word_time(&report->arena, begin_ns),
+				   word_time(&report->arena, end_ns));
+	return report_text(report, "from %s to %s, where calls recur",
+			   word_time(&report->arena, begin_ns), word_time(&report->arena, end_ns));
+}
+
+/* ---- headline ------------------------------------------------------------------------------- */
+
+struct summary_row {
+	const char *program, *hosts, *traced, *working, *called, *failures, *ended, *runs_text,
+		*found, *files;
+	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
+	uint64_t copied_bytes, lost_records, unfinished, in_flight, runs, problems, notes;
+};
+
+/* clang-format off */
+static const struct column summary_columns[] = {
+	COLUMN(struct summary_row, program, "program", UNIT_TEXT),
+	COLUMN_TEXT(struct summary_row, hosts, "hosts"),
+	COLUMN_TEXT(struct summary_row, traced, "traced"),
+	COLUMN_TEXT(struct summary_row, working, "working"),
+	COLUMN_TEXT(struct summary_row, called, "calls"),
+	COLUMN_TEXT(struct summary_row, failures, "failed"),
+	COLUMN_TEXT(struct summary_row, ended, "ended"),
+	COLUMN_TEXT(struct summary_row, runs_text, "note"),
+	COLUMN_TEXT(struct summary_row, found, "found"),
+	COLUMN_TEXT(struct summary_row, files, "files"),
+	COLUMN_JSON(struct summary_row, processes, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, threads, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, records, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, duration_ns, UNIT_NS),
+	COLUMN_JSON(struct summary_row, calls, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, failed, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, call_ns, UNIT_NS),
+	COLUMN_JSON(struct summary_row, counted, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, copied_bytes, UNIT_BYTES),
+	COLUMN_JSON(struct summary_row, lost_records, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, unfinished, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, runs, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, problems, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, notes, UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind summary_kind = {
+	.key = "summary",
+	.title = "CUDASPY REPORT",
+	.columns = summary_columns,
+	.n_columns = ARRAY_SIZE(summary_columns),
+	.row_bytes = sizeof(struct summary_row),
+	.facts = true,
+};
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* How many invocations of `cudaspy run` the traces come from. */
+static uint64_t count_runs(const struct trace_set *set)
+{
+	const char **runs = xcalloc(set->n_traces, sizeof(*runs));
+	size_t n = 0, i;
+	uint64_t count = 0;
+
+	for (i = 0; i < set->n_traces; i++) {
+		const char *run = metadata_text(&set->traces[i]->metadata, "cudaspy_run");
+
+		if (run && *run)
+			runs[n++] = run;
+	}
+	qsort(runs, n, sizeof(*runs), by_text);
+	for (i = 0; i < n; i++)
+		count += !i || strcmp(runs[i], runs[i - 1]) != 0;
+	free(runs);
+	return count;
+}
+
+static void count_processes(struct summary_row *row, const struct analysis *a)
+{
+	struct losses losses;
+	size_t i;
+
+	row->processes = a->model.n_processes;
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct trace *trace = a->model.processes[i].trace;
+
+		row->unfinished += trace->board.present && !trace->board.head.ended;
+		losses = losses_sum(trace);
+		row->lost_records = add_capped(row->lost_records, losses_records(&losses, trace));
+	}
+	for (i = 0; i < a->model.n_threads; i++)
+		row->threads += a->stats.threads[i].count || a->stats.threads[i].counted;
+	row->runs = count_runs(a->set);
+}
+
+static bool has_process(const struct trace_set *set, const struct host *host, int64_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < set->n_traces; i++)
+		if (set->traces[i]->pid == pid && set->traces[i]->host == host)
+			return true;
+	return false;
+}
+
+/* The first process whose parent has left no trace: of a tree, its root. Its children may have
+ * called CUDA before it did. */
+static const struct trace *root_process(const struct trace_set *set)
+{
+	size_t i;
+
+	for (i = 0; i < set->n_traces; i++)
+		if (!has_process(set, set->traces[i]->host,
+				 metadata_number(&set->traces[i]->metadata, "ppid", -1)))
+			return set->traces[i];
+	return set->traces[0];
+}
+
+const char *report_program(struct report *report, const struct trace_set *set,
+			   const struct trace *trace)
+{
+	const char *path;
+
+	trace = trace ?: root_process(set);
+	path = metadata_text(&trace->metadata, "executable");
+	if (!path || !*path)
+		path = strcmp(trace->program, "?") != 0 ? trace->program : trace->dir;
+	return report_text(report, "%s", path);
+}
+
+static void write_summary(struct summary_row *row, const struct analysis *a, struct report *report)
+{
+	const struct trace *first = root_process(a->set);
+	char time[32], count[32], counted[32];
+
+	row->program = word_process(&report->arena, first);
+	if (row->processes > 1)
+		row->program = report_text(report, "%s and %llu more process%s", row->program,
+					   (unsigned long long)row->processes - 1,
+					   row->processes > 2 ? "es" : "");
+	row->hosts = hosts_text(report, a->set);
+	format_ns(time, sizeof(time), row->duration_ns);
+	format_count(count, sizeof(count), row->records);
+	row->traced = report_text(report, "%s, %s records", time, count);
+	format_count(count, sizeof(count), row->calls);
+	format_count(counted, sizeof(counted), row->counted);
+	format_ns(time, sizeof(time), row->call_ns);
+	row->called = report_text(report, "%s by %llu thread%s, %s of host time; and %s getters",
+				  count, (unsigned long long)row->threads,
+				  row->threads == 1 ? "" : "s", time, counted);
+	if (row->failed > a->stats.too_late) {
+		format_count(count, sizeof(count), row->failed - a->stats.too_late);
+		row->failures = report_text(report, "%s of these calls returned an error", count);
+	}
+	if (row->unfinished)
+		row->ended = report_text(report,
+					 "%llu of %llu processes not in order: killed, "
+					 "crashed, exec or still running",
+					 (unsigned long long)row->unfinished,
+					 (unsigned long long)row->processes);
+	if (row->runs > 1)
+		row->runs_text = report_text(report,
+					     "traces of %llu runs of cudaspy are shown as "
+					     "one",
+					     (unsigned long long)row->runs);
+}
+
+struct summary_row *report_summary(struct report *report, const struct analysis *a)
+{
+	struct summary_row *row = xcalloc(1, sizeof(*row));
+	size_t i;
+
+	*row = (struct summary_row){
+		.records = a->model.records,
+		.duration_ns = a->model.last_ns - a->model.first_ns,
+		.calls = a->stats.all.count,
+		.call_ns = a->stats.all.total_ns,
+		.counted = a->stats.all.counted,
+		.copied_bytes = a->stats.all.copied_bytes,
+	};
+	for (i = 0; i < a->stats.n_functions; i++)
+		row->failed += a->stats.direct[i].failed;
+	count_processes(row, a);
+	write_summary(row, a, report);
+	report_add(report, &summary_kind, row, 1);
+	add_hosts(report, a->set);
+	row->working = working_text(report, add_phases(report, a), a->model.n_processes);
+	return row;
+}
+
+/* Is something wrong, and how much? What it is, and what to do, the findings say. */
+void report_found(struct report *report, struct summary_row *row, uint64_t problems, uint64_t notes,
+		  const char *first)
+{
+	const char *besides = notes ? report_text(report, "%llu note%s", (unsigned long long)notes,
+						  notes == 1 ? "" : "s")
+				    : NULL;
+
+	row->problems = problems;
+	row->notes = notes;
+	if (problems)
+		row->found =
+			report_text(report, "%llu problem%s%s%s%s", (unsigned long long)problems,
+				    problems == 1 ? ": " : "s, the first ", first,
+				    besides ? "; and " : "", besides ?: "");
+	else if (!row->calls && !notes)
+		row->found = "nothing: there are no calls to look at";
+	else
+		row->found = report_text(report, "no %sproblem%s%s%s", besides ? "sure " : "",
+					 row->in_flight ? " in the calls that returned" : "",
+					 besides ? "; " : "", besides ?: "");
+}
+
+void report_unread(struct report *report, struct summary_row *row, size_t n)
+{
+	if (n)
+		row->files = report_text(
+			report,
+			"%zu that ran %s gone or changed since: places there are offsets, "
+			"without functions and lines (FILES, below)",
+			n, n == 1 ? "is" : "are");
+}
+
+/* ---- in flight ------------------------------------------------------------------------------ */
+
+struct flight_row {
+	const char *process, *function, *inner, *inside, *elapsed, *waiting;
+	uint64_t holder, pid, tid, elapsed_ns, since_ns, device, alive;
+};
+
+/* clang-format off */
+static const struct column flight_columns[] = {
+	COLUMN(struct flight_row, process, "process", UNIT_TEXT),
+	COLUMN(struct flight_row, tid, "thread", UNIT_PLAIN),
+	COLUMN_TEXT(struct flight_row, inside, "was inside"),
+	COLUMN_TEXT(struct flight_row, elapsed, "for"),
+	COLUMN(struct flight_row, since_ns, "since", UNIT_NS),
+	COLUMN_JSON(struct flight_row, elapsed_ns, UNIT_NS),
+	COLUMN_JSON(struct flight_row, function, UNIT_TEXT),
+	COLUMN_JSON(struct flight_row, inner, UNIT_TEXT),
+	COLUMN_JSON(struct flight_row, pid, UNIT_PLAIN),
+	COLUMN_JSON(struct flight_row, device, UNIT_PLAIN),
+	COLUMN_JSON(struct flight_row, alive, UNIT_PLAIN),
+	COLUMN_JSON(struct flight_row, holder, UNIT_PLAIN),
+	COLUMN_LINE(struct flight_row, waiting, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind flight_kind = {
+	.key = "in_flight",
+	.title = "IN FLIGHT when the trace ends: calls that had not returned",
+	.columns = flight_columns,
+	.n_columns = ARRAY_SIZE(flight_columns),
+	.row_bytes = sizeof(struct flight_row),
+	.text_rows = 16,
+};
+
+static const char *function_name(const struct analysis *a, struct trace *trace, uint16_t fn,
+				 struct report *report)
+{
+	uint32_t number = trace_function(a->set, trace, fn);
+
+	return report_text(report, "%s", a->set->functions.all[number].name);
+}
+
+/* What a thread that had not returned was waiting for. */
+static const char *waiting_text(const struct process *process, const struct spy_slot_page *slot,
+				struct report *report)
+{
+	unsigned int kind = (unsigned int)slot->wait_kind - 1;
+	const char *text, *held = "";
+	char *place;
+
+	if (!slot->wait_kind || slot->wait_kind > SPY_WAIT_KINDS)
+		return NULL;
+	if (!spy_wait_is_lock(kind))
+		return report_text(report, "waiting in the C library: %s", name_wait(kind));
+	if (slot->wait_holder)
+		held = report_text(report, ", held by thread %u when that began",
+				   slot->wait_holder);
+	place = lock_place(process, slot->wait_object, process->last_ns);
+	text = report_text(report, "waiting for a lock, %s%s", place, held);
+	free(place);
+	return text;
+}
+
+/* exact: end_ns is when the process ended, or now; else there is only its last record, which may be
+ * older than the call. */
+static struct flight_row flight(const struct analysis *a, const struct process *process,
+				const struct spy_slot_page *slot, uint64_t end_ns, bool exact,
+				struct report *report)
+{
+	struct trace *trace = process->trace;
+	uint64_t since_ns = timeline_ns(&trace->timeline, slot->since);
+	const char *outer = function_name(a, trace, slot->outer_fn, report);
+	const char *inner = function_name(a, trace, slot->fn, report);
+	struct flight_row row = {
+		.process = word_process(&report->arena, trace),
+		.function = outer,
+		.inner = inner,
+		.inside = slot->depth > 1 || slot->fn != slot->outer_fn
+				  ? report_text(report, "%s (in %s)", outer, inner)
+				  : outer,
+		.pid = trace->pid,
+		.tid = slot->tid,
+		.elapsed_ns = end_ns > since_ns ? end_ns - since_ns : 0,
+		.since_ns = since_ns > a->model.first_ns ? since_ns - a->model.first_ns : 0,
+		.device = slot->device,
+		.waiting = waiting_text(process, slot, report),
+		.holder = slot->wait_kind ? slot->wait_holder : 0,
+	};
+	char text[32];
+
+	format_ns(text, sizeof(text), row.elapsed_ns);
+	if (row.elapsed_ns)
+		row.elapsed = report_text(report, "%s%s", exact ? "" : "at least ", text);
+	return row;
+}
+
+void report_in_flight(struct report *report, const struct analysis *a, uint64_t end_ns,
+		      struct summary_row *summary)
+{
+	struct flight_row *rows = NULL;
+	size_t i, j, n = 0;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+		const struct board *board = &process->trace->board;
+		bool alive = process->trace->alive;
+		bool exact = alive || (end_ns && !board->head.ended);
+		uint64_t until_ns = alive ? now_ns() : exact ? end_ns : process->last_ns;
+
+		for (j = 0; j < board->n_slots; j++) {
+			const struct spy_slot_page *slot = &board->slots[j];
+
+			if (!slot->tid || !slot->depth)
+				continue;
+			rows = grow(rows, n, sizeof(*rows));
+			rows[n] = flight(a, process, slot, until_ns, exact, report);
+			rows[n++].alive = alive;
+		}
+	}
+	report_add(report, &flight_kind, rows, n);
+	if (summary)
+		summary->in_flight = n;
+}

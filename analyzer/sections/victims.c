@@ -1,0 +1,318 @@
+/*
+ * analyzer/sections/victims.c: the calls that lost most, each with its chain in one sentence;
+ * the worst of each kind first, then those that are like one of these. Called by waits.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "waits.h"
+#include "text/where.h"
+#include "text/words.h"
+#include "trace/names.h"
+
+struct victim_row {
+	const char *what, *text, *where, *python, *function, *holder_function, *lock,
+		*root_function, *cause;
+	uint64_t at_ns, duration_ns, expected_ns, lost_ns, thread, device, holder, holder_device;
+	uint64_t root, root_device, root_ns, alike, alike_lost_ns;
+};
+
+/* clang-format off */
+static const struct column victim_columns[] = {
+	COLUMN(struct victim_row, at_ns, "at", UNIT_NS),
+	COLUMN(struct victim_row, function, "call", UNIT_TEXT),
+	COLUMN(struct victim_row, duration_ns, "took", UNIT_NS),
+	COLUMN(struct victim_row, expected_ns, "expected", UNIT_NS_IF_KNOWN),
+	COLUMN(struct victim_row, lost_ns, "lost", UNIT_NS),
+	COLUMN_JSON(struct victim_row, what, UNIT_TEXT),
+	COLUMN_JSON(struct victim_row, thread, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, device, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, lock, UNIT_TEXT),
+	COLUMN_JSON(struct victim_row, holder, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, holder_device, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, holder_function, UNIT_TEXT),
+	COLUMN_JSON(struct victim_row, root, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, root_device, UNIT_PLAIN),
+	COLUMN_JSON(struct victim_row, root_function, UNIT_TEXT),
+	COLUMN_JSON(struct victim_row, root_ns, UNIT_NS),
+	COLUMN_JSON(struct victim_row, cause, UNIT_TEXT),
+	COLUMN_LINE(struct victim_row, where, UNIT_TEXT),
+	COLUMN_LINE(struct victim_row, python, UNIT_TEXT),
+	COLUMN_JSON(struct victim_row, alike, UNIT_COUNT),
+	COLUMN_JSON(struct victim_row, alike_lost_ns, UNIT_NS),
+	COLUMN_TEXT_WORDS(struct victim_row, text),
+};
+/* clang-format on */
+
+static const struct table_kind victim_kind = {
+	.key = "victims",
+	.title = "WORST CALLS, and whom they waited for",
+	.columns = victim_columns,
+	.n_columns = ARRAY_SIZE(victim_columns),
+	.row_bytes = sizeof(struct victim_row),
+	.text_rows = 5,
+};
+
+/* Of the lock that is named. */
+static const struct victim_root *main_root(const struct victim *v)
+{
+	const struct victim_root *best = NULL;
+	size_t i;
+
+	for (i = 0; i < VICTIM_ROOTS; i++)
+		if (v->roots[i].lock == v->lock && v->roots[i].ns > (best ? best->ns : 0))
+			best = &v->roots[i];
+	return best;
+}
+
+/* What of a call's loss is no lock: " 3.2 ms hidden wait for the GPU". */
+static enum bucket main_bucket(const struct victim *v)
+{
+	enum bucket best = BUCKET_UNEXPLAINED;
+	int i;
+
+	for (i = 0; i < BUCKET_COUNT; i++)
+		if (bucket_is_lost((enum bucket)i) && v->bucket_ns[i] > v->bucket_ns[best])
+			best = (enum bucket)i;
+	return best;
+}
+
+/* Of its time in the kernel module: who else was in it; "" if that is next to nothing. */
+static const char *beside_words(struct report *report, const struct analysis *a,
+				const struct victim *v)
+{
+	if (v->beside_ns <= v->bucket_ns[BUCKET_IOCTL] / 20)
+		return "";
+	return report_text(report, ", up to %s of it while %s%s was in it, too: inferred",
+			   word_time(&report->arena, v->beside_ns),
+			   word_thread(&report->arena, v->beside, v->beside_device),
+			   word_in_function(&report->arena, a->set, v->beside_fn));
+}
+
+static const char *loss_sentence(struct report *report, const struct analysis *a,
+				 const struct victim *v)
+{
+	static const char *const sentences[BUCKET_COUNT] = {
+		[BUCKET_GPU_HIDDEN] = "waited for the GPU, which this call does not promise to do",
+		[BUCKET_LOCK] = "waited for locks, and nobody knows whose",
+		[BUCKET_IOCTL] = "was in the kernel module (ioctl)",
+		[BUCKET_QUEUE] =
+			"waited because the stream's launch queue was full: nobody else is "
+			"to blame",
+		[BUCKET_MPS] = "waited for another user's MPS server to end",
+		[BUCKET_NOT_RUNNING] =
+			"was ready to run and got no CPU: the host is oversubscribed",
+		[BUCKET_UNEXPLAINED] = "took longer than such calls do, and no probe saw why",
+	};
+	enum bucket bucket = main_bucket(v);
+
+	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2 &&
+	    (v->slept_kind == SPY_WAIT_SLEEP || v->slept_kind == SPY_WAIT_YIELD))
+		return report_text(report,
+				   "%s looked for something again and again and slept in between, "
+				   "for %s, nobody knows for what",
+				   word_thread(&report->arena, v->thread, v->device),
+				   word_time(&report->arena, v->slept_ns));
+	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2)
+		return report_text(
+			report, "%s waited in the C library (%s) for %s, nobody knows for what",
+			word_thread(&report->arena, v->thread, v->device), name_wait(v->slept_kind),
+			word_time(&report->arena, v->slept_ns));
+	if (bucket == BUCKET_GPU_HIDDEN && v->expected_ns == UNKNOWN_NS)
+		return report_text(
+			report,
+			"%s worked or waited for the GPU, for %s, and there is no call to "
+			"compare it with%s%s",
+			word_thread(&report->arena, v->thread, v->device),
+			word_time(&report->arena, v->bucket_ns[bucket]), v->why ? ": " : "",
+			v->why ?: "");
+	if (bucket == BUCKET_IOCTL)
+		return report_text(report, "%s %s, for %s%s",
+				   word_thread(&report->arena, v->thread, v->device),
+				   sentences[bucket],
+				   word_time(&report->arena, v->bucket_ns[bucket]),
+				   beside_words(report, a, v));
+	return report_text(report, "%s %s, for %s%s%s",
+			   word_thread(&report->arena, v->thread, v->device), sentences[bucket],
+			   word_time(&report->arena, v->bucket_ns[bucket]),
+			   bucket == BUCKET_GPU_HIDDEN && v->why ? ": " : "",
+			   bucket == BUCKET_GPU_HIDDEN && v->why ? v->why : "");
+}
+
+/* "; the reason there, for 3 ms: a wait for the GPU", or who is at the root. */
+static const char *root_words(struct report *report, const struct analysis *a,
+			      const struct victim *v, uint64_t most_ns)
+{
+	const struct victim_root *root = main_root(v);
+	const char *ns;
+
+	if (!root)
+		return "";
+	/* The wait is told without what the thread was not running for, the root is with it. */
+	ns = word_time(&report->arena, least((uint64_t)root->ns, most_ns));
+	if (root->thread == v->holder && root->fn == v->holder_fn)
+		return report_text(report, "; the reason there, for %s: %s", ns,
+				   cause_names[root->cause]);
+	return report_text(report, "; at the root, for %s: %s%s, %s", ns,
+			   word_thread(&report->arena, root->thread, root->device),
+			   word_in_function(&report->arena, a->set, root->fn),
+			   cause_names[root->cause]);
+}
+
+/* One sentence: who waited how long for which lock, held by whom in what, and the root. */
+static const char *chain_sentence(struct report *report, const struct analysis *a,
+				  const struct victim *v)
+{
+	uint64_t ns = least(v->lock_ns, v->bucket_ns[BUCKET_LOCK]);
+	uint64_t others_ns = v->bucket_ns[BUCKET_LOCK] - ns, held_ns = least(v->held_ns, ns);
+	const char *of = "", *others = "";
+
+	if (held_ns < ns - ns / 20)
+		of = report_text(report, ", %s of it", word_time(&report->arena, held_ns));
+	if (others_ns > ns / 20)
+		others = report_text(report, "; and %s for other locks",
+				     word_time(&report->arena, others_ns));
+	return report_text(report, "%s waited %s for %s (%s)%s held by %s%s%s%s",
+			   word_thread(&report->arena, v->thread, v->device),
+			   word_time(&report->arena, ns), v->lock->name, v->lock->place, of,
+			   word_thread(&report->arena, v->holder, v->holder_device),
+			   word_in_function(&report->arena, a->set, v->holder_fn),
+			   root_words(report, a, v, of[0] ? held_ns : ns), others);
+}
+
+/* Recorded without probes, or a lock that is not the C library's. */
+static const char *inferred_sentence(struct report *report, const struct analysis *a,
+				     const struct victim *v)
+{
+	return report_text(
+		report,
+		"%s took longer than such calls do, for %s, while %s was%s (inferred: no "
+		"probe saw why)%s",
+		word_thread(&report->arena, v->thread, v->device),
+		word_time(&report->arena, v->bucket_ns[BUCKET_UNEXPLAINED]),
+		word_thread(&report->arena, v->holder, v->holder_device),
+		word_in_function(&report->arena, a->set, v->holder_fn),
+		root_words(report, a, v, v->bucket_ns[BUCKET_UNEXPLAINED]));
+}
+
+static int by_lost(const void *a, const void *b)
+{
+	const struct victim *x = a, *y = b;
+
+	if (x->lost_ns != y->lost_ns)
+		return x->lost_ns < y->lost_ns ? 1 : -1;
+	return x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+/* The same thread in the same function, for the same reason. */
+static bool alike(const struct victim *a, const struct victim *b)
+{
+	return a->thread == b->thread && a->fn == b->fn && main_bucket(a) == main_bucket(b) &&
+	       a->lock == b->lock && a->holder == b->holder && a->holder_fn == b->holder_fn;
+}
+
+/* Where it was called: the function it was called in, file and line as far as they are known. */
+static const char *place_text(struct report *report, const struct analysis *a,
+			      struct symbolizer *symbols, const struct victim *v)
+{
+	struct place place, entry, user;
+	const char *words;
+
+	if (!v->caller)
+		return NULL;
+	symbolize(symbols, v->thread->process, v->caller, v->end_ns, &place);
+	words = word_place(&report->arena, &place);
+	if (place.library && v->stack && symbolize_caller(symbols, v->stack, &user, &entry))
+		words = word_place_for(&report->arena, &entry, &user);
+	return report_text(report, "%s%s", word_function(a->set, v->fn), words);
+}
+
+/* In which line of Python, if it has a stack. */
+static const char *python_text(struct report *report, const struct victim *v)
+{
+	struct python_line line = python_line(v->stack);
+	const char *words = word_python(&report->arena, &line);
+
+	return words ? report_text(report, "from Python: %s", words) : NULL;
+}
+
+static struct victim_row describe(struct report *report, const struct analysis *a,
+				  struct symbolizer *symbols, const struct victim *v)
+{
+	const struct victim_root *root = main_root(v);
+	struct victim_row row = {
+		.function = word_function(a->set, v->fn),
+		.at_ns = v->begin_ns < a->model.first_ns ? 0 : v->begin_ns - a->model.first_ns,
+		.duration_ns = v->end_ns - v->begin_ns,
+		.expected_ns = v->expected_ns,
+		.lost_ns = v->lost_ns,
+		.thread = v->thread->tid,
+		.device = v->device,
+		.where = place_text(report, a, symbols, v),
+		.python = python_text(report, v),
+	};
+
+	if (v->lock && main_bucket(v) == BUCKET_LOCK) {
+		row.what = chain_sentence(report, a, v);
+		row.lock = report_text(report, "%s", v->lock->name);
+	} else if (v->inferred && main_bucket(v) == BUCKET_UNEXPLAINED) {
+		row.what = inferred_sentence(report, a, v);
+	} else {
+		row.what = loss_sentence(report, a, v);
+	}
+	if (main_bucket(v) == (v->inferred ? BUCKET_UNEXPLAINED : BUCKET_LOCK)) {
+		row.holder = v->holder ? v->holder->tid : 0;
+		row.holder_device = v->holder_device;
+		row.holder_function = word_function(a->set, v->holder_fn);
+	}
+	if (root) {
+		row.root = root->thread ? root->thread->tid : 0;
+		row.root_device = root->device;
+		row.root_function = word_function(a->set, root->fn);
+		/* A sum of shares, which as floating-point numbers round up. */
+		row.root_ns = least((uint64_t)root->ns, row.duration_ns);
+		row.cause = cause_keys[root->cause];
+	}
+	return row;
+}
+
+void report_victims(struct report *report, const struct analysis *a, struct symbolizer *symbols,
+		    uint64_t least_lost_ns)
+{
+	struct victim sorted[VICTIMS];
+	struct victim_row *rows = xcalloc(VICTIMS, sizeof(*rows));
+	size_t first[VICTIMS]; /* the worst one like it, maybe itself */
+	size_t row_of[VICTIMS]; /* its row, of those that are the worst of their kind */
+	size_t count, kinds, i, j, n = 0;
+	struct table *table;
+
+	memcpy(sorted, a->accounts.blame.victims, sizeof(sorted));
+	qsort(sorted, VICTIMS, sizeof(sorted[0]), by_lost);
+	for (i = 0; i < VICTIMS && sorted[i].serial && sorted[i].lost_ns >= least_lost_ns; i++) {
+		for (j = 0; !alike(&sorted[i], &sorted[j]); j++)
+			;
+		first[i] = j;
+		if (i != j)
+			continue;
+		row_of[i] = n;
+		rows[n++] = describe(report, a, symbols, &sorted[i]);
+	}
+	count = i;
+	kinds = n;
+	for (i = 0; i < count; i++) {
+		if (first[i] == i)
+			continue;
+		rows[row_of[first[i]]].alike++;
+		rows[row_of[first[i]]].alike_lost_ns += sorted[i].lost_ns;
+		rows[n++] = describe(report, a, symbols, &sorted[i]);
+	}
+	for (i = 0; i < n; i++)
+		rows[i].text =
+			rows[i].alike
+				? report_text(report, "%s; %llu more like it lost %s", rows[i].what,
+					      (unsigned long long)rows[i].alike,
+					      word_time(&report->arena, rows[i].alike_lost_ns))
+				: rows[i].what;
+	table = report_add(report, &victim_kind, rows, n);
+	table->minor_rows = n - kinds;
+	table->minor_name = "like these";
+}

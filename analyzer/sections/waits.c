@@ -1,0 +1,311 @@
+/*
+ * analyzer/sections/waits.c: what was lost by waiting: the headline, and the order of the
+ * sections behind it. Called by `report` and `why`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "findings.h"
+#include "waits.h"
+#include "text/words.h"
+
+/* ---- the headline --------------------------------------------------------------------------- */
+
+struct headline_row {
+	const char *lost, *causes, *maybe, *intended, *locks, *holders, *processes;
+	uint64_t total_ns, lost_ns, asleep_ns, maybe_ns, cross_device_ns, holder_known_ns,
+		lock_waited_ns;
+	uint64_t processes_help_ns, processes_with_mps_ns, processes_do_not_help_ns, probes;
+	uint64_t kernel_work_ns, kernel_company_ns;
+#define BUCKET(name, key, text) uint64_t key##_ns;
+	BUCKETS(BUCKET)
+#undef BUCKET
+};
+
+/* clang-format off */
+static const struct column headline_columns[] = {
+	COLUMN_TEXT(struct headline_row, lost, "lost"),
+	COLUMN_TEXT(struct headline_row, causes, "by"),
+	COLUMN_TEXT(struct headline_row, maybe, "maybe not"),
+	COLUMN_TEXT(struct headline_row, intended, "not lost"),
+	COLUMN_TEXT(struct headline_row, locks, "locks"),
+	COLUMN_TEXT(struct headline_row, holders, "holders"),
+	COLUMN(struct headline_row, processes, "processes?", UNIT_TEXT),
+	COLUMN_JSON(struct headline_row, total_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, lost_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, asleep_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, maybe_ns, UNIT_NS),
+#define BUCKET(name, key, text) COLUMN_JSON(struct headline_row, key##_ns, UNIT_NS),
+	BUCKETS(BUCKET)
+#undef BUCKET
+	COLUMN_JSON(struct headline_row, kernel_work_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, kernel_company_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, lock_waited_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, holder_known_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, cross_device_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, processes_help_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, processes_with_mps_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, processes_do_not_help_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, probes, UNIT_PLAIN),
+};
+/* clang-format on */
+
+static const struct table_kind headline_kind = {
+	.key = "waits",
+	.title = "WAITS: where the time inside calls went",
+	.columns = headline_columns,
+	.n_columns = ARRAY_SIZE(headline_columns),
+	.row_bytes = sizeof(struct headline_row),
+	.facts = true,
+};
+
+/* "1.2 s", of what is unexplained with what of it the threads slept, of what was lost in the kernel module with
+ * what of it they were not alone there. */
+static const char *bucket_text(struct report *report, const struct headline_row *row, size_t bucket,
+			       uint64_t ns)
+{
+	if (bucket == BUCKET_UNEXPLAINED && row->asleep_ns > ns / 20)
+		return report_text(report, "%s, %s of it asleep in the C library",
+				   word_time(&report->arena, ns),
+				   word_time(&report->arena, row->asleep_ns));
+	if (bucket == BUCKET_IOCTL && row->kernel_company_ns > ns / 20)
+		return report_text(
+			report, "%s, up to %s of it while other threads were in it, too: inferred",
+			word_time(&report->arena, ns),
+			word_time(&report->arena, row->kernel_company_ns));
+	return word_time(&report->arena, ns);
+}
+
+/* "locks (1.2 s), hidden GPU waits (3.4 ms)": the buckets of what was lost, the largest first. */
+static const char *lost_by(struct report *report, const struct headline_row *row,
+			   const struct account *sum)
+{
+	uint64_t left[BUCKET_COUNT];
+	const char *text = NULL;
+	size_t i, best;
+
+	for (i = 0; i < BUCKET_COUNT; i++)
+		left[i] = account_lost_by(sum, (enum bucket)i);
+	for (;;) {
+		for (best = i = 0; i < BUCKET_COUNT; i++)
+			if (left[i] > left[best])
+				best = i;
+		if (!left[best] || (text && left[best] < account_lost(sum) / 1000))
+			return text;
+		text = report_text(report, "%s%s%s (%s)", text ?: "", text ? ", " : "",
+				   bucket_names[best], bucket_text(report, row, best, left[best]));
+		left[best] = 0;
+	}
+}
+
+/* Would one process for each thread have waited as well? */
+static void judge_processes(struct headline_row *row, const struct analysis *a)
+{
+	const struct blame_edge *edge;
+	double lost_ns;
+	size_t i;
+	double sums[] = {[HELP_UNKNOWN] = 0, [HELP_ALONE] = 0, [HELP_WITH_MPS] = 0, [HELP_NOT] = 0};
+
+	EDGES_ITER (edge, &a->accounts.blame.roots)
+		blame_add_help(edge, sums);
+	/* To wake one who waits is not needed where nobody waits. */
+	for (i = 0; i < a->accounts.locks.count; i++) {
+		const struct lock *lock = a->accounts.locks.all[i];
+		uint64_t gpus = a->accounts.gpus_used[lock->process->trace->index];
+
+		sums[gpus & (gpus - 1) ? HELP_ALONE : HELP_WITH_MPS] += (double)lock->waking_ns;
+	}
+	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + a->accounts.spared_ns);
+	row->processes_with_mps_ns = (uint64_t)sums[HELP_WITH_MPS];
+	row->processes_do_not_help_ns = (uint64_t)sums[HELP_NOT];
+	/* Other processes would be in the kernel module as other threads are. Where nobody was, nobody can tell. */
+	lost_ns = (double)(row->ioctl_ns - row->kernel_work_ns);
+	if (lost_ns > a->accounts.spared_ns)
+		row->processes_do_not_help_ns +=
+			least((uint64_t)(lost_ns - a->accounts.spared_ns), row->kernel_company_ns);
+}
+
+/* What of the loss processes would save, in words; no part that is less than a twentieth. */
+static const char *saving_text(struct report *report, const struct headline_row *row)
+{
+	uint64_t least = row->lost_ns / 20;
+	const char *text = "";
+
+	if (row->processes_help_ns >= least)
+		text = report_text(report,
+				   "one process for each thread would save up to %s: waits for "
+				   "locks of this process",
+				   word_time(&report->arena, row->processes_help_ns));
+	if (row->processes_with_mps_ns >= least)
+		text = report_text(
+			report,
+			*text ? "%s; and up to %s more among threads of one GPU, if they "
+				"share it through MPS, else they take turns"
+			      : "%sone process for each thread would save up to %s if "
+				"they share the GPU through MPS, else they take turns on "
+				"it: waits for locks of this process",
+			text, word_time(&report->arena, row->processes_with_mps_ns));
+	if (row->processes_do_not_help_ns >= least)
+		text = report_text(
+			report,
+			*text ? "%s; %s would stay, in the kernel module"
+			      : "%sone process for each thread would not help: %s of the "
+				"loss are in the kernel module, which is one for all processes",
+			text, word_time(&report->arena, row->processes_do_not_help_ns));
+	return *text ? text : NULL;
+}
+
+/* Is there a process of which more than one thread calls CUDA? */
+static bool has_threads(const struct analysis *a)
+{
+	uint64_t n_threads = 0;
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes && n_threads < 2; i++)
+		findings_process_ns(a, &a->model.processes[i], &n_threads);
+	return n_threads > 1;
+}
+
+static const char *processes_text(struct report *report, const struct analysis *a,
+				  const struct headline_row *row)
+{
+	if (row->lost_ns <= row->total_ns / 100 || !has_threads(a))
+		return NULL;
+	if (!row->probes)
+		return "nobody can tell from a recording without probes";
+	if (row->unexplained_ns > row->lost_ns / 2)
+		return "nobody can tell: most of the loss is unexplained";
+	if (row->not_running_ns > row->lost_ns / 2)
+		return crowds_fit(a->accounts.crowds, a->set->n_hosts)
+			       ? "would not help: somebody else had the CPUs"
+			       : "would not help: the host has too few CPUs for these threads";
+	return saving_text(report, row);
+}
+
+/* Were the probes on in all of the processes? */
+static bool probed(const struct analysis *a)
+{
+	size_t i;
+
+	for (i = 0; i < a->set->n_traces; i++)
+		if (!a->accounts.probed[i])
+			return false;
+	return true;
+}
+
+static void sum_edges(struct headline_row *row, const struct analysis *a)
+{
+	const struct blame_edge *edge;
+	double all = 0, known = 0, cross = 0, company = 0;
+
+	EDGES_ITER (edge, &a->accounts.blame.direct) {
+		all += edge->waited_ns;
+		if (edge->key.holder)
+			known += edge->waited_ns;
+		if (edge->key.holder && edge->key.holder_device != SPY_DEVICE_NONE &&
+		    edge->key.waiter_device != SPY_DEVICE_NONE &&
+		    edge->key.holder_device != edge->key.waiter_device)
+			cross += edge->waited_ns;
+	}
+	row->lock_waited_ns = (uint64_t)all;
+	row->holder_known_ns = (uint64_t)known;
+	row->cross_device_ns = (uint64_t)cross;
+	EDGES_ITER (edge, &a->accounts.company.edges)
+		company += edge->waited_ns;
+	row->kernel_company_ns = (uint64_t)(company + 0.5);
+}
+
+static const char *not_lost(struct report *report, const struct headline_row *row)
+{
+	const char *loading = "";
+
+	if (row->loading_ns)
+		loading = report_text(report, "loading code %s, ",
+				      word_time(&report->arena, row->loading_ns));
+	return report_text(report,
+			   "own work %s, %swaits for the GPU that the calls are made for %s",
+			   word_time(&report->arena, row->own_ns + row->kernel_work_ns), loading,
+			   word_time(&report->arena, row->gpu_intended_ns));
+}
+
+static void add_headline(struct report *report, const struct analysis *a, struct account sum,
+			 size_t n_locks)
+{
+	struct headline_row *row = xcalloc(1, sizeof(*row));
+
+	row->total_ns = sum.total_ns;
+	row->lost_ns = account_lost(&sum);
+	row->kernel_work_ns = sum.kernel_ns;
+	row->asleep_ns = sum.asleep_ns;
+	row->maybe_ns = sum.maybe_ns;
+	row->probes = probed(a);
+#define BUCKET(name, key, text) row->key##_ns = sum.bucket_ns[BUCKET_##name];
+	BUCKETS(BUCKET)
+#undef BUCKET
+	sum_edges(row, a);
+	judge_processes(row, a);
+	row->lost = report_text(
+		report, "%s of the %s inside calls: %s",
+		word_percent(&report->arena, (double)row->lost_ns, (double)row->total_ns),
+		word_time(&report->arena, row->total_ns), word_time(&report->arena, row->lost_ns));
+	row->causes = lost_by(report, row, &sum);
+	if (row->maybe_ns > row->lost_ns / 20)
+		row->maybe = report_text(
+			report,
+			"%s of that in calls that had work of their own on the GPU to wait "
+			"for: part of it they would have waited in any case",
+			word_time(&report->arena, row->maybe_ns));
+	row->intended = not_lost(report, row);
+	if (row->lock_waited_ns && n_locks)
+		row->locks = report_text(
+			report, "%zu lock%s; %s of the waiting crosses from one GPU to another",
+			n_locks, n_locks == 1 ? "" : "s",
+			word_percent(&report->arena, (double)row->cross_device_ns,
+				     (double)row->lock_waited_ns));
+	if (!row->probes)
+		row->holders = "recorded without probes: waits for locks are concluded from what "
+			       "happened at the same time";
+	else if (row->lock_waited_ns)
+		row->holders =
+			report_text(report, "measured; known for %s of the time waited",
+				    word_percent(&report->arena, (double)row->holder_known_ns,
+						 (double)row->lock_waited_ns));
+	row->processes = processes_text(report, a, row);
+	report_add(report, &headline_kind, row, 1);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+/* Where next to nothing was lost, a call that lost little is not worth a line. */
+#define LITTLE_LOST_NS 1000000
+
+static uint64_t least_lost(const struct account *sum)
+{
+	return account_lost(sum) < sum->total_ns / 100 ? LITTLE_LOST_NS : 0;
+}
+
+void report_waits(struct report *report, struct analysis *a, struct symbolizer *symbols)
+{
+	const struct subject *subject = &a->accounts.blame.subject;
+	bool all = subject->kind == SUBJECT_ALL;
+	struct account sum = account_sum(&a->accounts, NULL);
+	size_t n_locks;
+	struct lock **locks = locks_name(&a->accounts.locks, &n_locks);
+
+	if (all) {
+		add_headline(report, a, sum, n_locks);
+	} else {
+		report_subject(report, a);
+		report_findings_about(report, a, symbols);
+	}
+	report_victims(report, a, symbols, all ? least_lost(&sum) : 0);
+	report_edges(report, a);
+	if (all || subject->kind == SUBJECT_LOCK)
+		report_locks(report, a, locks, n_locks, subject);
+	if (all) {
+		report_ioctls(report, a);
+		report_strangers(report, a);
+	}
+	if (subject->kind != SUBJECT_LOCK)
+		report_accounts(report, a, subject);
+	free(locks);
+}
