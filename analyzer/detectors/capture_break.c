@@ -5,7 +5,7 @@
  * CUDA says so in the call's result (CAPTURE_FIRST to CAPTURE_LAST), and from then on in those of
  * the calls that go on with the capture (CAPTURE_INVALIDATED): these are part of the finding.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 #define CAPTURE_FIRST 900

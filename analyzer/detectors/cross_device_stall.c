@@ -2,8 +2,8 @@
  * analyzer/detectors/cross_device_stall.c: threads that work on different GPUs and wait for each
  * other all the same, because calls of one process share locks inside the driver.
  */
-#include "findings/detector.h"
-#include "findings/stall.h"
+#include "stall.h"
+#include "table.h"
 #include "text/words.h"
 
 static const char *what(struct arena *texts, const struct analysis *a, const struct stall *stall)

@@ -14,7 +14,7 @@
  * waits, and nobody minds. So it takes ten rounds of each thread, and not at the begin and in the
  * middle only.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 #define WAIT_LEAST_NS 50000

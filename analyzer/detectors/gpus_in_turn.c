@@ -8,7 +8,7 @@
  * GPU, nor of the thread on any. With n GPUs in turns, all but one in n parts of the waits would be
  * gone, and what it took to hand over and to notice the end would be done meanwhile.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 #define ROUNDS_LEAST 10

@@ -8,7 +8,7 @@
  * over meanwhile, and the next wait is for the device, or for the one stream that had work when the
  * call came. One that is hidden, too, does not count: the cure is for all of them.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 /* Mark: the stream that alone had work; 0: several had. */

@@ -8,7 +8,7 @@
  * launches and copies which did not take place, are problems whatever they cost.
  */
 #include <string.h>
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 /* Variant: the result. */

@@ -3,7 +3,7 @@
  * in which each launch waits for its kernel: a help for debugging that was left on. What else the
  * report says is of such a program.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 struct blocked {

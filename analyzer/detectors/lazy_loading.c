@@ -7,7 +7,7 @@
  * run. A load or unload that waited for the device is told as one that waits (hidden_sync.c) unless
  * it comes again and again.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 /* A program that has handed over so much has begun. */

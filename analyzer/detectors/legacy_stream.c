@@ -2,7 +2,7 @@
  * analyzer/detectors/legacy_stream.c: work in the legacy default stream, before which all other
  * streams of the device stop and behind which they wait, unless they were made non-blocking.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 /* Fewer are a beginning or an end; and they must be spread over the process's work or its time. */

@@ -9,7 +9,7 @@
  * A waiter that was awake and had no CPU was not kept from the lock by those who took it meanwhile:
  * a queue, or a process of its own, would not have helped. That time is no part of the cost.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 #define LACK_LEAST_PART 20 /* from that part of the wait on it is told that a CPU was missing */

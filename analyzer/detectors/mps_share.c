@@ -3,7 +3,7 @@
  * wait for it.
  */
 #include <stdlib.h>
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 /* A process of which a thread does so for this part of the time waits for the GPU above all. */

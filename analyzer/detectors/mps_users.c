@@ -2,7 +2,7 @@
  * analyzer/detectors/mps_users.c: processes that waited in cuInit, without an error, because the
  * MPS daemon was at work for another user.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "findings/sharing.h"
 #include "text/words.h"
 

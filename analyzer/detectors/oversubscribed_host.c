@@ -4,7 +4,7 @@
  * the GPU and spin; or because somebody else has the CPUs, which is a note.
  */
 #include <stdlib.h>
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 /* From a tenth of the time of a process's threads on: on any busy machine threads lack a CPU now and then. */

@@ -10,8 +10,8 @@
  * What the cure gives back depends on what comes next: a thread that waits for the stream in any
  * case, as most do right behind the copy, would wait there for what it waited for here.
  */
+#include "table.h"
 #include "base/format.h"
-#include "findings/detector.h"
 #include "text/words.h"
 #include "trace/names.h"
 

@@ -2,7 +2,7 @@
  * analyzer/detectors/queue_full.c: launches and copies that had to wait for room in their stream's
  * queue: the host was about a thousand operations ahead of the GPU. Nobody else is to blame.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 static bool judge(const struct observed *o, struct verdict *v)

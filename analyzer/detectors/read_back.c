@@ -7,7 +7,7 @@
  * goes on, and the GPU then has nothing to do until it does. What that costs the program nobody
  * knows: the kernels have to run in any case. So it is a note.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 #define ROUNDS_LEAST 20

@@ -2,7 +2,7 @@
  * analyzer/detectors/redundant_sync.c: synchronisations that have nothing to wait for: of a device
  * or a stream that was given no work since the last one, or none at all.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 #define CALLS_LEAST 3

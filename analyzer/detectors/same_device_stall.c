@@ -2,8 +2,8 @@
  * analyzer/detectors/same_device_stall.c: threads that share a GPU, each with streams of its own,
  * and wait for each other in calls that have no reason to.
  */
-#include "findings/detector.h"
-#include "findings/stall.h"
+#include "stall.h"
+#include "table.h"
 #include "text/words.h"
 
 static const char *what(struct arena *texts, const struct analysis *a, const struct stall *stall)

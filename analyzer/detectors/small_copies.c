@@ -2,8 +2,8 @@
  * analyzer/detectors/small_copies.c: many small copies where one would do: one directly after the
  * other, from one place, in one direction and stream, again and again.
  */
+#include "table.h"
 #include "base/format.h"
-#include "findings/detector.h"
 #include "text/words.h"
 
 #define SMALL_MOST 65536

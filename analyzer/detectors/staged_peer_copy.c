@@ -2,9 +2,9 @@
  * analyzer/detectors/staged_peer_copy.c: copies from one GPU to another of which neither had been
  * given access to the other's memory: they go through the memory of the host.
  */
+#include "table.h"
 #include "account/peers.h"
 #include "base/format.h"
-#include "findings/detector.h"
 #include "text/words.h"
 
 /* What a PCIe bus moves in about a millisecond: less is not worth a call. */

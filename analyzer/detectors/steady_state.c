@@ -13,7 +13,7 @@
  * what such calls do by the profile or the trace, and where nobody knows that, perhaps all that is
  * gained. What other threads waited may go on to something else.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 #include "trace/names.h"
 

@@ -8,7 +8,7 @@
  * and the wait was short, for next to a long kernel the gap is nothing. The time that the kernel
  * takes is no cost: it has to run.
  */
-#include "findings/detector.h"
+#include "table.h"
 #include "text/words.h"
 
 #define SUBMISSIONS_MOST 2

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "findings/detector.h"
+#include "table.h"
 #include "findings/sharing.h"
 #include "text/words.h"
 

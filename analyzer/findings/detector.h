@@ -73,6 +73,10 @@ struct detector {
 			 size_t *n);
 };
 
+/* The table of them: detectors/table.c. */
+extern const struct detector *const detector_table[];
+extern const size_t detector_rows;
+
 /* Row i of the table; NULL behind the last. A call is shown to them in this order. */
 const struct detector *detectors_row(size_t i);
 
@@ -81,16 +85,5 @@ const struct detector *detectors_find(const char *id);
 
 /* For conclude: a new finding at the end of the array, of the whole run. */
 struct finding *detector_add(const struct detector *detector, struct finding **findings, size_t *n);
-
-extern const struct detector detector_capture_break, detector_ignored_error, detector_pageable_copy,
-	detector_hidden_sync, detector_lazy_loading, detector_queue_full, detector_small_copies,
-	detector_read_back, detector_redundant_sync, detector_gpus_in_turn,
-	detector_sync_every_launch, detector_steady_state, detector_early_sync;
-
-/* Of the whole run. */
-extern const struct detector detector_cross_device_stall, detector_same_device_stall,
-	detector_lock_starvation, detector_time_slicing, detector_mps_users, detector_mps_share,
-	detector_oversubscribed_host, detector_legacy_stream, detector_staged_peer_copy,
-	detector_launch_blocking;
 
 #endif

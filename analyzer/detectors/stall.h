@@ -1,11 +1,11 @@
 /*
- * analyzer/findings/stall.h: how long threads waited for locks that other threads of their process
+ * analyzer/detectors/stall.h: how long threads waited for locks that other threads of their process
  * held, summed up for the detectors of such stalls: from the roots of the blame.
  */
 #ifndef CUDASPY_STALL_H
 #define CUDASPY_STALL_H
 
-#include "analyzed.h"
+#include "findings/analyzed.h"
 
 /*
  * A stall that took less than this, or a smaller share of the time it is judged by (stake.h), is none: any two threads

@@ -1,11 +1,11 @@
 /*
- * analyzer/findings/stall.c: how long threads waited for locks that other threads of their process
+ * analyzer/detectors/stall.c: how long threads waited for locks that other threads of their process
  * held. Called by the detectors of stalls, after the last record.
  */
 #include <stdlib.h>
 #include <string.h>
-#include "detector.h"
 #include "stall.h"
+#include "table.h"
 #include "text/words.h"
 
 /* The call that kept holders, and how long others waited for it, for what reason there. */

@@ -1,11 +1,11 @@
 /*
- * analyzer/findings/detectors.c: the table of detectors. Called by sites.c and finding.c, and by `cudaspy explain`.
+ * analyzer/detectors/table.c: the table of detectors. Findings see it as detectors_row
+ * (findings/detector.h).
  */
-#include <string.h>
-#include "detector.h"
+#include "table.h"
 
 /* clang-format off */
-static const struct detector *const table[] = {
+const struct detector *const detector_table[] = {
 	&detector_capture_break,
 	&detector_ignored_error, /* no failed call reaches those below */
 	&detector_pageable_copy,
@@ -32,27 +32,4 @@ static const struct detector *const table[] = {
 };
 /* clang-format on */
 
-const struct detector *detectors_row(size_t i)
-{
-	return i < ARRAY_SIZE(table) ? table[i] : NULL;
-}
-
-const struct detector *detectors_find(const char *id)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(table); i++)
-		if (!strcmp(table[i]->id, id))
-			return table[i];
-	return NULL;
-}
-
-struct finding *detector_add(const struct detector *detector, struct finding **findings, size_t *n)
-{
-	struct finding *finding;
-
-	*findings = grow(*findings, *n, sizeof(**findings));
-	finding = &(*findings)[(*n)++];
-	*finding = (struct finding){.detector = detector, .processes = 1, .fix = detector->fix};
-	return finding;
-}
+const size_t detector_rows = ARRAY_SIZE(detector_table);

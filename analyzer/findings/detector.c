@@ -1,0 +1,31 @@
+/*
+ * analyzer/findings/detector.c: looks into the table of detectors; what they add to findings.
+ * Called by findings, sections and detectors, and by `cudaspy explain`.
+ */
+#include <string.h>
+#include "detector.h"
+
+const struct detector *detectors_row(size_t i)
+{
+	return i < detector_rows ? detector_table[i] : NULL;
+}
+
+const struct detector *detectors_find(const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < detector_rows; i++)
+		if (!strcmp(detector_table[i]->id, id))
+			return detector_table[i];
+	return NULL;
+}
+
+struct finding *detector_add(const struct detector *detector, struct finding **findings, size_t *n)
+{
+	struct finding *finding;
+
+	*findings = grow(*findings, *n, sizeof(**findings));
+	finding = &(*findings)[(*n)++];
+	*finding = (struct finding){.detector = detector, .processes = 1, .fix = detector->fix};
+	return finding;
+}
