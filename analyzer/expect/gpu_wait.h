@@ -1,12 +1,13 @@
 /*
- * analyzer/expect/gpu_wait.h: what a call may wait for on the GPU, and whether its caller could know: the
- * contracts of include/cudaspy/contract.h, applied to a record. A wait for anything else (a lock,
- * the kernel module, a processor) is no matter of contracts.
+ * analyzer/expect/gpu_wait.h: what a call may wait for on the GPU, and whether its caller could
+ * know: the contracts of include/cudaspy/contract.h, applied to a record. A wait for anything else
+ * (a lock, the kernel module, a processor) is no matter of contracts.
  */
 #ifndef CUDASPY_GPU_WAIT_H
 #define CUDASPY_GPU_WAIT_H
 
 #include "cudaspy/contract.h"
+#include "trace/records.h"
 #include "trace/trace.h"
 
 /* For which work. */
@@ -29,23 +30,6 @@ struct gpu_waits {
 	uint8_t sort; /* enum gpu_wait_sort */
 	const char *why; /* part of a sentence, for reports; NULL without a wait */
 };
-
-/* Does it move data, if it does not fail? Not if it only becomes part of a graph. */
-static inline bool copy_moves(const struct spy_rec_copy *copy)
-{
-	return !copy->captured && copy->bytes;
-}
-
-static inline bool copy_is_pageable(const struct spy_rec_copy *copy)
-{
-	return copy->src_kind == SPY_MEM_PAGEABLE || copy->dst_kind == SPY_MEM_PAGEABLE;
-}
-
-/* A null pointer was freed. */
-static inline bool memory_is_nothing(const struct spy_rec_memory *memory)
-{
-	return !memory->address && !memory->bytes;
-}
 
 /* For gpu_wait_of. */
 extern const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT], gpu_waits_launch_blocks;

@@ -1,6 +1,6 @@
 /*
  * analyzer/findings/detector.h: what can be found in a trace. A detector is one file in detectors/
- * and one row of the table in detectors.c.
+ * and one row of the table there.
  *
  * Most judge calls. Their row says which ones `judge` sees: those that failed; those that took
  * longer than their own work, of some contracts; all that did not fail, of others. It says what of

@@ -7,8 +7,8 @@
 
 #include "merge.h"
 #include "places.h"
+#include "records.h"
 #include "base/hash.h"
-#include "expect/gpu_wait.h"
 
 /* For call_failed: of the few results that are not 0. */
 bool result_is_failure(uint16_t result);
@@ -16,22 +16,6 @@ bool result_is_failure(uint16_t result);
 static inline bool call_failed(const struct spy_rec_head *head)
 {
 	return unlikely(head->result) && result_is_failure(head->result);
-}
-
-/* From one GPU to another, as far as the recorder knew. */
-static inline bool copy_is_between_gpus(const struct spy_rec_copy *copy)
-{
-	return copy->src_device != copy->dst_device && copy->src_device != SPY_DEVICE_NONE &&
-	       copy->dst_device != SPY_DEVICE_NONE;
-}
-
-/* Where memory lies of which no allocation was seen (a pool's) is asked for large copies only. */
-static inline bool copy_may_be_between_gpus(const struct spy_rec_copy *copy)
-{
-	bool known = copy->src_device != SPY_DEVICE_NONE && copy->dst_device != SPY_DEVICE_NONE;
-
-	return known ? copy->src_device != copy->dst_device
-		     : copy->direction == SPY_DIR_D2D || copy->direction == SPY_DIR_UNKNOWN;
 }
 
 static inline bool copy_took_place(const struct spy_rec_copy *copy)
