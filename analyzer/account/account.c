@@ -1,6 +1,6 @@
 /*
- * analyzer/account/account.c: where the time of each call of the application went. Called by the main
- * reading for each record.
+ * analyzer/account/account.c: where the time of each call of the application went. Called by the
+ * main reading for each record.
  */
 #include <stdlib.h>
 #include <utlist.h>
@@ -9,7 +9,6 @@
 #include "divide.h"
 #include "kernel_module.h"
 #include "cudaspy/contract.h"
-#include "findings/finding.h"
 
 /* So many waits, and holders in them, of a thread's last calls are kept, for those who waited at them. */
 #define WAITS_KEPT 2048

@@ -2,9 +2,9 @@
  * analyzer/account/account.h: where the time of each call of the application went.
  *
  * A call's duration is the sum of the buckets below, exactly; none is negative. What the probes saw
- * (locks, ioctl, not running) is measured; the rest is divided by what such a call costs when nothing
- * is in its way (expect.h) and by what it may wait for on the GPU (gpu_wait.h). Waits inside the calls
- * that a call makes are its own.
+ * (locks, ioctl, not running) is measured; the rest is divided by what such a call costs when
+ * nothing is in its way (expect.h) and by what it may wait for on the GPU (gpu_wait.h). Waits
+ * inside the calls that a call makes are its own.
  */
 #ifndef CUDASPY_ACCOUNT_H
 #define CUDASPY_ACCOUNT_H
@@ -124,8 +124,19 @@ struct caller {
 	struct caller *prev, *next; /* in the accounting's list of those that are remembered */
 };
 
-struct observed;
 struct site;
+
+/* A call of the application that has returned, as an observer sees it. */
+struct observed {
+	struct accounting *accounts;
+	struct caller *caller;
+	const struct record *record;
+	const struct finished *call; /* its buckets, where it was divided */
+	const struct call_class *class;
+	const struct gpu_waits *waits;
+	uint8_t contract; /* enum spy_contract */
+	bool cold;
+};
 
 /* A thread waited for a call that is a case of a site. */
 struct kept_waiting {

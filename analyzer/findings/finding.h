@@ -23,18 +23,6 @@ struct detector;
 
 struct claim;
 
-/* A call of the application that has returned, as detectors see it. */
-struct observed {
-	struct accounting *accounts;
-	struct caller *caller;
-	const struct record *record;
-	const struct finished *call; /* its buckets, where it was divided */
-	const struct call_class *class;
-	const struct gpu_waits *waits;
-	uint8_t contract; /* enum spy_contract */
-	bool cold;
-};
-
 /* Operations outstanding of those the call may wait for, when it began: at most; 0 is certain.
  * UINT64_MAX: nobody knows. */
 uint64_t observed_awaited(const struct observed *o);
