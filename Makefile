@@ -165,7 +165,8 @@ include tests/e2e/e2e.mk
 include tests/stress/stress.mk
 
 # The fast static checks: the other compiler's warnings, the layout of the code, and that the two
-# halves share nothing but include/, and that shim/lib knows nothing of the rest.
+# halves share nothing but include/, that shim/lib knows nothing of the rest, and that the folders of
+# the analyzer include only what lies below them.
 C_FILES := $(wildcard shim/*/*.[ch] shim/arch/*/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
 		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch])
 check:
@@ -173,6 +174,7 @@ check:
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
 	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' -r shim analyzer
 	@! grep -n '#include "' shim/lib/*.[ch] | grep -v '"lib/'
+	$(Q)tests/include-order
 	@echo 'check: no findings'
 
 # The packages first; then as many jobs as there are CPUs, unless somebody said how many.
@@ -258,7 +260,7 @@ help:
 	@echo '  all         libcudaspy.so, the command cudaspy and the simulator, in $(BUILD)/ (default)'
 	@echo '  demo        build, run a bundled application under cudaspy, show the report'
 	@echo '  test        build and run all tests; TESTS="name ..." runs some'
-	@echo '  check       the static checks: clang, clang-format'
+	@echo '  check       the static checks: clang, clang-format, who includes whom'
 	@echo '  mutate      put faults into the code of AREA (shim, analyzer, or a path) and list those no test notices'
 	@echo '  stress      random programs, recorded and not: SEEDS=n, from FIRST=seed on'
 	@echo '  sim         the simulated CUDA, in $(BUILD)/sim'
