@@ -324,11 +324,6 @@ static void add_findings(struct report *report, const struct diff_side *a,
 
 static void add_waits(struct report *report, const struct diff_side *a, const struct diff_side *b)
 {
-	static const char *const names[] = {
-#define BUCKET(name, key, text) text,
-		BUCKETS(BUCKET)
-#undef BUCKET
-	};
 	static const char *const keys[] = {
 #define BUCKET(name, key, text) #key,
 		BUCKETS(BUCKET)
@@ -346,7 +341,7 @@ static void add_waits(struct report *report, const struct diff_side *a, const st
 
 		rows[n] = row_of(report, &c);
 		rows[n].name = keys[bucket];
-		rows[n].title = names[bucket];
+		rows[n].title = bucket_names[bucket];
 		n += c.a.high || c.b.high;
 	}
 	report_add(report, &wait_kind, rows, n);

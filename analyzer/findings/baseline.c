@@ -1,5 +1,6 @@
 /*
- * analyzer/findings/baseline.c: findings that were there before. Called by the gate and by `report`.
+ * analyzer/findings/baseline.c: findings that were there before. Called by the gate and by
+ * `report`.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ static void pair(struct baseline *b, struct finding *f, struct known_finding *kn
 
 	known->taken = true;
 	f->before_ns = known->cost_ns;
-	f->compared = worse ? "worse" : "same";
+	f->compared = worse ? COMPARED_WORSE : COMPARED_SAME;
 	*(worse ? &b->worse : &b->same) += 1;
 }
 
@@ -147,7 +148,7 @@ void baseline_compare(struct baseline *b, struct finding *findings, size_t n)
 		look_up(b, &findings[i], false);
 		if (findings[i].compared)
 			continue;
-		findings[i].compared = "new";
+		findings[i].compared = COMPARED_NEW;
 		findings[i].before_ns = UNKNOWN_NS;
 		b->fresh++;
 	}

@@ -1,10 +1,10 @@
 /*
  * analyzer/findings/baseline.h: findings that were there before, from an earlier report in JSON.
  *
- * A finding is the same as one of the baseline if detector, CUDA function, module and calling function
- * are, first those of the same line of the same file, then, as lines move when a file is edited, the
- * rest one by one; of those with several places that one is told may be another. Offsets in modules play no part:
- * each build has others. Called by the gate.
+ * A finding is the same as one of the baseline if detector, CUDA function, module and calling
+ * function are, first those of the same line of the same file, then, as lines move when a file is
+ * edited, the rest one by one; of those with several places that one is told may be another.
+ * Offsets in modules play no part: each build has others. Called by the gate.
  */
 #ifndef CUDASPY_BASELINE_H
 #define CUDASPY_BASELINE_H
@@ -38,7 +38,7 @@ int baseline_read(struct baseline *b, const char *path);
 int baseline_take(struct baseline *b, const char *path, json_t *root);
 void baseline_release(struct baseline *b);
 
-/* Sets compared (new, worse, same) and before_ns of each finding. */
+/* Sets `compared` and before_ns of each finding. */
 void baseline_compare(struct baseline *b, struct finding *findings, size_t n);
 
 #endif

@@ -13,6 +13,9 @@
 #define MINOR_NS 1000000
 #define MINOR_SHARE 0.005
 
+const char *const compared_keys[] = {NULL, "new", "worse", "same"};
+const char *const severity_keys[] = {"problem", "note", "minor"};
+
 /* ---- places --------------------------------------------------------------------------------- */
 
 /* A copy that lives as long as the others; NULL stays NULL. */
@@ -294,11 +297,6 @@ static size_t absorb(struct finding *findings, size_t n, const struct analysis *
 	return kept;
 }
 
-static int rank_of(const struct finding *f)
-{
-	return finding_problem(f) ? 0 : f->shown || !finding_minor(f) ? 1 : 2;
-}
-
 /* What its cure gives back and no other finding's does. */
 static uint64_t gain_of_its_own(const struct finding *f)
 {
@@ -312,7 +310,7 @@ static int by_gain(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 	uint64_t gain = gain_of_its_own(x), other = gain_of_its_own(y);
-	int order = rank_of(x) - rank_of(y);
+	int order = (int)finding_severity(x) - (int)finding_severity(y);
 
 	if (order)
 		return order;
@@ -669,9 +667,9 @@ bool finding_problem(const struct finding *f)
 	       !finding_minor(f) && !finding_gains_little(f);
 }
 
-const char *finding_severity(const struct finding *f)
+enum severity finding_severity(const struct finding *f)
 {
 	if (finding_problem(f))
-		return "problem";
-	return f->shown || !finding_minor(f) ? "note" : "minor";
+		return SEVERITY_PROBLEM;
+	return f->shown || !finding_minor(f) ? SEVERITY_NOTE : SEVERITY_MINOR;
 }

@@ -170,6 +170,15 @@ struct site {
 	UT_hash_handle hh;
 };
 
+/* COMPARED_NOT: there is no baseline. */
+enum compared { COMPARED_NOT, COMPARED_NEW, COMPARED_WORSE, COMPARED_SAME };
+
+enum severity { SEVERITY_PROBLEM, SEVERITY_NOTE, SEVERITY_MINOR };
+
+/* As a report in JSON has them; of COMPARED_NOT NULL. */
+extern const char *const compared_keys[];
+extern const char *const severity_keys[];
+
 /* What is shown. Texts live as long as the report. */
 struct finding {
 	const struct detector *detector;
@@ -219,7 +228,7 @@ struct finding {
 	size_t n_stacks;
 	/* As a gate (gate.h) has judged it. */
 	const char *suppressed; /* why; NULL: it is not */
-	const char *compared; /* with the baseline: new, worse, same; NULL: there is none */
+	enum compared compared; /* with the baseline */
 	uint64_t
 		before_ns; /* what it cost in the baseline; UNKNOWN_NS: nobody knows, or it is new */
 	bool fails; /* the gate, if there is one */
@@ -275,8 +284,7 @@ double finding_gain_share(const struct finding *f);
 /* It costs much, and its cure gives next to nothing of it back: a note. */
 bool finding_gains_little(const struct finding *f);
 
-/* problem, note or minor. */
-const char *finding_severity(const struct finding *f);
+enum severity finding_severity(const struct finding *f);
 
 /* What is at stake at a site, or in a finding of the whole run. */
 struct stake site_stake(const struct analysis *a, const struct site *site);

@@ -241,7 +241,7 @@ void gate_look_at_files(struct gate *gate, const struct finding *findings, size_
 
 static bool counts(const struct finding *f)
 {
-	return !f->suppressed && (!f->compared || strcmp(f->compared, "same") != 0);
+	return !f->suppressed && f->compared != COMPARED_SAME;
 }
 
 static void add_failure(struct gate *gate, const struct gate_failure *failure)

@@ -213,18 +213,18 @@ static const char *note(const struct finding *f)
 		return "a note (once a run): ";
 	if (finding_gains_little(f))
 		return "a note (gains little): ";
-	if (!strcmp(finding_severity(f), "note"))
+	if (finding_severity(f) == SEVERITY_NOTE)
 		return "a note: ";
-	return strcmp(finding_severity(f), "minor") ? "" : "minor: ";
+	return finding_severity(f) == SEVERITY_MINOR ? "minor: " : "";
 }
 
 static const char *headline(struct report *report, const struct finding *f)
 {
 	if (f->suppressed)
 		return report_text(report, "accepted (%s): %s", f->suppressed, f->detector->title);
-	if (!f->compared || !strcmp(f->compared, "same"))
+	if (f->compared == COMPARED_NOT || f->compared == COMPARED_SAME)
 		return report_text(report, "%s%s", note(f), f->detector->title);
-	if (!strcmp(f->compared, "new"))
+	if (f->compared == COMPARED_NEW)
 		return report_text(report, "NEW: %s", f->detector->title);
 	return report_text(report, "WORSE (it was %s): %s",
 			   f->before_ns == UNKNOWN_NS ? "unknown"
@@ -274,7 +274,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.id = f->detector->id,
 		.title = f->detector->title,
 		.headline = headline(report, f),
-		.severity = finding_severity(f),
+		.severity = severity_keys[finding_severity(f)],
 		.program = report_program(report, a->set, f->process ? f->process->trace : NULL),
 		.host = word_known_host(&report->arena, f->host),
 		.function = f->function,
@@ -313,7 +313,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.worst_device = worst->thread ? worst->device : SPY_DEVICE_NONE,
 		.overlaps = f->overlaps ? "yes" : "no",
 		.suppressed = f->suppressed ? report_text(report, "%s", f->suppressed) : NULL,
-		.compared = f->compared,
+		.compared = compared_keys[f->compared],
 		.before_ns = if_known(f->compared, f->before_ns),
 	};
 
@@ -346,17 +346,19 @@ static const char *first_text(struct report *report, const struct finding_row *r
 
 /* Those that nobody has accepted. */
 static void count_findings(struct report *report, struct summary_row *summary,
-			   const struct finding_row *rows, size_t n)
+			   const struct finding *findings, const struct finding_row *rows, size_t n)
 {
 	const struct finding_row *first = NULL;
 	uint64_t problems = 0, notes = 0;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (rows[i].suppressed)
+		enum severity severity = finding_severity(&findings[i]);
+
+		if (findings[i].suppressed)
 			continue;
-		notes += !strcmp(rows[i].severity, "note");
-		if (strcmp(rows[i].severity, "problem") != 0)
+		notes += severity == SEVERITY_NOTE;
+		if (severity != SEVERITY_PROBLEM)
 			continue;
 		problems++;
 		first = first ?: &rows[i];
@@ -384,8 +386,8 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 		rows[i].rank = i + 1;
 		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].fails ? "yes" : "no";
 	}
+	count_findings(report, summary, findings, rows, n);
 	findings_free(findings, n);
-	count_findings(report, summary, rows, n);
 	table = report_add(report, &finding_kind, rows, n);
 	table->minor_rows = folded;
 	if (gate->suppressed)

@@ -214,13 +214,13 @@ static void test_baseline(void **state)
 		OLD("work", "a.c", 30, 70) "," OLD("work", "a.c", 10, 84) "," OLD(
 			"work", "a.c", 20, 83) "," OLD("rest", "a.c", 1, 1),
 		now, ARRAY_SIZE(now));
-	assert_string_equal(now[0].compared, "same"); /* 19 % more */
-	assert_string_equal(now[1].compared, "worse");
+	assert_int_equal(now[0].compared, COMPARED_SAME); /* 19 % more */
+	assert_int_equal(now[1].compared, COMPARED_WORSE);
 	assert_int_equal(now[1].before_ns, 83000000);
-	assert_string_equal(now[2].compared, "worse");
+	assert_int_equal(now[2].compared, COMPARED_WORSE);
 	assert_int_equal(now[2].before_ns, 70000000);
-	assert_string_equal(now[3].compared, "new");
-	assert_string_equal(now[4].compared, "new");
+	assert_int_equal(now[3].compared, COMPARED_NEW);
+	assert_int_equal(now[4].compared, COMPARED_NEW);
 	assert_int_equal(b.fresh, 2);
 	assert_int_equal(b.worse, 2);
 	assert_int_equal(b.same, 1);
@@ -244,7 +244,7 @@ static void test_elsewhere(void **state)
 			"work", "a.c", 10, 100) "," OLD_ELSEWHERE("home", "b.c", 7, 50),
 		now, ARRAY_SIZE(now));
 	for (i = 0; i < ARRAY_SIZE(now); i++) {
-		assert_string_equal(now[i].compared, "same");
+		assert_int_equal(now[i].compared, COMPARED_SAME);
 		assert_int_equal(now[i].before_ns, finding_cost(&now[i]));
 	}
 	baseline_release(&b);
@@ -261,14 +261,19 @@ static void test_elsewhere(void **state)
 static void test_library(void **state)
 {
 	static const struct {
-		const char *old, *caller, *library_caller, *file, *compared;
+		const char *old, *caller, *library_caller, *file;
+		enum compared compared;
 	} cases[] = {
-		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), "create", "work", "a.c", "same"},
-		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), "create", "play", "a.c", "new"},
-		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), "resize", "work", "a.c", "new"},
-		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), NULL, NULL, NULL, "same"},
-		{OLD_LIBRARY(""), "create", "work", "a.c", "same"},
-		{OLD("create", "a.c", 7, 100), "create", "work", "a.c", "new"}, /* of no library */
+		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), "create", "work", "a.c",
+		 COMPARED_SAME},
+		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), "create", "play", "a.c",
+		 COMPARED_NEW},
+		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), "resize", "work", "a.c",
+		 COMPARED_NEW},
+		{OLD_LIBRARY(OLD_CALLER("create", "work", "a.c")), NULL, NULL, NULL, COMPARED_SAME},
+		{OLD_LIBRARY(""), "create", "work", "a.c", COMPARED_SAME},
+		{OLD("create", "a.c", 7, 100), "create", "work", "a.c",
+		 COMPARED_NEW}, /* of no library */
 	};
 	size_t i;
 
@@ -279,7 +284,7 @@ static void test_library(void **state)
 		struct baseline b;
 
 		compare(&b, cases[i].old, &now, 1);
-		assert_string_equal(now.compared, cases[i].compared);
+		assert_int_equal(now.compared, cases[i].compared);
 		baseline_release(&b);
 	}
 }
@@ -292,8 +297,8 @@ static void test_noise(void **state)
 
 	(void)state;
 	compare(&b, OLD("work", "a.c", 1, 1) "," OLD("work", "a.c", 2, 1), now, ARRAY_SIZE(now));
-	assert_string_equal(now[0].compared, "same");
-	assert_string_equal(now[1].compared, "worse");
+	assert_int_equal(now[0].compared, COMPARED_SAME);
+	assert_int_equal(now[1].compared, COMPARED_WORSE);
 	baseline_release(&b);
 }
 
@@ -314,11 +319,11 @@ static void test_unknown(void **state)
 	compare(&b,
 		OLD_UNKNOWN(1, "null") "," OLD_UNKNOWN(2, "300000000") "," OLD("work", "a.c", 3, 1),
 		now, ARRAY_SIZE(now));
-	assert_string_equal(now[0].compared, "same"); /* somebody knows, that is all */
+	assert_int_equal(now[0].compared, COMPARED_SAME); /* somebody knows, that is all */
 	assert_true(now[0].before_ns == UNKNOWN_NS);
-	assert_string_equal(now[1].compared, "same");
+	assert_int_equal(now[1].compared, COMPARED_SAME);
 	assert_true(now[1].before_ns == UNKNOWN_NS);
-	assert_string_equal(now[2].compared, "same");
+	assert_int_equal(now[2].compared, COMPARED_SAME);
 	assert_int_equal(now[2].before_ns, 1000000);
 	baseline_release(&b);
 }
