@@ -50,7 +50,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		report_findings(&report, &analysis, symbols, gate, summary);
 		report_waits(&report, &analysis, symbols);
 		report_sharing(&report, &analysis);
-		report_unread(&report, summary, report_files(&report, symbols));
+		report_unread(&report.arena, summary, report_files(&report, symbols));
 		report_calls(&report, &analysis, options->nested);
 		report_expectations(&report, &analysis.expect);
 		err = options->renderer->render(&report, out);

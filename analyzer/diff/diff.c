@@ -12,32 +12,32 @@
 /* ---- texts ---------------------------------------------------------------------------------- */
 
 /* "+1.234 ms". */
-static const char *short_change(struct report *report, const struct diff_change *c)
+static const char *short_change(struct arena *texts, const struct diff_change *c)
 {
 	int64_t ns = diff_difference(c);
 	char text[32];
 
 	format_ns(text, sizeof(text), diff_distance(c->a.median, c->b.median));
-	return report_text(report, "%s%s", ns < 0 ? "-" : ns > 0 ? "+" : "", text);
+	return arena_printf(texts, "%s%s", ns < 0 ? "-" : ns > 0 ? "+" : "", text);
 }
 
-static const char *range_text(struct report *report, const struct diff_range *r)
+static const char *range_text(struct arena *texts, const struct diff_range *r)
 {
 	char low[32], high[32];
 
 	format_ns(low, sizeof(low), r->low);
 	format_ns(high, sizeof(high), r->high);
-	return report_text(report, "%s to %s", low, high);
+	return arena_printf(texts, "%s to %s", low, high);
 }
 
 /* Where the runs of the sides lie; nothing with one run each. */
-static const char *ranges_text(struct report *report, const struct diff_items *items,
+static const char *ranges_text(struct arena *texts, const struct diff_items *items,
 			       const struct diff_change *c)
 {
 	if (items->a->n < 2 && items->b->n < 2)
 		return "";
-	return report_text(report, "A %s, B %s", range_text(report, &c->a),
-			   range_text(report, &c->b));
+	return arena_printf(texts, "A %s, B %s", range_text(texts, &c->a),
+			    range_text(texts, &c->b));
 }
 
 /* Too little to show in text: noise, or less than a hundredth of what the sides have in all. */
@@ -141,7 +141,7 @@ static int by_change(const void *a, const void *b)
 	return strcmp(x->name ?: "", y->name ?: "");
 }
 
-static struct diff_row row_of(struct report *report, const struct diff_change *c)
+static struct diff_row row_of(struct arena *texts, const struct diff_change *c)
 {
 	struct diff_row row = {
 		.a_ns = c->a.median,
@@ -153,7 +153,7 @@ static struct diff_row row_of(struct report *report, const struct diff_change *c
 		.b_low_ns = c->b.low,
 		.b_high_ns = c->b.high,
 		.noise = diff_noise_key(c),
-		.change = diff_signed_time(report, c),
+		.change = diff_signed_time(texts, c),
 	};
 
 	row.verdict = !row.size_ns ? "same" : diff_difference(c) > 0 ? "grew" : "shrank";
@@ -221,22 +221,22 @@ static uint64_t count_places(const struct diff_items *items, const struct diff_i
 	return most;
 }
 
-static const char *finding_detail(struct report *report, const struct diff_items *items,
+static const char *finding_detail(struct arena *texts, const struct diff_items *items,
 				  const struct diff_item *item, const struct diff_row *row,
 				  const struct diff_change *c)
 {
-	const char *ranges = row->unknown ? "" : ranges_text(report, items, c), *places = "";
+	const char *ranges = row->unknown ? "" : ranges_text(texts, items, c), *places = "";
 	uint64_t n_places = count_places(items, item);
 
 	if (n_places > 1)
-		places = report_text(report, ", at %llu places, here most",
-				     (unsigned long long)n_places);
-	return report_text(report, "%s: %s in A, %llu in B%s%s%s",
-			   !row->a_runs   ? "appeared"
-			   : !row->b_runs ? "vanished"
-					  : row->verdict,
-			   word_count(&report->arena, row->a_count, "case"),
-			   (unsigned long long)row->b_count, places, *ranges ? "; " : "", ranges);
+		places = arena_printf(texts, ", at %llu places, here most",
+				      (unsigned long long)n_places);
+	return arena_printf(texts, "%s: %s in A, %llu in B%s%s%s",
+			    !row->a_runs   ? "appeared"
+			    : !row->b_runs ? "vanished"
+					   : row->verdict,
+			    word_count(texts, row->a_count, "case"),
+			    (unsigned long long)row->b_count, places, *ranges ? "; " : "", ranges);
 }
 
 static bool is_unknown(const struct diff_item *item, size_t first, size_t n)
@@ -268,7 +268,7 @@ static void mark_unknown(struct diff_row *row, const struct diff_items *items,
 	row->verdict = "unknown";
 }
 
-static struct diff_row finding_row(struct report *report, const struct diff_items *items,
+static struct diff_row finding_row(struct arena *texts, const struct diff_items *items,
 				   const struct diff_item *item)
 {
 	struct diff_change c = diff_change_of(items, item, 0),
@@ -278,14 +278,14 @@ static struct diff_row finding_row(struct report *report, const struct diff_item
 	/* It is in all runs of one side and in none of the other, whatever it cost in each. */
 	if (presence.noise == DIFF_REAL)
 		c.noise = DIFF_REAL;
-	row = row_of(report, &c);
+	row = row_of(texts, &c);
 	row.name = diff_text_of(item->row, "id");
 	row.title = diff_text_of(item->row, "title");
 	row.function = diff_text_of(item->row, "function");
 	row.module = diff_text_of(item->row, "module");
 	row.caller = diff_text_of(item->row, "caller");
 	row.where = diff_text_of(item->row, "where");
-	row.change = short_change(report, &c);
+	row.change = short_change(texts, &c);
 	mark_unknown(&row, items, item);
 	row.a_severity = severity_of(item, 0, items->a->n, &row.a_runs);
 	row.b_severity = severity_of(item, items->a->n, items->b->n, &row.b_runs);
@@ -297,7 +297,7 @@ static struct diff_row finding_row(struct report *report, const struct diff_item
 	row.little = (diff_is_minor(row.a_severity) && diff_is_minor(row.b_severity)) ||
 		     c.noise == DIFF_NOISE ||
 		     (row.a_runs && row.b_runs && is_little(&c, c.a.median + c.b.median));
-	row.detail = finding_detail(report, items, item, &row, &c);
+	row.detail = finding_detail(texts, items, item, &row, &c);
 	return row;
 }
 
@@ -312,7 +312,7 @@ static void add_findings(struct report *report, const struct diff_side *a,
 	diff_collect(&items, a, b, diff_collect_findings);
 	rows = xcalloc(HASH_COUNT(items.all) + 1, sizeof(*rows));
 	for (item = items.all; item; item = item->hh.next) {
-		rows[n] = finding_row(report, &items, item);
+		rows[n] = finding_row(&report->arena, &items, item);
 		count_finding(tally, &rows[n]);
 		n++;
 	}
@@ -339,7 +339,7 @@ static void add_waits(struct report *report, const struct diff_side *a, const st
 	for (item = items.all; item; item = item->hh.next, bucket++) {
 		struct diff_change c = diff_change_of(&items, item, 0);
 
-		rows[n] = row_of(report, &c);
+		rows[n] = row_of(&report->arena, &c);
 		rows[n].name = keys[bucket];
 		rows[n].title = bucket_names[bucket];
 		n += c.a.high || c.b.high;
@@ -348,20 +348,20 @@ static void add_waits(struct report *report, const struct diff_side *a, const st
 	diff_items_release(&items);
 }
 
-static const char *call_detail(struct report *report, const struct diff_items *items,
+static const char *call_detail(struct arena *texts, const struct diff_items *items,
 			       const struct diff_row *row, const struct diff_change *c)
 {
-	const char *ranges = ranges_text(report, items, c);
+	const char *ranges = ranges_text(texts, items, c);
 	char a[32], b[32];
 
 	format_ns(a, sizeof(a), row->a_median_ns);
 	format_ns(b, sizeof(b), row->b_median_ns);
 	if (!row->a_count != !row->b_count)
-		return report_text(report, "median of a call %s in %s, not called in %s%s%s",
-				   row->a_count ? a : b, row->a_count ? "A" : "B",
-				   row->a_count ? "B" : "A", *ranges ? "; totals " : "", ranges);
-	return report_text(report, "median of a call %s in A, %s in B%s%s", a, b,
-			   *ranges ? "; totals " : "", ranges);
+		return arena_printf(texts, "median of a call %s in %s, not called in %s%s%s",
+				    row->a_count ? a : b, row->a_count ? "A" : "B",
+				    row->a_count ? "B" : "A", *ranges ? "; totals " : "", ranges);
+	return arena_printf(texts, "median of a call %s in A, %s in B%s%s", a, b,
+			    *ranges ? "; totals " : "", ranges);
 }
 
 static uint64_t side_call_ns(const struct diff_side *side)
@@ -392,13 +392,13 @@ static void add_calls(struct report *report, const struct diff_side *a, const st
 		struct diff_change c = diff_change_of(&items, item, 0);
 		struct diff_row *row = &rows[n++];
 
-		*row = row_of(report, &c);
+		*row = row_of(&report->arena, &c);
 		row->name = diff_text_of(item->row, "function");
 		row->a_count = diff_side_range(item, 1, 0, a->n).median;
 		row->b_count = diff_side_range(item, 1, a->n, b->n).median;
 		row->a_median_ns = diff_side_range(item, 2, 0, a->n).median;
 		row->b_median_ns = diff_side_range(item, 2, a->n, b->n).median;
-		row->detail = call_detail(report, &items, row, &c);
+		row->detail = call_detail(&report->arena, &items, row, &c);
 		row->little = is_little(&c, a_ns > b_ns ? a_ns : b_ns);
 	}
 	add_table(report, &call_kind, rows, n, "No difference worth a line.");
@@ -411,7 +411,7 @@ void diff_report(struct report *report, const struct diff_side *a, const struct 
 	struct diff_tally tally = {0};
 
 	add_findings(report, a, b, &tally);
-	diff_finish_headline(report, headline, &tally);
+	diff_finish_headline(&report->arena, headline, &tally);
 	add_waits(report, a, b);
 	add_calls(report, a, b);
 	diff_add_runs(report, a, b);

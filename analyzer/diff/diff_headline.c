@@ -47,16 +47,16 @@ static const struct table_kind headline_kind = {
 };
 
 /* "3 runs: before1, before2, before3 (app.4711)". */
-static const char *side_text(struct report *report, const struct diff_side *side)
+static const char *side_text(struct arena *texts, const struct diff_side *side)
 {
 	const char *program =
 		diff_text_of(json_object_get(side->reports[0], "summary"), "program") ?: "?";
-	const char *text = side->n > 1 ? report_text(report, "%zu runs: ", side->n) : "";
+	const char *text = side->n > 1 ? arena_printf(texts, "%zu runs: ", side->n) : "";
 	size_t i;
 
 	for (i = 0; i < side->n; i++)
-		text = report_text(report, "%s%s%s", text, i ? ", " : "", side->names[i]);
-	return report_text(report, "%s (%s)", text, program);
+		text = arena_printf(texts, "%s%s%s", text, i ? ", " : "", side->names[i]);
+	return arena_printf(texts, "%s (%s)", text, program);
 }
 
 /* Of two sides that do not differ, how many in a hundred have ranges that lie apart? */
@@ -70,16 +70,16 @@ static double apart_percent(size_t n, size_t m)
 	return 200 / ways;
 }
 
-static const char *rule_text(struct report *report, size_t n_a, size_t n_b)
+static const char *rule_text(struct arena *texts, size_t n_a, size_t n_b)
 {
 	if (n_a < 2 && n_b < 2)
 		return "not known, with one run on each side; give several: cudaspy diff A1 A2 A3 "
 		       "-- B1 B2 B3";
-	return report_text(report,
-			   "medians are compared; a difference is noise if the ranges of A and B "
-			   "overlap, or if it is not larger than the wider one; where nothing "
-			   "changed, up to %.2g %% of the numbers will seem to have",
-			   apart_percent(n_a, n_b));
+	return arena_printf(texts,
+			    "medians are compared; a difference is noise if the ranges of A and B "
+			    "overlap, or if it is not larger than the wider one; where nothing "
+			    "changed, up to %.2g %% of the numbers will seem to have",
+			    apart_percent(n_a, n_b));
 }
 
 static struct diff_change change_of_wait(const struct diff_side *a, const struct diff_side *b,
@@ -100,13 +100,13 @@ static struct diff_change change_of_wait(const struct diff_side *a, const struct
 	return c;
 }
 
-static const char *change_text(struct report *report, const struct diff_change *c)
+static const char *change_text(struct arena *texts, const struct diff_change *c)
 {
 	char a[32], b[32];
 
 	format_ns(a, sizeof(a), c->a.median);
 	format_ns(b, sizeof(b), c->b.median);
-	return report_text(report, "%s in A, %s in B: %s", a, b, diff_signed_time(report, c));
+	return arena_printf(texts, "%s in A, %s in B: %s", a, b, diff_signed_time(texts, c));
 }
 
 struct headline_row *diff_add_headline(struct report *report, const struct diff_side *a,
@@ -116,11 +116,11 @@ struct headline_row *diff_add_headline(struct report *report, const struct diff_
 	struct diff_change lost = change_of_wait(a, b, "lost_ns");
 	struct headline_row *row = xcalloc(1, sizeof(*row));
 
-	row->a = side_text(report, a);
-	row->b = side_text(report, b);
-	row->rule = rule_text(report, a->n, b->n);
-	row->inside = change_text(report, &total);
-	row->lost = change_text(report, &lost);
+	row->a = side_text(&report->arena, a);
+	row->b = side_text(&report->arena, b);
+	row->rule = rule_text(&report->arena, a->n, b->n);
+	row->inside = change_text(&report->arena, &total);
+	row->lost = change_text(&report->arena, &lost);
 	row->lost_noise = diff_noise_key(&lost);
 	row->a_runs = a->n;
 	row->b_runs = b->n;
@@ -133,15 +133,15 @@ struct headline_row *diff_add_headline(struct report *report, const struct diff_
 }
 
 /* The headline comes first, and counts what is found after it. */
-void diff_finish_headline(struct report *report, struct headline_row *row,
+void diff_finish_headline(struct arena *texts, struct headline_row *row,
 			  const struct diff_tally *tally)
 {
 	row->appeared = tally->appeared;
 	row->vanished = tally->vanished;
 	row->grew = tally->grew;
 	row->shrank = tally->shrank;
-	row->found = report_text(
-		report,
+	row->found = arena_printf(
+		texts,
 		"%llu appeared, %llu vanished, %llu grew, %llu shrank, %llu about the same or "
 		"minor",
 		(unsigned long long)tally->appeared, (unsigned long long)tally->vanished,

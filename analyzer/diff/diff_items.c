@@ -236,18 +236,18 @@ const char *diff_noise_key(const struct diff_change *c)
 #define TIMES_MOST 100
 
 /* How often a number is what it was: "12 times", "from 2.300 us". */
-static const char *times_text(struct report *report, const struct diff_change *c, double times)
+static const char *times_text(struct arena *texts, const struct diff_change *c, double times)
 {
 	char before[32];
 
 	if (times <= TIMES_MOST)
-		return report_text(report, "%.0f times", times);
+		return arena_printf(texts, "%.0f times", times);
 	format_ns(before, sizeof(before), c->a.median);
-	return report_text(report, "from %s", before);
+	return arena_printf(texts, "from %s", before);
 }
 
 /* "+1.234 ms (+12 %)", "+1.234 ms (12 times)", "+1.234 ms (from 2.300 us)". */
-const char *diff_signed_time(struct report *report, const struct diff_change *c)
+const char *diff_signed_time(struct arena *texts, const struct diff_change *c)
 {
 	const char *noise = c->noise == DIFF_NOISE ? ", noise" : "";
 	double times = c->a.median ? (double)c->b.median / (double)c->a.median : 0;
@@ -258,12 +258,12 @@ const char *diff_signed_time(struct report *report, const struct diff_change *c)
 		return "same";
 	format_ns(text, sizeof(text), diff_distance(c->a.median, c->b.median));
 	if (!c->a.median)
-		return report_text(report, "+%s%s", text, noise);
+		return arena_printf(texts, "+%s%s", text, noise);
 	if (times >= TIMES_LEAST)
-		return report_text(report, "+%s (%s)%s", text, times_text(report, c, times), noise);
+		return arena_printf(texts, "+%s (%s)%s", text, times_text(texts, c, times), noise);
 	format_percent(share, sizeof(share), (double)diff_distance(c->a.median, c->b.median),
 		       (double)c->a.median);
 	if (share[0] < '0' || share[0] > '9') /* "over 99.9 %" */
-		return report_text(report, "%c%s (%s)%s", sign, text, share, noise);
-	return report_text(report, "%c%s (%c%s)%s", sign, text, sign, share, noise);
+		return arena_printf(texts, "%c%s (%s)%s", sign, text, share, noise);
+	return arena_printf(texts, "%c%s (%c%s)%s", sign, text, sign, share, noise);
 }

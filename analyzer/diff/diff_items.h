@@ -72,6 +72,6 @@ uint64_t diff_distance(uint64_t x, uint64_t y);
 const char *diff_noise_key(const struct diff_change *c);
 
 /* "+1.234 ms (+12 %)", "+1.234 ms (12 times)", "+1.234 ms (from 2.300 us)". */
-const char *diff_signed_time(struct report *report, const struct diff_change *c);
+const char *diff_signed_time(struct arena *texts, const struct diff_change *c);
 
 #endif

@@ -61,27 +61,27 @@ static const char *how_it_ended(const struct trace *trace)
 	return trace->live ? "not in order" : "killed, crashed or exec";
 }
 
-static const char *env_text(struct report *report, const struct trace *trace, const char *key)
+static const char *env_text(struct arena *texts, const struct trace *trace, const char *key)
 {
 	const char *value = metadata_text(&trace->metadata, key);
 
-	return value ? report_text(report, "%s", value) : NULL;
+	return value ? arena_printf(texts, "%s", value) : NULL;
 }
 
 static struct process_row describe(const struct analysis *a, const struct process *process,
-				   struct report *report)
+				   struct arena *texts)
 {
 	const struct trace *trace = process->trace;
 	const struct metadata *m = &trace->metadata;
 	struct process_row row = {
-		.process = word_process(&report->arena, trace),
+		.process = word_process(texts, trace),
 		.ended = how_it_ended(trace),
-		.trace = report_text(report, "%s", trace->dir),
-		.command_line = env_text(report, trace, "command_line"),
-		.cwd = env_text(report, trace, "cwd"),
-		.host = env_text(report, trace, "hostname"),
-		.clock = env_text(report, trace, "clock_source"),
-		.writer = env_text(report, trace, "cudaspy_version"),
+		.trace = arena_printf(texts, "%s", trace->dir),
+		.command_line = env_text(texts, trace, "command_line"),
+		.cwd = env_text(texts, trace, "cwd"),
+		.host = env_text(texts, trace, "hostname"),
+		.clock = env_text(texts, trace, "clock_source"),
+		.writer = env_text(texts, trace, "cudaspy_version"),
 		.pid = trace->pid,
 		.ppid = (uint64_t)metadata_number(m, "ppid", 0),
 		.records = process->records,
@@ -95,16 +95,16 @@ static struct process_row describe(const struct analysis *a, const struct proces
 		row.threads += a->model.threads[i]->process == process &&
 			       (a->stats.threads[i].count || a->stats.threads[i].counted);
 	row.kernels = HASH_COUNT(process->kernels);
-	row.trace_text = report_text(report, "trace    %s", row.trace);
+	row.trace_text = arena_printf(texts, "trace    %s", row.trace);
 	if (row.command_line)
-		row.command_text = report_text(report, "command  %s", row.command_line);
+		row.command_text = arena_printf(texts, "command  %s", row.command_line);
 	else if (metadata_number(m, "redacted", 0))
 		row.command_text = "command  left out, and so are variables (CUDASPY_REDACT)";
 	if (row.cwd)
-		row.cwd_text = report_text(report, "in       %s", row.cwd);
-	row.about = report_text(report, "cudaspy  %s on %s, clock %s of %llu Hz",
-				row.writer ? row.writer : "?", row.host ? row.host : "?",
-				row.clock ? row.clock : "?", (unsigned long long)row.frequency);
+		row.cwd_text = arena_printf(texts, "in       %s", row.cwd);
+	row.about = arena_printf(texts, "cudaspy  %s on %s, clock %s of %llu Hz",
+				 row.writer ? row.writer : "?", row.host ? row.host : "?",
+				 row.clock ? row.clock : "?", (unsigned long long)row.frequency);
 	return row;
 }
 
@@ -114,7 +114,7 @@ static void add_processes(struct report *report, const struct analysis *a)
 	size_t i;
 
 	for (i = 0; i < a->model.n_processes; i++)
-		rows[i] = describe(a, &a->model.processes[i], report);
+		rows[i] = describe(a, &a->model.processes[i], &report->arena);
 	report_add(report, &process_kind, rows, a->model.n_processes);
 }
 

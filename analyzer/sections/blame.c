@@ -433,7 +433,7 @@ static bool is_end(const struct analysis *a, const struct blame_key *k, const st
 
 /* Sums up the edges at one end of which the subject is, and says what is at the other end of the
  * longest. */
-static double sum_end(struct report *report, const struct analysis *a, bool holder,
+static double sum_end(struct arena *texts, const struct analysis *a, bool holder,
 		      const char **mostly)
 {
 	const struct subject *s = &a->accounts.blame.subject;
@@ -451,57 +451,56 @@ static double sum_end(struct report *report, const struct analysis *a, bool hold
 		uint32_t thread = holder ? most->key.waiter : most->key.holder;
 		uint32_t fn = holder ? most->key.waiter_fn : most->key.holder_fn;
 
-		*mostly = report_text(
-			report, "%s%s, %s",
-			word_thread(&report->arena, edge_thread(&a->model, thread),
+		*mostly = arena_printf(
+			texts, "%s%s, %s",
+			word_thread(texts, edge_thread(&a->model, thread),
 				    holder ? most->key.waiter_device : most->key.holder_device),
-			word_in_function(&report->arena, a->set, fn),
-			word_time(&report->arena, (uint64_t)most->waited_ns));
+			word_in_function(texts, a->set, fn),
+			word_time(texts, (uint64_t)most->waited_ns));
 	}
 	return ns;
 }
 
-static const char *subject_text(struct report *report, const struct analysis *a)
+static const char *subject_text(struct arena *texts, const struct analysis *a)
 {
 	const struct subject *s = &a->accounts.blame.subject;
 	size_t i;
 
 	switch (s->kind) {
 	case SUBJECT_THREAD:
-		return report_text(report, "thread %u", s->tid);
+		return arena_printf(texts, "thread %u", s->tid);
 	case SUBJECT_CALL:
 		return word_function(a->set, s->fn);
 	case SUBJECT_DEVICE:
-		return report_text(report, "GPU %u", s->device);
+		return arena_printf(texts, "GPU %u", s->device);
 	default:
 		for (i = 0; i < a->accounts.locks.count; i++)
 			if (subject_is_lock(s, a->accounts.locks.all[i]))
-				return report_text(report, "lock %s, %s",
-						   a->accounts.locks.all[i]->name,
-						   a->accounts.locks.all[i]->place);
+				return arena_printf(texts, "lock %s, %s",
+						    a->accounts.locks.all[i]->name,
+						    a->accounts.locks.all[i]->place);
 		return "a lock";
 	}
 }
 
 /* Why there is nothing to tell of a function that was called: no call of the application's was recorded. */
-static const char *only_text(struct report *report, const struct analysis *a, uint32_t fn)
+static const char *only_text(struct arena *texts, const struct analysis *a, uint32_t fn)
 {
 	if (!a->stats.counted[fn])
-		return report_text(report,
-				   "%s, only inside other calls, which are what waited: report "
-				   "--verbose --nested has both",
-				   word_count(&report->arena, a->stats.nested[fn].count, "time"));
+		return arena_printf(texts,
+				    "%s, only inside other calls, which are what waited: report "
+				    "--verbose --nested has both",
+				    word_count(texts, a->stats.nested[fn].count, "time"));
 	if (a->set->functions.all[fn].contract == SPY_CONTRACT_HOST)
-		return report_text(report,
-				   "%s, and only counted: it never waits, so there are no records "
-				   "of its calls",
-				   word_count(&report->arena, a->stats.counted[fn], "time"));
-	return report_text(
-		report,
+		return arena_printf(texts,
+				    "%s, and only counted: it never waits, so there are no records "
+				    "of its calls",
+				    word_count(texts, a->stats.counted[fn], "time"));
+	return arena_printf(
+		texts,
 		"%s, and only counted: inside other calls, which are what waited, or because "
 		"CUDASPY_COUNT wanted it (CUDASPY_TRACE=%s records each)",
-		word_count(&report->arena, a->stats.counted[fn], "time"),
-		a->set->functions.all[fn].name);
+		word_count(texts, a->stats.counted[fn], "time"), a->set->functions.all[fn].name);
 }
 
 static void count_calls(struct subject_row *row, const struct analysis *a)
@@ -527,9 +526,9 @@ void report_subject(struct report *report, const struct analysis *a)
 {
 	struct subject_row *row = xcalloc(1, sizeof(*row));
 
-	row->subject = subject_text(report, a);
-	row->waited_ns = (uint64_t)sum_end(report, a, false, &row->waited_mostly);
-	row->held_up_ns = (uint64_t)sum_end(report, a, true, &row->held_up_mostly);
+	row->subject = subject_text(&report->arena, a);
+	row->waited_ns = (uint64_t)sum_end(&report->arena, a, false, &row->waited_mostly);
+	row->held_up_ns = (uint64_t)sum_end(&report->arena, a, true, &row->held_up_mostly);
 	row->waited = row->waited_ns ? report_text(report, "%s for locks that others held",
 						   word_time(&report->arena, row->waited_ns))
 				     : "for no lock that others held";
@@ -538,7 +537,7 @@ void report_subject(struct report *report, const struct analysis *a)
 				       : "nobody";
 	count_calls(row, a);
 	if (a->accounts.blame.subject.kind == SUBJECT_CALL && !row->calls) {
-		row->only = only_text(report, a, a->accounts.blame.subject.fn);
+		row->only = only_text(&report->arena, a, a->accounts.blame.subject.fn);
 		row->waited = row->held_up = NULL;
 	}
 	if (a->accounts.blame.subject.kind == SUBJECT_LOCK) {

@@ -66,7 +66,7 @@ static int by_total(const void *a, const void *b)
 }
 
 /* Which calls, and where the number is from. */
-static const char *basis_text(struct report *report, const char *class, const char *source,
+static const char *basis_text(struct arena *texts, const char *class, const char *source,
 			      const struct call_class *c)
 {
 	const char *rested = "";
@@ -74,9 +74,9 @@ static const char *basis_text(struct report *report, const char *class, const ch
 
 	if (c->rested_ns) {
 		format_ns(ns, sizeof(ns), c->rested_ns);
-		rested = report_text(report, "; %s after a pause of the thread", ns);
+		rested = arena_printf(texts, "; %s after a pause of the thread", ns);
 	}
-	return report_text(report, "%s%s%s%s", class, *class ? ": " : "", source, rested);
+	return arena_printf(texts, "%s%s%s%s", class, *class ? ": " : "", source, rested);
 }
 
 void report_expectations(struct report *report, struct expect *e)
@@ -94,7 +94,7 @@ void report_expectations(struct report *report, struct expect *e)
 			.function =
 				report_text(report, "%s", e->set->functions.all[c->key.fn].name),
 			.class = report_text(report, "%s", expect_class_text(e, c)),
-			.basis = basis_text(report, expect_class_text(e, c),
+			.basis = basis_text(&report->arena, expect_class_text(e, c),
 					    expect_source_text(e, c), c),
 			.kind_of_source = source_keys[c->source],
 			.expected_ns = known ? c->expected_ns : UNKNOWN_NS,
@@ -163,18 +163,18 @@ static const struct table_kind kind_kind = {
 	.row_bytes = sizeof(struct kind_row),
 };
 
-static const char *what_text(struct report *report, const struct class_key *key)
+static const char *what_text(struct arena *texts, const struct class_key *key)
 {
 	const char *cold = key->flags & CLASS_COLD ? "first one" : NULL;
 
 	if (key->flags & CLASS_COPY)
-		return report_text(report, "%s %s to %s%s", name_direction(key->what),
-				   name_memory_kind(key->kinds >> 4),
-				   name_memory_kind(key->kinds & 15), cold ? ", first one" : "");
+		return arena_printf(texts, "%s %s to %s%s", name_direction(key->what),
+				    name_memory_kind(key->kinds >> 4),
+				    name_memory_kind(key->kinds & 15), cold ? ", first one" : "");
 	if (key->flags & CLASS_MEMORY)
-		return report_text(report, "%s %s%s%s", name_memory_op(key->what & 15),
-				   name_memory_kind(key->kinds), key->what >> 4 ? " of a pool" : "",
-				   cold ? ", first one" : "");
+		return arena_printf(texts, "%s %s%s%s", name_memory_op(key->what & 15),
+				    name_memory_kind(key->kinds),
+				    key->what >> 4 ? " of a pool" : "", cold ? ", first one" : "");
 	return cold;
 }
 
@@ -185,7 +185,7 @@ static bool same_kind(const struct profile_class *a, const struct profile_class 
 }
 
 /* "d2h device to pinned, 4 B to 16.0 MiB" */
-static void write_sizes(struct kind_row *row, struct report *report)
+static void write_sizes(struct kind_row *row, struct arena *texts)
 {
 	char low[32], high[32], ns[32];
 
@@ -195,11 +195,11 @@ static void write_sizes(struct kind_row *row, struct report *report)
 	format_bytes(low, sizeof(low), row->low_bytes);
 	format_bytes(high, sizeof(high), row->high_bytes);
 	format_ns(ns, sizeof(ns), row->high_ns);
-	row->high = report_text(report, "%s", ns);
-	row->text = report_text(report, "%s, %s to %s", row->what, low, high);
+	row->high = arena_printf(texts, "%s", ns);
+	row->text = arena_printf(texts, "%s, %s to %s", row->what, low, high);
 }
 
-static struct kind_row *add_kinds(struct report *report, const struct profile *p, size_t *n)
+static struct kind_row *add_kinds(struct arena *texts, const struct profile *p, size_t *n)
 {
 	struct kind_row *rows = xcalloc(p->n_classes, sizeof(*rows)), *row = NULL;
 	size_t i;
@@ -209,8 +209,8 @@ static struct kind_row *add_kinds(struct report *report, const struct profile *p
 
 		if (!row || !same_kind(class - 1, class)) {
 			row = &rows[(*n)++];
-			row->function = report_text(report, "%s", class->function);
-			row->what = what_text(report, &class->key);
+			row->function = arena_printf(texts, "%s", class->function);
+			row->what = what_text(texts, &class->key);
 			row->low_bytes = class->bytes;
 			row->low_ns = class->expected_ns;
 		}
@@ -219,7 +219,7 @@ static struct kind_row *add_kinds(struct report *report, const struct profile *p
 		row->samples += class->samples;
 	}
 	for (i = 0; i < *n; i++)
-		write_sizes(&rows[i], report);
+		write_sizes(&rows[i], texts);
 	return rows;
 }
 
@@ -238,6 +238,6 @@ void report_profile(struct report *report, const struct profile *profile)
 		.classes = profile->n_classes,
 	};
 	report_add(report, &about_kind, about, 1);
-	kinds = add_kinds(report, profile, &n);
+	kinds = add_kinds(&report->arena, profile, &n);
 	report_add(report, &kind_kind, kinds, n);
 }

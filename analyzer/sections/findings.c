@@ -121,75 +121,71 @@ static size_t fold(struct finding *findings, size_t n)
 }
 
 /* "12 % of thread 7's working time". */
-static const char *share_text(struct report *report, const struct stake *stake)
+static const char *share_text(struct arena *texts, const struct stake *stake)
 {
 	static const char *const wholes[] = {
 		[STAKE_WORKING] = "working time", [STAKE_THREAD] = "time"};
-	const char *share = word_percent(&report->arena, stake->share, 1);
+	const char *share = word_percent(texts, stake->share, 1);
 
 	if (stake->whole == STAKE_ALL || !stake->thread)
-		return report_text(report, "%s of the threads' time", share);
-	return report_text(report, "%s of thread %u%s's %s", share, stake->thread->tid,
-			   word_host(&report->arena, stake->thread->process->trace),
-			   wholes[stake->whole]);
+		return arena_printf(texts, "%s of the threads' time", share);
+	return arena_printf(texts, "%s of thread %u%s's %s", share, stake->thread->tid,
+			    word_host(texts, stake->thread->process->trace), wholes[stake->whole]);
 }
 
 /* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
-static const char *alike_text(struct report *report, const struct finding *f)
+static const char *alike_text(struct arena *texts, const struct finding *f)
 {
 	if (!f->alike)
 		return "";
-	return report_text(report, "; with %llu more at other places, each minor: %s, %s",
-			   (unsigned long long)f->alike,
-			   word_time(&report->arena, finding_cost(f) + f->alike_ns),
-			   share_text(report, &f->alike_stake));
+	return arena_printf(texts, "; with %llu more at other places, each minor: %s, %s",
+			    (unsigned long long)f->alike,
+			    word_time(texts, finding_cost(f) + f->alike_ns),
+			    share_text(texts, &f->alike_stake));
 }
 
 /* Where there are several hosts. */
-static const char *on_host(struct report *report, const struct finding *f)
+static const char *on_host(struct arena *texts, const struct finding *f)
 {
-	return f->host && !f->host->alone ? report_text(report, "; on %s", f->host->label) : "";
+	return f->host && !f->host->alone ? arena_printf(texts, "; on %s", f->host->label) : "";
 }
 
-static const char *cost_text(struct report *report, const struct finding *f)
+static const char *cost_text(struct arena *texts, const struct finding *f)
 {
-	const char *share = share_text(report, &f->stake);
-	const char *alike = alike_text(report, f);
+	const char *share = share_text(texts, &f->stake);
+	const char *alike = alike_text(texts, f);
 
 	if (f->cost_unknown)
-		return report_text(report, "%s; what that cost, the trace does not tell", f->what);
+		return arena_printf(texts, "%s; what that cost, the trace does not tell", f->what);
 	if (!report_tells_others(f->others_ns, finding_cost(f)))
-		return report_text(report, "%s; %s%s", f->what, share, alike);
-	return report_text(report,
-			   "%s; it cost its threads %s and others, who waited for it, %s: %s%s",
-			   f->what, word_time(&report->arena, f->own_ns),
-			   word_time(&report->arena, f->others_ns), share, alike);
+		return arena_printf(texts, "%s; %s%s", f->what, share, alike);
+	return arena_printf(
+		texts, "%s; it cost its threads %s and others, who waited for it, %s: %s%s",
+		f->what, word_time(texts, f->own_ns), word_time(texts, f->others_ns), share, alike);
 }
 
-static const char *evidence_text(struct report *report, const struct analysis *a,
+static const char *evidence_text(struct arena *texts, const struct analysis *a,
 				 const struct finding *f, const struct evidence *e)
 {
 	if (!e->thread || !f->own_ns)
 		return NULL;
-	return report_text(report, "worst: %s after %s, in %s",
-			   word_time(&report->arena, e->duration_ns),
-			   word_since(&report->arena, &a->model, e->begin_ns),
-			   word_thread(&report->arena, e->thread, e->device));
+	return arena_printf(texts, "worst: %s after %s, in %s", word_time(texts, e->duration_ns),
+			    word_since(texts, &a->model, e->begin_ns),
+			    word_thread(texts, e->thread, e->device));
 }
 
-static const char *gain_text(struct report *report, const struct finding *f)
+static const char *gain_text(struct arena *texts, const struct finding *f)
 {
 	if (!f->gain_known || !f->gain_high_ns)
 		return f->fix;
 	if (report_is_point(f->gain_low_ns, f->gain_high_ns))
-		return report_text(report, "%s Gains about %s of the threads' time.", f->fix,
-				   word_time(&report->arena, f->gain_high_ns));
+		return arena_printf(texts, "%s Gains about %s of the threads' time.", f->fix,
+				    word_time(texts, f->gain_high_ns));
 	if (!f->gain_low_ns)
-		return report_text(report, "%s Gains up to %s of the threads' time.", f->fix,
-				   word_time(&report->arena, f->gain_high_ns));
-	return report_text(report, "%s Gains %s to %s of the threads' time.", f->fix,
-			   word_time(&report->arena, f->gain_low_ns),
-			   word_time(&report->arena, f->gain_high_ns));
+		return arena_printf(texts, "%s Gains up to %s of the threads' time.", f->fix,
+				    word_time(texts, f->gain_high_ns));
+	return arena_printf(texts, "%s Gains %s to %s of the threads' time.", f->fix,
+			    word_time(texts, f->gain_low_ns), word_time(texts, f->gain_high_ns));
 }
 
 static const char *const share_keys[] = {
@@ -218,18 +214,17 @@ static const char *note(const struct finding *f)
 	return finding_severity(f) == SEVERITY_MINOR ? "minor: " : "";
 }
 
-static const char *headline(struct report *report, const struct finding *f)
+static const char *headline(struct arena *texts, const struct finding *f)
 {
 	if (f->suppressed)
-		return report_text(report, "accepted (%s): %s", f->suppressed, f->detector->title);
+		return arena_printf(texts, "accepted (%s): %s", f->suppressed, f->detector->title);
 	if (f->compared == COMPARED_NOT || f->compared == COMPARED_SAME)
-		return report_text(report, "%s%s", note(f), f->detector->title);
+		return arena_printf(texts, "%s%s", note(f), f->detector->title);
 	if (f->compared == COMPARED_NEW)
-		return report_text(report, "NEW: %s", f->detector->title);
-	return report_text(report, "WORSE (it was %s): %s",
-			   f->before_ns == UNKNOWN_NS ? "unknown"
-						      : word_time(&report->arena, f->before_ns),
-			   f->detector->title);
+		return arena_printf(texts, "NEW: %s", f->detector->title);
+	return arena_printf(texts, "WORSE (it was %s): %s",
+			    f->before_ns == UNKNOWN_NS ? "unknown" : word_time(texts, f->before_ns),
+			    f->detector->title);
 }
 
 static uint64_t if_known(bool known, uint64_t ns)
@@ -240,32 +235,31 @@ static uint64_t if_known(bool known, uint64_t ns)
 #define PYTHON_LINES_MOST 3
 
 /* "train.py:42 in step; also data.py:7 in load, and 2 more lines". */
-static const char *python_words(struct report *report, const struct finding *f)
+static const char *python_words(struct arena *texts, const struct finding *f)
 {
-	const char *words = word_python(&report->arena, &f->python[0].at);
+	const char *words = word_python(texts, &f->python[0].at);
 	size_t i, more;
 
 	for (i = 1; i < f->n_python && i < PYTHON_LINES_MOST; i++)
-		words = report_text(report, "%s%s %s", words, i > 1 ? "," : "; also",
-				    word_python(&report->arena, &f->python[i].at));
+		words = arena_printf(texts, "%s%s %s", words, i > 1 ? "," : "; also",
+				     word_python(texts, &f->python[i].at));
 	more = f->n_minor_python + f->n_python - i;
-	return more ? report_text(report, "%s, and %s", words,
-				  word_count(&report->arena, more, "more line"))
+	return more ? arena_printf(texts, "%s, and %s", words, word_count(texts, more, "more line"))
 		    : words;
 }
 
 /* The costliest of the lines. */
-static void describe_python(struct finding_row *row, struct report *report, const struct finding *f)
+static void describe_python(struct finding_row *row, struct arena *texts, const struct finding *f)
 {
 	if (!f->n_python)
 		return;
-	row->python = report_text(report, "from Python: %s", python_words(report, f));
-	row->python_function = report_text(report, "%s", f->python[0].at.code->function);
-	row->python_file = report_text(report, "%s", f->python[0].at.code->file);
+	row->python = arena_printf(texts, "from Python: %s", python_words(texts, f));
+	row->python_function = arena_printf(texts, "%s", f->python[0].at.code->function);
+	row->python_file = arena_printf(texts, "%s", f->python[0].at.code->file);
 	row->python_line = f->python[0].at.line;
 }
 
-static struct finding_row describe(struct report *report, const struct analysis *a,
+static struct finding_row describe(struct arena *texts, const struct analysis *a,
 				   struct symbolizer *symbols, const struct finding *f,
 				   uint64_t run_ns)
 {
@@ -273,10 +267,10 @@ static struct finding_row describe(struct report *report, const struct analysis 
 	struct finding_row row = {
 		.id = f->detector->id,
 		.title = f->detector->title,
-		.headline = headline(report, f),
+		.headline = headline(texts, f),
 		.severity = severity_keys[finding_severity(f)],
-		.program = report_program(report, a->set, f->process ? f->process->trace : NULL),
-		.host = word_known_host(&report->arena, f->host),
+		.program = report_program(texts, a->set, f->process ? f->process->trace : NULL),
+		.host = word_known_host(texts, f->host),
 		.function = f->function,
 		.module = f->module,
 		.caller = f->caller,
@@ -294,7 +288,7 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.own_ns = if_known(!f->cost_unknown, f->own_ns),
 		.others_ns = if_known(!f->cost_unknown, f->others_ns),
 		.run_ns = run_ns,
-		.share = f->cost_unknown ? NULL : share_text(report, &f->stake),
+		.share = f->cost_unknown ? NULL : share_text(texts, &f->stake),
 		.share_ppm = f->cost_unknown ? 0 : (uint64_t)(f->stake.share * 1e6),
 		.share_of = f->cost_unknown ? NULL : share_keys[f->stake.whole],
 		.share_of_ns = f->cost_unknown ? 0 : f->stake.whole_ns,
@@ -312,40 +306,39 @@ static struct finding_row describe(struct report *report, const struct analysis 
 		.worst_thread = worst->thread ? worst->thread->tid : 0,
 		.worst_device = worst->thread ? worst->device : SPY_DEVICE_NONE,
 		.overlaps = f->overlaps ? "yes" : "no",
-		.suppressed = f->suppressed ? report_text(report, "%s", f->suppressed) : NULL,
+		.suppressed = f->suppressed ? arena_printf(texts, "%s", f->suppressed) : NULL,
 		.compared = compared_keys[f->compared],
 		.before_ns = if_known(f->compared, f->before_ns),
 	};
 
 	if (worst->thread && worst->begin_ns > a->model.first_ns)
 		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
-	describe_python(&row, report, f);
-	row.costs = report_text(report, "%s%s", cost_text(report, f), on_host(report, f));
-	row.evidence = evidence_text(report, a, f, worst);
-	row.gain = gain_text(report, f);
+	describe_python(&row, texts, f);
+	row.costs = arena_printf(texts, "%s%s", cost_text(texts, f), on_host(texts, f));
+	row.evidence = evidence_text(texts, a, f, worst);
+	row.gain = gain_text(texts, f);
 	if (f->otherwise)
-		row.gain = report_text(report, "%s %s", row.gain, f->otherwise);
+		row.gain = arena_printf(texts, "%s %s", row.gain, f->otherwise);
 	if (f->stack)
-		row.stack = report_stack(report, symbols, f->stack->stack, f->stack->ns);
+		row.stack = report_stack(texts, symbols, f->stack->stack, f->stack->ns);
 	return row;
 }
 
 /* Of the first problem: what is wrong may cost nothing. */
-static const char *first_text(struct report *report, const struct finding_row *row)
+static const char *first_text(struct arena *texts, const struct finding_row *row)
 {
 	const char *cost;
 
 	if (finding_little(row->cost_ns, (double)row->share_ppm / 1e6))
 		return row->title;
-	cost = report_text(report, "%s, %s", word_time(&report->arena, row->cost_ns), row->share);
+	cost = arena_printf(texts, "%s, %s", word_time(texts, row->cost_ns), row->share);
 	if (row->gain_high_ns == UNKNOWN_NS || report_is_point(row->gain_high_ns, row->cost_ns))
 		return cost;
-	return report_text(report, "%s, gains up to %s", cost,
-			   word_time(&report->arena, row->gain_high_ns));
+	return arena_printf(texts, "%s, gains up to %s", cost, word_time(texts, row->gain_high_ns));
 }
 
 /* Those that nobody has accepted. */
-static void count_findings(struct report *report, struct summary_row *summary,
+static void count_findings(struct arena *texts, struct summary_row *summary,
 			   const struct finding *findings, const struct finding_row *rows, size_t n)
 {
 	const struct finding_row *first = NULL;
@@ -363,7 +356,7 @@ static void count_findings(struct report *report, struct summary_row *summary,
 		problems++;
 		first = first ?: &rows[i];
 	}
-	report_found(report, summary, problems, notes, first ? first_text(report, first) : NULL);
+	report_found(texts, summary, problems, notes, first ? first_text(texts, first) : NULL);
 }
 
 void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
@@ -382,11 +375,11 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	folded = fold(findings, n);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
-		rows[i] = describe(report, a, symbols, &findings[i], run_ns);
+		rows[i] = describe(&report->arena, a, symbols, &findings[i], run_ns);
 		rows[i].rank = i + 1;
 		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].fails ? "yes" : "no";
 	}
-	count_findings(report, summary, findings, rows, n);
+	count_findings(&report->arena, summary, findings, rows, n);
 	findings_free(findings, n);
 	table = report_add(report, &finding_kind, rows, n);
 	table->minor_rows = folded;
@@ -444,7 +437,7 @@ void report_findings_about(struct report *report, struct analysis *a, struct sym
 	for (i = 0; i < n; i++) {
 		if (!is_about(&findings[i], a))
 			continue;
-		rows[n_rows] = describe(report, a, symbols, &findings[i], run_ns);
+		rows[n_rows] = describe(&report->arena, a, symbols, &findings[i], run_ns);
 		rows[n_rows++].rank = i + 1;
 		folded += i >= first_folded;
 	}

@@ -55,19 +55,18 @@ static const struct table_kind gate_kind = {
 };
 
 /* "3 findings: 5.200 ms, and 1 of them of unknown cost". */
-static const char *findings_text(struct report *report, uint64_t count, uint64_t unknown,
-				 uint64_t ns)
+static const char *findings_text(struct arena *texts, uint64_t count, uint64_t unknown, uint64_t ns)
 {
-	const char *findings = word_count(&report->arena, count, "finding");
+	const char *findings = word_count(texts, count, "finding");
 
 	if (!count)
 		return "no finding";
 	if (unknown == count)
-		return report_text(report, "%s of unknown cost", findings);
+		return arena_printf(texts, "%s of unknown cost", findings);
 	if (!unknown)
-		return report_text(report, "%s: %s", findings, word_time(&report->arena, ns));
-	return report_text(report, "%s: %s, and %llu of them of unknown cost", findings,
-			   word_time(&report->arena, ns), (unsigned long long)unknown);
+		return arena_printf(texts, "%s: %s", findings, word_time(texts, ns));
+	return arena_printf(texts, "%s: %s, and %llu of them of unknown cost", findings,
+			    word_time(texts, ns), (unsigned long long)unknown);
 }
 
 static const char *verdict(const struct gate *gate)
@@ -79,34 +78,34 @@ static const char *verdict(const struct gate *gate)
 	return gate->n_failures ? "failed" : "passed";
 }
 
-static const char *verdict_text(struct report *report, const struct gate *gate)
+static const char *verdict_text(struct arena *texts, const struct gate *gate)
 {
 	const char *data = gate->incomplete ? ", on incomplete data" : "";
 
 	if (gate_cannot_judge(gate))
-		return report_text(report, "CANNOT JUDGE: %s", gate->unjudged);
+		return arena_printf(texts, "CANNOT JUDGE: %s", gate->unjudged);
 	if (!gate_asked(gate))
 		return "none asked for (--fail-on, --budget)";
 	if (!gate->n_failures)
-		return report_text(report, "passed%s", data);
-	return report_text(report, "FAILED, for %zu reason%s%s", gate->n_failures,
-			   gate->n_failures == 1 ? "" : "s", data);
+		return arena_printf(texts, "passed%s", data);
+	return arena_printf(texts, "FAILED, for %zu reason%s%s", gate->n_failures,
+			    gate->n_failures == 1 ? "" : "s", data);
 }
 
-static const char *data_text(struct report *report, const struct gate *gate)
+static const char *data_text(struct arena *texts, const struct gate *gate)
 {
 	if (!gate->lost_records)
 		return "incomplete: LOSSES says what is missing";
-	return report_text(report, "incomplete: %llu record%s lost; LOSSES says what is missing",
-			   (unsigned long long)gate->lost_records,
-			   gate->lost_records == 1 ? "" : "s");
+	return arena_printf(texts, "incomplete: %llu record%s lost; LOSSES says what is missing",
+			    (unsigned long long)gate->lost_records,
+			    gate->lost_records == 1 ? "" : "s");
 }
 
-static const char *baseline_text(struct report *report, const struct baseline *b)
+static const char *baseline_text(struct arena *texts, const struct baseline *b)
 {
-	return report_text(report, "%s: %llu new, %llu worse, %llu as before, %llu gone", b->path,
-			   (unsigned long long)b->fresh, (unsigned long long)b->worse,
-			   (unsigned long long)b->same, (unsigned long long)b->gone);
+	return arena_printf(texts, "%s: %llu new, %llu worse, %llu as before, %llu gone", b->path,
+			    (unsigned long long)b->fresh, (unsigned long long)b->worse,
+			    (unsigned long long)b->same, (unsigned long long)b->gone);
 }
 
 static void add_verdict(struct report *report, const struct gate *gate)
@@ -116,20 +115,20 @@ static void add_verdict(struct report *report, const struct gate *gate)
 
 	*row = (struct gate_row){
 		.verdict = verdict(gate),
-		.says = verdict_text(report, gate),
-		.data = gate->incomplete ? data_text(report, gate) : NULL,
+		.says = verdict_text(&report->arena, gate),
+		.data = gate->incomplete ? data_text(&report->arena, gate) : NULL,
 		.unnamed = gate->unnamed ? report_text(report, "%s", gate->unnamed) : NULL,
 		.unjudged =
 			gate_cannot_judge(gate) ? report_text(report, "%s", gate->unjudged) : NULL,
 		.incomplete = gate->incomplete ? "yes" : "no",
 		.lost_records = gate->lost_records,
-		.counts = findings_text(report, gate->counted, gate->counted_unknown,
+		.counts = findings_text(&report->arena, gate->counted, gate->counted_unknown,
 					gate->counted_ns),
 		.suppresses = gate->suppressions.n
-				      ? findings_text(report, gate->suppressed,
+				      ? findings_text(&report->arena, gate->suppressed,
 						      gate->suppressed_unknown, gate->suppressed_ns)
 				      : NULL,
-		.compares = b->path ? baseline_text(report, b) : NULL,
+		.compares = b->path ? baseline_text(&report->arena, b) : NULL,
 		.baseline = b->path,
 		.failures = gate->n_failures,
 		.counted = gate->counted,
@@ -213,12 +212,12 @@ static const struct table_kind suppression_kind = {
 	.text_rows = 20,
 };
 
-static struct suppression_row describe(struct report *report, const struct suppression *e)
+static struct suppression_row describe(struct arena *texts, const struct suppression *e)
 {
 	struct suppression_row row = {
-		.at = report_text(report, "%s:%llu", last_part(e->path),
-				  (unsigned long long)e->line),
-		.file = report_text(report, "%s", e->path),
+		.at = arena_printf(texts, "%s:%llu", last_part(e->path),
+				   (unsigned long long)e->line),
+		.file = arena_printf(texts, "%s", e->path),
 		.line = e->line,
 		.id = e->id,
 		.place = e->place,
@@ -234,8 +233,8 @@ static struct suppression_row describe(struct report *report, const struct suppr
 
 	row.says = row.state;
 	if (e->expired)
-		row.says = report_text(report, "expired on %s; %s", e->until,
-				       findings_text(report, e->findings, e->unknown, e->cost_ns));
+		row.says = arena_printf(texts, "expired on %s; %s", e->until,
+					findings_text(texts, e->findings, e->unknown, e->cost_ns));
 	return row;
 }
 
@@ -249,7 +248,7 @@ static void add_suppressions(struct report *report, const struct suppressions *s
 	for (used = 0; used < 2; used++)
 		for (i = 0; i < s->n; i++)
 			if ((s->all[i].findings && !s->all[i].expired) == used) {
-				rows[n++] = describe(report, &s->all[i]);
+				rows[n++] = describe(&report->arena, &s->all[i]);
 				n_used += used;
 			}
 	table = report_add(report, &suppression_kind, rows, n);

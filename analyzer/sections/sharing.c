@@ -54,20 +54,20 @@ struct names {
 	uint64_t count;
 };
 
-static void add_name(struct report *report, struct names *names, const struct process *process)
+static void add_name(struct arena *texts, struct names *names, const struct process *process)
 {
 	if (++names->count <= NAMES_SHOWN)
 		names->text =
-			report_text(report, "%s%s%s", names->text ?: "", names->text ? ", " : "",
-				    word_process(&report->arena, process->trace));
+			arena_printf(texts, "%s%s%s", names->text ?: "", names->text ? ", " : "",
+				     word_process(texts, process->trace));
 }
 
-static const char *names_text(struct report *report, const struct names *names)
+static const char *names_text(struct arena *texts, const struct names *names)
 {
 	if (names->count <= NAMES_SHOWN)
 		return names->text;
-	return report_text(report, "%s and %llu more", names->text,
-			   (unsigned long long)(names->count - NAMES_SHOWN));
+	return arena_printf(texts, "%s and %llu more", names->text,
+			    (unsigned long long)(names->count - NAMES_SHOWN));
 }
 
 /* The others whose use overlaps with one process's. */
@@ -79,7 +79,7 @@ struct neighbours {
 
 /* From a GPU's tenants, in the order of their beginnings. There may be thousands: nothing is done for a
  * pair of them that could be done for one. */
-static struct neighbours find_neighbours(struct report *report, const struct tenant *self,
+static struct neighbours find_neighbours(struct arena *texts, const struct tenant *self,
 					 const struct tenant *tenants, size_t n)
 {
 	struct neighbours found = {.shared_ns = tenant_shared_ns(self, tenants, n)};
@@ -88,7 +88,7 @@ static struct neighbours find_neighbours(struct report *report, const struct ten
 	for (i = 0; i < n && tenants[i].use->first_ns < self->use->last_ns; i++) {
 		if (!tenants_overlap(self, &tenants[i]))
 			continue;
-		add_name(report, &found.names, tenants[i].process);
+		add_name(texts, &found.names, tenants[i].process);
 		if (tenants_together(self, &tenants[i]))
 			found.mates++;
 		else
@@ -97,7 +97,7 @@ static struct neighbours find_neighbours(struct report *report, const struct ten
 	return found;
 }
 
-static const char *share_text(struct report *report, const struct tenant *self)
+static const char *share_text(struct arena *texts, const struct tenant *self)
 {
 	const struct mps *mps = &self->process->mps;
 	const char *text = "";
@@ -105,13 +105,13 @@ static const char *share_text(struct report *report, const struct tenant *self)
 	if (!self->client)
 		return text;
 	if (mps->percentage && *mps->percentage)
-		text = report_text(report, "; its share is %s %% of the threads", mps->percentage);
+		text = arena_printf(texts, "; its share is %s %% of the threads", mps->percentage);
 	if (self->gpu->multiprocessors)
-		text = report_text(report, "%s%s%u multiprocessors", text,
-				   *text ? ", " : "; it has ", self->gpu->multiprocessors);
+		text = arena_printf(texts, "%s%s%u multiprocessors", text,
+				    *text ? ", " : "; it has ", self->gpu->multiprocessors);
 	if (mps->memory_limit && *mps->memory_limit)
-		text = report_text(report, "%s; its memory is limited: %s", text,
-				   mps->memory_limit);
+		text = arena_printf(texts, "%s; its memory is limited: %s", text,
+				    mps->memory_limit);
 	return text;
 }
 
@@ -121,14 +121,14 @@ static uint64_t since_first(const struct analysis *a, uint64_t ns)
 	return ns > a->model.first_ns ? ns - a->model.first_ns : 0;
 }
 
-static struct sharing_row describe(struct report *report, const struct analysis *a,
+static struct sharing_row describe(struct arena *texts, const struct analysis *a,
 				   const struct tenant *self, const struct neighbours *others)
 {
 	struct sharing_row row = {
-		.process = word_process(&report->arena, self->process->trace),
-		.gpu = report_text(report, "%s", self->gpu->name),
-		.uuid = report_text(report, "%s", self->gpu->uuid),
-		.with = names_text(report, &others->names),
+		.process = word_process(texts, self->process->trace),
+		.gpu = arena_printf(texts, "%s", self->gpu->name),
+		.uuid = arena_printf(texts, "%s", self->gpu->uuid),
+		.with = names_text(texts, &others->names),
 		.client = self->client ? "yes" : "no",
 		.pid = self->process->trace->pid,
 		.device = self->gpu->device,
@@ -141,11 +141,11 @@ static struct sharing_row describe(struct report *report, const struct analysis 
 	};
 
 	if (self->process->mps.ns) {
-		row.percentage = report_text(report, "%s", self->process->mps.percentage);
-		row.memory_limit = report_text(report, "%s", self->process->mps.memory_limit);
+		row.percentage = arena_printf(texts, "%s", self->process->mps.percentage);
+		row.memory_limit = arena_printf(texts, "%s", self->process->mps.memory_limit);
 	}
 	row.how = !others->rivals ? "MPS" : !others->mates ? "time slices" : "MPS, time slices";
-	row.text = report_text(report, "with %s%s", row.with, share_text(report, self));
+	row.text = arena_printf(texts, "with %s%s", row.with, share_text(texts, self));
 	return row;
 }
 
@@ -164,10 +164,10 @@ static void add_sharing(struct report *report, const struct analysis *a)
 
 		if (i == end) /* the next GPU's */
 			end = tenants_of_gpu(tenants, n, begin = i);
-		others = find_neighbours(report, &tenants[i], &tenants[begin], end - begin);
+		others = find_neighbours(&report->arena, &tenants[i], &tenants[begin], end - begin);
 		if (!others.shared_ns)
 			continue;
-		row = describe(report, a, &tenants[i], &others);
+		row = describe(&report->arena, a, &tenants[i], &others);
 		rows = grow(rows, n_rows, sizeof(*rows));
 		rows[n_rows++] = row;
 		slices |= strcmp(row.how, "MPS") != 0;
@@ -213,7 +213,7 @@ static const struct table_kind turn_kind = {
 };
 
 /* Processes of the trace that were that server's clients. */
-static const char *clients_of(struct report *report, const struct analysis *a,
+static const char *clients_of(struct arena *texts, const struct analysis *a,
 			      const struct host *host, const struct mps *self)
 {
 	struct names names = {0};
@@ -224,9 +224,9 @@ static const char *clients_of(struct report *report, const struct analysis *a,
 
 		if (process->trace->host == host && process->mps.ns &&
 		    process->mps.server == self->server && process->mps.uid == self->server_uid)
-			add_name(report, &names, process);
+			add_name(texts, &names, process);
 	}
-	return names.count ? names_text(report, &names) : "processes that were not recorded";
+	return names.count ? names_text(texts, &names) : "processes that were not recorded";
 }
 
 static void add_turns(struct report *report, const struct analysis *a)
@@ -257,7 +257,7 @@ static void add_turns(struct report *report, const struct analysis *a)
 					       ? "at most: what else cuInit did is in it"
 					       : "and had not come out of cuInit",
 				       mps->server_uid,
-				       clients_of(report, a, process->trace->host, mps));
+				       clients_of(&report->arena, a, process->trace->host, mps));
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = row;
 	}
@@ -316,9 +316,9 @@ static const char *client_text(const struct process *process)
 	return text;
 }
 
-static const char *set_text(struct report *report, const char *text)
+static const char *set_text(struct arena *texts, const char *text)
 {
-	return *text ? report_text(report, "%s", text) : NULL;
+	return *text ? arena_printf(texts, "%s", text) : NULL;
 }
 
 void report_mps(struct report *report, const struct analysis *a)
@@ -336,10 +336,10 @@ void report_mps(struct report *report, const struct analysis *a)
 		rows[n++] = (struct mps_row){
 			.process = word_process(&report->arena, process->trace),
 			.client = client_text(process),
-			.pipe_directory = set_text(report, mps->directory),
-			.percentage = set_text(report, mps->percentage),
-			.memory_limit = set_text(report, mps->memory_limit),
-			.priority = set_text(report, mps->priority),
+			.pipe_directory = set_text(&report->arena, mps->directory),
+			.percentage = set_text(&report->arena, mps->percentage),
+			.memory_limit = set_text(&report->arena, mps->memory_limit),
+			.priority = set_text(&report->arena, mps->priority),
 			.pid = process->trace->pid,
 			.user = mps->uid,
 			.daemon = mps->daemon,

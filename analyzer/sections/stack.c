@@ -86,41 +86,41 @@ static bool is_interpreted(const struct frame_row *row)
 	return !strcmp(row->interpreted, "yes");
 }
 
-static const char *words(struct report *report, const struct frame_row *row)
+static const char *words(struct arena *texts, const struct frame_row *row)
 {
 	const char *function = row->function ?: "?";
 	const char *inlined = !strcmp(row->inlined, "yes") ? ", inlined" : "";
 
 	if (row->file && row->line)
-		return report_text(report, "%s%s, %s:%llu", function, inlined, last_part(row->file),
-				   (unsigned long long)row->line);
+		return arena_printf(texts, "%s%s, %s:%llu", function, inlined, last_part(row->file),
+				    (unsigned long long)row->line);
 	if (row->file)
-		return report_text(report, "%s, %s", function, last_part(row->file));
+		return arena_printf(texts, "%s, %s", function, last_part(row->file));
 	if (!row->module)
 		return row->function || is_interpreted(row)
 			       ? function
-			       : report_text(report, "0x%llx, in no known module",
-					     (unsigned long long)row->offset);
+			       : arena_printf(texts, "0x%llx, in no known module",
+					      (unsigned long long)row->offset);
 	if (!row->function)
-		return report_text(report, "%s+0x%llx", row->module,
-				   (unsigned long long)row->offset);
-	return report_text(report, "%s, %s+0x%llx", function, row->module,
-			   (unsigned long long)row->offset);
+		return arena_printf(texts, "%s+0x%llx", row->module,
+				    (unsigned long long)row->offset);
+	return arena_printf(texts, "%s, %s+0x%llx", function, row->module,
+			    (unsigned long long)row->offset);
 }
 
-static struct frame_row row_of(struct report *report, const struct place *place)
+static struct frame_row row_of(struct arena *texts, const struct place *place)
 {
 	return (struct frame_row){
-		.function = place->function ? report_text(report, "%s", place->function) : NULL,
-		.file = place->file ? report_text(report, "%s", place->file) : NULL,
-		.module = place->path ? report_text(report, "%s", last_part(place->path)) : NULL,
+		.function = place->function ? arena_printf(texts, "%s", place->function) : NULL,
+		.file = place->file ? arena_printf(texts, "%s", place->file) : NULL,
+		.module = place->path ? arena_printf(texts, "%s", last_part(place->path)) : NULL,
 		.inlined = place->inlined ? "yes" : "no",
 		.line = (uint64_t)place->line,
 		.offset = place->offset,
 		.interpreted = place->interpreted ? "yes" : "no",
 		.cudas = place->cudas,
 		.library = place->library,
-		.kernel = place->kernel ? report_text(report, "%s", place->kernel) : NULL,
+		.kernel = place->kernel ? arena_printf(texts, "%s", place->kernel) : NULL,
 	};
 }
 
@@ -144,7 +144,7 @@ static const char *kernel_of(const struct frame_row *row, const struct frame_row
 
 /* Chooses what people see. Where an interpreter's functions are known, they are what its user wrote: of
  * what they end up in the innermost calls are enough. */
-static void choose(struct report *report, struct frame_row *rows, size_t n, bool interpreted)
+static void choose(struct arena *texts, struct frame_row *rows, size_t n, bool interpreted)
 {
 	size_t i, inner = n, outer, native = 0;
 
@@ -162,7 +162,7 @@ static void choose(struct report *report, struct frame_row *rows, size_t n, bool
 		if (interpreted && !is_interpreted(&rows[i]) &&
 		    (of_interpreter(&rows[i]) || native++ >= NATIVE_MOST))
 			continue;
-		rows[i].shown = words(report, &rows[i]);
+		rows[i].shown = words(texts, &rows[i]);
 	}
 }
 
@@ -183,7 +183,7 @@ static void add_row(struct rows *rows, const struct frame_row *row)
 }
 
 /* Python's functions with their lines. A map of the process (perf_map.h) may name the same ones. */
-static void add_python(struct rows *rows, struct report *report, const struct stack *stack)
+static void add_python(struct rows *rows, struct arena *texts, const struct stack *stack)
 {
 	uint8_t i;
 
@@ -193,8 +193,8 @@ static void add_python(struct rows *rows, struct report *report, const struct st
 			.line = stack->python[i].line, .inlined = "no", .interpreted = "yes"};
 
 		if (code) {
-			row.function = report_text(report, "%s", code->function);
-			row.file = report_text(report, "%s", code->file);
+			row.function = arena_printf(texts, "%s", code->function);
+			row.file = arena_printf(texts, "%s", code->file);
 		}
 		add_row(rows, &row);
 	}
@@ -202,13 +202,13 @@ static void add_python(struct rows *rows, struct report *report, const struct st
 }
 
 /* Python's functions come where the first function of the interpreter is that runs them. */
-static void add_native(struct rows *rows, struct report *report, const struct stack *stack,
+static void add_native(struct rows *rows, struct arena *texts, const struct stack *stack,
 		       const struct place *place, bool *python)
 {
-	struct frame_row row = row_of(report, place);
+	struct frame_row row = row_of(texts, place);
 
 	if (!*python && (is_interpreted(&row) || of_interpreter(&row))) {
-		add_python(rows, report, stack);
+		add_python(rows, texts, stack);
 		*python = true;
 	}
 	if (is_interpreted(&row) && rows->known_otherwise)
@@ -217,10 +217,10 @@ static void add_native(struct rows *rows, struct report *report, const struct st
 		add_row(rows, &row);
 }
 
-const struct table *report_stack(struct report *report, struct symbolizer *symbols,
+const struct table *report_stack(struct arena *texts, struct symbolizer *symbols,
 				 const struct stack *stack, uint64_t duration_ns)
 {
-	struct table *table = arena_take(&report->arena, xcalloc(1, sizeof(*table)));
+	struct table *table = arena_take(texts, xcalloc(1, sizeof(*table)));
 	struct place places[INLINED_MOST];
 	bool python = !stack->n_python;
 	struct rows rows = {0};
@@ -231,15 +231,15 @@ const struct table *report_stack(struct report *report, struct symbolizer *symbo
 			symbolize_all(symbols, stack->process, stack->frames[i], stack->ns, places);
 
 		for (size_t j = 0; j < count; j++)
-			add_native(&rows, report, stack, &places[j], &python);
+			add_native(&rows, texts, stack, &places[j], &python);
 	}
 	if (!python) /* the walk did not come so far */
-		add_python(&rows, report, stack);
-	choose(report, rows.all, rows.n, rows.interpreted);
+		add_python(&rows, texts, stack);
+	choose(texts, rows.all, rows.n, rows.interpreted);
 	if (rows.all)
-		arena_take(&report->arena, rows.all);
+		arena_take(texts, rows.all);
 	*table = (struct table){.kind = &stack_table_kind, .rows = rows.all, .n_rows = rows.n};
-	table->intro = report_text(report, "stack of a call of %s, innermost first:",
-				   word_time(&report->arena, duration_ns));
+	table->intro = arena_printf(
+		texts, "stack of a call of %s, innermost first:", word_time(texts, duration_ns));
 	return table;
 }

@@ -143,7 +143,7 @@ static void add_hosts(struct report *report, const struct trace_set *set)
 #define HOSTS_SHOWN 4
 
 /* "2: node1 (4 processes), node2 (4 processes)"; NULL: there is only one. */
-static const char *hosts_text(struct report *report, const struct trace_set *set)
+static const char *hosts_text(struct arena *texts, const struct trace_set *set)
 {
 	const char *text = "";
 	size_t i;
@@ -151,10 +151,10 @@ static const char *hosts_text(struct report *report, const struct trace_set *set
 	if (set->n_hosts < 2)
 		return NULL;
 	for (i = 0; i < set->n_hosts && i < HOSTS_SHOWN; i++)
-		text = report_text(report, "%s%s %s (%llu process%s)", text, i ? "," : "",
-				   set->hosts[i].label, (unsigned long long)set->hosts[i].traces,
-				   set->hosts[i].traces == 1 ? "" : "es");
-	return report_text(report, "%zu:%s%s", set->n_hosts, text, i < set->n_hosts ? ", ..." : "");
+		text = arena_printf(texts, "%s%s %s (%llu process%s)", text, i ? "," : "",
+				    set->hosts[i].label, (unsigned long long)set->hosts[i].traces,
+				    set->hosts[i].traces == 1 ? "" : "es");
+	return arena_printf(texts, "%zu:%s%s", set->n_hosts, text, i < set->n_hosts ? ", ..." : "");
 }
 
 /* ---- phases --------------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static const struct phase_row *add_phases(struct report *report, const struct an
 }
 
 /* "4.021 s to 8.050 s, where its calls recur"; NULL: there is no such phase. */
-static const char *working_text(struct report *report, const struct phase_row *rows, size_t n)
+static const char *working_text(struct arena *texts, const struct phase_row *rows, size_t n)
 {
 	uint64_t begin_ns = UINT64_MAX, end_ns = 0;
 	size_t i, found = 0;
@@ -221,11 +221,10 @@ static const char *working_text(struct report *report, const struct phase_row *r
 	if (!found)
 		return NULL;
 	if (n > 1)
-		return report_text(report, "%zu of %zu processes, between %s and %s", found, n,
-				   word_time(&report->arena, begin_ns),
-				   word_time(&report->arena, end_ns));
-	return report_text(report, "from %s to %s, where calls recur",
-			   word_time(&report->arena, begin_ns), word_time(&report->arena, end_ns));
+		return arena_printf(texts, "%zu of %zu processes, between %s and %s", found, n,
+				    word_time(texts, begin_ns), word_time(texts, end_ns));
+	return arena_printf(texts, "from %s to %s, where calls recur", word_time(texts, begin_ns),
+			    word_time(texts, end_ns));
 }
 
 /* ---- headline ------------------------------------------------------------------------------- */
@@ -341,7 +340,7 @@ static const struct trace *root_process(const struct trace_set *set)
 	return set->traces[0];
 }
 
-const char *report_program(struct report *report, const struct trace_set *set,
+const char *report_program(struct arena *texts, const struct trace_set *set,
 			   const struct trace *trace)
 {
 	const char *path;
@@ -350,44 +349,44 @@ const char *report_program(struct report *report, const struct trace_set *set,
 	path = metadata_text(&trace->metadata, "executable");
 	if (!path || !*path)
 		path = strcmp(trace->program, "?") != 0 ? trace->program : trace->dir;
-	return report_text(report, "%s", path);
+	return arena_printf(texts, "%s", path);
 }
 
-static void write_summary(struct summary_row *row, const struct analysis *a, struct report *report)
+static void write_summary(struct summary_row *row, const struct analysis *a, struct arena *texts)
 {
 	const struct trace *first = root_process(a->set);
 	char time[32], count[32], counted[32];
 
-	row->program = word_process(&report->arena, first);
+	row->program = word_process(texts, first);
 	if (row->processes > 1)
-		row->program = report_text(report, "%s and %llu more process%s", row->program,
-					   (unsigned long long)row->processes - 1,
-					   row->processes > 2 ? "es" : "");
-	row->hosts = hosts_text(report, a->set);
+		row->program = arena_printf(texts, "%s and %llu more process%s", row->program,
+					    (unsigned long long)row->processes - 1,
+					    row->processes > 2 ? "es" : "");
+	row->hosts = hosts_text(texts, a->set);
 	format_ns(time, sizeof(time), row->duration_ns);
 	format_count(count, sizeof(count), row->records);
-	row->traced = report_text(report, "%s, %s records", time, count);
+	row->traced = arena_printf(texts, "%s, %s records", time, count);
 	format_count(count, sizeof(count), row->calls);
 	format_count(counted, sizeof(counted), row->counted);
 	format_ns(time, sizeof(time), row->call_ns);
-	row->called = report_text(report, "%s by %llu thread%s, %s of host time; and %s getters",
-				  count, (unsigned long long)row->threads,
-				  row->threads == 1 ? "" : "s", time, counted);
+	row->called = arena_printf(texts, "%s by %llu thread%s, %s of host time; and %s getters",
+				   count, (unsigned long long)row->threads,
+				   row->threads == 1 ? "" : "s", time, counted);
 	if (row->failed > a->stats.too_late) {
 		format_count(count, sizeof(count), row->failed - a->stats.too_late);
-		row->failures = report_text(report, "%s of these calls returned an error", count);
+		row->failures = arena_printf(texts, "%s of these calls returned an error", count);
 	}
 	if (row->unfinished)
-		row->ended = report_text(report,
-					 "%llu of %llu processes not in order: killed, "
-					 "crashed, exec or still running",
-					 (unsigned long long)row->unfinished,
-					 (unsigned long long)row->processes);
+		row->ended = arena_printf(texts,
+					  "%llu of %llu processes not in order: killed, "
+					  "crashed, exec or still running",
+					  (unsigned long long)row->unfinished,
+					  (unsigned long long)row->processes);
 	if (row->runs > 1)
-		row->runs_text = report_text(report,
-					     "traces of %llu runs of cudaspy are shown as "
-					     "one",
-					     (unsigned long long)row->runs);
+		row->runs_text = arena_printf(texts,
+					      "traces of %llu runs of cudaspy are shown as "
+					      "one",
+					      (unsigned long long)row->runs);
 }
 
 struct summary_row *report_summary(struct report *report, const struct analysis *a)
@@ -406,41 +405,41 @@ struct summary_row *report_summary(struct report *report, const struct analysis 
 	for (i = 0; i < a->stats.n_functions; i++)
 		row->failed += a->stats.direct[i].failed;
 	count_processes(row, a);
-	write_summary(row, a, report);
+	write_summary(row, a, &report->arena);
 	report_add(report, &summary_kind, row, 1);
 	add_hosts(report, a->set);
-	row->working = working_text(report, add_phases(report, a), a->model.n_processes);
+	row->working = working_text(&report->arena, add_phases(report, a), a->model.n_processes);
 	return row;
 }
 
 /* Is something wrong, and how much? What it is, and what to do, the findings say. */
-void report_found(struct report *report, struct summary_row *row, uint64_t problems, uint64_t notes,
+void report_found(struct arena *texts, struct summary_row *row, uint64_t problems, uint64_t notes,
 		  const char *first)
 {
-	const char *besides = notes ? report_text(report, "%llu note%s", (unsigned long long)notes,
-						  notes == 1 ? "" : "s")
+	const char *besides = notes ? arena_printf(texts, "%llu note%s", (unsigned long long)notes,
+						   notes == 1 ? "" : "s")
 				    : NULL;
 
 	row->problems = problems;
 	row->notes = notes;
 	if (problems)
 		row->found =
-			report_text(report, "%llu problem%s%s%s%s", (unsigned long long)problems,
-				    problems == 1 ? ": " : "s, the first ", first,
-				    besides ? "; and " : "", besides ?: "");
+			arena_printf(texts, "%llu problem%s%s%s%s", (unsigned long long)problems,
+				     problems == 1 ? ": " : "s, the first ", first,
+				     besides ? "; and " : "", besides ?: "");
 	else if (!row->calls && !notes)
 		row->found = "nothing: there are no calls to look at";
 	else
-		row->found = report_text(report, "no %sproblem%s%s%s", besides ? "sure " : "",
-					 row->in_flight ? " in the calls that returned" : "",
-					 besides ? "; " : "", besides ?: "");
+		row->found = arena_printf(texts, "no %sproblem%s%s%s", besides ? "sure " : "",
+					  row->in_flight ? " in the calls that returned" : "",
+					  besides ? "; " : "", besides ?: "");
 }
 
-void report_unread(struct report *report, struct summary_row *row, size_t n)
+void report_unread(struct arena *texts, struct summary_row *row, size_t n)
 {
 	if (n)
-		row->files = report_text(
-			report,
+		row->files = arena_printf(
+			texts,
 			"%zu that ran %s gone or changed since: places there are offsets, "
 			"without functions and lines (FILES, below)",
 			n, n == 1 ? "is" : "are");
@@ -481,16 +480,16 @@ static const struct table_kind flight_kind = {
 };
 
 static const char *function_name(const struct analysis *a, struct trace *trace, uint16_t fn,
-				 struct report *report)
+				 struct arena *texts)
 {
 	uint32_t number = trace_function(a->set, trace, fn);
 
-	return report_text(report, "%s", a->set->functions.all[number].name);
+	return arena_printf(texts, "%s", a->set->functions.all[number].name);
 }
 
 /* What a thread that had not returned was waiting for. */
 static const char *waiting_text(const struct process *process, const struct spy_slot_page *slot,
-				struct report *report)
+				struct arena *texts)
 {
 	unsigned int kind = (unsigned int)slot->wait_kind - 1;
 	const char *text, *held = "";
@@ -499,12 +498,12 @@ static const char *waiting_text(const struct process *process, const struct spy_
 	if (!slot->wait_kind || slot->wait_kind > SPY_WAIT_KINDS)
 		return NULL;
 	if (!spy_wait_is_lock(kind))
-		return report_text(report, "waiting in the C library: %s", name_wait(kind));
+		return arena_printf(texts, "waiting in the C library: %s", name_wait(kind));
 	if (slot->wait_holder)
-		held = report_text(report, ", held by thread %u when that began",
-				   slot->wait_holder);
+		held = arena_printf(texts, ", held by thread %u when that began",
+				    slot->wait_holder);
 	place = lock_place(process, slot->wait_object, process->last_ns);
-	text = report_text(report, "waiting for a lock, %s%s", place, held);
+	text = arena_printf(texts, "waiting for a lock, %s%s", place, held);
 	free(place);
 	return text;
 }
@@ -513,32 +512,32 @@ static const char *waiting_text(const struct process *process, const struct spy_
  * older than the call. */
 static struct flight_row flight(const struct analysis *a, const struct process *process,
 				const struct spy_slot_page *slot, uint64_t end_ns, bool exact,
-				struct report *report)
+				struct arena *texts)
 {
 	struct trace *trace = process->trace;
 	uint64_t since_ns = timeline_ns(&trace->timeline, slot->since);
-	const char *outer = function_name(a, trace, slot->outer_fn, report);
-	const char *inner = function_name(a, trace, slot->fn, report);
+	const char *outer = function_name(a, trace, slot->outer_fn, texts);
+	const char *inner = function_name(a, trace, slot->fn, texts);
 	struct flight_row row = {
-		.process = word_process(&report->arena, trace),
+		.process = word_process(texts, trace),
 		.function = outer,
 		.inner = inner,
 		.inside = slot->depth > 1 || slot->fn != slot->outer_fn
-				  ? report_text(report, "%s (in %s)", outer, inner)
+				  ? arena_printf(texts, "%s (in %s)", outer, inner)
 				  : outer,
 		.pid = trace->pid,
 		.tid = slot->tid,
 		.elapsed_ns = end_ns > since_ns ? end_ns - since_ns : 0,
 		.since_ns = since_ns > a->model.first_ns ? since_ns - a->model.first_ns : 0,
 		.device = slot->device,
-		.waiting = waiting_text(process, slot, report),
+		.waiting = waiting_text(process, slot, texts),
 		.holder = slot->wait_kind ? slot->wait_holder : 0,
 	};
 	char text[32];
 
 	format_ns(text, sizeof(text), row.elapsed_ns);
 	if (row.elapsed_ns)
-		row.elapsed = report_text(report, "%s%s", exact ? "" : "at least ", text);
+		row.elapsed = arena_printf(texts, "%s%s", exact ? "" : "at least ", text);
 	return row;
 }
 
@@ -561,7 +560,7 @@ void report_in_flight(struct report *report, const struct analysis *a, uint64_t 
 			if (!slot->tid || !slot->depth)
 				continue;
 			rows = grow(rows, n, sizeof(*rows));
-			rows[n] = flight(a, process, slot, until_ns, exact, report);
+			rows[n] = flight(a, process, slot, until_ns, exact, &report->arena);
 			rows[n++].alive = alive;
 		}
 	}

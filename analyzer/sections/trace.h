@@ -10,7 +10,7 @@
 
 /* The executable of a process: its path, or as much of its name as is known; the trace's directory if
  * nothing is. NULL: of the process that began the others. */
-const char *report_program(struct report *report, const struct trace_set *set,
+const char *report_program(struct arena *texts, const struct trace_set *set,
 			   const struct trace *trace);
 
 /* What the trace does not have; no row when nothing is missing: returns true. */
@@ -19,11 +19,11 @@ bool report_losses(struct report *report, const struct analysis *a);
 /* The headline; and, when they are known, how many findings there are that matter. */
 struct summary_row;
 struct summary_row *report_summary(struct report *report, const struct analysis *a);
-void report_found(struct report *report, struct summary_row *row, uint64_t problems, uint64_t notes,
+void report_found(struct arena *texts, struct summary_row *row, uint64_t problems, uint64_t notes,
 		  const char *first);
 
 /* So many files of the program are not those that ran (files.h). */
-void report_unread(struct report *report, struct summary_row *row, size_t n);
+void report_unread(struct arena *texts, struct summary_row *row, size_t n);
 
 /* Calls that had not returned when the trace ends. end_ns: when the processes ended, since the
  * epoch, if the caller knows it better than the traces do; else 0. summary: of the report, to be told of them;

@@ -77,18 +77,18 @@ static enum bucket main_bucket(const struct victim *v)
 }
 
 /* Of its time in the kernel module: who else was in it; "" if that is next to nothing. */
-static const char *beside_words(struct report *report, const struct analysis *a,
+static const char *beside_words(struct arena *texts, const struct analysis *a,
 				const struct victim *v)
 {
 	if (v->beside_ns <= v->bucket_ns[BUCKET_IOCTL] / 20)
 		return "";
-	return report_text(report, ", up to %s of it while %s%s was in it, too: inferred",
-			   word_time(&report->arena, v->beside_ns),
-			   word_thread(&report->arena, v->beside, v->beside_device),
-			   word_in_function(&report->arena, a->set, v->beside_fn));
+	return arena_printf(texts, ", up to %s of it while %s%s was in it, too: inferred",
+			    word_time(texts, v->beside_ns),
+			    word_thread(texts, v->beside, v->beside_device),
+			    word_in_function(texts, a->set, v->beside_fn));
 }
 
-static const char *loss_sentence(struct report *report, const struct analysis *a,
+static const char *loss_sentence(struct arena *texts, const struct analysis *a,
 				 const struct victim *v)
 {
 	static const char *const sentences[BUCKET_COUNT] = {
@@ -107,40 +107,37 @@ static const char *loss_sentence(struct report *report, const struct analysis *a
 
 	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2 &&
 	    (v->slept_kind == SPY_WAIT_SLEEP || v->slept_kind == SPY_WAIT_YIELD))
-		return report_text(report,
-				   "%s looked for something again and again and slept in between, "
-				   "for %s, nobody knows for what",
-				   word_thread(&report->arena, v->thread, v->device),
-				   word_time(&report->arena, v->slept_ns));
+		return arena_printf(texts,
+				    "%s looked for something again and again and slept in between, "
+				    "for %s, nobody knows for what",
+				    word_thread(texts, v->thread, v->device),
+				    word_time(texts, v->slept_ns));
 	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2)
-		return report_text(
-			report, "%s waited in the C library (%s) for %s, nobody knows for what",
-			word_thread(&report->arena, v->thread, v->device), name_wait(v->slept_kind),
-			word_time(&report->arena, v->slept_ns));
+		return arena_printf(texts,
+				    "%s waited in the C library (%s) for %s, nobody knows for what",
+				    word_thread(texts, v->thread, v->device),
+				    name_wait(v->slept_kind), word_time(texts, v->slept_ns));
 	if (bucket == BUCKET_GPU_HIDDEN && v->expected_ns == UNKNOWN_NS)
-		return report_text(
-			report,
+		return arena_printf(
+			texts,
 			"%s worked or waited for the GPU, for %s, and there is no call to "
 			"compare it with%s%s",
-			word_thread(&report->arena, v->thread, v->device),
-			word_time(&report->arena, v->bucket_ns[bucket]), v->why ? ": " : "",
-			v->why ?: "");
+			word_thread(texts, v->thread, v->device),
+			word_time(texts, v->bucket_ns[bucket]), v->why ? ": " : "", v->why ?: "");
 	if (bucket == BUCKET_IOCTL)
-		return report_text(report, "%s %s, for %s%s",
-				   word_thread(&report->arena, v->thread, v->device),
-				   sentences[bucket],
-				   word_time(&report->arena, v->bucket_ns[bucket]),
-				   beside_words(report, a, v));
-	return report_text(report, "%s %s, for %s%s%s",
-			   word_thread(&report->arena, v->thread, v->device), sentences[bucket],
-			   word_time(&report->arena, v->bucket_ns[bucket]),
-			   bucket == BUCKET_GPU_HIDDEN && v->why ? ": " : "",
-			   bucket == BUCKET_GPU_HIDDEN && v->why ? v->why : "");
+		return arena_printf(texts, "%s %s, for %s%s",
+				    word_thread(texts, v->thread, v->device), sentences[bucket],
+				    word_time(texts, v->bucket_ns[bucket]),
+				    beside_words(texts, a, v));
+	return arena_printf(texts, "%s %s, for %s%s%s", word_thread(texts, v->thread, v->device),
+			    sentences[bucket], word_time(texts, v->bucket_ns[bucket]),
+			    bucket == BUCKET_GPU_HIDDEN && v->why ? ": " : "",
+			    bucket == BUCKET_GPU_HIDDEN && v->why ? v->why : "");
 }
 
 /* "; the reason there, for 3 ms: a wait for the GPU", or who is at the root. */
-static const char *root_words(struct report *report, const struct analysis *a,
-			      const struct victim *v, uint64_t most_ns)
+static const char *root_words(struct arena *texts, const struct analysis *a, const struct victim *v,
+			      uint64_t most_ns)
 {
 	const struct victim_root *root = main_root(v);
 	const char *ns;
@@ -148,18 +145,17 @@ static const char *root_words(struct report *report, const struct analysis *a,
 	if (!root)
 		return "";
 	/* The wait is told without what the thread was not running for, the root is with it. */
-	ns = word_time(&report->arena, least((uint64_t)root->ns, most_ns));
+	ns = word_time(texts, least((uint64_t)root->ns, most_ns));
 	if (root->thread == v->holder && root->fn == v->holder_fn)
-		return report_text(report, "; the reason there, for %s: %s", ns,
-				   cause_names[root->cause]);
-	return report_text(report, "; at the root, for %s: %s%s, %s", ns,
-			   word_thread(&report->arena, root->thread, root->device),
-			   word_in_function(&report->arena, a->set, root->fn),
-			   cause_names[root->cause]);
+		return arena_printf(texts, "; the reason there, for %s: %s", ns,
+				    cause_names[root->cause]);
+	return arena_printf(texts, "; at the root, for %s: %s%s, %s", ns,
+			    word_thread(texts, root->thread, root->device),
+			    word_in_function(texts, a->set, root->fn), cause_names[root->cause]);
 }
 
 /* One sentence: who waited how long for which lock, held by whom in what, and the root. */
-static const char *chain_sentence(struct report *report, const struct analysis *a,
+static const char *chain_sentence(struct arena *texts, const struct analysis *a,
 				  const struct victim *v)
 {
 	uint64_t ns = least(v->lock_ns, v->bucket_ns[BUCKET_LOCK]);
@@ -167,31 +163,31 @@ static const char *chain_sentence(struct report *report, const struct analysis *
 	const char *of = "", *others = "";
 
 	if (held_ns < ns - ns / 20)
-		of = report_text(report, ", %s of it", word_time(&report->arena, held_ns));
+		of = arena_printf(texts, ", %s of it", word_time(texts, held_ns));
 	if (others_ns > ns / 20)
-		others = report_text(report, "; and %s for other locks",
-				     word_time(&report->arena, others_ns));
-	return report_text(report, "%s waited %s for %s (%s)%s held by %s%s%s%s",
-			   word_thread(&report->arena, v->thread, v->device),
-			   word_time(&report->arena, ns), v->lock->name, v->lock->place, of,
-			   word_thread(&report->arena, v->holder, v->holder_device),
-			   word_in_function(&report->arena, a->set, v->holder_fn),
-			   root_words(report, a, v, of[0] ? held_ns : ns), others);
+		others = arena_printf(texts, "; and %s for other locks",
+				      word_time(texts, others_ns));
+	return arena_printf(texts, "%s waited %s for %s (%s)%s held by %s%s%s%s",
+			    word_thread(texts, v->thread, v->device), word_time(texts, ns),
+			    v->lock->name, v->lock->place, of,
+			    word_thread(texts, v->holder, v->holder_device),
+			    word_in_function(texts, a->set, v->holder_fn),
+			    root_words(texts, a, v, of[0] ? held_ns : ns), others);
 }
 
 /* Recorded without probes, or a lock that is not the C library's. */
-static const char *inferred_sentence(struct report *report, const struct analysis *a,
+static const char *inferred_sentence(struct arena *texts, const struct analysis *a,
 				     const struct victim *v)
 {
-	return report_text(
-		report,
+	return arena_printf(
+		texts,
 		"%s took longer than such calls do, for %s, while %s was%s (inferred: no "
 		"probe saw why)%s",
-		word_thread(&report->arena, v->thread, v->device),
-		word_time(&report->arena, v->bucket_ns[BUCKET_UNEXPLAINED]),
-		word_thread(&report->arena, v->holder, v->holder_device),
-		word_in_function(&report->arena, a->set, v->holder_fn),
-		root_words(report, a, v, v->bucket_ns[BUCKET_UNEXPLAINED]));
+		word_thread(texts, v->thread, v->device),
+		word_time(texts, v->bucket_ns[BUCKET_UNEXPLAINED]),
+		word_thread(texts, v->holder, v->holder_device),
+		word_in_function(texts, a->set, v->holder_fn),
+		root_words(texts, a, v, v->bucket_ns[BUCKET_UNEXPLAINED]));
 }
 
 static int by_lost(const void *a, const void *b)
@@ -211,7 +207,7 @@ static bool alike(const struct victim *a, const struct victim *b)
 }
 
 /* Where it was called: the function it was called in, file and line as far as they are known. */
-static const char *place_text(struct report *report, const struct analysis *a,
+static const char *place_text(struct arena *texts, const struct analysis *a,
 			      struct symbolizer *symbols, const struct victim *v)
 {
 	struct place place, entry, user;
@@ -220,22 +216,22 @@ static const char *place_text(struct report *report, const struct analysis *a,
 	if (!v->caller)
 		return NULL;
 	symbolize(symbols, v->thread->process, v->caller, v->end_ns, &place);
-	words = word_place(&report->arena, &place);
+	words = word_place(texts, &place);
 	if (place.library && v->stack && symbolize_caller(symbols, v->stack, &user, &entry))
-		words = word_place_for(&report->arena, &entry, &user);
-	return report_text(report, "%s%s", word_function(a->set, v->fn), words);
+		words = word_place_for(texts, &entry, &user);
+	return arena_printf(texts, "%s%s", word_function(a->set, v->fn), words);
 }
 
 /* In which line of Python, if it has a stack. */
-static const char *python_text(struct report *report, const struct victim *v)
+static const char *python_text(struct arena *texts, const struct victim *v)
 {
 	struct python_line line = python_line(v->stack);
-	const char *words = word_python(&report->arena, &line);
+	const char *words = word_python(texts, &line);
 
-	return words ? report_text(report, "from Python: %s", words) : NULL;
+	return words ? arena_printf(texts, "from Python: %s", words) : NULL;
 }
 
-static struct victim_row describe(struct report *report, const struct analysis *a,
+static struct victim_row describe(struct arena *texts, const struct analysis *a,
 				  struct symbolizer *symbols, const struct victim *v)
 {
 	const struct victim_root *root = main_root(v);
@@ -247,17 +243,17 @@ static struct victim_row describe(struct report *report, const struct analysis *
 		.lost_ns = v->lost_ns,
 		.thread = v->thread->tid,
 		.device = v->device,
-		.where = place_text(report, a, symbols, v),
-		.python = python_text(report, v),
+		.where = place_text(texts, a, symbols, v),
+		.python = python_text(texts, v),
 	};
 
 	if (v->lock && main_bucket(v) == BUCKET_LOCK) {
-		row.what = chain_sentence(report, a, v);
-		row.lock = report_text(report, "%s", v->lock->name);
+		row.what = chain_sentence(texts, a, v);
+		row.lock = arena_printf(texts, "%s", v->lock->name);
 	} else if (v->inferred && main_bucket(v) == BUCKET_UNEXPLAINED) {
-		row.what = inferred_sentence(report, a, v);
+		row.what = inferred_sentence(texts, a, v);
 	} else {
-		row.what = loss_sentence(report, a, v);
+		row.what = loss_sentence(texts, a, v);
 	}
 	if (main_bucket(v) == (v->inferred ? BUCKET_UNEXPLAINED : BUCKET_LOCK)) {
 		row.holder = v->holder ? v->holder->tid : 0;
@@ -294,7 +290,7 @@ void report_victims(struct report *report, const struct analysis *a, struct symb
 		if (i != j)
 			continue;
 		row_of[i] = n;
-		rows[n++] = describe(report, a, symbols, &sorted[i]);
+		rows[n++] = describe(&report->arena, a, symbols, &sorted[i]);
 	}
 	count = i;
 	kinds = n;
@@ -303,7 +299,7 @@ void report_victims(struct report *report, const struct analysis *a, struct symb
 			continue;
 		rows[row_of[first[i]]].alike++;
 		rows[row_of[first[i]]].alike_lost_ns += sorted[i].lost_ns;
-		rows[n++] = describe(report, a, symbols, &sorted[i]);
+		rows[n++] = describe(&report->arena, a, symbols, &sorted[i]);
 	}
 	for (i = 0; i < n; i++)
 		rows[i].text =

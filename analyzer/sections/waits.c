@@ -60,23 +60,21 @@ static const struct table_kind headline_kind = {
 
 /* "1.2 s", of what is unexplained with what of it the threads slept, of what was lost in the kernel module with
  * what of it they were not alone there. */
-static const char *bucket_text(struct report *report, const struct headline_row *row, size_t bucket,
+static const char *bucket_text(struct arena *texts, const struct headline_row *row, size_t bucket,
 			       uint64_t ns)
 {
 	if (bucket == BUCKET_UNEXPLAINED && row->asleep_ns > ns / 20)
-		return report_text(report, "%s, %s of it asleep in the C library",
-				   word_time(&report->arena, ns),
-				   word_time(&report->arena, row->asleep_ns));
+		return arena_printf(texts, "%s, %s of it asleep in the C library",
+				    word_time(texts, ns), word_time(texts, row->asleep_ns));
 	if (bucket == BUCKET_IOCTL && row->kernel_company_ns > ns / 20)
-		return report_text(
-			report, "%s, up to %s of it while other threads were in it, too: inferred",
-			word_time(&report->arena, ns),
-			word_time(&report->arena, row->kernel_company_ns));
-	return word_time(&report->arena, ns);
+		return arena_printf(
+			texts, "%s, up to %s of it while other threads were in it, too: inferred",
+			word_time(texts, ns), word_time(texts, row->kernel_company_ns));
+	return word_time(texts, ns);
 }
 
 /* "locks (1.2 s), hidden GPU waits (3.4 ms)": the buckets of what was lost, the largest first. */
-static const char *lost_by(struct report *report, const struct headline_row *row,
+static const char *lost_by(struct arena *texts, const struct headline_row *row,
 			   const struct account *sum)
 {
 	uint64_t left[BUCKET_COUNT];
@@ -91,8 +89,8 @@ static const char *lost_by(struct report *report, const struct headline_row *row
 				best = i;
 		if (!left[best] || (text && left[best] < account_lost(sum) / 1000))
 			return text;
-		text = report_text(report, "%s%s%s (%s)", text ?: "", text ? ", " : "",
-				   bucket_names[best], bucket_text(report, row, best, left[best]));
+		text = arena_printf(texts, "%s%s%s (%s)", text ?: "", text ? ", " : "",
+				    bucket_names[best], bucket_text(texts, row, best, left[best]));
 		left[best] = 0;
 	}
 }
@@ -125,32 +123,32 @@ static void judge_processes(struct headline_row *row, const struct analysis *a)
 }
 
 /* What of the loss processes would save, in words; no part that is less than a twentieth. */
-static const char *saving_text(struct report *report, const struct headline_row *row)
+static const char *saving_text(struct arena *texts, const struct headline_row *row)
 {
 	uint64_t least = row->lost_ns / 20;
 	const char *text = "";
 
 	if (row->processes_help_ns >= least)
-		text = report_text(report,
-				   "one process for each thread would save up to %s: waits for "
-				   "locks of this process",
-				   word_time(&report->arena, row->processes_help_ns));
+		text = arena_printf(texts,
+				    "one process for each thread would save up to %s: waits for "
+				    "locks of this process",
+				    word_time(texts, row->processes_help_ns));
 	if (row->processes_with_mps_ns >= least)
-		text = report_text(
-			report,
+		text = arena_printf(
+			texts,
 			*text ? "%s; and up to %s more among threads of one GPU, if they "
 				"share it through MPS, else they take turns"
 			      : "%sone process for each thread would save up to %s if "
 				"they share the GPU through MPS, else they take turns on "
 				"it: waits for locks of this process",
-			text, word_time(&report->arena, row->processes_with_mps_ns));
+			text, word_time(texts, row->processes_with_mps_ns));
 	if (row->processes_do_not_help_ns >= least)
-		text = report_text(
-			report,
+		text = arena_printf(
+			texts,
 			*text ? "%s; %s would stay, in the kernel module"
 			      : "%sone process for each thread would not help: %s of the "
 				"loss are in the kernel module, which is one for all processes",
-			text, word_time(&report->arena, row->processes_do_not_help_ns));
+			text, word_time(texts, row->processes_do_not_help_ns));
 	return *text ? text : NULL;
 }
 
@@ -165,7 +163,7 @@ static bool has_threads(const struct analysis *a)
 	return n_threads > 1;
 }
 
-static const char *processes_text(struct report *report, const struct analysis *a,
+static const char *processes_text(struct arena *texts, const struct analysis *a,
 				  const struct headline_row *row)
 {
 	if (row->lost_ns <= row->total_ns / 100 || !has_threads(a))
@@ -178,7 +176,7 @@ static const char *processes_text(struct report *report, const struct analysis *
 		return crowds_fit(a->accounts.crowds, a->set->n_hosts)
 			       ? "would not help: somebody else had the CPUs"
 			       : "would not help: the host has too few CPUs for these threads";
-	return saving_text(report, row);
+	return saving_text(texts, row);
 }
 
 /* Were the probes on in all of the processes? */
@@ -214,17 +212,17 @@ static void sum_edges(struct headline_row *row, const struct analysis *a)
 	row->kernel_company_ns = (uint64_t)(company + 0.5);
 }
 
-static const char *not_lost(struct report *report, const struct headline_row *row)
+static const char *not_lost(struct arena *texts, const struct headline_row *row)
 {
 	const char *loading = "";
 
 	if (row->loading_ns)
-		loading = report_text(report, "loading code %s, ",
-				      word_time(&report->arena, row->loading_ns));
-	return report_text(report,
-			   "own work %s, %swaits for the GPU that the calls are made for %s",
-			   word_time(&report->arena, row->own_ns + row->kernel_work_ns), loading,
-			   word_time(&report->arena, row->gpu_intended_ns));
+		loading =
+			arena_printf(texts, "loading code %s, ", word_time(texts, row->loading_ns));
+	return arena_printf(texts,
+			    "own work %s, %swaits for the GPU that the calls are made for %s",
+			    word_time(texts, row->own_ns + row->kernel_work_ns), loading,
+			    word_time(texts, row->gpu_intended_ns));
 }
 
 static void add_headline(struct report *report, const struct analysis *a, struct account sum,
@@ -247,14 +245,14 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 		report, "%s of the %s inside calls: %s",
 		word_percent(&report->arena, (double)row->lost_ns, (double)row->total_ns),
 		word_time(&report->arena, row->total_ns), word_time(&report->arena, row->lost_ns));
-	row->causes = lost_by(report, row, &sum);
+	row->causes = lost_by(&report->arena, row, &sum);
 	if (row->maybe_ns > row->lost_ns / 20)
 		row->maybe = report_text(
 			report,
 			"%s of that in calls that had work of their own on the GPU to wait "
 			"for: part of it they would have waited in any case",
 			word_time(&report->arena, row->maybe_ns));
-	row->intended = not_lost(report, row);
+	row->intended = not_lost(&report->arena, row);
 	if (row->lock_waited_ns && n_locks)
 		row->locks = report_text(
 			report, "%zu lock%s; %s of the waiting crosses from one GPU to another",
@@ -269,7 +267,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 			report_text(report, "measured; known for %s of the time waited",
 				    word_percent(&report->arena, (double)row->holder_known_ns,
 						 (double)row->lock_waited_ns));
-	row->processes = processes_text(report, a, row);
+	row->processes = processes_text(&report->arena, a, row);
 	report_add(report, &headline_kind, row, 1);
 }
 
