@@ -63,8 +63,9 @@ struct gate {
 };
 
 /*
- * From --fail-on, --budget (NULL: not given) and the n_suppress files of --suppress. 0, or -errno after a message
- * that names the option, or file and line, and what is wrong. gate_release in all cases.
+ * From --fail-on, --budget (NULL: not given) and the n_suppress files of --suppress. 0, or -errno
+ * after a message that names the option, or file and line, and what is wrong. gate_release in all
+ * cases.
  */
 int gate_init(struct gate *gate, const char *fail_on, const char *budget,
 	      const char *const *suppress, size_t n_suppress);

@@ -14,8 +14,8 @@ struct costly_line {
 	const struct site_stack *costliest; /* among those stacks */
 };
 
-/* The lines of several stacks, each once, the costliest first, into `lines`, which has room for all; returns
- * how many. */
+/* The lines of several stacks, each once, the costliest first, into `lines`, which has room for
+ * all; returns how many. */
 size_t python_lines(const struct site_stack *stacks, size_t n, struct costly_line *lines);
 
 /* How many of these make more than next to nothing of the cost: the first is one. */

@@ -7,8 +7,8 @@
 #include "base/report.h"
 #include "symbols/symbolize.h"
 
-/* Those that were looked at so far; no row: all are as they were. Returns how many there are. Behind all sections that
- * name places. */
+/* Those that were looked at so far; no row: all are as they were. Returns how many there are.
+ * Behind all sections that name places. */
 size_t report_files(struct report *report, struct symbolizer *symbols);
 
 #endif

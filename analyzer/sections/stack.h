@@ -12,10 +12,11 @@
 extern const struct table_kind stack_table_kind;
 
 /*
- * One row a function, innermost first, those that were compiled into others and those in Python included.
- * For people the application's own come to 8 lines at most: without CUDA's libraries, what the C and C++
- * libraries run before main or a thread's function, and, where an interpreter's functions are known, all but
- * the innermost two of the functions that are not its own. duration_ns: of the call. `texts` owns everything.
+ * One row a function, innermost first, those that were compiled into others and those in Python
+ * included. For people the application's own come to 8 lines at most: without CUDA's libraries,
+ * what the C and C++ libraries run before main or a thread's function, and, where an interpreter's
+ * functions are known, all but the innermost two of the functions that are not its own.
+ * duration_ns: of the call. `texts` owns everything.
  */
 const struct table *report_stack(struct arena *texts, struct symbolizer *symbols,
 				 const struct stack *stack, uint64_t duration_ns);

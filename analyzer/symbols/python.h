@@ -13,9 +13,9 @@ struct python_line {
 };
 
 /*
- * The line of a stack to look at: the innermost that is neither in an installed package nor in Python's own
- * library, for those only do what they were asked to; if all are, the innermost. code is NULL if the stack
- * has none.
+ * The line of a stack to look at: the innermost that is neither in an installed package nor in
+ * Python's own library, for those only do what they were asked to; if all are, the innermost. code
+ * is NULL if the stack has none.
  */
 struct python_line python_line(const struct stack *stack);
 

@@ -5,7 +5,8 @@
 #include <string.h>
 #include "where.h"
 
-/* "main", "main, app.c:12", "copy, app.c:12, inlined in main"; NULL: neither function nor line is known. */
+/* "main", "main, app.c:12", "copy, app.c:12, inlined in main"; NULL: neither function nor line is
+ * known. */
 static const char *function_words(struct arena *texts, const struct place *place)
 {
 	const char *name = place->inner ?: place->function, *source = "", *around = "";

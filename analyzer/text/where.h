@@ -11,7 +11,8 @@
 /* " in main, app.c:12 (app+0x1234)"; what is not known is left out, "" if nothing is. */
 const char *word_place(struct arena *texts, const struct place *place);
 
-/* Of what one of NVIDIA's libraries calls: " in cublasCreate_v2 (libcublas.so.13), for main, app.c:12". */
+/* Of what one of NVIDIA's libraries calls:
+ * " in cublasCreate_v2 (libcublas.so.13), for main, app.c:12". */
 const char *word_place_for(struct arena *texts, const struct place *entry,
 			   const struct place *place);
 
