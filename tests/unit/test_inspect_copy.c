@@ -231,6 +231,21 @@ static void test_driver_2d_3d(void **state)
 	assert_true(d->pageable);
 	d = CALL(cuMemcpy3D_v2_ptds, DRIVER, P(&three));
 	expect(d, SPY_DIR_D2H, SPY_MEM_PINNED, SPY_MEM_MANAGED, 100, SPY_STREAM_PER_THREAD);
+
+	/* What is copied begins in known memory; what the offsets are counted from lies before it. */
+	two.src = (struct layout_end_2d){.type = LAYOUT_HOST,
+					 .x_bytes = 5,
+					 .y = 3,
+					 .host = PINNED - 3 * 64 - 5,
+					 .pitch = 64};
+	d = CALL(cuMemcpy2DAsync_v2, DRIVER, P(&two), 0x77);
+	expect(d, SPY_DIR_H2D, SPY_MEM_ARRAY, SPY_MEM_PINNED, 50, 0x77);
+	three.src.x_bytes = 5;
+	three.src.y = 3;
+	three.src.z = 2;
+	three.src.device = MANAGED - 2 * 5 * 64 - 3 * 64 - 5;
+	d = CALL(cuMemcpy3D_v2_ptds, DRIVER, P(&three));
+	expect(d, SPY_DIR_D2H, SPY_MEM_PINNED, SPY_MEM_MANAGED, 100, SPY_STREAM_PER_THREAD);
 }
 
 static void test_peer(void **state)

@@ -144,6 +144,7 @@ static void test_registered(void **state)
 	BEFORE(cudaLaunchKernel, RT13, 0x100, 1, 1, 1, 1, 0, 0, 0);
 	assert_string_equal(name_of(&the_frame.details), "");
 	assert_string_equal(name_of(LAUNCH(last, 0)), "many"); /* of another binary */
+	CALL(__cudaGetKernel, RT13, P(&kernel), last); /* more can be registered behind it */
 	CALL(__cudaRegisterFunction, RT13, 0xfc1, 0x100, 1,
 	     P("third")); /* another library, same place */
 	assert_string_equal(name_of(LAUNCH(0x100, 0)), "third");
