@@ -33,6 +33,11 @@ jq -e '(.waits.not_running_ns > 0.02 * .waits.total_ns) as $crowded |
 	report.json >/dev/null ||
 	fail "the report says $(jq -c '.waits, .summary.lost_records, .findings, .blame[:2], .victims' report.json)"
 
+"$tool" info --format=json "$(the_trace)" >info.json || fail "no information"
+expect "GPUs: name, capability, memory, where" \
+	"$(jq -r '.gpus[] | [.device, .name, .capability, .bytes, .pci] | join(",")' info.json | tr '\n' ' ')" \
+	"0,Simulated GPU 0,9.0,17179869184,0000:01:00.0 1,Simulated GPU 1,9.0,17179869184,0000:02:00.0 "
+
 # One thread works, on one CPU, and others have that: a note, which fails no gate.
 rm -rf "$out"
 taskset -c "$(taskset -cp $$ | sed 's/.*[ ,-]//')" timeout 60 bash -c '
