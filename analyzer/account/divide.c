@@ -186,6 +186,8 @@ static uint64_t unobstructed(const struct caller *c, const struct call_class *cl
 
 	if (class->source == EXPECT_NONE)
 		return excess_ns;
+	if (limit_ns < class->most_ns)
+		limit_ns = class->most_ns;
 	limit_ns -= least(limit_ns, f->bucket_ns[BUCKET_OWN]);
 	if (f->bucket_ns[BUCKET_IOCTL] > f->kernel_ns && limit_ns < COLD_MOST_NS)
 		limit_ns = COLD_MOST_NS;

@@ -254,6 +254,16 @@ static uint64_t usual_spread(const struct expect *e, const struct call_class *c,
 	return most - least(most, expected_ns);
 }
 
+/* What only a few of many clean calls took more than: the machine's interrupts, say. */
+static uint64_t most_of_clean(const struct expect *e, const struct call_class *c)
+{
+	double part = 1 - UNUSUAL_CALLS / (double)c->clean_calls;
+
+	if (!e->probed || c->clean_calls < EXPECT_STRONG || may_wait(e, c))
+		return 0;
+	return least(histogram_quantile(&c->clean, part), (1 + USUAL_MOST) * c->expected_ns);
+}
+
 /* Of calls that may wait for the GPU, what goes far beyond the median may be work of libraries that were not seen. */
 static bool from_clean_calls(const struct expect *e, struct call_class *c)
 {
@@ -264,6 +274,7 @@ static bool from_clean_calls(const struct expect *e, struct call_class *c)
 	c->expected_ns = histogram_quantile(&c->clean, 0.5);
 	c->spread_ns =
 		may_wait(e, c) ? 0 : usual_spread(e, c, &c->clean, c->clean_calls, c->expected_ns);
+	c->most_ns = most_of_clean(e, c);
 	bound(e, c);
 	return true;
 }

@@ -79,6 +79,7 @@ struct call_class {
 	uint64_t
 		spread_ns; /* how much more clean calls may take: the distance of what nearly all of them do not exceed
 			    * (usual_spread), or of the 0.9 quantile in a profile, where nothing disturbs */
+	uint64_t most_ns; /* all but UNUSUAL_CALLS of many clean calls took no more; 0: not known */
 	uint64_t samples; /* calls that says so: of the source */
 	/* After a pause of the thread; 0: no more than others, or not known. Samples: EXPECT_ENOUGH or more. */
 	uint64_t rested_ns, rested_spread_ns, rested_samples;

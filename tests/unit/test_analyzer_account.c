@@ -290,6 +290,26 @@ static void test_within_usual(void **state)
 	json_decref(root);
 }
 
+/* Of 1,000 calls six take 25 us instead of 3: fewer than one in a hundred, and more than four. */
+static void test_within_rare(void **state)
+{
+	static char log[1 << 16];
+	size_t n = (size_t)snprintf(log, sizeof(log), "%s", TRACE "slot 1 tid=101\n");
+	json_t *root;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++)
+		n += (size_t)snprintf(log + n, sizeof(log) - n,
+				      "%dus call cudaSetDevice duration=%dus\n", 100 + 30 * i,
+				      i % 160 == 10 ? 25 : 3);
+	snprintf(log + n, sizeof(log) - n, "40ms call cudaSetDevice duration=60us\n");
+	root = report_on(log);
+	assert_in_range(sum(root, "accounts", "function=cudaSetDevice", "unexplained_ns"), 34000,
+			36000);
+	json_decref(root);
+}
+
 /* Few copies of a size take about the same; many of another size show how much such calls differ. */
 static void test_spread_of_other_sizes(void **state)
 {
@@ -325,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_waits_fit),
 		cmocka_unit_test(test_within_usual),
+		cmocka_unit_test(test_within_rare),
 		cmocka_unit_test(test_spread_of_other_sizes),
 		cmocka_unit_test(test_probes_show),
 	};
