@@ -17,7 +17,7 @@ nothing pipe bash -c 'seq 1000 | sort -rn | head -n 3; (exit 3); echo $?; ls / |
 nothing missing bash -c 'no-such-program-anywhere; exec /no/such/file'
 nothing script sh -c 'x=$(echo hi); echo "$x" | cat; kill -TERM $$'
 command -v python3 >/dev/null || without python3
-command -v python3 >/dev/null && nothing python python3 -c '
+command -v python3 >/dev/null && nothing python python3 -W ignore -c '
 import ctypes, subprocess, os, threading
 print(subprocess.run(["echo", "hi"], capture_output=True).stdout)
 try:

@@ -65,22 +65,24 @@ static int be_server(void)
 
 static bool start_server(int user)
 {
-	char path[4096] = "", byte;
-	int pair[2];
+	char path[4096] = "", byte, *const arguments[] = {SERVER, NULL};
+	int pair[2], program;
 
 	if (readlink("/proc/self/exe", path, sizeof(path) - sizeof(SERVER) - 1) < 0)
 		return false;
 	strcpy(strrchr(path, '/') + 1, SERVER);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return false;
+	program = open(path, O_PATH | O_CLOEXEC); /* its user may not be let into the folder */
 	server.pid = fork();
 	if (!server.pid) {
 		dup2(pair[1], 0);
 		if (getuid() == 0 && user > 0 && setuid((uid_t)user))
 			_exit(127); /* the server is its user's, for all to see in /proc */
-		execl(path, SERVER, (char *)NULL);
+		fexecve(program, arguments, environ);
 		_exit(127);
 	}
+	close(program);
 	close(pair[1]);
 	server.fd = pair[0];
 	server.user = user;
