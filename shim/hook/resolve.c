@@ -23,7 +23,7 @@
 #include "inspect/inspect.h"
 #include "probe/probe.h"
 #include "hook/resolve.h"
-#include "record/session.h"
+#include "record/lifecycle.h"
 
 /* ---- the tables, from the list --------------------------------------------------------------- */
 
@@ -475,7 +475,7 @@ static void resolve_apart(void *data)
 	int layer = __atomic_load_n(&slot->layer, __ATOMIC_RELAXED);
 	void *real;
 
-	spy_init();
+	spy_lifecycle_init();
 	real = find_real(slot->fn, slot_version(resolving->index, slot->fn), &layer);
 	resolving->real = keep_real(slot, real, layer);
 	if (resolving->real)
@@ -836,7 +836,7 @@ int spy_lookup(void *handle, const char *name, const char *version, void **answe
 	bool own;
 	int fn;
 
-	spy_init();
+	spy_lifecycle_init();
 	fn = name ? spy_find_name(name) : -1;
 	if (handle == RTLD_NEXT) {
 		/* Only the loader knows who is next after the caller. But where nobody after us
@@ -929,7 +929,7 @@ int dlclose(void *handle)
 	bool counted;
 	int result;
 
-	spy_init();
+	spy_lifecycle_init();
 	/* What is to be unloaded may never have been looked at. */
 	if (spy_session_active())
 		spy_apart(look_at_modules, NULL);
@@ -959,7 +959,7 @@ void spy_peek_dlopen(const char *file, int mode)
 {
 	SPY_CALM;
 
-	spy_init();
+	spy_lifecycle_init();
 	if (file && (mode & RTLD_DEEPBIND))
 		spy_note(SPY_NOTE_BLIND,
 			 "%s was opened with RTLD_DEEPBIND: CUDA calls it makes to libraries it "
@@ -972,7 +972,7 @@ void spy_peek_dlmopen(Lmid_t space, const char *file, int mode)
 	SPY_CALM;
 
 	(void)mode;
-	spy_init();
+	spy_lifecycle_init();
 	if (file && space != LM_ID_BASE)
 		spy_note(SPY_NOTE_BLIND,
 			 "%s was opened in a link-map namespace of its own: CUDA calls made there "

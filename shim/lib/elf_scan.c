@@ -1,6 +1,6 @@
 /*
  * shim/lib/elf_scan.c: symbols of the loaded objects, read from their own tables. Called by resolve.c
- * and session.c on whatever thread makes a first call or a look-up.
+ * and lifecycle.c on whatever thread makes a first call or a look-up.
  *
  * dl_iterate_phdr takes a lock of the loader's, which keeps objects from being unloaded under our eyes. Others may have
  * it for as long as they like, and in a forked child nobody may give it back. So it is tried first (try_loader): glibc's

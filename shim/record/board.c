@@ -1,5 +1,5 @@
 /*
- * shim/record/board.c: the board's file: one page for the process, one for each slot. Called by session.c
+ * shim/record/board.c: the board's file: one page for the process, one for each slot. Called by lifecycle.c
  * and thread.c when a session begins and when a new slot is made.
  */
 #include <errno.h>

@@ -51,7 +51,7 @@ struct spy_session {
 	struct spy_object_counters objects; /* as of the last look at the modules */
 	bool driver_told; /* GPUs and versions are in the trace */
 	bool driver_begun; /* cuInit was called; what there is of MPS was looked for */
-	_Atomic bool ended; /* spy_session_end ran */
+	_Atomic bool ended; /* spy_lifecycle_end ran */
 	_Atomic uintptr_t ender; /* of a process about to die: only this thread stores packets */
 	_Atomic int storing; /* threads that are storing one */
 	struct spy_lock wrap_lock; /* resolve.c: the map from real functions to stubs */
@@ -75,16 +75,8 @@ struct spy_session {
 /* The process' session; zeros in a forked child. NULL before the library was initialised. */
 extern struct spy_session *spy_session;
 
-/* Begins the session unless there is one. SPY_SESSION_ACTIVE, or why this process records nothing: _NONE not yet,
- * _BEGINNING another thread is at it. */
-enum spy_session_state spy_session_begin(void);
-
-/* Until no other thread is at it any more; false: that lasts too long. The signals are as the application has them. */
-bool spy_session_await(void);
-
-/* Ends the recording in order: final metadata and the closing line. Later calls are still
- * recorded. Idempotent. from_signal: only what a signal handler may do. */
-void spy_session_end(bool from_signal);
+/* Calls lost before there was a board, which are then no more counted here. */
+uint64_t spy_session_take_lost(void);
 
 /* cuInit is about to be called. Its first success: the driver answers questions now; puts GPUs, how
  * they are shared, and versions into the trace (gpus.c, mps.c). */
@@ -102,16 +94,7 @@ void spy_modules_look(void);
 void *spy_session_append(enum spy_event event, size_t bytes);
 void spy_session_commit(size_t bytes);
 
-/* Records cannot be stored, for now: said once for each reason. error: an error number, negative. */
-void spy_session_complain(int error);
-
-/* Says once that files of the trace were truncated or removed, if they were. */
-void spy_session_say_damage(void);
-
 /* Writes or rewrites the trace's metadata (metadata.c). 0 or -errno. */
 int spy_metadata_write(struct spy_session *session);
-
-/* Initialises what must exist before the first look-up or call; idempotent, any thread. */
-void spy_init(void);
 
 #endif

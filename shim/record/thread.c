@@ -21,6 +21,8 @@
 #include "probe/probe.h"
 #include "hook/resolve.h"
 #include "record/sched.h"
+#include "record/lifecycle.h"
+#include "record/message.h"
 #include "record/session.h"
 #include "process/tear.h"
 #include "record/thread.h"
@@ -158,7 +160,7 @@ static bool next_packet(struct spy_thread *thread)
 	if (error) {
 		/* A full disk stays full for a while: do not ask again at each call. */
 		thread->retry_at = now + spy_session->frequency / 10;
-		spy_session_complain(error);
+		spy_warn_not_stored(error);
 		return false;
 	}
 	thread->retry_at = 0;
@@ -308,7 +310,7 @@ void spy_thread_end(struct spy_thread *thread)
 /* The thread's first call, or the first of a forked child. again: another thread is just beginning the session. */
 static struct spy_thread *first_call(bool *again)
 {
-	enum spy_session_state state = spy_session_begin();
+	enum spy_session_state state = spy_lifecycle_begin();
 
 	*again = state == SPY_SESSION_BEGINNING;
 	return state == SPY_SESSION_ACTIVE ? begin_thread() : NULL;
@@ -330,7 +332,7 @@ static bool find_room(struct spy_thread *thread)
 	spy_tear_watch();
 	spy_tear_mend(thread);
 	if (atomic_load(&spy_session->damaged))
-		spy_session_say_damage();
+		spy_warn_damaged();
 	spy_python_ask(&thread->python_asked);
 	spy_overhead_end(thread, begun);
 	return true;
@@ -363,7 +365,7 @@ static struct spy_thread *get_ready(void)
 {
 	struct getting_ready get = {.again = true};
 
-	while (get.again && spy_session_await())
+	while (get.again && spy_lifecycle_await())
 		spy_apart(get_ready_apart, &get);
 	return get.thread;
 }

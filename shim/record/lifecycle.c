@@ -1,0 +1,409 @@
+/*
+ * shim/record/lifecycle.c: one process' recording begins with the first CUDA call, ends with the process,
+ * and begins anew in a forked child. Runs on whatever thread gets there; everything here is rare.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "process/apart.h"
+#include "process/folder.h"
+#include "process/options.h"
+#include "process/tear.h"
+#include "record/board.h"
+#include "record/lifecycle.h"
+#include "record/notes.h"
+#include "record/message.h"
+#include "record/sched.h"
+#include "record/session.h"
+#include "lib/bounds.h"
+#include "lib/calm.h"
+#include "lib/unwind.h"
+#include "probe/handoff.h"
+#include "probe/probe.h"
+#include "hook/resolve.h"
+
+static int last_pid; /* whose the inspectors' tables are: the parent's after a fork */
+static struct spy_clock_pair loaded; /* when the library was */
+static char first_directory[SPY_PATH_MAX]; /* where the program was started */
+
+/* ---- before anything else -------------------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int forked_pid; /* the child's that knows it is one */
+
+/* What threads of the parent's held, they hold no more. fork waits for none of them: a signal handler may have called
+ * it, and have interrupted the one who holds it. Pages that a child never needs are not touched. */
+static void after_fork_in_child(void)
+{
+	spy_thread_forked();
+	forked_pid = (int)syscall(SYS_getpid);
+	spy_elf_scan_forked();
+	spy_inspect_forked();
+	spy_handoff_forget();
+	spy_folder_forget();
+	spy_tear_forked();
+}
+
+/* Kernels before 4.14 and some emulations know no MADV_WIPEONFORK. */
+static void wipe_in_child(void)
+{
+	uint32_t slots = spy_session->slots;
+
+	memset(spy_session->threads, 0, slots * sizeof(spy_session->threads[0]));
+	memset(spy_session, 0, offsetof(struct spy_session, threads));
+}
+
+static void init(void)
+{
+	void *memory = mmap(NULL, sizeof(struct spy_session), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	/* A program with more rights than its caller is not to write files for its caller. */
+	bool off = memory == MAP_FAILED || getauxval(AT_SECURE);
+
+	if (!off && madvise(memory, sizeof(struct spy_session), MADV_WIPEONFORK) < 0)
+		pthread_atfork(NULL, NULL,
+			       wipe_in_child); /* the first one: it runs before what follows */
+	spy_options_read();
+	last_pid = (int)syscall(SYS_getpid);
+	pthread_atfork(spy_thread_before_fork, spy_thread_after_fork, after_fork_in_child);
+	spy_thread_init();
+	spy_bounds_init();
+	spy_elf_scan_init();
+	spy_resolve_init();
+	spy_unwind_init();
+	spy_clock_init(spy_options.clock && strcmp(spy_options.clock, "monotonic") == 0);
+	spy_clock_read_pair(&loaded);
+	spy_message_init();
+	if (!getcwd(first_directory, sizeof(first_directory)))
+		first_directory[0] = '\0';
+	if (memory == MAP_FAILED) {
+		static struct spy_session in_need;
+
+		memory = &in_need;
+	}
+	spy_session = memory;
+	if (off || spy_options.disable) {
+		spy_slots_disable();
+		spy_session->state = SPY_SESSION_FAILED;
+		return;
+	}
+	spy_options_select();
+}
+
+static _Atomic bool ready;
+
+static void init_calmly(void)
+{
+	SPY_CALM;
+
+	pthread_once(&once, init);
+	atomic_store(&ready, true);
+}
+
+void spy_lifecycle_init(void)
+{
+	if (!atomic_load_explicit(&ready, memory_order_acquire))
+		init_calmly();
+}
+
+__attribute__((constructor(102))) static void load(void)
+{
+	spy_lifecycle_init();
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+/* A folder of our own. A relative parent is relative to where the program was started. 0 or -errno. */
+static int make_folder(void)
+{
+	const char *parent = spy_options.out ? spy_options.out : first_directory;
+	char absolute[SPY_PATH_MAX];
+	int length =
+		snprintf(absolute, sizeof(absolute), "%s%s%s",
+			 *parent == '/' ? "" : first_directory, *parent == '/' ? "" : "/", parent);
+
+	if (length < 0 || (size_t)length >= sizeof(absolute))
+		return -ENAMETOOLONG;
+	return spy_folder_create(spy_session->directory, sizeof(spy_session->directory), absolute,
+				 spy_session->pid);
+}
+
+/* Measured since the library was loaded, or, if that was just now, for a millisecond. */
+static uint64_t measure_frequency(struct spy_clock_pair *now)
+{
+	uint64_t frequency;
+
+	do {
+		spy_clock_read_pair(now);
+		frequency = spy_clock_frequency(&loaded, now);
+	} while (!frequency);
+	return frequency;
+}
+
+static void make_uuid(uint8_t uuid[16])
+{
+	if (getrandom(uuid, 16, GRND_NONBLOCK) != 16)
+		memcpy(uuid, &spy_session->begun, 16);
+	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* RFC 4122: version 4 */
+	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
+}
+
+/* The trace's clock and the system's, as they are now. */
+static void write_clock_record(void)
+{
+	struct spy_rec_clock *record = spy_session_append(SPY_EV_CLOCK, sizeof(*record));
+	struct spy_clock_pair now;
+
+	if (!record)
+		return;
+	spy_clock_read_pair(&now);
+	record->head.time = now.clock; /* later than when the record was begun */
+	record->reserved = 0;
+	record->reserved2 = 0;
+	record->monotonic_ns = now.monotonic_ns;
+	record->realtime_ns = now.realtime_ns;
+	spy_session_commit(sizeof(*record));
+}
+
+static int begin_files(void)
+{
+	struct spy_board *board;
+	int error = make_folder();
+
+	if (error)
+		return error;
+	spy_session->frequency = measure_frequency(&spy_session->begun);
+	spy_probing = !spy_options.noprobes;
+	spy_sched_begin(spy_session->frequency);
+	spy_stack_begin(spy_session->frequency);
+	make_uuid(spy_session->uuid);
+	error = spy_board_create(&board);
+	if (error)
+		return error;
+	spy_session->slots = 1;
+	spy_board_fill(board);
+	spy_session->board = board;
+	error = spy_metadata_write(spy_session);
+	if (error)
+		return error;
+	spy_session->threads[0].tid = (uint32_t)spy_session->pid;
+	return spy_stream_make_room(&spy_session->threads[0]);
+}
+
+/* What is known when a session begins. */
+static void write_first_records(void)
+{
+	char complaint[256];
+
+	/* Once more: those that were given out before the session was active (spy_slots_number). */
+	spy_slots_list_counters(spy_session->board->counter_fn);
+	write_clock_record();
+	spy_modules_look();
+	spy_notes_flush_early();
+	if (spy_probing)
+		spy_probe_note();
+	if (spy_options_complaint(complaint, sizeof(complaint))) {
+		spy_message("%s", complaint);
+		spy_note(SPY_NOTE_OTHER, "%s", complaint);
+	}
+	if (spy_folder_group_error())
+		spy_message("CUDASPY_GROUP=%s: %s; only its owner may read the trace",
+			    spy_options.group, strerrordesc_np(spy_folder_group_error()));
+}
+
+/* Is this the process that the inspectors' tables know about? If not, they are emptied. False: not yet. */
+static bool settle_in(void)
+{
+	int pid = (int)syscall(SYS_getpid);
+
+	spy_session->pid = pid;
+	if (last_pid == pid)
+		return true;
+	if (forked_pid != pid) /* by clone or _Fork */
+		after_fork_in_child();
+	if (!spy_thread_is_settled() || !spy_inspect_reset())
+		return false;
+	last_pid = pid;
+	return true;
+}
+
+static enum spy_session_state begin_alone(void)
+{
+	int error;
+
+	spy_tear_watch();
+	error = begin_files();
+	if (error)
+		spy_slots_disable();
+	atomic_store(&spy_session->state, error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE);
+	if (error)
+		spy_message("cannot write a trace to %s: %s; the program runs on unrecorded",
+			    spy_session->directory, spy_message_reason(error));
+	else
+		write_first_records();
+	return error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE;
+}
+
+enum spy_session_state spy_lifecycle_begin(void)
+{
+	int state = SPY_SESSION_NONE;
+
+	if (!atomic_compare_exchange_strong(&spy_session->state, &state, SPY_SESSION_BEGINNING))
+		return (enum spy_session_state)state;
+	if (settle_in())
+		return begin_alone();
+	atomic_store(&spy_session->state, SPY_SESSION_NONE);
+	return SPY_SESSION_NONE;
+}
+
+#define AWAIT_MS 5000
+
+bool spy_lifecycle_await(void)
+{
+	const struct timespec a_moment = {.tv_nsec = 1000000};
+	static _Atomic bool in_vain;
+	int error = errno;
+
+	/* Not nanosleep: it is a cancellation point. */
+	for (int i = 0; i < AWAIT_MS && spy_session->state == SPY_SESSION_BEGINNING && !in_vain;
+	     i++) {
+		syscall(SYS_nanosleep, &a_moment, NULL);
+		in_vain = i + 1 == AWAIT_MS;
+	}
+	errno = error;
+	return spy_session->state != SPY_SESSION_BEGINNING;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* What is on a page that the disk had no room for goes with the process: what nothing else tells is lost. */
+static void count_unbacked_page(const struct spy_thread *thread)
+{
+	uint64_t lost = 0;
+
+	if (spy_board_backs(spy_session->board, thread->page))
+		return;
+	for (size_t i = 0; i < SPY_BOARD_COUNTERS; i++)
+		lost += __atomic_exchange_n(&thread->page->counts[i], 0, __ATOMIC_RELAXED);
+	if (!thread->packet) /* a packet tells how many were lost */
+		lost += __atomic_exchange_n(&thread->page->lost, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&spy_session->board->lost, lost, __ATOMIC_RELAXED);
+}
+
+static void close_with_a_line(void)
+{
+	uint64_t calls = 0, pageable = 0, lost = 0;
+
+	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
+		const struct spy_slot_page *page = spy_session->threads[slot].page;
+
+		count_unbacked_page(&spy_session->threads[slot]);
+
+		/* their threads may still count */
+		calls += __atomic_load_n(&page->calls, __ATOMIC_RELAXED);
+		pageable += __atomic_load_n(&page->pageable, __ATOMIC_RELAXED);
+		lost += __atomic_load_n(&page->lost, __ATOMIC_RELAXED);
+	}
+	lost += __atomic_add_fetch(&spy_session->board->lost, spy_session_take_lost(),
+				   __ATOMIC_RELAXED);
+	spy_message("%s: %llu calls (nested ones included), %llu pageable async cop%s, %llu lost",
+		    spy_session->directory, (unsigned long long)calls, (unsigned long long)pageable,
+		    pageable == 1 ? "y" : "ies", (unsigned long long)lost);
+}
+
+/* From here on a full packet of another thread stays where it is, and what comes after it is lost: half a packet in a
+ * stream's file would cost more. Pairs with begin_store. Bounded, because a signal handler may have interrupted a
+ * store of its own thread. */
+static void wait_for_stores(void)
+{
+	const struct timespec a_moment = {.tv_nsec = 100000};
+
+	atomic_store(&spy_session->ender, spy_lock_self());
+	for (int i = 0; i < 500 && atomic_load(&spy_session->storing); i++)
+		nanosleep(&a_moment, NULL);
+}
+
+/* Somebody may have truncated a file that nothing was written to since. */
+static void look_at_files(void)
+{
+	for (uint32_t slot = 0; slot < atomic_load(&spy_session->slots); slot++)
+		if (!spy_stream_is_whole(&spy_session->threads[slot]))
+			atomic_store(&spy_session->damaged, true);
+}
+
+/* What a signal handler may not do: it may have interrupted malloc, or ourselves. */
+static void complete_trace(void)
+{
+	spy_modules_look();
+	look_at_files();
+	spy_warn_damaged();
+	write_clock_record();
+	if (spy_self->page && !spy_self->depth)
+		spy_thread_flush_counts(spy_self);
+	if (spy_lock_given_up)
+		spy_note(SPY_NOTE_OTHER,
+			 "a lock of cudaspy's was not to be had %llu times: what was to "
+			 "be kept about memory, streams or kernels then is not known",
+			 (unsigned long long)spy_lock_given_up);
+	spy_metadata_write(spy_session);
+}
+
+static void end_apart(void *data)
+{
+	const bool *from_signal = data;
+	struct spy_clock_pair now;
+	uint64_t frequency;
+
+	/* A child of vfork has our memory, but is not us. */
+	if (!spy_session_active() || spy_session->pid != (int)syscall(SYS_getpid) ||
+	    atomic_exchange(&spy_session->ended, true))
+		return;
+	spy_clock_read_pair(&now);
+	/* Over the whole run the frequency is known better. */
+	frequency = spy_clock_frequency(&spy_session->begun, &now);
+	if (frequency) {
+		spy_session->board->frequency = frequency;
+		atomic_store(&spy_session->frequency, frequency);
+	}
+	if (!*from_signal)
+		complete_trace();
+	wait_for_stores();
+	spy_tear_mend(NULL);
+	spy_session->board->ended = 1;
+	close_with_a_line();
+	spy_tear_mend(NULL);
+}
+
+void spy_lifecycle_end(bool from_signal)
+{
+	spy_apart(end_apart, &from_signal);
+}
+
+__attribute__((destructor(101))) static void unload(void)
+{
+	spy_lifecycle_end(false);
+}
+
+/* A program that leaves by _exit runs no destructor; and _exit is what signal handlers call. */
+void _exit(int status) __attribute__((visibility("default")));
+void _Exit(int status) __attribute__((visibility("default"), alias("_exit")));
+
+void _exit(int status)
+{
+	if (spy_session)
+		spy_lifecycle_end(true);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
