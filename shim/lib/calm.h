@@ -15,7 +15,7 @@
 
 struct spy_thread;
 
-/* thread.c: makes the calling thread's CUDA calls pass unseen and defers SIGBUS that others send, and undoes that. */
+/* self.c: makes the calling thread's CUDA calls pass unseen and defers SIGBUS that others send, and undoes that. */
 struct spy_thread *spy_set_busy(uintptr_t *before);
 void spy_restore_busy(struct spy_thread *thread, uintptr_t before);
 

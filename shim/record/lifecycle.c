@@ -46,7 +46,7 @@ static int forked_pid; /* the child's that knows it is one */
  * it, and have interrupted the one who holds it. Pages that a child never needs are not touched. */
 static void after_fork_in_child(void)
 {
-	spy_thread_forked();
+	spy_fork_child();
 	forked_pid = (int)syscall(SYS_getpid);
 	spy_elf_scan_forked();
 	spy_inspect_forked();
@@ -77,7 +77,7 @@ static void init(void)
 			       wipe_in_child); /* the first one: it runs before what follows */
 	spy_options_read();
 	last_pid = (int)syscall(SYS_getpid);
-	pthread_atfork(spy_thread_before_fork, spy_thread_after_fork, after_fork_in_child);
+	pthread_atfork(spy_fork_before, spy_fork_after, after_fork_in_child);
 	spy_thread_init();
 	spy_bounds_init();
 	spy_elf_scan_init();
@@ -233,7 +233,7 @@ static bool settle_in(void)
 		return true;
 	if (forked_pid != pid) /* by clone or _Fork */
 		after_fork_in_child();
-	if (!spy_thread_is_settled() || !spy_inspect_reset())
+	if (!spy_fork_is_settled() || !spy_inspect_reset())
 		return false;
 	last_pid = pid;
 	return true;

@@ -134,23 +134,38 @@ static inline bool spy_thread_try_work(struct spy_thread *thread, const void *he
 /* The calling thread's; never NULL, points to an empty one before the thread's first call. */
 extern __thread struct spy_thread *spy_self;
 
+/* Gives the calling thread the empty one again. */
+void spy_self_reset(void);
+
 /* Prepares for the end of threads; once, when the library is loaded. */
 void spy_thread_init(void);
 
-/* Around a fork, on the thread that forks. */
-void spy_thread_before_fork(void);
-void spy_thread_after_fork(void);
-void spy_thread_forked(void); /* in the child */
+/* fork.c: around a fork, on the thread that forks. */
+void spy_fork_before(void);
+void spy_fork_after(void);
+void spy_fork_child(void);
 
 /* May a forked child begin a session? Not while a record of its parent's is in the making, as far as it knows. */
-bool spy_thread_is_settled(void);
+bool spy_fork_is_settled(void);
+
+/* In a child: forgets what was in the making once the thread is back in its own calls. */
+void spy_fork_settle(void);
 
 /*
- * The slow path of spy_enter: begins the session, gives the thread a slot, moves to a new packet.
+ * ready.c: the slow path of spy_enter: begins the session, gives the thread a slot, moves to a new packet.
  * Returns the thread, ready for one more record, or NULL if this call cannot be recorded (it has
  * been counted as lost where that is possible).
  */
 struct spy_thread *spy_thread_ready(void);
+
+/* Gives the calling thread a slot, and writes its name if the slot has a packet already. NULL: there is no slot. */
+struct spy_thread *spy_thread_begin(void);
+
+/* Moves to the next packet. False: no room; the old packet stays, full. */
+bool spy_thread_next_packet(struct spy_thread *thread);
+
+/* Writes the record that tells the thread's number and name. */
+void spy_thread_write_name(struct spy_thread *thread);
 
 /* Appends a record of `bytes` bytes that is not a call's; fills in head.time. Owner only. Returns
  * where it lies, or NULL if there is no room. */

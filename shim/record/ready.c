@@ -1,0 +1,123 @@
+/*
+ * shim/record/ready.c: the slow path of spy_enter: a thread's first call, a full packet, or no room. Runs on
+ * the application's threads.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include "process/apart.h"
+#include "process/options.h"
+#include "process/tear.h"
+#include "record/lifecycle.h"
+#include "record/message.h"
+#include "record/session.h"
+#include "record/thread.h"
+
+/* The thread's first call, or the first of a forked child. again: another thread is just beginning the session. */
+static struct spy_thread *first_call(bool *again)
+{
+	enum spy_session_state state = spy_lifecycle_begin();
+
+	*again = state == SPY_SESSION_BEGINNING;
+	return state == SPY_SESSION_ACTIVE ? spy_thread_begin() : NULL;
+}
+
+/* A full packet, or none yet. */
+static bool find_room(struct spy_thread *thread)
+{
+	uint64_t begun = spy_overhead_begin();
+	uint64_t before = thread->file.seq;
+	bool first = !thread->packet;
+
+	if (!spy_thread_next_packet(thread))
+		return false;
+	/* With a bound the packet that said whose the slot is may be deleted. */
+	if (first || (spy_options_keep_bytes() && thread->file.seq != before))
+		spy_thread_write_name(thread);
+	spy_modules_look();
+	spy_tear_watch();
+	spy_tear_mend(thread);
+	if (atomic_load(&spy_session->damaged))
+		spy_warn_damaged();
+	spy_python_ask(&thread->python_asked);
+	spy_overhead_end(thread, begun);
+	return true;
+}
+
+static __thread bool
+	in_here; /* a call made by what this calls (an allocator that is not libc's, say) passes unseen */
+
+struct getting_ready {
+	struct spy_thread *thread; /* the caller's, ready or NULL in the end */
+	bool again; /* not now, but soon */
+};
+
+static void get_ready_apart(void *data)
+{
+	struct getting_ready *get = data;
+
+	in_here = true;
+	get->again = false;
+	get->thread = spy_self; /* a handler's call may have begun it just before */
+	if (!get->thread->page || !spy_session_active())
+		get->thread = first_call(&get->again);
+	/* Also where the thread took over a packet, and its name filled it. */
+	if (get->thread && get->thread->head >= get->thread->limit)
+		find_room(get->thread);
+	in_here = false;
+}
+
+static struct spy_thread *get_ready(void)
+{
+	struct getting_ready get = {.again = true};
+
+	while (get.again && spy_lifecycle_await())
+		spy_apart(get_ready_apart, &get);
+	return get.thread;
+}
+
+/* That there was no slot, until when it is not asked again (cycles), and in which session: a forked child's is another
+ * one. While the disk is full, or all slots are taken, a lost call must not cost more than counting it. */
+static __thread struct {
+	uint64_t until, session;
+} no_slot;
+
+static bool has_no_slot(void)
+{
+	return no_slot.until && spy_session_active() &&
+	       no_slot.session == spy_session->begun.clock && spy_clock() < no_slot.until;
+}
+
+static void remember_no_slot(void)
+{
+	if (!spy_session_active())
+		return;
+	no_slot.until = spy_clock() + atomic_load(&spy_session->frequency) / 10;
+	no_slot.session = spy_session->begun.clock;
+}
+
+struct spy_thread *spy_thread_ready(void)
+{
+	struct spy_thread *thread;
+
+	if (in_here)
+		return NULL;
+	spy_fork_settle();
+	if (has_no_slot() || spy_apart_is_narrow()) {
+		spy_count_lost_call();
+		return NULL;
+	}
+	thread = spy_self;
+	if (!thread->retry_at || spy_clock() >= thread->retry_at)
+		thread = get_ready();
+	if (!thread) {
+		remember_no_slot();
+		spy_count_lost_call();
+		return NULL;
+	}
+	no_slot.until = 0;
+	if (thread->head >= thread->limit) {
+		spy_thread_count_lost(thread);
+		return NULL;
+	}
+	return thread;
+}
