@@ -115,7 +115,7 @@ void spy_note(enum spy_note note, const char *format, ...) __attribute__((format
 /* Has any session begun in this process? Registration runs before there is one. */
 bool spy_session_active(void);
 
-/* For cuGetProcAddress and its relatives (resolve.c): the stub to hand out instead of a real
+/* For cuGetProcAddress and its relatives (wrap.c): the stub to hand out instead of a real
  * function that was asked for as `name`; returns `real` itself if it has no row. */
 void *spy_wrap(const char *name, void *real);
 

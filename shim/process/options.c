@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "process/options.h"
-#include "hook/resolve.h"
+#include "hook/slots.h"
 
 struct spy_options spy_options;
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "record/board.h"
 #include "lib/disk.h"
-#include "hook/resolve.h"
+#include "hook/slots.h"
 #include "record/session.h"
 
 #define BOARD_BYTES ((size_t)(1 + SPY_BOARD_SLOTS) * SPY_BOARD_PAGE)

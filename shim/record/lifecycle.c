@@ -30,7 +30,8 @@
 #include "lib/unwind.h"
 #include "probe/handoff.h"
 #include "probe/probe.h"
-#include "hook/resolve.h"
+#include "hook/loader.h"
+#include "hook/slots.h"
 
 static int last_pid; /* whose the inspectors' tables are: the parent's after a fork */
 static struct spy_clock_pair loaded; /* when the library was */
@@ -81,7 +82,9 @@ static void init(void)
 	spy_thread_init();
 	spy_bounds_init();
 	spy_elf_scan_init();
-	spy_resolve_init();
+	spy_loader_init();
+	spy_slots_init();
+	spy_probe_init();
 	spy_unwind_init();
 	spy_clock_init(spy_options.clock && strcmp(spy_options.clock, "monotonic") == 0);
 	spy_clock_read_pair(&loaded);

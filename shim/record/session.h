@@ -54,7 +54,7 @@ struct spy_session {
 	_Atomic bool ended; /* spy_lifecycle_end ran */
 	_Atomic uintptr_t ender; /* of a process about to die: only this thread stores packets */
 	_Atomic int storing; /* threads that are storing one */
-	struct spy_lock wrap_lock; /* resolve.c: the map from real functions to stubs */
+	struct spy_lock wrap_lock; /* wrap.c: the map from real functions to stubs */
 	struct known_address *known_addresses;
 	uint64_t kernels; /* names numbered so far */
 	struct spy_kernel_name *kernel_names;

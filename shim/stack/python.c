@@ -1,6 +1,6 @@
 /*
  * shim/stack/python.c: is there a Python interpreter in the process, and where are the fields of its objects?
- * Called by modules.c when libraries came or went, and by resolve.c when one goes.
+ * Called by modules.c when libraries came or went, and by libraries.c when one goes.
  *
  * Sources: CPython's headers of 3.8 to 3.13 (cpython/pystate.h, cpython/frameobject.h, cpython/object.h,
  * internal/pycore_frame.h, internal/pycore_runtime.h) and for 3.14 those of its repository

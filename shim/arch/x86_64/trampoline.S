@@ -223,7 +223,7 @@ spy_inner_road:
 
 /* ---- the stubs ------------------------------------------------------------------------------- */
 
-/* Slot numbers: 3 * row + generation (0: 11.0 or the driver, 1: 12, 2: 13). resolve.c's table agrees,
+/* Slot numbers: 3 * row + generation (0: 11.0 or the driver, 1: 12, 2: 13). slots.c's table agrees,
  * for both count the rows of the same list. */
 	.set	spy_row, 0
 
@@ -380,7 +380,7 @@ spy_stubs_end:
 	.cfi_adjust_cfa_offset 8
 	pushq	%rdx
 	.cfi_adjust_cfa_offset 8
-	call	spy_find_dl
+	call	spy_loader_find
 	popq	%rdx
 	.cfi_adjust_cfa_offset -8
 	popq	%rsi

@@ -1,0 +1,82 @@
+/*
+ * shim/hook/libraries.c: looks at libraries that are opened and closed. Runs within the application's dlopen,
+ * dlmopen and dlclose.
+ */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include "hook/loader.h"
+#include "hook/wrap.h"
+#include "inspect/inspect.h"
+#include "lib/calm.h"
+#include "lib/elf_scan.h"
+#include "process/apart.h"
+#include "record/lifecycle.h"
+#include "record/session.h"
+
+/* ---- dlclose --------------------------------------------------------------------------------- */
+
+static void look_at_modules(void *unused)
+{
+	(void)unused;
+	spy_modules_look();
+}
+
+int dlclose(void *handle) __attribute__((visibility("default")));
+
+int dlclose(void *handle)
+{
+	struct spy_object_counters before = {0}, after = {0};
+	const struct spy_python *python;
+	bool counted;
+	int result;
+
+	spy_lifecycle_init();
+	/* What is to be unloaded may never have been looked at. */
+	if (spy_session_active())
+		spy_apart(look_at_modules, NULL);
+	counted = spy_count_objects(&before);
+	python = spy_python_forget();
+	result = spy_real_dlclose(handle);
+	if (counted && spy_count_objects(&after) && after.removed == before.removed) {
+		if (python)
+			spy_python_remember(python);
+		return result;
+	}
+	spy_apart(spy_wrap_forget_unloaded, NULL);
+	if (spy_python_forget() || python) { /* somebody else may have found it again meanwhile */
+		__atomic_store_n(&spy_session->python_forgotten, true, __ATOMIC_RELEASE);
+		spy_apart(look_at_modules, NULL);
+	}
+	return result;
+}
+
+/* ---- dlopen and dlmopen pass by -------------------------------------------------------------- */
+
+__attribute__((visibility("hidden"))) void spy_peek_dlopen(const char *file, int mode);
+__attribute__((visibility("hidden"))) void spy_peek_dlmopen(Lmid_t space, const char *file,
+							    int mode);
+
+void spy_peek_dlopen(const char *file, int mode)
+{
+	SPY_CALM;
+
+	spy_lifecycle_init();
+	if (file && (mode & RTLD_DEEPBIND))
+		spy_note(SPY_NOTE_BLIND,
+			 "%s was opened with RTLD_DEEPBIND: CUDA calls it makes to libraries it "
+			 "brings along are not seen",
+			 file);
+}
+
+void spy_peek_dlmopen(Lmid_t space, const char *file, int mode)
+{
+	SPY_CALM;
+
+	(void)mode;
+	spy_lifecycle_init();
+	if (file && space != LM_ID_BASE)
+		spy_note(SPY_NOTE_BLIND,
+			 "%s was opened in a link-map namespace of its own: CUDA calls made there "
+			 "are not seen",
+			 file);
+}

@@ -1,0 +1,263 @@
+/*
+ * shim/hook/slots.c: the table of slots, made from the list of entry points, and what the user's selection
+ * changes in it. Runs on the application's threads: when the library is loaded, and at first calls.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "cudaspy/contract.h"
+#include "hook/slots.h"
+#include "inspect/inspect.h"
+#include "record/session.h"
+
+/* ---- the tables, from the list --------------------------------------------------------------- */
+
+const char *const spy_names[SPY_FN_COUNT] = {
+#define ENTRY(name, layer, record, contract, inspector) #name,
+#include "cudaspy/entrypoints.def"
+};
+
+/* Counters of the COUNTED and INSTANT rows: numbers 0, 1, 2 … */
+enum {
+#define NUMBER_TRACED(name)
+#define NUMBER_TRANSPARENT(name)
+#define NUMBER_COUNTED(name) COUNTER_OF_##name,
+#define NUMBER_INSTANT(name) COUNTER_OF_##name,
+#define ENTRY(name, layer, record, contract, inspector) NUMBER_##record(name)
+#include "cudaspy/entrypoints.def"
+	COUNTER_COUNT
+};
+_Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than counters in a page");
+
+#define COUNTER_TRACED(name) SPY_COUNTER_NONE
+#define COUNTER_TRANSPARENT(name) SPY_COUNTER_NONE
+#define COUNTER_COUNTED(name) COUNTER_OF_##name
+#define COUNTER_INSTANT(name) COUNTER_OF_##name
+
+/* Of contract HOST, streams and events are told by how they are inspected. */
+#define makes(contract, inspector) \
+	((contract) == SPY_CONTRACT_ALLOC || (contract) == SPY_CONTRACT_PIN || \
+	 (contract) == SPY_CONTRACT_FREE || (contract) == SPY_CONTRACT_GRAPH_BUILD || \
+	 (inspector) == SPY_INSPECTOR_stream_create || \
+	 (inspector) == SPY_INSPECTOR_stream_create_flags || \
+	 (inspector) == SPY_INSPECTOR_stream_destroy || \
+	 (inspector) == SPY_INSPECTOR_event_create || \
+	 (inspector) == SPY_INSPECTOR_event_create_flags || \
+	 (inspector) == SPY_INSPECTOR_event_destroy)
+
+/* What there may be too much of, however short each is. Of the runtime's launches those into the stream for which others
+ * wait; the driver's a runtime linked to the program makes for all kernels. */
+#define may_be_too_many(contract) \
+	((contract) == SPY_CONTRACT_LAUNCH || (contract) == SPY_CONTRACT_STREAM || \
+	 (contract) == SPY_CONTRACT_EVENT || (contract) == SPY_CONTRACT_DEVICE || \
+	 (contract) == SPY_CONTRACT_COPY_SYNC || (contract) == SPY_CONTRACT_COPY_ASYNC || \
+	 (contract) == SPY_CONTRACT_COPY_BATCH || (contract) == SPY_CONTRACT_PEER || \
+	 (contract) == SPY_CONTRACT_MEMSET_SYNC || (contract) == SPY_CONTRACT_SUBMIT)
+#define sampled(layer, contract) \
+	((contract) == SPY_CONTRACT_LAUNCH && (layer) != SPY_LAYER_DRIVER ? SPY_SAMPLED_LEGACY \
+	 : may_be_too_many(contract)                                      ? SPY_SAMPLED_ALL \
+									  : SPY_SAMPLED_NONE)
+
+/*
+ * The runtime's calls make these of the driver's, which are then only counted: the one around them is timed, tells
+ * the details, and what it waits for is recorded with the inner one's name. Not what starts up or ends a device's
+ * state: that it happened inside another call, and how long it took, is what the analyzer wants to know
+ * (account_nested).
+ */
+#define brief(layer, record, contract) \
+	((layer) == SPY_LAYER_DRIVER && (record) == SPY_TRACED && (contract) != SPY_CONTRACT_INIT)
+
+/*
+ * How much has to be told by the call around one of the driver's, that the assembly may pass it by: its inspector then
+ * has nothing to add. For one that is only counted anyhow it is enough that there is one: if that is seen to wait, it
+ * gets a record.
+ */
+enum {
+	STATE_none,
+#define INSPECTOR(name, before, after, stateful, ...) STATE_##name = (stateful),
+#include "inspect/inspectors.def"
+};
+#define passes(layer, record, contract, inspector) \
+	((layer) != SPY_LAYER_DRIVER                       ? SPY_TOLD_NEVER \
+	 : (record) == SPY_COUNTED                         ? passes_counted(inspector) \
+	 : !brief(layer, record, contract)                 ? SPY_TOLD_NEVER \
+	 : SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_TOLD_TIME \
+	 : STATE_##inspector == 0                          ? SPY_TOLD_DETAILS \
+	 : STATE_##inspector == 2                          ? SPY_TOLD_ALL \
+							   : SPY_TOLD_NEVER)
+#define passes_counted(inspector) \
+	(SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_TOLD_COUNT : SPY_TOLD_NEVER)
+
+#define SLOT(name, which, layer_, record_, contract_, inspector_) \
+	[SPY_FN_##name * 3 + (which)] = { \
+		.fn = SPY_FN_##name, \
+		.record = SPY_##record_, \
+		.layer = (layer_), \
+		.counter = COUNTER_##record_(name), \
+		.window = SPY_WINDOW, \
+		.inspector = SPY_INSPECTOR_##inspector_, \
+		.brief = brief(layer_, SPY_##record_, SPY_CONTRACT_##contract_), \
+		.passes = passes(layer_, SPY_##record_, SPY_CONTRACT_##contract_, inspector_), \
+		.makes = makes(SPY_CONTRACT_##contract_, SPY_INSPECTOR_##inspector_), \
+		.sampled = sampled(layer_, SPY_CONTRACT_##contract_)},
+#define SLOTS_DRIVER(name, record, contract, inspector) \
+	SLOT(name, 0, SPY_LAYER_DRIVER, record, contract, inspector)
+#define SLOTS_RT11(name, record, contract, inspector) \
+	SLOT(name, 0, SPY_LAYER_RT11, record, contract, inspector)
+#define SLOTS_RT12(name, record, contract, inspector) \
+	SLOT(name, 1, SPY_LAYER_RT12, record, contract, inspector)
+#define SLOTS_RT13(name, record, contract, inspector) \
+	SLOT(name, 2, SPY_LAYER_RT13, record, contract, inspector)
+#define SLOTS_RT11_12(name, record, contract, inspector) \
+	SLOTS_RT11(name, record, contract, inspector) SLOTS_RT12(name, record, contract, inspector)
+#define SLOTS_RT12_13(name, record, contract, inspector) \
+	SLOTS_RT12(name, record, contract, inspector) SLOTS_RT13(name, record, contract, inspector)
+#define SLOTS_RT(name, record, contract, inspector) \
+	SLOTS_RT11_12(name, record, contract, inspector) \
+	SLOTS_RT13(name, record, contract, inspector)
+
+struct spy_slot spy_slots[SPY_SLOTS] = {
+#define ENTRY(name, layer, record, contract, inspector) \
+	SLOTS_##layer(name, record, contract, inspector)
+#include "cudaspy/entrypoints.def"
+};
+
+const struct spy_generation spy_generations[3] = {
+	{SPY_LAYER_RT11, "libcudart.so.11.0"},
+	{SPY_LAYER_RT12, "libcudart.so.12"},
+	{SPY_LAYER_RT13, "libcudart.so.13"},
+};
+
+bool spy_slots_is_runtime(int fn)
+{
+	return fn < SPY_RUNTIME_ROWS;
+}
+
+static int compare_names(const void *name, const void *row)
+{
+	return strcmp(name, *(const char *const *)row);
+}
+
+int spy_slots_find(const char *name)
+{
+	const char *const *found;
+
+	found = bsearch(name, spy_names, SPY_RUNTIME_ROWS, sizeof(name), compare_names);
+	if (!found)
+		found = bsearch(name, spy_names + SPY_RUNTIME_ROWS, SPY_FN_COUNT - SPY_RUNTIME_ROWS,
+				sizeof(name), compare_names);
+	return found ? (int)(found - spy_names) : -1;
+}
+
+uint32_t spy_slots_any(int fn)
+{
+	uint32_t slot = (uint32_t)fn * 3;
+
+	while (!spy_slots_exist(slot))
+		slot++;
+	return slot;
+}
+
+const char *spy_slots_version(uint64_t index, int fn)
+{
+	if (!spy_slots_is_runtime(fn) || index >= SPY_FN_COUNT * 3)
+		return NULL;
+	return spy_generations[index % 3].version;
+}
+
+void spy_slots_init(void)
+{
+	for (size_t i = 0; i < SPY_FN_COUNT * 3; i++)
+		if (strstr(spy_names[spy_slots[i].fn], "EGL"))
+			spy_slots[i].window = SPY_WINDOW_EGL;
+}
+
+uint32_t spy_slots_of_layer(int fn, int layer)
+{
+	uint32_t slot = (uint32_t)fn * 3;
+
+	for (uint32_t g = 0; spy_slots_is_runtime(fn) && g < 3; g++)
+		if (layer == spy_generations[g].layer)
+			slot += g;
+	return slot;
+}
+
+/* Before its real function is. Another interposer's may allocate and free what it was not asked for. */
+void spy_slots_set_foreign(struct spy_slot *slot, bool foreign)
+{
+	slot->foreign = foreign;
+	if (foreign && slot->passes == SPY_TOLD_ALL)
+		slot->passes = SPY_TOLD_NEVER;
+}
+
+/* ---- selection ------------------------------------------------------------------------------- */
+
+void spy_slots_disable(void)
+{
+	for (size_t i = 0; i < SPY_SLOTS; i++) {
+		spy_slots[i].record = SPY_TRANSPARENT;
+		spy_slots[i].inspector = 0;
+	}
+}
+
+/* Counters of rows that are traced in the list, and counted because the user wants it or where they are brief,
+ * follow those of the list. A page of the board has fewer than there are rows, so a row gets one when it is
+ * first needed. */
+static uint16_t counters = COUNTER_COUNT;
+
+static void name_counter(uint16_t counter, uint16_t fn)
+{
+	if (spy_session_active())
+		__atomic_store_n(&spy_session->board->counter_fn[counter], fn, __ATOMIC_RELAXED);
+}
+
+uint16_t spy_slots_number(struct spy_slot *slot)
+{
+	uint16_t none = SPY_COUNTER_NONE, counter = __atomic_load_n(&counters, __ATOMIC_RELAXED);
+
+	while (counter < SPY_BOARD_COUNTERS &&
+	       !__atomic_compare_exchange_n(&counters, &counter, counter + 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	if (counter >= SPY_BOARD_COUNTERS)
+		return SPY_COUNTER_NONE;
+	name_counter(counter, slot->fn);
+	/* Two threads at once: one of the two counters stays at 0. */
+	if (!__atomic_compare_exchange_n(&slot->counter, &none, counter, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST))
+		return none;
+	/* Again: a session that became active in between listed it, or is seen here (begin_alone). */
+	name_counter(counter, slot->fn);
+	return counter;
+}
+
+void spy_slots_count(uint16_t fn)
+{
+	for (size_t i = fn * 3; i < fn * 3 + 3u; i++)
+		if (spy_slots_exist(i) && spy_slots[i].record == SPY_TRACED)
+			spy_slots[i].record = SPY_COUNTED;
+}
+
+void spy_slots_prepare(struct spy_slot *slot)
+{
+	if (slot->record == SPY_COUNTED && slot->counter == SPY_COUNTER_NONE &&
+	    spy_slots_number(slot) == SPY_COUNTER_NONE)
+		slot->record = SPY_TRACED;
+}
+
+void spy_slots_trace(uint16_t fn)
+{
+	for (size_t i = fn * 3; i < fn * 3 + 3u; i++)
+		if (spy_slots_exist(i) && spy_slots[i].record != SPY_TRANSPARENT) {
+			spy_slots[i].record = SPY_TRACED;
+			spy_slots[i].brief = false;
+			spy_slots[i].passes = SPY_TOLD_NEVER;
+		}
+}
+
+void spy_slots_list_counters(uint16_t counter_fn[SPY_BOARD_COUNTERS])
+{
+	for (size_t i = 0; i < SPY_FN_COUNT * 3; i++)
+		if (spy_slots_exist(i) && spy_slot_counter(&spy_slots[i]) < SPY_BOARD_COUNTERS)
+			__atomic_store_n(&counter_fn[spy_slots[i].counter], spy_slots[i].fn,
+					 __ATOMIC_RELAXED);
+}
