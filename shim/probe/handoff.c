@@ -100,13 +100,13 @@ static uint64_t time_for(struct spy_thread *thread, uint64_t time)
 	uint64_t last = thread->packet->time_end;
 
 	time = time < last ? last : time;
-	spy_wait_set_begin(thread, time);
+	spy_caller_set_begin(thread, time);
 	return time;
 }
 
 static void write_taken(struct spy_thread *thread, const void *lock, uint64_t time)
 {
-	struct spy_rec_taken *record = spy_wait_room(thread, sizeof(*record));
+	struct spy_rec_taken *record = spy_caller_room(thread, sizeof(*record));
 
 	if (!record)
 		return;
@@ -145,7 +145,7 @@ static struct spy_taken end_taken(struct spy_thread *thread, const void *lock)
 
 void spy_handoff_unlocked(const void *lock)
 {
-	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
+	struct spy_thread *thread = spy_caller(__builtin_frame_address(0));
 	struct spy_waiting *waiting = spy_waiting_for(lock);
 	uint64_t time;
 	bool told;
@@ -170,7 +170,7 @@ void spy_handoff_unlocked(const void *lock)
 static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const void *lock,
 		       uint64_t time, uint64_t now, uint64_t held)
 {
-	struct spy_rec_held *record = spy_wait_room(thread, sizeof(*record));
+	struct spy_rec_held *record = spy_caller_room(thread, sizeof(*record));
 	uint64_t span = (now - time) / SPY_SPAN_UNIT;
 
 	if (!record)
@@ -193,7 +193,7 @@ static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const
 void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t time, bool sure)
 {
 	struct spy_waiting *waiting = spy_waiting_for(lock);
-	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
+	struct spy_thread *thread = spy_caller(__builtin_frame_address(0));
 	struct spy_taken taken;
 	uint64_t now, held;
 	bool told;

@@ -19,6 +19,7 @@
 
 #include "lib/clock.h"
 #include "record/thread.h"
+#include "probe/caller.h"
 #include "probe/wait.h"
 
 /*
@@ -58,7 +59,7 @@ static inline struct spy_taken *spy_take(struct spy_thread *thread, const void *
 	struct spy_taken *taken = &thread->taken[thread->n_taken++ % SPY_TAKEN];
 
 	if (!thread->calls[0].start)
-		spy_wait_set_begin(thread, before);
+		spy_caller_set_begin(thread, before);
 	*taken = (struct spy_taken){.lock = (uintptr_t)lock, .time = before};
 	return taken;
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "record/board.h"
 #include "lib/calm.h"
-#include "arch/x86_64/frame_layout.h"
+#include "probe/caller.h"
 #include "probe/handoff.h"
 #include "probe/probe.h"
 #include "record/session.h"
@@ -22,76 +22,6 @@
 
 #define DURATION_MAX ((1ull << 48) - 1)
 #define LOW_48 ((1ull << 48) - 1)
-
-bool spy_probing;
-
-/*
- * A call that was left by an exception or longjmp never ended as far as we know. Its frame lay below
- * where we are, or, if we are deeper by now, something else has come to lie there: what spy_enter and
- * the road wrote into it tells. Only on the thread's own stack: another one may be gone.
- */
-__attribute__((no_sanitize("address"))) static bool
-in_progress(const struct spy_thread *thread, const struct spy_progress *call, uintptr_t here)
-{
-	const struct spy_frame *frame = (const struct spy_frame *)call->frame;
-
-	if (call->frame <= here)
-		return false;
-	if (here < thread->stack_begin || call->frame >= thread->stack_end)
-		return true;
-	return frame->thread == thread && &thread->calls[frame->depth] == call &&
-	       (uintptr_t)frame->stack == call->frame + SPY_FRAME_BYTES + 24 &&
-	       frame->stack[-1] == frame->caller;
-}
-
-static bool on_own_stack(const struct spy_thread *thread, uintptr_t address)
-{
-	return address >= thread->stack_begin && address < thread->stack_end;
-}
-
-/*
- * The thread's innermost call was left, and it goes on without: it waits for nothing any more, and is in no call that the
- * board should show. Not on a signal handler's stack or a coroutine's: from there one comes back.
- */
-static __attribute__((noinline)) void forget_left(struct spy_thread *thread, uintptr_t here)
-{
-	uint8_t depth = thread->depth;
-
-	if (!on_own_stack(thread, here))
-		return;
-	while (depth && !in_progress(thread, &thread->calls[depth - 1], here))
-		depth--;
-	if (!spy_thread_try_work(thread, __builtin_frame_address(0)))
-		return;
-	thread->depth = depth;
-	thread->told = SPY_TOLD_NOTHING;
-	thread->page->wait_kind = 0;
-	__atomic_store_n(&thread->page->depth, depth, __ATOMIC_RELEASE);
-	spy_handoff_leave(thread);
-	spy_thread_end_work(thread);
-}
-
-struct spy_thread *spy_wait_caller(const void *here)
-{
-	struct spy_thread *thread = spy_self;
-
-	if (!spy_probing || thread->busy || !thread->depth || !thread->packet)
-		return NULL;
-	if (in_progress(thread, &thread->calls[thread->depth - 1], (uintptr_t)here))
-		return thread;
-	forget_left(thread, (uintptr_t)here);
-	return NULL;
-}
-
-/* ---- room ------------------------------------------------------------------------------------ */
-
-void *spy_wait_room(struct spy_thread *thread, size_t bytes)
-{
-	if (spy_thread_has_room(thread, bytes))
-		return thread->head;
-	spy_thread_count_lost(thread);
-	return NULL;
-}
 
 /* ---- who holds it ---------------------------------------------------------------------------- */
 
@@ -179,7 +109,7 @@ static void tell_stranger(struct spy_thread *thread, uint32_t tid)
 	SPY_CALM;
 
 	if (is_told(tid) || !read_name(tid, name) ||
-	    !(record = spy_wait_room(thread, sizeof(*record))))
+	    !(record = spy_caller_room(thread, sizeof(*record))))
 		return;
 	*record = (struct spy_rec_stranger){.head = {.time = spy_clock(), .event = SPY_EV_STRANGER},
 					    .tid = tid};
@@ -210,18 +140,6 @@ static void look_at_holder(struct spy_wait *wait)
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
-
-void spy_wait_set_begin(struct spy_thread *thread, uint64_t now)
-{
-	for (uint8_t i = 0; i < thread->depth; i++)
-		if (!thread->calls[i].start) {
-			thread->calls[i].start = now;
-			if (!i)
-				spy_board_show(thread->page->since, now);
-			else if (i + 1 == thread->depth)
-				spy_board_show(thread->page->inner_since, now);
-		}
-}
 
 /* Waits that come in rows: the record of the one before, if this one can join it. */
 static struct spy_rec_wait *row_of(const struct spy_thread *thread, const struct spy_wait *wait)
@@ -297,7 +215,7 @@ static void show_wait(struct spy_slot_page *page, const struct spy_wait *wait)
 void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *object,
 		    const void *owner, unsigned int flags)
 {
-	struct spy_thread *thread = spy_wait_caller(__builtin_frame_address(0));
+	struct spy_thread *thread = spy_caller(__builtin_frame_address(0));
 
 	if (thread && !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		thread = NULL;
@@ -319,7 +237,7 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 	} else {
 		wait->start = spy_clock();
 	}
-	spy_wait_set_begin(thread, wait->start);
+	spy_caller_set_begin(thread, wait->start);
 	show_wait(thread->page, wait);
 	spy_thread_end_work(thread);
 }
@@ -339,7 +257,7 @@ static void write_wait(struct spy_thread *thread, const struct spy_wait *wait, u
 		spy_thread_publish(thread, now, 0);
 		return;
 	}
-	record = spy_wait_room(thread, sizeof(*record));
+	record = spy_caller_room(thread, sizeof(*record));
 	if (!record)
 		return;
 	if (duration > DURATION_MAX)
@@ -378,7 +296,7 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 	if (failed && lock && thread->waiting == spy_waiting_for((const void *)wait->object))
 		spy_handoff_leave(thread);
 	/* Before the look at the clock: a signal handler's records must not come between. */
-	if (thread != spy_wait_caller(__builtin_frame_address(0)) ||
+	if (thread != spy_caller(__builtin_frame_address(0)) ||
 	    !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
 	now = spy_clock();

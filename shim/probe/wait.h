@@ -50,18 +50,4 @@ static inline void spy_hold_remove(struct spy_thread *thread, const void *object
 	}
 }
 
-/* ---- for records inside calls: wait.c and handoff.c ---------------------------------------------- */
-
-/*
- * The thread, if what happens now belongs to a CUDA call of its own: not inside the recorder, not in
- * a forked child, not after the call was left; or NULL. here: a frame's address.
- */
-struct spy_thread *spy_wait_caller(const void *here);
-
-/* Room for a record inside the call in progress; NULL: none, and it is counted as lost. */
-void *spy_wait_room(struct spy_thread *thread, size_t bytes);
-
-/* Calls in progress that nobody looked at the clock for began no later than this. */
-void spy_wait_set_begin(struct spy_thread *thread, uint64_t now);
-
 #endif

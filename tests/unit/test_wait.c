@@ -1,4 +1,4 @@
-/* links: shim/probe/wait.c */
+/* links: shim/probe/wait.c shim/probe/caller.c */
 /*
  * tests/unit/test_wait.c: a wait becomes a record: who had the lock, by the lock itself, by our table of readers, or
  * not at all; what the board says of that thread; rows; records for which there is no room; and calls that were left.
@@ -352,21 +352,21 @@ static void test_nobody(void **state)
 	struct spy_wait wait;
 
 	(void)state;
-	assert_ptr_equal(spy_wait_caller(&now), self);
+	assert_ptr_equal(spy_caller(&now), self);
 	spy_probing = false;
-	assert_null(spy_wait_caller(&now));
+	assert_null(spy_caller(&now));
 	spy_probing = true;
 	self->busy = 1;
-	assert_null(spy_wait_caller(&now));
+	assert_null(spy_caller(&now));
 	self->busy = 0;
 	self->depth = 0;
-	assert_null(spy_wait_caller(&now));
+	assert_null(spy_caller(&now));
 	self->depth = 1;
 	self->packet = NULL;
-	assert_null(spy_wait_caller(&now));
+	assert_null(spy_caller(&now));
 	self->packet = (struct spy_packet *)packet;
 	self->calls[0].frame = (uintptr_t)&now;
-	assert_null(spy_wait_caller(&now)); /* its frame lay where we are */
+	assert_null(spy_caller(&now)); /* its frame lay where we are */
 	self->calls[0].frame = UINTPTR_MAX;
 	spy_wait_begin(&wait, SPY_WAIT_POLL, NULL, NULL, 0);
 	assert_int_equal(pages[1].wait_kind, SPY_WAIT_POLL + 1);
@@ -383,7 +383,7 @@ static void test_nobody(void **state)
 /* What a probe finds behind a call that was left: nothing, and the thread is in no call any more. */
 static struct spy_thread *left_by(const void *here)
 {
-	struct spy_thread *found = spy_wait_caller(here);
+	struct spy_thread *found = spy_caller(here);
 
 	assert_int_equal(self->depth, 0);
 	self->depth = 1;
@@ -407,7 +407,7 @@ static void test_frames(void **state)
 	self->calls[0].frame = (uintptr_t)frame;
 	self->stack_begin = (uintptr_t)&stack;
 	self->stack_end = (uintptr_t)(&stack + 1);
-	assert_ptr_equal(spy_wait_caller(&stack.below), self);
+	assert_ptr_equal(spy_caller(&stack.below), self);
 	frame->stack[-1]++;
 	assert_null(left_by(&stack.below));
 	frame->stack[-1]--;
@@ -420,10 +420,10 @@ static void test_frames(void **state)
 	frame->thread = NULL;
 	assert_null(left_by(&stack.below));
 	self->stack_begin += 8; /* we are elsewhere: that stack may be gone */
-	assert_ptr_equal(spy_wait_caller(&stack.below), self);
+	assert_ptr_equal(spy_caller(&stack.below), self);
 	self->stack_begin -= 8;
 	self->stack_end = (uintptr_t)frame;
-	assert_ptr_equal(spy_wait_caller(&stack.below), self);
+	assert_ptr_equal(spy_caller(&stack.below), self);
 }
 
 /* A counted call has a beginning from its first wait on. */
