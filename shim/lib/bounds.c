@@ -10,6 +10,7 @@
  * threads' stacks are unknown.
  */
 #include "lib/bounds.h"
+#include "arch/x86_64/processor.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,7 +44,7 @@ static struct block block_of(uintptr_t self, size_t at)
 
 void spy_bounds_init(void)
 {
-	if (getpid() != (int)syscall(SYS_gettid))
+	if (getpid() != (int)spy_syscall(SYS_gettid))
 		return;
 	first = pthread_self();
 	for (size_t at = sizeof(void *); at < TCB_BYTES && !block_at; at += sizeof(void *)) {

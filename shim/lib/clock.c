@@ -4,9 +4,6 @@
  */
 #include <stdlib.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 #include "lib/clock.h"
 
 #define NS_PER_S 1000000000ull
@@ -26,22 +23,9 @@ uint64_t spy_clock_monotonic(void)
 	return read_ns(CLOCK_MONOTONIC);
 }
 
-/* Does the counter run at one speed on all cores, whatever they do? Intel SDM vol. 3, 18.17.1 and
- * AMD APM vol. 3: CPUID 8000_0007h, EDX bit 8. The aarch64 system counter always does. */
-static bool counter_is_invariant(void)
-{
-#if defined(__x86_64__)
-	unsigned int a, b, c, d;
-
-	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
-#else
-	return true;
-#endif
-}
-
 void spy_clock_init(bool force_monotonic)
 {
-	spy_clock_is_counter = !force_monotonic && counter_is_invariant();
+	spy_clock_is_counter = !force_monotonic && spy_counter_is_invariant();
 }
 
 void spy_clock_read_pair(struct spy_clock_pair *pair)

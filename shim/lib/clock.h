@@ -7,22 +7,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "arch/x86_64/processor.h"
 
 extern bool spy_clock_is_counter;
-
-static inline uint64_t spy_counter(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-	uint64_t value;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
-	return value;
-#else
-#error "no counter known for this architecture"
-#endif
-}
 
 uint64_t spy_clock_monotonic(void);
 

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "lib/calm.h"
+#include "arch/x86_64/processor.h"
 #include "lib/elf_scan.h"
 #include "lib/lock.h"
 #include "lib/peek.h"
@@ -210,7 +211,7 @@ static int walk_one(struct dl_phdr_info *info, size_t size, void *data)
 /* The mutex that is taken once less when the walk is over is the one that a walk takes. */
 void spy_elf_scan_init(void)
 {
-	struct guess guess = {.self = (int)syscall(SYS_gettid)};
+	struct guess guess = {.self = (int)spy_syscall(SYS_gettid)};
 	struct walk walk = {.visit = guess_lock, .data = &guess};
 
 	*(void **)&loader.try = spy_next_symbol("pthread_mutex_trylock");
@@ -251,7 +252,7 @@ void spy_elf_scan_forked(void)
  * more. */
 static bool try_loader(void)
 {
-	int self = (int)syscall(SYS_gettid);
+	int self = (int)spy_syscall(SYS_gettid);
 
 	if (!loader.lock || loader.lost || looks_mine(loader.lock, self) || !spy_lock(&scan_lock))
 		return false;
@@ -259,7 +260,7 @@ static bool try_loader(void)
 	for (int i = 0; i < LOADER_TRIES; i++) {
 		if (loader.try(loader.lock) == 0)
 			return true;
-		syscall(SYS_sched_yield);
+		spy_syscall(SYS_sched_yield);
 	}
 	__atomic_store_n(&scanner, 0, __ATOMIC_SEQ_CST);
 	spy_unlock(&scan_lock);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/lock.h"
+#include "arch/x86_64/processor.h"
 
 #define YIELDS 20
 #define NAP_NS 50000
@@ -46,9 +47,9 @@ bool spy_lock_slowly(struct spy_lock *lock)
 
 	for (int i = 0; !had && !hopeless; i++) {
 		if (i < YIELDS)
-			syscall(SYS_sched_yield);
+			spy_syscall(SYS_sched_yield);
 		else
-			syscall(SYS_nanosleep, &nap, NULL);
+			spy_syscall(SYS_nanosleep, &nap, NULL);
 		had = spy_try_lock(lock);
 		hopeless = !had && is_hopeless(lock, begun, &since, &turn);
 	}

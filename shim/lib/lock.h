@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "arch/x86_64/processor.h"
 
 struct spy_lock {
 	uintptr_t owner; /* the thread that has it, 0 nobody */
@@ -34,26 +35,10 @@ struct spy_lock {
 #define SPY_PATIENCE_MOST_MS 5000 /* however often it changes hands */
 #define SPY_LOCK_TRIES 50
 
-/* A number of the calling thread's: where its thread control block lies. */
+/* A number of the calling thread's. */
 static inline uintptr_t spy_lock_self(void)
 {
-	uintptr_t self;
-
-#if defined(__x86_64__)
-	__asm__("movq %%fs:0, %0" : "=r"(self));
-#elif defined(__aarch64__)
-	__asm__("mrs %0, tpidr_el0" : "=r"(self));
-#else
-#error "no thread pointer known for this architecture"
-#endif
-	return self;
-}
-
-static inline void spy_pause(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#endif
+	return spy_thread_pointer();
 }
 
 static inline bool spy_lock_is_mine(const struct spy_lock *lock)

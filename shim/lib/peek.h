@@ -13,13 +13,14 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "arch/x86_64/processor.h"
 
 /* pid: the calling process. How many bytes were copied, from the beginning on; 0: none, or refused. */
 static inline size_t spy_peek_some(int pid, void *to, uintptr_t from, size_t bytes)
 {
 	struct iovec local = {.iov_base = to, .iov_len = bytes};
 	struct iovec remote = {.iov_base = (void *)from, .iov_len = bytes};
-	long copied = syscall(SYS_process_vm_readv, pid, &local, 1, &remote, 1, 0);
+	long copied = spy_syscall(SYS_process_vm_readv, pid, &local, 1, &remote, 1, 0);
 
 	return copied > 0 ? (size_t)copied : 0;
 }
@@ -32,7 +33,7 @@ static inline bool spy_peek_all(int pid, const struct iovec *to, const struct io
 
 	for (size_t i = 0; i < n; i++)
 		bytes += from[i].iov_len;
-	return syscall(SYS_process_vm_readv, pid, to, n, from, n, 0) == (long)bytes;
+	return spy_syscall(SYS_process_vm_readv, pid, to, n, from, n, 0) == (long)bytes;
 }
 
 static inline bool spy_peek(int pid, void *to, uintptr_t from, size_t bytes)
@@ -44,7 +45,7 @@ static inline bool spy_peek(int pid, void *to, uintptr_t from, size_t bytes)
  * first: EFAULT if it cannot, EINVAL if it can, and nothing else happens. */
 static inline bool spy_is_readable(uintptr_t address)
 {
-	return !(syscall(SYS_rt_sigprocmask, ~0, address, NULL, 8) < 0 && errno == EFAULT);
+	return !(spy_syscall(SYS_rt_sigprocmask, ~0, address, NULL, 8) < 0 && errno == EFAULT);
 }
 
 #endif

@@ -1,15 +1,17 @@
 /*
  * shim/lib/unwind.c: return addresses from the application's stack, by the tables for exceptions. Called
- * by stack.c on the application's thread; see unwind.h for what it must not do. x86-64: registers
- * have DWARF's numbers; another architecture has others, and its own capture() and beyond_tables().
+ * by stack.c on the application's thread; see unwind.h for what it must not do. Registers
+ * have DWARF's numbers (registers.h); another architecture has its own step_beyond_tables, too.
  *
  * Sources: DWARF 5, sections 2.5 and 6.4; LSB Core, "Exception Frames"; System V ABI, AMD64
  * supplement, section 3.6.
  */
 #include <dlfcn.h>
+#include <dwarf.h>
 #include <elf.h>
 #include <link.h>
 #include <unistd.h>
+#include "arch/x86_64/registers.h"
 #include "lib/elf_scan.h"
 #include "lib/peek.h"
 #include "lib/unwind.h"
@@ -20,8 +22,6 @@
 #define UNCHECKED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /* ---- a walk ---------------------------------------------------------------------------------- */
-
-enum { REG_BX = 3, REG_BP = 6, REG_SP = 7, REG_12 = 12, REG_15 = 15, REG_IP = 16, REGISTERS };
 
 #define OURS_MOST 12 /* functions of ours, or a sanitizer's, on top of the application's */
 
@@ -107,31 +107,31 @@ static uint64_t take_pointer(struct cursor *c, uint8_t encoding)
 	uint64_t here = (uintptr_t)c->at, value = 0;
 
 	switch (encoding & 0x0f) {
-	case 0x00:
-	case 0x04:
-	case 0x0c:
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
 		value = take(c, 8);
 		break;
-	case 0x01:
-	case 0x09:
-		value = take_number(c, encoding & 8);
+	case DW_EH_PE_uleb128:
+	case DW_EH_PE_sleb128:
+		value = take_number(c, encoding & DW_EH_PE_signed);
 		break;
-	case 0x02:
+	case DW_EH_PE_udata2:
 		value = take(c, 2);
 		break;
-	case 0x03:
+	case DW_EH_PE_udata4:
 		value = take(c, 4);
 		break;
-	case 0x0a:
+	case DW_EH_PE_sdata2:
 		value = (uint64_t)take_signed(c, 2);
 		break;
-	case 0x0b:
+	case DW_EH_PE_sdata4:
 		value = (uint64_t)take_signed(c, 4);
 		break;
 	default:
 		c->bad = true;
 	}
-	if ((encoding & 0x70) == 0x10)
+	if ((encoding & 0x70) == DW_EH_PE_pcrel)
 		value += here;
 	else if (encoding & 0x70)
 		c->bad = true;
@@ -463,75 +463,77 @@ static void run_extended(struct program *p, struct cursor *c, uint8_t code)
 	uint64_t reg;
 
 	switch (code) {
-	case 0x00: /* nop */
+	case DW_CFA_nop:
 		break;
-	case 0x01: /* set_loc */
+	case DW_CFA_set_loc:
 		p->at = take_pointer(c, p->entry->encoding);
 		break;
-	case 0x02: /* advance_loc1, 2, 4 */
-	case 0x03:
-	case 0x04:
-		p->at += take(c, (size_t)1 << (code - 2)) * p->entry->code_unit;
+	case DW_CFA_advance_loc1:
+	case DW_CFA_advance_loc2:
+	case DW_CFA_advance_loc4:
+		p->at += take(c, (size_t)1 << (code - DW_CFA_advance_loc1)) * p->entry->code_unit;
 		break;
-	case 0x05: /* offset_extended */
+	case DW_CFA_offset_extended:
 		reg = take_number(c, false);
 		set_rule(p, c, reg, RULE_OFFSET, (int64_t)take_number(c, false) * unit);
 		break;
-	case 0x06: /* restore_extended */
+	case DW_CFA_restore_extended:
 		restore(p, take_number(c, false));
 		break;
-	case 0x07: /* undefined */
+	case DW_CFA_undefined:
 		set_rule(p, c, take_number(c, false), RULE_UNDEFINED, 0);
 		break;
-	case 0x08: /* same_value */
+	case DW_CFA_same_value:
 		set_rule(p, c, take_number(c, false), RULE_SAME, 0);
 		break;
-	case 0x09: /* register */
+	case DW_CFA_register:
 		reg = take_number(c, false);
 		set_rule(p, c, reg, RULE_REGISTER, (int64_t)take_number(c, false));
 		break;
-	case 0x0a: /* remember_state */
+	case DW_CFA_remember_state:
 		remember(p, c);
 		break;
-	case 0x0b: /* restore_state */
+	case DW_CFA_restore_state:
 		recall(p, c);
 		break;
-	case 0x0c: /* def_cfa */
+	case DW_CFA_def_cfa:
 		reg = take_number(c, false);
 		define_cfa(p, reg, (int64_t)take_number(c, false));
 		break;
-	case 0x0d: /* def_cfa_register */
+	case DW_CFA_def_cfa_register:
 		define_cfa(p, take_number(c, false), p->row.cfa_offset);
 		break;
-	case 0x0e: /* def_cfa_offset */
+	case DW_CFA_def_cfa_offset:
 		define_cfa(p, p->row.cfa_reg, (int64_t)take_number(c, false));
 		break;
-	case 0x0f: /* def_cfa_expression */
+	case DW_CFA_def_cfa_expression:
 		p->row.cfa_expression = take_block(c);
 		break;
-	case 0x10: /* expression */
-	case 0x16: /* val_expression */
+	case DW_CFA_expression:
+	case DW_CFA_val_expression:
 		reg = take_number(c, false);
-		set_rule(p, c, reg, code == 0x10 ? RULE_EXPRESSION : RULE_VAL_EXPRESSION,
+		set_rule(p, c, reg,
+			 code == DW_CFA_expression ? RULE_EXPRESSION : RULE_VAL_EXPRESSION,
 			 (int64_t)(uintptr_t)take_block(c));
 		break;
-	case 0x11: /* offset_extended_sf */
+	case DW_CFA_offset_extended_sf:
 		reg = take_number(c, false);
 		set_rule(p, c, reg, RULE_OFFSET, (int64_t)take_number(c, true) * unit);
 		break;
-	case 0x12: /* def_cfa_sf */
+	case DW_CFA_def_cfa_sf:
 		reg = take_number(c, false);
 		define_cfa(p, reg, (int64_t)take_number(c, true) * unit);
 		break;
-	case 0x13: /* def_cfa_offset_sf */
+	case DW_CFA_def_cfa_offset_sf:
 		define_cfa(p, p->row.cfa_reg, (int64_t)take_number(c, true) * unit);
 		break;
-	case 0x14: /* val_offset, val_offset_sf */
-	case 0x15:
+	case DW_CFA_val_offset:
+	case DW_CFA_val_offset_sf:
 		reg = take_number(c, false);
-		set_rule(p, c, reg, RULE_VAL_OFFSET, (int64_t)take_number(c, code == 0x15) * unit);
+		set_rule(p, c, reg, RULE_VAL_OFFSET,
+			 (int64_t)take_number(c, code == DW_CFA_val_offset_sf) * unit);
 		break;
-	case 0x2e: /* GNU_args_size */
+	case DW_CFA_GNU_args_size:
 		take_number(c, false);
 		break;
 	default:
@@ -545,12 +547,12 @@ static bool run(struct program *p, struct cursor c)
 	while (c.at < c.end && !c.bad && p->at <= p->wanted) {
 		uint8_t code = (uint8_t)take(&c, 1), low = code & 0x3f;
 
-		if (code >> 6 == 1) { /* advance_loc */
+		if ((code & 0xc0) == DW_CFA_advance_loc) {
 			p->at += low * p->entry->code_unit;
-		} else if (code >> 6 == 2) { /* offset */
+		} else if ((code & 0xc0) == DW_CFA_offset) {
 			set_rule(p, &c, low, RULE_OFFSET,
 				 (int64_t)take_number(&c, false) * p->entry->data_unit);
-		} else if (code >> 6 == 3) { /* restore */
+		} else if ((code & 0xc0) == DW_CFA_restore) {
 			restore(p, low);
 		} else {
 			run_extended(p, &c, code);
@@ -592,43 +594,43 @@ static void compute(struct machine *m, uint8_t code)
 	int64_t sa = (int64_t)a, sb = (int64_t)b;
 
 	switch (code) {
-	case 0x1a:
+	case DW_OP_and:
 		push(m, a & b);
 		break;
-	case 0x1c:
+	case DW_OP_minus:
 		push(m, a - b);
 		break;
-	case 0x1e:
+	case DW_OP_mul:
 		push(m, a * b);
 		break;
-	case 0x21:
+	case DW_OP_or:
 		push(m, a | b);
 		break;
-	case 0x22:
+	case DW_OP_plus:
 		push(m, a + b);
 		break;
-	case 0x24:
+	case DW_OP_shl:
 		push(m, b < 64 ? a << b : 0);
 		break;
-	case 0x25:
+	case DW_OP_shr:
 		push(m, b < 64 ? a >> b : 0);
 		break;
-	case 0x29:
+	case DW_OP_eq:
 		push(m, a == b);
 		break;
-	case 0x2a:
+	case DW_OP_ge:
 		push(m, sa >= sb);
 		break;
-	case 0x2b:
+	case DW_OP_gt:
 		push(m, sa > sb);
 		break;
-	case 0x2c:
+	case DW_OP_le:
 		push(m, sa <= sb);
 		break;
-	case 0x2d:
+	case DW_OP_lt:
 		push(m, sa < sb);
 		break;
-	case 0x2e:
+	case DW_OP_ne:
 		push(m, a != b);
 		break;
 	default:
@@ -642,26 +644,28 @@ static void operate(const struct walk *w, struct machine *m, struct cursor *c)
 	uint8_t code = (uint8_t)take(c, 1);
 	uint64_t value;
 
-	if (code >= 0x30 && code <= 0x4f) { /* lit0 … lit31 */
-		push(m, code - 0x30u);
-	} else if (code >= 0x70 && code <= 0x8f) { /* breg0 … breg31 */
+	if (code >= DW_OP_lit0 && code <= DW_OP_lit31) {
+		push(m, code - (unsigned int)DW_OP_lit0);
+	} else if (code >= DW_OP_breg0 && code <= DW_OP_breg31) {
 		value = take_number(c, true);
-		m->bad |= !is_known(w, code - 0x70u);
-		push(m, m->bad ? 0 : value + w->regs[code - 0x70]);
-	} else if (code == 0x06) { /* deref */
+		m->bad |= !is_known(w, code - (unsigned int)DW_OP_breg0);
+		push(m, m->bad ? 0 : value + w->regs[code - DW_OP_breg0]);
+	} else if (code == DW_OP_deref) {
 		m->bad |= !read_word(w, pop(m), &value);
 		push(m, m->bad ? 0 : value);
-	} else if (code == 0x08 || code == 0x0a || code == 0x0c || code == 0x0e) { /* const*u */
-		push(m, take(c, (size_t)1 << (code - 8) / 2));
-	} else if (code == 0x09 || code == 0x0b || code == 0x0d || code == 0x0f) { /* const*s */
-		push(m, (uint64_t)take_signed(c, (size_t)1 << (code - 9) / 2));
-	} else if (code == 0x10 || code == 0x11) { /* constu, consts */
-		push(m, take_number(c, code == 0x11));
-	} else if (code == 0x12) { /* dup */
+	} else if (code == DW_OP_const1u || code == DW_OP_const2u || code == DW_OP_const4u ||
+		   code == DW_OP_const8u) {
+		push(m, take(c, (size_t)1 << (code - DW_OP_const1u) / 2));
+	} else if (code == DW_OP_const1s || code == DW_OP_const2s || code == DW_OP_const4s ||
+		   code == DW_OP_const8s) {
+		push(m, (uint64_t)take_signed(c, (size_t)1 << (code - DW_OP_const1s) / 2));
+	} else if (code == DW_OP_constu || code == DW_OP_consts) {
+		push(m, take_number(c, code == DW_OP_consts));
+	} else if (code == DW_OP_dup) {
 		value = pop(m);
 		push(m, value);
 		push(m, value);
-	} else if (code == 0x23) { /* plus_uconst */
+	} else if (code == DW_OP_plus_uconst) {
 		push(m, pop(m) + take_number(c, false));
 	} else {
 		compute(m, code);
@@ -862,17 +866,6 @@ static bool step(struct walk *w)
 	return step_beyond_tables(w);
 }
 
-/* The registers here: those that functions keep for their callers. */
-#define CAPTURE(w) \
-	__asm__ volatile("movq %%rbx, 24(%0)\n\tmovq %%rbp, 48(%0)\n\tmovq %%rsp, 56(%0)\n\t" \
-			 "movq %%r12, 96(%0)\n\tmovq %%r13, 104(%0)\n\tmovq %%r14, 112(%0)\n\t" \
-			 "movq %%r15, 120(%0)\n\tleaq 1f(%%rip), %%rax\n1:\n\tmovq %%rax, 128(%0)" \
-			 : \
-			 : "r"((w)->regs) \
-			 : "rax", "memory")
-
-#define CAPTURED (1u << REG_BX | 1u << REG_BP | 1u << REG_SP | 0xfu << REG_12 | 1u << REG_IP)
-
 /*
  * To the application's frame. Functions on the way keep rbx and r12 to r15 where their tables say; if
  * we cannot follow those, the walk begins without these registers, which few functions need.
@@ -898,7 +891,7 @@ size_t spy_unwind(const struct spy_unwind *start, uint64_t *frames, size_t most)
 	struct walk w = {0};
 	size_t n = 0;
 
-	CAPTURE(&w);
+	CAPTURE(w.regs);
 	w.begin = start->stack_begin;
 	w.end = start->stack_end & ~7ull;
 	begin(&w, start);

@@ -11,6 +11,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "record/board.h"
+#include "arch/x86_64/processor.h"
 #include "lib/disk.h"
 #include "lib/elf_scan.h"
 #include "lib/lock.h"
@@ -315,7 +316,7 @@ static void let_die(const siginfo_t *info, bool fault)
 		return; /* it happens again */
 	sigemptyset(&set);
 	sigaddset(&set, SIGBUS);
-	syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGBUS, info);
+	spy_syscall(SYS_rt_tgsigqueueinfo, getpid(), spy_syscall(SYS_gettid), SIGBUS, info);
 	REAL(pthread_sigmask)(SIG_UNBLOCK, &set, NULL);
 }
 
@@ -325,9 +326,9 @@ static void put_off(const siginfo_t *info, ucontext_t *context)
 	held = false;
 	sigaddset(&context->uc_sigmask, SIGBUS);
 	if (info->si_code == SI_TKILL)
-		syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGBUS, info);
+		spy_syscall(SYS_rt_tgsigqueueinfo, getpid(), spy_syscall(SYS_gettid), SIGBUS, info);
 	else
-		syscall(SYS_rt_sigqueueinfo, getpid(), SIGBUS, info);
+		spy_syscall(SYS_rt_sigqueueinfo, getpid(), SIGBUS, info);
 }
 
 static void call_handler(const struct sigaction *action, siginfo_t *info, ucontext_t *context)

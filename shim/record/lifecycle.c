@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "process/apart.h"
+#include "arch/x86_64/processor.h"
 #include "process/folder.h"
 #include "process/options.h"
 #include "process/tear.h"
@@ -48,7 +49,7 @@ static int forked_pid; /* the child's that knows it is one */
 static void after_fork_in_child(void)
 {
 	spy_fork_child();
-	forked_pid = (int)syscall(SYS_getpid);
+	forked_pid = (int)spy_syscall(SYS_getpid);
 	spy_elf_scan_forked();
 	spy_inspect_forked();
 	spy_handoff_forget();
@@ -77,7 +78,7 @@ static void init(void)
 		pthread_atfork(NULL, NULL,
 			       wipe_in_child); /* the first one: it runs before what follows */
 	spy_options_read();
-	last_pid = (int)syscall(SYS_getpid);
+	last_pid = (int)spy_syscall(SYS_getpid);
 	pthread_atfork(spy_fork_before, spy_fork_after, after_fork_in_child);
 	spy_thread_init();
 	spy_bounds_init();
@@ -229,7 +230,7 @@ static void write_first_records(void)
 /* Is this the process that the inspectors' tables know about? If not, they are emptied. False: not yet. */
 static bool settle_in(void)
 {
-	int pid = (int)syscall(SYS_getpid);
+	int pid = (int)spy_syscall(SYS_getpid);
 
 	spy_session->pid = pid;
 	if (last_pid == pid)
@@ -282,7 +283,7 @@ bool spy_lifecycle_await(void)
 	/* Not nanosleep: it is a cancellation point. */
 	for (int i = 0; i < AWAIT_MS && spy_session->state == SPY_SESSION_BEGINNING && !in_vain;
 	     i++) {
-		syscall(SYS_nanosleep, &a_moment, NULL);
+		spy_syscall(SYS_nanosleep, &a_moment, NULL);
 		in_vain = i + 1 == AWAIT_MS;
 	}
 	errno = error;
@@ -335,7 +336,7 @@ static void wait_for_stores(void)
 
 	atomic_store(&spy_session->ender, spy_lock_self());
 	for (int i = 0; i < 500 && atomic_load(&spy_session->storing); i++)
-		nanosleep(&a_moment, NULL);
+		spy_syscall(SYS_nanosleep, &a_moment, NULL);
 }
 
 /* Somebody may have truncated a file that nothing was written to since. */
@@ -370,7 +371,7 @@ static void end_apart(void *data)
 	uint64_t frequency;
 
 	/* A child of vfork has our memory, but is not us. */
-	if (!spy_session_active() || spy_session->pid != (int)syscall(SYS_getpid) ||
+	if (!spy_session_active() || spy_session->pid != (int)spy_syscall(SYS_getpid) ||
 	    atomic_exchange(&spy_session->ended, true))
 		return;
 	spy_clock_read_pair(&now);
@@ -408,5 +409,5 @@ void _exit(int status)
 	if (spy_session)
 		spy_lifecycle_end(true);
 	for (;;)
-		syscall(SYS_exit_group, status);
+		spy_syscall(SYS_exit_group, status);
 }

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "lib/bounds.h"
+#include "arch/x86_64/processor.h"
 #include "probe/handoff.h"
 #include "probe/probe.h"
 #include "process/apart.h"
@@ -166,7 +167,7 @@ struct spy_thread *spy_thread_begin(void)
 	spy_unlock(&spy_session->lock);
 	if (!thread)
 		return NULL;
-	thread->tid = (uint32_t)syscall(SYS_gettid);
+	thread->tid = (uint32_t)spy_syscall(SYS_gettid);
 	thread->depth = 0;
 	thread->told = SPY_TOLD_NOTHING;
 	thread->device = 0;

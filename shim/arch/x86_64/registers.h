@@ -1,0 +1,33 @@
+/*
+ * shim/arch/x86_64/registers.h: DWARF's numbers of the registers, and those of the running function. System V
+ * ABI, AMD64 supplement, section 3.6.2. Used by unwind.c, on the application's threads.
+ */
+#ifndef CUDASPY_SHIM_REGISTERS_H
+#define CUDASPY_SHIM_REGISTERS_H
+
+enum {
+	REG_BX = 3,
+	REG_BP = 6,
+	REG_SP = 7,
+	REG_12 = 12,
+	REG_13 = 13,
+	REG_14 = 14,
+	REG_15 = 15,
+	REG_IP = 16,
+	REGISTERS
+};
+
+/* The registers here: those that functions keep for their callers. regs: a uint64_t for each register. */
+#define CAPTURE(regs) \
+	__asm__ volatile("movq %%rbx, %c1(%0)\n\tmovq %%rbp, %c2(%0)\n\tmovq %%rsp, %c3(%0)\n\t" \
+			 "movq %%r12, %c4(%0)\n\tmovq %%r13, %c5(%0)\n\tmovq %%r14, %c6(%0)\n\t" \
+			 "movq %%r15, %c7(%0)\n\tleaq 1f(%%rip), %%rax\n1:\n\tmovq %%rax, %c8(%0)" \
+			 : \
+			 : "r"(regs), "i"(8 * REG_BX), "i"(8 * REG_BP), "i"(8 * REG_SP), \
+			   "i"(8 * REG_12), "i"(8 * REG_13), "i"(8 * REG_14), "i"(8 * REG_15), \
+			   "i"(8 * REG_IP) \
+			 : "rax", "memory")
+
+#define CAPTURED (1u << REG_BX | 1u << REG_BP | 1u << REG_SP | 0xfu << REG_12 | 1u << REG_IP)
+
+#endif
