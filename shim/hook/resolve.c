@@ -9,7 +9,6 @@
 #include "inspect/inspect.h"
 #include "lib/elf_scan.h"
 #include "process/apart.h"
-#include "record/lifecycle.h"
 #include "record/session.h"
 
 struct search {
@@ -95,15 +94,7 @@ bool spy_resolve_bound_elsewhere(int fn, const char *version, const void *real)
 	return search.found[0] && search.found[0] != real;
 }
 
-/* cudaErrorNoDevice and CUDA_ERROR_NO_DEVICE are both 100: driver_types.h, cuda.h. What a program
- * gets that found our stub although it has no CUDA library (a weak reference, say). */
-static int no_device(void)
-{
-	return 100;
-}
-
-/* Keeps what was found for a slot, if anything was, and returns what the slot goes by. */
-static void *keep_real(struct spy_slot *slot, void *real, int layer)
+void *spy_resolve_keep(struct spy_slot *slot, void *real, int layer)
 {
 	bool locked = spy_lock(&spy_session->wrap_lock);
 
@@ -122,51 +113,26 @@ static void *keep_real(struct spy_slot *slot, void *real, int layer)
 	return real;
 }
 
-struct resolving {
+struct finding {
 	struct spy_slot *slot;
-	uint64_t index;
 	void *real; /* the answer */
 };
 
-static void resolve_apart(void *data)
-{
-	struct resolving *resolving = data;
-	struct spy_slot *slot = resolving->slot;
-	int layer = __atomic_load_n(&slot->layer, __ATOMIC_RELAXED);
-	void *real;
-
-	spy_lifecycle_init();
-	real = spy_resolve_find(slot->fn, spy_slots_version(resolving->index, slot->fn), &layer);
-	resolving->real = keep_real(slot, real, layer);
-	if (resolving->real)
-		return;
-	spy_note(SPY_NOTE_MISSING, "%s", spy_names[slot->fn]);
-	resolving->real = no_device;
-}
-
-void *spy_resolve(struct spy_slot *slot, uint64_t index)
-{
-	struct resolving resolving = {.slot = slot, .index = index};
-
-	spy_apart(resolve_apart, &resolving);
-	return resolving.real;
-}
-
 static void find_driver_apart(void *data)
 {
-	struct resolving *resolving = data;
+	struct finding *finding = data;
 	int layer = SPY_LAYER_DRIVER;
-	void *real = spy_resolve_find(resolving->slot->fn, NULL, &layer);
+	void *real = spy_resolve_find(finding->slot->fn, NULL, &layer);
 
-	resolving->real = keep_real(resolving->slot, real, layer);
+	finding->real = spy_resolve_keep(finding->slot, real, layer);
 }
 
 static void *find_driver(struct spy_slot *slot)
 {
-	struct resolving resolving = {.slot = slot};
+	struct finding finding = {.slot = slot};
 
-	spy_apart(find_driver_apart, &resolving);
-	return resolving.real;
+	spy_apart(find_driver_apart, &finding);
+	return finding.real;
 }
 
 void *spy_real_driver(enum spy_fn fn)

@@ -6,9 +6,12 @@
 
 #include "hook/slots.h"
 
-/* Finds and keeps the real function of a slot. Never NULL: where the process has none, a function
- * that reports "no device". Takes no lock of the dynamic linker's. */
-void *spy_resolve(struct spy_slot *slot, uint64_t index);
+/* first_call.c: finds and keeps the real function of a slot. Never NULL: where the process has none, a
+ * function that reports "no device". Takes no lock of the dynamic linker's. */
+void *spy_first_call(struct spy_slot *slot, uint64_t index);
+
+/* Keeps what was found for a slot, if anything was, and returns what the slot goes by. */
+void *spy_resolve_keep(struct spy_slot *slot, void *real, int layer);
 
 /* The function that a call of `fn` in this version would reach without us, and its layer. NULL: the process has
  * none, and the layer stays. */

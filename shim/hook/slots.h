@@ -4,6 +4,7 @@
 #ifndef CUDASPY_SHIM_SLOTS_H
 #define CUDASPY_SHIM_SLOTS_H
 
+#include <stddef.h>
 #include "record/call.h"
 #include "arch/x86_64/frame_layout.h"
 

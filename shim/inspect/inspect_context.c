@@ -1,7 +1,6 @@
 /*
  * shim/inspect/inspect_context.c: the current device and context of a thread, shadowed, so that no record
- * has to ask for them. Runs on the application's threads, around the calls that change them; also
- * the look-ups of functions, whose answers become our stubs.
+ * has to ask for them. Runs on the application's threads, around the calls that change them.
  *
  * We keep no stack of contexts: where a call uncovers a context it does not name (pop, destroy),
  * the driver says in 8 ns which one is current now, and such calls are rare. A context that we did
@@ -14,7 +13,7 @@
 
 /* Places of the rows. */
 enum { OBJECT = 1, OUT = 3, DEVICE = 4 };
-enum { SET_DEVICE = 0, SYMBOL = 0, FOUND = 1 };
+enum { SET_DEVICE = 0 };
 
 #define DEVICES 256
 
@@ -250,16 +249,4 @@ void inspect_cu_init_done(struct spy_frame *frame, const struct spy_inspector *s
 	(void)self;
 	if (succeeded(frame))
 		spy_session_driver_ready();
-}
-
-/* ---- look-ups of functions -------------------------------------------------------------------- */
-
-/* Only what the real look-up found is replaced, and only by the pointer it found: the ABI is told
- * by the address, never by the name asked for. The status output is left as it is. */
-void inspect_proc_address_found(struct spy_frame *frame, const struct spy_inspector *self)
-{
-	void **found = (void **)arg(frame, self, FOUND);
-
-	if (succeeded(frame) && found && *found)
-		*found = spy_wrap((const char *)arg(frame, self, SYMBOL), *found);
 }

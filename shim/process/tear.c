@@ -164,12 +164,6 @@ WRAP(int, siginterrupt, (int number, int interrupt), (number, interrupt))
 /* ---- threads that block it ------------------------------------------------------------------- */
 
 static __thread bool held; /* the thread believes to block SIGBUS */
-static __thread unsigned int deferred; /* it is to come later */
-
-void spy_tear_defer(bool defer)
-{
-	deferred += defer ? 1 : -1;
-}
 
 typedef int set_mask(int how, const sigset_t *set, sigset_t *old);
 
@@ -356,7 +350,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
 		errno = error;
 		return;
 	}
-	if (!fault && (held || deferred))
+	if (!fault && (held || spy_self_defers))
 		put_off(info, context);
 	else if (action.sa_handler == SIG_IGN && !fault)
 		;

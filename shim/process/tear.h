@@ -23,9 +23,6 @@ void spy_tear_watch(void);
 /* In a forked child: its board is another one. */
 void spy_tear_forked(void);
 
-/* Around what signal handlers must not interrupt: those of SIGBUS come later, but not ours. */
-void spy_tear_defer(bool defer);
-
 /* Puts pages of the board that were torn back into its file, if it is still there: the thread's own, or all of them
  * (NULL) at the end. */
 void spy_tear_mend(const struct spy_thread *thread);

@@ -303,7 +303,7 @@ void *spy_enter(struct spy_frame *frame)
 	uint8_t depth;
 
 	if (unlikely(!real))
-		real = spy_resolve(slot, frame->slot_index);
+		real = spy_first_call(slot, frame->slot_index);
 	frame->slot = slot;
 	frame->window = window_of(thread, slot, frame->stack);
 	frame->thread = thread;

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "lib/calm.h"
 #include "lib/clock.h"
-#include "process/tear.h"
 #include "record/board.h"
 #include "record/thread.h"
 
@@ -12,6 +11,8 @@
 static struct spy_thread nobody;
 
 __thread struct spy_thread *spy_self = &nobody;
+
+__thread unsigned int spy_self_defers;
 
 void spy_self_reset(void)
 {
@@ -32,7 +33,7 @@ struct spy_thread *spy_set_busy(uintptr_t *before)
 {
 	struct spy_thread *thread = spy_self;
 
-	spy_tear_defer(true);
+	spy_self_defers++;
 	if (!thread->page)
 		return NULL;
 	*before = thread->busy;
@@ -44,7 +45,7 @@ void spy_restore_busy(struct spy_thread *thread, uintptr_t before)
 {
 	if (thread == spy_self) /* its slot may be another thread's by now */
 		thread->busy = before;
-	spy_tear_defer(false);
+	spy_self_defers--;
 }
 
 uint64_t spy_overhead_begin(void)

@@ -67,7 +67,7 @@ const struct spy_inspector spy_inspectors[SPY_INSPECTOR_COUNT] = {
 	[SPY_INSPECTOR_get_proc_address] = {.after = after},
 };
 
-void *spy_resolve(struct spy_slot *slot, uint64_t index)
+void *spy_first_call(struct spy_slot *slot, uint64_t index)
 {
 	(void)index;
 	n_resolved++;
