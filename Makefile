@@ -115,7 +115,7 @@ define written_by
 	$(Q)ASAN_OPTIONS=detect_leaks=0 $(TOOL) $(1) >$@.new && mv $@.new $@
 endef
 
-# The same road with nothing at its ends, for `make bench`: what an interposer costs that does nothing.
+# The same trampoline with empty hooks, for `make bench`: what an interposer costs that does nothing.
 EMPTY_OBJ := $(patsubst %,$(BUILD)/empty/%.o,$(SHIM_SRC))
 $(BUILD)/empty/shim/%.c.o: shim/%.c
 	@mkdir -p $(@D)

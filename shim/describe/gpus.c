@@ -110,11 +110,11 @@ static void ask_apart(void *unused)
 	struct gpu_functions driver;
 	int version = 0, count = 0;
 	uint64_t begun;
-	bool told;
+	bool described;
 
 	(void)unused;
-	told = __atomic_exchange_n(&spy_session->driver_told, true, __ATOMIC_RELAXED);
-	if (told || !find_functions(&driver))
+	described = __atomic_exchange_n(&spy_session->driver_described, true, __ATOMIC_RELAXED);
+	if (described || !find_functions(&driver))
 		return;
 	begun = spy_overhead_begin();
 	if (driver.version(&version) == 0)

@@ -58,34 +58,34 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 									  : SPY_SAMPLED_NONE)
 
 /*
- * The runtime's calls make these of the driver's, which are then only counted: the one around them is timed, tells
- * the details, and what it waits for is recorded with the inner one's name. Not what starts up or ends a device's
- * state: that it happened inside another call, and how long it took, is what the analyzer wants to know
+ * The runtime's calls make these calls of the driver's, which are then only counted. The outer call is timed and has
+ * its arguments recorded, and what it waits for is recorded with the inner call's name. Not so what starts up or ends
+ * a device's state: the analyzer needs to know that it happened inside another call, and how long it took
  * (account_nested).
  */
-#define brief(layer, record, contract) \
+#define counts_when_nested(layer, record, contract) \
 	((layer) == SPY_LAYER_DRIVER && (record) == SPY_TRACED && (contract) != SPY_CONTRACT_INIT)
 
 /*
- * How much has to be told by the call around one of the driver's, that the assembly may pass it by: its inspector then
- * has nothing to add. For one that is only counted anyhow it is enough that there is one: if that is seen to wait, it
- * gets a record.
+ * From which detail level of the outermost call on the assembly may count a call of the driver's and jump: its
+ * inspector then has nothing to add. For a row that is only counted any level is enough: if the outermost call
+ * is seen to wait, it gets a record.
  */
 enum {
 	STATE_none,
 #define INSPECTOR(name, before, after, stateful, ...) STATE_##name = (stateful),
 #include "inspect/inspectors.def"
 };
-#define passes(layer, record, contract, inspector) \
-	((layer) != SPY_LAYER_DRIVER                       ? SPY_TOLD_NEVER \
-	 : (record) == SPY_COUNTED                         ? passes_counted(inspector) \
-	 : !brief(layer, record, contract)                 ? SPY_TOLD_NEVER \
-	 : SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_TOLD_TIME \
-	 : STATE_##inspector == 0                          ? SPY_TOLD_DETAILS \
-	 : STATE_##inspector == 2                          ? SPY_TOLD_ALL \
-							   : SPY_TOLD_NEVER)
-#define passes_counted(inspector) \
-	(SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_TOLD_COUNT : SPY_TOLD_NEVER)
+#define elide_from(layer, record, contract, inspector) \
+	((layer) != SPY_LAYER_DRIVER                       ? SPY_DETAIL_NEVER \
+	 : (record) == SPY_COUNTED                         ? elide_counted_from(inspector) \
+	 : !counts_when_nested(layer, record, contract)    ? SPY_DETAIL_NEVER \
+	 : SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_DETAIL_TIME \
+	 : STATE_##inspector == 0                          ? SPY_DETAIL_ARGUMENTS \
+	 : STATE_##inspector == 2                          ? SPY_DETAIL_ALL \
+							   : SPY_DETAIL_NEVER)
+#define elide_counted_from(inspector) \
+	(SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_DETAIL_COUNT : SPY_DETAIL_NEVER)
 
 #define SLOT(name, which, layer_, record_, contract_, inspector_) \
 	[SPY_FN_##name * 3 + (which)] = { \
@@ -95,8 +95,10 @@ enum {
 		.counter = COUNTER_##record_(name), \
 		.window = SPY_WINDOW, \
 		.inspector = SPY_INSPECTOR_##inspector_, \
-		.brief = brief(layer_, SPY_##record_, SPY_CONTRACT_##contract_), \
-		.passes = passes(layer_, SPY_##record_, SPY_CONTRACT_##contract_, inspector_), \
+		.count_when_nested = \
+			counts_when_nested(layer_, SPY_##record_, SPY_CONTRACT_##contract_), \
+		.elide_from = \
+			elide_from(layer_, SPY_##record_, SPY_CONTRACT_##contract_, inspector_), \
 		.makes = makes(SPY_CONTRACT_##contract_, SPY_INSPECTOR_##inspector_), \
 		.sampled = sampled(layer_, SPY_CONTRACT_##contract_)},
 #define SLOTS_DRIVER(name, record, contract, inspector) \
@@ -185,8 +187,8 @@ uint32_t spy_slots_of_layer(int fn, int layer)
 void spy_slots_set_foreign(struct spy_slot *slot, bool foreign)
 {
 	slot->foreign = foreign;
-	if (foreign && slot->passes == SPY_TOLD_ALL)
-		slot->passes = SPY_TOLD_NEVER;
+	if (foreign && slot->elide_from == SPY_DETAIL_ALL)
+		slot->elide_from = SPY_DETAIL_NEVER;
 }
 
 /* ---- selection ------------------------------------------------------------------------------- */
@@ -199,7 +201,7 @@ void spy_slots_disable(void)
 	}
 }
 
-/* Counters of rows that are traced in the list, and counted because the user wants it or where they are brief,
+/* Counters of rows that are traced in the list, and counted because the user wants it or where they are nested,
  * follow those of the list. A page of the board has fewer than there are rows, so a row gets one when it is
  * first needed. */
 static uint16_t counters = COUNTER_COUNT;
@@ -249,8 +251,8 @@ void spy_slots_trace(uint16_t fn)
 	for (size_t i = fn * 3; i < fn * 3 + 3u; i++)
 		if (spy_slots_exist(i) && spy_slots[i].record != SPY_TRANSPARENT) {
 			spy_slots[i].record = SPY_TRACED;
-			spy_slots[i].brief = false;
-			spy_slots[i].passes = SPY_TOLD_NEVER;
+			spy_slots[i].count_when_nested = false;
+			spy_slots[i].elide_from = SPY_DETAIL_NEVER;
 		}
 }
 

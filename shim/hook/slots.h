@@ -76,8 +76,8 @@ void spy_slots_disable(void);
 void spy_slots_count(uint16_t fn);
 void spy_slots_trace(uint16_t fn);
 
-/* A counter for a brief row that is called for the first time where it is only counted; SPY_COUNTER_NONE: there
- * is none left. Takes no lock. */
+/* A counter for a row that is nested for the first time, and then only counted (count_when_nested).
+ * SPY_COUNTER_NONE: there is none left. Takes no lock. */
 uint16_t spy_slots_number(struct spy_slot *slot);
 
 /* Which function each counter of a slot's page counts. */

@@ -112,7 +112,8 @@ void *spy_wrap_stub_for(int fn, int layer, void *real)
 	if (layer < 0 || !claim(slot, real)) {
 		if (!spy_stubs[slot])
 			slot = spy_slots_any(fn);
-		if (spy_slots[slot].brief && spy_slot_counter(&spy_slots[slot]) == SPY_COUNTER_NONE)
+		if (spy_slots[slot].count_when_nested &&
+		    spy_slot_counter(&spy_slots[slot]) == SPY_COUNTER_NONE)
 			spy_slots_number(&spy_slots[slot]); /* which both have */
 		slot = take_spare(fn, real, &spy_slots[slot]);
 		if (!slot) {

@@ -16,7 +16,7 @@ bool spy_probing;
 /*
  * A call that was left by an exception or longjmp never ended as far as we know. Its frame lay below
  * where we are, or, if we are deeper by now, something else has come to lie there: what spy_enter and
- * the road wrote into it tells. Only on the thread's own stack: another one may be gone.
+ * the trampoline wrote into it tells. Only on the thread's own stack: another one may be gone.
  */
 __attribute__((no_sanitize("address"))) static bool
 in_progress(const struct spy_thread *thread, const struct spy_progress *call, uintptr_t here)
@@ -52,7 +52,7 @@ static __attribute__((noinline)) void forget_left(struct spy_thread *thread, uin
 	if (!spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
 	thread->depth = depth;
-	thread->told = SPY_TOLD_NOTHING;
+	thread->detail_level = SPY_DETAIL_NONE;
 	thread->page->wait_kind = 0;
 	__atomic_store_n(&thread->page->depth, depth, __ATOMIC_RELEASE);
 	spy_handoff_leave(thread);

@@ -148,20 +148,20 @@ void spy_handoff_unlocked(const void *lock)
 	struct spy_thread *thread = spy_caller(__builtin_frame_address(0));
 	struct spy_waiting *waiting = spy_waiting_for(lock);
 	uint64_t time;
-	bool told;
+	bool emit;
 
 	if (!thread)
 		return;
 	time = end_taken(thread, lock).time;
 	/* A thread that has just waited itself may take it hundreds of times before that is over. */
-	told = time && others_wait(thread, waiting, time);
+	emit = time && others_wait(thread, waiting, time);
 	if (thread->waiting == waiting)
 		leave(thread, spy_clock());
 	else if (!time)
 		look_for_none(waiting, spy_clock());
 	else if (!(time / 64 % LOOKS_APART))
 		look_for_none(waiting, time);
-	if (!told || !spy_thread_try_work(thread, __builtin_frame_address(0)))
+	if (!emit || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
 	write_taken(thread, lock, time);
 	spy_thread_end_work(thread);
@@ -196,7 +196,7 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 	struct spy_thread *thread = spy_caller(__builtin_frame_address(0));
 	struct spy_taken taken;
 	uint64_t now, held;
-	bool told;
+	bool emit;
 
 	if (!thread)
 		return;
@@ -205,12 +205,12 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 	held = taken.time && time > taken.time ? (time - taken.time) & LOW_48 : 0;
 	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. */
 	sure = sure && held && !taken.marked;
-	told = time && (sure || others_wait(thread, waiting, time));
+	emit = time && (sure || others_wait(thread, waiting, time));
 	if (thread->waiting == waiting)
 		leave(thread, now);
 	else if (!sure)
 		look_for_none(waiting, now);
-	if (!told || !spy_thread_try_work(thread, __builtin_frame_address(0)))
+	if (!emit || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
 	write_held(thread, kind, lock, time, now, held);
 	spy_thread_end_work(thread);

@@ -82,8 +82,8 @@ static bool read_name(uint32_t tid, char name[16])
 	return true;
 }
 
-/* Has the thread's name been told? If not, it is about to be. */
-static bool is_told(uint32_t tid)
+/* Has the thread's name been written? If not, the caller is to do it. */
+static bool is_name_emitted(uint32_t tid)
 {
 	for (unsigned int i = 0; i < SPY_STRANGERS; i++) {
 		uint32_t known = 0;
@@ -108,7 +108,7 @@ static void tell_stranger(struct spy_thread *thread, uint32_t tid)
 	char name[16] = "";
 	SPY_CALM;
 
-	if (is_told(tid) || !read_name(tid, name) ||
+	if (is_name_emitted(tid) || !read_name(tid, name) ||
 	    !(record = spy_caller_room(thread, sizeof(*record))))
 		return;
 	*record = (struct spy_rec_stranger){.head = {.time = spy_clock(), .event = SPY_EV_STRANGER},

@@ -1,6 +1,6 @@
 /*
  * shim/record/call.c: enter and leave: a call becomes a record. Both run on the application's thread,
- * called by the road (trampoline.S), and are the hot path: reserve, call, commit. No lock,
+ * called by the trampoline (trampoline.S), and are the hot path: reserve, call, commit. No lock,
  * no allocation, no system call, no stdio in this file; what is rare is behind spy_thread_ready.
  */
 #include <stddef.h>
@@ -34,12 +34,12 @@ _Static_assert(offsetof(struct spy_slot, fn) == SLOT_FN, "assembly");
 _Static_assert(offsetof(struct spy_slot, record) == SLOT_RECORD, "assembly");
 _Static_assert(offsetof(struct spy_slot, counter) == SLOT_COUNTER, "assembly");
 _Static_assert(offsetof(struct spy_slot, inspector) == SLOT_INSPECTOR, "assembly");
-_Static_assert(offsetof(struct spy_slot, passes) == SLOT_PASSES, "assembly");
+_Static_assert(offsetof(struct spy_slot, elide_from) == SLOT_ELIDE_FROM, "assembly");
 _Static_assert(SLOT_COUNTER == SLOT_FN + 2 && SPY_COUNTER_NONE == COUNTER_NONE, "assembly");
 _Static_assert(SPY_TRANSPARENT == RECORD_TRANSPARENT, "assembly");
 _Static_assert(SPY_INSTANT == RECORD_INSTANT, "assembly");
 _Static_assert(offsetof(struct spy_thread, page) == THREAD_PAGE, "assembly");
-_Static_assert(offsetof(struct spy_thread, told) == THREAD_TOLD, "assembly");
+_Static_assert(offsetof(struct spy_thread, detail_level) == THREAD_DETAIL_LEVEL, "assembly");
 _Static_assert(offsetof(struct spy_thread, calls) == THREAD_CALLS, "assembly");
 _Static_assert(offsetof(struct spy_progress, frame) == 0, "assembly");
 _Static_assert(offsetof(struct spy_slot_page, fn) == PAGE_FN, "assembly");
@@ -70,7 +70,7 @@ static inline void publish_depth(struct spy_slot_page *page, uint8_t depth)
 /*
  * The caller's stack arguments are copied without knowing how many there are, so the window may
  * reach past the end of the stack: only if it crosses a page, and only where the thread is not on
- * the stack it was born with. There the road leaves the copying to spy_copy_window.
+ * the stack it was born with. There the trampoline leaves the copying to spy_copy_window.
  */
 static inline uint64_t window_of(const struct spy_thread *thread, const struct spy_slot *slot,
 				 const uint64_t *stack)
@@ -156,7 +156,7 @@ static inline void show_outer(struct spy_thread *thread, uint8_t depth)
 
 	publish_depth(thread->page, depth);
 	if (likely(!depth)) {
-		thread->told = SPY_TOLD_NOTHING;
+		thread->detail_level = SPY_DETAIL_NONE;
 		return;
 	}
 	outer = &thread->calls[depth - 1];
@@ -200,7 +200,7 @@ static inline void begin_counted(struct spy_thread *thread, struct spy_frame *fr
 {
 	begin_call(thread, frame, slot->fn, depth);
 	if (!depth)
-		thread->told = SPY_TOLD_COUNT;
+		thread->detail_level = SPY_DETAIL_COUNT;
 	if (slot->inspector)
 		inspect_before(frame, slot, frame->inspected);
 	count_call(thread, frame, slot->fn, depth, spy_slot_counter(slot));
@@ -210,12 +210,12 @@ static inline void begin_counted(struct spy_thread *thread, struct spy_frame *fr
  * A call of the driver's inside one that is timed and told the details, or that has none to tell but what it
  * works on: what is there to add is that it was called. SPY_COUNTER_NONE: not so.
  */
-static inline uint16_t brief_counter(const struct spy_frame *frame, struct spy_slot *slot,
-				     const struct spy_progress *call)
+static inline uint16_t nested_counter(const struct spy_frame *frame, struct spy_slot *slot,
+				      const struct spy_progress *call)
 {
 	uint16_t counter;
 
-	if (!slot->brief || !call->timed || frame->details.event > SPY_EV_OP)
+	if (!slot->count_when_nested || !call->timed || frame->details.event > SPY_EV_OP)
 		return SPY_COUNTER_NONE;
 	counter = spy_slot_counter(slot);
 	return likely(counter != SPY_COUNTER_NONE) ? counter : spy_slots_number(slot);
@@ -259,13 +259,13 @@ __attribute__((noinline)) static void begin_inner(struct spy_thread *thread,
 	frame->kind = SPY_FRAME_TRACED;
 	clear_details(frame);
 	begin_on_device(thread, slot);
-	if (unlikely(slot->foreign) && thread->told == SPY_TOLD_ALL)
-		thread->told = SPY_TOLD_DETAILS;
+	if (unlikely(slot->foreign) && thread->detail_level == SPY_DETAIL_ALL)
+		thread->detail_level = SPY_DETAIL_ARGUMENTS;
 	if (slot->inspector)
 		inspect_before(frame, slot, frame->inspected);
 	if (frame->inspected || frame->details.event == SPY_EV_CALL)
 		frame->details.event = SPY_EV_NESTED;
-	counter = brief_counter(frame, slot, call);
+	counter = nested_counter(frame, slot, call);
 	if (counter != SPY_COUNTER_NONE) {
 		frame->details.event = SPY_EV_NESTED;
 		count_call(thread, frame, slot->fn, depth, counter);
@@ -279,7 +279,7 @@ static inline void begin_outer(struct spy_thread *thread, struct spy_frame *fram
 			       const struct spy_slot *slot)
 {
 	struct spy_progress *call = begin_call(thread, frame, slot->fn, 0);
-	uint8_t told = SPY_TOLD_TIME;
+	uint8_t level = SPY_DETAIL_TIME;
 
 	frame->kind = SPY_FRAME_TRACED;
 	clear_details(frame);
@@ -287,11 +287,11 @@ static inline void begin_outer(struct spy_thread *thread, struct spy_frame *fram
 	if (slot->inspector) {
 		inspect_before(frame, slot, false);
 		if (frame->details.event != SPY_EV_CALL)
-			told = spy_inspectors[slot->inspector].stateful && !slot->foreign
-				       ? SPY_TOLD_ALL
-				       : SPY_TOLD_DETAILS;
+			level = spy_inspectors[slot->inspector].stateful && !slot->foreign
+					? SPY_DETAIL_ALL
+					: SPY_DETAIL_ARGUMENTS;
 	}
-	thread->told = told;
+	thread->detail_level = level;
 	begin_timed(thread, frame, slot->fn, 0, call);
 }
 
@@ -307,7 +307,7 @@ void *spy_enter(struct spy_frame *frame)
 	frame->slot = slot;
 	frame->window = window_of(thread, slot, frame->stack);
 	frame->thread = thread;
-#ifdef CUDASPY_EMPTY_HOOKS /* a build for `make bench`: the road with nothing at its ends */
+#ifdef CUDASPY_EMPTY_HOOKS /* a build for `make bench`: a trampoline that records nothing */
 	frame->kind = SPY_FRAME_LOST;
 	return real;
 #endif
@@ -334,7 +334,7 @@ void *spy_enter(struct spy_frame *frame)
 	}
 	frame->depth = depth = depth_of(thread, frame);
 	if (unlikely(depth != thread->depth)) { /* and so were the waits inside of them */
-		thread->told = SPY_TOLD_NOTHING;
+		thread->detail_level = SPY_DETAIL_NONE;
 		spy_handoff_leave(thread);
 	}
 	if (unlikely(depth >= SPY_DEPTH_MAX)) {

@@ -1,7 +1,7 @@
 /*
  * shim/record/call.h: a call on its way through the shim.
  *
- * A stub pushes its slot number and takes the one road (trampoline.S): spy_enter(frame), the
+ * A stub pushes its slot number and jumps to the trampoline (trampoline.S): spy_enter(frame), the
  * real function, spy_leave(frame). All of it runs on the application's thread, inside its call.
  */
 #ifndef CUDASPY_SHIM_CALL_H
@@ -19,13 +19,13 @@ struct spy_slot {
 	void *real; /* NULL until the first call or look-up, and after its library was unloaded */
 	uint16_t fn; /* enum spy_fn */
 	uint16_t
-		counter; /* index in spy_slot_page.counts, for COUNTED rows and brief ones: spy_slot_counter */
+		counter; /* index in spy_slot_page.counts, of rows that may only be counted: spy_slot_counter */
 	uint8_t record; /* enum spy_record */
 	uint8_t layer; /* enum spy_layer of the real function: 0, RT11, RT12 or RT13 */
 	uint16_t window; /* bytes of stack arguments to hand on */
 	uint16_t inspector; /* row of inspectors.def, 0 none */
-	bool brief; /* TRACED, but only counted inside a call that is timed and told the details */
-	uint8_t passes; /* enum spy_told: inside a call that told so much it is counted and jumped to */
+	bool count_when_nested; /* TRACED, but only counted inside a call that is timed and has its arguments recorded */
+	uint8_t elide_from; /* enum spy_detail_level: inside a call of this level or more it is counted and jumped to */
 	uint8_t makes; /* 1: makes or gives back what programs better keep (stack.c) */
 	uint8_t sampled; /* enum spy_sampled */
 	bool foreign; /* the real function is no library of CUDA's: it may do other things besides */
@@ -39,14 +39,14 @@ static inline uint16_t spy_slot_counter(const struct spy_slot *slot)
 	return __atomic_load_n(&slot->counter, __ATOMIC_ACQUIRE);
 }
 
-/* What the outermost call in progress told, which those inside it need not tell again. */
-enum spy_told {
-	SPY_TOLD_NOTHING, /* there is none */
-	SPY_TOLD_COUNT, /* it is only counted */
-	SPY_TOLD_TIME,
-	SPY_TOLD_DETAILS,
-	SPY_TOLD_ALL, /* and its inspector keeps the tables up to date */
-	SPY_TOLD_NEVER /* spy_slot.passes: nothing is enough */
+/* What the record of the outermost call in progress has, which those of the calls inside it need not repeat. */
+enum spy_detail_level {
+	SPY_DETAIL_NONE, /* no call is in progress */
+	SPY_DETAIL_COUNT, /* it is only counted */
+	SPY_DETAIL_TIME, /* its time */
+	SPY_DETAIL_ARGUMENTS, /* what it copies, launches or allocates as well */
+	SPY_DETAIL_ALL, /* its inspector keeps the tables up to date as well */
+	SPY_DETAIL_NEVER /* of spy_slot.elide_from: no level is enough */
 };
 
 /* Which calls are in the sample that may get a stack (stack.c). */
@@ -104,10 +104,10 @@ static inline uint64_t spy_word(const struct spy_frame *frame, unsigned int i)
 	return i < 6 ? frame->regs[i] : frame->stack[i - 6];
 }
 
-/* Prepares the record, returns the function to call. Never NULL. Called by the road. */
+/* Prepares the record, returns the function to call. Never NULL. Called by the trampoline. */
 void *spy_enter(struct spy_frame *frame);
 
-/* Commits the record. frame->result is set. Called by the road. */
+/* Commits the record. frame->result is set. Called by the trampoline. */
 void spy_leave(struct spy_frame *frame);
 
 /* Copies stack arguments where the stack may end behind the first of them, what is not there as zeros (window.c).

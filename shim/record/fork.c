@@ -13,7 +13,7 @@
  */
 static __thread struct spy_thread *as_it_was; /* a copy, while the thread forks */
 static __thread struct spy_slot_page
-	*page_it_had; /* which the short roads may be about to count on */
+	*page_it_had; /* which the count-only path may be about to count on */
 
 static struct spy_thread *resumed; /* in the child: the thread that got such memory */
 

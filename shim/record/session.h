@@ -49,7 +49,7 @@ struct spy_session {
 	uint32_t slot_tids[SPY_BOARD_SLOTS]; /* thread that has the slot now, 0 none */
 	uint32_t strangers[SPY_STRANGERS]; /* threads that make no calls, told of already; 0 none */
 	struct spy_object_counters objects; /* as of the last look at the modules */
-	bool driver_told; /* GPUs and versions are in the trace */
+	bool driver_described; /* GPUs and versions are in the trace */
 	bool driver_begun; /* cuInit was called; what there is of MPS was looked for */
 	_Atomic bool ended; /* spy_lifecycle_end ran */
 	_Atomic uintptr_t ender; /* of a process about to die: only this thread stores packets */

@@ -169,7 +169,7 @@ struct spy_thread *spy_thread_begin(void)
 		return NULL;
 	thread->tid = (uint32_t)spy_syscall(SYS_gettid);
 	thread->depth = 0;
-	thread->told = SPY_TOLD_NOTHING;
+	thread->detail_level = SPY_DETAIL_NONE;
 	thread->device = 0;
 	thread->context = 0;
 	memset(&thread->inspect, 0, sizeof(thread->inspect));
@@ -205,7 +205,7 @@ void spy_thread_end(struct spy_thread *thread)
 	spy_board_show(thread->page->tid, 0);
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], 0, __ATOMIC_RELAXED);
 	thread->depth = 0;
-	thread->told = SPY_TOLD_NOTHING;
+	thread->detail_level = SPY_DETAIL_NONE;
 	thread->busy = 0;
 	spy_stream_end(thread);
 	if (!spy_lock(&spy_session->lock))

@@ -26,7 +26,7 @@ struct spy_progress {
 	uintptr_t frame; /* where its frame was */
 	uint64_t start; /* 0 for a counted call, which reads no clock */
 	uint16_t fn;
-	bool inspected; /* it, or one around it, told the details */
+	bool inspected; /* its arguments are recorded, or those of a call around it */
 	bool timed; /* it is, or one around it */
 };
 
@@ -58,7 +58,7 @@ struct spy_thread {
 	struct spy_packet *packet;
 	struct spy_slot_page *page;
 	uint8_t depth; /* calls in progress */
-	uint8_t told; /* enum spy_told: by calls[0] */
+	uint8_t detail_level; /* enum spy_detail_level: of calls[0] */
 	uint8_t device; /* shadow of the current device, +1; 0 nobody knows */
 	uint16_t context; /* shadow of the current context's number */
 	uintptr_t busy; /* the frame spy_enter or spy_leave is at work on, 0 none */

@@ -31,7 +31,7 @@
 #define PER_SECOND 50 /* a thread's, in the long run */
 #define AT_ONCE 200 /* for a program's start makes many, and its work begins right behind it */
 #define SAMPLED_AT_ONCE 100 /* of these that are only in a sample */
-#define AGAIN_MS 250 /* a place is told of once more, where old packets are deleted */
+#define AGAIN_MS 250 /* a place is recorded once more, where old packets are deleted */
 #define PROBES 16 /* entries looked at in a table */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
 
@@ -120,15 +120,15 @@ static bool doubled(uint64_t calls, uint64_t lot)
 	return (calls ^ (calls - lot)) > calls - lot;
 }
 
-/* Of a bounded trace: may the packet that has the place's last stack be gone? Then it is told of again, now and then. */
+/* Of a bounded trace: may the packet that has the place's last stack be gone? Then it is recorded again, now and then. */
 static bool is_forgotten(struct spy_stack_site *site, uint64_t now)
 {
-	uint64_t told = __atomic_load_n(&site->told, __ATOMIC_RELAXED);
+	uint64_t emitted = __atomic_load_n(&site->stack_emitted, __ATOMIC_RELAXED);
 
-	return bounded && now > told && now - told >= AGAIN_MS * long_call;
+	return bounded && now > emitted && now - emitted >= AGAIN_MS * long_call;
 }
 
-/* Is this call of the place one to tell of? Samples are counted apart: thousands of short calls must not use up what
+/* Is this call of the place one to record? Samples are counted apart: thousands of short calls must not use up what
  * the first long or failed one is to get. */
 static bool is_due(struct spy_thread *thread, const struct spy_frame *frame, uint8_t why,
 		   uint64_t now)
@@ -149,7 +149,7 @@ static bool is_due(struct spy_thread *thread, const struct spy_frame *frame, uin
 	if (calls <= before)
 		return false;
 	if (is_forgotten(site, now)) {
-		__atomic_store_n(&site->told, now, __ATOMIC_RELAXED);
+		__atomic_store_n(&site->stack_emitted, now, __ATOMIC_RELAXED);
 		return true;
 	}
 	/* Two threads at once may both tell of it: two stacks instead of one. */
@@ -181,7 +181,7 @@ static void use_share(struct spy_thread *thread, uint64_t now)
 	thread->stacks_until += share();
 }
 
-/* The frames are found by what the road left: the return address, and below it the slot's number and
+/* The frames are found by what the trampoline left: the return address, and below it the slot's number and
  * the caller's frame pointer (trampoline.S). */
 static size_t walk(const struct spy_thread *thread, const struct spy_frame *frame, uint64_t *frames)
 {
@@ -219,13 +219,13 @@ static uint64_t key_of(const struct spy_python_place *place)
 }
 
 /* Has the trace, as far as it will be kept, that code's name? Two threads at once may both say no. */
-static bool is_told(const struct spy_thread *thread, struct spy_python_code *code)
+static bool is_emitted(const struct spy_thread *thread, struct spy_python_code *code)
 {
 	uint64_t here = bounded ? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1) : 1;
 
-	if (__atomic_load_n(&code->told, __ATOMIC_RELAXED) == here)
+	if (__atomic_load_n(&code->emitted_in, __ATOMIC_RELAXED) == here)
 		return true;
-	__atomic_store_n(&code->told, here, __ATOMIC_RELAXED);
+	__atomic_store_n(&code->emitted_in, here, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -248,7 +248,7 @@ static void tell_code(struct spy_thread *thread, uint32_t number,
 	spy_thread_publish(thread, now, bytes + padding + 1);
 }
 
-/* The code's number, told if it was not; 0: no room in the table, or for telling. */
+/* The code's number, after its record was written; 0: no room in the table, or for the record. */
 static uint32_t number_of(struct spy_thread *thread, const struct spy_python_place *place,
 			  uint64_t now)
 {
@@ -263,7 +263,7 @@ static uint32_t number_of(struct spy_thread *thread, const struct spy_python_pla
 	if (!code)
 		return 0;
 	number = (uint32_t)(code - spy_session->python_codes) + 1;
-	if (!is_told(thread, code))
+	if (!is_emitted(thread, code))
 		tell_code(thread, number, place, now);
 	return number;
 }

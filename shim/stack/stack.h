@@ -14,7 +14,7 @@ struct spy_stack_site {
 	uint64_t longest; /* call that has its stack in the trace, cycles */
 	uint64_t calls; /* worth a look; about, beyond the first */
 	uint64_t samples; /* the same, of those that are only in a sample */
-	uint64_t told; /* when its last stack was written, in a bounded trace */
+	uint64_t stack_emitted; /* when its last stack was written, in a bounded trace */
 };
 
 #define SPY_STACK_SITES 4096 /* beyond this many, places get no stack */
@@ -22,10 +22,10 @@ struct spy_stack_site {
 /* A code object of Python's that has a number in the trace: its place in the table and 1. */
 struct spy_python_code {
 	uint64_t key; /* file, function and first line; 0: free */
-	uint64_t told; /* the packet (slot and number, and 1) that says what it is */
+	uint64_t emitted_in; /* the packet (slot and number, and 1) with its record */
 };
 
-#define SPY_PYTHON_CODES 4096 /* beyond this many, lines in others are not told */
+#define SPY_PYTHON_CODES 4096 /* beyond this many, lines in others are not recorded */
 
 /* Cycles from which on a call gets a closer look when it returns (call.c): the scheduler's account
  * (spy_long_call) or a stack. */
@@ -90,7 +90,7 @@ static inline bool spy_stack_makes(struct spy_thread *thread, const struct spy_f
 /* When a session begins. frequency: cycles a second. */
 void spy_stack_begin(uint64_t frequency);
 
-/* The thread's call of its own returns: is it worth a look, and has its place been told of too often?
+/* The thread's call of its own returns: is it worth a look, and was its place recorded too often?
  * now is the time of the call's record, which comes behind. Takes no lock, allocates nothing. */
 void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now);
 

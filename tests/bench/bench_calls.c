@@ -102,7 +102,7 @@ static const struct call {
 	int queues; /* wait for the GPU after each chunk */
 } calls[] = {
 	{"stamps", call_stamps, 4096, 0},
-	{"instant", call_instant, 4096, 0}, /* cuCtxGetCurrent: counted on the short road */
+	{"instant", call_instant, 4096, 0}, /* cuCtxGetCurrent: counted on the count-only path */
 	{"getter", call_getter, 4096, 0}, /* cuDeviceGetAttribute: counted */
 	{"recorded", call_recorded, 4096, 0}, /* cuCtxSetCurrent: one record, no GPU work */
 	{"launch", call_launch, 64, 1}, /* runtime and driver call, an empty kernel */

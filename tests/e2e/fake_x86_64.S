@@ -5,8 +5,8 @@
  */
 	.text
 	.p2align 4
-	.type fake_road, @function
-fake_road:
+	.type fake_trampoline, @function
+fake_trampoline:
 	.cfi_startproc
 	.cfi_def_cfa_offset 16
 	pushq	%rbp
@@ -46,7 +46,7 @@ fake_road:
 	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_endproc
-	.size fake_road, .-fake_road
+	.size fake_trampoline, .-fake_trampoline
 
 	.set	fake_index, 0
 	.macro function name
@@ -57,7 +57,7 @@ fake_road:
 	.cfi_startproc
 	pushq	$fake_index
 	.cfi_adjust_cfa_offset 8
-	jmp	fake_road
+	jmp	fake_trampoline
 	.cfi_endproc
 	.size \name, .-\name
 	.set	fake_index, fake_index + 1

@@ -44,7 +44,7 @@ int main(void)
 		return 0;
 	cudaStreamCreateWithFlags(&stream, 1);
 	cudaMalloc(&device, BYTES);
-	for (int i = 0; i < 4; i++) { /* the first calls of a function take another road */
+	for (int i = 0; i < 4; i++) { /* the first calls of a function take another path */
 		cudaMalloc(&other, BYTES);
 		host = hoard();
 		cudaMemcpyAsync(device, host, BYTES, 1, stream);

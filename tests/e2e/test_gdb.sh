@@ -25,7 +25,7 @@ END
 timeout -k 1 60 gdb -batch -x commands "$bin/nest" >gdb.out 2>&1
 grep -q 'ptrace: Operation not permitted' gdb.out && skip "gdb may not trace here"
 grep -q '^#[0-9]* .*main (' gdb.out || fail "main is not in gdb's backtrace: $(cat gdb.out)"
-grep -q '^#[0-9]* .* spy_road' gdb.out || fail "the shim is not in gdb's backtrace: $(cat gdb.out)"
+grep -q '^#[0-9]* .* spy_trampoline' gdb.out || fail "the shim is not in gdb's backtrace: $(cat gdb.out)"
 grep -q 'exited' gdb.out || fail "finish does not get through a stub: $(cat gdb.out)"
 grep -q 'corrupt\|previous frame' gdb.out && fail "gdb doubts the stack: $(cat gdb.out)"
 exit 0

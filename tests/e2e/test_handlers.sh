@@ -12,7 +12,7 @@ same ends "$bin/handlers" ends 8192
 expect "ends: calls" "$(closing ends.err)" "10 0 0"
 readable "$(the_trace)"
 
-# What is rare has a stack of its own: a kilobyte is for the road, the call's record, and the way there.
+# What is rare has a stack of its own: a kilobyte is for the trampoline, the call's record, and the way there.
 for what in first thread next failed; do
 	[ $what = failed ] && export FAKE_RESULT=2
 	without=$(bare "$bin/handlers" least $what)

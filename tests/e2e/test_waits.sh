@@ -97,7 +97,7 @@ line=$(grep 'cudaLaunchHostFunc' dump | grep -v ' \[wait\] \| \[count\] \| \[hel
 expect "counted calls: the one that waited" "$(grep -c . <<<"$line")" 1
 
 # Calls of the driver's inside others: counted, and what they waited for has their name. The first of a function
-# takes the long road, and leaves a record if it waits or fails.
+# goes through the whole trampoline, and leaves a record if it waits or fails.
 play inside 10
 expect "inside: waits" "$(waits ' in=cuLaunchHostFunc of=cudaLaunchHostFunc ' | wc -l)" 1
 expect_records "$trace" cudaLaunchHostFunc=1 cuLaunchHostFunc=0

@@ -1,6 +1,6 @@
 /* links: shim/record/call.c */
 /*
- * tests/unit/test_call.c: enter and leave, called by hand as the road does, with a clock that stands still: what
+ * tests/unit/test_call.c: enter and leave, called by hand as the trampoline does, with a clock that stands still: what
  * comes into the packet and onto the board, and what is lost, of calls, calls inside calls, counted ones, calls that
  * were left, and calls of signal handlers that interrupt a record in the making.
  */
@@ -29,7 +29,7 @@ static uint64_t now; /* the clock */
 static struct spy_thread thread, *ready;
 static struct spy_slot_page page;
 static uint8_t packet[SPY_PACKET_BYTES] __attribute__((aligned(4096)));
-static struct spy_details told; /* what the inspector finds out */
+static struct spy_details found; /* what the inspector finds out */
 static int n_before, n_after, n_handoff, n_sched, n_stacks, n_ready, n_resolved, n_lost;
 static uint64_t sched_at;
 
@@ -48,8 +48,8 @@ static void before(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	(void)self;
 	n_before++;
-	if (told.event != SPY_EV_CALL)
-		frame->details = told;
+	if (found.event != SPY_EV_CALL)
+		frame->details = found;
 }
 
 static void after(struct spy_frame *frame, const struct spy_inspector *self)
@@ -136,8 +136,8 @@ static int begin(void **state)
 	memset(&page, 0, sizeof(page));
 	memset(packet, 0, sizeof(packet));
 	memset(frames, 0xa5, sizeof(frames));
-	memset(&told, 0, sizeof(told));
-	told.event = SPY_EV_CALL;
+	memset(&found, 0, sizeof(found));
+	found.event = SPY_EV_CALL;
 	n_before = n_after = n_handoff = n_sched = n_stacks = n_ready = n_resolved = n_lost = 0;
 	thread.page = &page;
 	thread.packet = (struct spy_packet *)packet;
@@ -217,7 +217,7 @@ static void test_call(void **state)
 	assert_int_equal(page.since, 1000);
 	assert_int_equal(page.caller, CALLER);
 	assert_int_equal(thread.depth, 1);
-	assert_int_equal(thread.told, SPY_TOLD_TIME);
+	assert_int_equal(thread.detail_level, SPY_DETAIL_TIME);
 	assert_int_equal(thread.device, 1); /* the runtime begins on the first */
 	assert_int_equal(thread.busy, 0);
 	leave(OUTER, 500, 0xdead000000000000ull);
@@ -232,7 +232,7 @@ static void test_call(void **state)
 	assert_int_equal(page.lost, 0);
 	assert_int_equal(thread.packet->time_end, 1500);
 	assert_int_equal(thread.depth, 0);
-	assert_int_equal(thread.told, SPY_TOLD_NOTHING);
+	assert_int_equal(thread.detail_level, SPY_DETAIL_NONE);
 	assert_int_equal(thread.busy, 0);
 	assert_int_equal(n_sched + n_handoff + n_stacks, 0);
 }
@@ -275,7 +275,7 @@ static void test_results(void **state)
 	no_record();
 }
 
-/* Each shape, with every field as it was told. */
+/* Each shape, with every field as it was found. */
 static void test_shapes(void **state)
 {
 	const struct spy_rec_launch *launch;
@@ -285,10 +285,10 @@ static void test_shapes(void **state)
 
 	(void)state;
 	spy_slots[0].inspector = STATELESS;
-	told = (struct spy_details){
+	found = (struct spy_details){
 		.event = SPY_EV_LAUNCH, .kernel = 0x12345678, .stream = 0x777766665555};
 	enter(OUTER, 0);
-	assert_int_equal(thread.told, SPY_TOLD_DETAILS);
+	assert_int_equal(thread.detail_level, SPY_DETAIL_ARGUMENTS);
 	assert_int_equal(page.stream, 0x777766665555);
 	leave(OUTER, 1, 0);
 	launch = record(sizeof(*launch));
@@ -297,7 +297,7 @@ static void test_shapes(void **state)
 	assert_int_equal(launch->stream, 0x777766665555);
 	assert_int_equal(launch->caller, CALLER & 0xffffffffffff);
 
-	told = (struct spy_details){
+	found = (struct spy_details){
 		.event = SPY_EV_OP, .flags = 0xfedc, .stream = 0x1122334455667788, .object = 0x99};
 	enter(OUTER, 0);
 	leave(OUTER, 2, 0);
@@ -308,17 +308,17 @@ static void test_shapes(void **state)
 	assert_int_equal(op->object, 0x99);
 	assert_int_equal(op->caller, CALLER & 0xffffffffffff);
 
-	told = (struct spy_details){.event = SPY_EV_COPY,
-				    .direction = SPY_DIR_D2D,
-				    .form = SPY_FORM_PEER,
-				    .src_kind = SPY_MEM_DEVICE,
-				    .dst_kind = SPY_MEM_MIXED,
-				    .src_device = 5,
-				    .dst_device = 6,
-				    .access = 2 | 1 << 2,
-				    .captured = true,
-				    .stream = 0xffff777766665555,
-				    .bytes = 0xf123456789abcdefull};
+	found = (struct spy_details){.event = SPY_EV_COPY,
+				     .direction = SPY_DIR_D2D,
+				     .form = SPY_FORM_PEER,
+				     .src_kind = SPY_MEM_DEVICE,
+				     .dst_kind = SPY_MEM_MIXED,
+				     .src_device = 5,
+				     .dst_device = 6,
+				     .access = 2 | 1 << 2,
+				     .captured = true,
+				     .stream = 0xffff777766665555,
+				     .bytes = 0xf123456789abcdefull};
 	enter(OUTER, 0);
 	leave(OUTER, 3, 0);
 	copy = record(sizeof(*copy));
@@ -336,13 +336,13 @@ static void test_shapes(void **state)
 	assert_int_equal(copy->bytes, 0x123456789abcdef);
 	assert_int_equal(copy->caller, CALLER & 0xffffffffffff);
 
-	told = (struct spy_details){.event = SPY_EV_MEMORY,
-				    .op = SPY_MEMOP_UNMAP,
-				    .dst_kind = SPY_MEM_ARRAY,
-				    .pool = true,
-				    .stream = 0x1122334455667788,
-				    .address = 0xaaaabbbbccccdddd,
-				    .bytes = 0x1111222233334444};
+	found = (struct spy_details){.event = SPY_EV_MEMORY,
+				     .op = SPY_MEMOP_UNMAP,
+				     .dst_kind = SPY_MEM_ARRAY,
+				     .pool = true,
+				     .stream = 0x1122334455667788,
+				     .address = 0xaaaabbbbccccdddd,
+				     .bytes = 0x1111222233334444};
 	enter(OUTER, 0);
 	leave(OUTER, 4, 0);
 	memory = record(sizeof(*memory));
@@ -370,10 +370,10 @@ static void test_nested(void **state)
 
 	(void)state;
 	spy_slots[0].inspector = spy_slots[1].inspector = STATELESS;
-	told.event = SPY_EV_OP;
+	found.event = SPY_EV_OP;
 	enter(OUTER, 0);
 	now = 1100;
-	enter(INNER, 1); /* the one around it told the details */
+	enter(INNER, 1); /* the arguments of the one around it are recorded */
 	assert_int_equal(n_before, 1);
 	assert_int_equal(page.depth, 2);
 	assert_int_equal(page.fn, FN + 1);
@@ -411,7 +411,7 @@ static void test_nested(void **state)
 	head = record(sizeof(*head));
 	expect_head(head, SPY_EV_NESTED, FN + 1, (uint64_t)UINT32_MAX + 1, 0, 1);
 	assert_int_equal(n_after, 0);
-	spy_slots[1].inspector = STATEFUL; /* keeps a table up to date, whatever was told */
+	spy_slots[1].inspector = STATEFUL; /* keeps a table up to date at any detail level */
 	enter(INNER, 1);
 	leave(INNER, 5, 0);
 	record(sizeof(*inner));
@@ -426,7 +426,7 @@ static void test_nested(void **state)
 	begin(NULL);
 	spy_slots[1].inspector = STATELESS;
 	enter(OUTER, 0);
-	told.event = SPY_EV_OP;
+	found.event = SPY_EV_OP;
 	enter(INNER, 1);
 	leave(INNER, 5, 0);
 	expect_head(&((const struct spy_rec_op *)record(sizeof(struct spy_rec_op)))->head,
@@ -491,7 +491,7 @@ static void test_counted(void **state)
 	assert_int_equal(page.depth, 1);
 	assert_int_equal(page.fn, FN);
 	assert_int_equal(page.since, 0);
-	assert_int_equal(thread.told, SPY_TOLD_COUNT);
+	assert_int_equal(thread.detail_level, SPY_DETAIL_COUNT);
 	leave(OUTER, 5, 1); /* that it failed is not worth a record */
 	no_record();
 	assert_int_equal(page.depth, 0);
@@ -509,13 +509,13 @@ static void test_counted(void **state)
 	assert_int_equal(page.calls, 1);
 }
 
-/* A driver's call inside one that is timed and told the details is only counted. */
-static void test_brief(void **state)
+/* A driver's call inside one that is timed, with its arguments recorded, is only counted. */
+static void test_count_when_nested(void **state)
 {
 	const struct spy_rec_head *head;
 
 	(void)state;
-	spy_slots[1].brief = true;
+	spy_slots[1].count_when_nested = true;
 	spy_slots[1].counter = SPY_COUNTER_NONE; /* until it is called for the first time */
 	spy_slots[1].layer = SPY_LAYER_DRIVER;
 	enter(OUTER, 0);
@@ -531,8 +531,8 @@ static void test_brief(void **state)
 	head = record(sizeof(*head));
 	expect_head(head, SPY_EV_NESTED, FN + 1, 0, 7, 1);
 	assert_int_equal(page.counts[9], 1);
-	spy_slots[1].inspector = STATELESS; /* now it copies: of which nobody told */
-	told.event = SPY_EV_COPY;
+	spy_slots[1].inspector = STATELESS; /* now it copies, which is recorded nowhere else */
+	found.event = SPY_EV_COPY;
 	enter(INNER, 1);
 	assert_int_equal(page.counts[9], 1);
 	leave(INNER, 5, 0);
@@ -543,7 +543,7 @@ static void test_brief(void **state)
 
 	begin(NULL); /* inside one that is only counted itself */
 	spy_slots[0].record = SPY_COUNTED;
-	spy_slots[1].brief = true;
+	spy_slots[1].count_when_nested = true;
 	spy_slots[1].counter = 9;
 	enter(OUTER, 0);
 	enter(INNER, 1);
@@ -721,7 +721,7 @@ static void test_closer_look(void **state)
 	leave(OUTER, 1, 5); /* failed */
 	assert_int_equal(n_stacks, 3);
 	spy_slots[0].inspector = STATELESS;
-	told = (struct spy_details){.event = SPY_EV_COPY, .pageable = true};
+	found = (struct spy_details){.event = SPY_EV_COPY, .pageable = true};
 	enter(OUTER, 0);
 	leave(OUTER, 1, 0);
 	assert_int_equal(n_stacks, 4);
@@ -729,11 +729,11 @@ static void test_closer_look(void **state)
 	enter(OUTER, 0);
 	leave(OUTER, 1, 5);
 	assert_int_equal(page.pageable, 1); /* it copied nothing */
-	told.event = SPY_EV_CALL;
+	found.event = SPY_EV_CALL;
 	/* Inside another call: pageable is counted, the rest is the outer one's. */
 	n_stacks = n_sched = 0;
 	enter(OUTER, 1);
-	told = (struct spy_details){.event = SPY_EV_COPY, .pageable = true};
+	found = (struct spy_details){.event = SPY_EV_COPY, .pageable = true};
 	enter(INNER, 0);
 	leave(INNER, 5000, 0);
 	assert_int_equal(page.pageable, 2);
@@ -826,28 +826,28 @@ static void test_window(void **state)
 	assert_int_equal(window_at((const uint64_t *)(end - SPY_WINDOW + 8)), UNSURE);
 }
 
-/* What the outermost call told decides which calls inside it take the long road. */
-static void test_told(void **state)
+/* The detail level of the outermost call decides which calls inside it go through the trampoline. */
+static void test_detail_levels(void **state)
 {
 	(void)state;
-	told.event = SPY_EV_MEMORY;
+	found.event = SPY_EV_MEMORY;
 	spy_slots[0].inspector = STATEFUL;
 	enter(OUTER, 0);
-	assert_int_equal(thread.told, SPY_TOLD_ALL);
+	assert_int_equal(thread.detail_level, SPY_DETAIL_ALL);
 	spy_slots[1].foreign = true; /* another library's: it may do anything inside */
 	enter(INNER, 1);
-	assert_int_equal(thread.told, SPY_TOLD_DETAILS);
+	assert_int_equal(thread.detail_level, SPY_DETAIL_ARGUMENTS);
 	leave(INNER, 1, 0);
 	leave(OUTER, 1, 0);
 	spy_slots[0].foreign = true;
 	enter(OUTER, 0);
-	assert_int_equal(thread.told, SPY_TOLD_DETAILS);
+	assert_int_equal(thread.detail_level, SPY_DETAIL_ARGUMENTS);
 	leave(OUTER, 1, 0);
-	told.event = SPY_EV_CALL; /* an inspector with nothing to tell */
+	found.event = SPY_EV_CALL; /* an inspector with nothing to tell */
 	enter(OUTER, 0);
-	assert_int_equal(thread.told, SPY_TOLD_TIME);
+	assert_int_equal(thread.detail_level, SPY_DETAIL_TIME);
 	leave(OUTER, 1, 0);
-	assert_int_equal(thread.told, SPY_TOLD_NOTHING);
+	assert_int_equal(thread.detail_level, SPY_DETAIL_NONE);
 }
 
 #define TEST(function) cmocka_unit_test_setup(function, begin)
@@ -855,12 +855,12 @@ static void test_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_call),        TEST(test_results),     TEST(test_shapes),
-		TEST(test_nested),      TEST(test_too_deep),    TEST(test_left),
-		TEST(test_counted),     TEST(test_brief),       TEST(test_interrupted),
-		TEST(test_no_room),     TEST(test_not_ours),    TEST(test_transparent),
-		TEST(test_closer_look), TEST(test_look_before), TEST(test_waiting),
-		TEST(test_window),      TEST(test_told),
+		TEST(test_call),        TEST(test_results),           TEST(test_shapes),
+		TEST(test_nested),      TEST(test_too_deep),          TEST(test_left),
+		TEST(test_counted),     TEST(test_count_when_nested), TEST(test_interrupted),
+		TEST(test_no_room),     TEST(test_not_ours),          TEST(test_transparent),
+		TEST(test_closer_look), TEST(test_look_before),       TEST(test_waiting),
+		TEST(test_window),      TEST(test_detail_levels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

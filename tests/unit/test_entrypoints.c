@@ -64,7 +64,7 @@ static void test_limits(void **state)
 	assert_true(SPY_FN_COUNT < UINT16_MAX);
 }
 
-/* Arguments in the largest place a row names, in bytes of stack: what the road has to hand on. */
+/* Arguments in the largest place a row names, in bytes of stack: what the trampoline has to hand on. */
 static void test_places(void **state)
 {
 	int largest = 0;

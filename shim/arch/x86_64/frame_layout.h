@@ -33,7 +33,7 @@
 #define SLOT_COUNTER 10
 #define SLOT_RECORD 12
 #define SLOT_INSPECTOR 16
-#define SLOT_PASSES 19
+#define SLOT_ELIDE_FROM 19
 #define COUNTER_NONE 0xffff
 
 /* enum spy_record */
@@ -42,7 +42,7 @@
 
 /* struct spy_thread and struct spy_slot_page */
 #define THREAD_PAGE 24
-#define THREAD_TOLD 33
+#define THREAD_DETAIL_LEVEL 33
 #define THREAD_CALLS 64
 #define PAGE_FN 4
 #define PAGE_COUNTS 128

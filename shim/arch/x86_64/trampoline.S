@@ -1,8 +1,8 @@
 /*
- * shim/arch/x86_64/trampoline.S: the exported stubs and the road they take. Another
+ * shim/arch/x86_64/trampoline.S: the exported stubs and the trampoline they jump to. Another
  * architecture is another such file; docs/ADDING.md lists what else knows the processor.
  *
- * A stub pushes the number of its slot and jumps to spy_road, which saves every argument register,
+ * A stub pushes the number of its slot and jumps to spy_trampoline, which saves every argument register,
  * calls spy_enter, hands a window of the caller's stack arguments on, calls the real function,
  * keeps every result register and calls spy_leave. It knows no signature, so it forwards functions
  * that changed theirs. Calls and returns stay paired, so shadow stacks, unwinders and debuggers are
@@ -18,11 +18,11 @@
 
 	.text
 
-/* ---- the road -------------------------------------------------------------------------------- */
+/* ---- the trampoline ------------------------------------------------------------------------- */
 
 	.p2align 6
-	.type spy_road, @function
-spy_road:
+	.type spy_trampoline, @function
+spy_trampoline:
 	.cfi_startproc
 	.cfi_def_cfa_offset 16			/* slot number, return address */
 	pushq	%rbp
@@ -129,18 +129,18 @@ spy_road:
 	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_endproc
-	.size spy_road, .-spy_road
+	.size spy_trampoline, .-spy_trampoline
 
 /*
- * The short road, of calls that are counted at most and looked at by nobody: INSTANT rows and TRANSPARENT ones
- * without an inspector. It counts and jumps; PyTorch asks for the current device a thousand times a step. Whatever
- * has to be done first (a function not found yet, a thread that made no call yet, a child of fork, whose
- * memory reads as zeros) and whatever the user wants recorded after all is the long road's.
+ * The count-only path: INSTANT rows, and TRANSPARENT ones without an inspector. It counts the call and jumps;
+ * PyTorch asks for the current device a thousand times a step. The trampoline gets the calls for which
+ * something has to be done first: a function that was not found yet, a thread without a call before, a child
+ * of fork, whose memory reads as zeros. It also gets those that the user wants recorded after all.
  * Takes r10, r11 and rax, which no argument of these functions is in.
  */
 	.p2align 6
-	.type spy_short_road, @function
-spy_short_road:
+	.type spy_count_only_path, @function
+spy_count_only_path:
 	.cfi_startproc
 	.cfi_def_cfa_offset 16			/* slot number, return address */
 	imulq	$SLOT_BYTES, (%rsp), %r10
@@ -148,14 +148,14 @@ spy_short_road:
 	addq	%r11, %r10
 	movq	SLOT_REAL(%r10), %rax
 	testq	%rax, %rax
-	je	spy_road
+	je	spy_trampoline
 	cmpb	$RECORD_INSTANT, SLOT_RECORD(%r10)
 	jne	1f
 	movq	spy_self@gottpoff(%rip), %r11
 	movq	%fs:(%r11), %r11
 	movq	THREAD_PAGE(%r11), %r11
 	testq	%r11, %r11
-	je	spy_road
+	je	spy_trampoline
 	movzwl	SLOT_COUNTER(%r10), %r10d
 	incq	PAGE_COUNTS(%r11,%r10,8)
 2:	addq	$8, %rsp
@@ -163,37 +163,37 @@ spy_short_road:
 	jmp	*%rax
 	.cfi_adjust_cfa_offset 8
 1:	cmpb	$RECORD_TRANSPARENT, SLOT_RECORD(%r10)
-	jne	spy_road
+	jne	spy_trampoline
 	cmpw	$0, SLOT_INSPECTOR(%r10)
-	jne	spy_road
+	jne	spy_trampoline
 	jmp	2b
 	.cfi_endproc
-	.size spy_short_road, .-spy_short_road
+	.size spy_count_only_path, .-spy_count_only_path
 
 /*
- * The inner road, of the driver's functions: what is called inside a call that has told all there is to tell
- * (enum spy_told, call.h) is shown on the board, counted and jumped to, which costs a tenth of the long
- * road. It stays on the board until the next one, or until the call around it returns. calls[0].frame lies above
- * us, or that call was left by longjmp. Takes r10 and r11.
+ * The nested fast path, of the driver's functions: a call inside one whose detail level makes its own record
+ * unnecessary (enum spy_detail_level, call.h) is shown on the board, counted and jumped to. That costs a tenth
+ * of the trampoline. The call stays on the board until the next one, or until the call around it returns.
+ * calls[0].frame lies above us, or that call was left by longjmp. Takes r10 and r11.
  */
 	.p2align 6
-	.type spy_inner_road, @function
-spy_inner_road:
+	.type spy_nested_fast_path, @function
+spy_nested_fast_path:
 	.cfi_startproc
 	.cfi_def_cfa_offset 16			/* slot number, return address */
 	movq	spy_self@gottpoff(%rip), %r11
 	movq	%fs:(%r11), %r11
-	cmpb	$0, THREAD_TOLD(%r11)
-	je	spy_road
+	cmpb	$0, THREAD_DETAIL_LEVEL(%r11)
+	je	spy_trampoline
 	cmpq	%rsp, THREAD_CALLS(%r11)
-	jbe	spy_road
-	movzbl	THREAD_TOLD(%r11), %r11d
+	jbe	spy_trampoline
+	movzbl	THREAD_DETAIL_LEVEL(%r11), %r11d
 	imulq	$SLOT_BYTES, (%rsp), %r10
 	pushq	%rax
 	.cfi_adjust_cfa_offset 8
 	leaq	spy_slots(%rip), %rax
 	addq	%rax, %r10
-	cmpb	%r11b, SLOT_PASSES(%r10)
+	cmpb	%r11b, SLOT_ELIDE_FROM(%r10)
 	ja	4f
 	movq	SLOT_REAL(%r10), %rax
 	testq	%rax, %rax
@@ -216,9 +216,9 @@ spy_inner_road:
 	.cfi_adjust_cfa_offset 16
 4:	popq	%rax
 	.cfi_adjust_cfa_offset -8
-	jmp	spy_road
+	jmp	spy_trampoline
 	.cfi_endproc
-	.size spy_inner_road, .-spy_inner_road
+	.size spy_nested_fast_path, .-spy_nested_fast_path
 
 /* ---- the stubs ------------------------------------------------------------------------------- */
 
@@ -227,7 +227,7 @@ spy_inner_road:
 	.set	spy_row, 0
 
 	/* Listed by a local label: another interposer may define the exported one before us. */
-	.macro stub label, slot, record, inspector, road=spy_road
+	.macro stub label, slot, record, inspector, path=spy_trampoline
 	.section .data.rel.ro.spy_stubs, "aw"
 	.quad	.Lstub\@
 	.text
@@ -240,12 +240,12 @@ spy_inner_road:
 	pushq	$(\slot)
 	.cfi_adjust_cfa_offset 8
 	.ifc	\record\()_\inspector, TRANSPARENT_none
-	jmp	spy_short_road
+	jmp	spy_count_only_path
 	.else
 	.ifc	\record, INSTANT
-	jmp	spy_short_road
+	jmp	spy_count_only_path
 	.else
-	jmp	\road
+	jmp	\path
 	.endif
 	.endif
 	.cfi_endproc
@@ -267,7 +267,7 @@ spy_inner_road:
 
 	.macro DRIVER name, record, inspector
 	.globl \name
-	stub \name, spy_row*3, \record, \inspector, spy_inner_road
+	stub \name, spy_row*3, \record, \inspector, spy_nested_fast_path
 	none
 	none
 	.set spy_row, spy_row + 1
@@ -331,7 +331,7 @@ spy_stubs_begin:
 771:	endbr64
 	pushq	$(spy_row*3+spy_spare)
 	.cfi_adjust_cfa_offset 8
-	jmp	spy_road
+	jmp	spy_trampoline
 	.cfi_endproc
 	.section .data.rel.ro.spy_stubs, "aw"
 	.quad	771b

@@ -2,7 +2,7 @@
  * shim/arch/x86_64/window.c: the stack arguments of a call made near the end of a stack that the thread was not born with (a
  * coroutine's, a signal handler's). How many there are nobody knows, and what lies above the stack may be
  * mapped now and unmapped by another thread a moment later: the kernel copies what is behind the page's end, and
- * says no where a load would kill. Runs on the application's thread, called by the road; errno stays.
+ * says no where a load would kill. Runs on the application's thread, called by the trampoline; errno stays.
  */
 #include <errno.h>
 #include <string.h>
