@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/session.h"
 
 /* CUdevice_attribute, cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR,
@@ -105,7 +105,7 @@ static void write_share(const struct gpu_functions *driver, int ordinal)
 	spy_session_commit(sizeof(*record));
 }
 
-static void ask_apart(void *unused)
+static void ask_on_own_stack(void *unused)
 {
 	struct gpu_functions driver;
 	int version = 0, count = 0;
@@ -133,5 +133,5 @@ static void ask_apart(void *unused)
 void spy_session_driver_ready(void)
 {
 	if (spy_session_active())
-		spy_apart(ask_apart, NULL);
+		spy_own_stack_run(ask_on_own_stack, NULL);
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/session.h"
 
 #define DEFAULT_DIRECTORY "/tmp/nvidia-mps"
@@ -140,7 +140,7 @@ void spy_mps_look(bool initialised)
 	spy_session_commit(bytes);
 }
 
-static void look_apart(void *unused)
+static void look_on_own_stack(void *unused)
 {
 	uint64_t begun = spy_overhead_begin();
 
@@ -153,5 +153,5 @@ void spy_session_driver_begins(void)
 {
 	if (spy_session_active() &&
 	    !__atomic_exchange_n(&spy_session->driver_begun, true, __ATOMIC_RELAXED))
-		spy_apart(look_apart, NULL);
+		spy_own_stack_run(look_on_own_stack, NULL);
 }

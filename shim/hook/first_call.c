@@ -5,7 +5,7 @@
 #include "hook/resolve.h"
 #include "hook/slots.h"
 #include "inspect/inspect.h"
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/lifecycle.h"
 
 /* cudaErrorNoDevice and CUDA_ERROR_NO_DEVICE are both 100: driver_types.h, cuda.h. What a program
@@ -21,7 +21,7 @@ struct resolving {
 	void *real; /* the answer */
 };
 
-static void resolve_apart(void *data)
+static void resolve_on_own_stack(void *data)
 {
 	struct resolving *resolving = data;
 	struct spy_slot *slot = resolving->slot;
@@ -41,6 +41,6 @@ void *spy_first_call(struct spy_slot *slot, uint64_t index)
 {
 	struct resolving resolving = {.slot = slot, .index = index};
 
-	spy_apart(resolve_apart, &resolving);
+	spy_own_stack_run(resolve_on_own_stack, &resolving);
 	return resolving.real;
 }

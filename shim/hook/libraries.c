@@ -7,9 +7,9 @@
 #include "hook/loader.h"
 #include "hook/wrap.h"
 #include "inspect/inspect.h"
-#include "lib/calm.h"
+#include "lib/signal_guard.h"
 #include "lib/elf_scan.h"
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/lifecycle.h"
 #include "record/session.h"
 
@@ -33,7 +33,7 @@ int dlclose(void *handle)
 	spy_lifecycle_init();
 	/* What is to be unloaded may never have been looked at. */
 	if (spy_session_active())
-		spy_apart(look_at_modules, NULL);
+		spy_own_stack_run(look_at_modules, NULL);
 	counted = spy_count_objects(&before);
 	python = spy_python_forget();
 	result = spy_real_dlclose(handle);
@@ -42,10 +42,10 @@ int dlclose(void *handle)
 			spy_python_remember(python);
 		return result;
 	}
-	spy_apart(spy_wrap_forget_unloaded, NULL);
+	spy_own_stack_run(spy_wrap_forget_unloaded, NULL);
 	if (spy_python_forget() || python) { /* somebody else may have found it again meanwhile */
 		__atomic_store_n(&spy_session->python_forgotten, true, __ATOMIC_RELEASE);
-		spy_apart(look_at_modules, NULL);
+		spy_own_stack_run(look_at_modules, NULL);
 	}
 	return result;
 }
@@ -58,7 +58,7 @@ __attribute__((visibility("hidden"))) void spy_peek_dlmopen(Lmid_t space, const 
 
 void spy_peek_dlopen(const char *file, int mode)
 {
-	SPY_CALM;
+	SPY_SIGNAL_GUARD;
 
 	spy_lifecycle_init();
 	if (file && (mode & RTLD_DEEPBIND))
@@ -70,7 +70,7 @@ void spy_peek_dlopen(const char *file, int mode)
 
 void spy_peek_dlmopen(Lmid_t space, const char *file, int mode)
 {
-	SPY_CALM;
+	SPY_SIGNAL_GUARD;
 
 	(void)mode;
 	spy_lifecycle_init();

@@ -8,7 +8,7 @@
 #include "hook/slots.h"
 #include "inspect/inspect.h"
 #include "lib/elf_scan.h"
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/session.h"
 
 struct search {
@@ -118,7 +118,7 @@ struct finding {
 	void *real; /* the answer */
 };
 
-static void find_driver_apart(void *data)
+static void find_driver_on_own_stack(void *data)
 {
 	struct finding *finding = data;
 	int layer = SPY_LAYER_DRIVER;
@@ -131,7 +131,7 @@ static void *find_driver(struct spy_slot *slot)
 {
 	struct finding finding = {.slot = slot};
 
-	spy_apart(find_driver_apart, &finding);
+	spy_own_stack_run(find_driver_on_own_stack, &finding);
 	return finding.real;
 }
 

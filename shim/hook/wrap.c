@@ -11,7 +11,7 @@
 #include "hook/wrap.h"
 #include "inspect/inspect.h"
 #include "lib/elf_scan.h"
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/board.h"
 #include "record/session.h"
 
@@ -196,7 +196,7 @@ struct wrapping {
 	void *function; /* real, then what is handed out for it */
 };
 
-static void wrap_apart(void *data)
+static void wrap_on_own_stack(void *data)
 {
 	struct wrapping *wrapping = data;
 	const char *name = wrapping->name;
@@ -222,7 +222,7 @@ void *spy_wrap(const char *name, void *real)
 	struct wrapping wrapping = {.name = name, .function = real};
 
 	if (real && !spy_wrap_is_stub(real))
-		spy_apart(wrap_apart, &wrapping);
+		spy_own_stack_run(wrap_on_own_stack, &wrapping);
 	return wrapping.function;
 }
 

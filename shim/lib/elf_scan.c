@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "lib/calm.h"
+#include "lib/signal_guard.h"
 #include "arch/x86_64/processor.h"
 #include "lib/elf_scan.h"
 #include "lib/lock.h"
@@ -412,7 +412,7 @@ static int scan(visit_object *visit, void *data, bool try)
 {
 	struct walk walk = {.visit = visit, .data = data};
 	int result = 0;
-	SPY_CALM;
+	SPY_SIGNAL_GUARD;
 
 	if (try_loader()) {
 		result = dl_iterate_phdr(walk_one, &walk);
@@ -447,7 +447,7 @@ static int read_counters(struct dl_phdr_info *info, size_t size, void *data)
 
 bool spy_count_objects(struct spy_object_counters *counters)
 {
-	SPY_CALM;
+	SPY_SIGNAL_GUARD;
 
 	if (!try_loader())
 		return false;

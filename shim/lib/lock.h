@@ -11,7 +11,7 @@
  *     freed (spy_lock_forget), and what they guard is forgotten or was never half changed.
  *   - Nobody gets one twice. The session's locks are had with all signals masked: who has one already was called
  *     by code that is not ours (an allocator), and goes without. The inspectors' tables are changed with signals as
- *     they are, and calls that a handler makes meanwhile pass unseen (spy_thread.busy): who has the lock of one
+ *     they are, and calls that a handler makes meanwhile pass unseen (spy_thread.reentry_frame): who has the lock of one
  *     already left it by longjmp, and takes it over (spy_lock_table).
  *
  * Not a pthread mutex: inspectors take it within the application's calls, where those are what the driver

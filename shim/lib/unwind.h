@@ -17,7 +17,7 @@
  *   - code made at run time has no tables: there the next instructions are read (Python's trampolines return at
  *     once), or else the frame pointer.
  *
- * The walk takes some kilobytes: callers are on a stack of our own (process/apart.h).
+ * The walk takes some kilobytes: callers are on a stack of our own (process/own_stack.h).
  */
 #ifndef CUDASPY_SHIM_UNWIND_H
 #define CUDASPY_SHIM_UNWIND_H

@@ -63,7 +63,7 @@ struct spy_thread *spy_caller(const void *here)
 {
 	struct spy_thread *thread = spy_self;
 
-	if (!spy_probing || thread->busy || !thread->depth || !thread->packet)
+	if (!spy_probing || thread->reentry_frame || !thread->depth || !thread->packet)
 		return NULL;
 	if (in_progress(thread, &thread->calls[thread->depth - 1], (uintptr_t)here))
 		return thread;

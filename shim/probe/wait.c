@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "record/board.h"
-#include "lib/calm.h"
+#include "lib/signal_guard.h"
 #include "probe/caller.h"
 #include "probe/handoff.h"
 #include "probe/probe.h"
@@ -106,7 +106,7 @@ static void tell_stranger(struct spy_thread *thread, uint32_t tid)
 {
 	struct spy_rec_stranger *record;
 	char name[16] = "";
-	SPY_CALM;
+	SPY_SIGNAL_GUARD;
 
 	if (is_name_emitted(tid) || !read_name(tid, name) ||
 	    !(record = spy_caller_room(thread, sizeof(*record))))

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
-#include "lib/calm.h"
+#include "lib/signal_guard.h"
 #include "lib/elf_scan.h"
 #include "record/session.h"
 
@@ -30,9 +30,9 @@ static void give_stream(const struct spy_thread *thread, uid_t owner)
 }
 
 /* The folder last: until then nobody else gets in. */
-static void give_calmly(uid_t owner)
+static void give_guarded(uid_t owner)
 {
-	SPY_CALM;
+	SPY_SIGNAL_GUARD;
 
 	for (uint32_t slot = 0; slot < atomic_load(&spy_session->slots); slot++)
 		give_stream(&spy_session->threads[slot], owner);
@@ -50,7 +50,7 @@ static uid_t hand_over(uid_t owner)
 	    spy_session->pid != getpid() || spy_session->given)
 		return NOBODY;
 	spy_session->given = true;
-	give_calmly(owner);
+	give_guarded(owner);
 	return self;
 }
 
@@ -58,7 +58,7 @@ static void take_back(uid_t before, int result)
 {
 	if (before == NOBODY || result == 0)
 		return;
-	give_calmly(before);
+	give_guarded(before);
 	spy_session->given = false;
 }
 

@@ -4,7 +4,7 @@
  * no allocation, no system call, no stdio in this file; what is rare is behind spy_thread_ready.
  */
 #include <stddef.h>
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/board.h"
 #include "lib/clock.h"
 #include "arch/x86_64/frame_layout.h"
@@ -97,28 +97,29 @@ static inline uint8_t depth_of(const struct spy_thread *thread, const struct spy
 	return depth;
 }
 
-static inline bool on_own_stack(const struct spy_thread *thread, uintptr_t address)
+static inline bool on_thread_stack(const struct spy_thread *thread, uintptr_t address)
 {
 	return address - thread->stack_begin < thread->stack_end - thread->stack_begin;
 }
 
 /*
- * A signal handler may interrupt spy_enter or spy_leave and make a CUDA call itself: that one is lost,
- * or it would write over the record in the making and wait for a lock of its own thread's. A frame
- * not far above the busy one, on the same stack, means that the handler never came back; one far above, or on
- * another stack, is on the stack of signals. Rare: the kernel may be asked which one that is.
+ * A signal handler may interrupt spy_enter or spy_leave and make a CUDA call itself. That call is lost, or it
+ * would write over the record in the making and wait for a lock of its own thread's. A frame not far above the
+ * reentry frame, on the same stack, means that the handler never came back. One far above, or on another stack,
+ * is on the stack of signals. This is rare: the kernel may be asked which stack that is.
  */
 static __attribute__((noinline)) bool is_interrupt(const struct spy_thread *thread, uintptr_t here,
-						   uintptr_t busy)
+						   uintptr_t reentry)
 {
-	return here < busy || here - busy > ONE_STACK ||
-	       on_own_stack(thread, here) != on_own_stack(thread, busy) ||
-	       spy_apart_is_for_signals(here) != spy_apart_is_for_signals(busy);
+	return here < reentry || here - reentry > ONE_STACK ||
+	       on_thread_stack(thread, here) != on_thread_stack(thread, reentry) ||
+	       spy_own_stack_is_for_signals(here) != spy_own_stack_is_for_signals(reentry);
 }
 
 static inline bool interrupted(const struct spy_thread *thread, const struct spy_frame *frame)
 {
-	return unlikely(thread->busy) && is_interrupt(thread, (uintptr_t)frame, thread->busy);
+	return unlikely(thread->reentry_frame) &&
+	       is_interrupt(thread, (uintptr_t)frame, thread->reentry_frame);
 }
 
 static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot,

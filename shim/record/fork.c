@@ -32,7 +32,7 @@ void spy_fork_before(void)
 	struct spy_thread *thread = spy_self;
 
 	page_it_had = thread->page;
-	if (!thread->busy || thread->busy == UINTPTR_MAX)
+	if (!thread->reentry_frame || thread->reentry_frame == UINTPTR_MAX)
 		return;
 	as_it_was = map_at(NULL, THREAD_BYTES, 0);
 	if (as_it_was)
@@ -70,7 +70,7 @@ bool spy_fork_is_settled(void)
 /* It has come back to its own calls, of the child's. */
 void spy_fork_settle(void)
 {
-	if (!resumed || spy_self != resumed || resumed->busy)
+	if (!resumed || spy_self != resumed || resumed->reentry_frame)
 		return;
 	memset(resumed, 0, THREAD_BYTES);
 	spy_self_reset();

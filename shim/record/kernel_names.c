@@ -5,7 +5,7 @@
 #include <string.h>
 #include "process/heap.h" /* before uthash.h */
 #include <uthash.h>
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/board.h"
 #include "record/session.h"
 
@@ -81,7 +81,7 @@ struct naming {
 	uint32_t number; /* the answer, 0 none */
 };
 
-static void number_apart(void *data)
+static void number_on_own_stack(void *data)
 {
 	struct naming *naming = data;
 	size_t length = strnlen(naming->name, SPY_TEXT_MAX - 1);
@@ -103,6 +103,6 @@ uint32_t spy_kernel_number(const char *name)
 	struct naming naming = {.name = name};
 
 	if (name && spy_session_active())
-		spy_apart(number_apart, &naming);
+		spy_own_stack_run(number_on_own_stack, &naming);
 	return naming.number;
 }

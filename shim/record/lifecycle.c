@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "arch/x86_64/processor.h"
 #include "process/folder.h"
 #include "process/options.h"
@@ -27,7 +27,7 @@
 #include "record/sched.h"
 #include "record/session.h"
 #include "lib/bounds.h"
-#include "lib/calm.h"
+#include "lib/signal_guard.h"
 #include "lib/unwind.h"
 #include "probe/handoff.h"
 #include "probe/probe.h"
@@ -108,9 +108,9 @@ static void init(void)
 
 static _Atomic bool ready;
 
-static void init_calmly(void)
+static void init_guarded(void)
 {
-	SPY_CALM;
+	SPY_SIGNAL_GUARD;
 
 	pthread_once(&once, init);
 	atomic_store(&ready, true);
@@ -119,7 +119,7 @@ static void init_calmly(void)
 void spy_lifecycle_init(void)
 {
 	if (!atomic_load_explicit(&ready, memory_order_acquire))
-		init_calmly();
+		init_guarded();
 }
 
 __attribute__((constructor(102))) static void load(void)
@@ -364,7 +364,7 @@ static void complete_trace(void)
 	spy_metadata_write(spy_session);
 }
 
-static void end_apart(void *data)
+static void end_on_own_stack(void *data)
 {
 	const bool *from_signal = data;
 	struct spy_clock_pair now;
@@ -392,7 +392,7 @@ static void end_apart(void *data)
 
 void spy_lifecycle_end(bool from_signal)
 {
-	spy_apart(end_apart, &from_signal);
+	spy_own_stack_run(end_on_own_stack, &from_signal);
 }
 
 __attribute__((destructor(101))) static void unload(void)

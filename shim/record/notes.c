@@ -7,7 +7,7 @@
 #include <string.h>
 #include "process/heap.h" /* before uthash.h */
 #include <uthash.h>
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/board.h"
 #include "record/notes.h"
 #include "record/session.h"
@@ -84,7 +84,7 @@ struct saying {
 	va_list *args;
 };
 
-static void note_apart(void *data)
+static void note_on_own_stack(void *data)
 {
 	const struct saying *saying = data;
 	char text[SPY_TEXT_MAX];
@@ -106,7 +106,7 @@ void spy_note(enum spy_note note, const char *format, ...)
 	struct saying saying = {.note = note, .format = format, .args = &args};
 
 	va_start(args, format);
-	spy_apart(note_apart, &saying);
+	spy_own_stack_run(note_on_own_stack, &saying);
 	va_end(args);
 }
 

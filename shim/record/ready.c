@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 #include <stdatomic.h>
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "process/options.h"
 #include "process/tear.h"
 #include "record/lifecycle.h"
@@ -51,7 +51,7 @@ struct getting_ready {
 	bool again; /* not now, but soon */
 };
 
-static void get_ready_apart(void *data)
+static void get_ready_on_own_stack(void *data)
 {
 	struct getting_ready *get = data;
 
@@ -71,7 +71,7 @@ static struct spy_thread *get_ready(void)
 	struct getting_ready get = {.again = true};
 
 	while (get.again && spy_lifecycle_await())
-		spy_apart(get_ready_apart, &get);
+		spy_own_stack_run(get_ready_on_own_stack, &get);
 	return get.thread;
 }
 
@@ -102,7 +102,7 @@ struct spy_thread *spy_thread_ready(void)
 	if (in_here)
 		return NULL;
 	spy_fork_settle();
-	if (has_no_slot() || spy_apart_is_narrow()) {
+	if (has_no_slot() || spy_own_stack_is_narrow()) {
 		spy_count_lost_call();
 		return NULL;
 	}

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-#include "lib/calm.h"
+#include "lib/signal_guard.h"
 #include "lib/clock.h"
 #include "probe/probe.h"
 #include "record/sched.h"
@@ -74,8 +74,8 @@ static uint64_t ns_of(uint64_t cycles)
 	return (uint64_t)((double)cycles * 1e9 / (double)atomic_load(&spy_session->frequency));
 }
 
-/* Was the file looked into not long ago, and the thread not kept waiting then? */
-static bool is_calm(const struct spy_thread *thread, uint64_t now)
+/* Was the file read a short time ago, and was the thread not kept waiting then? */
+static bool is_uncrowded(const struct spy_thread *thread, uint64_t now)
 {
 	return thread->delay_at && !thread->crowded && now - thread->delay_at < delay_again;
 }
@@ -90,7 +90,7 @@ static bool is_explained(const struct spy_thread *thread, uint64_t window_ns, ui
 static bool look_at_delay(struct spy_thread *thread, uint64_t now, uint64_t *delay_ns)
 {
 	uint64_t delay_before_ns = thread->delay_ns, at_before = thread->delay_at;
-	SPY_CALM;
+	SPY_SIGNAL_GUARD;
 
 	if (!read_delay(&thread->delay_ns))
 		return false;
@@ -133,7 +133,7 @@ void spy_sched_look(struct spy_thread *thread, uint64_t now)
 		ran_ns = window_ns;
 	idle_ns = window_ns - ran_ns;
 	/* What was before a call that begins is of no interest. */
-	if (!is_calm(thread, at) || (now && !is_explained(thread, window_ns, ran_ns))) {
+	if (!is_uncrowded(thread, at) || (now && !is_explained(thread, window_ns, ran_ns))) {
 		if (!look_at_delay(thread, at, &delay_ns)) {
 			spy_long_call = spy_look_again = UINT64_MAX;
 			return;

@@ -2,7 +2,7 @@
  * shim/record/self.c: the calling thread's own state. Runs on the application's threads, at any time.
  */
 #include <string.h>
-#include "lib/calm.h"
+#include "lib/signal_guard.h"
 #include "lib/clock.h"
 #include "record/board.h"
 #include "record/thread.h"
@@ -29,22 +29,22 @@ void spy_thread_count_lost(struct spy_thread *thread)
 		thread->packet->discarded = thread->file.discarded;
 }
 
-struct spy_thread *spy_set_busy(uintptr_t *before)
+struct spy_thread *spy_self_block_reentry(uintptr_t *before)
 {
 	struct spy_thread *thread = spy_self;
 
 	spy_self_defers++;
 	if (!thread->page)
 		return NULL;
-	*before = thread->busy;
-	thread->busy = UINTPTR_MAX;
+	*before = thread->reentry_frame;
+	thread->reentry_frame = UINTPTR_MAX;
 	return thread;
 }
 
-void spy_restore_busy(struct spy_thread *thread, uintptr_t before)
+void spy_self_restore_reentry(struct spy_thread *thread, uintptr_t before)
 {
 	if (thread == spy_self) /* its slot may be another thread's by now */
-		thread->busy = before;
+		thread->reentry_frame = before;
 	spy_self_defers--;
 }
 

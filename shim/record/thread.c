@@ -13,7 +13,7 @@
 #include "arch/x86_64/processor.h"
 #include "probe/handoff.h"
 #include "probe/probe.h"
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/board.h"
 #include "record/message.h"
 #include "record/sched.h"
@@ -24,7 +24,7 @@
 static pthread_key_t end_key;
 static bool have_end_key;
 
-static void thread_ended_apart(void *data)
+static void thread_ended_on_own_stack(void *data)
 {
 	struct spy_thread *thread = data;
 
@@ -36,7 +36,7 @@ static void thread_ended_apart(void *data)
 
 static void thread_ended(void *data)
 {
-	spy_apart(thread_ended_apart, data);
+	spy_own_stack_run(thread_ended_on_own_stack, data);
 }
 
 void spy_thread_init(void)
@@ -155,7 +155,7 @@ static struct spy_thread *take_slot(void)
 
 struct spy_thread *spy_thread_begin(void)
 {
-	struct spy_bounds stack = spy_bounds_of_self(spy_apart_from());
+	struct spy_bounds stack = spy_bounds_of_self(spy_own_stack_left_at());
 	struct spy_thread *thread;
 	bool reused;
 
@@ -206,7 +206,7 @@ void spy_thread_end(struct spy_thread *thread)
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], 0, __ATOMIC_RELAXED);
 	thread->depth = 0;
 	thread->detail_level = SPY_DETAIL_NONE;
-	thread->busy = 0;
+	thread->reentry_frame = 0;
 	spy_stream_end(thread);
 	if (!spy_lock(&spy_session->lock))
 		return; /* nobody gets the slot any more */

@@ -61,7 +61,7 @@ struct spy_thread {
 	uint8_t detail_level; /* enum spy_detail_level: of calls[0] */
 	uint8_t device; /* shadow of the current device, +1; 0 nobody knows */
 	uint16_t context; /* shadow of the current context's number */
-	uintptr_t busy; /* the frame spy_enter or spy_leave is at work on, 0 none */
+	uintptr_t reentry_frame; /* the frame spy_enter or spy_leave is at work on, 0 none */
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
 	struct spy_waiting *waiting; /* handoff.c: for a lock of these; NULL: for none */
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
@@ -111,14 +111,14 @@ static inline void spy_thread_publish(struct spy_thread *thread, uint64_t time, 
 /* Around what a signal handler's calls must not interrupt: a record in the making. here: a frame's address. */
 static inline void spy_thread_begin_work(struct spy_thread *thread, const void *here)
 {
-	thread->busy = (uintptr_t)here;
+	thread->reentry_frame = (uintptr_t)here;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 static inline void spy_thread_end_work(struct spy_thread *thread)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->busy = 0;
+	thread->reentry_frame = 0;
 }
 
 /* The same, unless a signal handler forked right before it, and this is the child: the thread's memory is zero. */

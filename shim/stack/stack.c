@@ -13,7 +13,7 @@
  */
 #include <stddef.h>
 #include <string.h>
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "lib/clock.h"
 #include "process/options.h"
 #include "record/session.h"
@@ -189,7 +189,7 @@ static size_t walk(const struct spy_thread *thread, const struct spy_frame *fram
 		.ip = frame->caller, .sp = (uintptr_t)frame->stack, .bp = frame->stack[-3]};
 
 	if ((uintptr_t)frame > thread->stack_begin && (uintptr_t)frame < thread->stack_end) {
-		start.stack_begin = spy_apart_from();
+		start.stack_begin = spy_own_stack_left_at();
 		start.stack_end = thread->stack_end;
 	}
 	return spy_unwind(&start, frames, SPY_STACK_MOST);
@@ -300,7 +300,7 @@ struct look {
 	uint64_t now;
 };
 
-static void look_apart(void *data)
+static void look_on_own_stack(void *data)
 {
 	const struct look *look = data;
 	struct spy_thread *thread = look->thread;
@@ -327,6 +327,6 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 	begun = spy_overhead_begin();
 	*record = (struct spy_rec_stack){
 		.time = now, .event = SPY_EV_STACK, .fn = frame->slot->fn, .why = why};
-	spy_apart(look_apart, &look);
+	spy_own_stack_run(look_on_own_stack, &look);
 	spy_overhead_end(thread, begun);
 }

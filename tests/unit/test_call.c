@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "process/apart.h"
+#include "process/own_stack.h"
 #include "record/board.h"
 #include "probe/handoff.h"
 #include "hook/resolve.h"
@@ -76,7 +76,7 @@ void *spy_first_call(struct spy_slot *slot, uint64_t index)
 
 static uintptr_t signals_begin, signals_end; /* the alternate stack */
 
-bool spy_apart_is_for_signals(uintptr_t address)
+bool spy_own_stack_is_for_signals(uintptr_t address)
 {
 	return address >= signals_begin && address < signals_end;
 }
@@ -219,7 +219,7 @@ static void test_call(void **state)
 	assert_int_equal(thread.depth, 1);
 	assert_int_equal(thread.detail_level, SPY_DETAIL_TIME);
 	assert_int_equal(thread.device, 1); /* the runtime begins on the first */
-	assert_int_equal(thread.busy, 0);
+	assert_int_equal(thread.reentry_frame, 0);
 	leave(OUTER, 500, 0xdead000000000000ull);
 	call = record(sizeof(*call));
 	expect_head(&call->head, SPY_EV_CALL, FN, 500, 0, 0);
@@ -233,7 +233,7 @@ static void test_call(void **state)
 	assert_int_equal(thread.packet->time_end, 1500);
 	assert_int_equal(thread.depth, 0);
 	assert_int_equal(thread.detail_level, SPY_DETAIL_NONE);
-	assert_int_equal(thread.busy, 0);
+	assert_int_equal(thread.reentry_frame, 0);
 	assert_int_equal(n_sched + n_handoff + n_stacks, 0);
 }
 
@@ -557,15 +557,15 @@ static void test_count_when_nested(void **state)
 /* ---- what is lost, or nobody's business ---- */
 
 /* A handler's call, while a record of its thread is in the making: lost, and leaves no trace in it. */
-static void interrupt(struct spy_frame *frame, uintptr_t busy, bool lost)
+static void interrupt(struct spy_frame *frame, uintptr_t reentry, bool lost)
 {
 	uint64_t before_ns = page.lost;
 
-	thread.busy = busy;
+	thread.reentry_frame = reentry;
 	assert_ptr_equal(enter(frame, 0), &now);
 	assert_int_equal(page.lost, before_ns + lost);
 	assert_int_equal(thread.depth, !lost);
-	assert_int_equal(thread.busy, lost ? busy : 0);
+	assert_int_equal(thread.reentry_frame, lost ? reentry : 0);
 	leave(frame, 1, 0);
 	if (!lost)
 		record(sizeof(struct spy_rec_call));
@@ -691,7 +691,7 @@ static void test_transparent(void **state)
 	for (int look_up = 0; look_up < 2; look_up++) {
 		begin(NULL);
 		spy_slots[0].inspector = look_up ? SPY_INSPECTOR_get_proc_address : STATELESS;
-		thread.busy = UINTPTR_MAX;
+		thread.reentry_frame = UINTPTR_MAX;
 		enter(OUTER, 0);
 		leave(OUTER, 1, 0);
 		assert_int_equal(n_after, look_up);

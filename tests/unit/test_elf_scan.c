@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "never_busy.h"
+#include "no_guard.h"
 #include "lib/elf_scan.h"
 
 #define LIBRARY "libresolv.so.2" /* nothing here is linked with it */

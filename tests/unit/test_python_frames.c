@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "never_busy.h"
+#include "no_guard.h"
 #include "process/options.h"
 #include "stack/python.h"
 #include "record/session.h"

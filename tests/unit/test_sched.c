@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "never_busy.h"
+#include "no_guard.h"
 #include "record/sched.h"
 #include "record/session.h"
 

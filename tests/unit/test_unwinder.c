@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
-#include "never_busy.h"
+#include "no_guard.h"
 #include "lib/elf_scan.h"
 #include "lib/unwind.h"
 

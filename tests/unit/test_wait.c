@@ -18,7 +18,7 @@
 #include "record/board.h"
 #include "arch/x86_64/frame_layout.h"
 #include "probe/handoff.h"
-#include "never_busy.h"
+#include "no_guard.h"
 #include "probe/probe.h"
 #include "record/session.h"
 #include "probe/wait.h"
@@ -117,7 +117,7 @@ static void wait_for(enum spy_wait_kind kind, const void *object, const uint32_t
 }
 
 /* Thread 102 is in a call of its own. */
-static void be_busy(unsigned int slot)
+static void be_in_call(unsigned int slot)
 {
 	pages[slot].depth = 1;
 	pages[slot].outer_fn = (uint16_t)(FN + slot);
@@ -135,7 +135,7 @@ static void test_mutex(void **state)
 	struct spy_wait wait;
 
 	(void)state;
-	be_busy(2);
+	be_in_call(2);
 	spy_wait_begin(&wait, SPY_WAIT_MUTEX, &lock, &owner, 0);
 	assert_int_equal(pages[1].wait_kind, SPY_WAIT_MUTEX + 1);
 	assert_int_equal(pages[1].wait_holder, 102);
@@ -165,7 +165,7 @@ static void test_mutex(void **state)
 	assert_int_equal(record->holder_device, 2);
 	assert_int_equal(record->holder_stream, 2);
 	assert_int_equal(self->waited, 70);
-	assert_int_equal(self->busy, 0);
+	assert_int_equal(self->reentry_frame, 0);
 	/* Locks come one by one, however alike. */
 	owner = 102;
 	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 30, false);
@@ -206,7 +206,7 @@ static void test_readers(void **state)
 	uint32_t owner = 0;
 
 	(void)state;
-	be_busy(3);
+	be_in_call(3);
 	spy_hold_add(&spy_session->threads[3], &rwlock);
 	spy_hold_add(self, &rwlock); /* one's own does not count */
 	wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
@@ -238,7 +238,7 @@ static void test_readers(void **state)
 	assert_int_equal(last()->flags, SPY_WAIT_READERS);
 	pthread_rwlock_unlock(&rwlock);
 	owner = 102; /* a writer names itself */
-	be_busy(2);
+	be_in_call(2);
 	wait_for(SPY_WAIT_READ, &rwlock, &owner, 5, false);
 	assert_int_equal(last()->holder, 102);
 	assert_int_equal(last()->flags, 0);
@@ -329,7 +329,7 @@ static void test_no_room(void **state)
 	wait_for(SPY_WAIT_MUTEX, &owner, &owner, 1, false); /* another lock */
 	assert_int_equal(last()->object, 0);
 	assert_int_equal(last()->count, 4);
-	be_busy(3); /* what is not so of all is not said */
+	be_in_call(3); /* what is not so of all is not said */
 	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 1, false);
 	assert_int_equal(last()->flags, SPY_WAIT_FAILED);
 	assert_int_equal(lost, 0);
@@ -356,9 +356,9 @@ static void test_nobody(void **state)
 	spy_probing = false;
 	assert_null(spy_caller(&now));
 	spy_probing = true;
-	self->busy = 1;
+	self->reentry_frame = 1;
 	assert_null(spy_caller(&now));
-	self->busy = 0;
+	self->reentry_frame = 0;
 	self->depth = 0;
 	assert_null(spy_caller(&now));
 	self->depth = 1;

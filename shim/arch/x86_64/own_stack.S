@@ -7,7 +7,7 @@
 
 	.text
 
-/* spy_call_on(work, data, top): calls work(data) on another stack (apart.c). */
+/* spy_call_on(work, data, top): calls work(data) on another stack (own_stack.c). */
 	.hidden spy_call_on
 	.globl spy_call_on
 	.p2align 4

@@ -1,17 +1,17 @@
 /*
- * shim/process/apart.c: a stack of our own for what is rare. Called on the application's threads, by the slow paths. Some
- * stacks are kept; a thread that finds none makes another. Making one and giving it back stops all threads that map
- * memory or touch new memory, and eight threads whose pageable copies wait for each other leave their call stacks at the
- * same time.
+ * shim/process/own_stack.c: stacks of the shim's own for slow paths. Runs on the application's threads. Some
+ * stacks are kept; a thread that finds none maps another. Mapping and unmapping stops all threads that map
+ * memory or touch new memory, and eight threads whose pageable copies wait for each other record their call
+ * stacks at the same time.
  */
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include "process/apart.h"
-#include "lib/calm.h"
+#include "process/own_stack.h"
+#include "lib/signal_guard.h"
 #include "lib/lock.h"
 
-/* The driver may be asked on it, and an allocator that is not libc's may run: memory is used as far as it is touched. */
+/* Driver functions and allocators that are not libc's may run on it. Memory is used as far as it is touched. */
 #define STACK_BYTES ((size_t)256 << 10)
 #define GUARD_BYTES ((size_t)4096)
 #define NARROW_BYTES 1536
@@ -21,11 +21,11 @@ void spy_call_on(void (*work)(void *data), void *data, void *top)
 	__attribute__((visibility("hidden")));
 
 #define SPARES 16
-static char *spares[SPARES]; /* lowest addresses of stacks that nobody uses */
+static char *spares[SPARES]; /* lowest addresses of stacks that are not in use */
 
 static __thread uintptr_t left_at; /* 0: the thread is on the application's stack */
 
-/* The place to look at first, in which a thread finds what it put there. */
+/* The place to look at first: a thread finds there what it put there before. */
 static size_t own_place(void)
 {
 	return (spy_lock_self() >> 12) % SPARES;
@@ -72,19 +72,19 @@ static void give_stack(char *stack)
 	munmap(stack, STACK_BYTES);
 }
 
-/* The sanitizers want to be told of each stack. */
+/* Sanitizers have to know each stack: there, slow paths stay on the application's. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WHERE_IT_IS 1
+#define STAY_ON_STACK 1
 #else
-#define WHERE_IT_IS 0
+#define STAY_ON_STACK 0
 #endif
 
-void spy_apart(void (*work)(void *data), void *data)
+void spy_own_stack_run(void (*work)(void *data), void *data)
 {
 	char *stack;
-	SPY_CALM;
+	SPY_SIGNAL_GUARD;
 
-	stack = left_at || WHERE_IT_IS ? NULL : take_stack();
+	stack = left_at || STAY_ON_STACK ? NULL : take_stack();
 	if (!stack) {
 		work(data);
 		return;
@@ -95,12 +95,12 @@ void spy_apart(void (*work)(void *data), void *data)
 	give_stack(stack);
 }
 
-uintptr_t spy_apart_from(void)
+uintptr_t spy_own_stack_left_at(void)
 {
 	return left_at ? left_at : (uintptr_t)__builtin_frame_address(0);
 }
 
-bool spy_apart_is_for_signals(uintptr_t address)
+bool spy_own_stack_is_for_signals(uintptr_t address)
 {
 	stack_t stack;
 
@@ -108,7 +108,7 @@ bool spy_apart_is_for_signals(uintptr_t address)
 	       address - (uintptr_t)stack.ss_sp < stack.ss_size;
 }
 
-bool spy_apart_is_narrow(void)
+bool spy_own_stack_is_narrow(void)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	stack_t stack;

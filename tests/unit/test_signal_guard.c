@@ -1,5 +1,5 @@
 /*
- * tests/unit/test_calm.c: what a slow path puts off comes right behind it: a cancellation, asynchronous or not, with its
+ * tests/unit/test_signal_guard.c: what a slow path puts off comes right behind it: a cancellation, asynchronous or not, with its
  * result; a signal; and errno is what it was.
  */
 /* links: */
@@ -11,20 +11,20 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <unistd.h>
-#include "lib/calm.h"
+#include "lib/signal_guard.h"
 
-static atomic_int busy; /* how deep */
+static atomic_int depth; /* how deep */
 
-struct spy_thread *spy_set_busy(uintptr_t *before)
+struct spy_thread *spy_self_block_reentry(uintptr_t *before)
 {
-	*before = (uintptr_t)atomic_fetch_add(&busy, 1);
+	*before = (uintptr_t)atomic_fetch_add(&depth, 1);
 	return NULL;
 }
 
-void spy_restore_busy(struct spy_thread *thread, uintptr_t before)
+void spy_self_restore_reentry(struct spy_thread *thread, uintptr_t before)
 {
 	(void)thread;
-	atomic_store(&busy, (int)before);
+	atomic_store(&depth, (int)before);
 }
 
 struct canceled {
@@ -36,16 +36,16 @@ struct canceled {
 static void *slow_path(void *data)
 {
 	struct canceled *c = data;
-	struct spy_calm calm;
+	struct spy_signal_guard guard;
 
 	pthread_setcanceltype(c->type, NULL);
-	calm = spy_calm_begin();
+	guard = spy_signal_guard_begin();
 	sem_post(&c->inside);
 	while (sem_wait(&c->go_on) != 0) /* a cancellation point */
 		;
 	usleep(1000); /* another one */
 	c->got_through = true;
-	spy_calm_end(&calm);
+	spy_signal_guard_end(&guard);
 	c->went_on = true;
 	pthread_testcancel();
 	return NULL;
@@ -56,19 +56,19 @@ static void cancel(struct canceled *c)
 	pthread_t thread;
 	void *result = NULL;
 
-	atomic_store(&busy, 0);
+	atomic_store(&depth, 0);
 	sem_init(&c->inside, 0, 0);
 	sem_init(&c->go_on, 0, 0);
 	assert_int_equal(pthread_create(&thread, NULL, slow_path, c), 0);
 	sem_wait(&c->inside);
-	c->was_inside = atomic_load(&busy) == 1;
+	c->was_inside = atomic_load(&depth) == 1;
 	assert_int_equal(pthread_cancel(thread), 0);
 	sem_post(&c->go_on);
 	assert_int_equal(pthread_join(thread, &result), 0);
 	assert_ptr_equal(result, PTHREAD_CANCELED);
 	assert_true(c->was_inside);
 	assert_true(c->got_through);
-	assert_int_equal(atomic_load(&busy), 0);
+	assert_int_equal(atomic_load(&depth), 0);
 }
 
 static void test_a_cancellation_waits(void **state)
@@ -96,17 +96,17 @@ static void test_a_signal_waits_and_errno_stays(void **state)
 {
 	struct sigaction action = {.sa_handler = count_signal};
 	sigset_t before, after;
-	struct spy_calm calm;
+	struct spy_signal_guard guard;
 
 	(void)state;
 	sigaction(SIGUSR1, &action, NULL);
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	errno = EDOM;
-	calm = spy_calm_begin();
+	guard = spy_signal_guard_begin();
 	raise(SIGUSR1);
 	assert_int_equal(atomic_load(&handled), 0);
 	errno = EIO;
-	spy_calm_end(&calm);
+	spy_signal_guard_end(&guard);
 	assert_int_equal(errno, EDOM);
 	assert_int_equal(atomic_load(&handled), 1);
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
