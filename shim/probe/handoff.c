@@ -10,21 +10,21 @@
 #pragma GCC poison malloc calloc realloc fopen
 
 #define LOW_48 ((1ull << 48) - 1)
-#define SOME_LEAST 50000 /* cycles: twenty microseconds or so */
-#define LOOKS_APART 8 /* one in so many who take a lock looks whether anybody waits */
+#define CONTENDED_LEAST 50000 /* cycles: twenty microseconds or so */
+#define LOOK_EVERY 8 /* one in so many who take a lock looks whether anybody waits */
 
 struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
 
 /* ---- who waits ------------------------------------------------------------------------------- */
 
-/* Pairs with the look at `some` before a lock is given back (probe.c). */
+/* Pairs with the look at `contended` before a lock is given back (probe.c). */
 static void count_in(struct spy_waiting *waiting, uint64_t now)
 {
 	__atomic_fetch_add(&waiting->threads, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&waiting->some, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&waiting->contended, __ATOMIC_SEQ_CST))
 		return;
 	__atomic_store_n(&waiting->since, now, __ATOMIC_RELAXED);
-	__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&waiting->contended, 1, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -32,14 +32,14 @@ static void count_in(struct spy_waiting *waiting, uint64_t now)
  * to fetch it anew; nor too late, for until then they leave records. Who begins to wait in between finds it set, or is
  * found by the second look.
  */
-static void look_for_none(struct spy_waiting *waiting, uint64_t now)
+static void look_for_uncontended(struct spy_waiting *waiting, uint64_t now)
 {
-	if (now - __atomic_load_n(&waiting->since, __ATOMIC_RELAXED) < SOME_LEAST ||
+	if (now - __atomic_load_n(&waiting->since, __ATOMIC_RELAXED) < CONTENDED_LEAST ||
 	    __atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
 		return;
-	__atomic_store_n(&waiting->some, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&waiting->contended, 0, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&waiting->threads, __ATOMIC_SEQ_CST))
-		__atomic_store_n(&waiting->some, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&waiting->contended, 1, __ATOMIC_SEQ_CST);
 }
 
 /* Zero already: a signal handler forked during the wait, and this is the child. */
@@ -47,8 +47,8 @@ static void count_out(struct spy_waiting *waiting, uint64_t now)
 {
 	uint32_t threads = __atomic_load_n(&waiting->threads, __ATOMIC_RELAXED);
 
-	/* Pairs with others_wait: who sees us gone sees when. */
-	__atomic_store_n(&waiting->left, now, __ATOMIC_RELAXED);
+	/* Pairs with others_waited: who sees us gone sees when. */
+	__atomic_store_n(&waiting->last_leave_time, now, __ATOMIC_RELAXED);
 	while (threads && !__atomic_compare_exchange_n(&waiting->threads, &threads, threads - 1,
 						       false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
@@ -68,7 +68,7 @@ static void leave(struct spy_thread *thread, uint64_t now)
 	if (!waiting)
 		return;
 	count_out(waiting, now);
-	look_for_none(waiting, now);
+	look_for_uncontended(waiting, now);
 }
 
 void spy_handoff_leave(struct spy_thread *thread)
@@ -83,13 +83,13 @@ void spy_handoff_forget(void)
 }
 
 /* Did another thread wait for it when it was given back at `time`? He may have had it since, and be gone. */
-static bool others_wait(const struct spy_thread *thread, const struct spy_waiting *waiting,
-			uint64_t time)
+static bool others_waited(const struct spy_thread *thread, const struct spy_waiting *waiting,
+			  uint64_t time)
 {
 	uint32_t self = thread->waiting == waiting;
 
 	return __atomic_load_n(&waiting->threads, __ATOMIC_ACQUIRE) > self ||
-	       __atomic_load_n(&waiting->left, __ATOMIC_RELAXED) >= time;
+	       __atomic_load_n(&waiting->last_leave_time, __ATOMIC_RELAXED) >= time;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static uint64_t time_for(struct spy_thread *thread, uint64_t time)
 	return time;
 }
 
-static void write_taken(struct spy_thread *thread, const void *lock, uint64_t time)
+static void write_acquired(struct spy_thread *thread, const void *lock, uint64_t time)
 {
 	struct spy_rec_taken *record = spy_caller_room(thread, sizeof(*record));
 
@@ -125,22 +125,23 @@ static void write_taken(struct spy_thread *thread, const void *lock, uint64_t ti
 
 /* How the call took the lock, if that was at once and it has been waited for ever since; time 0: not so. It is told now,
  * or never will be. */
-static struct spy_taken end_taken(struct spy_thread *thread, const void *lock)
+static struct spy_acquired end_acquired(struct spy_thread *thread, const void *lock)
 {
 	uint64_t since = __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED);
 
-	for (unsigned int i = 1; i <= SPY_TAKEN; i++) {
-		struct spy_taken *taken = &thread->taken[(thread->n_taken - i) % SPY_TAKEN];
-		struct spy_taken was = *taken;
+	for (unsigned int i = 1; i <= SPY_ACQUIRED; i++) {
+		struct spy_acquired *acquired =
+			&thread->acquired[(thread->n_acquired - i) % SPY_ACQUIRED];
+		struct spy_acquired was = *acquired;
 
 		if (was.lock != (uintptr_t)lock)
 			continue;
-		taken->lock = 0;
+		acquired->lock = 0;
 		if (was.time < thread->calls[0].start || was.time < since)
 			break;
 		return was;
 	}
-	return (struct spy_taken){0};
+	return (struct spy_acquired){0};
 }
 
 void spy_handoff_unlocked(const void *lock)
@@ -152,23 +153,23 @@ void spy_handoff_unlocked(const void *lock)
 
 	if (!thread)
 		return;
-	time = end_taken(thread, lock).time;
+	time = end_acquired(thread, lock).time;
 	/* A thread that has just waited itself may take it hundreds of times before that is over. */
-	emit = time && others_wait(thread, waiting, time);
+	emit = time && others_waited(thread, waiting, time);
 	if (thread->waiting == waiting)
 		leave(thread, spy_clock());
 	else if (!time)
-		look_for_none(waiting, spy_clock());
-	else if (!(time / 64 % LOOKS_APART))
-		look_for_none(waiting, time);
+		look_for_uncontended(waiting, spy_clock());
+	else if (!(time / 64 % LOOK_EVERY))
+		look_for_uncontended(waiting, time);
 	if (!emit || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
-	write_taken(thread, lock, time);
+	write_acquired(thread, lock, time);
 	spy_thread_end_work(thread);
 }
 
-static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const void *lock,
-		       uint64_t time, uint64_t now, uint64_t held)
+static void write_released(struct spy_thread *thread, enum spy_wait_kind kind, const void *lock,
+			   uint64_t time, uint64_t now, uint64_t held_for)
 {
 	struct spy_rec_held *record = spy_caller_room(thread, sizeof(*record));
 	uint64_t span = (now - time) / SPY_SPAN_UNIT;
@@ -185,7 +186,7 @@ static void write_held(struct spy_thread *thread, enum spy_wait_kind kind, const
 		.outer_fn = thread->calls[0].fn,
 		.object = (uintptr_t)lock,
 		.span = span < UINT16_MAX ? span : UINT16_MAX,
-		.held = held,
+		.held = held_for,
 	};
 	spy_thread_publish(thread, time, sizeof(*record));
 }
@@ -194,24 +195,24 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 {
 	struct spy_waiting *waiting = spy_waiting_for(lock);
 	struct spy_thread *thread = spy_caller(__builtin_frame_address(0));
-	struct spy_taken taken;
-	uint64_t now, held;
+	struct spy_acquired acquired;
+	uint64_t now, held_for;
 	bool emit;
 
 	if (!thread)
 		return;
 	now = spy_clock();
-	taken = end_taken(thread, lock);
-	held = taken.time && time > taken.time ? (time - taken.time) & LOW_48 : 0;
+	acquired = end_acquired(thread, lock);
+	held_for = acquired.time && time > acquired.time ? (time - acquired.time) & LOW_48 : 0;
 	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. */
-	sure = sure && held && !taken.marked;
-	emit = time && (sure || others_wait(thread, waiting, time));
+	sure = sure && held_for && !acquired.marked;
+	emit = time && (sure || others_waited(thread, waiting, time));
 	if (thread->waiting == waiting)
 		leave(thread, now);
 	else if (!sure)
-		look_for_none(waiting, now);
+		look_for_uncontended(waiting, now);
 	if (!emit || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
-	write_held(thread, kind, lock, time, now, held);
+	write_released(thread, kind, lock, time, now, held_for);
 	spy_thread_end_work(thread);
 }

@@ -29,10 +29,10 @@
 #define SPY_WAITING_BUCKETS 512
 
 struct spy_waiting {
-	uint32_t some __attribute__((aligned(64)));
-	uint64_t since; /* when some was set */
+	uint32_t contended __attribute__((aligned(64)));
+	uint64_t since; /* when contended was set */
 	uint32_t threads __attribute__((aligned(64)));
-	uint64_t left; /* when one of them was last counted out */
+	uint64_t last_leave_time; /* when one of them was last counted out */
 };
 
 extern struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
@@ -47,21 +47,21 @@ static inline struct spy_waiting *spy_waiting_for(const void *lock)
 static inline bool spy_is_waited_for(const void *lock)
 {
 	return __builtin_expect(
-		__atomic_load_n(&spy_waiting_for(lock)->some, __ATOMIC_RELAXED) != 0, 0);
+		__atomic_load_n(&spy_waiting_for(lock)->contended, __ATOMIC_RELAXED) != 0, 0);
 }
 
 /* ---- taken at once: on the thread that has the lock ---------------------------------------------- */
 
 /* before: the clock, right before it was tried. A call that is only counted has a beginning from now on. */
-static inline struct spy_taken *spy_take(struct spy_thread *thread, const void *lock,
-					 uint64_t before)
+static inline struct spy_acquired *spy_handoff_acquired(struct spy_thread *thread, const void *lock,
+							uint64_t before)
 {
-	struct spy_taken *taken = &thread->taken[thread->n_taken++ % SPY_TAKEN];
+	struct spy_acquired *acquired = &thread->acquired[thread->n_acquired++ % SPY_ACQUIRED];
 
 	if (!thread->calls[0].start)
 		spy_caller_set_begin(thread, before);
-	*taken = (struct spy_taken){.lock = (uintptr_t)lock, .time = before};
-	return taken;
+	*acquired = (struct spy_acquired){.lock = (uintptr_t)lock, .time = before};
+	return acquired;
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */

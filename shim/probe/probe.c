@@ -143,10 +143,10 @@ static inline uint64_t before_try(const void *lock)
 }
 
 /* The lock was had at the first attempt. */
-static inline void note_taken(const void *lock, uint64_t before)
+static inline void note_acquired(const void *lock, uint64_t before)
 {
 	if (unlikely(before))
-		spy_take(spy_self, lock, before);
+		spy_handoff_acquired(spy_self, lock, before);
 }
 
 /* Gives a lock back that does not tell whether anybody sleeps for it. Not after that does it look at the clock: who
@@ -199,10 +199,10 @@ static inline bool recursed(const pthread_mutex_t *lock)
 	return lock->__data.__count > 1;
 }
 
-static inline void note_mutex_taken(const pthread_mutex_t *lock, int result, uint64_t before)
+static inline void note_mutex_acquired(const pthread_mutex_t *lock, int result, uint64_t before)
 {
 	if (unlikely(before) && !not_had(result) && !recursed(lock))
-		spy_take(spy_self, lock, before);
+		spy_handoff_acquired(spy_self, lock, before);
 }
 
 /*
@@ -233,7 +233,7 @@ static inline bool is_held(const pthread_mutex_t *lock)
 		else \
 			result = real.pthread_mutex_trylock(l); \
 		if (likely(result != EBUSY)) { \
-			note_mutex_taken(l, result, before); \
+			note_mutex_acquired(l, result, before); \
 			return result; \
 		} \
 		begin_mutex(&wait, l); \
@@ -252,7 +252,7 @@ PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 	uint64_t before = before_try(lock);
 	int result = real.pthread_mutex_trylock(lock);
 
-	note_mutex_taken(lock, result, before);
+	note_mutex_acquired(lock, result, before);
 	return result;
 }
 
@@ -312,7 +312,7 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 			return real.name args; \
 		result = real.try(l); \
 		if (likely(!result)) { \
-			note_taken(l, before); \
+			note_acquired(l, before); \
 		} else if (result == EBUSY) { \
 			begin_rwlock(&wait, kind, l); \
 			result = real.name args; \
@@ -344,7 +344,7 @@ PROBE(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock), (lock))
 	int result = real.pthread_rwlock_tryrdlock(lock);
 
 	if (!result) {
-		note_taken(lock, before);
+		note_acquired(lock, before);
 		spy_hold_add(spy_self, lock);
 	}
 	return result;
@@ -356,7 +356,7 @@ PROBE(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock), (lock))
 	int result = real.pthread_rwlock_trywrlock(lock);
 
 	if (!result)
-		note_taken(lock, before);
+		note_acquired(lock, before);
 	return result;
 }
 
@@ -379,7 +379,7 @@ PROBE(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
 
 	result = real.pthread_spin_trylock(lock);
 	if (likely(result != EBUSY)) {
-		note_taken((const void *)lock, before);
+		note_acquired((const void *)lock, before);
 	} else {
 		spy_wait_begin(&wait, SPY_WAIT_SPIN, (const void *)lock, NULL, 0);
 		result = real.pthread_spin_lock(lock);
@@ -396,7 +396,7 @@ PROBE(int, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock))
 	int result = real.pthread_spin_trylock(lock);
 
 	if (!result) {
-		note_taken((const void *)lock, before);
+		note_acquired((const void *)lock, before);
 		spy_hold_add(spy_self, (const void *)lock);
 	}
 	return result;
@@ -424,10 +424,10 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 	}
 
 /* After a condition glibc marks the mutex as if somebody slept for it. */
-static inline void note_retaken(const pthread_mutex_t *lock)
+static inline void note_reacquired(const pthread_mutex_t *lock)
 {
 	if (spy_is_waited_for(lock) && !recursed(lock))
-		spy_take(spy_self, lock, spy_clock())->marked = true;
+		spy_handoff_acquired(spy_self, lock, spy_clock())->marked = true;
 }
 
 /* The mutex is given back for as long as the wait lasts. */
@@ -441,7 +441,7 @@ static inline void note_retaken(const pthread_mutex_t *lock)
 		spy_wait_begin(&wait, SPY_WAIT_CONDITION, c, NULL, 0); \
 		result = real.name args; \
 		spy_wait_end(&wait, result); \
-		note_retaken(m); \
+		note_reacquired(m); \
 		return result; \
 	}
 

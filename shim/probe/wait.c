@@ -85,11 +85,11 @@ static bool read_name(uint32_t tid, char name[16])
 /* Has the thread's name been written? If not, the caller is to do it. */
 static bool is_name_emitted(uint32_t tid)
 {
-	for (unsigned int i = 0; i < SPY_STRANGERS; i++) {
+	for (unsigned int i = 0; i < SPY_NONCUDA_THREADS; i++) {
 		uint32_t known = 0;
 
-		if (__atomic_compare_exchange_n(&spy_session->strangers[i], &known, tid, false,
-						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&spy_session->noncuda_threads[i], &known, tid,
+						false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return false;
 		if (known == tid)
 			return true;
@@ -102,7 +102,7 @@ static bool is_name_emitted(uint32_t tid)
  * trace once: into the stream of the thread that waits for it. The session's would need its lock,
  * whose owner may be waiting for the very allocator that we are in.
  */
-static void tell_stranger(struct spy_thread *thread, uint32_t tid)
+static void emit_noncuda_thread(struct spy_thread *thread, uint32_t tid)
 {
 	struct spy_rec_stranger *record;
 	char name[16] = "";
@@ -125,7 +125,7 @@ static void look_at_holder(struct spy_wait *wait)
 
 	if (!page) {
 		wait->flags |= SPY_WAIT_IDLE_HOLDER;
-		tell_stranger(wait->thread, wait->holder);
+		emit_noncuda_thread(wait->thread, wait->holder);
 		return;
 	}
 	/* Pairs with publish_depth: fn and since are those of a call that has begun. */

@@ -110,7 +110,7 @@ static const char *unknown_name(const char *list)
 	return NULL;
 }
 
-bool spy_options_complaint(char *text, size_t size)
+bool spy_options_warning(char *text, size_t size)
 {
 	unsigned long long number;
 	const char *name;

@@ -33,7 +33,7 @@ uint64_t spy_options_floor_bytes(uint64_t file_system);
 gid_t spy_options_group(void);
 
 /* What is wrong with the options, if anything is: one sentence into text. */
-bool spy_options_complaint(char *text, size_t size);
+bool spy_options_warning(char *text, size_t size);
 
 /* Applies `trace` and `count` to the slots. */
 void spy_options_select(void);

@@ -163,22 +163,22 @@ WRAP(int, siginterrupt, (int number, int interrupt), (number, interrupt))
 
 /* ---- threads that block it ------------------------------------------------------------------- */
 
-static __thread bool held; /* the thread believes to block SIGBUS */
+static __thread bool blocks_sigbus; /* as the program sees it */
 
 typedef int set_mask(int how, const sigset_t *set, sigset_t *old);
 
 static int change_mask(set_mask *change, int how, const sigset_t *set, sigset_t *old)
 {
-	bool before = held, named = set && sigismember(set, SIGBUS) == 1;
+	bool before = blocks_sigbus, named = set && sigismember(set, SIGBUS) == 1;
 	sigset_t others;
 	int result;
 
 	if (!spy_self->page || !atomic_load(&watching))
 		return change(how, set, old);
 	if (set && how == SIG_SETMASK)
-		held = named;
+		blocks_sigbus = named;
 	else if (named)
-		held = how == SIG_BLOCK;
+		blocks_sigbus = how == SIG_BLOCK;
 	if (named && how != SIG_UNBLOCK) {
 		others = *set;
 		sigdelset(&others, SIGBUS);
@@ -186,7 +186,7 @@ static int change_mask(set_mask *change, int how, const sigset_t *set, sigset_t 
 	}
 	result = change(how, set, old);
 	if (result)
-		held = before;
+		blocks_sigbus = before;
 	else if (old && before)
 		sigaddset(old, SIGBUS);
 	return result;
@@ -317,7 +317,7 @@ static void let_die(const siginfo_t *info, bool fault)
 /* Who blocks it gets it later, or by sigwait. */
 static void put_off(const siginfo_t *info, ucontext_t *context)
 {
-	held = false;
+	blocks_sigbus = false;
 	sigaddset(&context->uc_sigmask, SIGBUS);
 	if (info->si_code == SI_TKILL)
 		spy_syscall(SYS_rt_tgsigqueueinfo, getpid(), spy_syscall(SYS_gettid), SIGBUS, info);
@@ -350,7 +350,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
 		errno = error;
 		return;
 	}
-	if (!fault && (held || spy_self_defers))
+	if (!fault && (blocks_sigbus || spy_self_defers))
 		put_off(info, context);
 	else if (action.sa_handler == SIG_IGN && !fault)
 		;

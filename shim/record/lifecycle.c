@@ -209,7 +209,7 @@ static int begin_files(void)
 /* What is known when a session begins. */
 static void write_first_records(void)
 {
-	char complaint[256];
+	char warning[256];
 
 	/* Once more: those that were given out before the session was active (spy_slots_number). */
 	spy_slots_list_counters(spy_session->board->counter_fn);
@@ -218,9 +218,9 @@ static void write_first_records(void)
 	spy_notes_flush_early();
 	if (spy_probing)
 		spy_probe_note();
-	if (spy_options_complaint(complaint, sizeof(complaint))) {
-		spy_message("%s", complaint);
-		spy_note(SPY_NOTE_OTHER, "%s", complaint);
+	if (spy_options_warning(warning, sizeof(warning))) {
+		spy_message("%s", warning);
+		spy_note(SPY_NOTE_OTHER, "%s", warning);
 	}
 	if (spy_folder_group_error())
 		spy_message("CUDASPY_GROUP=%s: %s; only its owner may read the trace",

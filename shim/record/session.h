@@ -17,7 +17,7 @@
 #include "process/text.h"
 #include "record/thread.h"
 
-#define SPY_STRANGERS 64 /* that get their name into the trace */
+#define SPY_NONCUDA_THREADS 64 /* whose names get into the trace */
 
 enum spy_session_state {
 	SPY_SESSION_NONE,
@@ -47,7 +47,8 @@ struct spy_session {
 	struct spy_file_id board_id;
 	bool given; /* the folder has become another user's (identity.c) */
 	uint32_t slot_tids[SPY_BOARD_SLOTS]; /* thread that has the slot now, 0 none */
-	uint32_t strangers[SPY_STRANGERS]; /* threads that make no calls, told of already; 0 none */
+	uint32_t noncuda_threads
+		[SPY_NONCUDA_THREADS]; /* non-CUDA threads whose names are in the trace; 0 none */
 	struct spy_object_counters objects; /* as of the last look at the modules */
 	bool driver_described; /* GPUs and versions are in the trace */
 	bool driver_begun; /* cuInit was called; what there is of MPS was looked for */

@@ -180,7 +180,7 @@ struct spy_thread *spy_thread_begin(void)
 	thread->page->wait_kind = 0;
 	thread->n_holds = 0;
 	memset(thread->holds, 0, sizeof(thread->holds));
-	memset(thread->taken, 0, sizeof(thread->taken));
+	memset(thread->acquired, 0, sizeof(thread->acquired));
 	thread->row = NULL;
 	thread->python_asked = NULL;
 	spy_python_ask(&thread->python_asked);

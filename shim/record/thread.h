@@ -31,13 +31,13 @@ struct spy_progress {
 };
 
 /* A lock that others wait for, and that the thread has taken without a wait. */
-struct spy_taken {
+struct spy_acquired {
 	uintptr_t lock; /* 0: none */
 	uint64_t time; /* right before it was tried */
 	bool marked; /* by glibc, as if somebody slept for it: taken again after a condition */
 };
 
-#define SPY_TAKEN 8
+#define SPY_ACQUIRED 8
 
 /* stack.c: a place that has had its first calls, and whose next ones are rarely due. */
 struct spy_settled {
@@ -67,8 +67,8 @@ struct spy_thread {
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
 	/* probe.c and wait.c */
 	uint8_t *row; /* the last record of a wait, for the next of its kind to join */
-	struct spy_taken taken[SPY_TAKEN]; /* a ring */
-	unsigned int n_taken;
+	struct spy_acquired acquired[SPY_ACQUIRED]; /* a ring */
+	unsigned int n_acquired;
 	unsigned int n_holds;
 	uintptr_t holds[SPY_HOLDS]; /* locks held as reader, and spin locks; others look */
 	uint64_t waited; /* for locks, since ran_at (cycles) */

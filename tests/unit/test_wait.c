@@ -245,7 +245,7 @@ static void test_readers(void **state)
 }
 
 /* A thread that makes no calls is named once. */
-static void test_stranger(void **state)
+static void test_noncuda_thread(void **state)
 {
 	const struct spy_rec_stranger *record = (const void *)self->head;
 	uint32_t owner = (uint32_t)syscall(SYS_gettid);
@@ -452,9 +452,9 @@ static void test_begins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_mutex),    TEST(test_holders), TEST(test_readers),
-		TEST(test_stranger), TEST(test_rows),    TEST(test_no_room),
-		TEST(test_nobody),   TEST(test_frames),  TEST(test_begins),
+		TEST(test_mutex),          TEST(test_holders), TEST(test_readers),
+		TEST(test_noncuda_thread), TEST(test_rows),    TEST(test_no_room),
+		TEST(test_nobody),         TEST(test_frames),  TEST(test_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
