@@ -1,6 +1,6 @@
 /*
- * shim/describe/gpus.c: which GPUs and which driver the process talks to, asked of the driver once, after its
- * cuInit succeeded. Runs on the thread that called cuInit, after its call was timed.
+ * shim/describe/gpus.c: which GPUs and which driver the process talks to, asked of the driver once,
+ * after its cuInit succeeded. Runs on the thread that called cuInit, after its call was timed.
  */
 #include <stdio.h>
 #include <string.h>

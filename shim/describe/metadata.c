@@ -1,7 +1,7 @@
 /*
- * shim/describe/metadata.c: the metadata of a trace: what metadata_layout.h fixes, plus this process' own
- * environment and clock. Written when a session begins and again when it ends, with the better
- * frequency. Runs in slow paths only.
+ * shim/describe/metadata.c: the metadata of a trace: what metadata_layout.h fixes, plus this
+ * process' own environment and clock. Written when a session begins and again when it ends, with
+ * the better frequency. Runs in slow paths only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -113,7 +113,7 @@ static void write_variables(struct spy_text *out)
 	}
 }
 
-/* CPUs the process may use; 0: more than a small set can tell. */
+/* CPUs the process may use; 0: more than a small set can hold. */
 static int count_cpus(void)
 {
 	cpu_set_t set;
@@ -151,7 +151,8 @@ static void write_environment(struct spy_text *out, const struct spy_session *se
 		write_variables(out);
 }
 
-/* As it was when the session began: since then the program may have changed its root, and see no /proc. */
+/* As it was when the session began: since then the program may have changed its root, and see no
+ * /proc. */
 static const char *environment_of(struct spy_session *session)
 {
 	if (!session->environment.length)

@@ -1,7 +1,8 @@
 /*
- * shim/describe/modules.c: the ELF objects of the process, so that an address in the trace can be told as
- * module and offset. Called when a session begins and ends and at each packet change; a look costs
- * one step of dl_iterate_phdr unless something was loaded or unloaded since.
+ * shim/describe/modules.c: the ELF objects of the process, so that an address in the trace can be
+ * shown as module and offset. Called when a session begins and ends and at each packet change, on
+ * the application's threads. A look costs one step of dl_iterate_phdr unless something was loaded
+ * or unloaded since.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -89,7 +90,7 @@ struct walk {
 	size_t count, room;
 };
 
-/* A lock in a library's data is told as library and offset: where does its last segment end? */
+/* A lock in a library's data is shown as library and offset: where does the last segment end? */
 static uint32_t span_pages(const struct spy_object *object)
 {
 	uintptr_t end = 0;
@@ -103,7 +104,7 @@ static uint32_t span_pages(const struct spy_object *object)
 	return (uint32_t)((end + 4095) / 4096);
 }
 
-/* Copies only: the loader's lock is held here, and somebody else's allocator may want it. */
+/* Copies only: the loader's lock is held here, and an allocator that is not libc's may need it. */
 static int visit_object(const struct spy_object *object, void *data)
 {
 	struct walk *walk = data;
@@ -149,7 +150,8 @@ static struct found *walk_objects(size_t *count, size_t *bytes)
 	return walk.found;
 }
 
-/* What a path leads to, where /proc says it; in memory that is the next call's. Under the look_lock. */
+/* What a path leads to, where /proc says it; in memory that is the next call's. Under the
+ * look_lock. */
 static const char *real_path(const char *path)
 {
 	static char real[SPY_PATH_MAX];
@@ -168,8 +170,8 @@ static const char *real_path(const char *path)
 	return real;
 }
 
-/* The executable's own name is empty in the loader's list, and what was opened by a relative path has
- * that one: a name that can be found later is absolute. */
+/* The executable's own name is empty in the loader's list, and what was opened by a relative
+ * path has that one: a name that can be found later is absolute. */
 static void make_absolute(struct found *found)
 {
 	const char *path;
@@ -253,7 +255,7 @@ void spy_modules_look(void)
 	bool look_for_python = false;
 
 	if (!spy_try_lock(&spy_session->look_lock))
-		return; /* somebody is looking */
+		return; /* another thread is looking */
 	counters = spy_session->objects;
 	spy_count_objects(&counters); /* or else, when the loader is not at work */
 	if (!spy_session->modules || counters.added != spy_session->objects.added ||
@@ -262,7 +264,7 @@ void spy_modules_look(void)
 		look_at_all(counters.added + counters.removed);
 		look_for_python = true;
 	}
-	/* Somebody who unloads may have forgotten it behind our look. */
+	/* A thread that unloads may have forgotten it after the look. */
 	if (__atomic_exchange_n(&spy_session->python_forgotten, false, __ATOMIC_ACQ_REL) ||
 	    look_for_python)
 		spy_python_look();

@@ -1,12 +1,13 @@
 /*
- * shim/describe/mps.c: does this process share its GPUs through MPS, NVIDIA's Multi-Process Service, and with
- * whose server? Runs on the thread that calls cuInit, before the call (where a client waits while the
- * server belongs to another user) and after it, outside the time that is measured.
+ * shim/describe/mps.c: does this process share its GPUs through MPS, NVIDIA's Multi-Process
+ * Service, and with whose server? Runs on the thread that calls cuInit, before the call (where a
+ * client waits while the server belongs to another user) and after it, outside the time that is
+ * measured.
  *
- * The daemon's folder is CUDA_MPS_PIPE_DIRECTORY or /tmp/nvidia-mps; in it are a pipe called control
- * and nvidia-cuda-mps-control.pid. The server is a child of the daemon and runs as the user whose
- * clients it serves (NVIDIA, Multi-Process Service: "Architecture", "Tools and Interface Reference").
- * What cannot be read, in another PID namespace say, is left 0: unknown.
+ * The daemon's folder is CUDA_MPS_PIPE_DIRECTORY or /tmp/nvidia-mps; in it are a pipe called
+ * control and nvidia-cuda-mps-control.pid. The server is a child of the daemon and runs as the user
+ * whose clients it serves (NVIDIA, Multi-Process Service: "Architecture", "Tools and Interface
+ * Reference"). What cannot be read, in another PID namespace say, is left 0: unknown.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,9 +23,12 @@
 #define DAEMON_NAME "nvidia-cuda-mps-control"
 #define SERVER_NAME "nvidia-cuda-mps-server"
 
-/* The first bytes of a file, ending in NUL. Returns how many, 0 for none. Anybody may have put anything
- * into a folder in /tmp: what is no plain file is not opened, for opening a pipe waits for its writer and
- * opening a device does things; and it may have become one between the two. */
+/*
+ * The first bytes of a file, ending in NUL. Returns how many, 0 for none. A folder in /tmp may
+ * contain anything of any user's. What is no plain file is not opened: opening a pipe waits for its
+ * writer, and opening a device has effects. It may also have become one between the two system
+ * calls.
+ */
 static size_t read_start(const char *path, char *text, size_t size)
 {
 	struct stat status;
@@ -43,8 +47,8 @@ static size_t read_start(const char *path, char *text, size_t size)
 	return bytes > 0 ? (size_t)bytes : 0;
 }
 
-/* Is that process called so? Numbers in files can be old, or of another PID namespace; and a child has
- * its parent's name until it becomes another program. */
+/* Is that process called so? Numbers in files can be old, or of another PID namespace; and a
+ * child has its parent's name until it becomes another program. */
 static bool is_called(uint32_t pid, const char *name)
 {
 	char path[64], command[256];

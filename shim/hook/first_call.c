@@ -1,6 +1,6 @@
 /*
- * shim/hook/first_call.c: the first call of a function, perhaps the first of the process. Runs on the
- * application's threads, on the recorder's own stack.
+ * shim/hook/first_call.c: the first call of a function, perhaps the first of the process. Runs on
+ * the application's threads, on the recorder's own stack.
  */
 #include "hook/resolve.h"
 #include "hook/slots.h"

@@ -1,6 +1,6 @@
 /*
- * shim/hook/libraries.c: looks at libraries that are opened and closed. Runs within the application's dlopen,
- * dlmopen and dlclose.
+ * shim/hook/libraries.c: looks at libraries that are opened and closed. Runs within the
+ * application's dlopen, dlmopen and dlclose.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 #include "record/lifecycle.h"
 #include "record/session.h"
 
-/* ---- dlclose --------------------------------------------------------------------------------- */
+/* ---- dlclose -------------------------------------------------------------------------------- */
 
 static void look_at_modules(void *unused)
 {
@@ -43,14 +43,14 @@ int dlclose(void *handle)
 		return result;
 	}
 	spy_own_stack_run(spy_wrap_forget_unloaded, NULL);
-	if (spy_python_forget() || python) { /* somebody else may have found it again meanwhile */
+	if (spy_python_forget() || python) { /* another thread may have found it again */
 		__atomic_store_n(&spy_session->python_forgotten, true, __ATOMIC_RELEASE);
 		spy_own_stack_run(look_at_modules, NULL);
 	}
 	return result;
 }
 
-/* ---- dlopen and dlmopen pass by -------------------------------------------------------------- */
+/* ---- dlopen and dlmopen pass by ------------------------------------------------------------- */
 
 __attribute__((visibility("hidden"))) void spy_peek_dlopen(const char *file, int mode);
 __attribute__((visibility("hidden"))) void spy_peek_dlmopen(Lmid_t space, const char *file,

@@ -1,6 +1,7 @@
 /*
- * shim/hook/loader.c: the dynamic loader's functions that the shim stands before, and the objects that it has
- * loaded. Runs on the application's threads: when the library is loaded, and at first calls and look-ups.
+ * shim/hook/loader.c: the dynamic loader's functions that the shim stands before, and the objects
+ * that it has loaded. Runs on the application's threads: when the library is loaded, and at first
+ * calls and look-ups.
  */
 #include <dlfcn.h>
 #include <string.h>

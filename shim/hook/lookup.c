@@ -1,6 +1,6 @@
 /*
- * shim/hook/lookup.c: what dlsym and dlvsym answer when they are asked for a function of CUDA's. Runs within
- * the application's look-ups.
+ * shim/hook/lookup.c: what dlsym and dlvsym answer when they are asked for a function of CUDA's.
+ * Runs within the application's look-ups.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,8 +33,8 @@ static void *wrap_found(int fn, void *found)
 }
 
 /*
- * A global search found our own stub first: what would it have found without us? What lies behind us
- * in the global scope; or, for a caller that was opened later, in the scope of its own.
+ * A global search found our own stub first: what would it have found without us? What lies behind
+ * us in the global scope; or, for a caller that was opened later, in the scope of its own.
  */
 static void *behind_us(int fn, void *handle, const char *name, const char *version,
 		       const void *caller)
@@ -75,10 +75,8 @@ static void note_static_runtime(int fn, const void *caller)
 			 *at.path ? at.path : program_invocation_name);
 }
 
-/*
- * Decides a look-up whose name begins like CUDA's, made at `caller`. Returns 1 and the answer, or 0:
- * jump to the real function, which will see the caller as it is. Called by the assembly.
- */
+/* Decides a look-up whose name begins like CUDA's, made at `caller`. Returns 1 and the answer,
+ * or 0: jump to the real function, which will see the caller as it is. Called by the assembly. */
 __attribute__((visibility("hidden"))) int
 spy_lookup(void *handle, const char *name, const char *version, void **answer, const void *caller);
 
@@ -91,8 +89,8 @@ int spy_lookup(void *handle, const char *name, const char *version, void **answe
 	spy_lifecycle_init();
 	fn = name ? spy_slots_find(name) : -1;
 	if (handle == RTLD_NEXT) {
-		/* Only the loader knows who is next after the caller. But where nobody after us
-		 * has the function, our stub must not pretend to. */
+		/* Only the loader knows what is next after the caller. But where nothing behind
+		 * us has the function, our stub must not be the answer. */
 		if (fn < 0 || spy_loader_at(caller, fn).position > spy_loader_self ||
 		    ask(RTLD_NEXT, name, version))
 			return 0;
@@ -100,7 +98,8 @@ int spy_lookup(void *handle, const char *name, const char *version, void **answe
 		return 1;
 	}
 	if (fn < 0) {
-		/* RTLD_DEFAULT depends on who asks: nothing of ours comes in its way. */
+		/* The answer to RTLD_DEFAULT depends on the caller: the real function must see
+		 * it. */
 		if (!name || handle == RTLD_DEFAULT || strncmp(name, "cu", 2) != 0 ||
 		    name[2] < 'A' || name[2] > 'Z')
 			return 0;

@@ -1,6 +1,7 @@
 /*
- * shim/hook/resolve.c: from a slot to the real function. A stub's slot keeps its real function; the first call
- * or look-up finds it. Runs on the application's threads, at first calls and look-ups only.
+ * shim/hook/resolve.c: from a slot to the real function. A stub's slot keeps its real function; the
+ * first call or look-up finds it. Runs on the application's threads, at first calls and look-ups
+ * only.
  */
 #include <stdatomic.h>
 #include "hook/loader.h"
@@ -102,7 +103,8 @@ void *spy_resolve_keep(struct spy_slot *slot, void *real, int layer)
 	if (slot->real) { /* another thread was faster */
 		real = slot->real;
 	} else if (real && locked) { /* or else the next call finds it again */
-		/* An interposer in between: the layer below it is the one the caller was linked to. */
+		/* An interposer in between: the layer below it is the one the caller was linked
+		 * to. */
 		if (layer >= 0)
 			__atomic_store_n(&slot->layer, (uint8_t)layer, __ATOMIC_RELAXED);
 		spy_slots_set_foreign(slot, layer < 0);

@@ -1,6 +1,7 @@
 /*
- * shim/hook/slots.c: the table of slots, made from the list of entry points, and what the user's selection
- * changes in it. Runs on the application's threads: when the library is loaded, and at first calls.
+ * shim/hook/slots.c: the table of slots, made from the list of entry points, and what the user's
+ * selection changes in it. Runs on the application's threads: when the library is loaded, and at
+ * first calls.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "inspect/inspect.h"
 #include "record/session.h"
 
-/* ---- the tables, from the list --------------------------------------------------------------- */
+/* ---- the tables, from the list -------------------------------------------------------------- */
 
 const char *const spy_names[SPY_FN_COUNT] = {
 #define ENTRY(name, layer, record, contract, inspector) #name,
@@ -33,7 +34,7 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 #define COUNTER_COUNTED(name) COUNTER_OF_##name
 #define COUNTER_INSTANT(name) COUNTER_OF_##name
 
-/* Of contract HOST, streams and events are told by how they are inspected. */
+/* Of contract HOST, streams and events are recognised by their inspectors. */
 #define makes(contract, inspector) \
 	((contract) == SPY_CONTRACT_ALLOC || (contract) == SPY_CONTRACT_PIN || \
 	 (contract) == SPY_CONTRACT_FREE || (contract) == SPY_CONTRACT_GRAPH_BUILD || \
@@ -44,8 +45,10 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 	 (inspector) == SPY_INSPECTOR_event_create_flags || \
 	 (inspector) == SPY_INSPECTOR_event_destroy)
 
-/* What there may be too much of, however short each is. Of the runtime's launches those into the stream for which others
- * wait; the driver's a runtime linked to the program makes for all kernels. */
+/*
+ * What there may be too much of, however short each is. Of the runtime's launches those into the
+ * stream for which others wait; the driver's a runtime linked to the program makes for all kernels.
+ */
 #define may_be_too_many(contract) \
 	((contract) == SPY_CONTRACT_LAUNCH || (contract) == SPY_CONTRACT_STREAM || \
 	 (contract) == SPY_CONTRACT_EVENT || (contract) == SPY_CONTRACT_DEVICE || \
@@ -58,18 +61,18 @@ _Static_assert(COUNTER_COUNT <= SPY_BOARD_COUNTERS, "more counted rows than coun
 									  : SPY_SAMPLED_NONE)
 
 /*
- * The runtime's calls make these calls of the driver's, which are then only counted. The outer call is timed and has
- * its arguments recorded, and what it waits for is recorded with the inner call's name. Not so what starts up or ends
- * a device's state: the analyzer needs to know that it happened inside another call, and how long it took
- * (account_nested).
+ * The runtime's calls make these calls of the driver's, which are then only counted. The outer call
+ * is timed and has its arguments recorded, and what it waits for is recorded with the inner call's
+ * name. Not so what starts up or ends a device's state: the analyzer needs to know that it happened
+ * inside another call, and how long it took (account_nested).
  */
 #define counts_when_nested(layer, record, contract) \
 	((layer) == SPY_LAYER_DRIVER && (record) == SPY_TRACED && (contract) != SPY_CONTRACT_INIT)
 
 /*
- * From which detail level of the outermost call on the assembly may count a call of the driver's and jump: its
- * inspector then has nothing to add. For a row that is only counted any level is enough: if the outermost call
- * is seen to wait, it gets a record.
+ * From which detail level of the outermost call on the assembly may count a call of the driver's
+ * and jump: its inspector then has nothing to add. For a row that is only counted any level is
+ * enough: if the outermost call is seen to wait, it gets a record.
  */
 enum {
 	STATE_none,
@@ -183,7 +186,8 @@ uint32_t spy_slots_of_layer(int fn, int layer)
 	return slot;
 }
 
-/* Before its real function is. Another interposer's may allocate and free what it was not asked for. */
+/* Before its real function is. Another interposer's may allocate and free what it was not asked
+ * for. */
 void spy_slots_set_foreign(struct spy_slot *slot, bool foreign)
 {
 	slot->foreign = foreign;
@@ -191,7 +195,7 @@ void spy_slots_set_foreign(struct spy_slot *slot, bool foreign)
 		slot->elide_from = SPY_DETAIL_NEVER;
 }
 
-/* ---- selection ------------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------ */
 
 void spy_slots_disable(void)
 {
@@ -201,9 +205,11 @@ void spy_slots_disable(void)
 	}
 }
 
-/* Counters of rows that are traced in the list, and counted because the user wants it or where they are nested,
- * follow those of the list. A page of the board has fewer than there are rows, so a row gets one when it is
- * first needed. */
+/*
+ * Counters of rows that are traced in the list, and counted because the user wants it or where they
+ * are nested, follow those of the list. A page of the board has fewer than there are rows, so a row
+ * gets one when it is first needed.
+ */
 static uint16_t counters = COUNTER_COUNT;
 
 static void name_counter(uint16_t counter, uint16_t fn)
@@ -227,7 +233,8 @@ uint16_t spy_slots_number(struct spy_slot *slot)
 	if (!__atomic_compare_exchange_n(&slot->counter, &none, counter, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_SEQ_CST))
 		return none;
-	/* Again: a session that became active in between listed it, or is seen here (begin_alone). */
+	/* Again: a session that became active in between listed it, or is seen here
+	 * (begin_alone). */
 	name_counter(counter, slot->fn);
 	return counter;
 }

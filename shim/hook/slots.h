@@ -29,8 +29,8 @@ struct spy_generation {
 
 extern const struct spy_generation spy_generations[3];
 
-/* Slot numbers: 3 * enum spy_fn + generation (0: runtime 11.0 or the driver, 1: 12, 2: 13), then the
- * spare ones. */
+/* Slot numbers: 3 * enum spy_fn + generation (0: runtime 11.0 or the driver, 1: 12, 2: 13), then
+ * the spare ones. */
 #define SPY_SLOTS (SPY_FN_COUNT * 3 + SPY_SPARE_STUBS)
 
 extern struct spy_slot spy_slots[SPY_SLOTS];

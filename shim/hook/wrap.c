@@ -1,6 +1,6 @@
 /*
- * shim/hook/wrap.c: from a real function to the stub that is handed out for it. Runs on the application's
- * threads, at look-ups only, under the wrap lock.
+ * shim/hook/wrap.c: from a real function to the stub that is handed out for it. Runs on the
+ * application's threads, at look-ups only, under the wrap lock.
  */
 #include <stdatomic.h>
 #include "process/heap.h" /* before uthash.h */
@@ -23,7 +23,8 @@ bool spy_wrap_is_stub(const void *address)
 	return (const char *)address >= spy_stubs_begin && (const char *)address < spy_stubs_end;
 }
 
-/* Which slot stands for a real function under one of its names. Written at look-ups, under the lock. */
+/* Which slot stands for a real function under one of its names. Written at look-ups, under the
+ * lock. */
 struct known_address {
 	struct known_key {
 		void *address;
@@ -71,8 +72,9 @@ static bool claim(uint32_t slot, void *real)
 }
 
 /*
- * A spare slot for a second copy of a function: one that stands for it already, or one whose library was unloaded (what
- * still points to its stub points to nowhere), or a new one. 0: they are used up. Lock held.
+ * A spare slot for a second copy of a function: one that stands for it already, or one whose
+ * library was unloaded (what still points to its stub points to nowhere), or a new one. 0: they are
+ * used up. Lock held.
  */
 static uint32_t take_spare(int fn, void *real, const struct spy_slot *like)
 {
@@ -130,7 +132,7 @@ void *spy_wrap_stub_for(int fn, int layer, void *real)
 	return spy_stubs[slot];
 }
 
-/* ---- functions of the driver --------------------------------------------------------------------- */
+/* ---- functions of the driver ---------------------------------------------------------------- */
 
 /*
  * Which exported function of the driver is at an address. What cuGetProcAddress returns is always
@@ -143,8 +145,8 @@ struct exported {
 	int fn; /* the answer, -1 none */
 };
 
-/* Where the functions of the driver are; of one libcuda, as a program rarely has two. A runtime asks
- * for some hundred of them by other names than they are exported by. Under the wrap lock. */
+/* Where the functions of the driver are; of one libcuda, as a program rarely has two. A runtime
+ * asks for some hundred of them by other names than they are exported by. Under the wrap lock. */
 static struct {
 	uintptr_t begin; /* of the object, 0 none */
 	void *address[SPY_FN_COUNT - SPY_RUNTIME_ROWS];
@@ -226,7 +228,7 @@ void *spy_wrap(const char *name, void *real)
 	return wrapping.function;
 }
 
-/* ---- unloaded libraries ------------------------------------------------------------------------- */
+/* ---- unloaded libraries --------------------------------------------------------------------- */
 
 /* Which slots' real functions are still in the address space. */
 struct loaded {

@@ -178,7 +178,7 @@ struct layout_allocation { /* the start of CUmemAllocationProp */
 enum { LAYOUT_LOCATION_DEVICE = 1, LAYOUT_LOCATION_HOST = 2 };
 
 struct layout_access { /* CUmemAccessDesc, cudaMemAccessDesc */
-	uint32_t location_type, location_id; /* who */
+	uint32_t location_type, location_id; /* whose access */
 	uint32_t flags; /* 0: no access */
 };
 

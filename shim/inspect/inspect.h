@@ -1,10 +1,10 @@
 /*
- * shim/inspect/inspect.h: what an argument tells us.
+ * shim/inspect/inspect.h: what is learnt from arguments.
  *
  * An inspector is a row of inspectors.def: functions to run before and after the real call, and the
  * places of the arguments. Rows are named in the last column of entrypoints.def. Everything here
  * runs on the application's thread, inside its call, before the clock of the call starts or after
- * it has stopped; it must not fail, and must not touch outputs unless the call succeeded and the
+ * it has stopped. It must not fail, and must not touch outputs unless the call succeeded and the
  * pointer is not NULL.
  */
 #ifndef CUDASPY_SHIM_INSPECT_H
@@ -16,9 +16,11 @@
 
 struct spy_inspector {
 	const char *name;
-	/* Before the real call; may be NULL. Fills frame->details; leaves details.event alone if
-	 * there is nothing to tell. Runs for nested calls too when stateful is set, else only for
-	 * the outermost call that has an inspector. */
+	/*
+	 * Before the real call; may be NULL. Fills frame->details; leaves details.event alone if
+	 * there is nothing to record. Runs for nested calls too when stateful is set, else only for
+	 * the outermost call that has an inspector.
+	 */
 	void (*before)(struct spy_frame *frame, const struct spy_inspector *self);
 	/* After it, for any result; may be NULL. */
 	void (*after)(struct spy_frame *frame, const struct spy_inspector *self);
@@ -44,7 +46,7 @@ extern const struct spy_inspector spy_inspectors[SPY_INSPECTOR_COUNT];
 /* Does a function number mean the per-thread default stream by stream 0 (_ptsz, _ptds)? */
 extern const uint8_t spy_fn_per_thread[SPY_FN_COUNT];
 
-/* ---- what inspectors keep for each thread ---- */
+/* ---- what inspectors keep for each thread --------------------------------------------------- */
 
 #define SPY_MEMORY_HITS 64
 #define SPY_KERNEL_HITS 128
@@ -62,28 +64,29 @@ struct spy_memory_hit {
 struct spy_kernel_hit {
 	uint64_t handle;
 	uint32_t generation; /* of the kernel table when it was so */
-	uint32_t number; /* 0: nobody can name it */
+	uint32_t number; /* 0: its name is unknown */
 };
 
 /* Direct-mapped. Part of struct spy_thread, used by its owner alone, valid when all zero. */
 struct spy_inspect_cache {
 	struct spy_memory_hit memory[SPY_MEMORY_HITS];
 	struct spy_kernel_hit kernels[SPY_KERNEL_HITS];
-	uint64_t
-		unmaking; /* what the call in progress frees, 0 nothing: not again by calls inside it */
+	/* what the call in progress frees, 0 nothing: not again by calls inside it */
+	uint64_t unmaking;
 };
 
-/* In a forked child, before anything else: frees the tables' locks, whose holders were left behind in the parent. */
+/* In a forked child, before anything else: frees the tables' locks, whose holders were left
+ * behind in the parent. */
 void spy_inspect_forked(void);
 
 /*
- * Before a forked child records anything: forgets memory, handles and contexts; keeps what the ELF constructors
- * registered. False: a change of a table was interrupted by the signal handler that forked, and will go on when it
- * returns: not yet. By one thread at a time.
+ * Before a forked child records anything: forgets memory, handles and contexts; keeps what the ELF
+ * constructors registered. False: a change of a table was interrupted by the signal handler that
+ * forked, and will go on when it returns: not yet. By one thread at a time.
  */
 bool spy_inspect_reset(void);
 
-/* ---- what inspectors may ask of the rest of the shim ---- */
+/* ---- what inspectors may ask of the rest of the shim ---------------------------------------- */
 
 /* The current thread's shadows; owned by inspect_context.c, kept in struct spy_thread. */
 uint8_t spy_thread_device(struct spy_thread *thread); /* SPY_DEVICE_NONE unknown */
@@ -101,7 +104,7 @@ void spy_overhead_end(struct spy_thread *thread, uint64_t begun);
  * keep the number with the handle. name is copied, may be NULL (returns 0). */
 uint32_t spy_kernel_number(const char *name);
 
-/* How many GPUs the process sees, 0: nobody knows. */
+/* How many GPUs the process sees, 0: unknown. */
 extern int spy_gpus;
 
 static inline bool spy_may_see_several_gpus(void)

@@ -1,6 +1,6 @@
 /*
- * shim/inspect/inspect_common.h: what the inspect_*.c files share: reading arguments, and the tables that
- * one of them keeps and another one asks.
+ * shim/inspect/inspect_common.h: what the inspect_*.c files share: reading arguments, and the
+ * tables that one of them keeps and another one asks.
  */
 #ifndef CUDASPY_SHIM_INSPECT_COMMON_H
 #define CUDASPY_SHIM_INSPECT_COMMON_H
@@ -64,7 +64,7 @@ static inline void tell(struct spy_frame *frame, enum spy_event event)
 	frame->details.event = (uint8_t)event;
 }
 
-/* ---- inspect_stream.c ---- */
+/* ---- inspect_stream.c ----------------------------------------------------------------------- */
 
 /* How many streams and events take part in a capture; 0 nearly always. */
 extern uint32_t spy_captures;
@@ -81,7 +81,7 @@ static inline bool capturing(const struct spy_frame *frame, uint64_t stream)
 void spy_stream_reset(void);
 void spy_stream_locks(spy_visit_lock *visit);
 
-/* ---- inspect_memory.c ---- */
+/* ---- inspect_memory.c ----------------------------------------------------------------------- */
 
 /* Bytes of an element of an array; 0 unknown. ask: the driver, if we did not see it created. */
 uint32_t spy_array_element(struct spy_frame *frame, uint64_t array, bool ask);
@@ -89,7 +89,7 @@ uint32_t spy_array_element(struct spy_frame *frame, uint64_t array, bool ask);
 void spy_arrays_reset(void);
 void spy_arrays_locks(spy_visit_lock *visit);
 
-/* ---- inspect_context.c ---- */
+/* ---- inspect_context.c ---------------------------------------------------------------------- */
 
 /* Device of a context's handle, SPY_DEVICE_NONE if we never saw it. */
 uint8_t spy_context_device(uint64_t context);
@@ -97,19 +97,19 @@ uint8_t spy_context_device(uint64_t context);
 void spy_contexts_reset(void);
 void spy_contexts_locks(spy_visit_lock *visit);
 
-/* ---- inspect_launch.c ---- */
+/* ---- inspect_launch.c ----------------------------------------------------------------------- */
 
 void spy_kernels_reset(void);
 void spy_kernels_locks(spy_visit_lock *visit);
 
-/* ---- inspect_copy.c: constants of rows, column a ---- */
+/* ---- inspect_copy.c: constants of rows, column a -------------------------------------------- */
 
 /* What an end of a copy is by the name of the function. */
 enum spy_side { SPY_SIDE_ANY, SPY_SIDE_HOST, SPY_SIDE_DEVICE, SPY_SIDE_ARRAY };
 
 #define SPY_SIDES(dst, src) (SPY_SIDE_##dst | SPY_SIDE_##src << 2)
 
-/* ---- the functions that inspectors.def names ---- */
+/* ---- the functions that inspectors.def names ------------------------------------------------ */
 
 #define INSPECTOR(name, before, after, ...) \
 	void inspect_##before(struct spy_frame *frame, const struct spy_inspector *self); \

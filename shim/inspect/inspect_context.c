@@ -1,11 +1,11 @@
 /*
- * shim/inspect/inspect_context.c: the current device and context of a thread, shadowed, so that no record
- * has to ask for them. Runs on the application's threads, around the calls that change them.
+ * shim/inspect/inspect_context.c: the current device and context of a thread, shadowed, so that no
+ * record has to ask for them. Runs on the application's threads, around the calls that change them.
  *
- * We keep no stack of contexts: where a call uncovers a context it does not name (pop, destroy),
- * the driver says in 8 ns which one is current now, and such calls are rare. A context that we did
- * not see made is asked for its device once, when it is current. The runtime's threads begin on
- * device 0; once the runtime works, its own driver calls pass here and tell the context.
+ * There is no stack of contexts here. Where a call uncovers a context that it does not name (pop,
+ * destroy), the driver is asked, which takes 8 ns, and such calls are rare. A context whose making
+ * was not seen is asked for its device once, when it is current. The runtime's threads begin on
+ * device 0; once the runtime works, its own driver calls are seen here and name the context.
  */
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"
@@ -106,7 +106,7 @@ static void look_again(struct spy_frame *frame)
 		spy_thread_set_device(frame->thread, SPY_DEVICE_NONE, 0);
 }
 
-/* ---- the driver's contexts -------------------------------------------------------------------- */
+/* ---- the driver's contexts ------------------------------------------------------------------ */
 
 void inspect_ctx_created(struct spy_frame *frame, const struct spy_inspector *self)
 {
@@ -157,7 +157,7 @@ void inspect_ctx_popped(struct spy_frame *frame, const struct spy_inspector *sel
 		look_again(frame);
 }
 
-/* ---- primary contexts, the runtime's ---------------------------------------------------------- */
+/* ---- primary contexts, the runtime's -------------------------------------------------------- */
 
 void inspect_primary_retained(struct spy_frame *frame, const struct spy_inspector *self)
 {
@@ -171,8 +171,8 @@ void inspect_primary_retained(struct spy_frame *frame, const struct spy_inspecto
 	__atomic_fetch_add(&retained[device], 1, __ATOMIC_RELAXED);
 }
 
-/* All memory of a device's primary context goes now. Told before the call, because its number stays
- * and new memory may belong to it right after. */
+/* All memory of a device's primary context goes now. This runs before the call, because the
+ * context's number stays and new memory may belong to it right after. */
 static void forget_primary(uint8_t device)
 {
 	uint64_t known = __atomic_load_n(&primary[device], __ATOMIC_RELAXED);
@@ -208,8 +208,8 @@ void inspect_device_reset(struct spy_frame *frame, const struct spy_inspector *s
 		forget_primary(device);
 }
 
-/* The record's context may reach, or not any more, the memory of its object, a device; of a driver's call
- * that of one context there. */
+/* The record's context may reach, or not any more, the memory of its object, a device; of a
+ * driver's call that of one context there. */
 void inspect_peer_access(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	uint64_t peer = arg(frame, self, SET_DEVICE), known;

@@ -1,15 +1,16 @@
 /*
- * shim/inspect/inspect_copy.c: what a copy moves: direction, bytes without padding, the memory kind of both
- * ends, the stream. Runs on the application's threads, around each copy (spy_enter, spy_leave).
+ * shim/inspect/inspect_copy.c: what a copy moves: direction, bytes without padding, the memory kind
+ * of both ends, the stream. Runs on the application's threads, around each copy (spy_enter,
+ * spy_leave).
  *
  * Each form of copy is read into a struct copy; one function makes the details out of that. The
- * kinds come from our own map before the call. Where the map does not know a host address, the
- * form is read again after the call, if it succeeded, and the driver is asked (memory.h says why
- * then). A kind named by the application (cudaMemcpyHostToDevice) decides the direction; what
- * memory is really there is looked up all the same, because a "device" end may be managed and a
- * "host" end pinned. The device end of such a copy is taken for device memory when the map does not
- * know it, without asking. Only of a large copy between memory of GPUs, if there are several, the driver is asked
- * where an end lies that the map does not know, as it knows none of pools'.
+ * kinds come from our own map before the call. Where the map does not know a host address, the form
+ * is read again after the call, if it succeeded, and the driver is asked (memory.h says why then).
+ * A kind named by the application (cudaMemcpyHostToDevice) decides the direction; what memory is
+ * really there is looked up all the same, because a "device" end may be managed and a "host" end
+ * pinned. The device end of such a copy is taken for device memory when the map does not know it,
+ * without asking. Only of a large copy between memory of GPUs, if there are several, the driver is
+ * asked where an end lies that the map does not know, as it knows none of pools'.
  */
 #include "inspect/cuda_layout.h"
 #include "inspect/inspect_common.h"
@@ -83,7 +84,8 @@ static inline uint8_t direction_of(uint8_t dst, uint8_t src)
 	return directions[src][dst];
 }
 
-/* Less is not worth a question: it passes a link between GPUs, or the host, in some microseconds. */
+/* Less is not worth a question: it passes a link between GPUs, or the host, in some
+ * microseconds. */
 #define LARGE (256u << 10)
 
 static bool may_be_between_gpus(const struct spy_details *details)
@@ -91,8 +93,8 @@ static bool may_be_between_gpus(const struct spy_details *details)
 	return details->bytes >= LARGE && !details->captured && spy_may_see_several_gpus();
 }
 
-/* The GPU that an end lies on, as the call says or else where the memory was allocated; returns how other GPUs reach
- * that memory. */
+/* The GPU that an end lies on, as the call says or else where the memory was allocated; returns
+ * how other GPUs reach that memory. */
 static enum spy_access find_device(struct spy_frame *frame, const struct end *end, uint8_t kind,
 				   uint8_t *device, bool ask)
 {
@@ -172,7 +174,7 @@ inspect(struct spy_frame *frame, const struct spy_inspector *self, read_form *re
 	explain(frame, self, &copy, ask);
 }
 
-/* After the call: is there anything that only the driver knows? */
+/* After the call: is there anything to ask the driver? */
 static bool unsettled(const struct spy_frame *frame)
 {
 	const struct spy_details *details = &frame->details;
@@ -200,7 +202,7 @@ static bool unsettled(const struct spy_frame *frame)
 			inspect(frame, self, read_##form, true); \
 	}
 
-/* ---- copies whose arguments say it all -------------------------------------------------------- */
+/* ---- copies whose arguments say it all ------------------------------------------------------ */
 
 /* cudaMemcpyKind. An array or a symbol is what it is. */
 static void apply_kind(struct copy *copy, uint32_t kind)
@@ -293,7 +295,7 @@ static inline bool read_copy_peer(struct spy_frame *frame, const struct spy_insp
 
 COPY_INSPECTORS(copy_peer)
 
-/* ---- copies described by a structure ---------------------------------------------------------- */
+/* ---- copies described by a structure -------------------------------------------------------- */
 
 /* CUmemorytype. A unified address is in the place of the device's. */
 static struct end typed_end(uint32_t type, uint64_t host, uint64_t device, uint64_t array)
@@ -487,7 +489,7 @@ static bool read_copy_rt_3d_peer(struct spy_frame *frame, const struct spy_inspe
 
 COPY_INSPECTORS(copy_rt_3d_peer)
 
-/* ---- batches ---------------------------------------------------------------------------------- */
+/* ---- batches -------------------------------------------------------------------------------- */
 
 /* The kind of several: pageable if any is, else unknown if any is, else mixed if they differ. */
 static uint8_t joint_kind(uint8_t kind, uint8_t other)

@@ -1,7 +1,7 @@
 /*
- * shim/inspect/inspect_launch.c: which kernel is launched, and in which stream. Runs on the application's
- * threads: around launches, around the calls that make a kernel's handle, and, from ELF
- * constructors before any session and perhaps before our own, around __cudaRegisterFunction.
+ * shim/inspect/inspect_launch.c: which kernel is launched, and in which stream. Runs on the
+ * application's threads: around launches, around the calls that make a kernel's handle, and, from
+ * ELF constructors before any session and perhaps before our own, around __cudaRegisterFunction.
  *
  * A launch finds its kernel's number in a table of the thread's own; behind that lies a lock-free
  * map of all handles. What neither knows is resolved once, after the first such launch: a host
@@ -29,7 +29,7 @@ static void know(uint64_t handle, uint32_t number)
 	__atomic_fetch_add(&generation, 1, __ATOMIC_RELEASE);
 }
 
-/* ---- what compiled code registered ------------------------------------------------------------ */
+/* ---- what compiled code registered ---------------------------------------------------------- */
 
 /*
  * A program can register tens of thousands of kernels and launch a hundred of them, so registering
@@ -71,7 +71,8 @@ static void *zeroed(uint64_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* In an order that a fork may cut anywhere: the child finds the table as it was, or as it is to be. */
+/* In an order that a fork may cut anywhere: the child finds the table as it was, or as it is to
+ * be. */
 static bool begin_binary(uint64_t handle)
 {
 	uint64_t n = registry.binaries, max = registry.binaries_max;
@@ -212,7 +213,7 @@ void spy_kernels_locks(spy_visit_lock *visit)
 	visit(&host_functions.lock);
 }
 
-/* ---- numbers of handles ----------------------------------------------------------------------- */
+/* ---- numbers of handles --------------------------------------------------------------------- */
 
 typedef int get_name(const char **name, uint64_t handle);
 
@@ -279,7 +280,7 @@ static inline bool look_up(struct spy_frame *frame, uint64_t handle, uint32_t *n
 	return true;
 }
 
-/* ---- launches --------------------------------------------------------------------------------- */
+/* ---- launches ------------------------------------------------------------------------------- */
 
 static void tell_launch(struct spy_frame *frame, uint64_t function, uint64_t stream)
 {
@@ -330,7 +331,7 @@ void inspect_launch_cu_multi(struct spy_frame *frame, const struct spy_inspector
 		tell_launch(frame, first->function, first->stream);
 }
 
-/* ---- handles made ----------------------------------------------------------------------------- */
+/* ---- handles made --------------------------------------------------------------------------- */
 
 /* One handle made of another, or of a host function: the same kernel. */
 void inspect_kernel_copied(struct spy_frame *frame, const struct spy_inspector *self)

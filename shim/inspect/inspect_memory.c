@@ -1,11 +1,11 @@
 /*
- * shim/inspect/inspect_memory.c: allocations, frees, registrations, memset, prefetch, mappings. Runs on the
- * application's threads, around those calls, and keeps memory.c up to date.
+ * shim/inspect/inspect_memory.c: allocations, frees, registrations, memset, prefetch, mappings.
+ * Runs on the application's threads, around those calls, and keeps memory.c up to date.
  *
- * A range is added after the call that made it, when nobody else can know its address yet, and
- * removed before the call that frees it: afterwards another thread may already have been given the
- * same address. A free that fails puts its range back. Stream-ordered memory is not put into the
- * map at all: it is always the device's, the calls are cheap (0.6 us), and a copy without a
+ * A range is added after the call that made it, when no other thread can have its address yet. It
+ * is removed before the call that frees it: afterwards another thread may already have been given
+ * the same address. A free that fails puts its range back. Stream-ordered memory is not put into
+ * the map at all: it is always the device's, and the calls are cheap (0.6 us). A copy without a
  * direction asks the driver once, as does a large one between memory of several GPUs.
  */
 #include "inspect/cuda_layout.h"
@@ -55,7 +55,7 @@ static void add_made(const struct spy_frame *frame)
 	spy_memory_add(&range);
 }
 
-/* ---- allocations ------------------------------------------------------------------------------ */
+/* ---- allocations ---------------------------------------------------------------------------- */
 
 void inspect_alloc(struct spy_frame *frame, const struct spy_inspector *self)
 {
@@ -108,7 +108,7 @@ void inspect_alloc_3d_done(struct spy_frame *frame, const struct spy_inspector *
 	add_made(frame);
 }
 
-/* ---- arrays ----------------------------------------------------------------------------------- */
+/* ---- arrays --------------------------------------------------------------------------------- */
 
 static struct spy_handle_map arrays; /* handle -> bytes of an element | KNOWN */
 static struct spy_handle_map pools; /* handle -> KNOWN | device */
@@ -291,7 +291,7 @@ void inspect_array_free_done(struct spy_frame *frame, const struct spy_inspector
 		spy_handle_set(&arrays, arg(frame, self, ADDRESS), frame->details.object);
 }
 
-/* ---- frees and registrations ------------------------------------------------------------------ */
+/* ---- frees and registrations ---------------------------------------------------------------- */
 
 static void tell_unmade(struct spy_frame *frame, const struct spy_inspector *self, uint64_t address,
 			const struct spy_memory *was)
@@ -373,7 +373,7 @@ void inspect_host_register_done(struct spy_frame *frame, const struct spy_inspec
 		add_made(frame);
 }
 
-/* ---- virtual memory management ---------------------------------------------------------------- */
+/* ---- virtual memory management -------------------------------------------------------------- */
 
 void inspect_vmm_reserve(struct spy_frame *frame, const struct spy_inspector *self)
 {
@@ -393,8 +393,8 @@ void inspect_vmm_address_free(struct spy_frame *frame, const struct spy_inspecto
 	frame->details.bytes = arg(frame, self, BYTES);
 }
 
-/* What a handle stands for; of one that we did not see created (of another process, of several GPUs) nobody knows
- * where it is. */
+/* What a handle stands for. Where the memory of one that was made unseen is (of another process,
+ * of several GPUs) is unknown. */
 static void tell_allocation(struct spy_frame *frame, enum spy_memory_op op, uint64_t known)
 {
 	tell_memory(frame, op, known ? (uint8_t)known : SPY_MEM_DEVICE);
@@ -480,7 +480,7 @@ void inspect_vmm_unmap(struct spy_frame *frame, const struct spy_inspector *self
 	spy_memory_remove_span(address, address + bytes);
 }
 
-/* A bit for each GPU that was given access. What was taken away is not told. */
+/* A bit for each GPU that was given access. What was taken away is not tracked. */
 static uint64_t given_to(const struct layout_access *to, uint64_t count)
 {
 	uint64_t given = SPY_ACCESS_GIVEN;
@@ -494,7 +494,8 @@ static uint64_t given_to(const struct layout_access *to, uint64_t count)
 
 #define PIECES_MOST 1024
 
-/* The GPU that a span of memory lies on with all its pieces; of more than PIECES_MOST nobody asks. */
+/* The GPU that a span of memory lies on with all its pieces; spans of more than PIECES_MOST are
+ * not looked at. */
 static uint8_t device_of_span(uint64_t address, uint64_t bytes)
 {
 	struct spy_memory piece = {.hi = address};
@@ -521,7 +522,7 @@ void inspect_vmm_access_given(struct spy_frame *frame, const struct spy_inspecto
 		given_to((const void *)arg(frame, self, TO_WHOM), arg(frame, self, HOW_MANY));
 }
 
-/* ---- pools ------------------------------------------------------------------------------------ */
+/* ---- pools ---------------------------------------------------------------------------------- */
 
 /* Getters may be called often: what is known already is not set again. */
 static void know_pool(uint64_t pool, uint32_t device)
@@ -565,7 +566,7 @@ void inspect_pool_access_given(struct spy_frame *frame, const struct spy_inspect
 		given_to((const void *)arg(frame, self, TO_WHOM), arg(frame, self, HOW_MANY));
 }
 
-/* ---- memory from elsewhere: other processes, graphics, managed variables ---------------------- */
+/* ---- memory from elsewhere: other processes, graphics, managed variables -------------------- */
 
 void inspect_map_in(struct spy_frame *frame, const struct spy_inspector *self)
 {
@@ -588,7 +589,7 @@ void inspect_map_in_done(struct spy_frame *frame, const struct spy_inspector *se
 	add_made(frame);
 }
 
-/* ---- memset and prefetch ---------------------------------------------------------------------- */
+/* ---- memset and prefetch -------------------------------------------------------------------- */
 
 static uint8_t target_kind(struct spy_frame *frame, uint64_t address, uint64_t bytes,
 			   enum spy_memory_kind otherwise)

@@ -1,11 +1,11 @@
 /*
- * shim/inspect/inspect_stream.c: streams, events, waits, graphs, and which streams are being captured. Runs
- * on the application's threads, around those calls.
+ * shim/inspect/inspect_stream.c: streams, events, waits, graphs, and which streams are being
+ * captured. Runs on the application's threads, around those calls.
  *
  * Captures: a stream takes part from the begin of its capture, or from the moment it waits for an
- * event that was recorded in a stream that takes part, until the capture ends. We follow the calls
- * (no question to the driver), in a small table that nobody looks at while `spy_captures` is 0. If
- * it overflows, work of the streams left out is reported as if it ran.
+ * event that was recorded in a stream that takes part, until the capture ends. The calls are
+ * followed, without a question to the driver, in a small table that is not read while
+ * `spy_captures` is 0. If it overflows, work of the streams left out is reported as if it ran.
  */
 #include "inspect/inspect_common.h"
 #include "lib/lock.h"
@@ -27,9 +27,10 @@ static struct {
 	} at[CAPTURE_MAX]; /* the first spy_captures may be in use */
 } captures;
 
-/* ---- captures --------------------------------------------------------------------------------- */
+/* ---- captures ------------------------------------------------------------------------------- */
 
-/* Default streams are told apart by their thread; handles of streams and events never collide. */
+/* Default streams are distinguished by their thread; handles of streams and events never
+ * collide. */
 static uint64_t key(const struct spy_thread *thread, uint64_t handle)
 {
 	return handle > SPY_STREAM_PER_THREAD ? handle : (uint64_t)(uintptr_t)thread ^ handle;
@@ -172,7 +173,7 @@ void inspect_event_destroyed(struct spy_frame *frame, const struct spy_inspector
 	spy_unlock(&captures.lock);
 }
 
-/* ---- operations ------------------------------------------------------------------------------- */
+/* ---- operations ----------------------------------------------------------------------------- */
 
 void inspect_op(struct spy_frame *frame, const struct spy_inspector *self)
 {

@@ -1,6 +1,6 @@
 /*
- * shim/inspect/inspect_tables.c: all the inspectors' tables at once: after a fork, and when a session begins in the
- * child. Runs on the thread that is the child's first.
+ * shim/inspect/inspect_tables.c: all the inspectors' tables at once: after a fork, and when a
+ * session begins in the child. Runs on the thread that is the child's first.
  */
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"

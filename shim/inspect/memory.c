@@ -82,7 +82,7 @@ static uint64_t which_leaf(struct directory *directory, uint64_t address)
 	uint64_t first = 0, last = load(&directory->count);
 
 	if (last > DIRECTORY_MAX)
-		last = DIRECTORY_MAX; /* rubbish; the generation will tell */
+		last = DIRECTORY_MAX; /* rubbish; the generation will show it */
 	while (last - first > 1) {
 		uint64_t middle = first + (last - first) / 2;
 
@@ -222,8 +222,8 @@ static void next_generation(void)
 	store(&spy_memory_date.generation, spy_memory_date.generation + 1);
 }
 
-/* False: somebody else does not give the lock back. What is to be changed now will not be, so that nothing in the map
- * is sure any more: who comes next begins an empty one, and the driver is asked meanwhile. */
+/* False: another thread does not give the lock back. The change is lost, so nothing in the map
+ * is certain any more: the next change begins an empty map, and the driver is asked meanwhile. */
 static bool begin_change(void)
 {
 	if (!spy_lock_table(&map.lock)) {
@@ -508,7 +508,7 @@ enum spy_memory_kind spy_memory_kind_slow(struct spy_inspect_cache *cache, uint6
 	uint64_t hi, last = address + bytes - 1;
 	enum spy_memory_kind kind = kind_at(cache, address, &hi);
 
-	/* Where memory of a pool ended it may be followed by more by now: nobody told. */
+	/* Where memory of a pool ended there may be more by now: it grows without a call. */
 	if (kind == SPY_MEM_UNKNOWN || kind == SPY_MEM_PAGEABLE || kind == SPY_MEM_DEVICE ||
 	    last < hi || last < address)
 		return kind;
@@ -528,8 +528,8 @@ enum { MEMORYTYPE_NONE, MEMORYTYPE_HOST, MEMORYTYPE_DEVICE, MEMORYTYPE_ARRAY };
 
 typedef int get_attributes(unsigned int n, const int *attributes, void **data, uint64_t address);
 
-/* Which of several GPUs memory lies on, and whether it is a pool's. A driver that knows no pools (before CUDA 11.3)
- * tells neither. */
+/* Which of several GPUs memory lies on, and whether it is a pool's. A driver without pools
+ * (before CUDA 11.3) says neither. */
 static void ask_where(get_attributes *ask, uint64_t address, struct spy_memory *memory)
 {
 	static const int attributes[] = {ATTR_DEVICE_ORDINAL, ATTR_MEMPOOL_HANDLE};

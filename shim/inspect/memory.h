@@ -27,8 +27,8 @@ struct spy_memory {
 	uint64_t lo, hi; /* [lo, hi) */
 	uint8_t kind; /* enum spy_memory_kind */
 	uint8_t device; /* it was allocated on, SPY_DEVICE_NONE unknown */
-	uint16_t
-		context; /* number of the context it goes away with, 0 unknown, SPY_CONTEXT_NONE with none */
+	/* number of the context it goes away with, 0 unknown, SPY_CONTEXT_NONE with none */
+	uint16_t context;
 	uint8_t access; /* enum spy_access */
 };
 
@@ -97,7 +97,7 @@ static inline enum spy_memory_kind spy_memory_kind(struct spy_inspect_cache *cac
 	return spy_memory_kind_slow(cache, address, bytes);
 }
 
-/* The memory whose kind the thread has just been told, NULL: nobody knows. */
+/* The memory whose kind the thread has just learnt, NULL: unknown. */
 static inline const struct spy_memory_hit *spy_memory_known(struct spy_inspect_cache *cache,
 							    uint64_t address)
 {

@@ -1,6 +1,6 @@
 /*
- * shim/inspect/per_thread.c: which functions take the default stream for the one of the calling thread, by
- * their names. Data, made when the shim is compiled.
+ * shim/inspect/per_thread.c: which functions take the default stream for the one of the calling
+ * thread, by their names. Data, made when the shim is compiled.
  */
 #include "inspect/inspect.h"
 

@@ -1,13 +1,13 @@
 /*
- * shim/lib/bounds.c: see bounds.h. Runs when the library is loaded, and on the application's threads, at a thread's first
- * call.
+ * shim/lib/bounds.c: see bounds.h. Runs when the library is loaded, and on the application's
+ * threads, at a thread's first call.
  *
- * The first thread's stack ends where the loader found it. Of any other, glibc keeps what it knows of the thread (what
- * pthread_self points to) at the end of its stack, as the ABI for thread-local storage on this processor wants
- * it, and in there, one after the other, where the block of memory begins that has the stack, its size, and how much of
- * its beginning is the guard. At which offset no header says. But what it keeps of the first thread has the end of
- * that one's stack for a size, behind a null pointer: that is looked for. In a C library that has no such thing the other
- * threads' stacks are unknown.
+ * The first thread's stack ends where the loader found it. Of any other thread, glibc keeps its
+ * data (what pthread_self points to) at the end of the stack, as the ABI for thread-local storage
+ * on this processor demands. In there are, one after the other, where the block of memory with the
+ * stack begins, its size, and how much of its beginning is the guard. No header has the offset. But
+ * in the data of the first thread that size is the end of its stack, behind a null pointer: that is
+ * looked for. In a C library without such data the other threads' stacks are unknown.
  */
 #include "lib/bounds.h"
 #include "arch/x86_64/processor.h"

@@ -1,6 +1,6 @@
 /*
- * shim/lib/clock.h: the clock of a trace: the CPU's invariant counter, or CLOCK_MONOTONIC where there is
- * none. spy_clock runs twice in each traced call.
+ * shim/lib/clock.h: the clock of a trace: the CPU's invariant counter, or CLOCK_MONOTONIC where
+ * there is none. spy_clock runs twice in each traced call.
  */
 #ifndef CUDASPY_SHIM_CLOCK_H
 #define CUDASPY_SHIM_CLOCK_H

@@ -1,13 +1,14 @@
 /*
- * shim/lib/disk.h: disk space that is really there. Writing to a mapped page without it is a SIGBUS in
- * the middle of somebody else's program.
+ * shim/lib/disk.h: disk space that is really there. Writing to a mapped page without it is a SIGBUS
+ * in the middle of the application.
  */
 #ifndef CUDASPY_SHIM_DISK_H
 #define CUDASPY_SHIM_DISK_H
 
 #include <sys/types.h>
 
-/* Bytes of a path into a trace directory. Less than PATH_MAX: a thread's whole stack may be 16 KiB. */
+/* Bytes of a path into a trace directory. Less than PATH_MAX: a thread's whole stack may be 16
+ * KiB. */
 #define SPY_PATH_MAX 1024
 
 /* May a file of this process reach offset + bytes? 0, or -EFBIG: past RLIMIT_FSIZE the kernel would

@@ -1,12 +1,12 @@
 /*
- * shim/lib/elf_scan.c: symbols of the loaded objects, read from their own tables. Called by resolve.c
- * and lifecycle.c on whatever thread makes a first call or a look-up.
+ * shim/lib/elf_scan.c: symbols of the loaded objects, read from their own tables. Runs on any
+ * thread that makes a first call or a look-up; called by hook/ and lifecycle.c.
  *
- * dl_iterate_phdr takes a lock of the loader's, which keeps objects from being unloaded under our eyes. Others may have
- * it for as long as they like, and in a forked child nobody may give it back. So it is tried first (try_loader): glibc's
- * lock is found by its behaviour, and only then is dl_iterate_phdr called, which has it at once. If it is not to be had
- * the list is read without it, through the kernel (walk_list): what came with the program never goes away, and of
- * all else a copy is looked at.
+ * dl_iterate_phdr takes a lock of the loader's, which keeps objects from being unloaded meanwhile.
+ * Other threads may hold it for any time, and in a forked child it may stay locked. So it is tried
+ * first (try_loader): glibc's lock is found by its behaviour, and only then is dl_iterate_phdr
+ * called, which gets it at once. If the lock is not to be had the list is read without it, through
+ * the kernel (walk_list). What came with the program stays; of everything else a copy is read.
  *
  * Sources: System V gABI (hash table), "ELF symbol versioning" of the LSB, glibc's DT_GNU_HASH.
  */
@@ -25,7 +25,7 @@
 /* Our own dynamic section. */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 
-/* ---- an object's tables ---------------------------------------------------------------------- */
+/* ---- an object's tables --------------------------------------------------------------------- */
 
 /* Of a copy: is all of that in it? */
 static bool inside(const struct spy_object *object, const void *at, size_t bytes)
@@ -107,7 +107,8 @@ static bool read_dynamic(const ElfW(Dyn) * dynamic, struct spy_object *object)
 	return true;
 }
 
-/* What the program headers say; base and headers are set. Returns the address of the dynamic section, 0: none. */
+/* What the program headers say; base and headers are set. Returns the address of the dynamic
+ * section, 0: none. */
 static uintptr_t read_headers(struct spy_object *object)
 {
 	uintptr_t dynamic = 0;
@@ -126,7 +127,7 @@ static uintptr_t read_headers(struct spy_object *object)
 	return dynamic;
 }
 
-/* ---- the loader's lock ------------------------------------------------------------------------- */
+/* ---- the loader's lock ---------------------------------------------------------------------- */
 
 typedef int visit_object(const struct spy_object *object, void *data);
 
@@ -135,13 +136,13 @@ static struct {
 	int (*try)(pthread_mutex_t *lock);
 	int (*unlock)(pthread_mutex_t *lock);
 	size_t first_objects; /* that came with the program, and stay as long as it does */
-	bool lost; /* in a forked child: somebody had it who does not exist here */
+	bool lost; /* in a forked child: its holder does not exist here */
 } loader;
 
 /* One scan at a time, so that … */
 static struct spy_lock scan_lock;
 
-/* … a forked child can tell whether one of ours had the loader's lock. */
+/* … whether a forked child has to free the loader's lock, because a scan had it. */
 static uint32_t scanner; /* thread that is about to take it, has it, or gives it back; 0: none */
 
 /* A recursive mutex that the calling thread has, as glibc makes them (bits/struct_mutex.h). */
@@ -227,8 +228,9 @@ void spy_elf_scan_init(void)
 }
 
 /*
- * Nobody gives back what another thread had. If that was a scan of ours the list is whole, and the lock is made as it
- * was: without us it would have been free. So it is where the owner is not known yet, or no more.
+ * What another thread had is never given back. If a scan had it the list is whole, and the lock is
+ * made as it was: without the shim it would have been free. So it is where the owner is not known
+ * yet, or no more.
  */
 void spy_elf_scan_forked(void)
 {
@@ -247,9 +249,11 @@ void spy_elf_scan_forked(void)
 
 #define LOADER_TRIES 100
 
-/* Takes the scan_lock and the loader's lock, if they are to be had soon. The signals are masked. A thread that has the
- * latter already may have been interrupted by a signal in the middle of a dlclose: its list has what is mapped no
- * more. */
+/*
+ * Takes the scan_lock and the loader's lock, if they are to be had soon. The signals are masked. A
+ * thread that has the latter already may have been interrupted by a signal in the middle of a
+ * dlclose: its list has what is mapped no more.
+ */
 static bool try_loader(void)
 {
 	int self = (int)spy_syscall(SYS_gettid);
@@ -274,7 +278,7 @@ static void leave_loader(void)
 	spy_unlock(&scan_lock);
 }
 
-/* ---- the loader's list, read without its lock ------------------------------------------------------ */
+/* ---- the loader's list, read without its lock ----------------------------------------------- */
 
 #define OBJECTS_MOST 8192
 #define WALKS 5 /* until the list held still */
@@ -300,7 +304,8 @@ static size_t copy_some(void *to, uintptr_t from, size_t bytes, size_t room)
 	return got;
 }
 
-/* How far the object's first pages reach that lie without a gap, of which its file has something. */
+/* How far the object's first pages reach that lie without a gap, of which its file has
+ * something. */
 static size_t first_bytes(const struct spy_object *object)
 {
 	size_t end = 0;
@@ -314,7 +319,8 @@ static size_t first_bytes(const struct spy_object *object)
 	return end;
 }
 
-/* Nothing is believed but what was copied; where the file's header is not at the first address, nothing is. */
+/* Nothing is believed but what was copied; where the file's header is not at the first address,
+ * nothing is. */
 static bool copy_object(const struct link_map *map, struct copy *copy, struct spy_object *object)
 {
 	const ElfW(Ehdr) *header = &copy->start.header;
@@ -383,7 +389,8 @@ static bool walk_once(struct walk *walk, struct copy *copy, int *result)
 	return true;
 }
 
-/* A visitor may see objects twice, if the list changes meanwhile: it sees the same again, or one more. */
+/* A visitor may see objects twice, if the list changes meanwhile: it sees the same again, or one
+ * more. */
 static int walk_list(struct walk *walk)
 {
 	struct copy *copy = mmap(NULL, sizeof(*copy), PROT_READ | PROT_WRITE,
@@ -398,7 +405,7 @@ static int walk_list(struct walk *walk)
 	return result;
 }
 
-/* ---- scans ------------------------------------------------------------------------------------- */
+/* ---- scans ---------------------------------------------------------------------------------- */
 
 /* A sandbox may forbid it. Then there is nothing but to wait. */
 static bool can_peek(void)
@@ -456,7 +463,7 @@ bool spy_count_objects(struct spy_object_counters *counters)
 	return true;
 }
 
-/* ---- symbols ----------------------------------------------------------------------------------- */
+/* ---- symbols -------------------------------------------------------------------------------- */
 
 static const char *version_name(const struct spy_object *object, unsigned int index)
 {

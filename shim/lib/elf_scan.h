@@ -2,9 +2,9 @@
  * shim/lib/elf_scan.h: symbols of the loaded objects, read from their own tables.
  *
  * dlsym would take the loader's lock, which a library's constructor may hold while it waits for the
- * very thread that makes the CUDA call; it would also leave its mark in dlerror. These functions do
- * neither, and none of them waits for the loader: a program may call CUDA inside a callback of
- * dl_iterate_phdr, and a forked child may have inherited a lock that nobody gives back (elf_scan.c).
+ * very thread that makes the CUDA call. It would also change what dlerror returns. These functions
+ * do neither, and none of them waits for the loader: a program may call CUDA inside a callback of
+ * dl_iterate_phdr, and a forked child may have inherited a lock that stays locked (elf_scan.c).
  */
 #ifndef CUDASPY_SHIM_ELF_SCAN_H
 #define CUDASPY_SHIM_ELF_SCAN_H
@@ -31,8 +31,11 @@ struct spy_object {
 	size_t definition_count;
 	size_t position; /* in the loader's list */
 	bool is_self; /* the shim */
-	/* NULL, or a copy of what lies at the object's first addresses: the object may be unloaded at any moment.
-	 * Everything that the tables above point to is in the copy; symbols are told where they really are. */
+	/*
+	 * NULL, or a copy of what lies at the object's first addresses: the object may be unloaded
+	 * at any moment. Everything that the tables above point to is in the copy; the addresses of
+	 * symbols are those in the object.
+	 */
 	const char *copy;
 	size_t copy_bytes;
 };
@@ -42,7 +45,7 @@ struct spy_object_counters {
 	unsigned long long added, removed;
 };
 
-/* False: the loader is at work, nobody knows. */
+/* False: the loader is at work, and the answer is unknown. */
 bool spy_count_objects(struct spy_object_counters *counters);
 
 /* Learns how to find out whether the loader is at work; once, when the library is loaded. */
@@ -52,14 +55,15 @@ void spy_elf_scan_init(void);
 void spy_elf_scan_forked(void);
 
 /*
- * Calls visit for each loaded object in the loader's order until it returns non-zero. visit must not
- * scan itself, nor keep what the object points to. The second one calls it for none if the loader is at work; the
- * first one then reads the loader's list as a debugger does.
+ * Calls visit for each loaded object in the loader's order until it returns non-zero. visit must
+ * not scan itself, nor keep what the object points to. The second one calls it for none if the
+ * loader is at work; the first one then reads the loader's list as a debugger does.
  */
 int spy_each_object(int (*visit)(const struct spy_object *object, void *data), void *data);
 int spy_try_each_object(int (*visit)(const struct spy_object *object, void *data), void *data);
 
-/* Where so many bytes at an address of the object's (before it was loaded: p_vaddr) can be read; NULL: nowhere. */
+/* Where so many bytes at an address of the object's (before it was loaded: p_vaddr) can be read;
+ * NULL: nowhere. */
 const void *spy_object_at(const struct spy_object *object, uintptr_t address, size_t bytes);
 
 /*
@@ -76,8 +80,11 @@ void *spy_object_data(const struct spy_object *object, const char *name, size_t 
 /* Does the object define the version node? */
 bool spy_object_has_version(const struct spy_object *object, const char *version);
 
-/* The first object after the shim that defines an exported function, else the first before it, for
- * what we interpose ourselves. When the library is loaded, or earlier: calls nothing of libc's and takes no lock. */
+/*
+ * The first object after the shim that defines an exported function, else the first before it, for
+ * what we interpose ourselves. When the library is loaded, or earlier: calls nothing of libc's and
+ * takes no lock.
+ */
 void *spy_next_symbol(const char *name);
 
 #endif

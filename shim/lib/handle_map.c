@@ -92,7 +92,8 @@ static void put(struct spy_handle_table *table, uint64_t handle, uint64_t value)
 {
 	struct entry *entry = probe(table, handle);
 
-	store(&entry->value, value); /* before the handle: who finds it finds the value */
+	/* before the handle: a reader that finds the handle finds the value */
+	store(&entry->value, value);
 	if (!load(&entry->handle)) {
 		table->used++;
 		store(&entry->handle, handle);

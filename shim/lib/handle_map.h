@@ -23,11 +23,12 @@ struct spy_handle_map {
 /* What was set for a handle, 0 if nothing. A handle of 0 has nothing. */
 uint64_t spy_handle_get(const struct spy_handle_map *map, uint64_t handle);
 
-/* value 0 forgets the handle. False if there is no memory, or the lock was not to be had: all stays as it is. */
+/* value 0 forgets the handle. False if there is no memory, or the lock was not to be had: all
+ * stays as it is. */
 bool spy_handle_set(struct spy_handle_map *map, uint64_t handle, uint64_t value);
 
-/* Sets a handle that is still set to `old` (0: to nothing); returns what it is set to then, 0 if the lock was
- * not to be had. */
+/* Sets a handle that is still set to `old` (0: to nothing); returns what it is set to then, 0 if
+ * the lock was not to be had. */
 uint64_t spy_handle_replace(struct spy_handle_map *map, uint64_t handle, uint64_t old,
 			    uint64_t value);
 

@@ -1,6 +1,7 @@
 /*
- * shim/lib/lock.c: waiting for one of our locks, which never lasts long. Runs on the application's threads, where
- * two of them change a table at the same time. No probe sees these waits: they are system calls of our own.
+ * shim/lib/lock.c: waiting for one of our locks, which never lasts long. Runs on the application's
+ * threads, where two of them change a table at the same time. No probe sees these waits: they are
+ * system calls of our own.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -22,7 +23,8 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Is there no hope: has the same one had it for too long? Keeps since when, and which of its turns that was. */
+/* Is there no hope: has the same one had it for too long? Keeps since when, and which of its
+ * turns that was. */
 static bool is_hopeless(struct spy_lock *lock, uint64_t begun, uint64_t *since, uint32_t *turn)
 {
 	uint32_t now_turn = __atomic_load_n(&lock->turns, __ATOMIC_RELAXED);

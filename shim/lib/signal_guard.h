@@ -1,9 +1,9 @@
 /*
  * shim/lib/signal_guard.h: protection for a slow path. The application's errno survives. A pending
- * pthread_cancel waits: a CUDA call is no cancellation point, but the shim's open and write would be.
- * Signals wait: a handler that leaves by longjmp or _exit must not leave a packet half stored or a lock
- * taken. A CUDA call made from inside, by an allocator that is not libc's, say, is not recorded: it might
- * need the same lock. Used on the application's threads.
+ * pthread_cancel waits: a CUDA call is no cancellation point, but the shim's open and write would
+ * be. Signals wait: a handler that leaves by longjmp or _exit must not leave a packet half stored
+ * or a lock taken. A CUDA call made from inside, by an allocator that is not libc's, say, is not
+ * recorded: it might need the same lock. Used on the application's threads.
  */
 #ifndef CUDASPY_SHIM_SIGNAL_GUARD_H
 #define CUDASPY_SHIM_SIGNAL_GUARD_H
@@ -15,8 +15,8 @@
 
 struct spy_thread;
 
-/* self.c: from now on CUDA calls of the calling thread are not recorded, and a SIGBUS that was sent comes
- * later; and the end of that. */
+/* self.c: from now on CUDA calls of the calling thread are not recorded, and a SIGBUS that was
+ * sent comes later; and the end of that. */
 struct spy_thread *spy_self_block_reentry(uintptr_t *before);
 void spy_self_restore_reentry(struct spy_thread *thread, uintptr_t before);
 
@@ -45,8 +45,10 @@ static inline struct spy_signal_guard spy_signal_guard_begin(void)
 static inline void spy_signal_guard_end(struct spy_signal_guard *guard)
 {
 	spy_self_restore_reentry(guard->thread, guard->reentry_frame);
-	/* In this order: where an asynchronous cancellation is pending, glibc 2.36's setcancelstate ends the
-	 * thread without the result PTHREAD_CANCELED; its setcanceltype ends it with that. */
+	/*
+	 * In this order: where an asynchronous cancellation is pending, glibc 2.36's setcancelstate
+	 * ends the thread without the result PTHREAD_CANCELED; its setcanceltype ends it with that.
+	 */
 	pthread_setcancelstate(guard->cancel_state, NULL);
 	pthread_setcanceltype(guard->cancel_type, NULL);
 	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);

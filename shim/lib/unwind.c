@@ -1,6 +1,6 @@
 /*
- * shim/lib/unwind.c: return addresses from the application's stack, by the tables for exceptions. Called
- * by stack.c on the application's thread; see unwind.h for what it must not do. Registers
+ * shim/lib/unwind.c: return addresses from the application's stack, by the tables for exceptions.
+ * Called by stack.c on the application's thread; see unwind.h for what it must not do. Registers
  * have DWARF's numbers (registers.h); another architecture has its own step_beyond_tables, too.
  *
  * Sources: DWARF 5, sections 2.5 and 6.4; LSB Core, "Exception Frames"; System V ABI, AMD64
@@ -21,7 +21,7 @@
 /* Of the stack: the application's business, whatever a sanitizer thinks of it. */
 #define UNCHECKED __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* ---- a walk ---------------------------------------------------------------------------------- */
+/* ---- a walk --------------------------------------------------------------------------------- */
 
 #define OURS_MOST 12 /* functions of ours, or a sanitizer's, on top of the application's */
 
@@ -49,7 +49,7 @@ UNCHECKED static bool read_word(const struct walk *w, uint64_t at, uint64_t *val
 	return spy_peek(getpid(), value, at, sizeof(*value));
 }
 
-/* ---- bytes of a table ------------------------------------------------------------------------- */
+/* ---- bytes of a table ----------------------------------------------------------------------- */
 
 /* What is read beyond the end, or makes no sense, is 0 and leaves its mark. */
 struct cursor {
@@ -101,7 +101,8 @@ static uint64_t take_number(struct cursor *c, bool is_signed)
 	return value;
 }
 
-/* A pointer as its encoding (DW_EH_PE_*) says; of the relative ones only those to where it stands. */
+/* A pointer as its encoding (DW_EH_PE_*) says; of the relative ones only those to where it
+ * stands. */
 static uint64_t take_pointer(struct cursor *c, uint8_t encoding)
 {
 	uint64_t here = (uintptr_t)c->at, value = 0;
@@ -138,7 +139,7 @@ static uint64_t take_pointer(struct cursor *c, uint8_t encoding)
 	return value;
 }
 
-/* ---- the object an address lies in ----------------------------------------------------------- */
+/* ---- the object an address lies in ---------------------------------------------------------- */
 
 /* What an object says of an address. */
 struct tables {
@@ -244,7 +245,7 @@ static void find_tables(uint64_t ip, struct tables *t)
 }
 #endif
 
-/* ---- a function's entry ----------------------------------------------------------------------- */
+/* ---- a function's entry --------------------------------------------------------------------- */
 
 /* What an entry (FDE) and what it shares with others (CIE) say. */
 struct entry {
@@ -256,8 +257,8 @@ struct entry {
 	bool augmented, signal;
 };
 
-/* The index: 4-byte pairs (function, entry), sorted, relative to the index itself. NULL: none, or of
- * another form than linkers write. */
+/* The index: 4-byte pairs (function, entry), sorted, relative to the index itself. NULL: none,
+ * or of another form than linkers write. */
 static const uint8_t *find_entry(const struct tables *t, uint64_t ip)
 {
 	struct cursor c = {.at = t->index, .end = t->end};
@@ -374,7 +375,7 @@ static bool read_entry(const struct tables *t, uint64_t ip, struct entry *e)
 	return !c.bad && ip >= e->begin && ip - e->begin < e->size;
 }
 
-/* ---- where the caller's registers are --------------------------------------------------------- */
+/* ---- where the caller's registers are ------------------------------------------------------- */
 
 enum rule {
 	RULE_SAME,
@@ -386,7 +387,8 @@ enum rule {
 	RULE_VAL_EXPRESSION
 };
 
-/* A row of the table; the frame's address (CFA) is register + offset, or what an expression says. */
+/* A row of the table; the frame's address (CFA) is register + offset, or what an expression
+ * says. */
 struct row {
 	uint8_t rule[REGISTERS]; /* enum rule */
 	int64_t value[REGISTERS]; /* offset or register of the rule, or address of the expression */
@@ -561,7 +563,7 @@ static bool run(struct program *p, struct cursor c)
 	return !c.bad;
 }
 
-/* ---- expressions ------------------------------------------------------------------------------ */
+/* ---- expressions ---------------------------------------------------------------------------- */
 
 #define DEPTH 16
 
@@ -689,7 +691,7 @@ static bool evaluate(const struct walk *w, const uint8_t *block, const uint64_t 
 	return !c.bad && !m.bad;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------- */
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 static bool find_cfa(const struct walk *w, const struct row *row, uint64_t *cfa)
 {
@@ -792,7 +794,8 @@ static bool read_code(const struct walk *w, uint64_t at, uint64_t *code)
 	return any;
 }
 
-/* Does the code before the address call something? call rel32, or a call through a register or memory. */
+/* Does the code before the address call something? call rel32, or a call through a register or
+ * memory. */
 static bool after_call(const struct walk *w, uint64_t ip)
 {
 	uint8_t *at;
@@ -811,8 +814,8 @@ static bool after_call(const struct walk *w, uint64_t ip)
 
 /*
  * Code without tables, made while the program runs. Much of it returns right after the call (the
- * trampolines of Python's perf support do): what it is about to do says where its caller is. Else it
- * may have a frame pointer.
+ * trampolines of Python's perf support do): what it is about to do says where its caller is. Else
+ * it may have a frame pointer.
  */
 static bool step_beyond_tables(struct walk *w)
 {
@@ -843,7 +846,8 @@ static bool step_beyond_tables(struct walk *w)
 	return w->regs[REG_IP] != 0;
 }
 
-/* Can an address that was found be a return address? It lies in an object's code, or behind a call. */
+/* Can an address that was found be a return address? It lies in an object's code, or behind a
+ * call. */
 static bool is_believable(const struct walk *w)
 {
 	struct tables tables;
@@ -852,7 +856,7 @@ static bool is_believable(const struct walk *w)
 	return tables.in_object ? tables.code : after_call(w, w->regs[REG_IP]);
 }
 
-/* To the function that called this one. False: there is none, or nobody knows. */
+/* To the function that called this one. False: there is none, or it is unknown. */
 static bool step(struct walk *w)
 {
 	uint64_t ip = w->regs[REG_IP] - !w->exact;
@@ -867,8 +871,8 @@ static bool step(struct walk *w)
 }
 
 /*
- * To the application's frame. Functions on the way keep rbx and r12 to r15 where their tables say; if
- * we cannot follow those, the walk begins without these registers, which few functions need.
+ * To the application's frame. Functions on the way keep rbx and r12 to r15 where their tables say;
+ * if we cannot follow those, the walk begins without these registers, which few functions need.
  */
 static void begin(struct walk *w, const struct spy_unwind *start)
 {

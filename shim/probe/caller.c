@@ -1,6 +1,7 @@
 /*
- * shim/probe/caller.c: is the caller inside a call of its own, and is there room for a record inside it? Runs on
- * the thread that calls a probe, perhaps with a lock of the driver's: no lock, no system call, no allocation.
+ * shim/probe/caller.c: is the caller inside a call of its own, and is there room for a record
+ * inside it? Runs on the thread that calls a probe, perhaps with a lock of the driver's: no lock,
+ * no system call, no allocation.
  */
 #include "arch/x86_64/frame_layout.h"
 #include "probe/caller.h"
@@ -14,9 +15,9 @@
 bool spy_probing;
 
 /*
- * A call that was left by an exception or longjmp never ended as far as we know. Its frame lay below
- * where we are, or, if we are deeper by now, something else has come to lie there: what spy_enter and
- * the trampoline wrote into it tells. Only on the thread's own stack: another one may be gone.
+ * A call that was left by an exception or longjmp never ended for the recorder. Its frame lay below
+ * where we are; or, if we are deeper by now, other data lies in its place. What spy_enter and the
+ * trampoline wrote into it decides. Only on the thread's own stack: another stack may be gone.
  */
 __attribute__((no_sanitize("address"))) static bool
 in_progress(const struct spy_thread *thread, const struct spy_progress *call, uintptr_t here)
@@ -38,8 +39,9 @@ static bool on_thread_stack(const struct spy_thread *thread, uintptr_t address)
 }
 
 /*
- * The thread's innermost call was left, and it goes on without: it waits for nothing any more, and is in no call that the
- * board should show. Not on a signal handler's stack or a coroutine's: from there one comes back.
+ * The thread's innermost call was left, and it goes on without: it waits for nothing any more, and
+ * is in no call that the board should show. Not on a signal handler's stack or a coroutine's: from
+ * there one comes back.
  */
 static __attribute__((noinline)) void forget_left(struct spy_thread *thread, uintptr_t here)
 {

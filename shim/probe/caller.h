@@ -9,16 +9,14 @@
 
 struct spy_thread;
 
-/*
- * The thread, if what happens now belongs to a CUDA call of its own: not inside the recorder, not in
- * a forked child, not after the call was left; or NULL. here: a frame's address.
- */
+/* The thread, if what happens now belongs to a CUDA call of its own: not inside the recorder,
+ * not in a forked child, not after the call was left; or NULL. here: a frame's address. */
 struct spy_thread *spy_caller(const void *here);
 
 /* Room for a record inside the call in progress; NULL: none, and it is counted as lost. */
 void *spy_caller_room(struct spy_thread *thread, size_t bytes);
 
-/* Calls in progress that nobody looked at the clock for began no later than this. */
+/* Calls in progress without a start time began no later than this. */
 void spy_caller_set_begin(struct spy_thread *thread, uint64_t now);
 
 #endif

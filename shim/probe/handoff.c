@@ -1,6 +1,7 @@
 /*
- * shim/probe/handoff.c: records of how locks that are waited for change hands, and the count of those who wait. Runs on
- * the thread that has just given a lock back, or is about to wait. No lock, no system call, no allocation.
+ * shim/probe/handoff.c: records of how contended locks change hands, and the count of waiters. Runs
+ * on the thread that has just released a lock, or is about to wait. No lock, no system call, no
+ * allocation.
  */
 #include <string.h>
 #include "record/board.h"
@@ -11,11 +12,11 @@
 
 #define LOW_48 ((1ull << 48) - 1)
 #define CONTENDED_LEAST 50000 /* cycles: twenty microseconds or so */
-#define LOOK_EVERY 8 /* one in so many who take a lock looks whether anybody waits */
+#define LOOK_EVERY 8 /* one in so many acquisitions looks whether there are waiters */
 
 struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
 
-/* ---- who waits ------------------------------------------------------------------------------- */
+/* ---- waiters -------------------------------------------------------------------------------- */
 
 /* Pairs with the look at `contended` before a lock is given back (probe.c). */
 static void count_in(struct spy_waiting *waiting, uint64_t now)
@@ -28,9 +29,9 @@ static void count_in(struct spy_waiting *waiting, uint64_t now)
 }
 
 /*
- * When nobody waits, "some" becomes "none", but not again and again, for all who take and give back have
- * to fetch it anew; nor too late, for until then they leave records. Who begins to wait in between finds it set, or is
- * found by the second look.
+ * Without waiters a bucket becomes uncontended. Not again and again, for every acquirer and
+ * releaser has to fetch the line anew; nor too late, for until then they leave records. A waiter
+ * that begins in between finds the flag set, or is found by the second look.
  */
 static void look_for_uncontended(struct spy_waiting *waiting, uint64_t now)
 {
@@ -47,7 +48,7 @@ static void count_out(struct spy_waiting *waiting, uint64_t now)
 {
 	uint32_t threads = __atomic_load_n(&waiting->threads, __ATOMIC_RELAXED);
 
-	/* Pairs with others_waited: who sees us gone sees when. */
+	/* Pairs with others_waited: a reader that sees the count sees the time. */
 	__atomic_store_n(&waiting->last_leave_time, now, __ATOMIC_RELAXED);
 	while (threads && !__atomic_compare_exchange_n(&waiting->threads, &threads, threads - 1,
 						       false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
@@ -82,7 +83,8 @@ void spy_handoff_forget(void)
 	memset(spy_waiting, 0, sizeof(spy_waiting));
 }
 
-/* Did another thread wait for it when it was given back at `time`? He may have had it since, and be gone. */
+/* Did another thread wait for it when it was released at `time`? It may have acquired and
+ * released it since. */
 static bool others_waited(const struct spy_thread *thread, const struct spy_waiting *waiting,
 			  uint64_t time)
 {
@@ -92,7 +94,7 @@ static bool others_waited(const struct spy_thread *thread, const struct spy_wait
 	       __atomic_load_n(&waiting->last_leave_time, __ATOMIC_RELAXED) >= time;
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
+/* ---- records -------------------------------------------------------------------------------- */
 
 /* Not before what has been recorded since: a wait for another lock, a signal handler's call. */
 static uint64_t time_for(struct spy_thread *thread, uint64_t time)
@@ -123,8 +125,8 @@ static void write_acquired(struct spy_thread *thread, const void *lock, uint64_t
 	spy_thread_publish(thread, time, sizeof(*record));
 }
 
-/* How the call took the lock, if that was at once and it has been waited for ever since; time 0: not so. It is told now,
- * or never will be. */
+/* How the call acquired the lock, if that was at once and the lock was contended ever since;
+ * time 0: not so. Its record is written now, or never. */
 static struct spy_acquired end_acquired(struct spy_thread *thread, const void *lock)
 {
 	uint64_t since = __atomic_load_n(&spy_waiting_for(lock)->since, __ATOMIC_RELAXED);
@@ -154,7 +156,8 @@ void spy_handoff_unlocked(const void *lock)
 	if (!thread)
 		return;
 	time = end_acquired(thread, lock).time;
-	/* A thread that has just waited itself may take it hundreds of times before that is over. */
+	/* A thread that has just waited itself may take it hundreds of times before that is
+	 * over. */
 	emit = time && others_waited(thread, waiting, time);
 	if (thread->waiting == waiting)
 		leave(thread, spy_clock());
@@ -204,7 +207,8 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 	now = spy_clock();
 	acquired = end_acquired(thread, lock);
 	held_for = acquired.time && time > acquired.time ? (time - acquired.time) & LOW_48 : 0;
-	/* Who slept for it himself cannot be sure: glibc then marks the lock, for others may sleep, too. */
+	/* A thread that slept for the lock itself cannot be certain: glibc then marks the lock,
+	 * because others may sleep, too. */
 	sure = sure && held_for && !acquired.marked;
 	emit = time && (sure || others_waited(thread, waiting, time));
 	if (thread->waiting == waiting)

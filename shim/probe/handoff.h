@@ -1,18 +1,22 @@
 /*
- * shim/probe/handoff.h: how locks that are waited for change hands: who took one without a wait, who gave it back.
+ * shim/probe/handoff.h: how contended locks change hands: acquired without a wait, and released.
+ * Runs on the threads that acquire and release.
  *
- * While threads wait for a lock, whoever takes it or gives it back leaves a record, so that the order in which
- * it changed hands is complete; a lock that nobody waits for costs a look at one word. But what is done while a
- * thread has a lock all those who wait for it wait for, too, and it decides who comes next. Two looks at the clock
- * there, and hardly more, made eight threads that allocate on one GPU a third slower (docs/PERFORMANCE.md). So:
+ * While a lock has waiters, each acquisition and each release leaves a record, so that the order of
+ * its holders is complete. An uncontended lock costs a look at one word. But all waiters wait for
+ * what is done while a thread has the lock, and it decides about the next holder. Two looks at the
+ * clock there, and hardly more, made eight threads that allocate on one GPU a third slower
+ * (docs/PERFORMANCE.md). So:
  *
- *   - the clock is looked at before a lock is tried, and what it was is written when the lock has been given back;
- *   - that a mutex is given back is told only if somebody has to be woken, which takes a microsecond or more.
+ *   - The clock is read before a lock is tried, and the record is written when the lock has been
+ *     released.
+ *   - The release of a mutex is recorded only if a thread has to be woken, which takes a
+ *     microsecond or more.
  *
- * What is rarer is not spared: who has waited looks at the clock and writes his record with the lock in his hands;
- * read-write and spin locks, and mutexes that are robust or deal with priorities, are told whenever they are given
- * back, and one that a condition gives back is told before. Who takes a lock in no call of CUDA's is seen by those
- * only who then begin to wait for it.
+ * Rarer events cost more. A waiter that has acquired the lock reads the clock and writes its record
+ * with the lock held. Read-write and spin locks, and mutexes that are robust or deal with
+ * priorities, leave a record at each release. A condition's release of its mutex is recorded before
+ * it. An acquisition outside of CUDA calls is seen only by threads that then begin to wait.
  */
 #ifndef CUDASPY_SHIM_HANDOFF_H
 #define CUDASPY_SHIM_HANDOFF_H
@@ -22,10 +26,8 @@
 #include "probe/caller.h"
 #include "probe/wait.h"
 
-/*
- * Do threads wait for the locks of a bucket, or did so just now? Those who take and give back look at the first
- * cache line, which changes seldom; those who wait count themselves in another.
- */
+/* Do the locks of a bucket have waiters, or did they a short time ago? Acquirers and releasers
+ * look at the first cache line, which changes seldom; waiters count themselves in another. */
 #define SPY_WAITING_BUCKETS 512
 
 struct spy_waiting {
@@ -50,9 +52,10 @@ static inline bool spy_is_waited_for(const void *lock)
 		__atomic_load_n(&spy_waiting_for(lock)->contended, __ATOMIC_RELAXED) != 0, 0);
 }
 
-/* ---- taken at once: on the thread that has the lock ---------------------------------------------- */
+/* ---- acquired at once: on the holder -------------------------------------------------------- */
 
-/* before: the clock, right before it was tried. A call that is only counted has a beginning from now on. */
+/* before: the clock, right before it was tried. A call that is only counted has a beginning from
+ * now on. */
 static inline struct spy_acquired *spy_handoff_acquired(struct spy_thread *thread, const void *lock,
 							uint64_t before)
 {
@@ -64,24 +67,27 @@ static inline struct spy_acquired *spy_handoff_acquired(struct spy_thread *threa
 	return acquired;
 }
 
-/* ---- records ------------------------------------------------------------------------------------ */
+/* ---- records -------------------------------------------------------------------------------- */
 
-/* A lock that others may wait for was given back, which began at `time`; 0: it was not. Called when it is done.
- * sure: the lock itself told that somebody sleeps for it, if it was not the thread's own sleep that it told of. */
+/*
+ * A lock that may be contended was released, beginning at `time`; 0: it was not. Called after the
+ * release. sure: the lock itself said that a thread sleeps for it, if it was not the caller's own
+ * sleep.
+ */
 void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t time, bool sure);
 
-/* A mutex was given back, perhaps to be taken again at once: nobody sleeps for it. What there is to do then: tell that
- * it was taken at once, count its thread out, look whether anybody waits. */
+/* A mutex was released without a sleeper, perhaps to be acquired again at once. Writes that it
+ * was acquired without a wait, counts its thread out, and looks whether there are waiters. */
 void spy_handoff_unlocked(const void *lock);
 
-/* ---- who waits ---------------------------------------------------------------------------------- */
+/* ---- waiters -------------------------------------------------------------------------------- */
 
-/* The thread is counted among those who wait for a lock; until it gives it back, for what can be done later is not
- * done while it has the lock. Ordered before a look at the lock's owner. */
+/* The thread is counted among the waiters until it releases the lock: what can be done later is
+ * not done while it has the lock. Ordered before a look at the lock's owner. */
 void spy_handoff_enter(struct spy_thread *thread, const void *lock, uint64_t now);
 
-/* It is not any more. After a wait that was left by longjmp or an asynchronous cancellation it counts itself
- * out at its next one, or when it ends. Owner only. */
+/* It is not any more. After a wait that was left by longjmp or an asynchronous cancellation it
+ * counts itself out at its next one, or when it ends. Owner only. */
 void spy_handoff_leave(struct spy_thread *thread);
 
 /* In a forked child, which has none of the threads that wait. */

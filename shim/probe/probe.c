@@ -1,15 +1,15 @@
 /*
- * shim/probe/probe.c: what the driver blocks in, under the C library's own names. Runs on every thread of
- * the process at every such call, also before the library's constructor and in threads that never
- * heard of CUDA: hence no sanitizer in this file, and nothing here but the branch, the attempt and
- * the call. What a wait becomes is wait.c's.
+ * shim/probe/probe.c: the functions that the driver blocks in, under the C library's own names.
+ * Runs on every thread of the process at every such call, also before the library's constructor and
+ * in threads without CUDA calls. Hence no sanitizer in this file, and nothing here but the branch,
+ * the attempt and the call. What a wait becomes is decided by wait.c.
  *
- * Locks are tried first. What trylock answers other than "busy" is the answer of lock, too: a
- * recursive lock counts up, one with a priority ceiling says EINVAL. A lock that its own thread holds
- * is busy, and then the real function finds that out by itself (EDEADLK, or forever). Which clock or
- * time is an error even for a free lock is the real function's to say: in doubt it is called at once.
- * Holders are read from glibc's own fields: the owner of a mutex and the writer of a rwlock are thread
- * ids (bits/struct_mutex.h, bits/struct_rwlock.h).
+ * Locks are tried first. What trylock answers other than EBUSY is the answer of lock, too: a
+ * recursive lock counts up, one with a priority ceiling says EINVAL. For a lock that its own thread
+ * holds trylock says EBUSY, and then the real function finds that out by itself (EDEADLK, or
+ * forever). Which clock or time is an error even for a free lock is left to the real function: in
+ * doubt it is called at once. Holders are read from glibc's own fields: the owner of a mutex and
+ * the writer of a rwlock are thread ids (bits/struct_mutex.h, bits/struct_rwlock.h).
  */
 #include <errno.h>
 #include <poll.h>
@@ -122,10 +122,8 @@ void spy_probe_init(void)
 /* Is the thread inside a CUDA call, and not inside of us? */
 #define OUTSIDE likely(!spy_self->depth)
 
-/*
- * Every probe is two functions: the exported one, without a frame, decides and jumps; inside_ does the
- * rest.
- */
+/* Every probe is two functions: the exported one, without a frame, decides and jumps; inside_
+ * does the rest. */
 #define PROBE(type, name, params, args) \
 	static __attribute__((noinline)) type inside_##name params; \
 	EXPORT type name params \
@@ -136,7 +134,7 @@ void spy_probe_init(void)
 	} \
 	static type inside_##name params
 
-/* The clock, before a lock is tried that others may wait for; 0: nobody does. */
+/* The clock, before a contended lock is tried; 0: the lock is uncontended. */
 static inline uint64_t before_try(const void *lock)
 {
 	return spy_is_waited_for(lock) ? spy_clock() : 0;
@@ -149,8 +147,8 @@ static inline void note_acquired(const void *lock, uint64_t before)
 		spy_handoff_acquired(spy_self, lock, before);
 }
 
-/* Gives a lock back that does not tell whether anybody sleeps for it. Not after that does it look at the clock: who
- * was woken may have the CPU now. */
+/* Releases a lock that does not show whether a thread sleeps for it. The clock is read before: a
+ * woken thread may have the CPU after it. */
 #define GIVE_BACK(kind, lock, give) \
 	{ \
 		uint64_t time; \
@@ -164,7 +162,7 @@ static inline void note_acquired(const void *lock, uint64_t before)
 		return result; \
 	}
 
-/* ---- locks that are tried first ---------------------------------------------------------------- */
+/* ---- locks that are tried first ------------------------------------------------------------- */
 
 static inline bool clock_known(clockid_t clock)
 {
@@ -177,7 +175,7 @@ static inline bool time_valid(clockid_t clock, time_limit *limit)
 	return clock_known(clock) && limit && (unsigned long)limit->tv_nsec < 1000000000;
 }
 
-/* ---- mutexes --------------------------------------------------------------------------------- */
+/* ---- mutexes -------------------------------------------------------------------------------- */
 
 static void begin_mutex(struct spy_wait *wait, pthread_mutex_t *lock)
 {
@@ -256,20 +254,21 @@ PROBE(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))
 	return result;
 }
 
-/* Of robust mutexes and those with inheritance the word is the owner's id, of those that protect priorities it has the
- * ceiling in it. */
+/* Of robust mutexes and those with inheritance the word is the owner's id, of those that protect
+ * priorities it has the ceiling in it. */
 static inline bool tells_of_sleepers(const pthread_mutex_t *lock)
 {
 	return !(lock->__data.__kind & (MUTEX_ROBUST | MUTEX_INHERITS | MUTEX_PROTECTS));
 }
 
-/* glibc: somebody sleeps until it is given back, or did when it was taken. */
+/* glibc: a thread sleeps until it is released, or did when it was acquired. */
 static inline bool is_slept_for(const pthread_mutex_t *lock)
 {
 	return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) == 2;
 }
 
-/* Gives back a mutex that others may sleep for: waking one takes a hundred times as long as a look at the clock. */
+/* Gives back a mutex that others may sleep for: waking one takes a hundred times as long as a
+ * look at the clock. */
 static __attribute__((noinline)) int wake_others(pthread_mutex_t *lock)
 {
 	bool sure = tells_of_sleepers(lock);
@@ -293,7 +292,7 @@ PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
 	return result;
 }
 
-/* ---- read-write locks ------------------------------------------------------------------------- */
+/* ---- read-write locks ----------------------------------------------------------------------- */
 
 static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread_rwlock_t *lock)
 {
@@ -369,7 +368,7 @@ PROBE(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock))
 	GIVE_BACK(reader ? SPY_WAIT_READ : SPY_WAIT_WRITE, lock, real.pthread_rwlock_unlock(lock))
 }
 
-/* ---- spin locks ------------------------------------------------------------------------------ */
+/* ---- spin locks ----------------------------------------------------------------------------- */
 
 PROBE(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
 {
@@ -408,7 +407,7 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 	GIVE_BACK(SPY_WAIT_SPIN, (const void *)lock, real.pthread_spin_unlock(lock))
 }
 
-/* ---- what has no holder ----------------------------------------------------------------------- */
+/* ---- what has no holder --------------------------------------------------------------------- */
 
 /* Waits in every case: there is nothing to try first. */
 #define WAIT(name, kind, object, params, args) \
@@ -423,7 +422,7 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 		return result; \
 	}
 
-/* After a condition glibc marks the mutex as if somebody slept for it. */
+/* After a condition glibc marks the mutex as if a thread slept for it. */
 static inline void note_reacquired(const pthread_mutex_t *lock)
 {
 	if (spy_is_waited_for(lock) && !recursed(lock))
@@ -467,9 +466,9 @@ CONDITION(pthread_cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, time_
 	  (c, m, t))
 
 /*
- * A semaphore that is not zero costs no wait. It is looked at, not tried: sem_wait is a cancellation
- * point also then, and its timed forms may object to their arguments. (One who is overtaken between
- * the look and the call waits unseen.)
+ * A semaphore that is not zero costs no wait. It is looked at, not tried: sem_wait is a
+ * cancellation point also then, and its timed forms may reject their arguments. (A thread that is
+ * overtaken between the look and the call waits unseen.)
  */
 #define SEMAPHORE(name, params, args) \
 	PROBE(int, name, params, args) \
@@ -542,7 +541,7 @@ long spy_probe_futex(long n, long a, long b, long c, long d, long e, long f)
 	return inside_futex(n, a, b, c, d, e, f);
 }
 
-/* ---- who else ---------------------------------------------------------------------------------- */
+/* ---- other interposers ---------------------------------------------------------------------- */
 
 struct stander {
 	const void *real;
@@ -550,7 +549,7 @@ struct stander {
 	char first_path[256], next_path[256];
 };
 
-/* Who defines pthread_mutex_lock before us, and whose is the one that we call? */
+/* Which object defines pthread_mutex_lock before us, and which has the one that we call? */
 static int visit_stander(const struct spy_object *object, void *data)
 {
 	struct stander *s = data;

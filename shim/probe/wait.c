@@ -1,8 +1,8 @@
 /*
- * shim/probe/wait.c: a wait inside a call becomes a record, with the lock's holder and what he is doing.
- * Runs on the thread that waits: before it blocks, where time does not matter, and when it goes on,
- * perhaps with a lock of the driver's in its hands, where it does: a few stores, no lock, no system
- * call. Nothing here allocates: an allocator's lock may be what is waited for.
+ * shim/probe/wait.c: a wait inside a call becomes a record, with the lock's holder and the holder's
+ * call. Runs on the waiter: before it blocks, where time is negligible, and when it goes on,
+ * perhaps with a lock of the driver's, where time matters: a few stores, no lock, no system call.
+ * Nothing here allocates: the wait may be for an allocator's lock.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 #define DURATION_MAX ((1ull << 48) - 1)
 #define LOW_48 ((1ull << 48) - 1)
 
-/* ---- who holds it ---------------------------------------------------------------------------- */
+/* ---- the holder ----------------------------------------------------------------------------- */
 
 /* The slot of a thread, 0 none. Slots are few. */
 static uint32_t find_slot(uint32_t tid)
@@ -37,8 +37,9 @@ static uint32_t find_slot(uint32_t tid)
 }
 
 /*
- * Which of our threads has a lock that names no holder? Other ones than we; 0 none. A spin lock is waited
- * for a hundred nanoseconds, and each slot costs three: with many threads not all are looked at.
+ * Which of our threads has a lock that names no holder? Other ones than we; 0 none. A spin lock is
+ * waited for a hundred nanoseconds, and each slot costs three: with many threads not all are looked
+ * at.
  */
 #define SLOTS_LOOKED_AT 128
 
@@ -50,7 +51,7 @@ static uint32_t find_reader(const struct spy_thread *self, const void *object)
 		const struct spy_thread *thread = &spy_session->threads[slot];
 		uint32_t tid = __atomic_load_n(&spy_session->slot_tids[slot], __ATOMIC_ACQUIRE);
 
-		/* Who is inside no call has given back what he took in one. */
+		/* A thread inside no call has released what it acquired in one. */
 		if (thread == self || !tid ||
 		    !__atomic_load_n(&thread->page->depth, __ATOMIC_ACQUIRE))
 			continue;
@@ -62,7 +63,8 @@ static uint32_t find_reader(const struct spy_thread *self, const void *object)
 	return 0;
 }
 
-/* The holder's name, as /proc/self/task/TID/comm has it. False: it is a thread of another process. */
+/* The holder's name, as /proc/self/task/TID/comm has it. False: it is a thread of another
+ * process. */
 static bool read_name(uint32_t tid, char name[16])
 {
 	char path[64];
@@ -98,9 +100,9 @@ static bool is_name_emitted(uint32_t tid)
 }
 
 /*
- * A holder that makes no calls: one of the driver's own threads, most likely. Its name goes into the
- * trace once: into the stream of the thread that waits for it. The session's would need its lock,
- * whose owner may be waiting for the very allocator that we are in.
+ * A holder that makes no calls: one of the driver's own threads, most likely. Its name goes into
+ * the trace once: into the stream of the thread that waits for it. The session's would need its
+ * lock, whose owner may be waiting for the very allocator that we are in.
  */
 static void emit_noncuda_thread(struct spy_thread *thread, uint32_t tid)
 {
@@ -139,7 +141,7 @@ static void look_at_holder(struct spy_wait *wait)
 	wait->holder_stream = spy_board_see(page->stream);
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
+/* ---- records -------------------------------------------------------------------------------- */
 
 /* Waits that come in rows: the record of the one before, if this one can join it. */
 static struct spy_rec_wait *row_of(const struct spy_thread *thread, const struct spy_wait *wait)
@@ -154,8 +156,8 @@ static struct spy_rec_wait *row_of(const struct spy_thread *thread, const struct
 	return last;
 }
 
-/* No room for more records in this call: a row of the kind takes it in, whatever it was for. Starting a
- * GPU up takes some hundred requests to the kernel. */
+/* No room for more records in this call: a row of the kind takes it in, whatever it was for.
+ * Starting a GPU up takes some hundred requests to the kernel. */
 static struct spy_rec_wait *any_row(const struct spy_thread *thread, const struct spy_wait *wait)
 {
 	struct spy_rec_wait *last = (struct spy_rec_wait *)thread->row;
@@ -172,10 +174,11 @@ static struct spy_rec_wait *any_row(const struct spy_thread *thread, const struc
 	return last;
 }
 
-/* glibc: what a robust mutex names when its owner died, and when nobody can have it any more, is no thread. */
+/* glibc: what a robust mutex names when its owner died, and when it is not recoverable, is no
+ * thread. */
 #define OWNERS_END (INT32_MAX - 1)
 
-/* glibc counts in this word those who read, and those who wait to (nptl/pthread_rwlock_common.c). */
+/* glibc counts readers and waiting readers in this word (nptl/pthread_rwlock_common.c). */
 static bool has_readers(const struct spy_wait *wait)
 {
 	const pthread_rwlock_t *lock = (const pthread_rwlock_t *)wait->object;
@@ -184,7 +187,7 @@ static bool has_readers(const struct spy_wait *wait)
 	       __atomic_load_n(&lock->__data.__readers, __ATOMIC_RELAXED) >> 3;
 }
 
-/* Who has the lock, and what he is doing. We are among those who wait for it already. */
+/* The holder and its call. The caller is among the waiters already. */
 static void find_holder(struct spy_wait *wait, const uint32_t *owner)
 {
 	if (owner)
@@ -197,7 +200,7 @@ static void find_holder(struct spy_wait *wait, const uint32_t *owner)
 			wait->flags |= SPY_WAIT_READERS;
 	}
 	if (!wait->holder) {
-		/* Who reads in no call of CUDA's is not in our table. */
+		/* A reader outside of CUDA calls is not in the table. */
 		wait->flags |= has_readers(wait) ? SPY_WAIT_READERS : SPY_WAIT_FREE;
 		return;
 	}

@@ -1,5 +1,6 @@
 /*
- * shim/probe/wait.h: a thread waits inside a call: for a lock, in the kernel, asleep. Around the function that blocks.
+ * shim/probe/wait.h: a thread waits inside a call: for a lock, in the kernel, asleep. Around the
+ * function that blocks.
  */
 #ifndef CUDASPY_SHIM_WAIT_H
 #define CUDASPY_SHIM_WAIT_H
@@ -20,10 +21,10 @@ struct spy_wait {
 };
 
 /*
- * owner: where the lock names the thread that has it, 0 while nobody or readers have; NULL for what has no
- * holder, or names none. It is read when everybody can see that we wait: whoever has the lock then tells when
- * he gives it back (a mutex: if we sleep by then), unless he had looked already. failed: ended without the lock.
- * Neither changes errno.
+ * owner: where the lock names its holder, 0 while it is free or read; NULL for an object without a
+ * holder, or that names none. It is read when the waiter is counted: the holder then records its
+ * release (of a mutex: if a thread sleeps by then), unless it had looked already. failed: ended
+ * without the lock. Neither changes errno.
  */
 void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *object,
 		    const void *owner, unsigned int flags);

@@ -1,6 +1,6 @@
 /*
- * shim/process/folder.c: the folder of a trace, and all files in it. Called by the slow paths that make files,
- * on any thread.
+ * shim/process/folder.c: the folder of a trace, and all files in it. Called by the slow paths that
+ * make files, on any thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,10 +43,10 @@ static bool same_file(const struct spy_file_id *a, const struct spy_file_id *b)
 	return a->inode && a->device == b->device && a->inode == b->inode;
 }
 
-/* ---- rights ---------------------------------------------------------------------------------- */
+/* ---- rights --------------------------------------------------------------------------------- */
 
-/* What was just made is for its owner alone, or for a group that may read, whatever the umask is and the
- * directory around it says. */
+/* What was just made is for its owner alone, or for a group that may read, whatever the umask is
+ * and the directory around it says. */
 static void set_mode(int fd, bool directory)
 {
 	mode_t mode = directory ? 0700 : 0600;
@@ -63,10 +63,8 @@ static void set_mode(int fd, bool directory)
 		fchmod(fd, mode | (status.st_mode & S_ISGID));
 }
 
-/*
- * Is it ours, and not something that was put in the place of what we made? Where a file system has its own idea of
- * owners, as NFS has of root's files, nobody else must be able to do that.
- */
+/* Is it ours, and not something that was put in its place? Where a file system changes owners,
+ * as NFS does with root's files, no other user must be able to do that. */
 static bool is_ours(int parent, int fd)
 {
 	struct stat made, around;
@@ -80,9 +78,10 @@ static bool is_ours(int parent, int fd)
 	       !(around.st_mode & 0022);
 }
 
-/* ---- the descriptor -------------------------------------------------------------------------- */
+/* ---- the descriptor ------------------------------------------------------------------------- */
 
-/* A number that nobody looks at: programs take the lowest ones, and select() those below 1,024. */
+/* A number that is not in the way: programs take the lowest ones, and select() those below
+ * 1,024. */
 static int high_number(void)
 {
 	struct rlimit limit;
@@ -103,7 +102,8 @@ static bool is_folder(int fd)
 	return same_file(&id, &folder_id);
 }
 
-/* Keeps the folder open under a high number, in the place of `before`. False: fd is all there is. */
+/* Keeps the folder open under a high number, in the place of `before`. False: fd is all there
+ * is. */
 static bool keep(int fd, int before)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, high_number());
@@ -154,7 +154,7 @@ void spy_folder_forget(void)
 	folder_id.inode = 0;
 }
 
-/* ---- making it ------------------------------------------------------------------------------- */
+/* ---- making it ------------------------------------------------------------------------------ */
 
 static int make_one(int parent, const char *name)
 {
@@ -173,7 +173,8 @@ static int make_one(int parent, const char *name)
 	return fd;
 }
 
-/* The directory the folder is to be in, made with those above it unless it is there. A descriptor or -errno. */
+/* The directory the folder is to be in, made with those above it unless it is there. A
+ * descriptor or -errno. */
 static int open_parent(char *path)
 {
 	struct stat status;
@@ -205,8 +206,8 @@ static unsigned long long any_number(void)
 	return number;
 }
 
-/* PROGRAM-PID.cudaspy; if a process of that pid was traced there before, with a number; and where somebody
- * has taken all of these names, with one that nobody can guess. */
+/* PROGRAM-PID.cudaspy; with a number if a process of that pid was traced there before; with a
+ * random one if all of these names are taken. */
 static int make_folder(int parent, char *name, size_t size, const char *program, int pid)
 {
 	int fd = -EEXIST;
@@ -259,7 +260,7 @@ int spy_folder_create(char *path, size_t size, const char *parent, int pid)
 	return 0;
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- files ---------------------------------------------------------------------------------- */
 
 /* openat(2), but never 0, 1 or 2: something harmless takes these meanwhile. */
 static int open_above(int folder, const char *name, int flags)
@@ -436,7 +437,7 @@ int spy_folder_replace(const char *name, const char *text, size_t bytes)
 	return error;
 }
 
-/* ---- another owner --------------------------------------------------------------------------- */
+/* ---- another owner -------------------------------------------------------------------------- */
 
 int spy_folder_give(const char *name, const struct spy_file_id *id, uid_t owner)
 {

@@ -1,12 +1,13 @@
 /*
- * shim/process/folder.h: the folder of a trace, and all files in it.
+ * shim/process/folder.h: the folder of a trace, and all files in it. Used on the application's
+ * threads, in slow paths.
  *
- * Nobody but its owner may look into it, and nothing in it is ever opened through a name that somebody
- * else may have put there: files are made exclusively and opened again by name and identity, relative
- * to a descriptor of the folder. That descriptor stays open, so that a program that has changed its
- * root or its namespace is recorded as before. It is the program's to close, and its number the
- * program's to use: before each use we look whether it is still the folder, and open it again by its
- * path if not.
+ * Only its owner may look into it, and nothing in it is ever opened through a name that another
+ * user may have put there: files are made exclusively and opened again by name and identity,
+ * relative to a descriptor of the folder. That descriptor stays open, so that a program that has
+ * changed its root or its namespace is recorded as before. The program may close it and use its
+ * number: before each use it is compared with the folder, which is opened again by its path if it
+ * is another file.
  */
 #ifndef CUDASPY_SHIM_FOLDER_H
 #define CUDASPY_SHIM_FOLDER_H
@@ -23,17 +24,17 @@ struct spy_file_id {
 };
 
 /*
- * Makes the folder of this process' trace: PROGRAM-PID.cudaspy in a parent directory, which is made if
- * it is not there, with something behind the pid where that name is taken. path, absolute, gets its
- * name; if it cannot be made, what was tried. 0 or -errno.
+ * Makes the folder of this process' trace: PROGRAM-PID.cudaspy in a parent directory, which is made
+ * if it is not there, with something behind the pid where that name is taken. path, absolute, gets
+ * its name; if it cannot be made, what was tried. 0 or -errno.
  */
 int spy_folder_create(char *path, size_t size, const char *parent, int pid);
 
 /* In a forked child: the parent's folder is none of its business. */
 void spy_folder_forget(void);
 
-/* A new file, for reading and writing. A descriptor, never 0, 1 or 2: a program that closed those goes
- * on using them. Or -errno; EEXIST if the name is taken, by whatever. */
+/* A new file, for reading and writing. A descriptor, never 0, 1 or 2: a program that closed
+ * those goes on using them. Or -errno; EEXIST if the name is taken, by whatever. */
 int spy_folder_make(const char *name, struct spy_file_id *id);
 
 /* A file that was made before. -ENOENT: nothing has its name. -ESTALE: something else has. */
@@ -45,14 +46,16 @@ void spy_folder_remove(const char *name, const struct spy_file_id *id);
 /* Replaces the file by text, so that a reader sees the old or the new one. 0 or -errno. */
 int spy_folder_replace(const char *name, const char *text, size_t bytes);
 
-/* Before the process becomes another user, who has fewer rights: gives a file, or the folder (name ""), to that
- * user. */
+/* Before the process becomes another user with fewer rights: gives a file, or the folder (name
+ * ""), to that user. */
 int spy_folder_give(const char *name, const struct spy_file_id *id, uid_t owner);
 
-/* Would the file system keep what is to stay free, with so many bytes less? True if nothing is to. */
+/* Would the file system keep what is to stay free, with so many bytes less? True if nothing is
+ * to. */
 bool spy_folder_has_room(size_t bytes);
 
-/* Is the file still there under its name, and no shorter than it was? 0, -ENOENT: no file is, or -ESTALE. */
+/* Is the file still there under its name, and no shorter than it was? 0, -ENOENT: no file is, or
+ * -ESTALE. */
 int spy_folder_check(const char *name, const struct spy_file_id *id, uint64_t bytes);
 
 /* Deletes a file. Returns how long it was. */

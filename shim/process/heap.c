@@ -1,6 +1,7 @@
 /*
- * shim/process/heap.c: the recorder's own memory. Sizes are powers of two; small ones are cut from chunks, large ones are maps of
- * their own; what is given back waits for the next of its size. Called in slow paths, on any thread.
+ * shim/process/heap.c: the recorder's own memory. Sizes are powers of two; small ones are cut from
+ * chunks, large ones are maps of their own; what is given back waits for the next of its size.
+ * Called in slow paths, on any thread.
  */
 #include <stdbool.h>
 #include <string.h>

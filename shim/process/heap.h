@@ -1,9 +1,10 @@
 /*
- * shim/process/heap.h: memory for what the recorder remembers: names of kernels, notes, modules, functions looked up.
+ * shim/process/heap.h: memory for what the recorder remembers: names of kernels, notes, modules,
+ * functions looked up.
  *
- * Not malloc's: a call in a signal handler may have interrupted the program's allocator, whose lock it would wait for
- * for ever; so would a child forked behind that allocator's back. It is bounded (SPY_HEAP_MOST), lies in the session, and so
- * begins empty in a forked child.
+ * Not malloc's: a call in a signal handler may have interrupted the program's allocator, whose lock
+ * it would wait for for ever; so would a child forked behind that allocator's back. It is bounded
+ * (SPY_HEAP_MOST), lies in the session, and so begins empty in a forked child.
  */
 #ifndef CUDASPY_SHIM_HEAP_H
 #define CUDASPY_SHIM_HEAP_H

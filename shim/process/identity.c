@@ -1,10 +1,11 @@
 /*
- * shim/process/identity.c: processes that become another user, as daemons do once they are set up. Runs within
- * the program's own calls of setuid and its kin.
+ * shim/process/identity.c: processes that become another user, as daemons do once they are set up.
+ * Runs within the program's own calls of setuid and its kin.
  *
- * The new user has no rights in the trace's folder, which is for its owner alone. So the folder and what
- * is in it become that user's, right before; and the old one's again if the program has to stay who it is.
- * Only once: in what has been another user's anything may lie under any name, and is not to be given away.
+ * The new user has no rights in the trace's folder, which is for its owner alone. So the folder and
+ * its files become that user's, right before; and the old one's again if the change fails. Only
+ * once: in a folder that has been another user's anything may lie under any name, and must not be
+ * given away.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -29,7 +30,7 @@ static void give_stream(const struct spy_thread *thread, uid_t owner)
 	spy_folder_give(name, &thread->file.full, owner);
 }
 
-/* The folder last: until then nobody else gets in. */
+/* The folder last: until then no other user can enter it. */
 static void give_guarded(uid_t owner)
 {
 	SPY_SIGNAL_GUARD;
@@ -40,7 +41,7 @@ static void give_guarded(uid_t owner)
 	spy_folder_give("", NULL, owner);
 }
 
-/* Who had the folder before; NOBODY: it stays whose it is. */
+/* The owner before; NOBODY: it stays. */
 static uid_t hand_over(uid_t owner)
 {
 	uid_t self = geteuid();

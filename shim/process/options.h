@@ -1,6 +1,6 @@
 /*
- * shim/process/options.h: what the environment asked for. One table (include/cudaspy/options.def), which
- * also is the help text of the command line.
+ * shim/process/options.h: what the environment asked for. One table (include/cudaspy/options.def),
+ * which also is the help text of the command line.
  */
 #ifndef CUDASPY_SHIM_OPTIONS_H
 #define CUDASPY_SHIM_OPTIONS_H

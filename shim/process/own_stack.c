@@ -1,8 +1,8 @@
 /*
- * shim/process/own_stack.c: stacks of the shim's own for slow paths. Runs on the application's threads. Some
- * stacks are kept; a thread that finds none maps another. Mapping and unmapping stops all threads that map
- * memory or touch new memory, and eight threads whose pageable copies wait for each other record their call
- * stacks at the same time.
+ * shim/process/own_stack.c: stacks of the shim's own for slow paths. Runs on the application's
+ * threads. Some stacks are kept; a thread that finds none maps another. Mapping and unmapping stops
+ * all threads that map memory or touch new memory, and eight threads whose pageable copies wait for
+ * each other record their call stacks at the same time.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -11,7 +11,8 @@
 #include "lib/signal_guard.h"
 #include "lib/lock.h"
 
-/* Driver functions and allocators that are not libc's may run on it. Memory is used as far as it is touched. */
+/* Driver functions and allocators that are not libc's may run on it. Memory is used as far as it
+ * is touched. */
 #define STACK_BYTES ((size_t)256 << 10)
 #define GUARD_BYTES ((size_t)4096)
 #define NARROW_BYTES 1536

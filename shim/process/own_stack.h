@@ -1,7 +1,8 @@
 /*
- * shim/process/own_stack.h: slow paths run on a stack of the shim's own. The application's may be small: a
- * signal handler's, a coroutine's, that of a thread of 16 KiB. How small a coroutine's stack is cannot be
- * found out, and slow paths take some kilobytes: paths, printf, records of the loader's.
+ * shim/process/own_stack.h: slow paths run on a stack of the shim's own. The application's may be
+ * small: a signal handler's, a coroutine's, that of a thread of 16 KiB. How small a coroutine's
+ * stack is cannot be found out, and slow paths take some kilobytes: paths, printf, records of the
+ * loader's.
  */
 #ifndef CUDASPY_SHIM_OWN_STACK_H
 #define CUDASPY_SHIM_OWN_STACK_H
@@ -10,8 +11,9 @@
 #include <stdint.h>
 
 /*
- * Calls work(data) on a stack of the shim's own, under a signal guard (signal_guard.h), so that no signal
- * handler runs there. Called on such a stack, or where there is no memory for one, it stays where it is.
+ * Calls work(data) on a stack of the shim's own, under a signal guard (signal_guard.h), so that no
+ * signal handler runs there. Called on such a stack, or where there is no memory for one, it stays
+ * where it is.
  */
 void spy_own_stack_run(void (*work)(void *data), void *data);
 

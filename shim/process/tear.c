@@ -1,6 +1,7 @@
 /*
- * shim/process/tear.c: files of the trace that somebody truncates while they are mapped. The handler runs on whatever thread
- * touches them; the rest within the program's own calls of sigaction and its kin, and in slow paths.
+ * shim/process/tear.c: files of the trace that are truncated while they are mapped. The handler
+ * runs on any thread that touches them; the rest within the program's own calls of sigaction and
+ * its kin, and in slow paths.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 #include "process/tear.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define SA_RESTORER_ 0x04000000 /* the kernel shows it to who asks */
+#define SA_RESTORER_ 0x04000000 /* the kernel shows it in old actions */
 
 typedef void (*handler)(int);
 
@@ -54,9 +55,10 @@ static void find_all(void)
 /* Found when first asked for: before any constructor. */
 #define REAL(name) (__atomic_load_n(&real.name, __ATOMIC_RELAXED) ?: (find_all(), real.name))
 
-/* ---- what the program wants ------------------------------------------------------------------ */
+/* ---- what the program wants ----------------------------------------------------------------- */
 
-/* Of what follows, but for the handler, which only reads it. A signal handler that comes in between may take it over. */
+/* Of what follows, but for the handler, which only reads it. A signal handler that comes in
+ * between may take it over. */
 static struct spy_lock lock;
 static struct sigaction wishes[2]; /* the program's own, and the one before */
 static _Atomic unsigned int wish;
@@ -64,8 +66,8 @@ static _Atomic bool watching;
 
 static void on_bus(int number, siginfo_t *info, void *context);
 
-/* The program wants this to be done about SIGBUS. Ours behaves alike: on the same stack, and system calls go on or do
- * not. The lock is held. */
+/* The program wants this to be done about SIGBUS. Ours behaves alike: on the same stack, and
+ * system calls go on or do not. The lock is held. */
 static void obey(const struct sigaction *action)
 {
 	struct sigaction ours = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
@@ -120,8 +122,8 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 	return 0;
 }
 
-/* The others, of which the C library knows best what they mean: they find the program's own handler, and ours comes
- * back. */
+/* The others, which the C library implements: they find the program's own handler, and then ours
+ * is put back. */
 static bool make_way(int number)
 {
 	if (number != SIGBUS || !atomic_load(&watching) || !spy_lock_table(&lock))
@@ -161,7 +163,7 @@ WRAP(handler, sigset, (int number, handler wanted), (number, wanted))
 WRAP(int, sigignore, (int number), (number))
 WRAP(int, siginterrupt, (int number, int interrupt), (number, interrupt))
 
-/* ---- threads that block it ------------------------------------------------------------------- */
+/* ---- threads that block it ------------------------------------------------------------------ */
 
 static __thread bool blocks_sigbus; /* as the program sees it */
 
@@ -202,7 +204,7 @@ EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 	return change_mask(REAL(sigprocmask), how, set, old);
 }
 
-/* ---- the handler ----------------------------------------------------------------------------- */
+/* ---- the handler ---------------------------------------------------------------------------- */
 
 #define BOARD_PAGES (1 + SPY_BOARD_SLOTS)
 
@@ -287,7 +289,7 @@ static bool in_tail(const struct spy_thread *thread, uintptr_t address)
 	return thread->file.packet && address - (uintptr_t)thread->file.packet < SPY_PACKET_BYTES;
 }
 
-/* Only its owner touches a tail; the session's own, who has the lock. */
+/* Only its owner touches a tail; the session's own, the holder of the lock. */
 static bool mend(uintptr_t address)
 {
 	if (!spy_session || !spy_session->board)
@@ -299,7 +301,8 @@ static bool mend(uintptr_t address)
 	return spy_board_backs(spy_session->board, (void *)address) && mend_board(address);
 }
 
-/* Nobody handles it: what the kernel would have done, now that the program's own way is there again. */
+/* There is no handler: what the kernel would have done, now that the program's own setting is
+ * there again. */
 static void let_die(const siginfo_t *info, bool fault)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
@@ -314,7 +317,7 @@ static void let_die(const siginfo_t *info, bool fault)
 	REAL(pthread_sigmask)(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Who blocks it gets it later, or by sigwait. */
+/* A thread that blocks it gets it later, or by sigwait. */
 static void put_off(const siginfo_t *info, ucontext_t *context)
 {
 	blocks_sigbus = false;
@@ -361,7 +364,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
 	errno = error;
 }
 
-/* ---- afterwards ------------------------------------------------------------------------------ */
+/* ---- afterwards ----------------------------------------------------------------------------- */
 
 static void mend_page(size_t page)
 {

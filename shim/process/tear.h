@@ -1,12 +1,13 @@
 /*
- * shim/process/tear.h: files of the trace that somebody truncates while they are mapped.
+ * shim/process/tear.h: files of the trace that are truncated while they are mapped.
  *
- * What lies behind the end of a file raises SIGBUS when it is touched, and a cleaner, or logrotate's copytruncate, may
- * truncate a file at any moment. No memory that survives a SIGKILL is safe from that, so there is a handler: a fault in
- * what we have mapped maps memory there, is counted, and the program goes on. Any other SIGBUS is the program's, and
- * comes to it as if we were not there: what the program says about SIGBUS (sigaction, signal and their kin) is kept
- * here, and obeyed. A thread cannot survive a fault while it blocks the signal, so threads that make CUDA calls do not
- * block it, and are told that they do.
+ * What lies behind the end of a file raises SIGBUS when it is touched, and a cleaner, or
+ * logrotate's copytruncate, may truncate a file at any moment. No memory that survives a SIGKILL is
+ * safe from that, so there is a handler: a fault in what the shim has mapped maps memory there, is
+ * counted, and the program goes on. Any other SIGBUS is the program's, and is handled as without
+ * the shim: the program's settings for SIGBUS (sigaction, signal and their kin) are kept here. A
+ * thread cannot survive a fault while it blocks the signal. So threads that make CUDA calls do not
+ * block it, although they see it as blocked.
  */
 #ifndef CUDASPY_SHIM_TEAR_H
 #define CUDASPY_SHIM_TEAR_H
@@ -16,15 +17,15 @@
 
 struct spy_thread;
 
-/* The session begins, or goes on: the handler is there, also where a program has put another one there by system calls
- * of its own. */
+/* The session begins, or goes on: the handler is there, also where a program has put another one
+ * there by system calls of its own. */
 void spy_tear_watch(void);
 
 /* In a forked child: its board is another one. */
 void spy_tear_forked(void);
 
-/* Puts pages of the board that were torn back into its file, if it is still there: the thread's own, or all of them
- * (NULL) at the end. */
+/* Puts pages of the board that were torn back into its file, if it is still there: the thread's
+ * own, or all of them (NULL) at the end. */
 void spy_tear_mend(const struct spy_thread *thread);
 
 #endif

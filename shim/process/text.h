@@ -1,7 +1,7 @@
 /*
- * shim/process/text.h: a text that grows, in the recorder's own memory (heap.h): stdio's streams take locks and malloc,
- * either of which a signal handler may have interrupted, or another thread may have held when this process was
- * forked.
+ * shim/process/text.h: a text that grows, in the recorder's own memory (heap.h): stdio's streams
+ * take locks and malloc, either of which a signal handler may have interrupted, or another thread
+ * may have held when this process was forked.
  */
 #ifndef CUDASPY_SHIM_TEXT_H
 #define CUDASPY_SHIM_TEXT_H

@@ -1,6 +1,6 @@
 /*
- * shim/record/board.c: the board's file: one page for the process, one for each slot. Called by lifecycle.c
- * and thread.c when a session begins and when a new slot is made.
+ * shim/record/board.c: the board's file: one page for the process, one for each slot. Called by
+ * lifecycle.c and thread.c when a session begins and when a new slot is made.
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,6 +1,7 @@
 /*
- * shim/record/board.h: who is inside which call, now: the shared page of each slot. The hot path writes it
- * directly (call.c); this makes and takes the pages.
+ * shim/record/board.h: which thread is inside which call, now: the shared page of each slot. The
+ * hot path writes it directly (call.c); this file makes the pages. Called on the application's
+ * threads, in slow paths.
  */
 #ifndef CUDASPY_SHIM_BOARD_H
 #define CUDASPY_SHIM_BOARD_H
@@ -9,8 +10,9 @@
 #include "cudaspy/trace_format.h"
 
 /*
- * The fields of a page, which other threads (wait.c) and processes read at any moment. Relaxed: what
- * belongs together is ordered by publish_depth (call.c), and a holder's call may change while we look.
+ * The fields of a page, which other threads (wait.c) and processes read at any moment. Relaxed:
+ * what belongs together is ordered by publish_depth (call.c), and a holder's call may change while
+ * we look.
  */
 #define spy_board_show(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 #define spy_board_see(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)

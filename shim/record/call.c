@@ -1,7 +1,8 @@
 /*
- * shim/record/call.c: enter and leave: a call becomes a record. Both run on the application's thread,
- * called by the trampoline (trampoline.S), and are the hot path: reserve, call, commit. No lock,
- * no allocation, no system call, no stdio in this file; what is rare is behind spy_thread_ready.
+ * shim/record/call.c: enter and leave: a call becomes a record. Both run on the application's
+ * thread, called by the trampoline (trampoline.S), and are the hot path: reserve, call, commit. No
+ * lock, no allocation, no system call, no stdio in this file; what is rare is behind
+ * spy_thread_ready.
  */
 #include <stddef.h>
 #include "process/own_stack.h"
@@ -51,14 +52,14 @@ _Static_assert(offsetof(struct spy_slot_page, counts) == PAGE_COUNTS, "assembly"
 #define ONE_STACK ((uintptr_t)1 << 20)
 #define DURATION_MAX ((1ull << 48) - 1)
 
-/* Counters of one writer, whom others may look at. */
+/* Counters of one writer that other threads may read. */
 static inline void count(uint64_t *counter)
 {
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
 /*
- * One of the recorder's two ordered stores; the other is spy_packet_publish. Pairs with whoever reads
+ * One of the recorder's two ordered stores; the other is spy_packet_publish. Pairs with readers of
  * the board, at any moment: depth > 0 says that fn and since are valid. Release suffices: a reader
  * that sees the depth must see them, and nothing here reads back.
  */
@@ -75,7 +76,7 @@ static inline void publish_depth(struct spy_slot_page *page, uint8_t depth)
 static inline uint64_t window_of(const struct spy_thread *thread, const struct spy_slot *slot,
 				 const uint64_t *stack)
 {
-	/* from the return address on, which is there for sure */
+	/* from the return address on, which is certainly there */
 	uintptr_t first = (uintptr_t)(stack - 1), last = (uintptr_t)stack + slot->window - 1;
 
 	if (likely((first ^ last) < 4096) ||
@@ -103,10 +104,11 @@ static inline bool on_thread_stack(const struct spy_thread *thread, uintptr_t ad
 }
 
 /*
- * A signal handler may interrupt spy_enter or spy_leave and make a CUDA call itself. That call is lost, or it
- * would write over the record in the making and wait for a lock of its own thread's. A frame not far above the
- * reentry frame, on the same stack, means that the handler never came back. One far above, or on another stack,
- * is on the stack of signals. This is rare: the kernel may be asked which stack that is.
+ * A signal handler may interrupt spy_enter or spy_leave and make a CUDA call itself. That call is
+ * lost, or it would write over the record in the making and wait for a lock of its own thread's. A
+ * frame not far above the reentry frame, on the same stack, means that the handler never came back.
+ * One far above, or on another stack, is on the stack of signals. This is rare: the kernel may be
+ * asked which stack that is.
  */
 static __attribute__((noinline)) bool is_interrupt(const struct spy_thread *thread, uintptr_t here,
 						   uintptr_t reentry)
@@ -133,7 +135,7 @@ static inline void inspect_before(struct spy_frame *frame, const struct spy_slot
 		inspector->before(frame, inspector);
 }
 
-/* The board shows a call that begins; start 0: nobody looked at the clock. */
+/* The board shows a call that begins; start 0: the clock was not read. */
 static inline void show_call(struct spy_thread *thread, const struct spy_frame *frame, uint16_t fn,
 			     uint8_t depth, uint64_t start)
 {
@@ -150,7 +152,8 @@ static inline void show_call(struct spy_thread *thread, const struct spy_frame *
 	publish_depth(page, depth + 1);
 }
 
-/* The board shows the call around the one that returns, to which those inside have nothing to add any more. */
+/* The board shows the call around the one that returns, to which those inside have nothing to
+ * add any more. */
 static inline void show_outer(struct spy_thread *thread, uint8_t depth)
 {
 	const struct spy_progress *outer;
@@ -207,10 +210,8 @@ static inline void begin_counted(struct spy_thread *thread, struct spy_frame *fr
 	count_call(thread, frame, slot->fn, depth, spy_slot_counter(slot));
 }
 
-/*
- * A call of the driver's inside one that is timed and told the details, or that has none to tell but what it
- * works on: what is there to add is that it was called. SPY_COUNTER_NONE: not so.
- */
+/* A call of the driver's inside one that is timed and has its arguments recorded, or one whose
+ * arguments are only what it works on: it is enough to count it. SPY_COUNTER_NONE: not so. */
 static inline uint16_t nested_counter(const struct spy_frame *frame, struct spy_slot *slot,
 				      const struct spy_progress *call)
 {
@@ -229,7 +230,7 @@ static inline void begin_on_device(struct spy_thread *thread, const struct spy_s
 		spy_thread_set_device(thread, 0, 0);
 }
 
-/* A call that is timed begins; what it has to tell is known. */
+/* A call that is timed begins; its arguments have been inspected. */
 static inline void begin_timed(struct spy_thread *thread, struct spy_frame *frame, uint16_t fn,
 			       uint8_t depth, struct spy_progress *call)
 {
@@ -241,7 +242,7 @@ static inline void begin_timed(struct spy_thread *thread, struct spy_frame *fram
 	}
 	call->timed = true;
 	start = spy_clock();
-	/* So that a look after a long call tells of hardly more than that call. */
+	/* So that a look after a long call covers hardly more than that call. */
 	if (unlikely(start - thread->ran_at >= spy_look_again) && !depth) {
 		spy_sched_look(thread, 0);
 		start = spy_clock();
@@ -355,9 +356,9 @@ void *spy_enter(struct spy_frame *frame)
 }
 
 /*
- * Records are written as whole words: filling the bit-fields of trace_format.h one by one would read
- * memory that was never touched and wait for it. The layouts are that file's, and the unit tests of
- * the analyzer hold them against the metadata.
+ * Records are written as whole words: filling the bit-fields of trace_format.h one by one would
+ * read memory that was never touched and wait for it. The layouts are that file's, and the unit
+ * tests of the analyzer hold them against the metadata.
  */
 static inline uint64_t bits(uint64_t value, unsigned int from)
 {
@@ -461,8 +462,8 @@ static inline void append_record(struct spy_thread *thread, const struct spy_fra
 	count(&thread->page->calls);
 }
 
-/* A counted call is worth a record if a probe saw it waiting, or if it is one that else would be timed and it
- * failed. */
+/* A counted call is worth a record if a probe saw it waiting, or if it is one that else would be
+ * timed and it failed. */
 static inline bool is_worth_a_record(const struct spy_thread *thread, const struct spy_frame *frame)
 {
 	return thread->calls[frame->depth].start ||
@@ -507,8 +508,11 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 	spy_stack_look(thread, frame, now);
 }
 
-/* A lock that was waited for inside the call and is kept beyond it: the thread waits no more. Not at the end
- * of a call inside another one: a signal handler may make it, and the other one wait still. */
+/*
+ * A lock that was waited for inside the call and is kept beyond it: the thread waits no more. Not
+ * at the end of a call inside another one: a signal handler may make it, and the other one wait
+ * still.
+ */
 static inline void stop_waiting(struct spy_thread *thread, uint8_t depth)
 {
 	if (unlikely(thread->waiting) && !depth)
@@ -557,9 +561,10 @@ static inline void leave_counted(struct spy_thread *thread, struct spy_frame *fr
 }
 
 /*
- * A call that was begun by another thread: a user-level thread went on here. It is lost, and that thread is
- * in it no more: its list says so from its next call on (depth_of), unless the place is a later call's by now.
- * Where the thread's memory is empty, this is a forked child: the call was its parent's.
+ * A call that was begun by another thread: a user-level thread went on here. It is lost, and that
+ * thread is in it no more: its list says so from its next call on (depth_of), unless the place is a
+ * later call's by now. Where the thread's memory is empty, this is a forked child: the call was its
+ * parent's.
  */
 __attribute__((noinline)) static void leave_elsewhere(const struct spy_frame *frame)
 {
@@ -593,8 +598,8 @@ void spy_leave(struct spy_frame *frame)
 		else
 			leave_elsewhere(frame);
 	} else if (frame->slot->inspector) {
-		/* Seen by nobody, but a look-up must hand out stubs all the same; it needs no
-		 * thread. */
+		/* It is not recorded, but a look-up must return stubs all the same; that needs
+		 * no thread. */
 		if (frame->kind == SPY_FRAME_PASS ||
 		    frame->slot->inspector == SPY_INSPECTOR_get_proc_address)
 			inspect_after(frame);

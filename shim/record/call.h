@@ -18,17 +18,20 @@ struct spy_inspector;
 struct spy_slot {
 	void *real; /* NULL until the first call or look-up, and after its library was unloaded */
 	uint16_t fn; /* enum spy_fn */
-	uint16_t
-		counter; /* index in spy_slot_page.counts, of rows that may only be counted: spy_slot_counter */
+	/* index in spy_slot_page.counts, of rows that may only be counted: spy_slot_counter */
+	uint16_t counter;
 	uint8_t record; /* enum spy_record */
 	uint8_t layer; /* enum spy_layer of the real function: 0, RT11, RT12 or RT13 */
 	uint16_t window; /* bytes of stack arguments to hand on */
 	uint16_t inspector; /* row of inspectors.def, 0 none */
-	bool count_when_nested; /* TRACED, but only counted inside a call that is timed and has its arguments recorded */
-	uint8_t elide_from; /* enum spy_detail_level: inside a call of this level or more it is counted and jumped to */
+	/* TRACED, but only counted inside a call that is timed and has its arguments recorded */
+	bool count_when_nested;
+	/* enum spy_detail_level: inside a call of this level or more it is counted and jumped to */
+	uint8_t elide_from;
 	uint8_t makes; /* 1: makes or gives back what programs better keep (stack.c) */
 	uint8_t sampled; /* enum spy_sampled */
-	bool foreign; /* the real function is no library of CUDA's: it may do other things besides */
+	/* the real function is no library of CUDA's: it may do other things besides */
+	bool foreign;
 };
 
 #define SPY_COUNTER_NONE UINT16_MAX
@@ -39,7 +42,8 @@ static inline uint16_t spy_slot_counter(const struct spy_slot *slot)
 	return __atomic_load_n(&slot->counter, __ATOMIC_ACQUIRE);
 }
 
-/* What the record of the outermost call in progress has, which those of the calls inside it need not repeat. */
+/* What the record of the outermost call in progress has, which those of the calls inside it need
+ * not repeat. */
 enum spy_detail_level {
 	SPY_DETAIL_NONE, /* no call is in progress */
 	SPY_DETAIL_COUNT, /* it is only counted */
@@ -64,10 +68,11 @@ struct spy_details {
 	uint8_t src_kind, dst_kind; /* enum spy_memory_kind; kind of memory records: dst_kind */
 	uint8_t op; /* enum spy_memory_op */
 	uint8_t src_device, dst_device;
-	uint8_t access; /* enum spy_access: of src and, from bit 2 on, dst; of memory records: dst */
+	/* enum spy_access: of src and, from bit 2 on, dst; of memory records: dst */
+	uint8_t access;
 	uint16_t flags;
 	bool captured, pool, pageable; /* pageable: an async copy with a pageable side */
-	bool unplaced; /* a copy between memory of GPUs, of which nobody has said yet where it lies */
+	bool unplaced; /* a copy between memory of GPUs whose place is not known yet */
 	uint32_t kernel;
 	uint64_t stream, object, address, bytes;
 };
@@ -93,7 +98,8 @@ struct spy_frame {
 	uint64_t start;
 	uint8_t kind; /* enum spy_frame_kind */
 	uint8_t depth; /* recorded calls around this one */
-	bool inspected; /* this call or one around it tells the details: inner ones need not */
+	/* arguments of this call or of one around it are recorded: not those of inner ones */
+	bool inspected;
 	struct spy_details details;
 };
 
@@ -110,8 +116,8 @@ void *spy_enter(struct spy_frame *frame);
 /* Commits the record. frame->result is set. Called by the trampoline. */
 void spy_leave(struct spy_frame *frame);
 
-/* Copies stack arguments where the stack may end behind the first of them, what is not there as zeros (window.c).
- * bytes: less than a page. errno stays. */
+/* Copies stack arguments where the stack may end behind the first of them, what is not there as
+ * zeros (window.c). bytes: less than a page. errno stays. */
 void spy_copy_window(void *to, const void *from, uint64_t bytes);
 
 #endif

@@ -1,19 +1,20 @@
 /*
- * shim/record/fork.c: memory for what a thread that forks has in the making. Runs on the thread that forks,
- * before and after, and in the child.
+ * shim/record/fork.c: memory for what a thread that forks has in the making. Runs on the thread
+ * that forks, before and after, and in the child.
  */
 #include <string.h>
 #include <sys/mman.h>
 #include "record/thread.h"
 
 /*
- * A signal handler may interrupt spy_enter or spy_leave, fork, and return in the child, too: what it interrupted goes on
- * there and completes a record, in memory that the child has as zeros or not at all. So it is given memory like it, once
- * and for nothing: the thread as it was, full, and pages in place of its packet and of its page of the board.
+ * A signal handler may interrupt spy_enter or spy_leave, fork, and return in the child, too: what
+ * it interrupted goes on there and completes a record, in memory that the child has as zeros or not
+ * at all. So it is given memory like it, once and for nothing: the thread as it was, full, and
+ * pages in place of its packet and of its page of the board.
  */
 static __thread struct spy_thread *as_it_was; /* a copy, while the thread forks */
-static __thread struct spy_slot_page
-	*page_it_had; /* which the count-only path may be about to count on */
+/* which the count-only path may be about to count on */
+static __thread struct spy_slot_page *page_it_had;
 
 static struct spy_thread *resumed; /* in the child: the thread that got such memory */
 

@@ -1,6 +1,6 @@
 /*
- * shim/record/kernel_names.c: kernels get numbers, and the trace gets their names. Runs on the application's
- * threads, at the first launch of each kernel, on the recorder's own stack.
+ * shim/record/kernel_names.c: kernels get numbers, and the trace gets their names. Runs on the
+ * application's threads, at the first launch of each kernel, on the recorder's own stack.
  */
 #include <string.h>
 #include "process/heap.h" /* before uthash.h */
@@ -17,7 +17,7 @@ struct spy_kernel_name {
 	char name[];
 };
 
-/* Writes the record that tells a reader the name. */
+/* Writes the record with the name. */
 static void write_kernel(const struct spy_kernel_name *kernel, size_t length)
 {
 	struct spy_rec_kernel *record =
@@ -52,8 +52,8 @@ static struct spy_kernel_name *add_kernel(const char *name, size_t length)
 	return fresh;
 }
 
-/* The one that a name stands for, which a reader has to be told of if it is *fresh. Those beyond the bound have one
- * name together, and so a number that need not be asked for at each launch. Session lock held. */
+/* The kernel of a name; *fresh: its record is to be written. Names beyond the bound share one,
+ * and so a number that need not be asked for at each launch. Session lock held. */
 static struct spy_kernel_name *find_or_add(const char *name, size_t length, bool *fresh)
 {
 	static const char others[] = "(kernels beyond the first 65535)";

@@ -1,6 +1,7 @@
 /*
- * shim/record/lifecycle.c: one process' recording begins with the first CUDA call, ends with the process,
- * and begins anew in a forked child. Runs on whatever thread gets there; everything here is rare.
+ * shim/record/lifecycle.c: one process' recording begins with the first CUDA call, ends with the
+ * process, and begins anew in a forked child. Runs on whatever thread gets there; everything here
+ * is rare.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -38,14 +39,17 @@ static int last_pid; /* whose the inspectors' tables are: the parent's after a f
 static struct spy_clock_pair loaded; /* when the library was */
 static char first_directory[SPY_PATH_MAX]; /* where the program was started */
 
-/* ---- before anything else -------------------------------------------------------------------- */
+/* ---- before anything else ------------------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static int forked_pid; /* the child's that knows it is one */
+static int forked_pid; /* of the last child that has run after_fork_in_child */
 
-/* What threads of the parent's held, they hold no more. fork waits for none of them: a signal handler may have called
- * it, and have interrupted the one who holds it. Pages that a child never needs are not touched. */
+/*
+ * What other threads of the parent held is free in the child. fork waits for none of them: a signal
+ * handler may have called it, and have interrupted the holder. Pages that a child never needs are
+ * not touched.
+ */
 static void after_fork_in_child(void)
 {
 	spy_fork_child();
@@ -127,9 +131,10 @@ __attribute__((constructor(102))) static void load(void)
 	spy_lifecycle_init();
 }
 
-/* ---- beginning ------------------------------------------------------------------------------- */
+/* ---- beginning ------------------------------------------------------------------------------ */
 
-/* A folder of our own. A relative parent is relative to where the program was started. 0 or -errno. */
+/* A folder of our own. A relative parent is relative to where the program was started. 0 or
+ * -errno. */
 static int make_folder(void)
 {
 	const char *parent = spy_options.out ? spy_options.out : first_directory;
@@ -227,7 +232,8 @@ static void write_first_records(void)
 			    spy_options.group, strerrordesc_np(spy_folder_group_error()));
 }
 
-/* Is this the process that the inspectors' tables know about? If not, they are emptied. False: not yet. */
+/* Is this the process that the inspectors' tables know about? If not, they are emptied. False:
+ * not yet. */
 static bool settle_in(void)
 {
 	int pid = (int)spy_syscall(SYS_getpid);
@@ -290,9 +296,10 @@ bool spy_lifecycle_await(void)
 	return spy_session->state != SPY_SESSION_BEGINNING;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end -------------------------------------------------------------------------------- */
 
-/* What is on a page that the disk had no room for goes with the process: what nothing else tells is lost. */
+/* A page that the disk had no room for goes with the process: what is counted nowhere else is
+ * lost. */
 static void count_unbacked_page(const struct spy_thread *thread)
 {
 	uint64_t lost = 0;
@@ -301,7 +308,7 @@ static void count_unbacked_page(const struct spy_thread *thread)
 		return;
 	for (size_t i = 0; i < SPY_BOARD_COUNTERS; i++)
 		lost += __atomic_exchange_n(&thread->page->counts[i], 0, __ATOMIC_RELAXED);
-	if (!thread->packet) /* a packet tells how many were lost */
+	if (!thread->packet) /* a packet has the number of lost calls */
 		lost += __atomic_exchange_n(&thread->page->lost, 0, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&spy_session->board->lost, lost, __ATOMIC_RELAXED);
 }
@@ -327,9 +334,11 @@ static void close_with_a_line(void)
 		    pageable == 1 ? "y" : "ies", (unsigned long long)lost);
 }
 
-/* From here on a full packet of another thread stays where it is, and what comes after it is lost: half a packet in a
- * stream's file would cost more. Pairs with begin_store. Bounded, because a signal handler may have interrupted a
- * store of its own thread. */
+/*
+ * From here on a full packet of another thread stays where it is, and what comes after it is lost:
+ * half a packet in a stream's file would cost more. Pairs with begin_store. Bounded, because a
+ * signal handler may have interrupted a store of its own thread.
+ */
 static void wait_for_stores(void)
 {
 	const struct timespec a_moment = {.tv_nsec = 100000};
@@ -339,7 +348,7 @@ static void wait_for_stores(void)
 		spy_syscall(SYS_nanosleep, &a_moment, NULL);
 }
 
-/* Somebody may have truncated a file that nothing was written to since. */
+/* A file that was not written to since may have been truncated. */
 static void look_at_files(void)
 {
 	for (uint32_t slot = 0; slot < atomic_load(&spy_session->slots); slot++)

@@ -6,11 +6,12 @@
 
 #include "record/session.h"
 
-/* Begins the session unless there is one. SPY_SESSION_ACTIVE, or why this process records nothing: _NONE not yet,
- * _BEGINNING another thread is at it. */
+/* Begins the session unless there is one. SPY_SESSION_ACTIVE, or why this process records
+ * nothing: _NONE not yet, _BEGINNING another thread is at it. */
 enum spy_session_state spy_lifecycle_begin(void);
 
-/* Until no other thread is at it any more; false: that lasts too long. The signals are as the application has them. */
+/* Until no other thread is at it any more; false: that lasts too long. The signals are as the
+ * application has them. */
 bool spy_lifecycle_await(void);
 
 /* Ends the recording in order: final metadata and the closing line. Later calls are still

@@ -1,6 +1,6 @@
 /*
- * shim/record/message.c: lines on standard error, and what is said of a trace that cannot be stored. Runs on the
- * application's threads, in slow paths.
+ * shim/record/message.c: lines on standard error, and what is said of a trace that cannot be
+ * stored. Runs on the application's threads, in slow paths.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,10 +19,8 @@
 
 static struct stat first_stderr; /* what descriptor 2 was when the library was loaded */
 
-/*
- * write(2) without a SIGPIPE, for whoever reads our line may have left, and without a SIGXFSZ, for standard error may be
- * a file that is as large as the process may make one.
- */
+/* write(2) without a SIGPIPE, for the reader of standard error may be gone, and without a
+ * SIGXFSZ, for standard error may be a file that is as large as the process may make one. */
 static void write_quietly(const char *text, size_t length)
 {
 	struct timespec at_once = {0};

@@ -13,7 +13,8 @@ void spy_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Why nothing can be stored, in words. error: an error number, negative. */
 const char *spy_message_reason(int error);
 
-/* Records cannot be stored, for now: said once for each reason. error: an error number, negative. */
+/* Records cannot be stored, for now: said once for each reason. error: an error number,
+ * negative. */
 void spy_warn_not_stored(int error);
 
 /* Says once that files of the trace were truncated or removed, if they were. */

@@ -1,6 +1,6 @@
 /*
- * shim/record/notes.c: notes of the trace, each text once. Runs on the application's threads, on the
- * recorder's own stack.
+ * shim/record/notes.c: notes of the trace, each text once. Runs on the application's threads, on
+ * the recorder's own stack.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +38,8 @@ static void write_note(enum spy_note note, const char *text, size_t length)
 	spy_session_commit(sizeof(*record) + length + 1);
 }
 
-/* True the first time a text is said in this session. Of more texts than are remembered none is said. */
+/* True the first time a text is said in this session. Of more texts than are remembered none is
+ * said. */
 static bool is_news(enum spy_note note, const char *text, size_t length)
 {
 	struct spy_note_text *said = NULL, *fresh = NULL;

@@ -1,6 +1,6 @@
 /*
- * shim/record/ready.c: the slow path of spy_enter: a thread's first call, a full packet, or no room. Runs on
- * the application's threads.
+ * shim/record/ready.c: the slow path of spy_enter: a thread's first call, a full packet, or no
+ * room. Runs on the application's threads.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,7 +12,8 @@
 #include "record/session.h"
 #include "record/thread.h"
 
-/* The thread's first call, or the first of a forked child. again: another thread is just beginning the session. */
+/* The thread's first call, or the first of a forked child. again: another thread is just
+ * beginning the session. */
 static struct spy_thread *first_call(bool *again)
 {
 	enum spy_session_state state = spy_lifecycle_begin();
@@ -43,8 +44,8 @@ static bool find_room(struct spy_thread *thread)
 	return true;
 }
 
-static __thread bool
-	in_here; /* a call made by what this calls (an allocator that is not libc's, say) passes unseen */
+/* A call made by the code below, by an allocator that is not libc's, say, is not recorded. */
+static __thread bool in_here;
 
 struct getting_ready {
 	struct spy_thread *thread; /* the caller's, ready or NULL in the end */
@@ -75,8 +76,11 @@ static struct spy_thread *get_ready(void)
 	return get.thread;
 }
 
-/* That there was no slot, until when it is not asked again (cycles), and in which session: a forked child's is another
- * one. While the disk is full, or all slots are taken, a lost call must not cost more than counting it. */
+/*
+ * That there was no slot, until when it is not asked again (cycles), and in which session: a forked
+ * child's is another one. While the disk is full, or all slots are taken, a lost call must not cost
+ * more than counting it.
+ */
 static __thread struct {
 	uint64_t until, session;
 } no_slot;

@@ -1,11 +1,12 @@
 /*
- * shim/record/sched.c: the kernel's account of a thread, looked at after long calls. Runs on the application's
- * threads, when a call of their own has returned, or begins after a long while.
+ * shim/record/sched.c: the kernel's account of a thread, looked at after long calls. Runs on the
+ * application's threads, when a call of their own has returned, or begins after a long while.
  *
- * The time on a CPU costs one short system call. The time ready to run and on none is in a file, which
- * takes ten times as long to read: long enough to change who gets a lock next where threads wait for it
- * in rows. So it is read only if the call's time is not explained without it, by the time on a CPU and
- * the waits for locks, or if the thread was kept waiting for a CPU lately, or if nobody looked for long.
+ * The time on a CPU costs one short system call. The time ready to run and on none is in a file,
+ * which takes ten times as long to read: long enough to change who gets a lock next where threads
+ * wait for it in rows. So it is read only if the call's time is not explained without it, by the
+ * time on a CPU and the waits for locks, or if the thread was kept waiting for a CPU lately, or if
+ * nobody looked for long.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,8 +49,8 @@ static uint64_t time_on_cpu_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* The thread's time ready to run but on no CPU: the second number of Documentation/scheduler/sched-stats.rst
- * of the kernel. False where there is no such file. */
+/* The thread's time ready to run but on no CPU: the second number of
+ * Documentation/scheduler/sched-stats.rst of the kernel. False where there is no such file. */
 static bool read_delay(uint64_t *delay_ns)
 {
 	ssize_t length = -1;
@@ -86,7 +87,8 @@ static bool is_explained(const struct spy_thread *thread, uint64_t window_ns, ui
 	return window_ns < ran_ns + ns_of(thread->waited) + window_ns / UNEXPLAINED;
 }
 
-/* How long the thread was kept waiting for a CPU since the last look into the file. False: nobody knows. */
+/* How long the thread was kept waiting for a CPU since the last look into the file. False:
+ * unknown. */
 static bool look_at_delay(struct spy_thread *thread, uint64_t now, uint64_t *delay_ns)
 {
 	uint64_t delay_before_ns = thread->delay_ns, at_before = thread->delay_at;
@@ -105,7 +107,8 @@ static void write_record(struct spy_thread *thread, uint64_t now, uint64_t windo
 {
 	struct spy_rec_sched *record = (struct spy_rec_sched *)thread->head;
 
-	/* The call's own record comes behind it, and the call may no longer count as in progress. */
+	/* The call's own record comes behind it, and the call may no longer count as in
+	 * progress. */
 	if (!spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX)) {
 		spy_thread_count_lost(thread);
 		return;

@@ -1,6 +1,6 @@
 /*
- * shim/record/sched.h: was the thread running during a long call? Its time on a CPU, and the time it was ready
- * and had none, as the kernel accounts for them.
+ * shim/record/sched.h: was the thread running during a long call? Its time on a CPU, and the time
+ * it was ready and had none, as the kernel accounts for them.
  */
 #ifndef CUDASPY_SHIM_SCHED_H
 #define CUDASPY_SHIM_SCHED_H
@@ -10,14 +10,14 @@
 /* A call lasted for so many cycles or more: the account of its thread is of interest. */
 extern uint64_t spy_long_call;
 
-/* Cycles after which a look at it is too old to tell what happened in the next call. */
+/* Cycles after which a look at it is too old for the next call. */
 extern uint64_t spy_look_again;
 
 /* When a session begins. frequency: cycles a second. */
 void spy_sched_begin(uint64_t frequency);
 
-/* The calling thread's: looks at it and writes the record; now is the time of the call's own. 0: only
- * remembers what it says, for the next look. */
+/* The calling thread's: looks at it and writes the record; now is the time of the call's own. 0:
+ * only remembers what it says, for the next look. */
 void spy_sched_look(struct spy_thread *thread, uint64_t now);
 
 #endif

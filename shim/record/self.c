@@ -1,5 +1,6 @@
 /*
- * shim/record/self.c: the calling thread's own state. Runs on the application's threads, at any time.
+ * shim/record/self.c: the calling thread's own state. Runs on the application's threads, at any
+ * time.
  */
 #include <string.h>
 #include "lib/signal_guard.h"

@@ -1,9 +1,9 @@
 /*
- * shim/record/session.c: the one session of a process: where it lies, whether it is active, and calls
- * that no thread can count. Runs on the application's threads, at any time.
+ * shim/record/session.c: the one session of a process: where it lies, whether it is active, and
+ * calls that no thread can count. Runs on the application's threads, at any time.
  *
- * The session lives in memory that a forked child reads as zeros (MADV_WIPEONFORK): the child has no
- * session until it calls CUDA itself. Its first call finds that out in the slow path.
+ * The session lives in memory that a forked child reads as zeros (MADV_WIPEONFORK): the child has
+ * no session until it calls CUDA itself. Its first call finds that out in the slow path.
  */
 #include <stdatomic.h>
 #include "record/session.h"

@@ -42,7 +42,7 @@ struct spy_session {
 	_Atomic uint32_t alive; /* with a size bound: threads that have a slot */
 	_Atomic uint64_t used,
 		grown; /* bytes of streams on the disk; of them those that tails have grown by */
-	_Atomic bool damaged; /* files of the trace were, and nobody has said it yet */
+	_Atomic bool damaged; /* files of the trace were, and no message has said so yet */
 	uint32_t said; /* kinds of errors that were said: bits */
 	struct spy_file_id board_id;
 	bool given; /* the folder has become another user's (identity.c) */
@@ -90,7 +90,8 @@ void spy_modules_look(void);
 
 /*
  * A record in the session's own stream, for what belongs to no thread. Takes the session's lock;
- * spy_session_commit releases it. NULL if there is no room, or the lock was not to be had (and then none is held).
+ * spy_session_commit releases it. NULL if there is no room, or the lock was not to be had (and then
+ * none is held).
  */
 void *spy_session_append(enum spy_event event, size_t bytes);
 void spy_session_commit(size_t bytes);

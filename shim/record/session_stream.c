@@ -1,6 +1,6 @@
 /*
- * shim/record/session_stream.c: the session's own stream, for records that belong to no thread. Runs in
- * slow paths, on the application's threads, under the session's lock.
+ * shim/record/session_stream.c: the session's own stream, for records that belong to no thread.
+ * Runs in slow paths, on the application's threads, under the session's lock.
  */
 #include <stdatomic.h>
 #include "record/session.h"

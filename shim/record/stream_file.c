@@ -64,14 +64,18 @@ uint8_t *spy_stream_limit(const struct spy_stream_file *file)
 {
 	size_t reserve = SPY_CALL_ROOM + SPY_WAIT_ROOM;
 
-	/* Those of a size bound may be smaller. What does not fit behind such a limit lies in memory until the tail grows. */
+	/* Those of a size bound may be smaller. What does not fit behind such a limit lies in
+	 * memory until the tail grows. */
 	return base_of(file) + file->room - (file->room >= FIRST_ROOM ? reserve : file->room / 4);
 }
 
-/* ---- the size bound -------------------------------------------------------------------------- */
+/* ---- the size bound ------------------------------------------------------------------------- */
 
-/* With CUDASPY_KEEP=N all that streams have on the disk, tails included, and the board's pages of living threads stay
- * below max(N, 8 KiB for each thread alive). Each full packet is a file, so that the oldest can be deleted. */
+/*
+ * With CUDASPY_KEEP=N all that streams have on the disk, tails included, and the board's pages of
+ * living threads stay below max(N, 8 KiB for each thread alive). Each full packet is a file, so
+ * that the oldest can be deleted.
+ */
 static uint64_t bound(void)
 {
 	uint64_t keep = spy_options_keep_bytes();
@@ -86,7 +90,8 @@ static bool fits(void)
 	       spy_session->used + spy_session->alive * PAGE <= bound();
 }
 
-/* The session's own stream explains the others: it keeps its first packet, and a quarter of the room. */
+/* The session's own stream explains the others: it keeps its first packet, and a quarter of the
+ * room. */
 static bool may_give(const struct spy_thread *thread)
 {
 	const struct spy_stream_file *file = &thread->file;
@@ -130,8 +135,8 @@ static void delete_oldest(struct spy_thread *victim)
 	atomic_fetch_sub(&spy_session->used, bytes);
 }
 
-/* So many bytes more are on the disk: old packets make way. False: they are still too many. The lock is for those who
- * delete; it is not had while anything is written. */
+/* So many bytes more are on the disk: old packets are deleted. False: they are still too many.
+ * The lock is for the deletion; it is not held while anything is written. */
 static bool add_bytes(struct spy_thread *thread, size_t bytes)
 {
 	struct spy_thread *victim;
@@ -158,7 +163,7 @@ static bool claim(struct spy_thread *thread, size_t bytes)
 	return false;
 }
 
-/* ---- what was lost --------------------------------------------------------------------------- */
+/* ---- what was lost -------------------------------------------------------------------------- */
 
 /* Calls that had been recorded, and are no more. */
 static void count_lost(struct spy_thread *thread, uint64_t since)
@@ -180,8 +185,8 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 	return !size;
 }
 
-/* Has somebody truncated the tail, or made a hole in it? Then a page of it is all zeros, or the header is not ours. A
- * look at a page ends with its first record. */
+/* Has the tail been truncated, or has it a hole? Then a page of it is all zeros, or the header
+ * is not ours. A look at a page ends with its first record. */
 static bool is_damaged(const struct spy_thread *thread)
 {
 	const struct spy_packet *packet = thread->file.packet;
@@ -197,10 +202,10 @@ static bool is_damaged(const struct spy_thread *thread)
 	return false;
 }
 
-/* ---- full packets ---------------------------------------------------------------------------- */
+/* ---- full packets --------------------------------------------------------------------------- */
 
-/* The stream's file has gone, or is shorter than we left it: what was in it is lost, and the next packet begins another
- * file. */
+/* The stream's file has gone, or is shorter than we left it: what was in it is lost, and the
+ * next packet begins another file. */
 static void leave_file(struct spy_thread *thread)
 {
 	struct spy_stream_file *file = &thread->file;
@@ -261,7 +266,8 @@ static int write_packet(const struct spy_thread *thread, int fd, off_t offset)
 	return (size_t)done < bytes ? -ENOSPC : 0;
 }
 
-/* At once after the packet was written: between these two a killed process leaves the packet twice. */
+/* At once after the packet was written: between these two a killed process leaves the packet
+ * twice. */
 static void empty_tail(struct spy_thread *thread)
 {
 	struct spy_packet *packet = thread->file.packet;
@@ -289,7 +295,8 @@ static int append_packet(struct spy_thread *thread)
 	return error;
 }
 
-/* The same with a size bound. A packet for which there is no room is as if it had been deleted already. */
+/* The same with a size bound. A packet for which there is no room is as if it had been deleted
+ * already. */
 static int keep_packet(struct spy_thread *thread)
 {
 	struct spy_stream_file *file = &thread->file;
@@ -333,7 +340,7 @@ static int store_packet(struct spy_thread *thread)
 	return spy_options_keep_bytes() ? keep_packet(thread) : append_packet(thread);
 }
 
-/* ---- the tail -------------------------------------------------------------------------------- */
+/* ---- the tail ------------------------------------------------------------------------------- */
 
 /* Puts bytes [from, to) of the tail into its file, with what is in memory there. */
 static int back(const struct spy_stream_file *file, int fd, size_t from, size_t to, size_t content)
@@ -382,8 +389,8 @@ static void set_room(struct spy_thread *thread, size_t room)
 		atomic_fetch_sub(&spy_session->grown, before - first);
 }
 
-/* A new file for the tail, of which nothing is kept. If there can be none, memory has to do: then only a full packet is
- * safe. */
+/* A new file for the tail, of which nothing is kept. If there can be none, memory has to do:
+ * then only a full packet is safe. */
 static int map_tail(struct spy_thread *thread)
 {
 	struct spy_stream_file *file = &thread->file;
@@ -431,7 +438,8 @@ static void unmap_tail(struct spy_thread *thread)
 	thread->row = NULL;
 }
 
-/* How large may the tail become? With a size bound the tails' growth together takes an eighth of it. */
+/* How large may the tail become? With a size bound the tails' growth together takes an eighth of
+ * it. */
 static size_t next_room(const struct spy_thread *thread, bool bounded)
 {
 	size_t room = thread->file.room, wanted = whole_pages(content_of(thread) + 2 * PAGE);
@@ -544,8 +552,11 @@ static int next_packet(struct spy_thread *thread)
 	return 0;
 }
 
-/* exit_group may stop a thread in the middle of a write, but for the one that calls it, whose libraries may still say
- * good-bye to the driver; pairs with wait_for_stores. False: this thread's packets are not stored any more. */
+/*
+ * exit_group may stop a thread in the middle of a write, but for the one that calls it, whose
+ * libraries may still say good-bye to the driver; pairs with wait_for_stores. False: this thread's
+ * packets are not stored any more.
+ */
 static bool begin_store(void)
 {
 	uintptr_t ender;

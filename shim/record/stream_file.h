@@ -4,8 +4,8 @@
  * The packet being written is a small file of its own that stays mapped, stream_NNNN_tail: what is
  * in it survives a SIGKILL. A full packet is appended to stream_NNNN with one write and the tail
  * starts over, so its pages stay warm; fresh mapped pages would cost each record some 20 ns
- * (docs/PERFORMANCE.md). A tail begins small and grows: most threads make few calls. Only the slot's owner calls
- * these; packet changes are rare.
+ * (docs/PERFORMANCE.md). A tail begins small and grows: most threads make few calls. Only the
+ * slot's owner calls these; packet changes are rare.
  */
 #ifndef CUDASPY_SHIM_STREAM_FILE_H
 #define CUDASPY_SHIM_STREAM_FILE_H
@@ -22,7 +22,8 @@ struct spy_thread;
 
 struct spy_stream_file {
 	struct spy_packet *packet; /* the tail, mapped; NULL before the first one */
-	size_t room; /* bytes of it that lie in the file; behind them is memory of this process alone */
+	/* bytes of it that lie in the file; behind them is memory of this process alone */
+	size_t room;
 	uint64_t file_bytes; /* where the next full packet goes */
 	uint64_t file_number; /* stream_NNNN_K, K its first packet + 1; 0: stream_NNNN */
 	uint64_t seq; /* of the next packet */
@@ -32,14 +33,14 @@ struct spy_stream_file {
 	uint64_t packet_calls; /* what the slot had recorded when the packet began */
 	uint64_t file_calls; /* … when the file that full packets go to did */
 	struct spy_file_id tail, full;
-	bool torn; /* somebody has truncated the tail; what is mapped now is memory (tear.c) */
+	bool torn; /* the tail was truncated; what is mapped now is memory (tear.c) */
 };
 
 /*
  * Shows a reader what was written up to `bits`: the last record's time, then, ordered after all of
- * it, the new length. One of the recorder's two ordered stores; pairs with whoever maps the file,
- * such as the analyzer after a SIGKILL. Release suffices: a reader that sees the length must see the
- * records, and nothing here reads back. The packet lies at the start of a page.
+ * it, the new length. One of the recorder's two ordered stores; pairs with every reader that maps
+ * the file, such as the analyzer after a SIGKILL. Release suffices: a reader that sees the length
+ * must see the records, and nothing here reads back. The packet lies at the start of a page.
  */
 static inline void spy_packet_publish(struct spy_packet *packet, uint64_t time, uint64_t bits)
 {
@@ -56,18 +57,19 @@ static inline void spy_packet_publish(struct spy_packet *packet, uint64_t time, 
 void spy_stream_tail_name(char *name, uint32_t slot);
 void spy_stream_file_name(char *name, uint32_t slot, uint64_t number);
 
-/* May its calls be recorded so far without a look at the room? As far as `limit`, which leaves room for what is in
- * progress then. */
+/* May its calls be recorded so far without a look at the room? As far as `limit`, which leaves
+ * room for what is in progress then. */
 uint8_t *spy_stream_limit(const struct spy_stream_file *file);
 
 /*
- * Makes room for the slot's records: the tail grows, or its packet is stored and the next one begins. head is where the
- * thread's next record would go, and goes. Of slot 0 with the session's lock held. Returns 0, or -errno and leaves all
- * as it was.
+ * Makes room for the slot's records: the tail grows, or its packet is stored and the next one
+ * begins. head is where the thread's next record would go, and goes. Of slot 0 with the session's
+ * lock held. Returns 0, or -errno and leaves all as it was.
  */
 int spy_stream_make_room(struct spy_thread *thread);
 
-/* The thread ends: where its tail is too much for the size bound, it is stored and given up. Session lock not held. */
+/* The thread ends: where its tail is too much for the size bound, it is stored and given up.
+ * Session lock not held. */
 void spy_stream_end(struct spy_thread *thread);
 
 /* Is what was written still there? From the end of the session. */

@@ -1,7 +1,7 @@
 /*
  * shim/record/thread.c: threads get slots, slots get packets, and slots are given back. Runs on the
- * application's threads, at a thread's first call, when a packet is full, and in the destructor of a thread
- * key when a thread ends.
+ * application's threads, at a thread's first call, when a packet is full, and in the destructor of
+ * a thread key when a thread ends.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -44,7 +44,7 @@ void spy_thread_init(void)
 	have_end_key = pthread_key_create(&end_key, thread_ended) == 0;
 }
 
-/* ---- packets --------------------------------------------------------------------------------- */
+/* ---- packets -------------------------------------------------------------------------------- */
 
 static void set_room(struct spy_thread *thread)
 {
@@ -127,7 +127,7 @@ void spy_thread_flush_counts(struct spy_thread *thread)
 	}
 }
 
-/* ---- slots ----------------------------------------------------------------------------------- */
+/* ---- slots ---------------------------------------------------------------------------------- */
 
 /* A free slot, or a new one. Session lock held. */
 static struct spy_thread *take_slot(void)
@@ -209,7 +209,7 @@ void spy_thread_end(struct spy_thread *thread)
 	thread->reentry_frame = 0;
 	spy_stream_end(thread);
 	if (!spy_lock(&spy_session->lock))
-		return; /* nobody gets the slot any more */
+		return; /* the slot is not used any more */
 	thread->next_free = spy_session->free_slot;
 	spy_session->free_slot = thread->slot;
 	spy_unlock(&spy_session->lock);

@@ -34,7 +34,7 @@ struct spy_progress {
 struct spy_acquired {
 	uintptr_t lock; /* 0: none */
 	uint64_t time; /* right before it was tried */
-	bool marked; /* by glibc, as if somebody slept for it: taken again after a condition */
+	bool marked; /* by glibc, as if a thread slept for it: acquired again after a condition */
 };
 
 #define SPY_ACQUIRED 8
@@ -49,7 +49,8 @@ struct spy_settled {
 
 struct spy_waiting;
 
-/* Aligned: one's end shares no pair of cache lines with the next one's head, which changes with each record. */
+/* Aligned: one's end shares no pair of cache lines with the next one's head, which changes with
+ * each record. */
 struct spy_thread {
 	/* Invariant while recording: head + 64 * (calls in progress) <= end of the packet. A new
 	 * call may begin while head < limit = end - SPY_CALL_ROOM - SPY_WAIT_ROOM. */
@@ -59,7 +60,7 @@ struct spy_thread {
 	struct spy_slot_page *page;
 	uint8_t depth; /* calls in progress */
 	uint8_t detail_level; /* enum spy_detail_level: of calls[0] */
-	uint8_t device; /* shadow of the current device, +1; 0 nobody knows */
+	uint8_t device; /* shadow of the current device, +1; 0 unknown */
 	uint16_t context; /* shadow of the current context's number */
 	uintptr_t reentry_frame; /* the frame spy_enter or spy_leave is at work on, 0 none */
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
@@ -100,7 +101,8 @@ static inline bool spy_thread_has_room(const struct spy_thread *thread, size_t b
 	       thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM;
 }
 
-/* The record of so many bytes that was written at the head is complete: shows it to readers. Owner only. */
+/* The record of so many bytes that was written at the head is complete: shows it to readers.
+ * Owner only. */
 static inline void spy_thread_publish(struct spy_thread *thread, uint64_t time, size_t bytes)
 {
 	thread->head += bytes;
@@ -108,7 +110,8 @@ static inline void spy_thread_publish(struct spy_thread *thread, uint64_t time, 
 			   (uint64_t)(thread->head - (uint8_t *)thread->packet) * 8);
 }
 
-/* Around what a signal handler's calls must not interrupt: a record in the making. here: a frame's address. */
+/* Around what a signal handler's calls must not interrupt: a record in the making. here: a
+ * frame's address. */
 static inline void spy_thread_begin_work(struct spy_thread *thread, const void *here)
 {
 	thread->reentry_frame = (uintptr_t)here;
@@ -121,7 +124,8 @@ static inline void spy_thread_end_work(struct spy_thread *thread)
 	thread->reentry_frame = 0;
 }
 
-/* The same, unless a signal handler forked right before it, and this is the child: the thread's memory is zero. */
+/* The same, unless a signal handler forked right before it, and this is the child: the thread's
+ * memory is zero. */
 static inline bool spy_thread_try_work(struct spy_thread *thread, const void *here)
 {
 	spy_thread_begin_work(thread, here);
@@ -148,26 +152,27 @@ void spy_fork_before(void);
 void spy_fork_after(void);
 void spy_fork_child(void);
 
-/* May a forked child begin a session? Not while a record of its parent's is in the making, as far as it knows. */
+/* May a forked child begin a session? Not while a record of its parent's is in the making. */
 bool spy_fork_is_settled(void);
 
 /* In a child: forgets what was in the making once the thread is back in its own calls. */
 void spy_fork_settle(void);
 
 /*
- * ready.c: the slow path of spy_enter: begins the session, gives the thread a slot, moves to a new packet.
- * Returns the thread, ready for one more record, or NULL if this call cannot be recorded (it has
- * been counted as lost where that is possible).
+ * ready.c: the slow path of spy_enter: begins the session, gives the thread a slot, moves to a new
+ * packet. Returns the thread, ready for one more record, or NULL if this call cannot be recorded
+ * (it has been counted as lost where that is possible).
  */
 struct spy_thread *spy_thread_ready(void);
 
-/* Gives the calling thread a slot, and writes its name if the slot has a packet already. NULL: there is no slot. */
+/* Gives the calling thread a slot, and writes its name if the slot has a packet already. NULL:
+ * there is no slot. */
 struct spy_thread *spy_thread_begin(void);
 
 /* Moves to the next packet. False: no room; the old packet stays, full. */
 bool spy_thread_next_packet(struct spy_thread *thread);
 
-/* Writes the record that tells the thread's number and name. */
+/* Writes the record of the thread's number and name. */
 void spy_thread_write_name(struct spy_thread *thread);
 
 /* Appends a record of `bytes` bytes that is not a call's; fills in head.time. Owner only. Returns
@@ -180,7 +185,8 @@ void spy_thread_commit(struct spy_thread *thread, size_t bytes);
 /* One record could not be written. Owner only. */
 void spy_thread_count_lost(struct spy_thread *thread);
 
-/* A call was lost that is no one thread's (session.c). Any thread, before there is a session, too. */
+/* A call was lost that is no one thread's (session.c). Any thread, before there is a session,
+ * too. */
 void spy_count_lost_call(void);
 
 /* Writes the thread's counters as records and gives the slot back. Owner only. */

@@ -1,11 +1,12 @@
 /*
- * shim/stack/python.c: is there a Python interpreter in the process, and where are the fields of its objects?
- * Called by modules.c when libraries came or went, and by libraries.c when one goes.
+ * shim/stack/python.c: is there a Python interpreter in the process, and where are the fields of
+ * its objects? Called by modules.c when libraries came or went, and by libraries.c when one goes.
  *
- * Sources: CPython's headers of 3.8 to 3.13 (cpython/pystate.h, cpython/frameobject.h, cpython/object.h,
- * internal/pycore_frame.h, internal/pycore_runtime.h) and for 3.14 those of its repository
- * (internal/pycore_debug_offsets.h, pycore_interpframe_structs.h), whose groups of offsets are those that
- * Pyodide 314's CPython 3.14.2 has in its data. On x86-64 and other machines of 64 bits.
+ * Sources: CPython's headers of 3.8 to 3.13 (cpython/pystate.h, cpython/frameobject.h,
+ * cpython/object.h, internal/pycore_frame.h, internal/pycore_runtime.h) and for 3.14 those of its
+ * repository (internal/pycore_debug_offsets.h, pycore_interpframe_structs.h), whose groups of
+ * offsets are those that Pyodide 314's CPython 3.14.2 has in its data. On x86-64 and other machines
+ * of 64 bits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "stack/python.h"
 #include "record/session.h"
 
-/* ---- types: struct _typeobject, which is public and the same in all versions ------------------------- */
+/* ---- types: struct _typeobject, which is public and the same in all versions ---------------- */
 
 enum { TYPE_NAME = 24, TYPE_BASIC_SIZE = 32, TYPE_MEMBERS = 240, TYPE_BYTES = 400 };
 
@@ -50,7 +51,7 @@ static bool is_type(uintptr_t type, const char *name)
 	return type && is_text(word_at(type + TYPE_NAME), name);
 }
 
-/* Offset of a field as the type's members tell; 0: it has none of that name. */
+/* Offset of a field by the type's members; 0: it has none of that name. */
 static uint16_t member_offset(uintptr_t type, const char *name)
 {
 	uintptr_t at = word_at(type + TYPE_MEMBERS);
@@ -65,7 +66,7 @@ static uint16_t member_offset(uintptr_t type, const char *name)
 	return 0;
 }
 
-/* ---- code objects and texts ---------------------------------------------------------------------- */
+/* ---- code objects and texts ----------------------------------------------------------------- */
 
 static void reach(uint16_t *bytes, uint16_t offset)
 {
@@ -92,7 +93,8 @@ static bool describe_code(struct spy_python *p)
 	       size >= p->code.bytes && size < OFFSET_MOST && size % 8 == 0;
 }
 
-/* Their size tells which of the two ways they are made in: with a wchar_t * until 3.11, without since. */
+/* Their size decides in which of the two ways they are made: with a wchar_t * until 3.11,
+ * without since. */
 static bool describe_texts(struct spy_python *p)
 {
 	uint64_t size = word_at(p->symbols.text_type + TYPE_BASIC_SIZE);
@@ -102,7 +104,7 @@ static bool describe_texts(struct spy_python *p)
 	return size == p->compact_bytes + 8u;
 }
 
-/* ---- threads and frames -------------------------------------------------------------------------- */
+/* ---- threads and frames --------------------------------------------------------------------- */
 
 /* PyFrameObject. */
 static bool describe_3_8(struct spy_python *p)
@@ -130,8 +132,9 @@ static bool describe_3_11(struct spy_python *p)
 }
 
 /*
- * _Py_DebugOffsets: groups of numbers, which differ a little between 3.13 and 3.14. The group of code
- * objects is found by what the type's members say; in front of it lie those of frames and of threads.
+ * _Py_DebugOffsets: groups of numbers, which differ a little between 3.13 and 3.14. The group of
+ * code objects is found by what the type's members say; in front of it lie those of frames and of
+ * threads.
  */
 #define DEBUG_WORDS 64
 
@@ -208,10 +211,10 @@ bool spy_python_describe(const struct spy_python_symbols *symbols, struct spy_py
 	       describe_code(python) && describe_texts(python) && describe_frames(python);
 }
 
-/* ---- finding it ---------------------------------------------------------------------------------- */
+/* ---- finding it ----------------------------------------------------------------------------- */
 
-/* What of an interpreter the objects of the process define, the first of each name, as the linker would
- * bind them. */
+/* What of an interpreter the objects of the process define, the first of each name, as the
+ * linker would bind them. */
 struct exports {
 	struct spy_python_symbols symbols;
 	uintptr_t version; /* of Py_Version, since 3.11 */
@@ -244,7 +247,7 @@ static int visit(const struct spy_object *object, void *data)
 	return 0;
 }
 
-/* "3.10.13 (main, …": Py_GetVersion may be called at any time, by anybody. */
+/* "3.10.13 (main, …": Py_GetVersion may be called at any time, on any thread. */
 static uint32_t version_of(const struct exports *e)
 {
 	const char *text;
@@ -259,8 +262,8 @@ static uint32_t version_of(const struct exports *e)
 	return (uint32_t)(major & 0xff) << 24 | (uint32_t)(minor & 0xff) << 16;
 }
 
-/* Threads may still read what was known before (stack.c takes no lock): it stays as it is if it is the same
- * interpreter, and else until one more is found. */
+/* Threads may still read what was known before (stack.c takes no lock): it stays as it is if it
+ * is the same interpreter, and else until one more is found. */
 static const struct spy_python *keep(const struct spy_python *python)
 {
 	const struct spy_python *last = spy_session->python_last;
@@ -293,8 +296,8 @@ void spy_python_look(void)
 			 e.symbols.version >> 24, e.symbols.version >> 16 & 0xff);
 }
 
-/* Since 3.14 the function has a thread-local variable, for which the loader may allocate memory at a thread's
- * first call. */
+/* Since 3.14 the function has a thread-local variable, for which the loader may allocate memory
+ * at a thread's first call. */
 void spy_python_ask(void *(**asked)(void))
 {
 	const struct spy_python *python = spy_python_here();
@@ -305,7 +308,7 @@ void spy_python_ask(void *(**asked)(void))
 	*asked = python->symbols.thread_state;
 }
 
-/* Pairs with spy_python_remember: who finds it there finds it complete. */
+/* Pairs with spy_python_remember: a reader that finds the pointer finds the data complete. */
 const struct spy_python *spy_python_here(void)
 {
 	return __atomic_load_n(&spy_session->python_here, __ATOMIC_ACQUIRE);

@@ -1,26 +1,27 @@
 /*
- * shim/stack/python.h: which lines of Python a thread is at: 24 frames at most, innermost first, each a file, a
- * function and a line. A frame takes some three system calls.
+ * shim/stack/python.h: which lines of Python a thread is at: 24 frames at most, innermost first,
+ * each a file, a function and a line. A frame takes some three system calls.
  *
- * PyTorch gives the interpreter's lock (GIL) back around nearly all it does, so nothing of Python may be
- * called here and no object's count of references may change. But a thread's own frames stand still while
- * it is inside a call of ours: they are read as a debugger of another process would, through the kernel
- * (peek.h).
+ * PyTorch gives the interpreter's lock (GIL) back around nearly all it does, so nothing of Python
+ * may be called here and no object's count of references may change. But a thread's own frames
+ * stand still while it is inside a call of ours: they are read as a debugger of another process
+ * would, through the kernel (peek.h).
  *
- *   - PyGILState_GetThisThreadState, one look into a thread-local variable, is the only function that is
- *     called. Its answer is believed if it names this thread. Threads without a state have no frames, and
- *     cost two reads.
- *   - python.c finds the interpreter, in the executable or in a libpython, when the session begins and at
- *     packet changes if libraries came or went. One that comes after the first CUDA call has its lines told
- *     from the next packet on. dlclose makes us forget it first.
- *   - Where the fields are, the interpreter says itself as far as it can: the members of PyCode_Type (where a
- *     code object has its file, name, first line and table of lines; its bytecode lies behind them), since
- *     3.13 _Py_DebugOffsets. For threads and frames of 3.8 to 3.12 there is a table.
- *   - An object is believed if its type is the exported one, a text if it is a compact one of sane length, a
- *     place in the bytecode if it lies in it. Chains end after 256 frames. A version we do not know, a build
- *     without the GIL and whatever does not add up give nothing.
- *   - A function is told once, under a number: its place in a table of 4096, found by a hash of file, name and
- *     first line, for its object may be freed and another one lie there.
+ *   - PyGILState_GetThisThreadState, one look into a thread-local variable, is the only function
+ *     that is called. Its answer is believed if it names this thread. Threads without a state have
+ *     no frames, and cost two reads.
+ *   - python.c finds the interpreter, in the executable or in a libpython, when the session begins
+ *     and at packet changes if libraries came or went. One that comes after the first CUDA call has
+ *     its lines told from the next packet on. dlclose makes us forget it first.
+ *   - Where the fields are, the interpreter says itself as far as it can: the members of
+ *     PyCode_Type (where a code object has its file, name, first line and table of lines; its
+ *     bytecode lies behind them), since 3.13 _Py_DebugOffsets. For threads and frames of 3.8 to
+ *     3.12 there is a table.
+ *   - An object is believed if its type is the exported one, a text if it is a compact one of sane
+ *     length, a place in the bytecode if it lies in it. Chains end after 256 frames. A version we
+ *     do not know, a build without the GIL and whatever does not add up give nothing.
+ *   - A function is told once, under a number: its place in a table of 4096, found by a hash of
+ *     file, name and first line, for its object may be freed and another one lie there.
  */
 #ifndef CUDASPY_SHIM_PYTHON_H
 #define CUDASPY_SHIM_PYTHON_H
@@ -29,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- the interpreter: python.c ---------------------------------------------------------------- */
+/* ---- the interpreter: python.c -------------------------------------------------------------- */
 
 /* What an interpreter exports. */
 struct spy_python_symbols {
@@ -56,8 +57,8 @@ struct spy_python {
 	} frame;
 	struct {
 		uint16_t file, function, first_line, lines;
-		uint16_t
-			bytecode; /* 0: elsewhere, and the frame has a number instead of an address */
+		/* 0: elsewhere, and the frame has a number instead of an address */
+		uint16_t bytecode;
 		uint16_t bytes; /* all of the above */
 	} code;
 	uint16_t ascii_bytes, compact_bytes; /* before a text's characters */
@@ -66,22 +67,23 @@ struct spy_python {
 /* Where the fields are. False: nothing we could read safely. The types' memory must be readable. */
 bool spy_python_describe(const struct spy_python_symbols *symbols, struct spy_python *python);
 
-/* Looks for an interpreter in the process if none is known. With the session's look_lock held; slow. */
+/* Looks for an interpreter in the process if none is known. With the session's look_lock held;
+ * slow. */
 void spy_python_look(void);
 
-/* On a slow path, where memory may be allocated: calls for the first time in this thread what has to be called
- * where it may not. */
+/* On a slow path, where memory may be allocated: calls for the first time in this thread what
+ * has to be called where it may not. */
 void spy_python_ask(void *(**asked)(void));
 
 /* The one that was found; NULL: none. */
 const struct spy_python *spy_python_here(void);
 
-/* A library is about to be unloaded, perhaps the interpreter: forget it, until it is looked for again, or
- * until spy_python_remember with what this returned, if nothing was unloaded. */
+/* A library is about to be unloaded, perhaps the interpreter: forget it, until it is looked for
+ * again, or until spy_python_remember with what this returned, if nothing was unloaded. */
 const struct spy_python *spy_python_forget(void);
 void spy_python_remember(const struct spy_python *python);
 
-/* ---- the frames of the calling thread: python_frames.c ---------------------------------------- */
+/* ---- the frames of the calling thread: python_frames.c -------------------------------------- */
 
 struct spy_python_walk {
 	const struct spy_python *python;
@@ -99,21 +101,22 @@ struct spy_python_frame {
 #define SPY_PYTHON_FILE 512
 #define SPY_PYTHON_FUNCTION 200
 
-/* What people call a frame. Texts are UTF-8; of a longer path the end, of a longer name the beginning. */
+/* What people call a frame. Texts are UTF-8; of a longer path the end, of a longer name the
+ * beginning. */
 struct spy_python_place {
 	uint32_t first_line, line; /* 0 unknown */
 	char file[SPY_PYTHON_FILE];
 	char function[SPY_PYTHON_FUNCTION];
 };
 
-/* The calling thread's frames, innermost first. False: it has none. No allocation, no lock, no GIL; errno
- * may change. */
+/* The calling thread's frames, innermost first. False: it has none. No allocation, no lock, no
+ * GIL; errno may change. */
 bool spy_python_begin(struct spy_python_walk *walk, const struct spy_python *python);
 bool spy_python_next(struct spy_python_walk *walk, struct spy_python_frame *frame);
 bool spy_python_read(const struct spy_python_walk *walk, const struct spy_python_frame *frame,
 		     struct spy_python_place *place);
 
-/* ---- lines: python_lines.c --------------------------------------------------------------------- */
+/* ---- lines: python_lines.c ------------------------------------------------------------------ */
 
 /* A table of lines in memory that may be anything. */
 struct spy_python_lines {

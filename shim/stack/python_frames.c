@@ -1,6 +1,7 @@
 /*
- * shim/stack/python_frames.c: the calling thread's frames in Python. Called by stack.c on the application's
- * thread, inside its call; python.h says what it must not do. All memory is read through the kernel.
+ * shim/stack/python_frames.c: the calling thread's frames in Python. Called by stack.c on the
+ * application's thread, inside its call; python.h says what it must not do. All memory is read
+ * through the kernel.
  */
 #include <pthread.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static int32_t number_at(const uint8_t *object, size_t offset)
 	return number;
 }
 
-/* ---- from frame to frame ----------------------------------------------------------------------- */
+/* ---- from frame to frame -------------------------------------------------------------------- */
 
 bool spy_python_begin(struct spy_python_walk *walk, const struct spy_python *python)
 {
@@ -45,7 +46,7 @@ bool spy_python_begin(struct spy_python_walk *walk, const struct spy_python *pyt
 	uint64_t thread = 0, frame = 0;
 
 	*walk = (struct spy_python_walk){.python = python, .pid = getpid()};
-	/* A state that was given back may still be named: it is believed if it knows its thread. */
+	/* A state that was given back may still be named: it is believed if it names its thread. */
 	if (!state ||
 	    !spy_peek(walk->pid, &thread, state + python->state.thread_id, sizeof(thread)) ||
 	    thread != (uint64_t)pthread_self() ||
@@ -132,9 +133,9 @@ bool spy_python_next(struct spy_python_walk *walk, struct spy_python_frame *fram
 	return false;
 }
 
-/* ---- texts -------------------------------------------------------------------------------------- */
+/* ---- texts ---------------------------------------------------------------------------------- */
 
-/* A character as UTF-8; what would break a line is not told. Returns the bytes. */
+/* A character as UTF-8; what would break a line is left out. Returns the bytes. */
 static size_t put_character(char *to, uint32_t c)
 {
 	if (c < ' ' || c == 127 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
@@ -186,7 +187,8 @@ struct begun {
 	uint8_t *raw;
 };
 
-/* A text's characters `from` on, `bytes` behind its beginning; from what was read, or else from there. */
+/* A text's characters `from` on, `bytes` behind its beginning; from what was read, or else from
+ * there. */
 static const uint8_t *characters(const struct spy_python_walk *walk, const struct begun *text,
 				 uint64_t from, uint64_t bytes, uint8_t *room)
 {
@@ -226,7 +228,7 @@ static bool read_text(const struct spy_python_walk *walk, const struct begun *te
 	return true;
 }
 
-/* ---- what a frame is called ---------------------------------------------------------------------- */
+/* ---- what a frame is called ----------------------------------------------------------------- */
 
 static uint32_t line_of(const struct spy_python_walk *walk, const struct begun *table,
 			const struct spy_python_frame *frame)

@@ -1,9 +1,10 @@
 /*
- * shim/stack/python_lines.c: from a place in Python's bytecode to its line, by the code object's table. Called
- * by python_frames.c on the application's thread. The table is read a piece at a time through the kernel:
- * it may be anything.
+ * shim/stack/python_lines.c: from a place in Python's bytecode to its line, by the code object's
+ * table. Called by python_frames.c on the application's thread. The table is read a piece at a time
+ * through the kernel: it may be anything.
  *
- * Sources: CPython, Objects/locations.md (3.11 and later), Objects/lnotab_notes.txt (3.10, and before).
+ * Sources: CPython, Objects/locations.md (3.11 and later), Objects/lnotab_notes.txt (3.10, and
+ * before).
  */
 #include "lib/peek.h"
 #include "stack/python.h"
@@ -69,7 +70,7 @@ static int64_t take_signed(struct bytes *b)
 	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
-/* ---- 3.11 and later: entries of a kind, a length in units of two bytes, and lines and columns -------- */
+/* ---- 3.11 and later: entries of a kind, a length in units of two bytes, and lines and columns  */
 
 enum { SHORT_LAST = 9, ONE_LINE = 10, ONE_LINE_LAST = 12, NO_COLUMNS = 13, LONG = 14, NONE = 15 };
 
@@ -115,7 +116,7 @@ static int64_t find_in_locations(struct bytes *b, int64_t line, int64_t at)
 	return 0;
 }
 
-/* ---- 3.10: pairs of bytes on and lines on, -128: none ------------------------------------------------ */
+/* ---- 3.10: pairs of bytes on and lines on, -128: none --------------------------------------- */
 
 static int64_t find_in_pairs(struct bytes *b, int64_t line, int64_t at)
 {
@@ -134,7 +135,7 @@ static int64_t find_in_pairs(struct bytes *b, int64_t line, int64_t at)
 	return 0;
 }
 
-/* ---- before: the same, but a pair says where its line begins ----------------------------------------- */
+/* ---- before: the same, but a pair says where its line begins -------------------------------- */
 
 static int64_t find_in_lnotab(struct bytes *b, int64_t line, int64_t at)
 {

@@ -1,15 +1,19 @@
 /*
- * shim/stack/stack.c: which calls get a stack, and how often. Runs on the application's threads, when a
- * call of their own returns that was long, failed, copied pageable memory or made something, or is one in 64 (of a
- * thread's first calls one in 8) of those that wait, copy or hand work to a stream (of the runtime's launches: to the
- * legacy default stream, for which others wait): too many of these are a problem, too, and from where they come their
- * return address does not tell: of <<<>>>, in a program that has CUDA's runtime in it, in C++ full of wrappers, in
- * Python. Takes no lock, allocates nothing. In a program with Python its lines are told with the stack (python.h).
+ * shim/stack/stack.c: which calls get a stack, and how often. Runs on the application's threads,
+ * when a call of their own returns. Takes no lock, allocates nothing.
  *
- * A place (return address and function) gets a stack for its first eight calls (of a sample four), then for each that
- * took twice as long as the longest told of, and for about the 16th, 32nd, 64th …: a wrapper that all of a
- * program calls shows some more of its callers. A thread gets 50 a second in the long run, 200 at once: a program's
- * start makes many such calls, and its work begins right behind it. Samples get half of the 200.
+ * Such are calls that were long, failed, copied pageable memory or made something. One in 64 (of a
+ * thread's first calls one in 8) of those that wait, copy or hand work to a stream is one as well;
+ * of the runtime's launches only those to the legacy default stream, for which other streams wait.
+ * Too many of these are a problem, too, and the return address does not say where they come from:
+ * of <<<>>>, in a program with a static CUDA runtime, in C++ with many wrappers, in Python. In a
+ * program with Python its lines are recorded with the stack (python.h).
+ *
+ * A place (return address and function) gets a stack for its first eight calls (of a sample four),
+ * then for each that took twice as long as the longest recorded, and for about the 16th, 32nd, 64th
+ * …: so a wrapper that all of a program calls shows some more of its callers. A thread gets 50 a
+ * second in the long run, 200 at once: a program's start makes many such calls, and its work begins
+ * right behind it. Samples get half of the 200.
  */
 #include <stddef.h>
 #include <string.h>
@@ -71,8 +75,11 @@ static uint8_t worth_a_look(const struct spy_thread *thread, const struct spy_fr
 	return why;
 }
 
-/* The entry of a key in a table of such entries, which begin with theirs, or a free one taken for it; NULL: the
- * table is full around there. What else is in a new entry is zero for all: no order to keep. */
+/*
+ * The entry of a key in a table of such entries, which begin with theirs, or a free one taken for
+ * it; NULL: the table is full around there. What else is in a new entry is zero for all: no order
+ * to keep.
+ */
 static void *find_entry(void *table, size_t entries, size_t bytes, uint64_t key)
 {
 	uint64_t at = key * 0x9e3779b97f4a7c15ull >> 32;
@@ -94,9 +101,9 @@ _Static_assert(!offsetof(struct spy_stack_site, key) && !offsetof(struct spy_pyt
 	       "find_entry");
 
 /*
- * How many calls of the place are now counted for this one: each of the first ones, then a lot for one in
- * that many, drawn by the clock. Threads that allocate side by side would else meet at the counter in each
- * call, and wait for its cache line longer than the call takes.
+ * How many calls of the place are now counted for this one: each of the first ones, then a lot for
+ * one in that many, drawn by the clock. Threads that allocate side by side would else meet at the
+ * counter in each call, and wait for its cache line longer than the call takes.
  */
 static uint64_t lot_of(const uint64_t *counter, uint64_t now)
 {
@@ -105,7 +112,8 @@ static uint64_t lot_of(const uint64_t *counter, uint64_t now)
 	return spy_stack_is_drawn(now) ? SPY_STACK_LOT : 0;
 }
 
-/* The thread need not look at the place again before a lot is drawn, or a call takes twice as long. */
+/* The thread need not look at the place again before a lot is drawn, or a call takes twice as
+ * long. */
 static void settle(struct spy_thread *thread, const struct spy_stack_site *site, uint64_t key)
 {
 	if (bounded || __atomic_load_n(&site->calls, __ATOMIC_RELAXED) < MADE_BEFORE + FIRST_CALLS)
@@ -120,7 +128,8 @@ static bool doubled(uint64_t calls, uint64_t lot)
 	return (calls ^ (calls - lot)) > calls - lot;
 }
 
-/* Of a bounded trace: may the packet that has the place's last stack be gone? Then it is recorded again, now and then. */
+/* Of a bounded trace: may the packet that has the place's last stack be gone? Then it is
+ * recorded again, now and then. */
 static bool is_forgotten(struct spy_stack_site *site, uint64_t now)
 {
 	uint64_t emitted = __atomic_load_n(&site->stack_emitted, __ATOMIC_RELAXED);
@@ -128,8 +137,8 @@ static bool is_forgotten(struct spy_stack_site *site, uint64_t now)
 	return bounded && now > emitted && now - emitted >= AGAIN_MS * long_call;
 }
 
-/* Is this call of the place one to record? Samples are counted apart: thousands of short calls must not use up what
- * the first long or failed one is to get. */
+/* Is this call of the place one to record? Samples are counted separately: thousands of short
+ * calls must not use up the share of the first long or failed one. */
 static bool is_due(struct spy_thread *thread, const struct spy_frame *frame, uint8_t why,
 		   uint64_t now)
 {
@@ -152,7 +161,7 @@ static bool is_due(struct spy_thread *thread, const struct spy_frame *frame, uin
 		__atomic_store_n(&site->stack_emitted, now, __ATOMIC_RELAXED);
 		return true;
 	}
-	/* Two threads at once may both tell of it: two stacks instead of one. */
+	/* Two threads at once may both record it: two stacks instead of one. */
 	if (duration / 2 >= __atomic_load_n(&site->longest, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&site->longest, duration, __ATOMIC_RELAXED);
 		return true;
@@ -181,8 +190,8 @@ static void use_share(struct spy_thread *thread, uint64_t now)
 	thread->stacks_until += share();
 }
 
-/* The frames are found by what the trampoline left: the return address, and below it the slot's number and
- * the caller's frame pointer (trampoline.S). */
+/* The frames are found by what the trampoline left: the return address, and below it the slot's
+ * number and the caller's frame pointer (trampoline.S). */
 static size_t walk(const struct spy_thread *thread, const struct spy_frame *frame, uint64_t *frames)
 {
 	struct spy_unwind start = {
@@ -195,7 +204,7 @@ static size_t walk(const struct spy_thread *thread, const struct spy_frame *fram
 	return spy_unwind(&start, frames, SPY_STACK_MOST);
 }
 
-/* ---- in Python ------------------------------------------------------------------------------- */
+/* ---- in Python ------------------------------------------------------------------------------ */
 
 /* FNV-1a: a table of four thousand will hardly see two with the same 64 bits. */
 static uint64_t hash_more(uint64_t hash, const void *bytes, size_t n)
@@ -207,7 +216,8 @@ static uint64_t hash_more(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-/* A function is known by what it is called: its object may have been freed, and another one lie there. */
+/* A function is known by what it is called: its object may have been freed, and another one lie
+ * there. */
 static uint64_t key_of(const struct spy_python_place *place)
 {
 	uint64_t hash = 0xcbf29ce484222325ull;
@@ -218,7 +228,8 @@ static uint64_t key_of(const struct spy_python_place *place)
 	return hash ? hash : 1;
 }
 
-/* Has the trace, as far as it will be kept, that code's name? Two threads at once may both say no. */
+/* Has the trace, as far as it will be kept, that code's name? Two threads at once may both say
+ * no. */
 static bool is_emitted(const struct spy_thread *thread, struct spy_python_code *code)
 {
 	uint64_t here = bounded ? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1) : 1;

@@ -1,14 +1,15 @@
 /*
- * shim/stack/stack.h: who called the calls that are worth a look: a record of return addresses before the
- * call's own. What is worth a look, and how often at one place, stack.c decides; unwind.c walks.
+ * shim/stack/stack.h: where the calls that are worth a look come from: a record of return addresses
+ * before the call's own. stack.c decides which calls, and how often at one place; unwind.c walks.
+ * Runs on the application's threads.
  */
 #ifndef CUDASPY_SHIM_STACK_H
 #define CUDASPY_SHIM_STACK_H
 
 #include "record/thread.h"
 
-/* A place in the program that makes calls worth a look. The threads share the table without a lock; it
- * is part of the session, so a forked child begins with none. */
+/* A place in the program that makes calls worth a look. The threads share the table without a
+ * lock; it is part of the session, so a forked child begins with none. */
 struct spy_stack_site {
 	uint64_t key; /* return address and function; 0: free */
 	uint64_t longest; /* call that has its stack in the trace, cycles */
@@ -31,7 +32,8 @@ struct spy_python_code {
  * (spy_long_call) or a stack. */
 extern uint64_t spy_closer_look;
 
-/* Is the call of a sort that is sampled? Launches into other streams than the legacy one must find out quickly. */
+/* Is the call of a sort that is sampled? Launches into other streams than the legacy one must
+ * find out quickly. */
 static inline bool spy_stack_sampled(const struct spy_frame *frame)
 {
 	uint8_t sampled = frame->slot->sampled;
@@ -41,9 +43,11 @@ static inline bool spy_stack_sampled(const struct spy_frame *frame)
 
 #define SPY_STACK_EARLY 1024 /* calls of a thread: it may make no others */
 
-/* About one call in 64 of a thread's, of the early ones one in 8, by how many it has made; not every 64th, for programs
- * make calls in rounds. One multiplication would not do: with rounds of some lengths it draws the same few places again
- * and again. */
+/*
+ * About one call in 64 of a thread's, of the early ones one in 8, by how many it has made; not
+ * every 64th, for programs make calls in rounds. One multiplication would not do: with rounds of
+ * some lengths it draws the same few places again and again.
+ */
 static inline bool spy_stack_draws(uint64_t calls)
 {
 	uint64_t mixed = calls * 0x9e3779b97f4a7c15ull;
@@ -76,7 +80,8 @@ static inline struct spy_settled *spy_stack_settled(struct spy_thread *thread, u
 	return &thread->settled[key * 0x9e3779b97f4a7c15ull >> 32 & (SPY_SETTLED - 1)];
 }
 
-/* A call that makes things: may its place be due? Of a settled one spy_stack_look would say no as well, but later. */
+/* A call that makes things: may its place be due? Of a settled one spy_stack_look would say no
+ * as well, but later. */
 static inline bool spy_stack_makes(struct spy_thread *thread, const struct spy_frame *frame,
 				   uint64_t now)
 {

@@ -1,6 +1,7 @@
 /*
- * shim/arch/x86_64/frame_layout.h: where the assembly finds the fields of struct spy_frame, and the few of a slot, a thread
- * and its page that a call needs which is only counted. call.c asserts each of them.
+ * shim/arch/x86_64/frame_layout.h: where the assembly finds the fields of struct spy_frame, and the
+ * few of a slot, a thread and its page that a call needs which is only counted. call.c asserts each
+ * of them.
  */
 #ifndef CUDASPY_SHIM_FRAME_LAYOUT_H
 #define CUDASPY_SHIM_FRAME_LAYOUT_H

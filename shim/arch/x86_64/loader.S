@@ -1,6 +1,6 @@
 /*
- * shim/arch/x86_64/loader.S: the exported look-ups and openers of the dynamic linker's. Runs on the application's
- * thread, which calls them.
+ * shim/arch/x86_64/loader.S: the exported look-ups and openers of the dynamic linker's. Runs on the
+ * application's thread, which calls them.
  */
 #ifdef __CET__
 #include <cet.h>
@@ -9,8 +9,8 @@
 	.text
 
 /*
- * dlsym and dlvsym of everything that is not CUDA's are jumped to, not called: they look at their
- * return address to know who asks (RTLD_NEXT, RTLD_DEFAULT). A name that begins like CUDA's goes
+ * dlsym and dlvsym of everything that is not CUDA's are jumped to, not called: they find their
+ * caller by the return address (RTLD_NEXT, RTLD_DEFAULT). A name that begins like CUDA's goes
  * through spy_lookup(handle, name, version, &answer, caller), which may still decline.
  */
 	.macro lookup name, real, version
@@ -62,7 +62,7 @@
 	xorl	%edx, %edx
 	.endif
 	movq	%rsp, %rcx
-	movq	40(%rsp), %r8			/* who asks */
+	movq	40(%rsp), %r8			/* the caller */
 	call	spy_lookup
 	movl	%eax, %ecx
 	popq	%rax				/* the answer */
@@ -86,9 +86,9 @@
 	lookup dlvsym, spy_real_dlvsym, 1
 
 /*
- * dlopen and dlmopen only pass by: who opens a library with RTLD_DEEPBIND or in a namespace of its
- * own makes calls we cannot see, and the report has to say so. The caller's identity decides where
- * the library is searched, hence the jump.
+ * dlopen and dlmopen are only looked at. A library opened with RTLD_DEEPBIND or in a namespace of
+ * its own makes calls that are not recorded, and the report has to say so. The real function finds
+ * its caller by the return address, hence the jump.
  */
 	.macro opener name, real, peek
 	.globl \name

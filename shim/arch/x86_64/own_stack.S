@@ -1,5 +1,6 @@
 /*
- * shim/arch/x86_64/own_stack.S: a call on another stack. Runs on the application's thread, in slow paths.
+ * shim/arch/x86_64/own_stack.S: a call on another stack. Runs on the application's thread, in slow
+ * paths.
  */
 #ifdef __CET__
 #include <cet.h>

@@ -1,6 +1,7 @@
 /*
- * shim/arch/x86_64/processor.h: what C cannot say of this processor: its counter, the thread pointer, a pause
- * in a loop, and a system call. Used on any of the application's threads, at any time.
+ * shim/arch/x86_64/processor.h: what C cannot say of this processor: its counter, the thread
+ * pointer, a pause in a loop, and a system call. Used on any of the application's threads, at any
+ * time.
  */
 #ifndef CUDASPY_SHIM_PROCESSOR_H
 #define CUDASPY_SHIM_PROCESSOR_H
@@ -16,8 +17,8 @@ static inline uint64_t spy_counter(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/* Does the counter run at one speed on all cores, in all their states? Intel SDM vol. 3, 18.17.1 and
- * AMD APM vol. 3: CPUID 8000_0007h, EDX bit 8. */
+/* Does the counter run at one speed on all cores, in all their states? Intel SDM vol. 3, 18.17.1
+ * and AMD APM vol. 3: CPUID 8000_0007h, EDX bit 8. */
 static inline bool spy_counter_is_invariant(void)
 {
 	unsigned int a, b, c, d;
@@ -40,10 +41,8 @@ static inline void spy_pause(void)
 	__builtin_ia32_pause();
 }
 
-/*
- * syscall(2) of the shim's own. The function of that name is one that the shim exports itself, for the
- * application's calls (trampoline.S). System V ABI, AMD64 supplement, appendix A.2.
- */
+/* syscall(2) of the shim's own. The function of that name is one that the shim exports itself,
+ * for the application's calls (trampoline.S). System V ABI, AMD64 supplement, appendix A.2. */
 static inline long spy_syscall_words(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;

@@ -1,6 +1,7 @@
 /*
- * shim/arch/x86_64/registers.h: DWARF's numbers of the registers, and those of the running function. System V
- * ABI, AMD64 supplement, section 3.6.2. Used by unwind.c, on the application's threads.
+ * shim/arch/x86_64/registers.h: DWARF's numbers of the registers, and those of the running
+ * function. System V ABI, AMD64 supplement, section 3.6.2. Used by unwind.c, on the application's
+ * threads.
  */
 #ifndef CUDASPY_SHIM_REGISTERS_H
 #define CUDASPY_SHIM_REGISTERS_H
@@ -17,7 +18,8 @@ enum {
 	REGISTERS
 };
 
-/* The registers here: those that functions keep for their callers. regs: a uint64_t for each register. */
+/* The registers here: those that functions keep for their callers. regs: a uint64_t for each
+ * register. */
 #define CAPTURE(regs) \
 	__asm__ volatile("movq %%rbx, %c1(%0)\n\tmovq %%rbp, %c2(%0)\n\tmovq %%rsp, %c3(%0)\n\t" \
 			 "movq %%r12, %c4(%0)\n\tmovq %%r13, %c5(%0)\n\tmovq %%r14, %c6(%0)\n\t" \

@@ -1,5 +1,6 @@
 /*
- * shim/arch/x86_64/syscall.S: the exported syscall(2). Runs on the application's thread, which calls it.
+ * shim/arch/x86_64/syscall.S: the exported syscall(2). Runs on the application's thread, which
+ * calls it.
  */
 #include <sys/syscall.h>
 #ifdef __CET__
@@ -8,10 +9,8 @@
 
 	.text
 
-/*
- * syscall(2) itself: only a futex can wait for another thread. Everything else is jumped to, because
- * vfork and clone return twice and must not find a frame of ours.
- */
+/* syscall(2) itself: only a futex can wait for another thread. Everything else is jumped to,
+ * because vfork and clone return twice and must not find a frame of ours. */
 	.globl syscall
 	.p2align 4
 	.type syscall, @function

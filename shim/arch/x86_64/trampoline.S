@@ -1,12 +1,12 @@
 /*
- * shim/arch/x86_64/trampoline.S: the exported stubs and the trampoline they jump to. Another
- * architecture is another such file; docs/ADDING.md lists what else knows the processor.
+ * shim/arch/x86_64/trampoline.S: the exported stubs and the trampoline that they jump to. Another
+ * architecture is another such file; docs/ADDING.md lists what else depends on the processor.
  *
- * A stub pushes the number of its slot and jumps to spy_trampoline, which saves every argument register,
- * calls spy_enter, hands a window of the caller's stack arguments on, calls the real function,
- * keeps every result register and calls spy_leave. It knows no signature, so it forwards functions
- * that changed theirs. Calls and returns stay paired, so shadow stacks, unwinders and debuggers are
- * content; the CFI below describes each instruction.
+ * A stub pushes the number of its slot and jumps to spy_trampoline. That saves every argument
+ * register, calls spy_enter, copies a window of the caller's stack arguments, calls the real
+ * function, keeps every result register and calls spy_leave. It needs no signature, so it forwards
+ * functions that changed theirs. Calls and returns stay paired, so shadow stacks, unwinders and
+ * debuggers work; the CFI below describes each instruction.
  *
  * Runs on the application's thread. Source of the calling convention: System V ABI, AMD64
  * supplement, section 3.2.
@@ -132,11 +132,12 @@ spy_trampoline:
 	.size spy_trampoline, .-spy_trampoline
 
 /*
- * The count-only path: INSTANT rows, and TRANSPARENT ones without an inspector. It counts the call and jumps;
- * PyTorch asks for the current device a thousand times a step. The trampoline gets the calls for which
- * something has to be done first: a function that was not found yet, a thread without a call before, a child
- * of fork, whose memory reads as zeros. It also gets those that the user wants recorded after all.
- * Takes r10, r11 and rax, which no argument of these functions is in.
+ * The count-only path: INSTANT rows, and TRANSPARENT ones without an inspector. It counts the call
+ * and jumps; PyTorch asks for the current device a thousand times a step. The trampoline gets the
+ * calls for which something has to be done first: a function that was not found yet, a thread
+ * without a call before, a child of fork, whose memory reads as zeros. It also gets those that the
+ * user wants recorded after all. Takes r10, r11 and rax, which no argument of these functions is
+ * in.
  */
 	.p2align 6
 	.type spy_count_only_path, @function
@@ -171,10 +172,11 @@ spy_count_only_path:
 	.size spy_count_only_path, .-spy_count_only_path
 
 /*
- * The nested fast path, of the driver's functions: a call inside one whose detail level makes its own record
- * unnecessary (enum spy_detail_level, call.h) is shown on the board, counted and jumped to. That costs a tenth
- * of the trampoline. The call stays on the board until the next one, or until the call around it returns.
- * calls[0].frame lies above us, or that call was left by longjmp. Takes r10 and r11.
+ * The nested fast path, of the driver's functions: a call inside one whose detail level makes its
+ * own record unnecessary (enum spy_detail_level, call.h) is shown on the board, counted and jumped
+ * to. That costs a tenth of the trampoline. The call stays on the board until the next one, or
+ * until the call around it returns. calls[0].frame lies above us, or that call was left by longjmp.
+ * Takes r10 and r11.
  */
 	.p2align 6
 	.type spy_nested_fast_path, @function
@@ -220,7 +222,7 @@ spy_nested_fast_path:
 	.cfi_endproc
 	.size spy_nested_fast_path, .-spy_nested_fast_path
 
-/* ---- the stubs ------------------------------------------------------------------------------- */
+/* ---- the stubs ------------------------------------------------------------------------------ */
 
 /* Slot numbers: 3 * row + generation (0: 11.0 or the driver, 1: 12, 2: 13). slots.c's table agrees,
  * for both count the rows of the same list. */

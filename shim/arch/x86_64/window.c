@@ -1,8 +1,9 @@
 /*
- * shim/arch/x86_64/window.c: the stack arguments of a call made near the end of a stack that the thread was not born with (a
- * coroutine's, a signal handler's). How many there are nobody knows, and what lies above the stack may be
- * mapped now and unmapped by another thread a moment later: the kernel copies what is behind the page's end, and
- * says no where a load would kill. Runs on the application's thread, called by the trampoline; errno stays.
+ * shim/arch/x86_64/window.c: the stack arguments of a call made near the end of a stack that the
+ * thread was not born with (a coroutine's, a signal handler's). Their number is unknown. What lies
+ * above the stack may be mapped now and unmapped by another thread a moment later. So the kernel
+ * copies what is behind the page's end: it refuses where a load would kill. Runs on the
+ * application's thread, called by the trampoline; errno stays.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 
 #define PAGE 4096ul
 
-/* Where process_vm_readv is forbidden (a list of system calls), a look must do, and somebody may still unmap it. */
+/* Where process_vm_readv is forbidden (a list of system calls), a test must do. Another thread
+ * may unmap the page after it. */
 static bool is_refused(void)
 {
 	return errno == EPERM || errno == ENOSYS || errno == EACCES;
@@ -19,7 +21,7 @@ static bool is_refused(void)
 
 void spy_copy_window(void *to, const void *from, uint64_t bytes)
 {
-	/* The return address is in front of the arguments: its page is there for sure. */
+	/* The return address is in front of the arguments: its page is certainly there. */
 	uintptr_t next = (((uintptr_t)from - 1) | (PAGE - 1)) + 1;
 	size_t sure = next - (uintptr_t)from, copied = sure;
 	int error = errno;
