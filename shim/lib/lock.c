@@ -23,9 +23,9 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Is there no hope: has the same one had it for too long? Keeps since when, and which of its
+/* Has the same thread had it for too long? Keeps since when, and which of its
  * turns that was. */
-static bool is_hopeless(struct spy_lock *lock, uint64_t begun, uint64_t *since, uint32_t *turn)
+static bool is_timed_out(struct spy_lock *lock, uint64_t begun, uint64_t *since, uint32_t *turn)
 {
 	uint32_t now_turn = __atomic_load_n(&lock->turns, __ATOMIC_RELAXED);
 	uint64_t now = now_ms();
@@ -33,10 +33,10 @@ static bool is_hopeless(struct spy_lock *lock, uint64_t begun, uint64_t *since, 
 	if (now_turn != *turn)
 		*since = now;
 	*turn = now_turn;
-	if (now - *since >= SPY_PATIENCE_MS)
-		__atomic_store_n(&lock->hopeless, now_turn + 1, __ATOMIC_RELAXED);
-	return __atomic_load_n(&lock->hopeless, __ATOMIC_RELAXED) == now_turn + 1 ||
-	       now - begun >= SPY_PATIENCE_MOST_MS;
+	if (now - *since >= SPY_LOCK_TIMEOUT_MS)
+		__atomic_store_n(&lock->given_up_turn, now_turn + 1, __ATOMIC_RELAXED);
+	return __atomic_load_n(&lock->given_up_turn, __ATOMIC_RELAXED) == now_turn + 1 ||
+	       now - begun >= SPY_LOCK_TIMEOUT_TOTAL_MS;
 }
 
 bool spy_lock_slowly(struct spy_lock *lock)
@@ -44,19 +44,19 @@ bool spy_lock_slowly(struct spy_lock *lock)
 	const struct timespec nap = {.tv_nsec = NAP_NS};
 	uint64_t begun = now_ms(), since = begun;
 	uint32_t turn = __atomic_load_n(&lock->turns, __ATOMIC_RELAXED);
-	bool had = false, hopeless = spy_lock_is_mine(lock);
+	bool acquired = false, timed_out = spy_lock_is_mine(lock);
 	int error = errno;
 
-	for (int i = 0; !had && !hopeless; i++) {
+	for (int i = 0; !acquired && !timed_out; i++) {
 		if (i < YIELDS)
 			spy_syscall(SYS_sched_yield);
 		else
 			spy_syscall(SYS_nanosleep, &nap, NULL);
-		had = spy_try_lock(lock);
-		hopeless = !had && is_hopeless(lock, begun, &since, &turn);
+		acquired = spy_try_lock(lock);
+		timed_out = !acquired && is_timed_out(lock, begun, &since, &turn);
 	}
-	if (!had)
+	if (!acquired)
 		__atomic_fetch_add(&spy_lock_given_up, 1, __ATOMIC_RELAXED);
 	errno = error;
-	return had;
+	return acquired;
 }

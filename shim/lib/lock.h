@@ -4,7 +4,7 @@
  *
  * The rules, which hold for each of them:
  *
- *   - No thread waits for ever. A waiter that sees the same holder for SPY_PATIENCE_MS goes on
+ *   - No thread waits for ever. A waiter that sees the same holder for SPY_LOCK_TIMEOUT_MS goes on
  *     without the lock: a change of a table, or a record, is lost and counted (spy_lock_given_up).
  *     The holder may be a thread that a signal handler keeps, or one that left by longjmp and never
  *     comes back.
@@ -35,11 +35,11 @@ struct spy_lock {
 	/* how often it was given back: waiters begin to count anew when it changes */
 	uint32_t turns;
 	/* one more than the turn that a waiter gave up: no other thread waits for its end */
-	uint32_t hopeless;
+	uint32_t given_up_turn;
 };
 
-#define SPY_PATIENCE_MS 200
-#define SPY_PATIENCE_MOST_MS 5000 /* however often it changes hands */
+#define SPY_LOCK_TIMEOUT_MS 200
+#define SPY_LOCK_TIMEOUT_TOTAL_MS 5000 /* however often it changes hands */
 #define SPY_LOCK_TRIES 50
 
 /* A number of the calling thread's. */
@@ -55,10 +55,10 @@ static inline bool spy_lock_is_mine(const struct spy_lock *lock)
 
 static inline bool spy_try_lock(struct spy_lock *lock)
 {
-	uintptr_t nobody = 0;
+	uintptr_t none = 0;
 
 	return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) &&
-	       __atomic_compare_exchange_n(&lock->owner, &nobody, spy_lock_self(), 0,
+	       __atomic_compare_exchange_n(&lock->owner, &none, spy_lock_self(), 0,
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 

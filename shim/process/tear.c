@@ -60,25 +60,25 @@ static void find_all(void)
 /* Of what follows, but for the handler, which only reads it. A signal handler that comes in
  * between may take it over. */
 static struct spy_lock lock;
-static struct sigaction wishes[2]; /* the program's own, and the one before */
-static _Atomic unsigned int wish;
+static struct sigaction settings[2]; /* the program's own, and the one before */
+static _Atomic unsigned int setting;
 static _Atomic bool watching;
 
 static void on_bus(int number, siginfo_t *info, void *context);
 
 /* The program wants this to be done about SIGBUS. Ours behaves alike: on the same stack, and
  * system calls go on or do not. The lock is held. */
-static void obey(const struct sigaction *action)
+static void install(const struct sigaction *action)
 {
 	struct sigaction ours = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
-	unsigned int next = !atomic_load(&wish);
+	unsigned int next = !atomic_load(&setting);
 
 	ours.sa_flags |= action->sa_flags & (SA_ONSTACK | SA_RESTART);
 	if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN)
 		ours.sa_flags |= SA_ONSTACK | SA_RESTART;
 	sigfillset(&ours.sa_mask);
-	wishes[next] = *action;
-	atomic_store(&wish, next);
+	settings[next] = *action;
+	atomic_store(&setting, next);
 	REAL(sigaction)(SIGBUS, &ours, NULL);
 }
 
@@ -95,7 +95,7 @@ void spy_tear_watch(void)
 		return;
 	if (!spy_lock_table(&lock))
 		return;
-	obey(&now);
+	install(&now);
 	atomic_store(&watching, true);
 	spy_unlock(&lock);
 }
@@ -112,9 +112,9 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 		wanted.sa_flags |= SA_RESTORER_;
 	}
 	alone = spy_lock_table(&lock);
-	before = wishes[atomic_load(&wish)];
+	before = settings[atomic_load(&setting)];
 	if (action)
-		obey(&wanted);
+		install(&wanted);
 	if (alone)
 		spy_unlock(&lock);
 	if (old)
@@ -124,20 +124,20 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 
 /* The others, which the C library implements: they find the program's own handler, and then ours
  * is put back. */
-static bool make_way(int number)
+static bool uninstall(int number)
 {
 	if (number != SIGBUS || !atomic_load(&watching) || !spy_lock_table(&lock))
 		return false;
-	REAL(sigaction)(SIGBUS, &wishes[atomic_load(&wish)], NULL);
+	REAL(sigaction)(SIGBUS, &settings[atomic_load(&setting)], NULL);
 	return true;
 }
 
-static void come_back(void)
+static void reinstall(void)
 {
 	struct sigaction now;
 
 	if (REAL(sigaction)(SIGBUS, NULL, &now) == 0)
-		obey(&now);
+		install(&now);
 	spy_unlock(&lock);
 }
 
@@ -145,11 +145,11 @@ static void come_back(void)
 	EXPORT type name params; \
 	EXPORT type name params \
 	{ \
-		bool way = make_way(number); \
+		bool removed = uninstall(number); \
 		type result = REAL(name) args; \
 \
-		if (way) \
-			come_back(); \
+		if (removed) \
+			reinstall(); \
 		return result; \
 	}
 
@@ -303,7 +303,7 @@ static bool mend(uintptr_t address)
 
 /* There is no handler: what the kernel would have done, now that the program's own setting is
  * there again. */
-static void let_die(const siginfo_t *info, bool fault)
+static void act_as_default(const siginfo_t *info, bool fault)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	sigset_t set;
@@ -318,7 +318,7 @@ static void let_die(const siginfo_t *info, bool fault)
 }
 
 /* A thread that blocks it gets it later, or by sigwait. */
-static void put_off(const siginfo_t *info, ucontext_t *context)
+static void defer(const siginfo_t *info, ucontext_t *context)
 {
 	blocks_sigbus = false;
 	sigaddset(&context->uc_sigmask, SIGBUS);
@@ -345,7 +345,7 @@ static void call_handler(const struct sigaction *action, siginfo_t *info, uconte
 static void on_bus(int number, siginfo_t *info, void *context)
 {
 	bool fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
-	struct sigaction action = wishes[atomic_load(&wish)];
+	struct sigaction action = settings[atomic_load(&setting)];
 	int error = errno;
 
 	(void)number;
@@ -354,11 +354,11 @@ static void on_bus(int number, siginfo_t *info, void *context)
 		return;
 	}
 	if (!fault && (blocks_sigbus || spy_self_defers))
-		put_off(info, context);
+		defer(info, context);
 	else if (action.sa_handler == SIG_IGN && !fault)
 		;
 	else if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
-		let_die(info, fault);
+		act_as_default(info, fault);
 	else
 		call_handler(&action, info, context);
 	errno = error;

@@ -95,7 +95,7 @@ void spy_warn_damaged(void)
 {
 	if (!atomic_exchange(&spy_session->damaged, false) || !is_first(0))
 		return;
-	spy_message("%s: somebody has truncated or removed files of the trace while it was written",
+	spy_message("%s: files of the trace were truncated or removed while it was written",
 		    spy_session->directory);
 	spy_note(SPY_NOTE_OTHER,
 		 "files of the trace were truncated or removed while it was written");

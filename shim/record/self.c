@@ -9,15 +9,15 @@
 #include "record/thread.h"
 
 /* All zeros, so always full: what a thread has before its first call. */
-static struct spy_thread nobody;
+static struct spy_thread no_thread;
 
-__thread struct spy_thread *spy_self = &nobody;
+__thread struct spy_thread *spy_self = &no_thread;
 
 __thread unsigned int spy_self_defers;
 
 void spy_self_reset(void)
 {
-	spy_self = &nobody;
+	spy_self = &no_thread;
 }
 
 /* The counter is in the board, so it survives a SIGKILL. */

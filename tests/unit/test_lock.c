@@ -34,16 +34,16 @@ static void test_patience(void **state)
 
 	(void)state;
 	errno = 4711;
-	assert_true(tried_ms(&lock) >= SPY_PATIENCE_MS);
-	assert_true(tried_ms(&lock) < SPY_PATIENCE_MS); /* nobody waits for that turn any more */
+	assert_true(tried_ms(&lock) >= SPY_LOCK_TIMEOUT_MS);
+	assert_true(tried_ms(&lock) < SPY_LOCK_TIMEOUT_MS); /* nobody waits for that turn any more */
 	lock.turns++;
-	assert_true(tried_ms(&lock) >= SPY_PATIENCE_MS); /* it is another's */
+	assert_true(tried_ms(&lock) >= SPY_LOCK_TIMEOUT_MS); /* it is another's */
 	assert_int_equal(spy_lock_given_up, given_up + 3);
 	assert_int_equal(errno, 4711);
 	lock.owner = 0;
 	assert_true(spy_lock_slowly(&lock));
 	assert_true(spy_lock_is_mine(&lock));
-	assert_true(tried_ms(&lock) < SPY_PATIENCE_MS); /* ours: it would last for ever */
+	assert_true(tried_ms(&lock) < SPY_LOCK_TIMEOUT_MS); /* ours: it would last for ever */
 	spy_unlock(&lock);
 	assert_int_equal(lock.turns, 2);
 }

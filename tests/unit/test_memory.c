@@ -400,11 +400,11 @@ static void test_lock_left(void **state)
 	assert_true(spy_lock_is_held(&lock));
 	spy_unlock(&lock);
 	lock.owner = 64; /* another thread's */
-	lock.hopeless = lock.turns + 1;
+	lock.given_up_turn = lock.turns + 1;
 	assert_false(spy_lock_table(&lock));
 	spy_lock_forget(&lock);
 	assert_true(spy_lock(&lock));
-	assert_int_not_equal(lock.hopeless, lock.turns + 1);
+	assert_int_not_equal(lock.given_up_turn, lock.turns + 1);
 }
 
 static void *give_back_soon(void *lock)
@@ -425,7 +425,7 @@ static void test_lock_waited_for(void **state)
 		assert_int_equal(pthread_create(&thread, NULL, give_back_soon, &lock), 0);
 		assert_true(spy_lock(&lock));
 		pthread_join(thread, NULL);
-		lock.hopeless = lock.turns + 1;
+		lock.given_up_turn = lock.turns + 1;
 		spy_unlock(&lock);
 		lock.owner = 64;
 	}
