@@ -29,16 +29,16 @@ struct gpu_functions {
 
 static bool find_functions(struct gpu_functions *driver)
 {
-	driver->version = spy_real_driver(SPY_FN_cuDriverGetVersion);
-	driver->count = spy_real_driver(SPY_FN_cuDeviceGetCount);
-	driver->get = spy_real_driver(SPY_FN_cuDeviceGet);
-	driver->name = spy_real_driver(SPY_FN_cuDeviceGetName);
-	driver->uuid = spy_real_driver(SPY_FN_cuDeviceGetUuid_v2);
+	driver->version = spy_resolve_driver(SPY_FN_cuDriverGetVersion);
+	driver->count = spy_resolve_driver(SPY_FN_cuDeviceGetCount);
+	driver->get = spy_resolve_driver(SPY_FN_cuDeviceGet);
+	driver->name = spy_resolve_driver(SPY_FN_cuDeviceGetName);
+	driver->uuid = spy_resolve_driver(SPY_FN_cuDeviceGetUuid_v2);
 	if (!driver->uuid)
-		driver->uuid = spy_real_driver(SPY_FN_cuDeviceGetUuid);
-	driver->pci = spy_real_driver(SPY_FN_cuDeviceGetPCIBusId);
-	driver->memory = spy_real_driver(SPY_FN_cuDeviceTotalMem_v2);
-	driver->attribute = spy_real_driver(SPY_FN_cuDeviceGetAttribute);
+		driver->uuid = spy_resolve_driver(SPY_FN_cuDeviceGetUuid);
+	driver->pci = spy_resolve_driver(SPY_FN_cuDeviceGetPCIBusId);
+	driver->memory = spy_resolve_driver(SPY_FN_cuDeviceTotalMem_v2);
+	driver->attribute = spy_resolve_driver(SPY_FN_cuDeviceGetAttribute);
 	return driver->version && driver->count && driver->get && driver->name && driver->uuid &&
 	       driver->pci && driver->memory && driver->attribute;
 }
@@ -81,7 +81,7 @@ static void write_gpu(const struct gpu_functions *driver, int ordinal)
 	spy_session_commit(bytes);
 }
 
-/* Drivers that do not know the attribute leave it unknown. */
+/* Drivers without the attribute leave it unknown. */
 static void write_share(const struct gpu_functions *driver, int ordinal)
 {
 	int device, enabled = 0, multiprocessors = 0;
@@ -130,7 +130,7 @@ static void ask_on_own_stack(void *unused)
 	spy_overhead_end(spy_self, begun);
 }
 
-void spy_session_driver_ready(void)
+void spy_gpus_driver_ready(void)
 {
 	if (spy_session_active())
 		spy_own_stack_run(ask_on_own_stack, NULL);

@@ -257,7 +257,7 @@ void spy_modules_look(void)
 	if (!spy_try_lock(&spy_session->look_lock))
 		return; /* another thread is looking */
 	counters = spy_session->objects;
-	spy_count_objects(&counters); /* or else, when the loader is not at work */
+	spy_count_objects(&counters); /* or else, when the loader's lock is free */
 	if (!spy_session->modules || counters.added != spy_session->objects.added ||
 	    counters.removed != spy_session->objects.removed) {
 		spy_session->objects = counters;

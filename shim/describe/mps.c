@@ -153,7 +153,7 @@ static void look_on_own_stack(void *unused)
 	spy_overhead_end(spy_self, begun);
 }
 
-void spy_session_driver_begins(void)
+void spy_mps_driver_begins(void)
 {
 	if (spy_session_active() &&
 	    !__atomic_exchange_n(&spy_session->driver_begun, true, __ATOMIC_RELAXED))

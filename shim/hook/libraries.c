@@ -1,6 +1,6 @@
 /*
- * shim/hook/libraries.c: looks at libraries that are opened and closed. Runs within the
- * application's dlopen, dlmopen and dlclose.
+ * shim/hook/libraries.c: looks at libraries that are opened and closed. Runs on the application's
+ * threads, within its dlopen, dlmopen and dlclose.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -1,5 +1,6 @@
 /*
- * shim/hook/loader.h: the dynamic loader's functions, and the objects that it has loaded.
+ * shim/hook/loader.h: the dynamic loader's functions, and the objects that it has loaded. Called on
+ * the application's threads, in slow paths.
  */
 #ifndef CUDASPY_SHIM_LOADER_H
 #define CUDASPY_SHIM_LOADER_H

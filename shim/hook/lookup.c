@@ -1,6 +1,6 @@
 /*
  * shim/hook/lookup.c: what dlsym and dlvsym answer when they are asked for a function of CUDA's.
- * Runs within the application's look-ups.
+ * Runs on the application's threads, within its look-ups.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,8 +33,9 @@ static void *wrap_found(int fn, void *found)
 }
 
 /*
- * A global search found our own stub first: what would it have found without us? What lies behind
- * us in the global scope; or, for a caller that was opened later, in the scope of its own.
+ * A global search found our own stub first: what would it have found without the shim? What lies
+ * behind the shim in the global scope; or, for a caller that was opened later, in the scope of its
+ * own.
  */
 static void *behind_us(int fn, void *handle, const char *name, const char *version,
 		       const void *caller)

@@ -137,7 +137,7 @@ static void *find_driver(struct spy_slot *slot)
 	return finding.real;
 }
 
-void *spy_real_driver(enum spy_fn fn)
+void *spy_resolve_driver(enum spy_fn fn)
 {
 	struct spy_slot *slot = &spy_slots[fn * 3];
 	void *real = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);

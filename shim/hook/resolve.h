@@ -1,5 +1,6 @@
 /*
- * shim/hook/resolve.h: from a slot to the real function.
+ * shim/hook/resolve.h: from a slot to the real function. Called on the application's threads, in
+ * slow paths.
  */
 #ifndef CUDASPY_SHIM_RESOLVE_H
 #define CUDASPY_SHIM_RESOLVE_H

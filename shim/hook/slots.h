@@ -1,5 +1,6 @@
 /*
- * shim/hook/slots.h: the table of slots, one for each stub.
+ * shim/hook/slots.h: the table of slots, one for each stub. Read on the application's threads by
+ * each call; changed when the library is loaded, and at first calls and look-ups.
  */
 #ifndef CUDASPY_SHIM_SLOTS_H
 #define CUDASPY_SHIM_SLOTS_H
@@ -68,7 +69,7 @@ void spy_slots_set_foreign(struct spy_slot *slot, bool foreign);
 /* The slot is about to be used for the first time. */
 void spy_slots_prepare(struct spy_slot *slot);
 
-/* From now on every call passes unseen, at the cost of a branch. */
+/* From now on no call is recorded, at the cost of a branch. */
 void spy_slots_disable(void);
 
 /* A row is counted, or traced, instead of what the list says. Rows that are transparent stay so; a

@@ -1,5 +1,6 @@
 /*
- * shim/hook/wrap.h: from a real function to the stub that is handed out for it.
+ * shim/hook/wrap.h: from a real function to the stub that is handed out for it. Called on the
+ * application's threads, in slow paths.
  */
 #ifndef CUDASPY_SHIM_WRAP_H
 #define CUDASPY_SHIM_WRAP_H

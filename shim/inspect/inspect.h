@@ -94,7 +94,7 @@ void spy_thread_set_device(struct spy_thread *thread, uint8_t device, uint16_t c
 
 /* The real function of a driver row (enum spy_fn), for our own questions; NULL if this process has
  * none. Calls through it are not recorded. */
-void *spy_real_driver(enum spy_fn fn);
+void *spy_resolve_driver(enum spy_fn fn);
 
 /* Our own slow work: what runs between these two is booked to cudaspy, not to the application. */
 uint64_t spy_overhead_begin(void);

@@ -1,6 +1,6 @@
 /*
  * shim/inspect/inspect_common.h: what the inspect_*.c files share: reading arguments, and the
- * tables that one of them keeps and another one asks.
+ * tables that one of them keeps and others read. Used inside the application's calls.
  */
 #ifndef CUDASPY_SHIM_INSPECT_COMMON_H
 #define CUDASPY_SHIM_INSPECT_COMMON_H

@@ -74,7 +74,7 @@ static uint64_t know(uint64_t context, uint8_t device)
 /* Device of the thread's current context, from the driver. */
 static uint8_t ask_device(void)
 {
-	int (*get)(int *device) = (int (*)(int *))spy_real_driver(SPY_FN_cuCtxGetDevice);
+	int (*get)(int *device) = (int (*)(int *))spy_resolve_driver(SPY_FN_cuCtxGetDevice);
 	int device;
 
 	return get && !get(&device) ? device_arg((uint64_t)device) : SPY_DEVICE_NONE;
@@ -97,7 +97,7 @@ static void bound(struct spy_frame *frame, uint64_t context)
 static void look_again(struct spy_frame *frame)
 {
 	int (*get)(uint64_t * context) =
-		(int (*)(uint64_t *))spy_real_driver(SPY_FN_cuCtxGetCurrent);
+		(int (*)(uint64_t *))spy_resolve_driver(SPY_FN_cuCtxGetCurrent);
 	uint64_t context = 0;
 
 	if (get && !get(&context))
@@ -241,12 +241,12 @@ void inspect_cu_init(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	(void)frame;
 	(void)self;
-	spy_session_driver_begins();
+	spy_mps_driver_begins();
 }
 
 void inspect_cu_init_done(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	(void)self;
 	if (succeeded(frame))
-		spy_session_driver_ready();
+		spy_gpus_driver_ready();
 }

@@ -221,8 +221,8 @@ typedef int get_name(const char **name, uint64_t handle);
  * the two questions refuses the other sort of handle (error 400; driver 580). */
 static const char *ask_name(uint64_t handle)
 {
-	get_name *of_function = (get_name *)spy_real_driver(SPY_FN_cuFuncGetName);
-	get_name *of_kernel = (get_name *)spy_real_driver(SPY_FN_cuKernelGetName);
+	get_name *of_function = (get_name *)spy_resolve_driver(SPY_FN_cuFuncGetName);
+	get_name *of_kernel = (get_name *)spy_resolve_driver(SPY_FN_cuKernelGetName);
 	const char *name = NULL;
 
 	if (of_function && !of_function(&name, handle) && name)

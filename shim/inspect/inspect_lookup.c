@@ -1,6 +1,6 @@
 /*
  * shim/inspect/inspect_lookup.c: cuGetProcAddress and its relatives: what they find becomes a stub.
- * Runs within the application's calls.
+ * Runs on the application's threads, inside those calls.
  */
 #include "inspect/inspect_common.h"
 

@@ -154,7 +154,7 @@ static uint32_t element_of_format(uint32_t format, uint32_t channels)
 static uint32_t ask_element(struct spy_frame *frame, uint64_t array)
 {
 	int (*get)(struct layout_array_3d * descriptor, uint64_t handle) =
-		(int (*)(struct layout_array_3d *, uint64_t))spy_real_driver(
+		(int (*)(struct layout_array_3d *, uint64_t))spy_resolve_driver(
 			SPY_FN_cuArray3DGetDescriptor_v2);
 	struct layout_array_3d descriptor = {0};
 	uint64_t begun = spy_overhead_begin();
@@ -436,8 +436,8 @@ void inspect_vmm_foreign(struct spy_frame *frame, const struct spy_inspector *se
 		spy_handle_set(&allocations, handle, 0);
 }
 
-/* The memory lives on while it is mapped, and the handle may be mapped again until then: only a new
- * allocation of the same handle changes what we know of it. */
+/* The memory exists while it is mapped, and the handle may be mapped again until then: only a
+ * new allocation of the same handle changes its entry. */
 void inspect_vmm_release(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	uint64_t handle = arg(frame, self, ADDRESS);

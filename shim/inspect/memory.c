@@ -550,14 +550,15 @@ static bool ask_driver(uint64_t address, struct spy_memory *memory)
 {
 	static const int attributes[] = {ATTR_MEMORY_TYPE, ATTR_IS_MANAGED, ATTR_RANGE_START,
 					 ATTR_RANGE_SIZE};
-	get_attributes *ask = (get_attributes *)spy_real_driver(SPY_FN_cuPointerGetAttributes);
+	get_attributes *ask = (get_attributes *)spy_resolve_driver(SPY_FN_cuPointerGetAttributes);
 	uint32_t type = 0, managed = 0;
 	uint64_t start = 0, size = 0;
 	void *data[] = {&type, &managed, &start, &size};
 
 	if (!ask || ask(4, attributes, data, address))
 		return false;
-	if (type == MEMORYTYPE_NONE) { /* by the page, but not beyond what we know is not */
+	/* by the page, but not beyond what is surely not registered */
+	if (type == MEMORYTYPE_NONE) {
 		uint64_t page = address / PAGE * PAGE;
 
 		memory->kind = SPY_MEM_PAGEABLE;

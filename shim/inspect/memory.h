@@ -32,8 +32,8 @@ struct spy_memory {
 	uint8_t access; /* enum spy_access */
 };
 
-/* Live memory never overlaps, so whatever the new range covers was freed behind our back: it goes.
- * An empty range or an unknown kind is ignored. */
+/* Live memory never overlaps, so an older range that the new one covers was freed unseen, and is
+ * removed. An empty range or an unknown kind is ignored. */
 void spy_memory_add(const struct spy_memory *range);
 
 /* Forgets the range that begins at an address. False, and *was untouched, if there is none. */
@@ -63,8 +63,8 @@ static inline bool spy_memory_hits(const struct spy_memory_hit *hit, uint64_t ad
 		       (uint32_t)__atomic_load_n(&spy_memory_date.generation, __ATOMIC_ACQUIRE);
 }
 
-/* The two places where a thread keeps what it heard about an address, so that the two ends of a
- * copy never fight for one. Buffers are aligned: mix all bits. */
+/* The two places where a thread keeps what it learnt about an address, so that the two ends of a
+ * copy never take turns in one. Buffers are aligned: mix all bits. */
 static inline struct spy_memory_hit *spy_memory_pair(struct spy_inspect_cache *cache,
 						     uint64_t address)
 {
@@ -73,7 +73,7 @@ static inline struct spy_memory_hit *spy_memory_pair(struct spy_inspect_cache *c
 	return &cache->memory[(hash >> 32) % (SPY_MEMORY_HITS / 2) * 2];
 }
 
-/* The one of them that knows the address, or one that does not. */
+/* The one of them that has the address, or one that has not. */
 static inline const struct spy_memory_hit *spy_memory_hit(struct spy_inspect_cache *cache,
 							  uint64_t address)
 {

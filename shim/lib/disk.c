@@ -12,7 +12,7 @@ static int write_zeros(int fd, off_t offset, size_t bytes)
 {
 	static const char zeros[4096];
 
-	/* Not on file systems that know no fallocate: then the zeros themselves take the space. */
+	/* Not on file systems without fallocate: there the zeros themselves take the space. */
 	while (bytes) {
 		size_t part = bytes < sizeof(zeros) ? bytes : sizeof(zeros);
 		ssize_t done = pwrite(fd, zeros, part, offset);

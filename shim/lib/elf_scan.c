@@ -154,7 +154,7 @@ static bool looks_mine(const pthread_mutex_t *mutex, int self)
 
 #define CANDIDATES 8
 
-/* The mutexes in the loader's variables that look like ours inside a walk. */
+/* The mutexes in the loader's variables that behave like the thread's own inside a walk. */
 struct guess {
 	int self;
 	size_t count;

@@ -45,10 +45,10 @@ struct spy_object_counters {
 	unsigned long long added, removed;
 };
 
-/* False: the loader is at work, and the answer is unknown. */
+/* False: the loader's lock is not free, and the answer is unknown. */
 bool spy_count_objects(struct spy_object_counters *counters);
 
-/* Learns how to find out whether the loader is at work; once, when the library is loaded. */
+/* Finds the loader's lock; once, when the library is loaded. */
 void spy_elf_scan_init(void);
 
 /* In a forked child, before anything else. */

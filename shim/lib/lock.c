@@ -1,7 +1,7 @@
 /*
- * shim/lib/lock.c: waiting for one of our locks, which never lasts long. Runs on the application's
- * threads, where two of them change a table at the same time. No probe sees these waits: they are
- * system calls of our own.
+ * shim/lib/lock.c: waiting for one of the shim's locks. Runs on the application's threads, where
+ * two of them change a table at the same time. No probe sees these waits: they are system calls of
+ * the shim's own.
  */
 #include <errno.h>
 #include <sys/syscall.h>

@@ -18,7 +18,7 @@
 
 #pragma GCC poison malloc calloc realloc free fopen pthread_mutex_lock
 
-/* Of the stack: the application's business, whatever a sanitizer thinks of it. */
+/* Of the application's stack, which sanitizers must not check. */
 #define UNCHECKED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /* ---- a walk --------------------------------------------------------------------------------- */

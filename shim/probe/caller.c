@@ -29,7 +29,7 @@ in_progress(const struct spy_thread *thread, const struct spy_progress *call, ui
 	if (here < thread->stack_begin || call->frame >= thread->stack_end)
 		return true;
 	return frame->thread == thread && &thread->calls[frame->depth] == call &&
-	       (uintptr_t)frame->stack == call->frame + SPY_FRAME_BYTES + 24 &&
+	       (uintptr_t)frame->stack == call->frame + SPY_FRAME_BYTES + SPY_FRAME_ABOVE &&
 	       frame->stack[-1] == frame->caller;
 }
 

@@ -27,7 +27,7 @@
 #include "probe/wait.h"
 
 /* Do the locks of a bucket have waiters, or did they a short time ago? Acquirers and releasers
- * look at the first cache line, which changes seldom; waiters count themselves in another. */
+ * look at the first cache line, which changes rarely; waiters count themselves in another. */
 #define SPY_WAITING_BUCKETS 512
 
 struct spy_waiting {

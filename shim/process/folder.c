@@ -23,7 +23,7 @@
 #define NAMES_MOST 100
 #define SELECT_MOST 1024 /* FD_SETSIZE */
 
-/* Not in the session: a forked child has to know what it inherited. */
+/* Not in the session: a forked child needs it to close what it inherited. */
 static _Atomic int kept = -1;
 static struct spy_file_id folder_id;
 static int group_error;

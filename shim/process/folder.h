@@ -30,7 +30,7 @@ struct spy_file_id {
  */
 int spy_folder_create(char *path, size_t size, const char *parent, int pid);
 
-/* In a forked child: the parent's folder is none of its business. */
+/* In a forked child: the parent's folder is not used any more. */
 void spy_folder_forget(void);
 
 /* A new file, for reading and writing. A descriptor, never 0, 1 or 2: a program that closed

@@ -73,7 +73,7 @@ static void give_stack(char *stack)
 	munmap(stack, STACK_BYTES);
 }
 
-/* Sanitizers have to know each stack: there, slow paths stay on the application's. */
+/* Sanitizers must be informed of each stack: there, slow paths stay on the application's. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STAY_ON_STACK 1
 #else

@@ -66,8 +66,8 @@ static _Atomic bool watching;
 
 static void on_bus(int number, siginfo_t *info, void *context);
 
-/* The program wants this to be done about SIGBUS. Ours behaves alike: on the same stack, and
- * system calls go on or do not. The lock is held. */
+/* Installs the handler for these settings of the program. It behaves alike: it runs on the same
+ * stack, and system calls are restarted or not. The lock is held. */
 static void install(const struct sigaction *action)
 {
 	struct sigaction ours = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};

@@ -509,9 +509,9 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 }
 
 /*
- * A lock that was waited for inside the call and is kept beyond it: the thread waits no more. Not
- * at the end of a call inside another one: a signal handler may make it, and the other one wait
- * still.
+ * A lock that was waited for inside the call and is kept beyond it: the thread does not wait any
+ * more. Not at the end of a call inside another one: a signal handler may make it while the other
+ * one still waits.
  */
 static inline void stop_waiting(struct spy_thread *thread, uint8_t depth)
 {
@@ -561,10 +561,10 @@ static inline void leave_counted(struct spy_thread *thread, struct spy_frame *fr
 }
 
 /*
- * A call that was begun by another thread: a user-level thread went on here. It is lost, and that
- * thread is in it no more: its list says so from its next call on (depth_of), unless the place is a
- * later call's by now. Where the thread's memory is empty, this is a forked child: the call was its
- * parent's.
+ * A call that was begun by another thread: a user-level thread went on here. The call is lost, and
+ * the other thread is not inside it any more. Its list says so from its next call on (depth_of),
+ * unless the place is a later call's by now. Where the thread's memory is empty, this is a forked
+ * child: the call was its parent's.
  */
 __attribute__((noinline)) static void leave_elsewhere(const struct spy_frame *frame)
 {
@@ -576,7 +576,7 @@ __attribute__((noinline)) static void leave_elsewhere(const struct spy_frame *fr
 	__atomic_compare_exchange_n(&thread->calls[frame->depth].frame, &here, 0, false,
 				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	if (frame->kind == SPY_FRAME_TRACED)
-		spy_count_lost_call();
+		spy_session_count_lost();
 }
 
 void spy_leave(struct spy_frame *frame)

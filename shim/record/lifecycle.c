@@ -61,7 +61,7 @@ static void after_fork_in_child(void)
 	spy_tear_forked();
 }
 
-/* Kernels before 4.14 and some emulations know no MADV_WIPEONFORK. */
+/* Kernels before 4.14 and some emulations have no MADV_WIPEONFORK. */
 static void wipe_in_child(void)
 {
 	uint32_t slots = spy_session->slots;
@@ -232,8 +232,7 @@ static void write_first_records(void)
 			    spy_options.group, strerrordesc_np(spy_folder_group_error()));
 }
 
-/* Is this the process that the inspectors' tables know about? If not, they are emptied. False:
- * not yet. */
+/* Do the inspectors' tables belong to this process? If not, they are emptied. False: not yet. */
 static bool settle_in(void)
 {
 	int pid = (int)spy_syscall(SYS_getpid);

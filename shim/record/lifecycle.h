@@ -1,5 +1,6 @@
 /*
- * shim/record/lifecycle.h: a session begins and ends.
+ * shim/record/lifecycle.h: a session begins and ends. Called on the application's threads, in slow
+ * paths.
  */
 #ifndef CUDASPY_SHIM_LIFECYCLE_H
 #define CUDASPY_SHIM_LIFECYCLE_H

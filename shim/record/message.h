@@ -1,5 +1,6 @@
 /*
- * shim/record/message.h: lines on standard error (message.c).
+ * shim/record/message.h: lines on standard error (message.c). Called on the application's threads,
+ * in slow paths.
  */
 #ifndef CUDASPY_SHIM_MESSAGE_H
 #define CUDASPY_SHIM_MESSAGE_H

@@ -107,7 +107,7 @@ struct spy_thread *spy_thread_ready(void)
 		return NULL;
 	spy_fork_settle();
 	if (has_no_slot() || spy_own_stack_is_narrow()) {
-		spy_count_lost_call();
+		spy_session_count_lost();
 		return NULL;
 	}
 	thread = spy_self;
@@ -115,7 +115,7 @@ struct spy_thread *spy_thread_ready(void)
 		thread = get_ready();
 	if (!thread) {
 		remember_no_slot();
-		spy_count_lost_call();
+		spy_session_count_lost();
 		return NULL;
 	}
 	no_slot.until = 0;

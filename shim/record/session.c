@@ -13,7 +13,7 @@ struct spy_session *spy_session;
 /* Calls lost before the board was there. */
 static uint64_t lost_early;
 
-void spy_count_lost_call(void)
+void spy_session_count_lost(void)
 {
 	uint64_t *lost = spy_session_active() ? &spy_session->board->lost : &lost_early;
 

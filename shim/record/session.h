@@ -1,5 +1,6 @@
 /*
- * shim/record/session.h: one process' recording, from its first CUDA call to its end.
+ * shim/record/session.h: one process' recording, from its first CUDA call to its end. Used on the
+ * application's threads.
  */
 #ifndef CUDASPY_SHIM_SESSION_H
 #define CUDASPY_SHIM_SESSION_H
@@ -76,13 +77,13 @@ struct spy_session {
 /* The process' session; zeros in a forked child. NULL before the library was initialised. */
 extern struct spy_session *spy_session;
 
-/* Calls lost before there was a board, which are then no more counted here. */
+/* Takes the number of calls that were lost before there was a board. */
 uint64_t spy_session_take_lost(void);
 
 /* cuInit is about to be called. Its first success: the driver answers questions now; puts GPUs, how
  * they are shared, and versions into the trace (gpus.c, mps.c). */
-void spy_session_driver_begins(void);
-void spy_session_driver_ready(void);
+void spy_mps_driver_begins(void);
+void spy_gpus_driver_ready(void);
 void spy_mps_look(bool initialised);
 
 /* Puts libraries loaded or unloaded since the last look into the trace (modules.c). */

@@ -25,7 +25,7 @@ void *spy_session_append(enum spy_event event, size_t bytes)
 	if (!spy_session_active())
 		return NULL;
 	if (!spy_lock(&spy_session->lock)) {
-		spy_count_lost_call();
+		spy_session_count_lost();
 		return NULL;
 	}
 	if (!has_room(bytes)) {

@@ -165,7 +165,7 @@ static bool claim(struct spy_thread *thread, size_t bytes)
 
 /* ---- what was lost -------------------------------------------------------------------------- */
 
-/* Calls that had been recorded, and are no more. */
+/* Calls that had been recorded, and are deleted. */
 static void count_lost(struct spy_thread *thread, uint64_t since)
 {
 	uint64_t calls = thread->page ? thread->page->calls : 0;

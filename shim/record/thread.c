@@ -28,7 +28,7 @@ static void thread_ended_on_own_stack(void *data)
 {
 	struct spy_thread *thread = data;
 
-	/* In a forked child the slot is the parent's business: the memory reads as zeros. */
+	/* In a forked child the slot is not used: the memory reads as zeros. */
 	if (spy_self == thread && thread->page && spy_session_active())
 		spy_thread_end(thread);
 	spy_self_reset();

@@ -62,7 +62,8 @@ struct spy_thread {
 	uint8_t detail_level; /* enum spy_detail_level: of calls[0] */
 	uint8_t device; /* shadow of the current device, +1; 0 unknown */
 	uint16_t context; /* shadow of the current context's number */
-	uintptr_t reentry_frame; /* the frame spy_enter or spy_leave is at work on, 0 none */
+	/* the re-entry frame: the one that spy_enter or spy_leave is at work on, 0 none */
+	uintptr_t reentry_frame;
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
 	struct spy_waiting *waiting; /* handoff.c: for a lock of these; NULL: for none */
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
@@ -187,7 +188,7 @@ void spy_thread_count_lost(struct spy_thread *thread);
 
 /* A call was lost that is no one thread's (session.c). Any thread, before there is a session,
  * too. */
-void spy_count_lost_call(void);
+void spy_session_count_lost(void);
 
 /* Writes the thread's counters as records and gives the slot back. Owner only. */
 void spy_thread_end(struct spy_thread *thread);

@@ -28,7 +28,7 @@ static const uint8_t record_of[SPY_FN_COUNT] = {
 
 /* ---- the rest of the shim ---- */
 
-static void *real_driver[SPY_FN_COUNT]; /* what spy_real_driver answers */
+static void *real_driver[SPY_FN_COUNT]; /* what spy_resolve_driver answers */
 static bool session_active = true;
 static int driver_ready;
 int spy_gpus;
@@ -45,7 +45,7 @@ void spy_thread_set_device(struct spy_thread *thread, uint8_t device, uint16_t c
 	thread->context = context;
 }
 
-void *spy_real_driver(enum spy_fn fn)
+void *spy_resolve_driver(enum spy_fn fn)
 {
 	return real_driver[fn];
 }
@@ -85,11 +85,11 @@ bool spy_session_active(void)
 	return session_active;
 }
 
-void spy_session_driver_begins(void)
+void spy_mps_driver_begins(void)
 {
 }
 
-void spy_session_driver_ready(void)
+void spy_gpus_driver_ready(void)
 {
 	driver_ready++;
 }

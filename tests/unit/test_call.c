@@ -101,7 +101,7 @@ void spy_stack_look(struct spy_thread *of, const struct spy_frame *frame, uint64
 	n_stacks++;
 }
 
-void spy_count_lost_call(void)
+void spy_session_count_lost(void)
 {
 	n_lost++;
 }

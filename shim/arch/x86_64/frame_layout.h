@@ -19,6 +19,8 @@
 
 /* Room for struct spy_frame on the stack: 8 modulo 16, so that calls find it aligned. */
 #define SPY_FRAME_BYTES 376
+/* Above it, before the stack arguments: frame pointer, slot number, return address. */
+#define SPY_FRAME_ABOVE 24
 
 /* Bytes of the caller's stack arguments handed on: with CUDA 13.0 and driver 580 no function takes
  * more than 80, except the EGL ones that take a frame by value (280). */

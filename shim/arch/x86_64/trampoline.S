@@ -51,7 +51,7 @@ spy_trampoline:
 	movq	%rax, FRAME_SLOT_INDEX(%rsp)
 	movq	16(%rbp), %rax
 	movq	%rax, FRAME_CALLER(%rsp)
-	leaq	24(%rbp), %rax
+	leaq	SPY_FRAME_ABOVE(%rbp), %rax
 	movq	%rax, FRAME_STACK(%rsp)
 	movq	%rsp, %rdi
 	call	spy_enter
@@ -62,12 +62,12 @@ spy_trampoline:
 	cmpq	$SPY_WINDOW, %rcx
 	jne	4f
 	subq	%rcx, %rsp
-	movups	24(%rbp), %xmm0
-	movups	40(%rbp), %xmm1
-	movups	56(%rbp), %xmm2
-	movups	72(%rbp), %xmm3
-	movups	88(%rbp), %xmm4
-	movups	104(%rbp), %xmm5
+	movups	SPY_FRAME_ABOVE+0(%rbp), %xmm0
+	movups	SPY_FRAME_ABOVE+16(%rbp), %xmm1
+	movups	SPY_FRAME_ABOVE+32(%rbp), %xmm2
+	movups	SPY_FRAME_ABOVE+48(%rbp), %xmm3
+	movups	SPY_FRAME_ABOVE+64(%rbp), %xmm4
+	movups	SPY_FRAME_ABOVE+80(%rbp), %xmm5
 	movups	%xmm0, (%rsp)
 	movups	%xmm1, 16(%rsp)
 	movups	%xmm2, 32(%rsp)
@@ -79,14 +79,14 @@ spy_trampoline:
 	jc	5f
 	subq	%rcx, %rsp
 	jmp	2f
-1:	movups	24(%rbp,%rcx), %xmm0
+1:	movups	SPY_FRAME_ABOVE(%rbp,%rcx), %xmm0
 	movups	%xmm0, (%rsp,%rcx)
 2:	subq	$16, %rcx
 	jge	1b
 	jmp	3f
 5:	subq	%rcx, %rsp
 	movq	%rsp, %rdi
-	leaq	24(%rbp), %rsi
+	leaq	SPY_FRAME_ABOVE(%rbp), %rsi
 	movq	%rcx, %rdx
 	pushq	%r11
 	pushq	%r11				/* and the stack stays aligned */
