@@ -35,7 +35,8 @@ static void test_patience(void **state)
 	(void)state;
 	errno = 4711;
 	assert_true(tried_ms(&lock) >= SPY_LOCK_TIMEOUT_MS);
-	assert_true(tried_ms(&lock) < SPY_LOCK_TIMEOUT_MS); /* nobody waits for that turn any more */
+	assert_true(tried_ms(&lock) <
+		    SPY_LOCK_TIMEOUT_MS); /* nobody waits for that turn any more */
 	lock.turns++;
 	assert_true(tried_ms(&lock) >= SPY_LOCK_TIMEOUT_MS); /* it is another's */
 	assert_int_equal(spy_lock_given_up, given_up + 3);
