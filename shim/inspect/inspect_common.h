@@ -58,8 +58,8 @@ static inline uint64_t stream_arg(const struct spy_frame *frame, const struct sp
 	return stream_or_default(frame, arg(frame, self, i));
 }
 
-/* The call has details of this shape. */
-static inline void tell(struct spy_frame *frame, enum spy_event event)
+/* The call gets a record of this shape. */
+static inline void set_event(struct spy_frame *frame, enum spy_event event)
 {
 	frame->details.event = (uint8_t)event;
 }

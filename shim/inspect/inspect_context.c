@@ -182,7 +182,7 @@ static void forget_primary(uint8_t device)
 
 static void tell_device(struct spy_frame *frame, uint64_t device)
 {
-	tell(frame, SPY_EV_OP);
+	set_event(frame, SPY_EV_OP);
 	frame->details.stream = 0;
 	frame->details.object = device;
 }

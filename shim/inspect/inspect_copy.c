@@ -170,7 +170,7 @@ inspect(struct spy_frame *frame, const struct spy_inspector *self, read_form *re
 	if (!read(frame, self, &copy, ask))
 		return;
 	if (!ask)
-		tell(frame, SPY_EV_COPY);
+		set_event(frame, SPY_EV_COPY);
 	explain(frame, self, &copy, ask);
 }
 
@@ -543,7 +543,7 @@ static void inspect_batch(struct spy_frame *frame, const struct spy_inspector *s
 	uint64_t count = arg(frame, self, BATCH_COUNT);
 
 	if (!ask)
-		tell(frame, SPY_EV_COPY);
+		set_event(frame, SPY_EV_COPY);
 	details->stream = batch_stream(frame, self);
 	details->captured = capturing(frame, details->stream);
 	details->form = SPY_FORM_BATCH;

@@ -286,7 +286,7 @@ static void tell_launch(struct spy_frame *frame, uint64_t function, uint64_t str
 {
 	struct spy_details *details = &frame->details;
 
-	tell(frame, SPY_EV_LAUNCH);
+	set_event(frame, SPY_EV_LAUNCH);
 	details->stream = stream_or_default(frame, stream);
 	details->captured = capturing(frame, details->stream);
 	look_up(frame, function, &details->kernel);

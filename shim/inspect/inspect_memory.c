@@ -26,7 +26,7 @@ static void tell_memory(struct spy_frame *frame, enum spy_memory_op op, uint8_t 
 {
 	struct spy_details *details = &frame->details;
 
-	tell(frame, SPY_EV_MEMORY);
+	set_event(frame, SPY_EV_MEMORY);
 	details->op = (uint8_t)op;
 	details->dst_kind = kind;
 	details->stream = details->address = details->bytes = 0;

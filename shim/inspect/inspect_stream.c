@@ -179,7 +179,7 @@ void inspect_op(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	struct spy_details *details = &frame->details;
 
-	tell(frame, SPY_EV_OP);
+	set_event(frame, SPY_EV_OP);
 	details->stream = self->at[STREAM] == SPY_NO_ARG ? 0 : stream_arg(frame, self, STREAM);
 	details->object = arg(frame, self, OBJECT);
 	details->flags = (uint16_t)arg(frame, self, FLAGS);

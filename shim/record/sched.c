@@ -6,7 +6,7 @@
  * which takes ten times as long to read: long enough to change who gets a lock next where threads
  * wait for it in rows. So it is read only if the call's time is not explained without it, by the
  * time on a CPU and the waits for locks, or if the thread was kept waiting for a CPU lately, or if
- * nobody looked for long.
+ * the last look was long ago.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -260,7 +260,7 @@ static void test_results(void **state)
 		assert_int_equal(call->head.result, results[i].shown);
 	}
 	no_record();
-	/* Where nobody knows the device a driver's call says so. */
+	/* Where the device is unknown a driver's call says so. */
 	thread.device = 0;
 	spy_slots[0].layer = SPY_LAYER_DRIVER;
 	at = (size_t)(thread.head - packet) - sizeof(struct spy_packet);
@@ -554,7 +554,7 @@ static void test_count_when_nested(void **state)
 	assert_int_equal(page.counts[9], 0);
 }
 
-/* ---- what is lost, or nobody's business ---- */
+/* ---- calls that are lost, or pass unrecorded ---- */
 
 /* A handler's call, while a record of its thread is in the making: lost, and leaves no trace in it. */
 static void interrupt(struct spy_frame *frame, uintptr_t reentry, bool lost)

@@ -1,6 +1,6 @@
 /*
- * tests/unit/test_lock.c: a lock is waited for as long as there is hope, and what one thread has lost patience with no other
- * waits for; who gets the lock next is waited for anew.
+ * tests/unit/test_lock.c: a waiter gives a lock up after a timeout. No other thread then waits for the same turn of
+ * the holder; the next holder is waited for anew.
  */
 /* links: shim/lib/lock.c */
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static void test_patience(void **state)
 	errno = 4711;
 	assert_true(tried_ms(&lock) >= SPY_LOCK_TIMEOUT_MS);
 	assert_true(tried_ms(&lock) <
-		    SPY_LOCK_TIMEOUT_MS); /* nobody waits for that turn any more */
+		    SPY_LOCK_TIMEOUT_MS); /* no thread waits for that turn any more */
 	lock.turns++;
 	assert_true(tried_ms(&lock) >= SPY_LOCK_TIMEOUT_MS); /* it is another's */
 	assert_int_equal(spy_lock_given_up, given_up + 3);

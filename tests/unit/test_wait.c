@@ -1,6 +1,6 @@
 /* links: shim/probe/wait.c shim/probe/caller.c */
 /*
- * tests/unit/test_wait.c: a wait becomes a record: who had the lock, by the lock itself, by our table of readers, or
+ * tests/unit/test_wait.c: a wait becomes a record: the holder, by the lock itself, by our table of readers, or
  * not at all; what the board says of that thread; rows; records for which there is no room; and calls that were left.
  */
 #include <limits.h>
@@ -190,7 +190,7 @@ static void test_holders(void **state)
 	owner = INT32_MAX; /* its owner died */
 	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
 	assert_int_equal(last()->holder, 0);
-	owner = INT32_MAX - 1; /* nobody can have it any more */
+	owner = INT32_MAX - 1; /* it is not recoverable */
 	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
 	assert_int_equal(last()->holder, 0);
 	owner = INT32_MAX - 2;
@@ -218,7 +218,7 @@ static void test_readers(void **state)
 	assert_int_equal(last()->flags, 0);
 	wait_for(SPY_WAIT_MUTEX, &rwlock, &owner, 5, false); /* no reader has a mutex */
 	assert_int_equal(last()->holder, 0);
-	pages[3].depth = 0; /* who is in no call has given it back */
+	pages[3].depth = 0; /* a thread in no call has released it */
 	wait_for(SPY_WAIT_SPIN, &rwlock, NULL, 5, false);
 	assert_int_equal(last()->holder, 0);
 	assert_int_equal(last()->flags, SPY_WAIT_FREE);
@@ -230,7 +230,7 @@ static void test_readers(void **state)
 	spy_hold_remove(&spy_session->threads[3], &rwlock);
 	wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
 	assert_int_equal(last()->flags, SPY_WAIT_FREE);
-	pthread_rwlock_rdlock(&rwlock); /* somebody reads, in no call */
+	pthread_rwlock_rdlock(&rwlock); /* a reader in no call */
 	wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
 	assert_int_equal(last()->flags, SPY_WAIT_READERS);
 	assert_int_equal(last()->holder, 0);
@@ -346,8 +346,8 @@ static void test_no_room(void **state)
 	assert_int_equal(lost, 2);
 }
 
-/* Nobody's: without probes, in no call, in the recorder, without a packet, in a call that was left. */
-static void test_nobody(void **state)
+/* No caller: without probes, in no call, in the recorder, without a packet, in a call that was left. */
+static void test_no_caller(void **state)
 {
 	struct spy_wait wait;
 
@@ -454,7 +454,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_mutex),          TEST(test_holders), TEST(test_readers),
 		TEST(test_noncuda_thread), TEST(test_rows),    TEST(test_no_room),
-		TEST(test_nobody),         TEST(test_frames),  TEST(test_begins),
+		TEST(test_no_caller),      TEST(test_frames),  TEST(test_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
