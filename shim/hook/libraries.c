@@ -35,15 +35,15 @@ int dlclose(void *handle)
 	if (spy_session_active())
 		spy_own_stack_run(look_at_modules, NULL);
 	counted = spy_count_objects(&before);
-	python = spy_python_forget();
+	python = spy_python_unload_begin();
 	result = spy_real_dlclose(handle);
 	if (counted && spy_count_objects(&after) && after.removed == before.removed) {
-		if (python)
-			spy_python_remember(python);
+		spy_python_unload_end(python);
 		return result;
 	}
+	spy_python_unload_end(NULL);
 	spy_own_stack_run(spy_wrap_forget_unloaded, NULL);
-	if (spy_python_forget() || python) { /* another thread may have found it again */
+	if (python) { /* it may be there all the same: something else was unloaded */
 		__atomic_store_n(&spy_session->python_forgotten, true, __ATOMIC_RELEASE);
 		spy_own_stack_run(look_at_modules, NULL);
 	}

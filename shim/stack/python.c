@@ -10,6 +10,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "lib/clock.h"
 #include "lib/elf_scan.h"
 #include "process/options.h"
 #include "lib/peek.h"
@@ -276,19 +279,17 @@ static const struct spy_python *keep(const struct spy_python *python)
 	return other;
 }
 
-void spy_python_look(void)
+static void look(void)
 {
 	struct spy_python python;
 	struct exports e = {0};
 
-	if (spy_options.nostacks || spy_python_here())
-		return;
 	spy_each_object(visit, &e);
 	if (!e.symbols.thread_state || !e.symbols.code_type)
 		return;
 	e.symbols.version = version_of(&e);
 	if (spy_python_describe(&e.symbols, &python))
-		spy_python_remember(keep(&python));
+		__atomic_store_n(&spy_session->python_here, keep(&python), __ATOMIC_RELEASE);
 	else
 		spy_note(SPY_NOTE_OTHER,
 			 "no lines of Python %u.%u: a version or build that is not known, or the "
@@ -296,30 +297,82 @@ void spy_python_look(void)
 			 e.symbols.version >> 24, e.symbols.version >> 16 & 0xff);
 }
 
-/* Since 3.14 the function has a thread-local variable, for which the loader may allocate memory
- * at a thread's first call. */
+/* ---- who uses it, and who unloads ------------------------------------------------------------- */
+
+/*
+ * A user is counted before it looks whether anybody unloads, and who unloads says so before it looks at the count: one of
+ * the two sees the other. What a user does is short; a thread that unloads waits for it this long at most.
+ */
+#define USERS_MS 200
+
+bool spy_python_enter(void)
+{
+	__atomic_fetch_add(&spy_session->python_users, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&spy_session->python_unloaders, __ATOMIC_SEQ_CST))
+		return true;
+	spy_python_leave();
+	return false;
+}
+
+void spy_python_leave(void)
+{
+	__atomic_fetch_sub(&spy_session->python_users, 1, __ATOMIC_SEQ_CST);
+}
+
+static void await_users(void)
+{
+	uint64_t begun = spy_clock_monotonic();
+
+	while (__atomic_load_n(&spy_session->python_users, __ATOMIC_SEQ_CST) &&
+	       spy_clock_monotonic() - begun < USERS_MS * 1000000ull)
+		syscall(SYS_sched_yield);
+}
+
+const struct spy_python *spy_python_unload_begin(void)
+{
+	__atomic_fetch_add(&spy_session->python_unloaders, 1, __ATOMIC_SEQ_CST);
+	await_users();
+	return __atomic_exchange_n(&spy_session->python_here, NULL, __ATOMIC_ACQ_REL);
+}
+
+void spy_python_unload_end(const struct spy_python *still)
+{
+	if (still)
+		__atomic_store_n(&spy_session->python_here, still, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&spy_session->python_unloaders, 1, __ATOMIC_SEQ_CST);
+}
+
+void spy_python_look(void)
+{
+	if (spy_options.nostacks || spy_python_here())
+		return;
+	if (spy_python_enter()) {
+		look();
+		spy_python_leave();
+	} else {
+		__atomic_store_n(&spy_session->python_forgotten, true,
+				 __ATOMIC_RELEASE); /* later */
+	}
+}
+
+/* Since 3.14 the function has a thread-local variable, for which the loader may allocate memory at a thread's
+ * first call. */
 void spy_python_ask(void *(**asked)(void))
 {
 	const struct spy_python *python = spy_python_here();
 
-	if (!python || *asked == python->symbols.thread_state)
+	if (!python || *asked == python->symbols.thread_state || !spy_python_enter())
 		return;
-	python->symbols.thread_state();
-	*asked = python->symbols.thread_state;
+	python = spy_python_here();
+	if (python) {
+		python->symbols.thread_state();
+		*asked = python->symbols.thread_state;
+	}
+	spy_python_leave();
 }
 
-/* Pairs with spy_python_remember: a reader that finds the pointer finds the data complete. */
+/* Pairs with look: a reader that finds the pointer finds the data complete. */
 const struct spy_python *spy_python_here(void)
 {
 	return __atomic_load_n(&spy_session->python_here, __ATOMIC_ACQUIRE);
-}
-
-const struct spy_python *spy_python_forget(void)
-{
-	return __atomic_exchange_n(&spy_session->python_here, NULL, __ATOMIC_ACQ_REL);
-}
-
-void spy_python_remember(const struct spy_python *python)
-{
-	__atomic_store_n(&spy_session->python_here, python, __ATOMIC_RELEASE);
 }

@@ -78,10 +78,15 @@ void spy_python_ask(void *(**asked)(void));
 /* The one that was found; NULL: none. */
 const struct spy_python *spy_python_here(void);
 
-/* A library is about to be unloaded, perhaps the interpreter: forget it, until it is looked for
- * again, or until spy_python_remember with what this returned, if nothing was unloaded. */
-const struct spy_python *spy_python_forget(void);
-void spy_python_remember(const struct spy_python *python);
+/* From here to spy_python_leave it is not unloaded, nor is another one found. False: a library is being unloaded. Signals
+ * are off. */
+bool spy_python_enter(void);
+void spy_python_leave(void);
+
+/* A library is about to be unloaded, perhaps the interpreter: nobody uses it, or finds it, until the end. The end takes
+ * what this returned if nothing was unloaded, and else NULL. */
+const struct spy_python *spy_python_unload_begin(void);
+void spy_python_unload_end(const struct spy_python *still);
 
 /* ---- the frames of the calling thread: python_frames.c -------------------------------------- */
 

@@ -279,16 +279,15 @@ static uint32_t number_of(struct spy_thread *thread, const struct spy_python_pla
 	return number;
 }
 
-static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
+static void write_python_stack(struct spy_thread *thread, const struct spy_python *python,
+			       uint16_t fn, uint64_t now)
 {
-	const struct spy_python *python = spy_python_here();
 	struct spy_rec_python_stack record = {.time = now, .event = SPY_EV_PYTHON_STACK, .fn = fn};
 	struct spy_python_walk walk;
 	struct spy_python_frame frame;
 	struct spy_python_place place;
 
-	if (!python || thread->python_asked != python->symbols.thread_state ||
-	    !spy_python_begin(&walk, python))
+	if (!spy_python_begin(&walk, python))
 		return;
 	while (record.count < SPY_PYTHON_MOST && spy_python_next(&walk, &frame)) {
 		uint8_t n = record.count++;
@@ -303,6 +302,18 @@ static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
 		return;
 	memcpy(thread->head, &record, sizeof(record));
 	spy_thread_publish(thread, now, sizeof(record));
+}
+
+static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
+{
+	const struct spy_python *python;
+
+	if (!spy_python_here() || !spy_python_enter())
+		return;
+	python = spy_python_here();
+	if (python && thread->python_asked == python->symbols.thread_state)
+		write_python_stack(thread, python, fn, now);
+	spy_python_leave();
 }
 
 struct look {
