@@ -21,7 +21,7 @@ static int learn(struct analysis *a, const char *profile)
 	evidence_gather(&a->expect);
 	found = profile_choose(&a->profile, profile, &a->expect.machine, &why);
 	if (found == 0 && why)
-		complain("%s", why);
+		warn("%s", why);
 	free(why);
 	if (found < 0)
 		return found;
@@ -30,7 +30,7 @@ static int learn(struct analysis *a, const char *profile)
 	return 0;
 }
 
-/* Somebody who waits at a terminal is told how far it is, from the third second on. */
+/* A terminal shows the progress, from the third second on. */
 #define PROGRESS_RECORDS (1u << 22)
 #define PROGRESS_AFTER_NS 3000000000ull
 
@@ -53,11 +53,11 @@ static void tell_progress(const struct analysis *a, uint64_t records, uint64_t b
 }
 
 /*
- * Calls inside others are many, and of most of them nothing matters but how many and how long
- * they were: those behind the record in its stream are counted here, without being put in order with what
- * other streams have. Not those that may start CUDA up, for which the model and the accounting wait, nor
- * functions that metadata does not name, nor those so much later that a riddle may be due (account_see).
- * Returns how many.
+ * Calls inside others are many, and of most of them nothing matters but how many and how long they
+ * were: those behind the record in its stream are counted here, without being put in order with
+ * what other streams have. Not those that may start CUDA up, for which the model and the accounting
+ * wait, nor functions that metadata does not name, nor those so much later that an unattributed
+ * wait may be due (account_see). Returns how many.
  */
 static inline uint64_t count_nested(struct analysis *a, const struct record *record)
 {
@@ -69,11 +69,11 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 	if (likely(!raw))
 		return 0;
 	if (a->accounted)
-		until_ns = riddles_lie_until(&a->accounts.riddles, record->ns);
+		until_ns = unattributed_due(&a->accounts.unattributed, record->ns);
 	for (; raw; raw = reader_peek_nested(r), n++) {
 		bool inner = raw->other.event == SPY_EV_INNER;
-		uint64_t duration =
-			inner ? least(raw->inner.duration, record_time(raw)) : record_duration(raw);
+		uint64_t duration = inner ? min_u64(raw->inner.duration, record_time(raw))
+					  : record_duration(raw);
 		uint64_t ns = timeline_ns(&trace->timeline, raw->other.time);
 		uint32_t fn;
 

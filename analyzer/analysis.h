@@ -17,7 +17,7 @@ struct analysis_options {
 
 /*
  * Reads all records, and finds out where the calls' time went unless options is NULL. 0, or -errno
- * after a complaint about a profile that was named and cannot be read. analysis_release in all cases;
+ * after a warning about a profile that was named and cannot be read. analysis_release in all cases;
  * the set must live as long.
  */
 int analysis_run(struct analysis *a, struct trace_set *set, const struct analysis_options *options);

@@ -8,22 +8,22 @@ void fast_path_open(struct fast_path *path, const struct accounting *a, struct c
 {
 	const struct thread *thread = record->thread;
 	const struct process *process = &a->model->processes[record->process];
-	struct caller *c = account_caller(a, thread);
+	struct thread_account *c = thread_account_of(a, thread);
 	uint8_t device = record->raw->call_head.device;
 
-	if (path->caller == c && path->device == device && record->ns < path->until_ns)
+	if (path->account == c && path->device == device && record->ns < path->until_ns)
 		return;
 	fast_path_close(path, s);
-	if (!c || !c->stream || c->n_finished < FINISHED_KEPT ||
+	if (!c || !c->stream || c->n_completed < COMPLETED_KEPT ||
 	    !a->work.submissions[record->process] ||
 	    !s->uses[record->process * CALLSTATS_DEVICES + device].first_ns ||
 	    (process->mps_before.ns && !process->mps.ns))
 		return;
-	path->caller = c;
+	path->account = c;
 	path->thread = record->thread;
 	path->tid = record->stream->reader.tid;
 	path->device = device;
-	path->until_ns = crowd_slice_ns(c->crowd, c->slices);
+	path->until_ns = cpu_pressure_slice_ns(c->cpu_pressure, c->slices);
 }
 
 void fast_path_close(struct fast_path *path, struct callstats *s)
@@ -31,7 +31,7 @@ void fast_path_close(struct fast_path *path, struct callstats *s)
 	struct calls_sum *thread, *device;
 	size_t of_device;
 
-	if (!path->caller)
+	if (!path->account)
 		return;
 	of_device = path->thread->process->trace->index * CALLSTATS_DEVICES + path->device;
 	thread = &s->threads[path->thread->index];

@@ -1,6 +1,6 @@
 /*
  * analyzer/fast_path.h: the short way of calls as most are: they hand work to the stream that their
- * thread used last, take no longer than such calls do, and nobody wants to see them. What the
+ * thread used last, take no longer than such calls do, and no detector asks for them. What the
  * model, the sums of calls and the accounting would do with such a call, one after the other, is
  * done here at once. For the main reading.
  *
@@ -16,11 +16,11 @@
 #include "account/streams.h"
 
 struct fast_path {
-	struct caller *caller; /* NULL: closed */
+	struct thread_account *account; /* NULL: closed */
 	struct thread *thread;
 	uint32_t tid;
 	uint8_t device;
-	uint64_t until_ns; /* until then the thread has been counted in the crowd */
+	uint64_t until_ns; /* until then the thread has been counted in cpu_pressure */
 	/* Since it opened: */
 	uint64_t calls, total_ns, copied_bytes;
 	uint64_t last_ns; /* end of its last call */
@@ -34,9 +34,9 @@ void fast_path_open(struct fast_path *path, const struct accounting *a, struct c
 void fast_path_close(struct fast_path *path, struct callstats *s);
 
 /* Has the thread anything in progress that the next call has to be looked at for? */
-static inline bool fast_path_is_free(const struct caller *c)
+static inline bool fast_path_is_free(const struct thread_account *c)
 {
-	return !(c->n_waits | c->n_asking | c->n_pieces | c->sched_window_ns | c->starts_up);
+	return !(c->n_waits | c->n_asking | c->n_deferred | c->sched_window_ns | c->starts_up);
 }
 
 /* The record, if it may go this way: then that was all that was to be done. */
@@ -44,45 +44,46 @@ static inline bool fast_path_take(struct fast_path *path, struct accounting *a, 
 				  const struct record *record)
 {
 	const union spy_any *raw = record->raw;
-	struct caller *c = path->caller;
-	const struct call_kind *kind;
-	struct finished *f;
+	struct thread_account *c = path->account;
+	const struct call_signature *signature;
+	struct completed_call *f;
 	uint64_t ns;
 
 	if (unlikely(!c) || unlikely(raw->other.event < SPY_EV_OP) ||
 	    unlikely(raw->other.event > SPY_EV_MEMORY))
 		return false;
-	kind = kinds_place(&a->kinds[record->process], kind_head(raw), kind_detail(raw));
+	signature = signature_place(&a->signatures[record->process], signature_head(raw),
+				    signature_detail(raw));
 	ns = model_duration_ns(record);
-	if (!kind->plain || !kind->only_submits || ns > kind->own_most_ns ||
+	if (!signature->plain || !signature->only_submits || ns > signature->own_most_ns ||
 	    unlikely(!fast_path_is_free(c)) || unlikely(path->tid != record->stream->reader.tid) ||
 	    unlikely(path->device != raw->call_head.device) ||
-	    unlikely(!work_goes_on(&a->work, c->stream, record, path->thread, kind)) ||
+	    unlikely(!work_goes_on(&a->work, c->stream, record, path->thread, signature)) ||
 	    unlikely(record->ns >= path->until_ns) ||
-	    (unlikely(a->riddles.n) && record->ns >= a->riddles.due_ns) ||
-	    (kind->asked_in_row && steps_in_row(&c->steps.row, raw)))
+	    (unlikely(a->unattributed.n) && record->ns >= a->unattributed.due_ns) ||
+	    (signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, raw)))
 		return false;
 
 	record->stream->called_ns = record->ns;
 	path->calls++;
 	path->total_ns += ns;
 	path->last_ns = record->ns;
-	path->copied_bytes = add_capped(path->copied_bytes, kind->copy ? raw->copy.bytes : 0);
-	callstats_add(&s->direct[kind->fn], false, ns);
+	path->copied_bytes = add_capped(path->copied_bytes, signature->copy ? raw->copy.bytes : 0);
+	callstats_add(&s->direct[signature->fn], false, ns);
 
-	f = account_next_finished(c);
+	f = completed_call_next(c);
 	f->device = path->device;
-	f->expected_ns = kind->expected_ns;
-	expect_count(kind->class, ns);
-	account_remember(f, kind->fn, record, ns, path->thread);
-	account_book(account_of(c, kind->fn), f);
-	work_go_on(&a->work, c->stream, record, path->thread, kind);
-	c->steps.tries += kind->tries;
-	steps_see(&c->steps, raw, kind,
-		  &(struct step){.begin_ns = f->begin_ns,
-				 .end_ns = f->end_ns,
-				 .own_ns = ns,
-				 .submitted = true});
+	f->expected_ns = signature->expected_ns;
+	expect_count(signature->class, ns);
+	account_remember(f, signature->fn, record, ns, path->thread);
+	account_book(account_of(c, signature->fn), f);
+	work_go_on(&a->work, c->stream, record, path->thread, signature);
+	c->recent_ops.progress_calls += signature->progress_calls;
+	recent_ops_see(&c->recent_ops, raw, signature,
+		       &(struct recent_op){.begin_ns = f->begin_ns,
+					   .end_ns = f->end_ns,
+					   .own_ns = ns,
+					   .submitted = true});
 	return true;
 }
 

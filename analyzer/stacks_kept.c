@@ -1,6 +1,6 @@
 /*
- * analyzer/stacks_kept.c: forgets stacks that nobody will ask for any more: marks those that somebody has, and has the
- * model forget the others. Called by the main reading now and then.
+ * analyzer/stacks_kept.c: forgets stacks that are no longer needed: marks those that are in use,
+ * and has the model forget the others. Called by the main reading now and then.
  */
 #include "analysis.h"
 #include "stacks_kept.h"
@@ -23,12 +23,12 @@ static size_t keep_of_threads(const struct model *model)
 	return n;
 }
 
-static size_t keep_of_callers(const struct accounting *a)
+static size_t keep_of_thread_accounts(const struct accounting *a)
 {
 	size_t i, j, n = 0;
 
-	for (i = 0; i < a->n_callers; i++) {
-		const struct caller *c = a->callers[i];
+	for (i = 0; i < a->n_thread_accounts; i++) {
+		const struct thread_account *c = a->thread_accounts[i];
 
 		for (j = 0; c && j < c->ring_size; j++)
 			n += keep(c->ring[j].stack);
@@ -43,10 +43,10 @@ static size_t keep_of_calls(const struct accounting *a)
 {
 	size_t i, j, n = 0;
 
-	for (i = 0; i < VICTIMS; i++)
-		n += keep(a->blame.victims[i].stack);
-	for (i = 0; i < a->riddles.n; i++)
-		n += keep(a->riddles.all[i].stack);
+	for (i = 0; i < WORST_CALLS; i++)
+		n += keep(a->blame.worst_calls[i].stack);
+	for (i = 0; i < a->unattributed.n; i++)
+		n += keep(a->unattributed.all[i].stack);
 	for (i = 0; i < a->work.n_devices; i++) {
 		const struct legacy_use *use = &a->work.legacy[i];
 
@@ -74,7 +74,7 @@ size_t stacks_forget(struct analysis *a)
 	size_t looks = keep_of_threads(&a->model);
 
 	if (a->accounted)
-		looks += keep_of_callers(&a->accounts) + keep_of_calls(&a->accounts) +
+		looks += keep_of_thread_accounts(&a->accounts) + keep_of_calls(&a->accounts) +
 			 keep_of_sites(&a->findings);
 	model_forget_stacks(&a->model);
 	return 2 * a->model.n_stacks + looks / 4 + STACKS_FIRST;

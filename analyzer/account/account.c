@@ -10,7 +10,7 @@
 #include "kernel_module.h"
 #include "cudaspy/contract.h"
 
-/* So many waits, and holders in them, of a thread's last calls are kept, for those who waited at them. */
+/* So many waits, and holders in them, of a thread's last calls are kept, for their waiters. */
 #define WAITS_KEPT 2048
 
 /* ---- sums ----------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ uint64_t account_lost(const struct account *a)
 
 #define PLACES_FIRST 8 /* a line of the cache */
 
-static void grow_places(struct caller *c)
+static void grow_places(struct thread_account *c)
 {
 	uint32_t i;
 
@@ -58,7 +58,7 @@ static void grow_places(struct caller *c)
 			(struct account_place){c->account_fns[i], i + 1};
 }
 
-struct account *account_add_function(struct caller *c, uint32_t fn)
+struct account *account_add_function(struct thread_account *c, uint32_t fn)
 {
 	if (4 * c->n_accounts >= c->n_places)
 		grow_places(c);
@@ -75,8 +75,8 @@ struct account account_sum(const struct accounting *a, const struct process *pro
 	struct account sum = {0};
 	size_t i, j;
 
-	for (i = 0; i < a->n_callers; i++) {
-		const struct caller *c = a->callers[i];
+	for (i = 0; i < a->n_thread_accounts; i++) {
+		const struct thread_account *c = a->thread_accounts[i];
 
 		for (j = 0; c && (!process || c->thread->process == process) && j < c->n_accounts;
 		     j++)
@@ -85,31 +85,31 @@ struct account account_sum(const struct accounting *a, const struct process *pro
 	return sum;
 }
 
-/* ---- callers -------------------------------------------------------------------------------- */
+/* ---- accounts of threads --------------------------------------------------------------------- */
 
-struct caller *account_caller(const struct accounting *a, const struct thread *thread)
+struct thread_account *thread_account_of(const struct accounting *a, const struct thread *thread)
 {
-	return thread->index < a->n_callers ? a->callers[thread->index] : NULL;
+	return thread->index < a->n_thread_accounts ? a->thread_accounts[thread->index] : NULL;
 }
 
 /*
- * Threads that have ended are remembered by what they did until there are so many; then only sums are left of them, and
- * the last call. A program may make a new thread for each piece of work.
+ * Threads that have ended are remembered by what they did until there are so many; then only sums
+ * are left of them, and the last call. A program may make a new thread for each piece of work.
  */
 #define REMEMBERED 1024
 
-static void forget_calls(struct accounting *a, struct caller *c)
+static void forget_calls(struct accounting *a, struct thread_account *c)
 {
-	struct finished *last;
+	struct completed_call *last;
 	size_t i;
 
 	DL_DELETE(a->remembered, c);
 	a->n_remembered--;
 	for (i = 0; i < c->ring_size; i++)
-		waited_free(c->ring[i].waits, c->ring[i].n_waits);
+		waits_free(c->ring[i].waits, c->ring[i].n_waits);
 	last = xcalloc(1, sizeof(*last));
-	if (c->n_finished)
-		*last = *account_finished(c, c->n_finished - 1);
+	if (c->n_completed)
+		*last = *completed_call_at(c, c->n_completed - 1);
 	last->thread = c->thread;
 	last->waits = NULL;
 	last->n_waits = c->waits_kept = 0;
@@ -120,15 +120,16 @@ static void forget_calls(struct accounting *a, struct caller *c)
 	c->ring_size = 1;
 }
 
-/* For each new thread two of those that are remembered are looked at, so that there are few that have ended. */
+/* For each new thread two of those that are remembered are looked at, so that there are few that
+ * have ended. */
 static void make_room(struct accounting *a)
 {
 	unsigned int looks;
 
 	for (looks = 0; looks < 2 && a->n_remembered > REMEMBERED; looks++) {
-		struct caller *c = a->remembered;
+		struct thread_account *c = a->remembered;
 
-		if (c->thread->gone_ns != UINT64_MAX) {
+		if (c->thread->exited_ns != UINT64_MAX) {
 			forget_calls(a, c);
 			continue;
 		}
@@ -137,34 +138,35 @@ static void make_room(struct accounting *a)
 	}
 }
 
-struct caller *account_add_caller(struct accounting *a, struct thread *thread)
+struct thread_account *thread_account_add(struct accounting *a, struct thread *thread)
 {
-	struct caller *c;
+	struct thread_account *c;
 
 	make_room(a);
-	while (a->n_callers <= thread->index) {
-		a->callers = grow(a->callers, a->n_callers, sizeof(struct caller *));
-		a->callers[a->n_callers++] = NULL;
+	while (a->n_thread_accounts <= thread->index) {
+		a->thread_accounts = grow(a->thread_accounts, a->n_thread_accounts,
+					  sizeof(struct thread_account *));
+		a->thread_accounts[a->n_thread_accounts++] = NULL;
 	}
-	c = a->callers[thread->index] = xcalloc(1, sizeof(*c));
+	c = a->thread_accounts[thread->index] = xcalloc(1, sizeof(*c));
 	c->thread = thread;
 	c->device = SPY_DEVICE_NONE;
-	c->crowd = &a->crowds[thread->process->trace->host->index];
+	c->cpu_pressure = &a->cpu_pressure[thread->process->trace->host->index];
 	DL_APPEND(a->remembered, c);
 	a->n_remembered++;
 	return c;
 }
 
-static void free_caller(struct caller *c)
+static void thread_account_free(struct thread_account *c)
 {
 	size_t i;
 
-	waited_free(c->waits, c->n_waits);
+	waits_free(c->waits, c->n_waits);
 	for (i = 0; i < c->ring_size; i++)
-		waited_free(c->ring[i].waits, c->ring[i].n_waits);
+		waits_free(c->ring[i].waits, c->ring[i].n_waits);
 	free(c->ring);
 	history_free(c->history);
-	free(c->pieces);
+	free(c->deferred);
 	free(c->open);
 	free(c->places);
 	free(c->accounts);
@@ -172,7 +174,7 @@ static void free_caller(struct caller *c)
 	free(c);
 }
 
-/* Where the metadata is lost nobody knows: as most recordings are. */
+/* Unknown where the metadata is lost: then as in most recordings. */
 static bool was_probed(const struct metadata *metadata)
 {
 	return metadata_number(metadata, "probes", !metadata->frequency);
@@ -184,13 +186,13 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 
 	*a = (struct accounting){.model = model, .expect = expect};
 	work_init(&a->work, model);
-	a->kinds = xcalloc(model->n_processes, sizeof(*a->kinds));
+	a->signatures = xcalloc(model->n_processes, sizeof(*a->signatures));
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
 	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
 	a->contexts = xcalloc(model->n_processes, sizeof(*a->contexts));
-	a->crowds = xcalloc(model->set->n_hosts, sizeof(*a->crowds));
+	a->cpu_pressure = xcalloc(model->set->n_hosts, sizeof(*a->cpu_pressure));
 	for (i = 0; i < model->set->n_hosts; i++)
-		a->crowds[i].cpus = model->set->hosts[i].cpus;
+		a->cpu_pressure[i].cpus = model->set->hosts[i].cpus;
 	for (i = 0; i < model->n_processes; i++)
 		a->probed[i] = was_probed(&model->processes[i].trace->metadata);
 }
@@ -199,13 +201,13 @@ void account_release(struct accounting *a)
 {
 	size_t i;
 
-	for (i = 0; i < a->n_callers; i++)
-		if (a->callers[i])
-			free_caller(a->callers[i]);
-	for (i = 0; a->kinds && i < a->model->n_processes; i++)
-		kinds_release(&a->kinds[i]);
-	free(a->callers);
-	free(a->kinds);
+	for (i = 0; i < a->n_thread_accounts; i++)
+		if (a->thread_accounts[i])
+			thread_account_free(a->thread_accounts[i]);
+	for (i = 0; a->signatures && i < a->model->n_processes; i++)
+		signatures_release(&a->signatures[i]);
+	free(a->thread_accounts);
+	free(a->signatures);
 	free(a->ioctls);
 	free(a->probed);
 	free(a->gpus_used);
@@ -213,25 +215,25 @@ void account_release(struct accounting *a)
 	locks_release(&a->locks);
 	work_release(&a->work);
 	peers_release(&a->peers);
-	for (i = 0; a->crowds && i < a->model->set->n_hosts; i++)
-		crowd_release(&a->crowds[i]);
-	free(a->crowds);
+	for (i = 0; a->cpu_pressure && i < a->model->set->n_hosts; i++)
+		cpu_pressure_release(&a->cpu_pressure[i]);
+	free(a->cpu_pressure);
 	blame_release(&a->blame);
-	company_release(&a->company);
-	riddles_release(&a->riddles);
+	kernel_overlap_release(&a->kernel_overlap);
+	unattributed_release(&a->unattributed);
 	*a = (struct accounting){0};
 }
 
 /* ---- a call --------------------------------------------------------------------------------- */
 
 /* The ring begins small: most threads make few calls. */
-void account_grow_ring(struct caller *c)
+void account_grow_ring(struct thread_account *c)
 {
 	size_t size = c->ring_size ? 4 * c->ring_size : 4, i;
-	struct finished *ring = xcalloc(size, sizeof(*ring));
+	struct completed_call *ring = xcalloc(size, sizeof(*ring));
 
 	for (i = 0; i < c->ring_size; i++) {
-		uint64_t number = c->n_finished - c->ring_size + i;
+		uint64_t number = c->n_completed - c->ring_size + i;
 
 		ring[number % size] = c->ring[number % c->ring_size];
 	}
@@ -242,26 +244,26 @@ void account_grow_ring(struct caller *c)
 	c->ring_size = size;
 }
 
-/* What the call's waits take of memory: each, and each of those who had its lock. */
-static size_t weight_of_waits(const struct finished *f)
+/* What the call's waits take of memory: each wait, and each hold interval of its lock. */
+static size_t weight_of_waits(const struct completed_call *f)
 {
 	size_t weight = f->n_waits, i;
 
 	for (i = 0; i < f->n_waits; i++)
-		weight += f->waits[i].n_segments;
+		weight += f->waits[i].n_intervals;
 	return weight;
 }
 
-static void forget_waits(struct caller *c, struct finished *f)
+static void forget_waits(struct thread_account *c, struct completed_call *f)
 {
 	c->waits_kept -= weight_of_waits(f);
-	waited_free(f->waits, f->n_waits);
+	waits_free(f->waits, f->n_waits);
 	f->waits = NULL;
 	f->n_waits = 0;
 }
 
 /* A call that lost time makes room for a newer one. */
-void account_forget(struct caller *c, struct finished *f)
+void account_forget(struct thread_account *c, struct completed_call *f)
 {
 	if (!c->history)
 		c->history = xcalloc(1, sizeof(*c->history));
@@ -270,39 +272,39 @@ void account_forget(struct caller *c, struct finished *f)
 }
 
 /* The oldest calls go without theirs. */
-static void bound_waits(struct caller *c)
+static void bound_waits(struct thread_account *c)
 {
-	uint64_t number = c->n_finished > c->ring_size ? c->n_finished - c->ring_size : 0;
+	uint64_t number = c->n_completed > c->ring_size ? c->n_completed - c->ring_size : 0;
 
-	for (; c->waits_kept > WAITS_KEPT && number + 1 < c->n_finished; number++) {
-		struct finished *f = account_finished(c, number);
+	for (; c->waits_kept > WAITS_KEPT && number + 1 < c->n_completed; number++) {
+		struct completed_call *f = completed_call_at(c, number);
 
 		if (f->divided && f->waits)
 			forget_waits(c, f);
 	}
 }
 
-static uint64_t slept_ns(const struct finished *f)
+static uint64_t slept_ns(const struct completed_call *f)
 {
 	uint64_t ns = 0;
 	size_t i;
 
 	for (i = 0; i < f->n_waits; i++)
-		if (waited_asleep(&f->waits[i]))
+		if (wait_asleep(&f->waits[i]))
 			ns += f->waits[i].ns;
 	return ns;
 }
 
-static void book_division(struct account *account, const struct finished *f)
+static void book_division(struct account *account, const struct completed_call *f)
 {
 	size_t i;
 
 	for (i = 0; i < BUCKET_COUNT; i++)
 		account->bucket_ns[i] += f->bucket_ns[i];
 	account->kernel_ns += f->kernel_ns;
-	account->asleep_ns += least(slept_ns(f), f->bucket_ns[BUCKET_UNEXPLAINED]);
+	account->asleep_ns += min_u64(slept_ns(f), f->bucket_ns[BUCKET_UNEXPLAINED]);
 	if (f->awaits)
-		account->maybe_ns += finished_lost(f);
+		account->maybe_ns += completed_lost(f);
 }
 
 /* Pinned or managed: memory that every GPU of the process has to know of. */
@@ -313,27 +315,28 @@ static bool about_host_memory(const struct record *record)
 		record->raw->memory.kind == SPY_MEM_MANAGED);
 }
 
-static void share_ioctls(struct accounting *a, const struct caller *c, const struct record *record,
-			 struct finished *f)
+static void share_ioctls(struct accounting *a, const struct thread_account *c,
+			 const struct record *record, struct completed_call *f)
 {
 	uint64_t used = a->gpus_used[record->process];
-	double spared_ns = 0, spared_behind_ns = 0;
+	double avoidable_ns = 0, avoidable_behind_ns = 0;
 	size_t i;
 
 	kernel_module_share(c->waits, c->n_waits, about_host_memory(record),
 			    (unsigned int)__builtin_popcountll(used));
 	for (i = 0; i < c->n_waits; i++) {
-		spared_ns += (double)c->waits[i].ns * (double)c->waits[i].spared;
-		spared_behind_ns += (double)c->waits[i].ns * (double)c->waits[i].spared_behind;
+		avoidable_ns += (double)c->waits[i].ns * (double)c->waits[i].avoidable;
+		avoidable_behind_ns +=
+			(double)c->waits[i].ns * (double)c->waits[i].avoidable_behind;
 	}
-	f->spared_ns = least((uint64_t)spared_behind_ns, f->bucket_ns[BUCKET_IOCTL]);
-	if (spared_ns > (double)f->bucket_ns[BUCKET_IOCTL])
-		spared_ns = (double)f->bucket_ns[BUCKET_IOCTL];
-	a->spared_ns += spared_ns;
+	f->avoidable_ns = min_u64((uint64_t)avoidable_behind_ns, f->bucket_ns[BUCKET_IOCTL]);
+	if (avoidable_ns > (double)f->bucket_ns[BUCKET_IOCTL])
+		avoidable_ns = (double)f->bucket_ns[BUCKET_IOCTL];
+	a->avoidable_ns += avoidable_ns;
 }
 
 /* What the scheduler says of them is known, or never will be. */
-static void settle_waits(struct caller *c)
+static void settle_waits(struct thread_account *c)
 {
 	size_t i;
 
@@ -342,14 +345,14 @@ static void settle_waits(struct caller *c)
 }
 
 /* A call that took longer than such calls do, or in which the probes saw something. */
-static void look_closer(struct accounting *a, struct caller *c, const struct record *record,
+static void divide_slow(struct accounting *a, struct thread_account *c, const struct record *record,
 			const struct call_class *class, const struct gpu_waits *waits, bool cold,
-			struct finished *f)
+			struct completed_call *f)
 {
 	bool known;
 
 	memset(f->bucket_ns, 0, sizeof(f->bucket_ns));
-	f->spared_ns = 0;
+	f->avoidable_ns = 0;
 	holders_fit(c->waits, c->n_waits, f->end_ns - f->begin_ns);
 	f->divided = true;
 	known = divide(a, c, record, class, waits, cold, f);
@@ -368,56 +371,57 @@ static void look_closer(struct accounting *a, struct caller *c, const struct rec
 	if (unlikely(c->waits_kept > WAITS_KEPT))
 		bound_waits(c);
 	if (f->bucket_ns[BUCKET_NOT_RUNNING])
-		crowd_lack(c->crowd, crowd_slice(c->crowd, f->end_ns),
-			   f->bucket_ns[BUCKET_NOT_RUNNING]);
+		cpu_pressure_lack(c->cpu_pressure, cpu_pressure_slice(c->cpu_pressure, f->end_ns),
+				  f->bucket_ns[BUCKET_NOT_RUNNING]);
 	if (phase_has(&a->expect->phases, record->process, f->end_ns))
 		c->lacked_working_ns += f->bucket_ns[BUCKET_NOT_RUNNING];
 	if (c->sched_window_ns)
-		c->spun_ns += divide_spun(c, f);
+		c->busy_wait_ns += divide_busy_wait(c, f);
 	c->sched_window_ns = c->not_running_ns = c->running_ns = 0;
 }
 
 /* Why the call waited for the GPU, if it did. */
-static const char *why_waited(const struct finished *f, const struct gpu_waits *waits)
+static const char *why_waited(const struct completed_call *f, const struct gpu_waits *waits)
 {
 	if (waits->sort == GPU_WAIT_QUEUE && f->bucket_ns[BUCKET_GPU_HIDDEN])
 		return "a kernel's first launch may have to load it, behind all work of the device";
 	return waits->why;
 }
 
-static void spread_blame(struct accounting *a, const struct finished *f, const char *why)
+static void spread_blame(struct accounting *a, const struct completed_call *f, const char *why)
 {
-	uint64_t lost_ns = finished_lost(f);
+	uint64_t lost_ns = completed_lost(f);
 
 	if (f->n_waits || lost_ns > a->blame.least_lost_ns)
-		blame_waits(a, f, blame_victim(a, f, lost_ns, why));
-	riddles_remember(a, f);
+		blame_waits(a, f, blame_worst_call(a, f, lost_ns, why));
+	unattributed_remember(a, f);
 }
 
-static struct site *observe(struct accounting *a, struct caller *c, const struct record *record,
-			    const struct call_class *class, const struct gpu_waits *waits,
-			    bool cold, const struct finished *f)
+static struct site *observe(struct accounting *a, struct thread_account *c,
+			    const struct record *record, const struct call_class *class,
+			    const struct gpu_waits *waits, bool cold,
+			    const struct completed_call *f)
 {
-	return a->observer->see(a->observer, &(struct observed){.accounts = a,
-								.caller = c,
-								.record = record,
-								.call = f,
-								.class = class,
-								.waits = waits,
-								.contract = record->contract,
-								.cold = cold});
+	return a->observer->on_call(a->observer, &(struct observed){.accounts = a,
+								    .account = c,
+								    .record = record,
+								    .call = f,
+								    .class = class,
+								    .waits = waits,
+								    .contract = record->contract,
+								    .cold = cold});
 }
 
-static inline void count_in_crowd(struct caller *c, const struct finished *f)
+static inline void count_cpu_pressure(struct thread_account *c, const struct completed_call *f)
 {
-	struct crowd *crowd = c->crowd;
+	struct cpu_pressure *cpu_pressure = c->cpu_pressure;
 
-	if (likely(crowd_slice(crowd, f->end_ns) < c->slices))
+	if (likely(cpu_pressure_slice(cpu_pressure, f->end_ns) < c->slices))
 		return;
-	if (unlikely(!crowd->begin_ns))
-		crowd->begin_ns = f->begin_ns;
-	crowd_add(crowd, &c->slices, crowd_slice(crowd, f->begin_ns),
-		  crowd_slice(crowd, f->end_ns));
+	if (unlikely(!cpu_pressure->begin_ns))
+		cpu_pressure->begin_ns = f->begin_ns;
+	cpu_pressure_add(cpu_pressure, &c->slices, cpu_pressure_slice(cpu_pressure, f->begin_ns),
+			 cpu_pressure_slice(cpu_pressure, f->end_ns));
 }
 
 static inline uint64_t expected_of(const struct call_class *class)
@@ -425,50 +429,56 @@ static inline uint64_t expected_of(const struct call_class *class)
 	return class->source == EXPECT_NONE ? UNKNOWN_NS : class->expected_ns;
 }
 
-/* The call becomes the newest of its thread's steps. */
-static inline void take_step(struct accounting *a, struct caller *c, const struct record *record,
-			     const struct call_kind *kind, const struct finished *f, bool cold)
+/* The call becomes the newest of its thread's recent operations. */
+static inline void recent_op_add(struct accounting *a, struct thread_account *c,
+				 const struct record *record,
+				 const struct call_signature *signature,
+				 const struct completed_call *f, bool cold)
 {
-	bool submitted = work_see(&a->work, &c->stream, record, kind);
+	bool submitted = work_see(&a->work, &c->stream, record, signature);
 
-	steps_see(&c->steps, record->raw, kind,
-		  &(struct step){.begin_ns = f->begin_ns,
-				 .end_ns = f->end_ns,
-				 .own_ns = finished_ns(f, BUCKET_OWN),
-				 .submitted = submitted,
-				 .cold = cold});
+	recent_ops_see(&c->recent_ops, record->raw, signature,
+		       &(struct recent_op){.begin_ns = f->begin_ns,
+					   .end_ns = f->end_ns,
+					   .own_ns = completed_ns(f, BUCKET_OWN),
+					   .submitted = submitted,
+					   .cold = cold});
 }
 
-/* The first of its kind. Which ones of those that took no longer than their own work do detectors ask for? */
-static void meet(const struct observer *observer, const union spy_any *raw, struct call_kind *kind)
+/* The first of its signature. Which ones of those that took no longer than their own work do
+ * detectors ask for? */
+static void meet(const struct observer *observer, const union spy_any *raw,
+		 struct call_signature *signature)
 {
 	uint32_t asked = observer ? observer->always : 0;
 
-	if (observer && kind->copy) {
+	if (observer && signature->copy) {
 		asked |= copy_is_pageable(&raw->copy) ? observer->pageable : 0;
 		asked |= copy_is_between_gpus(&raw->copy) ? observer->peer : 0;
-		kind->asked_in_row = observer->in_row >> kind->contract & 1;
+		signature->asked_in_run = observer->in_run >> signature->contract & 1;
 	}
-	kind->asked = asked >> kind->contract & 1;
+	signature->asked = asked >> signature->contract & 1;
 }
 
-/* Is the call cold? If not, nor will others of its kind be. */
-static bool is_cold(struct accounting *a, const struct record *record, struct call_kind *kind)
+/* Is the call cold? If not, nor will others of its signature be. */
+static bool is_cold(struct accounting *a, const struct record *record,
+		    struct call_signature *signature)
 {
-	if (kind->class)
+	if (signature->class)
 		return false;
-	if (!kind->failed && expect_cold(a->expect, record))
+	if (!signature->failed && expect_cold(a->expect, record))
 		return true;
-	kind->class = expect_class(a->expect, record->raw, record->fn, false);
-	kind->own_most_ns = divide_own_limit(kind->class);
-	kind->expected_ns = expected_of(kind->class);
+	signature->class = expect_class(a->expect, record->raw, record->fn, false);
+	signature->own_most_ns = divide_own_limit(signature->class);
+	signature->expected_ns = expected_of(signature->class);
 	return false;
 }
 
-static inline bool is_asked_for(const struct caller *c, const union spy_any *raw,
-				const struct call_kind *kind)
+static inline bool is_asked_for(const struct thread_account *c, const union spy_any *raw,
+				const struct call_signature *signature)
 {
-	return kind->asked || (kind->asked_in_row && steps_in_row(&c->steps.row, raw));
+	return signature->asked ||
+	       (signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, raw));
 }
 
 /* A call of contract INIT. */
@@ -485,84 +495,86 @@ static void see_context(struct accounting *a, const struct record *record)
 }
 
 /* Had the thread made no call for long? f: the call, which is in the ring already. */
-static bool is_rested(const struct caller *c, const struct finished *f)
+static bool is_rested(const struct thread_account *c, const struct completed_call *f)
 {
-	return c->n_finished < 2 ||
-	       f->begin_ns >= account_finished(c, c->n_finished - 2)->end_ns + EXPECT_PAUSE_NS;
+	return c->n_completed < 2 ||
+	       f->begin_ns >= completed_call_at(c, c->n_completed - 2)->end_ns + EXPECT_PAUSE_NS;
 }
 
 /* f: what all calls have in common is filled in. */
-static __attribute__((noinline)) void look_at(struct accounting *a, struct caller *c,
-					      const struct record *record, struct call_kind *kind,
-					      struct finished *f)
+static __attribute__((noinline)) void account_slow(struct accounting *a, struct thread_account *c,
+						   const struct record *record,
+						   struct call_signature *signature,
+						   struct completed_call *f)
 {
 	const union spy_any *raw = record->raw;
-	const struct gpu_waits *waits = kind->waits;
+	const struct gpu_waits *waits = signature->waits;
 	struct call_class *class;
 	struct account *account;
-	bool cold = is_cold(a, record, kind);
+	bool cold = is_cold(a, record, signature);
 
-	class = cold ? expect_class(a->expect, raw, record->fn, true) : kind->class;
+	class = cold ? expect_class(a->expect, raw, record->fn, true) : signature->class;
 	c->rested = is_rested(c, f);
 	f->expected_ns = expected_of(class);
 	if (c->rested && class->rested_ns && record->duration_ns > class->expected_ns)
-		f->expected_ns = least(class->rested_ns, record->duration_ns);
-	if (!kind->failed)
+		f->expected_ns = min_u64(class->rested_ns, record->duration_ns);
+	if (!signature->failed)
 		expect_count(class, record->duration_ns);
-	if (unlikely(!kind->met))
-		meet(a->observer, raw, kind);
+	if (unlikely(!signature->first_seen))
+		meet(a->observer, raw, signature);
 	if (c->n_waits || c->sched_window_ns || cold ||
 	    record->duration_ns > divide_own_limit(class))
-		look_closer(a, c, record, class, waits, cold, f);
-	if (a->observer &&
-	    (f->divided || kind->failed || c->n_open || c->starts_up || is_asked_for(c, raw, kind)))
+		divide_slow(a, c, record, class, waits, cold, f);
+	if (a->observer && (f->divided || signature->failed || c->n_open || c->starts_up ||
+			    is_asked_for(c, raw, signature)))
 		f->site = observe(a, c, record, class, waits, cold, f);
-	if (kind->contract == SPY_CONTRACT_INIT)
+	if (signature->contract == SPY_CONTRACT_INIT)
 		see_context(a, record);
 	account = account_of(c, f->fn);
 	account_book(account, f);
 	if (f->divided)
 		book_division(account, f);
-	take_step(a, c, record, kind, f, cold);
-	kind->met = true;
-	kind->plain = kind->class && !kind->failed && !kind->asked && !kind->peers;
-	if (kind->peers)
+	recent_op_add(a, c, record, signature, f, cold);
+	signature->first_seen = true;
+	signature->plain =
+		signature->class && !signature->failed && !signature->asked && !signature->peers;
+	if (signature->peers)
 		peers_see(&a->peers, a->model, record);
 	if (f->divided)
 		spread_blame(a, f, why_waited(f, waits));
-	if (c->n_pieces)
-		blame_arrivals(a, c);
+	if (c->n_deferred)
+		blame_resolve_deferred(a, c);
 }
 
 /* Is nothing to be said of the call but that there was such a one, and how long it took? */
-static inline bool is_plain(const struct caller *c, const struct record *record,
-			    const struct call_kind *kind)
+static inline bool is_plain(const struct thread_account *c, const struct record *record,
+			    const struct call_signature *signature)
 {
-	return likely(kind->plain) && likely(record->duration_ns <= kind->own_most_ns) &&
-	       likely(!(c->n_waits | c->sched_window_ns | c->n_open | c->n_pieces |
+	return likely(signature->plain) && likely(record->duration_ns <= signature->own_most_ns) &&
+	       likely(!(c->n_waits | c->sched_window_ns | c->n_open | c->n_deferred |
 			c->starts_up)) &&
-	       !(kind->asked_in_row && steps_in_row(&c->steps.row, record->raw));
+	       !(signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, record->raw));
 }
 
 void account_call(struct accounting *a, const struct record *record)
 {
-	struct caller *c = account_make_caller(a, record->thread);
-	struct call_kind *kind = kinds_find(&a->kinds[record->process], a->expect,
-					    record->stream->trace, record->raw);
-	struct finished *f = account_next_finished(c);
+	struct thread_account *c = thread_account_get(a, record->thread);
+	struct call_signature *signature = signature_find(
+		&a->signatures[record->process], a->expect, record->stream->trace, record->raw);
+	struct completed_call *f = completed_call_next(c);
 
 	account_set_device(a, c, record->raw->call_head.device);
 	f->device = c->device;
 	account_remember(f, record->fn, record, record->duration_ns, record->thread);
-	count_in_crowd(c, f);
-	c->steps.tries += kind->tries;
-	if (is_plain(c, record, kind)) {
-		f->expected_ns = kind->expected_ns;
-		expect_count(kind->class, record->duration_ns);
+	count_cpu_pressure(c, f);
+	c->recent_ops.progress_calls += signature->progress_calls;
+	if (is_plain(c, record, signature)) {
+		f->expected_ns = signature->expected_ns;
+		expect_count(signature->class, record->duration_ns);
 		account_book(account_of(c, f->fn), f);
-		take_step(a, c, record, kind, f, false);
+		recent_op_add(a, c, record, signature, f, false);
 	} else {
-		look_at(a, c, record, kind, f);
+		account_slow(a, c, record, signature, f);
 	}
 	c->starts_up = false;
 }
@@ -571,7 +583,7 @@ void account_nested(struct accounting *a, const struct record *record)
 {
 	if (record->contract != SPY_CONTRACT_INIT)
 		return;
-	account_make_caller(a, record->thread)->starts_up = true;
+	thread_account_get(a, record->thread)->starts_up = true;
 	see_context(a, record);
 }
 
@@ -579,11 +591,11 @@ void account_finish(struct accounting *a)
 {
 	size_t i;
 
-	for (i = 0; i < a->n_callers; i++)
-		if (a->callers[i])
-			settle_waits(a->callers[i]);
+	for (i = 0; i < a->n_thread_accounts; i++)
+		if (a->thread_accounts[i])
+			settle_waits(a->thread_accounts[i]);
 	for (i = 0; i < a->model->set->n_hosts; i++)
-		crowd_settle(&a->crowds[i]);
-	riddles_finish(a);
+		cpu_pressure_settle(&a->cpu_pressure[i]);
+	unattributed_finish(a);
 	blame_finish(a);
 }

@@ -9,62 +9,62 @@
 #ifndef CUDASPY_ACCOUNT_H
 #define CUDASPY_ACCOUNT_H
 
-#include "crowd.h"
+#include "cpu_pressure.h"
 #include "peers.h"
-#include "steps.h"
+#include "recent_ops.h"
 #include "work.h"
 #include "blame/blame.h"
-#include "blame/company.h"
+#include "blame/kernel_overlap.h"
 #include "blame/history.h"
 #include "blame/holders.h"
-#include "blame/riddles.h"
+#include "blame/unattributed.h"
 #include "expect/expect.h"
 
 /* The calls of one function by one thread, or any other sum. */
 struct account {
 	uint64_t calls, total_ns;
-	uint64_t expected_ns; /* their own work, had each cost what its class does; UNKNOWN_NS: of
-			       * one of them nobody knows */
-	uint64_t
-		asleep_ns; /* of what is unexplained: asleep in the C library, for no lock and nobody knows for what */
+	/* their own work, had each cost what its class does; UNKNOWN_NS: unknown for one of them */
+	uint64_t expected_ns;
+	/* of what is unexplained: asleep in the C library, for no lock, the reason unknown */
+	uint64_t asleep_ns;
 	uint64_t maybe_ns; /* of what was lost: in calls that had work of their own to wait for */
-	uint64_t
-		kernel_ns; /* of the kernel module's bucket: what such calls take there, and not lost */
-	/* As the program started (work_starting): calls that other threads of the same GPU, and of another
-	 * one, stalled. */
+	/* of the kernel module's bucket: what such calls take there, and not lost */
+	uint64_t kernel_ns;
+	/* As the program started (work_starting): calls that other threads of the same GPU, and of
+	 * another one, stalled. */
 	uint64_t starting_stalls[2];
 	uint64_t bucket_ns[BUCKET_COUNT];
 };
 
 void account_add(struct account *sum, const struct account *more);
 
-/* What was lost: everything but own work, in the kernel module too, the loading of code and the waits that the call is
- * made for. Of one bucket, and of all. */
+/* What was lost: everything but own work, in the kernel module too, the loading of code and the
+ * waits that the call is made for. Of one bucket, and of all. */
 uint64_t account_lost_by(const struct account *a, enum bucket bucket);
 uint64_t account_lost(const struct account *a);
 
 /* A call that has returned. */
-struct finished {
+struct completed_call {
 	struct thread *thread;
 	uint32_t fn;
 	uint8_t device;
 	bool divided; /* else all of it was its own work, and bucket_ns is not valid */
 	bool awaits; /* it may have had to wait for work of its own on the GPU, in any case */
 	uint64_t begin_ns, end_ns;
-	uint64_t expected_ns; /* UNKNOWN_NS: nobody knows */
-	uint64_t caller; /* return address, 0 unknown */
+	uint64_t expected_ns; /* UNKNOWN_NS: unknown */
+	uint64_t return_address; /* return address, 0 unknown */
 	const struct stack *stack; /* NULL: none was taken */
 	struct site *site; /* of the problem it is a case of; NULL none */
 	/* The rest is only looked at if it is divided. */
-	struct waited *waits; /* in the order of time; owned */
+	struct wait *waits; /* in the order of time; owned */
 	size_t n_waits;
 	uint64_t kernel_ns; /* as in struct account */
-	uint64_t
-		spared_ns; /* of its time in the kernel module, had its thread a process of its own */
+	/* of its time in the kernel module, had its thread a process of its own */
+	uint64_t avoidable_ns;
 	uint64_t bucket_ns[BUCKET_COUNT];
 };
 
-static inline uint64_t finished_ns(const struct finished *f, enum bucket bucket)
+static inline uint64_t completed_ns(const struct completed_call *f, enum bucket bucket)
 {
 	if (f->divided)
 		return f->bucket_ns[bucket];
@@ -72,13 +72,13 @@ static inline uint64_t finished_ns(const struct finished *f, enum bucket bucket)
 }
 
 /* Of a divided call: as account_lost. */
-static inline uint64_t finished_lost(const struct finished *f)
+static inline uint64_t completed_lost(const struct completed_call *f)
 {
 	return f->end_ns - f->begin_ns - f->bucket_ns[BUCKET_OWN] - f->bucket_ns[BUCKET_LOADING] -
 	       f->bucket_ns[BUCKET_GPU_INTENDED] - f->kernel_ns;
 }
 
-#define FINISHED_KEPT 64 /* calls of a thread that are remembered, for those they held up */
+#define COMPLETED_KEPT 64 /* calls of a thread that are remembered, for those they held up */
 
 struct claim;
 
@@ -87,41 +87,44 @@ struct account_place {
 	uint32_t fn, number;
 };
 
-/* A thread, as the accounting sees it. What each call needs comes first: with many threads it has to be fetched
- * each time. */
-struct caller {
-	struct finished *ring; /* its last calls */
-	size_t ring_size; /* a power of two, FINISHED_KEPT at most */
-	uint64_t n_finished;
-	uint64_t slices; /* of its host's crowd: it has been counted in, or is past */
-	struct crowd *crowd;
-	size_t n_waits, n_open, n_pieces; /* of those below */
+/* A thread, as the accounting sees it. What each call needs comes first: with many threads it has
+ * to be fetched each time. */
+struct thread_account {
+	struct completed_call *ring; /* its last calls */
+	size_t ring_size; /* a power of two, COMPLETED_KEPT at most */
+	uint64_t n_completed;
+	uint64_t slices; /* of its host's cpu_pressure: it has been counted in, or is past */
+	struct cpu_pressure *cpu_pressure;
+	size_t n_waits, n_open, n_deferred; /* of those below */
 	size_t n_asking; /* of the claims, those that have to see whatever call comes next */
 	/* Of the scheduler's account just read; 0 none. */
 	uint64_t sched_window_ns, not_running_ns, running_ns;
 	struct gpu_stream *stream; /* it used last */
-	/* Accounts by function: an open table of n_places, a power of two; a thread calls a few of a thousand functions. */
+	/* Accounts by function: an open table of n_places, a power of two; a thread calls a few of
+	 * a thousand functions. */
 	struct account_place *places;
 	uint32_t n_places, n_accounts;
 	struct account *accounts;
 	uint8_t device; /* current, as last seen */
 	bool rested; /* the call in progress comes after a pause: expect.h */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
-	struct steps steps; /* until the call in progress */
+	struct recent_ops recent_ops; /* until the call in progress */
 	struct thread *thread;
-	struct waited *waits; /* of the call in progress */
-	struct history *
-		history; /* of calls that the ring has no more; NULL: they were all their own work */
-	size_t waits_kept; /* of calls in the ring, and their segments */
+	struct wait *waits; /* of the call in progress */
+	/* of calls that the ring has no more; NULL: they were all their own work */
+	struct history *history;
+	size_t waits_kept; /* of calls in the ring, and their hold intervals */
 	struct claim *open; /* on its calls, which its next calls settle: finding.h */
 	size_t open_size;
-	struct blame_piece *pieces; /* waits that end at this thread's call in progress */
+	struct wait_chain_link *deferred; /* waits that end at this thread's call in progress */
 	uint64_t lacked_working_ns; /* ready and on no CPU, while its process worked: phase.h */
-	uint64_t spun_ns; /* on a CPU, at least, in waits for the GPU that the calls are made for */
+	/* on a CPU, at least, in waits for the GPU that the calls are made for */
+	uint64_t busy_wait_ns;
 	uint64_t waited_until_ns; /* end of its last wait */
-	uint64_t beside; /* number of one of its requests: company.c */
+	uint64_t beside; /* number of one of its requests: kernel_overlap.c */
 	uint32_t *account_fns;
-	struct caller *prev, *next; /* in the accounting's list of those that are remembered */
+	/* in the accounting's list of those that are remembered */
+	struct thread_account *prev, *next;
 };
 
 struct site;
@@ -129,9 +132,9 @@ struct site;
 /* A call of the application that has returned, as an observer sees it. */
 struct observed {
 	struct accounting *accounts;
-	struct caller *caller;
+	struct thread_account *account;
 	const struct record *record;
-	const struct finished *call; /* its buckets, where it was divided */
+	const struct completed_call *call; /* its buckets, where it was divided */
 	const struct call_class *class;
 	const struct gpu_waits *waits;
 	uint8_t contract; /* enum spy_contract */
@@ -148,16 +151,16 @@ struct kept_waiting {
 };
 
 /*
- * Looks for problems (finding.h): sees each call that took longer than its own work or failed, of some
- * contracts every call, and those that follow in a thread of which a claim is open. What others wait for at
- * a call it took is shown to it when it is known.
+ * Looks for problems (finding.h): sees each call that took longer than its own work or failed, of
+ * some contracts every call, and those that follow in a thread of which a claim is open. What
+ * others wait for at a call it took is shown to it when it is known.
  */
 struct observer {
-	/* Contracts, a bit for each: of all calls; of copies with a pageable side; of those between GPUs; of those that
-	 * go on with a row. */
-	uint32_t always, pageable, peer, in_row;
-	struct site *(*see)(struct observer *observer, const struct observed *call);
-	void (*others)(struct site *site, const struct kept_waiting *wait);
+	/* Contracts, a bit for each: of all calls; of copies with a pageable side; of those between
+	 * GPUs; of those that continue a run. */
+	uint32_t always, pageable, peer, in_run;
+	struct site *(*on_call)(struct observer *observer, const struct observed *call);
+	void (*on_others_wait)(struct site *site, const struct kept_waiting *wait);
 };
 
 /* Time in ioctl, by what was asked for. */
@@ -176,21 +179,23 @@ struct accounting {
 	struct locks locks;
 	struct gpu_work work;
 	struct peers peers;
-	struct crowd *crowds; /* by host */
+	struct cpu_pressure *cpu_pressure; /* by host */
 	struct blame blame;
-	struct caller **callers; /* by thread index; NULL: has made no call */
-	size_t n_callers;
-	struct caller *remembered; /* those that have more than the last call in their rings */
+	struct thread_account **thread_accounts; /* by thread index; NULL: has made no call */
+	size_t n_thread_accounts;
+	/* those that have more than the last call in their rings */
+	struct thread_account *remembered;
 	size_t n_remembered;
 	struct ioctl_sum *ioctls;
 	size_t n_ioctls;
-	struct company company;
-	struct riddles riddles;
-	struct kinds *kinds; /* by process */
+	struct kernel_overlap kernel_overlap;
+	struct unattributed_waits unattributed;
+	struct signature_cache *signatures; /* by process */
 	bool *probed; /* by process: it was recorded with probes */
 	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */
 	struct contexts *contexts; /* by process */
-	double spared_ns; /* of what calls lost in the kernel module: a process for each GPU would not */
+	/* of what calls lost in the kernel module: a process for each GPU would not */
+	double avoidable_ns;
 	uint64_t walks; /* events of locks that waits may look at (holders.c); 0: not begun */
 	struct observer *observer; /* NULL: none */
 };
@@ -213,15 +218,16 @@ static inline void account_see(struct accounting *a, const struct record *record
 			account_call(a, record);
 		else if (unlikely(record->duration_ns >= ACCOUNT_LONG_NS))
 			account_nested(a, record);
-		if (unlikely(a->riddles.n) && record->ns >= a->riddles.due_ns)
-			riddles_solve(a, record->ns);
+		if (unlikely(a->unattributed.n) && record->ns >= a->unattributed.due_ns)
+			unattributed_resolve(a, record->ns);
 	} else if (record->raw->other.event >= SPY_EV_WAIT) {
 		account_other(a, record);
 	}
 }
 
 /* A call that has returned, by its number: one of the last ring_size. */
-static inline struct finished *account_finished(const struct caller *c, uint64_t number)
+static inline struct completed_call *completed_call_at(const struct thread_account *c,
+						       uint64_t number)
 {
 	return &c->ring[number & (c->ring_size - 1)];
 }
@@ -232,24 +238,25 @@ void account_finish(struct accounting *a);
 /* All calls of a process; NULL: of all processes. */
 struct account account_sum(const struct accounting *a, const struct process *process);
 
-/* A thread's caller; NULL if it has made no call. */
-struct caller *account_caller(const struct accounting *a, const struct thread *thread);
+/* A thread's account; NULL if it has made no call. */
+struct thread_account *thread_account_of(const struct accounting *a, const struct thread *thread);
 
 /* ---- for the files of the accounting --------------------------------------------------------- */
 
-struct caller *account_add_caller(struct accounting *a, struct thread *thread);
-struct account *account_add_function(struct caller *c, uint32_t fn);
+struct thread_account *thread_account_add(struct accounting *a, struct thread *thread);
+struct account *account_add_function(struct thread_account *c, uint32_t fn);
 
-/* A thread's caller, made if it is new. */
-static inline struct caller *account_make_caller(struct accounting *a, struct thread *thread)
+/* A thread's account, made if it is new. */
+static inline struct thread_account *thread_account_get(struct accounting *a, struct thread *thread)
 {
-	if (likely(thread->index < a->n_callers) && likely(a->callers[thread->index] != NULL))
-		return a->callers[thread->index];
-	return account_add_caller(a, thread);
+	if (likely(thread->index < a->n_thread_accounts) &&
+	    likely(a->thread_accounts[thread->index] != NULL))
+		return a->thread_accounts[thread->index];
+	return thread_account_add(a, thread);
 }
 
 /* The place of a function, or the empty one where it would be; the table is not empty. */
-static inline struct account_place *account_place(const struct caller *c, uint32_t fn)
+static inline struct account_place *account_place(const struct thread_account *c, uint32_t fn)
 {
 	uint32_t at = fn;
 
@@ -260,7 +267,7 @@ static inline struct account_place *account_place(const struct caller *c, uint32
 }
 
 /* The sums of a thread's calls of a function; NULL: it has made none. */
-static inline struct account *account_find(const struct caller *c, uint32_t fn)
+static inline struct account *account_find(const struct thread_account *c, uint32_t fn)
 {
 	uint32_t number = likely(c->n_places) ? account_place(c, fn)->number : 0;
 
@@ -268,7 +275,7 @@ static inline struct account *account_find(const struct caller *c, uint32_t fn)
 }
 
 /* The sums of a thread's calls of a function, made if they are new. */
-static inline struct account *account_of(struct caller *c, uint32_t fn)
+static inline struct account *account_of(struct thread_account *c, uint32_t fn)
 {
 	struct account *account;
 
@@ -279,41 +286,42 @@ static inline struct account *account_of(struct caller *c, uint32_t fn)
 	return account ? account : account_add_function(c, fn);
 }
 
-/* For account_next_finished: room for more; a call that lost time makes room for a newer one. */
-void account_grow_ring(struct caller *c);
-void account_forget(struct caller *c, struct finished *f);
+/* For completed_call_next: room for more; a call that lost time makes room for a newer one. */
+void account_grow_ring(struct thread_account *c);
+void account_forget(struct thread_account *c, struct completed_call *f);
 
 /* Where the thread's next call is remembered; thread is filled in. */
-static inline struct finished *account_next_finished(struct caller *c)
+static inline struct completed_call *completed_call_next(struct thread_account *c)
 {
-	struct finished *f, *next;
+	struct completed_call *f, *next;
 
-	if (unlikely(c->n_finished == c->ring_size) && c->ring_size < FINISHED_KEPT)
+	if (unlikely(c->n_completed == c->ring_size) && c->ring_size < COMPLETED_KEPT)
 		account_grow_ring(c);
-	f = account_finished(c, c->n_finished++);
+	f = completed_call_at(c, c->n_completed++);
 	if (unlikely(f->divided))
 		account_forget(c, f);
 	/* With many threads, the rings of all of them are more than the cache has room for. */
-	next = account_finished(c, c->n_finished);
+	next = completed_call_at(c, c->n_completed);
 	__builtin_prefetch(next, 1);
 	__builtin_prefetch(&next->site, 1);
 	return f;
 }
 
 /* What is known of each call at once. */
-static inline void account_remember(struct finished *f, uint32_t fn, const struct record *record,
-				    uint64_t duration_ns, const struct thread *thread)
+static inline void account_remember(struct completed_call *f, uint32_t fn,
+				    const struct record *record, uint64_t duration_ns,
+				    const struct thread *thread)
 {
 	f->fn = fn;
 	f->divided = f->awaits = false;
 	f->end_ns = record->ns;
-	f->begin_ns = record->ns - least(duration_ns, record->ns);
-	f->caller = record_caller(record->raw);
+	f->begin_ns = record->ns - min_u64(duration_ns, record->ns);
+	f->return_address = record_return_address(record->raw);
 	f->stack = model_stack(thread, record->raw);
 	f->site = NULL;
 }
 
-static inline void account_book(struct account *account, const struct finished *f)
+static inline void account_book(struct account *account, const struct completed_call *f)
 {
 	account->calls++;
 	account->total_ns += f->end_ns - f->begin_ns;
@@ -323,7 +331,8 @@ static inline void account_book(struct account *account, const struct finished *
 }
 
 /* A record says which device was current. */
-static inline void account_set_device(struct accounting *a, struct caller *c, uint8_t device)
+static inline void account_set_device(struct accounting *a, struct thread_account *c,
+				      uint8_t device)
 {
 	if (likely(c->device == device))
 		return;

@@ -1,16 +1,16 @@
 /*
- * analyzer/account/account_waits.c: what the recorder saw a thread waiting for: records of waits, of locks that
- * changed hands, of the scheduler. They are kept until the record of the call they happened in. Called by
- * the main reading for each of them.
+ * analyzer/account/account_waits.c: what the recorder saw a thread waiting for: records of waits,
+ * of locks that changed hands, of the scheduler. They are kept until the record of the call they
+ * happened in. Called by the main reading for each of them.
  */
 #include <stdlib.h>
 #include "account.h"
 
-/* Waits of one call that are kept apart, and different requests of ioctl. */
+/* Waits of one call that are kept separate, and different requests of ioctl. */
 #define WAITS_MOST 4096
 #define IOCTLS_MOST 256
 
-static void book_lock(struct accounting *a, const struct record *record, struct waited *w)
+static void book_lock(struct accounting *a, const struct record *record, struct wait *w)
 {
 	const struct spy_rec_wait *raw = &record->raw->wait;
 	struct trace *trace = record->stream->trace;
@@ -29,7 +29,7 @@ static void book_lock(struct accounting *a, const struct record *record, struct 
 	if (w->ns > w->lock->longest_ns)
 		w->lock->longest_ns = w->ns;
 	thread_set_add(&w->lock->waiters, record->thread);
-	/* "Several locks" is none that anybody has. */
+	/* "Several locks" is a lock without a holder. */
 	if (raw->object && !(raw->flags & SPY_WAIT_FAILED))
 		lock_add(w->lock, &(struct lock_event){.ns = record->ns,
 						       .thread = record->thread,
@@ -57,46 +57,46 @@ static void book_ioctl(struct accounting *a, uint64_t request, uint32_t count, u
 	a->ioctls[i].ns += ns;
 }
 
-static void meet_ioctl(struct accounting *a, struct caller *c, const struct record *record,
-		       const struct waited *w)
+static void meet_ioctl(struct accounting *a, struct thread_account *c, const struct record *record,
+		       const struct wait *w)
 {
 	book_ioctl(a, w->request, w->count, w->ns);
-	company_meet(
-		&a->company, c,
+	kernel_overlap_meet(
+		&a->kernel_overlap, c,
 		trace_function(a->model->set, record->stream->trace, record->raw->wait.outer_fn),
 		w);
 }
 
-static void add_wait(struct caller *c, const struct waited *w)
+static void add_wait(struct thread_account *c, const struct wait *w)
 {
 	c->waits = grow(c->waits, c->n_waits, sizeof(*c->waits));
 	c->waits[c->n_waits++] = *w;
 }
 
-static void see_wait(struct accounting *a, struct caller *c, const struct record *record)
+static void see_wait(struct accounting *a, struct thread_account *c, const struct record *record)
 {
 	const struct spy_rec_wait *raw = &record->raw->wait;
 	const struct timeline *timeline = &record->stream->trace->timeline;
 	uint64_t span = timeline_span_ns(timeline, raw->span);
-	struct waited w = {.kind = raw->kind,
-			   .begin_ns = record->ns - least(span, record->ns),
-			   .end_ns = record->ns,
-			   .ns = timeline_span_ns(timeline, raw->duration),
-			   .request = raw->object,
-			   .count = raw->count};
+	struct wait w = {.kind = raw->kind,
+			 .begin_ns = record->ns - min_u64(span, record->ns),
+			 .end_ns = record->ns,
+			 .ns = timeline_span_ns(timeline, raw->duration),
+			 .request = raw->object,
+			 .count = raw->count};
 
-	/* A thread waits for one thing at a time: whatever a record claims, it began after the last, and after the call
-	 * before. */
+	/* A thread waits for one thing at a time: whatever a record claims, it began after the
+	 * last, and after the call before. */
 	if (c->waited_until_ns < record->stream->called_ns)
 		c->waited_until_ns = record->stream->called_ns;
 	if (w.begin_ns < c->waited_until_ns)
-		w.begin_ns = least(c->waited_until_ns, w.end_ns);
-	w.ns = least(w.ns, w.end_ns - w.begin_ns);
+		w.begin_ns = min_u64(c->waited_until_ns, w.end_ns);
+	w.ns = min_u64(w.ns, w.end_ns - w.begin_ns);
 	c->waited_until_ns = w.end_ns;
 	a->probed[record->process] = true; /* whatever its metadata says */
 	account_set_device(a, c, (uint8_t)raw->device);
 	if (spy_wait_is_lock(raw->kind)) {
-		/* Of several in one record nobody knows when each was: as if they had come last. */
+		/* When each of several in one record was is unknown: as if they had come last. */
 		w.begin_ns = w.end_ns - w.ns;
 		book_lock(a, record, &w);
 	} else if (raw->kind == SPY_WAIT_IOCTL) {
@@ -104,17 +104,17 @@ static void see_wait(struct accounting *a, struct caller *c, const struct record
 	}
 	if (c->n_waits >= WAITS_MOST) {
 		holders_settle(&w);
-		free(w.segments);
+		free(w.intervals);
 		return;
 	}
 	add_wait(c, &w);
 }
 
-/* Giving a lock back to nobody takes this long at most. */
+/* Releasing a lock without waiters takes this long at most. */
 #define WAKING_LEAST_NS 200
 
-/* Whoever gives a lock back wakes one who waits for it: time that the lock costs, and nobody's fault. */
-static void see_waking(struct caller *c, struct lock *lock, const struct record *record)
+/* A thread that releases a lock wakes a waiter. The lock costs that time; no thread is to blame. */
+static void see_waking(struct thread_account *c, struct lock *lock, const struct record *record)
 {
 	const struct spy_rec_held *raw = &record->raw->held;
 	uint64_t ns = timeline_span_ns(&record->stream->trace->timeline,
@@ -124,15 +124,15 @@ static void see_waking(struct caller *c, struct lock *lock, const struct record 
 		return;
 	c->waited_until_ns = record->ns + ns;
 	lock->waking_ns += ns;
-	add_wait(c, &(struct waited){.kind = raw->kind,
-				     .begin_ns = record->ns,
-				     .end_ns = record->ns + ns,
-				     .ns = ns,
-				     .handover_ns = ns,
-				     .lock = lock});
+	add_wait(c, &(struct wait){.kind = raw->kind,
+				   .begin_ns = record->ns,
+				   .end_ns = record->ns + ns,
+				   .ns = ns,
+				   .handover_ns = ns,
+				   .lock = lock});
 }
 
-static void see_move(struct accounting *a, struct caller *c, const struct record *record)
+static void see_move(struct accounting *a, struct thread_account *c, const struct record *record)
 {
 	const struct spy_rec_taken *raw = &record->raw->taken;
 
@@ -147,13 +147,13 @@ static void see_move(struct accounting *a, struct caller *c, const struct record
 			 .shared = raw->kind == SPY_WAIT_READ});
 }
 
-static void see_held(struct accounting *a, struct caller *c, const struct record *record)
+static void see_held(struct accounting *a, struct thread_account *c, const struct record *record)
 {
 	const struct spy_rec_held *raw = &record->raw->held;
 	struct lock *lock = locks_get(&a->locks, record->thread->process, raw->object);
 	uint64_t held_ns = timeline_span_ns(&record->stream->trace->timeline, raw->held);
 	struct lock_event event = {
-		.ns = record->ns - least(held_ns, record->ns),
+		.ns = record->ns - min_u64(held_ns, record->ns),
 		.thread = record->thread,
 		.fn = trace_function(a->model->set, record->stream->trace, raw->outer_fn),
 		.device = c->device,
@@ -169,7 +169,7 @@ static void see_held(struct accounting *a, struct caller *c, const struct record
 
 void account_other(struct accounting *a, const struct record *record)
 {
-	struct caller *c = account_make_caller(a, record->thread);
+	struct thread_account *c = thread_account_get(a, record->thread);
 
 	switch (record->raw->other.event) {
 	case SPY_EV_WAIT:

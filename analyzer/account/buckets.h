@@ -28,8 +28,9 @@ enum bucket {
 		BUCKET_COUNT
 };
 
-/* Is what is in the bucket lost? Not what the call is made for, nor the loading of code, which somebody has to do at
- * some time. Of the kernel module's what such calls take there is not lost either (struct account). */
+/* Is what is in the bucket lost? Not what the call is made for, nor the loading of code, which has
+ * to happen at some time. Of the kernel module's what such calls take there is not lost either
+ * (struct account). */
 static inline bool bucket_is_lost(enum bucket bucket)
 {
 	return bucket != BUCKET_OWN && bucket != BUCKET_LOADING && bucket != BUCKET_GPU_INTENDED;
@@ -46,7 +47,7 @@ static inline bool bucket_is_lost(enum bucket bucket)
 	CAUSE(MPS,         "mps",         "another user's MPS server") \
 	CAUSE(NOT_RUNNING, "not_running", "not running on any CPU") \
 	CAUSE(LOCK,        "lock",        "another lock") \
-	CAUSE(UNKNOWN,     "unknown",     "nobody knows what")
+	CAUSE(UNKNOWN,     "unknown",     "unknown")
 /* clang-format on */
 
 enum cause {

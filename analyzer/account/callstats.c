@@ -1,6 +1,6 @@
 /*
- * analyzer/account/callstats.c: the calls, counted and timed by function, thread and device. Called by the
- * commands' one loop for each record; read by the report.
+ * analyzer/account/callstats.c: the calls, counted and timed by function, thread and device. Called
+ * by the commands' one loop for each record; read by the report.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * analyzer/account/callstats.h: the calls, counted and timed by function, thread and device. Memory grows
- * with those, not with records.
+ * analyzer/account/callstats.h: the calls, counted and timed by function, thread and device. Memory
+ * grows with those, not with records.
  */
 #ifndef CUDASPY_CALLSTATS_H
 #define CUDASPY_CALLSTATS_H
@@ -25,8 +25,9 @@ struct calls_sum {
 
 #define CALLSTATS_DEVICES 256
 
-/* Of a process and a GPU: from the first call that allocates, copies or launches to the last that works on
- * it or waits for it. A context alone, such as peer access needs, takes no turn on the GPU. */
+/* Of a process and a GPU: from the first call that allocates, copies or launches to the last that
+ * works on it or waits for it. A context alone, such as peer access needs, takes no turn on the
+ * GPU. */
 struct device_use {
 	uint64_t first_ns, last_ns; /* the first one's begin, the last one's end; 0: none */
 	uint64_t first_end_ns; /* the first one's end */
@@ -43,7 +44,8 @@ struct callstats {
 	struct calls_sum *devices;
 	struct device_use *uses;
 	struct calls_sum all;
-	/* Of the failed ones of depth 0: CUDA was gone already. CUDA's own libraries make such calls as a process ends. */
+	/* Of the failed ones of depth 0: CUDA was gone already. CUDA's own libraries make such
+	 * calls as a process ends. */
 	uint64_t too_late;
 };
 

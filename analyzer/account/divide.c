@@ -1,6 +1,7 @@
 /*
- * analyzer/account/divide.c: a call's duration, divided into buckets (buckets.h). Called by the accounting for each
- * call that took longer than such calls do, or in which the probes saw something.
+ * analyzer/account/divide.c: a call's duration, divided into buckets (buckets.h). Called by the
+ * accounting for each call that took longer than such calls do, or in which the probes saw
+ * something.
  */
 #include "account.h"
 #include "divide.h"
@@ -12,20 +13,20 @@ struct seen {
 	uint64_t blocked_ns; /* asleep or yielding, for no lock */
 };
 
-static struct seen add_waits(const struct caller *c, uint64_t duration_ns)
+static struct seen add_waits(const struct thread_account *c, uint64_t duration_ns)
 {
 	struct seen seen = {0};
 	uint64_t left_ns = duration_ns;
 	size_t i;
 
 	for (i = 0; i < c->n_waits; i++) {
-		const struct waited *w = &c->waits[i];
+		const struct wait *w = &c->waits[i];
 		uint64_t ns = w->ns < left_ns ? w->ns : left_ns;
 
 		left_ns -= ns;
 		if (w->lock) {
 			seen.lock_ns += ns;
-			seen.handover_ns += least(w->handover_ns, ns);
+			seen.handover_ns += min_u64(w->handover_ns, ns);
 		} else if (w->kind == SPY_WAIT_IOCTL) {
 			seen.ioctl_ns += ns;
 		} else {
@@ -37,7 +38,7 @@ static struct seen add_waits(const struct caller *c, uint64_t duration_ns)
 
 /* How long the thread was kept from running during the call. The scheduler's account is of a window
  * that ends with the call and may have begun long before it. */
-static uint64_t not_running(const struct caller *c, uint64_t duration_ns)
+static uint64_t not_running(const struct thread_account *c, uint64_t duration_ns)
 {
 	uint64_t ns = c->not_running_ns;
 
@@ -48,8 +49,9 @@ static uint64_t not_running(const struct caller *c, uint64_t duration_ns)
 	return ns < duration_ns ? ns : duration_ns;
 }
 
-/* Of its waits for locks: how long the thread had no CPU in each is not known, but in all of them. */
-static void share_lack(struct caller *c, uint64_t lacked_ns, uint64_t lock_ns)
+/* Of its waits for locks: how long the thread had no CPU in each is not known, but in all of
+ * them. */
+static void share_lack(struct thread_account *c, uint64_t lacked_ns, uint64_t lock_ns)
 {
 	size_t i;
 
@@ -94,8 +96,8 @@ static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **strea
 		queued = work_queued(&a->work, stream, record);
 		if (queued >= QUEUE_LEAST && work_crowded(*stream, queued, excess_ns))
 			return BUCKET_QUEUE;
-		/* A kernel's first launch may have to load it, or to enlarge the device's stack: with
-		 * the context locked, and behind all work of the device. */
+		/* A kernel's first launch may have to load it, or to enlarge the device's stack:
+		 * with the context locked, and behind all work of the device. */
 		if (cold && work_on_device(&a->work, record))
 			return BUCKET_GPU_HIDDEN;
 		break;
@@ -112,11 +114,11 @@ static enum bucket excess_bucket(struct accounting *a, struct gpu_stream **strea
 #define COLD_MOST_NS 5000000
 #define COLD_FEW 3
 
-/* A call of whom nobody knows what it costs, when it could have waited, costs that for sure. */
+/* Where the cost of a call that may have waited is unknown, it costs at least that. */
 #define UNKNOWN_OWN_NS 50000
 
-/* What a first call may take that finds the GPU at work, and be no wait for it: of a few there is a limit. A prior knows
- * small kernels, and larger ones take longer. */
+/* What a first call may take that finds the GPU at work, and be no wait for it: of a few there is a
+ * limit. A prior knows small kernels, and larger ones take longer. */
 static uint64_t cold_price(const struct call_class *class, const struct gpu_waits *waits,
 			   uint64_t rest_ns)
 {
@@ -128,12 +130,12 @@ static uint64_t cold_price(const struct call_class *class, const struct gpu_wait
 		return EXPECT_PRIOR_MOST * (class->expected_ns + class->spread_ns);
 	if (rest_ns > most_ns)
 		most_ns = class->expected_ns;
-	return class->samples < COLD_FEW ? least(most_ns, COLD_MOST_NS) : most_ns;
+	return class->samples < COLD_FEW ? min_u64(most_ns, COLD_MOST_NS) : most_ns;
 }
 
-static uint64_t own_work(struct accounting *a, const struct caller *c, const struct record *record,
-			 const struct call_class *class, const struct gpu_waits *waits, bool cold,
-			 uint64_t rest_ns)
+static uint64_t own_work(struct accounting *a, const struct thread_account *c,
+			 const struct record *record, const struct call_class *class,
+			 const struct gpu_waits *waits, bool cold, uint64_t rest_ns)
 {
 	uint64_t expected_ns = class->expected_ns;
 
@@ -150,12 +152,13 @@ static uint64_t own_work(struct accounting *a, const struct caller *c, const str
 		return rest_ns;
 	if (class->source == EXPECT_NONE && waits->sort == GPU_WAIT_NOT)
 		return rest_ns;
-	return least(rest_ns, expected_ns);
+	return min_u64(rest_ns, expected_ns);
 }
 
 /*
- * Of what is no wait that the probes saw: what of it is the loading of code? The call's own work is what it costs when
- * its code is there. Where the GPU was idle, the rest is the loading; else no more of it than is known to be.
+ * Of what is no wait that the probes saw: what of it is the loading of code? The call's own work is
+ * what it costs when its code is there. Where the GPU was idle, the rest is the loading; else no
+ * more of it than is known to be.
  */
 static uint64_t loading(struct accounting *a, const struct record *record,
 			const struct call_class *class, bool cold, uint64_t own_ns)
@@ -171,16 +174,16 @@ static uint64_t loading(struct accounting *a, const struct record *record,
 	if (record->contract == SPY_CONTRACT_LIBRARY || record->contract == SPY_CONTRACT_MODULE)
 		return own_ns;
 	warm_ns = warm->source == EXPECT_NONE ? SLACK_NS : divide_own_limit(warm);
-	return own_ns - least(own_ns, warm_ns);
+	return own_ns - min_u64(own_ns, warm_ns);
 }
 
 /*
- * Of an excess that nothing explains, what is the call's own work: as much as calls take with nothing in their way; all of
- * it, where there is nothing to compare it with. One that is in the kernel module longer than its like makes more than they
- * do, and has more to do around it, too.
+ * Of an excess that nothing explains, what is the call's own work: as much as calls take with
+ * nothing in their way; all of it, where there is nothing to compare it with. One that is in the
+ * kernel module longer than its like makes more than they do, and has more to do around it, too.
  */
-static uint64_t unobstructed(const struct caller *c, const struct call_class *class,
-			     const struct finished *f, uint64_t excess_ns)
+static uint64_t unobstructed(const struct thread_account *c, const struct call_class *class,
+			     const struct completed_call *f, uint64_t excess_ns)
 {
 	uint64_t limit_ns = c->rested ? divide_rested_limit(class) : divide_own_limit(class);
 
@@ -188,18 +191,18 @@ static uint64_t unobstructed(const struct caller *c, const struct call_class *cl
 		return excess_ns;
 	if (limit_ns < class->most_ns)
 		limit_ns = class->most_ns;
-	limit_ns -= least(limit_ns, f->bucket_ns[BUCKET_OWN]);
+	limit_ns -= min_u64(limit_ns, f->bucket_ns[BUCKET_OWN]);
 	if (f->bucket_ns[BUCKET_IOCTL] > f->kernel_ns && limit_ns < COLD_MOST_NS)
 		limit_ns = COLD_MOST_NS;
-	return least(excess_ns, limit_ns);
+	return min_u64(excess_ns, limit_ns);
 }
 
 /*
  * A client of MPS waits in cuInit while the server belongs to another user; what the process found
- * before and after says so. The whole of cuInit is charged: what of it was work, nobody saw. Nothing
+ * before and after says so. The whole of cuInit is charged: what of it was work is unknown. Nothing
  * after it is, also if it failed.
  */
-static uint64_t mps_turn(const struct accounting *a, const struct finished *f)
+static uint64_t mps_turn(const struct accounting *a, const struct completed_call *f)
 {
 	const struct process *process = f->thread->process;
 	uint64_t begin_ns = process->mps_before.ns, end_ns = process->mps.ns ?: process->init_ns;
@@ -212,9 +215,9 @@ static uint64_t mps_turn(const struct accounting *a, const struct finished *f)
 	return (end_ns && end_ns < f->end_ns ? end_ns : f->end_ns) - begin_ns;
 }
 
-/* A first call that starts CUDA or a device up is at work in the kernel module, and waits for threads that the driver
- * starts: that is what it is for. Of the runtime's, any one may be that. */
-static bool starts_up(const struct caller *c, const struct record *record, bool cold)
+/* A first call that starts CUDA or a device up is at work in the kernel module, and waits for
+ * threads that the driver starts: that is what it is for. Of the runtime's, any one may be that. */
+static bool starts_up(const struct thread_account *c, const struct record *record, bool cold)
 {
 	uint8_t contract = record->contract;
 
@@ -223,7 +226,8 @@ static bool starts_up(const struct caller *c, const struct record *record, bool 
 	return cold && (contract == SPY_CONTRACT_INIT || contract == SPY_CONTRACT_HOST);
 }
 
-/* Of the time in the kernel module: what the call is made for. A first call has no other to compare it with. */
+/* Of the time in the kernel module: what the call is made for. A first call has no other to compare
+ * it with. */
 static uint64_t kernel_work(const struct call_class *class, bool cold, uint64_t ioctl_ns)
 {
 	if (cold || ioctl_ns <= class->kernel_ns + class->kernel_ns / 2)
@@ -231,9 +235,9 @@ static uint64_t kernel_work(const struct call_class *class, bool cold, uint64_t 
 	return class->kernel_ns;
 }
 
-bool divide(struct accounting *a, struct caller *c, const struct record *record,
+bool divide(struct accounting *a, struct thread_account *c, const struct record *record,
 	    const struct call_class *class, const struct gpu_waits *waits, bool cold,
-	    struct finished *f)
+	    struct completed_call *f)
 {
 	uint64_t duration_ns = f->end_ns - f->begin_ns, rest_ns, excess_ns, idle_ns, taken_ns;
 	struct seen seen = add_waits(c, duration_ns);
@@ -242,10 +246,10 @@ bool divide(struct accounting *a, struct caller *c, const struct record *record,
 	bool all_own;
 
 	rest_ns = duration_ns - seen.lock_ns - seen.ioctl_ns;
-	taken_ns = least(mps_turn(a, f), rest_ns);
+	taken_ns = min_u64(mps_turn(a, f), rest_ns);
 	bucket_ns[BUCKET_MPS] = taken_ns;
 	rest_ns -= taken_ns;
-	seen.blocked_ns = least(seen.blocked_ns - least(taken_ns, seen.blocked_ns), rest_ns);
+	seen.blocked_ns = min_u64(seen.blocked_ns - min_u64(taken_ns, seen.blocked_ns), rest_ns);
 	if (starts_up(c, record, cold))
 		seen.blocked_ns = 0;
 	rest_ns -= seen.blocked_ns;
@@ -255,14 +259,14 @@ bool divide(struct accounting *a, struct caller *c, const struct record *record,
 	bucket_ns[BUCKET_OWN] -= bucket_ns[BUCKET_LOADING];
 	all_own = !excess_ns;
 
-	/* First what was in nobody's way, then what looked like a wait for a lock: a thread that was
-	 * given the lock and not a processor. */
+	/* First what blocked no other thread, then what looked like a wait for a lock: a thread
+	 * that was given the lock and not a processor. */
 	idle_ns = not_running(c, duration_ns);
-	taken_ns = least(idle_ns, excess_ns);
+	taken_ns = min_u64(idle_ns, excess_ns);
 	excess_ns -= taken_ns;
 	bucket_ns[BUCKET_NOT_RUNNING] = taken_ns;
-	share_lack(c, least(idle_ns - taken_ns, seen.lock_ns), seen.lock_ns);
-	taken_ns = least(idle_ns - taken_ns, seen.handover_ns);
+	share_lack(c, min_u64(idle_ns - taken_ns, seen.lock_ns), seen.lock_ns);
+	taken_ns = min_u64(idle_ns - taken_ns, seen.handover_ns);
 	bucket_ns[BUCKET_NOT_RUNNING] += taken_ns;
 	bucket_ns[BUCKET_LOCK] = seen.lock_ns - taken_ns;
 	bucket_ns[starts_up(c, record, cold) ? BUCKET_OWN
@@ -281,7 +285,7 @@ bool divide(struct accounting *a, struct caller *c, const struct record *record,
 }
 
 /* What it ran outside the call is at most the rest of the window. */
-uint64_t divide_spun(const struct caller *c, const struct finished *f)
+uint64_t divide_busy_wait(const struct thread_account *c, const struct completed_call *f)
 {
 	uint64_t duration_ns = f->end_ns - f->begin_ns, elsewhere_ns = f->bucket_ns[BUCKET_OWN];
 
@@ -289,5 +293,5 @@ uint64_t divide_spun(const struct caller *c, const struct finished *f)
 		elsewhere_ns += c->sched_window_ns - duration_ns;
 	if (c->running_ns <= elsewhere_ns)
 		return 0;
-	return least(c->running_ns - elsewhere_ns, f->bucket_ns[BUCKET_GPU_INTENDED]);
+	return min_u64(c->running_ns - elsewhere_ns, f->bucket_ns[BUCKET_GPU_INTENDED]);
 }

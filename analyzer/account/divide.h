@@ -1,6 +1,6 @@
 /*
- * analyzer/account/divide.h: a call's duration, divided into buckets: first what the probes saw, then the call's own
- * work, then what is left by what such a call may have waited for.
+ * analyzer/account/divide.h: a call's duration, divided into buckets: first what the probes saw,
+ * then the call's own work, then what is left by what such a call may have waited for.
  */
 #ifndef CUDASPY_DIVIDE_H
 #define CUDASPY_DIVIDE_H
@@ -17,7 +17,7 @@ static inline uint64_t divide_limit(uint64_t expected_ns, uint64_t spread_ns)
 	return expected_ns + (spread_ns > slack ? spread_ns : slack);
 }
 
-/* So much of a class' calls is their own work for sure; the same after a pause of the thread. */
+/* So much of a class' calls is their own work certainly; the same after a pause of the thread. */
 static inline uint64_t divide_own_limit(const struct call_class *class)
 {
 	return divide_limit(class->expected_ns, class->spread_ns);
@@ -31,13 +31,14 @@ static inline uint64_t divide_rested_limit(const struct call_class *class)
 	return class->rested_ns && rested_ns > limit_ns ? rested_ns : limit_ns;
 }
 
-/* Fills in f->bucket_ns, which are zero, and f->kernel_ns; adds that to f->expected_ns. False: nobody knows
- * what of it was the call's own work. */
-bool divide(struct accounting *a, struct caller *c, const struct record *record,
+/* Fills in f->bucket_ns, which are zero, and f->kernel_ns; adds that to f->expected_ns. False: what
+ * of it was the call's own work is unknown. */
+bool divide(struct accounting *a, struct thread_account *c, const struct record *record,
 	    const struct call_class *class, const struct gpu_waits *waits, bool cold,
-	    struct finished *f);
+	    struct completed_call *f);
 
-/* How long the thread was on a CPU while the call waited for the GPU as it is meant to, at least. */
-uint64_t divide_spun(const struct caller *c, const struct finished *f);
+/* How long the thread was on a CPU while the call waited for the GPU as it is meant to, at
+ * least. */
+uint64_t divide_busy_wait(const struct thread_account *c, const struct completed_call *f);
 
 #endif

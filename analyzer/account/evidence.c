@@ -1,6 +1,7 @@
 /*
- * analyzer/account/evidence.c: a reading of the traces' beginning in the order of time, for what calls cost that may
- * wait for the GPU. Called by report and calibrate, after the first reading and before the main one.
+ * analyzer/account/evidence.c: a reading of the traces' beginning in the order of time, for what
+ * calls cost that may wait for the GPU. Called by report and calibrate, after the first reading and
+ * before the main one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 /* So many records, of all streams together, are enough to know what calls cost. */
 #define RECORDS_MOST ((uint64_t)1 << 20)
 
-/* Of a call's time the thread may have been kept from running, or off the CPU without a wait that was seen: one part
- * in so many. */
+/* Of a call's time the thread may have been kept from running, or off the CPU without a wait that
+ * was seen: one part in so many. */
 #define OFF_CPU_PART 20
 
 /* A thread, since its last call of depth 0. */
@@ -28,7 +29,7 @@ struct evidence {
 	struct expect *e;
 	struct model model;
 	struct gpu_work work;
-	struct kinds *kinds; /* by process */
+	struct signature_cache *signatures; /* by process */
 	struct cold_marks *marks; /* the same */
 	struct witness *witnesses; /* by thread index */
 	size_t n_witnesses;
@@ -55,7 +56,7 @@ static bool is_at_work(const struct evidence *v, const struct process *process, 
 	const struct gpu_stream *stream;
 
 	if (v->e->last_ns[index] < begin_ns)
-		return false; /* it has ended, or nobody knows what became of it */
+		return false; /* it has ended, or its end is unknown */
 	DL_FOREACH(d->busy, stream)
 	if (stream_outstanding(stream, begin_ns))
 		return true;
@@ -66,7 +67,7 @@ static bool is_shared(const struct evidence *v, const struct record *record)
 {
 	const struct process *own = record->thread->process, *other;
 	const struct gpu *gpu = model_gpu(own, record->raw->call_head.device), *same;
-	uint64_t begin_ns = record->ns - least(record->duration_ns, record->ns);
+	uint64_t begin_ns = record->ns - min_u64(record->duration_ns, record->ns);
 	size_t i, j;
 
 	for (i = 0; gpu && gpu->uuid && i < v->model.n_processes; i++) {
@@ -84,43 +85,44 @@ static bool is_shared(const struct evidence *v, const struct record *record)
 /* ---- a call ---------------------------------------------------------------------------------- */
 
 /* Many short rows may take any time. */
-static bool has_rows(const struct evidence *v, const struct call_kind *kind)
+static bool has_rows(const struct evidence *v, const struct call_signature *signature)
 {
-	const char *name = v->e->set->functions.all[kind->fn].name;
+	const char *name = v->e->set->functions.all[signature->fn].name;
 
-	return kind->contract == SPY_CONTRACT_COPY_BATCH || strstr(name, "2D") ||
+	return signature->contract == SPY_CONTRACT_COPY_BATCH || strstr(name, "2D") ||
 	       strstr(name, "3D");
 }
 
 /*
- * Of work that libraries hand over in ways that are not seen nobody knows. So calls that take longer than any with
- * nothing to wait for have waited for such work: a wait that finds none returns at once, and a copy takes its time for
- * its bytes, if they lie together. And who has never handed anything over learns nothing of the GPU by freeing.
+ * Work that libraries hand over in ways that are not seen is unknown. So calls that take longer
+ * than any with nothing to wait for have waited for such work: a wait that finds none returns at
+ * once, and a copy takes its time for its bytes, if they lie together. A process that has never
+ * handed anything over learns nothing of the GPU by freeing.
  */
 #define IDLE_WAIT_MOST_NS 50000
 #define COPY_NS_PER_BYTE_MOST 2
 
 static bool knows_all(const struct evidence *v, const struct record *record,
-		      const struct call_kind *kind, uint64_t own_ns)
+		      const struct call_signature *signature, uint64_t own_ns)
 {
 	const union spy_any *raw = record->raw;
 
 	if (raw->other.event == SPY_EV_COPY)
 		return own_ns <= IDLE_WAIT_MOST_NS + raw->copy.bytes * COPY_NS_PER_BYTE_MOST ||
-		       has_rows(v, kind);
-	if (kind->waits->sort == GPU_WAIT_INTENDED)
+		       has_rows(v, signature);
+	if (signature->waits->sort == GPU_WAIT_INTENDED)
 		return own_ns <= IDLE_WAIT_MOST_NS || raw->other.event == SPY_EV_MEMORY;
-	return kind->contract != SPY_CONTRACT_FREE || v->work.submissions[record->process];
+	return signature->contract != SPY_CONTRACT_FREE || v->work.submissions[record->process];
 }
 
-/* Was it at work all the time, but for what it was seen waiting? The scheduler's account is of a window that ends with
- * the call, and what the thread did before it counts for it. */
+/* Was it at work all the time, but for what it was seen waiting? The scheduler's account is of a
+ * window that ends with the call, and what the thread did before it counts for it. */
 static bool was_running(const struct witness *w, uint64_t duration_ns, uint64_t own_ns)
 {
 	if (!w->window_ns)
 		return true;
-	return w->window_ns - least(w->running_ns, w->window_ns) <=
-	       w->window_ns - least(duration_ns, w->window_ns) + w->waited_ns +
+	return w->window_ns - min_u64(w->running_ns, w->window_ns) <=
+	       w->window_ns - min_u64(duration_ns, w->window_ns) + w->waited_ns +
 		       own_ns / OFF_CPU_PART;
 }
 
@@ -134,36 +136,36 @@ static bool finds_nothing(struct evidence *v, struct witness *w, const struct re
 		awaited = work_awaited(&v->work, &w->last, record, waits);
 	else if (!work_stood_still(&v->work, record, &only))
 		return false;
-	/* Of an event that was not seen being recorded nobody knows the stream. */
+	/* The stream of an event whose recording was not seen is unknown. */
 	if (cold || waits->what == GPU_WAIT_DEVICE || awaited == UINT64_MAX)
 		awaited = work_on_device(&v->work, record);
 	return !awaited && !is_shared(v, record);
 }
 
-static void look_at(struct evidence *v, struct witness *w, const struct record *record,
-		    struct call_kind *kind)
+static void witness_call(struct evidence *v, struct witness *w, const struct record *record,
+			 struct call_signature *signature)
 {
 	const union spy_any *raw = record->raw;
-	uint64_t own_ns = record->duration_ns - least(w->waited_ns, record->duration_ns);
+	uint64_t own_ns = record->duration_ns - min_u64(w->waited_ns, record->duration_ns);
 	enum cold_kind cold = COLD_NOT;
 	struct call_class *class;
 	uint32_t value;
 
-	if (!kind->class) {
-		cold = cold_first(&v->marks[record->process], raw, kind->fn, kind->contract,
-				  &value);
+	if (!signature->class) {
+		cold = cold_first(&v->marks[record->process], raw, signature->fn,
+				  signature->contract, &value);
 		if (cold == COLD_NOT)
-			kind->class = expect_class(v->e, raw, kind->fn, false);
+			signature->class = expect_class(v->e, raw, signature->fn, false);
 	}
 	/* What else is cold starts something up, and that is all that is known of it. */
 	if (cold != COLD_NOT && cold != COLD_KERNEL)
 		return;
-	if (cold == COLD_NOT && !gpu_wait_is_for_work(kind->waits))
+	if (cold == COLD_NOT && !gpu_wait_is_for_work(signature->waits))
 		return;
-	if (w->not_running_ns * OFF_CPU_PART > own_ns || !knows_all(v, record, kind, own_ns) ||
-	    !finds_nothing(v, w, record, kind->waits, cold == COLD_KERNEL))
+	if (w->not_running_ns * OFF_CPU_PART > own_ns || !knows_all(v, record, signature, own_ns) ||
+	    !finds_nothing(v, w, record, signature->waits, cold == COLD_KERNEL))
 		return;
-	class = expect_class(v->e, raw, kind->fn, cold == COLD_KERNEL);
+	class = expect_class(v->e, raw, signature->fn, cold == COLD_KERNEL);
 	if (!was_running(w, record->duration_ns, own_ns)) {
 		histogram_add(&class->off_cpu, own_ns);
 		return;
@@ -175,13 +177,13 @@ static void look_at(struct evidence *v, struct witness *w, const struct record *
 static void see_call(struct evidence *v, const struct record *record)
 {
 	struct witness *w = witness_of(v, record->thread);
-	struct call_kind *kind =
-		kinds_find(&v->kinds[record->process], v->e, record->stream->trace, record->raw);
+	struct call_signature *signature = signature_find(&v->signatures[record->process], v->e,
+							  record->stream->trace, record->raw);
 
-	if (!kind->failed)
-		look_at(v, w, record, kind);
-	work_see(&v->work, &w->last, record, kind);
-	kind->met = true;
+	if (!signature->failed)
+		witness_call(v, w, record, signature);
+	work_see(&v->work, &w->last, record, signature);
+	signature->first_seen = true;
 	*w = (struct witness){.last = w->last, .called_ns = record->ns};
 }
 
@@ -210,7 +212,7 @@ static void init(struct evidence *v, struct expect *e)
 	*v = (struct evidence){.e = e};
 	model_init(&v->model, e->set);
 	work_init(&v->work, &v->model);
-	v->kinds = xcalloc(v->model.n_processes, sizeof(*v->kinds));
+	v->signatures = xcalloc(v->model.n_processes, sizeof(*v->signatures));
 	v->marks = xcalloc(v->model.n_processes, sizeof(*v->marks));
 }
 
@@ -219,17 +221,18 @@ static void release(struct evidence *v)
 	size_t i;
 
 	for (i = 0; i < v->model.n_processes; i++) {
-		kinds_release(&v->kinds[i]);
+		signatures_release(&v->signatures[i]);
 		cold_marks_release(&v->marks[i]);
 	}
-	free(v->kinds);
+	free(v->signatures);
 	free(v->marks);
 	free(v->witnesses);
 	work_release(&v->work);
 	model_release(&v->model);
 }
 
-/* Where all of a class's calls were off the CPU, for what no probe saw, that is what such calls do. */
+/* Where all of a class's calls were off the CPU, for what no probe saw, that is what such
+ * calls do. */
 static void settle_off_cpu(struct call_class *c)
 {
 	if (!c->clean_calls) {

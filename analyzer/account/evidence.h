@@ -1,5 +1,5 @@
 /*
- * analyzer/account/evidence.h: calls in whose way nothing can have been, of those that may wait for the GPU: what they
+ * analyzer/account/evidence.h: unobstructed calls, of those that may wait for the GPU: what they
  * cost is what such calls cost (expect.h).
  */
 #ifndef CUDASPY_EVIDENCE_H
@@ -8,11 +8,12 @@
 #include "expect/expect.h"
 
 /*
- * The beginning of the traces, in the order of time, so that it is known of each call what the whole process had
- * outstanding on the GPU. After expect_learn and before expect_settle; all streams are rewound.
+ * The beginning of the traces, in the order of time, so that it is known of each call what the
+ * whole process had outstanding on the GPU. After expect_learn and before expect_settle; all
+ * streams are rewound.
  *
- * Who learns from a call that had to wait takes the wait for what such calls cost, and finds nothing where it
- * happens each time. So a call counts only
+ * A cost that is learnt from calls that had to wait has the wait in it: then nothing is found where
+ * it happens each time. So a call counts only
  * - if none of the work that it may wait for was outstanding, whichever thread had handed it over; of first launches,
  *   and of what waits for the device without saying so, none on the device at all, nor any handed over meanwhile;
  * - if no other process of the traces had work on that GPU;

@@ -1,17 +1,17 @@
 /*
- * analyzer/account/kernel_module.c: requests to NVIDIA's kernel modules, by what they would be with a process for
- * each GPU. Names and numbers are those of their published headers (open-gpu-kernel-modules: uvm_ioctl.h,
- * nv_escape.h). What processes do to each other was measured: eight of them, each on a GPU of its own,
- * driver 580 on H200s (docs/CUDA_FACTS.md).
+ * analyzer/account/kernel_module.c: requests to NVIDIA's kernel modules, by what they would be with
+ * a process for each GPU. Names and numbers are those of their published headers
+ * (open-gpu-kernel-modules: uvm_ioctl.h, nv_escape.h). What processes do to each other was
+ * measured: eight of them, each on a GPU of its own, driver 580 on H200s (docs/CUDA_FACTS.md).
  */
 #include <stdbool.h>
 #include "kernel_module.h"
 #include "blame/holders.h"
 
 /*
- * Requests about a process's own address space took as long beside seven other processes as alone. The
- * others, which map and unmap memory or ask the resource manager, took two to thirty times as long: what
- * threads wait for at a lock of their process, processes wait for in the kernel.
+ * Requests about a process's own address space took as long beside seven other processes as alone.
+ * The others, which map and unmap memory or ask the resource manager, took two to thirty times as
+ * long: what threads wait for at a lock of their process, processes wait for in the kernel.
  */
 static bool own_address_space(uint64_t request)
 {
@@ -27,7 +27,7 @@ static bool own_address_space(uint64_t request)
 }
 
 /* How often is the request of wait i made in the call, `most` at most? */
-static unsigned int times(const struct waited *waits, size_t n, size_t i, unsigned int most)
+static unsigned int times(const struct wait *waits, size_t n, size_t i, unsigned int most)
 {
 	unsigned int count = 0;
 	size_t j;
@@ -39,21 +39,21 @@ static unsigned int times(const struct waited *waits, size_t n, size_t i, unsign
 }
 
 /*
- * Host memory that is pinned by one thread is mapped for all GPUs of its process, one after the other: a
- * request for each. A process with one GPU makes one.
+ * Host memory that is pinned by one thread is mapped for all GPUs of its process, one after the
+ * other: a request for each. A process with one GPU makes one.
  */
-void kernel_module_share(struct waited *waits, size_t n, bool host_memory, unsigned int gpus)
+void kernel_module_share(struct wait *waits, size_t n, bool host_memory, unsigned int gpus)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		struct waited *w = &waits[i];
+		struct wait *w = &waits[i];
 		unsigned int count;
 
 		if (w->kind != SPY_WAIT_IOCTL)
 			continue;
 		count = host_memory && gpus > 1 ? times(waits, n, i, gpus) : 1;
-		w->spared = count > 1 ? 1 - 1.0 / count : 0;
-		w->spared_behind = own_address_space(w->request) ? 1 : w->spared;
+		w->avoidable = count > 1 ? 1 - 1.0 / count : 0;
+		w->avoidable_behind = own_address_space(w->request) ? 1 : w->avoidable;
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * analyzer/account/legacy.c: how the legacy default stream and the streams that wait for it stand in each other's
- * way. Called by work.c when one of them is handed work.
+ * analyzer/account/legacy.c: how the legacy default stream and the streams that wait for it stand
+ * in each other's way. Called by work.c when one of them is handed work.
  */
 #include <utlist.h>
 #include "legacy.h"
@@ -12,23 +12,25 @@ static struct legacy_call call_of(const struct record *record)
 
 	return (struct legacy_call){
 		.fn = record->fn,
-		.caller = raw->other.event >= SPY_EV_OP ? raw->op.caller : 0, /* the same in all */
+		/* the same in all */
+		.return_address = raw->other.event >= SPY_EV_OP ? raw->op.caller : 0,
 		.ns = record->ns,
 		.stack = model_stack(record->thread, raw),
 	};
 }
 
-/* Who of those that handed the legacy stream its work made most of it: a majority is left over if each other one takes
- * a vote away. */
+/* Which call handed the legacy stream most of its work: a majority is left over if each other one
+ * takes a vote away. */
 static void vote(struct legacy_use *use)
 {
 	const struct legacy_call *call = &use->last;
 
-	if (use->votes && (use->most.fn != call->fn || use->most.caller != call->caller)) {
+	if (use->votes &&
+	    (use->most.fn != call->fn || use->most.return_address != call->return_address)) {
 		use->votes--;
 		return;
 	}
-	if (use->most.fn != call->fn || use->most.caller != call->caller)
+	if (use->most.fn != call->fn || use->most.return_address != call->return_address)
 		use->n_stacks = 0;
 	if (call->stack)
 		use->stacks[use->n_stacks++ % LEGACY_STACKS] = call->stack;

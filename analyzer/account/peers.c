@@ -1,5 +1,6 @@
 /*
- * analyzer/account/peers.c: which GPUs a process has given access to the memory of others. Called by the accounting.
+ * analyzer/account/peers.c: which GPUs a process has given access to the memory of others. Called
+ * by the accounting.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ void peers_release(struct peers *p)
 	*p = (struct peers){0};
 }
 
-/* Those whom the runtime enabled, and recordings that do not tell contexts, know none. */
+/* Access that the runtime enabled, and recordings without contexts, have none. */
 static bool same_context(uint16_t context, uint16_t other)
 {
 	return !context || !other || context == other;
@@ -47,9 +48,10 @@ static void remember(struct peers *p, const struct peer_pair *pair)
 }
 
 /*
- * Peer access lasts until either device is reset (the runtime's reference, "Peer Device Memory Access"), and no longer than
- * the contexts that it is between. Mapped memory and pools belong to no context (cuCtxDestroy's page), and so do their
- * lists. Whether a release of a primary context was the last one, a recording does not tell.
+ * Peer access lasts until either device is reset (the runtime's reference, "Peer Device Memory
+ * Access"), and no longer than the contexts that it is between. Mapped memory and pools belong to
+ * no context (cuCtxDestroy's page), and so do their lists. Whether a release of a primary context
+ * was the last one, a recording does not tell.
  */
 static void end(struct peers *p, const char *name, const struct record *record)
 {
@@ -73,8 +75,8 @@ static void end(struct peers *p, const char *name, const struct record *record)
 	}
 }
 
-/* To memory that has a list of those who may reach it: which pool or address that is, is not asked, nor what is taken
- * away again. */
+/* To memory that has a list of the GPUs that may reach it: which pool or address that is, is not
+ * asked, nor what is taken away again. */
 static void give(struct peers *p, const struct record *record, enum spy_access access)
 {
 	const struct spy_rec_op *op = &record->raw->op;
@@ -114,8 +116,8 @@ static void enable(struct peers *p, const struct record *record, bool enable)
 		*known = p->pairs[--p->n_pairs];
 }
 
-/* Memory of another process enables peer access to the GPU that it lies on (cudaIpcOpenMemHandle's page,
- * cudaIpcMemLazyEnablePeerAccess): nobody tells which one. */
+/* Memory of another process enables peer access to the GPU that it lies on (cudaIpcOpenMemHandle's
+ * page, cudaIpcMemLazyEnablePeerAccess): which one is unknown. */
 static void share(struct peers *p, const struct record *record)
 {
 	const struct spy_rec_head *head = &record->raw->call_head;

@@ -9,8 +9,9 @@
 struct peer_pair {
 	uint32_t process;
 	uint8_t device; /* reaches memory of ... */
-	uint8_t peer; /* SPY_DEVICE_NONE: some, a recording does not say which; of device the same */
-	uint8_t access; /* enum spy_access: which memory; SPY_ACCESS_UNKNOWN: nobody knows */
+	/* SPY_DEVICE_NONE: some, a recording does not say which; of device the same */
+	uint8_t peer;
+	uint8_t access; /* enum spy_access: which memory; SPY_ACCESS_UNKNOWN: unknown */
 	uint16_t context, peer_context; /* of peer access: numbers, 0: unknown */
 };
 

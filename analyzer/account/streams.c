@@ -1,12 +1,12 @@
 /*
- * analyzer/account/streams.c: the streams of each GPU: found, busy or drained, ordered by events. Called by work.c for
- * each call that hands something over or waits.
+ * analyzer/account/streams.c: the streams of each GPU: found, busy or drained, ordered by events.
+ * Called by work.c for each call that hands something over or waits.
  */
 #include <stdlib.h>
 #include <utlist.h>
 #include "streams.h"
 
-#define STREAMS_MOST (1u << 19) /* are told apart; more are one for each GPU */
+#define STREAMS_MOST (1u << 19) /* are distinguished; more are one for each GPU */
 #define OTHER_STREAMS 3 /* no handle: CUDA's own numbers are 1 and 2, all others are addresses */
 
 struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key, bool make)
@@ -40,7 +40,7 @@ static struct gpu_stream **list_of(struct device_streams *d, const struct gpu_st
 {
 	if (!stream_is_busy(stream))
 		return &d->drained;
-	return stream->apart ? &d->busy_apart : &d->busy;
+	return stream->non_blocking ? &d->busy_non_blocking : &d->busy;
 }
 
 void streams_begin_busy(struct gpu_work *w, struct gpu_stream *stream)
@@ -49,27 +49,27 @@ void streams_begin_busy(struct gpu_work *w, struct gpu_stream *stream)
 
 	if (stream->prev)
 		DL_DELETE(d->drained, stream);
-	if (stream->apart)
-		DL_PREPEND(d->busy_apart, stream);
+	if (stream->non_blocking)
+		DL_PREPEND(d->busy_non_blocking, stream);
 	else
 		DL_PREPEND(d->busy, stream);
 }
 
 static void end_busy(struct device_streams *d, struct gpu_stream *stream)
 {
-	if (stream->apart)
-		DL_DELETE(d->busy_apart, stream);
+	if (stream->non_blocking)
+		DL_DELETE(d->busy_non_blocking, stream);
 	else
 		DL_DELETE(d->busy, stream);
 	DL_PREPEND(d->drained, stream);
 }
 
-void streams_set_apart(struct gpu_work *w, struct gpu_stream *stream, bool apart)
+void streams_set_non_blocking(struct gpu_work *w, struct gpu_stream *stream, bool non_blocking)
 {
 	struct device_streams *d = streams_beside(w, stream);
 	struct gpu_stream **before = list_of(d, stream), **after;
 
-	stream->apart = apart;
+	stream->non_blocking = non_blocking;
 	after = list_of(d, stream);
 	if (before == after)
 		return;
@@ -81,10 +81,10 @@ void streams_bring(struct gpu_work *w, struct gpu_stream *stream)
 {
 	struct device_streams *d = streams_beside(w, stream);
 
-	if (stream->brings_prev)
-		DL_DELETE2(d->brings, stream, brings_prev, brings_next);
-	DL_PREPEND2(d->brings, stream, brings_prev, brings_next);
-	stream->brings = stream->submitted;
+	if (stream->host_visible_prev)
+		DL_DELETE2(d->host_visible, stream, host_visible_prev, host_visible_next);
+	DL_PREPEND2(d->host_visible, stream, host_visible_prev, host_visible_next);
+	stream->host_visible = stream->submitted;
 }
 
 /* So many of the stream's operations have been waited for. */
@@ -96,16 +96,16 @@ static void set_done(struct gpu_work *w, struct gpu_stream *stream, uint64_t don
 	stream->done = done;
 	if (!stream_is_busy(stream))
 		end_busy(d, stream);
-	if (stream->brings_prev && stream->brings <= done) {
-		DL_DELETE2(d->brings, stream, brings_prev, brings_next);
-		stream->brings_prev = NULL;
+	if (stream->host_visible_prev && stream->host_visible <= done) {
+		DL_DELETE2(d->host_visible, stream, host_visible_prev, host_visible_next);
+		stream->host_visible_prev = NULL;
 	}
 	if (stream->waited_prev)
 		DL_DELETE2(d->waited, stream, waited_prev, waited_next);
 	DL_PREPEND2(d->waited, stream, waited_prev, waited_next);
 }
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 struct event_mark *streams_event(struct gpu_work *w, const struct record *record, bool make)
 {
@@ -160,7 +160,7 @@ void streams_forget_event(struct gpu_work *w, const struct record *record)
 	free(mark);
 }
 
-/* ---- what is done ------------------------------------------------------------------------------ */
+/* ---- what is done ---------------------------------------------------------------------------- */
 
 /* From stream to stream that waited for the next one's events: no further than that. */
 #define CHAIN_MOST 16
@@ -192,13 +192,13 @@ static void drain_list(struct gpu_work *w, struct gpu_stream **list, uint64_t ns
 		stream_drain(w, *list, (*list)->submitted, ns);
 }
 
-void streams_drain(struct gpu_work *w, const struct record *record, bool apart)
+void streams_drain(struct gpu_work *w, const struct record *record, bool non_blocking)
 {
 	struct device_streams *d = streams_of_device(w, record);
 
 	drain_list(w, &d->busy, record->ns);
-	if (apart)
-		drain_list(w, &d->busy_apart, record->ns);
+	if (non_blocking)
+		drain_list(w, &d->busy_non_blocking, record->ns);
 }
 
 void streams_release(struct gpu_work *w)

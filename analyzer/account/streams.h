@@ -1,6 +1,7 @@
 /*
- * analyzer/account/streams.h: the streams of each GPU, as far as the calls tell: which have work outstanding, and
- * what is known to be done. For what accounts for the work (work.h); the operations of a stream are counted.
+ * analyzer/account/streams.h: the streams of each GPU, as far as the calls tell: which have work
+ * outstanding, and what is known to be done. For what accounts for the work (work.h); the
+ * operations of a stream are counted.
  */
 #ifndef CUDASPY_STREAMS_H
 #define CUDASPY_STREAMS_H
@@ -47,19 +48,21 @@ static inline uint64_t streams_outstanding(const struct device_streams *d)
 /* Its stream, or NULL; make: a new one if there is none. */
 struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key, bool make);
 
-/* The stream of that handle on the record's device; not one of the default streams that are each a thread's own. */
+/* The stream of that handle on the record's device; not one of the default streams that are each a
+ * thread's own. */
 struct gpu_stream *streams_named(struct gpu_work *w, const struct record *record, uint64_t handle,
 				 bool make);
 
-/* What tells apart the default streams that are each a thread's own. */
+/* What distinguishes the default streams that are each a thread's own. */
 static inline uint64_t own_stream(const struct thread *thread)
 {
 	return ((uint64_t)thread->index + 1) << 8;
 }
 
 /*
- * The stream that the call works in. last: it is most often the one the thread used last. The key is put together
- * only where it is not: the processor would wait for its halves to be compared as a whole.
+ * The stream that the call works in. last: it is most often the one the thread used last. The key
+ * is put together only where it is not: the processor would wait for its halves to be compared as a
+ * whole.
  */
 static inline struct gpu_stream *streams_of_call(struct gpu_work *w, struct gpu_stream **last,
 						 const struct record *record, bool make)
@@ -98,25 +101,25 @@ static inline struct device_streams *streams_beside(struct gpu_work *w,
 	return &w->devices[stream->key.process * WORK_DEVICES + stream->key.device];
 }
 
-/* The last of its work brings something. */
+/* The host may see something of the last of its work. */
 void streams_bring(struct gpu_work *w, struct gpu_stream *stream);
 
 /* It is one for which the legacy stream does not wait, or no more. */
-void streams_set_apart(struct gpu_work *w, struct gpu_stream *stream, bool apart);
+void streams_set_non_blocking(struct gpu_work *w, struct gpu_stream *stream, bool non_blocking);
 
 static inline void stream_hand_over(struct gpu_work *w, struct device_streams *d,
 				    struct gpu_stream *stream, const struct thread *by, uint64_t ns,
-				    bool brings)
+				    bool host_visible)
 {
 	d->handed_ns = ns;
 	stream->submitted++;
 	stream->by = by;
 	stream->handed_ns = ns;
-	if (unlikely(brings))
+	if (unlikely(host_visible))
 		streams_bring(w, stream);
 }
 
-/* Is it sure that work for the stream begins no turn (legacy_take_turn)? */
+/* Does work for the stream certainly begin no turn (legacy_take_turn)? */
 static inline bool work_begins_no_turn(const struct gpu_work *w, const struct gpu_stream *stream,
 				       const struct record *record)
 {
@@ -126,14 +129,14 @@ static inline bool work_begins_no_turn(const struct gpu_work *w, const struct gp
 	       likely(w->legacy[streams_device_index(record)].was_legacy == legacy);
 }
 
-/* As most calls are: `by` goes on with the stream that it used last, which nobody captures, by a call that only
- * submits. */
+/* As most calls are: `by` goes on with the stream that it used last, which is not captured, by a
+ * call that only submits. */
 static inline bool work_goes_on(const struct gpu_work *w, const struct gpu_stream *stream,
 				const struct record *record, const struct thread *by,
-				const struct call_kind *kind)
+				const struct call_signature *signature)
 {
 	uint8_t device = record->raw->call_head.device;
-	uint64_t handle = kind_stream(kind, record->raw);
+	uint64_t handle = signature_stream(signature, record->raw);
 
 	if (unlikely(handle == 2))
 		handle += own_stream(by);
@@ -145,7 +148,7 @@ static inline bool work_goes_on(const struct gpu_work *w, const struct gpu_strea
 /* That call. It is not the first of its process that hands something over. */
 static inline void work_go_on(struct gpu_work *w, struct gpu_stream *stream,
 			      const struct record *record, const struct thread *by,
-			      const struct call_kind *kind)
+			      const struct call_signature *signature)
 {
 	struct device_streams *d = streams_of_device(w, record);
 
@@ -153,7 +156,7 @@ static inline void work_go_on(struct gpu_work *w, struct gpu_stream *stream,
 	d->handed_over++;
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(w, stream);
-	stream_hand_over(w, d, stream, by, record->ns, kind->brings);
+	stream_hand_over(w, d, stream, by, record->ns, signature->host_visible);
 }
 
 /* Streams that have work, or had some at that time: there may be thousands that had not. */
@@ -161,8 +164,8 @@ static inline struct gpu_stream *streams_first(const struct device_streams *d, u
 {
 	if (d->busy)
 		return d->busy;
-	if (d->busy_apart)
-		return d->busy_apart;
+	if (d->busy_non_blocking)
+		return d->busy_non_blocking;
 	return d->drained && d->drained->drained_ns > begin_ns ? d->drained : NULL;
 }
 
@@ -171,8 +174,8 @@ static inline struct gpu_stream *streams_next(const struct device_streams *d,
 {
 	struct gpu_stream *behind = stream->next;
 
-	if (!behind && stream_is_busy(stream) && !stream->apart)
-		behind = d->busy_apart;
+	if (!behind && stream_is_busy(stream) && !stream->non_blocking)
+		behind = d->busy_non_blocking;
 	if (!behind && stream_is_busy(stream))
 		behind = d->drained;
 	return behind && (stream_is_busy(behind) || behind->drained_ns > begin_ns) ? behind : NULL;
@@ -211,11 +214,13 @@ void streams_forget_event(struct gpu_work *w, const struct record *record);
 void streams_wait_for_event(struct gpu_work *w, const struct record *record,
 			    struct gpu_stream *stream);
 
-/* At that time the first so many of its operations were done, and with them what they had waited for. */
+/* At that time the first so many of its operations were done, and with them what they had waited
+ * for. */
 void stream_drain(struct gpu_work *w, struct gpu_stream *stream, uint64_t done, uint64_t ns);
 
-/* All work of the record's device is done. apart: also of the streams for which the legacy one does not wait. */
-void streams_drain(struct gpu_work *w, const struct record *record, bool apart);
+/* All work of the record's device is done. non_blocking: also of the streams for which the legacy
+ * one does not wait. */
+void streams_drain(struct gpu_work *w, const struct record *record, bool non_blocking);
 
 void streams_release(struct gpu_work *w);
 

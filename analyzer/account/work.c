@@ -1,6 +1,6 @@
 /*
- * analyzer/account/work.c: how much work is outstanding on the GPU. Called by the accounting for each call of
- * the application.
+ * analyzer/account/work.c: how much work is outstanding on the GPU. Called by the accounting for
+ * each call of the application.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,16 +34,17 @@ uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct 
 {
 	const struct gpu_stream *stream = streams_of_call(w, last, record, false);
 
-	return stream ? least(stream_outstanding(stream, record_begin_ns(record)),
-			      stream->submitted - stream->told)
+	return stream ? min_u64(stream_outstanding(stream, record_begin_ns(record)),
+				stream->submitted - stream->told)
 		      : 0;
 }
 
 /*
- * One wait alone, however long, is believed where the count of what is outstanding can be that of a full queue: one
- * holds about 1,020 (expect.h), fewer for work of which each piece takes more room. Far fewer leave room, and far
- * more cannot be: then the program has learnt otherwise than by a wait that work was done (it asked an event, or
- * had a function called), and the count says nothing.
+ * One wait alone, however long, is believed where the count of what is outstanding can be that of a
+ * full queue: one holds about 1,020 (expect.h), fewer for work of which each piece takes more room.
+ * Far fewer leave room, and far more cannot be: then the program has learnt otherwise than by a
+ * wait that work was done (it asked an event, or had a function called), and the count says
+ * nothing.
  */
 #define ALONE_LEAST 512
 #define ALONE_MOST 2048
@@ -88,7 +89,7 @@ static uint64_t before_legacy(struct gpu_work *w, const struct record *record)
 	for (stream = d->busy; stream; stream = stream->next)
 		sum += stream_outstanding(stream, begin_ns);
 	for (stream = d->drained; stream && stream->drained_ns > begin_ns; stream = stream->next)
-		if (!stream->apart)
+		if (!stream->non_blocking)
 			sum += stream_outstanding(stream, begin_ns);
 	return sum;
 }
@@ -134,8 +135,8 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 }
 
 /*
- * For a stream in which somebody did a few things at the begin, and never waited for them, it must be assumed
- * at some time that they are done.
+ * For a stream that got some work at the start, for which no call ever waited, it must be assumed
+ * at some time that this is done.
  */
 #define FORGOTTEN_MOST 4
 #define FORGOTTEN_NS 100000000
@@ -152,7 +153,8 @@ static bool is_forgotten(const struct gpu_stream *stream, const struct record *r
 /* So many streams are looked at for one that is not forgotten. */
 #define FORGOTTEN_LOOKS 256
 
-/* Are more than `most` operations outstanding in the streams of that device? by: of this thread only, unless NULL. */
+/* Are more than `most` operations outstanding in the streams of that device? by: of this thread
+ * only, unless NULL. */
 static bool is_more_to_do(const struct device_streams *d, const struct record *record,
 			  const struct thread *by, uint64_t most)
 {
@@ -181,12 +183,13 @@ bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record
 	return true;
 }
 
-bool work_brings(struct gpu_work *w, const struct record *record)
+bool work_host_visible(struct gpu_work *w, const struct record *record)
 {
-	const struct gpu_stream *stream = streams_of_device(w, record)->brings;
+	const struct gpu_stream *stream = streams_of_device(w, record)->host_visible;
 	unsigned int looks;
 
-	for (looks = 0; stream && looks < FORGOTTEN_LOOKS; stream = stream->brings_next, looks++)
+	for (looks = 0; stream && looks < FORGOTTEN_LOOKS;
+	     stream = stream->host_visible_next, looks++)
 		if (!is_forgotten(stream, record))
 			return true;
 	return false;
@@ -203,8 +206,8 @@ static uint64_t as_named(const struct record *record, uint64_t stream)
 	return stream == 2 + own_stream(record->thread) ? 2 : stream;
 }
 
-/* Comes what is done in stream `behind` after all that was handed to `stream` before? As the record's thread
- * names them. The legacy stream does so with those of which it is known. */
+/* Comes what is done in stream `behind` after all that was handed to `stream` before? As the
+ * record's thread names them. The legacy stream does so with those of which it is known. */
 static bool comes_behind(struct gpu_work *w, const struct record *record, uint64_t behind,
 			 uint64_t stream)
 {
@@ -303,29 +306,29 @@ static void created(struct gpu_work *w, const struct record *record)
 	if (stream->begun) /* of one that is no more */
 		capture_forget(w, stream);
 	stream->capture = (struct capture){0};
-	streams_set_apart(w, stream, op->flags & NON_BLOCKING);
-	stream->blocking = !stream->apart;
+	streams_set_non_blocking(w, stream, op->flags & NON_BLOCKING);
+	stream->blocking = !stream->non_blocking;
 }
 
 /* A call that changes what streams and events there are, and what becomes of work for them. */
 static void see_host_call(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
-			  const struct call_kind *kind)
+			  const struct call_signature *signature)
 {
-	if (kind->does == FUNCTION_BEGINS_CAPTURE || kind->does == FUNCTION_ENDS_CAPTURE)
-		capture_see(w, last, record, kind->does);
-	else if (kind->failed)
+	if (signature->does == FUNCTION_BEGINS_CAPTURE || signature->does == FUNCTION_ENDS_CAPTURE)
+		capture_see(w, last, record, signature->does);
+	else if (signature->failed)
 		return;
-	else if (kind->does == FUNCTION_CREATES_STREAM)
+	else if (signature->does == FUNCTION_CREATES_STREAM)
 		created(w, record);
-	else if (kind->does == FUNCTION_MAKES_EVENT)
+	else if (signature->does == FUNCTION_MAKES_EVENT)
 		streams_forget_event(w, record);
 }
 
-/* The same for all calls of a kind. */
+/* The same for all calls of a signature. */
 static void look_for_views(struct host_view *view, const union spy_any *raw,
-			   const struct call_kind *kind)
+			   const struct call_signature *signature)
 {
-	view->copies |= kind->to_host;
+	view->copies |= signature->to_host;
 	if (raw->other.event != SPY_EV_MEMORY)
 		return;
 	if (raw->memory.op == SPY_MEMOP_ALLOC && raw->memory.kind == SPY_MEM_MANAGED)
@@ -337,65 +340,67 @@ static void look_for_views(struct host_view *view, const union spy_any *raw,
 
 /* The call has handed something over: to its stream, if it has one. Was it work for the GPU? */
 static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
-			  const struct call_kind *kind)
+			  const struct call_signature *signature)
 {
 	struct gpu_stream *own = *last, *stream = streams_of_call(w, last, record, true);
-	bool marks = kind->does == FUNCTION_RECORDS_EVENT;
+	bool marks = signature->does == FUNCTION_RECORDS_EVENT;
 
-	if (unlikely(w->n_capturing) && stream && capture_takes(w, record, stream, kind->does)) {
+	if (unlikely(w->n_capturing) && stream &&
+	    capture_takes(w, record, stream, signature->does)) {
 		if (marks)
 			streams_mark_event(w, record, stream);
 		return false;
 	}
-	if (unlikely(!w->submissions[record->process]) && kind->is_work)
+	if (unlikely(!w->submissions[record->process]) && signature->is_work)
 		w->first_work_ns[record->process] = record->ns;
-	w->submissions[record->process] += kind->is_work;
-	streams_of_device(w, record)->handed_over += kind->is_work;
-	streams_of_device(w, record)->others += (uint64_t)(stream != NULL) - kind->is_work;
+	w->submissions[record->process] += signature->is_work;
+	streams_of_device(w, record)->handed_over += signature->is_work;
+	streams_of_device(w, record)->others += (uint64_t)(stream != NULL) - signature->is_work;
 	if (!stream)
-		return kind->is_work;
-	if (unlikely(stream->blocking || stream->key.stream == 1) && kind->is_work)
-		legacy_take_turn(w, record, stream, own, kind->waited);
+		return signature->is_work;
+	if (unlikely(stream->blocking || stream->key.stream == 1) && signature->is_work)
+		legacy_take_turn(w, record, stream, own, signature->waited);
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(w, stream);
 	stream_hand_over(w, streams_of_device(w, record), stream, record->thread, record->ns,
-			 kind->brings);
-	if (unlikely(kind->does == FUNCTION_SHOWS_OTHERS))
+			 signature->host_visible);
+	if (unlikely(signature->does == FUNCTION_SHOWS_OTHERS))
 		stream->told = stream->submitted;
 	else if (unlikely(marks))
 		streams_mark_event(w, record, stream);
-	else if (unlikely(kind->does == FUNCTION_WAITS_FOR_EVENT))
+	else if (unlikely(signature->does == FUNCTION_WAITS_FOR_EVENT))
 		streams_wait_for_event(w, record, stream);
-	return kind->is_work;
+	return signature->is_work;
 }
 
-static __attribute__((noinline)) bool see(struct gpu_work *w, struct gpu_stream **last,
-					  const struct record *record, const struct call_kind *kind)
+static __attribute__((noinline)) bool work_see_slow(struct gpu_work *w, struct gpu_stream **last,
+						    const struct record *record,
+						    const struct call_signature *signature)
 {
 	bool submitted = false;
 
-	if (kind->does != FUNCTION_OTHER && kind->contract == SPY_CONTRACT_HOST)
-		see_host_call(w, last, record, kind);
-	if (kind->failed)
+	if (signature->does != FUNCTION_OTHER && signature->contract == SPY_CONTRACT_HOST)
+		see_host_call(w, last, record, signature);
+	if (signature->failed)
 		return false;
-	if (unlikely(!kind->met))
-		look_for_views(&w->views[record->process], record->raw, kind);
-	if (kind->submits)
-		submitted = submit(w, last, record, kind);
-	if (kind->waited)
-		drain(w, last, record, kind->waits);
+	if (unlikely(!signature->first_seen))
+		look_for_views(&w->views[record->process], record->raw, signature);
+	if (signature->submits)
+		submitted = submit(w, last, record, signature);
+	if (signature->waited)
+		drain(w, last, record, signature->waits);
 	return submitted;
 }
 
 bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
-	      const struct call_kind *kind)
+	      const struct call_signature *signature)
 {
 	struct gpu_stream *stream = *last;
 
-	if (!kind->only_submits || !kind->met || !stream ||
-	    !work_goes_on(w, stream, record, record->thread, kind) ||
+	if (!signature->only_submits || !signature->first_seen || !stream ||
+	    !work_goes_on(w, stream, record, record->thread, signature) ||
 	    unlikely(!w->submissions[record->process]))
-		return see(w, last, record, kind);
-	work_go_on(w, stream, record, record->thread, kind);
+		return work_see_slow(w, last, record, signature);
+	work_go_on(w, stream, record, record->thread, signature);
 	return true;
 }

@@ -1,13 +1,14 @@
 /*
- * analyzer/account/work.h: how much work is outstanding on the GPU, as far as the calls tell: operations that
- * were handed to a stream and that no synchronising call has waited for since. The trace does not know
- * when the GPU was done with them, so this is an upper bound: zero is certain, more is not.
+ * analyzer/account/work.h: how much work is outstanding on the GPU, as far as the calls tell:
+ * operations that were handed to a stream and that no synchronising call has waited for since. The
+ * trace does not know when the GPU was done with them, so this is an upper bound: zero is certain,
+ * more is not.
  */
 #ifndef CUDASPY_WORK_H
 #define CUDASPY_WORK_H
 
 #include "base/hash.h"
-#include "expect/kinds.h"
+#include "expect/signatures.h"
 #include "trace/model.h"
 
 /* Without padding: it is hashed byte by byte. */
@@ -19,7 +20,8 @@ struct stream_key {
 
 struct gpu_stream;
 
-/* When `at` operations of a stream are done, so are the first `upto` of this one: it waited for an event. */
+/* When `at` operations of a stream are done, so are the first `upto` of this one: it waited for an
+ * event. */
 struct stream_behind {
 	struct gpu_stream *stream; /* NULL: none */
 	uint64_t upto, at;
@@ -36,22 +38,24 @@ struct capture {
 struct gpu_stream {
 	struct stream_key key;
 	uint64_t submitted, done; /* operations so far */
-	const struct thread *by; /* who handed over the last of them, and when */
+	const struct thread *by; /* the thread that handed over the last of them, and when */
 	uint64_t handed_ns;
 	/* submitted, with the last of them that the host may see something of when it is done */
-	uint64_t brings;
-	/* It was made so that it and the legacy default stream wait for each other; that they do not. Of others nobody
-	 * knows. */
-	bool blocking, apart;
+	uint64_t host_visible;
+	/* It was made so that it and the legacy default stream wait for each other; that they do
+	 * not. Of other streams it is unknown. */
+	bool blocking, non_blocking;
 	bool counted; /* in legacy_use.streams */
-	/* What the last wait for them found outstanding, and what was done before; when it ended. */
+	/* What the last wait for them found outstanding, and what was done before; when it
+	 * ended. */
 	uint64_t before_drain, done_before, drained_ns;
 	uint64_t late; /* submitted when a submission last took longer than its own work */
 	/* submitted, with the last of them that told the program how far the stream has come */
 	uint64_t told;
 	struct gpu_stream *prev, *next; /* in a list of its device; prev NULL: in none yet */
-	/* In others: of those whose work has been waited for at all, and of those that bring something. */
-	struct gpu_stream *waited_prev, *waited_next, *brings_prev, *brings_next;
+	/* In others: of those whose work has been waited for at all, and of those with host-visible
+	 * work. */
+	struct gpu_stream *waited_prev, *waited_next, *host_visible_prev, *host_visible_next;
 	struct capture capture; /* in which it takes part, as long as that lasts */
 	uint64_t begun; /* number of the one that has begun in it; 0: none, or it has ended */
 	struct stream_behind behind[STREAM_BEHIND]; /* its last wait for each of some others */
@@ -61,14 +65,15 @@ struct gpu_stream {
 #define LEGACY_STACKS 8
 
 /*
- * Of a process and a device: how the legacy default stream and the streams that wait for it (blocking)
- * stood in each other's way. A turn is work handed to one of them while the other had some outstanding.
+ * Of a process and a device: how the legacy default stream and the streams that wait for it
+ * (blocking) stood in each other's way. A turn is work handed to one of them while the other had
+ * some outstanding.
  */
 struct legacy_use {
 	/* The call that handed the legacy stream its last work. */
 	struct legacy_call {
 		uint32_t fn;
-		uint64_t caller, ns;
+		uint64_t return_address, ns;
 		const struct stack *stack; /* NULL: none */
 	} last;
 	uint64_t turns;
@@ -90,19 +95,20 @@ struct host_view {
 	bool copies; /* has copied something to the host */
 };
 
-/* Of a process and a device. There may be thousands of streams with work that nobody waits for: no call goes through
- * all of them. */
+/* Of a process and a device. There may be thousands of streams with work that no call waits for: no
+ * call goes through all of them. */
 struct device_streams {
 	uint64_t handed_over; /* launches and copies so far */
 	uint64_t handed_ns; /* when anything was handed to a stream */
-	uint64_t
-		others; /* operations of streams that are none of those, less those that went to no stream; it wraps */
+	/* operations of streams that are none of those, less those that went to no stream; it
+	 * wraps */
+	uint64_t others;
 	uint64_t done; /* operations of all streams that were waited for */
-	/* Streams with work outstanding, those that are `apart` for themselves; and those without, the last drained
-	 * first. */
-	struct gpu_stream *busy, *busy_apart, *drained;
+	/* Streams with work outstanding, those that are non_blocking in a list of their own; and
+	 * those without, the last drained first. */
+	struct gpu_stream *busy, *busy_non_blocking, *drained;
 	struct gpu_stream *waited; /* those that were ever drained, the last one first */
-	struct gpu_stream *brings; /* those with work that brings something, the last one first */
+	struct gpu_stream *host_visible; /* those with host-visible work, the last one first */
 };
 
 #define WORK_DEVICES 256
@@ -124,58 +130,62 @@ struct gpu_work {
 void work_init(struct gpu_work *w, const struct model *model);
 void work_release(struct gpu_work *w);
 
-/* Operations outstanding in the call's stream when it began, of which no function on the host has told the program.
- * 0 for a call without a stream. last: of the thread, the stream it used last; NULL at first. */
+/* Operations outstanding in the call's stream when it began, of which no function on the host has
+ * told the program. 0 for a call without a stream. last: of the thread, the stream it used last;
+ * NULL at first. */
 uint64_t work_queued(struct gpu_work *w, struct gpu_stream **last, const struct record *record);
 
 /*
- * A submission to a stream with so much outstanding took so much longer than its own work: because there
- * was no room? Then its neighbours wait, too, or it waits for long, with about as much outstanding as there is room
- * for; one late call among many is something else. To be asked once for each late submission.
+ * A submission to a stream with so much outstanding took so much longer than its own work: because
+ * there was no room? Then its neighbours wait, too, or it waits for long, with about as much
+ * outstanding as there is room for; one late call among many is something else. To be asked once
+ * for each late submission.
  */
 bool work_crowded(struct gpu_stream *stream, uint64_t queued, uint64_t excess_ns);
 
 /* Operations outstanding of those the call may wait for (gpu_waits), when it began: at most; 0 is
- * certain. UINT64_MAX: nobody knows. */
+ * certain. UINT64_MAX: unknown. */
 uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
 		      const struct gpu_waits *waits);
 
 /* Operations outstanding on the call's device when it began, in all streams: at most. */
 uint64_t work_outstanding(struct gpu_work *w, const struct record *record);
 
-/* Will nothing be left to do, on the call's device nor for its thread on another one, when what the call
- * waits for is done? Not for sure: what was handed over and not waited for counts, unless it is little and
- * was long ago. */
+/* Will nothing be left to do, on the call's device nor for its thread on another one, when what the
+ * call waits for is done? Not certainly: what was handed over and not waited for counts, unless it
+ * is little and was long ago. */
 bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
 	       const struct gpu_waits *waits);
 
-/* Will the host see something that was outstanding on the call's device: by copies, by functions that run on
- * the host, by graphs, of which nobody knows what is in them, or by other libraries? */
-bool work_brings(struct gpu_work *w, const struct record *record);
+/* Will the host see something that was outstanding on the call's device: by copies, by functions
+ * that run on the host, by graphs, whose content is unknown, or by other libraries? */
+bool work_host_visible(struct gpu_work *w, const struct record *record);
 
 /* Launches and copies that the record's process has handed to that device. */
 uint64_t work_handed_over(const struct gpu_work *w, const struct record *record, uint8_t device);
 
-/* Began a call of the process then before any work had been handed to a GPU? To be asked when it is over. */
+/* Began a call of the process then before any work had been handed to a GPU? To be asked when it is
+ * over. */
 static inline bool work_starting(const struct gpu_work *w, size_t process, uint64_t begin_ns)
 {
 	return !w->submissions[process] || begin_ns < w->first_work_ns[process];
 }
 
-/* Waits the call for all that was handed to that stream of that device until then? The stream as its own
- * thread's records have it. */
+/* Waits the call for all that was handed to that stream of that device until then? The stream as
+ * its own thread's records have it. */
 bool work_covers(struct gpu_work *w, const struct record *record, const struct gpu_waits *waits,
 		 uint64_t stream, uint8_t device, uint64_t ns);
 
-/* Was nothing handed to the call's device while it lasted? only: the stream that alone had work outstanding when
- * it began, as its own thread's records have it; 0: several had, or none. */
+/* Was nothing handed to the call's device while it lasted? only: the stream that alone had work
+ * outstanding when it began, as its own thread's records have it; 0: several had, or none. */
 bool work_stood_still(struct gpu_work *w, const struct record *record, uint64_t *only);
 
 /* Was anything outstanding on the call's device when it began? */
 bool work_on_device(struct gpu_work *w, const struct record *record);
 
-/* The call has returned: what it handed over, what it waited for. True: it handed work to the GPU. */
+/* The call has returned: what it handed over, what it waited for. True: it handed work to the
+ * GPU. */
 bool work_see(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
-	      const struct call_kind *kind);
+	      const struct call_signature *signature);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * analyzer/base/format.c: numbers as text shows them. Called by tables, and by whoever writes
- * sentences.
+ * analyzer/base/format.c: numbers as text shows them. Called by tables, and where sentences are
+ * written.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * analyzer/base/hash.h: uthash, with a hash made for short keys that are numbers: those of locks, edges and sites,
- * which are looked up for each wait and each finding.
+ * analyzer/base/hash.h: uthash, with a hash made for short keys that are numbers: those of locks,
+ * edges and sites, which are looked up for each wait and each finding.
  */
 #ifndef CUDASPY_HASH_H
 #define CUDASPY_HASH_H

@@ -1,6 +1,6 @@
 /*
- * analyzer/base/lines.c: text on a screen: made harmless, measured, shortened, broken into lines. Called by
- * whatever writes for people.
+ * analyzer/base/lines.c: text on a screen: made harmless, measured, shortened, broken into lines.
+ * Called by whatever writes for people.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +138,7 @@ static bool is_unit(const char *word, size_t n)
 }
 
 /* Bytes of the first word; of a number with its unit, which are not parted. */
-static size_t word_length(const char *text)
+static size_t text_length(const char *text)
 {
 	size_t n = strcspn(text, " "), unit;
 
@@ -155,7 +155,7 @@ void print_words(const char *text, size_t indent, size_t used, size_t width, FIL
 	char *copy = visible(text), *word;
 
 	for (word = copy + strspn(copy, " "); *word; word += strspn(word, " ")) {
-		char *end = word + word_length(word), behind = *end;
+		char *end = word + text_length(word), behind = *end;
 
 		*end = '\0';
 		used = print_word(word, columns_of(word), indent, used, width, out);

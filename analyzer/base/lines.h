@@ -1,5 +1,6 @@
 /*
- * analyzer/base/lines.h: text on a screen: texts from a traced process may be anything, and screens have a width.
+ * analyzer/base/lines.h: text on a screen: texts from a traced process may be anything, and screens
+ * have a width.
  */
 #ifndef CUDASPY_LINES_H
 #define CUDASPY_LINES_H
@@ -10,7 +11,8 @@
 /* Bytes of the UTF-8 character at `text`, and its code; 0: it is none. */
 size_t utf8_character(const char *text, uint32_t *code);
 
-/* Bytes of the character at `text` if a terminal only shows it; 0: it would obey it, or not know it. */
+/* Bytes of the character at `text` if a terminal only shows it; 0: it would obey it, or not know
+ * it. */
 size_t harmless_character(const char *text);
 
 /* A copy in which bytes of all other characters are \x1b and the like. The caller frees. */
@@ -23,13 +25,14 @@ size_t columns_of(const char *text);
 void shorten(char *text, size_t width);
 
 /*
- * Words, made visible, broken into lines of `width` columns that begin with `indent` blanks; `used` columns
- * of the first one are taken already. A word longer than a line is broken, too.
+ * Words, made visible, broken into lines of `width` columns that begin with `indent` blanks; `used`
+ * columns of the first one are taken already. A word longer than a line is broken, too.
  */
 void print_words(const char *text, size_t indent, size_t used, size_t width, FILE *out);
 
-/* Lines of an explanation: each is a paragraph of words; one that begins with blanks goes on below its words,
- * or, if it is a label with two blanks or more behind it, below those of the text there. */
+/* Lines of an explanation: each is a paragraph of words; one that begins with blanks goes on
+ * below its words, or, if it is a label with two blanks or more behind it, below those of the
+ * text there. */
 void print_paragraphs(const char *text, size_t width, FILE *out);
 
 #endif

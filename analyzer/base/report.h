@@ -18,7 +18,7 @@ struct view {
 
 struct report {
 	struct view view;
-	const char *schema; /* "cudaspy-report-1" */
+	const char *schema; /* "cudaspy-report-2" */
 	struct table tables[REPORT_TABLES];
 	size_t n_tables;
 	struct arena arena; /* owns rows and texts */

@@ -91,8 +91,8 @@ const char *table_text(const struct table *t, size_t row, const struct column *c
 uint64_t table_number(const struct table *t, size_t row, const struct column *column);
 const struct table *table_table(const struct table *t, size_t row, const struct column *column);
 
-/* The same for renderers that look for certain values: of the column with that key; NULL or 0 if the
- * table has none, or is NULL. */
+/* The same for renderers that look for certain values: of the column with that key; NULL or 0 if
+ * the table has none, or is NULL. */
 const char *table_text_at(const struct table *t, size_t row, const char *key);
 uint64_t table_number_at(const struct table *t, size_t row, const char *key);
 

@@ -1,5 +1,5 @@
 /*
- * analyzer/base/util.c: memory that does not fail, growing arrays, complaints. Called by everyone.
+ * analyzer/base/util.c: memory that does not fail, growing arrays, warnings. Called by everyone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +88,7 @@ FILE *open_regular(const char *path)
 	else if (!(file = fdopen(fd, "r")))
 		err = errno;
 	if (err && err != ENOENT)
-		complain("%s: %s", path, err == EINVAL ? "not a regular file" : strerror(err));
+		warn("%s: %s", path, err == EINVAL ? "not a regular file" : strerror(err));
 	if (fd >= 0 && !file)
 		close(fd);
 	errno = err;
@@ -104,7 +104,7 @@ int make_parents(const char *path)
 		*slash = '\0';
 		if (mkdir(copy, 0755) && errno != EEXIST) {
 			err = -errno;
-			complain("%s: %s", copy, strerror(errno));
+			warn("%s: %s", copy, strerror(errno));
 		}
 		*slash = '/';
 	}
@@ -117,16 +117,16 @@ int finish_output(FILE *out)
 	errno = 0;
 	if (!fflush(out) && !ferror(out))
 		return 0;
-	complain("%s: %s", out == stdout ? "standard output" : "output", strerror(errno ?: EIO));
+	warn("%s: %s", out == stdout ? "standard output" : "output", strerror(errno ?: EIO));
 	return -EIO;
 }
 
-void complain(const char *format, ...)
+void warn(const char *format, ...)
 {
 	va_list ap;
 	char *text, *shown;
 
-	if (complaints++ >= COMPLAIN_MAX)
+	if (complaints++ >= WARNINGS_MAX)
 		return;
 	va_start(ap, format);
 	text = xvasprintf(format, ap);
@@ -137,13 +137,13 @@ void complain(const char *format, ...)
 	free(text);
 }
 
-void complain_flush(void)
+void warnings_flush(void)
 {
-	if (complaints > COMPLAIN_MAX)
-		fprintf(stderr, "cudaspy: and %u more such lines\n", complaints - COMPLAIN_MAX);
+	if (complaints > WARNINGS_MAX)
+		fprintf(stderr, "cudaspy: and %u more such lines\n", complaints - WARNINGS_MAX);
 }
 
-unsigned int complain_count(void)
+unsigned int warnings_count(void)
 {
 	return complaints;
 }

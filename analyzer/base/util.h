@@ -1,6 +1,6 @@
 /*
  * analyzer/base/util.h: what every file of the analyzer may use: memory that does not fail, growing
- * arrays, the smaller of two numbers, the end of a path, and the one way to complain.
+ * arrays, the smaller of two numbers, the end of a path, and the one way to warn.
  */
 #ifndef CUDASPY_UTIL_H
 #define CUDASPY_UTIL_H
@@ -16,7 +16,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-static inline uint64_t least(uint64_t a, uint64_t b)
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -31,12 +31,12 @@ char *xvasprintf(const char *format, va_list ap) __attribute__((format(printf, 1
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Makes room in an array for one element more than *count. Returns the array, moved or not; the
- * capacity is the next power of two of *count, so nobody has to keep it. The new element is not
+ * capacity is the next power of two of *count, so it need not be kept. The new element is not
  * initialised; the caller raises *count. */
 void *grow(void *array, size_t count, size_t size);
 
 /* Of a path: what is behind the last slash. Of NULL: NULL. */
-static inline const char *last_part(const char *path)
+static inline const char *path_basename(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 
@@ -49,8 +49,8 @@ static inline bool names_file(const char *file)
 	return file && *file && *file != '<';
 }
 
-/* The largest number that all readers of JSON take. Counts and bytes come from records, which may claim anything: their
- * sums end here. */
+/* The largest number that all readers of JSON take. Counts and bytes come from records, which may
+ * claim anything: their sums end here. */
 #define NUMBER_MOST ((uint64_t)INT64_MAX)
 
 static inline uint64_t add_capped(uint64_t a, uint64_t b)
@@ -58,7 +58,7 @@ static inline uint64_t add_capped(uint64_t a, uint64_t b)
 	return a <= NUMBER_MOST && b <= NUMBER_MOST - a ? a + b : NUMBER_MOST;
 }
 
-/* A time that nobody knows; and what it and others are together: unknown, too. */
+/* An unknown time. A sum with one is unknown, too. */
 #define UNKNOWN_NS UINT64_MAX
 static inline uint64_t add_known_ns(uint64_t a, uint64_t b)
 {
@@ -69,25 +69,25 @@ static inline uint64_t add_known_ns(uint64_t a, uint64_t b)
 uint64_t now_ns(void);
 
 /* Opens a regular file for reading; anything else, a pipe above all, might make us wait for ever.
- * NULL with errno set, after a complaint unless there is no such file (ENOENT). */
+ * NULL with errno set, after a warning unless there is no such file (ENOENT). */
 FILE *open_regular(const char *path);
 
-/* Makes the directories that a path leads through. 0, or -errno after a complaint. */
+/* Makes the directories that a path leads through. 0, or -errno after a warning. */
 int make_parents(const char *path);
 
-/* When all is written: did it get there? 0, or -EIO after a complaint. */
+/* When all is written: did it get there? 0, or -EIO after a warning. */
 int finish_output(FILE *out);
 
 /*
  * One line on stderr, "cudaspy: ...". Called by the deepest function that knows the cause; with
- * file and offset where there are any. After COMPLAIN_MAX lines the rest is only counted, and
- * complain_flush says how many were not shown.
+ * file and offset where there are any. After WARNINGS_MAX lines the rest is only counted, and
+ * warnings_flush says how many were not shown.
  */
-#define COMPLAIN_MAX 25
-void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void complain_flush(void);
+#define WARNINGS_MAX 25
+void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void warnings_flush(void);
 /* Lines since the program began; for tests. */
-unsigned int complain_count(void);
+unsigned int warnings_count(void);
 
 /* Texts and small structs that live until arena_release. Start with zeros. */
 struct arena {

@@ -1,13 +1,13 @@
 /*
- * analyzer/blame/blame.c: because of whom. Called by the accounting when a call with waits has returned, or
- * one that others waited at.
+ * analyzer/blame/blame.c: follows waits to their holders and roots. Called by the accounting when a
+ * call with waits has returned, or one that others waited at.
  */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "account/account.h"
 
-/* So many holders a piece of blame goes past at most: a longer chain would be a circle. */
+/* So many links a wait chain has at most: a longer one would be a circle. */
 #define LEVELS_MOST 16
 
 void blame_release(struct blame *b)
@@ -34,8 +34,8 @@ void blame_add_help(const struct blame_edge *root, double help_ns[HELP_NOT + 1])
 	enum processes_help help = blame_processes_help(&root->key);
 	bool one_gpu = root->key.waiter_device == root->key.holder_device;
 
-	help_ns[help] += root->waited_ns - root->spared_ns;
-	help_ns[one_gpu ? HELP_WITH_MPS : HELP_ALONE] += root->spared_ns;
+	help_ns[help] += root->waited_ns - root->avoidable_ns;
+	help_ns[one_gpu ? HELP_WITH_MPS : HELP_ALONE] += root->avoidable_ns;
 }
 
 bool blame_is_stall(const struct blame_key *k, bool across_devices)
@@ -65,12 +65,13 @@ static struct blame_key key_of(const struct blame_origin *o, const struct thread
 				  .inferred = o->inferred};
 }
 
-/* Pairs of calls that are told apart, besides some for each thread and lock: all pairs of 128 threads. */
+/* Pairs of calls that are counted separately, besides some for each thread and lock: all pairs of
+ * 128 threads. */
 #define PAIRS_MOST 16384
 #define PAIRS_EACH 4
 
-/* Of hundreds of threads each waits for each. Beyond so many pairs it is told whose wait it was, and in which call they were
- * who had the lock, but not which of the many threads of their process. */
+/* Of hundreds of threads each waits for each. Beyond so many pairs a sum has the waiter and the
+ * holder's call, but not the holder's thread. */
 static struct blame_edge *edge_of(struct accounting *a, struct blame_edges *edges,
 				  const struct blame_key *key, struct thread *holder)
 {
@@ -87,7 +88,7 @@ static struct blame_edge *edge_of(struct accounting *a, struct blame_edges *edge
 	return edges_get(edges, &many);
 }
 
-/* A wait counts once, in however many pieces it comes. */
+/* A wait counts once, in however many links it comes. */
 static void count_wait(struct blame_edge *edge, const struct blame_origin *o)
 {
 	edge->waits += edge->last_wait != o->wait;
@@ -120,11 +121,11 @@ static void count_stalled(struct accounting *a, const struct blame_origin *o, bo
 	if (call_set_add(across ? &a->blame.stalled_across : &a->blame.stalled, o->call,
 			 o->begin_ns) &&
 	    o->starting)
-		account_of(account_make_caller(a, o->waiter), o->fn)->starting_stalls[across]++;
+		account_of(thread_account_get(a, o->waiter), o->fn)->starting_stalls[across]++;
 }
 
 static void charge_direct(struct accounting *a, const struct blame_origin *o,
-			  const struct lock *lock, const struct segment *s)
+			  const struct lock *lock, const struct hold_interval *s)
 {
 	struct blame_key key = key_of(o, s->holder, s->fn, s->device);
 	struct blame_edge *edge;
@@ -135,19 +136,19 @@ static void charge_direct(struct accounting *a, const struct blame_origin *o,
 	edge->waited_ns += (double)(s->end_ns - s->begin_ns);
 }
 
-static void charge_victim(struct blame *b, const struct blame_origin *o, struct thread *thread,
-			  uint32_t fn, uint8_t device, enum cause cause, double ns)
+static void charge_worst_call(struct blame *b, const struct blame_origin *o, struct thread *thread,
+			      uint32_t fn, uint8_t device, enum cause cause, double ns)
 {
-	struct victim_root *root, *smallest;
+	struct worst_call_root *root, *smallest;
 	size_t i, j;
 
-	for (i = 0; i < VICTIMS && b->victims[i].serial != o->serial; i++)
+	for (i = 0; i < WORST_CALLS && b->worst_calls[i].serial != o->serial; i++)
 		;
-	if (i == VICTIMS)
+	if (i == WORST_CALLS)
 		return;
-	smallest = &b->victims[i].roots[0];
-	for (j = 0; j < VICTIM_ROOTS; j++) {
-		root = &b->victims[i].roots[j];
+	smallest = &b->worst_calls[i].roots[0];
+	for (j = 0; j < WORST_CALL_ROOTS; j++) {
+		root = &b->worst_calls[i].roots[j];
 		if (root->ns > 0 && root->lock == o->lock && root->thread == thread &&
 		    root->fn == fn && root->cause == cause) {
 			root->ns += ns;
@@ -157,12 +158,13 @@ static void charge_victim(struct blame *b, const struct blame_origin *o, struct 
 			smallest = root;
 	}
 	if (ns > smallest->ns)
-		*smallest = (struct victim_root){o->lock, thread, fn, device, (uint8_t)cause, ns};
+		*smallest =
+			(struct worst_call_root){o->lock, thread, fn, device, (uint8_t)cause, ns};
 }
 
 static void charge_shares(struct accounting *a, const struct blame_origin *o, struct thread *thread,
 			  uint32_t fn, uint8_t device, enum cause cause, double ns,
-			  double spared_ns)
+			  double avoidable_ns)
 {
 	struct blame_key key = key_of(o, thread, fn, device);
 	struct blame_edge *edge;
@@ -170,12 +172,12 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 	if (ns <= 0)
 		return;
 	ns *= o->weight;
-	spared_ns *= o->weight;
+	avoidable_ns *= o->weight;
 	key.cause = (uint8_t)cause;
 	edge = edge_of(a, &a->blame.roots, &key, thread);
 	count_wait(edge, o);
 	edge->waited_ns += ns;
-	edge->spared_ns += spared_ns;
+	edge->avoidable_ns += avoidable_ns;
 	if (unlikely(o->starting))
 		edge->starting_ns += ns;
 	if (o->working)
@@ -187,7 +189,7 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 	if (o->serial && thread && o->weight != 1)
 		thread = model_many(a->model, thread->process); /* as known_holder */
 	if (o->serial)
-		charge_victim(&a->blame, o, thread, fn, device, cause, ns);
+		charge_worst_call(&a->blame, o, thread, fn, device, cause, ns);
 }
 
 static void charge_root(struct accounting *a, const struct blame_origin *o, struct thread *thread,
@@ -198,16 +200,16 @@ static void charge_root(struct accounting *a, const struct blame_origin *o, stru
 
 /* ---- to the root ---------------------------------------------------------------------------- */
 
-static void follow(struct accounting *a, const struct blame_piece *piece);
+static void follow(struct accounting *a, const struct wait_chain_link *link);
 
 /* What others waited for at a call that is a case of some problem. */
-static void charge_site(struct accounting *a, const struct blame_piece *piece,
-			const struct finished *f, uint64_t ns)
+static void charge_site(struct accounting *a, const struct wait_chain_link *link,
+			const struct completed_call *f, uint64_t ns)
 {
-	const struct blame_origin *o = &piece->origin;
+	const struct blame_origin *o = &link->origin;
 
 	if (f->site && o->waiter != f->thread)
-		a->observer->others(
+		a->observer->on_others_wait(
 			f->site, &(struct kept_waiting){.waiter = o->waiter,
 							.ns = (double)ns * o->weight,
 							.sure = !o->awaits,
@@ -232,31 +234,31 @@ static const struct {
 };
 /* clang-format on */
 
-/* Time of a call in which the probes saw nothing, or of which is forgotten what they saw. Its own work first: a short
- * stretch is the short part of it. */
-static void charge_rest(struct accounting *a, const struct blame_piece *piece,
-			const struct finished *f, uint64_t ns)
+/* Time of a call in which the probes saw nothing, or of which is forgotten what they saw. Its own
+ * work first: a short stretch is the short part of it. */
+static void charge_rest(struct accounting *a, const struct wait_chain_link *link,
+			const struct completed_call *f, uint64_t ns)
 {
-	uint64_t parts[ARRAY_SIZE(reasons)], others = 0, own = finished_ns(f, BUCKET_OWN);
+	uint64_t parts[ARRAY_SIZE(reasons)], others = 0, own = completed_ns(f, BUCKET_OWN);
 	size_t i;
 
-	charge_site(a, piece, f, ns);
+	charge_site(a, link, f, ns);
 	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
 		bool seen = reasons[i].bucket == BUCKET_IOCTL && f->n_waits;
 
-		parts[i] = seen ? 0 : finished_ns(f, reasons[i].bucket);
+		parts[i] = seen ? 0 : completed_ns(f, reasons[i].bucket);
 		others += parts[i];
 	}
 	if (!others || ns < own)
 		own = ns;
-	charge_root(a, &piece->origin, f->thread, f->fn, f->device, CAUSE_OWN, (double)own);
+	charge_root(a, &link->origin, f->thread, f->fn, f->device, CAUSE_OWN, (double)own);
 	for (i = 0; i < ARRAY_SIZE(reasons) && others; i++) {
 		double share = (double)(ns - own) / (double)others;
 
-		charge_shares(a, &piece->origin, f->thread, f->fn, f->device, reasons[i].cause,
+		charge_shares(a, &link->origin, f->thread, f->fn, f->device, reasons[i].cause,
 			      share * (double)parts[i],
 			      reasons[i].cause == CAUSE_IOCTL && parts[i]
-				      ? share * (double)f->spared_ns
+				      ? share * (double)f->avoidable_ns
 				      : 0);
 	}
 }
@@ -270,24 +272,24 @@ static uint64_t overlap(uint64_t begin, uint64_t end, uint64_t from, uint64_t to
 }
 
 /* Before, between or after the holder's calls, as far as we know them. */
-static void charge_outside(struct accounting *a, const struct blame_piece *piece, uint64_t ns)
+static void charge_outside(struct accounting *a, const struct wait_chain_link *link, uint64_t ns)
 {
-	charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device,
-		    piece->holder ? CAUSE_OWN : CAUSE_UNKNOWN, (double)ns);
+	charge_root(a, &link->origin, link->holder, link->fn, link->device,
+		    link->holder ? CAUSE_OWN : CAUSE_UNKNOWN, (double)ns);
 }
 
-/* While a lock is being handed over, what its last holder does is nobody's business. */
-static void follow_segment(struct accounting *a, const struct blame_piece *piece,
-			   const struct segment *s)
+/* While a lock is being handed over, what its last holder does has no part in it. */
+static void follow_interval(struct accounting *a, const struct wait_chain_link *link,
+			    const struct hold_interval *s)
 {
 	if (s->handover)
-		charge_outside(a, piece, piece->end_ns - piece->begin_ns);
+		charge_outside(a, link, link->end_ns - link->begin_ns);
 	else
-		follow(a, piece);
+		follow(a, link);
 }
 
-/* The first of n structures, one behind the other in time, whose end_ns (at that offset) lies behind `ns`: a call may have
- * thousands of waits, and a wait hundreds of segments. */
+/* The first of n structures, one behind the other in time, whose end_ns (at that offset) lies
+ * behind `ns`: a call may have thousands of waits, and a wait hundreds of hold intervals. */
 static size_t first_after(const void *all, size_t n, size_t bytes, size_t offset, uint64_t ns)
 {
 	size_t low = 0, high = n;
@@ -304,88 +306,89 @@ static size_t first_after(const void *all, size_t n, size_t bytes, size_t offset
 	return low;
 }
 
-static size_t first_segment(const struct waited *w, uint64_t ns)
+static size_t first_interval(const struct wait *w, uint64_t ns)
 {
-	return first_after(w->segments, w->n_segments, sizeof(*w->segments),
-			   offsetof(struct segment, end_ns), ns);
+	return first_after(w->intervals, w->n_intervals, sizeof(*w->intervals),
+			   offsetof(struct hold_interval, end_ns), ns);
 }
 
-static size_t first_wait(const struct finished *f, uint64_t ns)
+static size_t first_wait(const struct completed_call *f, uint64_t ns)
 {
-	return first_after(f->waits, f->n_waits, sizeof(*f->waits), offsetof(struct waited, end_ns),
+	return first_after(f->waits, f->n_waits, sizeof(*f->waits), offsetof(struct wait, end_ns),
 			   ns);
 }
 
-/* Of a sample, what the holder did is asked for the time around its moment, for which the lock is known to have been the
- * holder's. */
-static void look_at_sample(struct blame_piece *piece, const struct segment *s)
+/* Of a sample, what the holder did is asked for the time around its moment, for which the lock is
+ * known to have been the holder's. */
+static void look_at_sample(struct wait_chain_link *link, const struct hold_interval *s)
 {
 	if (likely(!s->seen_end_ns))
 		return;
-	piece->origin.weight *= (double)(piece->end_ns - piece->begin_ns) /
-				(double)(s->seen_end_ns - s->seen_begin_ns);
-	piece->begin_ns = s->seen_begin_ns;
-	piece->end_ns = s->seen_end_ns;
+	link->origin.weight *= (double)(link->end_ns - link->begin_ns) /
+			       (double)(s->seen_end_ns - s->seen_begin_ns);
+	link->begin_ns = s->seen_begin_ns;
+	link->end_ns = s->seen_end_ns;
 }
 
-/* The holder was itself waiting for a lock: the blame goes on to those who had that one. */
-static void go_on(struct accounting *a, const struct blame_piece *piece, const struct waited *w)
+/* The holder was itself waiting for a lock: the blame goes on to the holders of that one. */
+static void go_on(struct accounting *a, const struct wait_chain_link *link, const struct wait *w)
 {
 	size_t i;
 
-	for (i = first_segment(w, piece->begin_ns); i < w->n_segments; i++) {
-		const struct segment *s = &w->segments[i];
-		struct blame_piece next = *piece;
+	for (i = first_interval(w, link->begin_ns); i < w->n_intervals; i++) {
+		const struct hold_interval *s = &w->intervals[i];
+		struct wait_chain_link next = *link;
 
-		if (s->begin_ns >= piece->end_ns)
+		if (s->begin_ns >= link->end_ns)
 			break;
-		if (!overlap(s->begin_ns, s->end_ns, piece->begin_ns, piece->end_ns))
+		if (!overlap(s->begin_ns, s->end_ns, link->begin_ns, link->end_ns))
 			continue;
-		next.begin_ns = s->begin_ns > piece->begin_ns ? s->begin_ns : piece->begin_ns;
-		next.end_ns = s->end_ns < piece->end_ns ? s->end_ns : piece->end_ns;
+		next.begin_ns = s->begin_ns > link->begin_ns ? s->begin_ns : link->begin_ns;
+		next.end_ns = s->end_ns < link->end_ns ? s->end_ns : link->end_ns;
 		look_at_sample(&next, s);
 		next.holder = s->holder;
 		next.fn = s->fn;
 		next.device = s->device;
 		next.level++;
 		next.origin.inferred |= !s->measured;
-		follow_segment(a, &next, s);
+		follow_interval(a, &next, s);
 	}
 }
 
-/* The stretch [begin, end) of a piece, inside a call that has returned. */
-static void charge_call(struct accounting *a, const struct blame_piece *piece,
-			const struct finished *f, uint64_t begin_ns, uint64_t end_ns)
+/* The stretch [begin, end) of a link, inside a call that has returned. */
+static void charge_call(struct accounting *a, const struct wait_chain_link *link,
+			const struct completed_call *f, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct blame_piece part = *piece;
+	struct wait_chain_link part = *link;
 	uint64_t rest_ns = end_ns - begin_ns, ns;
 	size_t i;
 
 	part.begin_ns = begin_ns;
 	part.end_ns = end_ns;
 	for (i = first_wait(f, begin_ns); i < f->n_waits && f->waits[i].begin_ns < end_ns; i++) {
-		const struct waited *w = &f->waits[i];
+		const struct wait *w = &f->waits[i];
 
 		ns = overlap(w->begin_ns, w->end_ns, begin_ns, end_ns);
 		if (ns > rest_ns)
 			ns = rest_ns;
-		if (!ns || (w->lock ? !w->n_segments : w->kind != SPY_WAIT_IOCTL))
+		if (!ns || (w->lock ? !w->n_intervals : w->kind != SPY_WAIT_IOCTL))
 			continue;
 		rest_ns -= ns;
 		if (w->lock) {
 			go_on(a, &part, w);
 			continue;
 		}
-		charge_site(a, piece, f, ns);
-		charge_shares(a, &piece->origin, f->thread, f->fn, f->device, CAUSE_IOCTL,
-			      (double)ns, (double)ns * (double)w->spared_behind);
+		charge_site(a, link, f, ns);
+		charge_shares(a, &link->origin, f->thread, f->fn, f->device, CAUSE_IOCTL,
+			      (double)ns, (double)ns * (double)w->avoidable_behind);
 	}
 	if (rest_ns)
-		charge_rest(a, piece, f, rest_ns);
+		charge_rest(a, link, f, rest_ns);
 }
 
-/* When the holder made calls that are forgotten, one by one. He had the lock, so none of it was a wait for it. */
-static void charge_history(struct accounting *a, const struct blame_piece *piece,
+/* When the holder made calls that are forgotten, one by one. The holder had the lock, so none of it
+ * was a wait for it. */
+static void charge_history(struct accounting *a, const struct wait_chain_link *link,
 			   const struct history *history, uint64_t begin_ns, uint64_t end_ns)
 {
 	double rest_ns = (double)(end_ns - begin_ns);
@@ -402,52 +405,52 @@ static void charge_history(struct accounting *a, const struct blame_piece *piece
 
 			part_ns = part_ns < rest_ns ? part_ns : rest_ns;
 			rest_ns -= part_ns;
-			charge_shares(a, &piece->origin, piece->holder, piece->fn, piece->device,
+			charge_shares(a, &link->origin, link->holder, link->fn, link->device,
 				      reasons[j].cause, part_ns,
-				      module && part_ns > 0 ? ns * era->spared_ns / all_ns : 0);
+				      module && part_ns > 0 ? ns * era->avoidable_ns / all_ns : 0);
 		}
 	}
-	charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device, CAUSE_OWN, rest_ns);
+	charge_root(a, &link->origin, link->holder, link->fn, link->device, CAUSE_OWN, rest_ns);
 }
 
 /* Before the holder's call of that number, or between it and the one before. */
-static void charge_before(struct accounting *a, const struct blame_piece *piece,
-			  const struct caller *holder, uint64_t number, uint64_t end_ns)
+static void charge_before(struct accounting *a, const struct wait_chain_link *link,
+			  const struct thread_account *holder, uint64_t number, uint64_t end_ns)
 {
-	if (holder->n_finished - number == holder->ring_size)
-		charge_history(a, piece, holder->history, piece->begin_ns, end_ns);
+	if (holder->n_completed - number == holder->ring_size)
+		charge_history(a, link, holder->history, link->begin_ns, end_ns);
 	else
-		charge_outside(a, piece, end_ns - piece->begin_ns);
+		charge_outside(a, link, end_ns - link->begin_ns);
 }
 
-static void put_off(struct caller *holder, const struct blame_piece *piece)
+static void defer(struct thread_account *holder, const struct wait_chain_link *link)
 {
-	holder->pieces = grow(holder->pieces, holder->n_pieces, sizeof(*holder->pieces));
-	holder->pieces[holder->n_pieces++] = *piece;
+	holder->deferred = grow(holder->deferred, holder->n_deferred, sizeof(*holder->deferred));
+	holder->deferred[holder->n_deferred++] = *link;
 }
 
-/* Divides a piece among the holder's calls; what lies behind the last of them waits at the one in
- * progress. */
-static void follow(struct accounting *a, const struct blame_piece *piece)
+/* Divides a link among the holder's calls; what lies behind the last of them is deferred to the one
+ * in progress. */
+static void follow(struct accounting *a, const struct wait_chain_link *link)
 {
-	struct caller *holder = piece->holder ? account_caller(a, piece->holder) : NULL;
-	struct blame_piece left = *piece;
+	struct thread_account *holder = link->holder ? thread_account_of(a, link->holder) : NULL;
+	struct wait_chain_link left = *link;
 	uint64_t number;
 
-	if (!holder || piece->level > LEVELS_MOST) {
-		if (piece->level > LEVELS_MOST)
-			charge_root(a, &piece->origin, piece->holder, piece->fn, piece->device,
-				    CAUSE_LOCK, (double)(piece->end_ns - piece->begin_ns));
+	if (!holder || link->level > LEVELS_MOST) {
+		if (link->level > LEVELS_MOST)
+			charge_root(a, &link->origin, link->holder, link->fn, link->device,
+				    CAUSE_LOCK, (double)(link->end_ns - link->begin_ns));
 		else
-			charge_outside(a, piece, piece->end_ns - piece->begin_ns);
+			charge_outside(a, link, link->end_ns - link->begin_ns);
 		return;
 	}
-	number = holder->n_finished;
-	while (number && holder->n_finished - number < holder->ring_size &&
-	       account_finished(holder, number - 1)->end_ns > piece->begin_ns)
+	number = holder->n_completed;
+	while (number && holder->n_completed - number < holder->ring_size &&
+	       completed_call_at(holder, number - 1)->end_ns > link->begin_ns)
 		number--;
-	for (; number < holder->n_finished && left.begin_ns < left.end_ns; number++) {
-		const struct finished *f = account_finished(holder, number);
+	for (; number < holder->n_completed && left.begin_ns < left.end_ns; number++) {
+		const struct completed_call *f = completed_call_at(holder, number);
 		uint64_t end_ns = f->end_ns < left.end_ns ? f->end_ns : left.end_ns;
 
 		if (f->begin_ns >= left.end_ns)
@@ -456,30 +459,30 @@ static void follow(struct accounting *a, const struct blame_piece *piece)
 			charge_before(a, &left, holder, number, f->begin_ns);
 			left.begin_ns = f->begin_ns;
 		}
-		charge_call(a, piece, f, left.begin_ns, end_ns);
+		charge_call(a, link, f, left.begin_ns, end_ns);
 		left.begin_ns = end_ns;
 	}
 	if (left.begin_ns >= left.end_ns)
 		return;
-	if (number < holder->n_finished)
+	if (number < holder->n_completed)
 		charge_before(a, &left, holder, number, left.end_ns);
 	else
-		put_off(holder, &left);
+		defer(holder, &left);
 }
 
-void blame_arrivals(struct accounting *a, struct caller *caller)
+void blame_resolve_deferred(struct accounting *a, struct thread_account *account)
 {
-	struct blame_piece *pieces = caller->pieces;
-	size_t n = caller->n_pieces, i;
+	struct wait_chain_link *links = account->deferred;
+	size_t n = account->n_deferred, i;
 
-	caller->pieces = NULL;
-	caller->n_pieces = 0;
+	account->deferred = NULL;
+	account->n_deferred = 0;
 	for (i = 0; i < n; i++)
-		follow(a, &pieces[i]);
-	free(pieces);
+		follow(a, &links[i]);
+	free(links);
 }
 
-/* Had it not returned when the trace ends? Then nobody knows what the call was doing. */
+/* Had it not returned when the trace ends? Then it is unknown what the call was doing. */
 static bool in_flight(const struct thread *thread)
 {
 	const struct board *board = &thread->process->trace->board;
@@ -495,24 +498,24 @@ void blame_finish(struct accounting *a)
 {
 	size_t i, j;
 
-	for (i = 0; i < a->n_callers; i++) {
-		struct caller *c = a->callers[i];
+	for (i = 0; i < a->n_thread_accounts; i++) {
+		struct thread_account *c = a->thread_accounts[i];
 		enum cause cause =
-			c && c->n_pieces && in_flight(c->thread) ? CAUSE_UNKNOWN : CAUSE_OWN;
+			c && c->n_deferred && in_flight(c->thread) ? CAUSE_UNKNOWN : CAUSE_OWN;
 
-		for (j = 0; c && j < c->n_pieces; j++)
-			charge_root(a, &c->pieces[j].origin, c->thread, c->pieces[j].fn,
-				    c->pieces[j].device, cause,
-				    (double)(c->pieces[j].end_ns - c->pieces[j].begin_ns));
+		for (j = 0; c && j < c->n_deferred; j++)
+			charge_root(a, &c->deferred[j].origin, c->thread, c->deferred[j].fn,
+				    c->deferred[j].device, cause,
+				    (double)(c->deferred[j].end_ns - c->deferred[j].begin_ns));
 	}
 }
 
-static bool is_working(const struct accounting *a, const struct finished *call)
+static bool is_working(const struct accounting *a, const struct completed_call *call)
 {
 	return phase_has(&a->expect->phases, call->thread->process->trace->index, call->end_ns);
 }
 
-static bool is_starting(const struct accounting *a, const struct finished *call)
+static bool is_starting(const struct accounting *a, const struct completed_call *call)
 {
 	return work_starting(&a->work, call->thread->process->trace->index, call->begin_ns);
 }
@@ -520,31 +523,32 @@ static bool is_starting(const struct accounting *a, const struct finished *call)
 /* ---- without probes ------------------------------------------------------------------------- */
 
 /* Of a call's time, the part that it was not held up by others itself. */
-static double own_part(const struct finished *f)
+static double own_part(const struct completed_call *f)
 {
-	uint64_t held = finished_ns(f, BUCKET_LOCK) + finished_ns(f, BUCKET_UNEXPLAINED);
+	uint64_t held = completed_ns(f, BUCKET_LOCK) + completed_ns(f, BUCKET_UNEXPLAINED);
 	uint64_t duration = f->end_ns - f->begin_ns;
 
 	return duration > held ? (double)(duration - held) / (double)duration : 0;
 }
 
-/* The call of another thread of the process that covers most of this one's unexplained time, and does
- * something of its own meanwhile. */
-static const struct finished *in_the_way(const struct accounting *a, const struct finished *call)
+/* The call of another thread of the process that covers most of this one's unexplained time, and
+ * does something of its own meanwhile. */
+static const struct completed_call *in_the_way(const struct accounting *a,
+					       const struct completed_call *call)
 {
-	const struct finished *best = NULL;
-	uint64_t lost_ns = finished_ns(call, BUCKET_UNEXPLAINED), number;
+	const struct completed_call *best = NULL;
+	uint64_t lost_ns = completed_ns(call, BUCKET_UNEXPLAINED), number;
 	double most = 0.7 * (double)lost_ns;
 	size_t i;
 
-	for (i = 0; i < a->n_callers; i++) {
-		const struct caller *c = a->callers[i];
+	for (i = 0; i < a->n_thread_accounts; i++) {
+		const struct thread_account *c = a->thread_accounts[i];
 
 		if (!c || c->thread == call->thread || c->thread->process != call->thread->process)
 			continue;
-		for (number = c->n_finished; number && c->n_finished - number < c->ring_size;
+		for (number = c->n_completed; number && c->n_completed - number < c->ring_size;
 		     number--) {
-			const struct finished *f = account_finished(c, number - 1);
+			const struct completed_call *f = completed_call_at(c, number - 1);
 			double ns;
 
 			if (f->end_ns <= call->begin_ns)
@@ -560,16 +564,17 @@ static const struct finished *in_the_way(const struct accounting *a, const struc
 	return best;
 }
 
-bool blame_infer(struct accounting *a, const struct finished *call, struct blame_piece *piece)
+bool blame_infer(struct accounting *a, const struct completed_call *call,
+		 struct wait_chain_link *link)
 {
-	const struct finished *holder = in_the_way(a, call);
-	const struct victim *victim = blame_victim_of(&a->blame, call);
+	const struct completed_call *holder = in_the_way(a, call);
+	const struct worst_call *worst_call = blame_worst_call_of(&a->blame, call);
 
 	if (!holder)
 		return false;
-	*piece = (struct blame_piece){
+	*link = (struct wait_chain_link){
 		.origin = {.waiter = call->thread,
-			   .serial = victim ? victim->serial : 0,
+			   .serial = worst_call ? worst_call->serial : 0,
 			   .fn = call->fn,
 			   .device = call->device,
 			   .awaits = call->awaits,
@@ -589,35 +594,35 @@ bool blame_infer(struct accounting *a, const struct finished *call, struct blame
 	return true;
 }
 
-/* Who was in the way of one of the worst calls. */
-static void name_inferred(struct blame *b, const struct blame_piece *piece)
+/* The call that was in the way of one of the worst calls. */
+static void name_inferred(struct blame *b, const struct wait_chain_link *link)
 {
 	size_t i;
 
-	for (i = 0; piece->origin.serial && i < VICTIMS; i++) {
-		struct victim *v = &b->victims[i];
+	for (i = 0; link->origin.serial && i < WORST_CALLS; i++) {
+		struct worst_call *v = &b->worst_calls[i];
 
-		if (v->serial != piece->origin.serial)
+		if (v->serial != link->origin.serial)
 			continue;
 		v->inferred = true;
-		v->holder = piece->holder;
-		v->holder_fn = piece->fn;
-		v->holder_device = piece->device;
-		v->held_ns = piece->end_ns - piece->begin_ns;
+		v->holder = link->holder;
+		v->holder_fn = link->fn;
+		v->holder_device = link->device;
+		v->held_ns = link->end_ns - link->begin_ns;
 	}
 }
 
-void blame_conclude(struct accounting *a, const struct blame_piece *piece)
+void blame_conclude(struct accounting *a, const struct wait_chain_link *link)
 {
-	const struct segment s = {.holder = piece->holder,
-				  .begin_ns = piece->begin_ns,
-				  .end_ns = piece->end_ns,
-				  .fn = piece->fn,
-				  .device = piece->device};
+	const struct hold_interval s = {.holder = link->holder,
+					.begin_ns = link->begin_ns,
+					.end_ns = link->end_ns,
+					.fn = link->fn,
+					.device = link->device};
 
-	charge_direct(a, &piece->origin, NULL, &s);
-	name_inferred(&a->blame, piece);
-	follow(a, piece);
+	charge_direct(a, &link->origin, NULL, &s);
+	name_inferred(&a->blame, link);
+	follow(a, link);
 }
 
 /* ---- a call's waits ------------------------------------------------------------------------- */
@@ -633,12 +638,13 @@ struct held {
 };
 
 /* Samples tell what kind of holders a wait had, and not for how long each. */
-static struct thread *known_holder(struct accounting *a, const struct segment *s)
+static struct thread *known_holder(struct accounting *a, const struct hold_interval *s)
 {
 	return s->seen_end_ns && s->holder ? model_many(a->model, s->holder->process) : s->holder;
 }
 
-static void add_held(struct accounting *a, struct held *held, size_t *n, const struct segment *s)
+static void add_held(struct accounting *a, struct held *held, size_t *n,
+		     const struct hold_interval *s)
 {
 	struct thread *holder = known_holder(a, s);
 	size_t i;
@@ -655,9 +661,9 @@ static void add_held(struct accounting *a, struct held *held, size_t *n, const s
 	held[i].ns += s->end_ns - s->begin_ns;
 }
 
-/* Which lock the call waited for longest. Few calls wait for more than one or two. Who wakes others when he gives a lock
- * back has not waited for it. */
-static void name_lock(struct victim *v, const struct finished *call)
+/* Which lock the call waited for longest. Few calls wait for more than one or two. A thread that
+ * wakes others as it releases a lock has not waited for it. */
+static void name_lock(struct worst_call *v, const struct completed_call *call)
 {
 	size_t i, j;
 
@@ -665,7 +671,7 @@ static void name_lock(struct victim *v, const struct finished *call)
 		const struct lock *lock = call->waits[i].lock;
 		uint64_t ns = 0;
 
-		if (!call->waits[i].n_segments || lock == v->lock)
+		if (!call->waits[i].n_intervals || lock == v->lock)
 			continue;
 		for (j = i; j < call->n_waits; j++)
 			ns += call->waits[j].lock == lock ? call->waits[j].ns : 0;
@@ -676,15 +682,16 @@ static void name_lock(struct victim *v, const struct finished *call)
 	}
 }
 
-static void name_holder(struct accounting *a, struct victim *v, const struct finished *call)
+static void name_holder(struct accounting *a, struct worst_call *v,
+			const struct completed_call *call)
 {
 	struct held held[HOLDERS_MOST];
 	size_t i, j, n = 0;
 
 	name_lock(v, call);
 	for (i = 0; i < call->n_waits; i++)
-		for (j = 0; call->waits[i].lock == v->lock && j < call->waits[i].n_segments; j++)
-			add_held(a, held, &n, &call->waits[i].segments[j]);
+		for (j = 0; call->waits[i].lock == v->lock && j < call->waits[i].n_intervals; j++)
+			add_held(a, held, &n, &call->waits[i].intervals[j]);
 	for (i = 0; i < n; i++) {
 		if (held[i].ns <= v->held_ns)
 			continue;
@@ -696,15 +703,15 @@ static void name_holder(struct accounting *a, struct victim *v, const struct fin
 }
 
 /* What it waited for that is no lock, by sort. */
-static void name_sleep(struct victim *v, const struct finished *call)
+static void name_sleep(struct worst_call *v, const struct completed_call *call)
 {
 	uint64_t sums[SPY_WAIT_KINDS] = {0};
 	size_t i;
 
 	for (i = 0; i < call->n_waits; i++) {
-		const struct waited *w = &call->waits[i];
+		const struct wait *w = &call->waits[i];
 
-		if (!waited_asleep(w) || w->kind >= SPY_WAIT_KINDS)
+		if (!wait_asleep(w) || w->kind >= SPY_WAIT_KINDS)
 			continue;
 		sums[w->kind] += w->ns;
 		if (sums[w->kind] <= v->slept_ns)
@@ -714,36 +721,36 @@ static void name_sleep(struct victim *v, const struct finished *call)
 	}
 }
 
-static void blame_segment(struct accounting *a, const struct blame_origin *origin,
-			  const struct waited *w, const struct segment *s)
+static void blame_interval(struct accounting *a, const struct blame_origin *origin,
+			   const struct wait *w, const struct hold_interval *s)
 {
-	struct blame_piece piece = {.origin = *origin,
-				    .holder = s->holder,
-				    .begin_ns = s->begin_ns,
-				    .end_ns = s->end_ns,
-				    .fn = s->fn,
-				    .device = s->device};
+	struct wait_chain_link link = {.origin = *origin,
+				       .holder = s->holder,
+				       .begin_ns = s->begin_ns,
+				       .end_ns = s->end_ns,
+				       .fn = s->fn,
+				       .device = s->device};
 
-	piece.origin.inferred = !s->measured;
-	charge_direct(a, &piece.origin, w->lock, s);
-	look_at_sample(&piece, s);
-	follow_segment(a, &piece, s);
+	link.origin.inferred = !s->measured;
+	charge_direct(a, &link.origin, w->lock, s);
+	look_at_sample(&link, s);
+	follow_interval(a, &link, s);
 }
 
 /*
- * A lock that was free all the time is nobody's fault: the thread had to be woken, or to get a CPU. But for longer than
- * that takes somebody had it whom nobody saw.
+ * For a lock that was free all the time no thread is to blame: the thread had to be woken, or to
+ * get a CPU. But if it took longer than that, a thread had it that was not seen.
  */
 #define FREE_MOST_NS 1000000
 
-static bool was_free(const struct waited *w, const struct segment *s)
+static bool was_free(const struct wait *w, const struct hold_interval *s)
 {
 	uint64_t ns = s->end_ns - s->begin_ns;
 
-	return s->handover && !s->holder && ns - least(w->loss.lacked_ns, ns) < FREE_MOST_NS;
+	return s->handover && !s->holder && ns - min_u64(w->loss.lacked_ns, ns) < FREE_MOST_NS;
 }
 
-void blame_waits(struct accounting *a, const struct finished *call, uint64_t serial)
+void blame_waits(struct accounting *a, const struct completed_call *call, uint64_t serial)
 {
 	struct blame_origin origin = {.waiter = call->thread,
 				      .fn = call->fn,
@@ -760,27 +767,27 @@ void blame_waits(struct accounting *a, const struct finished *call, uint64_t ser
 	for (i = 0; i < call->n_waits; i++) {
 		origin.wait = ++a->blame.waits;
 		origin.lock = call->waits[i].lock;
-		for (j = 0; j < call->waits[i].n_segments; j++) {
-			const struct segment *s = &call->waits[i].segments[j];
+		for (j = 0; j < call->waits[i].n_intervals; j++) {
+			const struct hold_interval *s = &call->waits[i].intervals[j];
 
 			if (!was_free(&call->waits[i], s))
-				blame_segment(a, &origin, &call->waits[i], s);
+				blame_interval(a, &origin, &call->waits[i], s);
 		}
 	}
 }
 
-/* Less than this is no matter. */
-#define VICTIM_LEAST_NS 50000
+/* Less than this is negligible. */
+#define WORST_CALL_LEAST_NS 50000
 
-static struct victim *least_of(struct blame *b)
+static struct worst_call *least_of(struct blame *b)
 {
-	struct victim *least = &b->victims[0];
+	struct worst_call *min_u64 = &b->worst_calls[0];
 	size_t i;
 
-	for (i = 1; i < VICTIMS; i++)
-		if (b->victims[i].lost_ns < least->lost_ns)
-			least = &b->victims[i];
-	return least;
+	for (i = 1; i < WORST_CALLS; i++)
+		if (b->worst_calls[i].lost_ns < min_u64->lost_ns)
+			min_u64 = &b->worst_calls[i];
+	return min_u64;
 }
 
 static bool thread_about(const struct thread *thread, const struct subject *about)
@@ -790,7 +797,7 @@ static bool thread_about(const struct thread *thread, const struct subject *abou
 	return thread->tid == about->tid;
 }
 
-static bool segment_about(const struct segment *s, const struct subject *about)
+static bool segment_about(const struct hold_interval *s, const struct subject *about)
 {
 	switch (about->kind) {
 	case SUBJECT_THREAD:
@@ -804,7 +811,7 @@ static bool segment_about(const struct segment *s, const struct subject *about)
 	}
 }
 
-static bool call_about(const struct finished *call, const struct subject *about)
+static bool call_about(const struct completed_call *call, const struct subject *about)
 {
 	size_t i, j;
 
@@ -814,44 +821,44 @@ static bool call_about(const struct finished *call, const struct subject *about)
 	    (about->kind == SUBJECT_DEVICE && call->device == about->device))
 		return true;
 	for (i = 0; i < call->n_waits; i++) {
-		const struct waited *w = &call->waits[i];
+		const struct wait *w = &call->waits[i];
 
 		if (about->kind == SUBJECT_LOCK && w->lock &&
 		    w->lock->key.address == about->lock.address &&
 		    w->lock->key.process == about->lock.process)
 			return true;
-		for (j = 0; j < w->n_segments; j++)
-			if (segment_about(&w->segments[j], about))
+		for (j = 0; j < w->n_intervals; j++)
+			if (segment_about(&w->intervals[j], about))
 				return true;
 	}
 	return false;
 }
 
-uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_t lost_ns,
-		      const char *why)
+uint64_t blame_worst_call(struct accounting *a, const struct completed_call *call, uint64_t lost_ns,
+			  const char *why)
 {
 	struct blame *b = &a->blame;
-	struct victim *v;
+	struct worst_call *v;
 	uint64_t serial;
 
-	if (lost_ns <= b->least_lost_ns || lost_ns < VICTIM_LEAST_NS ||
+	if (lost_ns <= b->least_lost_ns || lost_ns < WORST_CALL_LEAST_NS ||
 	    !call_about(call, &b->subject))
 		return 0;
 	v = least_of(b);
 	serial = ++b->serial;
-	*v = (struct victim){.serial = serial,
-			     .thread = call->thread,
-			     .fn = call->fn,
-			     .device = call->device,
-			     .begin_ns = call->begin_ns,
-			     .end_ns = call->end_ns,
-			     .expected_ns = call->expected_ns,
-			     .lost_ns = lost_ns,
-			     .caller = call->caller,
-			     .stack = call->stack,
-			     .holder_fn = NO_FUNCTION,
-			     .holder_device = SPY_DEVICE_NONE,
-			     .why = why};
+	*v = (struct worst_call){.serial = serial,
+				 .thread = call->thread,
+				 .fn = call->fn,
+				 .device = call->device,
+				 .begin_ns = call->begin_ns,
+				 .end_ns = call->end_ns,
+				 .expected_ns = call->expected_ns,
+				 .lost_ns = lost_ns,
+				 .return_address = call->return_address,
+				 .stack = call->stack,
+				 .holder_fn = NO_FUNCTION,
+				 .holder_device = SPY_DEVICE_NONE,
+				 .why = why};
 	memcpy(v->bucket_ns, call->bucket_ns, sizeof(v->bucket_ns));
 	v->bucket_ns[BUCKET_IOCTL] -= call->kernel_ns;
 	name_holder(a, v, call);
@@ -860,14 +867,15 @@ uint64_t blame_victim(struct accounting *a, const struct finished *call, uint64_
 	return serial;
 }
 
-struct victim *blame_victim_of(struct blame *b, const struct finished *call)
+struct worst_call *blame_worst_call_of(struct blame *b, const struct completed_call *call)
 {
 	size_t i;
 
-	if (finished_lost(call) < b->least_lost_ns)
+	if (completed_lost(call) < b->least_lost_ns)
 		return NULL;
-	for (i = 0; i < VICTIMS; i++)
-		if (b->victims[i].thread == call->thread && b->victims[i].end_ns == call->end_ns)
-			return &b->victims[i];
+	for (i = 0; i < WORST_CALLS; i++)
+		if (b->worst_calls[i].thread == call->thread &&
+		    b->worst_calls[i].end_ns == call->end_ns)
+			return &b->worst_calls[i];
 	return NULL;
 }

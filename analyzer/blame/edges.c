@@ -1,6 +1,6 @@
 /*
- * analyzer/blame/edges.c: who waited because of whom, in sums. Called by blame.c for each piece of
- * a wait.
+ * analyzer/blame/edges.c: the sums of waits by waiter and holder. Called by blame.c for each link
+ * of a wait chain.
  */
 #include <stdlib.h>
 #include "edges.h"

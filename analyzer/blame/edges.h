@@ -1,7 +1,7 @@
 /*
- * analyzer/blame/edges.h: who waited because of whom: the sums of waits, one for each pair of
- * calls, their threads, and the lock or the cause between them. Contended traces add to them
- * several times for each wait.
+ * analyzer/blame/edges.h: waiters and holders: the sums of waits, one for each pair of calls, their
+ * threads, and the lock or the cause between them. Contended traces add to them several times for
+ * each wait.
  */
 #ifndef CUDASPY_EDGES_H
 #define CUDASPY_EDGES_H
@@ -23,7 +23,8 @@ struct blame_edge {
 	double waited_ns; /* shares of calls: parts of nanoseconds add up */
 	double starting_ns; /* of that, as the program started: work_starting */
 	double working_ns; /* of waited_ns, while the waiter's process worked: phase.h */
-	double spared_ns; /* of waited_ns, behind requests that processes would not make, or not in a row */
+	/* of waited_ns, behind requests that processes would not make, or not in a row */
+	double avoidable_ns;
 };
 
 /* Start with zeros. */

@@ -1,6 +1,6 @@
 /*
- * analyzer/blame/history.c: calls of a thread that are forgotten leave their sums. Called by the accounting when
- * a call that lost time makes room for a newer one.
+ * analyzer/blame/history.c: calls of a thread that are forgotten leave their sums. Called by the
+ * accounting when a call that lost time makes room for a newer one.
  */
 #include <stdlib.h>
 #include "account/account.h"
@@ -21,7 +21,7 @@ static void join(struct era *era, const struct era *next)
 
 	era->end_ns = next->end_ns;
 	era->calls += next->calls;
-	era->spared_ns += next->spared_ns;
+	era->avoidable_ns += next->avoidable_ns;
 	for (i = 0; i < BUCKET_COUNT; i++)
 		era->bucket_ns[i] += next->bucket_ns[i];
 }
@@ -51,14 +51,14 @@ static struct era *open_era(struct history *h, uint64_t begin_ns)
 	return &h->eras[h->n++];
 }
 
-void history_add(struct history *history, const struct finished *call)
+void history_add(struct history *history, const struct completed_call *call)
 {
 	struct era *era = open_era(history, call->begin_ns);
 	size_t i;
 
 	era->end_ns = call->end_ns;
 	era->calls++;
-	era->spared_ns += (double)call->spared_ns;
+	era->avoidable_ns += (double)call->avoidable_ns;
 	for (i = 0; i < BUCKET_COUNT; i++)
 		era->bucket_ns[i] += (double)call->bucket_ns[i];
 }

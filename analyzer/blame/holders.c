@@ -1,6 +1,6 @@
 /*
- * analyzer/blame/holders.c: who had a lock while somebody waited for it. Called by the accounting for each wait
- * for a lock.
+ * analyzer/blame/holders.c: the holders of a lock during a wait for it. Called by the accounting
+ * for each wait for a lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,91 +8,91 @@
 #include "holders.h"
 
 /* Stretches of one wait that are kept, the first of them exactly. */
-#define SEGMENTS_EXACT 192
-#define SEGMENTS_MOST 256
+#define INTERVALS_EXACT 192
+#define INTERVALS_MOST 256
 
-void waited_free(struct waited *waits, size_t n)
+void waits_free(struct wait *waits, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		free(waits[i].segments);
+		free(waits[i].intervals);
 	free(waits);
 }
 
-static bool same_holder(const struct segment *a, const struct segment *b)
+static bool same_holder(const struct hold_interval *a, const struct hold_interval *b)
 {
 	return a->holder == b->holder && a->fn == b->fn && a->handover == b->handover;
 }
 
 /*
- * A wait in which the lock changed hands again and again. Behind the first segments only the sum of each
- * holder is kept, at first as if it began at 0: lay_out puts them in a row. Who had the lock for how
- * long stays exact, in which order does not.
+ * A wait in which the lock changed hands again and again. Behind the first intervals only the sum
+ * of each holder is kept, at first as if it began at 0: lay_out puts them in a row. The time of
+ * each holder stays exact, their order does not.
  */
-static void add_to_sums(struct waited *w, const struct segment *segment)
+static void add_to_sums(struct wait *w, const struct hold_interval *interval)
 {
-	uint64_t ns = segment->end_ns - segment->begin_ns;
+	uint64_t ns = interval->end_ns - interval->begin_ns;
 	size_t i;
 
-	for (i = SEGMENTS_EXACT; i < w->n_segments; i++)
-		if (same_holder(&w->segments[i], segment)) {
-			w->segments[i].end_ns += ns;
+	for (i = INTERVALS_EXACT; i < w->n_intervals; i++)
+		if (same_holder(&w->intervals[i], interval)) {
+			w->intervals[i].end_ns += ns;
 			return;
 		}
-	if (w->n_segments == SEGMENTS_MOST) { /* holders_find begins anew, with samples */
+	if (w->n_intervals == INTERVALS_MOST) { /* holders_find begins anew, with samples */
 		w->crowded = true;
 		return;
 	}
-	w->segments = grow(w->segments, w->n_segments, sizeof(*w->segments));
-	w->segments[w->n_segments] = *segment;
-	w->segments[w->n_segments].begin_ns = 0;
-	w->segments[w->n_segments++].end_ns = ns;
+	w->intervals = grow(w->intervals, w->n_intervals, sizeof(*w->intervals));
+	w->intervals[w->n_intervals] = *interval;
+	w->intervals[w->n_intervals].begin_ns = 0;
+	w->intervals[w->n_intervals++].end_ns = ns;
 }
 
-static void lay_out(struct waited *w)
+static void lay_out(struct wait *w)
 {
 	uint64_t at_ns;
 	size_t i;
 
-	if (w->n_segments <= SEGMENTS_EXACT)
+	if (w->n_intervals <= INTERVALS_EXACT)
 		return;
-	at_ns = w->segments[SEGMENTS_EXACT - 1].end_ns;
-	for (i = SEGMENTS_EXACT; i < w->n_segments; i++) {
-		w->segments[i].begin_ns += at_ns;
-		w->segments[i].end_ns += at_ns;
-		at_ns = w->segments[i].end_ns;
+	at_ns = w->intervals[INTERVALS_EXACT - 1].end_ns;
+	for (i = INTERVALS_EXACT; i < w->n_intervals; i++) {
+		w->intervals[i].begin_ns += at_ns;
+		w->intervals[i].end_ns += at_ns;
+		at_ns = w->intervals[i].end_ns;
 	}
 }
 
-static void add_segment(struct waited *w, const struct segment *segment)
+static void add_interval(struct wait *w, const struct hold_interval *interval)
 {
-	struct segment *last = w->n_segments ? &w->segments[w->n_segments - 1] : NULL;
+	struct hold_interval *last = w->n_intervals ? &w->intervals[w->n_intervals - 1] : NULL;
 
-	if (segment->begin_ns >= segment->end_ns)
+	if (interval->begin_ns >= interval->end_ns)
 		return;
-	if (segment->handover)
-		w->handover_ns += segment->end_ns - segment->begin_ns;
-	if (w->n_segments >= SEGMENTS_EXACT) {
-		add_to_sums(w, segment);
-		return;
-	}
-	if (last && same_holder(last, segment)) {
-		last->end_ns = segment->end_ns;
+	if (interval->handover)
+		w->handover_ns += interval->end_ns - interval->begin_ns;
+	if (w->n_intervals >= INTERVALS_EXACT) {
+		add_to_sums(w, interval);
 		return;
 	}
-	w->segments = grow(w->segments, w->n_segments, sizeof(*w->segments));
-	w->segments[w->n_segments++] = *segment;
+	if (last && same_holder(last, interval)) {
+		last->end_ns = interval->end_ns;
+		return;
+	}
+	w->intervals = grow(w->intervals, w->n_intervals, sizeof(*w->intervals));
+	w->intervals[w->n_intervals++] = *interval;
 }
 
-/* Who has a lock, followed from event to event while somebody waits for it. */
+/* The holders of a lock, followed from event to event during a wait. */
 #define HOLDERS_MOST 32
 struct holders {
 	struct accounting *a;
-	struct waited *w;
-	const struct lock_event *open; /* it was taken so, and may not be told to be given back */
-	struct segment now; /* the one to blame: who has had it longest, or had it last */
-	struct segment active[HOLDERS_MOST]; /* who has it: one, or several readers */
+	struct wait *w;
+	const struct lock_event *open; /* it was acquired so, and its release may not be recorded */
+	struct hold_interval now; /* the one to blame: the holder for longest, or the last one */
+	struct hold_interval active[HOLDERS_MOST]; /* the holders: one, or several readers */
 	bool shared[HOLDERS_MOST];
 	size_t n;
 };
@@ -101,7 +101,7 @@ struct holders {
 static void advance(struct holders *h, uint64_t ns)
 {
 	h->now.end_ns = ns < h->w->end_ns ? ns : h->w->end_ns;
-	add_segment(h->w, &h->now);
+	add_interval(h->w, &h->now);
 	h->now.begin_ns = h->now.end_ns;
 }
 
@@ -115,12 +115,12 @@ static void blame_now(struct holders *h)
 	h->now.begin_ns = begin_ns;
 }
 
-static void take(struct holders *h, const struct segment *holder, bool shared)
+static void take(struct holders *h, const struct hold_interval *holder, bool shared)
 {
 	size_t i;
 
 	if (!shared || (h->n && !h->shared[0]))
-		h->n = 0; /* whoever had it must have given it back */
+		h->n = 0; /* its holder must have released it */
 	for (i = 0; i < h->n; i++)
 		if (h->active[i].holder == holder->holder)
 			return;
@@ -130,14 +130,14 @@ static void take(struct holders *h, const struct segment *holder, bool shared)
 	h->shared[h->n++] = shared;
 }
 
-/* Somebody gives back what he was not known to have: a reader who had it all along. What looked like
- * nobody's time was his. */
-static void had_all_along(struct holders *h, const struct segment *holder)
+/* A thread releases the lock that was not known to hold it: a reader that had it all the time. The
+ * intervals without a known holder were this reader's. */
+static void had_all_along(struct holders *h, const struct hold_interval *holder)
 {
 	size_t i;
 
-	for (i = 0; i < h->w->n_segments; i++) {
-		struct segment *s = &h->w->segments[i];
+	for (i = 0; i < h->w->n_intervals; i++) {
+		struct hold_interval *s = &h->w->intervals[i];
 
 		if (s->holder && !s->handover)
 			continue;
@@ -156,7 +156,7 @@ static void had_all_along(struct holders *h, const struct segment *holder)
 	}
 }
 
-static void give_back(struct holders *h, const struct segment *holder)
+static void give_back(struct holders *h, const struct hold_interval *holder)
 {
 	size_t i;
 
@@ -173,23 +173,23 @@ static void give_back(struct holders *h, const struct segment *holder)
 		had_all_along(h, holder);
 }
 
-static struct segment holder_of(const struct lock_event *event)
+static struct hold_interval holder_of(const struct lock_event *event)
 {
-	return (struct segment){.holder = event->thread,
-				.fn = event->fn,
-				.device = event->device,
-				.measured = true};
+	return (struct hold_interval){.holder = event->thread,
+				      .fn = event->fn,
+				      .device = event->device,
+				      .measured = true};
 }
 
-/* When the call had ended that took the lock, at the latest; UINT64_MAX: not yet, as far as we know. Where times are
- * rounded it may seem to have begun right behind that. */
+/* When the call had ended that took the lock, at the latest; UINT64_MAX: not yet, as far as we
+ * know. Where times are rounded it may seem to have begun right behind that. */
 static uint64_t call_end(const struct accounting *a, const struct lock_event *event)
 {
-	const struct caller *c = account_caller(a, event->thread);
-	uint64_t number = c ? c->n_finished : 0, end_ns = UINT64_MAX;
+	const struct thread_account *c = thread_account_of(a, event->thread);
+	uint64_t number = c ? c->n_completed : 0, end_ns = UINT64_MAX;
 
-	while (number && c->n_finished - number < c->ring_size) {
-		const struct finished *f = account_finished(c, --number);
+	while (number && c->n_completed - number < c->ring_size) {
+		const struct completed_call *f = completed_call_at(c, --number);
 
 		if (f->end_ns <= event->ns)
 			break;
@@ -200,11 +200,11 @@ static uint64_t call_end(const struct accounting *a, const struct lock_event *ev
 	return end_ns;
 }
 
-/* Who did not tell has given it back when his call ended, at the latest. */
+/* A holder whose release is not recorded has released it when its call ended, at the latest. */
 static void close_open(struct holders *h, uint64_t ns)
 {
 	uint64_t end_ns = h->open ? call_end(h->a, h->open) : UINT64_MAX;
-	struct segment holder;
+	struct hold_interval holder;
 
 	if (end_ns >= ns)
 		return;
@@ -215,16 +215,17 @@ static void close_open(struct holders *h, uint64_t ns)
 	blame_now(h);
 }
 
-/* Who had the lock when the wait began: whom the lock itself named, or who had taken it last. */
+/* The holder when the wait began: the one that the lock itself named, or the last one that acquired
+ * it. */
 static void first_holder(struct model *model, const struct record *record, struct holders *h,
 			 const struct lock_event *last)
 {
 	const struct spy_rec_wait *raw = &record->raw->wait;
 	struct process *process = record->thread->process;
-	struct segment holder = {.begin_ns = h->w->begin_ns,
-				 .fn = NO_FUNCTION,
-				 .device = raw->holder_device,
-				 .measured = true};
+	struct hold_interval holder = {.begin_ns = h->w->begin_ns,
+				       .fn = NO_FUNCTION,
+				       .device = raw->holder_device,
+				       .measured = true};
 
 	if (raw->holder ==
 	    record->thread->tid) { /* it has the lock already, and waits for itself */
@@ -250,18 +251,18 @@ static void first_holder(struct model *model, const struct record *record, struc
 	h->now = holder;
 }
 
-/* Threads that took it in one wait are counted apart, so many of them. */
+/* Threads that acquired it in one wait are counted separately, so many of them. */
 #define TAKERS_MOST 64
 
 #define TAKES_MOST 1024 /* are looked at; of more some, evenly apart */
 
-/* Perhaps nobody was passed over more often so far: who took the lock instead? */
-static void find_taker(struct waited *w, uint64_t number)
+/* Perhaps no waiter was passed over more often so far: which thread acquired the lock instead? */
+static void find_taker(struct wait *w, uint64_t number)
 {
 	uint64_t step = 1 + (w->lock->events - number) / TAKES_MOST;
 	struct {
 		const struct lock_event *event;
-		uint64_t taken;
+		uint64_t acquired;
 	} takers[TAKERS_MOST];
 	const struct lock_event *event;
 	size_t i, n = 0, most = 0;
@@ -274,57 +275,57 @@ static void find_taker(struct waited *w, uint64_t number)
 		if (i == TAKERS_MOST)
 			continue;
 		if (i == n)
-			takers[n++].taken = 0;
+			takers[n++].acquired = 0;
 		takers[i].event = event;
-		takers[i].taken++;
-		if (takers[i].taken > takers[most].taken)
+		takers[i].acquired++;
+		if (takers[i].acquired > takers[most].acquired)
 			most = i;
 	}
 	if (!n)
 		return;
 	w->loss.by = takers[most].event->thread;
 	w->loss.by_fn = takers[most].event->fn;
-	w->loss.by_taken = least(takers[most].taken * step, w->loss.taken);
+	w->loss.by_acquired = min_u64(takers[most].acquired * step, w->loss.acquired);
 }
 
-static void count_loss(struct waited *w, struct thread *waiter, uint64_t first, uint64_t taken)
+static void count_loss(struct wait *w, struct thread *waiter, uint64_t first, uint64_t acquired)
 {
 	struct lock *lock = w->lock;
 
 	w->loss = (struct lock_loss){
-		.waiter = waiter, .ns = w->ns, .taken = taken, .by_fn = NO_FUNCTION};
-	if (taken > lock->loss.lost && w->ns >= LOCK_LOSS_NS)
+		.waiter = waiter, .ns = w->ns, .acquired = acquired, .by_fn = NO_FUNCTION};
+	if (acquired > lock->loss.lost && w->ns >= LOCK_LOSS_NS)
 		find_taker(w, first);
-	if (taken <= lock->longest_row)
+	if (acquired <= lock->longest_row)
 		return;
-	lock->longest_row = taken;
+	lock->longest_row = acquired;
 	lock->starved = waiter;
 }
 
 /* Takes from the wait's begin what is before `begin_ns`. */
-static void cut_segments(struct waited *w, uint64_t begin_ns)
+static void cut_intervals(struct wait *w, uint64_t begin_ns)
 {
 	size_t i, n = 0;
 
-	w->handover_ns = w->segments ? 0 : least(w->handover_ns, w->end_ns - begin_ns);
-	for (i = 0; i < w->n_segments; i++) {
-		struct segment s = w->segments[i];
+	w->handover_ns = w->intervals ? 0 : min_u64(w->handover_ns, w->end_ns - begin_ns);
+	for (i = 0; i < w->n_intervals; i++) {
+		struct hold_interval s = w->intervals[i];
 
 		if (s.end_ns <= begin_ns)
 			continue;
 		if (s.begin_ns < begin_ns)
 			s.begin_ns = begin_ns;
 		w->handover_ns += s.handover ? s.end_ns - s.begin_ns : 0;
-		w->segments[n++] = s;
+		w->intervals[n++] = s;
 	}
-	w->n_segments = n;
+	w->n_intervals = n;
 }
 
-static void cut_lock(const struct waited *w, uint64_t ns)
+static void cut_lock(const struct wait *w, uint64_t ns)
 {
 	struct lock *lock = w->lock;
 
-	if (!w->n_segments) { /* it was not waited for: waking others */
+	if (!w->n_intervals) { /* it was not waited for: waking others */
 		lock->waking_ns -= w->ns - ns;
 		return;
 	}
@@ -333,35 +334,35 @@ static void cut_lock(const struct waited *w, uint64_t ns)
 		lock->longest_ns = ns;
 }
 
-void holders_fit(struct waited *waits, size_t n, uint64_t call_ns)
+void holders_fit(struct wait *waits, size_t n, uint64_t call_ns)
 {
-	struct waited *w;
+	struct wait *w;
 	uint64_t ns;
 
 	while (n--) {
 		w = &waits[n];
-		ns = least(w->ns, call_ns);
+		ns = min_u64(w->ns, call_ns);
 		call_ns -= ns;
 		if (likely(ns == w->ns))
 			continue;
 		if (w->lock) {
 			cut_lock(w, ns);
-			cut_segments(w, w->end_ns - ns);
+			cut_intervals(w, w->end_ns - ns);
 			w->begin_ns = w->end_ns - ns;
 		}
-		w->loss.ns = least(w->loss.ns, ns);
+		w->loss.ns = min_u64(w->loss.ns, ns);
 		w->ns = ns;
 	}
 }
 
-void holders_settle(struct waited *w)
+void holders_settle(struct wait *w)
 {
 	struct lock_loss *loss = &w->loss;
-	uint64_t left_ns = loss->ns - least(loss->lacked_ns, loss->ns);
+	uint64_t left_ns = loss->ns - min_u64(loss->lacked_ns, loss->ns);
 
-	if (!w->lock || !left_ns || !loss->taken)
+	if (!w->lock || !left_ns || !loss->acquired)
 		return;
-	loss->lost = (uint64_t)((double)loss->taken * (double)left_ns / (double)loss->ns);
+	loss->lost = (uint64_t)((double)loss->acquired * (double)left_ns / (double)loss->ns);
 	if (loss->lost > w->lock->loss.lost && left_ns >= LOCK_LOSS_NS)
 		w->lock->loss = *loss;
 	if (loss->lost < LOCK_PASSED)
@@ -375,10 +376,10 @@ static uint64_t walk(struct holders *h, uint64_t number)
 {
 	struct lock *lock = h->w->lock;
 	const struct lock_event *event;
-	uint64_t taken = 0;
+	uint64_t acquired = 0;
 
 	for (; (event = lock_event(lock, number)); number++) {
-		struct segment holder = holder_of(event);
+		struct hold_interval holder = holder_of(event);
 
 		/* Readers are not in each other's way. */
 		if (event->shared && h->w->kind == SPY_WAIT_READ)
@@ -389,7 +390,7 @@ static uint64_t walk(struct holders *h, uint64_t number)
 			give_back(h, &holder);
 		} else {
 			take(h, &holder, event->shared);
-			taken++;
+			acquired++;
 		}
 		if (!event->released || (h->open && h->open->thread == event->thread))
 			h->open = event->open ? event : NULL;
@@ -398,22 +399,23 @@ static uint64_t walk(struct holders *h, uint64_t number)
 	close_open(h, h->w->end_ns);
 	advance(h, h->w->end_ns);
 	lay_out(h->w);
-	return taken;
+	return acquired;
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
 /*
- * What a walk may cost. Hundreds of threads that all want one lock wait, each of them, while it goes through the
- * hands of all others: the square of them. So long walks are paid for: each wait earns some events, and there are many
- * for a start. Where nothing is left, the lock is looked at in some moments of the wait, one in each part of it: then a
- * part is whose the lock was at its moment. Over many waits everybody comes to have the time that was his.
+ * What a walk may cost. Hundreds of threads that all want one lock wait, each of them, while it
+ * goes through the hands of all others: the square of them. So long walks are paid for: each wait
+ * earns some events, and there are many for a start. Where nothing is left, the lock is looked at
+ * in some moments of the wait, one in each part of it: then a part belongs to the holder at its
+ * moment. Over many waits each holder gets its share.
  */
 #define WALK_FREE (1u << 18)
 #define WALK_EACH 12
 #define WALK_SHORT 64 /* is always made */
 #define SAMPLES 12
-#define LOOK_BACK 32 /* events, for one that tells who had it */
+#define LOOK_BACK 32 /* events, for one that names the holder */
 
 static bool may_walk(struct accounting *a, const struct lock *lock, uint64_t events)
 {
@@ -428,7 +430,7 @@ static bool may_walk(struct accounting *a, const struct lock *lock, uint64_t eve
 	return true;
 }
 
-static void had_since(struct segment *holder, const struct lock_event *event, uint64_t ns)
+static void had_since(struct hold_interval *holder, const struct lock_event *event, uint64_t ns)
 {
 	uint64_t end_ns = holder->seen_end_ns;
 
@@ -437,21 +439,22 @@ static void had_since(struct segment *holder, const struct lock_event *event, ui
 	holder->seen_end_ns = end_ns;
 }
 
-/* Who had the lock at that moment, from when until when; first: of the events, the first in the wait. */
-static struct segment holder_at(const struct holders *h, const struct segment *at_first,
-				uint64_t first, uint64_t ns)
+/* The holder at that moment, from when until when; first: of the events, the first in the wait. */
+static struct hold_interval holder_at(const struct holders *h, const struct hold_interval *at_first,
+				      uint64_t first, uint64_t ns)
 {
 	uint64_t number = lock_events_since(h->w->lock, ns), looks;
 	const struct lock_event *event = lock_event(h->w->lock, number);
-	struct segment holder = *at_first;
+	struct hold_interval holder = *at_first;
 
 	holder.seen_begin_ns = h->w->begin_ns;
-	holder.seen_end_ns = event ? least(event->ns, h->w->end_ns) : h->w->end_ns;
+	holder.seen_end_ns = event ? min_u64(event->ns, h->w->end_ns) : h->w->end_ns;
 	for (looks = 0; looks < LOOK_BACK && number > first; looks++) {
 		event = lock_event(h->w->lock, --number);
 		if (!event)
 			break;
-		/* Readers are not in each other's way; behind one of several another one may have it still. */
+		/* Readers are not in each other's way; behind one of several another one may have
+		 * it still. */
 		if (event->shared && (event->released || h->w->kind == SPY_WAIT_READ))
 			continue;
 		had_since(&holder, event, event->ns);
@@ -465,24 +468,24 @@ static struct segment holder_at(const struct holders *h, const struct segment *a
 	return holder;
 }
 
-static uint64_t taken_until(const struct waited *w, uint64_t number)
+static uint64_t acquired_until(const struct wait *w, uint64_t number)
 {
 	const struct lock_event *event = number ? lock_event(w->lock, number - 1) : NULL;
 
-	return !event ? 0 : w->kind == SPY_WAIT_READ ? event->taken_alone : event->taken;
+	return !event ? 0 : w->kind == SPY_WAIT_READ ? event->acquired_exclusive : event->acquired;
 }
 
-static uint64_t sample(struct holders *h, const struct segment *at_first, uint64_t first)
+static uint64_t sample(struct holders *h, const struct hold_interval *at_first, uint64_t first)
 {
-	struct waited *w = h->w;
+	struct wait *w = h->w;
 	uint64_t from_ns = w->begin_ns, random = w->begin_ns ^ w->end_ns << 20, i;
 
-	w->segments = xrealloc(w->segments, SAMPLES, sizeof(*w->segments));
-	w->n_segments = 0;
+	w->intervals = xrealloc(w->intervals, SAMPLES, sizeof(*w->intervals));
+	w->n_intervals = 0;
 	w->handover_ns = 0;
 	for (i = 1; i <= SAMPLES; i++) {
 		uint64_t to_ns = w->begin_ns + (w->end_ns - w->begin_ns) * i / SAMPLES;
-		struct segment *s = &w->segments[w->n_segments];
+		struct hold_interval *s = &w->intervals[w->n_intervals];
 
 		if (to_ns == from_ns)
 			continue;
@@ -491,31 +494,32 @@ static uint64_t sample(struct holders *h, const struct segment *at_first, uint64
 		s->begin_ns = from_ns;
 		s->end_ns = to_ns;
 		w->handover_ns += s->handover ? to_ns - from_ns : 0;
-		w->n_segments++;
+		w->n_intervals++;
 		from_ns = to_ns;
 	}
-	return (uint32_t)(taken_until(w, w->lock->events) - taken_until(w, first));
+	return (uint32_t)(acquired_until(w, w->lock->events) - acquired_until(w, first));
 }
 
-void holders_find(struct accounting *a, const struct record *record, struct waited *w)
+void holders_find(struct accounting *a, const struct record *record, struct wait *w)
 {
 	struct lock *lock = w->lock;
-	uint64_t first = lock_events_since(lock, w->begin_ns), n = lock->events - first, taken = 0;
+	uint64_t first = lock_events_since(lock, w->begin_ns), n = lock->events - first,
+		 acquired = 0;
 	struct holders h = {.a = a, .w = w};
-	struct segment at_first;
+	struct hold_interval at_first;
 	bool walked = may_walk(a, lock, n);
 	size_t i;
 
 	first_holder(a->model, record, &h, first ? lock_event(lock, first - 1) : NULL);
 	at_first = h.now;
 	if (walked)
-		taken = walk(&h, first);
+		acquired = walk(&h, first);
 	if (w->crowded)
 		lock->crowded = n;
 	if (!walked || w->crowded)
-		taken = sample(&h, &at_first, first);
-	count_loss(w, record->thread, first, taken);
-	for (i = 0; i < w->n_segments; i++)
-		if (w->segments[i].holder)
-			thread_set_add(&lock->holders, w->segments[i].holder);
+		acquired = sample(&h, &at_first, first);
+	count_loss(w, record->thread, first, acquired);
+	for (i = 0; i < w->n_intervals; i++)
+		if (w->intervals[i].holder)
+			thread_set_add(&lock->holders, w->intervals[i].holder);
 }

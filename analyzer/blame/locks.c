@@ -1,12 +1,12 @@
 /*
- * analyzer/blame/locks.c: the locks that calls waited for, and the order in which they changed hands.
- * Called by the accounting for each wait; read by the report.
+ * analyzer/blame/locks.c: the locks that calls waited for, and the order in which they changed
+ * hands. Called by the accounting for each wait; read by the report.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "locks.h"
 
-#define LOCKS_MOST (1u << 17) /* are told apart */
+#define LOCKS_MOST (1u << 17) /* are distinguished */
 #define RING_FIRST 8
 #define RING_MOST 16384 /* events of one lock that are remembered */
 
@@ -41,7 +41,7 @@ struct lock *locks_get(struct locks *l, const struct process *process, uint64_t 
 		return lock;
 	HASH_FIND(hh, l->by_key, &key, sizeof(key), lock);
 	if (!lock && unlikely(l->count >= LOCKS_MOST) && address)
-		return locks_get(l, process, 0); /* several, of which nobody knows who has them */
+		return locks_get(l, process, 0); /* several, with unknown holders */
 	if (!lock) {
 		lock = xcalloc(1, sizeof(*lock));
 		lock->key = key;
@@ -80,9 +80,9 @@ static inline struct lock_event *place_of(const struct lock *lock, uint64_t numb
 
 static void count_taken(struct lock_event *event, const struct lock_event *before)
 {
-	event->taken = (before ? before->taken : 0) + !event->released;
-	event->taken_alone =
-		(before ? before->taken_alone : 0) + (!event->released && !event->shared);
+	event->acquired = (before ? before->acquired : 0) + !event->released;
+	event->acquired_exclusive =
+		(before ? before->acquired_exclusive : 0) + (!event->released && !event->shared);
 }
 
 /* The ring is in the order of time: what is known late goes before what came since. */
@@ -90,7 +90,7 @@ void lock_add(struct lock *lock, const struct lock_event *event)
 {
 	uint64_t at, oldest;
 
-	if (!lock->key.address) /* several: it is none that anybody has */
+	if (!lock->key.address) /* several locks: without a holder */
 		return;
 	if (lock->events >= lock->ring_size && lock->ring_size < RING_MOST)
 		grow_ring(lock);
@@ -206,11 +206,12 @@ char *lock_place(const struct process *process, uint64_t address, uint64_t ns)
 {
 	const struct module *module = model_module_of_data(process, address, ns);
 
-	if (!address) /* more waits in one call than there is room for: the last record has the rest */
+	/* more waits in one call than there is room for: the last record has the rest */
+	if (!address)
 		return xstrdup("several locks");
 	if (!module)
 		return xstrdup("heap");
-	return xasprintf("%s+0x%llx", last_part(module->path),
+	return xasprintf("%s+0x%llx", path_basename(module->path),
 			 (unsigned long long)(address - module->base));
 }
 

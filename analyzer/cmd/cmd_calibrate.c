@@ -36,7 +36,7 @@ static const struct option_row option_rows[] = {
 };
 /* clang-format on */
 
-/* ---- the recorded program ---------------------------------------------------------------------- */
+/* ---- the recorded program -------------------------------------------------------------------- */
 
 /* "0,2" into numbers. False if it is none. */
 static bool parse_devices(const char *text, unsigned int *devices, unsigned int *n)
@@ -65,7 +65,7 @@ static int workload(const char *devices_text)
 	return calibrate_work(n ? devices : NULL, n);
 }
 
-/* ---- recording ---------------------------------------------------------------------------------- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 /* A trace of all calls, there and nowhere else. */
 static void set_environment(const char *dir)
@@ -107,7 +107,7 @@ static int record(const char *dir, const char *devices)
 	return !status ? STATUS_FINE : STATUS_NOTHING;
 }
 
-/* ---- the profile -------------------------------------------------------------------------------- */
+/* ---- the profile ----------------------------------------------------------------------------- */
 
 static int save(const struct profile *profile, const char *output)
 {
@@ -187,13 +187,13 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!renderer)
 		return STATUS_USAGE;
 	if (argc > 1) {
-		complain("calibrate: it takes no argument '%s'", argv[1]);
+		warn("calibrate: it takes no argument '%s'", argv[1]);
 		return STATUS_USAGE;
 	}
 	if (options.devices && !parse_devices(options.devices, devices, &n)) {
-		complain("calibrate: these are no device numbers: '%s' (0 to %d, with commas "
-			 "between)",
-			 options.devices, DEVICES_MAX - 1);
+		warn("calibrate: these are no device numbers: '%s' (0 to %d, with commas "
+		     "between)",
+		     options.devices, DEVICES_MAX - 1);
 		return STATUS_USAGE;
 	}
 	dir = xasprintf("%s/cudaspy-calibrate.XXXXXX", getenv("TMPDIR") ?: "/tmp");
@@ -207,7 +207,7 @@ static int run(const struct command *self, int argc, char **argv)
 		status = STATUS_NOTHING;
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	free(dir);
-	complain_flush();
+	warnings_flush();
 	return status;
 }
 

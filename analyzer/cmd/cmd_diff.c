@@ -33,9 +33,9 @@ static int take_report(const char *name, json_t *parsed, const json_error_t *why
 	const char *schema = json_string_value(json_object_get(parsed, "schema"));
 
 	if (!parsed)
-		complain("%s:%d: no JSON: %s", name, why->line, why->text);
+		warn("%s:%d: no JSON: %s", name, why->line, why->text);
 	else if (!schema || strncmp(schema, REPORT_SCHEMA, strlen(REPORT_SCHEMA)) != 0)
-		complain("%s: no report of cudaspy's (cudaspy report --format=json)", name);
+		warn("%s: no report of cudaspy's (cudaspy report --format=json)", name);
 	else
 		return *report = parsed, 0;
 	json_decref(parsed);
@@ -153,8 +153,8 @@ static bool take_sides(int n, char **argv, int n_b, char **b_argv, struct diff_s
 		add_names(b, b_argv[i]);
 	if (a->n && b->n)
 		return true;
-	complain("diff: two runs are wanted: diff A B, or several on each side: diff A1 A2 -- B1 "
-		 "B2");
+	warn("diff: two runs are wanted: diff A B, or several on each side: diff A1 A2 -- B1 "
+	     "B2");
 	return false;
 }
 
@@ -197,7 +197,7 @@ static int run(const struct command *self, int argc, char **argv)
 		status = compare(&a, &b, &options, renderer);
 	side_release(&a);
 	side_release(&b);
-	complain_flush();
+	warnings_flush();
 	return status;
 }
 
@@ -206,12 +206,12 @@ const struct command command_diff = {
 	.arguments = "[options] A B | A1 A2... -- B1 B2...",
 	.summary = "Compares two runs, or several with several: what changed, and what is noise",
 	.text = "A run is a directory of traces, or a report in JSON. Several runs of a side are "
-		"given before and after --, or with commas between them: A1,A2 B1,B2. A difference "
-		"that is not larger than what the runs of a side differ by among themselves is "
-		"called noise; with one run on each side nobody knows. A finding is the same one "
-		"if its detector, its CUDA function and the function that calls that one are. If "
-		"the program will be built again, keep reports (cudaspy report --format=json): "
-		"traces of a program that is gone have no names of places.\n",
+		"given before and after --, or with commas between them: A1,A2 B1,B2. A "
+		"difference that is not larger than what the runs of a side differ by among "
+		"themselves is called noise; with one run on each side it is unknown. A finding "
+		"is the same one if its detector, its CUDA function and the function that calls "
+		"that one are. If the program will be built again, keep reports (cudaspy report "
+		"--format=json): traces of a program that is gone have no names of places.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -1,6 +1,6 @@
 /*
  * analyzer/cmd/cmd_dump.c: `cudaspy dump`: one line per record, all streams merged in the order of
- * time. For people who look closely, and for tests.
+ * time. For a close look, and for tests.
  */
 #include "command.h"
 #include "trace/dump.h"
@@ -44,7 +44,7 @@ static int run(const struct command *self, int argc, char **argv)
 		status = dump_all(&dump, &set) ? STATUS_NOTHING : STATUS_FINE;
 	}
 	trace_set_release(&set);
-	complain_flush();
+	warnings_flush();
 	return status;
 }
 

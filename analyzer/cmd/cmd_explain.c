@@ -99,9 +99,9 @@ static int run(const struct command *self, int argc, char **argv)
 	if (argc > 1)
 		detector = detectors_find(argv[1]);
 	if (argc > 1 && !detector)
-		complain("explain: no detector '%s' (cudaspy explain lists them)", argv[1]);
+		warn("explain: no detector '%s' (cudaspy explain lists them)", argv[1]);
 	else if (argc > 2)
-		complain("explain: one detector at a time: '%s' is one too many", argv[2]);
+		warn("explain: one detector at a time: '%s' is one too many", argv[2]);
 	if (argc > 2 || (argc > 1 && !detector))
 		return STATUS_USAGE;
 	report_init(&report, SCHEMA);

@@ -9,7 +9,7 @@
 
 #define SCHEMA "cudaspy-info-1"
 
-/* All of the processes: which of them places will be asked in, nobody knows yet. */
+/* All of the processes: in which of them places will be asked is not known yet. */
 static void add_files(struct report *report, const struct analysis *a)
 {
 	struct symbolizer *symbols = symbolizer_new();
@@ -43,7 +43,7 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *ren
 		analysis_release(&analysis);
 	}
 	trace_set_release(&set);
-	complain_flush();
+	warnings_flush();
 	return err;
 }
 

@@ -17,7 +17,7 @@
 #include "sections/trace.h"
 #include "sections/waits.h"
 
-#define SCHEMA "cudaspy-report-1"
+#define SCHEMA "cudaspy-report-2"
 
 int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filter *filter,
 		const struct report_options *options, FILE *out)
@@ -59,7 +59,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		symbolizer_free(symbols);
 	}
 	trace_set_release(&set);
-	complain_flush();
+	warnings_flush();
 	return err;
 }
 
@@ -118,34 +118,32 @@ static void say_why(const struct gate *gate)
 		const struct suppression *e = &gate->suppressions.all[i];
 
 		if (e->expired)
-			complain("%s:%llu: expired on %s: %s%s%s", e->path,
-				 (unsigned long long)e->line, e->until, e->id, e->place ? " " : "",
-				 e->place ?: "");
+			warn("%s:%llu: expired on %s: %s%s%s", e->path, (unsigned long long)e->line,
+			     e->until, e->id, e->place ? " " : "", e->place ?: "");
 		else if (!e->findings)
-			complain("%s:%llu: not used: %s%s%s", e->path, (unsigned long long)e->line,
-				 e->id, e->place ? " " : "", e->place ?: "");
+			warn("%s:%llu: not used: %s%s%s", e->path, (unsigned long long)e->line,
+			     e->id, e->place ? " " : "", e->place ?: "");
 	}
 	if (gate->unnamed)
-		complain("%s: " GATE_UNNAMED, gate->unnamed);
+		warn("%s: " GATE_UNNAMED, gate->unnamed);
 	if (gate_cannot_judge(gate))
-		complain("the gate cannot judge: %s", gate->unjudged);
+		warn("the gate cannot judge: %s", gate->unjudged);
 	else if (gate_asked(gate) && gate->lost_records)
-		complain("the gate judges incomplete data: %llu record%s lost",
-			 (unsigned long long)gate->lost_records,
-			 gate->lost_records == 1 ? "" : "s");
+		warn("the gate judges incomplete data: %llu record%s lost",
+		     (unsigned long long)gate->lost_records, gate->lost_records == 1 ? "" : "s");
 	else if (gate_asked(gate) && gate->incomplete)
-		complain("the gate judges incomplete data: LOSSES says what is missing");
+		warn("the gate judges incomplete data: LOSSES says what is missing");
 	for (i = 0; i < gate->n_failures; i++) {
 		where = visible(gate->failures[i].where ?: "");
 		shorten(where, PLACE_WIDTH);
-		complain("the gate fails: %s: %s%s%s", gate->failures[i].rule,
-			 gate->failures[i].text, *where ? ", " : "", where);
+		warn("the gate fails: %s: %s%s%s", gate->failures[i].rule, gate->failures[i].text,
+		     *where ? ", " : "", where);
 		free(where);
 	}
-	complain_flush();
+	warnings_flush();
 }
 
-/* What nobody could look at did not pass, whatever the rest is like. */
+/* What could not be judged did not pass, whatever the rest is like. */
 static int gate_status(const struct gate *gate)
 {
 	if (gate_cannot_judge(gate))
@@ -197,23 +195,19 @@ const struct command command_report = {
 	.summary = "Reports where the time went, from the traces in DIR (default: here)",
 	.text = "A DIR is a trace directory or one that contains some. All of them together are "
 		"read as one: the processes of a program. Damaged traces are read as far as they "
-		"go, and the report says first what is missing.\n"
-		"\n"
-		"As a gate of a build: the exit status is 1 if --fail-on or --budget find too "
-		"much, 0 if not or if neither is given, 2 if there is no report, or if with "
-		"--fail-on, --budget or --baseline a DIR or a trace cannot be read or has lost "
-		"all of its calls. Lists are separated by commas.\n"
-		"  --fail-on   any finding; any of severity problem (its cure gives back 1 ms and "
-		"0.5 % of a thread's working time); those of a DETECTOR\n"
-		"  --budget    LIMIT is a time (100ms, 2s, 500us; ms if bare), a share of the "
+		"go, and the report says first what is missing.\n\nAs a gate of a build: the exit "
+		"status is 1 if --fail-on or --budget find too much, 0 if not or if neither is "
+		"given, 2 if there is no report, or if with --fail-on, --budget or --baseline a "
+		"DIR or a trace cannot be read or has lost all of its calls. Lists are separated "
+		"by commas.\n  --fail-on   any finding; any of severity problem (its cure gives "
+		"back 1 ms and 0.5 % of a thread's working time); those of a DETECTOR\n  "
+		"--budget    LIMIT is a time (100ms, 2s, 500us; ms if bare), a share of the "
 		"working time of the thread that pays most (2.5%), or a number of calls (10x). Of "
-		"a finding counts what its cure would give back, at most; where nobody knows, its "
-		"cost\n"
-		"  --suppress  a line for each: DETECTOR [PLACE] [until YYYY-MM-DD] -- REASON. "
-		"PLACE is a function, FILE:LINE, file or module, with * and ?; # begins a comment; "
-		"may be given several times\n"
-		"  --baseline  an earlier report in JSON, or its traces. Worse is: costs over 20 % "
-		"and over 1 ms more than then\n",
+		"a finding counts what its cure would give back, at most; where that is unknown, "
+		"its cost\n  --suppress  a line for each: DETECTOR [PLACE] [until YYYY-MM-DD] -- "
+		"REASON. PLACE is a function, FILE:LINE, file or module, with * and ?; # begins a "
+		"comment; may be given several times\n  --baseline  an earlier report in JSON, or "
+		"its traces. Worse is: costs over 20 % and over 1 ms more than then\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -53,12 +53,12 @@ static const struct {
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-static bool is_mib(const char *option, const char *text, unsigned long long least)
+static bool is_mib(const char *option, const char *text, unsigned long long min_u64)
 {
 	char *end = NULL;
-	unsigned long long mib = text ? strtoull(text, &end, 10) : least;
+	unsigned long long mib = text ? strtoull(text, &end, 10) : min_u64;
 
-	if (mib >= least && mib < SPY_KEEP_MIB_END &&
+	if (mib >= min_u64 && mib < SPY_KEEP_MIB_END &&
 	    (!text || (!*end && isdigit((unsigned char)*text))))
 		return true;
 	fprintf(stderr, "cudaspy run: --%s=%s is no number of MiB\n", option, text);
@@ -158,8 +158,8 @@ static int prepare(struct options *options, char *shim, char *output, char *run_
 
 	if (!recorder_find("run", shim))
 		return -ENOENT;
-	/* Absolute, because the program may change its directory. A program that nobody could record
-	 * is not begun. */
+	/* Absolute, because the program may change its directory. A program that could not be
+	 * recorded is not started. */
 	err = make_parents(dir);
 	if (err)
 		return err;

@@ -1,6 +1,6 @@
 /*
  * analyzer/cmd/cmd_why.c: `cudaspy why`: of one thread, function, lock or GPU: what it waited for,
- * whom it held up, what was found in its calls, and the calls that show it.
+ * which threads it held up, what was found in its calls, and the calls that show it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +45,8 @@ static int64_t number_after(const char *text, const char *prefix)
 	return *end || value > UINT32_MAX ? -1 : value;
 }
 
-/* A lock is named by its place in the list of the longest waited for, so that one has to be made. */
+/* A lock is named by its place in the list of the longest waited for, so that one has to be
+ * made. */
 static bool find_lock(struct subject *subject, struct analysis *a, int64_t number)
 {
 	size_t n;
@@ -55,7 +56,7 @@ static bool find_lock(struct subject *subject, struct analysis *a, int64_t numbe
 	if (found)
 		*subject = (struct subject){.kind = SUBJECT_LOCK, .lock = locks[number - 1]->key};
 	else
-		complain("why: there is no lock L%lld: %zu were waited for", (long long)number, n);
+		warn("why: there is no lock L%lld: %zu were waited for", (long long)number, n);
 	free(locks);
 	return found;
 }
@@ -106,7 +107,8 @@ static bool was_called(const struct callstats *stats, uint32_t fn)
 	       (stats->direct[fn].count || stats->nested[fn].count || stats->counted[fn]);
 }
 
-/* "; cuMemFree_v2 was called": the shortest name of a function that was, with that word in it; or nothing. */
+/* "; cuMemFree_v2 was called": the shortest name of a function that was, with that word in it; or
+ * nothing. */
 static const char *alike(const struct analysis *a, const char *word, char *text, size_t size)
 {
 	const char *name, *shortest = NULL;
@@ -134,13 +136,13 @@ static bool find_function(struct subject *subject, const struct analysis *a, con
 		if (!strcmp(a->set->functions.all[fn].name, name))
 			break;
 	if (fn == a->set->functions.count)
-		complain("why: '%s' is no thread's number, nor the name of one, no CUDA function, "
-			 "no lock (L1) and no "
-			 "GPU (gpu0)%s",
-			 name, alike(a, name, text, sizeof(text)));
+		warn("why: '%s' is no thread's number, nor the name of one, no CUDA function, "
+		     "no lock (L1) and no "
+		     "GPU (gpu0)%s",
+		     name, alike(a, name, text, sizeof(text)));
 	else if (!was_called(&a->stats, fn))
-		complain("why: %s was never called in these traces%s", name,
-			 alike(a, name, text, sizeof(text)));
+		warn("why: %s was never called in these traces%s", name,
+		     alike(a, name, text, sizeof(text)));
 	else
 		*subject = (struct subject){.kind = SUBJECT_CALL, .fn = fn};
 	return subject->kind == SUBJECT_CALL;
@@ -158,7 +160,7 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 		*subject = (struct subject){.kind = SUBJECT_DEVICE, .device = (uint32_t)number};
 		if (has_device(a, (uint32_t)number))
 			return true;
-		complain("why: no call was made with GPU %lld current", (long long)number);
+		warn("why: no call was made with GPU %lld current", (long long)number);
 		return false;
 	}
 	if ((number = number_after(word, "")) >= 0 ||
@@ -166,7 +168,7 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 		*subject = (struct subject){.kind = SUBJECT_THREAD, .tid = (uint32_t)number};
 		if (has_thread(a, (uint32_t)number))
 			return true;
-		complain("why: there is no thread %lld in these traces", (long long)number);
+		warn("why: there is no thread %lld in these traces", (long long)number);
 		return false;
 	}
 	*subject =
@@ -177,8 +179,8 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 	return find_function(subject, a, word);
 }
 
-/* What the word will mean, as far as that can be known before the traces have been read: not which lock is the
- * longest waited for. */
+/* What the word will mean, as far as that can be known before the traces have been read: not which
+ * lock is the longest waited for. */
 static struct subject guess_subject(const struct trace_set *set, const char *word)
 {
 	struct subject subject = {.kind = SUBJECT_THREAD, .name = word};
@@ -220,8 +222,8 @@ static void show(struct report *report, struct analysis *analysis)
 	symbolizer_free(symbols);
 }
 
-/* Reads the traces, with an eye on the calls that have to do with `subject`; NULL: on what the word will mean, which is
- * written to *guess. analysis_release and trace_set_release in all cases. */
+/* Reads the traces, with an eye on the calls that have to do with `subject`; NULL: on what the word
+ * will mean, which is written to *guess. analysis_release and trace_set_release in all cases. */
 static int read_traces(struct trace_set *set, struct analysis *analysis, const char *const *dirs,
 		       size_t n_dirs, const char *profile, const struct subject *subject,
 		       const char *word, struct subject *guess)
@@ -285,13 +287,13 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!renderer)
 		return STATUS_USAGE;
 	if (argc < 2 || (argc == 2 && is_directory(argv[1]))) {
-		complain("why: a thread, function, lock or GPU to explain is missing%s%s",
-			 argc < 2 ? "" : " before ", argc < 2 ? "" : argv[1]);
+		warn("why: a thread, function, lock or GPU to explain is missing%s%s",
+		     argc < 2 ? "" : " before ", argc < 2 ? "" : argv[1]);
 		return STATUS_USAGE;
 	}
 	status = answer(argv[1], (const char *const *)argv + 2, (size_t)argc - 2, renderer,
 			options.profile);
-	complain_flush();
+	warnings_flush();
 	return status == -EINVAL ? STATUS_USAGE : status ? STATUS_NOTHING : STATUS_FINE;
 }
 

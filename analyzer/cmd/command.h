@@ -8,12 +8,12 @@
 #include "base/util.h"
 
 /* Exit statuses. A partial result is a result: 0, with a warning on stderr and in the report. 1 is
- * only for a gate that was asked for: a build must be able to tell "too slow" from "nobody knows". */
+ * only for a gate that was asked for: a build must be able to tell "too slow" from "unknown". */
 enum {
 	STATUS_FINE = 0,
 	STATUS_GATE = 1, /* findings above what --fail-on and --budget allow */
-	/* Nothing that could be read, or output could not be written; with a gate also if part of what
-	 * was to be judged could not be read. */
+	/* Nothing that could be read, or output could not be written; with a gate also if part of
+	 * what was to be judged could not be read. */
 	STATUS_NOTHING = 2,
 	STATUS_USAGE = 2,
 };
@@ -36,8 +36,8 @@ struct option_row {
 	 * for a variable that is set to 1. OPTION_SEVERAL: see there. */
 	const char *argument;
 	const char *help;
-	/* In the verb's options: of a bool for a flag, of a struct option_values for OPTION_SEVERAL,
-	 * else of a const char *. */
+	/* In the verb's options: of a bool for a flag, of a struct option_values for
+	 * OPTION_SEVERAL, else of a const char *. */
 	size_t offset;
 };
 
@@ -68,8 +68,8 @@ extern const struct command command_run, command_report, command_explain, comman
 
 /*
  * Sets the verb's options from argv and takes them out of it: argv[1] to argv[*argc - 1] are then
- * the arguments, and a NULL follows. False after a message or after the help, with the exit status in
- * *status.
+ * the arguments, and a NULL follows. False after a message or after the help, with the exit status
+ * in *status.
  */
 bool command_parse(const struct command *self, void *options, int *argc, char **argv, int *status);
 

@@ -10,7 +10,8 @@
 #include "trace/dump.h"
 
 /* clang-format off */
-/* What the arguments of options stand for, and how shells complete it: compgen's flag, zsh's action. */
+/* What the arguments of options stand for, and how shells complete it: compgen's flag, zsh's
+ * action. */
 static const struct kind {
 	const char *argument, *bash, *zsh;
 } kinds[] = {
@@ -146,7 +147,8 @@ static const char bash_begin[] =
 	"		prev=${COMP_WORDS[COMP_CWORD-2]}\n"
 	"	fi\n";
 
-/* A program's own arguments are completed by its own rules, if the package bash-completion is there. */
+/* A program's own arguments are completed by its own rules, if the package bash-completion is
+ * there. */
 static const char bash_end[] =
 	"	if [[ $COMP_CWORD -eq 1 ]]; then\n"
 	"		:\n"
@@ -255,7 +257,8 @@ void completion_bash(const struct command_set *set, FILE *out)
 
 /* ---- zsh ------------------------------------------------------------------------------------ */
 
-/* A description, within quotes: what _arguments and _describe would take for a separator is escaped. */
+/* A description, within quotes: what _arguments and _describe would take for a separator is
+ * escaped. */
 static void zsh_text(const char *text, FILE *out)
 {
 	for (; *text; text++) {

@@ -9,8 +9,9 @@
 #include <stddef.h>
 
 /*
- * Why PROGRAM, as execvp would find it, cannot be recorded, into a text: a phrase that its path is the subject of.
- * Empty: it can, or that is not known. False: it would not even start with the shim in LD_PRELOAD.
+ * Why PROGRAM, as execvp would find it, cannot be recorded, into a text: a phrase that its path is
+ * the subject of. Empty: it can, or that is not known. False: it would not even start with the shim
+ * in LD_PRELOAD.
  */
 bool loadable_look(const char *program, char *text, size_t size);
 

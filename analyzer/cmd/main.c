@@ -86,7 +86,7 @@ static const struct help_format *find_format(const char *name)
 	for (i = 0; i < ARRAY_SIZE(help_formats); i++)
 		if (!strcmp(help_formats[i].name, name))
 			return &help_formats[i];
-	complain("help: no format '%s' (%s)", name, help_options[0].help);
+	warn("help: no format '%s' (%s)", name, help_options[0].help);
 	return NULL;
 }
 
@@ -110,7 +110,7 @@ static int help(const struct command *self, int argc, char **argv)
 	if (!command)
 		return unknown(argv[1]);
 	if (!format->one) {
-		complain("help: format %s is for all verbs, not one", format->name);
+		warn("help: format %s is for all verbs, not one", format->name);
 		return STATUS_USAGE;
 	}
 	format->one(command, &tool, stdout);

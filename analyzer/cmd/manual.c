@@ -150,7 +150,8 @@ static void put_line(const char *text, FILE *out)
 
 /* ---- sections ------------------------------------------------------------------------------- */
 
-/* The beginning of a page, without hyphens in names that a reader may want to copy; verb: NULL for the tool's own. */
+/* The beginning of a page, without hyphens in names that a reader may want to copy; verb: NULL for
+ * the tool's own. */
 static void put_name(const char *verb, const char *summary, const struct command_set *set,
 		     FILE *out)
 {

@@ -77,15 +77,16 @@ static void set_preload(const char *shim)
 
 static volatile sig_atomic_t child;
 
-/* Somebody ends us: they mean the program. */
+/* A signal that ends us is meant for the program. */
 static void pass_on(int signal)
 {
 	if (child > 0)
 		kill((pid_t)child, signal);
 }
 
-/* While the program runs: signals that the terminal sends to it as well, which we outlive to report,
- * and signals that we pass on. One that was ignored from the start (nohup) stays so for both. */
+/* While the program runs: signals that the terminal sends to it as well, which we outlive to
+ * report, and signals that we pass on. One that was ignored from the start (nohup) stays so for
+ * both. */
 static const struct {
 	int number;
 	void (*handler)(int);

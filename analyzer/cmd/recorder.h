@@ -14,8 +14,8 @@
 /* Path of the shim into PATH_MAX bytes. False, after a message of the verb, if it is nowhere. */
 bool recorder_find(const char *verb, char *path);
 
-/* Runs a program under the shim (NULL: without it) to its end. Returns its wait status, or -errno. Signals that are
- * meant for the program reach it. */
+/* Runs a program under the shim (NULL: without it) to its end. Returns its wait status, or -errno.
+ * Signals that are meant for the program reach it. */
 int recorder_run(const char *verb, const char *shim, char **argv);
 
 #endif

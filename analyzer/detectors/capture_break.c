@@ -6,7 +6,7 @@
  * the calls that go on with the capture (CAPTURE_INVALIDATED): these are part of the finding.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 #define CAPTURE_FIRST 900
 #define CAPTURE_INVALIDATED 901
@@ -20,12 +20,13 @@ static bool judge(const struct observed *o, struct verdict *v)
 
 	if (!call_failed(head) || head->result < CAPTURE_FIRST || head->result > CAPTURE_LAST)
 		return false;
-	v->cost_ns = finished_ns(o->call, BUCKET_OWN);
+	v->cost_ns = completed_ns(o->call, BUCKET_OWN);
 	v->variant = head->result;
 	return true;
 }
 
-/* Calls of the process that found their capture broken; and is any other one known to have done it? */
+/* Calls of the process that found their capture broken; and is any other one known to have
+ * done it? */
 static uint64_t count_broken(const struct analysis *a, const struct site *site, bool *breaker)
 {
 	const struct site *other;
@@ -47,7 +48,7 @@ static uint64_t count_broken(const struct analysis *a, const struct site *site, 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
-	const char *name = word_result(a->set, site->key.fn, finding->variant);
+	const char *name = text_result(a->set, site->key.fn, finding->variant);
 	const char *calls = site->count == 1 ? "call" : "calls";
 	bool breaker;
 	uint64_t broken = count_broken(a, site, &breaker);
@@ -62,12 +63,12 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			"%llu %s found a capture broken (%s), first after %s; which call "
 			"broke it is not in the trace",
 			(unsigned long long)site->count, calls, name,
-			word_since(texts, &a->model, site->first_ns));
+			text_since(texts, &a->model, site->first_ns));
 	return arena_printf(texts,
 			    "%llu %s that a stream's capture does not permit: %s, first after %s; "
 			    "%llu later calls found the capture broken",
 			    (unsigned long long)site->count, calls, name,
-			    word_since(texts, &a->model, site->first_ns),
+			    text_since(texts, &a->model, site->first_ns),
 			    (unsigned long long)broken);
 }
 

@@ -4,7 +4,7 @@
  */
 #include "stall.h"
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 static const char *what(struct arena *texts, const struct analysis *a, const struct stall *stall)
 {
@@ -12,8 +12,8 @@ static const char *what(struct arena *texts, const struct analysis *a, const str
 			    "%llu threads that work on %llu GPUs waited %s for each other in %s%s, "
 			    "for locks inside CUDA that all GPUs of a process share: %s",
 			    (unsigned long long)stall->threads, (unsigned long long)stall->devices,
-			    word_time(texts, (uint64_t)stall->waited_ns),
-			    word_count(texts, stall->calls, "call"),
+			    text_time(texts, (uint64_t)stall->waited_ns),
+			    text_count(texts, stall->calls, "call"),
 			    stall->measured ? "" : " (concluded from what happened at one time)",
 			    stall_mostly(texts, a, stall));
 }
@@ -27,7 +27,7 @@ static const char *processes(struct arena *texts, const struct stall *stall)
 	return arena_printf(texts,
 			    "%s (but what is %s of these waits would then be one in the kernel "
 			    "module, which all processes share)",
-			    text, word_time(texts, (uint64_t)stall->help_ns[HELP_NOT]));
+			    text, text_time(texts, (uint64_t)stall->help_ns[HELP_NOT]));
 }
 
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,

@@ -5,17 +5,17 @@
  *
  * A case is a wait, not a copy, that took a while, which brought nothing to the host and after
  * which the GPU was idle, if the thread then spends a while outside of CUDA before it goes on
- * working with the GPU, and nobody else gives that GPU work meanwhile. Of the two times the shorter
- * one would have been saved, had the host's work come first. Whether it could, the trace does not
- * show: the host may refill the one buffer of its input, hand results to a library or a network
- * card that reads the GPU's memory, take the time, or sleep. So it is a note.
+ * working with the GPU, and no other thread gives that GPU work meanwhile. Of the two times the
+ * shorter one would have been saved, had the host's work come first. Whether it could, the trace
+ * does not show: the host may refill the one buffer of its input, hand results to a library or a
+ * network card that reads the GPU's memory, take the time, or sleep. So it is a note.
  *
- * Once is no habit: at the end of a measurement, of a phase or of a thread's preparations everybody
- * waits, and nobody minds. So it takes ten rounds of each thread, and not at the begin and in the
- * middle only.
+ * Once is no habit: at the end of a measurement, of a phase or of a thread's preparations every
+ * program waits, and it is no problem. So it takes ten rounds of each thread, and not at the begin
+ * and in the middle only.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 #define WAIT_LEAST_NS 50000
 /* More than sync_every_launch.c takes for "at once". */
@@ -27,13 +27,13 @@
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	uint64_t waited_ns = finished_ns(o->call, BUCKET_GPU_INTENDED);
+	uint64_t waited_ns = completed_ns(o->call, BUCKET_GPU_INTENDED);
 
 	if (waited_ns < WAIT_LEAST_NS || o->waits->sort != GPU_WAIT_INTENDED ||
 	    o->record->raw->other.event == SPY_EV_COPY ||
 	    o->record->raw->other.event == SPY_EV_MEMORY ||
-	    call_failed(&o->record->raw->call_head) || !observed_awaited(o) || observed_brings(o) ||
-	    observed_host_sees(o) || !observed_ends(o))
+	    call_failed(&o->record->raw->call_head) || !observed_awaited(o) ||
+	    observed_host_visible(o) || observed_host_sees(o) || !observed_ends(o))
 		return false;
 	v->cost_ns = waited_ns;
 	v->mark = observed_handed_over(o, o->call->device);
@@ -41,7 +41,8 @@ static bool judge(const struct observed *o, struct verdict *v)
 	return true;
 }
 
-/* Calls about which the GPU does not care do not end the host's time; what they take is not part of it. */
+/* Calls about which the GPU does not care do not end the host's time; what they take is not part of
+ * it. */
 static bool goes_on(uint8_t contract)
 {
 	switch (contract) {
@@ -96,8 +97,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		"%llu times the thread waited for the GPU, %s in all, which brought "
 		"nothing to the host; then it spent %s outside of CUDA, and the GPU had "
 		"nothing to do: host and GPU took turns",
-		(unsigned long long)site->count, word_time(texts, site->total_ns),
-		word_time(texts, site->tally));
+		(unsigned long long)site->count, text_time(texts, site->total_ns),
+		text_time(texts, site->tally));
 }
 
 const struct detector detector_early_sync = {

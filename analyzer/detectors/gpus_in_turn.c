@@ -9,7 +9,7 @@
  * gone, and what it took to hand over and to notice the end would be done meanwhile.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 #define ROUNDS_LEAST 10
 #define TENTHS_LEAST 4
@@ -17,26 +17,27 @@
 /* Tally: nanoseconds waited for the GPUs. */
 
 /* Does one GPU's work follow on another's, for no reason that can be seen? */
-static bool takes_turns(const struct steps *steps)
+static bool takes_turns(const struct recent_ops *recent_ops)
 {
-	return steps->submissions && steps->before && !steps->brought_before &&
-	       steps->device != SPY_DEVICE_NONE && steps->device_before != SPY_DEVICE_NONE &&
-	       steps->device != steps->device_before;
+	return recent_ops->submissions && recent_ops->before && !recent_ops->brought_before &&
+	       recent_ops->device != SPY_DEVICE_NONE &&
+	       recent_ops->device_before != SPY_DEVICE_NONE &&
+	       recent_ops->device != recent_ops->device_before;
 }
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	const struct steps *steps = &o->caller->steps;
-	uint64_t waited_ns = finished_ns(o->call, BUCKET_GPU_INTENDED), awaited;
+	const struct recent_ops *recent_ops = &o->account->recent_ops;
+	uint64_t waited_ns = completed_ns(o->call, BUCKET_GPU_INTENDED), awaited;
 
-	if (o->cold || !observed_means_to_wait(o) || !takes_turns(steps) || observed_brings(o) ||
-	    observed_host_sees(o) || !observed_ends(o))
+	if (o->cold || !observed_means_to_wait(o) || !takes_turns(recent_ops) ||
+	    observed_host_visible(o) || observed_host_sees(o) || !observed_ends(o))
 		return false;
 	awaited = observed_awaited(o);
 	if (!awaited || observed_outstanding(o) != awaited)
 		return false;
-	v->cost_ns = waited_ns - waited_ns / (uint64_t)__builtin_popcountll(steps->devices) +
-		     finished_ns(o->call, BUCKET_OWN) + steps->first_own_ns;
+	v->cost_ns = waited_ns - waited_ns / (uint64_t)__builtin_popcountll(recent_ops->devices) +
+		     completed_ns(o->call, BUCKET_OWN) + recent_ops->first_own_ns;
 	v->gain_high_ns = v->cost_ns;
 	v->tally = waited_ns;
 	return true;
@@ -52,7 +53,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		texts,
 		"%s a thread waited for one GPU, %s in all, before it handed work to "
 		"the next, though the host got nothing from it: one GPU worked at a time",
-		word_count(texts, site->count, "time"), word_time(texts, site->tally));
+		text_count(texts, site->count, "time"), text_time(texts, site->tally));
 }
 
 const struct detector detector_gpus_in_turn = {
@@ -63,11 +64,10 @@ const struct detector detector_gpus_in_turn = {
 		"the thread handed to one GPU after it had waited for another, with nothing under "
 		"way on any other. The cost is what the waits would not take if the GPUs worked "
 		"at once, and the calls' own work.",
-	.blind =
-		"Whether a kernel needs what another GPU computed, which it may read there by peer "
-		"access, or the host wants to see in pinned memory. Work with copies between GPUs "
-		"in it, or between memory of which nobody knows where it lies, or to the host, is "
-		"no case, nor are programs that use managed memory.",
+	.blind = "Whether a kernel needs what another GPU computed, which it may read there by "
+		 "peer access, or the host wants to see in pinned memory. Work with copies between "
+		 "GPUs in it, or between memory of unknown location, or to the host, is no case, "
+		 "nor are programs that use managed memory.",
 	.fix = "Hand work to all GPUs first, and wait then; or use a thread for each GPU. Where "
 	       "one needs what another computed, let its stream wait: cudaStreamWaitEvent.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),

@@ -1,22 +1,21 @@
 /*
- * analyzer/detectors/hidden_sync.c: calls that wait for the GPU although nobody would expect it of
- * them: freeing, unpinning, loading and unloading code, a changed limit, asynchronous copies from
- * host to host.
+ * analyzer/detectors/hidden_sync.c: calls that wait for the GPU unexpectedly: freeing, unpinning,
+ * loading and unloading code, a changed limit, asynchronous copies from host to host.
  *
  * Without the wait the thread may come to the next one earlier, and wait there for the same: then
- * the cure gives back no more than what it did in between. That is sure where no work was handed
+ * the cure gives back no more than what it did in between. That is certain where no work was handed
  * over meanwhile, and the next wait is for the device, or for the one stream that had work when the
  * call came. One that is hidden, too, does not count: the cure is for all of them.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* Mark: the stream that alone had work; 0: several had. */
 
 enum variant { WAITED, PERHAPS };
 
-/* Loading takes what the code takes. Without loads on an idle device that took far less, nobody can tell it
- * from a wait; that is worth a note only where it is a good part of a thread's time. */
+/* Loading takes what the code takes. Without loads on an idle device that took far less, it cannot
+ * be told from a wait; that is worth a note only where it is a good part of a thread's time. */
 #define PERHAPS_SHARE 0.05
 
 static bool is_load(uint8_t contract)
@@ -28,7 +27,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 {
 	if (o->contract == SPY_CONTRACT_LAZY_LOAD) /* lazy_loading.c knows better */
 		return false;
-	v->cost_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
+	v->cost_ns = completed_ns(o->call, BUCKET_GPU_HIDDEN);
 	if (o->waits->sort != GPU_WAIT_HIDDEN || !v->cost_ns)
 		return false;
 	/* The thread may have to wait for the same work later. */
@@ -96,9 +95,9 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		finding->cost_unknown = true;
 		return arena_printf(
 			texts,
-			"%s loaded or unloaded code behind work of the GPU, %s "
-			"inside %s: what of it was a wait for that work, nobody can tell",
-			word_count(texts, site->count, "call"), word_time(texts, site->cost_ns),
+			"%s loaded or unloaded code behind work of the GPU, %s inside %s: what of "
+			"it was a wait for that work is unknown",
+			text_count(texts, site->count, "call"), text_time(texts, site->cost_ns),
 			site->count == 1 ? "it" : "them");
 	}
 	finding->stake = finding_stake(a, finding);
@@ -106,12 +105,12 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	return arena_printf(texts,
 			    "%s waited for the GPU for %s, which such calls do not "
 			    "promise to do%s%s",
-			    word_count(texts, site->count, "call"), word_time(texts, site->cost_ns),
+			    text_count(texts, site->count, "call"), text_time(texts, site->cost_ns),
 			    anyway,
 			    a->accounts.probed[site->key.process]
 				    ? ""
-				    : "; without probes nobody saw whether some of it was a wait "
-				      "for a lock");
+				    : "; without probes it is unknown whether some of it was a "
+				      "wait for a lock");
 }
 
 const struct detector detector_hidden_sync = {
@@ -124,11 +123,11 @@ const struct detector detector_hidden_sync = {
 		"host.",
 	.blind = "The GPU is not asked: that it was busy is concluded from what was handed to it "
 		 "and not yet waited for. Calls after a process' last launch or copy are no case: "
-		 "somebody has to wait for the end. What the wait would have cost elsewhere: where "
+		 "the end has to be waited for. What the wait would have cost elsewhere: where "
 		 "the thread then waits for the same work in any case, the gain has only what it "
 		 "did in between; if that is next to nothing, it is a note. Where several streams "
 		 "had work and the next wait is for one of them, or more was handed over before "
-		 "it, nobody can tell.",
+		 "it, it is unknown.",
 	.fix = "Free outside the loop, or in the stream's order: cudaMallocAsync and "
 	       "cudaFreeAsync, "
 	       "pools, buffers that are used again. Load code and set limits before the work.",

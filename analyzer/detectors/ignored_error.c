@@ -9,7 +9,7 @@
  */
 #include <string.h>
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* Variant: the result. */
 
@@ -48,13 +48,14 @@ static const char *answer(const struct analysis *a, const struct site *site, uin
 	    (contract == SPY_CONTRACT_ALLOC || contract == SPY_CONTRACT_ALLOC_POOL ||
 	     contract == SPY_CONTRACT_PIN))
 		return "memory was asked for";
-	/* A library has kernels for some GPUs each, and looks for them. A launch is another matter. */
+	/* A library has kernels for some GPUs each, and looks for them. A launch is another
+	 * matter. */
 	if (result == NO_BINARY_FOR_GPU &&
 	    (contract == SPY_CONTRACT_LAZY_LOAD || contract == SPY_CONTRACT_MODULE ||
 	     contract == SPY_CONTRACT_HOST))
 		return "code for this GPU was asked for";
-	/* PyTorch asks for memory that another node can reach, before it asks for ordinary one. Any other call would
-	 * be forbidden because a host function makes it. */
+	/* PyTorch asks for memory that another node can reach, before it asks for ordinary one. Any
+	 * other call would be forbidden because a host function makes it. */
 	if (result == NOT_PERMITTED &&
 	    !strcmp(a->set->functions.all[site->key.fn].name, "cuMemCreate"))
 		return "memory of some kind was asked for";
@@ -74,7 +75,8 @@ static bool hands_over_work(const char *function)
 				      strstr(function, "Memset") || strstr(function, "Memcpy"));
 }
 
-/* Work for a GPU that was not done. Which launches are too large for it, who tunes kernels finds out by trying. */
+/* Work for a GPU that was not done. Programs that tune kernels try which launches are too large for
+ * it. */
 static bool is_work_undone(const struct analysis *a, const struct site *site, uint32_t result)
 {
 	switch (a->set->functions.all[site->key.fn].contract) {
@@ -99,7 +101,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 
 	if (!call_failed(head))
 		return false;
-	v->cost_ns = finished_ns(o->call, BUCKET_OWN);
+	v->cost_ns = completed_ns(o->call, BUCKET_OWN);
 	v->variant = head->result;
 	return true;
 }
@@ -137,21 +139,21 @@ static const char *keep_staying(const struct analysis *a, const struct site *sit
 		texts,
 		"%s, first after %s: the context cannot be used any more, and the program "
 		"went on: %llu calls here and %llu elsewhere returned it",
-		name, word_since(texts, &a->model, site->first_ns), (unsigned long long)site->count,
+		name, text_since(texts, &a->model, site->first_ns), (unsigned long long)site->count,
 		(unsigned long long)elsewhere);
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
-	const char *name = word_result(a->set, site->key.fn, finding->variant);
+	const char *name = text_result(a->set, site->key.fn, finding->variant);
 	const char *why = answer(a, site, finding->variant);
 
 	finding->gain_known = false;
 	finding->shown = !why;
 	finding->wrong =
 		!why && (stays(finding->variant) || is_work_undone(a, site, finding->variant));
-	finding->perhaps_free = why; /* whoever asks pays for the answer */
+	finding->perhaps_free = why; /* the thread that asks pays for the answer */
 	if (stays(finding->variant))
 		return keep_staying(a, site, finding, texts, name);
 	if (!site_went_on(a, site))
@@ -160,11 +162,11 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return arena_printf(texts,
 				    "%s returned %s, first after %s; %s, so this may be "
 				    "as it should be",
-				    word_count(texts, site->count, "call"), name,
-				    word_since(texts, &a->model, site->first_ns), why);
+				    text_count(texts, site->count, "call"), name,
+				    text_since(texts, &a->model, site->first_ns), why);
 	return arena_printf(texts, "%s returned %s, first after %s, and the thread went on working",
-			    word_count(texts, site->count, "call"), name,
-			    word_since(texts, &a->model, site->first_ns));
+			    text_count(texts, site->count, "call"), name,
+			    text_since(texts, &a->model, site->first_ns));
 }
 
 const struct detector detector_ignored_error = {

@@ -4,7 +4,7 @@
  * report says is of such a program.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 struct blocked {
 	uint64_t launches, ns, processes;
@@ -14,7 +14,7 @@ struct blocked {
 };
 
 /* Launches of a thread, and what they waited. */
-static void add(struct blocked *sum, const struct analysis *a, const struct caller *c)
+static void add(struct blocked *sum, const struct analysis *a, const struct thread_account *c)
 {
 	size_t i;
 
@@ -41,10 +41,11 @@ static struct blocked sum_up(const struct analysis *a)
 		const struct process *process = &a->model.processes[i];
 		uint64_t before = sum.launches;
 
-		for (j = 0; process->trace->cuda.launches_block && j < a->accounts.n_callers; j++)
-			if (a->accounts.callers[j] &&
-			    a->accounts.callers[j]->thread->process == process)
-				add(&sum, a, a->accounts.callers[j]);
+		for (j = 0;
+		     process->trace->cuda.launches_block && j < a->accounts.n_thread_accounts; j++)
+			if (a->accounts.thread_accounts[j] &&
+			    a->accounts.thread_accounts[j]->thread->process == process)
+				add(&sum, a, a->accounts.thread_accounts[j]);
 		if (sum.launches == before)
 			continue;
 		sum.processes++;
@@ -64,7 +65,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	finding = detector_add(&detector_launch_blocking, findings, n);
 	finding->process = sum.last;
 	finding->processes = (uint32_t)sum.processes;
-	finding->function = word_function(a->set, sum.fn);
+	finding->function = text_function(a->set, sum.fn);
 	finding->count = sum.launches;
 	finding->own_ns = finding->gain_high_ns = sum.ns;
 	finding->gain_known = true;
@@ -75,7 +76,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 		"CUDA_LAUNCH_BLOCKING is set: %llu launch%s waited for the kernel's end, %s in "
 		"all; without it launches return at once, and the program waits elsewhere",
 		(unsigned long long)sum.launches, sum.launches == 1 ? "" : "es",
-		word_time(texts, sum.ns));
+		text_time(texts, sum.ns));
 }
 
 const struct detector detector_launch_blocking = {

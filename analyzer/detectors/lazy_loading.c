@@ -3,17 +3,17 @@
  * first launch or the first question about it, or whole modules again and again.
  *
  * A first use is a case if it waited for the device, or if the program had long been working;
- * before, somebody has to load the code, which is worth a note where it takes a good part of the
- * run. A load or unload that waited for the device is told as one that waits (hidden_sync.c) unless
- * it comes again and again.
+ * before, the code has to be loaded, which is worth a note where it takes a good part of the run. A
+ * load or unload that waited for the device is told as one that waits (hidden_sync.c) unless it
+ * comes again and again.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* A program that has handed over so much has begun. */
 #define BEGUN 1000
 
-/* What cost less is not worth a word: somebody has to load the code at some time. */
+/* What cost less is negligible: the code has to be loaded at some time. */
 #define COST_LEAST_NS 1000000
 
 /* As the program starts: so much, and one in so many of the run. */
@@ -25,14 +25,14 @@
 
 enum variant { FIRST_LAUNCH, FIRST_USE, MODULES, START_LAUNCH, START_USE };
 
-/* Tally: nanoseconds of the cost that are a wait for all one can tell: with nothing to compare a first use with,
- * all of it may be the loading. */
+/* Tally: nanoseconds of the cost that are a wait for all one can tell: with nothing to compare a
+ * first use with, all of it may be the loading. */
 
 static bool judge_first(const struct observed *o, enum variant variant, enum variant at_start,
 			struct verdict *v)
 {
-	uint64_t hidden_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
-	uint64_t loading_ns = finished_ns(o->call, BUCKET_LOADING);
+	uint64_t hidden_ns = completed_ns(o->call, BUCKET_GPU_HIDDEN);
+	uint64_t loading_ns = completed_ns(o->call, BUCKET_LOADING);
 
 	v->variant = !hidden_ns && observed_submissions(o) < BEGUN ? at_start : variant;
 	v->cost_ns = v->gain_high_ns = hidden_ns + loading_ns;
@@ -50,7 +50,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 	case SPY_CONTRACT_LAZY_LOAD:
 		if (!judge_first(o, FIRST_USE, START_USE, v))
 			return false;
-		v->tally = finished_ns(o->call, BUCKET_LOADING);
+		v->tally = completed_ns(o->call, BUCKET_LOADING);
 		if (observed_is_no_loading(o))
 			v->tally = v->cost_ns;
 		return true;
@@ -58,8 +58,8 @@ static bool judge(const struct observed *o, struct verdict *v)
 	case SPY_CONTRACT_LIBRARY:
 		v->variant = MODULES;
 		v->cost_ns = o->call->end_ns - o->call->begin_ns -
-			     finished_ns(o->call, BUCKET_LOCK) -
-			     finished_ns(o->call, BUCKET_NOT_RUNNING);
+			     completed_ns(o->call, BUCKET_LOCK) -
+			     completed_ns(o->call, BUCKET_NOT_RUNNING);
 		v->gain_high_ns = v->cost_ns;
 		return true;
 	default:
@@ -74,8 +74,8 @@ static const char *keep_modules(const struct analysis *a, const struct site *sit
 		return NULL;
 	finding->fix = "Load modules once, before the work, and keep them.";
 	return arena_printf(texts, "%s load or unload code while the program works, %s inside them",
-			    word_count(texts, site->count, "call"),
-			    word_time(texts, site->total_ns));
+			    text_count(texts, site->count, "call"),
+			    text_time(texts, site->total_ns));
 }
 
 /* "1 first launch of a kernel", "67 uses of code that had to be loaded". */
@@ -96,7 +96,7 @@ static const char *keep_start(const struct analysis *a, const struct site *site,
 	finding->once = true;
 	return arena_printf(texts, "%llu %s as the program starts, %s inside %s",
 			    (unsigned long long)site->count, name_uses(finding, site->count == 1),
-			    word_time(texts, site->total_ns), site->count == 1 ? "it" : "them");
+			    text_time(texts, site->total_ns), site->count == 1 ? "it" : "them");
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -112,8 +112,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	return arena_printf(texts,
 			    "%llu %s in the midst of the work, %s inside %s, the first after %s",
 			    (unsigned long long)site->count, name_uses(finding, site->count == 1),
-			    word_time(texts, site->total_ns), site->count == 1 ? "it" : "them",
-			    word_since(texts, &a->model, site->first_ns));
+			    text_time(texts, site->total_ns), site->count == 1 ? "it" : "them",
+			    text_since(texts, &a->model, site->first_ns));
 }
 
 const struct detector detector_lazy_loading = {

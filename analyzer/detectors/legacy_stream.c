@@ -3,7 +3,7 @@
  * streams of the device stop and behind which they wait, unless they were made non-blocking.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* Fewer are a beginning or an end; and they must be spread over the process's work or its time. */
 #define TURNS_LEAST 10
@@ -30,11 +30,11 @@ static void tell(const struct analysis *a, struct arena *texts, size_t i,
 	struct finding *finding = detector_add(&detector_legacy_stream, findings, n);
 
 	finding->process = &a->model.processes[i / WORK_DEVICES];
-	finding->function = word_function(a->set, use->most.fn);
-	finding->address = use->most.caller;
+	finding->function = text_function(a->set, use->most.fn);
+	finding->address = use->most.return_address;
 	finding->address_ns = use->most.ns;
 	finding->stacks = use->stacks;
-	finding->n_stacks = least(use->n_stacks, LEGACY_STACKS);
+	finding->n_stacks = min_u64(use->n_stacks, LEGACY_STACKS);
 	finding->count = use->turns;
 	finding->cost_unknown = true;
 	finding->what =
@@ -42,9 +42,9 @@ static void tell(const struct analysis *a, struct arena *texts, size_t i,
 			     "%s work in the legacy default stream of GPU %zu, "
 			     "mostly by %s, and work in "
 			     "%llu other stream%s had to wait for each other",
-			     word_count(texts, use->turns, "time"), i % WORK_DEVICES,
-			     finding->function ?: "calls nobody knows",
-			     (unsigned long long)use->streams, use->streams == 1 ? "" : "s");
+			     text_count(texts, use->turns, "time"), i % WORK_DEVICES,
+			     finding->function ?: "unknown calls", (unsigned long long)use->streams,
+			     use->streams == 1 ? "" : "s");
 }
 
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
@@ -68,11 +68,10 @@ const struct detector detector_legacy_stream = {
 		"before it is finished: nothing overlaps. A cudaMemcpy behind the same thread's "
 		"own "
 		"stream is no case: it waits because that is meant.",
-	.blind =
-		"The GPU is not asked: a stream counts as busy until a call has waited for it, and "
-		"what the order cost, nobody knows. The order may be what keeps the results right: "
-		"look before you change it. Streams whose creation was not recorded, and the "
-		"per-thread default stream, are left out.",
+	.blind = "The GPU is not asked: a stream counts as busy until a call has waited for it, "
+		 "and what the order cost is unknown. The order may be what keeps the results "
+		 "right: look before you change it. Streams whose creation was not recorded, and "
+		 "the per-thread default stream, are left out.",
 	.fix = "Give that work a stream of its own, make the streams with "
 	       "cudaStreamCreateWithFlags(cudaStreamNonBlocking), or compile with "
 	       "--default-stream per-thread; where an order is needed, say so with "

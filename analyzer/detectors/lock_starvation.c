@@ -2,15 +2,16 @@
  * analyzer/detectors/lock_starvation.c: a thread that waits for a lock which others take again and
  * again before it gets its turn.
  *
- * The locks inside CUDA are no queues: who gives one back and wants it again at once has it before
- * a sleeping waiter is awake. In a queue nobody would be passed over more often than there are
- * threads.
+ * The locks inside CUDA are no queues: a thread that releases one and wants it again at once has it
+ * before a sleeping waiter is awake. In a queue no thread would be passed over more often than
+ * there are threads.
  *
- * A waiter that was awake and had no CPU was not kept from the lock by those who took it meanwhile:
- * a queue, or a process of its own, would not have helped. That time is no part of the cost.
+ * A waiter that was awake and had no CPU was not kept from the lock by those the threads that
+ * acquired it meanwhile: a queue, or a process of its own, would not have helped. That time is no
+ * part of the cost.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 #define LACK_LEAST_PART 20 /* from that part of the wait on it is told that a CPU was missing */
 #define TURNS 2 /* more than so many rounds of all its threads is no queue any more */
@@ -28,9 +29,9 @@ static const char *taker(struct arena *texts, const struct analysis *a,
 {
 	if (!loss->by)
 		return "";
-	return arena_printf(texts, ", %llu times by %s%s", (unsigned long long)loss->by_taken,
-			    word_thread(texts, loss->by, SPY_DEVICE_NONE),
-			    word_in_function(texts, a->set, loss->by_fn));
+	return arena_printf(texts, ", %llu times by %s%s", (unsigned long long)loss->by_acquired,
+			    text_thread(texts, loss->by, SPY_DEVICE_NONE),
+			    text_in_function(texts, a->set, loss->by_fn));
 }
 
 static const char *without_cpu(struct arena *texts, const struct lock_loss *loss)
@@ -38,7 +39,7 @@ static const char *without_cpu(struct arena *texts, const struct lock_loss *loss
 	if (loss->lacked_ns < loss->ns / LACK_LEAST_PART)
 		return "";
 	return arena_printf(texts, "; for %s of that it was ready to go on and had no CPU",
-			    word_time(texts, loss->lacked_ns));
+			    text_time(texts, loss->lacked_ns));
 }
 
 static void tell(const struct analysis *a, struct arena *texts, const struct lock *lock,
@@ -52,15 +53,16 @@ static void tell(const struct analysis *a, struct arena *texts, const struct loc
 		more = arena_printf(texts, "; %llu such waits in all",
 				    (unsigned long long)lock->passed_waits);
 	finding->process = lock->process;
-	finding->function = word_function(a->set, loss->by_fn);
+	finding->function = text_function(a->set, loss->by_fn);
 	finding->count = lock->passed_waits;
 	finding->own_ns = lock->passed_ns;
 	thread_costs_add(&finding->costs, loss->waiter, (double)loss->ns, 0);
-	finding->overlaps = true; /* those who took it have a stall, or findings of their own */
+	/* the threads that acquired it have a stall, or findings of their own */
+	finding->overlaps = true;
 	finding->what = arena_printf(
 		texts, "%s waited %s for a lock that others took %llu times meanwhile%s%s%s",
-		word_thread(texts, loss->waiter, SPY_DEVICE_NONE), word_time(texts, loss->ns),
-		(unsigned long long)loss->taken, taker(texts, a, loss), without_cpu(texts, loss),
+		text_thread(texts, loss->waiter, SPY_DEVICE_NONE), text_time(texts, loss->ns),
+		(unsigned long long)loss->acquired, taker(texts, a, loss), without_cpu(texts, loss),
 		more);
 	if (finding->function)
 		finding->fix =
@@ -88,12 +90,11 @@ const struct detector detector_lock_starvation = {
 		"back many times meanwhile, more than twice as often as a queue would have let "
 		"them. A thread that calls in a tight loop keeps the lock to itself that way; "
 		"one that calls now and then hangs.",
-	.blind =
-		"Locks that are not the C library's, and recordings without probes. Beyond some "
-		"thousands of changes of hands during one wait the count is too low. In which part "
-		"of a call its thread was ready to go on and had no CPU, nobody knows: what of "
-		"such time does not fit into the rest of the call is no part of the cost, nor is "
-		"as large a part of the times that others took the lock.",
+	.blind = "Locks that are not the C library's, and recordings without probes. Beyond some "
+		 "thousands of changes of hands during one wait the count is too low. In which "
+		 "part of a call its thread was ready to go on and had no CPU is unknown: what of "
+		 "such time does not fit into the rest of the call is no part of the cost, nor is "
+		 "as large a part of the times that others took the lock.",
 	.fix = "Let the threads that take it call less often, or give the one that waits a process "
 	       "of its own.",
 	.conclude = conclude,

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* A process of which a thread does so for this part of the time waits for the GPU above all. */
 #define MOSTLY 0.5
@@ -34,8 +34,8 @@ static uint64_t longest_wait_ns(const struct analysis *a, const struct process *
 	uint64_t ns = 0, longest_ns = 0;
 	size_t i, j;
 
-	for (i = 0; i < a->accounts.n_callers; i++) {
-		const struct caller *c = a->accounts.callers[i];
+	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
+		const struct thread_account *c = a->accounts.thread_accounts[i];
 
 		if (!c || c->thread->process != process)
 			continue;
@@ -69,7 +69,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 		if (!is_limited(a, process))
 			continue;
 		names = arena_printf(texts, "%s%s%s (%s %%)", names, *names ? ", " : "",
-				     word_process(texts, process->trace), process->mps.percentage);
+				     text_process(texts, process->trace), process->mps.percentage);
 		limited++;
 		last = process;
 	}
@@ -94,7 +94,7 @@ const struct detector detector_mps_share = {
 		"thread spends half of the time and more waiting for the GPU in calls made for "
 		"that.",
 	.blind = "Whether the kernels are large enough to use more of the GPU. Shares that the "
-		 "daemon's own default sets. The limit may be what somebody wants.",
+		 "daemon's own default sets. The limit may be intended.",
 	.fix = "If the others leave some of the GPU idle, raise CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: "
 	       "shares of several processes may add up to more than 100.",
 	.conclude = conclude,

@@ -4,7 +4,7 @@
  */
 #include "table.h"
 #include "findings/sharing.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* What of it the accounting charged to calls; a process still in cuInit has no call to charge. */
 static uint64_t waited_ns(const struct analysis *a, const struct process *process)
@@ -48,7 +48,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 		arena_printf(texts,
 			     "%u process%s waited for %s in all, when CUDA started up, until "
 			     "the MPS server had done with another user's processes",
-			     waiters, waiters == 1 ? "" : "es", word_time(texts, ns));
+			     waiters, waiters == 1 ? "" : "es", text_time(texts, ns));
 }
 
 const struct detector detector_mps_users = {

@@ -1,29 +1,30 @@
 /*
  * analyzer/detectors/oversubscribed_host.c: threads that were ready to go on and got no CPU:
  * because there are more of them than CPUs, whose CPUs may be kept busy by threads that wait for
- * the GPU and spin; or because somebody else has the CPUs, which is a note.
+ * the GPU and spin; or because other programs have the CPUs, which is a note.
  */
 #include <stdlib.h>
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
-/* From a tenth of the time of a process's threads on: on any busy machine threads lack a CPU now and then. */
+/* From a tenth of the time of a process's threads on: on any busy machine threads lack a CPU now
+ * and then. */
 #define LACK_LEAST_PART 10
 #define LACK_LEAST_NS 10000000
 
 /* Spinning is to blame if it took at least this part of what the others lacked. */
 #define SPUN_LEAST_PART 2
 
-enum who { TOO_MANY, SPINNING, SOMEBODY_ELSE };
+enum cause_of_lack { TOO_MANY, SPINNING, OTHER_PROGRAMS };
 
 struct lack {
-	uint64_t lacked_ns, spun_ns, lacking, threads, processes;
+	uint64_t lacked_ns, busy_wait_ns, lacking, threads, processes;
 	const struct process *worst; /* whose threads lacked most */
 	uint64_t worst_ns;
 	struct thread_costs costs;
 };
 
-static uint64_t lacked_ns(const struct caller *c)
+static uint64_t lacked_ns(const struct thread_account *c)
 {
 	uint64_t ns = 0;
 	size_t i;
@@ -37,13 +38,13 @@ static void add_callers(struct lack *lack, const struct analysis *a, const struc
 {
 	size_t i;
 
-	for (i = 0; i < a->accounts.n_callers; i++) {
-		const struct caller *c = a->accounts.callers[i];
+	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
+		const struct thread_account *c = a->accounts.thread_accounts[i];
 		uint64_t ns = c && c->thread->process == process ? lacked_ns(c) : 0;
 
 		if (!c || c->thread->process != process)
 			continue;
-		lack->spun_ns += c->spun_ns;
+		lack->busy_wait_ns += c->busy_wait_ns;
 		if (!ns)
 			continue;
 		lack->lacking++;
@@ -73,24 +74,25 @@ static const struct host *host_of(const struct lack *lack)
 	return lack->worst->trace->host;
 }
 
-static enum who who_had_them(const struct analysis *a, const struct lack *lack)
+static enum cause_of_lack find_cause(const struct analysis *a, const struct lack *lack)
 {
-	if (crowds_fit(&a->accounts.crowds[host_of(lack)->index], 1))
-		return SOMEBODY_ELSE;
-	return lack->threads > 1 && lack->spun_ns >= lack->lacked_ns / SPUN_LEAST_PART ? SPINNING
-										       : TOO_MANY;
+	if (cpu_pressure_fits(&a->accounts.cpu_pressure[host_of(lack)->index], 1))
+		return OTHER_PROGRAMS;
+	return lack->threads > 1 && lack->busy_wait_ns >= lack->lacked_ns / SPUN_LEAST_PART
+		       ? SPINNING
+		       : TOO_MANY;
 }
 
-static const char *why(struct arena *texts, const struct lack *lack, enum who who)
+static const char *why(struct arena *texts, const struct lack *lack, enum cause_of_lack cause)
 {
-	switch (who) {
+	switch (cause) {
 	case SPINNING:
 		return arena_printf(
 			texts,
 			"; meanwhile others of them kept CPUs busy for %s at least, waiting "
 			"for the GPU in calls that spin",
-			word_time(texts, lack->spun_ns));
-	case SOMEBODY_ELSE:
+			text_time(texts, lack->busy_wait_ns));
+	case OTHER_PROGRAMS:
 		return ", and mostly no more threads than that made calls at a time: other "
 		       "processes on the host had the CPUs, or threads that make no CUDA calls";
 	default:
@@ -98,13 +100,13 @@ static const char *why(struct arena *texts, const struct lack *lack, enum who wh
 	}
 }
 
-static const char *what(struct arena *texts, const struct lack *lack, enum who who)
+static const char *what(struct arena *texts, const struct lack *lack, enum cause_of_lack cause)
 {
 	uint64_t n = host_of(lack)->cpus;
 	const char *cpus = "", *host = "";
 
 	if (n)
-		cpus = arena_printf(texts, "; they may use %s", word_count(texts, n, "CPU"));
+		cpus = arena_printf(texts, "; they may use %s", text_count(texts, n, "CPU"));
 	if (!host_of(lack)->alone)
 		host = arena_printf(texts, " on %s", host_of(lack)->label);
 	return arena_printf(
@@ -112,19 +114,19 @@ static const char *what(struct arena *texts, const struct lack *lack, enum who w
 		"%llu thread%s of %llu%s, ready to go on, got no CPU for %s inside CUDA "
 		"calls%s%s",
 		(unsigned long long)lack->lacking, lack->lacking == 1 ? "" : "s",
-		(unsigned long long)lack->threads, host, word_time(texts, lack->lacked_ns), cpus,
-		why(texts, lack, who));
+		(unsigned long long)lack->threads, host, text_time(texts, lack->lacked_ns), cpus,
+		why(texts, lack, cause));
 }
 
-static const char *cure(enum who who)
+static const char *cure(enum cause_of_lack cause)
 {
-	switch (who) {
+	switch (cause) {
 	case SPINNING:
 		return "Let threads sleep while they wait for the GPU: "
 		       "cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) before the first call "
 		       "of each device, or cudaDeviceScheduleYield; events with "
 		       "cudaEventBlockingSync. Else fewer threads, or more CPUs.";
-	case SOMEBODY_ELSE:
+	case OTHER_PROGRAMS:
 		return "Give the program CPUs of its own (a cpuset, taskset for it and for the "
 		       "others, the batch system's), or a quieter host; see that no quota of its "
 		       "cgroup takes them away.";
@@ -138,19 +140,19 @@ static void tell(const struct analysis *a, struct arena *texts, const struct lac
 		 struct finding **findings, size_t *n)
 {
 	struct finding *finding = detector_add(&detector_oversubscribed_host, findings, n);
-	enum who who = who_had_them(a, lack);
+	enum cause_of_lack cause = find_cause(a, lack);
 
 	finding->process = lack->worst;
 	finding->host = host_of(lack);
 	finding->processes = (uint32_t)lack->processes;
 	finding->count = lack->lacking;
-	finding->variant = who;
+	finding->variant = cause;
 	finding->own_ns = finding->gain_high_ns = lack->lacked_ns;
 	finding->gain_known = true;
 	finding->costs = lack->costs;
-	finding->not_ours = who == SOMEBODY_ELSE;
-	finding->what = what(texts, lack, who);
-	finding->fix = cure(who);
+	finding->not_ours = cause == OTHER_PROGRAMS;
+	finding->what = what(texts, lack, cause);
+	finding->fix = cure(cause);
 }
 
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
@@ -173,12 +175,12 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 const struct detector detector_oversubscribed_host = {
 	.id = "oversubscribed-host",
 	.title = "threads that are ready get no CPU",
-	.sees = "Time inside long calls in which the thread was ready to run and on no CPU, by the "
-		"scheduler's own account, from a tenth of the time of a process's threads on. "
-		"Where no more threads make calls at a time than there are CPUs for them, somebody "
-		"else has the CPUs: a note. And calls that keep a CPU busy while they wait for the "
-		"GPU, which is what CUDA does by default: as long as there are enough CPUs, it is "
-		"the fastest way.",
+	.sees = "Time inside long calls in which the thread was ready to run and on no CPU, by "
+		"the scheduler's own account, from a tenth of the time of a process's threads on. "
+		"Where no more threads make calls at a time than there are CPUs for them, other "
+		"programs have the CPUs: a note. And calls that keep a CPU busy while they wait "
+		"for the GPU, which is what CUDA does by default: as long as there are enough "
+		"CPUs, it is the fastest way.",
 	.blind = "Calls shorter than a quarter of a millisecond, and time outside of calls. Who "
 		 "else had the CPUs: other processes, or threads that make no calls. Limits other "
 		 "than the set of CPUs the process starts with, such as a container's quota; "

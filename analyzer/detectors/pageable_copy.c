@@ -12,11 +12,11 @@
  */
 #include "table.h"
 #include "base/format.h"
-#include "text/words.h"
+#include "text/text.h"
 #include "trace/names.h"
 
-/* Variant: direction << 8 | kind of the source << 4 | kind of the destination. Tally: calls that waited
- * for the GPU. Mark: the stream. */
+/* Variant: direction << 8 | kind of the source << 4 | kind of the destination. Tally: calls that
+ * waited for the GPU. Mark: the stream. */
 
 #define BLOCKED_LEAST_NS 20000
 
@@ -44,7 +44,7 @@ static bool pinned_ns(const struct observed *o, uint64_t *ns)
 /* Staging does not always take the same time: a wait is what goes far beyond. */
 static bool was_blocked(const struct observed *o, uint64_t own_ns)
 {
-	uint64_t hidden_ns = finished_ns(o->call, BUCKET_GPU_HIDDEN);
+	uint64_t hidden_ns = completed_ns(o->call, BUCKET_GPU_HIDDEN);
 
 	return hidden_ns > own_ns && hidden_ns > BLOCKED_LEAST_NS;
 }
@@ -56,14 +56,14 @@ static bool judge(const struct observed *o, struct verdict *v)
 
 	if (!is_case(o))
 		return false;
-	own_ns = finished_ns(o->call, BUCKET_OWN);
+	own_ns = completed_ns(o->call, BUCKET_OWN);
 	if (!pinned_ns(o, &pinned)) /* a pinned one costs nothing to speak of, or a little */
 		v->instead_ns = DETECTOR_HAND_OVER_NS;
 	if (own_ns > pinned)
 		cost_ns = own_ns - pinned;
-	v->cost_ns = cost_ns + finished_ns(o->call, BUCKET_GPU_HIDDEN);
-	/* Staging is saved for sure, where it is known what it costs; the wait may only move to where
-	 * the data is needed. */
+	v->cost_ns = cost_ns + completed_ns(o->call, BUCKET_GPU_HIDDEN);
+	/* Staging is certainly saved, where its cost is known; the wait may only move to where the
+	 * data is needed. */
 	v->gain_low_ns = expect_is_measured(o->class) ? cost_ns : 0;
 	v->gain_high_ns = v->cost_ns;
 	v->tally = was_blocked(o, own_ns);
@@ -75,17 +75,18 @@ static bool judge(const struct observed *o, struct verdict *v)
 }
 
 /*
- * The thread waits for the stream before it has done as much as the copy took. What is true of the wait in the copy
- * (claim_waits_anyway) is true of the time a copy to the host itself takes, with pinned memory too; and staging was
- * for nothing only if the GPU was not behind in any case.
+ * The thread waits for the stream before it has done as much as the copy took. What is true of the
+ * wait in the copy (claim_waits_anyway) is true of the time a copy to the host itself takes, with
+ * pinned memory too; and staging was for nothing only if the GPU was not behind in any case.
  */
 static void waits_anyway(const struct claim *claim, const struct observed *next, struct verdict *v)
 {
 	claim_waits_anyway(claim, v);
 	if (v->variant >> 8 != SPY_DIR_H2D)
-		v->gain_low_ns = least(v->gain_low_ns, claim_between_ns(claim));
-	v->gain_low_ns -= least(v->gain_low_ns, finished_ns(next->call, BUCKET_GPU_INTENDED) +
-							finished_ns(next->call, BUCKET_GPU_HIDDEN));
+		v->gain_low_ns = min_u64(v->gain_low_ns, claim_between_ns(claim));
+	v->gain_low_ns -=
+		min_u64(v->gain_low_ns, completed_ns(next->call, BUCKET_GPU_INTENDED) +
+						completed_ns(next->call, BUCKET_GPU_HIDDEN));
 }
 
 /* Such a call waits for the GPU, whatever comes of this copy: not one that is a case itself. */
@@ -109,7 +110,7 @@ static enum settled settle(const struct claim *claim, const struct observed *nex
 /* Staged or blocked: from pageable memory it depends on how much is outstanding. */
 static const char *how(const struct site *site, struct arena *texts, unsigned int direction)
 {
-	const char *blocked_time = word_time(texts, site->hidden_ns);
+	const char *blocked_time = text_time(texts, site->hidden_ns);
 
 	if (site->tally)
 		return arena_printf(texts, "; blocked by earlier work: %llu of them, for %s%s",
@@ -148,10 +149,10 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	return arena_printf(texts,
 			    "%s copied %s from %s to %s memory and did not return at once: %s "
 			    "inside %s%s%s",
-			    word_count(texts, site->count, "call"), bytes,
+			    text_count(texts, site->count, "call"), bytes,
 			    name_memory_kind(finding->variant >> 4 & 15),
 			    name_memory_kind(finding->variant & 15),
-			    word_time(texts, site->total_ns), site->count == 1 ? "it" : "them",
+			    text_time(texts, site->total_ns), site->count == 1 ? "it" : "them",
 			    how(site, texts, direction), in_any_case(site, direction));
 }
 

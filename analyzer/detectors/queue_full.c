@@ -1,13 +1,13 @@
 /*
  * analyzer/detectors/queue_full.c: launches and copies that had to wait for room in their stream's
- * queue: the host was about a thousand operations ahead of the GPU. Nobody else is to blame.
+ * queue: the host was about a thousand operations ahead of the GPU. No other thread is to blame.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	v->cost_ns = finished_ns(o->call, BUCKET_QUEUE);
+	v->cost_ns = completed_ns(o->call, BUCKET_QUEUE);
 	/* The GPU is no faster for it: something is gained only if the host has other work. */
 	v->gain_high_ns = v->cost_ns;
 	return v->cost_ns;
@@ -26,18 +26,17 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	return arena_printf(texts,
 			    "%s%s waited for room in the stream's queue: the GPU was never "
 			    "without work meanwhile, but the thread could do nothing else for %s",
-			    word_count(texts, site->count, "call"), places,
-			    word_time(texts, site->cost_ns));
+			    text_count(texts, site->count, "call"), places,
+			    text_time(texts, site->cost_ns));
 }
 
 const struct detector detector_queue_full = {
 	.id = "queue-full",
 	.title = "launches or copies that waited for room in the queue",
 	.sees = "Launches, copies and other work that is handed to a stream and took longer than "
-		"its "
-		"own work, while that stream had much outstanding: a stream's queue holds about a "
-		"thousand operations, and who hands over one more waits until the GPU has done "
-		"one.",
+		"its own work, while that stream had much outstanding: a stream's queue holds "
+		"about a thousand operations, and a thread that hands over one more waits until "
+		"the GPU has done one.",
 	.blind = "The GPU is not asked: how much was outstanding is concluded from what was handed "
 		 "over and not yet waited for. Streams with functions on the host "
 		 "(cudaLaunchHostFunc) between their work, of which the program may have learnt "

@@ -4,26 +4,26 @@
  *
  * A case is a wait right behind a small copy to the host, in the same stream or of the whole
  * device, or a synchronous copy that waited itself. All work before it has to end before the host
- * goes on, and the GPU then has nothing to do until it does. What that costs the program nobody
- * knows: the kernels have to run in any case. So it is a note.
+ * goes on, and the GPU then has nothing to do until it does. What that costs the program is
+ * unknown: the kernels have to run in any case. So it is a note.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 #define ROUNDS_LEAST 20
 #define TENTHS_LEAST 2
 
 static bool waits_for_copy(const struct observed *o)
 {
-	const struct copy_row *row = &o->caller->steps.row;
+	const struct copy_run *run = &o->account->recent_ops.run;
 	const union spy_any *raw = o->record->raw;
 
 	if (raw->other.event == SPY_EV_COPY)
 		return o->contract == SPY_CONTRACT_COPY_SYNC && copy_took_place(&raw->copy) &&
 		       raw->copy.direction == SPY_DIR_D2H && raw->copy.bytes <= DETECTOR_FEW_BYTES;
-	return row->count == 1 && row->direction == SPY_DIR_D2H &&
-	       row->bytes <= DETECTOR_FEW_BYTES &&
-	       (o->waits->what != GPU_WAIT_STREAM || record_stream(raw) == row->stream);
+	return run->count == 1 && run->direction == SPY_DIR_D2H &&
+	       run->bytes <= DETECTOR_FEW_BYTES &&
+	       (o->waits->what != GPU_WAIT_STREAM || record_stream(raw) == run->stream);
 }
 
 static bool judge(const struct observed *o, struct verdict *v)
@@ -31,7 +31,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 	if (o->waits->sort != GPU_WAIT_INTENDED || o->cold ||
 	    call_failed(&o->record->raw->call_head) || !waits_for_copy(o))
 		return false;
-	v->cost_ns = finished_ns(o->call, BUCKET_GPU_INTENDED);
+	v->cost_ns = completed_ns(o->call, BUCKET_GPU_INTENDED);
 	v->gain_high_ns = v->cost_ns;
 	return v->cost_ns;
 }
@@ -45,8 +45,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	return arena_printf(texts,
 			    "%s the thread fetched a few bytes from the GPU and waited for "
 			    "them at once, and so for all work before them: %s in these waits",
-			    word_count(texts, site->count, "time"),
-			    word_time(texts, site->cost_ns));
+			    text_count(texts, site->count, "time"),
+			    text_time(texts, site->cost_ns));
 }
 
 const struct detector detector_read_back = {

@@ -3,27 +3,30 @@
  * or a stream that was given no work since the last one, or none at all.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 #define CALLS_LEAST 3
 
-/* It took more than twice as long as such calls do: what it waited for, nobody saw being handed over
- * (a library's work), or seemed done (a copy in the default stream does not wait for all streams). */
+/* It took more than twice as long as such calls do: what it waited for was not seen being handed
+ * over (a library's work), or seemed done (a copy in the default stream does not wait for all
+ * streams). */
 static bool has_waited(const struct observed *o)
 {
-	return finished_ns(o->call, BUCKET_GPU_INTENDED) > finished_ns(o->call, BUCKET_OWN);
+	return completed_ns(o->call, BUCKET_GPU_INTENDED) > completed_ns(o->call, BUCKET_OWN);
 }
 
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	/* Not behind an asynchronous copy that waits, but should not, nor where launches block: without that the
-	 * wait is needed. */
-	if (o->cold || o->record->stream->trace->cuda.launches_block || o->caller->steps.leans ||
-	    o->waits->sort != GPU_WAIT_INTENDED || o->record->raw->other.event == SPY_EV_COPY ||
+	/* Not behind an asynchronous copy that waits, but should not, nor where launches block:
+	 * without that the wait is needed. */
+	if (o->cold || o->record->stream->trace->cuda.launches_block ||
+	    o->account->recent_ops.blocks_on_pageable || o->waits->sort != GPU_WAIT_INTENDED ||
+	    o->record->raw->other.event == SPY_EV_COPY ||
 	    o->record->raw->other.event == SPY_EV_MEMORY ||
 	    call_failed(&o->record->raw->call_head) || observed_awaited(o) || has_waited(o))
 		return false;
-	v->cost_ns = o->call->end_ns - o->call->begin_ns - finished_ns(o->call, BUCKET_NOT_RUNNING);
+	v->cost_ns =
+		o->call->end_ns - o->call->begin_ns - completed_ns(o->call, BUCKET_NOT_RUNNING);
 	/* It is left out, and nothing comes in its place. */
 	v->gain_low_ns = v->gain_high_ns = v->cost_ns;
 	return true;
@@ -39,7 +42,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	return arena_printf(texts,
 			    "%s had nothing to wait for: no work since the last "
 			    "synchronisation",
-			    word_count(texts, site->count, "call"));
+			    text_count(texts, site->count, "call"));
 }
 
 const struct detector detector_redundant_sync = {

@@ -4,7 +4,7 @@
  */
 #include "stall.h"
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 static const char *what(struct arena *texts, const struct analysis *a, const struct stall *stall)
 {
@@ -12,9 +12,9 @@ static const char *what(struct arena *texts, const struct analysis *a, const str
 		texts,
 		"%s waited %s in %s for others that work on the same GPU%s, for locks inside "
 		"CUDA: %s",
-		word_count(texts, stall->waiters, "thread"),
-		word_time(texts, (uint64_t)stall->waited_ns),
-		word_count(texts, stall->calls, "call"),
+		text_count(texts, stall->waiters, "thread"),
+		text_time(texts, (uint64_t)stall->waited_ns),
+		text_count(texts, stall->calls, "call"),
 		stall->measured ? "" : " (concluded from what happened at one time)",
 		stall_mostly(texts, a, stall));
 }

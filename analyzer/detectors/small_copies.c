@@ -4,14 +4,14 @@
  */
 #include "table.h"
 #include "base/format.h"
-#include "text/words.h"
+#include "text/text.h"
 
 #define SMALL_MOST 65536
 #define ROW_LEAST 4
 #define ROWS_LEAST 5
 #define TENTHS_LEAST 4
 
-/* Variant: the direction. Tally: rows. */
+/* Variant: the direction. Tally: runs. */
 
 static bool is_small(const struct observed *o)
 {
@@ -41,29 +41,29 @@ static uint64_t saved_ns(uint64_t apart_ns, uint64_t together_ns)
 	return apart_ns > together_ns ? apart_ns - together_ns : 0;
 }
 
-/* The fourth of a row speaks for the three before it, too; each that follows for itself. */
+/* The fourth of a run speaks for the three before it, too; each that follows for itself. */
 static bool judge(const struct observed *o, struct verdict *v)
 {
-	const struct copy_row *row = &o->caller->steps.row;
+	const struct copy_run *run = &o->account->recent_ops.run;
 	uint64_t own_ns, apart_ns, bytes, before_ns;
 
-	if (!is_small(o) || row->count < ROW_LEAST - 1 || !steps_in_row(row, o->record->raw) ||
-	    row->bytes > row->count * SMALL_MOST)
+	if (!is_small(o) || run->count < ROW_LEAST - 1 || !recent_ops_in_run(run, o->record->raw) ||
+	    run->bytes > run->count * SMALL_MOST)
 		return false;
-	own_ns = finished_ns(o->call, BUCKET_OWN);
-	apart_ns = row->own_ns + own_ns;
-	bytes = row->bytes + o->record->raw->copy.bytes;
+	own_ns = completed_ns(o->call, BUCKET_OWN);
+	apart_ns = run->own_ns + own_ns;
+	bytes = run->bytes + o->record->raw->copy.bytes;
 	v->cost_ns = saved_ns(apart_ns, together_ns(o, bytes));
-	v->tally = row->count == ROW_LEAST - 1;
+	v->tally = run->count == ROW_LEAST - 1;
 	if (v->tally) {
-		v->earlier = row->count;
-		v->earlier_ns = row->ns;
-		v->earlier_bytes = row->bytes;
+		v->earlier = run->count;
+		v->earlier_ns = run->ns;
+		v->earlier_bytes = run->bytes;
 	} else {
-		before_ns = saved_ns(row->own_ns, together_ns(o, row->bytes));
+		before_ns = saved_ns(run->own_ns, together_ns(o, run->bytes));
 		v->cost_ns = saved_ns(v->cost_ns, before_ns);
 	}
-	/* To gather the data costs something, too; nobody knows what. */
+	/* To gather the data costs something, too; how much is unknown. */
 	v->gain_high_ns = v->cost_ns;
 	v->variant = o->record->raw->copy.direction;
 	return true;
@@ -80,29 +80,25 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	return arena_printf(texts,
 			    "%s %llu copies in a row %s, of %s each: one copy of it all would "
 			    "have cost its threads %s less",
-			    word_count(texts, site->tally, "time"),
+			    text_count(texts, site->tally, "time"),
 			    (unsigned long long)((site->count + site->tally / 2) / site->tally),
 			    finding->variant == SPY_DIR_H2D ? "to the device" : "to the host",
-			    bytes, word_time(texts, site->cost_ns));
+			    bytes, text_time(texts, site->cost_ns));
 }
 
 const struct detector detector_small_copies = {
 	.id = "small-copies",
 	.title = "many small copies where one would do",
-	.sees = "Copies between host and device of at most 64 KiB, four or more one directly after "
-		"the "
-		"other from the same place, in the same direction and stream, with no launch or "
-		"other "
-		"work between, five times or more. The cost is what they took beyond what one copy "
-		"of "
-		"the whole takes, by the profile or the trace; where nobody knows that, beyond one "
-		"of "
-		"them.",
+	.sees = "Copies between host and device of at most 64 KiB, four or more one directly "
+		"after the other from the same place, in the same direction and stream, with no "
+		"launch or other work between, five times or more. The cost is what they took "
+		"beyond what one copy of the whole takes, by the profile or the trace; where that "
+		"is unknown, beyond one of them.",
 	.blind = "Whether the data lies together or can be made to. Copies from several places.",
 	.fix = "Gather the data in one buffer and copy it once; if it lies in even distances, "
 	       "cudaMemcpy2DAsync copies it in one call, and cudaMemcpyBatchAsync takes a list.",
 	.always = DETECTOR_CONTRACT(COPY_SYNC) | DETECTOR_CONTRACT(COPY_ASYNC),
-	.copies = COPIES_IN_ROW,
+	.copies = COPIES_IN_RUN,
 	.judge = judge,
 	.keep = keep,
 };

@@ -5,16 +5,17 @@
 #include "table.h"
 #include "account/peers.h"
 #include "base/format.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* What a PCIe bus moves in about a millisecond: less is not worth a call. */
 #define BYTES_LEAST (16u << 20)
 
-/* A slow way through the host, 5 GB/s. What a call took beyond that it waited for room, behind more than such copies,
- * and somebody has to. */
+/* A slow way through the host, 5 GB/s. What a call took beyond that it waited for room, behind more
+ * than such copies, which some thread has to do. */
 #define SLOW_BYTES_PER_NS 5
 
-/* Variant: device copied from << 8 | device copied to | access << 16, that decides about the cure. */
+/* Variant: device copied from << 8 | device copied to | access << 16, that decides about the
+ * cure. */
 #define DIRECTION 0xffffu
 
 /* So many directions are told, of those that copies at one place took. */
@@ -39,9 +40,9 @@ static bool judge(const struct observed *o, struct verdict *v)
 		return false;
 	v->variant = (uint32_t)copy->src_device << 8 | (uint32_t)copy->dst_device |
 		     (uint32_t)access_of(copy) << 16;
-	inside_ns = o->call->end_ns - o->call->begin_ns - finished_ns(o->call, BUCKET_LOCK) -
-		    finished_ns(o->call, BUCKET_NOT_RUNNING);
-	inside_ns = least(inside_ns, DETECTOR_HAND_OVER_NS + copy->bytes / SLOW_BYTES_PER_NS);
+	inside_ns = o->call->end_ns - o->call->begin_ns - completed_ns(o->call, BUCKET_LOCK) -
+		    completed_ns(o->call, BUCKET_NOT_RUNNING);
+	inside_ns = min_u64(inside_ns, DETECTOR_HAND_OVER_NS + copy->bytes / SLOW_BYTES_PER_NS);
 	v->cost_ns = v->gain_high_ns =
 		inside_ns > DETECTOR_HAND_OVER_NS ? inside_ns - DETECTOR_HAND_OVER_NS : 0;
 	return !peers_reach(&o->accounts->peers, o->record->process, copy);
@@ -71,7 +72,8 @@ static size_t find_directions(const struct analysis *a, const struct site *site,
 
 		if (other->key.detector != site->key.detector ||
 		    other->key.process != site->key.process ||
-		    other->key.caller != site->key.caller || other->key.fn != site->key.fn)
+		    other->key.return_address != site->key.return_address ||
+		    other->key.fn != site->key.fn)
 			continue;
 		for (i = 0; i < n && all[i] != direction; i++)
 			;
@@ -118,8 +120,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		texts,
 		"%s copied %s %s, neither of which had access to the other's memory%s: such copies "
 		"go through the host's memory; %s inside the calls",
-		word_count(texts, site->count, "call"), bytes, directions(texts, a, site), memory,
-		word_time(texts, site->total_ns));
+		text_count(texts, site->count, "call"), bytes, directions(texts, a, site), memory,
+		text_time(texts, site->total_ns));
 }
 
 const struct detector detector_staged_peer_copy = {
@@ -135,17 +137,15 @@ const struct detector detector_staged_peer_copy = {
 		"the other GPU. Between two H200s that was 38 GB/s instead of 390, and a call for "
 		"256 MiB took 0.9 ms, 5.7 ms with other such copies before it, instead of some "
 		"microseconds. Access in either direction is enough.",
-	.blind =
-		"How long the copies took, on the GPU: the cost is what the host spent in the "
-		"calls. Whether the two can reach each other at all: cudaDeviceCanAccessPeer "
-		"tells, and where they cannot, the copies stay as they are. On which GPU memory "
-		"lies whose allocation was not recorded; of a pool's that is asked only for "
-		"copies of "
-		"256 KiB and more. Which pool or mapping access was given to, and whether it was "
-		"taken away again: after one such call copies between that GPU and memory of the "
-		"same sort of the same other GPU are left alone; after cudaIpcOpenMemHandle, which "
-		"enables peer access to a GPU that nobody names, all those with the GPU that was "
-		"current.",
+	.blind = "How long the copies took, on the GPU: the cost is what the host spent in the "
+		 "calls. Whether the two can reach each other at all: cudaDeviceCanAccessPeer "
+		 "tells, and where they cannot, the copies stay as they are. On which GPU memory "
+		 "lies whose allocation was not recorded; of a pool's that is asked only for "
+		 "copies of 256 KiB and more. Which pool or mapping access was given to, and "
+		 "whether it was taken away again: after one such call copies between that GPU and "
+		 "memory of the same sort of the same other GPU are left alone; after "
+		 "cudaIpcOpenMemHandle, which enables peer access to a GPU that is not named, all "
+		 "those with the GPU that was current.",
 	.fix = "Call cudaDeviceEnablePeerAccess once for each of the two GPUs, before the work, "
 	       "where cudaDeviceCanAccessPeer says that they can.",
 	.always = DETECTOR_CONTRACT(PEER) | DETECTOR_CONTRACT(SUBMIT) |

@@ -6,41 +6,42 @@
 #include <string.h>
 #include "stall.h"
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* The call that kept holders, and how long others waited for it, for what reason there. */
-struct keeper {
+struct holder_call {
 	uint32_t fn;
 	double ns, of_cause[CAUSE_COUNT];
 };
 
 struct sums {
 	struct stall stall;
-	struct keeper *keepers;
-	size_t n_keepers;
+	struct holder_call *holder_calls;
+	size_t n_holder_calls;
 	bool *waiters, *threads; /* by thread index */
 	bool *processes; /* by index */
 	bool devices[SPY_DEVICE_NONE];
 };
 
-static void add_keeper(struct sums *sums, const struct blame_edge *edge)
+static void add_holder_call(struct sums *sums, const struct blame_edge *edge)
 {
 	size_t i;
 
-	for (i = 0; i < sums->n_keepers; i++)
-		if (sums->keepers[i].fn == edge->key.holder_fn)
+	for (i = 0; i < sums->n_holder_calls; i++)
+		if (sums->holder_calls[i].fn == edge->key.holder_fn)
 			break;
-	if (i == sums->n_keepers) {
-		sums->keepers = grow(sums->keepers, i, sizeof(*sums->keepers));
-		sums->keepers[sums->n_keepers++] = (struct keeper){.fn = edge->key.holder_fn};
+	if (i == sums->n_holder_calls) {
+		sums->holder_calls = grow(sums->holder_calls, i, sizeof(*sums->holder_calls));
+		sums->holder_calls[sums->n_holder_calls++] =
+			(struct holder_call){.fn = edge->key.holder_fn};
 	}
-	sums->keepers[i].ns += edge->waited_ns;
-	sums->keepers[i].of_cause[edge->key.cause] += edge->waited_ns;
+	sums->holder_calls[i].ns += edge->waited_ns;
+	sums->holder_calls[i].of_cause[edge->key.cause] += edge->waited_ns;
 }
 
 /* ---- the start ------------------------------------------------------------------------------ */
 
-static uint64_t starting_stalls(const struct caller *c, uint32_t fn)
+static uint64_t starting_stalls(const struct thread_account *c, uint32_t fn)
 {
 	const struct account *account = c ? account_find(c, fn) : NULL;
 	const uint64_t *stalls = account ? account->starting_stalls : NULL;
@@ -50,16 +51,16 @@ static uint64_t starting_stalls(const struct caller *c, uint32_t fn)
 	return stalls[0] > stalls[1] ? stalls[0] : stalls[1]; /* a call may be one of both */
 }
 
-/* Did calls of the function wait so seldom, as the program started, that it is no matter? */
+/* Did calls of the function wait so seldom, as the program started, that it is negligible? */
 static bool few_starting(const struct analysis *a, const struct thread *thread, uint32_t fn)
 {
 	uint64_t all = 0;
 	size_t i;
 
-	if (starting_stalls(account_caller(&a->accounts, thread), fn) < STALL_STARTING_THREAD)
+	if (starting_stalls(thread_account_of(&a->accounts, thread), fn) < STALL_STARTING_THREAD)
 		return true;
-	for (i = 0; i < a->accounts.n_callers && all < STALL_STARTING_ALL; i++) {
-		const struct caller *c = a->accounts.callers[i];
+	for (i = 0; i < a->accounts.n_thread_accounts && all < STALL_STARTING_ALL; i++) {
+		const struct thread_account *c = a->accounts.thread_accounts[i];
 
 		if (c && c->thread->process == thread->process)
 			all += starting_stalls(c, fn);
@@ -77,7 +78,7 @@ static struct blame_edge without_start(const struct analysis *a, const struct bl
 		return left;
 	left.waited_ns =
 		edge->starting_ns < edge->waited_ns ? edge->waited_ns - edge->starting_ns : 0;
-	left.spared_ns *= left.waited_ns / edge->waited_ns;
+	left.avoidable_ns *= left.waited_ns / edge->waited_ns;
 	if (left.working_ns > left.waited_ns)
 		left.working_ns = left.waited_ns;
 	return left;
@@ -90,8 +91,8 @@ static uint64_t count_calls(const struct analysis *a, bool across_devices)
 					: a->accounts.blame.stalled.count;
 	size_t i, j;
 
-	for (i = 0; i < a->accounts.n_callers; i++) {
-		const struct caller *c = a->accounts.callers[i];
+	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
+		const struct thread_account *c = a->accounts.thread_accounts[i];
 
 		for (j = 0; c && j < c->n_accounts; j++)
 			if (c->accounts[j].starting_stalls[across_devices] &&
@@ -116,7 +117,7 @@ static void add_edge(struct sums *sums, const struct analysis *a, const struct b
 	sums->threads[k->waiter - 1] = sums->threads[k->holder - 1] = true;
 	sums->processes[edge_thread(&a->model, k->waiter)->process->trace->index] = true;
 	sums->devices[k->waiter_device] = sums->devices[k->holder_device] = true;
-	add_keeper(sums, edge);
+	add_holder_call(sums, edge);
 }
 
 static uint64_t count(const bool *set, size_t n)
@@ -129,17 +130,18 @@ static uint64_t count(const bool *set, size_t n)
 	return count;
 }
 
-static enum cause main_cause(const struct keeper *keeper)
+static enum cause main_cause(const struct holder_call *call)
 {
 	enum cause cause, most = 0;
 
 	for (cause = 1; cause < CAUSE_COUNT; cause++)
-		if (keeper->of_cause[cause] > keeper->of_cause[most])
+		if (call->of_cause[cause] > call->of_cause[most])
 			most = cause;
 	return most;
 }
 
-/* At the first use of a kernel: what comes again is no such call for long, unless its module is loaded anew. */
+/* At the first use of a kernel: what comes again is no such call for long, unless its module is
+ * loaded anew. */
 static bool loads_code(const struct analysis *a, uint32_t fn)
 {
 	return fn != NO_FUNCTION && a->set->functions.all[fn].contract == SPY_CONTRACT_LAZY_LOAD;
@@ -162,15 +164,15 @@ static void sum_up(struct sums *sums, const struct analysis *a)
 	stall->processes = count(sums->processes, a->model.n_processes);
 	stall->devices = count(sums->devices, ARRAY_SIZE(sums->devices));
 	stall->fn = NO_FUNCTION;
-	for (i = 0; i < sums->n_keepers; i++) {
-		if (loads_code(a, sums->keepers[i].fn))
-			stall->loading_ns += sums->keepers[i].ns;
-		if (sums->keepers[i].ns <= stall->fn_ns)
+	for (i = 0; i < sums->n_holder_calls; i++) {
+		if (loads_code(a, sums->holder_calls[i].fn))
+			stall->loading_ns += sums->holder_calls[i].ns;
+		if (sums->holder_calls[i].ns <= stall->fn_ns)
 			continue;
-		stall->fn = sums->keepers[i].fn;
-		stall->cause = main_cause(&sums->keepers[i]);
-		stall->cause_ns = sums->keepers[i].of_cause[stall->cause];
-		stall->fn_ns = sums->keepers[i].ns;
+		stall->fn = sums->holder_calls[i].fn;
+		stall->cause = main_cause(&sums->holder_calls[i]);
+		stall->cause_ns = sums->holder_calls[i].of_cause[stall->cause];
+		stall->fn_ns = sums->holder_calls[i].ns;
 	}
 }
 
@@ -178,7 +180,7 @@ static void sum_up(struct sums *sums, const struct analysis *a)
 static void add_told(struct stall *stall, const struct analysis *a, bool across_devices,
 		     const struct finding *findings, size_t n)
 {
-	const char *function = word_function(a->set, stall->fn);
+	const char *function = text_function(a->set, stall->fn);
 	double most_ns = 0;
 	size_t i;
 
@@ -225,7 +227,7 @@ struct stall stall_sum(const struct analysis *a, bool across_devices,
 	sums.stall.span_ns = calls->count ? calls->last_ns - calls->first_ns : 0;
 	sums.stall.stake = stake_of(a, &sums.stall.costs, (uint64_t)sums.stall.waited_ns);
 	add_told(&sums.stall, a, across_devices, findings, n);
-	free(sums.keepers);
+	free(sums.holder_calls);
 	free(sums.waiters);
 	free(sums.threads);
 	free(sums.processes);
@@ -249,13 +251,13 @@ bool stall_matters(struct stall *stall)
 
 const char *stall_mostly(struct arena *texts, const struct analysis *a, const struct stall *stall)
 {
-	const char *function = word_function(a->set, stall->fn);
+	const char *function = text_function(a->set, stall->fn);
 
 	if (!function)
 		return arena_printf(texts, "%s of it for threads that were in no call",
-				    word_time(texts, (uint64_t)stall->fn_ns));
+				    text_time(texts, (uint64_t)stall->fn_ns));
 	return arena_printf(texts, "%s of it while one of them was in %s (%s%s)",
-			    word_time(texts, (uint64_t)stall->fn_ns), function,
+			    text_time(texts, (uint64_t)stall->fn_ns), function,
 			    stall->cause_ns < stall->fn_ns * 0.9 ? "mostly " : "",
 			    cause_names[stall->cause]);
 }
@@ -280,7 +282,7 @@ static bool prepares(uint8_t contract)
 
 static const char *cure(struct arena *texts, const struct analysis *a, const struct stall *stall)
 {
-	const char *function = word_function(a->set, stall->fn);
+	const char *function = text_function(a->set, stall->fn);
 	uint8_t contract;
 
 	if (!function)
@@ -296,11 +298,11 @@ static const char *cure(struct arena *texts, const struct analysis *a, const str
 				    "Cure the finding of %s first (%s), whose gain has %s of "
 				    "these waits in it.",
 				    function, stall->told->id,
-				    word_time(texts, (uint64_t)stall->fn_ns));
+				    text_time(texts, (uint64_t)stall->fn_ns));
 	if (loads_code(a, stall->fn) && !stall->loads_again)
 		return "Code is loaded once for each kernel and GPU: by one thread before the "
-		       "others start, or all of it at the start (CUDA_MODULE_LOADING=EAGER), "
-		       "nobody waits for it.";
+		       "others start, or all of it at the start (CUDA_MODULE_LOADING=EAGER), no "
+		       "thread waits for it.";
 	if (stall->cause == CAUSE_GPU)
 		return arena_printf(texts,
 				    "%s waited for the GPU and kept the others out meanwhile: let "
@@ -321,8 +323,8 @@ static const char *cure(struct arena *texts, const struct analysis *a, const str
 			    function);
 }
 
-/* The cure named first is that of the call at the root, and the gain is its; what processes would save is
- * said with them. */
+/* The cure named first is that of the call at the root, and the gain is its; what processes would
+ * save is said with them. */
 static void fill_cure(struct arena *texts, const struct analysis *a, const struct stall *stall,
 		      const char *processes, struct finding *finding)
 {
@@ -339,17 +341,19 @@ static void fill_cure(struct arena *texts, const struct analysis *a, const struc
 	if (saved_ns < stall->waited_ns / 20)
 		return;
 	finding->otherwise = arena_printf(texts, "Or use %s: that saves up to %s.", processes,
-					  word_time(texts, (uint64_t)saved_ns));
+					  text_time(texts, (uint64_t)saved_ns));
 }
 
 /*
- * Each of a few threads was kept waiting a few times while others prepared their work: so they begin, side by side, but
- * that is over soon. Where a thread is made for each request, there are many.
+ * Each of a few threads was kept waiting a few times while others prepared their work: so they
+ * begin, side by side, but that is over soon. Where a thread is made for each request, there are
+ * many.
  */
 #define BEGINNINGS_EACH 3
 #define BEGINNERS_MOST 16
 
-/* Of the run, and of what each thread waited. Who waits long now and then, all through the run, does not begin. */
+/* Of the run, and of what each thread waited. A thread that waits long now and then, all through
+ * the run, is not at its start. */
 #define BEGINNING_PART 4
 #define BEGINNING_WAITS 4
 
@@ -373,7 +377,7 @@ static bool is_beginning(const struct analysis *a, const struct stall *stall)
 void stall_fill(struct arena *texts, const struct analysis *a, const struct stall *stall,
 		const char *processes, struct finding *finding)
 {
-	finding->function = word_function(a->set, stall->fn);
+	finding->function = text_function(a->set, stall->fn);
 	finding->count = stall->calls;
 	finding->processes = (uint32_t)stall->processes;
 	finding->own_ns = (uint64_t)stall->waited_ns;

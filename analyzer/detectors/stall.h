@@ -8,16 +8,16 @@
 #include "findings/analyzed.h"
 
 /*
- * A stall that took less than this, or a smaller share of the time it is judged by (stake.h), is none: any two threads
- * that share a lock meet now and then, more so where there are too few CPUs.
+ * A stall that took less than this, or a smaller share of the time it is judged by (stake.h), is
+ * none: any two threads that share a lock meet now and then, more so where there are too few CPUs.
  */
 #define STALL_LEAST_NS 1000000
 #define STALL_LEAST_SHARE 0.01
 
 /*
- * Nor are the waits of the start, in calls that began before the process had handed work to a GPU, if such
- * calls of the function are few, of the thread or of all: what is done once, before the work, is where it
- * should be.
+ * Nor are the waits of the start, in calls that began before the process had handed work to a GPU,
+ * if such calls of the function are few, of the thread or of all: what is done once, before the
+ * work, is where it should be.
  */
 #define STALL_STARTING_THREAD 4
 #define STALL_STARTING_ALL 10
@@ -27,9 +27,11 @@ struct stall {
 	double waited_ns;
 	double help_ns[HELP_NOT +
 		       1]; /* of waited_ns, what processes would do: enum processes_help */
-	double loading_ns; /* of waited_ns, while a holder loaded code, which is done once for each kernel and GPU */
+	/* of waited_ns, while a holder loaded code, which is done once for each kernel and GPU */
+	double loading_ns;
 	bool loads_again; /* a finding says that code is loaded and unloaded again and again */
-	double charged_ns; /* of waited_ns, what findings of the calls at the root have told already */
+	/* of waited_ns, what findings of the calls at the root have told already */
+	double charged_ns;
 	struct thread_costs costs; /* of waited_ns; the finding's, if there is one */
 	struct stake stake;
 	uint64_t calls; /* that waited */
@@ -54,8 +56,9 @@ bool stall_matters(struct stall *stall);
 /* "1.2 s of it while one of them was in cudaMallocHost (its own work)". */
 const char *stall_mostly(struct arena *texts, const struct analysis *a, const struct stall *stall);
 
-/* The finding's numbers, and what to do: about the call that kept the holders longest, which is what the gain
- * is of; or `processes`, "a process for each GPU, which …", with what that would save. */
+/* The finding's numbers, and what to do: about the call that kept the holders longest, which is
+ * what the gain is of; or `processes`, "a process for each GPU, which …", with what that would
+ * save. */
 void stall_fill(struct arena *texts, const struct analysis *a, const struct stall *stall,
 		const char *processes, struct finding *finding);
 

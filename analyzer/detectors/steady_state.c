@@ -10,11 +10,11 @@
  * it ends when the cache is full.
  *
  * What is used again instead costs nothing after the first time; what else the cure names costs
- * what such calls do by the profile or the trace, and where nobody knows that, perhaps all that is
+ * what such calls do by the profile or the trace, and where that is unknown, perhaps all that is
  * gained. What other threads waited may go on to something else.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 #include "trace/names.h"
 
 #define ROUNDS_LEAST 5
@@ -63,8 +63,8 @@ static const struct {
 	 "Instantiate once and launch again; cudaGraphExecUpdate changes its parameters."},
 };
 
-/* A free belongs to its allocation: it is told where it waits (hidden_sync.c) or for what it allocated. Tally: calls
- * that give back. */
+/* A free belongs to its allocation: it is told where it waits (hidden_sync.c) or for what it
+ * allocated. Tally: calls that give back. */
 static bool variant_of_memory(const struct spy_rec_memory *memory, struct verdict *v)
 {
 	uint32_t *variant = &v->variant;
@@ -110,7 +110,8 @@ static bool variant_of(const struct observed *o, struct verdict *v)
 	case FUNCTION_OPENS_PEER:
 		*variant = PEER_ACCESS;
 		break;
-	case FUNCTION_MAKES_GRAPH: /* not what belongs to the cure: cudaGraphExecUpdate, and the graphs it takes */
+	case FUNCTION_MAKES_GRAPH:
+		/* not what belongs to the cure: cudaGraphExecUpdate, and the graphs it takes */
 		*variant = GRAPH;
 		break;
 	case FUNCTION_CREATES_STREAM:
@@ -127,9 +128,9 @@ static bool variant_of(const struct observed *o, struct verdict *v)
 }
 
 /*
- * Of a call in which CUDA or a GPU may start up or end: has the process had a context before, which it ended? A thread
- * that begins with a GPU of its own, or makes the context that it keeps, makes nothing again; and cudaSetDevice may
- * take long for many reasons.
+ * Of a call in which CUDA or a GPU may start up or end: has the process had a context before, which
+ * it ended? A thread that begins with a GPU of its own, or makes the context that it keeps, makes
+ * nothing again; and cudaSetDevice may take long for many reasons.
  */
 static bool is_again(const struct observed *o)
 {
@@ -150,14 +151,14 @@ static bool pool_ns(const struct observed *o, uint64_t *ns)
 	bool frees = raw.memory.op == SPY_MEMOP_FREE;
 
 	raw.memory.pool = true;
-	if (frees) /* nobody asks of how much */
+	if (frees) /* the amount does not matter */
 		raw.memory.bytes = 0;
 	return observed_class(
 		o, expect_key(&raw, (strncmp(name, "cuda", 4) ? driver : runtime)[frees], false),
 		ns);
 }
 
-/* What the call costs that the cure has instead of it; false: nobody knows. */
+/* What the call costs that the cure has instead of it; false: unknown. */
 static bool instead_ns(const struct observed *o, uint32_t variant, uint64_t *ns)
 {
 	*ns = 0;
@@ -175,8 +176,8 @@ static bool judge(const struct observed *o, struct verdict *v)
 {
 	if (o->cold || call_failed(&o->record->raw->call_head))
 		return false;
-	v->cost_ns = o->call->end_ns - o->call->begin_ns - finished_ns(o->call, BUCKET_LOCK) -
-		     finished_ns(o->call, BUCKET_NOT_RUNNING);
+	v->cost_ns = o->call->end_ns - o->call->begin_ns - completed_ns(o->call, BUCKET_LOCK) -
+		     completed_ns(o->call, BUCKET_NOT_RUNNING);
 	if (observed_starts_up(o)) {
 		v->variant = CONTEXT;
 		if (v->cost_ns < ACCOUNT_LONG_NS || !is_again(o))
@@ -184,15 +185,15 @@ static bool judge(const struct observed *o, struct verdict *v)
 	} else if (!variant_of(o, v)) {
 		return false;
 	}
-	/* What it waited for a lock is the cost of whoever held it, and in the gain there. */
+	/* What it waited for a lock is the cost of the holder, and in the gain there. */
 	v->gain_high_ns = v->cost_ns;
 	if (instead_ns(o, v->variant, &v->instead_ns))
 		v->gain_low_ns = v->cost_ns;
 	return true;
 }
 
-/* What the process makes of a variant, and gives back, all through the work: calls, and bytes, for several pieces may
- * be given back as one. */
+/* What the process makes of a variant, and gives back, all through the work: calls, and bytes, for
+ * several pieces may be given back as one. */
 struct turnover {
 	uint64_t made, given_back, made_bytes, given_back_bytes;
 	uint64_t said; /* of what is made: access to memory that is mapped */
@@ -265,8 +266,9 @@ static bool is_memory(uint32_t variant)
 	       variant == MAPPING;
 }
 
-/* Memory that is given back where none is made while the program works: a thread that has finished throws away what was
- * made before the work, and others go on. (Mappings may come from calls that tell nothing of them.) */
+/* Memory that is given back where none is made while the program works: a thread that has finished
+ * throws away what was made before the work, and others go on. (Mappings may come from calls that
+ * tell nothing of them.) */
 static bool only_gives_back(const struct analysis *a, const struct site *site)
 {
 	const struct site *other, *next;
@@ -288,7 +290,7 @@ static void gain_but_first(const struct site *site, struct finding *finding)
 	uint64_t most_ns =
 		site->gain_high_ns - site->gain_high_ns / site->count * finding->processes;
 
-	finding->gain_low_ns = least(site_gain_low(site), most_ns);
+	finding->gain_low_ns = min_u64(site_gain_low(site), most_ns);
 	finding->gain_high_ns = most_ns + finding->others_ns;
 }
 
@@ -300,7 +302,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
-	/* Most of the time, but not of the work: what is loaded then is kept, or thrown away at the end. */
+	/* Most of the time, but not of the work: what is loaded then is kept, or thrown away at the
+	 * end. */
 	loading = site_tenths(a, site) < TENTHS_LEAST;
 	if (loading && only_gives_back(a, site))
 		return NULL;
@@ -316,19 +319,19 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	finding->fix = variants[finding->variant].fix;
 	gain_but_first(site, finding);
 	return arena_printf(texts, "%s about %s while the program works, %s inside them%s",
-			    word_count(texts, site->count, "call"), variants[finding->variant].what,
-			    word_time(texts, site->total_ns),
+			    text_count(texts, site->count, "call"), variants[finding->variant].what,
+			    text_time(texts, site->total_ns),
 			    finding->once ? "; most of it is kept, as by a cache that fills" : "");
 }
 
-/* Who uses cuBLAS has handles, not memory. */
+/* Programs that use cuBLAS have handles, not memory. */
 static const char *fix_of_library(const struct finding *finding, struct arena *texts)
 {
 	return arena_printf(
 		texts,
 		"That belongs to a handle, plan, communicator or workspace of %s, which "
 		"is made again and again: make it once, before the work, and keep it.",
-		last_part(finding->library));
+		path_basename(finding->library));
 }
 
 const struct detector detector_steady_state = {

@@ -9,7 +9,7 @@
  * takes is no cost: it has to run.
  */
 #include "table.h"
-#include "text/words.h"
+#include "text/text.h"
 
 #define SUBMISSIONS_MOST 2
 /* Of those, and events and waits for events around them. */
@@ -37,12 +37,13 @@ static bool is_few(uint64_t submissions)
 
 static bool is_round(const struct observed *o)
 {
-	const struct steps *steps = &o->caller->steps;
+	const struct recent_ops *recent_ops = &o->account->recent_ops;
 
-	return is_few(steps->submissions) && !observed_brings(o) &&
-	       (is_few(steps->before) || steps->waited_at == record_caller(o->record->raw)) &&
-	       steps->first_ns >= steps->waited_ns &&
-	       steps->first_ns - steps->waited_ns <= AT_ONCE_NS;
+	return is_few(recent_ops->submissions) && !observed_host_visible(o) &&
+	       (is_few(recent_ops->before) ||
+		recent_ops->waited_at == record_return_address(o->record->raw)) &&
+	       recent_ops->first_ns >= recent_ops->waited_ns &&
+	       recent_ops->first_ns - recent_ops->waited_ns <= AT_ONCE_NS;
 }
 
 static bool judge(const struct observed *o, struct verdict *v)
@@ -50,15 +51,16 @@ static bool judge(const struct observed *o, struct verdict *v)
 	uint64_t awaited;
 
 	if (!waits_for_work(o) || !is_round(o) || observed_host_sees(o) ||
-	    finished_ns(o->call, BUCKET_GPU_INTENDED) > SHORT_WAIT_NS)
+	    completed_ns(o->call, BUCKET_GPU_INTENDED) > SHORT_WAIT_NS)
 		return false;
 	awaited = observed_awaited(o);
 	if (!awaited || awaited > OUTSTANDING_MOST || observed_outstanding(o) != awaited)
 		return false;
-	v->cost_ns = finished_ns(o->call, BUCKET_OWN) + o->caller->steps.first_own_ns;
-	/* Without the wait both would have been done while the GPU works: if the results can wait. */
+	v->cost_ns = completed_ns(o->call, BUCKET_OWN) + o->account->recent_ops.first_own_ns;
+	/* Without the wait both would have been done while the GPU works: if the results can
+	 * wait. */
 	v->gain_high_ns = v->cost_ns;
-	v->tally = o->caller->steps.first_ns - o->caller->steps.waited_ns;
+	v->tally = o->account->recent_ops.first_ns - o->account->recent_ops.waited_ns;
 	return true;
 }
 
@@ -73,8 +75,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		"%s the thread waited for one or two launches or copies, and handed "
 		"over the next %s later: the GPU had nothing to do from the end of one to the "
 		"next",
-		word_count(texts, site->count, "time"),
-		word_time(texts, site->tally / site->count));
+		text_count(texts, site->count, "time"),
+		text_time(texts, site->tally / site->count));
 }
 
 const struct detector detector_sync_every_launch = {

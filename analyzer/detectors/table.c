@@ -18,7 +18,8 @@ const struct detector *const detector_table[] = {
 	&detector_sync_every_launch,
 	&detector_read_back,
 	&detector_small_copies,
-	&detector_early_sync, /* lets calls go when it sees what follows: so it is the last of these */
+	/* lets calls go when it sees what follows: so it is the last of these */
+	&detector_early_sync,
 	&detector_cross_device_stall,
 	&detector_same_device_stall,
 	&detector_lock_starvation,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "table.h"
 #include "findings/sharing.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* Two that meet while one begins and the other ends do not share the GPU to speak of. */
 #define SLICED_LEAST_NS 50000000
@@ -109,7 +109,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 		"%llu process%s used %s at the same time as another, up to %s, without MPS: they "
 		"took turns; their calls waited for the GPU for %s in all",
 		(unsigned long long)sum.processes, sum.processes == 1 ? "" : "es", gpus,
-		word_time(texts, sum.longest_ns), word_time(texts, sum.waited_ns));
+		text_time(texts, sum.longest_ns), text_time(texts, sum.waited_ns));
 }
 
 const struct detector detector_time_slicing = {

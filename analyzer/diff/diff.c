@@ -7,7 +7,7 @@
 #include "diff_headline.h"
 #include "account/buckets.h"
 #include "base/format.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
@@ -58,7 +58,7 @@ struct diff_row {
 	uint64_t a_count, b_count, a_median_ns, b_median_ns, a_runs, b_runs;
 	uint64_t size_ns; /* of the change */
 	bool little;
-	bool unknown; /* nobody knows what one side costs, or both */
+	bool unknown; /* the cost of one side is unknown, or of both */
 };
 
 /* clang-format off */
@@ -235,7 +235,7 @@ static const char *finding_detail(struct arena *texts, const struct diff_items *
 			    !row->a_runs   ? "appeared"
 			    : !row->b_runs ? "vanished"
 					   : row->verdict,
-			    word_count(texts, row->a_count, "case"),
+			    text_count(texts, row->a_count, "case"),
 			    (unsigned long long)row->b_count, places, *ranges ? "; " : "", ranges);
 }
 
@@ -249,7 +249,7 @@ static bool is_unknown(const struct diff_item *item, size_t first, size_t n)
 	return false;
 }
 
-/* What nobody knows is no number, nor is what it differs by from another. */
+/* An unknown value is no number, nor is its difference from another. */
 static void mark_unknown(struct diff_row *row, const struct diff_items *items,
 			 const struct diff_item *item)
 {

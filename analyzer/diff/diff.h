@@ -8,7 +8,7 @@
  * Noise: of a number there is one value for each run, 0 where a run does not have it. The medians
  * of the sides are compared. The difference is noise if the ranges of the two sides overlap, or if
  * it is not larger than the wider of them; a finding that all runs of one side have, and none of
- * the other, is no noise. With one run on each side nobody knows.
+ * the other, is no noise. With one run on each side it is unknown.
  */
 #ifndef CUDASPY_DIFF_H
 #define CUDASPY_DIFF_H
@@ -29,11 +29,12 @@ struct diff_range {
 	uint64_t median, low, high;
 };
 
-/* Of `n` values, at least one; sorts them. The median of an even number lies between the middle ones. */
+/* Of `n` values, at least one; sorts them. The median of an even number lies between the middle
+ * ones. */
 struct diff_range diff_range_of(uint64_t *values, size_t n);
 
-/* Is a difference between ranges of so many runs noise? Equal medians are never a difference: noise,
- * or unknown. */
+/* Is a difference between ranges of so many runs noise? Equal medians are never a difference:
+ * noise, or unknown. */
 enum diff_noise diff_judge(const struct diff_range *a, size_t n_a, const struct diff_range *b,
 			   size_t n_b);
 

@@ -135,7 +135,8 @@ void diff_collect_waits(struct diff_items *items, const json_t *report, size_t r
 #undef BUCKET
 	};
 	const json_t *row = json_object_get(report, "waits");
-	/* As the report's text has it: what calls take in the kernel module in any case is own work. */
+	/* As the report's text has it: what calls take in the kernel module in any case is own
+	 * work. */
 	uint64_t kernel_work_ns = diff_number_of(row, "kernel_work_ns");
 	size_t i;
 
@@ -157,9 +158,9 @@ bool diff_is_minor(const char *severity)
 }
 
 /*
- * A finding is the same one if detector, CUDA function and place are: the function that calls, which
- * stays when the program is built again, and its module, wherever that was built; without symbols the
- * address in the module. Which of several places is told may change from run to run.
+ * A finding is the same one if detector, CUDA function and place are: the function that calls,
+ * which stays when the program is built again, and its module, wherever that was built; without
+ * symbols the address in the module. Which of several places is told may change from run to run.
  */
 void diff_collect_findings(struct diff_items *items, const json_t *report, size_t run)
 {
@@ -175,8 +176,8 @@ void diff_collect_findings(struct diff_items *items, const json_t *report, size_
 		uint64_t cost_ns = known ? diff_number_of(row, "cost_ns") : 0;
 		char *key = xasprintf("%s %s %s %s+%llx", diff_text_of(row, "id") ?: "?",
 				      diff_text_of(row, "function") ?: "",
-				      last_part(diff_text_of(row, "module") ?: ""), caller ?: "",
-				      (unsigned long long)offset);
+				      path_basename(diff_text_of(row, "module") ?: ""),
+				      caller ?: "", (unsigned long long)offset);
 		struct diff_item *item = item_of(items, key);
 		struct diff_cell *cell = &item->cells[run];
 
@@ -209,7 +210,7 @@ struct diff_range diff_side_range(const struct diff_item *item, size_t number, s
 	return range;
 }
 
-/* ---- a number of an item, on both sides ------------------------------------------------------- */
+/* ---- a number of an item, on both sides ------------------------------------------------------ */
 
 struct diff_change diff_change_of(const struct diff_items *items, const struct diff_item *item,
 				  size_t number)

@@ -21,8 +21,8 @@ struct diff_cell {
 /* A function, a bucket or a finding: what has the same key in all runs. */
 struct diff_item {
 	char *key;
-	const json_t *
-		row; /* in one of the reports, for its texts: of findings the dearest one's, else the last */
+	/* in one of the reports, for its texts: of findings the dearest one's, else the last */
+	const json_t *row;
 	uint64_t most_ns; /* what that finding cost */
 	struct diff_cell *cells; /* by run: A's, then B's */
 	UT_hash_handle hh;

@@ -1,10 +1,10 @@
 /*
- * analyzer/expect/calibrate_work.c: the program that `cudaspy calibrate` records. Runs in a process of its
- * own, under the shim, alone on its one thread.
+ * analyzer/expect/calibrate_work.c: the program that `cudaspy calibrate` records. Runs in a process
+ * of its own, under the shim, alone on its one thread.
  *
- * CUDA is reached through dlsym, so that the analyzer needs no CUDA to be built or to run. Each call is
- * made by the runtime's name and by the driver's, with which programs that contain a static runtime are
- * recorded. A function that is missing or fails is left out, and said.
+ * CUDA is reached through dlsym, so that the analyzer needs no CUDA to be built or to run. Each
+ * call is made by the runtime's name and by the driver's, with which programs that contain a static
+ * runtime are recorded. A function that is missing or fails is left out, and said.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 #define COPY_MAX ((size_t)16 << 20)
 
-/* ---- the functions ---------------------------------------------------------------------------- */
+/* ---- the functions --------------------------------------------------------------------------- */
 
 /* Runtime and driver functions in one row have the same arguments, as machines see them. */
 /* clang-format off */
@@ -144,7 +144,8 @@ static bool left_out(struct side *s, enum call call, const char *what, int resul
 	return false;
 }
 
-/* A call with these arguments; true if it was made and returned 0. All are wide enough in a register. */
+/* A call with these arguments; true if it was made and returned 0. All are wide enough in a
+ * register. */
 typedef int (*function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
 			uintptr_t);
 
@@ -165,7 +166,7 @@ static bool make(struct side *s, enum call call, uintptr_t a, uintptr_t b, uintp
 #define make3(s, name, a, b, c) make(s, CALL_##name, WORD(a), WORD(b), WORD(c), 0)
 #define make4(s, name, a, b, c, d) make(s, CALL_##name, WORD(a), WORD(b), WORD(c), WORD(d))
 
-/* ---- measuring -------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 struct work {
 	struct side *s;
@@ -352,7 +353,7 @@ static void measure_copies(struct work *w)
 			}
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 /* A module of empty kernels, whose names no other side has. The caller frees. */
 static char *kernel_text(const struct side *s, unsigned int first, unsigned int n)
@@ -386,7 +387,8 @@ static bool launch(struct work *w, void *call, void *kernel)
 	return !result || left_out(w->s, CALL_COUNT, "launches", result);
 }
 
-/* The first question for a kernel's function loads its code, as a first launch does. The runtime has symbols there. */
+/* The first question for a kernel's function loads its code, as a first launch does. The runtime
+ * has symbols there. */
 static void ask_for_function(struct work *w, void *kernel)
 {
 	void *found;
@@ -459,7 +461,7 @@ static void measure_launches(struct work *w)
 		measure_library(w, KERNELS + i, 1);
 }
 
-/* ---- a device --------------------------------------------------------------------------------- */
+/* ---- a device -------------------------------------------------------------------------------- */
 
 static void free_buffers(struct work *w)
 {

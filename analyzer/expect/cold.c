@@ -1,6 +1,6 @@
 /*
- * analyzer/expect/cold.c: which calls are cold. Called for each call that may be one: by the first reading for the
- * streams one by one, by the main reading in the order of time.
+ * analyzer/expect/cold.c: which calls are cold. Called for each call that may be one: by the first
+ * reading for the streams one by one, by the main reading in the order of time.
  */
 #include <stdlib.h>
 #include <string.h>

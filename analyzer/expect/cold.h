@@ -1,7 +1,7 @@
 /*
- * analyzer/expect/cold.h: which calls are cold, the first ones that start something up: the first launch of a kernel
- * in a process on a device; the first call on a device of each contract (the first copy, the first allocation from a
- * pool), and of each function that starts a device up.
+ * analyzer/expect/cold.h: which calls are cold, the first ones that start something up: the first
+ * launch of a kernel in a process on a device; the first call on a device of each contract (the
+ * first copy, the first allocation from a pool), and of each function that starts a device up.
  */
 #ifndef CUDASPY_COLD_H
 #define CUDASPY_COLD_H
@@ -12,8 +12,8 @@
 /* What has begun, so that the next call of the kind is not cold. */
 struct cold_marks {
 	uint32_t contracts[256]; /* by device: a bit for each contract, but never for INIT */
-	/* By number: a bit for each device, those from 63 on share one. In pages of which those are there that are needed:
-	 * one record may name any number. NULL: none is. */
+	/* By number: a bit for each device, those from 63 on share one. In pages of which those are
+	 * there that are needed: one record may name any number. NULL: none is. */
 	uint64_t **kernels;
 	uint64_t *starts; /* fn << 8 | device of INIT functions that were called */
 	size_t n_starts;
@@ -52,8 +52,8 @@ static inline bool cold_marks_know(const struct cold_marks *m, const union spy_a
 	return !kernel || cold_kernel_bits(m, kernel) >> (device < 63 ? device : 63) & 1;
 }
 
-/* Is it the first of its kind by the marks, which it leaves? value: of its key. fn: number in the set's
- * functions. */
+/* Is it the first of its kind by the marks, which it leaves? value: of its key. fn: number in the
+ * set's functions. */
 enum cold_kind cold_first(struct cold_marks *m, const union spy_any *raw, uint32_t fn,
 			  uint8_t contract, uint32_t *value);
 

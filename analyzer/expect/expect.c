@@ -223,16 +223,18 @@ static void bound(const struct expect *e, struct call_class *c)
 	c->samples = prior.samples;
 }
 
-/* What loading a library costs lies in the code, and it waits for nothing: two of PyTorch's take 50 us and 20 ms. */
+/* What loading a library costs lies in the code, and it waits for nothing: two of PyTorch's take 50
+ * us and 20 ms. */
 static bool is_any_price(const struct expect *e, const struct call_class *c)
 {
 	return expect_contract(e, c->key.fn) == SPY_CONTRACT_LIBRARY && !may_wait(e, c);
 }
 
 /*
- * So much do clean calls take that it is nothing unusual: all but one in a hundred, or all but four. Of those that hand
- * work over no more than USUAL_MOST times the expected: a queue may have been full, or the thread had no CPU for a moment.
- * Where there were no probes, calls that waited for locks look clean, too: then three of four.
+ * So much do clean calls take that it is nothing unusual: all but one in a hundred, or all but
+ * four. Of those that hand work over no more than USUAL_MOST times the expected: a queue may have
+ * been full, or the thread had no CPU for a moment. Where there were no probes, calls that waited
+ * for locks look clean, too: then three of four.
  */
 #define USUAL_PART 0.99
 #define UNUSUAL_CALLS 4.0
@@ -248,10 +250,10 @@ static uint64_t usual_spread(const struct expect *e, const struct call_class *c,
 	if (e->probed && part > USUAL_PART_UNPROBED) {
 		high = histogram_quantile(h, part < USUAL_PART ? part : USUAL_PART);
 		if (waits_of(e, c)->sort == GPU_WAIT_QUEUE)
-			high = least(high, (1 + USUAL_MOST) * expected_ns);
+			high = min_u64(high, (1 + USUAL_MOST) * expected_ns);
 		most = high > most ? high : most;
 	}
-	return most - least(most, expected_ns);
+	return most - min_u64(most, expected_ns);
 }
 
 /* What only a few of many clean calls took more than: the machine's interrupts, say. */
@@ -261,10 +263,11 @@ static uint64_t most_of_clean(const struct expect *e, const struct call_class *c
 
 	if (!e->probed || c->clean_calls < EXPECT_STRONG || may_wait(e, c))
 		return 0;
-	return least(histogram_quantile(&c->clean, part), (1 + USUAL_MOST) * c->expected_ns);
+	return min_u64(histogram_quantile(&c->clean, part), (1 + USUAL_MOST) * c->expected_ns);
 }
 
-/* Of calls that may wait for the GPU, what goes far beyond the median may be work of libraries that were not seen. */
+/* Of calls that may wait for the GPU, what goes far beyond the median may be work of libraries that
+ * were not seen. */
 static bool from_clean_calls(const struct expect *e, struct call_class *c)
 {
 	if (!c->clean_calls || is_any_price(e, c))
@@ -302,8 +305,8 @@ static void settle_rested(const struct expect *e, struct call_class *c)
 	c->rested_ns = histogram_quantile(&c->rested, 0.5);
 	c->rested_spread_ns = usual_spread(e, c, &c->rested, n, c->rested_ns);
 	if (n < EXPECT_STRONG && e->prior_fits && from_prior(e, &prior))
-		c->rested_ns = least(c->rested_ns,
-				     EXPECT_PRIOR_MOST * (prior.expected_ns + prior.spread_ns));
+		c->rested_ns = min_u64(c->rested_ns,
+				       EXPECT_PRIOR_MOST * (prior.expected_ns + prior.spread_ns));
 	if (c->rested_ns <= c->expected_ns)
 		c->rested_ns = 0;
 	c->rested_samples = n;
@@ -324,7 +327,7 @@ static bool is_by_size(const struct expect *e, const struct call_class *c)
 /* In proportion to the bytes, but for what any call costs. */
 static uint64_t scale(const struct call_class *c, const struct call_class *other)
 {
-	uint64_t floor_ns = least(other->expected_ns, GUESS_CALL_NS);
+	uint64_t floor_ns = min_u64(other->expected_ns, GUESS_CALL_NS);
 	uint64_t scaled_ns =
 		(uint64_t)((double)other->expected_ns * (double)class_bucket_bytes(c->key.bucket) /
 			   (double)class_bucket_bytes(other->key.bucket));
@@ -389,8 +392,8 @@ static bool from_guess(struct call_class *c)
 	return true;
 }
 
-/* Without own calls to learn from. A prior of another GPU comes behind what the trace tells, and is for calls that may
- * wait: what others take is their own work, or was seen. */
+/* Without own calls to learn from. A prior of another GPU comes behind what the trace tells, and is
+ * for calls that may wait: what others take is their own work, or was seen. */
 static void settle_poor(struct expect *e, struct call_class *c)
 {
 	if (e->prior_fits && from_prior(e, c))

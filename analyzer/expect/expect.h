@@ -6,11 +6,13 @@
  * calls about memory what they do to what kind and how much of it. Sizes are counted in quarters of
  * octaves. GPUs of one trace are taken to be alike.
  *
- * What a class costs comes from a profile of the machine (profile.h) or is learnt from the trace's own calls before
- * the main reading: from clean ones, in whose way nothing can have been. What the probes saw a call waiting is taken
- * off; a call that failed, or whose thread was kept from running, is not clean. Of calls that wait for nothing on the
- * GPU, and of those that hand work over to a stream whose queue is not full, each stream's own records tell (the first
- * reading). Of calls that may wait for the GPU it must be known what all threads had outstanding: account/evidence.h.
+ * What a class costs comes from a profile of the machine (profile.h) or is learnt from the trace's
+ * own calls before the main reading: from clean ones, in whose way nothing can have been. What the
+ * probes saw a call waiting is taken off; a call that failed, or whose thread was kept from
+ * running, is not clean. Of calls that wait for nothing on the GPU, and of those that hand work
+ * over to a stream whose queue is not full, each stream's own records tell (the first reading). Of
+ * calls that may wait for the GPU it must be known what all threads had outstanding:
+ * account/evidence.h.
  */
 #ifndef CUDASPY_EXPECT_H
 #define CUDASPY_EXPECT_H
@@ -31,15 +33,17 @@ enum expect_source {
 	EXPECT_FEW, /* of fewer */
 	EXPECT_PRIOR, /* measured on another machine: priors.h */
 	EXPECT_LOW_QUANTILE, /* of EXPECT_ENOUGH calls or more, for none was clean */
-	EXPECT_NEIGHBOUR, /* from a class of nearly that size; of copies that are only handed over, of any */
+	/* from a class of nearly that size; of copies that are only handed over, of any */
+	EXPECT_NEIGHBOUR,
 	EXPECT_DEFAULT, /* a guess */
 };
 
 #define EXPECT_ENOUGH 8
 
 /*
- * Of a GPU that has a prior, what is learnt from fewer clean calls than EXPECT_STRONG may not be more than so many times
- * what the prior says such calls take, spread included: another machine may be slower, but not by more.
+ * Of a GPU that has a prior, what is learnt from fewer clean calls than EXPECT_STRONG may not be
+ * more than so many times what the prior says such calls take, spread included: another machine may
+ * be slower, but not by more.
  */
 #define EXPECT_STRONG 64
 #define EXPECT_PRIOR_MOST 8
@@ -65,8 +69,9 @@ enum class_flag {
 };
 
 /*
- * A thread that has not called CUDA for so long finds the caches cold, and the CPU asleep: a launch of 4 us takes 10 to 20
- * then (PyTorch on H200s). What clean calls cost after a pause is learnt apart, and a call after one is held against it.
+ * A thread that has not called CUDA for so long finds the caches cold, and the CPU asleep: a launch
+ * of 4 us takes 10 to 20 then (PyTorch on H200s). What clean calls cost after a pause is learnt
+ * apart, and a call after one is held against it.
  */
 #define EXPECT_PAUSE_NS 200000
 
@@ -74,26 +79,28 @@ struct call_class {
 	struct class_key key;
 	uint32_t index; /* among all classes */
 	uint8_t source; /* enum expect_source */
-	bool bounded; /* source PRIOR: few calls took longer, and EXPECT_PRIOR_MOST times the prior is taken */
+	/* source PRIOR: few calls took longer, and EXPECT_PRIOR_MOST times the prior is taken */
+	bool bounded;
 	uint64_t expected_ns; /* a call's own work */
-	uint64_t
-		spread_ns; /* how much more clean calls may take: the distance of what nearly all of them do not exceed
-			    * (usual_spread), or of the 0.9 quantile in a profile, where nothing disturbs */
+	/* how much more clean calls may take: the distance of what nearly all of them do not exceed
+	 * (usual_spread), or of the 0.9 quantile in a profile, where nothing disturbs */
+	uint64_t spread_ns;
 	uint64_t most_ns; /* all but UNUSUAL_CALLS of many clean calls took no more; 0: not known */
 	uint64_t samples; /* calls that says so: of the source */
-	/* After a pause of the thread; 0: no more than others, or not known. Samples: EXPECT_ENOUGH or more. */
+	/* After a pause of the thread; 0: no more than others, or not known. Samples: EXPECT_ENOUGH
+	 * or more. */
 	uint64_t rested_ns, rested_spread_ns, rested_samples;
-	uint64_t
-		kernel_ns; /* beside it, in the kernel module: the fastest tenth of those that were there;
-			     * 0 if most were not */
-	/* Of depth 0, without errors: those that were learnt from, and that others were in the way of or not; all in the
-	 * trace, which the main reading counts. */
+	/* beside it, in the kernel module: the fastest tenth of those that were there; 0 if most
+	 * were not */
+	uint64_t kernel_ns;
+	/* Of depth 0, without errors: those that were learnt from, and that others were in the way
+	 * of or not; all in the trace, which the main reading counts. */
 	uint64_t learnt, clean_calls;
 	uint64_t calls, total_ns;
 	struct histogram clean, all; /* ns that the calls were not seen waiting */
 	struct histogram rested; /* of the clean ones, those after a pause */
-	struct histogram
-		off_cpu; /* would be clean if it were known what they did: for evidence.c, until it ends */
+	/* would be clean if it were known what they did: for evidence.c, until it ends */
+	struct histogram off_cpu;
 	struct histogram
 		kernel; /* ns in the kernel module, of those that are not cold and were there */
 };
@@ -131,8 +138,8 @@ struct expect {
 	bool prior_fits; /* it is of a GPU that made the traces */
 	struct call_class **classes; /* by index */
 	size_t n_classes;
-	/* Classes without size and kinds: [2 * fn + cold]. The others in an open table of n_table (a
-	 * power of two) places. */
+	/* Classes without size and kinds: [2 * fn + cold]. The others in an open table of n_table
+	 * (a power of two) places. */
 	struct call_class **plain;
 	size_t n_plain;
 	struct class_place *table;
@@ -143,11 +150,12 @@ struct expect {
 	struct arena arena;
 };
 
-/* The first reading: reads each stream of the set to its end and rewinds it, so that it says what the
- * traces were made on and what their calls cost. expect_release in any case. */
+/* The first reading: reads each stream of the set to its end and rewinds it, so that it says what
+ * the traces were made on and what their calls cost. expect_release in any case. */
 void expect_learn(struct expect *e, struct trace_set *set);
 
-/* Then: a clean call of the class, that took so long without what it was seen waiting; after a pause? */
+/* Then: a clean call of the class, that took so long without what it was seen waiting; after a
+ * pause? */
 static inline void expect_witness(struct call_class *class, uint64_t own_ns, bool rested)
 {
 	histogram_add(&class->clean, own_ns);
@@ -156,8 +164,8 @@ static inline void expect_witness(struct call_class *class, uint64_t own_ns, boo
 	class->clean_calls++;
 }
 
-/* Then: gives each class its number. profile: of the machine that made the traces, or NULL; prior: of another one
- * (priors.h), or NULL; they must live as long as `e`. */
+/* Then: gives each class its number. profile: of the machine that made the traces, or NULL; prior:
+ * of another one (priors.h), or NULL; they must live as long as `e`. */
 void expect_settle(struct expect *e, const struct profile *profile, const struct profile *prior);
 
 void expect_release(struct expect *e);
@@ -262,8 +270,8 @@ static inline struct call_class *expect_class(struct expect *e, const union spy_
 /* For expect_cold: the call is a first one, or its function says no more than that it might be. */
 bool expect_cold_slow(struct expect *e, const struct record *record);
 
-/* Is the call cold (cold.h)? For the main reading: to be asked once about each call of depth 0 that returned
- * no error, in the order of time. */
+/* Is the call cold (cold.h)? For the main reading: to be asked once about each call of depth 0 that
+ * returned no error, in the order of time. */
 static inline bool expect_cold(struct expect *e, const struct record *record)
 {
 	const struct cold_marks *marks = &e->processes[record->process];
@@ -276,8 +284,8 @@ static inline bool expect_cold(struct expect *e, const struct record *record)
 /* What the number rests on: "median of 1,234 unobstructed calls". Lives as long as `e`. */
 const char *expect_source_text(struct expect *e, const struct call_class *c);
 
-/* The class without the function: "d2h device to pageable, 1.00 to 1.25 MiB"; "" if there is nothing
- * to say. Lives as long as `e`. */
+/* The class without the function: "d2h device to pageable, 1.00 to 1.25 MiB"; "" if there is
+ * nothing to say. Lives as long as `e`. */
 const char *expect_class_text(struct expect *e, const struct call_class *c);
 
 /* The smallest size of a bucket, and the one that stands for all of it. */

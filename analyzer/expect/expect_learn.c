@@ -1,19 +1,21 @@
 /*
- * analyzer/expect/expect_learn.c: the first reading, from which it is learnt what calls cost when nothing is in their
- * way: stream by stream, each to its end. Called by report and calibrate before anything else is read.
+ * analyzer/expect/expect_learn.c: the first reading, from which it is learnt what calls cost when
+ * nothing is in their way: stream by stream, each to its end. Called by report and calibrate before
+ * anything else is read.
  */
 #include <stdlib.h>
 #include <string.h>
-#include "kinds.h"
+#include "signatures.h"
 #include "base/hash.h"
 #include "trace/model.h"
 
-/* Streams with work by one thread that are told apart. */
+/* Streams with work by one thread that are distinguished. */
 #define BUSY_STREAMS 16
 
 /*
- * Of a long stream not everything has to be read to know what its calls cost: all of its beginning, in which rare calls
- * are most of all, and of what follows one packet in so many. Packets hold some thousand records.
+ * Of a long stream not everything has to be read to know what its calls cost: all of its beginning,
+ * in which rare calls are most of all, and of what follows one packet in so many. Packets hold some
+ * thousand records.
  */
 #define READ_WHOLE ((uint64_t)1 << 17) /* records */
 #define READ_ONE_IN 8
@@ -32,7 +34,7 @@ struct first_call {
 	UT_hash_handle hh;
 };
 
-/* ---- work that may be waited for -------------------------------------------------------------- */
+/* ---- work that may be waited for ------------------------------------------------------------- */
 
 /* A stream with work by this thread. */
 struct busy_stream {
@@ -43,8 +45,9 @@ struct busy_stream {
 };
 
 /*
- * Was there room in its queue for what it hands over? One holds 254 at the least (CUDA_SCALE_LAUNCH_QUEUES=0.25x,
- * measured), or fewer where pieces are large: then a call waits for whole kernels. b: the stream; NULL: has no work.
+ * Was there room in its queue for what it hands over? One holds 254 at the least
+ * (CUDA_SCALE_LAUNCH_QUEUES=0.25x, measured), or fewer where pieces are large: then a call waits
+ * for whole kernels. b: the stream; NULL: has no work.
  */
 #define QUEUE_CLEAN 200
 #define QUEUE_SHORT_NS 50000
@@ -59,7 +62,7 @@ static inline bool finds_room(const struct busy_stream *b, uint64_t own_ns)
 struct learner {
 	struct expect *e;
 	struct cold_marks marks;
-	struct kinds kinds;
+	struct signature_cache signatures;
 	struct first_call *firsts;
 	struct stream *stream;
 	uint64_t waited_ns; /* since the last call of depth 0, as the probes saw it */
@@ -68,11 +71,11 @@ struct learner {
 	struct busy_stream busy[BUSY_STREAMS];
 	size_t n_busy, recent; /* recent: the one found last */
 	uint64_t called, pause; /* end of its last call of depth 0, and EXPECT_PAUSE_NS: cycles */
-	bool lost; /* nobody knows what of that is done, until it next waits for some */
+	bool lost; /* what of that is done is unknown, until it next waits for some */
 	uint64_t *passed_at; /* by process: when packets were first passed over (cycles) */
 };
 
-/* What was seen belongs to a call that is over, or that nobody knows. */
+/* What was seen belongs to a call that is over, or unknown. */
 static inline void forget_waits(struct learner *l)
 {
 	l->waited_ns = l->kernel_ns = l->not_running_ns = 0;
@@ -100,19 +103,19 @@ static inline struct busy_stream *find_busy(struct learner *l, uint64_t stream, 
 }
 
 /* b: the stream's, if it has work already. */
-static inline void submit(struct learner *l, const union spy_any *raw, const struct call_kind *kind,
-			  struct busy_stream *b)
+static inline void submit(struct learner *l, const union spy_any *raw,
+			  const struct call_signature *signature, struct busy_stream *b)
 {
 	if (!b && l->n_busy == BUSY_STREAMS)
 		return;
 	if (!b) {
 		l->recent = l->n_busy;
 		b = &l->busy[l->n_busy++];
-		*b = (struct busy_stream){.stream = kind_stream(kind, raw),
+		*b = (struct busy_stream){.stream = signature_stream(signature, raw),
 					  .device = raw->call_head.device};
 	}
 	b->submitted++;
-	b->event = kind->does == FUNCTION_RECORDS_EVENT ? raw->op.object : 0;
+	b->event = signature->does == FUNCTION_RECORDS_EVENT ? raw->op.object : 0;
 }
 
 /* The call has waited: what it waited for is done. */
@@ -136,7 +139,7 @@ static void finish(struct learner *l, const union spy_any *raw, uint8_t what)
 	l->lost = false;
 }
 
-/* ---- the first reading ------------------------------------------------------------------------ */
+/* ---- the first reading ----------------------------------------------------------------------- */
 
 /* A call: what of its time it was not seen waiting. */
 static inline void add_sample(struct call_class *c, uint64_t own_ns, bool clean, bool rested)
@@ -168,10 +171,10 @@ static struct call_class *class_of_key(struct expect *e, const struct class_key 
 
 /* The first of its kind in this stream. Is it, so far, in the whole process? */
 static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn, uint64_t own_ns,
-			enum cold_kind kind, uint32_t value)
+			enum cold_kind signature, uint32_t value)
 {
 	struct first_call call = {
-		.key = {l->stream->trace->index, value, kind, raw->call_head.device},
+		.key = {l->stream->trace->index, value, signature, raw->call_head.device},
 		.time = raw->call_head.time,
 		.own_ns = own_ns,
 		.class = {.fn = fn},
@@ -202,43 +205,44 @@ static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn
 
 /* Keeps account of what the thread has submitted and waited for. b: the stream's, or NULL. */
 static inline void keep_account(struct learner *l, const union spy_any *raw,
-				const struct call_kind *kind, struct busy_stream *b)
+				const struct call_signature *signature, struct busy_stream *b)
 {
-	switch (kind->waits->sort) {
+	switch (signature->waits->sort) {
 	case GPU_WAIT_QUEUE:
-		submit(l, raw, kind, b);
+		submit(l, raw, signature, b);
 		break;
 	case GPU_WAIT_INTENDED:
-		finish(l, raw, kind->waits->what);
+		finish(l, raw, signature->waits->what);
 		break;
 	case GPU_WAIT_HIDDEN:
 		/* From pageable memory copies do not always wait; nor do all changes of limits
 		 * and of modules. */
-		if (kind->waited)
-			finish(l, raw, kind->waits->what);
-		else if (kind->copy)
-			submit(l, raw, kind, b);
+		if (signature->waited)
+			finish(l, raw, signature->waits->what);
+		else if (signature->copy)
+			submit(l, raw, signature, b);
 		break;
 	default:
-		if (kind->contract == SPY_CONTRACT_ALLOC_POOL)
-			submit(l, raw, kind, b);
+		if (signature->contract == SPY_CONTRACT_ALLOC_POOL)
+			submit(l, raw, signature, b);
 		break;
 	}
 }
 
-/* Is it certain that nothing begins with the call, nor with any other of its kind? Else what does. */
+/* Is it certain that nothing begins with the call, nor with any other of its signature? Else what
+ * does. */
 static enum cold_kind might_be_cold(struct learner *l, const union spy_any *raw,
-				    struct call_kind *kind, uint32_t *value)
+				    struct call_signature *signature, uint32_t *value)
 {
-	enum cold_kind cold = cold_first(&l->marks, raw, kind->fn, kind->contract, value);
+	enum cold_kind cold = cold_first(&l->marks, raw, signature->fn, signature->contract, value);
 
 	if (cold == COLD_NOT)
-		kind->class = expect_class(l->e, raw, kind->fn, false);
+		signature->class = expect_class(l->e, raw, signature->fn, false);
 	return cold;
 }
 
 /* Any call. b: its stream's, or NULL. */
-static void learn_any(struct learner *l, const union spy_any *raw, struct call_kind *kind,
+static void learn_any(struct learner *l, const union spy_any *raw, struct call_signature *signature,
 		      struct busy_stream *b, uint64_t ns, bool rested)
 {
 	/* Less what the probes saw it waiting. */
@@ -247,40 +251,42 @@ static void learn_any(struct learner *l, const union spy_any *raw, struct call_k
 	enum cold_kind cold = COLD_NOT;
 	uint32_t value;
 
-	if (unlikely(!kind->class))
-		cold = might_be_cold(l, raw, kind, &value);
+	if (unlikely(!signature->class))
+		cold = might_be_cold(l, raw, signature, &value);
 	if (unlikely(cold != COLD_NOT)) {
-		learn_first(l, raw, kind->fn, own_ns, cold, value);
+		learn_first(l, raw, signature->fn, own_ns, cold, value);
 	} else {
-		if (kind->waits->sort == GPU_WAIT_QUEUE)
+		if (signature->waits->sort == GPU_WAIT_QUEUE)
 			clean &= !l->lost && finds_room(b, own_ns);
 		else
-			clean &= kind->waits->sort == GPU_WAIT_NOT;
-		add_sample(kind->class, own_ns, clean, rested);
+			clean &= signature->waits->sort == GPU_WAIT_NOT;
+		add_sample(signature->class, own_ns, clean, rested);
 		if (unlikely(l->kernel_ns != 0))
-			histogram_add(&kind->class->kernel, l->kernel_ns);
+			histogram_add(&signature->class->kernel, l->kernel_ns);
 	}
-	keep_account(l, raw, kind, b);
+	keep_account(l, raw, signature, b);
 	forget_waits(l);
 }
 
 static inline void learn_call(struct learner *l, const union spy_any *raw)
 {
-	struct call_kind *kind = kinds_find(&l->kinds, l->e, l->stream->trace, raw);
+	struct call_signature *signature =
+		signature_find(&l->signatures, l->e, l->stream->trace, raw);
 	uint64_t ns = timeline_span_ns(&l->stream->trace->timeline, record_duration(raw));
-	struct busy_stream *b = find_busy(l, kind_stream(kind, raw), raw->call_head.device);
+	struct busy_stream *b =
+		find_busy(l, signature_stream(signature, raw), raw->call_head.device);
 	bool rested = record_time(raw) - l->called >= l->pause + record_duration(raw);
 
 	l->called = record_time(raw);
 	if (unlikely(l->waited_ns | l->kernel_ns | l->not_running_ns) || unlikely(l->lost) ||
-	    unlikely(!kind->class) || !kind->only_submits ||
-	    unlikely(kind->waits->sort != GPU_WAIT_QUEUE)) {
-		learn_any(l, raw, kind, b, ns, rested);
+	    unlikely(!signature->class) || !signature->only_submits ||
+	    unlikely(signature->waits->sort != GPU_WAIT_QUEUE)) {
+		learn_any(l, raw, signature, b, ns, rested);
 		return;
 	}
 	/* As most calls are. */
-	add_sample(kind->class, ns, finds_room(b, ns), rested);
-	submit(l, raw, kind, b);
+	add_sample(signature->class, ns, finds_room(b, ns), rested);
+	submit(l, raw, signature, b);
 }
 
 static void add_name(char ***names, size_t *n, const char *name)
@@ -378,7 +384,7 @@ static void learn_stream(struct learner *l, struct stream *stream)
 	forget_waits(l);
 	l->n_busy = 0;
 	cold_marks_forget(&l->marks);
-	kinds_release(&l->kinds);
+	signatures_release(&l->signatures);
 	r->quiet = true;
 	while (reader_next_outer(r)) {
 		if (unlikely(r->seq != packet) && r->records > READ_WHOLE) {
@@ -437,6 +443,6 @@ void expect_learn(struct expect *e, struct trace_set *set)
 	for (i = 0; i < e->n_classes; i++)
 		sum_up(e->classes[i]);
 	cold_marks_release(&l.marks);
-	kinds_release(&l.kinds);
+	signatures_release(&l.signatures);
 	free(l.passed_at);
 }

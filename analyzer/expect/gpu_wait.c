@@ -1,6 +1,6 @@
 /*
- * analyzer/expect/gpu_wait.c: what a call may wait for on the GPU. Called by expect, and by what tells where
- * the time of a call went.
+ * analyzer/expect/gpu_wait.c: what a call may wait for on the GPU. Called by expect, and by what
+ * tells where the time of a call went.
  *
  * "sync page" is the page "API synchronization behavior" of the CUDA runtime and driver API
  * references; "measured" is on H200 with driver 580: docs/CUDA_FACTS.md.
@@ -15,8 +15,8 @@ const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT] = {
 	/* measured: launch 1,021 in a row waits for the first one to end */
 	[SPY_CONTRACT_SUBMIT]    = {GPU_WAIT_STREAM, GPU_WAIT_QUEUE, "its launch queue is full"},
 	[SPY_CONTRACT_LAUNCH]    = {GPU_WAIT_STREAM, GPU_WAIT_QUEUE, "its launch queue is full"},
-	/* sync page, "Memcpy": peer copies are asynchronous to the host; measured: without access the call
-	 * hands over many pieces, but does not wait for them */
+	/* sync page, "Memcpy": peer copies are asynchronous to the host; measured: without access
+	 * the call hands over many pieces, but does not wait for them */
 	[SPY_CONTRACT_PEER]      = {GPU_WAIT_STREAM, GPU_WAIT_QUEUE, "its launch queue is full"},
 	/* the functions' own pages */
 	[SPY_CONTRACT_STREAM]    = {GPU_WAIT_STREAM, GPU_WAIT_INTENDED, "it waits for a stream"},
@@ -24,16 +24,19 @@ const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT] = {
 	[SPY_CONTRACT_DEVICE]    = {GPU_WAIT_DEVICE, GPU_WAIT_INTENDED, "it waits for a device"},
 	/* cudaFree's page: "may" synchronise; measured for it and the others: they do */
 	[SPY_CONTRACT_FREE]      = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "freeing waits for the whole device"},
-	/* cudaDeviceSetLimit's page says "may" for the stack; measured: only a change of the stack does */
+	/* cudaDeviceSetLimit's page says "may" for the stack; measured: only a change of the stack
+	 * does */
 	[SPY_CONTRACT_LIMIT]     = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "a changed limit waits for the whole device"},
 	/* measured: cuModuleLoadData, cuModuleUnload, cuLibraryUnload of a library that was used */
 	[SPY_CONTRACT_MODULE]    = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "loading or unloading code takes its time, and waits for the whole device"},
-	/* programming guide, "Lazy loading": may need a context synchronisation; measured: cuKernelGetFunction of the
-	 * first kernel of a library does, its other kernels and those of a module do not */
+	/* programming guide, "Lazy loading": may need a context synchronisation; measured:
+	 * cuKernelGetFunction of the first kernel of a library does, its other kernels and those of
+	 * a module do not */
 	[SPY_CONTRACT_LAZY_LOAD] = {GPU_WAIT_DEVICE, GPU_WAIT_HIDDEN, "a kernel's first use may load it"},
 };
 
-/* programming guide, "CUDA environment variables": with CUDA_LAUNCH_BLOCKING kernel launches are synchronous */
+/* programming guide, "CUDA environment variables": with CUDA_LAUNCH_BLOCKING kernel launches are
+ * synchronous */
 const struct gpu_waits gpu_waits_launch_blocks = {GPU_WAIT_STREAM, GPU_WAIT_INTENDED,
 						  "CUDA_LAUNCH_BLOCKING makes it wait for its kernel"};
 
@@ -59,9 +62,9 @@ static const struct gpu_waits copy_sync[COPY_DIRECTIONS][SIDES_COUNT] = {
 	[SPY_DIR_H2H]     = {INTENDED, INTENDED},
 };
 static const struct gpu_waits copy_async[COPY_DIRECTIONS][SIDES_COUNT] = {
-	/* sync page, "Memcpy, asynchronous": pageable memory may be staged and synchronise. Measured: from
-	 * pageable memory only beyond 2 MB outstanding; to pageable memory always, from 4 bytes on; host to
-	 * host even if both sides are pinned; managed memory as pinned */
+	/* sync page, "Memcpy, asynchronous": pageable memory may be staged and synchronise.
+	 * Measured: from pageable memory only beyond 2 MB outstanding; to pageable memory always,
+	 * from 4 bytes on; host to host even if both sides are pinned; managed memory as pinned */
 	[SPY_DIR_UNKNOWN] = {QUEUE, PAGEABLE},
 	[SPY_DIR_H2D]     = {QUEUE, STAGED},
 	[SPY_DIR_D2H]     = {QUEUE, PAGEABLE},

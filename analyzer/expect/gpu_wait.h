@@ -1,7 +1,7 @@
 /*
  * analyzer/expect/gpu_wait.h: what a call may wait for on the GPU, and whether its caller could
  * know: the contracts of include/cudaspy/contract.h, applied to a record. A wait for anything else
- * (a lock, the kernel module, a processor) is no matter of contracts.
+ * (a lock, the kernel module, a processor) has nothing to do with contracts.
  */
 #ifndef CUDASPY_GPU_WAIT_H
 #define CUDASPY_GPU_WAIT_H
@@ -35,7 +35,8 @@ struct gpu_waits {
 extern const struct gpu_waits gpu_waits_by_contract[SPY_CONTRACT_COUNT], gpu_waits_launch_blocks;
 const struct gpu_waits *gpu_wait_of_data(const union spy_any *raw, uint8_t contract);
 
-/* The record is of a call, `contract` (enum spy_contract) its function's; settings: of its trace. */
+/* The record is of a call, `contract` (enum spy_contract) its function's; settings: of its
+ * trace. */
 static inline const struct gpu_waits *gpu_wait_of(const union spy_any *raw, uint8_t contract,
 						  const struct cuda_settings *settings)
 {

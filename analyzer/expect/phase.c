@@ -115,7 +115,7 @@ static struct stretch stretch_of(struct phase_site *site)
 
 	qsort(times, n, sizeof(*times), by_time);
 	for (cut = 2 * most; cut; cut--)
-		for (from = cut > most ? cut - most : 0; from <= least(cut, most); from++) {
+		for (from = cut > most ? cut - most : 0; from <= min_u64(cut, most); from++) {
 			uint32_t to = n - 1 - (cut - from);
 
 			if (!stands_apart(times, n, from, to))
@@ -153,7 +153,7 @@ static size_t find_borders(struct phases *p, struct border *borders)
 
 		if (!p->sites[i].key)
 			continue;
-		p->first = least(p->first, p->sites[i].first);
+		p->first = min_u64(p->first, p->sites[i].first);
 		p->last = p->sites[i].last > p->last ? p->sites[i].last : p->last;
 		if (p->sites[i].count < REPEATED || p->sites[i].n_samples < REPEATED / 2)
 			continue;
@@ -189,7 +189,7 @@ static bool find_stretch(const struct border *borders, size_t n, struct stretch 
 		before = votes;
 		votes += borders[i].weight;
 		if (before < most / 2 && votes >= most / 2)
-			found->begin = least(found->begin, borders[i].time);
+			found->begin = min_u64(found->begin, borders[i].time);
 		if (before >= most / 2 && votes < most / 2)
 			found->end = borders[i].time;
 	}

@@ -1,14 +1,15 @@
 /*
- * analyzer/expect/phase.h: the phase in which each process works: the stretch of time in which its repeated call
- * sites recur. What comes before is start-up, what comes after is shut-down: how long they take depends on other
- * things than how long the program works.
+ * analyzer/expect/phase.h: the phase in which each process works: the stretch of time in which its
+ * repeated call sites recur. What comes before is start-up, what comes after is shut-down: how long
+ * they take depends on other things than how long the program works.
  *
- * The first reading shows all calls, stream by stream. Of each call site some times are kept, evenly apart in its
- * calls. A site that was called eight times or more recurs from its first call to its last one, but for a few calls
- * at either end that are far from the rest: those of a site that the start-up has in common with the work.
- * Sites vote for their stretch, the more the longer and the more frequent they are. The phase reaches from the first to
- * the last moment that has half as many votes as the moment that has most. If there are no such sites, or it is next to
- * nothing of the process's time, the phase is the whole.
+ * The first reading shows all calls, stream by stream. Of each call site some times are kept,
+ * evenly apart in its calls. A site that was called eight times or more recurs from its first call
+ * to its last one, but for a few calls at either end that are far from the rest: those of a site
+ * that the start-up has in common with the work. Sites vote for their stretch, the more the longer
+ * and the more frequent they are. The phase reaches from the first to the last moment that has half
+ * as many votes as the moment that has most. If there are no such sites, or it is next to nothing
+ * of the process's time, the phase is the whole.
  */
 #ifndef CUDASPY_PHASE_H
 #define CUDASPY_PHASE_H
@@ -62,7 +63,7 @@ static inline struct phase_site *phase_place(const struct phases *p, uint64_t ke
 /* A call of the application, of the process in hand, that stands for so many. */
 static inline void phases_see(struct phases *p, const union spy_any *raw, uint64_t weight)
 {
-	uint64_t key = (record_caller(raw) | (uint64_t)raw->call_head.fn << 48) + 1;
+	uint64_t key = (record_return_address(raw) | (uint64_t)raw->call_head.fn << 48) + 1;
 	uint64_t time = raw->other.time;
 	struct phase_site *site = p->n_places ? phase_place(p, key) : NULL;
 

@@ -1,12 +1,13 @@
 /*
- * analyzer/expect/priors.c: the machines whose priors are shipped. Called once, by report, before expectations settle.
+ * analyzer/expect/priors.c: the machines whose priors are shipped. Called once, by report, before
+ * expectations settle.
  */
 #include <string.h>
 #include "priors.h"
 
 /*
- * One row a file of priors/, as `cudaspy calibrate -o` wrote it: a name, the GPU and the driver, which the file has, too.
- * The first one stands for GPUs that have none.
+ * One row a file of priors/, as `cudaspy calibrate -o` wrote it: a name, the GPU and the driver,
+ * which the file has, too. The first one stands for GPUs that have none.
  */
 /* clang-format off */
 #define PRIORS(PRIOR) \

@@ -1,6 +1,6 @@
 /*
- * analyzer/expect/profile.c: what calls cost on a machine, as a JSON file. Written by calibrate, read by
- * report.
+ * analyzer/expect/profile.c: what calls cost on a machine, as a JSON file. Written by calibrate,
+ * read by report.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -97,7 +97,7 @@ static char *date_now(void)
 	return xstrdup(text);
 }
 
-/* Calls nobody disturbed: their median is the cost. Few cold ones count as clean, but here all are. */
+/* Undisturbed calls: their median is the cost. Few cold ones count as clean, but here all are. */
 static bool measured(const struct call_class *c, uint8_t contract, struct profile_class *class)
 {
 	const struct histogram *h = &c->clean;
@@ -190,7 +190,7 @@ static bool is_no_file(const char *path)
 	return !lstat(path, &status) && !S_ISREG(status.st_mode);
 }
 
-/* One that was not there, under a name that nobody can have taken; of the mode that others get. */
+/* One that was not there, under a name that no other file can have; of the mode that others get. */
 static FILE *new_file(char *name)
 {
 	mode_t mask = umask(0);
@@ -224,9 +224,9 @@ int profile_write(const struct profile *p, const char *path)
 		err = -errno;
 	}
 	if (err && !file)
-		complain("%s: %s", temporary, strerror(-err));
+		warn("%s: %s", temporary, strerror(-err));
 	else if (err)
-		complain("%s: cannot be written: %s", path, strerror(-err));
+		warn("%s: cannot be written: %s", path, strerror(-err));
 	json_decref(root);
 	free(temporary);
 	return err;
@@ -301,7 +301,7 @@ static const char *class_from_json(struct profile_class *class, const json_t *ob
 
 static int wrong(const char *path, const char *what)
 {
-	complain("%s: not a profile that can be used: %s", path, what);
+	warn("%s: not a profile that can be used: %s", path, what);
 	return -EINVAL;
 }
 
@@ -316,8 +316,8 @@ static int read_classes(struct profile *p, const json_t *classes)
 		const char *fault = class_from_json(&class, object);
 
 		if (fault) {
-			complain("%s: not a profile that can be used: class %zu: no valid \"%s\"",
-				 p->path, i + 1, fault);
+			warn("%s: not a profile that can be used: class %zu: no valid \"%s\"",
+			     p->path, i + 1, fault);
 			return -EINVAL;
 		}
 		add_class(p, read_text(object, "function"), &class);
@@ -357,7 +357,7 @@ static int take_json(struct profile *p, json_t *root, const json_error_t *error)
 	int err;
 
 	if (!root) {
-		complain("%s:%d: no JSON: %s", p->path, error->line, error->text);
+		warn("%s:%d: no JSON: %s", p->path, error->line, error->text);
 		return -EINVAL;
 	}
 	err = from_json(p, root);
@@ -448,7 +448,7 @@ bool profile_find(const struct profile *p, const char *function, const struct cl
 	return true;
 }
 
-/* ---- finding a profile ------------------------------------------------------------------------ */
+/* ---- finding a profile ----------------------------------------------------------------------- */
 
 bool profile_names(char *const *names, size_t n, const char *name)
 {
@@ -529,11 +529,11 @@ int profile_choose(struct profile *p, const char *named, const struct machine *m
 	if (!named || !*named)
 		named = getenv("CUDASPY_PROFILE");
 	if (!named || !*named) {
-		/* What is wrong with one nobody named is said, and no more. */
+		/* What is wrong with one that was not named is only said. */
 		return choose_default(p, machine) ? 0 : profile_fits(p, machine, why);
 	}
 	err = profile_read(p, named);
 	if (err == -ENOENT)
-		complain("%s: %s", named, strerror(ENOENT));
+		warn("%s: %s", named, strerror(ENOENT));
 	return err ? err : profile_fits(p, machine, why);
 }

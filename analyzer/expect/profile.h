@@ -28,7 +28,7 @@ struct profile {
 	size_t n_classes;
 };
 
-/* 0; -ENOENT without a word when there is no such file; -EINVAL or another -errno after a complaint
+/* 0; -ENOENT without a word when there is no such file; -EINVAL or another -errno after a warning
  * that names the file and what is wrong. profile_release in all cases. */
 int profile_read(struct profile *p, const char *path);
 void profile_release(struct profile *p);
@@ -39,7 +39,7 @@ int profile_parse(struct profile *p, const char *text, size_t size, const char *
 /* What `e` has learnt. */
 void profile_make(struct profile *p, const struct expect *e);
 
-/* Writes it; makes the directories it lies in. 0, or -errno after a complaint. */
+/* Writes it; makes the directories it lies in. 0, or -errno after a warning. */
 int profile_write(const struct profile *p, const char *path);
 
 /*
@@ -49,19 +49,20 @@ int profile_write(const struct profile *p, const char *path);
 bool profile_find(const struct profile *p, const char *function, const struct class_key *key,
 		  struct profile_class *found);
 
-/* Is it of a GPU and the driver of these traces? Else *why says of what it is, in malloc'ed text. */
+/* Is it of a GPU and the driver of these traces? Else *why says of what it is, in malloc'ed
+ * text. */
 bool profile_fits(const struct profile *p, const struct machine *machine, char **why);
 
 /*
  * The profile for these traces, read into `p`: the file `named`; without one $CUDASPY_PROFILE; else
  * the one calibrate wrote for this driver and GPU. Returns 1 when there is one that fits; 0 when
  * there is none, with *why not to use one that was found (malloc'ed, or NULL); -errno, after a
- * complaint, for one that was named and cannot be read. profile_release in all cases.
+ * warning, for one that was named and cannot be read. profile_release in all cases.
  */
 int profile_choose(struct profile *p, const char *named, const struct machine *machine, char **why);
 
-/* Where calibrate writes, and profile_choose looks: in $XDG_CONFIG_HOME/cudaspy or ~/.config/cudaspy.
- * NULL if neither is known. The caller frees. */
+/* Where calibrate writes, and profile_choose looks: in $XDG_CONFIG_HOME/cudaspy or
+ * ~/.config/cudaspy. NULL if neither is known. The caller frees. */
 char *profile_default_path(const char *driver, const char *gpu);
 
 /* Is the name among these? */

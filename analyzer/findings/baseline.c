@@ -8,9 +8,9 @@
 #include "baseline.h"
 #include "detector.h"
 
-#define SCHEMA "cudaspy-report-1"
+#define SCHEMA "cudaspy-report-2"
 
-/* ---- the report of then ----------------------------------------------------------------------- */
+/* ---- the report of then ---------------------------------------------------------------------- */
 
 static const char *text_of(json_t *row, const char *key)
 {
@@ -26,7 +26,7 @@ static uint64_t number_of(json_t *row, const char *key)
 
 static int wrong(const char *path, const char *what)
 {
-	complain("%s: %s", path, what);
+	warn("%s: %s", path, what);
 	return -EINVAL;
 }
 
@@ -75,14 +75,14 @@ int baseline_read(struct baseline *b, const char *path)
 		int err = -errno;
 
 		if (err == -ENOENT)
-			complain("%s: %s", path, strerror(ENOENT));
+			warn("%s: %s", path, strerror(ENOENT));
 		return err;
 	}
 	root = json_loadf(in, 0, &error);
 	fclose(in);
 	if (root)
 		return baseline_take(b, path, root);
-	complain("%s:%d: no JSON: %s", path, error.line, error.text);
+	warn("%s:%d: no JSON: %s", path, error.line, error.text);
 	return -EINVAL;
 }
 
@@ -93,7 +93,7 @@ void baseline_release(struct baseline *b)
 	*b = (struct baseline){0};
 }
 
-/* ---- then and now ------------------------------------------------------------------------------ */
+/* ---- then and now ---------------------------------------------------------------------------- */
 
 static bool alike(const char *x, const char *y)
 {
@@ -104,22 +104,23 @@ static bool matches(const struct known_finding *known, const struct finding *f, 
 {
 	if (known->taken || strcmp(known->id, f->detector->id) ||
 	    !alike(known->function, f->function) ||
-	    !alike(last_part(known->module), last_part(f->module)))
+	    !alike(path_basename(known->module), path_basename(f->module)))
 		return false;
 	if (!exactly && known->elsewhere && f->elsewhere) /* which place costs most may change */
 		return true;
-	/* Who called NVIDIA's library stacks tell, which are a sample; and older reports did not. */
+	/* The caller of NVIDIA's library is known from stacks, which are a sample; older reports
+	 * had none. */
 	if (!exactly && f->library && (!known->library_caller || !f->library_caller))
 		return true;
 	return alike(known->caller, f->caller) && alike(known->library_caller, f->library_caller) &&
-	       alike(last_part(known->file), last_part(f->file)) &&
+	       alike(path_basename(known->file), path_basename(f->file)) &&
 	       (!exactly || known->line == f->line);
 }
 
 static void pair(struct baseline *b, struct finding *f, struct known_finding *known)
 {
 	uint64_t was = known->cost_ns, is = finding_known_cost(f);
-	/* Where nobody knew what it cost, that somebody does now is nothing worse. */
+	/* A cost that was unknown and now is known is no change for the worse. */
 	bool worse = was != UNKNOWN_NS && is > was + was / BASELINE_WORSE_PART &&
 		     is > was + BASELINE_WORSE_NS;
 

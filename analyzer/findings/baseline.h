@@ -19,7 +19,7 @@
 struct known_finding {
 	const char *id, *function, *module, *caller, *library_caller,
 		*file; /* but the id: NULL unknown */
-	uint64_t line, cost_ns; /* UNKNOWN_NS: nobody knew */
+	uint64_t line, cost_ns; /* UNKNOWN_NS: unknown */
 	bool elsewhere; /* one of several places was told */
 	bool taken;
 };
@@ -32,7 +32,7 @@ struct baseline {
 	uint64_t fresh, worse, same, gone; /* after baseline_compare */
 };
 
-/* Reads the report in the file; or takes over `root`, a report that somebody read from `path`. 0, or
+/* Reads the report in the file; or takes over `root`, a report that was read from `path`. 0, or
  * -errno after a message. */
 int baseline_read(struct baseline *b, const char *path);
 int baseline_take(struct baseline *b, const char *path, json_t *root);

@@ -16,18 +16,18 @@
 
 #define DETECTOR_CONTRACT(name) (1u << SPY_CONTRACT_##name)
 
-/* A copy to the host of no more than this brings a value that somebody wants to look at. */
+/* A copy to the host of no more than this brings a value that the host is about to look at. */
 #define DETECTOR_FEW_BYTES 256
 
-/* What handing over one copy takes at most, whatever its size: of pinned memory, or between GPUs with access (measured on
- * H200s: 2 to 6 us). */
+/* What handing over one copy takes at most, whatever its size: of pinned memory, or between GPUs
+ * with access (measured on H200s: 2 to 6 us). */
 #define DETECTOR_HAND_OVER_NS 6000
 
 enum copies_asked {
 	COPIES_ALL,
 	COPIES_PAGEABLE, /* with a pageable side */
 	COPIES_PEER, /* from one GPU to another */
-	COPIES_IN_ROW, /* that go on with a row: steps.h */
+	COPIES_IN_RUN, /* that continue a run: recent_ops.h */
 };
 
 /* Of an open claim: */
@@ -44,29 +44,31 @@ struct detector {
 		*fix; /* for `cudaspy explain`: what it sees, what not, what to do */
 	const struct detector *absorbs; /* whose findings at the same place are part of its own */
 	bool everywhere; /* cases at several places of a process have one cause: one finding */
-	uint32_t
-		alike; /* bits of the variant in which cases at one place may differ and still be one finding */
+	/* bits of the variant in which cases at one place may differ and still be one finding */
+	uint32_t alike;
 	bool kernels; /* which ones were launched is told behind what `keep` says */
 	bool failures; /* it sees calls that failed */
-	/* DETECTOR_CONTRACT(...), or-ed: of those that did not, all of these contracts, and of these those
-	 * that took longer than their own work */
+	/* DETECTOR_CONTRACT(...), or-ed: of those that did not, all of these contracts, and of
+	 * these those that took longer than their own work */
 	uint32_t always, when_long;
 	enum copies_asked copies; /* which copies, of those in `always` */
 	bool (*judge)(const struct observed *o, struct verdict *v);
 	/*
-	 * Of a claim whose verdict is open: the next call of its thread, which lies behind those that
-	 * claim->inside_ns has; NULL: there are no more to be seen. May change the verdict, but not its
-	 * variant. A call that is let go is nobody's case: the detectors below were not asked.
+	 * Of a claim whose verdict is open: the next call of its thread, which lies behind those
+	 * that claim->inside_ns has; NULL: there are no more to be seen. May change the verdict,
+	 * but not its variant. A call that is let go is no case at all: the detectors below were
+	 * not asked.
 	 */
 	enum settled (*settle)(const struct claim *claim, const struct observed *next,
 			       struct verdict *v);
-	/* settle need not see calls that only hand over work and take no longer than such calls do: to it they are time that
-	 * passes. */
+	/* settle need not see calls that only hand over work and take no longer than such calls do:
+	 * to it they are time that passes. */
 	bool patient;
 	/* What is found here, in a sentence; NULL: nothing. May change gain and fix. */
 	const char *(*keep)(const struct analysis *a, const struct site *site,
 			    struct finding *finding, struct arena *texts);
-	/* The cure where it is one of NVIDIA's libraries that calls, finding->library; NULL: the same. */
+	/* The cure where it is one of NVIDIA's libraries that calls, finding->library; NULL: the
+	 * same. */
 	const char *(*fix_of_library)(const struct finding *finding, struct arena *texts);
 	/* Adds findings of the whole run. */
 	void (*conclude)(const struct analysis *a, struct arena *texts, struct finding **findings,

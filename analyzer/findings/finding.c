@@ -7,9 +7,10 @@
 #include "detector.h"
 #include "base/lines.h"
 #include "text/where.h"
-#include "text/words.h"
+#include "text/text.h"
 
-/* A finding that costs less than this, or a smaller share of the time it is judged by (stake.h), is a minor one. */
+/* A finding that costs less than this, or a smaller share of the time it is judged by (stake.h), is
+ * a minor one. */
 #define MINOR_NS 1000000
 #define MINOR_SHARE 0.005
 
@@ -40,10 +41,11 @@ static void find_place(struct finding *finding, const struct place *place, struc
 	finding->caller = own_text(texts, place->kernel ?: place->function);
 	finding->offset = place->offset;
 	find_source(finding, place, texts);
-	finding->where = arena_printf(texts, "%s%s", finding->function, word_place(texts, place));
+	finding->where = arena_printf(texts, "%s%s", finding->function, text_place(texts, place));
 }
 
-/* Of what a library calls: module and offset stay those that call, by which findings of the library are known. */
+/* Of what a library calls: module and offset stay those that call, by which findings of the library
+ * are known. */
 static void find_place_for(struct finding *finding, const struct place *entry,
 			   const struct place *place, struct arena *texts)
 {
@@ -52,7 +54,7 @@ static void find_place_for(struct finding *finding, const struct place *entry,
 	finding->library_caller = own_text(texts, place->function);
 	find_source(finding, place, texts);
 	finding->where =
-		arena_printf(texts, "%s%s", finding->function, word_place_for(texts, entry, place));
+		arena_printf(texts, "%s%s", finding->function, text_place_for(texts, entry, place));
 }
 
 static uint32_t own_variant(const struct finding *f)
@@ -95,14 +97,14 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 		.variant = site->key.variant,
 		.processes = 1,
 		.places = 1,
-		.function = word_function(a->set, site->key.fn),
+		.function = text_function(a->set, site->key.fn),
 	};
 	struct place place;
 
 	site_stacks_end(&site->stacks);
 	site->at_the_end = site->rounds == 1 &&
 			   site->submissions == a->accounts.work.submissions[site->key.process];
-	symbolize(symbols, process, site->key.caller, site->last_ns, &place);
+	symbolize(symbols, process, site->key.return_address, site->last_ns, &place);
 	find_place(&finding, &place, texts);
 	return finding;
 }
@@ -163,7 +165,8 @@ static struct finding *same_cause(struct finding *findings, size_t n, const stru
 	return NULL;
 }
 
-/* Those that have one cause wherever they are become one in each process, at the costliest place. */
+/* Those that have one cause wherever they are become one in each process, at the costliest
+ * place. */
 static size_t merge_everywhere(struct finding *findings, size_t n)
 {
 	size_t i, kept = 0;
@@ -302,7 +305,7 @@ static uint64_t gain_of_its_own(const struct finding *f)
 {
 	uint64_t gain = finding_gain(f);
 
-	return gain - least(gain, f->elsewhere_ns);
+	return gain - min_u64(gain, f->elsewhere_ns);
 }
 
 /* Problems, then notes, then what is minor; of each, first what its cure gives most back. */
@@ -322,7 +325,7 @@ static int by_gain(const void *a, const void *b)
 	return order ? order : same_place(x, y);
 }
 
-/* Of some of its calls. What calls without a site cost nobody knows: all the same. */
+/* Of some of its calls. The cost of calls without a site is unknown: all are the same. */
 static const struct site_stack *stacks_of(const struct finding *finding, struct arena *texts,
 					  size_t *n)
 {
@@ -380,7 +383,8 @@ static int by_weight(const void *a, const void *b)
 	return (x->place.offset > y->place.offset) - (x->place.offset < y->place.offset);
 }
 
-/* Each once, the heaviest first, without those that make next to nothing of the cost; returns how many. */
+/* Each once, the heaviest first, without those that make next to nothing of the cost; returns how
+ * many. */
 static size_t places_behind(struct behind places[SITE_STACKS], const struct site_stack *stacks,
 			    size_t n, struct symbolizer *symbols)
 {
@@ -411,11 +415,12 @@ static size_t places_behind(struct behind places[SITE_STACKS], const struct site
 }
 
 /*
- * Kernels are launched from code that nvcc makes, and all launches of a kernel from the same; without optimisation
- * wrappers of CUDA's headers make calls, a runtime that was linked to the program makes all of them, and NVIDIA's
- * libraries make what nobody sees in the program. Stacks tell where in the program that is. If there are several such
- * places, the kernel is the better name for them; where there is none, the one that costs most is shown. Returns the
- * stack that goes with it; NULL: there is no such place.
+ * Kernels are launched from code that nvcc makes, and all launches of a kernel from the same;
+ * without optimisation wrappers of CUDA's headers make calls, a runtime that was linked to the
+ * program makes all of them, and NVIDIA's libraries make calls that are not in the program's code.
+ * Stacks tell where in the program that is. If there are several such places, the kernel is the
+ * better name for them; where there is none, the one that costs most is shown. Returns the stack
+ * that goes with it; NULL: there is no such place.
  */
 static const struct site_stack *find_caller(struct finding *finding,
 					    const struct site_stack *stacks, size_t n,
@@ -438,7 +443,8 @@ static const struct site_stack *find_caller(struct finding *finding,
 	return places[0].costliest;
 }
 
-/* What stacks tell of a finding: where in the program, in which lines of Python, and which of them to show. */
+/* What stacks tell of a finding: where in the program, in which lines of Python, and which of them
+ * to show. */
 static void look_into_stacks(struct finding *finding, struct symbolizer *symbols,
 			     struct arena *texts)
 {
@@ -452,7 +458,7 @@ static void look_into_stacks(struct finding *finding, struct symbolizer *symbols
 	if (!find_python(finding, stacks, n, texts))
 		finding->stack = shown;
 	if (!finding->site)
-		finding->stack = NULL; /* what its call took nobody knows */
+		finding->stack = NULL; /* what its call took is unknown */
 }
 
 /* In a library the user changes nothing. */
@@ -466,8 +472,8 @@ static void find_cure(struct finding *finding, struct arena *texts)
 static void limit_gain(struct finding *finding)
 {
 	finding->gain_known &= !finding->cost_unknown;
-	finding->gain_high_ns = least(finding->gain_high_ns, finding_cost(finding));
-	finding->gain_low_ns = least(finding->gain_low_ns, finding->gain_high_ns);
+	finding->gain_high_ns = min_u64(finding->gain_high_ns, finding_cost(finding));
+	finding->gain_low_ns = min_u64(finding->gain_low_ns, finding->gain_high_ns);
 }
 
 static bool is_small_case(const struct finding *f, const struct detector *detector)
@@ -476,8 +482,8 @@ static bool is_small_case(const struct finding *f, const struct detector *detect
 	       finding_minor(f);
 }
 
-/* One habit at many places: each costs little, and all of them together do not. The costliest is shown and says
- * so. */
+/* One habit at many places: each costs little, and all of them together do not. The costliest is
+ * shown and says so. */
 static void add_up(const struct analysis *a, struct finding *findings, size_t n,
 		   const struct detector *detector)
 {
@@ -506,7 +512,7 @@ static void add_up(const struct analysis *a, struct finding *findings, size_t n,
 	first->shown = true;
 }
 
-/* What the finding cost whom is known; what of it matters. */
+/* The cost for each thread is known; now the part of it that counts. */
 static void weigh(struct finding *finding, const struct analysis *a)
 {
 	limit_gain(finding);
@@ -569,9 +575,9 @@ void findings_free(struct finding *findings, size_t n)
 /* How long the thread could call CUDA; it has done so. */
 uint64_t thread_lived_ns(const struct thread *thread)
 {
-	uint64_t end_ns = least(thread->gone_ns, thread->process->last_ns);
+	uint64_t end_ns = min_u64(thread->exited_ns, thread->process->last_ns);
 
-	return end_ns - least(end_ns, thread->first_ns + thread->away_ns);
+	return end_ns - min_u64(end_ns, thread->first_ns + thread->away_ns);
 }
 
 uint64_t findings_process_ns(const struct analysis *a, const struct process *process,
@@ -649,7 +655,7 @@ double finding_gain_share(const struct finding *f)
 	return cost_ns ? f->stake.share * (double)finding_gain(f) / (double)cost_ns : 0;
 }
 
-/* What nobody knows the cost of is none: it might be large. */
+/* A finding of unknown cost is not minor: it might be large. */
 bool finding_minor(const struct finding *f)
 {
 	return !f->cost_unknown && !f->wrong && finding_little(finding_cost(f), f->stake.share);

@@ -24,27 +24,30 @@ struct detector;
 struct claim;
 
 /* Operations outstanding of those the call may wait for, when it began: at most; 0 is certain.
- * UINT64_MAX: nobody knows. */
+ * UINT64_MAX: unknown. */
 uint64_t observed_awaited(const struct observed *o);
 
 /* Operations outstanding on the call's device when it began, in whatever stream: at most. */
 uint64_t observed_outstanding(const struct observed *o);
 
-/* Is nothing left to do when the call has waited: for anybody on its device, for its thread on others? */
+/* Is nothing left to do when the call has waited: for any thread on its device, for its own thread
+ * on others? */
 bool observed_ends(const struct observed *o);
 
-/* May the host see results when the call has waited that it did not see before: by copies and the like since
- * its thread's last wait, or outstanding on the device? Of memory that both see nobody knows. */
-bool observed_brings(const struct observed *o);
+/* May the host see results when the call has waited that it did not see before: by copies and the
+ * like since its thread's last wait, or outstanding on the device? Of memory that both see it is
+ * unknown. */
+bool observed_host_visible(const struct observed *o);
 
 /* Launches and copies that the process has handed to that device. */
 uint64_t observed_handed_over(const struct observed *o, uint8_t device);
 
-/* Is all that the stream had to do when the claimed call ended waited for by this later one of its thread? */
+/* Is all that the stream had to do when the claimed call ended waited for by this later one of its
+ * thread? */
 bool observed_covers(const struct observed *o, uint64_t stream, const struct claim *claim);
 
-/* Was nothing handed to the device while the call lasted? only: the stream that alone had work when it began, for
- * observed_covers; 0: several had, or none. */
+/* Was nothing handed to the device while the call lasted? only: the stream that alone had work when
+ * it began, for observed_covers; 0: several had, or none. */
 bool observed_stood_still(const struct observed *o, uint64_t *only);
 
 /* Does the call wait for the GPU, and is it made for that? */
@@ -59,11 +62,11 @@ bool observed_host_sees(const struct observed *o);
 /* Does CUDA or a GPU start up, or end, in the call or inside of it? */
 bool observed_starts_up(const struct observed *o);
 
-/* Of a call that may load code, which takes what the code takes: did it take far longer than all those that had nothing
- * to wait for, and were they enough to say so? */
+/* Of a call that may load code, which takes what the code takes: did it take far longer than all
+ * those that had nothing to wait for, and were they enough to say so? */
 bool observed_is_no_loading(const struct observed *o);
 
-/* What a call of another size or kind of memory costs, by profile or trace; false if nobody knows. */
+/* What a call of another size or kind of memory costs, by profile or trace; false if unknown. */
 bool observed_class(const struct observed *o, uint64_t key, uint64_t *expected_ns);
 
 /* A detector's judgement of a call. */
@@ -71,10 +74,10 @@ struct verdict {
 	uint64_t cost_ns; /* of the call's time, what the problem took from its own thread */
 	/* What of it the cure would give back, at least and at most. */
 	uint64_t gain_low_ns, gain_high_ns;
-	uint64_t
-		instead_ns; /* what the cure's own call takes: it comes off the sum of the least gains */
-	uint32_t
-		variant; /* tells apart what should not be one finding; the detector's own numbers */
+	/* what the cure's own call takes: it comes off the sum of the least gains */
+	uint64_t instead_ns;
+	/* tells apart what should not be one finding; the detector's own numbers */
+	uint32_t variant;
 	uint64_t tally; /* whatever the detector counts: summed up in the site */
 	bool open; /* settle (detector.h) decides, at the thread's next calls */
 	uint64_t mark; /* what the detector wants to know then */
@@ -91,16 +94,16 @@ struct claim {
 	uint8_t device;
 	bool failed, working; /* working: in its process's phase */
 	uint64_t begin_ns, end_ns, hidden_ns, bytes;
-	uint64_t submissions, tries; /* as in struct site */
+	uint64_t submissions, progress_calls; /* as in struct site */
 	const struct stack *stack; /* NULL: none */
 	bool outlier; /* site_stacks.h */
 	const char *kernel; /* mangled name; NULL: none, or unknown */
-	/* What its thread did since, while it is open: outside of CUDA, and in calls that are no cases of the
-	 * same detector, but not while they waited for the GPU. */
+	/* What its thread did since, while it is open: outside of CUDA, and in calls that are no
+	 * cases of the same detector, but not while they waited for the GPU. */
 	uint64_t outside_ns, inside_ns;
 	uint64_t seen_ns; /* until then */
-	uint64_t
-		looks_ns; /* of outside_ns, what the recorder may have taken to look closer at long calls */
+	/* of outside_ns, what the recorder may have taken to look closer at long calls */
+	uint64_t looks_ns;
 };
 
 /* What its thread did since, in and outside of calls. */
@@ -109,8 +112,8 @@ static inline uint64_t claim_between_ns(const struct claim *claim)
 	return claim->outside_ns + claim->inside_ns;
 }
 
-/* Its thread then waits for the same work, in any case: without the hidden wait in the call it would have been
- * there earlier, and waited. It gains what it did in between. */
+/* Its thread then waits for the same work, in any case: without the hidden wait in the call it
+ * would have been there earlier, and waited. It gains what it did in between. */
 void claim_waits_anyway(const struct claim *claim, struct verdict *v);
 
 #define SITE_SAMPLES 64
@@ -125,7 +128,7 @@ struct evidence {
 
 /* Without padding: it is hashed byte by byte. */
 struct site_key {
-	uint64_t caller; /* return address, 0 unknown */
+	uint64_t return_address; /* return address, 0 unknown */
 	uint32_t process;
 	uint32_t epoch; /* how often the object at that address was unloaded before */
 	uint32_t fn;
@@ -134,7 +137,8 @@ struct site_key {
 	uint32_t zero;
 };
 
-/* A site's call behind others' work: what its process had handed to GPUs by then, and when it was. */
+/* A site's call behind others' work: what its process had handed to GPUs by then, and when it
+ * was. */
 struct round {
 	uint64_t submissions, ns;
 };
@@ -146,15 +150,16 @@ struct site {
 	uint64_t hidden_ns; /* of that, hidden waits for the GPU */
 	uint64_t cost_ns, gain_low_ns, gain_high_ns, instead_ns; /* sums of the verdicts */
 	uint64_t tally; /* sum of the verdicts' */
-	uint64_t tries; /* of the thread of its last call, until then: steps.h */
+	uint64_t progress_calls; /* of the thread of its last call, until then: recent_ops.h */
 	double others_ns; /* what other threads waited for these calls, at the root */
 	double others_sure_ns; /* of that, in calls that had no work of their own to wait for */
 	double cross_ns; /* of others_ns, those of other GPUs */
 	uint64_t first_ns, last_ns;
-	uint64_t
-		rounds; /* times that work was handed to a GPU between two of its calls, and once more */
+	/* times that work was handed to a GPU between two of its calls, and once more */
+	uint64_t rounds;
 	uint64_t submissions; /* of the process, at its last call */
-	bool at_the_end; /* all of its calls came when the process had given the GPUs all their work */
+	/* all of its calls came when the process had given the GPUs all their work */
+	bool at_the_end;
 	/* Some of its rounds, evenly apart: every stride-th. */
 	struct round *sampled; /* SITE_SAMPLES at most */
 	uint32_t n_sampled, stride;
@@ -192,12 +197,12 @@ struct finding {
 	bool gain_known, overlaps; /* where the cost is unknown, so is the gain */
 	bool shown; /* in text also if it costs nothing to speak of */
 	bool wrong; /* the program does not do what it means to: a problem, whatever it costs */
-	bool cost_unknown; /* nobody knows: a note */
+	bool cost_unknown; /* unknown: a note */
 	bool perhaps_free; /* the thread may have had nothing better to do than to wait: a note */
 	bool once; /* it is done once, however long the program runs: a note */
 	bool not_ours; /* others on the host did it, nothing in the program: a note */
-	/* Minor ones of its detector at other places, and what they cost, if together with it that is not
-	 * minor; it is the costliest of them, and a note. */
+	/* Minor ones of its detector at other places, and what they cost, if together with it that
+	 * is not minor; it is the costliest of them, and a note. */
 	uint64_t alike, alike_ns;
 	struct stake alike_stake; /* of all of them together */
 	uint64_t places; /* of the program; where it was costliest is shown */
@@ -206,22 +211,23 @@ struct finding {
 	const char *inner; /* compiled into the caller, and called it; NULL: none */
 	bool cudas, of_kernel; /* the caller is CUDA's code; and launches a known kernel */
 	const char *library; /* NVIDIA's, which makes the calls: its file; NULL: none */
-	/* What of the program called it there: then the caller is what it called, and file, line and `inner` are the
-	 * program's; NULL unknown. */
+	/* What of the program called it there: then the caller is what it called, and file, line
+	 * and `inner` are the program's; NULL unknown. */
 	const char *library_caller;
 	bool elsewhere; /* there is more than one place behind that code; the costliest is told */
 	uint64_t offset, line;
-	/* The lines of Python it was called in, as far as stacks tell, the costliest first; and how many there are
-	 * that make next to nothing of its cost. */
+	/* The lines of Python it was called in, as far as stacks tell, the costliest first; and how
+	 * many there are that make next to nothing of its cost. */
 	const struct costly_line *python;
 	size_t n_python, n_minor_python;
 	const struct site_stack *stack; /* to show: of where most of the cost is made; NULL: none */
 	const char *what, *fix; /* sentences; the gain is that of `fix` */
-	/* What it cost which thread, where there is no site and the detector knows; and of what that is which share. */
+	/* What it cost which thread, where there is no site and the detector knows; and of what
+	 * that is which share. */
 	struct thread_costs costs;
 	struct stake stake;
 	const char *otherwise; /* another cure, with what that one would gain; NULL: none */
-	/* For conclude, where it knows who calls the function: looked up afterwards. */
+	/* For conclude, where it knows the caller of the function: looked up afterwards. */
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
 	const struct stack *const
 		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */
@@ -229,15 +235,14 @@ struct finding {
 	/* As a gate (gate.h) has judged it. */
 	const char *suppressed; /* why; NULL: it is not */
 	enum compared compared; /* with the baseline */
-	uint64_t
-		before_ns; /* what it cost in the baseline; UNKNOWN_NS: nobody knows, or it is new */
+	uint64_t before_ns; /* what it cost in the baseline; UNKNOWN_NS: unknown, or it is new */
 	bool fails; /* the gate, if there is one */
 };
 
 /* The length of the longest call that a stack told of, where it is made. */
 struct told {
 	struct told_key {
-		uint64_t caller; /* return address */
+		uint64_t return_address; /* return address */
 		uint32_t process, fn;
 	} key;
 	uint64_t longest_ns;
@@ -250,8 +255,8 @@ struct findings {
 	struct site *sites, *last;
 	uint64_t run_ns; /* findings_run_ns, once it is known */
 	struct told *told; /* of which calls stacks told */
-	/* Who is shown a call, a bit for each row of detectors: one that failed; one that took long, and
-	 * any other one, of each contract. */
+	/* Which detectors are shown a call, a bit for each row of the table: one that failed; one
+	 * that took long, and any other one, of each contract. */
 	uint64_t failures, when_long[SPY_CONTRACT_COUNT], always[SPY_CONTRACT_COUNT];
 };
 
@@ -272,10 +277,12 @@ void findings_free(struct finding *findings, size_t n);
 /* Costs too little to speak of. */
 bool finding_minor(const struct finding *f);
 
-/* Its cure gives back so much for sure, or it is so wrong, that something should be done: no note, and not minor. */
+/* Its cure certainly gives back so much, or it is so wrong, that something should be done: no note,
+ * and not minor. */
 bool finding_problem(const struct finding *f);
 
-/* What the cure would give back, at most; where nobody knows, what it cost. For the order and for gates. */
+/* What the cure would give back, at most; where that is unknown, what it cost. For the order and
+ * for gates. */
 uint64_t finding_gain(const struct finding *f);
 
 /* That part of its stake. */
@@ -290,11 +297,12 @@ enum severity finding_severity(const struct finding *f);
 struct stake site_stake(const struct analysis *a, const struct site *site);
 struct stake finding_stake(const struct analysis *a, const struct finding *f);
 
-/* Of findings whose costs are added up: the costs of each, or what its cure would give back of them. */
+/* Of findings whose costs are added up: the costs of each, or what its cure would give back of
+ * them. */
 void finding_add_costs(struct thread_costs *sum, const struct finding *f);
 void finding_add_gains(struct thread_costs *sum, const struct finding *f);
 
-/* Where nobody knows what it cost, the most that it may have: for the order only. */
+/* Where the cost is unknown, the most that it may be: for the order only. */
 static inline uint64_t finding_cost(const struct finding *f)
 {
 	return f->own_ns + f->others_ns;
@@ -306,15 +314,16 @@ static inline uint64_t finding_known_cost(const struct finding *f)
 	return f->cost_unknown ? 0 : finding_cost(f);
 }
 
-/* In how many tenths of its process's work the site was called: 10 is all the time. By submissions (launches and copies),
- * for a program may load its data for longer than it works. */
+/* In how many tenths of its process's work the site was called: 10 is all the time. By submissions
+ * (launches and copies), for a program may load its data for longer than it works. */
 unsigned int site_tenths(const struct analysis *a, const struct site *site);
 
-/* The same, or in how many tenths of the time of the thread, or the threads, that made its calls: whichever are more. A
- * phase with few submissions may be most of the run. */
+/* The same, or in how many tenths of the time of the thread, or the threads, that made its calls:
+ * whichever are more. A phase with few submissions may be most of the run. */
 unsigned int site_spread(const struct analysis *a, const struct site *site);
 
-/* From the first work that the process handed to a GPU to its last call; `only`: of that thread, NULL of all. */
+/* From the first work that the process handed to a GPU to its last call; `only`: of that thread,
+ * NULL of all. */
 struct span {
 	uint64_t begin_ns, end_ns;
 };
@@ -327,7 +336,7 @@ void spread_sample(struct site *site, uint64_t submissions, uint64_t ns);
 /* What the cure would give back to the site's own threads, at least. */
 static inline uint64_t site_gain_low(const struct site *site)
 {
-	return site->gain_low_ns - least(site->gain_low_ns, site->instead_ns);
+	return site->gain_low_ns - min_u64(site->gain_low_ns, site->instead_ns);
 }
 
 /* Adds one site's calls to another's: they have one cause. */
@@ -336,14 +345,15 @@ void site_add(struct site *sum, const struct site *more);
 /* Has the thread of the site's last call gone on working after it? */
 bool site_went_on(const struct analysis *a, const struct site *site);
 
-/* Part of a sentence: that most of the site's cost would have been waited right behind its calls; else empty. */
+/* Part of a sentence: that most of the site's cost would have been waited right behind its calls;
+ * else empty. */
 const char *site_waits_anyway(const struct site *site);
 
 /* Is a time too little to speak of, if it is that share of a thread's time? */
 bool finding_little(uint64_t ns, double share);
 
-/* All time that threads which call CUDA had, from each one's first call until it or its process ended, in
- * nanoseconds; of one thread. */
+/* All time that threads which call CUDA had, from each one's first call until it or its process
+ * ended, in nanoseconds; of one thread. */
 uint64_t findings_run_ns(const struct analysis *a);
 uint64_t thread_lived_ns(const struct thread *thread);
 

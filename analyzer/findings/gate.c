@@ -44,8 +44,8 @@ static char *next_item(struct gate *gate, const char **list)
 
 static int no_detector(const char *option, const char *item, const char *name, const char *others)
 {
-	complain("report: %s=%s: '%s' is neither %s nor a detector (cudaspy explain lists them)",
-		 option, item, name, others);
+	warn("report: %s=%s: '%s' is neither %s nor a detector (cudaspy explain lists them)",
+	     option, item, name, others);
 	return -EINVAL;
 }
 
@@ -72,7 +72,7 @@ static int parse_fail_on(struct gate *gate, const char *list)
 
 static int wrong_budget(const char *item, const char *part, const char *why)
 {
-	complain("report: --budget=%s: '%s' %s", item, part, why);
+	warn("report: --budget=%s: '%s' %s", item, part, why);
 	return -EINVAL;
 }
 
@@ -101,7 +101,7 @@ static int parse_limit(struct budget *budget, const char *text)
 
 static int parse_budget(struct gate *gate, const char *list)
 {
-	char *item, *colon, *who;
+	char *item, *colon, *id;
 	int err;
 
 	while ((item = next_item(gate, &list))) {
@@ -111,10 +111,10 @@ static int parse_budget(struct gate *gate, const char *list)
 		if (!colon)
 			return wrong_budget(item, item,
 					    "has no limit: DETECTOR:LIMIT or all:LIMIT");
-		who = arena_printf(&gate->texts, "%.*s", (int)(colon - item), item);
-		budget.detector = detectors_find(who);
-		if (!budget.detector && strcmp(who, "all"))
-			return no_detector("--budget", item, who, "all");
+		id = arena_printf(&gate->texts, "%.*s", (int)(colon - item), item);
+		budget.detector = detectors_find(id);
+		if (!budget.detector && strcmp(id, "all"))
+			return no_detector("--budget", item, id, "all");
 		err = parse_limit(&budget, colon + 1);
 		if (err)
 			return err;
@@ -234,7 +234,7 @@ void gate_look_at_files(struct gate *gate, const struct finding *findings, size_
 		if (is_place_in(files[i].path, findings, n))
 			gate->unnamed = arena_printf(&gate->texts, "%s%s%s %s", gate->unnamed ?: "",
 						     gate->unnamed ? "; " : "", files[i].path,
-						     word_unread(&gate->texts, &files[i]));
+						     text_unread(&gate->texts, &files[i]));
 }
 
 /* ---- judging -------------------------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static const char *time_text(struct gate *gate, uint64_t ns)
 static const char *weight_text(struct gate *gate, const struct finding *f)
 {
 	if (f->cost_unknown)
-		return "what it cost nobody knows";
+		return "its cost is unknown";
 	if (!f->gain_known)
 		return arena_printf(&gate->texts, "cost %s", time_text(gate, finding_cost(f)));
 	return arena_printf(&gate->texts, "its cure gains up to %s",
@@ -321,7 +321,8 @@ static const char *amount(struct gate *gate, enum limit_unit unit, uint64_t valu
 	}
 }
 
-/* What is in the budget: calls, time, or the share of the thread's time of which it is most (stake.h). */
+/* What is in the budget: calls, time, or the share of the thread's time of which it is most
+ * (stake.h). */
 static uint64_t spent(const struct analysis *a, const struct budget *budget,
 		      const struct finding *findings, size_t n)
 {
@@ -369,7 +370,8 @@ static void judge_budget(struct gate *gate, const struct analysis *a, const stru
 			  });
 }
 
-/* The place of a finding among the others: problems, notes, what is minor, what is accepted; of each first what counts. */
+/* The place of a finding among the others: problems, notes, what is minor, what is accepted; of
+ * each first what counts. */
 static int tier(const struct finding *f)
 {
 	bool minor = finding_minor(f) && !f->shown && !f->fails;

@@ -2,7 +2,7 @@
  * analyzer/findings/gate.h: findings as a gate of a build: which of them count, and whether they
  * are too many or too dear.
  *
- * What a finding weighs is what its cure would give back, at most; where nobody knows that, what it
+ * What a finding weighs is what its cure would give back, at most; where that is unknown, what it
  * cost: a gate asks for what can be had. A finding counts unless a suppression with a reason covers
  * it (suppress.h), or it was there before and is no worse (baseline.h). --fail-on names findings
  * that may not be at all; --budget says what those that count may cost together. What is lost has
@@ -22,8 +22,8 @@ struct gate_failure {
 	const char *rule; /* the option, as given: "--budget=all:5%" */
 	const char *id, *text, *where;
 	uint64_t value, limit;
-	const char *
-		unit; /* of both: "ns", "ppm" of a thread's time, "calls"; NULL: --fail-on has none */
+	/* of both: "ns", "ppm" of a thread's time, "calls"; NULL: --fail-on has none */
+	const char *unit;
 };
 
 enum limit_unit { LIMIT_NS, LIMIT_PPM, LIMIT_CALLS, LIMIT_UNITS };
@@ -52,14 +52,13 @@ struct gate {
 	size_t n_failures;
 	uint64_t counted, counted_ns, suppressed,
 		suppressed_ns; /* times as far as they are known */
-	uint64_t counted_unknown,
-		suppressed_unknown; /* of these findings nobody knows what they cost */
+	uint64_t counted_unknown, suppressed_unknown; /* of these findings, those of unknown cost */
 	bool incomplete; /* the traces have gaps, */
 	uint64_t lost_records; /* … with so many records in them, or more */
 	const char *
 		unnamed; /* files with places of findings, and without names for them; NULL: none */
-	const char *
-		unjudged; /* what of the traces there is nothing to judge by; NULL: all can be read */
+	/* what of the traces there is nothing to judge by; NULL: all can be read */
+	const char *unjudged;
 };
 
 /*
@@ -75,19 +74,20 @@ void gate_release(struct gate *gate);
 bool gate_asked(const struct gate *gate);
 bool gate_used(const struct gate *gate);
 
-/* After the last record: is there enough in the traces to judge them? The report says with report_losses
- * whether they are complete. Once. */
+/* After the last record: is there enough in the traces to judge them? The report says with
+ * report_losses whether they are complete. Once. */
 void gate_look(struct gate *gate, const struct trace_set *set, bool complete);
 
-/* Are the files there in which the findings' places are? Without them a suppression or a baseline that names places
- * cannot be compared. Before gate_judge. */
+/* Are the files there in which the findings' places are? Without them a suppression or a baseline
+ * that names places cannot be compared. Before gate_judge. */
 void gate_look_at_files(struct gate *gate, const struct finding *findings, size_t n,
 			struct symbolizer *symbols);
 
-/* Marks the findings (suppressed, compared, before_ns, fails), and puts those that count first. Once. */
+/* Marks the findings (suppressed, compared, before_ns, fails), and puts those that count first.
+ * Once. */
 void gate_judge(struct gate *gate, const struct analysis *a, struct finding *findings, size_t n);
 
-/* After gate_look: something was to be judged that nobody can read. */
+/* After gate_look: something was to be judged that cannot be read. */
 static inline bool gate_cannot_judge(const struct gate *gate)
 {
 	return gate->unjudged && (gate_asked(gate) || gate->baseline.path);

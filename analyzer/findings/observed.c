@@ -4,12 +4,13 @@
  */
 #include "detector.h"
 
-/* Code differs: a load is longer than any of those that had nothing to wait for, and still nothing else. */
+/* Code differs: a load is longer than any of those that had nothing to wait for, and still nothing
+ * else. */
 #define LOADS_DIFFER 4
 
 uint64_t observed_awaited(const struct observed *o)
 {
-	return work_awaited(&o->accounts->work, &o->caller->stream, o->record, o->waits);
+	return work_awaited(&o->accounts->work, &o->account->stream, o->record, o->waits);
 }
 
 uint64_t observed_outstanding(const struct observed *o)
@@ -29,12 +30,13 @@ bool observed_host_sees(const struct observed *o)
 
 bool observed_ends(const struct observed *o)
 {
-	return work_ends(&o->accounts->work, &o->caller->stream, o->record, o->waits);
+	return work_ends(&o->accounts->work, &o->account->stream, o->record, o->waits);
 }
 
-bool observed_brings(const struct observed *o)
+bool observed_host_visible(const struct observed *o)
 {
-	return o->caller->steps.brought_back || work_brings(&o->accounts->work, o->record);
+	return o->account->recent_ops.brought_back ||
+	       work_host_visible(&o->accounts->work, o->record);
 }
 
 uint64_t observed_handed_over(const struct observed *o, uint8_t device)
@@ -60,8 +62,8 @@ bool observed_means_to_wait(const struct observed *o)
 
 bool observed_starts_up(const struct observed *o)
 {
-	return o->caller->starts_up || (o->contract == SPY_CONTRACT_INIT &&
-					o->call->end_ns - o->call->begin_ns >= ACCOUNT_LONG_NS);
+	return o->account->starts_up || (o->contract == SPY_CONTRACT_INIT &&
+					 o->call->end_ns - o->call->begin_ns >= ACCOUNT_LONG_NS);
 }
 
 bool observed_is_no_loading(const struct observed *o)

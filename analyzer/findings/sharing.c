@@ -1,6 +1,6 @@
 /*
- * analyzer/findings/sharing.c: which processes used which GPU, when, and with whom. Called by the report and by the
- * detectors after the last record.
+ * analyzer/findings/sharing.c: which processes used which GPU, when, and with which others. Called
+ * by the report and by the detectors after the last record.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -114,8 +114,8 @@ static uint64_t first_context_ns(const struct analysis *a, size_t process)
 	return ns;
 }
 
-/* Until when it waited: until cuInit returned, if it failed or the server was its user's by then; else
- * until it had a context; else it waits still. */
+/* Until when it waited: until cuInit returned, if it failed or the server was its user's by then;
+ * else until it had a context; else it waits still. */
 static uint64_t waited_until(const struct analysis *a, const struct process *process)
 {
 	uint64_t context_ns = first_context_ns(a, process->trace->index);

@@ -1,5 +1,5 @@
 /*
- * analyzer/findings/sharing.h: which processes used which GPU, when, and with whom.
+ * analyzer/findings/sharing.h: which processes used which GPU, when, and with which others.
  *
  * GPUs are the same if their UUIDs are; a process uses one from the first to the last of its calls
  * that allocate, copy, launch or work on a stream there. Whether a process is a client of MPS is

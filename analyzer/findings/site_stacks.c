@@ -1,6 +1,6 @@
 /*
- * analyzer/findings/site_stacks.c: the stacks of a site's calls, and for how much of its cost each stands. Called by
- * sites.c and finding.c.
+ * analyzer/findings/site_stacks.c: the stacks of a site's calls, and for how much of its cost each
+ * stands. Called by sites.c and finding.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +99,8 @@ static uint64_t weight_of(const struct site_stacks *s, uint32_t like)
 	return sum;
 }
 
-/* The row whose stacks are the best for calls of that one: itself; of as many bytes; SITE_LIKES: none. */
+/* The row whose stacks are the best for calls of that one: itself; of as many bytes; SITE_LIKES:
+ * none. */
 static uint32_t nearest(const struct site_stacks *s, uint32_t like)
 {
 	uint32_t i;

@@ -1,12 +1,13 @@
 /*
- * analyzer/findings/site_stacks.h: the stacks of a site's calls, and for how much of its cost each stands. Used by
- * sites.c while records go by, and by finding.c.
+ * analyzer/findings/site_stacks.h: the stacks of a site's calls, and for how much of its cost each
+ * stands. Used by sites.c while records go by, and by finding.c.
  *
- * Few calls have a stack: the first ones at a place, and ever fewer later (shim/stack/stack.c). So each stands for the calls
- * like it that came since the one before; what comes after the last is shared out as what came before. Else the lines
- * of a program's start would be told, of which there are most stacks, and not those of its work. Calls are alike that
- * moved as many bytes and were both long or both short, for of these the recorder takes samples apart; calls of
- * other bytes are made in other lines. A call that has a stack for its length alone stands only for itself.
+ * Few calls have a stack: the first ones at a place, and ever fewer later (shim/stack/stack.c). So
+ * each stands for the calls like it that came since the one before; what comes after the last is
+ * shared out as what came before. Else the lines of a program's start would be told, of which there
+ * are most stacks, and not those of its work. Calls are alike that moved as many bytes and were
+ * both long or both short, for of these the recorder takes samples apart; calls of other bytes are
+ * made in other lines. A call that has a stack for its length alone stands only for itself.
  */
 #ifndef CUDASPY_SITE_STACKS_H
 #define CUDASPY_SITE_STACKS_H

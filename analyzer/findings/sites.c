@@ -16,15 +16,17 @@ static uint64_t bytes_of(const union spy_any *raw)
 	return raw->other.event == SPY_EV_MEMORY ? raw->memory.bytes : 0;
 }
 
-/* Field by field: the key has just been put together so, and is not yet to be had in larger pieces. */
+/* Field by field: the key has just been put together so, and is not yet to be had in larger
+ * pieces. */
 static inline bool same_key(const struct site_key *a, const struct site_key *b)
 {
-	return a->caller == b->caller &&
+	return a->return_address == b->return_address &&
 	       !((a->process ^ b->process) | (a->epoch ^ b->epoch) | (a->fn ^ b->fn) |
 		 (a->detector ^ b->detector) | (a->variant ^ b->variant));
 }
 
-/* So many places are told apart: a program has not that many. All others are none that is known. */
+/* So many places are distinguished: a program has not that many. All others are none that is
+ * known. */
 #define SITES_MOST (1u << 17)
 
 static struct site *find_site(struct findings *f, const struct site_key *key)
@@ -35,8 +37,8 @@ static struct site *find_site(struct findings *f, const struct site_key *key)
 	if (site && same_key(&site->key, key))
 		return site;
 	HASH_FIND(hh, f->sites, key, sizeof(*key), site);
-	if (!site && unlikely(HASH_COUNT(f->sites) >= SITES_MOST) && key->caller) {
-		nowhere.caller = nowhere.epoch = 0;
+	if (!site && unlikely(HASH_COUNT(f->sites) >= SITES_MOST) && key->return_address) {
+		nowhere.return_address = nowhere.epoch = 0;
 		return find_site(f, &nowhere);
 	}
 	if (!site) {
@@ -96,7 +98,7 @@ static void add_claim(const struct claim *claim)
 	site->gain_high_ns += v->gain_high_ns;
 	site->instead_ns += v->instead_ns;
 	site->tally += v->tally;
-	site->tries = claim->tries;
+	site->progress_calls = claim->progress_calls;
 	thread_costs_add(&site->costs, claim->thread, (double)v->cost_ns,
 			 claim->working ? (double)v->cost_ns : 0);
 	thread_set_add(&site->callers, claim->thread);
@@ -170,14 +172,14 @@ static bool asks(const struct claim *claim)
 	return !detectors_row(claim->site->key.detector)->patient;
 }
 
-static void settle_oldest(struct caller *c)
+static void settle_oldest(struct thread_account *c)
 {
 	settle(&c->open[0], NULL);
 	c->n_asking -= asks(&c->open[0]);
 	memmove(&c->open[0], &c->open[1], --c->n_open * sizeof(*c->open));
 }
 
-static void leave_open(struct caller *c, const struct claim *claim)
+static void leave_open(struct thread_account *c, const struct claim *claim)
 {
 	if (c->n_open == OPEN_MOST)
 		settle_oldest(c);
@@ -189,17 +191,18 @@ static void leave_open(struct caller *c, const struct claim *claim)
 	c->open[c->n_open++] = *claim;
 }
 
-/* What the recorder may take behind a call at which it looked closer (some 20 to 30 us on dev, with nothing beside it). */
+/* What the recorder may take behind a call at which it looked closer (some 20 to 30 us on dev, with
+ * nothing beside it). */
 #define LOOK_NS 30000
 
-static uint64_t look_ns(const struct finished *f)
+static uint64_t look_ns(const struct completed_call *f)
 {
 	return f->end_ns - f->begin_ns < SPY_LOOKED_AT_NS ? 0 : LOOK_NS;
 }
 
 static void settle_earlier(const struct observed *next)
 {
-	struct caller *c = next->caller;
+	struct thread_account *c = next->account;
 	size_t i, kept = 0;
 
 	for (i = 0; i < c->n_open; i++) {
@@ -221,16 +224,16 @@ static void settle_earlier(const struct observed *next)
 }
 
 /* What the call took, but for waits for the GPU. */
-static uint64_t busy_ns(const struct finished *f)
+static uint64_t busy_ns(const struct completed_call *f)
 {
-	return f->end_ns - f->begin_ns - finished_ns(f, BUCKET_GPU_INTENDED) -
-	       finished_ns(f, BUCKET_GPU_HIDDEN) - finished_ns(f, BUCKET_QUEUE);
+	return f->end_ns - f->begin_ns - completed_ns(f, BUCKET_GPU_INTENDED) -
+	       completed_ns(f, BUCKET_GPU_HIDDEN) - completed_ns(f, BUCKET_QUEUE);
 }
 
 /* The call just made lies behind those that are open; site: whose case it is. */
 static void see_behind(const struct observed *o, const struct site *site)
 {
-	struct caller *c = o->caller;
+	struct thread_account *c = o->account;
 	size_t i;
 
 	for (i = 0; i < c->n_open; i++)
@@ -241,16 +244,16 @@ static void see_behind(const struct observed *o, const struct site *site)
 
 void claim_waits_anyway(const struct claim *claim, struct verdict *v)
 {
-	v->gain_high_ns -= claim->hidden_ns - least(claim->hidden_ns, claim_between_ns(claim));
+	v->gain_high_ns -= claim->hidden_ns - min_u64(claim->hidden_ns, claim_between_ns(claim));
 }
 
 void sites_settle(struct accounting *accounts)
 {
 	size_t i;
 
-	for (i = 0; i < accounts->n_callers; i++)
-		while (accounts->callers[i] && accounts->callers[i]->n_open)
-			settle_oldest(accounts->callers[i]);
+	for (i = 0; i < accounts->n_thread_accounts; i++)
+		while (accounts->thread_accounts[i] && accounts->thread_accounts[i]->n_open)
+			settle_oldest(accounts->thread_accounts[i]);
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */
@@ -258,13 +261,13 @@ void sites_settle(struct accounting *accounts)
 static struct site *site_of(struct findings *f, const struct observed *o, uint32_t detector,
 			    uint32_t variant)
 {
-	struct site_key key = {
-		.caller = record_caller(o->record->raw),
-		.process = o->record->process,
-		.epoch = model_gone(o->record->thread->process, record_caller(o->record->raw)),
-		.fn = o->record->fn,
-		.detector = detector,
-		.variant = variant};
+	struct site_key key = {.return_address = record_return_address(o->record->raw),
+			       .process = o->record->process,
+			       .epoch = model_gone(o->record->thread->process,
+						   record_return_address(o->record->raw)),
+			       .fn = o->record->fn,
+			       .detector = detector,
+			       .variant = variant};
 
 	return find_site(f, &key);
 }
@@ -279,7 +282,7 @@ static const char *kernel_of(const struct record *record)
 static void claim_call(const struct observed *o, struct site *site, const struct verdict *v,
 		       bool outlier)
 {
-	const struct finished *call = o->call;
+	const struct completed_call *call = o->call;
 	struct claim claim = {.site = site,
 			      .verdict = *v,
 			      .thread = call->thread,
@@ -289,10 +292,10 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 						   call->end_ns),
 			      .begin_ns = call->begin_ns,
 			      .end_ns = call->end_ns,
-			      .hidden_ns = finished_ns(call, BUCKET_GPU_HIDDEN),
+			      .hidden_ns = completed_ns(call, BUCKET_GPU_HIDDEN),
 			      .bytes = bytes_of(o->record->raw),
 			      .submissions = observed_submissions(o),
-			      .tries = o->caller->steps.tries,
+			      .progress_calls = o->account->recent_ops.progress_calls,
 			      .stack = call->stack,
 			      .outlier = outlier,
 			      .kernel = kernel_of(o->record),
@@ -302,7 +305,7 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 			      .looks_ns = look_ns(call)};
 
 	if (v->open)
-		leave_open(o->caller, &claim);
+		leave_open(o->account, &claim);
 	else
 		add_claim(&claim);
 }
@@ -312,16 +315,16 @@ static uint64_t who_judges(const struct findings *f, const struct observed *o)
 {
 	if (call_failed(&o->record->raw->call_head))
 		return f->failures;
-	if (o->caller->starts_up)
+	if (o->account->starts_up)
 		return f->always[SPY_CONTRACT_INIT];
 	return o->call->divided ? f->when_long[o->contract] : f->always[o->contract];
 }
 
-/* Of a call that has a stack: for its length alone, for it took twice as long as those told of before? As
- * the recorder decides it (is_due in shim/stack/stack.c). */
+/* Of a call that has a stack: for its length alone, for it took twice as long as those told of
+ * before? As the recorder decides it (is_due in shim/stack/stack.c). */
 static bool is_outlier(struct findings *f, const struct observed *o)
 {
-	struct told_key key = {.caller = record_caller(o->record->raw),
+	struct told_key key = {.return_address = record_return_address(o->record->raw),
 			       .process = o->record->process,
 			       .fn = o->record->fn};
 	uint64_t ns = o->call->end_ns - o->call->begin_ns, before;
@@ -361,15 +364,15 @@ static struct site *judge(struct findings *f, const struct observed *o, bool *al
 	return NULL;
 }
 
-static struct site *see(struct observer *observer, const struct observed *o)
+static struct site *on_call(struct observer *observer, const struct observed *o)
 {
 	bool alone = false;
 	struct site *site;
 
-	if (o->caller->n_open)
+	if (o->account->n_open)
 		settle_earlier(o);
 	site = judge((struct findings *)observer, o, &alone);
-	if (o->caller->n_open)
+	if (o->account->n_open)
 		see_behind(o, site);
 	return alone ? NULL : site;
 }
@@ -389,11 +392,11 @@ void findings_init(struct findings *f, struct accounting *accounts)
 	uint32_t *const asked[] = {[COPIES_ALL] = &f->observer.always,
 				   [COPIES_PAGEABLE] = &f->observer.pageable,
 				   [COPIES_PEER] = &f->observer.peer,
-				   [COPIES_IN_ROW] = &f->observer.in_row};
+				   [COPIES_IN_RUN] = &f->observer.in_run};
 	const struct detector *detector;
 	size_t i, contract;
 
-	*f = (struct findings){.observer = {.see = see, .others = charge_others},
+	*f = (struct findings){.observer = {.on_call = on_call, .on_others_wait = charge_others},
 			       .accounts = accounts};
 	for (i = 0; (detector = detectors_row(i)); i++) {
 		if (!detector->judge)
@@ -432,9 +435,9 @@ void findings_release(struct findings *f)
 
 bool site_went_on(const struct analysis *a, const struct site *site)
 {
-	const struct caller *caller = account_caller(&a->accounts, site->last_thread);
+	const struct thread_account *account = thread_account_of(&a->accounts, site->last_thread);
 
-	return caller && caller->steps.tries > site->tries;
+	return account && account->recent_ops.progress_calls > site->progress_calls;
 }
 
 const char *site_waits_anyway(const struct site *site)

@@ -52,14 +52,14 @@ struct span work_span(const struct analysis *a, size_t process, const struct thr
 
 	if (only && only->first_ns > span.begin_ns)
 		span.begin_ns = only->first_ns;
-	for (i = 0; i < accounts->n_callers; i++) {
-		const struct caller *c = accounts->callers[i];
+	for (i = 0; i < accounts->n_thread_accounts; i++) {
+		const struct thread_account *c = accounts->thread_accounts[i];
 		uint64_t end_ns;
 
-		if (!c || !c->n_finished || c->thread->process->trace->index != process ||
+		if (!c || !c->n_completed || c->thread->process->trace->index != process ||
 		    (only && c->thread != only))
 			continue;
-		end_ns = account_finished(c, c->n_finished - 1)->end_ns;
+		end_ns = completed_call_at(c, c->n_completed - 1)->end_ns;
 		span.end_ns = end_ns > span.end_ns ? end_ns : span.end_ns;
 	}
 	return span;

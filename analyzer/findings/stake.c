@@ -78,9 +78,9 @@ static uint64_t working_ns(const struct analysis *a, const struct process *proce
 {
 	const struct phase *phase = &a->expect.phases.all[process->trace->index];
 	uint64_t begin = begin_ns > phase->begin_ns ? begin_ns : phase->begin_ns;
-	uint64_t end = least(end_ns, phase->end_ns);
+	uint64_t end = min_u64(end_ns, phase->end_ns);
 
-	return end - least(begin, end);
+	return end - min_u64(begin, end);
 }
 
 static struct stake share_of(const struct thread *thread, enum stake_whole whole, double cost_ns,
@@ -100,11 +100,11 @@ static struct stake of_working_time(const struct analysis *a, const struct threa
 {
 	const struct process *process = cost->thread->process;
 	bool found = a->expect.phases.all[process->trace->index].found;
-	uint64_t end_ns = least(cost->thread->gone_ns, process->last_ns);
+	uint64_t end_ns = min_u64(cost->thread->exited_ns, process->last_ns);
 	uint64_t here_ns = working_ns(a, process, cost->thread->first_ns, end_ns);
 
 	return share_of(cost->thread, found ? STAKE_WORKING : STAKE_THREAD, cost->working_ns,
-			here_ns - least(here_ns, cost->thread->away_ns),
+			here_ns - min_u64(here_ns, cost->thread->away_ns),
 			working_ns(a, process, process->first_ns, process->last_ns));
 }
 
@@ -113,7 +113,7 @@ static struct stake of_whole_time(const struct thread_cost *cost)
 	const struct process *process = cost->thread->process;
 
 	return share_of(cost->thread, STAKE_THREAD, cost->ns, thread_lived_ns(cost->thread),
-			process->last_ns - least(process->first_ns, process->last_ns));
+			process->last_ns - min_u64(process->first_ns, process->last_ns));
 }
 
 static bool costs_more(const struct thread_cost *x, double ns, const struct thread_cost *y,

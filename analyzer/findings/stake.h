@@ -1,11 +1,12 @@
 /*
  * analyzer/findings/stake.h: what is at stake: how large a part of a thread's time something cost.
  *
- * A cost is judged by the thread it costs most, as a share of that thread's working time: of the time that the thread
- * was there while its process worked (expect/phase.h). What costs more of the thread's whole time, at start-up for
- * instance, is judged by that; and what costs many threads a little each by the time of all threads that call CUDA.
- * The largest of the three shares counts. Of a thread that was there for less than a tenth of the time of its
- * process, that tenth is taken: what one short-lived thread does once is no matter.
+ * A cost is judged by the thread it costs most, as a share of that thread's working time: of the
+ * time that the thread was there while its process worked (expect/phase.h). What costs more of the
+ * thread's whole time, at start-up for instance, is judged by that; and what costs many threads a
+ * little each by the time of all threads that call CUDA. The largest of the three shares counts. Of
+ * a thread that was there for less than a tenth of the time of its process, that tenth is taken:
+ * what one short-lived thread does once is negligible.
  */
 #ifndef CUDASPY_STAKE_H
 #define CUDASPY_STAKE_H
@@ -39,7 +40,7 @@ enum stake_whole { STAKE_WORKING, STAKE_THREAD, STAKE_ALL };
 struct stake {
 	double share; /* 0 to 1 */
 	enum stake_whole whole;
-	const struct thread *thread; /* that it costs most; NULL: of all threads, or nobody knows */
+	const struct thread *thread; /* that it costs most; NULL: of all threads, or unknown */
 	uint64_t cost_ns, whole_ns; /* share is that part of that */
 };
 

@@ -1,5 +1,5 @@
 /*
- * analyzer/findings/suppress.c: findings that somebody looked at and accepts. Called by the gate.
+ * analyzer/findings/suppress.c: findings that a person looked at and accepts. Called by the gate.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -53,8 +53,8 @@ static bool is_day(const char *text)
 
 static int wrong(const struct suppression *e, const char *what, const char *word)
 {
-	complain("%s:%llu: %s%s%s%s", e->path, (unsigned long long)e->line, what, word ? " '" : "",
-		 word ?: "", word ? "'" : "");
+	warn("%s:%llu: %s%s%s%s", e->path, (unsigned long long)e->line, what, word ? " '" : "",
+	     word ?: "", word ? "'" : "");
 	return -EINVAL;
 }
 
@@ -122,7 +122,7 @@ int suppress_read(struct suppressions *s, const char *path, const char *today)
 	if (!in) {
 		err = -errno;
 		if (err == -ENOENT)
-			complain("%s: %s", path, strerror(ENOENT));
+			warn("%s: %s", path, strerror(ENOENT));
 		return err;
 	}
 	while (!err && getline(&text, &size, in) >= 0) {
@@ -141,7 +141,7 @@ int suppress_read(struct suppressions *s, const char *path, const char *today)
 	}
 	if (!err && ferror(in)) {
 		err = -EIO;
-		complain("%s: %s", path, strerror(EIO));
+		warn("%s: %s", path, strerror(EIO));
 	}
 	free(text);
 	fclose(in);

@@ -29,8 +29,8 @@ char *render_finding_message(const struct table *t, size_t row)
 	time_at(t, row, "others_ns", others);
 	if (!report_tells_others(table_number_at(t, row, "others_ns"), cost_ns))
 		return xasprintf("%s. It cost %s: %s.", what, cost, share);
-	return xasprintf("%s. It cost its threads %s and others, who waited for it, %s: %s.", what,
-			 own, others, share);
+	return xasprintf("%s. It cost its threads %s and others, which waited for it, %s: %s.",
+			 what, own, others, share);
 }
 
 char *render_finding_cure(const struct table *t, size_t row)

@@ -45,7 +45,7 @@ json_t *render_json_cell(const struct table *t, size_t row, const struct column 
 			return json_null();
 		/* fall through */
 	default:
-		return json_integer((json_int_t)least(table_number(t, row, column), NUMBER_MOST));
+		return json_integer((json_int_t)min_u64(table_number(t, row, column), NUMBER_MOST));
 	}
 }
 

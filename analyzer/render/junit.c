@@ -50,7 +50,7 @@ static void print_attribute(const char *name, const char *text, FILE *out)
 struct found {
 	size_t failures, suppressed;
 	size_t first_failure, first_suppressed; /* rows */
-	uint64_t cost_ns; /* UNKNOWN_NS: of one of them nobody knows */
+	uint64_t cost_ns; /* UNKNOWN_NS: unknown for one of them */
 };
 
 static bool is_of(const struct table *findings, size_t row, const char *id)

@@ -30,7 +30,8 @@ const struct renderer *renderer_find(const char *name);
 const struct renderer *renderer_choose(const char *verb, const char *name);
 const struct renderer *renderer_choose_findings(const char *verb, const char *name);
 
-/* How text suits a file: a terminal's width, and colour unless NO_COLOR is set; else $COLUMNS, or 80. */
+/* How text suits a file: a terminal's width, and colour unless NO_COLOR is set; else $COLUMNS, or
+ * 80. */
 struct view view_for(FILE *out);
 
 int render_text(const struct report *report, FILE *out);

@@ -121,8 +121,9 @@ static json_t *python_function(const struct table *t, size_t row)
 	return place;
 }
 
-/* A line of Python's is what its user wrote, and the rest how the interpreter came to the call. Code hosts
- * show nothing that has no file: without a source it is the module that calls, or the program. */
+/* A line of Python's is what its user wrote, and the rest how the interpreter came to the call.
+ * Code hosts show nothing that has no file: without a source it is the module that calls, or the
+ * program. */
 static json_t *location(const struct table *t, size_t row)
 {
 	const char *file = table_text_at(t, row, "file");
@@ -175,7 +176,7 @@ static json_t *fingerprints(const struct table *t, size_t row)
 		char *longer;
 
 		if (!strcmp(keys[i], "module"))
-			part = last_part(part);
+			part = path_basename(part);
 		longer = xasprintf("%s%s%s", text, i ? "|" : "", part);
 		free(text);
 		text = longer;

@@ -8,7 +8,7 @@
 #include "render.h"
 #include "base/lines.h"
 
-#define LINE 80 /* where nobody says how wide it is */
+#define LINE 80 /* where the width is unknown */
 #define INDENT 2
 #define GAP 2
 #define CELL 64 /* of a number */
@@ -81,7 +81,7 @@ static void find_widths(const struct table *t, struct layout *layout)
 			free(text);
 		}
 		if (i == last && left_aligned(column))
-			layout[i].width = least(layout[i].width, least(WRAPPED, line / 2));
+			layout[i].width = min_u64(layout[i].width, min_u64(WRAPPED, line / 2));
 	}
 }
 
@@ -95,8 +95,8 @@ static size_t total_width(const struct table *t, const struct layout *layout)
 	return total;
 }
 
-/* The widest text gives way, and the next, until a row fits; the last one, which may go on in lines of its
- * own, when no other can. False: it will not. */
+/* The widest text gives way, and the next, until a row fits; the last one, which may go on in lines
+ * of its own, when no other can. False: it will not. */
 static bool give_way(const struct table *t, struct layout *layout)
 {
 	size_t i, last = last_in_row(t), total, none = t->kind->n_columns;
@@ -126,7 +126,7 @@ static void break_rows(const struct table *t, struct layout *layout)
 	for (i = 0; i < t->kind->n_columns; i++) {
 		if (t->kind->columns[i].place != COLUMN_IN_ROW)
 			continue;
-		layout[i].width = least(layout[i].width, line - 2 * INDENT);
+		layout[i].width = min_u64(layout[i].width, line - 2 * INDENT);
 		layout[i].begins_line = used && used + GAP + layout[i].width > line;
 		used = (layout[i].begins_line ? 2 * INDENT
 			: used                ? used + GAP

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "sharing.h"
 #include "trace.h"
-#include "text/words.h"
+#include "text/text.h"
 #include "trace/names.h"
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -74,7 +74,7 @@ static struct process_row describe(const struct analysis *a, const struct proces
 	const struct trace *trace = process->trace;
 	const struct metadata *m = &trace->metadata;
 	struct process_row row = {
-		.process = word_process(texts, trace),
+		.process = text_process(texts, trace),
 		.ended = how_it_ended(trace),
 		.trace = arena_printf(texts, "%s", trace->dir),
 		.command_line = env_text(texts, trace, "command_line"),
@@ -209,7 +209,7 @@ static void add_gpus(struct report *report, const struct analysis *a)
 
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n++] = (struct gpu_row){
-				.process = word_process(&report->arena, process->trace),
+				.process = text_process(&report->arena, process->trace),
 				.name = report_text(report, "%s", gpu->name),
 				.capability =
 					report_text(report, "%u.%u", gpu->cc_major, gpu->cc_minor),
@@ -269,7 +269,7 @@ static void add_notes(struct report *report, const struct analysis *a)
 		for (note = process->notes; note; note = note->hh.next) {
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n++] = (struct note_row){
-				.process = word_process(&report->arena, process->trace),
+				.process = text_process(&report->arena, process->trace),
 				.kind = report_text(report, "%s", name_note(note->note)),
 				.text = report_text(report, "%s", note->text),
 				.count = note->count,
@@ -323,7 +323,7 @@ static void add_memory(struct report *report, const struct analysis *a)
 			continue;
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = (struct memory_row){
-			.process = word_process(&report->arena, process->trace),
+			.process = text_process(&report->arena, process->trace),
 			.kernels = board->head.kernels,
 			.notes = board->head.notes,
 			.spare_stubs = board->head.spare_stubs,

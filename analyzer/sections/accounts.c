@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "waits.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* ---- the kernel module ---------------------------------------------------------------------- */
 
@@ -137,7 +137,7 @@ static struct account_row account_row(const struct analysis *a, uint32_t fn,
 				      const struct account *account)
 {
 	size_t i, best = BUCKET_UNEXPLAINED;
-	struct account_row row = {.function = word_function(a->set, fn),
+	struct account_row row = {.function = text_function(a->set, fn),
 				  .calls = account->calls,
 				  .total_ns = account->total_ns,
 				  .expected_ns = account->expected_ns,
@@ -162,8 +162,8 @@ void report_accounts(struct report *report, const struct analysis *a, const stru
 	struct account *sums = xcalloc(n_functions, sizeof(*sums));
 	struct account_row *rows = NULL, *functions = xcalloc(n_functions, sizeof(*functions));
 
-	for (i = 0; i < a->accounts.n_callers; i++) {
-		const struct caller *c = a->accounts.callers[i];
+	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
+		const struct thread_account *c = a->accounts.thread_accounts[i];
 
 		if (!c || (s->kind == SUBJECT_THREAD && c->thread->tid != s->tid))
 			continue;
@@ -173,7 +173,7 @@ void report_accounts(struct report *report, const struct analysis *a, const stru
 			account_add(&sums[c->account_fns[j]], &c->accounts[j]);
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n] = account_row(a, c->account_fns[j], &c->accounts[j]);
-			rows[n].process = word_process(&report->arena, c->thread->process->trace);
+			rows[n].process = text_process(&report->arena, c->thread->process->trace);
 			rows[n].pid = c->thread->process->trace->pid;
 			rows[n++].thread = c->thread->tid;
 		}

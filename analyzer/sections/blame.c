@@ -1,14 +1,14 @@
 /*
- * analyzer/sections/blame.c: who waited for whom: threads, GPUs, locks, and all that has to do
- * with the subject of a question. Called by waits.c.
+ * analyzer/sections/blame.c: waiters and holders: threads, GPUs, locks, and all that has to do with
+ * the subject of a question. Called by waits.c.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "waits.h"
-#include "text/words.h"
+#include "text/text.h"
 #include "trace/names.h"
 
-/* ---- who for whom --------------------------------------------------------------------------- */
+/* ---- waiters and holders ------------------------------------------------------------------- */
 
 struct blame_row {
 	const char *process, *holder_process, *waiter_function, *holder_function, *lock, *how,
@@ -44,7 +44,7 @@ static const struct column root_columns[] = {
 	COLUMN_JSON(struct blame_row, waits, UNIT_COUNT),
 	COLUMN_JSON(struct blame_row, how, UNIT_TEXT),
 };
-static const struct column company_columns[] = {
+static const struct column kernel_overlap_columns[] = {
 	COLUMN(struct blame_row, waiter, "thread", UNIT_PLAIN),
 	COLUMN(struct blame_row, waiter_device, "GPU", UNIT_DEVICE),
 	{.key = "waiter_function", .title = "took longer in", .unit = UNIT_TEXT, .offset = offsetof(struct blame_row, waiter_function)},
@@ -79,12 +79,12 @@ static const struct table_kind root_kind = {
 	.text_rows = 12,
 };
 
-static const struct table_kind company_kind = {
-	.key = "kernel_company",
+static const struct table_kind kernel_overlap_kind = {
+	.key = "kernel_overlap",
 	.detail = true,
 	.title = "KERNEL MODULE: whose calls took longer while whose were in it, too (inferred)",
-	.columns = company_columns,
-	.n_columns = ARRAY_SIZE(company_columns),
+	.columns = kernel_overlap_columns,
+	.n_columns = ARRAY_SIZE(kernel_overlap_columns),
 	.row_bytes = sizeof(struct blame_row),
 	.text_rows = 12,
 };
@@ -118,15 +118,15 @@ static void add_edges(struct report *report, const struct analysis *a,
 			continue;
 		holder = edge_thread(&a->model, k->holder);
 		rows[n++] = (struct blame_row){
-			.process = word_process(&report->arena, waiter->process->trace),
+			.process = text_process(&report->arena, waiter->process->trace),
 			.waiter = waiter->tid,
-			.waiter_function = word_function(a->set, k->waiter_fn),
+			.waiter_function = text_function(a->set, k->waiter_fn),
 			.waiter_device = k->waiter_device,
 			.holder = holder ? holder->tid : 0,
 			.holder_process =
-				holder ? word_process(&report->arena, holder->process->trace)
+				holder ? text_process(&report->arena, holder->process->trace)
 				       : NULL,
-			.holder_function = word_function(a->set, k->holder_fn),
+			.holder_function = text_function(a->set, k->holder_fn),
 			.holder_device = k->holder_device,
 			.how = k->inferred ? "inferred" : "measured",
 			.cause = cause_keys[k->cause],
@@ -232,8 +232,8 @@ static void add_pairs(struct report *report, const struct analysis *a,
 		struct pair_row row = {
 			.waiter_device = k->waiter_device,
 			.holder_device = k->holder_device,
-			.waiter_function = word_function(a->set, k->waiter_fn) ?: "?",
-			.holder_function = word_function(a->set, k->holder_fn) ?: "?",
+			.waiter_function = text_function(a->set, k->waiter_fn) ?: "?",
+			.holder_function = text_function(a->set, k->holder_fn) ?: "?",
 			.inferred = k->inferred,
 			.how = k->inferred ? "inferred" : "measured",
 		};
@@ -318,8 +318,8 @@ void report_locks(struct report *report, const struct analysis *a, struct lock *
 						lock->kind != SPY_WAIT_SPIN
 					? "rwlock"
 					: name_wait(lock->kind),
-			.process = word_process(&report->arena, lock->process->trace),
-			.first_function = word_function(a->set, lock->first_fn),
+			.process = text_process(&report->arena, lock->process->trace),
+			.first_function = text_function(a->set, lock->first_fn),
 			.waits = lock->waits,
 			.waited_ns = lock->waited_ns,
 			.waking_ns = lock->waking_ns,
@@ -332,57 +332,57 @@ void report_locks(struct report *report, const struct analysis *a, struct lock *
 		};
 		row->about = report_text(report, "%s, first waited for in %s (%s)", row->place,
 					 row->first_function,
-					 word_function(a->set, lock->first_inner_fn));
+					 text_function(a->set, lock->first_inner_fn));
 	}
 	report_add(report, &lock_kind, rows, n);
 }
 
 /* ---- threads without calls ------------------------------------------------------------------ */
 
-struct stranger_row {
+struct non_cuda_row {
 	const char *process, *name;
 	uint64_t tid;
 };
 
 /* clang-format off */
-static const struct column stranger_columns[] = {
-	COLUMN(struct stranger_row, process, "process", UNIT_TEXT),
-	COLUMN(struct stranger_row, tid, "thread", UNIT_PLAIN),
-	COLUMN(struct stranger_row, name, "name", UNIT_TEXT),
+static const struct column non_cuda_columns[] = {
+	COLUMN(struct non_cuda_row, process, "process", UNIT_TEXT),
+	COLUMN(struct non_cuda_row, tid, "thread", UNIT_PLAIN),
+	COLUMN(struct non_cuda_row, name, "name", UNIT_TEXT),
 };
 /* clang-format on */
 
-static const struct table_kind stranger_kind = {
+static const struct table_kind non_cuda_kind = {
 	.key = "strangers",
 	.detail = true,
 	.title = "THREADS WITHOUT CALLS that held locks: the driver's own, or some we cannot see",
-	.columns = stranger_columns,
-	.n_columns = ARRAY_SIZE(stranger_columns),
-	.row_bytes = sizeof(struct stranger_row),
+	.columns = non_cuda_columns,
+	.n_columns = ARRAY_SIZE(non_cuda_columns),
+	.row_bytes = sizeof(struct non_cuda_row),
 	.text_rows = 8,
 };
 
-void report_strangers(struct report *report, const struct analysis *a)
+void report_non_cuda_threads(struct report *report, const struct analysis *a)
 {
-	struct stranger_row *rows = NULL;
+	struct non_cuda_row *rows = NULL;
 	size_t i, n = 0;
 
 	for (i = 0; i < a->model.n_threads; i++) {
 		const struct thread *thread = a->model.threads[i];
 
-		if (!thread->stranger)
+		if (!thread->non_cuda)
 			continue;
 		rows = grow(rows, n, sizeof(*rows));
-		rows[n++] = (struct stranger_row){
-			.process = word_process(&report->arena, thread->process->trace),
+		rows[n++] = (struct non_cuda_row){
+			.process = text_process(&report->arena, thread->process->trace),
 			.name = thread->name[0] ? report_text(report, "%.15s", thread->name) : NULL,
 			.tid = thread->tid,
 		};
 	}
-	report_add(report, &stranger_kind, rows, n);
+	report_add(report, &non_cuda_kind, rows, n);
 }
 
-/* ---- one thread, function, lock or GPU --------------------------------------------------------- */
+/* ---- one thread, function, lock or GPU ------------------------------------------------------- */
 
 struct subject_row {
 	const char *subject, *only, *waited, *waited_mostly, *held_up, *held_up_mostly;
@@ -453,10 +453,10 @@ static double sum_end(struct arena *texts, const struct analysis *a, bool holder
 
 		*mostly = arena_printf(
 			texts, "%s%s, %s",
-			word_thread(texts, edge_thread(&a->model, thread),
+			text_thread(texts, edge_thread(&a->model, thread),
 				    holder ? most->key.waiter_device : most->key.holder_device),
-			word_in_function(texts, a->set, fn),
-			word_time(texts, (uint64_t)most->waited_ns));
+			text_in_function(texts, a->set, fn),
+			text_time(texts, (uint64_t)most->waited_ns));
 	}
 	return ns;
 }
@@ -470,7 +470,7 @@ static const char *subject_text(struct arena *texts, const struct analysis *a)
 	case SUBJECT_THREAD:
 		return arena_printf(texts, "thread %u", s->tid);
 	case SUBJECT_CALL:
-		return word_function(a->set, s->fn);
+		return text_function(a->set, s->fn);
 	case SUBJECT_DEVICE:
 		return arena_printf(texts, "GPU %u", s->device);
 	default:
@@ -483,24 +483,25 @@ static const char *subject_text(struct arena *texts, const struct analysis *a)
 	}
 }
 
-/* Why there is nothing to tell of a function that was called: no call of the application's was recorded. */
+/* Why there is nothing to tell of a function that was called: no call of the application's was
+ * recorded. */
 static const char *only_text(struct arena *texts, const struct analysis *a, uint32_t fn)
 {
 	if (!a->stats.counted[fn])
 		return arena_printf(texts,
 				    "%s, only inside other calls, which are what waited: report "
 				    "--verbose --nested has both",
-				    word_count(texts, a->stats.nested[fn].count, "time"));
+				    text_count(texts, a->stats.nested[fn].count, "time"));
 	if (a->set->functions.all[fn].contract == SPY_CONTRACT_HOST)
 		return arena_printf(texts,
 				    "%s, and only counted: it never waits, so there are no records "
 				    "of its calls",
-				    word_count(texts, a->stats.counted[fn], "time"));
+				    text_count(texts, a->stats.counted[fn], "time"));
 	return arena_printf(
 		texts,
 		"%s, and only counted: inside other calls, which are what waited, or because "
 		"CUDASPY_COUNT wanted it (CUDASPY_TRACE=%s records each)",
-		word_count(texts, a->stats.counted[fn], "time"), a->set->functions.all[fn].name);
+		text_count(texts, a->stats.counted[fn], "time"), a->set->functions.all[fn].name);
 }
 
 static void count_calls(struct subject_row *row, const struct analysis *a)
@@ -530,11 +531,11 @@ void report_subject(struct report *report, const struct analysis *a)
 	row->waited_ns = (uint64_t)sum_end(&report->arena, a, false, &row->waited_mostly);
 	row->held_up_ns = (uint64_t)sum_end(&report->arena, a, true, &row->held_up_mostly);
 	row->waited = row->waited_ns ? report_text(report, "%s for locks that others held",
-						   word_time(&report->arena, row->waited_ns))
+						   text_time(&report->arena, row->waited_ns))
 				     : "for no lock that others held";
 	row->held_up = row->held_up_ns ? report_text(report, "others, for %s",
-						     word_time(&report->arena, row->held_up_ns))
-				       : "nobody";
+						     text_time(&report->arena, row->held_up_ns))
+				       : "no thread";
 	count_calls(row, a);
 	if (a->accounts.blame.subject.kind == SUBJECT_CALL && !row->calls) {
 		row->only = only_text(&report->arena, a, a->accounts.blame.subject.fn);
@@ -542,7 +543,7 @@ void report_subject(struct report *report, const struct analysis *a)
 	}
 	if (a->accounts.blame.subject.kind == SUBJECT_LOCK) {
 		row->waited = report_text(report, "by its waiters, %s",
-					  word_time(&report->arena, row->waited_ns));
+					  text_time(&report->arena, row->waited_ns));
 		row->held_up = NULL;
 	}
 	report_add(report, &subject_kind, row, 1);
@@ -556,5 +557,5 @@ void report_edges(struct report *report, const struct analysis *a)
 	add_pairs(report, a, &call_kind, same_calls, subject);
 	add_edges(report, a, &blame_kind, &a->accounts.blame.direct, subject);
 	add_edges(report, a, &root_kind, &a->accounts.blame.roots, subject);
-	add_edges(report, a, &company_kind, &a->accounts.company.edges, subject);
+	add_edges(report, a, &kernel_overlap_kind, &a->accounts.kernel_overlap.edges, subject);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "calls.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* ---- by function ---------------------------------------------------------------------------- */
 
@@ -133,7 +133,7 @@ static void add_threads(struct report *report, const struct analysis *a)
 
 		if (sum->count || sum->counted || sum->copied_bytes)
 			rows[n++] = (struct thread_row){
-				.process = word_process(&report->arena, trace),
+				.process = text_process(&report->arena, trace),
 				.name = report_text(report, "%s", thread->name),
 				.pid = trace->pid,
 				.tid = thread->tid,
@@ -193,7 +193,7 @@ static void add_devices(struct report *report, const struct analysis *a)
 		gpu = model_gpu(process, (uint16_t)device);
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = (struct device_row){
-			.process = word_process(&report->arena, process->trace),
+			.process = text_process(&report->arena, process->trace),
 			.device = device == SPY_DEVICE_NONE ? "none yet"
 							    : report_text(report, "%u", device),
 			.gpu = gpu ? report_text(report, "%s", gpu->name) : NULL,

@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "trace/names.h"
 
-/* ---- classes of a trace ------------------------------------------------------------------------ */
+/* ---- classes of a trace ---------------------------------------------------------------------- */
 
 struct class_row {
 	const char *function, *class, *basis, *kind_of_source;
@@ -110,7 +110,7 @@ void report_expectations(struct report *report, struct expect *e)
 	report_add(report, &class_kind, rows, n);
 }
 
-/* ---- a profile --------------------------------------------------------------------------------- */
+/* ---- a profile ------------------------------------------------------------------------------- */
 
 struct about_row {
 	const char *gpus, *driver, *date;

@@ -54,7 +54,7 @@ size_t report_files(struct report *report, struct symbolizer *symbols)
 					    ? report_text(report, "%s", files[i].recorded)
 					    : NULL,
 			.found = files[i].found ? report_text(report, "%s", files[i].found) : NULL,
-			.text = word_unread(&report->arena, &files[i]),
+			.text = text_unread(&report->arena, &files[i]),
 		};
 	report_add(report, &file_kind, rows, n);
 	return n;

@@ -1,5 +1,5 @@
 /*
- * analyzer/sections/files.h: the section about files in which nobody can look up places.
+ * analyzer/sections/files.h: the section about files in which places cannot be looked up.
  */
 #ifndef CUDASPY_SECTIONS_FILES_H
 #define CUDASPY_SECTIONS_FILES_H

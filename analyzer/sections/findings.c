@@ -10,7 +10,7 @@
 #include "findings/analyzed.h"
 #include "findings/detector.h"
 #include "text/where.h"
-#include "text/words.h"
+#include "text/text.h"
 
 struct finding_row {
 	const char *id, *title, *severity, *headline, *cost_known, *program, *host, *function,
@@ -99,8 +99,8 @@ static const struct table_kind finding_kind =
 static const struct table_kind about_kind =
 	FINDING_KIND("FINDINGS in its calls, numbered as in the report");
 
-/* Text leaves out those that cost little, unless their detector wants them seen or the gate fails on
- * them, and those that are suppressed: they are moved to the end. Returns how many. */
+/* Text leaves out those that cost little, unless their detector wants them seen or the gate fails
+ * on them, and those that are suppressed: they are moved to the end. Returns how many. */
 static size_t fold(struct finding *findings, size_t n)
 {
 	struct finding *folded = xcalloc(n + 1, sizeof(*folded));
@@ -125,12 +125,12 @@ static const char *share_text(struct arena *texts, const struct stake *stake)
 {
 	static const char *const wholes[] = {
 		[STAKE_WORKING] = "working time", [STAKE_THREAD] = "time"};
-	const char *share = word_percent(texts, stake->share, 1);
+	const char *share = text_percent(texts, stake->share, 1);
 
 	if (stake->whole == STAKE_ALL || !stake->thread)
 		return arena_printf(texts, "%s of the threads' time", share);
 	return arena_printf(texts, "%s of thread %u%s's %s", share, stake->thread->tid,
-			    word_host(texts, stake->thread->process->trace), wholes[stake->whole]);
+			    text_host(texts, stake->thread->process->trace), wholes[stake->whole]);
 }
 
 /* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
@@ -140,7 +140,7 @@ static const char *alike_text(struct arena *texts, const struct finding *f)
 		return "";
 	return arena_printf(texts, "; with %llu more at other places, each minor: %s, %s",
 			    (unsigned long long)f->alike,
-			    word_time(texts, finding_cost(f) + f->alike_ns),
+			    text_time(texts, finding_cost(f) + f->alike_ns),
 			    share_text(texts, &f->alike_stake));
 }
 
@@ -160,8 +160,8 @@ static const char *cost_text(struct arena *texts, const struct finding *f)
 	if (!report_tells_others(f->others_ns, finding_cost(f)))
 		return arena_printf(texts, "%s; %s%s", f->what, share, alike);
 	return arena_printf(
-		texts, "%s; it cost its threads %s and others, who waited for it, %s: %s%s",
-		f->what, word_time(texts, f->own_ns), word_time(texts, f->others_ns), share, alike);
+		texts, "%s; it cost its threads %s and others, which waited for it, %s: %s%s",
+		f->what, text_time(texts, f->own_ns), text_time(texts, f->others_ns), share, alike);
 }
 
 static const char *evidence_text(struct arena *texts, const struct analysis *a,
@@ -169,9 +169,9 @@ static const char *evidence_text(struct arena *texts, const struct analysis *a,
 {
 	if (!e->thread || !f->own_ns)
 		return NULL;
-	return arena_printf(texts, "worst: %s after %s, in %s", word_time(texts, e->duration_ns),
-			    word_since(texts, &a->model, e->begin_ns),
-			    word_thread(texts, e->thread, e->device));
+	return arena_printf(texts, "worst: %s after %s, in %s", text_time(texts, e->duration_ns),
+			    text_since(texts, &a->model, e->begin_ns),
+			    text_thread(texts, e->thread, e->device));
 }
 
 static const char *gain_text(struct arena *texts, const struct finding *f)
@@ -180,12 +180,12 @@ static const char *gain_text(struct arena *texts, const struct finding *f)
 		return f->fix;
 	if (report_is_point(f->gain_low_ns, f->gain_high_ns))
 		return arena_printf(texts, "%s Gains about %s of the threads' time.", f->fix,
-				    word_time(texts, f->gain_high_ns));
+				    text_time(texts, f->gain_high_ns));
 	if (!f->gain_low_ns)
 		return arena_printf(texts, "%s Gains up to %s of the threads' time.", f->fix,
-				    word_time(texts, f->gain_high_ns));
+				    text_time(texts, f->gain_high_ns));
 	return arena_printf(texts, "%s Gains %s to %s of the threads' time.", f->fix,
-			    word_time(texts, f->gain_low_ns), word_time(texts, f->gain_high_ns));
+			    text_time(texts, f->gain_low_ns), text_time(texts, f->gain_high_ns));
 }
 
 static const char *const share_keys[] = {
@@ -223,7 +223,7 @@ static const char *headline(struct arena *texts, const struct finding *f)
 	if (f->compared == COMPARED_NEW)
 		return arena_printf(texts, "NEW: %s", f->detector->title);
 	return arena_printf(texts, "WORSE (it was %s): %s",
-			    f->before_ns == UNKNOWN_NS ? "unknown" : word_time(texts, f->before_ns),
+			    f->before_ns == UNKNOWN_NS ? "unknown" : text_time(texts, f->before_ns),
 			    f->detector->title);
 }
 
@@ -237,14 +237,14 @@ static uint64_t if_known(bool known, uint64_t ns)
 /* "train.py:42 in step; also data.py:7 in load, and 2 more lines". */
 static const char *python_words(struct arena *texts, const struct finding *f)
 {
-	const char *words = word_python(texts, &f->python[0].at);
+	const char *words = text_python(texts, &f->python[0].at);
 	size_t i, more;
 
 	for (i = 1; i < f->n_python && i < PYTHON_LINES_MOST; i++)
 		words = arena_printf(texts, "%s%s %s", words, i > 1 ? "," : "; also",
-				     word_python(texts, &f->python[i].at));
+				     text_python(texts, &f->python[i].at));
 	more = f->n_minor_python + f->n_python - i;
-	return more ? arena_printf(texts, "%s, and %s", words, word_count(texts, more, "more line"))
+	return more ? arena_printf(texts, "%s, and %s", words, text_count(texts, more, "more line"))
 		    : words;
 }
 
@@ -270,12 +270,12 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 		.headline = headline(texts, f),
 		.severity = severity_keys[finding_severity(f)],
 		.program = report_program(texts, a->set, f->process ? f->process->trace : NULL),
-		.host = word_known_host(texts, f->host),
+		.host = text_known_host(texts, f->host),
 		.function = f->function,
 		.module = f->module,
 		.caller = f->caller,
 		.file = f->file,
-		.library = f->library ? last_part(f->library) : NULL,
+		.library = f->library ? path_basename(f->library) : NULL,
 		.library_caller = f->library_caller,
 		.where = f->where,
 		.elsewhere = f->elsewhere ? "yes" : "no",
@@ -331,13 +331,13 @@ static const char *first_text(struct arena *texts, const struct finding_row *row
 
 	if (finding_little(row->cost_ns, (double)row->share_ppm / 1e6))
 		return row->title;
-	cost = arena_printf(texts, "%s, %s", word_time(texts, row->cost_ns), row->share);
+	cost = arena_printf(texts, "%s, %s", text_time(texts, row->cost_ns), row->share);
 	if (row->gain_high_ns == UNKNOWN_NS || report_is_point(row->gain_high_ns, row->cost_ns))
 		return cost;
-	return arena_printf(texts, "%s, gains up to %s", cost, word_time(texts, row->gain_high_ns));
+	return arena_printf(texts, "%s, gains up to %s", cost, text_time(texts, row->gain_high_ns));
 }
 
-/* Those that nobody has accepted. */
+/* Those that are not suppressed. */
 static void count_findings(struct arena *texts, struct summary_row *summary,
 			   const struct finding *findings, const struct finding_row *rows, size_t n)
 {
@@ -390,7 +390,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 						: "None that costs much.";
 }
 
-/* ---- of one subject --------------------------------------------------------------------------- */
+/* ---- of one subject -------------------------------------------------------------------------- */
 
 static bool has_tid(const struct thread_set *set, const struct analysis *a, uint32_t tid)
 {
@@ -413,7 +413,7 @@ static bool is_about(const struct finding *f, const struct analysis *a)
 	case SUBJECT_THREAD:
 		return f->site && has_tid(&f->site->callers, a, s->tid);
 	case SUBJECT_DEVICE:
-		return f->site && (f->site->devices >> least(s->device, 63) & 1);
+		return f->site && (f->site->devices >> min_u64(s->device, 63) & 1);
 	default:
 		return false;
 	}

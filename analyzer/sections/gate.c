@@ -6,7 +6,7 @@
 #include <string.h>
 #include "gate.h"
 #include "findings/detector.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
@@ -57,16 +57,16 @@ static const struct table_kind gate_kind = {
 /* "3 findings: 5.200 ms, and 1 of them of unknown cost". */
 static const char *findings_text(struct arena *texts, uint64_t count, uint64_t unknown, uint64_t ns)
 {
-	const char *findings = word_count(texts, count, "finding");
+	const char *findings = text_count(texts, count, "finding");
 
 	if (!count)
 		return "no finding";
 	if (unknown == count)
 		return arena_printf(texts, "%s of unknown cost", findings);
 	if (!unknown)
-		return arena_printf(texts, "%s: %s", findings, word_time(texts, ns));
+		return arena_printf(texts, "%s: %s", findings, text_time(texts, ns));
 	return arena_printf(texts, "%s: %s, and %llu of them of unknown cost", findings,
-			    word_time(texts, ns), (unsigned long long)unknown);
+			    text_time(texts, ns), (unsigned long long)unknown);
 }
 
 static const char *verdict(const struct gate *gate)
@@ -147,7 +147,7 @@ static void add_verdict(struct report *report, const struct gate *gate)
 	report_add(report, &gate_kind, row, gate_used(gate));
 }
 
-/* ---- why it fails ----------------------------------------------------------------------------- */
+/* ---- why it fails ---------------------------------------------------------------------------- */
 
 /* clang-format off */
 static const struct column failure_columns[] = {
@@ -179,7 +179,7 @@ static void add_failures(struct report *report, const struct gate *gate)
 	report_add(report, &failure_kind, rows, gate->n_failures);
 }
 
-/* ---- suppressions ----------------------------------------------------------------------------- */
+/* ---- suppressions ---------------------------------------------------------------------------- */
 
 struct suppression_row {
 	const char *at, *file, *id, *place, *until, *reason, *state, *says;
@@ -215,7 +215,7 @@ static const struct table_kind suppression_kind = {
 static struct suppression_row describe(struct arena *texts, const struct suppression *e)
 {
 	struct suppression_row row = {
-		.at = arena_printf(texts, "%s:%llu", last_part(e->path),
+		.at = arena_printf(texts, "%s:%llu", path_basename(e->path),
 				   (unsigned long long)e->line),
 		.file = arena_printf(texts, "%s", e->path),
 		.line = e->line,
@@ -238,7 +238,7 @@ static struct suppression_row describe(struct arena *texts, const struct suppres
 	return row;
 }
 
-/* Those in use last, and not in text: they need nobody's eye. */
+/* Those in use last, and not in text: they need no attention. */
 static void add_suppressions(struct report *report, const struct suppressions *s)
 {
 	struct suppression_row *rows = xcalloc(s->n, sizeof(*rows));
@@ -256,7 +256,7 @@ static void add_suppressions(struct report *report, const struct suppressions *s
 	table->minor_name = "in use";
 }
 
-/* ---- the detectors ----------------------------------------------------------------------------- */
+/* ---- the detectors --------------------------------------------------------------------------- */
 
 struct detector_row {
 	const char *id, *title, *sees, *blind, *fix;

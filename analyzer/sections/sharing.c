@@ -1,12 +1,12 @@
 /*
- * analyzer/sections/sharing.c: who shared a GPU with whom, when, and how. Called by `report`
- * and `info` after the last record.
+ * analyzer/sections/sharing.c: which processes shared a GPU, when, and how. Called by `report` and
+ * `info` after the last record.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "sharing.h"
 #include "findings/sharing.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* ---- processes on one GPU at the same time -------------------------------------------------- */
 
@@ -59,7 +59,7 @@ static void add_name(struct arena *texts, struct names *names, const struct proc
 	if (++names->count <= NAMES_SHOWN)
 		names->text =
 			arena_printf(texts, "%s%s%s", names->text ?: "", names->text ? ", " : "",
-				     word_process(texts, process->trace));
+				     text_process(texts, process->trace));
 }
 
 static const char *names_text(struct arena *texts, const struct names *names)
@@ -77,8 +77,8 @@ struct neighbours {
 	uint64_t shared_ns; /* how long any of them was there */
 };
 
-/* From a GPU's tenants, in the order of their beginnings. There may be thousands: nothing is done for a
- * pair of them that could be done for one. */
+/* From a GPU's tenants, in the order of their beginnings. There may be thousands: nothing is done
+ * for a pair of them that could be done for one. */
 static struct neighbours find_neighbours(struct arena *texts, const struct tenant *self,
 					 const struct tenant *tenants, size_t n)
 {
@@ -125,7 +125,7 @@ static struct sharing_row describe(struct arena *texts, const struct analysis *a
 				   const struct tenant *self, const struct neighbours *others)
 {
 	struct sharing_row row = {
-		.process = word_process(texts, self->process->trace),
+		.process = text_process(texts, self->process->trace),
 		.gpu = arena_printf(texts, "%s", self->gpu->name),
 		.uuid = arena_printf(texts, "%s", self->gpu->uuid),
 		.with = names_text(texts, &others->names),
@@ -243,7 +243,7 @@ static void add_turns(struct report *report, const struct analysis *a)
 		if (!mps || !sharing_turn_ns(a, process))
 			continue;
 		row = (struct turn_row){
-			.process = word_process(&report->arena, process->trace),
+			.process = text_process(&report->arena, process->trace),
 			.pid = process->trace->pid,
 			.user = before->uid,
 			.server = mps->server,
@@ -334,7 +334,7 @@ void report_mps(struct report *report, const struct analysis *a)
 			continue;
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = (struct mps_row){
-			.process = word_process(&report->arena, process->trace),
+			.process = text_process(&report->arena, process->trace),
 			.client = client_text(process),
 			.pipe_directory = set_text(&report->arena, mps->directory),
 			.percentage = set_text(&report->arena, mps->percentage),

@@ -1,5 +1,5 @@
 /*
- * analyzer/sections/sharing.h: the sections of a report that say who shared a GPU with whom,
+ * analyzer/sections/sharing.h: the sections of a report that say which processes shared a GPU,
  * when, and how: by time slices or through MPS.
  */
 #ifndef CUDASPY_SECTIONS_SHARING_H
@@ -8,8 +8,8 @@
 #include "base/report.h"
 #include "findings/analyzed.h"
 
-/* Processes that used one GPU at the same time, and those that waited for another user's MPS server;
- * no rows when there are none. */
+/* Processes that used one GPU at the same time, and those that waited for another user's MPS
+ * server; no rows when there are none. */
 void report_sharing(struct report *report, const struct analysis *a);
 
 /* What of MPS each process found, for `info`: daemon, server, limits. */

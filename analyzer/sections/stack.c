@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include "stack.h"
-#include "text/words.h"
+#include "text/text.h"
 
 #define NATIVE_MOST 2 /* lines below an interpreter's functions */
 
@@ -55,7 +55,8 @@ static bool of_cuda(const struct frame_row *row)
 	return row->cudas || (row->module && begins(row->module, names));
 }
 
-/* Of NVIDIA's libraries people see the functions that have names, and at least where the next one out calls them. */
+/* Of NVIDIA's libraries people see the functions that have names, and at least where the next one
+ * out calls them. */
 static bool tells_library(const struct frame_row *row, const struct frame_row *end)
 {
 	return row->library && (row->function || row + 1 == end || !row[1].library);
@@ -92,10 +93,10 @@ static const char *words(struct arena *texts, const struct frame_row *row)
 	const char *inlined = !strcmp(row->inlined, "yes") ? ", inlined" : "";
 
 	if (row->file && row->line)
-		return arena_printf(texts, "%s%s, %s:%llu", function, inlined, last_part(row->file),
-				    (unsigned long long)row->line);
+		return arena_printf(texts, "%s%s, %s:%llu", function, inlined,
+				    path_basename(row->file), (unsigned long long)row->line);
 	if (row->file)
-		return arena_printf(texts, "%s, %s", function, last_part(row->file));
+		return arena_printf(texts, "%s, %s", function, path_basename(row->file));
 	if (!row->module)
 		return row->function || is_interpreted(row)
 			       ? function
@@ -113,7 +114,8 @@ static struct frame_row row_of(struct arena *texts, const struct place *place)
 	return (struct frame_row){
 		.function = place->function ? arena_printf(texts, "%s", place->function) : NULL,
 		.file = place->file ? arena_printf(texts, "%s", place->file) : NULL,
-		.module = place->path ? arena_printf(texts, "%s", last_part(place->path)) : NULL,
+		.module =
+			place->path ? arena_printf(texts, "%s", path_basename(place->path)) : NULL,
 		.inlined = place->inlined ? "yes" : "no",
 		.line = (uint64_t)place->line,
 		.offset = place->offset,
@@ -142,8 +144,8 @@ static const char *kernel_of(const struct frame_row *row, const struct frame_row
 	return symbolize_is_kernels(next, row->kernel) ? NULL : row->kernel;
 }
 
-/* Chooses what people see. Where an interpreter's functions are known, they are what its user wrote: of
- * what they end up in the innermost calls are enough. */
+/* Chooses what people see. Where an interpreter's functions are known, they are what its user
+ * wrote: of what they end up in the innermost calls are enough. */
 static void choose(struct arena *texts, struct frame_row *rows, size_t n, bool interpreted)
 {
 	size_t i, inner = n, outer, native = 0;
@@ -240,6 +242,6 @@ const struct table *report_stack(struct arena *texts, struct symbolizer *symbols
 		arena_take(texts, rows.all);
 	*table = (struct table){.kind = &stack_table_kind, .rows = rows.all, .n_rows = rows.n};
 	table->intro = arena_printf(
-		texts, "stack of a call of %s, innermost first:", word_time(texts, duration_ns));
+		texts, "stack of a call of %s, innermost first:", text_time(texts, duration_ns));
 	return table;
 }

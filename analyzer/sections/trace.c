@@ -6,7 +6,7 @@
 #include <string.h>
 #include "trace.h"
 #include "base/format.h"
-#include "text/words.h"
+#include "text/text.h"
 #include "trace/losses.h"
 #include "trace/names.h"
 
@@ -47,7 +47,7 @@ static void add_loss(struct loss_rows *l, const struct trace *trace, uint64_t co
 		return;
 	l->rows = grow(l->rows, l->n, sizeof(*l->rows));
 	l->rows[l->n++] = (struct loss_row){
-		.process = trace ? word_process(&l->report->arena, trace) : "-",
+		.process = trace ? text_process(&l->report->arena, trace) : "-",
 		.kind = kind,
 		.text = report_text(l->report, "%s", text),
 		.count = count,
@@ -131,7 +131,7 @@ static void add_hosts(struct report *report, const struct trace_set *set)
 
 	for (i = 0; i < set->n_hosts; i++)
 		rows[i] = (struct host_row){
-			.host = word_known_host(&report->arena, &set->hosts[i]),
+			.host = text_known_host(&report->arena, &set->hosts[i]),
 			.boot = set->hosts[i].boot ? report_text(report, "%s", set->hosts[i].boot)
 						   : NULL,
 			.processes = set->hosts[i].traces,
@@ -183,7 +183,7 @@ static const struct table_kind phase_kind = {
 
 static uint64_t since_begin(const struct analysis *a, uint64_t ns)
 {
-	return ns - least(ns, a->model.first_ns);
+	return ns - min_u64(ns, a->model.first_ns);
 }
 
 static const struct phase_row *add_phases(struct report *report, const struct analysis *a)
@@ -195,7 +195,7 @@ static const struct phase_row *add_phases(struct report *report, const struct an
 		const struct process *process = &a->model.processes[i];
 		const struct phase *phase = &a->expect.phases.all[i];
 
-		rows[i].process = word_process(&report->arena, process->trace);
+		rows[i].process = text_process(&report->arena, process->trace);
 		rows[i].found = phase->found ? "yes" : "no";
 		rows[i].begin_ns =
 			since_begin(a, phase->found ? phase->begin_ns : process->first_ns);
@@ -215,16 +215,16 @@ static const char *working_text(struct arena *texts, const struct phase_row *row
 		if (strcmp(rows[i].found, "yes") != 0)
 			continue;
 		found++;
-		begin_ns = least(begin_ns, rows[i].begin_ns);
+		begin_ns = min_u64(begin_ns, rows[i].begin_ns);
 		end_ns = rows[i].end_ns > end_ns ? rows[i].end_ns : end_ns;
 	}
 	if (!found)
 		return NULL;
 	if (n > 1)
 		return arena_printf(texts, "%zu of %zu processes, between %s and %s", found, n,
-				    word_time(texts, begin_ns), word_time(texts, end_ns));
-	return arena_printf(texts, "from %s to %s, where calls recur", word_time(texts, begin_ns),
-			    word_time(texts, end_ns));
+				    text_time(texts, begin_ns), text_time(texts, end_ns));
+	return arena_printf(texts, "from %s to %s, where calls recur", text_time(texts, begin_ns),
+			    text_time(texts, end_ns));
 }
 
 /* ---- headline ------------------------------------------------------------------------------- */
@@ -357,7 +357,7 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 	const struct trace *first = root_process(a->set);
 	char time[32], count[32], counted[32];
 
-	row->program = word_process(texts, first);
+	row->program = text_process(texts, first);
 	if (row->processes > 1)
 		row->program = arena_printf(texts, "%s and %llu more process%s", row->program,
 					    (unsigned long long)row->processes - 1,
@@ -519,7 +519,7 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 	const char *outer = function_name(a, trace, slot->outer_fn, texts);
 	const char *inner = function_name(a, trace, slot->fn, texts);
 	struct flight_row row = {
-		.process = word_process(texts, trace),
+		.process = text_process(texts, trace),
 		.function = outer,
 		.inner = inner,
 		.inside = slot->depth > 1 || slot->fn != slot->outer_fn

@@ -8,8 +8,8 @@
 #include "base/report.h"
 #include "findings/analyzed.h"
 
-/* The executable of a process: its path, or as much of its name as is known; the trace's directory if
- * nothing is. NULL: of the process that began the others. */
+/* The executable of a process: its path, or as much of its name as is known; the trace's directory
+ * if nothing is. NULL: of the process that began the others. */
 const char *report_program(struct arena *texts, const struct trace_set *set,
 			   const struct trace *trace);
 
@@ -26,8 +26,8 @@ void report_found(struct arena *texts, struct summary_row *row, uint64_t problem
 void report_unread(struct arena *texts, struct summary_row *row, size_t n);
 
 /* Calls that had not returned when the trace ends. end_ns: when the processes ended, since the
- * epoch, if the caller knows it better than the traces do; else 0. summary: of the report, to be told of them;
- * or NULL. */
+ * epoch, if the caller knows it better than the traces do; else 0. summary: of the report, to be
+ * told of them; or NULL. */
 void report_in_flight(struct report *report, const struct analysis *a, uint64_t end_ns,
 		      struct summary_row *summary);
 

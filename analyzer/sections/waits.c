@@ -6,7 +6,7 @@
 #include <string.h>
 #include "findings.h"
 #include "waits.h"
-#include "text/words.h"
+#include "text/text.h"
 
 /* ---- the headline --------------------------------------------------------------------------- */
 
@@ -15,7 +15,7 @@ struct headline_row {
 	uint64_t total_ns, lost_ns, asleep_ns, maybe_ns, cross_device_ns, holder_known_ns,
 		lock_waited_ns;
 	uint64_t processes_help_ns, processes_with_mps_ns, processes_do_not_help_ns, probes;
-	uint64_t kernel_work_ns, kernel_company_ns;
+	uint64_t kernel_work_ns, kernel_overlap_ns;
 #define BUCKET(name, key, text) uint64_t key##_ns;
 	BUCKETS(BUCKET)
 #undef BUCKET
@@ -38,7 +38,7 @@ static const struct column headline_columns[] = {
 	BUCKETS(BUCKET)
 #undef BUCKET
 	COLUMN_JSON(struct headline_row, kernel_work_ns, UNIT_NS),
-	COLUMN_JSON(struct headline_row, kernel_company_ns, UNIT_NS),
+	COLUMN_JSON(struct headline_row, kernel_overlap_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, lock_waited_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, holder_known_ns, UNIT_NS),
 	COLUMN_JSON(struct headline_row, cross_device_ns, UNIT_NS),
@@ -58,19 +58,19 @@ static const struct table_kind headline_kind = {
 	.facts = true,
 };
 
-/* "1.2 s", of what is unexplained with what of it the threads slept, of what was lost in the kernel module with
- * what of it they were not alone there. */
+/* "1.2 s", of what is unexplained with what of it the threads slept, of what was lost in the kernel
+ * module with what of it they were not alone there. */
 static const char *bucket_text(struct arena *texts, const struct headline_row *row, size_t bucket,
 			       uint64_t ns)
 {
 	if (bucket == BUCKET_UNEXPLAINED && row->asleep_ns > ns / 20)
 		return arena_printf(texts, "%s, %s of it asleep in the C library",
-				    word_time(texts, ns), word_time(texts, row->asleep_ns));
-	if (bucket == BUCKET_IOCTL && row->kernel_company_ns > ns / 20)
+				    text_time(texts, ns), text_time(texts, row->asleep_ns));
+	if (bucket == BUCKET_IOCTL && row->kernel_overlap_ns > ns / 20)
 		return arena_printf(
 			texts, "%s, up to %s of it while other threads were in it, too: inferred",
-			word_time(texts, ns), word_time(texts, row->kernel_company_ns));
-	return word_time(texts, ns);
+			text_time(texts, ns), text_time(texts, row->kernel_overlap_ns));
+	return text_time(texts, ns);
 }
 
 /* "locks (1.2 s), hidden GPU waits (3.4 ms)": the buckets of what was lost, the largest first. */
@@ -105,35 +105,36 @@ static void judge_processes(struct headline_row *row, const struct analysis *a)
 
 	EDGES_ITER (edge, &a->accounts.blame.roots)
 		blame_add_help(edge, sums);
-	/* To wake one who waits is not needed where nobody waits. */
+	/* To wake a waiter is not needed where there is none. */
 	for (i = 0; i < a->accounts.locks.count; i++) {
 		const struct lock *lock = a->accounts.locks.all[i];
 		uint64_t gpus = a->accounts.gpus_used[lock->process->trace->index];
 
 		sums[gpus & (gpus - 1) ? HELP_ALONE : HELP_WITH_MPS] += (double)lock->waking_ns;
 	}
-	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + a->accounts.spared_ns);
+	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + a->accounts.avoidable_ns);
 	row->processes_with_mps_ns = (uint64_t)sums[HELP_WITH_MPS];
 	row->processes_do_not_help_ns = (uint64_t)sums[HELP_NOT];
-	/* Other processes would be in the kernel module as other threads are. Where nobody was, nobody can tell. */
+	/* Other processes would be in the kernel module as other threads are. Where there was none,
+	 * it is unknown. */
 	lost_ns = (double)(row->ioctl_ns - row->kernel_work_ns);
-	if (lost_ns > a->accounts.spared_ns)
-		row->processes_do_not_help_ns +=
-			least((uint64_t)(lost_ns - a->accounts.spared_ns), row->kernel_company_ns);
+	if (lost_ns > a->accounts.avoidable_ns)
+		row->processes_do_not_help_ns += min_u64(
+			(uint64_t)(lost_ns - a->accounts.avoidable_ns), row->kernel_overlap_ns);
 }
 
 /* What of the loss processes would save, in words; no part that is less than a twentieth. */
 static const char *saving_text(struct arena *texts, const struct headline_row *row)
 {
-	uint64_t least = row->lost_ns / 20;
+	uint64_t min_u64 = row->lost_ns / 20;
 	const char *text = "";
 
-	if (row->processes_help_ns >= least)
+	if (row->processes_help_ns >= min_u64)
 		text = arena_printf(texts,
 				    "one process for each thread would save up to %s: waits for "
 				    "locks of this process",
-				    word_time(texts, row->processes_help_ns));
-	if (row->processes_with_mps_ns >= least)
+				    text_time(texts, row->processes_help_ns));
+	if (row->processes_with_mps_ns >= min_u64)
 		text = arena_printf(
 			texts,
 			*text ? "%s; and up to %s more among threads of one GPU, if they "
@@ -141,14 +142,14 @@ static const char *saving_text(struct arena *texts, const struct headline_row *r
 			      : "%sone process for each thread would save up to %s if "
 				"they share the GPU through MPS, else they take turns on "
 				"it: waits for locks of this process",
-			text, word_time(texts, row->processes_with_mps_ns));
-	if (row->processes_do_not_help_ns >= least)
+			text, text_time(texts, row->processes_with_mps_ns));
+	if (row->processes_do_not_help_ns >= min_u64)
 		text = arena_printf(
 			texts,
 			*text ? "%s; %s would stay, in the kernel module"
 			      : "%sone process for each thread would not help: %s of the "
 				"loss are in the kernel module, which is one for all processes",
-			text, word_time(texts, row->processes_do_not_help_ns));
+			text, text_time(texts, row->processes_do_not_help_ns));
 	return *text ? text : NULL;
 }
 
@@ -169,12 +170,12 @@ static const char *processes_text(struct arena *texts, const struct analysis *a,
 	if (row->lost_ns <= row->total_ns / 100 || !has_threads(a))
 		return NULL;
 	if (!row->probes)
-		return "nobody can tell from a recording without probes";
+		return "unknown: recorded without probes";
 	if (row->unexplained_ns > row->lost_ns / 2)
-		return "nobody can tell: most of the loss is unexplained";
+		return "unknown: most of the loss is unexplained";
 	if (row->not_running_ns > row->lost_ns / 2)
-		return crowds_fit(a->accounts.crowds, a->set->n_hosts)
-			       ? "would not help: somebody else had the CPUs"
+		return cpu_pressure_fits(a->accounts.cpu_pressure, a->set->n_hosts)
+			       ? "would not help: other programs had the CPUs"
 			       : "would not help: the host has too few CPUs for these threads";
 	return saving_text(texts, row);
 }
@@ -193,7 +194,7 @@ static bool probed(const struct analysis *a)
 static void sum_edges(struct headline_row *row, const struct analysis *a)
 {
 	const struct blame_edge *edge;
-	double all = 0, known = 0, cross = 0, company = 0;
+	double all = 0, known = 0, cross = 0, kernel_overlap = 0;
 
 	EDGES_ITER (edge, &a->accounts.blame.direct) {
 		all += edge->waited_ns;
@@ -207,9 +208,9 @@ static void sum_edges(struct headline_row *row, const struct analysis *a)
 	row->lock_waited_ns = (uint64_t)all;
 	row->holder_known_ns = (uint64_t)known;
 	row->cross_device_ns = (uint64_t)cross;
-	EDGES_ITER (edge, &a->accounts.company.edges)
-		company += edge->waited_ns;
-	row->kernel_company_ns = (uint64_t)(company + 0.5);
+	EDGES_ITER (edge, &a->accounts.kernel_overlap.edges)
+		kernel_overlap += edge->waited_ns;
+	row->kernel_overlap_ns = (uint64_t)(kernel_overlap + 0.5);
 }
 
 static const char *not_lost(struct arena *texts, const struct headline_row *row)
@@ -218,11 +219,11 @@ static const char *not_lost(struct arena *texts, const struct headline_row *row)
 
 	if (row->loading_ns)
 		loading =
-			arena_printf(texts, "loading code %s, ", word_time(texts, row->loading_ns));
+			arena_printf(texts, "loading code %s, ", text_time(texts, row->loading_ns));
 	return arena_printf(texts,
 			    "own work %s, %swaits for the GPU that the calls are made for %s",
-			    word_time(texts, row->own_ns + row->kernel_work_ns), loading,
-			    word_time(texts, row->gpu_intended_ns));
+			    text_time(texts, row->own_ns + row->kernel_work_ns), loading,
+			    text_time(texts, row->gpu_intended_ns));
 }
 
 static void add_headline(struct report *report, const struct analysis *a, struct account sum,
@@ -243,21 +244,21 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 	judge_processes(row, a);
 	row->lost = report_text(
 		report, "%s of the %s inside calls: %s",
-		word_percent(&report->arena, (double)row->lost_ns, (double)row->total_ns),
-		word_time(&report->arena, row->total_ns), word_time(&report->arena, row->lost_ns));
+		text_percent(&report->arena, (double)row->lost_ns, (double)row->total_ns),
+		text_time(&report->arena, row->total_ns), text_time(&report->arena, row->lost_ns));
 	row->causes = lost_by(&report->arena, row, &sum);
 	if (row->maybe_ns > row->lost_ns / 20)
 		row->maybe = report_text(
 			report,
 			"%s of that in calls that had work of their own on the GPU to wait "
 			"for: part of it they would have waited in any case",
-			word_time(&report->arena, row->maybe_ns));
+			text_time(&report->arena, row->maybe_ns));
 	row->intended = not_lost(&report->arena, row);
 	if (row->lock_waited_ns && n_locks)
 		row->locks = report_text(
 			report, "%zu lock%s; %s of the waiting crosses from one GPU to another",
 			n_locks, n_locks == 1 ? "" : "s",
-			word_percent(&report->arena, (double)row->cross_device_ns,
+			text_percent(&report->arena, (double)row->cross_device_ns,
 				     (double)row->lock_waited_ns));
 	if (!row->probes)
 		row->holders = "recorded without probes: waits for locks are concluded from what "
@@ -265,7 +266,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 	else if (row->lock_waited_ns)
 		row->holders =
 			report_text(report, "measured; known for %s of the time waited",
-				    word_percent(&report->arena, (double)row->holder_known_ns,
+				    text_percent(&report->arena, (double)row->holder_known_ns,
 						 (double)row->lock_waited_ns));
 	row->processes = processes_text(&report->arena, a, row);
 	report_add(report, &headline_kind, row, 1);
@@ -295,13 +296,13 @@ void report_waits(struct report *report, struct analysis *a, struct symbolizer *
 		report_subject(report, a);
 		report_findings_about(report, a, symbols);
 	}
-	report_victims(report, a, symbols, all ? least_lost(&sum) : 0);
+	report_worst_calls(report, a, symbols, all ? least_lost(&sum) : 0);
 	report_edges(report, a);
 	if (all || subject->kind == SUBJECT_LOCK)
 		report_locks(report, a, locks, n_locks, subject);
 	if (all) {
 		report_ioctls(report, a);
-		report_strangers(report, a);
+		report_non_cuda_threads(report, a);
 	}
 	if (subject->kind != SUBJECT_LOCK)
 		report_accounts(report, a, subject);

@@ -1,6 +1,6 @@
 /*
- * analyzer/sections/waits.h: the sections of a report that say what was lost by waiting, and
- * because of whom.
+ * analyzer/sections/waits.h: the sections of a report that say what was lost by waiting, and to
+ * which threads and calls.
  */
 #ifndef CUDASPY_SECTIONS_WAITS_H
 #define CUDASPY_SECTIONS_WAITS_H
@@ -9,19 +9,20 @@
 #include "findings/analyzed.h"
 #include "symbols/symbolize.h"
 
-/* The headline, or what is asked about and its findings, the worst calls, who for whom, locks, the kernel
- * module, and what each function's calls took against what they should have: of the analysis' subject. */
+/* The headline, or what is asked about and its findings, the worst calls, waiters and holders,
+ * locks, the kernel module, and what each function's calls took against what they should have: of
+ * the analysis' subject. */
 void report_waits(struct report *report, struct analysis *a, struct symbolizer *symbols);
 
 /* Its sections, in files of their own. */
 void report_subject(struct report *report, const struct analysis *a);
-void report_victims(struct report *report, const struct analysis *a, struct symbolizer *symbols,
-		    uint64_t least_lost_ns);
+void report_worst_calls(struct report *report, const struct analysis *a, struct symbolizer *symbols,
+			uint64_t least_lost_ns);
 void report_edges(struct report *report, const struct analysis *a);
 void report_locks(struct report *report, const struct analysis *a, struct lock *const *locks,
 		  size_t n_locks, const struct subject *subject);
 void report_ioctls(struct report *report, const struct analysis *a);
-void report_strangers(struct report *report, const struct analysis *a);
+void report_non_cuda_threads(struct report *report, const struct analysis *a);
 void report_accounts(struct report *report, const struct analysis *a,
 		     const struct subject *subject);
 

@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include "perf_map.h"
 
-/* Numbers of processes come again: a map that nobody touched for so long before is another one's. */
+/* Numbers of processes come again: a map that was not touched for so long before is another
+ * one's. */
 #define OLDEST_NS (24 * 3600 * 1000000000ull)
 
 struct range {

@@ -18,7 +18,8 @@ struct perf_maps {
 
 /*
  * The name for an address in a process that had this number at that time; NULL unknown. Python's
- * "py::name:/path/file.py" is taken apart: the name and, in *file, the file. Both belong to the maps.
+ * "py::name:/path/file.py" is taken apart: the name and, in *file, the file. Both belong to the
+ * maps.
  */
 const char *perf_map_find(struct perf_maps *maps, uint32_t pid, uint64_t ns, uint64_t address,
 			  const char **file);

@@ -13,8 +13,8 @@
 #include "perf_map.h"
 #include "symbolize.h"
 
-/* An address of a file that was looked up: in debug information of large templates that takes milliseconds, and the
- * same ones are on many stacks. */
+/* An address of a file that was looked up: in debug information of large templates that takes
+ * milliseconds, and the same ones are on many stacks. */
 struct known_address {
 	uint64_t offset;
 	struct place place; /* symbolize */
@@ -85,7 +85,8 @@ void symbolizer_free(struct symbolizer *s)
 	free(s);
 }
 
-/* How long the name is without what compilers append to their variants of a function: to its author they are one. */
+/* How long the name is without what compilers append to their variants of a function: to its author
+ * they are one. */
 static size_t authors_length(const char *name)
 {
 	static const char *const variants[] = {".isra.", ".constprop.", ".part.",
@@ -279,7 +280,7 @@ static int find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
 	return n;
 }
 
-/* ---- CUDA's code ------------------------------------------------------------------------------- */
+/* ---- CUDA's code ----------------------------------------------------------------------------- */
 
 /* By their names before ".so"; with * all that begin so. */
 /* clang-format off */
@@ -294,7 +295,8 @@ static const char *const cudas_own[] = {"libcuda", "libcudart", NULL};
 /* Libraries call others back through these, and threads begin there. */
 static const char *const systems[] = {"libc", "libc-*", "libpthread*", "libstdc++", "ld-*", NULL};
 
-/* How much of a file's name is the library's: Python's packages add "-" and eight digits, "libcudart-9335f6a2.so.12". */
+/* How much of a file's name is the library's: Python's packages add "-" and eight digits,
+ * "libcudart-9335f6a2.so.12". */
 static size_t name_length(const char *file)
 {
 	size_t length = strcspn(file, ".");
@@ -307,7 +309,7 @@ static size_t name_length(const char *file)
 
 static bool is_one_of(const char *const *names, const char *path)
 {
-	const char *file = last_part(path);
+	const char *file = path_basename(path);
 	size_t length = name_length(file);
 
 	for (; *names; names++) {
@@ -326,8 +328,8 @@ static bool is_systems(const struct place *place)
 	return place->path && is_one_of(systems, place->path);
 }
 
-/* Of CUDA's headers, those of Thrust and CUB (before CUDA 13 not in cccl) among them, or what nvcc made of the program's
- * file. */
+/* Of CUDA's headers, those of Thrust and CUB (before CUDA 13 not in cccl) among them, or what nvcc
+ * made of the program's file. */
 static bool is_cudas_file(const char *file)
 {
 	static const char *const parts[] = {"cuda_runtime",     "/crt/device_functions.h",
@@ -343,7 +345,8 @@ static bool is_cudas_file(const char *file)
 
 #define STUB "__device_stub_"
 
-/* The kernel of a stub: of nvcc's, whose name goes on with the kernel's own as linkers know it, or of clang's. */
+/* The kernel of a stub: of nvcc's, whose name goes on with the kernel's own as linkers know it, or
+ * of clang's. */
 static const char *kernel_of(struct symbolizer *s, const char *stub)
 {
 	size_t length = strcspn(stub, "(");
@@ -362,8 +365,8 @@ static bool begins_with(const char *text, const char *begin)
 }
 
 /* A function of the runtime that was linked to the program, or a wrapper of its name in a header:
- * "cudaError cudaMalloc<float>(float**, unsigned long)"; or one of Thrust or CUB, in a program without debug
- * information. */
+ * "cudaError cudaMalloc<float>(float**, unsigned long)"; or one of Thrust or CUB, in a program
+ * without debug information. */
 static bool is_known_function(const char *function)
 {
 	const char *end = function + strcspn(function, "(<"), *name = end;
@@ -374,7 +377,8 @@ static bool is_known_function(const char *function)
 	       begins_with(name, "cub::");
 }
 
-/* What a runtime has inside that was linked to the program: hashes with this beginning. They are shown as … */
+/* What a runtime has inside that was linked to the program: hashes with this beginning. They are
+ * shown as … */
 static const char runtimes_function[] = "CUDA's runtime";
 
 static bool is_runtimes_function(const char *function)
@@ -382,7 +386,8 @@ static bool is_runtimes_function(const char *function)
 	return function == runtimes_function || begins_with(function, "libcudart_static_");
 }
 
-/* <<<>>> calls a function of the kernel's name, that one a stub, and that one a function of a header. */
+/* <<<>>> calls a function of the kernel's name, that one a stub, and that one a function of a
+ * header. */
 static bool is_cudas_function(const char *function)
 {
 	static const char *const parts[] = {"__cudaLaunchKernel_helper", "__wrapper__device_stub_"};
@@ -456,9 +461,9 @@ bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct pl
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /*
- * The line found is that of the innermost function compiled into the ones around it, which is named, too. But a
- * wrapper of a header of CUDA's, compiled into its caller, names a line of the header: the line to show is the one
- * that called it.
+ * The line found is that of the innermost function compiled into the ones around it, which is
+ * named, too. But a wrapper of a header of CUDA's, compiled into its caller, names a line of the
+ * header: the line to show is the one that called it.
  */
 static void enter_inlined(struct symbolizer *s, Dwfl_Module *module, GElf_Addr address,
 			  struct place *place)
@@ -513,7 +518,8 @@ static struct known_address *find_known(struct symbolizer *s, struct object *obj
 	return known;
 }
 
-/* May files that a process left behind be here? Numbers of processes mean nothing on another host. */
+/* May files that a process left behind be here? Numbers of processes mean nothing on another
+ * host. */
 static bool may_be_here(const struct process *process)
 {
 	const char *name = process->trace->host->name;

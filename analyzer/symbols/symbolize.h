@@ -6,9 +6,8 @@
  * directories; nothing is fetched over the network.
  *
  * Code that a process made itself lies in no module. Interpreters and compilers at run time (Python
- * with
- * -X perf, for one) may write down whose it is, in /tmp/perf-PID.map, as Linux's perf reads it: what is
- * there when the report is made is believed.
+ * with -X perf, for one) may write down whose it is, in /tmp/perf-PID.map, as Linux's perf reads
+ * it: what is there when the report is made is believed.
  */
 #ifndef CUDASPY_SYMBOLIZE_H
 #define CUDASPY_SYMBOLIZE_H
@@ -30,10 +29,12 @@ struct place {
 	int line;
 	bool inlined; /* the function was compiled into the next one out */
 	bool interpreted; /* from the map of an interpreter: file has no line */
-	/* CUDA's code: in the program what nvcc puts between <<<>>> and the call, wrappers of its headers and its
-	 * runtime; and all that lies in one of NVIDIA's libraries. It has no line of the program's. */
+	/* CUDA's code: in the program what nvcc puts between <<<>>> and the call, wrappers of its
+	 * headers and its runtime; and all that lies in one of NVIDIA's libraries. It has no line
+	 * of the program's. */
 	bool cudas;
-	bool library; /* in one of those that a program calls for more than CUDA: cuBLAS, cuFFT, NCCL */
+	/* in one of those that a program calls for more than CUDA: cuBLAS, cuFFT, NCCL */
+	bool library;
 	const char *kernel; /* which that launches; NULL: none, or unknown */
 };
 
@@ -58,19 +59,21 @@ void symbolizer_look(struct symbolizer *s, const struct module *module);
 void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,
 	       struct place *place);
 
-/* The same with the functions that were compiled into each other there, innermost first, each with the
- * place where it calls the one before. At least one place is filled in; returns how many. */
+/* The same with the functions that were compiled into each other there, innermost first, each with
+ * the place where it calls the one before. At least one place is filled in; returns how many. */
 size_t symbolize_all(struct symbolizer *s, const struct process *process, uint64_t address,
 		     uint64_t ns, struct place places[INLINED_MOST]);
 
 /*
- * Where the program's own code is, of a stack that begins with CUDA's; false: it does not, or ends there. entry: what
- * the program called of NVIDIA's libraries on the way, without a function if none there has a name; no path: nothing.
+ * Where the program's own code is, of a stack that begins with CUDA's; false: it does not, or ends
+ * there. entry: what the program called of NVIDIA's libraries on the way, without a function if
+ * none there has a name; no path: nothing.
  */
 bool symbolize_caller(struct symbolizer *s, const struct stack *stack, struct place *place,
 		      struct place *entry);
 
-/* Is it the function that <<<>>> calls for the kernel? It may be named without what it returns and takes; NULL: no. */
+/* Is it the function that <<<>>> calls for the kernel? It may be named without what it returns and
+ * takes; NULL: no. */
 bool symbolize_is_kernels(const char *function, const char *kernel);
 
 /* A C++ name as people write it; the name itself if it is none, or if this machine cannot tell. */

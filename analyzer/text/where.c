@@ -14,14 +14,14 @@ static const char *function_words(struct arena *texts, const struct place *place
 	if (!name && !place->file)
 		return NULL;
 	if (place->file)
-		source = arena_printf(texts, "%s%s:%d", name ? ", " : "", last_part(place->file),
-				      place->line);
+		source = arena_printf(texts, "%s%s:%d", name ? ", " : "",
+				      path_basename(place->file), place->line);
 	if (place->inner && place->function)
 		around = arena_printf(texts, ", inlined in %s", place->function);
 	return arena_printf(texts, "%s%s%s", name ?: "", source, around);
 }
 
-const char *word_place(struct arena *texts, const struct place *place)
+const char *text_place(struct arena *texts, const struct place *place)
 {
 	const char *module, *words;
 
@@ -29,7 +29,7 @@ const char *word_place(struct arena *texts, const struct place *place)
 		return place->offset ? arena_printf(texts, " at 0x%llx, in no known module",
 						    (unsigned long long)place->offset)
 				     : "";
-	module = arena_printf(texts, "%s+0x%llx", last_part(place->path),
+	module = arena_printf(texts, "%s+0x%llx", path_basename(place->path),
 			      (unsigned long long)place->offset);
 	if (place->kernel)
 		return arena_printf(texts, " of %s (%s)", place->kernel, module);
@@ -38,7 +38,7 @@ const char *word_place(struct arena *texts, const struct place *place)
 		     : arena_printf(texts, " in %s", module);
 }
 
-/* Who calls the library: by the source, or else by the address. */
+/* The caller of the library: by the source, or else by the address. */
 static const char *library_caller(struct arena *texts, const struct place *place)
 {
 	const char *function = place->function ? arena_printf(texts, "%s, ", place->function) : "";
@@ -47,23 +47,23 @@ static const char *library_caller(struct arena *texts, const struct place *place
 		return place->function ?: "code in no known module";
 	if (place->file)
 		return function_words(texts, place);
-	return arena_printf(texts, "%s%s+0x%llx", function, last_part(place->path),
+	return arena_printf(texts, "%s%s+0x%llx", function, path_basename(place->path),
 			    (unsigned long long)place->offset);
 }
 
-const char *word_place_for(struct arena *texts, const struct place *entry,
+const char *text_place_for(struct arena *texts, const struct place *entry,
 			   const struct place *place)
 {
-	const char *library = last_part(entry->path), *called = library;
+	const char *library = path_basename(entry->path), *called = library;
 
 	if (entry->function)
 		called = arena_printf(texts, "%s (%s)", entry->function, library);
 	return arena_printf(texts, " in %s, for %s", called, library_caller(texts, place));
 }
 
-const char *word_python(struct arena *texts, const struct python_line *line)
+const char *text_python(struct arena *texts, const struct python_line *line)
 {
-	const char *file = line->code ? last_part(line->code->file) : NULL;
+	const char *file = line->code ? path_basename(line->code->file) : NULL;
 
 	if (!line->code)
 		return NULL;
@@ -72,7 +72,7 @@ const char *word_python(struct arena *texts, const struct python_line *line)
 	return arena_printf(texts, "%s:%u in %s", file, line->line, line->code->function);
 }
 
-const char *word_unread(struct arena *texts, const struct unread_file *file)
+const char *text_unread(struct arena *texts, const struct unread_file *file)
 {
 	if (!file->found)
 		return "is not there";

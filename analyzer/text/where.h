@@ -9,17 +9,17 @@
 #include "symbols/symbolize.h"
 
 /* " in main, app.c:12 (app+0x1234)"; what is not known is left out, "" if nothing is. */
-const char *word_place(struct arena *texts, const struct place *place);
+const char *text_place(struct arena *texts, const struct place *place);
 
 /* Of what one of NVIDIA's libraries calls:
  * " in cublasCreate_v2 (libcublas.so.13), for main, app.c:12". */
-const char *word_place_for(struct arena *texts, const struct place *entry,
+const char *text_place_for(struct arena *texts, const struct place *entry,
 			   const struct place *place);
 
 /* "train.py:42 in step"; NULL for none. */
-const char *word_python(struct arena *texts, const struct python_line *line);
+const char *text_python(struct arena *texts, const struct python_line *line);
 
 /* What of the file is not as it was: "is not there". */
-const char *word_unread(struct arena *texts, const struct unread_file *file);
+const char *text_unread(struct arena *texts, const struct unread_file *file);
 
 #endif

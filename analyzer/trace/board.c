@@ -1,5 +1,6 @@
 /*
- * analyzer/trace/board.c: reads the board of a trace. Called once for each trace, when it is opened.
+ * analyzer/trace/board.c: reads the board of a trace. Called once for each trace, when it is
+ * opened.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,16 +11,16 @@
 static int board_fault(const char *path, const struct spy_board *head)
 {
 	if (head->magic != SPY_BOARD_MAGIC) {
-		complain("%s: offset 0: not a board (bad magic number)", path);
+		warn("%s: offset 0: not a board (bad magic number)", path);
 		return -ENOMSG;
 	}
 	if (!head->version) {
-		complain("%s: board of version 0: there is none", path);
+		warn("%s: board of version 0: there is none", path);
 		return -ENOMSG;
 	}
 	if (head->version > SPY_TRACE_VERSION) {
-		complain("%s: board of version %u, this cudaspy reads up to %d", path,
-			 head->version, SPY_TRACE_VERSION);
+		warn("%s: board of version %u, this cudaspy reads up to %d", path, head->version,
+		     SPY_TRACE_VERSION);
 		return -EPROTO;
 	}
 	return 0;
@@ -31,7 +32,7 @@ static int read_file(struct board *board, const char *path, FILE *file)
 	int err;
 
 	if (fread(page, sizeof(page), 1, file) != 1) {
-		complain("%s: offset 0: board is cut off", path);
+		warn("%s: offset 0: board is cut off", path);
 		return -ENODATA;
 	}
 	memcpy(&board->head, page, sizeof(board->head));

@@ -1,6 +1,6 @@
 /*
- * analyzer/trace/board.h: the board of a trace: who was inside which call when the process ended, and
- * what was counted but not yet written.
+ * analyzer/trace/board.h: the board of a trace: which threads were in which calls when the process
+ * ended, and what was counted but not yet written.
  */
 #ifndef CUDASPY_BOARD_H
 #define CUDASPY_BOARD_H
@@ -15,7 +15,7 @@ struct board {
 	size_t n_slots;
 };
 
-/* Reads the file. 0, or -errno after a complaint (none for a file that is not there); the board is
+/* Reads the file. 0, or -errno after a warning (none for a file that is not there); the board is
  * then not present. */
 int board_read(struct board *board, const char *path);
 

@@ -1,13 +1,14 @@
 /*
- * analyzer/trace/copies.c: directories that hold the same trace. Called once, when all traces are open.
+ * analyzer/trace/copies.c: directories that hold the same trace. Called once, when all traces are
+ * open.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "copies.h"
 #include "trace.h"
 
-/* How much there is of a trace: who ended has no more to come; then it is the files that count, and then what is in their
- * last packets. */
+/* How much there is of a trace: a process that ended writes no more; then it is the files that
+ * count, and then what is in their last packets. */
 struct amount {
 	struct trace *trace;
 	size_t order; /* among the set's traces, as they were named */
@@ -79,8 +80,8 @@ void copies_find(struct trace_set *set)
 	for (i = 1; i < n; i++) {
 		if (by_uuid(&all[i - 1], &all[i]))
 			continue;
-		complain("%s: is the same trace as %s: read once", all[i].trace->dir,
-			 all[i - 1].trace->dir);
+		warn("%s: is the same trace as %s: read once", all[i].trace->dir,
+		     all[i - 1].trace->dir);
 		all[i].trace->copy = true;
 	}
 	free(all);

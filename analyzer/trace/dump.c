@@ -323,7 +323,7 @@ static void print_frame(const struct dump *dump, const struct record *record, ui
 		fprintf(dump->out, "0x%" PRIx64, address);
 		return;
 	}
-	name = visible(last_part(module->path));
+	name = visible(path_basename(module->path));
 	fprintf(dump->out, "%s+0x%" PRIx64, name, address - module->base);
 	free(name);
 }

@@ -1,6 +1,6 @@
 /*
- * analyzer/trace/functions.c: the functions that traces speak of. Called while traces are opened, and by
- * the model for numbers it has not met.
+ * analyzer/trace/functions.c: the functions that traces speak of. Called while traces are opened,
+ * and by the model for numbers it has not met.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/lines.h"
 
-#define FUNCTIONS_MOST 16384 /* are told apart */
+#define FUNCTIONS_MOST 16384 /* are distinguished */
 
 struct function_name {
 	uint32_t number;

@@ -28,8 +28,9 @@ enum function_does {
 	FUNCTION_OPENS_PEER, /* lets a GPU reach another one's memory */
 	FUNCTION_CLOSES_PEER,
 	FUNCTION_OPENS_POOL, /* to a GPU */
-	FUNCTION_OPENS_SHARED, /* memory of another process, and peer access if it lies on another GPU */
-	FUNCTION_ENDS_CONTEXT, /* if nobody else uses it */
+	/* memory of another process, and peer access if it lies on another GPU */
+	FUNCTION_OPENS_SHARED,
+	FUNCTION_ENDS_CONTEXT, /* if there is no other user */
 	FUNCTION_SHOWS_OTHERS, /* results: a function on the host, graphics, other devices */
 };
 

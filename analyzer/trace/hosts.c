@@ -1,6 +1,6 @@
 /*
- * analyzer/trace/hosts.c: the machines that the traces of a set were made on, and their clocks. Called once, when
- * all traces are open and in order.
+ * analyzer/trace/hosts.c: the machines that the traces of a set were made on, and their clocks.
+ * Called once, when all traces are open and in order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static const char *known(const struct trace *trace, const char *key)
 	return text && *text ? text : NULL;
 }
 
-/* NULL: nobody knows. */
+/* NULL: unknown. */
 static char *host_key(const struct trace *trace)
 {
 	const char *boot = known(trace, "boot_id"), *name = known(trace, "hostname");
@@ -115,8 +115,8 @@ static void name_hosts(struct trace_set *set)
 
 /* ---- clocks --------------------------------------------------------------------------------- */
 
-/* A trace whose metadata is lost: was it made on the clock of the other one? Clocks of one boot are measured to
- * a few parts in a million. */
+/* A trace whose metadata is lost: was it made on the clock of the other one? Clocks of one boot are
+ * measured to a few parts in a million. */
 static bool same_frequency(const struct trace *lost, const struct trace *other)
 {
 	uint64_t a = lost->board.head.frequency, b = other->metadata.frequency;
@@ -183,8 +183,8 @@ static size_t complete(struct trace *trace, const struct trace_set *set, const s
 	const struct trace *like = clock_of(trace, set);
 
 	if (like) {
-		complain("%s: no metadata: its times are taken to be on the clock of %s",
-			 trace->dir, like->dir);
+		warn("%s: no metadata: its times are taken to be on the clock of %s", trace->dir,
+		     like->dir);
 		trace->timeline = like->timeline;
 	}
 	if (hosts[trace->index] != UNTOLD)

@@ -1,5 +1,6 @@
 /*
- * analyzer/trace/losses.c: what the files of a trace do not have. Called by the report and by the gate.
+ * analyzer/trace/losses.c: what the files of a trace do not have. Called by the report and by the
+ * gate.
  */
 #include "losses.h"
 

@@ -1,6 +1,6 @@
 /*
- * analyzer/trace/losses.h: what the files of a trace do not have: the recorder could not write it, or it has
- * gone since.
+ * analyzer/trace/losses.h: what the files of a trace do not have: the recorder could not write it,
+ * or it has gone since.
  */
 #ifndef CUDASPY_LOSSES_H
 #define CUDASPY_LOSSES_H
@@ -17,10 +17,11 @@ struct losses {
 /* After the last record. */
 struct losses losses_sum(const struct trace *trace);
 
-/* How many records are known to be lost; what was in files that have gone, the board may not know. */
+/* How many records are known to be lost; what was in files that have gone, the board may not
+ * know. */
 uint64_t losses_records(const struct losses *losses, const struct trace *trace);
 
-/* Has it no calls because they are lost, as far as anybody knows? */
+/* Has it no calls because they are lost, as far as is known? */
 bool losses_all(const struct losses *losses, const struct trace *trace);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * analyzer/trace/merge.c: the records of all streams of all processes, in the order of time: a tournament
- * of streams. Called by the commands' one loop.
+ * analyzer/trace/merge.c: the records of all streams of all processes, in the order of time: a
+ * tournament of streams. Called by the commands' one loop.
  */
 #include <stdlib.h>
 #include "merge.h"
@@ -11,18 +11,18 @@ static size_t above(const struct merge *m, uint64_t key)
 	return (m->n_leaves + merge_index(m, key)) / 2;
 }
 
-/* All who could be second have lost to the best one, on its way up. */
+/* All that could be second have lost to the best one, on its way up. */
 static uint64_t runner_up(const struct merge *m)
 {
 	uint64_t key = m->far;
 	size_t node;
 
 	for (node = above(m, m->best); node; node /= 2)
-		key = least(key, m->losers[node]);
+		key = min_u64(key, m->losers[node]);
 	return key;
 }
 
-/* Plays all games below a node; returns who won them. */
+/* Plays all games below a node; returns the winner. */
 static uint64_t play(struct merge *m, size_t node)
 {
 	uint64_t left, right;
@@ -51,8 +51,8 @@ static void begin(struct merge *m)
 		if (!stream)
 			continue;
 		m->streams[n++] = stream;
-		m->base_ns = least(m->base_ns,
-				   timeline_ns(&stream->trace->timeline, stream->reader.time));
+		m->base_ns = min_u64(m->base_ns,
+				     timeline_ns(&stream->trace->timeline, stream->reader.time));
 	}
 	m->n_streams = m->n_left = n;
 	for (m->index_bits = 0; (size_t)1 << m->index_bits < n;)
@@ -78,14 +78,15 @@ void merge_replay(struct merge *m)
 		uint64_t other = m->losers[node];
 
 		m->losers[node] = best < other ? other : best;
-		best = least(best, other);
+		best = min_u64(best, other);
 	}
-	/* A stream at its end is further away than that; and it is not the best as long as there are others. */
+	/* A stream at its end is further away than that; and it is not the best as long as there
+	 * are others. */
 	if (unlikely(best >= m->far) || unlikely(m->best >= m->far && m->best < m->end)) {
 		begin(m);
 		return;
 	}
-	/* Who is second matters where the best one goes on being the best. */
+	/* The second one matters where the best one stays the best. */
 	m->runner_up = unlikely(best == m->best) ? runner_up(m) : 0;
 	m->best = best;
 	m->top = m->streams[merge_index(m, best)];

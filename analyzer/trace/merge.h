@@ -13,23 +13,25 @@ struct record {
 	uint64_t ns; /* its time, since the epoch */
 	uint32_t process; /* index of the stream's trace */
 	/* The rest is the model's: model_apply fills it. */
-	struct thread *thread; /* who wrote it */
+	struct thread *thread; /* the writer */
 	uint32_t fn; /* of calls and counts: number in the set's functions */
 	uint8_t contract; /* enum spy_contract: the function's */
 	uint64_t duration_ns; /* of calls */
 };
 
 /*
- * A tournament: the streams are the leaves of a binary tree, and of two the one with the older record goes
- * up. A node keeps the one that lost there, so that only the way up from a stream's leaf is played again
- * when it has a new record. All ways are equally long, and which of two is older is no branch.
+ * A tournament: the streams are the leaves of a binary tree, and of two the one with the older
+ * record goes up. A node keeps the one that lost there, so that only the way up from a stream's
+ * leaf is played again when it has a new record. All ways are equally long, and which of two is
+ * older is no branch.
  *
- * A stream in it is one number, its key: the time of its record in hand since base_ns, and below that, in index_bits,
- * its index among the streams, the lower one being first when times are equal. Times for which there is no room there
- * are far, and all the same. Where it would matter the tournament begins anew, with a base_ns of that time.
+ * A stream in it is one number, its key: the time of its record in hand since base_ns, and below
+ * that, in index_bits, its index among the streams, the lower one being first when times are equal.
+ * Times for which there is no room there are far, and all the same. Where it would matter the
+ * tournament begins anew, with a base_ns of that time.
  */
 struct merge {
-	uint64_t best; /* who won: the stream whose record was returned last */
+	uint64_t best; /* the winner: the stream whose record was returned last */
 	uint64_t runner_up; /* no other stream has a lower key; not more than far */
 	uint64_t *losers; /* nodes 1 to n_leaves - 1; below node i are 2 i and 2 i + 1 */
 	size_t n_leaves; /* 1 << index_bits; leaf i is node n_leaves + i */
@@ -47,8 +49,8 @@ struct merge {
 void merge_init(struct merge *m, struct trace_set *set);
 void merge_release(struct merge *m);
 
-/* For merge_next: m->best has a new record; has none any more. The latter returns false when no stream
- * has. */
+/* For merge_next: m->best has a new record; has none any more. The latter returns false when no
+ * stream has. */
 void merge_replay(struct merge *m);
 bool merge_drop(struct merge *m);
 
@@ -62,11 +64,11 @@ static inline uint64_t merge_key(const struct merge *m, const struct stream *str
 {
 	uint64_t ns = timeline_ns(&stream->trace->timeline, stream->reader.time);
 
-	return least(ns - m->base_ns, m->far_since_ns) << m->index_bits | index;
+	return min_u64(ns - m->base_ns, m->far_since_ns) << m->index_bits | index;
 }
 
-/* The best stream has its next record in hand. As long as one stream's records are older than all others', it stays
- * the best. */
+/* The best stream has its next record in hand. As long as one stream's records are older than all
+ * others', it stays the best. */
 static inline void merge_go_on(struct merge *m)
 {
 	m->best = merge_key(m, m->top, merge_index(m, m->best));
@@ -75,8 +77,8 @@ static inline void merge_go_on(struct merge *m)
 }
 
 /*
- * For who is about to be busy with the record that was returned last, which stays valid: finds the next one, if
- * that is no more than a step, so that the processor need not wait for it then.
+ * For work with the record that was returned last, which stays valid: finds the next one, if that
+ * is no more than a step, so that the processor need not wait for it then.
  */
 static inline void merge_look_ahead(struct merge *m)
 {

@@ -1,6 +1,6 @@
 /*
  * analyzer/trace/metadata.c: reads a trace's metadata file. Called once for each trace, when it is
- * opened. The text is somebody else's: it may be damaged, foreign or of another version.
+ * opened. The text is not trusted: it may be damaged, foreign or of another version.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -356,22 +356,22 @@ static int check(const struct metadata *m, const char *path)
 	int64_t version = metadata_number(m, "trace_version", said ? 0 : SPY_TRACE_VERSION);
 
 	if (!tracer) {
-		complain("%s: names no tracer: cut off, or another tool's", path);
+		warn("%s: names no tracer: cut off, or another tool's", path);
 		return -ENOMSG;
 	}
 	if (strcmp(tracer, "cudaspy")) {
-		complain("%s: a trace of %s, not of cudaspy", path, tracer);
+		warn("%s: a trace of %s, not of cudaspy", path, tracer);
 		return -ENOMSG;
 	}
 	if (version < 1) {
-		complain("%s: trace format '%s': there is none", path, said);
+		warn("%s: trace format '%s': there is none", path, said);
 		return -EPROTO;
 	}
 	if (version > SPY_TRACE_VERSION) {
-		complain("%s: trace format %lld, this cudaspy reads up to %d: use the cudaspy that "
-			 "wrote it (%s)",
-			 path, (long long)version, SPY_TRACE_VERSION,
-			 metadata_text(m, "cudaspy_version") ?: "version unknown");
+		warn("%s: trace format %lld, this cudaspy reads up to %d: use the cudaspy that "
+		     "wrote it (%s)",
+		     path, (long long)version, SPY_TRACE_VERSION,
+		     metadata_text(m, "cudaspy_version") ?: "version unknown");
 		return -EPROTO;
 	}
 	return 0;
@@ -384,11 +384,11 @@ int metadata_parse(struct metadata *m, const char *path, const char *text, size_
 
 	*m = (struct metadata){0};
 	if (!size) {
-		complain("%s: empty", path);
+		warn("%s: empty", path);
 		return -ENOMSG;
 	}
 	if (size < sizeof(signature) - 1 || memcmp(text, signature, sizeof(signature) - 1)) {
-		complain("%s: not CTF 1.8 metadata as cudaspy writes it (byte 0 on)", path);
+		warn("%s: not CTF 1.8 metadata as cudaspy writes it (byte 0 on)", path);
 		return -ENOMSG;
 	}
 	s = xcalloc(1, sizeof(*s));
@@ -410,13 +410,13 @@ static int read_text(const char *path, char **text, size_t *size)
 	*text = NULL;
 	if (!file)
 		return -errno;
-	*size = fstat(fileno(file), &st) ? 0 : least((uint64_t)st.st_size, METADATA_MAX_BYTES);
+	*size = fstat(fileno(file), &st) ? 0 : min_u64((uint64_t)st.st_size, METADATA_MAX_BYTES);
 	*text = xrealloc(NULL, *size + 1, 1);
 	*size = fread(*text, 1, *size, file);
 	err = ferror(file) ? -EIO : 0;
 	fclose(file);
 	if (err)
-		complain("%s: cannot be read", path);
+		warn("%s: cannot be read", path);
 	return err;
 }
 

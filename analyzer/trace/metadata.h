@@ -36,7 +36,7 @@ struct metadata {
 
 /*
  * Reads a metadata file. 0, -ENOENT without a word when there is none, another -errno after a
- * complaint: not a metadata file, another tool's trace, or a later format. metadata_release in all
+ * warning: not a metadata file, another tool's trace, or a later format. metadata_release in all
  * cases.
  */
 int metadata_read(struct metadata *m, const char *path);

@@ -1,6 +1,6 @@
 /*
- * analyzer/trace/model.c: what the records so far have told about the processes. Called by the commands'
- * one loop for each record; looked into by everyone after it.
+ * analyzer/trace/model.c: what the records so far have told about the processes. Called by the
+ * commands' one loop for each record; looked into by everyone after it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* Kernel numbers count up from 1; a larger one is damage. */
 #define KERNELS_MAX (1u << 22)
-#define THREADS_MOST (1u << 18) /* are told apart; all others of a process are one */
+#define THREADS_MOST (1u << 18) /* are distinguished; all others of a process are one */
 #define PYTHON_MAX (1u << 16) /* and of functions of Python's */
 
 /* Results that are answers and no failures: cudaErrorNotReady, CUDA_ERROR_NOT_READY. */
@@ -108,7 +108,7 @@ static struct thread *new_thread(struct model *model, struct process *process)
 
 	thread->process = process;
 	thread->index = (uint32_t)model->n_threads;
-	thread->first_ns = thread->gone_ns = UINT64_MAX;
+	thread->first_ns = thread->exited_ns = UINT64_MAX;
 	model->threads = grow(model->threads, model->n_threads, sizeof(*model->threads));
 	model->threads[model->n_threads++] = thread;
 	return thread;
@@ -154,24 +154,25 @@ struct thread *model_thread(struct model *model, struct process *process, uint32
 
 	if (!thread) {
 		thread = add_thread(model, process, tid);
-		thread->stranger = true; /* until it writes a record of its own */
+		thread->non_cuda = true; /* until it writes a record of its own */
 	}
 	return thread;
 }
 
-/* From here on the slot is the thread's: whoever had it has ended, unless one of his number lives on in another. */
+/* From here on the slot is the thread's: its owner before has ended, unless a thread of that number
+ * is in another slot. */
 static void take_slot(struct model *model, const struct record *record, struct thread *thread)
 {
 	struct thread **owner = &model->owners[record->stream->index], *before = *owner;
 
-	thread->first_ns = least(thread->first_ns, record->ns);
+	thread->first_ns = min_u64(thread->first_ns, record->ns);
 	if (before == thread)
 		return;
 	if (before && !--before->slots)
-		before->gone_ns = record->ns;
-	if (thread->gone_ns != UINT64_MAX)
-		thread->away_ns += record->ns - least(record->ns, thread->gone_ns);
-	thread->gone_ns = UINT64_MAX;
+		before->exited_ns = record->ns;
+	if (thread->exited_ns != UINT64_MAX)
+		thread->away_ns += record->ns - min_u64(record->ns, thread->exited_ns);
+	thread->exited_ns = UINT64_MAX;
 	thread->slots++;
 	*owner = thread;
 }
@@ -184,7 +185,7 @@ struct thread *model_owner(struct model *model, const struct record *record)
 
 	if (!thread)
 		thread = add_thread(model, process, tid);
-	thread->stranger = false;
+	thread->non_cuda = false;
 	if (process->first_ns > record->ns)
 		process->first_ns = record->ns;
 	take_slot(model, record, thread);
@@ -204,7 +205,7 @@ static void apply_thread(struct model *model, struct record *record)
 	record->thread = thread;
 }
 
-static void apply_stranger(struct model *model, struct record *record)
+static void apply_non_cuda_thread(struct model *model, struct record *record)
 {
 	const struct spy_rec_stranger *raw = &record->raw->stranger;
 	struct thread *thread = model_thread(model, record->thread->process, raw->tid);
@@ -249,7 +250,7 @@ struct search {
 	const struct process *process;
 	uint64_t address, ns;
 	const struct module *found; /* of those that fit and had not gone by then */
-	const struct module *gone; /* of those that fit and had */
+	const struct module *unloaded; /* of those that fit and had */
 	uint64_t times; /* they were unloaded */
 };
 
@@ -267,7 +268,7 @@ static bool look_for_loaded(const struct place_of_module *place, void *context)
 	struct search *s = context;
 	const struct module *module = &s->process->modules[place->module];
 
-	if (place->begin == s->address && module->gone_ns == UINT64_MAX &&
+	if (place->begin == s->address && module->unloaded_ns == UINT64_MAX &&
 	    (!s->found || module > s->found))
 		s->found = module;
 	return true;
@@ -282,8 +283,8 @@ static void module_goes(struct process *process, const struct spy_rec_module *ra
 	if (!s.found)
 		return;
 	module = &process->modules[s.found - process->modules];
-	module->gone_ns = ns;
-	place_of(process, module)->gone++;
+	module->unloaded_ns = ns;
+	place_of(process, module)->unloaded++;
 }
 
 void model_place_module(struct process *process, uint32_t number)
@@ -299,7 +300,7 @@ static void apply_module(struct process *process, const struct record *record)
 		.begin = raw->begin,
 		.end = raw->end,
 		.span_end = raw->base + 4096ull * raw->span_pages,
-		.gone_ns = UINT64_MAX,
+		.unloaded_ns = UINT64_MAX,
 	};
 
 	if (raw->gone) {
@@ -473,7 +474,7 @@ void model_apply_other(struct model *model, struct record *record)
 		apply_count(model, record);
 		break;
 	case SPY_EV_STRANGER:
-		apply_stranger(model, record);
+		apply_non_cuda_thread(model, record);
 		break;
 	case SPY_EV_KERNEL:
 		apply_kernel(process, &record->raw->kernel, record_text(record->raw, 0));
@@ -556,12 +557,12 @@ static bool look_for_code(const struct place_of_module *place, void *context)
 
 	if (s->address < place->begin || s->address >= place->end)
 		return true;
-	s->times += place->gone;
+	s->times += place->unloaded;
 	/* Objects are noticed after they were loaded: a beginning may be late. */
-	if (s->ns <= module->gone_ns && (!s->found || module > s->found))
+	if (s->ns <= module->unloaded_ns && (!s->found || module > s->found))
 		s->found = module;
-	else if (s->ns > module->gone_ns && (!s->gone || module > s->gone))
-		s->gone = module;
+	else if (s->ns > module->unloaded_ns && (!s->unloaded || module > s->unloaded))
+		s->unloaded = module;
 	return true;
 }
 
@@ -578,7 +579,7 @@ const struct module *model_module(const struct process *process, uint64_t addres
 	struct search s = {.process = process, .address = address, .ns = ns};
 
 	places_at(&process->places, address, look_for_code, &s);
-	return s.found ? s.found : s.gone;
+	return s.found ? s.found : s.unloaded;
 }
 
 static bool look_for_data(const struct place_of_module *place, void *context)
@@ -586,8 +587,8 @@ static bool look_for_data(const struct place_of_module *place, void *context)
 	struct search *s = context;
 	const struct module *module = &s->process->modules[place->module];
 
-	if (s->address >= place->base && s->address < place->span_end && s->ns <= module->gone_ns &&
-	    (!s->found || module > s->found))
+	if (s->address >= place->base && s->address < place->span_end &&
+	    s->ns <= module->unloaded_ns && (!s->found || module > s->found))
 		s->found = module;
 	return true;
 }

@@ -61,14 +61,15 @@ struct thread {
 	struct stack *stack; /* the youngest; NULL: none */
 	uint32_t tid; /* 0: the stream did not say */
 	uint32_t index; /* among all threads of the model */
-	/* Its first record, and when its slot was another's, for it had ended: UINT64_MAX: nobody needed the slot. */
-	uint64_t first_ns, gone_ns;
-	/* The system may give its number to a thread of the same name: so it may be in several slots, and have been
-	 * in none for so long. */
+	/* Its first record, and when its slot was another's, for it had ended: UINT64_MAX: the slot
+	 * was not needed again. */
+	uint64_t first_ns, exited_ns;
+	/* The system may give its number to a thread of the same name: so it may be in several
+	 * slots, and have been in none for so long. */
 	uint32_t slots;
 	uint64_t away_ns;
 	char name[16];
-	bool stranger; /* makes no calls: a thread of the driver, or one that we cannot see */
+	bool non_cuda; /* makes no calls: a thread of the driver, or one that we cannot see */
 	bool many; /* stands for threads of its process that are not told apart */
 	uint64_t key; /* process and tid, for model_find_thread */
 	UT_hash_handle hh;
@@ -78,7 +79,7 @@ struct thread {
 struct module {
 	uint64_t base, begin, end; /* as in spy_rec_module */
 	uint64_t span_end; /* of all its segments; base: unknown */
-	uint64_t gone_ns; /* UINT64_MAX: never */
+	uint64_t unloaded_ns; /* UINT64_MAX: never */
 	char *build_id; /* hex; may be empty */
 	char *path;
 };
@@ -121,12 +122,13 @@ struct process {
 	struct mps mps_before, mps; /* before cuInit, if there was a control pipe; after it */
 	uint64_t init_ns; /* if there is mps_before: the end of the last cuInit before mps */
 	struct note *notes; /* by text, in the order they came up */
-	/* By number; hashed, for one record may name any number. What is known stays where it is. */
+	/* By number; hashed, for one record may name any number. What is known stays where it
+	 * is. */
 	struct kernel_name *kernels;
 	struct python_code *python;
 	struct stack **stacks; /* in the order of their records */
 	size_t n_stacks;
-	struct thread *many; /* NULL: nobody asked for it */
+	struct thread *many; /* NULL: not asked for yet */
 	uint64_t first_ns, last_ns; /* of its records; first_ns > last_ns: none */
 	uint64_t records;
 };
@@ -138,7 +140,7 @@ struct model {
 	struct thread **threads;
 	size_t n_threads;
 	struct thread *by_tid; /* the youngest of each number */
-	struct thread **owners; /* of the set's streams: who writes to it now; NULL: nobody yet */
+	struct thread **owners; /* of the set's streams: the writer now; NULL: none yet */
 	uint64_t first_ns, last_ns; /* of all records */
 	uint64_t records;
 	size_t n_stacks; /* of all processes */
@@ -161,8 +163,9 @@ void model_see_init(struct model *model, const struct record *record);
 uint32_t model_gone(const struct process *process, uint64_t address);
 
 /*
- * How long a call of the record's took. A thread makes one call at a time: whatever a record claims, one of depth 0 began
- * after the one before it, so that what a thread's calls took together is no more than the time there was.
+ * How long a call of the record's took. A thread makes one call at a time: whatever a record
+ * claims, one of depth 0 began after the one before it, so that what a thread's calls took together
+ * is no more than the time there was.
  */
 static inline uint64_t model_duration_ns(const struct record *record)
 {
@@ -171,10 +174,10 @@ static inline uint64_t model_duration_ns(const struct record *record)
 
 	if (record->raw->call_head.depth)
 		return ns;
-	return least(ns, record->ns - least(stream->called_ns, record->ns));
+	return min_u64(ns, record->ns - min_u64(stream->called_ns, record->ns));
 }
 
-/* Takes a record in, in time order, and fills in who and what it speaks of. */
+/* Takes a record in, in time order, and fills in the thread and what it speaks of. */
 static inline void model_apply(struct model *model, struct record *record)
 {
 	struct stream *stream = record->stream;
@@ -197,13 +200,14 @@ static inline void model_apply(struct model *model, struct record *record)
 	}
 }
 
-/* The thread of that number, whom somebody else speaks of; made if it is new. */
+/* The thread of that number, named by another thread's record; made if it is new. */
 struct thread *model_thread(struct model *model, struct process *process, uint32_t tid);
 
 /* Forgets all stacks that are not marked as kept, and takes the marks off the others. */
 void model_forget_stacks(struct model *model);
 
-/* One that stands for several of the process, where they are too many to tell apart; it has no number, nor calls. */
+/* One that stands for several of the process, where they are too many to tell apart; it has no
+ * number, nor calls. */
 struct thread *model_many(struct model *model, struct process *process);
 
 /* After the last record: sums up. */
@@ -238,9 +242,9 @@ const struct module *model_module_of_data(const struct process *process, uint64_
 const char *model_kernel(const struct process *process, uint32_t kernel);
 
 /*
- * The MPS server that a process had to wait for in cuInit, because it worked for another user: the one
- * it found before; or, if there was none yet, that of another user's process which became a client of
- * the same daemon meanwhile. Known once cuInit has returned. NULL: it waited for none.
+ * The MPS server that a process had to wait for in cuInit, because it worked for another user: the
+ * one it found before; or, if there was none yet, that of another user's process which became a
+ * client of the same daemon meanwhile. Known once cuInit has returned. NULL: it waited for none.
  */
 const struct mps *model_mps_in_the_way(const struct model *model, const struct process *process);
 

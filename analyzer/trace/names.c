@@ -1,6 +1,6 @@
 /*
- * analyzer/trace/names.c: names of the small enums of trace_format.h, and of results. Called by dump, report and
- * detectors.
+ * analyzer/trace/names.c: names of the small enums of trace_format.h, and of results. Called by
+ * dump, report and detectors.
  */
 #include <stdio.h>
 #include "names.h"

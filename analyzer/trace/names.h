@@ -1,6 +1,6 @@
 /*
- * analyzer/trace/names.h: names of the small enums of trace_format.h. A value without a name is shown as
- * "#9", in one of a few buffers used in turn.
+ * analyzer/trace/names.h: names of the small enums of trace_format.h. A value without a name is
+ * shown as "#9", in one of a few buffers used in turn.
  */
 #ifndef CUDASPY_NAMES_H
 #define CUDASPY_NAMES_H

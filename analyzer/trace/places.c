@@ -1,10 +1,11 @@
 /*
- * analyzer/trace/places.c: which objects have an address. Called by the model for each object that is loaded or
- * unloaded, and for each address that somebody asks for.
+ * analyzer/trace/places.c: which objects have an address. Called by the model for each object that
+ * is loaded or unloaded, and for each address that is looked up.
  *
- * Memory is cut into cells at several levels, each level's sixteen times as large as those of the one below. A place is
- * noted in the cells of the lowest level at which two of them hold it. So an address is asked for in one cell of
- * each level, in which no more than some sixteen places lie side by side.
+ * Memory is cut into cells at several levels, each level's sixteen times as large as those of the
+ * one below. A place is noted in the cells of the lowest level at which two of them hold it. So an
+ * address is asked for in one cell of each level, in which no more than some sixteen places lie
+ * side by side.
  */
 #include <stdlib.h>
 #include "base/hash.h"
@@ -15,7 +16,8 @@
 #define LEVELS 13
 #define CELLS_FIRST 64
 
-/* So many places of a cell are remembered, the youngest: more would have to lie across each other. */
+/* So many places of a cell are remembered, the youngest: more would have to lie across each
+ * other. */
 #define CELL_MOST 64
 
 struct place_cell {
@@ -87,7 +89,7 @@ static void note(struct places *places, uint64_t key, uint32_t number)
 
 static uint64_t first_of(const struct place_of_module *place)
 {
-	return least(place->base, place->begin);
+	return min_u64(place->base, place->begin);
 }
 
 /* The last address of it. */
@@ -122,7 +124,7 @@ struct place_of_module *places_get(struct places *places, const struct place_of_
 	const struct place_cell *cell = places->n_cells ? find_cell(places, first) : NULL;
 	uint32_t i;
 
-	for (i = cell ? (uint32_t)least(cell->n, CELL_MOST) : 0; i--;)
+	for (i = cell ? (uint32_t)min_u64(cell->n, CELL_MOST) : 0; i--;)
 		if (is_there(&places->all[cell->numbers[i]], like))
 			return &places->all[cell->numbers[i]];
 	places->all = grow(places->all, places->n, sizeof(*places->all));
@@ -133,7 +135,7 @@ struct place_of_module *places_get(struct places *places, const struct place_of_
 	return &places->all[places->n++];
 }
 
-void places_at(const struct places *places, uint64_t address, place_fn *see, void *context)
+void places_at(const struct places *places, uint64_t address, place_fn *found_at, void *context)
 {
 	unsigned int level;
 	uint32_t i;
@@ -141,8 +143,8 @@ void places_at(const struct places *places, uint64_t address, place_fn *see, voi
 	for (level = 0; level < LEVELS && places->n_cells; level++) {
 		const struct place_cell *cell = find_cell(places, key_of(level, address));
 
-		for (i = (uint32_t)least(cell->n, CELL_MOST); i--;)
-			if (!see(&places->all[cell->numbers[i]], context))
+		for (i = (uint32_t)min_u64(cell->n, CELL_MOST); i--;)
+			if (!found_at(&places->all[cell->numbers[i]], context))
 				return;
 	}
 }

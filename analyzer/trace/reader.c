@@ -1,6 +1,6 @@
 /*
- * analyzer/trace/reader.c: the records of one stream, in the order they were written. Called by merge.
- * Everything here may be damaged, cut off, foreign or hostile.
+ * analyzer/trace/reader.c: the records of one stream, in the order they were written. Called by
+ * merge. Everything here may be damaged, cut off, foreign or hostile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -106,8 +106,8 @@ static uint64_t offset(const struct reader *r)
 static void unreadable(struct reader *r, uint64_t off, uint64_t bytes, const char *what)
 {
 	if (!r->quiet)
-		complain("%s: offset %llu: %s; %llu bytes skipped", path(r),
-			 (unsigned long long)off, what, (unsigned long long)bytes);
+		warn("%s: offset %llu: %s; %llu bytes skipped", path(r), (unsigned long long)off,
+		     what, (unsigned long long)bytes);
 	r->losses.unreadable_bytes = add_capped(r->losses.unreadable_bytes, bytes);
 }
 
@@ -161,8 +161,8 @@ static bool fill(struct reader *r, uint64_t off)
 	got = read_file(r, r->buffer + kept, r->buffer_bytes - kept, off + kept);
 	if (got < 0) {
 		if (!r->quiet)
-			complain("%s: offset %llu: %s", path(r), (unsigned long long)off,
-				 strerror(errno));
+			warn("%s: offset %llu: %s", path(r), (unsigned long long)off,
+			     strerror(errno));
 		got = 0;
 	}
 	r->buffer_off = off;
@@ -173,7 +173,7 @@ static bool fill(struct reader *r, uint64_t off)
 static bool cannot_open(struct reader *r, const char *why)
 {
 	if (!r->quiet)
-		complain("%s: %s", path(r), why);
+		warn("%s: %s", path(r), why);
 	r->losses.unreadable_files++;
 	return false;
 }
@@ -333,8 +333,8 @@ void reader_add_copy_of_tail(struct reader *r, const char *path)
 
 /* ---- from packet to packet ------------------------------------------------------------------- */
 
-/* With a size bound packets are files of their own, and the oldest ones are deleted. Without one such a file follows
- * where somebody has truncated or removed the one before. */
+/* With a size bound packets are files of their own, and the oldest ones are deleted. Without one
+ * such a file follows where the one before was truncated or removed. */
 static bool is_bounded(const struct reader *r)
 {
 	return r->files[0].number != READER_FILE_PLAIN && !r->unbounded;
@@ -439,8 +439,9 @@ static bool read_header(struct reader *r, struct spy_packet *p)
 
 /* Enters the next packet of the file. */
 /*
- * A packet's header has the time of its last record. What claims to be a second or more later is damaged, and
- * would make the whole report wrong. A header that contradicts itself is believed nothing of.
+ * A packet's header has the time of its last record. What claims to be a second or more later is
+ * damaged, and would make the whole report wrong. A header that contradicts itself is believed
+ * nothing of.
  */
 #define TIME_SLACK ((uint64_t)1 << 32) /* cycles */
 
@@ -450,7 +451,7 @@ static void limit_times(struct reader *r, const struct spy_packet *p)
 
 	r->time_most = r->time_end;
 	if (p->time_end >= p->time_begin && last < UINT64_MAX - TIME_SLACK)
-		r->time_most = least(r->time_end, last + TIME_SLACK);
+		r->time_most = min_u64(r->time_end, last + TIME_SLACK);
 }
 
 static bool next_packet(struct reader *r)

@@ -62,8 +62,8 @@ static inline bool record_is_call(const union spy_any *record)
 }
 
 /*
- * What every call is asked for, taken from the words of its record (trace_format.h): gcc reads a field of 48
- * bits in a packed struct byte by byte.
+ * What every call is asked for, taken from the words of its record (trace_format.h): gcc reads a
+ * field of 48 bits in a packed struct byte by byte.
  */
 static inline uint64_t record_word(const union spy_any *raw, size_t offset)
 {
@@ -83,12 +83,12 @@ static inline uint64_t record_time(const union spy_any *raw)
 /* Cycles; of a call's record in its long form. No call is longer than the clock has run. */
 static inline uint64_t record_duration(const union spy_any *raw)
 {
-	return least(record_word(raw, sizeof(struct spy_rec_head) - 8) & RECORD_48_BITS,
-		     record_time(raw));
+	return min_u64(record_word(raw, sizeof(struct spy_rec_head) - 8) & RECORD_48_BITS,
+		       record_time(raw));
 }
 
 /* Return address of a call; 0: the record does not say. */
-static inline uint64_t record_caller(const union spy_any *raw)
+static inline uint64_t record_return_address(const union spy_any *raw)
 {
 	if (raw->other.event == SPY_EV_NESTED || !record_is_call(raw))
 		return 0;
@@ -137,16 +137,16 @@ struct reader_losses {
 struct reader_file {
 	char *path;
 	uint64_t number; /* K of stream_NNNN_K + 1, or one of the above: their order */
-	/* What was in it when it was added, if it is the tail of a process that may still write; NULL:
-	 * read the file. Owned. */
+	/* What was in it when it was added, if it is the tail of a process that may still write;
+	 * NULL: read the file. Owned. */
 	uint8_t *copy;
 	size_t copy_bytes;
 };
 
 /* What each record needs comes first: with many streams it has to be fetched each time. */
 struct reader {
-	/* the record, valid after reader_next returned true, until it is called again; the short form
-	 * of a nested call comes as the long one */
+	/* the record, valid after reader_next returned true, until it is called again; the short
+	 * form of a nested call comes as the long one */
 	const union spy_any *record;
 	uint64_t time; /* cycles; never less than the record's before */
 	uint64_t time_most; /* of a record of this packet that is not damaged; not less than time */
@@ -201,14 +201,14 @@ void reader_release(struct reader *r);
 /* Bytes of all its files, now, or of what is in hand of a tail. */
 uint64_t reader_bytes(const struct reader *r);
 
-/* Back to before the first record, as if nothing had been read yet: losses and counts are zero. What
- * is in hand of a tail that is still written stays what it was. */
+/* Back to before the first record, as if nothing had been read yet: losses and counts are zero.
+ * What is in hand of a tail that is still written stays what it was. */
 void reader_rewind(struct reader *r);
 
 /*
- * After reader_next: passes over the rest of the packet and n - 1 packets behind it, as far as they lie in the same file
- * and are not damaged. For a reading that need not see everything and is rewound: what was passed over is not counted,
- * nor looked at. Returns how many bytes.
+ * After reader_next: passes over the rest of the packet and n - 1 packets behind it, as far as they
+ * lie in the same file and are not damaged. For a reading that need not see everything and is
+ * rewound: what was passed over is not counted, nor looked at. Returns how many bytes.
  */
 uint64_t reader_pass(struct reader *r, unsigned int n);
 
@@ -263,8 +263,8 @@ static inline bool reader_step_to(struct reader *r, const uint8_t *at)
 	return true;
 }
 
-/* To the next record, if that is no more than a step: it is one of a call, and lies in the buffer, which stays as it
- * is. False: it has to be looked for, and nothing has changed. */
+/* To the next record, if that is no more than a step: it is one of a call, and lies in the buffer,
+ * which stays as it is. False: it has to be looked for, and nothing has changed. */
 static inline bool reader_step(struct reader *r)
 {
 	return reader_step_to(r, r->at + r->size);
@@ -277,9 +277,10 @@ static inline bool reader_next(struct reader *r)
 }
 
 /*
- * The next record, if it is one of a call inside another one that already told the details, and lies right
- * behind the record in hand; both forms. NULL: it is another one, or has to be looked for. For who counts such
- * calls in a row: reader_take passes over it, and the record in hand stays what it is.
+ * The next record, if it is one of a call inside another one that already told the details, and
+ * lies right behind the record in hand; both forms. NULL: it is another one, or has to be looked
+ * for. For counting such calls in a row: reader_take passes over it, and the record in hand stays
+ * what it is.
  */
 static inline const union spy_any *reader_peek_nested(const struct reader *r)
 {
@@ -301,7 +302,7 @@ static inline void reader_take(struct reader *r, const union spy_any *record)
 	r->records++;
 }
 
-/* reader_next for who has no use for calls inside of other calls: passes over nearly all of them, and
+/* reader_next where calls inside of other calls are not needed: passes over nearly all of them, and
  * neither counts nor checks those. */
 static inline bool reader_next_outer(struct reader *r)
 {

@@ -102,7 +102,7 @@ static void find_streams(struct trace_set *set, struct trace *trace)
 	DIR *dir = opendir(trace->dir);
 
 	if (!dir) {
-		complain("%s: %s", trace->dir, strerror(errno));
+		warn("%s: %s", trace->dir, strerror(errno));
 		return;
 	}
 	find_files(set, trace, dir, true);
@@ -131,8 +131,8 @@ static void map_functions(struct trace_set *set, struct trace *trace)
 	metadata_forget_functions(m);
 }
 
-/* Most traces number functions as this version does: then a thousand names need neither be looked up nor kept until all
- * traces are in order. */
+/* Most traces number functions as this version does: then a thousand names need neither be looked
+ * up nor kept until all traces are in order. */
 static void map_known_functions(struct trace_set *set, struct trace *trace)
 {
 	const struct metadata *m = &trace->metadata;
@@ -166,25 +166,27 @@ static void check_events(const struct trace *trace)
 		const char *name = trace->metadata.events[i];
 
 		if (name && (i >= SPY_EV_COUNT_ALL || strcmp(name, record_layouts[i].name)))
-			complain("%s/metadata: record type %zu is '%s', which this cudaspy does "
-				 "not know",
-				 trace->dir, i, name);
+			warn("%s/metadata: record type %zu is '%s', which this cudaspy does "
+			     "not know",
+			     trace->dir, i, name);
 	}
 }
 
-/* No processor's counter is slower or faster. Damage may say anything: 1 Hz would make years of each cycle. */
+/* No processor's counter is slower or faster. Damage may say anything: 1 Hz would make years of
+ * each cycle. */
 #define FREQUENCY_LEAST 1000000
 #define FREQUENCY_MOST 100000000000ull
 
-/* Times since the epoch, and since a counter was 0, are less: some 146 years. So are sums of both, in 63 bits. */
+/* Times since the epoch, and since a counter was 0, are less: some 146 years. So are sums of both,
+ * in 63 bits. */
 #define TIME_MOST_NS ((uint64_t)1 << 62)
 
 static void check_frequency(const struct trace *trace, const char *file, uint64_t *frequency)
 {
 	if (!*frequency || (*frequency >= FREQUENCY_LEAST && *frequency <= FREQUENCY_MOST))
 		return;
-	complain("%s/%s: a clock of %llu Hz: not believed", trace->dir, file,
-		 (unsigned long long)*frequency);
+	warn("%s/%s: a clock of %llu Hz: not believed", trace->dir, file,
+	     (unsigned long long)*frequency);
 	*frequency = 0;
 }
 
@@ -210,8 +212,8 @@ static void set_zero(struct trace *trace)
 			return;
 		}
 	}
-	complain("%s/metadata: a clock that began %llu s and %llu cycles after 1970: not believed",
-		 trace->dir, (unsigned long long)m->offset_s, (unsigned long long)m->offset_cycles);
+	warn("%s/metadata: a clock that began %llu s and %llu cycles after 1970: not believed",
+	     trace->dir, (unsigned long long)m->offset_s, (unsigned long long)m->offset_cycles);
 }
 
 static void set_timeline(struct trace *trace)
@@ -225,7 +227,7 @@ static void set_timeline(struct trace *trace)
 	frequency = m->frequency ? m->frequency : trace->board.head.frequency;
 
 	if (!frequency) {
-		complain("%s: the clock's frequency is unknown: times are cycles", trace->dir);
+		warn("%s: the clock's frequency is unknown: times are cycles", trace->dir);
 		frequency = 1000000000;
 	}
 	/* Rounded up, so that a whole number of nanoseconds comes out as that and not one less. */
@@ -302,7 +304,7 @@ static void set_names(struct trace *trace)
 	trace->pid = pid_of(&trace->metadata);
 	if (!trace->pid && trace->board.present)
 		trace->pid = trace->board.head.pid;
-	trace->program = xstrdup(program ? last_part(program) : "?");
+	trace->program = xstrdup(program ? path_basename(program) : "?");
 	if (!program)
 		names_from_directory(trace);
 }
@@ -390,19 +392,20 @@ static bool read_board(struct trace *trace, int err)
 	    (err != -ENOENT && !trace->board.present && !holds_streams(trace->dir)))
 		return false;
 	metadata_release(&trace->metadata);
-	complain("%s/metadata: %s: functions are named as this version numbers them", trace->dir,
-		 err == -ENOENT ? "missing" : "of no use");
+	warn("%s/metadata: %s: functions are named as this version numbers them", trace->dir,
+	     err == -ENOENT ? "missing" : "of no use");
 	return true;
 }
 
-/* One of the names that `cudaspy run` gives: those of people may stand there with other characters. */
+/* One of the names that `cudaspy run` gives: those of people may stand there with other
+ * characters. */
 static bool is_given(const char *run)
 {
 	return !run[strspn(run, "0123456789abcdef")];
 }
 
-/* Does its metadata hold that run's name at all? What others have left there, damaged perhaps, is not
- * complained about in the report of a run. */
+/* Does its metadata hold that run's name at all? What others have left there, damaged perhaps, is
+ * not complained about in the report of a run. */
 static bool mentions(const char *dir, const char *run)
 {
 	char *path = xasprintf("%s/metadata", dir), *text = NULL;
@@ -412,7 +415,7 @@ static bool mentions(const char *dir, const char *run)
 	bool yes;
 
 	if (fd >= 0 && !fstat(fd, &st)) {
-		st.st_size = (off_t)least((uint64_t)st.st_size, METADATA_MAX_BYTES);
+		st.st_size = (off_t)min_u64((uint64_t)st.st_size, METADATA_MAX_BYTES);
 		text = xrealloc(NULL, (size_t)st.st_size + 1, 1);
 		n = read(fd, text, (size_t)st.st_size);
 	}
@@ -524,7 +527,7 @@ static bool is_locked_trace(struct trace_set *set, const char *dir)
 
 	if (!err)
 		return false;
-	complain("%s: %s", dir, strerror(err));
+	warn("%s: %s", dir, strerror(err));
 	set->unreadable++;
 	return true;
 }
@@ -534,14 +537,15 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* Traces directly below a directory. Returns how many there are, readable or not; -1 after a message. */
+/* Traces directly below a directory. Returns how many there are, readable or not; -1 after a
+ * message. */
 static int add_children(struct trace_set *set, const char *dir, const struct trace_filter *filter)
 {
 	struct dirent **entries;
 	int i, found = 0, n = scandir(dir, &entries, is_visible, alphasort);
 
 	if (n < 0) {
-		complain("%s: %s", dir, strerror(errno));
+		warn("%s: %s", dir, strerror(errno));
 		return -1;
 	}
 	for (i = 0; i < n; i++) {
@@ -684,18 +688,19 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 	int found;
 
 	if (stat(dir, &st)) {
-		complain("%s: %s", dir, strerror(errno));
+		warn("%s: %s", dir, strerror(errno));
 		return false;
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		complain("%s: not a directory", dir);
+		warn("%s: not a directory", dir);
 		return false;
 	}
 	if (is_open(set, dir))
 		return true;
 	if (looks_like_trace(dir)) {
 		add_trace(set, dir, filter);
-		/* A file of such a name may lie beside traces: then it is none that cannot be read. */
+		/* A file of such a name may lie beside traces: then it is none that cannot be
+		 * read. */
 		unreadable = set->unreadable - unreadable;
 		if (set->n_traces == before && add_children(set, dir, filter) > 0)
 			set->unreadable -= unreadable;
@@ -705,7 +710,7 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 	if (!found && !(filter && filter->run)) {
 		int err = locked_out(dir);
 
-		complain("%s: %s", dir, err ? strerror(err) : "no trace here");
+		warn("%s: %s", dir, err ? strerror(err) : "no trace here");
 		return false;
 	}
 	return found >= 0;

@@ -83,7 +83,7 @@ struct trace_set {
 	struct trace *by_folder;
 	struct stream **streams; /* in the order of traces, then slots */
 	size_t n_streams;
-	struct host *hosts; /* in the order of their first traces; those nobody knows last */
+	struct host *hosts; /* in the order of their first traces; unknown ones last */
 	size_t n_hosts;
 	struct functions functions;
 	struct cuda_settings cuda; /* of one of the traces at least */
@@ -98,9 +98,9 @@ struct trace_filter {
 };
 
 /*
- * Opens all traces in `dirs`, in the current directory if n_dirs is 0. Returns 0 if there is one that
- * can be read, -ENOENT if there are none, after complaints about each directory that was named and
- * holds none. trace_set_release in all cases.
+ * Opens all traces in `dirs`, in the current directory if n_dirs is 0. Returns 0 if there is one
+ * that can be read, -ENOENT if there are none, after warnings about each directory that was named
+ * and holds none. trace_set_release in all cases.
  */
 int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs,
 		   const struct trace_filter *filter);

@@ -29,9 +29,9 @@ jq -e '(.waits.not_running_ns > 0.02 * .waits.total_ns) as $crowded |
 	.summary.lost_records == 0 and
 	(0.01 * .waits.total_ns) as $much |
 	([.blame[] | select(.waited_ns > $much)] | length) == 0 and
-	([.victims[] | select(.lost_ns > $much and (.what | test("got no CPU") | not))] | length) == 0' \
+	([.worst_calls[] | select(.lost_ns > $much and (.what | test("got no CPU") | not))] | length) == 0' \
 	report.json >/dev/null ||
-	fail "the report says $(jq -c '.waits, .summary.lost_records, .findings, .blame[:2], .victims' report.json)"
+	fail "the report says $(jq -c '.waits, .summary.lost_records, .findings, .blame[:2], .worst_calls' report.json)"
 
 "$tool" info --format=json "$(the_trace)" >info.json || fail "no information"
 expect "GPUs: name, capability, memory, where" \

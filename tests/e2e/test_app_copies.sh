@@ -52,7 +52,7 @@ told() {
 # holds WHAT FILTER
 holds() {
 	jq -e "$2" report.json >/dev/null ||
-		fail "not so: $1: $(jq -c '.waits, .root_blame[:4], .victims[:3]' report.json)"
+		fail "not so: $1: $(jq -c '.waits, .root_blame[:4], .worst_calls[:3]' report.json)"
 }
 
 told pageable
@@ -63,7 +63,7 @@ holds "three threads wait, and at the root there is the copy that waits for the 
 	  ($rows | map(.waited_ns) | add) > 0.8 * .waits.lock_ns'
 holds "the wait for the GPU inside a copy is a hidden one" '.waits.gpu_hidden_ns > 300e6'
 holds "the worst calls are copies to pageable memory" '
-	.victims[0] | .function == "cudaMemcpyAsync" and (.what | test("pageable memory|held by"))'
+	.worst_calls[0] | .function == "cudaMemcpyAsync" and (.what | test("pageable memory|held by"))'
 holds "pageable copies back cost most, and are called by this program" '
 	.findings[0] | .id == "pageable-copy" and (.what | test("from device to pageable")) and .count == 8 and .function == "cudaMemcpyAsync"'
 for variant in pageable-sync pinned; do

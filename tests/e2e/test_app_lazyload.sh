@@ -57,10 +57,10 @@ for trigger in small:__cudaLaunchKernel stack:__cudaLaunchKernel malloc:cudaFree
 			.holder > 0 and .holder != .waiter and .waited_ns > $least and .how == "measured") and
 		(.root_blame[0] | .root_function == $call and .cause == "gpu" and .waited_ns > $least) and
 		.blame[0].holder == .root_blame[0].root and
-		([.victims[] | select(.function == $call and .lost_ns > $least)] | length) == 1 and
+		([.worst_calls[] | select(.function == $call and .lost_ns > $least)] | length) == 1 and
 		([.findings[] | select(.id == "same-device-stall" and .own_ns > $least)] | length) == 1' \
 		report.json >/dev/null ||
-		fail "${trigger%:*}: the report says $(jq -c '.blame[0], .root_blame[0], .victims[0]' report.json)"
+		fail "${trigger%:*}: the report says $(jq -c '.blame[0], .root_blame[0], .worst_calls[0]' report.json)"
 done
 recorded none
 expect "nobody waits for a lock if nothing happens" \

@@ -79,7 +79,7 @@ is onelock.json '.waits | .processes_help_ns > .lock_ns * 0.4 and (.processes | 
 is onelock.json '.call_blame[0] | .waiter_function == "cudaLaunchKernel" and .holder_function == "cudaLaunchKernel"'
 is onelock.json '.device_blame[0] | .waiter_device != .holder_device and .how == "measured"'
 is onelock.json '[.locks[0] | .waiters, .holders] == [8, 8]'
-is onelock.json '[.victims[] | select(.function == "cudaLaunchKernel" and .holder > 0)][0] |
+is onelock.json '[.worst_calls[] | select(.function == "cudaLaunchKernel" and .holder > 0)][0] |
 	.device != .holder_device and (.what | test("held by thread"))'
 play onelock 'processes < 1.5' --processes 8
 is onelock.json '.waits | .cross_device_ns == 0 and .lock_ns < .total_ns / 20'

@@ -67,7 +67,7 @@ recorded() {
 # holds NAME WHAT FILTER: what a report must say.
 holds() {
 	jq -e "$3" $1.report >/dev/null ||
-		fail "$1: not so: $2: $(jq -c '.findings, .sharing, .mps_turns, .waits, .blame[:2], .victims[:2]' $1.report)"
+		fail "$1: not so: $2: $(jq -c '.findings, .sharing, .mps_turns, .waits, .blame[:2], .worst_calls[:2]' $1.report)"
 }
 
 recorded slices --mode shared
@@ -110,7 +110,7 @@ if [ "$(id -u)" = 0 ]; then
 		.sharing == [] and (.mps_turns | length) == 1 and
 		(.mps_turns[0] | .user != .server_user and .server_user > 60000 and .waited_ns > 20e6) and
 		(.findings[] | select(.id == "mps-users") | .cost_ns > 20e6 and .processes == 1) and
-		.waits.mps_ns > 20e6 and (.victims[0].what | test("another user.s MPS server"))'
+		.waits.mps_ns > 20e6 and (.worst_calls[0].what | test("another user.s MPS server"))'
 else
 	without "MPS with two users (not root)"
 fi

@@ -27,9 +27,9 @@ expect "depth" "$(jq -c 'map(.depth)' recorded.json)" "[1020,1020]"
 jq -e --argjson blocked "$(jq 'map(.blocked_ms) | add * 1e6' recorded.json)" '
 	.waits.queue_ns > 0.6 * $blocked and .waits.queue_ns + .waits.not_running_ns > 0.95 * $blocked and .waits.lock_ns < 0.02 * $blocked and
 	([.blame[] | select(.waited_ns > 10e6)] | length) == 0 and
-	([.victims[:2][].function] | sort) == ["__cudaLaunchKernel", "cudaMemcpyAsync"] and
-	all(.victims[:2][]; (.what | test("launch queue was full")) and .lock == null)' report.json >/dev/null ||
-	fail "the report says $(jq -c '.waits, .blame[:2], .victims[:3]' report.json)"
+	([.worst_calls[:2][].function] | sort) == ["__cudaLaunchKernel", "cudaMemcpyAsync"] and
+	all(.worst_calls[:2][]; (.what | test("launch queue was full")) and .lock == null)' report.json >/dev/null ||
+	fail "the report says $(jq -c '.waits, .blame[:2], .worst_calls[:3]' report.json)"
 
 # What it must refuse and notice.
 for wrong in "--what nosuch" "--ms 0" "--nosuch" nosuch; do

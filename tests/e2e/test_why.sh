@@ -61,7 +61,7 @@ awk -v n="$number" '/^FINDINGS in its calls/ {at = 1} at == 1 && $1 == n {at = 2
 expect "its thread's finding" "$(jq -c ".findings | map(.id) | index($(jq -c '.findings[0].id' function.json)) != null" holder.json)" true
 why "$lock" >lock.json || fail "why of a lock: $(cat why.err)"
 expect "locks in an answer about one" "$(jq -r '[.locks[].name] | join(" ")' lock.json)" "$lock"
-expect "victims of other locks" "$(jq "[.victims[] | select(.lock and .lock != \"$lock\")] | length" lock.json)" 0
+expect "worst calls of other locks" "$(jq "[.worst_calls[] | select(.lock and .lock != \"$lock\")] | length" lock.json)" 0
 why gpu0 >gpu.json || fail "why of a GPU: $(cat why.err)"
 [ "$(jq '.findings | length' gpu.json)" -ge 1 ] || fail "no finding on GPU 0"
 [[ $(jq -r .why.subject lock.json) == "lock $lock, "[^\(]* ]] || fail "which lock? $(jq -c .why lock.json)"
@@ -88,7 +88,7 @@ inner=$("$tool" report --format=json --nested "$(the_trace)" |
 called "$inner"
 grep -q 'only inside other calls' called.txt || fail "why of $inner: $(cat called.txt)"
 called "$(jq -r '[.calls[].function] - [.blame[] | .waiter_function, .holder_function] | .[0]' report.json)"
-grep -q 'waited for no lock that others held held up nobody' called.txt || fail "$(cat called.txt)"
+grep -q 'waited for no lock that others held held up no thread' called.txt || fail "$(cat called.txt)"
 why cudaGraphicsUnregisterResource >/dev/null && fail "why of a function that nobody called"
 grep -q 'was never called' why.err || fail "why of a function that nobody called says: $(cat why.err)"
 

@@ -219,7 +219,7 @@ static inline const char *check_blame(const json_t *root)
 		CHECK(no_more("a lock's waiters", number_at(row, "waiters"),
 			      number_at(row, "waits")));
 	}
-	json_array_foreach(json_object_get(root, "victims"), i, row)
+	json_array_foreach(json_object_get(root, "worst_calls"), i, row)
 	{
 		CHECK(no_more("a victim's loss", number_at(row, "lost_ns"),
 			      number_at(row, "duration_ns")));
@@ -261,7 +261,7 @@ static inline const char *check_report(const json_t *root)
 {
 	const char *schema = json_string_value(json_object_get(root, "schema"));
 
-	if (!schema || strcmp(schema, "cudaspy-report-1") != 0)
+	if (!schema || strcmp(schema, "cudaspy-report-2") != 0)
 		return wrong("schema is '%s'", schema ?: "none");
 	CHECK(none_negative(root, "", ""));
 	CHECK(check_calls(root));

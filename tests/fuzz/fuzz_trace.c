@@ -241,13 +241,13 @@ static void make_plain_trace(void)
 /* What is refused is refused with a word that says what is wrong with it. */
 static void must_say_why(const char *what, int err, unsigned int complaints)
 {
-	if (err && complain_count() == complaints)
+	if (err && warnings_count() == complaints)
 		must_be_right(what, wrong("refused without a word"));
 }
 
 static void read_option_file(const struct file_option *option, const uint8_t *data, size_t size)
 {
-	unsigned int complaints = complain_count();
+	unsigned int complaints = warnings_count();
 	char path[TB_PARENT_MAX + 8];
 	const char *dirs[] = {parent};
 	const char *suppress = path;
@@ -400,7 +400,7 @@ static size_t make_input(uint8_t *data, char **files, int n_files)
 		else if (by_chance(2))
 			memmove(data + i, data + i + 1, --size - i);
 		else
-			memmove(data + i, data + from, least(size - (i > from ? i : from), 32));
+			memmove(data + i, data + from, min_u64(size - (i > from ? i : from), 32));
 	}
 	return size;
 }

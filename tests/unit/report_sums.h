@@ -96,21 +96,24 @@ static inline void rs_check_worst(const json_t *root, const json_t *row)
 }
 
 /* A call that is shown as one that lost much, and as a finding's worst, took as long in both. */
-static inline void rs_check_victim(const json_t *root, const json_t *victim)
+static inline void rs_check_worst_call(const json_t *root, const json_t *worst_call)
 {
-	const json_t *calls = rs_row(root, "calls", "function", rs_text(victim, "function")), *row;
+	const json_t *calls = rs_row(root, "calls", "function", rs_text(worst_call, "function")),
+		     *row;
 	size_t i;
 
-	RS_HOLDS(victim, calls && rs_number(victim, "duration_ns") <= rs_number(calls, "max_ns"));
-	RS_HOLDS(victim, rs_number(victim, "lost_ns") <= rs_number(victim, "duration_ns"));
+	RS_HOLDS(worst_call,
+		 calls && rs_number(worst_call, "duration_ns") <= rs_number(calls, "max_ns"));
+	RS_HOLDS(worst_call,
+		 rs_number(worst_call, "lost_ns") <= rs_number(worst_call, "duration_ns"));
 	json_array_foreach(json_object_get(root, "findings"), i, row)
 	{
 		if (rs_known(row, "total_ns") &&
-		    rs_is(row, "function", rs_text(victim, "function")) &&
-		    rs_number(row, "worst_thread") == rs_number(victim, "thread") &&
-		    rs_number(row, "worst_at_ns") == rs_number(victim, "at_ns"))
-			RS_HOLDS(row,
-				 rs_number(row, "worst_ns") == rs_number(victim, "duration_ns"));
+		    rs_is(row, "function", rs_text(worst_call, "function")) &&
+		    rs_number(row, "worst_thread") == rs_number(worst_call, "thread") &&
+		    rs_number(row, "worst_at_ns") == rs_number(worst_call, "at_ns"))
+			RS_HOLDS(row, rs_number(row, "worst_ns") ==
+					      rs_number(worst_call, "duration_ns"));
 	}
 }
 
@@ -192,7 +195,8 @@ static inline void report_agrees(const json_t *root)
 		rs_check_costs(row);
 		rs_check_worst(root, row);
 	}
-	json_array_foreach(json_object_get(root, "victims"), i, row) rs_check_victim(root, row);
+	json_array_foreach(json_object_get(root, "worst_calls"), i, row)
+		rs_check_worst_call(root, row);
 	rs_check_order(root);
 	rs_check_sums(root);
 }

@@ -25,7 +25,7 @@ static void test_asleep(void **state)
 	assert_int_equal(fact(root, "waits", "asleep_ns"), 18000000);
 	assert_non_null(
 		strstr(json_string_value(json_object_get(
-			       json_array_get(json_object_get(root, "victims"), 0), "what")),
+			       json_array_get(json_object_get(root, "worst_calls"), 0), "what")),
 		       "slept in between, for 18.00 ms"));
 	json_decref(root);
 }
@@ -110,8 +110,8 @@ static void test_unknown_expectation(void **state)
 	size_t i;
 
 	(void)state;
-	assert_int_equal(json_array_size(json_object_get(root, "victims")), 3);
-	json_array_foreach(json_object_get(root, "victims"), i, row)
+	assert_int_equal(json_array_size(json_object_get(root, "worst_calls")), 3);
+	json_array_foreach(json_object_get(root, "worst_calls"), i, row)
 		assert_true(json_is_null(json_object_get(row, "expected_ns")));
 	json_array_foreach(json_object_get(root, "function_accounts"), i, row)
 		assert_int_equal(json_is_null(json_object_get(row, "expected_ns")),
@@ -138,7 +138,7 @@ static void test_unknown_is_not_lost(void **state)
 	(void)state;
 	assert_int_equal(sum(root, "accounts", "function=cudaFree", "total_ns"), 18000000);
 	assert_int_equal(sum(root, "accounts", "function=cudaFree", "lost_ns"), 0);
-	assert_int_equal(json_array_size(json_object_get(root, "victims")), 0);
+	assert_int_equal(json_array_size(json_object_get(root, "worst_calls")), 0);
 	json_decref(root);
 }
 

@@ -117,7 +117,7 @@ static void test_two_locks(void **state)
 		"100ms wait kind=mutex fn=cudaEventCreate duration=50ms object=0x2000 device=1 "
 		"holder=102 holder_fn=cudaHostRegister holder_device=0\n"
 		"100010us call cudaEventCreate duration=80ms device=1\n");
-	const json_t *worst = json_array_get(json_object_get(root, "victims"), 0);
+	const json_t *worst = json_array_get(json_object_get(root, "worst_calls"), 0);
 	const char *what = json_string_value(json_object_get(worst, "what"));
 
 	(void)state;
@@ -137,12 +137,12 @@ static void test_waking(void **state)
 		      "2ms call cudaEventCreate duration=5us device=0\n"
 		      "40ms held kind=mutex fn=cudaEventCreate object=0x1000 held=10us span=900us\n"
 		      "41ms call cudaEventCreate duration=1100us device=0\n");
-	const json_t *worst = json_array_get(json_object_get(root, "victims"), 0);
+	const json_t *worst = json_array_get(json_object_get(root, "worst_calls"), 0);
 
 	(void)state;
 	assert_string_equal(
 		json_string_value(json_object_get(worst, "what")),
-		"thread 101 'a' (GPU 0) waited for locks, and nobody knows whose, for 900.0 us");
+		"thread 101 'a' (GPU 0) waited for locks, holders unknown, for 900.0 us");
 	assert_null(json_string_value(json_object_get(worst, "holder_function")));
 	json_decref(root);
 }
@@ -218,13 +218,13 @@ static void test_unknown_readers(void **state)
 		"80005us call cudaEventCreate duration=60010us device=0\n"
 		"200ms wait kind=write fn=cudaEventCreate duration=60ms object=0x1000 flags=16\n"
 		"200005us call cudaEventCreate duration=60010us device=0\n");
-	const json_t *worst = json_array_get(json_object_get(root, "victims"), 0);
+	const json_t *worst = json_array_get(json_object_get(root, "worst_calls"), 0);
 	const char *what = json_string_value(json_object_get(worst, "what"));
 
 	(void)state;
 	assert_int_equal(fact(root, "waits", "lock_waited_ns"), 120000000);
 	assert_int_equal(fact(root, "waits", "holder_known_ns"), 0);
-	if (!strstr(what, "held by a thread nobody knows"))
+	if (!strstr(what, "held by an unknown thread"))
 		fail_msg("%s", what);
 	json_decref(root);
 }
@@ -608,7 +608,8 @@ static void test_inferred(void **state)
 		sum(root, "root_blame", "waiter=101 root=102 cause=gpu how=inferred", "waited_ns"),
 		9000000, 10000000);
 	assert_in_range(sum(root, "accounts", "thread=101", "lock_ns"), 9900000, 10000000);
-	assert_int_equal(sum(root, "victims", "thread=101 holder=102 root=102", "lost_ns") > 0, 1);
+	assert_int_equal(sum(root, "worst_calls", "thread=101 holder=102 root=102", "lost_ns") > 0,
+			 1);
 	check_sums(root);
 	json_decref(root);
 	snprintf(log, sizeof(log), "trace app.100 pid=100 program=\"/bin/app\" probes=1\n%s",

@@ -131,7 +131,7 @@ static void test_noise(void **state)
 	"\"caller\":" caller ",\"offset\":" offset ",\"cost_ns\":" cost ",\"count\":3," \
 	"\"severity\":\"" severity "\"}"
 #define REPORT(findings, own, lock, calls) \
-	"{\"schema\":\"cudaspy-report-1\",\"summary\":{\"program\":\"app\",\"call_ns\":1000}," \
+	"{\"schema\":\"cudaspy-report-2\",\"summary\":{\"program\":\"app\",\"call_ns\":1000}," \
 	"\"findings\":[" findings "],\"waits\":{\"total_ns\":1000,\"lost_ns\":" lock \
 	",\"own_ns\":" own ",\"lock_ns\":" lock "},\"calls\":[" calls "]}"
 #define CALL(function, count, total, median) \
@@ -338,7 +338,7 @@ static void test_words(void **state)
 {
 	static const char nothing[] = REPORT("", "0", "0", "");
 	static const char once[] =
-		"{\"schema\":\"cudaspy-report-1\",\"findings\":[{\"id\":\"x\",\"title\":\"t\","
+		"{\"schema\":\"cudaspy-report-2\",\"findings\":[{\"id\":\"x\",\"title\":\"t\","
 		"\"module\":"
 		"\"/app\",\"cost_ns\":5000000,\"count\":1,\"severity\":\"problem\"}],\"waits\":{},"
 		"\"calls\":[]}";

@@ -635,21 +635,21 @@ static void test_rewind(void **state)
 	scratch_write(path, bytes, size);
 	free(bytes);
 	assert_int_equal(trace_set_open(&f->set, (const char *[]){f->dir}, 1, NULL), 0);
-	complaints = complain_count();
+	complaints = warnings_count();
 	expect_learn(&f->expect, &f->set);
 	evidence_gather(&f->expect);
-	assert_int_equal(complain_count(), complaints);
+	assert_int_equal(warnings_count(), complaints);
 	n = read_all(&f->set, &sum);
 	assert_true(n > 50 && n < 500);
-	assert_true(complain_count() > complaints);
+	assert_true(warnings_count() > complaints);
 	assert_true(unreadable(&f->set));
-	complaints = complain_count();
+	complaints = warnings_count();
 	for (i = 0; i < f->set.n_streams; i++)
 		reader_rewind(&f->set.streams[i]->reader);
 	assert_int_equal(unreadable(&f->set), 0);
 	assert_int_equal(read_all(&f->set, &sum_again), n);
 	assert_int_equal(sum_again, sum);
-	assert_true(complain_count() > complaints);
+	assert_true(warnings_count() > complaints);
 }
 
 /* The same for a process that may be writing still: its tail is what it was when it was looked at. */

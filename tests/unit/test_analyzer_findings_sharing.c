@@ -248,7 +248,7 @@ static void test_busy_host(void **state)
 		says(finding, "fix", "CPUs of its own");
 		assert_null(strstr(text(finding, "fix"), "ewer threads"));
 		says(finding, "severity", "note");
-		says(json_object_get(root, "waits"), "processes", "somebody else had the CPUs");
+		says(json_object_get(root, "waits"), "processes", "other programs had the CPUs");
 		json_decref(root);
 	}
 }

@@ -189,7 +189,7 @@ static void test_loads_behind_work(void **state)
 		assert_non_null(finding);
 		assert_string_equal(json_string_value(json_object_get(finding, "severity")),
 				    "note");
-		says(finding, "nobody can tell");
+		says(finding, "is unknown");
 	}
 	tell_loads_behind_work(s, "cuModuleLoadData", 0, 1, 1000);
 	nothing(s);

@@ -194,7 +194,7 @@ static void compare(struct baseline *b, const char *old, struct finding *finding
 	char text[2048];
 
 	*b = (struct baseline){0};
-	snprintf(text, sizeof(text), "{\"schema\": \"cudaspy-report-1\", \"findings\": [%s]}", old);
+	snprintf(text, sizeof(text), "{\"schema\": \"cudaspy-report-2\", \"findings\": [%s]}", old);
 	assert_int_equal(baseline_take(b, "old", json_loads(text, 0, NULL)), 0);
 	baseline_compare(b, findings, n);
 }

@@ -8,68 +8,68 @@
 #include <cmocka.h>
 #include <unistd.h>
 #include "log_findings.h"
-#include "account/crowd.h"
+#include "account/cpu_pressure.h"
 
-#define SLICE_NS (1ull << CROWD_SLICE_SHIFT)
+#define SLICE_NS (1ull << CPU_PRESSURE_SLICE_SHIFT)
 
 /* Threads that are there one at a time, each in a call of two slices; the lack is that of its last one. */
 static void test_crowd_in_turn(void **state)
 {
-	struct crowd crowd = {.cpus = 1, .begin_ns = 1};
+	struct cpu_pressure pressure = {.cpus = 1, .begin_ns = 1};
 	uint64_t thread[4] = {0}, hours;
 
 	(void)state;
 	for (hours = 0; hours < 4; hours++) {
-		uint64_t slice = crowd_slice(&crowd, (1 + hours * 3600000) * MS);
+		uint64_t slice = cpu_pressure_slice(&pressure, (1 + hours * 3600000) * MS);
 
-		crowd_add(&crowd, &thread[hours], slice, slice + 1);
-		crowd_lack(&crowd, slice + 1, 5 * MS);
+		cpu_pressure_add(&pressure, &thread[hours], slice, slice + 1);
+		cpu_pressure_lack(&pressure, slice + 1, 5 * MS);
 	}
-	crowd_settle(&crowd);
-	assert_int_equal(crowd.lacked_ns, 20 * MS);
-	assert_int_equal(crowd.fitting_ns, 20 * MS);
-	assert_true(crowds_fit(&crowd, 1));
-	crowd_release(&crowd);
+	cpu_pressure_settle(&pressure);
+	assert_int_equal(pressure.lacked_ns, 20 * MS);
+	assert_int_equal(pressure.fitting_ns, 20 * MS);
+	assert_true(cpu_pressure_fits(&pressure, 1));
+	cpu_pressure_release(&pressure);
 }
 
 /* Two at a time with one CPU, in the first minute and after three hours: short of CPUs. */
 static void test_crowd_at_once(void **state)
 {
-	struct crowd crowd = {.cpus = 1, .begin_ns = 1};
+	struct cpu_pressure pressure = {.cpus = 1, .begin_ns = 1};
 	uint64_t thread[2] = {0}, hours, i;
 
 	(void)state;
 	for (hours = 0; hours < 6; hours += 3)
 		for (i = 0; i < 2; i++) {
-			uint64_t slice = crowd_slice(&crowd, (1 + hours * 3600000) * MS);
+			uint64_t slice = cpu_pressure_slice(&pressure, (1 + hours * 3600000) * MS);
 
-			crowd_add(&crowd, &thread[i], slice, slice);
-			crowd_lack(&crowd, slice, 5 * MS);
+			cpu_pressure_add(&pressure, &thread[i], slice, slice);
+			cpu_pressure_lack(&pressure, slice, 5 * MS);
 		}
-	crowd_settle(&crowd);
-	assert_int_equal(crowd.lacked_ns, 20 * MS);
-	assert_int_equal(crowd.fitting_ns, 0);
-	assert_false(crowds_fit(&crowd, 1));
-	crowd_release(&crowd);
+	cpu_pressure_settle(&pressure);
+	assert_int_equal(pressure.lacked_ns, 20 * MS);
+	assert_int_equal(pressure.fitting_ns, 0);
+	assert_false(cpu_pressure_fits(&pressure, 1));
+	cpu_pressure_release(&pressure);
 }
 
 /* A call may be longer than what is remembered, and times may be anything. */
 static void test_crowd_far(void **state)
 {
-	struct crowd crowd = {.cpus = 1, .begin_ns = 1};
-	uint64_t thread[3] = {0}, last = crowd_slice(&crowd, UINT64_MAX);
+	struct cpu_pressure pressure = {.cpus = 1, .begin_ns = 1};
+	uint64_t thread[3] = {0}, last = cpu_pressure_slice(&pressure, UINT64_MAX);
 
 	(void)state;
-	crowd_add(&crowd, &thread[0], 0, 3 * CROWD_SLICES);
-	crowd_lack(&crowd, 3 * CROWD_SLICES, 5 * MS);
-	crowd_lack(&crowd, 0, 7 * MS); /* settled long ago: it is in no sum */
-	crowd_add(&crowd, &thread[1], 0, 3 * CROWD_SLICES);
-	crowd_add(&crowd, &thread[2], last, last);
-	assert_int_equal(crowd_slice_ns(&crowd, last + 1), UINT64_MAX);
-	crowd_settle(&crowd);
-	assert_int_equal(crowd.lacked_ns, 5 * MS);
-	assert_int_equal(crowd.fitting_ns, 0);
-	crowd_release(&crowd);
+	cpu_pressure_add(&pressure, &thread[0], 0, 3 * CPU_PRESSURE_SLICES);
+	cpu_pressure_lack(&pressure, 3 * CPU_PRESSURE_SLICES, 5 * MS);
+	cpu_pressure_lack(&pressure, 0, 7 * MS); /* settled long ago: it is in no sum */
+	cpu_pressure_add(&pressure, &thread[1], 0, 3 * CPU_PRESSURE_SLICES);
+	cpu_pressure_add(&pressure, &thread[2], last, last);
+	assert_int_equal(cpu_pressure_slice_ns(&pressure, last + 1), UINT64_MAX);
+	cpu_pressure_settle(&pressure);
+	assert_int_equal(pressure.lacked_ns, 5 * MS);
+	assert_int_equal(pressure.fitting_ns, 0);
+	cpu_pressure_release(&pressure);
 }
 
 /* A process of two threads that lack a CPU in long calls, one behind the other or at once. */
@@ -102,7 +102,7 @@ static void test_long_run(void **state)
 	log.used = 0;
 	add_lacking(&log, "app.100 pid=100 boot_id=b cpus=1", 3 * 3600, 4 * 3600);
 	root = report_on(log.text);
-	says(json_object_get(root, "waits"), "processes", "somebody else had the CPUs");
+	says(json_object_get(root, "waits"), "processes", "other programs had the CPUs");
 	json_decref(root);
 }
 

@@ -97,7 +97,7 @@ static bool tells(const json_t *root, const char *what)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(root, "victims"), i, row)
+	json_array_foreach(json_object_get(root, "worst_calls"), i, row)
 	{
 		if (!strcmp(json_string_value(json_object_get(row, "what")), what))
 			return true;
@@ -109,7 +109,7 @@ static bool tells(const json_t *root, const char *what)
 	"trace " trace " pid=" pid " program=\"/bin/app\" probes=1 boot_id=" boot "\n"
 
 /* What requests to the kernel module took longer while others' were in it is put down to those, as inferred. */
-static void test_kernel_company(void **state)
+static void test_kernel_overlap(void **state)
 {
 	char *text;
 	size_t size;
@@ -139,24 +139,24 @@ static void test_kernel_company(void **state)
 	root = report_on(text);
 	/* 4.9 of 5 ms are too long, 3 and 0.1 of them in company; then 3.9 of 4, beside half of as many. */
 	assert_int_equal(
-		sum(root, "kernel_company", "waiter=101 other=102 other_device=1", "excess_ns"),
+		sum(root, "kernel_overlap", "waiter=101 other=102 other_device=1", "excess_ns"),
 		3000000 + 2000000);
-	assert_int_equal(sum(root, "kernel_company", "waiter=101 other=104", "excess_ns"), 100000);
-	assert_int_equal(sum(root, "kernel_company", "waiter=101 other=102", "calls"), 2);
+	assert_int_equal(sum(root, "kernel_overlap", "waiter=101 other=104", "excess_ns"), 100000);
+	assert_int_equal(sum(root, "kernel_overlap", "waiter=101 other=102", "calls"), 2);
 	/* 2.9 of 3 ms, all of them in company; 1.9 of 2 in a row. */
-	assert_in_range(sum(root, "kernel_company", "waiter=102 other=101", "excess_ns"),
+	assert_in_range(sum(root, "kernel_overlap", "waiter=102 other=101", "excess_ns"),
 			2900000 + 1900000, 2901000 + 1901000);
 	/* Another process of the machine counts, one of another machine does not. */
-	assert_int_equal(sum(root, "kernel_company",
+	assert_int_equal(sum(root, "kernel_overlap",
 			     "waiter=103 other=105 other_process=app.200@boot:here "
 			     "other_function=cudaMalloc how=inferred",
 			     "excess_ns"),
 			 2000000);
-	assert_in_range(sum(root, "kernel_company", "waiter=105 other=103", "excess_ns"), 1900000,
+	assert_in_range(sum(root, "kernel_overlap", "waiter=105 other=103", "excess_ns"), 1900000,
 			1901000);
 	/* Nobody else: not for who was there alone, nor for who was there as long as such calls are. */
-	assert_int_equal(json_array_size(json_object_get(root, "kernel_company")), 5);
-	assert_in_range(fact(root, "waits", "kernel_company_ns"), 13800000, 13803000);
+	assert_int_equal(json_array_size(json_object_get(root, "kernel_overlap")), 5);
+	assert_in_range(fact(root, "waits", "kernel_overlap_ns"), 13800000, 13803000);
 	assert_int_equal(json_array_size(json_object_get(root, "root_blame")), 0);
 	assert_true(tells(
 		root,
@@ -175,7 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spared),
 		cmocka_unit_test(test_kernel_work),
-		cmocka_unit_test(test_kernel_company),
+		cmocka_unit_test(test_kernel_overlap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

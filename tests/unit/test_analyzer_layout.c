@@ -88,24 +88,24 @@ static void test_words(void **state)
 				 (uint32_t)raw.launch.kernel_hi << 16 |
 					 (uint32_t)raw.launch.kernel_lo);
 		raw.other.event = SPY_EV_NESTED;
-		assert_int_equal(record_caller(&raw) | record_stream(&raw), 0);
+		assert_int_equal(record_return_address(&raw) | record_stream(&raw), 0);
 		raw.other.event = SPY_EV_CALL;
-		assert_int_equal(record_caller(&raw), raw.call.caller);
+		assert_int_equal(record_return_address(&raw), raw.call.caller);
 		assert_int_equal(record_stream(&raw), 0);
 		raw.other.event = SPY_EV_OP;
-		assert_int_equal(record_caller(&raw), raw.op.caller);
+		assert_int_equal(record_return_address(&raw), raw.op.caller);
 		assert_int_equal(record_stream(&raw), raw.op.stream);
 		raw.other.event = SPY_EV_LAUNCH;
-		assert_int_equal(record_caller(&raw), raw.launch.caller);
+		assert_int_equal(record_return_address(&raw), raw.launch.caller);
 		assert_int_equal(record_stream(&raw), raw.launch.stream);
 		raw.other.event = SPY_EV_COPY;
-		assert_int_equal(record_caller(&raw), raw.copy.caller);
+		assert_int_equal(record_return_address(&raw), raw.copy.caller);
 		assert_int_equal(record_stream(&raw), raw.copy.stream);
 		raw.other.event = SPY_EV_MEMORY;
-		assert_int_equal(record_caller(&raw), raw.memory.caller);
+		assert_int_equal(record_return_address(&raw), raw.memory.caller);
 		assert_int_equal(record_stream(&raw), raw.memory.stream);
 		raw.other.event = SPY_EV_WAIT;
-		assert_int_equal(record_caller(&raw) | record_stream(&raw), 0);
+		assert_int_equal(record_return_address(&raw) | record_stream(&raw), 0);
 	}
 }
 

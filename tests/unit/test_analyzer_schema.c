@@ -115,7 +115,7 @@ static json_t *whole_schema(const char *dir)
 
 	json_object_foreach(always, key, value) json_array_append_new(required, json_string(key));
 	json_decref(always);
-	json_object_set_new(properties, "schema", json_pack("{s:s}", "const", "cudaspy-report-1"));
+	json_object_set_new(properties, "schema", json_pack("{s:s}", "const", "cudaspy-report-2"));
 	json_object_update(properties, all);
 	json_decref(all);
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "$schema",

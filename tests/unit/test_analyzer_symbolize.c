@@ -65,7 +65,7 @@ static int setup(void **state)
 		return -1;
 	self->module.path = self->path;
 	self->module.build_id = self->build_id;
-	self->module.gone_ns = UINT64_MAX;
+	self->module.unloaded_ns = UINT64_MAX;
 	*state = self;
 	return 0;
 }
@@ -158,10 +158,10 @@ static void test_other_file(void **state)
 static void test_in_time(void **state)
 {
 	struct module modules[] = {
-		{.begin = 100, .end = 200, .gone_ns = 50, .path = "/first", .build_id = ""},
+		{.begin = 100, .end = 200, .unloaded_ns = 50, .path = "/first", .build_id = ""},
 		{.begin = 150,
 		 .end = 250,
-		 .gone_ns = UINT64_MAX,
+		 .unloaded_ns = UINT64_MAX,
 		 .path = "/second",
 		 .build_id = ""},
 	};

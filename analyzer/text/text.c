@@ -1,13 +1,13 @@
 /*
- * analyzer/text/words.c: the words in which sentences are written. Called by detectors, findings
+ * analyzer/text/text.c: the words in which sentences are written. Called by detectors, findings
  * and the sections of a report.
  */
 #include <string.h>
-#include "words.h"
+#include "text.h"
 #include "base/format.h"
 #include "trace/names.h"
 
-const char *word_time(struct arena *texts, uint64_t ns)
+const char *text_time(struct arena *texts, uint64_t ns)
 {
 	char text[32];
 
@@ -15,7 +15,7 @@ const char *word_time(struct arena *texts, uint64_t ns)
 	return arena_printf(texts, "%s", text);
 }
 
-const char *word_count(struct arena *texts, uint64_t n, const char *what)
+const char *text_count(struct arena *texts, uint64_t n, const char *what)
 {
 	char text[32];
 
@@ -23,7 +23,7 @@ const char *word_count(struct arena *texts, uint64_t n, const char *what)
 	return arena_printf(texts, "%s %s%s", text, what, n == 1 ? "" : "s");
 }
 
-const char *word_percent(struct arena *texts, double part, double whole)
+const char *text_percent(struct arena *texts, double part, double whole)
 {
 	char text[32];
 
@@ -31,19 +31,19 @@ const char *word_percent(struct arena *texts, double part, double whole)
 	return arena_printf(texts, "%s", text);
 }
 
-const char *word_since(struct arena *texts, const struct model *model, uint64_t ns)
+const char *text_since(struct arena *texts, const struct model *model, uint64_t ns)
 {
-	return word_time(texts, ns > model->first_ns ? ns - model->first_ns : 0);
+	return text_time(texts, ns > model->first_ns ? ns - model->first_ns : 0);
 }
 
-const char *word_function(const struct trace_set *set, uint32_t fn)
+const char *text_function(const struct trace_set *set, uint32_t fn)
 {
 	return fn < set->functions.count ? set->functions.all[fn].name : NULL;
 }
 
-const char *word_result(const struct trace_set *set, uint32_t fn, unsigned int result)
+const char *text_result(const struct trace_set *set, uint32_t fn, unsigned int result)
 {
-	const char *function = word_function(set, fn);
+	const char *function = text_function(set, fn);
 
 	return name_error(result,
 			  function && !strncmp(function, "cu", 2) && strncmp(function, "cuda", 4));
@@ -59,38 +59,38 @@ static const char *name_of(struct arena *texts, const struct thread *thread)
 	return arena_printf(texts, " '%.15s'", thread->name);
 }
 
-const char *word_known_host(struct arena *texts, const struct host *host)
+const char *text_known_host(struct arena *texts, const struct host *host)
 {
 	return host && (host->name || host->boot) ? arena_printf(texts, "%s", host->label) : NULL;
 }
 
-const char *word_host(struct arena *texts, const struct trace *trace)
+const char *text_host(struct arena *texts, const struct trace *trace)
 {
 	return trace->host->alone ? "" : arena_printf(texts, "@%s", trace->host->label);
 }
 
-const char *word_process(struct arena *texts, const struct trace *trace)
+const char *text_process(struct arena *texts, const struct trace *trace)
 {
-	return arena_printf(texts, "%s.%u%s", trace->program, trace->pid, word_host(texts, trace));
+	return arena_printf(texts, "%s.%u%s", trace->program, trace->pid, text_host(texts, trace));
 }
 
-const char *word_thread(struct arena *texts, const struct thread *thread, uint8_t device)
+const char *text_thread(struct arena *texts, const struct thread *thread, uint8_t device)
 {
 	const char *host;
 
 	if (!thread)
-		return "a thread nobody knows";
+		return "an unknown thread";
 	if (thread->many)
 		return "one of many threads";
-	if (thread->stranger && !strncmp(thread->name, "cuda", 4)) /* as it calls its own */
+	if (thread->non_cuda && !strncmp(thread->name, "cuda", 4)) /* as it calls its own */
 		return arena_printf(texts, "the driver's own thread %.15s (%u)", thread->name,
 				    thread->tid);
-	if (thread->stranger && thread->name[0])
+	if (thread->non_cuda && thread->name[0])
 		return arena_printf(texts, "a thread without calls, %.15s (%u)", thread->name,
 				    thread->tid);
-	if (thread->stranger)
+	if (thread->non_cuda)
 		return arena_printf(texts, "a thread without calls (%u)", thread->tid);
-	host = word_host(texts, thread->process->trace);
+	host = text_host(texts, thread->process->trace);
 	if (device == SPY_DEVICE_NONE)
 		return arena_printf(texts, "thread %u%s%s", thread->tid, host,
 				    name_of(texts, thread));
@@ -98,9 +98,9 @@ const char *word_thread(struct arena *texts, const struct thread *thread, uint8_
 			    name_of(texts, thread), device);
 }
 
-const char *word_in_function(struct arena *texts, const struct trace_set *set, uint32_t fn)
+const char *text_in_function(struct arena *texts, const struct trace_set *set, uint32_t fn)
 {
-	const char *name = word_function(set, fn);
+	const char *name = text_function(set, fn);
 
 	return name ? arena_printf(texts, " in %s", name) : "";
 }

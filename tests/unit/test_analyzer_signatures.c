@@ -1,19 +1,19 @@
 /*
- * tests/unit/test_analyzer_kinds.c: which calls are of one kind, and what is known of a kind.
+ * tests/unit/test_analyzer_signatures.c: which calls are of one kind, and what is known of a kind.
  */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdlib.h>
-#include "expect/kinds.h"
+#include "expect/signatures.h"
 
 struct fixture {
 	uint32_t functions[SPY_FN_COUNT];
 	struct trace trace;
 	struct trace_set set;
 	struct expect expect;
-	struct kinds kinds;
+	struct signature_cache signatures;
 };
 
 static int setup(void **state)
@@ -34,15 +34,15 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	kinds_release(&f->kinds);
+	signatures_release(&f->signatures);
 	functions_release(&f->set.functions);
 	free(f);
 	return 0;
 }
 
-static struct call_kind *find(struct fixture *f, const union spy_any *raw)
+static struct call_signature *find(struct fixture *f, const union spy_any *raw)
 {
-	return kinds_find(&f->kinds, &f->expect, &f->trace, raw);
+	return signature_find(&f->signatures, &f->expect, &f->trace, raw);
 }
 
 static union spy_any launch(uint32_t kernel, uint64_t stream)
@@ -75,13 +75,13 @@ static union spy_any op(enum spy_fn fn)
 /* Is it of a kind of its own? It is found again in any case. */
 static bool is_new(struct fixture *f, const union spy_any *raw)
 {
-	size_t before = f->kinds.n;
+	size_t before = f->signatures.n;
 	bool new;
 
 	find(f, raw);
-	new = f->kinds.n > before;
+	new = f->signatures.n > before;
 	find(f, raw);
-	assert_int_equal(f->kinds.n, before + new);
+	assert_int_equal(f->signatures.n, before + new);
 	return new;
 }
 
@@ -147,28 +147,32 @@ static void test_known(void **state)
 {
 	struct fixture *f = *state;
 	union spy_any raw = launch(1, 3);
-	const struct call_kind *kind = find(f, &raw);
+	const struct call_signature *signature = find(f, &raw);
 
-	assert_int_equal(kind->contract, SPY_CONTRACT_LAUNCH);
-	assert_true(kind->submits && kind->only_submits && kind->is_work && kind->tries);
-	assert_false(kind->waited || kind->brings || kind->copy || kind->failed);
+	assert_int_equal(signature->contract, SPY_CONTRACT_LAUNCH);
+	assert_true(signature->submits && signature->only_submits && signature->is_work &&
+		    signature->progress_calls);
+	assert_false(signature->waited || signature->host_visible || signature->copy ||
+		     signature->failed);
 	raw = copy(SPY_DIR_D2H, SPY_MEM_DEVICE, SPY_MEM_PAGEABLE, 4096);
-	kind = find(f, &raw);
-	assert_true(kind->submits && kind->waited && kind->to_host && kind->brings && kind->leans);
-	assert_false(kind->only_submits);
+	signature = find(f, &raw);
+	assert_true(signature->submits && signature->waited && signature->to_host &&
+		    signature->host_visible && signature->blocks_on_pageable);
+	assert_false(signature->only_submits);
 	raw = copy(SPY_DIR_H2D, SPY_MEM_PAGEABLE, SPY_MEM_DEVICE, 4096);
-	kind = find(f, &raw);
-	assert_true(kind->submits && !kind->waited && !kind->to_host && !kind->leans);
+	signature = find(f, &raw);
+	assert_true(signature->submits && !signature->waited && !signature->to_host &&
+		    !signature->blocks_on_pageable);
 	raw.copy.captured = true;
 	assert_false(find(f, &raw)->submits);
 	raw = op(SPY_FN_cudaEventRecord);
-	kind = find(f, &raw);
-	assert_int_equal(kind->does, FUNCTION_RECORDS_EVENT);
-	assert_true(kind->submits && !kind->is_work && !kind->only_submits);
+	signature = find(f, &raw);
+	assert_int_equal(signature->does, FUNCTION_RECORDS_EVENT);
+	assert_true(signature->submits && !signature->is_work && !signature->only_submits);
 	raw = op(SPY_FN_cudaStreamSynchronize);
-	kind = find(f, &raw);
-	assert_true(kind->waited && !kind->submits);
-	assert_int_equal(kind->waits->what, GPU_WAIT_STREAM);
+	signature = find(f, &raw);
+	assert_true(signature->waited && !signature->submits);
+	assert_int_equal(signature->waits->what, GPU_WAIT_STREAM);
 	raw.call_head.result = 700;
 	assert_true(find(f, &raw)->failed);
 }
@@ -187,7 +191,8 @@ static void test_stream(void **state)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(all); i++)
-		assert_int_equal(kind_stream(find(f, &all[i]), &all[i]), record_stream(&all[i]));
+		assert_int_equal(signature_stream(find(f, &all[i]), &all[i]),
+				 record_stream(&all[i]));
 }
 
 /* There may be any number of them: then some are forgotten, and found out again. */
@@ -200,12 +205,12 @@ static void test_many(void **state)
 		union spy_any raw = launch(kernel, 3);
 
 		assert_int_equal(find(f, &raw)->fn, SPY_FN_cudaLaunchKernel);
-		assert_true(f->kinds.n <= 8192);
+		assert_true(f->signatures.n <= 8192);
 		raw = op(SPY_FN_cudaStreamSynchronize);
 		assert_true(find(f, &raw)->waited);
 	}
-	kinds_release(&f->kinds);
-	assert_int_equal(f->kinds.n, 0);
+	signatures_release(&f->signatures);
+	assert_int_equal(f->signatures.n, 0);
 	test_same(state);
 }
 

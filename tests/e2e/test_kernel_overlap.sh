@@ -17,7 +17,7 @@ play() {
 }
 # holds WHAT FILTER
 holds() {
-	jq -e "$2" report.json >/dev/null || fail "not so: $1: $(jq -c '.waits, .kernel_company[:4], .blame[:4]' report.json)"
+	jq -e "$2" report.json >/dev/null || fail "not so: $1: $(jq -c '.waits, .kernel_overlap[:4], .blame[:4]' report.json)"
 }
 
 # On a busy machine short requests may last, too, or the two not meet: then once more.
@@ -29,22 +29,22 @@ for ((try = 1; ; try++)); do
 	play 1501
 	wait
 	"$tool" report --format=json "$out" >report.json || fail "no report"
-	jq -e '(.waits | .ioctl_ns - .kernel_work_ns > 100e6 and .kernel_company_ns > 0.5 * (.ioctl_ns - .kernel_work_ns)) and
-		any(.kernel_company[]; .process != .other_process)' report.json >/dev/null && break
-	again $try 4 || fail "hardly any company: $(jq -c '.waits, .kernel_company[:4]' report.json)"
+	jq -e '(.waits | .ioctl_ns - .kernel_work_ns > 100e6 and .kernel_overlap_ns > 0.5 * (.ioctl_ns - .kernel_work_ns)) and
+		any(.kernel_overlap[]; .process != .other_process)' report.json >/dev/null && break
+	again $try 4 || fail "hardly any overlap: $(jq -c '.waits, .kernel_overlap[:4]' report.json)"
 done
-holds "no more than was lost there" '.waits | .kernel_company_ns <= .ioctl_ns - .kernel_work_ns'
-holds "the rows add up" '([.kernel_company[].excess_ns] | add) - .waits.kernel_company_ns | fabs < 1000'
-holds "inferred, and of others" 'all(.kernel_company[]; .how == "inferred" and .waiter != .other)'
+holds "no more than was lost there" '.waits | .kernel_overlap_ns <= .ioctl_ns - .kernel_work_ns'
+holds "the rows add up" '([.kernel_overlap[].excess_ns] | add) - .waits.kernel_overlap_ns | fabs < 1000'
+holds "inferred, and of others" 'all(.kernel_overlap[]; .how == "inferred" and .waiter != .other)'
 holds "mostly of those calls" '
-	([.kernel_company[] | select(.waiter_function == "cudaStreamWaitEvent" and .other_function == "cudaStreamWaitEvent")
-		| .excess_ns] | add) > 0.9 * .waits.kernel_company_ns'
+	([.kernel_overlap[] | select(.waiter_function == "cudaStreamWaitEvent" and .other_function == "cudaStreamWaitEvent")
+		| .excess_ns] | add) > 0.9 * .waits.kernel_overlap_ns'
 holds "no blame" 'all(.blame[], .root_blame[]; .how == "measured")'
 
 "$tool" report "$out" | tr -s ' \n' ' ' | grep -q 'kernel module ([^)]* of it while other threads were in it, too: inferred)' ||
 	fail "the headline does not say so: $("$tool" report "$out" | sed -n '/^WAITS/,/^$/p')"
-thread=$(jq '.kernel_company[0].waiter' report.json)
+thread=$(jq '.kernel_overlap[0].waiter' report.json)
 "$tool" why --format=json "$thread" "$out" >why.json || fail "why of a thread"
 expect "rows about other threads" \
-	"$(jq "[.kernel_company[] | select(.waiter != $thread and .other != $thread)] | length" why.json)" 0
+	"$(jq "[.kernel_overlap[] | select(.waiter != $thread and .other != $thread)] | length" why.json)" 0
 "$tool" why "$thread" "$out" | grep -q '^KERNEL MODULE: whose calls took longer' || fail "why of a thread does not say who else"

@@ -1,5 +1,5 @@
 /*
- * tests/unit/test_analyzer_findings_keeper.c: which call it is that keeps others out, where threads stall each
+ * tests/unit/test_analyzer_findings_holder_calls.c: which call it is that keeps others out, where threads stall each
  * other, and for what reason there.
  */
 #include <stdarg.h>

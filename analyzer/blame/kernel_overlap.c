@@ -1,26 +1,30 @@
 /*
- * analyzer/blame/company.c: who else was in the kernel module. Called by the accounting for each request to it, and
- * by riddles.c for each call that was in it longer than such calls are, some time after it has returned.
+ * analyzer/blame/kernel_overlap.c: which other threads were in the kernel module. Called by the
+ * accounting for each request to it, and by unattributed.c for each call that was in it longer than
+ * such calls are, some time after it has returned.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "account/account.h"
 
-/* What calls take in the kernel module is not the same each time: less than this is no matter. */
+/* What calls take in the kernel module is not the same each time: less than this is negligible. */
 #define EXCESS_LEAST_NS 2000
 
-/* So many requests are remembered, for calls that are not longer than those took: it is what a look costs at most. */
+/* So many requests are remembered, for calls that are not longer than those took: it is what a look
+ * costs at most. */
 #define RING_FIRST 64
 #define RING_MOST 1024
 
 struct request {
-	struct caller *caller;
+	struct thread_account *account;
 	uint64_t begin_ns, end_ns;
 	const struct host *host; /* requests of others are none of its kernel's */
 	uint32_t fn; /* the application's call */
 	uint8_t device;
 	double part; /* of the time between: requests in a row share a record */
-	double beside_ns; /* at the same time as those of the call in hand; also of those that it stands for: gather */
+	/* at the same time as those of the call in hand; also of those that it stands for:
+	 * gather */
+	double beside_ns;
 };
 
 /* A request of the call in hand. */
@@ -29,29 +33,29 @@ struct stretch {
 	double part;
 };
 
-void company_release(struct company *c)
+void kernel_overlap_release(struct kernel_overlap *c)
 {
 	edges_release(&c->edges);
 	free(c->ring);
 	free(c->own);
-	*c = (struct company){0};
+	*c = (struct kernel_overlap){0};
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-static inline struct request *request_of(const struct company *c, uint64_t number)
+static inline struct request *request_of(const struct kernel_overlap *c, uint64_t number)
 {
 	return &c->ring[number & (c->ring_size - 1)];
 }
 
 /* The oldest that is remembered. */
-static inline uint64_t oldest(const struct company *c)
+static inline uint64_t oldest(const struct kernel_overlap *c)
 {
 	return c->requests > c->ring_size ? c->requests - c->ring_size : 0;
 }
 
 /* None has been forgotten yet: they lie in their order. */
-static void grow_ring(struct company *c)
+static void grow_ring(struct kernel_overlap *c)
 {
 	size_t size = c->ring_size ? 2 * c->ring_size : RING_FIRST;
 
@@ -59,36 +63,37 @@ static void grow_ring(struct company *c)
 	c->ring_size = size;
 }
 
-void company_meet(struct company *c, struct caller *caller, uint32_t fn, const struct waited *w)
+void kernel_overlap_meet(struct kernel_overlap *c, struct thread_account *account, uint32_t fn,
+			 const struct wait *w)
 {
 	if (w->end_ns <= w->begin_ns)
 		return;
 	if (c->requests == c->ring_size && c->ring_size < RING_MOST)
 		grow_ring(c);
 	*request_of(c, c->requests++) = (struct request){
-		.caller = caller,
+		.account = account,
 		.begin_ns = w->begin_ns,
 		.end_ns = w->end_ns,
-		.host = caller->thread->process->trace->host,
+		.host = account->thread->process->trace->host,
 		.fn = fn,
-		.device = caller->device,
+		.device = account->device,
 		.part = (double)w->ns / (double)(w->end_ns - w->begin_ns),
 	};
 }
 
 /* ---- a call --------------------------------------------------------------------------------- */
 
-static uint64_t excess_ns(const struct finished *f)
+static uint64_t excess_ns(const struct completed_call *f)
 {
 	return f->bucket_ns[BUCKET_IOCTL] - f->kernel_ns;
 }
 
-bool company_matters(const struct finished *f)
+bool kernel_overlap_matters(const struct completed_call *f)
 {
 	return excess_ns(f) >= EXCESS_LEAST_NS;
 }
 
-static void add_own(struct company *c, const struct request *r)
+static void add_own(struct kernel_overlap *c, const struct request *r)
 {
 	if (c->n_own == c->own_size) {
 		c->own_size = 2 * c->own_size + 16;
@@ -97,8 +102,10 @@ static void add_own(struct company *c, const struct request *r)
 	c->own[c->n_own++] = (struct stretch){r->begin_ns, r->end_ns, r->part};
 }
 
-/* Fills in c->own, the last one first. Returns the first request of all that ended during the call, or after it. */
-static uint64_t find_own(struct company *c, const struct caller *caller, const struct finished *f)
+/* Fills in c->own, the last one first. Returns the first request of all that ended during the call,
+ * or after it. */
+static uint64_t find_own(struct kernel_overlap *c, const struct thread_account *account,
+			 const struct completed_call *f)
 {
 	uint64_t number = c->requests, last = oldest(c);
 
@@ -106,21 +113,23 @@ static uint64_t find_own(struct company *c, const struct caller *caller, const s
 	for (; number > last && request_of(c, number - 1)->end_ns > f->begin_ns; number--) {
 		const struct request *r = request_of(c, number - 1);
 
-		if (r->caller == caller && r->end_ns <= f->end_ns)
+		if (r->account == account && r->end_ns <= f->end_ns)
 			add_own(c, r);
 	}
 	return number;
 }
 
-/* How much of [begin, end) the call was in the kernel module; `from`: of c->own, the first that may be of it. */
-static double share_of_own(const struct company *c, size_t from, uint64_t begin_ns, uint64_t end_ns)
+/* How much of [begin, end) the call was in the kernel module; `from`: of c->own, the first that may
+ * be of it. */
+static double share_of_own(const struct kernel_overlap *c, size_t from, uint64_t begin_ns,
+			   uint64_t end_ns)
 {
 	double ns = 0;
 	size_t i;
 
 	for (i = from; i < c->n_own && c->own[i].end_ns > begin_ns; i++) {
 		const struct stretch *s = &c->own[i];
-		uint64_t to_ns = least(end_ns, s->end_ns);
+		uint64_t to_ns = min_u64(end_ns, s->end_ns);
 		uint64_t from_ns = begin_ns > s->begin_ns ? begin_ns : s->begin_ns;
 
 		if (from_ns < to_ns)
@@ -129,27 +138,28 @@ static double share_of_own(const struct company *c, size_t from, uint64_t begin_
 	return ns;
 }
 
-/* A caller's requests in calls of one function are charged together, as the last of them: fewer edges to look up. The
- * number that he has is of an earlier look, unless it comes after this one. */
-static void gather(struct company *c, struct request *r, uint64_t number)
+/* A thread's requests in calls of one function are charged together, as the last of them:
+ * fewer edges to look up. The number that it has is of an earlier search, unless it comes
+ * after this one. */
+static void gather(struct kernel_overlap *c, struct request *r, uint64_t number)
 {
-	struct request *later = request_of(c, r->caller->beside);
+	struct request *later = request_of(c, r->account->beside);
 
-	if (r->caller->beside > number && later->fn == r->fn && later->device == r->device) {
+	if (r->account->beside > number && later->fn == r->fn && later->device == r->device) {
 		later->beside_ns += r->beside_ns;
 		r->beside_ns = 0;
 	} else {
-		r->caller->beside = number;
+		r->account->beside = number;
 	}
 }
 
 /*
- * Fills in how long requests of others since `first` were there at the same time as those of the call, and adds
- * that up in *sum_ns. Returns how long any was there. It goes back in time, by ends: what is before `seen_ns`, none of
- * those so far was there.
+ * Fills in how long requests of others since `first` were there at the same time as those of the
+ * call, and adds that up in *sum_ns. Returns how long any was there. It goes back in time, by ends:
+ * what is before `seen_ns`, none of those so far was there.
  */
-static double find_beside(struct company *c, const struct caller *caller, const struct finished *f,
-			  uint64_t first, double *sum_ns)
+static double find_beside(struct kernel_overlap *c, const struct thread_account *account,
+			  const struct completed_call *f, uint64_t first, double *sum_ns)
 {
 	const struct host *host = f->thread->process->trace->host;
 	uint64_t seen_ns = f->end_ns, number = c->requests;
@@ -161,13 +171,13 @@ static double find_beside(struct company *c, const struct caller *caller, const 
 		struct request *r = request_of(c, number);
 
 		r->beside_ns = 0;
-		if (r->begin_ns >= f->end_ns || r->caller == caller || r->host != host)
+		if (r->begin_ns >= f->end_ns || r->account == account || r->host != host)
 			continue;
 		while (from < c->n_own && c->own[from].begin_ns >= r->end_ns)
 			from++;
 		r->beside_ns = share_of_own(c, from, r->begin_ns, r->end_ns) * r->part;
 		if (r->begin_ns < seen_ns) {
-			any_ns += share_of_own(c, from, r->begin_ns, least(r->end_ns, seen_ns)) *
+			any_ns += share_of_own(c, from, r->begin_ns, min_u64(r->end_ns, seen_ns)) *
 				  r->part;
 			seen_ns = r->begin_ns;
 		}
@@ -177,34 +187,36 @@ static double find_beside(struct company *c, const struct caller *caller, const 
 	return any_ns;
 }
 
-/* Of hundreds of threads each has been in it with each: beyond so many sums it is only told who had company. */
+/* Of hundreds of threads each has been in it with each: beyond so many sums the other thread is not
+ * named. */
 #define PAIRS_MOST 8192
 
-static void charge(struct accounting *a, const struct finished *f, const struct request *r,
+static void charge(struct accounting *a, const struct completed_call *f, const struct request *r,
 		   double ns)
 {
 	struct blame_key key = {.waiter = f->thread->index + 1,
 				.waiter_fn = f->fn,
 				.waiter_device = f->device,
-				.holder = r->caller->thread->index + 1,
+				.holder = r->account->thread->index + 1,
 				.holder_fn = r->fn,
 				.holder_device = r->device,
 				.inferred = true};
 	struct blame_edge *edge;
 
-	if (unlikely(a->company.edges.n >= PAIRS_MOST)) {
+	if (unlikely(a->kernel_overlap.edges.n >= PAIRS_MOST)) {
 		key.holder = 0;
 		key.holder_fn = NO_FUNCTION;
 		key.holder_device = SPY_DEVICE_NONE;
 	}
-	edge = edges_get(&a->company.edges, &key);
+	edge = edges_get(&a->kernel_overlap.edges, &key);
 	edge->waits += edge->last_wait != a->blame.waits;
 	edge->last_wait = a->blame.waits;
 	edge->waited_ns += ns;
 }
 
-/* most_ns: more than that nobody can have to do with it. */
-static void name_beside(struct victim *v, const struct company *c, uint64_t first, double most_ns)
+/* most_ns: no thread can account for more. */
+static void name_beside(struct worst_call *v, const struct kernel_overlap *c, uint64_t first,
+			double most_ns)
 {
 	const struct request *longest = request_of(c, first);
 	uint64_t number;
@@ -212,26 +224,26 @@ static void name_beside(struct victim *v, const struct company *c, uint64_t firs
 	for (number = first; number < c->requests; number++)
 		if (request_of(c, number)->beside_ns > longest->beside_ns)
 			longest = request_of(c, number);
-	v->beside = longest->caller->thread;
+	v->beside = longest->account->thread;
 	v->beside_fn = longest->fn;
 	v->beside_device = longest->device;
 	v->beside_ns = (uint64_t)(longest->beside_ns < most_ns ? longest->beside_ns : most_ns);
 }
 
-void company_find(struct accounting *a, const struct finished *f)
+void kernel_overlap_find(struct accounting *a, const struct completed_call *f)
 {
-	struct company *c = &a->company;
-	const struct caller *caller = account_caller(a, f->thread);
-	uint64_t first = find_own(c, caller, f), number;
-	double sum_ns, any_ns = find_beside(c, caller, f, first, &sum_ns);
+	struct kernel_overlap *c = &a->kernel_overlap;
+	const struct thread_account *account = thread_account_of(a, f->thread);
+	uint64_t first = find_own(c, account, f), number;
+	double sum_ns, any_ns = find_beside(c, account, f, first, &sum_ns);
 	double excess = (double)excess_ns(f);
-	struct victim *victim = blame_victim_of(&a->blame, f);
+	struct worst_call *worst_call = blame_worst_call_of(&a->blame, f);
 
 	if (sum_ns <= 0)
 		return;
 	excess = excess < any_ns ? excess : any_ns;
-	if (victim)
-		name_beside(victim, c, first, excess);
+	if (worst_call)
+		name_beside(worst_call, c, first, excess);
 	a->blame.waits++;
 	for (number = first; number < c->requests; number++) {
 		const struct request *r = request_of(c, number);

@@ -1,15 +1,15 @@
 /*
- * analyzer/sections/victims.c: the calls that lost most, each with its chain in one sentence;
+ * analyzer/sections/worst_calls.c: the calls that lost most, each with its chain in one sentence;
  * the worst of each kind first, then those that are like one of these. Called by waits.c.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "waits.h"
 #include "text/where.h"
-#include "text/words.h"
+#include "text/text.h"
 #include "trace/names.h"
 
-struct victim_row {
+struct worst_call_row {
 	const char *what, *text, *where, *python, *function, *holder_function, *lock,
 		*root_function, *cause;
 	uint64_t at_ns, duration_ns, expected_ns, lost_ns, thread, device, holder, holder_device;
@@ -17,55 +17,55 @@ struct victim_row {
 };
 
 /* clang-format off */
-static const struct column victim_columns[] = {
-	COLUMN(struct victim_row, at_ns, "at", UNIT_NS),
-	COLUMN(struct victim_row, function, "call", UNIT_TEXT),
-	COLUMN(struct victim_row, duration_ns, "took", UNIT_NS),
-	COLUMN(struct victim_row, expected_ns, "expected", UNIT_NS_IF_KNOWN),
-	COLUMN(struct victim_row, lost_ns, "lost", UNIT_NS),
-	COLUMN_JSON(struct victim_row, what, UNIT_TEXT),
-	COLUMN_JSON(struct victim_row, thread, UNIT_PLAIN),
-	COLUMN_JSON(struct victim_row, device, UNIT_PLAIN),
-	COLUMN_JSON(struct victim_row, lock, UNIT_TEXT),
-	COLUMN_JSON(struct victim_row, holder, UNIT_PLAIN),
-	COLUMN_JSON(struct victim_row, holder_device, UNIT_PLAIN),
-	COLUMN_JSON(struct victim_row, holder_function, UNIT_TEXT),
-	COLUMN_JSON(struct victim_row, root, UNIT_PLAIN),
-	COLUMN_JSON(struct victim_row, root_device, UNIT_PLAIN),
-	COLUMN_JSON(struct victim_row, root_function, UNIT_TEXT),
-	COLUMN_JSON(struct victim_row, root_ns, UNIT_NS),
-	COLUMN_JSON(struct victim_row, cause, UNIT_TEXT),
-	COLUMN_LINE(struct victim_row, where, UNIT_TEXT),
-	COLUMN_LINE(struct victim_row, python, UNIT_TEXT),
-	COLUMN_JSON(struct victim_row, alike, UNIT_COUNT),
-	COLUMN_JSON(struct victim_row, alike_lost_ns, UNIT_NS),
-	COLUMN_TEXT_WORDS(struct victim_row, text),
+static const struct column worst_call_columns[] = {
+	COLUMN(struct worst_call_row, at_ns, "at", UNIT_NS),
+	COLUMN(struct worst_call_row, function, "call", UNIT_TEXT),
+	COLUMN(struct worst_call_row, duration_ns, "took", UNIT_NS),
+	COLUMN(struct worst_call_row, expected_ns, "expected", UNIT_NS_IF_KNOWN),
+	COLUMN(struct worst_call_row, lost_ns, "lost", UNIT_NS),
+	COLUMN_JSON(struct worst_call_row, what, UNIT_TEXT),
+	COLUMN_JSON(struct worst_call_row, thread, UNIT_PLAIN),
+	COLUMN_JSON(struct worst_call_row, device, UNIT_PLAIN),
+	COLUMN_JSON(struct worst_call_row, lock, UNIT_TEXT),
+	COLUMN_JSON(struct worst_call_row, holder, UNIT_PLAIN),
+	COLUMN_JSON(struct worst_call_row, holder_device, UNIT_PLAIN),
+	COLUMN_JSON(struct worst_call_row, holder_function, UNIT_TEXT),
+	COLUMN_JSON(struct worst_call_row, root, UNIT_PLAIN),
+	COLUMN_JSON(struct worst_call_row, root_device, UNIT_PLAIN),
+	COLUMN_JSON(struct worst_call_row, root_function, UNIT_TEXT),
+	COLUMN_JSON(struct worst_call_row, root_ns, UNIT_NS),
+	COLUMN_JSON(struct worst_call_row, cause, UNIT_TEXT),
+	COLUMN_LINE(struct worst_call_row, where, UNIT_TEXT),
+	COLUMN_LINE(struct worst_call_row, python, UNIT_TEXT),
+	COLUMN_JSON(struct worst_call_row, alike, UNIT_COUNT),
+	COLUMN_JSON(struct worst_call_row, alike_lost_ns, UNIT_NS),
+	COLUMN_TEXT_WORDS(struct worst_call_row, text),
 };
 /* clang-format on */
 
-static const struct table_kind victim_kind = {
-	.key = "victims",
-	.title = "WORST CALLS, and whom they waited for",
-	.columns = victim_columns,
-	.n_columns = ARRAY_SIZE(victim_columns),
-	.row_bytes = sizeof(struct victim_row),
+static const struct table_kind worst_call_kind = {
+	.key = "worst_calls",
+	.title = "WORST CALLS, and what they waited for",
+	.columns = worst_call_columns,
+	.n_columns = ARRAY_SIZE(worst_call_columns),
+	.row_bytes = sizeof(struct worst_call_row),
 	.text_rows = 5,
 };
 
 /* Of the lock that is named. */
-static const struct victim_root *main_root(const struct victim *v)
+static const struct worst_call_root *main_root(const struct worst_call *v)
 {
-	const struct victim_root *best = NULL;
+	const struct worst_call_root *best = NULL;
 	size_t i;
 
-	for (i = 0; i < VICTIM_ROOTS; i++)
+	for (i = 0; i < WORST_CALL_ROOTS; i++)
 		if (v->roots[i].lock == v->lock && v->roots[i].ns > (best ? best->ns : 0))
 			best = &v->roots[i];
 	return best;
 }
 
 /* What of a call's loss is no lock: " 3.2 ms hidden wait for the GPU". */
-static enum bucket main_bucket(const struct victim *v)
+static enum bucket main_bucket(const struct worst_call *v)
 {
 	enum bucket best = BUCKET_UNEXPLAINED;
 	int i;
@@ -76,28 +76,28 @@ static enum bucket main_bucket(const struct victim *v)
 	return best;
 }
 
-/* Of its time in the kernel module: who else was in it; "" if that is next to nothing. */
+/* Of its time in the kernel module: which other threads were in it; "" if that is negligible. */
 static const char *beside_words(struct arena *texts, const struct analysis *a,
-				const struct victim *v)
+				const struct worst_call *v)
 {
 	if (v->beside_ns <= v->bucket_ns[BUCKET_IOCTL] / 20)
 		return "";
 	return arena_printf(texts, ", up to %s of it while %s%s was in it, too: inferred",
-			    word_time(texts, v->beside_ns),
-			    word_thread(texts, v->beside, v->beside_device),
-			    word_in_function(texts, a->set, v->beside_fn));
+			    text_time(texts, v->beside_ns),
+			    text_thread(texts, v->beside, v->beside_device),
+			    text_in_function(texts, a->set, v->beside_fn));
 }
 
 static const char *loss_sentence(struct arena *texts, const struct analysis *a,
-				 const struct victim *v)
+				 const struct worst_call *v)
 {
 	static const char *const sentences[BUCKET_COUNT] = {
 		[BUCKET_GPU_HIDDEN] = "waited for the GPU, which this call does not promise to do",
-		[BUCKET_LOCK] = "waited for locks, and nobody knows whose",
+		[BUCKET_LOCK] = "waited for locks, holders unknown",
 		[BUCKET_IOCTL] = "was in the kernel module (ioctl)",
 		[BUCKET_QUEUE] =
-			"waited because the stream's launch queue was full: nobody else is "
-			"to blame",
+			"waited because the stream's launch queue was full: no other thread is to "
+			"blame",
 		[BUCKET_MPS] = "waited for another user's MPS server to end",
 		[BUCKET_NOT_RUNNING] =
 			"was ready to run and got no CPU: the host is oversubscribed",
@@ -108,91 +108,91 @@ static const char *loss_sentence(struct arena *texts, const struct analysis *a,
 	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2 &&
 	    (v->slept_kind == SPY_WAIT_SLEEP || v->slept_kind == SPY_WAIT_YIELD))
 		return arena_printf(texts,
-				    "%s looked for something again and again and slept in between, "
-				    "for %s, nobody knows for what",
-				    word_thread(texts, v->thread, v->device),
-				    word_time(texts, v->slept_ns));
+				    "%s looked for something again and again and slept in "
+				    "between, for %s, reason unknown",
+				    text_thread(texts, v->thread, v->device),
+				    text_time(texts, v->slept_ns));
 	if (bucket == BUCKET_UNEXPLAINED && v->slept_ns > v->lost_ns / 2)
-		return arena_printf(texts,
-				    "%s waited in the C library (%s) for %s, nobody knows for what",
-				    word_thread(texts, v->thread, v->device),
-				    name_wait(v->slept_kind), word_time(texts, v->slept_ns));
+		return arena_printf(texts, "%s waited in the C library (%s) for %s, reason unknown",
+				    text_thread(texts, v->thread, v->device),
+				    name_wait(v->slept_kind), text_time(texts, v->slept_ns));
 	if (bucket == BUCKET_GPU_HIDDEN && v->expected_ns == UNKNOWN_NS)
 		return arena_printf(
 			texts,
 			"%s worked or waited for the GPU, for %s, and there is no call to "
 			"compare it with%s%s",
-			word_thread(texts, v->thread, v->device),
-			word_time(texts, v->bucket_ns[bucket]), v->why ? ": " : "", v->why ?: "");
+			text_thread(texts, v->thread, v->device),
+			text_time(texts, v->bucket_ns[bucket]), v->why ? ": " : "", v->why ?: "");
 	if (bucket == BUCKET_IOCTL)
 		return arena_printf(texts, "%s %s, for %s%s",
-				    word_thread(texts, v->thread, v->device), sentences[bucket],
-				    word_time(texts, v->bucket_ns[bucket]),
+				    text_thread(texts, v->thread, v->device), sentences[bucket],
+				    text_time(texts, v->bucket_ns[bucket]),
 				    beside_words(texts, a, v));
-	return arena_printf(texts, "%s %s, for %s%s%s", word_thread(texts, v->thread, v->device),
-			    sentences[bucket], word_time(texts, v->bucket_ns[bucket]),
+	return arena_printf(texts, "%s %s, for %s%s%s", text_thread(texts, v->thread, v->device),
+			    sentences[bucket], text_time(texts, v->bucket_ns[bucket]),
 			    bucket == BUCKET_GPU_HIDDEN && v->why ? ": " : "",
 			    bucket == BUCKET_GPU_HIDDEN && v->why ? v->why : "");
 }
 
-/* "; the reason there, for 3 ms: a wait for the GPU", or who is at the root. */
-static const char *root_words(struct arena *texts, const struct analysis *a, const struct victim *v,
-			      uint64_t most_ns)
+/* "; the reason there, for 3 ms: a wait for the GPU", or the thread at the root. */
+static const char *root_words(struct arena *texts, const struct analysis *a,
+			      const struct worst_call *v, uint64_t most_ns)
 {
-	const struct victim_root *root = main_root(v);
+	const struct worst_call_root *root = main_root(v);
 	const char *ns;
 
 	if (!root)
 		return "";
 	/* The wait is told without what the thread was not running for, the root is with it. */
-	ns = word_time(texts, least((uint64_t)root->ns, most_ns));
+	ns = text_time(texts, min_u64((uint64_t)root->ns, most_ns));
 	if (root->thread == v->holder && root->fn == v->holder_fn)
 		return arena_printf(texts, "; the reason there, for %s: %s", ns,
 				    cause_names[root->cause]);
 	return arena_printf(texts, "; at the root, for %s: %s%s, %s", ns,
-			    word_thread(texts, root->thread, root->device),
-			    word_in_function(texts, a->set, root->fn), cause_names[root->cause]);
+			    text_thread(texts, root->thread, root->device),
+			    text_in_function(texts, a->set, root->fn), cause_names[root->cause]);
 }
 
-/* One sentence: who waited how long for which lock, held by whom in what, and the root. */
+/* One sentence: how long the call waited for which lock, its holder and the holder's call, and the
+ * root. */
 static const char *chain_sentence(struct arena *texts, const struct analysis *a,
-				  const struct victim *v)
+				  const struct worst_call *v)
 {
-	uint64_t ns = least(v->lock_ns, v->bucket_ns[BUCKET_LOCK]);
-	uint64_t others_ns = v->bucket_ns[BUCKET_LOCK] - ns, held_ns = least(v->held_ns, ns);
+	uint64_t ns = min_u64(v->lock_ns, v->bucket_ns[BUCKET_LOCK]);
+	uint64_t others_ns = v->bucket_ns[BUCKET_LOCK] - ns, held_ns = min_u64(v->held_ns, ns);
 	const char *of = "", *others = "";
 
 	if (held_ns < ns - ns / 20)
-		of = arena_printf(texts, ", %s of it", word_time(texts, held_ns));
+		of = arena_printf(texts, ", %s of it", text_time(texts, held_ns));
 	if (others_ns > ns / 20)
 		others = arena_printf(texts, "; and %s for other locks",
-				      word_time(texts, others_ns));
+				      text_time(texts, others_ns));
 	return arena_printf(texts, "%s waited %s for %s (%s)%s held by %s%s%s%s",
-			    word_thread(texts, v->thread, v->device), word_time(texts, ns),
+			    text_thread(texts, v->thread, v->device), text_time(texts, ns),
 			    v->lock->name, v->lock->place, of,
-			    word_thread(texts, v->holder, v->holder_device),
-			    word_in_function(texts, a->set, v->holder_fn),
+			    text_thread(texts, v->holder, v->holder_device),
+			    text_in_function(texts, a->set, v->holder_fn),
 			    root_words(texts, a, v, of[0] ? held_ns : ns), others);
 }
 
 /* Recorded without probes, or a lock that is not the C library's. */
 static const char *inferred_sentence(struct arena *texts, const struct analysis *a,
-				     const struct victim *v)
+				     const struct worst_call *v)
 {
 	return arena_printf(
 		texts,
 		"%s took longer than such calls do, for %s, while %s was%s (inferred: no "
 		"probe saw why)%s",
-		word_thread(texts, v->thread, v->device),
-		word_time(texts, v->bucket_ns[BUCKET_UNEXPLAINED]),
-		word_thread(texts, v->holder, v->holder_device),
-		word_in_function(texts, a->set, v->holder_fn),
+		text_thread(texts, v->thread, v->device),
+		text_time(texts, v->bucket_ns[BUCKET_UNEXPLAINED]),
+		text_thread(texts, v->holder, v->holder_device),
+		text_in_function(texts, a->set, v->holder_fn),
 		root_words(texts, a, v, v->bucket_ns[BUCKET_UNEXPLAINED]));
 }
 
 static int by_lost(const void *a, const void *b)
 {
-	const struct victim *x = a, *y = b;
+	const struct worst_call *x = a, *y = b;
 
 	if (x->lost_ns != y->lost_ns)
 		return x->lost_ns < y->lost_ns ? 1 : -1;
@@ -200,7 +200,7 @@ static int by_lost(const void *a, const void *b)
 }
 
 /* The same thread in the same function, for the same reason. */
-static bool alike(const struct victim *a, const struct victim *b)
+static bool alike(const struct worst_call *a, const struct worst_call *b)
 {
 	return a->thread == b->thread && a->fn == b->fn && main_bucket(a) == main_bucket(b) &&
 	       a->lock == b->lock && a->holder == b->holder && a->holder_fn == b->holder_fn;
@@ -208,35 +208,35 @@ static bool alike(const struct victim *a, const struct victim *b)
 
 /* Where it was called: the function it was called in, file and line as far as they are known. */
 static const char *place_text(struct arena *texts, const struct analysis *a,
-			      struct symbolizer *symbols, const struct victim *v)
+			      struct symbolizer *symbols, const struct worst_call *v)
 {
 	struct place place, entry, user;
 	const char *words;
 
-	if (!v->caller)
+	if (!v->return_address)
 		return NULL;
-	symbolize(symbols, v->thread->process, v->caller, v->end_ns, &place);
-	words = word_place(texts, &place);
+	symbolize(symbols, v->thread->process, v->return_address, v->end_ns, &place);
+	words = text_place(texts, &place);
 	if (place.library && v->stack && symbolize_caller(symbols, v->stack, &user, &entry))
-		words = word_place_for(texts, &entry, &user);
-	return arena_printf(texts, "%s%s", word_function(a->set, v->fn), words);
+		words = text_place_for(texts, &entry, &user);
+	return arena_printf(texts, "%s%s", text_function(a->set, v->fn), words);
 }
 
 /* In which line of Python, if it has a stack. */
-static const char *python_text(struct arena *texts, const struct victim *v)
+static const char *python_text(struct arena *texts, const struct worst_call *v)
 {
 	struct python_line line = python_line(v->stack);
-	const char *words = word_python(texts, &line);
+	const char *words = text_python(texts, &line);
 
 	return words ? arena_printf(texts, "from Python: %s", words) : NULL;
 }
 
-static struct victim_row describe(struct arena *texts, const struct analysis *a,
-				  struct symbolizer *symbols, const struct victim *v)
+static struct worst_call_row describe(struct arena *texts, const struct analysis *a,
+				      struct symbolizer *symbols, const struct worst_call *v)
 {
-	const struct victim_root *root = main_root(v);
-	struct victim_row row = {
-		.function = word_function(a->set, v->fn),
+	const struct worst_call_root *root = main_root(v);
+	struct worst_call_row row = {
+		.function = text_function(a->set, v->fn),
 		.at_ns = v->begin_ns < a->model.first_ns ? 0 : v->begin_ns - a->model.first_ns,
 		.duration_ns = v->end_ns - v->begin_ns,
 		.expected_ns = v->expected_ns,
@@ -258,32 +258,33 @@ static struct victim_row describe(struct arena *texts, const struct analysis *a,
 	if (main_bucket(v) == (v->inferred ? BUCKET_UNEXPLAINED : BUCKET_LOCK)) {
 		row.holder = v->holder ? v->holder->tid : 0;
 		row.holder_device = v->holder_device;
-		row.holder_function = word_function(a->set, v->holder_fn);
+		row.holder_function = text_function(a->set, v->holder_fn);
 	}
 	if (root) {
 		row.root = root->thread ? root->thread->tid : 0;
 		row.root_device = root->device;
-		row.root_function = word_function(a->set, root->fn);
+		row.root_function = text_function(a->set, root->fn);
 		/* A sum of shares, which as floating-point numbers round up. */
-		row.root_ns = least((uint64_t)root->ns, row.duration_ns);
+		row.root_ns = min_u64((uint64_t)root->ns, row.duration_ns);
 		row.cause = cause_keys[root->cause];
 	}
 	return row;
 }
 
-void report_victims(struct report *report, const struct analysis *a, struct symbolizer *symbols,
-		    uint64_t least_lost_ns)
+void report_worst_calls(struct report *report, const struct analysis *a, struct symbolizer *symbols,
+			uint64_t least_lost_ns)
 {
-	struct victim sorted[VICTIMS];
-	struct victim_row *rows = xcalloc(VICTIMS, sizeof(*rows));
-	size_t first[VICTIMS]; /* the worst one like it, maybe itself */
-	size_t row_of[VICTIMS]; /* its row, of those that are the worst of their kind */
+	struct worst_call sorted[WORST_CALLS];
+	struct worst_call_row *rows = xcalloc(WORST_CALLS, sizeof(*rows));
+	size_t first[WORST_CALLS]; /* the worst one like it, maybe itself */
+	size_t row_of[WORST_CALLS]; /* its row, of those that are the worst of their kind */
 	size_t count, kinds, i, j, n = 0;
 	struct table *table;
 
-	memcpy(sorted, a->accounts.blame.victims, sizeof(sorted));
-	qsort(sorted, VICTIMS, sizeof(sorted[0]), by_lost);
-	for (i = 0; i < VICTIMS && sorted[i].serial && sorted[i].lost_ns >= least_lost_ns; i++) {
+	memcpy(sorted, a->accounts.blame.worst_calls, sizeof(sorted));
+	qsort(sorted, WORST_CALLS, sizeof(sorted[0]), by_lost);
+	for (i = 0; i < WORST_CALLS && sorted[i].serial && sorted[i].lost_ns >= least_lost_ns;
+	     i++) {
 		for (j = 0; !alike(&sorted[i], &sorted[j]); j++)
 			;
 		first[i] = j;
@@ -306,9 +307,9 @@ void report_victims(struct report *report, const struct analysis *a, struct symb
 			rows[i].alike
 				? report_text(report, "%s; %llu more like it lost %s", rows[i].what,
 					      (unsigned long long)rows[i].alike,
-					      word_time(&report->arena, rows[i].alike_lost_ns))
+					      text_time(&report->arena, rows[i].alike_lost_ns))
 				: rows[i].what;
-	table = report_add(report, &victim_kind, rows, n);
+	table = report_add(report, &worst_call_kind, rows, n);
 	table->minor_rows = n - kinds;
 	table->minor_name = "like these";
 }
