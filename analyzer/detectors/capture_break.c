@@ -74,7 +74,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_capture_break = {
 	.id = "capture-break",
-	.title = "calls that break the capture of a stream",
+	.title = "a call breaks the capture of a stream",
 	.sees = "Calls that return one of the errors of stream capture, "
 		"cudaErrorStreamCaptureUnsupported to cudaErrorStreamCaptureWrongThread: such as a "
 		"synchronisation, an allocation or the use of the legacy default stream while a "

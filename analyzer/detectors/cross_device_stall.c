@@ -45,7 +45,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_cross_device_stall = {
 	.id = "cross-device-stall",
-	.title = "threads on different GPUs wait for each other",
+	.title = "threads on different GPUs wait for each other's locks",
 	.sees = "Calls that waited for a lock inside CUDA while a thread that works on another GPU "
 		"held it: the GPUs have nothing to do with each other, but the calls of one "
 		"process share locks. Allocating, pinning, managed memory, building graphs and "

@@ -103,7 +103,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_early_sync = {
 	.id = "early-sync",
-	.title = "synchronisations that could come later",
+	.title = "the host waits for the GPU before it needs the results",
 	.sees = "cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize and their "
 		"relatives at one place, ten times or more in each thread and in the program's "
 		"work, that waited 50 us or more, brought nothing to the host and left the GPU "

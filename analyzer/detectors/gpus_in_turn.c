@@ -58,7 +58,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_gpus_in_turn = {
 	.id = "gpus-in-turn",
-	.title = "GPUs that one thread serves in turns",
+	.title = "one thread uses its GPUs in turn, not at the same time",
 	.sees = "cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize and their "
 		"relatives at one place, ten times in the program's work or more, each for what "
 		"the thread handed to one GPU after it had waited for another, with nothing under "

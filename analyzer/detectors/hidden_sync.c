@@ -115,7 +115,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_hidden_sync = {
 	.id = "hidden-sync",
-	.title = "calls that synchronise with the device without saying so",
+	.title = "a call that is no synchronisation waits for the GPU",
 	.sees = "Calls whose time goes beyond their own work and that are known to wait for work "
 		"of the "
 		"device: cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray, loading and "

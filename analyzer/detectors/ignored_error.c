@@ -171,7 +171,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_ignored_error = {
 	.id = "ignored-error",
-	.title = "errors after which the program went on",
+	.title = "a call failed, and the program went on",
 	.sees = "Calls that returned an error (not cudaErrorNotReady), when the same thread then "
 		"went "
 		"on to allocate, copy, launch or synchronise. An error that makes the context "

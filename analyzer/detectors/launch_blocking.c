@@ -81,7 +81,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_launch_blocking = {
 	.id = "launch-blocking",
-	.title = "launches that wait for their kernels: CUDA_LAUNCH_BLOCKING is set",
+	.title = "each launch waits for its kernel: CUDA_LAUNCH_BLOCKING is set",
 	.sees = "Launches of kernels in processes that were started with CUDA_LAUNCH_BLOCKING=1. "
 		"Each then waits until its kernel has ended, and neither host and GPU nor two "
 		"streams of a thread work at the same time.",

@@ -118,7 +118,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_lazy_loading = {
 	.id = "lazy-loading",
-	.title = "code that is loaded in the midst of the work",
+	.title = "code is loaded while the program works",
 	.sees = "First launches of kernels and other first uses of code that waited for work of "
 		"the "
 		"device, or that came after a thousand launches and copies: the kernel has to be "

@@ -60,7 +60,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_legacy_stream = {
 	.id = "legacy-stream",
-	.title = "the default stream makes other streams wait",
+	.title = "work in the default stream blocks other streams",
 	.sees = "Kernels, copies and memsets handed to the legacy default stream (stream 0) while "
 		"another stream of the device, made without cudaStreamNonBlocking, had work "
 		"outstanding, and the reverse, ten times or more all through the program. The GPU "

@@ -85,7 +85,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_lock_starvation = {
 	.id = "lock-starvation",
-	.title = "a thread loses a lock to others again and again",
+	.title = "a thread waits for a lock that others acquire again and again",
 	.sees = "Waits of 10 ms and more for a lock inside CUDA that other threads took and gave "
 		"back many times meanwhile, more than twice as often as a queue would have let "
 		"them. A thread that calls in a tight loop keeps the lock to itself that way; "

@@ -89,7 +89,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_mps_share = {
 	.id = "mps-share",
-	.title = "a process has a share of the GPU, and waits for it",
+	.title = "a process waits for its limited share of the GPU",
 	.sees = "Clients of MPS with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE below 100 of which a "
 		"thread spends half of the time and more waiting for the GPU in calls made for "
 		"that.",

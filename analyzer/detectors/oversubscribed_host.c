@@ -174,7 +174,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_oversubscribed_host = {
 	.id = "oversubscribed-host",
-	.title = "threads that are ready get no CPU",
+	.title = "threads are ready to run and get no CPU",
 	.sees = "Time inside long calls in which the thread was ready to run and on no CPU, by "
 		"the scheduler's own account, from a tenth of the time of a process's threads on. "
 		"Where no more threads make calls at a time than there are CPUs for them, other "

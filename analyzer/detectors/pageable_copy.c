@@ -158,7 +158,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_pageable_copy = {
 	.id = "pageable-copy",
-	.title = "asynchronous copies of pageable memory, which are not",
+	.title = "asynchronous copies block: the host memory is not pinned",
 	.sees = "Calls of cudaMemcpyAsync and its relatives (2D, 3D, array, symbol, batch, driver) "
 		"of "
 		"which one side is host memory that CUDA did not pin. From such memory the data "

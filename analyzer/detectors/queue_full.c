@@ -32,7 +32,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_queue_full = {
 	.id = "queue-full",
-	.title = "launches or copies that waited for room in the queue",
+	.title = "launches or copies wait: the stream's queue is full",
 	.sees = "Launches, copies and other work that is handed to a stream and took longer than "
 		"its own work, while that stream had much outstanding: a stream's queue holds "
 		"about a thousand operations, and a thread that hands over one more waits until "

@@ -51,7 +51,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_read_back = {
 	.id = "read-back",
-	.title = "a few bytes fetched from the GPU in every step",
+	.title = "the host waits for a few bytes from the GPU in every step",
 	.sees = "Copies of 256 bytes or less to the host with a wait for their stream, an event or "
 		"the device right behind them, and synchronous ones, twenty times in the program's "
 		"work or more: a loss, a flag or a counter that the host looks at.",

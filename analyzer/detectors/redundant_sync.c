@@ -47,7 +47,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_redundant_sync = {
 	.id = "redundant-sync",
-	.title = "synchronisations with nothing to wait for",
+	.title = "a synchronisation has nothing to wait for",
 	.sees = "cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize and their "
 		"relatives of "
 		"a device, stream or event for which everything handed over had been waited for "

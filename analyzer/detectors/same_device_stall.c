@@ -37,7 +37,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_same_device_stall = {
 	.id = "same-device-stall",
-	.title = "threads on one GPU wait for each other",
+	.title = "threads on one GPU wait for each other's locks",
 	.sees = "Calls that waited for a lock inside CUDA while another thread that works on the "
 		"same GPU held it, though each may have streams of its own. Worst is a holder that "
 		"waits for the GPU: a copy of pageable memory, or cudaFree, behind a long kernel "

@@ -88,7 +88,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_small_copies = {
 	.id = "small-copies",
-	.title = "many small copies where one would do",
+	.title = "many small copies instead of one",
 	.sees = "Copies between host and device of at most 64 KiB, four or more one directly "
 		"after the other from the same place, in the same direction and stream, with no "
 		"launch or other work between, five times or more. The cost is what they took "

@@ -126,7 +126,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_staged_peer_copy = {
 	.id = "staged-peer-copy",
-	.title = "copies between GPUs go through the host",
+	.title = "copies between GPUs go through the host: no peer access",
 	.sees = "Copies from one GPU to another, by cudaMemcpyPeer and its relatives or by any "
 		"other function between memory of both, of 16 MiB and more in all, for which "
 		"neither GPU had access to the other's memory: it had not been given "

@@ -336,7 +336,7 @@ static const char *fix_of_library(const struct finding *finding, struct arena *t
 
 const struct detector detector_steady_state = {
 	.id = "steady-state",
-	.title = "what could be kept is made again and again",
+	.title = "resources are made again and again instead of being kept",
 	.sees = "Places that allocate, pin, map, enable peer access, create or instantiate, and "
 		"the matching frees, with work handed to a GPU between their calls five times or "
 		"more. Memory that is kept and asked for ever more seldom, as by a cache that "

@@ -81,7 +81,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 const struct detector detector_sync_every_launch = {
 	.id = "sync-every-launch",
-	.title = "synchronisations after every launch or two",
+	.title = "the host synchronises after every launch or two",
 	.sees = "cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize and their "
 		"relatives "
 		"at one place, ten times in the program's work or more, each after one or two "

@@ -114,7 +114,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_time_slicing = {
 	.id = "time-slicing",
-	.title = "processes take turns on a GPU, for want of MPS",
+	.title = "processes take turns on a GPU: MPS is not used",
 	.sees = "Recorded processes whose use of one GPU overlaps by 50 ms and a tenth at least, "
 		"and which are not clients of the same MPS server. Without it a GPU works for one "
 		"process at a time, a slice of time each; kernels of different processes never run "

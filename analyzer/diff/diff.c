@@ -280,7 +280,8 @@ static struct diff_row finding_row(struct arena *texts, const struct diff_items 
 		c.noise = DIFF_REAL;
 	row = row_of(texts, &c);
 	row.name = diff_text_of(item->row, "id");
-	row.title = diff_text_of(item->row, "title");
+	row.title = arena_printf(texts, "%s: %s", row.name ?: "?",
+				 diff_text_of(item->row, "title") ?: "?");
 	row.function = diff_text_of(item->row, "function");
 	row.module = diff_text_of(item->row, "module");
 	row.caller = diff_text_of(item->row, "caller");

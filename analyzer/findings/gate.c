@@ -297,8 +297,8 @@ static void judge_finding(struct gate *gate, struct finding *f)
 		    &(struct gate_failure){
 			    .rule = arena_printf(&gate->texts, "--fail-on=%s", what),
 			    .id = f->detector->id,
-			    .text = arena_printf(&gate->texts, "%s: %s", f->detector->title,
-						 weight_text(gate, f)),
+			    .text = arena_printf(&gate->texts, "%s: %s: %s", f->detector->id,
+						 f->detector->title, weight_text(gate, f)),
 			    .where = f->where ? arena_printf(&gate->texts, "%s", f->where) : NULL,
 		    });
 }

@@ -202,28 +202,36 @@ static const struct evidence *worst_of(const struct finding *f)
 static const char *note(const struct finding *f)
 {
 	if (f->perhaps_free)
-		return "a note (perhaps free): ";
+		return ", a note (perhaps free)";
 	if (f->cost_unknown)
-		return "a note (cost unknown): ";
+		return ", a note (cost unknown)";
 	if (f->once && !finding_minor(f))
-		return "a note (once a run): ";
+		return ", a note (once a run)";
 	if (finding_gains_little(f))
-		return "a note (gains little): ";
+		return ", a note (gains little)";
 	if (finding_severity(f) == SEVERITY_NOTE)
-		return "a note: ";
-	return finding_severity(f) == SEVERITY_MINOR ? "minor: " : "";
+		return ", a note";
+	return finding_severity(f) == SEVERITY_MINOR ? ", minor" : "";
 }
 
-static const char *headline(struct arena *texts, const struct finding *f)
+/* What the gate says of it, or how grave it is. */
+static const char *standing(struct arena *texts, const struct finding *f)
 {
 	if (f->suppressed)
-		return arena_printf(texts, "accepted (%s): %s", f->suppressed, f->detector->title);
+		return arena_printf(texts, ", accepted (%s)", f->suppressed);
 	if (f->compared == COMPARED_NOT || f->compared == COMPARED_SAME)
-		return arena_printf(texts, "%s%s", note(f), f->detector->title);
+		return note(f);
 	if (f->compared == COMPARED_NEW)
-		return arena_printf(texts, "NEW: %s", f->detector->title);
-	return arena_printf(texts, "WORSE (it was %s): %s",
-			    f->before_ns == UNKNOWN_NS ? "unknown" : text_time(texts, f->before_ns),
+		return ", NEW";
+	return arena_printf(texts, ", WORSE (it was %s)",
+			    f->before_ns == UNKNOWN_NS ? "unknown"
+						       : text_time(texts, f->before_ns));
+}
+
+/* The id first: `explain`, --suppress and --budget ask for it. */
+static const char *headline(struct arena *texts, const struct finding *f)
+{
+	return arena_printf(texts, "%s%s: %s", f->detector->id, standing(texts, f),
 			    f->detector->title);
 }
 
@@ -330,7 +338,7 @@ static const char *first_text(struct arena *texts, const struct finding_row *row
 	const char *cost;
 
 	if (finding_little(row->cost_ns, (double)row->share_ppm / 1e6))
-		return row->title;
+		return arena_printf(texts, "%s: %s", row->id, row->title);
 	cost = arena_printf(texts, "%s, %s", text_time(texts, row->cost_ns), row->share);
 	if (row->gain_high_ns == UNKNOWN_NS || report_is_point(row->gain_high_ns, row->cost_ns))
 		return cost;

@@ -110,7 +110,7 @@ holds "traces are a baseline, too" '.gate.same == (.findings | length) and all(.
 gate 0 --format=json pinned
 cp said pinned.json
 gate 1 --fail-on=pageable-copy --baseline=pinned.json pageable
-says said "NEW: asynchronous copies"
+says said "pageable-copy, NEW: asynchronous copies"
 
 jq '.findings |= map(select(.id == "pageable-copy"))[1:]' before.json >without.json
 gate 1 --fail-on=pageable-copy --baseline=without.json --format=json pageable

@@ -47,4 +47,4 @@ thread=$(jq '.kernel_overlap[0].waiter' report.json)
 "$tool" why --format=json "$thread" "$out" >why.json || fail "why of a thread"
 expect "rows about other threads" \
 	"$(jq "[.kernel_overlap[] | select(.waiter != $thread and .other != $thread)] | length" why.json)" 0
-"$tool" why "$thread" "$out" | grep -q '^KERNEL MODULE: whose calls took longer' || fail "why of a thread does not say who else"
+"$tool" why "$thread" "$out" | grep -q '^KERNEL MODULE: calls that took longer' || fail "why of a thread does not name the others"
