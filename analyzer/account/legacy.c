@@ -73,7 +73,7 @@ void legacy_take_turn(struct gpu_work *w, const struct record *record, struct gp
 		      const struct gpu_stream *own, bool waits)
 {
 	struct legacy_use *use = &w->legacy[streams_device_index(record)];
-	bool legacy = stream->key.stream == 1, turn;
+	bool legacy = stream->key.stream == STREAM_LEGACY, turn;
 
 	if (!legacy && !stream->blocking)
 		return;

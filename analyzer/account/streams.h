@@ -73,7 +73,7 @@ static inline struct gpu_stream *streams_of_call(struct gpu_work *w, struct gpu_
 
 	if (!handle)
 		return NULL;
-	if (handle == 2)
+	if (handle == STREAM_PER_THREAD)
 		handle += own_stream(record->thread);
 	if (device == SPY_DEVICE_NONE)
 		device = 0;
@@ -123,7 +123,7 @@ static inline void stream_hand_over(struct gpu_work *w, struct device_streams *d
 static inline bool work_begins_no_turn(const struct gpu_work *w, const struct gpu_stream *stream,
 				       const struct record *record)
 {
-	bool legacy = stream->key.stream == 1;
+	bool legacy = stream->key.stream == STREAM_LEGACY;
 
 	return !(legacy | stream->blocking) ||
 	       likely(w->legacy[streams_device_index(record)].was_legacy == legacy);
@@ -138,7 +138,7 @@ static inline bool work_goes_on(const struct gpu_work *w, const struct gpu_strea
 	uint8_t device = record->raw->call_head.device;
 	uint64_t handle = signature_stream(signature, record->raw);
 
-	if (unlikely(handle == 2))
+	if (unlikely(handle == STREAM_PER_THREAD))
 		handle += own_stream(by);
 	return likely(!w->n_capturing) && stream->key.stream == handle &&
 	       stream->key.device == (device == SPY_DEVICE_NONE ? 0 : device) &&

@@ -117,7 +117,7 @@ uint64_t work_awaited(struct gpu_work *w, struct gpu_stream **last, const struct
 	switch (waits->what) {
 	case GPU_WAIT_STREAM:
 		stream = streams_of_call(w, last, record, false);
-		if (!stream || stream->key.stream != 1)
+		if (!stream || stream->key.stream != STREAM_LEGACY)
 			return stream ? stream_outstanding(stream, record_begin_ns(record)) : 0;
 		return before_legacy(w, record);
 	case GPU_WAIT_EVENT:
@@ -203,7 +203,8 @@ uint64_t work_handed_over(const struct gpu_work *w, const struct record *record,
 /* The stream of that key as the record's thread names it. */
 static uint64_t as_named(const struct record *record, uint64_t stream)
 {
-	return stream == 2 + own_stream(record->thread) ? 2 : stream;
+	return stream == STREAM_PER_THREAD + own_stream(record->thread) ? STREAM_PER_THREAD
+									: stream;
 }
 
 /* Comes what is done in stream `behind` after all that was handed to `stream` before? As the
@@ -215,8 +216,9 @@ static bool comes_behind(struct gpu_work *w, const struct record *record, uint64
 
 	if (behind == stream)
 		return true;
-	before = behind == 1 ? streams_named(w, record, stream, false) : NULL;
-	return behind == 1 && (stream == 2 || (before && before->blocking));
+	before = behind == STREAM_LEGACY ? streams_named(w, record, stream, false) : NULL;
+	return behind == STREAM_LEGACY &&
+	       (stream == STREAM_PER_THREAD || (before && before->blocking));
 }
 
 bool work_covers(struct gpu_work *w, const struct record *record, const struct gpu_waits *waits,
@@ -273,7 +275,7 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 	switch (waits->what) {
 	case GPU_WAIT_STREAM:
 		stream = streams_of_call(w, last, record, false);
-		if (stream && stream->key.stream == 1)
+		if (stream && stream->key.stream == STREAM_LEGACY)
 			streams_drain(w, record, false);
 		else if (stream)
 			stream_drain(w, stream, stream->submitted, record->ns);
@@ -358,7 +360,7 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	streams_of_device(w, record)->others += (uint64_t)(stream != NULL) - signature->is_work;
 	if (!stream)
 		return signature->is_work;
-	if (unlikely(stream->blocking || stream->key.stream == 1) && signature->is_work)
+	if (unlikely(stream->blocking || stream->key.stream == STREAM_LEGACY) && signature->is_work)
 		legacy_take_turn(w, record, stream, own, signature->waited);
 	if (unlikely(!stream_is_busy(stream)))
 		streams_begin_busy(w, stream);

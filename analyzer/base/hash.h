@@ -8,6 +8,12 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Spreads the bits of a key over those above them: the top ones depend on all. */
+static inline uint64_t hash_mix(uint64_t key)
+{
+	return key * 0x9e3779b97f4a7c15ull;
+}
+
 static inline unsigned int hash_key(const void *key, size_t bytes)
 {
 	const char *at = key;
@@ -19,7 +25,7 @@ static inline unsigned int hash_key(const void *key, size_t bytes)
 			memcpy(&word, at, 8);
 		else
 			memcpy(&word, at, bytes);
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+		hash = hash_mix(hash ^ word);
 		hash ^= hash >> 32;
 	}
 	return (unsigned int)hash;

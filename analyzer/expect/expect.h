@@ -194,7 +194,7 @@ static inline uint64_t class_key_bits(const struct class_key *key)
 static inline struct class_place *expect_place(const struct expect *e, uint64_t key)
 {
 	/* The bytes of a key differ at its top, and only the product's top knows. */
-	size_t i = (size_t)(key * 0x9e3779b97f4a7c15ull >> e->table_shift);
+	size_t i = (size_t)(hash_mix(key) >> e->table_shift);
 
 	while (e->table[i].class && e->table[i].key != key)
 		i = (i + 1) & (e->n_table - 1);

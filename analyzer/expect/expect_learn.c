@@ -84,7 +84,7 @@ static inline void forget_waits(struct learner *l)
 /* The default streams are one for each device; all others are one of a kind. */
 static inline bool is_stream(const struct busy_stream *b, uint64_t stream, uint8_t device)
 {
-	return b->stream == stream && (stream > 2 || b->device == device);
+	return b->stream == stream && (stream > STREAM_PER_THREAD || b->device == device);
 }
 
 /* NULL: it has no work. */

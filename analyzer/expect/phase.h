@@ -50,7 +50,7 @@ struct phase_site *phase_add_site(struct phases *p, uint64_t key);
 
 static inline struct phase_site *phase_place(const struct phases *p, uint64_t key)
 {
-	size_t i = (key * 0x9e3779b97f4a7c15ull) >> 20;
+	size_t i = hash_mix(key) >> 20;
 
 	for (;; i++) {
 		struct phase_site *site = &p->sites[i & (p->n_places - 1)];

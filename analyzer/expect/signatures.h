@@ -101,8 +101,7 @@ static inline uint64_t signature_detail(const union spy_any *raw)
 static inline struct call_signature *signature_place(const struct signature_cache *cache,
 						     uint64_t head, uint64_t detail)
 {
-	size_t i = (size_t)((head ^ detail * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull >>
-			    cache->shift);
+	size_t i = (size_t)(hash_mix(head ^ hash_mix(detail)) >> cache->shift);
 
 	while (cache->all[i].detail &&
 	       (cache->all[i].head != head || cache->all[i].detail != detail))

@@ -95,6 +95,9 @@ static inline uint64_t record_return_address(const union spy_any *raw)
 	return record_word(raw, sizeof(struct spy_rec_head)) & RECORD_48_BITS;
 }
 
+/* Handles of the default streams in all records: the process's own, and each thread's own. */
+enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
+
 /* The stream the call works in; 0: none. */
 static inline uint64_t record_stream(const union spy_any *raw)
 {
