@@ -13,8 +13,8 @@
 
 /* Without padding: it is hashed byte by byte. */
 struct stream_key {
-	uint64_t
-		stream; /* handle; of the per-thread default stream STREAM_PER_THREAD + thread index << 8 */
+	/* handle; of the per-thread default stream STREAM_PER_THREAD + thread index << 8 */
+	uint64_t stream;
 	uint32_t process;
 	uint32_t device;
 };
