@@ -76,7 +76,7 @@ static inline bool fast_path_take(struct fast_path *path, struct accounting *a, 
 	f->expected_ns = signature->expected_ns;
 	expect_count(signature->class, ns);
 	account_remember(f, signature->fn, record, ns, path->thread);
-	account_book(account_of(c, signature->fn), f);
+	account_book(account_of(&c->functions, signature->fn), f);
 	work_go_on(&a->work, c->stream, record, path->thread, signature);
 	c->recent_ops.progress_calls += signature->progress_calls;
 	recent_ops_see(&c->recent_ops, raw, signature,

@@ -30,8 +30,8 @@ static size_t keep_of_thread_accounts(const struct accounting *a)
 	for (i = 0; i < a->n_thread_accounts; i++) {
 		const struct thread_account *c = a->thread_accounts[i];
 
-		for (j = 0; c && j < c->ring_size; j++)
-			n += keep(c->ring[j].stack);
+		for (j = 0; c && j < c->ring.size; j++)
+			n += keep(c->ring.calls[j].stack);
 		for (j = 0; c && j < c->n_open; j++)
 			n += keep(c->open[j].stack);
 	}

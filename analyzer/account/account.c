@@ -46,28 +46,27 @@ uint64_t account_lost(const struct account *a)
 
 #define PLACES_FIRST 8 /* a line of the cache */
 
-static void grow_places(struct thread_account *c)
+static void grow_places(struct function_accounts *f)
 {
 	uint32_t i;
 
-	c->n_places = c->n_places ? 4 * c->n_places : PLACES_FIRST;
-	free(c->places);
-	c->places = xcalloc(c->n_places, sizeof(*c->places));
-	for (i = 0; i < c->n_accounts; i++)
-		*account_place(c, c->account_fns[i]) =
-			(struct account_place){c->account_fns[i], i + 1};
+	f->n_places = f->n_places ? 4 * f->n_places : PLACES_FIRST;
+	free(f->places);
+	f->places = xcalloc(f->n_places, sizeof(*f->places));
+	for (i = 0; i < f->n; i++)
+		*account_place(f, f->fns[i]) = (struct account_place){f->fns[i], i + 1};
 }
 
-struct account *account_add_function(struct thread_account *c, uint32_t fn)
+struct account *account_add_function(struct function_accounts *f, uint32_t fn)
 {
-	if (4 * c->n_accounts >= c->n_places)
-		grow_places(c);
-	c->accounts = grow(c->accounts, c->n_accounts, sizeof(*c->accounts));
-	c->account_fns = grow(c->account_fns, c->n_accounts, sizeof(*c->account_fns));
-	c->accounts[c->n_accounts] = (struct account){0};
-	c->account_fns[c->n_accounts] = fn;
-	*account_place(c, fn) = (struct account_place){fn, ++c->n_accounts};
-	return &c->accounts[c->n_accounts - 1];
+	if (4 * f->n >= f->n_places)
+		grow_places(f);
+	f->all = grow(f->all, f->n, sizeof(*f->all));
+	f->fns = grow(f->fns, f->n, sizeof(*f->fns));
+	f->all[f->n] = (struct account){0};
+	f->fns[f->n] = fn;
+	*account_place(f, fn) = (struct account_place){fn, ++f->n};
+	return &f->all[f->n - 1];
 }
 
 struct account account_sum(const struct accounting *a, const struct process *process)
@@ -78,9 +77,9 @@ struct account account_sum(const struct accounting *a, const struct process *pro
 	for (i = 0; i < a->n_thread_accounts; i++) {
 		const struct thread_account *c = a->thread_accounts[i];
 
-		for (j = 0; c && (!process || c->thread->process == process) && j < c->n_accounts;
+		for (j = 0; c && (!process || c->thread->process == process) && j < c->functions.n;
 		     j++)
-			account_add(&sum, &c->accounts[j]);
+			account_add(&sum, &c->functions.all[j]);
 	}
 	return sum;
 }
@@ -105,19 +104,19 @@ static void forget_calls(struct accounting *a, struct thread_account *c)
 
 	DL_DELETE(a->remembered, c);
 	a->n_remembered--;
-	for (i = 0; i < c->ring_size; i++)
-		waits_free(c->ring[i].waits, c->ring[i].n_waits);
+	for (i = 0; i < c->ring.size; i++)
+		waits_free(c->ring.calls[i].waits, c->ring.calls[i].n_waits);
 	last = xcalloc(1, sizeof(*last));
-	if (c->n_completed)
-		*last = *completed_call_at(c, c->n_completed - 1);
+	if (c->ring.n)
+		*last = *completed_call_at(&c->ring, c->ring.n - 1);
 	last->thread = c->thread;
 	last->waits = NULL;
 	last->n_waits = c->waits_kept = 0;
-	free(c->ring);
+	free(c->ring.calls);
 	history_free(c->history);
 	c->history = NULL;
-	c->ring = last;
-	c->ring_size = 1;
+	c->ring.calls = last;
+	c->ring.size = 1;
 }
 
 /* For each new thread two of those that are remembered are looked at, so that there are few that
@@ -162,15 +161,15 @@ static void thread_account_free(struct thread_account *c)
 	size_t i;
 
 	waits_free(c->waits, c->n_waits);
-	for (i = 0; i < c->ring_size; i++)
-		waits_free(c->ring[i].waits, c->ring[i].n_waits);
-	free(c->ring);
+	for (i = 0; i < c->ring.size; i++)
+		waits_free(c->ring.calls[i].waits, c->ring.calls[i].n_waits);
+	free(c->ring.calls);
 	history_free(c->history);
 	free(c->deferred);
 	free(c->open);
-	free(c->places);
-	free(c->accounts);
-	free(c->account_fns);
+	free(c->functions.places);
+	free(c->functions.all);
+	free(c->functions.fns);
 	free(c);
 }
 
@@ -229,19 +228,19 @@ void account_release(struct accounting *a)
 /* The ring begins small: most threads make few calls. */
 void account_grow_ring(struct thread_account *c)
 {
-	size_t size = c->ring_size ? 4 * c->ring_size : 4, i;
+	size_t size = c->ring.size ? 4 * c->ring.size : 4, i;
 	struct completed_call *ring = xcalloc(size, sizeof(*ring));
 
-	for (i = 0; i < c->ring_size; i++) {
-		uint64_t number = c->n_completed - c->ring_size + i;
+	for (i = 0; i < c->ring.size; i++) {
+		uint64_t number = c->ring.n - c->ring.size + i;
 
-		ring[number % size] = c->ring[number % c->ring_size];
+		ring[number % size] = c->ring.calls[number % c->ring.size];
 	}
 	for (i = 0; i < size; i++)
 		ring[i].thread = c->thread;
-	free(c->ring);
-	c->ring = ring;
-	c->ring_size = size;
+	free(c->ring.calls);
+	c->ring.calls = ring;
+	c->ring.size = size;
 }
 
 /* What the call's waits take of memory: each wait, and each hold interval of its lock. */
@@ -274,10 +273,10 @@ void account_forget(struct thread_account *c, struct completed_call *f)
 /* The oldest calls go without theirs. */
 static void bound_waits(struct thread_account *c)
 {
-	uint64_t number = c->n_completed > c->ring_size ? c->n_completed - c->ring_size : 0;
+	uint64_t number = c->ring.n > c->ring.size ? c->ring.n - c->ring.size : 0;
 
-	for (; c->waits_kept > WAITS_KEPT && number + 1 < c->n_completed; number++) {
-		struct completed_call *f = completed_call_at(c, number);
+	for (; c->waits_kept > WAITS_KEPT && number + 1 < c->ring.n; number++) {
+		struct completed_call *f = completed_call_at(&c->ring, number);
 
 		if (f->divided && f->waits)
 			forget_waits(c, f);
@@ -497,8 +496,8 @@ static void see_context(struct accounting *a, const struct record *record)
 /* Had the thread made no call for long? f: the call, which is in the ring already. */
 static bool is_rested(const struct thread_account *c, const struct completed_call *f)
 {
-	return c->n_completed < 2 ||
-	       f->begin_ns >= completed_call_at(c, c->n_completed - 2)->end_ns + EXPECT_PAUSE_NS;
+	return c->ring.n < 2 ||
+	       f->begin_ns >= completed_call_at(&c->ring, c->ring.n - 2)->end_ns + EXPECT_PAUSE_NS;
 }
 
 /* f: what all calls have in common is filled in. */
@@ -530,7 +529,7 @@ static __attribute__((noinline)) void account_slow(struct accounting *a, struct 
 		f->site = observe(a, c, record, class, waits, cold, f);
 	if (signature->contract == SPY_CONTRACT_INIT)
 		see_context(a, record);
-	account = account_of(c, f->fn);
+	account = account_of(&c->functions, f->fn);
 	account_book(account, f);
 	if (f->divided)
 		book_division(account, f);
@@ -571,7 +570,7 @@ void account_call(struct accounting *a, const struct record *record)
 	if (is_plain(c, record, signature)) {
 		f->expected_ns = signature->expected_ns;
 		expect_count(signature->class, record->duration_ns);
-		account_book(account_of(c, f->fn), f);
+		account_book(account_of(&c->functions, f->fn), f);
 		recent_op_add(a, c, record, signature, f, false);
 	} else {
 		account_slow(a, c, record, signature, f);

@@ -87,12 +87,26 @@ struct account_place {
 	uint32_t fn, number;
 };
 
+/* The calls of a thread that are remembered one by one: the last ones. */
+struct call_ring {
+	struct completed_call *calls; /* by number modulo size */
+	size_t size; /* a power of two, COMPLETED_KEPT at most */
+	uint64_t n; /* that have completed so far */
+};
+
+/* The accounts of a thread by function: an open table of n_places, a power of two; a thread calls a
+ * few of a thousand functions. */
+struct function_accounts {
+	struct account_place *places;
+	uint32_t n_places, n;
+	struct account *all; /* n of them */
+	uint32_t *fns; /* the function of each */
+};
+
 /* A thread, as the accounting sees it. What each call needs comes first: with many threads it has
  * to be fetched each time. */
 struct thread_account {
-	struct completed_call *ring; /* its last calls */
-	size_t ring_size; /* a power of two, COMPLETED_KEPT at most */
-	uint64_t n_completed;
+	struct call_ring ring;
 	uint64_t slices; /* of its host's cpu_pressure: it has been counted in, or is past */
 	struct cpu_pressure *cpu_pressure;
 	size_t n_waits, n_open, n_deferred; /* of those below */
@@ -100,11 +114,7 @@ struct thread_account {
 	/* Of the scheduler's account just read; 0 none. */
 	uint64_t sched_window_ns, not_running_ns, running_ns;
 	struct gpu_stream *stream; /* it used last */
-	/* Accounts by function: an open table of n_places, a power of two; a thread calls a few of
-	 * a thousand functions. */
-	struct account_place *places;
-	uint32_t n_places, n_accounts;
-	struct account *accounts;
+	struct function_accounts functions;
 	uint8_t device; /* current, as last seen */
 	bool rested; /* the call in progress comes after a pause: expect.h */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
@@ -122,7 +132,6 @@ struct thread_account {
 	uint64_t busy_wait_ns;
 	uint64_t waited_until_ns; /* end of its last wait */
 	uint64_t beside; /* number of one of its requests: kernel_overlap.c */
-	uint32_t *account_fns;
 	/* in the accounting's list of those that are remembered */
 	struct thread_account *prev, *next;
 };
@@ -225,11 +234,11 @@ static inline void account_see(struct accounting *a, const struct record *record
 	}
 }
 
-/* A call that has returned, by its number: one of the last ring_size. */
-static inline struct completed_call *completed_call_at(const struct thread_account *c,
+/* A call that has returned, by its number: one of the last `size`. */
+static inline struct completed_call *completed_call_at(const struct call_ring *ring,
 						       uint64_t number)
 {
-	return &c->ring[number & (c->ring_size - 1)];
+	return &ring->calls[number & (ring->size - 1)];
 }
 
 /* After the last record. */
@@ -244,7 +253,7 @@ struct thread_account *thread_account_of(const struct accounting *a, const struc
 /* ---- for the files of the accounting --------------------------------------------------------- */
 
 struct thread_account *thread_account_add(struct accounting *a, struct thread *thread);
-struct account *account_add_function(struct thread_account *c, uint32_t fn);
+struct account *account_add_function(struct function_accounts *f, uint32_t fn);
 
 /* A thread's account, made if it is new. */
 static inline struct thread_account *thread_account_get(struct accounting *a, struct thread *thread)
@@ -256,34 +265,34 @@ static inline struct thread_account *thread_account_get(struct accounting *a, st
 }
 
 /* The place of a function, or the empty one where it would be; the table is not empty. */
-static inline struct account_place *account_place(const struct thread_account *c, uint32_t fn)
+static inline struct account_place *account_place(const struct function_accounts *f, uint32_t fn)
 {
 	uint32_t at = fn;
 
-	while (c->places[at & (c->n_places - 1)].number &&
-	       c->places[at & (c->n_places - 1)].fn != fn)
+	while (f->places[at & (f->n_places - 1)].number &&
+	       f->places[at & (f->n_places - 1)].fn != fn)
 		at++;
-	return &c->places[at & (c->n_places - 1)];
+	return &f->places[at & (f->n_places - 1)];
 }
 
 /* The sums of a thread's calls of a function; NULL: it has made none. */
-static inline struct account *account_find(const struct thread_account *c, uint32_t fn)
+static inline struct account *account_find(const struct function_accounts *f, uint32_t fn)
 {
-	uint32_t number = likely(c->n_places) ? account_place(c, fn)->number : 0;
+	uint32_t number = likely(f->n_places) ? account_place(f, fn)->number : 0;
 
-	return likely(number) ? &c->accounts[number - 1] : NULL;
+	return likely(number) ? &f->all[number - 1] : NULL;
 }
 
 /* The sums of a thread's calls of a function, made if they are new. */
-static inline struct account *account_of(struct thread_account *c, uint32_t fn)
+static inline struct account *account_of(struct function_accounts *f, uint32_t fn)
 {
 	struct account *account;
 
-	if (likely(c->n_places) && likely(c->places[fn & (c->n_places - 1)].fn == fn) &&
-	    likely(c->places[fn & (c->n_places - 1)].number))
-		return &c->accounts[c->places[fn & (c->n_places - 1)].number - 1];
-	account = account_find(c, fn);
-	return account ? account : account_add_function(c, fn);
+	if (likely(f->n_places) && likely(f->places[fn & (f->n_places - 1)].fn == fn) &&
+	    likely(f->places[fn & (f->n_places - 1)].number))
+		return &f->all[f->places[fn & (f->n_places - 1)].number - 1];
+	account = account_find(f, fn);
+	return account ? account : account_add_function(f, fn);
 }
 
 /* For completed_call_next: room for more; a call that lost time makes room for a newer one. */
@@ -295,13 +304,13 @@ static inline struct completed_call *completed_call_next(struct thread_account *
 {
 	struct completed_call *f, *next;
 
-	if (unlikely(c->n_completed == c->ring_size) && c->ring_size < COMPLETED_KEPT)
+	if (unlikely(c->ring.n == c->ring.size) && c->ring.size < COMPLETED_KEPT)
 		account_grow_ring(c);
-	f = completed_call_at(c, c->n_completed++);
+	f = completed_call_at(&c->ring, c->ring.n++);
 	if (unlikely(f->divided))
 		account_forget(c, f);
 	/* With many threads, the rings of all of them are more than the cache has room for. */
-	next = completed_call_at(c, c->n_completed);
+	next = completed_call_at(&c->ring, c->ring.n);
 	__builtin_prefetch(next, 1);
 	__builtin_prefetch(&next->site, 1);
 	return f;

@@ -121,7 +121,8 @@ static void count_stalled(struct accounting *a, const struct blame_origin *o, bo
 	if (call_set_add(across ? &a->blame.stalled_across : &a->blame.stalled, o->call,
 			 o->begin_ns) &&
 	    o->starting)
-		account_of(thread_account_get(a, o->waiter), o->fn)->starting_stalls[across]++;
+		account_of(&thread_account_get(a, o->waiter)->functions, o->fn)
+			->starting_stalls[across]++;
 }
 
 static void charge_direct(struct accounting *a, const struct blame_origin *o,
@@ -417,7 +418,7 @@ static void charge_history(struct accounting *a, const struct wait_chain_link *l
 static void charge_before(struct accounting *a, const struct wait_chain_link *link,
 			  const struct thread_account *holder, uint64_t number, uint64_t end_ns)
 {
-	if (holder->n_completed - number == holder->ring_size)
+	if (holder->ring.n - number == holder->ring.size)
 		charge_history(a, link, holder->history, link->begin_ns, end_ns);
 	else
 		charge_outside(a, link, end_ns - link->begin_ns);
@@ -445,12 +446,12 @@ static void follow(struct accounting *a, const struct wait_chain_link *link)
 			charge_outside(a, link, link->end_ns - link->begin_ns);
 		return;
 	}
-	number = holder->n_completed;
-	while (number && holder->n_completed - number < holder->ring_size &&
-	       completed_call_at(holder, number - 1)->end_ns > link->begin_ns)
+	number = holder->ring.n;
+	while (number && holder->ring.n - number < holder->ring.size &&
+	       completed_call_at(&holder->ring, number - 1)->end_ns > link->begin_ns)
 		number--;
-	for (; number < holder->n_completed && left.begin_ns < left.end_ns; number++) {
-		const struct completed_call *f = completed_call_at(holder, number);
+	for (; number < holder->ring.n && left.begin_ns < left.end_ns; number++) {
+		const struct completed_call *f = completed_call_at(&holder->ring, number);
 		uint64_t end_ns = f->end_ns < left.end_ns ? f->end_ns : left.end_ns;
 
 		if (f->begin_ns >= left.end_ns)
@@ -464,7 +465,7 @@ static void follow(struct accounting *a, const struct wait_chain_link *link)
 	}
 	if (left.begin_ns >= left.end_ns)
 		return;
-	if (number < holder->n_completed)
+	if (number < holder->ring.n)
 		charge_before(a, &left, holder, number, left.end_ns);
 	else
 		defer(holder, &left);
@@ -546,9 +547,8 @@ static const struct completed_call *in_the_way(const struct accounting *a,
 
 		if (!c || c->thread == call->thread || c->thread->process != call->thread->process)
 			continue;
-		for (number = c->n_completed; number && c->n_completed - number < c->ring_size;
-		     number--) {
-			const struct completed_call *f = completed_call_at(c, number - 1);
+		for (number = c->ring.n; number && c->ring.n - number < c->ring.size; number--) {
+			const struct completed_call *f = completed_call_at(&c->ring, number - 1);
 			double ns;
 
 			if (f->end_ns <= call->begin_ns)

@@ -186,10 +186,10 @@ static struct hold_interval holder_of(const struct lock_event *event)
 static uint64_t call_end(const struct accounting *a, const struct lock_event *event)
 {
 	const struct thread_account *c = thread_account_of(a, event->thread);
-	uint64_t number = c ? c->n_completed : 0, end_ns = UINT64_MAX;
+	uint64_t number = c ? c->ring.n : 0, end_ns = UINT64_MAX;
 
-	while (number && c->n_completed - number < c->ring_size) {
-		const struct completed_call *f = completed_call_at(c, --number);
+	while (number && c->ring.n - number < c->ring.size) {
+		const struct completed_call *f = completed_call_at(&c->ring, --number);
 
 		if (f->end_ns <= event->ns)
 			break;

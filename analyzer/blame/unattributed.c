@@ -69,7 +69,7 @@ static void explain(struct accounting *a, const struct completed_call *f)
 		return;
 	}
 	blame_conclude(a, &link);
-	account = account_of(thread_account_of(a, f->thread), f->fn);
+	account = account_of(&thread_account_of(a, f->thread)->functions, f->fn);
 	account->bucket_ns[BUCKET_UNEXPLAINED] -= f->bucket_ns[BUCKET_UNEXPLAINED];
 	account->bucket_ns[BUCKET_LOCK] += f->bucket_ns[BUCKET_UNEXPLAINED];
 }

@@ -18,17 +18,17 @@ static void add(struct blocked *sum, const struct analysis *a, const struct thre
 {
 	size_t i;
 
-	for (i = 0; i < c->n_accounts; i++) {
-		uint64_t ns = c->accounts[i].bucket_ns[BUCKET_GPU_INTENDED];
+	for (i = 0; i < c->functions.n; i++) {
+		uint64_t ns = c->functions.all[i].bucket_ns[BUCKET_GPU_INTENDED];
 
-		if (a->set->functions.all[c->account_fns[i]].contract != SPY_CONTRACT_LAUNCH)
+		if (a->set->functions.all[c->functions.fns[i]].contract != SPY_CONTRACT_LAUNCH)
 			continue;
-		sum->launches += c->accounts[i].calls;
+		sum->launches += c->functions.all[i].calls;
 		sum->ns += ns;
 		if (ns < sum->most_ns)
 			continue;
 		sum->most_ns = ns;
-		sum->fn = c->account_fns[i];
+		sum->fn = c->functions.fns[i];
 	}
 }
 

@@ -39,8 +39,8 @@ static uint64_t longest_wait_ns(const struct analysis *a, const struct process *
 
 		if (!c || c->thread->process != process)
 			continue;
-		for (j = ns = 0; j < c->n_accounts; j++)
-			ns += c->accounts[j].bucket_ns[BUCKET_GPU_INTENDED];
+		for (j = ns = 0; j < c->functions.n; j++)
+			ns += c->functions.all[j].bucket_ns[BUCKET_GPU_INTENDED];
 		longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
 	return longest_ns;

@@ -29,8 +29,8 @@ static uint64_t lacked_ns(const struct thread_account *c)
 	uint64_t ns = 0;
 	size_t i;
 
-	for (i = 0; i < c->n_accounts; i++)
-		ns += c->accounts[i].bucket_ns[BUCKET_NOT_RUNNING];
+	for (i = 0; i < c->functions.n; i++)
+		ns += c->functions.all[i].bucket_ns[BUCKET_NOT_RUNNING];
 	return ns;
 }
 

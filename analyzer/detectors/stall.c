@@ -43,7 +43,7 @@ static void add_holder_call(struct sums *sums, const struct blame_edge *edge)
 
 static uint64_t starting_stalls(const struct thread_account *c, uint32_t fn)
 {
-	const struct account *account = c ? account_find(c, fn) : NULL;
+	const struct account *account = c ? account_find(&c->functions, fn) : NULL;
 	const uint64_t *stalls = account ? account->starting_stalls : NULL;
 
 	if (!stalls)
@@ -94,10 +94,10 @@ static uint64_t count_calls(const struct analysis *a, bool across_devices)
 	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
 		const struct thread_account *c = a->accounts.thread_accounts[i];
 
-		for (j = 0; c && j < c->n_accounts; j++)
-			if (c->accounts[j].starting_stalls[across_devices] &&
-			    few_starting(a, c->thread, c->account_fns[j]))
-				calls -= c->accounts[j].starting_stalls[across_devices];
+		for (j = 0; c && j < c->functions.n; j++)
+			if (c->functions.all[j].starting_stalls[across_devices] &&
+			    few_starting(a, c->thread, c->functions.fns[j]))
+				calls -= c->functions.all[j].starting_stalls[across_devices];
 	}
 	return calls;
 }

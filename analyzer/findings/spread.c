@@ -56,10 +56,10 @@ struct span work_span(const struct analysis *a, size_t process, const struct thr
 		const struct thread_account *c = accounts->thread_accounts[i];
 		uint64_t end_ns;
 
-		if (!c || !c->n_completed || c->thread->process->trace->index != process ||
+		if (!c || !c->ring.n || c->thread->process->trace->index != process ||
 		    (only && c->thread != only))
 			continue;
-		end_ns = completed_call_at(c, c->n_completed - 1)->end_ns;
+		end_ns = completed_call_at(&c->ring, c->ring.n - 1)->end_ns;
 		span.end_ns = end_ns > span.end_ns ? end_ns : span.end_ns;
 	}
 	return span;

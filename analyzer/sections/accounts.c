@@ -167,12 +167,12 @@ void report_accounts(struct report *report, const struct analysis *a, const stru
 
 		if (!c || (s->kind == SUBJECT_THREAD && c->thread->tid != s->tid))
 			continue;
-		for (j = 0; j < c->n_accounts; j++) {
-			if (s->kind == SUBJECT_CALL && c->account_fns[j] != s->fn)
+		for (j = 0; j < c->functions.n; j++) {
+			if (s->kind == SUBJECT_CALL && c->functions.fns[j] != s->fn)
 				continue;
-			account_add(&sums[c->account_fns[j]], &c->accounts[j]);
+			account_add(&sums[c->functions.fns[j]], &c->functions.all[j]);
 			rows = grow(rows, n, sizeof(*rows));
-			rows[n] = account_row(a, c->account_fns[j], &c->accounts[j]);
+			rows[n] = account_row(a, c->functions.fns[j], &c->functions.all[j]);
 			rows[n].process = text_process(&report->arena, c->thread->process->trace);
 			rows[n].pid = c->thread->process->trace->pid;
 			rows[n++].thread = c->thread->tid;
