@@ -29,7 +29,8 @@ SANFLAGS  := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread -MMD -MP -DCUDASPY_VERSION='"$(VERSION)"' $(SANFLAGS) $(CPPFLAGS) $(CFLAGS)
 
 # ---- lists ------------------------------------------------------------------------------------
-SHIM_SRC     := $(wildcard shim/*/*.c shim/arch/x86_64/*.[cS])
+ARCH         := x86_64
+SHIM_SRC     := $(wildcard shim/*/*.c shim/arch/$(ARCH)/*.[cS])
 ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 UNIT_SRC     := $(wildcard tests/unit/test_*.c)
 

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 #include "record/call.h"
-#include "arch/x86_64/frame_layout.h"
+#include "arch/frame_layout.h"
 
 /* How many of the two halves of the list are the runtime's; each half is in strcmp order. */
 enum {

@@ -10,7 +10,7 @@
  * looked for. In a C library without such data the other threads' stacks are unknown.
  */
 #include "lib/bounds.h"
-#include "arch/x86_64/processor.h"
+#include "arch/processor.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "arch/x86_64/processor.h"
+#include "arch/processor.h"
 
 extern bool spy_clock_is_counter;
 

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "lib/signal_guard.h"
-#include "arch/x86_64/processor.h"
+#include "arch/processor.h"
 #include "lib/elf_scan.h"
 #include "lib/lock.h"
 #include "lib/peek.h"

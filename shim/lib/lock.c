@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/lock.h"
-#include "arch/x86_64/processor.h"
+#include "arch/processor.h"
 
 #define YIELDS 20
 #define NAP_NS 50000

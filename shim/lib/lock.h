@@ -28,7 +28,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "arch/x86_64/processor.h"
+#include "arch/processor.h"
 
 struct spy_lock {
 	uintptr_t owner; /* the thread that has it, 0 none */

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "arch/x86_64/processor.h"
+#include "arch/processor.h"
 
 /* pid: the calling process. How many bytes were copied, from the beginning on; 0: none, or
  * refused. */

@@ -11,7 +11,7 @@
 #include <elf.h>
 #include <link.h>
 #include <unistd.h>
-#include "arch/x86_64/registers.h"
+#include "arch/registers.h"
 #include "lib/elf_scan.h"
 #include "lib/peek.h"
 #include "lib/unwind.h"

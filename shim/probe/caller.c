@@ -3,7 +3,7 @@
  * inside it? Runs on the thread that calls a probe, perhaps with a lock of the driver's: no lock,
  * no system call, no allocation.
  */
-#include "arch/x86_64/frame_layout.h"
+#include "arch/frame_layout.h"
 #include "probe/caller.h"
 #include "probe/handoff.h"
 #include "probe/probe.h"

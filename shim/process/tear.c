@@ -12,7 +12,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "record/board.h"
-#include "arch/x86_64/processor.h"
+#include "arch/processor.h"
 #include "lib/disk.h"
 #include "lib/elf_scan.h"
 #include "lib/lock.h"

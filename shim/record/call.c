@@ -8,7 +8,7 @@
 #include "process/own_stack.h"
 #include "record/board.h"
 #include "lib/clock.h"
-#include "arch/x86_64/frame_layout.h"
+#include "arch/frame_layout.h"
 #include "probe/handoff.h"
 #include "hook/resolve.h"
 #include "record/sched.h"

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "process/own_stack.h"
-#include "arch/x86_64/processor.h"
+#include "arch/processor.h"
 #include "process/folder.h"
 #include "process/options.h"
 #include "process/tear.h"

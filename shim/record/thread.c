@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "lib/bounds.h"
-#include "arch/x86_64/processor.h"
+#include "arch/processor.h"
 #include "probe/handoff.h"
 #include "probe/probe.h"
 #include "process/own_stack.h"

@@ -21,7 +21,7 @@
 #include "lib/clock.h"
 #include "process/options.h"
 #include "record/session.h"
-#include "arch/x86_64/frame_layout.h"
+#include "arch/frame_layout.h"
 #include "stack/python.h"
 #include "record/sched.h"
 #include "stack/stack.h"

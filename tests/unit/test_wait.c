@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "record/board.h"
-#include "arch/x86_64/frame_layout.h"
+#include "arch/frame_layout.h"
 #include "probe/handoff.h"
 #include "no_guard.h"
 #include "probe/probe.h"
