@@ -50,7 +50,8 @@ struct phase_site *phase_add_site(struct phases *p, uint64_t key);
 
 static inline struct phase_site *phase_place(const struct phases *p, uint64_t key)
 {
-	size_t i = hash_mix(key) >> 20;
+	/* The product's top bits: no others know of the function, which is the top of the key. */
+	size_t i = hash_mix(key) >> (64 - __builtin_ctzll(p->n_places));
 
 	for (;; i++) {
 		struct phase_site *site = &p->sites[i & (p->n_places - 1)];
