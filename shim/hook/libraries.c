@@ -27,6 +27,7 @@ int dlclose(void *handle)
 {
 	struct spy_object_counters before = {0}, after = {0};
 	const struct spy_python *python;
+	uint32_t turn;
 	bool counted;
 	int result;
 
@@ -35,13 +36,13 @@ int dlclose(void *handle)
 	if (spy_session_active())
 		spy_own_stack_run(look_at_modules, NULL);
 	counted = spy_count_objects(&before);
-	python = spy_python_unload_begin();
+	python = spy_python_unload_begin(&turn);
 	result = spy_real_dlclose(handle);
 	if (counted && spy_count_objects(&after) && after.removed == before.removed) {
-		spy_python_unload_end(python);
+		spy_python_unload_end(python, turn);
 		return result;
 	}
-	spy_python_unload_end(NULL);
+	spy_python_unload_end(NULL, turn);
 	spy_own_stack_run(spy_wrap_forget_unloaded, NULL);
 	if (python) { /* it may be there all the same: something else was unloaded */
 		__atomic_store_n(&spy_session->python_forgotten, true, __ATOMIC_RELEASE);

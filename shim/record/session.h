@@ -70,6 +70,7 @@ struct spy_session {
 	const struct spy_python *python_here; /* … it points to one of them */
 	const struct spy_python *python_last; /* the one described last; under the look_lock */
 	uint32_t python_users, python_unloaders; /* threads that use it, or unload something */
+	uint32_t python_unloads; /* so far */
 	bool python_forgotten; /* to be looked for, though nothing was loaded or unloaded since */
 	struct spy_python_code python_codes[SPY_PYTHON_CODES]; /* stack.c */
 	struct spy_thread threads[SPY_BOARD_SLOTS];

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "arch/processor.h"
 #include "lib/clock.h"
 #include "lib/elf_scan.h"
 #include "process/options.h"
@@ -300,8 +301,9 @@ static void look(void)
 /* ---- who uses it, and who unloads ------------------------------------------------------------- */
 
 /*
- * A user is counted before it looks whether anybody unloads, and who unloads says so before it looks at the count: one of
- * the two sees the other. What a user does is short; a thread that unloads waits for it this long at most.
+ * A user is counted before it looks for a thread that unloads, and a thread that unloads is counted
+ * before it looks for users: one of the two sees the other. A use is short; it is awaited for this
+ * long at most.
  */
 #define USERS_MS 200
 
@@ -325,21 +327,47 @@ static void await_users(void)
 
 	while (__atomic_load_n(&spy_session->python_users, __ATOMIC_SEQ_CST) &&
 	       spy_clock_monotonic() - begun < USERS_MS * 1000000ull)
-		syscall(SYS_sched_yield);
+		spy_syscall(SYS_sched_yield);
 }
 
-const struct spy_python *spy_python_unload_begin(void)
+const struct spy_python *spy_python_unload_begin(uint32_t *turn)
 {
+	*turn = __atomic_add_fetch(&spy_session->python_unloads, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&spy_session->python_unloaders, 1, __ATOMIC_SEQ_CST);
 	await_users();
 	return __atomic_exchange_n(&spy_session->python_here, NULL, __ATOMIC_ACQ_REL);
 }
 
-void spy_python_unload_end(const struct spy_python *still)
+/* A child that was forked inside dlclose has a new session, in which nothing was counted. */
+static void count_out_unloader(void)
 {
-	if (still)
+	uint32_t n = __atomic_load_n(&spy_session->python_unloaders, __ATOMIC_RELAXED);
+
+	while (n && !__atomic_compare_exchange_n(&spy_session->python_unloaders, &n, n - 1, false,
+						 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+}
+
+static void look_again(void)
+{
+	__atomic_store_n(&spy_session->python_forgotten, true, __ATOMIC_RELEASE);
+}
+
+void spy_python_unload_end(const struct spy_python *still, uint32_t turn)
+{
+	count_out_unloader();
+	if (!still)
+		return;
+	/* Another thread may have unloaded it meanwhile, or may be about to. */
+	if (!spy_python_enter()) {
+		look_again();
+		return;
+	}
+	if (turn == __atomic_load_n(&spy_session->python_unloads, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&spy_session->python_here, still, __ATOMIC_RELEASE);
-	__atomic_fetch_sub(&spy_session->python_unloaders, 1, __ATOMIC_SEQ_CST);
+	else
+		look_again();
+	spy_python_leave();
 }
 
 void spy_python_look(void)
@@ -350,8 +378,7 @@ void spy_python_look(void)
 		look();
 		spy_python_leave();
 	} else {
-		__atomic_store_n(&spy_session->python_forgotten, true,
-				 __ATOMIC_RELEASE); /* later */
+		look_again();
 	}
 }
 

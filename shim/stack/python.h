@@ -78,15 +78,16 @@ void spy_python_ask(void *(**asked)(void));
 /* The one that was found; NULL: none. */
 const struct spy_python *spy_python_here(void);
 
-/* From here to spy_python_leave it is not unloaded, nor is another one found. False: a library is being unloaded. Signals
- * are off. */
+/* From here to spy_python_leave it is not unloaded, nor is another one found. False: a library is
+ * being unloaded. Signals are off. */
 bool spy_python_enter(void);
 void spy_python_leave(void);
 
-/* A library is about to be unloaded, perhaps the interpreter: nobody uses it, or finds it, until the end. The end takes
- * what this returned if nothing was unloaded, and else NULL. */
-const struct spy_python *spy_python_unload_begin(void);
-void spy_python_unload_end(const struct spy_python *still);
+/* A library is about to be unloaded, perhaps the interpreter: no thread uses it, or finds it, until
+ * the end. The end takes what this returned if nothing was unloaded, and else NULL; and the turn,
+ * which tells whether another thread unloaded something meanwhile. */
+const struct spy_python *spy_python_unload_begin(uint32_t *turn);
+void spy_python_unload_end(const struct spy_python *still, uint32_t turn);
 
 /* ---- the frames of the calling thread: python_frames.c -------------------------------------- */
 
