@@ -77,8 +77,8 @@ spied "$bin/stacks" jit >map 2>err || fail "jit: $(cat err)"
 trace=$(the_trace) || exit 1
 "$tool" report --format=json "$trace" | jq -r '.findings[0].stack[] | select(.module == null) | "\(.function) \(.file)"' >got
 rm -f "$(cat map)"
-expect "jit: functions" "$(cat got)" "py::inner /home/user/train.py
-py::middle /home/user/train.py
+expect "jit: functions" "$(cat got)" "py::inner /srv/train.py
+py::middle /srv/train.py
 compiled null"
 "$tool" report --format=json "$trace" >report.json
 expect "jit: without the map" "$(jq '[.findings[0].stack[] | select(.module == null and .function == null)] | length' report.json)" 3
