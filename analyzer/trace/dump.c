@@ -278,6 +278,43 @@ static void print_sched(const struct dump *dump, const struct record *record)
 			r->not_running_ns, r->running_ns);
 }
 
+/* A return address as module and offset: what is the same in another run. */
+static void print_frame(const struct dump *dump, const struct record *record, uint64_t address)
+{
+	const struct module *module = model_module(record->thread->process, address, record->ns);
+	char *name;
+
+	if (!module) {
+		fprintf(dump->out, "0x%" PRIx64, address);
+		return;
+	}
+	name = visible(path_basename(module->path));
+	fprintf(dump->out, "%s+0x%" PRIx64, name, address - module->base);
+	free(name);
+}
+
+static void print_outside(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_outside *r = &record->raw->outside;
+
+	fprintf(dump->out, " kind=%s", name_wait(r->kind));
+	if (r->file)
+		fprintf(dump->out, " file=%s", name_file(r->file));
+	if (!dump->stable)
+		fprintf(dump->out, " count=%u waited_ns=%" PRIu64 " span_ns=%" PRIu64, r->count,
+			timeline_span_ns(&record->stream->trace->timeline, r->duration),
+			timeline_span_ns(&record->stream->trace->timeline, r->span));
+	if (r->flags)
+		fprintf(dump->out, " flags=0x%x", (unsigned int)r->flags);
+	if (spy_wait_is_lock(r->kind) || r->kind == SPY_WAIT_JOIN)
+		print_tid(dump, "holder", r->holder);
+	print_handle(dump, "object", r->object);
+	if (!dump->stable) {
+		fputs(" caller=", dump->out);
+		print_frame(dump, record, r->caller);
+	}
+}
+
 static void print_stranger(const struct dump *dump, const struct record *record)
 {
 	char name[sizeof(record->raw->stranger.name) + 1];
@@ -313,29 +350,16 @@ static void print_share(const struct dump *dump, const struct record *record)
 		name_client(r->client), r->multiprocessors);
 }
 
-/* A return address as module and offset: what is the same in another run. */
-static void print_frame(const struct dump *dump, const struct record *record, uint64_t address)
-{
-	const struct module *module = model_module(record->thread->process, address, record->ns);
-	char *name;
-
-	if (!module) {
-		fprintf(dump->out, "0x%" PRIx64, address);
-		return;
-	}
-	name = visible(path_basename(module->path));
-	fprintf(dump->out, "%s+0x%" PRIx64, name, address - module->base);
-	free(name);
-}
-
 static void print_stack(const struct dump *dump, const struct record *record)
 {
-	static const char *const reasons[] = {"long", "pageable", "failed", "made", "sampled"};
+	static const char *const reasons[] = {"long", "pageable", "failed",
+					      "made", "sampled",  "gap"};
 	const struct spy_rec_stack *r = &record->raw->stack;
 	const char *comma = "";
 	unsigned int i;
 
-	fprintf(dump->out, " of=%s why=", function_name(dump, record, r->fn));
+	fprintf(dump->out,
+		" of=%s why=", r->fn == SPY_FN_NONE ? "-" : function_name(dump, record, r->fn));
 	for (i = 0; i < ARRAY_SIZE(reasons); i++)
 		if (r->why >> i & 1) {
 			fprintf(dump->out, "%s%s", comma, reasons[i]);
@@ -361,7 +385,8 @@ static void print_python_stack(const struct dump *dump, const struct record *rec
 	const struct spy_rec_python_stack *r = &record->raw->python_stack;
 	unsigned int i;
 
-	fprintf(dump->out, " of=%s more=%u lines=", function_name(dump, record, r->fn), r->more);
+	fprintf(dump->out, " of=%s more=%u lines=",
+		r->fn == SPY_FN_NONE ? "-" : function_name(dump, record, r->fn), r->more);
 	for (i = 0; i < r->count && i < SPY_PYTHON_MOST; i++)
 		fprintf(dump->out, "%s%" PRIu32 ":%" PRIu32, i ? "," : "", r->codes[i],
 			r->lines[i]);
@@ -393,6 +418,8 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_HELD]   = print_held,
 	[SPY_EV_PYTHON_CODE] = print_python_code,
 	[SPY_EV_PYTHON_STACK] = print_python_stack,
+	[SPY_EV_OUTSIDE] = print_outside,
+	[SPY_EV_GAP]    = print_sched,
 };
 /* clang-format on */
 

@@ -39,6 +39,7 @@ FUNCTION(name_memory_op, SPY_MEMORY_OPS)
 FUNCTION(name_note, SPY_NOTES)
 FUNCTION(name_client, SPY_CLIENTS)
 FUNCTION(name_wait, SPY_WAIT_NAMES)
+FUNCTION(name_file, SPY_FILE_NAMES)
 /* clang-format on */
 
 const char *name_error(unsigned int result, bool driver)

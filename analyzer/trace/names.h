@@ -15,6 +15,7 @@ const char *name_memory_op(unsigned int op); /* enum spy_memory_op */
 const char *name_note(unsigned int note); /* enum spy_note */
 const char *name_client(unsigned int client); /* enum spy_client */
 const char *name_wait(unsigned int kind); /* enum spy_wait_kind */
+const char *name_file(unsigned int kind); /* enum spy_file_kind */
 
 /* A result, as the driver's functions call it or the runtime's. */
 const char *name_error(unsigned int result, bool driver);

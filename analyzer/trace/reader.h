@@ -38,7 +38,8 @@ union spy_any {
 	struct spy_rec_note note;
 	struct spy_rec_wait wait;
 	struct spy_rec_taken taken;
-	struct spy_rec_sched sched;
+	struct spy_rec_sched sched; /* and SPY_EV_GAP */
+	struct spy_rec_outside outside;
 	struct spy_rec_stranger stranger;
 	struct spy_rec_mps mps;
 	struct spy_rec_share share;

@@ -76,7 +76,9 @@
 	EVENT(SPY_EV_STACK,  spy_rec_stack,  stack,  0) \
 	EVENT(SPY_EV_HELD,   spy_rec_held,   held,   0) \
 	EVENT(SPY_EV_PYTHON_CODE, spy_rec_python_code, python_code, 3) \
-	EVENT(SPY_EV_PYTHON_STACK, spy_rec_python_stack, python_stack, 0)
+	EVENT(SPY_EV_PYTHON_STACK, spy_rec_python_stack, python_stack, 0) \
+	EVENT(SPY_EV_OUTSIDE, spy_rec_outside, outside, 0) \
+	EVENT(SPY_EV_GAP,    spy_rec_sched,  gap,    0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -144,7 +146,21 @@
 	NAME(SPY_WAIT_IOCTL,     "ioctl") \
 	NAME(SPY_WAIT_POLL,      "poll") \
 	NAME(SPY_WAIT_YIELD,     "yield") \
-	NAME(SPY_WAIT_SLEEP,     "sleep")
+	NAME(SPY_WAIT_SLEEP,     "sleep") \
+	NAME(SPY_WAIT_TRANSFER,  "transfer") \
+	NAME(SPY_WAIT_EPOLL,     "epoll") \
+	NAME(SPY_WAIT_ACCEPT,    "accept") \
+	NAME(SPY_WAIT_JOIN,      "join") \
+	NAME(SPY_WAIT_CHILD,     "child")
+
+#define SPY_FILE_NAMES(NAME) \
+	NAME(SPY_FILE_UNKNOWN,   "unknown") \
+	NAME(SPY_FILE_REGULAR,   "file") \
+	NAME(SPY_FILE_PIPE,      "pipe") \
+	NAME(SPY_FILE_SOCKET,    "socket") \
+	NAME(SPY_FILE_LISTENING, "listening") \
+	NAME(SPY_FILE_DEVICE,    "device") \
+	NAME(SPY_FILE_EVENT,     "event")
 
 /* An enum in TSDL. */
 #define SPY_TSDL_NAME(number, text) "\t\"" text "\",\n"
@@ -179,7 +195,8 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	SPY_TSDL_ENUM("u8", SPY_MEMORY_OPS, "memory_op_t")
 	SPY_TSDL_ENUM("u16", SPY_NOTES, "note_t")
 	SPY_TSDL_ENUM("u16", SPY_CLIENTS, "client_t")
-	SPY_TSDL_ENUM("u8", SPY_WAIT_NAMES, "wait_kind_t");
+	SPY_TSDL_ENUM("u8", SPY_WAIT_NAMES, "wait_kind_t")
+	SPY_TSDL_ENUM("u8", SPY_FILE_NAMES, "file_kind_t");
 
 /* The head of a call's record, after time and event. */
 #define SPY_TSDL_CALL_HEAD \
@@ -380,7 +397,26 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tu8 more;\n"
 		       "\t\tu16 reserved;\n"
 		       "\t\tu32 codes[24];\n"
-		       "\t\tu32 lines[24];\n");
+		       "\t\tu32 lines[24];\n")
+	SPY_TSDL_EVENT("25", "outside",
+		       "\t\twait_kind_t kind;\n"
+		       "\t\tfile_kind_t file;\n"
+		       "\t\tu32 count;\n"
+		       "\t\tu48 duration;\n"
+		       "\t\tu8 flags;\n"
+		       "\t\tu8 reserved;\n"
+		       "\t\tu48 span;\n"
+		       "\t\tu16 reserved2;\n"
+		       "\t\taddress64 caller;\n"
+		       "\t\taddress64 object;\n"
+		       "\t\tu32 holder;\n"
+		       "\t\tu32 reserved3;\n")
+	SPY_TSDL_EVENT("26", "gap",
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 reserved2;\n"
+		       "\t\tu64 window;\n"
+		       "\t\tu64 not_running_ns;\n"
+		       "\t\tu64 running_ns;\n");
 /* clang-format on */
 
 #endif

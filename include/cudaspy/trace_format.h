@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 /* Raised when a reader of the previous version could misread a trace. */
-#define SPY_TRACE_VERSION 5
+#define SPY_TRACE_VERSION 6
 
 /* ---- function numbers --------------------------------------------------------------------- */
 
@@ -102,9 +102,12 @@ enum spy_event {
 	SPY_EV_HELD, /* a lock others were waiting for was held, and given back */
 	SPY_EV_PYTHON_CODE, /* number of a function of Python's -> its file and name */
 	SPY_EV_PYTHON_STACK, /* which lines of Python a call with a stack was made in */
+	SPY_EV_OUTSIDE, /* a thread waited between two calls */
+	SPY_EV_GAP, /* how the system's scheduler treated the thread until a call began */
 	SPY_EV_COUNT_ALL
 };
 
+#define SPY_FN_NONE 0xffff /* of a stack: it is no call's */
 #define SPY_RESULT_NONE 0xffff /* the function returns no error code, or unwound */
 #define SPY_DEVICE_NONE 0xff /* no device known */
 
@@ -355,6 +358,12 @@ enum spy_wait_kind {
 	SPY_WAIT_POLL,
 	SPY_WAIT_YIELD,
 	SPY_WAIT_SLEEP,
+	/* between calls only: */
+	SPY_WAIT_TRANSFER, /* read, write, recv, send and their kin: of a descriptor */
+	SPY_WAIT_EPOLL,
+	SPY_WAIT_ACCEPT, /* a connection */
+	SPY_WAIT_JOIN, /* the end of a thread */
+	SPY_WAIT_CHILD, /* the end of a process */
 	SPY_WAIT_KINDS
 };
 
@@ -371,7 +380,46 @@ enum spy_wait_flag {
 	SPY_WAIT_FAILED = 4, /* ended without the lock: a timeout, an error */
 	SPY_WAIT_IDLE_HOLDER = 8, /* holder was inside no call when the wait began */
 	SPY_WAIT_FREE = 16, /* nobody had the lock any more when the wait began */
+	SPY_WAIT_GIL = 32, /* between calls only: for the lock of Python's interpreter */
 };
+
+/* What a descriptor stands for. */
+enum spy_file_kind {
+	SPY_FILE_UNKNOWN,
+	SPY_FILE_REGULAR,
+	SPY_FILE_PIPE,
+	SPY_FILE_SOCKET,
+	SPY_FILE_LISTENING, /* a socket at which connections arrive */
+	SPY_FILE_DEVICE,
+	SPY_FILE_EVENT, /* eventfd, timerfd, epoll: no file */
+	SPY_FILE_KINDS
+};
+
+/* A wait between calls that took less leaves no record. */
+#define SPY_OUTSIDE_LEAST_NS 20000
+
+/*
+ * A wait of a thread in the C library, between two calls of the application; written when it ends. Waits
+ * of one kind and object at one place, with no other record between them, share a record as those of
+ * spy_rec_wait do.
+ */
+struct spy_rec_outside {
+	uint64_t time;
+	uint16_t event;
+	uint8_t kind; /* enum spy_wait_kind */
+	uint8_t file; /* enum spy_file_kind: what a descriptor stands for, 0 for other kinds */
+	uint32_t count;
+	uint64_t duration : 48; /* cycles */
+	uint64_t flags : 8; /* enum spy_wait_flag, or-ed */
+	uint64_t reserved : 8;
+	uint64_t span : 48; /* cycles */
+	uint64_t reserved2 : 16;
+	uint64_t caller; /* return address of the C library's function */
+	uint64_t object; /* the lock's address, a descriptor; 0 none */
+	uint32_t
+		holder; /* thread that had the lock when the wait began, or that is to end; 0 unknown */
+	uint32_t reserved3;
+} __attribute__((packed));
 
 /*
  * Written when the wait ends, so before the record of the call it happened in. The holder is who
@@ -446,6 +494,9 @@ struct spy_rec_sched {
 	uint64_t running_ns; /* on a CPU */
 } __attribute__((packed));
 
+/* The same struct as SPY_EV_GAP: written before the record of a call that began 2 ms or more after the last look;
+ * its time is when that call began. */
+
 struct spy_rec_stranger {
 	struct spy_rec_other head;
 	uint16_t reserved;
@@ -460,6 +511,8 @@ enum spy_stack_why {
 	SPY_STACK_MADE = 8, /* memory, a stream, an event, a graph was made or given back, again */
 	SPY_STACK_SAMPLED =
 		16, /* in a sample of the calls that wait, copy or are handed to a stream */
+	SPY_STACK_GAP =
+		32, /* a long time without a call came before it, or was expected behind it; or a wait */
 };
 
 #define SPY_STACK_MOST 48
@@ -576,6 +629,7 @@ _Static_assert(sizeof(struct spy_rec_count) == 24, "layout");
 _Static_assert(sizeof(struct spy_rec_wait) == 64, "layout");
 _Static_assert(sizeof(struct spy_rec_taken) == 24, "layout");
 _Static_assert(sizeof(struct spy_rec_sched) == 40, "layout");
+_Static_assert(sizeof(struct spy_rec_outside) == 56, "layout");
 _Static_assert(sizeof(struct spy_rec_stranger) == 32, "layout");
 _Static_assert(sizeof(struct spy_rec_mps) == 28, "layout");
 _Static_assert(sizeof(struct spy_rec_share) == 24, "layout");

@@ -656,6 +656,13 @@ void *spy_object_data(const struct spy_object *object, const char *name, size_t 
 						  : NULL;
 }
 
+size_t spy_object_data_bytes(const struct spy_object *object, const char *name)
+{
+	const ElfW(Sym) *symbol = find_data(object, name);
+
+	return symbol ? symbol->st_size : 0;
+}
+
 static void *symbol_in(const struct link_map *map, const char *name)
 {
 	struct spy_object object = {.base = map->l_addr};

@@ -77,6 +77,9 @@ void *spy_object_symbol(const struct spy_object *object, const char *name, const
 /* The same for a variable of at least so many bytes, without a version or of the default one. */
 void *spy_object_data(const struct spy_object *object, const char *name, size_t bytes);
 
+/* The size of that data; 0: it is not defined there. */
+size_t spy_object_data_bytes(const struct spy_object *object, const char *name);
+
 /* Does the object define the version node? */
 bool spy_object_has_version(const struct spy_object *object, const char *version);
 

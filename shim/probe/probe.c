@@ -19,15 +19,16 @@
 #include <linux/futex.h>
 #include <time.h>
 #include <unistd.h>
-#include "lib/elf_scan.h"
 #include "probe/handoff.h"
+#include "probe/outside.h"
 #include "probe/probe.h"
+#include "probe/real.h"
 #include "probe/wait.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT SPY_EXPORT
 
 /* glibc: bits/struct_mutex.h and nptl/pthreadP.h; bits in a mutex's kind. */
 #define MUTEX_SHARED 128
@@ -72,51 +73,16 @@ typedef const struct timespec time_limit;
 	F(long, syscall, (long n, long a, long b, long c, long d, long e, long f), (n, a, b, c, d, e, f))
 /* clang-format on */
 
-static void find_all(void);
-
-/* Until they are found, the pointers lead to functions that find them. */
-#define FIRST(type, name, params, args) static type first_##name params;
-FUNCTIONS(FIRST)
-#undef FIRST
-
-static struct {
-#define POINTER(type, name, params, args) type(*name) params;
-	FUNCTIONS(POINTER)
-#undef POINTER
-} real = {
-#define POINTER(type, name, params, args) .name = first_##name,
-	FUNCTIONS(POINTER)
-#undef POINTER
-};
-
-#define FIRST(type, name, params, args) \
-	static type first_##name params \
-	{ \
-		find_all(); \
-		return real.name args; \
-	}
-FUNCTIONS(FIRST)
-#undef FIRST
+REAL_FUNCTIONS
 
 /* trampoline.S jumps through it: system calls that return twice must find no frame of ours. */
 __attribute__((visibility("hidden"))) void *spy_real_syscall = (void *)first_syscall;
 
-static void find_all(void)
-{
-	void *found;
-
-#define FIND(type, name, params, args) \
-	found = spy_next_symbol(#name); \
-	if (found) \
-		__atomic_store_n((void **)&real.name, found, __ATOMIC_RELAXED);
-	FUNCTIONS(FIND)
-#undef FIND
-	__atomic_store_n(&spy_real_syscall, (void *)real.syscall, __ATOMIC_RELAXED);
-}
-
 void spy_probe_init(void)
 {
 	find_all();
+	__atomic_store_n(&spy_real_syscall, (void *)real.syscall, __ATOMIC_RELAXED);
+	spy_probe_outside_init();
 }
 
 /* Is the thread inside a CUDA call, and not inside of us? */
@@ -133,6 +99,22 @@ void spy_probe_init(void)
 		return inside_##name args; \
 	} \
 	static type inside_##name params
+
+/*
+ * One for what a thread that makes CUDA calls may wait in between them, too (outside.h): outside_
+ * is the third function.
+ */
+#define PROBE_BOTH(type, name, params, args) \
+	static __attribute__((noinline)) type inside_##name params; \
+	static __attribute__((noinline)) type outside_##name params; \
+	EXPORT type name params \
+	{ \
+		if (unlikely(!OUTSIDE)) \
+			return inside_##name args; \
+		if (unlikely(spy_is_outside())) \
+			return outside_##name args; \
+		return real.name args; \
+	}
 
 /* The clock, before a contended lock is tried; 0: the lock is uncontended. */
 static inline uint64_t before_try(const void *lock)
@@ -217,8 +199,35 @@ static inline bool is_held(const pthread_mutex_t *lock)
 	return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) & FUTEX_TID_MASK;
 }
 
+/* glibc: what a robust mutex names when its owner died, and when it is not recoverable, is no
+ * thread. */
+static inline uint32_t owner_of(const void *owner)
+{
+	uint32_t tid = __atomic_load_n((const uint32_t *)owner, __ATOMIC_RELAXED);
+
+	return tid < INT32_MAX - 1 ? tid : 0;
+}
+
 #define MUTEX(name, tried, params, args) \
-	PROBE(int, name, params, args) \
+	PROBE_BOTH(int, name, params, args) \
+	static int outside_##name params \
+	{ \
+		uint32_t owner; \
+		int done; \
+\
+		if (unlikely(!(tried))) \
+			return real.name args; \
+		if (unlikely(is_robust(l))) \
+			done = is_held(l) ? EBUSY : real.name args; \
+		else \
+			done = real.pthread_mutex_trylock(l); \
+		if (likely(done != EBUSY)) \
+			return done; \
+		owner = owner_of(&l->__data.__owner); \
+		WAIT_OUTSIDE(int, real.name args, .kind = SPY_WAIT_MUTEX, .object = (uintptr_t)l, \
+			     .holder = owner, .flags = not_had(result) ? SPY_WAIT_FAILED : 0) \
+	} \
+	static int inside_##name params \
 	{ \
 		uint64_t before = before_try(l); \
 		struct spy_wait wait; \
@@ -300,8 +309,23 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 		       lock->__data.__shared ? SPY_WAIT_SHARED : 0);
 }
 
-#define RWLOCK(name, tried, try, kind, params, args) \
-	PROBE(int, name, params, args) \
+#define RWLOCK(name, tried, try, kind_, params, args) \
+	PROBE_BOTH(int, name, params, args) \
+	static int outside_##name params \
+	{ \
+		uint32_t owner; \
+		int done; \
+\
+		if (unlikely(!(tried))) \
+			return real.name args; \
+		done = real.try(l); \
+		if (likely(done != EBUSY)) \
+			return done; \
+		owner = owner_of(&l->__data.__cur_writer); \
+		WAIT_OUTSIDE(int, real.name args, .kind = kind_, .object = (uintptr_t)l, \
+			     .holder = owner, .flags = result ? SPY_WAIT_FAILED : 0) \
+	} \
+	static int inside_##name params \
 	{ \
 		uint64_t before = before_try(l); \
 		struct spy_wait wait; \
@@ -313,11 +337,11 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 		if (likely(!result)) { \
 			note_acquired(l, before); \
 		} else if (result == EBUSY) { \
-			begin_rwlock(&wait, kind, l); \
+			begin_rwlock(&wait, kind_, l); \
 			result = real.name args; \
 			spy_wait_end(&wait, result); \
 		} \
-		if (kind == SPY_WAIT_READ && !result) \
+		if (kind_ == SPY_WAIT_READ && !result) \
 			spy_hold_add(spy_self, l); \
 		return result; \
 	}
@@ -410,17 +434,26 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 /* ---- what has no holder --------------------------------------------------------------------- */
 
 /* Waits in every case: there is nothing to try first. */
-#define WAIT(name, kind, object, params, args) \
-	PROBE(int, name, params, args) \
+#define WAIT_BODY(name, kind, args) \
 	{ \
 		struct spy_wait wait; \
 		int result; \
 \
-		spy_wait_begin(&wait, kind, (const void *)(object), NULL, 0); \
+		spy_wait_begin(&wait, kind, NULL, NULL, 0); \
 		result = real.name args; \
 		spy_wait_end(&wait, result < 0); \
 		return result; \
 	}
+
+/* Behind the arguments: what the record of a wait between calls has. */
+#define WAIT_BOTH(name, kind, params, args, ...) \
+	PROBE_BOTH(int, name, params, args) \
+	static int outside_##name params \
+	{ \
+		WAIT_OUTSIDE(int, real.name args, __VA_ARGS__, \
+			     .flags = result < 0 ? SPY_WAIT_FAILED : 0) \
+	} \
+	static int inside_##name params WAIT_BODY(name, kind, args)
 
 /* After a condition glibc marks the mutex as if a thread slept for it. */
 static inline void note_reacquired(const pthread_mutex_t *lock)
@@ -444,26 +477,46 @@ static inline void note_reacquired(const pthread_mutex_t *lock)
 		return result; \
 	}
 
-PROBE(int, pthread_cond_clockwait,
-      (pthread_cond_t * c, pthread_mutex_t *m, clockid_t k, time_limit *t), (c, m, k, t))
-CONDITION_BODY(pthread_cond_clockwait, (c, m, k, t))
+#define CONDITION_OUTSIDE(name, args) \
+	{ \
+		WAIT_OUTSIDE(int, real.name args, .kind = SPY_WAIT_CONDITION, \
+			     .object = (uintptr_t)c, .flags = result ? SPY_WAIT_FAILED : 0) \
+	}
+
+PROBE_BOTH(int, pthread_cond_clockwait,
+	   (pthread_cond_t * c, pthread_mutex_t *m, clockid_t k, time_limit *t), (c, m, k, t))
+static int inside_pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t k,
+					 time_limit *t)
+	CONDITION_BODY(pthread_cond_clockwait,
+		       (c, m, k, t)) static int outside_pthread_cond_clockwait(pthread_cond_t *c,
+									       pthread_mutex_t *m,
+									       clockid_t k,
+									       time_limit *t)
+		CONDITION_OUTSIDE(pthread_cond_clockwait, (c, m, k, t))
 
 /* Only for programs of glibc 2.3.2 and later: the condition variables of earlier ones are other
  * objects, and their calls go past us to the C library. */
 #define CONDITION(name, params, args) \
-	static __attribute__((noinline)) int inside_##name params CONDITION_BODY( \
-		name, args) __asm__(".symver spy_" #name "," #name "@@GLIBC_2.3.2,remove"); \
+	static __attribute__((noinline)) int outside_##name params CONDITION_OUTSIDE(name, \
+										     args) static \
+		__attribute__((noinline)) int inside_##name params CONDITION_BODY( \
+			name, \
+			args) __asm__(".symver spy_" #name "," #name "@@GLIBC_2.3.2,remove"); \
 	__attribute__((visibility("default"), used)) int spy_##name params; \
 	int spy_##name params \
 	{ \
-		if (OUTSIDE) \
-			return real.name args; \
-		return inside_##name args; \
+		if (unlikely(!OUTSIDE)) \
+			return inside_##name args; \
+		if (unlikely(spy_is_outside())) \
+			return outside_##name args; \
+		return real.name args; \
 	}
 
-CONDITION(pthread_cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), (c, m))
-CONDITION(pthread_cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, time_limit *t),
-	  (c, m, t))
+			CONDITION(pthread_cond_wait, (pthread_cond_t * c, pthread_mutex_t *m),
+				  (c, m)) CONDITION(pthread_cond_timedwait,
+						    (pthread_cond_t * c, pthread_mutex_t *m,
+						     time_limit *t),
+						    (c, m, t))
 
 /*
  * A semaphore that is not zero costs no wait. It is looked at, not tried: sem_wait is a
@@ -471,7 +524,17 @@ CONDITION(pthread_cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, time_
  * overtaken between the look and the call waits unseen.)
  */
 #define SEMAPHORE(name, params, args) \
-	PROBE(int, name, params, args) \
+	PROBE_BOTH(int, name, params, args) \
+	static int outside_##name params \
+	{ \
+		int value; \
+\
+		if (likely(!sem_getvalue(s, &value) && value > 0)) \
+			return real.name args; \
+		WAIT_OUTSIDE(int, real.name args, .kind = SPY_WAIT_SEMAPHORE, \
+			     .object = (uintptr_t)s, .flags = result ? SPY_WAIT_FAILED : 0) \
+	} \
+	static int inside_##name params \
 	{ \
 		struct spy_wait wait; \
 		int result, value; \
@@ -484,16 +547,35 @@ CONDITION(pthread_cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, time_
 		return result; \
 	}
 
-SEMAPHORE(sem_wait, (sem_t * s), (s))
-SEMAPHORE(sem_timedwait, (sem_t * s, time_limit *t), (s, t))
-SEMAPHORE(sem_clockwait, (sem_t * s, clockid_t c, time_limit *t), (s, c, t))
+				SEMAPHORE(sem_wait, (sem_t * s), (s))
+					SEMAPHORE(sem_timedwait, (sem_t * s, time_limit *t), (s, t))
+						SEMAPHORE(sem_clockwait,
+							  (sem_t * s, clockid_t c, time_limit *t),
+							  (s, c, t))
 
-WAIT(poll, SPY_WAIT_POLL, NULL, (struct pollfd * p, nfds_t n, int t), (p, n, t))
-WAIT(ppoll, SPY_WAIT_POLL, NULL, (struct pollfd * p, nfds_t n, time_limit *t, const sigset_t *m),
-     (p, n, t, m))
-WAIT(sched_yield, SPY_WAIT_YIELD, NULL, (void), ())
-WAIT(nanosleep, SPY_WAIT_SLEEP, NULL, (time_limit * t, struct timespec *left), (t, left))
-WAIT(usleep, SPY_WAIT_SLEEP, NULL, (useconds_t t), (t))
+	/* Of the descriptors the first one that is ready, or else the first one. */
+	static int first_ready(const struct pollfd *p, nfds_t n)
+{
+	for (nfds_t i = 0; i < n; i++)
+		if (p[i].revents)
+			return p[i].fd;
+	return n ? p[0].fd : -1;
+}
+
+/* Without descriptors it sleeps. */
+#define POLLED \
+	.kind = n ? SPY_WAIT_POLL : SPY_WAIT_SLEEP, \
+	.object = (uintptr_t)(n ? first_ready(p, n) : 0), .is_file = n
+
+WAIT_BOTH(poll, SPY_WAIT_POLL, (struct pollfd * p, nfds_t n, int t), (p, n, t), POLLED)
+WAIT_BOTH(ppoll, SPY_WAIT_POLL, (struct pollfd * p, nfds_t n, time_limit *t, const sigset_t *m),
+	  (p, n, t, m), POLLED)
+WAIT_BOTH(nanosleep, SPY_WAIT_SLEEP, (time_limit * t, struct timespec *left), (t, left),
+	  .kind = SPY_WAIT_SLEEP)
+WAIT_BOTH(usleep, SPY_WAIT_SLEEP, (useconds_t t), (t), .kind = SPY_WAIT_SLEEP)
+
+PROBE(int, sched_yield, (void), ())
+WAIT_BODY(sched_yield, SPY_WAIT_YIELD, ())
 
 static __attribute__((noinline)) int inside_ioctl(int d, unsigned long request, void *argument)
 {
@@ -515,15 +597,29 @@ int spy_probe_ioctl(int d, unsigned long request, void *argument)
 	return inside_ioctl(d, request, argument);
 }
 
+static bool futex_waits(long operation)
+{
+	operation &= FUTEX_CMD_MASK;
+	return operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET ||
+	       operation == FUTEX_LOCK_PI || operation == FUTEX_WAIT_REQUEUE_PI;
+}
+
+static __attribute__((noinline)) long outside_futex(long n, long a, long b, long c, long d, long e,
+						    long f)
+{
+	if (!futex_waits(b))
+		return real.syscall(n, a, b, c, d, e, f);
+	WAIT_OUTSIDE(long, real.syscall(n, a, b, c, d, e, f), .kind = SPY_WAIT_FUTEX,
+		     .object = (uintptr_t)a, .flags = result < 0 ? SPY_WAIT_FAILED : 0)
+}
+
 static __attribute__((noinline)) long inside_futex(long n, long a, long b, long c, long d, long e,
 						   long f)
 {
-	int operation = (int)b & FUTEX_CMD_MASK;
 	struct spy_wait wait;
 	long result;
 
-	if (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET &&
-	    operation != FUTEX_LOCK_PI && operation != FUTEX_WAIT_REQUEUE_PI)
+	if (!futex_waits(b))
 		return real.syscall(n, a, b, c, d, e, f);
 	spy_wait_begin(&wait, SPY_WAIT_FUTEX, (const void *)a, NULL, 0);
 	result = real.syscall(n, a, b, c, d, e, f);
@@ -536,9 +632,11 @@ __attribute__((visibility("hidden"))) long spy_probe_futex(long n, long a, long 
 							   long e, long f);
 long spy_probe_futex(long n, long a, long b, long c, long d, long e, long f)
 {
-	if (OUTSIDE)
-		return real.syscall(n, a, b, c, d, e, f);
-	return inside_futex(n, a, b, c, d, e, f);
+	if (unlikely(!OUTSIDE))
+		return inside_futex(n, a, b, c, d, e, f);
+	if (unlikely(spy_is_outside()))
+		return outside_futex(n, a, b, c, d, e, f);
+	return real.syscall(n, a, b, c, d, e, f);
 }
 
 /* ---- other interposers ---------------------------------------------------------------------- */

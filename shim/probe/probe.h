@@ -16,6 +16,7 @@ extern bool spy_probing;
 
 /* Finds what the probes stand before; when the library is loaded, or earlier. */
 void spy_probe_init(void);
+void spy_probe_outside_init(void);
 
 /* Notes in the trace which other libraries interpose locks. */
 void spy_probe_note(void);

@@ -119,6 +119,12 @@ static void emit_noncuda_thread(struct spy_thread *thread, uint32_t tid)
 	spy_thread_publish(thread, record->head.time, sizeof(*record));
 }
 
+void spy_wait_name_holder(struct spy_thread *thread, uint32_t tid)
+{
+	if (!find_slot(tid))
+		emit_noncuda_thread(thread, tid);
+}
+
 /* What the board says of the holder. */
 static void look_at_holder(struct spy_wait *wait)
 {

@@ -30,6 +30,10 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 		    const void *owner, unsigned int flags);
 void spy_wait_end(struct spy_wait *wait, bool failed);
 
+/* Writes the name of a thread that holds a lock, if it makes no CUDA calls and was not named yet.
+ * With the caller's thread at work (spy_thread_try_work). */
+void spy_wait_name_holder(struct spy_thread *thread, uint32_t tid);
+
 /* Locks that name no holder: we remember which of our threads has them. */
 static inline void spy_hold_add(struct spy_thread *thread, const void *object)
 {

@@ -11,6 +11,7 @@
 #include "arch/frame_layout.h"
 #include "probe/handoff.h"
 #include "hook/resolve.h"
+#include "record/gap.h"
 #include "record/sched.h"
 #include "stack/stack.h"
 #include "record/thread.h"
@@ -244,7 +245,7 @@ static inline void begin_timed(struct spy_thread *thread, struct spy_frame *fram
 	start = spy_clock();
 	/* So that a look after a long call covers hardly more than that call. */
 	if (unlikely(start - thread->ran_at >= spy_look_again) && !depth) {
-		spy_sched_look(thread, 0);
+		spy_gap_look(thread, start);
 		start = spy_clock();
 	}
 	frame->start = call->start = start;
@@ -487,11 +488,13 @@ __attribute__((noinline)) static void write_counted(struct spy_thread *thread,
 }
 
 /* What is rare about calls, in one branch: it took long, its result is not 0, it copied pageable
- * memory, made something, or is one of those in a sample. */
+ * memory, a long time without a call is beside it, it made something, or is one of those in a
+ * sample. */
 static inline bool is_rare(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
 {
 	return (now - frame->start >= spy_closer_look) | ((uint32_t)frame->result != 0) |
 		       frame->details.pageable ||
+	       spy_gap_is_beside(thread) ||
 	       (frame->slot->makes ? spy_stack_makes(thread, frame, now)
 				   : spy_stack_samples(thread, frame));
 }
@@ -506,6 +509,7 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 	if (now - frame->start >= spy_long_call)
 		spy_sched_look(thread, now);
 	spy_stack_look(thread, frame, now);
+	thread->gaps.behind = false;
 }
 
 /*
@@ -531,6 +535,7 @@ static inline void leave_traced(struct spy_thread *thread, struct spy_frame *fra
 		inspect_after(frame);
 	if (unlikely(is_rare(thread, frame, now)))
 		look_closer(thread, frame, now);
+	thread->left_at = now;
 	thread->depth = depth;
 	show_outer(thread, depth);
 	append_record(thread, frame, depth, now);

@@ -31,6 +31,7 @@
 #include "lib/signal_guard.h"
 #include "lib/unwind.h"
 #include "probe/handoff.h"
+#include "probe/outside.h"
 #include "probe/probe.h"
 #include "hook/loader.h"
 #include "hook/slots.h"
@@ -197,6 +198,7 @@ static int begin_files(void)
 	spy_probing = !spy_options.noprobes;
 	spy_sched_begin(spy_session->frequency);
 	spy_stack_begin(spy_session->frequency);
+	spy_outside_begin(spy_session->frequency);
 	make_uuid(spy_session->uuid);
 	error = spy_board_create(&board);
 	if (error)

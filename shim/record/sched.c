@@ -102,8 +102,8 @@ static bool look_at_delay(struct spy_thread *thread, uint64_t now, uint64_t *del
 	return true;
 }
 
-static void write_record(struct spy_thread *thread, uint64_t now, uint64_t window,
-			 uint64_t delay_ns, uint64_t ran_ns)
+static void write_record(struct spy_thread *thread, enum spy_event event, uint64_t now,
+			 uint64_t window, uint64_t delay_ns, uint64_t ran_ns)
 {
 	struct spy_rec_sched *record = (struct spy_rec_sched *)thread->head;
 
@@ -115,7 +115,7 @@ static void write_record(struct spy_thread *thread, uint64_t now, uint64_t windo
 	}
 	*record = (struct spy_rec_sched){
 		.time = now,
-		.event = SPY_EV_SCHED,
+		.event = event,
 		.window = window,
 		.not_running_ns = delay_ns,
 		.running_ns = ran_ns,
@@ -123,10 +123,12 @@ static void write_record(struct spy_thread *thread, uint64_t now, uint64_t windo
 	spy_thread_publish(thread, now, sizeof(*record));
 }
 
-void spy_sched_look(struct spy_thread *thread, uint64_t now)
+/* event: the record to write; SPY_EV_COUNT_ALL: none. */
+static void look(struct spy_thread *thread, uint64_t at, enum spy_event event)
 {
+	bool told = event != SPY_EV_COUNT_ALL;
 	int error = errno;
-	uint64_t at = now ? now : spy_clock(), window = at - thread->ran_at;
+	uint64_t window = at - thread->ran_at;
 	uint64_t window_ns = ns_of(window), delay_ns = 0;
 	uint64_t on_cpu_ns = time_on_cpu_ns(), ran_ns = on_cpu_ns - thread->ran_ns;
 	uint64_t idle_ns;
@@ -135,8 +137,7 @@ void spy_sched_look(struct spy_thread *thread, uint64_t now)
 	if (ran_ns > window_ns)
 		ran_ns = window_ns;
 	idle_ns = window_ns - ran_ns;
-	/* What was before a call that begins is of no interest. */
-	if (!is_uncrowded(thread, at) || (now && !is_explained(thread, window_ns, ran_ns))) {
+	if (!is_uncrowded(thread, at) || (told && !is_explained(thread, window_ns, ran_ns))) {
 		if (!look_at_delay(thread, at, &delay_ns)) {
 			spy_long_call = spy_look_again = UINT64_MAX;
 			return;
@@ -151,10 +152,25 @@ void spy_sched_look(struct spy_thread *thread, uint64_t now)
 	} else {
 		thread->idle_ns += idle_ns;
 	}
-	if (now && !first)
-		write_record(thread, now, window, delay_ns, ran_ns);
+	if (told && !first)
+		write_record(thread, event, at, window, delay_ns, ran_ns);
 	thread->ran_at = at;
 	thread->ran_ns = on_cpu_ns;
 	thread->waited = 0;
 	errno = error;
+}
+
+void spy_sched_look(struct spy_thread *thread, uint64_t now)
+{
+	look(thread, now, SPY_EV_SCHED);
+}
+
+void spy_sched_look_before(struct spy_thread *thread, uint64_t start)
+{
+	look(thread, start, SPY_EV_GAP);
+}
+
+void spy_sched_begin_thread(struct spy_thread *thread)
+{
+	look(thread, spy_clock(), SPY_EV_COUNT_ALL);
 }

@@ -16,8 +16,14 @@ extern uint64_t spy_look_again;
 /* When a session begins. frequency: cycles a second. */
 void spy_sched_begin(uint64_t frequency);
 
-/* The calling thread's: looks at it and writes the record; now is the time of the call's own. 0:
- * only remembers what it says, for the next look. */
+/* The calling thread's: looks at it and writes the record. After a long call: now is the time of the
+ * call's own record. */
 void spy_sched_look(struct spy_thread *thread, uint64_t now);
+
+/* The same before a call that begins at `start`. */
+void spy_sched_look_before(struct spy_thread *thread, uint64_t start);
+
+/* Only remembers what it says, for the next look. */
+void spy_sched_begin_thread(struct spy_thread *thread);
 
 #endif

@@ -182,14 +182,16 @@ struct spy_thread *spy_thread_begin(void)
 	memset(thread->holds, 0, sizeof(thread->holds));
 	memset(thread->acquired, 0, sizeof(thread->acquired));
 	thread->row = NULL;
+	thread->gaps = (struct spy_gaps){0};
 	thread->python_asked = NULL;
 	spy_python_ask(&thread->python_asked);
+	__atomic_store_n(&thread->handle, pthread_self(), __ATOMIC_RELAXED);
 	/* Pairs with wait.c, which finds the slot by it: the page is there. */
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], thread->tid, __ATOMIC_RELEASE);
 	thread->ran_at = thread->delay_at = thread->idle_ns = 0;
 	spy_self = thread;
 	if (spy_probing)
-		spy_sched_look(thread, 0);
+		spy_sched_begin_thread(thread);
 	if (have_end_key)
 		pthread_setspecific(end_key, thread);
 	if (reused) /* else with its first packet: ready.c */

@@ -9,6 +9,7 @@
 #ifndef CUDASPY_SHIM_THREAD_H
 #define CUDASPY_SHIM_THREAD_H
 
+#include <pthread.h>
 #include "record/call.h"
 #include "inspect/inspect.h"
 #include "record/stream_file.h"
@@ -47,6 +48,17 @@ struct spy_settled {
 
 #define SPY_SETTLED 16
 
+/* gap.c: long times without a call, by the number of calls between one and the next. */
+#define SPY_GAPS 8
+
+struct spy_gaps {
+	uint64_t calls_at; /* calls of the slot when the last one ended */
+	uint64_t next_at; /* and when the next one is expected to begin; 0: not known */
+	uint32_t between[SPY_GAPS]; /* a ring */
+	uint32_t n;
+	bool behind; /* the call in progress is the first one behind it */
+};
+
 struct spy_waiting;
 
 /* Aligned: one's end shares no pair of cache lines with the next one's head, which changes with
@@ -64,6 +76,8 @@ struct spy_thread {
 	uint16_t context; /* shadow of the current context's number */
 	/* the re-entry frame: the one that spy_enter or spy_leave is at work on, 0 none */
 	uintptr_t reentry_frame;
+	struct spy_gaps gaps;
+	uint64_t left_at; /* when its last timed call of depth 0 returned */
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
 	struct spy_waiting *waiting; /* handoff.c: for a lock of these; NULL: for none */
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
@@ -90,6 +104,7 @@ struct spy_thread {
 	struct spy_stream_file file;
 	uint32_t slot;
 	uint32_t tid;
+	pthread_t handle; /* 0: the slot is free */
 	uint32_t next_free; /* slot number, 0 none: while on the session's list of free slots */
 	uint64_t retry_at; /* no room for a packet: do not try again before (cycles) */
 	struct spy_inspect_cache inspect;

@@ -241,6 +241,8 @@ static int visit(const struct spy_object *object, void *data)
 	keep_data(&e->symbols.text_type, object, "PyUnicode_Type", TYPE_BYTES);
 	keep_data(&e->symbols.bytes_type, object, "PyBytes_Type", TYPE_BYTES);
 	keep_data(&e->symbols.frame_type, object, "PyFrame_Type", TYPE_BYTES);
+	if (!e->symbols.runtime)
+		e->symbols.runtime_bytes = spy_object_data_bytes(object, "_PyRuntime");
 	keep_data(&e->symbols.runtime, object, "_PyRuntime", 8 * DEBUG_WORDS);
 	keep_data(&e->version, object, "Py_Version", sizeof(long));
 	if (!e->symbols.thread_state)

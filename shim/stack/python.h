@@ -35,7 +35,9 @@
 /* What an interpreter exports. */
 struct spy_python_symbols {
 	uintptr_t code_type, text_type, bytes_type, frame_type; /* PyCode_Type, PyUnicode_Type … */
-	uintptr_t runtime; /* _PyRuntime, which begins with _Py_DebugOffsets since 3.13 */
+	/* _PyRuntime, which begins with _Py_DebugOffsets since 3.13; the GIL of the main interpreter
+	 * lies in it */
+	uintptr_t runtime, runtime_bytes;
 	void *(*thread_state)(void); /* PyGILState_GetThisThreadState, which needs no GIL */
 	uint32_t version; /* as PY_VERSION_HEX */
 };

@@ -20,6 +20,8 @@
 #include "process/own_stack.h"
 #include "lib/clock.h"
 #include "process/options.h"
+#include "probe/outside.h"
+#include "record/gap.h"
 #include "record/session.h"
 #include "arch/frame_layout.h"
 #include "stack/python.h"
@@ -40,6 +42,7 @@
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
 
 uint64_t spy_closer_look = UINT64_MAX;
+uint64_t spy_long_gap = UINT64_MAX;
 static uint64_t long_call = UINT64_MAX; /* that is worth a stack */
 static bool bounded; /* old packets are deleted */
 
@@ -47,6 +50,7 @@ void spy_stack_begin(uint64_t frequency)
 {
 	long_call = spy_options.nostacks ? UINT64_MAX : frequency / 1000;
 	bounded = spy_options_keep_bytes();
+	spy_long_gap = long_call;
 	spy_closer_look = long_call < spy_long_call ? long_call : spy_long_call;
 }
 
@@ -72,7 +76,15 @@ static uint8_t worth_a_look(const struct spy_thread *thread, const struct spy_fr
 		why |= SPY_STACK_MADE;
 	if (spy_stack_samples(thread, frame))
 		why |= SPY_STACK_SAMPLED;
+	if (spy_gap_is_beside(thread))
+		why |= SPY_STACK_GAP;
 	return why;
+}
+
+/* Only in a sample, or for what is not a call: the thread's share is there for the others first. */
+static bool can_wait(uint8_t why)
+{
+	return !(why & ~(SPY_STACK_SAMPLED | SPY_STACK_GAP));
 }
 
 /*
@@ -180,7 +192,7 @@ static bool too_many(const struct spy_thread *thread, uint8_t why, uint64_t now)
 {
 	uint64_t used = thread->stacks_until > now ? thread->stacks_until - now : 0;
 
-	return used >= (why == SPY_STACK_SAMPLED ? SAMPLED_AT_ONCE : AT_ONCE) * share();
+	return used >= (can_wait(why) ? SAMPLED_AT_ONCE : AT_ONCE) * share();
 }
 
 static void use_share(struct spy_thread *thread, uint64_t now)
@@ -190,18 +202,14 @@ static void use_share(struct spy_thread *thread, uint64_t now)
 	thread->stacks_until += share();
 }
 
-/* The frames are found by what the trampoline left: the return address, and below it the slot's
- * number and the caller's frame pointer (trampoline.S). */
-static size_t walk(const struct spy_thread *thread, const struct spy_frame *frame, uint64_t *frames)
+/* From the function that `from` returns to. */
+static size_t walk(const struct spy_thread *thread, struct spy_unwind *from, uint64_t *frames)
 {
-	struct spy_unwind start = {
-		.ip = frame->caller, .sp = (uintptr_t)frame->stack, .bp = frame->stack[-3]};
-
-	if ((uintptr_t)frame > thread->stack_begin && (uintptr_t)frame < thread->stack_end) {
-		start.stack_begin = spy_own_stack_left_at();
-		start.stack_end = thread->stack_end;
+	if (from->sp > thread->stack_begin && from->sp < thread->stack_end) {
+		from->stack_begin = spy_own_stack_left_at();
+		from->stack_end = thread->stack_end;
 	}
-	return spy_unwind(&start, frames, SPY_STACK_MOST);
+	return spy_unwind(from, frames, SPY_STACK_MOST);
 }
 
 /* ---- in Python ------------------------------------------------------------------------------ */
@@ -318,37 +326,67 @@ static void tell_python(struct spy_thread *thread, uint16_t fn, uint64_t now)
 
 struct look {
 	struct spy_thread *thread;
-	const struct spy_frame *frame;
+	struct spy_unwind from;
 	uint64_t now;
+	uint16_t fn;
+	uint8_t why;
 };
 
 static void look_on_own_stack(void *data)
 {
-	const struct look *look = data;
+	struct look *look = data;
 	struct spy_thread *thread = look->thread;
 	struct spy_rec_stack *record = (struct spy_rec_stack *)thread->head;
 
+	*record = (struct spy_rec_stack){
+		.time = look->now, .event = SPY_EV_STACK, .fn = look->fn, .why = look->why};
 	record->count =
-		(uint8_t)walk(thread, look->frame,
+		(uint8_t)walk(thread, &look->from,
 			      (uint64_t *)(thread->head + offsetof(struct spy_rec_stack, frames)));
 	use_share(thread, look->now);
 	spy_thread_publish(thread, look->now, sizeof(*record));
-	tell_python(thread, look->frame->slot->fn, look->now);
+	tell_python(thread, look->fn, look->now);
 }
 
+static bool has_room(const struct spy_thread *thread)
+{
+	return spy_thread_has_room(thread, sizeof(struct spy_rec_stack) + SPY_RECORD_MAX);
+}
+
+static void record_stack(struct look *look)
+{
+	uint64_t begun = spy_overhead_begin();
+
+	spy_own_stack_run(look_on_own_stack, look);
+	spy_overhead_end(look->thread, begun);
+}
+
+void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, uint64_t now)
+{
+	struct look look = {.thread = thread,
+			    .from = {.ip = wait->caller, .sp = wait->sp, .bp = wait->bp},
+			    .now = now,
+			    .fn = SPY_FN_NONE,
+			    .why = SPY_STACK_GAP};
+
+	if (now - wait->start >= long_call && !too_many(thread, SPY_STACK_GAP, now) &&
+	    has_room(thread))
+		record_stack(&look);
+}
+
+/* The frames are found by what the trampoline left: the return address, and below it the slot's
+ * number and the caller's frame pointer (trampoline.S). */
 void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)
 {
-	struct spy_rec_stack *record = (struct spy_rec_stack *)thread->head;
-	struct look look = {.thread = thread, .frame = frame, .now = now};
-	uint8_t why = long_call == UINT64_MAX ? 0 : worth_a_look(thread, frame, now);
-	uint64_t begun;
+	struct look look = {.thread = thread,
+			    .from = {.ip = frame->caller,
+				     .sp = (uintptr_t)frame->stack,
+				     .bp = frame->stack[-3]},
+			    .now = now,
+			    .fn = frame->slot->fn};
 
-	if (!why || too_many(thread, why, now) || !is_due(thread, frame, why, now) ||
-	    !spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX))
-		return;
-	begun = spy_overhead_begin();
-	*record = (struct spy_rec_stack){
-		.time = now, .event = SPY_EV_STACK, .fn = frame->slot->fn, .why = why};
-	spy_own_stack_run(look_on_own_stack, &look);
-	spy_overhead_end(thread, begun);
+	look.why = long_call == UINT64_MAX ? 0 : worth_a_look(thread, frame, now);
+	if (look.why && !too_many(thread, look.why, now) &&
+	    (look.why & SPY_STACK_GAP || is_due(thread, frame, look.why, now)) && has_room(thread))
+		record_stack(&look);
 }

@@ -95,6 +95,15 @@ static inline bool spy_stack_makes(struct spy_thread *thread, const struct spy_f
 /* When a session begins. frequency: cycles a second. */
 void spy_stack_begin(uint64_t frequency);
 
+/* Cycles without a call from which the calls on both sides of it are worth a stack. */
+extern uint64_t spy_long_gap;
+
+struct spy_outside;
+
+/* A wait between calls has ended; now is the time of its record, which comes behind. A long one gets
+ * a stack, as far as its thread's share goes. Takes no lock, allocates nothing. */
+void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, uint64_t now);
+
 /* The thread's call of its own returns: is it worth a look, and was its place recorded too often?
  * now is the time of the call's record, which comes behind. Takes no lock, allocates nothing. */
 void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now);

@@ -17,9 +17,10 @@ import sys
 # Record types by number (include/cudaspy/trace_format.h): bytes before the texts, texts, places of ids and times.
 RECORDS = [
     (24, 0), (32, 0), (48, 0), (40, 0), (48, 0), (56, 0), (32, 0), (24, 0), (16, 1), (40, 2), (24, 3), (32, 0), (12, 1),
-    (16, 0), (64, 0), (24, 0), (40, 0), (24, 0), (32, 0), (28, 4), (24, 0), (400, 0), (32, 0), (24, 3), (208, 0)]
-THREAD, COUNT, CLOCK, WAIT, STRANGER, MPS = 6, 7, 11, 14, 18, 19
-IDS = {THREAD: [12], COUNT: [12], STRANGER: [12], WAIT: [36], MPS: [16, 20]}
+    (16, 0), (64, 0), (24, 0), (40, 0), (24, 0), (32, 0), (28, 4), (24, 0), (400, 0), (32, 0), (24, 3), (208, 0),
+    (56, 0), (40, 0)]
+THREAD, COUNT, CLOCK, WAIT, STRANGER, MPS, OUTSIDE = 6, 7, 11, 14, 18, 19, 25
+IDS = {THREAD: [12], COUNT: [12], STRANGER: [12], WAIT: [36], MPS: [16, 20], OUTSIDE: [48]}
 HEADER, PAGE = 96, 4096
 
 

@@ -8,7 +8,7 @@ import json
 import re
 import sys
 
-IDS = {"pid", "ppid", "tid", "thread", "worst_thread", "share_thread", "waiter", "holder", "root", "other", "starved", "server"}
+IDS = {"pid", "ppid", "tid", "thread", "worst_thread", "share_thread", "waiter", "holder", "root", "other", "starved", "server", "feeder_thread"}
 
 
 def collect(value, ids):

@@ -14,6 +14,7 @@
 #include "record/board.h"
 #include "probe/handoff.h"
 #include "hook/resolve.h"
+#include "record/gap.h"
 #include "record/sched.h"
 #include "stack/stack.h"
 #include "record/thread.h"
@@ -87,6 +88,12 @@ void spy_sched_look(struct spy_thread *of, uint64_t at)
 	n_sched++;
 	sched_at = at;
 	of->ran_at = now;
+}
+
+void spy_gap_look(struct spy_thread *of, uint64_t start)
+{
+	assert_int_equal(start, now);
+	spy_sched_look(of, 0);
 }
 
 uint16_t spy_slots_number(struct spy_slot *slot)

@@ -154,25 +154,33 @@ static void test_account(void **state)
 	assert_int_equal(lost, 0);
 }
 
-/* A call begins: what was before it is no record, but it is looked at. */
+/* A thread begins: only remembered. A call begins after a long time without one: a record. */
 static void test_before(void **state)
 {
 	uint8_t *head = thread.head;
 
 	(void)state;
-	spy_sched_look(&thread, 0);
-	pass(50, 1, 30, 0);
-	spy_sched_look(&thread, 0);
+	spy_sched_begin_thread(&thread);
 	assert_ptr_equal(thread.head, head);
 	assert_int_equal(looks, 1);
 	assert_int_equal(thread.ran_at, now);
+	pass(50, 1, 30, 0);
+	spy_sched_look_before(&thread, now);
+	assert_int_equal(last()->event, SPY_EV_GAP);
+	assert_int_equal(last()->time, now);
+	assert_int_equal(last()->window, 50 * MS);
+	assert_int_equal(last()->running_ns, 1 * NS_OF_MS);
+	assert_int_equal(last()->not_running_ns, 30 * NS_OF_MS);
+	assert_int_equal(looks, 2);
+	assert_int_equal(thread.ran_at, now);
+	pass(50, 1, 0, 49); /* it waited, which is known */
+	spy_sched_look_before(&thread, now);
+	assert_int_equal(last()->not_running_ns, 0);
 	pass(4, 1, 2, 0);
 	spy_sched_look(&thread, now);
+	assert_int_equal(last()->event, SPY_EV_SCHED);
 	assert_int_equal(last()->window, 4 * MS);
 	assert_int_equal(last()->running_ns, 1 * NS_OF_MS);
-	assert_int_equal(looks, 2);
-	/* 32 ms since the file was read: of its idle time 49 ms were before the call. */
-	assert_int_equal(last()->not_running_ns, 32 * NS_OF_MS * 3 / 52);
 }
 
 /* When the file is not read: it was lately, the thread was not kept waiting then, and the time is clear without it. */
@@ -202,7 +210,7 @@ static void test_seldom(void **state)
 	spy_sched_look(&thread, now);
 	assert_int_equal(looks, 3);
 	pass(50, 49, 1, 0);
-	spy_sched_look(&thread, 0);
+	spy_sched_look_before(&thread, now);
 	assert_int_equal(looks, 3);
 	pass(50, 47, 0, 0);
 	spy_sched_look(&thread, now); /* due; a hundredth of the time without a CPU is no crowd */

@@ -4,7 +4,7 @@
  *
  *   # a comment
  *   trace app.100 pid=100 program="/bin/app"   directory; the rest goes into env (see below) but
- *                                              packet=BYTES and bounded=1 (keep-the-last)
+ *                                              packet=BYTES, bounded=1 (keep-the-last) and version=N
  *   clock offset_s=5 frequency=1000000000      optional; else these values
  *   board ended=0 lost=3                       optional; else ended=1 lost=0
  *   slot 1 tid=101                             the lines below are this slot's
@@ -50,6 +50,7 @@ static const char *const tt_ops[] = {SPY_MEMORY_OPS(TT_NAME) NULL};
 static const char *const tt_notes[] = {SPY_NOTES(TT_NAME) NULL};
 #define TT_EVENT(number, type, name, texts) [number] = #name,
 static const char *const tt_waits[] = {SPY_WAIT_NAMES(TT_NAME) NULL};
+static const char *const tt_files[] = {SPY_FILE_NAMES(TT_NAME) NULL};
 static const char *const tt_clients[] = {SPY_CLIENTS(TT_NAME) NULL};
 static const char *const tt_events[] = {SPY_EVENTS(TT_EVENT) NULL};
 static const char *const tt_functions[] = {
@@ -320,11 +321,19 @@ static void tt_sharing(struct tt_state *s, const struct tt_line *l, enum spy_eve
 }
 
 /* 70us stack fn=cudaMemcpyAsync why=2 frames=0x401040,0x401900: before the call, at its time. */
+/* "-": a wait's stack is no call's. */
+static uint16_t tt_fn(const struct tt_state *s, const struct tt_line *l)
+{
+	const char *fn = tt_text(l, "fn");
+
+	return fn && !strcmp(fn, "-") ? SPY_FN_NONE : (uint16_t)tt_find(s, tt_functions, fn);
+}
+
 static void tt_stack(struct tt_state *s, const struct tt_line *l, uint64_t time)
 {
 	struct spy_rec_stack stack = {.time = time,
 				      .event = SPY_EV_STACK,
-				      .fn = (uint16_t)tt_find(s, tt_functions, tt_text(l, "fn")),
+				      .fn = tt_fn(s, l),
 				      .why = (uint8_t)tt_value(s, l, "why", 0)};
 	const char *frames = tt_text(l, "frames");
 
@@ -355,7 +364,7 @@ static void tt_python(struct tt_state *s, const struct tt_line *l, enum spy_even
 			       (const char *[]){file ? file : "", function ? function : "", ""});
 		return;
 	}
-	stack.fn = (uint16_t)tt_find(s, tt_functions, tt_text(l, "fn"));
+	stack.fn = tt_fn(s, l);
 	while (lines && *lines && stack.count < SPY_PYTHON_MOST) {
 		char *end;
 
@@ -366,6 +375,24 @@ static void tt_python(struct tt_state *s, const struct tt_line *l, enum spy_even
 		lines = *end == ',' ? end + 1 : end;
 	}
 	tw_record(&s->w, s->slot, &stack, sizeof(stack));
+}
+
+static void tt_outside(struct tt_state *s, const struct tt_line *l, uint64_t time)
+{
+	struct spy_rec_outside outside = {
+		.time = time,
+		.event = SPY_EV_OUTSIDE,
+		.kind = (uint8_t)tt_name(s, l, "kind", tt_waits),
+		.file = (uint8_t)tt_name(s, l, "file", tt_files),
+		.count = (uint32_t)tt_value(s, l, "count", 1),
+		.duration = tt_value(s, l, "duration", 0),
+		.flags = tt_value(s, l, "flags", 0),
+		.span = tt_value(s, l, "span", tt_value(s, l, "duration", 0)),
+		.caller = tt_value(s, l, "caller", 0),
+		.object = tt_value(s, l, "object", 0),
+		.holder = (uint32_t)tt_value(s, l, "holder", 0)};
+
+	tw_record(&s->w, s->slot, &outside, sizeof(outside));
 }
 
 static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event event,
@@ -416,7 +443,9 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_stack(s, l, time);
 	} else if (event == SPY_EV_PYTHON_CODE || event == SPY_EV_PYTHON_STACK) {
 		tt_python(s, l, event, time);
-	} else if (event == SPY_EV_SCHED) {
+	} else if (event == SPY_EV_OUTSIDE) {
+		tt_outside(s, l, time);
+	} else if (event == SPY_EV_SCHED || event == SPY_EV_GAP) {
 		tw_record(&s->w, s->slot, &sched, sizeof(sched));
 	} else if (event == SPY_EV_STRANGER) {
 		snprintf(stranger.name, sizeof(stranger.name), "%s", name);
@@ -469,7 +498,7 @@ static void tt_begin_trace(struct tt_state *s, const struct tt_line *l)
 	s->metadata = (struct tw_metadata){.frequency = 1000000000, .offset_s = 5};
 	used = (size_t)snprintf(s->env, sizeof(s->env),
 				"\ttracer_name = \"cudaspy\";\n\ttrace_version = %d;\n",
-				SPY_TRACE_VERSION);
+				(int)tt_value(s, l, "version", SPY_TRACE_VERSION));
 	if (s->w.bounded)
 		used += (size_t)snprintf(s->env + used, sizeof(s->env) - used,
 					 "\tenv_CUDASPY_KEEP = \"1\";\n");
@@ -479,7 +508,8 @@ static void tt_begin_trace(struct tt_state *s, const struct tt_line *l)
 		if (!value)
 			tt_fail(s, "not key=value:", l->words[i]);
 		*value++ = '\0';
-		if (!strcmp(l->words[i], "packet") || !strcmp(l->words[i], "bounded"))
+		if (!strcmp(l->words[i], "packet") || !strcmp(l->words[i], "bounded") ||
+		    !strcmp(l->words[i], "version"))
 			continue;
 		used += (size_t)snprintf(s->env + used, sizeof(s->env) - used,
 					 *value == '"' || isdigit((unsigned char)*value)

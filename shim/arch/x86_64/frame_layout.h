@@ -46,7 +46,7 @@
 /* struct spy_thread and struct spy_slot_page */
 #define THREAD_PAGE 24
 #define THREAD_DETAIL_LEVEL 33
-#define THREAD_CALLS 64
+#define THREAD_CALLS 128
 #define PAGE_FN 4
 #define PAGE_COUNTS 128
 

@@ -1,0 +1,159 @@
+/*
+ * shim/probe/outside.c: a wait between two calls becomes a record. Runs on the thread that waited,
+ * when it goes on. Takes no lock and allocates nothing: the program may be anywhere, in an allocator
+ * of its own, say. So it changes no packets either; the next call does. Some 250 waits have room
+ * until then. More of the kind of the last one are added to it, others are forgotten: that time is
+ * unexplained.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include "probe/caller.h"
+#include "probe/outside.h"
+#include "probe/probe.h"
+#include "probe/wait.h"
+#include "record/session.h"
+#include "stack/python.h"
+#include "stack/stack.h"
+
+#pragma GCC poison malloc calloc realloc fopen
+
+#define DURATION_MAX ((1ull << 48) - 1)
+
+/* For the record of a thread's name, and that of the wait. */
+#define NAMED_ROOM (sizeof(struct spy_rec_stranger) + sizeof(struct spy_rec_outside))
+
+uint64_t spy_outside_least = UINT64_MAX;
+
+void spy_outside_begin(uint64_t frequency)
+{
+	spy_outside_least =
+		spy_probing ? frequency / (1000000000 / SPY_OUTSIDE_LEAST_NS) : UINT64_MAX;
+}
+
+uint32_t spy_outside_thread(pthread_t handle)
+{
+	uint32_t slots = atomic_load_explicit(&spy_session->slots, memory_order_relaxed);
+
+	for (uint32_t slot = 1; slot < slots && slot < SPY_BOARD_SLOTS; slot++)
+		if (__atomic_load_n(&spy_session->threads[slot].handle, __ATOMIC_RELAXED) == handle)
+			return __atomic_load_n(&spy_session->slot_tids[slot], __ATOMIC_ACQUIRE);
+	return 0;
+}
+
+/* What the descriptor stands for, if it is open still. */
+static uint8_t file_kind(int fd)
+{
+	socklen_t length = sizeof(int);
+	struct stat status;
+	int listening = 0;
+
+	if (fstat(fd, &status))
+		return SPY_FILE_UNKNOWN;
+	switch (status.st_mode & S_IFMT) {
+	case S_IFREG:
+	case S_IFBLK:
+	case S_IFDIR:
+		return SPY_FILE_REGULAR;
+	case S_IFIFO:
+		return SPY_FILE_PIPE;
+	case S_IFCHR:
+		return SPY_FILE_DEVICE;
+	case S_IFSOCK:
+		getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length);
+		return listening ? SPY_FILE_LISTENING : SPY_FILE_SOCKET;
+	default:
+		return SPY_FILE_EVENT; /* the kernel's objects without a place in a file system */
+	}
+}
+
+/* Python's GIL and its condition lie in the interpreter's state, which a library exports. */
+static bool is_gil(const struct spy_outside *wait)
+{
+	const struct spy_python *python = spy_python_here();
+
+	return python && !wait->is_file &&
+	       wait->object - python->symbols.runtime < python->symbols.runtime_bytes;
+}
+
+/* The record before, if this wait goes on with what that one was for, or if there is no room. */
+static struct spy_rec_outside *row_of(const struct spy_thread *thread,
+				      const struct spy_outside *wait)
+{
+	struct spy_rec_outside *last = (struct spy_rec_outside *)thread->row;
+
+	if (!last || thread->head != thread->row + sizeof(*last) || last->event != SPY_EV_OUTSIDE ||
+	    last->kind != wait->kind)
+		return NULL;
+	return (last->object == wait->object && last->caller == wait->caller) ||
+			       !spy_thread_has_room(thread, sizeof(*last))
+		       ? last
+		       : NULL;
+}
+
+static void join_row(struct spy_rec_outside *record, const struct spy_outside *wait, uint64_t now)
+{
+	record->duration = (record->duration + (now - wait->start)) & DURATION_MAX;
+	record->span = (now - (record->time - record->span)) & DURATION_MAX;
+	record->count++;
+	record->time = now;
+	if (record->holder != wait->holder) /* several threads had it */
+		record->holder = 0;
+}
+
+static void write_record(struct spy_thread *thread, const struct spy_outside *wait, uint64_t now)
+{
+	struct spy_rec_outside *record = (struct spy_rec_outside *)thread->head;
+	uint64_t duration = now - wait->start;
+
+	if (!spy_thread_has_room(thread, sizeof(*record)))
+		return;
+	if (duration > DURATION_MAX)
+		duration = DURATION_MAX;
+	*record = (struct spy_rec_outside){
+		.time = now,
+		.event = SPY_EV_OUTSIDE,
+		.kind = wait->kind,
+		.file = wait->is_file ? file_kind((int)wait->object) : SPY_FILE_UNKNOWN,
+		.count = 1,
+		.duration = duration,
+		.flags = wait->flags,
+		.span = duration,
+		.caller = wait->caller,
+		.object = wait->object,
+		.holder = wait->holder,
+	};
+	if (is_gil(wait))
+		record->flags |= SPY_WAIT_GIL;
+	thread->row = thread->head;
+	spy_thread_publish(thread, now, sizeof(*record));
+}
+
+void spy_outside_write(const struct spy_outside *wait)
+{
+	struct spy_thread *thread = spy_self;
+	struct spy_rec_outside *row;
+	int error = errno;
+	uint64_t now;
+
+	if (!spy_is_outside() || !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
+	row = row_of(thread, wait);
+	if (!row && wait->holder &&
+	    spy_thread_has_room(thread,
+				NAMED_ROOM)) /* whose record comes first: times do not decrease */
+		spy_wait_name_holder(thread, wait->holder);
+	now = spy_clock();
+	thread->waited += now - wait->start;
+	if (row) {
+		join_row(row, wait, now);
+		spy_thread_publish(thread, now, 0);
+	} else {
+		spy_stack_wait(thread, wait, now);
+		write_record(thread, wait, now);
+	}
+	spy_thread_end_work(thread);
+	errno = error;
+}

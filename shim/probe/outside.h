@@ -1,0 +1,61 @@
+/*
+ * shim/probe/outside.h: a thread that makes CUDA calls waits between two of them. Around the
+ * functions of the C library that block. Runs on the thread that waits; what takes less than 20 us
+ * leaves no record and costs two looks at the clock.
+ *
+ * Nothing is kept while the function blocks: a wait that is left by longjmp, a cancellation or the
+ * end of the thread leaves nothing behind.
+ */
+#ifndef CUDASPY_SHIM_OUTSIDE_H
+#define CUDASPY_SHIM_OUTSIDE_H
+
+#include "lib/clock.h"
+#include "record/thread.h"
+
+/* A wait that has ended. */
+struct spy_outside {
+	uint64_t start; /* when it began */
+	uint64_t object; /* a lock's address; a descriptor, where is_file; 0 none */
+	uintptr_t caller, sp, bp; /* the return address, and the registers after the return */
+	uint32_t holder; /* thread, 0 unknown */
+	uint8_t kind; /* enum spy_wait_kind */
+	uint8_t flags; /* enum spy_wait_flag */
+	bool is_file;
+};
+
+/* Cycles from which a wait leaves a record. */
+extern uint64_t spy_outside_least;
+
+/* When a session begins. frequency: cycles a second. */
+void spy_outside_begin(uint64_t frequency);
+
+/* Does the calling thread make CUDA calls, and is it in none? */
+static inline bool spy_is_outside(void)
+{
+	return !spy_self->depth && spy_self->packet && !spy_self->reentry_frame;
+}
+
+/* Writes the record of a wait that has just ended. errno stays. */
+void spy_outside_write(const struct spy_outside *wait);
+
+/* The thread whose pthread_t that is, among those that make CUDA calls; 0: unknown. */
+uint32_t spy_outside_thread(pthread_t handle);
+
+/*
+ * The end of a function that is not inlined, and whose caller is the application: the call, and the
+ * record of a wait. Behind the call: fields of struct spy_outside, which may name its `result`.
+ */
+#define WAIT_OUTSIDE(type, call, ...) \
+	uint64_t start_ = spy_clock(); \
+	type result = call; \
+\
+	if (__builtin_expect(spy_clock() - start_ >= spy_outside_least, 0)) \
+		spy_outside_write(&(struct spy_outside){ \
+			.start = start_, \
+			.caller = (uintptr_t)__builtin_return_address(0), \
+			.sp = (uintptr_t)__builtin_dwarf_cfa(), \
+			.bp = *(const uintptr_t *)__builtin_frame_address(0), \
+			__VA_ARGS__}); \
+	return result;
+
+#endif
