@@ -90,6 +90,14 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 	return n;
 }
 
+/* How long the record's thread was in calls until now. */
+static uint64_t in_calls_ns(const struct analysis *a, const struct fast_path *path,
+			    const struct record *record)
+{
+	return a->stats.threads[record->thread->index].total_ns +
+	       (path->account ? path->total_ns : 0);
+}
+
 /* The main reading. */
 static void read_all(struct analysis *a)
 {
@@ -116,6 +124,7 @@ static void read_all(struct analysis *a)
 		callstats_see(&a->stats, &a->model, &record);
 		if (a->accounted) {
 			account_see(&a->accounts, &record);
+			idle_see(&a->idle, &record, in_calls_ns(a, path, &record));
 			if (record_is_call(record.raw) && !record.raw->call_head.depth)
 				fast_path_open(path, &a->accounts, &a->stats, &record);
 		}
@@ -142,6 +151,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 			return err;
 		account_init(&a->accounts, &a->model, &a->expect);
 		findings_init(&a->findings, &a->accounts);
+		idle_init(&a->idle, &a->accounts);
 		if (options->subject)
 			a->accounts.blame.subject = *options->subject;
 	}
@@ -156,6 +166,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 void analysis_release(struct analysis *a)
 {
 	findings_release(&a->findings);
+	idle_release(&a->idle);
 	account_release(&a->accounts);
 	expect_release(&a->expect);
 	profile_release(&a->profile);

@@ -36,7 +36,8 @@ void fast_path_close(struct fast_path *path, struct callstats *s);
 /* Has the thread anything in progress that the next call has to be looked at for? */
 static inline bool fast_path_is_free(const struct thread_account *c)
 {
-	return !(c->n_waits | c->n_asking | c->n_deferred | c->sched_window_ns | c->starts_up);
+	return !(c->n_waits | c->n_asking | c->n_deferred | c->sched_window_ns | c->starts_up |
+		 c->gap_told);
 }
 
 /* The record, if it may go this way: then that was all that was to be done. */
@@ -59,7 +60,7 @@ static inline bool fast_path_take(struct fast_path *path, struct accounting *a, 
 	    unlikely(!fast_path_is_free(c)) || unlikely(path->tid != record->stream->reader.tid) ||
 	    unlikely(path->device != raw->call_head.device) ||
 	    unlikely(!work_goes_on(&a->work, c->stream, record, path->thread, signature)) ||
-	    unlikely(record->ns >= path->until_ns) ||
+	    unlikely(!stream_is_busy(c->stream)) || unlikely(record->ns >= path->until_ns) ||
 	    (unlikely(a->unattributed.n) && record->ns >= a->unattributed.due_ns) ||
 	    (signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, raw)))
 		return false;

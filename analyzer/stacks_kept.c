@@ -69,13 +69,28 @@ static size_t keep_of_sites(const struct findings *f)
 	return n;
 }
 
+static size_t keep_of_idle(const struct idle *idle)
+{
+	const struct idle_sum *sum;
+	size_t i, j, n = 0;
+
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
+		n += keep(sum->longest.stack) + keep(sum->longest.stack_before);
+	for (i = 0; i < idle->threads.n; i++)
+		for (j = 0; idle->threads.all[i] && j < idle->threads.all[i]->n_waits &&
+			    j < idle->threads.all[i]->waits_size;
+		     j++)
+			n += keep(idle->threads.all[i]->waits[j].part.stack);
+	return n;
+}
+
 size_t stacks_forget(struct analysis *a)
 {
 	size_t looks = keep_of_threads(&a->model);
 
 	if (a->accounted)
 		looks += keep_of_thread_accounts(&a->accounts) + keep_of_calls(&a->accounts) +
-			 keep_of_sites(&a->findings);
+			 keep_of_sites(&a->findings) + keep_of_idle(&a->idle);
 	model_forget_stacks(&a->model);
 	return 2 * a->model.n_stacks + looks / 4 + STACKS_FIRST;
 }

@@ -179,6 +179,15 @@ static bool was_probed(const struct metadata *metadata)
 	return metadata_number(metadata, "probes", !metadata->frequency);
 }
 
+/* Since that version waits between calls leave records. */
+#define GAPS_TOLD 6
+
+static bool were_gaps_told(const struct metadata *metadata)
+{
+	return was_probed(metadata) &&
+	       metadata_number(metadata, "trace_version", GAPS_TOLD) >= GAPS_TOLD;
+}
+
 void account_init(struct accounting *a, struct model *model, struct expect *expect)
 {
 	size_t i;
@@ -187,13 +196,16 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 	work_init(&a->work, model);
 	a->signatures = xcalloc(model->n_processes, sizeof(*a->signatures));
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
+	a->gaps_told = xcalloc(model->n_processes, sizeof(*a->gaps_told));
 	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
 	a->contexts = xcalloc(model->n_processes, sizeof(*a->contexts));
 	a->cpu_pressure = xcalloc(model->set->n_hosts, sizeof(*a->cpu_pressure));
 	for (i = 0; i < model->set->n_hosts; i++)
 		a->cpu_pressure[i].cpus = model->set->hosts[i].cpus;
-	for (i = 0; i < model->n_processes; i++)
+	for (i = 0; i < model->n_processes; i++) {
 		a->probed[i] = was_probed(&model->processes[i].trace->metadata);
+		a->gaps_told[i] = were_gaps_told(&model->processes[i].trace->metadata);
+	}
 }
 
 void account_release(struct accounting *a)
@@ -209,6 +221,7 @@ void account_release(struct accounting *a)
 	free(a->signatures);
 	free(a->ioctls);
 	free(a->probed);
+	free(a->gaps_told);
 	free(a->gpus_used);
 	free(a->contexts);
 	locks_release(&a->locks);
@@ -575,7 +588,7 @@ void account_call(struct accounting *a, const struct record *record)
 	} else {
 		account_slow(a, c, record, signature, f);
 	}
-	c->starts_up = false;
+	c->starts_up = c->gap_told = false;
 }
 
 void account_nested(struct accounting *a, const struct record *record)

@@ -118,6 +118,7 @@ struct thread_account {
 	uint8_t device; /* current, as last seen */
 	bool rested; /* the call in progress comes after a pause: expect.h */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
+	bool gap_told; /* records tell what the thread did before its next call: idle/host.h */
 	struct recent_ops recent_ops; /* until the call in progress */
 	struct thread *thread;
 	struct wait *waits; /* of the call in progress */
@@ -201,6 +202,7 @@ struct accounting {
 	struct unattributed_waits unattributed;
 	struct signature_cache *signatures; /* by process */
 	bool *probed; /* by process: it was recorded with probes */
+	bool *gaps_told; /* likewise, between calls, too */
 	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */
 	struct contexts *contexts; /* by process */
 	/* of what calls lost in the kernel module: a process for each GPU would not */

@@ -188,6 +188,10 @@ void account_other(struct accounting *a, const struct record *record)
 		c->sched_window_ns = timeline_span_ns(&record->stream->trace->timeline,
 						      record->raw->sched.window);
 		break;
+	case SPY_EV_OUTSIDE:
+	case SPY_EV_GAP:
+		c->gap_told = true;
+		break;
 	default:
 		break;
 	}

@@ -21,6 +21,11 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* As calloc, realloc and strndup; without memory they say so and end the program with status 2: an
  * analyzer without memory has nothing to show. The caller frees. */
 void *xcalloc(size_t count, size_t size);

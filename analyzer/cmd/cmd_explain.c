@@ -1,10 +1,11 @@
 /*
- * analyzer/cmd/cmd_explain.c: `cudaspy explain`: what cudaspy looks for: all detectors, or the
- * texts of one.
+ * analyzer/cmd/cmd_explain.c: `cudaspy explain`: what cudaspy looks for: all detectors and causes of
+ * idle time, or the texts of one.
  */
 #include <stdlib.h>
 #include "command.h"
 #include "findings/detector.h"
+#include "idle/causes.h"
 #include "render/render.h"
 
 #define SCHEMA "cudaspy-explain-1"
@@ -42,6 +43,39 @@ static void add_list(struct report *report)
 	report_add(report, &list_kind, rows, n);
 }
 
+struct cause_row {
+	const char *cause, *text, *meaning;
+};
+
+static const struct column causes_columns[] = {
+	COLUMN(struct cause_row, cause, "cause", UNIT_TEXT),
+	COLUMN(struct cause_row, text, "the thread was", UNIT_TEXT),
+};
+
+static const struct table_kind causes_kind = {
+	.key = "causes",
+	.title = "CAUSES of a GPU's idle time",
+	.columns = causes_columns,
+	.n_columns = ARRAY_SIZE(causes_columns),
+	.row_bytes = sizeof(struct cause_row),
+};
+
+static struct cause_row cause_of(unsigned int cause)
+{
+	return (struct cause_row){idle_cause_codes[cause], idle_cause_texts[cause],
+				  idle_cause_meanings[cause]};
+}
+
+static void add_causes(struct report *report)
+{
+	struct cause_row *rows = xcalloc(IDLE_CAUSE_COUNT, sizeof(*rows));
+	unsigned int i;
+
+	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+		rows[i] = cause_of(i);
+	report_add(report, &causes_kind, rows, IDLE_CAUSE_COUNT);
+}
+
 /* ---- one ------------------------------------------------------------------------------------ */
 
 struct detector_row {
@@ -73,6 +107,39 @@ static void add_one(struct report *report, const struct detector *d)
 	report_add(report, &detector_kind, row, 1);
 }
 
+static const struct column cause_columns[] = {
+	COLUMN(struct cause_row, cause, "cause", UNIT_TEXT),
+	COLUMN(struct cause_row, text, "the thread was", UNIT_TEXT),
+	COLUMN(struct cause_row, meaning, "means", UNIT_TEXT),
+};
+
+static const struct table_kind cause_kind = {
+	.key = "cause",
+	.title = "CAUSE of a GPU's idle time",
+	.columns = cause_columns,
+	.n_columns = ARRAY_SIZE(cause_columns),
+	.row_bytes = sizeof(struct cause_row),
+	.facts = true,
+};
+
+/* By its code; IDLE_CAUSE_COUNT: there is none. */
+static unsigned int find_cause(const char *code)
+{
+	unsigned int i = 0;
+
+	while (i < IDLE_CAUSE_COUNT && strcmp(idle_cause_codes[i], code))
+		i++;
+	return i;
+}
+
+static void add_cause(struct report *report, unsigned int cause)
+{
+	struct cause_row *row = xcalloc(1, sizeof(*row));
+
+	*row = cause_of(cause);
+	report_add(report, &cause_kind, row, 1);
+}
+
 /* ---- the verb ------------------------------------------------------------------------------- */
 
 struct options {
@@ -87,6 +154,7 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
 	const struct detector *detector = NULL;
+	unsigned int cause = IDLE_CAUSE_COUNT;
 	const struct renderer *renderer;
 	struct report report;
 	int status;
@@ -99,17 +167,26 @@ static int run(const struct command *self, int argc, char **argv)
 	if (argc > 1)
 		detector = detectors_find(argv[1]);
 	if (argc > 1 && !detector)
-		warn("explain: no detector '%s' (cudaspy explain lists them)", argv[1]);
-	else if (argc > 2)
-		warn("explain: one detector at a time: '%s' is one too many", argv[2]);
-	if (argc > 2 || (argc > 1 && !detector))
+		cause = find_cause(argv[1]);
+	if (argc > 1 && !detector && cause == IDLE_CAUSE_COUNT) {
+		warn("explain: no detector '%s', nor such a cause (cudaspy explain lists them)",
+		     argv[1]);
 		return STATUS_USAGE;
+	}
+	if (argc > 2) {
+		warn("explain: one detector at a time: '%s' is one too many", argv[2]);
+		return STATUS_USAGE;
+	}
 	report_init(&report, SCHEMA);
 	report.view = view_for(stdout);
-	if (detector)
+	if (detector) {
 		add_one(&report, detector);
-	else
+	} else if (cause != IDLE_CAUSE_COUNT) {
+		add_cause(&report, cause);
+	} else {
 		add_list(&report);
+		add_causes(&report);
+	}
 	status = renderer->render(&report, stdout) ? STATUS_NOTHING : STATUS_FINE;
 	report_release(&report);
 	return status;
@@ -117,8 +194,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command command_explain = {
 	.name = "explain",
-	.arguments = "[options] [DETECTOR]",
-	.summary = "Lists what is looked for, or explains a detector and the cure",
+	.arguments = "[options] [DETECTOR|CAUSE]",
+	.summary = "Lists what is looked for, or explains a detector or cause, and the cure",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

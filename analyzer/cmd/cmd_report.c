@@ -13,6 +13,7 @@
 #include "sections/expectations.h"
 #include "sections/files.h"
 #include "sections/findings.h"
+#include "sections/gpus.h"
 #include "sections/sharing.h"
 #include "sections/trace.h"
 #include "sections/waits.h"
@@ -47,6 +48,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 			gate_look(gate, &set, complete);
 		summary = report_summary(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns, summary);
+		report_gpus(&report, &analysis, symbols, complete);
 		report_findings(&report, &analysis, symbols, gate, summary);
 		report_waits(&report, &analysis, symbols);
 		report_sharing(&report, &analysis);

@@ -10,6 +10,7 @@
 #include "account/account.h"
 #include "account/callstats.h"
 #include "expect/profile.h"
+#include "idle/idle.h"
 #include "trace/model.h"
 
 struct analysis {
@@ -20,6 +21,7 @@ struct analysis {
 	struct expect expect;
 	struct accounting accounts;
 	bool accounted;
+	struct idle idle;
 	struct findings findings;
 };
 

@@ -62,10 +62,11 @@ static bool tells_library(const struct frame_row *row, const struct frame_row *e
 	return row->library && (row->function || row + 1 == end || !row[1].library);
 }
 
-/* What comes before main, and before a thread's function. */
+/* What comes before main, and before a thread's function; of sanitizers, too. */
 static bool of_libc(const struct frame_row *row)
 {
-	static const char *const names[] = {"libc.so", "libc-", "libpthread", "ld-linux", NULL};
+	static const char *const names[] = {"libc.so",    "libc-",      "libpthread", "ld-linux",
+					    "libasan.so", "libtsan.so", NULL};
 
 	return (row->module && begins(row->module, names)) ||
 	       (row->function && !strcmp(row->function, "_start"));

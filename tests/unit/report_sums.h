@@ -185,6 +185,34 @@ static inline void rs_check_sums(const json_t *root)
 				  rs_sum(root, "accounts", "lost_ns"));
 }
 
+static inline json_int_t rs_causes(const json_t *row, const char *key)
+{
+	const json_t *cause, *all = json_object_get(row, key);
+	json_int_t sum = 0, last = INT64_MAX;
+	size_t i;
+
+	json_array_foreach(all, i, cause)
+	{
+		RS_HOLDS(row, rs_number(cause, "ns") > 0 && rs_number(cause, "ns") <= last);
+		last = rs_number(cause, "ns");
+		sum += last;
+	}
+	return sum;
+}
+
+/* What a GPU's idle time and its feeder's time are charged to is all of it, exactly. */
+static inline void rs_check_gpu(const json_t *row)
+{
+	RS_HOLDS(row, rs_causes(row, "idle_causes") == rs_number(row, "idle_ns"));
+	RS_HOLDS(row, rs_number(row, "idle_ns") <= rs_number(row, "idle_max_ns"));
+	RS_HOLDS(row, rs_number(row, "idle_max_ns") <= rs_number(row, "work_ns"));
+	RS_HOLDS(row, rs_number(row, "busy_ns") + rs_number(row, "idle_ns") <=
+			      rs_number(row, "work_ns"));
+	if (json_array_size(json_object_get(row, "feeder_causes")))
+		RS_HOLDS(row,
+			 rs_causes(row, "feeder_causes") == rs_number(row, "feeder_outside_ns"));
+}
+
 static inline void report_agrees(const json_t *root)
 {
 	const json_t *row;
@@ -197,6 +225,7 @@ static inline void report_agrees(const json_t *root)
 	}
 	json_array_foreach(json_object_get(root, "worst_calls"), i, row)
 		rs_check_worst_call(root, row);
+	json_array_foreach(json_object_get(root, "gpus"), i, row) rs_check_gpu(row);
 	rs_check_order(root);
 	rs_check_sums(root);
 }

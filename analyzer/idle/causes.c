@@ -1,0 +1,16 @@
+/*
+ * analyzer/idle/causes.c: the codes, words and meanings of the causes of idle time. Data.
+ */
+#include "causes.h"
+
+#define CAUSE(name, code, text, meaning) [IDLE_##name] = (code),
+const char *const idle_cause_codes[IDLE_CAUSE_COUNT] = {IDLE_CAUSES(CAUSE)};
+#undef CAUSE
+
+#define CAUSE(name, code, text, meaning) [IDLE_##name] = (text),
+const char *const idle_cause_texts[IDLE_CAUSE_COUNT] = {IDLE_CAUSES(CAUSE)};
+#undef CAUSE
+
+#define CAUSE(name, code, text, meaning) [IDLE_##name] = (meaning),
+const char *const idle_cause_meanings[IDLE_CAUSE_COUNT] = {IDLE_CAUSES(CAUSE)};
+#undef CAUSE

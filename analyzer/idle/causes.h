@@ -1,0 +1,73 @@
+/*
+ * analyzer/idle/causes.h: what a thread did while a GPU had nothing to do: one row for each cause,
+ * with its code (in JSON, and for `cudaspy explain`), its words in a sentence, and what it means.
+ */
+#ifndef CUDASPY_IDLE_CAUSES_H
+#define CUDASPY_IDLE_CAUSES_H
+
+/* clang-format off */
+#define IDLE_CAUSES(CAUSE) \
+	CAUSE(PYTHON, "python", "running Python", \
+	      "The thread that submits the GPU's work was on a CPU, between two CUDA calls, in a program " \
+	      "that runs Python. Do less between the calls: move work into the loader, batch it, " \
+	      "compile or capture the step (torch.compile, CUDA graphs).") \
+	CAUSE(CPU, "cpu", "computing on a CPU", \
+	      "The thread that submits the GPU's work was on a CPU, between two CUDA calls. Move that " \
+	      "work to other threads, or submit the next work before it.") \
+	CAUSE(GIL, "gil", "waiting for Python's GIL", \
+	      "The thread waited for the lock of Python's interpreter, which another thread had. Use " \
+	      "processes instead of threads, or fewer threads that run Python.") \
+	CAUSE(SLEEP, "sleep", "asleep", \
+	      "The thread slept for a time that the program had set. Wait for an event instead of polling.") \
+	CAUSE(LOCK, "lock", "waiting for another thread", \
+	      "The thread waited for a lock, a condition or a semaphore of the program's own. The report " \
+	      "names the holder where the lock does.") \
+	CAUSE(PIPE, "pipe", "waiting for a pipe", \
+	      "The thread waited for another process or thread to write to a pipe, or to read from it.") \
+	CAUSE(SOCKET, "socket", "waiting for a connection's data", \
+	      "The thread waited for data from a connection, or for room to send.") \
+	CAUSE(FILE, "file", "reading or writing files", \
+	      "The thread waited for a file, a disk or a terminal. Read ahead in another thread.") \
+	CAUSE(LOADER, "loader", "waiting for the data loader", \
+	      "The thread waited for the next batch of a data loader. Give the loader more workers, pin its " \
+	      "memory, prefetch, or do less for each sample.") \
+	CAUSE(JOIN, "join", "waiting for a thread or process to end", \
+	      "The thread waited until another thread, or a child process, had ended.") \
+	CAUSE(NOT_RUNNING, "not-running", "ready but on no CPU", \
+	      "The thread was ready to run and had no CPU: more threads were ready than there are CPUs.") \
+	CAUSE(LAUNCH, "launch", "submitting work", \
+	      "The thread was in calls that submit work to a GPU, at their own cost. Submit more work in " \
+	      "fewer calls: CUDA graphs, larger kernels, batched copies.") \
+	CAUSE(CUDA_CALL, "cuda-call", "in other CUDA calls", \
+	      "The thread was in calls that allocate, free, ask or create, at their own cost.") \
+	CAUSE(CUDA_LOCK, "cuda-lock", "waiting for a lock inside CUDA", \
+	      "The thread waited inside a CUDA call for a lock of the driver: `cudaspy report` names its holder.") \
+	CAUSE(CUDA_WAIT, "cuda-wait", "waiting inside CUDA for a GPU", \
+	      "The thread waited inside a CUDA call for work of a GPU, another one than the idle one.") \
+	CAUSE(KERNEL_MODULE, "kernel-module", "in NVIDIA's kernel module", \
+	      "The thread was in a request to the kernel module: memory is mapped or unmapped, most often.") \
+	CAUSE(CODE_LOADING, "code-loading", "loading code of the GPU", \
+	      "The thread loaded a kernel or a library for the GPU, as the first call of each does.") \
+	CAUSE(DEPENDENCY, "dependency", "waiting for other work of a GPU", \
+	      "The next operation was submitted in time and waited on the device for another stream or GPU.") \
+	CAUSE(COLLECTIVE, "collective", "waiting for another rank", \
+	      "The GPU waited in a collective operation for another rank.") \
+	CAUSE(NOTHING_TO_DO, "nothing-to-do", "waiting for requests", \
+	      "The thread waited for a connection or an event: nobody had asked for anything. No problem by itself.") \
+	CAUSE(UNEXPLAINED, "unexplained", "unexplained", \
+	      "What the thread did is not known: it was blocked, but not where a probe saw it.")
+/* clang-format on */
+
+enum idle_cause {
+#define CAUSE(name, code, text, meaning) IDLE_##name,
+	IDLE_CAUSES(CAUSE)
+#undef CAUSE
+		IDLE_CAUSE_COUNT
+};
+
+/* By number. */
+extern const char *const idle_cause_codes[IDLE_CAUSE_COUNT];
+extern const char *const idle_cause_texts[IDLE_CAUSE_COUNT];
+extern const char *const idle_cause_meanings[IDLE_CAUSE_COUNT];
+
+#endif

@@ -1,0 +1,462 @@
+/*
+ * analyzer/idle/host.c: what threads did between their calls. Called for the records of waits
+ * between calls and gaps, and where idle time of a GPU is charged.
+ */
+#include <stdlib.h>
+#include "callers.h"
+#include "host.h"
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static struct idle_sum_key key_of(uint64_t owner, const struct process *process,
+				  const struct idle_part *part)
+{
+	struct idle_sum_key key = {.owner = owner,
+				   .address = part->address,
+				   .process = process->trace->index,
+				   .cause = part->cause};
+
+	if (part->stack && part->stack->n_python) {
+		key.code = part->stack->python[0].code;
+		key.line = part->stack->python[0].line;
+	}
+	return key;
+}
+
+struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
+			       const struct process *process, const struct idle_part *part,
+			       uint64_t ns)
+{
+	struct idle_sum_key key = key_of(owner, process, part);
+	struct idle_sum *sum;
+
+	HASH_FIND(hh, sums->by_key, &key, sizeof(key), sum);
+	if (!sum && HASH_COUNT(sums->by_key) >= IDLE_SUMS_MOST) {
+		key.address = key.code = key.line = 0;
+		HASH_FIND(hh, sums->by_key, &key, sizeof(key), sum);
+	}
+	if (!sum) {
+		sum = xcalloc(1, sizeof(*sum));
+		sum->key = key;
+		sum->process = process;
+		HASH_ADD(hh, sums->by_key, key, sizeof(sum->key), sum);
+	}
+	sum->ns += ns;
+	sum->count++;
+	if (ns >= sum->longest_ns) {
+		sum->longest_ns = ns;
+		sum->longest = *part;
+	}
+	return sum;
+}
+
+void idle_sums_release(struct idle_sums *sums)
+{
+	struct idle_sum *sum, *next;
+
+	HASH_ITER (hh, sums->by_key, sum, next) {
+		HASH_DEL(sums->by_key, sum);
+		free(sum);
+	}
+}
+
+void *ring_grow(void *ring, size_t *size, uint64_t n, size_t most, size_t bytes)
+{
+	if (n < *size || *size >= most)
+		return ring;
+	*size = *size ? 4 * *size : 4; /* entries keep their places: all are below the old size */
+	return xrealloc(ring, *size, bytes);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+struct host_thread *host_thread_get(struct host_threads *threads, const struct thread *thread)
+{
+	while (threads->n <= thread->index) {
+		threads->all = grow(threads->all, threads->n, sizeof(*threads->all));
+		threads->all[threads->n++] = NULL;
+	}
+	if (!threads->all[thread->index])
+		threads->all[thread->index] = xcalloc(1, sizeof(**threads->all));
+	return threads->all[thread->index];
+}
+
+const struct host_thread *host_thread_find(const struct host_threads *threads,
+					   const struct thread *thread)
+{
+	return thread->index < threads->n ? threads->all[thread->index] : NULL;
+}
+
+void host_threads_release(struct host_threads *threads)
+{
+	size_t i;
+
+	for (i = 0; i < threads->n; i++) {
+		struct host_thread *h = threads->all[i];
+
+		if (!h)
+			continue;
+		free(h->waits);
+		free(h->gaps);
+		free(h->known);
+		free(h);
+	}
+	free(threads->all);
+}
+
+/* ---- waits ----------------------------------------------------------------------------------- */
+
+static enum idle_cause cause_of_file(enum spy_file_kind file)
+{
+	switch (file) {
+	case SPY_FILE_PIPE:
+		return IDLE_PIPE;
+	case SPY_FILE_SOCKET:
+		return IDLE_SOCKET;
+	case SPY_FILE_LISTENING:
+		return IDLE_NOTHING_TO_DO;
+	case SPY_FILE_REGULAR:
+	case SPY_FILE_DEVICE:
+		return IDLE_FILE;
+	case SPY_FILE_EVENT:
+		return IDLE_LOCK; /* another thread's signal, most often */
+	default:
+		return IDLE_UNEXPLAINED;
+	}
+}
+
+/* By the function alone, and what it waited for. */
+static enum idle_cause cause_of_kind(const struct spy_rec_outside *raw)
+{
+	if (raw->flags & SPY_WAIT_GIL)
+		return IDLE_GIL;
+	switch (raw->kind) {
+	case SPY_WAIT_MUTEX:
+	case SPY_WAIT_READ:
+	case SPY_WAIT_WRITE:
+	case SPY_WAIT_SPIN:
+	case SPY_WAIT_CONDITION:
+	case SPY_WAIT_SEMAPHORE:
+	case SPY_WAIT_FUTEX:
+		return IDLE_LOCK;
+	case SPY_WAIT_SLEEP:
+		return IDLE_SLEEP;
+	case SPY_WAIT_JOIN:
+	case SPY_WAIT_CHILD:
+		return IDLE_JOIN;
+	case SPY_WAIT_ACCEPT:
+	case SPY_WAIT_EPOLL:
+		return IDLE_NOTHING_TO_DO;
+	case SPY_WAIT_POLL:
+	case SPY_WAIT_TRANSFER:
+		return cause_of_file(raw->file);
+	default:
+		return IDLE_UNEXPLAINED;
+	}
+}
+
+/* What the wait certainly was, whoever made it. */
+static bool is_certain(enum idle_cause cause)
+{
+	return cause == IDLE_GIL || cause == IDLE_SLEEP || cause == IDLE_FILE || cause == IDLE_JOIN;
+}
+
+static enum idle_cause cause_of(struct host_thread *h, const struct spy_rec_outside *raw,
+				const struct stack *stack)
+{
+	enum idle_cause cause = cause_of_kind(raw);
+	size_t i = 0;
+
+	if (is_certain(cause))
+		return cause;
+	while (i < h->n_known && i < h->known_size &&
+	       (h->known[i].address != raw->caller || h->known[i].kind != raw->kind))
+		i++;
+	if (i < h->n_known && i < h->known_size && !stack)
+		return h->known[i].cause;
+	if (!stack)
+		return cause;
+	if (i >= h->n_known || i >= h->known_size) {
+		h->known = ring_grow(h->known, &h->known_size, h->n_known, HOST_KNOWN,
+				     sizeof(*h->known));
+		i = h->n_known++ % h->known_size;
+	}
+	h->known[i] =
+		(struct host_known){raw->caller, raw->kind, idle_cause_of_stack(stack, cause)};
+	return h->known[i].cause;
+}
+
+/* The stack that was recorded with a wait. */
+static const struct stack *stack_of(const struct record *record)
+{
+	const struct stack *stack = record->thread->stack;
+
+	return stack && stack->fn == SPY_FN_NONE && stack->time == record_time(record->raw) ? stack
+											    : NULL;
+}
+
+void host_see_wait(struct host_thread *h, const struct record *record)
+{
+	const struct spy_rec_outside *raw = &record->raw->outside;
+	const struct timeline *timeline = &record->stream->trace->timeline;
+	uint64_t span_ns = min_u64(timeline_span_ns(timeline, raw->span), record->ns);
+	uint64_t ns = min_u64(timeline_span_ns(timeline, raw->duration), span_ns);
+	const struct stack *stack = stack_of(record);
+	uint64_t begin_ns = record->ns - span_ns, last_ns = 0;
+
+	h->in_python |= stack && stack->n_python;
+	if (h->n_waits)
+		last_ns = h->waits[(h->n_waits - 1) % h->waits_size].end_ns;
+	if (begin_ns < last_ns) /* damaged */
+		begin_ns = min_u64(last_ns, record->ns);
+	h->waits = ring_grow(h->waits, &h->waits_size, h->n_waits, HOST_WAITS, sizeof(*h->waits));
+	h->waits[h->n_waits++ % h->waits_size] =
+		(struct host_wait){.begin_ns = begin_ns,
+				   .end_ns = record->ns,
+				   .ns = min_u64(ns, record->ns - begin_ns),
+				   .part = {.cause = cause_of(h, raw, stack),
+					    .address = raw->caller,
+					    .fn = NO_FUNCTION,
+					    .fn_before = NO_FUNCTION,
+					    .holder = raw->holder,
+					    .stack = stack,
+					    .at_ns = begin_ns}};
+}
+
+static uint64_t share(uint64_t ns, uint64_t part_ns, uint64_t whole_ns)
+{
+	return whole_ns ? (uint64_t)((double)ns * (double)part_ns / (double)whole_ns) : 0;
+}
+
+/* How much of [begin_ns, end_ns) the waits take, those of a record in proportion. */
+static uint64_t waited_ns(const struct host_wait *wait, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t from_ns = max_u64(wait->begin_ns, begin_ns);
+	uint64_t to_ns = min_u64(wait->end_ns, end_ns);
+
+	return from_ns < to_ns ? share(wait->ns, to_ns - from_ns, wait->end_ns - wait->begin_ns)
+			       : 0;
+}
+
+static uint64_t all_waited_ns(const struct host_thread *h, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t i, sum = 0;
+
+	for (i = 1; i <= h->waits_size && i <= h->n_waits; i++) {
+		const struct host_wait *wait = &h->waits[(h->n_waits - i) % h->waits_size];
+
+		if (wait->end_ns <= begin_ns)
+			break;
+		sum += waited_ns(wait, begin_ns, end_ns);
+	}
+	return sum;
+}
+
+void host_see_gap(struct host_thread *h, const struct thread_account *c,
+		  const struct record *record)
+{
+	const struct spy_rec_sched *raw = &record->raw->sched;
+	uint64_t begin_ns =
+		c->ring.n ? completed_call_at(&c->ring, c->ring.n - 1)->end_ns : record->ns;
+	uint64_t rest_ns, running_ns, not_running_ns;
+
+	if (begin_ns >= record->ns)
+		return;
+	rest_ns = record->ns - begin_ns;
+	rest_ns -= min_u64(all_waited_ns(h, begin_ns, record->ns), rest_ns);
+	not_running_ns = min_u64(raw->not_running_ns, rest_ns);
+	/* The window began before the gap: what the thread ran in it is no less than what it ran in
+	 * the gap. */
+	running_ns = min_u64(raw->running_ns, rest_ns - not_running_ns);
+	h->gaps = ring_grow(h->gaps, &h->gaps_size, h->n_gaps, HOST_GAPS, sizeof(*h->gaps));
+	h->gaps[h->n_gaps++ % h->gaps_size] =
+		(struct host_gap){.end_ns = record->ns,
+				  .not_running_ns = not_running_ns,
+				  .blocked_ns = rest_ns - not_running_ns - running_ns};
+}
+
+/* ---- division -------------------------------------------------------------------------------- */
+
+enum idle_cause host_cpu_cause(const struct accounting *a, const struct process *process,
+			       const struct host_thread *h)
+{
+	if (!a->gaps_told[process->trace->index])
+		return IDLE_UNEXPLAINED;
+	return h && h->in_python ? IDLE_PYTHON : IDLE_CPU;
+}
+
+struct division {
+	const struct accounting *accounts;
+	const struct host_thread *host;
+	const struct process *process;
+	idle_visit *visit;
+	void *data;
+};
+
+static void show(const struct division *d, const struct idle_part *part, uint64_t ns)
+{
+	if (ns)
+		d->visit(d->data, part, ns);
+}
+
+static const struct host_gap *gap_at(const struct host_thread *h, uint64_t begin_ns,
+				     uint64_t end_ns)
+{
+	uint64_t i;
+
+	for (i = 1; i <= h->gaps_size && i <= h->n_gaps; i++) {
+		const struct host_gap *gap = &h->gaps[(h->n_gaps - i) % h->gaps_size];
+
+		if (gap->end_ns <= begin_ns)
+			break;
+		if (gap->end_ns <= end_ns)
+			return gap;
+	}
+	return NULL;
+}
+
+/* Of the gap between two calls the part [begin_ns, end_ns). behind: NULL: there is none yet. */
+static void divide_gap(const struct division *d, const struct completed_call *before,
+		       const struct completed_call *behind, uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct host_thread *h = d->host;
+	uint64_t rest_ns = end_ns - begin_ns, whole_ns, i, ns, running_ns;
+	uint64_t gap_begin_ns = before ? before->end_ns : begin_ns;
+	uint64_t gap_end_ns = behind ? behind->begin_ns : end_ns;
+	const struct host_gap *gap;
+	struct idle_part part = {
+		.cause = host_cpu_cause(d->accounts, d->process, h),
+		.address = behind ? behind->return_address : 0,
+		.fn = behind ? behind->fn : NO_FUNCTION,
+		.fn_before = before ? before->fn : NO_FUNCTION,
+		.address_before = before ? before->return_address : 0,
+		.stack = behind ? behind->stack : NULL,
+		.stack_before = before ? before->stack : NULL,
+		.at_ns = begin_ns,
+	};
+
+	for (i = 1; h && i <= h->waits_size && i <= h->n_waits; i++) {
+		const struct host_wait *wait = &h->waits[(h->n_waits - i) % h->waits_size];
+
+		if (wait->end_ns <= begin_ns)
+			break;
+		ns = min_u64(waited_ns(wait, begin_ns, end_ns), rest_ns);
+		show(d, &wait->part, ns);
+		rest_ns -= ns;
+	}
+	gap = h ? gap_at(h, gap_begin_ns, gap_end_ns) : NULL;
+	if (gap) {
+		whole_ns = gap_end_ns - gap_begin_ns;
+		whole_ns -= min_u64(all_waited_ns(h, gap_begin_ns, gap_end_ns), whole_ns);
+		running_ns = rest_ns;
+		ns = min_u64(share(gap->not_running_ns, rest_ns, whole_ns), running_ns);
+		running_ns -= ns;
+		show(d,
+		     &(struct idle_part){.cause = IDLE_NOT_RUNNING,
+					 .fn = NO_FUNCTION,
+					 .fn_before = NO_FUNCTION,
+					 .at_ns = begin_ns},
+		     ns);
+		ns = min_u64(share(gap->blocked_ns, rest_ns, whole_ns), running_ns);
+		running_ns -= ns;
+		rest_ns = running_ns;
+		if (ns) {
+			struct idle_part blocked = part;
+
+			blocked.cause = IDLE_UNEXPLAINED;
+			show(d, &blocked, ns);
+		}
+	}
+	show(d, &part, rest_ns);
+}
+
+static const enum idle_cause causes_by_bucket[BUCKET_COUNT] = {
+	[BUCKET_OWN] = IDLE_CUDA_CALL,           [BUCKET_LOADING] = IDLE_CODE_LOADING,
+	[BUCKET_GPU_INTENDED] = IDLE_CUDA_WAIT,  [BUCKET_GPU_HIDDEN] = IDLE_CUDA_WAIT,
+	[BUCKET_LOCK] = IDLE_CUDA_LOCK,          [BUCKET_IOCTL] = IDLE_KERNEL_MODULE,
+	[BUCKET_QUEUE] = IDLE_CUDA_WAIT,         [BUCKET_MPS] = IDLE_CUDA_WAIT,
+	[BUCKET_NOT_RUNNING] = IDLE_NOT_RUNNING, [BUCKET_UNEXPLAINED] = IDLE_UNEXPLAINED,
+};
+
+/* Does the call hand work to a GPU? */
+static bool submits(const struct accounting *a, uint32_t fn)
+{
+	switch (a->model->set->functions.all[fn].contract) {
+	case SPY_CONTRACT_SUBMIT:
+	case SPY_CONTRACT_LAUNCH:
+	case SPY_CONTRACT_COPY_SYNC:
+	case SPY_CONTRACT_COPY_ASYNC:
+	case SPY_CONTRACT_COPY_BATCH:
+	case SPY_CONTRACT_PEER:
+	case SPY_CONTRACT_MEMSET_SYNC:
+	case SPY_CONTRACT_ALLOC_POOL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Of a call the part [begin_ns, end_ns): its buckets in proportion. */
+static void divide_call(const struct division *d, const struct completed_call *call,
+			uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t whole_ns = call->end_ns - call->begin_ns, rest_ns = end_ns - begin_ns, ns;
+	struct idle_part part = {.address = call->return_address,
+				 .fn = call->fn,
+				 .fn_before = NO_FUNCTION,
+				 .stack = call->stack,
+				 .at_ns = begin_ns};
+	unsigned int bucket;
+
+	for (bucket = BUCKET_COUNT - 1; bucket > BUCKET_OWN; bucket--) {
+		ns = min_u64(share(completed_ns(call, bucket), end_ns - begin_ns, whole_ns),
+			     rest_ns);
+		part.cause = causes_by_bucket[bucket];
+		show(d, &part, ns);
+		rest_ns -= ns;
+	}
+	part.cause = submits(d->accounts, call->fn) ? IDLE_LAUNCH : IDLE_CUDA_CALL;
+	show(d, &part, rest_ns);
+}
+
+void host_divide(const struct accounting *a, const struct host_thread *h,
+		 const struct thread_account *c, uint64_t begin_ns, uint64_t end_ns,
+		 idle_visit *visit, void *data)
+{
+	const struct division d = {.accounts = a,
+				   .host = h,
+				   .process = c->thread->process,
+				   .visit = visit,
+				   .data = data};
+	uint64_t known = min_u64(c->ring.n, c->ring.size), i, at_ns = end_ns;
+	const struct completed_call *behind = NULL, *call = NULL;
+
+	for (i = 1; i <= known && at_ns > begin_ns; i++, behind = call) {
+		call = completed_call_at(&c->ring, c->ring.n - i);
+		if (call->begin_ns >= end_ns)
+			continue;
+		if (call->end_ns < at_ns) {
+			uint64_t from_ns = max_u64(call->end_ns, begin_ns);
+
+			divide_gap(&d, call, behind, from_ns, at_ns);
+			at_ns = from_ns;
+		}
+		if (at_ns > begin_ns && call->begin_ns < at_ns) {
+			uint64_t from_ns = max_u64(call->begin_ns, begin_ns);
+
+			divide_call(&d, call, from_ns, at_ns);
+			at_ns = from_ns;
+		}
+	}
+	if (at_ns <= begin_ns)
+		return;
+	if (c->ring.n <= c->ring.size) /* before its first call */
+		divide_gap(&d, NULL, behind, begin_ns, at_ns);
+	else
+		show(&d,
+		     &(struct idle_part){.cause = IDLE_UNEXPLAINED,
+					 .fn = NO_FUNCTION,
+					 .fn_before = NO_FUNCTION,
+					 .at_ns = begin_ns},
+		     at_ns - begin_ns);
+}

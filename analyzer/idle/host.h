@@ -1,0 +1,121 @@
+/*
+ * analyzer/idle/host.h: what threads that make CUDA calls did between two of them: on a CPU, ready
+ * but not running, waiting in the C library and for what. The records of waits and of the
+ * scheduler's account come before the call that ends the gap; what no record explains was on a CPU.
+ */
+#ifndef CUDASPY_IDLE_HOST_H
+#define CUDASPY_IDLE_HOST_H
+
+#include "account/account.h"
+#include "causes.h"
+
+/* A part of a thread's time. Equal parts are those of one cause at one place. */
+struct idle_part {
+	enum idle_cause cause;
+	uint64_t address; /* of a wait: who called; else return address of the call; 0 unknown */
+	uint32_t fn; /* the call that it was, or that came behind; NO_FUNCTION: a wait */
+	uint32_t fn_before; /* the call before a time on a CPU; NO_FUNCTION unknown */
+	uint64_t address_before;
+	uint32_t holder; /* thread that had the lock, or was to end; 0 unknown */
+	const struct stack *stack; /* of the wait, the call, or the call behind; NULL: none */
+	const struct stack *stack_before; /* of the call before; NULL: none */
+	uint64_t at_ns; /* when it began */
+};
+
+/* Parts at one place, summed. */
+struct idle_sum {
+	struct idle_sum_key {
+		uint64_t owner;
+		uint64_t address;
+		uint32_t process, cause, code, line; /* the last two: of Python, innermost */
+	} key;
+	const struct process *process;
+	struct idle_part longest;
+	uint64_t ns, count, longest_ns;
+	UT_hash_handle hh;
+};
+
+/* All sums of all owners: GPUs and threads. */
+struct idle_sums {
+	struct idle_sum *by_key;
+};
+
+#define IDLE_SUMS_MOST (1u << 16) /* are told apart; then places are not */
+
+struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
+			       const struct process *process, const struct idle_part *part,
+			       uint64_t ns);
+void idle_sums_release(struct idle_sums *sums);
+
+/* Of a thread the last so many are kept. */
+#define HOST_WAITS 64
+#define HOST_GAPS 16
+#define HOST_KNOWN 8
+
+/* A ring that begins small, for most threads have few of anything: room for one more behind n. Returns
+ * it, moved or not; entry i lies at i % *size. most: 4 times a power of 4. */
+void *ring_grow(void *ring, size_t *size, uint64_t n, size_t most, size_t bytes);
+
+struct host_wait {
+	uint64_t begin_ns, end_ns, ns; /* several in a row: ns is their sum */
+	struct idle_part part;
+};
+
+/* Of a gap that ended with a call: what the scheduler says of it. */
+struct host_gap {
+	uint64_t end_ns, not_running_ns, blocked_ns;
+};
+
+/* Between its calls, a thread. The arrays are rings. */
+struct host_thread {
+	struct host_wait *waits; /* HOST_WAITS at most */
+	struct host_gap *gaps; /* HOST_GAPS at most */
+	size_t waits_size, gaps_size;
+	uint64_t n_waits, n_gaps;
+	bool in_python; /* its stacks have frames in Python */
+	/* What waits without a stack are taken for: as the last one with a stack there. */
+	struct host_known {
+		uint64_t address;
+		uint32_t kind;
+		enum idle_cause cause;
+	} * known; /* HOST_KNOWN at most */
+	size_t known_size;
+	uint64_t n_known;
+	/* Of the working phase, so far. */
+	uint64_t seen_ns, seen_in_calls_ns; /* until when, and all its calls by then */
+	uint64_t outside_ns, in_calls_ns;
+};
+
+struct host_threads {
+	struct host_thread **all; /* by thread index; NULL: nothing known */
+	size_t n;
+};
+
+struct host_thread *host_thread_get(struct host_threads *threads, const struct thread *thread);
+const struct host_thread *host_thread_find(const struct host_threads *threads,
+					   const struct thread *thread);
+void host_threads_release(struct host_threads *threads);
+
+/* A record of a wait between calls. */
+void host_see_wait(struct host_thread *h, const struct record *record);
+
+/* The scheduler's account of the time before a call begins. c: with the call before it. */
+void host_see_gap(struct host_thread *h, const struct thread_account *c,
+		  const struct record *record);
+
+/* What the time of a thread between two calls is that no record speaks of. */
+enum idle_cause host_cpu_cause(const struct accounting *a, const struct process *process,
+			       const struct host_thread *h);
+
+typedef void idle_visit(void *data, const struct idle_part *part, uint64_t ns);
+
+/*
+ * Divides a thread's time [begin_ns, end_ns) and shows each part, the last first: its sums are
+ * exactly end_ns - begin_ns. The last calls of the thread are known (account.h); what was before is
+ * unexplained.
+ */
+void host_divide(const struct accounting *a, const struct host_thread *h,
+		 const struct thread_account *c, uint64_t begin_ns, uint64_t end_ns,
+		 idle_visit *visit, void *data);
+
+#endif

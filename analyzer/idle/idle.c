@@ -1,0 +1,323 @@
+/*
+ * analyzer/idle/idle.c: when GPUs certainly had nothing to do, and what is charged for it. Called by
+ * the main reading for each record that does not go the fast path: the first submission after a
+ * drain never does.
+ */
+#include <stdlib.h>
+#include "account/streams.h"
+#include "idle.h"
+
+void idle_init(struct idle *idle, struct accounting *accounts)
+{
+	*idle = (struct idle){.accounts = accounts,
+			      .n_users = accounts->model->n_processes * WORK_DEVICES};
+	idle->users = xcalloc(idle->n_users, sizeof(*idle->users));
+}
+
+void idle_release(struct idle *idle)
+{
+	size_t i;
+
+	for (i = 0; i < idle->n_gpus; i++)
+		free(idle->gpus[i].intervals);
+	free(idle->gpus);
+	free(idle->users);
+	host_threads_release(&idle->threads);
+	idle_sums_release(&idle->sums);
+	*idle = (struct idle){0};
+}
+
+/* ---- which GPU ------------------------------------------------------------------------------- */
+
+static const struct gpu *gpu_of(const struct process *process, uint8_t device)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_gpus; i++)
+		if (process->gpus[i].device == device)
+			return &process->gpus[i];
+	return NULL;
+}
+
+static bool same_gpu(const struct idle_gpu *known, const struct process *process,
+		     const struct gpu *gpu)
+{
+	return known->gpu && gpu && known->gpu->uuid && gpu->uuid &&
+	       known->process->trace->host == process->trace->host &&
+	       !strcmp(known->gpu->uuid, gpu->uuid);
+}
+
+/* Processes see the same GPU under different numbers: its uuid tells. */
+static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8_t device)
+{
+	const struct gpu *gpu = gpu_of(process, device);
+	size_t i;
+
+	for (i = 0; i < idle->n_gpus; i++)
+		if (same_gpu(&idle->gpus[i], process, gpu)) {
+			idle->gpus[i].shared = true;
+			return (uint32_t)i + 1;
+		}
+	idle->gpus = grow(idle->gpus, idle->n_gpus, sizeof(*idle->gpus));
+	idle->gpus[idle->n_gpus] =
+		(struct idle_gpu){.process = process, .gpu = gpu, .device = device};
+	return (uint32_t)++idle->n_gpus;
+}
+
+/* ---- intervals ------------------------------------------------------------------------------- */
+
+struct charging {
+	struct idle *idle;
+	struct idle_interval *interval;
+	uint64_t owner;
+	const struct process *process;
+};
+
+static void charge(void *data, const struct idle_part *part, uint64_t ns)
+{
+	struct charging *c = data;
+	struct idle_interval *interval = c->interval;
+	struct idle_sum *sum = idle_sums_add(&c->idle->sums, c->owner, c->process, part, ns);
+	size_t i = 0;
+
+	while (i < interval->n_charges && interval->charges[i].sum != sum)
+		i++;
+	if (i == IDLE_PARTS) { /* with the last one: it goes with it, if the interval does */
+		i--;
+	} else if (i == interval->n_charges) {
+		interval->charges[interval->n_charges++] = (struct idle_charge){.sum = sum};
+	}
+	interval->charges[i].ns += ns;
+}
+
+/* The GPU had nothing to do until the thread of `c` began a call. */
+static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct thread_account *c,
+		     uint64_t until_ns)
+{
+	const struct process *process = c->thread->process;
+	const struct phase *phase = &idle->accounts->expect->phases.all[process->trace->index];
+	uint64_t begin_ns = max_u64(gpu->since_ns, phase->begin_ns);
+	uint64_t end_ns = min_u64(until_ns, phase->end_ns);
+	struct idle_interval *interval;
+
+	gpu->since_ns = 0;
+	if (begin_ns >= end_ns)
+		return;
+	gpu->intervals = ring_grow(gpu->intervals, &gpu->intervals_size, gpu->n_intervals,
+				   IDLE_KEPT, sizeof(*gpu->intervals));
+	interval = &gpu->intervals[gpu->n_intervals++ % gpu->intervals_size];
+	*interval = (struct idle_interval){
+		.begin_ns = begin_ns, .end_ns = end_ns, .ns = end_ns - begin_ns};
+	gpu->idle_ns += interval->ns;
+	host_divide(idle->accounts, host_thread_find(&idle->threads, c->thread), c, begin_ns,
+		    end_ns, charge,
+		    &(struct charging){.idle = idle,
+				       .interval = interval,
+				       .owner = idle_owner_gpu((size_t)(gpu - idle->gpus)),
+				       .process = process});
+}
+
+static void shrink(struct idle_gpu *gpu, struct idle_interval *interval, uint64_t by_ns)
+{
+	uint64_t left_ns = interval->ns - by_ns, rest_ns = by_ns, ns;
+	size_t i;
+
+	for (i = 0; i < interval->n_charges; i++) {
+		struct idle_charge *part = &interval->charges[i];
+
+		ns = i + 1 < interval->n_charges
+			     ? (uint64_t)((double)part->ns * (double)by_ns / (double)interval->ns)
+			     : rest_ns;
+		ns = min_u64(min_u64(ns, rest_ns), part->ns);
+		part->ns -= ns;
+		part->sum->ns -= ns;
+		rest_ns -= ns;
+	}
+	for (i = 0; rest_ns && i < interval->n_charges; i++) { /* what rounding has left */
+		ns = min_u64(rest_ns, interval->charges[i].ns);
+		interval->charges[i].ns -= ns;
+		interval->charges[i].sum->ns -= ns;
+		rest_ns -= ns;
+	}
+	interval->ns = left_ns;
+	gpu->idle_ns -= by_ns;
+}
+
+/* A call that may have handed work to the GPU was going on all that time. */
+static void take_back(struct idle_gpu *gpu, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t i, least = gpu->n_intervals > IDLE_KEPT ? gpu->n_intervals - IDLE_KEPT : 0;
+
+	for (i = gpu->n_intervals; i > least; i--) {
+		struct idle_interval *interval = &gpu->intervals[(i - 1) % gpu->intervals_size];
+		uint64_t from_ns, to_ns;
+
+		if (interval->end_ns <= begin_ns)
+			return;
+		from_ns = max_u64(interval->begin_ns, begin_ns);
+		to_ns = min_u64(interval->end_ns, end_ns);
+		if (from_ns < to_ns && interval->ns)
+			shrink(gpu, interval, min_u64(to_ns - from_ns, interval->ns));
+	}
+	if (least && gpu->intervals[least % gpu->intervals_size].begin_ns > begin_ns)
+		gpu->doubt_ns += gpu->intervals[least % gpu->intervals_size].begin_ns - begin_ns;
+}
+
+uint64_t idle_certain_ns(const struct idle_gpu *gpu)
+{
+	return gpu->idle_ns - min_u64(gpu->doubt_ns, gpu->idle_ns);
+}
+
+uint64_t idle_scaled_ns(const struct idle_gpu *gpu, uint64_t ns)
+{
+	if (!gpu->doubt_ns || !gpu->idle_ns)
+		return ns;
+	return (uint64_t)((double)ns * (double)idle_certain_ns(gpu) / (double)gpu->idle_ns);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* May the GPU have something to do because of such a call, beside what is known to be handed over? */
+static bool may_submit(enum spy_contract contract)
+{
+	switch (contract) {
+	case SPY_CONTRACT_HOST:
+	case SPY_CONTRACT_STREAM:
+	case SPY_CONTRACT_EVENT:
+	case SPY_CONTRACT_DEVICE:
+	case SPY_CONTRACT_ALLOC:
+	case SPY_CONTRACT_PIN:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Threads that wait for a GPU show that it works, but for what it takes to wake them. */
+#define WAKING_NS 100000
+
+static void see_wait_for(struct idle_gpu *gpu, const struct phase *phase,
+			 const struct completed_call *f)
+{
+	uint64_t ns = completed_ns(f, BUCKET_GPU_INTENDED) + completed_ns(f, BUCKET_GPU_HIDDEN);
+	uint64_t begin_ns = f->end_ns - min_u64(ns, f->end_ns - f->begin_ns), end_ns = f->end_ns;
+
+	if (ns <= WAKING_NS)
+		return;
+	end_ns = min_u64(end_ns - WAKING_NS, phase->end_ns);
+	begin_ns = max_u64(begin_ns, max_u64(phase->begin_ns, gpu->waited_until_ns));
+	if (begin_ns >= end_ns)
+		return;
+	gpu->waited_ns += end_ns - begin_ns;
+	gpu->waited_until_ns = end_ns;
+}
+
+static void set_busy(struct idle_gpu *gpu, struct idle_user *user, bool busy)
+{
+	if (user->busy == busy)
+		return;
+	user->busy = busy;
+	gpu->n_busy += busy ? 1 : (size_t)-1;
+}
+
+static void see_device(struct idle *idle, const struct record *record,
+		       const struct thread_account *c)
+{
+	size_t index = streams_device_index(record);
+	const struct device_streams *d = &idle->accounts->work.devices[index];
+	struct idle_user *user = &idle->users[index];
+	uint64_t begin_ns = record->ns - min_u64(record->duration_ns, record->ns);
+	uint64_t handed_over = d->handed_over + d->others;
+	const struct process *process = record->thread->process;
+	struct idle_gpu *gpu;
+	bool submits;
+
+	if (!user->gpu && !handed_over)
+		return;
+	if (!user->gpu)
+		user->gpu = find_gpu(idle, process, (uint8_t)(index % WORK_DEVICES));
+	gpu = &idle->gpus[user->gpu - 1];
+	submits = user->handed_over != handed_over || may_submit(record->contract);
+	user->handed_over = handed_over;
+	if (submits && gpu->since_ns && begin_ns > gpu->since_ns)
+		end_idle(idle, gpu, c, begin_ns);
+	if (submits) {
+		gpu->since_ns = 0;
+		take_back(gpu, begin_ns, record->ns);
+	}
+	see_wait_for(gpu, &idle->accounts->expect->phases.all[record->process],
+		     completed_call_at(&c->ring, c->ring.n - 1));
+	set_busy(gpu, user, streams_outstanding(d));
+	if (!gpu->n_busy && !gpu->since_ns)
+		gpu->since_ns = record->ns;
+}
+
+/* ---- a thread's own account ------------------------------------------------------------------ */
+
+struct own_account {
+	struct idle *idle;
+	const struct thread *thread;
+};
+
+static void add_own(void *data, const struct idle_part *part, uint64_t ns)
+{
+	const struct own_account *own = data;
+
+	idle_sums_add(&own->idle->sums, idle_owner_thread(own->thread), own->thread->process, part,
+		      ns);
+}
+
+/* The thread's time since the last such call: the gap before this one part by part; other gaps were
+ * short, and nothing was recorded in them. */
+static void see_thread(struct idle *idle, const struct record *record,
+		       const struct thread_account *c, uint64_t in_calls_ns)
+{
+	struct host_thread *h = host_thread_get(&idle->threads, record->thread);
+	const struct completed_call *f = completed_call_at(&c->ring, c->ring.n - 1);
+	uint64_t since_ns = h->seen_ns, before_ns = h->seen_in_calls_ns, gap_ns, short_ns, calls_ns;
+	uint64_t gap_begin_ns =
+		c->ring.n > 1 ? completed_call_at(&c->ring, c->ring.n - 2)->end_ns : f->begin_ns;
+
+	h->in_python |= f->stack && f->stack->n_python;
+	h->seen_ns = record->ns;
+	h->seen_in_calls_ns = in_calls_ns;
+	if (!since_ns || !phase_has(&idle->accounts->expect->phases, record->process, since_ns) ||
+	    !phase_has(&idle->accounts->expect->phases, record->process, record->ns))
+		return;
+	calls_ns = min_u64(in_calls_ns - before_ns, record->ns - since_ns);
+	h->in_calls_ns += calls_ns;
+	h->outside_ns += record->ns - since_ns - calls_ns;
+	if (gap_begin_ns < since_ns)
+		gap_begin_ns = since_ns;
+	gap_ns = f->begin_ns > gap_begin_ns ? f->begin_ns - gap_begin_ns : 0;
+	gap_ns = min_u64(gap_ns, record->ns - since_ns - calls_ns);
+	short_ns = record->ns - since_ns - calls_ns - gap_ns;
+	if (gap_ns)
+		host_divide(idle->accounts, h, c, f->begin_ns - gap_ns, f->begin_ns, add_own,
+			    &(struct own_account){.idle = idle, .thread = record->thread});
+	if (short_ns)
+		idle_sums_add(
+			&idle->sums, idle_owner_thread(record->thread), record->thread->process,
+			&(struct idle_part){
+				.cause = host_cpu_cause(idle->accounts, record->thread->process, h),
+				.fn = NO_FUNCTION,
+				.fn_before = NO_FUNCTION,
+				.at_ns = since_ns},
+			short_ns);
+}
+
+void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_ns)
+{
+	const struct thread_account *c = thread_account_of(idle->accounts, record->thread);
+
+	if (!c)
+		return;
+	if (record->raw->other.event == SPY_EV_OUTSIDE)
+		host_see_wait(host_thread_get(&idle->threads, record->thread), record);
+	else if (record->raw->other.event == SPY_EV_GAP)
+		host_see_gap(host_thread_get(&idle->threads, record->thread), c, record);
+	if (!record_is_call(record->raw) || record->raw->call_head.depth)
+		return;
+	see_device(idle, record, c);
+	see_thread(idle, record, c, in_calls_ns);
+}

@@ -1,0 +1,16 @@
+/*
+ * analyzer/sections/gpus.h: for each GPU, how long it certainly had nothing to do, and what those
+ * who feed it did meanwhile.
+ */
+#ifndef CUDASPY_SECTIONS_GPUS_H
+#define CUDASPY_SECTIONS_GPUS_H
+
+#include "base/report.h"
+#include "findings/analyzed.h"
+#include "symbols/symbolize.h"
+
+/* complete: nothing of the traces is known to be lost. Without that nothing is certain. */
+void report_gpus(struct report *report, const struct analysis *a, struct symbolizer *symbols,
+		 bool complete);
+
+#endif

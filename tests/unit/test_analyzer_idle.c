@@ -1,0 +1,291 @@
+/*
+ * tests/unit/test_analyzer_idle.c: how long a GPU certainly had nothing to do, and what the time is
+ * charged to.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "story.h"
+
+#define STEPS 20
+
+static json_t *gpu(const struct story *s, size_t i)
+{
+	return json_array_get(json_object_get(s->root, "gpus"), i);
+}
+
+static uint64_t ns_of(const json_t *row, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(row, key));
+}
+
+/* Of the causes of that kind together. */
+static uint64_t charged(const json_t *row, const char *list, const char *cause)
+{
+	const json_t *one;
+	uint64_t sum = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(row, list), i,
+			   one) if (!strcmp(json_string_value(json_object_get(one, "cause")),
+					    cause)) sum += ns_of(one, "ns");
+	return sum;
+}
+
+/* A wait between calls, which has just ended. */
+static void outside(struct story *s, uint64_t ns, const char *what)
+{
+	s->ns += ns;
+	fprintf(s->log, "%lluns outside %s duration=%lluns\n", (unsigned long long)s->ns, what,
+		(unsigned long long)ns);
+}
+
+/* The scheduler's account, as a call begins: what it ran, and was kept from running, since the last
+ * one. */
+static void scheduled(struct story *s, uint64_t window, uint64_t ran, uint64_t delayed)
+{
+	fprintf(s->log, "%lluns gap window=%llu running=%llu not_running=%llu\n",
+		(unsigned long long)s->ns, (unsigned long long)window, (unsigned long long)ran,
+		(unsigned long long)delayed);
+}
+
+/* Steps of work, each waited for, with something between them. */
+static void tell(struct story *s, void (*between)(struct story *s), const char *environment)
+{
+	unsigned int i;
+
+	begin_with(s, environment);
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		between(s);
+	}
+	launch(s, 0, 4000);
+	wait_for_stream(s, MS, 0x20);
+	conclude(s);
+}
+
+static void sleeps(struct story *s)
+{
+	outside(s, 2 * MS, "kind=sleep caller=0x30");
+}
+
+static void computes(struct story *s)
+{
+	s->ns += 2 * MS;
+}
+
+static void test_causes(void **state)
+{
+	static const struct {
+		const char *wait, *cause;
+	} waits[] = {
+		{"kind=mutex object=0x1000 holder=9 caller=0x30", "lock"},
+		{"kind=condition object=0x1000 caller=0x30", "lock"},
+		{"kind=semaphore object=0x1000 caller=0x30", "lock"},
+		{"kind=condition object=0x1000 caller=0x30 flags=32", "gil"},
+		{"kind=transfer file=pipe object=3 caller=0x30", "pipe"},
+		{"kind=poll file=pipe object=3 caller=0x30", "pipe"},
+		{"kind=transfer file=socket object=3 caller=0x30", "socket"},
+		{"kind=transfer file=file object=3 caller=0x30", "file"},
+		{"kind=poll file=listening object=3 caller=0x30", "nothing-to-do"},
+		{"kind=accept file=listening object=3 caller=0x30", "nothing-to-do"},
+		{"kind=epoll object=3 caller=0x30", "nothing-to-do"},
+		{"kind=join holder=9 caller=0x30", "join"},
+		{"kind=child caller=0x30", "join"},
+		{"kind=sleep caller=0x30", "sleep"},
+	};
+	struct story *s = *state;
+	unsigned int i, n;
+
+	for (n = 0; n < ARRAY_SIZE(waits); n++) {
+		begin_with(s, "probes=1");
+		for (i = 0; i < STEPS; i++) {
+			launch(s, 0, 4000);
+			wait_for_stream(s, MS, 0x20);
+			outside(s, 2 * MS, waits[n].wait);
+		}
+		launch(s, 0, 4000);
+		conclude(s);
+		assert_int_equal(charged(gpu(s, 0), "idle_causes", waits[n].cause), STEPS * 2 * MS);
+		assert_int_equal(charged(gpu(s, 0), "feeder_causes", waits[n].cause),
+				 STEPS * 2 * MS);
+	}
+}
+
+static void test_bounds(void **state)
+{
+	struct story *s = *state;
+	json_t *row;
+
+	tell(s, sleeps, "probes=1");
+	row = gpu(s, 0);
+	assert_int_equal(ns_of(row, "device"), 0);
+	assert_string_equal(json_string_value(json_object_get(row, "busy_known")), "bounds");
+	assert_int_equal(ns_of(row, "idle_ns"), STEPS * 2 * MS);
+	/* What a thread waits for a GPU, that one works: but for a tenth of a millisecond. */
+	assert_in_range(ns_of(row, "busy_ns"), (STEPS + 1) * 8 * MS / 10,
+			(STEPS + 1) * 9 * MS / 10);
+	assert_int_equal(ns_of(row, "idle_max_ns"), ns_of(row, "work_ns") - ns_of(row, "busy_ns"));
+	assert_non_null(strstr(s->shown, "was outside CUDA for"));
+}
+
+static void test_on_a_cpu(void **state)
+{
+	struct story *s = *state;
+
+	tell(s, computes, "probes=1");
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "cpu"), STEPS * 2 * MS);
+	/* Traces of before do not tell of waits between calls. */
+	tell(s, computes, "probes=1 version=5");
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "unexplained"), STEPS * 2 * MS);
+	assert_int_equal(json_array_size(json_object_get(gpu(s, 0), "feeder_causes")), 0);
+}
+
+static void is_delayed(struct story *s)
+{
+	s->ns += 4 * MS;
+	scheduled(s, 5 * MS, 2 * MS, 1 * MS);
+}
+
+/* Of four milliseconds the thread ran two at most, and was kept from running for one. */
+static void test_scheduled(void **state)
+{
+	struct story *s = *state;
+
+	tell(s, is_delayed, "probes=1");
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "not-running"), STEPS * 1 * MS);
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "unexplained"), STEPS * 1 * MS);
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "cpu"), STEPS * 2 * MS);
+}
+
+static void allocates(struct story *s)
+{
+	call(s, 0, 2 * MS,
+	     "memory cudaMalloc op=alloc kind=device bytes=4096 address=0x9000 caller=0x40");
+}
+
+static void test_in_calls(void **state)
+{
+	struct story *s = *state;
+	uint64_t sum;
+
+	tell(s, allocates, "probes=1");
+	sum = charged(gpu(s, 0), "idle_causes", "cuda-call") +
+	      charged(gpu(s, 0), "idle_causes", "unexplained");
+	assert_int_equal(sum, STEPS * 2 * MS);
+}
+
+/* As long as any stream has work that was not waited for, nothing is certain. */
+static void test_other_stream(void **state)
+{
+	struct story *s = *state;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		call(s, 0, 4000, "launch cudaLaunchKernel kernel=2 stream=9 caller=0x11");
+		wait_for_stream(s, MS, 0x20);
+		sleeps(s);
+	}
+	conclude(s);
+	assert_int_equal(ns_of(gpu(s, 0), "idle_ns"), 0);
+	assert_int_equal(charged(gpu(s, 0), "feeder_causes", "sleep"), (STEPS - 1) * 2 * MS);
+}
+
+/* Another thread's call that began before the GPU was waited for, and copies meanwhile, is known when it
+ * returns. */
+static void test_taken_back(void **state)
+{
+	struct story *s = *state;
+	unsigned int i;
+	uint64_t all_ns, idle_ns;
+
+	tell(s, sleeps, "probes=1");
+	all_ns = ns_of(gpu(s, 0), "idle_ns");
+	begin_with(s, "probes=1");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		sleeps(s);
+	}
+	launch(s, 0, 4000);
+	fprintf(s->log, "slot 2 tid=8\n1us thread tid=8 name=\"b\"\n");
+	fprintf(s->log,
+		"%uns copy cudaMemcpy stream=1 duration=%uns direction=d2h src=device dst=pinned "
+		"bytes=4096 caller=0x50\n",
+		21 * MS, 15 * MS);
+	conclude(s);
+	idle_ns = ns_of(gpu(s, 0), "idle_ns");
+	assert_in_range(idle_ns, all_ns - 12 * MS, all_ns - 9 * MS);
+}
+
+static void test_blind(void **state)
+{
+	struct story *s = *state;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	fprintf(s->log, "2us note note=blind text=\"a library was opened elsewhere\"\n");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		sleeps(s);
+	}
+	launch(s, 0, 4000);
+	conclude(s);
+	assert_int_equal(ns_of(gpu(s, 0), "idle_ns"), 0);
+	assert_non_null(strstr(s->shown, "nothing certain"));
+	assert_int_equal(charged(gpu(s, 0), "feeder_causes", "sleep"), STEPS * 2 * MS);
+}
+
+/* A wait for a data loader is told by the file in Python that waits; without a stack, by the last one there. */
+static void test_loader(void **state)
+{
+	struct story *s = *state;
+	unsigned int i;
+	json_t *cause;
+
+	begin_with(s, "probes=1");
+	fprintf(s->log, "2us python_code code=1 first_line=3 "
+			"file=\"/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py\" "
+			"function=\"_try_get_data\"\n"
+			"2us python_code code=2 first_line=1 file=\"/home/user/train.py\" "
+			"function=\"main\"\n");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		if (!i)
+			fprintf(s->log,
+				"%lluns stack fn=- why=32 frames=0x30\n"
+				"%lluns python_stack fn=- lines=1:1133,2:17\n",
+				(unsigned long long)s->ns + 2 * MS,
+				(unsigned long long)s->ns + 2 * MS);
+		outside(s, 2 * MS, "kind=poll file=pipe object=3 caller=0x30");
+	}
+	launch(s, 0, 4000);
+	conclude(s);
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "loader"), STEPS * 2 * MS);
+	assert_non_null(strstr(s->shown, "torch's DataLoader: train.py:17 in main"));
+	cause = json_array_get(json_object_get(gpu(s, 0), "idle_causes"), 0);
+	assert_string_equal(json_string_value(json_object_get(cause, "cause")), "loader");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_causes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_on_a_cpu, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_scheduled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_in_calls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_taken_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_loader, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
