@@ -5,7 +5,7 @@
  */
 #include "arch/frame_layout.h"
 #include "probe/caller.h"
-#include "probe/handoff.h"
+#include "probe/waiters.h"
 #include "probe/probe.h"
 #include "record/board.h"
 #include "record/thread.h"
@@ -57,7 +57,7 @@ static __attribute__((noinline)) void forget_left(struct spy_thread *thread, uin
 	thread->detail_level = SPY_DETAIL_NONE;
 	thread->page->wait_kind = 0;
 	__atomic_store_n(&thread->page->depth, depth, __ATOMIC_RELEASE);
-	spy_handoff_leave(thread);
+	spy_waiters_leave(thread);
 	spy_thread_end_work(thread);
 }
 

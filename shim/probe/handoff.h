@@ -21,36 +21,9 @@
 #ifndef CUDASPY_SHIM_HANDOFF_H
 #define CUDASPY_SHIM_HANDOFF_H
 
-#include "lib/clock.h"
 #include "record/thread.h"
 #include "probe/caller.h"
 #include "probe/wait.h"
-
-/* Do the locks of a bucket have waiters, or did they a short time ago? Acquirers and releasers
- * look at the first cache line, which changes rarely; waiters count themselves in another. */
-#define SPY_WAITING_BUCKETS 512
-
-struct spy_waiting {
-	uint32_t contended __attribute__((aligned(64)));
-	uint64_t since; /* when contended was set */
-	uint32_t threads __attribute__((aligned(64)));
-	uint64_t last_leave_time; /* when one of them was last counted out */
-};
-
-extern struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
-
-static inline struct spy_waiting *spy_waiting_for(const void *lock)
-{
-	uintptr_t address = (uintptr_t)lock;
-
-	return &spy_waiting[(address >> 4 ^ address >> 14) % SPY_WAITING_BUCKETS];
-}
-
-static inline bool spy_is_waited_for(const void *lock)
-{
-	return __builtin_expect(
-		__atomic_load_n(&spy_waiting_for(lock)->contended, __ATOMIC_RELAXED) != 0, 0);
-}
 
 /* ---- acquired at once: on the holder -------------------------------------------------------- */
 
@@ -79,18 +52,5 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 /* A mutex was released without a sleeper, perhaps to be acquired again at once. Writes that it
  * was acquired without a wait, counts its thread out, and looks whether there are waiters. */
 void spy_handoff_unlocked(const void *lock);
-
-/* ---- waiters -------------------------------------------------------------------------------- */
-
-/* The thread is counted among the waiters until it releases the lock: what can be done later is
- * not done while it has the lock. Ordered before a look at the lock's owner. */
-void spy_handoff_enter(struct spy_thread *thread, const void *lock, uint64_t now);
-
-/* It is not any more. After a wait that was left by longjmp or an asynchronous cancellation it
- * counts itself out at its next one, or when it ends. Owner only. */
-void spy_handoff_leave(struct spy_thread *thread);
-
-/* In a forked child, which has none of the threads that wait. */
-void spy_handoff_forget(void);
 
 #endif

@@ -19,8 +19,10 @@
 #include <linux/futex.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/clock.h"
 #include "probe/handoff.h"
 #include "probe/outside.h"
+#include "probe/waiters.h"
 #include "probe/probe.h"
 #include "probe/real.h"
 #include "probe/wait.h"
@@ -119,7 +121,7 @@ void spy_probe_init(void)
 /* The clock, before a contended lock is tried; 0: the lock is uncontended. */
 static inline uint64_t before_try(const void *lock)
 {
-	return spy_is_waited_for(lock) ? spy_clock() : 0;
+	return spy_waiters_likely(lock) ? spy_clock() : 0;
 }
 
 /* The lock was had at the first attempt. */
@@ -136,7 +138,7 @@ static inline void note_acquired(const void *lock, uint64_t before)
 		uint64_t time; \
 		int result; \
 \
-		if (likely(!spy_is_waited_for(lock))) \
+		if (likely(!spy_waiters_likely(lock))) \
 			return give; \
 		time = spy_clock(); \
 		result = give; \
@@ -292,7 +294,7 @@ PROBE(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
 {
 	int result;
 
-	if (likely(!spy_is_waited_for(lock)) || recursed(lock))
+	if (likely(!spy_waiters_likely(lock)) || recursed(lock))
 		return real.pthread_mutex_unlock(lock);
 	if (is_slept_for(lock) || !tells_of_sleepers(lock))
 		return wake_others(lock);
@@ -458,7 +460,7 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 /* After a condition glibc marks the mutex as if a thread slept for it. */
 static inline void note_reacquired(const pthread_mutex_t *lock)
 {
-	if (spy_is_waited_for(lock) && !recursed(lock))
+	if (spy_waiters_likely(lock) && !recursed(lock))
 		spy_handoff_acquired(spy_self, lock, spy_clock())->marked = true;
 }
 
@@ -468,7 +470,7 @@ static inline void note_reacquired(const pthread_mutex_t *lock)
 		struct spy_wait wait; \
 		int result; \
 \
-		if (spy_is_waited_for(m) && !recursed(m)) \
+		if (spy_waiters_likely(m) && !recursed(m)) \
 			spy_handoff_released(SPY_WAIT_MUTEX, m, spy_clock(), false); \
 		spy_wait_begin(&wait, SPY_WAIT_CONDITION, c, NULL, 0); \
 		result = real.name args; \

@@ -10,10 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/clock.h"
 #include "record/board.h"
 #include "lib/signal_guard.h"
 #include "probe/caller.h"
-#include "probe/handoff.h"
+#include "probe/waiters.h"
 #include "probe/probe.h"
 #include "record/session.h"
 #include "probe/wait.h"
@@ -239,9 +240,9 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 	wait->holder_since = wait->holder_stream = 0;
 	wait->holder_device = SPY_DEVICE_NONE;
 	if (spy_wait_is_lock(kind)) {
-		spy_handoff_leave(thread);
+		spy_waiters_leave(thread);
 		wait->start = spy_clock();
-		spy_handoff_enter(thread, object, wait->start);
+		spy_waiters_enter(thread, object, wait->start);
 		find_holder(wait, owner);
 	} else {
 		wait->start = spy_clock();
@@ -302,8 +303,8 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 
 	if (!thread)
 		return;
-	if (failed && lock && thread->waiting == spy_waiting_for((const void *)wait->object))
-		spy_handoff_leave(thread);
+	if (failed && lock && thread->waiting == spy_waiters_of((const void *)wait->object))
+		spy_waiters_leave(thread);
 	/* Before the look at the clock: a signal handler's records must not come between. */
 	if (thread != spy_caller(__builtin_frame_address(0)) ||
 	    !spy_thread_try_work(thread, __builtin_frame_address(0)))

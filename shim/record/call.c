@@ -9,7 +9,7 @@
 #include "record/board.h"
 #include "lib/clock.h"
 #include "arch/frame_layout.h"
-#include "probe/handoff.h"
+#include "probe/waiters.h"
 #include "hook/resolve.h"
 #include "record/gap.h"
 #include "record/sched.h"
@@ -338,7 +338,7 @@ void *spy_enter(struct spy_frame *frame)
 	frame->depth = depth = depth_of(thread, frame);
 	if (unlikely(depth != thread->depth)) { /* and so were the waits inside of them */
 		thread->detail_level = SPY_DETAIL_NONE;
-		spy_handoff_leave(thread);
+		spy_waiters_leave(thread);
 	}
 	if (unlikely(depth >= SPY_DEPTH_MAX)) {
 		count(&thread->page->lost);
@@ -520,7 +520,7 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 static inline void stop_waiting(struct spy_thread *thread, uint8_t depth)
 {
 	if (unlikely(thread->waiting) && !depth)
-		spy_handoff_leave(thread);
+		spy_waiters_leave(thread);
 }
 
 static inline void leave_traced(struct spy_thread *thread, struct spy_frame *frame, uint8_t depth)

@@ -30,8 +30,8 @@
 #include "lib/bounds.h"
 #include "lib/signal_guard.h"
 #include "lib/unwind.h"
-#include "probe/handoff.h"
 #include "probe/outside.h"
+#include "probe/waiters.h"
 #include "probe/probe.h"
 #include "hook/loader.h"
 #include "hook/slots.h"
@@ -57,7 +57,7 @@ static void after_fork_in_child(void)
 	forked_pid = (int)spy_syscall(SYS_getpid);
 	spy_elf_scan_forked();
 	spy_inspect_forked();
-	spy_handoff_forget();
+	spy_waiters_forget();
 	spy_folder_forget();
 	spy_tear_forked();
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "lib/bounds.h"
 #include "arch/processor.h"
-#include "probe/handoff.h"
+#include "probe/waiters.h"
 #include "probe/probe.h"
 #include "process/own_stack.h"
 #include "record/board.h"
@@ -201,7 +201,7 @@ struct spy_thread *spy_thread_begin(void)
 
 void spy_thread_end(struct spy_thread *thread)
 {
-	spy_handoff_leave(thread);
+	spy_waiters_leave(thread);
 	spy_thread_flush_counts(thread);
 	spy_board_show(thread->page->depth, 0);
 	spy_board_show(thread->page->tid, 0);

@@ -59,7 +59,7 @@ struct spy_gaps {
 	bool behind; /* the call in progress is the first one behind it */
 };
 
-struct spy_waiting;
+struct spy_waiters;
 
 /* Aligned: one's end shares no pair of cache lines with the next one's head, which changes with
  * each record. */
@@ -79,7 +79,7 @@ struct spy_thread {
 	struct spy_gaps gaps;
 	uint64_t left_at; /* when its last timed call of depth 0 returned */
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
-	struct spy_waiting *waiting; /* handoff.c: for a lock of these; NULL: for none */
+	struct spy_waiters *waiting; /* waiters.c: for a lock of these; NULL: for none */
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
 	/* probe.c and wait.c */
 	uint8_t *row; /* the last record of a wait, for the next of its kind to join */

@@ -11,8 +11,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "process/own_stack.h"
+#include "lib/clock.h"
 #include "record/board.h"
-#include "probe/handoff.h"
+#include "probe/waiters.h"
 #include "hook/resolve.h"
 #include "record/gap.h"
 #include "record/sched.h"
@@ -31,7 +32,7 @@ static struct spy_thread thread, *ready;
 static struct spy_slot_page page;
 static uint8_t packet[SPY_PACKET_BYTES] __attribute__((aligned(4096)));
 static struct spy_details found; /* what the inspector finds out */
-static int n_before, n_after, n_handoff, n_sched, n_stacks, n_ready, n_resolved, n_lost;
+static int n_before, n_after, n_waiters, n_sched, n_stacks, n_ready, n_resolved, n_lost;
 static uint64_t sched_at;
 
 uint64_t spy_clock_monotonic(void)
@@ -39,10 +40,10 @@ uint64_t spy_clock_monotonic(void)
 	return now;
 }
 
-void spy_handoff_leave(struct spy_thread *of)
+void spy_waiters_leave(struct spy_thread *of)
 {
 	of->waiting = NULL;
-	n_handoff++;
+	n_waiters++;
 }
 
 static void before(struct spy_frame *frame, const struct spy_inspector *self)
@@ -145,7 +146,7 @@ static int begin(void **state)
 	memset(frames, 0xa5, sizeof(frames));
 	memset(&found, 0, sizeof(found));
 	found.event = SPY_EV_CALL;
-	n_before = n_after = n_handoff = n_sched = n_stacks = n_ready = n_resolved = n_lost = 0;
+	n_before = n_after = n_waiters = n_sched = n_stacks = n_ready = n_resolved = n_lost = 0;
 	thread.page = &page;
 	thread.packet = (struct spy_packet *)packet;
 	thread.head = packet + sizeof(struct spy_packet);
@@ -241,7 +242,7 @@ static void test_call(void **state)
 	assert_int_equal(thread.depth, 0);
 	assert_int_equal(thread.detail_level, SPY_DETAIL_NONE);
 	assert_int_equal(thread.reentry_frame, 0);
-	assert_int_equal(n_sched + n_handoff + n_stacks, 0);
+	assert_int_equal(n_sched + n_waiters + n_stacks, 0);
 }
 
 static void test_results(void **state)
@@ -469,16 +470,16 @@ static void test_left(void **state)
 	(void)state;
 	enter(OUTER, 0);
 	enter(INNER, 1);
-	assert_int_equal(n_handoff, 0);
+	assert_int_equal(n_waiters, 0);
 	enter(INNER, 2); /* in its place */
 	assert_int_equal(INNER->depth, 1);
-	assert_int_equal(n_handoff, 1);
+	assert_int_equal(n_waiters, 1);
 	leave(INNER, 1, 0);
 	enter(INNER, 1);
 	enter(INNER + 2, 3); /* above both */
 	assert_int_equal((INNER + 2)->depth, 0);
 	assert_int_equal(page.outer_fn, FN + 3);
-	assert_int_equal(n_handoff, 2);
+	assert_int_equal(n_waiters, 2);
 	leave(INNER + 2, 1, 0);
 	assert_int_equal(page.depth, 0);
 }
@@ -789,14 +790,14 @@ static void test_waiting(void **state)
 	enter(INNER, 1);
 	thread.waiting = (void *)&now;
 	leave(INNER, 1, 0);
-	assert_int_equal(n_handoff, 0);
+	assert_int_equal(n_waiters, 0);
 	leave(OUTER, 1, 0);
-	assert_int_equal(n_handoff, 1);
+	assert_int_equal(n_waiters, 1);
 	spy_slots[0].record = SPY_COUNTED;
 	enter(OUTER, 0);
 	thread.waiting = (void *)&now;
 	leave(OUTER, 1, 0);
-	assert_int_equal(n_handoff, 2);
+	assert_int_equal(n_waiters, 2);
 }
 
 static uint64_t window_at(const uint64_t *stack)

@@ -15,9 +15,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "lib/clock.h"
 #include "record/board.h"
 #include "arch/frame_layout.h"
-#include "probe/handoff.h"
+#include "probe/caller.h"
+#include "probe/waiters.h"
 #include "no_guard.h"
 #include "probe/probe.h"
 #include "record/session.h"
@@ -28,7 +30,7 @@
 #define THREADS 4 /* slots 1 to 3 */
 
 struct spy_session *spy_session;
-struct spy_waiting spy_waiting[SPY_WAITING_BUCKETS];
+struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS];
 __thread struct spy_thread *spy_self;
 bool spy_clock_is_counter;
 
@@ -49,14 +51,14 @@ void spy_thread_count_lost(struct spy_thread *of)
 	lost++;
 }
 
-void spy_handoff_enter(struct spy_thread *thread, const void *lock, uint64_t at)
+void spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t at)
 {
 	assert_int_equal(at, now);
 	entered++;
-	thread->waiting = spy_waiting_for(lock);
+	thread->waiting = spy_waiters_of(lock);
 }
 
-void spy_handoff_leave(struct spy_thread *thread)
+void spy_waiters_leave(struct spy_thread *thread)
 {
 	left++;
 	thread->waiting = NULL;

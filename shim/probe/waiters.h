@@ -1,0 +1,67 @@
+/*
+ * shim/probe/waiters.h: how many threads wait for a lock: decides whether acquisitions and releases
+ * leave records (handoff.h). Runs on the threads that wait, acquire and release.
+ */
+#ifndef CUDASPY_SHIM_WAITERS_H
+#define CUDASPY_SHIM_WAITERS_H
+
+#include "record/thread.h"
+
+/* Do the locks of a bucket have waiters, or did they a short time ago? Acquirers and releasers
+ * look at the first cache line, which changes rarely; waiters count themselves in another. */
+#define SPY_WAITERS_BUCKETS 512
+
+struct spy_waiters {
+	uint32_t contended __attribute__((aligned(64)));
+	uint64_t since; /* when contended was set */
+	uint32_t threads __attribute__((aligned(64)));
+	uint64_t last_leave_time; /* when one of them was last counted out */
+};
+
+extern struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS];
+
+static inline struct spy_waiters *spy_waiters_of(const void *lock)
+{
+	uintptr_t address = (uintptr_t)lock;
+
+	return &spy_waiters[(address >> 4 ^ address >> 14) % SPY_WAITERS_BUCKETS];
+}
+
+static inline bool spy_waiters_likely(const void *lock)
+{
+	return __builtin_expect(
+		__atomic_load_n(&spy_waiters_of(lock)->contended, __ATOMIC_RELAXED) != 0, 0);
+}
+
+/* The thread is counted among the waiters until it releases the lock: what can be done later is
+ * not done while it has the lock. Ordered before a look at the lock's owner. */
+void spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t now);
+
+/* It is not any more. After a wait that was left by longjmp or an asynchronous cancellation it
+ * counts itself out at its next one, or when it ends. Owner only. */
+void spy_waiters_leave(struct spy_thread *thread);
+
+/* The same, at `now`; nothing if it is not counted. */
+void spy_waiters_leave_at(struct spy_thread *thread, uint64_t now);
+
+/*
+ * Without waiters a bucket becomes uncontended. Not again and again, for every acquirer and
+ * releaser has to fetch the line anew; nor too late, for until then they leave records.
+ */
+void spy_waiters_look(struct spy_waiters *waiting, uint64_t now);
+
+/* In a forked child, which has none of the threads that wait. */
+void spy_waiters_forget(void);
+
+/* Did another thread wait for it when it was released at `time`? It may have acquired and
+ * released it since. */
+static inline bool spy_waiters_others(const struct spy_thread *thread,
+				      const struct spy_waiters *waiting, uint64_t time)
+{
+	uint32_t self = thread->waiting == waiting;
+
+	return __atomic_load_n(&waiting->threads, __ATOMIC_ACQUIRE) > self ||
+	       __atomic_load_n(&waiting->last_leave_time, __ATOMIC_RELAXED) >= time;
+}
+
+#endif
