@@ -55,8 +55,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 
 	if (finding->variant == CAPTURE_INVALIDATED && breaker)
 		return NULL;
-	finding->gain_known = false;
-	finding->wrong = true;
+	finding->cost.gain_known = false;
+	finding->remarks.wrong = true;
 	if (finding->variant == CAPTURE_INVALIDATED)
 		return arena_printf(
 			texts,

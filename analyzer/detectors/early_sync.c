@@ -91,7 +91,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (site->rounds < ROUNDS_LEAST || site->count < ROUNDS_LEAST * site->threads ||
 	    site_spread(a, site) < TENTHS_LEAST || writes_to_host(a, site))
 		return NULL;
-	finding->perhaps_free = true;
+	finding->remarks.perhaps_free = true;
 	return arena_printf(
 		texts,
 		"%llu times the thread waited for the GPU, %s in all, which brought "

@@ -92,7 +92,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (finding->variant == PERHAPS) {
 		if (!is_good_part(a, site))
 			return NULL;
-		finding->cost_unknown = true;
+		finding->cost.unknown = true;
 		return arena_printf(
 			texts,
 			"%s loaded or unloaded code behind work of the GPU, %s inside %s: what of "
@@ -100,8 +100,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			text_count(texts, site->count, "call"), text_time(texts, site->cost_ns),
 			site->count == 1 ? "it" : "them");
 	}
-	finding->stake = finding_stake(a, finding);
-	finding->perhaps_free = *anyway && finding_gains_little(finding);
+	finding->cost.stake = finding_stake(a, finding);
+	finding->remarks.perhaps_free = *anyway && finding_gains_little(finding);
 	return arena_printf(texts,
 			    "%s waited for the GPU for %s, which such calls do not "
 			    "promise to do%s%s",

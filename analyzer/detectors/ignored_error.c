@@ -149,11 +149,11 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	const char *name = text_result(a->set, site->key.fn, finding->variant);
 	const char *why = answer(a, site, finding->variant);
 
-	finding->gain_known = false;
-	finding->shown = !why;
-	finding->wrong =
+	finding->cost.gain_known = false;
+	finding->remarks.shown = !why;
+	finding->remarks.wrong =
 		!why && (stays(finding->variant) || is_work_undone(a, site, finding->variant));
-	finding->perhaps_free = why; /* the thread that asks pays for the answer */
+	finding->remarks.perhaps_free = why; /* the thread that asks pays for the answer */
 	if (stays(finding->variant))
 		return keep_staying(a, site, finding, texts, name);
 	if (!site_went_on(a, site))

@@ -63,14 +63,14 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	if (!sum.launches)
 		return;
 	finding = detector_add(&detector_launch_blocking, findings, n);
-	finding->process = sum.last;
-	finding->processes = (uint32_t)sum.processes;
-	finding->function = text_function(a->set, sum.fn);
+	finding->origin.process = sum.last;
+	finding->origin.processes = (uint32_t)sum.processes;
+	finding->place.function = text_function(a->set, sum.fn);
 	finding->count = sum.launches;
-	finding->own_ns = finding->gain_high_ns = sum.ns;
-	finding->gain_known = true;
-	finding->shown = true;
-	finding->perhaps_free = true; /* a wait for the GPU might come later in any case */
+	finding->cost.own_ns = finding->cost.gain_high_ns = sum.ns;
+	finding->cost.gain_known = true;
+	finding->remarks.shown = true;
+	finding->remarks.perhaps_free = true; /* a wait for the GPU might come later in any case */
 	finding->what = arena_printf(
 		texts,
 		"CUDA_LAUNCH_BLOCKING is set: %llu launch%s waited for the kernel's end, %s in "

@@ -93,7 +93,7 @@ static const char *keep_start(const struct analysis *a, const struct site *site,
 
 	if (ns < START_COST_LEAST_NS || site_stake(a, site).share < START_SHARE)
 		return NULL;
-	finding->once = true;
+	finding->remarks.once = true;
 	return arena_printf(texts, "%llu %s as the program starts, %s inside %s",
 			    (unsigned long long)site->count, name_uses(finding, site->count == 1),
 			    text_time(texts, site->total_ns), site->count == 1 ? "it" : "them");
@@ -108,7 +108,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return keep_start(a, site, finding, texts);
 	if (site->cost_ns + (uint64_t)site->others_ns < COST_LEAST_NS)
 		return NULL;
-	finding->perhaps_free = site->tally < site->cost_ns / 2;
+	finding->remarks.perhaps_free = site->tally < site->cost_ns / 2;
 	return arena_printf(texts,
 			    "%llu %s in the midst of the work, %s inside %s, the first after %s",
 			    (unsigned long long)site->count, name_uses(finding, site->count == 1),

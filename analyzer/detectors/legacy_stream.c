@@ -29,22 +29,22 @@ static void tell(const struct analysis *a, struct arena *texts, size_t i,
 {
 	struct finding *finding = detector_add(&detector_legacy_stream, findings, n);
 
-	finding->process = &a->model.processes[i / WORK_DEVICES];
-	finding->function = text_function(a->set, use->most.fn);
-	finding->address = use->most.return_address;
-	finding->address_ns = use->most.ns;
-	finding->stacks = use->stacks;
-	finding->n_stacks = min_u64(use->n_stacks, LEGACY_STACKS);
+	finding->origin.process = &a->model.processes[i / WORK_DEVICES];
+	finding->place.function = text_function(a->set, use->most.fn);
+	finding->lookup.address = use->most.return_address;
+	finding->lookup.address_ns = use->most.ns;
+	finding->lookup.stacks = use->stacks;
+	finding->lookup.n_stacks = min_u64(use->n_stacks, LEGACY_STACKS);
 	finding->count = use->turns;
-	finding->cost_unknown = true;
+	finding->cost.unknown = true;
 	finding->what =
 		arena_printf(texts,
 			     "%s work in the legacy default stream of GPU %zu, "
 			     "mostly by %s, and work in "
 			     "%llu other stream%s had to wait for each other",
 			     text_count(texts, use->turns, "time"), i % WORK_DEVICES,
-			     finding->function ?: "unknown calls", (unsigned long long)use->streams,
-			     use->streams == 1 ? "" : "s");
+			     finding->place.function ?: "unknown calls",
+			     (unsigned long long)use->streams, use->streams == 1 ? "" : "s");
 }
 
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,

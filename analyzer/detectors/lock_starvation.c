@@ -52,25 +52,25 @@ static void tell(const struct analysis *a, struct arena *texts, const struct loc
 	if (lock->passed_waits > 1)
 		more = arena_printf(texts, "; %llu such waits in all",
 				    (unsigned long long)lock->passed_waits);
-	finding->process = lock->process;
-	finding->function = text_function(a->set, loss->by_fn);
+	finding->origin.process = lock->process;
+	finding->place.function = text_function(a->set, loss->by_fn);
 	finding->count = lock->passed_waits;
-	finding->own_ns = lock->passed_ns;
-	thread_costs_add(&finding->costs, loss->waiter, (double)loss->ns, 0);
+	finding->cost.own_ns = lock->passed_ns;
+	thread_costs_add(&finding->cost.threads, loss->waiter, (double)loss->ns, 0);
 	/* the threads that acquired it have a stall, or findings of their own */
-	finding->overlaps = true;
+	finding->cost.overlaps = true;
 	finding->what = arena_printf(
 		texts, "%s waited %s for a lock that others took %llu times meanwhile%s%s%s",
 		text_thread(texts, loss->waiter, SPY_DEVICE_NONE), text_time(texts, loss->ns),
 		(unsigned long long)loss->acquired, taker(texts, a, loss), without_cpu(texts, loss),
 		more);
-	if (finding->function)
+	if (finding->place.function)
 		finding->fix =
 			arena_printf(texts,
 				     "Call %s less often: keep what it makes, or do more with one "
 				     "call. A process of "
 				     "its own for the thread that waits has locks of its own.",
-				     finding->function);
+				     finding->place.function);
 }
 
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,

@@ -76,10 +76,10 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	if (!last)
 		return;
 	finding = detector_add(&detector_mps_share, findings, n);
-	finding->process = last;
-	finding->processes = limited;
+	finding->origin.process = last;
+	finding->origin.processes = limited;
 	finding->count = limited;
-	finding->cost_unknown = true;
+	finding->cost.unknown = true;
 	finding->what =
 		arena_printf(texts,
 			     "waited for the GPU for most of the time and may use a part of "

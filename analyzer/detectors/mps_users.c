@@ -38,12 +38,12 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	if (!longest)
 		return;
 	finding = detector_add(&detector_mps_users, findings, n);
-	finding->process = longest;
-	finding->processes = waiters;
+	finding->origin.process = longest;
+	finding->origin.processes = waiters;
 	finding->count = waiters;
-	finding->own_ns = finding->gain_high_ns = ns;
-	finding->gain_known = true;
-	finding->function = "cuInit";
+	finding->cost.own_ns = finding->cost.gain_high_ns = ns;
+	finding->cost.gain_known = true;
+	finding->place.function = "cuInit";
 	finding->what =
 		arena_printf(texts,
 			     "%u process%s waited for %s in all, when CUDA started up, until "

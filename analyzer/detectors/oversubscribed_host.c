@@ -142,15 +142,15 @@ static void tell(const struct analysis *a, struct arena *texts, const struct lac
 	struct finding *finding = detector_add(&detector_oversubscribed_host, findings, n);
 	enum cause_of_lack cause = find_cause(a, lack);
 
-	finding->process = lack->worst;
-	finding->host = host_of(lack);
-	finding->processes = (uint32_t)lack->processes;
+	finding->origin.process = lack->worst;
+	finding->origin.host = host_of(lack);
+	finding->origin.processes = (uint32_t)lack->processes;
 	finding->count = lack->lacking;
 	finding->variant = cause;
-	finding->own_ns = finding->gain_high_ns = lack->lacked_ns;
-	finding->gain_known = true;
-	finding->costs = lack->costs;
-	finding->not_ours = cause == OTHER_PROGRAMS;
+	finding->cost.own_ns = finding->cost.gain_high_ns = lack->lacked_ns;
+	finding->cost.gain_known = true;
+	finding->cost.threads = lack->costs;
+	finding->remarks.not_ours = cause == OTHER_PROGRAMS;
 	finding->what = what(texts, lack, cause);
 	finding->fix = cure(cause);
 }

@@ -19,10 +19,10 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	const char *places = "";
 
 	(void)a;
-	finding->perhaps_free = true;
-	if (finding->places > 1)
+	finding->remarks.perhaps_free = true;
+	if (finding->origin.places > 1)
 		places = arena_printf(texts, " at %llu places, here most,",
-				      (unsigned long long)finding->places);
+				      (unsigned long long)finding->origin.places);
 	return arena_printf(texts,
 			    "%s%s waited for room in the stream's queue: the GPU was never "
 			    "without work meanwhile, but the thread could do nothing else for %s",

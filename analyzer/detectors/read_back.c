@@ -41,7 +41,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 {
 	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
-	finding->perhaps_free = true;
+	finding->remarks.perhaps_free = true;
 	return arena_printf(texts,
 			    "%s the thread fetched a few bytes from the GPU and waited for "
 			    "them at once, and so for all work before them: %s in these waits",

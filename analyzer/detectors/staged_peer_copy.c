@@ -109,8 +109,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	if (site->bytes < BYTES_LEAST)
 		return NULL;
 	/* What is little for the host may be much for the GPUs. */
-	finding->cost_unknown =
-		finding_little(finding_cost(finding), finding_stake(a, finding).share);
+	finding->cost.unknown =
+		finding_little(cost_ns(&finding->cost), finding_stake(a, finding).share);
 	if (access < ARRAY_SIZE(others) && others[access].fix) {
 		memory = others[access].memory;
 		finding->fix = others[access].fix;

@@ -194,7 +194,7 @@ static void add_told(struct stall *stall, const struct analysis *a, bool across_
 				      loads_modules(a, site->key.fn);
 		ns = across_devices ? site->cross_ns : site->others_ns - site->cross_ns;
 		stall->charged_ns += ns;
-		if (ns <= most_ns || !function || strcmp(findings[i].function, function) != 0)
+		if (ns <= most_ns || !function || strcmp(findings[i].place.function, function) != 0)
 			continue;
 		most_ns = ns;
 		stall->told = findings[i].detector;
@@ -330,14 +330,14 @@ static void fill_cure(struct arena *texts, const struct analysis *a, const struc
 {
 	double saved_ns = stall->help_ns[HELP_ALONE] + stall->help_ns[HELP_WITH_MPS];
 
-	finding->gain_known = true;
+	finding->cost.gain_known = true;
 	finding->fix = cure(texts, a, stall);
 	if (!finding->fix) {
 		finding->fix = arena_printf(texts, "Use %s.", processes);
-		finding->gain_high_ns = (uint64_t)saved_ns;
+		finding->cost.gain_high_ns = (uint64_t)saved_ns;
 		return;
 	}
-	finding->gain_high_ns = (uint64_t)stall->fn_ns;
+	finding->cost.gain_high_ns = (uint64_t)stall->fn_ns;
 	if (saved_ns < stall->waited_ns / 20)
 		return;
 	finding->otherwise = arena_printf(texts, "Or use %s: that saves up to %s.", processes,
@@ -377,17 +377,17 @@ static bool is_beginning(const struct analysis *a, const struct stall *stall)
 void stall_fill(struct arena *texts, const struct analysis *a, const struct stall *stall,
 		const char *processes, struct finding *finding)
 {
-	finding->function = text_function(a->set, stall->fn);
+	finding->place.function = text_function(a->set, stall->fn);
 	finding->count = stall->calls;
-	finding->processes = (uint32_t)stall->processes;
-	finding->own_ns = (uint64_t)stall->waited_ns;
-	finding->costs = stall->costs;
-	finding->overlaps = stall->charged_ns > 0;
-	finding->elsewhere_ns = stall->charged_ns >= stall->waited_ns * 0.9
-					? UINT64_MAX
-					: (uint64_t)stall->charged_ns;
-	finding->once = is_beginning(a, stall) ||
-			(!stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
-			 !matters(stall, stall->waited_ns - stall->loading_ns));
+	finding->origin.processes = (uint32_t)stall->processes;
+	finding->cost.own_ns = (uint64_t)stall->waited_ns;
+	finding->cost.threads = stall->costs;
+	finding->cost.overlaps = stall->charged_ns > 0;
+	finding->cost.elsewhere_ns = stall->charged_ns >= stall->waited_ns * 0.9
+					     ? UINT64_MAX
+					     : (uint64_t)stall->charged_ns;
+	finding->remarks.once = is_beginning(a, stall) ||
+				(!stall->loads_again && stall->loading_ns >= stall->waited_ns / 2 &&
+				 !matters(stall, stall->waited_ns - stall->loading_ns));
 	fill_cure(texts, a, stall, processes, finding);
 }

@@ -285,13 +285,12 @@ static bool only_gives_back(const struct analysis *a, const struct site *site)
 }
 
 /* One of its calls stays, in each process. */
-static void gain_but_first(const struct site *site, struct finding *finding)
+static void gain_but_first(const struct site *site, uint32_t processes, struct cost *cost)
 {
-	uint64_t most_ns =
-		site->gain_high_ns - site->gain_high_ns / site->count * finding->processes;
+	uint64_t most_ns = site->gain_high_ns - site->gain_high_ns / site->count * processes;
 
-	finding->gain_low_ns = min_u64(site_gain_low(site), most_ns);
-	finding->gain_high_ns = most_ns + finding->others_ns;
+	cost->gain_low_ns = min_u64(site_gain_low(site), most_ns);
+	cost->gain_high_ns = most_ns + cost->others_ns;
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -315,23 +314,24 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	/* For each two GPUs once, when they first need it, is as it should be. */
 	if (finding->variant == PEER_ACCESS && !turnover.given_back)
 		return NULL;
-	finding->once = dying && is_kept(a, site, &turnover);
+	finding->remarks.once = dying && is_kept(a, site, &turnover);
 	finding->fix = variants[finding->variant].fix;
-	gain_but_first(site, finding);
+	gain_but_first(site, finding->origin.processes, &finding->cost);
 	return arena_printf(texts, "%s about %s while the program works, %s inside them%s",
 			    text_count(texts, site->count, "call"), variants[finding->variant].what,
 			    text_time(texts, site->total_ns),
-			    finding->once ? "; most of it is kept, as by a cache that fills" : "");
+			    finding->remarks.once ? "; most of it is kept, as by a cache that fills"
+						  : "");
 }
 
 /* Programs that use cuBLAS have handles, not memory. */
-static const char *fix_of_library(const struct finding *finding, struct arena *texts)
+static const char *fix_of_library(const char *library, struct arena *texts)
 {
 	return arena_printf(
 		texts,
 		"That belongs to a handle, plan, communicator or workspace of %s, which "
 		"is made again and again: make it once, before the work, and keep it.",
-		path_basename(finding->library));
+		path_basename(library));
 }
 
 const struct detector detector_steady_state = {

@@ -100,10 +100,10 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	if (sum.gpus > 1)
 		gpus = arena_printf(texts, "%llu GPUs", (unsigned long long)sum.gpus);
 	finding = detector_add(&detector_time_slicing, findings, n);
-	finding->process = sum.busiest;
-	finding->processes = (uint32_t)sum.processes;
+	finding->origin.process = sum.busiest;
+	finding->origin.processes = (uint32_t)sum.processes;
 	finding->count = sum.tenants;
-	finding->cost_unknown = true;
+	finding->cost.unknown = true;
 	finding->what = arena_printf(
 		texts,
 		"%llu process%s used %s at the same time as another, up to %s, without MPS: they "

@@ -100,33 +100,35 @@ static bool alike(const char *x, const char *y)
 	return !strcmp(x ?: "", y ?: "");
 }
 
-static bool matches(const struct known_finding *known, const struct finding *f, bool exactly)
+static bool matches(const struct known_finding *known, const struct finding_place *place,
+		    bool exactly)
 {
-	if (known->taken || strcmp(known->id, f->detector->id) ||
-	    !alike(known->function, f->function) ||
-	    !alike(path_basename(known->module), path_basename(f->module)))
+	if (known->taken || !alike(known->function, place->function) ||
+	    !alike(path_basename(known->module), path_basename(place->module)))
 		return false;
-	if (!exactly && known->elsewhere && f->elsewhere) /* which place costs most may change */
+	/* Which place costs most may change. */
+	if (!exactly && known->elsewhere && place->elsewhere)
 		return true;
 	/* The caller of NVIDIA's library is known from stacks, which are a sample; older reports
 	 * had none. */
-	if (!exactly && f->library && (!known->library_caller || !f->library_caller))
+	if (!exactly && place->library && (!known->library_caller || !place->library_caller))
 		return true;
-	return alike(known->caller, f->caller) && alike(known->library_caller, f->library_caller) &&
-	       alike(path_basename(known->file), path_basename(f->file)) &&
-	       (!exactly || known->line == f->line);
+	return alike(known->caller, place->caller) &&
+	       alike(known->library_caller, place->library_caller) &&
+	       alike(path_basename(known->file), path_basename(place->file)) &&
+	       (!exactly || known->line == place->line);
 }
 
 static void pair(struct baseline *b, struct finding *f, struct known_finding *known)
 {
-	uint64_t was = known->cost_ns, is = finding_known_cost(f);
+	uint64_t was = known->cost_ns, is = cost_known_ns(&f->cost);
 	/* A cost that was unknown and now is known is no change for the worse. */
 	bool worse = was != UNKNOWN_NS && is > was + was / BASELINE_WORSE_PART &&
 		     is > was + BASELINE_WORSE_NS;
 
 	known->taken = true;
-	f->before_ns = known->cost_ns;
-	f->compared = worse ? COMPARED_WORSE : COMPARED_SAME;
+	f->gate.before_ns = known->cost_ns;
+	f->gate.compared = worse ? COMPARED_WORSE : COMPARED_SAME;
 	*(worse ? &b->worse : &b->same) += 1;
 }
 
@@ -134,8 +136,9 @@ static void look_up(struct baseline *b, struct finding *f, bool exactly)
 {
 	size_t i;
 
-	for (i = 0; i < b->n && !f->compared; i++)
-		if (matches(&b->all[i], f, exactly))
+	for (i = 0; i < b->n && !f->gate.compared; i++)
+		if (!strcmp(b->all[i].id, f->detector->id) &&
+		    matches(&b->all[i], &f->place, exactly))
 			pair(b, f, &b->all[i]);
 }
 
@@ -147,10 +150,10 @@ void baseline_compare(struct baseline *b, struct finding *findings, size_t n)
 		look_up(b, &findings[i], true);
 	for (i = 0; i < n; i++) {
 		look_up(b, &findings[i], false);
-		if (findings[i].compared)
+		if (findings[i].gate.compared)
 			continue;
-		findings[i].compared = COMPARED_NEW;
-		findings[i].before_ns = UNKNOWN_NS;
+		findings[i].gate.compared = COMPARED_NEW;
+		findings[i].gate.before_ns = UNKNOWN_NS;
 		b->fresh++;
 	}
 	b->gone = b->n - b->worse - b->same;

@@ -10,7 +10,9 @@
 #define CUDASPY_BASELINE_H
 
 #include <jansson.h>
-#include "finding.h"
+#include "base/util.h"
+
+struct finding;
 
 /* Worse is what costs more than this above what it did: below that is the noise of two runs. */
 #define BASELINE_WORSE_PART 5 /* a fifth */

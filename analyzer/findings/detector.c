@@ -26,6 +26,7 @@ struct finding *detector_add(const struct detector *detector, struct finding **f
 
 	*findings = grow(*findings, *n, sizeof(**findings));
 	finding = &(*findings)[(*n)++];
-	*finding = (struct finding){.detector = detector, .processes = 1, .fix = detector->fix};
+	*finding =
+		(struct finding){.detector = detector, .origin.processes = 1, .fix = detector->fix};
 	return finding;
 }

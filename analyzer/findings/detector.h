@@ -67,9 +67,8 @@ struct detector {
 	/* What is found here, in a sentence; NULL: nothing. May change gain and fix. */
 	const char *(*keep)(const struct analysis *a, const struct site *site,
 			    struct finding *finding, struct arena *texts);
-	/* The cure where it is one of NVIDIA's libraries that calls, finding->library; NULL: the
-	 * same. */
-	const char *(*fix_of_library)(const struct finding *finding, struct arena *texts);
+	/* The cure where it is one of NVIDIA's libraries that calls, that file; NULL: the same. */
+	const char *(*fix_of_library)(const char *library, struct arena *texts);
 	/* Adds findings of the whole run. */
 	void (*conclude)(const struct analysis *a, struct arena *texts, struct finding **findings,
 			 size_t *n);

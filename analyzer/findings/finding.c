@@ -25,36 +25,38 @@ static const char *own_text(struct arena *texts, const char *text)
 	return text ? arena_printf(texts, "%s", text) : NULL;
 }
 
-static void find_source(struct finding *finding, const struct place *place, struct arena *texts)
+static void find_source(struct finding_place *found, const struct place *place, struct arena *texts)
 {
-	finding->inner = own_text(texts, place->inner);
-	finding->file = own_text(texts, place->file);
-	finding->line = (uint64_t)place->line;
+	found->inner = own_text(texts, place->inner);
+	found->file = own_text(texts, place->file);
+	found->line = (uint64_t)place->line;
 }
 
 static void find_place(struct finding *finding, const struct place *place, struct arena *texts)
 {
-	finding->cudas = place->cudas;
-	finding->of_kernel = place->kernel;
-	finding->library = place->library ? own_text(texts, place->path) : NULL;
-	finding->module = own_text(texts, place->path);
-	finding->caller = own_text(texts, place->kernel ?: place->function);
-	finding->offset = place->offset;
-	find_source(finding, place, texts);
-	finding->where = arena_printf(texts, "%s%s", finding->function, text_place(texts, place));
+	struct finding_place *found = &finding->place;
+
+	finding->lookup.cudas = place->cudas;
+	finding->lookup.of_kernel = place->kernel;
+	found->library = place->library ? own_text(texts, place->path) : NULL;
+	found->module = own_text(texts, place->path);
+	found->caller = own_text(texts, place->kernel ?: place->function);
+	found->offset = place->offset;
+	find_source(found, place, texts);
+	found->where = arena_printf(texts, "%s%s", found->function, text_place(texts, place));
 }
 
 /* Of what a library calls: module and offset stay those that call, by which findings of the library
  * are known. */
-static void find_place_for(struct finding *finding, const struct place *entry,
+static void find_place_for(struct finding_place *found, const struct place *entry,
 			   const struct place *place, struct arena *texts)
 {
-	finding->library = own_text(texts, entry->path);
-	finding->caller = own_text(texts, entry->function);
-	finding->library_caller = own_text(texts, place->function);
-	find_source(finding, place, texts);
-	finding->where =
-		arena_printf(texts, "%s%s", finding->function, text_place_for(texts, entry, place));
+	found->library = own_text(texts, entry->path);
+	found->caller = own_text(texts, entry->function);
+	found->library_caller = own_text(texts, place->function);
+	find_source(found, place, texts);
+	found->where =
+		arena_printf(texts, "%s%s", found->function, text_place_for(texts, entry, place));
 }
 
 static uint32_t own_variant(const struct finding *f)
@@ -66,10 +68,10 @@ static int same_place(const struct finding *x, const struct finding *y)
 {
 	int order = (x->detector > y->detector) - (x->detector < y->detector);
 
-	order = order ? order : strcmp(x->module ?: "", y->module ?: "");
-	if (!order && x->offset != y->offset)
-		order = x->offset < y->offset ? -1 : 1;
-	order = order ? order : strcmp(x->function ?: "", y->function ?: "");
+	order = order ? order : strcmp(x->place.module ?: "", y->place.module ?: "");
+	if (!order && x->place.offset != y->place.offset)
+		order = x->place.offset < y->place.offset ? -1 : 1;
+	order = order ? order : strcmp(x->place.function ?: "", y->place.function ?: "");
 	return order ? order
 		     : (own_variant(x) > own_variant(y)) - (own_variant(x) < own_variant(y));
 }
@@ -80,7 +82,9 @@ static int by_place(const void *a, const void *b)
 	const struct finding *x = a, *y = b;
 	int order = same_place(x, y);
 
-	return order ? order : (x->process > y->process) - (x->process < y->process);
+	return order ? order
+		     : (x->origin.process > y->origin.process) -
+			       (x->origin.process < y->origin.process);
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */
@@ -92,12 +96,9 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 	struct finding finding = {
 		.detector = detectors_row(site->key.detector),
 		.site = site,
-		.process = process,
-		.host = process->trace->host,
+		.origin = {process, process->trace->host, .processes = 1, .places = 1},
 		.variant = site->key.variant,
-		.processes = 1,
-		.places = 1,
-		.function = text_function(a->set, site->key.fn),
+		.place.function = text_function(a->set, site->key.fn),
 	};
 	struct place place;
 
@@ -114,11 +115,12 @@ static void place_added(struct finding *finding, struct symbolizer *symbols, str
 {
 	struct place place;
 
-	if (finding->process && finding->processes == 1 && !finding->host)
-		finding->host = finding->process->trace->host;
-	if (!finding->address || !finding->process || !finding->function)
+	if (finding->origin.process && finding->origin.processes == 1 && !finding->origin.host)
+		finding->origin.host = finding->origin.process->trace->host;
+	if (!finding->lookup.address || !finding->origin.process || !finding->place.function)
 		return;
-	symbolize(symbols, finding->process, finding->address, finding->address_ns, &place);
+	symbolize(symbols, finding->origin.process, finding->lookup.address,
+		  finding->lookup.address_ns, &place);
 	find_place(finding, &place, texts);
 }
 
@@ -136,10 +138,10 @@ static size_t merge(struct finding *findings, size_t n)
 			continue;
 		}
 		site_add(last->site, findings[i].site);
-		last->processes += last->process != findings[i].process;
-		last->process = findings[i].process;
-		if (last->host != findings[i].host)
-			last->host = NULL;
+		last->origin.processes += last->origin.process != findings[i].origin.process;
+		last->origin.process = findings[i].origin.process;
+		if (last->origin.host != findings[i].origin.host)
+			last->origin.host = NULL;
 	}
 	return kept;
 }
@@ -159,7 +161,8 @@ static struct finding *same_cause(struct finding *findings, size_t n, const stru
 	size_t i;
 
 	for (i = 0; i < n && f->detector->everywhere; i++)
-		if (findings[i].detector == f->detector && findings[i].process == f->process &&
+		if (findings[i].detector == f->detector &&
+		    findings[i].origin.process == f->origin.process &&
 		    findings[i].variant == f->variant)
 			return &findings[i];
 	return NULL;
@@ -180,7 +183,7 @@ static size_t merge_everywhere(struct finding *findings, size_t n)
 			continue;
 		}
 		site_add(first->site, findings[i].site);
-		first->places++;
+		first->origin.places++;
 	}
 	return kept;
 }
@@ -209,14 +212,15 @@ static bool fill(struct finding *finding, const struct analysis *a, struct symbo
 		 struct arena *texts)
 {
 	const struct site *site = finding->site;
+	struct cost *cost = &finding->cost;
 
 	finding->count = site->count;
 	finding->bytes = site->bytes;
-	finding->own_ns = site->cost_ns;
-	finding->others_ns = (uint64_t)site->others_ns;
-	finding->gain_low_ns = site_gain_low(site) + (uint64_t)site->others_sure_ns;
-	finding->gain_high_ns = site->gain_high_ns + finding->others_ns;
-	finding->gain_known = true;
+	cost->own_ns = site->cost_ns;
+	cost->others_ns = (uint64_t)site->others_ns;
+	cost->gain_low_ns = site_gain_low(site) + (uint64_t)site->others_sure_ns;
+	cost->gain_high_ns = site->gain_high_ns + cost->others_ns;
+	cost->gain_known = true;
 	finding->fix = finding->detector->fix;
 	finding->what = finding->detector->keep(a, site, finding, texts);
 	if (finding->what && finding->detector->kernels)
@@ -237,7 +241,7 @@ static size_t sift(struct finding *findings, size_t n, const struct analysis *a,
 	return kept;
 }
 
-static int compare_calls(const struct finding *x, const struct finding *y)
+static int compare_calls(const struct finding_place *x, const struct finding_place *y)
 {
 	int order = (x->offset > y->offset) - (x->offset < y->offset);
 
@@ -249,7 +253,7 @@ static int compare_calls(const struct finding *x, const struct finding *y)
 static int by_calls(const void *a, const void *b)
 {
 	const struct finding *x = *(struct finding *const *)a, *y = *(struct finding *const *)b;
-	int order = compare_calls(x, y);
+	int order = compare_calls(&x->place, &y->place);
 
 	return order ? order : (x > y) - (x < y);
 }
@@ -262,12 +266,12 @@ static struct finding *absorber_of(const struct finding *f, struct finding **abs
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (compare_calls(absorbers[middle], f) < 0)
+		if (compare_calls(&absorbers[middle]->place, &f->place) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < n && !compare_calls(absorbers[low], f); low++)
+	for (; low < n && !compare_calls(&absorbers[low]->place, &f->place); low++)
 		if (absorbers[low]->detector->absorbs == f->detector)
 			return absorbers[low];
 	return NULL;
@@ -301,26 +305,26 @@ static size_t absorb(struct finding *findings, size_t n, const struct analysis *
 }
 
 /* What its cure gives back and no other finding's does. */
-static uint64_t gain_of_its_own(const struct finding *f)
+static uint64_t gain_of_its_own(const struct cost *cost)
 {
-	uint64_t gain = finding_gain(f);
+	uint64_t gain = cost_gain_ns(cost);
 
-	return gain - min_u64(gain, f->elsewhere_ns);
+	return gain - min_u64(gain, cost->elsewhere_ns);
 }
 
 /* Problems, then notes, then what is minor; of each, first what its cure gives most back. */
 static int by_gain(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	uint64_t gain = gain_of_its_own(x), other = gain_of_its_own(y);
+	uint64_t gain = gain_of_its_own(&x->cost), other = gain_of_its_own(&y->cost);
 	int order = (int)finding_severity(x) - (int)finding_severity(y);
 
 	if (order)
 		return order;
 	if (gain != other)
 		return gain < other ? 1 : -1;
-	if (finding_cost(x) != finding_cost(y))
-		return finding_cost(x) < finding_cost(y) ? 1 : -1;
+	if (cost_ns(&x->cost) != cost_ns(&y->cost))
+		return cost_ns(&x->cost) < cost_ns(&y->cost) ? 1 : -1;
 	order = strcmp(x->detector->id, y->detector->id);
 	return order ? order : same_place(x, y);
 }
@@ -336,23 +340,23 @@ static const struct site_stack *stacks_of(const struct finding *finding, struct 
 		return finding->site->stacks.all;
 	}
 	stacks = arena_take(texts, xcalloc(SITE_STACKS, sizeof(*stacks)));
-	for (*n = 0; *n < finding->n_stacks && *n < SITE_STACKS; ++*n)
-		stacks[*n] = (struct site_stack){.stack = finding->stacks[*n], .weight = 1};
+	for (*n = 0; *n < finding->lookup.n_stacks && *n < SITE_STACKS; ++*n)
+		stacks[*n] = (struct site_stack){.stack = finding->lookup.stacks[*n], .weight = 1};
 	return stacks;
 }
 
 /* The lines of Python, and the stack that goes with the first. */
-static bool find_python(struct finding *finding, const struct site_stack *stacks, size_t n,
+static bool find_python(struct finding_stacks *found, const struct site_stack *stacks, size_t n,
 			struct arena *texts)
 {
 	struct costly_line *lines = arena_take(texts, xcalloc(SITE_STACKS, sizeof(*lines)));
 	size_t count = python_lines(stacks, n, lines);
 
-	finding->python = lines;
-	finding->n_python = python_lines_told(lines, count);
-	finding->n_minor_python = count - finding->n_python;
+	found->python = lines;
+	found->n_python = python_lines_told(lines, count);
+	found->n_minor_python = count - found->n_python;
 	if (count)
-		finding->stack = lines[0].costliest;
+		found->shown = lines[0].costliest;
 	return count;
 }
 
@@ -427,19 +431,20 @@ static const struct site_stack *find_caller(struct finding *finding,
 					    struct symbolizer *symbols, struct arena *texts)
 {
 	struct behind places[SITE_STACKS];
-	size_t count = finding->cudas ? places_behind(places, stacks, n, symbols) : 0;
+	size_t count = finding->lookup.cudas ? places_behind(places, stacks, n, symbols) : 0;
 
 	if (!count)
 		return NULL;
-	if (count > 1 && finding->of_kernel)
+	if (count > 1 && finding->lookup.of_kernel)
 		return places[0].costliest;
 	if (places[0].entry.path)
-		find_place_for(finding, &places[0].entry, &places[0].place, texts);
+		find_place_for(&finding->place, &places[0].entry, &places[0].place, texts);
 	else
 		find_place(finding, &places[0].place, texts);
-	finding->elsewhere = count > 1;
+	finding->place.elsewhere = count > 1;
 	if (count > 1)
-		finding->where = arena_printf(texts, "%s and elsewhere", finding->where);
+		finding->place.where =
+			arena_printf(texts, "%s and elsewhere", finding->place.where);
 	return places[0].costliest;
 }
 
@@ -455,31 +460,31 @@ static void look_into_stacks(struct finding *finding, struct symbolizer *symbols
 	if (!n)
 		return;
 	shown = find_caller(finding, stacks, n, symbols, texts) ?: heaviest(stacks, n);
-	if (!find_python(finding, stacks, n, texts))
-		finding->stack = shown;
+	if (!find_python(&finding->stacks, stacks, n, texts))
+		finding->stacks.shown = shown;
 	if (!finding->site)
-		finding->stack = NULL; /* what its call took is unknown */
+		finding->stacks.shown = NULL; /* what its call took is unknown */
 }
 
 /* In a library the user changes nothing. */
 static void find_cure(struct finding *finding, struct arena *texts)
 {
-	if (finding->library && finding->detector->fix_of_library)
-		finding->fix = finding->detector->fix_of_library(finding, texts);
+	if (finding->place.library && finding->detector->fix_of_library)
+		finding->fix = finding->detector->fix_of_library(finding->place.library, texts);
 }
 
 /* No cure gives back more than there was lost, as far as that is known. */
-static void limit_gain(struct finding *finding)
+static void limit_gain(struct cost *cost)
 {
-	finding->gain_known &= !finding->cost_unknown;
-	finding->gain_high_ns = min_u64(finding->gain_high_ns, finding_cost(finding));
-	finding->gain_low_ns = min_u64(finding->gain_low_ns, finding->gain_high_ns);
+	cost->gain_known &= !cost->unknown;
+	cost->gain_high_ns = min_u64(cost->gain_high_ns, cost_ns(cost));
+	cost->gain_low_ns = min_u64(cost->gain_low_ns, cost->gain_high_ns);
 }
 
 static bool is_small_case(const struct finding *f, const struct detector *detector)
 {
-	return f->detector == detector && f->site && finding_cost(f) && !f->perhaps_free &&
-	       finding_minor(f);
+	return f->detector == detector && f->site && cost_ns(&f->cost) &&
+	       !f->remarks.perhaps_free && finding_minor(f);
 }
 
 /* One habit at many places: each costs little, and all of them together do not. The costliest is
@@ -496,27 +501,27 @@ static void add_up(const struct analysis *a, struct finding *findings, size_t n,
 	for (i = 0; i < n; i++) {
 		if (!is_small_case(&findings[i], detector))
 			continue;
-		if (!first || finding_cost(&findings[i]) > finding_cost(first))
+		if (!first || cost_ns(&findings[i].cost) > cost_ns(&first->cost))
 			first = &findings[i];
 		alike++;
-		ns += finding_cost(&findings[i]);
+		ns += cost_ns(&findings[i].cost);
 		finding_add_costs(&costs, &findings[i]);
 	}
 	stake = stake_of(a, &costs, ns);
 	thread_costs_release(&costs);
 	if (alike < 2 || finding_little(ns, stake.share))
 		return;
-	first->alike = alike - 1;
-	first->alike_ns = ns - finding_cost(first);
-	first->alike_stake = stake;
-	first->shown = true;
+	first->alike.count = alike - 1;
+	first->alike.ns = ns - cost_ns(&first->cost);
+	first->alike.stake = stake;
+	first->remarks.shown = true;
 }
 
 /* The cost for each thread is known; now the part of it that counts. */
 static void weigh(struct finding *finding, const struct analysis *a)
 {
-	limit_gain(finding);
-	finding->stake = finding_stake(a, finding);
+	limit_gain(&finding->cost);
+	finding->cost.stake = finding_stake(a, finding);
 }
 
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
@@ -548,7 +553,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		place_added(&findings[i], symbols, texts);
 	for (i = 0; i < count; i++) {
 		if (a->set->n_hosts == 1)
-			findings[i].host = &a->set->hosts[0];
+			findings[i].origin.host = &a->set->hosts[0];
 		weigh(&findings[i], a);
 		look_into_stacks(&findings[i], symbols, texts);
 		find_cure(&findings[i], texts);
@@ -566,7 +571,7 @@ void findings_free(struct finding *findings, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		thread_costs_release(&findings[i].costs);
+		thread_costs_release(&findings[i].cost.threads);
 	free(findings);
 }
 
@@ -616,26 +621,26 @@ struct stake site_stake(const struct analysis *a, const struct site *site)
 
 struct stake finding_stake(const struct analysis *a, const struct finding *f)
 {
-	return stake_of(a, f->site ? &f->site->costs : &f->costs, finding_cost(f));
+	return stake_of(a, f->site ? &f->site->costs : &f->cost.threads, cost_ns(&f->cost));
 }
 
 /* A detector may count less of a site's costs, or more, than its verdicts did. */
 static void add_part(struct thread_costs *sum, const struct finding *f, uint64_t ns)
 {
-	const struct thread_costs *costs = f->site ? &f->site->costs : &f->costs;
+	const struct thread_costs *costs = f->site ? &f->site->costs : &f->cost.threads;
 
-	if (finding_cost(f))
-		thread_costs_join(sum, costs, (double)ns / (double)finding_cost(f));
+	if (cost_ns(&f->cost))
+		thread_costs_join(sum, costs, (double)ns / (double)cost_ns(&f->cost));
 }
 
 void finding_add_costs(struct thread_costs *sum, const struct finding *f)
 {
-	add_part(sum, f, finding_cost(f));
+	add_part(sum, f, cost_ns(&f->cost));
 }
 
 void finding_add_gains(struct thread_costs *sum, const struct finding *f)
 {
-	add_part(sum, f, finding_gain(f));
+	add_part(sum, f, cost_gain_ns(&f->cost));
 }
 
 bool finding_little(uint64_t ns, double share)
@@ -643,39 +648,36 @@ bool finding_little(uint64_t ns, double share)
 	return ns < MINOR_NS || share < MINOR_SHARE;
 }
 
-uint64_t finding_gain(const struct finding *f)
+/* That part of its stake. */
+static double gain_share(const struct cost *cost)
 {
-	return f->gain_known ? f->gain_high_ns : finding_cost(f);
-}
+	uint64_t ns = cost_ns(cost);
 
-double finding_gain_share(const struct finding *f)
-{
-	uint64_t cost_ns = finding_cost(f);
-
-	return cost_ns ? f->stake.share * (double)finding_gain(f) / (double)cost_ns : 0;
+	return ns ? cost->stake.share * (double)cost_gain_ns(cost) / (double)ns : 0;
 }
 
 /* A finding of unknown cost is not minor: it might be large. */
 bool finding_minor(const struct finding *f)
 {
-	return !f->cost_unknown && !f->wrong && finding_little(finding_cost(f), f->stake.share);
+	return !f->cost.unknown && !f->remarks.wrong &&
+	       finding_little(cost_ns(&f->cost), f->cost.stake.share);
 }
 
 bool finding_gains_little(const struct finding *f)
 {
-	return !f->cost_unknown && !f->wrong && !finding_minor(f) &&
-	       finding_little(finding_gain(f), finding_gain_share(f));
+	return !f->cost.unknown && !f->remarks.wrong && !finding_minor(f) &&
+	       finding_little(cost_gain_ns(&f->cost), gain_share(&f->cost));
 }
 
 bool finding_problem(const struct finding *f)
 {
-	return !f->cost_unknown && !f->perhaps_free && !f->once && !f->not_ours &&
-	       !finding_minor(f) && !finding_gains_little(f);
+	return !f->cost.unknown && !f->remarks.perhaps_free && !f->remarks.once &&
+	       !f->remarks.not_ours && !finding_minor(f) && !finding_gains_little(f);
 }
 
 enum severity finding_severity(const struct finding *f)
 {
 	if (finding_problem(f))
 		return SEVERITY_PROBLEM;
-	return f->shown || !finding_minor(f) ? SEVERITY_NOTE : SEVERITY_MINOR;
+	return f->remarks.shown || !finding_minor(f) ? SEVERITY_NOTE : SEVERITY_MINOR;
 }

@@ -184,59 +184,115 @@ enum severity { SEVERITY_PROBLEM, SEVERITY_NOTE, SEVERITY_MINOR };
 extern const char *const compared_keys[];
 extern const char *const severity_keys[];
 
-/* What is shown. Texts live as long as the report. */
-struct finding {
-	const struct detector *detector;
-	struct site *site; /* sums and evidence; NULL: of the whole run */
+/* Whose calls they are. */
+struct origin {
 	const struct process *process; /* one of them; NULL: of the whole run */
 	const struct host *host; /* of all of them; NULL: of several, or unknown */
-	uint32_t variant, processes;
-	uint64_t count, bytes;
+	uint32_t processes;
+	uint64_t places; /* of the program; where it was costliest is shown */
+};
+
+struct cost {
 	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;
 	uint64_t elsewhere_ns; /* of the gain, what the cures of other findings give back, too */
 	bool gain_known, overlaps; /* where the cost is unknown, so is the gain */
+	bool unknown; /* a note */
+	/* Which thread, where there is no site and the detector knows; and of what that is which
+	 * share. */
+	struct thread_costs threads;
+	struct stake stake;
+};
+
+/* Where the cost is unknown, the most that it may be: for the order only. */
+static inline uint64_t cost_ns(const struct cost *cost)
+{
+	return cost->own_ns + cost->others_ns;
+}
+
+/* For sums. */
+static inline uint64_t cost_known_ns(const struct cost *cost)
+{
+	return cost->unknown ? 0 : cost_ns(cost);
+}
+
+/* What the cure would give back, at most; where that is unknown, what it cost. For the order and
+ * for gates. */
+static inline uint64_t cost_gain_ns(const struct cost *cost)
+{
+	return cost->gain_known ? cost->gain_high_ns : cost_ns(cost);
+}
+
+/* What makes a finding a problem or a note, whatever it costs. */
+struct remarks {
 	bool shown; /* in text also if it costs nothing to speak of */
-	bool wrong; /* the program does not do what it means to: a problem, whatever it costs */
-	bool cost_unknown; /* unknown: a note */
+	bool wrong; /* the program does not do what it means to: a problem */
 	bool perhaps_free; /* the thread may have had nothing better to do than to wait: a note */
 	bool once; /* it is done once, however long the program runs: a note */
 	bool not_ours; /* others on the host did it, nothing in the program: a note */
-	/* Minor ones of its detector at other places, and what they cost, if together with it that
-	 * is not minor; it is the costliest of them, and a note. */
-	uint64_t alike, alike_ns;
-	struct stake alike_stake; /* of all of them together */
-	uint64_t places; /* of the program; where it was costliest is shown */
+};
+
+/* Minor ones of its detector at other places, and what they cost, if together with it that is not
+ * minor; it is the costliest of them, and a note. */
+struct alike {
+	uint64_t count, ns;
+	struct stake stake; /* of all of them together */
+};
+
+/* Where it is in the program. */
+struct finding_place {
 	const char *function; /* the CUDA function; NULL: none in particular */
 	const char *module, *caller, *file, *where; /* NULL unknown */
 	const char *inner; /* compiled into the caller, and called it; NULL: none */
-	bool cudas, of_kernel; /* the caller is CUDA's code; and launches a known kernel */
 	const char *library; /* NVIDIA's, which makes the calls: its file; NULL: none */
 	/* What of the program called it there: then the caller is what it called, and file, line
 	 * and `inner` are the program's; NULL unknown. */
 	const char *library_caller;
 	bool elsewhere; /* there is more than one place behind that code; the costliest is told */
 	uint64_t offset, line;
-	/* The lines of Python it was called in, as far as stacks tell, the costliest first; and how
-	 * many there are that make next to nothing of its cost. */
+};
+
+/* What the stacks of some of its calls tell. */
+struct finding_stacks {
+	/* The lines of Python it was called in, the costliest first; and how many there are that
+	 * make next to nothing of its cost. */
 	const struct costly_line *python;
 	size_t n_python, n_minor_python;
-	const struct site_stack *stack; /* to show: of where most of the cost is made; NULL: none */
-	const char *what, *fix; /* sentences; the gain is that of `fix` */
-	/* What it cost which thread, where there is no site and the detector knows; and of what
-	 * that is which share. */
-	struct thread_costs costs;
-	struct stake stake;
-	const char *otherwise; /* another cure, with what that one would gain; NULL: none */
-	/* For conclude, where it knows the caller of the function: looked up afterwards. */
+	const struct site_stack *shown; /* of where most of the cost is made; NULL: none */
+};
+
+/* What the place is looked up by: set by conclude, where it knows the caller of the function. */
+struct finding_lookup {
 	uint64_t address, address_ns; /* of the process, at that time; 0: none */
 	const struct stack *const
 		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */
 	size_t n_stacks;
-	/* As a gate (gate.h) has judged it. */
+	bool cudas, of_kernel; /* the caller is CUDA's code; and launches a known kernel */
+};
+
+/* As a gate (gate.h) has judged it. */
+struct gate_result {
 	const char *suppressed; /* why; NULL: it is not */
 	enum compared compared; /* with the baseline */
 	uint64_t before_ns; /* what it cost in the baseline; UNKNOWN_NS: unknown, or it is new */
 	bool fails; /* the gate, if there is one */
+};
+
+/* What is shown. Texts live as long as the report. */
+struct finding {
+	const struct detector *detector;
+	uint32_t variant;
+	struct site *site; /* sums and evidence; NULL: of the whole run */
+	uint64_t count, bytes;
+	const char *what, *fix; /* sentences; the gain is that of `fix` */
+	const char *otherwise; /* another cure, with what that one would gain; NULL: none */
+	struct origin origin;
+	struct cost cost;
+	struct remarks remarks;
+	struct alike alike;
+	struct finding_place place;
+	struct finding_stacks stacks;
+	struct finding_lookup lookup;
+	struct gate_result gate;
 };
 
 /* The length of the longest call that a stack told of, where it is made. */
@@ -281,13 +337,6 @@ bool finding_minor(const struct finding *f);
  * and not minor. */
 bool finding_problem(const struct finding *f);
 
-/* What the cure would give back, at most; where that is unknown, what it cost. For the order and
- * for gates. */
-uint64_t finding_gain(const struct finding *f);
-
-/* That part of its stake. */
-double finding_gain_share(const struct finding *f);
-
 /* It costs much, and its cure gives next to nothing of it back: a note. */
 bool finding_gains_little(const struct finding *f);
 
@@ -301,18 +350,6 @@ struct stake finding_stake(const struct analysis *a, const struct finding *f);
  * them. */
 void finding_add_costs(struct thread_costs *sum, const struct finding *f);
 void finding_add_gains(struct thread_costs *sum, const struct finding *f);
-
-/* Where the cost is unknown, the most that it may be: for the order only. */
-static inline uint64_t finding_cost(const struct finding *f)
-{
-	return f->own_ns + f->others_ns;
-}
-
-/* For sums. */
-static inline uint64_t finding_known_cost(const struct finding *f)
-{
-	return f->cost_unknown ? 0 : finding_cost(f);
-}
 
 /* In how many tenths of its process's work the site was called: 10 is all the time. By submissions
  * (launches and copies), for a program may load its data for longer than it works. */

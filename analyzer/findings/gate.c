@@ -206,7 +206,7 @@ static bool is_place_in(const char *path, const struct finding *findings, size_t
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (findings[i].module && !strcmp(findings[i].module, path))
+		if (findings[i].place.module && !strcmp(findings[i].place.module, path))
 			return true;
 	return false;
 }
@@ -241,7 +241,7 @@ void gate_look_at_files(struct gate *gate, const struct finding *findings, size_
 
 static bool counts(const struct finding *f)
 {
-	return !f->suppressed && f->compared != COMPARED_SAME;
+	return !f->gate.suppressed && f->gate.compared != COMPARED_SAME;
 }
 
 static void add_failure(struct gate *gate, const struct gate_failure *failure)
@@ -273,14 +273,14 @@ static const char *time_text(struct gate *gate, uint64_t ns)
 }
 
 /* "gains up to 5.200 ms", or what it cost, as far as that is known. */
-static const char *weight_text(struct gate *gate, const struct finding *f)
+static const char *weight_text(struct gate *gate, const struct cost *cost)
 {
-	if (f->cost_unknown)
+	if (cost->unknown)
 		return "its cost is unknown";
-	if (!f->gain_known)
-		return arena_printf(&gate->texts, "cost %s", time_text(gate, finding_cost(f)));
+	if (!cost->gain_known)
+		return arena_printf(&gate->texts, "cost %s", time_text(gate, cost_ns(cost)));
 	return arena_printf(&gate->texts, "its cure gains up to %s",
-			    time_text(gate, f->gain_high_ns));
+			    time_text(gate, cost->gain_high_ns));
 }
 
 static void judge_finding(struct gate *gate, struct finding *f)
@@ -288,25 +288,28 @@ static void judge_finding(struct gate *gate, struct finding *f)
 	const char *what = forbidden(gate, f);
 
 	gate->counted++;
-	gate->counted_unknown += f->cost_unknown;
-	gate->counted_ns += f->overlaps ? 0 : finding_known_cost(f);
+	gate->counted_unknown += f->cost.unknown;
+	gate->counted_ns += f->cost.overlaps ? 0 : cost_known_ns(&f->cost);
 	if (!what)
 		return;
-	f->fails = true;
+	f->gate.fails = true;
 	add_failure(gate,
 		    &(struct gate_failure){
 			    .rule = arena_printf(&gate->texts, "--fail-on=%s", what),
 			    .id = f->detector->id,
 			    .text = arena_printf(&gate->texts, "%s: %s: %s", f->detector->id,
-						 f->detector->title, weight_text(gate, f)),
-			    .where = f->where ? arena_printf(&gate->texts, "%s", f->where) : NULL,
+						 f->detector->title, weight_text(gate, &f->cost)),
+			    .where = f->place.where
+					     ? arena_printf(&gate->texts, "%s", f->place.where)
+					     : NULL,
 		    });
 }
 
 static bool in_budget(const struct budget *budget, const struct finding *f)
 {
 	/* What is in others' findings, too, would be in the sum of all twice. */
-	return counts(f) && (budget->detector ? budget->detector == f->detector : !f->overlaps);
+	return counts(f) &&
+	       (budget->detector ? budget->detector == f->detector : !f->cost.overlaps);
 }
 
 static const char *amount(struct gate *gate, enum limit_unit unit, uint64_t value)
@@ -335,9 +338,9 @@ static uint64_t spent(const struct analysis *a, const struct budget *budget,
 		if (!in_budget(budget, &findings[i]))
 			continue;
 		calls += findings[i].count;
-		if (findings[i].cost_unknown)
+		if (findings[i].cost.unknown)
 			continue;
-		ns += finding_gain(&findings[i]);
+		ns += cost_gain_ns(&findings[i].cost);
 		finding_add_gains(&gains, &findings[i]);
 	}
 	stake = stake_of(a, &gains, ns);
@@ -357,7 +360,7 @@ static void judge_budget(struct gate *gate, const struct analysis *a, const stru
 	if (value <= budget->limit)
 		return;
 	for (i = 0; i < n; i++)
-		findings[i].fails |= in_budget(budget, &findings[i]);
+		findings[i].gate.fails |= in_budget(budget, &findings[i]);
 	add_failure(gate, &(struct gate_failure){
 				  .rule = arena_printf(&gate->texts, "--budget=%s", budget->text),
 				  .id = budget->detector ? budget->detector->id : NULL,
@@ -374,9 +377,9 @@ static void judge_budget(struct gate *gate, const struct analysis *a, const stru
  * each first what counts. */
 static int tier(const struct finding *f)
 {
-	bool minor = finding_minor(f) && !f->shown && !f->fails;
+	bool minor = finding_minor(f) && !f->remarks.shown && !f->gate.fails;
 
-	if (f->suppressed)
+	if (f->gate.suppressed)
 		return TIERS - 1;
 	return (finding_problem(f) ? 0 : minor ? 4 : 2) + !counts(f);
 }
@@ -403,12 +406,12 @@ void gate_judge(struct gate *gate, const struct analysis *a, struct finding *fin
 	if (gate->baseline.path)
 		baseline_compare(&gate->baseline, findings, n);
 	for (i = 0; i < n; i++) {
-		findings[i].suppressed = suppress_reason(&gate->suppressions, &findings[i]);
-		if (findings[i].suppressed) {
+		findings[i].gate.suppressed = suppress_reason(&gate->suppressions, &findings[i]);
+		if (findings[i].gate.suppressed) {
 			gate->suppressed++;
-			gate->suppressed_unknown += findings[i].cost_unknown;
+			gate->suppressed_unknown += findings[i].cost.unknown;
 			gate->suppressed_ns +=
-				findings[i].overlaps ? 0 : finding_known_cost(&findings[i]);
+				findings[i].cost.overlaps ? 0 : cost_known_ns(&findings[i].cost);
 		} else if (counts(&findings[i])) {
 			judge_finding(gate, &findings[i]);
 		}

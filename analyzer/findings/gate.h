@@ -13,9 +13,12 @@
 #define CUDASPY_GATE_H
 
 #include "baseline.h"
-#include "finding.h"
 #include "suppress.h"
 #include "trace/trace.h"
+
+struct analysis;
+struct detector;
+struct symbolizer;
 
 /* Why the gate fails. */
 struct gate_failure {

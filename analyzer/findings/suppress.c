@@ -194,24 +194,24 @@ static bool at_line(const char *pattern, const char *file, uint64_t number)
 }
 
 /* All the lines of Python that are known: one accepted does not speak for the others. */
-static bool at_python(const char *pattern, const struct finding *f)
+static bool at_python(const char *pattern, const struct finding_stacks *stacks)
 {
 	size_t i;
 
-	for (i = 0; i < f->n_python; i++)
-		if (!at_line(pattern, f->python[i].at.code->file, f->python[i].at.line) &&
-		    !matches(pattern, f->python[i].at.code->function))
+	for (i = 0; i < stacks->n_python; i++)
+		if (!at_line(pattern, stacks->python[i].at.code->file, stacks->python[i].at.line) &&
+		    !matches(pattern, stacks->python[i].at.code->function))
 			return false;
-	return f->n_python;
+	return stacks->n_python;
 }
 
-static bool at_place(const char *pattern, const struct finding *f)
+static bool at_place(const char *pattern, const struct finding_place *place)
 {
-	return matches(pattern, f->function) || matches_function(pattern, f->caller) ||
-	       matches_function(pattern, f->inner) ||
-	       matches_function(pattern, f->library_caller) || at_line(pattern, f->file, f->line) ||
-	       matches_path(pattern, f->module) || matches_path(pattern, f->library) ||
-	       at_python(pattern, f);
+	return matches(pattern, place->function) || matches_function(pattern, place->caller) ||
+	       matches_function(pattern, place->inner) ||
+	       matches_function(pattern, place->library_caller) ||
+	       at_line(pattern, place->file, place->line) || matches_path(pattern, place->module) ||
+	       matches_path(pattern, place->library);
 }
 
 const char *suppress_reason(struct suppressions *s, const struct finding *finding)
@@ -223,11 +223,12 @@ const char *suppress_reason(struct suppressions *s, const struct finding *findin
 		struct suppression *e = &s->all[i];
 
 		if (strcmp(e->id, finding->detector->id) ||
-		    (e->place && !at_place(e->place, finding)))
+		    (e->place && !at_place(e->place, &finding->place) &&
+		     !at_python(e->place, &finding->stacks)))
 			continue;
 		e->findings++;
-		e->unknown += finding->cost_unknown;
-		e->cost_ns += finding_known_cost(finding);
+		e->unknown += finding->cost.unknown;
+		e->cost_ns += cost_known_ns(&finding->cost);
 		if (!reason && !e->expired)
 			reason = e->reason;
 	}

@@ -14,7 +14,9 @@
 #ifndef CUDASPY_SUPPRESS_H
 #define CUDASPY_SUPPRESS_H
 
-#include "finding.h"
+#include "base/util.h"
+
+struct finding;
 
 struct suppression {
 	const char *path; /* the file it is in */

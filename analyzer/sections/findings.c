@@ -109,7 +109,7 @@ static size_t fold(struct finding *findings, size_t n)
 	for (i = 0; i < n; i++) {
 		const struct finding *f = &findings[i];
 
-		if (f->suppressed || (finding_minor(f) && !f->shown && !f->fails))
+		if (f->gate.suppressed || (finding_minor(f) && !f->remarks.shown && !f->gate.fails))
 			folded[n_folded++] = *f;
 		else
 			findings[kept++] = *f;
@@ -134,58 +134,60 @@ static const char *share_text(struct arena *texts, const struct stake *stake)
 }
 
 /* "; with 11 more like it, each minor, it is 40.2 ms, 5.2 % of …"; nothing if there are none. */
-static const char *alike_text(struct arena *texts, const struct finding *f)
+static const char *alike_text(struct arena *texts, const struct alike *alike, uint64_t cost_ns)
 {
-	if (!f->alike)
+	if (!alike->count)
 		return "";
 	return arena_printf(texts, "; with %llu more at other places, each minor: %s, %s",
-			    (unsigned long long)f->alike,
-			    text_time(texts, finding_cost(f) + f->alike_ns),
-			    share_text(texts, &f->alike_stake));
+			    (unsigned long long)alike->count, text_time(texts, cost_ns + alike->ns),
+			    share_text(texts, &alike->stake));
 }
 
 /* Where there are several hosts. */
-static const char *on_host(struct arena *texts, const struct finding *f)
+static const char *on_host(struct arena *texts, const struct host *host)
 {
-	return f->host && !f->host->alone ? arena_printf(texts, "; on %s", f->host->label) : "";
+	return host && !host->alone ? arena_printf(texts, "; on %s", host->label) : "";
 }
 
 static const char *cost_text(struct arena *texts, const struct finding *f)
 {
-	const char *share = share_text(texts, &f->stake);
-	const char *alike = alike_text(texts, f);
+	const struct cost *cost = &f->cost;
+	const char *share = share_text(texts, &cost->stake);
+	const char *alike = alike_text(texts, &f->alike, cost_ns(cost));
 
-	if (f->cost_unknown)
+	if (cost->unknown)
 		return arena_printf(texts, "%s; what that cost, the trace does not tell", f->what);
-	if (!report_tells_others(f->others_ns, finding_cost(f)))
+	if (!report_tells_others(cost->others_ns, cost_ns(cost)))
 		return arena_printf(texts, "%s; %s%s", f->what, share, alike);
-	return arena_printf(
-		texts, "%s; it cost its threads %s and others, which waited for it, %s: %s%s",
-		f->what, text_time(texts, f->own_ns), text_time(texts, f->others_ns), share, alike);
+	return arena_printf(texts,
+			    "%s; it cost its threads %s and others, which waited for it, %s: %s%s",
+			    f->what, text_time(texts, cost->own_ns),
+			    text_time(texts, cost->others_ns), share, alike);
 }
 
 static const char *evidence_text(struct arena *texts, const struct analysis *a,
 				 const struct finding *f, const struct evidence *e)
 {
-	if (!e->thread || !f->own_ns)
+	if (!e->thread || !f->cost.own_ns)
 		return NULL;
 	return arena_printf(texts, "worst: %s after %s, in %s", text_time(texts, e->duration_ns),
 			    text_since(texts, &a->model, e->begin_ns),
 			    text_thread(texts, e->thread, e->device));
 }
 
-static const char *gain_text(struct arena *texts, const struct finding *f)
+static const char *gain_text(struct arena *texts, const struct cost *cost, const char *fix)
 {
-	if (!f->gain_known || !f->gain_high_ns)
-		return f->fix;
-	if (report_is_point(f->gain_low_ns, f->gain_high_ns))
-		return arena_printf(texts, "%s Gains about %s of the threads' time.", f->fix,
-				    text_time(texts, f->gain_high_ns));
-	if (!f->gain_low_ns)
-		return arena_printf(texts, "%s Gains up to %s of the threads' time.", f->fix,
-				    text_time(texts, f->gain_high_ns));
-	return arena_printf(texts, "%s Gains %s to %s of the threads' time.", f->fix,
-			    text_time(texts, f->gain_low_ns), text_time(texts, f->gain_high_ns));
+	if (!cost->gain_known || !cost->gain_high_ns)
+		return fix;
+	if (report_is_point(cost->gain_low_ns, cost->gain_high_ns))
+		return arena_printf(texts, "%s Gains about %s of the threads' time.", fix,
+				    text_time(texts, cost->gain_high_ns));
+	if (!cost->gain_low_ns)
+		return arena_printf(texts, "%s Gains up to %s of the threads' time.", fix,
+				    text_time(texts, cost->gain_high_ns));
+	return arena_printf(texts, "%s Gains %s to %s of the threads' time.", fix,
+			    text_time(texts, cost->gain_low_ns),
+			    text_time(texts, cost->gain_high_ns));
 }
 
 static const char *const share_keys[] = {
@@ -201,11 +203,11 @@ static const struct evidence *worst_of(const struct finding *f)
 /* Why its cost is not what a problem's is. */
 static const char *note(const struct finding *f)
 {
-	if (f->perhaps_free)
+	if (f->remarks.perhaps_free)
 		return ", a note (perhaps free)";
-	if (f->cost_unknown)
+	if (f->cost.unknown)
 		return ", a note (cost unknown)";
-	if (f->once && !finding_minor(f))
+	if (f->remarks.once && !finding_minor(f))
 		return ", a note (once a run)";
 	if (finding_gains_little(f))
 		return ", a note (gains little)";
@@ -217,15 +219,15 @@ static const char *note(const struct finding *f)
 /* What the gate says of it, or how grave it is. */
 static const char *standing(struct arena *texts, const struct finding *f)
 {
-	if (f->suppressed)
-		return arena_printf(texts, ", accepted (%s)", f->suppressed);
-	if (f->compared == COMPARED_NOT || f->compared == COMPARED_SAME)
+	if (f->gate.suppressed)
+		return arena_printf(texts, ", accepted (%s)", f->gate.suppressed);
+	if (f->gate.compared == COMPARED_NOT || f->gate.compared == COMPARED_SAME)
 		return note(f);
-	if (f->compared == COMPARED_NEW)
+	if (f->gate.compared == COMPARED_NEW)
 		return ", NEW";
 	return arena_printf(texts, ", WORSE (it was %s)",
-			    f->before_ns == UNKNOWN_NS ? "unknown"
-						       : text_time(texts, f->before_ns));
+			    f->gate.before_ns == UNKNOWN_NS ? "unknown"
+							    : text_time(texts, f->gate.before_ns));
 }
 
 /* The id first: `explain`, --suppress and --budget ask for it. */
@@ -243,92 +245,99 @@ static uint64_t if_known(bool known, uint64_t ns)
 #define PYTHON_LINES_MOST 3
 
 /* "train.py:42 in step; also data.py:7 in load, and 2 more lines". */
-static const char *python_words(struct arena *texts, const struct finding *f)
+static const char *python_words(struct arena *texts, const struct finding_stacks *stacks)
 {
-	const char *words = text_python(texts, &f->python[0].at);
+	const char *words = text_python(texts, &stacks->python[0].at);
 	size_t i, more;
 
-	for (i = 1; i < f->n_python && i < PYTHON_LINES_MOST; i++)
+	for (i = 1; i < stacks->n_python && i < PYTHON_LINES_MOST; i++)
 		words = arena_printf(texts, "%s%s %s", words, i > 1 ? "," : "; also",
-				     text_python(texts, &f->python[i].at));
-	more = f->n_minor_python + f->n_python - i;
+				     text_python(texts, &stacks->python[i].at));
+	more = stacks->n_minor_python + stacks->n_python - i;
 	return more ? arena_printf(texts, "%s, and %s", words, text_count(texts, more, "more line"))
 		    : words;
 }
 
 /* The costliest of the lines. */
-static void describe_python(struct finding_row *row, struct arena *texts, const struct finding *f)
+static void describe_python(struct finding_row *row, struct arena *texts,
+			    const struct finding_stacks *stacks)
 {
-	if (!f->n_python)
+	if (!stacks->n_python)
 		return;
-	row->python = arena_printf(texts, "from Python: %s", python_words(texts, f));
-	row->python_function = arena_printf(texts, "%s", f->python[0].at.code->function);
-	row->python_file = arena_printf(texts, "%s", f->python[0].at.code->file);
-	row->python_line = f->python[0].at.line;
+	row->python = arena_printf(texts, "from Python: %s", python_words(texts, stacks));
+	row->python_function = arena_printf(texts, "%s", stacks->python[0].at.code->function);
+	row->python_file = arena_printf(texts, "%s", stacks->python[0].at.code->file);
+	row->python_line = stacks->python[0].at.line;
 }
 
 static struct finding_row describe(struct arena *texts, const struct analysis *a,
 				   struct symbolizer *symbols, const struct finding *f,
 				   uint64_t run_ns)
 {
+	const struct finding_place *place = &f->place;
+	const struct cost *cost = &f->cost;
 	const struct evidence *worst = worst_of(f);
 	struct finding_row row = {
 		.id = f->detector->id,
 		.title = f->detector->title,
 		.headline = headline(texts, f),
 		.severity = severity_keys[finding_severity(f)],
-		.program = report_program(texts, a->set, f->process ? f->process->trace : NULL),
-		.host = text_known_host(texts, f->host),
-		.function = f->function,
-		.module = f->module,
-		.caller = f->caller,
-		.file = f->file,
-		.library = f->library ? path_basename(f->library) : NULL,
-		.library_caller = f->library_caller,
-		.where = f->where,
-		.elsewhere = f->elsewhere ? "yes" : "no",
+		.program = report_program(texts, a->set,
+					  f->origin.process ? f->origin.process->trace : NULL),
+		.host = text_known_host(texts, f->origin.host),
+		.function = place->function,
+		.module = place->module,
+		.caller = place->caller,
+		.file = place->file,
+		.library = place->library ? path_basename(place->library) : NULL,
+		.library_caller = place->library_caller,
+		.where = place->where,
+		.elsewhere = place->elsewhere ? "yes" : "no",
 		.what = f->what,
 		.fix = f->fix,
 		.otherwise = f->otherwise,
-		.cost_ns = if_known(!f->cost_unknown, finding_cost(f)),
-		.cost_known = f->cost_unknown ? "no" : "yes",
+		.cost_ns = if_known(!cost->unknown, cost_ns(cost)),
+		.cost_known = cost->unknown ? "no" : "yes",
 		.total_ns = f->site ? f->site->total_ns : UNKNOWN_NS,
-		.own_ns = if_known(!f->cost_unknown, f->own_ns),
-		.others_ns = if_known(!f->cost_unknown, f->others_ns),
+		.own_ns = if_known(!cost->unknown, cost->own_ns),
+		.others_ns = if_known(!cost->unknown, cost->others_ns),
 		.run_ns = run_ns,
-		.share = f->cost_unknown ? NULL : share_text(texts, &f->stake),
-		.share_ppm = f->cost_unknown ? 0 : (uint64_t)(f->stake.share * 1e6),
-		.share_of = f->cost_unknown ? NULL : share_keys[f->stake.whole],
-		.share_of_ns = f->cost_unknown ? 0 : f->stake.whole_ns,
-		.share_thread = f->stake.thread ? f->stake.thread->tid : 0,
-		.gain_low_ns = if_known(f->gain_known, f->gain_low_ns),
-		.gain_high_ns = if_known(f->gain_known, f->gain_high_ns),
+		.share = cost->unknown ? NULL : share_text(texts, &cost->stake),
+		.share_ppm = cost->unknown ? 0 : (uint64_t)(cost->stake.share * 1e6),
+		.share_of = cost->unknown ? NULL : share_keys[cost->stake.whole],
+		.share_of_ns = cost->unknown ? 0 : cost->stake.whole_ns,
+		.share_thread = cost->stake.thread ? cost->stake.thread->tid : 0,
+		.gain_low_ns = if_known(cost->gain_known, cost->gain_low_ns),
+		.gain_high_ns = if_known(cost->gain_known, cost->gain_high_ns),
 		.count = f->count,
 		.bytes = f->bytes,
-		.alike = f->alike,
-		.alike_ns = f->alike_ns,
-		.offset = f->offset,
-		.line = f->line,
-		.processes = f->processes,
+		.alike = f->alike.count,
+		.alike_ns = f->alike.ns,
+		.offset = place->offset,
+		.line = place->line,
+		.processes = f->origin.processes,
 		.worst_ns = worst->duration_ns,
 		.worst_thread = worst->thread ? worst->thread->tid : 0,
 		.worst_device = worst->thread ? worst->device : SPY_DEVICE_NONE,
-		.overlaps = f->overlaps ? "yes" : "no",
-		.suppressed = f->suppressed ? arena_printf(texts, "%s", f->suppressed) : NULL,
-		.compared = compared_keys[f->compared],
-		.before_ns = if_known(f->compared, f->before_ns),
+		.overlaps = cost->overlaps ? "yes" : "no",
+		.suppressed =
+			f->gate.suppressed ? arena_printf(texts, "%s", f->gate.suppressed) : NULL,
+		.compared = compared_keys[f->gate.compared],
+		.before_ns = if_known(f->gate.compared, f->gate.before_ns),
 	};
 
 	if (worst->thread && worst->begin_ns > a->model.first_ns)
 		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
-	describe_python(&row, texts, f);
-	row.costs = arena_printf(texts, "%s%s", cost_text(texts, f), on_host(texts, f));
+	describe_python(&row, texts, &f->stacks);
+	row.costs =
+		arena_printf(texts, "%s%s", cost_text(texts, f), on_host(texts, f->origin.host));
 	row.evidence = evidence_text(texts, a, f, worst);
-	row.gain = gain_text(texts, f);
+	row.gain = gain_text(texts, cost, f->fix);
 	if (f->otherwise)
 		row.gain = arena_printf(texts, "%s %s", row.gain, f->otherwise);
-	if (f->stack)
-		row.stack = report_stack(texts, symbols, f->stack->stack, f->stack->ns);
+	if (f->stacks.shown)
+		row.stack =
+			report_stack(texts, symbols, f->stacks.shown->stack, f->stacks.shown->ns);
 	return row;
 }
 
@@ -356,7 +365,7 @@ static void count_findings(struct arena *texts, struct summary_row *summary,
 	for (i = 0; i < n; i++) {
 		enum severity severity = finding_severity(&findings[i]);
 
-		if (findings[i].suppressed)
+		if (findings[i].gate.suppressed)
 			continue;
 		notes += severity == SEVERITY_NOTE;
 		if (severity != SEVERITY_PROBLEM)
@@ -385,7 +394,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	for (i = 0; i < n; i++) {
 		rows[i] = describe(&report->arena, a, symbols, &findings[i], run_ns);
 		rows[i].rank = i + 1;
-		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].fails ? "yes" : "no";
+		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].gate.fails ? "yes" : "no";
 	}
 	count_findings(&report->arena, summary, findings, rows, n);
 	findings_free(findings, n);
@@ -417,7 +426,8 @@ static bool is_about(const struct finding *f, const struct analysis *a)
 
 	switch (s->kind) {
 	case SUBJECT_CALL:
-		return f->function && !strcmp(f->function, a->set->functions.all[s->fn].name);
+		return f->place.function &&
+		       !strcmp(f->place.function, a->set->functions.all[s->fn].name);
 	case SUBJECT_THREAD:
 		return f->site && has_tid(&f->site->callers, a, s->tid);
 	case SUBJECT_DEVICE:

@@ -21,13 +21,13 @@ static struct finding finding(const char *caller, const char *file, uint64_t lin
 {
 	return (struct finding){
 		.detector = detectors_find("pageable-copy"),
-		.function = "cudaMemcpyAsync",
-		.module = "/opt/app/bin/app-1.2",
-		.caller = caller,
-		.file = file,
-		.line = line,
-		.own_ns = ms * 1000000,
-		.stake = {.share = (double)ms / 100, .whole = STAKE_ALL},
+		.place = {.function = "cudaMemcpyAsync",
+			  .module = "/opt/app/bin/app-1.2",
+			  .caller = caller,
+			  .file = file,
+			  .line = line},
+		.cost = {.own_ns = ms * 1000000,
+			 .stake = {.share = (double)ms / 100, .whole = STAKE_ALL}},
 		.count = 2,
 	};
 }
@@ -159,9 +159,9 @@ static struct finding in_library(const char *caller, const char *library_caller,
 {
 	struct finding f = finding(caller, file, file ? 7 : 0, 100);
 
-	f.module = "/usr/local/cuda/lib64/libcublasLt.so.13";
-	f.library = "/usr/local/cuda/lib64/libcublas.so.13";
-	f.library_caller = library_caller;
+	f.place.module = "/usr/local/cuda/lib64/libcublasLt.so.13";
+	f.place.library = "/usr/local/cuda/lib64/libcublas.so.13";
+	f.place.library_caller = library_caller;
 	return f;
 }
 
@@ -214,13 +214,13 @@ static void test_baseline(void **state)
 		OLD("work", "a.c", 30, 70) "," OLD("work", "a.c", 10, 84) "," OLD(
 			"work", "a.c", 20, 83) "," OLD("rest", "a.c", 1, 1),
 		now, ARRAY_SIZE(now));
-	assert_int_equal(now[0].compared, COMPARED_SAME); /* 19 % more */
-	assert_int_equal(now[1].compared, COMPARED_WORSE);
-	assert_int_equal(now[1].before_ns, 83000000);
-	assert_int_equal(now[2].compared, COMPARED_WORSE);
-	assert_int_equal(now[2].before_ns, 70000000);
-	assert_int_equal(now[3].compared, COMPARED_NEW);
-	assert_int_equal(now[4].compared, COMPARED_NEW);
+	assert_int_equal(now[0].gate.compared, COMPARED_SAME); /* 19 % more */
+	assert_int_equal(now[1].gate.compared, COMPARED_WORSE);
+	assert_int_equal(now[1].gate.before_ns, 83000000);
+	assert_int_equal(now[2].gate.compared, COMPARED_WORSE);
+	assert_int_equal(now[2].gate.before_ns, 70000000);
+	assert_int_equal(now[3].gate.compared, COMPARED_NEW);
+	assert_int_equal(now[4].gate.compared, COMPARED_NEW);
 	assert_int_equal(b.fresh, 2);
 	assert_int_equal(b.worse, 2);
 	assert_int_equal(b.same, 1);
@@ -238,14 +238,14 @@ static void test_elsewhere(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(now); i++)
-		now[i].elsewhere = true;
+		now[i].place.elsewhere = true;
 	compare(&b,
 		OLD_ELSEWHERE("play", "a.c", 20, 10) "," OLD_ELSEWHERE(
 			"work", "a.c", 10, 100) "," OLD_ELSEWHERE("home", "b.c", 7, 50),
 		now, ARRAY_SIZE(now));
 	for (i = 0; i < ARRAY_SIZE(now); i++) {
-		assert_int_equal(now[i].compared, COMPARED_SAME);
-		assert_int_equal(now[i].before_ns, finding_cost(&now[i]));
+		assert_int_equal(now[i].gate.compared, COMPARED_SAME);
+		assert_int_equal(now[i].gate.before_ns, cost_ns(&now[i].cost));
 	}
 	baseline_release(&b);
 }
@@ -284,7 +284,7 @@ static void test_library(void **state)
 		struct baseline b;
 
 		compare(&b, cases[i].old, &now, 1);
-		assert_int_equal(now.compared, cases[i].compared);
+		assert_int_equal(now.gate.compared, cases[i].compared);
 		baseline_release(&b);
 	}
 }
@@ -297,8 +297,8 @@ static void test_noise(void **state)
 
 	(void)state;
 	compare(&b, OLD("work", "a.c", 1, 1) "," OLD("work", "a.c", 2, 1), now, ARRAY_SIZE(now));
-	assert_int_equal(now[0].compared, COMPARED_SAME);
-	assert_int_equal(now[1].compared, COMPARED_WORSE);
+	assert_int_equal(now[0].gate.compared, COMPARED_SAME);
+	assert_int_equal(now[1].gate.compared, COMPARED_WORSE);
 	baseline_release(&b);
 }
 
@@ -315,16 +315,16 @@ static void test_unknown(void **state)
 	struct baseline b;
 
 	(void)state;
-	now[2].cost_unknown = true;
+	now[2].cost.unknown = true;
 	compare(&b,
 		OLD_UNKNOWN(1, "null") "," OLD_UNKNOWN(2, "300000000") "," OLD("work", "a.c", 3, 1),
 		now, ARRAY_SIZE(now));
-	assert_int_equal(now[0].compared, COMPARED_SAME); /* somebody knows, that is all */
-	assert_true(now[0].before_ns == UNKNOWN_NS);
-	assert_int_equal(now[1].compared, COMPARED_SAME);
-	assert_true(now[1].before_ns == UNKNOWN_NS);
-	assert_int_equal(now[2].compared, COMPARED_SAME);
-	assert_int_equal(now[2].before_ns, 1000000);
+	assert_int_equal(now[0].gate.compared, COMPARED_SAME); /* somebody knows, that is all */
+	assert_true(now[0].gate.before_ns == UNKNOWN_NS);
+	assert_int_equal(now[1].gate.compared, COMPARED_SAME);
+	assert_true(now[1].gate.before_ns == UNKNOWN_NS);
+	assert_int_equal(now[2].gate.compared, COMPARED_SAME);
+	assert_int_equal(now[2].gate.before_ns, 1000000);
 	baseline_release(&b);
 }
 
@@ -344,7 +344,7 @@ static int failures(const char *fail_on, const char *budget)
 		gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
 		assert_int_equal(gate_failed(&gate), gate.n_failures != 0);
 		n = (int)gate.n_failures;
-		assert_true(!gate_failed(&gate) || findings[0].fails);
+		assert_true(!gate_failed(&gate) || findings[0].gate.fails);
 	}
 	gate_release(&gate);
 	return n;
@@ -415,7 +415,7 @@ static void test_unknown_in_budget(void **state)
 	const struct table *t;
 
 	(void)state;
-	findings[0].cost_unknown = true;
+	findings[0].cost.unknown = true;
 	assert_int_equal(gate_init(&gate, NULL, "all:2ms", NULL, 0), 0);
 	gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
 	assert_false(gate_failed(&gate));
