@@ -130,15 +130,15 @@ static void find_devices(struct spy_frame *frame, const struct copy *copy, bool 
 	details->access = (uint8_t)(src | dst << 2);
 }
 
-static void judge(struct spy_details *details, bool async)
+static void mark_pageable(struct spy_details *details, bool async)
 {
 	details->pageable =
 		async && !details->captured && details->bytes &&
 		(details->src_kind == SPY_MEM_PAGEABLE || details->dst_kind == SPY_MEM_PAGEABLE);
 }
 
-static void explain(struct spy_frame *frame, const struct spy_inspector *self,
-		    const struct copy *copy, bool ask)
+static void fill_details(struct spy_frame *frame, const struct spy_inspector *self,
+			 const struct copy *copy, bool ask)
 {
 	struct spy_details *details = &frame->details;
 	bool async = self->at[STREAM] != SPY_NO_ARG;
@@ -158,7 +158,7 @@ static void explain(struct spy_frame *frame, const struct spy_inspector *self,
 	details->unplaced = false;
 	if (details->direction == SPY_DIR_D2D)
 		find_devices(frame, copy, ask);
-	judge(details, async);
+	mark_pageable(details, async);
 }
 
 /* Inlined, so that each form is read without an indirect call. */
@@ -171,7 +171,7 @@ inspect(struct spy_frame *frame, const struct spy_inspector *self, read_form *re
 		return;
 	if (!ask)
 		set_event(frame, SPY_EV_COPY);
-	explain(frame, self, &copy, ask);
+	fill_details(frame, self, &copy, ask);
 }
 
 /* After the call: is there anything to ask the driver? */
@@ -559,7 +559,7 @@ static void inspect_batch(struct spy_frame *frame, const struct spy_inspector *s
 			break;
 		join(details, frame, &copy, !i, ask);
 	}
-	judge(details, true);
+	mark_pageable(details, true);
 }
 
 static void ask_batch(struct spy_frame *frame, const struct spy_inspector *self, read_batch *read)

@@ -1,10 +1,11 @@
 /*
- * shim/process/heap.h: memory for what the recorder remembers: names of kernels, notes, modules,
- * functions looked up.
+ * shim/process/heap.h: the recorder's own allocator, for its tables: names of kernels, notes,
+ * modules, functions looked up.
  *
- * Not malloc's: a call in a signal handler may have interrupted the program's allocator, whose lock
- * it would wait for for ever; so would a child forked behind that allocator's back. It is bounded
- * (SPY_HEAP_MOST), lies in the session, and so begins empty in a forked child.
+ * It does not use malloc. A signal handler that makes a CUDA call may have interrupted malloc in
+ * the program while it held malloc's lock: the recorder would wait for that lock for ever. The same
+ * holds in a child that was forked at such a moment. The heap takes no more than SPY_HEAP_MOST. It
+ * is a part of the session, so a forked child begins with an empty heap.
  */
 #ifndef CUDASPY_SHIM_HEAP_H
 #define CUDASPY_SHIM_HEAP_H
