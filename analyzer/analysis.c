@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "analysis.h"
 #include "fast_path.h"
-#include "stacks_kept.h"
+#include "stack_gc.h"
 #include "account/evidence.h"
 #include "expect/priors.h"
 
@@ -119,7 +119,7 @@ static void read_all(struct analysis *a)
 			continue;
 		merge_look_ahead(&merge);
 		if (unlikely(a->model.n_stacks >= stacks_most))
-			stacks_most = stacks_forget(a);
+			stacks_most = stack_gc(a);
 		model_apply(&a->model, &record);
 		callstats_see(&a->stats, &a->model, &record);
 		if (a->accounted) {

@@ -1,12 +1,12 @@
 /*
- * analyzer/fast_path.h: the short way of calls as most are: they hand work to the stream that their
- * thread used last, take no longer than such calls do, and no detector asks for them. What the
- * model, the sums of calls and the accounting would do with such a call, one after the other, is
- * done here at once. For the main reading.
+ * analyzer/fast_path.h: a fast path of the main reading for the most common calls: they hand work
+ * to the stream that their thread used last, take no longer than usual, and no detector has to see
+ * them. Such a call usually passes through the model, the sums of calls and the accounting, one
+ * after the other (the slow path). Here one step has the same effect as all of these.
  *
- * A fast path is a thread's, and open as long as it writes to its stream and keeps its device. It
- * opens with a call that went the long way; whatever is unusual about the next one goes the long
- * way again.
+ * There is one for each stream of records. It opens after a call on the slow path, and stays open
+ * while its thread keeps its device and its GPU stream. A call that is unusual in any way takes the
+ * slow path.
  */
 #ifndef CUDASPY_FAST_PATH_H
 #define CUDASPY_FAST_PATH_H
@@ -26,7 +26,7 @@ struct fast_path {
 	uint64_t last_ns; /* end of its last call */
 };
 
-/* The record has gone the long way: does a fast path begin with it? */
+/* The record took the slow path: does a fast path begin with it? */
 void fast_path_open(struct fast_path *path, const struct accounting *a, struct callstats *s,
 		    const struct record *record);
 
@@ -36,7 +36,7 @@ void fast_path_close(struct fast_path *path, struct callstats *s);
 /* Has the thread anything in progress that the next call has to be looked at for? */
 static inline bool fast_path_is_free(const struct thread_account *c)
 {
-	return !(c->n_waits | c->n_asking | c->n_deferred | c->sched_window_ns | c->starts_up |
+	return !(c->n_waits | c->n_impatient | c->n_deferred | c->sched_window_ns | c->starts_up |
 		 c->gap_told);
 }
 

@@ -110,7 +110,7 @@ struct thread_account {
 	uint64_t slices; /* of its host's cpu_pressure: it has been counted in, or is past */
 	struct cpu_pressure *cpu_pressure;
 	size_t n_waits, n_open, n_deferred; /* of those below */
-	size_t n_asking; /* of the claims, those that have to see whatever call comes next */
+	size_t n_impatient; /* of the claims, those that have to see whatever call comes next */
 	/* Of the scheduler's account just read; 0 none. */
 	uint64_t sched_window_ns, not_running_ns, running_ns;
 	struct gpu_stream *stream; /* it used last */
@@ -132,7 +132,7 @@ struct thread_account {
 	/* on a CPU, at least, in waits for the GPU that the calls are made for */
 	uint64_t busy_wait_ns;
 	uint64_t waited_until_ns; /* end of its last wait */
-	uint64_t beside; /* number of one of its requests: kernel_overlap.c */
+	uint64_t overlap_request; /* number of one of its requests: kernel_overlap.c */
 	/* in the accounting's list of those that are remembered */
 	struct thread_account *prev, *next;
 };

@@ -17,7 +17,7 @@
 #define OFF_CPU_PART 20
 
 /* A thread, since its last call of depth 0. */
-struct witness {
+struct thread_state {
 	uint64_t waited_ns; /* as the probes saw it */
 	uint64_t not_running_ns, running_ns,
 		window_ns; /* the scheduler's account; window 0: none */
@@ -31,17 +31,17 @@ struct evidence {
 	struct gpu_work work;
 	struct signature_cache *signatures; /* by process */
 	struct cold_marks *marks; /* the same */
-	struct witness *witnesses; /* by thread index */
-	size_t n_witnesses;
+	struct thread_state *threads; /* by thread index */
+	size_t n_threads;
 };
 
-static struct witness *witness_of(struct evidence *v, const struct thread *thread)
+static struct thread_state *state_of(struct evidence *v, const struct thread *thread)
 {
-	while (v->n_witnesses <= thread->index) {
-		v->witnesses = grow(v->witnesses, v->n_witnesses, sizeof(*v->witnesses));
-		v->witnesses[v->n_witnesses++] = (struct witness){0};
+	while (v->n_threads <= thread->index) {
+		v->threads = grow(v->threads, v->n_threads, sizeof(*v->threads));
+		v->threads[v->n_threads++] = (struct thread_state){0};
 	}
-	return &v->witnesses[thread->index];
+	return &v->threads[thread->index];
 }
 
 /* ---- other processes ------------------------------------------------------------------------- */
@@ -117,23 +117,23 @@ static bool knows_all(const struct evidence *v, const struct record *record,
 
 /* Was it at work all the time, but for what it was seen waiting? The scheduler's account is of a
  * window that ends with the call, and what the thread did before it counts for it. */
-static bool was_running(const struct witness *w, uint64_t duration_ns, uint64_t own_ns)
+static bool was_running(const struct thread_state *t, uint64_t duration_ns, uint64_t own_ns)
 {
-	if (!w->window_ns)
+	if (!t->window_ns)
 		return true;
-	return w->window_ns - min_u64(w->running_ns, w->window_ns) <=
-	       w->window_ns - min_u64(duration_ns, w->window_ns) + w->waited_ns +
+	return t->window_ns - min_u64(t->running_ns, t->window_ns) <=
+	       t->window_ns - min_u64(duration_ns, t->window_ns) + t->waited_ns +
 		       own_ns / OFF_CPU_PART;
 }
 
 /* Was there nothing that the call may have waited for? */
-static bool finds_nothing(struct evidence *v, struct witness *w, const struct record *record,
+static bool finds_nothing(struct evidence *v, struct thread_state *t, const struct record *record,
 			  const struct gpu_waits *waits, bool cold)
 {
 	uint64_t awaited = 0, only;
 
 	if (!cold && waits->what != GPU_WAIT_DEVICE)
-		awaited = work_awaited(&v->work, &w->last, record, waits);
+		awaited = work_awaited(&v->work, &t->last, record, waits);
 	else if (!work_stood_still(&v->work, record, &only))
 		return false;
 	/* The stream of an event whose recording was not seen is unknown. */
@@ -142,11 +142,11 @@ static bool finds_nothing(struct evidence *v, struct witness *w, const struct re
 	return !awaited && !is_shared(v, record);
 }
 
-static void witness_call(struct evidence *v, struct witness *w, const struct record *record,
+static void add_if_clean(struct evidence *v, struct thread_state *t, const struct record *record,
 			 struct call_signature *signature)
 {
 	const union spy_any *raw = record->raw;
-	uint64_t own_ns = record->duration_ns - min_u64(w->waited_ns, record->duration_ns);
+	uint64_t own_ns = record->duration_ns - min_u64(t->waited_ns, record->duration_ns);
 	enum cold_kind cold = COLD_NOT;
 	struct call_class *class;
 	uint32_t value;
@@ -162,47 +162,47 @@ static void witness_call(struct evidence *v, struct witness *w, const struct rec
 		return;
 	if (cold == COLD_NOT && !gpu_wait_is_for_work(signature->waits))
 		return;
-	if (w->not_running_ns * OFF_CPU_PART > own_ns || !knows_all(v, record, signature, own_ns) ||
-	    !finds_nothing(v, w, record, signature->waits, cold == COLD_KERNEL))
+	if (t->not_running_ns * OFF_CPU_PART > own_ns || !knows_all(v, record, signature, own_ns) ||
+	    !finds_nothing(v, t, record, signature->waits, cold == COLD_KERNEL))
 		return;
 	class = expect_class(v->e, raw, signature->fn, cold == COLD_KERNEL);
-	if (!was_running(w, record->duration_ns, own_ns)) {
+	if (!was_running(t, record->duration_ns, own_ns)) {
 		histogram_add(&class->off_cpu, own_ns);
 		return;
 	}
-	expect_witness(class, own_ns,
-		       record->ns - record->duration_ns >= w->called_ns + EXPECT_PAUSE_NS);
+	expect_add_clean(class, own_ns,
+			 record->ns - record->duration_ns >= t->called_ns + EXPECT_PAUSE_NS);
 }
 
 static void see_call(struct evidence *v, const struct record *record)
 {
-	struct witness *w = witness_of(v, record->thread);
+	struct thread_state *t = state_of(v, record->thread);
 	struct call_signature *signature = signature_find(&v->signatures[record->process], v->e,
 							  record->stream->trace, record->raw);
 
 	if (!signature->failed)
-		witness_call(v, w, record, signature);
-	work_see(&v->work, &w->last, record, signature);
+		add_if_clean(v, t, record, signature);
+	work_see(&v->work, &t->last, record, signature);
 	signature->first_seen = true;
-	*w = (struct witness){.last = w->last, .called_ns = record->ns};
+	*t = (struct thread_state){.last = t->last, .called_ns = record->ns};
 }
 
 static void see_other(struct evidence *v, const struct record *record)
 {
 	const union spy_any *raw = record->raw;
 	const struct timeline *timeline = &record->stream->trace->timeline;
-	struct witness *w;
+	struct thread_state *t;
 
 	if (raw->other.event != SPY_EV_WAIT && raw->other.event != SPY_EV_SCHED)
 		return;
-	w = witness_of(v, record->thread);
+	t = state_of(v, record->thread);
 	if (raw->other.event == SPY_EV_WAIT) {
-		w->waited_ns += timeline_span_ns(timeline, raw->wait.duration);
+		t->waited_ns += timeline_span_ns(timeline, raw->wait.duration);
 		return;
 	}
-	w->not_running_ns += raw->sched.not_running_ns;
-	w->running_ns = raw->sched.running_ns;
-	w->window_ns = timeline_span_ns(timeline, raw->sched.window);
+	t->not_running_ns += raw->sched.not_running_ns;
+	t->running_ns = raw->sched.running_ns;
+	t->window_ns = timeline_span_ns(timeline, raw->sched.window);
 }
 
 /* ---- the reading ----------------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ static void release(struct evidence *v)
 	}
 	free(v->signatures);
 	free(v->marks);
-	free(v->witnesses);
+	free(v->threads);
 	work_release(&v->work);
 	model_release(&v->model);
 }

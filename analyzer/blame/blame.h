@@ -69,12 +69,12 @@ struct worst_call {
 	/* enum spy_wait_kind: of its waits for what is no lock those that were longest together */
 	uint8_t slept_kind;
 	uint64_t slept_ns; /* all of these */
-	/* whose requests were longest in the kernel module beside its own, as far as it took longer
+	/* whose requests were longest in the kernel module during its own, as far as it took longer
 	 * there: kernel_overlap.h */
-	struct thread *beside;
-	uint32_t beside_fn;
-	uint8_t beside_device;
-	uint64_t beside_ns;
+	struct thread *overlap_thread;
+	uint32_t overlap_fn;
+	uint8_t overlap_device;
+	uint64_t overlap_ns;
 	const char *why; /* such a call may wait for the GPU; NULL: it may not */
 	struct worst_call_root {
 		const struct lock *lock; /* the first of the chain */

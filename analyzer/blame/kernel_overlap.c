@@ -24,7 +24,7 @@ struct request {
 	double part; /* of the time between: requests in a row share a record */
 	/* at the same time as those of the call in hand; also of those that it stands for:
 	 * gather */
-	double beside_ns;
+	double overlap_ns;
 };
 
 /* A request of the call in hand. */
@@ -143,13 +143,14 @@ static double share_of_own(const struct kernel_overlap *c, size_t from, uint64_t
  * after this one. */
 static void gather(struct kernel_overlap *c, struct request *r, uint64_t number)
 {
-	struct request *later = request_of(c, r->account->beside);
+	struct request *later = request_of(c, r->account->overlap_request);
 
-	if (r->account->beside > number && later->fn == r->fn && later->device == r->device) {
-		later->beside_ns += r->beside_ns;
-		r->beside_ns = 0;
+	if (r->account->overlap_request > number && later->fn == r->fn &&
+	    later->device == r->device) {
+		later->overlap_ns += r->overlap_ns;
+		r->overlap_ns = 0;
 	} else {
-		r->account->beside = number;
+		r->account->overlap_request = number;
 	}
 }
 
@@ -158,8 +159,8 @@ static void gather(struct kernel_overlap *c, struct request *r, uint64_t number)
  * call, and adds that up in *sum_ns. Returns how long any was there. It goes back in time, by ends:
  * what is before `seen_ns`, none of those so far was there.
  */
-static double find_beside(struct kernel_overlap *c, const struct thread_account *account,
-			  const struct completed_call *f, uint64_t first, double *sum_ns)
+static double find_overlaps(struct kernel_overlap *c, const struct thread_account *account,
+			    const struct completed_call *f, uint64_t first, double *sum_ns)
 {
 	const struct host *host = f->thread->process->trace->host;
 	uint64_t seen_ns = f->end_ns, number = c->requests;
@@ -170,18 +171,18 @@ static double find_beside(struct kernel_overlap *c, const struct thread_account 
 	while (number-- > first) {
 		struct request *r = request_of(c, number);
 
-		r->beside_ns = 0;
+		r->overlap_ns = 0;
 		if (r->begin_ns >= f->end_ns || r->account == account || r->host != host)
 			continue;
 		while (from < c->n_own && c->own[from].begin_ns >= r->end_ns)
 			from++;
-		r->beside_ns = share_of_own(c, from, r->begin_ns, r->end_ns) * r->part;
+		r->overlap_ns = share_of_own(c, from, r->begin_ns, r->end_ns) * r->part;
 		if (r->begin_ns < seen_ns) {
 			any_ns += share_of_own(c, from, r->begin_ns, min_u64(r->end_ns, seen_ns)) *
 				  r->part;
 			seen_ns = r->begin_ns;
 		}
-		*sum_ns += r->beside_ns;
+		*sum_ns += r->overlap_ns;
 		gather(c, r, number);
 	}
 	return any_ns;
@@ -215,19 +216,19 @@ static void charge(struct accounting *a, const struct completed_call *f, const s
 }
 
 /* most_ns: no thread can account for more. */
-static void name_beside(struct worst_call *v, const struct kernel_overlap *c, uint64_t first,
-			double most_ns)
+static void name_overlap(struct worst_call *v, const struct kernel_overlap *c, uint64_t first,
+			 double most_ns)
 {
 	const struct request *longest = request_of(c, first);
 	uint64_t number;
 
 	for (number = first; number < c->requests; number++)
-		if (request_of(c, number)->beside_ns > longest->beside_ns)
+		if (request_of(c, number)->overlap_ns > longest->overlap_ns)
 			longest = request_of(c, number);
-	v->beside = longest->account->thread;
-	v->beside_fn = longest->fn;
-	v->beside_device = longest->device;
-	v->beside_ns = (uint64_t)(longest->beside_ns < most_ns ? longest->beside_ns : most_ns);
+	v->overlap_thread = longest->account->thread;
+	v->overlap_fn = longest->fn;
+	v->overlap_device = longest->device;
+	v->overlap_ns = (uint64_t)(longest->overlap_ns < most_ns ? longest->overlap_ns : most_ns);
 }
 
 void kernel_overlap_find(struct accounting *a, const struct completed_call *f)
@@ -235,7 +236,7 @@ void kernel_overlap_find(struct accounting *a, const struct completed_call *f)
 	struct kernel_overlap *c = &a->kernel_overlap;
 	const struct thread_account *account = thread_account_of(a, f->thread);
 	uint64_t first = find_own(c, account, f), number;
-	double sum_ns, any_ns = find_beside(c, account, f, first, &sum_ns);
+	double sum_ns, any_ns = find_overlaps(c, account, f, first, &sum_ns);
 	double excess = (double)excess_ns(f);
 	struct worst_call *worst_call = blame_worst_call_of(&a->blame, f);
 
@@ -243,12 +244,12 @@ void kernel_overlap_find(struct accounting *a, const struct completed_call *f)
 		return;
 	excess = excess < any_ns ? excess : any_ns;
 	if (worst_call)
-		name_beside(worst_call, c, first, excess);
+		name_overlap(worst_call, c, first, excess);
 	a->blame.waits++;
 	for (number = first; number < c->requests; number++) {
 		const struct request *r = request_of(c, number);
 
-		if (r->beside_ns > 0)
-			charge(a, f, r, excess * r->beside_ns / sum_ns);
+		if (r->overlap_ns > 0)
+			charge(a, f, r, excess * r->overlap_ns / sum_ns);
 	}
 }

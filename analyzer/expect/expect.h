@@ -90,7 +90,7 @@ struct call_class {
 	/* After a pause of the thread; 0: no more than others, or not known. Samples: EXPECT_ENOUGH
 	 * or more. */
 	uint64_t rested_ns, rested_spread_ns, rested_samples;
-	/* beside it, in the kernel module: the fastest tenth of those that were there; 0 if most
+	/* of that, in the kernel module: the fastest tenth of those that were there; 0 if most
 	 * were not */
 	uint64_t kernel_ns;
 	/* Of depth 0, without errors: those that were learnt from, and that others were in the way
@@ -156,7 +156,7 @@ void expect_learn(struct expect *e, struct trace_set *set);
 
 /* Then: a clean call of the class, that took so long without what it was seen waiting; after a
  * pause? */
-static inline void expect_witness(struct call_class *class, uint64_t own_ns, bool rested)
+static inline void expect_add_clean(struct call_class *class, uint64_t own_ns, bool rested)
 {
 	histogram_add(&class->clean, own_ns);
 	if (rested)

@@ -77,15 +77,15 @@ static enum bucket main_bucket(const struct worst_call *v)
 }
 
 /* Of its time in the kernel module: which other threads were in it; "" if that is negligible. */
-static const char *beside_words(struct arena *texts, const struct analysis *a,
-				const struct worst_call *v)
+static const char *overlap_words(struct arena *texts, const struct analysis *a,
+				 const struct worst_call *v)
 {
-	if (v->beside_ns <= v->bucket_ns[BUCKET_IOCTL] / 20)
+	if (v->overlap_ns <= v->bucket_ns[BUCKET_IOCTL] / 20)
 		return "";
 	return arena_printf(texts, ", up to %s of it while %s%s was in it, too: inferred",
-			    text_time(texts, v->beside_ns),
-			    text_thread(texts, v->beside, v->beside_device),
-			    text_in_function(texts, a->set, v->beside_fn));
+			    text_time(texts, v->overlap_ns),
+			    text_thread(texts, v->overlap_thread, v->overlap_device),
+			    text_in_function(texts, a->set, v->overlap_fn));
 }
 
 static const char *loss_sentence(struct arena *texts, const struct analysis *a,
@@ -127,7 +127,7 @@ static const char *loss_sentence(struct arena *texts, const struct analysis *a,
 		return arena_printf(texts, "%s %s, for %s%s",
 				    text_thread(texts, v->thread, v->device), sentences[bucket],
 				    text_time(texts, v->bucket_ns[bucket]),
-				    beside_words(texts, a, v));
+				    overlap_words(texts, a, v));
 	return arena_printf(texts, "%s %s, for %s%s%s", text_thread(texts, v->thread, v->device),
 			    sentences[bucket], text_time(texts, v->bucket_ns[bucket]),
 			    bucket == BUCKET_GPU_HIDDEN && v->why ? ": " : "",

@@ -1,9 +1,9 @@
 /*
- * analyzer/stacks_kept.c: forgets stacks that are no longer needed: marks those that are in use,
- * and has the model forget the others. Called by the main reading now and then.
+ * analyzer/stack_gc.c: garbage collection of stacks: marks those that are in use, and has the
+ * model forget the others. Called by the main reading now and then.
  */
 #include "analysis.h"
-#include "stacks_kept.h"
+#include "stack_gc.h"
 
 /* How many were looked at, for the next time. */
 static size_t keep(const struct stack *stack)
@@ -84,7 +84,7 @@ static size_t keep_of_idle(const struct idle *idle)
 	return n;
 }
 
-size_t stacks_forget(struct analysis *a)
+size_t stack_gc(struct analysis *a)
 {
 	size_t looks = keep_of_threads(&a->model);
 
