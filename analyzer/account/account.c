@@ -405,7 +405,7 @@ static void spread_blame(struct accounting *a, const struct completed_call *f, c
 	uint64_t lost_ns = completed_lost(f);
 
 	if (f->n_waits || lost_ns > a->blame.least_lost_ns)
-		blame_waits(a, f, blame_worst_call(a, f, lost_ns, why));
+		blame_waits(a, f, worst_call_add(a, f, lost_ns, why));
 	unattributed_remember(a, f);
 }
 

@@ -11,13 +11,11 @@
 #define CUDASPY_BLAME_H
 
 #include "subject.h"
-#include "account/buckets.h"
+#include "worst_calls.h"
 
 struct accounting;
 struct thread_account;
 struct completed_call;
-
-#define NO_FUNCTION UINT32_MAX
 
 /* Whose wait it was, wherever the blame goes. */
 struct blame_origin {
@@ -45,47 +43,7 @@ struct wait_chain_link {
 	uint8_t level; /* holders it went past */
 };
 
-/* One of the calls that lost most. */
-#define WORST_CALLS 48
-#define WORST_CALL_ROOTS 8
-struct worst_call {
-	uint64_t serial; /* 0: none */
-	struct thread *thread;
-	uint32_t fn;
-	uint8_t device;
-	/* expected_ns: as in struct completed_call */
-	uint64_t begin_ns, end_ns, expected_ns, lost_ns;
-	uint64_t return_address; /* return address, 0 unknown */
-	const struct stack *stack; /* NULL: none was taken */
-	uint64_t bucket_ns[BUCKET_COUNT];
-	/* the lock that it waited for longest, so long, and the thread that held it longest */
-	const struct lock *lock;
-	uint64_t lock_ns;
-	bool inferred; /* no probe saw a lock: the holder below was in the way, by overlap */
-	struct thread *holder;
-	uint32_t holder_fn;
-	uint8_t holder_device;
-	uint64_t held_ns;
-	/* enum spy_wait_kind: of its waits for what is no lock those that were longest together */
-	uint8_t slept_kind;
-	uint64_t slept_ns; /* all of these */
-	/* whose requests were longest in the kernel module during its own, as far as it took longer
-	 * there: kernel_overlap.h */
-	struct thread *overlap_thread;
-	uint32_t overlap_fn;
-	uint8_t overlap_device;
-	uint64_t overlap_ns;
-	const char *why; /* such a call may wait for the GPU; NULL: it may not */
-	struct worst_call_root {
-		const struct lock *lock; /* the first of the chain */
-		struct thread *thread;
-		uint32_t fn;
-		uint8_t device, cause;
-		double ns;
-	} roots[WORST_CALL_ROOTS];
-};
-
-/* A set of such calls: a bit for each call that waited, which is what memory grows by in a storm of
+/* A set of calls: a bit for each call that waited, which is what memory grows by in a storm of
  * them. */
 struct call_set {
 	uint64_t *bits;
@@ -126,13 +84,6 @@ void blame_release(struct blame *b);
 /* A call has returned that waited for locks, or that others wait at. */
 void blame_waits(struct accounting *a, const struct completed_call *call, uint64_t serial);
 void blame_resolve_deferred(struct accounting *a, struct thread_account *account);
-
-/* Is it one of the worst? Returns its serial, 0 if not. why: as in struct gpu_waits. */
-uint64_t blame_worst_call(struct accounting *a, const struct completed_call *call, uint64_t lost_ns,
-			  const char *why);
-
-/* The same call's entry, if it still is one of the worst; else NULL. */
-struct worst_call *blame_worst_call_of(struct blame *b, const struct completed_call *call);
 
 /* After the last record: what still waits at calls that never returned. */
 void blame_finish(struct accounting *a);

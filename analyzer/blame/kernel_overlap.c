@@ -238,7 +238,7 @@ void kernel_overlap_find(struct accounting *a, const struct completed_call *f)
 	uint64_t first = find_own(c, account, f), number;
 	double sum_ns, any_ns = find_overlaps(c, account, f, first, &sum_ns);
 	double excess = (double)excess_ns(f);
-	struct worst_call *worst_call = blame_worst_call_of(&a->blame, f);
+	struct worst_call *worst_call = worst_call_of(&a->blame, f);
 
 	if (sum_ns <= 0)
 		return;
