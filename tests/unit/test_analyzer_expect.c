@@ -1,120 +1,15 @@
 /*
  * tests/unit/test_analyzer_expect.c: what is learnt of calls from a trace, and from which of them;
- * what calls may wait for; readers that start again.
+ * readers that start again. Of calls that wait for their own thread's work: test_analyzer_expect_gpu.c.
  */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "scratch.h"
-#include "trace_text.h"
+#include "expect_fixture.h"
 #include "analysis.h"
-#include "account/evidence.h"
-#include "expect/expect.h"
 #include "expect/priors.h"
 #include "sections/expectations.h"
-
-struct fixture {
-	struct profile prior;
-	char *dir, log[256], *text;
-	size_t size;
-	FILE *out; /* the log in the making */
-	uint64_t us;
-	struct trace_set set;
-	struct expect expect;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	f->dir = scratch_make();
-	snprintf(f->log, sizeof(f->log), "%s/log", f->dir);
-	f->out = open_memstream(&f->text, &f->size);
-	fputs("trace a.1 pid=1 program=\"a\"\nslot 1 tid=7\n1us thread tid=7 name=\"main\"\n",
-	      f->out);
-	f->us = 1000000; /* calls may last that long */
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	expect_release(&f->expect);
-	profile_release(&f->prior);
-	trace_set_release(&f->set);
-	scratch_remove(f->dir);
-	free(f);
-	return 0;
-}
-
-/* A record, a millisecond after the last one. */
-static void add(struct fixture *f, const char *format, ...)
-{
-	va_list ap;
-
-	fprintf(f->out, "%" PRIu64 "us ", f->us += 1000);
-	va_start(ap, format);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	vfprintf(f->out, format, ap);
-#pragma GCC diagnostic pop
-	va_end(ap);
-	fputc('\n', f->out);
-}
-
-static void add_slot(struct fixture *f, unsigned int slot)
-{
-	fprintf(f->out, "slot %u tid=%u\n", slot, slot + 6);
-}
-
-/* Writes the trace. */
-static void open_set(struct fixture *f)
-{
-	const char *dirs[] = {f->dir};
-
-	fclose(f->out);
-	scratch_write(f->log, f->text, f->size);
-	free(f->text);
-	tt_make(f->log, f->dir);
-	assert_int_equal(trace_set_open(&f->set, dirs, 1, NULL), 0);
-}
-
-/* … and reads it for the first time. */
-static struct expect *learn(struct fixture *f, const struct profile *profile)
-{
-	open_set(f);
-	expect_learn(&f->expect, &f->set);
-	evidence_gather(&f->expect);
-	expect_settle(&f->expect, profile, NULL);
-	return &f->expect;
-}
-
-/* The class of the function's calls, whose text is `text`. */
-static const struct call_class *class_of(struct expect *e, const char *function, const char *text)
-{
-	size_t i;
-
-	for (i = 0; i < e->n_classes; i++)
-		if (!strcmp(e->set->functions.all[e->classes[i]->key.fn].name, function) &&
-		    !strcmp(expect_class_text(e, e->classes[i]), text))
-			return e->classes[i];
-	fail_msg("no class %s '%s'", function, text);
-	return NULL;
-}
-
-/* Medians are within 0.8 %. */
-static void expect_number(struct expect *e, const char *function, const char *text,
-			  enum expect_source source, uint64_t ns)
-{
-	const struct call_class *c = class_of(e, function, text);
-
-	if (c->source != source || c->expected_ns > ns + ns / 100 || c->expected_ns < ns - ns / 100)
-		fail_msg("%s '%s': %" PRIu64 " ns, %s; expected %" PRIu64 " ns", function, text,
-			 c->expected_ns, expect_source_text(e, c), ns);
-}
 
 /* ---- sizes ------------------------------------------------------------------------------------ */
 
@@ -237,164 +132,6 @@ static void test_few_and_none(void **state)
 	/* The first one is cold: the fastest of ten is the second. */
 	expect_number(e, "cudaMallocHost", "alloc pinned, 4.00 KiB to 5.00 KiB",
 		      EXPECT_LOW_QUANTILE, 110000);
-}
-
-/* ---- work of the GPU -------------------------------------------------------------------------- */
-
-static void add_sync(struct fixture *f, unsigned int stream, unsigned int us)
-{
-	add(f, "op cudaStreamSynchronize duration=%uus stream=0x%x0", us, stream);
-}
-
-static void add_launch(struct fixture *f, unsigned int stream, unsigned int us)
-{
-	add(f, "launch cudaLaunchKernel duration=%uus stream=0x%x0 kernel=1", us, stream);
-}
-
-static void test_synchronise(void **state)
-{
-	struct fixture *f = *state;
-	unsigned int i;
-
-	add_sync(f, 5, 1);
-	for (i = 0; i < 10; i++) {
-		add_launch(f, 5, 3);
-		add_sync(f, 6, 2); /* has nothing to do */
-		add_sync(f, 5, 900);
-		add_sync(f, 5, 2);
-	}
-	learn(f, NULL);
-	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_CLEAN, 2000);
-	assert_int_equal(class_of(&f->expect, "cudaStreamSynchronize", "")->samples, 20);
-	expect_number(&f->expect, "cudaLaunchKernel", "", EXPECT_CLEAN, 3000);
-}
-
-/* Always with work: what it costs alone cannot be known, and is not made up. */
-static void test_never_idle(void **state)
-{
-	struct fixture *f = *state;
-	unsigned int i;
-
-	add_sync(f, 5, 1);
-	for (i = 0; i < 20; i++) {
-		add_launch(f, 5, 3);
-		add_sync(f, 5, 900);
-		add_launch(f, 5, 3);
-		add(f, "op cudaDeviceSynchronize duration=800us");
-	}
-	learn(f, NULL);
-	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_NONE, 0);
-	expect_number(&f->expect, "cudaDeviceSynchronize", "", EXPECT_NONE, 0);
-}
-
-/* For another thread's work, of which its own records know nothing. */
-static void test_others_work(void **state)
-{
-	struct fixture *f = *state;
-	unsigned int i;
-
-	for (i = 0; i < 20; i++) {
-		add_sync(f, 5, 900);
-		add(f, "op cudaEventSynchronize duration=%s object=0x99", i % 2 ? "700us" : "2us");
-		add(f, "memory cudaFree duration=600us op=free kind=device address=0x9");
-	}
-	learn(f, NULL);
-	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_NONE, 0);
-	expect_number(&f->expect, "cudaEventSynchronize", "", EXPECT_CLEAN, 2000);
-	assert_int_equal(class_of(&f->expect, "cudaFree", "free device")->clean_calls, 0);
-}
-
-/* An event behind all the work of a stream: who has waited for it finds nothing more. */
-static void test_event(void **state)
-{
-	struct fixture *f = *state;
-	unsigned int i;
-
-	add_sync(f, 5, 1);
-	add(f, "op cudaEventSynchronize duration=1us object=0x99");
-	for (i = 0; i < 9; i++) {
-		add_launch(f, 5, 3);
-		add(f, "op cudaEventRecord duration=1us stream=0x50 object=0x99");
-		add(f, "op cudaEventSynchronize duration=700us object=0x99");
-		add_sync(f, 5, 2);
-		add_launch(f, 5, 3);
-		add(f, "op cudaEventRecord duration=1us stream=0x50 object=0x99");
-		add_launch(f, 5, 3);
-		add(f, "op cudaEventSynchronize duration=700us object=0x99");
-		add_sync(f, 5, 600);
-	}
-	learn(f, NULL);
-	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_CLEAN, 2000);
-	expect_number(&f->expect, "cudaEventSynchronize", "", EXPECT_NONE, 0);
-}
-
-/* Behind 64 and more only those that are short; behind 200 and more none. */
-static void test_full_queue(void **state)
-{
-	struct fixture *f = *state;
-	unsigned int i;
-
-	add_launch(f, 5, 100);
-	for (i = 1; i < 100; i++)
-		add_launch(f, 5, 4);
-	for (i = 0; i < 1500; i++)
-		add_launch(f, 5, i < 50 ? 800 : 8);
-	learn(f, NULL);
-	expect_number(&f->expect, "cudaLaunchKernel", "", EXPECT_CLEAN, 4000);
-	assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "")->samples, 99 + 50);
-}
-
-static void add_copy(struct fixture *f, const char *what, unsigned int bytes, unsigned int us)
-{
-	add(f, "copy cudaMemcpyAsync duration=%uus stream=0x50 %s bytes=%u", us, what, bytes);
-}
-
-/* A copy that took far longer than its bytes take has waited for what another thread does in its stream. */
-static void test_others_stream(void **state)
-{
-	struct fixture *f = *state;
-	unsigned int i;
-
-	for (i = 0; i < 20; i++)
-		add_copy(f, "direction=d2h src=device dst=pageable", 65536, i < 8 ? 100 : 900);
-	learn(f, NULL);
-	assert_int_equal(class_of(&f->expect, "cudaMemcpyAsync",
-				  "d2h device to pageable, 64.0 KiB to 80.0 KiB")
-				 ->clean_calls,
-			 7);
-}
-
-static void test_copies(void **state)
-{
-	static const char out[] = "direction=d2h src=device dst=pageable";
-	static const char in[] = "direction=h2d src=pageable dst=device";
-	struct fixture *f = *state;
-	struct expect *e;
-	unsigned int i;
-
-	add_copy(f, out, 4096, 50);
-	for (i = 0; i < 9; i++) {
-		add_copy(f, out, 65536, 20);
-		add_launch(f, 5, 3);
-		add_copy(f, out, 65536, 900); /* waits for the kernel */
-		add_launch(f, 5, 3);
-		add_copy(f, out, 131072, 900); /* always */
-		add_launch(f, 5, 3);
-		add_copy(f, in, 16u << 20, 900);
-		add(f, "copy cudaMemcpyAsync duration=1us stream=0x50 captured=1 direction=h2d "
-		       "src=pageable dst=device bytes=65536");
-		add(f, "op cudaDeviceSynchronize duration=800us");
-	}
-	e = learn(f, NULL);
-	expect_number(e, "cudaMemcpyAsync", "d2h device to pageable, 64.0 KiB to 80.0 KiB",
-		      EXPECT_CLEAN, 20000);
-	/* Twice the bytes. */
-	expect_number(e, "cudaMemcpyAsync", "d2h device to pageable, 128.0 KiB to 160.0 KiB",
-		      EXPECT_NEIGHBOUR, 40000);
-	/* Nothing near: 5 us, and 18 MiB at 10 GB/s. */
-	expect_number(e, "cudaMemcpyAsync", "h2d pageable to device, 16.0 MiB to 20.0 MiB",
-		      EXPECT_DEFAULT, 5000 + (18u << 20) / 10);
-	expect_number(e, "cudaMemcpyAsync", "captured", EXPECT_CLEAN, 1000);
 }
 
 /* Another size, in the second reading only. */
@@ -527,64 +264,6 @@ static void test_profile_wins(void **state)
 	assert_int_equal(e->machine.n_gpus, 1);
 	assert_int_equal(e->machine.n_drivers, 1);
 	assert_string_equal(e->machine.drivers[0], "13000");
-}
-
-/* ---- what calls wait for ---------------------------------------------------------------------- */
-
-static const struct gpu_waits *waits_of(const union spy_any *raw, uint8_t contract)
-{
-	return gpu_wait_of(raw, contract, &(struct cuda_settings){.launches_block = false});
-}
-
-static void test_gpu_waits(void **state)
-{
-	static const struct {
-		struct spy_rec_copy copy;
-		uint8_t contract, sort;
-	} copies[] = {
-/* clang-format off */
-#define COPY(c, d, s, t, n, size, in_graph) \
-	{{.head.event = SPY_EV_COPY, .direction = SPY_DIR_##d, .src_kind = SPY_MEM_##s, \
-	  .dst_kind = SPY_MEM_##t, .bytes = size, .captured = in_graph}, \
-	 SPY_CONTRACT_COPY_##c, GPU_WAIT_##n}
-		COPY(ASYNC, H2D, PAGEABLE, DEVICE,   HIDDEN,   4, 0),
-		COPY(ASYNC, H2D, PINNED,   DEVICE,   QUEUE,    4, 0),
-		COPY(ASYNC, D2H, DEVICE,   PAGEABLE, HIDDEN,   4, 0),
-		COPY(ASYNC, D2H, DEVICE,   MANAGED,  QUEUE,    4, 0),
-		COPY(ASYNC, H2H, PINNED,   PINNED,   HIDDEN,   4, 0),
-		COPY(ASYNC, D2D, DEVICE,   DEVICE,   QUEUE,    4, 0),
-		COPY(BATCH, H2D, PAGEABLE, DEVICE,   HIDDEN,   4, 0),
-		COPY(ASYNC, D2H, DEVICE,   PAGEABLE, NOT,      4, 1),
-		COPY(ASYNC, D2H, DEVICE,   PAGEABLE, NOT,      0, 0),
-		COPY(SYNC,  D2H, DEVICE,   PAGEABLE, INTENDED, 4, 0),
-		COPY(SYNC,  H2D, PINNED,   DEVICE,   INTENDED, 4, 0),
-		COPY(SYNC,  D2D, DEVICE,   DEVICE,   QUEUE,    4, 0),
-		/* clang-format on */
-	};
-	union spy_any raw = {.call_head.event = SPY_EV_OP};
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < ARRAY_SIZE(copies); i++)
-		assert_int_equal(
-			waits_of((const union spy_any *)&copies[i].copy, copies[i].contract)->sort,
-			copies[i].sort);
-	assert_int_equal(waits_of(&raw, SPY_CONTRACT_DEVICE)->what, GPU_WAIT_DEVICE);
-	assert_int_equal(waits_of(&raw, SPY_CONTRACT_HOST)->sort, GPU_WAIT_NOT);
-	raw.memory = (struct spy_rec_memory){.head.event = SPY_EV_MEMORY,
-					     .op = SPY_MEMOP_FREE,
-					     .kind = SPY_MEM_DEVICE,
-					     .address = 16};
-	assert_int_equal(waits_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_HIDDEN);
-	raw.memory.pool = 1;
-	assert_int_equal(waits_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_NOT);
-	raw.memory.pool = 0;
-	raw.memory.address = 0;
-	assert_int_equal(waits_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_NOT);
-	raw.memory.op = SPY_MEMOP_SET;
-	assert_int_equal(waits_of(&raw, SPY_CONTRACT_MEMSET_SYNC)->sort, GPU_WAIT_QUEUE);
-	raw.memory.kind = SPY_MEM_PINNED;
-	assert_int_equal(waits_of(&raw, SPY_CONTRACT_MEMSET_SYNC)->sort, GPU_WAIT_INTENDED);
 }
 
 /* ---- twice ------------------------------------------------------------------------------------ */
@@ -1032,20 +711,12 @@ static void test_no_prior(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_buckets),
 		TEST(test_median),
 		TEST(test_obstructed),
 		TEST(test_hardly_obstructed),
 		TEST(test_few_and_none),
-		TEST(test_synchronise),
-		TEST(test_never_idle),
-		TEST(test_others_work),
-		TEST(test_others_stream),
-		TEST(test_event),
-		TEST(test_full_queue),
-		TEST(test_copies),
 		TEST(test_late_class),
 		TEST(test_cold),
 		TEST(test_cold_behind_others),
@@ -1067,7 +738,6 @@ int main(void)
 		TEST(test_prior_bounds),
 		TEST(test_prior_of_another_gpu),
 		TEST(test_no_prior),
-		cmocka_unit_test(test_gpu_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

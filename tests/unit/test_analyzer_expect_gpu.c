@@ -1,0 +1,227 @@
+/*
+ * tests/unit/test_analyzer_expect_gpu.c: what calls may wait for, and what is learnt of such calls: from those that had
+ * nothing to wait for. For work of other threads and processes: test_analyzer_expect.c.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "expect_fixture.h"
+
+/* ---- work of the GPU -------------------------------------------------------------------------- */
+
+static void test_synchronise(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_sync(f, 5, 1);
+	for (i = 0; i < 10; i++) {
+		add_launch(f, 5, 3);
+		add_sync(f, 6, 2); /* has nothing to do */
+		add_sync(f, 5, 900);
+		add_sync(f, 5, 2);
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_CLEAN, 2000);
+	assert_int_equal(class_of(&f->expect, "cudaStreamSynchronize", "")->samples, 20);
+	expect_number(&f->expect, "cudaLaunchKernel", "", EXPECT_CLEAN, 3000);
+}
+
+/* Always with work: what it costs alone cannot be known, and is not made up. */
+static void test_never_idle(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_sync(f, 5, 1);
+	for (i = 0; i < 20; i++) {
+		add_launch(f, 5, 3);
+		add_sync(f, 5, 900);
+		add_launch(f, 5, 3);
+		add(f, "op cudaDeviceSynchronize duration=800us");
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_NONE, 0);
+	expect_number(&f->expect, "cudaDeviceSynchronize", "", EXPECT_NONE, 0);
+}
+
+/* For another thread's work, of which its own records know nothing. */
+static void test_others_work(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	for (i = 0; i < 20; i++) {
+		add_sync(f, 5, 900);
+		add(f, "op cudaEventSynchronize duration=%s object=0x99", i % 2 ? "700us" : "2us");
+		add(f, "memory cudaFree duration=600us op=free kind=device address=0x9");
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_NONE, 0);
+	expect_number(&f->expect, "cudaEventSynchronize", "", EXPECT_CLEAN, 2000);
+	assert_int_equal(class_of(&f->expect, "cudaFree", "free device")->clean_calls, 0);
+}
+
+/* An event behind all the work of a stream: who has waited for it finds nothing more. */
+static void test_event(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_sync(f, 5, 1);
+	add(f, "op cudaEventSynchronize duration=1us object=0x99");
+	for (i = 0; i < 9; i++) {
+		add_launch(f, 5, 3);
+		add(f, "op cudaEventRecord duration=1us stream=0x50 object=0x99");
+		add(f, "op cudaEventSynchronize duration=700us object=0x99");
+		add_sync(f, 5, 2);
+		add_launch(f, 5, 3);
+		add(f, "op cudaEventRecord duration=1us stream=0x50 object=0x99");
+		add_launch(f, 5, 3);
+		add(f, "op cudaEventSynchronize duration=700us object=0x99");
+		add_sync(f, 5, 600);
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_CLEAN, 2000);
+	expect_number(&f->expect, "cudaEventSynchronize", "", EXPECT_NONE, 0);
+}
+
+/* Behind 64 and more only those that are short; behind 200 and more none. */
+static void test_full_queue(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_launch(f, 5, 100);
+	for (i = 1; i < 100; i++)
+		add_launch(f, 5, 4);
+	for (i = 0; i < 1500; i++)
+		add_launch(f, 5, i < 50 ? 800 : 8);
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaLaunchKernel", "", EXPECT_CLEAN, 4000);
+	assert_int_equal(class_of(&f->expect, "cudaLaunchKernel", "")->samples, 99 + 50);
+}
+
+static void add_copy(struct fixture *f, const char *what, unsigned int bytes, unsigned int us)
+{
+	add(f, "copy cudaMemcpyAsync duration=%uus stream=0x50 %s bytes=%u", us, what, bytes);
+}
+
+/* A copy that took far longer than its bytes take has waited for what another thread does in its stream. */
+static void test_others_stream(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	for (i = 0; i < 20; i++)
+		add_copy(f, "direction=d2h src=device dst=pageable", 65536, i < 8 ? 100 : 900);
+	learn(f, NULL);
+	assert_int_equal(class_of(&f->expect, "cudaMemcpyAsync",
+				  "d2h device to pageable, 64.0 KiB to 80.0 KiB")
+				 ->clean_calls,
+			 7);
+}
+
+static void test_copies(void **state)
+{
+	static const char out[] = "direction=d2h src=device dst=pageable";
+	static const char in[] = "direction=h2d src=pageable dst=device";
+	struct fixture *f = *state;
+	struct expect *e;
+	unsigned int i;
+
+	add_copy(f, out, 4096, 50);
+	for (i = 0; i < 9; i++) {
+		add_copy(f, out, 65536, 20);
+		add_launch(f, 5, 3);
+		add_copy(f, out, 65536, 900); /* waits for the kernel */
+		add_launch(f, 5, 3);
+		add_copy(f, out, 131072, 900); /* always */
+		add_launch(f, 5, 3);
+		add_copy(f, in, 16u << 20, 900);
+		add(f, "copy cudaMemcpyAsync duration=1us stream=0x50 captured=1 direction=h2d "
+		       "src=pageable dst=device bytes=65536");
+		add(f, "op cudaDeviceSynchronize duration=800us");
+	}
+	e = learn(f, NULL);
+	expect_number(e, "cudaMemcpyAsync", "d2h device to pageable, 64.0 KiB to 80.0 KiB",
+		      EXPECT_CLEAN, 20000);
+	/* Twice the bytes. */
+	expect_number(e, "cudaMemcpyAsync", "d2h device to pageable, 128.0 KiB to 160.0 KiB",
+		      EXPECT_NEIGHBOUR, 40000);
+	/* Nothing near: 5 us, and 18 MiB at 10 GB/s. */
+	expect_number(e, "cudaMemcpyAsync", "h2d pageable to device, 16.0 MiB to 20.0 MiB",
+		      EXPECT_DEFAULT, 5000 + (18u << 20) / 10);
+	expect_number(e, "cudaMemcpyAsync", "captured", EXPECT_CLEAN, 1000);
+}
+
+/* ---- what calls wait for ---------------------------------------------------------------------- */
+
+static const struct gpu_waits *waits_of(const union spy_any *raw, uint8_t contract)
+{
+	return gpu_wait_of(raw, contract, &(struct cuda_settings){.launches_block = false});
+}
+
+static void test_gpu_waits(void **state)
+{
+	static const struct {
+		struct spy_rec_copy copy;
+		uint8_t contract, sort;
+	} copies[] = {
+/* clang-format off */
+#define COPY(c, d, s, t, n, size, in_graph) \
+	{{.head.event = SPY_EV_COPY, .direction = SPY_DIR_##d, .src_kind = SPY_MEM_##s, \
+	  .dst_kind = SPY_MEM_##t, .bytes = size, .captured = in_graph}, \
+	 SPY_CONTRACT_COPY_##c, GPU_WAIT_##n}
+		COPY(ASYNC, H2D, PAGEABLE, DEVICE,   HIDDEN,   4, 0),
+		COPY(ASYNC, H2D, PINNED,   DEVICE,   QUEUE,    4, 0),
+		COPY(ASYNC, D2H, DEVICE,   PAGEABLE, HIDDEN,   4, 0),
+		COPY(ASYNC, D2H, DEVICE,   MANAGED,  QUEUE,    4, 0),
+		COPY(ASYNC, H2H, PINNED,   PINNED,   HIDDEN,   4, 0),
+		COPY(ASYNC, D2D, DEVICE,   DEVICE,   QUEUE,    4, 0),
+		COPY(BATCH, H2D, PAGEABLE, DEVICE,   HIDDEN,   4, 0),
+		COPY(ASYNC, D2H, DEVICE,   PAGEABLE, NOT,      4, 1),
+		COPY(ASYNC, D2H, DEVICE,   PAGEABLE, NOT,      0, 0),
+		COPY(SYNC,  D2H, DEVICE,   PAGEABLE, INTENDED, 4, 0),
+		COPY(SYNC,  H2D, PINNED,   DEVICE,   INTENDED, 4, 0),
+		COPY(SYNC,  D2D, DEVICE,   DEVICE,   QUEUE,    4, 0),
+		/* clang-format on */
+	};
+	union spy_any raw = {.call_head.event = SPY_EV_OP};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(copies); i++)
+		assert_int_equal(
+			waits_of((const union spy_any *)&copies[i].copy, copies[i].contract)->sort,
+			copies[i].sort);
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_DEVICE)->what, GPU_WAIT_DEVICE);
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_HOST)->sort, GPU_WAIT_NOT);
+	raw.memory = (struct spy_rec_memory){.head.event = SPY_EV_MEMORY,
+					     .op = SPY_MEMOP_FREE,
+					     .kind = SPY_MEM_DEVICE,
+					     .address = 16};
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_HIDDEN);
+	raw.memory.pool = 1;
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_NOT);
+	raw.memory.pool = 0;
+	raw.memory.address = 0;
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_FREE)->sort, GPU_WAIT_NOT);
+	raw.memory.op = SPY_MEMOP_SET;
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_MEMSET_SYNC)->sort, GPU_WAIT_QUEUE);
+	raw.memory.kind = SPY_MEM_PINNED;
+	assert_int_equal(waits_of(&raw, SPY_CONTRACT_MEMSET_SYNC)->sort, GPU_WAIT_INTENDED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_synchronise), TEST(test_never_idle),
+		TEST(test_others_work), TEST(test_others_stream),
+		TEST(test_event),       TEST(test_full_queue),
+		TEST(test_copies),      cmocka_unit_test(test_gpu_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
