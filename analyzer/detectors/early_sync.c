@@ -88,7 +88,7 @@ static bool writes_to_host(const struct analysis *a, const struct site *site)
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
-	if (site->rounds < ROUNDS_LEAST || site->count < ROUNDS_LEAST * site->threads ||
+	if (site->rounds.count < ROUNDS_LEAST || site->count < ROUNDS_LEAST * site->threads ||
 	    site_spread(a, site) < TENTHS_LEAST || writes_to_host(a, site))
 		return NULL;
 	finding->remarks.perhaps_free = true;

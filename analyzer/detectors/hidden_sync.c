@@ -86,7 +86,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 {
 	const char *anyway = site_waits_anyway(site);
 
-	if (site->at_the_end && !(uint64_t)site->others_ns)
+	if (site->rounds.at_the_end && !(uint64_t)site->cost.others_ns)
 		return NULL;
 	finding->fix = cure(a, site);
 	if (finding->variant == PERHAPS) {
@@ -97,7 +97,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			texts,
 			"%s loaded or unloaded code behind work of the GPU, %s inside %s: what of "
 			"it was a wait for that work is unknown",
-			text_count(texts, site->count, "call"), text_time(texts, site->cost_ns),
+			text_count(texts, site->count, "call"), text_time(texts, site->cost.own_ns),
 			site->count == 1 ? "it" : "them");
 	}
 	finding->cost.stake = finding_stake(a, finding);
@@ -105,8 +105,8 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	return arena_printf(texts,
 			    "%s waited for the GPU for %s, which such calls do not "
 			    "promise to do%s%s",
-			    text_count(texts, site->count, "call"), text_time(texts, site->cost_ns),
-			    anyway,
+			    text_count(texts, site->count, "call"),
+			    text_time(texts, site->cost.own_ns), anyway,
 			    a->accounts.probed[site->key.process]
 				    ? ""
 				    : "; without probes it is unknown whether some of it was a "

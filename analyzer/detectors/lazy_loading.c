@@ -70,7 +70,7 @@ static bool judge(const struct observed *o, struct verdict *v)
 static const char *keep_modules(const struct analysis *a, const struct site *site,
 				struct finding *finding, struct arena *texts)
 {
-	if (site->rounds < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_tenths(a, site) < TENTHS_LEAST)
 		return NULL;
 	finding->fix = "Load modules once, before the work, and keep them.";
 	return arena_printf(texts, "%s load or unload code while the program works, %s inside them",
@@ -89,7 +89,7 @@ static const char *name_uses(const struct finding *finding, bool one)
 static const char *keep_start(const struct analysis *a, const struct site *site,
 			      struct finding *finding, struct arena *texts)
 {
-	uint64_t ns = site->cost_ns + (uint64_t)site->others_ns;
+	uint64_t ns = site->cost.own_ns + (uint64_t)site->cost.others_ns;
 
 	if (ns < START_COST_LEAST_NS || site_stake(a, site).share < START_SHARE)
 		return NULL;
@@ -106,9 +106,9 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return keep_modules(a, site, finding, texts);
 	if (finding->variant == START_LAUNCH || finding->variant == START_USE)
 		return keep_start(a, site, finding, texts);
-	if (site->cost_ns + (uint64_t)site->others_ns < COST_LEAST_NS)
+	if (site->cost.own_ns + (uint64_t)site->cost.others_ns < COST_LEAST_NS)
 		return NULL;
-	finding->remarks.perhaps_free = site->tally < site->cost_ns / 2;
+	finding->remarks.perhaps_free = site->tally < site->cost.own_ns / 2;
 	return arena_printf(texts,
 			    "%llu %s in the midst of the work, %s inside %s, the first after %s",
 			    (unsigned long long)site->count, name_uses(finding, site->count == 1),

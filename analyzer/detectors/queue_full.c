@@ -27,7 +27,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			    "%s%s waited for room in the stream's queue: the GPU was never "
 			    "without work meanwhile, but the thread could do nothing else for %s",
 			    text_count(texts, site->count, "call"), places,
-			    text_time(texts, site->cost_ns));
+			    text_time(texts, site->cost.own_ns));
 }
 
 const struct detector detector_queue_full = {

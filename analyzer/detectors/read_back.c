@@ -39,14 +39,14 @@ static bool judge(const struct observed *o, struct verdict *v)
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
 			struct arena *texts)
 {
-	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
 	finding->remarks.perhaps_free = true;
 	return arena_printf(texts,
 			    "%s the thread fetched a few bytes from the GPU and waited for "
 			    "them at once, and so for all work before them: %s in these waits",
 			    text_count(texts, site->count, "time"),
-			    text_time(texts, site->cost_ns));
+			    text_time(texts, site->cost.own_ns));
 }
 
 const struct detector detector_read_back = {

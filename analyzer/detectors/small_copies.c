@@ -83,7 +83,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 			    text_count(texts, site->tally, "time"),
 			    (unsigned long long)((site->count + site->tally / 2) / site->tally),
 			    finding->variant == SPY_DIR_H2D ? "to the device" : "to the host",
-			    bytes, text_time(texts, site->cost_ns));
+			    bytes, text_time(texts, site->cost.own_ns));
 }
 
 const struct detector detector_small_copies = {

@@ -192,7 +192,8 @@ static void add_told(struct stall *stall, const struct analysis *a, bool across_
 			continue;
 		stall->loads_again |= findings[i].detector == &detector_lazy_loading &&
 				      loads_modules(a, site->key.fn);
-		ns = across_devices ? site->cross_ns : site->others_ns - site->cross_ns;
+		ns = across_devices ? site->cost.cross_ns
+				    : site->cost.others_ns - site->cost.cross_ns;
 		stall->charged_ns += ns;
 		if (ns <= most_ns || !function || strcmp(findings[i].place.function, function) != 0)
 			continue;

@@ -233,7 +233,7 @@ static struct turnover turnover_of(const struct analysis *a, const struct site *
 			turnover.made += other->count;
 			turnover.made_bytes = add_capped(turnover.made_bytes, other->bytes);
 			turnover.said += says_access(a, other) ? other->count : 0;
-		} else if (other->rounds >= ROUNDS_LEAST) {
+		} else if (other->rounds.count >= ROUNDS_LEAST) {
 			turnover.given_back += other->count;
 			turnover.given_back_bytes =
 				add_capped(turnover.given_back_bytes, other->bytes);
@@ -257,7 +257,7 @@ static bool dies_down(const struct analysis *a, const struct site *site)
 {
 	uint64_t all = a->accounts.work.submissions[site->key.process];
 
-	return site->sampled[site->n_sampled * 3 / 4].submissions < all / 2;
+	return site->rounds.sampled[site->rounds.n_sampled * 3 / 4].submissions < all / 2;
 }
 
 static bool is_memory(uint32_t variant)
@@ -279,17 +279,18 @@ static bool only_gives_back(const struct analysis *a, const struct site *site)
 	HASH_ITER (hh, a->findings.sites, other, next)
 		if (other->key.detector == site->key.detector &&
 		    other->key.process == site->key.process &&
-		    other->key.variant == site->key.variant && !other->tally && other->rounds)
-			again += other->rounds - 1;
+		    other->key.variant == site->key.variant && !other->tally && other->rounds.count)
+			again += other->rounds.count - 1;
 	return again < ROUNDS_LEAST - 1;
 }
 
 /* One of its calls stays, in each process. */
 static void gain_but_first(const struct site *site, uint32_t processes, struct cost *cost)
 {
-	uint64_t most_ns = site->gain_high_ns - site->gain_high_ns / site->count * processes;
+	uint64_t most_ns =
+		site->cost.gain_high_ns - site->cost.gain_high_ns / site->count * processes;
 
-	cost->gain_low_ns = min_u64(site_gain_low(site), most_ns);
+	cost->gain_low_ns = min_u64(site_gain_low(&site->cost), most_ns);
 	cost->gain_high_ns = most_ns + cost->others_ns;
 }
 
@@ -299,7 +300,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	struct turnover turnover = {0};
 	bool loading, dying;
 
-	if (site->rounds < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
 		return NULL;
 	/* Most of the time, but not of the work: what is loaded then is kept, or thrown away at the
 	 * end. */

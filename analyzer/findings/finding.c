@@ -103,8 +103,9 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 	struct place place;
 
 	site_stacks_end(&site->stacks);
-	site->at_the_end = site->rounds == 1 &&
-			   site->submissions == a->accounts.work.submissions[site->key.process];
+	site->rounds.at_the_end =
+		site->rounds.count == 1 &&
+		site->rounds.submissions == a->accounts.work.submissions[site->key.process];
 	symbolize(symbols, process, site->key.return_address, site->last_ns, &place);
 	find_place(&finding, &place, texts);
 	return finding;
@@ -150,8 +151,8 @@ static int by_site_cost(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
-	if (x->site->cost_ns != y->site->cost_ns)
-		return x->site->cost_ns < y->site->cost_ns ? 1 : -1;
+	if (x->site->cost.own_ns != y->site->cost.own_ns)
+		return x->site->cost.own_ns < y->site->cost.own_ns ? 1 : -1;
 	return by_place(x, y);
 }
 
@@ -216,10 +217,10 @@ static bool fill(struct finding *finding, const struct analysis *a, struct symbo
 
 	finding->count = site->count;
 	finding->bytes = site->bytes;
-	cost->own_ns = site->cost_ns;
-	cost->others_ns = (uint64_t)site->others_ns;
-	cost->gain_low_ns = site_gain_low(site) + (uint64_t)site->others_sure_ns;
-	cost->gain_high_ns = site->gain_high_ns + cost->others_ns;
+	cost->own_ns = site->cost.own_ns;
+	cost->others_ns = (uint64_t)site->cost.others_ns;
+	cost->gain_low_ns = site_gain_low(&site->cost) + (uint64_t)site->cost.others_sure_ns;
+	cost->gain_high_ns = site->cost.gain_high_ns + cost->others_ns;
 	cost->gain_known = true;
 	finding->fix = finding->detector->fix;
 	finding->what = finding->detector->keep(a, site, finding, texts);
@@ -616,18 +617,18 @@ uint64_t findings_run_ns(const struct analysis *a)
 
 struct stake site_stake(const struct analysis *a, const struct site *site)
 {
-	return stake_of(a, &site->costs, site->cost_ns + (uint64_t)site->others_ns);
+	return stake_of(a, &site->cost.threads, site->cost.own_ns + (uint64_t)site->cost.others_ns);
 }
 
 struct stake finding_stake(const struct analysis *a, const struct finding *f)
 {
-	return stake_of(a, f->site ? &f->site->costs : &f->cost.threads, cost_ns(&f->cost));
+	return stake_of(a, f->site ? &f->site->cost.threads : &f->cost.threads, cost_ns(&f->cost));
 }
 
 /* A detector may count less of a site's costs, or more, than its verdicts did. */
 static void add_part(struct thread_costs *sum, const struct finding *f, uint64_t ns)
 {
-	const struct thread_costs *costs = f->site ? &f->site->costs : &f->cost.threads;
+	const struct thread_costs *costs = f->site ? &f->site->cost.threads : &f->cost.threads;
 
 	if (cost_ns(&f->cost))
 		thread_costs_join(sum, costs, (double)ns / (double)cost_ns(&f->cost));

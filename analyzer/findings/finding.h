@@ -137,10 +137,27 @@ struct site_key {
 	uint32_t zero;
 };
 
-/* A site's call behind others' work: what its process had handed to GPUs by then, and when it
- * was. */
-struct round {
-	uint64_t submissions, ns;
+/* Times that work was handed to a GPU between two of a site's calls, and once more (spread.c). */
+struct rounds {
+	uint64_t count;
+	uint64_t submissions; /* of the process, at the site's last call */
+	/* all of its calls came when the process had given the GPUs all their work */
+	bool at_the_end;
+	/* Some, evenly apart: every stride-th, SITE_SAMPLES at most. What the process had handed to
+	 * GPUs by then, and when it was. */
+	struct round {
+		uint64_t submissions, ns;
+	} * sampled;
+	uint32_t n_sampled, stride;
+};
+
+/* What its cases cost. */
+struct site_cost {
+	uint64_t own_ns, gain_low_ns, gain_high_ns, instead_ns; /* sums of the verdicts */
+	double others_ns; /* what other threads waited for these calls, at the root */
+	double others_sure_ns; /* of that, in calls that had no work of their own to wait for */
+	double cross_ns; /* of others_ns, those of other GPUs */
+	struct thread_costs threads; /* to which threads, its own and others */
 };
 
 struct site {
@@ -148,28 +165,17 @@ struct site {
 	uint64_t count, bytes, failed;
 	uint64_t total_ns; /* duration of all calls */
 	uint64_t hidden_ns; /* of that, hidden waits for the GPU */
-	uint64_t cost_ns, gain_low_ns, gain_high_ns, instead_ns; /* sums of the verdicts */
 	uint64_t tally; /* sum of the verdicts' */
 	uint64_t progress_calls; /* of the thread of its last call, until then: recent_ops.h */
-	double others_ns; /* what other threads waited for these calls, at the root */
-	double others_sure_ns; /* of that, in calls that had no work of their own to wait for */
-	double cross_ns; /* of others_ns, those of other GPUs */
 	uint64_t first_ns, last_ns;
-	/* times that work was handed to a GPU between two of its calls, and once more */
-	uint64_t rounds;
-	uint64_t submissions; /* of the process, at its last call */
-	/* all of its calls came when the process had given the GPUs all their work */
-	bool at_the_end;
-	/* Some of its rounds, evenly apart: every stride-th. */
-	struct round *sampled; /* SITE_SAMPLES at most */
-	uint32_t n_sampled, stride;
+	struct site_cost cost;
+	struct rounds rounds;
 	uint64_t devices; /* a bit for each, those from 63 on share one */
 	const char *kernels[SITE_KERNELS]; /* some that were launched, by their mangled names */
 	bool more_kernels;
 	struct evidence worst;
 	struct site_stacks stacks;
 	const struct thread *last_thread;
-	struct thread_costs costs; /* of its cases, to their threads and others */
 	struct thread_set callers; /* the threads of its calls */
 	uint64_t threads; /* how many; of sites that became one no fewer */
 	UT_hash_handle hh;
@@ -367,13 +373,13 @@ struct span {
 
 struct span work_span(const struct analysis *a, size_t process, const struct thread *only);
 
-/* The site is about to have a further round (sites.c). */
-void spread_sample(struct site *site, uint64_t submissions, uint64_t ns);
+/* One more. */
+void rounds_add(struct rounds *rounds, uint64_t submissions, uint64_t ns);
 
 /* What the cure would give back to the site's own threads, at least. */
-static inline uint64_t site_gain_low(const struct site *site)
+static inline uint64_t site_gain_low(const struct site_cost *cost)
 {
-	return site->gain_low_ns - min_u64(site->gain_low_ns, site->instead_ns);
+	return cost->gain_low_ns - min_u64(cost->gain_low_ns, cost->instead_ns);
 }
 
 /* Adds one site's calls to another's: they have one cause. */

@@ -79,11 +79,8 @@ static void add_claim(const struct claim *claim)
 	uint64_t duration_ns = claim->end_ns - claim->begin_ns;
 
 	/* Claims that were open may come late: in rounds that are counted. */
-	if (!site->count || claim->submissions > site->submissions) {
-		spread_sample(site, claim->submissions, claim->begin_ns);
-		site->rounds++;
-		site->submissions = claim->submissions;
-	}
+	if (!site->count || claim->submissions > site->rounds.submissions)
+		rounds_add(&site->rounds, claim->submissions, claim->begin_ns);
 	if (!site->count || claim->begin_ns < site->first_ns)
 		site->first_ns = claim->begin_ns;
 	if (claim->end_ns > site->last_ns)
@@ -93,13 +90,13 @@ static void add_claim(const struct claim *claim)
 	site->failed += claim->failed;
 	site->total_ns += duration_ns + v->earlier_ns;
 	site->hidden_ns += claim->hidden_ns;
-	site->cost_ns += v->cost_ns;
-	site->gain_low_ns += v->gain_low_ns;
-	site->gain_high_ns += v->gain_high_ns;
-	site->instead_ns += v->instead_ns;
+	site->cost.own_ns += v->cost_ns;
+	site->cost.gain_low_ns += v->gain_low_ns;
+	site->cost.gain_high_ns += v->gain_high_ns;
+	site->cost.instead_ns += v->instead_ns;
 	site->tally += v->tally;
 	site->progress_calls = claim->progress_calls;
-	thread_costs_add(&site->costs, claim->thread, (double)v->cost_ns,
+	thread_costs_add(&site->cost.threads, claim->thread, (double)v->cost_ns,
 			 claim->working ? (double)v->cost_ns : 0);
 	thread_set_add(&site->callers, claim->thread);
 	site->threads = site->callers.count;
@@ -128,20 +125,21 @@ void site_add(struct site *sum, const struct site *more)
 	sum->failed += more->failed;
 	sum->total_ns += more->total_ns;
 	sum->hidden_ns += more->hidden_ns;
-	sum->cost_ns += more->cost_ns;
-	sum->gain_low_ns += more->gain_low_ns;
-	sum->gain_high_ns += more->gain_high_ns;
-	sum->instead_ns += more->instead_ns;
+	sum->cost.own_ns += more->cost.own_ns;
+	sum->cost.gain_low_ns += more->cost.gain_low_ns;
+	sum->cost.gain_high_ns += more->cost.gain_high_ns;
+	sum->cost.instead_ns += more->cost.instead_ns;
 	sum->tally += more->tally;
-	sum->others_ns += more->others_ns;
-	sum->others_sure_ns += more->others_sure_ns;
-	sum->cross_ns += more->cross_ns;
-	sum->rounds = more->rounds > sum->rounds ? more->rounds : sum->rounds;
-	sum->at_the_end &= more->at_the_end;
+	sum->cost.others_ns += more->cost.others_ns;
+	sum->cost.others_sure_ns += more->cost.others_sure_ns;
+	sum->cost.cross_ns += more->cost.cross_ns;
+	sum->rounds.count =
+		more->rounds.count > sum->rounds.count ? more->rounds.count : sum->rounds.count;
+	sum->rounds.at_the_end &= more->rounds.at_the_end;
 	sum->devices |= more->devices;
 	sum->threads += more->threads;
 	thread_set_join(&sum->callers, &more->callers);
-	thread_costs_join(&sum->costs, &more->costs, 1);
+	thread_costs_join(&sum->cost.threads, &more->cost.threads, 1);
 	sum->first_ns = more->first_ns < sum->first_ns ? more->first_ns : sum->first_ns;
 	sum->last_ns = more->last_ns > sum->last_ns ? more->last_ns : sum->last_ns;
 	keep_worst(&sum->worst, &more->worst);
@@ -379,12 +377,12 @@ static struct site *on_call(struct observer *observer, const struct observed *o)
 
 static void charge_others(struct site *site, const struct kept_waiting *wait)
 {
-	site->others_ns += wait->ns;
+	site->cost.others_ns += wait->ns;
 	if (wait->sure)
-		site->others_sure_ns += wait->ns;
+		site->cost.others_sure_ns += wait->ns;
 	if (wait->across_devices)
-		site->cross_ns += wait->ns;
-	thread_costs_add(&site->costs, wait->waiter, wait->ns, wait->working ? wait->ns : 0);
+		site->cost.cross_ns += wait->ns;
+	thread_costs_add(&site->cost.threads, wait->waiter, wait->ns, wait->working ? wait->ns : 0);
 }
 
 void findings_init(struct findings *f, struct accounting *accounts)
@@ -422,9 +420,9 @@ void findings_release(struct findings *f)
 	HASH_ITER (hh, f->sites, site, next) {
 		HASH_DEL(f->sites, site);
 		thread_set_release(&site->callers);
-		free(site->sampled);
+		free(site->rounds.sampled);
 		site_stacks_release(&site->stacks);
-		thread_costs_release(&site->costs);
+		thread_costs_release(&site->cost.threads);
 		free(site);
 	}
 	HASH_ITER (hh, f->told, told, next_told) {
@@ -442,7 +440,7 @@ bool site_went_on(const struct analysis *a, const struct site *site)
 
 const char *site_waits_anyway(const struct site *site)
 {
-	return site->gain_high_ns < site->cost_ns / 2
+	return site->cost.gain_high_ns < site->cost.own_ns / 2
 		       ? "; for most of that the thread would have waited right behind them, in "
 			 "any case"
 		       : "";

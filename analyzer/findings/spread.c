@@ -5,24 +5,31 @@
 #include "analyzed.h"
 #include "finding.h"
 
-void spread_sample(struct site *site, uint64_t submissions, uint64_t ns)
+static void sample(struct rounds *rounds, uint64_t submissions, uint64_t ns)
 {
 	uint32_t i;
 
-	if (!site->stride)
-		site->stride = 1;
-	if (site->rounds % site->stride)
+	if (!rounds->stride)
+		rounds->stride = 1;
+	if (rounds->count % rounds->stride)
 		return;
-	if (site->n_sampled == SITE_SAMPLES) {
+	if (rounds->n_sampled == SITE_SAMPLES) {
 		for (i = 0; i < SITE_SAMPLES / 2; i++)
-			site->sampled[i] = site->sampled[2 * i];
-		site->n_sampled = SITE_SAMPLES / 2;
-		site->stride *= 2;
-		if (site->rounds % site->stride)
+			rounds->sampled[i] = rounds->sampled[2 * i];
+		rounds->n_sampled = SITE_SAMPLES / 2;
+		rounds->stride *= 2;
+		if (rounds->count % rounds->stride)
 			return;
 	}
-	site->sampled = grow(site->sampled, site->n_sampled, sizeof(*site->sampled));
-	site->sampled[site->n_sampled++] = (struct round){submissions, ns};
+	rounds->sampled = grow(rounds->sampled, rounds->n_sampled, sizeof(*rounds->sampled));
+	rounds->sampled[rounds->n_sampled++] = (struct round){submissions, ns};
+}
+
+void rounds_add(struct rounds *rounds, uint64_t submissions, uint64_t ns)
+{
+	sample(rounds, submissions, ns);
+	rounds->count++;
+	rounds->submissions = submissions;
 }
 
 /* The bit of the tenth of [begin, end) that `at` lies in. */
@@ -39,8 +46,8 @@ unsigned int site_tenths(const struct analysis *a, const struct site *site)
 	unsigned int tenths = 0;
 	uint32_t i;
 
-	for (i = 0; i < site->n_sampled && all; i++)
-		tenths |= tenth(site->sampled[i].submissions, 0, all + 1);
+	for (i = 0; i < site->rounds.n_sampled && all; i++)
+		tenths |= tenth(site->rounds.sampled[i].submissions, 0, all + 1);
 	return (unsigned int)__builtin_popcount(tenths);
 }
 
@@ -73,8 +80,8 @@ static unsigned int tenths_of_time(const struct analysis *a, const struct site *
 	unsigned int tenths = 0;
 	uint32_t i;
 
-	for (i = 0; i < site->n_sampled && span.begin_ns < span.end_ns; i++)
-		tenths |= tenth(site->sampled[i].ns, span.begin_ns, span.end_ns);
+	for (i = 0; i < site->rounds.n_sampled && span.begin_ns < span.end_ns; i++)
+		tenths |= tenth(site->rounds.sampled[i].ns, span.begin_ns, span.end_ns);
 	return (unsigned int)__builtin_popcount(tenths);
 }
 
