@@ -177,16 +177,15 @@ static const char *evidence_text(struct arena *texts, const struct analysis *a,
 
 static const char *gain_text(struct arena *texts, const struct cost *cost, const char *fix)
 {
+	const char *from = "up to";
+
 	if (!cost->gain_known || !cost->gain_high_ns)
 		return fix;
 	if (report_is_point(cost->gain_low_ns, cost->gain_high_ns))
-		return arena_printf(texts, "%s Gains about %s of the threads' time.", fix,
-				    text_time(texts, cost->gain_high_ns));
-	if (!cost->gain_low_ns)
-		return arena_printf(texts, "%s Gains up to %s of the threads' time.", fix,
-				    text_time(texts, cost->gain_high_ns));
-	return arena_printf(texts, "%s Gains %s to %s of the threads' time.", fix,
-			    text_time(texts, cost->gain_low_ns),
+		from = "about";
+	else if (cost->gain_low_ns)
+		from = arena_printf(texts, "%s to", text_time(texts, cost->gain_low_ns));
+	return arena_printf(texts, "%s Gains %s %s of the threads' time.", fix, from,
 			    text_time(texts, cost->gain_high_ns));
 }
 
