@@ -66,6 +66,51 @@ static void test_legacy_stream(void **state)
 	json_decref(root);
 }
 
+/* So many rounds of a kernel in a stream and one in the default stream, so far apart; behind a pause, so many kernels in
+ * the stream. How many turns are told; 0: none. */
+static int64_t turns_told(unsigned int rounds, unsigned int apart_us, unsigned int pause_us,
+			  unsigned int more)
+{
+	static struct log log;
+	unsigned int i, us = 100;
+	json_t *root, *finding;
+	int64_t turns;
+
+	log.used = 0;
+	add(&log, "trace app.100 pid=100 program=\"app\"\n"
+		  "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n"
+		  "10us op cudaStreamCreate duration=5us device=0 object=0x10\n");
+	for (i = 0; i < rounds; i++, us += apart_us)
+		add(&log,
+		    "%uus launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+		    "%uus launch cudaLaunchKernel duration=3us device=0 stream=1\n",
+		    us, us + 4);
+	add(&log, "%uus op cudaDeviceSynchronize duration=1us device=0\n", us);
+	us += pause_us;
+	for (i = 0; i < more; i++, us += 10)
+		add(&log, "%uus launch cudaLaunchKernel duration=3us device=0 stream=0x10\n", us);
+	root = report_on(log.text);
+	finding = find(root, "legacy-stream");
+	turns = finding ? number(finding, "count") : 0;
+	json_decref(root);
+	return turns;
+}
+
+/* Ten turns and more, over four tenths of the work or of its time. */
+static void test_legacy_spread(void **state)
+{
+	(void)state;
+	assert_int_equal(turns_told(5, 20, 1000, 0), 0);
+	assert_int_equal(turns_told(6, 20, 1000, 0), 11);
+	/* 58 of 60 to 360 submissions, in a small part of the time ... */
+	assert_int_equal(turns_told(30, 20, 100000, 70), 59);
+	assert_int_equal(turns_told(30, 20, 100000, 100), 0);
+	/* ... and in a large part: 29 of 33, 29 of 71, 29 of 77 ms. */
+	assert_int_equal(turns_told(30, 1000, 10, 300), 59);
+	assert_int_equal(turns_told(30, 1000, 38000, 300), 59);
+	assert_int_equal(turns_told(30, 1000, 44000, 300), 0);
+}
+
 /* A runtime that was linked to the program makes all calls at one place: stacks of the last ones tell where they come
  * from. */
 static void test_legacy_lines(void **state)
@@ -139,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_legacy_stream),
+		cmocka_unit_test(test_legacy_spread),
 		cmocka_unit_test(test_legacy_lines),
 		cmocka_unit_test(test_legacy_copies),
 	};

@@ -145,6 +145,50 @@ static void test_mps_share(void **state)
 	silent(log.text, "mps-share");
 }
 
+/* A client of MPS that is there for 400 ms; one of its threads waits for the GPU so long in two calls of two functions,
+ * another one so long. */
+static void add_client(struct log *log, unsigned int pid, const char *percent, unsigned int first,
+		       unsigned int second, unsigned int other)
+{
+	add(log,
+	    "trace app.%u pid=%u program=\"app\" boot_id=b clock_source=tsc\n"
+	    "slot 0\n1ms gpu device=0 name=\"G\" uuid=\"GPU-a\" pci=\"1\"\n"
+	    "1ms share device=0 client=yes multiprocessors=132\n"
+	    "1ms mps initialised=1 uid=1000 daemon=40 server=50 server_uid=1000 "
+	    "pipe_directory=\"/tmp/mps\" active_thread_percentage=\"%s\"\n"
+	    "slot 1 tid=%u\n1ms thread tid=%u name=\"a\"\n"
+	    "2ms launch cudaLaunchKernel duration=3us stream=0x10\n"
+	    "200ms op cudaStreamSynchronize duration=%ums stream=0x10\n"
+	    "201ms launch cudaLaunchKernel duration=3us stream=0x10\n"
+	    "401ms op cudaDeviceSynchronize duration=%ums\n"
+	    "slot 2 tid=%u\n1ms thread tid=%u name=\"b\"\n"
+	    "2ms launch cudaLaunchKernel duration=3us stream=0x20\n"
+	    "400ms op cudaStreamSynchronize duration=%ums stream=0x20\n",
+	    pid, pid, percent, pid, pid, first, second, pid + 1, pid + 1, other);
+}
+
+/* One of its threads spends half of the time so. */
+static void test_mps_mostly(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	log.used = 0;
+	add_client(&log, 100, "25", 102, 102, 10);
+	add_client(&log, 200, "25", 98, 98, 190); /* neither of the two */
+	add_client(&log, 300, "99.5", 1, 2, 210);
+	add_client(&log, 400, "100", 150, 150, 300);
+	root = report_on(log.text);
+	finding = find(root, "mps-share");
+	assert_non_null(finding);
+	says(finding, "what", ": app.100 (25 %), app.300 (99.5 %)");
+	assert_int_equal(number(finding, "count"), 2);
+	assert_int_equal(number(finding, "processes"), 2);
+	says(finding, "cost_known", "no");
+	json_decref(root);
+}
+
 /* A process that calls cuInit while the daemon's server works for user 1000. */
 #define MPS_USERS(uid) \
 	"trace app.100 pid=100 program=\"app\"\n" \
@@ -223,8 +267,62 @@ static void test_oversubscribed(void **state)
 	says(finding, "fix", "cudaDeviceScheduleBlockingSync");
 	json_decref(root);
 
+	/* From half of what the others lacked on. */
+	crowded(&log, 1, 40, 19);
+	root = report_on(log.text);
+	assert_null(strstr(text(find(root, "oversubscribed-host"), "what"), "spin"));
+	json_decref(root);
+	crowded(&log, 1, 40, 21);
+	root = report_on(log.text);
+	finding = find(root, "oversubscribed-host");
+	says(finding, "what", "kept CPUs busy for 21.99 ms at least");
+	assert_int_equal(number(finding, "gain_high_ns"), 40000000);
+	json_decref(root);
+
 	crowded(&log, 1, 3, 88); /* who spins takes nothing from anybody */
 	silent(log.text, "oversubscribed-host");
+}
+
+/* A process of two threads, of which one lacks a CPU so long in a call of 60 ms, and the other one in a call of 200 ms. */
+static void add_lack(struct log *log, unsigned int pid, unsigned int first, unsigned int second)
+{
+	unsigned int i;
+
+	add(log,
+	    "trace app.%u pid=%u program=\"app%u\" boot_id=b clock_source=tsc cpus=2 probes=1\n",
+	    pid, pid, pid);
+	for (i = 0; i < 2; i++)
+		add(log,
+		    "slot %u tid=%u\n1us thread tid=%u name=\"app\"\n"
+		    "1ms op cudaStreamSynchronize duration=5us device=0 stream=0x11\n"
+		    "2ms op cudaStreamSynchronize duration=5us device=0 stream=0x11\n"
+		    "3ms launch cudaLaunchKernel duration=3us device=0 stream=0x10\n"
+		    "%ums sched window=%ums not_running=%u000000 running=1000000\n"
+		    "%u001us op cudaStreamSynchronize duration=%ums device=0 stream=0x10\n",
+		    i + 1, pid + i, pid + i, i ? 210 : 70, i ? 200 : 60, i ? second : first,
+		    i ? 210 : 70, i ? 200 : 60);
+}
+
+/* Only processes that lack a CPU for a tenth of the time of their threads and for 10 ms, and the one that lacks most. */
+static void test_lack_of_processes(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	log.used = 0;
+	add_lack(&log, 100, 45, 0);
+	add_lack(&log, 200, 50, 40);
+	add_lack(&log, 300, 30, 31);
+	add_lack(&log, 400, 15, 0); /* of 420 ms */
+	root = report_on(log.text);
+	finding = find(root, "oversubscribed-host");
+	says(finding, "what", "5 threads of 6, ready to go on, got no CPU for 196.0 ms");
+	assert_int_equal(number(finding, "processes"), 3);
+	assert_int_equal(number(finding, "count"), 5);
+	assert_int_equal(number(finding, "cost_ns"), 196000000);
+	says(finding, "program", "app200");
+	json_decref(root);
 }
 
 /* There is a CPU for each of the threads: that others had them is not the program's fault, however its own
@@ -282,9 +380,14 @@ static void test_busy_host_in_turn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_end_of_each_process), cmocka_unit_test(test_time_slicing),
-		cmocka_unit_test(test_mps_share),           cmocka_unit_test(test_mps_users),
-		cmocka_unit_test(test_oversubscribed),      cmocka_unit_test(test_busy_host),
+		cmocka_unit_test(test_end_of_each_process),
+		cmocka_unit_test(test_time_slicing),
+		cmocka_unit_test(test_mps_share),
+		cmocka_unit_test(test_mps_users),
+		cmocka_unit_test(test_mps_mostly),
+		cmocka_unit_test(test_lack_of_processes),
+		cmocka_unit_test(test_oversubscribed),
+		cmocka_unit_test(test_busy_host),
 		cmocka_unit_test(test_busy_host_in_turn),
 	};
 
