@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include "golden.h"
 #include "diff/diff.h"
 #include "render/render.h"
 
@@ -358,6 +359,120 @@ static void test_words(void **state)
 	expect_words(hundredth, much, "+990.0 ms (100 times)");
 }
 
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+#define WAITS(total, lost, own, gpu, hidden, lock, ioctl, queue) \
+	"\"waits\":{\"total_ns\":" total ",\"lost_ns\":" lost ",\"own_ns\":" own \
+	",\"gpu_intended_ns\":" gpu ",\"gpu_hidden_ns\":" hidden ",\"lock_ns\":" lock \
+	",\"ioctl_ns\":" ioctl ",\"queue_ns\":" queue "}"
+#define RUN(program, lost_records, findings, waits, calls) \
+	"{\"schema\":\"cudaspy-report-2\",\"summary\":{\"program\":\"" program \
+	"\",\"processes\":2,\"calls\":70,\"duration_ns\":9000000000,\"call_ns\":4100000000," \
+	"\"lost_records\":" lost_records "},\"findings\":[" findings "]," waits \
+	",\"calls\":[" calls "]}"
+
+/* What people and programs read of three runs against two, and of one against one. */
+static void test_all(void **state)
+{
+	static const char *const a[] = {
+		RUN("app.1", "0",
+		    AT("/app", "at a.c:1", "90000000") "," AT(
+			    "/app", "at a.c:9",
+			    "30000000") "," FINDING("grows", "\"g\"", "10", "5000000",
+						    "problem") "," FINDING("same", "\"g\"", "10",
+									   "5000000", "note"),
+		    WAITS("4100000000", "1500000000", "1000000000", "1600000000", "500000000",
+			  "700000000", "300000000", "0"),
+		    CALL("cudaLaunchKernel", "50", "500000000", "10000000") "," CALL(
+			    "cudaFree", "10", "3000000000",
+			    "300000000") "," CALL("cudaGetDevice", "10", "100", "10")),
+		RUN("app.2", "3",
+		    AT("/app", "at a.c:1", "95000000") "," AT(
+			    "/app", "at a.c:9",
+			    "30000000") "," FINDING("grows", "\"g\"", "10", "5500000",
+						    "problem") "," FINDING("gone", "\"h\"", "10",
+									   "2500000", "problem"),
+		    WAITS("4000000000", "1400000000", "1100000000", "1500000000", "400000000",
+			  "700000000", "300000000", "0"),
+		    CALL("cudaLaunchKernel", "52", "520000000",
+			 "10000000") "," CALL("cudaFree", "10", "2900000000", "290000000")),
+		RUN("app.3", "0",
+		    AT("/app", "at a.c:1", "85000000") "," FINDING(
+			    "grows", "\"g\"", "10", "5200000",
+			    "problem") "," FINDING("gone", "\"h\"", "10", "2600000", "problem"),
+		    WAITS("4200000000", "1600000000", "1050000000", "1550000000", "450000000",
+			  "800000000", "350000000", "0"),
+		    CALL("cudaLaunchKernel", "51", "510000000",
+			 "10000000") "," CALL("cudaFree", "10", "3100000000", "310000000"))};
+	static const char *const b[] = {
+		RUN("app.4", "0",
+		    AT("/app", "at a.c:1", "20000000") "," FINDING(
+			    "grows", "\"g\"", "11", "25000000",
+			    "problem") "," FINDING("new", "null", "30", "15000000",
+						   "note") "," FINDING("same", "\"g\"", "10",
+								       "5000000", "note"),
+		    WAITS("2100000000", "500000000", "1000000000", "600000000", "100000000",
+			  "300000000", "100000000", "7000000"),
+		    CALL("cudaLaunchKernel", "50", "500000000", "10000000") "," CALL(
+			    "cudaFree", "10", "1000000000",
+			    "100000000") "," CALL("cudaMalloc", "1", "600000000", "600000000")),
+		RUN("app.5", "0",
+		    AT("/app", "at a.c:1", "22000000") "," FINDING(
+			    "grows", "\"g\"", "11", "26000000",
+			    "problem") "," FINDING("new", "null", "30", "16000000", "note"),
+		    WAITS("2200000000", "550000000", "1020000000", "630000000", "120000000",
+			  "300000000", "130000000", "9000000"),
+		    CALL("cudaLaunchKernel", "50", "505000000",
+			 "10000000") "," CALL("cudaFree", "10", "1100000000", "110000000"))};
+	char *text;
+
+	(void)state;
+	text = show(a, 3, b, 2, render_text);
+	golden_compare("diff", "report", text);
+	free(text);
+	text = show(a, 3, b, 2, render_json);
+	golden_compare("diff", "json", text);
+	free(text);
+	text = show(a, 1, b, 1, render_text);
+	golden_compare("diff", "first", text);
+	free(text);
+	text = show(a, 1, b, 2, render_text);
+	assert_non_null(strstr(text, "2 runs: r1, r2 (app.4)"));
+	free(text);
+}
+
+/* Of ranges of n and m runs of one program, two in (n + m choose n) lie apart. */
+static void test_chance(void **state)
+{
+	static const char one[] = REPORT("", "0", "0", "");
+	static const char *const runs[] = {one, one, one, one};
+	static const struct {
+		size_t n, m;
+		const char *says;
+	} cases[] = {
+		{1, 1, "not known, with one run on each side"},
+		{1, 2, "up to 67 %"},
+		{2, 1, "up to 67 %"},
+		{2, 2, "up to 33 %"},
+		{3, 2, "up to 20 %"},
+		{4, 4, "up to 2.9 %"},
+	};
+	char *text, *words;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		text = show(runs, cases[i].n, runs, cases[i].m, render_text);
+		for (words = text; (words = strchr(words, '\n'));) /* however lines are broken */
+			*words = ' ';
+		for (words = text; (words = strstr(words, "  "));)
+			memmove(words, words + 1, strlen(words));
+		if (!strstr(text, cases[i].says))
+			fail_msg("no '%s' in: %s", cases[i].says, text);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,7 +481,10 @@ int main(void)
 		cmocka_unit_test(test_several_runs), cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_unknown),      cmocka_unit_test(test_places),
 		cmocka_unit_test(test_dearest),      cmocka_unit_test(test_poor_reports),
+		cmocka_unit_test(test_all),          cmocka_unit_test(test_chance),
 	};
 
+	golden_find();
+	unsetenv("COLUMNS");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

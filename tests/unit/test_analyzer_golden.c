@@ -3,35 +3,18 @@
  * say about them is compared with what they said when a person last looked.
  *
  * For each tests/golden/NAME.log: NAME.dump, NAME.stable, NAME.report, NAME.first, NAME.json and NAME.info.
- * With CUDASPY_BLESS=1 in the environment they are written instead. babeltrace2, if installed, must
+ * With CUDASPY_BLESS=1 in the environment they are written instead (golden.h). babeltrace2, if installed, must
  * read each trace without a word and find as many events as dump has lines.
  */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include <libgen.h>
-#include <limits.h>
 #include "cmd/cmd_report.h"
-#include "scratch.h"
+#include "golden.h"
 #include "trace_text.h"
 #include "render/render.h"
 #include "trace/dump.h"
-
-static char golden_dir[PATH_MAX];
-
-/* Beside this file, wherever the build was started. */
-static void find_golden_dir(void)
-{
-	char here[PATH_MAX], path[PATH_MAX + 16];
-
-	snprintf(here, sizeof(here), "%s", __FILE__);
-	snprintf(path, sizeof(path), "%s/../golden", dirname(here));
-	if (!realpath(path, golden_dir)) {
-		printf("%s is not here: run this from the top of the source tree\n", path);
-		exit(77);
-	}
-}
 
 static void show_dump(const char *dir, FILE *out, bool stable)
 {
@@ -90,23 +73,6 @@ static const struct {
 	{"dump", show_plain, false}, {"stable", show_stable, false}, {"report", show_report, true},
 	{"first", show_first, true}, {"json", show_json, false},     {"info", show_info, true},
 };
-
-static void compare(const char *name, const char *suffix, const char *text)
-{
-	char path[PATH_MAX + 64], *wanted;
-
-	snprintf(path, sizeof(path), "%s/%s.%s", golden_dir, name, suffix);
-	if (getenv("CUDASPY_BLESS")) {
-		scratch_write(path, text, strlen(text));
-		return;
-	}
-	wanted = scratch_read(path, NULL);
-	if (!wanted)
-		fail_msg("%s is missing: CUDASPY_BLESS=1 writes it", path);
-	if (strcmp(wanted, text))
-		fail_msg("%s differs; now it is:\n%s", path, text);
-	free(wanted);
-}
 
 static unsigned long count_lines(const char *text)
 {
@@ -178,7 +144,7 @@ static void check(const char *name)
 		fclose(out);
 		if (!strcmp(views[i].suffix, "dump"))
 			ask_babeltrace(dir, count_lines(text));
-		compare(name, views[i].suffix, text);
+		golden_compare(name, views[i].suffix, text);
 		free(text);
 	}
 	check_widths(".");
@@ -224,7 +190,7 @@ int main(void)
 		cmocka_unit_test(test_turns),
 	};
 
-	find_golden_dir();
+	golden_find();
 	unsetenv("COLUMNS");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,47 @@
+/*
+ * tests/unit/golden.h: texts are compared with files in tests/golden, which hold what was said when a person last
+ * looked. With CUDASPY_BLESS=1 in the environment the files are written instead.
+ */
+#ifndef CUDASPY_TESTS_GOLDEN_H
+#define CUDASPY_TESTS_GOLDEN_H
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "scratch.h"
+
+static char golden_dir[PATH_MAX];
+
+/* Beside the test's file, wherever the build was started. */
+static inline void golden_find(void)
+{
+	char here[PATH_MAX], path[PATH_MAX + 16];
+
+	snprintf(here, sizeof(here), "%s", __FILE__);
+	snprintf(path, sizeof(path), "%s/../golden", dirname(here));
+	if (!realpath(path, golden_dir)) {
+		printf("%s is not here: run this from the top of the source tree\n", path);
+		exit(77);
+	}
+}
+
+static inline void golden_compare(const char *name, const char *suffix, const char *text)
+{
+	char path[PATH_MAX + 64], *wanted;
+
+	snprintf(path, sizeof(path), "%s/%s.%s", golden_dir, name, suffix);
+	if (getenv("CUDASPY_BLESS")) {
+		scratch_write(path, text, strlen(text));
+		return;
+	}
+	wanted = scratch_read(path, NULL);
+	if (!wanted)
+		fail_msg("%s is missing: CUDASPY_BLESS=1 writes it", path);
+	if (strcmp(wanted, text))
+		fail_msg("%s differs; now it is:\n%s", path, text);
+	free(wanted);
+}
+
+#endif
