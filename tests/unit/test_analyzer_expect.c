@@ -544,6 +544,114 @@ static void test_off_cpu(void **state)
 	assert_int_equal(class_of(&f->expect, "cudaFree", "free device")->clean_calls, 4);
 }
 
+/* What was seen before a call belongs to that call alone, also if it failed, was one of another thread in the same slot, or
+ * the last one of its stream; what was seen inside it, in calls of depth, belongs to it. */
+static void test_seen_before(void **state)
+{
+	static const char *const seen[] = {
+		"wait kind=mutex fn=cudaEventCreate duration=400us object=0x10",
+		"wait kind=ioctl fn=cudaEventCreate duration=400us object=0x10",
+		"sched window=600us not_running=400us",
+		"sched window=600us not_running=0 running=1us",
+	};
+	static const char *const between[] = {
+		"op cudaEventCreate duration=500us object=0x20",
+		"op cudaEventCreate duration=500us object=0x20 result=2",
+		"thread tid=7 name=\"main\"",
+	};
+	struct fixture *f = *state;
+	unsigned int i, j, round;
+
+	add_mallocs(f, 1, 10);
+	add_sync(f, 5, 1);
+	add(f, "launch cudaLaunchKernel duration=3us stream=0x60 kernel=1");
+	add(f, "op cudaDeviceSynchronize duration=900us");
+	for (round = 0; round < 8; round++)
+		for (i = 0; i < ARRAY_SIZE(seen); i++)
+			for (j = 0; j < 3; j++) {
+				add(f, seen[i]);
+				add(f, between[j]);
+				if (j == 2 &&
+				    i) /* what a thread leaves, evidence_gather does not part */
+					add(f, "op cudaEventCreate duration=500us object=0x20");
+				add_mallocs(f, 1, 10);
+				add(f, seen[i]);
+				add(f, between[j % 2]);
+				add_sync(f, 5, 20);
+			}
+	/* A stream ends with what another one has no part in. */
+	add(f, seen[0]);
+	add_slot(f, 2);
+	add_mallocs(f, 2, 10);
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaMalloc", malloc_4k, EXPECT_CLEAN, 10000);
+	assert_int_equal(class_of(&f->expect, "cudaMalloc", malloc_4k)->clean_calls, 97);
+	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_CLEAN, 20000);
+	assert_int_equal(class_of(&f->expect, "cudaStreamSynchronize", "")->clean_calls, 96);
+}
+
+/* Waits inside the nested calls of a call are no work of its own. */
+static void test_seen_inside(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int i;
+
+	add_mallocs(f, 1, 10);
+	add_sync(f, 5, 1);
+	for (i = 0; i < 20; i++) {
+		add(f, "wait kind=mutex fn=cuMemAlloc_v2 duration=400us object=0x10 depth=1");
+		add(f, "nested cuMemAlloc_v2 duration=410us depth=1");
+		add_mallocs(f, 1, 410);
+		add(f, "wait kind=mutex fn=cuStreamSynchronize duration=400us object=0x10 depth=1");
+		add(f, "wait kind=mutex fn=cuStreamSynchronize duration=80us object=0x10 depth=1");
+		add(f, "nested cuStreamSynchronize duration=485us depth=1");
+		add_sync(f, 5, 500);
+	}
+	learn(f, NULL);
+	expect_number(&f->expect, "cudaMalloc", malloc_4k, EXPECT_CLEAN, 10000);
+	expect_number(&f->expect, "cudaStreamSynchronize", "", EXPECT_CLEAN, 20000);
+}
+
+/* How many calls of a kind a waiting call of so many microseconds has taught, of ten. */
+static uint64_t taught(void **state, const char *format, unsigned int us, const char *function,
+		       const char *text)
+{
+	struct fixture *f = *state;
+	const struct call_class *c;
+	unsigned int i;
+	uint64_t n;
+
+	add_launch(f, 5, 3); /* the first one of its kernel */
+	add_launch(f, 5, 3);
+	add(f, "op cudaDeviceSynchronize duration=900us");
+	for (i = 0; i < 11; i++)
+		add(f, format, us);
+	learn(f, NULL);
+	c = class_of(&f->expect, function, text);
+	n = c->clean_calls;
+	teardown(state);
+	setup(state);
+	return n;
+}
+
+/* What takes longer than any call with nothing to wait for has waited for work that was not seen. */
+static void test_bounds(void **state)
+{
+	static const char sync[] = "op cudaStreamSynchronize duration=%uus stream=0x50";
+	static const char copy[] = "copy cudaMemcpyAsync duration=%uus stream=0x50 direction=d2h "
+				   "src=device dst=pageable bytes=65536";
+	static const char rows[] = "copy cudaMemcpy2D duration=%uus stream=0x50 direction=d2h "
+				   "src=device dst=pageable bytes=65536";
+	static const char text[] = "d2h device to pageable, 64.0 KiB to 80.0 KiB";
+
+	assert_int_equal(taught(state, sync, 50, "cudaStreamSynchronize", ""), 10);
+	assert_int_equal(taught(state, sync, 51, "cudaStreamSynchronize", ""), 0);
+	/* 50 us and 2 ns for each byte. */
+	assert_int_equal(taught(state, copy, 181, "cudaMemcpyAsync", text), 10);
+	assert_int_equal(taught(state, copy, 182, "cudaMemcpyAsync", text), 0);
+	assert_int_equal(taught(state, rows, 9000, "cudaMemcpy2D", text), 10);
+}
+
 /* ---- after a pause ---------------------------------------------------------------------------- */
 
 /* Launches in a row, and one of `us` after each pause of a millisecond. */
@@ -731,6 +839,9 @@ int main(void)
 		TEST(test_other_process_is_busy),
 		TEST(test_other_process_elsewhere),
 		TEST(test_off_cpu),
+		TEST(test_seen_before),
+		TEST(test_seen_inside),
+		TEST(test_bounds),
 		TEST(test_pause),
 		TEST(test_few_pauses),
 		TEST(test_idle_pauses),
