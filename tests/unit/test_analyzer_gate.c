@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <string.h>
-#include "scratch.h"
+#include "golden.h"
 #include "findings/detector.h"
 #include "analysis.h"
 #include "findings/gate.h"
@@ -406,6 +406,127 @@ static void test_budgets(void **state)
 			fail_msg("%s is understood", wrong[i]);
 }
 
+/* What is only a note fails for "any", and for its detector. */
+static void test_notes(void **state)
+{
+	struct finding all[] = {finding("work", "a.c", 1, 90), finding("work", "a.c", 2, 90)};
+	struct finding findings[2];
+	static const char *const rules[] = {"problem", "any", "pageable-copy", "any,problem"};
+	static const int failing[] = {1, 2, 2, 2};
+	struct gate gate;
+	size_t i;
+
+	(void)state;
+	all[1].perhaps_free = true;
+	all[1].gain_known = true;
+	for (i = 0; i < ARRAY_SIZE(rules); i++) {
+		memcpy(findings, all, sizeof(all));
+		assert_int_equal(gate_init(&gate, rules[i], NULL, NULL, 0), 0);
+		gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
+		assert_int_equal(gate.n_failures, failing[i]);
+		assert_true(findings[0].fails);
+		assert_int_equal(findings[1].fails, failing[i] == 2);
+		gate_release(&gate);
+	}
+}
+
+/* Each option alone asks for a verdict; suppressions and a baseline do not. */
+static void test_asked(void **state)
+{
+	static const struct {
+		const char *fail_on, *budget;
+		bool asked;
+	} cases[] = {
+		{NULL, NULL, false},         {"any", NULL, true},   {"problem", NULL, true},
+		{"hidden-sync", NULL, true}, {NULL, "all:1", true},
+	};
+	struct gate gate;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(gate_init(&gate, cases[i].fail_on, cases[i].budget, NULL, 0), 0);
+		assert_int_equal(gate_asked(&gate), cases[i].asked);
+		assert_int_equal(gate_used(&gate), cases[i].asked);
+		gate_release(&gate);
+	}
+	gate = (struct gate){.suppressions = {.n = 1}};
+	assert_true(gate_used(&gate) && !gate_asked(&gate));
+	gate = (struct gate){.baseline = {.path = (char *)"old"}};
+	assert_true(gate_used(&gate) && !gate_asked(&gate));
+}
+
+/* Everything that a gate says, and in which order the findings come: problems, notes, minor and accepted ones; of each
+ * first what counts. */
+static void test_said(void **state)
+{
+	static const char entries[] = "pageable-copy accepted -- fine\n"
+				      "pageable-copy [ao][cv]* -- twice in the sums\n"
+				      "pageable-copy accepted until 2020-01-02 -- hoped\n"
+				      "pageable-copy unknown -- who knows\n"
+				      "hidden-sync x.c until 2999-01-02 -- not there\n";
+	static const char *const order[] = {"worse", "new",     "same",     "cheap",
+					    "note",  "overlap", "accepted", "unknown"};
+	struct finding findings[] = {
+		finding("overlap", "a.c", 1, 8), finding("accepted", "a.c", 2, 6),
+		finding("cheap", "a.c", 3, 0),   finding("same", "a.c", 4, 20),
+		finding("note", "a.c", 5, 7),    finding("worse", "a.c", 6, 30),
+		finding("new", "a.c", 7, 5),     finding("unknown", "a.c", 8, 5),
+	};
+	char *dir = scratch_make(), path[512], *text = NULL;
+	const char *paths[] = {path};
+	struct report report;
+	struct gate gate;
+	size_t i, size;
+	FILE *out = open_memstream(&text, &size);
+	json_t *root, *row;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/accepted", dir);
+	scratch_write(path, entries, strlen(entries));
+	assert_int_equal(
+		gate_init(&gate, "problem", "all:35ms,pageable-copy:7x,all:1000x", paths, 1), 0);
+	assert_int_equal(
+		baseline_take(&gate.baseline, "old",
+			      json_loads("{\"schema\": \"cudaspy-report-2\", \"findings\": [" OLD(
+						 "same", "a.c", 4,
+						 20) "," OLD("worse", "a.c", 6,
+							     10) "," OLD("gone", "a.c", 9, 10) "]}",
+					 0, NULL)),
+		0);
+	findings[0].overlaps = true;
+	findings[4].perhaps_free = true;
+	findings[4].where = "here";
+	findings[4].gain_known = true;
+	findings[4].gain_high_ns = 7000000;
+	findings[5].where = "there";
+	findings[7].cost_unknown = true;
+	gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
+	for (i = 0; i < ARRAY_SIZE(order); i++)
+		assert_string_equal(findings[i].caller, order[i]);
+	report_init(&report, "test");
+	report_gate(&report, &gate);
+	assert_int_equal(render_json(&report, out), 0);
+	fclose(out);
+	root = json_loads(text, 0, NULL);
+	free(text);
+	json_array_foreach(json_object_get(root, "suppressions"), i, row)
+		json_object_del(row, "file");
+	json_object_del(root, "detectors");
+	text = json_dumps(root, JSON_PRESERVE_ORDER | JSON_INDENT(1));
+	golden_compare("gate", "json", text);
+	free(text);
+	out = open_memstream(&text, &size);
+	assert_int_equal(render_text(&report, out), 0);
+	fclose(out);
+	golden_compare("gate", "report", text);
+	free(text);
+	json_decref(root);
+	report_release(&report);
+	gate_release(&gate);
+	scratch_remove(dir);
+}
+
 /* It is in no sum, and counted. */
 static void test_unknown_in_budget(void **state)
 {
@@ -545,21 +666,18 @@ static void test_uri(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_baseline),
-		cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_unknown_in_budget),
-		cmocka_unit_test(test_places_in_library),
-		cmocka_unit_test(test_library),
-		cmocka_unit_test(test_elsewhere),
-		cmocka_unit_test(test_fail_on),
-		cmocka_unit_test(test_budgets),
-		cmocka_unit_test(test_odd_texts),
-		cmocka_unit_test(test_uri),
+		cmocka_unit_test(test_lines),      cmocka_unit_test(test_places),
+		cmocka_unit_test(test_baseline),   cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_unknown),    cmocka_unit_test(test_unknown_in_budget),
+		cmocka_unit_test(test_notes),      cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_said),       cmocka_unit_test(test_places_in_library),
+		cmocka_unit_test(test_library),    cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_fail_on),    cmocka_unit_test(test_budgets),
+		cmocka_unit_test(test_odd_texts),  cmocka_unit_test(test_uri),
 		cmocka_unit_test(test_severities),
 	};
 
+	golden_find();
+	unsetenv("COLUMNS");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,6 +123,68 @@ static void test_round_trip(void **state)
 	profile_release(&p);
 }
 
+/* Each line of the file. */
+static void test_file(void **state)
+{
+	static const char wanted[] =
+		"{\n \"schema\": \"cudaspy-profile-1\",\n \"cudaspy\": \"1\",\n"
+		" \"date\": \"2026-01-01T00:00:00Z\",\n \"driver\": \"13000\",\n"
+		" \"gpus\": [\n  \"NVIDIA H200\",\n  \"NVIDIA \\\"X\\\" 1\"\n ],\n"
+		" \"classes\": [\n"
+		"  {\n   \"function\": \"cudaMemcpyAsync\",\n   \"cold\": false,\n"
+		"   \"direction\": \"d2h\",\n   \"src\": \"device\",\n   \"dst\": \"pageable\",\n"
+		"   \"bytes\": 4,\n   \"expected_ns\": 2000,\n   \"spread_ns\": 7,\n   "
+		"\"samples\": 24\n"
+		"  },\n";
+	static const char memory[] =
+		"  {\n   \"function\": \"cudaMallocAsync\",\n   \"cold\": true,\n"
+		"   \"op\": \"alloc\",\n   \"kind\": \"device\",\n   \"pool\": true,\n"
+		"   \"bytes\": 4096,\n   \"expected_ns\": 90000,\n   \"spread_ns\": 0,\n   "
+		"\"samples\": 8\n"
+		"  },\n";
+	const struct fixture *f = *state;
+	struct profile p;
+	char *text;
+
+	write_one(f->path);
+	text = scratch_read(f->path, NULL);
+	assert_memory_equal(text, wanted, strlen(wanted));
+	assert_non_null(strstr(text, memory));
+	free(text);
+	assert_int_equal(profile_read(&p, f->path), 0);
+	assert_string_equal(p.version, "1");
+	assert_string_equal(p.date, "2026-01-01T00:00:00Z");
+	assert_string_equal(p.path, f->path);
+	assert_int_equal(p.classes[0].samples, 400);
+	assert_int_equal(p.classes[1].spread_ns, 0);
+	assert_int_equal(p.classes[2].spread_ns, 7);
+	assert_int_equal(p.classes[1].key.flags, CLASS_MEMORY | CLASS_COLD);
+	assert_int_equal(p.classes[1].key.what, 16 | SPY_MEMOP_ALLOC);
+	assert_int_equal(p.classes[2].key.kinds, SPY_MEM_DEVICE << 4 | SPY_MEM_PAGEABLE);
+	assert_int_equal(p.classes[3].bytes, 1 << 20);
+	profile_release(&p);
+}
+
+/* Of one that cannot be written, nothing is left. */
+static void test_not_written(void **state)
+{
+	const struct fixture *f = *state;
+	struct profile p = {.driver = (char *)"1", .version = (char *)"1", .date = (char *)"1"};
+	unsigned int complaints = warnings_count();
+	char path[400];
+
+	scratch_write(f->other, "x", 1);
+	snprintf(path, sizeof(path), "%s/p.json", f->other); /* in no folder */
+	assert_true(profile_write(&p, path) < 0);
+	assert_int_equal(warnings_count(), complaints + 1);
+	assert_int_equal(profile_write(&p, f->dir), -EISDIR);
+	assert_int_equal(warnings_count(), complaints + 2);
+	assert_int_equal(profile_write(&p, "/dev/full"), -ENOSPC);
+	assert_int_equal(warnings_count(), complaints + 3);
+	write_one(f->other); /* others may read it, as the umask has it */
+	assert_int_equal(profile_write(&p, f->other), 0);
+}
+
 /* Nothing is put in the place of what is no file: a link leads somewhere, as /dev/stdout does. */
 static void test_no_file(void **state)
 {
@@ -314,8 +376,21 @@ static void test_make(void **state)
 			"%ums op cudaEventCreate duration=5us\n"
 			"%ums op cudaGraphInstantiate duration=50us\n"
 			"%ums launch cudaLaunchKernel duration=90us kernel=%u stream=16\n"
-			"%ums launch cudaLaunchKernel duration=4us kernel=%u stream=16\n",
-			i, i, i, i, i, i);
+			"%ums launch cudaLaunchKernel duration=4us kernel=%u stream=16\n"
+			"%ums copy cudaMemcpyAsync duration=2us direction=h2d src=pinned "
+			"dst=device bytes=4096 stream=16 captured=1\n"
+			"%ums call cuModuleGetFunction duration=2us\n"
+			"%ums call cuModuleLoadData duration=2us\n"
+			"%ums call cuLibraryLoadData duration=2us\n",
+			i, i, i, i, i, i, i, i, i, i);
+	/* One too few to tell what they cost, and just enough. */
+	for (i = 20; i < 28; i++)
+		fprintf(out,
+			"%ums op cudaStreamCreate duration=9us\n%ums op cudaEventCreate "
+			"duration=5us\n",
+			i, i);
+	for (i = 29; i < 36; i++)
+		fprintf(out, "%ums op cudaEventDestroy duration=7us\n", i);
 	fclose(out);
 	snprintf(log_path, sizeof(log_path), "%s/log", f->dir);
 	scratch_write(log_path, text, size);
@@ -327,8 +402,13 @@ static void test_make(void **state)
 	profile_make(&p, &expect);
 	assert_string_equal(p.driver, "12080");
 	assert_int_equal(p.n_gpus, 1);
-	assert_int_equal(p.n_classes, 3);
 	assert_string_equal(p.classes[0].function, "cudaEventCreate");
+	assert_int_equal(p.n_classes, 4);
+	assert_string_equal(p.classes[1].function, "cudaLaunchKernel");
+	assert_string_equal(p.classes[2].function, "cudaLaunchKernel");
+	assert_string_equal(p.classes[3].function, "cudaStreamCreate");
+	assert_int_equal(cost(&p, "cudaStreamCreate", (struct class_key){0}) / 1000, 9);
+	assert_int_equal(cost(&p, "cudaEventDestroy", (struct class_key){0}), 0);
 	assert_in_range(cost(&p, "cudaLaunchKernel", (struct class_key){0}), 3960, 4040);
 	assert_in_range(cost(&p, "cudaLaunchKernel", (struct class_key){.flags = CLASS_COLD}),
 			89000, 91000);
@@ -341,8 +421,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_round_trip), TEST(test_sizes),  TEST(test_damaged), TEST(test_no_file),
-		TEST(test_choice),     TEST(test_report), TEST(test_make),
+		TEST(test_round_trip), TEST(test_sizes),  TEST(test_damaged),
+		TEST(test_no_file),    TEST(test_choice), TEST(test_report),
+		TEST(test_make),       TEST(test_file),   TEST(test_not_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
