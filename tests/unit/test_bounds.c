@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include "lib/bounds.h"
 
 #define PAGE 4096ul
@@ -134,6 +135,66 @@ static void test_the_first_thread(void **state)
 	assert_true(bounds.end <= asked().end);
 }
 
+/* As much as it may grow to, 8 MiB at most. */
+static void test_limits(void **state)
+{
+	static const size_t mib[][2] = {{4, 4}, {8, 8}, {64, 8}};
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	struct rlimit before, limit;
+
+	(void)state;
+	getrlimit(RLIMIT_STACK, &before);
+	for (size_t i = 0; i < sizeof(mib) / sizeof(*mib); i++) {
+		struct spy_bounds bounds;
+
+		limit = before;
+		limit.rlim_cur = mib[i][0] << 20;
+		if (limit.rlim_cur > limit.rlim_max)
+			continue;
+		assert_int_equal(setrlimit(RLIMIT_STACK, &limit), 0);
+		bounds = spy_bounds_of_self(here);
+		assert_int_equal(bounds.end - bounds.begin, mib[i][1] << 20);
+	}
+	limit = before;
+	limit.rlim_cur = limit.rlim_max; /* perhaps none */
+	if (limit.rlim_cur > 8 << 20 && !setrlimit(RLIMIT_STACK, &limit)) {
+		struct spy_bounds bounds = spy_bounds_of_self(here);
+
+		assert_int_equal(bounds.end - bounds.begin, 8 << 20);
+	}
+	setrlimit(RLIMIT_STACK, &before);
+}
+
+static struct spy_bounds of_first;
+
+/* A thread that stands on the first one's stack, as coroutines do, and right beside it. */
+static void *look_from_elsewhere(void *argument)
+{
+	struct spy_bounds *bounds = argument;
+
+	bounds[0] = spy_bounds_of_self(of_first.begin + 1);
+	bounds[1] = spy_bounds_of_self(of_first.end - 1);
+	bounds[2] = spy_bounds_of_self(of_first.begin);
+	bounds[3] = spy_bounds_of_self(of_first.end);
+	bounds[4] = asked();
+	return NULL;
+}
+
+static void test_on_the_first_stack(void **state)
+{
+	struct spy_bounds bounds[5];
+	pthread_t thread;
+
+	(void)state;
+	of_first = spy_bounds_of_self((uintptr_t)__builtin_frame_address(0));
+	assert_int_equal(pthread_create(&thread, NULL, look_from_elsewhere, bounds), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(bounds[i].begin, i < 2 ? of_first.begin : bounds[4].begin);
+		assert_int_equal(bounds[i].end, i < 2 ? of_first.end : bounds[4].end);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +202,8 @@ int main(void)
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_stacks_without_one),
 		cmocka_unit_test(test_the_first_thread),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_on_the_first_stack),
 	};
 
 	spy_bounds_init();

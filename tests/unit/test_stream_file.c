@@ -49,9 +49,22 @@ uint64_t spy_options_keep_bytes(void)
 	return keep;
 }
 
+static int n_open;
+
+/* Descriptors of this process. */
+static int count_open(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
 static int begin(void **state)
 {
 	(void)state;
+	n_open = count_open();
 	/* Most of it is never touched. */
 	spy_session = mmap(NULL, sizeof(*spy_session), PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -74,6 +87,7 @@ static int end(void **state)
 		if (spy_session->threads[i].file.packet)
 			munmap(spy_session->threads[i].file.packet, SPY_PACKET_BYTES);
 	spy_folder_forget();
+	assert_int_equal(count_open(), n_open);
 	scratch_remove(dir);
 	munmap(spy_session, sizeof(*spy_session));
 	return 0;
@@ -526,6 +540,16 @@ static void test_bound(void **state)
 	assert_int_equal(make_room(t), 0);
 	assert_int_equal(t->file.room, PAGE);
 	assert_ptr_equal(t->limit, (uint8_t *)t->packet + PAGE - PAGE / 4);
+	for (i = 4 * PAGE; i <= SPY_PACKET_BYTES; i *= 2) {
+		fill(t);
+		assert_int_equal(make_room(t), 0);
+		assert_int_equal(t->file.seq, 1);
+		assert_int_equal(t->file.room, i);
+		assert_int_equal(size_of("stream_0001_tail"), i);
+		assert_int_equal(spy_session->used, i);
+		assert_ptr_equal(t->limit,
+				 (uint8_t *)t->packet + i - (i >= FIRST ? RESERVE : i / 4));
+	}
 	for (i = 0; i < 40; i++) {
 		fill_packet(t);
 		bytes = on_disk(1, t->file.seq - 1, &oldest);
@@ -649,6 +673,8 @@ static void test_end(void **state)
 	assert_null(t->packet);
 	assert_null(t->limit);
 	assert_int_equal(t->file.room, 0);
+	assert_int_equal(t->file.tail.inode, 0);
+	assert_int_equal(t->page->lost, 0);
 	assert_int_equal(size_of("stream_0001_tail"), -1);
 	assert_true(spy_session->used <= used + PAGE);
 	on_disk(1, 2, &oldest);
