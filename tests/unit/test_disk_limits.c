@@ -32,9 +32,11 @@ static struct spy_session session;
 struct spy_session *spy_session = &session;
 static uint64_t floor_bytes;
 
+static gid_t group = SPY_NO_GROUP;
+
 gid_t spy_options_group(void)
 {
-	return SPY_NO_GROUP;
+	return group;
 }
 
 uint64_t spy_options_floor_bytes(uint64_t file_system)
@@ -255,6 +257,146 @@ static void test_without_fallocate(void **state)
 	close(fd);
 }
 
+static mode_t mode_of(const char *of)
+{
+	struct stat status;
+
+	assert_int_equal(lstat(of, &status), 0);
+	return status.st_mode & 07777;
+}
+
+/* For their owner, and for a group that may read, whatever the umask is. */
+static void test_modes(void **state)
+{
+	static const mode_t masks[] = {0, 0022, 0077, 0777};
+	struct spy_file_id id;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(masks) / sizeof(*masks); i++)
+		for (int shared = 0; shared < 2; shared++) {
+			char folder[SPY_PATH_MAX];
+			mode_t before = umask(masks[i]);
+
+			spy_folder_forget();
+			group = shared ? getegid() : SPY_NO_GROUP;
+			assert_int_equal(spy_folder_create(folder, sizeof(folder), dir, 8), 0);
+			close(spy_folder_make("file", &id));
+			umask(before);
+			group = SPY_NO_GROUP;
+			assert_int_equal(mode_of(folder), shared ? 0750 : 0700);
+			strcat(folder, "/file");
+			assert_int_equal(mode_of(folder), shared ? 0640 : 0600);
+		}
+	assert_int_equal(spy_folder_group_error(), 0);
+}
+
+/* The last part of a new folder's path, of a program of that name. */
+static const char *named(const char *program, int pid)
+{
+	static char folder[SPY_PATH_MAX];
+	char *before = program_invocation_short_name, copy[256];
+
+	snprintf(copy, sizeof(copy), "%s", program);
+	program_invocation_short_name = copy;
+	spy_folder_forget();
+	assert_int_equal(spy_folder_create(folder, sizeof(folder), dir, pid), 0);
+	program_invocation_short_name = before;
+	assert_int_equal(mode_of(folder), 0700);
+	assert_memory_equal(folder, dir, strlen(dir));
+	return folder + strlen(dir) + 1;
+}
+
+/* Nothing in them that a terminal obeys, nor a name that is taken. */
+static void test_names(void **state)
+{
+	char long_name[200], folder[SPY_PATH_MAX];
+	int i;
+
+	(void)state;
+	assert_string_equal(named("train.py", 31), "train.py-31.cudaspy");
+	assert_string_equal(named("train.py", 31), "train.py-31-2.cudaspy");
+	assert_string_equal(named("train.py", 31), "train.py-31-3.cudaspy");
+	assert_string_equal(named("train.py", 32), "train.py-32.cudaspy");
+	assert_string_equal(named("", 1), "program-1.cudaspy");
+	assert_string_equal(named("a b/c\td\x7f\x1b[0me~", 1), "a_b_c_d__[0me~-1.cudaspy");
+	assert_string_equal(named("\xc2\x9b\xc2\xa0\xc3\x9b\xc2", 1),
+			    "\xc2_\xc2\xa0\xc3\x9b\xc2-1.cudaspy");
+	memset(long_name, 'x', sizeof(long_name));
+	long_name[199] = '\0';
+	assert_int_equal(strlen(named(long_name, 1)), 63 + strlen("-1.cudaspy"));
+	for (i = 0; i < 120; i++) /* beyond some numbers, any */
+		named("again", 7);
+	assert_true(strlen(named("again", 7)) == strlen("again-7-0123456789abcdef.cudaspy"));
+	/* The folders above are made, too; for a path that is too long there is none. */
+	snprintf(long_name, sizeof(long_name), "%s/a/b//c", dir);
+	spy_folder_forget();
+	assert_int_equal(spy_folder_create(folder, sizeof(folder), long_name, 5), 0);
+	assert_int_equal(mode_of(long_name), 0700);
+	spy_folder_forget();
+	assert_int_equal(spy_folder_create(folder, strlen(long_name) + 64 + 63, long_name, 5),
+			 -ENAMETOOLONG);
+	assert_int_equal(spy_folder_create(folder, sizeof(folder), "/dev/null/x", 5), -ENOTDIR);
+}
+
+/* To another user: what it is, and nothing else. */
+static void test_give(void **state)
+{
+	struct spy_file_id id, other = {.device = 1, .inode = 1};
+
+	(void)state;
+	close(spy_folder_make("file", &id));
+	assert_int_equal(spy_folder_give("file", &id, geteuid()), 0);
+	assert_int_equal(spy_folder_give("", NULL, geteuid()), 0);
+	assert_int_equal(spy_folder_give("file", &other, geteuid()), -ESTALE);
+	assert_int_equal(spy_folder_give("none", &id, geteuid()), -ENOENT);
+	if (geteuid())
+		assert_int_equal(spy_folder_give("file", &id, 0), -EPERM);
+}
+
+/* How long it was; a folder of the name is not the file. */
+static void test_delete(void **state)
+{
+	struct spy_file_id id;
+	int fd = spy_folder_make("file", &id);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 12345), 0);
+	close(fd);
+	assert_int_equal(spy_folder_check("file", &id, 12345), 0);
+	assert_int_equal(spy_folder_check("file", &id, 12346), -ESTALE);
+	assert_int_equal(spy_folder_delete("file"), 12345);
+	assert_int_equal(spy_folder_delete("file"), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(spy_folder_open("file", &id), -ESTALE);
+	spy_folder_remove("file", &id);
+	assert_int_equal(rmdir(path), 0);
+}
+
+/* Nothing that was opened is left open, whatever was asked for. */
+static void test_left_open(void **state)
+{
+	static char text[100];
+	struct spy_file_id id, other = {.device = 1, .inode = 1};
+	int before = 0, after = 0, fd;
+
+	(void)state;
+	close(spy_folder_make("file", &id));
+	for (fd = 0; fd < 4096; fd++)
+		before += fcntl(fd, F_GETFD) >= 0;
+	assert_int_equal(spy_folder_make("file", &other), -EEXIST);
+	assert_int_equal(spy_folder_open("file", &(struct spy_file_id){0}), -ESTALE);
+	assert_int_equal(spy_folder_open("none", &id), -ENOENT);
+	assert_int_equal(spy_folder_check("none", &id, 0), -ENOENT);
+	assert_int_equal(spy_folder_give("file", &other, geteuid()), -ESTALE);
+	assert_int_equal(spy_folder_replace("file", text, sizeof(text)), 0);
+	assert_true(spy_folder_has_room(1));
+	spy_folder_remove("file", &id);
+	assert_int_equal(spy_folder_delete("file"), sizeof(text));
+	for (fd = 0; fd < 4096; fd++)
+		after += fcntl(fd, F_GETFD) >= 0;
+	assert_int_equal(after, before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +407,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_descriptor, begin, end),
 		cmocka_unit_test_setup_teardown(test_floor, begin, end),
 		cmocka_unit_test_setup_teardown(test_without_fallocate, begin, end),
+		cmocka_unit_test_setup_teardown(test_modes, begin, end),
+		cmocka_unit_test_setup_teardown(test_names, begin, end),
+		cmocka_unit_test_setup_teardown(test_give, begin, end),
+		cmocka_unit_test_setup_teardown(test_delete, begin, end),
+		cmocka_unit_test_setup_teardown(test_left_open, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
