@@ -156,13 +156,24 @@ void spy_folder_forget(void)
 
 /* ---- making it ------------------------------------------------------------------------------ */
 
+/* A umask may have taken the right to look into it from its owner, too. */
+static int open_made(int parent, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(parent, name, flags);
+
+	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+		fd = openat(parent, name, flags);
+	return fd;
+}
+
 static int make_one(int parent, const char *name)
 {
 	int fd;
 
 	if (mkdirat(parent, name, 0700) < 0)
 		return -errno;
-	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = open_made(parent, name);
 	if (fd < 0)
 		return -errno;
 	if (!is_ours(parent, fd)) {
