@@ -128,6 +128,50 @@ static void test_two_locks(void **state)
 	json_decref(root);
 }
 
+/* The one it waited for longest in all, though another wait is the longest; of its holders the one that had it longest. */
+static void test_one_lock_again(void **state)
+{
+	json_t *root = report_on(
+		TRACE
+		"slot 1 tid=101\n1us thread tid=101 name=\"a\"\n"
+		"1ms call cudaEventCreate duration=5us device=0\n"
+		"100ms call cudaMalloc duration=95ms device=0\n"
+		"slot 2 tid=102\n1us thread tid=102 name=\"b\"\n"
+		"1ms call cudaEventCreate duration=5us device=0\n"
+		"100ms call cudaHostRegister duration=95ms device=0\n"
+		"slot 3 tid=103\n1us thread tid=103 name=\"c\"\n"
+		"1ms call cudaEventCreate duration=5us device=0\n"
+		"2ms call cudaEventCreate duration=5us device=0\n"
+		"30ms wait kind=mutex fn=cudaEventCreate duration=10ms object=0x1000 device=1 "
+		"holder=101 holder_fn=cudaMalloc holder_device=0\n"
+		"60ms wait kind=mutex fn=cudaEventCreate duration=20ms object=0x2000 device=1 "
+		"holder=102 holder_fn=cudaHostRegister holder_device=0\n"
+		"80ms wait kind=mutex fn=cudaEventCreate duration=7ms object=0x1000 device=1 "
+		"holder=102 holder_fn=cudaHostRegister holder_device=0\n"
+		"95ms wait kind=mutex fn=cudaEventCreate duration=6ms object=0x1000 device=1 "
+		"holder=101 holder_fn=cudaMalloc holder_device=0\n"
+		"96ms call cudaEventCreate duration=80ms device=1\n");
+	const json_t *worst = json_array_get(json_object_get(root, "worst_calls"), 0);
+	const char *what = json_string_value(json_object_get(worst, "what"));
+
+	(void)state;
+	/* L1 is the one of 23 ms */
+	if (!strstr(what, "waited 23.00 ms for L1") ||
+	    !strstr(what, "held by thread 101 'a' (GPU 0) in cudaMalloc") ||
+	    !strstr(what, "; and 20.00 ms for other locks"))
+		fail_msg("%s", what);
+	assert_int_equal(sum(root, "locks", "name=L1", "waits"), 3);
+	assert_int_equal(sum(root, "locks", "name=L1", "waited_ns"), 23000000);
+	assert_int_equal(sum(root, "locks", "name=L1", "longest_ns"), 10000000);
+	assert_int_equal(sum(root, "locks", "name=L1", "holders"), 2);
+	assert_int_equal(sum(root, "locks", "name=L2", "holders"), 1);
+	assert_int_equal(sum(root, "blame", "waiter=103 holder=101 lock=L1", "waits"), 2);
+	assert_int_equal(sum(root, "blame", "waiter=103 holder=102 lock=L1", "waited_ns"), 7000000);
+	assert_int_equal(sum(root, "call_blame", "holder_function=cudaHostRegister", "waited_ns"),
+			 27000000);
+	json_decref(root);
+}
+
 /* It took long to wake those who waited, of whom there is no record: no lock is named, and nobody who had it. */
 static void test_waking(void **state)
 {
@@ -670,23 +714,15 @@ static void test_inferred_least(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pageable_copy),
-		cmocka_unit_test(test_long_row),
-		cmocka_unit_test(test_two_locks),
-		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_several_locks),
-		cmocka_unit_test(test_waking),
-		cmocka_unit_test(test_unknown_readers),
-		cmocka_unit_test(test_chain),
-		cmocka_unit_test(test_convoy),
-		cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_starvation),
-		cmocka_unit_test(test_readers),
-		cmocka_unit_test(test_unknown_holders),
-		cmocka_unit_test(test_half_measured),
-		cmocka_unit_test(test_held),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_inferred),
+		cmocka_unit_test(test_pageable_copy),  cmocka_unit_test(test_long_row),
+		cmocka_unit_test(test_two_locks),      cmocka_unit_test(test_one_lock_again),
+		cmocka_unit_test(test_places),         cmocka_unit_test(test_several_locks),
+		cmocka_unit_test(test_waking),         cmocka_unit_test(test_unknown_readers),
+		cmocka_unit_test(test_chain),          cmocka_unit_test(test_convoy),
+		cmocka_unit_test(test_crowd),          cmocka_unit_test(test_starvation),
+		cmocka_unit_test(test_readers),        cmocka_unit_test(test_unknown_holders),
+		cmocka_unit_test(test_half_measured),  cmocka_unit_test(test_held),
+		cmocka_unit_test(test_gone),           cmocka_unit_test(test_inferred),
 		cmocka_unit_test(test_inferred_least),
 	};
 
