@@ -172,6 +172,74 @@ static void test_one_lock_again(void **state)
 	json_decref(root);
 }
 
+/* The sum of what a wait for a free lock of so many microseconds is blamed on; of them it had no CPU so long. */
+static int64_t blamed_when_free(int us, int lacked_us)
+{
+	char log[1024], sched[128] = "";
+	json_t *root;
+	int64_t ns;
+
+	if (lacked_us)
+		snprintf(sched, sizeof(sched),
+			 "40001us sched window=20ms not_running=%dus running=1us\n", lacked_us);
+	snprintf(log, sizeof(log),
+		 TRACE "slot 1 tid=101\n1us thread tid=101 name=\"a\"\n"
+		       "1ms call cudaEventCreate duration=5us device=0\n"
+		       "2ms call cudaEventCreate duration=5us device=0\n"
+		       "40ms wait kind=mutex fn=cudaEventCreate duration=%dus object=0x1000 "
+		       "device=0 flags=16\n%s"
+		       "40001us call cudaEventCreate duration=20ms device=0\n",
+		 us, sched);
+	root = report_on(log);
+	ns = sum(root, "root_blame", "waiter=101", "waited_ns");
+	assert_int_equal(sum(root, "blame", "waiter=101", "waited_ns"), ns);
+	assert_int_equal(sum(root, "root_blame", "waiter=101 root=0 cause=unknown", "waited_ns"),
+			 ns);
+	assert_int_equal(sum(root, "locks", "name=L1", "waited_ns"), us * 1000);
+	json_decref(root);
+	return ns;
+}
+
+/* Nobody had it: that is no thread's fault, unless it took so long that one must have had it that was not seen. */
+static void test_free_lock(void **state)
+{
+	(void)state;
+	assert_int_equal(blamed_when_free(999, 0), 0);
+	assert_int_equal(blamed_when_free(1000, 0), 1000000);
+	assert_int_equal(blamed_when_free(15000, 0), 15000000);
+	assert_int_equal(blamed_when_free(19900, 19500), 0); /* it was ready, and had no CPU */
+}
+
+/* A lock between processes: its holder may be a thread of another one, which is none of this one's. */
+static void test_shared_lock(void **state)
+{
+	static const char log[] = TRACE
+		"slot 1 tid=101\n1us thread tid=101 name=\"a\"\n"
+		"1ms call cudaEventCreate duration=5us device=0\n"
+		"2ms call cudaEventCreate duration=5us device=0\n"
+		"40ms wait kind=mutex fn=cudaEventCreate duration=10ms object=0x1000 device=0 "
+		"holder=4711 holder_fn=cudaFree holder_device=0 flags=%s\n"
+		"40001us call cudaEventCreate duration=11ms device=0\n";
+	static const char *const flags[] = {"2", "0"};
+	char text[2048];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		json_t *root;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(text, sizeof(text), log, flags[i]);
+#pragma GCC diagnostic pop
+		root = report_on(text);
+		assert_int_equal(sum(root, "blame", i ? "holder=4711" : "holder=0", "waited_ns"),
+				 10000000);
+		assert_int_equal(fact(root, "waits", "holder_known_ns"), i ? 10000000 : 0);
+		json_decref(root);
+	}
+}
+
 /* It took long to wake those who waited, of whom there is no record: no lock is named, and nobody who had it. */
 static void test_waking(void **state)
 {
@@ -716,6 +784,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pageable_copy),  cmocka_unit_test(test_long_row),
 		cmocka_unit_test(test_two_locks),      cmocka_unit_test(test_one_lock_again),
+		cmocka_unit_test(test_free_lock),      cmocka_unit_test(test_shared_lock),
 		cmocka_unit_test(test_places),         cmocka_unit_test(test_several_locks),
 		cmocka_unit_test(test_waking),         cmocka_unit_test(test_unknown_readers),
 		cmocka_unit_test(test_chain),          cmocka_unit_test(test_convoy),
