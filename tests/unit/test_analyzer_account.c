@@ -56,6 +56,38 @@ static void test_full_queue(void **state)
 	json_decref(root);
 }
 
+/* What a call of 20 ms has of a window of so long in which its thread was kept from running so long. */
+static int64_t kept_from_running(unsigned int window_ms, unsigned int not_running_ms)
+{
+	char log[1024];
+	json_t *root;
+	int64_t ns;
+
+	snprintf(log, sizeof(log),
+		 TRACE "slot 1 tid=101\n1us thread tid=101 name=\"app\"\n" CALM_COPIES
+		       "10ms call cudaSetDevice duration=5us\n"
+		       "100ms sched window=%ums not_running=%ums running=1us\n"
+		       "100ms call cudaSetDevice duration=20ms\n",
+		 window_ms, not_running_ms);
+	root = report_on(log);
+	check_sums(root);
+	ns = fact(root, "waits", "not_running_ns");
+	json_decref(root);
+	return ns;
+}
+
+/* The scheduler's account may have begun before the call: a part of it is the call's; and never more than the call. */
+static void test_window(void **state)
+{
+	(void)state;
+	assert_int_equal(kept_from_running(20, 12), 12000000);
+	assert_int_equal(kept_from_running(40, 20), 10000000);
+	assert_int_equal(kept_from_running(80, 60), 15000000);
+	assert_int_equal(kept_from_running(10, 6), 6000000);
+	assert_in_range(kept_from_running(20, 30), 19990000, 20000000);
+	assert_int_equal(kept_from_running(0, 0), 0);
+}
+
 /* The first launch of a kernel waits for the device, though there is no other to compare it with; on an
  * idle device the same first launch is the price of loading. */
 static void test_cold(void **state)
@@ -338,6 +370,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_asleep),
 		cmocka_unit_test(test_full_queue),
+		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_not_running),
 		cmocka_unit_test(test_cold),
 		cmocka_unit_test(test_unknown_expectation),
