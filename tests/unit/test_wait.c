@@ -309,6 +309,41 @@ static void test_rows(void **state)
 			 7 * (ptrdiff_t)sizeof(struct spy_rec_wait) + 8);
 }
 
+/* glibc's bits of a lock that say no more than that a writer waits or had it are no reader. */
+static void test_free_rwlock(void **state)
+{
+	pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+	uint32_t owner = 0;
+
+	(void)state;
+	for (rwlock.__data.__readers = 0; rwlock.__data.__readers < 8; rwlock.__data.__readers++) {
+		wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
+		assert_int_equal(last()->flags, SPY_WAIT_FREE);
+		wait_for(SPY_WAIT_READ, &rwlock, &owner, 5, false);
+		assert_int_equal(last()->flags, SPY_WAIT_FREE);
+	}
+	wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
+	assert_int_equal(last()->flags, SPY_WAIT_READERS);
+	wait_for(SPY_WAIT_MUTEX, &rwlock, &owner, 5, false); /* a mutex has no readers */
+	assert_int_equal(last()->flags, SPY_WAIT_FREE);
+	wait_for(SPY_WAIT_SPIN, &rwlock, NULL, 5, false);
+	assert_int_equal(last()->flags, SPY_WAIT_FREE);
+}
+
+/* The first wait of a call, of which there is no record that could take it in, nor room. */
+static void test_no_room_at_all(void **state)
+{
+	uint32_t owner = 102;
+
+	(void)state;
+	self->head = packet + SPY_PACKET_BYTES - SPY_RECORD_MAX;
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 10, false);
+	assert_int_equal(lost, 1);
+	wait_for(SPY_WAIT_IOCTL, (void *)1, NULL, 10, false);
+	assert_int_equal(lost, 2);
+	assert_ptr_equal(self->head, packet + SPY_PACKET_BYTES - SPY_RECORD_MAX);
+}
+
 /* No room for another record in this call: the last one takes it in. */
 static void test_no_room(void **state)
 {
@@ -454,9 +489,10 @@ static void test_begins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_mutex),          TEST(test_holders), TEST(test_readers),
-		TEST(test_noncuda_thread), TEST(test_rows),    TEST(test_no_room),
-		TEST(test_no_caller),      TEST(test_frames),  TEST(test_begins),
+		TEST(test_mutex),          TEST(test_holders),        TEST(test_readers),
+		TEST(test_noncuda_thread), TEST(test_rows),           TEST(test_no_room),
+		TEST(test_free_rwlock),    TEST(test_no_room_at_all), TEST(test_no_caller),
+		TEST(test_frames),         TEST(test_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
