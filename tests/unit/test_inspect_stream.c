@@ -90,6 +90,42 @@ static void test_capture(void **state)
 	assert_false(captured(0x77));
 }
 
+/* In the wrong place nothing ends; with its stream a capture does; an event that is gone is outside of all. */
+static void test_capture_ends(void **state)
+{
+	static const struct {
+		uint64_t result;
+		bool ends;
+	} cases[] = {{0, true}, {1, true}, {901, true}, {903, false}, {908, false}};
+	uint64_t graph = 0x60;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		CALL(cudaStreamBeginCapture, RT13, 0x77, 0);
+		BEFORE(cudaStreamEndCapture, RT13, 0x77, P(&graph));
+		after(cases[i].result);
+		assert_int_equal(captured(0x77), !cases[i].ends);
+		CALL(cudaStreamEndCapture, RT13, 0x77, P(&graph));
+		assert_int_equal(spy_captures, 0);
+	}
+	CALL(cudaStreamBeginCapture, RT13, 0x77, 0);
+	CALL(cudaEventRecord, RT13, 0xe1, 0x77);
+	BEFORE(cudaEventDestroy, RT13, 0xe1);
+	after(1); /* it is there still */
+	CALL(cudaStreamWaitEvent, RT13, 0x78, 0xe1, 0);
+	assert_true(captured(0x78));
+	CALL(cudaEventDestroy, RT13, 0xe1);
+	CALL(cudaStreamWaitEvent, RT13, 0x79, 0xe1, 0);
+	assert_false(captured(0x79));
+	BEFORE(cudaStreamDestroy, RT13, 0x77);
+	after(1);
+	assert_true(captured(0x77));
+	CALL(cudaStreamDestroy, RT13, 0x77);
+	assert_false(captured(0x77));
+	assert_false(captured(0x78)); /* which took part in it */
+	assert_int_equal(spy_captures, 0);
+}
+
 static void test_capture_overflow(void **state)
 {
 	(void)state;
@@ -217,8 +253,8 @@ static void test_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_operations), TEST(test_capture), TEST(test_capture_overflow),
-		TEST(test_registered), TEST(test_named),
+		TEST(test_operations),       TEST(test_capture),    TEST(test_capture_ends),
+		TEST(test_capture_overflow), TEST(test_registered), TEST(test_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
