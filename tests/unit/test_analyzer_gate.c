@@ -417,15 +417,15 @@ static void test_notes(void **state)
 	size_t i;
 
 	(void)state;
-	all[1].perhaps_free = true;
-	all[1].gain_known = true;
+	all[1].remarks.perhaps_free = true;
+	all[1].cost.gain_known = true;
 	for (i = 0; i < ARRAY_SIZE(rules); i++) {
 		memcpy(findings, all, sizeof(all));
 		assert_int_equal(gate_init(&gate, rules[i], NULL, NULL, 0), 0);
 		gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
 		assert_int_equal(gate.n_failures, failing[i]);
-		assert_true(findings[0].fails);
-		assert_int_equal(findings[1].fails, failing[i] == 2);
+		assert_true(findings[0].gate.fails);
+		assert_int_equal(findings[1].gate.fails, failing[i] == 2);
 		gate_release(&gate);
 	}
 }
@@ -494,16 +494,16 @@ static void test_said(void **state)
 							     10) "," OLD("gone", "a.c", 9, 10) "]}",
 					 0, NULL)),
 		0);
-	findings[0].overlaps = true;
-	findings[4].perhaps_free = true;
-	findings[4].where = "here";
-	findings[4].gain_known = true;
-	findings[4].gain_high_ns = 7000000;
-	findings[5].where = "there";
-	findings[7].cost_unknown = true;
+	findings[0].cost.overlaps = true;
+	findings[4].remarks.perhaps_free = true;
+	findings[4].place.where = "here";
+	findings[4].cost.gain_known = true;
+	findings[4].cost.gain_high_ns = 7000000;
+	findings[5].place.where = "there";
+	findings[7].cost.unknown = true;
 	gate_judge(&gate, &run, findings, ARRAY_SIZE(findings));
 	for (i = 0; i < ARRAY_SIZE(order); i++)
-		assert_string_equal(findings[i].caller, order[i]);
+		assert_string_equal(findings[i].place.caller, order[i]);
 	report_init(&report, "test");
 	report_gate(&report, &gate);
 	assert_int_equal(render_json(&report, out), 0);

@@ -25,18 +25,18 @@ static void test_add(void **state)
 			   .failed = 3,
 			   .total_ns = 4,
 			   .hidden_ns = 5,
-			   .cost_ns = 6,
-			   .gain_low_ns = 7,
-			   .gain_high_ns = 8,
-			   .instead_ns = 9,
+			   .cost.own_ns = 6,
+			   .cost.gain_low_ns = 7,
+			   .cost.gain_high_ns = 8,
+			   .cost.instead_ns = 9,
 			   .tally = 10,
-			   .others_ns = 11,
-			   .others_sure_ns = 12,
-			   .cross_ns = 13,
+			   .cost.others_ns = 11,
+			   .cost.others_sure_ns = 12,
+			   .cost.cross_ns = 13,
 			   .first_ns = 100,
 			   .last_ns = 200,
-			   .rounds = 5,
-			   .at_the_end = true,
+			   .rounds.count = 5,
+			   .rounds.at_the_end = true,
 			   .devices = 1,
 			   .threads = 2};
 	struct site more = {.count = 10,
@@ -44,18 +44,18 @@ static void test_add(void **state)
 			    .failed = 30,
 			    .total_ns = 40,
 			    .hidden_ns = 50,
-			    .cost_ns = 60,
-			    .gain_low_ns = 70,
-			    .gain_high_ns = 80,
-			    .instead_ns = 90,
+			    .cost.own_ns = 60,
+			    .cost.gain_low_ns = 70,
+			    .cost.gain_high_ns = 80,
+			    .cost.instead_ns = 90,
 			    .tally = 100,
-			    .others_ns = 110,
-			    .others_sure_ns = 120,
-			    .cross_ns = 130,
+			    .cost.others_ns = 110,
+			    .cost.others_sure_ns = 120,
+			    .cost.cross_ns = 130,
 			    .first_ns = 50,
 			    .last_ns = 150,
-			    .rounds = 7,
-			    .at_the_end = true,
+			    .rounds.count = 7,
+			    .rounds.at_the_end = true,
 			    .devices = 4,
 			    .threads = 3};
 	int round;
@@ -71,26 +71,26 @@ static void test_add(void **state)
 		assert_int_equal(sum.failed, 3 + 30 * round);
 		assert_int_equal(sum.total_ns, 4 + 40 * round);
 		assert_int_equal(sum.hidden_ns, 5 + 50 * round);
-		assert_int_equal(sum.cost_ns, 6 + 60 * round);
-		assert_int_equal(sum.gain_low_ns, 7 + 70 * round);
-		assert_int_equal(sum.gain_high_ns, 8 + 80 * round);
-		assert_int_equal(sum.instead_ns, 9 + 90 * round);
+		assert_int_equal(sum.cost.own_ns, 6 + 60 * round);
+		assert_int_equal(sum.cost.gain_low_ns, 7 + 70 * round);
+		assert_int_equal(sum.cost.gain_high_ns, 8 + 80 * round);
+		assert_int_equal(sum.cost.instead_ns, 9 + 90 * round);
 		assert_int_equal(sum.tally, 10 + 100 * round);
-		assert_int_equal(sum.others_ns, 11 + 110 * round);
-		assert_int_equal(sum.others_sure_ns, 12 + 120 * round);
-		assert_int_equal(sum.cross_ns, 13 + 130 * round);
+		assert_int_equal(sum.cost.others_ns, 11 + 110 * round);
+		assert_int_equal(sum.cost.others_sure_ns, 12 + 120 * round);
+		assert_int_equal(sum.cost.cross_ns, 13 + 130 * round);
 		assert_int_equal(sum.threads, 2 + 3 * round);
 		assert_int_equal(sum.first_ns, round == 1 ? 50 : 40);
 		assert_int_equal(sum.last_ns, round == 1 ? 200 : 250);
-		assert_int_equal(sum.rounds, 7);
-		assert_int_equal(sum.at_the_end, round == 1);
+		assert_int_equal(sum.rounds.count, 7);
+		assert_int_equal(sum.rounds.at_the_end, round == 1);
 		assert_int_equal(sum.devices, round == 1 ? 5 : 13);
 		assert_int_equal(sum.callers.count, 2);
 		more.first_ns = 40;
 		more.last_ns = 250;
-		more.rounds = 3;
+		more.rounds.count = 3;
 		more.devices = 8;
-		more.at_the_end = false;
+		more.rounds.at_the_end = false;
 	}
 	more.bytes = UINT64_MAX;
 	site_add(&sum, &more);
@@ -271,17 +271,18 @@ static void test_rounds(void **state)
 
 	(void)state;
 	for (i = 0; i < 5000; i++) {
-		site.rounds = i;
-		spread_sample(&site, 10 * i, 1000 * i);
-		assert_in_range(site.n_sampled, i < SITE_SAMPLES ? i + 1 : SITE_SAMPLES / 2,
+		rounds_add(&site.rounds, 10 * i, 1000 * i);
+		assert_int_equal(site.rounds.count, i + 1);
+		assert_in_range(site.rounds.n_sampled, i < SITE_SAMPLES ? i + 1 : SITE_SAMPLES / 2,
 				SITE_SAMPLES);
-		for (j = 0; j < site.n_sampled; j++) {
-			assert_int_equal(site.sampled[j].submissions, 10 * j * site.stride);
-			assert_int_equal(site.sampled[j].ns, 1000 * j * site.stride);
+		for (j = 0; j < site.rounds.n_sampled; j++) {
+			assert_int_equal(site.rounds.sampled[j].submissions,
+					 10 * j * site.rounds.stride);
+			assert_int_equal(site.rounds.sampled[j].ns, 1000 * j * site.rounds.stride);
 		}
-		assert_true(site.n_sampled * site.stride > i);
+		assert_true(site.rounds.n_sampled * site.rounds.stride > i);
 	}
-	free(site.sampled);
+	free(site.rounds.sampled);
 }
 
 int main(void)

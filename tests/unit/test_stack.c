@@ -257,16 +257,16 @@ static void test_record(void **state)
 	assert_int_equal(asked.sp, (uintptr_t)(memory + 4));
 	assert_int_equal(asked.bp, 2);
 	assert_int_equal(asked.stack_begin | asked.stack_end, 0); /* not known */
-	thread.stack_begin = (uintptr_t)&frame - 64;
-	thread.stack_end = (uintptr_t)&frame + 64;
+	thread.stack_begin = (uintptr_t)(memory + 4) - 64;
+	thread.stack_end = (uintptr_t)(memory + 4) + 64;
 	assert_int_equal(why_elsewhere(5 * MS), SPY_STACK_LONG);
 	assert_int_equal(asked.stack_begin, 0x1234);
 	assert_int_equal(asked.stack_end, thread.stack_end);
-	thread.stack_end = (uintptr_t)&frame; /* it is on another stack */
+	thread.stack_end = (uintptr_t)(memory + 4); /* it is on another stack */
 	assert_int_equal(why_elsewhere(5 * MS), SPY_STACK_LONG);
 	assert_int_equal(asked.stack_begin | asked.stack_end, 0);
-	thread.stack_begin = (uintptr_t)&frame;
-	thread.stack_end = (uintptr_t)&frame + 64;
+	thread.stack_begin = (uintptr_t)(memory + 4);
+	thread.stack_end = (uintptr_t)(memory + 4) + 64;
 	assert_int_equal(why_elsewhere(5 * MS), SPY_STACK_LONG);
 	assert_int_equal(asked.stack_begin | asked.stack_end, 0);
 }
