@@ -16,7 +16,7 @@ void fast_path_open(struct fast_path *path, const struct accounting *a, struct c
 	fast_path_close(path, s);
 	if (!c || !c->stream || c->ring.n < COMPLETED_KEPT ||
 	    !a->work.submissions[record->process] ||
-	    !s->uses[record->process * CALLSTATS_DEVICES + device].first_ns ||
+	    !s->uses[callstats_index(s, record->process, device)].first_ns ||
 	    (process->mps_before.ns && !process->mps.ns))
 		return;
 	path->account = c;
@@ -33,7 +33,7 @@ void fast_path_close(struct fast_path *path, struct callstats *s)
 
 	if (!path->account)
 		return;
-	of_device = path->thread->process->trace->index * CALLSTATS_DEVICES + path->device;
+	of_device = callstats_index(s, path->thread->process->trace->index, path->device);
 	thread = &s->threads[path->thread->index];
 	device = &s->devices[of_device];
 	thread->count += path->calls;

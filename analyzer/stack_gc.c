@@ -47,7 +47,7 @@ static size_t keep_of_calls(const struct accounting *a)
 		n += keep(a->blame.worst_calls[i].stack);
 	for (i = 0; i < a->unattributed.n; i++)
 		n += keep(a->unattributed.all[i].stack);
-	for (i = 0; i < a->work.n_devices; i++) {
+	for (i = 0; i < a->work.n_devices * a->work.n_processes; i++) {
 		const struct legacy_use *use = &a->work.legacy[i];
 
 		n += keep(use->last.stack) + keep(use->most.stack);

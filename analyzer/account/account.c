@@ -69,26 +69,26 @@ struct account *account_add_function(struct function_accounts *f, uint32_t fn)
 	return &f->all[f->n - 1];
 }
 
-struct account account_sum(const struct accounting *a, const struct process *process)
-{
-	struct account sum = {0};
-	size_t i, j;
-
-	for (i = 0; i < a->n_thread_accounts; i++) {
-		const struct thread_account *c = a->thread_accounts[i];
-
-		for (j = 0; c && (!process || c->thread->process == process) && j < c->functions.n;
-		     j++)
-			account_add(&sum, &c->functions.all[j]);
-	}
-	return sum;
-}
-
 /* ---- accounts of threads --------------------------------------------------------------------- */
 
 struct thread_account *thread_account_of(const struct accounting *a, const struct thread *thread)
 {
 	return thread->index < a->n_thread_accounts ? a->thread_accounts[thread->index] : NULL;
+}
+
+struct account account_sum(const struct accounting *a, const struct process *process)
+{
+	struct account sum = {0};
+	const struct thread *thread;
+	size_t i;
+
+	for (thread = process->threads; thread; thread = thread->next) {
+		const struct thread_account *c = thread_account_of(a, thread);
+
+		for (i = 0; c && i < c->functions.n; i++)
+			account_add(&sum, &c->functions.all[i]);
+	}
+	return sum;
 }
 
 /*

@@ -246,7 +246,7 @@ static inline struct completed_call *completed_call_at(const struct call_ring *r
 /* After the last record. */
 void account_finish(struct accounting *a);
 
-/* All calls of a process; NULL: of all processes. */
+/* All calls of a process. */
 struct account account_sum(const struct accounting *a, const struct process *process);
 
 /* A thread's account; NULL if it has made no call. */

@@ -8,9 +8,9 @@
 
 void callstats_init(struct callstats *s, const struct model *model)
 {
-	*s = (struct callstats){0};
-	s->devices = xcalloc(model->n_processes * CALLSTATS_DEVICES, sizeof(*s->devices));
-	s->uses = xcalloc(model->n_processes * CALLSTATS_DEVICES, sizeof(*s->uses));
+	*s = (struct callstats){.n_processes = model->n_processes};
+	s->devices = xcalloc(CALLSTATS_DEVICES * s->n_processes, sizeof(*s->devices));
+	s->uses = xcalloc(CALLSTATS_DEVICES * s->n_processes, sizeof(*s->uses));
 	callstats_grow(s, model);
 }
 

@@ -40,9 +40,10 @@ struct callstats {
 	size_t n_functions;
 	struct calls_sum *threads; /* by thread index */
 	size_t n_threads;
-	/* Both by process index * CALLSTATS_DEVICES + device. */
+	/* Both by callstats_index. */
 	struct calls_sum *devices;
 	struct device_use *uses;
+	size_t n_processes;
 	struct calls_sum all;
 	/* Of the failed ones of depth 0: CUDA was gone already. CUDA's own libraries make such
 	 * calls as a process ends. */
@@ -51,6 +52,12 @@ struct callstats {
 
 #define CALLSTATS_TOO_LATE \
 	4 /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading (driver_types.h) */
+
+/* Of a process and a device, as work_index. */
+static inline size_t callstats_index(const struct callstats *s, size_t process, uint32_t device)
+{
+	return device * s->n_processes + process;
+}
 
 void callstats_init(struct callstats *s, const struct model *model);
 void callstats_release(struct callstats *s);
@@ -100,7 +107,7 @@ static inline void callstats_see(struct callstats *s, const struct model *model,
 		callstats_grow(s, model);
 	thread = &s->threads[record->thread->index];
 	if (record_is_call(raw)) {
-		of_device = record->process * CALLSTATS_DEVICES + raw->call_head.device;
+		of_device = callstats_index(s, record->process, raw->call_head.device);
 		device = &s->devices[of_device];
 		if (raw->call_head.depth) {
 			callstats_add(&s->nested[record->fn], call_failed(&raw->call_head),

@@ -52,7 +52,7 @@ static bool is_at_work(const struct evidence *v, const struct process *process, 
 {
 	size_t index = process->trace->index;
 	const struct device_streams *d =
-		&v->work.devices[index * WORK_DEVICES + device % WORK_DEVICES];
+		&v->work.devices[work_index(&v->work, index, device % WORK_DEVICES)];
 	const struct gpu_stream *stream;
 
 	if (v->e->last_ns[index] < begin_ns)
@@ -211,6 +211,7 @@ static void init(struct evidence *v, struct expect *e)
 {
 	*v = (struct evidence){.e = e};
 	model_init(&v->model, e->set);
+	v->model.bare = true;
 	work_init(&v->work, &v->model);
 	v->signatures = xcalloc(v->model.n_processes, sizeof(*v->signatures));
 	v->marks = xcalloc(v->model.n_processes, sizeof(*v->marks));

@@ -2,7 +2,6 @@
  * analyzer/account/legacy.c: how the legacy default stream and the streams that wait for it stand
  * in each other's way. Called by work.c when one of them is handed work.
  */
-#include <utlist.h>
 #include "legacy.h"
 #include "streams.h"
 
@@ -45,15 +44,19 @@ static void count_stream(struct legacy_use *use, struct gpu_stream *stream)
 	stream->counted = true;
 }
 
+/* There may be thousands with work that no call waits for: of these so many, which have been busy
+ * for the shortest time, are looked at in each turn. */
+#define LOOKS 256
+
 /* Blocking streams of the device with work outstanding; and the stream `but` does not count. */
 static bool others_busy(struct gpu_work *w, const struct record *record, struct legacy_use *use,
 			const struct gpu_stream *but)
 {
-	struct gpu_stream *stream;
+	struct gpu_stream *stream = streams_of_device(w, record)->busy;
+	unsigned int looks;
 	bool busy = false;
 
-	DL_FOREACH(streams_of_device(w, record)->busy, stream)
-	{
+	for (looks = 0; stream && looks < LOOKS; stream = stream->next, looks++) {
 		if (!stream->blocking || stream == but)
 			continue;
 		busy = true;
@@ -72,7 +75,7 @@ static bool legacy_busy(struct gpu_work *w, const struct record *record)
 void legacy_take_turn(struct gpu_work *w, const struct record *record, struct gpu_stream *stream,
 		      const struct gpu_stream *own, bool waits)
 {
-	struct legacy_use *use = &w->legacy[streams_device_index(record)];
+	struct legacy_use *use = &w->legacy[streams_device_index(w, record)];
 	bool legacy = stream->key.stream == STREAM_LEGACY, turn;
 
 	if (!legacy && !stream->blocking)

@@ -21,6 +21,9 @@ struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key
 	if (!stream && make) {
 		stream = xcalloc(1, sizeof(*stream));
 		stream->key = *key;
+		if (key->device >= w->n_devices)
+			w->n_devices = key->device + 1;
+		stream->beside = &w->devices[work_index(w, key->process, key->device)];
 		HASH_ADD(hh, w->by_key, key, sizeof(stream->key), stream);
 	}
 	return stream;
@@ -31,7 +34,7 @@ struct gpu_stream *streams_named(struct gpu_work *w, const struct record *record
 {
 	struct stream_key key = {.stream = handle,
 				 .process = record->process,
-				 .device = (uint32_t)(streams_device_index(record) % WORK_DEVICES)};
+				 .device = streams_device(record->raw->call_head.device)};
 
 	return streams_find(w, &key, make);
 }
@@ -43,9 +46,9 @@ static struct gpu_stream **list_of(struct device_streams *d, const struct gpu_st
 	return stream->non_blocking ? &d->busy_non_blocking : &d->busy;
 }
 
-void streams_begin_busy(struct gpu_work *w, struct gpu_stream *stream)
+void streams_begin_busy(struct gpu_stream *stream)
 {
-	struct device_streams *d = streams_beside(w, stream);
+	struct device_streams *d = stream->beside;
 
 	if (stream->prev)
 		DL_DELETE(d->drained, stream);
@@ -64,9 +67,9 @@ static void end_busy(struct device_streams *d, struct gpu_stream *stream)
 	DL_PREPEND(d->drained, stream);
 }
 
-void streams_set_non_blocking(struct gpu_work *w, struct gpu_stream *stream, bool non_blocking)
+void streams_set_non_blocking(struct gpu_stream *stream, bool non_blocking)
 {
-	struct device_streams *d = streams_beside(w, stream);
+	struct device_streams *d = stream->beside;
 	struct gpu_stream **before = list_of(d, stream), **after;
 
 	stream->non_blocking = non_blocking;
@@ -77,9 +80,9 @@ void streams_set_non_blocking(struct gpu_work *w, struct gpu_stream *stream, boo
 	DL_PREPEND(*after, stream);
 }
 
-void streams_bring(struct gpu_work *w, struct gpu_stream *stream)
+void streams_bring(struct gpu_stream *stream)
 {
-	struct device_streams *d = streams_beside(w, stream);
+	struct device_streams *d = stream->beside;
 
 	if (stream->host_visible_prev)
 		DL_DELETE2(d->host_visible, stream, host_visible_prev, host_visible_next);
@@ -88,9 +91,9 @@ void streams_bring(struct gpu_work *w, struct gpu_stream *stream)
 }
 
 /* So many of the stream's operations have been waited for. */
-static void set_done(struct gpu_work *w, struct gpu_stream *stream, uint64_t done)
+static void set_done(struct gpu_stream *stream, uint64_t done)
 {
-	struct device_streams *d = streams_beside(w, stream);
+	struct device_streams *d = stream->beside;
 
 	d->done += done - stream->done;
 	stream->done = done;
@@ -165,8 +168,7 @@ void streams_forget_event(struct gpu_work *w, const struct record *record)
 /* From stream to stream that waited for the next one's events: no further than that. */
 #define CHAIN_MOST 16
 
-static void drain_chain(struct gpu_work *w, struct gpu_stream *stream, uint64_t done, uint64_t ns,
-			unsigned int chain)
+static void drain_chain(struct gpu_stream *stream, uint64_t done, uint64_t ns, unsigned int chain)
 {
 	const struct stream_behind *b;
 
@@ -175,30 +177,30 @@ static void drain_chain(struct gpu_work *w, struct gpu_stream *stream, uint64_t 
 	stream->before_drain = stream->submitted - stream->done;
 	stream->done_before = stream->done;
 	stream->drained_ns = ns;
-	set_done(w, stream, done);
+	set_done(stream, done);
 	for (b = stream->behind; b < stream->behind + STREAM_BEHIND; b++)
 		if (b->stream && b->at <= done)
-			drain_chain(w, b->stream, b->upto, ns, chain + 1);
+			drain_chain(b->stream, b->upto, ns, chain + 1);
 }
 
-void stream_drain(struct gpu_work *w, struct gpu_stream *stream, uint64_t done, uint64_t ns)
+void stream_drain(struct gpu_stream *stream, uint64_t done, uint64_t ns)
 {
-	drain_chain(w, stream, done, ns, 0);
+	drain_chain(stream, done, ns, 0);
 }
 
-static void drain_list(struct gpu_work *w, struct gpu_stream **list, uint64_t ns)
+static void drain_list(struct gpu_stream **list, uint64_t ns)
 {
 	while (*list)
-		stream_drain(w, *list, (*list)->submitted, ns);
+		stream_drain(*list, (*list)->submitted, ns);
 }
 
 void streams_drain(struct gpu_work *w, const struct record *record, bool non_blocking)
 {
 	struct device_streams *d = streams_of_device(w, record);
 
-	drain_list(w, &d->busy, record->ns);
+	drain_list(&d->busy, record->ns);
 	if (non_blocking)
-		drain_list(w, &d->busy_non_blocking, record->ns);
+		drain_list(&d->busy_non_blocking, record->ns);
 }
 
 void streams_release(struct gpu_work *w)
@@ -206,12 +208,8 @@ void streams_release(struct gpu_work *w)
 	struct gpu_stream *stream, *next;
 	struct event_mark *mark, *next_mark;
 
-	HASH_ITER (hh, w->by_key, stream, next) {
-		HASH_DEL(w->by_key, stream);
+	HASH_EMPTY (w->by_key, stream, next)
 		free(stream);
-	}
-	HASH_ITER (hh, w->events, mark, next_mark) {
-		HASH_DEL(w->events, mark);
+	HASH_EMPTY (w->events, mark, next_mark)
 		free(mark);
-	}
 }

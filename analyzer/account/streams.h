@@ -23,20 +23,21 @@ struct event_mark {
 	UT_hash_handle hh;
 };
 
-static inline size_t streams_index(const struct record *record, uint8_t device)
+/* The device whose work is meant, of one that a record tells. */
+static inline uint32_t streams_device(uint8_t device)
 {
-	return record->process * WORK_DEVICES + (device == SPY_DEVICE_NONE ? 0 : device);
+	return device == SPY_DEVICE_NONE ? 0 : device;
 }
 
-static inline size_t streams_device_index(const struct record *record)
+static inline size_t streams_device_index(const struct gpu_work *w, const struct record *record)
 {
-	return streams_index(record, record->raw->call_head.device);
+	return work_index(w, record->process, streams_device(record->raw->call_head.device));
 }
 
 static inline struct device_streams *streams_of_device(struct gpu_work *w,
 						       const struct record *record)
 {
-	return &w->devices[streams_device_index(record)];
+	return &w->devices[streams_device_index(w, record)];
 }
 
 /* Operations outstanding in all streams of a device. */
@@ -68,15 +69,13 @@ static inline struct gpu_stream *streams_of_call(struct gpu_work *w, struct gpu_
 						 const struct record *record, bool make)
 {
 	uint64_t handle = record_stream(record->raw);
-	uint32_t device = record->raw->call_head.device;
+	uint32_t device = streams_device(record->raw->call_head.device);
 	struct gpu_stream *stream = *last;
 
 	if (!handle)
 		return NULL;
 	if (handle == STREAM_PER_THREAD)
 		handle += own_stream(record->thread);
-	if (device == SPY_DEVICE_NONE)
-		device = 0;
 	if (likely(stream) && likely(stream->key.stream == handle) &&
 	    stream->key.process == record->process && stream->key.device == device)
 		return stream;
@@ -92,31 +91,23 @@ static inline bool stream_is_busy(const struct gpu_stream *stream)
 }
 
 /* It had nothing to do, and has now. */
-void streams_begin_busy(struct gpu_work *w, struct gpu_stream *stream);
-
-/* The streams of its device. */
-static inline struct device_streams *streams_beside(struct gpu_work *w,
-						    const struct gpu_stream *stream)
-{
-	return &w->devices[stream->key.process * WORK_DEVICES + stream->key.device];
-}
+void streams_begin_busy(struct gpu_stream *stream);
 
 /* The host may see something of the last of its work. */
-void streams_bring(struct gpu_work *w, struct gpu_stream *stream);
+void streams_bring(struct gpu_stream *stream);
 
 /* It is one for which the legacy stream does not wait, or no more. */
-void streams_set_non_blocking(struct gpu_work *w, struct gpu_stream *stream, bool non_blocking);
+void streams_set_non_blocking(struct gpu_stream *stream, bool non_blocking);
 
-static inline void stream_hand_over(struct gpu_work *w, struct device_streams *d,
-				    struct gpu_stream *stream, const struct thread *by, uint64_t ns,
-				    bool host_visible)
+static inline void stream_hand_over(struct device_streams *d, struct gpu_stream *stream,
+				    const struct thread *by, uint64_t ns, bool host_visible)
 {
 	d->handed_ns = ns;
 	stream->submitted++;
 	stream->by = by;
 	stream->handed_ns = ns;
 	if (unlikely(host_visible))
-		streams_bring(w, stream);
+		streams_bring(stream);
 }
 
 /* Does work for the stream certainly begin no turn (legacy_take_turn)? */
@@ -126,7 +117,7 @@ static inline bool work_begins_no_turn(const struct gpu_work *w, const struct gp
 	bool legacy = stream->key.stream == STREAM_LEGACY;
 
 	return !(legacy | stream->blocking) ||
-	       likely(w->legacy[streams_device_index(record)].was_legacy == legacy);
+	       likely(w->legacy[streams_device_index(w, record)].was_legacy == legacy);
 }
 
 /* As most calls are: `by` goes on with the stream that it used last, which is not captured, by a
@@ -135,14 +126,13 @@ static inline bool work_goes_on(const struct gpu_work *w, const struct gpu_strea
 				const struct record *record, const struct thread *by,
 				const struct call_signature *signature)
 {
-	uint8_t device = record->raw->call_head.device;
+	uint32_t device = streams_device(record->raw->call_head.device);
 	uint64_t handle = signature_stream(signature, record->raw);
 
 	if (unlikely(handle == STREAM_PER_THREAD))
 		handle += own_stream(by);
 	return likely(!w->n_capturing) && stream->key.stream == handle &&
-	       stream->key.device == (device == SPY_DEVICE_NONE ? 0 : device) &&
-	       work_begins_no_turn(w, stream, record);
+	       stream->key.device == device && work_begins_no_turn(w, stream, record);
 }
 
 /* That call. It is not the first of its process that hands something over. */
@@ -150,13 +140,13 @@ static inline void work_go_on(struct gpu_work *w, struct gpu_stream *stream,
 			      const struct record *record, const struct thread *by,
 			      const struct call_signature *signature)
 {
-	struct device_streams *d = streams_of_device(w, record);
+	struct device_streams *d = stream->beside;
 
 	w->submissions[record->process]++;
 	d->handed_over++;
 	if (unlikely(!stream_is_busy(stream)))
-		streams_begin_busy(w, stream);
-	stream_hand_over(w, d, stream, by, record->ns, signature->host_visible);
+		streams_begin_busy(stream);
+	stream_hand_over(d, stream, by, record->ns, signature->host_visible);
 }
 
 /* Streams that have work, or had some at that time: there may be thousands that had not. */
@@ -216,7 +206,7 @@ void streams_wait_for_event(struct gpu_work *w, const struct record *record,
 
 /* At that time the first so many of its operations were done, and with them what they had waited
  * for. */
-void stream_drain(struct gpu_work *w, struct gpu_stream *stream, uint64_t done, uint64_t ns);
+void stream_drain(struct gpu_stream *stream, uint64_t done, uint64_t ns);
 
 /* All work of the record's device is done. non_blocking: also of the streams for which the legacy
  * one does not wait. */

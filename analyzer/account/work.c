@@ -11,9 +11,9 @@
 
 void work_init(struct gpu_work *w, const struct model *model)
 {
-	*w = (struct gpu_work){.n_devices = model->n_processes * WORK_DEVICES};
-	w->devices = xcalloc(w->n_devices, sizeof(*w->devices));
-	w->legacy = xcalloc(w->n_devices, sizeof(*w->legacy));
+	*w = (struct gpu_work){.n_processes = model->n_processes};
+	w->devices = xcalloc(WORK_DEVICES * w->n_processes, sizeof(*w->devices));
+	w->legacy = xcalloc(WORK_DEVICES * w->n_processes, sizeof(*w->legacy));
 	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
 	w->first_work_ns = xcalloc(model->n_processes, sizeof(*w->first_work_ns));
 	w->views = xcalloc(model->n_processes, sizeof(*w->views));
@@ -172,14 +172,17 @@ static bool is_more_to_do(const struct device_streams *d, const struct record *r
 bool work_ends(struct gpu_work *w, struct gpu_stream **last, const struct record *record,
 	       const struct gpu_waits *waits)
 {
-	size_t own = streams_device_index(record), first = streams_index(record, 0), i;
+	const struct device_streams *own = streams_of_device(w, record), *other;
+	uint32_t device;
 	uint64_t awaited = work_awaited(w, last, record, waits);
 
-	if (awaited == UINT64_MAX || is_more_to_do(&w->devices[own], record, NULL, awaited))
+	if (awaited == UINT64_MAX || is_more_to_do(own, record, NULL, awaited))
 		return false;
-	for (i = first; i < first + WORK_DEVICES; i++)
-		if (i != own && is_more_to_do(&w->devices[i], record, record->thread, 0))
+	for (device = 0; device < w->n_devices; device++) {
+		other = &w->devices[work_index(w, record->process, device)];
+		if (other != own && is_more_to_do(other, record, record->thread, 0))
 			return false;
+	}
 	return true;
 }
 
@@ -197,7 +200,7 @@ bool work_host_visible(struct gpu_work *w, const struct record *record)
 
 uint64_t work_handed_over(const struct gpu_work *w, const struct record *record, uint8_t device)
 {
-	return w->devices[streams_index(record, device)].handed_over;
+	return w->devices[work_index(w, record->process, streams_device(device))].handed_over;
 }
 
 /* The stream of that key as the record's thread names it. */
@@ -227,7 +230,7 @@ bool work_covers(struct gpu_work *w, const struct record *record, const struct g
 	const struct event_mark *mark;
 	uint64_t recorded;
 
-	if (streams_index(record, device) != streams_device_index(record))
+	if (streams_device(device) != streams_device(record->raw->call_head.device))
 		return false;
 	switch (waits->what) {
 	case GPU_WAIT_STREAM:
@@ -278,13 +281,13 @@ static void drain(struct gpu_work *w, struct gpu_stream **last, const struct rec
 		if (stream && stream->key.stream == STREAM_LEGACY)
 			streams_drain(w, record, false);
 		else if (stream)
-			stream_drain(w, stream, stream->submitted, record->ns);
+			stream_drain(stream, stream->submitted, record->ns);
 		break;
 	case GPU_WAIT_EVENT:
 		mark = record->raw->other.event == SPY_EV_OP ? streams_event(w, record, false)
 							     : NULL;
 		if (mark)
-			stream_drain(w, mark->stream, mark->submitted, record->ns);
+			stream_drain(mark->stream, mark->submitted, record->ns);
 		break;
 	case GPU_WAIT_DEVICE:
 		streams_drain(w, record, true);
@@ -308,7 +311,7 @@ static void created(struct gpu_work *w, const struct record *record)
 	if (stream->begun) /* of one that is no more */
 		capture_forget(w, stream);
 	stream->capture = (struct capture){0};
-	streams_set_non_blocking(w, stream, op->flags & NON_BLOCKING);
+	streams_set_non_blocking(stream, op->flags & NON_BLOCKING);
 	stream->blocking = !stream->non_blocking;
 }
 
@@ -363,8 +366,8 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	if (unlikely(stream->blocking || stream->key.stream == STREAM_LEGACY) && signature->is_work)
 		legacy_take_turn(w, record, stream, own, signature->waited);
 	if (unlikely(!stream_is_busy(stream)))
-		streams_begin_busy(w, stream);
-	stream_hand_over(w, streams_of_device(w, record), stream, record->thread, record->ns,
+		streams_begin_busy(stream);
+	stream_hand_over(streams_of_device(w, record), stream, record->thread, record->ns,
 			 signature->host_visible);
 	if (unlikely(signature->does == FUNCTION_SHOWS_OTHERS))
 		stream->told = stream->submitted;

@@ -38,6 +38,7 @@ struct capture {
 
 struct gpu_stream {
 	struct stream_key key;
+	struct device_streams *beside; /* of its device */
 	uint64_t submitted, done; /* operations so far */
 	const struct thread *by; /* the thread that handed over the last of them, and when */
 	uint64_t handed_ns;
@@ -119,14 +120,22 @@ struct gpu_work {
 	struct event_mark *events; /* where in its stream an event was recorded */
 	uint64_t n_captures; /* so many have begun; the last one's number */
 	uint64_t n_capturing; /* so many of them have not ended */
-	struct device_streams *devices; /* by process * 256 + device */
-	size_t n_devices;
+	struct device_streams *devices; /* by work_index */
 	struct legacy_use *legacy; /* likewise */
+	size_t n_processes;
+	uint32_t n_devices; /* 1 + the highest one that has a stream */
 	uint64_t *submissions; /* by process: launches and copies so far */
 	uint64_t
 		*first_work_ns; /* by process: when the first of them was handed over; 0: not yet */
 	struct host_view *views; /* by process */
 };
+
+/* Of a process and a device. Device by device: so what thousands of processes have on their few
+ * devices lies together, and takes no memory for all those that they have not. */
+static inline size_t work_index(const struct gpu_work *w, size_t process, uint32_t device)
+{
+	return device * w->n_processes + process;
+}
 
 void work_init(struct gpu_work *w, const struct model *model);
 void work_release(struct gpu_work *w);

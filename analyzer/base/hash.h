@@ -5,6 +5,7 @@
 #ifndef CUDASPY_HASH_H
 #define CUDASPY_HASH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,5 +34,14 @@ static inline unsigned int hash_key(const void *key, size_t bytes)
 
 #define HASH_FUNCTION(key, bytes, hash) ((hash) = hash_key(key, bytes))
 #include <uthash.h>
+
+/* For each item of a table that is given up, to be freed: none has to be taken out of its place,
+ * which would have to be fetched. */
+#define HASH_EMPTY(head, item, rest) \
+	for (({ \
+		     (item) = (head); \
+		     HASH_CLEAR(hh, head); \
+	     }); \
+	     (item) && ((rest) = (item)->hh.next, true); (item) = (rest))
 
 #endif

@@ -16,6 +16,15 @@ void report_release(struct report *report)
 	*report = (struct report){0};
 }
 
+size_t report_rows(const struct report *report, const struct table_kind *kind, size_t n)
+{
+	if (!report->text_only)
+		return n;
+	if (report_hides(report, kind))
+		return 0;
+	return kind->text_rows && kind->text_rows < n ? kind->text_rows : n;
+}
+
 struct table *report_add(struct report *report, const struct table_kind *kind, void *rows,
 			 size_t n_rows)
 {

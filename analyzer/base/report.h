@@ -18,6 +18,7 @@ struct view {
 
 struct report {
 	struct view view;
+	bool text_only; /* it is shown as text and nothing else: report_rows */
 	const char *schema; /* "cudaspy-report-2" */
 	struct table tables[REPORT_TABLES];
 	size_t n_tables;
@@ -27,8 +28,18 @@ struct report {
 void report_init(struct report *report, const char *schema);
 void report_release(struct report *report);
 
-/* Adds a table; the report owns `rows` (from malloc, or NULL) from here on. Returns it, for an
- * intro. */
+/* Does text leave out tables of that kind? */
+static inline bool report_hides(const struct report *report, const struct table_kind *kind)
+{
+	return kind->json_only || kind->unlisted || (kind->detail && !report->view.verbose);
+}
+
+/* How many of a table's n rows are looked at, of those that come first: there may be a hundred
+ * thousand, of which text shows ten. The others need not be filled in. */
+size_t report_rows(const struct report *report, const struct table_kind *kind, size_t n);
+
+/* Adds a table; the report owns `rows` (from malloc, or NULL) from here on. n_rows counts those
+ * that were not filled in, too. Returns it, for an intro. */
 struct table *report_add(struct report *report, const struct table_kind *kind, void *rows,
 			 size_t n_rows);
 

@@ -14,8 +14,7 @@ void locks_release(struct locks *l)
 {
 	struct lock *lock, *next;
 
-	HASH_ITER (hh, l->by_key, lock, next) {
-		HASH_DEL(l->by_key, lock);
+	HASH_EMPTY (l->by_key, lock, next) {
 		free(lock->ring);
 		thread_set_release(&lock->waiters);
 		thread_set_release(&lock->holders);

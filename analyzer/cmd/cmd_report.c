@@ -43,6 +43,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		report_init(&report, SCHEMA);
 		report.view = view_for(out);
 		report.view.verbose = options->verbose;
+		report.text_only = options->renderer->render == render_text;
 		complete = report_losses(&report, &analysis);
 		if (options->gate)
 			gate_look(gate, &set, complete);

@@ -96,7 +96,7 @@ static bool has_device(const struct analysis *a, uint32_t device)
 	if (device >= SPY_DEVICE_NONE)
 		return false;
 	for (i = 0; i < a->model.n_processes; i++)
-		if (a->stats.devices[i * CALLSTATS_DEVICES + device].count)
+		if (a->stats.devices[callstats_index(&a->stats, i, device)].count)
 			return true;
 	return false;
 }
@@ -209,17 +209,22 @@ static bool was_meant(const struct subject *guess, const struct subject *subject
 			       guess->device == subject->device);
 }
 
-static void show(struct report *report, struct analysis *analysis)
+static int show(struct analysis *analysis, const struct renderer *renderer)
 {
 	struct symbolizer *symbols = symbolizer_new();
+	struct report report;
+	int err;
 
-	report_init(report, SCHEMA);
-	report->view = view_for(stdout);
-	report->view.verbose = true;
-	report_losses(report, analysis);
-	report_waits(report, analysis, symbols);
-	report_files(report, symbols);
+	report_init(&report, SCHEMA);
+	report.view = view_for(stdout);
+	report.view.verbose = true;
+	report_losses(&report, analysis);
+	report_waits(&report, analysis, symbols);
+	report_files(&report, symbols);
+	err = renderer->render(&report, stdout);
+	report_release(&report);
 	symbolizer_free(symbols);
+	return err;
 }
 
 /* Reads the traces, with an eye on the calls that have to do with `subject`; NULL: on what the word
@@ -247,7 +252,6 @@ static int answer(const char *word, const char *const *dirs, size_t n_dirs,
 	struct trace_set set;
 	struct analysis analysis;
 	struct subject subject = {0}, guess;
-	struct report report;
 	int err = read_traces(&set, &analysis, dirs, n_dirs, profile, NULL, word, &guess);
 	bool found = !err && find_subject(&subject, &analysis, word);
 
@@ -258,9 +262,7 @@ static int answer(const char *word, const char *const *dirs, size_t n_dirs,
 	}
 	if (!err && found) {
 		analysis.accounts.blame.subject = subject;
-		show(&report, &analysis);
-		err = renderer->render(&report, stdout);
-		report_release(&report);
+		err = show(&analysis, renderer);
 	}
 	analysis_release(&analysis);
 	trace_set_release(&set);

@@ -9,9 +9,8 @@
 #define TURNS_LEAST 10
 #define SPREAD_LEAST 0.4
 
-static bool is_case(const struct analysis *a, size_t i, const struct legacy_use *use)
+static bool is_case(const struct analysis *a, size_t process, const struct legacy_use *use)
 {
-	size_t process = i / WORK_DEVICES;
 	uint64_t all = a->accounts.work.submissions[process];
 	struct span span;
 
@@ -24,12 +23,9 @@ static bool is_case(const struct analysis *a, size_t i, const struct legacy_use 
 	       SPREAD_LEAST * (double)(span.end_ns - span.begin_ns);
 }
 
-static void tell(const struct analysis *a, struct arena *texts, size_t i,
-		 const struct legacy_use *use, struct finding **findings, size_t *n)
+static void tell(const struct analysis *a, struct arena *texts, const struct legacy_use *use,
+		 uint32_t device, struct finding *finding)
 {
-	struct finding *finding = detector_add(&detector_legacy_stream, findings, n);
-
-	finding->origin.process = &a->model.processes[i / WORK_DEVICES];
 	finding->place.function = text_function(a->set, use->most.fn);
 	finding->lookup.address = use->most.return_address;
 	finding->lookup.address_ns = use->most.ns;
@@ -39,10 +35,10 @@ static void tell(const struct analysis *a, struct arena *texts, size_t i,
 	finding->cost.unknown = true;
 	finding->what =
 		arena_printf(texts,
-			     "%s work in the legacy default stream of GPU %zu, "
+			     "%s work in the legacy default stream of GPU %u, "
 			     "mostly by %s, and work in "
 			     "%llu other stream%s had to wait for each other",
-			     text_count(texts, use->turns, "time"), i % WORK_DEVICES,
+			     text_count(texts, use->turns, "time"), device,
 			     finding->place.function ?: "unknown calls",
 			     (unsigned long long)use->streams, use->streams == 1 ? "" : "s");
 }
@@ -51,11 +47,22 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 		     size_t *n)
 {
 	const struct gpu_work *work = &a->accounts.work;
-	size_t i;
+	size_t process;
+	uint32_t device;
 
-	for (i = 0; i < work->n_devices; i++)
-		if (is_case(a, i, &work->legacy[i]))
-			tell(a, texts, i, &work->legacy[i], findings, n);
+	for (process = 0; process < work->n_processes; process++) {
+		for (device = 0; device < work->n_devices; device++) {
+			const struct legacy_use *use =
+				&work->legacy[work_index(work, process, device)];
+			struct finding *finding;
+
+			if (!is_case(a, process, use))
+				continue;
+			finding = detector_add(&detector_legacy_stream, findings, n);
+			finding->origin.process = &a->model.processes[process];
+			tell(a, texts, use, device, finding);
+		}
+	}
 }
 
 const struct detector detector_legacy_stream = {

@@ -36,13 +36,13 @@ static uint64_t lacked_ns(const struct thread_account *c)
 
 static void add_callers(struct lack *lack, const struct analysis *a, const struct process *process)
 {
-	size_t i;
+	const struct thread *thread;
 
-	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
-		const struct thread_account *c = a->accounts.thread_accounts[i];
-		uint64_t ns = c && c->thread->process == process ? lacked_ns(c) : 0;
+	for (thread = process->threads; thread; thread = thread->next) {
+		const struct thread_account *c = thread_account_of(&a->accounts, thread);
+		uint64_t ns = c ? lacked_ns(c) : 0;
 
-		if (!c || c->thread->process != process)
+		if (!c)
 			continue;
 		lack->busy_wait_ns += c->busy_wait_ns;
 		if (!ns)

@@ -78,8 +78,7 @@ void diff_items_release(struct diff_items *items)
 {
 	struct diff_item *item, *next;
 
-	HASH_ITER (hh, items->all, item, next) {
-		HASH_DEL(items->all, item);
+	HASH_EMPTY (items->all, item, next) {
 		free(item->key);
 		free(item->cells);
 		free(item);

@@ -16,8 +16,10 @@ static bool first_launch(struct cold_marks *m, uint32_t kernel, uint8_t device)
 
 	if (kernel >= COLD_KERNELS || cold_kernel_bits(m, kernel) & bit)
 		return false;
-	if (!m->kernels)
-		m->kernels = xcalloc(COLD_KERNELS / COLD_PAGE, sizeof(*m->kernels));
+	while (m->n_pages <= kernel / COLD_PAGE) {
+		m->kernels = grow(m->kernels, m->n_pages, sizeof(*m->kernels));
+		m->kernels[m->n_pages++] = NULL;
+	}
 	page = &m->kernels[kernel / COLD_PAGE];
 	if (!*page)
 		*page = xcalloc(COLD_PAGE, sizeof(**page));
@@ -62,10 +64,11 @@ static void forget_kernels(struct cold_marks *m)
 {
 	size_t i;
 
-	for (i = 0; m->kernels && i < COLD_KERNELS / COLD_PAGE; i++)
+	for (i = 0; i < m->n_pages; i++)
 		free(m->kernels[i]);
 	free(m->kernels);
 	m->kernels = NULL;
+	m->n_pages = 0;
 }
 
 void cold_marks_forget(struct cold_marks *m)

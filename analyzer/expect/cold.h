@@ -12,9 +12,10 @@
 /* What has begun, so that the next call of the kind is not cold. */
 struct cold_marks {
 	uint32_t contracts[256]; /* by device: a bit for each contract, but never for INIT */
-	/* By number: a bit for each device, those from 63 on share one. In pages of which those are
-	 * there that are needed: one record may name any number. NULL: none is. */
+	/* By number: a bit for each device, those from 63 on share one. In pages, n_pages so far, of
+	 * which those are there that are needed (else NULL): one record may name any number. */
 	uint64_t **kernels;
+	size_t n_pages;
 	uint64_t *starts; /* fn << 8 | device of INIT functions that were called */
 	size_t n_starts;
 };
@@ -27,12 +28,12 @@ struct cold_key {
 };
 
 #define COLD_KERNELS (1u << 22) /* numbers count up from 1: larger ones are damage */
-#define COLD_PAGE 512 /* kernels */
+#define COLD_PAGE 64 /* kernels */
 
 static inline uint64_t cold_kernel_bits(const struct cold_marks *m, uint32_t kernel)
 {
 	const uint64_t *page =
-		kernel < COLD_KERNELS && m->kernels ? m->kernels[kernel / COLD_PAGE] : NULL;
+		kernel / COLD_PAGE < m->n_pages ? m->kernels[kernel / COLD_PAGE] : NULL;
 
 	return page ? page[kernel % COLD_PAGE] : 0;
 }

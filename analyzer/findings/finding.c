@@ -19,31 +19,25 @@ const char *const severity_keys[] = {"problem", "note", "minor"};
 
 /* ---- places --------------------------------------------------------------------------------- */
 
-/* A copy that lives as long as the others; NULL stays NULL. */
-static const char *own_text(struct arena *texts, const char *text)
+static void find_source(struct finding_place *found, const struct place *place)
 {
-	return text ? arena_printf(texts, "%s", text) : NULL;
-}
-
-static void find_source(struct finding_place *found, const struct place *place, struct arena *texts)
-{
-	found->inner = own_text(texts, place->inner);
-	found->file = own_text(texts, place->file);
+	found->inner = place->inner;
+	found->file = place->file;
 	found->line = (uint64_t)place->line;
 }
 
-static void find_place(struct finding *finding, const struct place *place, struct arena *texts)
+static void find_place(struct finding *finding, const struct place *place)
 {
 	struct finding_place *found = &finding->place;
 
 	finding->lookup.cudas = place->cudas;
 	finding->lookup.of_kernel = place->kernel;
-	found->library = place->library ? own_text(texts, place->path) : NULL;
-	found->module = own_text(texts, place->path);
-	found->caller = own_text(texts, place->kernel ?: place->function);
+	found->placed = true;
+	found->library = place->library ? place->path : NULL;
+	found->module = place->path;
+	found->caller = place->kernel ?: place->function;
 	found->offset = place->offset;
-	find_source(found, place, texts);
-	found->where = arena_printf(texts, "%s%s", found->function, text_place(texts, place));
+	find_source(found, place);
 }
 
 /* Of what a library calls: module and offset stay those that call, by which findings of the library
@@ -51,12 +45,29 @@ static void find_place(struct finding *finding, const struct place *place, struc
 static void find_place_for(struct finding_place *found, const struct place *entry,
 			   const struct place *place, struct arena *texts)
 {
-	found->library = own_text(texts, entry->path);
-	found->caller = own_text(texts, entry->function);
-	found->library_caller = own_text(texts, place->function);
-	find_source(found, place, texts);
-	found->where =
-		arena_printf(texts, "%s%s", found->function, text_place_for(texts, entry, place));
+	found->library = entry->path;
+	found->caller = entry->function;
+	found->library_caller = place->function;
+	find_source(found, place);
+	found->place_for = text_place_for(texts, entry, place);
+}
+
+const char *finding_where(const struct finding *f, struct arena *texts)
+{
+	const struct finding_place *found = &f->place;
+	const struct place place = {.path = found->module,
+				    .offset = found->offset,
+				    .function = found->caller,
+				    .kernel = f->lookup.of_kernel ? found->caller : NULL,
+				    .inner = found->inner,
+				    .file = found->file,
+				    .line = (int)found->line};
+
+	if (!found->placed)
+		return NULL;
+	return arena_printf(texts, "%s%s%s", found->function,
+			    found->place_for ?: text_place(texts, &place),
+			    found->elsewhere ? " and elsewhere" : "");
 }
 
 static uint32_t own_variant(const struct finding *f)
@@ -90,7 +101,7 @@ static int by_place(const void *a, const void *b)
 /* ---- findings ------------------------------------------------------------------------------- */
 
 static struct finding from_site(struct site *site, const struct analysis *a,
-				struct symbolizer *symbols, struct arena *texts)
+				struct symbolizer *symbols)
 {
 	const struct process *process = &a->model.processes[site->key.process];
 	struct finding finding = {
@@ -107,12 +118,12 @@ static struct finding from_site(struct site *site, const struct analysis *a,
 		site->rounds.count == 1 &&
 		site->rounds.submissions == a->accounts.work.submissions[site->key.process];
 	symbolize(symbols, process, site->key.return_address, site->last_ns, &place);
-	find_place(&finding, &place, texts);
+	find_place(&finding, &place);
 	return finding;
 }
 
 /* Those that detectors added after the last record: where, if they know. */
-static void place_added(struct finding *finding, struct symbolizer *symbols, struct arena *texts)
+static void place_added(struct finding *finding, struct symbolizer *symbols)
 {
 	struct place place;
 
@@ -122,7 +133,7 @@ static void place_added(struct finding *finding, struct symbolizer *symbols, str
 		return;
 	symbolize(symbols, finding->origin.process, finding->lookup.address,
 		  finding->lookup.address_ns, &place);
-	find_place(finding, &place, texts);
+	find_place(finding, &place);
 }
 
 /* Those of the same place become one. Returns how many are left. */
@@ -441,11 +452,8 @@ static const struct site_stack *find_caller(struct finding *finding,
 	if (places[0].entry.path)
 		find_place_for(&finding->place, &places[0].entry, &places[0].place, texts);
 	else
-		find_place(finding, &places[0].place, texts);
+		find_place(finding, &places[0].place);
 	finding->place.elsewhere = count > 1;
-	if (count > 1)
-		finding->place.where =
-			arena_printf(texts, "%s and elsewhere", finding->place.where);
 	return places[0].costliest;
 }
 
@@ -482,40 +490,54 @@ static void limit_gain(struct cost *cost)
 	cost->gain_low_ns = min_u64(cost->gain_low_ns, cost->gain_high_ns);
 }
 
-static bool is_small_case(const struct finding *f, const struct detector *detector)
+static bool is_small_case(const struct finding *f)
 {
-	return f->detector == detector && f->site && cost_ns(&f->cost) &&
-	       !f->remarks.perhaps_free && finding_minor(f);
+	return f->site && cost_ns(&f->cost) && !f->remarks.perhaps_free && finding_minor(f);
+}
+
+/* The small cases of a detector. */
+struct habit {
+	struct finding *first; /* the costliest */
+	struct thread_costs costs;
+	uint64_t cases, ns;
+};
+
+static void add_case(struct habit *habit, struct finding *f)
+{
+	if (!habit->first || cost_ns(&f->cost) > cost_ns(&habit->first->cost))
+		habit->first = f;
+	habit->cases++;
+	habit->ns += cost_ns(&f->cost);
+	finding_add_costs(&habit->costs, f);
+}
+
+static void weigh_habit(const struct analysis *a, struct habit *habit)
+{
+	struct stake stake = stake_of(a, &habit->costs, habit->ns);
+
+	if (habit->cases < 2 || finding_little(habit->ns, stake.share))
+		return;
+	habit->first->alike = (struct alike){.count = habit->cases - 1,
+					     .ns = habit->ns - cost_ns(&habit->first->cost),
+					     .stake = stake};
+	habit->first->remarks.shown = true;
 }
 
 /* One habit at many places: each costs little, and all of them together do not. The costliest is
  * shown and says so. */
-static void add_up(const struct analysis *a, struct finding *findings, size_t n,
-		   const struct detector *detector)
+static void add_up(const struct analysis *a, struct finding *findings, size_t n)
 {
-	struct finding *first = NULL;
-	struct thread_costs costs = {0};
-	uint64_t alike = 0, ns = 0;
-	struct stake stake;
+	struct habit *habits = xcalloc(detector_rows, sizeof(*habits));
 	size_t i;
 
-	for (i = 0; i < n; i++) {
-		if (!is_small_case(&findings[i], detector))
-			continue;
-		if (!first || cost_ns(&findings[i].cost) > cost_ns(&first->cost))
-			first = &findings[i];
-		alike++;
-		ns += cost_ns(&findings[i].cost);
-		finding_add_costs(&costs, &findings[i]);
+	for (i = 0; i < n; i++)
+		if (is_small_case(&findings[i]))
+			add_case(&habits[findings[i].site->key.detector], &findings[i]);
+	for (i = 0; i < detector_rows; i++) {
+		weigh_habit(a, &habits[i]);
+		thread_costs_release(&habits[i].costs);
 	}
-	stake = stake_of(a, &costs, ns);
-	thread_costs_release(&costs);
-	if (alike < 2 || finding_little(ns, stake.share))
-		return;
-	first->alike.count = alike - 1;
-	first->alike.ns = ns - cost_ns(&first->cost);
-	first->alike.stake = stake;
-	first->remarks.shown = true;
+	free(habits);
 }
 
 /* The cost for each thread is known; now the part of it that counts. */
@@ -539,7 +561,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		if (!site->count) /* all claims were let go */
 			continue;
 		findings = grow(findings, count, sizeof(*findings));
-		findings[count++] = from_site(site, a, symbols, texts);
+		findings[count++] = from_site(site, a, symbols);
 	}
 	if (count) {
 		count = merge_everywhere(findings, merge(findings, count));
@@ -551,7 +573,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		if (detector->conclude)
 			detector->conclude(a, texts, &findings, &count);
 	for (i = n_sites; i < count; i++)
-		place_added(&findings[i], symbols, texts);
+		place_added(&findings[i], symbols);
 	for (i = 0; i < count; i++) {
 		if (a->set->n_hosts == 1)
 			findings[i].origin.host = &a->set->hosts[0];
@@ -559,8 +581,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 		look_into_stacks(&findings[i], symbols, texts);
 		find_cure(&findings[i], texts);
 	}
-	for (i = 0; (detector = detectors_row(i)); i++)
-		add_up(a, findings, count, detector);
+	add_up(a, findings, count);
 	if (count)
 		qsort(findings, count, sizeof(*findings), by_gain);
 	*n = count;
@@ -589,14 +610,12 @@ uint64_t thread_lived_ns(const struct thread *thread)
 uint64_t findings_process_ns(const struct analysis *a, const struct process *process,
 			     uint64_t *n_threads)
 {
+	const struct thread *thread;
 	uint64_t ns = 0;
-	size_t i;
 
 	*n_threads = 0;
-	for (i = 0; i < a->model.n_threads; i++) {
-		const struct thread *thread = a->model.threads[i];
-
-		if (thread->process != process || !a->stats.threads[i].count)
+	for (thread = process->threads; thread; thread = thread->next) {
+		if (!a->stats.threads[thread->index].count)
 			continue;
 		++*n_threads;
 		ns += thread_lived_ns(thread);

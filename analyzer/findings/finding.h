@@ -247,12 +247,14 @@ struct alike {
 /* Where it is in the program. */
 struct finding_place {
 	const char *function; /* the CUDA function; NULL: none in particular */
-	const char *module, *caller, *file, *where; /* NULL unknown */
+	bool placed; /* it is known where the call is made: the rest, and finding_where */
+	const char *module, *caller, *file; /* NULL unknown */
 	const char *inner; /* compiled into the caller, and called it; NULL: none */
 	const char *library; /* NVIDIA's, which makes the calls: its file; NULL: none */
 	/* What of the program called it there: then the caller is what it called, and file, line
 	 * and `inner` are the program's; NULL unknown. */
 	const char *library_caller;
+	const char *place_for; /* then in words */
 	bool elsewhere; /* there is more than one place behind that code; the costliest is told */
 	uint64_t offset, line;
 };
@@ -335,6 +337,9 @@ void sites_settle(struct accounting *accounts);
 struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 				  struct symbolizer *symbols, struct arena *texts, size_t *n);
 void findings_free(struct finding *findings, size_t n);
+
+/* The call and where it is made, in words; NULL: none in particular. */
+const char *finding_where(const struct finding *f, struct arena *texts);
 
 /* Costs too little to speak of. */
 bool finding_minor(const struct finding *f);

@@ -299,9 +299,7 @@ static void judge_finding(struct gate *gate, struct finding *f)
 			    .id = f->detector->id,
 			    .text = arena_printf(&gate->texts, "%s: %s: %s", f->detector->id,
 						 f->detector->title, weight_text(gate, &f->cost)),
-			    .where = f->place.where
-					     ? arena_printf(&gate->texts, "%s", f->place.where)
-					     : NULL,
+			    .where = finding_where(f, &gate->texts),
 		    });
 }
 
@@ -373,29 +371,47 @@ static void judge_budget(struct gate *gate, const struct analysis *a, const stru
 			  });
 }
 
+bool gate_folds(const struct finding *f)
+{
+	return f->gate.suppressed || (finding_minor(f) && !f->remarks.shown && !f->gate.fails);
+}
+
 /* The place of a finding among the others: problems, notes, what is minor, what is accepted; of
  * each first what counts. */
 static int tier(const struct finding *f)
 {
-	bool minor = finding_minor(f) && !f->remarks.shown && !f->gate.fails;
-
 	if (f->gate.suppressed)
 		return TIERS - 1;
-	return (finding_problem(f) ? 0 : minor ? 4 : 2) + !counts(f);
+	return (finding_problem(f) ? 0 : gate_folds(f) ? 4 : 2) + !counts(f);
+}
+
+static bool is_in_order(const struct finding *findings, size_t n)
+{
+	int before = 0, now;
+	size_t i;
+
+	for (i = 0; i < n; i++, before = now) {
+		now = tier(&findings[i]);
+		if (now < before)
+			return false;
+	}
+	return true;
 }
 
 static void put_in_order(struct finding *findings, size_t n)
 {
-	struct finding *sorted = xcalloc(n, sizeof(*sorted));
+	struct finding *sorted;
 	size_t i, kept = 0;
 	int t;
 
+	if (is_in_order(findings, n))
+		return;
+	sorted = xcalloc(n, sizeof(*sorted));
 	for (t = 0; t < TIERS; t++)
 		for (i = 0; i < n; i++)
 			if (tier(&findings[i]) == t)
 				sorted[kept++] = findings[i];
-	if (n)
-		memcpy(findings, sorted, n * sizeof(*sorted));
+	memcpy(findings, sorted, n * sizeof(*sorted));
 	free(sorted);
 }
 

@@ -86,9 +86,13 @@ void gate_look(struct gate *gate, const struct trace_set *set, bool complete);
 void gate_look_at_files(struct gate *gate, const struct finding *findings, size_t n,
 			struct symbolizer *symbols);
 
-/* Marks the findings (suppressed, compared, before_ns, fails), and puts those that count first.
- * Once. */
+/* Marks the findings (suppressed, compared, before_ns, fails), and puts those that count first, and
+ * those that text folds last. Once. */
 void gate_judge(struct gate *gate, const struct analysis *a, struct finding *findings, size_t n);
+
+/* Does text leave it out? It is suppressed; or minor, not of those that are shown all the same, and
+ * the gate does not fail on it. */
+bool gate_folds(const struct finding *f);
 
 /* After gate_look: something was to be judged that cannot be read. */
 static inline bool gate_cannot_judge(const struct gate *gate)

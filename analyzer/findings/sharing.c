@@ -37,7 +37,7 @@ struct tenant *tenants_find(const struct analysis *a, size_t *n_tenants)
 		for (j = 0; j < process->n_gpus; j++) {
 			const struct gpu *gpu = &process->gpus[j];
 			const struct device_use *use =
-				&a->stats.uses[i * CALLSTATS_DEVICES + gpu->device];
+				&a->stats.uses[callstats_index(&a->stats, i, gpu->device)];
 
 			if (gpu->device >= SPY_DEVICE_NONE || !use->first_ns || !*gpu->uuid)
 				continue;
@@ -104,13 +104,15 @@ uint64_t tenant_shared_ns(const struct tenant *self, const struct tenant *tenant
 /* The first call on any GPU has returned: the process has a context. 0: never. */
 static uint64_t first_context_ns(const struct analysis *a, size_t process)
 {
-	const struct device_use *uses = &a->stats.uses[process * CALLSTATS_DEVICES];
+	const struct device_use *use;
 	uint64_t ns = 0;
-	size_t i;
+	uint32_t device;
 
-	for (i = 0; i < CALLSTATS_DEVICES; i++)
-		if (uses[i].first_ns && (!ns || uses[i].first_end_ns < ns))
-			ns = uses[i].first_end_ns;
+	for (device = 0; device < CALLSTATS_DEVICES; device++) {
+		use = &a->stats.uses[callstats_index(&a->stats, process, device)];
+		if (use->first_ns && (!ns || use->first_end_ns < ns))
+			ns = use->first_end_ns;
+	}
 	return ns;
 }
 

@@ -417,18 +417,15 @@ void findings_release(struct findings *f)
 	struct site *site, *next;
 	struct told *told, *next_told;
 
-	HASH_ITER (hh, f->sites, site, next) {
-		HASH_DEL(f->sites, site);
+	HASH_EMPTY (f->sites, site, next) {
 		thread_set_release(&site->callers);
 		free(site->rounds.sampled);
 		site_stacks_release(&site->stacks);
 		thread_costs_release(&site->cost.threads);
 		free(site);
 	}
-	HASH_ITER (hh, f->told, told, next_told) {
-		HASH_DEL(f->told, told);
+	HASH_EMPTY (f->told, told, next_told)
 		free(told);
-	}
 }
 
 bool site_went_on(const struct analysis *a, const struct site *site)

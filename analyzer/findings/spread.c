@@ -55,16 +55,15 @@ struct span work_span(const struct analysis *a, size_t process, const struct thr
 {
 	const struct accounting *accounts = &a->accounts;
 	struct span span = {.begin_ns = accounts->work.first_work_ns[process]};
-	size_t i;
+	const struct thread *thread;
 
 	if (only && only->first_ns > span.begin_ns)
 		span.begin_ns = only->first_ns;
-	for (i = 0; i < accounts->n_thread_accounts; i++) {
-		const struct thread_account *c = accounts->thread_accounts[i];
+	for (thread = a->model.processes[process].threads; thread; thread = thread->next) {
+		const struct thread_account *c = thread_account_of(accounts, thread);
 		uint64_t end_ns;
 
-		if (!c || !c->ring.n || c->thread->process->trace->index != process ||
-		    (only && c->thread != only))
+		if (!c || !c->ring.n || (only && thread != only))
 			continue;
 		end_ns = completed_call_at(&c->ring, c->ring.n - 1)->end_ns;
 		span.end_ns = end_ns > span.end_ns ? end_ns : span.end_ns;

@@ -9,17 +9,23 @@
 
 void idle_init(struct idle *idle, struct accounting *accounts)
 {
-	*idle = (struct idle){.accounts = accounts,
-			      .n_users = accounts->model->n_processes * WORK_DEVICES};
-	idle->users = xcalloc(idle->n_users, sizeof(*idle->users));
+	*idle = (struct idle){.accounts = accounts};
+	idle->users = xcalloc(accounts->model->n_processes * WORK_DEVICES, sizeof(*idle->users));
 }
 
 void idle_release(struct idle *idle)
 {
+	struct idle_gpu_name *name, *next;
 	size_t i;
 
-	for (i = 0; i < idle->n_gpus; i++)
+	for (i = 0; i < idle->n_gpus; i++) {
+		free(idle->gpus[i].processes);
 		free(idle->gpus[i].intervals);
+	}
+	HASH_ITER (hh, idle->names, name, next) {
+		HASH_DEL(idle->names, name);
+		free(name);
+	}
 	free(idle->gpus);
 	free(idle->users);
 	host_threads_release(&idle->threads);
@@ -42,26 +48,47 @@ static const struct gpu *gpu_of(const struct process *process, uint8_t device)
 static bool same_gpu(const struct idle_gpu *known, const struct process *process,
 		     const struct gpu *gpu)
 {
-	return known->gpu && gpu && known->gpu->uuid && gpu->uuid &&
-	       known->process->trace->host == process->trace->host &&
+	return known->gpu && known->processes[0]->trace->host == process->trace->host &&
 	       !strcmp(known->gpu->uuid, gpu->uuid);
+}
+
+/* Of a GPU that has a name: the one that was found under it, or where to keep it. */
+static struct idle_gpu_name *name_of(struct idle *idle, const struct process *process,
+				     const struct gpu *gpu)
+{
+	uint64_t key = hash_key(gpu->uuid, strlen(gpu->uuid)) |
+		       (uint64_t)process->trace->host->index << 32;
+	struct idle_gpu_name *name;
+
+	HASH_FIND(hh, idle->names, &key, sizeof(key), name);
+	if (!name) {
+		name = xcalloc(1, sizeof(*name));
+		name->key = key;
+		HASH_ADD(hh, idle->names, key, sizeof(name->key), name);
+	}
+	return name;
 }
 
 /* Processes see the same GPU under different numbers: its uuid tells. */
 static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8_t device)
 {
 	const struct gpu *gpu = gpu_of(process, device);
-	size_t i;
+	struct idle_gpu_name *name = gpu && gpu->uuid ? name_of(idle, process, gpu) : NULL;
+	uint32_t number = (uint32_t)idle->n_gpus + 1;
+	struct idle_gpu *found;
 
-	for (i = 0; i < idle->n_gpus; i++)
-		if (same_gpu(&idle->gpus[i], process, gpu)) {
-			idle->gpus[i].shared = true;
-			return (uint32_t)i + 1;
-		}
-	idle->gpus = grow(idle->gpus, idle->n_gpus, sizeof(*idle->gpus));
-	idle->gpus[idle->n_gpus] =
-		(struct idle_gpu){.process = process, .gpu = gpu, .device = device};
-	return (uint32_t)++idle->n_gpus;
+	if (name && name->gpu && same_gpu(&idle->gpus[name->gpu - 1], process, gpu)) {
+		number = name->gpu;
+	} else {
+		idle->gpus = grow(idle->gpus, idle->n_gpus, sizeof(*idle->gpus));
+		idle->gpus[idle->n_gpus++] = (struct idle_gpu){.gpu = gpu, .device = device};
+		if (name)
+			name->gpu = number;
+	}
+	found = &idle->gpus[number - 1];
+	found->processes = grow(found->processes, found->n_processes, sizeof(*found->processes));
+	found->processes[found->n_processes++] = process;
+	return number;
 }
 
 /* ---- intervals ------------------------------------------------------------------------------- */
@@ -223,7 +250,8 @@ static void set_busy(struct idle_gpu *gpu, struct idle_user *user, bool busy)
 static void see_device(struct idle *idle, const struct record *record,
 		       const struct thread_account *c)
 {
-	size_t index = streams_device_index(record);
+	uint8_t device = record->raw->call_head.device;
+	size_t index = streams_device_index(&idle->accounts->work, record);
 	const struct device_streams *d = &idle->accounts->work.devices[index];
 	struct idle_user *user = &idle->users[index];
 	uint64_t begin_ns = record->ns - min_u64(record->duration_ns, record->ns);
@@ -235,7 +263,7 @@ static void see_device(struct idle *idle, const struct record *record,
 	if (!user->gpu && !handed_over)
 		return;
 	if (!user->gpu)
-		user->gpu = find_gpu(idle, process, (uint8_t)(index % WORK_DEVICES));
+		user->gpu = find_gpu(idle, process, device == SPY_DEVICE_NONE ? 0 : device);
 	gpu = &idle->gpus[user->gpu - 1];
 	submits = user->handed_over != handed_over || may_submit(record->contract);
 	user->handed_over = handed_over;

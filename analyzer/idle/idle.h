@@ -28,10 +28,10 @@ struct idle_interval {
 
 /* A GPU, as far as processes that were recorded use it. */
 struct idle_gpu {
-	const struct process *process; /* the first one that used it */
-	const struct gpu *gpu; /* NULL: the trace does not say */
+	const struct process **processes; /* that used it; the first one … */
+	size_t n_processes;
+	const struct gpu *gpu; /* … calls it so; NULL: the trace does not say */
 	uint8_t device; /* its ordinal there */
-	bool shared; /* by several processes */
 	size_t n_busy; /* processes that have work outstanding on it */
 	uint64_t since_ns; /* idle since then; 0: not, or unknown */
 	uint64_t idle_ns; /* in the working phase */
@@ -49,12 +49,18 @@ struct idle_user {
 	bool busy;
 };
 
+struct idle_gpu_name {
+	uint64_t key;
+	uint32_t gpu; /* index + 1 */
+	UT_hash_handle hh;
+};
+
 struct idle {
 	struct accounting *accounts;
 	struct idle_gpu *gpus;
 	size_t n_gpus;
-	struct idle_user *users; /* by process * WORK_DEVICES + device */
-	size_t n_users;
+	struct idle_gpu_name *names; /* of them, by their hash */
+	struct idle_user *users; /* by work_index */
 	struct host_threads threads;
 	struct idle_sums sums; /* owners: idle_owner_… */
 };

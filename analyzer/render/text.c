@@ -332,11 +332,9 @@ static void print_title(const char *title, const struct view *view, FILE *out)
 		fputs("\033[0m", out);
 }
 
-static bool is_shown(const struct table *t, const struct view *view)
+static bool is_shown(const struct report *report, const struct table *t)
 {
-	if (t->kind->json_only || t->kind->unlisted || (t->kind->detail && !view->verbose))
-		return false;
-	return t->n_rows || t->kind->when_empty;
+	return !report_hides(report, t->kind) && (t->n_rows || t->kind->when_empty);
 }
 
 int render_text(const struct report *report, FILE *out)
@@ -351,7 +349,7 @@ int render_text(const struct report *report, FILE *out)
 		const struct table *t = &report->tables[i];
 
 		left_out |= t->kind->detail && !view->verbose && t->n_rows;
-		if (!is_shown(t, view))
+		if (!is_shown(report, t))
 			continue;
 		if (any)
 			fputc('\n', out);

@@ -156,21 +156,44 @@ static struct account_row account_row(const struct analysis *a, uint32_t fn,
 	return row;
 }
 
-void report_accounts(struct report *report, const struct analysis *a, const struct subject *s)
+static bool is_about(const struct subject *s, const struct thread_account *c, uint32_t fn)
 {
-	size_t n_functions = a->set->functions.count, i, j, n = 0, n_sums = 0;
+	return (s->kind != SUBJECT_THREAD || c->thread->tid == s->tid) &&
+	       (s->kind != SUBJECT_CALL || fn == s->fn);
+}
+
+static void add_functions(struct report *report, const struct analysis *a, const struct subject *s)
+{
+	size_t n_functions = a->set->functions.count, i, j, n = 0;
 	struct account *sums = xcalloc(n_functions, sizeof(*sums));
-	struct account_row *rows = NULL, *functions = xcalloc(n_functions, sizeof(*functions));
+	struct account_row *rows = xcalloc(n_functions, sizeof(*rows));
 
 	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
 		const struct thread_account *c = a->accounts.thread_accounts[i];
 
-		if (!c || (s->kind == SUBJECT_THREAD && c->thread->tid != s->tid))
-			continue;
-		for (j = 0; j < c->functions.n; j++) {
-			if (s->kind == SUBJECT_CALL && c->functions.fns[j] != s->fn)
+		for (j = 0; c && j < c->functions.n; j++)
+			if (is_about(s, c, c->functions.fns[j]))
+				account_add(&sums[c->functions.fns[j]], &c->functions.all[j]);
+	}
+	for (i = 0; i < n_functions; i++)
+		if (sums[i].calls)
+			rows[n++] = account_row(a, (uint32_t)i, &sums[i]);
+	qsort(rows, n, sizeof(*rows), by_loss);
+	report_add(report, &function_kind, rows, n);
+	free(sums);
+}
+
+static void add_accounts(struct report *report, const struct analysis *a, const struct subject *s)
+{
+	struct account_row *rows = NULL;
+	size_t i, j, n = 0;
+
+	for (i = 0; i < a->accounts.n_thread_accounts; i++) {
+		const struct thread_account *c = a->accounts.thread_accounts[i];
+
+		for (j = 0; c && j < c->functions.n; j++) {
+			if (!is_about(s, c, c->functions.fns[j]))
 				continue;
-			account_add(&sums[c->functions.fns[j]], &c->functions.all[j]);
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n] = account_row(a, c->functions.fns[j], &c->functions.all[j]);
 			rows[n].process = text_process(&report->arena, c->thread->process->trace);
@@ -178,13 +201,15 @@ void report_accounts(struct report *report, const struct analysis *a, const stru
 			rows[n++].thread = c->thread->tid;
 		}
 	}
-	for (i = 0; i < n_functions; i++)
-		if (sums[i].calls)
-			functions[n_sums++] = account_row(a, (uint32_t)i, &sums[i]);
-	qsort(functions, n_sums, sizeof(*functions), by_loss);
 	if (rows)
 		qsort(rows, n, sizeof(*rows), by_loss);
-	report_add(report, &function_kind, functions, n_sums);
 	report_add(report, &account_kind, rows, n);
-	free(sums);
+}
+
+void report_accounts(struct report *report, const struct analysis *a, const struct subject *s)
+{
+	if (report_rows(report, &function_kind, 1))
+		add_functions(report, a, s);
+	if (report_rows(report, &account_kind, 1))
+		add_accounts(report, a, s);
 }

@@ -520,7 +520,7 @@ static void count_calls(struct subject_row *row, const struct analysis *a)
 		row->counted = a->stats.counted[s->fn];
 	}
 	for (i = 0; s->kind == SUBJECT_DEVICE && i < a->model.n_processes; i++)
-		row->calls += a->stats.devices[i * CALLSTATS_DEVICES + s->device].count;
+		row->calls += a->stats.devices[callstats_index(&a->stats, i, s->device)].count;
 }
 
 void report_subject(struct report *report, const struct analysis *a)

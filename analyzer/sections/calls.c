@@ -183,9 +183,10 @@ static void add_devices(struct report *report, const struct analysis *a)
 	size_t i, n = 0;
 
 	for (i = 0; i < a->model.n_processes * CALLSTATS_DEVICES; i++) {
-		const struct calls_sum *sum = &a->stats.devices[i];
 		const struct process *process = &a->model.processes[i / CALLSTATS_DEVICES];
 		unsigned int device = i % CALLSTATS_DEVICES;
+		const struct calls_sum *sum = &a->stats.devices[callstats_index(
+			&a->stats, i / CALLSTATS_DEVICES, device)];
 		const struct gpu *gpu;
 
 		if (!sum->count && !sum->copied_bytes)
@@ -259,7 +260,9 @@ void report_calls(struct report *report, const struct analysis *a, bool nested)
 	add_calls(report, &direct_kind, a, a->stats.direct);
 	if (nested)
 		add_calls(report, &nested_kind, a, a->stats.nested);
-	add_threads(report, a);
-	add_devices(report, a);
+	if (report_rows(report, &thread_kind, 1))
+		add_threads(report, a);
+	if (report_rows(report, &device_kind, 1))
+		add_devices(report, a);
 	add_counted(report, a);
 }

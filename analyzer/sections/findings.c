@@ -100,24 +100,14 @@ static const struct table_kind about_kind =
 	FINDING_KIND("FINDINGS in its calls, numbered as in the report");
 
 /* Text leaves out those that cost little, unless their detector wants them seen or the gate fails
- * on them, and those that are suppressed: they are moved to the end. Returns how many. */
-static size_t fold(struct finding *findings, size_t n)
+ * on them, and those that are suppressed: the gate has put them last (gate.c). Returns how many. */
+static size_t count_folded(const struct finding *findings, size_t n)
 {
-	struct finding *folded = xcalloc(n + 1, sizeof(*folded));
-	size_t i, kept = 0, n_folded = 0;
+	size_t shown = n;
 
-	for (i = 0; i < n; i++) {
-		const struct finding *f = &findings[i];
-
-		if (f->gate.suppressed || (finding_minor(f) && !f->remarks.shown && !f->gate.fails))
-			folded[n_folded++] = *f;
-		else
-			findings[kept++] = *f;
-	}
-	if (n_folded)
-		memcpy(&findings[kept], folded, n_folded * sizeof(*folded));
-	free(folded);
-	return n_folded;
+	while (shown && gate_folds(&findings[shown - 1]))
+		shown--;
+	return n - shown;
 }
 
 /* "12 % of thread 7's working time". */
@@ -290,7 +280,7 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 		.file = place->file,
 		.library = place->library ? path_basename(place->library) : NULL,
 		.library_caller = place->library_caller,
-		.where = place->where,
+		.where = finding_where(f, texts),
 		.elsewhere = place->elsewhere ? "yes" : "no",
 		.what = f->what,
 		.fix = f->fix,
@@ -353,11 +343,10 @@ static const char *first_text(struct arena *texts, const struct finding_row *row
 	return arena_printf(texts, "%s, gains up to %s", cost, text_time(texts, row->gain_high_ns));
 }
 
-/* Those that are not suppressed. */
+/* Those that are not suppressed. Problems come first. */
 static void count_findings(struct arena *texts, struct summary_row *summary,
 			   const struct finding *findings, const struct finding_row *rows, size_t n)
 {
-	const struct finding_row *first = NULL;
 	uint64_t problems = 0, notes = 0;
 	size_t i;
 
@@ -367,12 +356,9 @@ static void count_findings(struct arena *texts, struct summary_row *summary,
 		if (findings[i].gate.suppressed)
 			continue;
 		notes += severity == SEVERITY_NOTE;
-		if (severity != SEVERITY_PROBLEM)
-			continue;
-		problems++;
-		first = first ?: &rows[i];
+		problems += severity == SEVERITY_PROBLEM;
 	}
-	report_found(texts, summary, problems, notes, first ? first_text(texts, first) : NULL);
+	report_found(texts, summary, problems, notes, problems ? first_text(texts, rows) : NULL);
 }
 
 void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
@@ -382,15 +368,16 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	struct finding_row *rows;
 	struct finding *findings;
 	struct table *table;
-	size_t i, n, folded;
+	size_t i, n, folded, n_shown;
 
 	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
 	gate_look_at_files(gate, findings, n, symbols);
 	gate_judge(gate, a, findings, n);
 	report_gate(report, gate);
-	folded = fold(findings, n);
-	rows = xcalloc(n + 1, sizeof(*rows));
-	for (i = 0; i < n; i++) {
+	folded = count_folded(findings, n);
+	n_shown = report_rows(report, &finding_kind, n);
+	rows = xcalloc(n_shown + 1, sizeof(*rows));
+	for (i = 0; i < n_shown; i++) {
 		rows[i] = describe(&report->arena, a, symbols, &findings[i], run_ns);
 		rows[i].rank = i + 1;
 		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].gate.fails ? "yes" : "no";
@@ -449,7 +436,7 @@ void report_findings_about(struct report *report, struct analysis *a, struct sym
 		return;
 	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
 	gate_judge(&none, a, findings, n);
-	first_folded = n - fold(findings, n);
+	first_folded = n - count_folded(findings, n);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
 		if (!is_about(&findings[i], a))

@@ -88,7 +88,41 @@ struct writer {
 	struct arena *texts;
 	const struct analysis *a;
 	struct symbolizer *symbols;
+	const struct idle_sum **sums; /* by owner */
+	size_t n_sums;
 };
+
+static int by_owner(const void *a, const void *b)
+{
+	const struct idle_sum *const *x = a, *const *y = b;
+
+	return (*x)->key.owner < (*y)->key.owner ? -1 : (*x)->key.owner > (*y)->key.owner;
+}
+
+static void sort_sums(struct writer *w)
+{
+	const struct idle_sum *sum = w->a->idle.sums.by_key;
+
+	w->sums = xcalloc(HASH_COUNT(w->a->idle.sums.by_key) + 1, sizeof(*w->sums));
+	for (; sum; sum = sum->hh.next)
+		w->sums[w->n_sums++] = sum;
+	qsort(w->sums, w->n_sums, sizeof(*w->sums), by_owner);
+}
+
+/* The first of an owner; n_sums: none of it, nor behind. */
+static size_t first_of(const struct writer *w, uint64_t owner)
+{
+	size_t low = 0, high = w->n_sums, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (w->sums[middle]->key.owner < owner)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
 
 /* "main, app.c:12", "app+0x1234"; NULL: unknown. */
 static const char *place_words(const struct writer *w, const struct process *process,
@@ -212,14 +246,15 @@ static size_t join(struct cause_row *rows, size_t n)
 static const struct table *causes_of(const struct writer *w, const struct table_kind *kind,
 				     uint64_t owner, const struct idle_gpu *gpu, uint64_t whole_ns)
 {
-	const struct idle_sum *sum;
 	struct table *table = arena_take(w->texts, xcalloc(1, sizeof(*table)));
 	struct cause_row *rows = NULL;
 	uint64_t sum_ns = 0;
 	size_t i, n = 0;
 
-	for (sum = w->a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		if (sum->key.owner != owner || !sum->ns)
+	for (i = first_of(w, owner); i < w->n_sums && w->sums[i]->key.owner == owner; i++) {
+		const struct idle_sum *sum = w->sums[i];
+
+		if (!sum->ns)
 			continue;
 		rows = grow(rows, n, sizeof(*rows));
 		rows[n++] = (struct cause_row){
@@ -259,17 +294,15 @@ static const struct table *causes_of(const struct writer *w, const struct table_
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
 /* Its processes' working phases, from the first one's begin to the last one's end. */
-static uint64_t work_ns(const struct analysis *a, size_t gpu)
+static uint64_t work_ns(const struct analysis *a, const struct idle_gpu *gpu)
 {
 	uint64_t begin_ns = UINT64_MAX, end_ns = 0;
 	size_t i;
 
-	for (i = 0; i < a->idle.n_users; i++) {
-		const struct phase *phase = &a->expect.phases.all[i / WORK_DEVICES];
-		const struct process *process = &a->model.processes[i / WORK_DEVICES];
+	for (i = 0; i < gpu->n_processes; i++) {
+		const struct process *process = gpu->processes[i];
+		const struct phase *phase = &a->expect.phases.all[process->trace->index];
 
-		if (a->idle.users[i].gpu != gpu + 1)
-			continue;
 		begin_ns = min_u64(begin_ns, phase->found ? phase->begin_ns : process->first_ns);
 		end_ns = max_u64(end_ns, phase->found ? phase->end_ns : process->last_ns);
 	}
@@ -298,20 +331,18 @@ static bool shares_memory(const struct analysis *a)
 }
 
 /* Why nothing is certain about a GPU; NULL: no reason. */
-static const char *why_unknown(const struct analysis *a, size_t gpu, bool complete)
+static const char *why_unknown(const struct analysis *a, const struct idle_gpu *gpu, bool complete)
 {
-	const struct idle_gpu *of = &a->idle.gpus[gpu];
 	size_t i;
 
 	if (!complete)
 		return "records are lost";
-	if (of->gpu && of->gpu->client == SPY_CLIENT_YES)
+	if (gpu->gpu && gpu->gpu->client == SPY_CLIENT_YES)
 		return "other clients of MPS may use it";
 	if (shares_memory(a))
 		return "another process may work in memory that they share";
-	for (i = 0; i < a->idle.n_users; i++)
-		if (a->idle.users[i].gpu == gpu + 1 &&
-		    is_blind(&a->model.processes[i / WORK_DEVICES]))
+	for (i = 0; i < gpu->n_processes; i++)
+		if (is_blind(gpu->processes[i]))
 			return "not all calls are seen: see the notes";
 	return NULL;
 }
@@ -320,10 +351,10 @@ static const char *why_unknown(const struct analysis *a, size_t gpu, bool comple
  * function on the host? */
 static bool waits_prove_work(const struct analysis *a, const struct idle_gpu *gpu)
 {
-	uint64_t used = a->accounts.gpus_used[gpu->process->trace->index];
+	uint64_t used = a->accounts.gpus_used[gpu->processes[0]->trace->index];
 	uint32_t fn;
 
-	if (gpu->shared || __builtin_popcountll(used) != 1)
+	if (gpu->n_processes > 1 || __builtin_popcountll(used) != 1)
 		return false;
 	for (fn = 0; fn < a->set->functions.count && fn < a->stats.n_functions; fn++)
 		if (a->set->functions.all[fn].does == FUNCTION_SHOWS_OTHERS &&
@@ -335,18 +366,17 @@ static bool waits_prove_work(const struct analysis *a, const struct idle_gpu *gp
 /* The thread that made most calls with it current, of those whose time is known. */
 static const struct thread *feeder_of(const struct analysis *a, const struct idle_gpu *gpu)
 {
-	const struct thread *best = NULL;
+	const struct thread *thread, *best = NULL;
 	uint64_t most = 0;
-	size_t i;
 
-	for (i = 0; i < a->idle.threads.n && i < a->stats.n_threads; i++) {
-		const struct thread_account *c = a->accounts.thread_accounts[i];
+	for (thread = gpu->processes[0]->threads; thread; thread = thread->next) {
+		const struct thread_account *c = thread_account_of(&a->accounts, thread);
 
-		if (!a->idle.threads.all[i] || !c || c->device != gpu->device ||
-		    c->thread->process != gpu->process || a->stats.threads[i].count <= most)
+		if (!c || c->device != gpu->device || !host_thread_find(&a->idle.threads, thread) ||
+		    a->stats.threads[thread->index].count <= most)
 			continue;
-		most = a->stats.threads[i].count;
-		best = c->thread;
+		most = a->stats.threads[thread->index].count;
+		best = thread;
 	}
 	return best;
 }
@@ -356,7 +386,7 @@ static void describe_feeder(const struct writer *w, const struct idle_gpu *gpu, 
 	const struct thread *thread = feeder_of(w->a, gpu);
 	const struct host_thread *h = thread ? host_thread_find(&w->a->idle.threads, thread) : NULL;
 
-	if (!h || !w->a->accounts.gaps_told[gpu->process->trace->index])
+	if (!h || !w->a->accounts.gaps_told[gpu->processes[0]->trace->index])
 		return;
 	row->feeder_thread = thread->tid;
 	row->feeder_outside_ns = h->outside_ns;
@@ -373,12 +403,13 @@ static void describe_feeder(const struct writer *w, const struct idle_gpu *gpu, 
 static struct gpu_row describe(const struct writer *w, size_t number, bool complete)
 {
 	const struct idle_gpu *gpu = &w->a->idle.gpus[number];
-	const char *unknown = why_unknown(w->a, number, complete);
+	const char *unknown = why_unknown(w->a, gpu, complete);
 	struct gpu_row row = {
-		.process = gpu->shared ? "several" : text_process(w->texts, gpu->process->trace),
+		.process = gpu->n_processes > 1 ? "several"
+						: text_process(w->texts, gpu->processes[0]->trace),
 		.name = gpu->gpu ? gpu->gpu->name : NULL,
 		.device = gpu->device,
-		.work_ns = work_ns(w->a, number),
+		.work_ns = work_ns(w->a, gpu),
 		.busy_known = "bounds",
 	};
 
@@ -408,12 +439,14 @@ static int by_device(const void *a, const void *b)
 void report_gpus(struct report *report, const struct analysis *a, struct symbolizer *symbols,
 		 bool complete)
 {
-	const struct writer w = {&report->arena, a, symbols};
+	struct writer w = {.texts = &report->arena, .a = a, .symbols = symbols};
 	struct gpu_row *rows = xcalloc(a->idle.n_gpus + 1, sizeof(*rows));
 	size_t i, n = 0;
 
+	sort_sums(&w);
 	for (i = 0; i < a->idle.n_gpus; i++)
 		rows[n++] = describe(&w, i, complete);
+	free(w.sums);
 	qsort(rows, n, sizeof(*rows), by_device);
 	report_add(report, &gpus_kind, rows, n);
 }

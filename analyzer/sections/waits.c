@@ -282,11 +282,24 @@ static uint64_t least_lost(const struct account *sum)
 	return account_lost(sum) < sum->total_ns / 100 ? LITTLE_LOST_NS : 0;
 }
 
+/* All calls. */
+static struct account sum_up(const struct analysis *a)
+{
+	struct account sum = {0}, more;
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		more = account_sum(&a->accounts, &a->model.processes[i]);
+		account_add(&sum, &more);
+	}
+	return sum;
+}
+
 void report_waits(struct report *report, struct analysis *a, struct symbolizer *symbols)
 {
 	const struct subject *subject = &a->accounts.blame.subject;
 	bool all = subject->kind == SUBJECT_ALL;
-	struct account sum = account_sum(&a->accounts, NULL);
+	struct account sum = sum_up(a);
 	size_t n_locks;
 	struct lock **locks = locks_name(&a->accounts.locks, &n_locks);
 

@@ -16,7 +16,10 @@
 /* An address of a file that was looked up: in debug information of large templates that takes
  * milliseconds, and the same ones are on many stacks. */
 struct known_address {
-	uint64_t offset;
+	struct known_key {
+		const struct object *object;
+		uint64_t offset;
+	} key;
 	struct place place; /* symbolize */
 	struct place *all; /* symbolize_all; NULL: not asked for yet */
 	size_t n_all;
@@ -25,17 +28,19 @@ struct known_address {
 
 /* A file we have looked at. */
 struct object {
-	char *path, *build_id; /* both in one piece of memory, which is what it is known by */
+	const char *path, *build_id; /* in key */
 	char *found; /* build id of what is there now */
 	Dwfl *dwfl; /* NULL: not there, or not the one that ran */
 	Dwfl_Module *module;
-	struct known_address *known;
 	UT_hash_handle hh;
+	char key[]; /* both texts */
 };
 
 struct symbolizer {
 	struct object *objects; /* in the order they were asked for */
+	struct known_address *known;
 	struct perf_maps maps;
+	char host[256]; /* this one's name; empty: unknown */
 	struct arena arena;
 	char *(*cxa_demangle)(const char *name, char *buffer, size_t *size, int *status);
 	void *libstdcxx;
@@ -45,6 +50,8 @@ struct symbolizer *symbolizer_new(void)
 {
 	struct symbolizer *s = xcalloc(1, sizeof(*s));
 
+	if (gethostname(s->host, sizeof(s->host) - 1))
+		s->host[0] = '\0';
 	/* Asking servers for debug information would make a report wait for a network. */
 	unsetenv("DEBUGINFOD_URLS");
 	/* The only demangler there is without linking C++; most machines that run CUDA have it. */
@@ -54,27 +61,18 @@ struct symbolizer *symbolizer_new(void)
 	return s;
 }
 
-static void forget(struct object *object)
+void symbolizer_free(struct symbolizer *s)
 {
-	struct known_address *known, *next;
+	struct known_address *known, *next_known;
+	struct object *object, *next;
 
-	HASH_ITER (hh, object->known, known, next) {
-		HASH_DEL(object->known, known);
+	HASH_EMPTY (s->known, known, next_known) {
 		free(known->all);
 		free(known);
 	}
-}
-
-void symbolizer_free(struct symbolizer *s)
-{
-	struct object *object, *next;
-
-	HASH_ITER (hh, s->objects, object, next) {
-		HASH_DEL(s->objects, object);
-		forget(object);
+	HASH_EMPTY (s->objects, object, next) {
 		if (object->dwfl)
 			dwfl_end(object->dwfl);
-		free(object->path);
 		free(object->found);
 		free(object);
 	}
@@ -167,20 +165,18 @@ static struct object *find_object(struct symbolizer *s, const struct module *mod
 {
 	size_t path_bytes = strlen(module->path) + 1;
 	size_t bytes = path_bytes + strlen(module->build_id) + 1;
-	char *key = xrealloc(NULL, bytes, 1);
-	struct object *object;
+	struct object *object = xcalloc(1, sizeof(*object) + bytes), *known;
 
-	memcpy(key, module->path, path_bytes);
-	memcpy(key + path_bytes, module->build_id, bytes - path_bytes);
-	HASH_FIND(hh, s->objects, key, bytes, object);
-	if (object) {
-		free(key);
-		return object;
+	memcpy(object->key, module->path, path_bytes);
+	memcpy(object->key + path_bytes, module->build_id, bytes - path_bytes);
+	HASH_FIND(hh, s->objects, object->key, bytes, known);
+	if (known) {
+		free(object);
+		return known;
 	}
-	object = xcalloc(1, sizeof(*object));
-	object->path = key;
-	object->build_id = key + path_bytes;
-	HASH_ADD_KEYPTR(hh, s->objects, key, bytes, object);
+	object->path = object->key;
+	object->build_id = object->key + path_bytes;
+	HASH_ADD_KEYPTR(hh, s->objects, object->key, bytes, object);
 	if (*object->path == '/')
 		open_object(object);
 	return object;
@@ -502,43 +498,49 @@ static void look_up(struct symbolizer *s, const struct object *object, struct pl
 	place->line = 0;
 }
 
-static struct known_address *find_known(struct symbolizer *s, struct object *object,
+static struct known_address *find_known(struct symbolizer *s, const struct object *object,
 					uint64_t offset)
 {
+	struct known_key key = {object, offset};
 	struct known_address *known;
 
-	HASH_FIND(hh, object->known, &offset, sizeof(offset), known);
+	HASH_FIND(hh, s->known, &key, sizeof(key), known);
 	if (known)
 		return known;
 	known = xcalloc(1, sizeof(*known));
-	known->offset = offset;
+	known->key = key;
 	known->place = (struct place){.path = object->path, .offset = offset};
 	look_up(s, object, &known->place);
-	HASH_ADD(hh, object->known, offset, sizeof(known->offset), known);
+	HASH_ADD(hh, s->known, key, sizeof(known->key), known);
 	return known;
 }
 
 /* May files that a process left behind be here? Numbers of processes mean nothing on another
  * host. */
-static bool may_be_here(const struct process *process)
+static bool may_be_here(const struct symbolizer *s, const struct process *process)
 {
 	const char *name = process->trace->host->name;
-	char here[256];
 
-	return !name || gethostname(here, sizeof(here)) || !strncmp(name, here, sizeof(here));
+	return !name || !*s->host || !strcmp(name, s->host);
 }
 
 void symbolize(struct symbolizer *s, const struct process *process, uint64_t address, uint64_t ns,
 	       struct place *place)
 {
 	const struct module *module = model_module(process, address, ns);
+	const struct object *object;
 
 	if (module) {
-		*place = find_known(s, find_object(s, module), address - module->base)->place;
+		object = find_object(s, module);
+		*place = (struct place){.path = object->path, .offset = address - module->base};
+		if (object->module)
+			*place = find_known(s, object, place->offset)->place;
+		else
+			look_for_cudas(s, place);
 		return;
 	}
 	*place = (struct place){.offset = address};
-	if (!may_be_here(process))
+	if (!may_be_here(s, process))
 		return;
 	place->function = perf_map_find(&s->maps, process->trace->pid, process->first_ns, address,
 					&place->file);

@@ -93,10 +93,8 @@ void functions_release(struct functions *f)
 	struct function_name *entry, *next;
 	uint32_t i;
 
-	HASH_ITER (hh, f->by_name, entry, next) {
-		HASH_DEL(f->by_name, entry);
+	HASH_EMPTY (f->by_name, entry, next)
 		free(entry);
-	}
 	for (i = 0; i < f->count; i++)
 		free(f->all[i].name);
 	free(f->all);

@@ -35,8 +35,7 @@ static void free_numbers(struct numbered *all)
 {
 	struct numbered *one, *next;
 
-	HASH_ITER (hh, all, one, next) {
-		HASH_DEL(all, one);
+	HASH_EMPTY (all, one, next) {
 		free(one->key);
 		free(one);
 	}

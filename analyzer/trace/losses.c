@@ -47,18 +47,28 @@ static void add_slot(struct losses *sum, const struct board *board, size_t slot,
 		sum->calls_missing = add_capped(sum->calls_missing, page->calls - calls);
 }
 
+/* Slots that may have lost something: those behind have neither streams nor pages. */
+static size_t count_slots(const struct trace *trace)
+{
+	size_t n = trace->board.n_slots, i = trace->n_streams;
+
+	if (n < trace->board.head.slots)
+		n = (size_t)min_u64(trace->board.head.slots, SPY_BOARD_SLOTS);
+	return i && n <= trace->streams[i - 1]->slot ? trace->streams[i - 1]->slot + 1 : n;
+}
+
 struct losses losses_sum(const struct trace *trace)
 {
-	const struct reader *readers[SPY_BOARD_SLOTS] = {NULL};
+	size_t i, n = 0, n_slots = count_slots(trace);
 	struct losses sum = {0};
-	size_t i;
 
-	for (i = 0; i < trace->n_streams; i++) {
-		readers[trace->streams[i]->slot] = &trace->streams[i]->reader;
+	for (i = 0; i < trace->n_streams; i++)
 		add_stream(&sum, &trace->streams[i]->reader.losses);
+	for (i = 0; i < n_slots; i++) { /* streams are in the order of slots */
+		bool has = n < trace->n_streams && trace->streams[n]->slot == i;
+
+		add_slot(&sum, &trace->board, i, has ? &trace->streams[n++]->reader : NULL);
 	}
-	for (i = 0; i < SPY_BOARD_SLOTS; i++)
-		add_slot(&sum, &trace->board, i, readers[i]);
 	return sum;
 }
 

@@ -24,7 +24,7 @@ struct metadata {
 	uint64_t offset_s, offset_cycles; /* of the clock's zero, since the epoch */
 	struct metadata_env *env;
 	size_t n_env;
-	/* Number -> name, NULL where there is none. Owned. */
+	/* Number -> name, NULL where there is none. Owned. Both empty: as this version has them. */
 	char **functions;
 	size_t n_functions;
 	char **events;
@@ -46,7 +46,7 @@ int metadata_parse(struct metadata *m, const char *path, const char *text, size_
 
 void metadata_release(struct metadata *m);
 
-/* The functions' names are known elsewhere: there are a thousand of them in each trace. */
+/* The functions' names are known elsewhere: there may be a thousand of them in each trace. */
 void metadata_forget_functions(struct metadata *m);
 
 /* Value of an env key, or NULL; its number, or `otherwise`. */

@@ -46,30 +46,22 @@ static void release_process(struct process *process)
 	struct note *note, *next;
 	size_t i;
 
-	for (i = 0; i < process->n_modules; i++) {
+	for (i = 0; i < process->n_modules; i++)
 		free(process->modules[i].build_id);
-		free(process->modules[i].path);
-	}
 	for (i = 0; i < process->n_gpus; i++) {
 		free(process->gpus[i].name);
 		free(process->gpus[i].uuid);
 		free(process->gpus[i].pci);
 	}
-	HASH_ITER (hh, process->notes, note, next) {
-		HASH_DEL(process->notes, note);
-		free(note->text);
+	HASH_EMPTY (process->notes, note, next)
 		free(note);
-	}
-	HASH_ITER (hh, process->kernels, kernel, next_kernel) {
-		HASH_DEL(process->kernels, kernel);
+	HASH_EMPTY (process->kernels, kernel, next_kernel)
 		free(kernel);
-	}
 	release_mps(&process->mps_before);
 	release_mps(&process->mps);
 	for (i = 0; i < process->n_stacks; i++)
 		free(process->stacks[i]);
-	HASH_ITER (hh, process->python, code, next_code) {
-		HASH_DEL(process->python, code);
+	HASH_EMPTY (process->python, code, next_code) {
 		free(code->file);
 		free(code->function);
 		free(code);
@@ -109,6 +101,8 @@ static struct thread *new_thread(struct model *model, struct process *process)
 	thread->process = process;
 	thread->index = (uint32_t)model->n_threads;
 	thread->first_ns = thread->exited_ns = UINT64_MAX;
+	*(process->threads ? &process->last_thread->next : &process->threads) = thread;
+	process->last_thread = thread;
 	model->threads = grow(model->threads, model->n_threads, sizeof(*model->threads));
 	model->threads[model->n_threads++] = thread;
 	return thread;
@@ -295,6 +289,8 @@ void model_place_module(struct process *process, uint32_t number)
 static void apply_module(struct process *process, const struct record *record)
 {
 	const struct spy_rec_module *raw = &record->raw->module;
+	const char *build_id = record_text(record->raw, 0), *path = record_text(record->raw, 1);
+	size_t bytes;
 	struct module module = {
 		.base = raw->base,
 		.begin = raw->begin,
@@ -307,8 +303,10 @@ static void apply_module(struct process *process, const struct record *record)
 		module_goes(process, raw, record->ns);
 		return;
 	}
-	module.build_id = xstrdup(record_text(record->raw, 0));
-	module.path = xstrdup(record_text(record->raw, 1));
+	bytes = strlen(build_id) + 1;
+	module.build_id = xcalloc(1, bytes + strlen(path) + 1);
+	module.path = strcpy(module.build_id + bytes, path);
+	memcpy(module.build_id, build_id, bytes);
 	process->modules = grow(process->modules, process->n_modules, sizeof(*process->modules));
 	process->modules[process->n_modules] = module;
 	model_place_module(process, (uint32_t)process->n_modules++);
@@ -378,9 +376,8 @@ static void apply_note(struct process *process, const union spy_any *raw)
 	memcpy(key + length, &raw->note.note, sizeof(uint16_t));
 	HASH_FIND(hh, process->notes, key, length + sizeof(uint16_t), note);
 	if (!note) {
-		note = xcalloc(1, sizeof(*note));
+		note = xcalloc(1, sizeof(*note) + length + sizeof(uint16_t));
 		note->note = raw->note.note;
-		note->text = xrealloc(NULL, length + sizeof(uint16_t), 1);
 		memcpy(note->text, key, length + sizeof(uint16_t));
 		HASH_ADD_KEYPTR(hh, process->notes, note->text, length + sizeof(uint16_t), note);
 	}
@@ -462,34 +459,17 @@ static void apply_python_stack(const struct record *record)
 		stack->python[i] = (struct python_frame){raw->codes[i], raw->lines[i]};
 }
 
-void model_apply_other(struct model *model, struct record *record)
+/* What only the report tells. */
+static void apply_named(struct model *model, struct record *record)
 {
 	struct process *process = record->thread->process;
 
 	switch (record->raw->other.event) {
-	case SPY_EV_THREAD:
-		apply_thread(model, record);
-		break;
-	case SPY_EV_COUNT:
-		apply_count(model, record);
-		break;
-	case SPY_EV_STRANGER:
-		apply_non_cuda_thread(model, record);
-		break;
 	case SPY_EV_KERNEL:
 		apply_kernel(process, &record->raw->kernel, record_text(record->raw, 0));
 		break;
 	case SPY_EV_MODULE:
 		apply_module(process, record);
-		break;
-	case SPY_EV_GPU:
-		apply_gpu(process, record->raw);
-		break;
-	case SPY_EV_SHARE:
-		apply_share(process, &record->raw->share);
-		break;
-	case SPY_EV_MPS:
-		apply_mps(process, record);
 		break;
 	case SPY_EV_NOTE:
 		apply_note(process, record->raw);
@@ -505,6 +485,36 @@ void model_apply_other(struct model *model, struct record *record)
 		apply_python_stack(record);
 		break;
 	default:
+		break;
+	}
+}
+
+void model_apply_other(struct model *model, struct record *record)
+{
+	struct process *process = record->thread->process;
+
+	switch (record->raw->other.event) {
+	case SPY_EV_THREAD:
+		apply_thread(model, record);
+		break;
+	case SPY_EV_COUNT:
+		apply_count(model, record);
+		break;
+	case SPY_EV_STRANGER:
+		apply_non_cuda_thread(model, record);
+		break;
+	case SPY_EV_GPU:
+		apply_gpu(process, record->raw);
+		break;
+	case SPY_EV_SHARE:
+		apply_share(process, &record->raw->share);
+		break;
+	case SPY_EV_MPS:
+		apply_mps(process, record);
+		break;
+	default:
+		if (!model->bare)
+			apply_named(model, record);
 		break;
 	}
 }

@@ -71,6 +71,7 @@ struct thread {
 	char name[16];
 	bool non_cuda; /* makes no calls: a thread of the driver, or one that we cannot see */
 	bool many; /* stands for threads of its process that are not told apart */
+	struct thread *next; /* of its process, in the order of index */
 	uint64_t key; /* process and tid, for model_find_thread */
 	UT_hash_handle hh;
 };
@@ -80,8 +81,8 @@ struct module {
 	uint64_t base, begin, end; /* as in spy_rec_module */
 	uint64_t span_end; /* of all its segments; base: unknown */
 	uint64_t unloaded_ns; /* UINT64_MAX: never */
-	char *build_id; /* hex; may be empty */
-	char *path;
+	char *build_id; /* hex; may be empty; owned, with the path behind it */
+	const char *path;
 };
 
 struct gpu {
@@ -108,8 +109,8 @@ static inline bool mps_of_another(const struct mps *mps)
 struct note {
 	uint16_t note; /* enum spy_note */
 	uint64_t count; /* of notes with the same text */
-	char *text;
 	UT_hash_handle hh;
+	char text[];
 };
 
 struct process {
@@ -128,6 +129,7 @@ struct process {
 	struct python_code *python;
 	struct stack **stacks; /* in the order of their records */
 	size_t n_stacks;
+	struct thread *threads, *last_thread;
 	struct thread *many; /* NULL: not asked for yet */
 	uint64_t first_ns, last_ns; /* of its records; first_ns > last_ns: none */
 	uint64_t records;
@@ -144,6 +146,7 @@ struct model {
 	uint64_t first_ns, last_ns; /* of all records */
 	uint64_t records;
 	size_t n_stacks; /* of all processes */
+	bool bare; /* of threads and GPUs alone: names, modules, notes and stacks are passed over */
 };
 
 void model_init(struct model *model, struct trace_set *set);

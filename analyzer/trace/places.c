@@ -129,6 +129,7 @@ struct place_of_module *places_get(struct places *places, const struct place_of_
 			return &places->all[cell->numbers[i]];
 	places->all = grow(places->all, places->n, sizeof(*places->all));
 	places->all[places->n] = *like;
+	places->levels |= 1u << level;
 	note(places, first, (uint32_t)places->n);
 	if (last != first)
 		note(places, last, (uint32_t)places->n);
@@ -137,10 +138,10 @@ struct place_of_module *places_get(struct places *places, const struct place_of_
 
 void places_at(const struct places *places, uint64_t address, place_fn *found_at, void *context)
 {
-	unsigned int level;
-	uint32_t i;
+	uint32_t levels, i;
 
-	for (level = 0; level < LEVELS && places->n_cells; level++) {
+	for (levels = places->levels; levels; levels &= levels - 1) {
+		unsigned int level = (unsigned int)__builtin_ctz(levels);
 		const struct place_cell *cell = find_cell(places, key_of(level, address));
 
 		for (i = (uint32_t)min_u64(cell->n, CELL_MOST); i--;)

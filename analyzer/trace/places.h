@@ -22,6 +22,7 @@ struct places {
 	size_t n;
 	struct place_cell *cells; /* an open table of n_cells, a power of two */
 	size_t n_cells, n_used;
+	uint32_t levels; /* a bit for each that has cells */
 };
 
 void places_release(struct places *places);

@@ -114,38 +114,44 @@ static void find_streams(struct trace_set *set, struct trace *trace)
 static void map_functions(struct trace_set *set, struct trace *trace)
 {
 	struct metadata *m = &trace->metadata;
-	size_t n = m->n_functions ? m->n_functions : SPY_FN_COUNT, i;
+	size_t i;
 
 	if (trace->functions)
 		return;
-	trace->functions = xcalloc(n, sizeof(*trace->functions));
-	for (i = 0; i < n; i++) {
-		if (!m->n_functions)
-			trace->functions[i] = (uint32_t)i;
-		else if (m->functions[i])
-			trace->functions[i] = functions_number(&set->functions, m->functions[i]);
-		else
-			trace->functions[i] = trace_function_slow(set, (uint16_t)i);
-	}
-	trace->n_functions = n;
+	trace->mapped = xcalloc(m->n_functions, sizeof(*trace->mapped));
+	for (i = 0; i < m->n_functions; i++)
+		trace->mapped[i] = m->functions[i]
+					   ? functions_number(&set->functions, m->functions[i])
+					   : trace_function_slow(set, (uint16_t)i);
+	trace->functions = trace->mapped;
+	trace->n_functions = m->n_functions;
 	metadata_forget_functions(m);
+}
+
+static bool numbers_as_we_do(const struct trace_set *set, const struct metadata *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->n_functions; i++)
+		if (i >= SPY_FN_COUNT || !m->functions[i] ||
+		    strcmp(set->functions.all[i].name, m->functions[i]))
+			return false;
+	return true;
 }
 
 /* Most traces number functions as this version does: then a thousand names need neither be looked
  * up nor kept until all traces are in order. */
 static void map_known_functions(struct trace_set *set, struct trace *trace)
 {
-	const struct metadata *m = &trace->metadata;
-	size_t i;
+	static const uint32_t known[] = {
+#define ENTRY(name, layer, record, contract, inspector) SPY_FN_##name,
+#include "cudaspy/entrypoints.def"
+	};
 
-	for (i = 0; i < m->n_functions; i++)
-		if (i >= SPY_FN_COUNT || !m->functions[i] ||
-		    strcmp(set->functions.all[i].name, m->functions[i]))
-			return;
-	trace->functions = xcalloc(m->n_functions + 1, sizeof(*trace->functions));
-	for (i = 0; i < m->n_functions; i++)
-		trace->functions[i] = (uint32_t)i;
-	trace->n_functions = m->n_functions;
+	if (!numbers_as_we_do(set, &trace->metadata))
+		return;
+	trace->functions = known;
+	trace->n_functions = trace->metadata.n_functions ?: SPY_FN_COUNT;
 	metadata_forget_functions(&trace->metadata);
 }
 
@@ -313,7 +319,7 @@ static void free_trace(struct trace *trace)
 {
 	metadata_release(&trace->metadata);
 	board_release(&trace->board);
-	free(trace->functions);
+	free(trace->mapped);
 	free(trace->program);
 	free(trace->dir);
 	free(trace);
@@ -468,8 +474,7 @@ static void add_trace(struct trace_set *set, const char *dir, const struct trace
 	set->cuda.loads_eagerly |= trace->cuda.loads_eagerly;
 	set_timeline(trace);
 	check_events(trace);
-	if (trace->metadata.n_functions)
-		map_known_functions(set, trace);
+	map_known_functions(set, trace);
 	if (folder_of(dir, &trace->folder))
 		HASH_ADD(hh, set->by_folder, folder, sizeof(trace->folder), trace);
 	set->traces = grow(set->traces, set->n_traces, sizeof(*set->traces));

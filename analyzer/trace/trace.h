@@ -62,8 +62,9 @@ struct trace {
 	struct board board;
 	struct timeline timeline;
 	/* This trace's function numbers -> those of the set's functions. */
-	uint32_t *functions;
+	const uint32_t *functions;
 	size_t n_functions;
+	uint32_t *mapped; /* the same, owned; NULL: they are those of this version */
 	uint32_t index; /* among all traces of the set */
 	const struct host *host;
 	struct stream **streams; /* of the set's, those of this trace */

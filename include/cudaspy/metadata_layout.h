@@ -3,7 +3,7 @@
  * for every trace.
  *
  * The structs of trace_format.h a second time, in the language CTF 1.8 readers understand (TSDL).
- * The shim writes it, and the tests' trace writer; the analyzer only parses it. A metadata file is,
+ * The shim writes it, and the tests' trace writer; the analyzer parses what differs from it. A metadata file is,
  * in this order:
  *
  *   SPY_TSDL_HEAD                          the signature

@@ -19,7 +19,7 @@ scales() {
 	local few many ms mib
 	read -r few mib <<<"$(cost "$2" "$3" "$1")"
 	read -r many mib <<<"$(cost "$2" $((100 * $3)) "$1")"
-	ms=$((12 * few + 500))
+	ms=$((12 * few + 300))
 	echo "$1: $3: $few ms; $((100 * $3)): $many ms, $mib MiB"
 	[ -n "$few" ] && [ -n "$many" ] || fail "$1: no report"
 	[ "$many" -le $ms ] || fail "$1: $many ms with $((100 * $3)), more than $ms"
@@ -27,13 +27,13 @@ scales() {
 }
 
 scales waiters 60000 10 80
-scales streams 60000 200 30
-scales modules 80000 200 100
-scales notes 60000 200 30
-scales processes 20000 5 80
-scales threads 80000 200 80
-scales locks 60000 100 60
-scales kernels 60000 200 30
-scales stacks 60000 200 40
+scales streams 60000 200 24
+scales modules 80000 200 60
+scales notes 60000 200 16
+scales processes 20000 5 45
+scales threads 80000 200 56
+scales locks 60000 100 40
+scales kernels 60000 200 16
+scales stacks 60000 200 16
 scales functions 40000 5 200
 echo "all of them"
