@@ -88,7 +88,7 @@ static struct spy_rec_outside *row_of(const struct spy_thread *thread,
 	    last->kind != wait->kind)
 		return NULL;
 	return (last->object == wait->object && last->caller == wait->caller) ||
-			       !spy_thread_has_room(thread, sizeof(*last))
+			       !spy_thread_has_room_outside(thread, sizeof(*last))
 		       ? last
 		       : NULL;
 }
@@ -108,7 +108,7 @@ static void write_record(struct spy_thread *thread, const struct spy_outside *wa
 	struct spy_rec_outside *record = (struct spy_rec_outside *)thread->head;
 	uint64_t duration = now - wait->start;
 
-	if (!spy_thread_has_room(thread, sizeof(*record)))
+	if (!spy_thread_has_room_outside(thread, sizeof(*record)))
 		return;
 	if (duration > DURATION_MAX)
 		duration = DURATION_MAX;
@@ -142,8 +142,8 @@ void spy_outside_write(const struct spy_outside *wait)
 		return;
 	row = row_of(thread, wait);
 	if (!row && wait->holder &&
-	    spy_thread_has_room(thread,
-				NAMED_ROOM)) /* whose record comes first: times do not decrease */
+	    spy_thread_has_room_outside(
+		    thread, NAMED_ROOM)) /* whose record comes first: times do not decrease */
 		spy_wait_name_holder(thread, wait->holder);
 	now = spy_clock();
 	thread->waited += now - wait->start;

@@ -117,6 +117,14 @@ static inline bool spy_thread_has_room(const struct spy_thread *thread, size_t b
 	       thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM;
 }
 
+/* The same for a record between calls, which may be the thread's last one: room that the tail's file
+ * has, too. */
+static inline bool spy_thread_has_room_outside(const struct spy_thread *thread, size_t bytes)
+{
+	return spy_thread_has_room(thread, bytes) &&
+	       thread->head + bytes <= (uint8_t *)thread->packet + thread->file.room;
+}
+
 /* The record of so many bytes that was written at the head is complete: shows it to readers.
  * Owner only. */
 static inline void spy_thread_publish(struct spy_thread *thread, uint64_t time, size_t bytes)

@@ -267,6 +267,14 @@ static void tell_code(struct spy_thread *thread, uint32_t number,
 	spy_thread_publish(thread, now, bytes + padding + 1);
 }
 
+/* Is there room, in a call or between calls? */
+static bool has_room_for(const struct spy_thread *thread, size_t bytes)
+{
+	bytes += SPY_RECORD_MAX; /* that of the call or the wait */
+	return thread->depth ? spy_thread_has_room(thread, bytes)
+			     : spy_thread_has_room_outside(thread, bytes);
+}
+
 /* The code's number, after its record was written; 0: no room in the table, or for the record. */
 static uint32_t number_of(struct spy_thread *thread, const struct spy_python_place *place,
 			  uint64_t now)
@@ -274,8 +282,7 @@ static uint32_t number_of(struct spy_thread *thread, const struct spy_python_pla
 	struct spy_python_code *code;
 	uint32_t number;
 
-	if (!spy_thread_has_room(thread,
-				 CODE_BYTES + sizeof(struct spy_rec_python_stack) + SPY_RECORD_MAX))
+	if (!has_room_for(thread, CODE_BYTES + sizeof(struct spy_rec_python_stack)))
 		return 0;
 	code = find_entry(spy_session->python_codes, SPY_PYTHON_CODES, sizeof(*code),
 			  key_of(place));
@@ -306,7 +313,7 @@ static void write_python_stack(struct spy_thread *thread, const struct spy_pytho
 		record.lines[n] = place.line;
 	}
 	record.more = record.count == SPY_PYTHON_MOST && spy_python_next(&walk, &frame);
-	if (!record.count || !spy_thread_has_room(thread, sizeof(record) + SPY_RECORD_MAX))
+	if (!record.count || !has_room_for(thread, sizeof(record)))
 		return;
 	memcpy(thread->head, &record, sizeof(record));
 	spy_thread_publish(thread, now, sizeof(record));
@@ -348,11 +355,6 @@ static void look_on_own_stack(void *data)
 	tell_python(thread, look->fn, look->now);
 }
 
-static bool has_room(const struct spy_thread *thread)
-{
-	return spy_thread_has_room(thread, sizeof(struct spy_rec_stack) + SPY_RECORD_MAX);
-}
-
 static void record_stack(struct look *look)
 {
 	uint64_t begun = spy_overhead_begin();
@@ -370,7 +372,7 @@ void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, u
 			    .why = SPY_STACK_GAP};
 
 	if (now - wait->start >= long_call && !too_many(thread, SPY_STACK_GAP, now) &&
-	    has_room(thread))
+	    has_room_for(thread, sizeof(struct spy_rec_stack)))
 		record_stack(&look);
 }
 
@@ -387,6 +389,7 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 
 	look.why = long_call == UINT64_MAX ? 0 : worth_a_look(thread, frame, now);
 	if (look.why && !too_many(thread, look.why, now) &&
-	    (look.why & SPY_STACK_GAP || is_due(thread, frame, look.why, now)) && has_room(thread))
+	    (look.why & SPY_STACK_GAP || is_due(thread, frame, look.why, now)) &&
+	    has_room_for(thread, sizeof(struct spy_rec_stack)))
 		record_stack(&look);
 }

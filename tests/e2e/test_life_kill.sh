@@ -61,7 +61,7 @@ for i in $(seq 12); do
 		got=$(events "$trace" | grep -c ' \(op\|call\): ')
 	else
 		refused=$((refused + 1))
-		got=$("$tool" dump "$trace" 2>/dev/null | grep -c cudaSetDevice)
+		got=$("$tool" dump "$trace" 2>/dev/null | awk '$4 == "cudaSetDevice"' | wc -l)
 	fi
 	# the board's counter is written after the record
 	[ "$got" -ge "$calls" ] && [ "$got" -le $((calls + 1)) ] ||
