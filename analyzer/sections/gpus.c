@@ -5,45 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "gpus.h"
+#include "idle_causes.h"
 #include "account/work.h"
-#include "idle/callers.h"
 #include "text/text.h"
-#include "text/where.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
-
-struct cause_row {
-	const char *cause, *site, *name, *text;
-	uint64_t ns;
-};
-
-/* clang-format off */
-static const struct column cause_columns[] = {
-	COLUMN_TEXT(struct cause_row, text, ""),
-	COLUMN_JSON(struct cause_row, cause, UNIT_TEXT),
-	COLUMN_JSON(struct cause_row, ns, UNIT_NS),
-	COLUMN_JSON(struct cause_row, site, UNIT_TEXT),
-	COLUMN_JSON(struct cause_row, name, UNIT_TEXT),
-};
-/* clang-format on */
-
-static const struct table_kind idle_causes_kind = {
-	.key = "idle_causes",
-	.title = "",
-	.columns = cause_columns,
-	.n_columns = ARRAY_SIZE(cause_columns),
-	.row_bytes = sizeof(struct cause_row),
-	.text_rows = 5,
-};
-
-static const struct table_kind feeder_causes_kind = {
-	.key = "feeder_causes",
-	.title = "",
-	.columns = cause_columns,
-	.n_columns = ARRAY_SIZE(cause_columns),
-	.row_bytes = sizeof(struct cause_row),
-	.text_rows = 5,
-};
 
 struct gpu_row {
 	const char *process, *name, *busy_known, *unknown, *feeder;
@@ -81,215 +47,6 @@ static const struct table_kind gpus_kind = {
 	.n_columns = ARRAY_SIZE(gpu_columns),
 	.row_bytes = sizeof(struct gpu_row),
 };
-
-/* ---- places ---------------------------------------------------------------------------------- */
-
-struct writer {
-	struct arena *texts;
-	const struct analysis *a;
-	struct symbolizer *symbols;
-	const struct idle_sum **sums; /* by owner */
-	size_t n_sums;
-};
-
-static int by_owner(const void *a, const void *b)
-{
-	const struct idle_sum *const *x = a, *const *y = b;
-
-	return (*x)->key.owner < (*y)->key.owner ? -1 : (*x)->key.owner > (*y)->key.owner;
-}
-
-static void sort_sums(struct writer *w)
-{
-	const struct idle_sum *sum = w->a->idle.sums.by_key;
-
-	w->sums = xcalloc(HASH_COUNT(w->a->idle.sums.by_key) + 1, sizeof(*w->sums));
-	for (; sum; sum = sum->hh.next)
-		w->sums[w->n_sums++] = sum;
-	qsort(w->sums, w->n_sums, sizeof(*w->sums), by_owner);
-}
-
-/* The first of an owner; n_sums: none of it, nor behind. */
-static size_t first_of(const struct writer *w, uint64_t owner)
-{
-	size_t low = 0, high = w->n_sums, middle;
-
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (w->sums[middle]->key.owner < owner)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* "main, app.c:12", "app+0x1234"; NULL: unknown. */
-static const char *place_words(const struct writer *w, const struct process *process,
-			       uint64_t address, uint64_t ns)
-{
-	struct place place;
-
-	if (!address)
-		return NULL;
-	symbolize(w->symbols, process, address, ns, &place);
-	if (place.path && place.file)
-		return arena_printf(w->texts, "%s, %s:%d", place.inner ?: place.function ?: "?",
-				    path_basename(place.file), place.line);
-	if (place.path && place.function)
-		return arena_printf(w->texts, "%s (%s)", place.function, path_basename(place.path));
-	return place.path ? arena_printf(w->texts, "%s+0x%llx", path_basename(place.path),
-					 (unsigned long long)place.offset)
-			  : NULL;
-}
-
-/* Of a call or a wait: its line of Python, or else its place. */
-static const char *site_words(const struct writer *w, const struct process *process, uint32_t fn,
-			      const struct stack *stack, uint64_t address, uint64_t ns)
-{
-	struct python_line line = python_line(stack);
-	const char *words = text_python(w->texts, &line), *function;
-
-	if (words)
-		return words;
-	words = place_words(w, process, address, ns);
-	function = text_function(w->a->set, fn);
-	if (!function)
-		return words;
-	return words ? arena_printf(w->texts, "%s in %s", function, words) : function;
-}
-
-/* One end of a time on a CPU, in few words: "train.py:17", "copy.c:25", "cudaMalloc (app+0x12)". */
-static const char *end_words(const struct writer *w, const struct process *process, uint32_t fn,
-			     const struct stack *stack, uint64_t address, uint64_t ns)
-{
-	struct python_line line = python_line(stack);
-	const char *function = text_function(w->a->set, fn);
-	struct place place = {0};
-
-	if (line.code && line.line)
-		return arena_printf(w->texts, "%s:%u", path_basename(line.code->file), line.line);
-	if (address)
-		symbolize(w->symbols, process, address, ns, &place);
-	if (place.path && place.file)
-		return arena_printf(w->texts, "%s:%d", path_basename(place.file), place.line);
-	return place.path
-		       ? arena_printf(w->texts, "%s (%s+0x%llx)", function,
-				      path_basename(place.path), (unsigned long long)place.offset)
-		       : function;
-}
-
-/* A time on a CPU lies between two calls. */
-static const char *between(const struct writer *w, const struct idle_sum *sum)
-{
-	const struct idle_part *part = &sum->longest;
-	const char *behind;
-
-	if (part->fn == NO_FUNCTION)
-		return NULL;
-	behind = end_words(w, sum->process, part->fn, part->stack, part->address, part->at_ns);
-	if (part->fn_before == NO_FUNCTION)
-		return arena_printf(w->texts, "before %s", behind);
-	return arena_printf(w->texts, "between %s and %s",
-			    end_words(w, sum->process, part->fn_before, part->stack_before,
-				      part->address_before, part->at_ns),
-			    behind);
-}
-
-static const char *site_of(const struct writer *w, const struct idle_sum *sum)
-{
-	const struct idle_part *part = &sum->longest;
-
-	if (part->cause == IDLE_PYTHON || part->cause == IDLE_CPU ||
-	    (part->cause == IDLE_UNEXPLAINED && part->fn_before != NO_FUNCTION))
-		return between(w, sum);
-	return site_words(w, sum->process, part->fn, part->stack, part->address, part->at_ns);
-}
-
-/* ---- causes ---------------------------------------------------------------------------------- */
-
-static int by_cause(const void *a, const void *b)
-{
-	const struct cause_row *x = a, *y = b;
-	int order = strcmp(x->cause, y->cause);
-
-	return order ? order : strcmp(x->site ?: "", y->site ?: "");
-}
-
-static int by_ns(const void *a, const void *b)
-{
-	const struct cause_row *x = a, *y = b;
-
-	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : by_cause(a, b);
-}
-
-/* Places that read alike are one. */
-static size_t join(struct cause_row *rows, size_t n)
-{
-	size_t i, kept = 0;
-
-	if (!n)
-		return 0;
-	qsort(rows, n, sizeof(*rows), by_cause);
-	for (i = 1; i < n; i++)
-		if (by_cause(&rows[kept], &rows[i]))
-			rows[++kept] = rows[i];
-		else
-			rows[kept].ns += rows[i].ns;
-	return kept + 1;
-}
-
-#define CAUSES_MOST 256 /* rows; what else there is has no place */
-
-/* The causes of an owner, the largest first. Their sum is whole_ns exactly, if it is known: what
- * rounding leaves goes to the largest. gpu: whose certain part is meant; NULL: all. */
-static const struct table *causes_of(const struct writer *w, const struct table_kind *kind,
-				     uint64_t owner, const struct idle_gpu *gpu, uint64_t whole_ns)
-{
-	struct table *table = arena_take(w->texts, xcalloc(1, sizeof(*table)));
-	struct cause_row *rows = NULL;
-	uint64_t sum_ns = 0;
-	size_t i, n = 0;
-
-	for (i = first_of(w, owner); i < w->n_sums && w->sums[i]->key.owner == owner; i++) {
-		const struct idle_sum *sum = w->sums[i];
-
-		if (!sum->ns)
-			continue;
-		rows = grow(rows, n, sizeof(*rows));
-		rows[n++] = (struct cause_row){
-			.cause = idle_cause_codes[sum->key.cause],
-			.site = site_of(w, sum),
-			.name = idle_name_of_stack(
-					sum->longest.fn == NO_FUNCTION ? sum->longest.stack : NULL)
-					?: idle_cause_texts[sum->key.cause],
-			.ns = gpu ? idle_scaled_ns(gpu, sum->ns) : sum->ns};
-	}
-	n = join(rows, n);
-	for (i = 0; i < n; i++)
-		sum_ns += rows[i].ns;
-	if (n)
-		qsort(rows, n, sizeof(*rows), by_ns);
-	if (n && sum_ns < whole_ns)
-		rows[0].ns += whole_ns - sum_ns;
-	if (n > CAUSES_MOST) {
-		for (i = CAUSES_MOST; i < n; i++)
-			rows[CAUSES_MOST - 1].ns += rows[i].ns;
-		rows[CAUSES_MOST - 1].cause = idle_cause_codes[IDLE_UNEXPLAINED];
-		rows[CAUSES_MOST - 1].name = "many small parts";
-		rows[CAUSES_MOST - 1].site = NULL;
-		n = CAUSES_MOST;
-		qsort(rows, n, sizeof(*rows), by_ns);
-	}
-	for (i = 0; i < n; i++)
-		rows[i].text =
-			arena_printf(w->texts, "%s  %s%s%s",
-				     text_percent(w->texts, (double)rows[i].ns, (double)whole_ns),
-				     rows[i].name, rows[i].site ? ": " : "", rows[i].site ?: "");
-	*table = (struct table){
-		.kind = kind, .rows = n ? arena_take(w->texts, rows) : NULL, .n_rows = n};
-	return table;
-}
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
@@ -381,7 +138,8 @@ static const struct thread *feeder_of(const struct analysis *a, const struct idl
 	return best;
 }
 
-static void describe_feeder(const struct writer *w, const struct idle_gpu *gpu, struct gpu_row *row)
+static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *gpu,
+			    struct gpu_row *row)
 {
 	const struct thread *thread = feeder_of(w->a, gpu);
 	const struct host_thread *h = thread ? host_thread_find(&w->a->idle.threads, thread) : NULL;
@@ -397,10 +155,10 @@ static void describe_feeder(const struct writer *w, const struct idle_gpu *gpu, 
 			     text_percent(w->texts, (double)h->outside_ns,
 					  (double)(h->outside_ns + h->in_calls_ns)));
 	row->feeder_causes =
-		causes_of(w, &feeder_causes_kind, idle_owner_thread(thread), NULL, h->outside_ns);
+		idle_causes(w, &feeder_causes_kind, idle_owner_thread(thread), NULL, h->outside_ns);
 }
 
-static struct gpu_row describe(const struct writer *w, size_t number, bool complete)
+static struct gpu_row describe(const struct idle_writer *w, size_t number, bool complete)
 {
 	const struct idle_gpu *gpu = &w->a->idle.gpus[number];
 	const char *unknown = why_unknown(w->a, gpu, complete);
@@ -422,7 +180,7 @@ static struct gpu_row describe(const struct writer *w, size_t number, bool compl
 	row.idle_max_ns = row.work_ns - row.busy_ns;
 	if (row.idle_ns)
 		row.idle_causes =
-			causes_of(w, &idle_causes_kind, idle_owner_gpu(number), gpu, row.idle_ns);
+			idle_causes(w, &idle_causes_kind, idle_owner_gpu(number), gpu, row.idle_ns);
 	describe_feeder(w, gpu, &row);
 	return row;
 }
@@ -439,14 +197,14 @@ static int by_device(const void *a, const void *b)
 void report_gpus(struct report *report, const struct analysis *a, struct symbolizer *symbols,
 		 bool complete)
 {
-	struct writer w = {.texts = &report->arena, .a = a, .symbols = symbols};
+	struct idle_writer w;
 	struct gpu_row *rows = xcalloc(a->idle.n_gpus + 1, sizeof(*rows));
 	size_t i, n = 0;
 
-	sort_sums(&w);
+	idle_writer_init(&w, &report->arena, a, symbols);
 	for (i = 0; i < a->idle.n_gpus; i++)
 		rows[n++] = describe(&w, i, complete);
-	free(w.sums);
+	idle_writer_release(&w);
 	qsort(rows, n, sizeof(*rows), by_device);
 	report_add(report, &gpus_kind, rows, n);
 }

@@ -1,0 +1,294 @@
+/*
+ * analyzer/sections/idle_causes.c: what time was charged to, with places in words. Called by gpus.c, after the last
+ * record.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "idle_causes.h"
+#include "idle/callers.h"
+#include "text/text.h"
+#include "text/where.h"
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+struct cause_row {
+	const char *cause, *site, *name, *text;
+	uint64_t ns;
+};
+
+/* clang-format off */
+static const struct column columns[] = {
+	COLUMN_TEXT(struct cause_row, text, ""),
+	COLUMN_JSON(struct cause_row, cause, UNIT_TEXT),
+	COLUMN_JSON(struct cause_row, ns, UNIT_NS),
+	COLUMN_JSON(struct cause_row, site, UNIT_TEXT),
+	COLUMN_JSON(struct cause_row, name, UNIT_TEXT),
+};
+/* clang-format on */
+
+#define KIND(key_) \
+	{ \
+		.key = (key_), .title = "", .columns = columns, .n_columns = ARRAY_SIZE(columns), \
+		.row_bytes = sizeof(struct cause_row), .text_rows = 5 \
+	}
+
+const struct table_kind idle_causes_kind = KIND("idle_causes");
+const struct table_kind feeder_causes_kind = KIND("feeder_causes");
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* Of a place those without a line come first. */
+static int by_place(const void *a, const void *b)
+{
+	const struct idle_sum_key *x = &(*(const struct idle_sum *const *)a)->key;
+	const struct idle_sum_key *y = &(*(const struct idle_sum *const *)b)->key;
+
+	return compare(x->owner, y->owner) ?: compare(x->cause, y->cause) ?:
+	       compare(x->address, y->address) ?: compare(x->process, y->process) ?:
+	       compare(x->code, y->code) ?: compare(x->line, y->line);
+}
+
+void idle_writer_init(struct idle_writer *w, struct arena *texts, const struct analysis *a,
+		      struct symbolizer *symbols)
+{
+	const struct idle_sum *sum = a->idle.sums.by_key;
+
+	*w = (struct idle_writer){.texts = texts, .a = a, .symbols = symbols};
+	w->sums = xcalloc(HASH_COUNT(a->idle.sums.by_key) + 1, sizeof(*w->sums));
+	for (; sum; sum = sum->hh.next)
+		w->sums[w->n_sums++] = sum;
+	qsort(w->sums, w->n_sums, sizeof(*w->sums), by_place);
+}
+
+void idle_writer_release(struct idle_writer *w)
+{
+	free(w->sums);
+}
+
+/* The first of an owner; n_sums: none of it, nor behind. */
+static size_t first_of(const struct idle_writer *w, uint64_t owner)
+{
+	size_t low = 0, high = w->n_sums, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (w->sums[middle]->key.owner < owner)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* "main, app.c:12", "app+0x1234"; NULL: unknown. */
+static const char *place_words(const struct idle_writer *w, const struct process *process,
+			       uint64_t address, uint64_t ns)
+{
+	struct place place;
+
+	if (!address)
+		return NULL;
+	symbolize(w->symbols, process, address, ns, &place);
+	if (place.path && place.file)
+		return arena_printf(w->texts, "%s, %s:%d", place.inner ?: place.function ?: "?",
+				    path_basename(place.file), place.line);
+	if (place.path && place.function)
+		return arena_printf(w->texts, "%s (%s)", place.function, path_basename(place.path));
+	return place.path ? arena_printf(w->texts, "%s+0x%llx", path_basename(place.path),
+					 (unsigned long long)place.offset)
+			  : NULL;
+}
+
+/* Of a call or a wait: its line of Python, or else its place. */
+static const char *site_words(const struct idle_writer *w, const struct process *process,
+			      uint32_t fn, const struct stack *stack, uint64_t address, uint64_t ns)
+{
+	struct python_line line = python_line(stack);
+	const char *words = text_python(w->texts, &line), *function;
+
+	if (words)
+		return words;
+	words = place_words(w, process, address, ns);
+	function = text_function(w->a->set, fn);
+	if (!function)
+		return words;
+	return words ? arena_printf(w->texts, "%s in %s", function, words) : function;
+}
+
+/* One end of a time on a CPU, in few words: "train.py:17", "copy.c:25", "cudaMalloc (app+0x12)". */
+static const char *end_words(const struct idle_writer *w, const struct process *process,
+			     uint32_t fn, const struct stack *stack, uint64_t address, uint64_t ns)
+{
+	struct python_line line = python_line(stack);
+	const char *function = text_function(w->a->set, fn);
+	struct place place = {0};
+
+	if (line.code && line.line)
+		return arena_printf(w->texts, "%s:%u", path_basename(line.code->file), line.line);
+	if (address)
+		symbolize(w->symbols, process, address, ns, &place);
+	if (place.path && place.file)
+		return arena_printf(w->texts, "%s:%d", path_basename(place.file), place.line);
+	return place.path
+		       ? arena_printf(w->texts, "%s (%s+0x%llx)", function,
+				      path_basename(place.path), (unsigned long long)place.offset)
+		       : function;
+}
+
+/* A time on a CPU lies between two calls. */
+static const char *between(const struct idle_writer *w, const struct idle_sum *sum)
+{
+	const struct idle_part *part = &sum->longest;
+	const char *behind;
+
+	if (part->fn == NO_FUNCTION)
+		return NULL;
+	behind = end_words(w, sum->process, part->fn, part->stack, part->address, part->at_ns);
+	if (part->fn_before == NO_FUNCTION)
+		return arena_printf(w->texts, "before %s", behind);
+	return arena_printf(w->texts, "between %s and %s",
+			    end_words(w, sum->process, part->fn_before, part->stack_before,
+				      part->address_before, part->at_ns),
+			    behind);
+}
+
+static const char *site_of(const struct idle_writer *w, const struct idle_sum *sum)
+{
+	const struct idle_part *part = &sum->longest;
+
+	if (part->cause == IDLE_PYTHON || part->cause == IDLE_CPU ||
+	    (part->cause == IDLE_UNEXPLAINED && part->fn_before != NO_FUNCTION))
+		return between(w, sum);
+	return site_words(w, sum->process, part->fn, part->stack, part->address, part->at_ns);
+}
+
+/* ---- causes ---------------------------------------------------------------------------------- */
+
+static int by_cause(const void *a, const void *b)
+{
+	const struct cause_row *x = a, *y = b;
+	int order = strcmp(x->cause, y->cause);
+
+	return order ? order : strcmp(x->site ?: "", y->site ?: "");
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct cause_row *x = a, *y = b;
+
+	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : by_cause(a, b);
+}
+
+/* Places that read alike are one. */
+static size_t join(struct cause_row *rows, size_t n)
+{
+	size_t i, kept = 0;
+
+	if (!n)
+		return 0;
+	qsort(rows, n, sizeof(*rows), by_cause);
+	for (i = 1; i < n; i++)
+		if (by_cause(&rows[kept], &rows[i]))
+			rows[++kept] = rows[i];
+		else
+			rows[kept].ns += rows[i].ns;
+	return kept + 1;
+}
+
+#define CAUSES_MOST 256 /* rows; what else there is has no place */
+
+static struct cause_row row_of(const struct idle_writer *w, const struct idle_sum *sum, uint64_t ns)
+{
+	const struct stack *stack = sum->longest.fn == NO_FUNCTION ? sum->longest.stack : NULL;
+
+	return (struct cause_row){.cause = idle_cause_codes[sum->key.cause],
+				  .site = site_of(w, sum),
+				  .name = idle_name_of_stack(stack)
+						  ?: idle_cause_texts[sum->key.cause],
+				  .ns = ns};
+}
+
+static bool same_place(const struct idle_sum *a, const struct idle_sum *b)
+{
+	return a->key.owner == b->key.owner && a->key.cause == b->key.cause &&
+	       a->key.address == b->key.address && a->key.process == b->key.process;
+}
+
+/* The sums of a place, from `first` on: what has no line is shared out to those that have one, the
+ * last of which gets what rounding leaves. Returns where the next place begins. */
+static size_t add_place(const struct idle_writer *w, size_t first, const struct idle_gpu *gpu,
+			struct cause_row **rows, size_t *n)
+{
+	const struct idle_sum *const *sums = &w->sums[first];
+	uint64_t without_ns = 0, with_ns = 0, left_ns, ns;
+	size_t count, i;
+
+	for (count = 0; first + count < w->n_sums && same_place(sums[0], sums[count]); count++)
+		*(sums[count]->key.code ? &with_ns : &without_ns) += sums[count]->ns;
+	left_ns = without_ns;
+	for (i = 0; i < count; i++) {
+		if (!sums[i]->ns || (!sums[i]->key.code && with_ns))
+			continue;
+		ns = with_ns ? (uint64_t)((double)without_ns * (double)sums[i]->ns /
+					  (double)with_ns)
+			     : 0;
+		ns = i + 1 == count && with_ns ? left_ns : min_u64(ns, left_ns);
+		left_ns -= ns;
+		ns += sums[i]->ns;
+		*rows = grow(*rows, *n, sizeof(**rows));
+		(*rows)[(*n)++] = row_of(w, sums[i], gpu ? idle_scaled_ns(gpu, ns) : ns);
+	}
+	return first + count;
+}
+
+/* Too many for anybody: the smallest have no place. */
+static size_t cut(struct cause_row *rows, size_t n)
+{
+	struct cause_row *last = &rows[CAUSES_MOST - 1];
+	size_t i;
+
+	if (n <= CAUSES_MOST)
+		return n;
+	for (i = CAUSES_MOST; i < n; i++)
+		last->ns += rows[i].ns;
+	last->cause = idle_cause_codes[IDLE_UNEXPLAINED];
+	last->name = "many small parts";
+	last->site = NULL;
+	qsort(rows, CAUSES_MOST, sizeof(*rows), by_ns);
+	return CAUSES_MOST;
+}
+
+const struct table *idle_causes(const struct idle_writer *w, const struct table_kind *kind,
+				uint64_t owner, const struct idle_gpu *gpu, uint64_t whole_ns)
+{
+	struct table *table = arena_take(w->texts, xcalloc(1, sizeof(*table)));
+	size_t i = first_of(w, owner), n = 0;
+	struct cause_row *rows = NULL;
+	uint64_t sum_ns = 0;
+
+	while (i < w->n_sums && w->sums[i]->key.owner == owner)
+		i = add_place(w, i, gpu, &rows, &n);
+	n = join(rows, n);
+	for (i = 0; i < n; i++)
+		sum_ns += rows[i].ns;
+	if (n)
+		qsort(rows, n, sizeof(*rows), by_ns);
+	if (n && sum_ns < whole_ns)
+		rows[0].ns += whole_ns - sum_ns;
+	n = cut(rows, n);
+	for (i = 0; i < n; i++)
+		rows[i].text =
+			arena_printf(w->texts, "%s  %s%s%s",
+				     text_percent(w->texts, (double)rows[i].ns, (double)whole_ns),
+				     rows[i].name, rows[i].site ? ": " : "", rows[i].site ?: "");
+	*table = (struct table){
+		.kind = kind, .rows = n ? arena_take(w->texts, rows) : NULL, .n_rows = n};
+	return table;
+}

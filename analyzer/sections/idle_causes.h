@@ -1,0 +1,34 @@
+/*
+ * analyzer/sections/idle_causes.h: what time was charged to, as a table in a row of another one: cause, place and
+ * length, the largest first.
+ */
+#ifndef CUDASPY_SECTIONS_IDLE_CAUSES_H
+#define CUDASPY_SECTIONS_IDLE_CAUSES_H
+
+#include "base/table.h"
+#include "findings/analyzed.h"
+#include "symbols/symbolize.h"
+
+/* Of a GPU's idle time; of a thread's time outside CUDA. */
+extern const struct table_kind idle_causes_kind, feeder_causes_kind;
+
+struct idle_writer {
+	struct arena *texts;
+	const struct analysis *a;
+	struct symbolizer *symbols;
+	const struct idle_sum **sums; /* all, by owner, cause and place */
+	size_t n_sums;
+};
+
+void idle_writer_init(struct idle_writer *w, struct arena *texts, const struct analysis *a,
+		      struct symbolizer *symbols);
+void idle_writer_release(struct idle_writer *w);
+
+/*
+ * The causes of an owner (idle.h). Their sum is whole_ns exactly: what rounding leaves goes to the largest. gpu: whose
+ * certain part is meant; NULL: all. Waits at a place of which only some have a stack are taken for those in proportion.
+ */
+const struct table *idle_causes(const struct idle_writer *w, const struct table_kind *kind,
+				uint64_t owner, const struct idle_gpu *gpu, uint64_t whole_ns);
+
+#endif
