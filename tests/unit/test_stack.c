@@ -138,6 +138,8 @@ static int begin(void **state)
 	thread.packet = (struct spy_packet *)packet;
 	thread.page = &page;
 	thread.slot = 3;
+	thread.depth = 1; /* the call is on its way */
+	thread.file.room = SPY_PACKET_BYTES;
 	page.calls = 1; /* of which none is drawn */
 	spy_options = (struct spy_options){0};
 	keep = 0;

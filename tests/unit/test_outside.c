@@ -1,0 +1,378 @@
+/* links: shim/probe/outside.c shim/record/gap.c */
+/*
+ * tests/unit/test_outside.c: a wait between two calls becomes a record: what it was for, who held it, which waits share
+ * a record, and where there is no room; and after which call the next long time without one is expected.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "lib/clock.h"
+#include "probe/outside.h"
+#include "probe/probe.h"
+#include "probe/wait.h"
+#include "record/gap.h"
+#include "record/sched.h"
+#include "record/session.h"
+#include "stack/python.h"
+#include "stack/stack.h"
+
+#define RECORD sizeof(struct spy_rec_outside)
+#define MS 1000000
+
+struct spy_session *spy_session;
+__thread struct spy_thread *spy_self;
+bool spy_clock_is_counter, spy_probing;
+uint64_t spy_long_gap = 1 * MS;
+
+static uint64_t now;
+static struct spy_thread *self; /* slot 1 */
+static struct spy_slot_page page;
+static uint8_t packet[SPY_PACKET_BYTES] __attribute__((aligned(64)));
+static int named, stacks, looks;
+static struct spy_python python;
+static bool has_python;
+
+uint64_t spy_clock_monotonic(void)
+{
+	return now;
+}
+
+void spy_wait_name_holder(struct spy_thread *thread, uint32_t tid)
+{
+	assert_ptr_equal(thread, self);
+	assert_true(thread->reentry_frame && tid);
+	named++;
+}
+
+void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, uint64_t at)
+{
+	assert_ptr_equal(thread, self);
+	assert_true(wait && at == now);
+	stacks++;
+}
+
+void spy_sched_look_before(struct spy_thread *thread, uint64_t start)
+{
+	assert_ptr_equal(thread, self);
+	assert_int_equal(start, now);
+	looks++;
+}
+
+const struct spy_python *spy_python_here(void)
+{
+	return has_python ? &python : NULL;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	free(spy_session);
+	spy_session = aligned_alloc(128, (sizeof(*spy_session) + 127) / 128 * 128);
+	memset(spy_session, 0, sizeof(*spy_session));
+	memset(packet, 0, sizeof(packet));
+	memset(&page, 0, sizeof(page));
+	spy_session->slots = 3;
+	self = &spy_session->threads[1];
+	self->packet = (struct spy_packet *)packet;
+	self->page = &page;
+	self->head = packet + sizeof(struct spy_packet);
+	self->limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	self->file.room = SPY_PACKET_BYTES;
+	spy_self = self;
+	spy_probing = true;
+	named = stacks = looks = 0;
+	has_python = false;
+	now = 1000 * MS;
+	spy_outside_begin(1000000000);
+	return 0;
+}
+
+static size_t written(void)
+{
+	return (size_t)(self->head - packet) - sizeof(struct spy_packet);
+}
+
+static const struct spy_rec_outside *last(void)
+{
+	assert_int_equal(self->packet->content_bits, 8 * (uint64_t)(self->head - packet));
+	return (const struct spy_rec_outside *)(self->head - RECORD);
+}
+
+/* A wait of so long, which has just ended. */
+static void wait_for(struct spy_outside wait, uint64_t ns)
+{
+	now += 5000;
+	wait.start = now;
+	now += ns;
+	spy_outside_write(&wait);
+}
+
+static void test_record(void **state)
+{
+	(void)state;
+	assert_int_equal(spy_outside_least, 20000);
+	wait_for((struct spy_outside){.kind = SPY_WAIT_MUTEX,
+				      .object = 0x7000,
+				      .holder = 42,
+				      .flags = SPY_WAIT_FAILED,
+				      .caller = 0x123456},
+		 3 * MS);
+	assert_int_equal(written(), RECORD);
+	assert_int_equal(last()->event, SPY_EV_OUTSIDE);
+	assert_int_equal(last()->time, now);
+	assert_int_equal(last()->kind, SPY_WAIT_MUTEX);
+	assert_int_equal(last()->file, SPY_FILE_UNKNOWN);
+	assert_int_equal(last()->count, 1);
+	assert_int_equal(last()->duration, 3 * MS);
+	assert_int_equal(last()->span, 3 * MS);
+	assert_int_equal(last()->flags, SPY_WAIT_FAILED);
+	assert_int_equal(last()->caller, 0x123456);
+	assert_int_equal(last()->object, 0x7000);
+	assert_int_equal(last()->holder, 42);
+	assert_int_equal(self->waited, 3 * MS);
+	assert_int_equal(self->reentry_frame, 0);
+	assert_int_equal(named, 1);
+	assert_int_equal(stacks, 1);
+}
+
+/* Nothing is written where nothing is watched, and errno stays. */
+static void test_nowhere(void **state)
+{
+	const struct spy_outside wait = {.kind = SPY_WAIT_SLEEP};
+
+	(void)state;
+	self->depth = 1;
+	wait_for(wait, MS);
+	self->depth = 0;
+	self->reentry_frame = 1;
+	wait_for(wait, MS);
+	self->reentry_frame = 0;
+	self->packet = NULL;
+	wait_for(wait, MS);
+	self->packet = (struct spy_packet *)packet;
+	assert_int_equal(written(), 0);
+	spy_probing = false;
+	spy_outside_begin(1000000000);
+	assert_int_equal(spy_outside_least, UINT64_MAX);
+}
+
+static void test_rows(void **state)
+{
+	struct spy_outside wait = {.kind = SPY_WAIT_CONDITION, .object = 0x10, .caller = 0x20};
+
+	(void)state;
+	wait_for(wait, 30000);
+	wait_for(wait, 40000);
+	assert_int_equal(written(), RECORD);
+	assert_int_equal(last()->count, 2);
+	assert_int_equal(last()->duration, 70000);
+	assert_int_equal(last()->span, 75000);
+	assert_int_equal(last()->time, now);
+	assert_int_equal(stacks, 1);
+	wait.object = 0x11;
+	wait_for(wait, 30000);
+	wait.caller = 0x21;
+	wait_for(wait, 30000);
+	wait.kind = SPY_WAIT_SEMAPHORE;
+	wait_for(wait, 30000);
+	assert_int_equal(written(), 4 * RECORD);
+	self->head += 8; /* another record */
+	self->packet->content_bits += 64;
+	wait_for(wait, 30000);
+	assert_int_equal(written(), 5 * RECORD + 8);
+	assert_int_equal(last()->count, 1);
+}
+
+/* Of waits in a row the holder, if it was the same. */
+static void test_row_holder(void **state)
+{
+	struct spy_outside wait = {.kind = SPY_WAIT_MUTEX, .object = 0x10, .holder = 5};
+
+	(void)state;
+	wait_for(wait, 30000);
+	wait_for(wait, 30000);
+	assert_int_equal(last()->holder, 5);
+	wait.holder = 6;
+	wait_for(wait, 30000);
+	assert_int_equal(last()->holder, 0);
+	assert_int_equal(last()->count, 3);
+}
+
+/* Room for records is as far as the calls' reserve goes, and no further than the tail's file. */
+static void test_room(void **state)
+{
+	struct spy_outside wait = {.kind = SPY_WAIT_MUTEX, .object = 0x10};
+	uint8_t *first = self->head;
+
+	(void)state;
+	self->file.room = sizeof(struct spy_packet) + 2 * RECORD;
+	for (wait.object = 1; wait.object < 10; wait.object++)
+		wait_for(wait, 30000);
+	assert_int_equal(self->head - first, 2 * RECORD);
+	assert_int_equal(last()->count, 8); /* all of the kind */
+	assert_int_equal(last()->duration, 8 * 30000);
+	wait.kind = SPY_WAIT_SLEEP;
+	wait_for(wait, 30000); /* is forgotten */
+	assert_int_equal(last()->count, 8);
+	self->file.room = SPY_PACKET_BYTES;
+	self->limit = self->head + RECORD - 1 - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	wait_for(wait, 30000);
+	assert_int_equal(self->head - first, 2 * RECORD);
+	self->limit++;
+	wait_for(wait, 30000);
+	assert_int_equal(self->head - first, 3 * RECORD);
+}
+
+static unsigned int kind_of(int fd)
+{
+	wait_for((struct spy_outside){.kind = SPY_WAIT_TRANSFER,
+				      .object = (uint64_t)fd,
+				      .is_file = true,
+				      .caller = now},
+		 30000);
+	return last()->file;
+}
+
+static void test_files(void **state)
+{
+	int pipes[2], sockets[2], listening = socket(AF_UNIX, SOCK_STREAM, 0);
+	int poll = epoll_create1(0), file = open("/proc/self/exe", O_RDONLY);
+	int null = open("/dev/null", O_RDONLY);
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	assert_int_equal(bind(listening, &(struct sockaddr){.sa_family = AF_UNIX}, 2), 0);
+	assert_int_equal(kind_of(listening), SPY_FILE_SOCKET);
+	assert_int_equal(listen(listening, 1), 0);
+	assert_int_equal(kind_of(listening), SPY_FILE_LISTENING);
+	assert_int_equal(kind_of(pipes[0]), SPY_FILE_PIPE);
+	assert_int_equal(kind_of(sockets[0]), SPY_FILE_SOCKET);
+	assert_int_equal(kind_of(file), SPY_FILE_REGULAR);
+	assert_int_equal(kind_of(null), SPY_FILE_DEVICE);
+	assert_int_equal(kind_of(poll), SPY_FILE_EVENT);
+	close(pipes[0]);
+	assert_int_equal(kind_of(pipes[0]), SPY_FILE_UNKNOWN);
+}
+
+/* The lock of the interpreter lies in its state. */
+static void test_gil(void **state)
+{
+	struct spy_outside wait = {.kind = SPY_WAIT_CONDITION, .object = 0x5000};
+
+	(void)state;
+	python.symbols.runtime = 0x5000;
+	python.symbols.runtime_bytes = 0x100;
+	wait_for(wait, 30000);
+	assert_int_equal(last()->flags, 0);
+	has_python = true;
+	for (wait.object = 0x4fff; wait.object <= 0x5100; wait.object++) {
+		self->head = packet + sizeof(struct spy_packet);
+		wait_for(wait, 30000);
+		assert_int_equal(last()->flags,
+				 wait.object >= 0x5000 && wait.object < 0x5100 ? SPY_WAIT_GIL : 0);
+	}
+	wait = (struct spy_outside){.kind = SPY_WAIT_TRANSFER, .object = 0x5000, .is_file = true};
+	wait_for(wait, 30000);
+	assert_int_equal(last()->flags, 0);
+}
+
+static void test_thread(void **state)
+{
+	(void)state;
+	spy_session->threads[1].handle = 0x111;
+	spy_session->threads[2].handle = 0x222;
+	spy_session->slot_tids[1] = 11;
+	spy_session->slot_tids[2] = 22;
+	assert_int_equal(spy_outside_thread(0x222), 22);
+	assert_int_equal(spy_outside_thread(0x111), 11);
+	assert_int_equal(spy_outside_thread(0x333), 0);
+	spy_session->slot_tids[2] = 0; /* it has ended */
+	assert_int_equal(spy_outside_thread(0x222), 0);
+}
+
+/* ---- gaps ------------------------------------------------------------------------------------ */
+
+/* So many calls, then a long time without one. Returns how many of the calls got a stack because the gap was expected
+ * behind them, and whether the last one did. */
+static int go_round(unsigned int calls, bool *last_one)
+{
+	int expected = 0;
+
+	*last_one = false;
+	while (calls--) {
+		if (spy_gap_is_beside(self) && !self->gaps.behind) {
+			expected++;
+			*last_one = !calls;
+		}
+		self->gaps.behind = false;
+		page.calls++;
+		self->left_at = now;
+	}
+	now += 5 * MS;
+	spy_gap_look(self, now);
+	return expected;
+}
+
+static void test_expected(void **state)
+{
+	static const unsigned int rounds[] = {3, 7};
+	unsigned int i;
+	bool hit;
+
+	(void)state;
+	for (i = 0; i < 4; i++)
+		go_round(5, &hit);
+	assert_int_equal(go_round(5, &hit), 1); /* always as many */
+	assert_true(hit);
+	for (i = 0; i < 6; i++)
+		go_round(rounds[i % 2], &hit);
+	for (i = 0; i < 6; i++) { /* in turns */
+		assert_int_equal(go_round(rounds[i % 2], &hit), 1);
+		assert_true(hit);
+	}
+	assert_int_equal(looks, 17);
+}
+
+/* A look after a short time is no gap. */
+static void test_short(void **state)
+{
+	(void)state;
+	self->left_at = now - spy_long_gap + 1;
+	spy_gap_look(self, now);
+	assert_false(self->gaps.behind);
+	assert_int_equal(self->gaps.n, 0);
+	self->left_at--;
+	spy_gap_look(self, now);
+	assert_true(self->gaps.behind);
+	assert_true(spy_gap_is_beside(self));
+	assert_int_equal(self->gaps.n, 1);
+	assert_int_equal(looks, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_record, begin),
+		cmocka_unit_test_setup(test_nowhere, begin),
+		cmocka_unit_test_setup(test_rows, begin),
+		cmocka_unit_test_setup(test_row_holder, begin),
+		cmocka_unit_test_setup(test_room, begin),
+		cmocka_unit_test_setup(test_files, begin),
+		cmocka_unit_test_setup(test_gil, begin),
+		cmocka_unit_test_setup(test_thread, begin),
+		cmocka_unit_test_setup(test_expected, begin),
+		cmocka_unit_test_setup(test_short, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
