@@ -112,7 +112,7 @@ static int visit_object(const struct spy_object *object, void *data)
 
 	if (!object->end) /* no code in it */
 		return 0;
-	if (walk->count == walk->room) {
+	if (walk->count >= walk->room) { /* only counted: there will be more room */
 		walk->count++;
 		return 0;
 	}
