@@ -30,7 +30,7 @@ CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread -MMD -MP -DC
 
 # ---- lists ------------------------------------------------------------------------------------
 ARCH         := x86_64
-SHIM_SRC     := $(wildcard shim/*/*.c shim/arch/$(ARCH)/*.[cS])
+SHIM_SRC     := $(filter-out shim/arch/offsets.c,$(wildcard shim/*/*.c shim/arch/$(ARCH)/*.[cS]))
 ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 UNIT_SRC     := $(wildcard tests/unit/test_*.c)
 
@@ -72,13 +72,19 @@ $(BUILD)/shim/%.c.o: shim/%.c
 	$(Q)$(CC) $(CFLAGS_) $(SHIM_CFLAGS) -c -o $@ $<
 
 # Run before a sanitizer's runtime does, which calls what they wrap.
-EARLY := lib/elf_scan probe/probe process/tear process/identity
+EARLY := lib/elf_scan probe/probe probe/probe_outside process/tear process/identity
 $(foreach name,$(EARLY),$(BUILD)/shim/$(name).c.o $(BUILD)/empty/shim/$(name).c.o): SANFLAGS :=
 
-$(BUILD)/shim/%.S.o: shim/%.S
+$(BUILD)/shim/arch/offsets.h: shim/arch/offsets.c
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)$(CC) $(filter-out -fsanitize=% -flto%,$(CFLAGS_) $(SHIM_CFLAGS)) -MF $@.d -MT $@ -S -o $@.s $<
+	$(Q)sed -n 's/.*@define \(.*\)".*/#define \1/p' $@.s >$@
+
+$(BUILD)/shim/%.S.o: shim/%.S $(BUILD)/shim/arch/offsets.h
 	@mkdir -p $(@D)
 	$(call say,AS,$<)
-	$(Q)$(CC) $(CET) -MMD -MP -fPIC -Iinclude -iquote shim -c -o $@ $<
+	$(Q)$(CC) $(CET) -MMD -MP -fPIC -Iinclude -iquote shim -iquote $(BUILD)/shim/arch -c -o $@ $<
 
 $(SHIM): $(SHIM_OBJ) shim/exports.map
 	$(call say,LD,$@)
@@ -278,4 +284,4 @@ help:
 	@echo '  BENCH_ARGS= of tests/bench/run, MUTATE_ARGS= of tests/mutate/run (--help lists them)   TESTS=names'
 	@echo '  CUDA_HOME=  the CUDA toolkit, now $(or $(CUDA_HOME),(none found))'
 
--include $(SHIM_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(EMPTY_OBJ:.o=.d) $(UNIT:=.d)
+-include $(BUILD)/shim/arch/offsets.h.d $(SHIM_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(EMPTY_OBJ:.o=.d) $(UNIT:=.d)

@@ -1,5 +1,5 @@
 /*
- * shim/arch/frame_layout.h: of the processor that this is compiled for: the offsets of struct spy_frame, for C and assembly.
+ * shim/arch/frame_layout.h: of the processor that this is compiled for: what a call takes of the stack, for C and assembly.
  */
 #if defined(__x86_64__)
 #include "arch/x86_64/frame_layout.h"

@@ -18,35 +18,6 @@
 
 #pragma GCC poison malloc calloc realloc free printf fprintf open write mmap pthread_mutex_lock
 
-_Static_assert(offsetof(struct spy_frame, regs) == FRAME_REGS, "assembly");
-_Static_assert(offsetof(struct spy_frame, rax_in) == FRAME_RAX_IN, "assembly");
-_Static_assert(offsetof(struct spy_frame, slot_index) == FRAME_SLOT_INDEX, "assembly");
-_Static_assert(offsetof(struct spy_frame, xmm) == FRAME_XMM, "assembly");
-_Static_assert(offsetof(struct spy_frame, result) == FRAME_RESULT, "assembly");
-_Static_assert(offsetof(struct spy_frame, result2) == FRAME_RESULT2, "assembly");
-_Static_assert(offsetof(struct spy_frame, result_xmm) == FRAME_RESULT_XMM, "assembly");
-_Static_assert(offsetof(struct spy_frame, stack) == FRAME_STACK, "assembly");
-_Static_assert(offsetof(struct spy_frame, caller) == FRAME_CALLER, "assembly");
-_Static_assert(offsetof(struct spy_frame, window) == FRAME_WINDOW, "assembly");
-_Static_assert(sizeof(struct spy_frame) <= SPY_FRAME_BYTES, "assembly");
-_Static_assert(SPY_FRAME_BYTES % 16 == 8, "assembly");
-_Static_assert(sizeof(struct spy_slot) == SLOT_BYTES, "assembly");
-_Static_assert(offsetof(struct spy_slot, real) == SLOT_REAL, "assembly");
-_Static_assert(offsetof(struct spy_slot, fn) == SLOT_FN, "assembly");
-_Static_assert(offsetof(struct spy_slot, record) == SLOT_RECORD, "assembly");
-_Static_assert(offsetof(struct spy_slot, counter) == SLOT_COUNTER, "assembly");
-_Static_assert(offsetof(struct spy_slot, inspector) == SLOT_INSPECTOR, "assembly");
-_Static_assert(offsetof(struct spy_slot, elide_from) == SLOT_ELIDE_FROM, "assembly");
-_Static_assert(SLOT_COUNTER == SLOT_FN + 2 && SPY_COUNTER_NONE == COUNTER_NONE, "assembly");
-_Static_assert(SPY_TRANSPARENT == RECORD_TRANSPARENT, "assembly");
-_Static_assert(SPY_INSTANT == RECORD_INSTANT, "assembly");
-_Static_assert(offsetof(struct spy_thread, page) == THREAD_PAGE, "assembly");
-_Static_assert(offsetof(struct spy_thread, detail_level) == THREAD_DETAIL_LEVEL, "assembly");
-_Static_assert(offsetof(struct spy_thread, calls) == THREAD_CALLS, "assembly");
-_Static_assert(offsetof(struct spy_progress, frame) == 0, "assembly");
-_Static_assert(offsetof(struct spy_slot_page, fn) == PAGE_FN, "assembly");
-_Static_assert(offsetof(struct spy_slot_page, counts) == PAGE_COUNTS, "assembly");
-
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

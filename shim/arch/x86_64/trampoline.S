@@ -12,6 +12,7 @@
  * supplement, section 3.2.
  */
 #include "arch/x86_64/frame_layout.h"
+#include "offsets.h" /* made of shim/arch/offsets.c */
 #ifdef __CET__
 #include <cet.h>
 #endif
