@@ -30,6 +30,8 @@ const struct detector *const detector_table[] = {
 	&detector_legacy_stream,
 	&detector_staged_peer_copy,
 	&detector_launch_blocking,
+	&detector_starved_by_loader,
+	&detector_gil_contention,
 };
 /* clang-format on */
 

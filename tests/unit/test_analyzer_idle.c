@@ -271,6 +271,46 @@ static void test_loader(void **state)
 	assert_non_null(strstr(s->shown, "torch's DataLoader: train.py:17 in main"));
 	cause = json_array_get(json_object_get(gpu(s, 0), "idle_causes"), 0);
 	assert_string_equal(json_string_value(json_object_get(cause, "cause")), "loader");
+	assert_non_null(found(s, "starved-by-loader"));
+	assert_int_equal(ns_of(found(s, "starved-by-loader"), "cost_ns"), STEPS * 2 * MS);
+	assert_non_null(strstr(s->shown, "waited for torch's DataLoader for 40.00 ms"));
+}
+
+static void tell_gil(struct story *s, uint64_t wait_ns, uint64_t work_ns)
+{
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		outside(s, wait_ns, "kind=condition object=0x1000 caller=0x30 flags=32");
+		s->ns += work_ns;
+	}
+	launch(s, 0, 4000);
+	conclude(s);
+}
+
+/* A tenth of the thread's time is much; less is not, nor is the same time in another lock. */
+static void test_gil(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell_gil(s, 2 * MS, 0);
+	finding = found(s, "gil-contention");
+	assert_non_null(finding);
+	assert_int_equal(ns_of(finding, "cost_ns"), STEPS * 2 * MS);
+	assert_int_equal(ns_of(finding, "count"), STEPS);
+	assert_non_null(strstr(s->shown, "waited for Python's GIL for 40.00 ms between its calls"));
+	assert_non_null(strstr(s->shown, "had nothing to do for 40.00 ms of that"));
+	tell_gil(s, 2 * MS, 18 * MS);
+	assert_null(found(s, "gil-contention"));
+	tell_gil(s, MS / 4, 0); /* 5 ms in all */
+	assert_null(found(s, "gil-contention"));
+	tell(s, sleeps, "probes=1");
+	assert_null(found(s, "gil-contention"));
+	assert_null(found(s, "starved-by-loader"));
 }
 
 int main(void)
@@ -285,6 +325,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_taken_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loader, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gil, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,126 @@
+/*
+ * analyzer/detectors/starved.c: what the detectors of waits between calls have in common. Called when all records have
+ * been read.
+ */
+#include <stdlib.h>
+#include "starved.h"
+#include "idle/callers.h"
+#include "symbols/python.h"
+#include "text/text.h"
+#include "text/where.h"
+
+#define LEAST_PART 10 /* of a thread's working time */
+#define LEAST_NS 10000000
+
+/* Of a thread, or of the threads of a process that count. */
+struct starved {
+	uint64_t ns, waits, threads;
+	const struct thread *worst; /* the one that waited longest */
+	uint64_t worst_ns;
+	const struct idle_sum *longest; /* its place with the longest wait */
+	uint64_t idle_ns; /* a GPU certainly had nothing to do meanwhile */
+	struct thread_costs costs;
+};
+
+static void add_sum(struct starved *s, const struct idle_sum *sum)
+{
+	s->ns += sum->ns;
+	s->waits += sum->count;
+	if (!s->longest || sum->longest_ns > s->longest->longest_ns)
+		s->longest = sum;
+}
+
+static bool is_much(const struct starved *s, const struct host_thread *h)
+{
+	return s->ns >= LEAST_NS && s->ns >= (h->outside_ns + h->in_calls_ns) / LEAST_PART;
+}
+
+static void add_thread(struct starved *process, const struct starved *s,
+		       const struct thread *thread)
+{
+	process->ns += s->ns;
+	process->waits += s->waits;
+	process->threads++;
+	thread_costs_add(&process->costs, thread, (double)s->ns, (double)s->ns);
+	if (process->worst && s->ns <= process->worst_ns)
+		return;
+	process->worst = thread;
+	process->worst_ns = s->ns;
+	process->longest = s->longest;
+}
+
+/* Sums of threads are by their index, those of GPUs by process alone. */
+static void add_up(const struct analysis *a, enum idle_cause cause, struct starved *processes)
+{
+	struct starved *threads = xcalloc(a->model.n_threads + 1, sizeof(*threads));
+	const struct idle_sum *sum;
+	size_t i;
+
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+		if (sum->key.cause != cause || !sum->ns)
+			continue;
+		if (sum->key.owner < a->model.n_threads)
+			add_sum(&threads[sum->key.owner], sum);
+		else
+			processes[sum->process->trace->index].idle_ns += sum->ns;
+	}
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+		const struct host_thread *h = host_thread_find(&a->idle.threads, thread);
+
+		if (h && is_much(&threads[i], h))
+			add_thread(&processes[thread->process->trace->index], &threads[i], thread);
+	}
+	free(threads);
+}
+
+static const char *what(const struct analysis *a, struct arena *texts, const struct starved *s,
+			const char *waited)
+{
+	const struct stack *stack = s->longest->longest.stack;
+	struct python_line line = python_line(stack);
+	const char *name = idle_name_of_stack(stack), *python = text_python(texts, &line);
+	const struct thread_account *c = thread_account_of(&a->accounts, s->worst);
+	const char *others = "", *idle = "";
+
+	if (s->threads > 1)
+		others = arena_printf(texts, " (%llu threads did so, for %s together)",
+				      (unsigned long long)s->threads, text_time(texts, s->ns));
+	if (s->idle_ns)
+		idle = arena_printf(texts, "; a GPU certainly had nothing to do for %s of that",
+				    text_time(texts, min_u64(s->idle_ns, s->ns)));
+	return arena_printf(texts, "%s %s%s for %s between its calls%s%s%s%s",
+			    text_thread(texts, s->worst, c ? c->device : SPY_DEVICE_NONE),
+			    name ? "waited for " : waited, name ?: "",
+			    text_time(texts, s->worst_ns), python ? ", at " : "", python ?: "",
+			    others, idle);
+}
+
+static void tell(const struct detector *detector, const char *waited, const struct analysis *a,
+		 struct arena *texts, const struct starved *s, struct finding **findings, size_t *n)
+{
+	struct finding *finding = detector_add(detector, findings, n);
+
+	finding->origin.process = s->worst->process;
+	finding->origin.processes = 1;
+	finding->count = s->waits;
+	finding->cost.own_ns = finding->cost.gain_high_ns = s->ns;
+	finding->cost.gain_known = true;
+	finding->cost.threads = s->costs;
+	finding->what = what(a, texts, s, waited);
+	finding->fix = detector->fix;
+}
+
+void starved_conclude(const struct detector *detector, enum idle_cause cause, const char *waited,
+		      const struct analysis *a, struct arena *texts, struct finding **findings,
+		      size_t *n)
+{
+	struct starved *processes = xcalloc(a->model.n_processes + 1, sizeof(*processes));
+	size_t i;
+
+	add_up(a, cause, processes);
+	for (i = 0; i < a->model.n_processes; i++)
+		if (processes[i].worst)
+			tell(detector, waited, a, texts, &processes[i], findings, n);
+	free(processes);
+}

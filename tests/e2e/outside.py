@@ -1,0 +1,86 @@
+# tests/e2e/outside.py MODE: steps of work for GPU 0, and between them what MODE says. Prints the number of the line that
+# waits.
+import ctypes
+import inspect
+import os
+import queue
+import socket
+import sys
+import threading
+import time
+
+STEPS, WAIT_S = 40, 0.002
+cuda = ctypes.CDLL("libcudart.so.12")
+memory = ctypes.c_void_p()
+
+
+def here():
+    return inspect.currentframe().f_back.f_lineno
+
+
+def work():
+    cuda.cudaMemset(memory, 0, 1 << 20)
+    cuda.cudaDeviceSynchronize()
+
+
+def feed(give):
+    for _ in range(STEPS):
+        time.sleep(WAIT_S)
+        give()
+
+
+def beside(give):
+    threading.Thread(target=feed, args=(give,)).start()
+
+
+def sleep():
+    time.sleep(WAIT_S)
+    return here() - 1
+
+
+def pipe(ends=[]):
+    if not ends:
+        ends.extend(os.pipe())
+        beside(lambda: os.write(ends[1], b"x"))
+    os.read(ends[0], 1)
+    return here() - 1
+
+
+def connection(ends=[]):
+    if not ends:
+        ends.extend(socket.socketpair())
+        beside(lambda: ends[1].send(b"x"))
+    ends[0].recv(1)
+    return here() - 1
+
+
+def waiting_queue(items=[]):
+    if not items:
+        items.append(queue.Queue())
+        beside(lambda: items[0].put(1))
+    items[0].get()
+    return here() - 1
+
+
+def gil(others=[]):
+    if not others:
+        others.append(threading.Thread(target=spin, daemon=True))
+        others[0].start()
+    time.sleep(WAIT_S / 10)  # the other thread has the lock then, and keeps it for 5 ms
+    return here() - 1
+
+
+def spin():
+    while True:
+        pass
+
+
+between = {"sleep": sleep, "pipe": pipe, "connection": connection, "queue": waiting_queue, "gil": gil}
+cuda.cudaMalloc(ctypes.byref(memory), 1 << 20)
+line = None
+for _ in range(STEPS):
+    work()
+    line = between[sys.argv[1]]()
+work()
+print(line, flush=True)
+os._exit(0)

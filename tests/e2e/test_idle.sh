@@ -1,0 +1,37 @@
+#!/bin/bash
+# What a thread in Python waits for between its CUDA calls, on the simulator: the report names the cause and the line.
+. "$(dirname "$0")/lib.sh"
+need jq python3
+sim=$CUDASPY_BUILD/sim/lib
+[ -e "$sim/libcudart.so.12" ] || skip "no simulator"
+python=$(python3 -c 'import sys; print(sys.executable)')
+
+# reported MODE: recorded; its report in report.json.
+reported() {
+	rm -rf "$out"
+	CUDASPY_OUT=$out LD_LIBRARY_PATH=$sim LD_PRELOAD="$first $shim" timeout 60 "$python" "$here/outside.py" "$1" >line 2>err ||
+		fail "$1: status $?: $(tail -n 3 err)"
+	trace=$(ls -d "$out"/*python*.cudaspy | head -n 1)
+	"$tool" report --format=json "$trace" >report.json || fail "$1: no report"
+	valid "$here/../../docs/report.schema.json" report.json
+}
+
+# waits MODE CAUSE: the largest cause but for a CPU that was not to be had, the line, and at least so long.
+waits() {
+	reported "$1"
+	local got
+	got=$(jq -r '.gpus[0].idle_causes | map(select(.cause != "not-running")) | .[0] | "\(.cause) \(.site | test("outside.py:'"$(cat line)"' ")) \(.ns >= 20e6)"' report.json)
+	expect "$1" "$got" "$2 true true"
+	expect "$1: sums" "$(jq '.gpus[0] | (.idle_causes | map(.ns) | add) == .idle_ns and
+		(.feeder_causes | map(.ns) | add) == .feeder_outside_ns' report.json)" true
+}
+
+waits sleep sleep
+waits pipe pipe
+waits connection socket
+waits queue lock
+expect "a queue by its name" "$(jq -r '[.gpus[0].idle_causes[] | select(.cause == "lock") | .name][0]' report.json)" "a queue between threads"
+
+# Another thread runs Python: for 5 ms each time.
+waits gil gil
+expect "gil: found" "$(jq -r '.findings[] | select(.id == "gil-contention") | .severity' report.json)" problem
