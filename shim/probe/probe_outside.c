@@ -72,10 +72,9 @@ ssize_t __recv_chk(int d, void *to, size_t n, size_t room, int f);
 	F(int, pthread_timedjoin_np, (pthread_t of, void **value, time_limit *t), (of, value, t)) \
 	F(int, pthread_clockjoin_np, (pthread_t of, void **value, clockid_t c, time_limit *t), (of, value, c, t))
 
+/* Not wait itself: a library may well have a function of its own that is called so. */
 #define CHILDREN(F) \
-	F(pid_t, wait, (int *s), (s)) \
 	F(pid_t, waitpid, (pid_t p, int *s, int f), (p, s, f)) \
-	F(pid_t, wait3, (int *s, int f, struct rusage *u), (s, f, u)) \
 	F(pid_t, wait4, (pid_t p, int *s, int f, struct rusage *u), (p, s, f, u)) \
 	F(int, waitid, (idtype_t t, id_t p, siginfo_t *i, int f), (t, p, i, f))
 
