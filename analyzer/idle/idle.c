@@ -35,21 +35,13 @@ void idle_release(struct idle *idle)
 
 /* ---- which GPU ------------------------------------------------------------------------------- */
 
-static const struct gpu *gpu_of(const struct process *process, uint8_t device)
-{
-	size_t i;
-
-	for (i = 0; i < process->n_gpus; i++)
-		if (process->gpus[i].device == device)
-			return &process->gpus[i];
-	return NULL;
-}
-
 static bool same_gpu(const struct idle_gpu *known, const struct process *process,
 		     const struct gpu *gpu)
 {
-	return known->gpu && known->processes[0]->trace->host == process->trace->host &&
-	       !strcmp(known->gpu->uuid, gpu->uuid);
+	const struct gpu *named = idle_named(known);
+
+	return named && named->uuid && known->processes[0]->trace->host == process->trace->host &&
+	       !strcmp(named->uuid, gpu->uuid);
 }
 
 /* Of a GPU that has a name: the one that was found under it, or where to keep it. */
@@ -72,7 +64,7 @@ static struct idle_gpu_name *name_of(struct idle *idle, const struct process *pr
 /* Processes see the same GPU under different numbers: its uuid tells. */
 static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8_t device)
 {
-	const struct gpu *gpu = gpu_of(process, device);
+	const struct gpu *gpu = model_gpu(process, device);
 	struct idle_gpu_name *name = gpu && gpu->uuid ? name_of(idle, process, gpu) : NULL;
 	uint32_t number = (uint32_t)idle->n_gpus + 1;
 	struct idle_gpu *found;
@@ -81,7 +73,7 @@ static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8
 		number = name->gpu;
 	} else {
 		idle->gpus = grow(idle->gpus, idle->n_gpus, sizeof(*idle->gpus));
-		idle->gpus[idle->n_gpus++] = (struct idle_gpu){.gpu = gpu, .device = device};
+		idle->gpus[idle->n_gpus++] = (struct idle_gpu){.device = device};
 		if (name)
 			name->gpu = number;
 	}

@@ -28,10 +28,9 @@ struct idle_interval {
 
 /* A GPU, as far as processes that were recorded use it. */
 struct idle_gpu {
-	const struct process **processes; /* that used it; the first one … */
+	const struct process **processes; /* that used it */
 	size_t n_processes;
-	const struct gpu *gpu; /* … calls it so; NULL: the trace does not say */
-	uint8_t device; /* its ordinal there */
+	uint8_t device; /* its ordinal in the first one */
 	size_t n_busy; /* processes that have work outstanding on it */
 	uint64_t since_ns; /* idle since then; 0: not, or unknown */
 	uint64_t idle_ns; /* in the working phase */
@@ -73,6 +72,12 @@ static inline uint64_t idle_owner_gpu(size_t gpu)
 static inline uint64_t idle_owner_thread(const struct thread *thread)
 {
 	return thread->index;
+}
+
+/* What its first process says of it; NULL: nothing. Valid until the next record. */
+static inline const struct gpu *idle_named(const struct idle_gpu *gpu)
+{
+	return model_gpu(gpu->processes[0], gpu->device);
 }
 
 void idle_init(struct idle *idle, struct accounting *accounts);

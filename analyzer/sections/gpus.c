@@ -90,11 +90,12 @@ static bool shares_memory(const struct analysis *a)
 /* Why nothing is certain about a GPU; NULL: no reason. */
 static const char *why_unknown(const struct analysis *a, const struct idle_gpu *gpu, bool complete)
 {
+	const struct gpu *named = idle_named(gpu);
 	size_t i;
 
 	if (!complete)
 		return "records are lost";
-	if (gpu->gpu && gpu->gpu->client == SPY_CLIENT_YES)
+	if (named && named->client == SPY_CLIENT_YES)
 		return "other clients of MPS may use it";
 	if (shares_memory(a))
 		return "another process may work in memory that they share";
@@ -165,7 +166,7 @@ static struct gpu_row describe(const struct idle_writer *w, size_t number, bool 
 	struct gpu_row row = {
 		.process = gpu->n_processes > 1 ? "several"
 						: text_process(w->texts, gpu->processes[0]->trace),
-		.name = gpu->gpu ? gpu->gpu->name : NULL,
+		.name = idle_named(gpu) ? idle_named(gpu)->name : NULL,
 		.device = gpu->device,
 		.work_ns = work_ns(w->a, gpu),
 		.busy_known = "bounds",

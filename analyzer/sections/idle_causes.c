@@ -251,11 +251,12 @@ static size_t add_place(const struct idle_writer *w, size_t first, const struct 
 /* Too many for anybody: the smallest have no place. */
 static size_t cut(struct cause_row *rows, size_t n)
 {
-	struct cause_row *last = &rows[CAUSES_MOST - 1];
+	struct cause_row *last;
 	size_t i;
 
 	if (n <= CAUSES_MOST)
 		return n;
+	last = &rows[CAUSES_MOST - 1];
 	for (i = CAUSES_MOST; i < n; i++)
 		last->ns += rows[i].ns;
 	last->cause = idle_cause_codes[IDLE_UNEXPLAINED];

@@ -443,15 +443,38 @@ static inline void tb_handoff(struct tb *t)
 	tb_write(t, &r, r.event == SPY_EV_HELD ? sizeof(r) : sizeof(struct spy_rec_taken));
 }
 
+static inline void tb_outside(struct tb *t)
+{
+	struct spy_rec_outside r = {
+		.time = t->now,
+		.event = SPY_EV_OUTSIDE,
+		.kind = tb_byte(t) % (SPY_WAIT_KINDS + 1),
+		.file = tb_byte(t) % (SPY_FILE_KINDS + 1),
+		.count = (uint32_t)TB_ONE_OF(t, 1, 5, 0, UINT32_MAX),
+		.duration = tb_duration(t) & 0xffffffffffff,
+		.flags = tb_byte(t),
+		.span = tb_duration(t) & 0xffffffffffff,
+		.caller = tb_caller(t),
+		.object = tb_object(t),
+		.holder = tb_byte(t) & 1 ? tb_tid(t, tb_byte(t) % 16) : 0,
+	};
+
+	tb_write(t, &r, sizeof(r));
+}
+
 static inline void tb_sched(struct tb *t)
 {
+	uint8_t what = tb_byte(t);
 	struct spy_rec_sched r = {.time = t->now,
-				  .event = SPY_EV_SCHED,
+				  .event = what & 1 ? SPY_EV_SCHED : SPY_EV_GAP,
 				  .window = tb_duration(t),
 				  .not_running_ns = tb_duration(t),
 				  .running_ns = tb_duration(t)};
 
-	tb_write(t, &r, sizeof(r));
+	if (what & 2)
+		tb_outside(t);
+	else
+		tb_write(t, &r, sizeof(r));
 }
 
 /* A stack, maybe one in Python too, and the call that they are of. */
