@@ -23,8 +23,12 @@ def work():
     cuda.cudaDeviceSynchronize()
 
 
+asked = threading.Semaphore(0)
+
+
 def feed(give):
     for _ in range(STEPS):
+        asked.acquire()  # only now, however slow the machine is: so there is something to wait for
         time.sleep(WAIT_S)
         give()
 
@@ -42,6 +46,7 @@ def pipe(ends=[]):
     if not ends:
         ends.extend(os.pipe())
         beside(lambda: os.write(ends[1], b"x"))
+    asked.release()
     os.read(ends[0], 1)
     return here() - 1
 
@@ -50,6 +55,7 @@ def connection(ends=[]):
     if not ends:
         ends.extend(socket.socketpair())
         beside(lambda: ends[1].send(b"x"))
+    asked.release()
     ends[0].recv(1)
     return here() - 1
 
@@ -58,6 +64,7 @@ def waiting_queue(items=[]):
     if not items:
         items.append(queue.Queue())
         beside(lambda: items[0].put(1))
+    asked.release()
     items[0].get()
     return here() - 1
 
