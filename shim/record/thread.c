@@ -206,6 +206,7 @@ void spy_thread_end(struct spy_thread *thread)
 	spy_board_show(thread->page->depth, 0);
 	spy_board_show(thread->page->tid, 0);
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread->handle, 0, __ATOMIC_RELAXED);
 	thread->depth = 0;
 	thread->detail_level = SPY_DETAIL_NONE;
 	thread->reentry_frame = 0;
