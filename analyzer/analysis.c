@@ -95,7 +95,7 @@ static uint64_t in_calls_ns(const struct analysis *a, const struct fast_path *pa
 			    const struct record *record)
 {
 	return a->stats.threads[record->thread->index].total_ns +
-	       (path->account ? path->total_ns : 0);
+	       (path->thread == record->thread ? path->total_ns : 0);
 }
 
 /* The main reading. */
