@@ -56,18 +56,8 @@ static bool is_try(uint8_t contract)
 
 static bool submits(const union spy_any *raw, uint8_t contract)
 {
-	switch (contract) {
-	case SPY_CONTRACT_SUBMIT:
-	case SPY_CONTRACT_LAUNCH:
-	case SPY_CONTRACT_COPY_ASYNC:
-	case SPY_CONTRACT_COPY_BATCH:
-	case SPY_CONTRACT_COPY_SYNC:
-	case SPY_CONTRACT_PEER:
-	case SPY_CONTRACT_MEMSET_SYNC:
-		return raw->other.event != SPY_EV_COPY || copy_moves(&raw->copy);
-	default:
-		return false;
-	}
+	return contract_submits(contract) &&
+	       (raw->other.event != SPY_EV_COPY || copy_moves(&raw->copy));
 }
 
 /*

@@ -54,10 +54,8 @@ void idle_sums_release(struct idle_sums *sums)
 {
 	struct idle_sum *sum, *next;
 
-	HASH_ITER (hh, sums->by_key, sum, next) {
-		HASH_DEL(sums->by_key, sum);
+	HASH_EMPTY (sums->by_key, sum, next)
 		free(sum);
-	}
 }
 
 void *ring_grow(void *ring, size_t *size, uint64_t n, size_t most, size_t bytes)
@@ -381,19 +379,9 @@ static const enum idle_cause causes_by_bucket[BUCKET_COUNT] = {
 /* Does the call hand work to a GPU? */
 static bool submits(const struct accounting *a, uint32_t fn)
 {
-	switch (a->model->set->functions.all[fn].contract) {
-	case SPY_CONTRACT_SUBMIT:
-	case SPY_CONTRACT_LAUNCH:
-	case SPY_CONTRACT_COPY_SYNC:
-	case SPY_CONTRACT_COPY_ASYNC:
-	case SPY_CONTRACT_COPY_BATCH:
-	case SPY_CONTRACT_PEER:
-	case SPY_CONTRACT_MEMSET_SYNC:
-	case SPY_CONTRACT_ALLOC_POOL:
-		return true;
-	default:
-		return false;
-	}
+	uint8_t contract = a->model->set->functions.all[fn].contract;
+
+	return contract_submits(contract) || contract == SPY_CONTRACT_ALLOC_POOL;
 }
 
 /* Of a call the part [begin_ns, end_ns): its buckets in proportion. */
