@@ -22,10 +22,8 @@ void idle_release(struct idle *idle)
 		free(idle->gpus[i].processes);
 		free(idle->gpus[i].intervals);
 	}
-	HASH_ITER (hh, idle->names, name, next) {
-		HASH_DEL(idle->names, name);
+	HASH_EMPTY (idle->names, name, next)
 		free(name);
-	}
 	free(idle->gpus);
 	free(idle->users);
 	host_threads_release(&idle->threads);

@@ -40,9 +40,8 @@ static const struct column gpu_columns[] = {
 
 static const struct table_kind gpus_kind = {
 	.key = "gpus",
-	.title = "GPUS: how long each certainly had nothing to do while its program worked, and "
-		 "what "
-		 "the thread did that submitted the next work",
+	.title = "GPUS: how long each certainly had nothing to do while its program worked, "
+		 "and what the thread did that submitted the next work",
 	.columns = gpu_columns,
 	.n_columns = ARRAY_SIZE(gpu_columns),
 	.row_bytes = sizeof(struct gpu_row),
