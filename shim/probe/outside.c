@@ -141,9 +141,8 @@ void spy_outside_write(const struct spy_outside *wait)
 	if (!spy_is_outside() || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
 	row = row_of(thread, wait);
-	if (!row && wait->holder &&
-	    spy_thread_has_room_outside(
-		    thread, NAMED_ROOM)) /* whose record comes first: times do not decrease */
+	/* Before the look at the clock: times must not decrease. */
+	if (!row && wait->holder && spy_thread_has_room_outside(thread, NAMED_ROOM))
 		spy_wait_name_holder(thread, wait->holder);
 	now = spy_clock();
 	thread->waited += now - wait->start;

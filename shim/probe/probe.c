@@ -201,15 +201,6 @@ static inline bool is_held(const pthread_mutex_t *lock)
 	return __atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) & FUTEX_TID_MASK;
 }
 
-/* glibc: what a robust mutex names when its owner died, and when it is not recoverable, is no
- * thread. */
-static inline uint32_t owner_of(const void *owner)
-{
-	uint32_t tid = __atomic_load_n((const uint32_t *)owner, __ATOMIC_RELAXED);
-
-	return tid < INT32_MAX - 1 ? tid : 0;
-}
-
 #define MUTEX(name, tried, params, args) \
 	PROBE_BOTH(int, name, params, args) \
 	static int outside_##name params \
@@ -225,7 +216,7 @@ static inline uint32_t owner_of(const void *owner)
 			done = real.pthread_mutex_trylock(l); \
 		if (likely(done != EBUSY)) \
 			return done; \
-		owner = owner_of(&l->__data.__owner); \
+		owner = spy_wait_owner((const uint32_t *)&l->__data.__owner); \
 		WAIT_OUTSIDE(int, real.name args, .kind = SPY_WAIT_MUTEX, .object = (uintptr_t)l, \
 			     .holder = owner, .flags = not_had(result) ? SPY_WAIT_FAILED : 0) \
 	} \
@@ -323,7 +314,7 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 		done = real.try(l); \
 		if (likely(done != EBUSY)) \
 			return done; \
-		owner = owner_of(&l->__data.__cur_writer); \
+		owner = spy_wait_owner((const uint32_t *)&l->__data.__cur_writer); \
 		WAIT_OUTSIDE(int, real.name args, .kind = kind_, .object = (uintptr_t)l, \
 			     .holder = owner, .flags = result ? SPY_WAIT_FAILED : 0) \
 	} \
@@ -485,25 +476,24 @@ static inline void note_reacquired(const pthread_mutex_t *lock)
 			     .object = (uintptr_t)c, .flags = result ? SPY_WAIT_FAILED : 0) \
 	}
 
+/* clang-format off */
 PROBE_BOTH(int, pthread_cond_clockwait,
-	   (pthread_cond_t * c, pthread_mutex_t *m, clockid_t k, time_limit *t), (c, m, k, t))
+	   (pthread_cond_t *c, pthread_mutex_t *m, clockid_t k, time_limit *t), (c, m, k, t))
 static int inside_pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t k,
 					 time_limit *t)
-	CONDITION_BODY(pthread_cond_clockwait,
-		       (c, m, k, t)) static int outside_pthread_cond_clockwait(pthread_cond_t *c,
-									       pthread_mutex_t *m,
-									       clockid_t k,
-									       time_limit *t)
-		CONDITION_OUTSIDE(pthread_cond_clockwait, (c, m, k, t))
+CONDITION_BODY(pthread_cond_clockwait, (c, m, k, t))
+static int outside_pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t k,
+					  time_limit *t)
+CONDITION_OUTSIDE(pthread_cond_clockwait, (c, m, k, t))
 
 /* Only for programs of glibc 2.3.2 and later: the condition variables of earlier ones are other
  * objects, and their calls go past us to the C library. */
 #define CONDITION(name, params, args) \
-	static __attribute__((noinline)) int outside_##name params CONDITION_OUTSIDE(name, \
-										     args) static \
-		__attribute__((noinline)) int inside_##name params CONDITION_BODY( \
-			name, \
-			args) __asm__(".symver spy_" #name "," #name "@@GLIBC_2.3.2,remove"); \
+	static __attribute__((noinline)) int outside_##name params \
+	CONDITION_OUTSIDE(name, args) \
+	static __attribute__((noinline)) int inside_##name params \
+	CONDITION_BODY(name, args) \
+	__asm__(".symver spy_" #name "," #name "@@GLIBC_2.3.2,remove"); \
 	__attribute__((visibility("default"), used)) int spy_##name params; \
 	int spy_##name params \
 	{ \
@@ -514,11 +504,8 @@ static int inside_pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, 
 		return real.name args; \
 	}
 
-			CONDITION(pthread_cond_wait, (pthread_cond_t * c, pthread_mutex_t *m),
-				  (c, m)) CONDITION(pthread_cond_timedwait,
-						    (pthread_cond_t * c, pthread_mutex_t *m,
-						     time_limit *t),
-						    (c, m, t))
+CONDITION(pthread_cond_wait, (pthread_cond_t *c, pthread_mutex_t *m), (c, m))
+CONDITION(pthread_cond_timedwait, (pthread_cond_t *c, pthread_mutex_t *m, time_limit *t), (c, m, t))
 
 /*
  * A semaphore that is not zero costs no wait. It is looked at, not tried: sem_wait is a
@@ -549,25 +536,24 @@ static int inside_pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, 
 		return result; \
 	}
 
-				SEMAPHORE(sem_wait, (sem_t * s), (s))
-					SEMAPHORE(sem_timedwait, (sem_t * s, time_limit *t), (s, t))
-						SEMAPHORE(sem_clockwait,
-							  (sem_t * s, clockid_t c, time_limit *t),
-							  (s, c, t))
+SEMAPHORE(sem_wait, (sem_t *s), (s))
+SEMAPHORE(sem_timedwait, (sem_t *s, time_limit *t), (s, t))
+SEMAPHORE(sem_clockwait, (sem_t *s, clockid_t c, time_limit *t), (s, c, t))
 
-	/* Of the descriptors the first one that is ready, or else the first one. */
-	static int first_ready(const struct pollfd *p, nfds_t n)
+/* Of the descriptors the first one that is ready, or else the first one. */
+static int first_ready(const struct pollfd *p, nfds_t n)
 {
 	for (nfds_t i = 0; i < n; i++)
 		if (p[i].revents)
 			return p[i].fd;
 	return n ? p[0].fd : -1;
 }
+/* clang-format on */
 
-/* Without descriptors it sleeps. */
+/* Without descriptors it sleeps. Of a call that failed, p may lead anywhere. */
 #define POLLED \
-	.kind = n ? SPY_WAIT_POLL : SPY_WAIT_SLEEP, \
-	.object = (uintptr_t)(n ? first_ready(p, n) : 0), .is_file = n
+	.kind = n ? SPY_WAIT_POLL : SPY_WAIT_SLEEP, .is_file = n && result >= 0, \
+	.object = (uintptr_t)(n && result >= 0 ? first_ready(p, n) : 0)
 
 WAIT_BOTH(poll, SPY_WAIT_POLL, (struct pollfd * p, nfds_t n, int t), (p, n, t), POLLED)
 WAIT_BOTH(ppoll, SPY_WAIT_POLL, (struct pollfd * p, nfds_t n, time_limit *t, const sigset_t *m),

@@ -91,14 +91,19 @@ void spy_probe_outside_init(void)
 
 /* Two functions, as in probe.c: the exported one, without a frame, decides and jumps; outside_
  * does the rest. */
+/* clang-format off */
 #define PROBE(type, name, params, args, ...) \
-	static __attribute__((noinline)) type outside_##name params{ \
-		WAIT_OUTSIDE(type, real.name args, __VA_ARGS__)} SPY_EXPORT type name params \
+	static __attribute__((noinline)) type outside_##name params \
+	{ \
+		WAIT_OUTSIDE(type, real.name args, __VA_ARGS__) \
+	} \
+	SPY_EXPORT type name params \
 	{ \
 		if (unlikely(spy_is_outside())) \
 			return outside_##name args; \
 		return real.name args; \
 	}
+/* clang-format on */
 
 /* Of a read or write: what ended with an error. */
 #define FAILED(result) ((result) == (__typeof__(result))-1 ? SPY_WAIT_FAILED : 0)
@@ -126,11 +131,11 @@ static int first_in(const fd_set *set, int n)
 	return -1;
 }
 
-/* Without descriptors it sleeps. */
+/* Without descriptors it sleeps. Of a call that failed, r may lead anywhere. */
 #define SELECT(type, name, params, args) \
 	PROBE(type, name, params, args, .kind = n > 0 ? SPY_WAIT_POLL : SPY_WAIT_SLEEP, \
-	      .object = n > 0 ? (uintptr_t)first_in(r, n) : 0, .is_file = n > 0, \
-	      .flags = FAILED(result))
+	      .object = n > 0 && result >= 0 ? (uintptr_t)first_in(r, n) : 0, \
+	      .is_file = n > 0 && result >= 0, .flags = FAILED(result))
 SELECTS(SELECT)
 
 #define SLEEP(type, name, params, args) PROBE(type, name, params, args, .kind = SPY_WAIT_SLEEP)

@@ -181,10 +181,6 @@ static struct spy_rec_wait *any_row(const struct spy_thread *thread, const struc
 	return last;
 }
 
-/* glibc: what a robust mutex names when its owner died, and when it is not recoverable, is no
- * thread. */
-#define OWNERS_END (INT32_MAX - 1)
-
 /* glibc counts readers and waiting readers in this word (nptl/pthread_rwlock_common.c). */
 static bool has_readers(const struct spy_wait *wait)
 {
@@ -198,9 +194,7 @@ static bool has_readers(const struct spy_wait *wait)
 static void find_holder(struct spy_wait *wait, const uint32_t *owner)
 {
 	if (owner)
-		wait->holder = __atomic_load_n(owner, __ATOMIC_RELAXED);
-	if (wait->holder >= OWNERS_END)
-		wait->holder = 0;
+		wait->holder = spy_wait_owner(owner);
 	if (!wait->holder && wait->kind != SPY_WAIT_MUTEX) {
 		wait->holder = find_reader(wait->thread, (const void *)wait->object);
 		if (wait->holder && wait->kind != SPY_WAIT_SPIN)

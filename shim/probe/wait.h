@@ -30,6 +30,15 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 		    const void *owner, unsigned int flags);
 void spy_wait_end(struct spy_wait *wait, bool failed);
 
+/* The thread that a lock names as its holder; 0: none. glibc: what a robust mutex names when its
+ * owner died, and when it is not recoverable, is no thread. */
+static inline uint32_t spy_wait_owner(const uint32_t *owner)
+{
+	uint32_t tid = __atomic_load_n(owner, __ATOMIC_RELAXED);
+
+	return tid < INT32_MAX - 1 ? tid : 0;
+}
+
 /* Writes the name of a thread that holds a lock, if it makes no CUDA calls and was not named yet.
  * With the caller's thread at work (spy_thread_try_work). */
 void spy_wait_name_holder(struct spy_thread *thread, uint32_t tid);
