@@ -64,6 +64,7 @@ static void fork_child(void)
 	sim_self.ctx = NULL;
 	sim_locks_fork_child();
 	sim_engine_fork_child();
+	sim_jobs_fork_child();
 	sim_mps_fork_child();
 	sim_truth_fork_child();
 }

@@ -113,6 +113,11 @@ static struct sim_op *make_op(const struct side *dst, const struct side *src, si
 		gbps *= dst->dev == src->dev ? 40 : is_staged(dst, src) ? 1 : 10;
 	op = sim_op_new(OP_COPY, 1000 + (uint64_t)((double)bytes / gbps));
 	op->work = &c->work;
+	op->what.bytes = bytes;
+	op->what.src = (unsigned char)src->kind;
+	op->what.dst = (unsigned char)dst->kind;
+	op->what.src_dev = (short)(is_host(src->kind) ? -1 : src->dev);
+	op->what.dst_dev = (short)(is_host(dst->kind) ? -1 : dst->dev);
 	if (stage)
 		op->staged_bytes = bytes;
 	return op;
@@ -168,6 +173,7 @@ static int submit(const struct side *dst, const struct side *src, size_t width, 
 		sim_op_dep_device(op, dst->dev);
 		sim_op_dep_device(op, src->dev);
 	}
+	op->what.async = flavour == ASYNC || flavour == BATCH;
 	sim_submit(stream, op, wait ? &done : NULL);
 	if (done) {
 		sim_wait_op(done, why);

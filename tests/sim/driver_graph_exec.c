@@ -138,11 +138,13 @@ static void exec_free(struct sim_exec *exec)
 
 static struct sim_exec *exec_new(struct sim_graph *graph, unsigned long long flags)
 {
+	static atomic_uint exec_cnt;
 	struct sim_exec *exec = calloc(1, sizeof(*exec));
 
 	if (!exec)
 		abort();
 	exec->magic = EXEC_MAGIC;
+	exec->id = atomic_fetch_add(&exec_cnt, 1) + 1;
 	exec->flags = flags;
 	exec->nodes = calloc(count(graph) + 1, sizeof(*exec->nodes));
 	if (!exec->nodes)
@@ -226,9 +228,13 @@ static void record(struct sim_event *event, struct sim_op *op)
 static void submit_all(struct sim_exec *exec, struct sim_stream *stream)
 {
 	struct sim_op **ops = calloc(exec->cnt + 1, sizeof(*ops)), *begin, *end;
+	unsigned work_cnt = 0;
 
 	if (!ops)
 		abort();
+	for (unsigned i = 0; i < exec->cnt; i++)
+		work_cnt += exec->nodes[i].op && !exec->nodes[i].disabled &&
+			    sim_op_counts(exec->nodes[i].op);
 	begin = sim_op_new(OP_MARK, 2000);
 	sim_op_dep(begin, exec->last);
 	sim_submit(stream, begin, &begin);
@@ -237,6 +243,10 @@ static void submit_all(struct sim_exec *exec, struct sim_stream *stream)
 		const struct exec_node *e = &exec->nodes[i];
 		struct sim_op *op = copy_of(e);
 
+		op->graph = exec->id;
+		op->graph_ops = work_cnt;
+		op->graph_node = (uint64_t)exec->id << 32 | (i + 1);
+		op->as_stream = e->branch ? 0 : (unsigned)stream->id;
 		if (!e->dep_cnt)
 			sim_op_dep(op, begin);
 		for (unsigned k = 0; k < e->dep_cnt; k++)

@@ -49,6 +49,9 @@ struct sim_op *sim_kernel_op(struct sim_kernel *kernel, const unsigned grid[3],
 	struct kernel_work *k;
 	size_t at = 0;
 
+	op->what.name = kernel->name;
+	memcpy(op->what.grid, grid, sizeof(op->what.grid));
+	memcpy(op->what.block, block, sizeof(op->what.block));
 	if (!kernel->twin)
 		return op;
 	for (int i = 0; i < kernel->param_cnt; i++)
@@ -88,7 +91,7 @@ static int launch(struct sim_kernel *kernel, const unsigned grid[3], const unsig
 		  unsigned shared, void *handle, bool per_thread, void **params, void **extra)
 {
 	struct sim_stream *stream;
-	struct sim_op *done = NULL;
+	struct sim_op *op, *done = NULL;
 	struct sim_node *node;
 	unsigned held;
 	int rc, dev;
@@ -118,7 +121,9 @@ static int launch(struct sim_kernel *kernel, const unsigned grid[3], const unsig
 		return rc;
 	sim_wait_room(stream, WHY_QUEUE);
 	held = sim_lock(HOLD_CTX_READ, dev);
-	sim_submit(stream, sim_kernel_op(kernel, grid, block, params, extra),
+	op = sim_kernel_op(kernel, grid, block, params, extra);
+	op->what.shared = shared;
+	sim_submit(stream, op,
 		   sim_script.blocking_launch ? &done : NULL);
 	sim_unlock(held, dev);
 	if (done) {

@@ -133,7 +133,6 @@ static void module_free(struct sim_module *module)
 
 		module->kernels = kernel->next;
 		kernel->magic = 0;
-		free(kernel->name);
 		free(kernel);
 	}
 	while (module->globals) {
@@ -229,7 +228,7 @@ static struct sim_kernel *kernel_new(struct sim_module *module, const char *name
 	if (!kernel)
 		abort();
 	kernel->magic = KERNEL_MAGIC;
-	kernel->name = strdup(name);
+	kernel->name = sim_intern(name);
 	kernel->module = module;
 	kernel->duration_ns = sim_script_kernel_ns(name);
 	kernel->lazy_wait = sim_script_lazy(name);
@@ -299,9 +298,9 @@ EXPORT(cuFuncGetModule, (void **out, struct sim_kernel *k),
 EXPORT(cuKernelGetLibrary, (void **out, struct sim_kernel *k),
        same(out, sim_kernel_check(k) ? k->module : NULL, sim_kernel_check(k)))
 EXPORT(cuKernelGetName, (const char **out, struct sim_kernel *k),
-       same(out, sim_kernel_check(k) ? k->name : NULL, sim_kernel_check(k)))
+       same(out, sim_kernel_check(k) ? (void *)(uintptr_t)k->name : NULL, sim_kernel_check(k)))
 EXPORT(cuFuncGetName, (const char **out, struct sim_kernel *k),
-       same(out, sim_kernel_check(k) ? k->name : NULL, sim_kernel_check(k)))
+       same(out, sim_kernel_check(k) ? (void *)(uintptr_t)k->name : NULL, sim_kernel_check(k)))
 
 static int kernel_attribute(struct sim_kernel *kernel, int attr, int *get, int set)
 {

@@ -39,6 +39,9 @@ struct sim_op *sim_set_op(sim_ptr dst, size_t pitch, unsigned value, unsigned el
 	*s = (struct set_work){s->work, (char *)(uintptr_t)dst, pitch, width, height, value,
 			       element};
 	op->work = &s->work;
+	op->what.bytes = (uint64_t)width * element * height;
+	op->what.value = value;
+	op->what.dst = (unsigned char)sim_mem_at(dst, NULL);
 	return op;
 }
 

@@ -78,6 +78,7 @@ struct sim_op *sim_op_clone(const struct sim_op *op)
 {
 	struct sim_op *copy = sim_op_new(op->kind, op->duration_ns);
 
+	copy->what = op->what;
 	copy->work = op->work;
 	if (copy->work)
 		atomic_fetch_add(&copy->work->refs, 1);
@@ -225,6 +226,9 @@ static void pop(struct sim_stream *s)
 	s->queued--;
 	s->staged_bytes -= op->staged_bytes;
 	op->state = OP_DONE;
+	if (op->job)
+		sim_job_ended(op->job, op);
+	op->job = NULL;
 	for (unsigned i = 0; i < op->dep_cnt; i++)
 		put_locked(op->deps[i]);
 	op->dep_cnt = 0;
@@ -296,11 +300,13 @@ static void *worker_main(void *arg)
 
 		sim_spin_lock(&sim_engine);
 		pump(sim_now_ns(), true);
-		if (!active) {
+		if (!active && !sim_jobs_waiting()) {
 			timeout = NULL;
 			atomic_store(&worker_parked, true);
 		}
 		sim_spin_unlock(&sim_engine);
+		if (atomic_load_explicit(&sim_jobs_on, memory_order_relaxed))
+			sim_jobs_hand_on();
 		syscall(SYS_futex, &worker_futex, FUTEX_WAIT_PRIVATE, seen, timeout, NULL, 0);
 		atomic_store(&worker_parked, false);
 	}
@@ -345,6 +351,10 @@ void sim_submit(struct sim_stream *stream, struct sim_op *op, struct sim_op **ou
 	struct sim_ctx *ctx = stream->ctx;
 	bool host = op->kind == OP_HOST, kernel = op->kind == OP_KERNEL, work = op->work;
 
+	if (__builtin_expect(atomic_load_explicit(&sim_jobs_on, memory_order_relaxed), 0)) {
+		op->job = sim_job_new(op, stream);
+		work = work || op->job; /* the worker sees its end */
+	}
 	sim_spin_lock(&sim_engine);
 	op->submit_ns = sim_now_ns();
 	if (!stream->internal && stream == &ctx->legacy) {
@@ -608,6 +618,37 @@ void sim_stream_retire(struct sim_stream *stream)
 	else
 		unlink_stream(stream);
 	sim_spin_unlock(&sim_engine);
+}
+
+/* ---- telling what was done (jobs.c) ---- */
+void sim_engine_settle(void)
+{
+	sim_spin_lock(&sim_engine);
+	pump(sim_now_ns(), false);
+	sim_spin_unlock(&sim_engine);
+	sim_jobs_hand_on();
+}
+
+void sim_engine_exit(void)
+{
+	uint64_t now = sim_now_ns();
+
+	sim_spin_lock(&sim_engine);
+	for (struct sim_stream *s = active; s; s = s->next_active)
+		for (struct sim_op *op = s->head; op; op = op->next) {
+			bool known = op->state != OP_PENDING;
+			uint64_t start = known || op->ran_from_ns ? op->start_ns : UINT64_MAX;
+
+			if (!op->job || start >= now)
+				continue;
+			if (known && op->end_ns <= now)
+				sim_job_ended(op->job, op);
+			else
+				sim_job_cut(op->job, op, now);
+			op->job = NULL;
+		}
+	sim_spin_unlock(&sim_engine);
+	sim_jobs_hand_on();
 }
 
 /* The child has no worker and no right to its parent's GPU. */

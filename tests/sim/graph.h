@@ -58,6 +58,7 @@ struct exec_node {
 
 struct sim_exec {
 	unsigned magic;
+	unsigned id; /* as CUPTI tells graphs apart */
 	unsigned long long flags;
 	struct exec_node *nodes; /* dependencies first */
 	unsigned cnt;

@@ -26,6 +26,8 @@
  *   init <code>                        also SPYSIM_INIT: what cuInit returns
  *   slice_us <us>, switch_us <us>      also SPYSIM_SLICE_US, _SWITCH_US: shared GPUs (sharing.c)
  *   mps_clients <n>                    contexts that an MPS server takes for a device (mps.c)
+ *   cupti_offset_us <us>, cupti_drift_ppm <x>, cupti_broken_times <n>, cupti_drop <n>, cupti_slot_taken 1
+ *                                      of the look-alike of CUPTI (cupti.c)
  */
 #include "sim.h"
 
@@ -110,6 +112,17 @@ static bool set(const char *key, const char *value)
 		sim_script.switch_ns = (uint64_t)(number * 1000);
 	else if (!strcmp(key, "mps_clients"))
 		sim_script.mps_clients = (int)number;
+	else if (!strcmp(key, "cupti_offset_us")) {
+		sim_script.cupti.offset_us = number;
+		sim_script.cupti.offset_set = true;
+	} else if (!strcmp(key, "cupti_drift_ppm"))
+		sim_script.cupti.drift_ppm = number;
+	else if (!strcmp(key, "cupti_broken_times") && number >= 0)
+		sim_script.cupti.broken_times = (unsigned)number;
+	else if (!strcmp(key, "cupti_drop") && number >= 0)
+		sim_script.cupti.drop = (unsigned)number;
+	else if (!strcmp(key, "cupti_slot_taken"))
+		sim_script.cupti.slot_taken = number != 0;
 	else if (!strcmp(key, "init"))
 		sim_script.init_result = (int)number;
 	else

@@ -87,13 +87,15 @@ int sim_sharing_init(int gpus)
 }
 
 /* Lets the operation, which may go on from *at, advance in the turn. Returns what it has left. */
-static uint64_t advance(const struct turn *turn, uint64_t *at, uint64_t left)
+static uint64_t advance(const struct turn *turn, struct sim_op *op, uint64_t *at, uint64_t left)
 {
 	uint64_t begin = *at > turn->begin_ns ? *at : turn->begin_ns, ns;
 
 	if (turn->owner != self || begin >= turn->end_ns)
 		return left;
 	ns = turn->end_ns - begin < left ? turn->end_ns - begin : left;
+	if (!op->ran_from_ns)
+		op->ran_from_ns = begin;
 	*at = begin + ns;
 	return left - ns;
 }
@@ -145,10 +147,10 @@ bool sim_sharing_run(int dev, struct sim_op *op)
 
 	lock(s, LOCK_EX);
 	for (unsigned i = 0; left && i < TURNS_KEPT; i++) /* oldest first */
-		left = advance(&s->gpu->turns[(s->gpu->given + i) % TURNS_KEPT], &at, left);
+		left = advance(&s->gpu->turns[(s->gpu->given + i) % TURNS_KEPT], op, &at, left);
 	op->ran_ns = op->duration_ns - left;
 	while (left && (turn = ask(s->gpu, now, at, queued_ns(op)))) {
-		left = advance(turn, &at, left);
+		left = advance(turn, op, &at, left);
 		op->ran_ns = op->duration_ns - left;
 	}
 	lock(s, LOCK_UN);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "activity.h"
 #include "span.h"
 #include "unseen.h"
 
@@ -34,6 +35,7 @@ void sim_note_stream(const void *stream);
 void sim_truth_init(const char *dir);
 void sim_truth_fork_child(void);
 void sim_truth_mps(void); /* once it is known who is whose client */
+void sim_truth_gpu(const char *text, size_t bytes); /* lines of gpu.<pid>.tsv */
 extern const char *const sim_fn_name[FN_COUNT];
 
 /*
@@ -92,6 +94,7 @@ struct sim_script {
 	bool busy_work; /* long host work keeps the CPU */
 	uint64_t slice_ns, switch_ns; /* of GPUs shared among processes */
 	int mps_clients; /* contexts that an MPS server takes for a device */
+	struct sim_cupti cupti; /* for the look-alike of CUPTI */
 };
 extern struct sim_script sim_script;
 
@@ -260,7 +263,13 @@ struct sim_op {
 	uint64_t submit_ns, duration_ns, start_ns, end_ns;
 	uint64_t ran_ns,
 		ran_until_ns; /* of a kernel on a shared GPU: time had so far, and when last */
+	uint64_t ran_from_ns; /* and when first; 0: its GPU is not shared */
 	uint64_t staged_bytes;
+	struct sim_what what;
+	struct sim_job *job; /* NULL: nobody asks what the GPUs did */
+	uint64_t graph_node; /* of a launched graph, as the next two */
+	unsigned graph, graph_ops;
+	unsigned as_stream; /* the stream it is said to run in; 0: its own */
 	struct sim_op **deps; /* operations of other streams that must end first */
 	unsigned dep_cnt, dep_cap;
 	struct sim_work *work; /* NULL: only lasts */
@@ -286,9 +295,28 @@ void sim_stream_retire(struct sim_stream *stream);
 extern struct sim_ctx *sim_contexts;
 extern struct sim_spin sim_engine;
 uint64_t sim_staged_bytes(struct sim_stream *stream);
+/* Tells of what has ended by now; at exit also of what runs (jobs.c). */
+void sim_engine_settle(void);
+void sim_engine_exit(void);
 struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned flags, int priority);
 struct sim_op *sim_stream_tail(struct sim_stream *stream);
 void sim_engine_fork_child(void);
+
+/* ---- what the GPUs did (jobs.c) ---- */
+extern atomic_bool sim_jobs_on; /* truth or a listener asks */
+extern atomic_bool sim_calls_on; /* a listener hears of calls */
+const char *sim_intern(const char *text); /* a copy that stays */
+bool sim_op_counts(const struct sim_op *op); /* is it work of a GPU? */
+/* For an operation that the calling thread is about to submit; NULL: not work of a GPU. */
+struct sim_job *sim_job_new(const struct sim_op *op, const struct sim_stream *stream);
+void sim_job_ended(struct sim_job *job, const struct sim_op *op);
+void sim_job_cut(struct sim_job *job, const struct sim_op *op, uint64_t now);
+void sim_jobs_of_call(struct sim_span *span); /* the outermost call returns */
+void sim_job_call(const struct sim_span *span);
+void sim_jobs_hand_on(void);
+bool sim_jobs_waiting(void);
+void sim_jobs_truth(void);
+void sim_jobs_fork_child(void);
 
 /* ---- GPUs shared among processes (sharing.c) ---- */
 extern bool sim_sharing;
@@ -396,7 +424,7 @@ struct sim_event {
 /* ---- kernels and launches (driver_module.c, driver_launch.c) ---- */
 struct sim_kernel {
 	unsigned magic;
-	char *name;
+	const char *name;
 	struct sim_module *module;
 	uint64_t duration_ns;
 	void (*twin)(void **args, unsigned grid[3], unsigned block[3]);

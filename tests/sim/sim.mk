@@ -5,7 +5,7 @@ SIM_OUT  := $(BUILD)/sim
 SIM_LIB  := $(SIM_OUT)/lib
 SIM_GENS := 11 12 13
 
-SIM_DRIVER_SRC  := $(addprefix $(SIM)/,engine.c sharing.c mps.c locks.c truth.c waits.c script.c \
+SIM_DRIVER_SRC  := $(addprefix $(SIM)/,engine.c sharing.c mps.c locks.c truth.c waits.c jobs.c script.c \
 		   mangle.c memory_blocks.c) \
 		   $(wildcard $(SIM)/driver_*.c)
 SIM_RUNTIME_SRC := $(wildcard $(SIM)/runtime_*.c)

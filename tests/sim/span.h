@@ -40,6 +40,8 @@ struct sim_span {
 	bool holding; /* what the script says to hold for the whole call */
 	short hold_dev;
 	uint64_t ioctl_ns; /* to be spent in the kernel module before the call ends */
+	unsigned correlation; /* as CUPTI counts calls; 0: nobody asks */
+	struct sim_job *jobs; /* submitted inside an outermost call (jobs.c) */
 };
 
 /* One thread as driver and runtime both see it. */

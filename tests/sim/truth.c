@@ -1,7 +1,7 @@
 /*
  * tests/sim/truth.c: what really happened, written down: one line in truth.<pid>.tsv for each call
- * that entered an exported function; in waits.<pid>.tsv one for each wait inside a call (waits.c); and
- * in mps.<pid>.tsv whether it is a client of MPS, whose, and how long it waited to become one.
+ * that entered an exported function; in waits.<pid>.tsv one for each wait inside a call (waits.c); in
+ * gpu.<pid>.tsv one for each operation of a GPU (jobs.c); and in mps.<pid>.tsv whether it is a client of MPS, whose, and how long it waited to become one.
  * Runs on every thread that calls the simulator; both go into the thread's own buffer, which is
  * written when it is full, when the thread ends and at exit.
  */
@@ -64,7 +64,7 @@ __thread struct sim_thread sim_self;
 
 static bool truth_on, truth_all = true, exiting;
 static char truth_dir[512];
-static int truth_fd = -1, waits_fd = -1;
+static int truth_fd = -1, waits_fd = -1, gpu_fd = -1;
 static struct buffer *buffers;
 static struct sim_spin buffers_lock;
 static pthread_key_t buffer_key;
@@ -177,11 +177,20 @@ static void open_files(void)
 	static const char head[] =
 		"#tid\tlayer\tdepth\tfunction\tresult\tbegin_ns\tend_ns\tbytes\tsrc\tdst\tstream"
 		"\tgpu_wait_ns\tlock_wait_ns\tlock\tholder_tid\tnote\n";
+	static const char gpu_head[] =
+		"#device\tgpu\tkind\tstream\ttid\tfunction\tcall_begin_ns\tcall_end_ns\tbegin_ns"
+		"\tend_ns\tsize\tsrc\tdst\tcorrelation\tgraph\tname\tnote\n";
 
 	truth_fd = open_file("truth", head);
 	waits_fd = open_file("waits", sim_waits_head);
-	truth_on = truth_fd >= 0 && waits_fd >= 0;
+	gpu_fd = open_file("gpu", gpu_head);
+	truth_on = truth_fd >= 0 && waits_fd >= 0 && gpu_fd >= 0;
 	sim_waits_on = truth_on;
+}
+
+void sim_truth_gpu(const char *text, size_t bytes)
+{
+	write_all(gpu_fd, text, bytes);
 }
 
 void sim_truth_mps(void)
@@ -211,8 +220,10 @@ void sim_truth_init(const char *dir)
 	strcpy(truth_dir, dir);
 	pthread_key_create(&buffer_key, thread_ends);
 	open_files();
-	if (truth_on)
+	if (truth_on) {
 		sim_spans_on = true;
+		sim_jobs_truth();
+	}
 }
 
 /* The child starts a file of its own; its parent's buffered records are the parent's to write. */
@@ -226,6 +237,7 @@ void sim_truth_fork_child(void)
 	pthread_setspecific(buffer_key, NULL);
 	close(truth_fd);
 	close(waits_fd);
+	close(gpu_fd);
 	open_files();
 	sim_self.tid = 0;
 	sim_self.span = NULL;
@@ -241,6 +253,7 @@ __attribute__((destructor)) static void truth_exit(void)
 	for (struct buffer *b = buffers; b; b = b->next)
 		flush(b);
 	sim_spin_unlock(&buffers_lock);
+	sim_engine_exit();
 }
 
 int sim_span_open(struct sim_span *span, enum sim_fn fn)
@@ -251,8 +264,14 @@ int sim_span_open(struct sim_span *span, enum sim_fn fn)
 	span->depth = (unsigned char)sim_self.depth;
 	sim_self.span = span;
 	sim_self.depth++;
-	if (truth_on)
+	if (atomic_load_explicit(&sim_jobs_on, memory_order_relaxed)) {
+		static atomic_uint correlations;
+
+		span->correlation = span->outer && span->outer->correlation
+					    ? span->outer->correlation
+					    : atomic_fetch_add(&correlations, 1) + 1;
 		span->begin_ns = sim_now_ns();
+	}
 	if (sim_script_has_errors()) {
 		int rc = sim_script_error(fn);
 
@@ -306,6 +325,12 @@ int sim_span_close(struct sim_span *span, int result)
 		sim_holds_end(span);
 	sim_self.span = span->outer;
 	sim_self.depth--;
+	if (span->jobs || atomic_load_explicit(&sim_calls_on, memory_order_relaxed)) {
+		span->result = result;
+		span->end_ns = sim_now_ns();
+		sim_jobs_of_call(span);
+		sim_job_call(span);
+	}
 	if (!truth_on ||
 	    (!truth_all && fn_counted[span->fn] && !span->lock && !span->unimplemented))
 		return result;
