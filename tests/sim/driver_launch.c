@@ -123,8 +123,7 @@ static int launch(struct sim_kernel *kernel, const unsigned grid[3], const unsig
 	held = sim_lock(HOLD_CTX_READ, dev);
 	op = sim_kernel_op(kernel, grid, block, params, extra);
 	op->what.shared = shared;
-	sim_submit(stream, op,
-		   sim_script.blocking_launch ? &done : NULL);
+	sim_submit(stream, op, sim_script.blocking_launch ? &done : NULL);
 	sim_unlock(held, dev);
 	if (done) {
 		sim_wait_op(done, WHY_INTENDED);

@@ -62,8 +62,11 @@ const char *sim_intern(const char *text)
 
 /* ---- the life of a job ---- */
 static const signed char kind_of_op[] = {
-	[OP_MARK] = -1,		   [OP_KERNEL] = ACTIVITY_KERNEL, [OP_COPY] = ACTIVITY_COPY,
-	[OP_SET] = ACTIVITY_SET, [OP_HOST] = -1,
+	[OP_MARK] = -1,
+	[OP_KERNEL] = ACTIVITY_KERNEL,
+	[OP_COPY] = ACTIVITY_COPY,
+	[OP_SET] = ACTIVITY_SET,
+	[OP_HOST] = -1,
 };
 
 bool sim_op_counts(const struct sim_op *op)

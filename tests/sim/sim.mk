@@ -103,23 +103,44 @@ $(SIM_MPS): $(SIM)/mps_control.c $(SIM)/mps.h
 	$(Q)$(CC) $(filter-out -fPIC -MMD -MP,$(CFLAGS_)) $(SANFLAGS) -D_GNU_SOURCE -iquote $(SIM) -o $@ $<
 	$(Q)ln -f $@ $(@D)/nvidia-cuda-mps-server
 
+# The look-alike of CUPTI. Its older names lead to it, too; what it exports is of version 13's node.
+SIM_CUPTI_OBJ := $(patsubst %,$(SIM_OUT)/cupti/%.o,cupti cupti_records)
+$(SIM_OUT)/cupti/%.o: $(SIM)/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(SIM_CFLAGS) -c -o $@ $<
+
+$(SIM_LIB)/libcupti.so.13: $(SIM_CUPTI_OBJ) $(SIM)/cupti.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(SIM_LD) -Wl,-soname,libcupti.so.13 -Wl,--version-script=$(SIM)/cupti.map -o $@ $(SIM_CUPTI_OBJ) -ldl
+	$(Q)ln -sf libcupti.so.13 $(SIM_LIB)/libcupti.so.12
+	$(Q)ln -sf libcupti.so.13 $(SIM_LIB)/libcupti.so
+SIM_OBJ += $(SIM_CUPTI_OBJ)
+
 # Where the toolkit is installed, our structures are held against its headers.
 SIM_CUDA_INC := $(wildcard $(if $(CUDA_HOME),$(CUDA_HOME),/usr/local/cuda)/include)
-$(SIM_OUT)/check_layout.o: $(SIM)/check_layout.c
+SIM_CHECKS := $(SIM_OUT)/check_layout.o $(SIM_OUT)/cupti_check.o
+$(SIM_CHECKS): $(SIM_OUT)/%.o: $(SIM)/%.c
 	@mkdir -p $(@D)
 	$(call say,CHECK,$<)
 	$(Q)$(CC) $(SIM_CFLAGS) $(if $(SIM_CUDA_INC),-isystem $(SIM_CUDA_INC)) -c -o $@ $<
-SIM_OBJ += $(SIM_OUT)/check_layout.o
+SIM_OBJ += $(SIM_CHECKS)
 
 $(SIM_OUT)/selftest: $(SIM)/selftest.c $(SIM_LIB)/libcudart.so.13 $(SIM_LIB)/libcuda.so.1
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fPIC,$(CFLAGS_)) -D_GNU_SOURCE -rdynamic -o $@ $< $(SIM_LIB)/libcudart.so.13 -ldl -lpthread
 SIM_OBJ += $(SIM_OUT)/selftest.o
 
+$(SIM_OUT)/selftest_cupti: $(SIM)/selftest_cupti.c $(SIM_LIB)/libcudart.so.13 $(SIM_LIB)/libcuda.so.1
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fPIC,$(CFLAGS_)) -D_GNU_SOURCE -o $@ $< $(SIM_LIB)/libcudart.so.13 -ldl -lpthread
+SIM_OBJ += $(SIM_OUT)/selftest_cupti.o
+
 .PHONY: sim sim-tests
 sim: $(SIM_LIB)/libcuda.so.1 $(SIM_OUT)/nodevice/libcuda.so.1 $(SIM_RUNTIMES) $(SIM_LIB)/libcudart.so \
-	$(SIM_OUT)/libsimcudart_static.a $(SIM_OUT)/check_layout.o $(SIM_KERNEL) \
-	$(SIM_MPS)
+	$(SIM_OUT)/libsimcudart_static.a $(SIM_CHECKS) $(SIM_KERNEL) \
+	$(SIM_MPS) $(SIM_LIB)/libcupti.so.13
 
 # Programs as nvcc makes them, run unchanged on the simulator.
 SIM_SAMPLES := $(if $(NVCC),$(patsubst $(SIM)/samples/%.cu,$(SIM_OUT)/samples/%,$(wildcard $(SIM)/samples/*.cu)))
@@ -129,6 +150,6 @@ $(SIM_OUT)/samples/%: $(SIM)/samples/%.cu $(SIM)/samples/check.h
 	$(Q)$(NVCC) -cudart shared -Xcompiler -rdynamic -o $@ $<
 
 # What tests/e2e runs on it.
-sim-tests: sim $(SIM_OUT)/selftest $(SIM_SAMPLES)
+sim-tests: sim $(SIM_OUT)/selftest $(SIM_OUT)/selftest_cupti $(SIM_SAMPLES)
 
 -include $(SIM_OBJ:.o=.d)
