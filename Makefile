@@ -30,7 +30,7 @@ CFLAGS_    = -std=gnu11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread -MMD -MP -DC
 
 # ---- lists ------------------------------------------------------------------------------------
 ARCH         := x86_64
-SHIM_SRC     := $(filter-out shim/arch/offsets.c,$(wildcard shim/*/*.c shim/arch/$(ARCH)/*.[cS]))
+SHIM_SRC     := $(filter-out shim/arch/offsets.c shim/cupti/%,$(wildcard shim/*/*.c shim/arch/$(ARCH)/*.[cS]))
 ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 UNIT_SRC     := $(wildcard tests/unit/test_*.c)
 
@@ -38,6 +38,9 @@ SHIM_OBJ     := $(patsubst %,$(BUILD)/%.o,$(SHIM_SRC))
 ANALYZER_OBJ := $(patsubst %,$(BUILD)/%.o,$(ANALYZER_SRC))
 
 SHIM  := $(BUILD)/libcudaspy.so
+# For GPU times; where the toolkit has CUPTI's header.
+CUPTI_H := $(firstword $(if $(NVCC),$(wildcard $(CUDA_HOME)/include/cupti.h $(CUDA_HOME)/extras/CUPTI/include/cupti.h)))
+GPU_LIB := $(if $(CUPTI_H),$(BUILD)/libcudaspy_gpu.so)
 TOOL  := $(BUILD)/cudaspy
 
 # One file a verb; `help` is in main.c.
@@ -47,7 +50,7 @@ COMPLETIONS := $(BUILD)/completion/cudaspy $(BUILD)/completion/_cudaspy
 
 .PHONY: all installable sim
 all: installable sim
-installable: $(SHIM) $(TOOL) $(MAN) $(COMPLETIONS)
+installable: $(SHIM) $(GPU_LIB) $(TOOL) $(MAN) $(COMPLETIONS)
 ifeq ($(NVCC),)
 all: no-cuda
 .PHONY: no-cuda
@@ -89,6 +92,12 @@ $(BUILD)/shim/%.S.o: shim/%.S $(BUILD)/shim/arch/offsets.h
 $(SHIM): $(SHIM_OBJ) shim/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -o $@ $(SHIM_OBJ) $(SHIM_LDFLAGS)
+
+$(BUILD)/libcudaspy_gpu.so: $(wildcard shim/cupti/*.c)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_) -fvisibility=hidden -Iinclude -isystem $(dir $(CUPTI_H)) -isystem $(CUDA_HOME)/include -shared \
+		-Wl,-soname,libcudaspy_gpu.so -Wl,-z,now -Wl,-z,relro -o $@ $(filter %.c,$^) -ldl
 
 # What is counted for each record is counted in pairs: as vectors they would only be waited for.
 TOOL_CFLAGS := -fno-tree-slp-vectorize
@@ -212,6 +221,7 @@ deps:
 # Mode, file, and where it goes below PREFIX.
 man_section   = share/man/man$(subst .,,$(suffix $(1)))
 INSTALLED    := 755:$(TOOL):bin/cudaspy 755:$(SHIM):lib/cudaspy/libcudaspy.so \
+	$(if $(GPU_LIB),755:$(GPU_LIB):lib/cudaspy/libcudaspy_gpu.so) \
 	$(foreach page,$(MAN),644:$(page):$(call man_section,$(page))/$(notdir $(page))) \
 	644:$(BUILD)/completion/cudaspy:share/bash-completion/completions/cudaspy \
 	644:$(BUILD)/completion/_cudaspy:share/zsh/site-functions/_cudaspy

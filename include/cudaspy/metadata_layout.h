@@ -78,7 +78,11 @@
 	EVENT(SPY_EV_PYTHON_CODE, spy_rec_python_code, python_code, 3) \
 	EVENT(SPY_EV_PYTHON_STACK, spy_rec_python_stack, python_stack, 0) \
 	EVENT(SPY_EV_OUTSIDE, spy_rec_outside, outside, 0) \
-	EVENT(SPY_EV_GAP,    spy_rec_sched,  gap,    0)
+	EVENT(SPY_EV_GAP,    spy_rec_sched,  gap,    0) \
+	EVENT(SPY_EV_GPU_OP, spy_rec_gpu_op, gpu_op, 0) \
+	EVENT(SPY_EV_GPU_SUBMIT, spy_rec_gpu_submit, gpu_submit, 0) \
+	EVENT(SPY_EV_GPU_CLOCK, spy_rec_gpu_clock, gpu_clock, 0) \
+	EVENT(SPY_EV_GPU_STATE, spy_rec_gpu_state, gpu_state, 0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -162,6 +166,18 @@
 	NAME(SPY_FILE_DEVICE,    "device") \
 	NAME(SPY_FILE_EVENT,     "event")
 
+#define SPY_GPU_OP_NAMES(NAME) \
+	NAME(SPY_GPU_KERNEL, "kernel") \
+	NAME(SPY_GPU_COPY,   "copy") \
+	NAME(SPY_GPU_MEMSET, "memset")
+
+#define SPY_GPU_STATE_NAMES(NAME) \
+	NAME(SPY_GPU_ON,       "on") \
+	NAME(SPY_GPU_OFF,      "off") \
+	NAME(SPY_GPU_TAKEN,    "taken") \
+	NAME(SPY_GPU_GAVE_WAY, "gave_way") \
+	NAME(SPY_GPU_MISSING,  "missing")
+
 /* An enum in TSDL. */
 #define SPY_TSDL_NAME(number, text) "\t\"" text "\",\n"
 #define SPY_TSDL_ENUM(container, names, alias) \
@@ -196,7 +212,9 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	SPY_TSDL_ENUM("u16", SPY_NOTES, "note_t")
 	SPY_TSDL_ENUM("u16", SPY_CLIENTS, "client_t")
 	SPY_TSDL_ENUM("u8", SPY_WAIT_NAMES, "wait_kind_t")
-	SPY_TSDL_ENUM("u8", SPY_FILE_NAMES, "file_kind_t");
+	SPY_TSDL_ENUM("u8", SPY_FILE_NAMES, "file_kind_t")
+	SPY_TSDL_ENUM("u8", SPY_GPU_OP_NAMES, "gpu_op_kind_t")
+	SPY_TSDL_ENUM("u16", SPY_GPU_STATE_NAMES, "gpu_state_t");
 
 /* The head of a call's record, after time and event. */
 #define SPY_TSDL_CALL_HEAD \
@@ -237,7 +255,7 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 	"\t\tu64 events_discarded;\n"
 	"\t\tu64 overhead;\n"
 	"\t\tu32 tid;\n"
-	"\t\tu32 reserved;\n"
+	"\t\tu32 kind;\n"
 	"\t};\n"
 	"\tevent.header := struct {\n"
 	"\t\ttime64 timestamp;\n"
@@ -416,7 +434,37 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tu32 reserved2;\n"
 		       "\t\tu64 window;\n"
 		       "\t\tu64 not_running_ns;\n"
-		       "\t\tu64 running_ns;\n");
+		       "\t\tu64 running_ns;\n")
+	SPY_TSDL_EVENT("27", "gpu_op",
+		       "\t\tgpu_op_kind_t kind;\n"
+		       "\t\tu8 device;\n"
+		       "\t\tu32 correlation;\n"
+		       "\t\tu64 begin_ns;\n"
+		       "\t\tu64 end_ns;\n"
+		       "\t\tu64 amount;\n"
+		       "\t\tu32 _stream;\n"
+		       "\t\tu32 context;\n"
+		       "\t\tu32 kernel;\n"
+		       "\t\tu16 threads;\n"
+		       "\t\tu8 direction;\n"
+		       "\t\tu8 flags;\n")
+	SPY_TSDL_EVENT("28", "gpu_submit",
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 correlation;\n"
+		       "\t\tu64 begin_ns;\n"
+		       "\t\tu64 end_ns;\n"
+		       "\t\tu32 tid;\n"
+		       "\t\tu32 reserved2;\n")
+	SPY_TSDL_EVENT("29", "gpu_clock",
+		       "\t\tu16 reserved;\n"
+		       "\t\tu32 error;\n"
+		       "\t\tu64 _clock;\n"
+		       "\t\tu64 gpu_ns;\n"
+		       "\t\tu64 dropped;\n")
+	SPY_TSDL_EVENT("30", "gpu_state",
+		       "\t\tgpu_state_t state;\n"
+		       "\t\tu32 reserved;\n"
+		       "\t\tletter text[112];\n");
 /* clang-format on */
 
 #endif

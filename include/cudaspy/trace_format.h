@@ -67,9 +67,14 @@ struct spy_packet {
 	uint64_t seq; /* counts up from 0 in each instance */
 	uint64_t discarded; /* records lost in this instance so far (events_discarded of CTF) */
 	uint64_t overhead; /* cycles this packet's threads spent in cudaspy's own slow paths */
-	uint32_t tid; /* thread that owned the slot when the packet began */
-	uint32_t reserved;
+	uint32_t tid; /* thread that owned the slot when the packet began; 0: no thread's */
+	uint32_t kind; /* enum spy_stream_kind: the same in all packets of an instance */
 } __attribute__((packed));
+
+enum spy_stream_kind {
+	SPY_STREAM_CALLS, /* of threads, or the session's own */
+	SPY_STREAM_GPU, /* of CUPTI's activity records: SPY_EV_GPU_* and nothing else */
+};
 
 /* ---- records ------------------------------------------------------------------------------ */
 
@@ -104,6 +109,10 @@ enum spy_event {
 	SPY_EV_PYTHON_STACK, /* which lines of Python a call with a stack was made in */
 	SPY_EV_OUTSIDE, /* a thread waited between two calls */
 	SPY_EV_GAP, /* how the system's scheduler treated the thread until a call began */
+	SPY_EV_GPU_OP, /* an operation, as the GPU ran it */
+	SPY_EV_GPU_SUBMIT, /* the driver's call that handed operations to a GPU */
+	SPY_EV_GPU_CLOCK, /* CUPTI's clock against the trace's */
+	SPY_EV_GPU_STATE, /* from here on GPU times are recorded, or no more */
 	SPY_EV_COUNT_ALL
 };
 
@@ -559,6 +568,76 @@ struct spy_rec_python_stack {
 	uint32_t lines[SPY_PYTHON_MOST]; /* 0 unknown */
 } __attribute__((packed));
 
+/* ---- times of GPUs ------------------------------------------------------------------------ */
+
+/*
+ * With CUDASPY_GPU, in a stream of their own: what CUPTI's activity records say. They come late and in no order: time
+ * is when a record was written; when things happened is in nanoseconds of CUPTI's clock (cuptiGetTimestamp), which
+ * SPY_EV_GPU_CLOCK ties to the trace's.
+ */
+
+enum spy_gpu_op_kind {
+	SPY_GPU_KERNEL,
+	SPY_GPU_COPY,
+	SPY_GPU_MEMSET,
+};
+
+enum spy_gpu_op_flag {
+	SPY_GPU_OF_GRAPH = 1, /* a graph's: its submission is the graph's launch */
+	SPY_GPU_OF_DEVICE = 2, /* launched by a kernel */
+};
+
+struct spy_rec_gpu_op {
+	uint64_t time;
+	uint16_t event;
+	uint8_t kind; /* enum spy_gpu_op_kind */
+	uint8_t device; /* as the process numbers them */
+	uint32_t correlation; /* of its submission; 0 unknown */
+	uint64_t begin_ns, end_ns; /* CUPTI's clock */
+	uint64_t amount; /* bytes; of a kernel its blocks */
+	uint32_t stream, context; /* CUPTI's numbers */
+	uint32_t kernel; /* number of SPY_EV_KERNEL, 0 unknown or no kernel */
+	uint16_t threads; /* of a kernel, in a block */
+	uint8_t direction; /* of a copy: enum spy_direction */
+	uint8_t flags; /* enum spy_gpu_op_flag, or-ed */
+} __attribute__((packed));
+
+/* Operations of one submission have its correlation. Submissions of CUDA's own libraries are among them. */
+struct spy_rec_gpu_submit {
+	uint64_t time;
+	uint16_t event;
+	uint16_t reserved;
+	uint32_t correlation;
+	uint64_t begin_ns, end_ns; /* CUPTI's clock */
+	uint32_t tid;
+	uint32_t reserved2;
+} __attribute__((packed));
+
+struct spy_rec_gpu_clock {
+	uint64_t time; /* when the record was written */
+	uint16_t event;
+	uint16_t reserved;
+	uint32_t error; /* cycles by which `clock` may be wrong, either way */
+	uint64_t clock; /* the trace's clock, in cycles … */
+	uint64_t gpu_ns; /* … when CUPTI's said this */
+	uint64_t dropped; /* activity records that CUPTI has lost so far, by its own word */
+} __attribute__((packed));
+
+enum spy_gpu_state {
+	SPY_GPU_ON,
+	SPY_GPU_OFF, /* the process ends, or a window */
+	SPY_GPU_TAKEN, /* another tool uses CUPTI: text says which */
+	SPY_GPU_GAVE_WAY, /* another tool began to use CUPTI */
+	SPY_GPU_MISSING, /* no CUPTI, or it failed: text says why */
+};
+
+struct spy_rec_gpu_state {
+	struct spy_rec_other head;
+	uint16_t state; /* enum spy_gpu_state */
+	uint32_t reserved;
+	char text[112]; /* what there is to say, with a NUL */
+} __attribute__((packed));
+
 /* ---- the board ---------------------------------------------------------------------------- */
 
 #define SPY_KEEP_MIB_END (1ull << 40) /* what CUDASPY_KEEP has to be below */
@@ -637,6 +716,10 @@ _Static_assert(sizeof(struct spy_rec_held) == 32, "layout");
 _Static_assert(sizeof(struct spy_rec_stack) == 16 + 8 * SPY_STACK_MOST, "layout");
 _Static_assert(sizeof(struct spy_rec_python_code) == 24, "layout");
 _Static_assert(sizeof(struct spy_rec_python_stack) == 16 + 8 * SPY_PYTHON_MOST, "layout");
+_Static_assert(sizeof(struct spy_rec_gpu_op) == 56, "layout");
+_Static_assert(sizeof(struct spy_rec_gpu_submit) == 40, "layout");
+_Static_assert(sizeof(struct spy_rec_gpu_clock) == 40, "layout");
+_Static_assert(sizeof(struct spy_rec_gpu_state) == 128, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 
 #endif

@@ -5,11 +5,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
+#include "gpu/gpu.h"
 #include "hook/loader.h"
 #include "hook/resolve.h"
 #include "hook/slots.h"
 #include "hook/wrap.h"
 #include "inspect/inspect.h"
+#include "process/options.h"
 #include "record/lifecycle.h"
 #include "record/session.h"
 
@@ -101,6 +103,11 @@ int spy_lookup(void *handle, const char *name, const char *version, void **answe
 	if (fn < 0) {
 		/* The answer to RTLD_DEFAULT depends on the caller: the real function must see
 		 * it. */
+		if (name && handle != RTLD_DEFAULT && spy_options.gpu &&
+		    strncmp(name, "cupti", 5) == 0) {
+			*answer = spy_gpu_look_up(name, ask(handle, name, version));
+			return 1;
+		}
 		if (!name || handle == RTLD_DEFAULT || strncmp(name, "cu", 2) != 0 ||
 		    name[2] < 'A' || name[2] > 'Z')
 			return 0;

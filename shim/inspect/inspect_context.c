@@ -7,6 +7,7 @@
  * was not seen is asked for its device once, when it is current. The runtime's threads begin on
  * device 0; once the runtime works, its own driver calls are seen here and name the context.
  */
+#include "gpu/gpu.h"
 #include "inspect/inspect_common.h"
 #include "inspect/memory.h"
 #include "record/session.h"
@@ -247,6 +248,8 @@ void inspect_cu_init(struct spy_frame *frame, const struct spy_inspector *self)
 void inspect_cu_init_done(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	(void)self;
-	if (succeeded(frame))
-		spy_gpus_driver_ready();
+	if (!succeeded(frame))
+		return;
+	spy_gpus_driver_ready();
+	spy_gpu_begin();
 }

@@ -502,6 +502,7 @@ static void begin_packet(struct spy_thread *thread)
 	packet->discarded = file->discarded;
 	packet->overhead = 0;
 	packet->tid = thread->tid;
+	packet->kind = file->kind;
 	file->packet_calls = thread->page ? thread->page->calls : 0;
 	thread->head = (uint8_t *)(packet + 1);
 }

@@ -33,6 +33,7 @@ struct spy_stream_file {
 	uint64_t packet_calls; /* what the slot had recorded when the packet began */
 	uint64_t file_calls; /* … when the file that full packets go to did */
 	struct spy_file_id tail, full;
+	uint32_t kind; /* enum spy_stream_kind */
 	bool torn; /* the tail was truncated; what is mapped now is memory (tear.c) */
 };
 

@@ -129,20 +129,14 @@ void spy_thread_flush_counts(struct spy_thread *thread)
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
-/* A free slot, or a new one. Session lock held. */
-static struct spy_thread *take_slot(void)
+/* A new one. Session lock held. */
+static struct spy_thread *make_slot(void)
 {
-	uint32_t slot = spy_session->free_slot;
+	uint32_t slot = spy_session->slots;
 	struct spy_thread *thread;
 
-	if (slot) {
-		thread = &spy_session->threads[slot];
-		spy_session->free_slot = thread->next_free;
-		return thread;
-	}
-	if (spy_session->slots == SPY_BOARD_SLOTS)
+	if (slot == SPY_BOARD_SLOTS)
 		return NULL;
-	slot = spy_session->slots;
 	thread = &spy_session->threads[slot];
 	thread->page = spy_board_page(spy_session->board, slot);
 	if (!thread->page)
@@ -150,6 +144,34 @@ static struct spy_thread *take_slot(void)
 	thread->slot = slot;
 	spy_session->slots++;
 	spy_session->board->slots = spy_session->slots;
+	return thread;
+}
+
+/* A free slot, or a new one. Session lock held. */
+static struct spy_thread *take_slot(void)
+{
+	uint32_t slot = spy_session->free_slot;
+	struct spy_thread *thread;
+
+	if (!slot)
+		return make_slot();
+	thread = &spy_session->threads[slot];
+	spy_session->free_slot = thread->next_free;
+	return thread;
+}
+
+struct spy_thread *spy_thread_take(enum spy_stream_kind kind)
+{
+	struct spy_thread *thread;
+
+	if (!spy_lock(&spy_session->lock))
+		return NULL;
+	thread = make_slot();
+	if (thread) {
+		spy_session->alive++;
+		thread->file.kind = kind;
+	}
+	spy_unlock(&spy_session->lock);
 	return thread;
 }
 

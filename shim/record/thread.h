@@ -193,6 +193,10 @@ struct spy_thread *spy_thread_ready(void);
  * there is no slot. */
 struct spy_thread *spy_thread_begin(void);
 
+/* Takes a slot that is no thread's, and has been none's: its stream has records of another kind. Its user is its owner.
+ * NULL: there is none left. */
+struct spy_thread *spy_thread_take(enum spy_stream_kind kind);
+
 /* Moves to the next packet. False: no room; the old packet stays, full. */
 bool spy_thread_next_packet(struct spy_thread *thread);
 

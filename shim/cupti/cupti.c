@@ -1,0 +1,585 @@
+/*
+ * shim/cupti/cupti.c: libcudaspy_gpu.so: subscribes to CUPTI's activity records and hands them to libcudaspy.so, which
+ * loads this library when GPU times are asked for. start runs on the thread that calls cuInit; buffers are brought by a
+ * thread of CUPTI's own, or by the one that ends the process; windows have a thread of ours.
+ *
+ * CUPTI is found at run time: the one that the program has loaded, or the system's. What is read of its records are
+ * fields that lie in the same place in all versions since CUDA 12.0 (cupti_activity.h: later structs only append).
+ */
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include "cudaspy/gpu_library.h"
+
+/* ---- CUPTI's functions ----------------------------------------------------------------------- */
+
+/* clang-format off */
+#define NEEDED(F) \
+	F(cuptiSubscribe) \
+	F(cuptiUnsubscribe) \
+	F(cuptiGetTimestamp) \
+	F(cuptiGetCallbackName) \
+	F(cuptiGetResultString) \
+	F(cuptiSetThreadIdType) \
+	F(cuptiActivityEnable) \
+	F(cuptiActivityDisable) \
+	F(cuptiActivityRegisterCallbacks) \
+	F(cuptiActivityGetNextRecord) \
+	F(cuptiActivityGetNumDroppedRecords) \
+	F(cuptiActivityFlushAll)
+/* Since CUDA 11.? and 13.0: what there is without them is said where they are used. */
+#define WANTED(F) \
+	F(cuptiActivityFlushPeriod) \
+	F(cuptiActivityEnableDriverApi)
+/* clang-format on */
+
+#define FIELD(name) __typeof__(name) *name;
+static struct {
+	NEEDED(FIELD)
+	WANTED(FIELD)
+} cupti;
+#undef FIELD
+
+/* ---- state ----------------------------------------------------------------------------------- */
+
+static const struct spy_gpu_recorder *recorder;
+static struct spy_gpu_windows windows;
+static CUpti_SubscriberHandle subscriber;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of on and ended */
+static bool on; /* the activities are enabled */
+static bool ended; /* for good: given way, or the process ends */
+static pid_t pid;
+static _Atomic uint64_t dropped; /* records that CUPTI has lost */
+static _Atomic uint64_t next_clock; /* ns of CUPTI's clock: when the clocks are compared again */
+
+static void write_state(enum spy_gpu_state state, const char *text)
+{
+	struct spy_rec_gpu_state record = {.head.event = SPY_EV_GPU_STATE,
+					   .state = (uint16_t)state};
+
+	snprintf(record.text, sizeof(record.text), "%s", text);
+	recorder->write(&record, sizeof(record), 1);
+}
+
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+#define CLOCK_TRIES 8
+#define CLOCK_EVERY_NS 1000000000ull
+
+static void compare_clocks(void)
+{
+	struct spy_rec_gpu_clock best = {.event = SPY_EV_GPU_CLOCK, .error = UINT32_MAX};
+
+	for (int i = 0; i < CLOCK_TRIES; i++) {
+		uint64_t before, after, ns = 0;
+
+		before = recorder->clock();
+		if (cupti.cuptiGetTimestamp(&ns) != CUPTI_SUCCESS)
+			return;
+		after = recorder->clock();
+		if ((after - before + 1) / 2 >= best.error)
+			continue;
+		best.error = (uint32_t)((after - before + 1) / 2);
+		best.clock = before + (after - before) / 2;
+		best.gpu_ns = ns;
+	}
+	best.dropped = atomic_load(&dropped);
+	if (best.error == UINT32_MAX)
+		return;
+	atomic_store(&next_clock, best.gpu_ns + CLOCK_EVERY_NS);
+	recorder->write(&best, sizeof(best), 1);
+}
+
+static void compare_clocks_again(void)
+{
+	uint64_t ns = 0, due = atomic_load(&next_clock);
+
+	if (cupti.cuptiGetTimestamp(&ns) == CUPTI_SUCCESS && ns >= due &&
+	    atomic_compare_exchange_strong(&next_clock, &due, ns + CLOCK_EVERY_NS))
+		compare_clocks();
+}
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+/* CUPTI asks for them within launches: they are kept. When all are in use, records are lost, and CUPTI counts them. */
+#define BUFFERS 32
+#define BUFFER_BYTES ((size_t)1 << 20)
+
+static struct {
+	_Atomic bool taken;
+	uint8_t *memory; /* NULL: not yet used */
+} buffers[BUFFERS];
+
+static void CUPTIAPI buffer_wanted(uint8_t **buffer, size_t *size, size_t *records_most)
+{
+	*buffer = NULL;
+	*size = *records_most = 0;
+	for (int i = 0; i < BUFFERS; i++) {
+		bool no = false;
+
+		if (!atomic_compare_exchange_strong(&buffers[i].taken, &no, true))
+			continue;
+		if (!buffers[i].memory) {
+			void *memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+			if (memory == MAP_FAILED) {
+				atomic_store(&buffers[i].taken, false);
+				return;
+			}
+			madvise(memory, BUFFER_BYTES, MADV_DONTFORK);
+			buffers[i].memory = memory;
+		}
+		*buffer = buffers[i].memory;
+		*size = BUFFER_BYTES;
+		return;
+	}
+}
+
+static void give_back(const uint8_t *buffer)
+{
+	for (int i = 0; i < BUFFERS; i++)
+		if (buffers[i].memory == buffer)
+			atomic_store(&buffers[i].taken, false);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* Records are written many at a time: of one kind, as they come. */
+#define BATCH 64
+
+struct batch {
+	struct spy_rec_gpu_op ops[BATCH];
+	struct spy_rec_gpu_submit submits[BATCH];
+	size_t n_ops, n_submits;
+};
+
+static void flush_ops(struct batch *batch)
+{
+	if (batch->n_ops)
+		recorder->write(batch->ops, sizeof(batch->ops[0]), batch->n_ops);
+	batch->n_ops = 0;
+}
+
+static void flush_submits(struct batch *batch)
+{
+	if (batch->n_submits)
+		recorder->write(batch->submits, sizeof(batch->submits[0]), batch->n_submits);
+	batch->n_submits = 0;
+}
+
+static struct spy_rec_gpu_op *add_op(struct batch *batch)
+{
+	struct spy_rec_gpu_op *op;
+
+	if (batch->n_ops == BATCH)
+		flush_ops(batch);
+	op = &batch->ops[batch->n_ops++];
+	*op = (struct spy_rec_gpu_op){.event = SPY_EV_GPU_OP};
+	return op;
+}
+
+/*
+ * A kernel's number, by the address and the bytes of its name: CUPTI gives the same address for each launch of one,
+ * but what was unloaded leaves its address to others. Only the thread that brings a buffer; two of them may ask for
+ * the same number.
+ */
+#define NAMES 1024
+
+static uint32_t number_of_kernel(const char *name)
+{
+	static __thread struct {
+		const char *name;
+		uint64_t hash;
+		uint32_t number;
+	} names[NAMES];
+	uint64_t hash = 0xcbf29ce484222325;
+	size_t place = ((uintptr_t)name >> 4) % NAMES;
+
+	if (!name)
+		return 0;
+	for (const char *at = name; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * 0x100000001b3;
+	if (names[place].name != name || names[place].hash != hash) {
+		names[place].number = recorder->kernel(name);
+		names[place].name = name;
+		names[place].hash = hash;
+	}
+	return names[place].number;
+}
+
+static void see_kernel(struct batch *batch, const CUpti_ActivityKernel9 *kernel)
+{
+	struct spy_rec_gpu_op *op = add_op(batch);
+	uint64_t threads =
+		(uint64_t)kernel->blockX * (uint32_t)kernel->blockY * (uint32_t)kernel->blockZ;
+
+	op->kind = SPY_GPU_KERNEL;
+	op->device = (uint8_t)kernel->deviceId;
+	op->correlation = kernel->correlationId;
+	op->begin_ns = kernel->start;
+	op->end_ns = kernel->end;
+	op->amount = (uint64_t)kernel->gridX * (uint32_t)kernel->gridY * (uint32_t)kernel->gridZ;
+	op->stream = kernel->streamId;
+	op->context = kernel->contextId;
+	op->kernel = number_of_kernel(kernel->name);
+	op->threads = (uint16_t)(threads < UINT16_MAX ? threads : UINT16_MAX);
+	op->flags = kernel->graphNodeId ? SPY_GPU_OF_GRAPH : 0;
+}
+
+/* CUpti_ActivityMemcpyKind. */
+static uint8_t direction_of(uint8_t kind)
+{
+	switch (kind) {
+	case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
+	case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA:
+		return SPY_DIR_H2D;
+	case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
+	case CUPTI_ACTIVITY_MEMCPY_KIND_ATOH:
+		return SPY_DIR_D2H;
+	case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH:
+		return SPY_DIR_H2H;
+	case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD:
+	case CUPTI_ACTIVITY_MEMCPY_KIND_ATOA:
+	case CUPTI_ACTIVITY_MEMCPY_KIND_ATOD:
+	case CUPTI_ACTIVITY_MEMCPY_KIND_DTOA:
+	case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
+		return SPY_DIR_D2D;
+	default:
+		return SPY_DIR_UNKNOWN;
+	}
+}
+
+/* The three of them have fields of the same names. */
+#define SEE_MEMORY(kind_, record, batch) \
+	({ \
+		struct spy_rec_gpu_op *op_ = add_op(batch); \
+\
+		op_->kind = (kind_); \
+		op_->device = (uint8_t)(record)->deviceId; \
+		op_->correlation = (record)->correlationId; \
+		op_->begin_ns = (record)->start; \
+		op_->end_ns = (record)->end; \
+		op_->amount = (record)->bytes; \
+		op_->stream = (record)->streamId; \
+		op_->context = (record)->contextId; \
+		op_->flags = (record)->graphNodeId ? SPY_GPU_OF_GRAPH : 0; \
+		op_; \
+	})
+
+static void see_submit(struct batch *batch, const CUpti_ActivityAPI *call)
+{
+	struct spy_rec_gpu_submit *submit;
+
+	if (batch->n_submits == BATCH)
+		flush_submits(batch);
+	submit = &batch->submits[batch->n_submits++];
+	*submit = (struct spy_rec_gpu_submit){.event = SPY_EV_GPU_SUBMIT,
+					      .correlation = call->correlationId,
+					      .begin_ns = call->start,
+					      .end_ns = call->end,
+					      .tid = call->threadId};
+}
+
+static void see(struct batch *batch, const CUpti_Activity *record)
+{
+	switch (record->kind) {
+	case CUPTI_ACTIVITY_KIND_KERNEL:
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		see_kernel(batch, (const void *)record);
+		break;
+	case CUPTI_ACTIVITY_KIND_MEMCPY: {
+		const CUpti_ActivityMemcpy5 *copy = (const void *)record;
+
+		SEE_MEMORY(SPY_GPU_COPY, copy, batch)->direction = direction_of(copy->copyKind);
+		break;
+	}
+	case CUPTI_ACTIVITY_KIND_MEMCPY2: {
+		const CUpti_ActivityMemcpyPtoP4 *copy = (const void *)record;
+
+		SEE_MEMORY(SPY_GPU_COPY, copy, batch)->direction = SPY_DIR_D2D;
+		break;
+	}
+	case CUPTI_ACTIVITY_KIND_MEMSET: {
+		const CUpti_ActivityMemset4 *set = (const void *)record;
+
+		SEE_MEMORY(SPY_GPU_MEMSET, set, batch);
+		break;
+	}
+	case CUPTI_ACTIVITY_KIND_DRIVER:
+		see_submit(batch, (const void *)record);
+		break;
+	default:
+		break;
+	}
+}
+
+static void CUPTIAPI buffer_done(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+				 size_t valid)
+{
+	CUpti_Activity *record = NULL;
+	struct batch batch;
+	size_t lost = 0;
+
+	(void)size;
+	batch.n_ops = batch.n_submits = 0;
+	if (pid == getpid()) {
+		while (valid &&
+		       cupti.cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
+			see(&batch, record);
+		/* The submissions first: their operations look for them. */
+		flush_submits(&batch);
+		flush_ops(&batch);
+		if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &lost) ==
+		    CUPTI_SUCCESS)
+			atomic_fetch_add(&dropped, lost);
+		compare_clocks_again();
+	}
+	give_back(buffer);
+}
+
+/* ---- on and off ------------------------------------------------------------------------------ */
+
+static const CUpti_ActivityKind kinds[] = {
+	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+	CUPTI_ACTIVITY_KIND_MEMCPY,
+	CUPTI_ACTIVITY_KIND_MEMCPY2,
+	CUPTI_ACTIVITY_KIND_MEMSET,
+};
+
+#define CALLBACKS_MOST 2048 /* numbers of functions of the driver that are tried */
+
+/* Only calls that hand work to a GPU leave a record: it has the correlation with what they handed over. */
+static CUptiResult set_submissions(uint8_t enable)
+{
+	CUptiResult result = CUPTI_SUCCESS;
+	const char *name;
+
+	if (!cupti.cuptiActivityEnableDriverApi)
+		return (enable ? cupti.cuptiActivityEnable
+			       : cupti.cuptiActivityDisable)(CUPTI_ACTIVITY_KIND_DRIVER);
+	for (CUpti_CallbackId id = 1; id < CALLBACKS_MOST && result == CUPTI_SUCCESS; id++) {
+		if (cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) !=
+			    CUPTI_SUCCESS ||
+		    !name)
+			continue; /* numbers have gaps */
+		if (recorder->submits(name))
+			result = cupti.cuptiActivityEnableDriverApi(id, enable);
+	}
+	return result;
+}
+
+/* With the lock held. */
+static CUptiResult turn_on(void)
+{
+	CUptiResult result = set_submissions(1);
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && result == CUPTI_SUCCESS; i++)
+		result = cupti.cuptiActivityEnable(kinds[i]);
+	on = result == CUPTI_SUCCESS;
+	compare_clocks();
+	if (on)
+		write_state(SPY_GPU_ON, "");
+	return result;
+}
+
+static void turn_off(enum spy_gpu_state state, const char *text)
+{
+	if (!on)
+		return;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		cupti.cuptiActivityDisable(kinds[i]);
+	set_submissions(0);
+	cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	compare_clocks();
+	write_state(state, text);
+	on = false;
+}
+
+/* For good. */
+static void end(enum spy_gpu_state state, const char *text)
+{
+	pthread_mutex_lock(&lock);
+	if (!ended && pid == getpid()) {
+		turn_off(state, text);
+		if (state == SPY_GPU_GAVE_WAY)
+			cupti.cuptiUnsubscribe(subscriber);
+		ended = true;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Registered behind the driver's own, and so run before it. */
+static void process_ends(void)
+{
+	end(SPY_GPU_OFF, "the process ends");
+}
+
+static void give_way(const char *who)
+{
+	end(SPY_GPU_GAVE_WAY, who);
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+static void wait_ns(uint64_t ns)
+{
+	struct timespec left = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	while (nanosleep(&left, &left) != 0)
+		;
+}
+
+static void *open_windows(void *unused)
+{
+	bool more = true;
+
+	(void)unused;
+	while (more) {
+		wait_ns(windows.on_ns);
+		pthread_mutex_lock(&lock);
+		if (!ended)
+			turn_off(SPY_GPU_OFF, "a window");
+		pthread_mutex_unlock(&lock);
+		wait_ns(windows.every_ns - windows.on_ns);
+		pthread_mutex_lock(&lock);
+		more = !ended && turn_on() == CUPTI_SUCCESS;
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+/* No signal of the program's is for that thread. */
+static bool begin_windows(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, NULL, open_windows, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!error)
+		pthread_detach(thread);
+	return !error;
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+static bool fail(const char *what, CUptiResult result)
+{
+	const char *words = NULL;
+	char text[sizeof(((struct spy_rec_gpu_state *)0)->text)];
+
+	cupti.cuptiGetResultString(result, &words);
+	snprintf(text, sizeof(text), "%s: %s", what, words ? words : "an unknown error of CUPTI's");
+	write_state(SPY_GPU_MISSING, text);
+	return false;
+}
+
+static bool load(void)
+{
+	static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+	char text[sizeof(((struct spy_rec_gpu_state *)0)->text)];
+	void *library = NULL;
+	size_t i;
+
+	/* One that the program has loaded, whichever; else the system's. */
+	for (i = 0; i < 2 * sizeof(names) / sizeof(names[0]) && !library; i++)
+		library = dlopen(names[i % 3], RTLD_NOW | RTLD_LOCAL | (i < 3 ? RTLD_NOLOAD : 0));
+	if (!library) {
+		write_state(SPY_GPU_MISSING, "libcupti.so.13 and .12 cannot be loaded: they come "
+					     "with the CUDA Toolkit (extras/CUPTI/lib64)");
+		return false;
+	}
+#define WANT(name) cupti.name = (__typeof__(name) *)recorder->symbol(library, #name);
+#define NEED(name) \
+	WANT(name) \
+	if (!cupti.name) { \
+		snprintf(text, sizeof(text), "CUPTI has no %s", #name); \
+		write_state(SPY_GPU_MISSING, text); \
+		return false; \
+	}
+	NEEDED(NEED)
+	WANTED(WANT)
+	return true;
+}
+
+/* Tools that put themselves into programs, by what they set or load. */
+static const char *guess_tool(void)
+{
+	const char *injected = getenv("CUDA_INJECTION64_PATH");
+
+	if (injected && *injected)
+		return injected;
+	if (getenv("NSYS_PROFILING_SESSION_ID"))
+		return "Nsight Systems, it seems";
+	if (getenv("NV_COMPUTE_PROFILER_PERFWORKS_DIR"))
+		return "Nsight Compute, it seems";
+	return "another tool in this process";
+}
+
+static void CUPTIAPI on_call(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+			     const void *data)
+{
+	(void)user;
+	(void)domain;
+	(void)id;
+	(void)data;
+}
+
+static bool start(const struct spy_gpu_recorder *with, const struct spy_gpu_windows *when)
+{
+	CUptiResult result;
+	bool begun;
+
+	recorder = with;
+	windows = *when;
+	pid = getpid();
+	if (!load())
+		return false;
+	result = cupti.cuptiSubscribe(&subscriber, on_call, NULL);
+	if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+		write_state(SPY_GPU_TAKEN, guess_tool());
+		return false;
+	}
+	if (result != CUPTI_SUCCESS)
+		return fail("cuptiSubscribe", result);
+	/* From 11.? on; without it the threads of submissions are unknown. */
+	cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+	result = cupti.cuptiActivityRegisterCallbacks(buffer_wanted, buffer_done);
+	if (result != CUPTI_SUCCESS) {
+		cupti.cuptiUnsubscribe(subscriber);
+		return fail("cuptiActivityRegisterCallbacks", result);
+	}
+	if (cupti.cuptiActivityFlushPeriod) /* a process that is killed loses no more than that */
+		cupti.cuptiActivityFlushPeriod(500);
+	pthread_mutex_lock(&lock);
+	result = turn_on();
+	begun = result == CUPTI_SUCCESS;
+	pthread_mutex_unlock(&lock);
+	if (!begun) {
+		cupti.cuptiUnsubscribe(subscriber);
+		return fail("cuptiActivityEnable", result);
+	}
+	atexit(process_ends);
+	if (windows.every_ns && !begin_windows())
+		write_state(SPY_GPU_ON, "no thread for windows: all the time");
+	return true;
+}
+
+__attribute__((visibility("default"))) extern const struct spy_gpu_library cudaspy_gpu_library;
+const struct spy_gpu_library cudaspy_gpu_library = {
+	.version = SPY_GPU_LIBRARY_VERSION,
+	.start = start,
+	.give_way = give_way,
+};

@@ -1,0 +1,217 @@
+/*
+ * shim/gpu/gpu.c: loads libcudaspy_gpu.so and writes what it hands over to a stream of its own. Runs on the thread that
+ * calls cuInit, on those that bring CUPTI's buffers (one of its own, or one of the application's at the end), and on
+ * one that begins to use CUPTI itself.
+ */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include "cudaspy/contract.h"
+#include "cudaspy/gpu_library.h"
+#include "gpu/gpu.h"
+#include "hook/loader.h"
+#include "hook/slots.h"
+#include "process/options.h"
+#include "record/message.h"
+#include "record/session.h"
+
+static const struct spy_gpu_library *library;
+static int recording_pid; /* the process that the library works for; not its forked children */
+static struct spy_lock stream_lock; /* the GPU stream; docs/SAFETY.md, "Locks" */
+static struct spy_thread *stream; /* a slot without a thread; NULL: none yet */
+
+/* ---- what the library asks ------------------------------------------------------------------- */
+
+static const uint8_t contracts[SPY_FN_COUNT] = {
+#define ENTRY(name, layer, record, contract, inspector) SPY_CONTRACT_##contract,
+#include "cudaspy/entrypoints.def"
+};
+
+static bool submits(const char *function)
+{
+	int fn = spy_slots_find(function);
+
+	if (fn < SPY_RUNTIME_ROWS)
+		return false;
+	switch (contracts[fn]) {
+	case SPY_CONTRACT_SUBMIT:
+	case SPY_CONTRACT_LAUNCH:
+	case SPY_CONTRACT_COPY_ASYNC:
+	case SPY_CONTRACT_COPY_BATCH:
+	case SPY_CONTRACT_COPY_SYNC:
+	case SPY_CONTRACT_PEER:
+	case SPY_CONTRACT_MEMSET_SYNC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint64_t clock_now(void)
+{
+	return spy_clock();
+}
+
+static void *symbol(void *handle, const char *name)
+{
+	return spy_real_dlsym(handle, name);
+}
+
+static bool is_recording(void)
+{
+	return recording_pid == (int)spy_syscall(SYS_getpid) && spy_session_active();
+}
+
+/* One record. The stream's lock held. */
+static void append(const void *record, size_t bytes)
+{
+	const struct spy_rec_other *head = record;
+	struct spy_rec_other *place =
+		stream ? spy_thread_append(stream, (enum spy_event)head->event, bytes) : NULL;
+	uint64_t time;
+
+	if (!place) {
+		if (stream)
+			spy_thread_count_lost(stream);
+		else
+			spy_session_count_lost();
+		return;
+	}
+	time = place->time;
+	memcpy(place, record, bytes);
+	place->time = time;
+	spy_thread_commit(stream, bytes);
+}
+
+static void write_records(void *records, size_t bytes, size_t count)
+{
+	if (!is_recording())
+		return;
+	if (!spy_lock(&stream_lock)) {
+		while (count--)
+			spy_session_count_lost();
+		return;
+	}
+	if (!stream)
+		stream = spy_thread_take(SPY_STREAM_GPU);
+	for (size_t i = 0; i < count; i++)
+		append((const char *)records + i * bytes, bytes);
+	spy_unlock(&stream_lock);
+}
+
+static const struct spy_gpu_recorder recorder = {
+	.submits = submits,
+	.kernel = spy_kernel_number,
+	.clock = clock_now,
+	.symbol = symbol,
+	.write = write_records,
+};
+
+/* ---- begin ----------------------------------------------------------------------------------- */
+
+static void write_missing(const char *why)
+{
+	struct spy_rec_gpu_state state = {.head.event = SPY_EV_GPU_STATE, .state = SPY_GPU_MISSING};
+
+	snprintf(state.text, sizeof(state.text), "%s", why);
+	write_records(&state, sizeof(state), 1);
+	spy_message("no GPU times: %s", why);
+}
+
+/* It lies beside this one. */
+static const struct spy_gpu_library *load(void)
+{
+	const struct spy_gpu_library *found;
+	char path[SPY_PATH_MAX];
+	const char *slash;
+	Dl_info self;
+	void *handle;
+
+	if (!dladdr(contracts, &self) || !(slash = strrchr(self.dli_fname, '/')) ||
+	    snprintf(path, sizeof(path), "%.*s/" SPY_GPU_LIBRARY, (int)(slash - self.dli_fname),
+		     self.dli_fname) >= (int)sizeof(path)) {
+		write_missing("libcudaspy.so does not know where it lies");
+		return NULL;
+	}
+	handle = spy_real_dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle) {
+		write_missing(SPY_GPU_LIBRARY " is not beside libcudaspy.so, or cannot be loaded");
+		return NULL;
+	}
+	found = spy_real_dlsym(handle, SPY_GPU_LIBRARY_SYMBOL);
+	if (!found || found->version != SPY_GPU_LIBRARY_VERSION) {
+		write_missing(SPY_GPU_LIBRARY " is another version's");
+		return NULL;
+	}
+	return found;
+}
+
+/* "250ms", "1s", "2m". */
+static bool parse_time(const char **text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
+	char *end;
+	double value = strtod(*text, &end);
+
+	if (end == *text || !(value > 0) || value > 1e6)
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		size_t length = strlen(units[i].name);
+
+		if (strncmp(end, units[i].name, length) != 0)
+			continue;
+		*text = end + length;
+		*ns = (uint64_t)(value * units[i].ns);
+		return true;
+	}
+	return false;
+}
+
+bool spy_gpu_parse_windows(const char *text, struct spy_gpu_windows *windows)
+{
+	*windows = (struct spy_gpu_windows){0};
+	if (strcmp(text, "1") == 0)
+		return true;
+	if (parse_time(&text, &windows->on_ns) && *text++ == '/' &&
+	    parse_time(&text, &windows->every_ns) && !*text && windows->on_ns < windows->every_ns)
+		return true;
+	*windows = (struct spy_gpu_windows){0};
+	return false;
+}
+
+void spy_gpu_begin(void)
+{
+	static atomic_flag begun = ATOMIC_FLAG_INIT;
+	const struct spy_gpu_library *found;
+	struct spy_gpu_windows windows;
+
+	if (!spy_options.gpu || strcmp(spy_options.gpu, "0") == 0 || !spy_session_active() ||
+	    atomic_flag_test_and_set(&begun))
+		return;
+	recording_pid = (int)spy_syscall(SYS_getpid);
+	if (!spy_gpu_parse_windows(spy_options.gpu, &windows))
+		spy_message("CUDASPY_GPU=%s is neither 1 nor like 1s/10s: all the time",
+			    spy_options.gpu);
+	found = load();
+	if (!found)
+		return;
+	__atomic_store_n(&library, found, __ATOMIC_RELEASE);
+	if (!found->start(&recorder, &windows))
+		__atomic_store_n(&library, NULL, __ATOMIC_RELEASE);
+}
+
+void spy_gpu_give_way(const void *caller)
+{
+	const struct spy_gpu_library *in_use = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
+	Dl_info by;
+
+	if (in_use && is_recording())
+		in_use->give_way(dladdr(caller, &by) && by.dli_fname ? by.dli_fname
+								     : "the program");
+}
