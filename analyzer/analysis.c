@@ -107,12 +107,16 @@ static void read_all(struct analysis *a)
 	struct fast_path *paths = xcalloc(a->set->n_streams, sizeof(*paths)), *path; /* by stream */
 	size_t i, stacks_most = STACKS_FIRST;
 
-	merge_init(&merge, a->set);
+	merge_init(&merge, a->set, false);
+	if (a->accounted)
+		exact_begin(&a->idle);
 	while (merge_next(&merge, &record)) {
 		if (unlikely(++records >= tell_at)) {
 			tell_progress(a, records, begun_ns, false);
 			tell_at += PROGRESS_RECORDS;
 		}
+		if (unlikely(record.ns >= a->idle.due_ns))
+			exact_go_on(&a->idle, record.ns);
 		path = &paths[record.stream->index];
 		records += count_nested(a, &record);
 		if (fast_path_take(path, &a->accounts, &a->stats, &record))
@@ -130,6 +134,8 @@ static void read_all(struct analysis *a)
 		}
 	}
 	tell_progress(a, records, begun_ns, true);
+	if (a->accounted)
+		exact_go_on(&a->idle, UINT64_MAX);
 	merge_release(&merge);
 	for (i = 0; i < a->set->n_streams; i++)
 		fast_path_close(&paths[i], &a->stats);

@@ -254,7 +254,7 @@ void evidence_gather(struct expect *e)
 	init(&v, e);
 	for (i = 0; i < e->set->n_streams; i++)
 		e->set->streams[i]->reader.quiet = true;
-	merge_init(&merge, e->set);
+	merge_init(&merge, e->set, false);
 	while (records++ < RECORDS_MOST && merge_next(&merge, &record)) {
 		model_apply(&v.model, &record);
 		if (!record_is_call(record.raw))

@@ -386,7 +386,7 @@ static void learn_stream(struct learner *l, struct stream *stream)
 	cold_marks_forget(&l->marks);
 	signatures_release(&l->signatures);
 	r->quiet = true;
-	while (reader_next_outer(r)) {
+	while (reader_next_outer(r) && r->kind != SPY_STREAM_GPU) {
 		if (unlikely(r->seq != packet) && r->records > READ_WHOLE) {
 			passed += pass_over(l, r);
 			if (!reader_next_outer(r))

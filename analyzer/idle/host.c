@@ -448,3 +448,54 @@ void host_divide(const struct accounting *a, const struct host_thread *h,
 					 .at_ns = begin_ns},
 		     at_ns - begin_ns);
 }
+
+/* The thread's call that was going on then; NULL: none, or too long ago. */
+static const struct completed_call *call_at(const struct thread_account *c, uint64_t ns)
+{
+	uint64_t known = min_u64(c->ring.n, c->ring.size), i;
+
+	for (i = 1; i <= known; i++) {
+		const struct completed_call *call = completed_call_at(&c->ring, c->ring.n - i);
+
+		if (call->end_ns < ns)
+			return NULL;
+		if (call->begin_ns <= ns)
+			return call;
+	}
+	return NULL;
+}
+
+static bool waits_for_gpu(unsigned int bucket)
+{
+	return bucket == BUCKET_GPU_INTENDED || bucket == BUCKET_GPU_HIDDEN;
+}
+
+void host_divide_submission(const struct accounting *a, const struct thread_account *c,
+			    uint64_t begin_ns, uint64_t end_ns, idle_visit *visit, void *data)
+{
+	const struct division d = {
+		.accounts = a, .process = c->thread->process, .visit = visit, .data = data};
+	const struct completed_call *call = call_at(c, begin_ns);
+	struct idle_part part = {.cause = IDLE_LAUNCH,
+				 .fn = NO_FUNCTION,
+				 .fn_before = NO_FUNCTION,
+				 .at_ns = begin_ns};
+	uint64_t rest_ns = end_ns - begin_ns, ns;
+	unsigned int bucket;
+
+	if (call) {
+		part.fn = call->fn;
+		part.address = call->return_address;
+		part.stack = call->stack;
+	}
+	for (bucket = BUCKET_COUNT - 1; call && bucket > BUCKET_OWN; bucket--) {
+		if (waits_for_gpu(bucket))
+			continue;
+		ns = min_u64(completed_ns(call, bucket), rest_ns);
+		part.cause = causes_by_bucket[bucket];
+		show(&d, &part, ns);
+		rest_ns -= ns;
+	}
+	part.cause = IDLE_LAUNCH;
+	show(&d, &part, rest_ns);
+}

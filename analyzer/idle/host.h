@@ -118,4 +118,11 @@ void host_divide(const struct accounting *a, const struct host_thread *h,
 		 const struct thread_account *c, uint64_t begin_ns, uint64_t end_ns,
 		 idle_visit *visit, void *data);
 
+/*
+ * Divides the time [begin_ns, end_ns) that passes in a call of the thread which submits an operation, until that one
+ * begins on the GPU: what the call waited for but for GPUs, and the rest is submitting.
+ */
+void host_divide_submission(const struct accounting *a, const struct thread_account *c,
+			    uint64_t begin_ns, uint64_t end_ns, idle_visit *visit, void *data);
+
 #endif

@@ -11,6 +11,8 @@ void idle_init(struct idle *idle, struct accounting *accounts)
 {
 	*idle = (struct idle){.accounts = accounts};
 	idle->users = xcalloc(accounts->model->n_processes * WORK_DEVICES, sizeof(*idle->users));
+	idle->recorded = xcalloc(accounts->model->n_processes + 1, sizeof(*idle->recorded));
+	idle->due_ns = UINT64_MAX;
 }
 
 void idle_release(struct idle *idle)
@@ -26,6 +28,8 @@ void idle_release(struct idle *idle)
 		free(name);
 	free(idle->gpus);
 	free(idle->users);
+	free(idle->recorded);
+	gpu_ops_release(&idle->ops);
 	host_threads_release(&idle->threads);
 	idle_sums_release(&idle->sums);
 	*idle = (struct idle){0};
@@ -78,7 +82,24 @@ static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8
 	found = &idle->gpus[number - 1];
 	found->processes = grow(found->processes, found->n_processes, sizeof(*found->processes));
 	found->processes[found->n_processes++] = process;
+	if (idle->recorded[process->trace->index])
+		found->exact.n_known++;
 	return number;
+}
+
+static struct idle_gpu *gpu_of_user(struct idle *idle, struct idle_user *user,
+				    const struct process *process, uint8_t device)
+{
+	if (!user->gpu)
+		user->gpu = find_gpu(idle, process, device == SPY_DEVICE_NONE ? 0 : device);
+	return &idle->gpus[user->gpu - 1];
+}
+
+struct idle_gpu *idle_gpu_of(struct idle *idle, const struct process *process, uint8_t device)
+{
+	size_t index = work_index(&idle->accounts->work, process->trace->index, device);
+
+	return gpu_of_user(idle, &idle->users[index], process, device);
 }
 
 /* ---- intervals ------------------------------------------------------------------------------- */
@@ -252,9 +273,7 @@ static void see_device(struct idle *idle, const struct record *record,
 
 	if (!user->gpu && !handed_over)
 		return;
-	if (!user->gpu)
-		user->gpu = find_gpu(idle, process, device == SPY_DEVICE_NONE ? 0 : device);
-	gpu = &idle->gpus[user->gpu - 1];
+	gpu = gpu_of_user(idle, user, process, device);
 	submits = user->handed_over != handed_over || may_submit(record->contract);
 	user->handed_over = handed_over;
 	if (submits && gpu->since_ns && begin_ns > gpu->since_ns)

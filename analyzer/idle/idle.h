@@ -12,6 +12,7 @@
 #define CUDASPY_IDLE_H
 
 #include "host.h"
+#include "trace/gpu_ops.h"
 
 #define IDLE_KEPT 256 /* last intervals that later calls may take back */
 #define IDLE_PARTS 8
@@ -39,6 +40,18 @@ struct idle_gpu {
 	struct idle_interval *intervals; /* a ring, IDLE_KEPT at most */
 	size_t intervals_size;
 	uint64_t n_intervals;
+	struct exact_gpu {
+		size_t n_known; /* processes whose operations are recorded at this time */
+		bool ever; /* they were, of all of them */
+		bool known; /* they are */
+		uint64_t at_ns; /* accounted for until then */
+		uint64_t busy_ns, idle_ns; /* in the working phase */
+		uint64_t
+			small_ns; /* busy with kernels of fewer blocks than it has multiprocessors */
+		uint64_t kernels, kernels_ns; /* in the working phase; their durations' sum */
+		uint32_t tid; /* thread that submitted the last operation, 0 unknown … */
+		const struct process *process; /* … and its process */
+	} exact;
 };
 
 /* A process's view of it. */
@@ -62,11 +75,21 @@ struct idle {
 	struct idle_user *users; /* by work_index */
 	struct host_threads threads;
 	struct idle_sums sums; /* owners: idle_owner_… */
+	/* exact.c: where GPU times were recorded */
+	struct gpu_ops ops;
+	uint64_t due_ns; /* when the next of them is to be accounted for; UINT64_MAX: none */
+	bool *recorded; /* by process: they are, at this time */
 };
 
 static inline uint64_t idle_owner_gpu(size_t gpu)
 {
 	return (uint64_t)1 << 32 | gpu;
+}
+
+/* The same by exact times. */
+static inline uint64_t idle_owner_exact(size_t gpu)
+{
+	return (uint64_t)2 << 32 | gpu;
 }
 
 static inline uint64_t idle_owner_thread(const struct thread *thread)
@@ -86,6 +109,21 @@ void idle_release(struct idle *idle);
 /* Each record that does not go the fast path, after the accounting. in_calls_ns: so long the
  * record's thread was in calls until then. */
 void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_ns);
+
+/* The GPU that the process knows by that number; it makes itself known by its first operation. */
+struct idle_gpu *idle_gpu_of(struct idle *idle, const struct process *process, uint8_t device);
+
+/* exact.c: the streams of GPU times have their first record in hand (merge_init). */
+void exact_begin(struct idle *idle);
+
+/* Accounts for what GPUs did until ns; before a record of that time is looked at. */
+void exact_go_on(struct idle *idle, uint64_t ns);
+
+/* For how long it was known what the GPU did, in the working phase. */
+static inline uint64_t exact_known_ns(const struct exact_gpu *exact)
+{
+	return exact->busy_ns + exact->idle_ns;
+}
 
 /* How long the GPU was certainly idle in its working phase; and, of its sums, what is to be taken
  * for their part of it. */

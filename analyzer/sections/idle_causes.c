@@ -293,3 +293,55 @@ const struct table *idle_causes(const struct idle_writer *w, const struct table_
 		.kind = kind, .rows = n ? arena_take(w->texts, rows) : NULL, .n_rows = n};
 	return table;
 }
+
+/* ---- in a sentence --------------------------------------------------------------------------- */
+
+#define WORDS_CAUSES 6
+
+struct cause_sum {
+	const struct cause_row *first; /* the largest */
+	uint64_t ns;
+};
+
+static int by_sum(const void *a, const void *b)
+{
+	const struct cause_sum *x = a, *y = b;
+
+	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : strcmp(x->first->cause, y->first->cause);
+}
+
+/* Where the program has to be changed: between the two. */
+static bool needs_place(const struct cause_row *row)
+{
+	return row->site && (!strcmp(row->cause, idle_cause_codes[IDLE_PYTHON]) ||
+			     !strcmp(row->cause, idle_cause_codes[IDLE_CPU]));
+}
+
+const char *idle_causes_words(const struct idle_writer *w, const struct table *causes,
+			      uint64_t whole_ns)
+{
+	struct cause_sum sums[IDLE_CAUSE_COUNT + 1];
+	const struct cause_row *rows = causes ? causes->rows : NULL;
+	const char *words = "";
+	size_t n = 0, i, j;
+
+	for (i = 0; causes && i < causes->n_rows; i++) {
+		for (j = 0; j < n && strcmp(sums[j].first->cause, rows[i].cause); j++)
+			;
+		if (j == n)
+			sums[n++] = (struct cause_sum){.first = &rows[i]};
+		sums[j].ns += rows[i].ns;
+	}
+	qsort(sums, n, sizeof(*sums), by_sum);
+	for (i = 0; i < n && i < WORDS_CAUSES; i++) {
+		const struct cause_row *row = sums[i].first;
+
+		if (i && sums[i].ns * 200 < whole_ns)
+			break;
+		words = arena_printf(w->texts, "%s%s%s%s%s%s %s", words, i ? ", " : "", row->name,
+				     needs_place(row) ? " (" : "",
+				     needs_place(row) ? row->site : "", needs_place(row) ? ")" : "",
+				     text_percent(w->texts, (double)sums[i].ns, (double)whole_ns));
+	}
+	return words;
+}

@@ -392,6 +392,52 @@ static void print_python_stack(const struct dump *dump, const struct record *rec
 			r->lines[i]);
 }
 
+/* Times of CUPTI's clock are not the trace's. */
+static void print_gpu_op(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_gpu_op *r = &record->raw->gpu_op;
+
+	fprintf(dump->out,
+		" kind=%s gpu=%u correlation=%" PRIu32 " begin=%" PRIu64 " end=%" PRIu64
+		" amount=%" PRIu64 " stream=%" PRIu32 " context=%" PRIu32,
+		name_gpu_op(r->kind), r->device, r->correlation, r->begin_ns, r->end_ns, r->amount,
+		r->stream, r->context);
+	if (r->kind == SPY_GPU_KERNEL)
+		fprintf(dump->out, " kernel=%" PRIu32 " threads=%u", r->kernel, r->threads);
+	if (r->kind == SPY_GPU_COPY)
+		fprintf(dump->out, " direction=%s", name_direction(r->direction));
+	if (r->flags)
+		fprintf(dump->out, " flags=%u", r->flags);
+}
+
+static void print_gpu_submit(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_gpu_submit *r = &record->raw->gpu_submit;
+
+	fprintf(dump->out,
+		" correlation=%" PRIu32 " begin=%" PRIu64 " end=%" PRIu64 " tid=%" PRIu32,
+		r->correlation, r->begin_ns, r->end_ns, r->tid);
+}
+
+static void print_gpu_clock(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_gpu_clock *r = &record->raw->gpu_clock;
+
+	fprintf(dump->out,
+		" clock=%" PRIu64 " gpu_ns=%" PRIu64 " error=%" PRIu32 " dropped=%" PRIu64,
+		r->clock, r->gpu_ns, r->error, r->dropped);
+}
+
+static void print_gpu_state(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_gpu_state *r = &record->raw->gpu_state;
+	char text[sizeof(r->text) + 1] = "";
+
+	memcpy(text, r->text, sizeof(r->text));
+	fprintf(dump->out, " state=%s", name_gpu_state(r->state));
+	print_text(dump, "text", text);
+}
+
 /* clang-format off */
 static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_NESTED] = print_nested,
@@ -420,6 +466,10 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_PYTHON_STACK] = print_python_stack,
 	[SPY_EV_OUTSIDE] = print_outside,
 	[SPY_EV_GAP]    = print_sched,
+	[SPY_EV_GPU_OP] = print_gpu_op,
+	[SPY_EV_GPU_SUBMIT] = print_gpu_submit,
+	[SPY_EV_GPU_CLOCK] = print_gpu_clock,
+	[SPY_EV_GPU_STATE] = print_gpu_state,
 };
 /* clang-format on */
 
@@ -542,7 +592,7 @@ int dump_all(struct dump *dump, struct trace_set *set)
 	size_t i;
 
 	model_init(&model, set);
-	merge_init(&merge, set);
+	merge_init(&merge, set, true);
 	dump->model = &model;
 	while (merge_next(&merge, &record) && !ferror(dump->out)) {
 		model_apply(&model, &record);

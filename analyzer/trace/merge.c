@@ -108,13 +108,14 @@ bool merge_drop(struct merge *m)
 	return m->top != &m->nothing;
 }
 
-void merge_init(struct merge *m, struct trace_set *set)
+void merge_init(struct merge *m, struct trace_set *set, bool gpus)
 {
 	size_t i;
 
 	*m = (struct merge){.streams = xcalloc(set->n_streams + 1, sizeof(struct stream *))};
 	for (i = 0; i < set->n_streams; i++)
-		if (reader_next(&set->streams[i]->reader))
+		if (reader_next(&set->streams[i]->reader) &&
+		    (gpus || set->streams[i]->reader.kind != SPY_STREAM_GPU))
 			m->streams[m->n_streams++] = set->streams[i];
 	m->losers = xcalloc(2 * m->n_streams + 1, sizeof(*m->losers));
 	begin(m);

@@ -46,7 +46,8 @@ struct merge {
 	struct stream nothing; /* a stream without records */
 };
 
-void merge_init(struct merge *m, struct trace_set *set);
+/* gpus: with the streams of GPU times, which gpu_ops.h reads otherwise. */
+void merge_init(struct merge *m, struct trace_set *set, bool gpus);
 void merge_release(struct merge *m);
 
 /* For merge_next: m->best has a new record; has none any more. The latter returns false when no

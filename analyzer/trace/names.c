@@ -40,6 +40,8 @@ FUNCTION(name_note, SPY_NOTES)
 FUNCTION(name_client, SPY_CLIENTS)
 FUNCTION(name_wait, SPY_WAIT_NAMES)
 FUNCTION(name_file, SPY_FILE_NAMES)
+FUNCTION(name_gpu_op, SPY_GPU_OP_NAMES)
+FUNCTION(name_gpu_state, SPY_GPU_STATE_NAMES)
 /* clang-format on */
 
 const char *name_error(unsigned int result, bool driver)

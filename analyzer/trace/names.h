@@ -16,6 +16,8 @@ const char *name_note(unsigned int note); /* enum spy_note */
 const char *name_client(unsigned int client); /* enum spy_client */
 const char *name_wait(unsigned int kind); /* enum spy_wait_kind */
 const char *name_file(unsigned int kind); /* enum spy_file_kind */
+const char *name_gpu_op(unsigned int kind); /* enum spy_gpu_op_kind */
+const char *name_gpu_state(unsigned int state); /* enum spy_gpu_state */
 
 /* A result, as the driver's functions call it or the runtime's. */
 const char *name_error(unsigned int result, bool driver);

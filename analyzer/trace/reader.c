@@ -476,6 +476,7 @@ static bool next_packet(struct reader *r)
 	count_losses(r, &p);
 	limit_times(r, &p);
 	r->tid = p.tid;
+	r->kind = p.kind;
 	r->content_end_off = off + p.content_bits / 8;
 	if (p.content_bits / 8 > left) {
 		unreadable(r, r->file_bytes, r->content_end_off - r->file_bytes,

@@ -47,6 +47,10 @@ union spy_any {
 	struct spy_rec_held held;
 	struct spy_rec_python_code python_code;
 	struct spy_rec_python_stack python_stack;
+	struct spy_rec_gpu_op gpu_op;
+	struct spy_rec_gpu_submit gpu_submit;
+	struct spy_rec_gpu_clock gpu_clock;
+	struct spy_rec_gpu_state gpu_state;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */
@@ -159,6 +163,7 @@ struct reader {
 	const uint8_t *at, *end;
 	uint64_t records; /* returned so far */
 	uint32_t tid; /* thread the slot belongs to */
+	uint32_t kind; /* enum spy_stream_kind, of the packet */
 	struct spy_rec_head expanded;
 
 	uint8_t *buffer;

@@ -195,7 +195,7 @@ static void test_cold(void **state)
 	assert_int_equal(class_of(e, "cudaInitDevice", "first one")->learnt, 1);
 
 	/* The second reading finds the same ones. */
-	merge_init(&merge, &f->set);
+	merge_init(&merge, &f->set, false);
 	while (merge_next(&merge, &record)) {
 		if (!record_is_call(record.raw))
 			continue;

@@ -64,7 +64,7 @@ static uint64_t merge_all(const char *dir, uint64_t *last_ns, uint64_t ahead)
 	*last_ns = 0;
 	trace_set_open(&set, &dir, 1, NULL);
 	next = xcalloc(set.n_streams, sizeof(*next));
-	merge_init(&merge, &set);
+	merge_init(&merge, &set, false);
 	while (merge_next(&merge, &record)) {
 		assert_true(record.ns >= *last_ns);
 		*last_ns = record.ns;

@@ -1,0 +1,229 @@
+/*
+ * analyzer/idle/exact.c: where GPU times were recorded, when each GPU worked and when it was idle, to the nanosecond.
+ * Idle time is charged to what made the operation late that ended it. Called by the main reading, which sees the host's
+ * records in the order of time: an operation's turn comes when the records of those who may have kept it waiting have
+ * been seen.
+ */
+#include "idle.h"
+
+/* The records of a submission's own calls end that much later, at most: the runtime's come behind the driver's. */
+#define BEHIND_NS 100000
+
+/* A GPU that waits for a submission begins with it so long after the call, and no later: the way to it. On H200s 3 to 8
+ * us pass between the end of a launch and the begin of its kernel (docs/VALIDATION.md). */
+#define ON_THE_WAY_NS 20000
+
+/* ---- charging -------------------------------------------------------------------------------- */
+
+struct charging {
+	struct idle *idle;
+	uint64_t owner;
+	const struct process *process;
+};
+
+static void charge(void *data, const struct idle_part *part, uint64_t ns)
+{
+	const struct charging *c = data;
+
+	idle_sums_add(&c->idle->sums, c->owner, c->process, part, ns);
+}
+
+static void charge_cause(struct charging *c, enum idle_cause cause, uint64_t begin_ns,
+			 uint64_t end_ns)
+{
+	if (begin_ns < end_ns)
+		charge(c,
+		       &(struct idle_part){.cause = cause,
+					   .fn = NO_FUNCTION,
+					   .fn_before = NO_FUNCTION,
+					   .at_ns = begin_ns},
+		       end_ns - begin_ns);
+}
+
+static const struct thread_account *account_of_tid(const struct idle *idle,
+						   const struct process *process, uint32_t tid)
+{
+	const struct thread *thread =
+		tid ? model_find_thread(idle->accounts->model, process, tid) : NULL;
+
+	return thread ? thread_account_of(idle->accounts, thread) : NULL;
+}
+
+/* What the thread did. */
+static void charge_thread(struct charging *c, const struct thread_account *thread,
+			  uint64_t begin_ns, uint64_t end_ns)
+{
+	if (begin_ns >= end_ns)
+		return;
+	if (!thread)
+		charge_cause(c, IDLE_UNEXPLAINED, begin_ns, end_ns);
+	else
+		host_divide(c->idle->accounts, host_thread_find(&c->idle->threads, thread->thread),
+			    thread, begin_ns, end_ns, charge, c);
+}
+
+/* The GPU was idle until the operation began; NULL: none did. */
+static void charge_gap(struct idle *idle, struct idle_gpu *gpu, const struct gpu_event *op,
+		       uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct process *process =
+		op ? &idle->accounts->model->processes[op->process] : gpu->exact.process;
+	struct charging c = {.idle = idle,
+			     .owner = idle_owner_exact((size_t)(gpu - idle->gpus)),
+			     .process = process ?: gpu->processes[0]};
+	uint64_t submit_begin_ns, submit_end_ns;
+	const struct thread_account *thread;
+
+	if (!op) {
+		thread = process ? account_of_tid(idle, process, gpu->exact.tid) : NULL;
+		charge_thread(&c, thread, begin_ns, end_ns);
+		return;
+	}
+	if (!op->submit_end_ns) {
+		charge_cause(&c, IDLE_UNEXPLAINED, begin_ns, end_ns);
+		return;
+	}
+	thread = account_of_tid(idle, process, op->tid);
+	submit_begin_ns = min_u64(max_u64(op->submit_begin_ns, begin_ns), end_ns);
+	submit_end_ns = min_u64(max_u64(op->submit_end_ns, begin_ns), end_ns);
+	if (end_ns - submit_end_ns <= ON_THE_WAY_NS && submit_end_ns > begin_ns)
+		submit_end_ns = end_ns;
+	charge_thread(&c, thread, begin_ns, submit_begin_ns);
+	if (submit_begin_ns < submit_end_ns && thread)
+		host_divide_submission(idle->accounts, thread, submit_begin_ns, submit_end_ns,
+				       charge, &c);
+	else
+		charge_cause(&c, IDLE_LAUNCH, submit_begin_ns, submit_end_ns);
+	charge_cause(&c, IDLE_DEPENDENCY, submit_end_ns, end_ns);
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------------ */
+
+/* Of a time the part that lies in the working phase. */
+static uint64_t in_phase(const struct phase *phase, uint64_t *begin_ns, uint64_t *end_ns)
+{
+	*begin_ns = max_u64(*begin_ns, phase->begin_ns);
+	*end_ns = min_u64(*end_ns, phase->end_ns);
+	return *begin_ns < *end_ns ? *end_ns - *begin_ns : 0;
+}
+
+static void see_gap(struct idle *idle, struct idle_gpu *gpu, const struct phase *phase,
+		    const struct gpu_event *op, uint64_t until_ns)
+{
+	struct exact_gpu *exact = &gpu->exact;
+	uint64_t begin_ns = exact->at_ns, end_ns = until_ns;
+	uint64_t ns = in_phase(phase, &begin_ns, &end_ns);
+
+	exact->at_ns = max_u64(exact->at_ns, until_ns);
+	if (!ns)
+		return;
+	exact->idle_ns += ns;
+	charge_gap(idle, gpu, op, begin_ns, end_ns);
+}
+
+static void see_kernel(struct idle_gpu *gpu, const struct gpu_event *op, uint64_t ns)
+{
+	const struct gpu *named = idle_named(gpu);
+
+	gpu->exact.kernels++;
+	gpu->exact.kernels_ns += ns;
+	if (named && op->amount < named->multiprocessors)
+		gpu->exact.small_ns += ns;
+}
+
+static void see_op(struct idle *idle, const struct gpu_event *op)
+{
+	const struct process *process = &idle->accounts->model->processes[op->process];
+	struct idle_gpu *gpu = idle_gpu_of(idle, process, op->device);
+	const struct phase *phase = &idle->accounts->expect->phases.all[op->process];
+	struct exact_gpu *exact = &gpu->exact;
+	uint64_t begin_ns, end_ns, ns;
+
+	if (!exact->known) {
+		exact->at_ns = max_u64(exact->at_ns, op->end_ns);
+		return;
+	}
+	if (op->begin_ns > exact->at_ns)
+		see_gap(idle, gpu, phase, op, op->begin_ns);
+	begin_ns = max_u64(exact->at_ns, op->begin_ns);
+	end_ns = op->end_ns;
+	exact->at_ns = max_u64(exact->at_ns, op->end_ns);
+	ns = in_phase(phase, &begin_ns, &end_ns);
+	exact->busy_ns += ns;
+	if (op->kind == SPY_GPU_KERNEL &&
+	    phase_has(&idle->accounts->expect->phases, op->process, op->begin_ns))
+		see_kernel(gpu, op, ns);
+	exact->tid = op->tid;
+	exact->process = process;
+}
+
+/* The processes that are recorded at this time are others, or the GPU has another user. */
+static void look_whether_known(struct idle *idle, struct idle_gpu *gpu, uint64_t ns)
+{
+	bool known = gpu->exact.n_known == gpu->n_processes;
+
+	if (known == gpu->exact.known)
+		return;
+	if (!known && ns > gpu->exact.at_ns)
+		see_gap(idle, gpu,
+			&idle->accounts->expect->phases.all[gpu->processes[0]->trace->index], NULL,
+			ns);
+	gpu->exact.known = known;
+	gpu->exact.ever |= known;
+	gpu->exact.at_ns = max_u64(gpu->exact.at_ns, ns);
+}
+
+static void see_recording(struct idle *idle, uint32_t process, bool on, uint64_t ns)
+{
+	size_t i, j;
+
+	if (idle->recorded[process] == on)
+		return;
+	idle->recorded[process] = on;
+	for (i = 0; i < idle->n_gpus; i++) {
+		struct idle_gpu *gpu = &idle->gpus[i];
+
+		for (j = 0; j < gpu->n_processes; j++)
+			if (gpu->processes[j]->trace->index == process)
+				gpu->exact.n_known += on ? 1 : (size_t)-1;
+		look_whether_known(idle, gpu, ns);
+	}
+}
+
+/* ---- in the order of time -------------------------------------------------------------------- */
+
+static void see_event(struct idle *idle, const struct gpu_event *event)
+{
+	const struct process *process = &idle->accounts->model->processes[event->process];
+
+	if (event->event != GPU_EVENT_OP) {
+		see_recording(idle, event->process, event->event == GPU_EVENT_ON, event->begin_ns);
+		return;
+	}
+	look_whether_known(idle, idle_gpu_of(idle, process, event->device), event->begin_ns);
+	see_op(idle, event);
+}
+
+static void find_due(struct idle *idle)
+{
+	const struct gpu_event *next = gpu_ops_next(&idle->ops);
+
+	idle->due_ns = next ? max_u64(next->begin_ns, next->submit_end_ns) + BEHIND_NS : UINT64_MAX;
+}
+
+void exact_begin(struct idle *idle)
+{
+	gpu_ops_init(&idle->ops, idle->accounts->model->set);
+	find_due(idle);
+}
+
+void exact_go_on(struct idle *idle, uint64_t ns)
+{
+	const struct gpu_event *next;
+
+	while ((next = gpu_ops_next(&idle->ops)) && (idle->due_ns <= ns || ns == UINT64_MAX)) {
+		see_event(idle, next);
+		gpu_ops_take(&idle->ops);
+		find_due(idle);
+	}
+}

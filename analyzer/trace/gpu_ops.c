@@ -1,0 +1,316 @@
+/*
+ * analyzer/trace/gpu_ops.c: streams of GPU times are read ahead and put in order. Called by the idle account, within
+ * the main reading.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "gpu_ops.h"
+
+/* A record that is brought later than so much after another one began is of a later time; CUPTI is asked to bring them
+ * each half of a second. And no more than so many wait for their turn. */
+#define AHEAD_NS 2000000000ull
+#define AHEAD_MOST ((size_t)1 << 15)
+
+/* Times that are further from when they were brought are damaged: they come from GPUs. */
+#define LATE_MOST_NS 3600000000000ull
+#define EARLY_MOST_NS 1000000000ull
+
+/* The last submissions, by their correlation's low bits. */
+#define SUBMITS_FIRST ((size_t)1 << 10)
+#define SUBMITS_MOST ((size_t)1 << 17)
+
+struct submit {
+	uint32_t correlation; /* 0: none */
+	uint32_t tid;
+	uint64_t begin_ns, end_ns;
+};
+
+struct gpu_ops_stream {
+	struct stream *stream;
+	struct gpu_times *times;
+	struct gpu_event *heap; /* binary, the one that began first on top; owned */
+	size_t n, room;
+	struct submit *submits; /* owned */
+	size_t n_submits; /* a power of two */
+	bool has_clock, ended;
+	bool on; /* as of the record in hand */
+	int64_t offset_ns; /* the trace's clock less CUPTI's */
+	uint64_t brought_ns; /* time of the record in hand */
+	uint64_t taken_ns; /* the last one that left began then */
+};
+
+/* ---- one stream ------------------------------------------------------------------------------ */
+
+static void push(struct gpu_ops_stream *s, const struct gpu_event *event)
+{
+	size_t i, above;
+
+	if (s->n == s->room) {
+		s->room = s->room ? 2 * s->room : 64;
+		s->heap = xrealloc(s->heap, s->room, sizeof(*s->heap));
+	}
+	for (i = s->n++; i; i = above) {
+		above = (i - 1) / 2;
+		if (s->heap[above].begin_ns <= event->begin_ns)
+			break;
+		s->heap[i] = s->heap[above];
+	}
+	s->heap[i] = *event;
+}
+
+static void pop(struct gpu_ops_stream *s)
+{
+	struct gpu_event last = s->heap[--s->n];
+	size_t i = 0, below;
+
+	for (; (below = 2 * i + 1) < s->n; i = below) {
+		if (below + 1 < s->n && s->heap[below + 1].begin_ns < s->heap[below].begin_ns)
+			below++;
+		if (s->heap[below].begin_ns >= last.begin_ns)
+			break;
+		s->heap[i] = s->heap[below];
+	}
+	s->heap[i] = last;
+}
+
+/* CUPTI's time in the trace's; false: it cannot be. */
+static bool convert(const struct gpu_ops_stream *s, uint64_t gpu_ns, uint64_t *ns)
+{
+	*ns = gpu_ns + (uint64_t)s->offset_ns;
+	return s->has_clock && gpu_ns && *ns <= s->brought_ns + EARLY_MOST_NS &&
+	       *ns + LATE_MOST_NS >= s->brought_ns;
+}
+
+static struct submit *place_of(const struct gpu_ops_stream *s, uint32_t correlation)
+{
+	return &s->submits[correlation & (s->n_submits - 1)];
+}
+
+static void grow_submits(struct gpu_ops_stream *s)
+{
+	struct submit *old = s->submits;
+	size_t n = s->n_submits, i;
+
+	s->n_submits = n ? 2 * n : SUBMITS_FIRST;
+	s->submits = xcalloc(s->n_submits, sizeof(*s->submits));
+	for (i = 0; i < n; i++)
+		if (old[i].correlation)
+			*place_of(s, old[i].correlation) = old[i];
+	free(old);
+}
+
+/* May the one in that place still be asked for? */
+static bool is_in_use(const struct submit *place, const struct submit *by)
+{
+	return place->correlation && place->correlation != by->correlation &&
+	       place->begin_ns + AHEAD_NS > by->begin_ns;
+}
+
+static void remember_submit(struct gpu_ops_stream *s, const struct submit *submit)
+{
+	while (!s->n_submits ||
+	       (s->n_submits < SUBMITS_MOST && is_in_use(place_of(s, submit->correlation), submit)))
+		grow_submits(s);
+	*place_of(s, submit->correlation) = *submit;
+}
+
+static void see_submit(struct gpu_ops_stream *s, const struct spy_rec_gpu_submit *raw)
+{
+	struct submit submit = {.correlation = raw->correlation, .tid = raw->tid};
+
+	if (!raw->correlation || !convert(s, raw->begin_ns, &submit.begin_ns) ||
+	    !convert(s, raw->end_ns, &submit.end_ns) || submit.end_ns < submit.begin_ns)
+		return;
+	remember_submit(s, &submit);
+}
+
+static void see_op(struct gpu_ops_stream *s, const struct spy_rec_gpu_op *raw)
+{
+	struct gpu_event event = {.event = GPU_EVENT_OP,
+				  .process = s->stream->trace->index,
+				  .amount = raw->amount,
+				  .kernel = raw->kernel,
+				  .correlation = raw->correlation,
+				  .kind = raw->kind,
+				  .device = raw->device};
+
+	s->times->ops++;
+	if (!convert(s, raw->begin_ns, &event.begin_ns) ||
+	    !convert(s, raw->end_ns, &event.end_ns) || event.end_ns < event.begin_ns) {
+		s->times->damaged++;
+		return;
+	}
+	if (event.begin_ns < s->taken_ns) {
+		s->times->late++;
+		event.begin_ns = s->taken_ns;
+		event.end_ns = max_u64(event.end_ns, event.begin_ns);
+	}
+	push(s, &event);
+}
+
+static void see_clock(struct gpu_ops_stream *s, const struct spy_rec_gpu_clock *raw)
+{
+	const struct timeline *timeline = &s->stream->trace->timeline;
+	uint64_t ns = timeline_ns(timeline, raw->clock);
+	struct gpu_times *t = s->times;
+
+	if (raw->clock > raw->time) /* damaged */
+		return;
+	s->offset_ns = (int64_t)(ns - raw->gpu_ns);
+	s->has_clock = true;
+	if (!t->clocks++) {
+		t->first_offset_ns = s->offset_ns;
+		t->first_clock_ns = ns;
+	}
+	t->last_offset_ns = s->offset_ns;
+	t->last_clock_ns = ns;
+	t->error_ns = max_u64(t->error_ns, timeline_span_ns(timeline, raw->error));
+	t->dropped = max_u64(t->dropped, raw->dropped);
+}
+
+static void set_on(struct gpu_ops_stream *s, bool on)
+{
+	if (s->on == on)
+		return;
+	s->on = on;
+	push(s, &(struct gpu_event){.begin_ns = max_u64(s->brought_ns, s->taken_ns),
+				    .process = s->stream->trace->index,
+				    .event = on ? GPU_EVENT_ON : GPU_EVENT_OFF});
+}
+
+static void see_state(struct gpu_ops_stream *s, const struct spy_rec_gpu_state *raw)
+{
+	if (raw->state != SPY_GPU_ON && raw->state != SPY_GPU_OFF) {
+		s->times->state = raw->state;
+		memcpy(s->times->text, raw->text, sizeof(raw->text));
+	}
+	set_on(s, raw->state == SPY_GPU_ON);
+}
+
+static void see(struct gpu_ops_stream *s)
+{
+	const union spy_any *raw = s->stream->reader.record;
+
+	s->brought_ns = timeline_ns(&s->stream->trace->timeline, raw->other.time);
+	switch (raw->other.event) {
+	case SPY_EV_GPU_OP:
+		see_op(s, &raw->gpu_op);
+		break;
+	case SPY_EV_GPU_SUBMIT:
+		see_submit(s, &raw->gpu_submit);
+		break;
+	case SPY_EV_GPU_CLOCK:
+		see_clock(s, &raw->gpu_clock);
+		break;
+	case SPY_EV_GPU_STATE:
+		see_state(s, &raw->gpu_state);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Until nothing that comes later can be of an earlier time than the top. */
+static void read_ahead(struct gpu_ops_stream *s)
+{
+	while (!s->ended && s->n < AHEAD_MOST &&
+	       (!s->n || s->brought_ns < s->heap[0].begin_ns + AHEAD_NS)) {
+		see(s);
+		s->ended = !reader_next(&s->stream->reader);
+		if (s->ended) /* the process was killed, or is still running */
+			set_on(s, false);
+	}
+}
+
+/* Who submitted the one on top: known at the latest when its turn comes. */
+static void find_submit(struct gpu_ops_stream *s)
+{
+	struct gpu_event *top = &s->heap[0];
+	const struct submit *submit;
+
+	if (!s->n_submits || !top->correlation || top->event != GPU_EVENT_OP)
+		return;
+	submit = place_of(s, top->correlation);
+	if (submit->correlation != top->correlation)
+		return;
+	top->tid = submit->tid;
+	top->submit_begin_ns = submit->begin_ns;
+	top->submit_end_ns = submit->end_ns;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static uint64_t first_ns(const struct gpu_ops_stream *s)
+{
+	return s->n ? s->heap[0].begin_ns : UINT64_MAX;
+}
+
+/* The stream at i has another top. */
+static void sift(struct gpu_ops *ops, size_t i)
+{
+	struct gpu_ops_stream moved = ops->streams[i];
+	size_t below;
+
+	for (; (below = 2 * i + 1) < ops->n_streams; i = below) {
+		if (below + 1 < ops->n_streams &&
+		    first_ns(&ops->streams[below + 1]) < first_ns(&ops->streams[below]))
+			below++;
+		if (first_ns(&ops->streams[below]) >= first_ns(&moved))
+			break;
+		ops->streams[i] = ops->streams[below];
+	}
+	ops->streams[i] = moved;
+}
+
+void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set)
+{
+	size_t i;
+
+	*ops = (struct gpu_ops){.n_processes = set->n_traces};
+	ops->times = xcalloc(set->n_traces + 1, sizeof(*ops->times));
+	for (i = 0; i < set->n_streams; i++) {
+		struct stream *stream = set->streams[i];
+		struct gpu_ops_stream *s;
+
+		if (stream->reader.kind != SPY_STREAM_GPU || !stream->reader.records)
+			continue;
+		ops->streams = grow(ops->streams, ops->n_streams, sizeof(*ops->streams));
+		s = &ops->streams[ops->n_streams++];
+		*s = (struct gpu_ops_stream){.stream = stream,
+					     .times = &ops->times[stream->trace->index]};
+		read_ahead(s);
+		find_submit(s);
+	}
+	for (i = ops->n_streams; i; i--)
+		sift(ops, i - 1);
+}
+
+void gpu_ops_release(struct gpu_ops *ops)
+{
+	size_t i;
+
+	for (i = 0; i < ops->n_streams; i++) {
+		free(ops->streams[i].heap);
+		free(ops->streams[i].submits);
+	}
+	free(ops->streams);
+	free(ops->times);
+	*ops = (struct gpu_ops){0};
+}
+
+const struct gpu_event *gpu_ops_next(struct gpu_ops *ops)
+{
+	return ops->n_streams && ops->streams[0].n ? &ops->streams[0].heap[0] : NULL;
+}
+
+void gpu_ops_take(struct gpu_ops *ops)
+{
+	struct gpu_ops_stream *s = &ops->streams[0];
+
+	s->taken_ns = s->heap[0].begin_ns;
+	pop(s);
+	read_ahead(s);
+	if (s->n)
+		find_submit(s);
+	sift(ops, 0);
+}
