@@ -15,7 +15,7 @@
 #include "trace/gpu_ops.h"
 
 #define IDLE_KEPT 256 /* last intervals that later calls may take back */
-#define IDLE_PARTS 8
+#define IDLE_PARTS 32
 
 /* A GPU was idle. */
 struct idle_interval {

@@ -222,6 +222,49 @@ static void test_taken_back(void **state)
 	assert_in_range(idle_ns, all_ns - 12 * MS, all_ns - 9 * MS);
 }
 
+/* So many things were done in each interval that they are not all kept apart for that. */
+static void naps(struct story *s)
+{
+	char what[64];
+	unsigned int i;
+
+	for (i = 0; i < 48; i++) {
+		snprintf(what, sizeof(what), "kind=%s caller=%#x", i % 8 ? "sleep" : "join",
+			 0x100 + i);
+		outside(s, 50000, what);
+	}
+}
+
+static void test_taken_back_of_many(void **state)
+{
+	struct story *s = *state;
+	uint64_t sum_ns = 0;
+	const json_t *one;
+	unsigned int i;
+	size_t k;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		naps(s);
+	}
+	launch(s, 0, 4000);
+	fprintf(s->log, "slot 2 tid=8\n1us thread tid=8 name=\"b\"\n");
+	fprintf(s->log,
+		"%uns copy cudaMemcpy stream=1 duration=%uns direction=d2h src=device dst=pinned "
+		"bytes=4096 caller=0x50\n",
+		50 * MS, 45 * MS);
+	conclude(s);
+	json_array_foreach(json_object_get(gpu(s, 0), "idle_causes"), k, one)
+	{
+		assert_true(ns_of(one, "ns") <= ns_of(gpu(s, 0), "idle_ns"));
+		sum_ns += ns_of(one, "ns");
+	}
+	assert_in_range(ns_of(gpu(s, 0), "idle_ns"), MS, STEPS * 2 * MS);
+	assert_int_equal(sum_ns, ns_of(gpu(s, 0), "idle_ns"));
+}
+
 static void test_blind(void **state)
 {
 	struct story *s = *state;
@@ -323,6 +366,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_in_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_stream, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_taken_back_of_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gil, setup, teardown),
