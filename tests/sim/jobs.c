@@ -175,7 +175,7 @@ static void write_whole(void)
 			at += (size_t)snprintf(
 				text + at, sizeof(text) - at,
 				"%u\t%d\t%s\t%u\t%d\t%s\t%llu\t%llu\t%llu\t%llu\t%llu\t%s\t%s\t%"
-				"u\t%u\t%.200s\t%s\n",
+				"u\t%u\t%.200s\t%s\t%llu\n",
 				a->device, job->gpu, kinds[a->kind], a->stream, job->tid,
 				job->fn < FN_COUNT ? sim_fn_name[job->fn] : "-",
 				(unsigned long long)job->call_begin_ns,
@@ -185,7 +185,7 @@ static void write_whole(void)
 										: a->what.bytes),
 				mem_name(a->what.src), mem_name(a->what.dst), a->correlation,
 				a->graph, a->what.name ? a->what.name : "-",
-				job->cut_off ? "CUT" : "-");
+				job->cut_off ? "CUT" : "-", (unsigned long long)a->submit_ns);
 			if (at > sizeof(text) - 1024) {
 				sim_truth_gpu(text, at);
 				at = 0;

@@ -179,7 +179,7 @@ static void open_files(void)
 		"\tgpu_wait_ns\tlock_wait_ns\tlock\tholder_tid\tnote\n";
 	static const char gpu_head[] =
 		"#device\tgpu\tkind\tstream\ttid\tfunction\tcall_begin_ns\tcall_end_ns\tbegin_ns"
-		"\tend_ns\tsize\tsrc\tdst\tcorrelation\tgraph\tname\tnote\n";
+		"\tend_ns\tsize\tsrc\tdst\tcorrelation\tgraph\tname\tnote\tsubmit_ns\n";
 
 	truth_fd = open_file("truth", head);
 	waits_fd = open_file("waits", sim_waits_head);
