@@ -93,7 +93,7 @@ $(SHIM): $(SHIM_OBJ) shim/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -o $@ $(SHIM_OBJ) $(SHIM_LDFLAGS)
 
-$(BUILD)/libcudaspy_gpu.so: $(wildcard shim/cupti/*.c)
+$(BUILD)/libcudaspy_gpu.so: $(wildcard shim/cupti/*.c include/cudaspy/*)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CFLAGS_) -fvisibility=hidden -Iinclude -isystem $(dir $(CUPTI_H)) -isystem $(CUDA_HOME)/include -shared \

@@ -18,6 +18,7 @@
 #include "cmd_report.h"
 #include "loadable.h"
 #include "recorder.h"
+#include "cudaspy/gpu_windows.h"
 #include "cudaspy/trace_format.h"
 #include "render/render.h"
 
@@ -91,6 +92,12 @@ static bool options_right(struct options *options)
 	if (!is_mib("keep", options->keep, 1) || !is_mib("floor", options->floor, 0) ||
 	    !number_group(options))
 		return false;
+	if (options->gpu && strcmp(options->gpu, "0") != 0 &&
+	    !spy_gpu_parse_windows(options->gpu, &(struct spy_gpu_windows){0})) {
+		fprintf(stderr, "cudaspy run: --gpu=%s: neither 1 nor a window like 1s/10s\n",
+			options->gpu);
+		return false;
+	}
 	if (options->clock && strcmp(options->clock, "monotonic") != 0) {
 		fprintf(stderr, "cudaspy run: --clock=%s: the only clock to choose is monotonic\n",
 			options->clock);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "cudaspy/gpu_windows.h"
 #include "cudaspy/trace_format.h"
 
 #define SPY_GPU_LIBRARY "libcudaspy_gpu.so"
@@ -24,13 +25,10 @@ struct spy_gpu_recorder {
 	uint64_t (*clock)(void); /* the trace's, in cycles */
 	/* dlsym as it is: libcudaspy.so's own answers with what makes us give way (shim/gpu/slot.c). */
 	void *(*symbol)(void *library, const char *name);
+	/* Who took CUPTI's slot before us; empty: unknown. */
+	const char *(*who_took_slot)(void);
 	/* Appends `count` records of `bytes` bytes each, one behind the other; fills in their times. */
 	void (*write)(void *records, size_t bytes, size_t count);
-};
-
-/* When GPU times are recorded: all the time, or `on_ns` of each `every_ns`. */
-struct spy_gpu_windows {
-	uint64_t on_ns, every_ns; /* 0: all the time */
 };
 
 /* libcudaspy_gpu.so: its one symbol, a struct of this type. */

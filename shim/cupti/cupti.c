@@ -519,6 +519,8 @@ static const char *guess_tool(void)
 {
 	const char *injected = getenv("CUDA_INJECTION64_PATH");
 
+	if (*recorder->who_took_slot())
+		return recorder->who_took_slot();
 	if (injected && *injected)
 		return injected;
 	if (getenv("NSYS_PROFILING_SESSION_ID"))

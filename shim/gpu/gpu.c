@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include "cudaspy/contract.h"
@@ -21,6 +20,7 @@
 static const struct spy_gpu_library *library;
 static int recording_pid; /* the process that the library works for; not its forked children */
 static struct spy_lock stream_lock; /* the GPU stream; docs/SAFETY.md, "Locks" */
+static char tool[SPY_PATH_MAX]; /* the library that took CUPTI's slot first */
 static struct spy_thread *stream; /* a slot without a thread; NULL: none yet */
 
 /* ---- what the library asks ------------------------------------------------------------------- */
@@ -53,6 +53,11 @@ static bool submits(const char *function)
 static uint64_t clock_now(void)
 {
 	return spy_clock();
+}
+
+static const char *who_took_slot(void)
+{
+	return tool;
 }
 
 static void *symbol(void *handle, const char *name)
@@ -107,6 +112,7 @@ static const struct spy_gpu_recorder recorder = {
 	.kernel = spy_kernel_number,
 	.clock = clock_now,
 	.symbol = symbol,
+	.who_took_slot = who_took_slot,
 	.write = write_records,
 };
 
@@ -149,50 +155,13 @@ static const struct spy_gpu_library *load(void)
 	return found;
 }
 
-/* "250ms", "1s", "2m". */
-static bool parse_time(const char **text, uint64_t *ns)
-{
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = {{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
-	char *end;
-	double value = strtod(*text, &end);
-
-	if (end == *text || !(value > 0) || value > 1e6)
-		return false;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		size_t length = strlen(units[i].name);
-
-		if (strncmp(end, units[i].name, length) != 0)
-			continue;
-		*text = end + length;
-		*ns = (uint64_t)(value * units[i].ns);
-		return true;
-	}
-	return false;
-}
-
-bool spy_gpu_parse_windows(const char *text, struct spy_gpu_windows *windows)
-{
-	*windows = (struct spy_gpu_windows){0};
-	if (strcmp(text, "1") == 0)
-		return true;
-	if (parse_time(&text, &windows->on_ns) && *text++ == '/' &&
-	    parse_time(&text, &windows->every_ns) && !*text && windows->on_ns < windows->every_ns)
-		return true;
-	*windows = (struct spy_gpu_windows){0};
-	return false;
-}
-
 void spy_gpu_begin(void)
 {
 	static atomic_flag begun = ATOMIC_FLAG_INIT;
 	const struct spy_gpu_library *found;
 	struct spy_gpu_windows windows;
 
-	if (!spy_options.gpu || strcmp(spy_options.gpu, "0") == 0 || !spy_session_active() ||
-	    atomic_flag_test_and_set(&begun))
+	if (!spy_options.gpu || !spy_session_active() || atomic_flag_test_and_set(&begun))
 		return;
 	recording_pid = (int)spy_syscall(SYS_getpid);
 	if (!spy_gpu_parse_windows(spy_options.gpu, &windows))
@@ -209,9 +178,15 @@ void spy_gpu_begin(void)
 void spy_gpu_give_way(const void *caller)
 {
 	const struct spy_gpu_library *in_use = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
+	const char *who = "the program";
 	Dl_info by;
 
+	if (!spy_options.gpu)
+		return;
+	if (dladdr(caller, &by) && by.dli_fname)
+		who = by.dli_fname;
 	if (in_use && is_recording())
-		in_use->give_way(dladdr(caller, &by) && by.dli_fname ? by.dli_fname
-								     : "the program");
+		in_use->give_way(who);
+	else if (!*tool)
+		snprintf(tool, sizeof(tool), "%s", who);
 }

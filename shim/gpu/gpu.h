@@ -5,11 +5,6 @@
 #ifndef CUDASPY_SHIM_GPU_H
 #define CUDASPY_SHIM_GPU_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-struct spy_gpu_windows;
-
 /* The driver has been initialised: begins to record them, once. Not on the recorder's own stack: CUPTI needs more. */
 void spy_gpu_begin(void);
 
@@ -18,8 +13,5 @@ void *spy_gpu_look_up(const char *name, void *found);
 
 /* Another tool begins to use CUPTI: leaves it to that one. caller: an address in it. */
 void spy_gpu_give_way(const void *caller);
-
-/* Of the option's value: "1", or "1s/10s": so much of so much. False: neither. */
-bool spy_gpu_parse_windows(const char *text, struct spy_gpu_windows *windows);
 
 #endif

@@ -45,6 +45,7 @@ void spy_options_read(void)
 	/* "0" switches a switch off */
 	switch_off(&spy_options.quiet);
 	switch_off(&spy_options.noprobes);
+	switch_off(&spy_options.gpu);
 	switch_off(&spy_options.nostacks);
 	switch_off(&spy_options.redact);
 	switch_off(&spy_options.disable);

@@ -227,8 +227,11 @@ CUPTI_API(cuptiActivityEnable, (unsigned kind))
 	return enable_kind(kind, true);
 }
 
+/* What has ended until now is recorded. */
 CUPTI_API(cuptiActivityDisable, (unsigned kind))
 {
+	if (ready())
+		cupti_source->settle();
 	return enable_kind(kind, false);
 }
 
