@@ -120,7 +120,8 @@ static void charge(void *data, const struct idle_part *part, uint64_t ns)
 
 	while (i < interval->n_charges && interval->charges[i].sum != sum)
 		i++;
-	if (i == IDLE_PARTS) { /* to the last one's: what is taken back must have been given there */
+	if (i ==
+	    IDLE_PARTS) { /* to the last one's: what is taken back must have been given there */
 		i--;
 		sum->ns -= ns;
 		interval->charges[i].sum->ns += ns;
