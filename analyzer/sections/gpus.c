@@ -190,9 +190,14 @@ static bool has_losses(const struct analysis *a, const struct idle_gpu *gpu)
 	return false;
 }
 
+/* A tool that took CUPTI's slot may have left only the beginning. */
 static bool is_exact(const struct analysis *a, const struct idle_gpu *gpu, bool complete)
 {
-	return complete && gpu->exact.ever && exact_known_ns(&gpu->exact) && !has_losses(a, gpu);
+	const struct gpu_times *t = times_of(a, gpu->processes[0]);
+	uint64_t known_ns = exact_known_ns(&gpu->exact);
+
+	return complete && gpu->exact.ever && known_ns && !has_losses(a, gpu) &&
+	       (t->state != SPY_GPU_GAVE_WAY || 2 * known_ns >= work_ns(a, gpu));
 }
 
 /* What became of it where times of GPUs were asked for; NULL: nothing to say. */

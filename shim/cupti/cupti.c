@@ -395,6 +395,7 @@ static void turn_off(enum spy_gpu_state state, const char *text)
 {
 	if (!on)
 		return;
+	cupti.cuptiActivityFlushAll(0); /* before: what is not asked for any more may be dropped */
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		cupti.cuptiActivityDisable(kinds[i]);
 	set_submissions(0);

@@ -462,6 +462,52 @@ static inline void tb_outside(struct tb *t)
 	tb_write(t, &r, sizeof(r));
 }
 
+/* A GPU's: in whatever stream, which may be one of such records. */
+static inline void tb_gpu(struct tb *t)
+{
+	uint8_t what = tb_byte(t);
+	uint64_t begin = t->now - TB_ONE_OF(t, 0, 1000, 100000, 5000000, 4000000000);
+	struct spy_rec_gpu_op op = {
+		.time = t->now,
+		.event = SPY_EV_GPU_OP,
+		.kind = tb_byte(t) % 4,
+		.device = (uint8_t)tb_device(t),
+		.correlation = (uint32_t)TB_ONE_OF(t, 0, 1, 2, 1025, 70000, UINT32_MAX),
+		.begin_ns = TB_ONE_OF(t, begin, t->now, 0, UINT64_MAX),
+		.end_ns = TB_ONE_OF(t, t->now, begin, begin + 500, 0, UINT64_MAX),
+		.amount = TB_ONE_OF(t, 1, 0, 1000, UINT64_MAX),
+		.kernel = (uint32_t)TB_ONE_OF(t, 1, 0, UINT32_MAX)};
+	struct spy_rec_gpu_submit submit = {.time = t->now,
+					    .event = SPY_EV_GPU_SUBMIT,
+					    .correlation = op.correlation,
+					    .begin_ns = op.begin_ns,
+					    .end_ns = op.end_ns,
+					    .tid = tb_tid(t, what % 8)};
+	struct spy_rec_gpu_clock clock = {.time = t->now,
+					  .event = SPY_EV_GPU_CLOCK,
+					  .error = (uint32_t)TB_ONE_OF(t, 10, 0, UINT32_MAX),
+					  .clock = TB_ONE_OF(t, t->now, begin, 0, UINT64_MAX),
+					  .gpu_ns = TB_ONE_OF(t, t->now, begin, 0, UINT64_MAX),
+					  .dropped = TB_ONE_OF(t, 0, 1, UINT64_MAX)};
+	struct spy_rec_gpu_state state = {.head = {t->now, SPY_EV_GPU_STATE},
+					  .state = tb_byte(t) % 7};
+
+	if (what & 32) {
+		struct tw_stream *s = tw_stream(&t->processes[t->process]->w, t->slot);
+
+		s->kind = (uint32_t)TB_ONE_OF(t, SPY_STREAM_GPU, SPY_STREAM_CALLS, 2);
+	}
+	memset(state.text, what, sizeof(state.text));
+	if ((what & 15) < 9)
+		tb_write(t, &op, sizeof(op));
+	else if ((what & 15) < 13)
+		tb_write(t, &submit, sizeof(submit));
+	else if ((what & 15) < 14)
+		tb_write(t, &clock, sizeof(clock));
+	else
+		tb_write(t, &state, sizeof(state));
+}
+
 static inline void tb_sched(struct tb *t)
 {
 	uint8_t what = tb_byte(t);
@@ -473,6 +519,8 @@ static inline void tb_sched(struct tb *t)
 
 	if (what & 2)
 		tb_outside(t);
+	else if (what & 4)
+		tb_gpu(t);
 	else
 		tb_write(t, &r, sizeof(r));
 }

@@ -7,7 +7,7 @@
  *                                              packet=BYTES, bounded=1 (keep-the-last) and version=N
  *   clock offset_s=5 frequency=1000000000      optional; else these values
  *   board ended=0 lost=3                       optional; else ended=1 lost=0
- *   slot 1 tid=101                             the lines below are this slot's
+ *   slot 1 tid=101                             the lines below are this slot's; gpu=1: it has GPU times
  *   10us copy cudaMemcpyAsync duration=2us direction=h2d src=pageable dst=device bytes=4096
  *   discarded 5                                records this slot has lost so far
  *   inflight tid=101 function=cudaStreamSynchronize depth=1 since=20us wait=mutex holder=102
@@ -52,6 +52,8 @@ static const char *const tt_notes[] = {SPY_NOTES(TT_NAME) NULL};
 static const char *const tt_waits[] = {SPY_WAIT_NAMES(TT_NAME) NULL};
 static const char *const tt_files[] = {SPY_FILE_NAMES(TT_NAME) NULL};
 static const char *const tt_clients[] = {SPY_CLIENTS(TT_NAME) NULL};
+static const char *const tt_gpu_ops[] = {SPY_GPU_OP_NAMES(TT_NAME) NULL};
+static const char *const tt_gpu_states[] = {SPY_GPU_STATE_NAMES(TT_NAME) NULL};
 static const char *const tt_events[] = {SPY_EVENTS(TT_EVENT) NULL};
 static const char *const tt_functions[] = {
 #define ENTRY(name, layer, record, contract, inspector) #name,
@@ -320,6 +322,55 @@ static void tt_sharing(struct tt_state *s, const struct tt_line *l, enum spy_eve
 		tw_record(&s->w, s->slot, &share, sizeof(share));
 }
 
+/* Times of GPUs. */
+static void tt_gpu(struct tt_state *s, const struct tt_line *l, enum spy_event event, uint64_t time)
+{
+	struct spy_rec_gpu_op op = {
+		.time = time,
+		.event = event,
+		.kind = (uint8_t)tt_name(s, l, "kind", tt_gpu_ops),
+		.device = (uint8_t)tt_value(s, l, "device", 0),
+		.correlation = (uint32_t)tt_value(s, l, "correlation", 0),
+		.begin_ns = tt_value(s, l, "begin", 0),
+		.end_ns = tt_value(s, l, "end", 0),
+		.amount = tt_value(s, l, "amount", 1000),
+		.stream = 7,
+		.context = 1,
+		.kernel = (uint32_t)tt_value(s, l, "kernel", 0),
+		.threads = 256,
+	};
+	struct spy_rec_gpu_submit submit = {
+		.time = time,
+		.event = event,
+		.correlation = op.correlation,
+		.begin_ns = op.begin_ns,
+		.end_ns = op.end_ns,
+		.tid = (uint32_t)tt_value(s, l, "tid", 0),
+	};
+	struct spy_rec_gpu_clock clock = {
+		.time = time,
+		.event = event,
+		.error = (uint32_t)tt_value(s, l, "error", 10),
+		.clock = tt_value(s, l, "clock", time),
+		.gpu_ns = tt_value(s, l, "gpu", time),
+		.dropped = tt_value(s, l, "dropped", 0),
+	};
+	struct spy_rec_gpu_state state = {.head = {time, (uint16_t)event}};
+	const char *text = tt_text(l, "text");
+
+	if (event == SPY_EV_GPU_OP) {
+		tw_record(&s->w, s->slot, &op, sizeof(op));
+	} else if (event == SPY_EV_GPU_SUBMIT) {
+		tw_record(&s->w, s->slot, &submit, sizeof(submit));
+	} else if (event == SPY_EV_GPU_CLOCK) {
+		tw_record(&s->w, s->slot, &clock, sizeof(clock));
+	} else {
+		state.state = (uint16_t)tt_name(s, l, "state", tt_gpu_states);
+		snprintf(state.text, sizeof(state.text), "%s", text ? text : "");
+		tw_record(&s->w, s->slot, &state, sizeof(state));
+	}
+}
+
 /* 70us stack fn=cudaMemcpyAsync why=2 frames=0x401040,0x401900: before the call, at its time. */
 /* "-": a wait's stack is no call's. */
 static uint16_t tt_fn(const struct tt_state *s, const struct tt_line *l)
@@ -445,6 +496,8 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_python(s, l, event, time);
 	} else if (event == SPY_EV_OUTSIDE) {
 		tt_outside(s, l, time);
+	} else if (event >= SPY_EV_GPU_OP && event <= SPY_EV_GPU_STATE) {
+		tt_gpu(s, l, event, time);
 	} else if (event == SPY_EV_SCHED || event == SPY_EV_GAP) {
 		tw_record(&s->w, s->slot, &sched, sizeof(sched));
 	} else if (event == SPY_EV_STRANGER) {
@@ -567,6 +620,7 @@ static void tt_apply(struct tt_state *s, const struct tt_line *l)
 	} else if (!strcmp(verb, "slot")) {
 		s->slot = (unsigned int)tt_number(s, object);
 		tw_stream(&s->w, s->slot)->tid = (uint32_t)tt_value(s, l, "tid", 0);
+		tw_stream(&s->w, s->slot)->kind = (uint32_t)tt_value(s, l, "gpu", 0);
 	} else if (!strcmp(verb, "discarded")) {
 		tw_stream(&s->w, s->slot)->discarded = tt_number(s, object);
 	} else if (!strcmp(verb, "inflight")) {

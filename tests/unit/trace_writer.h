@@ -32,6 +32,7 @@ struct tw_stream {
 	uint64_t seq;
 	uint64_t discarded;
 	uint32_t tid;
+	uint32_t kind; /* enum spy_stream_kind */
 };
 
 struct tw_trace {
@@ -174,7 +175,8 @@ TW_UNUSED static void tw_begin_packet(struct tw_trace *w, struct tw_stream *s, u
 				 .time_begin = time,
 				 .time_end = time,
 				 .seq = s->seq++,
-				 .tid = s->tid};
+				 .tid = s->tid,
+				 .kind = s->kind};
 	memcpy(p->uuid, w->uuid, sizeof(w->uuid));
 	s->used = sizeof(*p);
 }
