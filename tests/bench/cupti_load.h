@@ -19,6 +19,7 @@
 	F(cuptiEnableDomain) \
 	F(cuptiGetCallbackName) \
 	F(cuptiGetResultString) \
+	F(cuptiGetTimestamp) \
 	F(cuptiActivityEnable) \
 	F(cuptiActivityRegisterCallbacks) \
 	F(cuptiActivityGetNextRecord) \

@@ -1,8 +1,8 @@
-# tests/gpu/gpu.mk: what tests/gpu/run, tests/gpu/waits and testapps/tour take to a machine with GPUs.
+# tests/gpu/gpu.mk: what tests/gpu/run, busy, waits and testapps/tour take to a machine with GPUs.
 # Included by the top Makefile after testapps/apps.mk and tests/bench/bench.mk. `make gpu-build` builds
 # here; the machine there needs no compiler.
 
-GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so $(BUILD)/gpu/facts
+GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so $(BUILD)/gpu/libcupti_busy.so $(BUILD)/gpu/facts
 
 .PHONY: gpu-build
 ifeq ($(NVCC),)
@@ -20,7 +20,7 @@ $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static: tests/gpu/mixed.cu tests/gpu/mixed
 		$(if $(filter %-static,$@),-cudart static,-cudart shared -Xlinker \
 		--enable-new-dtags$(comma)-rpath=$(CUDA_HOME)/lib64) -o $@ $(filter %.cu,$^)
 
-$(BUILD)/gpu/libcupti_truth.so: tests/gpu/cupti_truth.c tests/bench/cupti_load.h
+$(BUILD)/gpu/libcupti_%.so: tests/gpu/cupti_%.c tests/bench/cupti_load.h
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BENCH_CFLAGS) -iquote tests/bench -fPIC -shared -o $@ $< -ldl
