@@ -1,7 +1,7 @@
 # tests/gpu/torch_idle.py: a training whose GPU has little to do, for one reason or another, and how much it really had
 # to do, as torch.profiler (CUPTI) sees it in the same run.
 #
-#   torch_idle.py loader|launch|sleep|read|gil|busy [STEPS]
+#   torch_idle.py loader|launch|sleep|read|gil|busy [STEPS [bare]]
 #
 #   loader   batches come from a DataLoader whose only worker takes 10 ms for each
 #   launch   a small network, in small steps, whose loss is looked at each time
@@ -10,8 +10,10 @@
 #   gil      three other threads run Python meanwhile
 #   busy     a large network: the GPU is the longer part
 #
-# Prints the last loss, and in a line with # how long the loop took and how long the GPU worked in it (the union of its
-# kernels, copies and memsets).
+#   bare     without torch.profiler: for those who measure with CUPTI themselves
+#
+# Prints the last loss, and in lines with # when the loop began and ended (ns of CLOCK_REALTIME), and, unless bare, how
+# long it took and how long the GPU worked in it (the union of its kernels, copies and memsets).
 import os
 import sys
 import threading
@@ -80,7 +82,8 @@ def loop(mode, steps):
     others = [threading.Thread(target=spin, args=(stop,)) for _ in range(3 if mode == "gil" else 0)]
     for thread in others:
         thread.start()
-    begun, loss = time.perf_counter(), None
+    torch.cuda.synchronize()
+    begun, begin_ns, loss = time.perf_counter(), time.time_ns(), None
     for x, y in batches(mode, steps):
         x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
         optimizer.zero_grad(set_to_none=True)
@@ -90,11 +93,11 @@ def loop(mode, steps):
         optimizer.step()
         loss.item()
     torch.cuda.synchronize()
-    took = time.perf_counter() - begun
+    took, end_ns = time.perf_counter() - begun, time.time_ns()
     stop.set()
     for thread in others:
         thread.join()
-    return loss.item(), took
+    return loss.item(), took, (begin_ns, end_ns)
 
 
 def worked(profiler, took):
@@ -113,11 +116,17 @@ def worked(profiler, took):
 def main():
     mode, steps = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 100
     loop(mode, 5)
+    if "bare" in sys.argv[3:]:
+        loss, took, span = loop(mode, steps)
+        print(mode, loss)
+        print("# loop %d %d" % span)
+        return
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
-        loss, took = loop(mode, steps)
+        loss, took, span = loop(mode, steps)
     busy = worked(profiler, took)
     print(mode, loss)
-    print("# loop %.1f ms, GPU worked %.1f ms, idle %.1f %%" % (took * 1e3, busy * 1e3, 100 * (1 - busy / took)))
+    print("# loop %d %d" % span)
+    print("# took %.1f ms, GPU worked %.1f ms, idle %.1f %%" % (took * 1e3, busy * 1e3, 100 * (1 - busy / took)))
 
 
 main()

@@ -6,8 +6,8 @@
 #
 # WORKERS: one for each GPU, or so many, which share the GPUs.
 #
-# Prints the sums of the answers, which are the same in every run and in every way, and in a line with # the
-# time of a request.
+# Prints the sums of the answers, which are the same in every run and in every way, and in lines with # when the first
+# request began and the last one was answered (ns of CLOCK_REALTIME), and the time of a request.
 import statistics
 import sys
 import threading
@@ -41,7 +41,7 @@ def serve(number, requests, cured, results, start):
     batches = [torch.randint(0, 3, (ROWS, COLUMNS), generator=generator).float() for _ in range(8)]
     answer(gpu, weights, batches[0], kept, stream)
     start.wait()
-    times, total = [], 0
+    times, total, begin_ns = [], 0, time.time_ns()
     for i in range(requests):
         begun = time.perf_counter()
         batch = batches[i % len(batches)]
@@ -52,7 +52,7 @@ def serve(number, requests, cured, results, start):
             cudart.cudaHostUnregister(batch.data_ptr())
             torch.cuda.empty_cache()
         times.append(time.perf_counter() - begun)
-    results.put((number, total, statistics.mean(times)))
+    results.put((number, total, statistics.mean(times), begin_ns, time.time_ns()))
 
 
 def main():
@@ -78,9 +78,10 @@ def main():
     answers = sorted(results.get() for _ in workers)
     for worker in workers:
         worker.join()
-    for number, total, _ in answers:
+    for number, total, *_ in answers:
         print("worker %d: %d" % (number, total))
-    print("# %.0f us a request" % (1e6 * statistics.mean(mean for _, _, mean in answers)))
+    print("# loop %d %d" % (min(a[3] for a in answers), max(a[4] for a in answers)))
+    print("# %.0f us a request" % (1e6 * statistics.mean(a[2] for a in answers)))
 
 
 if __name__ == "__main__":
