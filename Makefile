@@ -283,7 +283,7 @@ help:
 	@echo '  sim         the simulated CUDA, in $(BUILD)/sim'
 	@echo '  apps        the bundled test applications (need the CUDA toolkit)'
 	@echo '  bench       measure the cost of recording and the speed of the report'
-	@echo '  gpu-build   what tests/gpu/run and tests/gpu/waits take to a machine with GPUs'
+	@echo '  gpu-build   what tests/gpu/run, busy and waits take to a machine with GPUs'
 	@echo '  deps        install the Debian packages that are missing, or say which'
 	@echo '  install     into $$(DESTDIR)$$(PREFIX), now $(DESTDIR)$(PREFIX); uninstall undoes it'
 	@echo '  dist        the sources, as $(BUILD)/cudaspy-$(VERSION).tar.gz'
