@@ -250,22 +250,47 @@ static uint64_t all_waited_ns(const struct host_thread *h, uint64_t begin_ns, ui
 	return sum;
 }
 
+/* How long the thread was between its calls from then on, before the gap that ends now, and in no wait. */
+static uint64_t earlier_ns(const struct host_thread *h, const struct thread_account *c,
+			   uint64_t from_ns)
+{
+	uint64_t known = min_u64(c->ring.n, c->ring.size), i, sum_ns = 0;
+
+	for (i = 2; i <= known; i++) {
+		uint64_t end_ns = completed_call_at(&c->ring, c->ring.n - i + 1)->begin_ns;
+		uint64_t begin_ns = completed_call_at(&c->ring, c->ring.n - i)->end_ns;
+
+		begin_ns = max_u64(begin_ns, from_ns);
+		if (begin_ns < end_ns)
+			sum_ns += end_ns - begin_ns -
+				  min_u64(all_waited_ns(h, begin_ns, end_ns), end_ns - begin_ns);
+		if (end_ns <= from_ns)
+			break;
+	}
+	return sum_ns;
+}
+
 void host_see_gap(struct host_thread *h, const struct thread_account *c,
 		  const struct record *record)
 {
 	const struct spy_rec_sched *raw = &record->raw->sched;
 	uint64_t begin_ns =
 		c->ring.n ? completed_call_at(&c->ring, c->ring.n - 1)->end_ns : record->ns;
-	uint64_t rest_ns, running_ns, not_running_ns;
+	uint64_t window_ns = timeline_span_ns(&record->stream->trace->timeline, raw->window);
+	uint64_t rest_ns, running_ns, not_running_ns, ran_earlier_ns;
 
 	if (begin_ns >= record->ns)
 		return;
 	rest_ns = record->ns - begin_ns;
 	rest_ns -= min_u64(all_waited_ns(h, begin_ns, record->ns), rest_ns);
 	not_running_ns = min_u64(raw->not_running_ns, rest_ns);
-	/* The window began before the gap: what the thread ran in it is no less than what it ran in
-	 * the gap. */
-	running_ns = min_u64(raw->running_ns, rest_ns - not_running_ns);
+	/* The window began before the gap. If the thread was blocked where nobody saw it, then in the
+	 * longest time between two calls; else in all of them alike. */
+	ran_earlier_ns = earlier_ns(h, c, record->ns - min_u64(window_ns, record->ns));
+	if (ran_earlier_ns > rest_ns)
+		ran_earlier_ns = share(raw->running_ns, ran_earlier_ns, ran_earlier_ns + rest_ns);
+	running_ns = raw->running_ns - min_u64(raw->running_ns, ran_earlier_ns);
+	running_ns = min_u64(running_ns, rest_ns - not_running_ns);
 	h->gaps = ring_grow(h->gaps, &h->gaps_size, h->n_gaps, HOST_GAPS, sizeof(*h->gaps));
 	h->gaps[h->n_gaps++ % h->gaps_size] =
 		(struct host_gap){.end_ns = record->ns,

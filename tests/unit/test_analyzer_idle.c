@@ -160,6 +160,27 @@ static void test_scheduled(void **state)
 	assert_int_equal(charged(gpu(s, 0), "idle_causes", "cpu"), STEPS * 2 * MS);
 }
 
+/* The account begins before the gap: what the thread ran was before it. */
+static void test_ran_earlier(void **state)
+{
+	struct story *s = *state;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		s->ns += 1 * MS;
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		s->ns += 2 * MS;
+		scheduled(s, 4 * MS + 8000, 1 * MS, 0);
+	}
+	launch(s, 0, 4000);
+	conclude(s);
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "unexplained"), STEPS * 2 * MS);
+	assert_int_equal(charged(gpu(s, 0), "idle_causes", "cpu"), 0);
+}
+
 static void allocates(struct story *s)
 {
 	call(s, 0, 2 * MS,
@@ -363,6 +384,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_on_a_cpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scheduled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ran_earlier, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_in_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_stream, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_back, setup, teardown),
