@@ -142,6 +142,12 @@ $(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/profiled: $(E2E)/%: tests/e2
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 e2e: $(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/profiled
+# Threads that keep GPUs waiting.
+$(E2E)/feeders: tests/e2e/feeders.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 -ldl
+e2e: $(E2E)/feeders
 # Processes that share a GPU.
 $(E2E)/sharing: tests/e2e/sharing.c $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
