@@ -7,6 +7,7 @@
 #include <string.h>
 #include "signatures.h"
 #include "base/hash.h"
+#include "trace/gpu_ops.h"
 #include "trace/model.h"
 
 /* Streams with work by one thread that are distinguished. */
@@ -386,7 +387,11 @@ static void learn_stream(struct learner *l, struct stream *stream)
 	cold_marks_forget(&l->marks);
 	signatures_release(&l->signatures);
 	r->quiet = true;
-	while (reader_next_outer(r) && r->kind != SPY_STREAM_GPU) {
+	while (reader_next_outer(r)) {
+		if (unlikely(r->kind == SPY_STREAM_GPU)) {
+			gpu_ops_measure(stream);
+			break;
+		}
 		if (unlikely(r->seq != packet) && r->records > READ_WHOLE) {
 			passed += pass_over(l, r);
 			if (!reader_next_outer(r))

@@ -205,6 +205,7 @@ static const char *times_words(const struct idle_writer *w, const struct idle_gp
 			       const struct gpu_row *row)
 {
 	const struct gpu_times *t = times_of(w->a, gpu->processes[0]);
+	const char *small = "";
 
 	switch (t->state) {
 	case SPY_GPU_TAKEN:
@@ -223,20 +224,19 @@ static const char *times_words(const struct idle_writer *w, const struct idle_gp
 				    text_count(w->texts, t->dropped, "record"),
 				    text_count(w->texts, t->damaged, "operation"),
 				    text_count(w->texts, t->late, "operation"));
+	if (row->small_ns && row->small_ns * 20 >= row->busy_ns)
+		small = arena_printf(
+			w->texts, "; with fewer blocks than it has multiprocessors for %s",
+			text_percent(w->texts, (double)row->small_ns, (double)row->busy_ns));
 	return arena_printf(
 		w->texts,
-		"GPU times of %s by CUPTI, known for %s%s%s; its clock drifted by %s, "
-		"at most %s off%s%s",
+		"GPU times of %s by CUPTI, known for %s%s%s; its clock drifted by %s, at most %s "
+		"off%s",
 		text_count(w->texts, t->ops, "operation"), text_time(w->texts, row->known_ns),
 		t->state == SPY_GPU_GAVE_WAY ? ", until another tool began to use CUPTI: " : "",
 		t->state == SPY_GPU_GAVE_WAY ? t->text : "",
 		text_time(w->texts, row->clock_drift_ns), text_time(w->texts, row->clock_error_ns),
-		row->small_ns * 20 >= row->busy_ns
-			? "; with fewer blocks than it has multiprocessors for "
-			: "",
-		row->small_ns * 20 >= row->busy_ns
-			? text_percent(w->texts, (double)row->small_ns, (double)row->busy_ns)
-			: "");
+		small);
 }
 
 static void describe_times(const struct idle_writer *w, const struct idle_gpu *gpu,

@@ -6,10 +6,11 @@
 #include <string.h>
 #include "gpu_ops.h"
 
-/* A record that is brought later than so much after another one began is of a later time; CUPTI is asked to bring them
- * each half of a second. And no more than so many wait for their turn. */
-#define AHEAD_NS 2000000000ull
-#define AHEAD_MOST ((size_t)1 << 15)
+/* No more than so many wait for their turn: 64 MB a process. CUPTI is asked to bring its records each half of a second. */
+#define AHEAD_MOST ((size_t)1 << 20)
+
+/* A submission is forgotten when another one needs its place, so long behind it. */
+#define SUBMITS_NS 4000000000ull
 
 /* Times that are further from when they were brought are damaged: they come from GPUs. */
 #define LATE_MOST_NS 3600000000000ull
@@ -103,7 +104,7 @@ static void grow_submits(struct gpu_ops_stream *s)
 static bool is_in_use(const struct submit *place, const struct submit *by)
 {
 	return place->correlation && place->correlation != by->correlation &&
-	       place->begin_ns + AHEAD_NS > by->begin_ns;
+	       place->begin_ns + SUBMITS_NS > by->begin_ns;
 }
 
 static void remember_submit(struct gpu_ops_stream *s, const struct submit *submit)
@@ -214,7 +215,7 @@ static void see(struct gpu_ops_stream *s)
 static void read_ahead(struct gpu_ops_stream *s)
 {
 	while (!s->ended && s->n < AHEAD_MOST &&
-	       (!s->n || s->brought_ns < s->heap[0].begin_ns + AHEAD_NS)) {
+	       (!s->n || s->brought_ns <= s->heap[0].begin_ns + s->stream->behind_ns)) {
 		see(s);
 		s->ended = !reader_next(&s->stream->reader);
 		if (s->ended) /* the process was killed, or is still running */
@@ -236,6 +237,27 @@ static void find_submit(struct gpu_ops_stream *s)
 	top->tid = submit->tid;
 	top->submit_begin_ns = submit->begin_ns;
 	top->submit_end_ns = submit->end_ns;
+}
+
+/* ---- the first reading ----------------------------------------------------------------------- */
+
+void gpu_ops_measure(struct stream *stream)
+{
+	struct gpu_times times = {0};
+	struct gpu_ops_stream s = {.stream = stream, .times = &times};
+	const union spy_any *raw;
+	uint64_t ns;
+
+	do {
+		raw = stream->reader.record;
+		s.brought_ns = timeline_ns(&stream->trace->timeline, raw->other.time);
+		if (raw->other.event == SPY_EV_GPU_CLOCK)
+			see_clock(&s, &raw->gpu_clock);
+		else if (raw->other.event == SPY_EV_GPU_OP &&
+			 convert(&s, raw->gpu_op.begin_ns, &ns))
+			stream->behind_ns = max_u64(stream->behind_ns,
+						    s.brought_ns - min_u64(ns, s.brought_ns));
+	} while (reader_next(&stream->reader));
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /*
  * analyzer/trace/gpu_ops.h: what GPUs did, in the order in which operations began: the streams of GPU times
  * (trace_format.h, SPY_STREAM_GPU) of all processes. CUPTI brings its records late and in no order, so each stream is
- * read ahead of the others, as far as a later record may still be of an earlier time.
+ * read ahead of the others, as far as a later record may still be of an earlier time: how far that is, the first reading
+ * finds out.
  */
 #ifndef CUDASPY_GPU_OPS_H
 #define CUDASPY_GPU_OPS_H
@@ -53,6 +54,9 @@ struct gpu_ops {
 	struct gpu_times *times; /* by process */
 	size_t n_processes;
 };
+
+/* The first reading, of a stream of GPU times whose first record is in hand: to its end. */
+void gpu_ops_measure(struct stream *stream);
 
 /* The set's streams have their first record in hand (merge_init); those of GPUs are read on here. */
 void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set);

@@ -39,6 +39,8 @@ struct stream {
 	uint32_t slot;
 	uint32_t index; /* among all streams of the set */
 	uint64_t called_ns; /* end of the last call of depth 0 that was taken in */
+	/* of GPU times: how long behind its begin an operation's record came, at most (gpu_ops.h) */
+	uint64_t behind_ns;
 	struct reader reader;
 };
 
