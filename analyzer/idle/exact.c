@@ -150,6 +150,7 @@ static void see_op(struct idle *idle, const struct gpu_event *op)
 	exact->at_ns = max_u64(exact->at_ns, op->end_ns);
 	ns = in_phase(phase, &begin_ns, &end_ns);
 	exact->busy_ns += ns;
+	exact->operations += phase_has(&idle->accounts->expect->phases, op->process, op->begin_ns);
 	if (op->kind == SPY_GPU_KERNEL &&
 	    phase_has(&idle->accounts->expect->phases, op->process, op->begin_ns))
 		see_kernel(gpu, op, ns);
@@ -204,6 +205,39 @@ static void see_event(struct idle *idle, const struct gpu_event *event)
 	see_op(idle, event);
 }
 
+/* Operations are missing: how long it worked is not known. */
+static bool has_losses(const struct idle *idle, const struct idle_gpu *gpu)
+{
+	size_t i;
+
+	for (i = 0; i < gpu->n_processes; i++)
+		if (gpu_times_lost(&idle->ops.times[gpu->processes[i]->trace->index]))
+			return true;
+	return false;
+}
+
+/* A tool that took CUPTI's slot may have left only the beginning. */
+static bool has_most(const struct idle *idle, const struct idle_gpu *gpu)
+{
+	size_t process = gpu->processes[0]->trace->index;
+	const struct phase *phase = &idle->accounts->expect->phases.all[process];
+
+	return idle->ops.times[process].state != SPY_GPU_GAVE_WAY ||
+	       2 * exact_known_ns(&gpu->exact) >= phase->end_ns - phase->begin_ns;
+}
+
+static void conclude(struct idle *idle)
+{
+	size_t i;
+
+	for (i = 0; i < idle->n_gpus; i++) {
+		struct idle_gpu *gpu = &idle->gpus[i];
+
+		gpu->exact.sound = gpu->exact.ever && exact_known_ns(&gpu->exact) &&
+				   !has_losses(idle, gpu) && has_most(idle, gpu);
+	}
+}
+
 static void find_due(struct idle *idle)
 {
 	const struct gpu_event *next = gpu_ops_next(&idle->ops);
@@ -226,4 +260,6 @@ void exact_go_on(struct idle *idle, uint64_t ns)
 		gpu_ops_take(&idle->ops);
 		find_due(idle);
 	}
+	if (ns == UINT64_MAX)
+		conclude(idle);
 }

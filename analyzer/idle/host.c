@@ -311,6 +311,7 @@ enum idle_cause host_cpu_cause(const struct accounting *a, const struct process 
 struct division {
 	const struct accounting *accounts;
 	const struct host_thread *host;
+	const struct thread *thread;
 	const struct process *process;
 	idle_visit *visit;
 	void *data;
@@ -318,8 +319,11 @@ struct division {
 
 static void show(const struct division *d, const struct idle_part *part, uint64_t ns)
 {
+	struct idle_part its = *part;
+
+	its.thread = d->thread;
 	if (ns)
-		d->visit(d->data, part, ns);
+		d->visit(d->data, &its, ns);
 }
 
 static const struct host_gap *gap_at(const struct host_thread *h, uint64_t begin_ns,
@@ -438,6 +442,7 @@ void host_divide(const struct accounting *a, const struct host_thread *h,
 {
 	const struct division d = {.accounts = a,
 				   .host = h,
+				   .thread = c->thread,
 				   .process = c->thread->process,
 				   .visit = visit,
 				   .data = data};

@@ -17,6 +17,7 @@ struct idle_part {
 	uint32_t fn_before; /* the call before a time on a CPU; NO_FUNCTION unknown */
 	uint64_t address_before;
 	uint32_t holder; /* thread that had the lock, or was to end; 0 unknown */
+	const struct thread *thread; /* whose time it is */
 	const struct stack *stack; /* of the wait, the call, or the call behind; NULL: none */
 	const struct stack *stack_before; /* of the call before; NULL: none */
 	uint64_t at_ns; /* when it began */
@@ -32,6 +33,7 @@ struct idle_sum {
 	const struct process *process;
 	struct idle_part longest;
 	uint64_t ns, count, longest_ns;
+	uint64_t priced_ns; /* of a GPU's: what findings have of it (findings/idle_price.h) */
 	UT_hash_handle hh;
 };
 

@@ -150,6 +150,7 @@ static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct threa
 	*interval = (struct idle_interval){
 		.begin_ns = begin_ns, .end_ns = end_ns, .ns = end_ns - begin_ns};
 	gpu->idle_ns += interval->ns;
+	idle_together(idle->gpus, idle->n_gpus, (size_t)(gpu - idle->gpus), interval);
 	host_divide(idle->accounts, host_thread_find(&idle->threads, c->thread), c, begin_ns,
 		    end_ns, charge,
 		    &(struct charging){.idle = idle,
@@ -340,6 +341,7 @@ static void see_thread(struct idle *idle, const struct record *record,
 			&idle->sums, idle_owner_thread(record->thread), record->thread->process,
 			&(struct idle_part){
 				.cause = host_cpu_cause(idle->accounts, record->thread->process, h),
+				.thread = record->thread,
 				.fn = NO_FUNCTION,
 				.fn_before = NO_FUNCTION,
 				.at_ns = since_ns},

@@ -16,6 +16,7 @@
 
 #define IDLE_KEPT 256 /* last intervals that later calls may take back */
 #define IDLE_PARTS 32
+#define IDLE_PAIRED 16 /* GPUs that are compared with each other */
 
 /* A GPU was idle. */
 struct idle_interval {
@@ -37,12 +38,14 @@ struct idle_gpu {
 	uint64_t idle_ns; /* in the working phase */
 	uint64_t doubt_ns; /* of that, what a call may have taken back that is kept no more */
 	uint64_t waited_ns, waited_until_ns; /* threads waited for it: no less */
+	uint64_t together_ns[IDLE_PAIRED]; /* idle while that other one was, by its index */
 	struct idle_interval *intervals; /* a ring, IDLE_KEPT at most */
 	size_t intervals_size;
 	uint64_t n_intervals;
 	struct exact_gpu {
 		size_t n_known; /* processes whose operations are recorded at this time */
 		bool ever; /* they were, of all of them */
+		bool sound; /* at the end: nothing is missing, nor most of the time */
 		bool known; /* they are */
 		uint64_t at_ns; /* accounted for until then */
 		uint64_t busy_ns, idle_ns; /* in the working phase */
@@ -80,6 +83,12 @@ struct idle {
 	uint64_t due_ns; /* when the next of them is to be accounted for; UINT64_MAX: none */
 	bool *recorded; /* by process: they are, at this time */
 };
+
+/* Are the exact times all there is to know of the GPU? Then its causes are those of idle_owner_exact. */
+static inline bool idle_gpu_is_exact(const struct idle_gpu *gpu)
+{
+	return gpu->exact.sound;
+}
 
 static inline uint64_t idle_owner_gpu(size_t gpu)
 {
@@ -124,6 +133,10 @@ static inline uint64_t exact_known_ns(const struct exact_gpu *exact)
 {
 	return exact->busy_ns + exact->idle_ns;
 }
+
+/* Of a GPU's new interval: how much of it other GPUs were idle, too (together.c). */
+void idle_together(struct idle_gpu *gpus, size_t n_gpus, size_t gpu,
+		   const struct idle_interval *interval);
 
 /* How long the GPU was certainly idle in its working phase; and, of its sums, what is to be taken
  * for their part of it. */

@@ -46,6 +46,12 @@ struct gpu_times {
 	char text[113]; /* of that one */
 };
 
+/* Are operations missing? */
+static inline bool gpu_times_lost(const struct gpu_times *times)
+{
+	return times->dropped || times->damaged || times->late;
+}
+
 struct gpu_ops_stream;
 
 struct gpu_ops {
