@@ -29,7 +29,6 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 	struct symbolizer *symbols;
 	struct summary_row *summary;
 	struct report report;
-	bool complete;
 	int err = trace_set_open(&set, dirs, n_dirs, filter);
 
 	if (!err) {
@@ -44,12 +43,12 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		report.view = view_for(out);
 		report.view.verbose = options->verbose;
 		report.text_only = options->renderer->render == render_text;
-		complete = report_losses(&report, &analysis);
+		analysis.complete = report_losses(&report, &analysis);
 		if (options->gate)
-			gate_look(gate, &set, complete);
+			gate_look(gate, &set, analysis.complete);
 		summary = report_summary(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns, summary);
-		report_gpus(&report, &analysis, symbols, complete);
+		report_gpus(&report, &analysis, symbols);
 		report_findings(&report, &analysis, symbols, gate, summary);
 		report_waits(&report, &analysis, symbols);
 		report_sharing(&report, &analysis);

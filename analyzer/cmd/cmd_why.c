@@ -218,7 +218,7 @@ static int show(struct analysis *analysis, const struct renderer *renderer)
 	report_init(&report, SCHEMA);
 	report.view = view_for(stdout);
 	report.view.verbose = true;
-	report_losses(&report, analysis);
+	analysis->complete = report_losses(&report, analysis);
 	report_waits(&report, analysis, symbols);
 	report_files(&report, symbols);
 	err = renderer->render(&report, stdout);

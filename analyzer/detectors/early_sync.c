@@ -124,6 +124,7 @@ const struct detector detector_early_sync = {
 	       "use two in turns, and wait for an event behind the copy only.",
 	.when_long =
 		DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
+	.idle_behind = true,
 	.judge = judge,
 	.settle = settle,
 	.keep = keep,

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "starved.h"
+#include "findings/idle_price.h"
 #include "idle/callers.h"
 #include "symbols/python.h"
 #include "text/text.h"
@@ -18,7 +19,6 @@ struct starved {
 	const struct thread *worst; /* the one that waited longest */
 	uint64_t worst_ns;
 	const struct idle_sum *longest; /* its place with the longest wait */
-	uint64_t idle_ns; /* a GPU certainly had nothing to do meanwhile */
 	struct thread_costs costs;
 };
 
@@ -49,7 +49,7 @@ static void add_thread(struct starved *process, const struct starved *s,
 	process->longest = s->longest;
 }
 
-/* Sums of threads are by their index, those of GPUs by process alone. */
+/* Sums of threads are by their index. */
 static void add_up(const struct analysis *a, enum idle_cause cause, struct starved *processes)
 {
 	struct starved *threads = xcalloc(a->model.n_threads + 1, sizeof(*threads));
@@ -61,8 +61,6 @@ static void add_up(const struct analysis *a, enum idle_cause cause, struct starv
 			continue;
 		if (sum->key.owner < a->model.n_threads)
 			add_sum(&threads[sum->key.owner], sum);
-		else
-			processes[sum->process->trace->index].idle_ns += sum->ns;
 	}
 	for (i = 0; i < a->model.n_threads; i++) {
 		const struct thread *thread = a->model.threads[i];
@@ -81,23 +79,21 @@ static const char *what(const struct analysis *a, struct arena *texts, const str
 	struct python_line line = python_line(stack);
 	const char *name = idle_name_of_stack(stack), *python = text_python(texts, &line);
 	const struct thread_account *c = thread_account_of(&a->accounts, s->worst);
-	const char *others = "", *idle = "";
+	const char *others = "";
 
 	if (s->threads > 1)
 		others = arena_printf(texts, " (%llu threads did so, for %s together)",
 				      (unsigned long long)s->threads, text_time(texts, s->ns));
-	if (s->idle_ns)
-		idle = arena_printf(texts, "; a GPU certainly had nothing to do for %s of that",
-				    text_time(texts, min_u64(s->idle_ns, s->ns)));
-	return arena_printf(texts, "%s %s%s for %s between its calls%s%s%s%s",
+	return arena_printf(texts, "%s %s%s for %s between its calls%s%s%s",
 			    text_thread(texts, s->worst, c ? c->device : SPY_DEVICE_NONE),
 			    name ? "waited for " : waited, name ?: "",
 			    text_time(texts, s->worst_ns), python ? ", at " : "", python ?: "",
-			    others, idle);
+			    others);
 }
 
-static void tell(const struct detector *detector, const char *waited, const struct analysis *a,
-		 struct arena *texts, const struct starved *s, struct finding **findings, size_t *n)
+static void tell(const struct detector *detector, enum idle_cause cause, const char *waited,
+		 const struct analysis *a, struct arena *texts, const struct starved *s,
+		 struct finding **findings, size_t *n)
 {
 	struct finding *finding = detector_add(detector, findings, n);
 
@@ -108,6 +104,7 @@ static void tell(const struct detector *detector, const char *waited, const stru
 	finding->cost.gain_known = true;
 	finding->cost.threads = s->costs;
 	finding->what = what(a, texts, s, waited);
+	idle_price_take(a, finding, s->worst->process, 1ull << cause);
 	finding->fix = detector->fix;
 }
 
@@ -121,6 +118,6 @@ void starved_conclude(const struct detector *detector, enum idle_cause cause, co
 	add_up(a, cause, processes);
 	for (i = 0; i < a->model.n_processes; i++)
 		if (processes[i].worst)
-			tell(detector, waited, a, texts, &processes[i], findings, n);
+			tell(detector, cause, waited, a, texts, &processes[i], findings, n);
 	free(processes);
 }

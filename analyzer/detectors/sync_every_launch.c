@@ -102,6 +102,7 @@ const struct detector detector_sync_every_launch = {
 	       "CUDA "
 	       "graph.",
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
+	.idle_behind = true,
 	.judge = judge,
 	.keep = keep,
 };

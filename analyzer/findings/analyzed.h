@@ -23,6 +23,7 @@ struct analysis {
 	bool accounted;
 	struct idle idle;
 	struct findings findings;
+	bool complete; /* no records are lost, as far as is known: set by who reports losses */
 };
 
 #endif

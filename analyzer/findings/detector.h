@@ -46,6 +46,9 @@ struct detector {
 	bool everywhere; /* cases at several places of a process have one cause: one finding */
 	/* bits of the variant in which cases at one place may differ and still be one finding */
 	uint32_t alike;
+	/* What the thread did on a CPU right behind its calls stood in the GPU's way because of
+	 * them: for idle_price.h. */
+	bool idle_behind;
 	bool kernels; /* which ones were launched is told behind what `keep` says */
 	bool failures; /* it sees calls that failed */
 	/* DETECTOR_CONTRACT(...), or-ed: of those that did not, all of these contracts, and of

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "detector.h"
+#include "idle_price.h"
 #include "base/lines.h"
 #include "text/where.h"
 #include "text/text.h"
@@ -136,6 +137,12 @@ static void place_added(struct finding *finding, struct symbolizer *symbols)
 	find_place(finding, &place);
 }
 
+static void site_join(struct site *sum, struct site *more)
+{
+	site_add(sum, more);
+	more->into = sum;
+}
+
 /* Those of the same place become one. Returns how many are left. */
 static size_t merge(struct finding *findings, size_t n)
 {
@@ -149,7 +156,7 @@ static size_t merge(struct finding *findings, size_t n)
 			findings[kept++] = findings[i];
 			continue;
 		}
-		site_add(last->site, findings[i].site);
+		site_join(last->site, findings[i].site);
 		last->origin.processes += last->origin.process != findings[i].origin.process;
 		last->origin.process = findings[i].origin.process;
 		if (last->origin.host != findings[i].origin.host)
@@ -194,7 +201,7 @@ static size_t merge_everywhere(struct finding *findings, size_t n)
 			findings[kept++] = findings[i];
 			continue;
 		}
-		site_add(first->site, findings[i].site);
+		site_join(first->site, findings[i].site);
 		first->origin.places++;
 	}
 	return kept;
@@ -305,7 +312,7 @@ static size_t absorb(struct finding *findings, size_t n, const struct analysis *
 
 		if (!whole)
 			continue;
-		site_add(whole->site, findings[i].site);
+		site_join(whole->site, findings[i].site);
 		fill(whole, a, symbols, texts);
 		findings[i].what = NULL;
 	}
@@ -316,19 +323,21 @@ static size_t absorb(struct finding *findings, size_t n, const struct analysis *
 	return kept;
 }
 
-/* What its cure gives back and no other finding's does. */
-static uint64_t gain_of_its_own(const struct cost *cost)
+/* What its cure gives back and no other finding's does; or for how long GPUs had nothing to do
+ * because of it, where that is more. */
+static uint64_t price_of(const struct cost *cost)
 {
 	uint64_t gain = cost_gain_ns(cost);
 
-	return gain - min_u64(gain, cost->elsewhere_ns);
+	gain -= min_u64(gain, cost->elsewhere_ns);
+	return cost->idle_gpu_known ? max_u64(gain, cost->idle_gpu_ns) : gain;
 }
 
-/* Problems, then notes, then what is minor; of each, first what its cure gives most back. */
-static int by_gain(const void *a, const void *b)
+/* Problems, then notes, then what is minor; of each, the largest price first. */
+static int by_price(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	uint64_t gain = gain_of_its_own(&x->cost), other = gain_of_its_own(&y->cost);
+	uint64_t gain = price_of(&x->cost), other = price_of(&y->cost);
 	int order = (int)finding_severity(x) - (int)finding_severity(y);
 
 	if (order)
@@ -569,6 +578,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 			       texts);
 	}
 	n_sites = count;
+	idle_price_sites(f, a, findings, count);
 	for (i = 0; (detector = detectors_row(i)); i++)
 		if (detector->conclude)
 			detector->conclude(a, texts, &findings, &count);
@@ -583,7 +593,7 @@ struct finding *findings_conclude(struct findings *f, const struct analysis *a,
 	}
 	add_up(a, findings, count);
 	if (count)
-		qsort(findings, count, sizeof(*findings), by_gain);
+		qsort(findings, count, sizeof(*findings), by_price);
 	*n = count;
 	return findings;
 }

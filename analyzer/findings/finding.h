@@ -178,6 +178,9 @@ struct site {
 	const struct thread *last_thread;
 	struct thread_set callers; /* the threads of its calls */
 	uint64_t threads; /* how many; of sites that became one no fewer */
+	struct site *into; /* the one that it became a part of; NULL: none */
+	uint64_t idle_gpu_ns; /* GPUs had nothing to do because of it: idle_price.h */
+	bool kept; /* a finding has it */
 	UT_hash_handle hh;
 };
 
@@ -201,6 +204,8 @@ struct origin {
 struct cost {
 	uint64_t own_ns, others_ns, gain_low_ns, gain_high_ns;
 	uint64_t elsewhere_ns; /* of the gain, what the cures of other findings give back, too */
+	uint64_t idle_gpu_ns; /* its second price, if it is known: idle_price.h */
+	bool idle_gpu_known;
 	bool gain_known, overlaps; /* where the cost is unknown, so is the gain */
 	bool unknown; /* a note */
 	/* Which thread, where there is no site and the detector knows; and of what that is which

@@ -49,6 +49,7 @@ struct idle_gpu {
 		bool known; /* they are */
 		uint64_t at_ns; /* accounted for until then */
 		uint64_t busy_ns, idle_ns; /* in the working phase */
+		uint64_t operations; /* likewise */
 		uint64_t
 			small_ns; /* busy with kernels of fewer blocks than it has multiprocessors */
 		uint64_t kernels, kernels_ns; /* in the working phase; their durations' sum */

@@ -20,8 +20,8 @@ struct finding_row {
 		*compared, *fails;
 	const char *share, *share_of;
 	uint64_t share_ppm, share_of_ns, share_thread;
-	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, run_ns,
-		count, bytes, alike, alike_ns, offset;
+	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, idle_gpu_ns,
+		run_ns, count, bytes, alike, alike_ns, offset;
 	const struct table *stack;
 	uint64_t before_ns, line, python_line, processes, worst_at_ns, worst_ns, worst_thread,
 		worst_device;
@@ -47,6 +47,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, share_of_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, share_thread, UNIT_PLAIN),
 	COLUMN_JSON(struct finding_row, gain_low_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct finding_row, idle_gpu_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, count, UNIT_COUNT),
 	COLUMN_JSON(struct finding_row, bytes, UNIT_BYTES),
 	COLUMN_JSON(struct finding_row, alike, UNIT_COUNT),
@@ -133,10 +134,20 @@ static const char *alike_text(struct arena *texts, const struct alike *alike, ui
 			    share_text(texts, &alike->stake));
 }
 
+#define IDLE_GPU_LEAST_NS 100000
+
 /* Where there are several hosts. */
 static const char *on_host(struct arena *texts, const struct host *host)
 {
 	return host && !host->alone ? arena_printf(texts, "; on %s", host->label) : "";
+}
+
+/* "; GPU idle for it: 123 ms"; nothing if that is nothing to speak of, or unknown. */
+static const char *idle_gpu_text(struct arena *texts, const struct cost *cost)
+{
+	if (!cost->idle_gpu_known || cost->idle_gpu_ns < IDLE_GPU_LEAST_NS)
+		return "";
+	return arena_printf(texts, "; GPU idle for it: %s", text_time(texts, cost->idle_gpu_ns));
 }
 
 static const char *cost_text(struct arena *texts, const struct finding *f)
@@ -298,6 +309,7 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 		.share_thread = cost->stake.thread ? cost->stake.thread->tid : 0,
 		.gain_low_ns = if_known(cost->gain_known, cost->gain_low_ns),
 		.gain_high_ns = if_known(cost->gain_known, cost->gain_high_ns),
+		.idle_gpu_ns = if_known(cost->idle_gpu_known, cost->idle_gpu_ns),
 		.count = f->count,
 		.bytes = f->bytes,
 		.alike = f->alike.count,
@@ -318,8 +330,8 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 	if (worst->thread && worst->begin_ns > a->model.first_ns)
 		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
 	describe_python(&row, texts, &f->stacks);
-	row.costs =
-		arena_printf(texts, "%s%s", cost_text(texts, f), on_host(texts, f->origin.host));
+	row.costs = arena_printf(texts, "%s%s%s", cost_text(texts, f), idle_gpu_text(texts, cost),
+				 on_host(texts, f->origin.host));
 	row.evidence = evidence_text(texts, a, f, worst);
 	row.gain = gain_text(texts, cost, f->fix);
 	if (f->otherwise)

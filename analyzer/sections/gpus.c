@@ -6,7 +6,7 @@
 #include <string.h>
 #include "gpus.h"
 #include "idle_causes.h"
-#include "account/work.h"
+#include "findings/gpu_use.h"
 #include "text/text.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -60,61 +60,6 @@ static const struct table_kind gpus_kind = {
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
-/* Its processes' working phases, from the first one's begin to the last one's end. */
-static uint64_t work_ns(const struct analysis *a, const struct idle_gpu *gpu)
-{
-	uint64_t begin_ns = UINT64_MAX, end_ns = 0;
-	size_t i;
-
-	for (i = 0; i < gpu->n_processes; i++) {
-		const struct process *process = gpu->processes[i];
-		const struct phase *phase = &a->expect.phases.all[process->trace->index];
-
-		begin_ns = min_u64(begin_ns, phase->found ? phase->begin_ns : process->first_ns);
-		end_ns = max_u64(end_ns, phase->found ? phase->end_ns : process->last_ns);
-	}
-	return end_ns > begin_ns ? end_ns - begin_ns : 0;
-}
-
-static bool is_blind(const struct process *process)
-{
-	const struct note *note;
-
-	for (note = process->notes; note; note = note->hh.next)
-		if (note->note == SPY_NOTE_BLIND)
-			return true;
-	return false;
-}
-
-static bool shares_memory(const struct analysis *a)
-{
-	uint32_t fn;
-
-	for (fn = 0; fn < a->set->functions.count && fn < a->stats.n_functions; fn++)
-		if (a->set->functions.all[fn].does == FUNCTION_OPENS_SHARED &&
-		    a->stats.direct[fn].count)
-			return true;
-	return false;
-}
-
-/* Why nothing is certain about a GPU; NULL: no reason. */
-static const char *why_unknown(const struct analysis *a, const struct idle_gpu *gpu, bool complete)
-{
-	const struct gpu *named = idle_named(gpu);
-	size_t i;
-
-	if (!complete)
-		return "records are lost";
-	if (named && named->client == SPY_CLIENT_YES)
-		return "other clients of MPS may use it";
-	if (shares_memory(a))
-		return "another process may work in memory that they share";
-	for (i = 0; i < gpu->n_processes; i++)
-		if (is_blind(gpu->processes[i]))
-			return "not all calls are seen: see the notes";
-	return NULL;
-}
-
 /* Is a wait for the GPU certainly a wait for its own work, and not for another one's, or for a
  * function on the host? */
 static bool waits_prove_work(const struct analysis *a, const struct idle_gpu *gpu)
@@ -131,28 +76,10 @@ static bool waits_prove_work(const struct analysis *a, const struct idle_gpu *gp
 	return true;
 }
 
-/* The thread that made most calls with it current, of those whose time is known. */
-static const struct thread *feeder_of(const struct analysis *a, const struct idle_gpu *gpu)
-{
-	const struct thread *thread, *best = NULL;
-	uint64_t most = 0;
-
-	for (thread = gpu->processes[0]->threads; thread; thread = thread->next) {
-		const struct thread_account *c = thread_account_of(&a->accounts, thread);
-
-		if (!c || c->device != gpu->device || !host_thread_find(&a->idle.threads, thread) ||
-		    a->stats.threads[thread->index].count <= most)
-			continue;
-		most = a->stats.threads[thread->index].count;
-		best = thread;
-	}
-	return best;
-}
-
 static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *gpu,
 			    struct gpu_row *row)
 {
-	const struct thread *thread = feeder_of(w->a, gpu);
+	const struct thread *thread = gpu_feeder(w->a, gpu);
 	const struct host_thread *h = thread ? host_thread_find(&w->a->idle.threads, thread) : NULL;
 
 	if (!h || !w->a->accounts.gaps_told[gpu->processes[0]->trace->index])
@@ -176,30 +103,6 @@ static const struct gpu_times *times_of(const struct analysis *a, const struct p
 	return &a->idle.ops.times[process->trace->index];
 }
 
-/* Operations are missing: how long it worked is not known. */
-static bool has_losses(const struct analysis *a, const struct idle_gpu *gpu)
-{
-	size_t i;
-
-	for (i = 0; i < gpu->n_processes; i++) {
-		const struct gpu_times *t = times_of(a, gpu->processes[i]);
-
-		if (t->dropped || t->damaged || t->late)
-			return true;
-	}
-	return false;
-}
-
-/* A tool that took CUPTI's slot may have left only the beginning. */
-static bool is_exact(const struct analysis *a, const struct idle_gpu *gpu, bool complete)
-{
-	const struct gpu_times *t = times_of(a, gpu->processes[0]);
-	uint64_t known_ns = exact_known_ns(&gpu->exact);
-
-	return complete && gpu->exact.ever && known_ns && !has_losses(a, gpu) &&
-	       (t->state != SPY_GPU_GAVE_WAY || 2 * known_ns >= work_ns(a, gpu));
-}
-
 /* What became of it where times of GPUs were asked for; NULL: nothing to say. */
 static const char *times_words(const struct idle_writer *w, const struct idle_gpu *gpu,
 			       const struct gpu_row *row)
@@ -217,7 +120,7 @@ static const char *times_words(const struct idle_writer *w, const struct idle_gp
 	}
 	if (!t->ops)
 		return NULL;
-	if (has_losses(w->a, gpu))
+	if (gpu_times_lost(t))
 		return arena_printf(w->texts,
 				    "GPU times are not complete: %s were lost, %s have impossible "
 				    "times, %s came too late",
@@ -296,17 +199,17 @@ static const char *bounds_words(const struct idle_writer *w, const struct gpu_ro
 			    "for the rest the calls do not tell: cudaspy run --gpu measures it");
 }
 
-static struct gpu_row describe(const struct idle_writer *w, size_t number, bool complete)
+static struct gpu_row describe(const struct idle_writer *w, size_t number)
 {
 	const struct idle_gpu *gpu = &w->a->idle.gpus[number];
-	const char *unknown = why_unknown(w->a, gpu, complete);
-	bool exact = is_exact(w->a, gpu, complete);
+	const char *unknown = gpu_why_unknown(w->a, gpu);
+	bool exact = w->a->complete && idle_gpu_is_exact(gpu);
 	struct gpu_row row = {
 		.process = gpu->n_processes > 1 ? "several"
 						: text_process(w->texts, gpu->processes[0]->trace),
 		.name = idle_named(gpu) ? idle_named(gpu)->name : NULL,
 		.device = gpu->device,
-		.work_ns = work_ns(w->a, gpu),
+		.work_ns = gpu_work_ns(w->a, gpu),
 		.busy_known = exact ? "exact" : "bounds",
 	};
 
@@ -343,8 +246,7 @@ static int by_device(const void *a, const void *b)
 	return strcmp(x->process, y->process);
 }
 
-void report_gpus(struct report *report, const struct analysis *a, struct symbolizer *symbols,
-		 bool complete)
+void report_gpus(struct report *report, const struct analysis *a, struct symbolizer *symbols)
 {
 	struct idle_writer w;
 	struct gpu_row *rows = xcalloc(a->idle.n_gpus + 1, sizeof(*rows));
@@ -352,7 +254,7 @@ void report_gpus(struct report *report, const struct analysis *a, struct symboli
 
 	idle_writer_init(&w, &report->arena, a, symbols);
 	for (i = 0; i < a->idle.n_gpus; i++)
-		rows[n++] = describe(&w, i, complete);
+		rows[n++] = describe(&w, i);
 	idle_writer_release(&w);
 	qsort(rows, n, sizeof(*rows), by_device);
 	report_add(report, &gpus_kind, rows, n);

@@ -9,8 +9,6 @@
 #include "findings/analyzed.h"
 #include "symbols/symbolize.h"
 
-/* complete: nothing of the traces is known to be lost. Without that nothing is certain. */
-void report_gpus(struct report *report, const struct analysis *a, struct symbolizer *symbols,
-		 bool complete);
+void report_gpus(struct report *report, const struct analysis *a, struct symbolizer *symbols);
 
 #endif

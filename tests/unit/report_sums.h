@@ -134,17 +134,21 @@ static inline bool rs_compared(const json_t *row)
 	return json_is_string(json_object_get(row, "compared")) || rs_is(row, "cost_known", "no");
 }
 
-/* By which findings of a severity are in order. */
-static inline json_int_t rs_gain(const json_t *row)
+/* By which findings of a severity are in order: rs_number of what is unknown is 0. */
+static inline json_int_t rs_price(const json_t *row)
 {
-	return rs_number(row, rs_known(row, "gain_high_ns") ? "gain_high_ns" : "cost_ns");
+	json_int_t gain =
+		rs_number(row, rs_known(row, "gain_high_ns") ? "gain_high_ns" : "cost_ns");
+	json_int_t idle = rs_number(row, "idle_gpu_ns");
+
+	return gain > idle ? gain : idle;
 }
 
 /* Ranks, what the headline says of them, and notes below problems. */
 static inline void rs_check_order(const json_t *root)
 {
 	const json_t *summary = json_object_get(root, "summary"), *row;
-	json_int_t problems = 0, notes = 0, gain = 0;
+	json_int_t problems = 0, notes = 0, price = 0;
 	const char *severity = "";
 	size_t i;
 
@@ -156,9 +160,9 @@ static inline void rs_check_order(const json_t *root)
 		RS_HOLDS(row, rs_severity(row) >= rs_severity_of(severity));
 		/* What overlaps counts with the part of its gain that no other finding's cure gives. */
 		RS_HOLDS(row, rs_compared(row) || !rs_is(row, "severity", severity) ||
-				      rs_is(row, "overlaps", "yes") || rs_gain(row) <= gain);
+				      rs_is(row, "overlaps", "yes") || rs_price(row) <= price);
 		if (!rs_is(row, "severity", severity) || !rs_is(row, "overlaps", "yes"))
-			gain = rs_is(row, "overlaps", "yes") ? INT64_MAX : rs_gain(row);
+			price = rs_is(row, "overlaps", "yes") ? INT64_MAX : rs_price(row);
 		severity = rs_text(row, "severity");
 		problems += rs_is(row, "severity", "problem");
 		notes += rs_is(row, "severity", "note");
@@ -213,6 +217,12 @@ static inline void rs_check_gpu(const json_t *row)
 			 rs_causes(row, "feeder_causes") == rs_number(row, "feeder_outside_ns"));
 }
 
+/* Each nanosecond of a GPU's idle time is the price of one finding at most. */
+static inline void rs_check_prices(const json_t *root)
+{
+	RS_HOLDS(root, rs_sum(root, "findings", "idle_gpu_ns") <= rs_sum(root, "gpus", "idle_ns"));
+}
+
 static inline void report_agrees(const json_t *root)
 {
 	const json_t *row;
@@ -227,6 +237,7 @@ static inline void report_agrees(const json_t *root)
 		rs_check_worst_call(root, row);
 	json_array_foreach(json_object_get(root, "gpus"), i, row) rs_check_gpu(row);
 	rs_check_order(root);
+	rs_check_prices(root);
 	rs_check_sums(root);
 }
 

@@ -340,6 +340,73 @@ static void test_loader(void **state)
 	assert_non_null(strstr(s->shown, "waited for torch's DataLoader for 40.00 ms"));
 }
 
+static void allocates_and_frees(struct story *s)
+{
+	allocates(s);
+	call(s, 0, 20000,
+	     "memory cudaFree op=free kind=device bytes=4096 address=0x9000 caller=0x41");
+}
+
+static json_t *found_in(const struct story *s, const char *id, const char *function)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(s->findings, i, row) if (rs_is(row, "id", id) &&
+						    rs_is(row, "function", function)) return row;
+	return NULL;
+}
+
+/* What a GPU's idle time is charged to in calls at a finding's place is the finding's, and what no
+ * finding has calls at is nobody's. */
+static void test_price(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+
+	tell(s, allocates_and_frees, "probes=1");
+	finding = found_in(s, "steady-state", "cudaMalloc");
+	assert_non_null(finding);
+	assert_in_range(ns_of(finding, "idle_gpu_ns"), 38 * MS, STEPS * 2 * MS);
+	assert_true(is_said(s, "; GPU idle for it: "));
+	/* Calls that are not seen may have handed work over: nothing is certain. */
+	begin_with(s, "probes=1");
+	fprintf(s->log, "2us note note=blind text=\"a library was opened elsewhere\"\n");
+	for (unsigned int i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		allocates_and_frees(s);
+	}
+	launch(s, 0, 4000);
+	conclude(s);
+	finding = found_in(s, "steady-state", "cudaMalloc");
+	assert_non_null(finding);
+	assert_true(json_is_null(json_object_get(finding, "idle_gpu_ns")));
+	assert_false(is_said(s, "GPU idle for it"));
+}
+
+/* The host works right behind waits that it could have made later. */
+static void test_price_behind(void **state)
+{
+	struct story *s = *state;
+	json_t *finding;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, 3 * MS, 0x20);
+		computes(s);
+	}
+	launch(s, 0, 4000);
+	wait_for_stream(s, MS, 0x20);
+	conclude(s);
+	finding = found(s, "early-sync");
+	assert_non_null(finding);
+	assert_in_range(ns_of(finding, "idle_gpu_ns"), 36 * MS, STEPS * 2 * MS);
+	assert_true(ns_of(finding, "idle_gpu_ns") <= ns_of(finding, "cost_ns"));
+}
+
 static void tell_gil(struct story *s, uint64_t wait_ns, uint64_t work_ns)
 {
 	unsigned int i;
@@ -366,8 +433,9 @@ static void test_gil(void **state)
 	assert_non_null(finding);
 	assert_int_equal(ns_of(finding, "cost_ns"), STEPS * 2 * MS);
 	assert_int_equal(ns_of(finding, "count"), STEPS);
+	assert_int_equal(ns_of(finding, "idle_gpu_ns"), STEPS * 2 * MS);
 	assert_non_null(strstr(s->shown, "waited for Python's GIL for 40.00 ms between its calls"));
-	assert_non_null(strstr(s->shown, "had nothing to do for 40.00 ms of that"));
+	assert_non_null(strstr(s->shown, "GPU idle for it: 40.00 ms"));
 	tell_gil(s, 2 * MS, 18 * MS);
 	assert_null(found(s, "gil-contention"));
 	tell_gil(s, MS / 4, 0); /* 5 ms in all */
@@ -392,6 +460,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gil, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_price, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_price_behind, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

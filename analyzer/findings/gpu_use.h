@@ -1,0 +1,28 @@
+/*
+ * analyzer/findings/gpu_use.h: how the GPUs of a trace set were used: by which thread, for how long,
+ * and whether anything is certain of their idle time. For detectors, prices and the section of GPUs,
+ * after the last record.
+ */
+#ifndef CUDASPY_GPU_USE_H
+#define CUDASPY_GPU_USE_H
+
+#include "analyzed.h"
+
+/* Its processes' working phases, from the first one's begin to the last one's end. */
+struct span gpu_work_span(const struct analysis *a, const struct idle_gpu *gpu);
+uint64_t gpu_work_ns(const struct analysis *a, const struct idle_gpu *gpu);
+
+/* Why nothing is certain about when it was idle; NULL: no reason. */
+const char *gpu_why_unknown(const struct analysis *a, const struct idle_gpu *gpu);
+
+/* The thread that made most calls with it current, of those whose time is known; NULL: none. */
+const struct thread *gpu_feeder(const struct analysis *a, const struct idle_gpu *gpu);
+
+/* Whose time a sum is: a GPU's number; SIZE_MAX: a thread's. */
+static inline size_t gpu_of_sum(const struct idle_sum *sum)
+{
+	return sum->key.owner >= idle_owner_gpu(0) ? (size_t)(sum->key.owner - idle_owner_gpu(0))
+						   : SIZE_MAX;
+}
+
+#endif

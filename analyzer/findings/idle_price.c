@@ -1,0 +1,199 @@
+/*
+ * analyzer/findings/idle_price.c: idle time of GPUs becomes the price of findings. Called once, by
+ * finding.c, and by detectors of the whole run.
+ */
+#include <stdlib.h>
+#include "detector.h"
+#include "gpu_use.h"
+#include "idle_price.h"
+
+bool idle_price_known(const struct analysis *a, const struct process *process)
+{
+	bool known = false;
+	size_t i, j;
+
+	for (i = 0; i < a->idle.n_gpus; i++)
+		for (j = 0; j < a->idle.gpus[i].n_processes; j++) {
+			if (a->idle.gpus[i].processes[j] != process)
+				continue;
+			if (gpu_why_unknown(a, &a->idle.gpus[i]))
+				return false;
+			known = true;
+		}
+	return known;
+}
+
+uint64_t idle_price_left(const struct analysis *a, const struct idle_sum *sum)
+{
+	size_t gpu = gpu_of_sum(sum);
+
+	if (gpu >= a->idle.n_gpus || sum->priced_ns >= sum->ns ||
+	    gpu_why_unknown(a, &a->idle.gpus[gpu]))
+		return 0;
+	return idle_scaled_ns(&a->idle.gpus[gpu], sum->ns - sum->priced_ns);
+}
+
+void idle_price_take(const struct analysis *a, struct finding *finding,
+		     const struct process *process, uint64_t causes)
+{
+	struct idle_sum *sum;
+
+	finding->cost.idle_gpu_known = idle_price_known(a, process);
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns;
+
+		if (sum->process != process || !(causes >> sum->key.cause & 1))
+			continue;
+		ns = idle_price_left(a, sum);
+		finding->cost.idle_gpu_ns += ns;
+		if (ns)
+			sum->priced_ns = sum->ns;
+	}
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* A site that a finding has, by its place; and how much more may be its price. */
+struct priced {
+	struct site *site;
+	uint64_t in_calls_ns, behind_ns;
+};
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_places(const struct site_key *x, const struct site_key *y)
+{
+	return compare(x->return_address, y->return_address) ?: compare(x->process, y->process) ?:
+	       compare(x->fn, y->fn);
+}
+
+/* Of one place the costliest first. */
+static int by_place(const void *a, const void *b)
+{
+	const struct site *x = ((const struct priced *)a)->site;
+	const struct site *y = ((const struct priced *)b)->site;
+
+	return compare_places(&x->key, &y->key) ?: compare(y->total_ns, x->total_ns) ?:
+	       compare(x->key.detector, y->key.detector) ?:
+	       compare(x->key.variant, y->key.variant) ?: compare(x->key.epoch, y->key.epoch);
+}
+
+static struct site *whole_of(struct site *site)
+{
+	while (site->into)
+		site = site->into;
+	return site;
+}
+
+static struct priced *find_priced(const struct findings *f, size_t *n)
+{
+	struct priced *all = xcalloc(HASH_COUNT(f->sites) + 1, sizeof(*all));
+	struct site *site;
+
+	*n = 0;
+	for (site = f->sites; site; site = site->hh.next)
+		if (site->count && whole_of(site)->kept)
+			all[(*n)++] = (struct priced){site, site->total_ns, site->cost.own_ns};
+	if (*n)
+		qsort(all, *n, sizeof(*all), by_place);
+	return all;
+}
+
+static struct priced *first_at(struct priced *all, size_t n, const struct site_key *place)
+{
+	size_t low = 0, high = n, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (compare_places(&all[middle].site->key, place) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &all[low];
+}
+
+/* ---- prices ---------------------------------------------------------------------------------- */
+
+static bool in_a_call(enum idle_cause cause)
+{
+	switch (cause) {
+	case IDLE_LAUNCH:
+	case IDLE_CUDA_CALL:
+	case IDLE_CUDA_LOCK:
+	case IDLE_CUDA_WAIT:
+	case IDLE_KERNEL_MODULE:
+	case IDLE_CODE_LOADING:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool on_a_cpu(enum idle_cause cause)
+{
+	return cause == IDLE_CPU || cause == IDLE_PYTHON;
+}
+
+/* So much of the sum is the price of the sites at that place, as far as they go. */
+static void charge(const struct analysis *a, struct idle_sum *sum, struct priced *all, size_t n,
+		   const struct site_key *place, bool behind)
+{
+	struct priced *one = first_at(all, n, place);
+
+	for (; one < all + n && !compare_places(&one->site->key, place); one++) {
+		uint64_t *most = behind ? &one->behind_ns : &one->in_calls_ns;
+		uint64_t left_ns = sum->ns - sum->priced_ns, ns = min_u64(left_ns, *most);
+
+		if (behind && !detectors_row(one->site->key.detector)->idle_behind)
+			continue;
+		whole_of(one->site)->idle_gpu_ns +=
+			idle_scaled_ns(&a->idle.gpus[gpu_of_sum(sum)], ns);
+		sum->priced_ns += ns;
+		*most -= ns;
+	}
+}
+
+/* The sum's longest part stands for all of them. */
+static void price(const struct analysis *a, struct idle_sum *sum, struct priced *all, size_t n)
+{
+	const struct idle_part *part = &sum->longest;
+
+	if (in_a_call(sum->key.cause))
+		charge(a, sum, all, n,
+		       &(struct site_key){.return_address = part->address,
+					  .process = sum->key.process,
+					  .fn = part->fn},
+		       false);
+	else if (on_a_cpu(sum->key.cause) && part->fn_before != NO_FUNCTION)
+		charge(a, sum, all, n,
+		       &(struct site_key){.return_address = part->address_before,
+					  .process = sum->key.process,
+					  .fn = part->fn_before},
+		       true);
+}
+
+void idle_price_sites(const struct findings *f, const struct analysis *a, struct finding *findings,
+		      size_t n)
+{
+	struct idle_sum *sum;
+	struct priced *all;
+	size_t i, n_priced;
+
+	for (i = 0; i < n; i++)
+		findings[i].site->kept = true;
+	all = find_priced(f, &n_priced);
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
+		if (idle_price_left(a, sum))
+			price(a, sum, all, n_priced);
+	free(all);
+	for (i = 0; i < n; i++) {
+		struct cost *cost = &findings[i].cost;
+
+		cost->idle_gpu_known = idle_price_known(a, findings[i].origin.process);
+		cost->idle_gpu_ns = findings[i].site->idle_gpu_ns;
+	}
+}

@@ -1,0 +1,32 @@
+/*
+ * analyzer/findings/idle_price.h: the second price of findings: for how long GPUs certainly had
+ * nothing to do because of them. For findings and for detectors of the whole run, after the last
+ * record.
+ *
+ * Idle time is charged to what the thread did that feeds the GPU (idle/idle.h). What it did in a
+ * call is the price of the finding that has calls at that place, but no more than these took; what
+ * it did on a CPU right behind a call the price of a finding whose detector says so (idle_behind),
+ * but no more than its cost. What is left is there for detectors of the whole run. So each
+ * nanosecond is the price of one finding at most.
+ */
+#ifndef CUDASPY_IDLE_PRICE_H
+#define CUDASPY_IDLE_PRICE_H
+
+#include "analyzed.h"
+
+/* Of the findings of calls. Those of a process of whose GPUs nothing is certain have no such price. */
+void idle_price_sites(const struct findings *f, const struct analysis *a, struct finding *findings,
+		      size_t n);
+
+/* Is all about the idle time of the GPUs of a process certain that can be? False if it has none. */
+bool idle_price_known(const struct analysis *a, const struct process *process);
+
+/* What of a sum no finding has; 0 if it is a thread's, or its GPU's idle time is not certain. */
+uint64_t idle_price_left(const struct analysis *a, const struct idle_sum *sum);
+
+/* For a finding of the whole run: all that is left of a process's GPUs that was charged to these
+ * causes, 1 << enum idle_cause or-ed, is its price. */
+void idle_price_take(const struct analysis *a, struct finding *finding,
+		     const struct process *process, uint64_t causes);
+
+#endif
