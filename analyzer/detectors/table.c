@@ -14,7 +14,7 @@ const struct detector *const detector_table[] = {
 	&detector_queue_full,
 	&detector_steady_state,
 	&detector_redundant_sync,
-	&detector_gpus_in_turn, /* also where they do so after every launch */
+	&detector_serial_gpus, /* also where they do so after every launch */
 	&detector_sync_every_launch,
 	&detector_read_back,
 	&detector_small_copies,

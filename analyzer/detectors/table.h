@@ -9,7 +9,7 @@
 /* Of calls. */
 extern const struct detector detector_capture_break, detector_ignored_error, detector_pageable_copy,
 	detector_hidden_sync, detector_lazy_loading, detector_queue_full, detector_small_copies,
-	detector_read_back, detector_redundant_sync, detector_gpus_in_turn,
+	detector_read_back, detector_redundant_sync, detector_serial_gpus,
 	detector_sync_every_launch, detector_steady_state, detector_early_sync;
 
 /* Of the whole run. */

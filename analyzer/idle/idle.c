@@ -254,6 +254,13 @@ static void see_wait_for(struct idle_gpu *gpu, const struct phase *phase,
 	gpu->waited_until_ns = end_ns;
 }
 
+static void see_turn(struct idle_gpu *gpu, const struct recent_ops *recent_ops)
+{
+	gpu->turns++;
+	gpu->turns_brought += recent_ops->brought_before;
+	gpu->turns_across += recent_ops->device_before == SPY_DEVICE_NONE;
+}
+
 static void set_busy(struct idle_gpu *gpu, struct idle_user *user, bool busy)
 {
 	if (user->busy == busy)
@@ -288,6 +295,8 @@ static void see_device(struct idle *idle, const struct record *record,
 	}
 	see_wait_for(gpu, &idle->accounts->expect->phases.all[record->process],
 		     completed_call_at(&c->ring, c->ring.n - 1));
+	if (user->busy && !streams_outstanding(d))
+		see_turn(gpu, &c->recent_ops);
 	set_busy(gpu, user, streams_outstanding(d));
 	if (!gpu->n_busy && !gpu->since_ns)
 		gpu->since_ns = record->ns;

@@ -38,6 +38,9 @@ struct idle_gpu {
 	uint64_t idle_ns; /* in the working phase */
 	uint64_t doubt_ns; /* of that, what a call may have taken back that is kept no more */
 	uint64_t waited_ns, waited_until_ns; /* threads waited for it: no less */
+	/* How often a thread found that all its work was done; of these, with copies to the host in
+	 * it, and with work on several GPUs or copies between them (recent_ops.h). */
+	uint64_t turns, turns_brought, turns_across;
 	uint64_t together_ns[IDLE_PAIRED]; /* idle while that other one was, by its index */
 	struct idle_interval *intervals; /* a ring, IDLE_KEPT at most */
 	size_t intervals_size;

@@ -50,7 +50,7 @@ static void prepare_two_devices(struct worker *w)
 }
 
 /* Two GPUs with the same work; in the clean twin at once, which takes half the time. */
-static void gpus_in_turn(struct worker *w)
+static void serial_gpus(struct worker *w)
 {
 	for (unsigned int i = rounds(w, 16); i; i--) {
 		w->cost_ns += 4 * 500 * 1000;
@@ -150,7 +150,7 @@ const struct habit sync_habits[] = {
 	{"redundant-device", "redundant-sync", "time", "cudaDeviceSynchronize", "", "hold cuCtxSynchronize read:idle1 45\n", 1, 1,
 		prepare_second_device, redundant_device},
 	{"redundant-twice", "redundant-sync", "own", "cudaStreamSynchronize", "", "hold cuStreamSynchronize read:idle2 45\n", 1, 1, NULL, redundant_twice},
-	{"gpus-in-turn", "gpus-in-turn", "own", "cudaStreamSynchronize", "", "", 1, 1, prepare_two_devices, gpus_in_turn},
+	{"serial-gpus", "serial-gpus", "own", "cudaStreamSynchronize", "", "", 1, 1, prepare_two_devices, serial_gpus},
 	{"sync-every-launch", "sync-every-launch", "work", "cudaStreamSynchronize|cudaLaunchKernel", "", "hold cuLaunchKernel read:launches 55\n", 1, 1, prepare_syncs, sync_every_launch},
 	{"early-sync", "early-sync", "turns", "cudaStreamSynchronize", "", "", 1, 1, NULL, early_sync},
 	{"early-sync-device", "early-sync", "turns", "cudaDeviceSynchronize", "", "", 1, 1, NULL, early_sync_device},

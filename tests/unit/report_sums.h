@@ -62,7 +62,7 @@ static inline json_int_t rs_sum(const json_t *root, const char *table, const cha
 /* Of waits between launches the launches are counted, too. */
 static inline bool rs_costs_more_than_calls(const json_t *row)
 {
-	return rs_is(row, "id", "sync-every-launch") || rs_is(row, "id", "gpus-in-turn");
+	return rs_is(row, "id", "sync-every-launch") || rs_is(row, "id", "serial-gpus");
 }
 
 /* No cure gives back more than there was lost, and no more was lost than calls took. What nobody knows is no number. */

@@ -49,6 +49,49 @@ static void test_end_of_each_process(void **state)
 	json_decref(root);
 }
 
+/* ---- processes that hand a baton on ----------------------------------------------------------- */
+
+/* Each works on a GPU of its own for 2 ms of every 4, the second one so much later. */
+static void baton(struct log *log, unsigned int later_us)
+{
+	unsigned int i, j;
+
+	log->used = 0;
+	for (i = 0; i < 2; i++) {
+		add(log,
+		    "trace app.%u pid=%u program=\"app\" boot_id=b clock_source=tsc probes=1\n"
+		    "slot 0\n1us gpu device=0 name=\"G\" uuid=\"GPU-%u\" pci=\"%u\"\n"
+		    "slot 1 tid=%u\n1us thread tid=%u name=\"app\"\n",
+		    100 + i, 100 + i, i, i, 100 + i, 100 + i);
+		for (j = 0; j < 60; j++) {
+			unsigned int at = 1000 + 4000 * j + i * later_us;
+
+			add(log,
+			    "%uus launch cudaLaunchKernel duration=4us stream=0x10 caller=0x10\n"
+			    "%uus op cudaStreamSynchronize duration=1950us stream=0x10 "
+			    "caller=0x20\n",
+			    at + 10, at + 1990);
+		}
+	}
+}
+
+static void test_processes_in_turn(void **state)
+{
+	static struct log log;
+	json_t *root, *finding;
+
+	(void)state;
+	baton(&log, 2000);
+	root = report_on(log.text);
+	finding = find(root, "serial-gpus");
+	assert_non_null(finding);
+	says(finding, "what", "of different processes");
+	assert_int_equal(number(finding, "processes"), 2);
+	json_decref(root);
+	baton(&log, 500);
+	silent(log.text, "serial-gpus");
+}
+
 /* ---- GPUs that processes share ---------------------------------------------------------------- */
 
 /* Two processes of one user on a GPU each or on one, from `begin` ms to `begin` + 400 ms; of each half the
@@ -381,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_end_of_each_process),
+		cmocka_unit_test(test_processes_in_turn),
 		cmocka_unit_test(test_time_slicing),
 		cmocka_unit_test(test_mps_share),
 		cmocka_unit_test(test_mps_users),

@@ -84,7 +84,7 @@ static void tell_turns(struct story *s, const struct turns_story *t)
 	conclude(s);
 }
 
-static void test_gpus_in_turn(void **state)
+static void test_serial_gpus(void **state)
 {
 	static const struct turns_story silent[] = {
 		{.gpus = 4, .waits_last = true},
@@ -108,18 +108,18 @@ static void test_gpus_in_turn(void **state)
 	size_t i;
 
 	tell_turns(s, &(struct turns_story){.gpus = 4});
-	finding = only(s, "gpus-in-turn", "396 times a thread waited for one GPU");
+	finding = only(s, "serial-gpus", "396 times a thread waited for one GPU");
 	assert_in_range(number(finding, "cost_ns"), 396 * 65000, 396 * 76000);
 	assert_int_equal(number(finding, "gain_low_ns"), 0);
 	tell_turns(s, &(struct turns_story){.gpus = 2});
-	finding = only(s, "gpus-in-turn", "198 times a thread waited for one GPU");
+	finding = only(s, "serial-gpus", "198 times a thread waited for one GPU");
 	assert_in_range(number(finding, "cost_ns"), 198 * 44000, 198 * 54000);
 	for (i = 0; i < ARRAY_SIZE(silent); i++) {
 		tell_turns(s, &silent[i]);
-		assert_null(found(s, "gpus-in-turn"));
+		assert_null(found(s, "serial-gpus"));
 	}
 	tell_turns(s, &(struct turns_story){.gpus = 1});
-	assert_null(found(s, "gpus-in-turn"));
+	assert_null(found(s, "serial-gpus"));
 }
 
 static void test_sync_every_launch(void **state)
@@ -601,7 +601,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(test_sync_every_launch),
-		STORY_TEST(test_gpus_in_turn),
+		STORY_TEST(test_serial_gpus),
 		STORY_TEST(test_early_sync),
 		STORY_TEST(test_early_sync_for_the_recorder),
 		STORY_TEST(test_early_sync_beside_others),

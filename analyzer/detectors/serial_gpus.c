@@ -1,0 +1,357 @@
+/*
+ * analyzer/detectors/serial_gpus.c: GPUs that could work at the same time, and work one after the other.
+ *
+ * One thread that serves several GPUs: a case is a wait for work that the thread handed to one GPU,
+ * after it had waited for work on another one which brought nothing to the host, nor was (or may
+ * have been) a copy between GPUs: the two could have been under way at once. Nothing else of the
+ * process may be left to do on that GPU, nor of the thread on any. With n GPUs in turns, all but one
+ * in n parts of the waits would be gone, and what it took to hand over and to notice the end would
+ * be done meanwhile.
+ *
+ * Several threads, of one process or of several on a machine, that hand a baton on: in the whole
+ * run, of GPUs that work a good part of it and are fed by different threads, no two ever work at
+ * once, as far as waits prove it. Work with copies between GPUs is no case. Where most of the work
+ * brings something to the host, another GPU's may need that: a note.
+ */
+#include <stdlib.h>
+#include "table.h"
+#include "findings/gpu_use.h"
+#include "findings/idle_price.h"
+#include "text/text.h"
+
+#define ROUNDS_LEAST 10
+#define TENTHS_LEAST 4
+
+/* Tally: nanoseconds waited for the GPUs. */
+
+/* Does one GPU's work follow on another's, for no reason that can be seen? */
+static bool takes_turns(const struct recent_ops *recent_ops)
+{
+	return recent_ops->submissions && recent_ops->before && !recent_ops->brought_before &&
+	       recent_ops->device != SPY_DEVICE_NONE &&
+	       recent_ops->device_before != SPY_DEVICE_NONE &&
+	       recent_ops->device != recent_ops->device_before;
+}
+
+static bool judge(const struct observed *o, struct verdict *v)
+{
+	const struct recent_ops *recent_ops = &o->account->recent_ops;
+	uint64_t waited_ns = completed_ns(o->call, BUCKET_GPU_INTENDED), awaited;
+
+	if (o->cold || !observed_means_to_wait(o) || !takes_turns(recent_ops) ||
+	    observed_host_visible(o) || observed_host_sees(o) || !observed_ends(o))
+		return false;
+	awaited = observed_awaited(o);
+	if (!awaited || observed_outstanding(o) != awaited)
+		return false;
+	v->cost_ns = waited_ns - waited_ns / (uint64_t)__builtin_popcountll(recent_ops->devices) +
+		     completed_ns(o->call, BUCKET_OWN) + recent_ops->first_own_ns;
+	v->gain_high_ns = v->cost_ns;
+	v->tally = waited_ns;
+	return true;
+}
+
+static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
+			struct arena *texts)
+{
+	(void)finding;
+	if (site->rounds.count < ROUNDS_LEAST || site_spread(a, site) < TENTHS_LEAST)
+		return NULL;
+	return arena_printf(
+		texts,
+		"%s a thread waited for one GPU, %s in all, before it handed work to "
+		"the next, though the host got nothing from it: one GPU worked at a time",
+		text_count(texts, site->count, "time"), text_time(texts, site->tally));
+}
+
+/* ---- the whole run --------------------------------------------------------------------------- */
+
+#define WORK_LEAST_PERCENT 10 /* that each GPU works of the time */
+#define OVERLAP_MOST_PERCENT 10 /* of the work of the one that works less */
+#define IN_TURN_LEAST_PERCENT 60 /* of the time, that one of them works */
+#define TURNS_LEAST 10
+#define ACROSS_MOST_PART 10 /* of its turns, those with several GPUs in them */
+#define LEAST_NS 50000000
+
+#define CAUSE_BIT(name) (1ull << IDLE_##name)
+#define WAITS \
+	(CAUSE_BIT(LOCK) | CAUSE_BIT(JOIN) | CAUSE_BIT(PIPE) | CAUSE_BIT(SOCKET) | \
+	 CAUSE_BIT(CUDA_WAIT))
+
+/* GPUs of a machine that take turns. */
+struct turns {
+	size_t gpus[IDLE_PAIRED], n;
+	struct span span; /* from the first one's work to the last one's */
+	uint64_t busy_ns, most_ns, together_ns; /* at most */
+	bool brought;
+};
+
+static uint64_t length(const struct span *span)
+{
+	return span->end_ns > span->begin_ns ? span->end_ns - span->begin_ns : 0;
+}
+
+static uint64_t part_of(uint64_t percent, uint64_t ns)
+{
+	return ns / 100 * percent;
+}
+
+/* From its first work in its process's working phase to the last. */
+static struct span span_of(const struct analysis *a, const struct idle_gpu *gpu)
+{
+	const struct device_use *use = &a->stats.uses[callstats_index(
+		&a->stats, gpu->processes[0]->trace->index, gpu->device)];
+	struct span span = gpu_work_span(a, gpu);
+
+	span.begin_ns = max_u64(span.begin_ns, use->first_ns);
+	span.end_ns = min_u64(span.end_ns, use->last_ns);
+	return span;
+}
+
+static struct span span_of_both(const struct span *x, const struct span *y)
+{
+	return (struct span){min_u64(x->begin_ns, y->begin_ns), max_u64(x->end_ns, y->end_ns)};
+}
+
+/* At most. */
+static uint64_t busy_ns(const struct idle_gpu *gpu, uint64_t span_ns)
+{
+	return span_ns - min_u64(idle_certain_ns(gpu), span_ns);
+}
+
+/* Does the GPU work again and again, for a good part of the time and with nothing of others? Only
+ * intervals that waits prove are compared with those of other GPUs. */
+static bool may_take_turns(const struct analysis *a, const struct idle_gpu *gpu)
+{
+	struct span span = span_of(a, gpu);
+
+	return !gpu_why_unknown(a, gpu) && !idle_gpu_is_exact(gpu) && gpu->n_processes == 1 &&
+	       !a->accounts.work.views[gpu->processes[0]->trace->index].managed &&
+	       gpu->turns >= TURNS_LEAST && gpu->turns_across <= gpu->turns / ACROSS_MOST_PART &&
+	       busy_ns(gpu, length(&span)) >= part_of(WORK_LEAST_PERCENT, length(&span));
+}
+
+/* So long both may have worked. Time before and behind one's work counts as work. */
+static uint64_t together_ns(const struct analysis *a, size_t x, size_t y, uint64_t span_ns)
+{
+	const struct idle_gpu *gpu = &a->idle.gpus[x], *other = &a->idle.gpus[y];
+	uint64_t idle_ns = idle_certain_ns(gpu) + idle_certain_ns(other);
+
+	idle_ns -= min_u64(gpu->together_ns[y], idle_ns);
+	return span_ns - min_u64(idle_ns, span_ns);
+}
+
+static bool is_serial(const struct analysis *a, const struct turns *t, size_t gpu)
+{
+	const struct idle_gpu *other = &a->idle.gpus[gpu];
+	struct span its = span_of(a, other);
+	size_t i;
+
+	for (i = 0; i < t->n; i++) {
+		const struct idle_gpu *one = &a->idle.gpus[t->gpus[i]];
+		struct span span = span_of(a, one);
+		uint64_t span_ns, least_ns;
+
+		span = span_of_both(&span, &its);
+		span_ns = length(&span);
+		least_ns = min_u64(busy_ns(one, span_ns), busy_ns(other, span_ns));
+		if (!gpu_feeder(a, one) || !gpu_feeder(a, other) ||
+		    gpu_feeder(a, one) == gpu_feeder(a, other) ||
+		    together_ns(a, t->gpus[i], gpu, span_ns) >
+			    part_of(OVERLAP_MOST_PERCENT, least_ns))
+			return false;
+	}
+	return true;
+}
+
+static void add_gpu(const struct analysis *a, struct turns *t, size_t gpu)
+{
+	const struct idle_gpu *g = &a->idle.gpus[gpu];
+	struct span its = span_of(a, g), both;
+	uint64_t ns = busy_ns(g, length(&its));
+	size_t i;
+
+	for (i = 0; i < t->n; i++) {
+		both = span_of(a, &a->idle.gpus[t->gpus[i]]);
+		both = span_of_both(&both, &its);
+		t->together_ns += together_ns(a, t->gpus[i], gpu, length(&both));
+	}
+	t->span = span_of_both(&t->span, &its);
+	t->gpus[t->n++] = gpu;
+	t->busy_ns += ns;
+	t->most_ns = max_u64(t->most_ns, ns);
+	t->brought |= g->turns_brought > g->turns / 2;
+}
+
+/* Of a machine, or of a process where that is given. */
+static bool is_there(const struct idle_gpu *gpu, const struct host *host,
+		     const struct process *process)
+{
+	return process ? gpu->processes[0] == process : gpu->processes[0]->trace->host == host;
+}
+
+/* Of GPU `first` and those behind it: each one that works in turn with all before it. */
+static struct turns turns_from(const struct analysis *a, const struct host *host,
+			       const struct process *process, size_t first)
+{
+	struct turns t = {.span = {UINT64_MAX, 0}};
+	size_t i;
+
+	for (i = first; i < a->idle.n_gpus && i < IDLE_PAIRED; i++)
+		if (is_there(&a->idle.gpus[i], host, process) &&
+		    may_take_turns(a, &a->idle.gpus[i]) && is_serial(a, &t, i))
+			add_gpu(a, &t, i);
+	return t;
+}
+
+static bool find_turns(const struct analysis *a, const struct host *host,
+		       const struct process *process, struct turns *found)
+{
+	size_t i;
+
+	*found = (struct turns){0};
+	for (i = 0; i < a->idle.n_gpus && i < IDLE_PAIRED; i++) {
+		struct turns t = turns_from(a, host, process, i);
+
+		if (t.busy_ns - t.most_ns > found->busy_ns - found->most_ns)
+			*found = t;
+	}
+	return found->n > 1 && found->busy_ns - found->most_ns >= LEAST_NS &&
+	       found->busy_ns - min_u64(found->together_ns, found->busy_ns) >=
+		       part_of(IN_TURN_LEAST_PERCENT, length(&found->span));
+}
+
+static bool has(const struct turns *t, size_t gpu)
+{
+	size_t i;
+
+	for (i = 0; i < t->n; i++)
+		if (t->gpus[i] == gpu)
+			return true;
+	return false;
+}
+
+/* Those that waited meanwhile, each for its part; and that is idle time of their GPUs. */
+static void add_costs(const struct analysis *a, const struct turns *t, struct finding *finding)
+{
+	uint64_t cost_ns = t->busy_ns - t->most_ns, sum_ns = 0;
+	struct idle_sum *sum;
+
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
+		if (has(t, gpu_of_sum(sum)) && WAITS >> sum->key.cause & 1)
+			sum_ns += idle_price_left(a, sum);
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+		uint64_t ns = has(t, gpu_of_sum(sum)) && WAITS >> sum->key.cause & 1
+				      ? idle_price_left(a, sum)
+				      : 0;
+		double part = ns ? (double)cost_ns * (double)ns / (double)sum_ns : 0;
+
+		if (!ns)
+			continue;
+		if (sum->longest.thread)
+			thread_costs_add(&finding->cost.threads, sum->longest.thread, part, part);
+		finding->cost.idle_gpu_ns += ns;
+		sum->priced_ns = sum->ns;
+	}
+	finding->cost.idle_gpu_known = true;
+	finding->cost.own_ns = finding->cost.gain_high_ns = cost_ns;
+	finding->cost.gain_known = true;
+}
+
+static const char *gpus_text(const struct analysis *a, struct arena *texts, const struct turns *t)
+{
+	const char *text = "";
+	size_t i;
+
+	for (i = 0; i < t->n; i++)
+		text = arena_printf(texts, "%s%s%u", text,
+				    !i              ? "GPUs "
+				    : i + 1 == t->n ? " and "
+						    : ", ",
+				    a->idle.gpus[t->gpus[i]].device);
+	return text;
+}
+
+static void tell(const struct analysis *a, struct arena *texts, const struct turns *t,
+		 const struct process *process, struct finding **findings, size_t *n)
+{
+	struct finding *finding = detector_add(&detector_serial_gpus, findings, n);
+	size_t i;
+
+	finding->origin.process = process ?: a->idle.gpus[t->gpus[0]].processes[0];
+	finding->origin.processes = process ? 1 : (uint32_t)t->n;
+	for (i = 0; i < t->n; i++)
+		finding->count += a->idle.gpus[t->gpus[i]].turns;
+	add_costs(a, t, finding);
+	finding->remarks.perhaps_free = t->brought;
+	finding->what = arena_printf(
+		texts,
+		"%s%s, fed by different threads, work in turn: in %s one of them worked for %s at "
+		"most, and two at once for no more than %s%s",
+		gpus_text(a, texts, t), process ? "" : " of different processes",
+		text_time(texts, length(&t->span)), text_time(texts, t->busy_ns),
+		text_time(texts, t->together_ns),
+		t->brought ? "; their work brings results to the host, which the next may need"
+			   : "");
+	finding->fix = "See what makes one thread wait for the other: a lock around the work on "
+		       "GPUs, a barrier, a queue of one. Let each GPU's thread go on by itself; "
+		       "where one needs what another computed, let its stream wait for an event.";
+}
+
+static bool is_told(const struct process *process, const struct finding *findings, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (findings[i].detector == &detector_serial_gpus &&
+		    findings[i].origin.process == process)
+			return true;
+	return false;
+}
+
+/* Each process by itself, and those of one GPU each together. */
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
+		     size_t *n)
+{
+	size_t i, many = *n;
+	struct turns t;
+
+	if (a->idle.n_gpus < 2)
+		return;
+	for (i = 0; i < a->idle.n_gpus && i < IDLE_PAIRED; i++) {
+		const struct process *process = a->idle.gpus[i].processes[0];
+
+		if (!is_told(process, *findings, *n) && find_turns(a, NULL, process, &t))
+			tell(a, texts, &t, process, findings, n);
+	}
+	for (i = 0; i < a->set->n_hosts && *n == many; i++)
+		if (find_turns(a, &a->set->hosts[i], NULL, &t) &&
+		    a->idle.gpus[t.gpus[0]].processes[0] != a->idle.gpus[t.gpus[1]].processes[0])
+			tell(a, texts, &t, NULL, findings, n);
+}
+
+const struct detector detector_serial_gpus = {
+	.id = "serial-gpus",
+	.title = "GPUs work in turn, not at the same time",
+	.sees = "One thread: cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize "
+		"and their "
+		"relatives at one place, ten times in the program's work or more, each for what "
+		"the thread handed to one GPU after it had waited for another, with nothing under "
+		"way on any other. The cost is what the waits would not take if the GPUs worked "
+		"at once, and the calls' own work. Several threads, or processes of a machine: "
+		"GPUs "
+		"that take ten turns or more, for most of the time, of which waits prove that no "
+		"two work at once; a note if their work brings results to the host, which the "
+		"next one may need.",
+	.blind = "Whether a kernel needs what another GPU computed, which it may read there by "
+		 "peer access, or the host wants to see in pinned memory. Work with copies between "
+		 "GPUs in it, or between memory of unknown location, or to the host, is no case, "
+		 "nor are programs that use managed memory. What several threads wait for each "
+		 "other for; GPUs beyond the first 16.",
+	.fix = "Hand work to all GPUs first, and wait then; or use a thread for each GPU. Where "
+	       "one needs what another computed, let its stream wait: cudaStreamWaitEvent.",
+	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
+	.judge = judge,
+	.keep = keep,
+	.conclude = conclude,
+};
