@@ -14,10 +14,17 @@
  *            while the GPU works on this one; the host submits a step before it waits for the one
  *            before
  *
+ * Two more need nothing from others; what they do for the GPU comes in many pieces:
+ *
+ *   launches  the work of --gpu-us is --launches kernels: each takes the GPU less time than the host
+ *             needs to launch the next one
+ *   graph     the cure: the same kernels as a CUDA graph, which takes one launch
+ *
  * Look at 'GPU has work': the share of the time that the steps kept the GPU busy. It is the same
- * for all variants but 'ahead', 60 % at most with the default times, and none of their CUDA calls
- * is slow: the time is lost between them. With 'ahead' it is close to 100 %, as long as --gpu-us is
- * more than --host-us.
+ * for all variants but the last three, 60 % at most with the default times, and none of their CUDA
+ * calls is slow: the time is lost between them. With 'ahead' it is close to 100 %, as long as
+ * --gpu-us is more than --host-us. With 'launches' it is about what the kernel takes of a launch;
+ * with 'graph' more.
  *
  * A cure: nothing that the host does for the next step may stand between two steps of the GPU. Let
  * others get the next batch early, into memory of its own, and submit it before you wait for the
@@ -40,18 +47,19 @@
 #define TERM 5 /* what the GPU adds to each value */
 
 static struct {
-	long steps, gpu_us, host_us;
+	long steps, gpu_us, host_us, launches;
 	const char *variant;
 } options = {
 	.steps = 300,
 	.gpu_us = 3000,
 	.host_us = 2000,
+	.launches = 1500,
 	.variant = "all",
 };
 
 /* clang-format off */
 static const struct option_row rows[] = {
-	{"variant", "NAME", "sleep, compute, read, lock, thread, join, ahead or all (all)",
+	{"variant", "NAME", "sleep, compute, read, lock, thread, join, ahead, launches, graph or all (all)",
 		OPTION_TEXT, &options.variant, 0, 0, NULL},
 	{"steps", "N", "batches of each variant (300)",
 		OPTION_NUMBER, &options.steps, 1, 10000000, "40"},
@@ -59,6 +67,8 @@ static const struct option_row rows[] = {
 		OPTION_NUMBER, &options.gpu_us, 0, 1000000, NULL},
 	{"host-us", "US", "how long the host needs for a batch (2000)",
 		OPTION_NUMBER, &options.host_us, 0, 1000000, NULL},
+	{"launches", "N", "kernels of a step of the variants launches and graph (1500)",
+		OPTION_NUMBER, &options.launches, 1, 100000, NULL},
 	{0},
 };
 /* clang-format on */
@@ -114,6 +124,11 @@ static void compute(void)
 }
 
 /* ---- what the host does for a batch: alone --------------------------------------------------- */
+
+static void get_at_once(long step)
+{
+	fill(slot_of(step)->in, step);
+}
 
 static void get_asleep(long step)
 {
@@ -289,14 +304,50 @@ static void get_joined(long step)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static void submit(long step)
+static void in_one_piece(void)
+{
+	if (options.gpu_us)
+		CUDA_CHECK(launch_delay((unsigned)options.gpu_us, stream));
+}
+
+/* As much work, to the microsecond. */
+static void in_pieces(void)
+{
+	long i;
+
+	for (i = 0; i < options.launches; i++)
+		CUDA_CHECK(launch_delay((unsigned)(options.gpu_us * (i + 1) / options.launches -
+						   options.gpu_us * i / options.launches),
+					stream));
+}
+
+static cudaGraphExec_t pieces;
+
+static void make_graph(void)
+{
+	cudaGraph_t graph;
+
+	CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+	in_pieces();
+	CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+	CUDA_CHECK(cudaGraphInstantiateWithFlags(&pieces, graph, 0));
+	CUDA_CHECK(cudaGraphDestroy(graph));
+	CUDA_CHECK(cudaGraphUpload(pieces, stream));
+	CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+static void as_graph(void)
+{
+	CUDA_CHECK(cudaGraphLaunch(pieces, stream));
+}
+
+static void submit(long step, void (*hand_over)(void))
 {
 	struct slot *slot = slot_of(step);
 
 	CUDA_CHECK(cudaMemcpyAsync(slot->values, slot->in, BATCH_BYTES, cudaMemcpyHostToDevice,
 				   stream));
-	if (options.gpu_us)
-		CUDA_CHECK(launch_delay((unsigned)options.gpu_us, stream));
+	hand_over();
 	CUDA_CHECK(launch_add(slot->values, VALUES, TERM, stream));
 	CUDA_CHECK(cudaMemcpyAsync(slot->out, slot->values, BATCH_BYTES, cudaMemcpyDeviceToHost,
 				   stream));
@@ -318,13 +369,19 @@ struct variant {
 	const char *name;
 	void (*get)(long step); /* the batch of the step; NULL: it is made ahead */
 	void *(*other)(void *unused); /* the other thread, if there is one for all steps */
+	void (*hand_over)(void); /* the GPU's work */
 };
 
 static const struct variant variants[] = {
-	{"sleep", get_asleep, NULL},        {"compute", get_computed, NULL},
-	{"read", get_read, write_batches},  {"lock", get_locked, keep_lock},
-	{"thread", get_made, make_batches}, {"join", get_joined, NULL},
-	{"ahead", NULL, make_batches},
+	{"sleep", get_asleep, NULL, in_one_piece},
+	{"compute", get_computed, NULL, in_one_piece},
+	{"read", get_read, write_batches, in_one_piece},
+	{"lock", get_locked, keep_lock, in_one_piece},
+	{"thread", get_made, make_batches, in_one_piece},
+	{"join", get_joined, NULL, in_one_piece},
+	{"ahead", NULL, make_batches, in_one_piece},
+	{"launches", get_at_once, NULL, in_pieces},
+	{"graph", get_at_once, NULL, as_graph},
 };
 #define VARIANT_CNT (sizeof(variants) / sizeof(variants[0]))
 
@@ -335,7 +392,7 @@ static unsigned one_by_one(const struct variant *variant)
 
 	for (step = 0; step < options.steps; step++) {
 		variant->get(step);
-		submit(step);
+		submit(step, variant->hand_over);
 		CUDA_CHECK(cudaStreamSynchronize(stream));
 		wrong += check(step);
 		progress("%s: step %ld of %ld", variant->name, step + 1, options.steps);
@@ -358,7 +415,7 @@ static unsigned ahead(const struct variant *variant)
 	ask(1);
 	for (step = 0; step < options.steps; step++) {
 		wait_until_made(step + 1);
-		submit(step);
+		submit(step, variant->hand_over);
 		CUDA_CHECK(cudaEventRecord(slot_of(step)->done, stream));
 		if (step)
 			wrong += end_of(step - 1);
@@ -423,6 +480,8 @@ static unsigned run_variant(const struct variant *variant, struct table *table)
 	queue.wanted = queue.ready = 0; /* no other thread yet */
 	for (i = 0; i < SLOTS; i++)
 		memset(slots[i].out, 0xff, BATCH_BYTES);
+	if (variant->hand_over == as_graph)
+		make_graph();
 	begin_ms = now_ms();
 	if (variant->other)
 		other = thread_start(variant->other, NULL);
@@ -430,6 +489,8 @@ static unsigned run_variant(const struct variant *variant, struct table *table)
 	total_ms = now_ms() - begin_ms;
 	if (variant->other)
 		pthread_join(other, NULL);
+	if (variant->hand_over == as_graph)
+		CUDA_CHECK(cudaGraphExecDestroy(pieces));
 
 	table_text(table, variant->name);
 	table_number(table, steps);
@@ -448,7 +509,8 @@ int main(int argc, char **argv)
 		argc, argv,
 		"Brings batches to a GPU that has nothing to do while the host gets the next one: "
 		"it sleeps,\ncomputes, reads, waits for a lock or a thread; or has it made ahead. "
-		"Shows how busy the GPU is.",
+		"Or launches so\nshort kernels that the GPU waits for each launch; or a graph of "
+		"them. Shows how busy\nthe GPU is.",
 		rows);
 	unsigned wrong = 0, chosen = 0;
 	struct table table;

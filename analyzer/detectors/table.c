@@ -32,6 +32,8 @@ const struct detector *const detector_table[] = {
 	&detector_launch_blocking,
 	&detector_starved_by_loader,
 	&detector_gil_contention,
+	&detector_launch_bound,
+	&detector_starved_by_host, /* of what is left of the idle time */
 };
 /* clang-format on */
 

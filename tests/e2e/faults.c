@@ -26,7 +26,8 @@
 #include "faults.h"
 
 static const struct habit *const tables[] = {
-	copy_habits, hidden_habits, steady_habits, sync_habits, launch_habits, company_habits,
+	copy_habits,   hidden_habits,  steady_habits, sync_habits,
+	launch_habits, company_habits, idle_habits,
 };
 enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 

@@ -56,7 +56,7 @@ extern char stub_delay, stub_lazy[LAZY_KERNELS], symbol[1];
 
 /* The tables, each up to a row without a name. */
 extern const struct habit copy_habits[], hidden_habits[], steady_habits[], sync_habits[],
-	launch_habits[], company_habits[];
+	launch_habits[], company_habits[], idle_habits[];
 
 /* ---- what they are made of: inlined, so that the calls are the habit's own ---- */
 #define INLINE static inline __attribute__((always_inline))

@@ -264,10 +264,13 @@ for ((seed = begin; seed < begin + seeds; seed++)); do
 	phases $seed "${through[@]}"
 	[ -z "${FINDINGS_ONLY:-}" ] || continue
 	# Pairs: together, and (every second one that can be) one after the other in one thread; but what takes
-	# the processors away, or a part of the GPU, or makes all launches wait, changes whatever is beside it.
-	mapfile -t all < <(grep -Ev 'oversubscribed|launch-blocking|mps-share' <<<"$names" | shuf --random-source=<(yes $seed))
+	# the processors away, or a part of the GPU, or makes all launches wait, changes whatever is beside it; and
+	# launches that are most of what a thread does have it for themselves.
+	mapfile -t all < <(grep -Ev 'oversubscribed|launch-blocking|launch-bound|mps-share' <<<"$names" | shuf --random-source=<(yes $seed))
 	for ((i = 0; i + 1 < ${#all[@]}; i += 2)); do
 		pair=("${all[i]}" "${all[i + 1]}")
+		# Who waits for a lock to record an event has little left to wait for at it.
+		[[ "${pair[*]}" == *stall* && "${pair[*]}" == *early-sync-event* ]] && continue
 		# What the host sees of managed memory nobody knows: then a wait may always be for results.
 		[[ "${pair[*]}" == *managed* && "${pair[*]}" == *sync* ]] && continue
 		# Both are about who else has the GPU.

@@ -1,0 +1,268 @@
+/*
+ * analyzer/detectors/launch_bound.c: kernels are so short that the GPU waits for each launch: the
+ * thread that feeds it is at its limit, handing work over.
+ *
+ * Where exact times of the GPU are recorded, a case is a GPU of whose idle time a good part passed
+ * while the feeding thread was in calls that submit work, at their own cost, and whose operations
+ * were short. Without them it is inferred: a thread that spends most of its working time in such
+ * calls, and waits for the GPU again and again for next to nothing. A GPU that were the slower one
+ * would be waited for, or its queue would be full.
+ */
+#include <stdlib.h>
+#include "table.h"
+#include "findings/gpu_use.h"
+#include "findings/idle_price.h"
+#include "text/text.h"
+
+#define LEAST_NS 50000000
+
+/* Exact: */
+#define IDLE_LEAST_PERCENT 30 /* of the GPU's idle time */
+#define WORK_LEAST_PERCENT 10 /* of its working phase */
+#define SHORT_NS 20000 /* operations of the GPU, on average */
+
+/* Inferred: of the thread's working time */
+#define SUBMITS_LEAST_PERCENT 50
+#define WAITS_MOST_PERCENT 10
+/* So often it found the GPU done, or next to it; and once in so many submissions. */
+#define WAITS_LEAST 10
+#define SUBMITS_MOST 10000
+
+static bool is_launch(uint8_t contract)
+{
+	return contract == SPY_CONTRACT_LAUNCH || contract == SPY_CONTRACT_SUBMIT;
+}
+
+static bool is_wait(uint8_t contract)
+{
+	return contract == SPY_CONTRACT_STREAM || contract == SPY_CONTRACT_EVENT ||
+	       contract == SPY_CONTRACT_DEVICE;
+}
+
+/* Of a thread, or of the threads of a process that are cases. */
+struct bound {
+	uint64_t submit_ns, submits, waits, waited_ns, work_ns, threads, most_ns;
+	const struct thread *thread; /* the one that spends most */
+	struct thread_costs costs;
+};
+
+static struct bound look_at(const struct analysis *a, const struct thread_account *c,
+			    const struct host_thread *h)
+{
+	struct bound b = {.work_ns = h->outside_ns + h->in_calls_ns, .thread = c->thread};
+	size_t i;
+
+	for (i = 0; i < c->functions.n; i++) {
+		const struct account *account = &c->functions.all[i];
+		uint8_t contract = a->set->functions.all[c->functions.fns[i]].contract;
+
+		if (is_launch(contract)) {
+			b.submits += account->calls;
+			b.submit_ns += account->bucket_ns[BUCKET_OWN];
+		}
+		b.waits += is_wait(contract) ? account->calls : 0;
+		b.waited_ns += account->bucket_ns[BUCKET_GPU_INTENDED] +
+			       account->bucket_ns[BUCKET_GPU_HIDDEN] +
+			       account->bucket_ns[BUCKET_QUEUE];
+	}
+	b.submit_ns = min_u64(b.submit_ns, b.work_ns); /* some were made before its work */
+	return b;
+}
+
+static bool is_case(const struct bound *b)
+{
+	return b->submit_ns >= LEAST_NS &&
+	       b->submit_ns >= b->work_ns / 100 * SUBMITS_LEAST_PERCENT &&
+	       b->waited_ns <= b->work_ns / 100 * WAITS_MOST_PERCENT && b->waits >= WAITS_LEAST &&
+	       b->waits >= b->submits / SUBMITS_MOST;
+}
+
+/* Another finding says why, or the GPU's own times do. */
+static bool is_told(const struct analysis *a, const struct process *process,
+		    const struct finding *findings, size_t n)
+{
+	size_t i, j;
+
+	for (i = 0; i < n; i++)
+		if (findings[i].origin.process == process &&
+		    !strcmp(findings[i].detector->id, "sync-every-launch"))
+			return true;
+	for (i = 0; i < a->idle.n_gpus; i++)
+		for (j = 0; j < a->idle.gpus[i].n_processes; j++)
+			if (a->idle.gpus[i].processes[j] == process &&
+			    idle_gpu_is_exact(&a->idle.gpus[i]))
+				return true;
+	return false;
+}
+
+static void add_thread(struct bound *process, const struct bound *b)
+{
+	thread_costs_add(&process->costs, b->thread, (double)b->submit_ns, (double)b->submit_ns);
+	if (b->submit_ns > process->most_ns) {
+		process->thread = b->thread;
+		process->most_ns = b->submit_ns;
+	}
+	process->threads++;
+	process->submit_ns += b->submit_ns;
+	process->submits += b->submits;
+	process->waits += b->waits;
+	process->waited_ns += b->waited_ns;
+	process->work_ns += b->work_ns;
+}
+
+static const char *inferred_text(const struct analysis *a, struct arena *texts,
+				 const struct bound *b)
+{
+	const struct thread_account *c = thread_account_of(&a->accounts, b->thread);
+	const char *others = "";
+
+	if (b->threads > 1)
+		others = arena_printf(texts, " and %llu more", (unsigned long long)b->threads - 1);
+	return arena_printf(
+		texts,
+		"inferred: %s%s spent %s, %s of the working time, in %s that submit work, %s each, "
+		"and waited for the GPU only for %s in %s: it is done before the next launch",
+		text_thread(texts, b->thread, c ? c->device : SPY_DEVICE_NONE), others,
+		text_time(texts, b->submit_ns),
+		text_percent(texts, (double)b->submit_ns, (double)b->work_ns),
+		text_count(texts, b->submits, "call"),
+		text_time(texts, b->submit_ns / (b->submits ?: 1)), text_time(texts, b->waited_ns),
+		text_count(texts, b->waits, "wait"));
+}
+
+static void tell_inferred(const struct analysis *a, struct arena *texts, const struct bound *b,
+			  struct finding **findings, size_t *n)
+{
+	struct finding *finding = detector_add(&detector_launch_bound, findings, n);
+
+	finding->origin.process = b->thread->process;
+	finding->origin.processes = 1;
+	finding->count = b->submits;
+	finding->cost.own_ns = finding->cost.gain_high_ns = b->submit_ns;
+	finding->cost.gain_known = true;
+	finding->cost.threads = b->costs;
+	finding->what = inferred_text(a, texts, b);
+	finding->fix = detector_launch_bound.fix;
+}
+
+static void infer(const struct analysis *a, struct arena *texts, struct finding **findings,
+		  size_t *n)
+{
+	struct bound *processes = xcalloc(a->model.n_processes + 1, sizeof(*processes));
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+		const struct host_thread *h = host_thread_find(&a->idle.threads, thread);
+		const struct thread_account *c = thread_account_of(&a->accounts, thread);
+		struct bound b;
+
+		if (!h || !c)
+			continue;
+		b = look_at(a, c, h);
+		if (is_case(&b))
+			add_thread(&processes[thread->process->trace->index], &b);
+	}
+	for (i = 0; i < a->model.n_processes; i++) {
+		struct bound *b = &processes[i];
+
+		if (b->threads && !is_told(a, b->thread->process, *findings, *n))
+			tell_inferred(a, texts, b, findings, n);
+		else
+			thread_costs_release(&b->costs);
+	}
+	free(processes);
+}
+
+/* ---- exact ----------------------------------------------------------------------------------- */
+
+static uint64_t launched_ns(const struct analysis *a, size_t gpu, const struct idle_sum **most)
+{
+	const struct idle_sum *sum;
+	uint64_t ns = 0;
+
+	*most = NULL;
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+		if (sum->key.cause != IDLE_LAUNCH || gpu_of_sum(sum) != gpu)
+			continue;
+		ns += idle_price_left(a, sum);
+		if (!*most || sum->ns > (*most)->ns)
+			*most = sum;
+	}
+	return ns;
+}
+
+static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu, uint64_t ns,
+		       const struct idle_sum *most, struct finding **findings, size_t *n)
+{
+	const struct idle_gpu *g = &a->idle.gpus[gpu];
+	const struct thread *thread = most->longest.thread ?: gpu_feeder(a, g);
+	struct finding *finding = detector_add(&detector_launch_bound, findings, n);
+	struct idle_sum *sum;
+
+	finding->origin.process = most->process;
+	finding->origin.processes = 1;
+	finding->variant = (uint32_t)gpu + 1;
+	finding->count = g->operations;
+	finding->cost.own_ns = finding->cost.gain_high_ns = finding->cost.idle_gpu_ns = ns;
+	finding->cost.gain_known = finding->cost.idle_gpu_known = true;
+	finding->place.function = text_function(a->set, most->longest.fn);
+	finding->lookup.address = most->longest.address;
+	finding->lookup.address_ns = most->longest.at_ns;
+	if (thread)
+		thread_costs_add(&finding->cost.threads, thread, (double)ns, (double)ns);
+	finding->what = arena_printf(texts,
+				     "GPU %u had nothing to do for %s, %s of its idle time, while "
+				     "the next work was being "
+				     "submitted; what it works on takes %s on average",
+				     g->device, text_time(texts, ns),
+				     text_percent(texts, (double)ns, (double)idle_certain_ns(g)),
+				     text_time(texts, g->busy_ns / g->operations));
+	finding->fix = detector_launch_bound.fix;
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
+		if (sum->key.cause == IDLE_LAUNCH && gpu_of_sum(sum) == gpu)
+			sum->priced_ns = sum->ns;
+}
+
+static void look_at_gpu(const struct analysis *a, struct arena *texts, size_t gpu,
+			struct finding **findings, size_t *n)
+{
+	const struct idle_gpu *g = &a->idle.gpus[gpu];
+	const struct idle_sum *most;
+	uint64_t ns;
+
+	if (!idle_gpu_is_exact(g) || !g->operations || g->busy_ns / g->operations >= SHORT_NS)
+		return;
+	ns = launched_ns(a, gpu, &most);
+	if (ns >= LEAST_NS && ns >= idle_certain_ns(g) / 100 * IDLE_LEAST_PERCENT &&
+	    ns >= gpu_work_ns(a, g) / 100 * WORK_LEAST_PERCENT)
+		tell_exact(a, texts, gpu, ns, most, findings, n);
+}
+
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
+		     size_t *n)
+{
+	size_t i;
+
+	for (i = 0; i < a->idle.n_gpus; i++)
+		look_at_gpu(a, texts, i, findings, n);
+	infer(a, texts, findings, n);
+}
+
+const struct detector detector_launch_bound = {
+	.id = "launch-bound",
+	.title = "kernels are so short that the GPU waits for each launch",
+	.sees = "With exact times of the GPU: idle time of which 30 % or more passed while the "
+		"feeding thread was in calls that submit work, with operations under 20 us on "
+		"average. Without: threads that spend half of their working time or more in such "
+		"calls, at their own cost, and wait for the GPU ten times or more, all together "
+		"for "
+		"a tenth of that time at most; then it is inferred, and the idle time is unknown.",
+	.blind = "Without exact times, how long kernels take, and programs that never wait for the "
+		 "GPU or only ask whether it is done. Python between launches is not in the cost: "
+		 "starved-by-host has it where waits prove an idle GPU.",
+	.fix = "Fewer, larger pieces of work: CUDA graphs, fused kernels, larger batches. PyTorch: "
+	       "torch.compile(mode=\"reduce-overhead\"), torch.cuda.graph, foreach or fused "
+	       "optimizers. JAX: jit the whole step.",
+	.conclude = conclude,
+};
