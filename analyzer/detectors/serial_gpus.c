@@ -125,7 +125,7 @@ static bool may_take_turns(const struct analysis *a, const struct idle_gpu *gpu)
 {
 	struct span span = span_of(a, gpu);
 
-	return !gpu_why_unknown(a, gpu) && !idle_gpu_is_exact(gpu) && gpu->n_processes == 1 &&
+	return gpu->certain && !idle_gpu_is_exact(gpu) && gpu->n_processes == 1 &&
 	       !a->accounts.work.views[gpu->processes[0]->trace->index].managed &&
 	       gpu->turns >= TURNS_LEAST && gpu->turns_across <= gpu->turns / ACROSS_MOST_PART &&
 	       busy_ns(gpu, length(&span)) >= part_of(WORK_LEAST_PERCENT, length(&span));

@@ -275,10 +275,9 @@ static void tell(const struct analysis *a, struct arena *texts, const struct hun
 	finding->cost.gain_known = true;
 	finding->cost.threads = h->costs;
 	finding->place.function = text_function(a->set, part->fn);
-	if (part->fn != NO_FUNCTION) {
-		finding->lookup.address = part->address;
-		finding->lookup.address_ns = part->at_ns;
-	}
+	finding->lookup.address = part->address;
+	finding->lookup.address_ns = part->at_ns;
+	finding->lookup.of_wait = part->fn == NO_FUNCTION;
 	finding->what = what(a, texts, h);
 	finding->fix = cure(largest(h->by_cause));
 	add_stacks(a, texts, h, gpus, finding);
@@ -334,7 +333,8 @@ const struct detector detector_starved_by_host = {
 		"50 "
 		"ms, the longest gap aside, because the thread that submits their work was on a "
 		"CPU between its calls, in Python or not, or waited for a lock, a thread, a pipe "
-		"or a file of the program's own. The place is the call that came too late. What "
+		"or a file of the program's own. The place is that of the wait, or the call that "
+		"came too late. What "
 		"other findings have of the idle time does not count.",
 	.blind = "What the thread did on the CPU. Idle time that no wait for the GPU proves: a "
 		 "thread that submits ahead and is late shows none. Waits for requests and sleeps "

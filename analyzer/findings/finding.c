@@ -66,7 +66,7 @@ const char *finding_where(const struct finding *f, struct arena *texts)
 
 	if (!found->placed)
 		return NULL;
-	return arena_printf(texts, "%s%s%s", found->function,
+	return arena_printf(texts, "%s%s%s", found->function ?: "a wait",
 			    found->place_for ?: text_place(texts, &place),
 			    found->elsewhere ? " and elsewhere" : "");
 }
@@ -130,7 +130,8 @@ static void place_added(struct finding *finding, struct symbolizer *symbols)
 
 	if (finding->origin.process && finding->origin.processes == 1 && !finding->origin.host)
 		finding->origin.host = finding->origin.process->trace->host;
-	if (!finding->lookup.address || !finding->origin.process || !finding->place.function)
+	if (!finding->lookup.address || !finding->origin.process ||
+	    !(finding->place.function || finding->lookup.of_wait))
 		return;
 	symbolize(symbols, finding->origin.process, finding->lookup.address,
 		  finding->lookup.address_ns, &place);

@@ -279,6 +279,7 @@ struct finding_lookup {
 	const struct stack *const
 		*stacks; /* of calls there, where there is no site: SITE_STACKS at most */
 	size_t n_stacks;
+	bool of_wait; /* between calls: the caller is who waits, and there is no CUDA function */
 	bool cudas, of_kernel; /* the caller is CUDA's code; and launches a known kernel */
 };
 

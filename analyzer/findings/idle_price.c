@@ -9,17 +9,16 @@
 
 bool idle_price_known(const struct analysis *a, const struct process *process)
 {
+	const struct gpu_work *work = &a->accounts.work;
 	bool known = false;
-	size_t i, j;
+	uint32_t device, gpu;
 
-	for (i = 0; i < a->idle.n_gpus; i++)
-		for (j = 0; j < a->idle.gpus[i].n_processes; j++) {
-			if (a->idle.gpus[i].processes[j] != process)
-				continue;
-			if (gpu_why_unknown(a, &a->idle.gpus[i]))
-				return false;
-			known = true;
-		}
+	for (device = 0; device < WORK_DEVICES; device++) {
+		gpu = a->idle.users[work_index(work, process->trace->index, device)].gpu;
+		if (gpu && !a->idle.gpus[gpu - 1].certain)
+			return false;
+		known |= gpu != 0;
+	}
 	return known;
 }
 
@@ -27,8 +26,7 @@ uint64_t idle_price_left(const struct analysis *a, const struct idle_sum *sum)
 {
 	size_t gpu = gpu_of_sum(sum);
 
-	if (gpu >= a->idle.n_gpus || sum->priced_ns >= sum->ns ||
-	    gpu_why_unknown(a, &a->idle.gpus[gpu]))
+	if (gpu >= a->idle.n_gpus || sum->priced_ns >= sum->ns || !a->idle.gpus[gpu].certain)
 		return 0;
 	return idle_scaled_ns(&a->idle.gpus[gpu], sum->ns - sum->priced_ns);
 }
@@ -183,6 +181,8 @@ void idle_price_sites(const struct findings *f, const struct analysis *a, struct
 	struct priced *all;
 	size_t i, n_priced;
 
+	for (i = 0; i < a->idle.n_gpus; i++)
+		a->idle.gpus[i].certain = !gpu_why_unknown(a, &a->idle.gpus[i]);
 	for (i = 0; i < n; i++)
 		findings[i].site->kept = true;
 	all = find_priced(f, &n_priced);

@@ -14,7 +14,8 @@
 
 #include "analyzed.h"
 
-/* Of the findings of calls. Those of a process of whose GPUs nothing is certain have no such price. */
+/* Of the findings of calls, and before all else here. Those of a process of whose GPUs nothing is
+ * certain have no such price. */
 void idle_price_sites(const struct findings *f, const struct analysis *a, struct finding *findings,
 		      size_t n);
 

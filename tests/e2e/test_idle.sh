@@ -27,11 +27,26 @@ waits() {
 		(.feeder_causes | map(.ns) | add) == .feeder_outside_ns' report.json)" true
 }
 
+# starved MODE YES: the finding about the host, with its line; or none: who sleeps, or reads from a connection, may mean to.
+starved() {
+	expect "$1: found" "$(jq -r '.findings[] | select(.id == "starved-by-host") | "\(.python_file | split("/") | last):\(.python_line)"' report.json)" \
+		"$([ "$2" = no ] || echo "outside.py:$(cat line)")"
+}
+
 waits sleep sleep
+starved sleep no
 waits pipe pipe
+starved pipe yes
 waits connection socket
+starved connection no
 waits queue lock
+starved queue yes
 expect "a queue by its name" "$(jq -r '[.gpus[0].idle_causes[] | select(.cause == "lock" and ((.site // "") | test("waiting_queue"))) | .name][0]' report.json)" "a queue between threads"
+
+reported busy
+starved busy yes
+expect "busy: Python" "$(jq -r '.findings[] | select(.id == "starved-by-host") |
+	(.what | startswith("Python keeps GPU 0 waiting")) and (.fix | test("torch.compile")) and .idle_gpu_ns >= 60e6' report.json)" true
 
 # Another thread runs Python: for 5 ms each time. It is waited for where a call gives the lock back, too.
 reported gil

@@ -7,6 +7,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "story.h"
+#include "analysis.h"
+#include "detectors/table.h"
 
 static uint64_t ns_of(const json_t *row, const char *key)
 {
@@ -254,6 +256,65 @@ static void test_launch_bound(void **state)
 	}
 }
 
+/* With exact times of the GPU, which the log does not have: its idle time, of that in launches, its work. */
+struct exact_gpu {
+	uint64_t idle_ns, launches_ns, busy_ns, operations;
+};
+
+static bool is_launch_bound(const struct story *s, const struct exact_gpu *exact)
+{
+	char path[512];
+	const char *dirs[] = {path};
+	struct finding *findings = NULL;
+	struct trace_set set;
+	struct arena texts = {0};
+	struct analysis a;
+	struct idle_gpu *gpu;
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "%s/a.%u", s->dir, s->told);
+	assert_int_equal(trace_set_open(&set, dirs, 1, NULL), 0);
+	assert_int_equal(analysis_run(&a, &set, &(struct analysis_options){0}), 0);
+	assert_int_equal(a.idle.n_gpus, 1);
+	gpu = &a.idle.gpus[0];
+	gpu->certain = gpu->exact = true;
+	gpu->idle_ns = exact->idle_ns;
+	gpu->busy_ns = exact->busy_ns;
+	gpu->operations = exact->operations;
+	idle_sums_add(&a.idle.sums, idle_owner_gpu(0), gpu->processes[0],
+		      &(struct idle_part){.cause = IDLE_LAUNCH,
+					  .address = 0x10,
+					  .thread = a.model.threads[0],
+					  .fn = set.functions.count - 1},
+		      exact->launches_ns);
+	detector_launch_bound.conclude(&a, &texts, &findings, &n);
+	if (n) {
+		assert_int_equal(n, 1);
+		assert_int_equal(findings[0].cost.idle_gpu_ns, exact->launches_ns);
+		assert_int_equal(cost_ns(&findings[0].cost), exact->launches_ns);
+		assert_null(strstr(findings[0].what, "inferred"));
+	}
+	findings_free(findings, n);
+	arena_release(&texts);
+	analysis_release(&a);
+	trace_set_release(&set);
+	return n;
+}
+
+static void test_launch_bound_exactly(void **state)
+{
+	struct story *s = *state;
+
+	tell_launches(s,
+		      &(struct launches_story){
+			      .launches = 50, .launch_ns = 4000, .pause_ns = 300, .wait_ns = 5000});
+	assert_true(is_launch_bound(s, &(struct exact_gpu){100 * MS, 60 * MS, 20 * MS, 20000}));
+	/* long kernels; other idle time; little of it; and what is inferred does not count */
+	assert_false(is_launch_bound(s, &(struct exact_gpu){100 * MS, 60 * MS, 20 * MS, 900}));
+	assert_false(is_launch_bound(s, &(struct exact_gpu){300 * MS, 60 * MS, 20 * MS, 20000}));
+	assert_false(is_launch_bound(s, &(struct exact_gpu){50 * MS, 40 * MS, 20 * MS, 20000}));
+}
+
 /* ---- serial-gpus ----------------------------------------------------------------------------- */
 
 /* Two threads with a GPU each. */
@@ -342,9 +403,8 @@ static void test_serial_gpus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		STORY_TEST(test_starved_by_host),
-		STORY_TEST(test_starved_by_python),
-		STORY_TEST(test_launch_bound),
+		STORY_TEST(test_starved_by_host), STORY_TEST(test_starved_by_python),
+		STORY_TEST(test_launch_bound),    STORY_TEST(test_launch_bound_exactly),
 		STORY_TEST(test_serial_gpus),
 	};
 
