@@ -52,6 +52,9 @@ static inline bool report_tells_others(uint64_t others_ns, uint64_t cost_ns)
 	return others_ns && others_ns >= cost_ns / 100;
 }
 
+/* So much idle time of GPUs is worth a word in a finding. */
+#define REPORT_IDLE_LEAST_NS 100000
+
 /* Is a gain told as one number? If its bounds lie within a hundredth. */
 static inline bool report_is_point(uint64_t low_ns, uint64_t high_ns)
 {

@@ -2,6 +2,7 @@
  * analyzer/render/findings.c: rows of the table "findings" in words. Called by the renderers
  * that show only those.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "findings.h"
@@ -14,12 +15,25 @@ static void time_at(const struct table *t, size_t row, const char *key, char *te
 	format_ns(text, TIME, table_number_at(t, row, key));
 }
 
+/* " GPUs were idle for it for 1.234 ms."; nothing, if that is nothing to speak of, or unknown. */
+static void idle_words(const struct table *t, size_t row, char words[2 * TIME])
+{
+	uint64_t ns = table_number_at(t, row, "idle_gpu_ns");
+	char idle[TIME];
+
+	*words = '\0';
+	if (ns == UNKNOWN_NS || ns < REPORT_IDLE_LEAST_NS)
+		return;
+	format_ns(idle, TIME, ns);
+	snprintf(words, 2 * TIME, " GPUs were idle for it for %s.", idle);
+}
+
 char *render_finding_message(const struct table *t, size_t row)
 {
 	const char *what = table_text_at(t, row, "what") ?: table_text_at(t, row, "title");
 	const char *known = table_text_at(t, row, "cost_known");
 	const char *share = table_text_at(t, row, "share") ?: "";
-	char cost[TIME], own[TIME], others[TIME];
+	char cost[TIME], own[TIME], others[TIME], idle[2 * TIME];
 	uint64_t cost_ns = table_number_at(t, row, "cost_ns");
 
 	if (known && !strcmp(known, "no"))
@@ -27,10 +41,11 @@ char *render_finding_message(const struct table *t, size_t row)
 	time_at(t, row, "cost_ns", cost);
 	time_at(t, row, "own_ns", own);
 	time_at(t, row, "others_ns", others);
+	idle_words(t, row, idle);
 	if (!report_tells_others(table_number_at(t, row, "others_ns"), cost_ns))
-		return xasprintf("%s. It cost %s: %s.", what, cost, share);
-	return xasprintf("%s. It cost its threads %s and others, which waited for it, %s: %s.",
-			 what, own, others, share);
+		return xasprintf("%s. It cost %s: %s.%s", what, cost, share, idle);
+	return xasprintf("%s. It cost its threads %s and others, which waited for it, %s: %s.%s",
+			 what, own, others, share, idle);
 }
 
 char *render_finding_cure(const struct table *t, size_t row)

@@ -134,8 +134,6 @@ static const char *alike_text(struct arena *texts, const struct alike *alike, ui
 			    share_text(texts, &alike->stake));
 }
 
-#define IDLE_GPU_LEAST_NS 100000
-
 /* Where there are several hosts. */
 static const char *on_host(struct arena *texts, const struct host *host)
 {
@@ -145,7 +143,7 @@ static const char *on_host(struct arena *texts, const struct host *host)
 /* "; GPU idle for it: 123 ms"; nothing if that is nothing to speak of, or unknown. */
 static const char *idle_gpu_text(struct arena *texts, const struct cost *cost)
 {
-	if (!cost->idle_gpu_known || cost->idle_gpu_ns < IDLE_GPU_LEAST_NS)
+	if (!cost->idle_gpu_known || cost->idle_gpu_ns < REPORT_IDLE_LEAST_NS)
 		return "";
 	return arena_printf(texts, "; GPU idle for it: %s", text_time(texts, cost->idle_gpu_ns));
 }

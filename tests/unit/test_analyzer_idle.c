@@ -361,6 +361,7 @@ static json_t *found_in(const struct story *s, const char *id, const char *funct
  * finding has calls at is nobody's. */
 static void test_price(void **state)
 {
+	static const char *const formats[] = {"sarif", "junit"};
 	struct story *s = *state;
 	json_t *finding;
 
@@ -369,6 +370,12 @@ static void test_price(void **state)
 	assert_non_null(finding);
 	assert_in_range(ns_of(finding, "idle_gpu_ns"), 38 * MS, STEPS * 2 * MS);
 	assert_true(is_said(s, "; GPU idle for it: "));
+	for (unsigned int i = 0; i < ARRAY_SIZE(formats); i++) {
+		char *text = rendered(s, formats[i]);
+
+		assert_non_null(strstr(text, " GPUs were idle for it for "));
+		free(text);
+	}
 	/* Calls that are not seen may have handed work over: nothing is certain. */
 	begin_with(s, "probes=1");
 	fprintf(s->log, "2us note note=blind text=\"a library was opened elsewhere\"\n");
