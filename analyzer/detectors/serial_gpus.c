@@ -272,6 +272,21 @@ static const char *gpus_text(const struct analysis *a, struct arena *texts, cons
 	return text;
 }
 
+static uint32_t count_processes(const struct analysis *a, const struct turns *t)
+{
+	uint32_t n = 0;
+	size_t i, j;
+
+	for (i = 0; i < t->n; i++) {
+		const struct process *process = a->idle.gpus[t->gpus[i]].processes[0];
+
+		for (j = 0; j < i && a->idle.gpus[t->gpus[j]].processes[0] != process; j++)
+			;
+		n += j == i;
+	}
+	return n;
+}
+
 static void tell(const struct analysis *a, struct arena *texts, const struct turns *t,
 		 const struct process *process, struct finding **findings, size_t *n)
 {
@@ -279,7 +294,7 @@ static void tell(const struct analysis *a, struct arena *texts, const struct tur
 	size_t i;
 
 	finding->origin.process = process ?: a->idle.gpus[t->gpus[0]].processes[0];
-	finding->origin.processes = process ? 1 : (uint32_t)t->n;
+	finding->origin.processes = count_processes(a, t);
 	for (i = 0; i < t->n; i++)
 		finding->count += a->idle.gpus[t->gpus[i]].turns;
 	add_costs(a, t, finding);
