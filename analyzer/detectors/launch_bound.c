@@ -21,7 +21,7 @@
 #define WORK_LEAST_PERCENT 10 /* of its working phase */
 #define SHORT_NS 20000 /* operations of the GPU, on average */
 
-/* Inferred: of the thread's working time */
+/* Inferred: of the thread's working time, but for what it was kept from running in calls */
 #define SUBMITS_LEAST_PERCENT 50
 #define WAITS_MOST_PERCENT 10
 /* So often it found the GPU done, or next to it; and once in so many submissions. */
@@ -64,6 +64,7 @@ static struct bound look_at(const struct analysis *a, const struct thread_accoun
 		b.waited_ns += account->bucket_ns[BUCKET_GPU_INTENDED] +
 			       account->bucket_ns[BUCKET_GPU_HIDDEN] +
 			       account->bucket_ns[BUCKET_QUEUE];
+		b.work_ns -= min_u64(b.work_ns, account->bucket_ns[BUCKET_NOT_RUNNING]);
 	}
 	b.submit_ns = min_u64(b.submit_ns, b.work_ns); /* some were made before its work */
 	return b;

@@ -42,8 +42,8 @@ static void starved_by_host(struct worker *w)
 static void launch_bound(struct worker *w)
 {
 	for (unsigned int i = rounds(w, 100); i; i--) {
-		for (int j = 0; j < 100; j++)
-			launch(&stub_delay, w->clean ? 20 : 1, w->stream);
+		for (int j = 0; j < 50; j++)
+			launch(&stub_delay, w->clean ? 50 : 1, w->stream);
 		finish(w);
 	}
 }
@@ -88,7 +88,7 @@ static void serial_threads(struct worker *w)
 /* clang-format off */
 const struct habit idle_habits[] = {
 	{"starved-by-host", "starved-by-host", "own", "cudaMemcpyAsync", "", "", 1, 1, NULL, starved_by_host},
-	{"launch-bound", "launch-bound", "-", "cudaLaunchKernel", "", "hold cuLaunchKernel read:submits 8\n", 1, 1, NULL, launch_bound},
+	{"launch-bound", "launch-bound", "-", "cudaLaunchKernel", "", "hold cuLaunchKernel read:submits 20\n", 1, 1, NULL, launch_bound},
 	{"serial-threads", "serial-gpus", "-", "cudaStreamSynchronize", "early-sync", "", 2, 2, NULL, serial_threads},
 	{.name = NULL},
 };

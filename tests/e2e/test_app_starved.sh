@@ -96,18 +96,18 @@ is ahead '.idle_ns < 0.1 * .work_ns and ([.idle_causes[].ns] | add // 0) == .idl
 
 found ahead ""
 
-# A launch takes the host 8 us and the GPU 2 us; the twin has the same kernels in a graph.
-echo 'hold cuLaunchKernel read:submits 8' >script
+# A launch takes the host 20 us and the GPU 2 us; the twin has the same kernels in a graph.
+echo 'hold cuLaunchKernel read:submits 20' >script
 export SPYSIM_SCRIPT=$tmp/script
 try=1
-until spy launches --steps 20 && jq -e '.findings[] | select(.id == "launch-bound")' report.json >/dev/null; do
+until spy launches --steps 12 && jq -e '.findings[] | select(.id == "launch-bound")' report.json >/dev/null; do
 	again $try 3 || break # a machine that is busy may have kept the thread from launching
 	try=$((try + 1))
 done
 found launches launch-bound
 jq -e '.findings[] | select(.id == "launch-bound") | (.what | test("^inferred: ")) and .idle_gpu_ns == null and
-	.count >= 30000' report.json >/dev/null || fail "launch-bound: $(jq -c .findings report.json)"
-spy graph --steps 20
+	.count >= 18000' report.json >/dev/null || fail "launch-bound: $(jq -c .findings report.json)"
+spy graph --steps 12
 found graph ""
 unset SPYSIM_SCRIPT
 

@@ -43,7 +43,11 @@ waits queue lock
 starved queue yes
 expect "a queue by its name" "$(jq -r '[.gpus[0].idle_causes[] | select(.cause == "lock" and ((.site // "") | test("waiting_queue"))) | .name][0]' report.json)" "a queue between threads"
 
-reported busy
+try=1
+until reported busy && jq -e '.findings[] | select(.id == "starved-by-host")' report.json >/dev/null; do
+	again $try 3 || break # a busy machine may make the GPU's part of the time longer
+	try=$((try + 1))
+done
 starved busy yes
 expect "busy: Python" "$(jq -r '.findings[] | select(.id == "starved-by-host") |
 	(.what | startswith("Python keeps GPU 0 waiting")) and (.fix | test("torch.compile")) and .idle_gpu_ns >= 60e6' report.json)" true
