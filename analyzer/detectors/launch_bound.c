@@ -184,7 +184,7 @@ static uint64_t launched_ns(const struct analysis *a, size_t gpu, const struct i
 
 	*most = NULL;
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		if (sum->key.cause != IDLE_LAUNCH || gpu_of_sum(sum) != gpu)
+		if (sum->key.cause != IDLE_LAUNCH || gpu_of_sum(a, sum) != gpu)
 			continue;
 		ns += idle_price_left(a, sum);
 		if (!*most || sum->ns > (*most)->ns)
@@ -204,7 +204,7 @@ static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu
 	finding->origin.process = most->process;
 	finding->origin.processes = 1;
 	finding->variant = (uint32_t)gpu + 1;
-	finding->count = g->operations;
+	finding->count = g->exact.operations;
 	finding->cost.own_ns = finding->cost.gain_high_ns = finding->cost.idle_gpu_ns = ns;
 	finding->cost.gain_known = finding->cost.idle_gpu_known = true;
 	finding->place.function = text_function(a->set, most->longest.fn);
@@ -217,11 +217,11 @@ static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu
 				     "the next work was being "
 				     "submitted; what it works on takes %s on average",
 				     g->device, text_time(texts, ns),
-				     text_percent(texts, (double)ns, (double)idle_certain_ns(g)),
-				     text_time(texts, g->busy_ns / g->operations));
+				     text_percent(texts, (double)ns, (double)idle_known_ns(g)),
+				     text_time(texts, g->exact.busy_ns / g->exact.operations));
 	finding->fix = detector_launch_bound.fix;
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
-		if (sum->key.cause == IDLE_LAUNCH && gpu_of_sum(sum) == gpu)
+		if (sum->key.cause == IDLE_LAUNCH && gpu_of_sum(a, sum) == gpu)
 			sum->priced_ns = sum->ns;
 }
 
@@ -232,10 +232,11 @@ static void look_at_gpu(const struct analysis *a, struct arena *texts, size_t gp
 	const struct idle_sum *most;
 	uint64_t ns;
 
-	if (!idle_gpu_is_exact(g) || !g->operations || g->busy_ns / g->operations >= SHORT_NS)
+	if (!idle_gpu_is_exact(g) || !g->exact.operations ||
+	    g->exact.busy_ns / g->exact.operations >= SHORT_NS)
 		return;
 	ns = launched_ns(a, gpu, &most);
-	if (ns >= LEAST_NS && ns >= idle_certain_ns(g) / 100 * IDLE_LEAST_PERCENT &&
+	if (ns >= LEAST_NS && ns >= idle_known_ns(g) / 100 * IDLE_LEAST_PERCENT &&
 	    ns >= gpu_work_ns(a, g) / 100 * WORK_LEAST_PERCENT)
 		tell_exact(a, texts, gpu, ns, most, findings, n);
 }

@@ -116,7 +116,7 @@ static struct span span_of_both(const struct span *x, const struct span *y)
 /* At most. */
 static uint64_t busy_ns(const struct idle_gpu *gpu, uint64_t span_ns)
 {
-	return span_ns - min_u64(idle_certain_ns(gpu), span_ns);
+	return span_ns - min_u64(idle_known_ns(gpu), span_ns);
 }
 
 /* Does the GPU work again and again, for a good part of the time and with nothing of others? Only
@@ -135,7 +135,7 @@ static bool may_take_turns(const struct analysis *a, const struct idle_gpu *gpu)
 static uint64_t together_ns(const struct analysis *a, size_t x, size_t y, uint64_t span_ns)
 {
 	const struct idle_gpu *gpu = &a->idle.gpus[x], *other = &a->idle.gpus[y];
-	uint64_t idle_ns = idle_certain_ns(gpu) + idle_certain_ns(other);
+	uint64_t idle_ns = idle_known_ns(gpu) + idle_known_ns(other);
 
 	idle_ns -= min_u64(gpu->together_ns[y], idle_ns);
 	return span_ns - min_u64(idle_ns, span_ns);
@@ -238,10 +238,10 @@ static void add_costs(const struct analysis *a, const struct turns *t, struct fi
 	struct idle_sum *sum;
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
-		if (has(t, gpu_of_sum(sum)) && WAITS >> sum->key.cause & 1)
+		if (has(t, gpu_of_sum(a, sum)) && WAITS >> sum->key.cause & 1)
 			sum_ns += idle_price_left(a, sum);
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		uint64_t ns = has(t, gpu_of_sum(sum)) && WAITS >> sum->key.cause & 1
+		uint64_t ns = has(t, gpu_of_sum(a, sum)) && WAITS >> sum->key.cause & 1
 				      ? idle_price_left(a, sum)
 				      : 0;
 		double part = ns ? (double)cost_ns * (double)ns / (double)sum_ns : 0;

@@ -73,13 +73,13 @@ static struct hungry *look_at_gpus(const struct analysis *a)
 		uint64_t ns = is_of(sum, OF_THE_HOST | BESIDE) ? idle_price_left(a, sum) : 0;
 
 		if (ns)
-			add_sum(&gpus[gpu_of_sum(sum)], sum, ns);
+			add_sum(&gpus[gpu_of_sum(a, sum)], sum, ns);
 	}
 	for (i = 0; i < a->idle.n_gpus; i++) {
 		gpus[i].gpu = &a->idle.gpus[i];
 		gpus[i].work_ns = gpu_work_ns(a, gpus[i].gpu);
 		gpus[i].busy_most_ns =
-			gpus[i].work_ns - min_u64(idle_certain_ns(gpus[i].gpu), gpus[i].work_ns);
+			gpus[i].work_ns - min_u64(idle_known_ns(gpus[i].gpu), gpus[i].work_ns);
 	}
 	return gpus;
 }
@@ -111,7 +111,7 @@ static void add_costs(const struct analysis *a, const struct hungry *gpus, struc
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = is_of(sum, OF_THE_HOST) ? idle_price_left(a, sum) : 0;
-		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(sum)] : NULL;
+		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(a, sum)] : NULL;
 		struct hungry *process;
 
 		if (!gpu || !is_case(gpu))
@@ -253,8 +253,8 @@ static void add_stacks(const struct analysis *a, struct arena *texts, const stru
 			is_of(sum, OF_THE_HOST) && sum->longest.stack ? idle_price_left(a, sum) : 0;
 		uint64_t n = h->ns ? (uint64_t)((double)ns * SITE_STACKS / (double)h->ns) : 0;
 
-		if (!n || !is_case(&gpus[gpu_of_sum(sum)]) ||
-		    process_of(&gpus[gpu_of_sum(sum)]) != process_of(h))
+		if (!n || !is_case(&gpus[gpu_of_sum(a, sum)]) ||
+		    process_of(&gpus[gpu_of_sum(a, sum)]) != process_of(h))
 			continue;
 		while (n-- && finding->lookup.n_stacks < SITE_STACKS)
 			stacks[finding->lookup.n_stacks++] = sum->longest.stack;
@@ -292,7 +292,7 @@ static void take(const struct analysis *a, const struct hungry *gpus, struct fin
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
 		uint64_t ns = is_of(sum, OF_THE_HOST) ? idle_price_left(a, sum) : 0;
-		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(sum)] : NULL;
+		const struct hungry *gpu = ns ? &gpus[gpu_of_sum(a, sum)] : NULL;
 
 		if (!gpu || !is_case(gpu))
 			continue;

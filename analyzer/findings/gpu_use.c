@@ -48,7 +48,7 @@ static bool shares_memory(const struct analysis *a)
 	return false;
 }
 
-const char *gpu_why_unknown(const struct analysis *a, const struct idle_gpu *gpu)
+const char *gpu_why_uncertain(const struct analysis *a, const struct idle_gpu *gpu)
 {
 	const struct gpu *named = idle_named(gpu);
 	size_t i;
@@ -63,6 +63,11 @@ const char *gpu_why_unknown(const struct analysis *a, const struct idle_gpu *gpu
 		if (is_blind(gpu->processes[i]))
 			return "not all calls are seen: see the notes";
 	return NULL;
+}
+
+const char *gpu_why_unknown(const struct analysis *a, const struct idle_gpu *gpu)
+{
+	return a->complete && idle_gpu_is_exact(gpu) ? NULL : gpu_why_uncertain(a, gpu);
 }
 
 const struct thread *gpu_feeder(const struct analysis *a, const struct idle_gpu *gpu)

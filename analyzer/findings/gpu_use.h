@@ -12,17 +12,25 @@
 struct span gpu_work_span(const struct analysis *a, const struct idle_gpu *gpu);
 uint64_t gpu_work_ns(const struct analysis *a, const struct idle_gpu *gpu);
 
-/* Why nothing is certain about when it was idle; NULL: no reason. */
+/* Why the calls alone make nothing certain about when it was idle; NULL: no reason. The same, of all that there is: exact
+ * times need no calls. */
+const char *gpu_why_uncertain(const struct analysis *a, const struct idle_gpu *gpu);
 const char *gpu_why_unknown(const struct analysis *a, const struct idle_gpu *gpu);
 
 /* The thread that made most calls with it current, of those whose time is known; NULL: none. */
 const struct thread *gpu_feeder(const struct analysis *a, const struct idle_gpu *gpu);
 
-/* Whose time a sum is: a GPU's number; SIZE_MAX: a thread's. */
-static inline size_t gpu_of_sum(const struct idle_sum *sum)
+/* Whose time a sum is: a GPU's number; SIZE_MAX: a thread's, or of a GPU's time that is known exactly what was certain by
+ * the calls, which is not counted twice. */
+static inline size_t gpu_of_sum(const struct analysis *a, const struct idle_sum *sum)
 {
-	return sum->key.owner >= idle_owner_gpu(0) ? (size_t)(sum->key.owner - idle_owner_gpu(0))
-						   : SIZE_MAX;
+	size_t gpu = (size_t)(uint32_t)sum->key.owner;
+	bool exact = sum->key.owner >= idle_owner_exact(0);
+
+	if (sum->key.owner < idle_owner_gpu(0) || gpu >= a->idle.n_gpus ||
+	    exact != idle_gpu_is_exact(&a->idle.gpus[gpu]))
+		return SIZE_MAX;
+	return gpu;
 }
 
 #endif

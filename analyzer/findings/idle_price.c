@@ -24,7 +24,7 @@ bool idle_price_known(const struct analysis *a, const struct process *process)
 
 uint64_t idle_price_left(const struct analysis *a, const struct idle_sum *sum)
 {
-	size_t gpu = gpu_of_sum(sum);
+	size_t gpu = gpu_of_sum(a, sum);
 
 	if (gpu >= a->idle.n_gpus || sum->priced_ns >= sum->ns || !a->idle.gpus[gpu].certain)
 		return 0;
@@ -149,7 +149,7 @@ static void charge(const struct analysis *a, struct idle_sum *sum, struct priced
 		if (behind && !detectors_row(one->site->key.detector)->idle_behind)
 			continue;
 		whole_of(one->site)->idle_gpu_ns +=
-			idle_scaled_ns(&a->idle.gpus[gpu_of_sum(sum)], ns);
+			idle_scaled_ns(&a->idle.gpus[gpu_of_sum(a, sum)], ns);
 		sum->priced_ns += ns;
 		*most -= ns;
 	}

@@ -36,20 +36,23 @@
 	CAUSE(NOT_RUNNING, "not-running", "ready but on no CPU", \
 	      "The thread was ready to run and had no CPU: more threads were ready than there are CPUs.") \
 	CAUSE(LAUNCH, "launch", "submitting work", \
-	      "The thread was in calls that submit work to a GPU, at their own cost. Submit more work in " \
+	      "The thread was in calls that submit work to a GPU, at their own cost, or the work was on its way to the " \
+	      "GPU. Submit more work in " \
 	      "fewer calls: CUDA graphs, larger kernels, batched copies.") \
 	CAUSE(CUDA_CALL, "cuda-call", "in other CUDA calls", \
 	      "The thread was in calls that allocate, free, ask or create, at their own cost.") \
 	CAUSE(CUDA_LOCK, "cuda-lock", "waiting for a lock inside CUDA", \
 	      "The thread waited inside a CUDA call for a lock of the driver: `cudaspy report` names its holder.") \
 	CAUSE(CUDA_WAIT, "cuda-wait", "waiting inside CUDA for a GPU", \
-	      "The thread waited inside a CUDA call for work of a GPU, another one than the idle one.") \
+	      "The thread waited inside a CUDA call for work of a GPU: of another one than the idle one, or it had yet to " \
+	      "notice that the work was done.") \
 	CAUSE(KERNEL_MODULE, "kernel-module", "in NVIDIA's kernel module", \
 	      "The thread was in a request to the kernel module: memory is mapped or unmapped, most often.") \
 	CAUSE(CODE_LOADING, "code-loading", "loading code of the GPU", \
 	      "The thread loaded a kernel or a library for the GPU, as the first call of each does.") \
 	CAUSE(DEPENDENCY, "dependency", "waiting for other work of a GPU", \
-	      "The next operation was submitted in time and waited on the device for another stream or GPU.") \
+	      "The next operation was submitted in time and waited on the device: for another stream, a copy or " \
+	      "another GPU, or for its turn.") \
 	CAUSE(COLLECTIVE, "collective", "waiting for another rank", \
 	      "The GPU waited in a collective operation for another rank.") \
 	CAUSE(NOTHING_TO_DO, "nothing-to-do", "waiting for requests", \

@@ -212,7 +212,7 @@ uint64_t idle_certain_ns(const struct idle_gpu *gpu)
 
 uint64_t idle_scaled_ns(const struct idle_gpu *gpu, uint64_t ns)
 {
-	if (!gpu->doubt_ns || !gpu->idle_ns)
+	if (!gpu->doubt_ns || !gpu->idle_ns || idle_gpu_is_exact(gpu))
 		return ns;
 	return (uint64_t)((double)ns * (double)idle_certain_ns(gpu) / (double)gpu->idle_ns);
 }

@@ -146,6 +146,13 @@ void idle_together(struct idle_gpu *gpus, size_t n_gpus, size_t gpu,
 /* How long the GPU was certainly idle in its working phase; and, of its sums, what is to be taken
  * for their part of it. */
 uint64_t idle_certain_ns(const struct idle_gpu *gpu);
+
+/* After the last record: the same, or exactly how long it was, where that is known. */
+static inline uint64_t idle_known_ns(const struct idle_gpu *gpu)
+{
+	return idle_gpu_is_exact(gpu) ? gpu->exact.idle_ns : idle_certain_ns(gpu);
+}
+
 uint64_t idle_scaled_ns(const struct idle_gpu *gpu, uint64_t ns);
 
 #endif

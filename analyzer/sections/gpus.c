@@ -202,7 +202,7 @@ static const char *bounds_words(const struct idle_writer *w, const struct gpu_ro
 static struct gpu_row describe(const struct idle_writer *w, size_t number)
 {
 	const struct idle_gpu *gpu = &w->a->idle.gpus[number];
-	const char *unknown = gpu_why_unknown(w->a, gpu);
+	const char *unknown = gpu_why_uncertain(w->a, gpu);
 	bool exact = w->a->complete && idle_gpu_is_exact(gpu);
 	struct gpu_row row = {
 		.process = gpu->n_processes > 1 ? "several"

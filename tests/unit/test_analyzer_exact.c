@@ -137,7 +137,8 @@ static void test_late_because_of_its_thread(void **state)
 	assert_in_range(charged(s, "cuda-wait"), (STEPS - 1) * 8 * US, STEPS * 10 * US);
 	assert_in_range(charged(s, "dependency"), 0, 2 * US); /* the way of the first one */
 	assert_true(of(s, "certain_ns") <= of(s, "idle_ns"));
-	assert_true(is_said(s, "worked 33 %, idle 67 % of"));
+	assert_true(is_said(s, "worked 34 %, idle 66 % of") ||
+		    is_said(s, "worked 33 %, idle 67 % of"));
 }
 
 /* Handed over in time: it had to wait for something else on the device. */

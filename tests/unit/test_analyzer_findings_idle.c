@@ -257,11 +257,11 @@ static void test_launch_bound(void **state)
 }
 
 /* With exact times of the GPU, which the log does not have: its idle time, of that in launches, its work. */
-struct exact_gpu {
+struct exact_times {
 	uint64_t idle_ns, launches_ns, busy_ns, operations;
 };
 
-static bool is_launch_bound(const struct story *s, const struct exact_gpu *exact)
+static bool is_launch_bound(const struct story *s, const struct exact_times *exact)
 {
 	char path[512];
 	const char *dirs[] = {path};
@@ -277,11 +277,11 @@ static bool is_launch_bound(const struct story *s, const struct exact_gpu *exact
 	assert_int_equal(analysis_run(&a, &set, &(struct analysis_options){0}), 0);
 	assert_int_equal(a.idle.n_gpus, 1);
 	gpu = &a.idle.gpus[0];
-	gpu->certain = gpu->exact = true;
-	gpu->idle_ns = exact->idle_ns;
-	gpu->busy_ns = exact->busy_ns;
-	gpu->operations = exact->operations;
-	idle_sums_add(&a.idle.sums, idle_owner_gpu(0), gpu->processes[0],
+	a.complete = gpu->certain = gpu->exact.sound = true;
+	gpu->exact.idle_ns = exact->idle_ns;
+	gpu->exact.busy_ns = exact->busy_ns;
+	gpu->exact.operations = exact->operations;
+	idle_sums_add(&a.idle.sums, idle_owner_exact(0), gpu->processes[0],
 		      &(struct idle_part){.cause = IDLE_LAUNCH,
 					  .address = 0x10,
 					  .thread = a.model.threads[0],
@@ -308,11 +308,11 @@ static void test_launch_bound_exactly(void **state)
 	tell_launches(s,
 		      &(struct launches_story){
 			      .launches = 50, .launch_ns = 4000, .pause_ns = 300, .wait_ns = 5000});
-	assert_true(is_launch_bound(s, &(struct exact_gpu){100 * MS, 60 * MS, 20 * MS, 20000}));
+	assert_true(is_launch_bound(s, &(struct exact_times){100 * MS, 60 * MS, 20 * MS, 20000}));
 	/* long kernels; other idle time; little of it; and what is inferred does not count */
-	assert_false(is_launch_bound(s, &(struct exact_gpu){100 * MS, 60 * MS, 20 * MS, 900}));
-	assert_false(is_launch_bound(s, &(struct exact_gpu){300 * MS, 60 * MS, 20 * MS, 20000}));
-	assert_false(is_launch_bound(s, &(struct exact_gpu){50 * MS, 40 * MS, 20 * MS, 20000}));
+	assert_false(is_launch_bound(s, &(struct exact_times){100 * MS, 60 * MS, 20 * MS, 900}));
+	assert_false(is_launch_bound(s, &(struct exact_times){300 * MS, 60 * MS, 20 * MS, 20000}));
+	assert_false(is_launch_bound(s, &(struct exact_times){50 * MS, 40 * MS, 20 * MS, 20000}));
 }
 
 /* ---- serial-gpus ----------------------------------------------------------------------------- */
