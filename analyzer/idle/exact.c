@@ -25,7 +25,8 @@ static void charge(void *data, const struct idle_part *part, uint64_t ns)
 {
 	const struct charging *c = data;
 
-	idle_sums_add(&c->idle->sums, c->owner, c->process, part, ns);
+	idle_sum_follow(c->idle->accounts, &c->idle->threads,
+			idle_sums_add(&c->idle->sums, c->owner, c->process, part, ns), part, ns);
 }
 
 static void charge_cause(struct charging *c, enum idle_cause cause, uint64_t begin_ns,

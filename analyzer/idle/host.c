@@ -54,8 +54,10 @@ void idle_sums_release(struct idle_sums *sums)
 {
 	struct idle_sum *sum, *next;
 
-	HASH_EMPTY (sums->by_key, sum, next)
+	HASH_EMPTY (sums->by_key, sum, next) {
+		free(sum->holder);
 		free(sum);
+	}
 }
 
 void *ring_grow(void *ring, size_t *size, uint64_t n, size_t most, size_t bytes)
@@ -528,4 +530,38 @@ void host_divide_submission(const struct accounting *a, const struct thread_acco
 	}
 	part.cause = IDLE_LAUNCH;
 	show(&d, &part, rest_ns);
+}
+
+/* ---- whom a thread waited for ---------------------------------------------------------------- */
+
+static void add_holder(void *data, const struct idle_part *part, uint64_t ns)
+{
+	struct idle_holder *holder = data;
+
+	holder->ns[part->cause] += ns;
+	if (ns >= holder->longest_ns) {
+		holder->longest_ns = ns;
+		holder->longest = *part;
+	}
+}
+
+void idle_sum_follow(const struct accounting *a, const struct host_threads *threads,
+		     struct idle_sum *sum, const struct idle_part *part, uint64_t ns)
+{
+	const struct thread_account *c;
+	const struct thread *thread;
+
+	if (!part->holder || !ns || (part->cause != IDLE_LOCK && part->cause != IDLE_JOIN))
+		return;
+	if (!sum->holder)
+		sum->holder = xcalloc(1, sizeof(*sum->holder));
+	if (ns >= sum->holder->tid_ns) {
+		sum->holder->tid = part->holder;
+		sum->holder->tid_ns = ns;
+	}
+	thread = model_find_thread(a->model, sum->process, part->holder);
+	c = thread ? thread_account_of(a, thread) : NULL;
+	if (c)
+		host_divide(a, host_thread_find(threads, thread), c, part->at_ns, part->at_ns + ns,
+			    add_holder, sum->holder);
 }

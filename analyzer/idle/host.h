@@ -23,6 +23,13 @@ struct idle_part {
 	uint64_t at_ns; /* when it began */
 };
 
+/* What a thread did for which others waited: it had their lock, or was to end. */
+struct idle_holder {
+	uint32_t tid; /* of the longest wait */
+	uint64_t tid_ns, ns[IDLE_CAUSE_COUNT], longest_ns;
+	struct idle_part longest;
+};
+
 /* Parts at one place, summed. */
 struct idle_sum {
 	struct idle_sum_key {
@@ -34,6 +41,7 @@ struct idle_sum {
 	struct idle_part longest;
 	uint64_t ns, count, longest_ns;
 	uint64_t priced_ns; /* of a GPU's: what findings have of it (findings/idle_price.h) */
+	struct idle_holder *holder; /* of waits for a thread that is known; NULL: none; owned */
 	UT_hash_handle hh;
 };
 
@@ -108,6 +116,13 @@ void host_see_gap(struct host_thread *h, const struct thread_account *c,
 /* What the time of a thread between two calls is that no record speaks of. */
 enum idle_cause host_cpu_cause(const struct accounting *a, const struct process *process,
 			       const struct host_thread *h);
+
+/*
+ * A part has been added to the sum: if it was a wait for a thread that makes CUDA calls, what did that one meanwhile? The
+ * chain ends there.
+ */
+void idle_sum_follow(const struct accounting *a, const struct host_threads *threads,
+		     struct idle_sum *sum, const struct idle_part *part, uint64_t ns);
 
 typedef void idle_visit(void *data, const struct idle_part *part, uint64_t ns);
 

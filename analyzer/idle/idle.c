@@ -118,6 +118,7 @@ static void charge(void *data, const struct idle_part *part, uint64_t ns)
 	struct idle_sum *sum = idle_sums_add(&c->idle->sums, c->owner, c->process, part, ns);
 	size_t i = 0;
 
+	idle_sum_follow(c->idle->accounts, &c->idle->threads, sum, part, ns);
 	while (i < interval->n_charges && interval->charges[i].sum != sum)
 		i++;
 	if (i ==
@@ -313,8 +314,10 @@ static void add_own(void *data, const struct idle_part *part, uint64_t ns)
 {
 	const struct own_account *own = data;
 
-	idle_sums_add(&own->idle->sums, idle_owner_thread(own->thread), own->thread->process, part,
-		      ns);
+	idle_sum_follow(own->idle->accounts, &own->idle->threads,
+			idle_sums_add(&own->idle->sums, idle_owner_thread(own->thread),
+				      own->thread->process, part, ns),
+			part, ns);
 }
 
 /* The thread's time since the last such call: the gap before this one part by part; other gaps were

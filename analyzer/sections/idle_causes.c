@@ -13,7 +13,8 @@
 
 struct cause_row {
 	const char *cause, *site, *name, *text;
-	uint64_t ns;
+	const char *holder_cause, *holder_site;
+	uint64_t ns, holder;
 };
 
 /* clang-format off */
@@ -23,6 +24,9 @@ static const struct column columns[] = {
 	COLUMN_JSON(struct cause_row, ns, UNIT_NS),
 	COLUMN_JSON(struct cause_row, site, UNIT_TEXT),
 	COLUMN_JSON(struct cause_row, name, UNIT_TEXT),
+	COLUMN_JSON(struct cause_row, holder, UNIT_PLAIN),
+	COLUMN_JSON(struct cause_row, holder_cause, UNIT_TEXT),
+	COLUMN_JSON(struct cause_row, holder_site, UNIT_TEXT),
 };
 /* clang-format on */
 
@@ -143,30 +147,34 @@ static const char *end_words(const struct idle_writer *w, const struct process *
 }
 
 /* A time on a CPU lies between two calls. */
-static const char *between(const struct idle_writer *w, const struct idle_sum *sum)
+static const char *between(const struct idle_writer *w, const struct process *process,
+			   const struct idle_part *part)
 {
-	const struct idle_part *part = &sum->longest;
 	const char *behind;
 
 	if (part->fn == NO_FUNCTION)
 		return NULL;
-	behind = end_words(w, sum->process, part->fn, part->stack, part->address, part->at_ns);
+	behind = end_words(w, process, part->fn, part->stack, part->address, part->at_ns);
 	if (part->fn_before == NO_FUNCTION)
 		return arena_printf(w->texts, "before %s", behind);
 	return arena_printf(w->texts, "between %s and %s",
-			    end_words(w, sum->process, part->fn_before, part->stack_before,
+			    end_words(w, process, part->fn_before, part->stack_before,
 				      part->address_before, part->at_ns),
 			    behind);
 }
 
-static const char *site_of(const struct idle_writer *w, const struct idle_sum *sum)
+static const char *part_site(const struct idle_writer *w, const struct process *process,
+			     const struct idle_part *part)
 {
-	const struct idle_part *part = &sum->longest;
-
 	if (part->cause == IDLE_PYTHON || part->cause == IDLE_CPU ||
 	    (part->cause == IDLE_UNEXPLAINED && part->fn_before != NO_FUNCTION))
-		return between(w, sum);
-	return site_words(w, sum->process, part->fn, part->stack, part->address, part->at_ns);
+		return between(w, process, part);
+	return site_words(w, process, part->fn, part->stack, part->address, part->at_ns);
+}
+
+static const char *site_of(const struct idle_writer *w, const struct idle_sum *sum)
+{
+	return part_site(w, sum->process, &sum->longest);
 }
 
 /* ---- causes ---------------------------------------------------------------------------------- */
@@ -204,15 +212,39 @@ static size_t join(struct cause_row *rows, size_t n)
 
 #define CAUSES_MOST 256 /* rows; what else there is has no place */
 
+/* What the thread did most that had the lock, or was to end; NULL: unknown. */
+static const struct idle_part *holders_part(const struct idle_sum *sum, enum idle_cause *cause)
+{
+	const struct idle_holder *holder = sum->holder;
+	enum idle_cause most = IDLE_UNEXPLAINED;
+	size_t i;
+
+	for (i = 0; holder && i < IDLE_CAUSE_COUNT; i++)
+		if (holder->ns[i] > holder->ns[most])
+			most = (enum idle_cause)i;
+	*cause = most;
+	return holder && holder->ns[most] ? &holder->longest : NULL;
+}
+
 static struct cause_row row_of(const struct idle_writer *w, const struct idle_sum *sum, uint64_t ns)
 {
 	const struct stack *stack = sum->longest.fn == NO_FUNCTION ? sum->longest.stack : NULL;
 
-	return (struct cause_row){.cause = idle_cause_codes[sum->key.cause],
-				  .site = site_of(w, sum),
-				  .name = idle_name_of_stack(stack)
-						  ?: idle_cause_texts[sum->key.cause],
-				  .ns = ns};
+	struct cause_row row = {.cause = idle_cause_codes[sum->key.cause],
+				.site = site_of(w, sum),
+				.name = idle_name_of_stack(stack)
+						?: idle_cause_texts[sum->key.cause],
+				.ns = ns,
+				.holder = sum->holder ? sum->holder->tid : 0};
+	enum idle_cause cause;
+	const struct idle_part *part = holders_part(sum, &cause);
+
+	if (!part)
+		return row;
+	row.holder_cause = idle_cause_codes[cause];
+	if (part->cause == cause)
+		row.holder_site = part_site(w, sum->process, part);
+	return row;
 }
 
 static bool same_place(const struct idle_sum *a, const struct idle_sum *b)
@@ -266,6 +298,25 @@ static size_t cut(struct cause_row *rows, size_t n)
 	return CAUSES_MOST;
 }
 
+/* "; thread 9 had it, asleep (rest, app.c:12)" */
+static const char *holder_words(const struct idle_writer *w, const struct cause_row *row)
+{
+	const char *did = "";
+	size_t i;
+
+	if (!row->holder)
+		return "";
+	for (i = 0; row->holder_cause && i < IDLE_CAUSE_COUNT; i++)
+		if (!strcmp(row->holder_cause, idle_cause_codes[i]))
+			did = arena_printf(w->texts, ", %s%s%s%s", idle_cause_texts[i],
+					   row->holder_site ? " (" : "", row->holder_site ?: "",
+					   row->holder_site ? ")" : "");
+	return arena_printf(w->texts, "; %s thread %llu%s",
+			    !strcmp(row->cause, idle_cause_codes[IDLE_JOIN]) ? "for"
+									     : "it was with",
+			    (unsigned long long)row->holder, did);
+}
+
 const struct table *idle_causes(const struct idle_writer *w, const struct table_kind *kind,
 				uint64_t owner, const struct idle_gpu *gpu, uint64_t whole_ns)
 {
@@ -285,10 +336,10 @@ const struct table *idle_causes(const struct idle_writer *w, const struct table_
 		rows[0].ns += whole_ns - sum_ns;
 	n = cut(rows, n);
 	for (i = 0; i < n; i++)
-		rows[i].text =
-			arena_printf(w->texts, "%s  %s%s%s",
-				     text_percent(w->texts, (double)rows[i].ns, (double)whole_ns),
-				     rows[i].name, rows[i].site ? ": " : "", rows[i].site ?: "");
+		rows[i].text = arena_printf(
+			w->texts, "%s  %s%s%s%s",
+			text_percent(w->texts, (double)rows[i].ns, (double)whole_ns), rows[i].name,
+			rows[i].site ? ": " : "", rows[i].site ?: "", holder_words(w, &rows[i]));
 	*table = (struct table){
 		.kind = kind, .rows = n ? arena_take(w->texts, rows) : NULL, .n_rows = n};
 	return table;

@@ -414,6 +414,38 @@ static void test_price_behind(void **state)
 	assert_true(ns_of(finding, "idle_gpu_ns") <= ns_of(finding, "cost_ns"));
 }
 
+/* Who had the lock is told, and what it did with it, if it makes CUDA calls itself. */
+static void test_holder(void **state)
+{
+	struct story *s = *state;
+	uint64_t ends[STEPS];
+	const json_t *cause;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		outside(s, 2 * MS, "kind=mutex object=0x1000 holder=8 caller=0x30");
+		ends[i] = s->ns;
+	}
+	launch(s, 0, 4000);
+	fprintf(s->log, "slot 2 tid=8\n1us thread tid=8 name=\"b\"\n"
+			"5us op cudaEventQuery duration=1us caller=0x60\n");
+	for (i = 0; i < STEPS; i++)
+		fprintf(s->log,
+			"%lluns outside kind=transfer file=file object=4 caller=0x70 "
+			"duration=1900us\n"
+			"%lluns op cudaEventQuery duration=500ns caller=0x61\n",
+			(unsigned long long)ends[i] - 50000, (unsigned long long)ends[i] - 1000);
+	conclude(s);
+	cause = json_array_get(json_object_get(gpu(s, 0), "idle_causes"), 0);
+	assert_string_equal(json_string_value(json_object_get(cause, "cause")), "lock");
+	assert_int_equal(ns_of(cause, "holder"), 8);
+	assert_string_equal(json_string_value(json_object_get(cause, "holder_cause")), "file");
+	assert_non_null(strstr(s->shown, "it was with thread 8"));
+}
+
 static void tell_gil(struct story *s, uint64_t wait_ns, uint64_t work_ns)
 {
 	unsigned int i;
@@ -466,6 +498,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_taken_back_of_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loader, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_holder, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gil, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_price, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_price_behind, setup, teardown),
