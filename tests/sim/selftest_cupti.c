@@ -37,6 +37,8 @@ int cudaStreamBeginCapture(void *, int);
 int cudaStreamEndCapture(void *, void **);
 int cudaGraphInstantiate(void **, void *, unsigned long long);
 int cudaGraphLaunch(void *, void *);
+int cudaGraphExecDestroy(void *);
+int cudaGraphDestroy(void *);
 int cudaDeviceSynchronize(void);
 int cudaLaunchKernel(const void *, struct dim3, struct dim3, void **, size_t, void *);
 void **__cudaRegisterFatBinary(void *);
@@ -306,6 +308,7 @@ static void *work(void *arg)
 		pause_us(100);
 	}
 	WANT(!cudaDeviceSynchronize());
+	WANT(!cudaGraphExecDestroy(exec) && !cudaGraphDestroy(graph));
 	return NULL;
 }
 
