@@ -18,9 +18,13 @@ void idle_init(struct idle *idle, struct accounting *accounts)
 void idle_release(struct idle *idle)
 {
 	struct idle_gpu_name *name, *next;
-	size_t i;
+	size_t i, k;
 
 	for (i = 0; i < idle->n_gpus; i++) {
+		const struct idle_gpu *gpu = &idle->gpus[i];
+
+		for (k = 0; k < gpu->intervals_size && k < gpu->n_intervals; k++)
+			free(gpu->intervals[k].charges);
 		free(idle->gpus[i].processes);
 		free(idle->gpus[i].intervals);
 	}
@@ -121,12 +125,8 @@ static void charge(void *data, const struct idle_part *part, uint64_t ns)
 	idle_sum_follow(c->idle->accounts, &c->idle->threads, sum, part, ns);
 	while (i < interval->n_charges && interval->charges[i].sum != sum)
 		i++;
-	if (i ==
-	    IDLE_PARTS) { /* to the last one's: what is taken back must have been given there */
-		i--;
-		sum->ns -= ns;
-		interval->charges[i].sum->ns += ns;
-	} else if (i == interval->n_charges) {
+	if (i == interval->n_charges) {
+		interval->charges = grow(interval->charges, i, sizeof(*interval->charges));
 		interval->charges[interval->n_charges++] = (struct idle_charge){.sum = sum};
 	}
 	interval->charges[i].ns += ns;
@@ -140,6 +140,7 @@ static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct threa
 	const struct phase *phase = &idle->accounts->expect->phases.all[process->trace->index];
 	uint64_t begin_ns = max_u64(gpu->since_ns, phase->begin_ns);
 	uint64_t end_ns = min_u64(until_ns, phase->end_ns);
+	struct idle_charge *charges = NULL;
 	struct idle_interval *interval;
 
 	gpu->since_ns = 0;
@@ -147,9 +148,13 @@ static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct threa
 		return;
 	gpu->intervals = ring_grow(gpu->intervals, &gpu->intervals_size, gpu->n_intervals,
 				   IDLE_KEPT, sizeof(*gpu->intervals));
-	interval = &gpu->intervals[gpu->n_intervals++ % gpu->intervals_size];
-	*interval = (struct idle_interval){
-		.begin_ns = begin_ns, .end_ns = end_ns, .ns = end_ns - begin_ns};
+	interval = &gpu->intervals[gpu->n_intervals % gpu->intervals_size];
+	if (gpu->n_intervals++ >= gpu->intervals_size) /* the place of an old one */
+		charges = interval->charges;
+	*interval = (struct idle_interval){.begin_ns = begin_ns,
+					   .end_ns = end_ns,
+					   .ns = end_ns - begin_ns,
+					   .charges = charges};
 	gpu->idle_ns += interval->ns;
 	idle_together(idle->gpus, idle->n_gpus, (size_t)(gpu - idle->gpus), interval);
 	host_divide(idle->accounts, host_thread_find(&idle->threads, c->thread), c, begin_ns,

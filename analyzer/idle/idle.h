@@ -15,7 +15,6 @@
 #include "trace/gpu_ops.h"
 
 #define IDLE_KEPT 256 /* last intervals that later calls may take back */
-#define IDLE_PARTS 32
 #define IDLE_PAIRED 16 /* GPUs that are compared with each other */
 
 /* A GPU was idle. */
@@ -24,7 +23,7 @@ struct idle_interval {
 	struct idle_charge {
 		struct idle_sum *sum;
 		uint64_t ns;
-	} charges[IDLE_PARTS];
+	} * charges; /* what of it was given to which sum; owned */
 	size_t n_charges;
 };
 

@@ -298,23 +298,20 @@ static size_t cut(struct cause_row *rows, size_t n)
 	return CAUSES_MOST;
 }
 
-/* "; thread 9 had it, asleep (rest, app.c:12)" */
-static const char *holder_words(const struct idle_writer *w, const struct cause_row *row)
+/* What the thread waited for: the cause in words, or the other thread and what it did: "waiting for thread 9 (asleep)". */
+static const char *name_words(const struct idle_writer *w, const struct cause_row *row)
 {
+	bool join = !strcmp(row->cause, idle_cause_codes[IDLE_JOIN]);
 	const char *did = "";
 	size_t i;
 
 	if (!row->holder)
-		return "";
+		return row->name;
 	for (i = 0; row->holder_cause && i < IDLE_CAUSE_COUNT; i++)
 		if (!strcmp(row->holder_cause, idle_cause_codes[i]))
-			did = arena_printf(w->texts, ", %s%s%s%s", idle_cause_texts[i],
-					   row->holder_site ? " (" : "", row->holder_site ?: "",
-					   row->holder_site ? ")" : "");
-	return arena_printf(w->texts, "; %s thread %llu%s",
-			    !strcmp(row->cause, idle_cause_codes[IDLE_JOIN]) ? "for"
-									     : "it was with",
-			    (unsigned long long)row->holder, did);
+			did = arena_printf(w->texts, " (%s)", idle_cause_texts[i]);
+	return arena_printf(w->texts, "waiting for thread %llu%s%s",
+			    (unsigned long long)row->holder, join ? " to end" : "", did);
 }
 
 const struct table *idle_causes(const struct idle_writer *w, const struct table_kind *kind,
@@ -337,9 +334,9 @@ const struct table *idle_causes(const struct idle_writer *w, const struct table_
 	n = cut(rows, n);
 	for (i = 0; i < n; i++)
 		rows[i].text = arena_printf(
-			w->texts, "%s  %s%s%s%s",
-			text_percent(w->texts, (double)rows[i].ns, (double)whole_ns), rows[i].name,
-			rows[i].site ? ": " : "", rows[i].site ?: "", holder_words(w, &rows[i]));
+			w->texts, "%s  %s%s%s",
+			text_percent(w->texts, (double)rows[i].ns, (double)whole_ns),
+			name_words(w, &rows[i]), rows[i].site ? ": " : "", rows[i].site ?: "");
 	*table = (struct table){
 		.kind = kind, .rows = n ? arena_take(w->texts, rows) : NULL, .n_rows = n};
 	return table;

@@ -18,9 +18,10 @@ import sys
 RECORDS = [
     (24, 0), (32, 0), (48, 0), (40, 0), (48, 0), (56, 0), (32, 0), (24, 0), (16, 1), (40, 2), (24, 3), (32, 0), (12, 1),
     (16, 0), (64, 0), (24, 0), (40, 0), (24, 0), (32, 0), (28, 4), (24, 0), (400, 0), (32, 0), (24, 3), (208, 0),
-    (56, 0), (40, 0)]
-THREAD, COUNT, CLOCK, WAIT, STRANGER, MPS, OUTSIDE = 6, 7, 11, 14, 18, 19, 25
-IDS = {THREAD: [12], COUNT: [12], STRANGER: [12], WAIT: [36], MPS: [16, 20], OUTSIDE: [48]}
+    (56, 0), (40, 0), (56, 0), (40, 0), (40, 0), (128, 0)]
+THREAD, COUNT, CLOCK, WAIT, STRANGER, MPS, OUTSIDE, SUBMIT, GPU_CLOCK = 6, 7, 11, 14, 18, 19, 25, 28, 29
+IDS = {THREAD: [12], COUNT: [12], STRANGER: [12], WAIT: [36], MPS: [16, 20], OUTSIDE: [48],
+       SUBMIT: [32]}
 HEADER, PAGE = 96, 4096
 
 
@@ -61,6 +62,8 @@ def change_record(data, at, change):
         put(data, at + place, "I", change.id(get(data, at + place, "I")))
     if event == WAIT:
         more(data, at + 40, "Q", change.cycles)
+    if event == GPU_CLOCK:
+        put(data, at + 16, "Q", get(data, at + 16, "Q") + change.cycles)
     if event == CLOCK:
         put(data, at + 24, "Q", get(data, at + 24, "Q") + change.shift * 10**9)
     end = at + size

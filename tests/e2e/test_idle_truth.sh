@@ -26,7 +26,8 @@ judged() {
 		LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" timeout 60 \
 		"$bin/feeders" "$seed" notes "$bin/libfake_python.so" 2>err || fail "seed $seed: $(tail -n 3 err)"
 	trace=$(the_trace) || exit 1
-	"$tool" report --format=json "$trace" >report.json && "$tool" dump "$trace" >dump || fail "seed $seed: no report"
+	"$tool" report --format=json "$trace" >report.json || fail "seed $seed: no report"
+	"$tool" dump "$trace" >dump || fail "seed $seed: cannot be dumped"
 	python3 "$here/judge_idle.py" truth notes report.json dump $table >judged 2>wrong ||
 		fail "seed $seed${gpu:+ with GPU records}: $(cat wrong judged)"
 	[ -z "$table" ] || cat judged
