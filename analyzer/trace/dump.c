@@ -438,6 +438,75 @@ static void print_gpu_state(const struct dump *dump, const struct record *record
 	print_text(dump, "text", text);
 }
 
+static void print_range_of(const struct dump *dump, uint8_t what, uint32_t name)
+{
+	fprintf(dump->out, " what=%s", name_range_what(what));
+	if (name || what != SPY_RANGE_END)
+		fprintf(dump->out, " name=%" PRIu32, name);
+}
+
+static void print_range(const struct dump *dump, const struct record *record)
+{
+	print_range_of(dump, record->raw->range.what, record->raw->range.name);
+}
+
+/* Its bits are of that type. */
+static void print_payload(const struct dump *dump, uint8_t type, uint64_t bits)
+{
+	uint32_t low = (uint32_t)bits;
+	double wide;
+	float narrow;
+
+	memcpy(&wide, &bits, sizeof(wide));
+	memcpy(&narrow, &low, sizeof(narrow));
+	if (type == SPY_PAYLOAD_DOUBLE)
+		fprintf(dump->out, " %s=%g", name_payload(type), wide);
+	else if (type == SPY_PAYLOAD_FLOAT)
+		fprintf(dump->out, " %s=%g", name_payload(type), (double)narrow);
+	else if (type == SPY_PAYLOAD_I64)
+		fprintf(dump->out, " %s=%" PRId64, name_payload(type), (int64_t)bits);
+	else if (type == SPY_PAYLOAD_I32)
+		fprintf(dump->out, " %s=%" PRId32, name_payload(type), (int32_t)low);
+	else
+		fprintf(dump->out, " %s=%" PRIu64, name_payload(type), bits);
+}
+
+static void print_range_value(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_range_value *r = &record->raw->range_value;
+
+	print_range_of(dump, r->what, r->name);
+	if (r->what == SPY_RANGE_START || r->what == SPY_RANGE_END)
+		fprintf(dump->out, " id=%" PRIu64, r->id);
+	if (r->payload_type)
+		print_payload(dump, r->payload_type, r->payload);
+	if (r->category)
+		fprintf(dump->out, " category=%" PRIu32, r->category);
+}
+
+static void print_range_name(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_range_name *r = &record->raw->range_name;
+
+	fprintf(dump->out, " number=%" PRIu32 "%s", r->name, r->folded ? " folded=1" : "");
+	print_text(dump, "domain", record_text(record->raw, 0));
+	print_text(dump, "name", record_text(record->raw, 1));
+}
+
+static void print_nvtx_name(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_nvtx_name *r = &record->raw->nvtx_name;
+
+	fprintf(dump->out, " what=%s", name_nvtx_named(r->what));
+	if (r->what == SPY_NAMED_CATEGORY || r->what == SPY_NAMED_DEVICE)
+		fprintf(dump->out, " object=%" PRIu64, r->object);
+	else if (r->what == SPY_NAMED_THREAD)
+		print_tid(dump, "object", (uint32_t)r->object);
+	else
+		print_handle(dump, "object", r->object);
+	print_text(dump, "name", record_text(record->raw, 0));
+}
+
 /* clang-format off */
 static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_NESTED] = print_nested,
@@ -464,6 +533,10 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_HELD]   = print_held,
 	[SPY_EV_PYTHON_CODE] = print_python_code,
 	[SPY_EV_PYTHON_STACK] = print_python_stack,
+	[SPY_EV_RANGE] = print_range,
+	[SPY_EV_RANGE_VALUE] = print_range_value,
+	[SPY_EV_RANGE_NAME] = print_range_name,
+	[SPY_EV_NVTX_NAME] = print_nvtx_name,
 	[SPY_EV_OUTSIDE] = print_outside,
 	[SPY_EV_GAP]    = print_sched,
 	[SPY_EV_GPU_OP] = print_gpu_op,

@@ -42,6 +42,9 @@ FUNCTION(name_wait, SPY_WAIT_NAMES)
 FUNCTION(name_file, SPY_FILE_NAMES)
 FUNCTION(name_gpu_op, SPY_GPU_OP_NAMES)
 FUNCTION(name_gpu_state, SPY_GPU_STATE_NAMES)
+FUNCTION(name_range_what, SPY_RANGE_WHAT_NAMES)
+FUNCTION(name_payload, SPY_PAYLOAD_NAMES)
+FUNCTION(name_nvtx_named, SPY_NAMED_NAMES)
 /* clang-format on */
 
 const char *name_error(unsigned int result, bool driver)

@@ -18,6 +18,9 @@ const char *name_wait(unsigned int kind); /* enum spy_wait_kind */
 const char *name_file(unsigned int kind); /* enum spy_file_kind */
 const char *name_gpu_op(unsigned int kind); /* enum spy_gpu_op_kind */
 const char *name_gpu_state(unsigned int state); /* enum spy_gpu_state */
+const char *name_range_what(unsigned int what); /* enum spy_range_what */
+const char *name_payload(unsigned int type); /* enum spy_range_payload */
+const char *name_nvtx_named(unsigned int what); /* enum spy_nvtx_named */
 
 /* A result, as the driver's functions call it or the runtime's. */
 const char *name_error(unsigned int result, bool driver);

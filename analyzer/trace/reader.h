@@ -51,6 +51,10 @@ union spy_any {
 	struct spy_rec_gpu_submit gpu_submit;
 	struct spy_rec_gpu_clock gpu_clock;
 	struct spy_rec_gpu_state gpu_state;
+	struct spy_rec_range range;
+	struct spy_rec_range_value range_value;
+	struct spy_rec_range_name range_name;
+	struct spy_rec_nvtx_name nvtx_name;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */

@@ -82,7 +82,11 @@
 	EVENT(SPY_EV_GPU_OP, spy_rec_gpu_op, gpu_op, 0) \
 	EVENT(SPY_EV_GPU_SUBMIT, spy_rec_gpu_submit, gpu_submit, 0) \
 	EVENT(SPY_EV_GPU_CLOCK, spy_rec_gpu_clock, gpu_clock, 0) \
-	EVENT(SPY_EV_GPU_STATE, spy_rec_gpu_state, gpu_state, 0)
+	EVENT(SPY_EV_GPU_STATE, spy_rec_gpu_state, gpu_state, 0) \
+	EVENT(SPY_EV_RANGE,  spy_rec_range,  range,  0) \
+	EVENT(SPY_EV_RANGE_VALUE, spy_rec_range_value, range_value, 0) \
+	EVENT(SPY_EV_RANGE_NAME, spy_rec_range_name, range_name, 3) \
+	EVENT(SPY_EV_NVTX_NAME, spy_rec_nvtx_name, nvtx_name, 1)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -178,6 +182,31 @@
 	NAME(SPY_GPU_GAVE_WAY, "gave_way") \
 	NAME(SPY_GPU_MISSING,  "missing")
 
+#define SPY_RANGE_WHAT_NAMES(NAME) \
+	NAME(SPY_RANGE_PUSH,  "push") \
+	NAME(SPY_RANGE_POP,   "pop") \
+	NAME(SPY_RANGE_START, "start") \
+	NAME(SPY_RANGE_END,   "end") \
+	NAME(SPY_RANGE_MARK,  "mark") \
+	NAME(SPY_RANGE_OPEN,  "open")
+
+#define SPY_PAYLOAD_NAMES(NAME) \
+	NAME(SPY_PAYLOAD_NONE,   "none") \
+	NAME(SPY_PAYLOAD_U64,    "u64") \
+	NAME(SPY_PAYLOAD_I64,    "i64") \
+	NAME(SPY_PAYLOAD_DOUBLE, "double") \
+	NAME(SPY_PAYLOAD_U32,    "u32") \
+	NAME(SPY_PAYLOAD_I32,    "i32") \
+	NAME(SPY_PAYLOAD_FLOAT,  "float")
+
+#define SPY_NAMED_NAMES(NAME) \
+	NAME(SPY_NAMED_THREAD,   "thread") \
+	NAME(SPY_NAMED_STREAM,   "stream") \
+	NAME(SPY_NAMED_CONTEXT,  "context") \
+	NAME(SPY_NAMED_DEVICE,   "device") \
+	NAME(SPY_NAMED_EVENT,    "event") \
+	NAME(SPY_NAMED_CATEGORY, "category")
+
 /* An enum in TSDL. */
 #define SPY_TSDL_NAME(number, text) "\t\"" text "\",\n"
 #define SPY_TSDL_ENUM(container, names, alias) \
@@ -214,7 +243,10 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	SPY_TSDL_ENUM("u8", SPY_WAIT_NAMES, "wait_kind_t")
 	SPY_TSDL_ENUM("u8", SPY_FILE_NAMES, "file_kind_t")
 	SPY_TSDL_ENUM("u8", SPY_GPU_OP_NAMES, "gpu_op_kind_t")
-	SPY_TSDL_ENUM("u16", SPY_GPU_STATE_NAMES, "gpu_state_t");
+	SPY_TSDL_ENUM("u16", SPY_GPU_STATE_NAMES, "gpu_state_t")
+	SPY_TSDL_ENUM("u8", SPY_RANGE_WHAT_NAMES, "range_what_t")
+	SPY_TSDL_ENUM("u8", SPY_PAYLOAD_NAMES, "payload_t")
+	SPY_TSDL_ENUM("u16", SPY_NAMED_NAMES, "nvtx_named_t");
 
 /* The head of a call's record, after time and event. */
 #define SPY_TSDL_CALL_HEAD \
@@ -464,7 +496,30 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 	SPY_TSDL_EVENT("30", "gpu_state",
 		       "\t\tgpu_state_t state;\n"
 		       "\t\tu32 reserved;\n"
-		       "\t\tletter text[112];\n");
+		       "\t\tletter text[112];\n")
+	SPY_TSDL_EVENT("31", "range",
+		       "\t\trange_what_t what;\n"
+		       "\t\tu8 reserved;\n"
+		       "\t\tu32 name;\n")
+	SPY_TSDL_EVENT("32", "range_value",
+		       "\t\trange_what_t what;\n"
+		       "\t\tpayload_t payload_type;\n"
+		       "\t\tu32 name;\n"
+		       "\t\tu64 range_id;\n"
+		       "\t\tu64 payload;\n"
+		       "\t\tu32 category;\n"
+		       "\t\tu32 reserved;\n")
+	SPY_TSDL_EVENT("33", "range_name",
+		       "\t\tu16 folded;\n"
+		       "\t\tu32 number;\n"
+		       "\t\tstring { encoding = UTF8; } domain;\n"
+		       "\t\tstring { encoding = UTF8; } name;\n"
+		       "\t\tstring { encoding = UTF8; } padding;\n")
+	SPY_TSDL_EVENT("34", "nvtx_name",
+		       "\t\tnvtx_named_t what;\n"
+		       "\t\tu32 reserved;\n"
+		       "\t\taddress64 object;\n"
+		       "\t\tstring { encoding = UTF8; } name;\n");
 /* clang-format on */
 
 #endif

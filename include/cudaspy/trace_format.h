@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 /* Raised when a reader of the previous version could misread a trace. */
-#define SPY_TRACE_VERSION 6
+#define SPY_TRACE_VERSION 7
 
 /* ---- function numbers --------------------------------------------------------------------- */
 
@@ -113,6 +113,10 @@ enum spy_event {
 	SPY_EV_GPU_SUBMIT, /* the driver's call that handed operations to a GPU */
 	SPY_EV_GPU_CLOCK, /* CUPTI's clock against the trace's */
 	SPY_EV_GPU_STATE, /* from here on GPU times are recorded, or no more */
+	SPY_EV_RANGE, /* NVTX: the program began or ended a range, or set a mark */
+	SPY_EV_RANGE_VALUE, /* the same with a range's number, a value or a category */
+	SPY_EV_RANGE_NAME, /* number of a range's name -> domain and name */
+	SPY_EV_NVTX_NAME, /* NVTX: what the program calls a thread, a stream, a category … */
 	SPY_EV_COUNT_ALL
 };
 
@@ -638,6 +642,79 @@ struct spy_rec_gpu_state {
 	char text[112]; /* what there is to say, with a NUL */
 } __attribute__((packed));
 
+/* ---- NVTX --------------------------------------------------------------------------------- */
+
+enum spy_range_what {
+	SPY_RANGE_PUSH,
+	SPY_RANGE_POP, /* the innermost open range of that name */
+	SPY_RANGE_START, /* and end: a range that any thread may end, known by its id */
+	SPY_RANGE_END,
+	SPY_RANGE_MARK,
+	SPY_RANGE_OPEN, /* pushed before: not told yet, or told in a packet that may be deleted */
+	SPY_RANGE_WHATS
+};
+
+/* In the stream of the thread that called NVTX. A thread has a stream from its first CUDA call on. */
+struct spy_rec_range {
+	uint64_t time;
+	uint16_t event;
+	uint8_t what; /* enum spy_range_what */
+	uint8_t reserved;
+	uint32_t name; /* number of SPY_EV_RANGE_NAME, 0 unknown */
+} __attribute__((packed));
+
+/* As NVTX numbers them. */
+enum spy_range_payload {
+	SPY_PAYLOAD_NONE,
+	SPY_PAYLOAD_U64,
+	SPY_PAYLOAD_I64,
+	SPY_PAYLOAD_DOUBLE,
+	SPY_PAYLOAD_U32,
+	SPY_PAYLOAD_I32,
+	SPY_PAYLOAD_FLOAT,
+	SPY_PAYLOADS
+};
+
+struct spy_rec_range_value {
+	uint64_t time;
+	uint16_t event;
+	uint8_t what;
+	uint8_t payload_type; /* enum spy_range_payload */
+	uint32_t name; /* 0 for SPY_RANGE_END */
+	uint64_t id; /* of a started range; SPY_RANGE_OPEN: when it began */
+	uint64_t payload; /* its bits; those of a 32-bit type are the lower ones */
+	uint32_t category; /* 0 none */
+	uint32_t reserved;
+} __attribute__((packed));
+
+/* Told as a function of Python's is (spy_rec_python_code). */
+struct spy_rec_range_name {
+	struct spy_rec_other head;
+	uint16_t folded; /* 1: one name for many that differ in numbers only; # stands for these */
+	uint32_t name; /* the number, from 1 on */
+	/* domain (empty: the default one) NUL name NUL, blanks up to a multiple of 8 bytes, NUL */
+	char text[];
+} __attribute__((packed));
+
+enum spy_nvtx_named {
+	SPY_NAMED_THREAD,
+	SPY_NAMED_STREAM,
+	SPY_NAMED_CONTEXT,
+	SPY_NAMED_DEVICE,
+	SPY_NAMED_EVENT,
+	SPY_NAMED_CATEGORY,
+	SPY_NAMED_KINDS
+};
+
+/* In the session's stream. */
+struct spy_rec_nvtx_name {
+	struct spy_rec_other head;
+	uint16_t what; /* enum spy_nvtx_named */
+	uint32_t reserved;
+	uint64_t object; /* thread, handle, ordinal of a device or number of a category */
+	char text[]; /* the name; of a category "domain/name" */
+} __attribute__((packed));
+
 /* ---- the board ---------------------------------------------------------------------------- */
 
 #define SPY_KEEP_MIB_END (1ull << 40) /* what CUDASPY_KEEP has to be below */
@@ -668,6 +745,13 @@ struct spy_board {
 	uint32_t spare_stubs; /* that were needed at one time, for second copies of functions */
 	uint32_t reserved;
 	uint64_t heap; /* bytes taken of the recorder's own memory (shim/process/heap.h) */
+	/* NVTX (0 in traces of before) */
+	uint64_t ranges_elsewhere; /* ranges and marks of threads that had made no CUDA call */
+	uint64_t ranges_lost; /* for want of room, or because too many were open in their thread */
+	uint32_t range_names;
+	uint32_t ranges_unnamed; /* times that a name was one too many */
+	uint32_t nvtx_left; /* functions left to another tool, for it has several of one kind */
+	uint32_t reserved2;
 };
 
 /* What one thread is doing. Written by that thread alone, read by anyone, torn reads allowed. */
@@ -720,6 +804,10 @@ _Static_assert(sizeof(struct spy_rec_gpu_op) == 56, "layout");
 _Static_assert(sizeof(struct spy_rec_gpu_submit) == 40, "layout");
 _Static_assert(sizeof(struct spy_rec_gpu_clock) == 40, "layout");
 _Static_assert(sizeof(struct spy_rec_gpu_state) == 128, "layout");
+_Static_assert(sizeof(struct spy_rec_range) == 16, "layout");
+_Static_assert(sizeof(struct spy_rec_range_value) == 40, "layout");
+_Static_assert(sizeof(struct spy_rec_range_name) == 16, "layout");
+_Static_assert(sizeof(struct spy_rec_nvtx_name) == 24, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 
 #endif

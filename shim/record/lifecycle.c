@@ -30,6 +30,8 @@
 #include "lib/bounds.h"
 #include "lib/signal_guard.h"
 #include "lib/unwind.h"
+#include "nvtx/inject.h"
+#include "nvtx/ranges.h"
 #include "probe/outside.h"
 #include "probe/waiters.h"
 #include "probe/probe.h"
@@ -60,6 +62,7 @@ static void after_fork_in_child(void)
 	spy_waiters_forget();
 	spy_folder_forget();
 	spy_tear_forked();
+	spy_ranges_forked();
 }
 
 /* Kernels before 4.14 and some emulations have no MADV_WIPEONFORK. */
@@ -130,6 +133,9 @@ void spy_lifecycle_init(void)
 __attribute__((constructor(102))) static void load(void)
 {
 	spy_lifecycle_init();
+	/* Not before: a program may call us before the C library has its environment. */
+	spy_nvtx_arrange(spy_session && spy_session->state != SPY_SESSION_FAILED &&
+			 !spy_options.nonvtx);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------ */
@@ -223,6 +229,7 @@ static void write_first_records(void)
 	write_clock_record();
 	spy_modules_look();
 	spy_notes_flush_early();
+	spy_ranges_begin();
 	if (spy_probing)
 		spy_probe_note();
 	if (spy_options_warning(warning, sizeof(warning))) {
@@ -393,6 +400,7 @@ static void end_on_own_stack(void *data)
 	}
 	if (!*from_signal)
 		complete_trace();
+	spy_ranges_count();
 	wait_for_stores();
 	spy_tear_mend(NULL);
 	spy_session->board->ended = 1;

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdatomic.h>
+#include "nvtx/ranges.h"
 #include "process/own_stack.h"
 #include "process/options.h"
 #include "process/tear.h"
@@ -22,6 +23,12 @@ static struct spy_thread *first_call(bool *again)
 	return state == SPY_SESSION_ACTIVE ? spy_thread_begin() : NULL;
 }
 
+static void tell_whose(struct spy_thread *thread)
+{
+	spy_thread_write_name(thread);
+	spy_ranges_tell(thread);
+}
+
 /* A full packet, or none yet. */
 static bool find_room(struct spy_thread *thread)
 {
@@ -33,7 +40,7 @@ static bool find_room(struct spy_thread *thread)
 		return false;
 	/* With a bound the packet that said whose the slot is may be deleted. */
 	if (first || (spy_options_keep_bytes() && thread->file.seq != before))
-		spy_thread_write_name(thread);
+		tell_whose(thread);
 	spy_modules_look();
 	spy_tear_watch();
 	spy_tear_mend(thread);
@@ -124,4 +131,12 @@ struct spy_thread *spy_thread_ready(void)
 		return NULL;
 	}
 	return thread;
+}
+
+bool spy_thread_find_room(const struct spy_thread *thread)
+{
+	if (in_here || thread != spy_self || !spy_session_active() || spy_own_stack_is_narrow() ||
+	    (thread->retry_at && spy_clock() < thread->retry_at))
+		return false;
+	return get_ready() == thread && thread->head < thread->limit;
 }

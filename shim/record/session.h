@@ -13,6 +13,7 @@
 #include "lib/elf_scan.h"
 #include "process/heap.h"
 #include "lib/lock.h"
+#include "nvtx/names.h"
 #include "stack/python.h"
 #include "stack/stack.h"
 #include "process/text.h"
@@ -73,6 +74,9 @@ struct spy_session {
 	uint32_t python_unloads; /* so far */
 	bool python_forgotten; /* to be looked for, though nothing was loaded or unloaded since */
 	struct spy_python_code python_codes[SPY_PYTHON_CODES]; /* stack.c */
+	/* ranges.c: which packet, or that the trace, has the name; old packets are deleted */
+	uint64_t range_told[SPY_RANGE_NAMES];
+	bool range_bounded;
 	struct spy_thread threads[SPY_BOARD_SLOTS];
 };
 

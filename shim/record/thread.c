@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "lib/bounds.h"
 #include "arch/processor.h"
+#include "nvtx/ranges.h"
 #include "probe/waiters.h"
 #include "probe/probe.h"
 #include "process/own_stack.h"
@@ -216,8 +217,10 @@ struct spy_thread *spy_thread_begin(void)
 		spy_sched_begin_thread(thread);
 	if (have_end_key)
 		pthread_setspecific(end_key, thread);
-	if (reused) /* else with its first packet: ready.c */
+	if (reused) { /* else with its first packet: ready.c */
 		spy_thread_write_name(thread);
+		spy_ranges_tell(thread);
+	}
 	return thread;
 }
 

@@ -189,6 +189,10 @@ void spy_fork_settle(void);
  */
 struct spy_thread *spy_thread_ready(void);
 
+/* The same between two calls, for records that are no call's: a new packet, if the thread has a slot
+ * and its packet is full. Its calls lose nothing if there is no room. */
+bool spy_thread_find_room(const struct spy_thread *thread);
+
 /* Gives the calling thread a slot, and writes its name if the slot has a packet already. NULL:
  * there is no slot. */
 struct spy_thread *spy_thread_begin(void);

@@ -4,6 +4,7 @@
  *   board TRACE                    what each thread was in, and sums
  *   board TRACE count [NAME]       the calls of counted functions (NAME, a pattern, or all) that are on the board and
  *                                  in no stream
+ *   board TRACE nvtx               ranges of threads without calls, lost ones
  *   board sums NAME TRACE...       for each trace: pid, such calls, lost calls
  */
 #include <fnmatch.h>
@@ -23,7 +24,7 @@ static const char *name_of(uint16_t fn)
 }
 
 struct sums {
-	unsigned long long calls, lost, counted;
+	unsigned long long calls, lost, counted, ranges_elsewhere, ranges_lost;
 	unsigned int pid, ended;
 };
 
@@ -47,8 +48,11 @@ static bool read_board(const char *trace, const char *pattern, bool show, struct
 			fclose(file);
 		return false;
 	}
-	*sums = (struct sums){
-		.lost = first.board.lost, .pid = first.board.pid, .ended = first.board.ended};
+	*sums = (struct sums){.lost = first.board.lost,
+			      .pid = first.board.pid,
+			      .ended = first.board.ended,
+			      .ranges_elsewhere = first.board.ranges_elsewhere,
+			      .ranges_lost = first.board.ranges_lost};
 	while (fread(&page, sizeof(page), 1, file) == 1) {
 		sums->calls += page.calls;
 		sums->lost += page.lost;
@@ -83,6 +87,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc == 2)
 		printf("calls %llu lost %llu ended %u\n", sums.calls, sums.lost, sums.ended);
+	else if (strcmp(argv[2], "nvtx") == 0)
+		printf("%llu %llu\n", sums.ranges_elsewhere, sums.ranges_lost);
 	else
 		printf("%llu\n", sums.counted);
 	return 0;

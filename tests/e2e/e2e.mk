@@ -72,6 +72,12 @@ $(eval $(call e2e_program,log_traces,tests/e2e/log_traces.c,,))
 $(E2E)/log_traces: tests/unit/trace_text.h tests/unit/trace_writer.h include/cudaspy/metadata_layout.h
 $(eval $(call e2e_program,nest,tests/e2e/nest.c,-fexceptions -rdynamic,$(E2E_RT13)))
 $(eval $(call e2e_program,probes,$(wildcard tests/e2e/probes*.c),-fexceptions,$(E2E_RT13)))
+# NVTX in the program, in a library of it, and a tool for both.
+E2E_NVTX := $(if $(wildcard $(CUDA_HOME)/include/nvtx3/nvToolsExt.h),-isystem $(CUDA_HOME)/include)
+$(eval $(call e2e_program,libnvtx_part.so,tests/e2e/nvtx_part.c,-shared -fPIC $(E2E_NVTX) -Wl$(comma)-soname$(comma)$$(@F),))
+$(eval $(call e2e_program,nvtx,tests/e2e/nvtx.c,$(E2E_NVTX) -Wl$(comma)-rpath$(comma)'$$$$ORIGIN',$(E2E)/libnvtx_part.so $(E2E_RT13)))
+$(E2E)/nvtx: $(E2E)/libnvtx_part.so
+$(eval $(call e2e_program,libnvtx_tool.so,tests/e2e/nvtx_tool.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
 $(eval $(call e2e_program,waits,tests/e2e/waits.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,allocator,tests/e2e/allocator.c,-fexceptions,$(E2E_RT13)))
 $(eval $(call e2e_program,libwraplocks.so,tests/e2e/wrap_locks.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))

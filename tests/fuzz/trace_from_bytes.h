@@ -602,6 +602,48 @@ static inline void tb_names(struct tb *t)
 	}
 }
 
+/* What the program says by NVTX. */
+static inline void tb_nvtx(struct tb *t)
+{
+	uint8_t what = tb_byte(t);
+	uint32_t name = (uint32_t)TB_ONE_OF(t, 1, 2, 3, 0, 70000, UINT32_MAX);
+	struct spy_rec_range range = {.time = t->now,
+				      .event = SPY_EV_RANGE,
+				      .what = what == 0xff ? what : what % SPY_RANGE_WHATS,
+				      .name = name};
+	struct spy_rec_range_value value = {.time = t->now,
+					    .event = SPY_EV_RANGE_VALUE,
+					    .what = range.what,
+					    .payload_type = tb_byte(t) % (SPY_PAYLOADS + 1),
+					    .name = name,
+					    .id = TB_ONE_OF(t, 1, 2, 3, 0, t->now, UINT64_MAX),
+					    .payload = tb_bytes(t),
+					    .category = tb_byte(t)};
+	struct spy_rec_range_name naming = {
+		.head = {t->now, SPY_EV_RANGE_NAME}, .folded = what >> 7, .name = name};
+	struct spy_rec_nvtx_name object = {.head = {t->now, SPY_EV_NVTX_NAME},
+					   .what = tb_byte(t) % (SPY_NAMED_KINDS + 1),
+					   .object = tb_byte(t) & 1 ? tb_tid(t, t->slot)
+								    : tb_stream(t)};
+	const char *domain = TB_TEXT(t, "", "layers", "\xff\x1b[31m");
+	const char *text =
+		TB_TEXT(t, "step 1", "step 2", "", "a<b>&\"c\"", "\xe2\x80\xae\xc3", "#");
+
+	switch (what >> 4 & 3) {
+	case 0:
+		tb_write_text(t, &naming, sizeof(naming), 3, (const char *[]){domain, text, ""});
+		break;
+	case 1:
+		tb_write_text(t, &object, sizeof(object), 1, &text);
+		break;
+	case 2:
+		tb_write(t, &value, sizeof(value));
+		break;
+	default:
+		tb_write(t, &range, sizeof(range));
+	}
+}
+
 static inline void tb_threads(struct tb *t)
 {
 	uint8_t what = tb_byte(t);
@@ -732,7 +774,7 @@ static inline void tb_step(struct tb *t)
 	else if (op < 25)
 		tb_names(t);
 	else if (op < 26)
-		tb_sharing(t);
+		tb_byte(t) & 3 ? tb_nvtx(t) : tb_sharing(t);
 	else if (op < 29)
 		tb_repeat(t);
 	else if (op < 30)

@@ -51,6 +51,9 @@ static const char *const tt_notes[] = {SPY_NOTES(TT_NAME) NULL};
 #define TT_EVENT(number, type, name, texts) [number] = #name,
 static const char *const tt_waits[] = {SPY_WAIT_NAMES(TT_NAME) NULL};
 static const char *const tt_files[] = {SPY_FILE_NAMES(TT_NAME) NULL};
+static const char *const tt_ranges[] = {SPY_RANGE_WHAT_NAMES(TT_NAME) NULL};
+static const char *const tt_payloads[] = {SPY_PAYLOAD_NAMES(TT_NAME) NULL};
+static const char *const tt_named[] = {SPY_NAMED_NAMES(TT_NAME) NULL};
 static const char *const tt_clients[] = {SPY_CLIENTS(TT_NAME) NULL};
 static const char *const tt_gpu_ops[] = {SPY_GPU_OP_NAMES(TT_NAME) NULL};
 static const char *const tt_gpu_states[] = {SPY_GPU_STATE_NAMES(TT_NAME) NULL};
@@ -428,6 +431,47 @@ static void tt_python(struct tt_state *s, const struct tt_line *l, enum spy_even
 	tw_record(&s->w, s->slot, &stack, sizeof(stack));
 }
 
+/* 1us range_name number=1 domain="layers" name="step 1", then 2us range what=push name=1, or
+ * 2us range_value what=start name=1 id=7 payload_type=u64 payload=3; 3us nvtx_name what=thread object=101 name="a" */
+static void tt_nvtx(struct tt_state *s, const struct tt_line *l, enum spy_event event,
+		    uint64_t time)
+{
+	static const char blanks[] = "       ";
+	struct spy_rec_other head = {time, (uint16_t)event};
+	struct spy_rec_range range = {
+		.time = time,
+		.event = event,
+		.what = tt_name(s, l, "what", event == SPY_EV_NVTX_NAME ? tt_named : tt_ranges) &
+			0xff};
+	struct spy_rec_range_value value = {
+		.time = time,
+		.event = event,
+		.what = range.what,
+		.payload_type = tt_name(s, l, "payload_type", tt_payloads) & 0xff,
+		.id = tt_value(s, l, "id", 0),
+		.payload = tt_value(s, l, "payload", 0),
+		.category = (uint32_t)tt_value(s, l, "category", 0)};
+	struct spy_rec_range_name name = {.head = head,
+					  .folded = tt_value(s, l, "folded", 0) & 0xffff,
+					  .name = (uint32_t)tt_value(s, l, "number", 0)};
+	struct spy_rec_nvtx_name named = {
+		.head = head, .what = range.what, .object = tt_value(s, l, "object", 0)};
+	const char *domain = tt_text(l, "domain"), *text = tt_text(l, "name");
+	const char *texts[] = {domain ? domain : "", text ? text : "", blanks};
+
+	if (event == SPY_EV_RANGE || event == SPY_EV_RANGE_VALUE)
+		range.name = value.name = (uint32_t)tt_value(s, l, "name", 0);
+	texts[2] += (sizeof(name) + strlen(texts[0]) + strlen(texts[1]) + 2) % 8;
+	if (event == SPY_EV_RANGE)
+		tw_record(&s->w, s->slot, &range, sizeof(range));
+	else if (event == SPY_EV_RANGE_VALUE)
+		tw_record(&s->w, s->slot, &value, sizeof(value));
+	else if (event == SPY_EV_RANGE_NAME)
+		tw_record_text(&s->w, s->slot, &name, sizeof(name), 3, texts);
+	else
+		tw_record_text(&s->w, s->slot, &named, sizeof(named), 1, &texts[1]);
+}
+
 static void tt_outside(struct tt_state *s, const struct tt_line *l, uint64_t time)
 {
 	struct spy_rec_outside outside = {
@@ -494,6 +538,8 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_stack(s, l, time);
 	} else if (event == SPY_EV_PYTHON_CODE || event == SPY_EV_PYTHON_STACK) {
 		tt_python(s, l, event, time);
+	} else if (event >= SPY_EV_RANGE && event <= SPY_EV_NVTX_NAME) {
+		tt_nvtx(s, l, event, time);
 	} else if (event == SPY_EV_OUTSIDE) {
 		tt_outside(s, l, time);
 	} else if (event >= SPY_EV_GPU_OP && event <= SPY_EV_GPU_STATE) {

@@ -1,0 +1,16 @@
+/*
+ * shim/nvtx/inject.h: the program's NVTX finds the recorder, and through it the tool that the user
+ * named.
+ */
+#ifndef CUDASPY_SHIM_NVTX_INJECT_H
+#define CUDASPY_SHIM_NVTX_INJECT_H
+
+#include <stdbool.h>
+
+/*
+ * When the library is loaded, before any other thread exists: sets the variable by which NVTX finds
+ * a tool to this library (wanted), or back to what it was before a parent process set it.
+ */
+void spy_nvtx_arrange(bool wanted);
+
+#endif
