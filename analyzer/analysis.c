@@ -66,7 +66,7 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 	const union spy_any *raw = reader_peek_nested(r);
 	uint64_t n = 0, until_ns = UINT64_MAX;
 
-	if (likely(!raw))
+	if (likely(!raw) || a->accounts.ranges.only)
 		return 0;
 	if (a->accounted)
 		until_ns = unattributed_due(&a->accounts.unattributed, record->ns);
@@ -94,8 +94,81 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 static uint64_t in_calls_ns(const struct analysis *a, const struct fast_path *path,
 			    const struct record *record)
 {
-	return a->stats.threads[record->thread->index].total_ns +
+	const struct thread_account *c = thread_account_of(&a->accounts, record->thread);
+
+	return a->stats.threads[record->thread->index].total_ns + (c ? c->left_out_ns : 0) +
 	       (path->thread == record->thread ? path->total_ns : 0);
+}
+
+/* What a thread's calls that count have done so far. */
+static struct range_seen seen_of(const struct analysis *a, const struct fast_path *path,
+				 const struct thread *thread, uint64_t ns)
+{
+	const struct thread_account *c = thread_account_of(&a->accounts, thread);
+	struct range_seen seen = {.ns = ns};
+
+	if (thread->index < a->stats.n_threads) {
+		seen.calls = a->stats.threads[thread->index].count;
+		seen.calls_ns = a->stats.threads[thread->index].total_ns;
+	}
+	if (path && path->thread == thread) {
+		seen.calls += path->calls;
+		seen.calls_ns += path->total_ns;
+	}
+	if (c) {
+		seen.lost_ns = c->lost_ns;
+		seen.gpu_ns = c->gpu_ns;
+		seen.lock_ns = c->lock_ns;
+	}
+	return seen;
+}
+
+/* A range begins or ends: with --range calls may count from now on, or not any more. */
+static void see_range(struct analysis *a, struct fast_path *paths, const struct record *record)
+{
+	struct ranges *ranges = &a->accounts.ranges;
+	struct range_seen seen = {0};
+	struct thread *owner;
+	size_t stream;
+
+	owner = ranges_owner(ranges, record, &stream);
+	if (owner && ranges->only)
+		fast_path_close(&paths[stream], &a->stats);
+	if (owner)
+		seen = seen_of(a, &paths[stream], owner, record->ns);
+	ranges_see(ranges, record, owner, &seen);
+	if (owner && ranges->only)
+		thread_account_get(&a->accounts, owner)->left_out = ranges_leave_out(ranges, owner);
+}
+
+/* Is it a call, or a number of some, that does not count? */
+static bool leave_out(struct analysis *a, const struct record *record)
+{
+	struct ranges *ranges = &a->accounts.ranges;
+
+	if (!record_is_call(record->raw) || !ranges_leave_out(ranges, record->thread))
+		return false;
+	callstats_room(&a->stats, &a->model, record->thread);
+	if (record->raw->call_head.depth)
+		return true;
+	ranges->left_out++;
+	ranges->left_out_ns += record->duration_ns;
+	thread_account_get(&a->accounts, record->thread)->left_out_ns += record->duration_ns;
+	return true;
+}
+
+/* What is open in a thread, ends with it. */
+static void end_ranges(struct analysis *a)
+{
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+		uint64_t ns = min_u64(thread->exited_ns, thread->process->last_ns);
+		struct range_seen seen = seen_of(a, NULL, thread, ns);
+
+		ranges_finish(&a->accounts.ranges, thread, &seen);
+	}
 }
 
 /* The main reading. */
@@ -125,9 +198,14 @@ static void read_all(struct analysis *a)
 		if (unlikely(a->model.n_stacks >= stacks_most))
 			stacks_most = stack_gc(a);
 		model_apply(&a->model, &record);
-		callstats_see(&a->stats, &a->model, &record);
+		if (likely(!a->accounts.ranges.only) || !leave_out(a, &record))
+			callstats_see(&a->stats, &a->model, &record);
 		if (a->accounted) {
 			account_see(&a->accounts, &record);
+			if (unlikely(record_is_of_range(record.raw)))
+				see_range(a, paths, &record);
+			else if (record.raw->other.event == SPY_EV_OUTSIDE)
+				ranges_see_outside(&a->accounts.ranges, &record);
 			idle_see(&a->idle, &record, in_calls_ns(a, path, &record));
 			if (record_is_call(record.raw) && !record.raw->call_head.depth)
 				fast_path_open(path, &a->accounts, &a->stats, &record);
@@ -141,6 +219,8 @@ static void read_all(struct analysis *a)
 		fast_path_close(&paths[i], &a->stats);
 	free(paths);
 	model_finish(&a->model);
+	if (a->accounted)
+		end_ranges(a);
 	callstats_finish(&a->stats, &a->model);
 }
 
@@ -158,6 +238,8 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 		account_init(&a->accounts, &a->model, &a->expect);
 		findings_init(&a->findings, &a->accounts);
 		idle_init(&a->idle, &a->accounts);
+		a->accounts.ranges.only = options->range;
+		a->stats.timed_only = options->range;
 		if (options->subject)
 			a->accounts.blame.subject = *options->subject;
 	}

@@ -12,6 +12,7 @@
 /* What else than counting and finding. */
 struct analysis_options {
 	const char *profile; /* file of the machine's profile; NULL: where calibrate writes it */
+	const char *range; /* only calls in ranges that match count; NULL: all */
 	const struct subject *subject; /* of the list of the worst calls; NULL: everything */
 };
 

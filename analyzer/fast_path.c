@@ -14,7 +14,7 @@ void fast_path_open(struct fast_path *path, const struct accounting *a, struct c
 	if (path->account == c && path->device == device && record->ns < path->until_ns)
 		return;
 	fast_path_close(path, s);
-	if (!c || !c->stream || c->ring.n < COMPLETED_KEPT ||
+	if (!c || c->left_out || !c->stream || c->ring.n < COMPLETED_KEPT ||
 	    !a->work.submissions[record->process] ||
 	    !s->uses[callstats_index(s, record->process, device)].first_ns ||
 	    (process->mps_before.ns && !process->mps.ns))

@@ -150,6 +150,7 @@ struct thread_account *thread_account_add(struct accounting *a, struct thread *t
 	c = a->thread_accounts[thread->index] = xcalloc(1, sizeof(*c));
 	c->thread = thread;
 	c->device = SPY_DEVICE_NONE;
+	c->left_out = ranges_leave_out(&a->ranges, thread);
 	c->cpu_pressure = &a->cpu_pressure[thread->process->trace->host->index];
 	DL_APPEND(a->remembered, c);
 	a->n_remembered++;
@@ -194,6 +195,7 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 
 	*a = (struct accounting){.model = model, .expect = expect};
 	work_init(&a->work, model);
+	ranges_init(&a->ranges, model);
 	a->signatures = xcalloc(model->n_processes, sizeof(*a->signatures));
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
 	a->gaps_told = xcalloc(model->n_processes, sizeof(*a->gaps_told));
@@ -227,6 +229,7 @@ void account_release(struct accounting *a)
 	locks_release(&a->locks);
 	work_release(&a->work);
 	peers_release(&a->peers);
+	ranges_release(&a->ranges);
 	for (i = 0; a->cpu_pressure && i < a->model->set->n_hosts; i++)
 		cpu_pressure_release(&a->cpu_pressure[i]);
 	free(a->cpu_pressure);
@@ -319,6 +322,20 @@ static void book_division(struct account *account, const struct completed_call *
 		account->maybe_ns += completed_lost(f);
 }
 
+/* The call counts. */
+static void book_call(struct thread_account *c, const struct completed_call *f)
+{
+	struct account *account = account_of(&c->functions, f->fn);
+
+	account_book(account, f);
+	if (!f->divided)
+		return;
+	book_division(account, f);
+	c->lost_ns += completed_lost(f);
+	c->gpu_ns += f->bucket_ns[BUCKET_GPU_INTENDED] + f->bucket_ns[BUCKET_GPU_HIDDEN];
+	c->lock_ns += f->bucket_ns[BUCKET_LOCK];
+}
+
 /* Pinned or managed: memory that every GPU of the process has to know of. */
 static bool about_host_memory(const struct record *record)
 {
@@ -344,7 +361,8 @@ static void share_ioctls(struct accounting *a, const struct thread_account *c,
 	f->avoidable_ns = min_u64((uint64_t)avoidable_behind_ns, f->bucket_ns[BUCKET_IOCTL]);
 	if (avoidable_ns > (double)f->bucket_ns[BUCKET_IOCTL])
 		avoidable_ns = (double)f->bucket_ns[BUCKET_IOCTL];
-	a->avoidable_ns += avoidable_ns;
+	if (!c->left_out)
+		a->avoidable_ns += avoidable_ns;
 }
 
 /* What the scheduler says of them is known, or never will be. */
@@ -522,7 +540,6 @@ static __attribute__((noinline)) void account_slow(struct accounting *a, struct 
 	const union spy_any *raw = record->raw;
 	const struct gpu_waits *waits = signature->waits;
 	struct call_class *class;
-	struct account *account;
 	bool cold = is_cold(a, record, signature);
 
 	class = cold ? expect_class(a->expect, raw, record->fn, true) : signature->class;
@@ -537,22 +554,21 @@ static __attribute__((noinline)) void account_slow(struct accounting *a, struct 
 	if (c->n_waits || c->sched_window_ns || cold ||
 	    record->duration_ns > divide_own_limit(class))
 		divide_slow(a, c, record, class, waits, cold, f);
-	if (a->observer && (f->divided || signature->failed || c->n_open || c->starts_up ||
-			    is_asked_for(c, raw, signature)))
+	if (a->observer && !c->left_out &&
+	    (f->divided || signature->failed || c->n_open || c->starts_up ||
+	     is_asked_for(c, raw, signature)))
 		f->site = observe(a, c, record, class, waits, cold, f);
 	if (signature->contract == SPY_CONTRACT_INIT)
 		see_context(a, record);
-	account = account_of(&c->functions, f->fn);
-	account_book(account, f);
-	if (f->divided)
-		book_division(account, f);
+	if (!c->left_out)
+		book_call(c, f);
 	recent_op_add(a, c, record, signature, f, cold);
 	signature->first_seen = true;
 	signature->plain =
 		signature->class && !signature->failed && !signature->asked && !signature->peers;
 	if (signature->peers)
 		peers_see(&a->peers, a->model, record);
-	if (f->divided)
+	if (f->divided && !c->left_out)
 		spread_blame(a, f, why_waited(f, waits));
 	if (c->n_deferred)
 		blame_resolve_deferred(a, c);
@@ -583,7 +599,8 @@ void account_call(struct accounting *a, const struct record *record)
 	if (is_plain(c, record, signature)) {
 		f->expected_ns = signature->expected_ns;
 		expect_count(signature->class, record->duration_ns);
-		account_book(account_of(&c->functions, f->fn), f);
+		if (likely(!c->left_out))
+			account_book(account_of(&c->functions, f->fn), f);
 		recent_op_add(a, c, record, signature, f, false);
 	} else {
 		account_slow(a, c, record, signature, f);

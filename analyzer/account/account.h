@@ -11,6 +11,7 @@
 
 #include "cpu_pressure.h"
 #include "peers.h"
+#include "ranges.h"
 #include "recent_ops.h"
 #include "work.h"
 #include "blame/blame.h"
@@ -118,6 +119,7 @@ struct thread_account {
 	uint8_t device; /* current, as last seen */
 	bool rested; /* the call in progress comes after a pause: expect.h */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
+	bool left_out; /* its calls of now do not count: --range */
 	bool gap_told; /* records tell what the thread did before its next call: idle/host.h */
 	struct recent_ops recent_ops; /* until the call in progress */
 	struct thread *thread;
@@ -131,6 +133,9 @@ struct thread_account {
 	uint64_t lacked_working_ns; /* ready and on no CPU, while its process worked: phase.h */
 	/* on a CPU, at least, in waits for the GPU that the calls are made for */
 	uint64_t busy_wait_ns;
+	/* of its divided calls: what was lost; waits for the GPU, and for locks */
+	uint64_t lost_ns, gpu_ns, lock_ns;
+	uint64_t left_out_ns; /* in calls that did not count */
 	uint64_t waited_until_ns; /* end of its last wait */
 	uint64_t overlap_request; /* number of one of its requests: kernel_overlap.c */
 	/* in the accounting's list of those that are remembered */
@@ -201,6 +206,7 @@ struct accounting {
 	struct kernel_overlap kernel_overlap;
 	struct unattributed_waits unattributed;
 	struct signature_cache *signatures; /* by process */
+	struct ranges ranges;
 	bool *probed; /* by process: it was recorded with probes */
 	bool *gaps_told; /* likewise, between calls, too */
 	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */

@@ -10,7 +10,17 @@
 #define WAITS_MOST 4096
 #define IOCTLS_MOST 256
 
-static void book_lock(struct accounting *a, const struct record *record, struct wait *w)
+static void count_wait(struct lock *lock, const struct wait *w, struct thread *thread)
+{
+	lock->waits++;
+	lock->waited_ns += w->ns;
+	if (w->ns > lock->longest_ns)
+		lock->longest_ns = w->ns;
+	thread_set_add(&lock->waiters, thread);
+}
+
+static void book_lock(struct accounting *a, const struct thread_account *c,
+		      const struct record *record, struct wait *w)
 {
 	const struct spy_rec_wait *raw = &record->raw->wait;
 	struct trace *trace = record->stream->trace;
@@ -24,11 +34,8 @@ static void book_lock(struct accounting *a, const struct record *record, struct 
 		w->lock->first_ns = record->ns;
 	}
 	holders_find(a, record, w);
-	w->lock->waits++;
-	w->lock->waited_ns += w->ns;
-	if (w->ns > w->lock->longest_ns)
-		w->lock->longest_ns = w->ns;
-	thread_set_add(&w->lock->waiters, record->thread);
+	if (!c->left_out)
+		count_wait(w->lock, w, record->thread);
 	/* "Several locks" is a lock without a holder. */
 	if (raw->object && !(raw->flags & SPY_WAIT_FAILED))
 		lock_add(w->lock, &(struct lock_event){.ns = record->ns,
@@ -60,6 +67,8 @@ static void book_ioctl(struct accounting *a, uint64_t request, uint32_t count, u
 static void meet_ioctl(struct accounting *a, struct thread_account *c, const struct record *record,
 		       const struct wait *w)
 {
+	if (c->left_out)
+		return;
 	book_ioctl(a, w->request, w->count, w->ns);
 	kernel_overlap_meet(
 		&a->kernel_overlap, c,
@@ -98,7 +107,7 @@ static void see_wait(struct accounting *a, struct thread_account *c, const struc
 	if (spy_wait_is_lock(raw->kind)) {
 		/* When each of several in one record was is unknown: as if they had come last. */
 		w.begin_ns = w.end_ns - w.ns;
-		book_lock(a, record, &w);
+		book_lock(a, c, record, &w);
 	} else if (raw->kind == SPY_WAIT_IOCTL) {
 		meet_ioctl(a, c, record, &w);
 	}
@@ -123,7 +132,7 @@ static void see_waking(struct thread_account *c, struct lock *lock, const struct
 	if (ns < WAKING_LEAST_NS || record->ns < c->waited_until_ns || c->n_waits >= WAITS_MOST)
 		return;
 	c->waited_until_ns = record->ns + ns;
-	lock->waking_ns += ns;
+	lock->waking_ns += c->left_out ? 0 : ns;
 	add_wait(c, &(struct wait){.kind = raw->kind,
 				   .begin_ns = record->ns,
 				   .end_ns = record->ns + ns,

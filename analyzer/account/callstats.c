@@ -59,6 +59,8 @@ void callstats_count(struct callstats *s, const struct thread *thread, uint32_t 
 {
 	struct calls_sum *sum = thread ? &s->threads[thread->index] : NULL;
 
+	if (s->timed_only)
+		return;
 	s->counted[fn] = add_capped(s->counted[fn], count);
 	s->all.counted = add_capped(s->all.counted, count);
 	if (sum)

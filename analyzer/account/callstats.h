@@ -45,6 +45,7 @@ struct callstats {
 	struct device_use *uses;
 	size_t n_processes;
 	struct calls_sum all;
+	bool timed_only; /* counted calls, of which nobody knows when they were, are left out */
 	/* Of the failed ones of depth 0: CUDA was gone already. CUDA's own libraries make such
 	 * calls as a process ends. */
 	uint64_t too_late;
@@ -64,6 +65,14 @@ void callstats_release(struct callstats *s);
 
 /* Room for the record's function and thread. */
 void callstats_grow(struct callstats *s, const struct model *model);
+
+/* Room for the thread, whose call is not counted. */
+static inline void callstats_room(struct callstats *s, const struct model *model,
+				  const struct thread *thread)
+{
+	if (thread->index >= s->n_threads)
+		callstats_grow(s, model);
+}
 
 /* `count` calls of a counted function, by a thread or by one we cannot tell (NULL). */
 void callstats_count(struct callstats *s, const struct thread *thread, uint32_t fn, uint64_t count);

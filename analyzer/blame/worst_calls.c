@@ -106,7 +106,7 @@ static void name_sleep(struct worst_call *v, const struct completed_call *call)
 static bool thread_about(const struct thread *thread, const struct subject *about)
 {
 	if (about->name)
-		return !strncmp(thread->name, about->name, sizeof(thread->name));
+		return thread_is_called(thread, about->name);
 	return thread->tid == about->tid;
 }
 

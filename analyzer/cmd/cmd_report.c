@@ -14,6 +14,7 @@
 #include "sections/files.h"
 #include "sections/findings.h"
 #include "sections/gpus.h"
+#include "sections/ranges.h"
 #include "sections/sharing.h"
 #include "sections/trace.h"
 #include "sections/waits.h"
@@ -33,7 +34,8 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 
 	if (!err) {
 		err = analysis_run(&analysis, &set,
-				   &(struct analysis_options){.profile = options->profile});
+				   &(struct analysis_options){.profile = options->profile,
+							      .range = options->range});
 		if (err)
 			analysis_release(&analysis);
 	}
@@ -47,10 +49,12 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		if (options->gate)
 			gate_look(gate, &set, analysis.complete);
 		summary = report_summary(&report, &analysis);
+		report_only(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns, summary);
 		report_gpus(&report, &analysis, symbols);
 		report_findings(&report, &analysis, symbols, gate, summary);
 		report_waits(&report, &analysis, symbols);
+		report_ranges(&report, &analysis);
 		report_sharing(&report, &analysis);
 		report_unread(&report.arena, summary, report_files(&report, symbols));
 		report_calls(&report, &analysis, options->nested);
@@ -70,6 +74,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 struct options {
 	const char *format;
 	const char *profile;
+	const char *range;
 	const char *fail_on;
 	const char *budget;
 	const char *baseline;
@@ -81,7 +86,8 @@ struct options {
 static int baseline_from_traces(struct baseline *b, const struct options *options)
 {
 	struct report_options show = {.renderer = renderer_find("json"),
-				      .profile = options->profile};
+				      .profile = options->profile,
+				      .range = options->range};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -159,6 +165,7 @@ static const struct option_row option_rows[] = {
 	{"nested",   'n', NULL,     "also the calls made inside other calls", offsetof(struct options, nested)},
 	{"verbose",  'v', NULL,     "also locks, accounts, calls, threads, what calls are expected to cost", offsetof(struct options, verbose)},
 	{"profile",  'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
+	{"range",    'r', "NAME",   "only calls in the program's ranges (NVTX) of that name", offsetof(struct options, range)},
 	{"fail-on",  0,   "LIST",   "status 1 if one is found: any, problem, DETECTOR", offsetof(struct options, fail_on)},
 	{"budget",   0,   "LIST",   "status 1 if its cure gains more: DETECTOR|all:LIMIT", offsetof(struct options, budget)},
 	{"suppress", 0,   OPTION_SEVERAL, "findings that are accepted, with reasons", offsetof(struct options, suppress)},
@@ -179,6 +186,7 @@ static int run(const struct command *self, int argc, char **argv)
 	show.nested = options.nested;
 	show.verbose = options.verbose || options.nested;
 	show.profile = options.profile;
+	show.range = options.range;
 	if (!show.renderer)
 		return STATUS_USAGE;
 	status = STATUS_NOTHING;
@@ -209,7 +217,10 @@ const struct command command_report = {
 		"its cost\n  --suppress  a line for each: DETECTOR [PLACE] [until YYYY-MM-DD] -- "
 		"REASON. PLACE is a function, FILE:LINE, file or module, with * and ?; # begins a "
 		"comment; may be given several times\n  --baseline  an earlier report in JSON, or "
-		"its traces. Worse is: costs over 20 % and over 1 ms more than then\n",
+		"its traces. Worse is: costs over 20 % and over 1 ms more than then\n  --range     "
+		"NAME or DOMAIN:NAME, with * and ?, and # for numbers, as the report shows it. "
+		"Calls outside such ranges are left out, and calls that were only counted; GPUs "
+		"are told of the whole run\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

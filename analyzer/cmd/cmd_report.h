@@ -13,6 +13,7 @@ struct renderer;
 struct report_options {
 	const struct renderer *renderer;
 	const char *profile; /* file that --profile names; NULL: none */
+	const char *range; /* only calls in ranges that match count; NULL: all */
 	bool nested; /* also the calls made inside other calls */
 	bool verbose; /* also the tables that go into detail */
 	struct gate *gate; /* judged by report_show; NULL: none */

@@ -80,7 +80,7 @@ static uint32_t find_thread(const struct analysis *a, const char *name)
 	for (i = 0; i < a->model.n_threads; i++) {
 		const struct thread *thread = a->model.threads[i];
 
-		if (strncmp(thread->name, name, sizeof(thread->name)) != 0 || thread->tid == tid)
+		if (!thread_is_called(thread, name) || thread->tid == tid)
 			continue;
 		if (tid)
 			return 0;

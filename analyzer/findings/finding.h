@@ -98,6 +98,7 @@ struct claim {
 	const struct stack *stack; /* NULL: none */
 	bool outlier; /* site_stacks.h */
 	const char *kernel; /* mangled name; NULL: none, or unknown */
+	struct range_name *range; /* innermost one of the program's; NULL: none */
 	/* What its thread did since, while it is open: outside of CUDA, and in calls that are no
 	 * cases of the same detector, but not while they waited for the GPU. */
 	uint64_t outside_ns, inside_ns;
@@ -175,6 +176,7 @@ struct site {
 	bool more_kernels;
 	struct evidence worst;
 	struct site_stacks stacks;
+	struct range_shares *ranges; /* what its calls in ranges cost; NULL: none was in one */
 	const struct thread *last_thread;
 	struct thread_set callers; /* the threads of its calls */
 	uint64_t threads; /* how many; of sites that became one no fewer */

@@ -72,6 +72,13 @@ static void keep_kernel(struct site *site, const char *kernel)
 		site->more_kernels = true;
 }
 
+static struct range_shares *shares_of(struct site *site)
+{
+	if (!site->ranges)
+		site->ranges = xcalloc(1, sizeof(*site->ranges));
+	return site->ranges;
+}
+
 static void add_claim(const struct claim *claim)
 {
 	const struct verdict *v = &claim->verdict;
@@ -109,6 +116,8 @@ static void add_claim(const struct claim *claim)
 						    .device = claim->device});
 	if (claim->kernel)
 		keep_kernel(site, claim->kernel);
+	if (claim->range)
+		range_shares_add(shares_of(site), claim->range, 1, v->cost_ns);
 	site_stacks_call(&site->stacks, &(struct site_call){.bytes = claim->bytes,
 							    .ns = duration_ns,
 							    .cost_ns = v->cost_ns,
@@ -146,6 +155,8 @@ void site_add(struct site *sum, const struct site *more)
 	for (i = 0; i < SITE_KERNELS && more->kernels[i]; i++)
 		keep_kernel(sum, more->kernels[i]);
 	sum->more_kernels |= more->more_kernels;
+	if (more->ranges)
+		range_shares_join(shares_of(sum), more->ranges);
 	site_stacks_add(&sum->stacks, &more->stacks);
 }
 
@@ -297,6 +308,7 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 			      .stack = call->stack,
 			      .outlier = outlier,
 			      .kernel = kernel_of(o->record),
+			      .range = ranges_innermost(&o->accounts->ranges, call->thread),
 			      .outside_ns = 0, /* all are named: gcc zeroes a part of it slowly */
 			      .inside_ns = 0,
 			      .seen_ns = call->end_ns,
@@ -422,6 +434,7 @@ void findings_release(struct findings *f)
 		free(site->rounds.sampled);
 		site_stacks_release(&site->stacks);
 		thread_costs_release(&site->cost.threads);
+		free(site->ranges);
 		free(site);
 	}
 	HASH_EMPTY (f->told, told, next_told)

@@ -34,6 +34,7 @@ void idle_release(struct idle *idle)
 	free(idle->users);
 	free(idle->recorded);
 	gpu_ops_release(&idle->ops);
+	free(idle->range_ns);
 	host_threads_release(&idle->threads);
 	idle_sums_release(&idle->sums);
 	*idle = (struct idle){0};
@@ -132,6 +133,15 @@ static void charge(void *data, const struct idle_part *part, uint64_t ns)
 	interval->charges[i].ns += ns;
 }
 
+static uint64_t *idle_of_range(struct idle *idle, const struct range_name *name)
+{
+	while (idle->n_ranges <= name->index) {
+		idle->range_ns = grow(idle->range_ns, idle->n_ranges, sizeof(*idle->range_ns));
+		idle->range_ns[idle->n_ranges++] = 0;
+	}
+	return &idle->range_ns[name->index];
+}
+
 /* The GPU had nothing to do until the thread of `c` began a call. */
 static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct thread_account *c,
 		     uint64_t until_ns)
@@ -151,12 +161,16 @@ static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct threa
 	interval = &gpu->intervals[gpu->n_intervals % gpu->intervals_size];
 	if (gpu->n_intervals++ >= gpu->intervals_size) /* the place of an old one */
 		charges = interval->charges;
-	*interval = (struct idle_interval){.begin_ns = begin_ns,
-					   .end_ns = end_ns,
-					   .ns = end_ns - begin_ns,
-					   .charges = charges};
+	*interval = (struct idle_interval){
+		.begin_ns = begin_ns,
+		.end_ns = end_ns,
+		.ns = end_ns - begin_ns,
+		.charges = charges,
+		.range = ranges_innermost(&idle->accounts->ranges, c->thread)};
 	gpu->idle_ns += interval->ns;
 	idle_together(idle->gpus, idle->n_gpus, (size_t)(gpu - idle->gpus), interval);
+	if (interval->range)
+		*idle_of_range(idle, interval->range) += interval->ns;
 	host_divide(idle->accounts, host_thread_find(&idle->threads, c->thread), c, begin_ns,
 		    end_ns, charge,
 		    &(struct charging){.idle = idle,
@@ -165,7 +179,8 @@ static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct threa
 				       .process = process});
 }
 
-static void shrink(struct idle_gpu *gpu, struct idle_interval *interval, uint64_t by_ns)
+static void shrink(struct idle *idle, struct idle_gpu *gpu, struct idle_interval *interval,
+		   uint64_t by_ns)
 {
 	uint64_t left_ns = interval->ns - by_ns, rest_ns = by_ns, ns;
 	size_t i;
@@ -188,11 +203,13 @@ static void shrink(struct idle_gpu *gpu, struct idle_interval *interval, uint64_
 		rest_ns -= ns;
 	}
 	interval->ns = left_ns;
+	if (interval->range)
+		*idle_of_range(idle, interval->range) -= by_ns;
 	gpu->idle_ns -= by_ns;
 }
 
 /* A call that may have handed work to the GPU was going on all that time. */
-static void take_back(struct idle_gpu *gpu, uint64_t begin_ns, uint64_t end_ns)
+static void take_back(struct idle *idle, struct idle_gpu *gpu, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t i, least = gpu->n_intervals > IDLE_KEPT ? gpu->n_intervals - IDLE_KEPT : 0;
 
@@ -205,7 +222,7 @@ static void take_back(struct idle_gpu *gpu, uint64_t begin_ns, uint64_t end_ns)
 		from_ns = max_u64(interval->begin_ns, begin_ns);
 		to_ns = min_u64(interval->end_ns, end_ns);
 		if (from_ns < to_ns && interval->ns)
-			shrink(gpu, interval, min_u64(to_ns - from_ns, interval->ns));
+			shrink(idle, gpu, interval, min_u64(to_ns - from_ns, interval->ns));
 	}
 	if (least && gpu->intervals[least % gpu->intervals_size].begin_ns > begin_ns)
 		gpu->doubt_ns += gpu->intervals[least % gpu->intervals_size].begin_ns - begin_ns;
@@ -297,7 +314,7 @@ static void see_device(struct idle *idle, const struct record *record,
 		end_idle(idle, gpu, c, begin_ns);
 	if (submits) {
 		gpu->since_ns = 0;
-		take_back(gpu, begin_ns, record->ns);
+		take_back(idle, gpu, begin_ns, record->ns);
 	}
 	see_wait_for(gpu, &idle->accounts->expect->phases.all[record->process],
 		     completed_call_at(&c->ring, c->ring.n - 1));

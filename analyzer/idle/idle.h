@@ -25,6 +25,7 @@ struct idle_interval {
 		uint64_t ns;
 	} * charges; /* what of it was given to which sum; owned */
 	size_t n_charges;
+	const struct range_name *range; /* innermost one of the call behind it; NULL: none */
 };
 
 /* A GPU, as far as processes that were recorded use it. */
@@ -86,6 +87,9 @@ struct idle {
 	struct gpu_ops ops;
 	uint64_t due_ns; /* when the next of them is to be accounted for; UINT64_MAX: none */
 	bool *recorded; /* by process: they are, at this time */
+	/* Until a call in that range, GPUs had nothing to do: by index of its name. */
+	uint64_t *range_ns;
+	size_t n_ranges;
 };
 
 /* Are the exact times all there is to know of the GPU? Then its causes are those of idle_owner_exact. */

@@ -134,7 +134,7 @@ static void add_threads(struct report *report, const struct analysis *a)
 		if (sum->count || sum->counted || sum->copied_bytes)
 			rows[n++] = (struct thread_row){
 				.process = text_process(&report->arena, trace),
-				.name = report_text(report, "%s", thread->name),
+				.name = report_text(report, "%s", thread_name(thread)),
 				.pid = trace->pid,
 				.tid = thread->tid,
 				.count = sum->count,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "findings.h"
 #include "gate.h"
+#include "ranges.h"
 #include "stack.h"
 #include "trace.h"
 #include "findings/analyzed.h"
@@ -22,7 +23,7 @@ struct finding_row {
 	uint64_t share_ppm, share_of_ns, share_thread;
 	uint64_t rank, cost_ns, total_ns, own_ns, others_ns, gain_low_ns, gain_high_ns, idle_gpu_ns,
 		run_ns, count, bytes, alike, alike_ns, offset;
-	const struct table *stack;
+	const struct table *stack, *ranges;
 	uint64_t before_ns, line, python_line, processes, worst_at_ns, worst_ns, worst_thread,
 		worst_device;
 };
@@ -73,6 +74,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, what, UNIT_TEXT),
 	COLUMN_TEXT_WORDS(struct finding_row, costs),
 	COLUMN_TEXT_WORDS(struct finding_row, evidence),
+	COLUMN_TABLE(struct finding_row, ranges, &range_shares_kind),
 	COLUMN_TABLE(struct finding_row, stack, &stack_table_kind),
 	COLUMN_JSON(struct finding_row, worst_at_ns, UNIT_NS),
 	COLUMN_JSON(struct finding_row, worst_ns, UNIT_NS),
@@ -334,6 +336,8 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 	row.gain = gain_text(texts, cost, f->fix);
 	if (f->otherwise)
 		row.gain = arena_printf(texts, "%s %s", row.gain, f->otherwise);
+	if (f->site && f->site->ranges)
+		row.ranges = report_range_shares(texts, f->site->ranges, cost->own_ns);
 	if (f->stacks.shown)
 		row.stack =
 			report_stack(texts, symbols, f->stacks.shown->stack, f->stacks.shown->ns);

@@ -54,6 +54,8 @@ static const char *name_of(struct arena *texts, const struct thread *thread)
 {
 	size_t length = sizeof(thread->name) - 1;
 
+	if (thread->given)
+		return arena_printf(texts, " '%s'", thread->given);
 	if (!thread->name[0] || !strncmp(thread->name, thread->process->trace->program, length))
 		return "";
 	return arena_printf(texts, " '%.15s'", thread->name);

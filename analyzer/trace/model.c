@@ -10,6 +10,8 @@
 #define KERNELS_MAX (1u << 22)
 #define THREADS_MOST (1u << 18) /* are distinguished; all others of a process are one */
 #define PYTHON_MAX (1u << 16) /* and of functions of Python's */
+#define RANGES_MAX (1u << 20) /* and of NVTX's names */
+#define GIVEN_MOST (1u << 16) /* threads of a process that have names of the program's */
 
 /* Results that are answers and no failures: cudaErrorNotReady, CUDA_ERROR_NOT_READY. */
 #define RESULT_NOT_READY 600
@@ -24,6 +26,7 @@ void model_init(struct model *model, struct trace_set *set)
 	size_t i;
 
 	*model = (struct model){.set = set, .n_processes = set->n_traces};
+	range_names_init(&model->range_names);
 	model->processes = xcalloc(set->n_traces, sizeof(*model->processes));
 	model->owners = xcalloc(set->n_streams, sizeof(*model->owners));
 	for (i = 0; i < set->n_traces; i++)
@@ -43,6 +46,8 @@ static void release_process(struct process *process)
 {
 	struct kernel_name *kernel, *next_kernel;
 	struct python_code *code, *next_code;
+	struct range_number *range, *next_range;
+	struct given_name *given, *next_given;
 	struct note *note, *next;
 	size_t i;
 
@@ -66,6 +71,10 @@ static void release_process(struct process *process)
 		free(code->function);
 		free(code);
 	}
+	HASH_EMPTY (process->ranges, range, next_range)
+		free(range);
+	HASH_EMPTY (process->given_names, given, next_given)
+		free(given);
 	free(process->stacks);
 	free(process->modules);
 	places_release(&process->places);
@@ -81,6 +90,7 @@ void model_release(struct model *model)
 	HASH_CLEAR(hh, model->by_tid);
 	for (i = 0; i < model->n_threads; i++)
 		free(model->threads[i]);
+	range_names_release(&model->range_names);
 	free(model->processes);
 	free(model->threads);
 	free(model->owners);
@@ -186,6 +196,15 @@ struct thread *model_owner(struct model *model, const struct record *record)
 	return thread;
 }
 
+/* The name that the program has given the thread of that number. */
+static const char *given_to(const struct process *process, uint32_t tid)
+{
+	struct given_name *given;
+
+	HASH_FIND(hh, process->given_names, &tid, sizeof(tid), given);
+	return given ? given->name : NULL;
+}
+
 /* The thread itself says that the slot is its own: it has just begun to use CUDA. */
 static void apply_thread(struct model *model, struct record *record)
 {
@@ -195,6 +214,7 @@ static void apply_thread(struct model *model, struct record *record)
 	if (thread->name[0] && strncmp(thread->name, name, sizeof(thread->name) - 1))
 		thread = add_thread(model, thread->process, record->raw->thread.tid);
 	memcpy(thread->name, name, sizeof(thread->name) - 1);
+	thread->given = given_to(thread->process, thread->tid);
 	take_slot(model, record, thread);
 	record->thread = thread;
 }
@@ -459,6 +479,43 @@ static void apply_python_stack(const struct record *record)
 		stack->python[i] = (struct python_frame){raw->codes[i], raw->lines[i]};
 }
 
+static void apply_range_name(struct model *model, struct process *process, const union spy_any *raw)
+{
+	uint32_t number = raw->range_name.name;
+	struct range_number *range;
+
+	if (!number || number >= RANGES_MAX)
+		return;
+	HASH_FIND(hh, process->ranges, &number, sizeof(number), range);
+	if (range)
+		return; /* told again */
+	range = xcalloc(1, sizeof(*range));
+	range->number = number;
+	range->name = range_names_get(&model->range_names, record_text(raw, 0), record_text(raw, 1),
+				      raw->range_name.folded);
+	HASH_ADD(hh, process->ranges, number, sizeof(range->number), range);
+}
+
+/* A later name of a thread is left out: threads hold the first one. */
+static void apply_nvtx_name(struct model *model, struct process *process, const union spy_any *raw)
+{
+	const char *name = record_text(raw, 0);
+	uint32_t tid = (uint32_t)raw->nvtx_name.object;
+	struct given_name *given;
+	struct thread *thread;
+
+	if (raw->nvtx_name.what != SPY_NAMED_THREAD || !*name || given_to(process, tid) ||
+	    HASH_COUNT(process->given_names) >= GIVEN_MOST)
+		return;
+	given = xcalloc(1, sizeof(*given) + strlen(name) + 1);
+	given->tid = tid;
+	strcpy(given->name, name);
+	HASH_ADD(hh, process->given_names, tid, sizeof(given->tid), given);
+	thread = model_find_thread(model, process, tid);
+	if (thread)
+		thread->given = given->name;
+}
+
 /* What only the report tells. */
 static void apply_named(struct model *model, struct record *record)
 {
@@ -483,6 +540,12 @@ static void apply_named(struct model *model, struct record *record)
 		break;
 	case SPY_EV_PYTHON_STACK:
 		apply_python_stack(record);
+		break;
+	case SPY_EV_RANGE_NAME:
+		apply_range_name(model, process, record->raw);
+		break;
+	case SPY_EV_NVTX_NAME:
+		apply_nvtx_name(model, process, record->raw);
 		break;
 	default:
 		break;
@@ -618,6 +681,15 @@ const char *model_kernel(const struct process *process, uint32_t kernel)
 
 	HASH_FIND(hh, process->kernels, &kernel, sizeof(kernel), known);
 	return known ? known->name : NULL;
+}
+
+struct range_name *model_range(const struct model *model, const struct process *process,
+			       uint32_t number)
+{
+	struct range_number *range;
+
+	HASH_FIND(hh, process->ranges, &number, sizeof(number), range);
+	return range ? range->name : model->range_names.unknown;
 }
 
 const struct python_code *model_python(const struct stack *stack, const struct python_frame *frame)

@@ -7,6 +7,7 @@
 
 #include "merge.h"
 #include "places.h"
+#include "range_names.h"
 #include "records.h"
 #include "base/hash.h"
 
@@ -35,6 +36,20 @@ struct kernel_name {
 	uint32_t number;
 	UT_hash_handle hh;
 	char name[]; /* mangled */
+};
+
+/* What a process calls a name of NVTX's. */
+struct range_number {
+	uint32_t number;
+	struct range_name *name;
+	UT_hash_handle hh;
+};
+
+/* What the program itself calls a thread (NVTX). */
+struct given_name {
+	uint32_t tid;
+	UT_hash_handle hh;
+	char name[];
 };
 
 struct python_frame {
@@ -69,6 +84,7 @@ struct thread {
 	uint32_t slots;
 	uint64_t away_ns;
 	char name[16];
+	const char *given; /* what the program itself calls it; NULL: nothing */
 	bool non_cuda; /* makes no calls: a thread of the driver, or one that we cannot see */
 	bool many; /* stands for threads of its process that are not told apart */
 	struct thread *next; /* of its process, in the order of index */
@@ -127,6 +143,8 @@ struct process {
 	 * is. */
 	struct kernel_name *kernels;
 	struct python_code *python;
+	struct range_number *ranges;
+	struct given_name *given_names; /* by thread */
 	struct stack **stacks; /* in the order of their records */
 	size_t n_stacks;
 	struct thread *threads, *last_thread;
@@ -146,6 +164,7 @@ struct model {
 	uint64_t first_ns, last_ns; /* of all records */
 	uint64_t records;
 	size_t n_stacks; /* of all processes */
+	struct range_names range_names;
 	bool bare; /* of threads and GPUs alone: names, modules, notes and stacks are passed over */
 };
 
@@ -240,6 +259,23 @@ const struct module *model_module(const struct process *process, uint64_t addres
 /* The object in whose segments, code or data, an address was at that time; NULL: none we know. */
 const struct module *model_module_of_data(const struct process *process, uint64_t address,
 					  uint64_t ns);
+
+/* The name of a range, by its number in the process; never NULL. */
+struct range_name *model_range(const struct model *model, const struct process *process,
+			       uint32_t number);
+
+/* What a thread is called; empty: unknown. */
+static inline const char *thread_name(const struct thread *thread)
+{
+	return thread->given ?: thread->name;
+}
+
+/* Is it called so, by the program or by the system? */
+static inline bool thread_is_called(const struct thread *thread, const char *name)
+{
+	return (thread->given && !strcmp(thread->given, name)) ||
+	       !strncmp(thread->name, name, sizeof(thread->name));
+}
 
 /* Mangled name of a kernel, or NULL. */
 const char *model_kernel(const struct process *process, uint32_t kernel);

@@ -139,3 +139,30 @@ expect "and the others are counted" "$("$bin/board" "$trace" nvtx)" "0 76"
 ran "$nvtx" signals
 expect "in signal handlers" "$(grep wrong output)" "wrong 0"
 readable "$trace"
+
+# --- the report ---
+ran "$nvtx" steps 20
+"$tool" report --format=json "$trace" >report.json 2>report.err || fail "report: $(cat report.err)"
+valid "$here/../../docs/report.schema.json" report.json
+"$tool" report "$trace" >report.txt
+# row NAME KEY: of the ranges.
+row() {
+	python3 -c 'import json, sys
+print([r[sys.argv[3]] for r in json.load(open(sys.argv[1]))["ranges"] if r["name"] == sys.argv[2]])' report.json "$@"
+}
+expect "steps are one" "$(row 'step #' count)$(row 'step #' names)" "[20][20]"
+expect "calls in them" "$(row 'step #' calls)$(row wait calls)" "[40][20]"
+grep -q "^  step #  *20 " report.txt || fail "the text has no ranges: $(cat report.txt)"
+# only PATTERN: calls of a report on those ranges, and those left out.
+only() {
+	"$tool" report --format=json --range="$1" "$trace" | python3 -c 'import json, sys
+r = json.load(sys.stdin)
+print(r["summary"]["calls"], r["only"]["left_out"], sum(c["count"] for c in r["calls"]))'
+}
+expect "only waits" "$(only wait)" "20 40 20"
+expect "only one step" "$(only 'step 7')" "2 58 2"
+expect "all steps" "$(only 'step #')" "40 20 40"
+expect "none" "$(only 'no such range')" "0 60 0"
+ran "$nvtx" early
+"$tool" report --verbose "$trace" >report.txt
+grep -q worker report.txt || fail "a thread's name is not shown: $(cat report.txt)"

@@ -229,6 +229,27 @@ static inline const char *check_blame(const json_t *root)
 	return NULL;
 }
 
+/* Calls in the program's ranges are no more than there are. */
+static inline const char *check_ranges(const json_t *root)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "ranges"), i, row)
+	{
+		CHECK(no_more("a range's own calls", number_at(row, "own_calls_ns"),
+			      number_at(row, "calls_ns")));
+		CHECK(no_more("a range's loss", number_at(row, "lost_ns"),
+			      number_at(row, "calls_ns")));
+		CHECK(no_more("a range's GPU waits", number_at(row, "gpu_ns"),
+			      number_at(row, "calls_ns")));
+		CHECK(no_more("a range's ends", number_at(row, "unended"),
+			      number_at(row, "count")));
+	}
+	return no_more("calls in ranges", sum_of(root, "ranges", "own_calls_ns"),
+		       number_at(json_object_get(root, "summary"), "call_ns"));
+}
+
 /* ---- findings ------------------------------------------------------------------------------------------- */
 
 /* A nanosecond counts for one finding of calls only; what others waited and what the whole run says may overlap. */
@@ -264,6 +285,7 @@ static inline const char *check_report(const json_t *root)
 	if (!schema || strcmp(schema, "cudaspy-report-2") != 0)
 		return wrong("schema is '%s'", schema ?: "none");
 	CHECK(none_negative(root, "", ""));
+	CHECK(check_ranges(root));
 	CHECK(check_calls(root));
 	CHECK(check_accounts(root));
 	CHECK(check_blame(root));

@@ -117,6 +117,22 @@ static inline void rs_check_worst_call(const json_t *root, const json_t *worst_c
 	}
 }
 
+/* What is in a range is in no other one inside of it, or in that; and all calls are no more than there are. */
+static inline void rs_check_ranges(const json_t *root)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "ranges"), i, row)
+	{
+		RS_HOLDS(row, rs_number(row, "own_calls_ns") <= rs_number(row, "calls_ns"));
+		RS_HOLDS(row, rs_number(row, "lost_ns") <= rs_number(row, "calls_ns"));
+		RS_HOLDS(row, rs_number(row, "gpu_ns") <= rs_number(row, "calls_ns"));
+		RS_HOLDS(row, rs_number(row, "unended") <= rs_number(row, "count"));
+	}
+	RS_HOLDS(root, rs_sum(root, "ranges", "own_calls_ns") <= rs_sum(root, "calls", "total_ns"));
+}
+
 static inline int rs_severity_of(const char *severity)
 {
 	return !strcmp(severity, "minor") ? 2 : !strcmp(severity, "note");
@@ -239,6 +255,7 @@ static inline void report_agrees(const json_t *root)
 	rs_check_order(root);
 	rs_check_prices(root);
 	rs_check_sums(root);
+	rs_check_ranges(root);
 }
 
 #endif

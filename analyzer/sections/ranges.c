@@ -1,0 +1,303 @@
+/*
+ * analyzer/sections/ranges.c: the program's own ranges (NVTX): where its time went, in its own
+ * words. Called by `report`, and by the findings.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "ranges.h"
+#include "text/text.h"
+
+/* "layers: backward". */
+static const char *full_name(struct arena *texts, const struct range_name *name)
+{
+	if (!*name->domain)
+		return arena_printf(texts, "%s", *name->name ? name->name : "(no name)");
+	return arena_printf(texts, "%s: %s", name->domain, name->name);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define RANGE_ROWS_MOST 1000 /* of what is shown as one row, the costliest; the rest is one row */
+
+struct range_row {
+	const char *shown, *name, *domain;
+	uint64_t count, marks, unended, names, ns, longest_ns, calls, calls_ns, lost_ns, gpu_ns,
+		lock_ns, outside_wait_ns, own_ns, own_calls_ns, gpu_idle_ns;
+};
+
+/* clang-format off */
+static const struct column range_columns[] = {
+	COLUMN_TEXT(struct range_row, shown, "range"),
+	COLUMN_JSON(struct range_row, name, UNIT_TEXT),
+	COLUMN_JSON(struct range_row, domain, UNIT_TEXT),
+	COLUMN(struct range_row, count, "count", UNIT_COUNT),
+	COLUMN(struct range_row, ns, "time", UNIT_NS),
+	COLUMN(struct range_row, own_ns, "own", UNIT_NS),
+	COLUMN(struct range_row, calls, "calls", UNIT_COUNT),
+	COLUMN(struct range_row, calls_ns, "in calls", UNIT_NS),
+	COLUMN(struct range_row, gpu_ns, "GPU waits", UNIT_NS),
+	COLUMN(struct range_row, lost_ns, "lost", UNIT_NS),
+	COLUMN_JSON(struct range_row, lock_ns, UNIT_NS),
+	COLUMN_JSON(struct range_row, outside_wait_ns, UNIT_NS),
+	COLUMN_JSON(struct range_row, own_calls_ns, UNIT_NS),
+	COLUMN_JSON(struct range_row, gpu_idle_ns, UNIT_NS),
+	COLUMN_JSON(struct range_row, longest_ns, UNIT_NS),
+	COLUMN_JSON(struct range_row, names, UNIT_COUNT),
+	COLUMN_JSON(struct range_row, marks, UNIT_COUNT),
+	COLUMN_JSON(struct range_row, unended, UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind ranges_kind = {
+	.key = "ranges",
+	.title = "RANGES of the program (NVTX)",
+	.columns = range_columns,
+	.n_columns = ARRAY_SIZE(range_columns),
+	.row_bytes = sizeof(struct range_row),
+	.text_rows = 15,
+};
+
+static void add(struct range_row *row, const struct range_sum *sum, uint64_t idle_ns)
+{
+	row->count = add_capped(row->count, sum->count);
+	row->marks = add_capped(row->marks, sum->marks);
+	row->unended = add_capped(row->unended, sum->unended);
+	row->ns = add_capped(row->ns, sum->all.ns);
+	row->longest_ns = max_u64(row->longest_ns, min_u64(sum->longest_ns, NUMBER_MOST));
+	row->calls = add_capped(row->calls, sum->all.calls);
+	row->calls_ns = add_capped(row->calls_ns, sum->all.calls_ns);
+	row->lost_ns = add_capped(row->lost_ns, sum->all.lost_ns);
+	row->gpu_ns = add_capped(row->gpu_ns, sum->all.gpu_ns);
+	row->lock_ns = add_capped(row->lock_ns, sum->all.lock_ns);
+	row->outside_wait_ns = add_capped(row->outside_wait_ns, sum->all.outside_ns);
+	row->own_ns = add_capped(row->own_ns, sum->own.ns);
+	row->own_calls_ns = add_capped(row->own_calls_ns, sum->own.calls_ns);
+	row->gpu_idle_ns = add_capped(row->gpu_idle_ns, idle_ns);
+}
+
+static void join(struct range_row *row, const struct range_row *more)
+{
+	row->count = add_capped(row->count, more->count);
+	row->marks = add_capped(row->marks, more->marks);
+	row->unended = add_capped(row->unended, more->unended);
+	row->names = add_capped(row->names, more->names);
+	row->ns = add_capped(row->ns, more->ns);
+	row->longest_ns = max_u64(row->longest_ns, more->longest_ns);
+	row->calls = add_capped(row->calls, more->calls);
+	row->calls_ns = add_capped(row->calls_ns, more->calls_ns);
+	row->lost_ns = add_capped(row->lost_ns, more->lost_ns);
+	row->gpu_ns = add_capped(row->gpu_ns, more->gpu_ns);
+	row->lock_ns = add_capped(row->lock_ns, more->lock_ns);
+	row->outside_wait_ns = add_capped(row->outside_wait_ns, more->outside_wait_ns);
+	row->own_ns = add_capped(row->own_ns, more->own_ns);
+	row->own_calls_ns = add_capped(row->own_calls_ns, more->own_calls_ns);
+	row->gpu_idle_ns = add_capped(row->gpu_idle_ns, more->gpu_idle_ns);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct range_row *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	if (x->count + x->marks != y->count + y->marks)
+		return x->count + x->marks < y->count + y->marks ? 1 : -1;
+	return strcmp(x->shown, y->shown);
+}
+
+/* The costliest come first: those that are too many are one row. */
+static size_t bound(struct range_row *rows, size_t n)
+{
+	size_t i;
+
+	if (n <= RANGE_ROWS_MOST)
+		return n;
+	for (i = RANGE_ROWS_MOST; i < n; i++)
+		join(&rows[RANGE_ROWS_MOST - 1], &rows[i]);
+	rows[RANGE_ROWS_MOST - 1].shown = rows[RANGE_ROWS_MOST - 1].name = "(all others)";
+	rows[RANGE_ROWS_MOST - 1].domain = "";
+	return RANGE_ROWS_MOST;
+}
+
+/* Rows of what names are shown as; by index of that name, then in order. */
+static size_t fill(struct range_row *rows, struct arena *texts, const struct analysis *a)
+{
+	const struct range_names *names = &a->model.range_names;
+	const struct ranges *ranges = &a->accounts.ranges;
+	size_t i, n = 0;
+
+	for (i = 0; i < names->n && i < ranges->n_sums; i++) {
+		const struct range_name *shown = range_shown(names->all[i]);
+		const struct range_sum *sum = &ranges->sums[i];
+
+		if (!sum->count && !sum->marks)
+			continue;
+		add(&rows[shown->index], sum, i < a->idle.n_ranges ? a->idle.range_ns[i] : 0);
+		rows[shown->index].names++;
+	}
+	for (i = 0; i < names->n; i++) {
+		if (!rows[i].names)
+			continue;
+		rows[i].shown = full_name(texts, names->all[i]);
+		rows[i].name = names->all[i]->name;
+		rows[i].domain = names->all[i]->domain;
+		rows[n++] = rows[i];
+	}
+	return n;
+}
+
+void report_ranges(struct report *report, const struct analysis *a)
+{
+	struct range_row *rows = xcalloc(a->model.range_names.n + 1, sizeof(*rows));
+	size_t n = fill(rows, &report->arena, a);
+	struct table *table;
+
+	qsort(rows, n, sizeof(*rows), by_time);
+	table = report_add(report, &ranges_kind, rows, bound(rows, n));
+	if (a->accounts.ranges.lost)
+		table->intro = report_text(
+			report, "%s not followed: too many were open, or their begin is not there",
+			text_count(&report->arena, a->accounts.ranges.lost, "range"));
+}
+
+/* ---- --range --------------------------------------------------------------------------------- */
+
+struct only_row {
+	const char *range, *shown, *outside;
+	uint64_t names, count, ns, calls, calls_ns, left_out, left_out_ns;
+};
+
+/* clang-format off */
+static const struct column only_columns[] = {
+	COLUMN_JSON(struct only_row, range, UNIT_TEXT),
+	COLUMN_TEXT(struct only_row, shown, "range"),
+	COLUMN_TEXT(struct only_row, outside, "left out"),
+	COLUMN_JSON(struct only_row, names, UNIT_COUNT),
+	COLUMN_JSON(struct only_row, calls, UNIT_COUNT),
+	COLUMN_JSON(struct only_row, calls_ns, UNIT_NS),
+	COLUMN_JSON(struct only_row, left_out, UNIT_COUNT),
+	COLUMN_JSON(struct only_row, left_out_ns, UNIT_NS),
+};
+/* clang-format on */
+
+static const struct table_kind only_kind = {
+	.key = "only",
+	.title = "ONLY calls in these ranges",
+	.columns = only_columns,
+	.n_columns = ARRAY_SIZE(only_columns),
+	.row_bytes = sizeof(struct only_row),
+	.facts = true,
+};
+
+void report_only(struct report *report, const struct analysis *a)
+{
+	const struct ranges *ranges = &a->accounts.ranges;
+	const struct range_names *names = &a->model.range_names;
+	struct arena *texts = &report->arena;
+	struct only_row *row;
+	size_t i;
+
+	if (!ranges->only)
+		return;
+	row = xcalloc(1, sizeof(*row));
+	row->range = ranges->only;
+	for (i = 0; i < names->n && i < ranges->n_sums; i++)
+		if (ranges->sums[i].count && range_matches(names->all[i], ranges->only))
+			row->names++;
+	row->calls = a->stats.all.count;
+	row->calls_ns = a->stats.all.total_ns;
+	row->left_out = ranges->left_out;
+	row->left_out_ns = ranges->left_out_ns;
+	row->shown = row->names ? report_text(report, "%s, %s of this report",
+					      text_count(texts, row->names, "name"),
+					      text_count(texts, row->calls, "call"))
+				: report_text(report, "none is called %s", ranges->only);
+	row->outside = report_text(report,
+				   "%s outside of them, which took %s; and calls that were only "
+				   "counted. What is said of GPUs is of the whole run",
+				   text_count(texts, row->left_out, "call"),
+				   text_time(texts, row->left_out_ns));
+	report_add(report, &only_kind, row, 1);
+}
+
+/* ---- shares ----------------------------------------------------------------------------------- */
+
+struct share_row {
+	const char *shown; /* NULL: text has them in one line */
+	const char *name, *domain;
+	uint64_t count, ns;
+};
+
+/* clang-format off */
+static const struct column share_columns[] = {
+	COLUMN_TEXT(struct share_row, shown, ""),
+	COLUMN_JSON(struct share_row, name, UNIT_TEXT),
+	COLUMN_JSON(struct share_row, domain, UNIT_TEXT),
+	COLUMN_JSON(struct share_row, count, UNIT_COUNT),
+	COLUMN_JSON(struct share_row, ns, UNIT_NS),
+};
+/* clang-format on */
+
+const struct table_kind range_shares_kind = {
+	.key = "ranges",
+	.title = "",
+	.columns = share_columns,
+	.n_columns = ARRAY_SIZE(share_columns),
+	.row_bytes = sizeof(struct share_row),
+};
+
+#define SHARES_SHOWN 3
+
+static int by_share(const void *a, const void *b)
+{
+	const struct range_share *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return x->name->index < y->name->index ? -1 : 1;
+}
+
+/* "in range step # (82 %), layers: forward (10 %), and 2 more". */
+static const char *shares_text(struct arena *texts, const struct range_shares *shares,
+			       uint64_t own_ns)
+{
+	const char *text = "in range";
+	size_t i;
+
+	for (i = 0; i < shares->n && i < SHARES_SHOWN; i++) {
+		const struct range_share *share = &shares->all[i];
+
+		text = arena_printf(texts, "%s%s %s", text, i ? "," : "",
+				    full_name(texts, share->name));
+		if (own_ns)
+			text = arena_printf(texts, "%s (%s)", text,
+					    text_percent(texts, (double)share->ns, (double)own_ns));
+	}
+	if (shares->n > SHARES_SHOWN)
+		text = arena_printf(texts, "%s, and %zu more", text, shares->n - SHARES_SHOWN);
+	return text;
+}
+
+const struct table *report_range_shares(struct arena *texts, const struct range_shares *shares,
+					uint64_t own_ns)
+{
+	struct table *table = arena_take(texts, xcalloc(1, sizeof(*table)));
+	struct range_shares now = {0};
+	struct share_row *rows;
+	size_t i;
+
+	/* Names that have become many since are one. */
+	range_shares_join(&now, shares);
+	qsort(now.all, now.n, sizeof(now.all[0]), by_share);
+	rows = arena_take(texts, xcalloc(now.n + 1, sizeof(*rows)));
+	for (i = 0; i < now.n; i++)
+		rows[i] = (struct share_row){.name = now.all[i].name->name,
+					     .domain = now.all[i].name->domain,
+					     .count = now.all[i].count,
+					     .ns = now.all[i].ns};
+	*table = (struct table){.kind = &range_shares_kind, .rows = rows, .n_rows = now.n};
+	table->intro = shares_text(texts, &now, own_ns);
+	return table;
+}

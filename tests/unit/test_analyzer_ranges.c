@@ -1,0 +1,315 @@
+/*
+ * tests/unit/test_analyzer_ranges.c: the program's own ranges (NVTX): what its calls did in them, in
+ * the sums, in findings, and with --range.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "story.h"
+#include "account/ranges.h"
+
+static json_t *range_in(const json_t *root, const char *domain, const char *name)
+{
+	json_t *rows = json_object_get(root, "ranges"), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) if (rs_is(row, "name", name) &&
+					     rs_is(row, "domain", domain)) return row;
+	return NULL;
+}
+
+static json_t *range(const struct story *s, const char *name)
+{
+	json_t *row = range_in(s->root, "", name);
+
+	if (!row)
+		fail_msg("no range %s", name);
+	return row;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct story *s, const char *format, ...)
+{
+	va_list arguments;
+
+	fprintf(s->log, "%lluns ", (unsigned long long)s->ns);
+	va_start(arguments, format);
+	vfprintf(s->log, format, arguments);
+	va_end(arguments);
+	fputc('\n', s->log);
+}
+
+/* The report on the story with --range; the caller frees. */
+static json_t *limited(const struct story *s, const char *pattern)
+{
+	struct report_options options = {.renderer = renderer_find("json"), .range = pattern};
+	char path[512], *text = NULL;
+	const char *dirs[] = {path};
+	json_t *root;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	snprintf(path, sizeof(path), "%s/a.%u", s->dir, s->told);
+	assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
+	fclose(out);
+	root = json_loads(text, 0, NULL);
+	free(text);
+	assert_non_null(root);
+	report_agrees(root);
+	return root;
+}
+
+/* Two steps: in each a launch, and in a range inside a wait; a call in none behind each. */
+static void tell_steps(struct story *s)
+{
+	begin(s);
+	say(s, "range_name number=1 name=\"step\"");
+	say(s, "range_name number=2 name=\"wait\" domain=\"layers\"");
+	for (int i = 0; i < 2; i++) {
+		say(s, "range what=push name=1");
+		launch(s, 1000, 4000);
+		say(s, "range what=push name=2");
+		wait_for_stream(s, 20000, 0x20);
+		say(s, "range what=pop name=2");
+		launch(s, 2000, 4000);
+		say(s, "range what=pop name=1");
+		launch(s, 500, 3000);
+	}
+	conclude(s);
+}
+
+static void test_sums(void **state)
+{
+	struct story *s = *state;
+	const json_t *wait;
+
+	tell_steps(s);
+	assert_int_equal(number(range(s, "step"), "count"), 2);
+	assert_int_equal(number(range(s, "step"), "calls"), 6);
+	assert_int_equal(number(range(s, "step"), "ns"), 64000);
+	assert_int_equal(number(range(s, "step"), "longest_ns"), 32000);
+	assert_int_equal(number(range(s, "step"), "calls_ns"), 56000);
+	assert_int_equal(number(range(s, "step"), "own_ns"), 22000);
+	assert_int_equal(number(range(s, "step"), "own_calls_ns"), 16000);
+	wait = range_in(s->root, "layers", "wait");
+	assert_non_null(wait);
+	assert_int_equal(rs_number(wait, "count"), 2);
+	assert_int_equal(rs_number(wait, "calls"), 2);
+	assert_int_equal(rs_number(wait, "ns"), 42000);
+	assert_int_equal(rs_number(wait, "own_ns"), 42000);
+	assert_null(range_in(s->root, "", "wait"));
+	assert_non_null(strstr(s->shown, "layers: wait"));
+}
+
+/* A range inside one of its name counts, and takes no time of its own; one that is open at the end
+ * ends there, and what was begun by nobody does not end. */
+static void test_odd_ones(void **state)
+{
+	struct story *s = *state;
+
+	begin(s);
+	say(s, "range_name number=1 name=\"deep\"");
+	say(s, "range what=pop name=1");
+	say(s, "range what=push name=1");
+	launch(s, 0, 1000);
+	say(s, "range what=push name=1");
+	launch(s, 0, 1000);
+	say(s, "range what=pop name=1");
+	launch(s, 0, 1000);
+	say(s, "range what=pop name=1");
+	say(s, "range what=push name=9");
+	say(s, "range what=mark name=1");
+	say(s, "range_value what=end id=99");
+	launch(s, 0, 1000);
+	conclude(s);
+	assert_int_equal(number(range(s, "deep"), "count"), 2);
+	assert_int_equal(number(range(s, "deep"), "marks"), 1);
+	assert_int_equal(number(range(s, "deep"), "ns"), 3000);
+	assert_int_equal(number(range(s, "deep"), "calls"), 3);
+	assert_int_equal(number(range(s, "(names that are not known)"), "unended"), 1);
+	assert_int_equal(number(range(s, "(names that are not known)"), "ns"), 1000);
+	assert_non_null(strstr(s->shown, "2 ranges not followed"));
+	/* More than can be followed. */
+	begin(s);
+	say(s, "range_name number=1 name=\"deep\"");
+	for (int i = 0; i < RANGES_OPEN_MOST + 10; i++)
+		say(s, "range what=push name=1");
+	launch(s, 0, 1000);
+	conclude(s);
+	assert_int_equal(number(range(s, "deep"), "count"), RANGES_OPEN_MOST);
+	assert_int_equal(number(range(s, "deep"), "calls"), 1);
+}
+
+/* One that another thread ends, of which the calls of its own thread are. */
+static void test_started(void **state)
+{
+	struct story *s = *state;
+
+	begin(s);
+	say(s, "range_name number=1 name=\"request\"");
+	say(s, "range_name number=2 name=\"inside\"");
+	say(s, "range_value what=start name=1 id=5 payload_type=u64 payload=3");
+	launch(s, 0, 1000);
+	say(s, "range what=push name=2");
+	launch(s, 0, 1000);
+	fprintf(s->log, "slot 2 tid=8\n");
+	say(s, "thread tid=8 name=\"a\"");
+	say(s, "op cudaStreamSynchronize stream=8 duration=0ns");
+	say(s, "range_value what=end id=5");
+	fprintf(s->log, "slot 1 tid=7\n");
+	launch(s, 1000, 1000);
+	say(s, "range what=pop name=2");
+	launch(s, 0, 1000);
+	conclude(s);
+	assert_int_equal(number(range(s, "request"), "calls"), 2);
+	assert_int_equal(number(range(s, "request"), "ns"), 2000);
+	assert_int_equal(number(range(s, "request"), "unended"), 0);
+	assert_int_equal(number(range(s, "inside"), "calls"), 2);
+	assert_int_equal(number(range(s, "inside"), "ns"), 3000);
+}
+
+/* What was open before the thread's stream began, told once or in each packet. */
+static void test_open(void **state)
+{
+	struct story *s = *state;
+
+	begin(s);
+	s->ns = 10000;
+	say(s, "range_name number=1 name=\"early\"");
+	say(s, "range_value what=open name=1 id=4000");
+	launch(s, 0, 1000);
+	say(s, "range_value what=open name=1 id=4000");
+	launch(s, 0, 1000);
+	say(s, "range what=pop name=1");
+	conclude(s);
+	assert_int_equal(number(range(s, "early"), "count"), 1);
+	assert_int_equal(number(range(s, "early"), "calls"), 2);
+	assert_int_equal(number(range(s, "early"), "ns"), 8000);
+	assert_int_equal(number(range(s, "early"), "own_ns"), 8000);
+}
+
+/* Names that differ in numbers only: few stay apart. */
+static void test_families(void **state)
+{
+	struct story *s = *state;
+
+	begin(s);
+	for (int i = 1; i <= RANGE_FAMILY_MOST + 1; i++) {
+		say(s, "range_name number=%d name=\"step %d\"", i, i);
+		say(s, "range what=push name=%d", i);
+		launch(s, 0, 1000);
+		say(s, "range what=pop name=%d", i);
+	}
+	for (int i = 1; i <= RANGE_FAMILY_MOST; i++) {
+		say(s, "range_name number=%d name=\"stage %d\"", 100 + i, i);
+		say(s, "range what=push name=%d", 100 + i);
+		launch(s, 0, 1000);
+		say(s, "range what=pop name=%d", 100 + i);
+	}
+	say(s, "range_name number=50 name=\"step #\" folded=1");
+	say(s, "range what=push name=50");
+	launch(s, 0, 1000);
+	say(s, "range what=pop name=50");
+	conclude(s);
+	assert_int_equal(number(range(s, "step #"), "count"), RANGE_FAMILY_MOST + 2);
+	assert_int_equal(number(range(s, "step #"), "calls"), RANGE_FAMILY_MOST + 2);
+	assert_null(range_in(s->root, "", "step 1"));
+	assert_int_equal(number(range(s, "stage 1"), "count"), 1);
+	assert_null(range_in(s->root, "", "stage #"));
+}
+
+/* The calls in all of them, and those outside, are all there are. */
+static void test_only(void **state)
+{
+	struct story *s = *state;
+	static const struct {
+		const char *pattern;
+		int64_t calls, ns, names;
+	} limits[] = {
+		{"step", 6, 56000, 1}, {"layers:wait", 2, 40000, 1}, {"wait", 2, 40000, 1},
+		{"*", 6, 56000, 2},    {"other:wait", 0, 0, 0},      {"st?p", 6, 56000, 1},
+		{"nothing", 0, 0, 0},
+	};
+
+	tell_steps(s);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		json_t *root = limited(s, limits[i].pattern);
+		json_t *only = json_object_get(root, "only");
+
+		assert_int_equal(rs_sum(root, "calls", "count"), limits[i].calls);
+		assert_int_equal(rs_sum(root, "calls", "total_ns"), limits[i].ns);
+		assert_int_equal(number(only, "calls"), limits[i].calls);
+		assert_int_equal(number(only, "names"), limits[i].names);
+		assert_int_equal(number(only, "left_out"), 8 - limits[i].calls);
+		assert_int_equal(number(only, "left_out_ns"), 62000 - limits[i].ns);
+		assert_int_equal(number(json_object_get(root, "waits"), "total_ns"), limits[i].ns);
+		json_decref(root);
+	}
+	assert_null(json_object_get(s->root, "only"));
+}
+
+/* Copies of pageable memory, three of four in a range. */
+static void test_findings(void **state)
+{
+	struct story *s = *state;
+	const json_t *ranges, *first;
+	json_t *finding, *root;
+
+	begin(s);
+	say(s, "range_name number=1 name=\"load\" domain=\"data\"");
+	for (int i = 0; i < 40; i++) {
+		if (i % 4 == 1)
+			say(s, "range what=push name=1");
+		launch(s, 1000, 4000);
+		call(s, 1000, MS,
+		     "copy cudaMemcpyAsync stream=8 direction=h2d src=pageable dst=device "
+		     "bytes=1000000 caller=0x30");
+		wait_for_stream(s, MS, 0x20);
+		if (i % 4 == 3)
+			say(s, "range what=pop name=1");
+	}
+	conclude(s);
+	finding = found(s, "pageable-copy");
+	assert_non_null(finding);
+	ranges = json_object_get(finding, "ranges");
+	assert_int_equal(json_array_size(ranges), 1);
+	first = json_array_get(ranges, 0);
+	assert_true(rs_is(first, "name", "load") && rs_is(first, "domain", "data"));
+	assert_int_equal(rs_number(first, "count"), 30);
+	assert_true(rs_number(first, "ns") <= number(finding, "own_ns"));
+	assert_true(rs_number(first, "ns") > number(finding, "own_ns") / 2);
+	assert_non_null(strstr(s->shown, "in range data: load (7"));
+	root = limited(s, "load");
+	assert_int_equal(number(json_array_get(json_object_get(root, "findings"), 0), "count"), 30);
+	json_decref(root);
+}
+
+/* A thread's name is what the program calls it, whoever says so first. */
+static void test_threads(void **state)
+{
+	struct story *s = *state;
+	const json_t *row;
+
+	begin(s);
+	launch(s, 0, 1000);
+	fprintf(s->log, "slot 0\n");
+	say(s, "nvtx_name what=thread object=7 name=\"the loader of all data\"");
+	say(s, "nvtx_name what=stream object=8 name=\"copies\"");
+	fprintf(s->log, "slot 1 tid=7\n");
+	launch(s, 0, 1000);
+	conclude(s);
+	row = json_array_get(json_object_get(s->root, "threads"), 0);
+	assert_string_equal(rs_text(row, "name"), "the loader of all data");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_sums),     TEST(test_odd_ones), TEST(test_started),  TEST(test_open),
+		TEST(test_families), TEST(test_only),     TEST(test_findings), TEST(test_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
