@@ -285,13 +285,14 @@ static void add_notes(struct report *report, const struct analysis *a)
 
 struct memory_row {
 	const char *process;
-	uint64_t kernels, notes, spare_stubs, heap_bytes, slots, left_out;
+	uint64_t kernels, range_names, notes, spare_stubs, heap_bytes, slots, left_out;
 };
 
 /* clang-format off */
 static const struct column memory_columns[] = {
 	COLUMN(struct memory_row, process, "process", UNIT_TEXT),
 	COLUMN(struct memory_row, kernels, "kernels", UNIT_COUNT),
+	COLUMN_JSON(struct memory_row, range_names, UNIT_COUNT),
 	COLUMN(struct memory_row, notes, "notes", UNIT_COUNT),
 	COLUMN(struct memory_row, spare_stubs, "spare stubs", UNIT_COUNT),
 	COLUMN(struct memory_row, slots, "threads at once", UNIT_COUNT),
@@ -325,12 +326,13 @@ static void add_memory(struct report *report, const struct analysis *a)
 		rows[n++] = (struct memory_row){
 			.process = text_process(&report->arena, process->trace),
 			.kernels = board->head.kernels,
+			.range_names = board->head.range_names,
 			.notes = board->head.notes,
 			.spare_stubs = board->head.spare_stubs,
 			.slots = board->head.slots ? board->head.slots - 1 : 0,
 			.heap_bytes = board->head.heap,
-			.left_out =
-				(uint64_t)board->head.kernels_unnamed + board->head.notes_untold,
+			.left_out = (uint64_t)board->head.kernels_unnamed +
+				    board->head.notes_untold + board->head.ranges_unnamed,
 		};
 	}
 	report_add(report, &memory_kind, rows, n);

@@ -146,6 +146,42 @@ static size_t fill(struct range_row *rows, struct arena *texts, const struct ana
 	return n;
 }
 
+/* What the recorder left out. */
+static uint64_t count_boards(const struct analysis *a, size_t field)
+{
+	uint64_t sum = 0, n;
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct board *board = &a->model.processes[i].trace->board;
+
+		if (!board->present)
+			continue;
+		memcpy(&n, (const char *)&board->head + field, sizeof(n));
+		sum = add_capped(sum, n);
+	}
+	return sum;
+}
+
+/* "3 ranges or marks are not here: threads that call no CUDA announced 2 of them". */
+static const char *missing_text(struct arena *texts, const struct analysis *a)
+{
+	uint64_t elsewhere = count_boards(a, offsetof(struct spy_board, ranges_elsewhere));
+	uint64_t lost = add_capped(count_boards(a, offsetof(struct spy_board, ranges_lost)),
+				   a->accounts.ranges.lost);
+	const char *text = NULL;
+
+	if (lost)
+		text = arena_printf(
+			texts, "%s not followed: no room, too many open, or no begin in the trace",
+			text_count(texts, lost, "range"));
+	if (elsewhere)
+		text = arena_printf(texts, "%s%s%s by threads before a call of CUDA: only counted",
+				    text ?: "", text ? "; " : "",
+				    text_count(texts, elsewhere, "NVTX event"));
+	return text;
+}
+
 void report_ranges(struct report *report, const struct analysis *a)
 {
 	struct range_row *rows = xcalloc(a->model.range_names.n + 1, sizeof(*rows));
@@ -154,10 +190,8 @@ void report_ranges(struct report *report, const struct analysis *a)
 
 	qsort(rows, n, sizeof(*rows), by_time);
 	table = report_add(report, &ranges_kind, rows, bound(rows, n));
-	if (a->accounts.ranges.lost)
-		table->intro = report_text(
-			report, "%s not followed: too many were open, or their begin is not there",
-			text_count(&report->arena, a->accounts.ranges.lost, "range"));
+	if (n)
+		table->intro = missing_text(&report->arena, a);
 }
 
 /* ---- --range --------------------------------------------------------------------------------- */

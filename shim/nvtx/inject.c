@@ -199,6 +199,11 @@ static void fill_slots(const struct slots *slots, bool has_tool)
 		spy_board_show(spy_session->board->nvtx_left, left);
 }
 
+void spy_nvtx_forked(void)
+{
+	spy_lock_forget(&lock);
+}
+
 /* The other tool's function of that name. The library stays loaded, as NVTX would keep it. */
 static void *next_function(const char *name)
 {

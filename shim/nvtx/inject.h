@@ -13,4 +13,7 @@
  */
 void spy_nvtx_arrange(bool wanted);
 
+/* In a forked child: a thread of the parent's may have been in here. */
+void spy_nvtx_forked(void);
+
 #endif

@@ -46,18 +46,28 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
 #define ODD_1 0x9e3779b97f4a7c15ull
 #define ODD_2 0xd6e8feb86659fd93ull
 
-/* Eight bytes at a time: this is most of what a push costs. */
+static inline uint64_t word_at(const char *text)
+{
+	uint64_t word;
+
+	memcpy(&word, text, sizeof(word));
+	return word;
+}
+
+/* Eight bytes at a time, the last ones once more where they are no eight: this is most of what a
+ * push costs. */
 static inline uint64_t hash_of(const char *text, size_t length, uint64_t seed)
 {
-	uint64_t hash = seed ^ length * ODD_1, word = 0;
+	uint64_t hash = seed ^ (length + 1) * ODD_1, word = 0;
+	size_t at;
 
-	for (; length >= 8; text += 8, length -= 8) {
-		memcpy(&word, text, 8);
-		hash = mix(hash ^ word, ODD_2);
-	}
-	if (length) {
-		word = 0;
-		memcpy(&word, text, length);
+	for (at = 0; at + 8 <= length; at += 8)
+		hash = mix(hash ^ word_at(text + at), ODD_2);
+	if (at < length && length > 8) {
+		hash = mix(hash ^ word_at(text + length - 8), ODD_1);
+	} else if (at < length) {
+		for (; at < length; at++)
+			word = word << 8 | (uint8_t)text[at];
 		hash = mix(hash ^ word, ODD_1);
 	}
 	hash = mix(hash ^ ODD_1, ODD_2);
@@ -85,13 +95,12 @@ static bool have_room(size_t length)
 }
 
 /* The place of a hash, or *empty set to one where it could go (-1: none). */
-static int find(const struct named *table, int first, int n, uint64_t hash, int *empty)
+static inline int find(const struct named *table, int first, int n, uint64_t hash, int *empty)
 {
-	int start = (int)(hash >> 32) & 0x7fffffff;
+	int at = first + (int)((hash >> 32) * (uint64_t)(n - first) >> 32);
 
 	*empty = -1;
-	for (int i = 0; i < PROBES && i < n - first; i++) {
-		int at = first + (start + i) % (n - first);
+	for (int i = 0; i < PROBES && i < n - first; i++, at = at + 1 < n ? at + 1 : first) {
 		uint64_t known = __atomic_load_n(&table[at].hash, __ATOMIC_RELAXED);
 
 		if (known == hash)

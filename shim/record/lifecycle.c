@@ -63,6 +63,7 @@ static void after_fork_in_child(void)
 	spy_folder_forget();
 	spy_tear_forked();
 	spy_ranges_forked();
+	spy_nvtx_forked();
 }
 
 /* Kernels before 4.14 and some emulations have no MADV_WIPEONFORK. */

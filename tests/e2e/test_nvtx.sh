@@ -166,3 +166,5 @@ expect "none" "$(only 'no such range')" "0 60 0"
 ran "$nvtx" early
 "$tool" report --verbose "$trace" >report.txt
 grep -q worker report.txt || fail "a thread's name is not shown: $(cat report.txt)"
+ran "$nvtx" deep 100
+"$tool" report "$trace" | grep -q "^  76 ranges not followed" || fail "lost ranges are not said: $("$tool" report "$trace")"
