@@ -185,6 +185,7 @@ uint64_t worst_call_add(struct accounting *a, const struct completed_call *call,
 				 .lost_ns = lost_ns,
 				 .return_address = call->return_address,
 				 .stack = call->stack,
+				 .range = ranges_innermost(&a->ranges, call->thread),
 				 .holder_fn = NO_FUNCTION,
 				 .holder_device = SPY_DEVICE_NONE,
 				 .why = why};

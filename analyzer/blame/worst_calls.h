@@ -9,6 +9,7 @@
 struct accounting;
 struct blame;
 struct completed_call;
+struct range_name;
 struct wait_chain_link;
 
 #define NO_FUNCTION UINT32_MAX
@@ -25,6 +26,7 @@ struct worst_call {
 	uint64_t begin_ns, end_ns, expected_ns, lost_ns;
 	uint64_t return_address; /* return address, 0 unknown */
 	const struct stack *stack; /* NULL: none was taken */
+	struct range_name *range; /* innermost one of the program's; NULL: none */
 	uint64_t bucket_ns[BUCKET_COUNT];
 	/* the lock that it waited for longest, so long, and the thread that held it longest */
 	const struct lock *lock;

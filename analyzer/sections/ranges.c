@@ -15,6 +15,11 @@ static const char *full_name(struct arena *texts, const struct range_name *name)
 	return arena_printf(texts, "%s: %s", name->domain, name->name);
 }
 
+const char *report_range_name(struct arena *texts, struct range_name *name)
+{
+	return full_name(texts, range_shown(name));
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define RANGE_ROWS_MOST 1000 /* of what is shown as one row, the costliest; the rest is one row */

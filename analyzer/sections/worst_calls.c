@@ -4,14 +4,15 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "ranges.h"
 #include "waits.h"
 #include "text/where.h"
 #include "text/text.h"
 #include "trace/names.h"
 
 struct worst_call_row {
-	const char *what, *text, *where, *python, *function, *holder_function, *lock,
-		*root_function, *cause;
+	const char *what, *text, *where, *python, *range, *in_range, *function, *holder_function,
+		*lock, *root_function, *cause;
 	uint64_t at_ns, duration_ns, expected_ns, lost_ns, thread, device, holder, holder_device;
 	uint64_t root, root_device, root_ns, alike, alike_lost_ns;
 };
@@ -37,6 +38,8 @@ static const struct column worst_call_columns[] = {
 	COLUMN_JSON(struct worst_call_row, cause, UNIT_TEXT),
 	COLUMN_LINE(struct worst_call_row, where, UNIT_TEXT),
 	COLUMN_LINE(struct worst_call_row, python, UNIT_TEXT),
+	COLUMN_JSON(struct worst_call_row, range, UNIT_TEXT),
+	COLUMN_TEXT_LINE(struct worst_call_row, in_range),
 	COLUMN_JSON(struct worst_call_row, alike, UNIT_COUNT),
 	COLUMN_JSON(struct worst_call_row, alike_lost_ns, UNIT_NS),
 	COLUMN_TEXT_WORDS(struct worst_call_row, text),
@@ -247,6 +250,10 @@ static struct worst_call_row describe(struct arena *texts, const struct analysis
 		.python = python_text(texts, v),
 	};
 
+	if (v->range) {
+		row.range = report_range_name(texts, v->range);
+		row.in_range = arena_printf(texts, "in range %s", row.range);
+	}
 	if (v->lock && main_bucket(v) == BUCKET_LOCK) {
 		row.what = chain_sentence(texts, a, v);
 		row.lock = arena_printf(texts, "%s", v->lock->name);

@@ -22,6 +22,10 @@ RECORDS = [
 THREAD, COUNT, CLOCK, WAIT, STRANGER, MPS, OUTSIDE, SUBMIT, GPU_CLOCK = 6, 7, 11, 14, 18, 19, 25, 28, 29
 IDS = {THREAD: [12], COUNT: [12], STRANGER: [12], WAIT: [36], MPS: [16, 20], OUTSIDE: [48],
        SUBMIT: [32]}
+# NVTX: a range, one with a value, a range's name, the name of a thread or another thing.
+RANGE_VALUE, NVTX_NAME = len(RECORDS) + 1, len(RECORDS) + 3
+RECORDS += [(16, 0), (40, 0), (16, 3), (24, 1)]
+RANGE_OPEN, NAMED_THREAD = 5, 0
 HEADER, PAGE = 96, 4096
 
 
@@ -66,6 +70,10 @@ def change_record(data, at, change):
         put(data, at + 16, "Q", get(data, at + 16, "Q") + change.cycles)
     if event == CLOCK:
         put(data, at + 24, "Q", get(data, at + 24, "Q") + change.shift * 10**9)
+    if event == RANGE_VALUE and data[at + 10] == RANGE_OPEN:
+        more(data, at + 16, "Q", change.cycles)
+    if event == NVTX_NAME and get(data, at + 10, "H") == NAMED_THREAD:
+        put(data, at + 16, "Q", change.id(get(data, at + 16, "Q")))
     end = at + size
     for _ in range(texts):
         end = data.index(b"\0", end) + 1

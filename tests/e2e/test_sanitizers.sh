@@ -25,8 +25,9 @@ variant asan address,undefined libasan.so
 export ASAN_OPTIONS=detect_leaks=0,exitcode=86,use_sigaltstack=0,handle_segv=0
 export UBSAN_OPTIONS=halt_on_error=1,exitcode=87,print_stacktrace=1
 for test in abi ways_runtime ways_driver ways_plugins ways_dlsym ways_interposer unwind life_processes \
-	life_threads life_end disk options keep ways_static probes waits stacks python; do
-	"$here/test_$test.sh" >"$test.log" 2>&1 || fail "$test under ASan and UBSan: $(cat "$test.log")"
+	life_threads life_end disk options keep ways_static probes waits stacks python nvtx; do
+	"$here/test_$test.sh" >"$test.log" 2>&1 || [ "$test$?" = nvtx77 ] ||
+		fail "$test under ASan and UBSan: $(cat "$test.log")"
 done
 
 variant tsan thread libtsan.so
@@ -72,5 +73,9 @@ tsan "stacks" "$bin/stacks" threads 8 5000
 tsan "stacks on rubbish" "$bin/stacks" corrupt 1
 if python=$(python3 -c 'import ctypes, sys; print(sys.executable)' 2>/dev/null); then
 	fakes=$CUDASPY_BUILD/sim/lib tsan "lines of Python" "$python" "$here/python_lines.py" CDLL functions
+fi
+if LD_LIBRARY_PATH=$fakes "$bin/nvtx"; then # there are headers of NVTX
+	tsan "ranges" "$bin/nvtx" threads
+	tsan "names" "$bin/nvtx" all
 fi
 FAKE_RESULT=2 tsan "a Python that goes" "$bin/python_fake" "$bin/libfake_python.so"

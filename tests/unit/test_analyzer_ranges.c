@@ -284,6 +284,27 @@ static void test_findings(void **state)
 	json_decref(root);
 }
 
+/* A call that lost much says in which range it was. */
+static void test_worst(void **state)
+{
+	struct story *s = *state;
+	const json_t *worst;
+
+	begin(s);
+	say(s, "range_name number=1 name=\"reset\" domain=\"pool\"");
+	for (int i = 0; i < 20; i++)
+		call(s, 1000, 5000, "memory cudaFree op=free kind=device address=4096 caller=0x30");
+	launch(s, 0, 4000);
+	say(s, "range what=push name=1");
+	call(s, 1000, 20 * MS, "memory cudaFree op=free kind=device address=4096 caller=0x30");
+	say(s, "range what=pop name=1");
+	launch(s, 0, 4000);
+	conclude(s);
+	worst = json_array_get(json_object_get(s->root, "worst_calls"), 0);
+	assert_string_equal(rs_text(worst, "range"), "pool: reset");
+	assert_non_null(strstr(s->shown, "in range pool: reset"));
+}
+
 /* A thread's name is what the program calls it, whoever says so first. */
 static void test_threads(void **state)
 {
@@ -307,8 +328,9 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_sums),     TEST(test_odd_ones), TEST(test_started),  TEST(test_open),
-		TEST(test_families), TEST(test_only),     TEST(test_findings), TEST(test_threads),
+		TEST(test_sums),     TEST(test_odd_ones), TEST(test_started),
+		TEST(test_open),     TEST(test_families), TEST(test_only),
+		TEST(test_findings), TEST(test_threads),  TEST(test_worst),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
