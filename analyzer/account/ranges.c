@@ -206,18 +206,29 @@ static void see_end(struct ranges *r, struct range_thread *t, const struct recor
 	free(started);
 }
 
+/* Of a domain the innermost range ends first: where one inside of it is open still, its end was
+ * lost. */
 static void see_pop(struct ranges *r, struct range_thread *t, uint32_t number,
 		    const struct range_seen *seen)
 {
-	size_t i;
+	const struct range_name *name;
+	size_t i, j;
 
 	for (i = t->n; i; i--)
 		if (!t->open[i - 1].id && t->open[i - 1].number == number)
 			break;
-	if (i)
-		end(r, t, i - 1, seen);
-	else
+	if (!i) {
 		r->lost++;
+		return;
+	}
+	name = t->open[i - 1].name;
+	for (j = t->n; j > i; j--) {
+		if (t->open[j - 1].id || strcmp(t->open[j - 1].name->domain, name->domain) != 0)
+			continue;
+		r->lost++;
+		end(r, t, j - 1, seen);
+	}
+	end(r, t, i - 1, seen);
 }
 
 /* It began before the thread's stream, or before the packets that are left; or it is known. */

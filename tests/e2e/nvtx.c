@@ -180,6 +180,7 @@ static void *many(void *end)
 	char name[32];
 
 	cudaStreamSynchronize_(NULL);
+	nvtxRangePushA("all items");
 	for (int i = 0; i < 20000; i++) {
 		snprintf(name, sizeof(name), "item %d", i);
 		nvtxRangePushA("loop");
@@ -189,6 +190,7 @@ static void *many(void *end)
 		if (i % 1000 == 0)
 			cudaStreamSynchronize_(NULL);
 	}
+	nvtxRangePop();
 	if (end)
 		nvtxRangeEnd(given);
 	return NULL;

@@ -137,6 +137,9 @@ expect "what is lost" "$(closing messages | cut -d ' ' -f 3)" 0
 trace=$(the_trace) || exit 1
 readable "$trace"
 [ "$(grep -c 'range_name .*name="loop"' dump)" -gt 4 ] || fail "bounded: names are told once"
+[ "$(of open "all items")" -gt 4 ] || fail "bounded: what is open is told once"
+expect "bounded: open ranges" "$("$tool" report --format=json "$trace" | python3 -c 'import json, sys
+print([r["count"] for r in json.load(sys.stdin)["ranges"] if r["name"] == "all items"])')" "[4]"
 ran "$nvtx" deep 100
 expect "depths" "$(grep -v cudart output | paste -sd ,)" "sum 0,one too many -1"
 expect "recorded of a hundred" "$(of push deep) $(of pop deep)" "24 24"

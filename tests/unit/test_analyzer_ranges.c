@@ -140,6 +140,42 @@ static void test_odd_ones(void **state)
 	assert_int_equal(number(range(s, "deep"), "calls"), 1);
 }
 
+/* A GPU that has nothing to do until a call in a range. And an end that was lost: the range ends with
+ * the one around it, but not with one of another domain. */
+static void test_idle_and_lost(void **state)
+{
+	struct story *s = *state;
+	const json_t *gpu;
+
+	begin(s);
+	say(s, "range_name number=1 name=\"step\"");
+	say(s, "range_name number=2 name=\"lost\"");
+	say(s, "range_name number=3 name=\"lost\" domain=\"other\"");
+	for (int i = 0; i < 20; i++) {
+		say(s, "range what=push name=1");
+		say(s, "range what=push name=2");
+		if (!i)
+			say(s, "range what=push name=3");
+		launch(s, 1000, 4000);
+		wait_for_stream(s, MS, 0x20);
+		say(s, "range what=pop name=1");
+		s->ns += 2 * MS;
+	}
+	launch(s, 1000, 4000);
+	conclude(s);
+	assert_int_equal(number(range(s, "lost"), "count"), 20);
+	assert_int_equal(number(range(s, "lost"), "unended"), 0);
+	assert_int_equal(number(range(s, "lost"), "calls"), 40);
+	assert_int_equal(number(range(s, "step"), "calls"), 40);
+	assert_int_equal(rs_number(range_in(s->root, "other", "lost"), "unended"), 1);
+	gpu = json_array_get(json_object_get(s->root, "gpus"), 0);
+	assert_true(rs_number(gpu, "idle_ns") > 30 * MS);
+	assert_true(number(range(s, "lost"), "gpu_idle_ns") +
+			    rs_number(range_in(s->root, "other", "lost"), "gpu_idle_ns") >
+		    30 * MS);
+	assert_true(rs_sum(s->root, "ranges", "gpu_idle_ns") <= rs_number(gpu, "idle_ns"));
+}
+
 /* One that another thread ends, of which the calls of its own thread are. */
 static void test_started(void **state)
 {
@@ -328,9 +364,10 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_sums),     TEST(test_odd_ones), TEST(test_started),
-		TEST(test_open),     TEST(test_families), TEST(test_only),
-		TEST(test_findings), TEST(test_threads),  TEST(test_worst),
+		TEST(test_sums),          TEST(test_odd_ones), TEST(test_started),
+		TEST(test_open),          TEST(test_families), TEST(test_only),
+		TEST(test_findings),      TEST(test_threads),  TEST(test_worst),
+		TEST(test_idle_and_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
