@@ -10,7 +10,7 @@
 #define KERNELS_MAX (1u << 22)
 #define THREADS_MOST (1u << 18) /* are distinguished; all others of a process are one */
 #define PYTHON_MAX (1u << 16) /* and of functions of Python's */
-#define RANGES_MAX (1u << 20) /* and of NVTX's names */
+#define RANGES_MAX (1u << 16) /* and of NVTX's names */
 #define GIVEN_MOST (1u << 16) /* threads of a process that have names of the program's */
 
 /* Results that are answers and no failures: cudaErrorNotReady, CUDA_ERROR_NOT_READY. */

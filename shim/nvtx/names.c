@@ -325,7 +325,7 @@ const char *spy_range_text(uint32_t number, uint16_t *domain, bool *folded)
 
 	*domain = named->domain;
 	*folded = named->folded;
-	return text;
+	return *domain && *domain != SPY_DOMAINS - 1 && !*spy_domain_text(*domain) ? NULL : text;
 }
 
 uint32_t spy_range_names(void)

@@ -86,8 +86,10 @@ static void write_name(struct spy_thread *thread, uint32_t name)
 	bool folded;
 
 	text = spy_range_text(name, &domain, &folded);
-	if (!text)
-		return; /* the thread that adds it tells it */
+	if (!text) { /* another thread is just adding it: the next one tells it */
+		__atomic_store_n(&spy_session->range_told[name], 0, __ATOMIC_RELAXED);
+		return;
+	}
 	domain_text = spy_domain_text(domain);
 	domain_bytes = strlen(domain_text) + 1;
 	name_bytes = strlen(text) + 1;
