@@ -113,33 +113,42 @@ static inline int find(const struct named *table, int first, int n, uint64_t has
 	return -1;
 }
 
+struct wanted {
+	uint64_t hash;
+	const char *text;
+	size_t length;
+	uint16_t domain;
+	bool folded;
+	bool fresh; /* the answer: nobody had added it */
+};
+
 /* Takes the place, or finds that another thread just did so for the same; -1: for another. */
-static int take(struct named *table, int at, uint64_t hash, uint16_t domain, const char *text,
-		size_t length, bool folded)
+static int take(struct named *table, int at, struct wanted *wanted)
 {
 	uint64_t known = 0;
 
-	if (!__atomic_compare_exchange_n(&table[at].hash, &known, hash, false, __ATOMIC_RELAXED,
-					 __ATOMIC_RELAXED))
-		return known == hash ? at : -1;
-	table[at].domain = domain;
-	table[at].folded = folded;
-	__atomic_store_n(&table[at].text, keep_text(text, length), __ATOMIC_RELEASE);
+	if (!__atomic_compare_exchange_n(&table[at].hash, &known, wanted->hash, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return known == wanted->hash ? at : -1;
+	table[at].domain = wanted->domain;
+	table[at].folded = wanted->folded;
+	__atomic_store_n(&table[at].text, keep_text(wanted->text, wanted->length),
+			 __ATOMIC_RELEASE);
 	if (table == names)
 		__atomic_fetch_add(&n_names, 1, __ATOMIC_RELAXED);
+	wanted->fresh = true;
 	return at;
 }
 
-static int find_or_take(struct named *table, int first, int n, uint64_t hash, uint16_t domain,
-			const char *text, size_t length, bool folded)
+static int find_or_take(struct named *table, int first, int n, struct wanted *wanted)
 {
-	int empty, at = find(table, first, n, hash, &empty);
+	int empty, at = find(table, first, n, wanted->hash, &empty);
 
 	/* Again where another thread took it: another place is free then, or none. */
-	for (int i = 0; at < 0 && empty >= 0 && have_room(length) && i < PROBES; i++) {
-		at = take(table, empty, hash, domain, text, length, folded);
+	for (int i = 0; at < 0 && empty >= 0 && have_room(wanted->length) && i < PROBES; i++) {
+		at = take(table, empty, wanted);
 		if (at < 0)
-			at = find(table, first, n, hash, &empty);
+			at = find(table, first, n, wanted->hash, &empty);
 	}
 	return at;
 }
@@ -231,8 +240,9 @@ uint16_t spy_domain_number(const char *name)
 
 	if (!length)
 		return 0;
-	at = find_or_take(domains, 1, SPY_DOMAINS - 1, hash_of(name, length, 0), 0, name, length,
-			  false);
+	at = find_or_take(
+		domains, 1, SPY_DOMAINS - 1,
+		&(struct wanted){.hash = hash_of(name, length, 0), .text = name, .length = length});
 	return at < 0 ? SPY_DOMAINS - 1 : (uint16_t)at;
 }
 
@@ -268,28 +278,40 @@ static int count_unnamed(void)
 	return 0;
 }
 
+/* What stands for names that differ from this one in numbers only; -1: there are no numbers in it. */
+static int family_of(uint16_t domain, const char *text)
+{
+	char folded[SPY_RANGE_TEXT];
+	size_t length;
+
+	if (!spy_range_fold(folded, sizeof(folded), text))
+		return -1;
+	length = strlen(folded);
+	return find_or_take(names, 1, SPY_RANGE_NAMES,
+			    &(struct wanted){.hash = hash_of(folded, length, seed_of(domain, true)),
+					     .text = folded,
+					     .length = length,
+					     .domain = domain,
+					     .folded = true});
+}
+
 /* A name that is not in the table. */
 static int add_name(uint16_t domain, const char *name, size_t length, uint64_t hash)
 {
-	char text[SPY_RANGE_TEXT], folded[SPY_RANGE_TEXT];
-	int family = -1, at;
+	char text[SPY_RANGE_TEXT];
+	struct wanted wanted = {.hash = hash, .text = text, .length = length, .domain = domain};
+	int family, at;
 
 	memcpy(text, name, length);
 	text[length] = '\0';
-	if (spy_range_fold(folded, sizeof(folded), text)) {
-		size_t n = strlen(folded);
-
-		family = find_or_take(names, 1, SPY_RANGE_NAMES,
-				      hash_of(folded, n, seed_of(domain, true)), domain, folded, n,
-				      true);
-	}
+	family = family_of(domain, text);
 	if (family >= 0 &&
 	    __atomic_load_n(&names[family].family, __ATOMIC_RELAXED) >= SPY_RANGE_FAMILY)
 		return family;
-	at = find_or_take(names, 1, SPY_RANGE_NAMES, hash, domain, text, length, false);
+	at = find_or_take(names, 1, SPY_RANGE_NAMES, &wanted);
 	if (at < 0)
 		return family >= 0 ? family : count_unnamed();
-	if (family >= 0)
+	if (family >= 0 && wanted.fresh)
 		__atomic_fetch_add(&names[family].family, 1, __ATOMIC_RELAXED);
 	return at;
 }
