@@ -107,11 +107,14 @@ static const struct renderer all_formats = {.name = "all", .render = render_all,
 static void report_with_gate(uint8_t bits)
 {
 	static const char *const rules[] = {NULL, "any", "problem", "hidden-sync,lazy-loading"};
+	static const char *const ranges[] = {NULL, NULL, "step*", "layers:*"};
 	static const char *const budgets[] = {NULL, "all:1ms", "all:5%", "full-queue:10x,all:0"};
 	const char *dirs[] = {parent};
 	struct gate gate;
-	struct report_options options = {
-		.renderer = &all_formats, .nested = bits & 16, .verbose = bits & 32};
+	struct report_options options = {.renderer = &all_formats,
+					 .range = ranges[bits >> 6],
+					 .nested = bits & 16,
+					 .verbose = bits & 32};
 
 	if (!gate_init(&gate, rules[bits & 3], budgets[bits >> 2 & 3], NULL, 0)) {
 		options.gate = &gate;
