@@ -25,7 +25,7 @@
 #define COUNTED_AT_ONCE 64
 
 struct open_range {
-	uint64_t since;
+	uint64_t since; /* 0: it is just being pushed */
 	uint32_t name;
 	uint16_t domain;
 	bool told; /* its begin is in the stream */
@@ -251,6 +251,8 @@ static void tell_open(struct spy_thread *thread)
 		struct open_range *range = &mine.open[i];
 		struct spy_said said = {.name = range->name, .domain = range->domain};
 
+		if (!range->since) /* its own record comes, into the packet that has just begun */
+			continue;
 		range->told = has_room(thread, NAME_ROOM + sizeof(struct spy_rec_range_value)) &&
 			      write_record(thread, SPY_RANGE_OPEN, &said, range->since, true);
 	}
