@@ -92,6 +92,7 @@ static void see_wait(struct accounting *a, struct thread_account *c, const struc
 			 .end_ns = record->ns,
 			 .ns = timeline_span_ns(timeline, raw->duration),
 			 .request = raw->object,
+			 .left_out = c->left_out,
 			 .count = raw->count};
 
 	/* A thread waits for one thing at a time: whatever a record claims, it began after the
@@ -132,12 +133,14 @@ static void see_waking(struct thread_account *c, struct lock *lock, const struct
 	if (ns < WAKING_LEAST_NS || record->ns < c->waited_until_ns || c->n_waits >= WAITS_MOST)
 		return;
 	c->waited_until_ns = record->ns + ns;
-	lock->waking_ns += c->left_out ? 0 : ns;
+	if (!c->left_out)
+		lock->waking_ns += ns;
 	add_wait(c, &(struct wait){.kind = raw->kind,
 				   .begin_ns = record->ns,
 				   .end_ns = record->ns + ns,
 				   .ns = ns,
 				   .handover_ns = ns,
+				   .left_out = c->left_out,
 				   .lock = lock});
 }
 

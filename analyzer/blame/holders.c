@@ -296,7 +296,7 @@ static void count_loss(struct wait *w, struct thread *waiter, uint64_t first, ui
 		.waiter = waiter, .ns = w->ns, .acquired = acquired, .by_fn = NO_FUNCTION};
 	if (acquired > lock->loss.lost && w->ns >= LOCK_LOSS_NS)
 		find_taker(w, first);
-	if (acquired <= lock->longest_row)
+	if (w->left_out || acquired <= lock->longest_row)
 		return;
 	lock->longest_row = acquired;
 	lock->starved = waiter;
@@ -325,6 +325,8 @@ static void cut_lock(const struct wait *w, uint64_t ns)
 {
 	struct lock *lock = w->lock;
 
+	if (w->left_out)
+		return;
 	if (!w->n_intervals) { /* it was not waited for: waking others */
 		lock->waking_ns -= w->ns - ns;
 		return;
@@ -360,7 +362,7 @@ void holders_settle(struct wait *w)
 	struct lock_loss *loss = &w->loss;
 	uint64_t left_ns = loss->ns - min_u64(loss->lacked_ns, loss->ns);
 
-	if (!w->lock || !left_ns || !loss->acquired)
+	if (!w->lock || w->left_out || !left_ns || !loss->acquired)
 		return;
 	loss->lost = (uint64_t)((double)loss->acquired * (double)left_ns / (double)loss->ns);
 	if (loss->lost > w->lock->loss.lost && left_ns >= LOCK_LOSS_NS)

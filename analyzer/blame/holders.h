@@ -33,6 +33,7 @@ struct wait {
 	uint64_t request; /* of an ioctl, and how often it was made */
 	uint32_t count;
 	float avoidable, avoidable_behind; /* of an ioctl: kernel_module.h */
+	bool left_out; /* of a call that does not count: nor does its lock count it */
 	bool crowded; /* too many had the lock to tell when each had it */
 	struct hold_interval *intervals; /* of locks: they cover it; owned */
 	size_t n_intervals;
