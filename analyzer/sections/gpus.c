@@ -12,7 +12,7 @@
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 struct gpu_row {
-	const char *process, *name, *busy_known, *summary, *times, *unknown, *feeder;
+	const char *who, *process, *name, *busy_known, *summary, *times, *unknown, *feeder;
 	uint64_t device, work_ns, known_ns, busy_ns, idle_ns, idle_max_ns;
 	uint64_t certain_ns; /* idle, by the calls alone */
 	uint64_t operations, small_ns, clock_error_ns, clock_drift_ns;
@@ -22,12 +22,13 @@ struct gpu_row {
 
 /* clang-format off */
 static const struct column gpu_columns[] = {
-	COLUMN(struct gpu_row, device, "GPU", UNIT_DEVICE),
-	COLUMN(struct gpu_row, process, "process", UNIT_TEXT),
-	COLUMN(struct gpu_row, work_ns, "at work for", UNIT_NS),
-	COLUMN(struct gpu_row, idle_ns, "idle at least", UNIT_NS),
-	COLUMN(struct gpu_row, idle_max_ns, "at most", UNIT_NS),
-	COLUMN_TEXT_WORDS(struct gpu_row, summary),
+	COLUMN_TEXT(struct gpu_row, who, "GPU"),
+	COLUMN_TEXT(struct gpu_row, summary, "what it did"),
+	COLUMN_JSON(struct gpu_row, device, UNIT_DEVICE),
+	COLUMN_JSON(struct gpu_row, process, UNIT_TEXT),
+	COLUMN_JSON(struct gpu_row, work_ns, UNIT_NS),
+	COLUMN_JSON(struct gpu_row, idle_ns, UNIT_NS),
+	COLUMN_JSON(struct gpu_row, idle_max_ns, UNIT_NS),
 	COLUMN_JSON(struct gpu_row, name, UNIT_TEXT),
 	COLUMN_JSON(struct gpu_row, busy_ns, UNIT_NS),
 	COLUMN_JSON(struct gpu_row, busy_known, UNIT_TEXT),
@@ -171,15 +172,13 @@ static const char *exact_words(const struct idle_writer *w, const struct gpu_row
 			    text_time(w->texts, row->known_ns), *causes ? ": " : "", causes);
 }
 
-/* The same in bounds: only what there is to say. NULL: nothing. */
+/* The same in bounds: only what there is to say. */
 static const char *bounds_words(const struct idle_writer *w, const struct gpu_row *row)
 {
 	const char *causes = idle_causes_words(w, row->idle_causes, row->work_ns);
 	uint64_t unknown_ns = row->idle_max_ns - min_u64(row->idle_ns, row->idle_max_ns);
 	const char *words = "";
 
-	if (!row->work_ns)
-		return NULL;
 	if (row->busy_ns)
 		words = arena_printf(
 			w->texts, "worked %s or more%s",
@@ -189,14 +188,31 @@ static const char *bounds_words(const struct idle_writer *w, const struct gpu_ro
 		words = arena_printf(
 			w->texts, "%sidle %s or more", words,
 			text_percent(w->texts, (double)row->idle_ns, (double)row->work_ns));
-	if (*words)
-		words = arena_printf(w->texts, "%s of %s of work%s%s", words,
-				     text_time(w->texts, row->work_ns), *causes ? ": " : "",
-				     causes);
+	words = arena_printf(w->texts, "%s%s%s of work%s%s", words, *words ? " of " : "",
+			     text_time(w->texts, row->work_ns), *causes ? ": " : "", causes);
 	if (unknown_ns * 100 < row->work_ns * UNKNOWN_PERCENT || row->times)
-		return *words ? words : NULL;
-	return arena_printf(w->texts, "%s%s%s", words, *words ? "; " : "",
-			    "for the rest the calls do not tell: cudaspy run --gpu measures it");
+		return words;
+	return arena_printf(w->texts,
+			    "%s; the calls do not tell the rest: cudaspy run --gpu measures it",
+			    words);
+}
+
+/* "GPU 0"; where several processes use GPUs, whose: "GPU 0 (train.123)". */
+static const char *who_words(const struct idle_writer *w, const struct idle_gpu *gpu)
+{
+	const struct process *only = w->a->idle.gpus[0].processes[0];
+	bool several = false;
+	size_t i;
+
+	for (i = 0; i < w->a->idle.n_gpus; i++)
+		several |= w->a->idle.gpus[i].n_processes > 1 ||
+			   w->a->idle.gpus[i].processes[0] != only;
+	if (!several)
+		return arena_printf(w->texts, "GPU %u", gpu->device);
+	return arena_printf(w->texts, "GPU %u (%s)", gpu->device,
+			    gpu->n_processes > 1
+				    ? arena_printf(w->texts, "%zu processes", gpu->n_processes)
+				    : text_process(w->texts, gpu->processes[0]->trace));
 }
 
 static struct gpu_row describe(const struct idle_writer *w, size_t number)
@@ -205,6 +221,7 @@ static struct gpu_row describe(const struct idle_writer *w, size_t number)
 	const char *unknown = gpu_why_uncertain(w->a, gpu);
 	bool exact = w->a->complete && idle_gpu_is_exact(gpu);
 	struct gpu_row row = {
+		.who = who_words(w, gpu),
 		.process = gpu->n_processes > 1 ? "several"
 						: text_process(w->texts, gpu->processes[0]->trace),
 		.name = idle_named(gpu) ? idle_named(gpu)->name : NULL,
