@@ -1,6 +1,6 @@
 /*
  * tests/unit/test_analyzer_lists.c: lists that are kept in two places agree: the files of the
- * detectors, their table and README.md; the options of the recording and docs/USAGE.md; the formats and the help; the
+ * detectors, their table and docs/USAGE.md; the options of the recording and docs/USAGE.md; the formats and the help; the
  * keys of a report and docs/REPORT_FORMAT.md.
  */
 #include <stdarg.h>
@@ -87,21 +87,21 @@ static void test_detectors(void **state)
 	assert_int_equal(files, rows);
 }
 
-/* The table of README.md has a row for each: `id`, symptom, cure. */
+/* The table of docs/USAGE.md has a row for each: `id`, symptom, cure. */
 static void test_detectors_told(void **state)
 {
-	char *readme = scratch_read(in_source("README.md"), NULL);
+	char *usage = scratch_read(in_source("docs/USAGE.md"), NULL);
 	char row[80];
 	size_t i;
 
 	(void)state;
-	assert_non_null(readme);
+	assert_non_null(usage);
 	for (i = 0; detectors_row(i); i++) {
 		snprintf(row, sizeof(row), "\n| `%s` |", detectors_row(i)->id);
-		if (!strstr(readme, row))
-			fail_msg("README.md has no row of the detector %s", detectors_row(i)->id);
+		if (!strstr(usage, row))
+			fail_msg("docs/USAGE.md has no row of the detector %s", detectors_row(i)->id);
 	}
-	free(readme);
+	free(usage);
 }
 
 static void test_options(void **state)
