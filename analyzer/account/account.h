@@ -80,6 +80,7 @@ static inline uint64_t completed_lost(const struct completed_call *f)
 }
 
 #define COMPLETED_KEPT 64 /* calls of a thread that are remembered, for those they held up */
+#define COMPLETED_KEPT_GPU 1024 /* … and for operations that begin long after */
 
 struct claim;
 
@@ -91,7 +92,8 @@ struct account_place {
 /* The calls of a thread that are remembered one by one: the last ones. */
 struct call_ring {
 	struct completed_call *calls; /* by number modulo size */
-	size_t size; /* a power of two, COMPLETED_KEPT at most */
+	size_t size; /* a power of two, `most` at most */
+	size_t most; /* COMPLETED_KEPT, or with GPU times COMPLETED_KEPT_GPU */
 	uint64_t n; /* that have completed so far */
 };
 
@@ -312,7 +314,7 @@ static inline struct completed_call *completed_call_next(struct thread_account *
 {
 	struct completed_call *f, *next;
 
-	if (unlikely(c->ring.n == c->ring.size) && c->ring.size < COMPLETED_KEPT)
+	if (unlikely(c->ring.n == c->ring.size) && c->ring.size < c->ring.most)
 		account_grow_ring(c);
 	f = completed_call_at(&c->ring, c->ring.n++);
 	if (unlikely(f->divided))

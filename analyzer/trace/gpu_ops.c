@@ -136,8 +136,14 @@ static void see_op(struct gpu_ops_stream *s, const struct spy_rec_gpu_op *raw)
 				  .device = raw->device};
 
 	s->times->ops++;
-	if (!convert(s, raw->begin_ns, &event.begin_ns) ||
-	    !convert(s, raw->end_ns, &event.end_ns) || event.end_ns < event.begin_ns) {
+	if (!raw->end_ns && (!raw->begin_ns || convert(s, raw->begin_ns, &event.begin_ns))) {
+		/* Brought before it had ended, at the end of the recording or a window. */
+		s->times->unfinished++;
+		if (!raw->begin_ns)
+			return;
+		event.end_ns = max_u64(event.begin_ns, s->brought_ns);
+	} else if (!convert(s, raw->begin_ns, &event.begin_ns) ||
+		   !convert(s, raw->end_ns, &event.end_ns) || event.end_ns < event.begin_ns) {
 		s->times->damaged++;
 		return;
 	}
@@ -248,6 +254,7 @@ void gpu_ops_measure(struct stream *stream)
 	const union spy_any *raw;
 	uint64_t ns;
 
+	stream->trace->has_gpu_times = true;
 	do {
 		raw = stream->reader.record;
 		s.brought_ns = timeline_ns(&stream->trace->timeline, raw->other.time);

@@ -77,6 +77,7 @@ struct trace {
 	/* When the trace was opened: */
 	bool alive; /* the process was still running, on this machine */
 	bool live; /* it may have been, here or elsewhere, and may be writing still */
+	bool has_gpu_times; /* the first reading has found some */
 	UT_hash_handle hh;
 };
 

@@ -250,6 +250,27 @@ static void test_not_exact(void **state)
 	}
 }
 
+/* A window ended while an operation was going on: CUPTI knows no end of it, and of the next one nothing. */
+static void test_unfinished(void **state)
+{
+	struct story *s = *state;
+	struct gpu_log g;
+
+	open_log(&g, s);
+	tell_steps(&g);
+	launch(s, 0, 4 * US);
+	bring(&g, s->ns + MS);
+	fprintf(g.out, "gpu_op kind=kernel correlation=999 begin=%llu end=0\n",
+		(unsigned long long)(s->ns + AHEAD));
+	bring(&g, s->ns + MS);
+	fprintf(g.out, "gpu_op kind=kernel correlation=1000 begin=0 end=0\n");
+	wait_for_stream(s, MS + 10 * US, 0x20);
+	end(&g);
+	if (!is_known(s, "exact"))
+		fail_msg("%s", s->shown);
+	assert_in_range(of(s, "busy_ns"), STEPS * MS, (STEPS + 1) * MS + 10 * US);
+}
+
 /* Of an operation whose submission is not known nobody is to blame. */
 static void test_unknown_submission(void **state)
 {
@@ -332,6 +353,7 @@ int main(void)
 		STORY_TEST(test_waits_in_the_submission),
 		STORY_TEST(test_order),
 		STORY_TEST(test_not_exact),
+		STORY_TEST(test_unfinished),
 		STORY_TEST(test_unknown_submission),
 		STORY_TEST(test_windows),
 		STORY_TEST(test_gave_way),
