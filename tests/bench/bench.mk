@@ -7,7 +7,7 @@ LTTNG_UST     := $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng
 
 BENCH_PLAIN   := $(BENCH)/spawn $(BENCH)/logsize $(BENCH)/gentrace
 NVTX_HEADER   := $(wildcard $(CUDA_HOME)/include/nvtx3/nvToolsExt.h)
-BENCH_CUDA    := $(if $(NVTX_HEADER),$(BENCH)/bench_ranges) $(BENCH)/bench_calls $(BENCH)/bench_locks $(BENCH)/libcupti_callback.so $(BENCH)/libcupti_activity.so \
+BENCH_CUDA    := $(if $(NVTX_HEADER),$(BENCH)/bench_ranges) $(BENCH)/bench_calls $(BENCH)/bench_locks $(BENCH)/bench_waits $(BENCH)/libcupti_callback.so $(BENCH)/libcupti_activity.so \
                  $(if $(LTTNG_UST),$(BENCH)/liblttng_wrap.so)
 
 .PHONY: bench bench-build
@@ -27,7 +27,7 @@ $(BENCH_PLAIN): $(BENCH)/%: tests/bench/%.c $(wildcard include/cudaspy/*) tests/
 	$(Q)$(CC) $(BENCH_CFLAGS) -o $@ $<
 
 # Linked to the driver through the toolkit's stub, and bound lazily, so that uftrace finds its calls.
-$(BENCH)/bench_calls $(BENCH)/bench_locks $(BENCH)/bench_ranges: $(BENCH)/%: tests/bench/%.c $(BUILD)/kernels/empty.cu.o
+$(BENCH)/bench_calls $(BENCH)/bench_locks $(BENCH)/bench_waits $(BENCH)/bench_ranges: $(BENCH)/%: tests/bench/%.c $(BUILD)/kernels/empty.cu.o
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BENCH_CFLAGS) -rdynamic -o $@ $^ -Wl,-z,lazy \
