@@ -69,13 +69,21 @@ static size_t keep_of_sites(const struct findings *f)
 	return n;
 }
 
+static size_t keep_of_part(const struct idle_part *part)
+{
+	return keep(part->stack) + keep(part->stack_before);
+}
+
 static size_t keep_of_idle(const struct idle *idle)
 {
 	const struct idle_sum *sum;
 	size_t i, j, n = 0;
 
-	for (sum = idle->sums.by_key; sum; sum = sum->hh.next)
-		n += keep(sum->longest.stack) + keep(sum->longest.stack_before);
+	for (sum = idle->sums.by_key; sum; sum = sum->hh.next) {
+		n += keep_of_part(&sum->longest);
+		if (sum->holder)
+			n += keep_of_part(&sum->holder->longest);
+	}
 	for (i = 0; i < idle->threads.n; i++)
 		for (j = 0; idle->threads.all[i] && j < idle->threads.all[i]->n_waits &&
 			    j < idle->threads.all[i]->waits_size;

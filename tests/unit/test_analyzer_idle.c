@@ -449,6 +449,55 @@ static void test_holder(void **state)
 		fail_msg("%s", s->shown);
 }
 
+/* The same thread's wait, at a line of Python. */
+static void waits_in_python(const struct story *s, uint64_t ns, unsigned int us)
+{
+	fprintf(s->log,
+		"%lluns stack fn=- frames=0x70,0x71\n%lluns python_stack fn=- lines=1:42\n"
+		"%lluns outside kind=transfer file=file object=4 caller=0x70 duration=%uus\n"
+		"%lluns op cudaEventQuery duration=500ns caller=0x61\n",
+		(unsigned long long)ns, (unsigned long long)ns, (unsigned long long)ns, us,
+		(unsigned long long)ns + 1000);
+}
+
+/* Where the holder was stays known, though nothing else has that stack any more. */
+static void test_holders_stack(void **state)
+{
+	struct story *s = *state;
+	uint64_t ends[STEPS], last;
+	const json_t *cause;
+	unsigned int i;
+
+	begin_with(s, "probes=1");
+	for (i = 0; i < STEPS; i++) {
+		launch(s, 0, 4000);
+		wait_for_stream(s, MS, 0x20);
+		outside(s, 2 * MS, "kind=mutex object=0x1000 holder=8 caller=0x30");
+		ends[i] = s->ns;
+	}
+	launch(s, 0, 4000);
+	last = s->ns;
+	s->ns += 400 * MS;
+	for (i = 0; i < 9000; i++) {
+		fprintf(s->log, "%lluns stack fn=cudaEventQuery frames=0x65,%#x\n",
+			(unsigned long long)s->ns + 2000, 0x1000 + i);
+		call(s, 1000, 1000, "op cudaEventQuery caller=0x65");
+	}
+	fprintf(s->log, "slot 2 tid=8\n1us thread tid=8 name=\"b\"\n"
+			"1us python_code code=1 first_line=3 file=\"/home/train.py\" "
+			"function=\"step\"\n5us op cudaEventQuery duration=1us caller=0x60\n");
+	for (i = 0; i < STEPS; i++)
+		waits_in_python(s, ends[i] - 50000, 1900);
+	for (i = 0; i < 100; i++)
+		waits_in_python(s, last + (i + 1) * 3 * MS, 2000);
+	conclude(s);
+	cause = json_array_get(json_object_get(gpu(s, 0), "idle_causes"), 0);
+	assert_string_equal(json_string_value(json_object_get(cause, "holder_cause")), "file");
+	assert_non_null(json_object_get(cause, "holder_site"));
+	assert_string_equal(json_string_value(json_object_get(cause, "holder_site")),
+			    "train.py:42 in step");
+}
+
 static void tell_gil(struct story *s, uint64_t wait_ns, uint64_t work_ns)
 {
 	unsigned int i;
@@ -502,6 +551,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_blind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holder, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_holders_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gil, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_price, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_price_behind, setup, teardown),
