@@ -147,13 +147,14 @@ static void describe_times(const struct idle_writer *w, const struct idle_gpu *g
 			   struct gpu_row *row)
 {
 	const struct gpu_times *t = times_of(w->a, gpu->processes[0]);
-	int64_t drift_ns = t->last_offset_ns - t->first_offset_ns;
+	uint64_t first_ns = (uint64_t)t->first_offset_ns, last_ns = (uint64_t)t->last_offset_ns;
 
 	row->operations = t->ops;
 	row->small_ns = gpu->exact.small_ns;
 	row->known_ns = exact_known_ns(&gpu->exact);
 	row->clock_error_ns = t->error_ns;
-	row->clock_drift_ns = (uint64_t)(drift_ns < 0 ? -drift_ns : drift_ns);
+	row->clock_drift_ns =
+		t->last_offset_ns < t->first_offset_ns ? first_ns - last_ns : last_ns - first_ns;
 	row->times = times_words(w, gpu, row);
 }
 

@@ -232,10 +232,10 @@ static void read_ahead(struct gpu_ops_stream *s)
 /* Who submitted the one on top: known at the latest when its turn comes. */
 static void find_submit(struct gpu_ops_stream *s)
 {
-	struct gpu_event *top = &s->heap[0];
+	struct gpu_event *top = s->heap;
 	const struct submit *submit;
 
-	if (!s->n_submits || !top->correlation || top->event != GPU_EVENT_OP)
+	if (!s->n || !s->n_submits || !top->correlation || top->event != GPU_EVENT_OP)
 		return;
 	submit = place_of(s, top->correlation);
 	if (submit->correlation != top->correlation)
@@ -339,7 +339,6 @@ void gpu_ops_take(struct gpu_ops *ops)
 	s->taken_ns = s->heap[0].begin_ns;
 	pop(s);
 	read_ahead(s);
-	if (s->n)
-		find_submit(s);
+	find_submit(s);
 	sift(ops, 0);
 }

@@ -345,6 +345,24 @@ static void test_gave_way(void **state)
 	assert_true(is_said(s, "until another tool began to use CUPTI: libprofiler.so"));
 }
 
+/* Submissions of which no operation came, and a clock that jumps from one end to the other. */
+static void test_submissions_alone(void **state)
+{
+	struct story *s = *state;
+
+	begin_with(s, "probes=1");
+	launch(s, 0, 4 * US);
+	wait_for_stream(s, MS, 0x20);
+	fprintf(s->log,
+		"slot 2 gpu=1\n2us gpu_clock clock=2000 gpu=%llu\n"
+		"20us gpu_submit correlation=1 begin=%llu end=%llu tid=7\n"
+		"30us gpu_clock clock=30000 gpu=%llu\n",
+		2000 + AHEAD, 3000 + AHEAD, 4000 + AHEAD, 1ull << 63);
+	conclude(s);
+	assert_true(is_known(s, "bounds"));
+	assert_int_equal(of(s, "operations"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,6 +375,7 @@ int main(void)
 		STORY_TEST(test_unknown_submission),
 		STORY_TEST(test_windows),
 		STORY_TEST(test_gave_way),
+		STORY_TEST(test_submissions_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
