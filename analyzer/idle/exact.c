@@ -177,17 +177,19 @@ static void look_whether_known(struct idle *idle, struct idle_gpu *gpu, uint64_t
 
 static void see_recording(struct idle *idle, uint32_t process, bool on, uint64_t ns)
 {
-	size_t i, j;
+	uint32_t device;
 
 	if (idle->recorded[process] == on)
 		return;
 	idle->recorded[process] = on;
-	for (i = 0; i < idle->n_gpus; i++) {
-		struct idle_gpu *gpu = &idle->gpus[i];
+	for (device = 0; device < WORK_DEVICES; device++) {
+		uint32_t number =
+			idle->users[work_index(&idle->accounts->work, process, device)].gpu;
+		struct idle_gpu *gpu = number ? &idle->gpus[number - 1] : NULL;
 
-		for (j = 0; j < gpu->n_processes; j++)
-			if (gpu->processes[j]->trace->index == process)
-				gpu->exact.n_known += on ? 1 : (size_t)-1;
+		if (!gpu)
+			continue;
+		gpu->exact.n_known += on ? 1 : (size_t)-1;
 		look_whether_known(idle, gpu, ns);
 	}
 }
