@@ -423,6 +423,61 @@ static void shape_functions(struct tw_trace *w, uint64_t records, uint64_t n)
 	}
 }
 
+#define GPU_SLOT 2
+#define GPU_AHEAD 7000000000ull /* CUPTI's clock of the trace's */
+
+static void gpu_begins(struct tw_trace *w, uint64_t time)
+{
+	struct spy_rec_gpu_clock clock = {
+		.time = time, .event = SPY_EV_GPU_CLOCK, .clock = time, .gpu_ns = time + GPU_AHEAD};
+	struct spy_rec_gpu_state state = {.head = {time, SPY_EV_GPU_STATE}, .state = SPY_GPU_ON};
+
+	tw_stream(w, GPU_SLOT)->kind = SPY_STREAM_GPU;
+	tw_record(w, GPU_SLOT, &clock, sizeof(clock));
+	tw_record(w, GPU_SLOT, &state, sizeof(state));
+}
+
+/* The launch that ended then, and its kernel, which begins a bit later. */
+static void gpu_works(struct tw_trace *w, uint64_t time, uint64_t ended, uint32_t number)
+{
+	struct spy_rec_gpu_submit submit = {.time = time,
+					    .event = SPY_EV_GPU_SUBMIT,
+					    .correlation = number,
+					    .begin_ns = ended - 2000 + GPU_AHEAD,
+					    .end_ns = ended - 100 + GPU_AHEAD,
+					    .tid = FIRST_TID + 1};
+	struct spy_rec_gpu_op kernel = {.time = time,
+					.event = SPY_EV_GPU_OP,
+					.kind = SPY_GPU_KERNEL,
+					.correlation = number,
+					.begin_ns = ended + 2000 + GPU_AHEAD,
+					.end_ns = ended + 4000 + GPU_AHEAD,
+					.amount = 64,
+					.kernel = 1};
+
+	tw_record(w, GPU_SLOT, &submit, sizeof(submit));
+	tw_record(w, GPU_SLOT, &kernel, sizeof(kernel));
+}
+
+/* A thread launches, and what its GPU did is told of N launches at a time, the last one first. */
+static void shape_gpu(struct tw_trace *w, uint64_t records, uint64_t n)
+{
+	uint64_t *ended = calloc(n, sizeof(*ended)), time = 1001, number = 0, i;
+
+	begin_thread(w, 1, FIRST_TID + 1, time);
+	gpu_begins(w, time);
+	while (number < records / 3) {
+		for (i = 0; i < n; i++) {
+			launch(w, 1, &time);
+			ended[i] = time;
+			time += random_below(9000);
+		}
+		for (number += i; i; i--)
+			gpu_works(w, time + 9000, ended[i - 1], (uint32_t)(number - n + i));
+	}
+	free(ended);
+}
+
 static const char environment[] =
 	"\ttracer_name = \"cudaspy\";\n\ttrace_version = 5;\n\tprogram = \"gentrace\";\n"
 	"\tprobes = 1;\n\thostname = \"node\";\n\tclock_source = \"tsc\";\n"
@@ -464,12 +519,19 @@ static const struct {
 	void (*write)(struct tw_trace *w, uint64_t records, uint64_t n); /* NULL: processes */
 	bool slots; /* each of the N takes one */
 } SHAPES[] = {
-	{"loop", shape_loop, true},           {"threads", shape_threads, false},
-	{"waiters", shape_waiters, true},     {"locks", shape_locks, false},
-	{"streams", shape_streams, false},    {"modules", shape_modules, false},
-	{"notes", shape_notes, false},        {"kernels", shape_kernels, false},
-	{"stacks", shape_stacks, false},      {"sites", shape_sites, false},
-	{"functions", shape_functions, true}, {"processes", NULL, false},
+	{"loop", shape_loop, true},
+	{"threads", shape_threads, false},
+	{"waiters", shape_waiters, true},
+	{"locks", shape_locks, false},
+	{"streams", shape_streams, false},
+	{"modules", shape_modules, false},
+	{"notes", shape_notes, false},
+	{"kernels", shape_kernels, false},
+	{"stacks", shape_stacks, false},
+	{"sites", shape_sites, false},
+	{"functions", shape_functions, true},
+	{"processes", NULL, false},
+	{"gpu", shape_gpu, false},
 };
 #define N_SHAPES (sizeof(SHAPES) / sizeof(SHAPES[0]))
 

@@ -36,4 +36,5 @@ scales locks 60000 100 40
 scales kernels 60000 200 16
 scales stacks 60000 200 16
 scales functions 40000 5 200
+scales gpu 60000 100 16
 echo "all of them"
