@@ -89,6 +89,9 @@ static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8
 	found->processes[found->n_processes++] = process;
 	if (idle->recorded[process->trace->index])
 		found->exact.n_known++;
+	else
+		found->exact.known =
+			false; /* since its last operation, for that one may have worked */
 	return number;
 }
 

@@ -363,6 +363,57 @@ static void test_submissions_alone(void **state)
 	assert_int_equal(of(s, "operations"), 0);
 }
 
+#define UUID "slot 0\n2us gpu device=0 name=\"G\" uuid=\"GPU-1\" pci=\"1\"\n"
+
+/* From then on another process uses the GPU of whose operations nothing is known. */
+static void test_another_process(void **state)
+{
+	struct story *s = *state;
+	uint64_t joined, until, k;
+	struct report_options options = {.renderer = renderer_find("json")};
+	const char *dirs[2];
+	char paths[2][512], *text = NULL;
+	json_t *root, *row;
+	struct gpu_log g;
+	size_t size;
+	FILE *out;
+
+	open_log(&g, s);
+	tell_steps(&g);
+	joined = s->ns;
+	sleeps(s, 500 * MS);
+	until = s->ns;
+	tell_steps(&g);
+	fprintf(g.out, "%lluns gpu_state state=off text=\"the process ends\"\n" UUID,
+		(unsigned long long)s->ns);
+	fclose(g.out);
+	fputs(g.text, s->log);
+	free(g.text);
+	fprintf(s->log, "trace b pid=2 program=\"b\" boot_id=b clock_source=tsc\n" UUID
+			"slot 1 tid=8\n2us thread tid=8 name=\"b\"\n");
+	for (k = joined + MS; k < until; k += MS)
+		fprintf(s->log,
+			"%lluns launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 "
+			"duration=4us\n",
+			(unsigned long long)k);
+	conclude(s);
+	snprintf(paths[0], sizeof(paths[0]), "%s/a.%u", s->dir, s->told);
+	snprintf(paths[1], sizeof(paths[1]), "%s/b", s->dir);
+	dirs[0] = paths[0];
+	dirs[1] = paths[1];
+	out = open_memstream(&text, &size);
+	assert_int_equal(report_show(dirs, 2, NULL, &options, out), 0);
+	fclose(out);
+	root = json_loads(text, 0, NULL);
+	row = json_array_get(json_object_get(root, "gpus"), 0);
+	assert_int_equal(json_array_size(json_object_get(root, "gpus")), 1);
+	assert_string_equal(json_string_value(json_object_get(row, "busy_known")), "exact");
+	assert_in_range(number(row, "known_ns"), (STEPS - 1) * 3 * MS, STEPS * (3 * MS + 20 * US));
+	assert_int_equal(number(row, "busy_ns") + number(row, "idle_ns"), number(row, "known_ns"));
+	json_decref(root);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +427,7 @@ int main(void)
 		STORY_TEST(test_windows),
 		STORY_TEST(test_gave_way),
 		STORY_TEST(test_submissions_alone),
+		STORY_TEST(test_another_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
