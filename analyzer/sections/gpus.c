@@ -99,16 +99,22 @@ static void describe_feeder(const struct idle_writer *w, const struct idle_gpu *
 
 /* ---- exact times ----------------------------------------------------------------------------- */
 
-static const struct gpu_times *times_of(const struct analysis *a, const struct process *process)
+/* Of its processes the first one whose times are not complete; else those of the first one. */
+static const struct gpu_times *times_of(const struct analysis *a, const struct idle_gpu *gpu)
 {
-	return &a->idle.ops.times[process->trace->index];
+	const struct gpu_times *times = a->idle.ops.times;
+	size_t i = 0;
+
+	while (i < gpu->n_processes && !gpu_times_lost(&times[gpu->processes[i]->trace->index]))
+		i++;
+	return &times[gpu->processes[i < gpu->n_processes ? i : 0]->trace->index];
 }
 
 /* What became of it where times of GPUs were asked for; NULL: nothing to say. */
 static const char *times_words(const struct idle_writer *w, const struct idle_gpu *gpu,
 			       const struct gpu_row *row)
 {
-	const struct gpu_times *t = times_of(w->a, gpu->processes[0]);
+	const struct gpu_times *t = times_of(w->a, gpu);
 	const char *small = "";
 
 	switch (t->state) {
@@ -146,7 +152,7 @@ static const char *times_words(const struct idle_writer *w, const struct idle_gp
 static void describe_times(const struct idle_writer *w, const struct idle_gpu *gpu,
 			   struct gpu_row *row)
 {
-	const struct gpu_times *t = times_of(w->a, gpu->processes[0]);
+	const struct gpu_times *t = times_of(w->a, gpu);
 	uint64_t first_ns = (uint64_t)t->first_offset_ns, last_ns = (uint64_t)t->last_offset_ns;
 
 	row->operations = t->ops;
