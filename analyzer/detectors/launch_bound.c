@@ -177,20 +177,41 @@ static void infer(const struct analysis *a, struct arena *texts, struct finding 
 
 /* ---- exact ----------------------------------------------------------------------------------- */
 
-static uint64_t launched_ns(const struct analysis *a, size_t gpu, const struct idle_sum **most)
-{
-	const struct idle_sum *sum;
-	uint64_t ns = 0;
+/* Of a GPU: idle while work was being submitted. */
+struct launched {
+	uint64_t ns;
+	const struct idle_sum *most;
+	bool told;
+};
 
-	*most = NULL;
+static struct launched *find_launched(const struct analysis *a)
+{
+	struct launched *gpus = xcalloc(a->idle.n_gpus + 1, sizeof(*gpus));
+	const struct idle_sum *sum;
+
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
-		if (sum->key.cause != IDLE_LAUNCH || gpu_of_sum(a, sum) != gpu)
+		size_t gpu = sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(a, sum) : a->idle.n_gpus;
+
+		if (gpu >= a->idle.n_gpus)
 			continue;
-		ns += idle_price_left(a, sum);
-		if (!*most || sum->ns > (*most)->ns)
-			*most = sum;
+		gpus[gpu].ns += idle_price_left(a, sum);
+		if (!gpus[gpu].most || sum->ns > gpus[gpu].most->ns)
+			gpus[gpu].most = sum;
 	}
-	return ns;
+	return gpus;
+}
+
+/* What was told of has its price. */
+static void take_prices(const struct analysis *a, const struct launched *gpus)
+{
+	struct idle_sum *sum;
+
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next) {
+		size_t gpu = sum->key.cause == IDLE_LAUNCH ? gpu_of_sum(a, sum) : a->idle.n_gpus;
+
+		if (gpu < a->idle.n_gpus && gpus[gpu].told)
+			sum->priced_ns = sum->ns;
+	}
 }
 
 static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu, uint64_t ns,
@@ -199,7 +220,6 @@ static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu
 	const struct idle_gpu *g = &a->idle.gpus[gpu];
 	const struct thread *thread = most->longest.thread ?: gpu_feeder(a, g);
 	struct finding *finding = detector_add(&detector_launch_bound, findings, n);
-	struct idle_sum *sum;
 
 	finding->origin.process = most->process;
 	finding->origin.processes = 1;
@@ -220,34 +240,34 @@ static void tell_exact(const struct analysis *a, struct arena *texts, size_t gpu
 				     text_percent(texts, (double)ns, (double)idle_known_ns(g)),
 				     text_time(texts, g->exact.busy_ns / g->exact.operations));
 	finding->fix = detector_launch_bound.fix;
-	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
-		if (sum->key.cause == IDLE_LAUNCH && gpu_of_sum(a, sum) == gpu)
-			sum->priced_ns = sum->ns;
 }
 
 static void look_at_gpu(const struct analysis *a, struct arena *texts, size_t gpu,
-			struct finding **findings, size_t *n)
+			struct launched *launched, struct finding **findings, size_t *n)
 {
 	const struct idle_gpu *g = &a->idle.gpus[gpu];
-	const struct idle_sum *most;
-	uint64_t ns;
+	uint64_t ns = launched->ns;
 
 	if (!idle_gpu_is_exact(g) || !g->exact.operations ||
 	    g->exact.busy_ns / g->exact.operations >= SHORT_NS)
 		return;
-	ns = launched_ns(a, gpu, &most);
 	if (ns >= LEAST_NS && ns >= idle_known_ns(g) / 100 * IDLE_LEAST_PERCENT &&
-	    ns >= gpu_work_ns(a, g) / 100 * WORK_LEAST_PERCENT)
-		tell_exact(a, texts, gpu, ns, most, findings, n);
+	    ns >= gpu_work_ns(a, g) / 100 * WORK_LEAST_PERCENT) {
+		tell_exact(a, texts, gpu, ns, launched->most, findings, n);
+		launched->told = true;
+	}
 }
 
 static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
 		     size_t *n)
 {
+	struct launched *gpus = find_launched(a);
 	size_t i;
 
 	for (i = 0; i < a->idle.n_gpus; i++)
-		look_at_gpu(a, texts, i, findings, n);
+		look_at_gpu(a, texts, i, &gpus[i], findings, n);
+	take_prices(a, gpus);
+	free(gpus);
 	infer(a, texts, findings, n);
 }
 
