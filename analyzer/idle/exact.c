@@ -100,20 +100,23 @@ static void charge_gap(struct idle *idle, struct idle_gpu *gpu, const struct gpu
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
-/* Of a time the part that lies in the working phase. */
-static uint64_t in_phase(const struct phase *phase, uint64_t *begin_ns, uint64_t *end_ns)
+/* Of a time the part that lies in the process's working phase. */
+static uint64_t in_phase(const struct idle *idle, const struct process *process, uint64_t *begin_ns,
+			 uint64_t *end_ns)
 {
-	*begin_ns = max_u64(*begin_ns, phase->begin_ns);
+	const struct phase *phase = &idle->accounts->expect->phases.all[process->trace->index];
+
+	*begin_ns = max_u64(*begin_ns, max_u64(phase->begin_ns, process->first_ns));
 	*end_ns = min_u64(*end_ns, phase->end_ns);
 	return *begin_ns < *end_ns ? *end_ns - *begin_ns : 0;
 }
 
-static void see_gap(struct idle *idle, struct idle_gpu *gpu, const struct phase *phase,
+static void see_gap(struct idle *idle, struct idle_gpu *gpu, const struct process *process,
 		    const struct gpu_event *op, uint64_t until_ns)
 {
 	struct exact_gpu *exact = &gpu->exact;
 	uint64_t begin_ns = exact->at_ns, end_ns = until_ns;
-	uint64_t ns = in_phase(phase, &begin_ns, &end_ns);
+	uint64_t ns = in_phase(idle, process, &begin_ns, &end_ns);
 
 	exact->at_ns = max_u64(exact->at_ns, until_ns);
 	if (!ns)
@@ -136,7 +139,6 @@ static void see_op(struct idle *idle, const struct gpu_event *op)
 {
 	const struct process *process = &idle->accounts->model->processes[op->process];
 	struct idle_gpu *gpu = idle_gpu_of(idle, process, op->device);
-	const struct phase *phase = &idle->accounts->expect->phases.all[op->process];
 	struct exact_gpu *exact = &gpu->exact;
 	uint64_t begin_ns, end_ns, ns;
 
@@ -145,11 +147,11 @@ static void see_op(struct idle *idle, const struct gpu_event *op)
 		return;
 	}
 	if (op->begin_ns > exact->at_ns)
-		see_gap(idle, gpu, phase, op, op->begin_ns);
+		see_gap(idle, gpu, process, op, op->begin_ns);
 	begin_ns = max_u64(exact->at_ns, op->begin_ns);
 	end_ns = op->end_ns;
 	exact->at_ns = max_u64(exact->at_ns, op->end_ns);
-	ns = in_phase(phase, &begin_ns, &end_ns);
+	ns = in_phase(idle, process, &begin_ns, &end_ns);
 	exact->busy_ns += ns;
 	exact->operations += phase_has(&idle->accounts->expect->phases, op->process, op->begin_ns);
 	if (op->kind == SPY_GPU_KERNEL &&
@@ -167,9 +169,7 @@ static void look_whether_known(struct idle *idle, struct idle_gpu *gpu, uint64_t
 	if (known == gpu->exact.known)
 		return;
 	if (!known && ns > gpu->exact.at_ns)
-		see_gap(idle, gpu,
-			&idle->accounts->expect->phases.all[gpu->processes[0]->trace->index], NULL,
-			ns);
+		see_gap(idle, gpu, gpu->processes[0], NULL, ns);
 	gpu->exact.known = known;
 	gpu->exact.ever |= known;
 	gpu->exact.at_ns = max_u64(gpu->exact.at_ns, ns);

@@ -147,6 +147,9 @@ static void see_op(struct gpu_ops_stream *s, const struct spy_rec_gpu_op *raw)
 		s->times->damaged++;
 		return;
 	}
+	/* It had ended when it was brought: the clock is off. */
+	event.begin_ns = min_u64(event.begin_ns, s->brought_ns);
+	event.end_ns = min_u64(event.end_ns, s->brought_ns);
 	if (event.begin_ns < s->taken_ns) {
 		s->times->late++;
 		event.begin_ns = s->taken_ns;

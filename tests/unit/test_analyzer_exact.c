@@ -363,6 +363,26 @@ static void test_submissions_alone(void **state)
 	assert_int_equal(of(s, "operations"), 0);
 }
 
+/* Of a program without a working phase, times at either end of the trace count as far as it was traced. */
+static void test_ends(void **state)
+{
+	struct story *s = *state;
+
+	s->log = open_memstream(&s->text, &s->size);
+	s->told = 1;
+	fprintf(s->log,
+		"trace a.1 pid=1 program=\"a\" boot_id=b clock_source=tsc probes=1\n"
+		"slot 1 tid=7\n50ms thread tid=7 name=\"a\"\n"
+		"100ms launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 duration=4us\n"
+		"102ms op cudaStreamSynchronize stream=8 caller=0x20 duration=1ms\n"
+		"slot 2 gpu=1\n1us gpu_clock clock=1000 gpu=%llu\n2us gpu_state state=on\n"
+		"101ms gpu_op kind=kernel begin=%llu end=%llu\n102ms gpu_state state=off\n",
+		1000 + AHEAD, 100 * MS + 1000 + AHEAD, 901 * MS + AHEAD);
+	conclude(s); /* report_agrees */
+	assert_true(is_known(s, "exact"));
+	assert_in_range(of(s, "known_ns"), MS, of(s, "work_ns"));
+}
+
 #define UUID "slot 0\n2us gpu device=0 name=\"G\" uuid=\"GPU-1\" pci=\"1\"\n"
 
 /* From then on another process uses the GPU of whose operations nothing is known. */
@@ -427,6 +447,7 @@ int main(void)
 		STORY_TEST(test_windows),
 		STORY_TEST(test_gave_way),
 		STORY_TEST(test_submissions_alone),
+		STORY_TEST(test_ends),
 		STORY_TEST(test_another_process),
 	};
 
