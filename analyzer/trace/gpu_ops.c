@@ -136,6 +136,8 @@ static void see_op(struct gpu_ops_stream *s, const struct spy_rec_gpu_op *raw)
 				  .device = raw->device};
 
 	s->times->ops++;
+	if (!s->has_clock && !s->on) /* the stream's begin is gone: nothing is known of that time */
+		return;
 	if (!raw->end_ns && (!raw->begin_ns || convert(s, raw->begin_ns, &event.begin_ns))) {
 		/* Brought before it had ended, at the end of the recording or a window. */
 		s->times->unfinished++;

@@ -324,6 +324,26 @@ static void test_windows(void **state)
 	assert_int_equal(charged(s, NULL), of(s, "idle_ns"));
 }
 
+/* What is left of a stream begins with operations whose clock is not known: they say nothing, and spoil nothing. */
+static void test_begin_is_gone(void **state)
+{
+	struct story *s = *state;
+	struct gpu_log g;
+
+	open_log(&g, s);
+	rewind(g.out);
+	fprintf(g.out,
+		"slot 2 gpu=1\n1us gpu_op kind=kernel begin=%llu end=%llu\n"
+		"2us gpu_clock clock=2000 gpu=%llu\n2us gpu_state state=on\n",
+		100 + AHEAD, 200 + AHEAD, 2000 + AHEAD);
+	tell_steps(&g);
+	end(&g);
+	if (!is_known(s, "exact"))
+		fail_msg("%s", s->shown);
+	assert_int_equal(of(s, "operations"), STEPS + 1);
+	assert_in_range(of(s, "busy_ns"), (STEPS - 1) * MS, STEPS * MS);
+}
+
 /* Another tool took CUPTI: what there is before it is the beginning alone. */
 static void test_gave_way(void **state)
 {
@@ -446,6 +466,7 @@ int main(void)
 		STORY_TEST(test_unknown_submission),
 		STORY_TEST(test_windows),
 		STORY_TEST(test_gave_way),
+		STORY_TEST(test_begin_is_gone),
 		STORY_TEST(test_submissions_alone),
 		STORY_TEST(test_ends),
 		STORY_TEST(test_another_process),
