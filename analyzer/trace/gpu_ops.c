@@ -34,7 +34,7 @@ struct gpu_ops_stream {
 	struct submit *submits; /* owned */
 	size_t n_submits; /* a power of two */
 	bool has_clock, ended;
-	bool on; /* as of the record in hand */
+	bool on, any_state; /* as of the record in hand; has it told so? */
 	int64_t offset_ns; /* the trace's clock less CUPTI's */
 	uint64_t brought_ns; /* time of the record in hand */
 	uint64_t taken_ns; /* the last one that left began then */
@@ -160,6 +160,16 @@ static void see_op(struct gpu_ops_stream *s, const struct spy_rec_gpu_op *raw)
 	push(s, &event);
 }
 
+static void set_on(struct gpu_ops_stream *s, bool on)
+{
+	if (s->on == on)
+		return;
+	s->on = on;
+	push(s, &(struct gpu_event){.begin_ns = max_u64(s->brought_ns, s->taken_ns),
+				    .process = s->stream->trace->index,
+				    .event = on ? GPU_EVENT_ON : GPU_EVENT_OFF});
+}
+
 static void see_clock(struct gpu_ops_stream *s, const struct spy_rec_gpu_clock *raw)
 {
 	const struct timeline *timeline = &s->stream->trace->timeline;
@@ -178,20 +188,14 @@ static void see_clock(struct gpu_ops_stream *s, const struct spy_rec_gpu_clock *
 	t->last_clock_ns = ns;
 	t->error_ns = max_u64(t->error_ns, timeline_span_ns(timeline, raw->error));
 	t->dropped = max_u64(t->dropped, raw->dropped);
-}
-
-static void set_on(struct gpu_ops_stream *s, bool on)
-{
-	if (s->on == on)
-		return;
-	s->on = on;
-	push(s, &(struct gpu_event){.begin_ns = max_u64(s->brought_ns, s->taken_ns),
-				    .process = s->stream->trace->index,
-				    .event = on ? GPU_EVENT_ON : GPU_EVENT_OFF});
+	/* Clocks are compared while the recording is on. That it is was told in a packet that is gone. */
+	if (!s->any_state && s->stream->reader.losses.packets_dropped)
+		set_on(s, true);
 }
 
 static void see_state(struct gpu_ops_stream *s, const struct spy_rec_gpu_state *raw)
 {
+	s->any_state = true;
 	if (raw->state != SPY_GPU_ON && raw->state != SPY_GPU_OFF) {
 		s->times->state = raw->state;
 		memcpy(s->times->text, raw->text, sizeof(raw->text));
