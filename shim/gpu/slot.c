@@ -9,6 +9,7 @@
 #include <string.h>
 #include "gpu/gpu.h"
 #include "hook/loader.h"
+#include "lib/disk.h"
 #include "process/options.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -17,41 +18,52 @@
  * CUPTI_ERROR_NOT_INITIALIZED. */
 #define NOT_INITIALIZED 15
 
-/* A loaded CUPTI's function. */
+/* The path of a loaded CUPTI: the one behind so many others. */
 struct search {
-	const char *name;
-	void *found;
+	unsigned int skip;
+	char path[SPY_PATH_MAX];
 };
 
+/* Nothing is opened here: the loader's list is locked, and who opens something locks it the other way round. */
 static int look_into(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search *search = data;
 	const char *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-	void *handle;
 
 	(void)size;
-	if (!base || strncmp(base, "/libcupti.so", strlen("/libcupti.so")) != 0)
+	if (!base || strncmp(base, "/libcupti.so", strlen("/libcupti.so")) != 0 ||
+	    strlen(info->dlpi_name) >= sizeof(search->path) || search->skip--)
 		return 0;
-	handle = spy_real_dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-	if (!handle)
-		return 0;
-	search->found = spy_real_dlsym(handle, search->name);
-	spy_real_dlclose(handle);
-	return search->found != NULL;
+	strcpy(search->path, info->dlpi_name);
+	return 1;
 }
 
-/* What the caller would have got without us. */
-static void *real(const char *name, void **known)
+static void *find_in(const char *path, const char *name)
 {
-	struct search search = {.name = name, .found = __atomic_load_n(known, __ATOMIC_RELAXED)};
+	void *handle = spy_real_dlopen(path, RTLD_LAZY | RTLD_NOLOAD), *found;
 
-	if (search.found)
-		return search.found;
-	search.found = spy_real_dlsym(RTLD_NEXT, name);
-	if (!search.found)
-		dl_iterate_phdr(look_into, &search);
-	__atomic_store_n(known, search.found, __ATOMIC_RELAXED);
-	return search.found;
+	if (!handle)
+		return NULL;
+	found = spy_real_dlsym(handle, name);
+	spy_real_dlclose(handle);
+	return found;
+}
+
+#define LOADED_MOST 8
+
+/* What the caller would have got without us. Looked up each time: it is rarely called, and a CUPTI may be unloaded. */
+static void *real(const char *name)
+{
+	void *found = spy_real_dlsym(RTLD_NEXT, name);
+
+	for (unsigned int i = 0; !found && i < LOADED_MOST; i++) {
+		struct search search = {.skip = i};
+
+		if (!dl_iterate_phdr(look_into, &search))
+			break;
+		found = find_in(search.path, name);
+	}
+	return found;
 }
 
 #define FUNCTIONS(F) \
@@ -66,8 +78,7 @@ static void *real(const char *name, void **known)
 	EXPORT int name params; \
 	int name params \
 	{ \
-		static void *known; \
-		int(*function) params = real(#name, &known); \
+		int(*function) params = real(#name); \
 \
 		spy_gpu_give_way(__builtin_return_address(0)); \
 		return function ? function args : NOT_INITIALIZED; \
