@@ -38,7 +38,8 @@
 /* Since CUDA 11.? and 13.0: what there is without them is said where they are used. */
 #define WANTED(F) \
 	F(cuptiActivityFlushPeriod) \
-	F(cuptiActivityEnableDriverApi)
+	F(cuptiActivityEnableDriverApi) \
+	F(cuptiGetThreadIdType)
 /* clang-format on */
 
 #define FIELD(name) __typeof__(name) *name;
@@ -53,10 +54,15 @@ static struct {
 static const struct spy_gpu_recorder *recorder;
 static struct spy_gpu_windows windows;
 static CUpti_SubscriberHandle subscriber;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of on and ended */
+/* Of the next three. Who waits for it does so for a while only: a signal handler may have kept the thread that has it, and a
+ * holder may wait for a lock of CUPTI's or the loader's that the waiter has. */
+static pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+static bool subscribed;
+static CUpti_ActivityThreadIdType thread_ids =
+	CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT; /* as it was */
 static bool on; /* the activities are enabled */
-static bool ended; /* for good: given way, or the process ends */
-static pid_t pid;
+static _Atomic bool ended; /* for good: given way, or the process ends */
+static _Atomic pid_t pid;
 static _Atomic uint64_t dropped; /* records that CUPTI has lost */
 static _Atomic uint64_t next_clock; /* ns of CUPTI's clock: when the clocks are compared again */
 
@@ -377,6 +383,13 @@ static CUptiResult set_submissions(uint8_t enable)
 	return result;
 }
 
+static void disable(void)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		cupti.cuptiActivityDisable(kinds[i]);
+	set_submissions(0);
+}
+
 /* With the lock held. */
 static CUptiResult turn_on(void)
 {
@@ -385,6 +398,8 @@ static CUptiResult turn_on(void)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && result == CUPTI_SUCCESS; i++)
 		result = cupti.cuptiActivityEnable(kinds[i]);
 	on = result == CUPTI_SUCCESS;
+	if (!on)
+		disable();
 	compare_clocks();
 	if (on)
 		write_state(SPY_GPU_ON, "");
@@ -396,23 +411,44 @@ static void turn_off(enum spy_gpu_state state, const char *text)
 	if (!on)
 		return;
 	cupti.cuptiActivityFlushAll(0); /* before: what is not asked for any more may be dropped */
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		cupti.cuptiActivityDisable(kinds[i]);
-	set_submissions(0);
+	disable();
 	cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	compare_clocks();
 	write_state(state, text);
 	on = false;
 }
 
-/* For good. */
+/* The next tool finds CUPTI as we found it. With the lock held. */
+static void leave(void)
+{
+	if (cupti.cuptiActivityFlushPeriod)
+		cupti.cuptiActivityFlushPeriod(0);
+	cupti.cuptiSetThreadIdType(thread_ids);
+	cupti.cuptiUnsubscribe(subscriber);
+	subscribed = false;
+}
+
+#define LOCK_S 2
+
+/* False: this thread has it, was interrupted or called back; or another one keeps it. */
+static bool take_lock(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += LOCK_S;
+	return pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until) == 0;
+}
+
+/* For good. In a forked child nothing is left, but perhaps the lock, of a thread that is not there. */
 static void end(enum spy_gpu_state state, const char *text)
 {
-	pthread_mutex_lock(&lock);
-	if (!ended && pid == getpid()) {
+	if (ended || pid != getpid() || !take_lock())
+		return;
+	if (!ended) {
 		turn_off(state, text);
-		if (state == SPY_GPU_GAVE_WAY)
-			cupti.cuptiUnsubscribe(subscriber);
+		if (state == SPY_GPU_GAVE_WAY && subscribed)
+			leave();
 		ended = true;
 	}
 	pthread_mutex_unlock(&lock);
@@ -540,9 +576,41 @@ static void CUPTIAPI on_call(void *user, CUpti_CallbackDomain domain, CUpti_Call
 	(void)data;
 }
 
+/* With the lock held: who wants CUPTI meanwhile waits, and gets it then. */
+static bool subscribe(void)
+{
+	CUptiResult result = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+
+	if (!ended)
+		result = cupti.cuptiSubscribe(&subscriber, on_call, NULL);
+	if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+		write_state(SPY_GPU_TAKEN, guess_tool());
+		return false;
+	}
+	if (result != CUPTI_SUCCESS)
+		return fail("cuptiSubscribe", result);
+	subscribed = true;
+	/* From 11.? on; without it the threads of submissions are unknown. */
+	if (cupti.cuptiGetThreadIdType)
+		cupti.cuptiGetThreadIdType(&thread_ids);
+	cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+	result = cupti.cuptiActivityRegisterCallbacks(buffer_wanted, buffer_done);
+	if (result != CUPTI_SUCCESS) {
+		leave();
+		return fail("cuptiActivityRegisterCallbacks", result);
+	}
+	if (cupti.cuptiActivityFlushPeriod) /* a process that is killed loses no more than that */
+		cupti.cuptiActivityFlushPeriod(500);
+	result = turn_on();
+	if (result != CUPTI_SUCCESS) {
+		leave();
+		return fail("cuptiActivityEnable", result);
+	}
+	return true;
+}
+
 static bool start(const struct spy_gpu_recorder *with, const struct spy_gpu_windows *when)
 {
-	CUptiResult result;
 	bool begun;
 
 	recorder = with;
@@ -550,30 +618,14 @@ static bool start(const struct spy_gpu_recorder *with, const struct spy_gpu_wind
 	pid = getpid();
 	if (!load())
 		return false;
-	result = cupti.cuptiSubscribe(&subscriber, on_call, NULL);
-	if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+	if (!take_lock()) {
 		write_state(SPY_GPU_TAKEN, guess_tool());
 		return false;
 	}
-	if (result != CUPTI_SUCCESS)
-		return fail("cuptiSubscribe", result);
-	/* From 11.? on; without it the threads of submissions are unknown. */
-	cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-	result = cupti.cuptiActivityRegisterCallbacks(buffer_wanted, buffer_done);
-	if (result != CUPTI_SUCCESS) {
-		cupti.cuptiUnsubscribe(subscriber);
-		return fail("cuptiActivityRegisterCallbacks", result);
-	}
-	if (cupti.cuptiActivityFlushPeriod) /* a process that is killed loses no more than that */
-		cupti.cuptiActivityFlushPeriod(500);
-	pthread_mutex_lock(&lock);
-	result = turn_on();
-	begun = result == CUPTI_SUCCESS;
+	begun = subscribe();
 	pthread_mutex_unlock(&lock);
-	if (!begun) {
-		cupti.cuptiUnsubscribe(subscriber);
-		return fail("cuptiActivityEnable", result);
-	}
+	if (!begun)
+		return false;
 	atexit(process_ends);
 	if (windows.every_ns && !begin_windows())
 		write_state(SPY_GPU_ON, "no thread for windows: all the time");

@@ -185,8 +185,8 @@ void spy_gpu_give_way(const void *caller)
 		return;
 	if (dladdr(caller, &by) && by.dli_fname)
 		who = by.dli_fname;
+	if (!*tool) /* ours may be just about to ask for it */
+		snprintf(tool, sizeof(tool), "%s", who);
 	if (in_use && is_recording())
 		in_use->give_way(who);
-	else if (!*tool)
-		snprintf(tool, sizeof(tool), "%s", who);
 }

@@ -3,12 +3,15 @@
  * takes CUPTI's slot and counts the copies that CUPTI tells of, for test_gpu_times.sh.
  *
  *   profiled early|late     the slot is taken before the first CUDA call, or behind the first copies
+ *   profiled forks          the slot is left alone; children are forked, which end as the process does
  *
  * Prints how many copies CUPTI told of; status 1 when the slot was not to be had.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "sim_program.h"
 
 enum { COPIES = 20, BYTES = 4096, MEMCPY = 1, BUFFER = 1 << 16 };
@@ -21,6 +24,7 @@ static struct {
 	int (*cuptiActivityDisable)(unsigned int kind);
 	int (*cuptiActivityGetNextRecord)(uint8_t *buffer, size_t valid, void **record);
 	int (*cuptiActivityFlushAll)(unsigned int flags);
+	int (*cuptiGetThreadIdType)(int *type);
 } cupti;
 
 static int told;
@@ -52,6 +56,7 @@ static void on_call(void)
 static void *take_slot(void)
 {
 	void *library = dlopen("libcupti.so.13", RTLD_NOW), *subscriber;
+	int thread_ids = -1;
 
 	OK(!library);
 	FIND(cuptiSubscribe);
@@ -61,7 +66,10 @@ static void *take_slot(void)
 	FIND(cuptiActivityDisable);
 	FIND(cuptiActivityGetNextRecord);
 	FIND(cuptiActivityFlushAll);
+	FIND(cuptiGetThreadIdType);
 	OK(cupti.cuptiSubscribe(&subscriber, (void *)on_call, NULL));
+	/* As CUPTI begins, whoever had it before. */
+	OK(cupti.cuptiGetThreadIdType(&thread_ids) || thread_ids != 0);
 	OK(cupti.cuptiActivityRegisterCallbacks((void *)wanted, (void *)done));
 	OK(cupti.cuptiActivityEnable(MEMCPY));
 	return subscriber;
@@ -74,6 +82,19 @@ static void copy(void *to, const void *from)
 	OK(cudaDeviceSynchronize());
 }
 
+static void fork_children(void *to, const void *from)
+{
+	for (int i = 0; i < 300; i++) {
+		pid_t child = fork();
+		int status = -1;
+
+		if (!child)
+			exit(0);
+		OK(cudaMemcpyAsync(to, from, BYTES, H2D, NULL));
+		OK(waitpid(child, &status, 0) != child || status);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	bool early = argc > 1 && !strcmp(argv[1], "early");
@@ -83,6 +104,10 @@ int main(int argc, char **argv)
 	OK(cudaMallocHost(&host, BYTES));
 	for (int i = 0; i < 10; i++)
 		copy(device, host);
+	if (argc > 1 && !strcmp(argv[1], "forks")) {
+		fork_children(device, host);
+		return 0;
+	}
 	if (!early)
 		subscriber = take_slot();
 	copy(device, host);

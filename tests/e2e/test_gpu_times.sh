@@ -104,6 +104,11 @@ expect "status with windows" "$status" 0
 [ "$("$tool" dump "$(the_trace)" | grep -c 'state=on')" -ge 3 ] || fail "windows: $("$tool" dump "$(the_trace)" | grep -c 'state=on') were open"
 is windows '.busy_known == "exact" and .known_ns * 2 < .work_ns and .known_ns * 10 > .work_ns and .busy_ns + .idle_ns == .known_ns'
 is windows '.idle_causes[0].cause == "sleep"'
+# A child ends while the windows' thread, which it does not have, is at work.
+rm -rf "$out"
+CUDASPY_OUT=$out "$sim" env CUDASPY_GPU=2ms/3ms LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
+	timeout -k 1 60 "$bin/profiled" forks >forks.out 2>&1
+expect "status with windows and children; $(tail -n 3 forks.out)" "$?" 0
 "$tool" run --gpu=3x -- true >windows.out 2>&1 && fail "--gpu=3x is taken"
 grep -q -- "--gpu=3x" windows.out || fail "--gpu=3x: $(cat windows.out)"
 value=3x gpu odd "$app" --quick --csv --variant sleep
