@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* When GPU times are recorded: all the time, or `on_ns` of each `every_ns`. */
@@ -16,17 +15,24 @@ struct spy_gpu_windows {
 	uint64_t on_ns, every_ns; /* 0: all the time */
 };
 
-/* "250ms", "1s", "2m". */
+/* "250ms", "0.5s", "2m"; a millisecond at least. Not strtod: the program's locale may write numbers another way. */
 static inline bool spy_gpu_parse_time(const char **text, uint64_t *ns)
 {
 	static const struct {
 		const char *name;
 		double ns;
 	} units[] = {{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
-	char *end;
-	double value = strtod(*text, &end);
+	const char *end = *text;
+	double value = 0, place = 1;
 
-	if (end == *text || !(value > 0) || value > 1e6)
+	for (; *end >= '0' && *end <= '9'; end++)
+		value = value * 10 + (*end - '0');
+	if (end == *text)
+		return false;
+	if (*end == '.')
+		for (end++; *end >= '0' && *end <= '9'; end++)
+			value += (*end - '0') * (place /= 10);
+	if (value > 1e6)
 		return false;
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		size_t length = strlen(units[i].name);
@@ -35,7 +41,7 @@ static inline bool spy_gpu_parse_time(const char **text, uint64_t *ns)
 			continue;
 		*text = end + length;
 		*ns = (uint64_t)(value * units[i].ns);
-		return true;
+		return *ns >= 1000000;
 	}
 	return false;
 }
