@@ -8,6 +8,7 @@
  */
 #include <cupti.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -121,7 +122,7 @@ static void compare_clocks_again(void)
 
 static struct {
 	_Atomic bool taken;
-	uint8_t *memory; /* NULL: not yet used */
+	uint8_t *_Atomic memory; /* NULL: not yet used */
 } buffers[BUFFERS];
 
 static void CUPTIAPI buffer_wanted(uint8_t **buffer, size_t *size, size_t *records_most)
@@ -141,7 +142,8 @@ static void CUPTIAPI buffer_wanted(uint8_t **buffer, size_t *size, size_t *recor
 				atomic_store(&buffers[i].taken, false);
 				return;
 			}
-			madvise(memory, BUFFER_BYTES, MADV_DONTFORK);
+			/* Not MADV_DONTFORK: what of CUPTI lives on in a child may still look. */
+			madvise(memory, BUFFER_BYTES, MADV_WIPEONFORK);
 			buffers[i].memory = memory;
 		}
 		*buffer = buffers[i].memory;
@@ -153,7 +155,7 @@ static void CUPTIAPI buffer_wanted(uint8_t **buffer, size_t *size, size_t *recor
 static void give_back(const uint8_t *buffer)
 {
 	for (int i = 0; i < BUFFERS; i++)
-		if (buffers[i].memory == buffer)
+		if (buffer && buffers[i].memory == buffer)
 			atomic_store(&buffers[i].taken, false);
 }
 
@@ -467,12 +469,15 @@ static void give_way(const char *who)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-static void wait_ns(uint64_t ns)
+/* False: it cannot be waited here (seccomp). */
+static bool wait_ns(uint64_t ns)
 {
 	struct timespec left = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
 	while (nanosleep(&left, &left) != 0)
-		;
+		if (errno != EINTR)
+			return false;
+	return true;
 }
 
 static void *open_windows(void *unused)
@@ -480,8 +485,7 @@ static void *open_windows(void *unused)
 	bool more = true;
 
 	(void)unused;
-	while (more) {
-		wait_ns(windows.on_ns);
+	while (more && wait_ns(windows.on_ns)) {
 		pthread_mutex_lock(&lock);
 		if (!ended)
 			turn_off(SPY_GPU_OFF, "a window");
