@@ -172,19 +172,21 @@ static inline struct spy_thread *begin_work(const void *here)
 	return thread;
 }
 
-static inline bool write_alone(enum spy_range_what what, const struct spy_said *said, uint64_t id,
-			       bool long_form)
+/* The record's time; 0: there is none. */
+static inline uint64_t write_alone(enum spy_range_what what, const struct spy_said *said,
+				   uint64_t id, bool long_form)
 {
 	struct spy_thread *thread = begin_work(__builtin_frame_address(0));
-	bool written;
+	uint64_t time = 0;
 
 	if (__builtin_expect(!thread, 0))
-		return false;
-	written = write_record(thread, what, said, id, long_form);
+		return 0;
+	if (write_record(thread, what, said, id, long_form))
+		time = thread->packet->time_end;
 	spy_thread_end_work(thread);
-	if (__builtin_expect(!written, 0))
+	if (__builtin_expect(!time, 0))
 		count_lost();
-	return written;
+	return time;
 }
 
 /* ---- ranges of a thread --------------------------------------------------------------------- */
@@ -202,6 +204,7 @@ int spy_range_push(const struct spy_said *said)
 {
 	uint32_t n = mine.n;
 	int depth = depth_in(said->domain, n);
+	uint64_t time;
 
 	if (__builtin_expect(n == OPEN_MOST, 0)) {
 		count_lost();
@@ -209,25 +212,26 @@ int spy_range_push(const struct spy_said *said)
 	}
 	mine.open[n] = (struct open_range){.name = said->name, .domain = said->domain};
 	mine.n = n + 1; /* a signal handler's go behind it */
-	mine.open[n].told =
-		write_alone(SPY_RANGE_PUSH, said, 0, said->payload_type || said->category);
-	if (mine.open[n].told)
-		mine.open[n].since = spy_self->packet->time_end;
-	else
-		mine.open[n].since = spy_clock();
+	time = write_alone(SPY_RANGE_PUSH, said, 0, said->payload_type || said->category);
+	mine.open[n].told = time;
+	mine.open[n].since = time ? time : spy_clock();
 	return depth;
 }
 
-static void forget_open(uint32_t i)
+/* A signal handler may come in between, and leave more or fewer of them open: none is written but those that there
+ * were. */
+static void forget_open(uint32_t i, uint32_t n)
 {
-	for (mine.n--; i < mine.n; i++)
+	for (; i + 1 < n; i++)
 		mine.open[i] = mine.open[i + 1];
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	mine.n = n - 1;
 }
 
 int spy_range_pop(uint16_t domain)
 {
 	struct open_range range;
-	uint32_t i = mine.n;
+	uint32_t n = mine.n, i = n;
 
 	if (__builtin_expect(mine.beyond, 0))
 		return depth_in(domain, mine.n) + (int)--mine.beyond;
@@ -236,7 +240,7 @@ int spy_range_pop(uint16_t domain)
 	if (!i)
 		return -1;
 	range = mine.open[--i];
-	forget_open(i);
+	forget_open(i, n);
 	if (range.told)
 		write_alone(SPY_RANGE_POP, &(struct spy_said){.name = range.name}, 0, false);
 	else if (!spy_self->packet)
