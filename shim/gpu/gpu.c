@@ -14,6 +14,7 @@
 #include "hook/loader.h"
 #include "hook/slots.h"
 #include "process/options.h"
+#include "process/own_stack.h"
 #include "record/message.h"
 #include "record/session.h"
 
@@ -91,20 +92,32 @@ static void append(const void *record, size_t bytes)
 	spy_thread_commit(stream, bytes);
 }
 
-static void write_records(void *records, size_t bytes, size_t count)
+struct records {
+	const char *first;
+	size_t bytes, count;
+};
+
+static void write_on_own_stack(void *data)
 {
-	if (!is_recording())
-		return;
+	const struct records *records = data;
+
 	if (!spy_lock(&stream_lock)) {
-		while (count--)
+		for (size_t i = 0; i < records->count; i++)
 			spy_session_count_lost();
 		return;
 	}
 	if (!stream)
 		stream = spy_thread_take(SPY_STREAM_GPU);
-	for (size_t i = 0; i < count; i++)
-		append((const char *)records + i * bytes, bytes);
+	for (size_t i = 0; i < records->count; i++)
+		append(records->first + i * records->bytes, records->bytes);
 	spy_unlock(&stream_lock);
+}
+
+/* There SIGBUS is not blocked, which a thread of CUPTI's may do: the stream's file may be truncated. */
+static void write_records(void *records, size_t bytes, size_t count)
+{
+	if (is_recording())
+		spy_own_stack_run(write_on_own_stack, &(struct records){records, bytes, count});
 }
 
 static const struct spy_gpu_recorder recorder = {

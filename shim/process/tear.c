@@ -289,15 +289,20 @@ static bool in_tail(const struct spy_thread *thread, uintptr_t address)
 	return thread->file.packet && address - (uintptr_t)thread->file.packet < SPY_PACKET_BYTES;
 }
 
-/* Only its owner touches a tail; the session's own, the holder of the lock. */
+/* Only its owner touches a tail; the session's own, and that of no thread, the holder of its lock. */
 static bool mend(uintptr_t address)
 {
+	struct spy_thread *taken;
+
 	if (!spy_session || !spy_session->board)
 		return false;
 	if (in_tail(spy_self, address))
 		return mend_tail(spy_self);
 	if (in_tail(&spy_session->threads[0], address))
 		return mend_tail(&spy_session->threads[0]);
+	taken = spy_session->taken;
+	if (taken && in_tail(taken, address))
+		return mend_tail(taken);
 	return spy_board_backs(spy_session->board, (void *)address) && mend_board(address);
 }
 

@@ -171,6 +171,7 @@ struct spy_thread *spy_thread_take(enum spy_stream_kind kind)
 	if (thread) {
 		spy_session->alive++;
 		thread->file.kind = kind;
+		spy_session->taken = thread;
 	}
 	spy_unlock(&spy_session->lock);
 	return thread;

@@ -127,6 +127,19 @@ wait
 "$tool" report --format=json "$(the_trace)" 2>/dev/null | jq '.gpus[0]' >killed.gpu
 is killed '.busy_known == "exact" and .operations > 50 and .busy_ns + .idle_ns == .known_ns and .known_ns <= .work_ns'
 
+# ---- its stream's file is truncated: a thread of CUPTI's, which blocks all signals, meets that ----
+rm -rf "$out"
+CUDASPY_OUT=$out "$sim" env CUDASPY_GPU=1 LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" \
+	timeout -k 1 60 "$app" --csv --steps 600 --variant sleep >torn.out 2>torn.err &
+for ((i = 0; i < 100; i++)); do
+	sleep 0.05
+	[ "$("$tool" dump "$(the_trace)" 2>/dev/null | grep -c ' gpu_op ')" -gt 20 ] && break
+done
+: >"$(the_trace)/stream_0002_tail"
+wait $!
+expect "status with a truncated stream; $(tail -n 1 torn.err)" "$?" 0
+grep -q 'truncated or removed' torn.err || fail "torn: $(cat torn.err)"
+
 # ---- without the second library ----
 mkdir alone
 cp "$shim" alone/libcudaspy.so
