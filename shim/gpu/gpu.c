@@ -71,25 +71,57 @@ static bool is_recording(void)
 	return recording_pid == (int)spy_syscall(SYS_getpid) && spy_session_active();
 }
 
-/* One record. The stream's lock held. */
-static void append(const void *record, size_t bytes)
+static void put(const void *record, size_t bytes)
 {
 	const struct spy_rec_other *head = record;
-	struct spy_rec_other *place =
-		stream ? spy_thread_append(stream, (enum spy_event)head->event, bytes) : NULL;
+	struct spy_rec_other *place = spy_thread_append(stream, (enum spy_event)head->event, bytes);
 	uint64_t time;
 
 	if (!place) {
-		if (stream)
-			spy_thread_count_lost(stream);
-		else
-			spy_session_count_lost();
+		spy_thread_count_lost(stream);
 		return;
 	}
 	time = place->time;
 	memcpy(place, record, bytes);
 	place->time = time;
 	spy_thread_commit(stream, bytes);
+}
+
+/* Operations mean nothing without these. In a bounded trace, where the packets before may be deleted, each one begins with them. */
+static struct spy_rec_gpu_state last_state;
+static struct spy_rec_gpu_clock last_clock;
+static uint64_t told_in; /* the packet's number + 1 */
+
+static void begin_packet(void)
+{
+	if (!stream->packet || told_in == stream->packet->seq + 1)
+		return;
+	told_in = stream->packet->seq + 1;
+	if (!spy_options_keep_bytes())
+		return;
+	if (last_clock.event)
+		put(&last_clock, sizeof(last_clock));
+	if (last_state.head.event)
+		put(&last_state, sizeof(last_state));
+}
+
+/* One record. The stream's lock held. */
+static void append(const void *record, size_t bytes)
+{
+	const struct spy_rec_other *head = record;
+
+	if (!stream) {
+		spy_session_count_lost();
+		return;
+	}
+	/* This makes room, if there is none: the packet is the one that the record will be in. */
+	if (spy_thread_append(stream, (enum spy_event)head->event, bytes))
+		begin_packet();
+	put(record, bytes);
+	if (head->event == SPY_EV_GPU_STATE && bytes == sizeof(last_state))
+		memcpy(&last_state, record, bytes);
+	else if (head->event == SPY_EV_GPU_CLOCK && bytes == sizeof(last_clock))
+		memcpy(&last_clock, record, bytes);
 }
 
 struct records {
