@@ -6,7 +6,7 @@
 #include <string.h>
 #include "gpu_ops.h"
 
-/* No more than so many wait for their turn: 64 MB a process. CUPTI is asked to bring its records each half of a second. */
+/* No more than so many wait for their turn: 64 MB a process. */
 #define AHEAD_MOST ((size_t)1 << 20)
 
 /* A submission is forgotten when another one needs its place, so long behind it. */

@@ -365,24 +365,29 @@ static const CUpti_ActivityKind kinds[] = {
 
 #define CALLBACKS_MOST 2048 /* numbers of functions of the driver that are tried */
 
-/* Only calls that hand work to a GPU leave a record: it has the correlation with what they handed over. */
+/* Only calls that hand work to a GPU leave a record: it has the correlation with what they handed over. Of one that CUPTI
+ * refuses the submissions stay unknown. */
 static CUptiResult set_submissions(uint8_t enable)
 {
-	CUptiResult result = CUPTI_SUCCESS;
+	CUptiResult result = CUPTI_SUCCESS, one;
 	const char *name;
+	bool any = false;
 
 	if (!cupti.cuptiActivityEnableDriverApi)
 		return (enable ? cupti.cuptiActivityEnable
 			       : cupti.cuptiActivityDisable)(CUPTI_ACTIVITY_KIND_DRIVER);
-	for (CUpti_CallbackId id = 1; id < CALLBACKS_MOST && result == CUPTI_SUCCESS; id++) {
+	for (CUpti_CallbackId id = 1; id < CALLBACKS_MOST; id++) {
 		if (cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) !=
 			    CUPTI_SUCCESS ||
 		    !name)
 			continue; /* numbers have gaps */
-		if (recorder->submits(name))
-			result = cupti.cuptiActivityEnableDriverApi(id, enable);
+		if (!recorder->submits(name))
+			continue;
+		one = cupti.cuptiActivityEnableDriverApi(id, enable);
+		any |= one == CUPTI_SUCCESS;
+		result = one == CUPTI_SUCCESS ? result : one;
 	}
-	return result;
+	return any ? CUPTI_SUCCESS : result;
 }
 
 static void disable(void)
@@ -603,7 +608,7 @@ static bool subscribe(void)
 		leave();
 		return fail("cuptiActivityRegisterCallbacks", result);
 	}
-	if (cupti.cuptiActivityFlushPeriod) /* a process that is killed loses no more than that */
+	if (cupti.cuptiActivityFlushPeriod) /* full ones; of half-full ones CUPTI decides */
 		cupti.cuptiActivityFlushPeriod(500);
 	result = turn_on();
 	if (result != CUPTI_SUCCESS) {

@@ -72,7 +72,8 @@ static void *real(const char *name)
 	F(cuptiSubscribe_v2, (void **subscriber, void *callback, void *data, void *params), \
 	  (subscriber, callback, data, params)) \
 	F(cuptiActivityRegisterCallbacks, (void *requested, void *completed), \
-	  (requested, completed))
+	  (requested, completed)) \
+	F(cuptiFinalize, (void), ())
 
 #define DEFINE(name, params, args) \
 	EXPORT int name params; \

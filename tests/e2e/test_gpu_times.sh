@@ -141,7 +141,7 @@ expect "status with a truncated stream; $(tail -n 1 torn.err)" "$?" 0
 grep -q 'truncated or removed' torn.err || fail "torn: $(cat torn.err)"
 
 # ---- a bounded trace: what is left of it has its clock ----
-CUDASPY_KEEP=1 SPYSIM_KERNEL_US=5 gpu kept "$app" --csv --steps 3000 --variant sleep
+CUDASPY_KEEP=1 SPYSIM_KERNEL_US=5 gpu kept "$app" --csv --steps 3000 --gpu-us 300 --host-us 200 --variant sleep
 expect "status of a bounded trace" "$status" 0
 is kept '(.times // "" | test("impossible") | not) and .operations > 50'
 

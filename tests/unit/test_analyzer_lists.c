@@ -99,7 +99,8 @@ static void test_detectors_told(void **state)
 	for (i = 0; detectors_row(i); i++) {
 		snprintf(row, sizeof(row), "\n| `%s` |", detectors_row(i)->id);
 		if (!strstr(usage, row))
-			fail_msg("docs/USAGE.md has no row of the detector %s", detectors_row(i)->id);
+			fail_msg("docs/USAGE.md has no row of the detector %s",
+				 detectors_row(i)->id);
 	}
 	free(usage);
 }
