@@ -50,10 +50,11 @@ recorded() {
 	"$tool" report --format=json "$(the_trace)" >report.json || fail "$1: no report"
 }
 
+# The other thread copies and launches in turn: a busy machine may have it at its first launch then, which waits, too.
 for trigger in small:__cudaLaunchKernel stack:__cudaLaunchKernel malloc:cudaFree limit:cudaDeviceSetLimit; do
 	recorded ${trigger%:*}
 	jq -e --arg call "${trigger#*:}" --argjson least $((ms * 500000)) '
-		(.blame[0] | .waiter_function == "cudaMemcpyAsync" and .holder_function == $call and
+		(.blame[0] | (.waiter_function | IN("cudaMemcpyAsync", "cudaLaunchKernel")) and .holder_function == $call and
 			.holder > 0 and .holder != .waiter and .waited_ns > $least and .how == "measured") and
 		(.root_blame[0] | .root_function == $call and .cause == "gpu" and .waited_ns > $least) and
 		.blame[0].holder == .root_blame[0].root and
