@@ -343,8 +343,13 @@ uint32_t spy_range_number_wide(uint16_t domain, const wchar_t *name)
 const char *spy_range_text(uint32_t number, uint16_t *domain, bool *folded)
 {
 	const struct named *named = &names[number % SPY_RANGE_NAMES];
+	/* Pairs with take: with the text the rest is there. */
 	const char *text = __atomic_load_n(&named->text, __ATOMIC_ACQUIRE);
 
+	*domain = 0;
+	*folded = false;
+	if (!text)
+		return NULL;
 	*domain = named->domain;
 	*folded = named->folded;
 	return *domain && *domain != SPY_DOMAINS - 1 && !*spy_domain_text(*domain) ? NULL : text;
