@@ -24,12 +24,6 @@
 #define ONE_STACK ((uintptr_t)1 << 20)
 #define DURATION_MAX ((1ull << 48) - 1)
 
-/* Counters of one writer that other threads may read. */
-static inline void count(uint64_t *counter)
-{
-	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
-}
-
 /*
  * One of the recorder's two ordered stores; the other is spy_packet_publish. Pairs with readers of
  * the board, at any moment: depth > 0 says that fn and since are valid. Release suffices: a reader
@@ -167,7 +161,7 @@ static inline void count_call(struct spy_thread *thread, struct spy_frame *frame
 			      uint8_t depth, uint16_t counter)
 {
 	frame->kind = SPY_FRAME_COUNTED;
-	thread->page->counts[counter]++;
+	spy_count(&thread->page->counts[counter]);
 	show_call(thread, frame, fn, depth, 0);
 }
 
@@ -297,7 +291,7 @@ void *spy_enter(struct spy_frame *frame)
 	frame->kind = SPY_FRAME_LOST;
 	frame->details.event = SPY_EV_CALL;
 	if (interrupted(thread, frame)) {
-		count(&thread->page->lost);
+		spy_count(&thread->page->lost);
 		return real;
 	}
 	if (unlikely(thread->head >= thread->limit)) {
@@ -312,7 +306,7 @@ void *spy_enter(struct spy_frame *frame)
 		spy_waiters_leave(thread);
 	}
 	if (unlikely(depth >= SPY_DEPTH_MAX)) {
-		count(&thread->page->lost);
+		spy_count(&thread->page->lost);
 		return real;
 	}
 	if (unlikely(!spy_thread_try_work(thread, frame)))
@@ -431,7 +425,7 @@ static inline void append_record(struct spy_thread *thread, const struct spy_fra
 				 uint8_t depth, uint64_t now)
 {
 	spy_thread_publish(thread, now, write_record((uint64_t *)thread->head, frame, depth, now));
-	count(&thread->page->calls);
+	spy_count(&thread->page->calls);
 }
 
 /* A counted call is worth a record if a probe saw it waiting, or if it is one that else would be
@@ -474,7 +468,7 @@ __attribute__((noinline)) static void look_closer(struct spy_thread *thread,
 						  const struct spy_frame *frame, uint64_t now)
 {
 	if (frame->details.pageable && !(uint32_t)frame->result)
-		count(&thread->page->pageable);
+		spy_count(&thread->page->pageable);
 	if (frame->depth)
 		return;
 	if (now - frame->start >= spy_long_call)

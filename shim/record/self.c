@@ -23,9 +23,9 @@ void spy_self_reset(void)
 /* The counter is in the board, so it survives a SIGKILL. */
 void spy_thread_count_lost(struct spy_thread *thread)
 {
-	thread->file.discarded++;
+	spy_count(&thread->file.discarded);
 	if (thread->page)
-		__atomic_store_n(&thread->page->lost, thread->page->lost + 1, __ATOMIC_RELAXED);
+		spy_count(&thread->page->lost);
 	if (thread->packet)
 		thread->packet->discarded = thread->file.discarded;
 }

@@ -41,6 +41,13 @@ static inline void spy_pause(void)
 	__builtin_ia32_pause();
 }
 
+/* Adds one to a counter of the calling thread's, which others may read. One instruction: what a signal handler counts on
+ * the same thread is not undone. */
+static inline void spy_count(uint64_t *counter)
+{
+	__asm__ volatile("incq %0" : "+m"(*counter) : : "cc");
+}
+
 /* syscall(2) of the shim's own. The function of that name is one that the shim exports itself,
  * for the application's calls (trampoline.S). System V ABI, AMD64 supplement, appendix A.2. */
 static inline long spy_syscall_words(long number, long a, long b, long c, long d, long e, long f)
