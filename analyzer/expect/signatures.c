@@ -56,7 +56,7 @@ static bool is_try(uint8_t contract)
 
 static bool submits(const union spy_any *raw, uint8_t contract)
 {
-	return contract_submits(contract) &&
+	return spy_contract_submits(contract) &&
 	       (raw->other.event != SPY_EV_COPY || copy_moves(&raw->copy));
 }
 

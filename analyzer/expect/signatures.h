@@ -57,23 +57,6 @@ struct signature_cache {
 	unsigned int shift; /* 64 less its bits */
 };
 
-/* Does a call of the contract hand work to a stream, if it does not fail? */
-static inline bool contract_submits(uint8_t contract)
-{
-	switch (contract) {
-	case SPY_CONTRACT_SUBMIT:
-	case SPY_CONTRACT_LAUNCH:
-	case SPY_CONTRACT_COPY_ASYNC:
-	case SPY_CONTRACT_COPY_BATCH:
-	case SPY_CONTRACT_COPY_SYNC:
-	case SPY_CONTRACT_PEER:
-	case SPY_CONTRACT_MEMSET_SYNC:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* There are none any more; others may be found. */
 void signatures_release(struct signature_cache *cache);
 

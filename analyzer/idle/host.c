@@ -412,7 +412,7 @@ static bool submits(const struct accounting *a, uint32_t fn)
 {
 	uint8_t contract = a->model->set->functions.all[fn].contract;
 
-	return contract_submits(contract) || contract == SPY_CONTRACT_ALLOC_POOL;
+	return spy_contract_submits(contract) || contract == SPY_CONTRACT_ALLOC_POOL;
 }
 
 /* Of a call the part [begin_ns, end_ns): its buckets in proportion. */

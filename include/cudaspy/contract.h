@@ -46,4 +46,21 @@ enum spy_contract {
 		SPY_CONTRACT_COUNT
 };
 
+/* Does a call of the contract hand work to a stream, if it does not fail? */
+static inline int spy_contract_submits(unsigned int contract)
+{
+	switch (contract) {
+	case SPY_CONTRACT_SUBMIT:
+	case SPY_CONTRACT_LAUNCH:
+	case SPY_CONTRACT_COPY_ASYNC:
+	case SPY_CONTRACT_COPY_BATCH:
+	case SPY_CONTRACT_COPY_SYNC:
+	case SPY_CONTRACT_PEER:
+	case SPY_CONTRACT_MEMSET_SYNC:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 #endif

@@ -35,20 +35,7 @@ static bool submits(const char *function)
 {
 	int fn = spy_slots_find(function);
 
-	if (fn < SPY_RUNTIME_ROWS)
-		return false;
-	switch (contracts[fn]) {
-	case SPY_CONTRACT_SUBMIT:
-	case SPY_CONTRACT_LAUNCH:
-	case SPY_CONTRACT_COPY_ASYNC:
-	case SPY_CONTRACT_COPY_BATCH:
-	case SPY_CONTRACT_COPY_SYNC:
-	case SPY_CONTRACT_PEER:
-	case SPY_CONTRACT_MEMSET_SYNC:
-		return true;
-	default:
-		return false;
-	}
+	return fn >= SPY_RUNTIME_ROWS && spy_contract_submits(contracts[fn]);
 }
 
 static uint64_t clock_now(void)
