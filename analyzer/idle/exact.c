@@ -9,8 +9,8 @@
 /* The records of a submission's own calls end that much later, at most: the runtime's come behind the driver's. */
 #define BEHIND_NS 100000
 
-/* A GPU that waits for a submission begins with it so long after the call, and no later: the way to it. On H200s 3 to 8
- * us pass between the end of a launch and the begin of its kernel (docs/VALIDATION.md). */
+/* What begins no later than so long after its submission was on the way to the GPU; what begins later waited there for
+ * something. A choice: some times what the way takes. */
 #define ON_THE_WAY_NS 20000
 
 /* ---- charging -------------------------------------------------------------------------------- */
@@ -125,21 +125,12 @@ static void see_gap(struct idle *idle, struct idle_gpu *gpu, const struct proces
 	charge_gap(idle, gpu, op, begin_ns, end_ns);
 }
 
-static void see_kernel(struct idle_gpu *gpu, const struct gpu_event *op, uint64_t ns)
-{
-	const struct gpu *named = idle_named(gpu);
-
-	gpu->exact.kernels++;
-	gpu->exact.kernels_ns += ns;
-	if (named && op->amount < named->multiprocessors)
-		gpu->exact.small_ns += ns;
-}
-
 static void see_op(struct idle *idle, const struct gpu_event *op)
 {
 	const struct process *process = &idle->accounts->model->processes[op->process];
 	struct idle_gpu *gpu = idle_gpu_of(idle, process, op->device);
 	struct exact_gpu *exact = &gpu->exact;
+	const struct gpu *named = idle_named(gpu);
 	uint64_t begin_ns, end_ns, ns;
 
 	if (!exact->known) {
@@ -154,9 +145,8 @@ static void see_op(struct idle *idle, const struct gpu_event *op)
 	ns = in_phase(idle, process, &begin_ns, &end_ns);
 	exact->busy_ns += ns;
 	exact->operations += phase_has(&idle->accounts->expect->phases, op->process, op->begin_ns);
-	if (op->kind == SPY_GPU_KERNEL &&
-	    phase_has(&idle->accounts->expect->phases, op->process, op->begin_ns))
-		see_kernel(gpu, op, ns);
+	if (op->kind == SPY_GPU_KERNEL && named && op->amount < named->multiprocessors)
+		exact->small_ns += ns;
 	exact->tid = op->tid;
 	exact->process = process;
 }

@@ -56,7 +56,6 @@ struct idle_gpu {
 		uint64_t operations; /* likewise */
 		uint64_t
 			small_ns; /* busy with kernels of fewer blocks than it has multiprocessors */
-		uint64_t kernels, kernels_ns; /* in the working phase; their durations' sum */
 		uint32_t tid; /* thread that submitted the last operation, 0 unknown … */
 		const struct process *process; /* … and its process */
 	} exact;

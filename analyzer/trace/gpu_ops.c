@@ -130,7 +130,6 @@ static void see_op(struct gpu_ops_stream *s, const struct spy_rec_gpu_op *raw)
 	struct gpu_event event = {.event = GPU_EVENT_OP,
 				  .process = s->stream->trace->index,
 				  .amount = raw->amount,
-				  .kernel = raw->kernel,
 				  .correlation = raw->correlation,
 				  .kind = raw->kind,
 				  .device = raw->device};
@@ -180,12 +179,9 @@ static void see_clock(struct gpu_ops_stream *s, const struct spy_rec_gpu_clock *
 		return;
 	s->offset_ns = (int64_t)(ns - raw->gpu_ns);
 	s->has_clock = true;
-	if (!t->clocks++) {
+	if (!t->clocks++)
 		t->first_offset_ns = s->offset_ns;
-		t->first_clock_ns = ns;
-	}
 	t->last_offset_ns = s->offset_ns;
-	t->last_clock_ns = ns;
 	t->error_ns = max_u64(t->error_ns, timeline_span_ns(timeline, raw->error));
 	t->dropped = max_u64(t->dropped, raw->dropped);
 	/* Clocks are compared while the recording is on. That it is was told in a packet that is gone. */

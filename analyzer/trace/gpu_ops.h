@@ -24,7 +24,6 @@ struct gpu_event {
 	uint64_t amount; /* bytes; of a kernel its blocks */
 	uint32_t process; /* index of its trace; of ON and OFF, too */
 	uint32_t tid; /* thread that submitted it; 0 unknown */
-	uint32_t kernel; /* number in its process, 0 unknown or no kernel */
 	uint32_t correlation;
 	uint16_t event; /* enum gpu_event_kind */
 	uint8_t kind; /* enum spy_gpu_op_kind */
@@ -41,7 +40,6 @@ struct gpu_times {
 	uint64_t error_ns; /* the worst of them */
 	int64_t first_offset_ns,
 		last_offset_ns; /* trace's less CUPTI's, at the first and last one */
-	uint64_t first_clock_ns, last_clock_ns; /* when those were */
 	uint32_t
 		state; /* enum spy_gpu_state: the last one that is not ON or OFF; SPY_GPU_ON: none */
 	char text[113]; /* of that one */

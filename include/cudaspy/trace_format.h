@@ -588,7 +588,6 @@ enum spy_gpu_op_kind {
 
 enum spy_gpu_op_flag {
 	SPY_GPU_OF_GRAPH = 1, /* a graph's: its submission is the graph's launch */
-	SPY_GPU_OF_DEVICE = 2, /* launched by a kernel */
 };
 
 struct spy_rec_gpu_op {

@@ -3,8 +3,8 @@
  * loads this library when GPU times are asked for. start runs on the thread that calls cuInit; buffers are brought by a
  * thread of CUPTI's own, or by the one that ends the process; windows have a thread of ours.
  *
- * CUPTI is found at run time: the one that the program has loaded, or the system's. What is read of its records are
- * fields that lie in the same place in all versions since CUDA 12.0 (cupti_activity.h: later structs only append).
+ * CUPTI is found at run time: the one that the program has loaded, or the system's. Of its records the structs of CUDA 12
+ * are read; those of 13.0 have the same fields in the same places, which is checked below.
  */
 #include <cupti.h>
 #include <dlfcn.h>
@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@
 	F(cuptiActivityGetNextRecord) \
 	F(cuptiActivityGetNumDroppedRecords) \
 	F(cuptiActivityFlushAll)
-/* Since CUDA 11.? and 13.0: what there is without them is said where they are used. */
+/* Not in all versions; what there is without them is said where they are used. */
 #define WANTED(F) \
 	F(cuptiActivityFlushPeriod) \
 	F(cuptiActivityEnableDriverApi) \
@@ -265,6 +266,19 @@ static uint8_t direction_of(uint8_t kind)
 		return SPY_DIR_UNKNOWN;
 	}
 }
+
+#if CUPTI_API_VERSION >= 130000
+#define SAME(of_12, of_13, field) \
+	_Static_assert(offsetof(of_12, field) == offsetof(of_13, field), #of_13 " differs")
+SAME(CUpti_ActivityKernel9, CUpti_ActivityKernel10, deviceId);
+SAME(CUpti_ActivityKernel9, CUpti_ActivityKernel10, blockZ);
+SAME(CUpti_ActivityKernel9, CUpti_ActivityKernel10, correlationId);
+SAME(CUpti_ActivityKernel9, CUpti_ActivityKernel10, name);
+SAME(CUpti_ActivityKernel9, CUpti_ActivityKernel10, graphNodeId);
+SAME(CUpti_ActivityMemcpy5, CUpti_ActivityMemcpy6, correlationId);
+SAME(CUpti_ActivityMemcpy5, CUpti_ActivityMemcpy6, graphNodeId);
+#undef SAME
+#endif
 
 /* The three of them have fields of the same names. */
 #define SEE_MEMORY(kind_, record, batch) \
@@ -599,7 +613,6 @@ static bool subscribe(void)
 	if (result != CUPTI_SUCCESS)
 		return fail("cuptiSubscribe", result);
 	subscribed = true;
-	/* From 11.? on; without it the threads of submissions are unknown. */
 	if (cupti.cuptiGetThreadIdType)
 		cupti.cuptiGetThreadIdType(&thread_ids);
 	cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
