@@ -130,10 +130,11 @@ static const char *times_words(const struct idle_writer *w, const struct idle_gp
 	if (gpu_times_lost(t))
 		return arena_printf(w->texts,
 				    "GPU times are not complete: %s were lost, %s have impossible "
-				    "times, %s came too late",
+				    "times, %s came too late, %s did not end",
 				    text_count(w->texts, t->dropped, "record"),
 				    text_count(w->texts, t->damaged, "operation"),
-				    text_count(w->texts, t->late, "operation"));
+				    text_count(w->texts, t->late, "operation"),
+				    text_count(w->texts, t->unfinished, "operation"));
 	if (row->small_ns && row->small_ns * 20 >= row->busy_ns)
 		small = arena_printf(
 			w->texts, "; with fewer blocks than it has multiprocessors for %s",

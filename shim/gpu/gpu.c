@@ -74,7 +74,8 @@ static void put(const void *record, size_t bytes)
 	spy_thread_commit(stream, bytes);
 }
 
-/* Operations mean nothing without these. In a bounded trace, where the packets before may be deleted, each one begins with them. */
+/* Operations mean nothing without these. In a bounded trace, where the packets before may be deleted, each one begins with
+ * them. */
 static struct spy_rec_gpu_state last_state;
 static struct spy_rec_gpu_clock last_clock;
 static uint64_t told_in; /* the packet's number + 1 */
