@@ -438,6 +438,52 @@ static void print_gpu_state(const struct dump *dump, const struct record *record
 	print_text(dump, "text", text);
 }
 
+static void print_nccl_comm(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_nccl_comm *r = &record->raw->nccl_comm;
+	char name[sizeof(r->name) + 1] = "";
+
+	memcpy(name, r->name, sizeof(r->name));
+	fprintf(dump->out,
+		" comm=%" PRIu32 " interface=%u hash=0x%" PRIx64 " rank=%" PRIu32 " ranks=%" PRIu32
+		" nodes=%" PRIu32 " tid=%" PRIu32 " device=%u",
+		r->comm, r->interface, r->hash, r->rank, r->ranks, r->nodes, r->tid, r->device);
+	print_text(dump, "name", name);
+}
+
+static void print_collective(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_collective *r = &record->raw->collective;
+
+	fprintf(dump->out,
+		" func=%s comm=%" PRIu32 " seq=%" PRIu64 " count=%" PRIu64
+		" bytes_each=%u id=%" PRIu32 " peer=%" PRId32
+		" algorithm=%s protocol=%s channels=%u flags=%u",
+		name_nccl_func(r->func), r->comm, r->seq, r->count, r->bytes_each, r->id, r->peer,
+		name_nccl_algorithm(r->algorithm), name_nccl_protocol(r->protocol), r->channels,
+		r->flags);
+}
+
+static void print_collective_ran(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_collective_ran *r = &record->raw->collective_ran;
+
+	fprintf(dump->out,
+		" comm=%" PRIu32 " id=%" PRIu32 " begin_ns=%" PRIu64 " end_ns=%" PRIu64
+		" seen=%" PRIu64 " channels=%u",
+		r->comm, r->id, r->begin_ns, r->end_ns, r->seen, r->channels);
+}
+
+static void print_nccl_state(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_nccl_state *r = &record->raw->nccl_state;
+	char text[sizeof(r->text) + 1] = "";
+
+	memcpy(text, r->text, sizeof(r->text));
+	fprintf(dump->out, " state=%s", name_nccl_state(r->state));
+	print_text(dump, "text", text);
+}
+
 static void print_range_of(const struct dump *dump, uint8_t what, uint32_t name)
 {
 	fprintf(dump->out, " what=%s", name_range_what(what));
@@ -543,6 +589,10 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_GPU_SUBMIT] = print_gpu_submit,
 	[SPY_EV_GPU_CLOCK] = print_gpu_clock,
 	[SPY_EV_GPU_STATE] = print_gpu_state,
+	[SPY_EV_NCCL_COMM] = print_nccl_comm,
+	[SPY_EV_COLLECTIVE] = print_collective,
+	[SPY_EV_COLLECTIVE_RAN] = print_collective_ran,
+	[SPY_EV_NCCL_STATE] = print_nccl_state,
 };
 /* clang-format on */
 

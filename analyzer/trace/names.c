@@ -45,6 +45,10 @@ FUNCTION(name_gpu_state, SPY_GPU_STATE_NAMES)
 FUNCTION(name_range_what, SPY_RANGE_WHAT_NAMES)
 FUNCTION(name_payload, SPY_PAYLOAD_NAMES)
 FUNCTION(name_nvtx_named, SPY_NAMED_NAMES)
+FUNCTION(name_nccl_func, SPY_NCCL_FUNC_NAMES)
+FUNCTION(name_nccl_algorithm, SPY_NCCL_ALGORITHM_NAMES)
+FUNCTION(name_nccl_protocol, SPY_NCCL_PROTOCOL_NAMES)
+FUNCTION(name_nccl_state, SPY_NCCL_STATE_NAMES)
 /* clang-format on */
 
 const char *name_error(unsigned int result, bool driver)

@@ -21,6 +21,10 @@ const char *name_gpu_state(unsigned int state); /* enum spy_gpu_state */
 const char *name_range_what(unsigned int what); /* enum spy_range_what */
 const char *name_payload(unsigned int type); /* enum spy_range_payload */
 const char *name_nvtx_named(unsigned int what); /* enum spy_nvtx_named */
+const char *name_nccl_func(unsigned int func); /* enum spy_nccl_func */
+const char *name_nccl_algorithm(unsigned int algorithm); /* enum spy_nccl_algorithm */
+const char *name_nccl_protocol(unsigned int protocol); /* enum spy_nccl_protocol */
+const char *name_nccl_state(unsigned int state); /* enum spy_nccl_state */
 
 /* A result, as the driver's functions call it or the runtime's. */
 const char *name_error(unsigned int result, bool driver);

@@ -55,6 +55,10 @@ union spy_any {
 	struct spy_rec_range_value range_value;
 	struct spy_rec_range_name range_name;
 	struct spy_rec_nvtx_name nvtx_name;
+	struct spy_rec_nccl_comm nccl_comm;
+	struct spy_rec_collective collective;
+	struct spy_rec_collective_ran collective_ran;
+	struct spy_rec_nccl_state nccl_state;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */

@@ -86,7 +86,11 @@
 	EVENT(SPY_EV_RANGE,  spy_rec_range,  range,  0) \
 	EVENT(SPY_EV_RANGE_VALUE, spy_rec_range_value, range_value, 0) \
 	EVENT(SPY_EV_RANGE_NAME, spy_rec_range_name, range_name, 3) \
-	EVENT(SPY_EV_NVTX_NAME, spy_rec_nvtx_name, nvtx_name, 1)
+	EVENT(SPY_EV_NVTX_NAME, spy_rec_nvtx_name, nvtx_name, 1) \
+	EVENT(SPY_EV_NCCL_COMM, spy_rec_nccl_comm, nccl_comm, 0) \
+	EVENT(SPY_EV_COLLECTIVE, spy_rec_collective, collective, 0) \
+	EVENT(SPY_EV_COLLECTIVE_RAN, spy_rec_collective_ran, collective_ran, 0) \
+	EVENT(SPY_EV_NCCL_STATE, spy_rec_nccl_state, nccl_state, 0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -207,6 +211,41 @@
 	NAME(SPY_NAMED_EVENT,    "event") \
 	NAME(SPY_NAMED_CATEGORY, "category")
 
+/* As NCCL calls them. */
+#define SPY_NCCL_FUNC_NAMES(NAME) \
+	NAME(SPY_NCCL_OTHER,          "other") \
+	NAME(SPY_NCCL_ALL_REDUCE,     "AllReduce") \
+	NAME(SPY_NCCL_ALL_GATHER,     "AllGather") \
+	NAME(SPY_NCCL_REDUCE_SCATTER, "ReduceScatter") \
+	NAME(SPY_NCCL_BROADCAST,      "Broadcast") \
+	NAME(SPY_NCCL_REDUCE,         "Reduce") \
+	NAME(SPY_NCCL_SEND,           "Send") \
+	NAME(SPY_NCCL_RECV,           "Recv") \
+	NAME(SPY_NCCL_ALL_TO_ALL,     "AlltoAll") \
+	NAME(SPY_NCCL_GATHER,         "Gather") \
+	NAME(SPY_NCCL_SCATTER,        "Scatter")
+
+#define SPY_NCCL_ALGORITHM_NAMES(NAME) \
+	NAME(SPY_NCCL_ALGORITHM_UNKNOWN, "unknown") \
+	NAME(SPY_NCCL_TREE,           "TREE") \
+	NAME(SPY_NCCL_RING,           "RING") \
+	NAME(SPY_NCCL_COLLNET_DIRECT, "COLLNET_DIRECT") \
+	NAME(SPY_NCCL_COLLNET_CHAIN,  "COLLNET_CHAIN") \
+	NAME(SPY_NCCL_NVLS,           "NVLS") \
+	NAME(SPY_NCCL_NVLS_TREE,      "NVLS_TREE") \
+	NAME(SPY_NCCL_PAT,            "PAT")
+
+#define SPY_NCCL_PROTOCOL_NAMES(NAME) \
+	NAME(SPY_NCCL_PROTOCOL_UNKNOWN, "unknown") \
+	NAME(SPY_NCCL_LL,     "LL") \
+	NAME(SPY_NCCL_LL128,  "LL128") \
+	NAME(SPY_NCCL_SIMPLE, "SIMPLE")
+
+#define SPY_NCCL_STATE_NAMES(NAME) \
+	NAME(SPY_NCCL_ON,    "on") \
+	NAME(SPY_NCCL_OFF,   "off") \
+	NAME(SPY_NCCL_TAKEN, "taken")
+
 /* An enum in TSDL. */
 #define SPY_TSDL_NAME(number, text) "\t\"" text "\",\n"
 #define SPY_TSDL_ENUM(container, names, alias) \
@@ -221,6 +260,7 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	"typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := letter;\n"
 	"typealias integer { size = 16; align = 8; signed = false; } := u16;\n"
 	"typealias integer { size = 32; align = 8; signed = false; } := u32;\n"
+	"typealias integer { size = 32; align = 8; signed = true; } := s32;\n"
 	"typealias integer { size = 48; align = 8; signed = false; } := u48;\n"
 	"typealias integer { size = 60; align = 1; signed = false; } := bit60;\n"
 	"typealias integer { size = 64; align = 8; signed = false; } := u64;\n"
@@ -246,7 +286,11 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	SPY_TSDL_ENUM("u16", SPY_GPU_STATE_NAMES, "gpu_state_t")
 	SPY_TSDL_ENUM("u8", SPY_RANGE_WHAT_NAMES, "range_what_t")
 	SPY_TSDL_ENUM("u8", SPY_PAYLOAD_NAMES, "payload_t")
-	SPY_TSDL_ENUM("u16", SPY_NAMED_NAMES, "nvtx_named_t");
+	SPY_TSDL_ENUM("u16", SPY_NAMED_NAMES, "nvtx_named_t")
+	SPY_TSDL_ENUM("u8", SPY_NCCL_FUNC_NAMES, "nccl_func_t")
+	SPY_TSDL_ENUM("u8", SPY_NCCL_ALGORITHM_NAMES, "nccl_algorithm_t")
+	SPY_TSDL_ENUM("u8", SPY_NCCL_PROTOCOL_NAMES, "nccl_protocol_t")
+	SPY_TSDL_ENUM("u16", SPY_NCCL_STATE_NAMES, "nccl_state_t");
 
 /* The head of a call's record, after time and event. */
 #define SPY_TSDL_CALL_HEAD \
@@ -519,7 +563,44 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tnvtx_named_t what;\n"
 		       "\t\tu32 reserved;\n"
 		       "\t\taddress64 object;\n"
-		       "\t\tstring { encoding = UTF8; } name;\n");
+		       "\t\tstring { encoding = UTF8; } name;\n")
+	SPY_TSDL_EVENT("35", "nccl_comm",
+		       "\t\tu16 interface;\n"
+		       "\t\tu32 comm;\n"
+		       "\t\taddress64 hash;\n"
+		       "\t\tu32 rank;\n"
+		       "\t\tu32 ranks;\n"
+		       "\t\tu32 nodes;\n"
+		       "\t\tu32 tid;\n"
+		       "\t\tu8 device;\n"
+		       "\t\tu8 reserved[7];\n"
+		       "\t\tletter name[32];\n")
+	SPY_TSDL_EVENT("36", "collective",
+		       "\t\tnccl_func_t func;\n"
+		       "\t\tu8 flags;\n"
+		       "\t\tu32 comm;\n"
+		       "\t\tu64 seq;\n"
+		       "\t\tu64 count;\n"
+		       "\t\tu32 number;\n"
+		       "\t\ts32 peer;\n"
+		       "\t\tu8 bytes_each;\n"
+		       "\t\tnccl_algorithm_t algorithm;\n"
+		       "\t\tnccl_protocol_t protocol;\n"
+		       "\t\tu8 channels;\n"
+		       "\t\tu32 reserved;\n")
+	SPY_TSDL_EVENT("37", "collective_ran",
+		       "\t\tu8 channels;\n"
+		       "\t\tu8 reserved;\n"
+		       "\t\tu32 comm;\n"
+		       "\t\tu32 number;\n"
+		       "\t\tu32 reserved2;\n"
+		       "\t\tu64 begin_ns;\n"
+		       "\t\tu64 end_ns;\n"
+		       "\t\tu64 seen;\n")
+	SPY_TSDL_EVENT("38", "nccl_state",
+		       "\t\tnccl_state_t state;\n"
+		       "\t\tu32 reserved;\n"
+		       "\t\tletter text[112];\n");
 /* clang-format on */
 
 #endif

@@ -117,6 +117,10 @@ enum spy_event {
 	SPY_EV_RANGE_VALUE, /* the same with a range's number, a value or a category */
 	SPY_EV_RANGE_NAME, /* number of a range's name -> domain and name */
 	SPY_EV_NVTX_NAME, /* NVTX: what the program calls a thread, a stream, a category … */
+	SPY_EV_NCCL_COMM, /* number of a communicator -> whose it is */
+	SPY_EV_COLLECTIVE, /* NCCL: an operation was submitted */
+	SPY_EV_COLLECTIVE_RAN, /* and when it ran on the GPU */
+	SPY_EV_NCCL_STATE, /* are NCCL's operations recorded? */
 	SPY_EV_COUNT_ALL
 };
 
@@ -714,6 +718,112 @@ struct spy_rec_nvtx_name {
 	char text[]; /* the name; of a category "domain/name" */
 } __attribute__((packed));
 
+/* ---- NCCL --------------------------------------------------------------------------------- */
+
+/* What NCCL's profiler interface brings (docs/TRACE_FORMAT.md). In its own enums' words, as far as all versions of the
+ * interface have them; functions by name. */
+enum spy_nccl_func {
+	SPY_NCCL_OTHER,
+	SPY_NCCL_ALL_REDUCE,
+	SPY_NCCL_ALL_GATHER,
+	SPY_NCCL_REDUCE_SCATTER,
+	SPY_NCCL_BROADCAST,
+	SPY_NCCL_REDUCE,
+	SPY_NCCL_SEND,
+	SPY_NCCL_RECV,
+	SPY_NCCL_ALL_TO_ALL,
+	SPY_NCCL_GATHER,
+	SPY_NCCL_SCATTER,
+	SPY_NCCL_FUNCS
+};
+
+enum spy_nccl_algorithm {
+	SPY_NCCL_ALGORITHM_UNKNOWN,
+	SPY_NCCL_TREE,
+	SPY_NCCL_RING,
+	SPY_NCCL_COLLNET_DIRECT,
+	SPY_NCCL_COLLNET_CHAIN,
+	SPY_NCCL_NVLS,
+	SPY_NCCL_NVLS_TREE,
+	SPY_NCCL_PAT,
+	SPY_NCCL_ALGORITHMS
+};
+
+enum spy_nccl_protocol {
+	SPY_NCCL_PROTOCOL_UNKNOWN,
+	SPY_NCCL_LL,
+	SPY_NCCL_LL128,
+	SPY_NCCL_SIMPLE,
+	SPY_NCCL_PROTOCOLS
+};
+
+/* In the session's stream, before the first operation of the communicator. */
+struct spy_rec_nccl_comm {
+	struct spy_rec_other head;
+	uint16_t interface; /* version of the profiler interface */
+	uint32_t comm; /* the number, from 1 on; of this process */
+	uint64_t hash; /* the same in all ranks of the communicator */
+	uint32_t rank; /* in it */
+	uint32_t ranks; /* that it has; 0 unknown (interfaces 1 to 3) */
+	uint32_t nodes; /* likewise */
+	uint32_t tid; /* thread that made it */
+	uint8_t device; /* that thread's current device */
+	uint8_t reserved[7];
+	char name[32]; /* that the program gave it, with a NUL */
+} __attribute__((packed));
+
+enum spy_collective_flag {
+	SPY_COLLECTIVE_GRAPH =
+		1, /* captured into a graph: the time is not that of the submission */
+	SPY_COLLECTIVE_COPIES = 2, /* made of copies, not of a kernel */
+	SPY_COLLECTIVE_RUN_FOLLOWS = 4, /* SPY_EV_COLLECTIVE_RAN is to follow */
+};
+
+/* In the stream of the thread that submitted it, right behind the launch. */
+struct spy_rec_collective {
+	uint64_t time;
+	uint16_t event;
+	uint8_t func; /* enum spy_nccl_func */
+	uint8_t flags; /* enum spy_collective_flag, or-ed */
+	uint32_t comm; /* number of SPY_EV_NCCL_COMM */
+	uint64_t seq; /* NCCL's, of this function in this communicator; of sends and receives 0 */
+	uint64_t count; /* elements */
+	uint32_t id; /* of SPY_EV_COLLECTIVE_RAN; unique among the process's last ones */
+	int32_t peer; /* root of a collective, the other rank of a send or receive */
+	uint8_t bytes_each; /* of an element */
+	uint8_t algorithm; /* enum spy_nccl_algorithm */
+	uint8_t protocol; /* enum spy_nccl_protocol */
+	uint8_t channels;
+	uint32_t reserved;
+} __attribute__((packed));
+
+/* In the stream of the thread of NCCL that learns it; time is when it did. */
+struct spy_rec_collective_ran {
+	uint64_t time;
+	uint16_t event;
+	uint8_t channels; /* whose times these are: of the first that began and the last that ended */
+	uint8_t reserved;
+	uint32_t comm;
+	uint32_t id; /* of the SPY_EV_COLLECTIVE */
+	uint32_t reserved2;
+	uint64_t begin_ns, end_ns; /* the GPU's global timer; 0: unknown (interfaces 1 to 3) */
+	uint64_t seen; /* when the thread learnt that it had begun (cycles) */
+} __attribute__((packed));
+
+enum spy_nccl_state {
+	SPY_NCCL_ON, /* this library is NCCL's profiler; text: "interface 5" */
+	SPY_NCCL_OFF, /* not wanted, or events switched off */
+	SPY_NCCL_TAKEN, /* the user has another plugin: text says which */
+};
+
+/* In the session's stream. */
+struct spy_rec_nccl_state {
+	struct spy_rec_other head;
+	uint16_t state; /* enum spy_nccl_state */
+	uint32_t reserved;
+	char text[112]; /* what there is to say, with a NUL */
+} __attribute__((packed));
+
 /* ---- the board ---------------------------------------------------------------------------- */
 
 #define SPY_KEEP_MIB_END (1ull << 40) /* what CUDASPY_KEEP has to be below */
@@ -807,6 +917,10 @@ _Static_assert(sizeof(struct spy_rec_range) == 16, "layout");
 _Static_assert(sizeof(struct spy_rec_range_value) == 40, "layout");
 _Static_assert(sizeof(struct spy_rec_range_name) == 16, "layout");
 _Static_assert(sizeof(struct spy_rec_nvtx_name) == 24, "layout");
+_Static_assert(sizeof(struct spy_rec_nccl_comm) == 80, "layout");
+_Static_assert(sizeof(struct spy_rec_collective) == 48, "layout");
+_Static_assert(sizeof(struct spy_rec_collective_ran) == 48, "layout");
+_Static_assert(sizeof(struct spy_rec_nccl_state) == 128, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 
 #endif

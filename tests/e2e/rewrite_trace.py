@@ -26,6 +26,10 @@ IDS = {THREAD: [12], COUNT: [12], STRANGER: [12], WAIT: [36], MPS: [16, 20], OUT
 RANGE_VALUE, NVTX_NAME = len(RECORDS) + 1, len(RECORDS) + 3
 RECORDS += [(16, 0), (40, 0), (16, 3), (24, 1)]
 RANGE_OPEN, NAMED_THREAD = 5, 0
+# NCCL: a communicator, an operation, when it ran, what is recorded.
+NCCL_COMM, COLLECTIVE_RAN = len(RECORDS), len(RECORDS) + 2
+RECORDS += [(80, 0), (48, 0), (48, 0), (128, 0)]
+IDS[NCCL_COMM] = [36]
 HEADER, PAGE = 96, 4096
 
 
@@ -70,6 +74,8 @@ def change_record(data, at, change):
         put(data, at + 16, "Q", get(data, at + 16, "Q") + change.cycles)
     if event == CLOCK:
         put(data, at + 24, "Q", get(data, at + 24, "Q") + change.shift * 10**9)
+    if event == COLLECTIVE_RAN:
+        more(data, at + 40, "Q", change.cycles)
     if event == RANGE_VALUE and data[at + 10] == RANGE_OPEN:
         more(data, at + 16, "Q", change.cycles)
     if event == NVTX_NAME and get(data, at + 10, "H") == NAMED_THREAD:

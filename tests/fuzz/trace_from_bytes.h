@@ -644,6 +644,63 @@ static inline void tb_nvtx(struct tb *t)
 	}
 }
 
+/* What NCCL's profiler interface brings. */
+static inline void tb_nccl(struct tb *t)
+{
+	uint8_t what = tb_byte(t);
+	uint64_t begin = TB_ONE_OF(t, t->now, t->now - 1000, t->now + 1000, 0, UINT64_MAX);
+	struct spy_rec_nccl_comm comm = {.head = {t->now, SPY_EV_NCCL_COMM},
+					 .interface = tb_byte(t) % 9,
+					 .comm = what >> 6,
+					 .hash = TB_ONE_OF(t, 1, 2, 0, UINT64_MAX),
+					 .rank = (uint32_t)TB_ONE_OF(t, 0, 1, 2, UINT32_MAX),
+					 .ranks = (uint32_t)TB_ONE_OF(t, 2, 3, 0, 1, UINT32_MAX),
+					 .tid = tb_tid(t, t->slot),
+					 .device = tb_byte(t)};
+	struct spy_rec_collective op = {
+		.time = t->now,
+		.event = SPY_EV_COLLECTIVE,
+		.func = tb_byte(t) % (SPY_NCCL_FUNCS + 1),
+		.flags = tb_byte(t),
+		.comm = what >> 6,
+		.seq = TB_ONE_OF(t, 0, 1, 2, 3, t->now, UINT64_MAX),
+		.count = TB_ONE_OF(t, 1, 1024, 0, UINT64_MAX),
+		.id = tb_byte(t) % 8,
+		.peer = (int32_t)TB_ONE_OF(t, 0, 1, 2, UINT32_MAX, 0x80000000u),
+		.bytes_each = tb_byte(t),
+		.algorithm = tb_byte(t),
+		.protocol = tb_byte(t),
+		.channels = tb_byte(t)};
+	struct spy_rec_collective_ran ran = {.time = t->now,
+					     .event = SPY_EV_COLLECTIVE_RAN,
+					     .channels = op.channels,
+					     .comm = op.comm,
+					     .id = op.id,
+					     .begin_ns = begin,
+					     .end_ns = begin + tb_duration(t),
+					     .seen = TB_ONE_OF(t, t->now, 0, UINT64_MAX)};
+	struct spy_rec_nccl_state state = {.head = {t->now, SPY_EV_NCCL_STATE},
+					   .state = tb_byte(t) % 5};
+
+	memset(comm.name, what, sizeof(comm.name));
+	memset(state.text, what, sizeof(state.text));
+	switch (what >> 2 & 7) {
+	case 0:
+		tb_write(t, &state, sizeof(state));
+		break;
+	case 1:
+		tb_write(t, &comm, sizeof(comm));
+		break;
+	case 2:
+	case 3:
+	case 4:
+		tb_write(t, &op, sizeof(op));
+		break;
+	default:
+		tb_write(t, &ran, sizeof(ran));
+	}
+}
+
 static inline void tb_threads(struct tb *t)
 {
 	uint8_t what = tb_byte(t);
@@ -730,6 +787,17 @@ static inline void tb_board(struct tb *t)
 	}
 }
 
+/* What others in the process bring. */
+static inline void tb_company(struct tb *t)
+{
+	uint8_t what = tb_byte(t);
+
+	if (what & 2)
+		tb_nvtx(t);
+	else
+		what & 1 ? tb_nccl(t) : tb_sharing(t);
+}
+
 /* Anything, with a time of now and a kind that there is. */
 static inline void tb_any(struct tb *t)
 {
@@ -774,7 +842,7 @@ static inline void tb_step(struct tb *t)
 	else if (op < 25)
 		tb_names(t);
 	else if (op < 26)
-		tb_byte(t) & 3 ? tb_nvtx(t) : tb_sharing(t);
+		tb_company(t);
 	else if (op < 29)
 		tb_repeat(t);
 	else if (op < 30)

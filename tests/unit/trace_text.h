@@ -57,6 +57,10 @@ static const char *const tt_named[] = {SPY_NAMED_NAMES(TT_NAME) NULL};
 static const char *const tt_clients[] = {SPY_CLIENTS(TT_NAME) NULL};
 static const char *const tt_gpu_ops[] = {SPY_GPU_OP_NAMES(TT_NAME) NULL};
 static const char *const tt_gpu_states[] = {SPY_GPU_STATE_NAMES(TT_NAME) NULL};
+static const char *const tt_nccl_funcs[] = {SPY_NCCL_FUNC_NAMES(TT_NAME) NULL};
+static const char *const tt_nccl_algorithms[] = {SPY_NCCL_ALGORITHM_NAMES(TT_NAME) NULL};
+static const char *const tt_nccl_protocols[] = {SPY_NCCL_PROTOCOL_NAMES(TT_NAME) NULL};
+static const char *const tt_nccl_states[] = {SPY_NCCL_STATE_NAMES(TT_NAME) NULL};
 static const char *const tt_events[] = {SPY_EVENTS(TT_EVENT) NULL};
 static const char *const tt_functions[] = {
 #define ENTRY(name, layer, record, contract, inspector) #name,
@@ -472,6 +476,63 @@ static void tt_nvtx(struct tt_state *s, const struct tt_line *l, enum spy_event 
 		tw_record_text(&s->w, s->slot, &named, sizeof(named), 1, &texts[1]);
 }
 
+/* 1us nccl_comm number=1 hash=0xab rank=0 ranks=2, then 2us collective func=AllReduce comm=1 seq=0 count=1024 id=7, and
+ * 3us collective_ran comm=1 id=7 begin=… end=… seen=…; 1us nccl_state state=taken text="libnccl-profiler.so" */
+static void tt_nccl(struct tt_state *s, const struct tt_line *l, enum spy_event event,
+		    uint64_t time)
+{
+	const char *name = tt_text(l, "name"), *text = tt_text(l, "text");
+	struct spy_rec_nccl_comm comm = {.head = {time, (uint16_t)event},
+					 .interface = tt_value(s, l, "interface", 5) & 0xffff,
+					 .comm = (uint32_t)tt_value(s, l, "number", 1),
+					 .hash = tt_value(s, l, "hash", 1),
+					 .rank = (uint32_t)tt_value(s, l, "rank", 0),
+					 .ranks = (uint32_t)tt_value(s, l, "ranks", 2),
+					 .nodes = (uint32_t)tt_value(s, l, "nodes", 1),
+					 .tid = (uint32_t)tt_value(s, l, "tid", 0),
+					 .device = tt_value(s, l, "device", 0) & 0xff};
+	struct spy_rec_collective op = {
+		.time = time,
+		.event = (uint16_t)event,
+		.flags = tt_value(s, l, "flags", SPY_COLLECTIVE_RUN_FOLLOWS) & 0xff,
+		.comm = (uint32_t)tt_value(s, l, "comm", 1),
+		.seq = tt_value(s, l, "seq", 0),
+		.count = tt_value(s, l, "count", 1),
+		.id = (uint32_t)tt_value(s, l, "id", 0),
+		.peer = (int32_t)tt_value(s, l, "peer", 0),
+		.bytes_each = tt_value(s, l, "bytes_each", 4) & 0xff,
+		.channels = tt_value(s, l, "channels", 1) & 0xff};
+	struct spy_rec_collective_ran ran = {.time = time,
+					     .event = (uint16_t)event,
+					     .channels = op.channels,
+					     .comm = op.comm,
+					     .id = op.id,
+					     .begin_ns = tt_value(s, l, "begin", 0),
+					     .end_ns = tt_value(s, l, "end", 0),
+					     .seen = tt_value(s, l, "seen", time)};
+	struct spy_rec_nccl_state state = {.head = {time, (uint16_t)event}};
+
+	switch (event) {
+	case SPY_EV_NCCL_COMM:
+		snprintf(comm.name, sizeof(comm.name), "%s", name ? name : "");
+		tw_record(&s->w, s->slot, &comm, sizeof(comm));
+		break;
+	case SPY_EV_COLLECTIVE:
+		op.func = tt_name(s, l, "func", tt_nccl_funcs) & 0xff;
+		op.algorithm = tt_name(s, l, "algorithm", tt_nccl_algorithms) & 0xff;
+		op.protocol = tt_name(s, l, "protocol", tt_nccl_protocols) & 0xff;
+		tw_record(&s->w, s->slot, &op, sizeof(op));
+		break;
+	case SPY_EV_COLLECTIVE_RAN:
+		tw_record(&s->w, s->slot, &ran, sizeof(ran));
+		break;
+	default:
+		state.state = (uint16_t)tt_name(s, l, "state", tt_nccl_states);
+		snprintf(state.text, sizeof(state.text), "%s", text ? text : "");
+		tw_record(&s->w, s->slot, &state, sizeof(state));
+	}
+}
+
 static void tt_outside(struct tt_state *s, const struct tt_line *l, uint64_t time)
 {
 	struct spy_rec_outside outside = {
@@ -540,6 +601,8 @@ static void tt_other(struct tt_state *s, const struct tt_line *l, enum spy_event
 		tt_python(s, l, event, time);
 	} else if (event >= SPY_EV_RANGE && event <= SPY_EV_NVTX_NAME) {
 		tt_nvtx(s, l, event, time);
+	} else if (event >= SPY_EV_NCCL_COMM && event <= SPY_EV_NCCL_STATE) {
+		tt_nccl(s, l, event, time);
 	} else if (event == SPY_EV_OUTSIDE) {
 		tt_outside(s, l, time);
 	} else if (event >= SPY_EV_GPU_OP && event <= SPY_EV_GPU_STATE) {
