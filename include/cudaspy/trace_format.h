@@ -861,6 +861,9 @@ struct spy_board {
 	uint32_t ranges_unnamed; /* times that a name was one too many */
 	uint32_t nvtx_left; /* functions left to another tool, for it has several of one kind */
 	uint32_t reserved2;
+	/* NCCL (0 in traces of before) */
+	uint64_t collectives_lost; /* operations, and when they ran, for want of room */
+	uint64_t collectives_unfollowed; /* for too many were at one time */
 };
 
 /* What one thread is doing. Written by that thread alone, read by anyone, torn reads allowed. */

@@ -32,6 +32,7 @@
 #define OLD_INIT_NAME "InitializeInjectionNvtx" /* of NVTX 1 and 2 */
 
 static bool recording; /* NVTX is to be recorded in this process */
+static bool early; /* loaded before the C library */
 static char next_path[SPY_PATH_MAX]; /* the other tool; empty: none */
 
 /* ---- when the library is loaded --------------------------------------------------------------- */
@@ -100,12 +101,13 @@ void spy_nvtx_arrange(bool wanted)
 	bool ours = variable && is_own(variable);
 	struct place place = {0};
 
+	dl_iterate_phdr(visit, &place);
+	early = place.found && place.before_libc;
 	if (strlen(tool) >= sizeof(next_path))
 		return;
 	strcpy(next_path, tool);
-	dl_iterate_phdr(visit, &place);
 	/* One that was loaded later is a tool among others, and threads may read the environment. */
-	if (!place.found || !place.before_libc)
+	if (!early)
 		return;
 	if (!wanted || !place.path[0]) {
 		if (ours)
@@ -114,6 +116,11 @@ void spy_nvtx_arrange(bool wanted)
 	}
 	recording = setenv(NEXT_VARIABLE, next_path, 1) == 0 &&
 		    setenv(NVTX_TOOL_VARIABLE, place.path, 1) == 0;
+}
+
+bool spy_nvtx_is_early(void)
+{
+	return early;
 }
 
 /* ---- when an object's NVTX asks for a tool ------------------------------------------------------ */

@@ -13,6 +13,9 @@
  */
 void spy_nvtx_arrange(bool wanted);
 
+/* Was this library loaded before the C library, so that the environment is nobody else's yet? */
+bool spy_nvtx_is_early(void);
+
 /* In a forked child: a thread of the parent's may have been in here. */
 void spy_nvtx_forked(void);
 

@@ -30,6 +30,8 @@
 #include "lib/bounds.h"
 #include "lib/signal_guard.h"
 #include "lib/unwind.h"
+#include "nccl/operations.h"
+#include "nccl/profiler.h"
 #include "nvtx/inject.h"
 #include "nvtx/ranges.h"
 #include "probe/outside.h"
@@ -64,6 +66,7 @@ static void after_fork_in_child(void)
 	spy_tear_forked();
 	spy_ranges_forked();
 	spy_nvtx_forked();
+	spy_nccl_forked();
 }
 
 /* Kernels before 4.14 and some emulations have no MADV_WIPEONFORK. */
@@ -137,6 +140,9 @@ __attribute__((constructor(102))) static void load(void)
 	/* Not before: a program may call us before the C library has its environment. */
 	spy_nvtx_arrange(spy_session && spy_session->state != SPY_SESSION_FAILED &&
 			 !spy_options.nonvtx);
+	if (spy_nvtx_is_early())
+		spy_nccl_arrange(spy_session && spy_session->state != SPY_SESSION_FAILED &&
+				 !spy_options.nonccl);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------ */
@@ -231,6 +237,7 @@ static void write_first_records(void)
 	spy_modules_look();
 	spy_notes_flush_early();
 	spy_ranges_begin();
+	spy_nccl_begin();
 	if (spy_probing)
 		spy_probe_note();
 	if (spy_options_warning(warning, sizeof(warning))) {

@@ -376,6 +376,40 @@ void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, u
 		record_stack(&look);
 }
 
+static bool is_place_due(uint64_t key, uint64_t now)
+{
+	struct spy_stack_site *site =
+		find_entry(spy_session->stack_sites, SPY_STACK_SITES, sizeof(*site), key);
+	uint64_t lot, calls;
+
+	if (!site)
+		return false;
+	lot = lot_of(&site->samples, now);
+	if (!lot)
+		return false;
+	calls = __atomic_add_fetch(&site->samples, lot, __ATOMIC_RELAXED);
+	if (is_forgotten(site, now)) {
+		__atomic_store_n(&site->stack_emitted, now, __ATOMIC_RELAXED);
+		return true;
+	}
+	return calls <= FIRST_SAMPLED || doubled(calls, lot);
+}
+
+void spy_stack_place(struct spy_thread *thread, const struct spy_unwind *from, uint64_t key,
+		     uint64_t now)
+{
+	struct look look = {.thread = thread,
+			    .from = *from,
+			    .now = now,
+			    .fn = SPY_FN_NONE,
+			    .why = SPY_STACK_SAMPLED};
+
+	if (long_call != UINT64_MAX && is_place_due(key, now) &&
+	    !too_many(thread, SPY_STACK_SAMPLED, now) &&
+	    has_room_for(thread, sizeof(struct spy_rec_stack)))
+		record_stack(&look);
+}
+
 /* The frames are found by what the trampoline left: the return address, and below it the slot's
  * number and the caller's frame pointer (trampoline.S). */
 void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now)

@@ -104,6 +104,13 @@ struct spy_outside;
  * a stack, as far as its thread's share goes. Takes no lock, allocates nothing. */
 void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, uint64_t now);
 
+struct spy_unwind;
+
+/* What is no call and is announced now, at a place with that key (not 0), by who returns to from->ip: the first of a
+ * place get a stack, then a sample. The record comes behind, with the same time. Takes no lock, allocates nothing. */
+void spy_stack_place(struct spy_thread *thread, const struct spy_unwind *from, uint64_t key,
+		     uint64_t now);
+
 /* The thread's call of its own returns: is it worth a look, and was its place recorded too often?
  * now is the time of the call's record, which comes behind. Takes no lock, allocates nothing. */
 void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, uint64_t now);

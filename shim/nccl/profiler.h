@@ -1,0 +1,21 @@
+/*
+ * shim/nccl/profiler.h: the library as NCCL's profiler.
+ */
+#ifndef CUDASPY_SHIM_NCCL_PROFILER_H
+#define CUDASPY_SHIM_NCCL_PROFILER_H
+
+#include <stdbool.h>
+
+/*
+ * arrange.c: when the library is loaded, before any other thread exists: has NCCL look for its profiler in the program
+ * itself (wanted), unless the user has one.
+ */
+void spy_nccl_arrange(bool wanted);
+
+/* profiler.c: are NCCL's operations to be recorded? From the start no. */
+extern bool spy_nccl_serving;
+
+/* Does another object of the program serve the interface, in any version? */
+bool spy_nccl_has_other(void);
+
+#endif
