@@ -622,13 +622,22 @@ void spy_nccl_begin(void)
 		write_state(first_state, first_text);
 }
 
-/* The parent's operations are not this process'. Its communicators stay: a handle may come. */
+void spy_nccl_end(void)
+{
+	sweep_all(&(struct sweep){.now = UINT64_MAX, .old = UINT64_MAX});
+}
+
+/* The parent's communicators and operations are not this process': their handles are none here. */
 void spy_nccl_forked(void)
 {
 	uint32_t high = operations_high < OPERATIONS_MOST ? operations_high : OPERATIONS_MOST;
 
 	for (uint32_t i = 0; i < high; i++)
 		operations[i] = (struct operation){.id = 0};
+	for (uint32_t i = 0; i < comms_high; i++)
+		comms[i].number = 0;
+	own_bits = 0;
+	comms_high = comms_free = 0;
 	free_head = 0;
 	operations_high = 0;
 	next_sweep = 0;

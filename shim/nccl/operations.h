@@ -58,6 +58,9 @@ void spy_nccl_state(uint16_t state, const char *text);
 /* When a session begins: writes who serves the interface, where it is not this library. */
 void spy_nccl_begin(void);
 
+/* When it ends: writes what has run, and was not said to have ended as a whole. */
+void spy_nccl_end(void);
+
 void spy_nccl_forked(void);
 
 #endif

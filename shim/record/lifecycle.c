@@ -375,6 +375,7 @@ static void look_at_files(void)
 /* What a signal handler may not do: it may have interrupted malloc, or ourselves. */
 static void complete_trace(void)
 {
+	spy_nccl_end();
 	spy_modules_look();
 	look_at_files();
 	spy_warn_damaged();

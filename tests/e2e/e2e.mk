@@ -76,6 +76,8 @@ $(eval $(call e2e_program,probes,$(wildcard tests/e2e/probes*.c),-fexceptions,$(
 E2E_NVTX := $(if $(wildcard $(CUDA_HOME)/include/nvtx3/nvToolsExt.h),-isystem $(CUDA_HOME)/include)
 $(eval $(call e2e_program,libnvtx_part.so,tests/e2e/nvtx_part.c,-shared -fPIC $(E2E_NVTX) -Wl$(comma)-soname$(comma)$$(@F),))
 $(eval $(call e2e_program,nvtx,tests/e2e/nvtx.c,$(E2E_NVTX) -Wl$(comma)-rpath$(comma)'$$$$ORIGIN',$(E2E)/libnvtx_part.so $(E2E_RT13)))
+# NCCL, as its profiler sees it.
+$(eval $(call e2e_program,nccl,tests/e2e/nccl.c,-rdynamic,$(E2E_RT13)))
 $(E2E)/nvtx: $(E2E)/libnvtx_part.so
 $(eval $(call e2e_program,libnvtx_tool.so,tests/e2e/nvtx_tool.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
 $(eval $(call e2e_program,waits,tests/e2e/waits.c,-fexceptions,$(E2E_RT13)))
