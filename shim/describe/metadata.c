@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cudaspy/metadata_layout.h"
+#include "describe/ranks.h"
 #include "process/folder.h"
 #include "process/options.h"
 #include "record/session.h"
@@ -121,6 +122,26 @@ static int count_cpus(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 0 : CPU_COUNT(&set);
 }
 
+/* Which rank of a job it is: only what its launcher says. */
+static void write_rank(struct spy_text *out)
+{
+	struct spy_rank rank;
+
+	spy_rank_read(&rank);
+	if (rank.from) {
+		spy_text_print(out, "\trank = %u;\n", rank.rank);
+		write_text(out, "rank_from", rank.from);
+	}
+	if (rank.has_local_rank)
+		spy_text_print(out, "\tlocal_rank = %u;\n", rank.local_rank);
+	if (rank.has_world_size)
+		spy_text_print(out, "\tworld_size = %u;\n", rank.world_size);
+	if (rank.has_restarts)
+		spy_text_print(out, "\trestarts = %u;\n", rank.restarts);
+	if (*rank.job && !spy_options.redact)
+		write_text(out, "job", rank.job);
+}
+
 static void write_environment(struct spy_text *out, const struct spy_session *session)
 {
 	ssize_t length;
@@ -139,6 +160,7 @@ static void write_environment(struct spy_text *out, const struct spy_session *se
 		write_command_line(out);
 	write_text(out, "cwd", getcwd(scratch, sizeof(scratch)));
 	write_text(out, "cudaspy_run", spy_options.run);
+	write_rank(out);
 	spy_text_print(out, "\tprobes = %d;\n", !spy_options.noprobes);
 	spy_text_print(out, "\tkeep_mib = %llu;\n",
 		       (unsigned long long)(spy_options_keep_bytes() >> 20));

@@ -1,6 +1,6 @@
 /*
  * shim/nccl/nccl_layout.h: NCCL's profiler interface, versions 1 to 7, as far as it is used here. Declared anew: where a
- * field lies is a fact, its name here is ours. test_layout_nccl compares the offsets with the published shapes.
+ * field lies is a fact, its name here is ours. test_nccl_layout compares the offsets with the published shapes.
  *
  * NCCL (2.23 and later) has its plugin's functions in a struct ncclProfiler_vN, the newest one that both know. It calls
  * them on the program's threads (a communicator, an operation that is submitted), on its own (what a kernel's channels

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
+#include "describe/ranks.h"
 #include "lib/clock.h"
 #include "lib/disk.h"
 #include "process/folder.h"
@@ -217,7 +218,7 @@ static unsigned long long any_number(void)
 	return number;
 }
 
-/* PROGRAM-PID.cudaspy; with a number if a process of that pid was traced there before; with a
+/* PROGRAM-PID.cudaspy, or PROGRAM.rankN-PID.cudaspy; with a number if a process of that pid was traced there before; with a
  * random one if all of these names are taken. */
 static int make_folder(int parent, char *name, size_t size, const char *program, int pid)
 {
@@ -244,15 +245,31 @@ static void clean(char *name)
 			*c = '_';
 }
 
+#define PROGRAM_MOST 63 /* bytes of its name */
+#define RANK_MOST 16 /* of what is said of its rank */
+
+/* With its rank, if it has one. */
+static void name_program(char program[PROGRAM_MOST + RANK_MOST + 1])
+{
+	struct spy_rank rank;
+
+	snprintf(program, PROGRAM_MOST + 1, "%s", program_invocation_short_name);
+	clean(program);
+	if (!*program)
+		strcpy(program, "program");
+	spy_rank_read(&rank);
+	if (rank.from)
+		snprintf(program + strlen(program), RANK_MOST, ".rank%u", rank.rank);
+}
+
 int spy_folder_create(char *path, size_t size, const char *parent, int pid)
 {
 	size_t length = strlen(parent);
-	char program[64];
+	char program[PROGRAM_MOST + RANK_MOST + 1];
 	struct stat status;
 	int above, fd;
 
-	snprintf(program, sizeof(program), "%s", program_invocation_short_name);
-	clean(program);
+	name_program(program);
 	if (length + sizeof(program) + 64 > size)
 		return -ENAMETOOLONG;
 	memcpy(path, parent, length + 1);
@@ -260,7 +277,7 @@ int spy_folder_create(char *path, size_t size, const char *parent, int pid)
 	if (above < 0)
 		return above;
 	path[length++] = '/';
-	fd = make_folder(above, path + length, size - length, *program ? program : "program", pid);
+	fd = make_folder(above, path + length, size - length, program, pid);
 	close(above);
 	if (fd < 0)
 		return fd;

@@ -24,8 +24,8 @@ struct spy_file_id {
 };
 
 /*
- * Makes the folder of this process' trace: PROGRAM-PID.cudaspy in a parent directory, which is made
- * if it is not there, with something behind the pid where that name is taken. path, absolute, gets
+ * Makes the folder of this process' trace: PROGRAM-PID.cudaspy (PROGRAM.rankN-PID.cudaspy, where a launcher says the
+ * rank) in a parent directory, which is made if it is not there, with something behind the pid where that name is taken. path, absolute, gets
  * its name; if it cannot be made, what was tried. 0 or -errno.
  */
 int spy_folder_create(char *path, size_t size, const char *parent, int pid);

@@ -1,4 +1,4 @@
-/* links: shim/lib/disk.c shim/process/folder.c shim/lib/clock.c */
+/* links: shim/lib/disk.c shim/process/folder.c shim/lib/clock.c shim/describe/ranks.c */
 /*
  * tests/unit/test_disk_limits.c: space on a disk is asked for before it is used, and file-size limits bind wherever in the
  * file it lies; a file that is replaced is there whole or as it was; a file of the folder is opened again only if it is
@@ -327,6 +327,9 @@ static void test_names(void **state)
 	assert_string_equal(named("a b/c\td\x7f\x1b[0me~", 1), "a_b_c_d__[0me~-1.cudaspy");
 	assert_string_equal(named("\xc2\x9b\xc2\xa0\xc3\x9b\xc2", 1),
 			    "\xc2_\xc2\xa0\xc3\x9b\xc2-1.cudaspy");
+	setenv("RANK", "12", 1);
+	assert_string_equal(named("train.py", 33), "train.py.rank12-33.cudaspy");
+	unsetenv("RANK");
 	memset(long_name, 'x', sizeof(long_name));
 	long_name[199] = '\0';
 	assert_int_equal(strlen(named(long_name, 1)), 63 + strlen("-1.cudaspy"));

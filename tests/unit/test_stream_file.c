@@ -1,4 +1,4 @@
-/* links: shim/record/stream_file.c shim/lib/disk.c shim/process/folder.c shim/lib/clock.c shim/lib/lock.c */
+/* links: shim/record/stream_file.c shim/lib/disk.c shim/process/folder.c shim/describe/ranks.c shim/lib/clock.c shim/lib/lock.c */
 /*
  * tests/unit/test_stream_file.c: the files of a stream: what is in the tail and in the file of full packets, how the tail
  * grows, what is counted as lost when files have gone or changed, and the size bound, in a folder of the test's own.
