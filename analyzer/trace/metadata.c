@@ -348,6 +348,37 @@ static void parse_statement(struct metadata *m, struct scanner *s)
 		next(s);
 }
 
+/* ---- ranks ---------------------------------------------------------------------------------- */
+
+#define RANKS_MAX (1 << 24) /* a larger number is none of a rank */
+
+static int64_t number_of_ranks(const struct metadata *m, const char *key, int64_t otherwise)
+{
+	int64_t number = metadata_number(m, key, otherwise);
+
+	return number >= 0 && number < RANKS_MAX ? number : otherwise;
+}
+
+static const char *text_of_ranks(const struct metadata *m, const char *key)
+{
+	const char *text = metadata_text(m, key);
+
+	return text && *text ? text : NULL;
+}
+
+static void take_rank(struct metadata *m)
+{
+	int64_t rank = number_of_ranks(m, "rank", -1);
+
+	m->has_rank = rank >= 0;
+	m->rank = m->has_rank ? (uint32_t)rank : 0;
+	m->local_rank = (int32_t)number_of_ranks(m, "local_rank", -1);
+	m->world_size = (uint32_t)number_of_ranks(m, "world_size", 0);
+	m->restarts = (uint32_t)number_of_ranks(m, "restarts", 0);
+	m->job = text_of_ranks(m, "job");
+	m->rank_from = text_of_ranks(m, "rank_from");
+}
+
 /* ---- the file ------------------------------------------------------------------------------- */
 
 static int check(const struct metadata *m, const char *path)
@@ -415,6 +446,7 @@ int metadata_parse(struct metadata *m, const char *path, const char *text, size_
 	for (next(s); s->token != TOKEN_END;)
 		parse_statement(m, s);
 	free(s);
+	take_rank(m);
 	return check(m, path);
 }
 

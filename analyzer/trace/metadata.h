@@ -30,6 +30,13 @@ struct metadata {
 	char **events;
 	size_t n_events;
 	char *event_name; /* while parsing: of the event block we are in */
+	/* Which rank of a job the process is, as a launcher told it. Texts are in env. */
+	bool has_rank;
+	uint32_t rank; /* 0 if it has none */
+	int32_t local_rank; /* on its host; -1 unknown */
+	uint32_t world_size; /* ranks of the job; 0 unknown */
+	uint32_t restarts; /* times that the rank had been started before */
+	const char *job, *rank_from; /* which job; the variable that rank is from; NULL unknown */
 };
 
 #define METADATA_MAX_BYTES (16 << 20) /* more of it is not read */

@@ -102,6 +102,42 @@ static void test_tolerant(void **state)
 	metadata_release(&m);
 }
 
+/* Which rank the process is; none that cannot be. */
+static void test_ranks(void **state)
+{
+	static const char *const none[] = {"", "rank = -1;", "rank = 4294967296;", "rank = \"x\";"};
+	struct metadata m;
+	char *text;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(
+		parse(&m,
+		      "/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; rank = 3; local_rank = 1;\n"
+		      "world_size = 8; job = \"4711.0\"; restarts = 2; rank_from = \"RANK\"; };\n"),
+		0);
+	assert_true(m.has_rank);
+	assert_int_equal(m.rank, 3);
+	assert_int_equal(m.local_rank, 1);
+	assert_int_equal(m.world_size, 8);
+	assert_int_equal(m.restarts, 2);
+	assert_string_equal(m.job, "4711.0");
+	assert_string_equal(m.rank_from, "RANK");
+	metadata_release(&m);
+	for (i = 0; i < ARRAY_SIZE(none); i++) {
+		text = xasprintf(
+			"/* CTF 1.8 */\nenv { tracer_name = \"cudaspy\"; job = \"\"; %s };\n",
+			none[i]);
+		assert_int_equal(parse(&m, text), 0);
+		assert_false(m.has_rank);
+		assert_int_equal(m.local_rank, -1);
+		assert_int_equal(m.world_size, 0);
+		assert_null(m.job);
+		metadata_release(&m);
+		free(text);
+	}
+}
+
 static void test_refused(void **state)
 {
 	static const char *const texts[] = {
@@ -161,7 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own),      cmocka_unit_test(test_others),
 		cmocka_unit_test(test_tolerant), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_damaged),  cmocka_unit_test(test_ranks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
