@@ -55,6 +55,9 @@
 	      "another GPU, or for its turn.") \
 	CAUSE(COLLECTIVE, "collective", "waiting for another rank", \
 	      "The GPU waited in a collective operation for another rank.") \
+	CAUSE(GPU_WORK, "gpu-work", "its GPU worked longer", \
+	      "The rank's operation had been submitted in time, or its thread waited for its own GPU before: the GPU was late " \
+	      "with the work before it. It has more to do than the others', or is slower: clocks, power, another tenant.") \
 	CAUSE(NOTHING_TO_DO, "nothing-to-do", "waiting for requests", \
 	      "The thread waited for a connection or an event: nobody had asked for anything. No problem by itself.") \
 	CAUSE(UNEXPLAINED, "unexplained", "unexplained", \

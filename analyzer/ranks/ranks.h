@@ -1,0 +1,240 @@
+/*
+ * analyzer/ranks/ranks.h: the ranks of a job, and who of them held the others up in collective operations, by how much and
+ * why. No sentences here: the report's sections and the detectors make them of these sums.
+ *
+ * NCCL's operations of all ranks are matched (match.c), the timers of their GPUs aligned by the ends of these operations
+ * (clocks.c), and of each operation it is found who came last, and how long the others waited in it for that (evaluate.c).
+ * The reason is what the last one's submitting thread did since its operation before, and the others did not (reasons.c).
+ * Steps are found by NVTX or by the pattern of operations (steps.c). Called by the main reading, for the records of NCCL
+ * and, of threads that submit operations, for their calls. Nothing is kept of traces without any.
+ *
+ * All times are nanoseconds; sums of time are of GPUs unless said otherwise. Everything below is filled in by
+ * ranks_finish.
+ */
+#ifndef CUDASPY_RANKS_H
+#define CUDASPY_RANKS_H
+
+#include "idle/idle.h"
+
+#define RANKS_MOST 2048 /* are told apart; processes beyond these are left out and counted */
+#define RANK_GROUPS_MOST 4096 /* then sizes are not told apart any more, and then functions */
+#define RANK_SITES_MOST 4096
+#define RANK_STEPS_SLOW_MOST 32 /* slow steps that are kept */
+#define RANK_MISSING_MOST 64
+
+/* How often a rank was the last one, and for how long others waited for it, all of them together. */
+struct rank_share {
+	uint64_t count, ns;
+};
+
+/* A rank of a job; or of a communicator, where no launcher said which rank a process is. */
+struct rank {
+	uint32_t index; /* in ranks.all, and of idle_owner_rank */
+	uint32_t number; /* which rank */
+	bool from_launcher; /* number, local_rank, world_size and job are a launcher's */
+	int32_t local_rank; /* -1 unknown */
+	uint32_t world_size; /* 0 unknown */
+	uint32_t restarts; /* times it was started before: the most that is known */
+	const char *job; /* NULL unknown */
+	const struct process **processes; /* its traces, in the order they began; owned */
+	size_t n_processes;
+	const struct process
+		*process; /* the one that submitted its last operation; else its last one */
+	uint8_t device; /* of its last communicator, as that process numbers it; SPY_DEVICE_NONE */
+	uint64_t operations; /* that it submitted */
+	uint64_t timed; /* of these, those that were matched, aligned and are in the sums below */
+	uint64_t first_ns, last_ns; /* when it submitted its first and last one; trace time */
+	uint64_t in_collectives_ns; /* its kernels of these, one at a time */
+	uint64_t wait_ns; /* of that, until the last rank came */
+	uint64_t *
+		waited_for_ns; /* of wait_ns, by index of the rank it waited for; n of them: ranks.n; owned */
+	uint64_t
+		last_count; /* operations in which it was the last one, by more than the clocks' error */
+	uint64_t caused_ns; /* others' waits for it, all of them together */
+	/* The longest of others' waits for it in each operation: so long it held the others up. The idle_sums of
+	 * idle_owner_rank(index) say why: their sum is late_ns exactly. */
+	uint64_t late_ns;
+	uint64_t
+		held_ns; /* of late_ns, until the last but one came: what the job would gain, at least */
+	/* Of late_ns, what its GPU was late, not its thread (IDLE_GPU_WORK): in how many operations, and in how many of
+	 * these it had had as many operations of the GPU submitted since the operation before as the others; and what its
+	 * thread was waiting in such operations. */
+	uint64_t gpu_late_count, gpu_late_same_work, gpu_late_ns;
+	uint64_t steps; /* that it was the last one of, most of the time (struct rank_step) */
+	/* With GPU times (idle/exact.c) of its GPU: time in which kernels of collective operations ran, and of that, when
+	 * nothing else did. exposed_known: they are known, all the time. */
+	bool exposed_known;
+	uint64_t collective_ns, exposed_ns;
+	/* How well its GPU's timer is known: against the other ranks' (95 % of all operations' ends agree within that) and
+	 * against its host's clock (half of what is left open). 0: not compared. */
+	uint64_t align_error_ns, host_error_ns;
+	/* Its GPU's timer is not known: host times stand in (interfaces 1 to 3 of NCCL's) */
+	bool by_host_times;
+};
+
+/* The same function with the same size, in one communicator. */
+struct rank_group {
+	uint64_t hash; /* the communicator's */
+	const char *comm_name; /* that the program gave it; empty: none */
+	uint32_t comm_ranks; /* that it has; 0 unknown */
+	uint32_t comm_members; /* of these, those that were recorded */
+	uint8_t func; /* enum spy_nccl_func */
+	uint64_t count, bytes; /* elements and bytes of each operation; 0: of several sizes */
+	uint64_t operations; /* matched and timed ones; each once for all its ranks */
+	uint64_t wait_ns; /* of all ranks together */
+	uint64_t late_ns; /* the longest wait of each: as rank.late_ns */
+	uint64_t transfer_ns; /* from the last one's arrival to the end, of each */
+	/* Of operations: those that followed one of the same function and communicator, with no other operation of the GPU
+	 * submitted between, on the first rank: they could be one. */
+	uint64_t in_a_row;
+	struct rank_share *
+		last; /* by index of the rank that was last; n_last of them (fewer than ranks.n); owned */
+	size_t n_last;
+	uint64_t nobody; /* operations to which all came at the same time, as far as clocks tell */
+};
+
+/* Where operations are submitted. */
+struct rank_site {
+	struct idle_part
+		part; /* the call: words are made of it as of a cause's place; of `process` */
+	const struct process *process;
+	uint8_t func; /* of the first one */
+	uint64_t operations, wait_ns, late_ns; /* as in a group */
+	struct rank_share *last;
+	size_t n_last;
+};
+
+/* A step of the job: it begins with the arrival of its first operation and ends with that of the next step's. */
+struct rank_step {
+	uint64_t number; /* from 1 on */
+	uint64_t begin_ns; /* trace time of the reference rank, about */
+	uint64_t ns;
+	uint64_t wait_ns, late_ns; /* in its operations, as in a group */
+	uint32_t
+		last; /* index of the rank that was last for the most of late_ns; UINT32_MAX: nobody */
+	uint64_t last_ns; /* of late_ns */
+	/* The largest reason of that rank; process NULL: none known. */
+	struct idle_part cause;
+	const struct process *process;
+	uint64_t cause_ns; /* of last_ns, this reason */
+};
+
+enum rank_steps_by { RANK_STEPS_UNKNOWN, RANK_STEPS_NVTX, RANK_STEPS_PATTERN };
+
+struct rank_steps {
+	enum rank_steps_by by;
+	const struct range_name *range; /* of NVTX: its name or family */
+	uint64_t operations; /* of a pattern: how many each step has */
+	uint64_t count; /* whole ones */
+	uint64_t median_ns; /* about, where there are more than are kept */
+	uint64_t total_ns; /* of all whole ones */
+	uint64_t wait_ns;
+	/* Longer than 1.5 times the median, and by 100 us: how many, together, and how much longer they were. */
+	uint64_t slow_count, slow_ns, slow_more_ns;
+	struct rank_step slow[RANK_STEPS_SLOW_MOST]; /* the longest of them, in their order */
+	size_t n_slow;
+};
+
+/* An operation as one rank had it. */
+struct rank_op_seen {
+	uint32_t rank; /* index */
+	uint8_t func;
+	uint64_t seq, count;
+	uint32_t bytes_each;
+	int32_t peer;
+	uint64_t ns; /* when it was submitted: trace time */
+	struct idle_part part; /* where; process NULL: unknown */
+	const struct process *process;
+};
+
+/* Ranks disagree: the n-th operation of a communicator is not the same one in both. The first such. */
+struct rank_disagreement {
+	uint64_t count; /* of them in all communicators, at least; 0: none */
+	uint64_t hash; /* of the communicator */
+	uint64_t ordinal; /* from 0 on: the operation's in the communicator */
+	struct rank_op_seen a, b;
+};
+
+/* An operation that some ranks wait in at the end, and others have not submitted. */
+struct rank_missing {
+	uint64_t hash; /* of the communicator */
+	struct rank_op_seen waiting; /* of the first rank that waits */
+	uint32_t n_waiting, n_missing; /* ranks that were recorded */
+	uint32_t
+		missing; /* index of the first of them; what its threads are in: its process's board */
+	bool has_last;
+	struct rank_op_seen last; /* the last operation of the missing one in this communicator */
+};
+
+/* Of a process: who serves NCCL's profiler interface. */
+struct rank_state {
+	bool told;
+	uint16_t state; /* enum spy_nccl_state */
+	char text[113];
+};
+
+struct ranks_work;
+
+struct ranks {
+	struct rank **all; /* by index; owned */
+	size_t n;
+	struct rank **order; /* the same by job and number; owned */
+	bool any; /* there are operations of NCCL's, in any trace */
+	bool from_launcher; /* of any trace a launcher said which rank it is */
+	uint32_t world_size; /* of the job, or else of its largest communicator; 0 unknown */
+	struct rank **by_process; /* of the set's traces; NULL: of no rank; owned */
+	struct rank_group *groups; /* the longest late_ns first; owned */
+	size_t n_groups;
+	struct rank_site *sites; /* likewise */
+	size_t n_sites;
+	struct rank_steps steps;
+	struct rank_disagreement disagreement;
+	struct rank_missing missing[RANK_MISSING_MOST];
+	size_t n_missing;
+	struct rank_state *states; /* by process; owned */
+	size_t n_states;
+	/* Operations, each once for all its ranks: in the sums; those of which a recorded rank's part never came, or no
+	 * times; those of ranks whose clocks could not be aligned; of one recorded rank only. */
+	uint64_t matched, incomplete, unaligned, alone;
+	uint64_t lost; /* records that could not be followed: damaged, or too many at a time */
+	uint64_t captured; /* operations in graphs: when they were submitted is not known */
+	uint64_t align_operations; /* by which timers were aligned */
+	uint64_t align_error_ns; /* the worst rank's */
+	uint64_t host_error_ns;
+	bool by_host_times; /* of some operations */
+	uint64_t wait_ns, late_ns, caused_ns; /* of all ranks */
+	struct ranks_work *work; /* while records are read */
+	struct idle *idle;
+};
+
+static inline uint64_t idle_owner_rank(size_t index)
+{
+	return (uint64_t)3 << 32 | index;
+}
+
+/* The set's metadata are known. */
+void ranks_init(struct ranks *ranks, struct idle *idle);
+void ranks_release(struct ranks *ranks);
+
+/* For ranks_see: a record of NCCL's; a call of a thread that submits operations. */
+void ranks_see_nccl(struct ranks *ranks, const struct record *record);
+void ranks_see_call(struct ranks *ranks, const struct record *record);
+
+/* Each record that does not go the fast path, after idle_see. */
+static inline void ranks_see(struct ranks *ranks, const struct record *record)
+{
+	if (unlikely(record->raw->other.event >= SPY_EV_NCCL_COMM) &&
+	    record->raw->other.event <= SPY_EV_NCCL_STATE)
+		ranks_see_nccl(ranks, record);
+	else if (unlikely(ranks->any) && record_is_call(record->raw) &&
+		 !record->raw->call_head.depth)
+		ranks_see_call(ranks, record);
+}
+
+/* After the last record. */
+void ranks_finish(struct ranks *ranks);
+
+/* For the garbage collection of stacks: shows all parts that are kept. Returns how many. */
+size_t ranks_parts(const struct ranks *ranks, size_t (*see)(const struct idle_part *part));
+
+#endif
