@@ -207,6 +207,7 @@ static void read_all(struct analysis *a)
 			else if (record.raw->other.event == SPY_EV_OUTSIDE)
 				ranges_see_outside(&a->accounts.ranges, &record);
 			idle_see(&a->idle, &record, in_calls_ns(a, path, &record));
+			ranks_see(&a->ranks, &record);
 			if (record_is_call(record.raw) && !record.raw->call_head.depth)
 				fast_path_open(path, &a->accounts, &a->stats, &record);
 		}
@@ -238,6 +239,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 		account_init(&a->accounts, &a->model, &a->expect);
 		findings_init(&a->findings, &a->accounts);
 		idle_init(&a->idle, &a->accounts);
+		ranks_init(&a->ranks, &a->idle);
 		a->accounts.ranges.only = options->range;
 		a->stats.timed_only = options->range;
 		if (options->subject)
@@ -246,6 +248,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 	read_all(a);
 	if (options) {
 		account_finish(&a->accounts);
+		ranks_finish(&a->ranks);
 		callstats_grow(&a->stats, &a->model); /* there may be a thread more */
 	}
 	return 0;
@@ -254,6 +257,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 void analysis_release(struct analysis *a)
 {
 	findings_release(&a->findings);
+	ranks_release(&a->ranks);
 	idle_release(&a->idle);
 	account_release(&a->accounts);
 	expect_release(&a->expect);

@@ -3,6 +3,9 @@
  */
 #include "fast_path.h"
 
+/* Before the ring of a thread's calls has no room for more. */
+#define DIVIDED_OFTEN_NS 50000
+
 void fast_path_open(struct fast_path *path, const struct accounting *a, struct callstats *s,
 		    const struct record *record)
 {
@@ -24,6 +27,8 @@ void fast_path_open(struct fast_path *path, const struct accounting *a, struct c
 	path->tid = record->stream->reader.tid;
 	path->device = device;
 	path->until_ns = cpu_pressure_slice_ns(c->cpu_pressure, c->slices);
+	if (c->divided_often)
+		path->until_ns = min_u64(path->until_ns, record->ns + DIVIDED_OFTEN_NS);
 }
 
 void fast_path_close(struct fast_path *path, struct callstats *s)

@@ -98,7 +98,8 @@ size_t stack_gc(struct analysis *a)
 
 	if (a->accounted)
 		looks += keep_of_thread_accounts(&a->accounts) + keep_of_calls(&a->accounts) +
-			 keep_of_sites(&a->findings) + keep_of_idle(&a->idle);
+			 keep_of_sites(&a->findings) + keep_of_idle(&a->idle) +
+			 ranks_parts(&a->ranks, keep_of_part);
 	model_forget_stacks(&a->model);
 	return 2 * a->model.n_stacks + looks / 4 + STACKS_FIRST;
 }

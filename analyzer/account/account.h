@@ -122,6 +122,7 @@ struct thread_account {
 	bool rested; /* the call in progress comes after a pause: expect.h */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
 	bool left_out; /* its calls of now do not count: --range */
+	bool divided_often; /* what it does is divided as it goes on: ranks/reasons.c */
 	bool gap_told; /* records tell what the thread did before its next call: idle/host.h */
 	struct recent_ops recent_ops; /* until the call in progress */
 	struct thread *thread;

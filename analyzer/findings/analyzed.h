@@ -11,6 +11,7 @@
 #include "account/callstats.h"
 #include "expect/profile.h"
 #include "idle/idle.h"
+#include "ranks/ranks.h"
 #include "trace/model.h"
 
 struct analysis {
@@ -22,6 +23,7 @@ struct analysis {
 	struct accounting accounts;
 	bool accounted;
 	struct idle idle;
+	struct ranks ranks;
 	struct findings findings;
 	bool complete; /* no records are lost, as far as is known: set by who reports losses */
 };

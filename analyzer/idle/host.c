@@ -8,8 +8,8 @@
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static struct idle_sum_key key_of(uint64_t owner, const struct process *process,
-				  const struct idle_part *part)
+struct idle_sum_key idle_sum_key_of(uint64_t owner, const struct process *process,
+				    const struct idle_part *part)
 {
 	struct idle_sum_key key = {.owner = owner,
 				   .address = part->address,
@@ -27,7 +27,7 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 			       const struct process *process, const struct idle_part *part,
 			       uint64_t ns)
 {
-	struct idle_sum_key key = key_of(owner, process, part);
+	struct idle_sum_key key = idle_sum_key_of(owner, process, part);
 	struct idle_sum *sum;
 
 	HASH_FIND(hh, sums->by_key, &key, sizeof(key), sum);

@@ -52,6 +52,10 @@ struct idle_sums {
 
 #define IDLE_SUMS_MOST (1u << 16) /* are told apart; then places are not */
 
+/* The place of a part; idle_sums_add makes a sum of it. */
+struct idle_sum_key idle_sum_key_of(uint64_t owner, const struct process *process,
+				    const struct idle_part *part);
+
 struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 			       const struct process *process, const struct idle_part *part,
 			       uint64_t ns);

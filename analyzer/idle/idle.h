@@ -54,6 +54,8 @@ struct idle_gpu {
 		uint64_t at_ns; /* accounted for until then */
 		uint64_t busy_ns, idle_ns; /* in the working phase */
 		uint64_t operations; /* likewise */
+		/* Of busy_ns: with operations of several GPUs together (is_collective); with nothing else. */
+		uint64_t collective_ns, exposed_ns;
 		uint64_t
 			small_ns; /* busy with kernels of fewer blocks than it has multiprocessors */
 		uint32_t tid; /* thread that submitted the last operation, 0 unknown … */

@@ -1,0 +1,353 @@
+/*
+ * analyzer/ranks/clocks.c: the timers of GPUs against each other, and against the clock of their hosts. Called for each
+ * block of operations before these are evaluated.
+ *
+ * Each GPU's timer has an offset and a drift of its own. An operation in which all ranks get something of all others ends
+ * on all of them within some microseconds. So the difference of its ends is the timers' difference, and what many of them
+ * do not agree upon is the error. Against the host's clock there are bounds only: no kernel begins before its launch, nor
+ * after somebody saw that it had.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include "work.h"
+
+#define SLOPE_LEAST 8 /* pairs, for a slope */
+#define SLOPE_MOST 1e-3 /* more is no drift of a clock */
+#define DRIFT_LATER 5e-6 /* a fit of another time is off by so much more */
+
+bool rank_func_is_symmetric(uint8_t func)
+{
+	return func == SPY_NCCL_ALL_REDUCE || func == SPY_NCCL_ALL_GATHER ||
+	       func == SPY_NCCL_REDUCE_SCATTER || func == SPY_NCCL_ALL_TO_ALL;
+}
+
+/* ---- a line through pairs -------------------------------------------------------------------- */
+
+/* Relative to the first pair. */
+struct pair {
+	double at, difference;
+};
+
+static int by_at(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts them. */
+static double median(double *values, size_t n)
+{
+	qsort(values, n, sizeof(*values), by_value);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static double median_of_half(const struct pair *pairs, size_t n, bool at, double *values)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		values[i] = at ? pairs[i].at : pairs[i].difference;
+	return median(values, n);
+}
+
+/* From the medians of the halves. The pairs are in order. */
+static double slope_of(const struct pair *pairs, size_t n, double *values)
+{
+	const struct pair *second = &pairs[n - n / 2];
+	double span, rise;
+
+	if (n < SLOPE_LEAST)
+		return 0;
+	span = median_of_half(second, n / 2, true, values) -
+	       median_of_half(pairs, n / 2, true, values);
+	rise = median_of_half(second, n / 2, false, values) -
+	       median_of_half(pairs, n / 2, false, values);
+	return span > 0 && fabs(rise) <= SLOPE_MOST * span ? rise / span : 0;
+}
+
+/* free_line: offset and slope are looked for; else they are 0, and only the error is. Offset relative to the first pair. */
+static void fit_line(struct pair *pairs, size_t n, bool free_line, double *offset, double *slope,
+		     double *error)
+{
+	double *values = xcalloc(n, sizeof(*values));
+	size_t i;
+
+	qsort(pairs, n, sizeof(*pairs), by_at);
+	*offset = *slope = 0;
+	if (free_line) {
+		*slope = slope_of(pairs, n, values);
+		for (i = 0; i < n; i++)
+			values[i] = pairs[i].difference - *slope * pairs[i].at;
+		*offset = median(values, n);
+	}
+	for (i = 0; i < n; i++)
+		values[i] = fabs(pairs[i].difference - *slope * pairs[i].at - *offset);
+	qsort(values, n, sizeof(*values), by_value);
+	*error = values[(n - 1) * 95 / 100];
+	free(values);
+}
+
+/* ---- of a block ------------------------------------------------------------------------------ */
+
+static struct rank_op *op_of(const struct rank_instance *instance, const struct rank_member *member)
+{
+	struct rank_op *op = instance->ops;
+
+	while (op && op->member != member)
+		op = op->next;
+	return op;
+}
+
+/* Who has most operations in the block; of several the lowest rank. */
+static struct rank_member *reference_of(struct rank_comm *comm, struct rank_instance *const *block,
+					size_t n)
+{
+	struct rank_member *best = NULL;
+	const struct rank_op *op;
+	size_t i;
+
+	for (i = 0; i < comm->n_members; i++)
+		comm->members[i]->n_block = 0;
+	for (i = 0; i < n; i++)
+		for (op = block[i]->ops; op; op = op->next)
+			op->member->n_block += op->ran && rank_func_is_symmetric(block[i]->func);
+	for (i = 0; i < comm->n_members; i++) {
+		struct rank_member *member = comm->members[i];
+
+		if (!best || member->n_block > best->n_block ||
+		    (member->n_block == best->n_block && member->number < best->number))
+			best = member;
+	}
+	return best;
+}
+
+/* All pairs of the block at once: of an instance, the reference's end with each other one. */
+struct block_pairs {
+	struct pair *all;
+	size_t n;
+	int64_t first_difference;
+	uint64_t first_at_ns;
+	bool by_host_times;
+};
+
+static void add_pair(struct block_pairs *p, const struct rank_op *op,
+		     const struct rank_op *reference)
+{
+	int64_t difference = (int64_t)(reference->end_ns - op->end_ns);
+
+	if (op->by_host_times != reference->by_host_times)
+		return;
+	if (!p->n) {
+		p->first_difference = difference;
+		p->first_at_ns = op->end_ns;
+		p->by_host_times = op->by_host_times;
+	}
+	if (op->by_host_times != p->by_host_times)
+		return;
+	p->all = grow(p->all, p->n, sizeof(*p->all));
+	p->all[p->n++] = (struct pair){(double)(int64_t)(op->end_ns - p->first_at_ns),
+				       (double)(difference - p->first_difference)};
+}
+
+static void fit_member(struct rank_member *member, struct block_pairs *p,
+		       const struct rank_member *reference)
+{
+	bool one_clock = member->process->trace->host == reference->process->trace->host;
+	double offset, slope, error;
+	size_t i;
+
+	if (!p->n || (p->by_host_times && !one_clock))
+		return;
+	if (p->by_host_times) {
+		for (i = 0; i < p->n; i++)
+			p->all[i].difference += (double)p->first_difference;
+		p->first_difference = 0;
+	}
+	fit_line(p->all, p->n, !p->by_host_times, &offset, &slope, &error);
+	member->fit = (struct clock_fit){.known = true,
+					 .offset_ns = p->first_difference + llround(offset),
+					 .slope = slope,
+					 .at_ns = p->first_at_ns,
+					 .error_ns = (uint64_t)llround(error)};
+}
+
+/* The fit of the last block, or of another communicator with the same ranks: for a block that tells nothing. */
+static void borrow(struct rank_comm *comm, uint64_t end_ns)
+{
+	const struct rank_comm *of = NULL;
+	size_t i;
+
+	for (i = 0; i < comm->n_members && !of; i++)
+		of = comm->members[i]->timer->comm;
+	for (i = 0; of && i < comm->n_members; i++) {
+		struct rank_member *member = comm->members[i];
+		const struct rank_timer *timer = member->timer;
+		double later = fabs((double)(int64_t)(end_ns - timer->fit.at_ns));
+
+		if (timer->comm != of)
+			continue;
+		member->fit = timer->fit;
+		member->fit.error_ns += (uint64_t)(later * DRIFT_LATER);
+	}
+}
+
+static void lend(struct rank_comm *comm)
+{
+	size_t i;
+
+	for (i = 0; i < comm->n_members; i++) {
+		struct rank_member *member = comm->members[i];
+		struct rank_timer *timer = member->timer;
+
+		/* That of the communicator with most ranks holds. */
+		if (!member->fit.known || (timer->comm && timer->comm != comm &&
+					   timer->comm->n_members > comm->n_members))
+			continue;
+		timer->comm = comm;
+		timer->fit = member->fit;
+	}
+}
+
+static void fit_timers(struct ranks *ranks, struct rank_comm *comm,
+		       struct rank_instance *const *block, size_t n)
+{
+	struct rank_member *reference = reference_of(comm, block, n);
+	struct block_pairs *pairs = xcalloc(comm->n_members + 1, sizeof(*pairs));
+	size_t i, fitted = 0;
+
+	for (i = 0; i < comm->n_members; i++) {
+		comm->members[i]->fit = (struct clock_fit){0};
+		comm->members[i]->n_block = i; /* its place in pairs */
+	}
+	for (i = 0; i < n; i++) {
+		const struct rank_op *of_reference = op_of(block[i], reference), *op;
+
+		if (!rank_func_is_symmetric(block[i]->func) || !of_reference || !of_reference->ran)
+			continue;
+		ranks->align_operations++;
+		for (op = block[i]->ops; op; op = op->next)
+			if (op != of_reference && op->ran)
+				add_pair(&pairs[op->member->n_block], op, of_reference);
+	}
+	for (i = 0; i < comm->n_members; i++) {
+		fit_member(comm->members[i], &pairs[i], reference);
+		fitted += comm->members[i]->fit.known;
+		comm->members[i]->n_block = pairs[i].n;
+		free(pairs[i].all);
+	}
+	free(pairs);
+	if (!fitted) {
+		borrow(comm, n && block[n - 1]->ops ? block[n - 1]->ops->end_ns : 0);
+		return;
+	}
+	reference->fit = (struct clock_fit){.known = true};
+	lend(comm);
+}
+
+/* ---- the host's clock ------------------------------------------------------------------------ */
+
+/* Bounds of the offset that makes trace time of the GPU's timer. */
+struct bounds {
+	int64_t least_ns, most_ns;
+	bool has_least, has_most;
+};
+
+static void lower(struct bounds *b, int64_t least_ns)
+{
+	if (!b->has_least || least_ns > b->least_ns)
+		b->least_ns = least_ns;
+	b->has_least = true;
+}
+
+static void upper(struct bounds *b, int64_t most_ns)
+{
+	if (!b->has_most || most_ns < b->most_ns)
+		b->most_ns = most_ns;
+	b->has_most = true;
+}
+
+static void bound(struct bounds *b, const struct rank_op *op)
+{
+	if (!op->ran || op->by_host_times)
+		return;
+	if (op->submit_begin_ns)
+		lower(b, (int64_t)(op->submit_begin_ns - op->begin_ns));
+	upper(b, (int64_t)(op->seen_ns - op->begin_ns));
+	upper(b, (int64_t)(op->ran_ns - op->end_ns));
+}
+
+/* Where drift has made them cross, what lies between is the error all the same. */
+static void conclude(struct rank_member *member, const struct bounds *b)
+{
+	member->has_host = b->has_least && b->has_most;
+	if (!member->has_host)
+		return;
+	member->host_offset_ns = b->least_ns + (b->most_ns - b->least_ns) / 2;
+	member->host_error_ns = (uint64_t)llabs(b->most_ns - b->least_ns) / 2;
+}
+
+static void fit_hosts(struct rank_comm *comm, struct rank_instance *const *block, size_t n)
+{
+	struct bounds *bounds = xcalloc(comm->n_members + 1, sizeof(*bounds));
+	const struct rank_op *op;
+	size_t i;
+
+	for (i = 0; i < comm->n_members; i++)
+		comm->members[i]->n_block = i;
+	for (i = 0; i < n; i++)
+		for (op = block[i]->ops; op; op = op->next)
+			bound(&bounds[op->member->n_block], op);
+	for (i = 0; i < comm->n_members; i++)
+		conclude(comm->members[i], &bounds[i]);
+	free(bounds);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int64_t aligned(const struct clock_fit *fit, uint64_t ns)
+{
+	double later = (double)(int64_t)(ns - fit->at_ns);
+
+	return (int64_t)ns + fit->offset_ns + (fit->slope != 0 ? llround(fit->slope * later) : 0);
+}
+
+static void align(struct rank_op *op)
+{
+	const struct clock_fit *fit = &op->member->fit;
+
+	op->aligned = op->ran && fit->known;
+	if (!op->aligned)
+		return;
+	op->arrival_ns = aligned(fit, op->begin_ns);
+	op->left_ns = aligned(fit, op->end_ns);
+}
+
+void rank_clocks_fit(struct ranks *ranks, struct rank_comm *comm,
+		     struct rank_instance *const *block, size_t n)
+{
+	struct rank_op *op;
+	size_t i;
+
+	fit_timers(ranks, comm, block, n);
+	fit_hosts(comm, block, n);
+	for (i = 0; i < n; i++)
+		for (op = block[i]->ops; op; op = op->next)
+			align(op);
+	for (i = 0; i < comm->n_members; i++) {
+		const struct rank_member *member = comm->members[i];
+		struct rank *rank = member->rank;
+
+		if (member->fit.known)
+			rank->align_error_ns = max_u64(rank->align_error_ns, member->fit.error_ns);
+		if (member->has_host)
+			rank->host_error_ns = max_u64(rank->host_error_ns, member->host_error_ns);
+	}
+}

@@ -1,0 +1,381 @@
+/*
+ * analyzer/ranks/evaluate.c: who came last to an operation, and how long the others waited in it for that. Called for
+ * each operation of a block when the clocks of its ranks are aligned.
+ */
+#include <stdlib.h>
+#include "work.h"
+
+#define ERROR_LEAST_NS 1000 /* timers of GPUs count in steps of up to a microsecond */
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static void begin_group(struct rank_group_sum *group, const struct rank_comm *comm)
+{
+	const struct group_key *key = &group->key;
+
+	group->sum = (struct rank_group){.hash = key->hash,
+					 .comm_name = comm->name,
+					 .comm_ranks = comm->ranks,
+					 .func = (uint8_t)key->func,
+					 .count = key->count,
+					 .bytes = key->bytes_each && key->count < NUMBER_MOST / 256
+							  ? key->count * key->bytes_each
+							  : 0};
+}
+
+struct rank_group_sum *rank_group_get(struct ranks *ranks, const struct rank_instance *instance)
+{
+	const struct rank_comm *comm = instance->comm;
+	struct ranks_work *w = ranks->work;
+	struct group_key key = {comm->key.hash, comm->key.job, instance->count, instance->key.func,
+				instance->bytes_each};
+	struct rank_group_sum *group;
+
+	HASH_FIND(hh, w->groups, &key, sizeof(key), group);
+	if (!group && HASH_COUNT(w->groups) >= RANK_GROUPS_MOST / 2) {
+		key.count = key.bytes_each = 0;
+		HASH_FIND(hh, w->groups, &key, sizeof(key), group);
+	}
+	if (!group && HASH_COUNT(w->groups) >= RANK_GROUPS_MOST - 1) {
+		key.hash = key.job = key.func = 0;
+		HASH_FIND(hh, w->groups, &key, sizeof(key), group);
+	}
+	if (!group) {
+		group = xcalloc(1, sizeof(*group));
+		group->key = key;
+		begin_group(group, comm);
+		HASH_ADD(hh, w->groups, key, sizeof(group->key), group);
+	}
+	group->sum.comm_members = (uint32_t)comm->n_members;
+	return group;
+}
+
+/* ---- who waits for whom ---------------------------------------------------------------------- */
+
+/* Ranks that the data comes from, which the others wait for; and whether a rank waits at all. */
+static bool gives(const struct rank_instance *instance, const struct rank_op *op)
+{
+	bool root = (int64_t)op->member->number == (int64_t)instance->peer;
+
+	switch (instance->func) {
+	case SPY_NCCL_BROADCAST:
+	case SPY_NCCL_SCATTER:
+		return root;
+	case SPY_NCCL_REDUCE:
+	case SPY_NCCL_GATHER:
+		return !root;
+	default:
+		return true;
+	}
+}
+
+static bool takes(const struct rank_instance *instance, const struct rank_op *op)
+{
+	bool one_way = !gives(instance, op);
+	uint8_t func = instance->func;
+
+	return one_way || !(func == SPY_NCCL_BROADCAST || func == SPY_NCCL_SCATTER ||
+			    func == SPY_NCCL_REDUCE || func == SPY_NCCL_GATHER);
+}
+
+static size_t count_aligned(const struct rank_instance *instance)
+{
+	const struct rank_op *op;
+	size_t n = 0;
+
+	for (op = instance->ops; op; op = op->next)
+		n += op->aligned;
+	return n;
+}
+
+static bool any_ran(const struct rank_instance *instance)
+{
+	const struct rank_op *op;
+	size_t n = 0;
+
+	for (op = instance->ops; op; op = op->next)
+		n += op->ran;
+	return n > 1;
+}
+
+/* Of those that give, who came last; NULL: nobody is known. */
+static struct rank_op *last_of(const struct rank_instance *instance)
+{
+	struct rank_op *op, *last = NULL;
+
+	for (op = instance->ops; op; op = op->next)
+		if (op->aligned && gives(instance, op) &&
+		    (!last || op->arrival_ns > last->arrival_ns))
+			last = op;
+	return last;
+}
+
+static uint64_t error_between(const struct rank_op *a, const struct rank_op *b)
+{
+	return max_u64(ERROR_LEAST_NS, max_u64(a->member->fit.error_ns, b->member->fit.error_ns));
+}
+
+/* How long it waited for the last one; 0: no longer than clocks can tell. */
+static uint64_t wait_for(const struct rank_instance *instance, const struct rank_op *op,
+			 const struct rank_op *last)
+{
+	int64_t wait_ns = last->arrival_ns - op->arrival_ns;
+
+	if (op == last || !takes(instance, op) || wait_ns <= 0 ||
+	    (uint64_t)wait_ns <= error_between(op, last))
+		return 0;
+	return min_u64((uint64_t)wait_ns, op->end_ns - op->begin_ns);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* What of [begin, begin + ns) is not in the sum yet: operations in one launch wait at the same time. */
+static uint64_t take_new(uint64_t *until_ns, uint64_t begin_ns, uint64_t ns)
+{
+	uint64_t end_ns = begin_ns + ns, from_ns = max_u64(begin_ns, *until_ns);
+
+	if (from_ns >= end_ns)
+		return 0;
+	*until_ns = end_ns;
+	return end_ns - from_ns;
+}
+
+static void add_waited_for(struct ranks *ranks, struct rank *rank, const struct rank *last,
+			   uint64_t ns)
+{
+	if (!rank->waited_for_ns)
+		rank->waited_for_ns = xcalloc(RANKS_MOST, sizeof(*rank->waited_for_ns));
+	rank->waited_for_ns[last->index] += ns;
+	rank->wait_ns += ns;
+	ranks->wait_ns += ns;
+}
+
+struct evaluated {
+	struct rank_op *last; /* NULL: nobody */
+	uint64_t wait_ns, late_ns, held_ns;
+	bool working;
+};
+
+/* The waits of all; before and behind the working phase they are the start's and the end's. */
+static void add_waits(struct ranks *ranks, const struct rank_instance *instance,
+		      struct evaluated *e)
+{
+	struct rank_op *op;
+
+	for (op = instance->ops; e->last && op; op = op->next) {
+		uint64_t ns = op->aligned ? wait_for(instance, op, e->last) : 0;
+
+		op->wait_ns = take_new(&op->member->waited_until_ns, op->begin_ns, ns);
+		if (!op->wait_ns || op->member->rank == e->last->member->rank)
+			continue;
+		e->late_ns = max_u64(e->late_ns, op->wait_ns);
+		e->wait_ns += op->wait_ns;
+		if (e->working)
+			add_waited_for(ranks, op->member->rank, e->last->member->rank, op->wait_ns);
+		else
+			op->member->rank->start_wait_ns += op->wait_ns;
+	}
+	if (!e->late_ns)
+		e->last = NULL;
+}
+
+/* Until the last but one came. */
+static uint64_t held_by(const struct rank_instance *instance, const struct rank_op *last,
+			uint64_t late_ns)
+{
+	int64_t second_ns = INT64_MIN;
+	const struct rank_op *op;
+
+	for (op = instance->ops; op; op = op->next)
+		if (op != last && op->aligned && op->arrival_ns > second_ns)
+			second_ns = op->arrival_ns;
+	return second_ns >= last->arrival_ns
+		       ? 0
+		       : min_u64((uint64_t)(last->arrival_ns - second_ns), late_ns);
+}
+
+static void add_times(const struct rank_instance *instance, const struct evaluated *e)
+{
+	struct rank_op *op;
+
+	for (op = instance->ops; op; op = op->next) {
+		struct rank_member *member = op->member;
+		struct rank *rank = member->rank;
+
+		if (op->ran) {
+			if (e->working)
+				rank->in_collectives_ns +=
+					take_new(&member->busy_until_ns, op->begin_ns,
+						 op->end_ns - op->begin_ns);
+			rank->by_host_times |= op->by_host_times;
+		}
+		rank->timed += op->aligned;
+	}
+}
+
+static void add_share(struct rank_share **shares, size_t *n, const struct evaluated *e)
+{
+	struct rank_share *share;
+
+	if (!e->last)
+		return;
+	share = rank_share_of(shares, n, e->last->member->rank);
+	share->count++;
+	share->ns += e->wait_ns;
+}
+
+/* From the last arrival to the first end. */
+static uint64_t transfer_of(const struct rank_instance *instance)
+{
+	int64_t arrival_ns = INT64_MIN, left_ns = INT64_MAX;
+	const struct rank_op *op;
+
+	for (op = instance->ops; op; op = op->next) {
+		if (!op->aligned)
+			continue;
+		if (op->arrival_ns > arrival_ns)
+			arrival_ns = op->arrival_ns;
+		if (op->left_ns < left_ns)
+			left_ns = op->left_ns;
+	}
+	return left_ns > arrival_ns ? (uint64_t)(left_ns - arrival_ns) : 0;
+}
+
+static const struct rank_op *first_rank_of(const struct rank_instance *instance)
+{
+	const struct rank_op *op, *first = instance->ops;
+
+	for (op = instance->ops; op; op = op->next)
+		if (op->member->number < first->member->number)
+			first = op;
+	return first;
+}
+
+static void add_to_places(struct ranks *ranks, const struct rank_instance *instance,
+			  const struct evaluated *e)
+{
+	struct rank_group_sum *group = rank_group_get(ranks, instance);
+	const struct rank_op *first = first_rank_of(instance);
+	struct rank_site *site = &first->site->sum;
+
+	group->sum.operations++;
+	group->sum.wait_ns += e->wait_ns;
+	group->sum.late_ns += e->late_ns;
+	group->sum.transfer_ns += transfer_of(instance);
+	group->sum.in_a_row += first->in_a_row;
+	group->sum.nobody += !e->last;
+	add_share(&group->sum.last, &group->sum.n_last, e);
+	site->operations++;
+	site->wait_ns += e->wait_ns;
+	site->late_ns += e->late_ns;
+	add_share(&site->last, &site->n_last, e);
+}
+
+static void add_to_last(struct ranks *ranks, const struct rank_instance *instance,
+			const struct evaluated *e, struct rank_step_part *step)
+{
+	struct rank *rank = e->last->member->rank;
+
+	rank->last_count++;
+	rank->caused_ns += e->wait_ns;
+	rank->late_ns += e->late_ns;
+	rank->held_ns += e->held_ns;
+	ranks->caused_ns += e->wait_ns;
+	ranks->late_ns += e->late_ns;
+	step->last = rank;
+	step->process = e->last->member->process;
+	rank_reasons_charge(ranks, instance, e->last, e->late_ns, &step->cause, &step->cause_ns);
+}
+
+/* ---- an operation ---------------------------------------------------------------------------- */
+
+/* When the ranks were together last, on the clock of each one's host. */
+static void set_met(const struct rank_instance *instance)
+{
+	const struct rank_op *op;
+
+	for (op = instance->ops; op; op = op->next) {
+		struct rank_member *member = op->member;
+		uint64_t end_ns = op->end_ns;
+
+		if (!op->ran || (!op->by_host_times && !member->has_host))
+			continue;
+		if (!op->by_host_times)
+			end_ns += (uint64_t)member->host_offset_ns - member->host_error_ns;
+		member->met_ns = end_ns > op->ran_ns ? op->ran_ns : end_ns;
+	}
+}
+
+static bool is_working(const struct ranks *ranks, const struct rank_instance *instance)
+{
+	const struct rank_op *op;
+
+	for (op = instance->ops; op; op = op->next)
+		if (op->aligned && !rank_working(ranks, op->member->process, op->submit_begin_ns))
+			return false;
+	return true;
+}
+
+/* When the step's reference submitted it, and when it began for the first rank, by the reference's own timer. */
+static void find_begin(const struct rank_instance *instance, struct rank_step_part *step)
+{
+	const struct rank_op *op, *reference = NULL;
+	int64_t first_ns = INT64_MAX;
+
+	for (op = instance->ops; op; op = op->next) {
+		if (op->reference)
+			reference = op;
+		if (op->aligned && op->arrival_ns < first_ns)
+			first_ns = op->arrival_ns;
+	}
+	if (!reference)
+		return;
+	step->begin_ns = reference->submit_end_ns;
+	if (reference->ran)
+		step->first_ns = reference->begin_ns;
+	if (reference->aligned)
+		step->first_ns -= (uint64_t)(reference->arrival_ns - first_ns);
+}
+
+static void count_out(struct ranks *ranks, const struct rank_instance *instance)
+{
+	if (instance->comm->n_members == 1)
+		ranks->alone++;
+	else if (any_ran(instance))
+		ranks->unaligned++;
+	else
+		ranks->incomplete++;
+}
+
+void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
+{
+	struct evaluated e = {.last = NULL};
+	struct rank_step_part step = {.last = NULL};
+
+	e.working = is_working(ranks, instance);
+	if (count_aligned(instance) < 2) {
+		count_out(ranks, instance);
+		add_times(instance, &e);
+		set_met(instance);
+		return;
+	}
+	ranks->matched++;
+	find_begin(instance, &step);
+	e.last = last_of(instance);
+	add_waits(ranks, instance, &e);
+	add_times(instance, &e);
+	if (e.last)
+		e.held_ns = held_by(instance, e.last, e.late_ns);
+	if (e.last && !e.working) {
+		e.last->member->rank->start_caused_ns += e.wait_ns;
+		e.wait_ns = e.late_ns = 0;
+		e.last = NULL;
+	}
+	add_to_places(ranks, instance, &e);
+	if (e.last)
+		add_to_last(ranks, instance, &e, &step);
+	step.wait_ns = e.wait_ns;
+	step.late_ns = e.late_ns;
+	rank_steps_add(ranks, instance, &step);
+	set_met(instance);
+}

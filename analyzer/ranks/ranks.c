@@ -1,0 +1,472 @@
+/*
+ * analyzer/ranks/ranks.c: which process is which rank, the communicators, and what becomes of all sums in the end. Called
+ * by the main reading.
+ */
+#include <stdlib.h>
+#include "work.h"
+
+/* ---- identity -------------------------------------------------------------------------------- */
+
+static struct rank *rank_add(struct ranks *ranks)
+{
+	struct rank *rank = xcalloc(1, sizeof(*rank));
+
+	rank->index = (uint32_t)ranks->n;
+	rank->local_rank = -1;
+	rank->device = SPY_DEVICE_NONE;
+	ranks->all = grow(ranks->all, ranks->n, sizeof(struct rank *));
+	ranks->all[ranks->n++] = rank;
+	return rank;
+}
+
+/* The rank of that key, made if it is new. NULL: too many. Takes the key. */
+static struct rank *rank_of_key(struct ranks *ranks, char *key, bool *is_new)
+{
+	struct ranks_work *w = ranks->work;
+	struct rank_identity *identity;
+
+	*is_new = false;
+	HASH_FIND_STR(w->identities, key, identity);
+	if (identity || ranks->n >= RANKS_MOST) {
+		free(key);
+		return identity ? identity->rank : NULL;
+	}
+	*is_new = true;
+	identity = xcalloc(1, sizeof(*identity));
+	identity->key = key;
+	identity->rank = rank_add(ranks);
+	HASH_ADD_KEYPTR(hh, w->identities, identity->key, strlen(key), identity);
+	return identity->rank;
+}
+
+static void add_process(struct rank *rank, const struct process *process)
+{
+	if (rank->n_processes && rank->processes[rank->n_processes - 1] == process)
+		return;
+	rank->processes = grow(rank->processes, rank->n_processes, sizeof(struct process *));
+	rank->processes[rank->n_processes++] = process;
+	if (!rank->operations)
+		rank->process = process;
+}
+
+/* As a launcher said it. */
+static void find_launched(struct ranks *ranks, const struct process *process)
+{
+	const struct metadata *m = &process->trace->metadata;
+	struct rank *rank;
+	bool is_new;
+
+	if (!m->has_rank)
+		return;
+	rank = rank_of_key(ranks, xasprintf("%s\n%u", m->job ?: "", m->rank), &is_new);
+	if (!rank) {
+		ranks->lost++;
+		return;
+	}
+	rank->from_launcher = ranks->from_launcher = true;
+	rank->number = m->rank;
+	rank->local_rank = m->local_rank;
+	rank->world_size = (uint32_t)max_u64(rank->world_size, m->world_size);
+	rank->restarts = (uint32_t)max_u64(rank->restarts, m->restarts);
+	rank->job = m->job;
+	ranks->world_size = (uint32_t)max_u64(ranks->world_size, m->world_size);
+	ranks->by_process[process->trace->index] = rank;
+	add_process(rank, process);
+}
+
+/* No launcher said it: it is a rank for each GPU of a process. The communicator with most ranks numbers them. */
+static struct rank *rank_of_member(struct ranks *ranks, const struct process *process,
+				   const struct spy_rec_nccl_comm *raw)
+{
+	size_t index = process->trace->index;
+	struct rank *rank = ranks->by_process[index];
+	bool is_new;
+
+	if (rank && rank->from_launcher)
+		return rank;
+	rank = rank_of_key(ranks, xasprintf("%zu %u", index, raw->device), &is_new);
+	if (!rank)
+		return NULL;
+	add_process(rank, process);
+	if (!ranks->by_process[index])
+		ranks->by_process[index] = rank;
+	if (is_new || raw->ranks > rank->world_size) {
+		rank->number = raw->rank;
+		rank->world_size = raw->ranks;
+	}
+	if (!ranks->from_launcher)
+		ranks->world_size = (uint32_t)max_u64(ranks->world_size, raw->ranks);
+	return rank;
+}
+
+struct rank_share *rank_share_of(struct rank_share **shares, size_t *n, const struct rank *rank)
+{
+	while (*n <= rank->index) {
+		*shares = grow(*shares, *n, sizeof(**shares));
+		(*shares)[(*n)++] = (struct rank_share){0};
+	}
+	return &(*shares)[rank->index];
+}
+
+bool rank_working(const struct ranks *ranks, const struct process *process, uint64_t ns)
+{
+	return phase_has(&ranks->idle->accounts->expect->phases, process->trace->index, ns);
+}
+
+/* ---- communicators --------------------------------------------------------------------------- */
+
+static struct rank_comm *comm_add(struct ranks *ranks, const struct comm_key *key,
+				  struct rank_comm *older)
+{
+	struct ranks_work *w = ranks->work;
+	struct rank_comm *comm;
+
+	if (w->n_comms >= COMMS_MOST)
+		return NULL;
+	comm = xcalloc(1, sizeof(*comm));
+	comm->key = *key;
+	if (older)
+		HASH_DEL(w->comms, older);
+	HASH_ADD(hh, w->comms, key, sizeof(comm->key), comm);
+	w->all_comms = grow(w->all_comms, w->n_comms, sizeof(struct rank_comm *));
+	w->all_comms[w->n_comms++] = comm;
+	return comm;
+}
+
+static bool has_number(const struct rank_comm *comm, uint32_t number)
+{
+	size_t i;
+
+	for (i = 0; i < comm->n_members; i++)
+		if (comm->members[i]->number == number)
+			return true;
+	return false;
+}
+
+/* The communicator of that hash. One whose rank is there already was before: the job has started again. */
+static struct rank_comm *comm_get(struct ranks *ranks, const struct process *process,
+				  const struct spy_rec_nccl_comm *raw)
+{
+	const char *job = process->trace->metadata.job;
+	const struct comm_key key = {raw->hash, job ? hash_key(job, strlen(job)) : 0};
+	struct rank_comm *comm, *older;
+
+	HASH_FIND(hh, ranks->work->comms, &key, sizeof(key), older);
+	if (older && !has_number(older, raw->rank))
+		return older;
+	comm = comm_add(ranks, &key, older);
+	if (!comm)
+		return NULL;
+	memcpy(comm->name, raw->name, sizeof(raw->name));
+	comm->ranks = raw->ranks;
+	return comm;
+}
+
+static struct rank_timer *timer_get(struct ranks_work *w, uint32_t process, uint32_t device)
+{
+	const struct timer_key key = {process, device};
+	struct rank_timer *timer;
+
+	HASH_FIND(hh, w->timers, &key, sizeof(key), timer);
+	if (timer)
+		return timer;
+	timer = xcalloc(1, sizeof(*timer));
+	timer->key = key;
+	HASH_ADD(hh, w->timers, key, sizeof(timer->key), timer);
+	return timer;
+}
+
+/* A process may use a number again, for a later communicator. */
+static void add_member(struct ranks *ranks, const struct process *process, struct rank_comm *comm,
+		       struct rank *rank, const struct spy_rec_nccl_comm *raw)
+{
+	struct ranks_work *w = ranks->work;
+	struct rank_member *member = xcalloc(1, sizeof(*member)), *older;
+
+	member->key = (struct member_key){(uint32_t)process->trace->index, raw->comm};
+	member->comm = comm;
+	member->rank = rank;
+	member->process = process;
+	member->timer = timer_get(w, member->key.process, raw->device);
+	member->number = raw->rank;
+	member->device = raw->device == SPY_DEVICE_NONE ? 0 : raw->device;
+	member->index = (uint32_t)comm->n_members;
+	HASH_REPLACE(hh, w->members, key, sizeof(member->key), member, older);
+	(void)older; /* its communicator has it still */
+	comm->members = grow(comm->members, comm->n_members, sizeof(struct rank_member *));
+	comm->members[comm->n_members++] = member;
+	w->n_members++;
+	rank_comm_grew(comm);
+}
+
+static void see_comm(struct ranks *ranks, const struct record *record)
+{
+	const struct spy_rec_nccl_comm *raw = &record->raw->nccl_comm;
+	const struct process *process = record->thread->process;
+	struct rank_comm *comm;
+	struct rank *rank;
+
+	if (ranks->work->n_members >= MEMBERS_MOST) {
+		ranks->lost++;
+		return;
+	}
+	rank = rank_of_member(ranks, process, raw);
+	comm = rank ? comm_get(ranks, process, raw) : NULL;
+	if (comm)
+		add_member(ranks, process, comm, rank, raw);
+	else
+		ranks->lost++;
+}
+
+static void see_state(struct ranks *ranks, const struct record *record)
+{
+	const struct spy_rec_nccl_state *raw = &record->raw->nccl_state;
+	struct rank_state *state = &ranks->states[record->process];
+
+	state->told = true;
+	state->state = raw->state;
+	memcpy(state->text, raw->text, sizeof(raw->text));
+}
+
+void ranks_see_nccl(struct ranks *ranks, const struct record *record)
+{
+	switch (record->raw->other.event) {
+	case SPY_EV_NCCL_COMM:
+		see_comm(ranks, record);
+		break;
+	case SPY_EV_COLLECTIVE:
+		ranks->any = true;
+		rank_see_collective(ranks, record);
+		break;
+	case SPY_EV_COLLECTIVE_RAN:
+		rank_see_ran(ranks, record);
+		break;
+	default:
+		see_state(ranks, record);
+	}
+}
+
+/* ---- begin and end --------------------------------------------------------------------------- */
+
+void ranks_init(struct ranks *ranks, struct idle *idle)
+{
+	const struct model *model = idle->accounts->model;
+	size_t i;
+
+	*ranks = (struct ranks){.idle = idle, .n_states = model->n_processes};
+	ranks->work = xcalloc(1, sizeof(*ranks->work));
+	ranks->states = xcalloc(model->n_processes + 1, sizeof(*ranks->states));
+	ranks->by_process = xcalloc(model->n_processes + 1, sizeof(struct rank *));
+	for (i = 0; i < model->n_processes; i++)
+		find_launched(ranks, &model->processes[i]);
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct rank *x = *(const struct rank *const *)a, *y = *(const struct rank *const *)b;
+
+	return strcmp(x->job ?: "", y->job ?: "") ?: compare(x->number, y->number) ?:
+	       compare(x->index, y->index);
+}
+
+static int by_late_group(const void *a, const void *b)
+{
+	const struct rank_group *x = a, *y = b;
+
+	return compare(y->late_ns, x->late_ns) ?: compare(x->hash, y->hash) ?:
+	       compare(x->func, y->func) ?: compare(x->bytes, y->bytes);
+}
+
+static int by_late_site(const void *a, const void *b)
+{
+	const struct rank_site *x = a, *y = b;
+
+	return compare(y->late_ns, x->late_ns) ?: compare(y->operations, x->operations) ?:
+	       compare(x->part.address, y->part.address);
+}
+
+static void collect_groups(struct ranks *ranks)
+{
+	const struct rank_group_sum *group;
+
+	for (group = ranks->work->groups; group; group = group->hh.next) {
+		if (!group->sum.operations)
+			continue;
+		ranks->groups = grow(ranks->groups, ranks->n_groups, sizeof(*ranks->groups));
+		ranks->groups[ranks->n_groups++] = group->sum;
+	}
+	if (ranks->n_groups)
+		qsort(ranks->groups, ranks->n_groups, sizeof(*ranks->groups), by_late_group);
+}
+
+static void collect_sites(struct ranks *ranks)
+{
+	const struct rank_site_sum *site;
+
+	for (site = ranks->work->sites; site; site = site->hh.next) {
+		if (!site->sum.operations)
+			continue;
+		ranks->sites = grow(ranks->sites, ranks->n_sites, sizeof(*ranks->sites));
+		ranks->sites[ranks->n_sites++] = site->sum;
+	}
+	if (ranks->n_sites)
+		qsort(ranks->sites, ranks->n_sites, sizeof(*ranks->sites), by_late_site);
+}
+
+static void put_in_order(struct ranks *ranks)
+{
+	size_t i;
+
+	ranks->order = xcalloc(ranks->n + 1, sizeof(struct rank *));
+	for (i = 0; i < ranks->n; i++)
+		ranks->order[i] = ranks->all[i];
+	qsort(ranks->order, ranks->n, sizeof(struct rank *), by_number);
+}
+
+/* How its GPU's time was divided between its collective operations and all else. */
+static void find_exposed(struct ranks *ranks, struct rank *rank)
+{
+	const struct idle_gpu *gpu;
+
+	if (!rank->operations || rank->device == SPY_DEVICE_NONE)
+		return;
+	gpu = idle_gpu_of(ranks->idle, rank->process, rank->device);
+	rank->exposed_known = idle_gpu_is_exact(gpu);
+	if (!rank->exposed_known)
+		return;
+	rank->collective_ns = gpu->exact.collective_ns;
+	rank->exposed_ns = gpu->exact.exposed_ns;
+}
+
+void ranks_finish(struct ranks *ranks)
+{
+	struct ranks_work *w = ranks->work;
+	size_t i;
+
+	for (i = 0; i < w->n_comms; i++) {
+		rank_missing_find(ranks, w->all_comms[i]);
+		rank_comm_close(ranks, w->all_comms[i]);
+	}
+	for (i = 0; i < ranks->n; i++) {
+		struct rank *rank = ranks->all[i];
+
+		if (!rank->waited_for_ns)
+			rank->waited_for_ns = xcalloc(RANKS_MOST, sizeof(*rank->waited_for_ns));
+		ranks->align_error_ns = max_u64(ranks->align_error_ns, rank->align_error_ns);
+		ranks->host_error_ns = max_u64(ranks->host_error_ns, rank->host_error_ns);
+		ranks->by_host_times |= rank->by_host_times;
+		find_exposed(ranks, rank);
+	}
+	put_in_order(ranks);
+	rank_steps_finish(ranks);
+	collect_groups(ranks);
+	collect_sites(ranks);
+}
+
+static size_t part_of_seen(const struct rank_op_seen *seen,
+			   size_t (*see)(const struct idle_part *part))
+{
+	return seen->process ? see(&seen->part) : 0;
+}
+
+static size_t parts_of_comm(const struct rank_comm *comm,
+			    size_t (*see)(const struct idle_part *part))
+{
+	size_t i, n = 0;
+
+	for (i = 0; comm->ordinals && i < ORDINALS_MOST; i++)
+		n += part_of_seen(&comm->ordinals[i].seen, see);
+	for (i = 0; i < comm->n_members; i++)
+		n += part_of_seen(&comm->members[i]->last, see);
+	return n;
+}
+
+size_t ranks_parts(const struct ranks *ranks, size_t (*see)(const struct idle_part *part))
+{
+	const struct ranks_work *w = ranks->work;
+	const struct rank_site_sum *site;
+	size_t i, n = 0;
+
+	if (!w)
+		return 0;
+	for (i = 0; i < w->n_places; i++) {
+		n += see(&w->all_places[i]->sum.longest);
+		if (w->all_places[i]->sum.holder)
+			n += see(&w->all_places[i]->sum.holder->longest);
+	}
+	for (site = w->sites; site; site = site->hh.next)
+		n += see(&site->sum.part);
+	for (i = 0; i < w->n_comms; i++)
+		n += parts_of_comm(w->all_comms[i], see);
+	n += part_of_seen(&ranks->disagreement.a, see) + part_of_seen(&ranks->disagreement.b, see);
+	return n + rank_steps_parts(w, see);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void release_ranks(struct ranks *ranks)
+{
+	size_t i;
+
+	for (i = 0; i < ranks->n; i++) {
+		free(ranks->all[i]->processes);
+		free(ranks->all[i]->waited_for_ns);
+		free(ranks->all[i]);
+	}
+	free(ranks->all);
+	free(ranks->order);
+	free(ranks->groups);
+	free(ranks->sites);
+	free(ranks->states);
+	free(ranks->by_process);
+}
+
+static void release_members(struct ranks *ranks)
+{
+	struct ranks_work *w = ranks->work;
+	struct rank_timer *timer, *next_timer;
+	struct rank_identity *identity, *next_identity;
+	struct rank_pairing *pairing, *next_pairing;
+	size_t i;
+
+	HASH_CLEAR(hh, w->members);
+	HASH_CLEAR(hh, w->comms);
+	for (i = 0; i < w->n_comms; i++)
+		rank_comm_free(ranks, w->all_comms[i]);
+	HASH_EMPTY (w->timers, timer, next_timer)
+		free(timer);
+	HASH_EMPTY (w->pairings, pairing, next_pairing)
+		free(pairing);
+	HASH_EMPTY (w->identities, identity, next_identity) {
+		free(identity->key);
+		free(identity);
+	}
+	free(w->all_comms);
+}
+
+void ranks_release(struct ranks *ranks)
+{
+	struct ranks_work *w = ranks->work;
+	struct rank_group_sum *group, *next_group;
+	struct rank_site_sum *site;
+
+	if (w) {
+		release_members(ranks);
+		HASH_EMPTY (w->groups, group, next_group) {
+			free(group->sum.last);
+			free(group);
+		}
+		for (site = w->sites; site; site = site->hh.next)
+			free(site->sum.last);
+		rank_reasons_release(w);
+		rank_steps_release(w);
+		free(w);
+	}
+	release_ranks(ranks);
+	*ranks = (struct ranks){0};
+}

@@ -1,0 +1,562 @@
+/*
+ * analyzer/ranks/steps.c: the steps of a job. Called when the reference rank submits an operation, and for each operation
+ * that was evaluated.
+ *
+ * Of the reference, the process that submitted the first operation, the first operations are kept. If ranges of NVTX
+ * that are alike lie around nearly all of them, these are the steps; else the operations are searched for a period. From
+ * then on only steps are kept, and of steps that are long past only how long they were.
+ */
+#include <stdlib.h>
+#include "work.h"
+
+#define LOG_MOST 4096 /* operations by which steps are found */
+#define LEVELS 4 /* ranges inside one another that may be the steps */
+#define OPEN_MOST 4096 /* steps that operations may still be added to */
+#define KEPT_MOST (1u << 17) /* lengths of steps; then every second one is forgotten */
+#define STEPS_LEAST 3
+#define SHARES 4 /* ranks that were last in a step, told apart */
+
+struct level {
+	const struct range_name *name; /* or its family */
+	uint64_t since_ns;
+};
+
+struct op_log {
+	uint64_t signature, submitted_ns;
+	struct level levels[LEVELS];
+	bool added; /* what it adds to its step is known */
+	struct rank_step_part part;
+	uint64_t step;
+};
+
+struct open_step {
+	struct rank_step sum;
+	bool begun;
+	uint64_t first_ns; /* first arrival, by the reference's GPU timer */
+	struct {
+		const struct rank *rank;
+		uint64_t ns;
+		struct idle_part cause;
+		const struct process *process;
+		uint64_t cause_ns;
+	} last[SHARES];
+};
+
+struct rank_steps_work {
+	const struct process *reference;
+	uint64_t not_seen; /* operations of others since its last one */
+	struct op_log *log; /* LOG_MOST */
+	uint32_t n_log, round; /* round: how often it began anew */
+	bool decided;
+	/* By NVTX: the ranges on that level, of that name; since when the last one was open. */
+	uint32_t level;
+	const struct range_name *name;
+	uint64_t since_ns;
+	/* By a pattern: a step begins with this one, or after so many. */
+	uint64_t marker; /* 0: none */
+	uint64_t period, phase;
+	uint64_t step; /* number of the reference's last one; 0: none yet */
+	struct open_step *open; /* a ring, by number */
+	uint64_t retired; /* steps up to this number are no longer open */
+	uint64_t *lengths; /* every stride-th one */
+	size_t n_lengths;
+	uint64_t stride, skipped;
+	struct rank_step slow[RANK_STEPS_SLOW_MOST]; /* the longest so far */
+	size_t n_slow;
+};
+
+/* ---- operations of the reference ------------------------------------------------------------- */
+
+static uint64_t signature_of(const struct rank_instance *instance)
+{
+	const struct instance_key *key = &instance->key;
+	uint64_t what = (uint64_t)instance->func << 40 | instance->comm->ranks;
+
+	return (hash_mix(hash_mix(instance->count + 1) ^ what) ^ (uint64_t)key->from << 20 ^
+		key->to) |
+	       1;
+}
+
+static const struct range_thread *ranges_of(const struct ranks *ranks, const struct thread *thread)
+{
+	const struct ranges *ranges = &ranks->idle->accounts->ranges;
+	const struct range_thread *own = ranges_thread(ranges, thread);
+
+	if ((!own || !own->n) &&
+	    thread->process->threads) /* others may submit for the main thread */
+		own = ranges_thread(ranges, thread->process->threads);
+	return own;
+}
+
+static struct level level_of(const struct range_thread *t, uint32_t level)
+{
+	struct range_name *name;
+
+	if (!t || level >= t->n)
+		return (struct level){0};
+	name = t->open[level].name;
+	return (struct level){name->family ?: name, t->open[level].since_ns};
+}
+
+static void add_log(struct rank_steps_work *s, const struct ranks *ranks, struct rank_op *op,
+		    const struct record *record)
+{
+	const struct range_thread *t = ranges_of(ranks, record->thread);
+	struct op_log *log = &s->log[s->n_log++];
+	uint32_t i;
+
+	*log = (struct op_log){.signature = signature_of(op->instance),
+			       .submitted_ns = op->submit_begin_ns};
+	for (i = 0; i < LEVELS; i++)
+		log->levels[i] = level_of(t, i);
+	op->instance->log_at = s->n_log;
+	op->instance->log_round = s->round;
+}
+
+/* The step of the reference's next operation; 0: none yet. */
+static uint64_t step_by(struct rank_steps_work *s, uint64_t signature, struct level level)
+{
+	bool begins;
+
+	if (s->name) {
+		if (level.name != s->name)
+			return 0;
+		begins = level.since_ns != s->since_ns;
+		s->since_ns = level.since_ns;
+	} else if (s->marker) {
+		begins = signature == s->marker;
+	} else {
+		begins = s->phase++ % s->period == 0;
+	}
+	s->step += begins;
+	return s->step;
+}
+
+/* ---- by NVTX --------------------------------------------------------------------------------- */
+
+static bool is_around_most(const struct rank_steps_work *s, uint32_t level)
+{
+	const struct range_name *name = s->log[s->n_log / 2].levels[level].name;
+	uint64_t since_ns = 0;
+	uint32_t i, around = 0, steps = 0;
+
+	for (i = 0; name && i < s->n_log; i++) {
+		const struct level *l = &s->log[i].levels[level];
+
+		if (l->name != name)
+			continue;
+		around++;
+		steps += l->since_ns != since_ns;
+		since_ns = l->since_ns;
+	}
+	return steps >= STEPS_LEAST && 10 * around >= 9 * s->n_log;
+}
+
+static bool decide_by_nvtx(struct ranks *ranks, struct rank_steps_work *s)
+{
+	uint32_t level = 0;
+
+	while (level < LEVELS && !is_around_most(s, level))
+		level++;
+	if (level == LEVELS)
+		return false;
+	s->level = level;
+	s->name = s->log[s->n_log / 2].levels[level].name;
+	ranks->steps.by = RANK_STEPS_NVTX;
+	ranks->steps.range = s->name;
+	return true;
+}
+
+/* ---- by a pattern ---------------------------------------------------------------------------- */
+
+/* How many of a thousand operations are like those so much later. */
+static uint32_t likeness(const struct rank_steps_work *s, uint32_t period)
+{
+	uint32_t i, n = s->n_log - period, alike = 0;
+
+	for (i = 0; i < n; i++)
+		alike += s->log[i].signature == s->log[i + period].signature;
+	return (uint32_t)((uint64_t)1000 * alike / n);
+}
+
+#define ALIKE_LEAST 900
+#define ALIKE_BESIDE 10
+
+/* The shortest of the best; 0: none. */
+static uint32_t find_period(const struct rank_steps_work *s)
+{
+	uint32_t most = s->n_log / STEPS_LEAST, period, best = 0;
+	uint32_t *all = xcalloc(most + 1, sizeof(*all));
+
+	for (period = 1; period <= most; period++) {
+		all[period] = likeness(s, period);
+		best = all[period] > best ? all[period] : best;
+	}
+	for (period = 1; period <= most && all[period] + ALIKE_BESIDE < best; period++)
+		;
+	free(all);
+	return best >= ALIKE_LEAST && period <= most ? period : 0;
+}
+
+/* Where a period repeats without a fault. */
+static uint32_t clean_place(const struct rank_steps_work *s, uint32_t period)
+{
+	uint32_t i, alike = 0;
+
+	for (i = 0; i + period < s->n_log; i++) {
+		alike = s->log[i].signature == s->log[i + period].signature ? alike + 1 : 0;
+		if (alike == period)
+			return i + 1 - period;
+	}
+	return 0;
+}
+
+static bool is_once(const struct op_log *pattern, uint32_t period, uint32_t at)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < period; i++)
+		n += pattern[i].signature == pattern[at].signature;
+	return n == 1;
+}
+
+/* Before it most time passed, in all periods together. */
+static uint64_t pause_before(const struct rank_steps_work *s, uint32_t at, uint32_t period)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = at ? at : period; i < s->n_log; i += period)
+		sum += s->log[i].submitted_ns -
+		       min_u64(s->log[i - 1].submitted_ns, s->log[i].submitted_ns);
+	return sum;
+}
+
+static bool decide_by_pattern(struct ranks *ranks, struct rank_steps_work *s)
+{
+	uint32_t period = s->n_log >= STEPS_LEAST ? find_period(s) : 0, at, best = 0, place;
+	uint64_t pause, longest = 0;
+	bool once = false;
+
+	if (!period)
+		return false;
+	place = clean_place(s, period);
+	for (at = 0; at < period; at++) {
+		bool is = is_once(&s->log[place], period, at);
+
+		if (once && !is)
+			continue;
+		pause = pause_before(s, place + at, period);
+		if (!at || is > once || pause > longest) {
+			best = at;
+			longest = pause;
+		}
+		once |= is;
+	}
+	s->period = period;
+	s->marker = once ? s->log[place + best].signature : 0;
+	s->phase = period - (place + best) % period;
+	ranks->steps.by = RANK_STEPS_PATTERN;
+	ranks->steps.operations = period;
+	return true;
+}
+
+/* ---- sums of a step -------------------------------------------------------------------------- */
+
+static int by_ns(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Every second one is forgotten where there are too many. */
+static void keep_length(struct rank_steps_work *s, uint64_t ns)
+{
+	size_t i;
+
+	if (s->skipped++ % s->stride)
+		return;
+	if (s->n_lengths == KEPT_MOST) {
+		for (i = 0; 2 * i < s->n_lengths; i++)
+			s->lengths[i] = s->lengths[2 * i];
+		s->n_lengths = i;
+		s->stride *= 2;
+	}
+	s->lengths = grow(s->lengths, s->n_lengths, sizeof(*s->lengths));
+	s->lengths[s->n_lengths++] = ns;
+}
+
+static void keep_slow(struct rank_steps_work *s, const struct rank_step *step)
+{
+	size_t i, least = 0;
+
+	if (s->n_slow < RANK_STEPS_SLOW_MOST) {
+		s->slow[s->n_slow++] = *step;
+		return;
+	}
+	for (i = 1; i < s->n_slow; i++)
+		if (s->slow[i].ns < s->slow[least].ns)
+			least = i;
+	if (step->ns > s->slow[least].ns)
+		s->slow[least] = *step;
+}
+
+/* The rank that was last for most of the time. */
+static void find_last(struct open_step *step)
+{
+	size_t i, most = 0;
+
+	for (i = 1; i < SHARES; i++)
+		if (step->last[i].ns > step->last[most].ns)
+			most = i;
+	step->sum.last = UINT32_MAX;
+	if (!step->last[most].ns)
+		return;
+	step->sum.last = step->last[most].rank->index;
+	step->sum.last_ns = step->last[most].ns;
+	step->sum.cause = step->last[most].cause;
+	step->sum.process = step->last[most].process;
+	step->sum.cause_ns = step->last[most].cause_ns;
+}
+
+#define MUCH 20 /* a part of a step that was somebody's: one twentieth */
+
+static struct open_step *open_at(struct rank_steps_work *s, uint64_t number)
+{
+	return &s->open[number % OPEN_MOST];
+}
+
+/* The next step has begun, or there is none: then its end is not known. */
+static void retire(struct ranks *ranks, struct rank_steps_work *s)
+{
+	uint64_t number = ++s->retired;
+	struct open_step *step = open_at(s, number), *next = open_at(s, number + 1);
+	struct rank_steps *steps = &ranks->steps;
+
+	if (step->begun && next->begun && number < s->step && next->first_ns > step->first_ns) {
+		step->sum.ns = next->first_ns - step->first_ns;
+		find_last(step);
+		steps->count++;
+		steps->total_ns += step->sum.ns;
+		steps->wait_ns += step->sum.wait_ns;
+		if (step->sum.last != UINT32_MAX && MUCH * step->sum.last_ns >= step->sum.ns)
+			ranks->all[step->sum.last]->steps++;
+		keep_length(s, step->sum.ns);
+		keep_slow(s, &step->sum);
+	}
+	*step = (struct open_step){.begun = false};
+}
+
+static void add_last(struct open_step *step, const struct rank_step_part *part)
+{
+	size_t i = 0, least = 0;
+
+	for (; i < SHARES && step->last[i].rank && step->last[i].rank != part->last; i++)
+		if (step->last[i].ns < step->last[least].ns)
+			least = i;
+	if (i == SHARES) {
+		i = least;
+		step->last[i].ns = step->last[i].cause_ns = 0;
+	}
+	step->last[i].rank = part->last;
+	step->last[i].ns += part->late_ns;
+	if (part->cause_ns <= step->last[i].cause_ns)
+		return;
+	step->last[i].cause = part->cause;
+	step->last[i].process = part->process;
+	step->last[i].cause_ns = part->cause_ns;
+}
+
+static void add_to_step(struct rank_steps_work *s, uint64_t number,
+			const struct rank_step_part *part)
+{
+	struct open_step *step;
+
+	if (number <= s->retired || number > s->retired + OPEN_MOST)
+		return;
+	step = open_at(s, number);
+	step->sum.number = number;
+	step->sum.wait_ns += part->wait_ns;
+	step->sum.late_ns += part->late_ns;
+	if (part->first_ns && (!step->begun || part->first_ns < step->first_ns)) {
+		step->begun = true;
+		step->first_ns = part->first_ns;
+		step->sum.begin_ns = part->begin_ns;
+	}
+	if (part->last)
+		add_last(step, part);
+}
+
+/* Room for a step of that number. */
+static void make_room(struct ranks *ranks, struct rank_steps_work *s, uint64_t number)
+{
+	while (number >= s->retired + OPEN_MOST)
+		retire(ranks, s);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* The operations that are kept get their steps. */
+static void replay(struct ranks *ranks, struct rank_steps_work *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->n_log; i++) {
+		struct op_log *log = &s->log[i];
+
+		log->step = step_by(s, log->signature, log->levels[s->level]);
+		make_room(ranks, s, log->step);
+		if (log->step && log->added)
+			add_to_step(s, log->step, &log->part);
+	}
+}
+
+static void decide(struct ranks *ranks, struct rank_steps_work *s)
+{
+	s->decided = s->n_log && (decide_by_nvtx(ranks, s) || decide_by_pattern(ranks, s));
+	if (s->decided) {
+		s->open = xcalloc(OPEN_MOST, sizeof(*s->open));
+		s->stride = 1;
+		replay(ranks, s);
+	} else {
+		s->n_log = 0;
+		s->round++;
+	}
+}
+
+/* The reference may end, and its job be started again. */
+#define PATIENCE_LEAST 4096
+#define PATIENCE_RANK 64
+
+static bool is_reference(struct ranks *ranks, struct rank_steps_work *s,
+			 const struct process *process)
+{
+	if (s->reference && s->reference != process &&
+	    s->not_seen++ < PATIENCE_LEAST + PATIENCE_RANK * ranks->n)
+		return false;
+	s->reference = process;
+	s->not_seen = 0;
+	return true;
+}
+
+void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct record *record)
+{
+	struct rank_steps_work *s = ranks->work->steps;
+
+	if (!s) {
+		s = ranks->work->steps = xcalloc(1, sizeof(*s));
+		s->log = xcalloc(LOG_MOST, sizeof(*s->log));
+		s->round = 1;
+	}
+	if (!is_reference(ranks, s, record->thread->process))
+		return;
+	op->reference = true;
+	if (s->decided) {
+		op->instance->step = step_by(s, signature_of(op->instance),
+					     level_of(ranges_of(ranks, record->thread), s->level));
+		make_room(ranks, s, op->instance->step);
+		return;
+	}
+	add_log(s, ranks, op, record);
+	if (s->n_log == LOG_MOST)
+		decide(ranks, s);
+}
+
+void rank_steps_add(struct ranks *ranks, const struct rank_instance *instance,
+		    const struct rank_step_part *part)
+{
+	struct rank_steps_work *s = ranks->work->steps;
+	struct op_log *log;
+
+	if (instance->step) {
+		add_to_step(s, instance->step, part);
+		return;
+	}
+	if (!s || !instance->log_at || instance->log_round != s->round)
+		return;
+	log = &s->log[instance->log_at - 1];
+	if (s->decided) {
+		add_to_step(s, log->step, part);
+		return;
+	}
+	log->part = *part;
+	log->added = true;
+}
+
+/* So much longer than the median is slow. */
+#define SLOW_MORE_NS 100000
+
+static bool is_slow(const struct rank_steps *steps, uint64_t ns)
+{
+	return ns > steps->median_ns + steps->median_ns / 2 && ns > steps->median_ns + SLOW_MORE_NS;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct rank_step *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void find_slow(struct rank_steps *steps, struct rank_steps_work *s)
+{
+	size_t i;
+
+	if (!s->n_lengths)
+		return;
+	qsort(s->lengths, s->n_lengths, sizeof(*s->lengths), by_ns);
+	steps->median_ns = s->lengths[s->n_lengths / 2];
+	for (i = 0; i < s->n_lengths; i++) {
+		if (!is_slow(steps, s->lengths[i]))
+			continue;
+		steps->slow_count += s->stride;
+		steps->slow_ns += s->stride * s->lengths[i];
+		steps->slow_more_ns += s->stride * (s->lengths[i] - steps->median_ns);
+	}
+	for (i = 0; i < s->n_slow; i++)
+		if (is_slow(steps, s->slow[i].ns))
+			steps->slow[steps->n_slow++] = s->slow[i];
+	steps->slow_count = max_u64(steps->slow_count, steps->n_slow);
+	qsort(steps->slow, steps->n_slow, sizeof(*steps->slow), by_number);
+}
+
+void rank_steps_finish(struct ranks *ranks)
+{
+	struct rank_steps_work *s = ranks->work->steps;
+
+	if (!s)
+		return;
+	if (!s->decided)
+		decide(ranks, s);
+	if (!s->decided)
+		return;
+	while (s->retired < s->step)
+		retire(ranks, s);
+	find_slow(&ranks->steps, s);
+}
+
+size_t rank_steps_parts(const struct ranks_work *w, size_t (*see)(const struct idle_part *part))
+{
+	const struct rank_steps_work *s = w->steps;
+	size_t i, k, n = 0;
+
+	for (i = 0; s && i < s->n_log; i++)
+		n += s->log[i].part.process ? see(&s->log[i].part.cause) : 0;
+	for (i = 0; s && s->open && i < OPEN_MOST; i++)
+		for (k = 0; k < SHARES; k++)
+			n += s->open[i].last[k].process ? see(&s->open[i].last[k].cause) : 0;
+	for (i = 0; s && i < s->n_slow; i++)
+		n += s->slow[i].process ? see(&s->slow[i].cause) : 0;
+	return n;
+}
+
+void rank_steps_release(struct ranks_work *w)
+{
+	if (!w->steps)
+		return;
+	free(w->steps->log);
+	free(w->steps->open);
+	free(w->steps->lengths);
+	free(w->steps);
+}

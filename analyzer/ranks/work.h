@@ -1,0 +1,324 @@
+/*
+ * analyzer/ranks/work.h: what is kept of collective operations while records are read. For the files of this folder.
+ */
+#ifndef CUDASPY_RANKS_WORK_H
+#define CUDASPY_RANKS_WORK_H
+
+#include "ranks.h"
+
+#define COMMS_MOST (1u << 14) /* communicators that are told apart */
+#define MEMBERS_MOST (1u << 17) /* of all of them */
+#define OPS_MOST (1u << 19) /* operations, one for each rank, that wait for those of other ranks */
+#define BLOCK_MOST 128 /* instances by which clocks are aligned at a time */
+#define BLOCK_OPS 32768 /* and no more operations than that, a few instances at least */
+#define PARTS_MOST 48 /* places at which a thread spent the time between two operations */
+#define PLACES_MOST (1u << 16) /* places that are told apart, in all processes */
+#define OTHERS_MOST 32 /* ranks that the last one is compared with */
+
+/* ---- what threads did ------------------------------------------------------------------------ */
+
+/* A place in a process, with what is known of the time there: as a sum of idle.h, which has no owner. */
+struct rank_place {
+	struct idle_sum sum; /* the first: hashed by its key */
+	uint32_t index;
+	uint32_t like; /* the same number in all processes where that is the same line, and … */
+	uint32_t roughly; /* … where it is the same place in a library or a program */
+};
+
+struct rank_part {
+	uint32_t place; /* index */
+	uint64_t ns;
+	uint64_t end_ns; /* of the last of it; trace time */
+};
+
+/* A thread that submits operations. */
+struct rank_lane {
+	const struct thread *thread;
+	struct thread_account *account;
+	uint64_t divided_ns; /* its time is divided until then */
+	uint64_t divided_calls; /* and so many of its calls had returned */
+	uint64_t submitted_ns; /* begin of the launch of its last operation; 0: none yet */
+	uint64_t handed_over; /* operations of its GPU by then */
+	struct rank_part parts[PARTS_MOST]; /* since then */
+	uint32_t n_parts;
+};
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+/* t of a timer is t + offset + slope * (t - at_ns) of another one. */
+struct clock_fit {
+	bool known;
+	int64_t offset_ns;
+	double slope;
+	uint64_t at_ns;
+	uint64_t error_ns; /* 95 % of the differences are no larger */
+};
+
+/* A GPU's timer, as a process has it. */
+struct rank_timer {
+	struct timer_key {
+		uint32_t process, device;
+	} key;
+	const struct rank_comm *comm; /* whose clock the fit is about */
+	struct clock_fit fit; /* to that of the communicator's reference */
+	UT_hash_handle hh;
+};
+
+/* A rank in a communicator. */
+struct rank_member {
+	struct member_key {
+		uint32_t process, comm; /* the process's number of it */
+	} key;
+	struct rank_comm *comm;
+	struct rank *rank;
+	const struct process *process;
+	struct rank_timer *timer;
+	uint32_t index; /* in the communicator's members */
+	uint32_t number; /* in the communicator */
+	uint32_t device;
+	uint64_t ordinal; /* of its next operation, sends and receives aside */
+	struct rank_op_seen last; /* its last operation */
+	bool has_last;
+	/* By the GPU's own timer: until then its operations, and its waits, are in the sums. */
+	uint64_t busy_until_ns, waited_until_ns;
+	/* The operation before, when instances are evaluated: its end on the host's clock; 0 unknown. */
+	uint64_t met_ns;
+	/* Of the block that is evaluated. */
+	struct clock_fit fit; /* to the timer of the reference */
+	bool has_host;
+	int64_t host_offset_ns; /* trace time less the GPU's timer */
+	uint64_t host_error_ns;
+	size_t n_block;
+	UT_hash_handle hh;
+};
+
+/* An operation of one rank. */
+struct rank_op {
+	struct rank_op *next; /* of its instance */
+	struct rank_instance *instance;
+	struct rank_member *member;
+	uint64_t key; /* process and id, for the record that says when it ran */
+	uint64_t submit_begin_ns, submit_end_ns; /* the launch; trace time */
+	uint64_t begin_ns, end_ns; /* GPU's timer, or of host times trace time */
+	uint64_t seen_ns, ran_ns; /* trace time: begin no later than, end no later than */
+	int64_t arrival_ns, left_ns; /* by the reference's timer: begin and end */
+	uint64_t wait_ns; /* of it, until the last one came */
+	uint64_t gpu_operations; /* handed over since the lane's operation before */
+	struct rank_site_sum *site;
+	bool expected; /* a record is to say when it ran */
+	bool ran; /* it is there */
+	bool by_host_times;
+	bool first; /* its lane's first one: what the thread did before is not known */
+	bool in_a_row; /* nothing else was handed over since an operation like this */
+	bool aligned;
+	bool reference; /* of the rank by which steps are counted */
+	UT_hash_handle hh;
+	uint32_t n_parts;
+	struct rank_part parts[];
+};
+
+/* An operation of all ranks of a communicator, or of two of them. */
+struct rank_instance {
+	/* Without padding: it is hashed byte by byte. */
+	struct instance_key {
+		uint64_t seq;
+		uint32_t func; /* of a receive that of the send */
+		uint32_t from, to; /* of sends and receives, ranks in the communicator */
+		uint32_t zero;
+	} key;
+	struct rank_comm *comm;
+	struct rank_instance *prev, *next; /* in the communicator's list, the older first */
+	struct rank_op *ops;
+	uint64_t *came; /* members of whom there is one: a bit for each index; owned */
+	uint32_t n_came; /* words of it */
+	uint32_t n_ops, n_done; /* done: they ran, or nobody will say when */
+	bool ready;
+	uint8_t func;
+	uint8_t bytes_each;
+	int32_t peer;
+	uint64_t count;
+	uint64_t step; /* number; 0: none known */
+	uint32_t log_at, log_round; /* where steps are found later: steps.c */
+	UT_hash_handle hh;
+};
+
+/* What the first rank that came to an ordinal has there. */
+struct rank_ordinal {
+	uint64_t ordinal;
+	uint64_t signature;
+	struct rank_op_seen seen;
+};
+
+#define ORDINALS_MOST 1024
+
+struct rank_comm {
+	struct comm_key {
+		uint64_t hash;
+		uint64_t job; /* hash of its name */
+	} key;
+	uint32_t ranks; /* 0 unknown */
+	char name[33];
+	struct rank_member **members; /* owned array */
+	size_t n_members;
+	struct rank_instance *instances; /* by key */
+	struct rank_instance *first, *last; /* the same by age */
+	size_t n_open, n_ready, n_ops;
+	struct rank_ordinal *ordinals; /* a ring; NULL: none yet */
+	uint64_t n_ordinals; /* of the rank that is furthest */
+	bool disagrees;
+	UT_hash_handle hh;
+};
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+struct rank_group_sum {
+	struct group_key {
+		uint64_t hash, job;
+		uint64_t count;
+		uint32_t func, bytes_each;
+	} key;
+	struct rank_group sum;
+	struct rank_site_sum *site; /* of its last operation that had a stack */
+	UT_hash_handle hh;
+};
+
+struct rank_site_sum {
+	uint64_t key; /* hash of the place */
+	struct rank_site sum;
+	UT_hash_handle hh;
+};
+
+/* The sends of a rank to another one in a communicator, or receives from it. */
+struct rank_pairing {
+	struct pairing_key {
+		uint64_t member; /* address of it */
+		uint32_t peer, receives;
+	} key;
+	uint64_t n;
+	UT_hash_handle hh;
+};
+
+#define PAIRINGS_MOST (1u << 20)
+
+struct rank_identity {
+	char *key; /* job and number; or process and device */
+	struct rank *rank;
+	UT_hash_handle hh;
+};
+
+struct rank_steps_work;
+
+struct ranks_work {
+	struct rank_comm *comms; /* the youngest of each key */
+	size_t n_comms;
+	struct rank_comm **all_comms; /* owned, with what they have */
+	struct rank_member *members; /* by process and number */
+	size_t n_members;
+	struct rank_timer *timers;
+	struct rank_identity *identities;
+	struct rank_op *pending; /* submitted, and not known to have run */
+	size_t n_ops;
+	struct rank_pairing *pairings;
+	struct rank_lane **lanes; /* by thread index; NULL: none */
+	size_t n_lanes;
+	struct idle_sum *places; /* struct rank_place, by key */
+	struct rank_place **all_places; /* by index */
+	size_t n_places;
+	struct like_place *likes;
+	uint32_t n_likes;
+	struct rank_group_sum *groups;
+	struct rank_site_sum *sites;
+	struct rank_steps_work *steps;
+};
+
+/* ---- ranks.c --------------------------------------------------------------------------------- */
+
+/* The rank's shares, with room for that one. */
+struct rank_share *rank_share_of(struct rank_share **shares, size_t *n, const struct rank *rank);
+
+/* Is the process at work then? */
+bool rank_working(const struct ranks *ranks, const struct process *process, uint64_t ns);
+
+/* ---- reasons.c ------------------------------------------------------------------------------- */
+
+/* The lane of a thread, made if it is new; NULL: it has made no call. */
+struct rank_lane *rank_lane_get(struct ranks *ranks, const struct thread *thread);
+
+/* Divides what the lane's thread did since the last time, up to the end of its last call. */
+void rank_lane_divide(struct ranks *ranks, struct rank_lane *lane);
+
+/* The instance's last operation was late by so much: says why, to the sums of its rank. Shows the largest part. */
+void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instance,
+			 const struct rank_op *last, uint64_t late_ns, struct idle_part *largest,
+			 uint64_t *largest_ns);
+
+/* Where an operation was submitted. */
+struct rank_site_sum *rank_site_find(struct ranks *ranks, const struct record *record,
+				     const struct completed_call *launch, bool *has_stack);
+
+void rank_reasons_release(struct ranks_work *w);
+
+/* ---- match.c --------------------------------------------------------------------------------- */
+
+void rank_see_collective(struct ranks *ranks, const struct record *record);
+void rank_see_ran(struct ranks *ranks, const struct record *record);
+
+/* A send or a receive. */
+bool rank_func_is_between_two(uint8_t func);
+
+/* A member has joined: what was ready is so no more. */
+void rank_comm_grew(struct rank_comm *comm);
+
+/* After the last record: evaluates all that is open. */
+void rank_comm_close(struct ranks *ranks, struct rank_comm *comm);
+void rank_comm_free(struct ranks *ranks, struct rank_comm *comm);
+
+/* ---- clocks.c -------------------------------------------------------------------------------- */
+
+/* Of the instances of a block, the oldest n: finds each member's fit. */
+void rank_clocks_fit(struct ranks *ranks, struct rank_comm *comm,
+		     struct rank_instance *const *block, size_t n);
+
+/* Operations of this function end at the same time on all ranks. */
+bool rank_func_is_symmetric(uint8_t func);
+
+/* ---- evaluate.c ------------------------------------------------------------------------------ */
+
+void rank_evaluate(struct ranks *ranks, struct rank_instance *instance);
+struct rank_group_sum *rank_group_get(struct ranks *ranks, const struct rank_instance *instance);
+
+/* ---- order.c --------------------------------------------------------------------------------- */
+
+/* A member submits an operation: compares it with what others have at that place. */
+void rank_order_see(struct ranks *ranks, struct rank_member *member,
+		    const struct rank_instance *instance, const struct rank_op_seen *seen);
+
+/* After the last record: the open instances of a communicator. */
+void rank_missing_find(struct ranks *ranks, const struct rank_comm *comm);
+
+/* ---- steps.c --------------------------------------------------------------------------------- */
+
+void rank_steps_release(struct ranks_work *w);
+
+/* A rank submits its operation of an instance. */
+void rank_steps_see(struct ranks *ranks, struct rank_op *op, const struct record *record);
+
+/* What an instance that was evaluated adds to its step. */
+struct rank_step_part {
+	uint64_t begin_ns; /* trace time at which the reference rank submitted it */
+	uint64_t
+		first_ns; /* when the first rank came, by the reference rank's GPU timer; 0 unknown */
+	uint64_t wait_ns, late_ns;
+	const struct rank *last; /* NULL: nobody */
+	struct idle_part cause;
+	const struct process *process;
+	uint64_t cause_ns;
+};
+void rank_steps_add(struct ranks *ranks, const struct rank_instance *instance,
+		    const struct rank_step_part *part);
+void rank_steps_finish(struct ranks *ranks);
+
+/* As ranks_parts. */
+size_t rank_steps_parts(const struct ranks_work *w, size_t (*see)(const struct idle_part *part));
+
+#endif
