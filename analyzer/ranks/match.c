@@ -16,8 +16,11 @@ static size_t block_of(const struct rank_comm *comm)
 	return n < 8 ? 8 : n > BLOCK_MOST ? BLOCK_MOST : n;
 }
 
-/* Ranks that have not come yet may be of hosts whose clocks are behind; or were never recorded. */
-#define PATIENCE 16 /* blocks */
+/* Ranks of a communicator that have not come yet may be of hosts whose clocks are behind; or were never recorded. */
+#define PATIENCE 8 /* blocks */
+
+/* So many instances wait for others of their operations: some times what threads can submit ahead of their GPUs. */
+#define OPEN_MOST 4096
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
@@ -114,11 +117,11 @@ static bool is_whole(const struct rank_comm *comm)
 
 static void evaluate_some(struct ranks *ranks, struct rank_comm *comm)
 {
-	size_t block = block_of(comm), most = PATIENCE * block;
+	size_t block = block_of(comm);
 
-	while (comm->n_ready >= (is_whole(comm) ? block : most / 2))
+	while (comm->n_ready >= (is_whole(comm) ? block : PATIENCE * block))
 		evaluate_block(ranks, comm, block, false);
-	while (comm->n_open > most)
+	while (comm->n_open > OPEN_MOST)
 		evaluate_block(ranks, comm, block, true);
 	if (ranks->work->n_ops >= OPS_MOST)
 		evaluate_block(ranks, comm, comm->n_open / 2 + 1, true);

@@ -1,0 +1,865 @@
+/*
+ * tests/unit/test_analyzer_ranks.c: collective operations of several ranks (ranks/): who was last and for how long the
+ * others waited, whatever the timers of the GPUs and the clocks of the hosts say; why; steps; ranks that disagree, are
+ * missing, or were started again; damage.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "analysis.h"
+#include "scratch.h"
+#include "trace_text.h"
+
+#define US 1000
+#define MS 1000000
+#define RANKS 16
+
+/* A job in the making. Each rank is a process with a thread 7; times are those of a clock that nobody has. */
+struct job {
+	char *dir, path[256];
+	FILE *log;
+	unsigned int ranks, interface;
+	struct teller {
+		FILE *out, *ran; /* records of the thread; of NCCL's thread */
+		char *text, *ran_text;
+		size_t size, ran_size;
+		const char *extra; /* of its environment */
+		int64_t host_offset, gpu_offset; /* of its host's clock; of its GPU's timer */
+		double drift; /* of the timer */
+		uint64_t ns; /* its thread has come so far */
+		uint64_t gpu_ns; /* and its GPU */
+		bool other_host;
+		uint64_t submitted;
+	} told[RANKS];
+	uint64_t seq, id;
+	struct trace_set set;
+	struct analysis a;
+	bool open;
+	uint64_t wait[RANKS][RANKS]; /* truth: rank for rank */
+	int noise;
+	uint32_t random;
+};
+
+static int setup(void **state)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	job->dir = scratch_make();
+	*state = job;
+	return 0;
+}
+
+static void close_analysis(struct job *job)
+{
+	if (job->open) {
+		analysis_release(&job->a);
+		trace_set_release(&job->set);
+	}
+	job->open = false;
+}
+
+static int teardown(void **state)
+{
+	struct job *job = *state;
+
+	close_analysis(job);
+	scratch_remove(job->dir);
+	free(job);
+	return 0;
+}
+
+static unsigned long long host(const struct teller *t, uint64_t ns)
+{
+	return ns + (uint64_t)t->host_offset;
+}
+
+static unsigned long long timer(const struct teller *t, uint64_t ns)
+{
+	return ns + (uint64_t)t->gpu_offset + (uint64_t)(int64_t)((double)ns * t->drift);
+}
+
+static void begin(struct job *job, unsigned int ranks)
+{
+	unsigned int i;
+
+	close_analysis(job);
+	job->ranks = ranks;
+	job->interface = job->interface ?: 5;
+	job->random = 1;
+	job->seq = job->id = 0;
+	memset(job->wait, 0, sizeof(job->wait));
+	for (i = 0; i < ranks; i++) {
+		struct teller *t = &job->told[i];
+
+		t->out = open_memstream(&t->text, &t->size);
+		t->ran = open_memstream(&t->ran_text, &t->ran_size);
+		t->ns = t->gpu_ns = MS;
+		fprintf(t->out,
+			"slot 1 tid=7\n%lluns thread tid=7 name=\"a\"\n"
+			"%lluns nccl_comm interface=%u number=1 hash=0xab rank=%u ranks=%u tid=7\n",
+			host(t, 1000), host(t, 1000), job->interface, i,
+			job->interface > 3 ? ranks : 0);
+	}
+}
+
+static void conclude_into(struct job *job, const char *folder)
+{
+	char log[320];
+	unsigned int i;
+	FILE *file;
+
+	snprintf(job->path, sizeof(job->path), "%s/%s", job->dir, folder);
+	snprintf(log, sizeof(log), "%s.log", job->path);
+	file = fopen(log, "w");
+	assert_non_null(file);
+	for (i = 0; i < job->ranks; i++) {
+		struct teller *t = &job->told[i];
+
+		fclose(t->out);
+		fclose(t->ran);
+		fprintf(file,
+			"trace %s.%u pid=%u program=\"a\" boot_id=%s clock_source=tsc probes=1 %s\n"
+			"%sslot 2 tid=8\n%s",
+			folder, i, 100 + i, t->other_host ? "c" : "b", t->extra ?: "", t->text,
+			t->ran_text);
+		free(t->text);
+		free(t->ran_text);
+	}
+	fclose(file);
+	tt_make(log, job->dir);
+}
+
+static void analyze(struct job *job)
+{
+	const char *dirs[] = {job->dir};
+	const struct analysis_options options = {.profile = NULL};
+
+	assert_int_equal(trace_set_open(&job->set, dirs, 1, &(struct trace_filter){NULL}), 0);
+	job->open = true;
+	assert_int_equal(analysis_run(&job->a, &job->set, &options), 0);
+}
+
+static void conclude(struct job *job)
+{
+	conclude_into(job, "r");
+	analyze(job);
+}
+
+/* ---- what ranks do --------------------------------------------------------------------------- */
+
+static void launch(struct teller *t, uint64_t gpu_ns)
+{
+	t->ns += 4 * US;
+	fprintf(t->out,
+		"%lluns launch cudaLaunchKernel kernel=1 stream=8 caller=0x10 duration=4us\n",
+		host(t, t->ns));
+	t->gpu_ns = (t->gpu_ns > t->ns ? t->gpu_ns : t->ns) + gpu_ns;
+}
+
+static void computes(struct teller *t, uint64_t ns)
+{
+	t->ns += ns;
+}
+
+static void sleeps(struct teller *t, uint64_t ns, unsigned int caller)
+{
+	t->ns += ns;
+	fprintf(t->out, "%lluns outside kind=sleep caller=%#x duration=%lluns\n", host(t, t->ns),
+		caller, (unsigned long long)ns);
+}
+
+static void synchronizes(struct teller *t)
+{
+	uint64_t end = (t->gpu_ns > t->ns ? t->gpu_ns : t->ns) + 5 * US;
+
+	fprintf(t->out, "%lluns op cudaStreamSynchronize stream=8 caller=0x20 duration=%lluns\n",
+		host(t, end), (unsigned long long)(end - t->ns));
+	t->ns = end;
+}
+
+static void frees(struct teller *t, uint64_t ns)
+{
+	t->ns += ns;
+	fprintf(t->out,
+		"%lluns memory cudaFree op=free address=0x1000 caller=0x30 duration=%lluns\n",
+		host(t, t->ns), (unsigned long long)ns);
+}
+
+static int64_t noise(struct job *job)
+{
+	job->random = job->random * 1103515245 + 12345;
+	return job->noise ? (int64_t)(job->random >> 8) % job->noise - job->noise / 2 : 0;
+}
+
+/* All ranks submit an operation, which begins when their GPUs come to it, and ends 20 us after the last one has. */
+static void collective_of(struct job *job, const char *func, uint64_t count, unsigned int missing)
+{
+	uint64_t begins[RANKS], last = 0, second = 0, end;
+	unsigned int i, who = 0;
+
+	for (i = 0; i < job->ranks; i++) {
+		struct teller *t = &job->told[i];
+
+		if (i == missing)
+			continue;
+		launch(t, 0);
+		t->submitted = t->ns;
+		begins[i] = t->gpu_ns + 2 * US;
+		fprintf(t->out,
+			"%lluns collective func=%s comm=1 seq=%llu count=%llu id=%llu channels=2\n",
+			host(t, t->ns), func, (unsigned long long)job->seq,
+			(unsigned long long)count, (unsigned long long)job->id);
+		if (begins[i] >= last) {
+			second = last;
+			last = begins[i];
+			who = i;
+		}
+	}
+	(void)second;
+	end = last + 20 * US;
+	for (i = 0; i < job->ranks && missing >= job->ranks; i++) {
+		struct teller *t = &job->told[i];
+		bool timed = job->interface > 3;
+
+		job->wait[i][who] += last - begins[i];
+		t->gpu_ns = end + (uint64_t)noise(job);
+		fprintf(t->ran,
+			"%lluns collective_ran comm=1 id=%llu begin=%llu end=%llu seen=%llu\n",
+			host(t, t->gpu_ns + 30 * US), (unsigned long long)job->id,
+			timed ? timer(t, begins[i]) : 0, timed ? timer(t, t->gpu_ns) : 0,
+			host(t, begins[i] + 10 * US));
+	}
+	job->seq++;
+	job->id++;
+}
+
+static void all_reduce(struct job *job)
+{
+	collective_of(job, "AllReduce", 1024, UINT32_MAX);
+}
+
+/* ---- what is found --------------------------------------------------------------------------- */
+
+static const struct rank *rank(const struct job *job, unsigned int i)
+{
+	assert_true(i < job->a.ranks.n);
+	return job->a.ranks.order[i];
+}
+
+static uint64_t charged(const struct job *job, const struct rank *of, int cause)
+{
+	const struct idle_sum *sum;
+	uint64_t ns = 0;
+
+	for (sum = job->a.idle.sums.by_key; sum; sum = sum->hh.next)
+		if (sum->key.owner == idle_owner_rank(of->index) &&
+		    (cause < 0 || sum->key.cause == (uint32_t)cause))
+			ns += sum->ns;
+	return ns;
+}
+
+/* To a function's calls. */
+static uint64_t charged_to(const struct job *job, const struct rank *of, const char *fn)
+{
+	const struct functions *functions = &job->a.set->functions;
+	const struct idle_sum *sum;
+	uint64_t ns = 0;
+
+	for (sum = job->a.idle.sums.by_key; sum; sum = sum->hh.next)
+		if (sum->key.owner == idle_owner_rank(of->index) &&
+		    sum->longest.fn != NO_FUNCTION &&
+		    !strcmp(functions->all[sum->longest.fn].name, fn))
+			ns += sum->ns;
+	return ns;
+}
+
+static void near_to(uint64_t value, uint64_t expected, uint64_t by)
+{
+	assert_in_range(value + by, expected, expected + 2 * by);
+}
+
+static uint64_t total_wait(const struct job *job, unsigned int i)
+{
+	uint64_t sum = 0;
+	unsigned int k;
+
+	for (k = 0; k < job->ranks; k++)
+		sum += job->wait[i][k];
+	return sum;
+}
+
+/* Sums agree with each other, and with the truth. */
+static void check(const struct job *job, uint64_t by)
+{
+	const struct ranks *ranks = &job->a.ranks;
+	uint64_t wait = 0, caused = 0, late = 0;
+	unsigned int i, k;
+
+	assert_int_equal(ranks->n, job->ranks);
+	for (i = 0; i < job->ranks; i++) {
+		const struct rank *r = rank(job, i);
+		uint64_t sum = 0;
+
+		assert_int_equal(r->number, i);
+		assert_int_equal(charged(job, r, -1), r->late_ns);
+		for (k = 0; k < job->ranks; k++)
+			sum += r->waited_for_ns[rank(job, k)->index];
+		assert_int_equal(sum, r->wait_ns);
+		near_to(r->wait_ns + r->start_wait_ns, total_wait(job, i), by);
+		assert_true(r->held_ns <= r->late_ns);
+		assert_true(r->late_ns <= r->caused_ns);
+		assert_true(r->wait_ns <= r->in_collectives_ns);
+		wait += r->wait_ns;
+		caused += r->caused_ns;
+		late += r->late_ns;
+	}
+	assert_int_equal(wait, ranks->wait_ns);
+	assert_int_equal(caused, ranks->caused_ns);
+	assert_int_equal(wait, caused);
+	assert_int_equal(late, ranks->late_ns);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+#define STEPS 96
+
+/* Each rank works 1 ms a step; every eighth step one frees memory for 5 ms. */
+static void tell_free(struct job *job, unsigned int late)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < job->ranks; k++) {
+			struct teller *t = &job->told[k];
+
+			computes(t, 300 * US);
+			launch(t, 500 * US);
+			if (k == late && i % 8 == 7)
+				frees(t, 5 * MS);
+			launch(t, 200 * US);
+		}
+		all_reduce(job);
+		for (k = 0; k < job->ranks; k++)
+			synchronizes(&job->told[k]);
+	}
+}
+
+static void check_free(const struct job *job, unsigned int late)
+{
+	const struct ranks *ranks = &job->a.ranks;
+	unsigned int k;
+
+	check(job, job->noise ? 500 * US : 100 * US); /* what clocks cannot tell is left out */
+	assert_int_equal(ranks->matched, STEPS);
+	assert_int_equal(ranks->incomplete + ranks->unaligned + ranks->alone + ranks->lost, 0);
+	for (k = 0; k < job->ranks; k++)
+		if (k != late)
+			assert_true(rank(job, k)->caused_ns < (job->noise ? 3 * MS : 100 * US));
+	near_to(rank(job, late)->late_ns + 5 * MS, STEPS / 8 * 5 * MS, 5 * MS + 400 * US);
+	assert_true(charged_to(job, rank(job, late), "cudaFree") >
+		    rank(job, late)->late_ns * (job->noise ? 90 : 99) / 100);
+	assert_true(job->noise || rank(job, late)->last_count <= STEPS / 8);
+}
+
+static void test_two(void **state)
+{
+	struct job *job = *state;
+
+	begin(job, 2);
+	tell_free(job, 1);
+	conclude(job);
+	check_free(job, 1);
+	assert_int_equal(job->a.ranks.align_error_ns, 0);
+	assert_int_equal(job->a.ranks.n_groups, 1);
+	assert_int_equal(job->a.ranks.groups[0].operations, STEPS);
+	assert_int_equal(job->a.ranks.groups[0].late_ns, job->a.ranks.late_ns);
+	assert_int_equal(job->a.ranks.groups[0].bytes, 4096);
+}
+
+/* Timers that differ by an uptime and drift, ends that do not quite agree, hosts whose clocks differ. */
+static void test_clocks(void **state)
+{
+	struct job *job = *state;
+	unsigned int i;
+
+	job->noise = 16 * US;
+	begin(job, 4);
+	for (i = 0; i < job->ranks; i++) {
+		job->told[i].gpu_offset = (int64_t)i * 86400ll * 1000 * MS + 7777;
+		job->told[i].drift = ((double)i - 1.5) * 15e-6;
+		job->told[i].host_offset = 0;
+	}
+	tell_free(job, 2);
+	conclude(job);
+	check_free(job, 2);
+	assert_in_range(job->a.ranks.align_error_ns, 2 * US, 20 * US);
+}
+
+static void begin_hosts(struct job *job, unsigned int ranks, int64_t apart)
+{
+	unsigned int i;
+
+	for (i = 0; i < ranks; i++)
+		job->told[i] = (struct teller){.host_offset = i >= ranks / 2 ? apart : 0,
+					       .gpu_offset = (int64_t)i * 1000 * MS,
+					       .other_host = i >= ranks / 2};
+	begin(job, ranks);
+}
+
+static void test_hosts(void **state)
+{
+	static const int64_t apart[] = {10 * MS, 3000ll * MS};
+	struct job *job = *state;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(apart); i++) {
+		begin_hosts(job, 4, apart[i]);
+		tell_free(job, 3);
+		conclude(job);
+		check_free(job, 3);
+	}
+}
+
+/* All ranks alike: nobody is named. */
+static void test_clean(void **state)
+{
+	struct job *job = *state;
+	unsigned int i;
+
+	job->noise = 16 * US;
+	begin(job, 3);
+	for (i = 0; i < job->ranks; i++)
+		job->told[i].drift = (double)i * 20e-6;
+	tell_free(job, RANKS);
+	conclude(job);
+	assert_int_equal(job->a.ranks.matched, STEPS);
+	assert_true(job->a.ranks.late_ns < 500 * US);
+	assert_int_equal(job->a.ranks.steps.slow_count, 0);
+}
+
+/* It sleeps where others do not, or longer; it computes. */
+static void test_reasons(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k;
+
+	begin(job, 3);
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < job->ranks; k++) {
+			struct teller *t = &job->told[k];
+
+			launch(t, 100 * US);
+			sleeps(t, MS, 0x50);
+			if (k == 1)
+				sleeps(t, 2 * MS, 0x60);
+			launch(t, 100 * US);
+		}
+		all_reduce(job);
+	}
+	conclude(job);
+	check(job, 100 * US);
+	assert_true(rank(job, 1)->last_count > STEPS - 10);
+	assert_true(charged(job, rank(job, 1), IDLE_SLEEP) > rank(job, 1)->late_ns * 95 / 100);
+}
+
+/* Its kernels take longer: its thread was in time, or waits for it. */
+static void test_gpu_late(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k, waits;
+
+	for (waits = 0; waits < 2; waits++) {
+		begin(job, 2);
+		for (i = 0; i < STEPS; i++) {
+			for (k = 0; k < job->ranks; k++) {
+				struct teller *t = &job->told[k];
+
+				launch(t, k == 1 ? 1500 * US : MS);
+				launch(t, k == 1 ? 750 * US : 500 * US);
+				if (waits)
+					synchronizes(t);
+			}
+			all_reduce(job);
+			for (k = 0; k < job->ranks; k++)
+				synchronizes(&job->told[k]);
+		}
+		conclude_into(job, "r");
+		analyze(job);
+		check(job, MS);
+		near_to(rank(job, 1)->late_ns + rank(job, 1)->start_caused_ns, STEPS * 750 * US,
+			2 * MS);
+		assert_true(charged(job, rank(job, 1), IDLE_GPU_WORK) >
+			    rank(job, 1)->late_ns * 95 / 100);
+		assert_true(rank(job, 1)->gpu_late_count > STEPS - 10);
+		assert_true(rank(job, 1)->gpu_late_same_work >
+			    rank(job, 1)->gpu_late_count * 9 / 10);
+	}
+}
+
+/* Synchronising where the others do not is what it did, not its GPU. */
+static void test_more_synchronising(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k, n;
+
+	begin(job, 2);
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < job->ranks; k++)
+			for (n = 0; n < 10; n++) {
+				launch(&job->told[k], 200 * US);
+				if (k)
+					synchronizes(&job->told[k]);
+				computes(&job->told[k], 50 * US);
+			}
+		all_reduce(job);
+	}
+	conclude(job);
+	assert_true(rank(job, 1)->late_ns > STEPS * 300 * US);
+	assert_true(charged(job, rank(job, 1), IDLE_CUDA_WAIT) > rank(job, 1)->late_ns / 2);
+}
+
+static void test_steps_by_pattern(void **state)
+{
+	struct job *job = *state;
+	const struct rank_steps *steps;
+	unsigned int i, k, n;
+
+	begin(job, 2);
+	collective_of(job, "Broadcast", 77, UINT32_MAX); /* a different start */
+	for (i = 0; i < STEPS; i++)
+		for (n = 0; n < 4; n++) {
+			for (k = 0; k < job->ranks; k++) {
+				struct teller *t = &job->told[k];
+
+				computes(t, n ? 100 * US : MS);
+				launch(t, 100 * US);
+				if (k == 1 && n == 1 && i % 8 == 7)
+					frees(t, 5 * MS);
+			}
+			collective_of(job, "AllReduce", 1000 + (n == 3 ? 1 : n), UINT32_MAX);
+		}
+	conclude(job);
+	steps = &job->a.ranks.steps;
+	assert_int_equal(steps->by, RANK_STEPS_PATTERN);
+	assert_int_equal(steps->operations, 4);
+	assert_in_range(steps->count, STEPS - 2, STEPS);
+	near_to(steps->median_ns, 1400 * US, 150 * US);
+	assert_in_range(steps->n_slow, 11, 12);
+	assert_in_range(steps->slow_count, 11, 12);
+	for (i = 0; i < steps->n_slow; i++) {
+		const struct rank_step *step = &steps->slow[i];
+
+		assert_int_equal(step->number % 8, 0);
+		assert_int_equal(step->last, rank(job, 1)->index);
+		near_to(step->ns, 6000 * US, 600 * US); /* threads run ahead */
+		assert_ptr_equal(step->process, rank(job, 1)->process);
+		assert_true(step->cause_ns > 4 * MS);
+	}
+}
+
+static void test_steps_by_nvtx(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k, n;
+
+	begin(job, 2);
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < job->ranks; k++) {
+			struct teller *t = &job->told[k];
+
+			computes(t, 100 * US);
+			fprintf(t->out,
+				"%lluns range_name number=%u name=\"step %u\"\n"
+				"%lluns range what=push name=%u\n",
+				host(t, t->ns), i + 1, i, host(t, t->ns), i + 1);
+		}
+		for (n = 0; n < 1 + i % 3; n++) {
+			for (k = 0; k < job->ranks; k++) {
+				launch(&job->told[k], 100 * US);
+				if (k == 0 && i == 50)
+					sleeps(&job->told[k], 4 * MS, 0x50);
+			}
+			all_reduce(job);
+		}
+		for (k = 0; k < job->ranks; k++)
+			fprintf(job->told[k].out, "%lluns range what=pop name=%u\n",
+				host(&job->told[k], job->told[k].ns), i + 1);
+	}
+	conclude(job);
+	assert_int_equal(job->a.ranks.steps.by, RANK_STEPS_NVTX);
+	assert_non_null(strstr(job->a.ranks.steps.range->name, "step"));
+	assert_in_range(job->a.ranks.steps.count, STEPS - 1, STEPS);
+	assert_true(job->a.ranks.steps.n_slow >= 1);
+}
+
+/* No times of GPUs: what NCCL's thread saw, on one host; on two hosts nothing. */
+static void test_old_interfaces(void **state)
+{
+	struct job *job = *state;
+
+	job->interface = 3;
+	begin(job, 2);
+	tell_free(job, 1);
+	conclude(job);
+	check_free(job, 1);
+	assert_true(job->a.ranks.by_host_times);
+	begin_hosts(job, 2, 0);
+	tell_free(job, 1);
+	conclude(job);
+	assert_int_equal(job->a.ranks.matched, 0);
+	assert_int_equal(job->a.ranks.unaligned, STEPS);
+	assert_int_equal(job->a.ranks.late_ns, 0);
+}
+
+/* Launchers say which rank a process is; a rank that was started again is the same. */
+static void test_started_again(void **state)
+{
+	static const char *const extra[] = {
+		"rank=5 local_rank=0 world_size=16 job=\"j\" restarts=0 rank_from=RANK",
+		"rank=3 local_rank=1 world_size=16 job=\"j\" restarts=0 rank_from=RANK",
+		"rank=5 local_rank=0 world_size=16 job=\"j\" restarts=1 rank_from=RANK",
+		"rank=3 local_rank=1 world_size=16 job=\"j\" restarts=1 rank_from=RANK",
+		"rank=3 local_rank=1 world_size=16 job=\"k\" rank_from=RANK",
+	};
+	struct job *job = *state;
+	const struct rank *r;
+	unsigned int n, k;
+
+	for (n = 0; n < 2; n++) {
+		for (k = 0; k < 2; k++) {
+			job->told[k].extra = extra[2 * n + k];
+			job->told[k].host_offset = (int64_t)n * 2000 * MS;
+		}
+		begin(job, 2);
+		tell_free(job, 1);
+		conclude_into(job, n ? "second" : "first");
+	}
+	begin(job, 1);
+	job->told[0].extra = extra[4];
+	launch(&job->told[0], 0);
+	conclude_into(job, "third");
+	analyze(job);
+	assert_int_equal(job->a.ranks.n, 3);
+	r = rank(job, 0);
+	assert_int_equal(r->number, 3);
+	assert_int_equal(r->restarts, 1);
+	assert_int_equal(r->n_processes, 2);
+	assert_string_equal(r->job, "j");
+	assert_int_equal(r->world_size, 16);
+	assert_int_equal(r->operations, 2 * STEPS);
+	assert_int_equal(rank(job, 1)->number, 5);
+	assert_true(r->late_ns > 2 * 10 * 4 * MS);
+	assert_int_equal(job->a.ranks.matched, 2 * STEPS);
+	assert_string_equal(rank(job, 2)->job, "k");
+	assert_int_equal(rank(job, 2)->operations, 0);
+}
+
+static void test_missing(void **state)
+{
+	struct job *job = *state;
+	const struct rank_missing *missing;
+
+	begin(job, 3);
+	tell_free(job, RANKS);
+	collective_of(job, "AllGather", 9, 2);
+	conclude(job);
+	assert_int_equal(job->a.ranks.n_missing, 1);
+	missing = &job->a.ranks.missing[0];
+	assert_int_equal(missing->missing, rank(job, 2)->index);
+	assert_int_equal(missing->n_missing, 1);
+	assert_int_equal(missing->n_waiting, 2);
+	assert_int_equal(missing->waiting.func, SPY_NCCL_ALL_GATHER);
+	assert_true(missing->has_last);
+	assert_int_equal(missing->last.func, SPY_NCCL_ALL_REDUCE);
+	assert_int_equal(missing->last.seq, STEPS - 1);
+	assert_int_equal(job->a.ranks.matched, STEPS);
+	assert_int_equal(job->a.ranks.incomplete, 1);
+	assert_int_equal(job->a.ranks.disagreement.count, 0);
+}
+
+static void test_order(void **state)
+{
+	struct job *job = *state;
+	const struct rank_disagreement *d = &job->a.ranks.disagreement;
+	unsigned int k;
+
+	begin(job, 2);
+	tell_free(job, RANKS);
+	for (k = 0; k < 4; k++) {
+		struct teller *t = &job->told[k % 2];
+
+		launch(t, 0);
+		fprintf(t->out, "%lluns collective func=%s comm=1 seq=%u count=5 id=%u\n",
+			host(t, t->ns), k == 0 || k == 3 ? "AllGather" : "ReduceScatter", 0,
+			1000 + k);
+	}
+	conclude(job);
+	assert_int_equal(d->count, 1);
+	assert_int_equal(d->ordinal, STEPS);
+	assert_int_equal(d->hash, 0xab);
+	assert_int_not_equal(d->a.func, d->b.func);
+	assert_int_not_equal(d->a.rank, d->b.rank);
+}
+
+/* The root is waited for, or waits. */
+static void test_roots(void **state)
+{
+	static const char *const funcs[] = {"Broadcast", "Reduce"};
+	struct job *job = *state;
+	unsigned int f, i, k;
+
+	for (f = 0; f < 2; f++) {
+		begin(job, 3);
+		for (i = 0; i < STEPS; i++) {
+			for (k = 0; k < 3; k++) {
+				/* Root 0 is 1 ms late, rank 2 2 ms. */
+				sleeps(&job->told[k], (k == 0 ? 2 : k == 1 ? 1 : 3) * MS, 0x50);
+				launch(&job->told[k], 10 * US);
+			}
+			all_reduce(job);
+			for (k = 0; k < 3; k++) {
+				synchronizes(&job->told[k]);
+				sleeps(&job->told[k], (k == 0 ? 2 : k == 1 ? 1 : 3) * MS, 0x50);
+				launch(&job->told[k], 10 * US);
+			}
+			collective_of(job, funcs[f], 9, UINT32_MAX);
+			for (k = 0; k < 3; k++)
+				synchronizes(&job->told[k]);
+		}
+		conclude(job);
+		assert_int_equal(job->a.ranks.matched, 2 * STEPS);
+		for (i = 0; i < job->a.ranks.n_groups; i++) {
+			const struct rank_group *group = &job->a.ranks.groups[i];
+
+			if (group->func == SPY_NCCL_BROADCAST) {
+				near_to(group->late_ns, STEPS * MS, 5 * MS);
+				near_to(group->wait_ns, STEPS * MS, 5 * MS);
+			} else if (group->func == SPY_NCCL_REDUCE) {
+				near_to(group->wait_ns, STEPS * MS, 5 * MS);
+			} else {
+				near_to(group->wait_ns, STEPS * 3 * MS, 15 * MS);
+				near_to(group->late_ns, STEPS * 2 * MS, 10 * MS);
+			}
+		}
+	}
+}
+
+/* Sends and receives in pairs, by how many there were. */
+static void test_pairs(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k;
+
+	begin(job, 3);
+	for (i = 0; i < STEPS; i++) {
+		all_reduce(job);
+		for (k = 0; k < 2; k++) {
+			struct teller *t = &job->told[k];
+			uint64_t begins;
+
+			if (k)
+				sleeps(t, 2 * MS, 0x50);
+			launch(t, 0);
+			begins = t->gpu_ns + 2 * US;
+			t->gpu_ns = job->told[1].ns + (k ? 0 : 2 * MS) + 20 * US;
+			fprintf(t->out, "%lluns collective func=%s comm=1 count=3 id=%u peer=%u\n",
+				host(t, t->ns), k ? "Recv" : "Send", 5000 + i, !k);
+			fprintf(t->ran,
+				"%lluns collective_ran comm=1 id=%u begin=%llu end=%llu "
+				"seen=%llu\n",
+				host(t, t->gpu_ns + 30 * US), 5000 + i, timer(t, begins),
+				timer(t, t->gpu_ns), host(t, begins + 10 * US));
+		}
+		for (k = 0; k < 3; k++)
+			synchronizes(&job->told[k]);
+	}
+	conclude(job);
+	assert_int_equal(job->a.ranks.matched, 2 * STEPS);
+	for (i = 0; i < job->a.ranks.n_groups; i++)
+		if (job->a.ranks.groups[i].func == SPY_NCCL_SEND)
+			near_to(job->a.ranks.groups[i].late_ns, STEPS * 2 * MS, 5 * MS);
+	assert_true(rank(job, 0)->waited_for_ns[rank(job, 1)->index] > STEPS * 19 / 10 * MS);
+	assert_int_equal(rank(job, 2)->caused_ns, 0);
+}
+
+/* As many as a long run has. */
+static void test_many(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k;
+
+	begin(job, 2);
+	for (i = 0; i < 100000; i++) {
+		for (k = 0; k < 2; k++)
+			computes(&job->told[k], (k ? 50 : 10) * US);
+		all_reduce(job);
+		for (k = 0; k < 2 && i % 1000 == 999; k++)
+			synchronizes(&job->told[k]);
+	}
+	conclude(job);
+	assert_int_equal(job->a.ranks.matched, 100000);
+	assert_int_equal(job->a.ranks.lost, 0);
+	check(job, 10 * MS);
+	assert_int_equal(job->a.ranks.steps.operations, 1);
+	assert_in_range(job->a.ranks.steps.count, 99990, 100000);
+}
+
+static void test_damaged(void **state)
+{
+	static const char *const wrong[] = {
+		"collective func=AllReduce comm=9 seq=1 id=1",
+		"collective func=AllReduce comm=1 seq=3 id=3 count=0xffffffffffffffff",
+		"collective func=AllReduce comm=1 seq=3 id=3",
+		"collective func=Send comm=1 peer=-5 id=9",
+		"collective func=Recv comm=1 peer=7 id=9",
+		"collective_ran comm=1 id=77 begin=5 end=4",
+		"collective_ran comm=1 id=3 begin=0xffffffffffffffff end=0xffffffffffffffff",
+		"collective_ran comm=1 id=9 begin=500 end=400 seen=0xffffffffffffffff",
+		"nccl_comm number=1 hash=0xab rank=0xffffffff ranks=0xffffffff",
+		"nccl_comm number=2 hash=0xab rank=1 ranks=1",
+		"collective func=AllReduce comm=1 seq=3 id=3",
+		"collective func=AllReduce comm=2 seq=0xffffffffffffffff id=0",
+		"nccl_state state=taken text=\"libnccl-profiler.so\"",
+	};
+	struct job *job = *state;
+	size_t i, k;
+
+	begin(job, 2);
+	for (k = 0; k < 2; k++)
+		for (i = 0; i < ARRAY_SIZE(wrong); i++)
+			fprintf(job->told[k].out, "%lluns %s\n", host(&job->told[k], MS), wrong[i]);
+	tell_free(job, 1);
+	conclude(job);
+	assert_true(job->a.ranks.lost > 4);
+	assert_true(job->a.ranks.states[0].told);
+	assert_int_equal(job->a.ranks.states[0].state, SPY_NCCL_TAKEN);
+	assert_string_equal(job->a.ranks.states[0].text, "libnccl-profiler.so");
+}
+
+#define RANKS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RANKS_TEST(test_two),
+		RANKS_TEST(test_clocks),
+		RANKS_TEST(test_hosts),
+		RANKS_TEST(test_clean),
+		RANKS_TEST(test_reasons),
+		RANKS_TEST(test_gpu_late),
+		RANKS_TEST(test_more_synchronising),
+		RANKS_TEST(test_steps_by_pattern),
+		RANKS_TEST(test_steps_by_nvtx),
+		RANKS_TEST(test_old_interfaces),
+		RANKS_TEST(test_started_again),
+		RANKS_TEST(test_missing),
+		RANKS_TEST(test_order),
+		RANKS_TEST(test_roots),
+		RANKS_TEST(test_pairs),
+		RANKS_TEST(test_many),
+		RANKS_TEST(test_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
