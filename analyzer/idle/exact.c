@@ -125,6 +125,36 @@ static void see_gap(struct idle *idle, struct idle_gpu *gpu, const struct proces
 	charge_gap(idle, gpu, op, begin_ns, end_ns);
 }
 
+/* Until then nothing else has begun: what goes on of either kind is divided. */
+static void divide_busy(struct idle *idle, struct idle_gpu *gpu, const struct process *process,
+			uint64_t until_ns)
+{
+	struct exact_gpu *exact = &gpu->exact;
+	uint64_t begin_ns = exact->divided_ns;
+	uint64_t end_ns = min_u64(until_ns, exact->collective_until_ns), alone_ns;
+
+	exact->divided_ns = max_u64(exact->divided_ns, until_ns);
+	if (begin_ns >= end_ns)
+		return;
+	exact->collective_ns += in_phase(idle, process, &begin_ns, &end_ns);
+	alone_ns = max_u64(begin_ns, exact->own_until_ns);
+	if (alone_ns < end_ns)
+		exact->exposed_ns += in_phase(idle, process, &alone_ns, &end_ns);
+}
+
+static void see_kind(struct idle *idle, struct idle_gpu *gpu, const struct process *process,
+		     const struct gpu_event *op)
+{
+	struct exact_gpu *exact = &gpu->exact;
+	bool collective = idle->is_collective && idle->is_collective(idle->collectives, op);
+	uint64_t *until_ns = collective ? &exact->collective_until_ns : &exact->own_until_ns;
+
+	divide_busy(idle, gpu, process, op->begin_ns);
+	*until_ns = max_u64(*until_ns, op->end_ns);
+	exact->collectives +=
+		collective && phase_has(&idle->accounts->expect->phases, op->process, op->begin_ns);
+}
+
 static void see_op(struct idle *idle, const struct gpu_event *op)
 {
 	const struct process *process = &idle->accounts->model->processes[op->process];
@@ -137,6 +167,7 @@ static void see_op(struct idle *idle, const struct gpu_event *op)
 		exact->at_ns = max_u64(exact->at_ns, op->end_ns);
 		return;
 	}
+	see_kind(idle, gpu, process, op);
 	if (op->begin_ns > exact->at_ns)
 		see_gap(idle, gpu, process, op, op->begin_ns);
 	begin_ns = max_u64(exact->at_ns, op->begin_ns);
@@ -226,6 +257,7 @@ static void conclude(struct idle *idle)
 	for (i = 0; i < idle->n_gpus; i++) {
 		struct idle_gpu *gpu = &idle->gpus[i];
 
+		divide_busy(idle, gpu, gpu->exact.process ?: gpu->processes[0], UINT64_MAX);
 		gpu->exact.sound = gpu->exact.ever && exact_known_ns(&gpu->exact) &&
 				   !has_losses(idle, gpu) && has_most(idle, gpu);
 	}

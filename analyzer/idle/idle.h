@@ -54,8 +54,11 @@ struct idle_gpu {
 		uint64_t at_ns; /* accounted for until then */
 		uint64_t busy_ns, idle_ns; /* in the working phase */
 		uint64_t operations; /* likewise */
-		/* Of busy_ns: with operations of several GPUs together (is_collective); with nothing else. */
+		/* Of busy_ns: with operations of several GPUs together (is_collective), and of that, with nothing else;
+		 * until when either kind goes on; divided until then; of operations, those. */
 		uint64_t collective_ns, exposed_ns;
+		uint64_t own_until_ns, collective_until_ns, divided_ns;
+		uint64_t collectives;
 		uint64_t
 			small_ns; /* busy with kernels of fewer blocks than it has multiprocessors */
 		uint32_t tid; /* thread that submitted the last operation, 0 unknown … */
@@ -86,6 +89,9 @@ struct idle {
 	struct idle_sums sums; /* owners: idle_owner_… */
 	/* exact.c: where GPU times were recorded */
 	struct gpu_ops ops;
+	/* Is it an operation of several GPUs together? NULL: nobody knows of any. */
+	bool (*is_collective)(void *data, const struct gpu_event *op);
+	void *collectives; /* data */
 	uint64_t due_ns; /* when the next of them is to be accounted for; UINT64_MAX: none */
 	bool *recorded; /* by process: they are, at this time */
 	/* Until a call in that range, GPUs had nothing to do: by index of its name. */

@@ -297,6 +297,9 @@ static struct rank_op *op_add(struct ranks *ranks, struct rank_instance *instanc
 		op->gpu_operations = handed - min_u64(lane->handed_over, handed);
 		lane->handed_over = handed;
 		lane->submitted_ns = op->submit_begin_ns;
+		if (lane->launches && launch)
+			lane->launches[lane->n_launches++ % LAUNCHES_MOST] =
+				(struct rank_launch){launch->begin_ns, launch->end_ns};
 	}
 	instance->comm->n_ops++;
 	ranks->work->n_ops++;

@@ -255,6 +255,8 @@ void ranks_init(struct ranks *ranks, struct idle *idle)
 
 	*ranks = (struct ranks){.idle = idle, .n_states = model->n_processes};
 	ranks->work = xcalloc(1, sizeof(*ranks->work));
+	idle->is_collective = rank_is_collective;
+	idle->collectives = ranks;
 	ranks->states = xcalloc(model->n_processes + 1, sizeof(*ranks->states));
 	ranks->by_process = xcalloc(model->n_processes + 1, sizeof(struct rank *));
 	for (i = 0; i < model->n_processes; i++)
@@ -341,6 +343,8 @@ static void find_exposed(struct ranks *ranks, struct rank *rank)
 		return;
 	rank->collective_ns = gpu->exact.collective_ns;
 	rank->exposed_ns = gpu->exact.exposed_ns;
+	rank->own_ns = gpu->exact.busy_ns - min_u64(gpu->exact.exposed_ns, gpu->exact.busy_ns);
+	rank->own_operations = gpu->exact.operations - gpu->exact.collectives;
 }
 
 void ranks_finish(struct ranks *ranks)

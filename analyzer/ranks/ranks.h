@@ -67,6 +67,8 @@ struct rank {
 	 * nothing else did. exposed_known: they are known, all the time. */
 	bool exposed_known;
 	uint64_t collective_ns, exposed_ns;
+	/* Likewise: time in which other operations ran, and how many: a slow GPU takes longer for each. */
+	uint64_t own_ns, own_operations;
 	/* How well its GPU's timer is known: against the other ranks' (95 % of all operations' ends agree within that) and
 	 * against its host's clock (half of what is left open). 0: not compared. */
 	uint64_t align_error_ns, host_error_ns;

@@ -119,8 +119,42 @@ struct rank_lane *rank_lane_get(struct ranks *ranks, const struct thread *thread
 	lane->thread = thread;
 	lane->account = c;
 	c->divided_often = true;
+	if (thread->process->trace->has_gpu_times)
+		lane->launches = xcalloc(LAUNCHES_MOST, sizeof(*lane->launches));
 	w->lanes[thread->index] = lane;
 	return lane;
+}
+
+/* The call that the time lies in, among the lane's last ones, which are in order. */
+static bool has_launch(const struct rank_lane *lane, uint64_t ns)
+{
+	uint64_t high = lane->n_launches;
+	uint64_t low = high - min_u64(high, LAUNCHES_MOST), middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (lane->launches[middle % LAUNCHES_MOST].end_ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < lane->n_launches && lane->launches[low % LAUNCHES_MOST].begin_ns <= ns;
+}
+
+bool rank_is_collective(void *data, const struct gpu_event *op)
+{
+	const struct ranks *ranks = data;
+	const struct ranks_work *w = ranks->work;
+	const struct model *model = ranks->idle->accounts->model;
+	const struct thread *thread;
+
+	if (!ranks->any || !op->submit_end_ns || op->kind != SPY_GPU_KERNEL || !op->tid)
+		return false;
+	thread = model_find_thread(model, &model->processes[op->process], op->tid);
+	if (!thread || thread->index >= w->n_lanes || !w->lanes[thread->index])
+		return false;
+	return w->lanes[thread->index]->launches &&
+	       has_launch(w->lanes[thread->index], op->submit_begin_ns);
 }
 
 struct dividing {
@@ -543,8 +577,11 @@ void rank_reasons_release(struct ranks_work *w)
 	struct rank_site_sum *site, *next_site;
 	size_t i;
 
-	for (i = 0; i < w->n_lanes; i++)
+	for (i = 0; i < w->n_lanes; i++) {
+		if (w->lanes[i])
+			free(w->lanes[i]->launches);
 		free(w->lanes[i]);
+	}
 	free(w->lanes);
 	HASH_CLEAR(hh, w->places);
 	for (i = 0; i < w->n_places; i++) {

@@ -11,6 +11,7 @@
 #define OPS_MOST (1u << 19) /* operations, one for each rank, that wait for those of other ranks */
 #define BLOCK_MOST 128 /* instances by which clocks are aligned at a time */
 #define BLOCK_OPS 32768 /* and no more operations than that, a few instances at least */
+#define LAUNCHES_MOST 1024 /* of a thread: a GPU may come to them long after */
 #define PARTS_MOST 48 /* places at which a thread spent the time between two operations */
 #define PLACES_MOST (1u << 16) /* places that are told apart, in all processes */
 #define OTHERS_MOST 32 /* ranks that the last one is compared with */
@@ -39,6 +40,11 @@ struct rank_lane {
 	uint64_t divided_calls; /* and so many of its calls had returned */
 	uint64_t submitted_ns; /* begin of the launch of its last operation; 0: none yet */
 	uint64_t handed_over; /* operations of its GPU by then */
+	/* The calls that submitted its last operations; NULL: GPU times are not recorded. A ring. */
+	struct rank_launch {
+		uint64_t begin_ns, end_ns;
+	} * launches;
+	uint64_t n_launches;
 	struct rank_part parts[PARTS_MOST]; /* since then */
 	uint32_t n_parts;
 };
@@ -243,6 +249,9 @@ bool rank_working(const struct ranks *ranks, const struct process *process, uint
 
 /* The lane of a thread, made if it is new; NULL: it has made no call. */
 struct rank_lane *rank_lane_get(struct ranks *ranks, const struct thread *thread);
+
+/* For idle.h: does the operation of a GPU come from a launch of that kind? data: the ranks. */
+bool rank_is_collective(void *data, const struct gpu_event *op);
 
 /* Divides what the lane's thread did since the last time, up to the end of its last call. */
 void rank_lane_divide(struct ranks *ranks, struct rank_lane *lane);

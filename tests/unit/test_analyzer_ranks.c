@@ -20,10 +20,13 @@ struct job {
 	char *dir, path[256];
 	FILE *log;
 	unsigned int ranks, interface;
+	bool gpu_times;
 	struct teller {
-		FILE *out, *ran; /* records of the thread; of NCCL's thread */
-		char *text, *ran_text;
-		size_t size, ran_size;
+		FILE *out, *ran, *gpu; /* records of the thread; of NCCL's thread; GPU times */
+		char *text, *ran_text, *gpu_text;
+		size_t size, ran_size, gpu_size;
+		unsigned int correlation;
+		uint64_t brought; /* no record of GPU times before */
 		const char *extra; /* of its environment */
 		int64_t host_offset, gpu_offset; /* of its host's clock; of its GPU's timer */
 		double drift; /* of the timer */
@@ -94,7 +97,13 @@ static void begin(struct job *job, unsigned int ranks)
 
 		t->out = open_memstream(&t->text, &t->size);
 		t->ran = open_memstream(&t->ran_text, &t->ran_size);
+		t->gpu = open_memstream(&t->gpu_text, &t->gpu_size);
 		t->ns = t->gpu_ns = MS;
+		t->brought = 0;
+		t->correlation = 0;
+		if (job->gpu_times)
+			fprintf(t->gpu, "slot 3 gpu=1\n2us gpu_clock clock=2000 gpu=2000\n"
+					"2us gpu_state state=on\n");
 		fprintf(t->out,
 			"slot 1 tid=7\n%lluns thread tid=7 name=\"a\"\n"
 			"%lluns nccl_comm interface=%u number=1 hash=0xab rank=%u ranks=%u tid=7\n",
@@ -118,11 +127,17 @@ static void conclude_into(struct job *job, const char *folder)
 
 		fclose(t->out);
 		fclose(t->ran);
+		if (job->gpu_times)
+			fprintf(t->gpu, "%lluns gpu_clock gpu=%llu\n%lluns gpu_state state=off\n",
+				(unsigned long long)t->brought, (unsigned long long)t->brought,
+				(unsigned long long)t->brought);
+		fclose(t->gpu);
 		fprintf(file,
 			"trace %s.%u pid=%u program=\"a\" boot_id=%s clock_source=tsc probes=1 %s\n"
-			"%sslot 2 tid=8\n%s",
+			"%sslot 2 tid=8\n%s%s",
 			folder, i, 100 + i, t->other_host ? "c" : "b", t->extra ?: "", t->text,
-			t->ran_text);
+			t->ran_text, t->gpu_text);
+		free(t->gpu_text);
 		free(t->text);
 		free(t->ran_text);
 	}
@@ -147,6 +162,22 @@ static void conclude(struct job *job)
 }
 
 /* ---- what ranks do --------------------------------------------------------------------------- */
+
+/* With GPU times: the operation of the thread's last launch. */
+static void on_gpu(const struct job *job, struct teller *t, uint64_t begin, uint64_t end)
+{
+	if (!job->gpu_times)
+		return;
+	t->brought = t->brought > end ? t->brought : end;
+	t->correlation++;
+	fprintf(t->gpu,
+		"%lluns gpu_submit correlation=%u begin=%llu end=%llu tid=7\n"
+		"%lluns gpu_op kind=kernel correlation=%u begin=%llu end=%llu amount=1000\n",
+		(unsigned long long)t->brought, t->correlation,
+		(unsigned long long)t->submitted - 3 * US, (unsigned long long)t->submitted - US,
+		(unsigned long long)t->brought, t->correlation, (unsigned long long)begin,
+		(unsigned long long)end);
+}
 
 static void launch(struct teller *t, uint64_t gpu_ns)
 {
@@ -224,6 +255,7 @@ static void collective_of(struct job *job, const char *func, uint64_t count, uns
 
 		job->wait[i][who] += last - begins[i];
 		t->gpu_ns = end + (uint64_t)noise(job);
+		on_gpu(job, t, begins[i], t->gpu_ns);
 		fprintf(t->ran,
 			"%lluns collective_ran comm=1 id=%llu begin=%llu end=%llu seen=%llu\n",
 			host(t, t->gpu_ns + 30 * US), (unsigned long long)job->id,
@@ -805,6 +837,44 @@ static void test_many(void **state)
 	assert_in_range(job->a.ranks.steps.count, 99990, 100000);
 }
 
+/* With GPU times: what of collective operations nothing else hides. */
+static void test_exposed(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k, hidden;
+
+	job->gpu_times = true;
+	for (hidden = 0; hidden < 2; hidden++) {
+		begin(job, 2);
+		for (i = 0; i < STEPS; i++) {
+			for (k = 0; k < 2; k++) {
+				struct teller *t = &job->told[k];
+
+				launch(t, 0);
+				t->submitted = t->ns;
+				/* The second rank is a millisecond late; 400 us of that something else is done. */
+				on_gpu(job, t, t->ns + 2 * US, t->ns + 102 * US);
+				if (k == 0 && hidden) {
+					launch(t, 0);
+					t->submitted = t->ns;
+					on_gpu(job, t, t->ns + 200 * US, t->ns + 600 * US);
+				}
+				t->gpu_ns = t->ns + 102 * US + (k ? MS : 0);
+			}
+			all_reduce(job);
+			for (k = 0; k < 2; k++)
+				synchronizes(&job->told[k]);
+		}
+		conclude(job);
+		assert_true(rank(job, 0)->exposed_known);
+		near_to(rank(job, 0)->collective_ns, STEPS * 1020 * US, 3 * MS);
+		near_to(rank(job, 0)->exposed_ns, STEPS * (hidden ? 620 : 1020) * US, 3 * MS);
+		near_to(rank(job, 0)->own_ns, STEPS * (hidden ? 500 : 100) * US, 3 * MS);
+		near_to(rank(job, 0)->own_operations, STEPS * (1 + hidden), 3);
+		near_to(rank(job, 1)->exposed_ns, STEPS * 20 * US, MS);
+	}
+}
+
 static void test_damaged(void **state)
 {
 	static const char *const wrong[] = {
@@ -858,6 +928,7 @@ int main(void)
 		RANKS_TEST(test_roots),
 		RANKS_TEST(test_pairs),
 		RANKS_TEST(test_many),
+		RANKS_TEST(test_exposed),
 		RANKS_TEST(test_damaged),
 	};
 
