@@ -273,13 +273,11 @@ static struct rank_op *op_add(struct ranks *ranks, struct rank_instance *instanc
 	const struct thread_account *c = thread_account_of(ranks->idle->accounts, record->thread);
 	const struct completed_call *launch = launch_of(ranks, c);
 	struct rank_lane *lane = rank_lane_get(ranks, record->thread);
-	uint32_t n_parts = lane ? lane->n_parts : 0;
+	struct rank_part parts[PARTS_MOST];
+	uint32_t n_parts = lane ? rank_lane_take(ranks, lane, parts) : 0;
 	struct rank_op *op;
 	uint64_t handed;
 
-	if (lane)
-		rank_lane_divide(ranks, lane);
-	n_parts = lane ? lane->n_parts : 0;
 	op = xcalloc(1, sizeof(*op) + n_parts * sizeof(*op->parts));
 	op->instance = instance;
 	op->member = member;
@@ -290,8 +288,7 @@ static struct rank_op *op_add(struct ranks *ranks, struct rank_instance *instanc
 	op->submit_end_ns = launch ? launch->end_ns : record->ns;
 	op->n_parts = n_parts;
 	if (lane) {
-		memcpy(op->parts, lane->parts, n_parts * sizeof(*op->parts));
-		lane->n_parts = 0;
+		memcpy(op->parts, parts, n_parts * sizeof(*op->parts));
 		handed = handed_over(ranks, member);
 		op->first = !lane->submitted_ns;
 		op->gpu_operations = handed - min_u64(lane->handed_over, handed);

@@ -56,7 +56,7 @@ static void find_launched(struct ranks *ranks, const struct process *process)
 	struct rank *rank;
 	bool is_new;
 
-	if (!m->has_rank)
+	if (!m->has_rank || m->world_size == 1) /* alone, or one process with several GPUs */
 		return;
 	rank = rank_of_key(ranks, xasprintf("%s\n%u", m->job ?: "", m->rank), &is_new);
 	if (!rank) {
@@ -257,6 +257,7 @@ void ranks_init(struct ranks *ranks, struct idle *idle)
 	ranks->work = xcalloc(1, sizeof(*ranks->work));
 	idle->is_collective = rank_is_collective;
 	idle->collectives = ranks;
+	ranks->work->feeders = xcalloc(model->n_processes + 1, sizeof(*ranks->work->feeders));
 	ranks->states = xcalloc(model->n_processes + 1, sizeof(*ranks->states));
 	ranks->by_process = xcalloc(model->n_processes + 1, sizeof(struct rank *));
 	for (i = 0; i < model->n_processes; i++)
@@ -468,6 +469,7 @@ void ranks_release(struct ranks *ranks)
 		for (site = w->sites; site; site = site->hh.next)
 			free(site->sum.last);
 		rank_reasons_release(w);
+		free(w->feeders);
 		rank_steps_release(w);
 		free(w);
 	}

@@ -212,17 +212,124 @@ void rank_lane_divide(struct ranks *ranks, struct rank_lane *lane)
 	lane->divided_calls = c->ring.n;
 }
 
+static void see_feeder(struct rank_feeders *f, const struct thread *thread,
+		       const struct thread_account *c)
+{
+	size_t i = 0;
+
+	while (i < f->n && f->all[i].thread != thread)
+		i++;
+	if (i == f->n && f->n < FEEDERS_MOST && c)
+		f->all[f->n++] = (struct rank_feeder){thread, c->ring.n};
+}
+
 /* The thread's calls are remembered for a while only. */
 #define DIVIDE_CALLS 8
 
 void ranks_see_call(struct ranks *ranks, const struct record *record)
 {
 	const struct ranks_work *w = ranks->work;
-	struct rank_lane *lane =
-		record->thread->index < w->n_lanes ? w->lanes[record->thread->index] : NULL;
+	const struct thread *thread = record->thread;
+	struct rank_lane *lane = thread->index < w->n_lanes ? w->lanes[thread->index] : NULL;
 
+	see_feeder(&w->feeders[record->process], thread,
+		   thread_account_of(ranks->idle->accounts, thread));
 	if (lane && lane->account->ring.n - lane->divided_calls >= DIVIDE_CALLS)
 		rank_lane_divide(ranks, lane);
+}
+
+/* ---- on behalf of another thread ------------------------------------------------------------- */
+
+/* The thread waited for another one, and nobody said for which. */
+static bool is_for_another(const struct ranks *ranks, const struct rank_part *part)
+{
+	const struct rank_place *place = ranks->work->all_places[part->place];
+
+	return place->sum.key.cause == IDLE_LOCK && !place->sum.holder;
+}
+
+static uint64_t for_another_ns(const struct ranks *ranks, const struct rank_lane *lane,
+			       uint64_t *rest_ns)
+{
+	uint64_t ns = 0;
+	uint32_t i;
+
+	*rest_ns = 0;
+	for (i = 0; i < lane->n_parts; i++)
+		*(is_for_another(ranks, &lane->parts[i]) ? &ns : rest_ns) += lane->parts[i].ns;
+	return ns;
+}
+
+/* The other thread of its process that has made most calls meanwhile; NULL: none made any. */
+static struct rank_lane *feeder_of(struct ranks *ranks, const struct rank_lane *lane)
+{
+	struct rank_feeders *f = &ranks->work->feeders[lane->thread->process->trace->index];
+	const struct thread *feeder = NULL;
+	uint64_t most = 0;
+	size_t i;
+
+	for (i = 0; i < f->n; i++) {
+		const struct thread_account *c =
+			thread_account_of(ranks->idle->accounts, f->all[i].thread);
+		uint64_t calls = c ? c->ring.n - f->all[i].calls : 0;
+
+		if (c)
+			f->all[i].calls = c->ring.n;
+		if (calls <= most || f->all[i].thread == lane->thread)
+			continue;
+		most = calls;
+		feeder = f->all[i].thread;
+	}
+	return feeder ? rank_lane_get(ranks, feeder) : NULL;
+}
+
+/* Takes the lane's parts that are waits of that kind, or the others, a part of each. */
+static uint32_t take_parts(const struct ranks *ranks, const struct rank_lane *lane,
+			   bool for_another, double part, struct rank_part parts[PARTS_MOST],
+			   uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < lane->n_parts && n < PARTS_MOST; i++) {
+		if (is_for_another(ranks, &lane->parts[i]) != for_another)
+			continue;
+		parts[n] = lane->parts[i];
+		parts[n].ns = (uint64_t)((double)parts[n].ns * part);
+		n += parts[n].ns != 0;
+	}
+	return n;
+}
+
+#define FOR_ANOTHER_NS 50000 /* less is on its way */
+
+uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
+			struct rank_part parts[PARTS_MOST])
+{
+	struct rank_lane *feeder = NULL;
+	uint64_t ns, rest_ns, its_ns, its_rest_ns;
+	uint32_t n;
+
+	rank_lane_divide(ranks, lane);
+	ns = for_another_ns(ranks, lane, &rest_ns);
+	if (ns > FOR_ANOTHER_NS)
+		feeder = feeder_of(ranks, lane);
+	if (feeder)
+		rank_lane_divide(ranks, feeder);
+	n = take_parts(ranks, lane, false, 1, parts, 0);
+	if (feeder && feeder->n_parts) {
+		its_ns = for_another_ns(ranks, feeder, &its_rest_ns);
+		n = take_parts(ranks, feeder, false, 1, parts, n);
+		/* It waited, too, for what this thread did, or both for something else. */
+		if (ns > its_rest_ns && its_ns)
+			n = take_parts(ranks, feeder, true,
+				       (double)min_u64(ns - its_rest_ns, its_ns) / (double)its_ns,
+				       parts, n);
+		feeder->n_parts = 0;
+	} else {
+		n = take_parts(ranks, lane, true, 1, parts, n);
+	}
+	lane->n_parts = 0;
+	return n;
 }
 
 /* ---- sites ----------------------------------------------------------------------------------- */

@@ -49,6 +49,18 @@ struct rank_lane {
 	uint32_t n_parts;
 };
 
+#define FEEDERS_MOST 8
+
+/* Threads of a process that make calls: one that submits operations may only do so on behalf of another. */
+struct rank_feeders {
+	struct rank_feeder {
+		const struct thread *thread;
+		uint64_t
+			calls; /* of its, at the process's last operation that was submitted for it */
+	} all[FEEDERS_MOST];
+	size_t n;
+};
+
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* t of a timer is t + offset + slope * (t - at_ns) of another one. */
@@ -227,6 +239,7 @@ struct ranks_work {
 	struct rank_pairing *pairings;
 	struct rank_lane **lanes; /* by thread index; NULL: none */
 	size_t n_lanes;
+	struct rank_feeders *feeders; /* by process; owned */
 	struct idle_sum *places; /* struct rank_place, by key */
 	struct rank_place **all_places; /* by index */
 	size_t n_places;
@@ -255,6 +268,10 @@ bool rank_is_collective(void *data, const struct gpu_event *op);
 
 /* Divides what the lane's thread did since the last time, up to the end of its last call. */
 void rank_lane_divide(struct ranks *ranks, struct rank_lane *lane);
+
+/* Takes what the lane's thread did, or others for it that it waited for, since it was taken last. Returns how many parts. */
+uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
+			struct rank_part parts[PARTS_MOST]);
 
 /* The instance's last operation was late by so much: says why, to the sums of its rank. Shows the largest part. */
 void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instance,

@@ -875,6 +875,56 @@ static void test_exposed(void **state)
 	}
 }
 
+/* A thread submits the operations when another one lets it: that one freed memory, or slept. */
+static void test_on_behalf(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k;
+
+	begin(job, 2);
+	for (i = 0; i < STEPS; i++) {
+		uint64_t last = 0, begins[2], since[2];
+
+		for (k = 0; k < 2; k++) {
+			struct teller *t = &job->told[k];
+
+			since[k] = t->ns;
+			launch(t, 100 * US);
+			computes(t, 200 * US);
+			if (k && i % 2)
+				frees(t, 2 * MS);
+			launch(t, 100 * US);
+			/* The other thread, whose records are in the stream of NCCL's. */
+			t->ns += 20 * US;
+			fprintf(t->ran,
+				"%lluns outside kind=condition caller=0x70 duration=%lluns\n"
+				"%lluns launch cudaLaunchKernel kernel=1 stream=8 caller=0x80 "
+				"duration=4us\n"
+				"%lluns collective func=AllReduce comm=1 seq=%u count=9 id=%u\n",
+				host(t, t->ns), (unsigned long long)(t->ns - since[k]),
+				host(t, t->ns + 4 * US), host(t, t->ns + 4 * US), i, i);
+			begins[k] = (t->gpu_ns > t->ns ? t->gpu_ns : t->ns) + 5 * US;
+			last = begins[k] > last ? begins[k] : last;
+		}
+		for (k = 0; k < 2; k++) {
+			struct teller *t = &job->told[k];
+
+			t->gpu_ns = last + 20 * US;
+			fprintf(t->ran,
+				"%lluns collective_ran comm=1 id=%u begin=%llu end=%llu "
+				"seen=%llu\n",
+				host(t, last + 30 * US), i, timer(t, begins[k]),
+				timer(t, t->gpu_ns), host(t, last + 30 * US));
+			t->ns = last + 40 * US;
+			fprintf(t->out, "%lluns outside kind=condition caller=0x71 duration=50us\n",
+				host(t, t->ns));
+		}
+	}
+	conclude(job);
+	near_to(rank(job, 1)->late_ns, STEPS / 2 * 2 * MS, 4 * MS);
+	assert_true(charged_to(job, rank(job, 1), "cudaFree") > rank(job, 1)->late_ns * 9 / 10);
+}
+
 static void test_damaged(void **state)
 {
 	static const char *const wrong[] = {
@@ -929,6 +979,7 @@ int main(void)
 		RANKS_TEST(test_pairs),
 		RANKS_TEST(test_many),
 		RANKS_TEST(test_exposed),
+		RANKS_TEST(test_on_behalf),
 		RANKS_TEST(test_damaged),
 	};
 
