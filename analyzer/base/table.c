@@ -65,6 +65,12 @@ void table_format(const struct table *t, size_t row, const struct column *column
 	case UNIT_PLAIN:
 		snprintf(text, size, "%" PRIu64, table_number(t, row, column));
 		break;
+	case UNIT_PLAIN_IF_KNOWN:
+		if (table_number(t, row, column) == UNKNOWN_NS)
+			snprintf(text, size, "?");
+		else
+			snprintf(text, size, "%" PRIu64, table_number(t, row, column));
+		break;
 	case UNIT_DEVICE:
 		if (table_number(t, row, column) == SPY_DEVICE_NONE)
 			snprintf(text, size, "-");

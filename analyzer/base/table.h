@@ -13,9 +13,10 @@
 enum unit {
 	UNIT_TEXT, /* const char *; NULL: not known */
 	UNIT_PLAIN, /* uint64_t: a number that is a name, as a thread's */
+	UNIT_PLAIN_IF_KNOWN, /* the same, but UNKNOWN_NS is "?", and null in JSON */
 	UNIT_COUNT, /* uint64_t */
 	UNIT_NS,
-	UNIT_NS_IF_KNOWN, /* the same, but UNKNOWN_NS is "?", and null in JSON */
+	UNIT_NS_IF_KNOWN, /* of UNIT_NS the same */
 	UNIT_NS_CHANGE, /* int64_t, of which text says what it is in words; JSON only */
 	UNIT_BYTES,
 	UNIT_DEVICE, /* uint64_t: a GPU's number, SPY_DEVICE_NONE unknown */

@@ -15,6 +15,7 @@
 #include "sections/findings.h"
 #include "sections/gpus.h"
 #include "sections/ranges.h"
+#include "sections/ranks.h"
 #include "sections/sharing.h"
 #include "sections/trace.h"
 #include "sections/waits.h"
@@ -51,6 +52,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		summary = report_summary(&report, &analysis);
 		report_only(&report, &analysis);
 		report_in_flight(&report, &analysis, options->end_ns, summary);
+		report_ranks(&report, &analysis, symbols);
 		report_gpus(&report, &analysis, symbols);
 		report_findings(&report, &analysis, symbols, gate, summary);
 		report_waits(&report, &analysis, symbols);

@@ -10,6 +10,7 @@
 #include "cmd_report.h"
 #include "render/render.h"
 #include "sections/files.h"
+#include "sections/ranks.h"
 #include "sections/trace.h"
 #include "sections/waits.h"
 
@@ -227,6 +228,56 @@ static int show(struct analysis *analysis, const struct renderer *renderer)
 	return err;
 }
 
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* NULL after a message. */
+static const struct rank *find_rank(const struct ranks *ranks, int64_t number)
+{
+	size_t i;
+
+	for (i = 0; i < ranks->n; i++)
+		if (ranks->order[i]->number == (uint64_t)number)
+			return ranks->order[i];
+	if (ranks->n)
+		warn("why: there is no rank %lld in these traces: %zu from %u to %u",
+		     (long long)number, ranks->n, ranks->order[0]->number,
+		     ranks->order[ranks->n - 1]->number);
+	else
+		warn("why: no trace says which rank of a job it is");
+	return NULL;
+}
+
+static int answer_rank(int64_t number, const char *const *dirs, size_t n_dirs,
+		       const struct renderer *renderer, const char *profile)
+{
+	struct analysis_options options = {.profile = profile};
+	struct trace_set set;
+	struct analysis analysis = {.set = &set};
+	const struct rank *rank = NULL;
+	struct symbolizer *symbols;
+	struct report report;
+	int err =
+		trace_set_open(&set, dirs, n_dirs, NULL) ?: analysis_run(&analysis, &set, &options);
+
+	if (!err)
+		rank = find_rank(&analysis.ranks, number);
+	if (rank) {
+		symbols = symbolizer_new();
+		report_init(&report, SCHEMA);
+		report.view = view_for(stdout);
+		report.view.verbose = true;
+		analysis.complete = report_losses(&report, &analysis);
+		report_rank(&report, &analysis, symbols, rank);
+		report_files(&report, symbols);
+		err = renderer->render(&report, stdout);
+		report_release(&report);
+		symbolizer_free(symbols);
+	}
+	analysis_release(&analysis);
+	trace_set_release(&set);
+	return err ? err : rank ? 0 : -EINVAL;
+}
+
 /* Reads the traces, with an eye on the calls that have to do with `subject`; NULL: on what the word
  * will mean, which is written to *guess. analysis_release and trace_set_release in all cases. */
 static int read_traces(struct trace_set *set, struct analysis *analysis, const char *const *dirs,
@@ -281,6 +332,7 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
 	const struct renderer *renderer;
+	int64_t rank;
 	int status;
 
 	if (!command_parse(self, &options, &argc, argv, &status))
@@ -289,22 +341,27 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!renderer)
 		return STATUS_USAGE;
 	if (argc < 2 || (argc == 2 && is_directory(argv[1]))) {
-		warn("why: a thread, function, lock or GPU to explain is missing%s%s",
+		warn("why: a thread, function, lock, GPU or rank to explain is missing%s%s",
 		     argc < 2 ? "" : " before ", argc < 2 ? "" : argv[1]);
 		return STATUS_USAGE;
 	}
-	status = answer(argv[1], (const char *const *)argv + 2, (size_t)argc - 2, renderer,
-			options.profile);
+	rank = number_after(argv[1], "rank");
+	status = rank >= 0 ? answer_rank(rank, (const char *const *)argv + 2, (size_t)argc - 2,
+					 renderer, options.profile)
+			   : answer(argv[1], (const char *const *)argv + 2, (size_t)argc - 2,
+				    renderer, options.profile);
 	warnings_flush();
 	return status == -EINVAL ? STATUS_USAGE : status ? STATUS_NOTHING : STATUS_FINE;
 }
 
 const struct command command_why = {
 	.name = "why",
-	.arguments = "[options] THREAD|FUNCTION|LOCK|GPU [DIR...]",
-	.summary = "Explains the waits of one thread, function, lock (L1) or GPU (gpu0)",
+	.arguments = "[options] THREAD|FUNCTION|LOCK|GPU|RANK [DIR...]",
+	.summary =
+		"Explains the waits of one thread, function, lock (L1), GPU (gpu0) or rank (rank3)",
 	.text = "A thread is named by its number, a function by its name (cudaMalloc), a lock as "
-		"in the report (L1 is the one waited for longest), a GPU as gpu0. Findings have "
+		"in the report (L1 is the one waited for longest), a GPU as gpu0, a rank of a job "
+		"as rank3. Findings have "
 		"the numbers of the report. DIR as for report.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),

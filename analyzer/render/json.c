@@ -41,6 +41,7 @@ json_t *render_json_cell(const struct table *t, size_t row, const struct column 
 		table = table_table(t, row, column);
 		return table ? json_table(table) : json_array();
 	case UNIT_NS_IF_KNOWN:
+	case UNIT_PLAIN_IF_KNOWN:
 		if (table_number(t, row, column) == UNKNOWN_NS)
 			return json_null();
 		/* fall through */

@@ -13,8 +13,10 @@
 
 struct process_row {
 	const char *process, *ended, *trace, *command_line, *cwd, *host, *clock, *writer;
-	const char *trace_text, *command_text, *cwd_text, *about;
+	const char *trace_text, *command_text, *cwd_text, *rank_text, *about;
+	const char *job, *rank_from;
 	uint64_t pid, ppid, records, duration_ns, threads, modules, frequency, kernels;
+	uint64_t rank, local_rank, world_size, restarts;
 };
 
 /* clang-format off */
@@ -28,6 +30,7 @@ static const struct column process_columns[] = {
 	COLUMN_TEXT_LINE(struct process_row, command_text),
 	COLUMN_TEXT_LINE(struct process_row, cwd_text),
 	COLUMN_TEXT_LINE(struct process_row, trace_text),
+	COLUMN_TEXT_LINE(struct process_row, rank_text),
 	COLUMN_TEXT_LINE(struct process_row, about),
 	COLUMN_JSON(struct process_row, pid, UNIT_PLAIN),
 	COLUMN_JSON(struct process_row, ppid, UNIT_PLAIN),
@@ -39,6 +42,12 @@ static const struct column process_columns[] = {
 	COLUMN_JSON(struct process_row, frequency, UNIT_COUNT),
 	COLUMN_JSON(struct process_row, kernels, UNIT_COUNT),
 	COLUMN_JSON(struct process_row, writer, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, rank, UNIT_PLAIN_IF_KNOWN),
+	COLUMN_JSON(struct process_row, local_rank, UNIT_PLAIN_IF_KNOWN),
+	COLUMN_JSON(struct process_row, world_size, UNIT_COUNT),
+	COLUMN_JSON(struct process_row, job, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, restarts, UNIT_COUNT),
+	COLUMN_JSON(struct process_row, rank_from, UNIT_TEXT),
 };
 /* clang-format on */
 
@@ -68,6 +77,28 @@ static const char *env_text(struct arena *texts, const struct trace *trace, cons
 	return value ? arena_printf(texts, "%s", value) : NULL;
 }
 
+/* "rank     3 of 8, 1 on its host, by RANK; job 4711; started again 1 time"; NULL: it has none. */
+static const char *rank_words(struct arena *texts, const struct metadata *m)
+{
+	const char *words;
+
+	if (!m->has_rank)
+		return NULL;
+	words = arena_printf(texts, "rank     %u", m->rank);
+	if (m->world_size)
+		words = arena_printf(texts, "%s of %u", words, m->world_size);
+	if (m->local_rank >= 0)
+		words = arena_printf(texts, "%s, %d on its host", words, m->local_rank);
+	if (m->rank_from)
+		words = arena_printf(texts, "%s, by %s", words, m->rank_from);
+	if (m->job)
+		words = arena_printf(texts, "%s; job %s", words, m->job);
+	if (m->restarts)
+		words = arena_printf(texts, "%s; started again %s", words,
+				     text_count(texts, m->restarts, "time"));
+	return words;
+}
+
 static struct process_row describe(const struct analysis *a, const struct process *process,
 				   struct arena *texts)
 {
@@ -88,6 +119,13 @@ static struct process_row describe(const struct analysis *a, const struct proces
 		.duration_ns = process->records ? process->last_ns - process->first_ns : 0,
 		.modules = process->n_modules,
 		.frequency = m->frequency,
+		.rank = m->has_rank ? m->rank : UNKNOWN_NS,
+		.local_rank = m->local_rank >= 0 ? (uint64_t)m->local_rank : UNKNOWN_NS,
+		.world_size = m->world_size,
+		.job = env_text(texts, trace, "job"),
+		.restarts = m->restarts,
+		.rank_from = env_text(texts, trace, "rank_from"),
+		.rank_text = rank_words(texts, m),
 	};
 	size_t i;
 

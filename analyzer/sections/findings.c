@@ -118,10 +118,16 @@ static const char *share_text(struct arena *texts, const struct stake *stake)
 {
 	static const char *const wholes[] = {
 		[STAKE_WORKING] = "working time", [STAKE_THREAD] = "time"};
-	const char *share = text_percent(texts, stake->share, 1);
+	const char *share = text_percent(texts, stake->share, 1), *rank;
 
 	if (stake->whole == STAKE_ALL || !stake->thread)
 		return arena_printf(texts, "%s of the threads' time", share);
+	rank = text_rank(texts, stake->thread->process->trace);
+	if (rank)
+		return arena_printf(
+			texts, "%s of the %s of thread %u of %s%s", share, wholes[stake->whole],
+			stake->thread->tid, rank,
+			text_where_runs(texts, stake->thread->process->trace, SPY_DEVICE_NONE));
 	return arena_printf(texts, "%s of thread %u%s's %s", share, stake->thread->tid,
 			    text_host(texts, stake->thread->process->trace), wholes[stake->whole]);
 }
@@ -136,9 +142,18 @@ static const char *alike_text(struct arena *texts, const struct alike *alike, ui
 			    share_text(texts, &alike->stake));
 }
 
-/* Where there are several hosts. */
-static const char *on_host(struct arena *texts, const struct host *host)
+/* "; rank 3 (node7)", of one process with a rank; else where there are several hosts: "; on node7". */
+static const char *where_runs(struct arena *texts, const struct origin *origin)
 {
+	const struct host *host = origin->host;
+	const char *rank = origin->process && origin->processes == 1
+				   ? text_rank(texts, origin->process->trace)
+				   : NULL;
+
+	if (rank)
+		return arena_printf(
+			texts, "; %s%s", rank,
+			text_where_runs(texts, origin->process->trace, SPY_DEVICE_NONE));
 	return host && !host->alone ? arena_printf(texts, "; on %s", host->label) : "";
 }
 
@@ -331,7 +346,7 @@ static struct finding_row describe(struct arena *texts, const struct analysis *a
 		row.worst_at_ns = worst->begin_ns - a->model.first_ns;
 	describe_python(&row, texts, &f->stacks);
 	row.costs = arena_printf(texts, "%s%s%s", cost_text(texts, f), idle_gpu_text(texts, cost),
-				 on_host(texts, f->origin.host));
+				 where_runs(texts, &f->origin));
 	row.evidence = evidence_text(texts, a, f, worst);
 	row.gain = gain_text(texts, cost, f->fix);
 	if (f->otherwise)

@@ -205,7 +205,18 @@ static const char *bounds_words(const struct idle_writer *w, const struct gpu_ro
 			    words);
 }
 
-/* "GPU 0"; where several processes use GPUs, whose: "GPU 0 (train.123)". */
+/* "train.123"; "rank 3", "rank 3, node7" where it has one. */
+static const char *whose(const struct idle_writer *w, const struct process *process)
+{
+	const struct host *host = process->trace->host;
+	const char *rank = text_rank(w->texts, process->trace);
+
+	if (!rank)
+		return text_process(w->texts, process->trace);
+	return host->alone ? rank : arena_printf(w->texts, "%s, %s", rank, host->label);
+}
+
+/* "GPU 0"; where several processes use GPUs, whose: "GPU 0 (train.123)", "GPU 0 (rank 3)". */
 static const char *who_words(const struct idle_writer *w, const struct idle_gpu *gpu)
 {
 	const struct process *only = w->a->idle.gpus[0].processes[0];
@@ -217,10 +228,10 @@ static const char *who_words(const struct idle_writer *w, const struct idle_gpu 
 			   w->a->idle.gpus[i].processes[0] != only;
 	if (!several)
 		return arena_printf(w->texts, "GPU %u", gpu->device);
-	return arena_printf(w->texts, "GPU %u (%s)", gpu->device,
-			    gpu->n_processes > 1
-				    ? arena_printf(w->texts, "%zu processes", gpu->n_processes)
-				    : text_process(w->texts, gpu->processes[0]->trace));
+	if (gpu->n_processes > 1)
+		return arena_printf(w->texts, "GPU %u (%zu processes)", gpu->device,
+				    gpu->n_processes);
+	return arena_printf(w->texts, "GPU %u (%s)", gpu->device, whose(w, gpu->processes[0]));
 }
 
 static struct gpu_row describe(const struct idle_writer *w, size_t number)

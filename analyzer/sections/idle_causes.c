@@ -1,5 +1,5 @@
 /*
- * analyzer/sections/idle_causes.c: what time was charged to, with places in words. Called by gpus.c, after the last
+ * analyzer/sections/idle_causes.c: what time was charged to, with places in words. Called by gpus.c and ranks.c, after the last
  * record.
  */
 #include <stdlib.h>
@@ -38,6 +38,7 @@ static const struct column columns[] = {
 
 const struct table_kind idle_causes_kind = KIND("idle_causes");
 const struct table_kind feeder_causes_kind = KIND("feeder_causes");
+const struct table_kind rank_causes_kind = KIND("causes");
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
@@ -163,8 +164,8 @@ static const char *between(const struct idle_writer *w, const struct process *pr
 			    behind);
 }
 
-static const char *part_site(const struct idle_writer *w, const struct process *process,
-			     const struct idle_part *part)
+const char *idle_part_place(const struct idle_writer *w, const struct process *process,
+			    const struct idle_part *part)
 {
 	if (part->cause == IDLE_PYTHON || part->cause == IDLE_CPU ||
 	    (part->cause == IDLE_UNEXPLAINED && part->fn_before != NO_FUNCTION))
@@ -174,7 +175,7 @@ static const char *part_site(const struct idle_writer *w, const struct process *
 
 static const char *site_of(const struct idle_writer *w, const struct idle_sum *sum)
 {
-	return part_site(w, sum->process, &sum->longest);
+	return idle_part_place(w, sum->process, &sum->longest);
 }
 
 /* ---- causes ---------------------------------------------------------------------------------- */
@@ -243,7 +244,7 @@ static struct cause_row row_of(const struct idle_writer *w, const struct idle_su
 		return row;
 	row.holder_cause = idle_cause_codes[cause];
 	if (part->cause == cause)
-		row.holder_site = part_site(w, sum->process, part);
+		row.holder_site = idle_part_place(w, sum->process, part);
 	return row;
 }
 
@@ -392,4 +393,20 @@ const char *idle_causes_words(const struct idle_writer *w, const struct table *c
 				     text_percent(w->texts, (double)sums[i].ns, (double)whole_ns));
 	}
 	return words;
+}
+
+const char *idle_causes_largest(const struct idle_writer *w, const struct table *causes,
+				uint64_t whole_ns)
+{
+	const struct cause_row *row = causes && causes->n_rows ? causes->rows : NULL;
+	const char *words;
+
+	if (!row)
+		return NULL;
+	words = arena_printf(w->texts, "%s%s%s", name_words(w, row), row->site ? ": " : "",
+			     row->site ?: "");
+	return row->ns >= whole_ns
+		       ? words
+		       : arena_printf(w->texts, "%s (%s)", words,
+				      text_percent(w->texts, (double)row->ns, (double)whole_ns));
 }

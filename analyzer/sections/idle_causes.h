@@ -9,8 +9,8 @@
 #include "findings/analyzed.h"
 #include "symbols/symbolize.h"
 
-/* Of a GPU's idle time; of a thread's time outside CUDA. */
-extern const struct table_kind idle_causes_kind, feeder_causes_kind;
+/* Of a GPU's idle time; of a thread's time outside CUDA; of what others waited for a rank. */
+extern const struct table_kind idle_causes_kind, feeder_causes_kind, rank_causes_kind;
 
 struct idle_writer {
 	struct arena *texts;
@@ -35,5 +35,14 @@ const struct table *idle_causes(const struct idle_writer *w, const struct table_
  * whole_ns: "running Python (between a.py:1 and a.py:9) 41 %, asleep 2 %". Empty: no causes. */
 const char *idle_causes_words(const struct idle_writer *w, const struct table *causes,
 			      uint64_t whole_ns);
+
+/* The largest cause with its place, and its part of whole_ns where that is not all: "waiting inside CUDA for a GPU:
+ * train.py:22 in step (93 %)". NULL: no causes. */
+const char *idle_causes_largest(const struct idle_writer *w, const struct table *causes,
+				uint64_t whole_ns);
+
+/* The place of a part; NULL: unknown. */
+const char *idle_part_place(const struct idle_writer *w, const struct process *process,
+			    const struct idle_part *part);
 
 #endif

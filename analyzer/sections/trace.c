@@ -357,7 +357,7 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 	const struct trace *first = root_process(a->set);
 	char time[32], count[32], counted[32];
 
-	row->program = text_process(texts, first);
+	row->program = row->processes > 1 ? text_program(texts, first) : text_process(texts, first);
 	if (row->processes > 1)
 		row->program = arena_printf(texts, "%s and %llu more process%s", row->program,
 					    (unsigned long long)row->processes - 1,

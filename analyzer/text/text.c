@@ -71,14 +71,52 @@ const char *text_host(struct arena *texts, const struct trace *trace)
 	return trace->host->alone ? "" : arena_printf(texts, "@%s", trace->host->label);
 }
 
-const char *text_process(struct arena *texts, const struct trace *trace)
+const char *text_program(struct arena *texts, const struct trace *trace)
 {
 	return arena_printf(texts, "%s.%u%s", trace->program, trace->pid, text_host(texts, trace));
 }
 
+/* "2nd" */
+static const char *ordinal(struct arena *texts, uint64_t n)
+{
+	static const char *const ends[] = {"th", "st", "nd", "rd"};
+	bool teen = n / 10 % 10 == 1;
+
+	return arena_printf(texts, "%llu%s", (unsigned long long)n,
+			    ends[teen || n % 10 > 3 ? 0 : n % 10]);
+}
+
+const char *text_rank(struct arena *texts, const struct trace *trace)
+{
+	const struct metadata *m = &trace->metadata;
+
+	if (!m->has_rank)
+		return NULL;
+	if (!m->restarts)
+		return arena_printf(texts, "rank %u", m->rank);
+	return arena_printf(texts, "rank %u, %s start", m->rank,
+			    ordinal(texts, (uint64_t)m->restarts + 1));
+}
+
+const char *text_where_runs(struct arena *texts, const struct trace *trace, uint8_t device)
+{
+	const char *host = trace->host->alone ? "" : trace->host->label;
+
+	if (device == SPY_DEVICE_NONE)
+		return *host ? arena_printf(texts, " (%s)", host) : "";
+	return arena_printf(texts, " (%s%sGPU %u)", host, *host ? ", " : "", device);
+}
+
+const char *text_process(struct arena *texts, const struct trace *trace)
+{
+	const char *rank = text_rank(texts, trace), *program = text_program(texts, trace);
+
+	return rank ? arena_printf(texts, "%s, %s", rank, program) : program;
+}
+
 const char *text_thread(struct arena *texts, const struct thread *thread, uint8_t device)
 {
-	const char *host;
+	const char *host, *rank;
 
 	if (!thread)
 		return "an unknown thread";
@@ -92,6 +130,11 @@ const char *text_thread(struct arena *texts, const struct thread *thread, uint8_
 				    thread->tid);
 	if (thread->non_cuda)
 		return arena_printf(texts, "a thread without calls (%u)", thread->tid);
+	rank = text_rank(texts, thread->process->trace);
+	if (rank)
+		return arena_printf(texts, "thread %u%s of %s%s", thread->tid,
+				    name_of(texts, thread), rank,
+				    text_where_runs(texts, thread->process->trace, device));
 	host = text_host(texts, thread->process->trace);
 	if (device == SPY_DEVICE_NONE)
 		return arena_printf(texts, "thread %u%s%s", thread->tid, host,

@@ -29,11 +29,22 @@ const char *text_known_host(struct arena *texts, const struct host *host);
 /* "@node1", where there are several hosts; else nothing. */
 const char *text_host(struct arena *texts, const struct trace *trace);
 
-/* "program.pid", as tables name a process, with its host. */
+/* "program.pid", with its host. */
+const char *text_program(struct arena *texts, const struct trace *trace);
+
+/* "rank 3", "rank 3, 2nd start"; NULL: no launcher gave it a rank. */
+const char *text_rank(struct arena *texts, const struct trace *trace);
+
+/* " (node7, GPU 1)": the host where there are several, the device unless it is SPY_DEVICE_NONE;
+ * empty if that leaves nothing. */
+const char *text_where_runs(struct arena *texts, const struct trace *trace, uint8_t device);
+
+/* "program.pid", as tables name a process, with its host; "rank 3, program.pid" where it has a rank. */
 const char *text_process(struct arena *texts, const struct trace *trace);
 
 /*
  * "thread 123 (GPU 1)", "thread 123@node1 (GPU 1)", "thread 123 'loader' (GPU 1)",
+ * "thread 123 of rank 3 (node1, GPU 1)",
  * "the driver's own thread cuda-EvtHandlr (124)", "a thread without calls, loader (125)".
  */
 const char *text_thread(struct arena *texts, const struct thread *thread, uint8_t device);
