@@ -26,7 +26,7 @@ clean_up() {
 	exit $status
 }
 build=$CUDASPY_BUILD
-unset LD_PRELOAD LD_LIBRARY_PATH "${!CUDASPY_@}" "${!FAKE_@}" "${!SPYSIM_@}"
+unset LD_PRELOAD LD_LIBRARY_PATH RANK SLURM_PROCID OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK PALS_RANKID "${!NCCL_@}" "${!CUDASPY_@}" "${!FAKE_@}" "${!SPYSIM_@}"
 export CUDASPY_BUILD=$build
 export CUDA_MPS_PIPE_DIRECTORY=$tmp/no_mps # not this machine's daemon, if it has one
 out=$tmp/out
