@@ -124,7 +124,7 @@ static bool is_to_be_found(void)
 		return true;
 	if (!look_into(LOADERS_CACHE, has_library))
 		return false;
-	snprintf(text, sizeof(text), "%s in " LOADERS_CACHE, LIBRARY + 1);
+	snprintf(text, sizeof(text), "%s in " LOADERS_CACHE, &LIBRARY[1]);
 	return true;
 }
 

@@ -8,6 +8,7 @@
  * fewer), the entry is swept: nothing of it has happened for a while, and all that began has ended. What is never told
  * goes when its communicator does, or when the table is full and the entry is old.
  */
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include "lib/lock.h"
@@ -327,7 +328,7 @@ static void write_ran(struct spy_rec_collective_ran *ran)
 
 static uint64_t cycles(uint64_t ms)
 {
-	return __atomic_load_n(&spy_session->frequency, __ATOMIC_RELAXED) / 1000 * ms;
+	return atomic_load_explicit(&spy_session->frequency, memory_order_relaxed) / 1000 * ms;
 }
 
 /* Which entries are swept: what they are of, and for how long nothing of them has happened. */

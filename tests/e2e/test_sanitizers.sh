@@ -25,7 +25,7 @@ variant asan address,undefined libasan.so
 export ASAN_OPTIONS=detect_leaks=0,exitcode=86,use_sigaltstack=0,handle_segv=0
 export UBSAN_OPTIONS=halt_on_error=1,exitcode=87,print_stacktrace=1
 for test in abi ways_runtime ways_driver ways_plugins ways_dlsym ways_interposer unwind life_processes \
-	life_threads life_end disk options keep ways_static probes waits stacks python nvtx; do
+	life_threads life_end disk options keep ways_static probes waits stacks python nvtx nccl; do
 	"$here/test_$test.sh" >"$test.log" 2>&1 || [ "$test$?" = nvtx77 ] ||
 		fail "$test under ASan and UBSan: $(cat "$test.log")"
 done
@@ -74,6 +74,9 @@ tsan "stacks on rubbish" "$bin/stacks" corrupt 1
 if python=$(python3 -c 'import ctypes, sys; print(sys.executable)' 2>/dev/null); then
 	fakes=$CUDASPY_BUILD/sim/lib tsan "lines of Python" "$python" "$here/python_lines.py" CDLL functions
 fi
+for what in threads full odd late fork fewer; do
+	tsan "nccl $what" "$bin/nccl" 5 "$what"
+done
 if LD_LIBRARY_PATH=$fakes "$bin/nvtx"; then # there are headers of NVTX
 	tsan "ranges" "$bin/nvtx" threads
 	tsan "names" "$bin/nvtx" all
