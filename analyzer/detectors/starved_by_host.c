@@ -321,7 +321,8 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 	for (i = 0; i < a->model.n_processes; i++)
 		if (processes[i].gpus)
 			tell(a, texts, &processes[i], gpus, findings, n);
-	take(a, gpus, *findings + first, *n - first);
+	if (*n > first)
+		take(a, gpus, *findings + first, *n - first);
 	free(processes);
 	free(gpus);
 }
