@@ -278,7 +278,7 @@ static void bound(struct bounds *b, const struct rank_op *op)
 {
 	if (!op->ran || op->by_host_times)
 		return;
-	if (op->submit_begin_ns)
+	if (op->launched)
 		lower(b, (int64_t)(op->submit_begin_ns - op->begin_ns));
 	upper(b, (int64_t)(op->seen_ns - op->begin_ns));
 	upper(b, (int64_t)(op->ran_ns - op->end_ns));

@@ -222,17 +222,22 @@ static struct rank_instance *instance_get(struct rank_comm *comm, const struct i
 
 /* ---- submitted ------------------------------------------------------------------------------- */
 
-/* The launch is the last call of the thread; NULL: the record is not behind one. */
+#define BEHIND_MOST 4 /* calls that a library may make between the launch and the record */
+
+/* The last of the thread's calls that submitted work; NULL: the record is not behind one. */
 static const struct completed_call *launch_of(const struct ranks *ranks,
 					      const struct thread_account *c)
 {
-	const struct completed_call *call =
-		c && c->ring.n ? completed_call_at(&c->ring, c->ring.n - 1) : NULL;
+	const struct functions *functions = &ranks->idle->accounts->model->set->functions;
+	uint64_t known = c ? min_u64(c->ring.n, c->ring.size) : 0, i;
 
-	if (!call || !spy_contract_submits(
-			     ranks->idle->accounts->model->set->functions.all[call->fn].contract))
-		return NULL;
-	return call;
+	for (i = 1; i <= known && i <= BEHIND_MOST; i++) {
+		const struct completed_call *call = completed_call_at(&c->ring, c->ring.n - i);
+
+		if (spy_contract_submits(functions->all[call->fn].contract))
+			return call;
+	}
+	return NULL;
 }
 
 static uint64_t handed_over(const struct ranks *ranks, const struct rank_member *member)
@@ -284,6 +289,8 @@ static struct rank_op *op_add(struct ranks *ranks, struct rank_instance *instanc
 	op->next = instance->ops;
 	instance->ops = op;
 	instance->n_ops++;
+	op->launched = launch != NULL;
+	op->first = true;
 	op->submit_begin_ns = launch ? launch->begin_ns : record->ns;
 	op->submit_end_ns = launch ? launch->end_ns : record->ns;
 	op->n_parts = n_parts;

@@ -608,7 +608,7 @@ static bool gpu_was_late(const struct rank_op *op)
 
 	if (op->by_host_times)
 		return begin_ns > op->submit_end_ns + ON_THE_WAY_NS;
-	if (!member->has_host)
+	if (!member->has_host || !op->launched)
 		return false;
 	begin_ns += (uint64_t)member->host_offset_ns;
 	return begin_ns > op->submit_end_ns + ON_THE_WAY_NS + member->host_error_ns;

@@ -126,7 +126,8 @@ struct rank_op {
 	bool expected; /* a record is to say when it ran */
 	bool ran; /* it is there */
 	bool by_host_times;
-	bool first; /* its lane's first one: what the thread did before is not known */
+	bool launched; /* the launch is known; else its times are those of the record */
+	bool first; /* its lane's first one, or of no lane: what the thread did before is not known */
 	bool in_a_row; /* nothing else was handed over since an operation like this */
 	bool aligned;
 	bool reference; /* of the rank by which steps are counted */
