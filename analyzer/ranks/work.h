@@ -6,7 +6,7 @@
 
 #include "ranks.h"
 
-#define COMMS_MOST (1u << 14) /* communicators that are told apart */
+#define COMMS_MOST (1u << 13) /* communicators that are told apart */
 #define MEMBERS_MOST (1u << 17) /* of all of them */
 #define OPS_MOST (1u << 19) /* operations, one for each rank, that wait for those of other ranks */
 #define BLOCK_MOST 128 /* instances by which clocks are aligned at a time */
@@ -168,7 +168,7 @@ struct rank_ordinal {
 	struct rank_op_seen seen;
 };
 
-#define ORDINALS_MOST 1024
+#define ORDINALS_MOST 256 /* of a communicator: so far apart ranks are compared */
 
 struct rank_comm {
 	struct comm_key {
