@@ -19,4 +19,8 @@ extern const struct detector detector_cross_device_stall, detector_same_device_s
 	detector_launch_blocking, detector_starved_by_loader, detector_gil_contention,
 	detector_launch_bound, detector_starved_by_host;
 
+/* Of jobs of several ranks. */
+extern const struct detector detector_straggler_rank, detector_slow_gpu, detector_uneven_work,
+	detector_exposed_collective, detector_small_collectives, detector_collective_order;
+
 #endif

@@ -25,7 +25,7 @@ WIDTH, LAYERS, BATCH, EVERY = 2048, 6, 256, 8
 
 
 def free(torch, x):
-    junk = [torch.empty(64 << 20, dtype=torch.uint8, device="cuda") for _ in range(8)]
+    junk = [torch.empty(64 << 20, dtype=torch.uint8, device="cuda") for _ in range(48)]
     del junk
     torch.cuda.empty_cache()
 

@@ -1,0 +1,80 @@
+/*
+ * analyzer/findings/held_up.c: is a job held up by its ranks? The thresholds are choices: what changes from run to run by
+ * itself must not name a rank.
+ */
+#include "held_up.h"
+
+#define LEAST_PART 20 /* of the job's time, that it was held up */
+#define LEAST_NS 2000000
+#define MOST_PERCENT 60 /* of that, one rank's part, to name it */
+#define GPU_PERCENT 60 /* of a rank's lateness, its GPU's part, to blame that */
+#define SAME_PERCENT 80 /* of its late operations, those with no more work than the others had */
+#define SEVERAL_LEAST_PART 10 /* of the job's time, that it was held up by one and another */
+
+static uint64_t part_of(uint64_t percent, uint64_t ns)
+{
+	return ns / 100 * percent;
+}
+
+static enum held_up_by judge_rank(const struct rank *rank)
+{
+	if (rank->gpu_late_ns < part_of(GPU_PERCENT, rank->late_ns))
+		return HELD_UP_BY_HOST;
+	return rank->gpu_late_same_work * 100 >= rank->gpu_late_count * SAME_PERCENT
+		       ? HELD_UP_BY_GPU
+		       : HELD_UP_BY_WORK;
+}
+
+struct held_up held_up_judge(const struct analysis *a)
+{
+	const struct ranks *ranks = &a->ranks;
+	struct held_up h = {.late_ns = ranks->late_ns, .wait_ns = ranks->wait_ns};
+	uint64_t gpu_late_ns = 0;
+	size_t i;
+
+	for (i = 0; i < ranks->n; i++) {
+		const struct rank *rank = ranks->all[i];
+
+		h.job_ns =
+			max_u64(h.job_ns, rank->last_ns - min_u64(rank->first_ns, rank->last_ns));
+		gpu_late_ns += rank->gpu_late_ns;
+		if (rank->late_ns && (!h.rank || rank->late_ns > h.rank->late_ns))
+			h.rank = rank;
+	}
+	if (!h.rank || h.late_ns < LEAST_NS || h.late_ns < h.job_ns / LEAST_PART)
+		return h;
+	h.mostly = h.rank->late_ns >= part_of(MOST_PERCENT, h.late_ns) &&
+		   h.rank->late_ns >= h.job_ns / LEAST_PART;
+	if (h.mostly)
+		h.by = judge_rank(h.rank);
+	else if (h.late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
+		 gpu_late_ns >= part_of(GPU_PERCENT, h.late_ns))
+		h.by = HELD_UP_BY_WORK;
+	return h;
+}
+
+const struct idle_sum *held_up_reason(const struct analysis *a, const struct rank *rank)
+{
+	const struct idle_sum *sum, *most = NULL;
+
+	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
+		if (sum->key.owner == idle_owner_rank(rank->index) && (!most || sum->ns > most->ns))
+			most = sum;
+	return most;
+}
+
+void held_up_price(const struct analysis *a, struct finding *finding, const struct rank *rank)
+{
+	const struct idle_sum *sum = rank ? held_up_reason(a, rank) : NULL;
+	uint64_t late_ns = rank ? rank->late_ns : a->ranks.late_ns;
+
+	finding->cost.own_ns = late_ns;
+	finding->cost.gain_low_ns = rank ? min_u64(rank->held_ns, late_ns) : 0;
+	finding->cost.gain_high_ns = late_ns;
+	finding->cost.gain_known = true;
+	finding->cost.idle_gpu_ns = rank ? rank->caused_ns : a->ranks.caused_ns;
+	finding->cost.idle_gpu_known = true;
+	if (sum && sum->longest.thread)
+		thread_costs_add(&finding->cost.threads, sum->longest.thread, (double)late_ns,
+				 (double)late_ns);
+}

@@ -1,0 +1,34 @@
+/*
+ * analyzer/findings/held_up.h: is a job held up by its ranks, by one of them or by turns, and by its thread or by its GPU?
+ * For the detectors of ranks, after the last record.
+ */
+#ifndef CUDASPY_HELD_UP_H
+#define CUDASPY_HELD_UP_H
+
+#include "analyzed.h"
+
+enum held_up_by {
+	HELD_UP_NOT,
+	HELD_UP_BY_HOST, /* one rank's thread is late */
+	HELD_UP_BY_GPU, /* one rank's GPU takes longer for the same work */
+	HELD_UP_BY_WORK, /* one rank's GPU has more work, or the last rank changes */
+};
+
+struct held_up {
+	enum held_up_by by;
+	const struct rank *rank; /* the one that held the others up for longest; NULL: none did */
+	bool mostly; /* for most of the time */
+	uint64_t job_ns; /* from the first rank's first operation to its last one: the longest */
+	uint64_t late_ns; /* of all ranks */
+	uint64_t wait_ns; /* likewise */
+};
+
+struct held_up held_up_judge(const struct analysis *a);
+
+/* Of what made a rank late, the largest; NULL: nothing is known. */
+const struct idle_sum *held_up_reason(const struct analysis *a, const struct rank *rank);
+
+/* What of the others' waits is the price of a finding: their GPUs had nothing else to do. rank NULL: of all. */
+void held_up_price(const struct analysis *a, struct finding *finding, const struct rank *rank);
+
+#endif
