@@ -7,7 +7,7 @@ LTTNG_UST     := $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng
 
 BENCH_PLAIN   := $(BENCH)/spawn $(BENCH)/logsize $(BENCH)/gentrace
 NVTX_HEADER   := $(wildcard $(CUDA_HOME)/include/nvtx3/nvToolsExt.h)
-BENCH_CUDA    := $(if $(NVTX_HEADER),$(BENCH)/bench_ranges) $(BENCH)/bench_calls $(BENCH)/bench_locks $(BENCH)/bench_waits $(BENCH)/libcupti_callback.so $(BENCH)/libcupti_activity.so \
+BENCH_CUDA    := $(if $(NVTX_HEADER),$(BENCH)/bench_ranges) $(BENCH)/bench_nccl $(BENCH)/bench_calls $(BENCH)/bench_locks $(BENCH)/bench_waits $(BENCH)/libcupti_callback.so $(BENCH)/libcupti_activity.so \
                  $(if $(LTTNG_UST),$(BENCH)/liblttng_wrap.so)
 
 .PHONY: bench bench-build
@@ -33,6 +33,13 @@ $(BENCH)/bench_calls $(BENCH)/bench_locks $(BENCH)/bench_waits $(BENCH)/bench_ra
 	$(Q)$(CC) $(BENCH_CFLAGS) -rdynamic -o $@ $^ -Wl,-z,lazy \
 		-Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/lib64 \
 		-L$(CUDA_HOME)/lib64/stubs -L$(CUDA_HOME)/lib64 -lcuda -lcudart -lstdc++
+
+# The program that acts as NCCL in tests/e2e.
+$(BENCH)/bench_nccl: tests/e2e/nccl.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -D_GNU_SOURCE -o $@ $< -Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/lib64 \
+		-L$(CUDA_HOME)/lib64 -lcudart -ldl
 
 $(BENCH)/libcupti_%.so: tests/bench/cupti_%.c tests/bench/cupti_load.h
 	@mkdir -p $(@D)
