@@ -337,14 +337,25 @@ static void find_begin(const struct rank_instance *instance, struct rank_step_pa
 		step->first_ns -= (uint64_t)(reference->arrival_ns - first_ns);
 }
 
+static bool any_followed(const struct rank_instance *instance)
+{
+	const struct rank_op *op = instance->ops;
+
+	while (op && !op->followed)
+		op = op->next;
+	return op;
+}
+
 static void count_out(struct ranks *ranks, const struct rank_instance *instance)
 {
 	if (instance->comm->n_members == 1)
 		ranks->alone++;
 	else if (any_ran(instance))
 		ranks->unaligned++;
-	else
+	else if (any_followed(instance))
 		ranks->incomplete++;
+	else
+		ranks->untimed++;
 }
 
 void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)

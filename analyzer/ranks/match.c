@@ -396,7 +396,8 @@ void rank_see_collective(struct ranks *ranks, const struct record *record)
 	member->last = seen;
 	member->has_last = true;
 	rank_steps_see(ranks, op, record);
-	if (raw->flags & SPY_COLLECTIVE_RUN_FOLLOWS) {
+	op->followed = raw->flags & SPY_COLLECTIVE_RUN_FOLLOWS;
+	if (op->followed) {
 		expect_run(ranks, op, record);
 	} else {
 		instance->n_done++;

@@ -200,6 +200,7 @@ struct ranks {
 	/* Operations, each once for all its ranks: in the sums; those of which a recorded rank's part never came, or no
 	 * times; those of ranks whose clocks could not be aligned; of one recorded rank only. */
 	uint64_t matched, incomplete, unaligned, alone;
+	uint64_t untimed; /* those whose times the recorder did not ask for, or NCCL has none */
 	uint64_t lost; /* records that could not be followed: damaged, or too many at a time */
 	uint64_t captured; /* operations in graphs: when they were submitted is not known */
 	uint64_t align_operations; /* by which timers were aligned */

@@ -212,15 +212,14 @@ void rank_lane_divide(struct ranks *ranks, struct rank_lane *lane)
 	lane->divided_calls = c->ring.n;
 }
 
-static void see_feeder(struct rank_feeders *f, const struct thread *thread,
-		       const struct thread_account *c)
+static void see_feeder(struct rank_feeders *f, const struct thread *thread)
 {
 	size_t i = 0;
 
-	while (i < f->n && f->all[i].thread != thread)
+	while (i < f->n && f->all[i] != thread)
 		i++;
-	if (i == f->n && f->n < FEEDERS_MOST && c)
-		f->all[f->n++] = (struct rank_feeder){thread, c->ring.n};
+	if (i == f->n && f->n < FEEDERS_MOST)
+		f->all[f->n++] = thread;
 }
 
 /* The thread's calls are remembered for a while only. */
@@ -232,8 +231,7 @@ void ranks_see_call(struct ranks *ranks, const struct record *record)
 	const struct thread *thread = record->thread;
 	struct rank_lane *lane = thread->index < w->n_lanes ? w->lanes[thread->index] : NULL;
 
-	see_feeder(&w->feeders[record->process], thread,
-		   thread_account_of(ranks->idle->accounts, thread));
+	see_feeder(&w->feeders[record->process], thread);
 	if (lane && lane->account->ring.n - lane->divided_calls >= DIVIDE_CALLS)
 		rank_lane_divide(ranks, lane);
 }
@@ -260,27 +258,62 @@ static uint64_t for_another_ns(const struct ranks *ranks, const struct rank_lane
 	return ns;
 }
 
-/* The other thread of its process that has made most calls meanwhile; NULL: none made any. */
+/*
+ * The other thread of its process that did most meanwhile, its waits for others aside, of those that made calls; NULL: none
+ * did. One that only looks after the operations makes calls, too: it sleeps between them.
+ */
 static struct rank_lane *feeder_of(struct ranks *ranks, const struct rank_lane *lane)
 {
 	struct rank_feeders *f = &ranks->work->feeders[lane->thread->process->trace->index];
-	const struct thread *feeder = NULL;
-	uint64_t most = 0;
+	struct rank_lane *feeder = NULL;
+	uint64_t most_ns = 0, rest_ns;
 	size_t i;
 
 	for (i = 0; i < f->n; i++) {
-		const struct thread_account *c =
-			thread_account_of(ranks->idle->accounts, f->all[i].thread);
-		uint64_t calls = c ? c->ring.n - f->all[i].calls : 0;
+		struct rank_lane *other =
+			f->all[i] != lane->thread ? rank_lane_get(ranks, f->all[i]) : NULL;
 
-		if (c)
-			f->all[i].calls = c->ring.n;
-		if (calls <= most || f->all[i].thread == lane->thread)
+		if (!other)
 			continue;
-		most = calls;
-		feeder = f->all[i].thread;
+		rank_lane_divide(ranks, other);
+		for_another_ns(ranks, other, &rest_ns);
+		if (rest_ns > most_ns) {
+			most_ns = rest_ns;
+			feeder = other;
+		}
 	}
-	return feeder ? rank_lane_get(ranks, feeder) : NULL;
+	return feeder;
+}
+
+/* What the process's other threads did is not looked at again. */
+static void forget_feeders(const struct ranks *ranks, const struct rank_lane *lane)
+{
+	const struct ranks_work *w = ranks->work;
+	const struct rank_feeders *f = &w->feeders[lane->thread->process->trace->index];
+	size_t i;
+
+	for (i = 0; i < f->n; i++)
+		if (f->all[i] != lane->thread && f->all[i]->index < w->n_lanes &&
+		    w->lanes[f->all[i]->index])
+			w->lanes[f->all[i]->index]->n_parts = 0;
+}
+
+/* The largest are kept. */
+static uint32_t keep_part(struct rank_part parts[PARTS_MOST], uint32_t n,
+			  const struct rank_part *part)
+{
+	uint32_t i, least = 0;
+
+	if (n < PARTS_MOST) {
+		parts[n] = *part;
+		return n + 1;
+	}
+	for (i = 1; i < n; i++)
+		if (parts[i].ns < parts[least].ns)
+			least = i;
+	if (parts[least].ns < part->ns)
+		parts[least] = *part;
+	return n;
 }
 
 /* Takes the lane's parts that are waits of that kind, or the others, a part of each. */
@@ -290,12 +323,12 @@ static uint32_t take_parts(const struct ranks *ranks, const struct rank_lane *la
 {
 	uint32_t i;
 
-	for (i = 0; i < lane->n_parts && n < PARTS_MOST; i++) {
-		if (is_for_another(ranks, &lane->parts[i]) != for_another)
-			continue;
-		parts[n] = lane->parts[i];
-		parts[n].ns = (uint64_t)((double)parts[n].ns * part);
-		n += parts[n].ns != 0;
+	for (i = 0; i < lane->n_parts; i++) {
+		struct rank_part taken = lane->parts[i];
+
+		taken.ns = (uint64_t)((double)taken.ns * part);
+		if (taken.ns && is_for_another(ranks, &taken) == for_another)
+			n = keep_part(parts, n, &taken);
 	}
 	return n;
 }
@@ -313,8 +346,6 @@ uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
 	ns = for_another_ns(ranks, lane, &rest_ns);
 	if (ns > FOR_ANOTHER_NS)
 		feeder = feeder_of(ranks, lane);
-	if (feeder)
-		rank_lane_divide(ranks, feeder);
 	n = take_parts(ranks, lane, false, 1, parts, 0);
 	if (feeder && feeder->n_parts) {
 		its_ns = for_another_ns(ranks, feeder, &its_rest_ns);
@@ -324,7 +355,7 @@ uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
 			n = take_parts(ranks, feeder, true,
 				       (double)min_u64(ns - its_rest_ns, its_ns) / (double)its_ns,
 				       parts, n);
-		feeder->n_parts = 0;
+		forget_feeders(ranks, lane);
 	} else {
 		n = take_parts(ranks, lane, true, 1, parts, n);
 	}

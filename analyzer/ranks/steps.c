@@ -7,6 +7,7 @@
  * then on only steps are kept, and of steps that are long past only how long they were.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "work.h"
 
 #define LOG_MOST 4096 /* operations by which steps are found */
@@ -134,13 +135,19 @@ static uint64_t step_by(struct rank_steps_work *s, uint64_t signature, struct le
 
 /* ---- by NVTX --------------------------------------------------------------------------------- */
 
+/* NCCL announces its own calls: those are operations, and no steps. */
+static bool is_of_program(const struct range_name *name)
+{
+	return name && strcmp(name->domain, "NCCL") != 0;
+}
+
 static bool is_around_most(const struct rank_steps_work *s, uint32_t level)
 {
 	const struct range_name *name = s->log[s->n_log / 2].levels[level].name;
 	uint64_t since_ns = 0;
 	uint32_t i, around = 0, steps = 0;
 
-	for (i = 0; name && i < s->n_log; i++) {
+	for (i = 0; is_of_program(name) && i < s->n_log; i++) {
 		const struct level *l = &s->log[i].levels[level];
 
 		if (l->name != name)

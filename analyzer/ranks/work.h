@@ -53,11 +53,7 @@ struct rank_lane {
 
 /* Threads of a process that make calls: one that submits operations may only do so on behalf of another. */
 struct rank_feeders {
-	struct rank_feeder {
-		const struct thread *thread;
-		uint64_t
-			calls; /* of its, at the process's last operation that was submitted for it */
-	} all[FEEDERS_MOST];
+	const struct thread *all[FEEDERS_MOST];
 	size_t n;
 };
 
@@ -123,6 +119,7 @@ struct rank_op {
 	uint64_t wait_ns; /* of it, until the last one came */
 	uint64_t gpu_operations; /* handed over since the lane's operation before */
 	struct rank_site_sum *site;
+	bool followed; /* when it ran was to be told */
 	bool expected; /* a record is to say when it ran */
 	bool ran; /* it is there */
 	bool by_host_times;

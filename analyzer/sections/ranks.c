@@ -424,6 +424,11 @@ static const char *intro(const struct idle_writer *w)
 			"could not be aligned. ",
 			words, text_count(w->texts, ranks->incomplete + ranks->lost, "collective"),
 			text_count(w->texts, ranks->unaligned, "collective"));
+	if (ranks->untimed)
+		words = arena_printf(
+			w->texts,
+			"%sNo times of %s: they come in quick succession, or are no kernels. ",
+			words, text_count(w->texts, ranks->untimed, "collective"));
 	if (ranks->any && !exposed)
 		words = arena_printf(
 			w->texts,

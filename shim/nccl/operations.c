@@ -241,6 +241,53 @@ static void learn_comm(struct comm *comm, const struct spy_nccl_said *said)
 	tell_comm(comm);
 }
 
+/* ---- which operations are followed ------------------------------------------------------------- */
+
+/*
+ * NCCL needs up to a microsecond for an operation whose channels it tells of. Where operations come in quick succession,
+ * as many in a row are followed as a block has, and then those of some blocks are not: so that what it takes stays below
+ * a hundredth of the time. Blocks are counted alike in all ranks, which submit the same operations, and the number of
+ * blocks is a power of two: what one rank leaves out more than another is left out of all.
+ */
+#define PACE_BLOCK 64
+#define PACE_NS 100000 /* from one followed operation to the next, on average */
+#define PACE_MOST 64 /* one block of so many, at least */
+
+static uint64_t paced; /* operations so far */
+static uint64_t block_began; /* cycles */
+static bool unfollowed_now; /* operations of this block are not followed */
+
+static uint64_t every_block(uint64_t spent)
+{
+	uint64_t frequency = atomic_load_explicit(&spy_session->frequency, memory_order_relaxed);
+	uint64_t wanted = frequency / 1000 * PACE_BLOCK * (PACE_NS / 1000) / 1000, every = 1;
+
+	while (every < PACE_MOST && spent * every < wanted)
+		every *= 2;
+	return every;
+}
+
+bool spy_nccl_paced(bool *change)
+{
+	bool followed = !__atomic_load_n(&unfollowed_now, __ATOMIC_RELAXED);
+	uint64_t n = __atomic_add_fetch(&paced, 1, __ATOMIC_RELAXED), now, began;
+	bool leave_out;
+
+	if (n % PACE_BLOCK || !spy_session_active())
+		return followed;
+	now = spy_clock();
+	began = __atomic_exchange_n(&block_began, now, __ATOMIC_RELAXED);
+	leave_out = began && now > began && n / PACE_BLOCK % every_block(now - began);
+	*change = leave_out == followed;
+	__atomic_store_n(&unfollowed_now, leave_out, __ATOMIC_RELAXED);
+	return followed;
+}
+
+bool spy_nccl_paced_next(void)
+{
+	return !__atomic_load_n(&unfollowed_now, __ATOMIC_RELAXED);
+}
+
 /* ---- operations that are followed --------------------------------------------------------------- */
 
 struct operation {

@@ -35,6 +35,11 @@ struct spy_nccl_said {
 	bool followed; /* what its kernel does will be told */
 };
 
+/* An operation is submitted: is it followed? *change: with the next one that may be otherwise, as spy_nccl_paced_next
+ * says. */
+bool spy_nccl_paced(bool *change);
+bool spy_nccl_paced_next(void);
+
 spy_nccl_handle spy_nccl_comm_begin(const struct spy_nccl_comm *comm);
 void spy_nccl_comm_end(spy_nccl_handle comm);
 

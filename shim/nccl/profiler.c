@@ -27,6 +27,47 @@ static int events_of(int interface)
 	       (interface >= 6 ? NCCL_EVENT_COPIES : 0);
 }
 
+/*
+ * NCCL's set of events, which it looks at whenever operations are submitted: what channels do is only asked for as often
+ * as spy_nccl_paced says. The set is the library's, and gone with it: it is not touched without communicators, nor where
+ * there are two such libraries in a process.
+ */
+static int *events; /* NULL: none, or several */
+static int alive; /* communicators */
+static bool several;
+
+static void begin_events(int *mask)
+{
+	int *other = __atomic_exchange_n(&events, mask, __ATOMIC_RELAXED);
+
+	__atomic_fetch_add(&alive, 1, __ATOMIC_RELAXED);
+	if (other && other != mask)
+		__atomic_store_n(&several, true, __ATOMIC_RELAXED);
+}
+
+static void end_events(void)
+{
+	if (__atomic_sub_fetch(&alive, 1, __ATOMIC_RELAXED) == 0)
+		__atomic_store_n(&events, NULL, __ATOMIC_RELAXED);
+}
+
+/* Before an operation is looked at: are its channels followed? Later ones are, or not, from here on. */
+static bool pace(int interface)
+{
+	int *mask = __atomic_load_n(&events, __ATOMIC_RELAXED);
+	bool followed = true, change = false;
+
+	if (!mask || __atomic_load_n(&several, __ATOMIC_RELAXED))
+		return true;
+	followed = spy_nccl_paced(&change);
+	if (change)
+		__atomic_store_n(mask,
+				 events_of(interface) &
+					 ~(spy_nccl_paced_next() ? 0 : NCCL_EVENT_CHANNEL),
+				 __ATOMIC_RELAXED);
+	return followed;
+}
+
 static int begin(int interface, void **context, int *mask, const char *name, uint64_t hash,
 		 int nodes, int ranks, int rank)
 {
@@ -43,12 +84,15 @@ static int begin(int interface, void **context, int *mask, const char *name, uin
 	if (name)
 		memcpy(comm.name, name, strnlen(name, sizeof(comm.name) - 1));
 	*mask = events_of(interface);
+	begin_events(mask);
 	*context = (void *)spy_nccl_comm_begin(&comm);
 	return NCCL_SUCCESS;
 }
 
 static int finalize(void *context)
 {
+	if (context)
+		end_events();
 	spy_nccl_comm_end((spy_nccl_handle)context);
 	return NCCL_SUCCESS;
 }
@@ -149,7 +193,7 @@ submit(int interface, void *context, const struct nccl_descriptor *event, bool c
        const struct spy_unwind *from)
 {
 	struct spy_nccl_said said = {.rank = (uint32_t)event->head.rank,
-				     .followed = interface >= 3 && !copies};
+				     .followed = pace(interface) && interface >= 3 && !copies};
 
 	if (interface >= 5 && (spy_nccl_handle)event->head.parent == spy_nccl_mark(true))
 		said.flags = SPY_COLLECTIVE_GRAPH;
