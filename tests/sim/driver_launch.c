@@ -45,7 +45,8 @@ struct sim_op *sim_kernel_op(struct sim_kernel *kernel, const unsigned grid[3],
 			     const unsigned block[3], void **params, void **extra)
 {
 	uint64_t ns = scripted_as_delay(kernel) ? delay_ns(kernel, params) : kernel->duration_ns;
-	struct sim_op *op = sim_op_new(OP_KERNEL, sim_mps_stretch(ns));
+	struct sim_op *op = sim_op_new(
+		OP_KERNEL, sim_mps_stretch((uint64_t)((double)ns * sim_script.gpu_scale)));
 	struct kernel_work *k;
 	size_t at = 0;
 
@@ -90,6 +91,7 @@ static void load(struct sim_kernel *kernel, int dev)
 static int launch(struct sim_kernel *kernel, const unsigned grid[3], const unsigned block[3],
 		  unsigned shared, void *handle, bool per_thread, void **params, void **extra)
 {
+	struct sim_meeting *meeting = sim_meeting_next();
 	struct sim_stream *stream;
 	struct sim_op *op, *done = NULL;
 	struct sim_node *node;
@@ -123,7 +125,10 @@ static int launch(struct sim_kernel *kernel, const unsigned grid[3], const unsig
 	held = sim_lock(HOLD_CTX_READ, dev);
 	op = sim_kernel_op(kernel, grid, block, params, extra);
 	op->what.shared = shared;
-	sim_submit(stream, op, sim_script.blocking_launch ? &done : NULL);
+	if (meeting)
+		sim_meeting_launch(meeting, stream, op);
+	else
+		sim_submit(stream, op, sim_script.blocking_launch ? &done : NULL);
 	sim_unlock(held, dev);
 	if (done) {
 		sim_wait_op(done, WHY_INTENDED);

@@ -4,7 +4,8 @@
  * times are plain arithmetic at submission. Only a host function's end is not known before it has run;
  * whatever depends on it stays pending until then. Kernels of different streams do not slow each
  * other down, nor do copies: what is simulated is order, not bandwidth. On a GPU that is shared among
- * processes (sharing.c) a kernel is pending until its process has been given time enough.
+ * processes (sharing.c) a kernel is pending until its process has been given time enough, and one that is
+ * part of a meeting of processes (meetings.c) until the others let it end.
  *
  * What an operation does to memory (sim_work) happens when its end has passed: on any thread that
  * waits or asks, in pump(), or on the worker thread, which also runs host functions, asks for turns on
@@ -169,7 +170,10 @@ static void schedule(struct sim_stream *s)
 			s->start_known = true;
 			return;
 		}
-		if (!sim_sharing || op->kind != OP_KERNEL)
+		if (op->meeting) {
+			if (!sim_meeting_settle(op))
+				return;
+		} else if (!sim_sharing || op->kind != OP_KERNEL)
 			op->end_ns = start + op->duration_ns;
 		else if (!sim_sharing_run(s->ctx->dev, op))
 			return;
@@ -425,6 +429,7 @@ void sim_wait_op(struct sim_op *op, enum sim_why why)
 	for (;;) {
 		uint64_t now = sim_now_ns(), until;
 		enum sim_op_state state;
+		int settled = sim_meetings_settled();
 
 		sim_spin_lock(&sim_engine);
 		if (op->state != OP_DONE)
@@ -436,6 +441,10 @@ void sim_wait_op(struct sim_op *op, enum sim_why why)
 			break;
 		if (!since_ns)
 			since_ns = now;
+		if (state == OP_PENDING && settled >= 0) {
+			sim_meetings_wait(settled);
+			continue;
+		}
 		now = sim_now_ns();
 		if (state == OP_PENDING || until <= now)
 			until = now + (sim_sharing ? 200000 : 20000);

@@ -28,6 +28,9 @@
  *   mps_clients <n>                    contexts that an MPS server takes for a device (mps.c)
  *   cupti_offset_us <us>, cupti_drift_ppm <x>, cupti_broken_times <n>, cupti_drop <n>, cupti_slot_taken 1
  *                                      of the look-alike of CUPTI (cupti.c)
+ *   gpu_scale <x>                      also SPYSIM_GPU_SCALE: factor on how long all kernels last
+ *   nccl_interface <n>, nccl_timer_offset_us <us>, nccl_timer_drift_ppm <x>, nccl_timer_step_ns <ns>, nccl_us <us>,
+ *   nccl_gbps <x>, nccl_spread_us <us>, nccl_wait_s <s>   of the look-alike of NCCL (nccl.h)
  */
 #include "sim.h"
 
@@ -58,6 +61,13 @@ struct sim_script sim_script = {
 	.slice_ns = 2000000,
 	.switch_ns = 125000,
 	.mps_clients = 48,
+	.gpu_scale = 1,
+	.nccl = {.interface = 5,
+		 .timer_step_ns = 32,
+		 .base_ns = 15000,
+		 .spread_ns = 2000,
+		 .gbps = 100,
+		 .wait_ns = 60000000000},
 };
 
 static struct rule *kernels, *costs, *errors, *lazy, *broken, *ioctls;
@@ -74,6 +84,34 @@ static struct rule *rule_add(struct rule **list, const char *what)
 	while (*list)
 		list = &(*list)->next;
 	return *list = rule;
+}
+
+/* A knob of the look-alike of NCCL. */
+static bool set_nccl(const char *key, double number)
+{
+	struct sim_nccl *nccl = &sim_script.nccl;
+
+	if (!strcmp(key, "nccl_interface"))
+		nccl->interface = number < 1 ? 1 : number > 6 ? 6 : (int)number;
+	else if (!strcmp(key, "nccl_timer_offset_us")) {
+		nccl->timer_offset_us = number;
+		nccl->timer_set = true;
+	} else if (!strcmp(key, "nccl_timer_drift_ppm")) {
+		nccl->timer_drift_ppm = number;
+		nccl->timer_set = true;
+	} else if (!strcmp(key, "nccl_timer_step_ns") && number >= 1)
+		nccl->timer_step_ns = (uint64_t)number;
+	else if (!strcmp(key, "nccl_us") && number > 0)
+		nccl->base_ns = (uint64_t)(number * 1000);
+	else if (!strcmp(key, "nccl_spread_us") && number >= 0)
+		nccl->spread_ns = (uint64_t)(number * 1000);
+	else if (!strcmp(key, "nccl_gbps") && number > 0)
+		nccl->gbps = number;
+	else if (!strcmp(key, "nccl_wait_s") && number > 0)
+		nccl->wait_ns = (uint64_t)(number * 1e9);
+	else
+		return false;
+	return true;
 }
 
 static bool set(const char *key, const char *value)
@@ -123,6 +161,10 @@ static bool set(const char *key, const char *value)
 		sim_script.cupti.drop = (unsigned)number;
 	else if (!strcmp(key, "cupti_slot_taken"))
 		sim_script.cupti.slot_taken = number != 0;
+	else if (!strcmp(key, "gpu_scale") && number > 0)
+		sim_script.gpu_scale = number;
+	else if (!strncmp(key, "nccl_", 5))
+		return set_nccl(key, number);
 	else if (!strcmp(key, "init"))
 		sim_script.init_result = (int)number;
 	else
@@ -216,6 +258,12 @@ static void load(void)
 		{"SPYSIM_COPY_GBPS", "copy_gbps"}, {"SPYSIM_MEMORY_MB", "memory_mb"},
 		{"SPYSIM_INIT", "init"},           {"SPYSIM_HOST_SCALE", "host_scale"},
 		{"SPYSIM_SLICE_US", "slice_us"},   {"SPYSIM_SWITCH_US", "switch_us"},
+		{"SPYSIM_GPU_SCALE", "gpu_scale"}, {"SPYSIM_NCCL_INTERFACE", "nccl_interface"},
+		{"SPYSIM_NCCL_TIMER_OFFSET_US", "nccl_timer_offset_us"},
+		{"SPYSIM_NCCL_TIMER_DRIFT_PPM", "nccl_timer_drift_ppm"},
+		{"SPYSIM_NCCL_TIMER_STEP_NS", "nccl_timer_step_ns"},
+		{"SPYSIM_NCCL_SPREAD_US", "nccl_spread_us"},
+		{"SPYSIM_NCCL_WAIT_S", "nccl_wait_s"},
 	};
 	const char *path = getenv("SPYSIM_SCRIPT");
 

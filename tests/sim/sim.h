@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "activity.h"
+#include "meeting.h"
 #include "span.h"
 #include "unseen.h"
 
@@ -95,6 +96,8 @@ struct sim_script {
 	uint64_t slice_ns, switch_ns; /* of GPUs shared among processes */
 	int mps_clients; /* contexts that an MPS server takes for a device */
 	struct sim_cupti cupti; /* for the look-alike of CUPTI */
+	double gpu_scale; /* factor on how long kernels last */
+	struct sim_nccl nccl; /* for the look-alike of NCCL */
 };
 extern struct sim_script sim_script;
 
@@ -273,6 +276,7 @@ struct sim_op {
 	struct sim_op **deps; /* operations of other streams that must end first */
 	unsigned dep_cnt, dep_cap;
 	struct sim_work *work; /* NULL: only lasts */
+	struct sim_meeting *meeting; /* NULL: its end is up to nobody else */
 };
 
 struct sim_op *sim_op_new(enum sim_op_kind kind, uint64_t duration_ns);
@@ -317,6 +321,14 @@ void sim_jobs_hand_on(void);
 bool sim_jobs_waiting(void);
 void sim_jobs_truth(void);
 void sim_jobs_fork_child(void);
+
+/* ---- kernels whose end is up to other processes (meetings.c) ---- */
+struct sim_meeting *sim_meeting_next(void); /* what the thread's launch is part of; NULL: nothing */
+/* Runs the kernel in the stream as part of the meeting. Takes op over. */
+void sim_meeting_launch(struct sim_meeting *meeting, struct sim_stream *stream, struct sim_op *op);
+bool sim_meeting_settle(struct sim_op *op); /* under the engine's lock; true: its end_ns is known */
+int sim_meetings_settled(void); /* how many are; -1: there is no such kernel */
+void sim_meetings_wait(int seen); /* for more than that, or a moment */
 
 /* ---- GPUs shared among processes (sharing.c) ---- */
 extern bool sim_sharing;

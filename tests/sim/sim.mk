@@ -5,7 +5,7 @@ SIM_OUT  := $(BUILD)/sim
 SIM_LIB  := $(SIM_OUT)/lib
 SIM_GENS := 11 12 13
 
-SIM_DRIVER_SRC  := $(addprefix $(SIM)/,engine.c sharing.c mps.c locks.c truth.c waits.c jobs.c script.c \
+SIM_DRIVER_SRC  := $(addprefix $(SIM)/,engine.c sharing.c mps.c locks.c truth.c waits.c jobs.c meetings.c script.c \
 		   mangle.c memory_blocks.c) \
 		   $(wildcard $(SIM)/driver_*.c)
 SIM_RUNTIME_SRC := $(wildcard $(SIM)/runtime_*.c)
@@ -118,9 +118,23 @@ $(SIM_LIB)/libcupti.so.13: $(SIM_CUPTI_OBJ) $(SIM)/cupti.map
 	$(Q)ln -sf libcupti.so.13 $(SIM_LIB)/libcupti.so
 SIM_OBJ += $(SIM_CUPTI_OBJ)
 
+# The look-alike of NCCL.
+SIM_NCCL_OBJ := $(patsubst %,$(SIM_OUT)/nccl/%.o,nccl nccl_clock nccl_math nccl_meet nccl_plugin nccl_proxy)
+$(SIM_OUT)/nccl/%.o: $(SIM)/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(SIM_CFLAGS) -c -o $@ $<
+
+$(SIM_LIB)/libnccl.so.2: $(SIM_NCCL_OBJ) $(SIM)/nccl.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(SIM_LD) -Wl,-soname,libnccl.so.2 -Wl,--version-script=$(SIM)/nccl.map -o $@ $(SIM_NCCL_OBJ) -ldl
+	$(Q)ln -sf libnccl.so.2 $(SIM_LIB)/libnccl.so
+SIM_OBJ += $(SIM_NCCL_OBJ)
+
 # Where the toolkit is installed, our structures are held against its headers.
 SIM_CUDA_INC := $(wildcard $(if $(CUDA_HOME),$(CUDA_HOME),/usr/local/cuda)/include)
-SIM_CHECKS := $(SIM_OUT)/check_layout.o $(SIM_OUT)/cupti_check.o
+SIM_CHECKS := $(SIM_OUT)/check_layout.o $(SIM_OUT)/cupti_check.o $(SIM_OUT)/nccl_check.o
 $(SIM_CHECKS): $(SIM_OUT)/%.o: $(SIM)/%.c
 	@mkdir -p $(@D)
 	$(call say,CHECK,$<)
@@ -137,10 +151,15 @@ $(SIM_OUT)/selftest_cupti: $(SIM)/selftest_cupti.c $(SIM_LIB)/libcudart.so.13 $(
 	$(Q)$(CC) $(filter-out -fPIC,$(CFLAGS_)) -D_GNU_SOURCE -o $@ $< $(SIM_LIB)/libcudart.so.13 -ldl -lpthread
 SIM_OBJ += $(SIM_OUT)/selftest_cupti.o
 
+$(SIM_OUT)/selftest_nccl: $(SIM)/selftest_nccl.c $(SIM_LIB)/libnccl.so.2 $(SIM_LIB)/libcudart.so.13 $(SIM_LIB)/libcuda.so.1
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fPIC,$(CFLAGS_)) -D_GNU_SOURCE -o $@ $< $(SIM_LIB)/libnccl.so.2 $(SIM_LIB)/libcudart.so.13
+SIM_OBJ += $(SIM_OUT)/selftest_nccl.o
+
 .PHONY: sim sim-tests
 sim: $(SIM_LIB)/libcuda.so.1 $(SIM_OUT)/nodevice/libcuda.so.1 $(SIM_RUNTIMES) $(SIM_LIB)/libcudart.so \
 	$(SIM_OUT)/libsimcudart_static.a $(SIM_CHECKS) $(SIM_KERNEL) \
-	$(SIM_MPS) $(SIM_LIB)/libcupti.so.13
+	$(SIM_MPS) $(SIM_LIB)/libcupti.so.13 $(SIM_LIB)/libnccl.so.2
 
 # Programs as nvcc makes them, run unchanged on the simulator.
 SIM_SAMPLES := $(if $(NVCC),$(patsubst $(SIM)/samples/%.cu,$(SIM_OUT)/samples/%,$(wildcard $(SIM)/samples/*.cu)))
@@ -150,6 +169,6 @@ $(SIM_OUT)/samples/%: $(SIM)/samples/%.cu $(SIM)/samples/check.h
 	$(Q)$(NVCC) -cudart shared -Xcompiler -rdynamic -o $@ $<
 
 # What tests/e2e runs on it.
-sim-tests: sim $(SIM_OUT)/selftest $(SIM_OUT)/selftest_cupti $(SIM_SAMPLES)
+sim-tests: sim $(SIM_OUT)/selftest $(SIM_OUT)/selftest_cupti $(SIM_OUT)/selftest_nccl $(SIM_SAMPLES)
 
 -include $(SIM_OBJ:.o=.d)
