@@ -43,6 +43,7 @@ int cudaMalloc(void **out, size_t bytes);
 int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
 int cudaStreamCreateWithFlags(void **out, unsigned flags);
 int cudaStreamSynchronize(void *stream);
+int cudaDeviceSynchronize(void);
 
 static int rank, ranks;
 static void *comm, *stream;
@@ -77,6 +78,7 @@ static void fill(int elements)
 	CHECK(!cudaMemcpy(in, host, (size_t)elements * 4, 1));
 	memset(host, 0, sizeof(host));
 	CHECK(!cudaMemcpy(out, host, sizeof(host), 1));
+	CHECK(!cudaDeviceSynchronize()); /* until then the data may only have been staged */
 }
 
 static void fetch(void)
