@@ -2,7 +2,7 @@
 # BUILD, CUDA_HOME, NVCC, CC, OPT, WARN, Q and say. Each application exists twice: linked to the
 # shared CUDA runtime, and NAME-static with the runtime inside it, as nvcc does unless told.
 
-APPS          := clean contention copies lazyload matmul nbody queue starved syncs
+APPS          := clean contention copies lazyload matmul nbody queue ranks starved syncs
 APP_COMMON    := common list mps workers
 KERNELS       := $(patsubst kernels/%.cu,%,$(wildcard kernels/*.cu))
 

@@ -1,0 +1,50 @@
+/*
+ * testapps/ranks.h: what the parts of `ranks` share: how a rank's numbers become the sum of all ranks'
+ * (ranks_nccl.c, ranks_shared.c), and what makes one rank late (ranks_straggler.c).
+ */
+#ifndef TESTAPPS_RANKS_H
+#define TESTAPPS_RANKS_H
+
+#include <stdbool.h>
+#include <cuda_runtime_api.h>
+
+/* ---- through NCCL, if libnccl.so.2 can be loaded ---- */
+
+enum { NCCL_ID_BYTES = 128 };
+struct nccl_id {
+	char bytes[NCCL_ID_BYTES];
+};
+
+bool nccl_load(void); /* false: there is none */
+void nccl_make_id(struct nccl_id *id);
+void nccl_join(const struct nccl_id *id, int rank, int ranks);
+void nccl_sum(const int *in, int *sum, size_t count, cudaStream_t stream);
+void nccl_check(void); /* dies if an operation has failed */
+void nccl_leave(void);
+
+/* ---- through memory that the processes share, where the host adds ---- */
+
+void shared_make(int ranks, size_t count); /* in the main process */
+void shared_join(void);
+void shared_sum(const int *in, int *sum, size_t count, int rank, int ranks, cudaStream_t stream);
+void shared_leave(void);
+
+/* ---- the straggler: RANK:CAUSE[:EVERY[:MS]] ---- */
+
+struct straggler {
+	int rank; /* -1: none */
+	const char *cause; /* free, load, sync, cpu or kernel */
+	long every; /* steps */
+	double ms; /* by how much it is late */
+};
+
+void straggler_read(const char *text,
+		    struct straggler *straggler); /* ends the program if it is wrong */
+bool straggler_is_late(const struct straggler *straggler, int rank, long step);
+void straggler_prepare(const struct straggler *straggler, int rank);
+/* Before the step's kernels, and behind them. */
+void straggler_before(const struct straggler *straggler, cudaStream_t stream);
+void straggler_behind(const struct straggler *straggler, cudaStream_t stream);
+double straggler_kernel_ms(const struct straggler *straggler); /* longer than others' */
+
+#endif
