@@ -93,11 +93,12 @@ long copies --variant pinned --ms 400 --iterations 11 &
 long lazyload --trigger limit --ms 4500 &
 long nbody --mode alone --iterations 10 &
 long queue --what copy --ms 4500 &
+long ranks --steps 4500
 long starved --variant sleep --steps 900 &
 long syncs --variant own --iterations 80 &
 wait
 [ -e .failed ] && exit 1
-for name in clean copies lazyload nbody queue starved syncs; do
+for name in clean copies lazyload nbody queue ranks starved syncs; do
 	grep -v 'on the simulator' $name.progress | grep -q "^$name: .*[0-9]" || fail "$name says nothing in a long run: $(cat $name.progress)"
 done
 

@@ -156,6 +156,12 @@ $(SIM_OUT)/selftest_nccl: $(SIM)/selftest_nccl.c $(SIM_LIB)/libnccl.so.2 $(SIM_L
 	$(Q)$(CC) $(filter-out -fPIC,$(CFLAGS_)) -D_GNU_SOURCE -o $@ $< $(SIM_LIB)/libnccl.so.2 $(SIM_LIB)/libcudart.so.13
 SIM_OBJ += $(SIM_OUT)/selftest_nccl.o
 
+# A plugin for each version of its profiler interface.
+SIM_NCCL_PLUGINS := $(foreach version,1 2 3 4 5 6,$(SIM_OUT)/libnccl-profiler-v$(version).so)
+$(SIM_OUT)/libnccl-profiler-v%.so: $(SIM)/selftest_nccl_plugin.c $(SIM)/nccl_events.h
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(SIM_CFLAGS)) -DPLUGIN_VERSION=$* -shared -o $@ $<
+
 .PHONY: sim sim-tests
 sim: $(SIM_LIB)/libcuda.so.1 $(SIM_OUT)/nodevice/libcuda.so.1 $(SIM_RUNTIMES) $(SIM_LIB)/libcudart.so \
 	$(SIM_OUT)/libsimcudart_static.a $(SIM_CHECKS) $(SIM_KERNEL) \
@@ -169,6 +175,6 @@ $(SIM_OUT)/samples/%: $(SIM)/samples/%.cu $(SIM)/samples/check.h
 	$(Q)$(NVCC) -cudart shared -Xcompiler -rdynamic -o $@ $<
 
 # What tests/e2e runs on it.
-sim-tests: sim $(SIM_OUT)/selftest $(SIM_OUT)/selftest_cupti $(SIM_OUT)/selftest_nccl $(SIM_SAMPLES)
+sim-tests: sim $(SIM_OUT)/selftest $(SIM_OUT)/selftest_cupti $(SIM_OUT)/selftest_nccl $(SIM_NCCL_PLUGINS) $(SIM_SAMPLES)
 
 -include $(SIM_OBJ:.o=.d)
