@@ -69,6 +69,7 @@ def run(planted, folder):
         f"--gpus={planted['ranks']}",
         f"--steps={planted['steps']}",
         "--work-us=1000",
+        "--bytes=2048",
     ]
     if planted["rank"] is not None:
         command.append("--straggler={rank}:{cause}:{every}:{ms}".format(**planted))

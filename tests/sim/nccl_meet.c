@@ -181,37 +181,7 @@ static bool begin(struct sim_meeting *meeting, uint64_t start_ns, uint64_t *end_
 	return true;
 }
 
-static void give(struct sim_meeting *meeting)
-{
-	struct nccl_batch *batch = (struct nccl_batch *)meeting;
-	struct nccl_comm *comm = batch->comm;
-
-	for (struct nccl_task *task = batch->tasks; task && !failed(comm); task = task->next) {
-		if (hands_over(comm, task))
-			move(comm, true, (char *)(uintptr_t)task->send, nccl_task_bytes(task),
-			     place(comm, task, comm->rank));
-		atomic_store(&own_side(comm, task)->slots[task->n % NCCL_SLOTS].given, task->n);
-	}
-	nccl_file_wake(comm);
-}
-
-/* ---- ending ---- */
-static void publish(struct nccl_batch *batch, uint64_t start_ns)
-{
-	if (batch->published)
-		return;
-	batch->published = true;
-	for (struct nccl_task *task = batch->tasks; task; task = task->next) {
-		struct nccl_slot *slot = &own_side(batch->comm, task)->slots[task->n % NCCL_SLOTS];
-
-		atomic_store(&slot->begin_ns, start_ns);
-		atomic_store(&slot->what, what_it_is(task));
-		atomic_store(&slot->begun, task->n);
-	}
-	atomic_store(&batch->begin_ns, start_ns);
-	nccl_file_wake(batch->comm);
-}
-
+/* ---- handing over, and ending ---- */
 /* Whether the others are there, and when the last of them came. */
 static bool others_there(const struct nccl_comm *comm, const struct nccl_task *task,
 			 uint64_t *last_ns)
@@ -231,6 +201,48 @@ static bool others_there(const struct nccl_comm *comm, const struct nccl_task *t
 			*last_ns = begin_ns;
 	}
 	return true;
+}
+
+/* Only who completes an operation wakes the others: with many ranks, most changes let nobody go on. */
+static void wake_if_complete(struct nccl_batch *batch)
+{
+	uint64_t last_ns = 0;
+
+	for (struct nccl_task *task = batch->tasks; task; task = task->next)
+		if (others_there(batch->comm, task, &last_ns)) {
+			nccl_file_wake(batch->comm);
+			return;
+		}
+}
+
+static void give(struct sim_meeting *meeting)
+{
+	struct nccl_batch *batch = (struct nccl_batch *)meeting;
+	struct nccl_comm *comm = batch->comm;
+
+	for (struct nccl_task *task = batch->tasks; task && !failed(comm); task = task->next) {
+		if (hands_over(comm, task))
+			move(comm, true, (char *)(uintptr_t)task->send, nccl_task_bytes(task),
+			     place(comm, task, comm->rank));
+		atomic_store(&own_side(comm, task)->slots[task->n % NCCL_SLOTS].given, task->n);
+	}
+	wake_if_complete(batch);
+}
+
+static void publish(struct nccl_batch *batch, uint64_t start_ns)
+{
+	if (batch->published)
+		return;
+	batch->published = true;
+	for (struct nccl_task *task = batch->tasks; task; task = task->next) {
+		struct nccl_slot *slot = &own_side(batch->comm, task)->slots[task->n % NCCL_SLOTS];
+
+		atomic_store(&slot->begin_ns, start_ns);
+		atomic_store(&slot->what, what_it_is(task));
+		atomic_store(&slot->begun, task->n);
+	}
+	atomic_store(&batch->begin_ns, start_ns);
+	wake_if_complete(batch);
 }
 
 static bool end(struct sim_meeting *meeting, uint64_t start_ns, uint64_t *end_ns)
