@@ -6,6 +6,7 @@
 
 #define LEAST_PART 20 /* of the job's time, that it was held up */
 #define LEAST_NS 2000000
+#define STEPS_LEAST 10 /* then their time is the job's */
 #define MOST_PERCENT 60 /* of that, one rank's part, to name it */
 #define GPU_PERCENT 60 /* of a rank's lateness, its GPU's part, to blame that */
 #define SAME_PERCENT 80 /* of its late operations, those with no more work than the others had */
@@ -41,6 +42,9 @@ struct held_up held_up_judge(const struct analysis *a)
 		if (rank->late_ns && (!h.rank || rank->late_ns > h.rank->late_ns))
 			h.rank = rank;
 	}
+	/* Steps leave out what a program does before, between and behind them. */
+	if (ranks->steps.count >= STEPS_LEAST)
+		h.job_ns = min_u64(h.job_ns, ranks->steps.total_ns);
 	if (!h.rank || h.late_ns < LEAST_NS || h.late_ns < h.job_ns / LEAST_PART)
 		return h;
 	h.mostly = h.rank->late_ns >= part_of(MOST_PERCENT, h.late_ns) &&

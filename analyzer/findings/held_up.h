@@ -18,7 +18,8 @@ struct held_up {
 	enum held_up_by by;
 	const struct rank *rank; /* the one that held the others up for longest; NULL: none did */
 	bool mostly; /* for most of the time */
-	uint64_t job_ns; /* from the first rank's first operation to its last one: the longest */
+	uint64_t
+		job_ns; /* of its steps; else from the first operation of a rank to its last one, the longest */
 	uint64_t late_ns; /* of all ranks */
 	uint64_t wait_ns; /* likewise */
 };

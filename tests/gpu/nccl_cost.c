@@ -221,7 +221,7 @@ static double block(ncclComm_t comm, float *data, size_t bytes, cudaStream_t str
 static void measure(ncclComm_t comm, float *data, size_t bytes, cudaStream_t stream, int blocks)
 {
 	static double times[2][MODES][BLOCKS_MOST];
-	int n = bytes > 1 << 22 ? 10 : 50;
+	int n = bytes > 1 << 22 ? 10 : bytes > 1 << 15 ? 50 : 640;
 
 	for (int b = -1; b < blocks; b++)
 		for (int turn = 0; turn < MODES; turn++) {
@@ -284,7 +284,8 @@ static void run(struct shared *shared, int rank, int ranks, int blocks)
 		}
 	} else {
 		if (!rank)
-			printf("NCCL %d, %d ranks on %d GPUs, events %#x%s; us for each all-reduce: in a row "
+			printf("NCCL %d, %d ranks on %d GPUs, events %#x%s; us for each "
+			       "all-reduce: in a row "
 			       "(off, collectives, kernels too), each waited for (the same)\n",
 			       version, ranks, gpus, wanted, mask ? "" : " (no profiler)");
 		for (size_t bytes = 8; bytes <= 64 << 20; bytes *= 8)
@@ -308,9 +309,13 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--events"))
 			show = true;
 		else
-			return fprintf(stderr, "usage: nccl_cost [--ranks N] [--blocks N] [--events]\n"), 2;
+			return fprintf(stderr,
+				       "usage: nccl_cost [--ranks N] [--blocks N] [--events]\n"),
+			       2;
 	if (ranks < 2 || ranks > RANKS_MOST || blocks < 1 || blocks > BLOCKS_MOST)
-		return fprintf(stderr, "nccl_cost: 2 to %d ranks, 1 to %d blocks\n", RANKS_MOST, BLOCKS_MOST), 2;
+		return fprintf(stderr, "nccl_cost: 2 to %d ranks, 1 to %d blocks\n", RANKS_MOST,
+			       BLOCKS_MOST),
+		       2;
 	if (!getenv("NCCL_PROFILER_PLUGIN"))
 		setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
 	for (int rank = 0; rank < ranks; rank++)

@@ -3,7 +3,7 @@
 #   torch_ranks.py KIND STRAGGLER [--steps N] [--ranks N] [--profile FOLDER]
 #
 # KIND       ddp (DistributedDataParallel), fsdp (fully sharded), tensor (a matrix divided between the ranks by hand)
-# STRAGGLER  what the last rank does in every eighth step: free (empties the allocator's cache), load (waits for data
+# STRAGGLER  what the last rank does in every sixth step: free (empties the allocator's cache), load (waits for data
 #            from a process), sync (looks at many values), cpu (computes in Python), kernel (more work for its GPU),
 #            sleep; none: nothing
 # --profile  a trace by torch.profiler for each rank, FOLDER/rank0.json …, of the same loop
@@ -21,7 +21,7 @@ import time
 os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
-WIDTH, LAYERS, BATCH, EVERY = 2048, 6, 256, 8
+WIDTH, LAYERS, BATCH, EVERY = 2048, 6, 256, 6
 
 
 def free(torch, x):
