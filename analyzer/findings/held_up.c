@@ -7,10 +7,15 @@
 #define LEAST_PART 20 /* of the job's time, that it was held up */
 #define LEAST_NS 2000000
 #define STEPS_LEAST 10 /* then their time is the job's */
-#define MOST_PERCENT 60 /* of that, one rank's part, to name it */
+#define MOST_PERCENT 60 /* of that, one rank's part, to name it … */
+#define MOST_OF_TWO_PERCENT 80 /* … where there are two: one of them has more than the other; … */
+#define OUTSTANDING_PERCENT 35 /* … or this, if no other rank has a third of what it has */
+#define OUTSTANDING_TIMES 3
 #define GPU_PERCENT 60 /* of a rank's lateness, its GPU's part, to blame that */
 #define SAME_PERCENT 80 /* of its late operations, those with no more work than the others had */
-#define SEVERAL_LEAST_PART 10 /* of the job's time, that it was held up by one and another */
+#define ALWAYS_PERCENT \
+	60 /* of all operations, those in which it was last: a slow GPU is always slow */
+#define SEVERAL_LEAST_PART 4 /* of the job's time, that it was held up by one and another */
 
 static uint64_t part_of(uint64_t percent, uint64_t ns)
 {
@@ -21,9 +26,39 @@ static enum held_up_by judge_rank(const struct rank *rank)
 {
 	if (rank->gpu_late_ns < part_of(GPU_PERCENT, rank->late_ns))
 		return HELD_UP_BY_HOST;
-	return rank->gpu_late_same_work * 100 >= rank->gpu_late_count * SAME_PERCENT
+	return rank->gpu_late_same_work * 100 >= rank->gpu_late_count * SAME_PERCENT &&
+			       rank->last_count * 100 >= rank->timed * ALWAYS_PERCENT
 		       ? HELD_UP_BY_GPU
 		       : HELD_UP_BY_WORK;
+}
+
+/* Does the rank stand out among all that are late now and then? */
+static bool stands_out(const struct ranks *ranks, const struct rank *rank)
+{
+	uint64_t percent = ranks->n > 2 ? MOST_PERCENT : MOST_OF_TWO_PERCENT, second_ns = 0;
+	size_t i;
+
+	if (rank->late_ns >= part_of(percent, ranks->late_ns))
+		return true;
+	for (i = 0; i < ranks->n; i++)
+		if (ranks->all[i] != rank)
+			second_ns = max_u64(second_ns, ranks->all[i]->late_ns);
+	return ranks->n > 2 && rank->late_ns >= part_of(OUTSTANDING_PERCENT, ranks->late_ns) &&
+	       rank->late_ns / OUTSTANDING_TIMES >= second_ns;
+}
+
+/* Of waits that run beside a GPU's own work nobody knows: the most that they may have cost; UINT64_MAX: unknown. */
+static uint64_t most_exposed_ns(const struct ranks *ranks)
+{
+	uint64_t most_ns = 0;
+	size_t i;
+
+	for (i = 0; i < ranks->n; i++) {
+		if (!ranks->all[i]->exposed_known)
+			return UINT64_MAX;
+		most_ns = max_u64(most_ns, ranks->all[i]->exposed_ns);
+	}
+	return most_ns;
 }
 
 struct held_up held_up_judge(const struct analysis *a)
@@ -47,8 +82,9 @@ struct held_up held_up_judge(const struct analysis *a)
 		h.job_ns = min_u64(h.job_ns, ranks->steps.total_ns);
 	if (!h.rank || h.late_ns < LEAST_NS || h.late_ns < h.job_ns / LEAST_PART)
 		return h;
-	h.mostly = h.rank->late_ns >= part_of(MOST_PERCENT, h.late_ns) &&
-		   h.rank->late_ns >= h.job_ns / LEAST_PART;
+	if (most_exposed_ns(ranks) < h.job_ns / LEAST_PART)
+		return h;
+	h.mostly = stands_out(ranks, h.rank) && h.rank->late_ns >= h.job_ns / LEAST_PART;
 	if (h.mostly)
 		h.by = judge_rank(h.rank);
 	else if (h.late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
@@ -62,7 +98,8 @@ const struct idle_sum *held_up_reason(const struct analysis *a, const struct ran
 	const struct idle_sum *sum, *most = NULL;
 
 	for (sum = a->idle.sums.by_key; sum; sum = sum->hh.next)
-		if (sum->key.owner == idle_owner_rank(rank->index) && (!most || sum->ns > most->ns))
+		if (sum->key.owner == idle_owner_rank(rank->index) &&
+		    sum->key.cause != IDLE_GPU_WORK && (!most || sum->ns > most->ns))
 			most = sum;
 	return most;
 }

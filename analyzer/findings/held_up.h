@@ -26,7 +26,7 @@ struct held_up {
 
 struct held_up held_up_judge(const struct analysis *a);
 
-/* Of what made a rank late, the largest; NULL: nothing is known. */
+/* Of what made a rank's thread late, the largest; NULL: nothing is known. */
 const struct idle_sum *held_up_reason(const struct analysis *a, const struct rank *rank);
 
 /* What of the others' waits is the price of a finding: their GPUs had nothing else to do. rank NULL: of all. */

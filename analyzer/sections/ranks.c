@@ -27,8 +27,9 @@ struct waited_row {
 struct rank_row {
 	const char *who, *summary, *held, *others, *host, *job, *process;
 	uint64_t rank, local_rank, restarts, operations, timed, in_collectives_ns, wait_ns,
-		caused_ns, late_ns, held_ns, last_count, steps, gpu_late_ns, start_wait_ns, work_ns,
-		busy_ns, idle_ns, collective_ns, exposed_ns, align_error_ns, host_error_ns;
+		caused_ns, late_ns, held_ns, last_count, steps, gpu_late_ns, start_wait_ns,
+		start_caused_ns, work_ns, busy_ns, idle_ns, collective_ns, exposed_ns,
+		align_error_ns, host_error_ns;
 	const struct table *gpus, *waited_for, *causes;
 };
 
@@ -121,6 +122,7 @@ static const struct column rank_columns[] = {
 	COLUMN_JSON(struct rank_row, in_collectives_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, gpu_late_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, start_wait_ns, UNIT_NS),
+	COLUMN_JSON(struct rank_row, start_caused_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, work_ns, UNIT_NS),
 	COLUMN_JSON(struct rank_row, busy_ns, UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct rank_row, idle_ns, UNIT_NS),
@@ -343,6 +345,7 @@ static struct rank_row describe(const struct idle_writer *w, const struct rank *
 		.steps = rank->steps,
 		.gpu_late_ns = rank->gpu_late_ns,
 		.start_wait_ns = rank->start_wait_ns,
+		.start_caused_ns = rank->start_caused_ns,
 		.work_ns = work_ns(a, rank),
 		.busy_ns = UNKNOWN_NS,
 		.collective_ns = rank->exposed_known ? rank->collective_ns : UNKNOWN_NS,

@@ -5,10 +5,11 @@ FOLDER is what ranks_scenario.py leaves, REPORT a report as JSON (`ranks[]` with
 nccl.<pid>.tsv: of each collective of a communicator, every rank waits from its own beginning to that of the last one, which
 caused it; summed by rank. Then
 
-  - each rank's wait_ns and caused_ns are the true ones, within PERCENT (5) of them or, where that is less, of the time
-    that an unsynchronised clock may be off: 20 us a collective;
-  - a run with a straggler has one finding straggler-rank (slow-gpu, where its kernels are the cause), whose text
-    names that rank, and it costs what that rank caused, within PERCENT;
+  - each rank's wait_ns and caused_ns, with those before and behind the work (start_wait_ns, start_caused_ns), are the true
+    ones, within PERCENT (5) of them or, where that is less, of the time that an unsynchronised clock may be off: 20 us a
+    collective;
+  - a run with a straggler has one finding straggler-rank (where its kernels are the cause slow-gpu or uneven-work), whose
+    text names that rank, and the GPU time it costs is what that rank caused, within PERCENT;
   - a clean run has none of these.
 
 Prints a line: seed, who is named, planted, true and reported cost in us. Status 1 if anything is wrong; what, on stderr.
@@ -63,11 +64,14 @@ def as_report(folder):
             {
                 "id": "slow-gpu" if planted["cause"] == "kernel" else "straggler-rank",
                 "title": f"rank {planted['rank']} holds the others up: {SITES[planted['cause']]}",
-                "cost_ns": ranks[planted["rank"]][1],
+                "idle_gpu_ns": ranks[planted["rank"]][1],
             }
         )
     return {
-        "ranks": [{"rank": rank, "wait_ns": wait, "caused_ns": caused} for rank, (wait, caused) in ranks.items()],
+        "ranks": [
+            {"rank": rank, "wait_ns": wait, "caused_ns": caused, "start_wait_ns": 0, "start_caused_ns": 0}
+            for rank, (wait, caused) in ranks.items()
+        ],
         "findings": findings,
     }
 
@@ -84,12 +88,15 @@ def judge(folder, report, percent):
     for rank in set(said) & set(ranks):
         for key, true_ns in zip(("wait_ns", "caused_ns"), ranks[rank]):
             many = len(ranks) - 1 if key == "caused_ns" else 1
-            if not close(true_ns, said[rank][key], percent, off_ns * many):
-                wrong.append(f"rank {rank}: {key} {said[rank][key]}, in truth {true_ns}")
+            said_ns = said[rank][key] + said[rank]["start_" + key]
+            if not close(true_ns, said_ns, percent, off_ns * many):
+                wrong.append(f"rank {rank}: {key} {said_ns}, in truth {true_ns}")
     found = [f for f in report.get("findings", []) if f["id"] in FINDINGS]
     named = [r for f in found for r in re.findall(r"rank ?(\d+)", json.dumps(f))[:1]]
     true_cost = ranks[planted["rank"]][1] if planted["rank"] in ranks else 0
-    cost = found[0]["cost_ns"] if found else 0
+    cost = found[0]["idle_gpu_ns"] if found else 0
+    if planted["rank"] in said:
+        cost += said[planted["rank"]]["start_caused_ns"]
     if planted["rank"] is None:
         if found:
             wrong.append(f"a clean run, and it says {[f['title'] for f in found]}")

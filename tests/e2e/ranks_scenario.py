@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tests/e2e/ranks_scenario.py SEED FOLDER [--clean]: one simulated data-parallel job, drawn by the seed, recorded into FOLDER.
 
-SEED decides how many ranks (2 to 16) testapps/ranks has, how many steps (20 to 60), who is late, why, how often and by how
+SEED decides how many ranks (2 to 16) testapps/ranks has, how many steps (20 to 30), who is late, why, how often and by how
 much, or that nobody is, whether the all-reduce overlaps, the version of NCCL's profiler interface (4 to 6, which have GPU
 times), and offset, drift and resolution of each GPU's timer. With --clean nobody is late.
 
@@ -24,17 +24,18 @@ def draw(seed, clean):
     planted = {
         "seed": seed,
         "ranks": ranks,
-        "steps": chance.randrange(20, 61),
+        "steps": chance.randrange(20, 31),
         "rank": chance.randrange(ranks),
         "cause": chance.choice(CAUSES),
-        "every": chance.choice((1, 2, 4, 8)),
-        "ms": chance.randrange(3, 16),
+        "every": chance.choice((1, 2, 4)),
+        "ms": chance.randrange(10, 31),
         "overlap": chance.random() < 0.2,
         "interface": chance.choice((4, 5, 6)),
         "timer_step_ns": chance.choice((32, 1000)),
     }
     if clean or chance.random() < 0.1:
-        planted.update(rank=None, cause=None, every=None, ms=None)
+        # Nor beside other work, where a rank that began late stays behind for ever, and costs nobody anything.
+        planted.update(rank=None, cause=None, every=None, ms=None, overlap=False)
     return planted
 
 
@@ -68,7 +69,7 @@ def run(planted, folder):
         f"--ranks={planted['ranks']}",
         f"--gpus={planted['ranks']}",
         f"--steps={planted['steps']}",
-        "--work-us=1000",
+        "--work-us=20000",
         "--bytes=2048",
     ]
     if planted["rank"] is not None:

@@ -23,7 +23,7 @@ python3 "$here/judge_ranks.py" late right.json >judged || fail "the truth is wro
 expect "named and planted" "$(cut -d' ' -f1-3 judged)" "5 11 11:kernel"
 refused silent '.findings = []'
 refused other '.findings[0].title = "rank 3 holds the others up"'
-refused cheap '.findings[0].cost_ns *= 0.8'
+refused cheap '.findings[0].idle_gpu_ns *= 0.8'
 refused waits '.ranks[0].wait_ns *= 1.2'
 refused blames '.ranks[11].caused_ns *= 0.9'
 refused lost 'del(.ranks[2])'
@@ -31,6 +31,6 @@ refused lost 'del(.ranks[2])'
 draw 9 clean --clean
 python3 "$here/judge_ranks.py" --as-report clean >clean.json || fail "no truth of a clean run"
 python3 "$here/judge_ranks.py" clean clean.json >judged || fail "the truth of a clean run is wrong to the judge"
-jq '.findings = [{id: "straggler-rank", title: "rank 1", cost_ns: 5e6}]' clean.json >false.json
+jq '.findings = [{id: "straggler-rank", title: "rank 1", idle_gpu_ns: 5e6}]' clean.json >false.json
 python3 "$here/judge_ranks.py" clean false.json >judged 2>wrong && fail "a straggler in a clean run, and the judge says nothing"
 exit 0
