@@ -25,7 +25,7 @@ done
 wrong "no verb 'reprot'" "$tool" reprot
 wrong "no detector 'no-such'" "$tool" explain no-such hidden-sync
 wrong "'hidden-sync' is one too many" "$tool" explain pageable-copy hidden-sync
-wrong "a thread, function, lock or GPU to explain is missing" "$tool" why
+wrong "a thread, function, lock, GPU or rank to explain is missing" "$tool" why
 wrong "to explain is missing before $out" "$tool" why "$out"
 for keep in 0 -1 abc 1.5 99999999999999999999; do
 	wrong "--keep=$keep is no number of MiB" "$tool" run --keep=$keep "$bin/life" calls 3
