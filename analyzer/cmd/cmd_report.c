@@ -205,7 +205,8 @@ const struct command command_report = {
 	.name = "report",
 	.arguments = "[options] [DIR...]",
 	.summary = "Reports where the time went, from the traces in DIR (default: here)",
-	.text = "A DIR is a trace directory or one that contains some. All of them together are "
+	.text = "A DIR is a trace directory or one that contains some, or "
+		"folders with some, two deep. All of them together are "
 		"read as one: the processes of a program. Damaged traces are read as far as they "
 		"go, and the report says first what is missing.\n\nAs a gate of a build: the exit "
 		"status is 1 if --fail-on or --budget find too much, 0 if not or if neither is "

@@ -542,9 +542,20 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* Traces directly below a directory. Returns how many there are, readable or not; -1 after a
- * message. */
-static int add_children(struct trace_set *set, const char *dir, const struct trace_filter *filter)
+/* A folder, and no link to one, which may lead back. */
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+#define FOLDERS_DEEP 2 /* a folder for each node, and one for each of its ranks */
+
+/* Traces below a directory: directly, or in its folders, so many deep. Returns how many there are, readable or not; -1
+ * after a message. */
+static int add_children(struct trace_set *set, const char *dir, const struct trace_filter *filter,
+			unsigned int deep)
 {
 	struct dirent **entries;
 	int i, found = 0, n = scandir(dir, &entries, is_visible, alphasort);
@@ -563,6 +574,10 @@ static int add_children(struct trace_set *set, const char *dir, const struct tra
 			found++;
 		} else if (!(filter && filter->run) && is_locked_trace(set, path)) {
 			found++;
+		} else if (deep && is_folder(path)) {
+			int below = add_children(set, path, filter, deep - 1);
+
+			found += below > 0 ? below : 0;
 		}
 		free(path);
 		free(entries[i]);
@@ -685,8 +700,9 @@ static void raise_file_limit(void)
 	}
 }
 
-/* A trace, or those below. False after a message: there is none. */
-static bool add_named(struct trace_set *set, const char *dir, const struct trace_filter *filter)
+/* A trace, or those below, so many folders deep. False after a message: there is none. */
+static bool add_named(struct trace_set *set, const char *dir, const struct trace_filter *filter,
+		      unsigned int deep)
 {
 	size_t before = set->n_traces, unreadable = set->unreadable;
 	struct stat st;
@@ -707,11 +723,11 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 		/* A file of such a name may lie beside traces: then it is none that cannot be
 		 * read. */
 		unreadable = set->unreadable - unreadable;
-		if (set->n_traces == before && add_children(set, dir, filter) > 0)
+		if (set->n_traces == before && add_children(set, dir, filter, 0) > 0)
 			set->unreadable -= unreadable;
 		return true;
 	}
-	found = add_children(set, dir, filter);
+	found = add_children(set, dir, filter, deep);
 	if (!found && !(filter && filter->run)) {
 		int err = locked_out(dir);
 
@@ -725,6 +741,7 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 		   const struct trace_filter *filter)
 {
 	static const char *const here[] = {"."};
+	unsigned int deep = n_dirs ? FOLDERS_DEEP : 0; /* where nobody said where, only here */
 	size_t i;
 
 	if (!n_dirs) {
@@ -735,7 +752,7 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 	functions_init(&set->functions);
 	raise_file_limit();
 	for (i = 0; i < n_dirs; i++)
-		if (!add_named(set, dirs[i], filter))
+		if (!add_named(set, dirs[i], filter, deep))
 			set->not_found++;
 	copies_find(set);
 	drop_copies(set);

@@ -2,7 +2,7 @@
  * analyzer/trace/trace.h: trace directories, found and opened.
  *
  * One trace is one process. Commands are given any mixture of trace directories and directories
- * that contain some, and treat what is found as one: a trace set.
+ * that contain some, in folders of theirs, too, and treat what is found as one: a trace set.
  */
 #ifndef CUDASPY_TRACE_H
 #define CUDASPY_TRACE_H
