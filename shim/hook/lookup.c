@@ -11,6 +11,7 @@
 #include "hook/slots.h"
 #include "hook/wrap.h"
 #include "inspect/inspect.h"
+#include "nccl/profiler.h"
 #include "process/options.h"
 #include "record/lifecycle.h"
 #include "record/session.h"
@@ -106,6 +107,10 @@ int spy_lookup(void *handle, const char *name, const char *version, void **answe
 		if (name && handle != RTLD_DEFAULT && spy_options.gpu &&
 		    strncmp(name, "cupti", 5) == 0) {
 			*answer = spy_gpu_look_up(name, ask(handle, name, version));
+			return 1;
+		}
+		if (name && handle != RTLD_DEFAULT && strncmp(name, "ncclProfiler_v", 14) == 0) {
+			*answer = spy_nccl_look_up(name, ask(handle, name, version));
 			return 1;
 		}
 		if (!name || handle == RTLD_DEFAULT || strncmp(name, "cu", 2) != 0 ||

@@ -78,6 +78,7 @@ $(eval $(call e2e_program,libnvtx_part.so,tests/e2e/nvtx_part.c,-shared -fPIC $(
 $(eval $(call e2e_program,nvtx,tests/e2e/nvtx.c,$(E2E_NVTX) -Wl$(comma)-rpath$(comma)'$$$$ORIGIN',$(E2E)/libnvtx_part.so $(E2E_RT13)))
 # NCCL, as its profiler sees it.
 $(eval $(call e2e_program,nccl,tests/e2e/nccl.c,-rdynamic,$(E2E_RT13)))
+$(eval $(call e2e_program,nccl_own,tests/e2e/nccl_own.c,-rdynamic,))
 $(E2E)/nvtx: $(E2E)/libnvtx_part.so
 $(eval $(call e2e_program,libnvtx_tool.so,tests/e2e/nvtx_tool.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
 $(eval $(call e2e_program,waits,tests/e2e/waits.c,-fexceptions,$(E2E_RT13)))

@@ -4,6 +4,7 @@
  *
  *   nccl INTERFACE all       each function once, with channels, as NCCL calls
  *   nccl INTERFACE threads   four communicators, each with a thread that submits and one that reports
+ *   nccl INTERFACE paced     operations in quick succession
  *   nccl INTERFACE full      more operations than can be followed, and operations after them
  *   nccl INTERFACE odd       what must not happen: wrong handles, order, ends
  *   nccl INTERFACE fork      a child with operations of its own, and with its parent's handles
@@ -45,6 +46,8 @@ struct profiler {
 static int version;
 static const struct profiler *profiler;
 static int expected_mask;
+static int masks[2]; /* NCCL's, of two libraries: which events are wanted */
+static int which; /* of the two */
 
 /* ---- events ------------------------------------------------------------------------------------ */
 
@@ -195,20 +198,20 @@ static void *call(void *context, bool captured)
 static void *new_comm(int rank, const char *name)
 {
 	void *context = (void *)(uintptr_t)1;
-	int mask = 0x7fffffff, status;
+	int *mask = &masks[which], status;
 
 	if (version < 4)
-		status = ((int (*)(void **, int *))profiler->init)(&context, &mask);
+		status = ((int (*)(void **, int *))profiler->init)(&context, mask);
 	else if (version == 4)
 		status = ((int (*)(void **, int *, const char *, uint64_t, int, int, int,
-				   void *))profiler->init)(&context, &mask, name, HASH, 1, 4, rank,
+				   void *))profiler->init)(&context, mask, name, HASH, 1, 4, rank,
 							   NULL);
 	else
 		status = ((int (*)(void **, uint64_t, int *, const char *, int, int, int,
-				   void *))profiler->init)(&context, HASH, &mask, name, 1, 4, rank,
+				   void *))profiler->init)(&context, HASH, mask, name, 1, 4, rank,
 							   NULL);
-	if (status || mask != expected_mask) {
-		fprintf(stderr, "init: status %d, mask %#x\n", status, (unsigned int)mask);
+	if (status || *mask != expected_mask) {
+		fprintf(stderr, "init: status %d, mask %#x\n", status, (unsigned int)*mask);
 		exit(1);
 	}
 	return context;
@@ -334,8 +337,13 @@ static void do_threads(void)
 
 static void do_full(void)
 {
-	void *context = new_comm(0, "full"), *first = NULL;
+	void *context = new_comm(0, "full"), *first = NULL, *other;
 	int without = 0;
+
+	/* Where there are two libraries, all operations are followed. */
+	which = 1;
+	other = new_comm(0, "other");
+	which = 0;
 
 	for (uint64_t i = 0; i < 5000; i++) {
 		void *handle = coll(context, NULL, "AllReduce", 4, i, 10, 1);
@@ -349,8 +357,24 @@ static void do_full(void)
 	printf("without %d\n", without);
 	end_comm(context);
 	printf("late %d\n", channel(context, first, 0, 1) != NULL);
+	end_comm(other);
 	context = new_comm(0, "after");
 	all_reduce(context, 6000, 2);
+	end_comm(context);
+}
+
+/* Operations in quick succession: of some the kernel's events are not asked for. */
+static void do_paced(void)
+{
+	void *context = new_comm(0, "paced");
+	int asked = 0, before;
+
+	for (uint64_t i = 0; i < 2000; i++) {
+		before = masks[0] & KERNEL;
+		asked += before != 0;
+		stop(coll(context, NULL, "AllReduce", 4, i, 10, 1));
+	}
+	printf("asked %d\n", asked);
 	end_comm(context);
 }
 
@@ -550,9 +574,9 @@ static void bench(uint64_t n)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} modes[] = {{"all", do_all},   {"threads", do_threads}, {"full", do_full},
-	     {"odd", do_odd},   {"fork", do_fork},       {"graph", do_graph},
-	     {"late", do_late}, {"fewer", do_fewer},     {"lines", do_lines}};
+} modes[] = {{"all", do_all},     {"threads", do_threads}, {"full", do_full},   {"paced", do_paced},
+	     {"odd", do_odd},     {"fork", do_fork},       {"graph", do_graph}, {"late", do_late},
+	     {"fewer", do_fewer}, {"lines", do_lines}};
 
 static const struct profiler *find(void)
 {

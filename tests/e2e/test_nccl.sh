@@ -64,6 +64,10 @@ for version in 3 5; do
 	expect "$version: followed" "$(of collective 'flags=4')" 4097
 	expect "$version: without a handle" "$(grep -E 'without|late' output | paste -sd ' ')" "without 904 late 0"
 	expect "$version: after that" "$(of collective_ran)" 1
+	ran 0 "$version" paced
+	asked=$(sed -n 's/^asked //p' output)
+	expect "$version: quick ones" "$(of collective) $(of collective 'flags=4')" "2000 $asked"
+	[ "$asked" -ge 64 ] && [ "$asked" -le 1500 ] || fail "$version: $asked of 2,000 quick operations are followed"
 	ran 0 "$version" fewer
 	expect "$version: fewer channels than were said" "$(of collective_ran "channels=1") $(grep still output)" "3 still there 0"
 	ran 0 "$version" fork
@@ -107,6 +111,8 @@ ran 0 5 all
 rm .nccl.conf
 touch libnccl-profiler.so
 (fakes=$fakes:$tmp && ran 3 5 all && taken "$tmp/libnccl-profiler.so") || exit 1
+# One that is linked into the program, of an older version than ours: NCCL would take the newest.
+spied "$bin/nccl_own" 2>messages || fail "a profiler of the program's own is not the only one that is found: $(cat messages)"
 # What a recorded parent has set is nobody else's.
 (export NCCL_PROFILER_PLUGIN=STATIC_PLUGIN && ran 0 5 all && expect "inherited" "$(of collective)" 7) || exit 1
 

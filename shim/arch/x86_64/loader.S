@@ -10,8 +10,8 @@
 
 /*
  * dlsym and dlvsym of everything that is not CUDA's are jumped to, not called: they find their
- * caller by the return address (RTLD_NEXT, RTLD_DEFAULT). A name that begins like CUDA's goes
- * through spy_lookup(handle, name, version, &answer, caller), which may still decline.
+ * caller by the return address (RTLD_NEXT, RTLD_DEFAULT). A name that begins like CUDA's or
+ * NCCL's goes through spy_lookup(handle, name, version, &answer, caller), which may still decline.
  */
 	.macro lookup name, real, version
 	.globl \name
@@ -31,8 +31,17 @@
 	jne	3f
 	addq	$2, %rax
 6:	cmpb	$'c', (%rax)
-	jne	3f
+	jne	7f
 	cmpb	$'u', 1(%rax)
+	je	1f
+	jmp	3f
+7:	cmpb	$'n', (%rax)			/* "nccl" */
+	jne	3f
+	cmpb	$'c', 1(%rax)
+	jne	3f
+	cmpb	$'c', 2(%rax)
+	jne	3f
+	cmpb	$'l', 3(%rax)
 	je	1f
 3:	movq	\real(%rip), %rax
 	jmp	*%rax
