@@ -84,10 +84,12 @@ struct held_up held_up_judge(const struct analysis *a)
 		return h;
 	if (most_exposed_ns(ranks) < h.job_ns / LEAST_PART)
 		return h;
-	h.mostly = stands_out(ranks, h.rank) && h.rank->late_ns >= h.job_ns / LEAST_PART;
+	/* What happens once is no habit. */
+	h.mostly = stands_out(ranks, h.rank) &&
+		   h.rank->late_ns - h.rank->longest_late_ns >= h.job_ns / LEAST_PART;
 	if (h.mostly)
 		h.by = judge_rank(h.rank);
-	else if (h.late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
+	else if (h.late_ns - h.rank->longest_late_ns >= h.job_ns / SEVERAL_LEAST_PART &&
 		 gpu_late_ns >= part_of(GPU_PERCENT, h.late_ns))
 		h.by = HELD_UP_BY_WORK;
 	return h;

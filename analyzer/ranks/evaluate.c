@@ -279,6 +279,7 @@ static void add_to_last(struct ranks *ranks, const struct rank_instance *instanc
 	rank->last_count++;
 	rank->caused_ns += e->wait_ns;
 	rank->late_ns += e->late_ns;
+	rank->longest_late_ns = max_u64(rank->longest_late_ns, e->late_ns);
 	rank->held_ns += e->held_ns;
 	ranks->caused_ns += e->wait_ns;
 	ranks->late_ns += e->late_ns;

@@ -54,6 +54,7 @@ struct rank {
 	/* The longest of others' waits for it in each operation: so long it held the others up. The idle_sums of
 	 * idle_owner_rank(index) say why: their sum is late_ns exactly. */
 	uint64_t late_ns;
+	uint64_t longest_late_ns; /* of late_ns, in one operation */
 	uint64_t
 		held_ns; /* of late_ns, until the last but one came: what the job would gain, at least */
 	/* Of late_ns, what its GPU was late, not its thread (IDLE_GPU_WORK): in how many operations, and in how many of

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "analysis.h"
+#include "findings/detector.h"
 #include "scratch.h"
 #include "trace_text.h"
 
@@ -279,6 +280,26 @@ static const struct rank *rank(const struct job *job, unsigned int i)
 	return job->a.ranks.order[i];
 }
 
+/* Of the detectors of ranks: only these find something, or none does. */
+static void finds(const struct job *job, const char *id)
+{
+	static const char *const ids[] = {"straggler-rank",    "slow-gpu",
+					  "uneven-work",       "exposed-collective",
+					  "small-collectives", "collective-order"};
+	struct finding *findings = NULL;
+	struct arena texts = {0};
+	size_t n = 0, i, before;
+
+	for (i = 0; i < ARRAY_SIZE(ids); i++) {
+		before = n;
+		detectors_find(ids[i])->conclude(&job->a, &texts, &findings, &n);
+		if ((n > before) != (id && !strcmp(ids[i], id)))
+			fail_msg("%s: %s", ids[i], n > before ? findings[before].what : "nothing");
+	}
+	findings_free(findings, n);
+	arena_release(&texts);
+}
+
 static uint64_t charged(const struct job *job, const struct rank *of, int cause)
 {
 	const struct idle_sum *sum;
@@ -468,6 +489,7 @@ static void test_clean(void **state)
 	assert_int_equal(job->a.ranks.matched, STEPS);
 	assert_true(job->a.ranks.late_ns < 500 * US);
 	assert_int_equal(job->a.ranks.steps.slow_count, 0);
+	finds(job, NULL);
 }
 
 /* It sleeps where others do not, or longer; it computes. */
@@ -491,6 +513,7 @@ static void test_reasons(void **state)
 	}
 	conclude(job);
 	check(job, 100 * US);
+	finds(job, "straggler-rank");
 	assert_true(rank(job, 1)->last_count > STEPS - 10);
 	assert_true(charged(job, rank(job, 1), IDLE_SLEEP) > rank(job, 1)->late_ns * 95 / 100);
 }
@@ -519,6 +542,7 @@ static void test_gpu_late(void **state)
 		conclude_into(job, "r");
 		analyze(job);
 		check(job, MS);
+		finds(job, "slow-gpu");
 		near_to(rank(job, 1)->late_ns + rank(job, 1)->start_caused_ns, STEPS * 750 * US,
 			2 * MS);
 		assert_true(charged(job, rank(job, 1), IDLE_GPU_WORK) >
@@ -547,6 +571,7 @@ static void test_more_synchronising(void **state)
 		all_reduce(job);
 	}
 	conclude(job);
+	finds(job, "straggler-rank");
 	assert_true(rank(job, 1)->late_ns > STEPS * 300 * US);
 	assert_true(charged(job, rank(job, 1), IDLE_CUDA_WAIT) > rank(job, 1)->late_ns / 2);
 }
@@ -708,6 +733,7 @@ static void test_missing(void **state)
 	assert_int_equal(job->a.ranks.matched, STEPS);
 	assert_int_equal(job->a.ranks.incomplete, 1);
 	assert_int_equal(job->a.ranks.disagreement.count, 0);
+	finds(job, "collective-order");
 }
 
 static void test_order(void **state)
@@ -732,6 +758,52 @@ static void test_order(void **state)
 	assert_int_equal(d->hash, 0xab);
 	assert_int_not_equal(d->a.func, d->b.func);
 	assert_int_not_equal(d->a.rank, d->b.rank);
+	finds(job, "collective-order");
+}
+
+/* A rank's GPU has more to do in every fourth step; the twin: in one step. */
+static void test_uneven(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k, once;
+
+	for (once = 0; once < 2; once++) {
+		begin(job, 3);
+		for (i = 0; i < STEPS; i++) {
+			for (k = 0; k < job->ranks; k++) {
+				launch(&job->told[k], MS);
+				if (k == 2 && (once ? i == 50 : i % 4 == 3))
+					launch(&job->told[k], 2 * MS);
+			}
+			all_reduce(job);
+			for (k = 0; k < job->ranks; k++)
+				synchronizes(&job->told[k]);
+		}
+		conclude_into(job, "r");
+		analyze(job);
+		finds(job, once ? NULL : "uneven-work");
+	}
+}
+
+/* Many of one kind in a row; the twin has work between them. */
+static void test_small(void **state)
+{
+	struct job *job = *state;
+	unsigned int i, k, between;
+
+	for (between = 0; between < 2; between++) {
+		begin(job, 2);
+		for (i = 0; i < 4 * STEPS; i++) {
+			for (k = 0; k < job->ranks && (between || i % 32 == 0); k++) {
+				launch(&job->told[k], 20 * US);
+				launch(&job->told[k], 20 * US);
+			}
+			all_reduce(job);
+		}
+		conclude_into(job, "r");
+		analyze(job);
+		finds(job, between ? NULL : "small-collectives");
+	}
 }
 
 /* The root is waited for, or waits. */
@@ -975,6 +1047,8 @@ int main(void)
 		RANKS_TEST(test_started_again),
 		RANKS_TEST(test_missing),
 		RANKS_TEST(test_order),
+		RANKS_TEST(test_uneven),
+		RANKS_TEST(test_small),
 		RANKS_TEST(test_roots),
 		RANKS_TEST(test_pairs),
 		RANKS_TEST(test_many),
