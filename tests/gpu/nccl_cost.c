@@ -6,8 +6,9 @@
  *
  *   nccl_cost [--ranks N] [--blocks N] [--events]
  *
- * The program exports NCCL's profiler itself and passes on to the one of a preloaded library, if there is one, so that
- * it can switch. --events shows the first events instead. Run by tests/gpu/nccl.
+ * The program stands between NCCL and the profiler of a preloaded library, or one that does nothing, so that it can
+ * switch. --events shows the first events instead. Built with
+ *   gcc -O2 -w -rdynamic -I$CUDA_HOME/include tests/gpu/nccl_cost.c -L$CUDA_HOME/lib64 -lcudart_static -ldl -lrt -lpthread
  */
 #define _GNU_SOURCE
 #include <cuda_runtime.h>
@@ -91,53 +92,48 @@ static int own_end(void *context)
 	return 0;
 }
 
-static int init_v5(void **context, uint64_t id, int *events, const char *name, int nodes, int ranks,
-		   int rank, void *log);
-static int init_v4(void **context, int *events, const char *name, uint64_t id, int nodes, int ranks,
-		   int rank, void *log);
-
-struct profiler ncclProfiler_v5 = {"nccl_cost", init_v5, own_start, own_stop, own_state, own_end};
-struct profiler ncclProfiler_v4 = {"nccl_cost", init_v4, own_start, own_stop, own_state, own_end};
-
-static struct profiler *behind(const char *name)
-{
-	return dlsym(RTLD_NEXT, name);
-}
-
-static void forward(struct profiler *profiler, const struct profiler *next)
-{
-	profiler->start = next->start;
-	profiler->stop = next->stop;
-	profiler->state = next->state;
-	profiler->end = next->end;
-}
+static struct profiler here = {"nccl_cost", NULL, own_start, own_stop, own_state, own_end};
+static int (*next_init)(); /* of the preloaded library's; NULL: there is none */
 
 static int init_v5(void **context, uint64_t id, int *events, const char *name, int nodes, int ranks,
 		   int rank, void *log)
 {
-	struct profiler *next = behind("ncclProfiler_v5");
-
 	mask = events;
 	*mask = COLLECTIVES | KERNELS;
 	*context = &mask;
-	if (!next)
-		return 0;
-	forward(&ncclProfiler_v5, next);
-	return next->init(context, id, events, name, nodes, ranks, rank, log);
+	return next_init ? next_init(context, id, events, name, nodes, ranks, rank, log) : 0;
 }
 
 static int init_v4(void **context, int *events, const char *name, uint64_t id, int nodes, int ranks,
 		   int rank, void *log)
 {
-	struct profiler *next = behind("ncclProfiler_v4");
-
 	mask = events;
 	*mask = COLLECTIVES | KERNELS;
 	*context = &mask;
+	return next_init ? next_init(context, events, name, id, nodes, ranks, rank, log) : 0;
+}
+
+/* NCCL looks a profiler up: it gets the preloaded library's, or else the one above, behind an init that notes where the
+ * set of events is. */
+void *dlsym(void *handle, const char *name)
+{
+	static void *(*next)(void *, const char *);
+	struct profiler *found;
+
 	if (!next)
-		return 0;
-	forward(&ncclProfiler_v4, next);
-	return next->init(context, events, name, id, nodes, ranks, rank, log);
+		next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34")
+			       ?: dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+	found = next(handle, name);
+	if (strncmp(name, "ncclProfiler_v", 14))
+		return found;
+	if (strcmp(name, "ncclProfiler_v5") && strcmp(name, "ncclProfiler_v4"))
+		return NULL;
+	if (found) {
+		next_init = found->init;
+		here = *found;
+	}
+	here.init = strcmp(name, "ncclProfiler_v5") ? init_v4 : init_v5;
+	return &here;
 }
 
 /* ---- NCCL ------------------------------------------------------------------------------------- */
