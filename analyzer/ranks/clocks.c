@@ -13,6 +13,7 @@
 
 #define SLOPE_LEAST 8 /* pairs, for a slope */
 #define SLOPE_MOST 1e-3 /* more is no drift of a clock */
+#define ERROR_MOST_NS 20e6 /* ends that lie further apart are no ends of one operation */
 #define DRIFT_LATER 5e-6 /* a fit of another time is off by so much more */
 
 bool rank_func_is_symmetric(uint8_t func)
@@ -172,6 +173,8 @@ static void fit_member(struct rank_member *member, struct block_pairs *p,
 		p->first_difference = 0;
 	}
 	fit_line(p->all, p->n, !p->by_host_times, &offset, &slope, &error);
+	if (error > ERROR_MOST_NS)
+		return;
 	member->fit = (struct clock_fit){.known = true,
 					 .offset_ns = p->first_difference + llround(offset),
 					 .slope = slope,
@@ -216,11 +219,24 @@ static void lend(struct rank_comm *comm)
 	}
 }
 
+/* NULL: nothing of the block has times of a GPU. */
+static const struct rank_op *last_timed(struct rank_instance *const *block, size_t n)
+{
+	const struct rank_op *op;
+
+	while (n-- > 0)
+		for (op = block[n]->ops; op; op = op->next)
+			if (op->ran && !op->by_host_times)
+				return op;
+	return NULL;
+}
+
 static void fit_timers(struct ranks *ranks, struct rank_comm *comm,
 		       struct rank_instance *const *block, size_t n)
 {
 	struct rank_member *reference = reference_of(comm, block, n);
 	struct block_pairs *pairs = xcalloc(comm->n_members + 1, sizeof(*pairs));
+	const struct rank_op *last;
 	size_t i, fitted = 0;
 
 	for (i = 0; i < comm->n_members; i++) {
@@ -245,7 +261,9 @@ static void fit_timers(struct ranks *ranks, struct rank_comm *comm,
 	}
 	free(pairs);
 	if (!fitted) {
-		borrow(comm, n && block[n - 1]->ops ? block[n - 1]->ops->end_ns : 0);
+		last = last_timed(block, n);
+		if (last)
+			borrow(comm, last->end_ns);
 		return;
 	}
 	reference->fit = (struct clock_fit){.known = true};

@@ -120,9 +120,14 @@ void *dlsym(void *handle, const char *name)
 	static void *(*next)(void *, const char *);
 	struct profiler *found;
 
-	if (!next)
+	if (!next) {
+		const char *preloaded = getenv("LD_PRELOAD");
+		void *library = preloaded ? dlopen(preloaded, RTLD_NOW | RTLD_NOLOAD) : NULL;
+
 		next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34")
 			       ?: dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+		next = (library ? next(library, "dlsym") : NULL) ?: next;
+	}
 	found = next(handle, name);
 	if (strncmp(name, "ncclProfiler_v", 14))
 		return found;
