@@ -3,6 +3,8 @@
  * itself must not name a rank.
  */
 #include "held_up.h"
+#include "rank_words.h"
+#include "text/text.h"
 
 #define LEAST_PART 20 /* of the job's time, that it was held up */
 #define LEAST_NS 2000000
@@ -120,4 +122,28 @@ void held_up_price(const struct analysis *a, struct finding *finding, const stru
 	if (sum && sum->longest.thread)
 		thread_costs_add(&finding->cost.threads, sum->longest.thread, (double)late_ns,
 				 (double)late_ns);
+}
+
+struct finding *held_up_finding(const struct detector *detector, const struct analysis *a,
+				const struct held_up *h, struct finding **findings, size_t *n)
+{
+	struct finding *finding = detector_add(detector, findings, n);
+
+	finding->origin.process = h->rank->process;
+	finding->origin.processes = 1;
+	finding->count = h->rank->last_count;
+	held_up_price(a, finding, h->mostly ? h->rank : NULL);
+	return finding;
+}
+
+const char *held_up_words(struct arena *texts, const struct held_up *h)
+{
+	return arena_printf(
+		texts,
+		"%s holds the other ranks up: it came last to %llu of %s, and the others "
+		"waited %s for it, %s of %s",
+		text_rank_where(texts, h->rank), (unsigned long long)h->rank->last_count,
+		text_count(texts, h->rank->timed, "collective"), text_time(texts, h->rank->late_ns),
+		text_percent(texts, (double)h->rank->late_ns, (double)h->job_ns),
+		text_time(texts, h->job_ns));
 }

@@ -218,6 +218,12 @@ static inline uint64_t idle_owner_rank(size_t index)
 	return (uint64_t)3 << 32 | index;
 }
 
+/* From its first operation to its last one. */
+static inline uint64_t rank_job_ns(const struct rank *rank)
+{
+	return rank->last_ns - min_u64(rank->first_ns, rank->last_ns);
+}
+
 /* The set's metadata are known. */
 void ranks_init(struct ranks *ranks, struct idle *idle);
 void ranks_release(struct ranks *ranks);

@@ -553,15 +553,16 @@ static bool is_folder(const char *path)
 #define FOLDERS_DEEP 2 /* a folder for each node, and one for each of its ranks */
 
 /* Traces below a directory: directly, or in its folders, so many deep. Returns how many there are, readable or not; -1
- * after a message. */
+ * if the directory cannot be read, after a message where it was named. */
 static int add_children(struct trace_set *set, const char *dir, const struct trace_filter *filter,
-			unsigned int deep)
+			unsigned int deep, bool named)
 {
 	struct dirent **entries;
 	int i, found = 0, n = scandir(dir, &entries, is_visible, alphasort);
 
 	if (n < 0) {
-		warn("%s: %s", dir, strerror(errno));
+		if (named)
+			warn("%s: %s", dir, strerror(errno));
 		return -1;
 	}
 	for (i = 0; i < n; i++) {
@@ -575,7 +576,7 @@ static int add_children(struct trace_set *set, const char *dir, const struct tra
 		} else if (!(filter && filter->run) && is_locked_trace(set, path)) {
 			found++;
 		} else if (deep && is_folder(path)) {
-			int below = add_children(set, path, filter, deep - 1);
+			int below = add_children(set, path, filter, deep - 1, false);
 
 			found += below > 0 ? below : 0;
 		}
@@ -723,11 +724,11 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 		/* A file of such a name may lie beside traces: then it is none that cannot be
 		 * read. */
 		unreadable = set->unreadable - unreadable;
-		if (set->n_traces == before && add_children(set, dir, filter, 0) > 0)
+		if (set->n_traces == before && add_children(set, dir, filter, 0, true) > 0)
 			set->unreadable -= unreadable;
 		return true;
 	}
-	found = add_children(set, dir, filter, deep);
+	found = add_children(set, dir, filter, deep, true);
 	if (!found && !(filter && filter->run)) {
 		int err = locked_out(dir);
 

@@ -77,13 +77,14 @@ static int begin(int interface, void **context, int *mask, const char *name, uin
 				     .ranks = (uint32_t)ranks,
 				     .nodes = (uint32_t)nodes};
 
-	*mask = 0;
 	*context = NULL;
-	if (!spy_nccl_serving || !spy_session || spy_session->state == SPY_SESSION_FAILED)
+	if (!spy_nccl_serving || !spy_session || spy_session->state == SPY_SESSION_FAILED) {
+		__atomic_store_n(mask, 0, __ATOMIC_RELAXED);
 		return NCCL_SUCCESS;
+	}
 	if (name)
 		memcpy(comm.name, name, strnlen(name, sizeof(comm.name) - 1));
-	*mask = events_of(interface);
+	__atomic_store_n(mask, events_of(interface), __ATOMIC_RELAXED);
 	begin_events(mask);
 	*context = (void *)spy_nccl_comm_begin(&comm);
 	return NCCL_SUCCESS;

@@ -1,0 +1,37 @@
+/*
+ * analyzer/detectors/slow_gpu.c: one rank's GPU takes longer than the others' for the same work, and is last nearly always.
+ */
+#include "table.h"
+#include "findings/held_up.h"
+
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
+		     size_t *n)
+{
+	struct held_up h = held_up_judge(a);
+	struct finding *finding;
+
+	if (h.by != HELD_UP_BY_GPU)
+		return;
+	finding = held_up_finding(&detector_slow_gpu, a, &h, findings, n);
+	finding->what = arena_printf(texts,
+				     "%s; it had as much work submitted, and in time, as the "
+				     "others: its GPU takes longer for it",
+				     held_up_words(texts, &h));
+	finding->fix = detector_slow_gpu.fix;
+}
+
+const struct detector detector_slow_gpu = {
+	.id = "slow-gpu",
+	.title = "one rank's GPU takes longer for the same work, and all ranks wait for it",
+	.sees = "As straggler-rank, but the last rank's thread had submitted its operations in "
+		"time, and as "
+		"many other operations of the GPU as the others' threads since the collective "
+		"before.",
+	.blind = "Whether kernels of the same number have the same work: uneven data in them looks "
+		 "the same. With "
+		 "--gpu it is known how long they ran.",
+	.fix = "Compare clocks, temperature and power limit of that GPU with the others' "
+	       "(nvidia-smi -q -d "
+	       "PERFORMANCE,CLOCK), and see whether others use it; else take it out of the job.",
+	.conclude = conclude,
+};

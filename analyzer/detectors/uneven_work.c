@@ -1,0 +1,44 @@
+/*
+ * analyzer/detectors/uneven_work.c: ranks have different amounts of work for their GPUs: one has more than the others, or now
+ * one and now another.
+ */
+#include "table.h"
+#include "findings/held_up.h"
+#include "text/text.h"
+
+static void conclude(const struct analysis *a, struct arena *texts, struct finding **findings,
+		     size_t *n)
+{
+	struct held_up h = held_up_judge(a);
+	struct finding *finding;
+
+	if (h.by != HELD_UP_BY_WORK)
+		return;
+	finding = held_up_finding(&detector_uneven_work, a, &h, findings, n);
+	if (h.mostly)
+		finding->what = arena_printf(texts, "%s; its GPU had other work than the others'",
+					     held_up_words(texts, &h));
+	else
+		finding->what = arena_printf(
+			texts,
+			"ranks wait for each other %s in collectives, %s of %s, now for one and "
+			"now for another: their GPUs' work takes different times",
+			text_time(texts, h.late_ns),
+			text_percent(texts, (double)h.late_ns, (double)h.job_ns),
+			text_time(texts, h.job_ns));
+	finding->fix = detector_uneven_work.fix;
+}
+
+const struct detector detector_uneven_work = {
+	.id = "uneven-work",
+	.title = "ranks have different amounts of work, and wait for the one that has most",
+	.sees = "As slow-gpu, but the last rank's thread had submitted more or other work than the "
+		"others'; or the "
+		"last rank changes, and ranks wait a tenth of the job's time for GPUs that are "
+		"still at work.",
+	.blind = "Kernels that take longer because of their data.",
+	.fix = "Divide the work evenly: batches of the same number of tokens (sort or pack "
+	       "sequences by length), "
+	       "the same number of layers or experts for each rank.",
+	.conclude = conclude,
+};
