@@ -427,6 +427,10 @@ static const char *intro(const struct idle_writer *w)
 			"could not be aligned. ",
 			words, text_count(w->texts, ranks->incomplete + ranks->lost, "collective"),
 			text_count(w->texts, ranks->unaligned, "collective"));
+	if (ranks->captured)
+		words = arena_printf(w->texts, "%s%s in CUDA graphs %s left out. ", words,
+				     text_count(w->texts, ranks->captured, "collective"),
+				     ranks->captured == 1 ? "is" : "are");
 	if (ranks->untimed)
 		words = arena_printf(
 			w->texts,
