@@ -14,6 +14,7 @@
 #include "nvtx/ranges.h"
 #include "probe/waiters.h"
 #include "probe/probe.h"
+#include "process/options.h"
 #include "process/own_stack.h"
 #include "record/board.h"
 #include "record/message.h"
@@ -111,6 +112,7 @@ void spy_thread_flush_counts(struct spy_thread *thread)
 {
 	struct spy_slot_page *page = thread->page;
 	const uint16_t *fn = spy_session->board->counter_fn;
+	uint64_t packet = thread->file.seq;
 
 	for (size_t i = 0; i < SPY_BOARD_COUNTERS; i++) {
 		struct spy_rec_count *record;
@@ -126,6 +128,9 @@ void spy_thread_flush_counts(struct spy_thread *thread)
 		page->counts[i] = 0;
 		spy_thread_commit(thread, sizeof(*record));
 	}
+	/* With a bound the packet that said whose these are may be deleted. */
+	if (spy_options_keep_bytes() && thread->file.seq != packet)
+		spy_thread_write_name(thread);
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ shown() {
 }
 
 record stacks chain 3
-expect "chain: stacks" "$(stacks ' of=cudaMemcpyAsync why=pageable ' | wc -l)" 1
+expect "chain: stacks" "$(stacks ' of=cudaMemcpyAsync why=[a-z,]*pageable' | wc -l)" 1
 shown stacks.c copy with_array compiled_in with_alloca aligned with_pointer main
 valid "$here/../../docs/report.schema.json" report.json
 jq 'del(.findings[0].stack[0].inlined)' report.json >less.json
@@ -83,15 +83,16 @@ compiled null"
 "$tool" report --format=json "$trace" >report.json
 expect "jit: without the map" "$(jq '[.findings[0].stack[] | select(.module == null and .function == null)] | length' report.json)" 3
 
-# What is made a few times is no case; made again it is, but not at each time.
+# What is made a few times is no case; made again it is, but not at each time. (A call may take a millisecond, and
+# the time before it, too, anywhere on a busy machine.)
 record stacks made 4
-expect "made 4 times: stacks" "$(stacks 'why=[a-z,]*made' | wc -l)" 0
+expect "made 4 times: stacks" "$(stacks 'why=[a-z,]*made' | grep -c -v ' why=[a-z,]*\(long\|gap\)')" 0
 record stacks made 1000
 made=$(stacks 'why=made ' | wc -l)
 [ "$made" -ge 8 ] && [ "$made" -le 60 ] || fail "made 1000 times: $made stacks"
 
 FAKE_RESULT=2 record stacks failed
-expect "failed: stacks" "$(stacks ' of=cudaSetDevice why=[a-z,]*failed ' | wc -l)" 1
+expect "failed: stacks" "$(stacks ' of=cudaSetDevice why=[a-z,]*failed' | wc -l)" 1
 
 # A launch is where the program has it, not where nvcc makes it; of several there is the kernel's name.
 FAKE_RESULT=9 record stacks launch 1
@@ -170,7 +171,7 @@ record stacks threads 8 5000
 
 # (A call may take a millisecond anywhere on a busy machine.)
 record stacks clean
-expect "clean: stacks" "$(stacks | grep -c -v ' why=[a-z,]*\(long\|sampled\) ')" 0
+expect "clean: stacks" "$(stacks | grep -c -v ' why=[a-z,]*\(long\|sampled\|gap\)')" 0
 sampled=$(stacks ' of=cudaMemcpyAsync why=[a-z,]*sampled ' | wc -l)
 [ "$sampled" -ge 1 ] && [ "$sampled" -le 8 ] || fail "clean: $sampled stacks of a sample"
 # Short calls of which there may be too many: a sample of them, and fewer the more there are.
