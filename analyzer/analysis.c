@@ -66,7 +66,7 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 	const union spy_any *raw = reader_peek_nested(r);
 	uint64_t n = 0, until_ns = UINT64_MAX;
 
-	if (likely(!raw) || a->accounts.ranges.only)
+	if (likely(!raw) || a->accounts.ranges.only || a->accounts.listener)
 		return 0;
 	if (a->accounted)
 		until_ns = unattributed_due(&a->accounts.unattributed, record->ns);
@@ -157,6 +157,29 @@ static bool leave_out(struct analysis *a, const struct record *record)
 	return true;
 }
 
+/* Calls that do not count are not shown. */
+static void show(const struct analysis *a, const struct record *record)
+{
+	const struct listener *listener = a->accounts.listener;
+	const struct thread_account *c;
+
+	if (record->raw->other.event == SPY_EV_OUTSIDE) {
+		if (listener->on_outside)
+			listener->on_outside(listener->data, record);
+		return;
+	}
+	if (!record_is_call(record->raw))
+		return;
+	c = thread_account_of(&a->accounts, record->thread);
+	if (c && c->left_out)
+		return;
+	if (record->raw->call_head.depth && listener->on_nested)
+		listener->on_nested(listener->data, record);
+	if (!record->raw->call_head.depth && listener->on_call)
+		listener->on_call(listener->data, record,
+				  completed_call_at(&c->ring, c->ring.n - 1));
+}
+
 /* What is open in a thread, ends with it. */
 static void end_ranges(struct analysis *a)
 {
@@ -208,7 +231,9 @@ static void read_all(struct analysis *a)
 				ranges_see_outside(&a->accounts.ranges, &record);
 			idle_see(&a->idle, &record, in_calls_ns(a, path, &record));
 			ranks_see(&a->ranks, &record);
-			if (record_is_call(record.raw) && !record.raw->call_head.depth)
+			if (unlikely(a->accounts.listener != NULL))
+				show(a, &record);
+			else if (record_is_call(record.raw) && !record.raw->call_head.depth)
 				fast_path_open(path, &a->accounts, &a->stats, &record);
 		}
 	}
@@ -241,6 +266,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 		idle_init(&a->idle, &a->accounts);
 		ranks_init(&a->ranks, &a->idle);
 		a->accounts.ranges.only = options->range;
+		a->accounts.listener = a->accounts.ranges.listener = options->listener;
 		a->stats.timed_only = options->range;
 		if (options->subject)
 			a->accounts.blame.subject = *options->subject;
@@ -249,6 +275,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 	if (options) {
 		account_finish(&a->accounts);
 		ranks_finish(&a->ranks);
+		idle_show_rest(&a->idle);
 		callstats_grow(&a->stats, &a->model); /* there may be a thread more */
 	}
 	return 0;

@@ -20,6 +20,7 @@
 #include "blame/holders.h"
 #include "blame/unattributed.h"
 #include "expect/expect.h"
+#include "trace/listener.h"
 
 /* The calls of one function by one thread, or any other sum. */
 struct account {
@@ -218,6 +219,7 @@ struct accounting {
 	double avoidable_ns;
 	uint64_t walks; /* events of locks that waits may look at (holders.c); 0: not begun */
 	struct observer *observer; /* NULL: none */
+	const struct listener *listener; /* of the whole reading; NULL: none */
 };
 
 void account_init(struct accounting *a, struct model *model, struct expect *expect);

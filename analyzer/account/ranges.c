@@ -44,8 +44,10 @@ static struct range_thread *thread_of(struct ranges *r, const struct thread *thr
 		r->threads = grow(r->threads, r->n_threads, sizeof(struct range_thread *));
 		r->threads[r->n_threads++] = NULL;
 	}
-	if (!r->threads[thread->index])
+	if (!r->threads[thread->index]) {
 		r->threads[thread->index] = xcalloc(1, sizeof(struct range_thread));
+		r->threads[thread->index]->thread = thread;
+	}
 	return r->threads[thread->index];
 }
 
@@ -117,6 +119,26 @@ static bool begin(struct ranges *r, struct range_thread *t, const struct open_ra
 	t->wanted += is_wanted(r, range->name);
 	sum_of(r, range->name)->count++;
 	return true;
+}
+
+static void show(const struct ranges *r, const struct shown_range *range)
+{
+	if (r->listener && r->listener->on_range)
+		r->listener->on_range(r->listener->data, range);
+}
+
+static void show_end(const struct ranges *r, const struct range_thread *t, size_t i,
+		     uint64_t end_ns, bool unended)
+{
+	const struct open_range *range = &t->open[i];
+
+	show(r, &(struct shown_range){.thread = t->thread,
+				      .name = range->name,
+				      .begin_ns = min_u64(range->since_ns, end_ns),
+				      .end_ns = end_ns,
+				      .depth = (uint32_t)i,
+				      .pushed = !range->id,
+				      .unended = unended});
 }
 
 static void end(struct ranges *r, struct range_thread *t, size_t i, const struct range_seen *seen)
@@ -200,8 +222,10 @@ static void see_end(struct ranges *r, struct range_thread *t, const struct recor
 	for (i = t->n; i; i--)
 		if (t->open[i - 1].id && t->open[i - 1].id == record->raw->range_value.id)
 			break;
-	if (i)
+	if (i) {
+		show_end(r, t, i - 1, seen->ns, false);
 		end(r, t, i - 1, seen);
+	}
 	HASH_DEL(r->started, started);
 	free(started);
 }
@@ -226,8 +250,10 @@ static void see_pop(struct ranges *r, struct range_thread *t, uint32_t number,
 		if (t->open[j - 1].id || strcmp(t->open[j - 1].name->domain, name->domain) != 0)
 			continue;
 		r->lost++;
+		show_end(r, t, j - 1, seen->ns, false);
 		end(r, t, j - 1, seen);
 	}
+	show_end(r, t, i - 1, seen->ns, false);
 	end(r, t, i - 1, seen);
 }
 
@@ -288,6 +314,13 @@ void ranges_see(struct ranges *r, const struct record *record, struct thread *ow
 		break;
 	case SPY_RANGE_MARK:
 		sum_of(r, range.name)->marks++;
+		show(r, &(struct shown_range){.thread = t->thread,
+					      .name = range.name,
+					      .begin_ns = record->ns,
+					      .end_ns = record->ns,
+					      .depth = (uint32_t)t->n,
+					      .pushed = true,
+					      .mark = true});
 		break;
 	case SPY_RANGE_OPEN:
 		see_open(r, t, record, &range);
@@ -319,6 +352,7 @@ void ranges_finish(struct ranges *r, const struct thread *thread, const struct r
 	now = with_outside(t, seen);
 	while (t->n) {
 		sum_of(r, t->open[t->n - 1].name)->unended++;
+		show_end(r, t, t->n - 1, now.ns, true);
 		end(r, t, t->n - 1, &now);
 	}
 }

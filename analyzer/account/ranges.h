@@ -9,6 +9,7 @@
 #ifndef CUDASPY_RANGES_H
 #define CUDASPY_RANGES_H
 
+#include "trace/listener.h"
 #include "trace/model.h"
 
 /* What a thread's calls of the application have done so far. */
@@ -42,6 +43,7 @@ struct open_range {
 #define RANGES_STARTED_MOST (1u << 16) /* of all, that any thread may end */
 
 struct range_thread {
+	const struct thread *thread;
 	struct open_range *open; /* the innermost last */
 	size_t n;
 	uint64_t beyond; /* pushes that were one too many */
@@ -68,6 +70,7 @@ struct ranges {
 	struct range_thread **threads; /* by thread index; NULL: none so far */
 	size_t n_threads;
 	struct started_range *started;
+	const struct listener *listener; /* sees those that end; NULL: none */
 	uint64_t lost; /* ranges that were not followed, and ends of none */
 	/* --range: a pattern for names; NULL: all calls count. */
 	const char *only;

@@ -17,16 +17,32 @@
 
 struct charging {
 	struct idle *idle;
-	uint64_t owner;
+	uint32_t gpu; /* index */
 	const struct process *process;
 };
+
+static void show_idle(const struct charging *c, const struct idle_part *part, uint64_t ns)
+{
+	const struct listener *listener = c->idle->accounts->listener;
+
+	if (listener && listener->on_idle)
+		listener->on_idle(listener->data,
+				  &(struct shown_idle){.gpu = c->gpu,
+						       .cause = part->cause,
+						       .exact = true,
+						       .begin_ns = part->at_ns,
+						       .end_ns = part->at_ns + ns,
+						       .ns = ns});
+}
 
 static void charge(void *data, const struct idle_part *part, uint64_t ns)
 {
 	const struct charging *c = data;
 
+	show_idle(c, part, ns);
 	idle_sum_follow(c->idle->accounts, &c->idle->threads,
-			idle_sums_add(&c->idle->sums, c->owner, c->process, part, ns), part, ns);
+			idle_sums_add(&c->idle->sums, idle_owner_exact(c->gpu), c->process, part, ns),
+			part, ns);
 }
 
 static void charge_cause(struct charging *c, enum idle_cause cause, uint64_t begin_ns,
@@ -70,7 +86,7 @@ static void charge_gap(struct idle *idle, struct idle_gpu *gpu, const struct gpu
 	const struct process *process =
 		op ? &idle->accounts->model->processes[op->process] : gpu->exact.process;
 	struct charging c = {.idle = idle,
-			     .owner = idle_owner_exact((size_t)(gpu - idle->gpus)),
+			     .gpu = (uint32_t)(gpu - idle->gpus),
 			     .process = process ?: gpu->processes[0]};
 	uint64_t submit_begin_ns, submit_end_ns;
 	const struct thread_account *thread;
@@ -160,9 +176,12 @@ static void see_op(struct idle *idle, const struct gpu_event *op)
 	const struct process *process = &idle->accounts->model->processes[op->process];
 	struct idle_gpu *gpu = idle_gpu_of(idle, process, op->device);
 	struct exact_gpu *exact = &gpu->exact;
+	const struct listener *listener = idle->accounts->listener;
 	const struct gpu *named = idle_named(gpu);
 	uint64_t begin_ns, end_ns, ns;
 
+	if (listener && listener->on_gpu_op)
+		listener->on_gpu_op(listener->data, op, (uint32_t)(gpu - idle->gpus));
 	if (!exact->known) {
 		exact->at_ns = max_u64(exact->at_ns, op->end_ns);
 		return;

@@ -145,6 +145,42 @@ static uint64_t *idle_of_range(struct idle *idle, const struct range_name *name)
 	return &idle->range_ns[name->index];
 }
 
+/* No later call can take any of it back. */
+static void show_interval(const struct idle *idle, const struct idle_gpu *gpu,
+			  const struct idle_interval *interval)
+{
+	const struct listener *listener = idle->accounts->listener;
+	const struct idle_charge *most = NULL;
+	size_t i;
+
+	if (!listener || !listener->on_idle || !interval->ns)
+		return;
+	for (i = 0; i < interval->n_charges; i++)
+		if (!most || interval->charges[i].ns > most->ns)
+			most = &interval->charges[i];
+	listener->on_idle(listener->data,
+			  &(struct shown_idle){.gpu = (uint32_t)(gpu - idle->gpus),
+					       .cause = most ? (uint8_t)most->sum->key.cause
+							     : IDLE_UNEXPLAINED,
+					       .begin_ns = interval->begin_ns,
+					       .end_ns = interval->end_ns,
+					       .ns = interval->ns});
+}
+
+void idle_show_rest(const struct idle *idle)
+{
+	size_t i;
+	uint64_t k;
+
+	for (i = 0; i < idle->n_gpus; i++) {
+		const struct idle_gpu *gpu = &idle->gpus[i];
+		uint64_t kept = min_u64(gpu->n_intervals, gpu->intervals_size);
+
+		for (k = gpu->n_intervals - kept; k < gpu->n_intervals; k++)
+			show_interval(idle, gpu, &gpu->intervals[k % gpu->intervals_size]);
+	}
+}
+
 /* The GPU had nothing to do until the thread of `c` began a call. */
 static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct thread_account *c,
 		     uint64_t until_ns)
@@ -162,8 +198,10 @@ static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct threa
 	gpu->intervals = ring_grow(gpu->intervals, &gpu->intervals_size, gpu->n_intervals,
 				   IDLE_KEPT, sizeof(*gpu->intervals));
 	interval = &gpu->intervals[gpu->n_intervals % gpu->intervals_size];
-	if (gpu->n_intervals++ >= gpu->intervals_size) /* the place of an old one */
+	if (gpu->n_intervals++ >= gpu->intervals_size) { /* the place of an old one */
+		show_interval(idle, gpu, interval);
 		charges = interval->charges;
+	}
 	*interval = (struct idle_interval){
 		.begin_ns = begin_ns,
 		.end_ns = end_ns,

@@ -134,6 +134,9 @@ void idle_release(struct idle *idle);
  * record's thread was in calls until then. */
 void idle_see(struct idle *idle, const struct record *record, uint64_t in_calls_ns);
 
+/* After the last record: shows the listener the idle times that calls might have taken back. */
+void idle_show_rest(const struct idle *idle);
+
 /* The GPU that the process knows by that number; it makes itself known by its first operation. */
 struct idle_gpu *idle_gpu_of(struct idle *idle, const struct process *process, uint8_t device);
 

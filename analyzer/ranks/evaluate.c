@@ -288,6 +288,49 @@ static void add_to_last(struct ranks *ranks, const struct rank_instance *instanc
 	rank_reasons_charge(ranks, instance, e->last, e->late_ns, &step->cause, &step->cause_ns);
 }
 
+/* ---- the listener ------------------------------------------------------------------------------ */
+
+static void show_op(const struct listener *listener, const struct rank_instance *instance,
+		    const struct rank_op *op, const struct rank *last)
+{
+	const struct rank_member *member = op->member;
+	bool timed = op->ran && (op->by_host_times || member->has_host);
+	uint64_t offset_ns = op->by_host_times ? 0 : (uint64_t)member->host_offset_ns;
+
+	listener->on_collective(
+		listener->data,
+		&(struct shown_collective){
+			.rank = member->rank->index,
+			.last_rank = last ? last->index : UINT32_MAX,
+			.number = instance->number,
+			.process = member->process,
+			.device = (uint8_t)member->device,
+			.func = instance->func,
+			.by_host_times = op->by_host_times,
+			.comm = instance->comm->key.hash,
+			.count = instance->count,
+			.bytes = instance->bytes_each && instance->count < NUMBER_MOST / 256
+					 ? instance->count * instance->bytes_each
+					 : 0,
+			.submit_begin_ns = op->submit_begin_ns,
+			.submit_end_ns = op->submit_end_ns,
+			.begin_ns = timed ? op->begin_ns + offset_ns : 0,
+			.end_ns = timed ? op->end_ns + offset_ns : 0,
+			.wait_ns = timed ? op->wait_ns : 0});
+}
+
+static void show(struct ranks *ranks, struct rank_instance *instance, const struct rank *last)
+{
+	const struct listener *listener = ranks->idle->accounts->listener;
+	const struct rank_op *op;
+
+	if (!listener || !listener->on_collective)
+		return;
+	instance->number = ranks->work->n_shown++;
+	for (op = instance->ops; op; op = op->next)
+		show_op(listener, instance, op, last);
+}
+
 /* ---- an operation ---------------------------------------------------------------------------- */
 
 /* When the ranks were together last, on the clock of each one's host. */
@@ -368,6 +411,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	if (count_aligned(instance) < 2) {
 		count_out(ranks, instance);
 		add_times(instance, &e);
+		show(ranks, instance, NULL);
 		set_met(instance);
 		return;
 	}
@@ -378,6 +422,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	add_times(instance, &e);
 	if (e.last)
 		e.held_ns = held_by(instance, e.last, e.late_ns);
+	show(ranks, instance, e.last ? e.last->member->rank : NULL);
 	if (e.last && !e.working) {
 		e.last->member->rank->start_caused_ns += e.wait_ns;
 		e.wait_ns = e.late_ns = 0;

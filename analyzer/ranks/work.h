@@ -154,6 +154,7 @@ struct rank_instance {
 	int32_t peer;
 	uint64_t count;
 	uint64_t step; /* number; 0: none known */
+	uint64_t number; /* of those the listener has seen */
 	uint32_t log_at, log_round; /* where steps are found later: steps.c */
 	UT_hash_handle hh;
 };
@@ -246,6 +247,7 @@ struct ranks_work {
 	struct rank_group_sum *groups;
 	struct rank_site_sum *sites;
 	struct rank_steps_work *steps;
+	uint64_t n_shown; /* instances, to the listener */
 };
 
 /* ---- ranks.c --------------------------------------------------------------------------------- */
