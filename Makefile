@@ -110,6 +110,15 @@ $(BUILD)/analyzer/%.c.o: analyzer/%.c
 # It contains them.
 $(BUILD)/analyzer/expect/priors.c.o: $(wildcard analyzer/expect/priors/*.json)
 
+# So does this one the page of HTML reports, which is put together from plain modules and a style sheet.
+PAGE := $(BUILD)/page/page.html
+$(PAGE): analyzer/page/put_together analyzer/page/index.html analyzer/page/page.css $(wildcard analyzer/page/*.js)
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)analyzer/page/put_together $@
+$(BUILD)/analyzer/page/page.c.o: $(PAGE)
+$(BUILD)/analyzer/page/page.c.o: TOOL_CFLAGS += -DCUDASPY_PAGE='"$(PAGE)"'
+
 $(TOOL): $(ANALYZER_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS)
@@ -191,6 +200,7 @@ check:
 	@! grep -nE '#include "(\.\./)?(shim|analyzer)/' -r shim analyzer
 	@! grep -n '#include "' shim/lib/*.[ch] | grep -vE '"(lib|arch)/'
 	$(Q)tests/include-order
+	$(Q)tests/page/check
 	@echo 'check: no findings'
 
 # The packages first; then as many jobs as there are CPUs, unless somebody said how many.
@@ -211,7 +221,8 @@ demo:
 
 # What a fresh Debian machine lacks: to build, which is all the demo needs; and what the tests run and compare with.
 BUILD_DEBS := gcc g++ libc6-dev uthash-dev libdw-dev libelf-dev libjansson-dev
-TEST_DEBS  := libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils groff-base gnuplot-nox fonts-dejavu-core
+TEST_DEBS  := libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils groff-base gnuplot-nox fonts-dejavu-core \
+	nodejs? chromium-headless-shell?
 .PHONY: deps
 deps:
 	$(Q)tests/deps $(BUILD_DEBS) $(TEST_DEBS)

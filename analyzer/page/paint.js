@@ -1,0 +1,169 @@
+/*
+ * paint.js: draws the timeline's canvas: the axis, and of each row that is seen its name and its tracks. A track is a strip
+ * of pixels made from its series' columns (series.js), so a frame costs the same with ten items and with a million. What
+ * is chosen, and the arrows, are drawn over it by arrows.js. Called once a frame by timeline.js.
+ */
+import {clock, duration, fitting, niceStep} from './format.js';
+import {inksOf} from './palette.js';
+import {rowAt} from './rows.js';
+import {Strips} from './strips.js';
+import {AXIS_HEIGHT} from './view.js';
+
+const LABEL_FROM = 44; /* pixels an item must have for its name */
+const GAP_SHARE = 0.35; /* of the track's height: calls have all of it */
+const LETTER = 6.1; /* width of one, about */
+
+export class Painter {
+	constructor(canvas, view) {
+		this.canvas = canvas;
+		this.context = canvas.getContext('2d', {alpha: false});
+		this.view = view;
+		this.strips = new Strips(this.context, view);
+	}
+
+	frame(palette) {
+		const {context, view, canvas} = this;
+		const scale = Math.min(2, window.devicePixelRatio || 1);
+		const [width, height] = [Math.round(view.width * scale), Math.round(view.height * scale)];
+		if (canvas.width !== width || canvas.height !== height)
+			[canvas.width, canvas.height] = [width, height];
+		this.palette = palette;
+		this.scale = scale;
+		context.setTransform(scale, 0, 0, scale, 0, 0);
+		context.fillStyle = palette.css('lane');
+		context.fillRect(0, 0, view.width, view.height);
+		context.textBaseline = 'middle';
+		this.waitsSeen = [];
+		const {rows} = view.layout;
+		for (let i = rowAt(view.layout, view.scroll); i < rows.length && view.rowTop(rows[i]) < view.height; i++)
+			this.row(rows[i]);
+		this.axis();
+	}
+
+	row(row) {
+		const {context, view, palette} = this;
+		const top = view.rowTop(row);
+		for (const track of row.tracks)
+			this.track(row, track, top + track.y);
+		context.fillStyle = palette.css('line');
+		context.fillRect(0, Math.round(top + row.height) - 1, view.width, 1);
+		this.name(row, top);
+	}
+
+	name(row, top) {
+		const {context, view, palette} = this;
+		const lane = view.model.lanes[row.lane];
+		if (view.gutter) {
+			context.fillStyle = palette.css('gutter');
+			context.fillRect(0, top, view.gutter - 1, row.height - 1);
+		}
+		const room = (view.gutter || view.width) - 16;
+		const second = [lane.process, lane.rank !== null && lane.rank !== undefined && lane.kind !== 'rank' ? `rank ${lane.rank}` : null, lane.host]
+			.filter((text) => text).join(' · ');
+		const twoLines = view.gutter > 0 && row.height >= 36 && second;
+		context.textAlign = 'left';
+		context.font = `600 12px ${palette.css('font')}`;
+		context.fillStyle = palette.css('text');
+		const middle = view.gutter ? top + (twoLines ? 14 : row.height / 2) : top + 10;
+		context.fillText(fitting(lane.name, room, 6.6) || lane.short || '', 8, middle);
+		if (!twoLines)
+			return;
+		context.font = `11px ${palette.css('font')}`;
+		context.fillStyle = palette.css('faint');
+		context.fillText(fitting(second, room, 5.9), 8, middle + 15);
+	}
+
+	track(row, track, y) {
+		const {view, strips, palette, scale} = this;
+		const {model, filter} = view;
+		const {lane} = row;
+		const calls = track.kind === 'calls';
+		const series = model.seriesOf(lane, track.kind, track.depth, calls ? filter.function : null);
+		const strip = strips.open(y, track.height, palette, scale);
+		if (calls && model.has(lane, 'gaps'))
+			strips.layer(strip, model.seriesOf(lane, 'gaps'), 'gaps', GAP_SHARE);
+		if (calls && filter.function !== null)
+			strips.layer(strip, model.seriesOf(lane, 'calls'), 'calls', 1, true);
+		const wide = strips.layer(strip, series, track.kind);
+		strips.close(strip);
+		this.labels(lane, track, y, series, wide);
+		if (track.kind === 'waits')
+			for (const i of wide)
+				this.waitsSeen.push({lane, kind: 'waits', i: series.index[i]});
+	}
+
+	/* Edges and names of the items that are wide enough. */
+	labels(lane, track, y, series, wide) {
+		const {context, view, palette} = this;
+		const items = view.model.items(lane, track.kind);
+		const inks = inksOf(view.model, track.kind);
+		const small = track.height < 12;
+		context.font = `${small ? 9 : 11}px ${palette.css('font')}`;
+		context.textAlign = 'left';
+		for (const i of wide) {
+			const left = Math.max(view.gutter, view.x(series.begin[i]));
+			const right = Math.min(view.width, view.x(series.end[i]));
+			context.fillStyle = palette.css('lane');
+			if (view.x(series.begin[i]) >= view.gutter)
+				context.fillRect(left, y, 1, track.height);
+			if (right - left < LABEL_FROM || small)
+				continue;
+			const item = {lane, kind: track.kind, i: series.index[i]};
+			let text = view.model.title(item);
+			if (track.kind === 'calls' && items.count[item.i] > 1)
+				text = `${items.count[item.i]} calls, mostly ${text}`;
+			this.label(text, left + 5, y + track.height / 2 + 0.5, right - left - 8, palette.ink(this.mainInk(series, i, inks)).dark);
+		}
+	}
+
+	/* What most of an item went into: its label lies on that. */
+	mainInk(series, i, inks) {
+		let best = series.start[i];
+		for (let part = best; part < series.start[i + 1]; part++)
+			if (series.shares[part] > series.shares[best])
+				best = part;
+		return inks[series.kinds[best]] || 'unknown';
+	}
+
+	label(text, x, y, room, onDark) {
+		const {context, palette} = this;
+		const shown = fitting(text, room, LETTER);
+		if (!shown)
+			return;
+		context.lineWidth = 2.5;
+		context.lineJoin = 'round';
+		context.strokeStyle = palette.css(onDark ? 'label-dark' : 'label-light');
+		context.strokeText(shown, x, y);
+		context.fillStyle = palette.css(onDark ? 'label-light' : 'label-dark');
+		context.fillText(shown, x, y);
+	}
+
+	axis() {
+		const {context, view, palette} = this;
+		context.fillStyle = palette.css('panel');
+		context.fillRect(0, 0, view.width, AXIS_HEIGHT - 1);
+		context.fillStyle = palette.css('line');
+		context.fillRect(0, AXIS_HEIGHT - 1, view.width, 1);
+		const step = niceStep(view.to - view.from, view.plotWidth / 110);
+		context.font = `11px ${palette.css('font')}`;
+		context.textAlign = 'left';
+		for (let at = Math.ceil(view.from / step) * step; at < view.to; at += step) {
+			const x = Math.round(view.x(at));
+			context.fillStyle = palette.css('line');
+			context.fillRect(x, AXIS_HEIGHT - 8, 1, 8);
+			context.fillStyle = palette.css('faint');
+			context.fillText(clock(at, step), x + 4, 12);
+		}
+		this.corner();
+	}
+
+	corner() {
+		const {context, view, palette} = this;
+		if (!view.gutter)
+			return;
+		context.fillStyle = palette.css('panel');
+		context.fillRect(0, 0, view.gutter - 1, AXIS_HEIGHT - 1);
+		context.fillStyle = palette.css('faint');
+		context.fillText(`${duration(view.to - view.from)} shown`, 8, 13);
+	}
+}

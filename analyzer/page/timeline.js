@@ -1,0 +1,193 @@
+/*
+ * timeline.js: the timeline's section: its canvas and buttons, one frame at a time when something changed, and what lies
+ * under the pointer. Keys, wheel and touch are in input.js.
+ */
+import {Arrows} from './arrows.js';
+import {el, swatch} from './dom.js';
+import {clock, duration, plural, shortDuration} from './format.js';
+import {listenTo} from './input.js';
+import {inkOf, Palette} from './palette.js';
+import {Painter} from './paint.js';
+
+const MOST_FRAMES_KEPT = 4096;
+
+export class Timeline {
+	constructor(view, search) {
+		this.view = view;
+		this.search = search;
+		this.frames = []; /* milliseconds of script of each frame */
+		this.asked = false;
+		this.palette = null;
+		this.canvas = el('canvas', {tabindex: '0', role: 'application', 'aria-label':
+			'Timeline. Arrows or W A S D move and zoom, 0 shows all, comma and full stop choose calls, M measures, Escape lets go.'});
+		this.tip = el('div', {class: 'tip', 'aria-hidden': 'true'});
+		this.frameBox = el('div', {class: 'canvas-box'}, this.canvas, this.tip);
+		this.said = el('span', {class: 'said', role: 'status'});
+		this.painter = new Painter(this.canvas, view);
+		this.arrows = new Arrows(view);
+	}
+
+	element(details) {
+		const button = (text, label, action) => el('button', {type: 'button', 'aria-label': label, title: label, onclick: action}, text);
+		const {view} = this;
+		return el('section', {id: 'timeline-section', 'aria-label': 'Timeline'},
+			el('h2', {}, 'Timeline'),
+			el('div', {class: 'toolbar', role: 'toolbar', 'aria-label': 'Timeline'},
+				button('+', 'Zoom in (W, +)', () => view.zoom(0.5)), button('−', 'Zoom out (S, −)', () => view.zoom(2)),
+				button('◀', 'Move left (A)', () => view.pan(-view.plotWidth / 4)), button('▶', 'Move right (D)', () => view.pan(view.plotWidth / 4)),
+				button('All', 'Show all (0)', () => view.all()), this.measureButton(), this.search.element, this.filterChip(), this.said),
+			el('div', {class: 'timeline-box'}, this.frameBox, details),
+			this.legend(),
+			el('p', {class: 'hint'}, 'Wheel scrolls, Ctrl+wheel or pinch zooms, drag moves, Shift+drag measures, a click chooses. Keys: W A S D or arrows, + − 0, ',
+				'comma and full stop for the call before and after, N and P for the next and previous match, F fits what is chosen, M measures, Escape lets go.'),
+			this.leftOut());
+	}
+
+	measureButton() {
+		const {view} = this;
+		return el('button', {type: 'button', title: 'Measure what is seen (M); Shift+drag measures between two points', onclick: () => {
+			view.measure = view.measure ? null : {a: view.from + (view.to - view.from) / 3, b: view.to - (view.to - view.from) / 3};
+			view.changed('view');
+		}}, 'Measure');
+	}
+
+	filterChip() {
+		const {view} = this;
+		const chip = el('button', {type: 'button', class: 'chip', hidden: true, title: 'Show everything again',
+			onclick: () => view.setFilter({lanes: null, function: null, text: ''})});
+		view.listen('filter', () => {
+			chip.hidden = view.filter.lanes === null && view.filter.function === null;
+			chip.textContent = `${view.filter.text}  ✕`;
+		});
+		return chip;
+	}
+
+	/* What the inks of calls mean; and those of idle GPUs and gaps that there are. */
+	legend() {
+		const {model} = this.view;
+		const entry = (ink, text) => el('li', {}, swatch(ink), text);
+		const seen = new Map();
+		const add = (ink, text) => seen.set(ink, seen.has(ink) ? `${seen.get(ink)}, ${text}` : text);
+		model.lanes.forEach((lane, number) => {
+			for (const kind of ['gaps', 'idle'])
+				if (model.has(number, kind))
+					new Set(model.items(number, kind).cause).forEach((cause) => {
+						const {key, name} = model.causes[cause] || {key: '', name: 'unknown'};
+						const ink = inkOf(key);
+						if (!(seen.get(ink) || '').split(', ').includes(name))
+							add(ink, name);
+					});
+		});
+		const extra = [...seen].map(([ink, text]) => entry(ink, text));
+		return el('div', {class: 'legends'},
+			el('ul', {class: 'legend', 'aria-label': 'What calls went into'}, el('li', {class: 'legend-head'}, 'Calls'),
+				model.buckets.map((bucket) => entry(inkOf(bucket.key), bucket.name))),
+			extra.length ? el('ul', {class: 'legend', 'aria-label': 'Gaps and idle GPUs'}, el('li', {class: 'legend-head'}, 'Between calls, idle GPUs'), extra) : null);
+	}
+
+	leftOut() {
+		const {model} = this.view;
+		const sentences = [...(model.left_out || [])];
+		if (model.merged_ns > 0 && model.shown < model.calls)
+			sentences.push(`${plural(model.calls - model.shown, 'call')} of ${model.calls.toLocaleString('en-US')} are drawn merged with their neighbours, ` +
+				`where they are shorter than ${duration(model.merged_ns)}` + (model.whole?.length ? '; nothing is merged around the findings.' : '.'));
+		return el('div', {class: 'left-out'}, sentences.length ? el('h3', {}, 'Left out of the timeline') : null,
+			sentences.length ? el('ul', {}, sentences.map((text) => el('li', {}, text))) : el('p', {class: 'hint'}, 'Nothing is left out of the timeline.'));
+	}
+
+	/* When it is in the document. */
+	start() {
+		const {view, canvas} = this;
+		new ResizeObserver(() => this.fit()).observe(this.frameBox);
+		view.listen('any', () => this.ask());
+		view.listen('filter', () => this.fit());
+		listenTo(canvas, view, this.search, (x, y) => this.point(x, y));
+		this.retheme();
+		this.fit();
+	}
+
+	/* As high as its rows are, within bounds; as wide as there is room. */
+	fit() {
+		const most = Math.max(220, Math.min(innerHeight * 0.72, 900));
+		const height = Math.round(Math.max(150, Math.min(most, this.view.layout.height + 32)));
+		this.canvas.style.height = `${height}px`;
+		this.view.resize(Math.max(200, this.frameBox.clientWidth), height);
+		this.ask();
+	}
+
+	retheme() {
+		this.palette = new Palette();
+		this.ask();
+	}
+
+	ask() {
+		if (this.asked)
+			return;
+		this.asked = true;
+		requestAnimationFrame(() => this.frame());
+	}
+
+	frame() {
+		this.asked = false;
+		const begun = performance.now();
+		this.painter.frame(this.palette);
+		this.arrows.frame(this.painter.context, this.palette, this.painter.waitsSeen);
+		this.overlays();
+		if (this.frames.push(performance.now() - begun) > MOST_FRAMES_KEPT)
+			this.frames.shift();
+	}
+
+	/* What is chosen, and the measured stretch. */
+	overlays() {
+		const {view, palette, painter: {context}} = this;
+		const box = view.selected && view.box(view.selected);
+		context.save();
+		context.beginPath();
+		context.rect(view.gutter, 0, view.plotWidth, view.height);
+		context.clip();
+		if (box) {
+			context.lineWidth = 2;
+			context.strokeStyle = palette.css('text');
+			context.strokeRect(box.left - 1, box.top - 1, Math.max(3, box.right - box.left + 2), box.bottom - box.top + 2);
+		}
+		if (view.measure)
+			this.measured(context, palette);
+		context.restore();
+	}
+
+	measured(context, palette) {
+		const {view} = this;
+		const [a, b] = [Math.min(view.measure.a, view.measure.b), Math.max(view.measure.a, view.measure.b)];
+		const [left, right] = [view.x(a), view.x(b)];
+		context.fillStyle = palette.css('measure');
+		context.globalAlpha = 0.16;
+		context.fillRect(left, 0, right - left, view.height);
+		context.globalAlpha = 1;
+		context.fillRect(left, 0, 1.5, view.height);
+		context.fillRect(right, 0, 1.5, view.height);
+		const text = duration(b - a);
+		context.font = `600 12px ${palette.css('font')}`;
+		context.textAlign = 'center';
+		const width = context.measureText(text).width + 14;
+		const middle = Math.max(view.gutter + width / 2, Math.min(view.width - width / 2, (left + right) / 2));
+		context.fillRect(middle - width / 2, 3, width, 19);
+		context.fillStyle = palette.css('panel');
+		context.fillText(text, middle, 13);
+		context.textAlign = 'left';
+		this.said.textContent = `${text} from ${clock(a, (b - a) / 100)}`;
+	}
+
+	/* The pointer is here; x null: it left. */
+	point(x, y) {
+		const {view, tip} = this;
+		const item = x === null ? null : view.itemAt(x, y);
+		tip.hidden = !item;
+		this.canvas.style.cursor = item ? 'pointer' : '';
+		if (!item)
+			return;
+		const {model} = view;
+		const items = model.items(item.lane, item.kind);
+		tip.textContent = `${model.title(item)} · ${shortDuration(items.duration[item.i])}`;
+		tip.style.transform = `translate(${Math.min(x + 12, view.width - tip.offsetWidth - 4)}px, ${y + 16}px)`;
+	}
+}
