@@ -14,7 +14,8 @@ struct analysis_options {
 	const char *profile; /* file of the machine's profile; NULL: where calibrate writes it */
 	const char *range; /* only calls in ranges that match count; NULL: all */
 	const struct subject *subject; /* of the list of the worst calls; NULL: everything */
-	const struct listener *listener; /* is shown what happens; NULL: nobody. Must live as long */
+	const struct listener
+		*listener; /* is shown what happens; NULL: nobody. Must live as long */
 };
 
 /*

@@ -2,6 +2,7 @@
  * analyzer/base/report.c: a finished report. Filled by the sections, shown by the renderers.
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include "report.h"
 
@@ -13,6 +14,8 @@ void report_init(struct report *report, const char *schema)
 void report_release(struct report *report)
 {
 	arena_release(&report->arena);
+	free(report->timeline.json);
+	free(report->timeline.items);
 	*report = (struct report){0};
 }
 

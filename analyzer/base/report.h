@@ -16,6 +16,12 @@ struct view {
 	bool verbose; /* also the tables that go into detail */
 };
 
+/* What the HTML report draws (docs/HTML_REPORT.md), both parts as zlib streams; owned. */
+struct report_timeline {
+	uint8_t *json, *items;
+	size_t json_bytes, items_bytes;
+};
+
 struct report {
 	struct view view;
 	bool text_only; /* it is shown as text and nothing else: report_rows */
@@ -23,6 +29,7 @@ struct report {
 	struct table tables[REPORT_TABLES];
 	size_t n_tables;
 	struct arena arena; /* owns rows and texts */
+	struct report_timeline timeline; /* empty unless it is asked for */
 };
 
 void report_init(struct report *report, const char *schema);

@@ -8,6 +8,7 @@
 #include "cmd_report.h"
 #include "base/lines.h"
 #include "findings/gate.h"
+#include "lanes/lanes.h"
 #include "render/render.h"
 #include "sections/calls.h"
 #include "sections/expectations.h"
@@ -22,51 +23,110 @@
 
 #define SCHEMA "cudaspy-report-2"
 
-int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filter *filter,
-		const struct report_options *options, FILE *out)
-{
-	struct gate none = {0}, *gate = options->gate ?: &none;
+/* What a report is made of, while it is. */
+struct making {
+	const struct report_options *options;
 	struct trace_set set;
 	struct analysis analysis;
 	struct symbolizer *symbols;
-	struct summary_row *summary;
+	struct lanes *lanes; /* NULL: there is no timeline */
 	struct report report;
-	int err = trace_set_open(&set, dirs, n_dirs, filter);
+};
+
+static int read_traces(struct making *m, struct analysis *analysis, struct lanes *lanes)
+{
+	int err = analysis_run(
+		analysis, &m->set,
+		&(struct analysis_options){.profile = m->options->profile,
+					   .range = m->options->range,
+					   .listener = lanes ? lanes_listener(lanes) : NULL});
+
+	if (err)
+		analysis_release(analysis);
+	return err;
+}
+
+static void add_sections(struct making *m)
+{
+	struct gate none = {0}, *gate = m->options->gate ?: &none;
+	struct report *report = &m->report;
+	struct analysis *a = &m->analysis;
+	struct summary_row *summary;
+
+	a->complete = report_losses(report, a);
+	if (m->options->gate)
+		gate_look(gate, &m->set, a->complete);
+	summary = report_summary(report, a);
+	report_only(report, a);
+	report_in_flight(report, a, m->options->end_ns, summary);
+	report_ranks(report, a, m->symbols);
+	report_gpus(report, a, m->symbols);
+	report_findings(report, a, m->symbols, gate, summary);
+	report_waits(report, a, m->symbols);
+	report_ranges(report, a);
+	report_sharing(report, a);
+	report_unread(&report->arena, summary, report_files(report, m->symbols));
+	report_calls(report, a, m->options->nested);
+	report_expectations(report, &a->expect);
+}
+
+/* A long trace is read once more, now that it is known what of it is worth a look. */
+static int add_timeline(struct making *m)
+{
+	struct analysis analysis;
+	struct lanes *lanes = lanes_again(m->lanes, &m->report, &analysis);
+	int err;
+
+	if (!lanes) {
+		lanes_tell(m->lanes, &m->report);
+		return 0;
+	}
+	err = read_traces(m, &analysis, lanes);
+	if (!err) {
+		free(locks_name(&analysis.accounts.locks, &(size_t){0}));
+		lanes_tell(lanes, &m->report);
+		analysis_release(&analysis);
+	}
+	lanes_free(lanes);
+	return err;
+}
+
+static int make_report(struct making *m, FILE *out)
+{
+	int err = 0;
+
+	report_init(&m->report, SCHEMA);
+	m->report.view = view_for(out);
+	m->report.view.verbose = m->options->verbose;
+	m->report.text_only = m->options->renderer->render == render_text;
+	add_sections(m);
+	if (m->lanes)
+		err = add_timeline(m);
+	if (!err)
+		err = m->options->renderer->render(&m->report, out);
+	report_release(&m->report);
+	return err;
+}
+
+int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filter *filter,
+		const struct report_options *options, FILE *out)
+{
+	struct making m = {.options = options};
+	int err = trace_set_open(&m.set, dirs, n_dirs, filter);
 
 	if (!err) {
-		err = analysis_run(&analysis, &set,
-				   &(struct analysis_options){.profile = options->profile,
-							      .range = options->range});
-		if (err)
-			analysis_release(&analysis);
+		m.symbols = symbolizer_new();
+		if (options->renderer->timeline)
+			m.lanes = lanes_new(&m.analysis, m.symbols);
+		err = read_traces(&m, &m.analysis, m.lanes);
+		if (!err) {
+			err = make_report(&m, out);
+			analysis_release(&m.analysis);
+		}
+		lanes_free(m.lanes);
+		symbolizer_free(m.symbols);
 	}
-	if (!err) {
-		symbols = symbolizer_new();
-		report_init(&report, SCHEMA);
-		report.view = view_for(out);
-		report.view.verbose = options->verbose;
-		report.text_only = options->renderer->render == render_text;
-		analysis.complete = report_losses(&report, &analysis);
-		if (options->gate)
-			gate_look(gate, &set, analysis.complete);
-		summary = report_summary(&report, &analysis);
-		report_only(&report, &analysis);
-		report_in_flight(&report, &analysis, options->end_ns, summary);
-		report_ranks(&report, &analysis, symbols);
-		report_gpus(&report, &analysis, symbols);
-		report_findings(&report, &analysis, symbols, gate, summary);
-		report_waits(&report, &analysis, symbols);
-		report_ranges(&report, &analysis);
-		report_sharing(&report, &analysis);
-		report_unread(&report.arena, summary, report_files(&report, symbols));
-		report_calls(&report, &analysis, options->nested);
-		report_expectations(&report, &analysis.expect);
-		err = options->renderer->render(&report, out);
-		report_release(&report);
-		analysis_release(&analysis);
-		symbolizer_free(symbols);
-	}
-	trace_set_release(&set);
+	trace_set_release(&m.set);
 	warnings_flush();
 	return err;
 }

@@ -67,6 +67,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_collective_order = {
 	.id = "collective-order",
+	.of_ranks = true,
 	.title = "ranks do not make the same collective operations: a job hangs, or its results "
 		 "are wrong",
 	.sees = "The n-th operation of a communicator has another function or size in one rank "

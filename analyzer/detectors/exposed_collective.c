@@ -55,6 +55,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_exposed_collective = {
 	.id = "exposed-collective",
+	.of_ranks = true,
 	.title = "GPUs do nothing else while collective operations move their data",
 	.sees = "With --gpu: GPUs of ranks on which, for a fifth of the time or more, nothing ran "
 		"but "

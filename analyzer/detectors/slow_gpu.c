@@ -22,6 +22,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_slow_gpu = {
 	.id = "slow-gpu",
+	.of_ranks = true,
 	.title = "one rank's GPU takes longer for the same work, and all ranks wait for it",
 	.sees = "As straggler-rank, but the last rank's thread had submitted its operations in "
 		"time, and as "

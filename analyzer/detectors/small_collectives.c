@@ -50,6 +50,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_small_collectives = {
 	.id = "small-collectives",
+	.of_ranks = true,
 	.title = "many small collective operations in a row could be one",
 	.sees = "A hundred operations or more of one function and size, up to 64 KiB, in one "
 		"communicator, each right "

@@ -98,6 +98,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_straggler_rank = {
 	.id = "straggler-rank",
+	.of_ranks = true,
 	.title = "one rank holds the others up: they wait for it in collective operations",
 	.sees = "NCCL's operations of all recorded ranks. One rank comes last, for most of the "
 		"time that "

@@ -31,6 +31,7 @@ static void conclude(const struct analysis *a, struct arena *texts, struct findi
 
 const struct detector detector_uneven_work = {
 	.id = "uneven-work",
+	.of_ranks = true,
 	.title = "ranks have different amounts of work, and wait for the one that has most",
 	.sees = "As slow-gpu, but the last rank's thread had submitted more or other work than the "
 		"others'; or the "

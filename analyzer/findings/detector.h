@@ -49,6 +49,7 @@ struct detector {
 	/* What the thread did on a CPU right behind its calls stood in the GPU's way because of
 	 * them: for idle_price.h. */
 	bool idle_behind;
+	bool of_ranks; /* it is about collective operations, not calls */
 	bool kernels; /* which ones were launched is told behind what `keep` says */
 	bool failures; /* it sees calls that failed */
 	/* DETECTOR_CONTRACT(...), or-ed: of those that did not, all of these contracts, and of

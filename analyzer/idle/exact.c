@@ -26,13 +26,12 @@ static void show_idle(const struct charging *c, const struct idle_part *part, ui
 	const struct listener *listener = c->idle->accounts->listener;
 
 	if (listener && listener->on_idle)
-		listener->on_idle(listener->data,
-				  &(struct shown_idle){.gpu = c->gpu,
-						       .cause = part->cause,
-						       .exact = true,
-						       .begin_ns = part->at_ns,
-						       .end_ns = part->at_ns + ns,
-						       .ns = ns});
+		listener->on_idle(listener->data, &(struct shown_idle){.gpu = c->gpu,
+								       .cause = part->cause,
+								       .exact = true,
+								       .begin_ns = part->at_ns,
+								       .end_ns = part->at_ns + ns,
+								       .ns = ns});
 }
 
 static void charge(void *data, const struct idle_part *part, uint64_t ns)
@@ -40,9 +39,10 @@ static void charge(void *data, const struct idle_part *part, uint64_t ns)
 	const struct charging *c = data;
 
 	show_idle(c, part, ns);
-	idle_sum_follow(c->idle->accounts, &c->idle->threads,
-			idle_sums_add(&c->idle->sums, idle_owner_exact(c->gpu), c->process, part, ns),
-			part, ns);
+	idle_sum_follow(
+		c->idle->accounts, &c->idle->threads,
+		idle_sums_add(&c->idle->sums, idle_owner_exact(c->gpu), c->process, part, ns), part,
+		ns);
 }
 
 static void charge_cause(struct charging *c, enum idle_cause cause, uint64_t begin_ns,

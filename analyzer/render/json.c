@@ -77,18 +77,23 @@ static json_t *json_table(const struct table *t)
 	return array;
 }
 
-int render_json(const struct report *report, FILE *out)
+json_t *render_json_report(const struct report *report)
 {
 	json_t *root = json_object();
 	size_t i;
-	int err;
 
 	json_object_set_new(root, "schema", json_string(report->schema));
 	for (i = 0; i < report->n_tables; i++)
 		if (!report->tables[i].kind->unlisted)
 			json_object_set_new(root, report->tables[i].kind->key,
 					    json_table(&report->tables[i]));
-	err = json_dumpf(root, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	return root;
+}
+
+int render_json(const struct report *report, FILE *out)
+{
+	json_t *root = render_json_report(report);
+	int err = json_dumpf(root, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	json_decref(root);
 	fputc('\n', out);
 	return finish_output(out) || err ? -EIO : 0;

@@ -73,10 +73,11 @@ struct view view_for(FILE *out)
 
 /* clang-format off */
 const struct renderer renderers[] = {
-	{"text",  render_text,  false},
-	{"json",  render_json,  false},
-	{"junit", render_junit, true},
-	{"sarif", render_sarif, true},
+	{"text",  render_text,  false, false},
+	{"json",  render_json,  false, false},
+	{"html",  render_html,  true,  true},
+	{"junit", render_junit, true,  false},
+	{"sarif", render_sarif, true,  false},
 };
 /* clang-format on */
 const size_t n_renderers = ARRAY_SIZE(renderers);

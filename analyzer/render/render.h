@@ -12,12 +12,13 @@ struct renderer {
 	const char *name; /* as in --format=NAME */
 	/* Returns 0, or -errno if the file could not be written. */
 	int (*render)(const struct report *report, FILE *out);
-	bool findings; /* shows only those: for `report` and `run` */
+	bool findings; /* shows what only `report` and `run` have */
+	bool timeline; /* shows report->timeline, too: likewise */
 };
 
 /* The rows, as the help of --format tells them; the second with those that show only findings. */
 #define FORMATS "text (default) or json"
-#define FORMATS_FINDINGS "text (default), json, junit or sarif"
+#define FORMATS_FINDINGS "text (default), json, html, junit or sarif"
 
 extern const struct renderer renderers[];
 extern const size_t n_renderers;
@@ -37,6 +38,7 @@ struct view view_for(FILE *out);
 int render_text(const struct report *report, FILE *out);
 int render_json(const struct report *report, FILE *out);
 int render_junit(const struct report *report, FILE *out);
+int render_html(const struct report *report, FILE *out);
 int render_sarif(const struct report *report, FILE *out);
 
 #endif

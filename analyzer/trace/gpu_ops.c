@@ -131,7 +131,11 @@ static void see_op(struct gpu_ops_stream *s, const struct spy_rec_gpu_op *raw)
 				  .process = s->stream->trace->index,
 				  .amount = raw->amount,
 				  .correlation = raw->correlation,
+				  .stream = raw->stream,
+				  .context = raw->context,
+				  .kernel = raw->kernel,
 				  .kind = raw->kind,
+				  .direction = raw->direction,
 				  .device = raw->device};
 
 	s->times->ops++;

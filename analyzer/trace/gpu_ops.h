@@ -25,8 +25,11 @@ struct gpu_event {
 	uint32_t process; /* index of its trace; of ON and OFF, too */
 	uint32_t tid; /* thread that submitted it; 0 unknown */
 	uint32_t correlation;
+	uint32_t stream, context; /* CUPTI's numbers */
+	uint32_t kernel; /* number in its process, 0 unknown or no kernel */
 	uint16_t event; /* enum gpu_event_kind */
 	uint8_t kind; /* enum spy_gpu_op_kind */
+	uint8_t direction; /* of a copy: enum spy_direction */
 	uint8_t device; /* as its process numbers them */
 };
 

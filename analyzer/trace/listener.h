@@ -42,7 +42,8 @@ struct shown_idle {
 /* A rank's part of a collective operation. */
 struct shown_collective {
 	uint32_t rank; /* index: ranks.all */
-	uint32_t last_rank; /* likewise: which came last; UINT32_MAX: all came together, or it is not known */
+	uint32_t
+		last_rank; /* likewise: which came last; UINT32_MAX: all came together, or it is not known */
 	uint64_t number; /* the same for all ranks of the operation, and for no other one */
 	const struct process *process;
 	uint8_t device; /* as the process numbers it */

@@ -1,0 +1,259 @@
+/*
+ * analyzer/lanes/labels.c: the names in a timeline, each once. Called by lanes.c for each item, and by encode.c when all is
+ * read.
+ */
+#include <stdlib.h>
+#include "labels.h"
+#include "base/format.h"
+#include "symbols/python.h"
+#include "text/text.h"
+#include "text/where.h"
+#include "trace/names.h"
+
+#define TEXT_MOST 512 /* bytes of a name: C++ has names of a page */
+#define PLACES_MOST 20000 /* that are looked up */
+
+void labels_init(struct labels *labels, const struct model *model, struct symbolizer *symbols)
+{
+	*labels = (struct labels){.model = model, .symbols = symbols};
+	label_of(labels, "");
+}
+
+void labels_release(struct labels *labels)
+{
+	uint32_t i;
+
+	HASH_CLEAR(hh, labels->by_text);
+	HASH_CLEAR(hh, labels->by_address);
+	for (i = 0; i < labels->n; i++)
+		free(labels->all[i]);
+	for (i = 0; i < labels->n_places; i++)
+		free(labels->places[i]);
+	free(labels->all);
+	free(labels->places);
+	free(labels->functions);
+	free(labels->readable);
+	*labels = (struct labels){0};
+}
+
+uint32_t label_of(struct labels *labels, const char *text)
+{
+	size_t bytes = text ? strnlen(text, TEXT_MOST) : 0;
+	struct label *label;
+
+	if (!bytes && labels->n)
+		return 0;
+	HASH_FIND(hh, labels->by_text, text, (unsigned int)bytes, label);
+	if (label)
+		return label->number;
+	if (labels->n >= LABELS_MOST)
+		return 0;
+	label = xcalloc(1, sizeof(*label) + bytes + 1);
+	memcpy(label->text, text, bytes);
+	label->number = labels->n;
+	labels->all = grow(labels->all, labels->n, sizeof(*labels->all));
+	labels->all[labels->n++] = label;
+	HASH_ADD_KEYPTR(hh, labels->by_text, label->text, (unsigned int)bytes, label);
+	return label->number;
+}
+
+/* Zeros up to that number; an array that grows. */
+static uint32_t *entry(uint32_t **array, size_t *n, size_t i)
+{
+	while (*n <= i) {
+		*array = grow(*array, *n, sizeof(**array));
+		(*array)[(*n)++] = 0;
+	}
+	return &(*array)[i];
+}
+
+uint32_t label_of_function(struct labels *labels, uint32_t fn)
+{
+	uint32_t *name;
+
+	if (fn == NO_FUNCTION)
+		return 0;
+	name = entry(&labels->functions, &labels->n_functions, fn);
+	if (!*name)
+		*name = label_of(labels, text_function(labels->model->set, fn)) + 1;
+	return *name - 1;
+}
+
+uint32_t label_of_kernel(struct labels *labels, const struct process *process, uint32_t kernel)
+{
+	const char *name = model_kernel(process, kernel);
+	uint32_t linked = label_of(labels, name), *readable;
+
+	if (!linked)
+		return 0;
+	readable = entry(&labels->readable, &labels->n_readable, linked);
+	if (!*readable)
+		*readable = label_of(labels, demangle(labels->symbols, name)) + 1;
+	return *readable - 1;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* A name, or the number of a place that has none yet. */
+static uint64_t where_of_name(uint32_t name)
+{
+	return (uint64_t)name << 1;
+}
+
+static uint64_t where_of_place(uint32_t number)
+{
+	return (uint64_t)number << 1 | 1;
+}
+
+uint64_t label_where(struct labels *labels, const struct process *process, uint64_t address,
+		     uint64_t ns, const struct stack *stack)
+{
+	struct label_place_key key = {address, process->trace->index};
+	struct label_place *place;
+	struct arena texts = {0};
+	uint32_t name;
+
+	if (stack && stack->n_python) {
+		struct python_line line = python_line(stack);
+
+		name = label_of(labels, text_python(&texts, &line));
+		arena_release(&texts);
+		if (name)
+			return where_of_name(name);
+	}
+	if (!address)
+		return 0;
+	HASH_FIND(hh, labels->by_address, &key, sizeof(key), place);
+	if (!place) {
+		if (labels->n_places >= PLACES_MOST)
+			return 0;
+		place = xcalloc(1, sizeof(*place));
+		place->key = key;
+		place->ns = ns;
+		place->name = UINT32_MAX;
+		place->number = labels->n_places;
+		labels->places = grow(labels->places, labels->n_places, sizeof(*labels->places));
+		labels->places[labels->n_places++] = place;
+		HASH_ADD(hh, labels->by_address, key, sizeof(place->key), place);
+	}
+	return where_of_place(place->number);
+}
+
+uint32_t label_of_where(struct labels *labels, uint64_t where)
+{
+	struct label_place *at;
+	struct arena texts = {0};
+	struct place place;
+	const char *words;
+
+	if (!(where & 1))
+		return (uint32_t)(where >> 1);
+	at = labels->places[where >> 1];
+	if (at->name == UINT32_MAX) {
+		symbolize(labels->symbols, &labels->model->processes[at->key.process],
+			  at->key.address, at->ns, &place);
+		words = text_place(&texts, &place);
+		if (!strncmp(words, " in ", 4))
+			words += 4;
+		at->name = label_of(labels, words);
+		arena_release(&texts);
+	}
+	return at->name;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+struct words {
+	char text[256];
+	size_t n;
+};
+
+static void __attribute__((format(printf, 2, 3))) add(struct words *w, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	if (w->n + 1 >= sizeof(w->text))
+		return;
+	if (w->n)
+		w->n += (size_t)snprintf(w->text + w->n, sizeof(w->text) - w->n, ", ");
+	if (w->n >= sizeof(w->text))
+		return;
+	va_start(ap, format);
+	n = vsnprintf(w->text + w->n, sizeof(w->text) - w->n, format, ap);
+	va_end(ap);
+	w->n = min_u64(w->n + (size_t)(n > 0 ? n : 0), sizeof(w->text) - 1);
+}
+
+static void add_bytes(struct words *w, uint64_t bytes)
+{
+	char text[32];
+
+	if (!bytes)
+		return;
+	format_bytes(text, sizeof(text), bytes);
+	add(w, "%s", text);
+}
+
+static void add_stream(struct words *w, const struct record *record)
+{
+	uint64_t stream = record_stream(record->raw);
+
+	if (stream == STREAM_LEGACY)
+		add(w, "legacy default stream");
+	else if (stream == STREAM_PER_THREAD)
+		add(w, "the thread's default stream");
+	else if (stream)
+		add(w, "stream 0x%llx", (unsigned long long)stream);
+}
+
+static void add_side(struct words *w, const char *preposition, unsigned int kind, uint8_t device)
+{
+	if (kind == SPY_MEM_UNKNOWN)
+		return;
+	if (device != SPY_DEVICE_NONE)
+		add(w, "%s %s memory of GPU %u", preposition, name_memory_kind(kind), device);
+	else
+		add(w, "%s %s memory", preposition, name_memory_kind(kind));
+}
+
+static void describe_copy(struct words *w, const struct spy_rec_copy *copy)
+{
+	add_bytes(w, copy->bytes);
+	add_side(w, "from", copy->src_kind, (uint8_t)copy->src_device);
+	add_side(w, "to", copy->dst_kind, (uint8_t)copy->dst_device);
+	if (copy->captured)
+		add(w, "captured into a graph");
+}
+
+uint32_t label_of_arguments(struct labels *labels, const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+	struct words w = {.n = 0};
+	uint32_t kernel;
+
+	if (call_failed(&raw->call_head))
+		add(&w, "failed: %s",
+		    text_result(labels->model->set, record->fn, raw->call_head.result));
+	switch (raw->other.event) {
+	case SPY_EV_COPY:
+		describe_copy(&w, &raw->copy);
+		break;
+	case SPY_EV_MEMORY:
+		add(&w, "%s", name_memory_op(raw->memory.op));
+		add_bytes(&w, raw->memory.bytes);
+		if (raw->memory.kind)
+			add(&w, "%s memory", name_memory_kind(raw->memory.kind));
+		break;
+	case SPY_EV_LAUNCH:
+		kernel = label_of_kernel(labels, record->thread->process,
+					 record_kernel(&raw->launch));
+		if (kernel)
+			add(&w, "kernel %.200s", labels->all[kernel]->text);
+		break;
+	default:
+		break;
+	}
+	add_stream(&w, record);
+	return label_of(labels, w.text);
+}

@@ -1,0 +1,308 @@
+/*
+ * analyzer/lanes/lanes.c: what the main reading shows, put into lanes. Called for each call, wait, range and operation.
+ */
+#include <stdlib.h>
+#include "collect.h"
+#include "findings/rank_words.h"
+#include "trace/names.h"
+
+/* ---- which lane ------------------------------------------------------------------------------- */
+
+static struct lane **slot(struct lane ***array, size_t *n, size_t i)
+{
+	while (*n <= i) {
+		*array = grow(*array, *n, sizeof(struct lane *));
+		(*array)[(*n)++] = NULL;
+	}
+	return &(*array)[i];
+}
+
+static struct lane *lane_of_thread(struct lanes *l, const struct thread *thread)
+{
+	struct lane **lane = slot(&l->threads, &l->n_threads, thread->index);
+
+	if (!*lane) {
+		*lane = store_add_lane(&l->store, LANE_THREAD);
+		(*lane)->thread = thread;
+		(*lane)->process = thread->process;
+	}
+	return *lane;
+}
+
+static struct lane *lane_of_gpu(struct lanes *l, uint32_t gpu)
+{
+	struct lane **lane = slot(&l->gpus, &l->n_gpus, gpu);
+
+	if (!*lane) {
+		*lane = store_add_lane(&l->store, LANE_GPU);
+		(*lane)->index = gpu;
+		(*lane)->process = l->a->idle.gpus[gpu].processes[0];
+	}
+	return *lane;
+}
+
+static struct lane *lane_of_stream(struct lanes *l, uint32_t gpu, const struct gpu_event *op)
+{
+	struct stream_lane_key key = {gpu, op->process, op->context, op->stream};
+	struct stream_lane *known;
+
+	HASH_FIND(hh, l->streams, &key, sizeof(key), known);
+	if (!known) {
+		known = xcalloc(1, sizeof(*known));
+		known->key = key;
+		known->lane = store_add_lane(&l->store, LANE_STREAM);
+		known->lane->index = gpu;
+		known->lane->process = &l->a->model.processes[op->process];
+		known->lane->stream = op->stream;
+		known->lane->context = op->context;
+		HASH_ADD(hh, l->streams, key, sizeof(known->key), known);
+	}
+	return known->lane;
+}
+
+static struct lane *lane_of_rank(struct lanes *l, const struct shown_collective *collective)
+{
+	struct lane **lane = slot(&l->ranks, &l->n_ranks, collective->rank);
+
+	if (!*lane) {
+		*lane = store_add_lane(&l->store, LANE_RANK);
+		(*lane)->index = collective->rank;
+		(*lane)->process = collective->process;
+	}
+	return *lane;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static uint64_t thread_value(struct lanes *l, const struct thread *thread)
+{
+	if (!thread)
+		return 0;
+	lane_of_thread(l, thread);
+	return thread->index + 1;
+}
+
+static uint64_t function_value(uint32_t fn)
+{
+	return fn == NO_FUNCTION ? 0 : (uint64_t)fn + 1;
+}
+
+static void add_wait(struct lanes *l, struct lane *lane, const struct wait *w, uint64_t begin_ns,
+		     uint64_t end_ns, const struct hold_interval *by, uint64_t release_ns)
+{
+	store_add_item(&l->store, lane, ITEMS_WAITS,
+		       &(struct item){.begin_ns = begin_ns,
+				      .end_ns = end_ns,
+				      .values = {w->kind, w->lock ? w->lock->index + 1 : 0,
+						 by ? thread_value(l, by->holder) : 0,
+						 by ? function_value(by->fn) : 0, release_ns}});
+}
+
+/* A hand-over belongs to the holder that has released the lock. */
+static void add_lock_wait(struct lanes *l, struct lane *lane, const struct wait *w)
+{
+	size_t i, next;
+
+	for (i = 0; i < w->n_intervals; i = next) {
+		uint64_t release_ns, end_ns = w->intervals[i].end_ns;
+
+		for (next = i + 1; next < w->n_intervals && w->intervals[next].handover; next++)
+			end_ns = w->intervals[next].end_ns;
+		release_ns = end_ns - min_u64(w->intervals[i].end_ns, end_ns);
+		add_wait(l, lane, w, w->intervals[i].begin_ns, end_ns, &w->intervals[i],
+			 release_ns);
+	}
+}
+
+static void add_waits(struct lanes *l, struct lane *lane, const struct completed_call *call)
+{
+	size_t i;
+
+	for (i = 0; i < call->n_waits; i++) {
+		const struct wait *w = &call->waits[i];
+
+		if (w->n_intervals)
+			add_lock_wait(l, lane, w);
+		else
+			add_wait(l, lane, w, w->begin_ns, w->end_ns, NULL, 0);
+	}
+}
+
+static size_t parts_of(const struct completed_call *call, struct call_part parts[BUCKET_COUNT])
+{
+	size_t i, n = 0;
+
+	for (i = 0; call->divided && i < BUCKET_COUNT; i++)
+		if (i != BUCKET_OWN && call->bucket_ns[i])
+			parts[n++] = (struct call_part){call->bucket_ns[i], (enum bucket)i};
+	return n;
+}
+
+static void on_call(void *data, const struct record *record, const struct completed_call *call)
+{
+	struct lanes *l = data;
+	struct lane *lane = lane_of_thread(l, record->thread);
+	struct call_part parts[BUCKET_COUNT];
+	size_t n = parts_of(call, parts);
+
+	l->store.run_ns = record->ns - min_u64(l->a->model.processes[0].first_ns, record->ns);
+	store_add_call(&l->store, lane,
+		       (struct call_item){.begin_ns = call->begin_ns,
+					  .end_ns = call->end_ns,
+					  .expected_ns = call->expected_ns,
+					  .where = label_where(&l->labels, record->thread->process,
+							       call->return_address, call->end_ns,
+							       call->stack),
+					  .name = label_of_function(&l->labels, call->fn),
+					  .about = label_of_arguments(&l->labels, record),
+					  .count = 1},
+		       parts, n);
+	if (call->divided)
+		add_waits(l, lane, call);
+}
+
+/* ---- between calls --------------------------------------------------------------------------- */
+
+static void on_outside(void *data, const struct record *record)
+{
+	struct lanes *l = data;
+	const struct host_thread *host = host_thread_find(&l->a->idle.threads, record->thread);
+	const struct host_wait *wait;
+	const struct thread *holder;
+
+	if (!host || !host->n_waits)
+		return;
+	wait = &host->waits[(host->n_waits - 1) % host->waits_size];
+	holder = wait->part.holder ? model_find_thread(&l->a->model, record->thread->process,
+						       wait->part.holder)
+				   : NULL;
+	store_add_item(&l->store, lane_of_thread(l, record->thread), ITEMS_GAPS,
+		       &(struct item){.begin_ns = wait->begin_ns,
+				      .end_ns = wait->end_ns,
+				      .values = {wait->part.cause,
+						 label_where(&l->labels, record->thread->process,
+							     wait->part.address, wait->end_ns,
+							     wait->part.stack),
+						 thread_value(l, holder)}});
+}
+
+static void on_range(void *data, const struct shown_range *range)
+{
+	struct lanes *l = data;
+	const struct range_name *name = range->name;
+	char *text = xasprintf("%s%s%s", name->domain, *name->domain ? ": " : "", name->name);
+
+	store_add_item(&l->store, lane_of_thread(l, range->thread), ITEMS_RANGES,
+		       &(struct item){.begin_ns = range->begin_ns,
+				      .end_ns = range->end_ns,
+				      .values = {label_of(&l->labels, text), range->depth}});
+	free(text);
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------------ */
+
+static uint32_t name_of_op(struct lanes *l, const struct gpu_event *op)
+{
+	uint32_t kernel =
+		label_of_kernel(&l->labels, &l->a->model.processes[op->process], op->kernel);
+
+	return kernel ? kernel : label_of(&l->labels, name_gpu_op(op->kind));
+}
+
+/* On the GPU's own lane what its streams do together: operations that overlap are one. */
+static void add_to_gpu(struct lanes *l, struct lane *lane, const struct item *op)
+{
+	size_t n = lane->n_items[ITEMS_OPS];
+	struct item *last = n ? &lane->items[ITEMS_OPS][n - 1] : NULL;
+
+	if (last && op->begin_ns >= last->begin_ns && op->begin_ns < last->end_ns) {
+		last->end_ns = max_u64(last->end_ns, op->end_ns);
+		memset(last->values, 0, sizeof(last->values));
+		return;
+	}
+	store_add_item(&l->store, lane, ITEMS_OPS, op);
+}
+
+static void on_gpu_op(void *data, const struct gpu_event *op, uint32_t gpu)
+{
+	struct lanes *l = data;
+	const struct process *process = &l->a->model.processes[op->process];
+	const struct thread *thread =
+		op->tid ? model_find_thread(&l->a->model, process, op->tid) : NULL;
+	struct item item = {
+		.begin_ns = op->begin_ns,
+		.end_ns = op->end_ns,
+		.values = {name_of_op(l, op), op->kind, thread_value(l, thread),
+			   thread ? op->begin_ns - min_u64(op->submit_begin_ns, op->begin_ns) : 0,
+			   op->amount}};
+
+	add_to_gpu(l, lane_of_gpu(l, gpu), &item);
+	store_add_item(&l->store, lane_of_stream(l, gpu, op), ITEMS_OPS, &item);
+}
+
+/* Where there are exact times of a GPU, those that are only certain are not drawn: encode.c. */
+static void on_idle(void *data, const struct shown_idle *idle)
+{
+	struct lanes *l = data;
+
+	store_add_item(&l->store, lane_of_gpu(l, idle->gpu), ITEMS_IDLE,
+		       &(struct item){.begin_ns = idle->begin_ns,
+				      .end_ns = idle->end_ns,
+				      .values = {idle->cause, idle->ns, idle->exact}});
+}
+
+static void on_collective(void *data, const struct shown_collective *c)
+{
+	struct lanes *l = data;
+	bool timed = c->end_ns;
+	uint64_t begin_ns = timed ? c->begin_ns : c->submit_begin_ns;
+
+	store_add_item(
+		&l->store, lane_of_rank(l, c), ITEMS_COLLECTIVES,
+		&(struct item){
+			.begin_ns = begin_ns,
+			.end_ns = timed ? c->end_ns : c->submit_end_ns,
+			.values = {label_of(&l->labels, name_nccl_func(c->func)), c->number,
+				   c->wait_ns, c->last_rank == UINT32_MAX ? 0 : c->last_rank + 1,
+				   c->bytes, begin_ns - min_u64(c->submit_begin_ns, begin_ns)}});
+}
+
+/* ---- */
+
+struct lanes *lanes_new(const struct analysis *a, struct symbolizer *symbols)
+{
+	struct lanes *l = xcalloc(1, sizeof(*l));
+
+	l->a = a;
+	l->symbols = symbols;
+	labels_init(&l->labels, &a->model, symbols);
+	l->listener = (struct listener){.data = l,
+					.on_call = on_call,
+					.on_outside = on_outside,
+					.on_range = on_range,
+					.on_gpu_op = on_gpu_op,
+					.on_idle = on_idle,
+					.on_collective = on_collective};
+	return l;
+}
+
+void lanes_free(struct lanes *l)
+{
+	struct stream_lane *known, *next;
+
+	if (!l)
+		return;
+	HASH_EMPTY (l->streams, known, next)
+		free(known);
+	store_release(&l->store);
+	labels_release(&l->labels);
+	free(l->threads);
+	free(l->gpus);
+	free(l->ranks);
+	free(l);
+}
+
+const struct listener *lanes_listener(struct lanes *l)
+{
+	return &l->listener;
+}
