@@ -66,7 +66,7 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 	const union spy_any *raw = reader_peek_nested(r);
 	uint64_t n = 0, until_ns = UINT64_MAX;
 
-	if (likely(!raw) || a->accounts.ranges.only || a->accounts.listener)
+	if (likely(!raw) || a->filtering.kinds || a->accounts.listener)
 		return 0;
 	if (a->accounted)
 		until_ns = unattributed_due(&a->accounts.unattributed, record->ns);
@@ -137,23 +137,43 @@ static void see_range(struct analysis *a, struct fast_path *paths, const struct 
 	if (owner)
 		seen = seen_of(a, &paths[stream], owner, record->ns);
 	ranges_see(ranges, record, owner, &seen);
-	if (owner && ranges->only)
-		thread_account_get(&a->accounts, owner)->left_out = ranges_leave_out(ranges, owner);
 }
 
-/* Is it a call, or a number of some, that does not count? */
+/* Calls of counted functions: does their number not count? */
+static bool leave_out_counted(struct analysis *a, const struct record *record)
+{
+	if (record->raw->other.event != SPY_EV_COUNT ||
+	    !filter_outside_counted(&a->filtering, record->process, record->thread, record->fn))
+		return false;
+	a->filtering.counted = add_capped(a->filtering.counted, record->raw->count.count);
+	return true;
+}
+
+/*
+ * With a filter: is it a call, or a number of some, that does not count? Of what the accounting is about to see, its
+ * thread's account says it from here on (left_out).
+ */
 static bool leave_out(struct analysis *a, const struct record *record)
 {
-	struct ranges *ranges = &a->accounts.ranges;
+	unsigned int outside = filter_outside(&a->filtering, record);
+	struct thread_account *c;
 
-	if (!record_is_call(record->raw) || !ranges_leave_out(ranges, record->thread))
+	if (ranges_leave_out(&a->accounts.ranges, record->thread))
+		outside |= 1u << FILTER_RANGE;
+	if (!record_is_call(record->raw) && record->raw->other.event < SPY_EV_WAIT)
+		return leave_out_counted(a, record);
+	if (record_is_call(record->raw) && record->raw->call_head.depth) {
+		if (outside)
+			callstats_room(&a->stats, &a->model, record->thread);
+		return outside;
+	}
+	c = thread_account_get(&a->accounts, record->thread);
+	c->left_out = outside;
+	if (!outside || !record_is_call(record->raw))
 		return false;
 	callstats_room(&a->stats, &a->model, record->thread);
-	if (record->raw->call_head.depth)
-		return true;
-	ranges->left_out++;
-	ranges->left_out_ns += record->duration_ns;
-	thread_account_get(&a->accounts, record->thread)->left_out_ns += record->duration_ns;
+	filter_count(&a->filtering, outside, record->duration_ns);
+	c->left_out_ns += record->duration_ns;
 	return true;
 }
 
@@ -221,7 +241,7 @@ static void read_all(struct analysis *a)
 		if (unlikely(a->model.n_stacks >= stacks_most))
 			stacks_most = stack_gc(a);
 		model_apply(&a->model, &record);
-		if (likely(!a->accounts.ranges.only) || !leave_out(a, &record))
+		if (likely(!a->filtering.kinds) || !leave_out(a, &record))
 			callstats_see(&a->stats, &a->model, &record);
 		if (a->accounted) {
 			account_see(&a->accounts, &record);
@@ -250,24 +270,32 @@ static void read_all(struct analysis *a)
 	callstats_finish(&a->stats, &a->model);
 }
 
+/* What the options limit the analysis to. */
+static int begin_filtering(struct analysis *a, const struct analysis_options *options)
+{
+	int err = filtering_begin(&a->filtering, options->filter, a->set, &a->expect.phases);
+
+	if (!err)
+		filtering_cut(&a->filtering, &a->expect.phases);
+	return err;
+}
+
 int analysis_run(struct analysis *a, struct trace_set *set, const struct analysis_options *options)
 {
 	int err;
 
 	*a = (struct analysis){.set = set, .accounted = options};
 	model_init(&a->model, set);
-	callstats_init(&a->stats, &a->model);
+	callstats_init(&a->stats, &a->model, &a->filtering);
 	if (options) {
-		err = learn(a, options->profile);
+		err = learn(a, options->profile) ?: begin_filtering(a, options);
 		if (err)
 			return err;
-		account_init(&a->accounts, &a->model, &a->expect);
+		account_init(&a->accounts, &a->model, &a->expect, &a->filtering);
 		findings_init(&a->findings, &a->accounts);
 		idle_init(&a->idle, &a->accounts);
 		ranks_init(&a->ranks, &a->idle);
-		a->accounts.ranges.only = options->range;
 		a->accounts.listener = a->accounts.ranges.listener = options->listener;
-		a->stats.timed_only = options->range;
 		if (options->subject)
 			a->accounts.blame.subject = *options->subject;
 	}
@@ -290,6 +318,7 @@ void analysis_release(struct analysis *a)
 	expect_release(&a->expect);
 	profile_release(&a->profile);
 	profile_release(&a->prior);
+	filtering_end(&a->filtering);
 	callstats_release(&a->stats);
 	model_release(&a->model);
 	*a = (struct analysis){0};

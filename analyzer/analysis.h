@@ -12,7 +12,7 @@
 /* What else than counting and finding. */
 struct analysis_options {
 	const char *profile; /* file of the machine's profile; NULL: where calibrate writes it */
-	const char *range; /* only calls in ranges that match count; NULL: all */
+	const struct filter *filter; /* only such calls count; NULL: all */
 	const struct subject *subject; /* of the list of the worst calls; NULL: everything */
 	const struct listener
 		*listener; /* is shown what happens; NULL: nobody. Must live as long */
@@ -20,8 +20,8 @@ struct analysis_options {
 
 /*
  * Reads all records, and finds out where the calls' time went unless options is NULL. 0, or -errno
- * after a warning about a profile that was named and cannot be read. analysis_release in all cases;
- * the set must live as long.
+ * after a warning about a profile that was named and cannot be read, or a filter that fits nothing there is (-EINVAL).
+ * analysis_release in all cases; the set and the filter must live as long.
  */
 int analysis_run(struct analysis *a, struct trace_set *set, const struct analysis_options *options);
 void analysis_release(struct analysis *a);

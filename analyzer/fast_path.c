@@ -17,6 +17,9 @@ void fast_path_open(struct fast_path *path, const struct accounting *a, struct c
 	if (path->account == c && path->device == device && record->ns < path->until_ns)
 		return;
 	fast_path_close(path, s);
+	/* What other filters decide upon does not change while it is open. */
+	if (unlikely(filter_has(a->filtering, FILTER_FUNCTION)))
+		return;
 	if (!c || c->left_out || !c->stream || c->ring.n < COMPLETED_KEPT ||
 	    !a->work.submissions[record->process] ||
 	    !s->uses[callstats_index(s, record->process, device)].first_ns ||
@@ -26,7 +29,8 @@ void fast_path_open(struct fast_path *path, const struct accounting *a, struct c
 	path->thread = record->thread;
 	path->tid = record->stream->reader.tid;
 	path->device = device;
-	path->until_ns = cpu_pressure_slice_ns(c->cpu_pressure, c->slices);
+	path->until_ns =
+		min_u64(cpu_pressure_slice_ns(c->cpu_pressure, c->slices), a->filtering->to_ns);
 	if (c->divided_often)
 		path->until_ns = min_u64(path->until_ns, record->ns + DIVIDED_OFTEN_NS);
 }

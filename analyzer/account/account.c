@@ -151,7 +151,6 @@ struct thread_account *thread_account_add(struct accounting *a, struct thread *t
 	c->ring.most = thread->process->trace->has_gpu_times ? COMPLETED_KEPT_GPU : COMPLETED_KEPT;
 	c->thread = thread;
 	c->device = SPY_DEVICE_NONE;
-	c->left_out = ranges_leave_out(&a->ranges, thread);
 	c->cpu_pressure = &a->cpu_pressure[thread->process->trace->host->index];
 	DL_APPEND(a->remembered, c);
 	a->n_remembered++;
@@ -190,13 +189,16 @@ static bool were_gaps_told(const struct metadata *metadata)
 	       metadata_number(metadata, "trace_version", GAPS_TOLD) >= GAPS_TOLD;
 }
 
-void account_init(struct accounting *a, struct model *model, struct expect *expect)
+void account_init(struct accounting *a, struct model *model, struct expect *expect,
+		  const struct filtering *filtering)
 {
 	size_t i;
 
-	*a = (struct accounting){.model = model, .expect = expect};
+	*a = (struct accounting){.model = model, .expect = expect, .filtering = filtering};
 	work_init(&a->work, model);
 	ranges_init(&a->ranges, model);
+	if (filter_has(filtering, FILTER_RANGE))
+		a->ranges.only = filtering->filter->words.of[FILTER_RANGE];
 	a->signatures = xcalloc(model->n_processes, sizeof(*a->signatures));
 	a->probed = xcalloc(model->n_processes, sizeof(*a->probed));
 	a->gaps_told = xcalloc(model->n_processes, sizeof(*a->gaps_told));

@@ -20,6 +20,7 @@
 #include "blame/holders.h"
 #include "blame/unattributed.h"
 #include "expect/expect.h"
+#include "filter/filter.h"
 #include "trace/listener.h"
 
 /* The calls of one function by one thread, or any other sum. */
@@ -122,7 +123,7 @@ struct thread_account {
 	uint8_t device; /* current, as last seen */
 	bool rested; /* the call in progress comes after a pause: expect.h */
 	bool starts_up; /* the call in progress has started CUDA or a GPU up */
-	bool left_out; /* its calls of now do not count: --range */
+	bool left_out; /* its record in hand does not count: filter.h */
 	bool divided_often; /* what it does is divided as it goes on: ranks/reasons.c */
 	bool gap_told; /* records tell what the thread did before its next call: idle/host.h */
 	struct recent_ops recent_ops; /* until the call in progress */
@@ -195,6 +196,7 @@ struct contexts {
 struct accounting {
 	struct model *model;
 	struct expect *expect;
+	const struct filtering *filtering; /* what of the recording counts */
 	struct locks locks;
 	struct gpu_work work;
 	struct peers peers;
@@ -222,7 +224,8 @@ struct accounting {
 	const struct listener *listener; /* of the whole reading; NULL: none */
 };
 
-void account_init(struct accounting *a, struct model *model, struct expect *expect);
+void account_init(struct accounting *a, struct model *model, struct expect *expect,
+		  const struct filtering *filtering);
 void account_release(struct accounting *a);
 
 #define ACCOUNT_LONG_NS 1000000 /* calls inside others are of interest from here on */

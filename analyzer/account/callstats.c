@@ -6,9 +6,9 @@
 #include <string.h>
 #include "callstats.h"
 
-void callstats_init(struct callstats *s, const struct model *model)
+void callstats_init(struct callstats *s, const struct model *model, struct filtering *filtering)
 {
-	*s = (struct callstats){.n_processes = model->n_processes};
+	*s = (struct callstats){.n_processes = model->n_processes, .filtering = filtering};
 	s->devices = xcalloc(CALLSTATS_DEVICES * s->n_processes, sizeof(*s->devices));
 	s->uses = xcalloc(CALLSTATS_DEVICES * s->n_processes, sizeof(*s->uses));
 	callstats_grow(s, model);
@@ -59,8 +59,6 @@ void callstats_count(struct callstats *s, const struct thread *thread, uint32_t 
 {
 	struct calls_sum *sum = thread ? &s->threads[thread->index] : NULL;
 
-	if (s->timed_only)
-		return;
 	s->counted[fn] = add_capped(s->counted[fn], count);
 	s->all.counted = add_capped(s->all.counted, count);
 	if (sum)
@@ -83,7 +81,10 @@ static void add_slot(struct callstats *s, struct model *model, const struct proc
 			continue;
 		fn = trace_function(model->set, process->trace, board->head.counter_fn[i]);
 		callstats_grow(s, model);
-		callstats_count(s, thread, fn, slot->counts[i]);
+		if (filter_outside_counted(s->filtering, process->trace->index, thread, fn))
+			s->filtering->counted = add_capped(s->filtering->counted, slot->counts[i]);
+		else
+			callstats_count(s, thread, fn, slot->counts[i]);
 	}
 }
 

@@ -6,6 +6,7 @@
 #define CUDASPY_CALLSTATS_H
 
 #include "base/histogram.h"
+#include "filter/filter.h"
 #include "trace/model.h"
 
 struct calls {
@@ -45,7 +46,7 @@ struct callstats {
 	struct device_use *uses;
 	size_t n_processes;
 	struct calls_sum all;
-	bool timed_only; /* counted calls, of which nobody knows when they were, are left out */
+	struct filtering *filtering; /* what of the recording counts */
 	/* Of the failed ones of depth 0: CUDA was gone already. CUDA's own libraries make such
 	 * calls as a process ends. */
 	uint64_t too_late;
@@ -60,7 +61,7 @@ static inline size_t callstats_index(const struct callstats *s, size_t process, 
 	return device * s->n_processes + process;
 }
 
-void callstats_init(struct callstats *s, const struct model *model);
+void callstats_init(struct callstats *s, const struct model *model, struct filtering *filtering);
 void callstats_release(struct callstats *s);
 
 /* Room for the record's function and thread. */

@@ -330,6 +330,14 @@ void ranges_see(struct ranges *r, const struct record *record, struct thread *ow
 	}
 }
 
+void ranges_follow(struct ranges *r, const struct record *record)
+{
+	struct range_seen seen = {.ns = record->ns};
+	size_t stream;
+
+	ranges_see(r, record, ranges_owner(r, record, &stream), &seen);
+}
+
 void ranges_see_outside(struct ranges *r, const struct record *record)
 {
 	struct range_thread *t;

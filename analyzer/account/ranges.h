@@ -74,7 +74,6 @@ struct ranges {
 	uint64_t lost; /* ranges that were not followed, and ends of none */
 	/* --range: a pattern for names; NULL: all calls count. */
 	const char *only;
-	uint64_t left_out, left_out_ns; /* calls of the application that do not */
 };
 
 void ranges_init(struct ranges *r, struct model *model);
@@ -92,6 +91,9 @@ struct thread *ranges_owner(const struct ranges *r, const struct record *record,
 /* A record of a range; seen: the owner's sums, as of now. */
 void ranges_see(struct ranges *r, const struct record *record, struct thread *owner,
 		const struct range_seen *seen);
+
+/* For those who ask only what is open: a record of a range. */
+void ranges_follow(struct ranges *r, const struct record *record);
 
 /* After the last record: what is open, ends. */
 void ranges_finish(struct ranges *r, const struct thread *thread, const struct range_seen *seen);

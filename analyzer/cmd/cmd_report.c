@@ -13,6 +13,7 @@
 #include "sections/calls.h"
 #include "sections/expectations.h"
 #include "sections/files.h"
+#include "sections/filters.h"
 #include "sections/findings.h"
 #include "sections/gpus.h"
 #include "sections/ranges.h"
@@ -38,7 +39,7 @@ static int read_traces(struct making *m, struct analysis *analysis, struct lanes
 	int err = analysis_run(
 		analysis, &m->set,
 		&(struct analysis_options){.profile = m->options->profile,
-					   .range = m->options->range,
+					   .filter = m->options->only,
 					   .listener = lanes ? lanes_listener(lanes) : NULL});
 
 	if (err)
@@ -136,7 +137,8 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 struct options {
 	const char *format;
 	const char *profile;
-	const char *range;
+	struct filter_words words;
+	const struct filter *filter; /* the same, parsed */
 	const char *fail_on;
 	const char *budget;
 	const char *baseline;
@@ -149,7 +151,7 @@ static int baseline_from_traces(struct baseline *b, const struct options *option
 {
 	struct report_options show = {.renderer = renderer_find("json"),
 				      .profile = options->profile,
-				      .range = options->range};
+				      .only = options->filter};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -227,7 +229,7 @@ static const struct option_row option_rows[] = {
 	{"nested",   'n', NULL,     "also the calls made inside other calls", offsetof(struct options, nested)},
 	{"verbose",  'v', NULL,     "also locks, accounts, calls, threads, what calls are expected to cost", offsetof(struct options, verbose)},
 	{"profile",  'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
-	{"range",    'r', "NAME",   "only calls in the program's ranges (NVTX) of that name", offsetof(struct options, range)},
+	FILTER_OPTIONS(struct options, words),
 	{"fail-on",  0,   "LIST",   "status 1 if one is found: any, problem, DETECTOR", offsetof(struct options, fail_on)},
 	{"budget",   0,   "LIST",   "status 1 if its cure gains more: DETECTOR|all:LIMIT", offsetof(struct options, budget)},
 	{"suppress", 0,   OPTION_SEVERAL, "findings that are accepted, with reasons", offsetof(struct options, suppress)},
@@ -238,9 +240,10 @@ static const struct option_row option_rows[] = {
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
+	struct filter filter = {0};
 	struct gate gate;
 	int status;
-	struct report_options show = {.gate = &gate};
+	struct report_options show = {.gate = &gate, .only = &filter};
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
@@ -248,9 +251,13 @@ static int run(const struct command *self, int argc, char **argv)
 	show.nested = options.nested;
 	show.verbose = options.verbose || options.nested;
 	show.profile = options.profile;
-	show.range = options.range;
+	options.filter = &filter;
 	if (!show.renderer)
 		return STATUS_USAGE;
+	if (filter_parse(&filter, &options.words)) {
+		filter_release(&filter);
+		return STATUS_USAGE;
+	}
 	status = STATUS_NOTHING;
 	if (!read_gate(&gate, &options) &&
 	    !report_show((const char *const *)argv + 1, (size_t)argc - 1, NULL, &show, stdout)) {
@@ -258,6 +265,7 @@ static int run(const struct command *self, int argc, char **argv)
 		status = gate_status(&gate);
 	}
 	gate_release(&gate);
+	filter_release(&filter);
 	return status;
 }
 
@@ -280,10 +288,8 @@ const struct command command_report = {
 		"its cost\n  --suppress  a line for each: DETECTOR [PLACE] [until YYYY-MM-DD] -- "
 		"REASON. PLACE is a function, FILE:LINE, file or module, with * and ?; # begins a "
 		"comment; may be given several times\n  --baseline  an earlier report in JSON, or "
-		"its traces. Worse is: costs over 20 % and over 1 ms more than then\n  --range     "
-		"NAME or DOMAIN:NAME, with * and ?, and # for numbers, as the report shows it. "
-		"Calls outside such ranges are left out, and calls that were only counted; GPUs "
-		"are told of the whole run\n",
+		"its traces. Worse is: costs over 20 % and over 1 ms more than "
+		"then\n\n" FILTER_HELP,
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

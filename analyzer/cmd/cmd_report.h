@@ -7,13 +7,14 @@
 #include "command.h"
 #include "trace/trace.h"
 
+struct filter;
 struct gate;
 struct renderer;
 
 struct report_options {
 	const struct renderer *renderer;
 	const char *profile; /* file that --profile names; NULL: none */
-	const char *range; /* only calls in ranges that match count; NULL: all */
+	const struct filter *only; /* what of the recording counts; NULL: all */
 	bool nested; /* also the calls made inside other calls */
 	bool verbose; /* also the tables that go into detail */
 	struct gate *gate; /* judged by report_show; NULL: none */
@@ -21,8 +22,8 @@ struct report_options {
 };
 
 /* Reads the traces in `dirs` and writes a report. 0; -ENOENT if none can be read; -EIO if the
- * report cannot be written; another -errno if the profile that was named cannot be read. Has then
- * said why. */
+ * report cannot be written; another -errno if the profile that was named cannot be read, or the
+ * filter fits nothing there is. Has then said why. */
 int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filter *filter,
 		const struct report_options *options, FILE *out);
 

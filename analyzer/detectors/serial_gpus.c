@@ -187,6 +187,8 @@ static void add_gpu(const struct analysis *a, struct turns *t, size_t gpu)
 static bool is_there(const struct idle_gpu *gpu, const struct host *host,
 		     const struct process *process)
 {
+	if (gpu->left_out)
+		return false;
 	return process ? gpu->processes[0] == process : gpu->processes[0]->trace->host == host;
 }
 

@@ -19,6 +19,7 @@
 struct phase {
 	uint64_t begin_ns, end_ns;
 	bool found; /* else they mean all of the process's time */
+	bool cut; /* to the time that a report is limited to: filter.h */
 };
 
 #define PHASE_SAMPLES 16

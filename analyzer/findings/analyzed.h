@@ -20,6 +20,7 @@ struct analysis {
 	struct callstats stats;
 	struct profile profile, prior;
 	struct expect expect;
+	struct filtering filtering;
 	struct accounting accounts;
 	bool accounted;
 	struct idle idle;

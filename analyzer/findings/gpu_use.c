@@ -43,7 +43,7 @@ static bool shares_memory(const struct analysis *a)
 
 	for (fn = 0; fn < a->set->functions.count && fn < a->stats.n_functions; fn++)
 		if (a->set->functions.all[fn].does == FUNCTION_OPENS_SHARED &&
-		    a->stats.direct[fn].count)
+		    (a->stats.direct[fn].count || filter_saw_call(&a->filtering, fn)))
 			return true;
 	return false;
 }
@@ -79,9 +79,9 @@ const struct thread *gpu_feeder(const struct analysis *a, const struct idle_gpu 
 		const struct thread_account *c = thread_account_of(&a->accounts, thread);
 
 		if (!c || c->device != gpu->device || !host_thread_find(&a->idle.threads, thread) ||
-		    a->stats.threads[thread->index].count <= most)
+		    c->ring.n <= most)
 			continue;
-		most = a->stats.threads[thread->index].count;
+		most = c->ring.n;
 		best = thread;
 	}
 	return best;

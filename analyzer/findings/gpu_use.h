@@ -20,15 +20,16 @@ const char *gpu_why_unknown(const struct analysis *a, const struct idle_gpu *gpu
 /* The thread that made most calls with it current, of those whose time is known; NULL: none. */
 const struct thread *gpu_feeder(const struct analysis *a, const struct idle_gpu *gpu);
 
-/* Whose time a sum is: a GPU's number; SIZE_MAX: a thread's or a rank's, or of a GPU's time that is known exactly what was certain by
- * the calls, which is not counted twice. */
+/* Whose time a sum is: a GPU's number; SIZE_MAX: a thread's or a rank's, a GPU's that the report is not about, or of a GPU's time
+ * that is known exactly what was certain by the calls, which is not counted twice. */
 static inline size_t gpu_of_sum(const struct analysis *a, const struct idle_sum *sum)
 {
 	size_t gpu = (size_t)(uint32_t)sum->key.owner;
 	bool exact = sum->key.owner >= idle_owner_exact(0);
 
 	if (sum->key.owner < idle_owner_gpu(0) || sum->key.owner >= idle_owner_rank(0) ||
-	    gpu >= a->idle.n_gpus || exact != idle_gpu_is_exact(&a->idle.gpus[gpu]))
+	    gpu >= a->idle.n_gpus || a->idle.gpus[gpu].left_out ||
+	    exact != idle_gpu_is_exact(&a->idle.gpus[gpu]))
 		return SIZE_MAX;
 	return gpu;
 }

@@ -80,13 +80,15 @@ static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8
 		number = name->gpu;
 	} else {
 		idle->gpus = grow(idle->gpus, idle->n_gpus, sizeof(*idle->gpus));
-		idle->gpus[idle->n_gpus++] = (struct idle_gpu){.device = device};
+		idle->gpus[idle->n_gpus++] = (struct idle_gpu){.device = device, .left_out = true};
 		if (name)
 			name->gpu = number;
 	}
 	found = &idle->gpus[number - 1];
 	found->processes = grow(found->processes, found->n_processes, sizeof(*found->processes));
 	found->processes[found->n_processes++] = process;
+	if (filter_has_gpu(idle->accounts->filtering, process->trace->index, device))
+		found->left_out = false;
 	if (idle->recorded[process->trace->index])
 		found->exact.n_known++;
 	else

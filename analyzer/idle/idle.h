@@ -38,6 +38,7 @@ struct idle_gpu {
 	uint64_t idle_ns; /* in the working phase */
 	uint64_t doubt_ns; /* of that, what a call may have taken back that is kept no more */
 	uint64_t waited_ns, waited_until_ns; /* threads waited for it: no less */
+	bool left_out; /* the report is not about it: filter.h */
 	bool certain; /* what is said of its idle time: after the last record, idle_price.h */
 	/* How often a thread found that all its work was done; of these, with copies to the host in
 	 * it, and with work on several GPUs or copies between them (recent_ops.h). */

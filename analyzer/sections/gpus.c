@@ -72,7 +72,8 @@ static bool waits_prove_work(const struct analysis *a, const struct idle_gpu *gp
 		return false;
 	for (fn = 0; fn < a->set->functions.count && fn < a->stats.n_functions; fn++)
 		if (a->set->functions.all[fn].does == FUNCTION_SHOWS_OTHERS &&
-		    a->stats.direct[fn].count + a->stats.nested[fn].count)
+		    (a->stats.direct[fn].count + a->stats.nested[fn].count ||
+		     filter_saw_call(&a->filtering, fn)))
 			return false;
 	return true;
 }
@@ -290,7 +291,8 @@ void report_gpus(struct report *report, const struct analysis *a, struct symboli
 
 	idle_writer_init(&w, &report->arena, a, symbols);
 	for (i = 0; i < a->idle.n_gpus; i++)
-		rows[n++] = describe(&w, i);
+		if (!a->idle.gpus[i].left_out)
+			rows[n++] = describe(&w, i);
 	idle_writer_release(&w);
 	qsort(rows, n, sizeof(*rows), by_device);
 	report_add(report, &gpus_kind, rows, n);

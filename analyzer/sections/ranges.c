@@ -199,66 +199,6 @@ void report_ranges(struct report *report, const struct analysis *a)
 		table->intro = missing_text(&report->arena, a);
 }
 
-/* ---- --range --------------------------------------------------------------------------------- */
-
-struct only_row {
-	const char *range, *shown, *outside;
-	uint64_t names, count, ns, calls, calls_ns, left_out, left_out_ns;
-};
-
-/* clang-format off */
-static const struct column only_columns[] = {
-	COLUMN_JSON(struct only_row, range, UNIT_TEXT),
-	COLUMN_TEXT(struct only_row, shown, "range"),
-	COLUMN_TEXT(struct only_row, outside, "left out"),
-	COLUMN_JSON(struct only_row, names, UNIT_COUNT),
-	COLUMN_JSON(struct only_row, calls, UNIT_COUNT),
-	COLUMN_JSON(struct only_row, calls_ns, UNIT_NS),
-	COLUMN_JSON(struct only_row, left_out, UNIT_COUNT),
-	COLUMN_JSON(struct only_row, left_out_ns, UNIT_NS),
-};
-/* clang-format on */
-
-static const struct table_kind only_kind = {
-	.key = "only",
-	.title = "ONLY calls in these ranges",
-	.columns = only_columns,
-	.n_columns = ARRAY_SIZE(only_columns),
-	.row_bytes = sizeof(struct only_row),
-	.facts = true,
-};
-
-void report_only(struct report *report, const struct analysis *a)
-{
-	const struct ranges *ranges = &a->accounts.ranges;
-	const struct range_names *names = &a->model.range_names;
-	struct arena *texts = &report->arena;
-	struct only_row *row;
-	size_t i;
-
-	if (!ranges->only)
-		return;
-	row = xcalloc(1, sizeof(*row));
-	row->range = ranges->only;
-	for (i = 0; i < names->n && i < ranges->n_sums; i++)
-		if (ranges->sums[i].count && range_matches(names->all[i], ranges->only))
-			row->names++;
-	row->calls = a->stats.all.count;
-	row->calls_ns = a->stats.all.total_ns;
-	row->left_out = ranges->left_out;
-	row->left_out_ns = ranges->left_out_ns;
-	row->shown = row->names ? report_text(report, "%s, %s of this report",
-					      text_count(texts, row->names, "name"),
-					      text_count(texts, row->calls, "call"))
-				: report_text(report, "none is called %s", ranges->only);
-	row->outside = report_text(report,
-				   "%s outside of them, which took %s; and calls that were only "
-				   "counted. What is said of GPUs is of the whole run",
-				   text_count(texts, row->left_out, "call"),
-				   text_time(texts, row->left_out_ns));
-	report_add(report, &only_kind, row, 1);
-}
-
 /* ---- shares ----------------------------------------------------------------------------------- */
 
 struct share_row {

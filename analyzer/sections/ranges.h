@@ -10,9 +10,6 @@
 /* "layers: backward": a range as reports name it. */
 const char *report_range_name(struct arena *texts, struct range_name *name);
 
-/* With --range: what the report is about, and what is left out. */
-void report_only(struct report *report, const struct analysis *a);
-
 /* The ranges, by name. */
 void report_ranges(struct report *report, const struct analysis *a);
 

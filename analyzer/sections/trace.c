@@ -206,7 +206,8 @@ static const struct phase_row *add_phases(struct report *report, const struct an
 }
 
 /* "4.021 s to 8.050 s, where its calls recur"; NULL: there is no such phase. */
-static const char *working_text(struct arena *texts, const struct phase_row *rows, size_t n)
+static const char *working_text(struct arena *texts, const struct phase_row *rows, size_t n,
+				bool cut)
 {
 	uint64_t begin_ns = UINT64_MAX, end_ns = 0;
 	size_t i, found = 0;
@@ -223,8 +224,9 @@ static const char *working_text(struct arena *texts, const struct phase_row *row
 	if (n > 1)
 		return arena_printf(texts, "%zu of %zu processes, between %s and %s", found, n,
 				    text_time(texts, begin_ns), text_time(texts, end_ns));
-	return arena_printf(texts, "from %s to %s, where calls recur", text_time(texts, begin_ns),
-			    text_time(texts, end_ns));
+	return arena_printf(texts, "from %s to %s, %s", text_time(texts, begin_ns),
+			    text_time(texts, end_ns),
+			    cut ? "within --from and --to" : "where calls recur");
 }
 
 /* ---- headline ------------------------------------------------------------------------------- */
@@ -408,7 +410,8 @@ struct summary_row *report_summary(struct report *report, const struct analysis 
 	write_summary(row, a, &report->arena);
 	report_add(report, &summary_kind, row, 1);
 	add_hosts(report, a->set);
-	row->working = working_text(&report->arena, add_phases(report, a), a->model.n_processes);
+	row->working = working_text(&report->arena, add_phases(report, a), a->model.n_processes,
+				    filter_has_window(&a->filtering));
 	return row;
 }
 

@@ -172,7 +172,8 @@ print(r["summary"]["calls"], r["only"]["left_out"], sum(c["count"] for c in r["c
 expect "only waits" "$(only wait)" "20 40 20"
 expect "only one step" "$(only 'step 7')" "2 58 2"
 expect "all steps" "$(only 'step #')" "40 20 40"
-expect "none" "$(only 'no such range')" "0 60 0"
+"$tool" report --range='no such range' "$trace" >/dev/null 2>messages
+expect "none" "$? $(grep -c "no range 'no such range' (there are: step #, wait)" messages)" "2 1"
 ran "$nvtx" early
 "$tool" report --verbose "$trace" >report.txt
 grep -q worker report.txt || fail "a thread's name is not shown: $(cat report.txt)"

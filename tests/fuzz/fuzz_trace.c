@@ -24,6 +24,7 @@
 #include "cmd/cmd_report.h"
 #include "../unit/trace_text.h"
 #include "trace_from_bytes.h"
+#include "filter/words.h"
 #include "findings/gate.h"
 #include "render/render.h"
 #include "trace/dump.h"
@@ -107,20 +108,29 @@ static const struct renderer all_formats = {.name = "all", .render = render_all,
 static void report_with_gate(uint8_t bits)
 {
 	static const char *const rules[] = {NULL, "any", "problem", "hidden-sync,lazy-loading"};
-	static const char *const ranges[] = {NULL, NULL, "step*", "layers:*"};
+	static const struct filter_words limits[] = {
+		{{NULL}},
+		{{[FILTER_THREAD] = "*", [FILTER_GPU] = "0-3", [FILTER_FROM] = "20%"}},
+		{{[FILTER_RANGE] = "*", [FILTER_FUNCTION] = "cuda*"}},
+		{{[FILTER_PROCESS] = "*", [FILTER_FROM] = "phase", [FILTER_TO] = "90%"}},
+	};
 	static const char *const budgets[] = {NULL, "all:1ms", "all:5%", "full-queue:10x,all:0"};
 	const char *dirs[] = {parent};
 	struct gate gate;
+	struct filter filter;
 	struct report_options options = {.renderer = &all_formats,
-					 .range = ranges[bits >> 6],
+					 .only = &filter,
 					 .nested = bits & 16,
 					 .verbose = bits & 32};
 
+	if (filter_parse(&filter, &limits[bits >> 6]))
+		abort();
 	if (!gate_init(&gate, rules[bits & 3], budgets[bits >> 2 & 3], NULL, 0)) {
 		options.gate = &gate;
 		taken = !report_show(dirs, 1, NULL, &options, nowhere);
 	}
 	gate_release(&gate);
+	filter_release(&filter);
 }
 
 /* What a command writes to standard output. The caller frees. */

@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include "cmd/cmd_report.h"
+#include "filter/words.h"
 #include "scratch.h"
 #include "trace_text.h"
 #include "render/render.h"
@@ -89,16 +90,21 @@ static int render_schema(const struct report *report, FILE *out)
 	return 0;
 }
 
-static json_t *tables(const char *dir, bool nested)
+/* all: with the tables that take an option. */
+static json_t *tables(const char *dir, bool all)
 {
 	const struct renderer renderer = {.name = "schema", .render = render_schema};
-	struct report_options options = {.renderer = &renderer, .nested = nested};
+	const struct filter_words words = {.of = {[FILTER_THREAD] = all ? "*" : NULL}};
+	struct filter filter;
+	struct report_options options = {.renderer = &renderer, .nested = all, .only = &filter};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 	json_t *properties;
 
+	assert_int_equal(filter_parse(&filter, &words), 0);
 	assert_int_equal(report_show(&dir, 1, NULL, &options, out), 0);
+	filter_release(&filter);
 	fclose(out);
 	properties = json_loads(text, 0, NULL);
 	assert_non_null(properties);

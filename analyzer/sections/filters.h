@@ -1,0 +1,13 @@
+/*
+ * analyzer/sections/filters.h: the header of a report on a part of a recording: what it is about, and what is left out.
+ */
+#ifndef CUDASPY_SECTIONS_FILTERS_H
+#define CUDASPY_SECTIONS_FILTERS_H
+
+#include "base/report.h"
+#include "findings/analyzed.h"
+
+/* Nothing without a filter. */
+void report_only(struct report *report, const struct analysis *a);
+
+#endif
