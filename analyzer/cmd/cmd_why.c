@@ -10,6 +10,7 @@
 #include "cmd_report.h"
 #include "render/render.h"
 #include "sections/files.h"
+#include "sections/filters.h"
 #include "sections/ranks.h"
 #include "sections/trace.h"
 #include "sections/waits.h"
@@ -19,12 +20,23 @@
 struct options {
 	const char *format;
 	const char *profile;
+	struct filter_words words;
+};
+
+/* What a question is asked of. */
+struct asked {
+	const char *const *dirs;
+	size_t n_dirs;
+	const struct renderer *renderer;
+	const char *profile;
+	const struct filter *filter;
 };
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
 	{"format",  'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
+	FILTER_OPTIONS(struct options, words),
 };
 /* clang-format on */
 
@@ -220,6 +232,7 @@ static int show(struct analysis *analysis, const struct renderer *renderer)
 	report.view = view_for(stdout);
 	report.view.verbose = true;
 	analysis->complete = report_losses(&report, analysis);
+	report_only(&report, analysis);
 	report_waits(&report, analysis, symbols);
 	report_files(&report, symbols);
 	err = renderer->render(&report, stdout);
@@ -247,17 +260,16 @@ static const struct rank *find_rank(const struct ranks *ranks, int64_t number)
 	return NULL;
 }
 
-static int answer_rank(int64_t number, const char *const *dirs, size_t n_dirs,
-		       const struct renderer *renderer, const char *profile)
+static int answer_rank(int64_t number, const struct asked *asked)
 {
-	struct analysis_options options = {.profile = profile};
+	struct analysis_options options = {.profile = asked->profile, .filter = asked->filter};
 	struct trace_set set;
 	struct analysis analysis = {.set = &set};
 	const struct rank *rank = NULL;
 	struct symbolizer *symbols;
 	struct report report;
-	int err =
-		trace_set_open(&set, dirs, n_dirs, NULL) ?: analysis_run(&analysis, &set, &options);
+	int err = trace_set_open(&set, asked->dirs, asked->n_dirs, NULL)
+			  ?: analysis_run(&analysis, &set, &options);
 
 	if (!err)
 		rank = find_rank(&analysis.ranks, number);
@@ -267,9 +279,10 @@ static int answer_rank(int64_t number, const char *const *dirs, size_t n_dirs,
 		report.view = view_for(stdout);
 		report.view.verbose = true;
 		analysis.complete = report_losses(&report, &analysis);
+		report_only(&report, &analysis);
 		report_rank(&report, &analysis, symbols, rank);
 		report_files(&report, symbols);
-		err = renderer->render(&report, stdout);
+		err = asked->renderer->render(&report, stdout);
 		report_release(&report);
 		symbolizer_free(symbols);
 	}
@@ -280,40 +293,39 @@ static int answer_rank(int64_t number, const char *const *dirs, size_t n_dirs,
 
 /* Reads the traces, with an eye on the calls that have to do with `subject`; NULL: on what the word
  * will mean, which is written to *guess. analysis_release and trace_set_release in all cases. */
-static int read_traces(struct trace_set *set, struct analysis *analysis, const char *const *dirs,
-		       size_t n_dirs, const char *profile, const struct subject *subject,
-		       const char *word, struct subject *guess)
+static int read_traces(struct trace_set *set, struct analysis *analysis, const struct asked *asked,
+		       const struct subject *subject, const char *word, struct subject *guess)
 {
-	int err = trace_set_open(set, dirs, n_dirs, NULL);
+	int err = trace_set_open(set, asked->dirs, asked->n_dirs, NULL);
 
 	*analysis = (struct analysis){.set = set};
 	if (err)
 		return err;
 	if (!subject)
 		*guess = guess_subject(set, word);
-	return analysis_run(
-		analysis, set,
-		&(struct analysis_options){.profile = profile, .subject = subject ?: guess});
+	return analysis_run(analysis, set,
+			    &(struct analysis_options){.profile = asked->profile,
+						       .filter = asked->filter,
+						       .subject = subject ?: guess});
 }
 
 /* Reads the traces once; twice where it takes a reading to know what the word means. */
-static int answer(const char *word, const char *const *dirs, size_t n_dirs,
-		  const struct renderer *renderer, const char *profile)
+static int answer(const char *word, const struct asked *asked)
 {
 	struct trace_set set;
 	struct analysis analysis;
 	struct subject subject = {0}, guess;
-	int err = read_traces(&set, &analysis, dirs, n_dirs, profile, NULL, word, &guess);
+	int err = read_traces(&set, &analysis, asked, NULL, word, &guess);
 	bool found = !err && find_subject(&subject, &analysis, word);
 
 	if (found && !was_meant(&guess, &subject)) {
 		analysis_release(&analysis);
 		trace_set_release(&set);
-		err = read_traces(&set, &analysis, dirs, n_dirs, profile, &subject, word, NULL);
+		err = read_traces(&set, &analysis, asked, &subject, word, NULL);
 	}
 	if (!err && found) {
 		analysis.accounts.blame.subject = subject;
-		err = show(&analysis, renderer);
+		err = show(&analysis, asked->renderer);
 	}
 	analysis_release(&analysis);
 	trace_set_release(&set);
@@ -328,30 +340,41 @@ static bool is_directory(const char *word)
 	return !stat(word, &status) && S_ISDIR(status.st_mode);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+/* argv: the word, and directories. */
+static int explain(int argc, char **argv, struct asked *asked)
 {
-	struct options options = {.format = "text"};
-	const struct renderer *renderer;
 	int64_t rank;
-	int status;
+	int err;
 
-	if (!command_parse(self, &options, &argc, argv, &status))
-		return status;
-	renderer = renderer_choose(self->name, options.format);
-	if (!renderer)
-		return STATUS_USAGE;
 	if (argc < 2 || (argc == 2 && is_directory(argv[1]))) {
 		warn("why: a thread, function, lock, GPU or rank to explain is missing%s%s",
 		     argc < 2 ? "" : " before ", argc < 2 ? "" : argv[1]);
 		return STATUS_USAGE;
 	}
+	asked->dirs = (const char *const *)argv + 2;
+	asked->n_dirs = (size_t)argc - 2;
 	rank = number_after(argv[1], "rank");
-	status = rank >= 0 ? answer_rank(rank, (const char *const *)argv + 2, (size_t)argc - 2,
-					 renderer, options.profile)
-			   : answer(argv[1], (const char *const *)argv + 2, (size_t)argc - 2,
-				    renderer, options.profile);
+	err = rank >= 0 ? answer_rank(rank, asked) : answer(argv[1], asked);
 	warnings_flush();
-	return status == -EINVAL ? STATUS_USAGE : status ? STATUS_NOTHING : STATUS_FINE;
+	return err == -EINVAL ? STATUS_USAGE : err ? STATUS_NOTHING : STATUS_FINE;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct options options = {.format = "text"};
+	struct filter filter = {0};
+	struct asked asked = {.filter = &filter};
+	int status;
+
+	if (!command_parse(self, &options, &argc, argv, &status))
+		return status;
+	asked.profile = options.profile;
+	asked.renderer = renderer_choose(self->name, options.format);
+	if (!asked.renderer)
+		return STATUS_USAGE;
+	status = filter_parse(&filter, &options.words) ? STATUS_USAGE : explain(argc, argv, &asked);
+	filter_release(&filter);
+	return status;
 }
 
 const struct command command_why = {
@@ -362,7 +385,7 @@ const struct command command_why = {
 	.text = "A thread is named by its number, a function by its name (cudaMalloc), a lock as "
 		"in the report (L1 is the one waited for longest), a GPU as gpu0, a rank of a job "
 		"as rank3. Findings have "
-		"the numbers of the report. DIR as for report.\n",
+		"the numbers of the report. DIR as for report.\n\n" FILTER_HELP,
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,
