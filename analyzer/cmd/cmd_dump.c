@@ -3,10 +3,14 @@
  * time. For a close look, and for tests.
  */
 #include "command.h"
+#include "account/ranges.h"
+#include "expect/expect.h"
+#include "filter/filter.h"
 #include "trace/dump.h"
 
 struct options {
 	const char *fields;
+	struct filter_words words;
 	bool no_times;
 	bool stable;
 	bool header;
@@ -18,13 +22,95 @@ static const struct option_row option_rows[] = {
 	{"no-times", 0,   NULL,   "without time and duration", offsetof(struct options, no_times)},
 	{"stable",   0,   NULL,   "only what is the same in each run: no times, no addresses, ordinals as thread numbers", offsetof(struct options, stable)},
 	{"header",   0,   NULL,   "column names in the first line", offsetof(struct options, header)},
+	FILTER_OPTIONS(struct options, words),
 };
 /* clang-format on */
+
+/* ---- which records ---------------------------------------------------------------------------- */
+
+struct only {
+	struct filtering filtering;
+	struct ranges ranges;
+	const char *range; /* pattern for their names; NULL: --range was not given */
+};
+
+/* A record of a range is in if the range is, also the one that ends it. */
+static bool is_outside_ranges(struct only *only, struct model *model, const struct record *record)
+{
+	bool before;
+
+	if (!only->range)
+		return false;
+	if (!only->ranges.model) {
+		ranges_init(&only->ranges, model);
+		only->ranges.only = only->range;
+	}
+	before = ranges_leave_out(&only->ranges, record->thread);
+	if (record_is_of_range(record->raw))
+		ranges_follow(&only->ranges, record);
+	return before && ranges_leave_out(&only->ranges, record->thread);
+}
+
+static bool skip(void *data, struct model *model, const struct record *record)
+{
+	struct only *only = data;
+	bool outside = is_outside_ranges(only, model, record);
+
+	return filter_outside(&only->filtering, record) || outside;
+}
+
+/* When the working phase is, the first reading of a report finds. */
+static int begin_only(struct only *only, const struct filter *filter, struct trace_set *set)
+{
+	struct expect expect = {0};
+	bool learn = filter_needs_phase(filter);
+	int err;
+
+	*only = (struct only){.range = filter->words.of[FILTER_RANGE]};
+	if (learn)
+		expect_learn(&expect, set);
+	err = filtering_begin(&only->filtering, filter, set, &expect.phases);
+	if (learn)
+		expect_release(&expect);
+	return err;
+}
+
+static void end_only(struct only *only)
+{
+	filtering_end(&only->filtering);
+	ranges_release(&only->ranges);
+}
+
+/* ---- the verb --------------------------------------------------------------------------------- */
+
+static int show(struct dump *dump, const char *const *dirs, size_t n_dirs, bool header,
+		const struct filter *filter)
+{
+	struct only only = {0};
+	struct trace_set set;
+	int err = trace_set_open(&set, dirs, n_dirs, NULL);
+
+	if (!err)
+		err = begin_only(&only, filter, &set);
+	if (!err) {
+		if (filter->kinds) {
+			dump->skip = skip;
+			dump->skip_data = &only;
+		}
+		if (header)
+			dump_header(dump);
+		err = dump_all(dump, &set);
+	}
+	end_only(&only);
+	trace_set_release(&set);
+	warnings_flush();
+	return err ? STATUS_NOTHING : STATUS_FINE;
+}
 
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {0};
-	struct trace_set set;
+	struct filter filter;
 	struct dump dump;
 	int status;
 
@@ -37,14 +123,11 @@ static int run(const struct command *self, int argc, char **argv)
 			options.fields);
 		return STATUS_USAGE;
 	}
-	status = STATUS_NOTHING;
-	if (!trace_set_open(&set, (const char *const *)argv + 1, (size_t)argc - 1, NULL)) {
-		if (options.header)
-			dump_header(&dump);
-		status = dump_all(&dump, &set) ? STATUS_NOTHING : STATUS_FINE;
-	}
-	trace_set_release(&set);
-	warnings_flush();
+	status = filter_parse(&filter, &options.words)
+			 ? STATUS_USAGE
+			 : show(&dump, (const char *const *)argv + 1, (size_t)argc - 1,
+				options.header, &filter);
+	filter_release(&filter);
 	return status;
 }
 
@@ -54,7 +137,8 @@ const struct command command_dump = {
 	.summary = "Shows each record of the traces in DIR (default: here), one line each",
 	.text = "Columns are separated by one blank; '-' is a value that a record does not have. "
 		"Times are seconds since the first record, at the call's return; durations are "
-		"seconds. What is particular to a kind of record follows as key=value.\n",
+		"seconds. What is particular to a kind of record follows as "
+		"key=value.\n\n" FILTER_HELP,
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -706,13 +706,24 @@ void dump_header(struct dump *dump)
 	fputc('\n', dump->out);
 }
 
+static void print_line(const struct dump *dump, const struct record *record)
+{
+	size_t i;
+
+	for (i = 0; i < dump->n_fields; i++) {
+		if (i)
+			fputc(' ', dump->out);
+		dump->fields[i]->print(dump, record);
+	}
+	fputc('\n', dump->out);
+}
+
 int dump_all(struct dump *dump, struct trace_set *set)
 {
 	struct model model;
 	struct merge merge;
 	struct record record;
 	bool first = true;
-	size_t i;
 
 	model_init(&model, set);
 	merge_init(&merge, set, true);
@@ -722,12 +733,8 @@ int dump_all(struct dump *dump, struct trace_set *set)
 		if (first)
 			dump->origin_ns = record.ns;
 		first = false;
-		for (i = 0; i < dump->n_fields; i++) {
-			if (i)
-				fputc(' ', dump->out);
-			dump->fields[i]->print(dump, &record);
-		}
-		fputc('\n', dump->out);
+		if (!dump->skip || !dump->skip(dump->skip_data, &model, &record))
+			print_line(dump, &record);
 	}
 	merge_release(&merge);
 	model_release(&model);

@@ -18,7 +18,10 @@ struct dump {
 	const struct dump_field *fields[DUMP_FIELDS_MAX];
 	size_t n_fields;
 	uint64_t origin_ns; /* time 0 of the lines */
-	const struct model *model;
+	struct model *model;
+	/* Is the record not to be shown? Sees all of them, behind the model; NULL: all are shown. */
+	bool (*skip)(void *data, struct model *model, const struct record *record);
+	void *skip_data;
 };
 
 /* fields: a list as DUMP_FIELDS, NULL for all. -EINVAL if it has an unknown name,
