@@ -222,8 +222,9 @@ static const char *working_text(struct arena *texts, const struct phase_row *row
 	if (!found)
 		return NULL;
 	if (n > 1)
-		return arena_printf(texts, "%zu of %zu processes, between %s and %s", found, n,
-				    text_time(texts, begin_ns), text_time(texts, end_ns));
+		return arena_printf(texts, "%zu of %zu processes, between %s and %s%s", found, n,
+				    text_time(texts, begin_ns), text_time(texts, end_ns),
+				    cut ? ", within --from and --to" : "");
 	return arena_printf(texts, "from %s to %s, %s", text_time(texts, begin_ns),
 			    text_time(texts, end_ns),
 			    cut ? "within --from and --to" : "where calls recur");
