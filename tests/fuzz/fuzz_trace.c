@@ -128,6 +128,9 @@ static void report_with_gate(uint8_t bits)
 	if (!gate_init(&gate, rules[bits & 3], budgets[bits >> 2 & 3], NULL, 0)) {
 		options.gate = &gate;
 		taken = !report_show(dirs, 1, NULL, &options, nowhere);
+		/* It may have nothing that fits the filter. */
+		options.only = NULL;
+		taken = taken || !report_show(dirs, 1, NULL, &options, nowhere);
 	}
 	gate_release(&gate);
 	filter_release(&filter);
