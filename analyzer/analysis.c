@@ -149,6 +149,18 @@ static bool leave_out_counted(struct analysis *a, const struct record *record)
 	return true;
 }
 
+/* A call inside another one. */
+static bool leave_out_nested(struct analysis *a, const struct record *record, bool outside)
+{
+	struct thread_account *c = thread_account_of(&a->accounts, record->thread);
+
+	if (c)
+		c->left_out = outside;
+	if (outside)
+		callstats_room(&a->stats, &a->model, record->thread);
+	return outside;
+}
+
 /*
  * With a filter: is it a call, or a number of some, that does not count? Of what the accounting is about to see, its
  * thread's account says it from here on (left_out).
@@ -162,11 +174,8 @@ static bool leave_out(struct analysis *a, const struct record *record)
 		outside |= 1u << FILTER_RANGE;
 	if (!record_is_call(record->raw) && record->raw->other.event < SPY_EV_WAIT)
 		return leave_out_counted(a, record);
-	if (record_is_call(record->raw) && record->raw->call_head.depth) {
-		if (outside)
-			callstats_room(&a->stats, &a->model, record->thread);
-		return outside;
-	}
+	if (record_is_call(record->raw) && record->raw->call_head.depth)
+		return leave_out_nested(a, record, outside);
 	c = thread_account_get(&a->accounts, record->thread);
 	c->left_out = outside;
 	if (!outside || !record_is_call(record->raw))

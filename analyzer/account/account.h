@@ -266,6 +266,15 @@ struct account account_sum(const struct accounting *a, const struct process *pro
 /* A thread's account; NULL if it has made no call. */
 struct thread_account *thread_account_of(const struct accounting *a, const struct thread *thread);
 
+/* Is the thread's record in hand left out? For whoever is shown records while they are read: what is left out is not for
+ * him. False for a thread without an account, which has made no call. */
+static inline bool account_leaves_out(const struct accounting *a, const struct thread *thread)
+{
+	const struct thread_account *c = thread_account_of(a, thread);
+
+	return c && c->left_out;
+}
+
 /* ---- for the files of the accounting --------------------------------------------------------- */
 
 struct thread_account *thread_account_add(struct accounting *a, struct thread *thread);

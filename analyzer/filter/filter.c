@@ -260,6 +260,25 @@ static int find_items(struct filtering *f, enum filter_kind kind)
 	return 0;
 }
 
+/* Most processes are one rank, whatever their GPU. */
+static void find_ranks(struct filtering *f)
+{
+	size_t i;
+
+	f->ranks = xcalloc(f->survey.n_ranks + 1, sizeof(*f->ranks));
+	f->ranks_of = xcalloc(f->set->n_traces + 1, sizeof(*f->ranks_of));
+	memset(f->ranks_of, ANSWER_OUT, f->set->n_traces);
+	for (i = 0; i < f->survey.n_ranks; i++) {
+		const struct survey_rank *rank = &f->survey.ranks[i];
+
+		f->ranks[i] = filter_fits_number(f->filter, FILTER_RANK, rank->number);
+		if (!rank->whole)
+			f->ranks_of[rank->process] = ANSWER_UNKNOWN;
+		else if (f->ranks[i])
+			f->ranks_of[rank->process] = ANSWER_IN;
+	}
+}
+
 static int find_all(struct filtering *f)
 {
 	unsigned int kind;
@@ -273,9 +292,7 @@ static int find_all(struct filtering *f)
 		for (j = 0; j < f->filter->n[FILTER_PROCESS]; j++)
 			f->processes[i] |= item_fits_process(f->filter->items[FILTER_PROCESS][j],
 							     f->set->traces[i]);
-	f->ranks = xcalloc(f->survey.n_ranks + 1, sizeof(*f->ranks));
-	for (i = 0; i < f->survey.n_ranks; i++)
-		f->ranks[i] = filter_fits_number(f->filter, FILTER_RANK, f->survey.ranks[i].number);
+	find_ranks(f);
 	return err;
 }
 
@@ -406,6 +423,7 @@ void filtering_end(struct filtering *f)
 	survey_release(&f->survey);
 	free(f->processes);
 	free(f->ranks);
+	free(f->ranks_of);
 	free(f->threads);
 	free(f->functions);
 	free(f->devices);
@@ -477,11 +495,12 @@ static bool has_rank(const struct filtering *f, size_t process, uint8_t device)
 
 	if (!filter_has(f, FILTER_RANK))
 		return true;
+	if (f->ranks_of[process] != ANSWER_UNKNOWN)
+		return f->ranks_of[process] == ANSWER_IN;
 	for (i = 0; i < f->survey.n_ranks; i++) {
 		const struct survey_rank *rank = &f->survey.ranks[i];
 
-		if (f->ranks[i] && rank->process == process &&
-		    (rank->whole || rank->device == device))
+		if (f->ranks[i] && rank->process == process && rank->device == device)
 			return true;
 	}
 	return false;

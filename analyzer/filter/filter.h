@@ -33,7 +33,9 @@ struct filtering {
 	bool no_phase; /* asked for, and no process has one: it is the whole recording */
 	struct survey survey;
 	bool *processes; /* of --process, by index of the trace */
-	bool *ranks; /* of --rank, by index of the survey's */
+	bool *ranks; /* of --rank, by index of the survey's … */
+	uint8_t *
+		ranks_of; /* … and by that of the trace: enum filter_answer, unknown: depends on the GPU */
 	/* Answers so far: enum filter_answer, by thread index and by the set's function number. */
 	uint8_t *threads, *functions;
 	size_t n_threads, n_functions;

@@ -410,19 +410,19 @@ static void test_nothing_found(void **state)
 	"1ms launch cudaLaunchKernel duration=8us kernel=1 stream=8 caller=0x10\n" \
 	"4ms count function=cudaGetDevice tid=200 count=5\n"
 
-static char *two_ranks(void)
+static char *made_of_text(const char *text)
 {
 	char *dir = scratch_make(), path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/log", dir);
-	scratch_write(path, TWO_RANKS, strlen(TWO_RANKS));
+	scratch_write(path, text, strlen(text));
 	tt_make(path, dir);
 	return dir;
 }
 
 static void test_ranks_and_names(void **state)
 {
-	char *dir = two_ranks();
+	char *dir = made_of_text(TWO_RANKS);
 	json_t *root = part_of(dir, &(struct filter_words){0});
 	struct sums whole = sums_of(root), in;
 
@@ -447,14 +447,46 @@ static void test_ranks_and_names(void **state)
 	scratch_remove(dir);
 }
 
+/* Without a launcher a communicator numbers the GPUs of a process. */
+#define TWO_GPUS \
+	"trace a.100 pid=100 program=\"a\" boot_id=b clock_source=tsc\n" \
+	"slot 1 tid=7\n1us thread tid=7 name=\"a\"\n" \
+	"1ms launch cudaLaunchKernel duration=4us kernel=1 stream=8 device=0 caller=0x10\n" \
+	"2ms launch cudaLaunchKernel duration=5us kernel=1 stream=9 device=1 caller=0x10\n" \
+	"3ms launch cudaLaunchKernel duration=6us kernel=1 stream=9 device=1 caller=0x10\n" \
+	"4ms nccl_comm interface=6 number=1 hash=0xab rank=5 ranks=8 tid=7 device=0\n" \
+	"4ms nccl_comm interface=6 number=2 hash=0xab rank=6 ranks=8 tid=7 device=1\n"
+
+static void test_ranks_of_one_process(void **state)
+{
+	char *dir = made_of_text(TWO_GPUS);
+	json_t *root = part_of(dir, &(struct filter_words){0});
+	struct sums whole = sums_of(root), in;
+
+	(void)state;
+	json_decref(root);
+	look_at_parts(dir, FILTER_RANK, (const char *[]){"5", "6", NULL}, true);
+	in = look_at_part(dir, &(struct filter_words){.of = {[FILTER_RANK] = "6"}}, &whole);
+	assert_int_equal(in.calls, 2);
+	assert_int_equal(in.ns, 11000);
+	assert_null(part_of(dir, &(struct filter_words){.of = {[FILTER_RANK] = "0-4,7"}}));
+	scratch_remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times),          cmocka_unit_test(test_wrong_words),
-		cmocka_unit_test(test_order_of_times), cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_parts),          cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_combinations),   cmocka_unit_test(test_holder_outside),
-		cmocka_unit_test(test_nothing_found),  cmocka_unit_test(test_ranks_and_names),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_wrong_words),
+		cmocka_unit_test(test_order_of_times),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_combinations),
+		cmocka_unit_test(test_holder_outside),
+		cmocka_unit_test(test_nothing_found),
+		cmocka_unit_test(test_ranks_and_names),
+		cmocka_unit_test(test_ranks_of_one_process),
 	};
 
 	golden_find();
