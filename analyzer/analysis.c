@@ -186,12 +186,14 @@ static bool leave_out(struct analysis *a, const struct record *record)
 	return true;
 }
 
-/* Calls that do not count are not shown. */
+/* What does not count is not shown. */
 static void show(const struct analysis *a, const struct record *record)
 {
 	const struct listener *listener = a->accounts.listener;
 	const struct thread_account *c;
 
+	if (account_leaves_out(&a->accounts, record->thread))
+		return;
 	if (record->raw->other.event == SPY_EV_OUTSIDE) {
 		if (listener->on_outside)
 			listener->on_outside(listener->data, record);
@@ -200,8 +202,6 @@ static void show(const struct analysis *a, const struct record *record)
 	if (!record_is_call(record->raw))
 		return;
 	c = thread_account_of(&a->accounts, record->thread);
-	if (c && c->left_out)
-		return;
 	if (record->raw->call_head.depth && listener->on_nested)
 		listener->on_nested(listener->data, record);
 	if (!record->raw->call_head.depth && listener->on_call)
