@@ -406,6 +406,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 {
 	struct evaluated e = {.last = NULL};
 	struct rank_step_part step = {.last = NULL};
+	const struct rank_op *op;
 
 	e.working = is_working(ranks, instance);
 	if (count_aligned(instance) < 2) {
@@ -431,6 +432,9 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	add_to_places(ranks, instance, &e);
 	if (e.last)
 		add_to_last(ranks, instance, &e, &step);
+	for (op = instance->ops; op; op = op->next)
+		if (op != e.last)
+			rank_reasons_in_time(op->member);
 	step.wait_ns = e.wait_ns;
 	step.late_ns = e.late_ns;
 	rank_steps_add(ranks, instance, &step);

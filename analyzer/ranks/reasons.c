@@ -566,7 +566,16 @@ struct charging {
 	const struct rank_op *last;
 	struct idle_part *largest;
 	uint64_t *largest_ns;
-	uint64_t gpu_ns;
+	uint64_t gpu_ns, host_ns; /* charged: its GPU's work; what its thread did */
+	struct idle_part host; /* the most of host_ns */
+	uint64_t host_most_ns;
+	/* Its GPU's work, until it is known how much of it is an old lag. */
+	struct held_back {
+		struct idle_part part;
+		const struct idle_sum *of;
+		uint64_t ns;
+	} held_back[PARTS_MOST + 1];
+	uint32_t n_held_back;
 };
 
 static void copy_holder(struct idle_sum *sum, const struct idle_sum *of, uint64_t ns)
@@ -598,14 +607,79 @@ static void charge(struct charging *c, const struct idle_part *part, const struc
 	*c->largest = *part;
 }
 
+static void charge_host(struct charging *c, const struct idle_part *part, const struct idle_sum *of,
+			uint64_t ns)
+{
+	charge(c, part, of, ns);
+	if (part->cause == IDLE_UNEXPLAINED)
+		return;
+	c->host_ns += ns;
+	if (ns <= c->host_most_ns)
+		return;
+	c->host_most_ns = ns;
+	c->host = *part;
+}
+
+static void hold_back(struct charging *c, const struct idle_part *part, const struct idle_sum *of,
+		      uint64_t ns)
+{
+	if (ns)
+		c->held_back[c->n_held_back++] = (struct held_back){*part, of, ns};
+}
+
 static void charge_bare(struct charging *c, enum idle_cause cause, uint64_t ns)
 {
-	charge(c,
-	       &(struct idle_part){.cause = cause,
-				   .fn = NO_FUNCTION,
-				   .fn_before = NO_FUNCTION,
-				   .at_ns = c->last->submit_begin_ns},
-	       NULL, ns);
+	struct idle_part part = {.cause = cause,
+				 .fn = NO_FUNCTION,
+				 .fn_before = NO_FUNCTION,
+				 .at_ns = c->last->submit_begin_ns};
+
+	if (cause == IDLE_GPU_WORK)
+		hold_back(c, &part, NULL, ns);
+	else
+		charge_host(c, &part, NULL, ns);
+}
+
+/*
+ * How much of the GPU's lateness is what its thread made it late by before. Where nothing waits for a collective, a GPU
+ * that has come late stays behind, though it takes no longer for its work than the others. What it was late by before
+ * its thread made it late, it is late by itself. What was once made up for does not come back.
+ */
+static uint64_t lag_of(const struct rank_lag *lag, uint64_t gpu_ns)
+{
+	if (!lag->known)
+		return 0;
+	return min_u64(gpu_ns - min_u64(lag->gpu_ns, gpu_ns), lag->host_ns);
+}
+
+static void charge_gpu(struct charging *c)
+{
+	struct rank_lag *lag = &c->last->member->lag;
+	uint64_t gpu_ns = 0, left_ns, lag_ns;
+	uint32_t i;
+
+	for (i = 0; i < c->n_held_back; i++)
+		gpu_ns += c->held_back[i].ns;
+	left_ns = lag_ns = lag_of(lag, gpu_ns);
+	for (i = 0; i < c->n_held_back; i++) {
+		const struct held_back *h = &c->held_back[i];
+		uint64_t ns = min_u64(h->ns, left_ns);
+
+		left_ns -= ns;
+		charge(c, &lag->cause, NULL, ns);
+		charge(c, &h->part, h->of, h->ns - ns);
+	}
+	if (c->host_most_ns > lag_ns)
+		lag->cause = c->host;
+	lag->host_ns = lag_ns + c->host_ns;
+	if (!lag->known || !lag->host_ns)
+		lag->gpu_ns = c->gpu_ns;
+	lag->known = true;
+}
+
+void rank_reasons_in_time(struct rank_member *member)
+{
+	member->lag = (struct rank_lag){.known = true};
 }
 
 /* Did the thread wait there for its own GPU because the program asked for it, or because that has too much to do? */
@@ -676,10 +750,13 @@ static void charge_parts(struct charging *c, const struct excess *e, double scal
 		struct idle_part part = place->sum.longest;
 		uint64_t ns = min_u64((uint64_t)((double)e->ns[i] * scale), *left_ns);
 
-		if (is_gpu_work(c->ranks, &part, e->common[i]))
-			part.cause = IDLE_GPU_WORK;
 		*left_ns -= ns;
-		charge(c, &part, &place->sum, ns);
+		if (is_gpu_work(c->ranks, &part, e->common[i])) {
+			part.cause = IDLE_GPU_WORK;
+			hold_back(c, &part, &place->sum, ns);
+		} else {
+			charge_host(c, &part, &place->sum, ns);
+		}
 	}
 }
 
@@ -692,6 +769,7 @@ void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instan
 	uint64_t left_ns = late_ns;
 	struct others others;
 	struct excess e;
+	bool rounding;
 
 	*largest_ns = 0;
 	choose_others(instance, last, &others);
@@ -700,10 +778,12 @@ void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instan
 		charge_parts(&c, &e, e.sum_ns > late_ns ? (double)late_ns / (double)e.sum_ns : 1.0,
 			     &left_ns);
 	}
-	if (left_ns * 100 <= late_ns && *largest_ns)
-		charge(&c, largest, NULL, left_ns); /* what rounding leaves */
-	else
+	rounding = left_ns * 100 <= late_ns && left_ns < late_ns;
+	if (!rounding)
 		charge_bare(&c, gpu_was_late(last) ? IDLE_GPU_WORK : IDLE_UNEXPLAINED, left_ns);
+	charge_gpu(&c);
+	if (rounding)
+		charge(&c, largest, NULL, left_ns);
 	see_gpu_late(last->member->rank, last, &others, c.gpu_ns, late_ns);
 }
 

@@ -78,6 +78,15 @@ struct rank_timer {
 	UT_hash_handle hh;
 };
 
+/* How far a member's GPU is behind the others' from operation to operation. */
+struct rank_lag {
+	bool known; /* there was an operation before */
+	uint64_t gpu_ns; /* that its GPU's own work made it late before its thread did */
+	uint64_t
+		host_ns; /* that its thread made it late, then or earlier, and is not made up for */
+	struct idle_part cause; /* of host_ns, the most of it */
+};
+
 /* A rank in a communicator. */
 struct rank_member {
 	struct member_key {
@@ -97,6 +106,7 @@ struct rank_member {
 	uint64_t busy_until_ns, waited_until_ns;
 	/* The operation before, when instances are evaluated: its end on the host's clock; 0 unknown. */
 	uint64_t met_ns;
+	struct rank_lag lag;
 	/* Of the block that is evaluated. */
 	struct clock_fit fit; /* to the timer of the reference */
 	bool has_host;
@@ -277,6 +287,9 @@ uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
 void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instance,
 			 const struct rank_op *last, uint64_t late_ns, struct idle_part *largest,
 			 uint64_t *largest_ns);
+
+/* Nobody came later than this member. */
+void rank_reasons_in_time(struct rank_member *member);
 
 /* Where an operation was submitted. */
 struct rank_site_sum *rank_site_find(struct ranks *ranks, const struct record *record,

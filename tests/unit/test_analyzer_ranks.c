@@ -22,6 +22,7 @@ struct job {
 	FILE *log;
 	unsigned int ranks, interface;
 	bool gpu_times;
+	bool beside; /* nothing on the GPU waits for a collective */
 	struct teller {
 		FILE *out, *ran, *gpu; /* records of the thread; of NCCL's thread; GPU times */
 		char *text, *ran_text, *gpu_text;
@@ -33,6 +34,7 @@ struct job {
 		double drift; /* of the timer */
 		uint64_t ns; /* its thread has come so far */
 		uint64_t gpu_ns; /* and its GPU */
+		uint64_t beside_ns; /* and collectives, where nothing waits for them */
 		bool other_host;
 		uint64_t submitted;
 	} told[RANKS];
@@ -99,7 +101,7 @@ static void begin(struct job *job, unsigned int ranks)
 		t->out = open_memstream(&t->text, &t->size);
 		t->ran = open_memstream(&t->ran_text, &t->ran_size);
 		t->gpu = open_memstream(&t->gpu_text, &t->gpu_size);
-		t->ns = t->gpu_ns = MS;
+		t->ns = t->gpu_ns = t->beside_ns = MS;
 		t->brought = 0;
 		t->correlation = 0;
 		if (job->gpu_times)
@@ -237,7 +239,7 @@ static void collective_of(struct job *job, const char *func, uint64_t count, uns
 			continue;
 		launch(t, 0);
 		t->submitted = t->ns;
-		begins[i] = t->gpu_ns + 2 * US;
+		begins[i] = (t->gpu_ns > t->beside_ns ? t->gpu_ns : t->beside_ns) + 2 * US;
 		fprintf(t->out,
 			"%lluns collective func=%s comm=1 seq=%llu count=%llu id=%llu channels=2\n",
 			host(t, t->ns), func, (unsigned long long)job->seq,
@@ -255,12 +257,14 @@ static void collective_of(struct job *job, const char *func, uint64_t count, uns
 		bool timed = job->interface > 3;
 
 		job->wait[i][who] += last - begins[i];
-		t->gpu_ns = end + (uint64_t)noise(job);
-		on_gpu(job, t, begins[i], t->gpu_ns);
+		t->beside_ns = end + (uint64_t)noise(job);
+		if (!job->beside)
+			t->gpu_ns = t->beside_ns;
+		on_gpu(job, t, begins[i], t->beside_ns);
 		fprintf(t->ran,
 			"%lluns collective_ran comm=1 id=%llu begin=%llu end=%llu seen=%llu\n",
-			host(t, t->gpu_ns + 30 * US), (unsigned long long)job->id,
-			timed ? timer(t, begins[i]) : 0, timed ? timer(t, t->gpu_ns) : 0,
+			host(t, t->beside_ns + 30 * US), (unsigned long long)job->id,
+			timed ? timer(t, begins[i]) : 0, timed ? timer(t, t->beside_ns) : 0,
 			host(t, begins[i] + 10 * US));
 	}
 	job->seq++;
@@ -554,6 +558,57 @@ static void test_gpu_late(void **state)
 }
 
 /* Synchronising where the others do not is what it did, not its GPU. */
+/* Rank 1 frees memory in a step of 32; its kernels take longer by slow_ns in each. */
+static void tell_lag(struct job *job, uint64_t slow_ns)
+{
+	unsigned int i, k;
+
+	begin(job, 3);
+	for (i = 0; i < STEPS; i++) {
+		for (k = 0; k < job->ranks; k++) {
+			struct teller *t = &job->told[k];
+
+			computes(t, 20 * US);
+			launch(t, 1000 * US);
+			if (k == 1 && i % 32 == 20)
+				frees(t, 5 * MS);
+			launch(t, k == 1 ? 200 * US + slow_ns : 200 * US);
+		}
+		all_reduce(job);
+		for (k = 0; k < job->ranks; k++)
+			synchronizes(&job->told[k]);
+	}
+	conclude(job);
+}
+
+/* Where nothing waits for collectives, a rank that was late once stays behind, and its GPU is none the slower. */
+static void test_lag(void **state)
+{
+	struct job *job = *state;
+	const struct rank *late;
+
+	job->beside = true;
+	tell_lag(job, 0);
+	late = rank(job, 1);
+	assert_true(late->last_count > STEPS / 2);
+	assert_true(charged_to(job, late, "cudaFree") > late->late_ns * 8 / 10);
+	assert_true(late->gpu_late_ns < late->late_ns / 20);
+	finds(job, "straggler-rank");
+}
+
+/* A slow GPU stays one, though its thread is late now and then, too. */
+static void test_lag_of_slow_gpu(void **state)
+{
+	struct job *job = *state;
+	const struct rank *late;
+
+	tell_lag(job, 700 * US);
+	late = rank(job, 1);
+	near_to(charged_to(job, late, "cudaFree"), 3 * 5 * MS, 2 * MS);
+	near_to(late->gpu_late_ns, STEPS * 700 * US, 5 * MS);
+	finds(job, "slow-gpu");
+}
+
 static void test_more_synchronising(void **state)
 {
 	struct job *job = *state;
@@ -1040,6 +1095,8 @@ int main(void)
 		RANKS_TEST(test_clean),
 		RANKS_TEST(test_reasons),
 		RANKS_TEST(test_gpu_late),
+		RANKS_TEST(test_lag),
+		RANKS_TEST(test_lag_of_slow_gpu),
 		RANKS_TEST(test_more_synchronising),
 		RANKS_TEST(test_steps_by_pattern),
 		RANKS_TEST(test_steps_by_nvtx),
