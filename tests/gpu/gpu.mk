@@ -4,6 +4,12 @@
 
 GPU_TESTS := $(BUILD)/gpu/mixed $(BUILD)/gpu/mixed-static $(BUILD)/gpu/libcupti_truth.so $(BUILD)/gpu/libcupti_busy.so $(BUILD)/gpu/facts
 
+# What a program with NCCL costs, and a profiler of the user's; where the toolkit's folder has NCCL's header.
+NCCL_STATIC_LIB ?=
+ifneq ($(wildcard $(CUDA_HOME)/include/nccl.h),)
+GPU_TESTS += $(BUILD)/gpu/nccl_cost $(BUILD)/gpu/libnccl-profiler.so $(if $(NCCL_STATIC_LIB),$(BUILD)/gpu/nccl_cost_static)
+endif
+
 .PHONY: gpu-build
 ifeq ($(NVCC),)
 gpu-build:
@@ -31,3 +37,20 @@ $(BUILD)/gpu/facts_code.o: tests/gpu/facts_code.cu
 $(BUILD)/gpu/facts: tests/gpu/facts.c tests/gpu/facts_getters.c tests/gpu/facts_captures.c $(BUILD)/gpu/facts_code.o tests/gpu/facts.h
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BENCH_CFLAGS) -I$(CUDA_HOME)/include -rdynamic -o $@ $(filter %.c %.o,$^) -L$(CUDA_HOME)/lib64/stubs -lcuda
+
+# NCCL's structs are passed to functions that are declared without arguments, hence -w.
+NCCL_LINK := -rdynamic -I$(CUDA_HOME)/include -L$(CUDA_HOME)/lib64
+$(BUILD)/gpu/nccl_cost: tests/gpu/nccl_cost.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -w $(NCCL_LINK) -o $@ $< -lcudart_static -ldl -lrt -lpthread
+
+$(BUILD)/gpu/nccl_cost_static: tests/gpu/nccl_cost.c $(NCCL_STATIC_LIB)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -w -DNCCL_STATIC $(NCCL_LINK) -o $@ $< $(NCCL_STATIC_LIB) -lcudart_static -lstdc++ -lm -ldl -lrt -lpthread
+
+$(BUILD)/gpu/libnccl-profiler.so: tests/gpu/nccl_profiler.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -fPIC -shared -o $@ $<

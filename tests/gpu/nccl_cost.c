@@ -7,8 +7,8 @@
  *   nccl_cost [--ranks N] [--blocks N] [--events]
  *
  * The program stands between NCCL and the profiler of a preloaded library, or one that does nothing, so that it can
- * switch. --events shows the first events instead. Built with
- *   gcc -O2 -w -rdynamic -I$CUDA_HOME/include tests/gpu/nccl_cost.c -L$CUDA_HOME/lib64 -lcudart_static -ldl -lrt -lpthread
+ * switch. --events shows the first events instead. `make gpu-build` builds it where there is an nccl.h; with
+ * NCCL_STATIC_LIB=libnccl_static.a also nccl_cost_static, which has NCCL linked in.
  */
 #define _GNU_SOURCE
 #include <cuda_runtime.h>
@@ -161,6 +161,16 @@ static void check(bool right, const char *what)
 	exit(1);
 }
 
+#ifdef NCCL_STATIC
+static void load(void)
+{
+	nccl.version = ncclGetVersion;
+	nccl.id = ncclGetUniqueId;
+	nccl.init = ncclCommInitRank;
+	nccl.all_reduce = ncclAllReduce;
+	nccl.destroy = ncclCommDestroy;
+}
+#else
 static void load(void)
 {
 	void *library = dlopen("libnccl.so.2", RTLD_NOW);
@@ -175,6 +185,7 @@ static void load(void)
 	nccl.all_reduce = dlsym(library, "ncclAllReduce");
 	nccl.destroy = dlsym(library, "ncclCommDestroy");
 }
+#endif
 
 /* ---- measuring -------------------------------------------------------------------------------- */
 

@@ -5,7 +5,8 @@
 # KIND       ddp (DistributedDataParallel), fsdp (fully sharded), tensor (a matrix divided between the ranks by hand)
 # STRAGGLER  what the last rank does in every sixth step: free (empties the allocator's cache), load (waits for data
 #            from a process), sync (looks at many values), cpu (computes in Python), kernel (more work for its GPU),
-#            sleep; none: nothing
+#            sleep; none: nothing; gone: after ten steps it waits for data that do not come for 20 seconds, and then
+#            all ranks end
 # --profile  a trace by torch.profiler for each rank, FOLDER/rank0.json …, of the same loop
 #
 # A process for each rank, one on each GPU. Ranks that share a GPU need an MPS daemon to run at the same time, and NCCL
@@ -14,6 +15,7 @@
 import argparse
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -58,8 +60,15 @@ def sleep(torch, x):
     time.sleep(0.03)
 
 
+def gone(torch, x):
+    print("# it does not come", flush=True)
+    with subprocess.Popen(["sleep", "20"], stdout=subprocess.PIPE) as loader:
+        loader.stdout.read()
+    os.killpg(0, signal.SIGTERM)
+
+
 STRAGGLERS = {"free": free, "load": load, "sync": sync, "cpu": cpu, "kernel": kernel, "sleep": sleep,
-              "none": None}
+              "gone": gone, "none": None}
 
 
 def network(torch, kind, rank, world):
@@ -108,7 +117,7 @@ def work(args):
     held_up = STRAGGLERS[args.straggler] if rank == world - 1 else None
 
     def step(number):
-        if held_up and number % EVERY == EVERY - 1:
+        if held_up and number % EVERY == EVERY - 1 and (args.straggler != "gone" or number > 10):
             held_up(torch, x)
         if args.kind == "tensor":
             return tensor_step(torch, dist, pieces, x).item()
