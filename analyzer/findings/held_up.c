@@ -24,9 +24,11 @@ static uint64_t part_of(uint64_t percent, uint64_t ns)
 	return ns / 100 * percent;
 }
 
+/* By all that made it late but the longest: what happens once is no habit. */
 static enum held_up_by judge_rank(const struct rank *rank)
 {
-	if (rank->gpu_late_ns < part_of(GPU_PERCENT, rank->late_ns))
+	if (rank->gpu_late_ns - rank->longest_gpu_late_ns <
+	    part_of(GPU_PERCENT, rank->late_ns - rank->longest_late_ns))
 		return HELD_UP_BY_HOST;
 	return rank->gpu_late_same_work * 100 >= rank->gpu_late_count * SAME_PERCENT &&
 			       rank->last_count * 100 >= rank->timed * ALWAYS_PERCENT

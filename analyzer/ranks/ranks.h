@@ -61,6 +61,7 @@ struct rank {
 	 * these it had had as many operations of the GPU submitted since the operation before as the others; and what its
 	 * thread was waiting in such operations. */
 	uint64_t gpu_late_count, gpu_late_same_work, gpu_late_ns;
+	uint64_t longest_gpu_late_ns; /* the same of longest_late_ns */
 	/* Before and behind its process's working phase: in none of the sums above but operations, timed. */
 	uint64_t start_wait_ns, start_caused_ns;
 	uint64_t steps; /* that it was the last one of, most of the time (struct rank_step) */

@@ -733,6 +733,8 @@ static void see_gpu_late(struct rank *rank, const struct rank_op *last, const st
 			 uint64_t ns, uint64_t late_ns)
 {
 	rank->gpu_late_ns += ns;
+	if (late_ns == rank->longest_late_ns)
+		rank->longest_gpu_late_ns = ns;
 	if (2 * ns <= late_ns)
 		return;
 	rank->gpu_late_count++;
