@@ -53,6 +53,7 @@ static int *mask; /* NCCL's: which events it sends */
 static bool show;
 static int rank_here;
 static uint64_t n_events;
+static int version; /* of the interface */
 
 static void see(const char *what, uint64_t type, uint64_t timer)
 {
@@ -131,13 +132,14 @@ void *dlsym(void *handle, const char *name)
 	found = next(handle, name);
 	if (strncmp(name, "ncclProfiler_v", 14))
 		return found;
-	if (strcmp(name, "ncclProfiler_v5") && strcmp(name, "ncclProfiler_v4"))
+	if (name[14] < '4' || name[14] > '6' || name[15])
 		return NULL;
 	if (found) {
 		next_init = found->init;
 		here = *found;
 	}
-	here.init = strcmp(name, "ncclProfiler_v5") ? init_v4 : init_v5;
+	version = name[14] - '0';
+	here.init = version == 4 ? init_v4 : init_v5; /* version 6 has that of 5 */
 	return &here;
 }
 
@@ -261,7 +263,7 @@ static void measure(ncclComm_t comm, float *data, size_t bytes, cudaStream_t str
 static void run(struct shared *shared, int rank, int ranks, int blocks)
 {
 	char host[32];
-	int gpus = 0, version = 0;
+	int gpus = 0, nccl_version = 0;
 	ncclComm_t comm;
 	cudaStream_t stream;
 	float *data;
@@ -281,7 +283,7 @@ static void run(struct shared *shared, int rank, int ranks, int blocks)
 	while (!__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE))
 		sched_yield();
 	check(nccl.init(&comm, ranks, shared->id, rank) == ncclSuccess, "ncclCommInitRank");
-	nccl.version(&version);
+	nccl.version(&nccl_version);
 	wanted = mask ? *mask : 0;
 	check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "a stream");
 	check(cudaMalloc((void **)&data, 64 << 20) == cudaSuccess, "cudaMalloc");
@@ -296,10 +298,12 @@ static void run(struct shared *shared, int rank, int ranks, int blocks)
 		}
 	} else {
 		if (!rank)
-			printf("NCCL %d, %d ranks on %d GPUs, events %#x%s; us for each "
+			printf("NCCL %d, interface %d, %d ranks on %d GPUs, events %#x%s; us for "
+			       "each "
 			       "all-reduce: in a row "
 			       "(off, collectives, kernels too), each waited for (the same)\n",
-			       version, ranks, gpus, wanted, mask ? "" : " (no profiler)");
+			       nccl_version, version, ranks, gpus, wanted,
+			       mask ? "" : " (no profiler)");
 		for (size_t bytes = 8; bytes <= 64 << 20; bytes *= 8)
 			measure(comm, data, bytes, stream, blocks);
 		measure(comm, data, 64 << 20, stream, blocks);
