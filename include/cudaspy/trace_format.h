@@ -886,7 +886,17 @@ struct spy_slot_page {
 	uint64_t calls; /* records of calls written */
 	uint64_t pageable; /* async copies with a pageable side */
 	uint64_t lost;
-	uint64_t reserved3[5];
+	/* A wait in progress (0 in traces of before): when it began, valid while wait_kind is. */
+	uint64_t wait_since;
+	/* A wait between two calls, valid while depth is 0. It may have been left by longjmp or a
+	 * cancellation: then a call has begun, or calls has changed, since. */
+	uint8_t outside_kind; /* enum spy_wait_kind + 1 while the thread waits, else 0 */
+	uint8_t reserved3;
+	uint16_t outside_calls; /* the lower bits of calls when it began */
+	uint32_t outside_holder; /* as wait_holder; the thread that is to end */
+	uint64_t outside_object; /* as in spy_rec_outside; of several descriptors 0 */
+	uint64_t outside_since;
+	uint64_t outside_caller; /* return address of the C library's function */
 	/* calls of counted functions since the last SPY_EV_COUNT; spy_board.counter_fn says whose */
 	uint64_t counts[SPY_BOARD_COUNTERS];
 };

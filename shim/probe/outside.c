@@ -14,6 +14,7 @@
 #include "probe/outside.h"
 #include "probe/probe.h"
 #include "probe/wait.h"
+#include "record/board.h"
 #include "record/session.h"
 #include "stack/python.h"
 #include "stack/stack.h"
@@ -129,6 +130,35 @@ static void write_record(struct spy_thread *thread, const struct spy_outside *wa
 		record->flags |= SPY_WAIT_GIL;
 	thread->row = thread->head;
 	spy_thread_publish(thread, now, sizeof(*record));
+}
+
+/* At work meanwhile: a handler may fork, and the child has no board. */
+void spy_outside_show(const struct spy_outside *wait)
+{
+	struct spy_thread *thread = spy_self;
+	struct spy_slot_page *page;
+
+	if (!spy_is_outside() || !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
+	page = thread->page;
+	spy_board_show(page->outside_kind, 0);
+	spy_board_show(page->outside_object, wait->object);
+	spy_board_show(page->outside_holder, wait->holder);
+	spy_board_show(page->outside_since, wait->start);
+	spy_board_show(page->outside_caller, wait->caller);
+	spy_board_show(page->outside_calls, (uint16_t)page->calls);
+	__atomic_store_n(&page->outside_kind, (uint8_t)(wait->kind + 1), __ATOMIC_RELEASE);
+	spy_thread_end_work(thread);
+}
+
+void spy_outside_hide(void)
+{
+	struct spy_thread *thread = spy_self;
+
+	if (!spy_is_outside() || !spy_thread_try_work(thread, __builtin_frame_address(0)))
+		return;
+	spy_board_show(thread->page->outside_kind, 0);
+	spy_thread_end_work(thread);
 }
 
 void spy_outside_write(const struct spy_outside *wait)

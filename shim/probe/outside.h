@@ -3,8 +3,9 @@
  * functions of the C library that block. Runs on the thread that waits; what takes less than 20 us
  * leaves no record and costs two looks at the clock.
  *
- * Nothing is kept while the function blocks: a wait that is left by longjmp, a cancellation or the
- * end of the thread leaves nothing behind.
+ * While the function blocks nothing is kept but what the board shows of it. A wait that is left by
+ * longjmp or a cancellation leaves that behind; readers see that the thread has gone on
+ * (trace_format.h).
  */
 #ifndef CUDASPY_SHIM_OUTSIDE_H
 #define CUDASPY_SHIM_OUTSIDE_H
@@ -41,14 +42,24 @@ void spy_outside_write(const struct spy_outside *wait);
 /* The thread whose pthread_t that is, among those that make CUDA calls; 0: unknown. */
 uint32_t spy_outside_thread(pthread_t handle);
 
+/* The board shows a wait that is about to begin; and that it has ended. errno stays. */
+void spy_outside_show(const struct spy_outside *wait);
+void spy_outside_hide(void);
+
 /*
  * The end of a function that is not inlined, and whose caller is the application: the call, and the
- * record of a wait. Behind the call: fields of struct spy_outside, which may name its `result`.
+ * record of a wait. Before the call: fields of struct spy_outside that the board shows; behind it:
+ * those of the record, which may name the call's `result`.
  */
-#define WAIT_OUTSIDE(type, call, ...) \
+#define WAIT_SHOWN(type, shown, call, ...) \
 	uint64_t start_ = spy_clock(); \
-	type result = call; \
+	type result; \
 \
+	spy_outside_show(&(struct spy_outside){.start = start_, \
+					       .caller = (uintptr_t)__builtin_return_address(0), \
+					       SPY_FIELDS shown}); \
+	result = call; \
+	spy_outside_hide(); \
 	if (__builtin_expect(spy_clock() - start_ >= spy_outside_least, 0)) \
 		spy_outside_write(&(struct spy_outside){ \
 			.start = start_, \
@@ -57,5 +68,12 @@ uint32_t spy_outside_thread(pthread_t handle);
 			.bp = *(const uintptr_t *)__builtin_frame_address(0), \
 			__VA_ARGS__}); \
 	return result;
+
+#define SPY_FIELDS(...) __VA_ARGS__
+
+/* The same for what is known before: fields that the board shows and the record has; and those that
+ * only the record has. */
+#define WAIT_OUTSIDE(type, known, call, ...) \
+	WAIT_SHOWN(type, known, call, SPY_FIELDS known, __VA_ARGS__)
 
 #endif

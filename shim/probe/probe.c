@@ -217,8 +217,9 @@ static inline bool is_held(const pthread_mutex_t *lock)
 		if (likely(done != EBUSY)) \
 			return done; \
 		owner = spy_wait_owner((const uint32_t *)&l->__data.__owner); \
-		WAIT_OUTSIDE(int, real.name args, .kind = SPY_WAIT_MUTEX, .object = (uintptr_t)l, \
-			     .holder = owner, .flags = not_had(result) ? SPY_WAIT_FAILED : 0) \
+		WAIT_OUTSIDE(int, \
+			     (.kind = SPY_WAIT_MUTEX, .object = (uintptr_t)l, .holder = owner), \
+			     real.name args, .flags = not_had(result) ? SPY_WAIT_FAILED : 0) \
 	} \
 	static int inside_##name params \
 	{ \
@@ -315,8 +316,8 @@ static void begin_rwlock(struct spy_wait *wait, enum spy_wait_kind kind, pthread
 		if (likely(done != EBUSY)) \
 			return done; \
 		owner = spy_wait_owner((const uint32_t *)&l->__data.__cur_writer); \
-		WAIT_OUTSIDE(int, real.name args, .kind = kind_, .object = (uintptr_t)l, \
-			     .holder = owner, .flags = result ? SPY_WAIT_FAILED : 0) \
+		WAIT_OUTSIDE(int, (.kind = kind_, .object = (uintptr_t)l, .holder = owner), \
+			     real.name args, .flags = result ? SPY_WAIT_FAILED : 0) \
 	} \
 	static int inside_##name params \
 	{ \
@@ -438,13 +439,14 @@ PROBE(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 		return result; \
 	}
 
-/* Behind the arguments: what the record of a wait between calls has. */
-#define WAIT_BOTH(name, kind, params, args, ...) \
+/* Behind the arguments: what is known of a wait between calls before it; then what its record has
+ * besides. */
+#define WAIT_BOTH(name, kind, params, args, known, ...) \
 	PROBE_BOTH(int, name, params, args) \
 	static int outside_##name params \
 	{ \
-		WAIT_OUTSIDE(int, real.name args, __VA_ARGS__, \
-			     .flags = result < 0 ? SPY_WAIT_FAILED : 0) \
+		WAIT_OUTSIDE(int, known, real.name args, \
+			     .flags = result < 0 ? SPY_WAIT_FAILED : 0 __VA_OPT__(, ) __VA_ARGS__) \
 	} \
 	static int inside_##name params WAIT_BODY(name, kind, args)
 
@@ -472,8 +474,8 @@ static inline void note_reacquired(const pthread_mutex_t *lock)
 
 #define CONDITION_OUTSIDE(name, args) \
 	{ \
-		WAIT_OUTSIDE(int, real.name args, .kind = SPY_WAIT_CONDITION, \
-			     .object = (uintptr_t)c, .flags = result ? SPY_WAIT_FAILED : 0) \
+		WAIT_OUTSIDE(int, (.kind = SPY_WAIT_CONDITION, .object = (uintptr_t)c), \
+			     real.name args, .flags = result ? SPY_WAIT_FAILED : 0) \
 	}
 
 /* clang-format off */
@@ -520,8 +522,8 @@ CONDITION(pthread_cond_timedwait, (pthread_cond_t *c, pthread_mutex_t *m, time_l
 \
 		if (likely(!sem_getvalue(s, &value) && value > 0)) \
 			return real.name args; \
-		WAIT_OUTSIDE(int, real.name args, .kind = SPY_WAIT_SEMAPHORE, \
-			     .object = (uintptr_t)s, .flags = result ? SPY_WAIT_FAILED : 0) \
+		WAIT_OUTSIDE(int, (.kind = SPY_WAIT_SEMAPHORE, .object = (uintptr_t)s), \
+			     real.name args, .flags = result ? SPY_WAIT_FAILED : 0) \
 	} \
 	static int inside_##name params \
 	{ \
@@ -551,16 +553,16 @@ static int first_ready(const struct pollfd *p, nfds_t n)
 /* clang-format on */
 
 /* Without descriptors it sleeps. Of a call that failed, p may lead anywhere. */
-#define POLLED \
-	.kind = n ? SPY_WAIT_POLL : SPY_WAIT_SLEEP, .is_file = n && result >= 0, \
-	.object = (uintptr_t)(n && result >= 0 ? first_ready(p, n) : 0)
+#define POLLED (.kind = n ? SPY_WAIT_POLL : SPY_WAIT_SLEEP)
+#define POLL_ENDED \
+	.is_file = n && result >= 0, .object = (uintptr_t)(n && result >= 0 ? first_ready(p, n) : 0)
 
-WAIT_BOTH(poll, SPY_WAIT_POLL, (struct pollfd * p, nfds_t n, int t), (p, n, t), POLLED)
+WAIT_BOTH(poll, SPY_WAIT_POLL, (struct pollfd * p, nfds_t n, int t), (p, n, t), POLLED, POLL_ENDED)
 WAIT_BOTH(ppoll, SPY_WAIT_POLL, (struct pollfd * p, nfds_t n, time_limit *t, const sigset_t *m),
-	  (p, n, t, m), POLLED)
+	  (p, n, t, m), POLLED, POLL_ENDED)
 WAIT_BOTH(nanosleep, SPY_WAIT_SLEEP, (time_limit * t, struct timespec *left), (t, left),
-	  .kind = SPY_WAIT_SLEEP)
-WAIT_BOTH(usleep, SPY_WAIT_SLEEP, (useconds_t t), (t), .kind = SPY_WAIT_SLEEP)
+	  (.kind = SPY_WAIT_SLEEP))
+WAIT_BOTH(usleep, SPY_WAIT_SLEEP, (useconds_t t), (t), (.kind = SPY_WAIT_SLEEP))
 
 PROBE(int, sched_yield, (void), ())
 WAIT_BODY(sched_yield, SPY_WAIT_YIELD, ())
@@ -597,8 +599,8 @@ static __attribute__((noinline)) long outside_futex(long n, long a, long b, long
 {
 	if (!futex_waits(b))
 		return real.syscall(n, a, b, c, d, e, f);
-	WAIT_OUTSIDE(long, real.syscall(n, a, b, c, d, e, f), .kind = SPY_WAIT_FUTEX,
-		     .object = (uintptr_t)a, .flags = result < 0 ? SPY_WAIT_FAILED : 0)
+	WAIT_OUTSIDE(long, (.kind = SPY_WAIT_FUTEX, .object = (uintptr_t)a),
+		     real.syscall(n, a, b, c, d, e, f), .flags = result < 0 ? SPY_WAIT_FAILED : 0)
 }
 
 static __attribute__((noinline)) long inside_futex(long n, long a, long b, long c, long d, long e,

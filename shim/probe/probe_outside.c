@@ -92,10 +92,10 @@ void spy_probe_outside_init(void)
 /* Two functions, as in probe.c: the exported one, without a frame, decides and jumps; outside_
  * does the rest. */
 /* clang-format off */
-#define PROBE(type, name, params, args, ...) \
+#define PROBE(type, name, params, args, known, ...) \
 	static __attribute__((noinline)) type outside_##name params \
 	{ \
-		WAIT_OUTSIDE(type, real.name args, __VA_ARGS__) \
+		WAIT_OUTSIDE(type, known, real.name args, __VA_ARGS__) \
 	} \
 	SPY_EXPORT type name params \
 	{ \
@@ -108,18 +108,20 @@ void spy_probe_outside_init(void)
 /* Of a read or write: what ended with an error. */
 #define FAILED(result) ((result) == (__typeof__(result))-1 ? SPY_WAIT_FAILED : 0)
 
-#define OF_FILE .object = (uintptr_t)d, .is_file = true, .flags = FAILED(result)
+/* What is known of a wait for a descriptor before it, and behind it. */
+#define OF_FILE(kind_) (.kind = kind_, .object = (uintptr_t)d, .is_file = true)
+#define AND_THEN .flags = FAILED(result)
 
 #define TRANSFER(type, name, params, args) \
-	PROBE(type, name, params, args, .kind = SPY_WAIT_TRANSFER, OF_FILE)
+	PROBE(type, name, params, args, OF_FILE(SPY_WAIT_TRANSFER), AND_THEN)
 TRANSFERS(TRANSFER)
 
 #define ACCEPT(type, name, params, args) \
-	PROBE(type, name, params, args, .kind = SPY_WAIT_ACCEPT, OF_FILE)
+	PROBE(type, name, params, args, OF_FILE(SPY_WAIT_ACCEPT), AND_THEN)
 ACCEPTS(ACCEPT)
 
 #define EPOLL(type, name, params, args) \
-	PROBE(type, name, params, args, .kind = SPY_WAIT_EPOLL, OF_FILE)
+	PROBE(type, name, params, args, OF_FILE(SPY_WAIT_EPOLL), AND_THEN)
 EPOLLS(EPOLL)
 
 /* The first descriptor that is ready to be read; -1: none. */
@@ -133,12 +135,13 @@ static int first_in(const fd_set *set, int n)
 
 /* Without descriptors it sleeps. Of a call that failed, r may lead anywhere. */
 #define SELECT(type, name, params, args) \
-	PROBE(type, name, params, args, .kind = n > 0 ? SPY_WAIT_POLL : SPY_WAIT_SLEEP, \
+	PROBE(type, name, params, args, (.kind = n > 0 ? SPY_WAIT_POLL : SPY_WAIT_SLEEP), \
 	      .object = n > 0 && result >= 0 ? (uintptr_t)first_in(r, n) : 0, \
 	      .is_file = n > 0 && result >= 0, .flags = FAILED(result))
 SELECTS(SELECT)
 
-#define SLEEP(type, name, params, args) PROBE(type, name, params, args, .kind = SPY_WAIT_SLEEP)
+#define SLEEP(type, name, params, args) \
+	PROBE(type, name, params, args, (.kind = SPY_WAIT_SLEEP), .flags = 0)
 SLEEPS(SLEEP)
 
 /* The thread is looked up before: when it has ended its name is gone. */
@@ -147,8 +150,9 @@ SLEEPS(SLEEP)
 	{ \
 		uint32_t thread = spy_outside_thread(of); \
 \
-		WAIT_OUTSIDE(type, real.name args, .kind = SPY_WAIT_JOIN, .holder = thread, \
-			     .object = (uintptr_t)of, .flags = result ? SPY_WAIT_FAILED : 0) \
+		WAIT_OUTSIDE(type, \
+			     (.kind = SPY_WAIT_JOIN, .holder = thread, .object = (uintptr_t)of), \
+			     real.name args, .flags = result ? SPY_WAIT_FAILED : 0) \
 	} \
 	SPY_EXPORT type name params \
 	{ \
@@ -159,5 +163,5 @@ SLEEPS(SLEEP)
 JOINS(JOIN)
 
 #define CHILD(type, name, params, args) \
-	PROBE(type, name, params, args, .kind = SPY_WAIT_CHILD, .flags = FAILED(result))
+	PROBE(type, name, params, args, (.kind = SPY_WAIT_CHILD), .flags = FAILED(result))
 CHILDREN(CHILD)

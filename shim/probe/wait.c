@@ -213,6 +213,7 @@ static void show_wait(struct spy_slot_page *page, const struct spy_wait *wait)
 {
 	page->wait_object = wait->object;
 	page->wait_holder = wait->holder;
+	page->wait_since = wait->start;
 	__atomic_store_n(&page->wait_kind, wait->kind + 1u, __ATOMIC_RELEASE);
 }
 

@@ -207,6 +207,7 @@ struct spy_thread *spy_thread_begin(void)
 	reused = thread->packet;
 	spy_board_show(thread->page->tid, thread->tid);
 	thread->page->wait_kind = 0;
+	thread->page->outside_kind = 0;
 	thread->n_holds = 0;
 	memset(thread->holds, 0, sizeof(thread->holds));
 	memset(thread->acquired, 0, sizeof(thread->acquired));
@@ -235,6 +236,7 @@ void spy_thread_end(struct spy_thread *thread)
 	spy_waiters_leave(thread);
 	spy_thread_flush_counts(thread);
 	spy_board_show(thread->page->depth, 0);
+	spy_board_show(thread->page->outside_kind, 0);
 	spy_board_show(thread->page->tid, 0);
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread->handle, 0, __ATOMIC_RELAXED);

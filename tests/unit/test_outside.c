@@ -359,6 +359,37 @@ static void test_short(void **state)
 	assert_int_equal(looks, 2);
 }
 
+/* The board shows a wait while it lasts, for threads that are between calls alone. */
+static void test_board(void **state)
+{
+	const struct spy_outside wait = {.start = 900,
+					 .kind = SPY_WAIT_MUTEX,
+					 .object = 0x7000,
+					 .holder = 42,
+					 .caller = 0x123456};
+
+	(void)state;
+	page.calls = 0x30005;
+	spy_outside_show(&wait);
+	assert_int_equal(page.outside_kind, SPY_WAIT_MUTEX + 1);
+	assert_int_equal(page.outside_object, 0x7000);
+	assert_int_equal(page.outside_holder, 42);
+	assert_int_equal(page.outside_since, 900);
+	assert_int_equal(page.outside_caller, 0x123456);
+	assert_int_equal(page.outside_calls, 5);
+	assert_int_equal(self->reentry_frame, 0);
+	spy_outside_hide();
+	assert_int_equal(page.outside_kind, 0);
+	self->depth = 1;
+	spy_outside_show(&wait);
+	assert_int_equal(page.outside_kind, 0);
+	self->depth = 0;
+	spy_outside_show(&wait);
+	self->packet = NULL; /* a child whose parent was at that: it has no board */
+	spy_outside_hide();
+	assert_int_equal(page.outside_kind, SPY_WAIT_MUTEX + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +400,7 @@ int main(void)
 		cmocka_unit_test_setup(test_room, begin),
 		cmocka_unit_test_setup(test_files, begin),
 		cmocka_unit_test_setup(test_gil, begin),
+		cmocka_unit_test_setup(test_board, begin),
 		cmocka_unit_test_setup(test_thread, begin),
 		cmocka_unit_test_setup(test_expected, begin),
 		cmocka_unit_test_setup(test_short, begin),

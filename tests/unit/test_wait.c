@@ -141,6 +141,7 @@ static void test_mutex(void **state)
 	spy_wait_begin(&wait, SPY_WAIT_MUTEX, &lock, &owner, 0);
 	assert_int_equal(pages[1].wait_kind, SPY_WAIT_MUTEX + 1);
 	assert_int_equal(pages[1].wait_holder, 102);
+	assert_true(pages[1].wait_since && pages[1].wait_since <= now);
 	assert_int_equal(pages[1].wait_object, (uintptr_t)&lock);
 	assert_int_equal(entered, 1);
 	owner = 103; /* it changes hands, which other records tell */
