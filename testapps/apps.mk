@@ -2,7 +2,7 @@
 # BUILD, CUDA_HOME, NVCC, CC, OPT, WARN, Q and say. Each application exists twice: linked to the
 # shared CUDA runtime, and NAME-static with the runtime inside it, as nvcc does unless told.
 
-APPS          := clean contention copies lazyload matmul nbody queue ranks starved syncs
+APPS          := clean contention copies hang lazyload matmul nbody queue ranks starved syncs
 APP_COMMON    := common list mps workers
 KERNELS       := $(patsubst kernels/%.cu,%,$(wildcard kernels/*.cu))
 
@@ -55,6 +55,7 @@ $(BUILD)/testapps/$(1)-static: $(call app_parts,$(1)) $(APP_COMMON:%=$(BUILD)/te
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) -o $$@ $$^ $$(APP_LDFLAGS) -lcudart_static -lstdc++ -lm -ldl -lrt
 endef
+hang_EXTRA := $(BUILD)/testapps/ranks_nccl.c.o
 contention_EXTRA := $(BUILD)/testapps/small_library.o
 $(foreach app,$(APPS),$(eval $(call app_rules,$(app))))
 

@@ -84,22 +84,10 @@ static size_t count(void)
 
 /* ---- one rank -------------------------------------------------------------------------------- */
 
-static void set(const char *name, const char *format, int value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), format, value);
-	setenv(name, text, 1);
-}
-
 static void enter(const struct crew *its_crew, int process)
 {
 	crew = its_crew;
-	set("RANK", "%d", process);
-	set("LOCAL_RANK", "%d", process);
-	set("WORLD_SIZE", "%d", (int)options.ranks);
-	if (options.ranks > options.gpus)
-		set("NCCL_HOSTID", "rank-%d", process);
+	nccl_name_rank(process, (int)options.ranks, (int)options.gpus);
 }
 
 static void make_streams(struct rank *self)

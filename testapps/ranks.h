@@ -15,6 +15,8 @@ struct nccl_id {
 	char bytes[NCCL_ID_BYTES];
 };
 
+/* Before CUDA is used: the variables that launchers set, and with more ranks than GPUs NCCL_HOSTID. */
+void nccl_name_rank(int rank, int ranks, int gpus);
 bool nccl_load(void); /* false: there is none */
 void nccl_make_id(struct nccl_id *id);
 void nccl_join(const struct nccl_id *id, int rank, int ranks);

@@ -6,6 +6,8 @@
 #include "ranks.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { NCCL_INT32 = 2, NCCL_SUM = 0 };
 
@@ -24,6 +26,23 @@ static void check(int result, const char *call)
 {
 	if (result)
 		die("%s: %s", call, nccl.get_error_string(result));
+}
+
+static void set(const char *name, const char *format, int value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), format, value);
+	setenv(name, text, 1);
+}
+
+void nccl_name_rank(int rank, int ranks, int gpus)
+{
+	set("RANK", "%d", rank);
+	set("LOCAL_RANK", "%d", rank);
+	set("WORLD_SIZE", "%d", ranks);
+	if (ranks > gpus)
+		set("NCCL_HOSTID", "rank-%d", rank);
 }
 
 bool nccl_load(void)
