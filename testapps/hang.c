@@ -37,7 +37,7 @@ static int gpus; /* of this machine; counted for the variant that needs to know 
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"variant", "NAME,...", "lock-cycle, kernel, rank, clean or all (all)",
-		OPTION_TEXT, &variants, 0, 0, NULL},
+		OPTION_TEXT, &variants, 0, 0, "lock-cycle,rank"},
 	{"seconds", "N", "how long each of them hangs (60)",
 		OPTION_NUMBER, &hang_seconds, 1, 3600, "1"},
 	{"ranks", "N", "processes of the variant rank (2)",
