@@ -1,0 +1,618 @@
+/*
+ * analyzer/live/tables.c: the picture of running programs as tables. Called by `ps`, `top` and `snapshot`.
+ */
+#include <stdlib.h>
+#include <time.h>
+#include "sections/stack.h"
+#include "tables.h"
+#include "text/text.h"
+#include "trace/names.h"
+
+const char *live_doing_name(enum live_doing doing)
+{
+	static const char *const names[LIVE_DOINGS] = {
+		[LIVE_GOES_ON] = "active", [LIVE_LOCK] = "lock",       [LIVE_JOIN] = "join",
+		[LIVE_GPU] = "gpu",        [LIVE_MODULE] = "ioctl",    [LIVE_WAIT] = "wait",
+		[LIVE_CALL] = "call",      [LIVE_BETWEEN] = "between", [LIVE_STRANGER] = "no-cuda",
+		[LIVE_GONE] = "gone",
+	};
+
+	return names[doing];
+}
+
+/* ---- verdict --------------------------------------------------------------------------------- */
+
+struct verdict_row {
+	const char *kind, *text;
+	uint64_t lasted_ns;
+};
+
+/* clang-format off */
+static const struct column verdict_columns[] = {
+	COLUMN_JSON(struct verdict_row, kind, UNIT_TEXT),
+	COLUMN_JSON(struct verdict_row, text, UNIT_TEXT),
+	COLUMN_JSON(struct verdict_row, lasted_ns, UNIT_NS_IF_KNOWN),
+};
+/* clang-format on */
+
+static const struct table_kind verdict_kind = {
+	.key = "verdicts",
+	.columns = verdict_columns,
+	.n_columns = ARRAY_SIZE(verdict_columns),
+	.row_bytes = sizeof(struct verdict_row),
+	.json_only = true, /* text begins with them */
+};
+
+void live_add_verdicts(struct report *report, const struct verdicts *v)
+{
+	struct verdict_row *rows = xcalloc(v->n, sizeof(*rows));
+	size_t i;
+
+	for (i = 0; i < v->n; i++)
+		rows[i] = (struct verdict_row){verdict_name(v->all[i].kind),
+					       report_text(report, "%s", v->all[i].text),
+					       v->all[i].ns};
+	report_add(report, &verdict_kind, rows, v->n);
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+struct process_row {
+	const char *program, *since, *rank, *gpus, *directory, *host, *user;
+	uint64_t pid, threads, calls_per_s, waiting, started_ns;
+};
+
+/* clang-format off */
+static const struct column process_columns[] = {
+	COLUMN(struct process_row, pid, "pid", UNIT_PLAIN),
+	COLUMN(struct process_row, program, "program", UNIT_TEXT),
+	COLUMN_TEXT(struct process_row, since, "since"),
+	COLUMN(struct process_row, rank, "rank", UNIT_TEXT),
+	COLUMN(struct process_row, gpus, "GPUs", UNIT_TEXT),
+	COLUMN(struct process_row, threads, "threads", UNIT_COUNT),
+	COLUMN(struct process_row, waiting, "waiting", UNIT_COUNT),
+	COLUMN(struct process_row, calls_per_s, "calls/s", UNIT_COUNT),
+	COLUMN_LINE(struct process_row, directory, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, started_ns, UNIT_NS),
+	COLUMN_JSON(struct process_row, host, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, user, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind process_kind = {
+	.key = "processes",
+	.title = "PROCESSES",
+	.columns = process_columns,
+	.n_columns = ARRAY_SIZE(process_columns),
+	.row_bytes = sizeof(struct process_row),
+};
+
+uint64_t live_calls_per_s(const struct live_process *p)
+{
+	return (uint64_t)((unsigned __int128)(p->calls + p->counted) * 1000000000 /
+			  max_u64(p->apart_ns, 1));
+}
+
+uint64_t live_waiting(const struct live_process *p)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < p->n_threads; i++) {
+		const struct live_thread *t = p->threads[i];
+
+		n += t->slot && (t->in_call ? t->waits || t->doing == LIVE_GPU
+					    : t->waits && spy_wait_is_lock(t->wait_kind));
+	}
+	return n;
+}
+
+const char *live_gpu_list(struct arena *texts, const struct live_process *p)
+{
+	const char *text = NULL;
+	unsigned int device;
+	size_t i;
+
+	for (device = 0; device < SPY_DEVICE_NONE; device++)
+		for (i = 0; i < p->n_threads; i++)
+			if (p->threads[i]->slot && p->threads[i]->device == device) {
+				text = arena_printf(texts, "%s%s%u", text ?: "", text ? "," : "",
+						    device);
+				break;
+			}
+	return text;
+}
+
+/* The time of day, with the date if that is another one. */
+static const char *since_text(struct arena *texts, uint64_t ns)
+{
+	time_t then = (time_t)(ns / 1000000000), now = time(NULL);
+	struct tm tm, today;
+	char text[32];
+
+	if (!ns || !localtime_r(&then, &tm) || !localtime_r(&now, &today))
+		return NULL;
+	strftime(text, sizeof(text),
+		 tm.tm_yday == today.tm_yday && tm.tm_year == today.tm_year ? "%H:%M:%S"
+									    : "%Y-%m-%d %H:%M",
+		 &tm);
+	return arena_printf(texts, "%s", text);
+}
+
+void live_add_processes(struct report *report, const struct live_words *w)
+{
+	const struct live *live = w->live;
+	struct process_row *rows = xcalloc(live->n_processes, sizeof(*rows));
+	size_t i, j;
+
+	for (i = 0; i < live->n_processes; i++) {
+		const struct live_process *p = &live->processes[i];
+		struct process_row *row = &rows[i];
+
+		row->pid = p->recorded ? (uint64_t)p->recorded->pid : p->trace->pid;
+		row->program = report_text(report, "%s", p->trace->program);
+		row->started_ns = p->started_ns;
+		row->since = since_text(&report->arena, p->started_ns);
+		if (p->trace->metadata.has_rank)
+			row->rank = report_text(report, "%u", p->trace->metadata.rank);
+		row->gpus = live_gpu_list(&report->arena, p);
+		for (j = 0; j < p->n_threads; j++)
+			row->threads += p->threads[j]->slot != 0;
+		row->calls_per_s = live_calls_per_s(p);
+		row->waiting = live_waiting(p);
+		row->directory = report_text(report, "%s", p->trace->dir);
+		row->host = text_known_host(&report->arena, p->trace->host);
+		if (p->recorded)
+			row->user = report_text(report, "%u", (unsigned int)p->recorded->uid);
+	}
+	report_add(report, &process_kind, rows, live->n_processes);
+}
+
+/* ---- chains ---------------------------------------------------------------------------------- */
+
+struct chain_row {
+	const char *chain;
+	uint64_t waited_ns, threads;
+};
+
+/* clang-format off */
+static const struct column chain_columns[] = {
+	COLUMN(struct chain_row, waited_ns, "for", UNIT_NS_IF_KNOWN),
+	COLUMN(struct chain_row, chain, "the thread, what it waits for, who holds that, and so on", UNIT_TEXT),
+	COLUMN_JSON(struct chain_row, threads, UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind chain_kind = {
+	.key = "chains",
+	.title = "WHO WAITS FOR WHOM, down to the one that everybody waits for",
+	.columns = chain_columns,
+	.n_columns = ARRAY_SIZE(chain_columns),
+	.row_bytes = sizeof(struct chain_row),
+	.text_rows = 12,
+};
+
+static bool is_waited_for(const struct live *live, const struct live_thread *t)
+{
+	size_t i;
+
+	for (i = 0; i < live->n_threads; i++)
+		if (live->threads[i]->holder == t && live->threads[i] != t &&
+		    live->threads[i]->doing != LIVE_JOIN)
+			return true;
+	return false;
+}
+
+static uint64_t stuck_ns(const struct live_thread *t)
+{
+	if (t->doing == LIVE_GOES_ON || !t->slot)
+		return 0;
+	if (t->waits)
+		return t->wait_ns == UNKNOWN_NS ? 0 : t->wait_ns;
+	return t->in_call && t->call_ns != UNKNOWN_NS ? t->call_ns : 0;
+}
+
+/* One that nobody waits for; of a cycle the first. */
+static bool begins_chain(const struct live *live, const struct live_thread *t)
+{
+	size_t i;
+
+	if (!t->slot || (!t->holder && t->doing != LIVE_GPU) ||
+	    (t->doing == LIVE_JOIN && !t->cycle))
+		return false;
+	if (!t->cycle)
+		return !is_waited_for(live, t);
+	for (i = 0; live->threads[i] != t; i++)
+		if (live->threads[i]->cycle == t->cycle)
+			return false;
+	return true;
+}
+
+static uint64_t length_of(const struct live_thread *t)
+{
+	const struct live_thread *first = t;
+	uint64_t n = 1;
+
+	while (t->holder && t->holder != first && n < 1000) {
+		t = t->holder;
+		n++;
+	}
+	return n;
+}
+
+static int by_chain(const void *x, const void *y)
+{
+	const struct chain_row *a = x, *b = y;
+
+	if (a->threads != b->threads)
+		return a->threads > b->threads ? -1 : 1;
+	return (a->waited_ns < b->waited_ns) - (a->waited_ns > b->waited_ns);
+}
+
+void live_add_chains(struct report *report, const struct live_words *w, uint64_t after_ns)
+{
+	const struct live *live = w->live;
+	struct chain_row *rows = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < live->n_threads; i++) {
+		const struct live_thread *t = live->threads[i];
+
+		if (!begins_chain(live, t) || (stuck_ns(t) < after_ns && !t->cycle))
+			continue;
+		rows = grow(rows, n, sizeof(*rows));
+		rows[n++] = (struct chain_row){live_chain_text(w, t), stuck_ns(t), length_of(t)};
+	}
+	if (n)
+		qsort(rows, n, sizeof(*rows), by_chain);
+	report_add(report, &chain_kind, rows, n);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+struct thread_row {
+	const char *thread, *of, *doing, *waits_for, *where, *system, *function, *holder, *name,
+		*wait_kind, *shown;
+	const struct table *stack;
+	uint64_t pid, tid, device, stuck_ns, call_ns, wait_ns, waiters;
+	uint64_t weight; /* for the order */
+};
+
+/* clang-format off */
+static const struct column thread_columns[] = {
+	COLUMN_TEXT(struct thread_row, thread, "thread"),
+	COLUMN_TEXT(struct thread_row, of, "of"),
+	COLUMN_TEXT(struct thread_row, shown, "now"),
+	COLUMN_JSON(struct thread_row, pid, UNIT_PLAIN),
+	COLUMN_JSON(struct thread_row, tid, UNIT_PLAIN),
+	COLUMN_JSON(struct thread_row, name, UNIT_TEXT),
+	COLUMN_JSON(struct thread_row, doing, UNIT_TEXT),
+	COLUMN_JSON(struct thread_row, function, UNIT_TEXT),
+	COLUMN_JSON(struct thread_row, device, UNIT_DEVICE),
+	COLUMN_JSON(struct thread_row, call_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct thread_row, waits_for, UNIT_TEXT),
+	COLUMN_JSON(struct thread_row, wait_kind, UNIT_TEXT),
+	COLUMN_JSON(struct thread_row, wait_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct thread_row, holder, UNIT_TEXT),
+	COLUMN_JSON(struct thread_row, waiters, UNIT_COUNT),
+	COLUMN_JSON(struct thread_row, where, UNIT_TEXT),
+	COLUMN_JSON(struct thread_row, system, UNIT_TEXT),
+	COLUMN_TABLE(struct thread_row, stack, &stack_table_kind),
+};
+/* clang-format on */
+
+static const struct table_kind thread_kind = {
+	.key = "threads",
+	.title = "THREADS",
+	.columns = thread_columns,
+	.n_columns = ARRAY_SIZE(thread_columns),
+	.row_bytes = sizeof(struct thread_row),
+	.text_rows = 40,
+};
+
+/* Its last recorded stack, which need not be that of the call it is in. */
+static const struct table *last_stack(struct report *report, const struct live_words *w,
+				      const struct live_thread *t)
+{
+	const struct stack *stack = t->model ? t->model->stack : NULL;
+	struct table *table;
+	const struct table *made;
+	uint64_t first_ns;
+
+	if (!stack)
+		return NULL;
+	first_ns = stack->process->first_ns;
+	made = report_stack(&report->arena, w->symbols, stack, 0);
+	if (!made)
+		return NULL;
+	table = arena_take(&report->arena, xcalloc(1, sizeof(*table)));
+	*table = *made;
+	table->intro =
+		report_text(report,
+			    "last recorded stack, of a call that returned at t = %s (not the call "
+			    "it is in now):",
+			    text_time(&report->arena, stack->ns - min_u64(stack->ns, first_ns)));
+	return table;
+}
+
+/* In a cycle, in a call or at a lock, waiting for something else, going on. */
+static uint64_t weight_of(const struct live_thread *t)
+{
+	if (t->cycle)
+		return 3;
+	if (!stuck_ns(t))
+		return t->slot ? 0 : 2;
+	return t->in_call || t->doing == LIVE_LOCK ? 2 : 1;
+}
+
+static struct thread_row thread_row_of(struct report *report, const struct live_words *w,
+				       const struct live_thread *t)
+{
+	const char *state = live_state_text(w, t);
+	const char *name = t->model ? thread_name(t->model) : t->os.name;
+	struct thread_row row = {
+		.thread = live_thread_short(w, t),
+		.of = text_rank(w->texts, t->process->trace)
+			      ?: text_program(w->texts, t->process->trace),
+		.name = report_text(report, "%s", *name ? name : t->os.name),
+		.doing = live_doing_name(t->doing),
+		.waits_for = live_wait_text(w, t),
+		.where = live_place(w, t),
+		.system = state,
+		.pid = t->process->recorded ? (uint64_t)t->process->recorded->pid
+					    : t->process->trace->pid,
+		.tid = t->tid,
+		.device = t->device,
+		.call_ns = t->in_call ? t->call_ns : UNKNOWN_NS,
+		.wait_ns = t->waits ? t->wait_ns : UNKNOWN_NS,
+		.waiters = t->waiters,
+	};
+
+	if (t->in_call)
+		row.function = text_function(&w->live->set, t->fn);
+	if (t->waits)
+		row.wait_kind = name_wait(t->wait_kind);
+	if (t->holder)
+		row.holder = live_thread_name(w, t->holder);
+	row.stuck_ns = stuck_ns(t);
+	row.weight = weight_of(t);
+	row.shown = t->doing == LIVE_GOES_ON
+			    ? report_text(report, "makes calls; at this moment it is %s",
+					  live_call_text(w, t))
+			    : report_text(report, "%s%s%s%s%s", live_doing_text(w, t),
+					  t->holder && t->doing == LIVE_LOCK ? ", held by " : "",
+					  t->doing == LIVE_LOCK ? row.holder ?: "" : "",
+					  state && t->slot && live_wait_text(w, t) ? "; " : "",
+					  state && t->slot && live_wait_text(w, t) ? state : "");
+	return row;
+}
+
+/* Of those the ones that others wait for first, then those that have not gone on for longest. */
+static int by_stuck(const void *x, const void *y)
+{
+	const struct thread_row *a = x, *b = y;
+
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	if (a->waiters != b->waiters)
+		return a->waiters > b->waiters ? -1 : 1;
+	if (a->stuck_ns != b->stuck_ns)
+		return a->stuck_ns > b->stuck_ns ? -1 : 1;
+	return (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+void live_add_threads(struct report *report, const struct live_words *w, uint64_t after_ns,
+		      bool stacks)
+{
+	const struct live *live = w->live;
+	struct thread_row *rows = xcalloc(live->n_threads, sizeof(*rows));
+	size_t i;
+
+	for (i = 0; i < live->n_threads; i++) {
+		const struct live_thread *t = live->threads[i];
+
+		rows[i] = thread_row_of(report, w, t);
+		if (stacks && t->doing != LIVE_JOIN && (t->cycle || stuck_ns(t) >= after_ns))
+			rows[i].stack = last_stack(report, w, t);
+	}
+	if (live->n_threads)
+		qsort(rows, live->n_threads, sizeof(*rows), by_stuck);
+	report_add(report, &thread_kind, rows, live->n_threads);
+}
+
+/* ---- locks ----------------------------------------------------------------------------------- */
+
+struct lock_row {
+	const char *lock, *kind, *lies, *holder, *holder_does;
+	uint64_t object, pid, waiters, longest_ns;
+};
+
+/* clang-format off */
+static const struct column lock_columns[] = {
+	COLUMN(struct lock_row, lock, "lock", UNIT_TEXT),
+	COLUMN(struct lock_row, kind, "kind", UNIT_TEXT),
+	COLUMN(struct lock_row, waiters, "waiting", UNIT_COUNT),
+	COLUMN(struct lock_row, longest_ns, "longest", UNIT_NS),
+	COLUMN(struct lock_row, lies, "lies in", UNIT_TEXT),
+	COLUMN(struct lock_row, holder, "held by", UNIT_TEXT),
+	COLUMN_JSON(struct lock_row, holder_does, UNIT_TEXT),
+	COLUMN_JSON(struct lock_row, object, UNIT_PLAIN),
+	COLUMN_JSON(struct lock_row, pid, UNIT_PLAIN),
+};
+/* clang-format on */
+
+static const struct table_kind lock_kind = {
+	.key = "locks",
+	.title = "LOCKS that are waited for",
+	.columns = lock_columns,
+	.n_columns = ARRAY_SIZE(lock_columns),
+	.row_bytes = sizeof(struct lock_row),
+	.text_rows = 20,
+};
+
+void live_add_locks(struct report *report, const struct live_words *w)
+{
+	struct lock_row *rows = xcalloc(w->n_locks, sizeof(*rows));
+	size_t i;
+
+	for (i = 0; i < w->n_locks; i++) {
+		const struct live_lock *lock = &w->locks[i];
+		const struct module *module =
+			w->live->open ? model_module_of_data(
+						&w->live->model.processes[lock->process->index],
+						lock->object, now_ns())
+				      : NULL;
+
+		rows[i] = (struct lock_row){
+			.lock = report_text(report, "L%zu", i + 1),
+			.kind = name_wait(lock->kind),
+			.lies = module ? report_text(report, "%s", path_basename(module->path))
+				       : report_text(report, "0x%llx",
+						     (unsigned long long)lock->object),
+			.holder = lock->holder ? live_thread_name(w, lock->holder) : NULL,
+			.holder_does = lock->holder ? live_doing_text(w, lock->holder) : NULL,
+			.object = min_u64(lock->object, NUMBER_MOST),
+			.pid = lock->process->recorded ? (uint64_t)lock->process->recorded->pid
+						       : lock->process->trace->pid,
+			.waiters = lock->waiters,
+			.longest_ns = lock->longest_ns,
+		};
+	}
+	report_add(report, &lock_kind, rows, w->n_locks);
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------------ */
+
+struct gpu_row {
+	const char *process, *name, *last;
+	uint64_t pid, device, outstanding, waiting, last_ns;
+};
+
+/* clang-format off */
+static const struct column gpu_columns[] = {
+	COLUMN_TEXT(struct gpu_row, process, "process"),
+	COLUMN(struct gpu_row, device, "GPU", UNIT_DEVICE),
+	COLUMN(struct gpu_row, outstanding, "outstanding", UNIT_COUNT),
+	COLUMN(struct gpu_row, waiting, "threads waiting", UNIT_COUNT),
+	COLUMN(struct gpu_row, last, "what it was given last", UNIT_TEXT),
+	COLUMN_JSON(struct gpu_row, pid, UNIT_PLAIN),
+	COLUMN_JSON(struct gpu_row, name, UNIT_TEXT),
+	COLUMN_JSON(struct gpu_row, last_ns, UNIT_NS_IF_KNOWN),
+};
+/* clang-format on */
+
+static const struct table_kind gpu_kind = {
+	.key = "gpus",
+	.title = "GPUS: work that no call has waited for since (at most; the GPU itself is not "
+		 "asked)",
+	.columns = gpu_columns,
+	.n_columns = ARRAY_SIZE(gpu_columns),
+	.row_bytes = sizeof(struct gpu_row),
+	.text_rows = 32,
+};
+
+static bool uses(const struct live_process *p, unsigned int device, uint64_t *waiting)
+{
+	bool yes = false;
+	size_t i;
+
+	*waiting = 0;
+	for (i = 0; i < p->n_threads; i++) {
+		const struct live_thread *t = p->threads[i];
+
+		if (!t->slot || t->device != device)
+			continue;
+		yes = true;
+		*waiting += t->doing == LIVE_GPU;
+	}
+	return yes;
+}
+
+void live_add_gpus(struct report *report, const struct live_words *w)
+{
+	const struct live *live = w->live;
+	struct gpu_row *rows = NULL;
+	size_t i, n = 0;
+	unsigned int device;
+
+	for (i = 0; i < live->n_processes; i++)
+		for (device = 0; device < SPY_DEVICE_NONE; device++) {
+			const struct live_process *p = &live->processes[i];
+			const struct recent_work *work;
+			const struct gpu *gpu;
+			uint64_t waiting, now;
+
+			if (!uses(p, device, &waiting))
+				continue;
+			work = recent_find_work(&live->recent, p->index, device, 0, NULL);
+			gpu = model_gpu(&live->model.processes[p->index], (uint16_t)device);
+			now = timeline_ns(&p->trace->timeline, p->now);
+			rows = grow(rows, n, sizeof(*rows));
+			rows[n++] = (struct gpu_row){
+				.process = text_process(&report->arena, p->trace),
+				.pid = p->recorded ? (uint64_t)p->recorded->pid : p->trace->pid,
+				.name = gpu ? report_text(report, "%s", gpu->name) : NULL,
+				.device = device,
+				.outstanding = recent_outstanding(&live->recent, p->index, device),
+				.waiting = waiting,
+				.last = work ? live_work_text(w, p, work) : NULL,
+				.last_ns = work ? now - min_u64(now, work->ns) : UNKNOWN_NS,
+			};
+		}
+	report_add(report, &gpu_kind, rows, n);
+}
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+struct rank_row {
+	const char *communicator, *operation, *state, *process;
+	uint64_t rank, ranks, submitted_ns, operations;
+};
+
+/* clang-format off */
+static const struct column rank_columns[] = {
+	COLUMN(struct rank_row, communicator, "communicator", UNIT_TEXT),
+	COLUMN(struct rank_row, rank, "rank", UNIT_PLAIN),
+	COLUMN(struct rank_row, operation, "last submitted", UNIT_TEXT),
+	COLUMN(struct rank_row, submitted_ns, "ago", UNIT_NS_IF_KNOWN),
+	COLUMN(struct rank_row, state, "state", UNIT_TEXT),
+	COLUMN_JSON(struct rank_row, process, UNIT_TEXT),
+	COLUMN_JSON(struct rank_row, ranks, UNIT_COUNT),
+	COLUMN_JSON(struct rank_row, operations, UNIT_COUNT),
+};
+/* clang-format on */
+
+static const struct table_kind rank_kind = {
+	.key = "ranks",
+	.title = "RANKS: where each is in collective operations",
+	.columns = rank_columns,
+	.n_columns = ARRAY_SIZE(rank_columns),
+	.row_bytes = sizeof(struct rank_row),
+	.text_rows = 64,
+};
+
+void live_add_ranks(struct report *report, const struct live_words *w, uint64_t after_ns)
+{
+	size_t i, n;
+	struct live_rank *ranks = ranks_compare(w, after_ns, &n, NULL);
+	struct rank_row *rows = xcalloc(n, sizeof(*rows));
+
+	for (i = 0; i < n; i++) {
+		const struct recent_comm *comm = ranks[i].comm;
+
+		rows[i] = (struct rank_row){
+			.communicator = comm->name[0] ? report_text(report, "%s", comm->name)
+						      : report_text(report, "%016llx",
+								    (unsigned long long)comm->hash),
+			.rank = comm->rank,
+			.ranks = comm->ranks,
+			.operation = ranks[i].operation,
+			.submitted_ns = ranks[i].op ? ranks[i].ns : UNKNOWN_NS,
+			.state = ranks[i].state ?: "goes on",
+			.operations = comm->operations,
+			.process = text_process(&report->arena, ranks[i].process->trace),
+		};
+	}
+	report_add(report, &rank_kind, rows, n);
+	free(ranks);
+}

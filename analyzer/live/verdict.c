@@ -1,0 +1,300 @@
+/*
+ * analyzer/live/verdict.c: does it hang, and on what? Called by `snapshot` and `top`.
+ */
+#include <stdlib.h>
+#include "text/text.h"
+#include "verdict.h"
+
+const char *verdict_name(enum verdict_kind kind)
+{
+	static const char *const names[] = {"deadlock", "collective", "gpu", "wait", "fine"};
+
+	return names[kind];
+}
+
+void verdict_add(struct verdicts *v, enum verdict_kind kind, uint64_t ns, const char *text)
+{
+	v->all = grow(v->all, v->n, sizeof(*v->all));
+	v->all[v->n++] = (struct verdict){kind, text, ns};
+}
+
+void verdicts_release(struct verdicts *v)
+{
+	free(v->all);
+	*v = (struct verdicts){0};
+}
+
+static bool lasts(uint64_t ns, uint64_t after_ns)
+{
+	return ns != UNKNOWN_NS && ns >= after_ns;
+}
+
+/* ---- cycles ---------------------------------------------------------------------------------- */
+
+static const char *where_it_is(const struct live_words *w, const struct live_thread *t)
+{
+	const char *place = live_place(w, t);
+
+	return arena_printf(w->texts, "%s%s%s%s", live_call_text(w, t), place ? " (" : "",
+			    place ?: "", place ? ")" : "");
+}
+
+/* "which waits for lock L2, held by …" */
+static const char *cycle_text(const struct live_words *w, const struct live_thread *first,
+			      uint64_t *shortest_ns)
+{
+	const struct live_thread *t = first;
+	const char *text = "";
+
+	*shortest_ns = UNKNOWN_NS;
+	if (first->holder == first) {
+		*shortest_ns = first->wait_ns;
+		return arena_printf(w->texts,
+				    "DEADLOCK: %s, %s, waits for %s, which it holds itself",
+				    live_thread_name(w, first), where_it_is(w, first),
+				    live_wait_text(w, first));
+	}
+	do {
+		bool join = t->doing == LIVE_JOIN;
+
+		*shortest_ns = min_u64(*shortest_ns, t->wait_ns);
+		text = arena_printf(
+			w->texts, "%s%s waits for %s%s%s", text,
+			t == first ? arena_printf(w->texts, "%s, %s,", live_thread_name(w, t),
+						  where_it_is(w, t))
+				   : arena_printf(w->texts, ", %s, which", where_it_is(w, t)),
+			live_wait_text(w, t), join ? "" : ", held by ",
+			join ? "" : live_thread_name(w, t->holder));
+		t = t->holder;
+	} while (t != first);
+	return arena_printf(w->texts, "DEADLOCK: %s", text);
+}
+
+static uint64_t waiting_behind(const struct live *live, uint32_t cycle)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < live->n_threads; i++)
+		n += !live->threads[i]->cycle && live->threads[i]->root->cycle == cycle;
+	return n;
+}
+
+static void find_cycles(struct verdicts *v, const struct live_words *w)
+{
+	const struct live *live = w->live;
+	uint32_t found = 0;
+	size_t i;
+
+	for (i = 0; i < live->n_threads; i++) {
+		const struct live_thread *t = live->threads[i];
+		const char *text;
+		uint64_t behind, ns;
+
+		if (!t->cycle || t->cycle <= found)
+			continue;
+		found = t->cycle;
+		text = cycle_text(w, t, &ns);
+		behind = waiting_behind(live, t->cycle);
+		verdict_add(
+			v, VERDICT_DEADLOCK, ns,
+			arena_printf(w->texts, "%s. For %s; none of them can go on%s.", text,
+				     live_time(w, ns),
+				     behind ? arena_printf(w->texts, ", and %s behind them",
+							   text_count(w->texts, behind, "thread"))
+					    : ""));
+	}
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------------ */
+
+static bool waits_for_gpu(const struct live_thread *t, uint64_t after_ns)
+{
+	return t->doing == LIVE_GPU && lasts(t->call_ns, after_ns);
+}
+
+/* Of several threads of one GPU's: the one that others wait for, or that waits longest. */
+static bool is_better(const struct live_thread *t, const struct live_thread *best)
+{
+	if (!best || t->waiters != best->waiters)
+		return !best || t->waiters > best->waiters;
+	return t->call_ns > best->call_ns;
+}
+
+static bool in_collective(const struct live_rank *ranks, size_t n,
+			  const struct live_process *process)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (ranks[i].process == process && (ranks[i].waits || ranks[i].missing))
+			return true;
+	return false;
+}
+
+static void say_gpu(struct verdicts *v, const struct live_words *w, const struct live_thread *best,
+		    uint64_t others)
+{
+	const struct recent_work *work = live_awaited_work(w->live, best);
+	const char *gpu = live_wait_text(w, best), *also = "";
+	const char *rank = text_rank(w->texts, best->process->trace);
+
+	if (others)
+		also = arena_printf(
+			w->texts, "; so %s, directly or behind that",
+			others == 1 ? "does another thread"
+				    : arena_printf(w->texts, "do %s",
+						   text_count(w->texts, others, "other thread")));
+	if (work)
+		verdict_add(
+			v, VERDICT_GPU, best->call_ns,
+			arena_printf(w->texts,
+				     "%s%s%s has work that does not end: %s. It may never end. %s "
+				     "%s%s.",
+				     gpu, rank ? " of " : "", rank ?: "",
+				     live_work_text(w, best->process, work),
+				     live_thread_name(w, best), live_doing_text(w, best), also));
+	else
+		verdict_add(v, VERDICT_GPU, best->call_ns,
+			    arena_printf(w->texts,
+					 "%s %s%s. What the GPU has to do is not known from the "
+					 "calls that were recorded.",
+					 live_thread_name(w, best), live_doing_text(w, best),
+					 also));
+}
+
+/* A verdict for each GPU of each process that is waited for, unless a collective is what it is in. */
+static void find_gpus(struct verdicts *v, const struct live_words *w, uint64_t after_ns,
+		      const struct live_rank *ranks, size_t n_ranks)
+{
+	const struct live *live = w->live;
+	size_t i, j;
+	unsigned int device;
+
+	for (i = 0; i < live->n_processes; i++) {
+		const struct live_process *p = &live->processes[i];
+
+		if (in_collective(ranks, n_ranks, p))
+			continue;
+		for (device = 0; device <= SPY_DEVICE_NONE; device++) {
+			const struct live_thread *best = NULL;
+			uint64_t others = 0;
+
+			for (j = 0; j < p->n_threads; j++) {
+				const struct live_thread *t = p->threads[j];
+
+				if (t->device != device || !waits_for_gpu(t, after_ns))
+					continue;
+				others += 1 + t->waiters;
+				if (is_better(t, best))
+					best = t;
+			}
+			if (best)
+				say_gpu(v, w, best, others - 1);
+		}
+	}
+}
+
+/* ---- other waits ----------------------------------------------------------------------------- */
+
+static uint64_t longest_behind(const struct live *live, const struct live_thread *root)
+{
+	uint64_t longest = 0;
+	size_t i;
+
+	for (i = 0; i < live->n_threads; i++) {
+		const struct live_thread *t = live->threads[i];
+
+		/* who waits for a thread's end may do so all the time */
+		if (t != root && t->root == root && t->doing == LIVE_LOCK &&
+		    t->wait_ns != UNKNOWN_NS && t->wait_ns > longest)
+			longest = t->wait_ns;
+	}
+	return longest;
+}
+
+static void find_roots(struct verdicts *v, const struct live_words *w, uint64_t after_ns)
+{
+	const struct live *live = w->live;
+	size_t i;
+
+	for (i = 0; i < live->n_threads; i++) {
+		const struct live_thread *t = live->threads[i];
+		uint64_t behind_ns = longest_behind(live, t);
+		bool behind = behind_ns && lasts(behind_ns, after_ns);
+
+		if (t->cycle || t->root != t || waits_for_gpu(t, after_ns))
+			continue;
+		if (behind)
+			verdict_add(
+				v, VERDICT_WAIT, behind_ns,
+				arena_printf(w->texts,
+					     "%s for %s, the longest of them, for a lock that %s "
+					     "holds: it %s.",
+					     t->waiters == 1
+						     ? "one thread waits"
+						     : arena_printf(w->texts, "%s wait",
+								    text_count(w->texts, t->waiters,
+									       "thread")),
+					     live_time(w, behind_ns), live_thread_name(w, t),
+					     t->doing == LIVE_GOES_ON ? "makes calls meanwhile"
+								      : live_doing_text(w, t)));
+		else if (t->in_call && t->doing != LIVE_GOES_ON && lasts(t->call_ns, after_ns))
+			verdict_add(v, VERDICT_WAIT, t->call_ns,
+				    arena_printf(w->texts, "%s %s%s.", live_thread_name(w, t),
+						 live_doing_text(w, t),
+						 t->doing == LIVE_LOCK
+							 ? ", and who holds it is not known"
+							 : ""));
+	}
+}
+
+/* ---- nothing --------------------------------------------------------------------------------- */
+
+static void say_fine(struct verdicts *v, const struct live_words *w, uint64_t after_ns)
+{
+	const struct live *live = w->live;
+	const struct live_thread *longest = NULL;
+	uint64_t calls = 0, threads = 0, apart_ns = 1;
+	const char *else_text = "";
+	size_t i;
+
+	for (i = 0; i < live->n_processes; i++) {
+		calls += live->processes[i].calls + live->processes[i].counted;
+		apart_ns = max_u64(apart_ns, live->processes[i].apart_ns);
+	}
+	for (i = 0; i < live->n_threads; i++) {
+		const struct live_thread *t = live->threads[i];
+
+		threads += t->slot != 0;
+		if (t->waits && t->outside && lasts(t->wait_ns, after_ns) &&
+		    (!longest || t->wait_ns > longest->wait_ns))
+			longest = t;
+	}
+	if (!calls && longest)
+		else_text = arena_printf(w->texts, " No calls are made now; %s %s.",
+					 live_thread_name(w, longest), live_doing_text(w, longest));
+	verdict_add(
+		v, VERDICT_FINE, UNKNOWN_NS,
+		arena_printf(w->texts,
+			     "nothing hangs: no thread has been in a CUDA call, or waited for a "
+			     "lock, for %s or longer; %s, %s a second.%s",
+			     text_time(w->texts, after_ns), text_count(w->texts, threads, "thread"),
+			     text_count(w->texts, calls * 1000000000 / apart_ns, "call"),
+			     else_text));
+}
+
+void verdicts_find(struct verdicts *v, const struct live_words *w, uint64_t after_ns)
+{
+	struct live_rank *ranks;
+	size_t n_ranks;
+
+	*v = (struct verdicts){0};
+	find_cycles(v, w);
+	ranks = ranks_compare(w, after_ns, &n_ranks, v);
+	find_gpus(v, w, after_ns, ranks, n_ranks);
+	find_roots(v, w, after_ns);
+	if (!v->n)
+		say_fine(v, w, after_ns);
+	free(ranks);
+}

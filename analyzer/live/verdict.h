@@ -1,0 +1,60 @@
+/*
+ * analyzer/live/verdict.h: does it hang, and on what? One sentence for each reason, for somebody who has never seen
+ * cudaspy.
+ */
+#ifndef CUDASPY_LIVE_VERDICT_H
+#define CUDASPY_LIVE_VERDICT_H
+
+#include "words.h"
+
+enum verdict_kind {
+	VERDICT_DEADLOCK, /* a cycle of locks */
+	VERDICT_COLLECTIVE, /* a collective operation that some rank has not entered, or that does not end */
+	VERDICT_GPU, /* threads wait for work of a GPU that does not end */
+	VERDICT_WAIT, /* they wait for a thread or for the kernel module */
+	VERDICT_FINE, /* nothing of the kind */
+};
+
+struct verdict {
+	enum verdict_kind kind;
+	const char *text; /* a sentence, beginning with the name of what it is */
+	uint64_t ns; /* for so long; UNKNOWN_NS */
+};
+
+struct verdicts {
+	struct verdict *all; /* the worst first; at least one. Owned */
+	size_t n;
+};
+
+/* What lasts for less than after_ns does not hang yet. */
+void verdicts_find(struct verdicts *v, const struct live_words *w, uint64_t after_ns);
+void verdicts_release(struct verdicts *v);
+
+const char *verdict_name(enum verdict_kind kind);
+
+static inline bool verdicts_hang(const struct verdicts *v)
+{
+	return v->all[0].kind != VERDICT_FINE;
+}
+
+/* A rank's place in a communicator. */
+struct live_rank {
+	const struct recent_comm *comm;
+	const struct live_process *process;
+	const struct recent_op *op; /* the last one it has submitted; NULL: none */
+	const char *operation; /* "ncclAllReduce #17"; NULL: none */
+	const char *state; /* what of the operation that others are in */
+	bool waits; /* in an operation that has not ended */
+	bool missing; /* has not entered one that others are in */
+	uint64_t ns; /* since it submitted it */
+};
+
+/* All ranks of all communicators, one communicator after the other. The caller frees. after_ns as above. Adds what
+ * there is to say to the verdicts, which may be NULL. */
+struct live_rank *ranks_compare(const struct live_words *w, uint64_t after_ns, size_t *n,
+				struct verdicts *v);
+
+/* For ranks_compare. */
+void verdict_add(struct verdicts *v, enum verdict_kind kind, uint64_t ns, const char *text);
+
+#endif

@@ -1,0 +1,346 @@
+/*
+ * analyzer/live/words.c: threads of a running program in words. Called by the verdict and by what shows it.
+ */
+#include <stdlib.h>
+#include "text/text.h"
+#include "trace/names.h"
+#include "words.h"
+
+#define CHAIN_LINKS 8 /* of a chain that are told */
+
+static bool same_lock(const struct live_lock *lock, const struct live_thread *t)
+{
+	return lock->process == t->process && lock->object == t->wait_object;
+}
+
+static void add_lock(struct live_words *w, const struct live_thread *t)
+{
+	struct live_lock *lock;
+	size_t i;
+
+	for (i = 0; i < w->n_locks && !same_lock(&w->locks[i], t); i++)
+		;
+	if (i == w->n_locks) {
+		w->locks = grow(w->locks, w->n_locks, sizeof(*w->locks));
+		w->locks[w->n_locks++] = (struct live_lock){
+			.process = t->process, .object = t->wait_object, .kind = t->wait_kind};
+	}
+	lock = &w->locks[i];
+	lock->waiters++;
+	if (t->wait_ns != UNKNOWN_NS && t->wait_ns > lock->longest_ns)
+		lock->longest_ns = t->wait_ns;
+	if (t->holder)
+		lock->holder = t->holder;
+}
+
+void live_words_init(struct live_words *w, const struct live *live, struct arena *texts)
+{
+	size_t i;
+
+	*w = (struct live_words){.live = live, .texts = texts, .symbols = symbolizer_new()};
+	for (i = 0; i < live->n_threads; i++)
+		if (live->threads[i]->waits && spy_wait_is_lock(live->threads[i]->wait_kind))
+			add_lock(w, live->threads[i]);
+}
+
+void live_words_release(struct live_words *w)
+{
+	symbolizer_free(w->symbols);
+	free(w->locks);
+	*w = (struct live_words){0};
+}
+
+size_t live_lock_number(const struct live_words *w, const struct live_thread *t)
+{
+	size_t i;
+
+	for (i = 0; i < w->n_locks && !same_lock(&w->locks[i], t); i++)
+		;
+	return i + 1;
+}
+
+const char *live_time(const struct live_words *w, uint64_t ns)
+{
+	return ns == UNKNOWN_NS ? "an unknown time" : text_time(w->texts, ns);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static const char *own_name(const struct live_thread *t)
+{
+	if (t->model && t->model->given)
+		return t->model->given;
+	if (t->os.name[0])
+		return t->os.name;
+	return t->model ? t->model->name : "";
+}
+
+const char *live_thread_name(const struct live_words *w, const struct live_thread *t)
+{
+	const struct trace *trace = t->process->trace;
+	const char *name = own_name(t), *rank = text_rank(w->texts, trace), *of = "", *device = "";
+	bool tells = *name && strncmp(name, trace->program, 15) != 0;
+
+	if (rank)
+		of = arena_printf(w->texts, " of %s", rank);
+	else if (w->live->n_processes > 1)
+		of = arena_printf(w->texts, " of %s", text_program(w->texts, trace));
+	if (t->device != SPY_DEVICE_NONE && t->slot)
+		device = text_where_runs(w->texts, trace, t->device);
+	return arena_printf(w->texts, "thread %u%s%.31s%s%s%s", t->tid, tells ? " '" : "",
+			    tells ? name : "", tells ? "'" : "", of, device);
+}
+
+const char *live_thread_short(const struct live_words *w, const struct live_thread *t)
+{
+	const char *name = own_name(t);
+	bool tells = *name && strncmp(name, t->process->trace->program, 15) != 0;
+
+	return arena_printf(w->texts, "%u%s%.31s%s", t->tid, tells ? " '" : "", tells ? name : "",
+			    tells ? "'" : "");
+}
+
+const char *live_state_text(const struct live_words *w, const struct live_thread *t)
+{
+	const char *in = t->os.where[0] ? arena_printf(w->texts, " in %s", t->os.where) : "";
+
+	switch (t->os.state) {
+	case 'R':
+		return "on a CPU, or ready for one";
+	case 'S':
+		return arena_printf(w->texts, "asleep%s", in);
+	case 'D':
+		return arena_printf(w->texts, "in the kernel and not to be woken%s", in);
+	case 'T':
+	case 't':
+		return "stopped";
+	case 'Z':
+	case 'X':
+		return "ended";
+	case 0:
+		return NULL;
+	default:
+		return arena_printf(w->texts, "state %c", t->os.state);
+	}
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static const char *words_of(struct arena *texts, const struct place *place)
+{
+	const char *function = place->inner ?: place->function;
+
+	if (function && place->file)
+		return arena_printf(texts, "%s, %s:%d", function, path_basename(place->file),
+				    place->line);
+	if (function && place->path)
+		return arena_printf(texts, "%s, %s+0x%llx", function, path_basename(place->path),
+				    (unsigned long long)place->offset);
+	if (place->path)
+		return arena_printf(texts, "%s+0x%llx", path_basename(place->path),
+				    (unsigned long long)place->offset);
+	return NULL;
+}
+
+const char *live_place_of(const struct live_words *w, const struct live_process *process,
+			  uint64_t caller)
+{
+	struct place place = {0};
+
+	if (!caller || !w->live->open)
+		return NULL;
+	symbolize(w->symbols, &w->live->model.processes[process->index], caller, now_ns(), &place);
+	return words_of(w->texts, &place);
+}
+
+const char *live_place(const struct live_words *w, const struct live_thread *t)
+{
+	return live_place_of(w, t->process,
+			     t->in_call   ? t->call_caller
+			     : t->outside ? t->wait_caller
+					  : 0);
+}
+
+/* ---- calls and waits ------------------------------------------------------------------------- */
+
+const char *live_call_text(const struct live_words *w, const struct live_thread *t)
+{
+	const struct trace_set *set = &w->live->set;
+	const char *outer = text_function(set, t->fn), *inner = text_function(set, t->inner_fn);
+
+	if (!t->in_call)
+		return "between two CUDA calls";
+	if (t->fn == t->inner_fn)
+		return arena_printf(w->texts, "in %s", outer);
+	return arena_printf(w->texts, "in %s (inside it %s)", outer, inner);
+}
+
+static const char *gpu_text(const struct live_words *w, const struct live_thread *t)
+{
+	return t->device == SPY_DEVICE_NONE ? "a GPU" : arena_printf(w->texts, "GPU %u", t->device);
+}
+
+/* What it blocks in, where nobody holds it. */
+static const char *other_wait(const struct live_words *w, const struct live_thread *t)
+{
+	switch (t->wait_kind) {
+	case SPY_WAIT_CONDITION:
+		return "a condition that another thread is to signal";
+	case SPY_WAIT_SEMAPHORE:
+		return "a semaphore that another thread is to post";
+	case SPY_WAIT_FUTEX:
+		return "a futex that another thread is to wake";
+	case SPY_WAIT_IOCTL:
+		return "the kernel module (ioctl)";
+	case SPY_WAIT_SLEEP:
+		return "the end of a sleep";
+	case SPY_WAIT_TRANSFER:
+		return arena_printf(w->texts, "a read or write of descriptor %llu",
+				    (unsigned long long)t->wait_object);
+	case SPY_WAIT_POLL:
+	case SPY_WAIT_EPOLL:
+		return "descriptors to be ready (poll)";
+	case SPY_WAIT_ACCEPT:
+		return "a connection";
+	case SPY_WAIT_CHILD:
+		return "the end of a process";
+	default:
+		return name_wait(t->wait_kind);
+	}
+}
+
+const char *live_wait_text(const struct live_words *w, const struct live_thread *t)
+{
+	if (t->waits && spy_wait_is_lock(t->wait_kind))
+		return arena_printf(w->texts, "lock L%zu", live_lock_number(w, t));
+	if (t->waits && t->wait_kind == SPY_WAIT_JOIN)
+		return t->holder ? arena_printf(w->texts, "the end of %s",
+						live_thread_name(w, t->holder))
+				 : "the end of a thread";
+	if (t->doing == LIVE_GPU)
+		return gpu_text(w, t);
+	return t->waits ? other_wait(w, t) : NULL;
+}
+
+const char *live_doing_text(const struct live_words *w, const struct live_thread *t)
+{
+	const char *wait = live_wait_text(w, t), *place = live_place(w, t);
+	const char *state = live_state_text(w, t);
+	uint64_t ns = t->in_call ? t->call_ns : t->waits ? t->wait_ns : UNKNOWN_NS;
+
+	if (t->doing == LIVE_GONE)
+		return "is not there any more";
+	if (t->doing == LIVE_STRANGER)
+		return state ? arena_printf(w->texts, "makes no CUDA calls and is %s", state)
+			     : "makes no CUDA calls";
+	place = place ? arena_printf(w->texts, " (%s)", place) : "";
+	if (!wait && !t->in_call)
+		return arena_printf(w->texts, "is between two CUDA calls%s%s", state ? ", " : "",
+				    state ?: "");
+	return arena_printf(w->texts, "is %s%s%s%s%s%s%s%s", live_call_text(w, t),
+			    ns == UNKNOWN_NS ? "" : " for ",
+			    ns == UNKNOWN_NS ? "" : live_time(w, ns), place,
+			    wait ? " and waits for " : "", wait ?: "", !wait && state ? ", " : "",
+			    !wait && state ? state : "");
+}
+
+/* ---- work of GPUs ---------------------------------------------------------------------------- */
+
+/* Of a stream only, where the call names one and waits for no more than that. */
+const struct recent_work *live_awaited_work(const struct live *live, const struct live_thread *t)
+{
+	uint8_t contract = live->set.functions.all[t->fn].contract;
+	bool of_stream = contract == SPY_CONTRACT_STREAM || spy_contract_submits(contract);
+	const struct recent_work *work = NULL;
+
+	if (!t->in_call || t->device == SPY_DEVICE_NONE)
+		return NULL;
+	if (of_stream && t->call_stream)
+		work = recent_find_work(&live->recent, t->process->index, t->device, t->call_stream,
+					t->model);
+	return work ?: recent_find_work(&live->recent, t->process->index, t->device, 0, t->model);
+}
+
+static const struct live_thread *thread_of(const struct live_process *process,
+					   const struct thread *model)
+{
+	size_t i;
+
+	for (i = 0; i < process->n_threads; i++)
+		if (process->threads[i]->model == model)
+			return process->threads[i];
+	return NULL;
+}
+
+/* Where the program hands the work over. Of a kernel the call itself is in what nvcc makes of <<<>>>, or in a library:
+ * then by its stack, or by that of an earlier call from there. */
+static const char *work_place(const struct live_words *w, const struct live_process *process,
+			      const struct recent_work *work)
+{
+	const struct process *model = &w->live->model.processes[process->index];
+	const struct stack *stack = work->stack;
+	struct place place = {0}, entry;
+	const char *words;
+	bool earlier = false;
+
+	if (!work->caller)
+		return NULL;
+	symbolize(w->symbols, model, work->caller, now_ns(), &place);
+	if (!place.cudas && !place.library)
+		return words_of(w->texts, &place);
+	if (!stack) {
+		stack = recent_stack(&w->live->recent, process->index, work->caller);
+		earlier = true;
+	}
+	if (!stack || !symbolize_caller(w->symbols, stack, &place, &entry))
+		return NULL;
+	words = words_of(w->texts, &place);
+	return words && earlier ? arena_printf(w->texts, "as before in %s", words) : words;
+}
+
+const char *live_work_text(const struct live_words *w, const struct live_process *process,
+			   const struct recent_work *work)
+{
+	const struct process *model = &w->live->model.processes[process->index];
+	const char *kernel = work->kernel ? model_kernel(model, work->kernel) : NULL;
+	const struct live_thread *by = thread_of(process, work->thread);
+	const char *what =
+		kernel ? arena_printf(w->texts, "kernel %s, launched", demangle(w->symbols, kernel))
+		       : arena_printf(w->texts, "work handed over in %s",
+				      text_function(&w->live->set, work->fn));
+	const char *place = work_place(w, process, work);
+	uint64_t now = timeline_ns(&process->trace->timeline, process->now);
+
+	return arena_printf(w->texts, "%s %s ago by %s%s%s%s", what,
+			    live_time(w, now - min_u64(now, work->ns)),
+			    by ? live_thread_name(w, by)
+			       : arena_printf(w->texts, "thread %u", work->thread->tid),
+			    place ? " (" : "", place ?: "", place ? ")" : "");
+}
+
+/* ---- chains ---------------------------------------------------------------------------------- */
+
+const char *live_chain_text(const struct live_words *w, const struct live_thread *t)
+{
+	const char *text =
+		arena_printf(w->texts, "%s %s", live_thread_name(w, t), live_doing_text(w, t));
+	const struct live_thread *first = t;
+	const struct recent_work *work;
+	unsigned int links = 0;
+
+	while (t->holder && links++ < CHAIN_LINKS) {
+		bool join = t->doing == LIVE_JOIN;
+
+		t = t->holder;
+		if (t == first)
+			return arena_printf(w->texts, "%s%s %s", text,
+					    join ? ", which is" : ", held by",
+					    live_thread_name(w, t));
+		text = arena_printf(w->texts, "%s%s%s, which %s", text, join ? "" : ", held by ",
+				    join ? "" : live_thread_name(w, t), live_doing_text(w, t));
+	}
+	work = t->doing == LIVE_GPU ? live_awaited_work(w->live, t) : NULL;
+	if (work)
+		text = arena_printf(w->texts, "%s: %s", text, live_work_text(w, t->process, work));
+	return text;
+}
