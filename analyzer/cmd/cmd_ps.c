@@ -23,8 +23,7 @@ static const struct option_row option_rows[] = {
 
 static int show(struct live_targets *targets, const struct renderer *renderer)
 {
-	struct live_options options = {
-		.recorded = &targets->recorded, .apart_ns = APART_NS, .boards_only = true};
+	struct live_options options = {.recorded = &targets->recorded, .apart_ns = APART_NS};
 	struct live_words words;
 	struct report report;
 	struct live live = {0};

@@ -9,6 +9,7 @@
 #include "render/render.h"
 
 #define SCHEMA "cudaspy-snapshot-1"
+#define WHOLE_BYTES ((uint64_t)192 << 20) /* half a second to read */
 
 struct options {
 	const char *format, *after, *apart;
@@ -89,9 +90,10 @@ static int look(const struct command *self, struct live_targets *targets,
 		warn("snapshot: no recorded program is running");
 		return STATUS_NOTHING;
 	}
-	err = live_look(
-		&live, targets->dirs, targets->n_dirs,
-		&(struct live_options){.recorded = &targets->recorded, .apart_ns = apart_ns});
+	err = live_look(&live, targets->dirs, targets->n_dirs,
+			&(struct live_options){.recorded = &targets->recorded,
+					       .apart_ns = apart_ns,
+					       .whole_bytes = WHOLE_BYTES});
 	if (!err)
 		status = show(&live, renderer, after_ns, !options->no_stacks);
 	else if (err == -ESRCH)

@@ -76,7 +76,7 @@ static void pause_for(uint64_t ns)
 /* ---- a slot ---------------------------------------------------------------------------------- */
 
 /* Left behind by longjmp or a cancellation? Then the thread has made a call since. */
-static bool waits_outside(const struct spy_slot_page *page)
+bool live_waits_outside(const struct spy_slot_page *page)
 {
 	return !page->depth && page->outside_kind && page->outside_kind <= SPY_WAIT_KINDS &&
 	       page->outside_calls == (uint16_t)page->calls && page->since <= page->outside_since;
@@ -109,8 +109,8 @@ static bool is_same(const struct spy_slot_page *a, const struct spy_slot_page *b
 		return false;
 	if (a->depth || b->depth)
 		return same_call(a, b);
-	return has_counted_none(a, b) && waits_outside(a) == waits_outside(b) &&
-	       (!waits_outside(a) || a->outside_since == b->outside_since);
+	return has_counted_none(a, b) && live_waits_outside(a) == live_waits_outside(b) &&
+	       (!live_waits_outside(a) || a->outside_since == b->outside_since);
 }
 
 static bool is_for_gpu(uint8_t contract)
@@ -154,7 +154,7 @@ static void read_wait(struct live_thread *t, const struct spy_slot_page *page)
 		t->wait_kind = (uint8_t)(page->wait_kind - 1);
 		t->wait_object = page->wait_object;
 		t->holder_tid = page->wait_holder;
-	} else if (waits_outside(page)) {
+	} else if (live_waits_outside(page)) {
 		t->waits = t->outside = true;
 		t->wait_kind = (uint8_t)(page->outside_kind - 1);
 		t->wait_object = page->outside_object;
@@ -428,27 +428,8 @@ static void look_again(struct live *live, struct live_process *p)
 	board_release(&again);
 }
 
-static void look_at_processes(struct live *live, const struct live_options *options)
-{
-	uint64_t begin_ns = now_ns();
-	size_t i, j;
-
-	pause_for(options->apart_ns);
-	for (i = 0; i < live->n_processes; i++) {
-		look_again(live, &live->processes[i]);
-		live->processes[i].apart_ns = now_ns() - min_u64(now_ns(), begin_ns);
-	}
-	model_init(&live->model, &live->set);
-	live->open = true;
-	if (!options->boards_only)
-		recent_read(&live->recent, &live->model);
-	for (i = 0; i < live->n_processes; i++)
-		for (j = 0; j < live->processes[i].n_threads; j++)
-			look_at_thread(live, live->processes[i].threads[j]);
-}
-
-int live_look(struct live *live, const char *const *dirs, size_t n_dirs,
-	      const struct live_options *options)
+int live_begin(struct live *live, const char *const *dirs, size_t n_dirs,
+	       const struct live_options *options)
 {
 	size_t i;
 	int err;
@@ -459,16 +440,47 @@ int live_look(struct live *live, const char *const *dirs, size_t n_dirs,
 		return err;
 	for (i = 0; i < live->set.n_traces; i++)
 		add_process(live, live->set.traces[i], options);
-	if (!live->n_processes)
-		return -ESRCH;
-	look_at_processes(live, options);
+	live->began_ns = live->sampled_ns = now_ns();
+	return live->n_processes ? 0 : -ESRCH;
+}
+
+void live_end(struct live *live, const struct live_options *options)
+{
+	size_t i, j;
+
+	for (i = 0; i < live->n_processes; i++) {
+		look_again(live, &live->processes[i]);
+		live->processes[i].apart_ns = now_ns() - min_u64(now_ns(), live->began_ns);
+	}
+	model_init(&live->model, &live->set);
+	live->open = true;
+	if (options->whole_bytes)
+		recent_read(&live->recent, &live->model, options->whole_bytes);
+	for (i = 0; i < live->n_processes; i++)
+		for (j = 0; j < live->processes[i].n_threads; j++)
+			look_at_thread(live, live->processes[i].threads[j]);
 	live_link(live);
+}
+
+int live_look(struct live *live, const char *const *dirs, size_t n_dirs,
+	      const struct live_options *options)
+{
+	int err = live_begin(live, dirs, n_dirs, options);
+
+	if (err)
+		return err;
+	pause_for(options->apart_ns);
+	live_end(live, options);
 	return 0;
 }
 
 void live_release(struct live *live)
 {
+	struct live_cost *cost, *next;
 	size_t i;
+
+	HASH_EMPTY (live->costs, cost, next)
+		free(cost);
 
 	for (i = 0; i < live->n_threads; i++)
 		free(live->threads[i]);

@@ -69,6 +69,22 @@ struct live_process {
 	uint64_t started_ns; /* since the epoch; 0 unknown */
 };
 
+/* What threads spent time in between the two looks, by samples of their boards. */
+struct live_cost {
+	struct live_cost_key {
+		uint64_t object; /* of a lock; else 0 */
+		uint32_t process; /* index of the trace */
+		uint32_t fn; /* the call, number in the set's functions; LIVE_BETWEEN_CALLS */
+		uint32_t holder; /* thread, 0 unknown or none */
+		uint32_t
+			kind; /* enum spy_wait_kind + 1 of a lock, or of a wait between calls; 0: in the call */
+	} key;
+	uint64_t ns; /* of all threads together */
+	UT_hash_handle hh;
+};
+
+#define LIVE_BETWEEN_CALLS UINT32_MAX
+
 struct live {
 	struct trace_set set;
 	struct model model;
@@ -78,23 +94,35 @@ struct live {
 	struct live_thread **threads; /* of all */
 	size_t n_threads;
 	uint32_t n_cycles;
+	struct live_cost *costs;
+	uint64_t began_ns, sampled_ns; /* the first look, the last sample; since the epoch */
 	bool open; /* set and model are */
 };
 
 struct live_options {
 	const struct recorded_list *recorded; /* those of this machine */
 	uint64_t apart_ns; /* between the two looks */
-	bool boards_only; /* leaves out the streams */
+	uint64_t
+		whole_bytes; /* traces are read as a whole up to this size; 0: streams are left out */
 };
 
 /* Looks at the traces in those directories. 0; -ENOENT: there is nothing there; -ESRCH: nothing of it is running.
  * live_release in all cases. */
 int live_look(struct live *live, const char *const *dirs, size_t n_dirs,
 	      const struct live_options *options);
+
+/* The same in steps: the first look; samples, as many as there is time for; the second look. */
+int live_begin(struct live *live, const char *const *dirs, size_t n_dirs,
+	       const struct live_options *options);
+void live_sample(struct live *live);
+void live_end(struct live *live, const struct live_options *options);
 void live_release(struct live *live);
 
 /* Cycles of the trace's clock now; *known: false if it can only be told by the time of day. */
 uint64_t live_clock(const struct trace *trace);
+
+/* Is the wait between calls that the board shows one that goes on? */
+bool live_waits_outside(const struct spy_slot_page *page);
 
 /* How long ago that was, by the trace's clock; UNKNOWN_NS: when is 0. */
 uint64_t live_ago_ns(const struct live_process *process, uint64_t when);

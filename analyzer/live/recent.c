@@ -361,24 +361,24 @@ static void go_to_end(struct reader *r)
 		reader_pass(r, (unsigned int)min_u64(packets - RECENT_PACKETS + 1, UINT_MAX));
 }
 
-static bool is_large(const struct trace_set *set)
+static bool is_large(const struct trace_set *set, uint64_t whole_bytes)
 {
 	uint64_t bytes = 0;
 	size_t i;
 
 	for (i = 0; i < set->n_streams; i++)
 		bytes += reader_bytes(&set->streams[i]->reader);
-	return bytes > RECENT_WHOLE_BYTES;
+	return bytes > whole_bytes;
 }
 
-void recent_read(struct recent *recent, struct model *model)
+void recent_read(struct recent *recent, struct model *model, uint64_t whole_bytes)
 {
 	struct trace_set *set = model->set;
 	struct record record;
 	struct merge merge;
 	size_t i;
 
-	*recent = (struct recent){.partly = is_large(set)};
+	*recent = (struct recent){.partly = is_large(set, whole_bytes)};
 	for (i = 0; i < set->n_streams; i++) {
 		if (recent->partly && set->streams[i]->slot)
 			go_to_end(&set->streams[i]->reader);

@@ -1,7 +1,7 @@
 /*
  * analyzer/live/recent.h: what the ends of a running program's streams say: who called, what was handed to GPUs, which
- * collective operations are open, who took which lock. A trace that is larger than RECENT_WHOLE_BYTES is not read as a
- * whole, but the ends of its streams; what then is not known, is not claimed.
+ * collective operations are open, who took which lock. Of large traces only the ends of the streams are
+ * read; what then is not known, is not claimed.
  */
 #ifndef CUDASPY_LIVE_RECENT_H
 #define CUDASPY_LIVE_RECENT_H
@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "trace/model.h"
 
-#define RECENT_WHOLE_BYTES ((uint64_t)192 << 20)
 #define RECENT_PACKETS 4 /* of each stream of a larger trace, besides its tail */
 
 /* Work of a GPU's stream that no call has waited for since. */
@@ -83,8 +82,9 @@ struct recent {
 	bool partly; /* not everything was read */
 };
 
-/* Reads the set's streams into model, which is new, and what is above. */
-void recent_read(struct recent *recent, struct model *model);
+/* Reads the set's streams into model, which is new, and what is above: all of them if they have no more than so many
+ * bytes, else their ends. */
+void recent_read(struct recent *recent, struct model *model, uint64_t whole_bytes);
 void recent_release(struct recent *recent);
 
 /* Work of that stream of the thread's process and device; stream 0: the GPU's work that was handed over last. NULL:

@@ -311,8 +311,8 @@ static const struct table_kind thread_kind = {
 };
 
 /* Its last recorded stack, which need not be that of the call it is in. */
-static const struct table *last_stack(struct report *report, const struct live_words *w,
-				      const struct live_thread *t)
+const struct table *live_last_stack(struct report *report, const struct live_words *w,
+				    const struct live_thread *t)
 {
 	const struct stack *stack = t->model ? t->model->stack : NULL;
 	struct table *table;
@@ -413,7 +413,7 @@ void live_add_threads(struct report *report, const struct live_words *w, uint64_
 
 		rows[i] = thread_row_of(report, w, t);
 		if (stacks && t->doing != LIVE_JOIN && (t->cycle || stuck_ns(t) >= after_ns))
-			rows[i].stack = last_stack(report, w, t);
+			rows[i].stack = live_last_stack(report, w, t);
 	}
 	if (live->n_threads)
 		qsort(rows, live->n_threads, sizeof(*rows), by_stuck);
@@ -615,4 +615,95 @@ void live_add_ranks(struct report *report, const struct live_words *w, uint64_t 
 	}
 	report_add(report, &rank_kind, rows, n);
 	free(ranks);
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+struct cost_row {
+	const char *what, *process, *function;
+	uint64_t ns;
+};
+
+/* clang-format off */
+static const struct column cost_columns[] = {
+	COLUMN(struct cost_row, ns, "time", UNIT_NS),
+	COLUMN(struct cost_row, what, "call, and what it waits for", UNIT_TEXT),
+	COLUMN(struct cost_row, process, "process", UNIT_TEXT),
+	COLUMN_JSON(struct cost_row, function, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind cost_kind = {
+	.key = "costs",
+	.title =
+		"COSTLIEST calls and waits of the last interval, of all threads together (sampled)",
+	.columns = cost_columns,
+	.n_columns = ARRAY_SIZE(cost_columns),
+	.row_bytes = sizeof(struct cost_row),
+	.text_rows = 10,
+};
+
+static int by_cost(const void *x, const void *y)
+{
+	const struct live_cost *a = *(const struct live_cost *const *)x;
+	const struct live_cost *b = *(const struct live_cost *const *)y;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return memcmp(&a->key, &b->key, sizeof(a->key));
+}
+
+const struct live_cost **live_costs(const struct live *live, size_t *n)
+{
+	const struct live_cost **all = xcalloc(HASH_COUNT(live->costs), sizeof(*all));
+	const struct live_cost *cost;
+
+	*n = 0;
+	for (cost = live->costs; cost; cost = cost->hh.next)
+		all[(*n)++] = cost;
+	if (*n)
+		qsort(all, *n, sizeof(*all), by_cost);
+	return all;
+}
+
+const char *live_cost_text(const struct live_words *w, const struct live_cost *cost)
+{
+	const struct live_cost_key *key = &cost->key;
+	const char *call = key->fn == LIVE_BETWEEN_CALLS ? "between calls"
+							 : text_function(&w->live->set, key->fn);
+	const char *kind = key->kind ? name_wait(key->kind - 1) : NULL;
+	const struct module *module;
+
+	if (!kind)
+		return call;
+	if (!key->object)
+		return arena_printf(w->texts, "%s, in %s", call, kind);
+	module = w->live->open ? model_module_of_data(&w->live->model.processes[key->process],
+						      key->object, now_ns())
+			       : NULL;
+	return arena_printf(
+		w->texts, "%s, for a %s lock in %s%s", call, kind,
+		module ? path_basename(module->path)
+		       : arena_printf(w->texts, "0x%llx", (unsigned long long)key->object),
+		key->holder ? arena_printf(w->texts, ", held by thread %u", key->holder) : "");
+}
+
+void live_add_costs(struct report *report, const struct live_words *w)
+{
+	size_t i, n;
+	const struct live_cost **costs = live_costs(w->live, &n);
+	struct cost_row *rows = xcalloc(n, sizeof(*rows));
+
+	for (i = 0; i < n; i++)
+		rows[i] = (struct cost_row){
+			.what = live_cost_text(w, costs[i]),
+			.process = text_process(&report->arena,
+						w->live->set.traces[costs[i]->key.process]),
+			.function = costs[i]->key.fn == LIVE_BETWEEN_CALLS
+					    ? NULL
+					    : text_function(&w->live->set, costs[i]->key.fn),
+			.ns = costs[i]->ns,
+		};
+	report_add(report, &cost_kind, rows, n);
+	free(costs);
 }

@@ -20,6 +20,19 @@ void live_add_locks(struct report *report, const struct live_words *w);
 void live_add_gpus(struct report *report, const struct live_words *w);
 void live_add_ranks(struct report *report, const struct live_words *w, uint64_t after_ns);
 
+/* The costliest calls and waits between the two looks. */
+void live_add_costs(struct report *report, const struct live_words *w);
+
+/* The same, the costliest first. The caller frees the array, not what it points to. */
+const struct live_cost **live_costs(const struct live *live, size_t *n);
+
+/* "cudaFree, for a read lock in libcuda.so.1, held by thread 12". */
+const char *live_cost_text(const struct live_words *w, const struct live_cost *cost);
+
+/* Its last recorded stack, which need not be of the call it is in; NULL: none. */
+const struct table *live_last_stack(struct report *report, const struct live_words *w,
+				    const struct live_thread *t);
+
 /* Calls a second of a process, between the two looks. */
 uint64_t live_calls_per_s(const struct live_process *process);
 

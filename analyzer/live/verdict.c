@@ -136,31 +136,26 @@ static void say_gpu(struct verdicts *v, const struct live_words *w, const struct
 		    uint64_t others)
 {
 	const struct recent_work *work = live_awaited_work(w->live, best);
-	const char *gpu = live_wait_text(w, best), *also = "";
-	const char *rank = text_rank(w->texts, best->process->trace);
+	const char *gpu = live_wait_text(w, best), *also = "", *name = live_thread_name(w, best);
+	const char *rank = text_rank(w->texts, best->process->trace), *text;
 
 	if (others)
-		also = arena_printf(
-			w->texts, "; so %s, directly or behind that",
-			others == 1 ? "does another thread"
-				    : arena_printf(w->texts, "do %s",
-						   text_count(w->texts, others, "other thread")));
+		also = arena_printf(w->texts, ". Behind it: %s",
+				    text_count(w->texts, others, "other thread"));
 	if (work)
-		verdict_add(
-			v, VERDICT_GPU, best->call_ns,
-			arena_printf(w->texts,
-				     "%s%s%s has work that does not end: %s. It may never end. %s "
-				     "%s%s.",
-				     gpu, rank ? " of " : "", rank ?: "",
-				     live_work_text(w, best->process, work),
-				     live_thread_name(w, best), live_doing_text(w, best), also));
+		text = arena_printf(
+			w->texts,
+			"%s%s%s has work that does not end, and may never end: %s. Waiting "
+			"for it: %s, which %s%s.",
+			gpu, rank ? " of " : "", rank ?: "", live_work_text(w, best->process, work),
+			name, live_doing_text(w, best), also);
 	else
-		verdict_add(v, VERDICT_GPU, best->call_ns,
-			    arena_printf(w->texts,
-					 "%s %s%s. What the GPU has to do is not known from the "
-					 "calls that were recorded.",
-					 live_thread_name(w, best), live_doing_text(w, best),
-					 also));
+		text = arena_printf(
+			w->texts,
+			"%s %s%s. What the GPU has to do is not known from the calls that "
+			"were recorded.",
+			name, live_doing_text(w, best), also);
+	verdict_add(v, VERDICT_GPU, best->call_ns, text);
 }
 
 /* A verdict for each GPU of each process that is waited for, unless a collective is what it is in. */
