@@ -12,7 +12,7 @@
 #include "render/render.h"
 
 #define SCHEMA "cudaspy-diff-1"
-#define REPORT_SCHEMA "cudaspy-report-"
+#define SCHEMA_PREFIX "cudaspy-report-"
 
 struct options {
 	const char *format;
@@ -34,7 +34,7 @@ static int take_report(const char *name, json_t *parsed, const json_error_t *why
 
 	if (!parsed)
 		warn("%s:%d: no JSON: %s", name, why->line, why->text);
-	else if (!schema || strncmp(schema, REPORT_SCHEMA, strlen(REPORT_SCHEMA)) != 0)
+	else if (!schema || strncmp(schema, SCHEMA_PREFIX, strlen(SCHEMA_PREFIX)) != 0)
 		warn("%s: no report of cudaspy's (cudaspy report --format=json)", name);
 	else
 		return *report = parsed, 0;

@@ -22,8 +22,6 @@
 #include "sections/trace.h"
 #include "sections/waits.h"
 
-#define SCHEMA "cudaspy-report-2"
-
 /* What a report is made of, while it is. */
 struct making {
 	const struct report_options *options;
@@ -47,27 +45,26 @@ static int read_traces(struct making *m, struct analysis *analysis, struct lanes
 	return err;
 }
 
-static void add_sections(struct making *m)
+void report_add_sections(struct report *report, struct analysis *a, struct symbolizer *symbols,
+			 const struct report_options *options)
 {
-	struct gate none = {0}, *gate = m->options->gate ?: &none;
-	struct report *report = &m->report;
-	struct analysis *a = &m->analysis;
+	struct gate none = {0}, *gate = options->gate ?: &none;
 	struct summary_row *summary;
 
 	a->complete = report_losses(report, a);
-	if (m->options->gate)
-		gate_look(gate, &m->set, a->complete);
+	if (options->gate)
+		gate_look(gate, a->set, a->complete);
 	summary = report_summary(report, a);
 	report_only(report, a);
-	report_in_flight(report, a, m->options->end_ns, summary);
-	report_ranks(report, a, m->symbols);
-	report_gpus(report, a, m->symbols);
-	report_findings(report, a, m->symbols, gate, summary);
-	report_waits(report, a, m->symbols);
+	report_in_flight(report, a, options->end_ns, summary);
+	report_ranks(report, a, symbols);
+	report_gpus(report, a, symbols);
+	report_findings(report, a, symbols, gate, summary);
+	report_waits(report, a, symbols);
 	report_ranges(report, a);
 	report_sharing(report, a);
-	report_unread(&report->arena, summary, report_files(report, m->symbols));
-	report_calls(report, a, m->options->nested);
+	report_unread(&report->arena, summary, report_files(report, symbols));
+	report_calls(report, a, options->nested);
 	report_expectations(report, &a->expect);
 }
 
@@ -96,11 +93,11 @@ static int make_report(struct making *m, FILE *out)
 {
 	int err = 0;
 
-	report_init(&m->report, SCHEMA);
+	report_init(&m->report, REPORT_SCHEMA);
 	m->report.view = view_for(out);
 	m->report.view.verbose = m->options->verbose;
 	m->report.text_only = m->options->renderer->render == render_text;
-	add_sections(m);
+	report_add_sections(&m->report, &m->analysis, m->symbols, m->options);
 	if (m->lanes)
 		err = add_timeline(m);
 	if (!err)

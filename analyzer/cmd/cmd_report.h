@@ -7,9 +7,14 @@
 #include "command.h"
 #include "trace/trace.h"
 
+struct analysis;
 struct filter;
 struct gate;
 struct renderer;
+struct report;
+struct symbolizer;
+
+#define REPORT_SCHEMA "cudaspy-report-2"
 
 struct report_options {
 	const struct renderer *renderer;
@@ -20,6 +25,10 @@ struct report_options {
 	struct gate *gate; /* judged by report_show; NULL: none */
 	uint64_t end_ns; /* when processes that did not end in order ended; 0 unknown */
 };
+
+/* Fills a report in, from an analysis that is over. */
+void report_add_sections(struct report *report, struct analysis *a, struct symbolizer *symbols,
+			 const struct report_options *options);
 
 /* Reads the traces in `dirs` and writes a report. 0; -ENOENT if none can be read; -EIO if the
  * report cannot be written; another -errno if the profile that was named cannot be read, or the

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "completion.h"
+#include "export/export.h"
 #include "findings/detector.h"
 #include "render/render.h"
 #include "trace/dump.h"
@@ -32,7 +33,7 @@ static const struct kind places[] = {
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
-/* Words of an option's value, apart from renderers, detectors and the columns of dump. An option
+/* Words of an option's value, apart from renderers, formats of exports, detectors and the columns of dump. An option
  * takes those that its help names. */
 #define OTHER_WORDS "man,bash,zsh,monotonic,any,problem,all"
 
@@ -87,6 +88,9 @@ static char *words_of(const struct option_row *o)
 	for (i = 0; i < n_renderers; i++)
 		if (names_word(o->help, renderers[i].name))
 			add_word(&list, renderers[i].name);
+	for (i = 0; i < n_export_formats; i++)
+		if (names_word(o->help, export_formats[i].name))
+			add_word(&list, export_formats[i].name);
 	add_named(&list, o->help, OTHER_WORDS);
 	add_named(&list, o->help, DUMP_FIELDS);
 	if (names_word(o->help, "DETECTOR"))

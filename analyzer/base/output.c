@@ -1,0 +1,151 @@
+/*
+ * analyzer/base/output.c: a file that has its name once it is complete. Called by the verbs that write one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "output.h"
+
+static int complain(const char *path)
+{
+	int err = errno ? -errno : -EIO;
+
+	warn("%s: %s", path, strerror(-err));
+	return err;
+}
+
+/* What a link leads to is replaced, not the link. */
+static char *real_name(const char *path)
+{
+	char *resolved = realpath(path, NULL), *name = xstrdup(resolved ?: path);
+
+	free(resolved);
+	return name;
+}
+
+/* A new name beside the path, of which there is no file. A folder's path may end in a slash. */
+static char *name_beside(const char *path)
+{
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	return xasprintf("%.*s.new-XXXXXX", (int)min_u64(n, INT_MAX), path);
+}
+
+/* mkostemp lets nobody else read the file; this one is like any other. */
+static void set_mode(int fd)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	if (fchmod(fd, 0666 & ~mask))
+		return; /* a file system without modes */
+}
+
+static int open_beside(struct output *o, const char *mode)
+{
+	int fd;
+
+	o->temporary = name_beside(o->path);
+	fd = mkostemp(o->temporary, O_CLOEXEC);
+	if (fd < 0) {
+		free(o->temporary);
+		o->temporary = NULL;
+		return complain(o->path);
+	}
+	set_mode(fd);
+	o->file = fdopen(fd, mode);
+	if (o->file)
+		return 0;
+	close(fd);
+	return complain(o->path);
+}
+
+static bool is_written_in_place(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+int output_open(struct output *o, const char *path)
+{
+	*o = (struct output){0};
+	if (!strcmp(path, "-")) {
+		o->path = xstrdup(path);
+		o->file = stdout;
+		return 0;
+	}
+	o->path = real_name(path);
+	if (!is_written_in_place(path))
+		return open_beside(o, "w");
+	o->file = fopen(path, "we");
+	return o->file ? 0 : complain(path);
+}
+
+int output_reserve(struct output *o, const char *path)
+{
+	int err;
+
+	*o = (struct output){0};
+	if (!strcmp(path, "-") || is_written_in_place(path)) {
+		warn("%s: this format needs a file with a name of its own",
+		     strcmp(path, "-") ? path : "standard output");
+		return -EINVAL;
+	}
+	o->path = real_name(path);
+	err = open_beside(o, "w");
+	if (err)
+		return err;
+	fclose(o->file);
+	o->file = NULL;
+	unlink(o->temporary);
+	return 0;
+}
+
+void output_write(struct output *o, const void *bytes, size_t n)
+{
+	errno = 0;
+	if (!o->err && fwrite(bytes, 1, n, o->file) != n)
+		o->err = errno ? -errno : -EIO;
+}
+
+static void forget(struct output *o)
+{
+	free(o->path);
+	free(o->temporary);
+	*o = (struct output){0};
+}
+
+int output_commit(struct output *o)
+{
+	int err = o->err;
+
+	if (err)
+		warn("%s: %s", strcmp(o->path, "-") ? o->path : "standard output", strerror(-err));
+	else if (o->file)
+		err = finish_output(o->file);
+	if (o->file && o->file != stdout && fclose(o->file) && !err)
+		err = complain(o->path);
+	o->file = NULL;
+	if (!err && o->temporary && rename(o->temporary, o->path))
+		err = complain(o->path);
+	if (err)
+		output_discard(o);
+	else
+		forget(o);
+	return err;
+}
+
+void output_discard(struct output *o)
+{
+	if (o->file && o->file != stdout)
+		fclose(o->file);
+	if (o->temporary)
+		unlink(o->temporary);
+	forget(o);
+}

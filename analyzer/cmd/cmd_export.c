@@ -1,0 +1,152 @@
+/*
+ * analyzer/cmd/cmd_export.c: `cudaspy export`: a recording in the format of another tool.
+ */
+#include <errno.h>
+#include <unistd.h>
+#include "analysis.h"
+#include "cmd_report.h"
+#include "base/report.h"
+#include "export/export.h"
+
+struct options {
+	const char *format;
+	const char *out;
+	const char *profile;
+	struct filter_words words;
+};
+
+/* clang-format off */
+static const struct option_row option_rows[] = {
+	{"format",  'f', "FORMAT", EXPORT_NAMES, offsetof(struct options, format)},
+	{"out",     'o', "FILE",   "where to write; -: standard output, which is the default unless it is a terminal", offsetof(struct options, out)},
+	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
+	FILTER_OPTIONS(struct options, words),
+};
+/* clang-format on */
+
+/* What is exported, while it is. */
+struct exporting {
+	const struct export_format *format;
+	struct analysis_options reading;
+	struct export_options options;
+	struct trace_set set;
+	struct analysis known, shown;
+	struct report report;
+	struct symbolizer *symbols;
+	struct output out;
+};
+
+/* Another reading, for who listens. */
+static int show(struct exporting *e, void *state)
+{
+	int err;
+
+	if (!e->format->listener)
+		return 0;
+	e->reading.listener = e->format->listener(state);
+	err = analysis_run(&e->shown, &e->set, &e->reading);
+	e->reading.listener = NULL;
+	return err;
+}
+
+static int write_all(struct exporting *e)
+{
+	const struct export_job job = {.options = &e->options,
+				       .report = &e->report,
+				       .known = &e->known,
+				       .shown = &e->shown,
+				       .symbols = e->symbols,
+				       .out = &e->out};
+	void *state = e->format->begin(&job);
+	int err;
+
+	if (!state)
+		return -EINVAL;
+	err = show(e, state);
+	err = e->format->end(state, err) ?: err;
+	analysis_release(&e->shown);
+	return err;
+}
+
+static int open_output(struct exporting *e)
+{
+	return e->format->named ? output_reserve(&e->out, e->options.path)
+				: output_open(&e->out, e->options.path);
+}
+
+/* The output is opened first: who cannot write need not read. */
+static int export_read(struct exporting *e)
+{
+	static const struct report_options whole = {.nested = true, .verbose = true};
+	int err = open_output(e) ?: analysis_run(&e->known, &e->set, &e->reading);
+
+	if (!err) {
+		report_init(&e->report, REPORT_SCHEMA);
+		report_add_sections(&e->report, &e->known, e->symbols, &whole);
+		err = write_all(e);
+		report_release(&e->report);
+	}
+	analysis_release(&e->known);
+	if (!err)
+		return output_commit(&e->out);
+	output_discard(&e->out);
+	return err;
+}
+
+static int export_traces(struct exporting *e, const char *const *dirs, size_t n_dirs)
+{
+	int err = trace_set_open(&e->set, dirs, n_dirs, NULL);
+
+	if (!err) {
+		e->symbols = symbolizer_new();
+		err = export_read(e);
+		symbolizer_free(e->symbols);
+	}
+	trace_set_release(&e->set);
+	warnings_flush();
+	return err ? STATUS_NOTHING : STATUS_FINE;
+}
+
+/* NULL after a message. */
+static const char *choose_path(const struct export_format *format, const char *path)
+{
+	if (path)
+		return path;
+	if (!format->named && !isatty(STDOUT_FILENO))
+		return "-";
+	warn("export: --out is missing: the FILE to write");
+	return NULL;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct options options = {0};
+	struct filter filter = {0};
+	struct exporting e = {.reading = {.filter = &filter}};
+	int status;
+
+	if (!command_parse(self, &options, &argc, argv, &status))
+		return status;
+	e.format = export_find(options.format);
+	if (e.format)
+		e.options.path = choose_path(e.format, options.out);
+	if (!e.format || !e.options.path)
+		return STATUS_USAGE;
+	e.reading.profile = options.profile;
+	status = filter_parse(&filter, &options.words)
+			 ? STATUS_USAGE
+			 : export_traces(&e, (const char *const *)argv + 1, (size_t)argc - 1);
+	filter_release(&filter);
+	return status;
+}
+
+const struct command command_export = {
+	.name = "export",
+	.arguments = "[options] --format=FORMAT [DIR...]",
+	.summary = "Writes the traces in DIR (default: here) in the format of another tool",
+	.text = "Formats:\n" EXPORT_HELP "DIR as for report. The file has its name once it is "
+		"complete; an older one stays until then.\n\n" FILTER_HELP,
+	.options = option_rows,
+	.n_options = ARRAY_SIZE(option_rows),
+	.run = run,
+};
