@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include "collect.h"
+#include "names.h"
 #include "findings/rank_words.h"
 #include "idle/causes.h"
 #include "text/text.h"
@@ -47,16 +48,13 @@ static uint64_t lane_number(struct lane *const *lanes, size_t n, uint64_t index)
 
 static uint64_t label_of_lock(struct lanes *l, uint64_t index)
 {
-	const struct lock *lock;
-	char *text;
+	struct arena texts = {0};
 	uint32_t name;
 
 	if (!index || index > l->a->accounts.locks.count)
 		return 0;
-	lock = l->a->accounts.locks.all[index - 1];
-	text = xasprintf("%s (%s)", lock->name ?: "a lock", lock->place ?: "unknown place");
-	name = label_of(&l->labels, text);
-	free(text);
+	name = label_of(&l->labels, text_lane_of_lock(&texts, l->a->accounts.locks.all[index - 1]));
+	arena_release(&texts);
 	return name;
 }
 
@@ -208,30 +206,13 @@ static uint64_t gpu_in_report(const struct writer *w, uint32_t index)
 	return before;
 }
 
-static const char *name_of_gpu(const struct writer *w, const struct lane *lane)
-{
-	const struct idle_gpu *gpu = &w->l->a->idle.gpus[lane->index];
-	const struct gpu *named = idle_named(gpu);
-
-	return arena_printf(w->texts, "GPU %u%s%s", gpu->device, named && named->name ? ", " : "",
-			    named && named->name ? named->name : "");
-}
-
-static const char *name_of_thread(const struct writer *w, const struct thread *thread)
-{
-	const char *name = thread_name(thread);
-
-	return *name ? arena_printf(w->texts, "%s (%u)", name, thread->tid)
-		     : arena_printf(w->texts, "thread %u", thread->tid);
-}
-
 static void add_thread(const struct writer *w, json_t *object, const struct lane *lane)
 {
 	const struct thread *thread = lane->thread;
 	uint64_t end_ns = min_u64(thread->exited_ns, thread->process->last_ns);
 	const char *name = thread_name(thread);
 
-	json_object_set_new(object, "name", text_of(name_of_thread(w, thread)));
+	json_object_set_new(object, "name", text_of(text_lane_of_thread(w->texts, thread)));
 	json_object_set_new(object, "short",
 			    text_of(*name ? name : arena_printf(w->texts, "%u", thread->tid)));
 	json_object_set_new(object, "tid", number_of(thread->tid));
@@ -250,7 +231,9 @@ static void add_other(const struct writer *w, json_t *object, const struct lane 
 		json_object_set_new(object, "short", text_of(text_rank_name(w->texts, rank)));
 		break;
 	case LANE_GPU:
-		json_object_set_new(object, "name", text_of(name_of_gpu(w, lane)));
+		json_object_set_new(
+			object, "name",
+			text_of(text_lane_of_gpu(w->texts, &w->l->a->idle.gpus[lane->index])));
 		json_object_set_new(object, "short",
 				    text_of(arena_printf(w->texts, "GPU %u",
 							 w->l->a->idle.gpus[lane->index].device)));
