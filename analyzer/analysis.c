@@ -289,10 +289,22 @@ static int begin_filtering(struct analysis *a, const struct analysis_options *op
 	return err;
 }
 
+/* The set may have been read before, to its end. */
+static void rewind_all(struct trace_set *set)
+{
+	size_t i;
+
+	for (i = 0; i < set->n_streams; i++) {
+		reader_rewind(&set->streams[i]->reader);
+		set->streams[i]->called_ns = 0;
+	}
+}
+
 int analysis_run(struct analysis *a, struct trace_set *set, const struct analysis_options *options)
 {
 	int err;
 
+	rewind_all(set);
 	*a = (struct analysis){.set = set, .accounted = options};
 	model_init(&a->model, set);
 	callstats_init(&a->stats, &a->model, &a->filtering);
