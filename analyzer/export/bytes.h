@@ -54,6 +54,17 @@ static inline void bytes_number(struct bytes *b, uint64_t value)
 	bytes_put(b, at, (size_t)(digits + sizeof(digits) - at));
 }
 
+static inline void bytes_hex(struct bytes *b, uint64_t value)
+{
+	char digits[16], *at = digits + sizeof(digits);
+
+	do {
+		*--at = "0123456789abcdef"[value & 15];
+		value >>= 4;
+	} while (value);
+	bytes_put(b, at, (size_t)(digits + sizeof(digits) - at));
+}
+
 /* Nanoseconds as microseconds, with three decimals. */
 static inline void bytes_us(struct bytes *b, uint64_t ns)
 {

@@ -1,46 +1,197 @@
 /*
- * analyzer/export/chrome.c: the JSON of chrome://tracing, which speedscope reads, too ("Trace Event Format"). Called for each
- * call, in the order in which they return.
+ * analyzer/export/chrome.c: the JSON of chrome://tracing, which speedscope reads, too ("Trace Event Format"): slices as complete
+ * events, in microseconds. Called for each slice.
  */
 #include <stdlib.h>
 #include "bytes.h"
-#include "export.h"
-#include "text/text.h"
-#include "trace/model.h"
+#include "events.h"
+
+/* A text of JSON's. */
+struct json_text {
+	char *text; /* owned; NULL: not asked for yet */
+	size_t n;
+};
+
+/* What is the same in all events: `"key":`. */
+struct constant {
+	char text[32];
+	size_t n;
+};
 
 struct chrome {
-	const struct export_job *job;
-	struct listener listener;
-	uint64_t zero_ns;
-	bool *named_processes, *named_threads; /* by index: metadata is written */
-	size_t n_processes, n_threads;
-	char **functions; /* names as JSON, by the set's number; owned */
-	size_t n_functions;
+	struct sink sink;
+	struct events *events;
+	struct json_text *names; /* by number */
+	size_t n_names;
+	struct json_text *counters; /* their names, by track number */
+	size_t n_counters;
+	struct constant categories[SLICE_CATEGORY_COUNT], keys[ARGUMENT_COUNT_ALL];
 	bool any; /* an event is written */
 	struct bytes bytes;
 };
 
+#define PUT(c, text) bytes_put(&(c)->bytes, text, sizeof(text) - 1)
+
+/* ---- parts of an event --------------------------------------------------------------------------- */
+
+/* Of a number in an array that grows. */
+static const struct json_text *json_of(struct json_text **array, size_t *n, uint32_t number,
+				       const char *text)
+{
+	while (unlikely(*n <= number)) {
+		*array = grow(*array, *n, sizeof(**array));
+		(*array)[(*n)++] = (struct json_text){0};
+	}
+	(*array)[number].text = bytes_json(text);
+	(*array)[number].n = strlen((*array)[number].text);
+	return &(*array)[number];
+}
+
+static const struct json_text *name_of(struct chrome *c, uint32_t number)
+{
+	if (likely(number < c->n_names) && likely(c->names[number].text != NULL))
+		return &c->names[number];
+	return json_of(&c->names, &c->n_names, number, events_name(c->events, number));
+}
+
+static const struct json_text *name_of_counter(struct chrome *c, const struct track *track)
+{
+	if (likely(track->number < c->n_counters) &&
+	    likely(c->counters[track->number].text != NULL))
+		return &c->counters[track->number];
+	return json_of(&c->counters, &c->n_counters, track->number, track->name);
+}
+
+static void put_constant(struct chrome *c, const struct constant *constant)
+{
+	bytes_put(&c->bytes, constant->text, constant->n);
+}
+
+static void put_name(struct chrome *c, uint32_t number)
+{
+	const struct json_text *name = name_of(c, number);
+
+	bytes_put(&c->bytes, name->text, name->n);
+}
+
 static void begin_event(struct chrome *c)
 {
-	bytes_text(&c->bytes, c->any ? ",\n" : "\n");
+	if (likely(c->any))
+		PUT(c, ",\n{\"ph\":\"");
+	else
+		PUT(c, "\n{\"ph\":\"");
 	c->any = true;
 }
 
-/* Marks an element of an array that grows; was it marked before? */
-static bool mark(bool **array, size_t *n, size_t i)
+static void put_track(struct chrome *c, const struct track *track)
 {
-	bool was;
-
-	while (*n <= i) {
-		*array = grow(*array, *n, sizeof(bool));
-		(*array)[(*n)++] = false;
-	}
-	was = (*array)[i];
-	(*array)[i] = true;
-	return was;
+	PUT(c, ",\"pid\":");
+	bytes_number(&c->bytes, track->pid);
+	PUT(c, ",\"tid\":");
+	bytes_number(&c->bytes, track->tid);
 }
 
-static void put_json(struct chrome *c, const char *text)
+static void put_when(struct chrome *c, const struct track *track, uint64_t ns)
+{
+	put_track(c, track);
+	PUT(c, ",\"ts\":");
+	bytes_us(&c->bytes, ns);
+}
+
+static void put_category(struct chrome *c, enum slice_category category)
+{
+	PUT(c, "\",\"cat\":");
+	put_constant(c, &c->categories[category]);
+}
+
+static void put_argument(struct chrome *c, const struct slice_argument *argument)
+{
+	put_constant(c, &c->keys[argument->key]);
+	switch (slice_argument_forms[argument->key]) {
+	case FORM_NUMBER:
+		bytes_number(&c->bytes, argument->value);
+		break;
+	case FORM_HANDLE:
+		PUT(c, "\"0x");
+		bytes_hex(&c->bytes, argument->value);
+		PUT(c, "\"");
+		break;
+	case FORM_NAME:
+		put_name(c, (uint32_t)argument->value);
+		break;
+	}
+}
+
+static void put_arguments(struct chrome *c, const struct slice *slice)
+{
+	size_t i;
+
+	if (!slice->n)
+		return;
+	PUT(c, ",\"args\":{");
+	for (i = 0; i < slice->n; i++) {
+		if (i)
+			PUT(c, ",");
+		put_argument(c, &slice->arguments[i]);
+	}
+	PUT(c, "}");
+}
+
+/* ---- events -------------------------------------------------------------------------------------- */
+
+/* The two ends of an arrow have the same name and category. It begins and ends in the slices around its ends. */
+static void put_flow(struct chrome *c, const struct slice *point)
+{
+	begin_event(c);
+	if (point->flow_ends)
+		PUT(c, "f\",\"bp\":\"e");
+	else
+		PUT(c, "s");
+	put_category(c, SLICE_FLOW);
+	PUT(c, ",\"name\":\"flow\",\"id\":");
+	bytes_number(&c->bytes, point->flow);
+	put_when(c, point->track, point->begin_ns);
+	PUT(c, "}");
+}
+
+static void on_flow(void *data, const struct slice *point)
+{
+	put_flow(data, point);
+}
+
+static void on_slice(void *data, const struct slice *slice)
+{
+	struct chrome *c = data;
+
+	begin_event(c);
+	PUT(c, "X");
+	put_category(c, slice->category);
+	PUT(c, ",\"name\":");
+	put_name(c, slice->name);
+	put_when(c, slice->track, slice->begin_ns);
+	PUT(c, ",\"dur\":");
+	bytes_us(&c->bytes, slice->end_ns - slice->begin_ns);
+	put_arguments(c, slice);
+	PUT(c, "}");
+	if (slice->flow)
+		put_flow(c, slice);
+}
+
+static void on_mark(void *data, const struct slice *slice)
+{
+	struct chrome *c = data;
+
+	begin_event(c);
+	PUT(c, "i\",\"s\":\"t");
+	put_category(c, slice->category);
+	PUT(c, ",\"name\":");
+	put_name(c, slice->name);
+	put_when(c, slice->track, slice->begin_ns);
+	put_arguments(c, slice);
+	PUT(c, "}");
+}
+
+static void put_text(struct chrome *c, const char *text)
 {
 	char *json = bytes_json(text);
 
@@ -48,87 +199,86 @@ static void put_json(struct chrome *c, const char *text)
 	free(json);
 }
 
-static void put_name(struct chrome *c, const char *what, uint64_t pid, uint64_t tid,
-		     const char *name)
+static void on_counter(void *data, struct track *track, uint64_t ns, uint64_t value)
+{
+	struct chrome *c = data;
+	const struct json_text *name = name_of_counter(c, track);
+
+	begin_event(c);
+	PUT(c, "C\",\"name\":");
+	bytes_put(&c->bytes, name->text, name->n);
+	put_when(c, track, ns);
+	PUT(c, ",\"args\":{\"value\":");
+	bytes_number(&c->bytes, value);
+	PUT(c, "}}");
+}
+
+static void put_metadata(struct chrome *c, const struct track *track, const char *what)
 {
 	begin_event(c);
-	bytes_text(&c->bytes, "{\"ph\":\"M\",\"name\":\"");
+	PUT(c, "M\",\"name\":\"");
 	bytes_text(&c->bytes, what);
-	bytes_text(&c->bytes, "\",\"pid\":");
-	bytes_number(&c->bytes, pid);
-	bytes_text(&c->bytes, ",\"tid\":");
-	bytes_number(&c->bytes, tid);
-	bytes_text(&c->bytes, ",\"args\":{\"name\":");
-	put_json(c, name);
-	bytes_text(&c->bytes, "}}");
+	PUT(c, "\"");
+	put_track(c, track);
 }
 
-static void name_thread(struct chrome *c, const struct thread *thread)
+static void on_track(void *data, struct track *track)
 {
-	struct arena texts = {0};
-	const struct trace *trace = thread->process->trace;
-	const char *name = thread_name(thread);
+	struct chrome *c = data;
+	bool group = track->kind == TRACK_GROUP;
 
-	if (!mark(&c->named_processes, &c->n_processes, trace->index))
-		put_name(c, "process_name", trace->pid, 0, text_process(&texts, trace));
-	if (!mark(&c->named_threads, &c->n_threads, thread->index) && *name)
-		put_name(c, "thread_name", trace->pid, thread->tid, name);
-	arena_release(&texts);
+	if (track->kind == TRACK_COUNTER)
+		return;
+	put_metadata(c, track, group ? "process_name" : "thread_name");
+	PUT(c, ",\"args\":{\"name\":");
+	put_text(c, track->name);
+	PUT(c, "}}");
+	put_metadata(c, track, group ? "process_sort_index" : "thread_sort_index");
+	PUT(c, ",\"args\":{\"sort_index\":");
+	bytes_number(&c->bytes, track->order);
+	PUT(c, "}}");
 }
 
-static const char *function(struct chrome *c, uint32_t fn)
+/* ---- */
+
+static void set_constant(struct constant *constant, const char *format, const char *text)
 {
-	while (c->n_functions <= fn) {
-		c->functions = grow(c->functions, c->n_functions, sizeof(*c->functions));
-		c->functions[c->n_functions++] = NULL;
-	}
-	if (!c->functions[fn])
-		c->functions[fn] = bytes_json(text_function(c->job->shown->set, fn) ?: "?");
-	return c->functions[fn];
+	constant->n = (size_t)snprintf(constant->text, sizeof(constant->text), format, text);
 }
 
-static void put_call(struct chrome *c, const char *category, const struct thread *thread,
-		     uint32_t fn, uint64_t begin_ns, uint64_t end_ns)
+static void set_constants(struct chrome *c)
 {
-	struct bytes *b = &c->bytes;
+	size_t i;
 
-	name_thread(c, thread);
-	begin_event(c);
-	bytes_text(b, "{\"ph\":\"X\",\"cat\":\"");
-	bytes_text(b, category);
-	bytes_text(b, "\",\"name\":");
-	bytes_text(b, function(c, fn));
-	bytes_text(b, ",\"pid\":");
-	bytes_number(b, thread->process->trace->pid);
-	bytes_text(b, ",\"tid\":");
-	bytes_number(b, thread->tid);
-	bytes_text(b, ",\"ts\":");
-	bytes_us(b, begin_ns - min_u64(c->zero_ns, begin_ns));
-	bytes_text(b, ",\"dur\":");
-	bytes_us(b, end_ns - begin_ns);
-	bytes_text(b, "}");
+	for (i = 0; i < SLICE_CATEGORY_COUNT; i++)
+		set_constant(&c->categories[i], "\"%s\"", slice_categories[i]);
+	for (i = 0; i < ARGUMENT_COUNT_ALL; i++)
+		set_constant(&c->keys[i], "\"%s\":", slice_argument_keys[i]);
 }
 
-static void on_call(void *data, const struct record *record, const struct completed_call *call)
+static void free_texts(struct json_text *texts, size_t n)
 {
-	put_call(data, "call", record->thread, call->fn, call->begin_ns, call->end_ns);
-}
+	size_t i;
 
-static void on_nested(void *data, const struct record *record)
-{
-	put_call(data, "nested call", record->thread, record->fn,
-		 record->ns - min_u64(record->duration_ns, record->ns), record->ns);
+	for (i = 0; i < n; i++)
+		free(texts[i].text);
+	free(texts);
 }
 
 void *chrome_begin(const struct export_job *job)
 {
 	struct chrome *c = xcalloc(1, sizeof(*c));
 
-	c->job = job;
-	c->zero_ns = job->known->model.first_ns;
-	c->listener = (struct listener){.data = c, .on_call = on_call, .on_nested = on_nested};
+	c->sink = (struct sink){.data = c,
+				.track = on_track,
+				.slice = on_slice,
+				.mark = on_mark,
+				.flow = on_flow,
+				.counter = on_counter};
 	c->bytes.out = job->out;
-	bytes_text(&c->bytes, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+	set_constants(c);
+	c->events = events_new(job, &c->sink);
+	PUT(c, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	return c;
 }
 
@@ -136,22 +286,21 @@ const struct listener *chrome_listener(void *state)
 {
 	struct chrome *c = state;
 
-	return &c->listener;
+	return events_listener(c->events);
 }
 
 int chrome_end(void *state, int err)
 {
 	struct chrome *c = state;
-	size_t i;
 
-	bytes_text(&c->bytes, "\n]}\n");
-	if (!err)
+	if (!err) {
+		events_finish(c->events);
+		PUT(c, "\n]}\n");
 		bytes_flush(&c->bytes);
-	for (i = 0; i < c->n_functions; i++)
-		free(c->functions[i]);
-	free(c->functions);
-	free(c->named_processes);
-	free(c->named_threads);
+	}
+	free_texts(c->names, c->n_names);
+	free_texts(c->counters, c->n_counters);
+	events_free(c->events);
 	free(c);
 	return 0;
 }

@@ -155,6 +155,7 @@ uint32_t label_of_where(struct labels *labels, uint64_t where)
 		words = text_place(&texts, &place);
 		if (!strncmp(words, " in ", 4))
 			words += 4;
+		words += strspn(words, " ");
 		at->name = label_of(labels, words);
 		arena_release(&texts);
 	}

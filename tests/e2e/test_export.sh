@@ -19,7 +19,7 @@ compare() {
 }
 
 # ---- shapes of traces ------------------------------------------------------------------------------
-for shape in "loop 20000 4" "waiters 6000 4" "gpu 20000 10" "processes 2000 5" "kernels 6000 40" "stacks 6000 40"; do
+for shape in "loop 20000 4" "threads 4000 100" "waiters 6000 4" "gpu 20000 10" "processes 2000 5" "kernels 6000 40" "stacks 6000 40"; do
 	read -r name records n <<<"$shape"
 	rm -rf gen
 	"$bench/gentrace" gen "$records" "$n" "$name" || fail "gentrace $shape"

@@ -1,0 +1,435 @@
+/*
+ * analyzer/export/calls.c: a thread's calls, what is inside of them, and its waits between them: one track of slices that lie in
+ * one another. Called by the main reading when a call has returned, or a wait has ended.
+ *
+ * Calls inside a call and waits are known before it, so they wait for it here. What records claim may not fit together: the
+ * call of the application stays as it is, and what is around or inside of it is cut.
+ */
+#include <stdlib.h>
+#include "events.h"
+#include "idle/causes.h"
+#include "lanes/names.h"
+#include "text/text.h"
+#include "trace/names.h"
+
+#define PENDING_MOST 65536 /* of a thread; then they are shown without the call they are in */
+#define GAPS_MOST 64 /* likewise, of a thread that is in no call */
+#define DEPTH_WAIT 255 /* inside all calls of the same times */
+
+/* ---- what waits --------------------------------------------------------------------------------- */
+
+static struct pending_slices *pending_of(struct events *e, const struct thread *thread)
+{
+	while (unlikely(e->n_pending <= thread->index)) {
+		e->pending = grow(e->pending, e->n_pending, sizeof(*e->pending));
+		e->pending[e->n_pending++] = (struct pending_slices){0};
+	}
+	return &e->pending[thread->index];
+}
+
+static struct pending *add(struct pending_slices *p)
+{
+	if (unlikely(p->n == p->room)) {
+		p->room = p->room ? 2 * p->room : 4;
+		p->all = xrealloc(p->all, p->room, sizeof(*p->all));
+	}
+	p->all[p->n] = (struct pending){0};
+	return &p->all[p->n++];
+}
+
+static void add_argument(struct pending *p, enum slice_argument_key key, uint64_t value)
+{
+	if (value && p->n < PENDING_ARGUMENTS)
+		p->arguments[p->n++] = (struct slice_argument){key, value};
+}
+
+/* By their begins, the outer before the inner. */
+static int in_order(const void *a, const void *b)
+{
+	const struct pending *x = a, *y = b;
+
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	if (x->end_ns != y->end_ns)
+		return x->end_ns > y->end_ns ? -1 : 1;
+	return x->depth < y->depth ? -1 : x->depth > y->depth;
+}
+
+static void close_until(struct events *e, struct track *track, size_t *n_open, uint64_t ns)
+{
+	for (; *n_open && e->open_ends[*n_open - 1] <= ns; --*n_open)
+		if (e->sink->slice_end)
+			e->sink->slice_end(e->sink->data, track, e->open_ends[*n_open - 1]);
+}
+
+static void open_slice(struct events *e, const struct slice *slice, size_t *n_open)
+{
+	if (unlikely(*n_open == e->open_room)) {
+		e->open_room = e->open_room ? 2 * e->open_room : 16;
+		e->open_ends = xrealloc(e->open_ends, e->open_room, sizeof(*e->open_ends));
+	}
+	e->open_ends[(*n_open)++] = slice->end_ns;
+	e->sink->slice(e->sink->data, slice);
+}
+
+/* Times of waits are taken apart from those of calls: a wait that runs into a call inside ends there, for calls stay whole. */
+static uint64_t end_of_wait(const struct pending_slices *order, size_t i)
+{
+	uint64_t end_ns = order->all[i].end_ns;
+	size_t k;
+
+	for (k = i + 1; k < order->n && order->all[k].begin_ns < end_ns; k++)
+		if (order->all[k].category == SLICE_NESTED && order->all[k].end_ns > end_ns)
+			return order->all[k].begin_ns;
+	return end_ns;
+}
+
+/* Shows them all, in the track, from_ns at the earliest; `call` as the slice of the application's call, which stands among them with an empty name;
+ * NULL: there is none. */
+static void show_order(struct events *e, struct track *track, uint64_t from_ns,
+		       const struct slice *call)
+{
+	struct pending_slices *order = &e->order;
+	size_t i, n_open = 0;
+
+	if (order->n > 1)
+		qsort(order->all, order->n, sizeof(*order->all), in_order);
+	for (i = 0; i < order->n; i++) {
+		const struct pending *p = &order->all[i];
+		struct slice slice = {.track = track,
+				      .begin_ns = max_u64(p->begin_ns, from_ns),
+				      .end_ns = p->category == SLICE_WAIT ? end_of_wait(order, i)
+									  : p->end_ns,
+				      .category = (enum slice_category)p->category,
+				      .name = p->name,
+				      .flow = p->flow,
+				      .n = p->n};
+
+		close_until(e, track, &n_open, slice.begin_ns);
+		if (n_open)
+			slice.end_ns = min_u64(slice.end_ns, e->open_ends[n_open - 1]);
+		slice.end_ns = max_u64(slice.begin_ns, slice.end_ns);
+		memcpy(slice.arguments, p->arguments, p->n * sizeof(*p->arguments));
+		open_slice(e, p->category == SLICE_CALL ? call : &slice, &n_open);
+	}
+	close_until(e, track, &n_open, UINT64_MAX);
+	order->n = 0;
+}
+
+/* What was before the call ends with its begin, what is inside of it begins with it. */
+static void take_pending(struct events *e, struct pending_slices *pending, uint64_t begin_ns,
+			 uint64_t end_ns)
+{
+	size_t i;
+
+	for (i = 0; i < pending->n; i++) {
+		struct pending *p = add(&e->order);
+
+		*p = pending->all[i];
+		if (p->category == SLICE_OUTSIDE || p->end_ns <= begin_ns) {
+			p->begin_ns = min_u64(p->begin_ns, begin_ns);
+			p->end_ns = min_u64(p->end_ns, begin_ns);
+		} else {
+			p->begin_ns = max_u64(p->begin_ns, begin_ns);
+			p->end_ns = min_u64(p->end_ns, end_ns);
+		}
+	}
+	pending->n = 0;
+}
+
+static void next(struct events *e)
+{
+	if (e->sink->next)
+		e->sink->next(e->sink->data);
+}
+
+/* All of the thread's that waits, without a call. */
+static void show_pending(struct events *e, const struct thread *thread)
+{
+	struct pending_slices *pending = pending_of(e, thread);
+	struct track *track;
+	uint64_t until_ns = 0;
+	size_t i;
+
+	if (!pending->n)
+		return;
+	for (i = 0; i < pending->n; i++)
+		until_ns = max_u64(until_ns, pending->all[i].end_ns);
+	next(e);
+	track = tracks_thread(&e->tracks, thread)->calls;
+	take_pending(e, pending, UINT64_MAX, UINT64_MAX);
+	show_order(e, track, track->until_ns, NULL);
+	track->until_ns = max_u64(track->until_ns, until_ns);
+}
+
+void events_finish_threads(struct events *e)
+{
+	const struct model *model = &e->job->shown->model;
+	size_t i;
+
+	for (i = 0; i < e->n_pending && i < model->n_threads; i++)
+		show_pending(e, model->threads[i]);
+}
+
+/* ---- waits in a call ----------------------------------------------------------------------------- */
+
+static uint32_t lock_name(struct events *e, const struct lock *lock)
+{
+	const struct locks *known = &e->job->known->accounts.locks;
+	struct arena texts = {0};
+	uint32_t name;
+
+	/* Both readings find them in the same order. */
+	if (lock->index < known->count)
+		lock = known->all[lock->index];
+	name = label_of(&e->labels, text_lane_of_lock(&texts, lock));
+	arena_release(&texts);
+	return name;
+}
+
+static const char *wait_text(unsigned int kind)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "wait: %s", name_wait(kind));
+	return text;
+}
+
+static struct pending *add_wait(struct events *e, const struct wait *w, uint64_t begin_ns,
+				uint64_t end_ns)
+{
+	struct pending *p = add(&e->order);
+
+	p->begin_ns = events_since(e, begin_ns);
+	p->end_ns = events_since(e, end_ns);
+	p->category = SLICE_WAIT;
+	p->depth = DEPTH_WAIT;
+	p->name = events_cached(e, &e->waits, w->kind, wait_text);
+	if (w->lock)
+		add_argument(p, ARGUMENT_LOCK, lock_name(e, w->lock));
+	return p;
+}
+
+/* The arrow ends where the holder certainly had the lock: in the midst. */
+static void add_holder(struct events *e, struct pending *p, const struct hold_interval *by,
+		       uint64_t begin_ns, uint64_t end_ns)
+{
+	if (!by->holder)
+		return;
+	add_argument(p, ARGUMENT_HOLDER, events_thread_name(e, by->holder));
+	if (by->fn == NO_FUNCTION)
+		return;
+	add_argument(p, ARGUMENT_HOLDER_CALL, label_of_function(&e->labels, by->fn));
+	p->flow = ++e->flows;
+	events_flow(e, tracks_thread(&e->tracks, by->holder)->calls,
+		    begin_ns + (end_ns - begin_ns) / 2, p->flow, true);
+}
+
+/* A hand-over belongs to the holder that has released the lock. */
+static void add_lock_wait(struct events *e, const struct wait *w)
+{
+	size_t i, next_one;
+
+	for (i = 0; i < w->n_intervals; i = next_one) {
+		const struct hold_interval *by = &w->intervals[i];
+		uint64_t end_ns = max_u64(by->begin_ns, by->end_ns), held_ns = end_ns;
+		struct pending *p;
+
+		for (next_one = i + 1; next_one < w->n_intervals && w->intervals[next_one].handover;
+		     next_one++)
+			end_ns = max_u64(end_ns, w->intervals[next_one].end_ns);
+		p = add_wait(e, w, by->begin_ns, end_ns);
+		add_argument(p, ARGUMENT_RELEASE, end_ns - held_ns);
+		add_holder(e, p, by, by->begin_ns, held_ns);
+	}
+}
+
+static void add_waits(struct events *e, const struct completed_call *call)
+{
+	size_t i;
+
+	for (i = 0; i < call->n_waits; i++) {
+		const struct wait *w = &call->waits[i];
+		struct pending *p;
+
+		if (w->n_intervals) {
+			add_lock_wait(e, w);
+		} else {
+			p = add_wait(e, w, w->begin_ns, w->end_ns);
+			if (w->ns != w->end_ns - w->begin_ns)
+				add_argument(p, ARGUMENT_WAITED, w->ns);
+			if (w->count > 1)
+				add_argument(p, ARGUMENT_TIMES, w->count);
+		}
+		if (w->lock)
+			counters_see_wait(e, call->thread->process, w->lock, w->begin_ns,
+					  w->end_ns);
+	}
+}
+
+/* ---- a call -------------------------------------------------------------------------------------- */
+
+static void add_copy(struct events *e, struct slice *slice, const struct spy_rec_copy *copy)
+{
+	slice_add_known(slice, ARGUMENT_BYTES, copy->bytes);
+	slice_add(slice, ARGUMENT_DIRECTION,
+		  events_cached(e, &e->directions, copy->direction, name_direction));
+	slice_add(slice, ARGUMENT_FROM,
+		  events_cached(e, &e->memory_kinds, copy->src_kind, name_memory_kind));
+	slice_add(slice, ARGUMENT_TO,
+		  events_cached(e, &e->memory_kinds, copy->dst_kind, name_memory_kind));
+	slice_add_known(slice, ARGUMENT_CAPTURED, copy->captured);
+}
+
+static void add_memory(struct events *e, struct slice *slice, const struct spy_rec_memory *memory)
+{
+	slice_add(slice, ARGUMENT_DOES,
+		  events_cached(e, &e->memory_ops, memory->op, name_memory_op));
+	slice_add_known(slice, ARGUMENT_BYTES, memory->bytes);
+	if (memory->kind)
+		slice_add(slice, ARGUMENT_MEMORY,
+			  events_cached(e, &e->memory_kinds, memory->kind, name_memory_kind));
+}
+
+static void add_arguments(struct events *e, struct slice *slice, const struct record *record)
+{
+	const union spy_any *raw = record->raw;
+
+	if (call_failed(&raw->call_head))
+		slice_add_known(slice, ARGUMENT_RESULT,
+				label_of(&e->labels, text_result(e->job->shown->set, record->fn,
+								 raw->call_head.result)));
+	if (raw->other.event == SPY_EV_COPY)
+		add_copy(e, slice, &raw->copy);
+	else if (raw->other.event == SPY_EV_MEMORY)
+		add_memory(e, slice, &raw->memory);
+	else if (raw->other.event == SPY_EV_LAUNCH)
+		slice_add_known(slice, ARGUMENT_KERNEL,
+				events_kernel(e, record->process, record_kernel(&raw->launch)));
+	slice_add_known(slice, ARGUMENT_STREAM, record_stream(raw));
+}
+
+/* Where its time went; where nothing else is said, all of it is its own work. */
+static void add_parts(struct slice *slice, const struct completed_call *call)
+{
+	size_t i;
+
+	if (!call->divided || call->bucket_ns[BUCKET_OWN] == call->end_ns - call->begin_ns)
+		return;
+	for (i = 0; i < BUCKET_COUNT; i++)
+		if (call->bucket_ns[i])
+			slice_add(slice, (enum slice_argument_key)(ARGUMENT_BUCKET + i),
+				  call->bucket_ns[i]);
+}
+
+static struct slice slice_of_call(struct events *e, const struct record *record,
+				  const struct completed_call *call)
+{
+	struct slice slice;
+
+	/* Not all of it, which is large: arguments are filled in as far as n says. */
+	slice.track = tracks_thread(&e->tracks, record->thread)->calls;
+	slice.begin_ns = events_since(e, call->begin_ns);
+	slice.end_ns = max_u64(slice.begin_ns, events_since(e, call->end_ns));
+	slice.category = SLICE_CALL;
+	slice.name = label_of_function(&e->labels, call->fn);
+	slice.flow = 0;
+	slice.flow_ends = false;
+	slice.depth = 0;
+	slice.n = 0;
+	slice_add_known(&slice, ARGUMENT_BEFORE, events_before(e, call->begin_ns));
+	slice_add_known(&slice, ARGUMENT_WHERE,
+			label_of_where(&e->labels, label_where(&e->labels, record->thread->process,
+							       call->return_address, call->end_ns,
+							       call->stack)));
+	if (record->raw->call_head.device != SPY_DEVICE_NONE)
+		slice_add(&slice, ARGUMENT_GPU, record->raw->call_head.device);
+	add_arguments(e, &slice, record);
+	if (call->expected_ns != UNKNOWN_NS)
+		slice_add(&slice, ARGUMENT_EXPECTED, call->expected_ns);
+	add_parts(&slice, call);
+	return slice;
+}
+
+void events_on_call(void *data, const struct record *record, const struct completed_call *call)
+{
+	struct events *e = data;
+	struct pending_slices *pending = pending_of(e, record->thread);
+	struct slice slice = slice_of_call(e, record, call);
+	struct pending *p;
+	uint64_t from_ns;
+
+	next(e);
+	from_ns = tracks_row(&e->tracks, &slice, 0);
+	if (likely(!pending->n) && (!call->divided || !call->n_waits)) {
+		e->sink->slice(e->sink->data, &slice);
+		if (e->sink->slice_end)
+			e->sink->slice_end(e->sink->data, slice.track, slice.end_ns);
+	} else {
+		p = add(&e->order);
+		p->begin_ns = slice.begin_ns;
+		p->end_ns = slice.end_ns;
+		p->category = SLICE_CALL;
+		take_pending(e, pending, slice.begin_ns, slice.end_ns);
+		if (call->divided)
+			add_waits(e, call);
+		show_order(e, slice.track, from_ns, &slice);
+	}
+	counters_see_call(e, record);
+}
+
+void events_on_nested(void *data, const struct record *record)
+{
+	struct events *e = data;
+	struct pending_slices *pending = pending_of(e, record->thread);
+	uint64_t begin_ns = record->ns - min_u64(record->duration_ns, record->ns);
+	struct pending *p;
+
+	if (pending->n >= PENDING_MOST)
+		show_pending(e, record->thread);
+	p = add(pending);
+	p->begin_ns = events_since(e, begin_ns);
+	add_argument(p, ARGUMENT_BEFORE, events_before(e, begin_ns));
+	p->end_ns = events_since(e, record->ns);
+	p->category = SLICE_NESTED;
+	p->depth = max_u64(record->raw->call_head.depth, 1);
+	p->name = label_of_function(&e->labels, record->fn);
+}
+
+/* ---- between calls --------------------------------------------------------------------------------- */
+
+static const char *cause_text(unsigned int cause)
+{
+	return cause < IDLE_CAUSE_COUNT ? idle_cause_texts[cause] : "?";
+}
+
+void events_on_outside(void *data, const struct record *record)
+{
+	struct events *e = data;
+	const struct host_thread *host =
+		host_thread_find(&e->job->shown->idle.threads, record->thread);
+	const struct host_wait *wait;
+	const struct thread *holder;
+	struct pending *p;
+
+	if (!host || !host->n_waits)
+		return;
+	if (pending_of(e, record->thread)->n >= GAPS_MOST)
+		show_pending(e, record->thread);
+	wait = &host->waits[(host->n_waits - 1) % host->waits_size];
+	holder = wait->part.holder ? model_find_thread(&e->job->shown->model,
+						       record->thread->process, wait->part.holder)
+				   : NULL;
+	p = add(pending_of(e, record->thread));
+	p->begin_ns = events_since(e, wait->begin_ns);
+	p->end_ns = max_u64(p->begin_ns, events_since(e, wait->end_ns));
+	p->category = SLICE_OUTSIDE;
+	p->name = events_cached(e, &e->causes, wait->part.cause, cause_text);
+	add_argument(p, ARGUMENT_WHERE,
+		     label_of_where(&e->labels, label_where(&e->labels, record->thread->process,
+							    wait->part.address, wait->end_ns,
+							    wait->part.stack)));
+	if (holder)
+		add_argument(p, ARGUMENT_HOLDER, events_thread_name(e, holder));
+	add_argument(p, ARGUMENT_WAITED, wait->ns);
+}

@@ -1,0 +1,267 @@
+/*
+ * analyzer/export/counters.c: how many threads wait for a lock, and how much work is outstanding on a GPU, as counters over time.
+ * Called for each call, and for each wait of one.
+ *
+ * Waits are known when their call has returned, so in no order of their begins: their ends lie in a heap until WAIT_EDGES others
+ * have come. One that turns out to have begun before what is told by then, counts from there on.
+ */
+#include <stdlib.h>
+#include "events.h"
+#include "account/streams.h"
+#include "lanes/names.h"
+
+/* Of values that change more often, the last one in so long is told: 20 us, or more of a long recording. */
+#define COUNTER_STEP_NS 20000
+#define COUNTER_VALUES_MOST 10000 /* of a counter */
+
+void counters_init(struct counters *c, const struct model *known)
+{
+	uint64_t run_ns = known->last_ns - min_u64(known->first_ns, known->last_ns);
+
+	*c = (struct counters){0};
+	c->step_ns = max_u64(COUNTER_STEP_NS, run_ns / COUNTER_VALUES_MOST);
+}
+
+/* ---- a counter ----------------------------------------------------------------------------------- */
+
+static void tell_open(struct events *e, struct track *track)
+{
+	if (!track->open)
+		return;
+	track->open = false;
+	track->written_ns = track->value_ns;
+	e->sink->counter(e->sink->data, track, track->value_ns, track->value);
+}
+
+/* The value from then on. */
+static void set(struct events *e, struct track *track, uint64_t ns, uint64_t value)
+{
+	if (track->any && track->value == value)
+		return;
+	if (track->any && ns - min_u64(track->written_ns, ns) >= e->counters.step_ns)
+		tell_open(e, track);
+	track->value = value;
+	track->value_ns = max_u64(ns, track->value_ns);
+	track->open = true;
+	if (!track->any || track->value_ns - track->written_ns >= e->counters.step_ns)
+		tell_open(e, track);
+	track->any = true;
+}
+
+static struct track **slot(struct track ***array, size_t *n, size_t i)
+{
+	while (*n <= i) {
+		*array = grow(*array, *n, sizeof(struct track *));
+		(*array)[(*n)++] = NULL;
+	}
+	return &(*array)[i];
+}
+
+/* ---- queues at locks ------------------------------------------------------------------------------ */
+
+static struct track *track_of_lock(struct events *e, const struct process *process,
+				   const struct lock *lock)
+{
+	const struct locks *known = &e->job->known->accounts.locks;
+	struct track **track = slot(&e->counters.locks, &e->counters.n_locks, lock->index);
+	struct arena texts = {0};
+
+	if (!*track) {
+		if (lock->index < known->count)
+			lock = known->all[lock->index];
+		*track = tracks_counter(&e->tracks, tracks_process(&e->tracks, process),
+					arena_printf(&texts, "threads that wait for %s",
+						     text_lane_of_lock(&texts, lock)));
+		arena_release(&texts);
+	}
+	return *track;
+}
+
+static struct track *track_of_process(struct events *e, const struct process *process)
+{
+	struct counters *c = &e->counters;
+	struct track **track;
+
+	if (!c->waiting)
+		c->waiting = xcalloc(e->job->known->set->n_traces + 1, sizeof(struct track *));
+	track = &c->waiting[process->trace->index];
+	if (!*track)
+		*track = tracks_counter(&e->tracks, tracks_process(&e->tracks, process),
+					"threads that wait for locks");
+	return *track;
+}
+
+static void swap(struct wait_edge *a, struct wait_edge *b)
+{
+	struct wait_edge edge = *a;
+
+	*a = *b;
+	*b = edge;
+}
+
+/* Ends come before begins of the same time. */
+static bool is_before(const struct wait_edge *a, const struct wait_edge *b)
+{
+	return a->ns != b->ns ? a->ns < b->ns : a->change < b->change;
+}
+
+static struct wait_edge take_first(struct counters *c)
+{
+	struct wait_edge first = c->edges[0];
+	size_t i = 0, below;
+
+	c->edges[0] = c->edges[--c->n_edges];
+	for (; (below = 2 * i + 1) < c->n_edges; i = below) {
+		if (below + 1 < c->n_edges && is_before(&c->edges[below + 1], &c->edges[below]))
+			below++;
+		if (!is_before(&c->edges[below], &c->edges[i]))
+			break;
+		swap(&c->edges[below], &c->edges[i]);
+	}
+	return first;
+}
+
+static void tell_first(struct events *e)
+{
+	struct counters *c = &e->counters;
+	struct wait_edge edge = take_first(c);
+
+	c->told_ns = max_u64(c->told_ns, edge.ns);
+	set(e, edge.lock, c->told_ns, edge.lock->value + (uint64_t)(int64_t)edge.change);
+	set(e, edge.process, c->told_ns, edge.process->value + (uint64_t)(int64_t)edge.change);
+}
+
+static void put_edge(struct events *e, struct wait_edge edge)
+{
+	struct counters *c = &e->counters;
+	size_t i;
+
+	if (!c->edges)
+		c->edges = xcalloc(WAIT_EDGES, sizeof(*c->edges));
+	if (c->n_edges == WAIT_EDGES)
+		tell_first(e);
+	i = c->n_edges++;
+	c->edges[i] = edge;
+	for (; i && is_before(&c->edges[i], &c->edges[(i - 1) / 2]); i = (i - 1) / 2)
+		swap(&c->edges[i], &c->edges[(i - 1) / 2]);
+}
+
+void counters_see_wait(struct events *e, const struct process *process, const struct lock *lock,
+		       uint64_t begin_ns, uint64_t end_ns)
+{
+	struct wait_edge edge = {events_since(e, begin_ns), NULL, NULL, 1};
+
+	if (!e->sink->counter || end_ns <= begin_ns)
+		return;
+	edge.lock = track_of_lock(e, process, lock);
+	edge.process = track_of_process(e, process);
+	put_edge(e, edge);
+	edge.ns = events_since(e, end_ns);
+	edge.change = -1;
+	put_edge(e, edge);
+}
+
+/* ---- work outstanding ------------------------------------------------------------------------------ */
+
+static struct track *track_of_device(struct events *e, const struct process *process, size_t index,
+				     uint32_t device)
+{
+	struct track **track = slot(&e->counters.devices, &e->counters.n_devices, index);
+	struct arena texts = {0};
+
+	if (!*track) {
+		*track = tracks_counter(
+			&e->tracks, tracks_process(&e->tracks, process),
+			arena_printf(&texts, "operations not known to be done, GPU %u", device));
+		arena_release(&texts);
+	}
+	return *track;
+}
+
+/* streams.h: own_stream; a handle is an address, which is larger. */
+static const char *name_of_stream(struct arena *texts, const struct stream_key *key,
+				  size_t n_threads)
+{
+	const char *what = "operations not known to be done";
+
+	if (key->stream == STREAM_LEGACY)
+		return arena_printf(texts, "%s, legacy default stream of GPU %u", what,
+				    key->device);
+	if (key->stream >> 8 && key->stream >> 8 <= n_threads &&
+	    (key->stream & 0xff) == STREAM_PER_THREAD)
+		return arena_printf(texts, "%s, a thread's default stream of GPU %u", what,
+				    key->device);
+	return arena_printf(texts, "%s, stream 0x%llx of GPU %u", what,
+			    (unsigned long long)key->stream, key->device);
+}
+
+static struct track *track_of_stream(struct events *e, const struct process *process,
+				     const struct gpu_stream *stream)
+{
+	struct counters *c = &e->counters;
+	struct stream_counter *known = c->last_stream;
+	struct arena texts = {0};
+
+	if (likely(known) && !memcmp(&known->key, &stream->key, sizeof(known->key)))
+		return known->track;
+	HASH_FIND(hh, c->streams, &stream->key, sizeof(stream->key), known);
+	if (!known) {
+		known = xcalloc(1, sizeof(*known));
+		known->key = stream->key;
+		known->track = tracks_counter(
+			&e->tracks, tracks_process(&e->tracks, process),
+			name_of_stream(&texts, &stream->key, e->job->shown->model.n_threads));
+		arena_release(&texts);
+		HASH_ADD(hh, c->streams, key, sizeof(known->key), known);
+	}
+	c->last_stream = known;
+	return known->track;
+}
+
+void counters_see_call(struct events *e, const struct record *record)
+{
+	const struct accounting *a = &e->job->shown->accounts;
+	const struct process *process = record->thread->process;
+	uint32_t device = streams_device(record->raw->call_head.device);
+	size_t index = work_index(&a->work, record->process, device);
+	const struct thread_account *c;
+	uint64_t ns = events_since(e, record->ns), outstanding;
+
+	if (!e->sink->counter)
+		return;
+	outstanding = streams_outstanding(&a->work.devices[index]);
+	if (outstanding || (index < e->counters.n_devices && e->counters.devices[index]))
+		set(e, track_of_device(e, process, index, device), ns, outstanding);
+	c = thread_account_of(a, record->thread);
+	if (c && c->stream && record_stream(record->raw))
+		set(e, track_of_stream(e, process, c->stream), ns,
+		    c->stream->submitted - c->stream->done);
+}
+
+/* ---- */
+
+void counters_finish(struct events *e)
+{
+	size_t i;
+
+	if (!e->sink->counter)
+		return;
+	while (e->counters.n_edges)
+		tell_first(e);
+	for (i = 0; i < e->tracks.n; i++)
+		if (e->tracks.all[i]->kind == TRACK_COUNTER)
+			tell_open(e, e->tracks.all[i]);
+}
+
+void counters_release(struct counters *c)
+{
+	struct stream_counter *known, *next;
+
+	HASH_EMPTY (c->streams, known, next)
+		free(known);
+	free(c->edges);
+	free(c->locks);
+	free(c->waiting);
+	free(c->devices);
+	*c = (struct counters){0};
+}

@@ -1,0 +1,69 @@
+/*
+ * analyzer/export/tracks.h: the tracks of a timeline: processes with their threads, GPUs with their streams, ranks. Made when
+ * something is to be shown in them. For events.c and the files beside it.
+ */
+#ifndef CUDASPY_EXPORT_TRACKS_H
+#define CUDASPY_EXPORT_TRACKS_H
+
+#include "export.h"
+#include "sink.h"
+#include "base/hash.h"
+#include "trace/gpu_ops.h"
+
+struct stream_track {
+	/* Without padding: it is hashed byte by byte. */
+	struct stream_track_key {
+		uint32_t gpu, process, context, stream;
+	} key;
+	struct track *track;
+	UT_hash_handle hh;
+};
+
+/* What a thread has. */
+struct thread_tracks {
+	struct track *calls;
+	struct track *ranges; /* NULL: none yet */
+	uint32_t name; /* number of its name, + 1; 0: not asked for yet */
+};
+
+struct gpu_tracks {
+	struct track *group, *idle, *exact;
+};
+
+struct tracks {
+	const struct export_job *job;
+	const struct sink *sink;
+	struct track **all;
+	size_t n;
+	struct track **processes; /* by trace */
+	bool *pid_is_taken; /* by trace: an earlier one has the number */
+	uint32_t *tids; /* of threads that have a track, an open table */
+	size_t n_tids, tids_room;
+	struct thread_tracks *threads; /* by thread index */
+	size_t n_threads;
+	struct gpu_tracks *gpus; /* by index in idle.gpus */
+	size_t n_gpus;
+	struct track *ranks_group, **ranks; /* by index */
+	size_t n_ranks;
+	struct stream_track *streams;
+	uint32_t next_id; /* a number that no process and no thread has */
+};
+
+void tracks_init(struct tracks *t, const struct export_job *job, const struct sink *sink);
+void tracks_release(struct tracks *t);
+
+struct track *tracks_process(struct tracks *t, const struct process *process);
+struct thread_tracks *tracks_thread(struct tracks *t, const struct thread *thread);
+struct track *tracks_ranges(struct tracks *t, const struct thread *thread);
+struct track *tracks_idle(struct tracks *t, uint32_t gpu, bool exact);
+struct track *tracks_stream(struct tracks *t, uint32_t gpu, const struct gpu_event *op);
+struct track *tracks_rank(struct tracks *t, uint32_t rank);
+
+/* A counter of the group. */
+struct track *tracks_counter(struct tracks *t, struct track *group, const char *name);
+
+/* Puts the slice into a row of its track: `depth` below it or lower, where nothing ends after it begins. Rows are not
+ * without end: what overlaps too much is cut. Returns when the row's last slice before it ended. */
+uint64_t tracks_row(struct tracks *t, struct slice *slice, uint32_t depth);
+
+#endif
