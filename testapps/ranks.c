@@ -39,7 +39,7 @@ static struct {
 /* clang-format off */
 static const struct option_row rows[] = {
 	{"ranks", "N", "processes (one for each GPU, but two at least)",
-		OPTION_NUMBER, &options.ranks, 2, 32, NULL},
+		OPTION_NUMBER, &options.ranks, 2, 64, NULL},
 	{"gpus", "N", "GPUs to spread the ranks over (all)",
 		OPTION_NUMBER, &options.gpus, 1, 64, NULL},
 	{"steps", "N", "steps of each rank (200)",

@@ -31,7 +31,7 @@ static __thread char last_error[160];
 static __thread struct {
 	int depth, result;
 	struct nccl_task *tasks, **end;
-	struct nccl_comm *joining[NCCL_RANKS_MAX]; /* that wait for their ranks */
+	struct nccl_comm *joining[NCCL_JOINING_MAX]; /* that wait for their ranks */
 	unsigned joining_cnt;
 } group;
 
@@ -219,7 +219,7 @@ static int comm_begin(struct nccl_comm *comm)
 {
 	if (!group.depth)
 		return comm_ready(comm);
-	if (group.joining_cnt == NCCL_RANKS_MAX)
+	if (group.joining_cnt == NCCL_JOINING_MAX)
 		return error(NCCL_INVALID_USAGE, "too many communicators in a group");
 	group.joining[group.joining_cnt++] = comm;
 	return NCCL_OK;

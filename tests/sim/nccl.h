@@ -57,7 +57,9 @@ enum nccl_func {
 };
 
 enum {
-	NCCL_RANKS_MAX = 32,
+	NCCL_RANKS_MAX = 64,
+	NCCL_JOINING_MAX =
+		32, /* ranks of one group: thread-local memory is scarce where a library is opened late */
 	NCCL_SLOTS = 8, /* operations that a rank may be ahead of another */
 	NCCL_CHANNELS_MAX = 4,
 	NCCL_ID_BYTES = 128,
