@@ -12,7 +12,8 @@ export class Chromium {
 	constructor(program) {
 		this.home = mkdtempSync(join(tmpdir(), 'cudaspy-page.'));
 		this.process = spawn(program, ['--remote-debugging-pipe', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--no-first-run', '--disable-background-networking',
-			`--user-data-dir=${this.home}`, 'about:blank'], {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
+			`--user-data-dir=${this.home}`, 'about:blank'], {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true});
+		this.ended = new Promise((done) => this.process.on('exit', done));
 		this.asked = new Map();
 		this.number = 0;
 		this.messages = []; /* of the console, and errors */
@@ -106,9 +107,16 @@ export class Chromium {
 		writeFileSync(file, Buffer.from(data, 'base64'));
 	}
 
+	/* All of its processes: they are a group, and those that are left would keep the pipe open, and this program with it. */
 	async stop() {
-		this.process.kill('SIGKILL');
-		await new Promise((done) => this.process.on('exit', done));
-		rmSync(this.home, {recursive: true, force: true, maxRetries: 5});
+		try {
+			process.kill(-this.process.pid, 'SIGKILL');
+		} catch {
+			/* It has ended by itself. */
+		}
+		await this.ended;
+		this.process.stdio[3].destroy();
+		this.process.stdio[4].destroy();
+		rmSync(this.home, {recursive: true, force: true, maxRetries: 20, retryDelay: 100});
 	}
 }
