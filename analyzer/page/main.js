@@ -109,6 +109,7 @@ async function begin() {
 	main.append(...[runSummary(report), gpuTime(report), findingCards(report, tables, (moment) => view && showMoment(view, moment))].filter((part) => part));
 	loading.textContent = 'Unpacking the timeline …';
 	await pause();
+	marks.first = performance.now();
 	const model = new Model(tables, await payload('items'));
 	view = new View(model);
 	const search = new Search(view);
@@ -139,6 +140,8 @@ async function begin() {
 			measure: view.measure && {...view.measure}, filter: view.filter.text, moving: view.moving !== 0, lanes: view.layout.rows.map((row) => row.lane)}),
 		arrows: () => timeline.arrows.drawn.map((one) => ({from: one.fromLane, to: one.toLane, at: one.at, kind: one.kind, root: one.root?.text ?? null})),
 		box: (item) => ({...view.box(item)}),
+		plotWidth: () => view.plotWidth,
+		model,
 		frames: () => timeline.frames.slice(),
 		marks: () => ({...marks}),
 		copied: () => clipboard.text,

@@ -9,6 +9,13 @@ import {count} from './format.js';
 const NAMED = {calls: ['name', 'where', 'about'], waits: ['lock'], gaps: ['where'], ranges: ['name'], ops: ['name'], collectives: ['name']};
 const MOST_FOUND = 200000;
 
+function addNamed(model, names, {lane, kind}, found) {
+	const items = model.items(lane, kind);
+	for (let i = 0; i < items.n && found.length < MOST_FOUND; i++)
+		if (NAMED[kind].some((column) => names[items[column][i]]))
+			found.push({lane, kind, i});
+}
+
 /* All items whose names contain `text`, in time: [{lane, kind, i}]. A lane's own name stands for its first item. */
 export function findItems(model, text, lanes = null) {
 	const wanted = text.toLowerCase();
@@ -18,16 +25,11 @@ export function findItems(model, text, lanes = null) {
 	model.lanes.forEach((of, lane) => {
 		if (lanes && !lanes.has(lane))
 			return;
-		const whole = of.name.toLowerCase().includes(wanted);
-		for (const [kind, columns] of Object.entries(NAMED)) {
-			if (!model.has(lane, kind))
-				continue;
-			const items = model.items(lane, kind);
-			const last = whole ? Math.min(1, items.n) : items.n;
-			for (let i = 0; i < last && found.length < MOST_FOUND; i++)
-				if (whole || columns.some((column) => names[items[column][i]]))
-					found.push({lane, kind, i});
-		}
+		const kinds = Object.keys(NAMED).filter((kind) => model.has(lane, kind));
+		if (kinds.length && of.name.toLowerCase().includes(wanted))
+			found.push({lane, kind: kinds[0], i: 0});
+		else
+			kinds.forEach((kind) => addNamed(model, names, {lane, kind}, found));
 	});
 	const begins = new Map(found.map((item) => [item, model.begin(item)]));
 	return found.sort((a, b) => begins.get(a) - begins.get(b));

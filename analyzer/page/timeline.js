@@ -152,6 +152,8 @@ export class Timeline {
 		}
 		if (view.measure)
 			this.measured(context, palette);
+		else
+			this.said.textContent = '';
 		context.restore();
 	}
 

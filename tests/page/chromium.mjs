@@ -18,7 +18,9 @@ export class Chromium {
 		this.number = 0;
 		this.messages = []; /* of the console, and errors */
 		this.requests = [];
+		this.blocked = []; /* those of the requests that were not made */
 		this.loaded = null;
+		this.urls = new Map();
 		let rest = Buffer.alloc(0);
 		this.process.stdio[4].on('data', (data) => {
 			rest = Buffer.concat([rest, data]);
@@ -42,9 +44,16 @@ export class Chromium {
 		else if (method === 'Log.entryAdded')
 			this.messages.push(`${params.entry.text} ${params.entry.url || ''}`);
 		else if (method === 'Network.requestWillBeSent')
-			this.requests.push(params.request.url);
+			this.asks(params);
+		else if (method === 'Network.loadingFailed' && params.blockedReason)
+			this.blocked.push(this.urls.get(params.requestId));
 		else if (method === 'Page.loadEventFired')
 			this.loaded?.();
+	}
+
+	asks({requestId, request}) {
+		this.requests.push(request.url);
+		this.urls.set(requestId, request.url);
 	}
 
 	send(method, params = {}) {
@@ -61,12 +70,14 @@ export class Chromium {
 			await this.send(`${domain}.enable`);
 	}
 
-	/* Opens a file at a size and theme; waits until the page says that it is ready. */
-	async open(file, {width = 1280, height = 900, dark = false, touch = false} = {}) {
+	/* Opens a file at a size and theme, `still`: for somebody who wants no motion; waits until the page says that it is ready. */
+	async open(file, {width = 1280, height = 900, dark = false, touch = false, still = false} = {}) {
 		this.messages = [];
 		this.requests = [];
+		this.blocked = [];
 		await this.send('Emulation.setDeviceMetricsOverride', {width, height, deviceScaleFactor: 1, mobile: touch});
-		await this.send('Emulation.setEmulatedMedia', {features: [{name: 'prefers-color-scheme', value: dark ? 'dark' : 'light'}]});
+		await this.send('Emulation.setEmulatedMedia', {media: '', features: [{name: 'prefers-color-scheme', value: dark ? 'dark' : 'light'},
+			{name: 'prefers-reduced-motion', value: still ? 'reduce' : 'no-preference'}]});
 		const loaded = new Promise((done) => this.loaded = done);
 		await this.send('Page.navigate', {url: pathToFileURL(file).href});
 		await loaded;

@@ -1,0 +1,38 @@
+#!/bin/bash
+# The page of `cudaspy report --format=html` in a headless Chromium: what it shows of made-up data whose truth is known
+# (tests/page/fake.mjs), and of programs on the simulator, whose truth it writes down; what a frame costs. The file itself is
+# the subject of test_html.sh.
+. "$(dirname "$0")/lib.sh"
+need jq node
+chromium=$(command -v chromium-headless-shell || command -v chromium || command -v google-chrome) || skip "no headless Chromium here"
+look=$here/../page
+sim=$here/../sim/with-sim
+page=$build/page/page.html
+
+# looked NAME COMMAND...: with at most so much output; fails with it.
+looked() {
+	local name=$1
+	shift
+	timeout -k 5 200 "$@" >"$name.looked" 2>&1 || fail "$name: $(head -n 20 "$name.looked")"
+	echo "$name: $(tail -n 1 "$name.looked")"
+}
+
+mkdir made
+looked "made-up data" node "$look/look_page.mjs" "$chromium" "$page" "$tmp/made"
+
+# ---- arrows, on the simulator: those of its truth ------------------------------------------------------
+for scene in chain3_gpu chain2_ioctl starvation; do
+	rm -rf truth "$out"
+	mkdir truth
+	"$sim" "$bin/scene" --script $scene >script || fail "$scene: no script"
+	CUDASPY_OUT=$out SPYSIM_SCRIPT=$tmp/script SPYSIM_TRUTH=$tmp/truth \
+		"$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" "$bin/scene" $scene >play.out 2>play.err || fail "$scene: status $?: $(tail -n 3 play.err)"
+	"$tool" report --format=html "$(the_trace)" >$scene.html || fail "$scene: no page"
+	looked $scene node "$look/look_trace.mjs" "$chromium" "$tmp/$scene.html" "$tmp/truth"
+done
+
+# ---- what a frame costs: printed, and held against bounds that any machine keeps --------------------------
+node "$look/fake.mjs" "$page" big big.html || fail "no page of a million calls"
+node "$look/fake.mjs" "$page" ranks ranks.html || fail "no page of 64 ranks"
+timeout -k 5 300 node "$look/frames.mjs" "$chromium" "$tmp/big.html" "$tmp/ranks.html" >frames 2>&1 || fail "frames: $(cat frames)"
+cat frames
