@@ -118,6 +118,7 @@ async function begin() {
 	document.getElementById('theme').append(themeSwitch(() => timeline.retheme()));
 	timeline.start();
 	loading.remove();
+	await timeline.builder.whenSeen;
 	marks.timeline = performance.now();
 	await pause();
 	const find = (row, name) => {
@@ -132,8 +133,6 @@ async function begin() {
 		el('footer', {}, 'Written by cudaspy. All of it is in this file; nothing is loaded.'));
 	navigation(main);
 	printing(timeline);
-	await pause();
-	durations.fill();
 	marks.ready = performance.now();
 	window.cudaspy = Object.freeze({
 		view: () => ({from: view.from, to: view.to, scroll: view.scroll, selected: view.selected && {...view.selected, title: model.title(view.selected)},
@@ -146,6 +145,9 @@ async function begin() {
 		marks: () => ({...marks}),
 		copied: () => clipboard.text,
 	});
+	await timeline.builder.whenDone;
+	durations.fill();
+	marks.all = performance.now();
 }
 
 begin().catch((error) => {

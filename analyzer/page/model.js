@@ -7,6 +7,11 @@ import {Series} from './series.js';
 
 const NOTHING = {n: 0, begin: new Float64Array(0), duration: new Float64Array(0)};
 
+/* Of one function alone there is one series, that of the last one asked for. */
+function seriesKey(kind, depth, only) {
+	return only === null ? `${kind}.${depth}` : `${kind}.${depth}.only`;
+}
+
 export class Model {
 	constructor(timeline, bytes) {
 		Object.assign(this, timeline);
@@ -30,9 +35,26 @@ export class Model {
 		return this.lanes[lane].items[kind]?.[2] > 0;
 	}
 
+	hasSeries(lane, kind, depth = 0, only = null) {
+		const made = this.series[lane][seriesKey(kind, depth, only)];
+		return made !== undefined && made.only === only;
+	}
+
+	/* Unpacks all that a lane's row shows. */
+	prepare(lane) {
+		for (const kind of Object.keys(this.lanes[lane].items))
+			for (let depth = 0; depth < (kind === 'ranges' ? this.rangeDepths(lane) : 1); depth++)
+				this.seriesOf(lane, kind, depth);
+	}
+
+	/* How many depths of ranges a lane has. */
+	rangeDepths(lane) {
+		return this.has(lane, 'ranges') ? 1 + this.items(lane, 'ranges').depth.reduce((most, depth) => Math.max(most, depth), 0) : 0;
+	}
+
 	/* The series of a lane and kind; of ranges, of one depth; of calls, of one function alone, if that is given. */
 	seriesOf(lane, kind, depth = 0, only = null) {
-		const key = only === null ? `${kind}.${depth}` : `${kind}.${depth}.only`;
+		const key = seriesKey(kind, depth, only);
 		const made = this.series[lane];
 		if (!made[key] || made[key].only !== only) {
 			const items = this.items(lane, kind);

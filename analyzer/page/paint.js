@@ -1,7 +1,8 @@
 /*
  * paint.js: draws the timeline's canvas: the axis, and of each row that is seen its name and its tracks. A track is a strip
  * of pixels made from its series' columns (series.js), so a frame costs the same with ten items and with a million. What
- * is chosen, and the arrows, are drawn over it by arrows.js. Called once a frame by timeline.js.
+ * is chosen, and the arrows, are drawn over it by arrows.js. Tracks
+ * that are not unpacked yet stay empty (builder.js). Called once a frame by timeline.js.
  */
 import {clock, duration, fitting, niceStep} from './format.js';
 import {inksOf} from './palette.js';
@@ -12,13 +13,16 @@ import {AXIS_HEIGHT} from './view.js';
 const LABEL_FROM = 44; /* pixels an item must have for its name */
 const GAP_SHARE = 0.35; /* of the track's height: calls have all of it */
 const LETTER = 6.1; /* width of one, about */
+const MOST_WIDTHS = 4096; /* of labels, remembered */
 
 export class Painter {
-	constructor(canvas, view) {
+	constructor(canvas, view, builder) {
+		this.builder = builder;
 		this.canvas = canvas;
 		this.context = canvas.getContext('2d', {alpha: false});
 		this.view = view;
 		this.strips = new Strips(this.context, view);
+		this.widths = new Map();
 	}
 
 	frame(palette) {
@@ -34,6 +38,7 @@ export class Painter {
 		context.fillRect(0, 0, view.width, view.height);
 		context.textBaseline = 'middle';
 		this.waitsSeen = [];
+		this.builder.frame();
 		const {rows} = view.layout;
 		for (let i = rowAt(view.layout, view.scroll); i < rows.length && view.rowTop(rows[i]) < view.height; i++)
 			this.row(rows[i]);
@@ -78,12 +83,18 @@ export class Painter {
 		const {model, filter} = view;
 		const {lane} = row;
 		const calls = track.kind === 'calls';
-		const series = model.seriesOf(lane, track.kind, track.depth, calls ? filter.function : null);
+		const {builder} = this;
+		const only = calls ? filter.function : null;
+		const series = builder.series(lane, track.kind, track.depth, only);
+		const gaps = calls && model.has(lane, 'gaps') ? builder.series(lane, 'gaps') : null;
+		const dimmed = only !== null ? builder.series(lane, 'calls') : null;
+		if (!series)
+			return;
 		const strip = strips.open(y, track.height, palette, scale);
-		if (calls && model.has(lane, 'gaps'))
-			strips.layer(strip, model.seriesOf(lane, 'gaps'), 'gaps', GAP_SHARE);
-		if (calls && filter.function !== null)
-			strips.layer(strip, model.seriesOf(lane, 'calls'), 'calls', 1, true);
+		if (gaps)
+			strips.layer(strip, gaps, 'gaps', GAP_SHARE);
+		if (dimmed)
+			strips.layer(strip, dimmed, 'calls', 1, true);
 		const wide = strips.layer(strip, series, track.kind);
 		strips.close(strip);
 		this.labels(lane, track, y, series, wide);
@@ -112,7 +123,7 @@ export class Painter {
 			let text = view.model.title(item);
 			if (track.kind === 'calls' && items.count[item.i] > 1)
 				text = `${items.count[item.i]} calls, mostly ${text}`;
-			this.label(text, left + 5, y + track.height / 2 + 0.5, right - left - 8, palette.ink(this.mainInk(series, i, inks)).dark);
+			this.label(text, left + 5, y + track.height / 2 + 0.5, right - left - 8, Math.min(track.height, 15), this.mainInk(series, i, inks));
 		}
 	}
 
@@ -122,20 +133,30 @@ export class Painter {
 		for (let part = best; part < series.start[i + 1]; part++)
 			if (series.shares[part] > series.shares[best])
 				best = part;
-		return inks[series.kinds[best]] || 'unknown';
+		return inks[series.present[series.kinds[best]]] || 'unknown';
 	}
 
-	label(text, x, y, room, onDark) {
+	/* On a piece of the plain colour, for patterns make letters hard to read. */
+	label(text, x, y, room, height, ink) {
 		const {context, palette} = this;
 		const shown = fitting(text, room, LETTER);
 		if (!shown)
 			return;
-		context.lineWidth = 2.5;
-		context.lineJoin = 'round';
-		context.strokeStyle = palette.css(onDark ? 'label-dark' : 'label-light');
-		context.strokeText(shown, x, y);
-		context.fillStyle = palette.css(onDark ? 'label-light' : 'label-dark');
+		context.fillStyle = palette.css(ink);
+		context.fillRect(x - 2, y - height / 2 + 1, this.widthOf(shown) + 4, height - 2);
+		context.fillStyle = palette.css(palette.ink(ink).dark ? 'label-light' : 'label-dark');
 		context.fillText(shown, x, y);
+	}
+
+	widthOf(text) {
+		let width = this.widths.get(text);
+		if (width === undefined) {
+			if (this.widths.size > MOST_WIDTHS)
+				this.widths.clear();
+			width = this.context.measureText(text).width;
+			this.widths.set(text, width);
+		}
+		return width;
 	}
 
 	axis() {

@@ -4,18 +4,11 @@
  */
 
 const TRACK_HEIGHT = {ranges: 13, calls: 20, waits: 7, ops: 16, idle: 8, collectives: 16};
-const DEEPEST_RANGE = 3;
+const MOST_RANGES = 4; /* depths of them */
 const PADDING = 5;
 const EMPTY_ROW = 14;
 /* Above the tracks, where there is no room for names at their left. */
 const NAME_LINE = 14;
-
-/* How many depths of ranges a lane has, up to the deepest that is shown. */
-function rangeDepths(model, lane) {
-	if (!model.has(lane, 'ranges'))
-		return 0;
-	return 1 + Math.min(DEEPEST_RANGE, model.items(lane, 'ranges').depth.reduce((most, depth) => Math.max(most, depth), 0));
-}
 
 /* The tracks of a lane: {kind, depth, y, height}, y from the row's top. Gaps share the track of calls: they lie between them. */
 function tracksOf(model, lane, top) {
@@ -25,7 +18,7 @@ function tracksOf(model, lane, top) {
 		tracks.push({kind, depth, y, height: TRACK_HEIGHT[kind]});
 		y += TRACK_HEIGHT[kind] + 1;
 	};
-	for (let depth = 0; depth < rangeDepths(model, lane); depth++)
+	for (let depth = 0; depth < Math.min(MOST_RANGES, model.rangeDepths(lane)); depth++)
 		put('ranges', depth);
 	if (model.has(lane, 'calls') || model.has(lane, 'gaps'))
 		put('calls');

@@ -2,10 +2,8 @@
  * series.js: what a row of the timeline shows: intervals behind each other, each divided into categories. For any
  * window it says what each pixel's column consists of, at a cost that does not depend on the number of intervals:
  * the intervals of a column are found by a search from its left edge, and their sums are the difference of two sums
- * from the beginning, of which every 16th is stored. Pure.
+ * from the beginning. Pure.
  */
-
-const BLOCK = 16;
 
 /* The first i of from..n-1 with sorted[i] > value; n: none. */
 export function firstAbove(sorted, value, from, n) {
@@ -23,6 +21,8 @@ export function firstAbove(sorted, value, from, n) {
 
 /* The same where the result is probably close to `from`. */
 function gallop(sorted, value, from, n) {
+	if (from >= n || sorted[from] > value)
+		return from;
 	let step = 1;
 	let at = from;
 	while (at + step < n && sorted[at + step - 1] <= value) {
@@ -35,12 +35,14 @@ function gallop(sorted, value, from, n) {
 export class Series {
 	/*
 	 * items: {n, begin, duration}. divide(i, add) calls add(category, ns) for each part of interval i; the parts' sum is
-	 * its duration at most. Where intervals overlap, the later one begins where the earlier ended.
+	 * its duration at most. Where intervals overlap, the later one begins where the earlier ended. Categories that
+	 * there are get places of their own, `present` says of which each is: kinds and columns are by place.
 	 */
 	constructor(items, categories, divide) {
 		const n = items.n;
 		this.n = n;
-		this.categories = categories;
+		this.present = [];
+		const places = new Int16Array(categories).fill(-1);
 		this.begin = new Float64Array(n);
 		this.end = new Float64Array(n);
 		this.start = new Uint32Array(n + 1);
@@ -54,27 +56,28 @@ export class Series {
 			this.begin[i] = begin;
 			this.end[i] = until = end;
 			divide(i, (category, ns) => {
-				kinds.push(category);
+				if (places[category] < 0)
+					places[category] = this.present.push(category) - 1;
+				kinds.push(places[category]);
 				shares.push(ns / whole);
 			});
 			this.start[i + 1] = kinds.length;
 		}
+		this.categories = this.present.length;
 		this.kinds = Uint8Array.from(kinds);
 		this.shares = Float32Array.from(shares);
 		this.sumUp();
 	}
 
+	/* sums[i * categories + c]: what category c has of all intervals before i. */
 	sumUp() {
-		const blocks = Math.floor(this.n / BLOCK) + 1;
-		this.sums = new Float64Array(blocks * this.categories);
-		const sum = new Float64Array(this.categories);
-		for (let i = 0; i < this.n; i++) {
-			if (i % BLOCK === 0)
-				this.sums.set(sum, i / BLOCK * this.categories);
-			this.add(i, this.end[i] - this.begin[i], sum, 0);
+		const {n, categories} = this;
+		this.sums = new Float64Array((n + 1) * categories);
+		for (let i = 0; i < n; i++) {
+			const at = (i + 1) * categories;
+			this.sums.copyWithin(at, at - categories, at);
+			this.add(i, this.end[i] - this.begin[i], this.sums, at);
 		}
-		if (this.n % BLOCK === 0)
-			this.sums.set(sum, this.n / BLOCK * this.categories);
 	}
 
 	/* Adds `ns` of interval i to sums[at…], divided as the interval is. */
@@ -83,67 +86,45 @@ export class Series {
 			sums[at + this.kinds[part]] += ns * this.shares[part];
 	}
 
-	/* sums[at…] += factor * (all intervals before i). */
-	addBefore(i, factor, sums, at) {
-		const block = Math.floor(i / BLOCK);
-		for (let c = 0; c < this.categories; c++)
-			sums[at + c] += factor * this.sums[block * this.categories + c];
-		for (let k = block * BLOCK; k < i; k++)
-			this.add(k, factor * (this.end[k] - this.begin[k]), sums, at);
-	}
-
 	/*
-	 * Columns of `step` ns each from `from` on: out[x * categories + c] is which share of column x category c has.
-	 * Intervals at least `wide` columns long are appended to `found`, for who labels them.
+	 * Columns of `step` ns each from `from` on: out[x * categories + c] is how many ns of column x the category at place c
+	 * has. Intervals at least `wide` columns long are appended to `found`, for who labels them. Returns [first, last):
+	 * the columns that there is anything in.
 	 */
 	columns(from, step, width, out, wide, found) {
-		const {n, begin, end, categories} = this;
-		const until = from + width * step;
-		const used = width * categories;
-		out.fill(0, 0, used);
+		const {n, begin, end, categories, sums} = this;
+		out.fill(0, 0, width * categories);
 		let i = firstAbove(end, from, 0, n);
-		while (i < n && begin[i] < until) {
-			const x = Math.max(0, Math.floor((begin[i] - from) / step));
-			const edge = from + (x + 1) * step;
-			if (end[i] > edge || begin[i] < from) {
-				this.spread(i, from, step, width, out);
+		let x = i < n ? Math.max(0, Math.floor((begin[i] - from) / step)) : width;
+		const first = Math.min(x, width);
+		let last = first;
+		while (i < n && x < width) {
+			const right = from + (x + 1) * step;
+			if (begin[i] >= right) {
+				x = Math.max(x + 1, Math.floor((begin[i] - from) / step));
+				continue;
+			}
+			last = x + 1;
+			const left = Math.max(from + x * step, begin[i]);
+			if (end[i] >= right) {
+				this.add(i, right - left, out, x * categories);
 				if (end[i] - begin[i] >= wide * step)
 					found.push(i);
-				i++;
+				const full = Math.max(x + 1, Math.min(width, Math.floor((end[i] - from) / step)));
+				for (x++; x < full; x++)
+					this.add(i, step, out, x * categories);
+				last = x;
+				if (end[i] <= from + x * step)
+					i++;
 				continue;
 			}
-			const next = Math.max(i + 1, gallop(end, edge, i, n));
-			if (x >= width)
-				break;
-			if (next - i < 2 * BLOCK) {
-				for (let k = i; k < next; k++)
-					this.add(k, end[k] - begin[k], out, x * categories);
-			} else {
-				this.addBefore(next, 1, out, x * categories);
-				this.addBefore(i, -1, out, x * categories);
-			}
+			this.add(i, end[i] - left, out, x * categories);
+			const next = gallop(end, right, i + 1, n);
+			for (let c = 0; c < categories && next > i + 1; c++)
+				out[x * categories + c] += sums[next * categories + c] - sums[(i + 1) * categories + c];
 			i = next;
 		}
-		for (let k = 0; k < used; k++)
-			out[k] /= step;
-	}
-
-	/* An interval over several columns: all of those within are alike. */
-	spread(i, from, step, width, out) {
-		const first = Math.max(0, (this.begin[i] - from) / step);
-		const last = Math.min(width, (this.end[i] - from) / step);
-		for (let part = this.start[i]; part < this.start[i + 1]; part++) {
-			const share = this.shares[part] * step;
-			const kind = this.kinds[part];
-			let x = Math.floor(first);
-			if (x >= last)
-				continue;
-			out[x * this.categories + kind] += share * (Math.min(x + 1, last) - first);
-			for (x++; x + 1 <= last; x++)
-				out[x * this.categories + kind] += share;
-			if (x < last)
-				out[x * this.categories + kind] += share * (last - x);
-		}
+		return [first, last];
 	}
 
 	/* The interval at a time, or -1. */

@@ -13,18 +13,16 @@ export class Strips {
 		this.view = view;
 		this.images = new Map();
 		this.columns = new Float64Array(0);
-		this.kinds = {};
+		this.palette = null;
 	}
 
-	/* The categories of a kind from the bottom up, what is lost first, own work last; and their inks. */
-	kind(kind) {
-		if (!this.kinds[kind]) {
-			const {model} = this.view;
-			const inks = inksOf(model, kind);
-			const weight = (i) => kind !== 'calls' ? 0 : i === model.own ? 2 : model.buckets[i].lost ? 0 : 1;
-			this.kinds[kind] = {inks, order: inks.map((ink, i) => i).sort((a, b) => weight(a) - weight(b) || a - b)};
-		}
-		return this.kinds[kind];
+	/* The places of a series' categories from the bottom up, what is lost first, own work last; and their inks. */
+	stack(series, kind, dim) {
+		const {view: {model}} = this;
+		const names = inksOf(model, kind);
+		const weight = (category) => kind !== 'calls' ? 0 : category === model.own ? 2 : model.buckets[category].lost ? 0 : 1;
+		const order = series.present.map((category, place) => ({category, place})).sort((a, b) => weight(a.category) - weight(b.category) || a.category - b.category);
+		return order.map(({category, place}) => ({place, ink: this.palette.ink(names[category], dim)}));
 	}
 
 	/* An empty strip for a track at y. */
@@ -38,12 +36,15 @@ export class Strips {
 			image.pixels = new Uint32Array(image.data.buffer);
 			this.images.set(rows, image);
 		}
+		this.palette = palette;
 		image.pixels.fill(palette.ground());
-		return {image, pixels: image.pixels, width, rows, top, scale, palette};
+		return {image, pixels: image.pixels, width, rows, top, scale, first: width, last: 0};
 	}
 
+	/* Onto the canvas, which has the ground's colour where nothing is. */
 	close(strip) {
-		this.context.putImageData(strip.image, Math.round(this.view.gutter * strip.scale), strip.top);
+		if (strip.first < strip.last)
+			this.context.putImageData(strip.image, Math.round(this.view.gutter * strip.scale), strip.top, strip.first, 0, strip.last - strip.first, strip.rows);
 	}
 
 	/* A series over what the strip has; `share` of its height, from the bottom. Returns the items that are wide. */
@@ -53,32 +54,62 @@ export class Strips {
 		const wide = [];
 		if (this.columns.length < used)
 			this.columns = new Float64Array(used);
-		series.columns(view.from, (view.to - view.from) / strip.width, strip.width, this.columns, WIDE * strip.scale, wide);
-		this.fill(strip, series.categories, kind, Math.max(1, Math.round(strip.rows * share)), dim);
+		const step = (view.to - view.from) / strip.width;
+		const [first, last] = series.columns(view.from, step, strip.width, this.columns, WIDE * strip.scale, wide);
+		if (first < last) {
+			strip.first = Math.min(strip.first, first);
+			strip.last = Math.max(strip.last, last);
+			this.fill(strip, first, last, series.categories, this.stack(series, kind, dim), Math.max(1, Math.round(strip.rows * share)), step);
+		}
 		return wide;
 	}
 
-	/* Anything at all is a pixel at least. */
-	fill(strip, categories, kind, height, dim) {
-		const {pixels, width, rows, top, palette} = strip;
+	/* Columns next to each other that are the same, as those of a long call, are filled together. */
+	fill(strip, first, last, n, stack, height, step) {
 		const {columns} = this;
-		const {order, inks: names} = this.kind(kind);
-		const inks = names.map((name) => palette.ink(name, dim));
-		for (let x = 0; x < width; x++) {
-			let high = 0;
-			let filled = 0;
-			for (let o = 0; o < categories; o++) {
-				const share = columns[x * categories + order[o]];
-				if (share <= 1e-9)
-					continue;
-				high += share;
-				const until = Math.min(height, Math.max(Math.round(high * height), filled === 0 ? 1 : 0));
-				const {plain, mark, pattern} = inks[order[o]];
-				for (; filled < until; filled++) {
-					const row = rows - 1 - filled;
-					pixels[row * width + x] = pattern !== null && pattern[(top + row) & 7] >> (x & 7) & 1 ? mark : plain;
-				}
+		let begin = first;
+		for (let x = first + 1; x <= last; x++) {
+			let same = x < last;
+			for (let c = 0; same && c < n; c++)
+				same = columns[x * n + c] === columns[begin * n + c];
+			if (same)
+				continue;
+			this.run(strip, begin, x, n, stack, height, step);
+			begin = x;
+		}
+	}
+
+	/* The columns from begin to end, which are all as the first. Anything at all is a pixel at least. */
+	run(strip, begin, end, n, stack, height, step) {
+		const {columns} = this;
+		const {pixels, width, rows, top} = strip;
+		const single = end - begin === 1;
+		const scale = height / step;
+		let high = 0;
+		let row = rows;
+		for (let i = 0; i < n; i++) {
+			const {place, ink} = stack[i];
+			const ns = columns[begin * n + place];
+			if (ns <= step * 1e-9)
+				continue;
+			high += ns;
+			const until = rows - Math.min(height, Math.max(Math.round(high * scale), row === rows ? 1 : 0));
+			const {plain, mark, pattern} = ink;
+			while (row > until) {
+				row--;
+				if (single)
+					pixels[row * width + begin] = pattern !== null && pattern[(top + row) & 7] >> (begin & 7) & 1 ? mark : plain;
+				else
+					line(pixels, row * width, begin, end, ink, pattern === null ? 0 : pattern[(top + row) & 7]);
 			}
 		}
 	}
+}
+
+function line(pixels, at, begin, end, {plain, mark}, dots) {
+	pixels.fill(plain, at + begin, at + end);
+	if (dots)
+		for (let x = begin; x < end; x++)
+			if (dots >> (x & 7) & 1)
+				pixels[at + x] = mark;
 }

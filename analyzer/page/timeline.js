@@ -3,6 +3,7 @@
  * under the pointer. Keys, wheel and touch are in input.js.
  */
 import {Arrows} from './arrows.js';
+import {Builder} from './builder.js';
 import {el, swatch} from './dom.js';
 import {clock, duration, plural, shortDuration} from './format.js';
 import {listenTo} from './input.js';
@@ -23,7 +24,9 @@ export class Timeline {
 		this.tip = el('div', {class: 'tip', 'aria-hidden': 'true'});
 		this.frameBox = el('div', {class: 'canvas-box'}, this.canvas, this.tip);
 		this.said = el('span', {class: 'said', role: 'status'});
-		this.painter = new Painter(this.canvas, view);
+		this.builder = new Builder(view.model);
+		this.builder.built = () => this.ask();
+		this.painter = new Painter(this.canvas, view, this.builder);
 		this.arrows = new Arrows(view);
 	}
 
@@ -62,27 +65,32 @@ export class Timeline {
 		return chip;
 	}
 
-	/* What the inks of calls mean; and those of idle GPUs and gaps that there are. */
+	/* What the inks of calls mean; and, when all is unpacked, those of idle GPUs and gaps that there are. */
 	legend() {
 		const {model} = this.view;
 		const entry = (ink, text) => el('li', {}, swatch(ink), text);
-		const seen = new Map();
-		const add = (ink, text) => seen.set(ink, seen.has(ink) ? `${seen.get(ink)}, ${text}` : text);
-		model.lanes.forEach((lane, number) => {
-			for (const kind of ['gaps', 'idle'])
-				if (model.has(number, kind))
-					new Set(model.items(number, kind).cause).forEach((cause) => {
-						const {key, name} = model.causes[cause] || {key: '', name: 'unknown'};
-						const ink = inkOf(key);
-						if (!(seen.get(ink) || '').split(', ').includes(name))
-							add(ink, name);
-					});
+		const box = el('div', {class: 'legends'}, el('ul', {class: 'legend', 'aria-label': 'What calls went into'}, el('li', {class: 'legend-head'}, 'Calls'),
+			model.buckets.map((bucket) => entry(inkOf(bucket.key), bucket.name))));
+		this.builder.whenDone.then(() => {
+			const extra = [...this.causesSeen()].map(([ink, names]) => entry(ink, [...names].join(', ')));
+			if (extra.length)
+				box.append(el('ul', {class: 'legend', 'aria-label': 'Gaps and idle GPUs'}, el('li', {class: 'legend-head'}, 'Between calls, idle GPUs'), extra));
 		});
-		const extra = [...seen].map(([ink, text]) => entry(ink, text));
-		return el('div', {class: 'legends'},
-			el('ul', {class: 'legend', 'aria-label': 'What calls went into'}, el('li', {class: 'legend-head'}, 'Calls'),
-				model.buckets.map((bucket) => entry(inkOf(bucket.key), bucket.name))),
-			extra.length ? el('ul', {class: 'legend', 'aria-label': 'Gaps and idle GPUs'}, el('li', {class: 'legend-head'}, 'Between calls, idle GPUs'), extra) : null);
+		return box;
+	}
+
+	/* The causes of gaps and idle times that there are: Map of inks to Sets of names. */
+	causesSeen() {
+		const {model} = this.view;
+		const causes = new Set();
+		model.lanes.forEach((unused, lane) => ['gaps', 'idle'].forEach((kind) => model.has(lane, kind) && model.items(lane, kind).cause.forEach((cause) => causes.add(cause))));
+		const seen = new Map();
+		for (const cause of [...causes].sort((a, b) => a - b)) {
+			const {key, name} = model.causes[cause] || {key: '', name: 'unknown'};
+			const ink = inkOf(key);
+			seen.set(ink, (seen.get(ink) || new Set()).add(name));
+		}
+		return seen;
 	}
 
 	leftOut() {
@@ -135,6 +143,7 @@ export class Timeline {
 		this.overlays();
 		if (this.frames.push(performance.now() - begun) > MOST_FRAMES_KEPT)
 			this.frames.shift();
+		this.builder.go();
 	}
 
 	/* What is chosen, and the measured stretch. */

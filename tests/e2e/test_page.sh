@@ -17,7 +17,10 @@ looked() {
 	echo "$name: $(tail -n 1 "$name.looked")"
 }
 
-mkdir made
+mkdir made modules
+cp "$here"/../../analyzer/page/*.js modules
+echo '{"type": "module"}' >modules/package.json
+looked "columns" node "$look/look_series.mjs" modules
 looked "made-up data" node "$look/look_page.mjs" "$chromium" "$page" "$tmp/made"
 
 # ---- arrows, on the simulator: those of its truth ------------------------------------------------------

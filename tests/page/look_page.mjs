@@ -3,7 +3,7 @@
  * findings, timeline, arrows, keys, search, measuring, details, tables, matrices, themes, print, a narrow screen, and names that
  * try to break out. FOLDER is for files. Called by tests/e2e/test_page.sh.
  */
-import {join} from 'node:path';
+import {join, resolve} from 'node:path';
 import {Chromium} from './chromium.mjs';
 import {canvasAt, clickItem, howMany, press, quiet, same, still, textOf, that, withBrowser} from './claims.mjs';
 import {write} from './fake.mjs';
@@ -13,7 +13,7 @@ const [MAIN, LOADER, SAVER, , STREAM] = [0, 1, 2, 3, 4];
 const [program, page, folder] = process.argv.slice(2);
 
 function made(name) {
-	const file = join(folder, `${name}.html`);
+	const file = resolve(join(folder, `${name}.html`));
 	write(page, name, file);
 	return file;
 }
