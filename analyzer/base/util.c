@@ -112,12 +112,27 @@ int make_parents(const char *path)
 	return err;
 }
 
+static struct {
+	const FILE *file;
+	const char *name;
+} named_output;
+
+void name_output(const FILE *out, const char *name)
+{
+	named_output.file = out;
+	named_output.name = name;
+}
+
 int finish_output(FILE *out)
 {
+	const char *name = out == stdout ? "standard output" : "output";
+
 	errno = 0;
 	if (!fflush(out) && !ferror(out))
 		return 0;
-	warn("%s: %s", out == stdout ? "standard output" : "output", strerror(errno ?: EIO));
+	if (named_output.file == out)
+		name = named_output.name;
+	warn("%s: %s", name, strerror(errno ?: EIO));
 	return -EIO;
 }
 

@@ -80,8 +80,10 @@ FILE *open_regular(const char *path);
 /* Makes the directories that a path leads through. 0, or -errno after a warning. */
 int make_parents(const char *path);
 
-/* When all is written: did it get there? 0, or -EIO after a warning. */
+/* When all is written: did it get there? 0, or -EIO after a warning, which names the file if name_output has said
+ * what it is called; NULL: none is. */
 int finish_output(FILE *out);
+void name_output(const FILE *out, const char *name);
 
 /*
  * One line on stderr, "cudaspy: ...". Called by the deepest function that knows the cause; with

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cmd_report.h"
+#include "output.h"
 #include "diff/diff.h"
 #include "render/render.h"
 
@@ -17,12 +18,14 @@
 struct options {
 	const char *format;
 	const char *profile;
+	struct output_options output;
 };
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
 	{.name = "format", .letter = 'f', .argument = "FORMAT", .help = FORMATS, .offset = offsetof(struct options, format)},
 	{.name = "profile", .letter = 'p', .argument = "FILE", .help = "what calls cost on that machine, from cudaspy calibrate", .offset = offsetof(struct options, profile)},
+	OUTPUT_OPTIONS(struct options, output),
 };
 /* clang-format on */
 
@@ -161,7 +164,7 @@ static bool take_sides(int n, char **argv, int n_b, char **b_argv, struct diff_s
 /* ---- the verb ------------------------------------------------------------------------------- */
 
 static int compare(struct diff_side *a, struct diff_side *b, const struct options *options,
-		   const struct renderer *renderer)
+		   const struct renderer *renderer, FILE *out)
 {
 	struct report report;
 	int err = read_side(a, options->profile);
@@ -169,13 +172,13 @@ static int compare(struct diff_side *a, struct diff_side *b, const struct option
 	if (!err)
 		err = read_side(b, options->profile);
 	if (err)
-		return STATUS_NOTHING;
+		return err;
 	report_init(&report, SCHEMA);
-	report.view = view_for(stdout);
+	report.view = view_for(out);
 	diff_report(&report, a, b);
-	err = renderer->render(&report, stdout);
+	err = renderer->render(&report, out);
 	report_release(&report);
-	return err ? STATUS_NOTHING : STATUS_FINE;
+	return err;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -183,7 +186,8 @@ static int run(const struct command *self, int argc, char **argv)
 	struct options options = {.format = "text"};
 	const struct renderer *renderer;
 	struct diff_side a = {0}, b = {0};
-	int n = find_parting(argc, argv), status, n_b = argc - n - 1;
+	struct output out;
+	int n = find_parting(argc, argv), status, err, n_b = argc - n - 1;
 	char **b_argv = n < argc ? argv + n + 1 : NULL;
 
 	if (b_argv) /* command_parse ends them so */
@@ -194,7 +198,12 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!renderer || !take_sides(n, argv, n_b, b_argv, &a, &b))
 		status = STATUS_USAGE;
 	else
-		status = compare(&a, &b, &options, renderer);
+		status = output_begin(&out, self->name, &options.output,
+				      renderer->render == render_text);
+	if (!status) {
+		err = compare(&a, &b, &options, renderer, out.file);
+		status = output_end(&out, !err) || err ? STATUS_NOTHING : STATUS_FINE;
+	}
 	side_release(&a);
 	side_release(&b);
 	warnings_flush();

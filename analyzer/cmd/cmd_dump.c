@@ -2,27 +2,36 @@
  * analyzer/cmd/cmd_dump.c: `cudaspy dump`: one line per record, all streams merged in the order of
  * time. For a close look, and for tests.
  */
-#include "command.h"
+#include "output.h"
 #include "account/ranges.h"
+#include "base/suggest.h"
 #include "expect/expect.h"
 #include "filter/filter.h"
 #include "trace/dump.h"
 
+#define DUMP_FORMATS \
+	"text (default): columns parted by a blank; tsv: by a tab, with their names in the first " \
+	"line"
+
 struct options {
+	const char *format;
 	const char *fields;
 	struct filter_words words;
 	bool no_times;
 	bool stable;
 	bool header;
+	struct output_options output;
 };
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
-	{"fields",   'f', "LIST", "only these columns: " DUMP_FIELDS, offsetof(struct options, fields)},
+	{"format",   'f', "FORMAT", DUMP_FORMATS, offsetof(struct options, format)},
+	{"fields",   'F', "LIST", "only these columns: " DUMP_FIELDS, offsetof(struct options, fields)},
 	{"no-times", 0,   NULL,   "without time and duration", offsetof(struct options, no_times)},
 	{"stable",   0,   NULL,   "only what is the same in each run: no times, no addresses, ordinals as thread numbers", offsetof(struct options, stable)},
 	{"header",   0,   NULL,   "column names in the first line", offsetof(struct options, header)},
 	FILTER_OPTIONS(struct options, words),
+	OUTPUT_OPTIONS(struct options, output),
 };
 /* clang-format on */
 
@@ -107,26 +116,48 @@ static int show(struct dump *dump, const char *const *dirs, size_t n_dirs, bool 
 	return err ? STATUS_NOTHING : STATUS_FINE;
 }
 
+static bool choose_format(struct options *options, struct dump *dump)
+{
+	struct suggest suggest = {.word = options->format ?: "text"};
+	char text[SUGGEST_TEXT];
+
+	if (!strcmp(suggest.word, "text"))
+		return true;
+	if (!strcmp(suggest.word, "tsv")) {
+		dump->separator = '\t';
+		options->header = true;
+		return true;
+	}
+	suggest_try(&suggest, "text");
+	suggest_try(&suggest, "tsv");
+	warn("dump: no format '%s' (text or tsv)%s; --fields chooses columns", options->format,
+	     suggest_text(&suggest, text));
+	return false;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {0};
-	struct filter filter;
+	struct filter filter = {0};
+	struct output out;
 	struct dump dump;
 	int status;
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
-	if (dump_init(&dump, stdout, options.fields, options.no_times, options.stable)) {
-		fprintf(stderr,
-			"cudaspy dump: no columns, or unknown ones, in '%s' (there are " DUMP_FIELDS
-			")\n",
-			options.fields);
+	if (dump_init(&dump, stdout, options.fields, options.no_times, options.stable) ||
+	    !choose_format(&options, &dump))
 		return STATUS_USAGE;
+	status = filter_parse(&filter, &options.words) ? STATUS_USAGE : STATUS_FINE;
+	if (!status)
+		status = output_begin(&out, self->name, &options.output, true);
+	if (!status) {
+		dump.out = out.file;
+		status = show(&dump, (const char *const *)argv + 1, (size_t)argc - 1,
+			      options.header, &filter);
+		if (output_end(&out, !status))
+			status = STATUS_NOTHING;
 	}
-	status = filter_parse(&filter, &options.words)
-			 ? STATUS_USAGE
-			 : show(&dump, (const char *const *)argv + 1, (size_t)argc - 1,
-				options.header, &filter);
 	filter_release(&filter);
 	return status;
 }
@@ -135,7 +166,8 @@ const struct command command_dump = {
 	.name = "dump",
 	.arguments = "[options] [DIR...]",
 	.summary = "Shows each record of the traces in DIR (default: here), one line each",
-	.text = "Columns are separated by one blank; '-' is a value that a record does not have. "
+	.text = "Columns are parted by one blank (tsv: a tab); '-' is a value that a record does "
+		"not have. "
 		"Times are seconds since the first record, at the call's return; durations are "
 		"seconds. What is particular to a kind of record follows as "
 		"key=value.\n\n" FILTER_HELP,

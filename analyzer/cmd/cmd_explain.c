@@ -3,7 +3,8 @@
  * idle time, or the texts of one.
  */
 #include <stdlib.h>
-#include "command.h"
+#include "output.h"
+#include "base/suggest.h"
 #include "findings/detector.h"
 #include "idle/causes.h"
 #include "render/render.h"
@@ -144,11 +145,52 @@ static void add_cause(struct report *report, unsigned int cause)
 
 struct options {
 	const char *format;
+	struct output_options output;
 };
 
+/* clang-format off */
 static const struct option_row option_rows[] = {
 	{"format", 'f', "FORMAT", FORMATS, offsetof(struct options, format)},
+	OUTPUT_OPTIONS(struct options, output),
 };
+/* clang-format on */
+
+static int unknown(const char *name)
+{
+	struct suggest suggest = {.word = name};
+	const struct detector *d;
+	char text[SUGGEST_TEXT];
+	size_t i;
+
+	for (i = 0; (d = detectors_row(i)); i++)
+		suggest_try(&suggest, d->id);
+	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+		suggest_try(&suggest, idle_cause_codes[i]);
+	warn("explain: no detector '%s', nor such a cause%s (cudaspy explain lists them)", name,
+	     suggest_text(&suggest, text));
+	return STATUS_USAGE;
+}
+
+static int show(const struct detector *detector, unsigned int cause,
+		const struct renderer *renderer, FILE *out)
+{
+	struct report report;
+	int err;
+
+	report_init(&report, SCHEMA);
+	report.view = view_for(out);
+	if (detector) {
+		add_one(&report, detector);
+	} else if (cause != IDLE_CAUSE_COUNT) {
+		add_cause(&report, cause);
+	} else {
+		add_list(&report);
+		add_causes(&report);
+	}
+	err = renderer->render(&report, out);
+	report_release(&report);
+	return err;
+}
 
 static int run(const struct command *self, int argc, char **argv)
 {
@@ -156,8 +198,8 @@ static int run(const struct command *self, int argc, char **argv)
 	const struct detector *detector = NULL;
 	unsigned int cause = IDLE_CAUSE_COUNT;
 	const struct renderer *renderer;
-	struct report report;
-	int status;
+	struct output out;
+	int status, err;
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
@@ -168,28 +210,17 @@ static int run(const struct command *self, int argc, char **argv)
 		detector = detectors_find(argv[1]);
 	if (argc > 1 && !detector)
 		cause = find_cause(argv[1]);
-	if (argc > 1 && !detector && cause == IDLE_CAUSE_COUNT) {
-		warn("explain: no detector '%s', nor such a cause (cudaspy explain lists them)",
-		     argv[1]);
-		return STATUS_USAGE;
-	}
+	if (argc > 1 && !detector && cause == IDLE_CAUSE_COUNT)
+		return unknown(argv[1]);
 	if (argc > 2) {
 		warn("explain: one detector at a time: '%s' is one too many", argv[2]);
 		return STATUS_USAGE;
 	}
-	report_init(&report, SCHEMA);
-	report.view = view_for(stdout);
-	if (detector) {
-		add_one(&report, detector);
-	} else if (cause != IDLE_CAUSE_COUNT) {
-		add_cause(&report, cause);
-	} else {
-		add_list(&report);
-		add_causes(&report);
-	}
-	status = renderer->render(&report, stdout) ? STATUS_NOTHING : STATUS_FINE;
-	report_release(&report);
-	return status;
+	status = output_begin(&out, self->name, &options.output, renderer->render == render_text);
+	if (status)
+		return status;
+	err = show(detector, cause, renderer, out.file);
+	return output_end(&out, !err) || err ? STATUS_NOTHING : STATUS_FINE;
 }
 
 const struct command command_explain = {

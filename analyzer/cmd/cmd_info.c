@@ -3,6 +3,7 @@
  */
 #include "analysis.h"
 #include "cmd_report.h"
+#include "output.h"
 #include "render/render.h"
 #include "sections/files.h"
 #include "sections/trace.h"
@@ -49,26 +50,33 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *ren
 
 struct options {
 	const char *format;
+	struct output_options output;
 };
 
+/* clang-format off */
 static const struct option_row option_rows[] = {
 	{"format", 'f', "FORMAT", FORMATS, offsetof(struct options, format)},
+	OUTPUT_OPTIONS(struct options, output),
 };
+/* clang-format on */
 
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
-	int status;
 	const struct renderer *renderer;
+	struct output out;
+	int status, err;
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
 	renderer = renderer_choose(self->name, options.format);
 	if (!renderer)
 		return STATUS_USAGE;
-	return info_show((const char *const *)argv + 1, (size_t)argc - 1, renderer, stdout)
-		       ? STATUS_NOTHING
-		       : STATUS_FINE;
+	status = output_begin(&out, self->name, &options.output, renderer->render == render_text);
+	if (status)
+		return status;
+	err = info_show((const char *const *)argv + 1, (size_t)argc - 1, renderer, out.file);
+	return output_end(&out, !err) || err ? STATUS_NOTHING : STATUS_FINE;
 }
 
 const struct command command_info = {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include "analysis.h"
 #include "cmd_report.h"
+#include "output.h"
 #include "base/lines.h"
 #include "findings/gate.h"
 #include "lanes/lanes.h"
@@ -141,6 +142,7 @@ struct options {
 	const char *baseline;
 	struct option_values suppress;
 	bool nested, verbose;
+	struct output_options output;
 };
 
 /* The traces of then, reported as those of now will be. */
@@ -231,8 +233,26 @@ static const struct option_row option_rows[] = {
 	{"budget",   0,   "LIST",   "status 1 if its cure gains more: DETECTOR|all:LIMIT", offsetof(struct options, budget)},
 	{"suppress", 0,   OPTION_SEVERAL, "findings that are accepted, with reasons", offsetof(struct options, suppress)},
 	{"baseline", 0,   "OLD",    "only what is new or worse than in OLD counts", offsetof(struct options, baseline)},
+	OUTPUT_OPTIONS(struct options, output),
 };
 /* clang-format on */
+
+/* A gate is asked by a build, not by somebody who would page. */
+static int show_report(const struct command *self, const struct options *options,
+		       struct report_options *show, const char *const *dirs, size_t n_dirs)
+{
+	bool page = show->renderer->render == render_text && !options->fail_on && !options->budget;
+	struct output out;
+	int err, status = output_begin(&out, self->name, &options->output, page);
+
+	if (status)
+		return status;
+	err = report_show(dirs, n_dirs, NULL, show, out.file);
+	if (output_end(&out, !err) || err)
+		return STATUS_NOTHING;
+	say_why(show->gate);
+	return gate_status(show->gate);
+}
 
 static int run(const struct command *self, int argc, char **argv)
 {
@@ -256,11 +276,9 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	status = STATUS_NOTHING;
-	if (!read_gate(&gate, &options) &&
-	    !report_show((const char *const *)argv + 1, (size_t)argc - 1, NULL, &show, stdout)) {
-		say_why(&gate);
-		status = gate_status(&gate);
-	}
+	if (!read_gate(&gate, &options))
+		status = show_report(self, &options, &show, (const char *const *)argv + 1,
+				     (size_t)argc - 1);
 	gate_release(&gate);
 	filter_release(&filter);
 	return status;

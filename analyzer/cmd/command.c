@@ -6,6 +6,7 @@
 #include <string.h>
 #include "command.h"
 #include "base/lines.h"
+#include "base/suggest.h"
 #include "render/render.h"
 
 /* Set to 1 by its name alone. */
@@ -66,91 +67,186 @@ void command_help(const struct command *self, FILE *out)
 	print_option("-h, --help", "this text", out);
 }
 
-static const struct option_row *find_option(const struct command *self, const char *word,
-					    const char **value)
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+/* What a command line is read into. */
+struct parsing {
+	const struct command *self;
+	void *options;
+	int argc, i; /* i: the word that is looked at */
+	char **argv;
+	int *status;
+};
+
+/* Always false: with an exit status. */
+static bool wrong(struct parsing *p, const char *what, const char *word, const char *more)
 {
-	size_t i;
-
-	*value = NULL;
-	for (i = 0; i < self->n_options; i++) {
-		const struct option_row *o = &self->options[i];
-		size_t n = strlen(o->name);
-
-		if (word[1] == '-' && !strncmp(word + 2, o->name, n) &&
-		    (!word[2 + n] || word[2 + n] == '=')) {
-			*value = word[2 + n] ? word + 3 + n : NULL;
-			return o;
-		}
-		if (word[1] != '-' && word[1] == o->letter) {
-			*value = word[2] ? word + 2 : NULL;
-			return o;
-		}
-	}
-	return NULL;
-}
-
-static bool wrong(const struct command *self, const char *what, const char *word, int *status)
-{
-	fprintf(stderr, "cudaspy %s: %s '%s' (cudaspy help %s lists the options)\n", self->name,
-		what, word, self->name);
-	*status = STATUS_USAGE;
+	warn("%s: %s '%s'%s (cudaspy help %s lists the options)", p->self->name, what, word, more,
+	     p->self->name);
+	*p->status = STATUS_USAGE;
 	return false;
 }
 
-static bool add_value(const struct command *self, struct option_values *values, const char *word,
-		      const char *value, int *status)
+/* "; --from or --format?": those that begin so. */
+static const char *several(const struct command *self, const char *name, size_t n, char *text,
+			   size_t size)
+{
+	size_t i, used = 0;
+
+	text[0] = '\0';
+	for (i = 0; i < self->n_options && used < size; i++)
+		if (!strncmp(self->options[i].name, name, n))
+			used += (size_t)snprintf(text + used, size - used, "%s--%s",
+						 used ? " or " : "; ", self->options[i].name);
+	return text;
+}
+
+/* Of a name or as much of it as no other begins with. NULL after a message. */
+static const struct option_row *find_long(struct parsing *p, const char *word)
+{
+	const struct command *self = p->self;
+	size_t n = strcspn(word + 2, "="), i, found = 0;
+	char *name = xstrndup(word + 2, n), *given = xasprintf("--%s", name), text[SUGGEST_TEXT];
+	const struct option_row *option = NULL;
+	struct suggest suggest = {.word = name};
+
+	for (i = 0; i < self->n_options; i++) {
+		const struct option_row *o = &self->options[i];
+
+		if (!strcmp(o->name, name)) {
+			option = o;
+			found = 1;
+			break;
+		}
+		if (n && !strncmp(o->name, name, n)) {
+			option = o;
+			found++;
+		}
+		suggest_try(&suggest, o->name);
+	}
+	suggest_try(&suggest, "help");
+	if (!found) {
+		if (suggest.best)
+			snprintf(text, sizeof(text), "; did you mean --%s?", suggest.best);
+		wrong(p, "no such option", given, suggest.best ? text : "");
+	} else if (found > 1) {
+		wrong(p, "there are several options", given,
+		      several(self, name, n, text, sizeof(text)));
+	}
+	free(name);
+	free(given);
+	return found == 1 ? option : NULL;
+}
+
+static const struct option_row *find_letter(struct parsing *p, char letter)
+{
+	const char word[] = {'-', letter, '\0'};
+	size_t i;
+
+	for (i = 0; i < p->self->n_options; i++)
+		if (letter && letter == p->self->options[i].letter)
+			return &p->self->options[i];
+	wrong(p, "no such option", word, "");
+	return NULL;
+}
+
+static bool add_value(struct parsing *p, struct option_values *values, const char *word,
+		      const char *value)
 {
 	if (values->n == OPTION_VALUES)
-		return wrong(self, "given too often:", word, status);
+		return wrong(p, "given too often:", word, "");
 	values->values[values->n++] = value;
 	return true;
 }
 
-/* The option at argv[*i]; leaves *i at its last word. */
-static bool parse_option(const struct command *self, void *options, int argc, char **argv, int *i,
-			 int *status)
+/* The option as it was written, and what follows it there; NULL: nothing. Takes the next word if it needs one. */
+static bool take(struct parsing *p, const struct option_row *o, const char *word, const char *value)
 {
-	const char *word = argv[*i], *value;
-	const struct option_row *o = find_option(self, word, &value);
+	void *at = (char *)p->options + o->offset;
 
-	if (!o)
-		return wrong(self, "no such option", word, status);
 	if (!o->argument) {
 		if (value)
-			return wrong(self, "this option takes no argument", word, status);
-		*(bool *)((char *)options + o->offset) = true;
+			return wrong(p, "this option takes no argument", word, "");
+		*(bool *)at = true;
 		return true;
 	}
 	if (!value && is_switch(o))
 		value = o->argument;
-	if (!value && *i + 1 >= argc)
-		return wrong(self, "argument missing after", word, status);
-	value = value ?: argv[++*i];
+	if (!value && p->i + 1 >= p->argc)
+		return wrong(p, "argument missing after", word, "");
+	value = value ?: p->argv[++p->i];
 	if (!*value)
-		return wrong(self, "empty argument of", word, status);
+		return wrong(p, "empty argument of", word, "");
 	if (is_several(o))
-		return add_value(self, (struct option_values *)((char *)options + o->offset), word,
-				 value, status);
-	*(const char **)((char *)options + o->offset) = value;
+		return add_value(p, at, word, value);
+	*(const char **)at = value; /* of several the last one */
+	return true;
+}
+
+/* -v, -nv, -fjson, -f json: letters that take no argument may stand in one word. */
+static bool parse_letters(struct parsing *p)
+{
+	const char *word = p->argv[p->i], *letter;
+	const struct option_row *o;
+
+	for (letter = word + 1; *letter; letter++) {
+		o = find_letter(p, *letter);
+		if (!o)
+			return false;
+		if (option_argument(o))
+			return take(p, o, word, letter[1] ? letter + 1 : NULL);
+		if (!take(p, o, word, NULL))
+			return false;
+	}
+	return true;
+}
+
+/* The option at argv[i]; leaves i at its last word. */
+static bool parse_option(struct parsing *p)
+{
+	const char *word = p->argv[p->i], *equals = strchr(word, '=');
+	const struct option_row *o;
+
+	if (word[1] != '-')
+		return parse_letters(p);
+	o = find_long(p, word);
+	return o && take(p, o, word, equals ? equals + 1 : NULL);
+}
+
+/* -h, --help, and --he where no option begins so. */
+static bool asks_for_help(const struct command *self, const char *word)
+{
+	size_t n = strlen(word), i;
+
+	if (!strcmp(word, "-h"))
+		return true;
+	if (n < 3 || strncmp("--help", word, n) != 0)
+		return false;
+	for (i = 0; i < self->n_options; i++)
+		if (!strncmp(self->options[i].name, word + 2, n - 2))
+			return false;
 	return true;
 }
 
 bool command_parse(const struct command *self, void *options, int *argc, char **argv, int *status)
 {
+	struct parsing p = {self, options, *argc, 1, argv, status};
 	bool ended = false;
-	int i, n = 1;
+	int n = 1;
 
-	for (i = 1; i < *argc; i++) {
-		if (ended || argv[i][0] != '-' || !argv[i][1]) {
-			argv[n++] = argv[i];
+	for (; p.i < *argc; p.i++) {
+		const char *word = argv[p.i];
+
+		if (ended || word[0] != '-' || !word[1]) {
+			argv[n++] = argv[p.i];
 			ended |= self->first_ends;
-		} else if (!strcmp(argv[i], "--")) {
+		} else if (!strcmp(word, "--")) {
 			ended = true;
-		} else if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
+		} else if (asks_for_help(self, word)) {
 			command_help(self, stdout);
 			*status = command_said();
 			return false;
-		} else if (!parse_option(self, options, *argc, argv, &i, status)) {
+		} else if (!parse_option(&p)) {
 			return false;
 		}
 	}

@@ -35,7 +35,7 @@ static const struct kind places[] = {
 
 /* Words of an option's value, apart from renderers, formats of exports, detectors and the columns of dump. An option
  * takes those that its help names. */
-#define OTHER_WORDS "man,bash,zsh,monotonic,any,problem,all"
+#define OTHER_WORDS "man,bash,zsh,tsv,monotonic,any,problem,all,auto,always,never"
 
 static void add_word(char **list, const char *word)
 {
@@ -83,7 +83,8 @@ static char *words_of(const struct option_row *o)
 	char *list = xstrdup("");
 	size_t i;
 
-	if (strcmp(argument, "FORMAT") && strcmp(argument, "LIST") && strcmp(argument, "CLOCK"))
+	if (strcmp(argument, "FORMAT") && strcmp(argument, "LIST") && strcmp(argument, "CLOCK") &&
+	    strcmp(argument, "WHEN"))
 		return list;
 	for (i = 0; i < n_renderers; i++)
 		if (names_word(o->help, renderers[i].name))
@@ -252,7 +253,7 @@ void completion_bash(const struct command_set *set, FILE *out)
 	fputs("	if [[ $COMP_CWORD -eq 1 ]]; then\n		words='", out);
 	for (i = 0; i < set->n; i++)
 		fprintf(out, "%s ", set->commands[i]->name);
-	fputs("--help --version'\n	fi\n	[[ $COMP_CWORD -gt 1 ]] && case $verb in\n", out);
+	fputs("--help --version -V'\n	fi\n	[[ $COMP_CWORD -gt 1 ]] && case $verb in\n", out);
 	for (i = 0; i < set->n; i++)
 		bash_verb(set->commands[i], set, out);
 	fputs("	*) return 0 ;;\n	esac\n", out);
@@ -346,7 +347,7 @@ void completion_zsh(const struct command_set *set, FILE *out)
 	}
 	fputs("	)\n	if ((CURRENT == 2)); then\n"
 	      "		_describe -t verbs verb verbs\n"
-	      "		[[ $PREFIX = -* ]] && compadd -- --help --version\n"
+	      "		[[ $PREFIX = -* ]] && compadd -- --help --version -V\n"
 	      "		return\n	fi\n	shift words\n	((CURRENT--))\n"
 	      "	case $words[1] in\n",
 	      out);

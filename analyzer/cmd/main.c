@@ -1,12 +1,17 @@
 /*
  * analyzer/cmd/main.c: the command `cudaspy`: picks the verb. The verbs are the table at the end.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "command.h"
 #include "completion.h"
 #include "manual.h"
+#include "output.h"
+#include "base/suggest.h"
 
 #ifndef CUDASPY_VERSION
 #define CUDASPY_VERSION "unknown"
@@ -37,7 +42,7 @@ static void usage(const struct command_set *set, FILE *out)
 		command_print(text, out);
 		free(text);
 	}
-	text = xasprintf("\nExit status: %s\n\n`cudaspy --version` says which one this is.\n",
+	text = xasprintf("\nExit status: %s\n\n`cudaspy -V` or --version says which one this is.\n",
 			 set->statuses);
 	command_print(text, out);
 	free(text);
@@ -45,8 +50,26 @@ static void usage(const struct command_set *set, FILE *out)
 
 static int unknown(const char *verb)
 {
-	fprintf(stderr, "cudaspy: no verb '%s' (cudaspy help lists them)\n", verb);
+	struct suggest suggest = {.word = verb};
+	char text[SUGGEST_TEXT];
+	size_t i;
+
+	for (i = 0; i < tool.n; i++)
+		suggest_try(&suggest, tool.commands[i]->name);
+	warn("no verb '%s'%s (cudaspy help lists them)", verb, suggest_text(&suggest, text));
 	return STATUS_USAGE;
+}
+
+/* What is opened must not become standard output, where a report would be written into it. Programs that are started
+ * get them closed, as they were. */
+static void occupy_standard_files(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null",
+				    (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
 }
 
 /* ---- help ----------------------------------------------------------------------------------- */
@@ -71,30 +94,53 @@ static const struct help_format {
 
 struct options {
 	const char *format;
+	struct output_options output;
 };
 
 /* clang-format off */
 static const struct option_row help_options[] = {
 	{"format", 'f', "FORMAT", "text (default), man: the manual page, bash or zsh: completion for that shell", offsetof(struct options, format)},
+	OUTPUT_OPTIONS(struct options, output),
 };
 /* clang-format on */
 
 static const struct help_format *find_format(const char *name)
 {
+	struct suggest suggest = {.word = name};
+	char text[SUGGEST_TEXT];
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(help_formats); i++)
 		if (!strcmp(help_formats[i].name, name))
 			return &help_formats[i];
-	warn("help: no format '%s' (%s)", name, help_options[0].help);
+	for (i = 0; i < ARRAY_SIZE(help_formats); i++)
+		suggest_try(&suggest, help_formats[i].name);
+	warn("help: no format '%s' (text, man, bash or zsh)%s", name, suggest_text(&suggest, text));
 	return NULL;
+}
+
+static int show_help(const struct help_format *format, const struct command *command,
+		     const struct options *options)
+{
+	struct output out;
+	int status = output_begin(&out, "help", &options->output, format == help_formats);
+	bool written;
+
+	if (status)
+		return status;
+	if (command)
+		format->one(command, &tool, out.file);
+	else
+		format->all(&tool, out.file);
+	written = !finish_output(out.file);
+	return output_end(&out, written) || !written ? STATUS_NOTHING : STATUS_FINE;
 }
 
 static int help(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
 	const struct help_format *format;
-	const struct command *command;
+	const struct command *command = NULL;
 	int status;
 
 	if (!command_parse(self, &options, &argc, argv, &status))
@@ -102,30 +148,31 @@ static int help(const struct command *self, int argc, char **argv)
 	format = find_format(options.format);
 	if (!format)
 		return STATUS_USAGE;
-	if (argc == 1) {
-		format->all(&tool, stdout);
-		return command_said();
+	if (argc > 2) {
+		warn("help: one verb at a time: '%s' is one too many", argv[2]);
+		return STATUS_USAGE;
 	}
-	command = find(argv[1]);
-	if (!command)
+	if (argc > 1)
+		command = find(argv[1]);
+	if (argc > 1 && !command)
 		return unknown(argv[1]);
-	if (!format->one) {
+	if (command && !format->one) {
 		warn("help: format %s is for all verbs, not one", format->name);
 		return STATUS_USAGE;
 	}
-	format->one(command, &tool, stdout);
-	return command_said();
+	return show_help(format, command, &options);
 }
 
 int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	occupy_standard_files();
 	if (argc < 2) {
 		usage(&tool, stderr);
 		return STATUS_USAGE;
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		printf("cudaspy %s\n", tool.version);
 		return command_said();
 	}

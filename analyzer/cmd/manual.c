@@ -23,8 +23,9 @@ static const struct variable_row recorder_variables[] = {
 static const struct variable_row analyzer_variables[] = {
 	{"CUDASPY_LIB",     NULL, NULL, "the recorder that `run` and `calibrate` preload (default: the one installed with cudaspy)"},
 	{"CUDASPY_PROFILE", NULL, NULL, "the profile of `calibrate` that a report uses, unless --profile names one"},
+	{"PAGER",           NULL, NULL, "what shows long text on a terminal (default: `less`, with $LESS, or -FRX without it); empty or `cat`: nothing"},
 	{"COLUMNS",         NULL, NULL, "the width of text that does not go to a terminal, 40 to 160 (default: 80)"},
-	{"NO_COLOR",        NULL, NULL, "if set: no bold text on terminals"},
+	{"NO_COLOR",        NULL, NULL, "if set and not empty: no colours and no bold text on terminals, unless --color=always"},
 	{"TERM",            NULL, NULL, "the terminal; of `dumb` or no terminal, text is plain"},
 	{"TMPDIR",          NULL, NULL, "where `calibrate` keeps its traces while it runs (default: /tmp)"},
 	{"XDG_CONFIG_HOME", NULL, NULL, "where profiles are kept, in its folder cudaspy (default: $HOME/.config)"},
@@ -263,7 +264,7 @@ void manual_overview(const struct command_set *set, FILE *out)
 	put_line(set->about, out);
 	put_verbs(set, out);
 	fputs(".SH OPTIONS\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nList the verbs.\n", out);
-	fputs(".TP\n\\fB\\-\\-version\\fR\nShow the version.\n", out);
+	fputs(".TP\n\\fB\\-V\\fR, \\fB\\-\\-version\\fR\nShow the version.\n", out);
 	fputs(".SH EXIT STATUS\n", out);
 	put_line(set->statuses, out);
 	fputs(".SH ENVIRONMENT\nThe recorder reads:\n", out);

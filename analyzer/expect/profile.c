@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "profile.h"
+#include "base/outfile.h"
 #include "trace/names.h"
 
 #ifndef CUDASPY_VERSION
@@ -182,53 +183,24 @@ static json_t *profile_to_json(const struct profile *p)
 	return root;
 }
 
-/* A device, a pipe, a link (/dev/stdout): nothing to put a file in the place of. */
-static bool is_no_file(const char *path)
-{
-	struct stat status;
-
-	return !lstat(path, &status) && !S_ISREG(status.st_mode);
-}
-
-/* One that was not there, under a name that no other file can have; of the mode that others get. */
-static FILE *new_file(char *name)
-{
-	mode_t mask = umask(0);
-	int fd = mkostemp(name, O_CLOEXEC);
-
-	umask(mask);
-	if (fd >= 0)
-		fchmod(fd, 0666 & ~mask);
-	return fd < 0 ? NULL : fdopen(fd, "w");
-}
-
-/* Beside it first, so that there is never half a profile. */
 int profile_write(const struct profile *p, const char *path)
 {
-	bool direct = is_no_file(path);
-	char *temporary = xasprintf("%s%s", path, direct ? "" : ".XXXXXX");
-	json_t *root = profile_to_json(p);
+	struct outfile out;
+	json_t *root;
+	bool written;
 	int err = make_parents(path);
-	FILE *file = err ? NULL : direct ? fopen(temporary, "we") : new_file(temporary);
 
-	if (file) {
-		errno = 0;
-		if (json_dumpf(root, file, JSON_INDENT(1) | JSON_PRESERVE_ORDER) ||
-		    fputc('\n', file) == EOF)
-			err = errno ? -errno : -EIO;
-		if ((fclose(file) && !err) || (!err && !direct && rename(temporary, path)))
-			err = -errno;
-		if (err && !direct)
-			unlink(temporary);
-	} else if (!err) {
-		err = -errno;
-	}
-	if (err && !file)
-		warn("%s: %s", temporary, strerror(-err));
-	else if (err)
-		warn("%s: cannot be written: %s", path, strerror(-err));
+	if (!err)
+		err = outfile_open(&out, path);
+	if (err)
+		return err;
+	root = profile_to_json(p);
+	written = !json_dumpf(root, out.file, JSON_INDENT(1) | JSON_PRESERVE_ORDER) &&
+		  fputc('\n', out.file) != EOF && !fflush(out.file);
+	if (!written)
+		warn("%s: cannot be written: %s", path, strerror(errno ?: EIO));
 	json_decref(root);
-	free(temporary);
+	err = outfile_close(&out, written);
 	return err;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "render.h"
+#include "base/suggest.h"
 
 const struct renderer *renderer_find(const char *name)
 {
@@ -20,19 +21,21 @@ const struct renderer *renderer_find(const char *name)
 static const struct renderer *choose(const char *verb, const char *name, bool findings)
 {
 	const struct renderer *found = renderer_find(name);
-	const char *separator = "";
+	struct suggest suggest = {.word = name};
+	char list[128] = "", text[SUGGEST_TEXT];
 	size_t i;
 
 	if (found && (findings || !found->findings))
 		return found;
-	fprintf(stderr, "cudaspy %s: no format '%s' (", verb, name);
 	for (i = 0; i < n_renderers; i++) {
+		size_t n = strlen(list);
+
 		if (renderers[i].findings && !findings)
 			continue;
-		fprintf(stderr, "%s%s", separator, renderers[i].name);
-		separator = " or ";
+		snprintf(list + n, sizeof(list) - n, "%s%s", n ? " or " : "", renderers[i].name);
+		suggest_try(&suggest, renderers[i].name);
 	}
-	fputs(")\n", stderr);
+	warn("%s: no format '%s' (%s)%s", verb, name, list, suggest_text(&suggest, text));
 	return NULL;
 }
 
@@ -54,18 +57,35 @@ static unsigned int fitting(unsigned long width)
 	return width < NARROWEST_VIEW ? NARROWEST_VIEW : width > WIDEST_VIEW ? WIDEST_VIEW : width;
 }
 
+static enum colour_choice colour_choice;
+static const FILE *paged;
+
+void view_choose_colour(enum colour_choice choice)
+{
+	colour_choice = choice;
+}
+
+void view_of_terminal(const FILE *out)
+{
+	paged = out;
+}
+
 struct view view_for(FILE *out)
 {
 	const char *columns = getenv("COLUMNS"), *terminal = getenv("TERM");
 	unsigned long width = columns && *columns != '-' ? strtoul(columns, NULL, 10) : 0;
+	const char *no_colour = getenv("NO_COLOR");
+	int fd = out == paged ? STDOUT_FILENO : fileno(out);
 	struct winsize size;
 	struct view view = {0};
 
-	if (isatty(fileno(out))) {
-		if (!ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
+	if (fd >= 0 && isatty(fd)) {
+		if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
 			width = size.ws_col;
-		view.colour = !getenv("NO_COLOR") && terminal && strcmp(terminal, "dumb");
+		view.colour = (!no_colour || !*no_colour) && terminal && strcmp(terminal, "dumb");
 	}
+	if (colour_choice != COLOUR_AUTO)
+		view.colour = colour_choice == COLOUR_ALWAYS;
 	if (width)
 		view.width = fitting(width);
 	return view;

@@ -35,6 +35,13 @@ const struct renderer *renderer_choose_findings(const char *verb, const char *na
  * 80. */
 struct view view_for(FILE *out);
 
+/* COLOUR_AUTO: on a terminal, as above; the others whatever the file is, and NO_COLOR says. */
+enum colour_choice { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+void view_choose_colour(enum colour_choice choice);
+
+/* What is written to the file is shown on the terminal that standard output is; NULL: no file is such. */
+void view_of_terminal(const FILE *out);
+
 int render_text(const struct report *report, FILE *out);
 int render_json(const struct report *report, FILE *out);
 int render_junit(const struct report *report, FILE *out);

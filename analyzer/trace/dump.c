@@ -8,6 +8,7 @@
 #include "dump.h"
 #include "names.h"
 #include "base/lines.h"
+#include "base/suggest.h"
 
 /* Writes one column of a record; the dump puts the blanks between them. */
 typedef void field_fn(const struct dump *dump, const struct record *record);
@@ -681,28 +682,54 @@ static const struct dump_field *find_field(const char *name, size_t length)
 	return NULL;
 }
 
+static int unknown_field(const char *name, size_t length)
+{
+	char *word = xstrndup(name, length), text[SUGGEST_TEXT];
+	struct suggest suggest = {.word = word};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(all_fields); i++)
+		suggest_try(&suggest, all_fields[i].name);
+	warn("dump: there is no column '%s' (there are " DUMP_FIELDS ")%s", word,
+	     suggest_text(&suggest, text));
+	free(word);
+	return -EINVAL;
+}
+
 int dump_init(struct dump *dump, FILE *out, const char *fields, bool no_times, bool stable)
 {
-	*dump = (struct dump){.out = out, .stable = stable};
+	const char *list = fields;
+
+	*dump = (struct dump){.out = out, .separator = ' ', .stable = stable};
 	for (fields = fields ?: DUMP_FIELDS; *fields;) {
 		size_t length = strcspn(fields, ",");
 		const struct dump_field *field = find_field(fields, length);
 
-		if (!field || dump->n_fields == DUMP_FIELDS_MAX)
+		if (!field)
+			return unknown_field(fields, length);
+		if (dump->n_fields == DUMP_FIELDS_MAX) {
+			warn("dump: more than %d columns in '%s'", DUMP_FIELDS_MAX, list);
 			return -EINVAL;
+		}
 		if (!field->is_time || !(no_times || stable))
 			dump->fields[dump->n_fields++] = field;
 		fields += length + (fields[length] == ',');
 	}
-	return dump->n_fields ? 0 : -EINVAL;
+	if (dump->n_fields)
+		return 0;
+	warn("dump: no column is left of '%s'", list ?: DUMP_FIELDS);
+	return -EINVAL;
 }
 
 void dump_header(struct dump *dump)
 {
 	size_t i;
 
-	for (i = 0; i < dump->n_fields; i++)
-		fprintf(dump->out, "%s%s", i ? " " : "", dump->fields[i]->name);
+	for (i = 0; i < dump->n_fields; i++) {
+		if (i)
+			fputc(dump->separator, dump->out);
+		fputs(dump->fields[i]->name, dump->out);
+	}
 	fputc('\n', dump->out);
 }
 
@@ -712,7 +739,7 @@ static void print_line(const struct dump *dump, const struct record *record)
 
 	for (i = 0; i < dump->n_fields; i++) {
 		if (i)
-			fputc(' ', dump->out);
+			fputc(dump->separator, dump->out);
 		dump->fields[i]->print(dump, record);
 	}
 	fputc('\n', dump->out);

@@ -14,6 +14,7 @@ struct dump_field;
 
 struct dump {
 	FILE *out;
+	char separator; /* of columns */
 	bool stable; /* nothing that differs from run to run */
 	const struct dump_field *fields[DUMP_FIELDS_MAX];
 	size_t n_fields;
@@ -24,8 +25,8 @@ struct dump {
 	void *skip_data;
 };
 
-/* fields: a list as DUMP_FIELDS, NULL for all. -EINVAL if it has an unknown name,
- * or if no column is left. */
+/* fields: a list as DUMP_FIELDS, NULL for all. Columns are parted by blanks. -EINVAL after a message if the list has
+ * an unknown name, or if no column is left. */
 int dump_init(struct dump *dump, FILE *out, const char *fields, bool no_times, bool stable);
 
 /* One line with the columns' names. */

@@ -20,9 +20,9 @@ for verb in $verbs; do
 	options=$(sed -n '/^Options:/,$s/^  [-h ][^-]*\(--[a-z-]*\).*/\1/p' help)
 	grep -q -- --help <<<"$options" || fail "options of $verb: $options"
 	for option in $options; do
-		grep -qE -- "\.TP (-[a-z], )?$option(=| )" words || fail "cudaspy-$verb(1) does not explain $option"
+		grep -qE -- "\.TP (-[a-zA-Z], )?$option(=| )" words || fail "cudaspy-$verb(1) does not explain $option"
 	done
-	letters=$(sed -n '/^Options:/,$s/^  \(-[a-z]\), --.*/\1/p' help)
+	letters=$(sed -n '/^Options:/,$s/^  \(-[a-zA-Z]\), --.*/\1/p' help)
 	for letter in $letters; do
 		grep -q -- "\.TP $letter, --" words || fail "cudaspy-$verb(1) does not explain $letter"
 	done

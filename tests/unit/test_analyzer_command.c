@@ -7,17 +7,21 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <string.h>
+#include "base/suggest.h"
 #include "cmd/command.h"
 #include "scratch.h"
 
 struct options {
-	bool flag;
+	bool flag, second;
 	const char *text, *one;
 	struct option_values list;
 };
 
 static const struct option_row rows[] = {
 	{"flag", 'g', NULL, "", offsetof(struct options, flag)},
+	{"hello", 0, NULL, "", offsetof(struct options, flag)},
+	{"texts", 0, "TEXT", "", offsetof(struct options, one)},
+	{"second", 's', NULL, "", offsetof(struct options, second)},
 	{"text", 't', "TEXT,...", "", offsetof(struct options, text)},
 	{"one", 0, "1", "", offsetof(struct options, one)},
 	{"list", 'l', OPTION_SEVERAL, "", offsetof(struct options, list)},
@@ -101,7 +105,8 @@ static void test_several(void **state)
 
 static void test_wrong(void **state)
 {
-	static const char *const lines[] = {"--nothing", "-x", "--flag=1", "a -t", "--tex=1"};
+	static const char *const lines[] = {"--nothing", "-x",  "--flag=1",    "a -t", "--tex=1",
+					    "--te",      "-gx", "--flag=x -t", "--=1", "--help=1"};
 	struct options o;
 	char left[256];
 	int status;
@@ -113,6 +118,65 @@ static void test_wrong(void **state)
 		assert_false(parse(&anywhere, lines[i], &o, left, &status));
 		assert_int_equal(status, STATUS_USAGE);
 	}
+}
+
+/* As much of a name as no other begins with; letters in one word. */
+static void test_short(void **state)
+{
+	static const struct {
+		const char *line, *left;
+		bool flag, second;
+	} good[] = {
+		{"--fl a", "a ", true, false},      {"--lis=1 a", "a ", false, false},
+		{"--text=value", "", false, false}, {"-gs a", "a ", true, true},
+		{"-sgtvalue a", "a ", true, true},  {"-gst value a", "a ", true, true},
+		{"--o", "", false, false},          {"--t value --te=1", NULL, false, false},
+		{"--hel", "", true, false},
+	};
+	struct options o;
+	char left[256];
+	int status;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		bool fine = parse(&anywhere, good[i].line, &o, left, &status);
+
+		assert_int_equal(fine, good[i].left != NULL);
+		if (!fine)
+			continue;
+		assert_string_equal(left, good[i].left);
+		assert_int_equal(o.flag, good[i].flag);
+		assert_int_equal(o.second, good[i].second);
+	}
+}
+
+static const char *suggested(const char *word, const char *list)
+{
+	static char copy[256];
+	struct suggest suggest = {.word = word};
+
+	snprintf(copy, sizeof(copy), "%s", list);
+	suggest_try_list(&suggest, copy);
+	return suggest.best ?: "-";
+}
+
+static void test_suggestions(void **state)
+{
+	static const char verbs[] = "run,report,explain,why,diff,dump,info,calibrate,help";
+
+	(void)state;
+	assert_string_equal(suggested("reprot", verbs), "report");
+	assert_string_equal(suggested("REPORT", verbs), "report");
+	assert_string_equal(suggested("calib", verbs), "calibrate");
+	assert_string_equal(suggested("dmup", verbs), "dump");
+	assert_string_equal(suggested("rn", verbs), "run");
+	assert_string_equal(suggested("hepl", verbs), "help");
+	assert_string_equal(suggested("x", verbs), "-");
+	assert_string_equal(suggested("", verbs), "-");
+	assert_string_equal(suggested("something", verbs), "-");
+	assert_string_equal(suggested("cudaMemcpyAsinc", "cudaMalloc,cudaMemcpy,cudaMemcpyAsync"),
+			    "cudaMemcpyAsync");
 }
 
 static int run(const struct command *command, const char *argument)
@@ -158,10 +222,9 @@ static void test_statuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_several),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_statuses),
+		cmocka_unit_test(test_good),  cmocka_unit_test(test_several),
+		cmocka_unit_test(test_short), cmocka_unit_test(test_suggestions),
+		cmocka_unit_test(test_wrong), cmocka_unit_test(test_statuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,114 @@
+/*
+ * analyzer/base/outfile.c: files written beside their place first, so that nobody sees half of one, and a failure
+ * leaves the old one. Called by verbs with --output, and by who writes profiles.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "outfile.h"
+
+/* The one that is being written, for signals; one at a time. */
+static const char *volatile unfinished;
+
+static void remove_unfinished(int number)
+{
+	const char *name = unfinished;
+
+	if (name)
+		unlink(name);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+/* Where a signal would end us and leave half a file. */
+static void watch(const char *temporary)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
+	struct sigaction now;
+	size_t i;
+
+	unfinished = temporary;
+	for (i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (!sigaction(numbers[i], NULL, &now) && now.sa_handler == SIG_DFL)
+			signal(numbers[i], remove_unfinished);
+}
+
+/* A device, a pipe: nothing to put a file in the place of. */
+static bool is_no_file(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && !S_ISREG(status.st_mode);
+}
+
+/* One that was not there, under a name that no other file can have; of the mode of the file that it replaces, or
+ * that others get. */
+static FILE *new_file(char *name, const char *old)
+{
+	mode_t mask = umask(0);
+	int fd = mkostemp(name, O_CLOEXEC);
+	struct stat status;
+	FILE *file;
+
+	umask(mask);
+	if (fd < 0)
+		return NULL;
+	fchmod(fd, stat(old, &status) ? 0666 & ~mask : status.st_mode & 0777);
+	file = fdopen(fd, "w");
+	if (!file)
+		close(fd);
+	return file;
+}
+
+static int fail(const char *path, int err)
+{
+	warn("%s: %s", path, strerror(err));
+	return -err;
+}
+
+int outfile_open(struct outfile *out, const char *path)
+{
+	struct stat status;
+
+	*out = (struct outfile){.path = realpath(path, NULL) ?: xstrdup(path)};
+	if (!stat(path, &status) && S_ISDIR(status.st_mode))
+		errno = EISDIR;
+	else if (is_no_file(path))
+		out->file = fopen(path, "we");
+	else if (!access(path, F_OK) && access(path, W_OK))
+		errno = EACCES; /* who made it so does not want it replaced */
+	else
+		out->file = new_file(out->temporary = xasprintf("%s.XXXXXX", out->path), path);
+	if (out->file) {
+		if (out->temporary)
+			watch(out->temporary);
+		return 0;
+	}
+	fail(path, errno);
+	free(out->path);
+	free(out->temporary);
+	*out = (struct outfile){0};
+	return -EIO;
+}
+
+int outfile_close(struct outfile *out, bool keep)
+{
+	int err = ferror(out->file) ? -EIO : 0;
+
+	errno = 0;
+	if (fclose(out->file) && keep && !err)
+		err = fail(out->path, errno ?: EIO);
+	if (out->temporary && keep && !err && rename(out->temporary, out->path))
+		err = fail(out->path, errno);
+	if (out->temporary && (!keep || err))
+		unlink(out->temporary);
+	unfinished = NULL;
+	free(out->path);
+	free(out->temporary);
+	*out = (struct outfile){0};
+	return err ?: keep ? 0 : -ECANCELED;
+}

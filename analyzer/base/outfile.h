@@ -1,0 +1,23 @@
+/*
+ * analyzer/base/outfile.h: a file that is there as a whole or not at all.
+ */
+#ifndef CUDASPY_OUTFILE_H
+#define CUDASPY_OUTFILE_H
+
+#include <stdio.h>
+#include "util.h"
+
+struct outfile {
+	FILE *file; /* to write to */
+	char *path; /* owned; of a link: where it leads */
+	char *temporary; /* what is written until it is whole; NULL: `path` itself, a device or a pipe */
+};
+
+/* Nothing of that name is touched before outfile_close. 0, or -errno after a message. */
+int outfile_open(struct outfile *out, const char *path);
+
+/* Puts the new file in the place of the old one; with keep false, or if it could not be written, the old one
+ * stays. 0, or -errno after a message; also if keep is false. */
+int outfile_close(struct outfile *out, bool keep);
+
+#endif
