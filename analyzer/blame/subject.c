@@ -2,8 +2,19 @@
  * analyzer/blame/subject.c: what belongs to the subject of a question. Called by the sections about
  * waits.
  */
+#include <string.h>
 #include "subject.h"
 #include "account/account.h"
+
+bool subject_place_fits(const struct subject_place *place, const char *file, uint64_t line)
+{
+	size_t n = strlen(place->file), n_file = strlen(file);
+
+	if (place->line && place->line != line)
+		return false;
+	return n <= n_file && !strcmp(file + n_file - n, place->file) &&
+	       (n == n_file || file[n_file - n - 1] == '/');
+}
 
 bool subject_is_lock(const struct subject *s, const struct lock *lock)
 {

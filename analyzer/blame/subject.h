@@ -8,16 +8,41 @@
 #include "locks.h"
 
 struct accounting;
+struct completed_call;
 
-/* What a question is about; all zero: everything. */
-enum subject_kind { SUBJECT_ALL, SUBJECT_THREAD, SUBJECT_CALL, SUBJECT_LOCK, SUBJECT_DEVICE };
+/* What a question is about; all zero: everything. SUBJECT_FINDING: one finding, and calls at its place. */
+enum subject_kind {
+	SUBJECT_ALL,
+	SUBJECT_THREAD,
+	SUBJECT_CALL,
+	SUBJECT_LOCK,
+	SUBJECT_DEVICE,
+	SUBJECT_PLACE,
+	SUBJECT_FINDING
+};
+
+/* A place of the program. */
+struct subject_place {
+	const char *text; /* as it was asked for; NULL: of a finding */
+	const char *file; /* NULL: the offset in a module says where */
+	uint64_t line; /* 0: all of the file */
+	uint64_t offset;
+	bool (*made_there)(struct subject_place *place, const struct completed_call *call);
+	/* Where findings are, if there is none here, with commas between: told by the section of findings. */
+	const char *others;
+};
 
 struct subject {
 	enum subject_kind kind;
 	uint32_t tid, fn, device;
 	const char *name; /* of a thread, while its number is not known; else NULL */
 	struct lock_key lock;
+	struct subject_place *place; /* NULL: none, or a finding of the whole run */
+	size_t finding; /* its number in the report */
 };
+
+/* Are file and line those of the place? Of the file as much as was asked for has to fit: its end. */
+bool subject_place_fits(const struct subject_place *place, const char *file, uint64_t line);
 
 /* Is the lock the subject; has the edge to do with it? */
 bool subject_is_lock(const struct subject *subject, const struct lock *lock);

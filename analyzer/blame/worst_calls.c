@@ -133,6 +133,8 @@ static bool call_about(const struct completed_call *call, const struct subject *
 	    (about->kind == SUBJECT_CALL && call->fn == about->fn) ||
 	    (about->kind == SUBJECT_DEVICE && call->device == about->device))
 		return true;
+	if (about->kind == SUBJECT_PLACE || about->kind == SUBJECT_FINDING)
+		return !about->place || about->place->made_there(about->place, call);
 	for (i = 0; i < call->n_waits; i++) {
 		const struct wait *w = &call->waits[i];
 

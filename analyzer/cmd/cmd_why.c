@@ -2,12 +2,17 @@
  * analyzer/cmd/cmd_why.c: `cudaspy why`: of one thread, function, lock or GPU: what it waited for,
  * which threads it held up, what was found in its calls, and the calls that show it.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "analysis.h"
 #include "cmd_report.h"
+#include "output.h"
+#include "why_place.h"
+#include "base/suggest.h"
+#include "findings/gate.h"
 #include "render/render.h"
 #include "sections/files.h"
 #include "sections/filters.h"
@@ -17,10 +22,14 @@
 
 #define SCHEMA "cudaspy-why-1"
 
+/* Larger numbers are threads' at once: a report has no more findings that one would ask about. */
+#define FINDINGS_MOST 999
+
 struct options {
 	const char *format;
 	const char *profile;
 	struct filter_words words;
+	struct output_options output;
 };
 
 /* What a question is asked of. */
@@ -30,6 +39,7 @@ struct asked {
 	const struct renderer *renderer;
 	const char *profile;
 	const struct filter *filter;
+	FILE *out;
 };
 
 /* clang-format off */
@@ -37,6 +47,7 @@ static const struct option_row option_rows[] = {
 	{"format",  'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	FILTER_OPTIONS(struct options, words),
+	OUTPUT_OPTIONS(struct options, output),
 };
 /* clang-format on */
 
@@ -120,21 +131,29 @@ static bool was_called(const struct callstats *stats, uint32_t fn)
 	       (stats->direct[fn].count || stats->nested[fn].count || stats->counted[fn]);
 }
 
-/* "; cuMemFree_v2 was called": the shortest name of a function that was, with that word in it; or
- * nothing. */
+/* "; cuMemFree_v2 was called": the shortest name of a function that was, with that word in it; else what is most like
+ * the word of all that one can ask about; or nothing. */
 static const char *alike(const struct analysis *a, const char *word, char *text, size_t size)
 {
+	struct suggest suggest = {.word = word};
 	const char *name, *shortest = NULL;
 	uint32_t fn;
+	size_t i;
 
 	for (fn = 0; fn < a->set->functions.count && *word; fn++) {
 		name = a->set->functions.all[fn].name;
-		if (was_called(&a->stats, fn) && strcasestr(name, word) &&
-		    (!shortest || strlen(name) < strlen(shortest)))
+		if (!was_called(&a->stats, fn))
+			continue;
+		suggest_try(&suggest, name);
+		if (strcasestr(name, word) && (!shortest || strlen(name) < strlen(shortest)))
 			shortest = name;
 	}
+	for (i = 0; i < a->model.n_threads; i++)
+		if (a->model.threads[i]->name[0])
+			suggest_try(&suggest,
+				    a->model.threads[i]->given ?: a->model.threads[i]->name);
 	if (!shortest)
-		return "";
+		return suggest_text(&suggest, text);
 	snprintf(text, size, "; %s was called", shortest);
 	return text;
 }
@@ -142,16 +161,16 @@ static const char *alike(const struct analysis *a, const char *word, char *text,
 /* False after a message. */
 static bool find_function(struct subject *subject, const struct analysis *a, const char *name)
 {
-	char text[128];
+	char text[SUGGEST_TEXT];
 	uint32_t fn;
 
 	for (fn = 0; fn < a->set->functions.count; fn++)
 		if (!strcmp(a->set->functions.all[fn].name, name))
 			break;
 	if (fn == a->set->functions.count)
-		warn("why: '%s' is no thread's number, nor the name of one, no CUDA function, "
-		     "no lock (L1) and no "
-		     "GPU (gpu0)%s",
+		warn("why: '%s' is no finding (1), no thread's number, nor the name of one, no "
+		     "CUDA "
+		     "function, no lock (L1), no GPU (gpu0) and no place (file.cu:17)%s",
 		     name, alike(a, name, text, sizeof(text)));
 	else if (!was_called(&a->stats, fn))
 		warn("why: %s was never called in these traces%s", name,
@@ -181,7 +200,10 @@ static bool find_subject(struct subject *subject, struct analysis *a, const char
 		*subject = (struct subject){.kind = SUBJECT_THREAD, .tid = (uint32_t)number};
 		if (has_thread(a, (uint32_t)number))
 			return true;
-		warn("why: there is no thread %lld in these traces", (long long)number);
+		warn("why: there is no %sthread %lld in these traces",
+		     isdigit((unsigned char)*word) && number <= FINDINGS_MOST ? "finding and no "
+									      : "",
+		     (long long)number);
 		return false;
 	}
 	*subject =
@@ -222,22 +244,39 @@ static bool was_meant(const struct subject *guess, const struct subject *subject
 			       guess->device == subject->device);
 }
 
-static int show(struct analysis *analysis, const struct renderer *renderer)
+static int nothing_there(const struct subject_place *place)
 {
-	struct symbolizer *symbols = symbolizer_new();
+	struct suggest suggest = {.word = place->text};
+	char text[SUGGEST_TEXT], *others = xstrdup(place->others ?: "");
+
+	suggest_try_list(&suggest, others);
+	warn("why: no call that lost time is made at %s, and nothing was found there%s%s",
+	     place->text,
+	     suggest.best || !place->others ? "" : "; findings are at ",
+	     suggest.best ? suggest_text(&suggest, text) : place->others ?: "");
+	free(others);
+	return -EINVAL;
+}
+
+static int show(struct analysis *analysis, struct symbolizer *symbols, const struct asked *asked)
+{
+	const struct subject *subject = &analysis->accounts.blame.subject;
 	struct report report;
 	int err;
 
 	report_init(&report, SCHEMA);
-	report.view = view_for(stdout);
+	report.view = view_for(asked->out);
 	report.view.verbose = true;
 	analysis->complete = report_losses(&report, analysis);
 	report_only(&report, analysis);
 	report_waits(&report, analysis, symbols);
 	report_files(&report, symbols);
-	err = renderer->render(&report, stdout);
+	if (subject->kind == SUBJECT_PLACE && !report_find(&report, "findings")->n_rows &&
+	    !report_find(&report, "worst_calls")->n_rows)
+		err = nothing_there(subject->place);
+	else
+		err = asked->renderer->render(&report, asked->out);
 	report_release(&report);
-	symbolizer_free(symbols);
 	return err;
 }
 
@@ -276,13 +315,13 @@ static int answer_rank(int64_t number, const struct asked *asked)
 	if (rank) {
 		symbols = symbolizer_new();
 		report_init(&report, SCHEMA);
-		report.view = view_for(stdout);
+		report.view = view_for(asked->out);
 		report.view.verbose = true;
 		analysis.complete = report_losses(&report, &analysis);
 		report_only(&report, &analysis);
 		report_rank(&report, &analysis, symbols, rank);
 		report_files(&report, symbols);
-		err = asked->renderer->render(&report, stdout);
+		err = asked->renderer->render(&report, asked->out);
 		report_release(&report);
 		symbolizer_free(symbols);
 	}
@@ -301,7 +340,7 @@ static int read_traces(struct trace_set *set, struct analysis *analysis, const s
 	*analysis = (struct analysis){.set = set};
 	if (err)
 		return err;
-	if (!subject)
+	if (!subject && guess)
 		*guess = guess_subject(set, word);
 	return analysis_run(analysis, set,
 			    &(struct analysis_options){.profile = asked->profile,
@@ -315,6 +354,7 @@ static int answer(const char *word, const struct asked *asked)
 	struct trace_set set;
 	struct analysis analysis;
 	struct subject subject = {0}, guess;
+	struct symbolizer *symbols;
 	int err = read_traces(&set, &analysis, asked, NULL, word, &guess);
 	bool found = !err && find_subject(&subject, &analysis, word);
 
@@ -325,11 +365,106 @@ static int answer(const char *word, const struct asked *asked)
 	}
 	if (!err && found) {
 		analysis.accounts.blame.subject = subject;
-		err = show(&analysis, asked->renderer);
+		symbols = symbolizer_new();
+		err = show(&analysis, symbols, asked);
+		symbolizer_free(symbols);
 	}
 	analysis_release(&analysis);
 	trace_set_release(&set);
 	return err ? err : found ? 0 : -EINVAL;
+}
+
+/* ---- findings and places --------------------------------------------------------------------- */
+
+/* What is made of a finding or a place, while it is. */
+struct place_answer {
+	struct trace_set set;
+	struct analysis analysis;
+	struct symbolizer *symbols;
+	struct why_place place;
+	struct subject subject;
+};
+
+static int read_for(struct place_answer *p, const struct asked *asked)
+{
+	p->symbols = symbolizer_new();
+	p->place.symbols = p->symbols;
+	return read_traces(&p->set, &p->analysis, asked, &p->subject, NULL, NULL);
+}
+
+static void forget(struct place_answer *p)
+{
+	analysis_release(&p->analysis);
+	trace_set_release(&p->set);
+	symbolizer_free(p->symbols);
+}
+
+/* Takes up the n-th of a report's findings, and its place if it has one. False: there are not so many. */
+static bool take_finding(struct place_answer *p, size_t n, size_t *n_findings)
+{
+	struct arena texts = {0};
+	struct gate none = {0};
+	struct finding *findings = findings_conclude(&p->analysis.findings, &p->analysis,
+						     p->symbols, &texts, n_findings);
+	bool found = n && n <= *n_findings;
+
+	gate_judge(&none, &p->analysis, findings, *n_findings);
+	if (found) {
+		why_place_of_finding(&p->place, &findings[n - 1]);
+		p->subject = (struct subject){.kind = SUBJECT_FINDING, .finding = n};
+		if (p->place.file || p->place.module)
+			p->subject.place = &p->place.place;
+	}
+	findings_free(findings, *n_findings);
+	arena_release(&texts);
+	return found;
+}
+
+/* Read once for what is found, and again for the calls at its place. -ESRCH: there are not so many findings. */
+static int answer_finding(size_t number, const struct asked *asked, size_t *n_findings)
+{
+	struct place_answer p = {.subject = {0}};
+	bool found;
+	int err = read_for(&p, asked);
+
+	found = !err && take_finding(&p, number, n_findings);
+	if (found) {
+		forget(&p);
+		err = read_for(&p, asked);
+	}
+	if (!err)
+		err = found ? show(&p.analysis, p.symbols, asked) : -ESRCH;
+	why_place_release(&p.place);
+	forget(&p);
+	return err;
+}
+
+static int unknown_finding(size_t number, size_t n_findings)
+{
+	if (n_findings)
+		warn("why: there is no finding %zu in these traces: %zu from 1 to %zu", number,
+		     n_findings, n_findings);
+	else
+		warn("why: there is no finding %zu: nothing was found in these traces", number);
+	return -EINVAL;
+}
+
+/* A file and a line, unless a thread is called so. -EINVAL after a message: nothing is known of it. */
+static int answer_place(const char *word, const struct asked *asked)
+{
+	struct place_answer p = {.subject = {.kind = SUBJECT_PLACE}};
+	bool is_thread;
+	int err;
+
+	why_place_of_word(&p.place, word);
+	p.subject.place = &p.place.place;
+	err = read_for(&p, asked);
+	is_thread = !err && find_thread(&p.analysis, word);
+	if (!err && !is_thread)
+		err = show(&p.analysis, p.symbols, asked);
+	why_place_release(&p.place);
+	forget(&p);
+	return is_thread ? answer(word, asked) : err;
 }
 
 /* The only word: then it is not what to explain. */
@@ -340,21 +475,55 @@ static bool is_directory(const char *word)
 	return !stat(word, &status) && S_ISDIR(status.st_mode);
 }
 
+/* A bare number is a finding's as long as there are so many; threads have larger ones, as a rule. */
+static int answer_number(const char *word, size_t number, const struct asked *asked)
+{
+	size_t n_findings = 0;
+	int err = answer_finding(number, asked, &n_findings);
+
+	if (err != -ESRCH)
+		return err;
+	return *word == '#' ? unknown_finding(number, n_findings) : answer(word, asked);
+}
+
+/* Other words have a colon and a number, too. */
+static bool is_place(const char *word)
+{
+	return why_place_is(word) && number_after(word, "L") < 0 && number_after(word, "gpu") < 0 &&
+	       number_after(word, "device") < 0 && number_after(word, "thread") < 0;
+}
+
+static int answer_word(const char *word, const struct asked *asked)
+{
+	int64_t number = number_after(word, "rank");
+
+	if (number >= 0)
+		return answer_rank(number, asked);
+	number = number_after(word, "#");
+	if (number < 0)
+		number = number_after(word, "finding");
+	if (number >= 0)
+		return answer_number("#", (size_t)number, asked);
+	number = number_after(word, "");
+	if (number >= 0 && number <= FINDINGS_MOST)
+		return answer_number(word, (size_t)number, asked);
+	return is_place(word) ? answer_place(word, asked) : answer(word, asked);
+}
+
 /* argv: the word, and directories. */
 static int explain(int argc, char **argv, struct asked *asked)
 {
-	int64_t rank;
 	int err;
 
 	if (argc < 2 || (argc == 2 && is_directory(argv[1]))) {
-		warn("why: a thread, function, lock, GPU or rank to explain is missing%s%s",
+		warn("why: a finding, thread, function, lock, GPU, rank or place to explain is "
+		     "missing%s%s",
 		     argc < 2 ? "" : " before ", argc < 2 ? "" : argv[1]);
 		return STATUS_USAGE;
 	}
 	asked->dirs = (const char *const *)argv + 2;
 	asked->n_dirs = (size_t)argc - 2;
-	rank = number_after(argv[1], "rank");
-	err = rank >= 0 ? answer_rank(rank, asked) : answer(argv[1], asked);
+	err = answer_word(argv[1], asked);
 	warnings_flush();
 	return err == -EINVAL ? STATUS_USAGE : err ? STATUS_NOTHING : STATUS_FINE;
 }
@@ -364,6 +533,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct options options = {.format = "text"};
 	struct filter filter = {0};
 	struct asked asked = {.filter = &filter};
+	struct output out;
 	int status;
 
 	if (!command_parse(self, &options, &argc, argv, &status))
@@ -372,20 +542,34 @@ static int run(const struct command *self, int argc, char **argv)
 	asked.renderer = renderer_choose(self->name, options.format);
 	if (!asked.renderer)
 		return STATUS_USAGE;
-	status = filter_parse(&filter, &options.words) ? STATUS_USAGE : explain(argc, argv, &asked);
+	status = filter_parse(&filter, &options.words) ? STATUS_USAGE : STATUS_FINE;
+	if (!status)
+		status = output_begin(&out, self->name, &options.output,
+				      asked.renderer->render == render_text);
+	if (!status) {
+		asked.out = out.file;
+		status = explain(argc, argv, &asked);
+		if (output_end(&out, !status))
+			status = status ?: STATUS_NOTHING;
+	}
 	filter_release(&filter);
 	return status;
 }
 
 const struct command command_why = {
 	.name = "why",
-	.arguments = "[options] THREAD|FUNCTION|LOCK|GPU|RANK [DIR...]",
-	.summary =
-		"Explains the waits of one thread, function, lock (L1), GPU (gpu0) or rank (rank3)",
-	.text = "A thread is named by its number, a function by its name (cudaMalloc), a lock as "
-		"in the report (L1 is the one waited for longest), a GPU as gpu0, a rank of a job "
-		"as rank3. Findings have "
-		"the numbers of the report. DIR as for report.\n\n" FILTER_HELP,
+	.arguments = "[options] FINDING|THREAD|FUNCTION|LOCK|GPU|RANK|PLACE [DIR...]",
+	.summary = "Explains one finding (1), thread, function, lock (L1), GPU (gpu0), rank "
+		   "(rank3) or place (file.cu:17)",
+	.text = "A finding is named by its number in the report (1, or '#1'; the options that "
+		"limit "
+		"the report must be the same, and --suppress and --baseline change its order), a "
+		"thread by its name or number, also as thread1, a function by its name "
+		"(cudaMalloc), a lock as in the report (L1 is the one waited for longest), a GPU "
+		"as "
+		"gpu0, a rank of a job as rank3, a place of the program by file and line "
+		"(src/file.cu:17, or the end of that), or by the file alone. DIR as for "
+		"report.\n\n" FILTER_HELP,
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

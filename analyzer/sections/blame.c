@@ -473,6 +473,12 @@ static const char *subject_text(struct arena *texts, const struct analysis *a)
 		return text_function(a->set, s->fn);
 	case SUBJECT_DEVICE:
 		return arena_printf(texts, "GPU %u", s->device);
+	case SUBJECT_PLACE:
+		return arena_printf(texts, "calls made at %s", s->place->text);
+	case SUBJECT_FINDING:
+		return arena_printf(texts, "finding %zu%s", s->finding,
+				    s->place ? ", and the calls made at its place"
+					     : ", of the whole run");
 	default:
 		for (i = 0; i < a->accounts.locks.count; i++)
 			if (subject_is_lock(s, a->accounts.locks.all[i]))
@@ -525,9 +531,14 @@ static void count_calls(struct subject_row *row, const struct analysis *a)
 
 void report_subject(struct report *report, const struct analysis *a)
 {
+	enum subject_kind kind = a->accounts.blame.subject.kind;
 	struct subject_row *row = xcalloc(1, sizeof(*row));
 
 	row->subject = subject_text(&report->arena, a);
+	if (kind == SUBJECT_PLACE || kind == SUBJECT_FINDING) {
+		report_add(report, &subject_kind, row, 1);
+		return;
+	}
 	row->waited_ns = (uint64_t)sum_end(&report->arena, a, false, &row->waited_mostly);
 	row->held_up_ns = (uint64_t)sum_end(&report->arena, a, true, &row->held_up_mostly);
 	row->waited = row->waited_ns ? report_text(report, "%s for locks that others held",

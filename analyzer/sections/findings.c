@@ -101,6 +101,7 @@ static const struct table_kind finding_kind =
 	FINDING_KIND("FINDINGS, first those whose cure gains most");
 static const struct table_kind about_kind =
 	FINDING_KIND("FINDINGS in its calls, numbered as in the report");
+static const struct table_kind one_kind = FINDING_KIND("FINDING, numbered as in the report");
 
 /* Text leaves out those that cost little, unless their detector wants them seen or the gate fails
  * on them, and those that are suppressed: the gate has put them last (gate.c). Returns how many. */
@@ -434,6 +435,20 @@ static bool has_tid(const struct thread_set *set, const struct analysis *a, uint
 	return false;
 }
 
+/* By the line of the program, or one of Python. */
+static bool is_at(const struct finding *f, const struct subject_place *place)
+{
+	size_t i;
+
+	if (names_file(f->place.file) && subject_place_fits(place, f->place.file, f->place.line))
+		return true;
+	for (i = 0; i < f->stacks.n_python; i++)
+		if (subject_place_fits(place, f->stacks.python[i].at.code->file,
+				       f->stacks.python[i].at.line))
+			return true;
+	return false;
+}
+
 /* Only calls have threads and GPUs; what is found in the whole run may have a function. */
 static bool is_about(const struct finding *f, const struct analysis *a)
 {
@@ -447,35 +462,63 @@ static bool is_about(const struct finding *f, const struct analysis *a)
 		return f->site && has_tid(&f->site->callers, a, s->tid);
 	case SUBJECT_DEVICE:
 		return f->site && (f->site->devices >> min_u64(s->device, 63) & 1);
+	case SUBJECT_PLACE:
+		return is_at(f, s->place);
 	default:
 		return false;
 	}
 }
 
+/* "main.cu:17,main.cu:20": those that cost most. */
+static const char *other_places(struct arena *texts, const struct finding *findings, size_t n)
+{
+	const char *list = NULL;
+	size_t i, listed = 0;
+
+	for (i = 0; i < n && listed < 8; i++) {
+		const struct finding_place *place = &findings[i].place;
+		const char *name;
+
+		if (!names_file(place->file) || !place->line)
+			continue;
+		name = arena_printf(texts, "%s:%llu", path_basename(place->file),
+				    (unsigned long long)place->line);
+		if (list && strstr(list, name))
+			continue;
+		list = list ? arena_printf(texts, "%s,%s", list, name) : name;
+		listed++;
+	}
+	return list;
+}
+
 void report_findings_about(struct report *report, struct analysis *a, struct symbolizer *symbols)
 {
 	uint64_t run_ns = findings_run_ns(a);
+	const struct subject *subject = &a->accounts.blame.subject;
 	struct gate none = {0};
 	struct finding_row *rows;
 	struct finding *findings;
 	struct table *table;
 	size_t i, n, n_rows = 0, folded = 0, first_folded;
 
-	if (a->accounts.blame.subject.kind == SUBJECT_LOCK)
+	if (subject->kind == SUBJECT_LOCK)
 		return;
 	findings = findings_conclude(&a->findings, a, symbols, &report->arena, &n);
 	gate_judge(&none, a, findings, n);
 	first_folded = n - count_folded(findings, n);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (i = 0; i < n; i++) {
-		if (!is_about(&findings[i], a))
+		if (subject->finding ? subject->finding != i + 1 : !is_about(&findings[i], a))
 			continue;
 		rows[n_rows] = describe(&report->arena, a, symbols, &findings[i], run_ns);
 		rows[n_rows++].rank = i + 1;
-		folded += i >= first_folded;
+		folded += i >= first_folded && !subject->finding;
 	}
+	if (subject->kind == SUBJECT_PLACE && !n_rows)
+		subject->place->others = other_places(&report->arena, findings, n);
 	findings_free(findings, n);
-	table = report_add(report, &about_kind, rows, n_rows);
+	table = report_add(report, subject->kind == SUBJECT_FINDING ? &one_kind : &about_kind, rows,
+			   n_rows);
 	table->minor_rows = folded;
 	if (n_rows && folded == n_rows)
 		table->intro = "None that costs much.";

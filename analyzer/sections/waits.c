@@ -299,6 +299,7 @@ void report_waits(struct report *report, struct analysis *a, struct symbolizer *
 {
 	const struct subject *subject = &a->accounts.blame.subject;
 	bool all = subject->kind == SUBJECT_ALL;
+	bool place = subject->kind == SUBJECT_PLACE || subject->kind == SUBJECT_FINDING;
 	struct account sum = sum_up(a);
 	size_t n_locks;
 	struct lock **locks = locks_name(&a->accounts.locks, &n_locks);
@@ -310,6 +311,10 @@ void report_waits(struct report *report, struct analysis *a, struct symbolizer *
 		report_findings_about(report, a, symbols);
 	}
 	report_worst_calls(report, a, symbols, all ? least_lost(&sum) : 0);
+	if (place) {
+		free(locks);
+		return;
+	}
 	report_edges(report, a);
 	if (all || subject->kind == SUBJECT_LOCK)
 		report_locks(report, a, locks, n_locks, subject);

@@ -22,10 +22,22 @@ done
 for option in --format --profile --fail-on --budget --suppress --baseline; do
 	wrong "empty argument of '$option='" "$tool" report $option= "$out"
 done
-wrong "no verb 'reprot'" "$tool" reprot
+wrong "no verb 'reprot'; did you mean 'report'?" "$tool" reprot
+wrong "this option takes no argument '--verbos=1'" "$tool" report --verbos=1 "$out"
+wrong "no such option '--bugdet'; did you mean --budget?" "$tool" report --bugdet=1 "$out"
+wrong "there are several options '--f'; --format or --function or --from or --fail-on" "$tool" report --f=text "$out"
+wrong "no format 'jsn' (text or json or html or junit or sarif); did you mean 'json'?" "$tool" report -f jsn "$out"
+wrong "no format 'sarif' (text or json)" "$tool" info -f sarif "$out"
+wrong "no format 'csv' (text or tsv); did you mean 'tsv'?" "$tool" dump -f csv "$out"
+wrong "there is no column 'tme' (there are time," "$tool" dump --fields=tme "$out"
+wrong "no format 'mna' (text, man, bash or zsh); did you mean 'man'?" "$tool" help --format=mna
+wrong "no detector 'pagable-copy', nor such a cause; did you mean 'pageable-copy'?" "$tool" explain pagable-copy
+wrong "no verb 'repot'; did you mean 'report'?" "$tool" help repot
+wrong "'info' is one too many" "$tool" help report info
+expect "-V" "$("$tool" -V)" "$("$tool" --version)"
 wrong "no detector 'no-such'" "$tool" explain no-such hidden-sync
 wrong "'hidden-sync' is one too many" "$tool" explain pageable-copy hidden-sync
-wrong "a thread, function, lock, GPU or rank to explain is missing" "$tool" why
+wrong "a finding, thread, function, lock, GPU, rank or place to explain is missing" "$tool" why
 wrong "to explain is missing before $out" "$tool" why "$out"
 for keep in 0 -1 abc 1.5 99999999999999999999; do
 	wrong "--keep=$keep is no number of MiB" "$tool" run --keep=$keep "$bin/life" calls 3

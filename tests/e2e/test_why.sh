@@ -73,6 +73,31 @@ expect "rows about other GPUs" \
 for word in "$waiter" "$function" "$lock" gpu0; do
 	fits "$tool" why "$word" "$(the_trace)"
 done
+# A finding by its number, and by where it is.
+for word in 1 '#1' finding1; do
+	why "$word" >finding.json || fail "why $word: $(cat why.err)"
+	expect "why $word" "$(jq -c '.findings | map([.rank, .id, .cost_ns])' finding.json)" \
+		"$(jq -c '.findings[:1] | map([.rank, .id, .cost_ns])' report.json)"
+done
+at=$(jq -r '[.findings[] | select(.file and .line > 0)][0] | "\(.rank) \(.file) \(.line) \(.function)"' report.json)
+if [ "$at" != "null null null null" ]; then
+	read -r number file line called <<<"$at"
+	for word in "$(basename "$file"):$line" "$file:$line" "$(basename "$file")"; do
+		why "$word" >place.json || fail "why $word: $(cat why.err)"
+		jq -e --argjson n "$number" '[.findings[].rank] | index($n) != null' place.json >jq.out ||
+			fail "why $word: without finding $number: $(jq -c '.findings' place.json)"
+	done
+	why "$(basename "$file"):$line" >place.json || fail "why of a line: $(cat why.err)"
+	expect "calls at another place" "$(jq --arg f "$called" '[.worst_calls[] | select(.function != $f)] | length' place.json)" 0
+	why "$(basename "$file"):99999" 2>said && fail "why of a line where nothing is"
+	grep -q 'nothing was found there' why.err || fail "where nothing is: $(cat why.err)"
+else
+	fail "no finding has a line: $(jq -c '[.findings[] | {id, file, line}]' report.json)"
+fi
+why '#99' 2>said && fail "why of a finding that there is not"
+grep -q 'there is no finding 99 in these traces' why.err || fail "no finding 99: $(cat why.err)"
+why "${function}x" 2>said && fail "why of a function that there is not"
+grep -q "did you mean '$function'?" why.err || fail "no suggestion: $(cat why.err)"
 # A function that is only counted, one made only by others, and one that is recorded and waited for nobody.
 called() {
 	why "$1" >called.json || fail "why of $1: $(cat why.err)"

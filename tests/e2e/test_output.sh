@@ -1,0 +1,128 @@
+#!/bin/bash
+# Where the words of a verb go: --output writes a file as a whole or leaves the old one, and says what is wrong with it;
+# on a terminal the pager shows long text, and colours mean something; pipes that end and closed files do no harm.
+. "$(dirname "$0")/lib.sh"
+need python3 jq
+FAKE_MODE=quiet spied "$bin/life" calls 3 2>err || fail "no trace to report: $(cat err)"
+trace=$(the_trace)
+
+# ---- --output ---------------------------------------------------------------------------------------
+for line in "report" "report --format=json" "report --format=junit" "report --format=sarif" info "info -f json" \
+	"dump" "dump -f tsv" "diff $trace"; do
+	# shellcheck disable=SC2086
+	"$tool" $line "$trace" >plain 2>err || fail "$line: $(cat err)"
+	# shellcheck disable=SC2086
+	"$tool" $line --output=file "$trace" >said 2>err || fail "$line --output: $(cat err)"
+	[ -s said ] && fail "$line --output: writes to standard output, too"
+	cmp -s plain file || fail "$line --output: another text than on standard output: $(diff plain file | head -n 5)"
+	rm file
+done
+for line in "explain pageable-copy" "explain -f json" "help report" "help --format=man" "help --format=bash"; do
+	# shellcheck disable=SC2086
+	"$tool" $line >plain || fail "$line"
+	# shellcheck disable=SC2086
+	"$tool" $line -o file || fail "$line -o"
+	cmp -s plain file || fail "$line -o: another text than on standard output"
+	rm file
+done
+"$tool" report -o - "$trace" | grep -q '^CUDASPY REPORT' || fail "-o -: not to standard output"
+[ -e - ] && fail "-o -: a file of that name"
+head -n 1 <("$tool" dump -f tsv "$trace") | grep -q "^time	thread	" || fail "tsv: no line of names"
+
+# The old file stays where there is no new one, and nothing else is left beside it.
+echo old >kept
+chmod 640 kept
+"$tool" report -o kept /nonexistent 2>err
+expect "nothing to report: status" $? 2
+expect "nothing to report: the file" "$(cat kept)" old
+"$tool" report -o kept --format=rhyme "$trace" 2>err
+expect "no such format: the file" "$(cat kept)" old
+"$tool" report -o kept "$trace" || fail "a file that is there already"
+grep -q '^CUDASPY REPORT' kept || fail "the old file is still there"
+expect "rights of a file that was there" "$(stat -c %a kept)" 640
+ln -s kept link
+"$tool" info -o link "$trace" || fail "to a link"
+[ -L link ] && grep -q '^PROCESSES' kept || fail "the link is replaced, and not what it leads to"
+[ "$(ls -A)" = "$(ls -A | grep -vE '\.......$')" ] || fail "something is left: $(ls -A)"
+
+refused() {
+	local words=$1 status
+	shift
+	"$@" >said 2>err
+	status=$?
+	expect "$*: status" $status 2
+	[ -s said ] && fail "$*: says on standard output: $(head -n 3 said)"
+	grep -qF -- "$words" err || fail "$*: does not say '$words': $(cat err)"
+}
+mkdir dir
+refused "dir: Is a directory" "$tool" report -o dir "$trace"
+refused "none/file: No such file or directory" "$tool" report -o none/file "$trace"
+refused "argument missing after '-o'" "$tool" report "$trace" -o
+[ -c /dev/full ] && refused "/dev/full: No space left" "$tool" report -o /dev/full "$trace"
+"$tool" report --fail-on=any -o judged --format=json "$trace" 2>err
+status=$?
+jq -e .gate judged >said || fail "a report that the gate looked at is not kept: $(cat err)"
+expect "the gate's status" $status "$([ "$(jq '.findings | length' judged)" = 0 ] && echo 0 || echo 1)"
+
+# ---- pipes and closed files -------------------------------------------------------------------------
+(trap - PIPE; "$tool" dump "$trace" 2>err; echo $? >status) | head -n 1 >said
+[ -s err ] && fail "| head: complains: $(cat err)"
+[ -s said ] || fail "| head: nothing came"
+"$tool" report "$trace" >&- 2>err
+expect "standard output is closed: status" $? 2
+grep -q 'standard output: Bad file' err || fail "standard output is closed: $(cat err)"
+"$tool" report -o file "$trace" >&- 2>err || fail "standard output is closed, and not needed: $(cat err)"
+grep -q '^CUDASPY REPORT' file || fail "standard output is closed: another file"
+"$tool" report "$trace" 2>&- <&- | grep -q '^CUDASPY REPORT' || fail "standard error is closed"
+
+# ---- terminals --------------------------------------------------------------------------------------
+cat >terminal.py <<'END'
+# terminal.py COMMAND...: runs it on a terminal of 30 lines of 100 columns, prints what that shows.
+import fcntl, os, pty, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    os.execvp(sys.argv[1], sys.argv[1:])
+shown = b""
+while True:
+    try:
+        part = os.read(fd, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    shown += part
+sys.stdout.buffer.write(shown.replace(b"\r\n", b"\n"))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) % 256)
+END
+on_terminal() {
+	TERM=xterm timeout -k 1 60 python3 terminal.py "$@"
+}
+printf '#!/bin/sh\necho "PAGED $LESS"\nexec cat\n' >pager
+chmod +x pager
+export PAGER=$tmp/pager
+unset LESS NO_COLOR
+escape=$(printf '\033')
+on_terminal "$tool" report "$trace" >shown || fail "on a terminal: $? $(cat shown)"
+head -n 1 shown | grep -q '^PAGED FRX' || fail "no pager: $(head -n 3 shown)"
+grep -q "$escape\[" shown || fail "no colours on a terminal"
+LESS=S on_terminal "$tool" report "$trace" | grep -q '^PAGED S' || fail "the pager's own options are not kept"
+for line in "report --no-pager" "report --fail-on=pageable-copy" "report --format=json"; do
+	# shellcheck disable=SC2086
+	on_terminal "$tool" $line "$trace" >shown || fail "$line: $?"
+	grep -q PAGED shown && fail "$line: paged"
+done
+PAGER='' on_terminal "$tool" report "$trace" | grep -q '^.*CUDASPY REPORT' || fail "an empty PAGER"
+PAGER=no-such-pager on_terminal "$tool" report "$trace" >shown || fail "a pager that is not there: $?"
+grep -q 'PAGER=no-such-pager: there is no such' shown && grep -q 'CUDASPY REPORT' shown || fail "a pager that is not there: $(cat shown)"
+PAGER='sed -n 1p' on_terminal "$tool" dump "$trace" >shown || fail "a pager with arguments: $?"
+expect "a pager with arguments" "$(wc -l <shown)" 1
+PAGER=true on_terminal "$tool" dump "$trace" >shown || fail "a pager that reads nothing: $? $(cat shown)"
+"$tool" report "$trace" | grep -q PAGED && fail "paged into a pipe"
+NO_COLOR=1 on_terminal "$tool" report "$trace" | grep -q "$escape\[" && fail "NO_COLOR: colours"
+NO_COLOR=1 on_terminal "$tool" report --color=always "$trace" | grep -q "$escape\[" || fail "--color=always: none"
+on_terminal "$tool" report --color=never "$trace" | grep -q "$escape\[" && fail "--color=never: colours"
+"$tool" report --color=always "$trace" | grep -q "$escape\[" || fail "--color=always into a pipe: none"
+"$tool" report "$trace" | grep -q "$escape\[" && fail "colours in a pipe"
+refused "--color=alwys is none of auto, always and never; did you mean 'always'?" "$tool" report --color=alwys "$trace"
+exit 0
