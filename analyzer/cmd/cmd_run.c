@@ -3,6 +3,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -17,7 +18,9 @@
 #include <unistd.h>
 #include "cmd_report.h"
 #include "loadable.h"
+#include "output.h"
 #include "recorder.h"
+#include "base/suggest.h"
 #include "cudaspy/gpu_windows.h"
 #include "cudaspy/trace_format.h"
 #include "render/render.h"
@@ -28,6 +31,8 @@ struct options {
 #include "cudaspy/options.def"
 	/* ours */
 	const char *format;
+	const char *report;
+	const char *colour;
 	bool no_report;
 	bool nested;
 };
@@ -36,6 +41,8 @@ struct options {
 static const struct option_row option_rows[] = {
 	{"no-report", 0,   NULL,     "record only", offsetof(struct options, no_report)},
 	{"format",    'f', "FORMAT", "of the report: " FORMATS_FINDINGS, offsetof(struct options, format)},
+	{"report",    0,   "FILE",   "write the report to FILE (-: standard output)", offsetof(struct options, report)},
+	{"color",     0,   "WHEN",   "colours of the report: auto (default: on a terminal), always, never", offsetof(struct options, colour)},
 	{"nested",    'n', NULL,     "report also the calls made inside other calls", offsetof(struct options, nested)},
 	{"output",    'o', "DIR",    "the same as --out", offsetof(struct options, out)},
 #define OPTION(name, variable, argument, text) {#name, 0, argument, text, offsetof(struct options, name)},
@@ -54,16 +61,74 @@ static const struct {
 
 /* ---- options -------------------------------------------------------------------------------- */
 
+/* Always false. */
+static bool wrong(const char *option, const char *value, const char *why)
+{
+	warn("run: --%s=%s: %s", option, value, why);
+	return false;
+}
+
 static bool is_mib(const char *option, const char *text, unsigned long long min_u64)
 {
 	char *end = NULL;
 	unsigned long long mib = text ? strtoull(text, &end, 10) : min_u64;
 
-	if (mib >= min_u64 && mib < SPY_KEEP_MIB_END &&
-	    (!text || (!*end && isdigit((unsigned char)*text))))
-		return true;
-	fprintf(stderr, "cudaspy run: --%s=%s is no number of MiB\n", option, text);
+	return (mib >= min_u64 && mib < SPY_KEEP_MIB_END &&
+		(!text || (!*end && isdigit((unsigned char)*text)))) ||
+	       wrong(option, text, "this is no number of MiB");
+}
+
+static const char *const function_names[] = {
+#define ENTRY(name, layer, record, contract, inspector) #name,
+#include "cudaspy/entrypoints.def"
+};
+
+/* A name or a pattern that no CUDA function has. */
+static bool unknown_function(const char *option, const char *list, const char *name)
+{
+	struct suggest suggest = {.word = name};
+	char text[SUGGEST_TEXT];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(function_names); i++)
+		suggest_try(&suggest, function_names[i]);
+	warn("run: --%s=%s: there is no CUDA function '%s'%s", option, list, name,
+	     suggest_text(&suggest, text));
 	return false;
+}
+
+static bool is_function(const char *pattern)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(function_names); i++)
+		if (!fnmatch(pattern, function_names[i], 0))
+			return true;
+	return false;
+}
+
+/* A list of names and patterns, as the recorder reads it. */
+static bool are_functions(const char *option, const char *list)
+{
+	char *copy = xstrdup(list ?: ""), *rest = copy, *name;
+	bool fine = true;
+	size_t names = 0;
+
+	while (fine && (name = strsep(&rest, ","))) {
+		names += *name != 0;
+		fine = !*name || is_function(name) || unknown_function(option, list, name);
+	}
+	free(copy);
+	return fine && (!list || names || wrong(option, list, "there is no name in this list"));
+}
+
+/* Options that are set by their name alone may be given a value, too. */
+static bool is_on_or_off(const char *option, const char *argument, const char *value)
+{
+	if (strcmp(argument, "1") != 0 || !strcmp(option, "gpu") || !value || !strcmp(value, "0") ||
+	    !strcmp(value, "1"))
+		return true;
+	return wrong(option, value, "this is neither 0 nor 1");
 }
 
 /* The recorder takes numbers only: looking for a name would load libraries into the program. */
@@ -76,33 +141,29 @@ static bool number_group(struct options *options)
 	    (*options->group && !options->group[strspn(options->group, "0123456789")]))
 		return true;
 	group = getgrnam(options->group);
-	if (!group) {
-		fprintf(stderr, "cudaspy run: --group=%s: there is no such group\n",
-			options->group);
-		return false;
-	}
+	if (!group)
+		return wrong("group", options->group, "there is no such group");
 	snprintf(number, sizeof(number), "%u", (unsigned int)group->gr_gid);
 	options->group = number;
 	return true;
 }
 
-/* Values that the recorder would have to refuse. */
+/* Values that the recorder would have to refuse, when the program runs already. */
 static bool options_right(struct options *options)
 {
+#define OPTION(name, variable, argument, text) \
+	if (!is_on_or_off(#name, argument, options->name)) \
+		return false;
+#include "cudaspy/options.def"
 	if (!is_mib("keep", options->keep, 1) || !is_mib("floor", options->floor, 0) ||
-	    !number_group(options))
+	    !number_group(options) || !are_functions("trace", options->trace) ||
+	    !are_functions("count", options->count))
 		return false;
 	if (options->gpu && strcmp(options->gpu, "0") != 0 &&
-	    !spy_gpu_parse_windows(options->gpu, &(struct spy_gpu_windows){0})) {
-		fprintf(stderr, "cudaspy run: --gpu=%s: neither 1 nor a window like 1s/10s\n",
-			options->gpu);
-		return false;
-	}
-	if (options->clock && strcmp(options->clock, "monotonic") != 0) {
-		fprintf(stderr, "cudaspy run: --clock=%s: the only clock to choose is monotonic\n",
-			options->clock);
-		return false;
-	}
+	    !spy_gpu_parse_windows(options->gpu, &(struct spy_gpu_windows){0}))
+		return wrong("gpu", options->gpu, "this is neither 1 nor a window like 1s/10s");
+	if (options->clock && strcmp(options->clock, "monotonic") != 0)
+		return wrong("clock", options->clock, "the only clock to choose is monotonic");
 	return true;
 }
 
@@ -200,14 +261,32 @@ static int end_like(int status)
 	return 128 + WTERMSIG(status);
 }
 
-/* why_not: why the program cannot be recorded, or empty. */
-static void show_report(const char *const *dirs, const struct options *options,
-			const struct report_options *show, const char *program, const char *why_not)
+/* Where the report goes: text to the terminal, but never between what the program has written to a file or a pipe;
+ * other forms, which are for programs, into a file. NULL: standard output. The caller frees. */
+static char *report_path(const struct options *options)
 {
-	const struct trace_filter filter = {.run = options->run};
+	if (options->report)
+		return strcmp(options->report, "-") != 0 ? xstrdup(options->report) : NULL;
+	if (strcmp(options->format, "text") != 0)
+		return xasprintf("%s/cudaspy-report.%s", options->out, options->format);
+	return NULL;
+}
 
-	if (report_show(dirs, 1, &filter, show, stdout) != -ENOENT)
-		return;
+/* What cannot be written is known before the program runs for hours. */
+static bool report_right(const struct options *options, const char *path)
+{
+	struct output out;
+
+	if (output_begin(&out, "run",
+			 &(struct output_options){.path = path, .colour = options->colour}, false))
+		return false;
+	output_end(&out, false);
+	return true;
+}
+
+static void say_nothing_recorded(const struct options *options, const char *program,
+				 const char *why_not)
+{
 	if (options->disable)
 		fprintf(stderr, "cudaspy run: nothing was recorded: --disable\n");
 	else if (*why_not)
@@ -216,6 +295,29 @@ static void show_report(const char *const *dirs, const struct options *options,
 		fprintf(stderr,
 			"cudaspy run: no trace was written: no process called CUDA in a way "
 			"that can be seen, or none could write one (then it said so)\n");
+}
+
+/* why_not: why the program cannot be recorded, or empty. */
+static void show_report(const char *const *dirs, const struct options *options,
+			const struct report_options *show, const char *program, const char *why_not)
+{
+	const struct trace_filter filter = {.run = options->run};
+	char *path = report_path(options);
+	struct output out;
+	int err = output_begin(&out, "run",
+			       &(struct output_options){.path = path, .colour = options->colour},
+			       false);
+
+	if (!err) {
+		if (!path && !options->report && !isatty(STDOUT_FILENO))
+			out.file = stderr;
+		err = report_show(dirs, 1, &filter, show, out.file);
+		if (err == -ENOENT)
+			say_nothing_recorded(options, program, why_not);
+		if (!output_end(&out, !err) && path && !err)
+			fprintf(stderr, "cudaspy run: the report is in %s\n", path);
+	}
+	free(path);
 }
 
 static bool could_not_run(int wait_status)
@@ -231,6 +333,7 @@ static int run(const struct command *self, int argc, char **argv)
 	char shim[PATH_MAX], output[PATH_MAX], run_id[32], why_not[PATH_MAX + 256];
 	const char *dirs[] = {output};
 	int wait_status, status;
+	char *report;
 	bool starts;
 
 	if (!command_parse(self, &options, &argc, argv, &status))
@@ -247,6 +350,11 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_USAGE;
 	if (prepare(&options, shim, output, run_id, sizeof(run_id)))
 		return STATUS_USAGE;
+	report = report_path(&options);
+	status = report_right(&options, report) ? STATUS_FINE : STATUS_USAGE;
+	free(report);
+	if (status)
+		return status;
 	starts = loadable_look(argv[1], why_not, sizeof(why_not));
 	if (*why_not && !options.disable)
 		fprintf(stderr, "cudaspy run: %s %s; %s\n", argv[1], why_not,
@@ -272,6 +380,12 @@ const struct command command_run = {
 		"PROGRAM's; if a signal ended it, the same signal ends cudaspy, after the "
 		"report. 2: wrong usage, or nothing could be recorded, so PROGRAM was not begun; "
 		"126, 127: it cannot be run, is not there.\n"
+		"The report goes to the terminal: to standard output, or to standard error where "
+		"standard output is a file or a pipe, which is the program's. --report=FILE puts "
+		"it "
+		"elsewhere; forms other than text go into cudaspy-report.FORMAT in the folder of "
+		"the "
+		"traces.\n"
 		"Options of the recorder can also be given as environment variables: cudaspy(1).\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "filter.h"
+#include "base/suggest.h"
 #include "base/format.h"
 
 enum filter_answer { ANSWER_UNKNOWN, ANSWER_IN, ANSWER_OUT };
@@ -151,13 +152,21 @@ static int no_such(const struct filtering *f, enum filter_kind kind, const char 
 	struct listing l = {0};
 	char *text;
 
+	struct suggest suggest = {.word = what};
+	char meant[SUGGEST_TEXT];
+	size_t i;
+
 	list_kind(f, kind, &l);
+	for (i = 0; i < l.n; i++)
+		suggest_try(&suggest, l.all[i]);
+	suggest_text(&suggest, meant);
 	list_sort(&l);
 	text = join(&l);
-	warn("--%s=%s: no %s%s '%s' (%s%s)", filter_option(kind), f->filter->words.of[kind],
+	warn("--%s=%s: no %s%s '%s'%s (%s%s)", filter_option(kind), f->filter->words.of[kind],
 	     kind == FILTER_GPU ? "GPU" : filter_option(kind),
 	     kind == FILTER_FUNCTION ? " was called that is named" : "", what,
-	     l.n ? "there are: " : "there are none in these traces", text);
+	     suggest.best ? meant : "", l.n ? "there are: " : "there are none in these traces",
+	     text);
 	free(text);
 	while (l.n)
 		free(l.all[--l.n]);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include "detector.h"
 #include "gate.h"
+#include "base/suggest.h"
 #include "base/format.h"
 #include "text/where.h"
 #include "trace/losses.h"
@@ -44,8 +45,16 @@ static char *next_item(struct gate *gate, const char **list)
 
 static int no_detector(const char *option, const char *item, const char *name, const char *others)
 {
-	warn("report: %s=%s: '%s' is neither %s nor a detector (cudaspy explain lists them)",
-	     option, item, name, others);
+	struct suggest suggest = {.word = name};
+	const struct detector *detector;
+	char text[SUGGEST_TEXT];
+	size_t i;
+
+	for (i = 0; (detector = detectors_row(i)); i++)
+		suggest_try(&suggest, detector->id);
+	suggest_try(&suggest, strcmp(others, "all") ? "problem" : "all");
+	warn("report: %s=%s: '%s' is neither %s nor a detector%s (cudaspy explain lists them)",
+	     option, item, name, others, suggest_text(&suggest, text));
 	return -EINVAL;
 }
 

@@ -182,6 +182,11 @@ says said 'failures="0" errors="0" skipped="1"'
 says said "ticket 12"
 CUDASPY_LIB=$shim "$sim" "$tool" run --quiet --format=junit -o runs -- "$app" --quick --variant pageable >said 2>err ||
 	fail "run: its exit status is the program's: $? $(cat err)"
+grep -q '<' said && fail "run: the report is between what the program says: $(cat said)"
+says err "the report is in $tmp/runs/cudaspy-report.junit"
+says runs/cudaspy-report.junit '<failure message='
+CUDASPY_LIB=$shim "$sim" "$tool" run --quiet --format=junit --report=- -o runs -- "$app" --quick --variant pageable >said 2>err ||
+	fail "run --report=-: $? $(cat err)"
 says said '<failure message='
 
 # ---- what cannot be run -----------------------------------------------------------------------------
@@ -199,7 +204,7 @@ refused "--budget=all: 'all' has no limit" --budget=all pageable
 refused "--budget=copy:1ms: 'copy' is neither all nor a detector" --budget=all:1ms,copy:1ms pageable
 refused "'min' is no unit" --budget=all:1min pageable
 refused "'-5%' is no limit" --budget=all:-5% pageable
-refused "no format 'html' (text or json or junit or sarif)" --format=html pageable
+refused "no format 'rhyme' (text or json or html or junit or sarif)" --format=rhyme pageable
 refused "nowhere: No such file" --suppress=nowhere pageable
 refused "cudaspy: .: not a regular file" --suppress=. pageable
 refused "nowhere: No such file" --baseline=nowhere pageable

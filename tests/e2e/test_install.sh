@@ -19,7 +19,7 @@ expect "pages of verbs" "$(ls "$tmp/root/opt/spy/share/man/man1" | grep -c cudas
 
 LD_LIBRARY_PATH=$fakes "$installed" run -o "$out" -- "$bin/use_rt13" >run.out 2>run.err ||
 	fail "run: status $?: $(tail -n 3 run.err)"
-grep -q '^CUDASPY REPORT' run.out || fail "no report: $(head -n 5 run.out run.err)"
+grep -q "^CUDASPY REPORT" run.err || fail "no report: $(head -n 5 run.out run.err)"
 "$installed" report "$out" >report.out || fail "report: status $?"
 grep -q cuda report.out || fail "the report knows no call: $(cat report.out)"
 "$installed" run -o "$out" --no-report -- sh -c 'exit 42' 2>run.err

@@ -40,8 +40,28 @@ wrong "'hidden-sync' is one too many" "$tool" explain pageable-copy hidden-sync
 wrong "a finding, thread, function, lock, GPU, rank or place to explain is missing" "$tool" why
 wrong "to explain is missing before $out" "$tool" why "$out"
 for keep in 0 -1 abc 1.5 99999999999999999999; do
-	wrong "--keep=$keep is no number of MiB" "$tool" run --keep=$keep "$bin/life" calls 3
+	wrong "--keep=$keep: this is no number of MiB" "$tool" run --keep=$keep "$bin/life" calls 3
 done
+# Of the recording: before the program begins.
+begun() {
+	local words=$1
+	shift
+	wrong "$words" "$tool" run "$@" -- touch begun
+	[ -e begun ] && fail "run $*: the program has begun"
+}
+begun "--trace=no_such: there is no CUDA function 'no_such'" --trace=no_such
+begun "--trace=cudaMalloc,cudaFre: there is no CUDA function 'cudaFre'; did you mean 'cudaFree'?" --trace=cudaMalloc,cudaFre
+begun "--count=cudoo*: there is no CUDA function 'cudoo*'" --count='cudoo*'
+begun "--trace=,: there is no name in this list" --trace=,
+begun "--clock=tsc: the only clock" --clock tsc
+begun "--gpu=3x: this is neither 1 nor a window" --gpu=3x
+begun "--floor=x: this is no number of MiB" --floor=x
+begun "--group=no-such-group: there is no such group" --group=no-such-group
+begun "--quiet=no: this is neither 0 nor 1" --quiet=no
+begun "--report" --report=
+begun "none/report: No such file" --report=none/report
+begun "--color=alwys is none of" --color=alwys
+begun "no format 'jsn'" --format=jsn
 wrong "'64' (0 to 63" "$tool" calibrate --device=64
 for width in -5 0 abc; do
 	COLUMNS=$width "$tool" report "$out" | cmp -s - <("$tool" report "$out") || fail "COLUMNS=$width: another width than 80"
@@ -53,7 +73,8 @@ wrong "file: Not a directory (--out" "$tool" run -o file "$bin/life" calls 3
 wrong "file/below: Not a directory" "$tool" run -o file/below/it "$bin/life" calls 3
 CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$tool" run --quiet -o made/for/it "$bin/life" calls 3 >said 2>err ||
 	fail "a place that is not there yet: $? $(cat err)"
-grep -q '^CUDASPY REPORT' said || fail "no report: $(cat said err)"
+grep -q '^CUDASPY REPORT' err || fail "no report: $(cat said err)"
+grep -q CUDASPY said && fail "the report is between what the program says: $(cat said)"
 if [ "$(id -u)" -ne 0 ]; then
 	mkdir -m 555 closed
 	wrong "closed: Permission denied" "$tool" run -o closed "$bin/life" calls 3
@@ -70,7 +91,7 @@ if [ -c /dev/full ]; then
 		expect "$line, nowhere to write to" "$(cat err)" "cudaspy: standard output: No space left on device"
 	done
 	# The program's status is passed on, whatever becomes of the report.
-	CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$tool" run -o "$out" -- "$bin/life" calls 3 >/dev/full 2>err
+	CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$tool" run -o "$out" --report=- -- "$bin/life" calls 3 >/dev/full 2>err
 	expect "run, nowhere to report to: status" $? 0
 	grep -q '^cudaspy: standard output: No space' err || fail "run does not say that the report is lost: $(cat err)"
 fi
@@ -79,7 +100,7 @@ fi
 mkdir left left/other.cudaspy
 touch left/other.cudaspy/metadata
 CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$tool" run --quiet -o left "$bin/life" calls 3 >said 2>err || fail "run: $? $(cat err)"
-grep -q '^CUDASPY REPORT' said || fail "no report: $(cat said err)"
+grep -q '^CUDASPY REPORT' err || fail "no report: $(cat said err)"
 grep other.cudaspy said err && fail "another run's trace is complained about"
 "$tool" report left 2>&1 | grep -q 'other.cudaspy/metadata: empty' || fail "report does not say that it is empty"
 
