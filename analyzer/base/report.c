@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "redact.h"
 #include "report.h"
 
 void report_init(struct report *report, const char *schema)
@@ -48,4 +49,53 @@ const struct table *report_find(const struct report *report, const char *key)
 		if (!strcmp(report->tables[i].kind->key, key))
 			return &report->tables[i];
 	return NULL;
+}
+
+/* ---- redacted -------------------------------------------------------------------------------- */
+
+static void redact_text(struct arena *arena, const char **text)
+{
+	char *left;
+
+	if (!*text)
+		return;
+	left = redacted(*text);
+	if (strcmp(left, *text) != 0)
+		*text = arena_take(arena, left);
+	else
+		free(left);
+}
+
+static void redact_table(struct report *report, struct table *t, size_t n_rows)
+{
+	size_t row, i;
+
+	redact_text(&report->arena, &t->intro);
+	redact_text(&report->arena, &t->minor_name);
+	for (row = 0; row < n_rows; row++)
+		for (i = 0; i < t->kind->n_columns; i++) {
+			const struct column *column = &t->kind->columns[i];
+			char *at = (char *)t->rows + row * t->kind->row_bytes + column->offset;
+			struct table *inner;
+
+			if (column->unit == UNIT_TEXT)
+				redact_text(&report->arena, (const char **)at);
+			if (column->unit != UNIT_TABLE)
+				continue;
+			inner = *(struct table **)at;
+			if (inner)
+				redact_table(report, inner, inner->n_rows);
+		}
+}
+
+void report_redact(struct report *report)
+{
+	size_t i, n = redact_is_on() ? 2 * report->n_tables : 0;
+
+	/* Twice: a path may tell a user's name that stands in a text before it. */
+	for (i = 0; i < n; i++) {
+		struct table *t = &report->tables[i % report->n_tables];
+
+		redact_table(report, t, report_rows(report, t->kind, t->n_rows));
+	}
 }

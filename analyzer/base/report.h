@@ -50,6 +50,9 @@ size_t report_rows(const struct report *report, const struct table_kind *kind, s
 struct table *report_add(struct report *report, const struct table_kind *kind, void *rows,
 			 size_t n_rows);
 
+/* Takes paths and users' names out of all of its texts, if that is asked for (redact.h). */
+void report_redact(struct report *report);
+
 /* The table with that key, or NULL. */
 const struct table *report_find(const struct report *report, const char *key);
 

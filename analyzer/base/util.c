@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lines.h"
+#include "redact.h"
 #include "util.h"
 
 static unsigned int complaints;
@@ -81,6 +82,7 @@ FILE *open_regular(const char *path)
 	struct stat st;
 	FILE *file = NULL;
 
+	redact_path(path);
 	if (fd < 0 || fstat(fd, &st))
 		err = errno;
 	else if (!S_ISREG(st.st_mode))
@@ -139,16 +141,18 @@ int finish_output(FILE *out)
 void warn(const char *format, ...)
 {
 	va_list ap;
-	char *text, *shown;
+	char *text, *left, *shown;
 
 	if (complaints++ >= WARNINGS_MAX)
 		return;
 	va_start(ap, format);
 	text = xvasprintf(format, ap);
 	va_end(ap);
-	shown = visible(text);
+	left = redacted(text);
+	shown = visible(left);
 	fprintf(stderr, "cudaspy: %s\n", shown);
 	free(shown);
+	free(left);
 	free(text);
 }
 

@@ -135,7 +135,7 @@ static int show(const struct profile *profile, const struct renderer *renderer)
 	report.view = view_for(stdout);
 	report.view.verbose = true;
 	report_profile(&report, profile);
-	err = renderer->render(&report, stdout);
+	err = renderer_show(renderer, &report, stdout);
 	report_release(&report);
 	return err;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "cmd_report.h"
 #include "output.h"
+#include "base/redact.h"
 #include "diff/diff.h"
 #include "render/render.h"
 
@@ -19,6 +20,7 @@ struct options {
 	const char *format;
 	const char *profile;
 	struct output_options output;
+	bool redact;
 };
 
 /* clang-format off */
@@ -26,6 +28,7 @@ static const struct option_row option_rows[] = {
 	{.name = "format", .letter = 'f', .argument = "FORMAT", .help = FORMATS, .offset = offsetof(struct options, format)},
 	{.name = "profile", .letter = 'p', .argument = "FILE", .help = "what calls cost on that machine, from cudaspy calibrate", .offset = offsetof(struct options, profile)},
 	OUTPUT_OPTIONS(struct options, output),
+	REDACT_OPTION(struct options, redact),
 };
 /* clang-format on */
 
@@ -176,7 +179,7 @@ static int compare(struct diff_side *a, struct diff_side *b, const struct option
 	report_init(&report, SCHEMA);
 	report.view = view_for(out);
 	diff_report(&report, a, b);
-	err = renderer->render(&report, out);
+	err = renderer_show(renderer, &report, out);
 	report_release(&report);
 	return err;
 }
@@ -194,6 +197,8 @@ static int run(const struct command *self, int argc, char **argv)
 		argv[n] = NULL;
 	if (!command_parse(self, &options, &n, argv, &status))
 		return status;
+	if (options.redact)
+		redact_begin();
 	renderer = renderer_choose(self->name, options.format);
 	if (!renderer || !take_sides(n, argv, n_b, b_argv, &a, &b))
 		status = STATUS_USAGE;

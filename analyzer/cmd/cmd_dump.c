@@ -4,6 +4,7 @@
  */
 #include "output.h"
 #include "account/ranges.h"
+#include "base/redact.h"
 #include "base/suggest.h"
 #include "expect/expect.h"
 #include "filter/filter.h"
@@ -21,6 +22,7 @@ struct options {
 	bool stable;
 	bool header;
 	struct output_options output;
+	bool redact;
 };
 
 /* clang-format off */
@@ -32,6 +34,7 @@ static const struct option_row option_rows[] = {
 	{"header",   0,   NULL,   "column names in the first line", offsetof(struct options, header)},
 	FILTER_OPTIONS(struct options, words),
 	OUTPUT_OPTIONS(struct options, output),
+	REDACT_OPTION(struct options, redact),
 };
 /* clang-format on */
 
@@ -145,6 +148,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
+	if (options.redact)
+		redact_begin();
 	if (dump_init(&dump, stdout, options.fields, options.no_times, options.stable) ||
 	    !choose_format(&options, &dump))
 		return STATUS_USAGE;

@@ -187,7 +187,7 @@ static int show(const struct detector *detector, unsigned int cause,
 		add_list(&report);
 		add_causes(&report);
 	}
-	err = renderer->render(&report, out);
+	err = renderer_show(renderer, &report, out);
 	report_release(&report);
 	return err;
 }

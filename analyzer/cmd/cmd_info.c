@@ -4,6 +4,7 @@
 #include "analysis.h"
 #include "cmd_report.h"
 #include "output.h"
+#include "base/redact.h"
 #include "render/render.h"
 #include "sections/files.h"
 #include "sections/trace.h"
@@ -39,7 +40,7 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *ren
 		report_about(&report, &analysis);
 		add_files(&report, &analysis);
 		report_in_flight(&report, &analysis, 0, NULL);
-		err = renderer->render(&report, out);
+		err = renderer_show(renderer, &report, out);
 		report_release(&report);
 		analysis_release(&analysis);
 	}
@@ -51,12 +52,14 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *ren
 struct options {
 	const char *format;
 	struct output_options output;
+	bool redact;
 };
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
 	{"format", 'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 	OUTPUT_OPTIONS(struct options, output),
+	REDACT_OPTION(struct options, redact),
 };
 /* clang-format on */
 
@@ -69,6 +72,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
+	if (options.redact)
+		redact_begin();
 	renderer = renderer_choose(self->name, options.format);
 	if (!renderer)
 		return STATUS_USAGE;

@@ -8,6 +8,7 @@
 #include "cmd_report.h"
 #include "output.h"
 #include "base/lines.h"
+#include "base/redact.h"
 #include "findings/gate.h"
 #include "lanes/lanes.h"
 #include "render/render.h"
@@ -102,7 +103,7 @@ static int make_report(struct making *m, FILE *out)
 	if (m->lanes)
 		err = add_timeline(m);
 	if (!err)
-		err = m->options->renderer->render(&m->report, out);
+		err = renderer_show(m->options->renderer, &m->report, out);
 	report_release(&m->report);
 	return err;
 }
@@ -141,7 +142,7 @@ struct options {
 	const char *budget;
 	const char *baseline;
 	struct option_values suppress;
-	bool nested, verbose;
+	bool nested, verbose, redact;
 	struct output_options output;
 };
 
@@ -234,6 +235,7 @@ static const struct option_row option_rows[] = {
 	{"suppress", 0,   OPTION_SEVERAL, "findings that are accepted, with reasons", offsetof(struct options, suppress)},
 	{"baseline", 0,   "OLD",    "only what is new or worse than in OLD counts", offsetof(struct options, baseline)},
 	OUTPUT_OPTIONS(struct options, output),
+	REDACT_OPTION(struct options, redact),
 };
 /* clang-format on */
 
@@ -264,6 +266,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
+	if (options.redact)
+		redact_begin();
 	show.renderer = renderer_choose_findings(self->name, options.format);
 	show.nested = options.nested;
 	show.verbose = options.verbose || options.nested;

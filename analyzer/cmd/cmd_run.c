@@ -20,6 +20,7 @@
 #include "loadable.h"
 #include "output.h"
 #include "recorder.h"
+#include "base/redact.h"
 #include "base/suggest.h"
 #include "cudaspy/gpu_windows.h"
 #include "cudaspy/trace_format.h"
@@ -342,6 +343,8 @@ static int run(const struct command *self, int argc, char **argv)
 		fprintf(stderr, "cudaspy run: no program (cudaspy help run)\n");
 		return STATUS_USAGE;
 	}
+	if (options.redact)
+		redact_begin();
 	show.renderer = renderer_choose_findings(self->name, options.format);
 	show.nested = options.nested;
 	if (!show.renderer)

@@ -11,6 +11,7 @@
 #include "cmd_report.h"
 #include "output.h"
 #include "why_place.h"
+#include "base/redact.h"
 #include "base/suggest.h"
 #include "findings/gate.h"
 #include "render/render.h"
@@ -30,6 +31,7 @@ struct options {
 	const char *profile;
 	struct filter_words words;
 	struct output_options output;
+	bool redact;
 };
 
 /* What a question is asked of. */
@@ -48,6 +50,7 @@ static const struct option_row option_rows[] = {
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	FILTER_OPTIONS(struct options, words),
 	OUTPUT_OPTIONS(struct options, output),
+	REDACT_OPTION(struct options, redact),
 };
 /* clang-format on */
 
@@ -275,7 +278,7 @@ static int show(struct analysis *analysis, struct symbolizer *symbols, const str
 	    !report_find(&report, "worst_calls")->n_rows)
 		err = nothing_there(subject->place);
 	else
-		err = asked->renderer->render(&report, asked->out);
+		err = renderer_show(asked->renderer, &report, asked->out);
 	report_release(&report);
 	return err;
 }
@@ -321,7 +324,7 @@ static int answer_rank(int64_t number, const struct asked *asked)
 		report_only(&report, &analysis);
 		report_rank(&report, &analysis, symbols, rank);
 		report_files(&report, symbols);
-		err = asked->renderer->render(&report, asked->out);
+		err = renderer_show(asked->renderer, &report, asked->out);
 		report_release(&report);
 		symbolizer_free(symbols);
 	}
@@ -538,6 +541,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
+	if (options.redact)
+		redact_begin();
 	asked.profile = options.profile;
 	asked.renderer = renderer_choose(self->name, options.format);
 	if (!asked.renderer)

@@ -41,6 +41,14 @@ struct option_row {
 	size_t offset;
 };
 
+/* What each verb takes that shows texts of traces; `member` is a bool. */
+#define REDACT_OPTION(type, member) \
+	{ \
+		"redact", 0, NULL, \
+			"without command lines, variables, paths and users' names: to be sent on", \
+			offsetof(type, member) \
+	}
+
 struct command {
 	const char *name;
 	const char *arguments; /* for the help */

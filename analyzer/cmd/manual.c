@@ -29,7 +29,10 @@ static const struct variable_row analyzer_variables[] = {
 	{"TERM",            NULL, NULL, "the terminal; of `dumb` or no terminal, text is plain"},
 	{"TMPDIR",          NULL, NULL, "where `calibrate` keeps its traces while it runs (default: /tmp)"},
 	{"XDG_CONFIG_HOME", NULL, NULL, "where profiles are kept, in its folder cudaspy (default: $HOME/.config)"},
-	{"HOME",            NULL, NULL, "see XDG_CONFIG_HOME"},
+	{"HOME",            NULL, NULL, "see XDG_CONFIG_HOME and USER"},
+	{"USER",            NULL, NULL, "with LOGNAME, SUDO_USER and the last part of HOME: names that --redact leaves out"},
+	{"LOGNAME",         NULL, NULL, "see USER"},
+	{"SUDO_USER",       NULL, NULL, "see USER"},
 	{"PATH",            NULL, NULL, "where `run` looks for the program"},
 	{"LD_PRELOAD",      NULL, NULL, "libraries to preload behind the recorder"},
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "collect.h"
 #include "names.h"
+#include "base/redact.h"
 #include "findings/rank_words.h"
 #include "idle/causes.h"
 #include "text/text.h"
@@ -137,16 +138,14 @@ static uint64_t put_items(struct writer *w, const struct lane *lane, enum item_k
 /* Texts of a traced process may be anything: what is not UTF-8 becomes '?'. */
 static json_t *text_of(const char *text)
 {
-	json_t *value = text ? json_string(text) : json_null();
-	char *clean, *at;
+	char *clean = redacted(text), *at;
+	json_t *value = clean ? json_string(clean) : json_null();
 
-	if (value)
-		return value;
-	clean = xstrdup(text);
-	for (at = clean; *at; at++)
+	for (at = clean; !value && *at; at++)
 		if ((unsigned char)*at >= 0x80)
 			*at = '?';
-	value = json_string(clean);
+	if (!value)
+		value = json_string(clean);
 	free(clean);
 	return value;
 }

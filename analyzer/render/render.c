@@ -49,6 +49,12 @@ const struct renderer *renderer_choose_findings(const char *verb, const char *na
 	return choose(verb, name, true);
 }
 
+int renderer_show(const struct renderer *renderer, struct report *report, FILE *out)
+{
+	report_redact(report);
+	return renderer->render(report, out);
+}
+
 #define NARROWEST_VIEW 40
 #define WIDEST_VIEW 160
 

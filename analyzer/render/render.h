@@ -31,6 +31,9 @@ const struct renderer *renderer_find(const char *name);
 const struct renderer *renderer_choose(const char *verb, const char *name);
 const struct renderer *renderer_choose_findings(const char *verb, const char *name);
 
+/* Shows the report, redacted if that was asked for. 0, or -errno if the file could not be written. */
+int renderer_show(const struct renderer *renderer, struct report *report, FILE *out);
+
 /* How text suits a file: a terminal's width, and colour unless NO_COLOR is set; else $COLUMNS, or
  * 80. */
 struct view view_for(FILE *out);

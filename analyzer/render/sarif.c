@@ -14,6 +14,7 @@
 #include "findings.h"
 #include "json.h"
 #include "render.h"
+#include "base/redact.h"
 
 #define SCHEMA \
 	"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" \
@@ -347,7 +348,7 @@ static json_t *base_ids(void)
 	json_t *ids = json_object(), *root = json_object();
 	char here[PATH_MAX + 1], *uri;
 
-	if (getcwd(here, PATH_MAX)) {
+	if (!redact_is_on() && getcwd(here, PATH_MAX)) {
 		uri = uri_path("file://", strcat(here, strcmp(here, "/") ? "/" : ""));
 		json_object_set_new(root, "uri", json_string(uri));
 		free(uri);

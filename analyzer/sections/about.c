@@ -6,6 +6,7 @@
 #include <string.h>
 #include "sharing.h"
 #include "trace.h"
+#include "base/redact.h"
 #include "text/text.h"
 #include "trace/names.h"
 
@@ -136,6 +137,8 @@ static struct process_row describe(const struct analysis *a, const struct proces
 	row.trace_text = arena_printf(texts, "trace    %s", row.trace);
 	if (row.command_line)
 		row.command_text = arena_printf(texts, "command  %s", row.command_line);
+	else if (redact_is_on())
+		row.command_text = "command  left out, and so are variables (--redact)";
 	else if (metadata_number(m, "redacted", 0))
 		row.command_text = "command  left out, and so are variables (CUDASPY_REDACT)";
 	if (row.cwd)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/hash.h"
+#include "base/redact.h"
 #include "perf_map.h"
 #include "symbolize.h"
 
@@ -511,6 +512,7 @@ static struct known_address *find_known(struct symbolizer *s, const struct objec
 	known->key = key;
 	known->place = (struct place){.path = object->path, .offset = offset};
 	look_up(s, object, &known->place);
+	redact_path(known->place.file);
 	HASH_ADD(hh, s->known, key, sizeof(known->key), known);
 	return known;
 }

@@ -8,6 +8,7 @@
 #include "dump.h"
 #include "names.h"
 #include "base/lines.h"
+#include "base/redact.h"
 #include "base/suggest.h"
 
 /* Writes one column of a record; the dump puts the blanks between them. */
@@ -30,9 +31,8 @@ static void print_handle(const struct dump *dump, const char *key, uint64_t valu
 		fprintf(dump->out, " %s=0x%" PRIx64, key, value);
 }
 
-static void print_text(const struct dump *dump, const char *key, const char *text)
+static void print_whole_text(const struct dump *dump, const char *text)
 {
-	fprintf(dump->out, " %s=\"", key);
 	while (*text) {
 		size_t n = harmless_character(text);
 
@@ -44,7 +44,16 @@ static void print_text(const struct dump *dump, const char *key, const char *tex
 			fwrite(text, 1, n, dump->out);
 		text += n ?: 1;
 	}
+}
+
+static void print_text(const struct dump *dump, const char *key, const char *text)
+{
+	char *left = redact_is_on() ? redacted(text) : NULL;
+
+	fprintf(dump->out, " %s=\"", key);
+	print_whole_text(dump, left ?: text);
 	fputc('"', dump->out);
+	free(left);
 }
 
 static void print_caller(const struct dump *dump, uint64_t caller)
@@ -283,14 +292,16 @@ static void print_sched(const struct dump *dump, const struct record *record)
 static void print_frame(const struct dump *dump, const struct record *record, uint64_t address)
 {
 	const struct module *module = model_module(record->thread->process, address, record->ns);
-	char *name;
+	char *name, *shown;
 
 	if (!module) {
 		fprintf(dump->out, "0x%" PRIx64, address);
 		return;
 	}
-	name = visible(path_basename(module->path));
-	fprintf(dump->out, "%s+0x%" PRIx64, name, address - module->base);
+	name = redacted(path_basename(module->path));
+	shown = visible(name);
+	fprintf(dump->out, "%s+0x%" PRIx64, shown, address - module->base);
+	free(shown);
 	free(name);
 }
 

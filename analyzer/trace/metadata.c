@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "metadata.h"
+#include "base/redact.h"
 #include "cudaspy/metadata_layout.h"
 #include "cudaspy/trace_format.h"
 
@@ -503,6 +504,30 @@ void metadata_release(struct metadata *m)
 	free_names(m->events, m->n_events);
 	free(m->event_name);
 	*m = (struct metadata){0};
+}
+
+static bool is_redacted(const char *key)
+{
+	return !strcmp(key, "command_line") || !strcmp(key, "cwd") || !strcmp(key, "job") ||
+	       !strncmp(key, "env_", 4);
+}
+
+void metadata_redact(struct metadata *m)
+{
+	size_t i, n = 0;
+
+	redact_path(metadata_text(m, "executable"));
+	redact_directory(metadata_text(m, "cwd"));
+	m->job = NULL;
+	for (i = 0; i < m->n_env; i++) {
+		if (!is_redacted(m->env[i].key)) {
+			m->env[n++] = m->env[i];
+			continue;
+		}
+		free(m->env[i].key);
+		free(m->env[i].value);
+	}
+	m->n_env = n;
 }
 
 const char *metadata_text(const struct metadata *m, const char *key)

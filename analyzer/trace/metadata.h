@@ -56,6 +56,10 @@ void metadata_release(struct metadata *m);
 /* The functions' names are known elsewhere: there may be a thousand of them in each trace. */
 void metadata_forget_functions(struct metadata *m);
 
+/* --redact: forgets the command line, the variables and what a launcher calls the job, as a recorder that was told to
+ * redact writes none of them, and where the program was; the paths of it are told to redact.h first. */
+void metadata_redact(struct metadata *m);
+
 /* Value of an env key, or NULL; its number, or `otherwise`. */
 const char *metadata_text(const struct metadata *m, const char *key);
 int64_t metadata_number(const struct metadata *m, const char *key, int64_t otherwise);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "model.h"
+#include "base/redact.h"
 
 /* Kernel numbers count up from 1; a larger one is damage. */
 #define KERNELS_MAX (1u << 22)
@@ -323,6 +324,7 @@ static void apply_module(struct process *process, const struct record *record)
 		module_goes(process, raw, record->ns);
 		return;
 	}
+	redact_path(path);
 	bytes = strlen(build_id) + 1;
 	module.build_id = xcalloc(1, bytes + strlen(path) + 1);
 	module.path = strcpy(module.build_id + bytes, path);
@@ -459,6 +461,7 @@ static void apply_python_code(struct process *process, const union spy_any *raw)
 	code = xcalloc(1, sizeof(*code));
 	code->number = number;
 	code->file = xstrdup(record_text(raw, 0));
+	redact_path(code->file);
 	code->function = xstrdup(record_text(raw, 1));
 	code->first_line = raw->python_code.first_line;
 	HASH_ADD(hh, process->python, number, sizeof(code->number), code);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "copies.h"
 #include "trace.h"
+#include "base/redact.h"
 #include "cudaspy/metadata_layout.h"
 
 /* Memory for all streams' buffers together, and what one of them gets at most. More of it reads
@@ -454,6 +455,7 @@ static void add_trace(struct trace_set *set, const char *dir, const struct trace
 		return;
 	trace = xcalloc(1, sizeof(*trace));
 	trace->dir = xstrdup(dir);
+	redact_directory(dir);
 	err = read_metadata(trace);
 	if (!taken(trace, filter)) {
 		free_trace(trace);
@@ -738,6 +740,15 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 	return found >= 0;
 }
 
+/* What is known of it is drawn from all that metadata says: only then some of that is dropped. */
+static void redact(struct trace_set *set)
+{
+	size_t i;
+
+	for (i = 0; redact_is_on() && i < set->n_traces; i++)
+		metadata_redact(&set->traces[i]->metadata);
+}
+
 int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs,
 		   const struct trace_filter *filter)
 {
@@ -752,14 +763,17 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 	*set = (struct trace_set){0};
 	functions_init(&set->functions);
 	raise_file_limit();
-	for (i = 0; i < n_dirs; i++)
+	for (i = 0; i < n_dirs; i++) {
+		redact_directory(dirs[i]);
 		if (!add_named(set, dirs[i], filter, deep))
 			set->not_found++;
+	}
 	copies_find(set);
 	drop_copies(set);
 	number(set);
 	hosts_find(set);
 	limit_times(set);
+	redact(set);
 	return set->n_traces ? 0 : -ENOENT;
 }
 
