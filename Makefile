@@ -65,7 +65,7 @@ CET          := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine 2>/dev/null)
 # Neither a stack protector nor _FORTIFY_SOURCE, whoever asks for them: both end the program.
 SHIM_CFLAGS  := -fno-stack-protector -U_FORTIFY_SOURCE -DHASH_NONFATAL_OOM=1 $(CET) -falign-functions=32 -fvisibility=hidden -ftls-model=initial-exec -iquote shim -Iinclude
 SHIM_LDFLAGS := -Wl,--version-script=shim/exports.map -Wl,-soname,libcudaspy.so -Wl,-z,now -Wl,-z,relro -pthread -ldl
-TOOL_LIBS    := -ldw -lelf -ljansson -lz -lm -lncursesw -ltinfo
+TOOL_LIBS    := -ldw -lelf -ljansson -lsqlite3 -lz -lm -lncursesw -ltinfo
 CUDA_INCLUDE := $(if $(NVCC),-isystem $(CUDA_HOME)/include)
 
 # Each half sees its own folder and include/ only: the two never meet.
@@ -220,7 +220,7 @@ demo:
 	$(Q)BUILD=$(BUILD) tests/demo
 
 # What a fresh Debian machine lacks: to build, which is all the demo needs; and what the tests run and compare with.
-BUILD_DEBS := gcc g++ libc6-dev uthash-dev libdw-dev libelf-dev libjansson-dev zlib1g-dev libncurses-dev
+BUILD_DEBS := gcc g++ libc6-dev uthash-dev libdw-dev libelf-dev libjansson-dev libsqlite3-dev zlib1g-dev libncurses-dev
 TEST_DEBS  := libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils groff-base gnuplot-nox fonts-dejavu-core \
 	nodejs? chromium-headless-shell?
 .PHONY: deps

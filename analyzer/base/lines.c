@@ -57,6 +57,20 @@ char *visible(const char *text)
 	return copy;
 }
 
+char *valid_utf8(const char *text)
+{
+	char *copy = xstrdup(text), *at = copy;
+	uint32_t code;
+	size_t n;
+
+	while (*at && (n = utf8_character(at, &code)))
+		at += n;
+	for (at = *at ? copy : at; *at; at++)
+		if ((unsigned char)*at >= 0x80)
+			*at = '?';
+	return copy;
+}
+
 /* No byte that goes on a character. */
 static bool begins_character(char byte)
 {

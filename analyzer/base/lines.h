@@ -18,6 +18,10 @@ size_t harmless_character(const char *text);
 /* A copy in which bytes of all other characters are \x1b and the like. The caller frees. */
 char *visible(const char *text);
 
+/* A copy as data formats want it: UTF-8. If there is anything else in it, all that is not ASCII becomes '?'. The caller
+ * frees. */
+char *valid_utf8(const char *text);
+
 /* How many columns a visible text takes: one for each character. */
 size_t columns_of(const char *text);
 

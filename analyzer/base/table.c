@@ -23,6 +23,28 @@ uint64_t table_number(const struct table *t, size_t row, const struct column *co
 	return *(const uint64_t *)cell(t, row, column);
 }
 
+bool table_is_null(const struct table *t, size_t row, const struct column *column)
+{
+	switch (column->unit) {
+	case UNIT_TEXT:
+		return !table_text(t, row, column);
+	case UNIT_TABLE:
+		return !table_table(t, row, column);
+	case UNIT_NS_IF_KNOWN:
+	case UNIT_PLAIN_IF_KNOWN:
+		return table_number(t, row, column) == UNKNOWN_NS;
+	default:
+		return false;
+	}
+}
+
+int64_t table_integer(const struct table *t, size_t row, const struct column *column)
+{
+	uint64_t value = table_number(t, row, column);
+
+	return (int64_t)(column->unit == UNIT_NS_CHANGE ? value : min_u64(value, NUMBER_MOST));
+}
+
 static const struct column *find_column(const struct table *t, const char *key, bool text)
 {
 	size_t i;

@@ -92,6 +92,11 @@ const char *table_text(const struct table *t, size_t row, const struct column *c
 uint64_t table_number(const struct table *t, size_t row, const struct column *column);
 const struct table *table_table(const struct table *t, size_t row, const struct column *column);
 
+/* A cell as data has it, in JSON, in CSV and in a database: none at all if it is not known; a number (of all units but
+ * UNIT_TEXT and UNIT_TABLE), which all readers take. */
+bool table_is_null(const struct table *t, size_t row, const struct column *column);
+int64_t table_integer(const struct table *t, size_t row, const struct column *column);
+
 /* The same for renderers that look for certain values: of the column with that key; NULL or 0 if
  * the table has none, or is NULL. */
 const char *table_text_at(const struct table *t, size_t row, const char *key);

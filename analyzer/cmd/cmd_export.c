@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "analysis.h"
 #include "cmd_report.h"
+#include "base/redact.h"
 #include "base/report.h"
 #include "export/export.h"
 
@@ -13,6 +14,7 @@ struct options {
 	const char *out;
 	const char *profile;
 	struct filter_words words;
+	bool redact;
 };
 
 /* clang-format off */
@@ -21,6 +23,7 @@ static const struct option_row option_rows[] = {
 	{"out",     'o', "FILE",   "where to write; -: standard output, which is the default unless it is a terminal", offsetof(struct options, out)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	FILTER_OPTIONS(struct options, words),
+	REDACT_OPTION(struct options, redact),
 };
 /* clang-format on */
 
@@ -83,6 +86,7 @@ static int export_read(struct exporting *e)
 	if (!err) {
 		report_init(&e->report, REPORT_SCHEMA);
 		report_add_sections(&e->report, &e->known, e->symbols, &whole);
+		report_redact(&e->report);
 		err = write_all(e);
 		report_release(&e->report);
 	}
@@ -127,6 +131,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
+	if (options.redact)
+		redact_begin();
 	e.format = export_find(options.format);
 	if (e.format)
 		e.options.path = choose_path(e.format, options.out);

@@ -38,7 +38,8 @@ struct export_job {
 /* One row a format: its name, what makes files by name instead of writing to a FILE (`named`: it cannot write to standard
  * output), the functions, and what reads it. listener: NULL: the report is enough. */
 #define EXPORT_FORMATS(FORMAT) \
-	FORMAT(chrome, false, chrome_begin, chrome_listener, chrome_end, "JSON for chrome://tracing, speedscope and Perfetto")
+	FORMAT(chrome, false, chrome_begin, chrome_listener, chrome_end, "JSON for chrome://tracing, speedscope and Perfetto") \
+	FORMAT(sqlite, true, sqlite_begin, sqlite_listener, sqlite_end, "a database with the tables of Nsight Systems and cudaspy's own")
 /* clang-format on */
 
 struct export_format {
@@ -68,5 +69,9 @@ const struct export_format *export_find(const char *name);
 void *chrome_begin(const struct export_job *job);
 const struct listener *chrome_listener(void *state);
 int chrome_end(void *state, int err);
+/* … and those of tables: analyzer/tables/ */
+void *sqlite_begin(const struct export_job *job);
+const struct listener *sqlite_listener(void *state);
+int sqlite_end(void *state, int err);
 
 #endif

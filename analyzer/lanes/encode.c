@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "collect.h"
 #include "names.h"
+#include "base/lines.h"
 #include "base/redact.h"
 #include "findings/rank_words.h"
 #include "idle/causes.h"
@@ -138,15 +139,11 @@ static uint64_t put_items(struct writer *w, const struct lane *lane, enum item_k
 /* Texts of a traced process may be anything: what is not UTF-8 becomes '?'. */
 static json_t *text_of(const char *text)
 {
-	char *clean = redacted(text), *at;
-	json_t *value = clean ? json_string(clean) : json_null();
+	char *left = redacted(text), *valid = left ? valid_utf8(left) : NULL;
+	json_t *value = valid ? json_string(valid) : json_null();
 
-	for (at = clean; !value && *at; at++)
-		if ((unsigned char)*at >= 0x80)
-			*at = '?';
-	if (!value)
-		value = json_string(clean);
-	free(clean);
+	free(valid);
+	free(left);
 	return value;
 }
 

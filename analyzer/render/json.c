@@ -6,21 +6,14 @@
 #include <stdlib.h>
 #include "json.h"
 #include "render.h"
+#include "base/lines.h"
 
 json_t *render_json_text(const char *text)
 {
-	json_t *value = json_string(text);
-	char *clean;
-	size_t i;
+	char *valid = valid_utf8(text);
+	json_t *value = json_string(valid);
 
-	if (value)
-		return value;
-	clean = xstrdup(text);
-	for (i = 0; clean[i]; i++)
-		if ((unsigned char)clean[i] >= 0x80)
-			clean[i] = '?';
-	value = json_string(clean);
-	free(clean);
+	free(valid);
 	return value;
 }
 
@@ -29,25 +22,16 @@ static json_t *json_table(const struct table *t);
 json_t *render_json_cell(const struct table *t, size_t row, const struct column *column)
 {
 	const struct table *table;
-	const char *text;
 
-	switch (column->unit) {
-	case UNIT_NS_CHANGE:
-		return json_integer((json_int_t)table_number(t, row, column));
-	case UNIT_TEXT:
-		text = table_text(t, row, column);
-		return text ? render_json_text(text) : json_null();
-	case UNIT_TABLE:
+	if (column->unit == UNIT_TABLE) {
 		table = table_table(t, row, column);
 		return table ? json_table(table) : json_array();
-	case UNIT_NS_IF_KNOWN:
-	case UNIT_PLAIN_IF_KNOWN:
-		if (table_number(t, row, column) == UNKNOWN_NS)
-			return json_null();
-		/* fall through */
-	default:
-		return json_integer((json_int_t)min_u64(table_number(t, row, column), NUMBER_MOST));
 	}
+	if (table_is_null(t, row, column))
+		return json_null();
+	if (column->unit == UNIT_TEXT)
+		return render_json_text(table_text(t, row, column));
+	return json_integer(table_integer(t, row, column));
 }
 
 static json_t *json_row(const struct table *t, size_t row)
