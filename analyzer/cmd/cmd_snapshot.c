@@ -4,6 +4,7 @@
 #include <errno.h>
 #include "base/lines.h"
 #include "command.h"
+#include "live/ras.h"
 #include "live/tables.h"
 #include "live_options.h"
 #include "render/render.h"
@@ -12,7 +13,7 @@
 #define WHOLE_BYTES ((uint64_t)192 << 20) /* half a second to read */
 
 struct options {
-	const char *format, *after, *apart;
+	const char *format, *after, *apart, *ras;
 	bool json, no_stacks;
 };
 
@@ -22,6 +23,7 @@ static const struct option_row option_rows[] = {
 	{"json", 0, NULL, "the same as --format=json", offsetof(struct options, json)},
 	{"after", 0, "TIME", "what has lasted for less is not said to hang (default: 2s); not a lock cycle, which never ends", offsetof(struct options, after)},
 	{"apart", 0, "TIME", "between the two looks at each thread (default: 200ms)", offsetof(struct options, apart)},
+	{"ras", 0, "1", "also ask NCCL's RAS, at localhost:28028 or --ras=HOST:PORT, which ranks disagree", offsetof(struct options, ras)},
 	{"no-stacks", 0, NULL, "leave out the last recorded stacks", offsetof(struct options, no_stacks)},
 };
 /* clang-format on */
@@ -42,19 +44,28 @@ static void print_verdicts(const struct verdicts *v, const struct report *report
 }
 
 static void fill(struct report *report, const struct live_words *words, const struct verdicts *v,
-		 uint64_t after_ns, bool stacks)
+		 uint64_t after_ns, const struct options *options)
 {
+	const char *address = options->ras;
+	struct ras ras;
+
 	live_add_verdicts(report, v);
 	live_add_chains(report, words, after_ns);
 	live_add_ranks(report, words, after_ns);
-	live_add_threads(report, words, after_ns, stacks);
+	if (address) {
+		address = strcmp(address, "1") ? address : RAS_ADDRESS;
+		ras_ask(&ras, address, RAS_WITHIN_NS);
+		live_add_ras(report, words, &ras, address);
+		ras_release(&ras);
+	}
+	live_add_threads(report, words, after_ns, !options->no_stacks);
 	live_add_locks(report, words);
 	live_add_gpus(report, words);
 	live_add_processes(report, words);
 }
 
 static int show(const struct live *live, const struct renderer *renderer, uint64_t after_ns,
-		bool stacks)
+		const struct options *options)
 {
 	struct live_words words;
 	struct verdicts verdicts;
@@ -65,7 +76,7 @@ static int show(const struct live *live, const struct renderer *renderer, uint64
 	report.view = view_for(stdout);
 	live_words_init(&words, live, &report.arena);
 	verdicts_find(&verdicts, &words, after_ns);
-	fill(&report, &words, &verdicts, after_ns, stacks);
+	fill(&report, &words, &verdicts, after_ns, options);
 	if (renderer->render == render_text)
 		print_verdicts(&verdicts, &report);
 	err = renderer->render(&report, stdout);
@@ -95,7 +106,7 @@ static int look(const struct command *self, struct live_targets *targets,
 					       .apart_ns = apart_ns,
 					       .whole_bytes = WHOLE_BYTES});
 	if (!err)
-		status = show(&live, renderer, after_ns, !options->no_stacks);
+		status = show(&live, renderer, after_ns, options);
 	else if (err == -ESRCH)
 		warn("snapshot: nothing of it is running any more (%zu process%s ended): `cudaspy "
 		     "report` says what they did, `cudaspy info` what they were in when they were "

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include "live.h"
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
@@ -358,13 +359,24 @@ static const struct recorded *find_recorded(const struct live_options *options,
 	return found;
 }
 
+/* Could we have found that it maps its board? Then one that does not has ended: a zombie, or another process with its
+ * number. */
+static bool is_for_us(const struct trace *trace)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u", trace->pid);
+	return is_this_boot(trace) && !stat(path, &st) && (!geteuid() || st.st_uid == geteuid());
+}
+
 static void add_process(struct live *live, struct trace *trace, const struct live_options *options)
 {
 	const struct recorded *recorded = find_recorded(options, trace);
 	struct live_process *p;
 	size_t i;
 
-	if (!recorded && !trace->live) {
+	if (!recorded && (!trace->live || is_for_us(trace))) {
 		live->n_ended++;
 		for (i = 0; i < trace->n_streams; i++) /* there is nothing to be read */
 			reader_release(&trace->streams[i]->reader);

@@ -228,12 +228,17 @@ static bool begins_chain(const struct live *live, const struct live_thread *t)
 	return true;
 }
 
+/* Threads of the chain, each of a cycle once. */
 static uint64_t length_of(const struct live_thread *t)
 {
-	const struct live_thread *first = t;
+	const struct live_thread *into = NULL;
 	uint64_t n = 1;
 
-	while (t->holder && t->holder != first && n < 1000) {
+	while (t->holder && t->holder != into) {
+		if (!into && t->cycle)
+			into = t;
+		if (t->holder == into)
+			break;
 		t = t->holder;
 		n++;
 	}

@@ -142,15 +142,35 @@ static const char *words_of(struct arena *texts, const struct place *place)
 	return NULL;
 }
 
-const char *live_place_of(const struct live_words *w, const struct live_process *process,
-			  uint64_t caller)
+/* Where the program makes a call. Of a kernel's launch the call itself is in what nvcc makes of <<<>>>, and of others it may
+ * be in a library: then by its stack; or by that of an earlier call from there, which is said. */
+static const char *place_by(const struct live_words *w, const struct live_process *process,
+			    uint64_t caller, const struct stack *stack)
 {
-	struct place place = {0};
+	const struct process *model = &w->live->model.processes[process->index];
+	struct place place = {0}, entry;
+	const char *words, *own;
+	bool earlier = !stack;
 
 	if (!caller || !w->live->open)
 		return NULL;
-	symbolize(w->symbols, &w->live->model.processes[process->index], caller, now_ns(), &place);
-	return words_of(w->texts, &place);
+	symbolize(w->symbols, model, caller, now_ns(), &place);
+	if (!place.cudas && !place.library)
+		return words_of(w->texts, &place);
+	own = place.kernel ? arena_printf(w->texts, "launch of %s", place.kernel)
+			   : words_of(w->texts, &place);
+	stack = stack ?: recent_stack(&w->live->recent, process->index, caller);
+	if (!stack || !symbolize_caller(w->symbols, stack, &place, &entry))
+		return own;
+	words = words_of(w->texts, &place);
+	return words && earlier ? arena_printf(w->texts, "%s; before that from %s", own, words)
+				: words ?: own;
+}
+
+const char *live_place_of(const struct live_words *w, const struct live_process *process,
+			  uint64_t caller)
+{
+	return place_by(w, process, caller, NULL);
 }
 
 const char *live_place(const struct live_words *w, const struct live_thread *t)
@@ -272,32 +292,6 @@ static const struct live_thread *thread_of(const struct live_process *process,
 	return NULL;
 }
 
-/* Where the program hands the work over. Of a kernel the call itself is in what nvcc makes of <<<>>>, or in a library:
- * then by its stack, or by that of an earlier call from there. */
-static const char *work_place(const struct live_words *w, const struct live_process *process,
-			      const struct recent_work *work)
-{
-	const struct process *model = &w->live->model.processes[process->index];
-	const struct stack *stack = work->stack;
-	struct place place = {0}, entry;
-	const char *words;
-	bool earlier = false;
-
-	if (!work->caller)
-		return NULL;
-	symbolize(w->symbols, model, work->caller, now_ns(), &place);
-	if (!place.cudas && !place.library)
-		return words_of(w->texts, &place);
-	if (!stack) {
-		stack = recent_stack(&w->live->recent, process->index, work->caller);
-		earlier = true;
-	}
-	if (!stack || !symbolize_caller(w->symbols, stack, &place, &entry))
-		return NULL;
-	words = words_of(w->texts, &place);
-	return words && earlier ? arena_printf(w->texts, "as before in %s", words) : words;
-}
-
 const char *live_work_text(const struct live_words *w, const struct live_process *process,
 			   const struct recent_work *work)
 {
@@ -308,7 +302,7 @@ const char *live_work_text(const struct live_words *w, const struct live_process
 		kernel ? arena_printf(w->texts, "kernel %s, launched", demangle(w->symbols, kernel))
 		       : arena_printf(w->texts, "work handed over in %s",
 				      text_function(&w->live->set, work->fn));
-	const char *place = work_place(w, process, work);
+	const char *place = place_by(w, process, work->caller, work->stack);
 	uint64_t now = timeline_ns(&process->trace->timeline, process->now);
 
 	return arena_printf(w->texts, "%s %s ago by %s%s%s%s", what,
@@ -324,7 +318,8 @@ const char *live_chain_text(const struct live_words *w, const struct live_thread
 {
 	const char *text =
 		arena_printf(w->texts, "%s %s", live_thread_name(w, t), live_doing_text(w, t));
-	const struct live_thread *first = t;
+	const struct live_thread *into =
+		t->cycle ? t : NULL; /* where the chain runs into a cycle */
 	const struct recent_work *work;
 	unsigned int links = 0;
 
@@ -332,10 +327,13 @@ const char *live_chain_text(const struct live_words *w, const struct live_thread
 		bool join = t->doing == LIVE_JOIN;
 
 		t = t->holder;
-		if (t == first)
-			return arena_printf(w->texts, "%s%s %s", text,
-					    join ? ", which is" : ", held by",
-					    live_thread_name(w, t));
+		if (t == into)
+			return arena_printf(w->texts, "%s%s: a deadlock", text,
+					    join ? ""
+						 : arena_printf(w->texts, ", held by %s",
+								live_thread_name(w, t)));
+		if (!into && t->cycle)
+			into = t;
 		text = arena_printf(w->texts, "%s%s%s, which %s", text, join ? "" : ", held by ",
 				    join ? "" : live_thread_name(w, t), live_doing_text(w, t));
 	}

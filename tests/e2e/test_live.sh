@@ -1,0 +1,211 @@
+#!/bin/bash
+# snapshot and ps, on the simulator: what hangs is named rightly while it hangs, its twin is not, and whoever is looked at
+# does not notice. testapps/hang has the situations.
+. "$(dirname "$0")/lib.sh"
+need jq
+[ -z "$first" ] || skip "programs that are not built for a sanitizer"
+app=$build/testapps/hang
+[ -x "$app" ] || skip "$app is not built (no CUDA toolkit?)"
+sim="$here/../sim/with-sim"
+export TMPDIR=$tmp SPYSIM_NCCL_WAIT_S=300 CUDASPY_QUIET=1
+running=
+
+# start OPTION...: hang, recorded, in the background; it stays until stop.
+start() {
+	rm -rf "$out"
+	CUDASPY_OUT=$out "$sim" env LD_PRELOAD="$shim $build/sim/libsimkernel.so" "$app" --quick --seconds 200 "$@" \
+		>hang.out 2>hang.err &
+	running=$!
+}
+
+# Its processes end with it.
+stop() {
+	[ -z "$running" ] || kill -KILL "$running" 2>/dev/null
+	wait "$running" 2>/dev/null
+	running=
+}
+trap 'stop; clean_up' EXIT
+
+# look STATUS [WORD...]: a snapshot, as JSON in snapshot.json and as text in snapshot.
+look() {
+	local wanted=$1 status
+	shift
+	"$tool" snapshot --json --after=400ms "$@" >snapshot.json 2>snapshot.err
+	status=$?
+	[ $status = "$wanted" ] || fail "snapshot $*: status $status, expected $wanted: $(cat snapshot.err; jq -c .verdicts snapshot.json)"
+	[ -s snapshot.err ] && fail "snapshot $*: complains: $(cat snapshot.err)"
+	"$tool" snapshot --after=400ms "$@" >snapshot 2>/dev/null
+	[ "$(jq length snapshot.json)" -gt 0 ]
+}
+
+# until_it KIND: looks until that is the verdict: machines may be busy.
+until_it() {
+	local i
+	for i in $(seq 300); do
+		"$tool" snapshot --json --after=400ms "$out" >snapshot.json 2>snapshot.err
+		[ "$(jq -r '.verdicts[0].kind' snapshot.json 2>/dev/null)" = "$1" ] && return
+		kill -0 "$running" 2>/dev/null || fail "hang has ended: $(cat hang.err)"
+		sleep 0.1
+	done
+	fail "no verdict '$1': $(jq -c .verdicts snapshot.json) $(cat snapshot.err)"
+}
+
+# says TEXT...: the text of the first verdict, with its lines put together.
+says() {
+	local text
+	for text; do
+		jq -r '.verdicts[0].text' snapshot.json | grep -qE -- "$text" || fail "the verdict has no '$text': $(jq -r '.verdicts[0].text' snapshot.json)"
+	done
+}
+
+# that JQ WHAT
+that() {
+	jq -e "$1" snapshot.json >/dev/null || fail "$2: $(jq -c . snapshot.json)"
+}
+
+# what of a process must not change when it is looked at
+untouched() {
+	grep -E '^(TracerPid|SigPnd|ShdPnd):' "/proc/$1/status"
+	cat /proc/"$1"/task/*/status | grep -E '^(SigPnd|State):'
+}
+
+# ---- a lock cycle of the program's own locks, between calls ------------------------------------------
+start --variant lock-cycle
+until_it deadlock
+pid=$(jq '.processes[0].pid' snapshot.json)
+untouched "$pid" >before
+look 1 "$pid"
+untouched "$pid" >after
+cmp before after || fail "the snapshot was noticed: $(diff before after)"
+says '^DEADLOCK: thread [0-9]+ .*lock_for_some_time, hang.c:[0-9]+.* waits for lock L1, held by thread [0-9]+' \
+	'which waits for lock L2, held by thread [0-9]+' 'none of them can go on'
+that '[.threads[] | select(.doing == "lock")] | length == 2 and .[0].holder != .[1].holder and
+	all(.wait_kind == "mutex" and .wait_ns > 0 and (.where | test("hang.c")))' "two threads that wait for each other"
+that '(.locks | length) == 2 and all(.locks[]; .waiters == 1 and .lies == "hang" and (.holder | test("^thread ")))' "two locks"
+that '.chains[0].threads == 2' "a chain of two"
+head -n 1 snapshot | grep -q '^DEADLOCK: thread' || fail "the first line is $(head -n 1 snapshot)"
+grep -q 'asleep' snapshot || fail "no state of the system's: $(cat snapshot)"
+# Without arguments: all recorded programs of this user; others' tests may run.
+"$tool" snapshot --json --after=400ms >all.json 2>/dev/null
+jq -e --argjson pid "$pid" 'any(.processes[]; .pid == $pid)' all.json >/dev/null || fail "without arguments: $(jq -c .processes all.json)"
+in_columns() {
+	local width
+	for width in 60 80 160; do
+		COLUMNS=$width "$tool" snapshot "$pid" | LC_ALL=C.UTF-8 grep -E "^.{$((width + 1)),}" >wide &&
+			fail "wider than $width columns: $(head -n 3 wide)"
+	done
+}
+in_columns
+
+# ---- ps -----------------------------------------------------------------------------------------------
+"$tool" ps >ps || fail "ps: status $?"
+grep -qE "^ +$pid  hang .* 0 +3 " ps || fail "ps has no process $pid with GPU 0 and 3 threads: $(cat ps)"
+"$tool" ps --json >ps.json || fail "ps --json: status $?"
+jq -e --argjson pid "$pid" --arg out "$out" '.processes[] | select(.pid == $pid) | .program == "hang" and .threads == 3 and
+	.waiting == 2 and .calls_per_s == 0 and .rank == null and .gpus == "0" and .started_ns > 0 and
+	(.directory | startswith($out))' ps.json >/dev/null || fail "ps --json: $(cat ps.json)"
+"$tool" report --format=json "$out" >report.json 2>report.err || fail "report on a running program: $(cat report.err)"
+jq -e '.summary.calls > 10 and (.losses | length) == 0' report.json >/dev/null || fail "report on a running program: $(jq -c .summary report.json)"
+
+# Another user's processes are not shown, but to root.
+if [ "$(id -u)" = 0 ]; then
+	(
+		for_other_users cudaspy
+		setpriv --reuid=60001 --regid=60001 --clear-groups "$tmp/build/cudaspy" ps --json >other.json || fail "ps of another user: $?"
+		jq -e --argjson pid "$pid" 'all(.processes[]; .pid != $pid)' other.json >/dev/null || fail "another user sees $pid"
+		setpriv --reuid=60001 --regid=60001 --clear-groups "$tmp/build/cudaspy" snapshot "$pid" >other 2>other.err
+		expect "snapshot of another user's process: status" $? 2
+		grep -q "process $pid is not recorded by cudaspy" other.err || fail "another user's process: $(cat other.err)"
+	) || exit 1
+else
+	without "another user (not root)"
+fi
+
+# A killed one is not running.
+stop
+for i in $(seq 100); do
+	"$tool" ps --json | jq -e --argjson pid "$pid" 'all(.processes[]; .pid != $pid)' >/dev/null && break
+	sleep 0.1
+done
+expect "ps of a killed process: tries" "$((i < 100))" 1
+"$tool" snapshot "$out" >snapshot 2>snapshot.err
+expect "snapshot of a killed process: status" $? 2
+grep -q 'nothing of it is running any more' snapshot.err || fail "a killed process: $(cat snapshot.err)"
+
+# ---- a cycle of the driver's locks, inside calls ------------------------------------------------------
+cat >script <<-'END'
+	hold cuMemcpyHtoDAsync mutex:one 3000 whole
+	hold cuMemcpyHtoDAsync mutex:two 3000 whole
+	hold cuLaunchKernel mutex:two 3000 whole
+	hold cuLaunchKernel mutex:one 3000 whole
+END
+SPYSIM_SCRIPT=$tmp/script start --variant clean
+until_it deadlock
+says '^DEADLOCK: thread ' 'in cuda(LaunchKernel|MemcpyAsync)' 'held by thread [0-9]+.*held by thread [0-9]+'
+that '[.threads[] | select(.doing == "lock" and .function != null)] | length >= 2 and
+	(map(.function | sub("^_*"; "")) | unique) == ["cudaLaunchKernel", "cudaMemcpyAsync"]' "a launch and a copy"
+that 'all(.chains[]; .threads <= 4)' "chains end where they have been"
+stop
+
+# ---- a kernel that does not end -----------------------------------------------------------------------
+start --variant kernel
+until_it gpu
+for i in $(seq 100); do
+	look 1 "$out"
+	jq -e '[.threads[] | select(.in_call or .function != null)] | length == 3' snapshot.json >/dev/null && break
+	sleep 0.1
+done
+says '^GPU 0 has work that does not end.*kernel delay, launched .* ago by thread' 'cudaFree' 'free_block, hang.c:[0-9]+' 'Behind it: 2 other threads'
+that 'any(.chains[]; .threads == 2 and (.chain | test("cudaMemcpyAsync.*copy_some, hang.c.*waits for lock L1, held by thread.*cudaFree.*free_block.*waits for GPU 0: kernel delay")))' \
+	"the chain from the copy to the kernel"
+that '.gpus | length == 1 and .[0].outstanding >= 1 and .[0].waiting == 2' "GPU 0"
+that 'any(.threads[]; .function == "cudaFree" and .stack != null)' "the last recorded stack"
+grep -q 'not the call it is in now\|not the call$' snapshot || fail "the last stack is not said to be that: $(cat snapshot)"
+"$tool" snapshot --no-stacks "$out" | grep -q 'last recorded' && fail "--no-stacks has stacks"
+stop
+
+# ---- a rank that does not come ------------------------------------------------------------------------
+start --variant rank --ranks 3
+until_it collective
+look 1 "$out"
+says '^rank 2 has not entered ncclAllReduce #4, which ranks 0 and 1 are in for' 'of rank 2 .*read_batch, hang_rank.c:[0-9]+.*waits for a read'
+that '.ranks | length == 3 and (map(.rank) == [0, 1, 2]) and .[2].state == "has not entered ncclAllReduce #4" and
+	.[2].operation == "ncclAllReduce #3" and .[0].state == "is in ncclAllReduce #4" and .[0].ranks == 3' "ranks"
+that '.verdicts | length == 1' "one verdict, and not one for each GPU"
+that '(.processes | length) == 3 and (map(.rank)? // [.processes[].rank] | sort) == ["0", "1", "2"]' "three processes"
+pid=$(jq '.processes[] | select(.rank == "0") | .pid' snapshot.json)
+look 1 "$pid"
+says '^ncclAllReduce #4 is open for .*: rank 0 is in it' 'Of 3 ranks 1 are known here'
+stop
+
+# ---- nothing hangs ------------------------------------------------------------------------------------
+start --variant clean
+for i in $(seq 300); do
+	"$tool" snapshot --json "$out" >snapshot.json 2>/dev/null
+	jq -e '[.threads[] | select(.name != null)] | length == 4' snapshot.json >/dev/null && break
+	sleep 0.1
+done
+for i in 1 2 3; do
+	"$tool" snapshot --json --after=5s "$out" >snapshot.json 2>snapshot.err
+	expect "the twin: status ($(jq -c .verdicts snapshot.json))" $? 0
+	that '.verdicts | length == 1 and .[0].kind == "fine" and (.[0].text | test("^nothing hangs"))' "the twin hangs"
+done
+stop
+
+# ---- what is wrong is said ----------------------------------------------------------------------------
+wrong() {
+	local words=$1
+	shift
+	"$tool" "$@" >said 2>err
+	expect "$*: status" $? 2
+	grep -qF -- "$words" err || fail "$*: does not say '$words': $(cat err)"
+}
+wrong "there is no process 999999999" snapshot 999999999
+wrong "process $$ is not recorded by cudaspy" snapshot $$
+wrong "no-such" snapshot no-such
+wrong "not a time" snapshot --after=soon
+wrong "ps has no arguments" ps 1
+for verb in ps snapshot top; do
+	wrong "no such option '--nothing'" $verb --nothing
+done
+exit 0
