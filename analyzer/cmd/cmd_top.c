@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/lines.h"
 #include "command.h"
 #include "live/prometheus.h"
 #include "live/screen.h"
@@ -148,8 +149,9 @@ static int show_once(const struct plan *plan, const struct renderer *renderer)
 	if (take(plan, &picture, NULL, NULL)) {
 		picture.report.view = view_for(stdout);
 		if (renderer->render == render_text)
-			puts(picture.live.n_processes ? picture.verdicts.all[0].text
-						      : "No recorded program is running.");
+			print_words(picture.live.n_processes ? picture.verdicts.all[0].text
+							     : "No recorded program is running.",
+				    0, 0, picture.report.view.width ?: 80, stdout);
 		status = renderer->render(&picture.report, stdout) ? STATUS_NOTHING : STATUS_FINE;
 		if (plan->prom && prometheus_write(plan->prom, &picture.words, &picture.verdicts))
 			status = STATUS_NOTHING;

@@ -305,7 +305,21 @@ static void widths(int w[3])
 	w[2] = wide ? 30 : 14; /* what it waits for */
 }
 
-/* Cut at the end: the beginnings say more. */
+/* So many columns of a text, cut at the end: the beginnings say more; or filled with blanks. */
+static const char *cell(struct report *report, const char *text, int width)
+{
+	char *shown = visible(text);
+	const char *made;
+	size_t n = 0, used = 0;
+	uint32_t code;
+
+	for (; shown[n] && used < (size_t)width; used++)
+		n += utf8_character(shown + n, &code) ?: 1;
+	made = report_text(report, "%.*s%*s", (int)n, shown, width - (int)used, "");
+	free(shown);
+	return made;
+}
+
 static const char *row_of(const struct screen_picture *p, const char *thread, const char *time,
 			  const char *call, const char *wait, const char *place)
 {
@@ -313,8 +327,9 @@ static const char *row_of(const struct screen_picture *p, const char *thread, co
 
 	widths(w);
 	left = COLS - w[0] - w[1] - w[2] - 9 - 7;
-	return report_text(p->report, "%-*.*s %9s  %-*.*s  %-*.*s  %.*s", w[0], w[0], thread, time,
-			   w[1], w[1], call, w[2], w[2], wait, left > 0 ? left : 0, place);
+	return report_text(p->report, "%s %9s  %s  %s  %s", cell(p->report, thread, w[0]), time,
+			   cell(p->report, call, w[1]), cell(p->report, wait, w[2]),
+			   left > 0 ? cell(p->report, place, left) : "");
 }
 
 static const char *row_text(const struct screen_picture *p, const struct live_thread *t)

@@ -38,12 +38,13 @@ look() {
 	[ "$(jq length snapshot.json)" -gt 0 ]
 }
 
-# until_it KIND: looks until that is the verdict: machines may be busy.
+# until_it KIND [TEXT]: looks until that is the verdict: machines may be busy.
 until_it() {
 	local i
 	for i in $(seq 300); do
 		"$tool" snapshot --json --after=400ms "$out" >snapshot.json 2>snapshot.err
-		[ "$(jq -r '.verdicts[0].kind' snapshot.json 2>/dev/null)" = "$1" ] && return
+		[ "$(jq -r '.verdicts[0].kind' snapshot.json 2>/dev/null)" = "$1" ] &&
+			jq -r '.verdicts[0].text' snapshot.json | grep -qE -- "${2:-.}" && return
 		kill -0 "$running" 2>/dev/null || fail "hang has ended: $(cat hang.err)"
 		sleep 0.1
 	done
@@ -149,10 +150,10 @@ stop
 
 # ---- a kernel that does not end -----------------------------------------------------------------------
 start --variant kernel
-until_it gpu
+until_it gpu 'kernel delay.*cudaFree'
 for i in $(seq 100); do
 	look 1 "$out"
-	jq -e '[.threads[] | select(.in_call or .function != null)] | length == 3' snapshot.json >/dev/null && break
+	[ -s snapshot.json ] && jq -e '[.threads[] | select(.in_call or .function != null)] | length == 3' snapshot.json >/dev/null 2>&1 && break
 	sleep 0.1
 done
 says '^GPU 0 has work that does not end.*kernel delay, launched .* ago by thread' 'cudaFree' 'free_block, hang.c:[0-9]+' 'Behind it: 2 other threads'
@@ -166,7 +167,7 @@ stop
 
 # ---- a rank that does not come ------------------------------------------------------------------------
 start --variant rank --ranks 3
-until_it collective
+until_it collective '#4.*read_batch'
 look 1 "$out"
 says '^rank 2 has not entered ncclAllReduce #4, which ranks 0 and 1 are in for' 'of rank 2 .*read_batch, hang_rank.c:[0-9]+.*waits for a read'
 that '.ranks | length == 3 and (map(.rank) == [0, 1, 2]) and .[2].state == "has not entered ncclAllReduce #4" and
@@ -182,7 +183,7 @@ stop
 start --variant clean
 for i in $(seq 300); do
 	"$tool" snapshot --json "$out" >snapshot.json 2>/dev/null
-	jq -e '[.threads[] | select(.name != null)] | length == 4' snapshot.json >/dev/null && break
+	[ -s snapshot.json ] && jq -e '[.threads[] | select(.name != null)] | length == 4' snapshot.json >/dev/null 2>&1 && break
 	sleep 0.1
 done
 for i in 1 2 3; do
