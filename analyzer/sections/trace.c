@@ -233,10 +233,11 @@ static const char *working_text(struct arena *texts, const struct phase_row *row
 /* ---- headline ------------------------------------------------------------------------------- */
 
 struct summary_row {
-	const char *program, *hosts, *traced, *working, *called, *failures, *ended, *runs_text,
-		*found, *files;
+	const char *program, *command, *hosts, *traced, *working, *called, *failures, *ended,
+		*runs_text, *found, *files;
 	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
 	uint64_t copied_bytes, lost_records, unfinished, in_flight, runs, problems, notes;
+	uint64_t began_unix_s;
 };
 
 /* clang-format off */
@@ -251,6 +252,8 @@ static const struct column summary_columns[] = {
 	COLUMN_TEXT(struct summary_row, runs_text, "note"),
 	COLUMN_TEXT(struct summary_row, found, "found"),
 	COLUMN_TEXT(struct summary_row, files, "files"),
+	COLUMN_JSON(struct summary_row, command, UNIT_TEXT),
+	COLUMN_JSON(struct summary_row, began_unix_s, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, processes, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, threads, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, records, UNIT_COUNT),
@@ -365,6 +368,11 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 		row->program = arena_printf(texts, "%s and %llu more process%s", row->program,
 					    (unsigned long long)row->processes - 1,
 					    row->processes > 2 ? "es" : "");
+	row->command = metadata_text(&first->metadata, "command_line");
+	row->command =
+		row->command && *row->command ? arena_printf(texts, "%s", row->command) : NULL;
+	row->began_unix_s =
+		(uint64_t)metadata_number(&first->metadata, "start_realtime_ns", 0) / 1000000000;
 	row->hosts = hosts_text(texts, a->set);
 	format_ns(time, sizeof(time), row->duration_ns);
 	format_count(count, sizeof(count), row->records);
