@@ -61,5 +61,6 @@ const struct detector detector_cross_device_stall = {
 		 "would meet in the kernel module instead, where they did not yet.",
 	.fix = "Take the call that holds the lock out of the threads' loops, or use a process for "
 	       "each GPU.",
+	.stalls = STALLS_ACROSS,
 	.conclude = conclude,
 };

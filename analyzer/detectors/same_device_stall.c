@@ -52,5 +52,6 @@ const struct detector detector_same_device_stall = {
 		 "Locks that are not the C library's: there such waits are concluded from calls "
 		 "that cover each other in time.",
 	.fix = "Avoid the call that holds the lock, or let it find its work done.",
+	.stalls = STALLS_WITHIN,
 	.conclude = conclude,
 };

@@ -370,5 +370,6 @@ const struct detector detector_serial_gpus = {
 	.always = DETECTOR_CONTRACT(STREAM) | DETECTOR_CONTRACT(EVENT) | DETECTOR_CONTRACT(DEVICE),
 	.judge = judge,
 	.keep = keep,
+	.of_idle = true,
 	.conclude = conclude,
 };

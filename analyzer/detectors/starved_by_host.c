@@ -343,5 +343,6 @@ const struct detector detector_starved_by_host = {
 		 "requests; a queue between threads may also be empty because nobody asks.",
 	.fix = "Do that work in other threads while the GPU works, into memory of its own, and "
 	       "submit the next step before you wait for the last one; or do it on the GPU.",
+	.of_idle = true,
 	.conclude = conclude,
 };

@@ -37,6 +37,13 @@ enum settled {
 	SETTLED_NONE, /* it is none */
 };
 
+/* About waits for locks inside CUDA, of threads that work on: */
+enum stalls {
+	STALLS_NOT,
+	STALLS_WITHIN, /* the same GPU */
+	STALLS_ACROSS, /* different ones */
+};
+
 struct detector {
 	const char *id; /* "pageable-copy" */
 	const char *title; /* a few words */
@@ -50,6 +57,8 @@ struct detector {
 	 * them: for idle_price.h. */
 	bool idle_behind;
 	bool of_ranks; /* it is about collective operations, not calls */
+	bool of_idle; /* it is about GPUs that have nothing to do, not calls */
+	enum stalls stalls;
 	bool kernels; /* which ones were launched is told behind what `keep` says */
 	bool failures; /* it sees calls that failed */
 	/* DETECTOR_CONTRACT(...), or-ed: of those that did not, all of these contracts, and of

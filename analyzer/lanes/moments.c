@@ -93,6 +93,87 @@ static bool worst_of_function(struct lanes *l, const char *function, struct mome
 	return most;
 }
 
+/* ---- of locks ---------------------------------------------------------------------------------- */
+
+#define WAIT_HOLDER 2 /* values in ITEM_KINDS */
+
+/* Of the waits of a lane, the longest; those for a thread come first, if it is given. */
+static bool longest_wait(const struct lane *lane, const struct lane *holder, struct moment *m)
+{
+	uint64_t most = 0, wanted = holder ? holder->thread->index + 1 : 0;
+	bool found = false;
+	size_t i;
+
+	for (i = 0; i < lane->n_items[ITEMS_WAITS]; i++) {
+		const struct item *wait = &lane->items[ITEMS_WAITS][i];
+		uint64_t ns = wait->end_ns - wait->begin_ns;
+		bool fits = wanted && wait->values[WAIT_HOLDER] == wanted;
+
+		if (fits < found || (fits == found && ns <= most))
+			continue;
+		found = fits;
+		most = ns;
+		m->lane = lane;
+		m->begin_ns = wait->begin_ns;
+		m->end_ns = wait->end_ns;
+	}
+	return most;
+}
+
+static const struct lane *lane_of_thread(const struct lanes *l, uint64_t tid, const char *process,
+					 struct arena *texts)
+{
+	size_t i;
+
+	for (i = 0; i < l->store.n; i++) {
+		const struct lane *lane = l->store.all[i];
+
+		if (lane->kind == LANE_THREAD && lane->thread->tid == tid &&
+		    !strcmp(text_process(texts, lane->process->trace), process))
+			return lane;
+	}
+	return NULL;
+}
+
+/* Between which two threads it went worst, the report says: waiters and what they waited for in the end. */
+static bool worst_of_locks(const struct lanes *l, const struct report *report, size_t row,
+			   bool across, struct moment *m)
+{
+	const struct table *blame = report_find(report, "root_blame");
+	const char *function = table_text_at(report_find(report, "findings"), row, "function");
+	struct arena texts = {0};
+	uint64_t most = 0;
+	size_t i;
+
+	m->text = "the longest wait for that lock's holder";
+	for (i = 0; blame && i < blame->n_rows; i++) {
+		const char *process = table_text_at(blame, i, "process");
+		const char *root_function = table_text_at(blame, i, "root_function");
+		uint64_t ns = table_number_at(blame, i, "waited_ns");
+		bool apart = table_number_at(blame, i, "waiter_device") !=
+			     table_number_at(blame, i, "root_device");
+		const struct lane *waiter;
+
+		if (ns <= most || apart != across || !process ||
+		    (function && root_function && strcmp(function, root_function) != 0))
+			continue;
+		waiter = lane_of_thread(l, table_number_at(blame, i, "waiter"), process, &texts);
+		if (waiter && longest_wait(waiter,
+					   lane_of_thread(l, table_number_at(blame, i, "root"),
+							  process, &texts),
+					   m))
+			most = ns;
+	}
+	arena_release(&texts);
+	return most;
+}
+
+/* ---- of runs ----------------------------------------------------------------------------------- */
+
+#define COLLECTIVE_WAIT 2 /* values in ITEM_KINDS */
+#define COLLECTIVE_LAST 3
+#define IDLE_NS 1
+
 /* Of items of a kind in all lanes, the one with the largest value; weight: which one, or its duration. */
 static bool longest_item(const struct lanes *l, enum item_kind kind, int weight, struct moment *m)
 {
@@ -117,19 +198,60 @@ static bool longest_item(const struct lanes *l, enum item_kind kind, int weight,
 	return most;
 }
 
-#define COLLECTIVE_WAIT 2 /* its value in ITEM_KINDS */
-#define IDLE_NS 1
-
-static bool worst_of_run(const struct lanes *l, const char *id, struct moment *m)
+/* The longest wait in a collective for the rank of a thread, if that is known and has one. */
+static bool longest_for(const struct lanes *l, uint64_t tid, struct moment *m)
 {
-	const struct detector *detector = id ? detectors_find(id) : NULL;
+	uint64_t most = 0;
+	size_t i, k;
 
+	for (i = 0; tid && i < l->store.n; i++) {
+		const struct lane *lane = l->store.all[i];
+
+		for (k = 0; k < lane->n_items[ITEMS_COLLECTIVES]; k++) {
+			const struct item *item = &lane->items[ITEMS_COLLECTIVES][k];
+			uint64_t last = item->values[COLLECTIVE_LAST];
+
+			if (item->values[COLLECTIVE_WAIT] <= most || !last || last > l->n_ranks ||
+			    !l->ranks[last - 1] ||
+			    !model_find_thread(&l->a->model, l->ranks[last - 1]->process,
+					       (uint32_t)tid))
+				continue;
+			most = item->values[COLLECTIVE_WAIT];
+			m->lane = lane;
+			m->begin_ns = item->begin_ns;
+			m->end_ns = item->end_ns;
+		}
+	}
+	return most;
+}
+
+static bool worst_of_run(const struct lanes *l, const struct detector *detector, uint64_t tid,
+			 struct moment *m)
+{
 	if (detector && detector->of_ranks) {
 		m->text = "the longest wait for another rank";
-		return longest_item(l, ITEMS_COLLECTIVES, COLLECTIVE_WAIT, m);
+		return longest_for(l, tid, m) ||
+		       longest_item(l, ITEMS_COLLECTIVES, COLLECTIVE_WAIT, m);
 	}
 	m->text = "the longest time a GPU was idle";
 	return longest_item(l, ITEMS_IDLE, IDLE_NS, m);
+}
+
+static bool moment_of(struct lanes *l, const struct report *report, const struct table *findings,
+		      size_t row, struct moment *m)
+{
+	const char *id = table_text_at(findings, row, "id");
+	const struct detector *detector = id ? detectors_find(id) : NULL;
+
+	if (worst_call(l, findings, row, m))
+		return true;
+	if (detector && detector->stalls != STALLS_NOT &&
+	    worst_of_locks(l, report, row, detector->stalls == STALLS_ACROSS, m))
+		return true;
+	if (detector && detector->of_idle && worst_of_run(l, detector, 0, m))
+		return true;
+	return worst_of_function(l, table_text_at(findings, row, "function"), m) ||
+	       worst_of_run(l, detector, table_number_at(findings, row, "share_thread"), m);
 }
 
 struct moment *lanes_moments(struct lanes *l, const struct report *report, size_t *n)
@@ -142,9 +264,7 @@ struct moment *lanes_moments(struct lanes *l, const struct report *report, size_
 	for (row = 0; findings && row < findings->n_rows; row++) {
 		struct moment m = {.finding = table_number_at(findings, row, "rank")};
 
-		if (worst_call(l, findings, row, &m) ||
-		    worst_of_function(l, table_text_at(findings, row, "function"), &m) ||
-		    worst_of_run(l, table_text_at(findings, row, "id"), &m))
+		if (moment_of(l, report, findings, row, &m))
 			moments[(*n)++] = m;
 	}
 	return moments;
