@@ -20,7 +20,7 @@ function ofWait(model, wait) {
 	const waits = model.items(wait.lane, 'waits');
 	const root = steps.length ? rootOf(model, steps) : null;
 	return steps.map((step, n) => arrow(step.wait, step.holder, step.release, 'holder',
-		n === 0 ? `${model.names[waits.lock[wait.i]] || 'wait'} · ${shortDuration(waits.duration[wait.i])}` : '',
+		n === 0 ? `${(model.names[waits.lock[wait.i]] || 'wait').replace(/ \(.*/, '')} · ${shortDuration(waits.duration[wait.i])}` : '',
 		n === steps.length - 1 ? root : null));
 }
 
@@ -87,7 +87,10 @@ export class Arrows {
 		for (const one of strong)
 			this.outline(context, palette, one);
 		strong.forEach((one) => this.strong(context, palette, one));
-		strong.forEach((one) => this.names(context, palette, one));
+		const taken = [];
+		/* Of the first chain, which is the longest wait's: more names would hide what they tell of. */
+		const last = strong.findIndex((one) => one.root);
+		strong.slice(0, last < 0 ? 1 : last + 1).forEach((one) => this.names(context, palette, one, taken));
 		context.restore();
 	}
 
@@ -180,21 +183,25 @@ export class Arrows {
 		context.fill();
 	}
 
-	names(context, palette, one) {
+	/* Where a name would lie on another one, it is left out. */
+	names(context, palette, one, taken) {
 		const ends = this.ends(one);
 		if (!ends)
 			return;
-		if (one.text)
-			this.pill(context, palette, one.text, ends.x0 + 8, (ends.y0 * 2 + ends.y1) / 3, false);
 		if (one.root)
-			this.pill(context, palette, `root: ${one.root.text}`, ends.x1 + 8, ends.top + ends.height / 2, true);
+			this.pill(context, palette, `root: ${one.root.text}`, ends.x1 + 8, ends.top + ends.height / 2, true, taken);
+		if (one.text)
+			this.pill(context, palette, one.text, ends.x0 + 8, (ends.y0 * 2 + ends.y1) / 3, false, taken);
 	}
 
-	pill(context, palette, text, x, y, filled) {
+	pill(context, palette, text, x, y, filled, taken) {
 		const {view} = this;
 		context.font = `600 11px ${palette.css('font')}`;
 		const width = context.measureText(text).width + 14;
 		const left = Math.max(view.gutter + 4, Math.min(x, view.width - width - 6));
+		if (taken.some((other) => Math.abs(other.y - y) < 19 && left < other.right + 3 && left + width > other.left - 3))
+			return;
+		taken.push({left, right: left + width, y});
 		context.fillStyle = palette.css(filled ? 'arrow' : 'halo');
 		context.strokeStyle = palette.css('arrow');
 		context.lineWidth = 1.2;

@@ -52,7 +52,7 @@ export class Details {
 		];
 		const more = {
 			calls: () => [['expected', items.expected[i] >= 0 ? `${duration(items.expected[i])} with nothing in its way` : null],
-				['called', name(items.where[i])], ['about', name(items.about[i])],
+				['called from', name(items.where[i])], ['about', name(items.about[i])],
 				['merged', items.count[i] > 1 ? `${plural(items.count[i], 'call')}, mostly this function` : null]],
 			waits: () => [['for', model.wait_kinds[items.kind[i]]?.name], ['lock', name(items.lock[i])], ['held by', items.holder[i] >= 0 ? model.laneLongName(items.holder[i]) : 'unknown'],
 				['which was in', name(items.holderCall[i])], ['released', items.release[i] > 0 ? `${duration(items.release[i])} before the wait's end` : null]],

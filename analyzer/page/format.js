@@ -70,11 +70,3 @@ export function percent(part, whole) {
 	const value = 100 * part / whole;
 	return value > 0 && value < 0.1 ? '< 0.1 %' : `${value < 10 ? Math.round(value * 10) / 10 : Math.round(value)} %`;
 }
-
-/* As much of a text as fits into `width` pixels; '' if nothing worth reading does. */
-export function fitting(text, width, perLetter) {
-	const letters = Math.floor(width / perLetter);
-	if (text.length <= letters)
-		return text;
-	return letters < 5 ? '' : `${text.slice(0, letters - 1)}…`;
-}

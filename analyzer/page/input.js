@@ -75,8 +75,8 @@ function wheel(event, view) {
 
 /* Fingers and the mouse: one moves, two zoom about what is between them, none moving is a click. */
 class Pointers {
-	constructor(canvas, view, hover) {
-		Object.assign(this, {canvas, view, hover, down: new Map(), moved: 0, measuring: false});
+	constructor(canvas, view, hover, pinned) {
+		Object.assign(this, {canvas, view, hover, pinned, down: new Map(), moved: 0, measuring: false});
 		canvas.addEventListener('pointerdown', (event) => this.press(event));
 		canvas.addEventListener('pointermove', (event) => this.drag(event));
 		canvas.addEventListener('pointerup', (event) => this.release(event));
@@ -130,6 +130,8 @@ class Pointers {
 
 	click(x, y) {
 		const {view} = this;
+		if (this.pinned(x, y))
+			return;
 		const lane = x < view.gutter ? view.laneAt(y) : null;
 		if (lane !== null)
 			view.setFilter(view.filter.lanes ? {...view.filter, lanes: null, text: ''} :
@@ -139,7 +141,8 @@ class Pointers {
 	}
 }
 
-export function listenTo(canvas, view, search, hover) {
+/* hover(x, y): the pointer is there; pinned(x, y): a click may be for something that is no item, then true. */
+export function listenTo(canvas, view, search, hover, pinned) {
 	const actions = keys(view, search);
 	canvas.addEventListener('keydown', (event) => {
 		const action = actions[event.key.toLowerCase()];
@@ -149,5 +152,5 @@ export function listenTo(canvas, view, search, hover) {
 		action();
 	});
 	canvas.addEventListener('wheel', (event) => wheel(event, view), {passive: false});
-	return new Pointers(canvas, view, hover);
+	return new Pointers(canvas, view, hover, pinned);
 }

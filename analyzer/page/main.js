@@ -9,7 +9,7 @@ import {chainOf} from './chain.js';
 import {Durations} from './histogram.js';
 import {Matrices} from './matrix.js';
 import {Model} from './model.js';
-import {findingCards, gpuTime, runSummary} from './overview.js';
+import {findingCards, gpuTime, rankTime, runSummary} from './overview.js';
 import {Search} from './search.js';
 import {Tables} from './tables.js';
 import {Timeline} from './timeline.js';
@@ -43,6 +43,22 @@ function themeSwitch(changed) {
 	return button;
 }
 
+function toTimeline() {
+	document.getElementById('timeline-section').scrollIntoView({block: 'start'});
+	document.querySelector('#timeline-section canvas').focus({preventScroll: true});
+}
+
+/* Which lanes tell of an item: its own, and those of whom it waited for; of a collective, all ranks', and the last one's threads. */
+function lanesOf(model, item, middle) {
+	if (item?.kind === 'collectives') {
+		const last = model.items(item.lane, 'collectives').last[item.i];
+		const rank = last >= 0 ? model.lanes[last].rank : null;
+		return [item.lane, last, ...model.lanes.flatMap((of, lane) => of.kind === 'rank' || (rank !== null && of.rank === rank) ? [lane] : [])];
+	}
+	const wait = item && ['calls', 'waits'].includes(item.kind) && model.has(item.lane, 'waits') ? model.itemAt(item.lane, 'waits', middle) : null;
+	return [...(item ? [item.lane] : []), ...(wait ? chainOf(model, wait).map((step) => step.holder) : [])];
+}
+
 /* Goes to the worst moment of a finding, and chooses the call that it is about. */
 function showMoment(view, moment) {
 	const {model} = view;
@@ -51,12 +67,20 @@ function showMoment(view, moment) {
 	if (view.filter.lanes || view.filter.function !== null)
 		view.setFilter({lanes: null, function: null, text: ''});
 	view.select(item);
-	const wait = item && ['calls', 'waits'].includes(item.kind) && model.has(moment.lane, 'waits') ? model.itemAt(moment.lane, 'waits', middle) : null;
-	view.reveal(moment.lane, ...(wait ? chainOf(model, wait).map((step) => step.holder) : []));
-	const length = Math.max(1, moment.end_ns - moment.begin_ns);
-	view.move(moment.begin_ns - length * 0.6, moment.end_ns + length * 0.6);
-	document.getElementById('timeline-section').scrollIntoView({block: 'start'});
-	document.querySelector('#timeline-section canvas').focus({preventScroll: true});
+	view.focus(item ? lanesOf(model, item, middle) : [moment.lane]);
+	/* All of the call, unless the moment would be lost in it. */
+	const short = item && model.end(item) - model.begin(item) < (moment.end_ns - moment.begin_ns) * 40;
+	const [begin, end] = short ? [Math.min(moment.begin_ns, model.begin(item)), Math.max(moment.end_ns, model.end(item))] : [moment.begin_ns, moment.end_ns];
+	const length = Math.max(1, end - begin);
+	view.move(begin - length * 0.35, end + length * 0.35);
+	toTimeline();
+}
+
+function showRank(view, rank) {
+	const lanes = view.model.lanes.flatMap((of, lane) => of.rank === rank ? [lane] : []);
+	if (lanes.length)
+		view.setFilter({lanes: new Set(lanes), function: null, text: `only rank ${rank}`});
+	toTimeline();
 }
 
 /* The longest wait of one thread for another, by their names. */
@@ -75,11 +99,12 @@ function showWait(view, waiter, holder) {
 	if (!best)
 		return;
 	view.select(best, true);
-	document.getElementById('timeline-section').scrollIntoView({block: 'start'});
+	view.focus(lanesOf(model, best, model.begin(best) + most / 2));
+	toTimeline();
 }
 
 function navigation(main) {
-	const names = {run: 'Run', gpus: 'GPUs', findings: 'Findings', 'timeline-section': 'Timeline', waits: 'Who waited', tables: 'Tables', durations: 'Durations'};
+	const names = {run: 'Run', gpus: 'GPUs', ranks: 'Ranks', findings: 'Findings', 'timeline-section': 'Timeline', waits: 'Who waited', tables: 'Tables', durations: 'Durations'};
 	document.getElementById('nav').append(...Object.entries(names).filter(([id]) => main.querySelector(`#${id}`)).map(([id, name]) => el('a', {href: `#${id}`}, name)));
 }
 
@@ -106,14 +131,14 @@ async function begin() {
 	const [report, tables] = (await Promise.all([payload('report'), payload('timeline')])).map(text);
 	document.title = `${report.summary?.program || 'recording'}: cudaspy report`;
 	let view = null;
-	main.append(...[runSummary(report), gpuTime(report), findingCards(report, tables, (moment) => view && showMoment(view, moment))].filter((part) => part));
+	main.append(...[runSummary(report), gpuTime(report), rankTime(report, (rank) => view && showRank(view, rank)), findingCards(report, tables, (moment) => view && showMoment(view, moment))].filter((part) => part));
 	loading.textContent = 'Unpacking the timeline …';
 	await pause();
 	marks.first = performance.now();
 	const model = new Model(tables, await payload('items'));
 	view = new View(model);
 	const search = new Search(view);
-	const timeline = new Timeline(view, search);
+	const timeline = new Timeline(view, search, (moment) => showMoment(view, moment));
 	main.append(timeline.element(new Details(view, report).element));
 	document.getElementById('theme').append(themeSwitch(() => timeline.retheme()));
 	timeline.start();

@@ -82,8 +82,8 @@ export class Matrices {
 			...ways.map((how) => tab(how === 'direct' ? 'Direct' : 'At the root', how === this.how, () => this.how = how)));
 		const sum = this.sum(this.subject, this.how);
 		const small = sum.holders.length <= NUMBERS_UP_TO;
-		empty(this.body).append(el('table', {class: small ? 'matrix' : 'matrix dense'},
-			el('caption', {}, `Rows waited for columns${this.how === 'root' ? ', followed to the thread that did not wait itself' : ''}. The darkest cell is ${duration(sum.most)}.`),
+		empty(this.body).append(el('p', {class: 'hint'}, `Rows waited for columns${this.how === 'root' ? ', followed to the thread that did not wait itself' : ''}. The darkest cell is ${duration(sum.most)}.`),
+			el('table', {class: small ? 'matrix' : 'matrix dense'},
 			el('thead', {}, el('tr', {}, el('td', {}), sum.holders.map((name) => el('th', {scope: 'col'}, el('span', {}, name))))),
 			el('tbody', {}, sum.waiters.map((waiter) => el('tr', {}, el('th', {scope: 'row'}, waiter), sum.holders.map((holder) => this.cell(sum, waiter, holder, small)))))));
 		if (sum.left)

@@ -8,60 +8,133 @@ import {inkOf} from './palette.js';
 
 const MOST_CAUSES = 6;
 const MOST_CARDS = 12;
+const MOST_GPUS = 16;
+const MOST_LEGENDS = 2; /* GPUs, each of which has its own */
 
 function fact(value, term) {
 	return el('div', {class: 'fact'}, el('b', {}, value), el('span', {}, term));
 }
 
-/* What was run, in one line of figures. */
+/* "2026-11-25 13:29", where the reader is. */
+function when(seconds) {
+	return seconds > 0 ? new Date(seconds * 1000).toLocaleString('sv-SE', {dateStyle: 'short', timeStyle: 'short'}) : null;
+}
+
+/* What it comes to, in one sentence for somebody who never saw such a report. */
+function verdict({summary = {}, waits = {}, findings = []}) {
+	const [worst] = findings.filter((one) => one.severity === 'problem');
+	const lost = waits.lost_ns > 0 ? `Threads spent ${duration(waits.total_ns)} inside CUDA calls; ${duration(waits.lost_ns)} of it (${percent(waits.lost_ns, waits.total_ns)}) was spent waiting for something that the calls did not need. ` : '';
+	const problems = summary.problems ?? findings.filter((one) => one.severity === 'problem').length;
+	return el('p', {class: 'verdict'}, lost, problems ? `${plural(problems, 'problem')} found; the first ${worst?.cost_ns === null || worst?.cost_ns === undefined ? '' : `costs ${duration(worst.cost_ns)}: `}${worst?.title}.` : 'No sure problem was found.');
+}
+
+/* What was run, and a line of figures. */
 export function runSummary(report) {
-	const {summary = {}, hosts = [], waits = {}, losses = []} = report;
+	const {summary = {}, hosts = [], losses = [], only} = report;
+	const said = [when(summary.began_unix_s), hosts.length === 1 ? `on ${hosts[0].host}` : hosts.length ? `on ${plural(hosts.length, 'host')}` : null].filter((text) => text).join(' ');
 	return el('section', {id: 'run', 'aria-label': 'What was run'}, el('h1', {}, summary.program || 'A recording'),
+		summary.command ? el('p', {class: 'command'}, el('code', {}, summary.command), el('span', {class: 'hint'}, ` ${said}`)) : said ? el('p', {class: 'hint command'}, said) : null,
 		el('div', {class: 'facts'}, fact(duration(summary.duration_ns), 'recorded'), fact(count(summary.processes), summary.processes === 1 ? 'process' : 'processes'),
-			fact(count(summary.threads), 'threads'), fact(count(summary.calls), 'CUDA calls'), fact(duration(summary.call_ns), 'thread time in calls'),
-			waits.lost_ns !== undefined ? fact(`${duration(waits.lost_ns)}`, `lost in calls: ${percent(waits.lost_ns, waits.total_ns)}`) : null,
-			hosts.length ? fact(hosts.length === 1 ? hosts[0].host : count(hosts.length), hosts.length === 1 ? 'host' : 'hosts') : null),
+			fact(count(summary.threads), summary.threads === 1 ? 'thread' : 'threads'), report.gpus?.length ? fact(count(new Set(report.gpus.map((gpu) => gpu.device)).size), 'GPUs used') : null,
+			report.ranks?.length > 1 ? fact(count(report.ranks.length), 'ranks') : null, fact(count(summary.calls), 'CUDA calls')),
+		verdict(report),
+		only ? el('p', {class: 'losses'}, 'Only a part of the recording: ', el('code', {}, (only.options || []).map(({option, value}) => `--${option}=${value}`).join(' ')),
+			`. Left out: ${plural(only.left_out, 'call')}, ${duration(only.left_out_ns)}.${only.not_limited ? ` Not limited by it: ${only.not_limited}.` : ''}`) : null,
 		losses.length ? el('ul', {class: 'losses'}, losses.map((loss) => el('li', {}, loss.text || `${loss.process}: ${loss.kind}`))) : null);
 }
 
-/* One GPU: worked, idle by cause, and what is not known. */
-function gpuBar(gpu) {
-	const whole = Math.max(1, gpu.busy_known === 'exact' ? gpu.known_ns : gpu.work_ns);
-	const bar = el('div', {class: 'bar tall', role: 'img'});
-	const notes = [];
-	const piece = (ink, ns, text) => {
-		const part = el('span', {class: `ink-${ink}`, title: `${text}: ${duration(ns)}`});
-		part.style.width = `${Math.min(100, 100 * ns / whole)}%`;
-		bar.append(part);
-		notes.push(el('li', {}, swatch(ink), `${text} `, el('b', {}, percent(ns, whole)), el('span', {class: 'hint'}, ` ${duration(ns)}`)));
-	};
-	if (gpu.busy_ns > 0)
-		piece('work', gpu.busy_ns, gpu.busy_known === 'exact' ? 'worked' : 'certainly worked');
+/* ---- the GPUs' time ------------------------------------------------------------------------- */
+
+/* What a GPU's time went into: {whole, pieces: [{ink, ns, text}]}, the first is what it worked. */
+function gpuPieces(gpu) {
+	const exact = gpu.busy_known === 'exact';
+	const whole = Math.max(1, exact ? gpu.known_ns : gpu.work_ns);
 	const causes = new Map();
-	for (const {cause, name, ns} of gpu.idle_causes || []) {
-		const sum = causes.get(cause) || {name, ns: 0};
-		causes.set(cause, {name, ns: sum.ns + ns});
+	for (const {cause, name, ns} of gpu.idle_causes || [])
+		causes.set(cause, {ink: inkOf(cause), text: `idle: ${name}`, ns: ns + (causes.get(cause)?.ns || 0)});
+	const sorted = [...causes.values()].sort((a, b) => b.ns - a.ns);
+	const rest = sorted.slice(MOST_CAUSES).reduce((sum, {ns}) => sum + ns, 0);
+	return {whole, pieces: [{ink: 'work', ns: gpu.busy_ns, text: exact ? 'worked' : 'certainly worked'}, ...sorted.slice(0, MOST_CAUSES),
+		{ink: 'unknown', ns: rest, text: 'idle: other causes'},
+		{ink: 'nothing', ns: Math.max(0, whole - gpu.busy_ns - gpu.idle_ns), text: exact ? 'not known' : 'worked or idle: the calls do not tell'}].filter(({ns}) => ns > 0)};
+}
+
+function pieceLegend({ink, ns, text}, whole) {
+	return el('li', {}, swatch(ink), `${text} `, el('b', {}, percent(ns, whole)), el('span', {class: 'hint'}, ` ${duration(ns)}`));
+}
+
+/* One GPU's row; with what its pieces are, if there is room. */
+function gpuRow(gpu, withLegend) {
+	const {whole, pieces} = gpuPieces(gpu);
+	const bar = el('div', {class: 'bar tall', role: 'img', 'aria-label': `GPU ${gpu.device}: ${pieces.map(({text, ns}) => `${text} ${percent(ns, whole)}`).join(', ')}`},
+		pieces.map(({ink, ns, text}) => {
+			const part = el('span', {class: `ink-${ink}`, title: `${text}: ${duration(ns)}, ${percent(ns, whole)}`});
+			part.style.width = `${Math.min(100, 100 * ns / whole)}%`;
+			return part;
+		}));
+	const idle = gpu.idle_ns > 0 ? `idle ${percent(gpu.idle_ns, whole)}${gpu.busy_known === 'exact' ? '' : ' or more'}` : '';
+	const worked = gpu.busy_ns > 0 ? `worked ${percent(gpu.busy_ns, whole)}${gpu.busy_known === 'exact' ? '' : ' or more'}` : '';
+	return el('div', {class: 'gpu'}, el('div', {class: 'gpu-row'},
+		el('div', {class: 'gpu-name', title: `GPU ${gpu.device} ${gpu.name || ''}, ${gpu.process === 'several' ? 'several processes' : gpu.process || ''}`}, el('b', {}, `GPU ${gpu.device}`), el('span', {class: 'hint'}, ` ${gpu.name || ''}${gpu.process === 'several' || !gpu.process ? '' : `, ${gpu.process}`}`)), bar,
+		el('div', {class: 'gpu-says'}, [worked, idle].filter((text) => text).join(', '))),
+	withLegend ? el('ul', {class: 'legend'}, pieces.map((piece) => pieceLegend(piece, whole))) : null,
+	withLegend && (gpu.unknown || gpu.times) ? el('p', {class: 'hint'}, [gpu.unknown, gpu.times].filter((text) => text).join('; ')) : null);
+}
+
+/* Of all of them together. */
+function sharedLegend(gpus) {
+	const sums = new Map();
+	let all = 0;
+	for (const {whole, pieces} of gpus.map(gpuPieces)) {
+		all += whole;
+		for (const {ink, ns, text} of pieces)
+			sums.set(text, {ink, text, ns: ns + (sums.get(text)?.ns || 0)});
 	}
-	const sorted = [...causes].sort((a, b) => b[1].ns - a[1].ns);
-	sorted.slice(0, MOST_CAUSES).forEach(([cause, {name, ns}]) => piece(inkOf(cause), ns, `idle: ${name}`));
-	const rest = sorted.slice(MOST_CAUSES).reduce((sum, [, {ns}]) => sum + ns, 0);
-	if (rest > 0)
-		piece('unknown', rest, 'idle: other causes');
-	const unknown = whole - gpu.busy_ns - gpu.idle_ns;
-	if (unknown > whole * 0.001)
-		piece('nothing', unknown, gpu.busy_known === 'exact' ? 'not known' : 'worked or idle: not recorded');
-	bar.setAttribute('aria-label', notes.map((note) => note.textContent).join('; '));
-	return el('div', {class: 'gpu'}, el('div', {class: 'gpu-name'}, el('b', {}, `GPU ${gpu.device}`), ` ${gpu.name || ''}`, el('span', {class: 'hint'}, ` ${gpu.process || ''}`)),
-		bar, el('ul', {class: 'legend'}, notes), gpu.unknown || gpu.times ? el('p', {class: 'hint'}, [gpu.unknown, gpu.times].filter((text) => text).join('; ')) : null);
+	return el('ul', {class: 'legend', 'aria-label': 'All GPUs together'}, el('li', {class: 'legend-head'}, 'All together'), [...sums.values()].sort((a, b) => b.ns - a.ns).map((piece) => pieceLegend(piece, all)));
 }
 
 export function gpuTime(report) {
 	const gpus = report.gpus || [];
 	if (!gpus.length)
 		return null;
-	const cards = gpus.map(gpuBar);
-	return el('section', {id: 'gpus', 'aria-label': 'The GPUs\' time'}, el('h2', {}, gpus.length === 1 ? 'The GPU’s time' : 'The GPUs’ time'), cards.slice(0, 8),
-		cards.length > 8 ? el('details', {}, el('summary', {}, plural(cards.length - 8, 'more GPU')), cards.slice(8)) : null);
+	const known = gpus.filter((gpu) => gpu.busy_ns + gpu.idle_ns > 0.001 * gpu.work_ns);
+	const few = known.length <= MOST_LEGENDS;
+	const rows = known.map((gpu) => gpuRow(gpu, few));
+	const silent = gpus.length - known.length;
+	return el('section', {id: 'gpus', 'aria-label': 'The GPUs\' time'}, el('h2', {}, gpus.length === 1 ? 'The GPU’s time' : 'The GPUs’ time'), rows.slice(0, MOST_GPUS),
+		rows.length > MOST_GPUS ? el('details', {}, el('summary', {}, plural(rows.length - MOST_GPUS, 'more GPU')), rows.slice(MOST_GPUS)) : null,
+		!few ? sharedLegend(known) : null,
+		silent ? el('p', {class: 'hint'}, `When ${silent === gpus.length ? `the ${plural(silent, 'GPU')}` : `${plural(silent, 'other GPU')}`} worked, the program's calls do not tell: `, el('code', {}, 'cudaspy run --gpu'), ' measures it.') : null);
+}
+
+/* ---- ranks ------------------------------------------------------------------------------------ */
+
+/*
+ * Who waited and who was waited for, as bars up and down, a rank beside the other: one that holds the others up sticks out.
+ * choose(rank) goes to it.
+ */
+export function rankTime(report, choose) {
+	const ranks = [...(report.ranks || [])].sort((a, b) => a.rank - b.rank);
+	const most = (key) => Math.max(0, ...ranks.map((rank) => rank[key] || 0));
+	if (ranks.length < 2 || !(most('wait_ns') > 0))
+		return null;
+	const bars = (key, ink, text) => el('div', {class: 'rank-bars', 'aria-hidden': 'true'}, el('span', {class: 'rank-scale'}, el('b', {}, duration(most(key))), ` ${text}`), el('div', {class: 'rank-columns'}, ranks.map((rank) => {
+		const bar = el('span', {class: `ink-${ink}`});
+		bar.style.height = `${100 * (rank[key] || 0) / Math.max(1, most(key))}%`;
+		return el('span', {class: 'rank-column', title: `rank ${rank.rank}: waited ${duration(rank.wait_ns)} for others; others' GPUs waited ${duration(rank.caused_ns)} for it`, onclick: () => choose(rank.rank)}, bar);
+	})));
+	const worst = [...ranks].sort((a, b) => (b.caused_ns || 0) - (a.caused_ns || 0)).slice(0, 3).filter((rank) => rank.caused_ns > 0);
+	return el('section', {id: 'ranks', 'aria-label': 'Ranks'}, el('h2', {}, 'Ranks'),
+		bars('wait_ns', 'rank', 'at most that a rank waited for others in collectives'), bars('caused_ns', 'lock', 'at most that all others together waited for a rank'),
+		el('p', {class: 'hint'}, `From rank ${ranks[0].rank} to rank ${ranks.at(-1).rank}. Waited for most: `, worst.flatMap((rank, i) => [i ? ', ' : '', el('button', {type: 'button', class: 'link', onclick: () => choose(rank.rank)}, `rank ${rank.rank}`),
+			` (${duration(rank.caused_ns)}, last in ${rank.last_count} of ${plural(rank.operations, 'collective')})`]), '.'));
+}
+
+/* ---- findings ----------------------------------------------------------------------------------- */
+
+/* A title is a sentence: it begins with a capital, unless that is a function's name. */
+function sentence(text) {
+	return /^[a-z]+[ ,:]/.test(text) ? text[0].toUpperCase() + text.slice(1) : text;
 }
 
 function price(finding) {
@@ -74,7 +147,7 @@ function price(finding) {
 function card(finding, number, moment, showMe) {
 	const words = [`${finding.id}: ${finding.title}`, finding.what, finding.where, finding.fix].filter((text) => text).join('\n');
 	return el('article', {class: `card ${finding.severity}`, 'aria-label': `Finding ${number}: ${finding.title}`},
-		el('header', {}, el('span', {class: 'number'}, String(number)), el('div', {}, el('h3', {}, finding.title), el('code', {}, finding.id), ' ', el('span', {class: 'severity'}, finding.severity))),
+		el('header', {}, el('span', {class: 'number'}, String(number)), el('div', {}, el('h3', {}, sentence(finding.title)), el('code', {}, finding.id), ' ', el('span', {class: 'severity'}, finding.severity))),
 		price(finding), finding.what ? el('p', {}, finding.what) : null,
 		finding.where ? el('p', {class: 'where'}, finding.where) : null, finding.python ? el('p', {class: 'where'}, finding.python) : null,
 		finding.fix ? el('p', {class: 'cure'}, el('b', {}, 'Cure: '), finding.fix) : null, finding.suppressed ? el('p', {class: 'hint'}, `Suppressed: ${finding.suppressed}`) : null,

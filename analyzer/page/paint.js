@@ -4,7 +4,7 @@
  * is chosen, and the arrows, are drawn over it by arrows.js. Tracks
  * that are not unpacked yet stay empty (builder.js). Called once a frame by timeline.js.
  */
-import {clock, duration, fitting, niceStep} from './format.js';
+import {clock, duration, niceStep} from './format.js';
 import {inksOf} from './palette.js';
 import {rowAt} from './rows.js';
 import {Strips} from './strips.js';
@@ -12,7 +12,6 @@ import {AXIS_HEIGHT} from './view.js';
 
 const LABEL_FROM = 44; /* pixels an item must have for its name */
 const GAP_SHARE = 0.35; /* of the track's height: calls have all of it */
-const LETTER = 6.1; /* width of one, about */
 const MOST_WIDTHS = 4096; /* of labels, remembered */
 
 export class Painter {
@@ -51,7 +50,8 @@ export class Painter {
 		for (const track of row.tracks)
 			this.track(row, track, top + track.y);
 		context.fillStyle = palette.css('line');
-		context.fillRect(0, Math.round(top + row.height) - 1, view.width, 1);
+		if (!view.layout.dense)
+			context.fillRect(0, Math.round(top + row.height) - 1, view.width, 1);
 		this.name(row, top);
 	}
 
@@ -60,22 +60,23 @@ export class Painter {
 		const lane = view.model.lanes[row.lane];
 		if (view.gutter) {
 			context.fillStyle = palette.css('gutter');
-			context.fillRect(0, top, view.gutter - 1, row.height - 1);
+			context.fillRect(0, top, view.gutter - 1, row.height - (view.layout.dense ? 0 : 1));
 		}
 		const room = (view.gutter || view.width) - 16;
 		const second = [lane.process, lane.rank !== null && lane.rank !== undefined && lane.kind !== 'rank' ? `rank ${lane.rank}` : null, lane.host]
 			.filter((text) => text).join(' · ');
 		const twoLines = view.gutter > 0 && row.height >= 36 && second;
 		context.textAlign = 'left';
-		context.font = `600 12px ${palette.css('font')}`;
+		const size = row.height < 16 ? 9.5 : 12;
+		context.font = `600 ${size}px ${palette.css('font')}`;
 		context.fillStyle = palette.css('text');
 		const middle = view.gutter ? top + (twoLines ? 14 : row.height / 2) : top + 10;
-		context.fillText(fitting(lane.name, room, 6.6) || lane.short || '', 8, middle);
+		context.fillText(this.fit(lane.name, room) || lane.short || '', 8, middle);
 		if (!twoLines)
 			return;
 		context.font = `11px ${palette.css('font')}`;
 		context.fillStyle = palette.css('faint');
-		context.fillText(fitting(second, room, 5.9), 8, middle + 15);
+		context.fillText(this.fit(second, room), 8, middle + 15);
 	}
 
 	track(row, track, y) {
@@ -139,7 +140,7 @@ export class Painter {
 	/* On a piece of the plain colour, for patterns make letters hard to read. */
 	label(text, x, y, room, height, ink) {
 		const {context, palette} = this;
-		const shown = fitting(text, room, LETTER);
+		const shown = this.fit(text, room);
 		if (!shown)
 			return;
 		context.fillStyle = palette.css(ink);
@@ -148,13 +149,25 @@ export class Painter {
 		context.fillText(shown, x, y);
 	}
 
+	/* As much of a text as there is room for, in the context's font; '': nothing worth reading. */
+	fit(text, room) {
+		const width = this.widthOf(text);
+		if (width <= room)
+			return text;
+		let letters = Math.floor(text.length * room / width);
+		while (letters > 3 && this.widthOf(`${text.slice(0, letters - 1)}…`) > room)
+			letters--;
+		return letters > 3 ? `${text.slice(0, letters - 1)}…` : '';
+	}
+
 	widthOf(text) {
-		let width = this.widths.get(text);
+		const key = `${this.context.font}\n${text}`;
+		let width = this.widths.get(key);
 		if (width === undefined) {
 			if (this.widths.size > MOST_WIDTHS)
 				this.widths.clear();
 			width = this.context.measureText(text).width;
-			this.widths.set(text, width);
+			this.widths.set(key, width);
 		}
 		return width;
 	}
@@ -171,7 +184,7 @@ export class Painter {
 		for (let at = Math.ceil(view.from / step) * step; at < view.to; at += step) {
 			const x = Math.round(view.x(at));
 			context.fillStyle = palette.css('line');
-			context.fillRect(x, AXIS_HEIGHT - 8, 1, 8);
+			context.fillRect(x, 0, 1, AXIS_HEIGHT);
 			context.fillStyle = palette.css('faint');
 			context.fillText(clock(at, step), x + 4, 12);
 		}

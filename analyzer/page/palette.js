@@ -8,7 +8,7 @@
 const INKS = {
 	own: 'own', loading: 'loading', gpu_intended: 'gpu', gpu_hidden: 'hidden', lock: 'lock', ioctl: 'kernel', queue: 'queue',
 	mps: 'mps', not_running: 'parked', unexplained: 'unknown',
-	python: 'host', cpu: 'host', gil: 'lock', sleep: 'sleep', pipe: 'io', socket: 'io', file: 'io', loader: 'io', join: 'lock',
+	python: 'host', cpu: 'host', gil: 'lock', sleep: 'sleep', pipe: 'io', socket: 'io', file: 'io', loader: 'io', join: 'sleep',
 	'not-running': 'parked', launch: 'own', 'cuda-call': 'own', 'cuda-lock': 'lock', 'cuda-wait': 'gpu', 'kernel-module': 'kernel',
 	'code-loading': 'loading', dependency: 'gpu', collective: 'rank', 'gpu-work': 'hidden', 'nothing-to-do': 'sleep',
 	mutex: 'lock', rwlock: 'lock', spin: 'lock', condition: 'lock', cond: 'lock', semaphore: 'lock', futex: 'lock',
@@ -25,7 +25,7 @@ const PATTERNS = {
 	mps: [0x11, 0, 0x44, 0, 0x11, 0, 0x44, 0],
 	parked: [0x01, 0, 0, 0, 0x10, 0, 0, 0],
 	unknown: [0x81, 0x42, 0x24, 0x18, 0x18, 0x24, 0x42, 0x81],
-	rank: [0x81, 0x42, 0x24, 0x18, 0, 0, 0, 0],
+	rank: [0x0f, 0, 0, 0, 0xf0, 0, 0, 0],
 	io: [0x22, 0, 0x88, 0, 0x22, 0, 0x88, 0],
 	copy: [0, 0, 0xff, 0, 0, 0, 0, 0],
 	loading: [0x08, 0x1c, 0x08, 0, 0, 0, 0, 0],

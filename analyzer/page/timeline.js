@@ -9,11 +9,15 @@ import {clock, duration, plural, shortDuration} from './format.js';
 import {listenTo} from './input.js';
 import {inkOf, Palette} from './palette.js';
 import {Painter} from './paint.js';
+import {Pins} from './pins.js';
+import {AXIS_HEIGHT} from './view.js';
 
 const MOST_FRAMES_KEPT = 4096;
 
 export class Timeline {
-	constructor(view, search) {
+	/* showMoment(moment): what a pin does. */
+	constructor(view, search, showMoment) {
+		this.showMoment = showMoment;
 		this.view = view;
 		this.search = search;
 		this.frames = []; /* milliseconds of script of each frame */
@@ -28,6 +32,7 @@ export class Timeline {
 		this.builder.built = () => this.ask();
 		this.painter = new Painter(this.canvas, view, this.builder);
 		this.arrows = new Arrows(view);
+		this.pins = new Pins(view);
 	}
 
 	element(details) {
@@ -71,6 +76,12 @@ export class Timeline {
 		const entry = (ink, text) => el('li', {}, swatch(ink), text);
 		const box = el('div', {class: 'legends'}, el('ul', {class: 'legend', 'aria-label': 'What calls went into'}, el('li', {class: 'legend-head'}, 'Calls'),
 			model.buckets.map((bucket) => entry(inkOf(bucket.key), bucket.name))));
+		const has = (kind) => model.lanes.some((lane) => lane.items[kind]?.[2] > 0);
+		const more = (name, ...entries) => box.append(el('ul', {class: 'legend', 'aria-label': name}, el('li', {class: 'legend-head'}, name), entries.map(([ink, text]) => entry(ink, text))));
+		if (has('collectives'))
+			more('Ranks', ['rank', 'in a collective, until the last rank came'], ['work', 'the collective itself']);
+		if (has('ops'))
+			more('Streams', ['work', 'kernel'], ['copy', 'copy'], ['set', 'memset'], ['unknown', 'other']);
 		this.builder.whenDone.then(() => {
 			const extra = [...this.causesSeen()].map(([ink, names]) => entry(ink, [...names].join(', ')));
 			if (extra.length)
@@ -109,15 +120,15 @@ export class Timeline {
 		new ResizeObserver(() => this.fit()).observe(this.frameBox);
 		view.listen('any', () => this.ask());
 		view.listen('filter', () => this.fit());
-		listenTo(canvas, view, this.search, (x, y) => this.point(x, y));
+		listenTo(canvas, view, this.search, (x, y) => this.point(x, y), (x, y) => this.pinned(x, y));
 		this.retheme();
 		this.fit();
 	}
 
 	/* As high as its rows are, within bounds; as wide as there is room. */
 	fit() {
-		const most = Math.max(220, Math.min(innerHeight * 0.72, 900));
-		const height = Math.round(Math.max(150, Math.min(most, this.view.layout.height + 32)));
+		const most = Math.max(220, Math.min(innerHeight * (this.view.layout.dense ? 0.86 : 0.72), 1000));
+		const height = Math.round(Math.max(150, Math.min(most, this.view.layout.height + AXIS_HEIGHT + 2)));
 		this.canvas.style.height = `${height}px`;
 		this.view.resize(Math.max(200, this.frameBox.clientWidth), height);
 		this.ask();
@@ -140,6 +151,7 @@ export class Timeline {
 		const begun = performance.now();
 		this.painter.frame(this.palette);
 		this.arrows.frame(this.painter.context, this.palette, this.painter.waitsSeen);
+		this.pins.frame(this.painter.context, this.palette);
 		this.overlays();
 		if (this.frames.push(performance.now() - begun) > MOST_FRAMES_KEPT)
 			this.frames.shift();
@@ -188,17 +200,33 @@ export class Timeline {
 		this.said.textContent = `${text} from ${clock(a, (b - a) / 100)}`;
 	}
 
+	/* A click on a pin: true. */
+	pinned(x, y) {
+		const moment = this.pins.at(x, y);
+		if (moment)
+			this.showMoment(moment);
+		return moment !== null;
+	}
+
+	/* What lies there, in words; null: nothing. */
+	textAt(x, y) {
+		const {view, view: {model}} = this;
+		const moment = this.pins.at(x, y);
+		const item = moment ? null : view.itemAt(x, y);
+		if (moment)
+			return `Finding ${moment.finding}: ${moment.text}`;
+		return item && `${model.title(item)} · ${shortDuration(model.items(item.lane, item.kind).duration[item.i])}`;
+	}
+
 	/* The pointer is here; x null: it left. */
 	point(x, y) {
 		const {view, tip} = this;
-		const item = x === null ? null : view.itemAt(x, y);
-		tip.hidden = !item;
-		this.canvas.style.cursor = item ? 'pointer' : '';
-		if (!item)
+		const text = x === null ? null : this.textAt(x, y);
+		tip.hidden = !text;
+		this.canvas.style.cursor = text ? 'pointer' : '';
+		if (!text)
 			return;
-		const {model} = view;
-		const items = model.items(item.lane, item.kind);
-		tip.textContent = `${model.title(item)} · ${shortDuration(items.duration[item.i])}`;
+		tip.textContent = text;
 		tip.style.transform = `translate(${Math.min(x + 12, view.width - tip.offsetWidth - 4)}px, ${y + 16}px)`;
 	}
 }

@@ -6,7 +6,7 @@ import {layOut, rowAt, trackOf} from './rows.js';
 
 const CLOSEST_NS = 50;
 const MOVE_MS = 260;
-export const AXIS_HEIGHT = 26;
+export const AXIS_HEIGHT = 36;
 
 export class View {
 	constructor(model) {
@@ -159,6 +159,19 @@ export class View {
 		const [y, end] = bottom - top <= this.plotHeight ? [top, bottom] : [rows[0].y, rows[0].y + rows[0].height];
 		if (y < this.scroll || end > this.scroll + this.plotHeight)
 			this.scrollTo(y - (this.plotHeight - (end - y)) / 2);
+	}
+
+	/*
+	 * Shows these lanes together: scrolled to, where they fit; else all others are filtered out, so that an arrow's two ends
+	 * are seen. The first one is seen in any case.
+	 */
+	focus(lanes) {
+		const wanted = new Set(lanes.filter((lane) => lane >= 0));
+		const rows = [...wanted].map((lane) => this.layout.ofLane.get(lane)).filter((row) => row);
+		const span = Math.max(0, ...rows.map((row) => row.y + row.height)) - Math.min(Infinity, ...rows.map((row) => row.y));
+		if (wanted.size > 1 && span > this.plotHeight && wanted.size < this.model.lanes.length)
+			this.setFilter({...this.filter, lanes: wanted, text: `only the ${wanted.size} lanes that this is about`});
+		this.reveal(...lanes);
 	}
 
 	/* Chooses an item (null: none), and goes there, so that it and its surroundings are seen, if that is wanted. */

@@ -12,7 +12,7 @@ for (const [name, how] of [['light', {}], ['dark', {dark: true}], ['phone', {wid
 	const height = await chromium.eval('document.documentElement.scrollHeight');
 	const width = how.width || 1280;
 	await chromium.shot(`${out}-${name}-first.png`, false);
-	await chromium.eval('[...document.querySelectorAll(".show-me")].at(-1)?.click()');
+	await chromium.eval('document.querySelector(".show-me")?.click()');
 	await chromium.until('!cudaspy.view().moving');
 	await chromium.send('Emulation.setDeviceMetricsOverride', {width, height: Math.min(6000, height + 300), deviceScaleFactor: 1, mobile: false});
 	await new Promise((done) => setTimeout(done, 300));
