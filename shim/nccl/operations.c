@@ -244,13 +244,13 @@ static void learn_comm(struct comm *comm, const struct spy_nccl_said *said)
 /* ---- which operations are followed ------------------------------------------------------------- */
 
 /*
- * NCCL needs up to a microsecond for an operation whose channels it tells of. Where operations come in quick succession,
+ * NCCL needs 2 to 5 us for an operation whose channels it tells of (docs/PERFORMANCE.md). Where they come in quick succession,
  * as many in a row are followed as a block has, and then those of some blocks are not: so that what it takes stays below
  * a hundredth of the time. Blocks are counted alike in all ranks, which submit the same operations, and the number of
  * blocks is a power of two: what one rank leaves out more than another is left out of all.
  */
 #define PACE_BLOCK 64
-#define PACE_NS 100000 /* from one followed operation to the next, on average */
+#define PACE_NS 500000 /* from one followed operation to the next, on average */
 #define PACE_MOST 64 /* one block of so many, at least */
 
 static uint64_t paced; /* operations so far */
