@@ -15,6 +15,7 @@ void report_init(struct report *report, const char *schema)
 void report_release(struct report *report)
 {
 	arena_release(&report->arena);
+	free(report->timeline.report);
 	free(report->timeline.json);
 	free(report->timeline.items);
 	*report = (struct report){0};

@@ -16,10 +16,11 @@ struct view {
 	bool verbose; /* also the tables that go into detail */
 };
 
-/* What the HTML report draws (docs/HTML_REPORT.md), both parts as zlib streams; owned. */
+/* What the HTML report holds (docs/HTML_REPORT.md), all parts as zlib streams; owned. */
 struct report_timeline {
+	uint8_t *report; /* this one itself: render/html.c */
 	uint8_t *json, *items;
-	size_t json_bytes, items_bytes;
+	size_t report_bytes, json_bytes, items_bytes;
 };
 
 struct report {

@@ -74,17 +74,21 @@ void report_add_sections(struct report *report, struct analysis *a, struct symbo
 static int add_timeline(struct making *m)
 {
 	struct analysis analysis;
-	struct lanes *lanes = lanes_again(m->lanes, &m->report, &analysis);
-	int err;
+	struct lanes *lanes;
+	size_t room;
+	int err = render_html_pack(&m->report, &room);
 
+	if (err)
+		return err;
+	lanes = lanes_again(m->lanes, &m->report, &analysis);
 	if (!lanes) {
-		lanes_tell(m->lanes, &m->report);
+		lanes_tell(m->lanes, &m->report, room);
 		return 0;
 	}
 	err = read_traces(m, &analysis, lanes);
 	if (!err) {
 		free(locks_name(&analysis.accounts.locks, &(size_t){0}));
-		lanes_tell(lanes, &m->report);
+		lanes_tell(lanes, &m->report, room);
 		analysis_release(&analysis);
 	}
 	lanes_free(lanes);

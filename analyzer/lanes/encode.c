@@ -18,6 +18,9 @@ struct writer {
 	uint8_t *bytes;
 	size_t n, room;
 	uint64_t zero_ns; /* the recording's begin */
+	/* Names that items have, and those alone: their labels, and of each label its number here + 1; 0: not yet. */
+	uint32_t *names, *numbers;
+	size_t n_names, n_numbers;
 };
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -31,6 +34,23 @@ static void put(struct writer *w, uint64_t value)
 	for (; value >= 0x80; value >>= 7)
 		w->bytes[w->n++] = (uint8_t)(value | 0x80);
 	w->bytes[w->n++] = (uint8_t)value;
+}
+
+/* The number in the file of a label; 0 is the empty one. */
+static uint64_t name_number(struct writer *w, uint64_t label)
+{
+	if (!label)
+		return 0;
+	while (w->n_numbers <= label) {
+		w->numbers = grow(w->numbers, w->n_numbers, sizeof(*w->numbers));
+		w->numbers[w->n_numbers++] = 0;
+	}
+	if (!w->numbers[label]) {
+		w->names = grow(w->names, w->n_names, sizeof(*w->names));
+		w->names[w->n_names++] = (uint32_t)label;
+		w->numbers[label] = (uint32_t)w->n_names;
+	}
+	return w->numbers[label];
 }
 
 /* Puts an item's begin as the difference to the one before, and its duration. */
@@ -60,15 +80,20 @@ static uint64_t label_of_lock(struct lanes *l, uint64_t index)
 	return name;
 }
 
-static uint64_t shown_value(struct lanes *l, char type, uint64_t value)
+static uint64_t shown_value(struct writer *w, char type, uint64_t value)
 {
+	struct lanes *l = w->l;
+
 	switch ((enum item_value)type) {
+	case VALUE_NAME:
+		return name_number(w, value);
 	case VALUE_WHERE:
-		return label_of_where(&l->labels, value);
+		return name_number(w, label_of_where(&l->labels, value));
 	case VALUE_LOCK:
-		return label_of_lock(l, value);
+		return name_number(w, label_of_lock(l, value));
 	case VALUE_FUNCTION:
-		return value ? label_of_function(&l->labels, (uint32_t)value - 1) : 0;
+		return value ? name_number(w, label_of_function(&l->labels, (uint32_t)value - 1))
+			     : 0;
 	case VALUE_THREAD:
 		return lane_number(l->threads, l->n_threads, value);
 	case VALUE_RANK:
@@ -87,10 +112,10 @@ static void put_calls(struct writer *w, const struct lane *lane)
 		const struct call_item *call = &lane->calls[i];
 
 		put_times(w, &before_ns, call->begin_ns, call->end_ns);
-		put(w, call->name);
+		put(w, name_number(w, call->name));
 		put(w, call->count);
-		put(w, label_of_where(&w->l->labels, call->where));
-		put(w, call->about);
+		put(w, name_number(w, label_of_where(&w->l->labels, call->where)));
+		put(w, name_number(w, call->about));
 		put(w, call->expected_ns == UNKNOWN_NS ? 0 : call->expected_ns + 1);
 		put(w, call->n_parts);
 		for (k = 0; k < call->n_parts; k++) {
@@ -128,7 +153,7 @@ static uint64_t put_items(struct writer *w, const struct lane *lane, enum item_k
 			continue;
 		put_times(w, &before_ns, item->begin_ns, item->end_ns);
 		for (k = 0; kinds[kind].values[k]; k++)
-			put(w, shown_value(w->l, kinds[kind].values[k], item->values[k]));
+			put(w, shown_value(w, kinds[kind].values[k], item->values[k]));
 		count++;
 	}
 	return count;
@@ -273,13 +298,14 @@ static json_t *lane_of(struct writer *w, const struct lane *lane)
 	return object;
 }
 
-static json_t *names_of(const struct labels *labels)
+static json_t *names_of(const struct writer *w)
 {
 	json_t *names = json_array();
-	uint32_t i;
+	size_t i;
 
-	for (i = 0; i < labels->n; i++)
-		json_array_append_new(names, text_of(labels->all[i]->text));
+	json_array_append_new(names, json_string(""));
+	for (i = 0; i < w->n_names; i++)
+		json_array_append_new(names, text_of(w->l->labels.all[w->names[i]]->text));
 	return names;
 }
 
@@ -427,7 +453,7 @@ struct encoded lanes_encode(struct lanes *l, const struct moment *moments, size_
 	json_object_set_new(root, "schema", json_string("cudaspy-timeline-1"));
 	json_object_set_new(root, "begin_ns", json_integer(0));
 	json_object_set_new(root, "end_ns", since(&w, model->last_ns));
-	json_object_set_new(root, "names", names_of(&l->labels));
+	json_object_set_new(root, "names", names_of(&w));
 	json_object_set_new(root, "buckets", bucket_list());
 	json_object_set_new(root, "causes", cause_list());
 	json_object_set_new(root, "wait_kinds", wait_kind_names());
@@ -440,5 +466,7 @@ struct encoded lanes_encode(struct lanes *l, const struct moment *moments, size_
 	json_object_set_new(root, "moments", moments_of(&w, moments, n));
 	encoded = (struct encoded){w.bytes, w.n, json_dumps(root, JSON_COMPACT)};
 	json_decref(root);
+	free(w.names);
+	free(w.numbers);
 	return encoded;
 }

@@ -21,10 +21,15 @@ void labels_init(struct labels *labels, const struct model *model, struct symbol
 
 void labels_release(struct labels *labels)
 {
+	struct label_about *about, *next;
 	uint32_t i;
 
 	HASH_CLEAR(hh, labels->by_text);
 	HASH_CLEAR(hh, labels->by_address);
+	HASH_ITER (hh, labels->abouts, about, next) {
+		HASH_DEL(labels->abouts, about);
+		free(about);
+	}
 	for (i = 0; i < labels->n; i++)
 		free(labels->all[i]);
 	for (i = 0; i < labels->n_places; i++)
@@ -196,10 +201,8 @@ static void add_bytes(struct words *w, uint64_t bytes)
 	add(w, "%s", text);
 }
 
-static void add_stream(struct words *w, const struct record *record)
+static void add_stream(struct words *w, uint64_t stream)
 {
-	uint64_t stream = record_stream(record->raw);
-
 	if (stream == STREAM_LEGACY)
 		add(w, "legacy default stream");
 	else if (stream == STREAM_PER_THREAD)
@@ -218,43 +221,88 @@ static void add_side(struct words *w, const char *preposition, unsigned int kind
 		add(w, "%s %s memory", preposition, name_memory_kind(kind));
 }
 
-static void describe_copy(struct words *w, const struct spy_rec_copy *copy)
+static void describe_copy(struct words *w, const struct label_about_key *key)
 {
-	add_bytes(w, copy->bytes);
-	add_side(w, "from", copy->src_kind, (uint8_t)copy->src_device);
-	add_side(w, "to", copy->dst_kind, (uint8_t)copy->dst_device);
-	if (copy->captured)
+	add_bytes(w, key->bytes);
+	add_side(w, "from", key->src_kind, key->src_device);
+	add_side(w, "to", key->dst_kind, key->dst_device);
+	if (key->captured)
 		add(w, "captured into a graph");
 }
 
-uint32_t label_of_arguments(struct labels *labels, const struct record *record)
+static void describe_memory(struct words *w, const struct label_about_key *key)
+{
+	add(w, "%s", name_memory_op(key->op));
+	add_bytes(w, key->bytes);
+	if (key->kind)
+		add(w, "%s memory", name_memory_kind(key->kind));
+}
+
+static uint32_t describe(struct labels *labels, const struct label_about_key *key)
+{
+	struct words w = {.n = 0};
+
+	if (key->result)
+		add(&w, "failed: %s", text_result(labels->model->set, key->fn, key->result));
+	if (key->event == SPY_EV_COPY)
+		describe_copy(&w, key);
+	else if (key->event == SPY_EV_MEMORY)
+		describe_memory(&w, key);
+	else if (key->kernel)
+		add(&w, "kernel %.200s", labels->all[key->kernel]->text);
+	add_stream(&w, key->stream);
+	return label_of(labels, w.text);
+}
+
+static struct label_about_key key_of(struct labels *labels, const struct record *record)
 {
 	const union spy_any *raw = record->raw;
-	struct words w = {.n = 0};
-	uint32_t kernel;
+	struct label_about_key key = {.event = raw->other.event, .stream = record_stream(raw)};
 
-	if (call_failed(&raw->call_head))
-		add(&w, "failed: %s",
-		    text_result(labels->model->set, record->fn, raw->call_head.result));
-	switch (raw->other.event) {
+	if (call_failed(&raw->call_head)) {
+		key.fn = record->fn;
+		key.result = raw->call_head.result;
+	}
+	switch (key.event) {
 	case SPY_EV_COPY:
-		describe_copy(&w, &raw->copy);
+		key.bytes = raw->copy.bytes;
+		key.src_kind = raw->copy.src_kind;
+		key.dst_kind = raw->copy.dst_kind;
+		key.src_device = (uint8_t)raw->copy.src_device;
+		key.dst_device = (uint8_t)raw->copy.dst_device;
+		key.captured = raw->copy.captured;
 		break;
 	case SPY_EV_MEMORY:
-		add(&w, "%s", name_memory_op(raw->memory.op));
-		add_bytes(&w, raw->memory.bytes);
-		if (raw->memory.kind)
-			add(&w, "%s memory", name_memory_kind(raw->memory.kind));
+		key.bytes = raw->memory.bytes;
+		key.op = raw->memory.op;
+		key.kind = raw->memory.kind;
 		break;
 	case SPY_EV_LAUNCH:
-		kernel = label_of_kernel(labels, record->thread->process,
-					 record_kernel(&raw->launch));
-		if (kernel)
-			add(&w, "kernel %.200s", labels->all[kernel]->text);
+		key.kernel = label_of_kernel(labels, record->thread->process,
+					     record_kernel(&raw->launch));
 		break;
 	default:
 		break;
 	}
-	add_stream(&w, record);
-	return label_of(labels, w.text);
+	return key;
+}
+
+/* Most calls are about what another one was about: words are made once. */
+uint32_t label_of_arguments(struct labels *labels, const struct record *record)
+{
+	struct label_about_key key = key_of(labels, record);
+	struct label_about *about;
+	uint32_t name;
+
+	HASH_FIND(hh, labels->abouts, &key, sizeof(key), about);
+	if (about)
+		return about->name;
+	name = describe(labels, &key);
+	if (HASH_COUNT(labels->abouts) < LABELS_MOST) {
+		about = xcalloc(1, sizeof(*about));
+		about->key = key;
+		about->name = name;
+		HASH_ADD(hh, labels->abouts, key, sizeof(about->key), about);
+	}
+	return name;
 }

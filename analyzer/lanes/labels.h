@@ -27,6 +27,23 @@ struct label_place {
 	UT_hash_handle hh;
 };
 
+/* What is known of a call's arguments; without padding: it is hashed byte by byte. */
+struct label_about_key {
+	uint64_t bytes, stream;
+	uint32_t kernel; /* its name's number */
+	uint32_t fn, result; /* of calls that failed; else 0 */
+	uint16_t event;
+	uint8_t op, kind; /* of memory */
+	uint8_t src_kind, dst_kind, src_device, dst_device; /* of copies */
+	uint8_t captured, zeros[3];
+};
+
+struct label_about {
+	struct label_about_key key;
+	uint32_t name;
+	UT_hash_handle hh;
+};
+
 struct labels {
 	const struct model *model;
 	struct label *by_text;
@@ -35,6 +52,7 @@ struct labels {
 	struct label_place *by_address;
 	struct label_place **places; /* by number */
 	uint32_t n_places;
+	struct label_about *abouts; /* that have been put into words */
 	uint32_t *functions; /* names by the set's functions, + 1 */
 	size_t n_functions;
 	uint32_t *

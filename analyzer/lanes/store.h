@@ -14,10 +14,10 @@
 #define ITEM_KINDS(KIND) \
 	KIND(WAITS,       "waits",       200000, "waits",                "PLTFP") \
 	KIND(GAPS,        "gaps",        100000, "waits between calls",  "PWT") \
-	KIND(RANGES,      "ranges",      100000, "ranges",               "PP") \
-	KIND(OPS,         "ops",         300000, "operations of GPUs",   "PPTPP") \
+	KIND(RANGES,      "ranges",      100000, "ranges",               "NP") \
+	KIND(OPS,         "ops",         300000, "operations of GPUs",   "NPTPP") \
 	KIND(IDLE,        "idle",        100000, "idle times of GPUs",   "PP") \
-	KIND(COLLECTIVES, "collectives", 200000, "parts of collectives", "PPPRPP")
+	KIND(COLLECTIVES, "collectives", 200000, "parts of collectives", "NPPRPP")
 /* clang-format on */
 
 enum item_kind {
@@ -27,10 +27,11 @@ enum item_kind {
 		ITEM_KIND_COUNT
 };
 
-/* What a value is: P a number or a name, W a place (labels.h), L a lock's index + 1, F a function + 1, T a thread's index + 1,
+/* What a value is: P a number, N a name, W a place (labels.h), L a lock's index + 1, F a function + 1, T a thread's index + 1,
  * R a rank's index + 1. */
 enum item_value {
 	VALUE_PLAIN = 'P',
+	VALUE_NAME = 'N',
 	VALUE_WHERE = 'W',
 	VALUE_LOCK = 'L',
 	VALUE_FUNCTION = 'F',

@@ -92,9 +92,6 @@ static void order(struct lanes *l)
 
 /* ---- few enough -------------------------------------------------------------------------------- */
 
-#define PACKED_MOST \
-	(7u << 20) /* bytes, of the timeline and its items: base64 makes 9.3 MiB of it */
-
 static uint8_t *packed(const void *bytes, size_t n, size_t *n_packed)
 {
 	uLongf size = compressBound((uLong)n);
@@ -120,7 +117,7 @@ static void pack(struct encoded *encoded, struct report *report)
 	free(encoded->bytes);
 }
 
-void lanes_tell(struct lanes *l, struct report *report)
+void lanes_tell(struct lanes *l, struct report *report, size_t most_bytes)
 {
 	struct arena texts = {0};
 	struct encoded encoded;
@@ -133,7 +130,7 @@ void lanes_tell(struct lanes *l, struct report *report)
 	for (rounds = 0; rounds < 16; rounds++) {
 		encoded = lanes_encode(l, moments, n, &texts);
 		pack(&encoded, report);
-		if (report->timeline.json_bytes + report->timeline.items_bytes <= PACKED_MOST)
+		if (report->timeline.json_bytes + report->timeline.items_bytes <= most_bytes)
 			break;
 		l->store.n_windows = rounds < 4 ? l->store.n_windows : 0;
 		store_halve(&l->store);

@@ -3,7 +3,7 @@
  * a row of TABLES; a column's unit follows from its name, as in docs/REPORT_FORMAT.md.
  */
 import {announce, copy, el, empty, tsvLine} from './dom.js';
-import {bytes, count, duration} from './format.js';
+import {bytes, count, duration, plural} from './format.js';
 
 const MOST_ROWS = 200;
 
@@ -94,8 +94,11 @@ export class Tables {
 		const rows = this.rows();
 		empty(this.body).append(el('table', {}, el('thead', {}, el('tr', {}, columns.map((column) => this.head(column, rows)))),
 			el('tbody', {}, rows.slice(0, MOST_ROWS).map((row) => this.row(row, columns)))));
-		if (!rows.length || rows.length > MOST_ROWS)
-			this.body.append(el('p', {class: 'hint'}, rows.length ? `${MOST_ROWS} of ${count(rows.length)} rows; copied are all.` : 'No row fits the filter.'));
+		const leftOut = this.report.rows_left_out?.[this.table.key];
+		const said = [!rows.length ? 'No row fits the filter.' : rows.length > MOST_ROWS ? `${MOST_ROWS} of ${count(rows.length)} rows are shown; copied are all.` : null,
+			leftOut ? `The file leaves out ${plural(leftOut, 'row')} at the end of this table; cudaspy report --format=json has them.` : null].filter((text) => text);
+		if (said.length)
+			this.body.append(el('p', {class: 'hint'}, said.join(' ')));
 	}
 
 	isNumber(column, rows) {

@@ -48,7 +48,12 @@ void view_of_terminal(const FILE *out);
 int render_text(const struct report *report, FILE *out);
 int render_json(const struct report *report, FILE *out);
 int render_junit(const struct report *report, FILE *out);
+/* Of a report that render_html_pack has prepared. */
 int render_html(const struct report *report, FILE *out);
 int render_sarif(const struct report *report, FILE *out);
+
+/* Packs a finished report for render_html; *room: bytes that its packed timeline may have, so that the file has no more than
+ * 10 MB. -errno. */
+int render_html_pack(struct report *report, size_t *room);
 
 #endif
