@@ -254,6 +254,8 @@ static bool moment_of(struct lanes *l, const struct report *report, const struct
 	       worst_of_run(l, detector, table_number_at(findings, row, "share_thread"), m);
 }
 
+#define MOMENTS_MOST 200 /* of the first findings: nobody asks to be shown more */
+
 struct moment *lanes_moments(struct lanes *l, const struct report *report, size_t *n)
 {
 	const struct table *findings = report_find(report, "findings");
@@ -261,7 +263,7 @@ struct moment *lanes_moments(struct lanes *l, const struct report *report, size_
 	size_t row;
 
 	*n = 0;
-	for (row = 0; findings && row < findings->n_rows; row++) {
+	for (row = 0; findings && row < findings->n_rows && row < MOMENTS_MOST; row++) {
 		struct moment m = {.finding = table_number_at(findings, row, "rank")};
 
 		if (moment_of(l, report, findings, row, &m))

@@ -8,6 +8,7 @@ import {inkOf} from './palette.js';
 
 const MOST_CAUSES = 6;
 const MOST_CARDS = 12;
+const MOST_FOLDED = 100; /* cards, those included that are folded away */
 const MOST_GPUS = 16;
 const MOST_LEGENDS = 2; /* GPUs, each of which has its own */
 
@@ -159,12 +160,14 @@ function card(finding, number, moment, showMe) {
 export function findingCards(report, timeline, showMe) {
 	const findings = (report.findings || []).filter((finding) => finding.severity !== 'minor');
 	const minor = (report.findings || []).length - findings.length;
-	const cards = findings.map((finding, i) => {
+	const more = findings.length - MOST_FOLDED;
+	const cards = findings.slice(0, MOST_FOLDED).map((finding, i) => {
 		const number = finding.rank ?? i + 1;
 		return card(finding, number, timeline.moments.find((moment) => moment.finding === number), showMe);
 	});
 	return el('section', {id: 'findings', 'aria-label': 'Findings'}, el('h2', {}, 'Findings'),
 		cards.length ? el('div', {class: 'cards'}, cards.slice(0, MOST_CARDS)) : el('p', {}, 'Nothing to report: no finding costs enough.'),
 		cards.length > MOST_CARDS ? el('details', {}, el('summary', {}, `${cards.length - MOST_CARDS} more`), el('div', {class: 'cards'}, cards.slice(MOST_CARDS))) : null,
+		more > 0 ? el('p', {class: 'hint'}, `${plural(more, 'more finding')}, which cost less, in the table of sites.`) : null,
 		minor ? el('p', {class: 'hint'}, `${plural(minor, 'minor finding')} left out; cudaspy report --format=json has them.`) : null);
 }

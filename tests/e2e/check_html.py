@@ -96,10 +96,11 @@ def main():
     total = sum(c["total_ns"] for c in direct)
     check(timeline["merged_ns"] or abs(ns - total) <= calls + total // 1000, "calls took", ns, "and", total)
     check((timeline["merged_ns"] > 0) == any("calls" in s for s in timeline["left_out"]), "left out:", timeline["left_out"])
-    numbers = {f["rank"] for f in report["findings"]}
+    numbers = {f["rank"] for f in report["findings"]}  # of the first ones, moments are shown
     for moment in timeline["moments"]:
         check(moment["finding"] in numbers and moment["lane"] < lanes, "moment", moment)
         check(0 <= moment["begin_ns"] <= moment["end_ns"] <= timeline["end_ns"], "moment", moment)
+    numbers = {n for n in numbers if n <= 200}
     check(numbers == {m["finding"] for m in timeline["moments"]} or "nowhere" in sys.argv, "findings without a moment:",
           numbers - {m["finding"] for m in timeline["moments"]})
     print(calls, n_items, waits, timeline["merged_ns"], len(page))

@@ -43,6 +43,18 @@ first = t["moments"][0]
 assert any(w["begin_ns"] <= first["begin_ns"] < w["end_ns"] for w in t["whole"]), (first, t["whole"])
 END
 
+# ---- many of anything: small all the same ----------------------------------------------------------------
+for shape in "threads 1200000 1000" "gpu 900000 10" "sites 300000 60000" "kernels 300000 100000"; do
+	read -r name records n <<<"$shape"
+	rm -rf gen
+	"$bench/gentrace" gen "$records" "$n" "$name" || fail "gentrace $shape"
+	"$tool" report --format=html gen >page.html || fail "$name: no page"
+	bytes=$(wc -c <page.html)
+	[ "$bytes" -lt 10000000 ] || fail "$name: $bytes bytes"
+	python3 "$check" page.html >figures || fail "$name: $(cat figures)"
+	echo "$shape: $bytes bytes"
+done
+
 # ---- nothing of a program's names is part of the page ----------------------------------------------------
 rm -rf gen
 "$bench/gentrace" gen 2000 4 loop || fail "gentrace"
