@@ -1,6 +1,6 @@
 /*
  * main.js: begins when the page has loaded: unpacks what the file holds, shows the first screen as soon as the report is
- * there, then the timeline and the rest. `window.cudaspy` is what tests look at; it changes nothing.
+ * there, then the timeline and the rest. `window.cudaspy` is what tests look at, and choose items by.
  */
 import {Details} from './details.js';
 import {clipboard, el} from './dom.js';
@@ -165,6 +165,7 @@ async function begin() {
 		arrows: () => timeline.arrows.drawn.map((one) => ({from: one.fromLane, to: one.toLane, at: one.at, kind: one.kind, root: one.root?.text ?? null})),
 		box: (item) => ({...view.box(item)}),
 		plotWidth: () => view.plotWidth,
+		choose: (item) => view.select(item, true),
 		model,
 		frames: () => timeline.frames.slice(),
 		marks: () => ({...marks}),

@@ -3,7 +3,7 @@
 # (tests/page/fake.mjs), and of programs on the simulator, whose truth it writes down; what a frame costs. The file itself is
 # the subject of test_html.sh.
 . "$(dirname "$0")/lib.sh"
-need jq node
+need node
 chromium=$(command -v chromium-headless-shell || command -v chromium || command -v google-chrome) || skip "no headless Chromium here"
 look=$here/../page
 sim=$here/../sim/with-sim
@@ -24,7 +24,7 @@ looked "columns" node "$look/look_series.mjs" modules
 looked "made-up data" node "$look/look_page.mjs" "$chromium" "$page" "$tmp/made"
 
 # ---- arrows, on the simulator: those of its truth ------------------------------------------------------
-for scene in chain3_gpu chain2_ioctl starvation; do
+for scene in chain3_gpu chain2_ioctl chain_free_malloc; do
 	rm -rf truth "$out"
 	mkdir truth
 	"$sim" "$bin/scene" --script $scene >script || fail "$scene: no script"
@@ -33,6 +33,35 @@ for scene in chain3_gpu chain2_ioctl starvation; do
 	"$tool" report --format=html "$(the_trace)" >$scene.html || fail "$scene: no page"
 	looked $scene node "$look/look_trace.mjs" "$chromium" "$tmp/$scene.html" "$tmp/truth"
 done
+
+# ---- GPU work on streams; ranks; a name that is no name ------------------------------------------------------
+# recorded APP OPTION...: a test application's page, in app.html; the truth in $tmp/truth.
+recorded() {
+	local app=$1
+	shift
+	rm -rf truth "$out"
+	mkdir truth
+	CUDASPY_OUT=$out CUDASPY_QUIET=1 SPYSIM_TRUTH=$tmp/truth TMPDIR=$tmp "$sim" env LD_PRELOAD="$first $shim $build/sim/libsimkernel.so" timeout -k 5 100 \
+		"$app" "$@" >app.out 2>app.err || fail "$app $*: status $?: $(tail -n 3 app.err)"
+	"$tool" report --format=html "$out" >app.html || fail "$app: no page"
+}
+
+if [ -n "$first" ] || [ ! -x "$build/testapps/ranks" ]; then
+	without "test applications"
+else
+	if [ -e "$build/libcudaspy_gpu.so" ]; then
+		CUDASPY_GPU=1 recorded "$build/testapps/starved" --quick --csv --variant sleep
+		looked "GPU work" node "$look/look_gpu.mjs" "$chromium" "$tmp/app.html" "$tmp/truth"
+	else
+		without CUPTI
+	fi
+	SPYSIM_GPUS=8 SPYSIM_NCCL_SEED=5 SPYSIM_NCCL_WAIT_S=60 recorded "$build/testapps/ranks" --quick --csv --ranks=8 --gpus=8 --steps=12 --work-us=4000 --straggler=3:load:1:100
+	looked ranks node "$look/look_ranks.mjs" "$chromium" "$tmp/app.html" 3
+	# A program's file may be called so.
+	cp "$build/testapps/clean" './<img src=x onerror=alert(1)>'
+	recorded './<img src=x onerror=alert(1)>' --quick --csv
+	looked "hostile program" node "$look/look_quiet.mjs" "$chromium" "$tmp/app.html" '<img src=x onerror=alert(1)>'
+fi
 
 # ---- what a frame costs: printed, and held against bounds that any machine keeps --------------------------
 node "$look/fake.mjs" "$page" big big.html || fail "no page of a million calls"

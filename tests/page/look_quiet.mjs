@@ -1,0 +1,19 @@
+/*
+ * tests/page/look_quiet.mjs CHROMIUM PAGE TEXT: a page that shows a text, and nothing on the console; that asks for nothing; all of
+ * whose tables can be opened. Called by tests/e2e/test_page.sh.
+ */
+import {resolve} from 'node:path';
+import {Chromium} from './chromium.mjs';
+import {howMany, press, quiet, same, textOf, that, withBrowser} from './claims.mjs';
+
+const [program, page, text] = process.argv.slice(2);
+
+await withBrowser(new Chromium(program), async (chromium) => {
+	await chromium.open(page);
+	that('the text is shown', (await textOf(chromium, 'main')).includes(text));
+	same('images', await chromium.eval('document.images.length'), 0);
+	for (const tab of await chromium.eval(`[...document.querySelectorAll('#tables [role="tab"]')].map((one) => one.textContent)`))
+		await press(chromium, '#tables', tab);
+	quiet('the page', chromium, resolve(page));
+	console.log(howMany());
+});
