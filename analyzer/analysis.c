@@ -186,13 +186,13 @@ static bool leave_out(struct analysis *a, const struct record *record)
 	return true;
 }
 
-/* What does not count is not shown. */
-static void show(const struct analysis *a, const struct record *record)
+/* What does not count is not shown: a thread whose first call is still in progress has no account that says so. */
+static void show(const struct analysis *a, const struct record *record, bool left_out)
 {
 	const struct listener *listener = a->accounts.listener;
 	const struct thread_account *c;
 
-	if (account_leaves_out(&a->accounts, record->thread))
+	if (left_out || account_leaves_out(&a->accounts, record->thread))
 		return;
 	if (record->raw->other.event == SPY_EV_OUTSIDE) {
 		if (listener->on_outside)
@@ -231,6 +231,7 @@ static void read_all(struct analysis *a)
 	struct record record;
 	struct fast_path *paths = xcalloc(a->set->n_streams, sizeof(*paths)), *path; /* by stream */
 	size_t i, stacks_most = STACKS_FIRST;
+	bool left_out;
 
 	merge_init(&merge, a->set, false);
 	if (a->accounted)
@@ -250,7 +251,8 @@ static void read_all(struct analysis *a)
 		if (unlikely(a->model.n_stacks >= stacks_most))
 			stacks_most = stack_gc(a);
 		model_apply(&a->model, &record);
-		if (likely(!a->filtering.kinds) || !leave_out(a, &record))
+		left_out = unlikely(a->filtering.kinds) && leave_out(a, &record);
+		if (!left_out)
 			callstats_see(&a->stats, &a->model, &record);
 		if (a->accounted) {
 			account_see(&a->accounts, &record);
@@ -261,7 +263,7 @@ static void read_all(struct analysis *a)
 			idle_see(&a->idle, &record, in_calls_ns(a, path, &record));
 			ranks_see(&a->ranks, &record);
 			if (unlikely(a->accounts.listener != NULL))
-				show(a, &record);
+				show(a, &record, left_out);
 			else if (record_is_call(record.raw) && !record.raw->call_head.depth)
 				fast_path_open(path, &a->accounts, &a->stats, &record);
 		}
