@@ -2,6 +2,7 @@
  * analyzer/cmd/cmd_export.c: `cudaspy export`: a recording in the format of another tool.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include "analysis.h"
 #include "cmd_report.h"
@@ -12,6 +13,8 @@
 struct options {
 	const char *format;
 	const char *out;
+	const char *by;
+	const char *window;
 	const char *profile;
 	struct filter_words words;
 	bool redact;
@@ -21,6 +24,8 @@ struct options {
 static const struct option_row option_rows[] = {
 	{"format",  'f', "FORMAT", EXPORT_NAMES, offsetof(struct options, format)},
 	{"out",     'o', "FILE",   "where to write; -: standard output, which is the default unless it is a terminal", offsetof(struct options, out)},
+	{"by",      'b', "ORDER",  "folded: thread (default): the cause is the innermost frame; or cause: the outermost", offsetof(struct options, by)},
+	{"window",  'w', "MB",     "perfetto: no file is larger, in million bytes (default: 300)", offsetof(struct options, window)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	FILTER_OPTIONS(struct options, words),
 	REDACT_OPTION(struct options, redact),
@@ -122,9 +127,25 @@ static const char *choose_path(const struct export_format *format, const char *p
 	return NULL;
 }
 
+#define WINDOW_MB "300" /* what browsers open */
+#define WINDOW_MB_MOST 100000
+
+/* False after a message. */
+static bool parse_window(struct export_options *options, const char *text)
+{
+	char *end;
+	unsigned long mb = strtoul(text, &end, 10);
+
+	options->window_bytes = mb * 1000000;
+	if (*text >= '0' && *text <= '9' && !*end && mb >= 1 && mb <= WINDOW_MB_MOST)
+		return true;
+	warn("export: --window=%s: a number of million bytes is needed, 1 or more", text);
+	return false;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct options options = {0};
+	struct options options = {.window = WINDOW_MB};
 	struct filter filter = {0};
 	struct exporting e = {.reading = {.filter = &filter}};
 	int status;
@@ -136,8 +157,9 @@ static int run(const struct command *self, int argc, char **argv)
 	e.format = export_find(options.format);
 	if (e.format)
 		e.options.path = choose_path(e.format, options.out);
-	if (!e.format || !e.options.path)
+	if (!e.format || !e.options.path || !parse_window(&e.options, options.window))
 		return STATUS_USAGE;
+	e.options.by = options.by;
 	e.reading.profile = options.profile;
 	status = filter_parse(&filter, &options.words)
 			 ? STATUS_USAGE

@@ -21,6 +21,20 @@ static const char *escape_of(uint32_t code, char text[8])
 	return text;
 }
 
+char *bytes_utf8(const char *text)
+{
+	char *copy = xcalloc(3 * strlen(text) + 1, 1), *end = copy;
+
+	while (*text) {
+		uint32_t code;
+		size_t n = utf8_character(text, &code);
+
+		end = mempcpy(end, n ? text : "\xef\xbf\xbd", n ?: 3);
+		text += n ?: 1;
+	}
+	return copy;
+}
+
 char *bytes_json(const char *text)
 {
 	char *copy = xcalloc(6 * strlen(text) + 3, 1), *end = copy, room[8];

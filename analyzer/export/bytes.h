@@ -76,7 +76,10 @@ static inline void bytes_us(struct bytes *b, uint64_t ns)
 	bytes_put(b, decimals, sizeof(decimals));
 }
 
-/* A text of JSON's, with its quotes. What is not UTF-8 becomes U+FFFD. */
+/* The text in UTF-8, what is not becomes U+FFFD. The caller frees. */
+char *bytes_utf8(const char *text);
+
+/* A text of JSON's, with its quotes. What is not UTF-8 becomes U+FFFD. The caller frees. */
 char *bytes_json(const char *text);
 
 #endif

@@ -72,16 +72,38 @@ static void open_slice(struct events *e, const struct slice *slice, size_t *n_op
 	e->sink->slice(e->sink->data, slice);
 }
 
-/* Times of waits are taken apart from those of calls: a wait that runs into a call inside ends there, for calls stay whole. */
-static uint64_t end_of_wait(const struct pending_slices *order, size_t i)
+/* A wait that runs into a call inside belongs to where most of it was: calls stay whole. True: it has been moved. */
+static bool fit_wait(const struct pending_slices *order, size_t i)
 {
-	uint64_t end_ns = order->all[i].end_ns;
+	struct pending *w = &order->all[i];
 	size_t k;
 
-	for (k = i + 1; k < order->n && order->all[k].begin_ns < end_ns; k++)
-		if (order->all[k].category == SLICE_NESTED && order->all[k].end_ns > end_ns)
-			return order->all[k].begin_ns;
-	return end_ns;
+	for (k = i + 1; k < order->n && order->all[k].begin_ns < w->end_ns; k++) {
+		const struct pending *inside = &order->all[k];
+
+		if (inside->category != SLICE_NESTED || inside->end_ns <= w->end_ns)
+			continue;
+		if (inside->begin_ns - w->begin_ns > w->end_ns - inside->begin_ns) {
+			w->end_ns = inside->begin_ns;
+			return false;
+		}
+		w->begin_ns = inside->begin_ns;
+		return true;
+	}
+	return false;
+}
+
+static void sort(struct pending_slices *order)
+{
+	bool moved = false;
+	size_t i;
+
+	qsort(order->all, order->n, sizeof(*order->all), in_order);
+	for (i = 0; i < order->n; i++)
+		if (order->all[i].category == SLICE_WAIT)
+			moved |= fit_wait(order, i);
+	if (moved)
+		qsort(order->all, order->n, sizeof(*order->all), in_order);
 }
 
 /* Shows them all, in the track, from_ns at the earliest; `call` as the slice of the application's call, which stands among them with an empty name;
@@ -93,13 +115,12 @@ static void show_order(struct events *e, struct track *track, uint64_t from_ns,
 	size_t i, n_open = 0;
 
 	if (order->n > 1)
-		qsort(order->all, order->n, sizeof(*order->all), in_order);
+		sort(order);
 	for (i = 0; i < order->n; i++) {
 		const struct pending *p = &order->all[i];
 		struct slice slice = {.track = track,
 				      .begin_ns = max_u64(p->begin_ns, from_ns),
-				      .end_ns = p->category == SLICE_WAIT ? end_of_wait(order, i)
-									  : p->end_ns,
+				      .end_ns = p->end_ns,
 				      .category = (enum slice_category)p->category,
 				      .name = p->name,
 				      .flow = p->flow,
@@ -175,14 +196,9 @@ void events_finish_threads(struct events *e)
 
 static uint32_t lock_name(struct events *e, const struct lock *lock)
 {
-	const struct locks *known = &e->job->known->accounts.locks;
 	struct arena texts = {0};
-	uint32_t name;
+	uint32_t name = label_of(&e->labels, tracks_lock_name(&e->tracks, &texts, lock));
 
-	/* Both readings find them in the same order. */
-	if (lock->index < known->count)
-		lock = known->all[lock->index];
-	name = label_of(&e->labels, text_lane_of_lock(&texts, lock));
 	arena_release(&texts);
 	return name;
 }
@@ -210,9 +226,9 @@ static struct pending *add_wait(struct events *e, const struct wait *w, uint64_t
 	return p;
 }
 
-/* The arrow ends where the holder certainly had the lock: in the midst. */
-static void add_holder(struct events *e, struct pending *p, const struct hold_interval *by,
-		       uint64_t begin_ns, uint64_t end_ns)
+/* The arrow ends where the holder certainly had the lock, in its call: as the wait begins. It may have been released long before
+ * the waiter noticed. Arrows lead to later times. */
+static void add_holder(struct events *e, struct pending *p, const struct hold_interval *by)
 {
 	if (!by->holder)
 		return;
@@ -222,7 +238,7 @@ static void add_holder(struct events *e, struct pending *p, const struct hold_in
 	add_argument(p, ARGUMENT_HOLDER_CALL, label_of_function(&e->labels, by->fn));
 	p->flow = ++e->flows;
 	events_flow(e, tracks_thread(&e->tracks, by->holder)->calls,
-		    begin_ns + (end_ns - begin_ns) / 2, p->flow, true);
+		    by->begin_ns + (by->end_ns > by->begin_ns), p->flow, true);
 }
 
 /* A hand-over belongs to the holder that has released the lock. */
@@ -240,7 +256,7 @@ static void add_lock_wait(struct events *e, const struct wait *w)
 			end_ns = max_u64(end_ns, w->intervals[next_one].end_ns);
 		p = add_wait(e, w, by->begin_ns, end_ns);
 		add_argument(p, ARGUMENT_RELEASE, end_ns - held_ns);
-		add_holder(e, p, by, by->begin_ns, held_ns);
+		add_holder(e, p, by);
 	}
 }
 

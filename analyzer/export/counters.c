@@ -62,16 +62,13 @@ static struct track **slot(struct track ***array, size_t *n, size_t i)
 static struct track *track_of_lock(struct events *e, const struct process *process,
 				   const struct lock *lock)
 {
-	const struct locks *known = &e->job->known->accounts.locks;
 	struct track **track = slot(&e->counters.locks, &e->counters.n_locks, lock->index);
 	struct arena texts = {0};
 
 	if (!*track) {
-		if (lock->index < known->count)
-			lock = known->all[lock->index];
 		*track = tracks_counter(&e->tracks, tracks_process(&e->tracks, process),
 					arena_printf(&texts, "threads that wait for %s",
-						     text_lane_of_lock(&texts, lock)));
+						     tracks_lock_name(&e->tracks, &texts, lock)));
 		arena_release(&texts);
 	}
 	return *track;

@@ -19,6 +19,9 @@
 /* What was asked for beside the format. */
 struct export_options {
 	const char *path; /* of --out, as it was given; "-": standard output */
+	const char *by; /* of --by; NULL: not given */
+	uint64_t
+		window_bytes; /* of --window: a file is no larger, where a format can begin another one */
 };
 
 /* What a format works with. All of it lives until `end` has returned. */
@@ -39,6 +42,8 @@ struct export_job {
  * output), the functions, and what reads it. listener: NULL: the report is enough. */
 #define EXPORT_FORMATS(FORMAT) \
 	FORMAT(chrome, false, chrome_begin, chrome_listener, chrome_end, "JSON for chrome://tracing, speedscope and Perfetto") \
+	FORMAT(perfetto, false, perfetto_begin, perfetto_listener, perfetto_end, "a trace for Perfetto (ui.perfetto.dev), smaller than JSON; FILE.2, FILE.3 ... if it is too large for one FILE") \
+	FORMAT(folded, false, folded_begin, folded_listener, folded_end, "lost time by stack, in nanoseconds, for flame graphs: flamegraph.pl, speedscope, inferno") \
 	FORMAT(sqlite, true, sqlite_begin, sqlite_listener, sqlite_end, "a database with the tables of Nsight Systems and cudaspy's own")
 /* clang-format on */
 
@@ -73,5 +78,13 @@ int chrome_end(void *state, int err);
 void *sqlite_begin(const struct export_job *job);
 const struct listener *sqlite_listener(void *state);
 int sqlite_end(void *state, int err);
+
+void *perfetto_begin(const struct export_job *job);
+const struct listener *perfetto_listener(void *state);
+int perfetto_end(void *state, int err);
+
+void *folded_begin(const struct export_job *job);
+const struct listener *folded_listener(void *state);
+int folded_end(void *state, int err);
 
 #endif

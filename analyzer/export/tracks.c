@@ -80,6 +80,20 @@ static uint32_t choose_tid(struct tracks *t, uint32_t tid)
 	return tid;
 }
 
+/* ---- names ------------------------------------------------------------------------------------- */
+
+/* Both readings find locks in the same order. Waits for some do not count: those have no name. */
+const char *tracks_lock_name(const struct tracks *t, struct arena *texts, const struct lock *lock)
+{
+	const struct locks *known = &t->job->known->accounts.locks;
+	char *place;
+
+	if (lock->index < known->count && known->all[lock->index]->name)
+		return text_lane_of_lock(texts, known->all[lock->index]);
+	place = arena_take(texts, lock_place(lock->process, lock->key.address, lock->first_ns));
+	return arena_printf(texts, "a lock (%s)", place);
+}
+
 /* ---- tracks ------------------------------------------------------------------------------------ */
 
 void tracks_init(struct tracks *t, const struct export_job *job, const struct sink *sink)

@@ -52,6 +52,9 @@ struct tracks {
 void tracks_init(struct tracks *t, const struct export_job *job, const struct sink *sink);
 void tracks_release(struct tracks *t);
 
+/* "L1 (libcuda.so.1+0x1234)". */
+const char *tracks_lock_name(const struct tracks *t, struct arena *texts, const struct lock *lock);
+
 struct track *tracks_process(struct tracks *t, const struct process *process);
 struct thread_tracks *tracks_thread(struct tracks *t, const struct thread *thread);
 struct track *tracks_ranges(struct tracks *t, const struct thread *thread);
