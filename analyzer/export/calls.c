@@ -194,13 +194,24 @@ void events_finish_threads(struct events *e)
 
 /* ---- waits in a call ----------------------------------------------------------------------------- */
 
-static uint32_t lock_name(struct events *e, const struct lock *lock)
+static const struct lock_names *names_of_lock(struct events *e, const struct lock *lock)
 {
 	struct arena texts = {0};
-	uint32_t name = label_of(&e->labels, tracks_lock_name(&e->tracks, &texts, lock));
+	struct lock_names *names;
+	const char *name;
 
-	arena_release(&texts);
-	return name;
+	while (unlikely(e->n_locks <= lock->index)) {
+		e->locks = grow(e->locks, e->n_locks, sizeof(*e->locks));
+		e->locks[e->n_locks++] = (struct lock_names){0};
+	}
+	names = &e->locks[lock->index];
+	if (!names->lock) {
+		name = tracks_lock_name(&e->tracks, &texts, lock);
+		names->lock = label_of(&e->labels, name);
+		names->wait = label_of(&e->labels, arena_printf(&texts, "wait for %s", name));
+		arena_release(&texts);
+	}
+	return names;
 }
 
 static const char *wait_text(unsigned int kind)
@@ -220,9 +231,12 @@ static struct pending *add_wait(struct events *e, const struct wait *w, uint64_t
 	p->end_ns = events_since(e, end_ns);
 	p->category = SLICE_WAIT;
 	p->depth = DEPTH_WAIT;
-	p->name = events_cached(e, &e->waits, w->kind, wait_text);
-	if (w->lock)
-		add_argument(p, ARGUMENT_LOCK, lock_name(e, w->lock));
+	if (w->lock) {
+		p->name = names_of_lock(e, w->lock)->wait;
+		add_argument(p, ARGUMENT_LOCK, names_of_lock(e, w->lock)->lock);
+	} else {
+		p->name = events_cached(e, &e->waits, w->kind, wait_text);
+	}
 	return p;
 }
 
@@ -241,21 +255,54 @@ static void add_holder(struct events *e, struct pending *p, const struct hold_in
 		    by->begin_ns + (by->end_ns > by->begin_ns), p->flow, true);
 }
 
-/* A hand-over belongs to the holder that has released the lock. */
+/* Holders of a wait that are shown one by one. In a convoy of threads each of their waits has all of them. */
+#define HOLDERS_APART 4
+
+/* The next holder's part of the wait: intervals [i, return value). A hand-over belongs to the holder that has released the
+ * lock. */
+static size_t next_holder(const struct wait *w, size_t i, uint64_t *end_ns)
+{
+	*end_ns = max_u64(w->intervals[i].begin_ns, w->intervals[i].end_ns);
+	for (i++; i < w->n_intervals && w->intervals[i].handover; i++)
+		*end_ns = max_u64(*end_ns, w->intervals[i].end_ns);
+	return i;
+}
+
+static size_t count_holders(const struct wait *w, const struct hold_interval **longest)
+{
+	uint64_t longest_ns = 0, end_ns;
+	size_t i, next_one, n = 0;
+
+	*longest = &w->intervals[0];
+	for (i = 0; i < w->n_intervals; i = next_one, n++) {
+		next_one = next_holder(w, i, &end_ns);
+		if (end_ns - w->intervals[i].begin_ns > longest_ns) {
+			longest_ns = end_ns - w->intervals[i].begin_ns;
+			*longest = &w->intervals[i];
+		}
+	}
+	return n;
+}
+
 static void add_lock_wait(struct events *e, const struct wait *w)
 {
-	size_t i, next_one;
+	const struct hold_interval *longest, *by;
+	size_t n = count_holders(w, &longest), i, next_one;
+	uint64_t end_ns;
+	struct pending *p;
 
+	if (n > HOLDERS_APART) {
+		next_holder(w, w->n_intervals - 1, &end_ns);
+		p = add_wait(e, w, w->intervals[0].begin_ns, end_ns);
+		add_argument(p, ARGUMENT_HOLDERS, n);
+		add_holder(e, p, longest);
+		return;
+	}
 	for (i = 0; i < w->n_intervals; i = next_one) {
-		const struct hold_interval *by = &w->intervals[i];
-		uint64_t end_ns = max_u64(by->begin_ns, by->end_ns), held_ns = end_ns;
-		struct pending *p;
-
-		for (next_one = i + 1; next_one < w->n_intervals && w->intervals[next_one].handover;
-		     next_one++)
-			end_ns = max_u64(end_ns, w->intervals[next_one].end_ns);
+		by = &w->intervals[i];
+		next_one = next_holder(w, i, &end_ns);
 		p = add_wait(e, w, by->begin_ns, end_ns);
-		add_argument(p, ARGUMENT_RELEASE, end_ns - held_ns);
+		add_argument(p, ARGUMENT_RELEASE, end_ns - max_u64(by->begin_ns, by->end_ns));
 		add_holder(e, p, by);
 	}
 }

@@ -334,6 +334,7 @@ void events_free(struct events *e)
 	free(e->open_ends);
 	free(e->kernels);
 	free(e->range_names);
+	free(e->locks);
 	free(e->parts);
 	counters_release(&e->counters);
 	tracks_release(&e->tracks);

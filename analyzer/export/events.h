@@ -74,6 +74,11 @@ struct counters {
 	struct stream_counter *streams, *last_stream;
 };
 
+/* Numbers of "L1 (heap)", "wait for L1 (heap)"; 0: not asked for yet. */
+struct lock_names {
+	uint32_t lock, wait;
+};
+
 struct events {
 	const struct export_job *job;
 	const struct sink *sink;
@@ -89,6 +94,8 @@ struct events {
 	uint32_t **kernels; /* by process and number: names + 1 */
 	uint32_t *range_names; /* by index: names + 1 */
 	size_t n_range_names;
+	struct lock_names *locks; /* by index */
+	size_t n_locks;
 	struct name_cache memory_kinds, memory_ops, directions, waits, causes, gpu_ops, functions;
 	/* The parts of a collective operation, until all are there. */
 	struct shown_collective *parts;

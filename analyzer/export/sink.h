@@ -70,6 +70,7 @@ struct track {
 	ARGUMENT(LOCK,        "lock",        NAME) \
 	ARGUMENT(HOLDER,      "holder",      NAME) \
 	ARGUMENT(HOLDER_CALL, "holder_call", NAME) \
+	ARGUMENT(HOLDERS,     "holders",     NUMBER) \
 	ARGUMENT(RELEASE,     "release_ns",  NUMBER) \
 	ARGUMENT(WAITED,      "waited_ns",   NUMBER) \
 	ARGUMENT(TIMES,       "times",       NUMBER) \
