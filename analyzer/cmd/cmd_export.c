@@ -23,7 +23,7 @@ struct options {
 /* clang-format off */
 static const struct option_row option_rows[] = {
 	{"format",  'f', "FORMAT", EXPORT_NAMES, offsetof(struct options, format)},
-	{"out",     'o', "FILE",   "where to write; -: standard output, which is the default unless it is a terminal", offsetof(struct options, out)},
+	{"output",  'o', "FILE",   "where to write, as a whole or not at all; -: standard output, which is the default unless it is a terminal", offsetof(struct options, out)},
 	{"by",      'b', "ORDER",  "folded: thread (default): the cause is the innermost frame; or cause: the outermost", offsetof(struct options, by)},
 	{"window",  'w', "MB",     "perfetto: no file is larger, in million bytes (default: 300)", offsetof(struct options, window)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
@@ -41,7 +41,7 @@ struct exporting {
 	struct analysis known, shown;
 	struct report report;
 	struct symbolizer *symbols;
-	struct output out;
+	struct export_target out;
 };
 
 /* Another reading, for who listens. */
@@ -78,8 +78,8 @@ static int write_all(struct exporting *e)
 
 static int open_output(struct exporting *e)
 {
-	return e->format->named ? output_reserve(&e->out, e->options.path)
-				: output_open(&e->out, e->options.path);
+	return e->format->named ? target_reserve(&e->out, e->options.path)
+				: target_open(&e->out, e->options.path);
 }
 
 /* The output is opened first: who cannot write need not read. */
@@ -97,8 +97,8 @@ static int export_read(struct exporting *e)
 	}
 	analysis_release(&e->known);
 	if (!err)
-		return output_commit(&e->out);
-	output_discard(&e->out);
+		return target_commit(&e->out);
+	target_discard(&e->out);
 	return err;
 }
 
@@ -123,7 +123,7 @@ static const char *choose_path(const struct export_format *format, const char *p
 		return path;
 	if (!format->named && !isatty(STDOUT_FILENO))
 		return "-";
-	warn("export: --out is missing: the FILE to write");
+	warn("export: --output is missing: the FILE to write");
 	return NULL;
 }
 

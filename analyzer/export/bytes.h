@@ -5,12 +5,12 @@
 #ifndef CUDASPY_EXPORT_BYTES_H
 #define CUDASPY_EXPORT_BYTES_H
 
-#include "base/output.h"
+#include "target.h"
 
 #define BYTES_BLOCK 65536
 
 struct bytes {
-	struct output *out;
+	struct export_target *out;
 	uint64_t written; /* all that was put, also what is still here */
 	size_t n;
 	char block[BYTES_BLOCK];
@@ -19,7 +19,7 @@ struct bytes {
 static inline void bytes_flush(struct bytes *b)
 {
 	if (b->n)
-		output_write(b->out, b->block, b->n);
+		target_write(b->out, b->block, b->n);
 	b->n = 0;
 }
 
@@ -29,7 +29,7 @@ static inline void bytes_put(struct bytes *b, const void *from, size_t n)
 	if (unlikely(n > BYTES_BLOCK - b->n)) {
 		bytes_flush(b);
 		if (n > BYTES_BLOCK) {
-			output_write(b->out, from, n);
+			target_write(b->out, from, n);
 			return;
 		}
 	}

@@ -10,7 +10,7 @@
 #ifndef CUDASPY_EXPORT_H
 #define CUDASPY_EXPORT_H
 
-#include "base/output.h"
+#include "target.h"
 #include "base/report.h"
 #include "findings/analyzed.h"
 #include "symbols/symbolize.h"
@@ -18,7 +18,7 @@
 
 /* What was asked for beside the format. */
 struct export_options {
-	const char *path; /* of --out, as it was given; "-": standard output */
+	const char *path; /* of --output, as it was given; "-": standard output */
 	const char *by; /* of --by; NULL: not given */
 	uint64_t
 		window_bytes; /* of --window: a file is no larger, where a format can begin another one */
@@ -34,7 +34,7 @@ struct export_job {
 	const struct analysis *shown;
 	struct symbolizer *symbols;
 	/* Where to write: out->file, or for formats that are `named` a file or folder that they make, called out->temporary. */
-	struct output *out;
+	struct export_target *out;
 };
 
 /* clang-format off */

@@ -28,7 +28,7 @@ struct perfetto {
 	const struct export_job *job;
 	struct sink sink;
 	struct events *events;
-	struct output *more; /* the second file and those behind it */
+	struct export_target *more; /* the second file and those behind it */
 	uint32_t file; /* from 1 */
 	uint64_t file_begin; /* bytes before it */
 	struct written_in names, strings, tracks;
@@ -103,14 +103,14 @@ static char *path_of_file(const struct perfetto *p, uint32_t file)
 static void next_file(struct perfetto *p)
 {
 	char *path = path_of_file(p, p->file + 1);
-	struct output next;
+	struct export_target next;
 	int err;
 
 	bytes_flush(&p->bytes);
-	err = output_open(&next, path);
+	err = target_open(&next, path);
 	free(path);
 	if (err) {
-		output_discard(&next);
+		target_discard(&next);
 		p->job->out->err = err;
 		return;
 	}
@@ -358,9 +358,9 @@ static int end_files(struct perfetto *p, int err)
 
 	for (i = 0; i + 1 < p->file; i++) {
 		if (err)
-			output_discard(&p->more[i]);
+			target_discard(&p->more[i]);
 		else
-			err = output_commit(&p->more[i]);
+			err = target_commit(&p->more[i]);
 	}
 	if (!err)
 		warn_of_old_file(p);

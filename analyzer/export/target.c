@@ -1,5 +1,5 @@
 /*
- * analyzer/base/output.c: a file that has its name once it is complete. Called by the verbs that write one.
+ * analyzer/export/target.c: a file that has its name once it is complete. Called by `cudaspy export`, and by formats of several files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "output.h"
+#include "target.h"
 
 static int complain(const char *path)
 {
@@ -46,7 +46,7 @@ static void set_mode(int fd)
 		return; /* a file system without modes */
 }
 
-static int open_beside(struct output *o, const char *mode)
+static int open_beside(struct export_target *o, const char *mode)
 {
 	int fd;
 
@@ -72,9 +72,9 @@ static bool is_written_in_place(const char *path)
 	return !stat(path, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-int output_open(struct output *o, const char *path)
+int target_open(struct export_target *o, const char *path)
 {
-	*o = (struct output){0};
+	*o = (struct export_target){0};
 	if (!strcmp(path, "-")) {
 		o->path = xstrdup(path);
 		o->file = stdout;
@@ -87,11 +87,11 @@ int output_open(struct output *o, const char *path)
 	return o->file ? 0 : complain(path);
 }
 
-int output_reserve(struct output *o, const char *path)
+int target_reserve(struct export_target *o, const char *path)
 {
 	int err;
 
-	*o = (struct output){0};
+	*o = (struct export_target){0};
 	if (!strcmp(path, "-") || is_written_in_place(path)) {
 		warn("%s: this format needs a file with a name of its own",
 		     strcmp(path, "-") ? path : "standard output");
@@ -107,21 +107,21 @@ int output_reserve(struct output *o, const char *path)
 	return 0;
 }
 
-void output_write(struct output *o, const void *bytes, size_t n)
+void target_write(struct export_target *o, const void *bytes, size_t n)
 {
 	errno = 0;
 	if (!o->err && fwrite(bytes, 1, n, o->file) != n)
 		o->err = errno ? -errno : -EIO;
 }
 
-static void forget(struct output *o)
+static void forget(struct export_target *o)
 {
 	free(o->path);
 	free(o->temporary);
-	*o = (struct output){0};
+	*o = (struct export_target){0};
 }
 
-int output_commit(struct output *o)
+int target_commit(struct export_target *o)
 {
 	int err = o->err;
 
@@ -135,13 +135,13 @@ int output_commit(struct output *o)
 	if (!err && o->temporary && rename(o->temporary, o->path))
 		err = complain(o->path);
 	if (err)
-		output_discard(o);
+		target_discard(o);
 	else
 		forget(o);
 	return err;
 }
 
-void output_discard(struct output *o)
+void target_discard(struct export_target *o)
 {
 	if (o->file && o->file != stdout)
 		fclose(o->file);
