@@ -1,0 +1,417 @@
+/*
+ * tests/unit/test_analyzer_live.c: running programs from made-up boards: chains to their end, cycles, locks that have changed
+ * hands, waits that were left, boards that change while they are read, and boards of any bytes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "live/tables.h"
+#include "scratch.h"
+#include "trace_writer.h"
+
+#define TID 990000000u /* thread of slot 1, less 1; no machine has such */
+#define SECOND 1000000000ull
+
+static char *dir;
+static struct tw_trace trace;
+static struct live live;
+static struct recorded recorded;
+static struct recorded_list list;
+static uint64_t now;
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
+}
+
+/* A trace of this process, whose clock is the system's. */
+static void begin_trace(void)
+{
+	char env[512], boot[64] = "";
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+
+	assert_non_null(file);
+	assert_non_null(fgets(boot, sizeof(boot), file));
+	fclose(file);
+	boot[strcspn(boot, "\n")] = '\0';
+	dir = scratch_make();
+	tw_open(&trace, dir, 0);
+	trace.board.ended = 0;
+	trace.board.pid = (uint32_t)getpid();
+	snprintf(env, sizeof(env),
+		 "\ttracer_name = \"cudaspy\";\n\ttrace_version = %d;\n\tpid = %d;\n\tprogram = "
+		 "\"app\";\n\tboot_id = \"%s\";\n\tclock_source = "
+		 "\"monotonic\";\n",
+		 SPY_TRACE_VERSION, getpid(), boot);
+	tw_write_metadata(&trace, &(struct tw_metadata){.frequency = SECOND, .env = env});
+	now = monotonic_ns();
+}
+
+static struct spy_slot_page *thread(unsigned int slot)
+{
+	struct spy_slot_page *page = tw_page(&trace, slot - 1);
+
+	page->tid = TID + slot;
+	page->device = SPY_DEVICE_NONE;
+	return page;
+}
+
+/* In a call for so long. */
+static struct spy_slot_page *in_call(unsigned int slot, uint16_t fn, uint64_t ns)
+{
+	struct spy_slot_page *page = thread(slot);
+
+	page->fn = page->outer_fn = fn;
+	page->depth = 1;
+	page->device = 0;
+	page->since = now - ns;
+	return page;
+}
+
+/* In a call, for a lock that the thread of another slot has. */
+static void waits(unsigned int slot, uint64_t lock, unsigned int holder, uint64_t ns)
+{
+	struct spy_slot_page *page = in_call(slot, SPY_FN_cudaMalloc, ns + 1000);
+
+	page->wait_kind = SPY_WAIT_MUTEX + 1;
+	page->wait_object = lock;
+	page->wait_holder = holder ? TID + holder : 0;
+	page->wait_since = now - ns;
+}
+
+/* Between two calls, likewise. */
+static struct spy_slot_page *waits_outside(unsigned int slot, uint64_t lock, unsigned int holder,
+					   uint64_t ns)
+{
+	struct spy_slot_page *page = thread(slot);
+
+	page->since = now - ns - 1000;
+	page->outside_kind = SPY_WAIT_MUTEX + 1;
+	page->outside_object = lock;
+	page->outside_holder = TID + holder;
+	page->outside_since = now - ns;
+	page->outside_calls = (uint16_t)page->calls;
+	return page;
+}
+
+static void write_at(const char *name, const void *bytes, size_t size, long offset)
+{
+	char path[1200];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = fopen(path, "r+");
+	assert_non_null(file);
+	assert_int_equal(fseek(file, offset, SEEK_SET), 0);
+	assert_int_equal(fwrite(bytes, size, 1, file), 1);
+	assert_int_equal(fclose(file), 0);
+}
+
+static struct live_options options = {.recorded = &list, .whole_bytes = 1 << 20};
+
+/* The first look. */
+static void look(void)
+{
+	const char *dirs[] = {dir};
+	char path[1200];
+	struct stat st;
+
+	tw_close(&trace);
+	snprintf(path, sizeof(path), "%s/.board", dir);
+	assert_int_equal(stat(path, &st), 0);
+	recorded = (struct recorded){
+		.pid = getpid(), .inner_pid = getpid(), .dir = dir, .board_inode = st.st_ino};
+	list = (struct recorded_list){.all = &recorded, .n = 1};
+	assert_int_equal(live_begin(&live, dirs, 1, &options), 0);
+}
+
+static void look_twice(void)
+{
+	look();
+	live_end(&live, &options);
+}
+
+static struct live_thread *of(unsigned int slot)
+{
+	size_t i;
+
+	for (i = 0; i < live.n_threads; i++)
+		if (live.threads[i]->tid == TID + slot)
+			return live.threads[i];
+	fail();
+	return NULL;
+}
+
+static void end(void)
+{
+	live_release(&live);
+	scratch_remove(dir);
+}
+
+/* The first verdict is of that kind, and has that text in it. */
+static void expect_verdict(enum verdict_kind kind, const char *text)
+{
+	struct arena texts = {0};
+	struct live_words words;
+	struct verdicts verdicts;
+
+	live_words_init(&words, &live, &texts);
+	verdicts_find(&verdicts, &words, SECOND);
+	if (verdicts.all[0].kind != kind || !strstr(verdicts.all[0].text, text))
+		fail_msg("%s: %s", verdict_name(verdicts.all[0].kind), verdicts.all[0].text);
+	verdicts_release(&verdicts);
+	live_words_release(&words);
+	arena_release(&texts);
+}
+
+static void test_chain(void **state)
+{
+	(void)state;
+	begin_trace();
+	waits(1, 0x1000, 2, 5 * SECOND);
+	waits_outside(2, 0x2000, 3, 6 * SECOND);
+	in_call(3, SPY_FN_cudaStreamSynchronize, 9 * SECOND);
+	waits(4, 0x2000, 3, 4 * SECOND);
+	thread(5);
+	look_twice();
+	assert_int_equal(live.n_threads, 5);
+	assert_ptr_equal(of(1)->holder, of(2));
+	assert_ptr_equal(of(1)->root, of(3));
+	assert_ptr_equal(of(2)->root, of(3));
+	assert_ptr_equal(of(3)->root, of(3));
+	assert_ptr_equal(of(5)->root, of(5));
+	assert_int_equal(of(3)->waiters, 3);
+	assert_int_equal(of(1)->doing, LIVE_LOCK);
+	assert_int_equal(of(2)->doing, LIVE_LOCK);
+	assert_int_equal(of(3)->doing, LIVE_GPU);
+	assert_int_equal(of(5)->doing, LIVE_BETWEEN);
+	assert_true(of(2)->outside && !of(2)->in_call);
+	assert_in_range(of(1)->wait_ns, 5 * SECOND, 60 * SECOND);
+	assert_int_equal(live.n_cycles, 0);
+	expect_verdict(VERDICT_GPU, "in cudaStreamSynchronize");
+	end();
+}
+
+static void test_cycle(void **state)
+{
+	(void)state;
+	begin_trace();
+	waits(1, 0x1000, 2, 5 * SECOND);
+	waits_outside(2, 0x2000, 3, 4 * SECOND);
+	waits(3, 0x3000, 1, 3 * SECOND);
+	waits(4, 0x1000, 2, 2 * SECOND); /* behind them */
+	waits(5, 0x4000, 4, 2 * SECOND);
+	waits(6, 0x5000, 6, 2 * SECOND); /* for a lock that it has itself */
+	look_twice();
+	assert_int_equal(live.n_cycles, 2);
+	assert_true(of(1)->cycle && of(1)->cycle == of(2)->cycle && of(2)->cycle == of(3)->cycle);
+	assert_int_equal(of(4)->cycle, 0);
+	assert_ptr_equal(of(5)->root, of(2));
+	assert_int_equal(of(2)->waiters, 2);
+	assert_true(of(6)->cycle && of(6)->cycle != of(1)->cycle);
+	expect_verdict(VERDICT_DEADLOCK, "DEADLOCK: thread 990000001");
+	expect_verdict(VERDICT_DEADLOCK, "2 threads behind them");
+	end();
+}
+
+/* Records say that a lock was given back, or that another thread has it now. */
+static void test_changed_hands(void **state)
+{
+	struct spy_rec_taken taken = {
+		.time = now, .event = SPY_EV_TAKEN, .kind = SPY_WAIT_MUTEX, .object = 0x1000};
+	struct spy_rec_held held = {.event = SPY_EV_HELD, .kind = SPY_WAIT_MUTEX, .object = 0x2000};
+
+	(void)state;
+	begin_trace();
+	waits(1, 0x1000, 2, 3 * SECOND);
+	waits(2, 0x2000, 1, 3 * SECOND);
+	thread(3);
+	taken.time = now - SECOND;
+	held.time = now - SECOND;
+	tw_stream(&trace, 2)->tid = TID + 3;
+	tw_record(&trace, 2, &taken, sizeof(taken)); /* what looks like a cycle is none */
+	tw_stream(&trace, 0)->tid = TID + 1;
+	tw_record(&trace, 0, &held, sizeof(held));
+	look_twice();
+	assert_int_equal(live.n_cycles, 0);
+	assert_ptr_equal(of(1)->holder, of(3));
+	assert_null(of(2)->holder);
+	end();
+}
+
+/* Left by longjmp: the thread has made calls since. */
+static void test_left(void **state)
+{
+	struct spy_slot_page *page;
+
+	(void)state;
+	begin_trace();
+	page = waits_outside(1, 0x1000, 2, 3 * SECOND);
+	page->calls = 7;
+	page = waits_outside(2, 0x1000, 1, 3 * SECOND);
+	page->since = now; /* of one that was only counted */
+	page = waits_outside(3, 0x1000, 1, 3 * SECOND);
+	page->depth = 1;
+	look_twice();
+	assert_false(of(1)->waits || of(2)->waits || of(3)->waits);
+	assert_int_equal(live.n_cycles, 0);
+	end();
+}
+
+/* Between the two looks both threads went on, and wait again: that is no deadlock yet. */
+static void test_goes_on(void **state)
+{
+	struct spy_slot_page page;
+
+	(void)state;
+	begin_trace();
+	waits(1, 0x1000, 2, 3 * SECOND);
+	waits(2, 0x2000, 1, 3 * SECOND);
+	waits_outside(3, 0x1000, 2, 3 * SECOND);
+	page = *tw_page(&trace, 0);
+	look();
+	page.wait_since += SECOND; /* in the same call another wait */
+	write_at(".board", &page, sizeof(page), SPY_BOARD_PAGE);
+	live_end(&live, &options);
+	assert_int_equal(of(1)->doing, LIVE_CALL);
+	assert_null(of(1)->holder);
+	assert_int_equal(of(2)->doing, LIVE_LOCK);
+	assert_int_equal(live.n_cycles, 0);
+	end();
+
+	begin_trace();
+	waits(1, 0x1000, 2, 3 * SECOND);
+	page = *tw_page(&trace, 0);
+	look();
+	page.since += SECOND; /* another call */
+	write_at(".board", &page, sizeof(page), SPY_BOARD_PAGE);
+	live_end(&live, &options);
+	assert_int_equal(of(1)->doing, LIVE_GOES_ON);
+	end();
+}
+
+/* A holder that is in no slot, and not a thread of this process either. */
+static void test_gone(void **state)
+{
+	(void)state;
+	begin_trace();
+	waits(1, 0x1000, 7, 3 * SECOND);
+	look_twice();
+	assert_int_equal(live.n_threads, 2);
+	assert_int_equal(of(7)->doing, LIVE_GONE);
+	expect_verdict(VERDICT_WAIT, "is not there any more");
+	end();
+}
+
+static void test_fine(void **state)
+{
+	(void)state;
+	begin_trace();
+	in_call(1, SPY_FN_cudaStreamSynchronize, SECOND / 10);
+	waits(2, 0x1000, 1, SECOND / 10);
+	look_twice();
+	expect_verdict(VERDICT_FINE, "nothing hangs");
+	end();
+}
+
+static void check_links(void)
+{
+	size_t i;
+
+	for (i = 0; i < live.n_threads; i++) {
+		const struct live_thread *t = live.threads[i];
+
+		assert_non_null(t->root);
+		assert_true(!t->cycle || t->root == t);
+		assert_true(t->cycle <= live.n_cycles);
+		if (t->holder && !t->cycle)
+			assert_ptr_equal(t->root, t->holder->cycle ? t->holder : t->holder->root);
+	}
+}
+
+/* Whatever a board says, the picture is made, and has no loose ends. */
+static void test_any_bytes(void **state)
+{
+	unsigned int seed, slot, n;
+	size_t i;
+
+	(void)state;
+	for (seed = 1; seed <= 60; seed++) {
+		struct report report;
+		struct live_words words;
+		struct verdicts verdicts;
+
+		srand(seed);
+		begin_trace();
+		n = 1 + (unsigned int)rand() % 12;
+		for (slot = 1; slot <= n; slot++) {
+			struct spy_slot_page *page = thread(slot);
+
+			if (rand() % 3)
+				waits(slot, (uint64_t)(rand() % 4) * 4096,
+				      (unsigned int)rand() % (n + 2),
+				      SECOND * (uint64_t)(rand() % 5));
+			else
+				for (i = 0; i < offsetof(struct spy_slot_page, counts); i++)
+					((uint8_t *)page)[i] = (uint8_t)rand();
+			if (seed % 2)
+				page->tid = TID + slot;
+		}
+		look_twice();
+		check_links();
+		report_init(&report, "test");
+		live_words_init(&words, &live, &report.arena);
+		verdicts_find(&verdicts, &words, SECOND);
+		assert_true(verdicts.n);
+		live_add_verdicts(&report, &verdicts);
+		live_add_chains(&report, &words, SECOND);
+		live_add_threads(&report, &words, SECOND, true);
+		live_add_locks(&report, &words);
+		live_add_gpus(&report, &words);
+		live_add_processes(&report, &words);
+		verdicts_release(&verdicts);
+		live_words_release(&words);
+		report_release(&report);
+		end();
+	}
+}
+
+/* A chain through all slots there can be takes no time to speak of. */
+static void test_long_chain(void **state)
+{
+	unsigned int slot, n = 4000;
+
+	(void)state;
+	begin_trace();
+	for (slot = 1; slot < n; slot++)
+		waits(slot, slot * 64, slot + 1, 3 * SECOND);
+	in_call(n, SPY_FN_cudaDeviceSynchronize, 3 * SECOND);
+	look_twice();
+	assert_ptr_equal(of(1)->root, of(n));
+	assert_int_equal(of(n)->waiters, n - 1);
+	check_links();
+	expect_verdict(VERDICT_GPU, "cudaDeviceSynchronize");
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_chain),         cmocka_unit_test(test_cycle),
+		cmocka_unit_test(test_changed_hands), cmocka_unit_test(test_left),
+		cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_fine),          cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_long_chain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
