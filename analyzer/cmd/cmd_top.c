@@ -27,7 +27,7 @@ struct options {
 
 /* clang-format off */
 static const struct option_row option_rows[] = {
-	{"once", '1', NULL, "one picture as text, of one interval, and end", offsetof(struct options, once)},
+	{"once", 0, NULL, "one picture as text, of one interval, and end", offsetof(struct options, once)},
 	{"json", 0, NULL, "the same as JSON", offsetof(struct options, json)},
 	{"interval", 'i', "TIME", "between two pictures (default: 1s; 100ms at least)", offsetof(struct options, interval)},
 	{"after", 0, "TIME", "what has lasted for less is not said to hang (default: 2s)", offsetof(struct options, after)},

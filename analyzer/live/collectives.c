@@ -161,23 +161,24 @@ static void say(const struct live_words *w, const struct group *g, struct verdic
 			w->texts, " Of %u ranks %zu are known here: ask for the traces of all.",
 			ranks, g->n);
 	if (g->missing)
-		verdict_add(
-			v, VERDICT_COLLECTIVE, g->first_ns,
-			arena_printf(w->texts, "%s %s not entered %s, which %s %s in for %s.%s%s",
-				     list_ranks(w, g, true), g->missing == 1 ? "has" : "have",
-				     operation, list_ranks(w, g, false), g->in == 1 ? "is" : "are",
-				     live_time(w, g->first_ns), what_they_do(w, g), unknown));
+		verdict_add(v, VERDICT_COLLECTIVE, g->first_ns,
+			    arena_printf(w->texts,
+					 "%s %s not entered %s, which %s %s been in for %s.%s%s",
+					 list_ranks(w, g, true), g->missing == 1 ? "has" : "have",
+					 operation, list_ranks(w, g, false),
+					 g->in == 1 ? "has" : "have", live_time(w, g->first_ns),
+					 what_they_do(w, g), unknown));
 	else
 		verdict_add(
 			v, VERDICT_COLLECTIVE, g->first_ns,
-			arena_printf(w->texts,
-				     "%s is open for %s: %s %s in it, and it does not end%s.%s",
-				     operation, live_time(w, g->first_ns), list_ranks(w, g, false),
-				     g->in == 1 ? "is" : "are",
-				     ranks > g->n
-					     ? ""
+			arena_printf(
+				w->texts,
+				"%s has been open for %s: %s %s in it, and it does not end%s.%s",
+				operation, live_time(w, g->first_ns), list_ranks(w, g, false),
+				g->in == 1 ? "is" : "are",
+				ranks > g->n ? ""
 					     : ", though all are: what moves the data stands still",
-				     unknown));
+				unknown));
 }
 
 static void mark(const struct live_words *w, struct group *g)

@@ -98,8 +98,9 @@ static void find_cycles(struct verdicts *v, const struct live_words *w)
 		behind = waiting_behind(live, t->cycle);
 		verdict_add(
 			v, VERDICT_DEADLOCK, ns,
-			arena_printf(w->texts, "%s. For %s; none of them can go on%s.", text,
-				     live_time(w, ns),
+			arena_printf(w->texts,
+				     "%s. It has lasted for %s, and none of them can go on%s.",
+				     text, live_time(w, ns),
 				     behind ? arena_printf(w->texts, ", and %s behind them",
 							   text_count(w->texts, behind, "thread"))
 					    : ""));
@@ -192,18 +193,20 @@ static void find_gpus(struct verdicts *v, const struct live_words *w, uint64_t a
 
 /* ---- other waits ----------------------------------------------------------------------------- */
 
-static uint64_t longest_behind(const struct live *live, const struct live_thread *root)
+/* Of those that wait for a lock, and whose chains end with that thread: the one that waits for longest. Who waits for a
+ * thread's end may do so all the time. */
+static const struct live_thread *longest_behind(const struct live *live,
+						const struct live_thread *root)
 {
-	uint64_t longest = 0;
+	const struct live_thread *longest = NULL;
 	size_t i;
 
 	for (i = 0; i < live->n_threads; i++) {
 		const struct live_thread *t = live->threads[i];
 
-		/* who waits for a thread's end may do so all the time */
 		if (t != root && t->root == root && t->doing == LIVE_LOCK &&
-		    t->wait_ns != UNKNOWN_NS && t->wait_ns > longest)
-			longest = t->wait_ns;
+		    t->wait_ns != UNKNOWN_NS && (!longest || t->wait_ns > longest->wait_ns))
+			longest = t;
 	}
 	return longest;
 }
@@ -214,33 +217,27 @@ static void find_roots(struct verdicts *v, const struct live_words *w, uint64_t 
 	size_t i;
 
 	for (i = 0; i < live->n_threads; i++) {
-		const struct live_thread *t = live->threads[i];
-		uint64_t behind_ns = longest_behind(live, t);
-		bool behind = behind_ns && lasts(behind_ns, after_ns);
+		const struct live_thread *t = live->threads[i], *behind;
+		const char *also = "";
 
 		if (t->cycle || t->root != t || waits_for_gpu(t, after_ns))
 			continue;
-		if (behind)
+		behind = t->waiters ? longest_behind(live, t) : NULL;
+		if (behind && lasts(behind->wait_ns, after_ns)) {
+			if (t->waiters > 1)
+				also = arena_printf(
+					w->texts, ". Behind it: %s",
+					text_count(w->texts, t->waiters - 1, "other thread"));
 			verdict_add(
-				v, VERDICT_WAIT, behind_ns,
-				arena_printf(w->texts,
-					     "%s for %s, the longest of them, for a lock that %s "
-					     "holds: it %s.",
-					     t->waiters == 1
-						     ? "one thread waits"
-						     : arena_printf(w->texts, "%s wait",
-								    text_count(w->texts, t->waiters,
-									       "thread")),
-					     live_time(w, behind_ns), live_thread_name(w, t),
-					     t->doing == LIVE_GOES_ON ? "makes calls meanwhile"
-								      : live_doing_text(w, t)));
-		else if (t->in_call && t->doing != LIVE_GOES_ON && lasts(t->call_ns, after_ns))
+				v, VERDICT_WAIT, behind->wait_ns,
+				arena_printf(w->texts, "%s%s.", live_chain_text(w, behind), also));
+		} else if (t->in_call && t->doing != LIVE_GOES_ON && lasts(t->call_ns, after_ns)) {
+			if (t->doing == LIVE_LOCK)
+				also = ", and who holds it is not known";
 			verdict_add(v, VERDICT_WAIT, t->call_ns,
 				    arena_printf(w->texts, "%s %s%s.", live_thread_name(w, t),
-						 live_doing_text(w, t),
-						 t->doing == LIVE_LOCK
-							 ? ", and who holds it is not known"
-							 : ""));
+						 live_doing_text(w, t), also));
+		}
 	}
 }
 

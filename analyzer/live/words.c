@@ -244,24 +244,32 @@ const char *live_wait_text(const struct live_words *w, const struct live_thread 
 
 const char *live_doing_text(const struct live_words *w, const struct live_thread *t)
 {
-	const char *wait = live_wait_text(w, t), *place = live_place(w, t);
+	const char *wait = live_wait_text(w, t), *place = live_place(w, t), *call;
 	const char *state = live_state_text(w, t);
 	uint64_t ns = t->in_call ? t->call_ns : t->waits ? t->wait_ns : UNKNOWN_NS;
 
-	if (t->doing == LIVE_GONE)
+	switch (t->doing) {
+	case LIVE_GONE:
 		return "is not there any more";
-	if (t->doing == LIVE_STRANGER)
+	case LIVE_GOES_ON:
+		return "makes calls meanwhile";
+	case LIVE_STRANGER:
 		return state ? arena_printf(w->texts, "makes no CUDA calls and is %s", state)
 			     : "makes no CUDA calls";
-	place = place ? arena_printf(w->texts, " (%s)", place) : "";
-	if (!wait && !t->in_call)
-		return arena_printf(w->texts, "is between two CUDA calls%s%s", state ? ", " : "",
-				    state ?: "");
-	return arena_printf(w->texts, "is %s%s%s%s%s%s%s%s", live_call_text(w, t),
-			    ns == UNKNOWN_NS ? "" : " for ",
-			    ns == UNKNOWN_NS ? "" : live_time(w, ns), place,
-			    wait ? " and waits for " : "", wait ?: "", !wait && state ? ", " : "",
-			    !wait && state ? state : "");
+	case LIVE_BETWEEN:
+		return state ? arena_printf(w->texts, "is between two CUDA calls, %s", state)
+			     : "is between two CUDA calls";
+	default:
+		break;
+	}
+	call = ns == UNKNOWN_NS ? arena_printf(w->texts, "is %s", live_call_text(w, t))
+				: arena_printf(w->texts, "has been %s for %s", live_call_text(w, t),
+					       live_time(w, ns));
+	if (place)
+		call = arena_printf(w->texts, "%s (%s)", call, place);
+	if (wait)
+		return arena_printf(w->texts, "%s and waits for %s", call, wait);
+	return state ? arena_printf(w->texts, "%s, %s", call, state) : call;
 }
 
 /* ---- work of GPUs ---------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ const char *live_place(const struct live_words *w, const struct live_thread *t);
 const char *live_place_of(const struct live_words *w, const struct live_process *process,
 			  uint64_t caller);
 
-/* "is in cudaFree for 31.2 s (free_block, hang.c:17) and waits for lock L1". */
+/* "has been in cudaFree for 31.2 s (free_block, hang.c:17) and waits for lock L1". */
 const char *live_doing_text(const struct live_words *w, const struct live_thread *t);
 
 /* "asleep in futex_wait_queue"; NULL unknown. */
