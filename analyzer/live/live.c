@@ -456,6 +456,25 @@ int live_begin(struct live *live, const char *const *dirs, size_t n_dirs,
 	return live->n_processes ? 0 : -ESRCH;
 }
 
+/* Calls that may wait for a GPU, and need not: not if it has nothing to do. */
+static void doubt_gpu(struct live *live, struct live_thread *t)
+{
+	switch (live->set.functions.all[t->fn].contract) {
+	case SPY_CONTRACT_STREAM:
+	case SPY_CONTRACT_EVENT:
+	case SPY_CONTRACT_DEVICE:
+		return;
+	default:
+		break;
+	}
+	if (recent_outstanding(&live->recent, t->process->index, t->device))
+		return;
+	if (!t->waits || spy_wait_is_lock(t->wait_kind))
+		t->doing = LIVE_CALL;
+	else
+		t->doing = t->wait_kind == SPY_WAIT_IOCTL ? LIVE_MODULE : LIVE_WAIT;
+}
+
 void live_end(struct live *live, const struct live_options *options)
 {
 	size_t i, j;
@@ -469,8 +488,13 @@ void live_end(struct live *live, const struct live_options *options)
 	if (options->whole_bytes)
 		recent_read(&live->recent, &live->model, options->whole_bytes);
 	for (i = 0; i < live->n_processes; i++)
-		for (j = 0; j < live->processes[i].n_threads; j++)
-			look_at_thread(live, live->processes[i].threads[j]);
+		for (j = 0; j < live->processes[i].n_threads; j++) {
+			struct live_thread *t = live->processes[i].threads[j];
+
+			look_at_thread(live, t);
+			if (t->doing == LIVE_GPU && options->whole_bytes && !live->recent.partly)
+				doubt_gpu(live, t);
+		}
 	live_link(live);
 }
 
