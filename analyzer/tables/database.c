@@ -63,7 +63,7 @@ void database_open(struct database *db, const char *path)
 		database_fail(db);
 	database_run(
 		db,
-		"PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
+		"PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
 		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; BEGIN");
 	for (table = 0; table < TABLE_COUNT; table++)
 		make_table(db, table);
@@ -80,7 +80,6 @@ void database_finish(struct database *db)
 	database_run(db, "CREATE INDEX index_kernels ON CUPTI_ACTIVITY_KIND_KERNEL(correlationId);"
 			 "CREATE INDEX index_copies ON CUPTI_ACTIVITY_KIND_MEMCPY(correlationId);"
 			 "CREATE INDEX index_memsets ON CUPTI_ACTIVITY_KIND_MEMSET(correlationId);"
-			 "CREATE INDEX index_waits ON CUDASPY_WAITS(correlationId);"
 			 "COMMIT");
 }
 

@@ -76,8 +76,8 @@ static void add_call(struct sqlite_export *e, const struct record *record,
 {
 	struct database *db = &e->db;
 
-	put_number(db, TABLE_CALLS, sqlite_time(e, call->begin_ns));
-	put_number(db, TABLE_CALLS, sqlite_time(e, call->end_ns));
+	put_time(e, TABLE_CALLS, call->begin_ns);
+	put_time(e, TABLE_CALLS, call->end_ns);
 	put_number(db, TABLE_CALLS, class_of(e, call->fn));
 	put_number(db, TABLE_CALLS, tid);
 	put_number(db, TABLE_CALLS, id);
@@ -172,8 +172,8 @@ static void add_sync(struct sqlite_export *e, const struct record *record,
 	const struct spy_rec_head *head = &record->raw->call_head;
 	bool event = record->contract == SPY_CONTRACT_EVENT && head->event == SPY_EV_OP;
 
-	put_number(db, TABLE_SYNCS, sqlite_time(e, call->begin_ns));
-	put_number(db, TABLE_SYNCS, sqlite_time(e, call->end_ns));
+	put_time(e, TABLE_SYNCS, call->begin_ns);
+	put_time(e, TABLE_SYNCS, call->end_ns);
 	put_number(db, TABLE_SYNCS, head->device == SPY_DEVICE_NONE ? 0 : head->device);
 	put_number(db, TABLE_SYNCS, head->context);
 	put_null(db, TABLE_SYNCS);
@@ -212,6 +212,17 @@ static const char *function_of(unsigned int kind)
 	return kind < SPY_WAIT_KINDS ? names[kind] : name_wait(kind);
 }
 
+/* The number of the name of a small enum's value, which is looked up once. */
+static uint32_t name_of(struct sqlite_export *e, uint32_t numbers[NAMES_CACHED], unsigned int value,
+			const char *(*name)(unsigned int value))
+{
+	if (value >= NAMES_CACHED)
+		return database_string(&e->db, name(value));
+	if (!numbers[value])
+		numbers[value] = database_string(&e->db, name(value));
+	return numbers[value];
+}
+
 #define OS_RUNTIME 27 /* TRACE_PROCESS_EVENT_OS_RUNTIME */
 
 /* Several in a row are as long as all of them together, and end with the last one. */
@@ -220,11 +231,11 @@ static void add_os_wait(struct sqlite_export *e, unsigned int kind, uint64_t end
 {
 	struct database *db = &e->db;
 
-	put_number(db, TABLE_OSRT, sqlite_time(e, end_ns - min_u64(ns, end_ns)));
-	put_number(db, TABLE_OSRT, sqlite_time(e, end_ns));
+	put_time(e, TABLE_OSRT, end_ns - min_u64(ns, end_ns));
+	put_time(e, TABLE_OSRT, end_ns);
 	put_number(db, TABLE_OSRT, OS_RUNTIME);
 	put_number(db, TABLE_OSRT, tid);
-	put_number(db, TABLE_OSRT, database_string(db, function_of(kind)));
+	put_number(db, TABLE_OSRT, name_of(e, e->wait_functions, kind, function_of));
 	put_zeros(db, TABLE_OSRT, 3);
 	row_end(db, TABLE_OSRT);
 }
@@ -245,11 +256,11 @@ static void add_wait(struct sqlite_export *e, const struct wait *w, uint64_t id,
 	uint64_t begin_ns = by ? by->begin_ns : w->begin_ns;
 
 	put_number(db, TABLE_WAITS, id);
-	put_number(db, TABLE_WAITS, sqlite_time(e, begin_ns));
-	put_number(db, TABLE_WAITS, sqlite_time(e, end_ns));
+	put_time(e, TABLE_WAITS, begin_ns);
+	put_time(e, TABLE_WAITS, end_ns);
 	put_number(db, TABLE_WAITS, by ? end_ns - min_u64(begin_ns, end_ns) : w->ns);
 	put_number(db, TABLE_WAITS, tid);
-	put_number(db, TABLE_WAITS, database_string(db, name_wait(w->kind)));
+	put_number(db, TABLE_WAITS, name_of(e, e->waits, w->kind, name_wait));
 	put_unless(db, TABLE_WAITS, lock_number(e, w->lock), 0);
 	if (by && by->holder) {
 		put_number(db, TABLE_WAITS, global_tid(by->holder));
@@ -321,8 +332,8 @@ static void on_nested(void *data, const struct record *record)
 	struct thread_rows *t = rows_of(e, record->thread);
 	uint64_t begin_ns = record->ns - min_u64(record->duration_ns, record->ns);
 
-	put_number(db, TABLE_NESTED, sqlite_time(e, begin_ns));
-	put_number(db, TABLE_NESTED, sqlite_time(e, record->ns));
+	put_time(e, TABLE_NESTED, begin_ns);
+	put_time(e, TABLE_NESTED, record->ns);
 	put_number(db, TABLE_NESTED, class_of(e, record->fn));
 	put_number(db, TABLE_NESTED, t->global_tid);
 	put_number(db, TABLE_NESTED, pending_id(e, t, begin_ns));
@@ -349,8 +360,8 @@ static void on_outside(void *data, const struct record *record)
 	if (wait->part.holder)
 		holder = model_find_thread(&a->model, record->thread->process, wait->part.holder);
 	add_os_wait(e, record->raw->outside.kind, wait->end_ns, wait->ns, tid);
-	put_number(db, TABLE_GAPS, sqlite_time(e, wait->begin_ns));
-	put_number(db, TABLE_GAPS, sqlite_time(e, wait->end_ns));
+	put_time(e, TABLE_GAPS, wait->begin_ns);
+	put_time(e, TABLE_GAPS, wait->end_ns);
 	put_number(db, TABLE_GAPS, wait->ns);
 	put_number(db, TABLE_GAPS, tid);
 	put_number(db, TABLE_GAPS, database_string(db, idle_cause_codes[wait->part.cause]));
@@ -371,10 +382,8 @@ static void on_range(void *data, const struct shown_range *range)
 	struct database *db = &e->db;
 	uint32_t domain = sqlite_domain(e, range->name->domain, range->begin_ns, range->thread);
 
-	put_number(db, TABLE_NVTX, sqlite_time(e, range->begin_ns));
-	put_unless(db, TABLE_NVTX,
-		   range->mark || range->unended ? UNKNOWN_NS : sqlite_time(e, range->end_ns),
-		   UNKNOWN_NS);
+	put_time(e, TABLE_NVTX, range->begin_ns);
+	put_time_if(e, TABLE_NVTX, !range->mark && !range->unended, range->end_ns);
 	put_number(db, TABLE_NVTX,
 		   range->mark     ? NVTX_MARK
 		   : range->pushed ? NVTX_PUSH_POP
@@ -419,8 +428,8 @@ static void put_op(struct sqlite_export *e, enum database_table table, const str
 {
 	struct database *db = &e->db;
 
-	put_number(db, table, sqlite_time(e, op->begin_ns));
-	put_number(db, table, sqlite_time(e, op->end_ns));
+	put_time(e, table, op->begin_ns);
+	put_time(e, table, op->end_ns);
 	put_number(db, table, gpu);
 	put_number(db, table, op->context);
 	put_null(db, table);
@@ -476,8 +485,8 @@ static void on_idle(void *data, const struct shown_idle *idle)
 	struct database *db = &e->db;
 
 	put_number(db, TABLE_IDLE, idle->gpu);
-	put_number(db, TABLE_IDLE, sqlite_time(e, idle->begin_ns));
-	put_number(db, TABLE_IDLE, sqlite_time(e, idle->end_ns));
+	put_time(e, TABLE_IDLE, idle->begin_ns);
+	put_time(e, TABLE_IDLE, idle->end_ns);
 	put_number(db, TABLE_IDLE, idle->ns);
 	put_number(db, TABLE_IDLE, database_string(db, idle_cause_codes[idle->cause]));
 	put_number(db, TABLE_IDLE, idle->exact);
@@ -503,12 +512,10 @@ static void on_collective(void *data, const struct shown_collective *c)
 	put_number(db, TABLE_COLLECTIVES, c->comm & NUMBER_MOST);
 	put_number(db, TABLE_COLLECTIVES, c->count);
 	put_unless(db, TABLE_COLLECTIVES, c->bytes, 0);
-	put_number(db, TABLE_COLLECTIVES, sqlite_time(e, c->submit_begin_ns));
-	put_number(db, TABLE_COLLECTIVES, sqlite_time(e, c->submit_end_ns));
-	put_unless(db, TABLE_COLLECTIVES, c->end_ns ? sqlite_time(e, c->begin_ns) : UNKNOWN_NS,
-		   UNKNOWN_NS);
-	put_unless(db, TABLE_COLLECTIVES, c->end_ns ? sqlite_time(e, c->end_ns) : UNKNOWN_NS,
-		   UNKNOWN_NS);
+	put_time(e, TABLE_COLLECTIVES, c->submit_begin_ns);
+	put_time(e, TABLE_COLLECTIVES, c->submit_end_ns);
+	put_time_if(e, TABLE_COLLECTIVES, c->end_ns, c->begin_ns);
+	put_time_if(e, TABLE_COLLECTIVES, c->end_ns, c->end_ns);
 	put_number(db, TABLE_COLLECTIVES, c->wait_ns);
 	row_end(db, TABLE_COLLECTIVES);
 }

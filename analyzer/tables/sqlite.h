@@ -34,6 +34,8 @@ struct name_row {
 	UT_hash_handle hh;
 };
 
+#define NAMES_CACHED 32
+
 struct sqlite_export {
 	const struct export_job *job;
 	struct listener listener;
@@ -47,12 +49,28 @@ struct sqlite_export {
 	struct name_row *kernels, *places,
 		*domains; /* by process and number, by process and address, by name */
 	uint32_t n_domains;
+	struct name_row unknown_kernel;
+	uint32_t waits[NAMES_CACHED],
+		wait_functions[NAMES_CACHED]; /* by enum spy_wait_kind; 0: not yet */
 };
 
-/* Nanoseconds since the recording's begin. */
-static inline uint64_t sqlite_time(const struct sqlite_export *e, uint64_t ns)
+/* Nanoseconds since the recording's begin, which is when its first record was written: the first call began before. */
+static inline void put_time(struct sqlite_export *e, enum database_table table, uint64_t ns)
 {
-	return ns - min_u64(e->zero_ns, ns);
+	struct database_cell *cell = row_next(&e->db, table);
+
+	cell->type = CELL_NUMBER;
+	cell->number = (int64_t)(ns - e->zero_ns);
+}
+
+/* NULL if it is not known. */
+static inline void put_time_if(struct sqlite_export *e, enum database_table table, bool known,
+			       uint64_t ns)
+{
+	if (known)
+		put_time(e, table, ns);
+	else
+		put_null(&e->db, table);
 }
 
 /*

@@ -60,9 +60,17 @@ static char *short_name(const char *name)
 	return begin < end ? xstrndup(begin, (size_t)(end - begin)) : xstrdup(name);
 }
 
+/* Its name may be told later, or was lost. */
+static const struct name_row *unknown_kernel(struct sqlite_export *e)
+{
+	struct name_row *none = &e->unknown_kernel;
+
+	none->id = none->short_id = database_string(&e->db, "unknown kernel");
+	return none;
+}
+
 const struct name_row *sqlite_kernel(struct sqlite_export *e, uint32_t process, uint32_t kernel)
 {
-	static const struct name_row none;
 	struct name_row *row = find(e->kernels, process, kernel);
 	const char *linked, *readable;
 	char *name;
@@ -70,9 +78,9 @@ const struct name_row *sqlite_kernel(struct sqlite_export *e, uint32_t process, 
 	if (row)
 		return row;
 	linked = model_kernel(&e->job->shown->model.processes[process], kernel);
-	row = linked ? add(&e->kernels, process, kernel) : NULL; /* it may be told later */
+	row = linked ? add(&e->kernels, process, kernel) : NULL;
 	if (!row)
-		return &none;
+		return unknown_kernel(e);
 	readable = demangle(e->job->symbols, linked);
 	name = short_name(readable);
 	row->id = database_string(&e->db, readable);
@@ -143,7 +151,7 @@ uint32_t sqlite_domain(struct sqlite_export *e, const char *domain, uint64_t ns,
 	if (!row)
 		return 0;
 	row->id = ++e->n_domains;
-	put_number(&e->db, TABLE_NVTX, sqlite_time(e, ns));
+	put_time(e, TABLE_NVTX, ns);
 	put_null(&e->db, TABLE_NVTX);
 	put_number(&e->db, TABLE_NVTX, NVTX_DOMAIN_CREATE);
 	put_nulls(&e->db, TABLE_NVTX, 3);

@@ -234,9 +234,9 @@ static void add_start(struct sqlite_export *e, const struct model *model)
 	put_text(db, TABLE_START_TIME, local);
 	row_end(db, TABLE_START_TIME);
 	put_number(db, TABLE_DETAILS, (uint64_t)1 << 48);
-	put_number(db, TABLE_DETAILS, sqlite_time(e, model->last_ns));
+	put_time(e, TABLE_DETAILS, model->last_ns);
 	put_number(db, TABLE_DETAILS, 0);
-	put_number(db, TABLE_DETAILS, sqlite_time(e, model->last_ns));
+	put_time(e, TABLE_DETAILS, model->last_ns);
 	row_end(db, TABLE_DETAILS);
 }
 
