@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include "tracks.h"
+#include "base/redact.h"
 #include "findings/rank_words.h"
 #include "lanes/names.h"
 #include "text/text.h"
@@ -135,7 +136,8 @@ static struct track *add(struct tracks *t, enum track_kind kind, const struct tr
 
 	track->kind = kind;
 	track->parent = parent;
-	track->name = name;
+	track->name = redacted(name);
+	free(name);
 	track->number = (uint32_t)t->n + 1;
 	track->order = track->number;
 	if (parent)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "labels.h"
 #include "base/format.h"
+#include "base/redact.h"
 #include "symbols/python.h"
 #include "text/text.h"
 #include "text/where.h"
@@ -41,7 +42,7 @@ void labels_release(struct labels *labels)
 	*labels = (struct labels){0};
 }
 
-uint32_t label_of(struct labels *labels, const char *text)
+static uint32_t number_of(struct labels *labels, const char *text)
 {
 	size_t bytes = text ? strnlen(text, TEXT_MOST) : 0;
 	struct label *label;
@@ -60,6 +61,16 @@ uint32_t label_of(struct labels *labels, const char *text)
 	labels->all[labels->n++] = label;
 	HASH_ADD_KEYPTR(hh, labels->by_text, label->text, (unsigned int)bytes, label);
 	return label->number;
+}
+
+/* What is redacted is cut behind that: else half of a path would be left. */
+uint32_t label_of(struct labels *labels, const char *text)
+{
+	char *left = text && redact_is_on() ? redacted(text) : NULL;
+	uint32_t number = number_of(labels, left ?: text);
+
+	free(left);
+	return number;
 }
 
 /* Zeros up to that number; an array that grows. */

@@ -40,6 +40,15 @@ told() {
 	true
 }
 
+# exported FORMAT DIR: the same of an export.
+exported() {
+	timeout 60 "$tool" export --format="$1" -o whole "$2" >whole.err 2>&1 || fail "export --format=$1: $(cat whole.err)"
+	timeout 60 "$tool" export --redact --format="$1" -o redacted "$2" >redacted.err 2>&1 || fail "export --format=$1 --redact: $(cat redacted.err)"
+	[ -s redacted ] || fail "export --format=$1 --redact: nothing"
+	grep -aoEir ".{0,40}($secrets).{0,40}" redacted redacted.err && fail "export --format=$1 --redact"
+	true
+}
+
 # seen SECRET FILE...: without --redact it is there.
 seen() {
 	local secret=$1
@@ -93,6 +102,13 @@ done
 for verb in info dump "why 101" "why cudaMemcpyAsync" "why rank0"; do
 	told "${verb// /_}" 0 ${verb} "$traces"
 done
+for form in chrome perfetto folded sqlite; do
+	mkdir "$form" && (cd "$form" && exported "$form" "$traces")
+	seen 'janedoe' "$form/whole"
+	[ $form = folded ] || seen 'secretproject' "$form/whole"
+done
+grep -aq '\[user\]_kernel' perfetto/redacted || fail "the kernel in a trace for Perfetto"
+grep -aq 'train.py:42' sqlite/redacted || fail "the line of Python in a database"
 told info_json 0 info --format=json "$traces"
 for secret in janedoe JaneDoe secretproject 'old days' hush1 hush2 hush3 relativefolder otherhome; do
 	seen "$secret" *.whole
