@@ -15,6 +15,7 @@ struct options {
 	const char *out;
 	const char *by;
 	const char *window;
+	const char *table;
 	const char *profile;
 	struct filter_words words;
 	bool redact;
@@ -26,6 +27,7 @@ static const struct option_row option_rows[] = {
 	{"output",  'o', "FILE",   "where to write, as a whole or not at all; -: standard output, which is the default unless it is a terminal", offsetof(struct options, out)},
 	{"by",      'b', "ORDER",  "folded: thread (default): the cause is the innermost frame; or cause: the outermost", offsetof(struct options, by)},
 	{"window",  'w', "MB",     "perfetto: no file is larger, in million bytes (default: 300)", offsetof(struct options, window)},
+	{"table",   't', "NAME",   "csv: only that table, which can go to standard output", offsetof(struct options, table)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	FILTER_OPTIONS(struct options, words),
 	REDACT_OPTION(struct options, redact),
@@ -76,10 +78,16 @@ static int write_all(struct exporting *e)
 	return err;
 }
 
+/* One table is a file like those of other formats. */
+static bool is_named(const struct export_format *format, const char *table)
+{
+	return format->named && !table;
+}
+
 static int open_output(struct exporting *e)
 {
-	return e->format->named ? target_reserve(&e->out, e->options.path)
-				: target_open(&e->out, e->options.path);
+	return is_named(e->format, e->options.table) ? target_reserve(&e->out, e->options.path)
+						     : target_open(&e->out, e->options.path);
 }
 
 /* The output is opened first: who cannot write need not read. */
@@ -117,14 +125,24 @@ static int export_traces(struct exporting *e, const char *const *dirs, size_t n_
 }
 
 /* NULL after a message. */
-static const char *choose_path(const struct export_format *format, const char *path)
+static const char *choose_path(const struct export_format *format, const char *path,
+			       const char *table)
 {
 	if (path)
 		return path;
-	if (!format->named && !isatty(STDOUT_FILENO))
+	if (!is_named(format, table) && !isatty(STDOUT_FILENO))
 		return "-";
 	warn("export: --output is missing: the FILE to write");
 	return NULL;
+}
+
+/* A format without a listener is one of tables alone. False after a message. */
+static bool may_choose_table(const struct export_format *format, const char *table)
+{
+	if (!table || !format->listener)
+		return true;
+	warn("export: --table=%s: %s has no tables to choose from", table, format->name);
+	return false;
 }
 
 #define WINDOW_MB "300" /* what browsers open */
@@ -156,10 +174,12 @@ static int run(const struct command *self, int argc, char **argv)
 		redact_begin();
 	e.format = export_find(options.format);
 	if (e.format)
-		e.options.path = choose_path(e.format, options.out);
-	if (!e.format || !e.options.path || !parse_window(&e.options, options.window))
+		e.options.path = choose_path(e.format, options.out, options.table);
+	if (!e.format || !e.options.path || !may_choose_table(e.format, options.table) ||
+	    !parse_window(&e.options, options.window))
 		return STATUS_USAGE;
 	e.options.by = options.by;
+	e.options.table = options.table;
 	e.reading.profile = options.profile;
 	status = filter_parse(&filter, &options.words)
 			 ? STATUS_USAGE

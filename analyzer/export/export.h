@@ -19,6 +19,7 @@
 /* What was asked for beside the format. */
 struct export_options {
 	const char *path; /* of --output, as it was given; "-": standard output */
+	const char *table; /* of --table, the only one to write; NULL: all */
 	const char *by; /* of --by; NULL: not given */
 	uint64_t
 		window_bytes; /* of --window: a file is no larger, where a format can begin another one */
@@ -44,7 +45,8 @@ struct export_job {
 	FORMAT(chrome, false, chrome_begin, chrome_listener, chrome_end, "JSON for chrome://tracing, speedscope and Perfetto") \
 	FORMAT(perfetto, false, perfetto_begin, perfetto_listener, perfetto_end, "a trace for Perfetto (ui.perfetto.dev), smaller than JSON; FILE.2, FILE.3 ... if it is too large for one FILE") \
 	FORMAT(folded, false, folded_begin, folded_listener, folded_end, "lost time by stack, in nanoseconds, for flame graphs: flamegraph.pl, speedscope, inferno") \
-	FORMAT(sqlite, true, sqlite_begin, sqlite_listener, sqlite_end, "a database with the tables of Nsight Systems and cudaspy's own")
+	FORMAT(sqlite, true, sqlite_begin, sqlite_listener, sqlite_end, "a database with the tables of Nsight Systems and cudaspy's own") \
+	FORMAT(csv, true, csv_begin, NULL, csv_end, "the report's tables: a folder with a file for each, or with --table one of them")
 /* clang-format on */
 
 struct export_format {
@@ -78,6 +80,9 @@ int chrome_end(void *state, int err);
 void *sqlite_begin(const struct export_job *job);
 const struct listener *sqlite_listener(void *state);
 int sqlite_end(void *state, int err);
+
+void *csv_begin(const struct export_job *job);
+int csv_end(void *state, int err);
 
 void *perfetto_begin(const struct export_job *job);
 const struct listener *perfetto_listener(void *state);

@@ -1,6 +1,7 @@
 /*
  * analyzer/export/target.c: a file that has its name once it is complete. Called by `cudaspy export`, and by formats of several files.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,6 +27,60 @@ static char *real_name(const char *path)
 	return name;
 }
 
+static bool is_folder(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
+/* Calls see for each file of a folder, until it returns an error. 0, or that. */
+static int for_each_file(const char *folder, int (*see)(const char *path, const char *to),
+			 const char *to)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	int err = 0;
+
+	while (dir && !err && (entry = readdir(dir))) {
+		char *path = xasprintf("%s/%s", folder, entry->d_name);
+		char *other = xasprintf("%s/%s", to, entry->d_name);
+
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			err = see(path, other);
+		free(other);
+		free(path);
+	}
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
+static int move_file(const char *path, const char *to)
+{
+	return rename(path, to) ? complain(to) : 0;
+}
+
+static int remove_file(const char *path, const char *to)
+{
+	(void)to;
+	unlink(path);
+	return 0;
+}
+
+/* A folder that is there already keeps what else is in it. */
+static int move_into_place(const struct export_target *o)
+{
+	int err;
+
+	if (!is_folder(o->temporary) || !is_folder(o->path))
+		return move_file(o->temporary, o->path);
+	err = for_each_file(o->temporary, move_file, o->path);
+	if (!err)
+		rmdir(o->temporary);
+	return err;
+}
+
 /* A new name beside the path, of which there is no file. A folder's path may end in a slash. */
 static char *name_beside(const char *path)
 {
@@ -33,7 +88,8 @@ static char *name_beside(const char *path)
 
 	while (n > 1 && path[n - 1] == '/')
 		n--;
-	return xasprintf("%.*s.new-XXXXXX", (int)min_u64(n, INT_MAX), path);
+	return xasprintf("%.*s%s.new-XXXXXX", (int)min_u64(n, INT_MAX), path,
+			 is_folder(path) ? "/" : "");
 }
 
 /* mkostemp lets nobody else read the file; this one is like any other. */
@@ -132,8 +188,8 @@ int target_commit(struct export_target *o)
 	if (o->file && o->file != stdout && fclose(o->file) && !err)
 		err = complain(o->path);
 	o->file = NULL;
-	if (!err && o->temporary && rename(o->temporary, o->path))
-		err = complain(o->path);
+	if (!err && o->temporary)
+		err = move_into_place(o);
 	if (err)
 		target_discard(o);
 	else
@@ -145,7 +201,9 @@ void target_discard(struct export_target *o)
 {
 	if (o->file && o->file != stdout)
 		fclose(o->file);
-	if (o->temporary)
-		unlink(o->temporary);
+	if (o->temporary && unlink(o->temporary) && is_folder(o->temporary)) {
+		for_each_file(o->temporary, remove_file, o->temporary);
+		rmdir(o->temporary);
+	}
 	forget(o);
 }

@@ -22,7 +22,8 @@ void target_write(struct export_target *o, const void *bytes, size_t n);
 int target_open(struct export_target *o, const char *path);
 
 /* The same for those who make files by name (databases, folders): temporary is free, and nothing is there yet. A pipe, a
- * device or standard output is an error, -EINVAL. */
+ * device or standard output is an error, -EINVAL. Of a folder whose name is there already, the files take the places of those
+ * that are called the same; others stay. */
 int target_reserve(struct export_target *o, const char *path);
 
 /* All is written: gives it its name. 0, or -errno after a warning; then nothing is left. */

@@ -7,7 +7,9 @@ The queries are made as those of Nsight Systems' own reports and of people's scr
 what was compared: a word and how much of it there was.
 """
 import collections
+import csv
 import json
+import os
 import sqlite3
 import sys
 
@@ -227,11 +229,33 @@ def check_sqlite(path, report, operations):
     return said
 
 
+def check_csv(folder, report):
+    """Row by row, as text; what is not known and what is empty look alike to Python."""
+    said = collections.Counter()
+    tables = report_tables(report)
+    for name in os.listdir(folder):
+        key = name.removesuffix(".csv")
+        with open(os.path.join(folder, name), encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file, strict=True))
+        wanted = tables.pop(key, [])
+        if wanted:
+            want(f"columns of {name}", rows[0], list(wanted[0]))
+        want(name, rows[1:], [["" if v is None else str(v) for v in row.values()] for row in wanted])
+        if not rows or not all(rows[0]):
+            raise Wrong(f"{name} has no names of columns")
+        said["rows"] += len(rows) - 1
+    want("tables without a file", [key for key, rows in tables.items() if rows], [])
+    return said
+
+
 def main():
     form, path, report_path = sys.argv[1:4]
     with open(report_path, encoding="utf-8") as file:
         report = json.load(file)
-    said = check_sqlite(path, report, int(sys.argv[4]) if len(sys.argv) > 4 else None)
+    if form == "csv":
+        said = check_csv(path, report)
+    else:
+        said = check_sqlite(path, report, int(sys.argv[4]) if len(sys.argv) > 4 else None)
     print(" ".join(f"{word}={n}" for word, n in said.items()))
 
 

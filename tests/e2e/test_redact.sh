@@ -102,10 +102,10 @@ done
 for verb in info dump "why 101" "why cudaMemcpyAsync" "why rank0"; do
 	told "${verb// /_}" 0 ${verb} "$traces"
 done
-for form in chrome perfetto folded sqlite; do
+for form in chrome perfetto folded sqlite csv; do
 	mkdir "$form" && (cd "$form" && exported "$form" "$traces")
-	seen 'janedoe' "$form/whole"
-	[ $form = folded ] || seen 'secretproject' "$form/whole"
+	seen 'janedoe' $(find "$form/whole" -type f)
+	[ $form = folded ] || seen 'secretproject' $(find "$form/whole" -type f)
 done
 grep -aq '\[user\]_kernel' perfetto/redacted || fail "the kernel in a trace for Perfetto"
 grep -aq 'train.py:42' sqlite/redacted || fail "the line of Python in a database"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# `cudaspy export --format=sqlite`: queries made as Nsight Systems' own reports make them give the counts and sums of the
+# `cudaspy export --format=sqlite` and `csv`: both have the report's tables, value by value; queries made as Nsight Systems' own reports make them give the counts and sums of the
 # report, for several kinds of recordings, parts of them, and torn ones; names may be anything; a disk that is full leaves no file.
 . "$(dirname "$0")/lib.sh"
 need python3 jq sqlite3
@@ -13,6 +13,9 @@ same_tables() {
 	timeout 120 "$tool" report --nested --format=json "$@" >report.json 2>report.err || fail "$name: no report: $(cat report.err)"
 	timeout 120 "$tool" export --format=sqlite -o out.sqlite "$@" 2>export.err || fail "$name: no database: $(cat export.err)"
 	[ $# -gt 1 ] || operations=("$("$tool" dump --fields=function "$1" 2>/dev/null | grep -c '\[gpu_op\]')")
+	rm -rf out.csv
+	timeout 120 "$tool" export --format=csv -o out.csv "$@" 2>export.err || fail "$name: no CSV: $(cat export.err)"
+	said=$(python3 "$check" csv out.csv report.json) || fail "$name, csv: $said"
 	said=$(python3 "$check" sqlite out.sqlite report.json "${operations[@]}") || fail "$name: $said"
 }
 
@@ -87,7 +90,7 @@ trace app.100 pid=100 program="/bin/a'b\";--"
 slot 0 tid=101
 3us gpu device=0 cc_major=9 cc_minor=0 bytes=1000 name="'); DROP TABLE StringIds; --" uuid="GPU-a" pci="0"
 4us kernel kernel=1 name="k'\"<b>é"
-5us range_name number=1 domain="d'" name="'; DELETE FROM PROCESSES; --"
+5us range_name number=1 domain="d'" name="'; DELETE FROM \"PROCESSES\", x; --"
 slot 1 tid=101
 10us thread tid=101 name="x'\";\x01"
 11us range what=push name=1
@@ -100,7 +103,12 @@ open("names.log", "wb").write(text.replace(b"\\x01", b"\x01").replace(b"DELETE",
 END
 mkdir made && "$bin/log_traces" names.log made || fail "no traces of names.log"
 same_tables "hostile names" made
-expect "a range's name" "$(python3 -c 'import sqlite3; print(sqlite3.connect("out.sqlite").execute("SELECT text FROM NVTX_EVENTS WHERE eventType = 59").fetchone()[0])')" "'; ??DEL FROM PROCESSES; --"
+odd=$(jq -r '.ranges[0].name' report.json)
+case $odd in
+"'; ??DEL FROM "*\"*,*) ;;
+*) fail "the report's range is called $odd" ;;
+esac
+expect "a range's name" "$(python3 -c 'import sqlite3; print(sqlite3.connect("out.sqlite").execute("SELECT text FROM NVTX_EVENTS WHERE eventType = 59").fetchone()[0])')" "$odd"
 
 # ---- a torn trace ----------------------------------------------------------------------------------
 file=$(find loop -name 'stream_*' -size +100k | sort | head -n 1)
@@ -127,3 +135,38 @@ expect "an older file" "$(cat small/old.sqlite)" before
 "$tool" export --format=sqlite -o small/old.sqlite stacks || fail "over an older file"
 expect "files" "$(ls small)" old.sqlite
 sqlite3 small/old.sqlite 'SELECT 1 FROM PROCESSES' >/dev/null || fail "over an older file"
+
+# ---- CSV -------------------------------------------------------------------------------------------
+"$tool" export --format=csv -o folder stacks || fail "csv"
+echo mine >folder/mine.txt
+cp folder/calls.csv calls.before
+"$tool" export --format=csv -o folder/ waiters || fail "csv over an older one"
+expect "another's file" "$(cat folder/mine.txt)" mine
+cmp -s folder/calls.csv calls.before && fail "the older table is still there"
+(cd folder && "$tool" export --format=csv -o . ../stacks) || fail "csv into the current folder"
+cmp -s folder/calls.csv calls.before || fail "csv into the current folder is another one"
+expect "files left" "$(find . -name '*.new-*' | wc -l)" 0
+"$tool" export --format=csv --table=calls stacks >one.csv || fail "one table"
+cmp -s one.csv folder/calls.csv || fail "one table is another one"
+"$tool" export --format=csv --table=calls -o one.csv stacks && cmp -s one.csv folder/calls.csv || fail "one table in a file"
+# refused TEXT OPTION...: with status 2 and these words.
+refused() {
+	local text=$1
+	shift
+	"$tool" export "$@" >refused.out 2>refused.err
+	expect "$*: status" $? 2
+	grep -q "$text" refused.err || fail "$*: $(cat refused.err)"
+	[ ! -s refused.out ] || fail "$*: writes $(head -n 2 refused.out)"
+}
+refused "no table 'nonsense' (there are: losses, " --format=csv --table=nonsense stacks
+refused "chrome has no tables" --format=chrome --table=calls stacks
+refused "output is missing" --format=csv stacks
+refused "No space left" --format=csv --table=calls -o /dev/full stacks
+echo file >plain
+refused "plain: Not a directory" --format=csv -o plain stacks
+expect "the file" "$(cat plain)" file
+(trap '' XFSZ && ulimit -f 1 && exec "$tool" export --format=csv -o small/csv stacks) 2>err
+expect "status without room for CSV" $? 2
+expect "files" "$(ls small)" old.sqlite
+# The odd names from above.
+expect "a range's name in CSV" "$("$tool" export --format=csv --table=ranges made | python3 -c 'import csv, sys; print(list(csv.DictReader(sys.stdin))[0]["name"])')" "$odd"
