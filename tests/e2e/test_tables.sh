@@ -39,6 +39,21 @@ for shape in "loop 20000 4" "waiters 6000 4" "locks 4000 40" "threads 6000 100" 
 	esac
 done
 
+# ---- what is written about it ----------------------------------------------------------------------
+same_tables waiters waiters
+for table in $(sqlite3 out.sqlite "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'report\_%' ESCAPE '\'"); do
+	grep -q "\`$table\`" "$here/../../docs/EXPORTS.md" || fail "docs/EXPORTS.md does not name the table $table"
+done
+# The queries of docs/recipes.md, as they stand there.
+python3 - "$here/../../docs/recipes.md" <<'END' || fail "a query of docs/recipes.md"
+import re, sqlite3, sys
+queries = re.findall(r"```sql\n(.*?)```", open(sys.argv[1]).read(), re.S)
+assert len(queries) >= 2, queries
+db = sqlite3.connect("out.sqlite")
+for query in queries:
+    assert db.execute(query).fetchall(), query
+END
+
 # ---- parts of them ---------------------------------------------------------------------------------
 whole=$(jq .summary.calls <("$tool" report --format=json loop))
 for filter in --function='cudaMemcpy*' --thread=101 --from=25% --to=60%; do
