@@ -88,6 +88,16 @@ static void add_slot(struct callstats *s, struct model *model, const struct proc
 	}
 }
 
+uint64_t callstats_callers(const struct callstats *s, size_t n_threads)
+{
+	uint64_t callers = 0;
+	size_t i;
+
+	for (i = 0; i < n_threads; i++)
+		callers += s->threads[i].count > 0;
+	return callers;
+}
+
 void callstats_finish(struct callstats *s, struct model *model)
 {
 	size_t i, j;

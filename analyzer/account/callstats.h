@@ -150,6 +150,9 @@ static inline void callstats_see_nested(struct callstats *s, uint32_t fn, bool f
 	callstats_add(&s->nested[fn], failed, duration_ns);
 }
 
+/* How many threads made calls that were recorded. */
+uint64_t callstats_callers(const struct callstats *s, size_t n_threads);
+
 /* After the last record: adds what only the boards have counted, sums up. */
 void callstats_finish(struct callstats *s, struct model *model);
 

@@ -2,6 +2,7 @@
  * analyzer/base/lines.c: text on a screen: made harmless, measured, shortened, broken into lines.
  * Called by whatever writes for people.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lines.h"
@@ -97,43 +98,241 @@ static size_t bytes_of(const char *text, size_t n)
 	return i;
 }
 
-void shorten(char *text, size_t width)
-{
-	size_t columns = columns_of(text), head, tail;
+/* ---- names ----------------------------------------------------------------------------------- */
 
-	if (columns <= width || width < 5)
-		return;
-	head = bytes_of(text, (width - 2) / 2);
-	tail = bytes_of(text, columns - (width - 2 - (width - 2) / 2));
-	memmove(text + head + 2, text + tail, strlen(text + tail) + 1);
-	memcpy(text + head, "..", 2);
+static bool is_of_name(char c)
+{
+	return c == '_' || c == '$' || c == '~' || (c >= '0' && c <= '9') ||
+	       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
 }
 
-static size_t break_line(size_t indent, FILE *out)
+/* Past the bracket that closes the one at `text`; NULL: none does. */
+static const char *past_bracket(const char *text)
 {
-	fprintf(out, "\n%*s", (int)indent, "");
-	return indent;
-}
+	char open = *text, close = open == '<' ? '>' : ')';
+	size_t depth = 0;
 
-/* The next word, `n` columns long. Returns how many columns are used then. */
-static size_t print_word(const char *word, size_t n, size_t indent, size_t used, size_t width,
-			 FILE *out)
-{
-	if (used > indent && used + 1 + n > width)
-		used = break_line(indent, out);
-	if (used > indent) {
-		fputc(' ', out);
-		used++;
+	for (; *text; text++) {
+		if (open == '<' && text[0] == '-' && text[1] == '>') {
+			text++;
+			continue;
+		}
+		depth += *text == open;
+		depth -= *text == close;
+		if (!depth)
+			return text + 1;
 	}
-	for (; n && used + n > width && width > indent; used = break_line(indent, out)) {
-		size_t room = width > used ? width - used : 0, bytes = bytes_of(word, room);
+	return NULL;
+}
 
-		fwrite(word, 1, bytes, out);
+/* Folders of the paths in a text: "/usr/lib/libcuda.so" is ".../libcuda.so". A name with one slash is none. */
+static void drop_folders(char *text)
+{
+	char *word = text, *to = text, *at;
+
+	while (*word) {
+		size_t n = strcspn(word, " ");
+		char *last = memrchr(word, '/', n), *first = memchr(word, '/', n);
+		size_t lead = strspn(word, "('\"");
+		bool path = last && last[1] && last[1] != ' ' && last > word + lead + 3 &&
+			    (first == word + lead || first != last);
+
+		at = path ? last : word;
+		if (path) {
+			memmove(to, word, lead);
+			to += lead;
+			to = mempcpy(to, "...", 3);
+		}
+		n -= (size_t)(at - word);
+		memmove(to, at, n + (at[n] == ' '));
+		to += n + (at[n] == ' ');
+		word = at + n + (at[n] == ' ');
+	}
+	*to = '\0';
+}
+
+/* What is between brackets right behind a name, if it is longer than what stands for it. */
+static void drop_brackets(char *text, char open)
+{
+	char *to = text;
+	const char *at = text, *past;
+
+	while (*at) {
+		past = *at == open && to > text && (is_of_name(to[-1]) || to[-1] == '>')
+			       ? past_bracket(at)
+			       : NULL;
+		if (past && past - at > 4 && !(to - text >= 8 && !memcmp(to - 8, "operator", 8))) {
+			*to++ = open;
+			to = mempcpy(to, "..", 2);
+			*to++ = past[-1];
+			at = past;
+		} else {
+			*to++ = *at++;
+		}
+	}
+	*to = '\0';
+}
+
+/* "at::native::fill" is "..::fill". */
+static void drop_namespaces(char *text)
+{
+	char *to = text, *name = text; /* where the chain began that is looked at */
+	const char *at = text;
+
+	while (*at) {
+		if (at[0] == ':' && at[1] == ':' && to - name > 2) {
+			to = mempcpy(name, "..::", 4);
+			at += 2;
+			continue;
+		}
+		*to++ = *at++;
+		if (!is_of_name(to[-1]) && to[-1] != ':' && to[-1] != '.')
+			name = to;
+	}
+	*to = '\0';
+}
+
+char *shorten_names(const char *text, unsigned int level)
+{
+	char *copy = xstrdup(text);
+
+	if (level >= 1)
+		drop_folders(copy);
+	if (level >= 2)
+		drop_brackets(copy, '<');
+	if (level >= 3)
+		drop_brackets(copy, '(');
+	if (level >= 4)
+		drop_namespaces(copy);
+	return copy;
+}
+
+char *shorten_to(const char *text, size_t width)
+{
+	unsigned int level;
+	char *copy;
+
+	for (level = 0; level < SHORTEST; level++) {
+		copy = shorten_names(text, level);
+		if (columns_of(copy) <= width)
+			return copy;
+		free(copy);
+	}
+	return shorten_names(text, SHORTEST);
+}
+
+/* As little as makes it fit; if nothing does, as little as makes its words fit. */
+static unsigned int fitting_level(const char *text, size_t width, bool one_line)
+{
+	unsigned int level, words = UINT_MAX;
+
+	for (level = 0; level <= SHORTEST; level++) {
+		char *copy = shorten_names(text, level);
+		bool fits = columns_of(copy) <= width, words_fit = longest_word(copy) <= width;
+
+		free(copy);
+		if (fits || (words_fit && !one_line))
+			return level;
+		if (words_fit && words == UINT_MAX)
+			words = level;
+	}
+	return words == UINT_MAX ? SHORTEST : words;
+}
+
+struct shortened {
+	const char *text;
+	char *shown;
+	size_t index;
+	unsigned int level;
+};
+
+static int by_shown(const void *a, const void *b)
+{
+	const struct shortened *x = a, *y = b;
+	int order = strcmp(x->shown, y->shown);
+
+	return order ? order : strcmp(x->text, y->text);
+}
+
+/* Those that became alike get a part back. Nonzero: some did. */
+static size_t part(struct shortened *all, size_t n)
+{
+	size_t i, j, k, parted = 0;
+
+	qsort(all, n, sizeof(*all), by_shown);
+	for (i = 0; i < n; i = j) {
+		for (j = i + 1; j < n && !strcmp(all[i].shown, all[j].shown); j++)
+			;
+		if (!strcmp(all[i].text, all[j - 1].text))
+			continue;
+		for (k = i; k < j; k++)
+			parted += all[k].level > 0;
+		for (k = i; k < j; k++) {
+			if (!all[k].level)
+				continue;
+			all[k].level--;
+		}
+	}
+	for (i = 0; parted && i < n; i++) {
+		free(all[i].shown);
+		all[i].shown = shorten_names(all[i].text, all[i].level);
+	}
+	return parted;
+}
+
+void shorten_apart(const char *const *texts, char **shown, size_t n, size_t width, bool one_line)
+{
+	struct shortened *all = xcalloc(n, sizeof(*all));
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		unsigned int level = fitting_level(texts[i], width, one_line);
+
+		all[i] = (struct shortened){texts[i], shorten_names(texts[i], level), i, level};
+	}
+	while (part(all, n))
+		;
+	for (i = 0; i < n; i++)
+		shown[all[i].index] = all[i].shown;
+	free(all);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* Where a line goes on that is being written. */
+struct at_line {
+	size_t indent; /* of those that follow */
+	size_t begin, used; /* columns of this one */
+	size_t width;
+	FILE *out;
+};
+
+static void break_line(struct at_line *at)
+{
+	fprintf(at->out, "\n%*s", (int)at->indent, "");
+	at->begin = at->used = at->indent;
+}
+
+/* The next word, `n` columns long. */
+static void print_word(struct at_line *at, const char *word, size_t n)
+{
+	if (at->used > at->begin && at->used + 1 + n > at->width)
+		break_line(at);
+	if (at->used > at->begin) {
+		fputc(' ', at->out);
+		at->used++;
+	}
+	while (n && at->used + n > at->width && at->width > at->indent) {
+		size_t room = at->width > at->used ? at->width - at->used : 0,
+		       bytes = bytes_of(word, room);
+
+		fwrite(word, 1, bytes, at->out);
 		word += bytes;
 		n -= room;
+		break_line(at);
 	}
-	fwrite(word, 1, bytes_of(word, n), out);
-	return used + n;
+	fwrite(word, 1, bytes_of(word, n), at->out);
+	at->used += n;
 }
 
 /* What is behind a number and belongs to it. */
@@ -164,15 +363,48 @@ static size_t text_length(const char *text)
 	return n;
 }
 
+size_t longest_word(const char *text)
+{
+	size_t longest = 0, n, columns;
+
+	for (text += strspn(text, " "); *text; text += n, text += strspn(text, " ")) {
+		char *word;
+
+		n = text_length(text);
+		word = xstrndup(text, n);
+		columns = columns_of(word);
+		free(word);
+		longest = columns > longest ? columns : longest;
+	}
+	return longest;
+}
+
+size_t fitting_words(const char *text, size_t width)
+{
+	size_t fitting = 0, end = 0, all = bytes_of(text, width);
+
+	if (!text[all])
+		return all;
+	for (;;) {
+		end += strspn(text + end, " ");
+		end += text_length(text + end);
+		if (end > all)
+			break;
+		fitting = end;
+	}
+	return fitting ?: all;
+}
+
 void print_words(const char *text, size_t indent, size_t used, size_t width, FILE *out)
 {
+	struct at_line at = {indent, used, used, width, out};
 	char *copy = visible(text), *word;
 
 	for (word = copy + strspn(copy, " "); *word; word += strspn(word, " ")) {
 		char *end = word + text_length(word), behind = *end;
 
 		*end = '\0';
-		used = print_word(word, columns_of(word), indent, used, width, out);
+		print_word(&at, word, columns_of(word));
 		*end = behind;
 		word = end;
 	}

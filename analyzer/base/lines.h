@@ -25,8 +25,27 @@ char *valid_utf8(const char *text);
 /* How many columns a visible text takes: one for each character. */
 size_t columns_of(const char *text);
 
-/* Longer texts lose their middle: both ends of a path or a mangled name say something. */
-void shorten(char *text, size_t width);
+/*
+ * What names are made of can be left out, in this order: the folders of paths, the arguments of templates, those of
+ * functions, namespaces. ".." stands for it. A function's own name stays whole. A copy of the text in which so many of
+ * these are left out, 0 to SHORTEST; the caller frees.
+ */
+#define SHORTEST 4
+char *shorten_names(const char *text, unsigned int level);
+
+/* As much of it as makes the text fit, no more; the caller frees. It may be too long even then. */
+char *shorten_to(const char *text, size_t width);
+
+/* The same for texts that stand together: of two that are different, so are the copies. `one_line`: a text that fits
+ * without being broken is better than one with more of its names; else only words must fit. Fills `shown`, whose
+ * texts the caller frees. */
+void shorten_apart(const char *const *texts, char **shown, size_t n, size_t width, bool one_line);
+
+/* How many columns the longest word takes: a number goes with its unit. */
+size_t longest_word(const char *text);
+
+/* So many bytes of the text fit into `width` columns, broken between words, or inside of one that is longer. */
+size_t fitting_words(const char *text, size_t width);
 
 /*
  * Words, made visible, broken into lines of `width` columns that begin with `indent` blanks; `used`

@@ -37,12 +37,14 @@ static void watch(const char *temporary)
 			signal(numbers[i], remove_unfinished);
 }
 
-/* A device, a pipe: nothing to put a file in the place of. */
+/* A device, a pipe, a link that leads nowhere yet: nothing to put a file in the place of. */
 static bool is_no_file(const char *path)
 {
 	struct stat status;
 
-	return !stat(path, &status) && !S_ISREG(status.st_mode);
+	if (stat(path, &status))
+		return !lstat(path, &status);
+	return !S_ISREG(status.st_mode);
 }
 
 /* One that was not there, under a name that no other file can have; of the mode of the file that it replaces, or
@@ -73,6 +75,7 @@ static int fail(const char *path, int err)
 int outfile_open(struct outfile *out, const char *path)
 {
 	struct stat status;
+	int err;
 
 	*out = (struct outfile){.path = realpath(path, NULL) ?: xstrdup(path)};
 	if (!stat(path, &status) && S_ISDIR(status.st_mode))
@@ -88,11 +91,11 @@ int outfile_open(struct outfile *out, const char *path)
 			watch(out->temporary);
 		return 0;
 	}
-	fail(path, errno);
+	err = fail(path, errno);
 	free(out->path);
 	free(out->temporary);
 	*out = (struct outfile){0};
-	return -EIO;
+	return err;
 }
 
 int outfile_close(struct outfile *out, bool keep)

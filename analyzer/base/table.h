@@ -31,6 +31,14 @@ enum column_place {
 	COLUMN_JSON_ONLY,
 };
 
+/* What a value means for its reader, where text has colours. */
+enum tone {
+	TONE_PLAIN,
+	TONE_LOSS, /* time that was lost, data that is missing */
+	TONE_SEVERITY, /* as the row's "severity" has it: a problem, a note, or less */
+	TONE_FOUND, /* as the row's "problems" and "notes" have it: is there any? */
+};
+
 struct table_kind;
 
 struct column {
@@ -39,12 +47,17 @@ struct column {
 	enum unit unit;
 	enum column_place place;
 	size_t offset; /* in the row */
+	enum tone tone;
 	const struct table_kind *table; /* of a UNIT_TABLE: what the tables there are like */
 };
 
 /* clang-format off */
 #define COLUMN(type, member, title_, unit_) \
 	{.key = #member, .title = (title_), .unit = (unit_), .offset = offsetof(type, member)}
+#define COLUMN_TONE(type, member, title_, unit_, tone_) \
+	{.key = #member, .title = (title_), .unit = (unit_), .offset = offsetof(type, member), .tone = (tone_)}
+#define COLUMN_TEXT_TONE(type, member, title_, tone_) \
+	{.title = (title_), .unit = UNIT_TEXT, .offset = offsetof(type, member), .tone = (tone_)}
 #define COLUMN_TEXT(type, member, title_) \
 	{.title = (title_), .unit = UNIT_TEXT, .offset = offsetof(type, member)}
 #define COLUMN_LINE(type, member, unit_) \
@@ -73,6 +86,7 @@ struct table_kind {
 	size_t text_rows; /* shown in text at most; 0: all */
 	bool json_only;
 	bool detail; /* in text only with --verbose */
+	bool missing; /* it is about what the report does not have: text warns */
 	bool unlisted; /* neither in text nor in JSON: for renderers that look for it */
 	const char *when_empty; /* what text says without rows; NULL: nothing at all */
 	const char *advice; /* shown in text below the rows; NULL: nothing */
@@ -83,6 +97,7 @@ struct table {
 	const void *rows;
 	size_t n_rows;
 	const char *intro; /* shown in text above the rows; NULL: nothing */
+	const char *outro; /* the same below the rows */
 	size_t minor_rows; /* the last so many are not worth a line in text */
 	const char *minor_name; /* what they are; NULL: "minor" */
 };

@@ -21,6 +21,7 @@ struct options {
 	bool no_times;
 	bool stable;
 	bool header;
+	const char *run;
 	struct output_options output;
 	bool redact;
 };
@@ -33,6 +34,7 @@ static const struct option_row option_rows[] = {
 	{"stable",   0,   NULL,   "only what is the same in each run: no times, no addresses, ordinals as thread numbers", offsetof(struct options, stable)},
 	{"header",   0,   NULL,   "column names in the first line", offsetof(struct options, header)},
 	FILTER_OPTIONS(struct options, words),
+	RUN_OPTION(struct options, run),
 	OUTPUT_OPTIONS(struct options, output),
 	REDACT_OPTION(struct options, redact),
 };
@@ -95,12 +97,13 @@ static void end_only(struct only *only)
 
 /* ---- the verb --------------------------------------------------------------------------------- */
 
-static int show(struct dump *dump, const char *const *dirs, size_t n_dirs, bool header,
-		const struct filter *filter)
+static int show(struct dump *dump, const char *const *dirs, size_t n_dirs,
+		const struct options *options, const struct filter *filter)
 {
+	const struct trace_filter traces = {.wanted = options->run};
 	struct only only = {0};
 	struct trace_set set;
-	int err = trace_set_open(&set, dirs, n_dirs, NULL);
+	int err = trace_set_open(&set, dirs, n_dirs, &traces);
 
 	if (!err)
 		err = begin_only(&only, filter, &set);
@@ -109,7 +112,7 @@ static int show(struct dump *dump, const char *const *dirs, size_t n_dirs, bool 
 			dump->skip = skip;
 			dump->skip_data = &only;
 		}
-		if (header)
+		if (options->header)
 			dump_header(dump);
 		err = dump_all(dump, &set);
 	}
@@ -158,8 +161,8 @@ static int run(const struct command *self, int argc, char **argv)
 		status = output_begin(&out, self->name, &options.output, true);
 	if (!status) {
 		dump.out = out.file;
-		status = show(&dump, (const char *const *)argv + 1, (size_t)argc - 1,
-			      options.header, &filter);
+		status = show(&dump, (const char *const *)argv + 1, (size_t)argc - 1, &options,
+			      &filter);
 		if (output_end(&out, !status))
 			status = STATUS_NOTHING;
 	}

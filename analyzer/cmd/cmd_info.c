@@ -24,12 +24,13 @@ static void add_files(struct report *report, const struct analysis *a)
 	symbolizer_free(symbols);
 }
 
-int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *renderer, FILE *out)
+int info_show(const char *const *dirs, size_t n_dirs, const struct trace_filter *filter,
+	      const struct renderer *renderer, FILE *out)
 {
 	struct trace_set set;
 	struct analysis analysis;
 	struct report report;
-	int err = trace_set_open(&set, dirs, n_dirs, NULL);
+	int err = trace_set_open(&set, dirs, n_dirs, filter);
 
 	if (!err) {
 		report_init(&report, SCHEMA);
@@ -51,6 +52,7 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *ren
 
 struct options {
 	const char *format;
+	const char *run;
 	struct output_options output;
 	bool redact;
 };
@@ -58,6 +60,7 @@ struct options {
 /* clang-format off */
 static const struct option_row option_rows[] = {
 	{"format", 'f', "FORMAT", FORMATS, offsetof(struct options, format)},
+	RUN_OPTION(struct options, run),
 	OUTPUT_OPTIONS(struct options, output),
 	REDACT_OPTION(struct options, redact),
 };
@@ -80,7 +83,8 @@ static int run(const struct command *self, int argc, char **argv)
 	status = output_begin(&out, self->name, &options.output, renderer->render == render_text);
 	if (status)
 		return status;
-	err = info_show((const char *const *)argv + 1, (size_t)argc - 1, renderer, out.file);
+	err = info_show((const char *const *)argv + 1, (size_t)argc - 1,
+			&(struct trace_filter){.wanted = options.run}, renderer, out.file);
 	return output_end(&out, !err) || err ? STATUS_NOTHING : STATUS_FINE;
 }
 

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include "analysis.h"
 #include "cmd_report.h"
@@ -27,6 +28,8 @@
 /* What a report is made of, while it is. */
 struct making {
 	const struct report_options *options;
+	const char *const *dirs;
+	size_t n_dirs;
 	struct trace_set set;
 	struct analysis analysis;
 	struct symbolizer *symbols;
@@ -45,6 +48,45 @@ static int read_traces(struct making *m, struct analysis *analysis, struct lanes
 	if (err)
 		analysis_release(analysis);
 	return err;
+}
+
+/* A word as a shell takes it. */
+static const char *quoted(struct arena *texts, const char *word)
+{
+	const char *rest = word, *text = "";
+
+	if (*word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					"0123456789_./:=,@%+-")])
+		return word;
+	for (;;) {
+		size_t n = strcspn(rest, "'");
+
+		text = arena_printf(texts, "%s%.*s", text, (int)n, rest);
+		if (!rest[n])
+			return arena_printf(texts, "'%s'", text);
+		text = arena_printf(texts, "%s'\\''", text);
+		rest += n + 1;
+	}
+}
+
+/* " --gpu=0 --run=last traces": what `why` needs to find the same. */
+static const char *asked_again(struct arena *texts, const struct report_options *options,
+			       const char *const *dirs, size_t n_dirs)
+{
+	const struct filter *only = options->only;
+	const char *words = options->again ? arena_printf(texts, " %s", options->again) : "";
+	size_t i;
+
+	for (i = 0; only && i < FILTER_KINDS; i++)
+		if (only->words.of[i])
+			words = arena_printf(texts, "%s --%s=%s", words, filter_option(i),
+					     quoted(texts, only->words.of[i]));
+	if (options->profile)
+		words = arena_printf(texts, "%s --profile=%s", words,
+				     quoted(texts, options->profile));
+	for (i = 0; i < n_dirs; i++)
+		words = arena_printf(texts, "%s %s", words, quoted(texts, dirs[i]));
+	return words;
 }
 
 void report_add_sections(struct report *report, struct analysis *a, struct symbolizer *symbols,
@@ -102,6 +144,8 @@ static int make_report(struct making *m, FILE *out)
 	report_init(&m->report, REPORT_SCHEMA);
 	m->report.view = view_for(out);
 	m->report.view.verbose = m->options->verbose;
+	if (m->options->hints)
+		m->report.again = asked_again(&m->report.arena, m->options, m->dirs, m->n_dirs);
 	m->report.text_only = m->options->renderer->render == render_text;
 	report_add_sections(&m->report, &m->analysis, m->symbols, m->options);
 	if (m->lanes)
@@ -115,7 +159,7 @@ static int make_report(struct making *m, FILE *out)
 int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filter *filter,
 		const struct report_options *options, FILE *out)
 {
-	struct making m = {.options = options};
+	struct making m = {.options = options, .dirs = dirs, .n_dirs = n_dirs};
 	int err = trace_set_open(&m.set, dirs, n_dirs, filter);
 
 	if (!err) {
@@ -146,6 +190,7 @@ struct options {
 	const char *budget;
 	const char *baseline;
 	struct option_values suppress;
+	const char *run;
 	bool nested, verbose, redact;
 	struct output_options output;
 };
@@ -187,7 +232,7 @@ static int read_gate(struct gate *gate, const struct options *options)
 /* On standard error, too: what is on standard output may be for a machine. */
 static void say_why(const struct gate *gate)
 {
-	char *where;
+	char *where, *place;
 	size_t i;
 
 	for (i = 0; i < gate->suppressions.n; i++) {
@@ -210,8 +255,9 @@ static void say_why(const struct gate *gate)
 	else if (gate_asked(gate) && gate->incomplete)
 		warn("the gate judges incomplete data: LOSSES says what is missing");
 	for (i = 0; i < gate->n_failures; i++) {
-		where = visible(gate->failures[i].where ?: "");
-		shorten(where, PLACE_WIDTH);
+		place = visible(gate->failures[i].where ?: "");
+		where = shorten_to(place, PLACE_WIDTH);
+		free(place);
 		warn("the gate fails: %s: %s%s%s", gate->failures[i].rule, gate->failures[i].text,
 		     *where ? ", " : "", where);
 		free(where);
@@ -234,6 +280,7 @@ static const struct option_row option_rows[] = {
 	{"verbose",  'v', NULL,     "also locks, accounts, calls, threads, what calls are expected to cost", offsetof(struct options, verbose)},
 	{"profile",  'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	FILTER_OPTIONS(struct options, words),
+	RUN_OPTION(struct options, run),
 	{"fail-on",  0,   "LIST",   "status 1 if one is found: any, problem, DETECTOR", offsetof(struct options, fail_on)},
 	{"budget",   0,   "LIST",   "status 1 if its cure gains more: DETECTOR|all:LIMIT", offsetof(struct options, budget)},
 	{"suppress", 0,   OPTION_SEVERAL, "findings that are accepted, with reasons", offsetof(struct options, suppress)},
@@ -248,12 +295,13 @@ static int show_report(const struct command *self, const struct options *options
 		       struct report_options *show, const char *const *dirs, size_t n_dirs)
 {
 	bool page = show->renderer->render == render_text && !options->fail_on && !options->budget;
+	const struct trace_filter filter = {.wanted = options->run};
 	struct output out;
 	int err, status = output_begin(&out, self->name, &options->output, page);
 
 	if (status)
 		return status;
-	err = report_show(dirs, n_dirs, NULL, show, out.file);
+	err = report_show(dirs, n_dirs, &filter, show, out.file);
 	if (output_end(&out, !err) || err)
 		return STATUS_NOTHING;
 	say_why(show->gate);
@@ -265,6 +313,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct options options = {.format = "text"};
 	struct filter filter = {0};
 	struct gate gate;
+	char *again = NULL;
 	int status;
 	struct report_options show = {.gate = &gate, .only = &filter};
 
@@ -276,19 +325,20 @@ static int run(const struct command *self, int argc, char **argv)
 	show.nested = options.nested;
 	show.verbose = options.verbose || options.nested;
 	show.profile = options.profile;
+	show.hints = true;
+	if (options.run)
+		show.again = again = xasprintf("--run=%s", options.run);
 	options.filter = &filter;
-	if (!show.renderer)
-		return STATUS_USAGE;
-	if (filter_parse(&filter, &options.words)) {
-		filter_release(&filter);
-		return STATUS_USAGE;
+	status = STATUS_USAGE;
+	if (show.renderer && !filter_parse(&filter, &options.words)) {
+		status = STATUS_NOTHING;
+		if (!read_gate(&gate, &options))
+			status = show_report(self, &options, &show, (const char *const *)argv + 1,
+					     (size_t)argc - 1);
+		gate_release(&gate);
 	}
-	status = STATUS_NOTHING;
-	if (!read_gate(&gate, &options))
-		status = show_report(self, &options, &show, (const char *const *)argv + 1,
-				     (size_t)argc - 1);
-	gate_release(&gate);
 	filter_release(&filter);
+	free(again);
 	return status;
 }
 

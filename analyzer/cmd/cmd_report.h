@@ -23,6 +23,8 @@ struct report_options {
 	bool nested; /* also the calls made inside other calls */
 	bool verbose; /* also the tables that go into detail */
 	struct gate *gate; /* judged by report_show; NULL: none */
+	const char *again; /* options of ours that `why` needs, too; NULL: none */
+	bool hints; /* findings say how to see more of them */
 	uint64_t end_ns; /* when processes that did not end in order ended; 0 unknown */
 };
 
@@ -37,6 +39,7 @@ int report_show(const char *const *dirs, size_t n_dirs, const struct trace_filte
 		const struct report_options *options, FILE *out);
 
 /* The same for `cudaspy info`. */
-int info_show(const char *const *dirs, size_t n_dirs, const struct renderer *renderer, FILE *out);
+int info_show(const char *const *dirs, size_t n_dirs, const struct trace_filter *filter,
+	      const struct renderer *renderer, FILE *out);
 
 #endif

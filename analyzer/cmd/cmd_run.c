@@ -285,6 +285,14 @@ static bool report_right(const struct options *options, const char *path)
 	return true;
 }
 
+/* What `why` needs to read this run, and no other that is in the folder. */
+static void hint(struct report_options *show, const struct options *options, char *again, size_t n)
+{
+	snprintf(again, n, "--run=%s", options->run);
+	show->again = again;
+	show->hints = true;
+}
+
 static void say_nothing_recorded(const struct options *options, const char *program,
 				 const char *why_not)
 {
@@ -332,6 +340,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct options options = {.format = "text"};
 	struct report_options show = {0};
 	char shim[PATH_MAX], output[PATH_MAX], run_id[32], why_not[PATH_MAX + 256];
+	char again[64];
 	const char *dirs[] = {output};
 	int wait_status, status;
 	char *report;
@@ -369,6 +378,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_NOTHING;
 	}
 	show.end_ns = now_ns();
+	hint(&show, &options, again, sizeof(again));
 	if (!options.no_report && !could_not_run(wait_status))
 		show_report(dirs, &options, &show, argv[1], why_not);
 	fflush(stdout);

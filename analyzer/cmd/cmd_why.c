@@ -30,6 +30,7 @@ struct options {
 	const char *format;
 	const char *profile;
 	struct filter_words words;
+	const char *run;
 	struct output_options output;
 	bool redact;
 };
@@ -41,6 +42,7 @@ struct asked {
 	const struct renderer *renderer;
 	const char *profile;
 	const struct filter *filter;
+	struct trace_filter traces;
 	FILE *out;
 };
 
@@ -49,6 +51,7 @@ static const struct option_row option_rows[] = {
 	{"format",  'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	FILTER_OPTIONS(struct options, words),
+	RUN_OPTION(struct options, run),
 	OUTPUT_OPTIONS(struct options, output),
 	REDACT_OPTION(struct options, redact),
 };
@@ -310,7 +313,7 @@ static int answer_rank(int64_t number, const struct asked *asked)
 	const struct rank *rank = NULL;
 	struct symbolizer *symbols;
 	struct report report;
-	int err = trace_set_open(&set, asked->dirs, asked->n_dirs, NULL)
+	int err = trace_set_open(&set, asked->dirs, asked->n_dirs, &asked->traces)
 			  ?: analysis_run(&analysis, &set, &options);
 
 	if (!err)
@@ -338,7 +341,7 @@ static int answer_rank(int64_t number, const struct asked *asked)
 static int read_traces(struct trace_set *set, struct analysis *analysis, const struct asked *asked,
 		       const struct subject *subject, const char *word, struct subject *guess)
 {
-	int err = trace_set_open(set, asked->dirs, asked->n_dirs, NULL);
+	int err = trace_set_open(set, asked->dirs, asked->n_dirs, &asked->traces);
 
 	*analysis = (struct analysis){.set = set};
 	if (err)
@@ -544,6 +547,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (options.redact)
 		redact_begin();
 	asked.profile = options.profile;
+	asked.traces.wanted = options.run;
 	asked.renderer = renderer_choose(self->name, options.format);
 	if (!asked.renderer)
 		return STATUS_USAGE;

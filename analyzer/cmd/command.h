@@ -49,6 +49,12 @@ struct option_row {
 			offsetof(type, member) \
 	}
 
+/* A row for verbs that read traces: which of several runs in a folder. */
+/* clang-format off */
+#define RUN_OPTION(type, member) \
+	{"run", 0, "RUN", "only that run of several in a DIR: last, or PROGRAM.PID of one of its processes", offsetof(type, member)}
+/* clang-format on */
+
 struct command {
 	const char *name;
 	const char *arguments; /* for the help */

@@ -58,14 +58,13 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 	finding->cost.gain_known = false;
 	finding->remarks.wrong = true;
 	if (finding->variant == CAPTURE_INVALIDATED)
-		return arena_printf(
-			texts,
-			"%llu %s found a capture broken (%s), first after %s; which call "
-			"broke it is not in the trace",
-			(unsigned long long)site->count, calls, name,
-			text_since(texts, &a->model, site->first_ns));
+		return arena_printf(texts,
+				    "%llu %s found a capture broken (%s), first at %s; which call "
+				    "broke it is not in the trace",
+				    (unsigned long long)site->count, calls, name,
+				    text_since(texts, &a->model, site->first_ns));
 	return arena_printf(texts,
-			    "%llu %s that a stream's capture does not permit: %s, first after %s; "
+			    "%llu %s that a stream's capture does not permit: %s, first at %s; "
 			    "%llu later calls found the capture broken",
 			    (unsigned long long)site->count, calls, name,
 			    text_since(texts, &a->model, site->first_ns),

@@ -135,12 +135,11 @@ static const char *keep_staying(const struct analysis *a, const struct site *sit
 	finding->fix = "Check results. The fault is in work handed over before: compute-sanitizer "
 		       "finds it, and CUDA_LAUNCH_BLOCKING=1 moves the error to the call that "
 		       "launched it.";
-	return arena_printf(
-		texts,
-		"%s, first after %s: the context cannot be used any more, and the program "
-		"went on: %llu calls here and %llu elsewhere returned it",
-		name, text_since(texts, &a->model, site->first_ns), (unsigned long long)site->count,
-		(unsigned long long)elsewhere);
+	return arena_printf(texts,
+			    "%s, first at %s: the context cannot be used any more, and the program "
+			    "went on: %llu calls here and %llu elsewhere returned it",
+			    name, text_since(texts, &a->model, site->first_ns),
+			    (unsigned long long)site->count, (unsigned long long)elsewhere);
 }
 
 static const char *keep(const struct analysis *a, const struct site *site, struct finding *finding,
@@ -160,11 +159,11 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return NULL;
 	if (why)
 		return arena_printf(texts,
-				    "%s returned %s, first after %s; %s, so this may be "
+				    "%s returned %s, first at %s; %s, so this may be "
 				    "as it should be",
 				    text_count(texts, site->count, "call"), name,
 				    text_since(texts, &a->model, site->first_ns), why);
-	return arena_printf(texts, "%s returned %s, first after %s, and the thread went on working",
+	return arena_printf(texts, "%s returned %s, first at %s, and the thread went on working",
 			    text_count(texts, site->count, "call"), name,
 			    text_since(texts, &a->model, site->first_ns));
 }

@@ -110,7 +110,7 @@ static const char *keep(const struct analysis *a, const struct site *site, struc
 		return NULL;
 	finding->remarks.perhaps_free = site->tally < site->cost.own_ns / 2;
 	return arena_printf(texts,
-			    "%llu %s in the midst of the work, %s inside %s, the first after %s",
+			    "%llu %s in the midst of the work, %s inside %s, the first at %s",
 			    (unsigned long long)site->count, name_uses(finding, site->count == 1),
 			    text_time(texts, site->total_ns), site->count == 1 ? "it" : "them",
 			    text_since(texts, &a->model, site->first_ns));

@@ -187,21 +187,22 @@ int profile_write(const struct profile *p, const char *path)
 {
 	struct outfile out;
 	json_t *root;
-	bool written;
-	int err = make_parents(path);
+	int err = make_parents(path), why = 0;
 
 	if (!err)
 		err = outfile_open(&out, path);
 	if (err)
 		return err;
 	root = profile_to_json(p);
-	written = !json_dumpf(root, out.file, JSON_INDENT(1) | JSON_PRESERVE_ORDER) &&
-		  fputc('\n', out.file) != EOF && !fflush(out.file);
-	if (!written)
-		warn("%s: cannot be written: %s", path, strerror(errno ?: EIO));
+	errno = 0;
+	if (json_dumpf(root, out.file, JSON_INDENT(1) | JSON_PRESERVE_ORDER) ||
+	    fputc('\n', out.file) == EOF || fflush(out.file)) {
+		why = errno ? -errno : -EIO;
+		warn("%s: cannot be written: %s", path, strerror(-why));
+	}
 	json_decref(root);
-	err = outfile_close(&out, written);
-	return err;
+	err = outfile_close(&out, !why);
+	return why ?: err;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

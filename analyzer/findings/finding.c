@@ -214,15 +214,17 @@ static size_t merge_everywhere(struct finding *findings, size_t n)
 static const char *kernels_text(const struct site *site, struct symbolizer *symbols,
 				struct arena *texts)
 {
+	char *names[SITE_KERNELS], *shown[SITE_KERNELS];
 	const char *text = "";
-	size_t i;
+	size_t i, n;
 
-	for (i = 0; i < SITE_KERNELS && site->kernels[i]; i++) {
-		char *name = visible(demangle(symbols, site->kernels[i]));
-
-		shorten(name, KERNEL_WIDTH);
-		text = arena_printf(texts, "%s%s%s", text, i ? ", " : "; kernels: ", name);
-		free(name);
+	for (n = 0; n < SITE_KERNELS && site->kernels[n]; n++)
+		names[n] = visible(demangle(symbols, site->kernels[n]));
+	shorten_apart((const char *const *)names, shown, n, KERNEL_WIDTH, true);
+	for (i = 0; i < n; i++) {
+		text = arena_printf(texts, "%s%s%s", text, i ? ", " : "; kernels: ", shown[i]);
+		free(shown[i]);
+		free(names[i]);
 	}
 	return site->more_kernels ? arena_printf(texts, "%s and others", text) : text;
 }

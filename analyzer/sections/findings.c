@@ -17,7 +17,7 @@ struct finding_row {
 	const char *id, *title, *severity, *headline, *cost_known, *program, *host, *function,
 		*module, *caller, *file, *library, *library_caller, *where, *elsewhere;
 	const char *python, *python_function, *python_file;
-	const char *what, *fix, *otherwise, *gain, *costs, *evidence, *overlaps, *suppressed,
+	const char *what, *fix, *otherwise, *gain, *more, *costs, *evidence, *overlaps, *suppressed,
 		*compared, *fails;
 	const char *share, *share_of;
 	uint64_t share_ppm, share_of_ns, share_thread;
@@ -30,11 +30,11 @@ struct finding_row {
 
 /* clang-format off */
 static const struct column finding_columns[] = {
-	COLUMN(struct finding_row, rank, "#", UNIT_PLAIN),
+	COLUMN_TONE(struct finding_row, rank, "#", UNIT_PLAIN, TONE_SEVERITY),
 	COLUMN(struct finding_row, cost_ns, "cost", UNIT_NS_IF_KNOWN),
 	COLUMN(struct finding_row, gain_high_ns, "gain", UNIT_NS_IF_KNOWN),
 	COLUMN_JSON(struct finding_row, cost_known, UNIT_TEXT),
-	COLUMN_TEXT(struct finding_row, headline, "what"),
+	COLUMN_TEXT_TONE(struct finding_row, headline, "what", TONE_SEVERITY),
 	COLUMN_JSON(struct finding_row, id, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, title, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, severity, UNIT_TEXT),
@@ -81,6 +81,7 @@ static const struct column finding_columns[] = {
 	COLUMN_JSON(struct finding_row, worst_thread, UNIT_PLAIN),
 	COLUMN_JSON(struct finding_row, worst_device, UNIT_DEVICE),
 	COLUMN_TEXT_WORDS(struct finding_row, gain),
+	COLUMN_TEXT_WORDS(struct finding_row, more),
 	COLUMN_JSON(struct finding_row, fix, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, otherwise, UNIT_TEXT),
 	COLUMN_JSON(struct finding_row, overlaps, UNIT_TEXT),
@@ -98,7 +99,7 @@ static const struct column finding_columns[] = {
 		.text_rows = 10, .when_empty = "none", \
 	}
 static const struct table_kind finding_kind =
-	FINDING_KIND("FINDINGS, first those whose cure gains most");
+	FINDING_KIND("FINDINGS: problems, then notes; first those whose cure gains most");
 static const struct table_kind about_kind =
 	FINDING_KIND("FINDINGS in its calls, numbered as in the report");
 static const struct table_kind one_kind = FINDING_KIND("FINDING, numbered as in the report");
@@ -187,7 +188,7 @@ static const char *evidence_text(struct arena *texts, const struct analysis *a,
 {
 	if (!e->thread || !f->cost.own_ns)
 		return NULL;
-	return arena_printf(texts, "worst: %s after %s, in %s", text_time(texts, e->duration_ns),
+	return arena_printf(texts, "worst: %s at %s, in %s", text_time(texts, e->duration_ns),
 			    text_since(texts, &a->model, e->begin_ns),
 			    text_thread(texts, e->thread, e->device));
 }
@@ -391,6 +392,22 @@ static void count_findings(struct arena *texts, struct summary_row *summary,
 	report_found(texts, summary, problems, notes, problems ? first_text(texts, rows) : NULL);
 }
 
+/* Where findings are numbered otherwise than in an answer of `why`, there is none. */
+static const char *more_text(struct report *report, const struct gate *gate,
+			     const struct finding *f, size_t number)
+{
+	if (!report->again || gate->suppressed || f->gate.compared != COMPARED_NOT)
+		return NULL;
+	return report_text(report, "More: cudaspy why %zu%s", number, report->again);
+}
+
+static const char *costs_summed(const struct analysis *a)
+{
+	if (callstats_callers(&a->stats, a->model.n_threads) < 2)
+		return NULL;
+	return "Cost and gain are thread-seconds: the time of all threads, added up.";
+}
+
 void report_findings(struct report *report, struct analysis *a, struct symbolizer *symbols,
 		     struct gate *gate, struct summary_row *summary)
 {
@@ -410,6 +427,7 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	for (i = 0; i < n_shown; i++) {
 		rows[i] = describe(&report->arena, a, symbols, &findings[i], run_ns);
 		rows[i].rank = i + 1;
+		rows[i].more = more_text(report, gate, &findings[i], i + 1);
 		rows[i].fails = !gate_asked(gate) ? NULL : findings[i].gate.fails ? "yes" : "no";
 	}
 	count_findings(&report->arena, summary, findings, rows, n);
@@ -418,7 +436,9 @@ void report_findings(struct report *report, struct analysis *a, struct symbolize
 	table->minor_rows = folded;
 	if (gate->suppressed)
 		table->minor_name = "minor or suppressed";
-	if (n && folded == n)
+	if (n && folded < n)
+		table->intro = costs_summed(a);
+	else if (n)
 		table->intro = gate->suppressed ? "None that costs much and is not suppressed."
 						: "None that costs much.";
 }

@@ -29,6 +29,7 @@ static const struct column loss_columns[] = {
 static const struct table_kind loss_kind = {
 	.key = "losses",
 	.title = "LOSSES: the rest of this report does not know of",
+	.missing = true,
 	.columns = loss_columns,
 	.n_columns = ARRAY_SIZE(loss_columns),
 	.row_bytes = sizeof(struct loss_row),
@@ -222,10 +223,10 @@ static const char *working_text(struct arena *texts, const struct phase_row *row
 	if (!found)
 		return NULL;
 	if (n > 1)
-		return arena_printf(texts, "%zu of %zu processes, between %s and %s%s", found, n,
-				    text_time(texts, begin_ns), text_time(texts, end_ns),
+		return arena_printf(texts, "%zu of %zu processes, between t = %s and t = %s%s",
+				    found, n, text_time(texts, begin_ns), text_time(texts, end_ns),
 				    cut ? ", within --from and --to" : "");
-	return arena_printf(texts, "from %s to %s, %s", text_time(texts, begin_ns),
+	return arena_printf(texts, "from t = %s to t = %s, %s", text_time(texts, begin_ns),
 			    text_time(texts, end_ns),
 			    cut ? "within --from and --to" : "where calls recur");
 }
@@ -250,7 +251,7 @@ static const struct column summary_columns[] = {
 	COLUMN_TEXT(struct summary_row, failures, "failed"),
 	COLUMN_TEXT(struct summary_row, ended, "ended"),
 	COLUMN_TEXT(struct summary_row, runs_text, "note"),
-	COLUMN_TEXT(struct summary_row, found, "found"),
+	COLUMN_TEXT_TONE(struct summary_row, found, "found", TONE_FOUND),
 	COLUMN_TEXT(struct summary_row, files, "files"),
 	COLUMN_JSON(struct summary_row, command, UNIT_TEXT),
 	COLUMN_JSON(struct summary_row, began_unix_s, UNIT_COUNT),
@@ -280,31 +281,6 @@ static const struct table_kind summary_kind = {
 	.facts = true,
 };
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* How many invocations of `cudaspy run` the traces come from. */
-static uint64_t count_runs(const struct trace_set *set)
-{
-	const char **runs = xcalloc(set->n_traces, sizeof(*runs));
-	size_t n = 0, i;
-	uint64_t count = 0;
-
-	for (i = 0; i < set->n_traces; i++) {
-		const char *run = metadata_text(&set->traces[i]->metadata, "cudaspy_run");
-
-		if (run && *run)
-			runs[n++] = run;
-	}
-	qsort(runs, n, sizeof(*runs), by_text);
-	for (i = 0; i < n; i++)
-		count += !i || strcmp(runs[i], runs[i - 1]) != 0;
-	free(runs);
-	return count;
-}
-
 static void count_processes(struct summary_row *row, const struct analysis *a)
 {
 	struct losses losses;
@@ -320,7 +296,7 @@ static void count_processes(struct summary_row *row, const struct analysis *a)
 	}
 	for (i = 0; i < a->model.n_threads; i++)
 		row->threads += a->stats.threads[i].count || a->stats.threads[i].counted;
-	row->runs = count_runs(a->set);
+	row->runs = a->set->n_runs;
 }
 
 static bool has_process(const struct trace_set *set, const struct host *host, int64_t pid)
@@ -358,6 +334,23 @@ const char *report_program(struct arena *texts, const struct trace_set *set,
 	return arena_printf(texts, "%s", path);
 }
 
+/* Those that began last are named. */
+static const char *runs_words(struct arena *texts, const struct trace_set *set)
+{
+	const char *list = "";
+	size_t i, first = set->n_runs > 4 ? set->n_runs - 4 : 0;
+
+	for (i = first; i < set->n_runs; i++) {
+		char *text = run_text(&set->runs[i]);
+
+		list = arena_printf(texts, "%s%s%s", list, *list ? ", " : "", text);
+		free(text);
+	}
+	return arena_printf(texts,
+			    "traces of %zu runs are shown as one: %s%s (--run=last reads the last)",
+			    set->n_runs, first ? "..., " : "", list);
+}
+
 static void write_summary(struct summary_row *row, const struct analysis *a, struct arena *texts)
 {
 	const struct trace *first = root_process(a->set);
@@ -379,10 +372,10 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 	row->traced = arena_printf(texts, "%s, %s records", time, count);
 	format_count(count, sizeof(count), row->calls);
 	format_count(counted, sizeof(counted), row->counted);
-	format_ns(time, sizeof(time), row->call_ns);
-	row->called = arena_printf(texts, "%s by %llu thread%s, %s of host time; and %s getters",
-				   count, (unsigned long long)row->threads,
-				   row->threads == 1 ? "" : "s", time, counted);
+	row->called =
+		arena_printf(texts, "%s by %llu thread%s, %s inside them; and %s getters", count,
+			     (unsigned long long)row->threads, row->threads == 1 ? "" : "s",
+			     text_thread_time(texts, row->call_ns, row->threads), counted);
 	if (row->failed > a->stats.too_late) {
 		format_count(count, sizeof(count), row->failed - a->stats.too_late);
 		row->failures = arena_printf(texts, "%s of these calls returned an error", count);
@@ -394,10 +387,7 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 					  (unsigned long long)row->unfinished,
 					  (unsigned long long)row->processes);
 	if (row->runs > 1)
-		row->runs_text = arena_printf(texts,
-					      "traces of %llu runs of cudaspy are shown as "
-					      "one",
-					      (unsigned long long)row->runs);
+		row->runs_text = runs_words(texts, a->set);
 }
 
 struct summary_row *report_summary(struct report *report, const struct analysis *a)
@@ -470,7 +460,7 @@ static const struct column flight_columns[] = {
 	COLUMN(struct flight_row, tid, "thread", UNIT_PLAIN),
 	COLUMN_TEXT(struct flight_row, inside, "was inside"),
 	COLUMN_TEXT(struct flight_row, elapsed, "for"),
-	COLUMN(struct flight_row, since_ns, "since", UNIT_NS),
+	COLUMN(struct flight_row, since_ns, "since t =", UNIT_NS),
 	COLUMN_JSON(struct flight_row, elapsed_ns, UNIT_NS),
 	COLUMN_JSON(struct flight_row, function, UNIT_TEXT),
 	COLUMN_JSON(struct flight_row, inner, UNIT_TEXT),

@@ -23,7 +23,7 @@ struct headline_row {
 
 /* clang-format off */
 static const struct column headline_columns[] = {
-	COLUMN_TEXT(struct headline_row, lost, "lost"),
+	COLUMN_TEXT_TONE(struct headline_row, lost, "lost", TONE_LOSS),
 	COLUMN_TEXT(struct headline_row, causes, "by"),
 	COLUMN_TEXT(struct headline_row, maybe, "maybe not"),
 	COLUMN_TEXT(struct headline_row, intended, "not lost"),
@@ -230,6 +230,7 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 			 size_t n_locks)
 {
 	struct headline_row *row = xcalloc(1, sizeof(*row));
+	uint64_t threads = callstats_callers(&a->stats, a->model.n_threads);
 
 	row->total_ns = sum.total_ns;
 	row->lost_ns = account_lost(&sum);
@@ -245,7 +246,8 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 	row->lost = report_text(
 		report, "%s of the %s inside calls: %s",
 		text_percent(&report->arena, (double)row->lost_ns, (double)row->total_ns),
-		text_time(&report->arena, row->total_ns), text_time(&report->arena, row->lost_ns));
+		text_thread_time(&report->arena, row->total_ns, threads),
+		text_thread_time(&report->arena, row->lost_ns, threads));
 	row->causes = lost_by(&report->arena, row, &sum);
 	if (row->maybe_ns > row->lost_ns / 20)
 		row->maybe = report_text(
@@ -269,7 +271,12 @@ static void add_headline(struct report *report, const struct analysis *a, struct
 				    text_percent(&report->arena, (double)row->holder_known_ns,
 						 (double)row->lock_waited_ns));
 	row->processes = processes_text(&report->arena, a, row);
-	report_add(report, &headline_kind, row, 1);
+	report_add(report, &headline_kind, row, 1)->intro =
+		threads < 2
+			? NULL
+			: report_text(report,
+				      "Times are thread-seconds: those of %llu threads, added up.",
+				      (unsigned long long)threads);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */

@@ -19,11 +19,11 @@ struct worst_call_row {
 
 /* clang-format off */
 static const struct column worst_call_columns[] = {
-	COLUMN(struct worst_call_row, at_ns, "at", UNIT_NS),
+	COLUMN(struct worst_call_row, at_ns, "at t =", UNIT_NS),
 	COLUMN(struct worst_call_row, function, "call", UNIT_TEXT),
 	COLUMN(struct worst_call_row, duration_ns, "took", UNIT_NS),
 	COLUMN(struct worst_call_row, expected_ns, "expected", UNIT_NS_IF_KNOWN),
-	COLUMN(struct worst_call_row, lost_ns, "lost", UNIT_NS),
+	COLUMN_TONE(struct worst_call_row, lost_ns, "lost", UNIT_NS, TONE_LOSS),
 	COLUMN_JSON(struct worst_call_row, what, UNIT_TEXT),
 	COLUMN_JSON(struct worst_call_row, thread, UNIT_PLAIN),
 	COLUMN_JSON(struct worst_call_row, device, UNIT_PLAIN),
@@ -278,13 +278,51 @@ static struct worst_call_row describe(struct arena *texts, const struct analysis
 	return row;
 }
 
+/* Its thread got no CPU: the host's doing, of which one line says enough. */
+static bool is_noise(const struct worst_call *v)
+{
+	return main_bucket(v) == BUCKET_NOT_RUNNING;
+}
+
+/* "Host noise: 9 calls lost 12.3 ms …"; NULL: there is none. The calls are in order. */
+static const char *noise_text(struct arena *texts, const struct analysis *a,
+			      const struct worst_call *sorted, size_t count)
+{
+	const struct worst_call *worst = NULL;
+	uint64_t n = 0, lost_ns = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (!is_noise(&sorted[i]))
+			continue;
+		worst = worst ?: &sorted[i];
+		lost_ns += sorted[i].lost_ns;
+		n++;
+	}
+	if (!n)
+		return NULL;
+	return arena_printf(
+		texts, "Host noise: %s lost %s because %s got no CPU; worst: %s in %s at %s, %s",
+		text_count(texts, n, "call"), text_time(texts, lost_ns),
+		n == 1 ? "its thread" : "their threads", text_time(texts, worst->lost_ns),
+		text_function(a->set, worst->fn), text_since(texts, &a->model, worst->begin_ns),
+		text_thread(texts, worst->thread, worst->device));
+}
+
+/* Others of the calls that are like one, which is the worst of them. */
+static void count_alike(struct worst_call_row *row, const struct worst_call *more)
+{
+	row->alike++;
+	row->alike_lost_ns += more->lost_ns;
+}
+
 void report_worst_calls(struct report *report, const struct analysis *a, struct symbolizer *symbols,
 			uint64_t least_lost_ns)
 {
 	struct worst_call sorted[WORST_CALLS];
 	struct worst_call_row *rows = xcalloc(WORST_CALLS, sizeof(*rows));
-	size_t first[WORST_CALLS]; /* the worst one like it, maybe itself */
-	size_t row_of[WORST_CALLS]; /* its row, of those that are the worst of their kind */
+	size_t row_of
+		[WORST_CALLS]; /* the row of the worst one like it; SIZE_MAX: it has none yet */
 	size_t count, kinds, i, j, n = 0;
 	struct table *table;
 
@@ -292,21 +330,26 @@ void report_worst_calls(struct report *report, const struct analysis *a, struct 
 	qsort(sorted, WORST_CALLS, sizeof(sorted[0]), by_lost);
 	for (i = 0; i < WORST_CALLS && sorted[i].serial && sorted[i].lost_ns >= least_lost_ns;
 	     i++) {
+		row_of[i] = SIZE_MAX;
+		if (is_noise(&sorted[i]))
+			continue;
 		for (j = 0; !alike(&sorted[i], &sorted[j]); j++)
 			;
-		first[i] = j;
-		if (i != j)
-			continue;
-		row_of[i] = n;
-		rows[n++] = describe(&report->arena, a, symbols, &sorted[i]);
+		row_of[i] = i == j ? n : row_of[j];
+		if (i == j)
+			rows[n++] = describe(&report->arena, a, symbols, &sorted[i]);
 	}
 	count = i;
 	kinds = n;
 	for (i = 0; i < count; i++) {
-		if (first[i] == i)
+		for (j = 0; !alike(&sorted[i], &sorted[j]); j++)
+			;
+		if (i == j && !is_noise(&sorted[i]))
 			continue;
-		rows[row_of[first[i]]].alike++;
-		rows[row_of[first[i]]].alike_lost_ns += sorted[i].lost_ns;
+		if (i != j)
+			count_alike(&rows[row_of[j]], &sorted[i]);
+		else
+			row_of[i] = n;
 		rows[n++] = describe(&report->arena, a, symbols, &sorted[i]);
 	}
 	for (i = 0; i < n; i++)
@@ -319,4 +362,7 @@ void report_worst_calls(struct report *report, const struct analysis *a, struct 
 	table = report_add(report, &worst_call_kind, rows, n);
 	table->minor_rows = n - kinds;
 	table->minor_name = "like these";
+	table->outro = noise_text(&report->arena, a, sorted, count);
+	if (table->outro)
+		table->minor_name = kinds ? "like these, or host noise" : "host noise";
 }

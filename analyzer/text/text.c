@@ -15,6 +15,18 @@ const char *text_time(struct arena *texts, uint64_t ns)
 	return arena_printf(texts, "%s", text);
 }
 
+const char *text_thread_time(struct arena *texts, uint64_t ns, uint64_t threads)
+{
+	char text[32], *unit;
+
+	format_ns(text, sizeof(text), ns);
+	unit = strchr(text, ' ');
+	if (threads < 2 || !ns || !unit)
+		return arena_printf(texts, "%s", text);
+	*unit++ = '\0';
+	return arena_printf(texts, "%s thread-%s", text, !strcmp(unit, "s") ? "seconds" : unit);
+}
+
 const char *text_count(struct arena *texts, uint64_t n, const char *what)
 {
 	char text[32];
@@ -33,7 +45,8 @@ const char *text_percent(struct arena *texts, double part, double whole)
 
 const char *text_since(struct arena *texts, const struct model *model, uint64_t ns)
 {
-	return text_time(texts, ns > model->first_ns ? ns - model->first_ns : 0);
+	return arena_printf(texts, "t = %s",
+			    text_time(texts, ns > model->first_ns ? ns - model->first_ns : 0));
 }
 
 const char *text_function(const struct trace_set *set, uint32_t fn)

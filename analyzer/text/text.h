@@ -10,10 +10,13 @@
 
 /* "1.234 ms"; "12 %"; "1 call", "1,234 calls", of what has an s when there are several. */
 const char *text_time(struct arena *texts, uint64_t ns);
+/* The same of several threads' times, added up, which may be more than has passed: "1.234 thread-ms", "1.234
+ * thread-seconds". Of a single thread it is its time. */
+const char *text_thread_time(struct arena *texts, uint64_t ns, uint64_t threads);
 const char *text_percent(struct arena *texts, double part, double whole);
 const char *text_count(struct arena *texts, uint64_t n, const char *what);
 
-/* The time since the trace's begin. */
+/* "t = 214.7 ms": the time since the trace's begin. */
 const char *text_since(struct arena *texts, const struct model *model, uint64_t ns);
 
 /* A function's name, NULL for NO_FUNCTION; " in cudaMalloc", or nothing. */

@@ -603,15 +603,15 @@ static int by_text(const struct trace *x, const struct trace *y, const char *key
 }
 
 /* By what traces say of themselves: where they lie decides only between those that say the same. */
-/* They and their streams are gone. */
-static void drop_copies(struct trace_set *set)
+/* Copies, and runs that are not wanted: they and their streams are gone. */
+static void drop(struct trace_set *set)
 {
 	size_t i, n_streams = 0, n_traces = 0;
 
 	for (i = 0; i < set->n_streams; i++) {
 		struct stream *stream = set->streams[i];
 
-		if (!stream->trace->copy) {
+		if (!stream->trace->copy && !stream->trace->left_out) {
 			set->streams[n_streams++] = stream;
 			continue;
 		}
@@ -622,7 +622,7 @@ static void drop_copies(struct trace_set *set)
 	for (i = 0; i < set->n_traces; i++) {
 		struct trace *trace = set->traces[i];
 
-		if (!trace->copy) {
+		if (!trace->copy && !trace->left_out) {
 			set->traces[n_traces++] = trace;
 			continue;
 		}
@@ -755,6 +755,7 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 	static const char *const here[] = {"."};
 	unsigned int deep = n_dirs ? FOLDERS_DEEP : 0; /* where nobody said where, only here */
 	size_t i;
+	int err = 0;
 
 	if (!n_dirs) {
 		dirs = here;
@@ -769,12 +770,19 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 			set->not_found++;
 	}
 	copies_find(set);
-	drop_copies(set);
+	drop(set);
+	runs_find(set);
+	if (filter && filter->wanted && set->n_traces) {
+		err = runs_choose(set, filter->wanted);
+		drop(set);
+	} else if (!filter || !filter->run) {
+		runs_tell(set);
+	}
 	number(set);
 	hosts_find(set);
 	limit_times(set);
 	redact(set);
-	return set->n_traces ? 0 : -ENOENT;
+	return err ?: set->n_traces ? 0 : -ENOENT;
 }
 
 void trace_set_release(struct trace_set *set)
@@ -790,6 +798,7 @@ void trace_set_release(struct trace_set *set)
 		free_trace(set->traces[i]);
 	free(set->streams);
 	free(set->traces);
+	free(set->runs);
 	hosts_release(set);
 	functions_release(&set->functions);
 	*set = (struct trace_set){0};

@@ -13,6 +13,7 @@
 #include "hosts.h"
 #include "metadata.h"
 #include "reader.h"
+#include "runs.h"
 
 /*
  * Cycles to nanoseconds since the epoch. Processes of one boot that use the same counter share one
@@ -61,6 +62,9 @@ struct trace {
 	struct metadata metadata;
 	bool has_metadata;
 	bool copy; /* of another trace of the set: dropped */
+	bool left_out; /* of another run than the one that is wanted: dropped */
+	uint32_t run; /* of the set's */
+	const struct trace *run_first; /* while runs are found: the first one of its run */
 	struct board board;
 	struct timeline timeline;
 	/* This trace's function numbers -> those of the set's functions. */
@@ -89,6 +93,8 @@ struct trace_set {
 	size_t n_streams;
 	struct host *hosts; /* in the order of their first traces; unknown ones last */
 	size_t n_hosts;
+	struct trace_run *runs;
+	size_t n_runs;
 	struct functions functions;
 	struct cuda_settings cuda; /* of one of the traces at least */
 	unsigned int unreadable; /* directories that look like traces and are none we can read */
@@ -99,12 +105,13 @@ struct trace_set {
 /* Which traces below the given directories to take. */
 struct trace_filter {
 	const char *run; /* only those of this run (metadata: cudaspy_run); NULL: all */
+	const char *wanted; /* the same, as users say it: runs_choose; NULL: all */
 };
 
 /*
  * Opens all traces in `dirs`, in the current directory if n_dirs is 0. Returns 0 if there is one
  * that can be read, -ENOENT if there are none, after warnings about each directory that was named
- * and holds none. trace_set_release in all cases.
+ * and holds none. Where they are of several runs, and no filter chooses, it says so. trace_set_release in all cases.
  */
 int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs,
 		   const struct trace_filter *filter);

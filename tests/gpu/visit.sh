@@ -149,7 +149,7 @@ visit_report() {
 		echo "$name" >>"$work/made"
 		rm -f "$name".*
 		if ! "$tool" report --format=json "$1/trace" >"$name.json" 2>"$name.err" ||
-			! "$tool" report "$1/trace" >"$name.txt" 2>>"$name.err"; then
+			! (cd "$1/trace" && "$tool" report .) >"$name.txt" 2>>"$name.err"; then
 			echo "$script: ${1#"$visit_from"/}: the report failed: $(tail -n 1 "$name.err")" >&2
 			echo "$1" >>"$work/failed"
 			rm -f "$name.json"
@@ -161,7 +161,7 @@ visit_report() {
 
 # visit_tool: sets tool to the analyzer if it runs here, and jq does.
 visit_tool() {
-	tool=$build/cudaspy
+	tool=$(realpath -m "$build/cudaspy")
 	if ! command -v jq >/dev/null; then
 		echo "no jq here: no reports; read the archive elsewhere"
 		tool=

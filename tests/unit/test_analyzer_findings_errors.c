@@ -22,7 +22,7 @@ static void test_ignored_error(void **state)
 	launch(s, 1000, 4000);
 	conclude(s);
 	finding = only(s, "ignored-error",
-		       "1 call returned cudaErrorInvalidConfiguration, first after 6.000 us");
+		       "1 call returned cudaErrorInvalidConfiguration, first at t = 6.000 us");
 	assert_string_equal(json_string_value(json_object_get(finding, "severity")), "problem");
 	assert_true(is_shown(s, finding)); /* although it costs nothing */
 	assert_non_null(strstr(s->shown, "1 problem: ignored-error: a call failed, and"));

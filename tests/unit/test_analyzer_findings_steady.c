@@ -45,7 +45,7 @@ static void test_lazy_loading(void **state)
 
 	tell_loading(s, 100, true, 30 * MS); /* behind the GPU's work */
 	finding = only(s, "lazy-loading", "1 first launch of a kernel in the midst of the work");
-	says(finding, "the first after 1.007 ms; kernels: second");
+	says(finding, "the first at t = 1.007 ms; kernels: second");
 	assert_in_range(number(finding, "cost_ns"), 29 * MS, 30 * MS);
 	assert_true(is_shown(s, finding));
 	told_again = "another";

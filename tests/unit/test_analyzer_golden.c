@@ -62,7 +62,7 @@ static void show_json(const char *dir, FILE *out)
 
 static void show_info(const char *dir, FILE *out)
 {
-	assert_int_equal(info_show(&dir, 1, renderer_find("text"), out), 0);
+	assert_int_equal(info_show(&dir, 1, NULL, renderer_find("text"), out), 0);
 }
 
 static const struct {

@@ -37,14 +37,75 @@ static void test_visible(void **state)
 
 static void test_shorten(void **state)
 {
-	char text[] = "\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc";
+	static const struct {
+		const char *text, *at[SHORTEST + 1];
+	} rows[] = {
+		{"cudaMemcpyAsync",
+		 {"cudaMemcpyAsync", "cudaMemcpyAsync", "cudaMemcpyAsync", "cudaMemcpyAsync",
+		  "cudaMemcpyAsync"}},
+		{"in /opt/app/src/main.cu:17",
+		 {"in /opt/app/src/main.cu:17", "in .../main.cu:17", "in .../main.cu:17",
+		  "in .../main.cu:17", "in .../main.cu:17"}},
+		{"thread 7 'app/1' of a/b",
+		 {"thread 7 'app/1' of a/b", "thread 7 'app/1' of a/b", "thread 7 'app/1' of a/b",
+		  "thread 7 'app/1' of a/b", "thread 7 'app/1' of a/b"}},
+		{"void at::native::fill<float, 4>(float*, int)",
+		 {"void at::native::fill<float, 4>(float*, int)",
+		  "void at::native::fill<float, 4>(float*, int)",
+		  "void at::native::fill<..>(float*, int)", "void at::native::fill<..>(..)",
+		  "void ..::fill<..>(..)"}},
+		{"a::operator<<(std::ostream&) of (GPU 0)",
+		 {"a::operator<<(std::ostream&) of (GPU 0)",
+		  "a::operator<<(std::ostream&) of (GPU 0)",
+		  "a::operator<<(std::ostream&) of (GPU 0)",
+		  "a::operator<<(std::ostream&) of (GPU 0)",
+		  "a::operator<<(..::ostream&) of (GPU 0)"}},
+		{"f<g<h>, (a > b)",
+		 {"f<g<h>, (a > b)", "f<g<h>, (a > b)", "f<..>b)", "f<..>b)", "f<..>b)"}},
+	};
+	size_t i;
+	unsigned int level;
 
 	(void)state;
-	assert_int_equal(columns_of(text), 8);
-	shorten(text, 8);
-	assert_int_equal(columns_of(text), 8);
-	shorten(text, 6);
-	assert_string_equal(text, "\xc3\xbc\xc3\xbc..\xc3\xbc\xc3\xbc");
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (level = 0; level <= SHORTEST; level++) {
+			char *copy = shorten_names(rows[i].text, level);
+
+			if (i < 4)
+				assert_string_equal(copy, rows[i].at[level]);
+			else
+				assert_true(strlen(copy) <= strlen(rows[i].text));
+			free(copy);
+		}
+	}
+}
+
+/* What is different stays so, and function names stay whole. */
+static void test_shorten_apart(void **state)
+{
+	static const char *const texts[] = {
+		"at::native::fill<float>(int)",
+		"at::native::fill<double>(int)",
+		"c10::fill<double>(int)",
+		"cudaMemcpyAsync",
+		"at::native::fill<float>(int)",
+		"/a/b/main.cu:17",
+		"/a/c/main.cu:17",
+	};
+	char *shown[ARRAY_SIZE(texts)];
+	size_t i, j, width;
+
+	(void)state;
+	for (width = 4; width < 40; width++) {
+		shorten_apart(texts, shown, ARRAY_SIZE(texts), width, true);
+		assert_string_equal(shown[3], texts[3]);
+		for (i = 0; i < ARRAY_SIZE(texts); i++)
+			for (j = 0; j < ARRAY_SIZE(texts); j++)
+				assert_int_equal(!strcmp(shown[i], shown[j]),
+						 !strcmp(texts[i], texts[j]));
+		for (i = 0; i < ARRAY_SIZE(texts); i++)
+			free(shown[i]);
+	}
 }
 
 static void wraps(const char *text, size_t indent, size_t width, const char *wanted)
@@ -230,7 +291,7 @@ static void test_harmless(void **state)
 	}
 	out = open_memstream(&text, &size);
 	show_dump(dir, out);
-	assert_int_equal(info_show(dirs, 1, renderer_find("text"), out), 0);
+	assert_int_equal(info_show(dirs, 1, NULL, renderer_find("text"), out), 0);
 	fclose(out);
 	check_harmless("dump and info", text);
 	assert_non_null(strstr(text, "\\x1b[2J\\xc2\\x9b\\x07"));
@@ -241,9 +302,9 @@ static void test_harmless(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_visible),  cmocka_unit_test(test_shorten),
-		cmocka_unit_test(test_words),    cmocka_unit_test(test_widths),
-		cmocka_unit_test(test_harmless),
+		cmocka_unit_test(test_visible),       cmocka_unit_test(test_shorten),
+		cmocka_unit_test(test_shorten_apart), cmocka_unit_test(test_words),
+		cmocka_unit_test(test_widths),        cmocka_unit_test(test_harmless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
