@@ -64,6 +64,28 @@ status=$?
 jq -e .gate judged >said || fail "a report that the gate looked at is not kept: $(cat err)"
 expect "the gate's status" $status "$([ "$(jq '.findings | length' judged)" = 0 ] && echo 0 || echo 1)"
 
+# ---- several runs in a folder -----------------------------------------------------------------------
+for calls in 3 5; do
+	CUDASPY_LIB=$shim LD_LIBRARY_PATH=$fakes "$tool" run --quiet --no-report -o two "$bin/life" calls $calls >said 2>err ||
+		fail "run: $(cat err)"
+done
+"$tool" report two >both 2>err || fail "two runs: $(cat err)"
+grep -q '^cudaspy: traces of 2 runs are read as one: life\.' err || fail "two runs are not named: $(cat err)"
+tr -s ' \n' ' ' <both | grep -q 'note traces of 2 runs are shown as one: life\.' || fail "the report does not say so: $(cat both)"
+for verb in "report -f json" "why -f json gpu0" dump info; do
+	# shellcheck disable=SC2086
+	"$tool" $verb --run=last two >last 2>err
+	grep -q 'read as one' err && fail "$verb --run=last: names the others: $(cat err)"
+done
+"$tool" report -f json --run=last two | jq -e '.summary.runs == 1 and .summary.processes == 1' >said || fail "--run=last: more than that"
+for process in two/*.cudaspy; do
+	name=$(basename "$process" .cudaspy | sed 's/-\([0-9]*\)$/.\1/')
+	expect "--run=$name" "$("$tool" report --run="$name" two | sed -n 's/^  program  //p')" "$name"
+done
+refused "--run=nobody.1: no run is called so (there are: life." "$tool" report --run=nobody.1 two
+"$tool" report "$trace" 2>err | grep -q 'runs are shown' && fail "one run is taken for several"
+[ -s err ] && fail "one run: $(cat err)"
+
 # ---- pipes and closed files -------------------------------------------------------------------------
 (trap - PIPE; "$tool" dump "$trace" 2>err; echo $? >status) | head -n 1 >said
 [ -s err ] && fail "| head: complains: $(cat err)"

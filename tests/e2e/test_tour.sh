@@ -44,6 +44,12 @@ diff <(grep -v '^pictures' "$tmp/visit/tables.txt") <(grep -v '^pictures' "$tmp/
 	fail "read from the archive, the tables differ: $(head -n 10 read.diff)"
 cmp -s "$tmp/visit/pictures/nbody.png" "$tmp/read/pictures/nbody.png" || fail "read from the archive, a picture differs"
 
+# Without gnuplot it says why there are no pictures; and with it, where nothing was run that has one.
+mkdir poor
+find /usr/bin /bin -maxdepth 1 ! -type d ! -name 'gnuplot*' -exec ln -sf -t poor {} +
+PATH=$tmp/poor "$tour" --read "$tmp/visit" --build "$build" --out "$tmp/plain" >plain.out 2>plain.err || fail "without gnuplot: status $?: $(cat plain.err)"
+grep -q '^no pictures: gnuplot is not installed here' plain.out || fail "without gnuplot: does not say why there are no pictures: $(tail -n 3 plain.out)"
+
 # Slow-downs against slow-downs, of a visit whose numbers are known: times, and rates, of which less is slower.
 mkdir -p known/{contention,nbody-mps}/{bare,shim}
 echo "cpu: none" >known/machine.txt
