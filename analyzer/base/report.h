@@ -14,6 +14,7 @@ struct view {
 	unsigned int width; /* columns; 0: 80 */
 	bool colour;
 	bool verbose; /* also the tables that go into detail */
+	bool always_brief; /* the verb has no --verbose */
 };
 
 /* What the HTML report holds (docs/HTML_REPORT.md), all parts as zlib streams; owned. */

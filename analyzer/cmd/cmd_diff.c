@@ -178,6 +178,7 @@ static int compare(struct diff_side *a, struct diff_side *b, const struct option
 		return err;
 	report_init(&report, SCHEMA);
 	report.view = view_for(out);
+	report.view.always_brief = true;
 	diff_report(&report, a, b);
 	err = renderer_show(renderer, &report, out);
 	report_release(&report);

@@ -345,7 +345,8 @@ static void add_waits(struct report *report, const struct diff_side *a, const st
 		rows[n].title = bucket_names[bucket];
 		n += c.a.high || c.b.high;
 	}
-	report_add(report, &wait_kind, rows, n);
+	report_add(report, &wait_kind, rows, n)->intro =
+		"Times are thread-seconds: those of all threads, added up.";
 	diff_items_release(&items);
 }
 

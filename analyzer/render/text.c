@@ -19,6 +19,7 @@
 /* Of the report being shown. */
 static size_t line = LINE;
 static bool verbose; /* those that are minor, too */
+static bool always_brief;
 static bool colours;
 
 static bool left_aligned(const struct column *column)
@@ -503,8 +504,9 @@ static void print_more(const struct table *t, FILE *out)
 	if (!n)
 		return;
 	if (!shown_rows(t))
-		more = xasprintf("%zu that %s %s (--verbose has %s)", n, n == 1 ? "is" : "are",
-				 what, n == 1 ? "it" : "them");
+		more = xasprintf("%zu that %s %s (%s has %s)", n, n == 1 ? "is" : "are", what,
+				 always_brief ? "--format=json" : "--verbose",
+				 n == 1 ? "it" : "them");
 	else if (!minor)
 		more = xasprintf("and %zu more (--format=json has all)", n);
 	else if (minor == n)
@@ -618,6 +620,7 @@ int render_text(const struct report *report, FILE *out)
 
 	line = view->width ? view->width : LINE;
 	verbose = view->verbose;
+	always_brief = view->always_brief;
 	colours = view->colour;
 	for (i = 0; i < report->n_tables; i++) {
 		const struct table *t = &report->tables[i];
