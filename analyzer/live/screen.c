@@ -118,14 +118,30 @@ enum screen_key screen_wait(struct screen *screen, uint64_t ns)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* One line, cut at the screen's edge. */
+/* Without its last character; of UTF-8 that may be several bytes. */
+static void drop_last(char *text)
+{
+	size_t n = strlen(text);
+
+	while (n > 1 && (text[n - 1] & 0xc0) == 0x80)
+		n--;
+	text[n - 1] = 0;
+}
+
+/* One line: of names what fits, and cut at the screen's edge. */
 static void put_line(int y, attr_t attributes, const char *text)
 {
 	char *shown = visible(text);
 
 	if (y < LINES) {
-		if (columns_of(shown) > (size_t)COLS)
-			shorten(shown, (size_t)COLS);
+		if (columns_of(shown) > (size_t)COLS) {
+			char *shorter = shorten_to(shown, (size_t)COLS);
+
+			free(shown);
+			shown = shorter;
+		}
+		while (columns_of(shown) > (size_t)COLS)
+			drop_last(shown);
 		attron(attributes);
 		mvaddstr(y, 0, shown);
 		if (attributes & A_REVERSE)
