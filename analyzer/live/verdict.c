@@ -96,13 +96,16 @@ static void find_cycles(struct verdicts *v, const struct live_words *w)
 		found = t->cycle;
 		text = cycle_text(w, t, &ns);
 		behind = waiting_behind(live, t->cycle);
-		verdict_add(v, VERDICT_DEADLOCK, ns,
-			    arena_printf(
-				    w->texts, "%s. It has lasted for %s; none of them can go on%s.",
-				    text, live_time(w, ns),
-				    behind ? arena_printf(w->texts, ", nor can %s behind them",
-							  text_count(w->texts, behind, "thread"))
-					   : ""));
+		verdict_add(
+			v, VERDICT_DEADLOCK, ns,
+			arena_printf(w->texts,
+				     "%s. It has lasted for %s; unless one of these waits has a "
+				     "time limit, "
+				     "none of them can go on%s.",
+				     text, live_time(w, ns),
+				     behind ? arena_printf(w->texts, ", nor can %s behind them",
+							   text_count(w->texts, behind, "thread"))
+					    : ""));
 	}
 }
 

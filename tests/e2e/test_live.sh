@@ -89,6 +89,22 @@ grep -q 'asleep' snapshot || fail "no state of the system's: $(cat snapshot)"
 # Without arguments: all recorded programs of this user; others' tests may run.
 "$tool" snapshot --json --after=400ms >all.json 2>/dev/null
 jq -e --argjson pid "$pid" 'any(.processes[]; .pid == $pid)' all.json >/dev/null || fail "without arguments: $(jq -c .processes all.json)"
+# The same on another node: nothing is known of the system's threads, times are those of the day.
+rm -rf elsewhere
+cp -R "$out" elsewhere
+sed -i 's/boot_id = "[^"]*"/boot_id = "01234567-89ab-cdef-0123-456789abcdef"/' elsewhere/*/metadata
+"$tool" snapshot --json --after=400ms elsewhere >node.json 2>node.err
+status=$?
+expect "on another node: status ($(cat node.err) $(jq -c . node.json))" $status 1
+jq -e '.verdicts[0] | .kind == "deadlock" and .lasted_ns > 0 and .lasted_ns < 600e9' node.json >/dev/null || fail "on another node: $(jq -c .verdicts node.json)"
+jq -e 'all(.threads[]; .system == null) and .processes[0].user == null' node.json >/dev/null || fail "on another node: $(jq -c .threads node.json)"
+# Nowhere to write to.
+for line in ps "ps --json" "snapshot $pid" "snapshot --json $pid" "top --once --interval=100ms $pid" "top --json --interval=100ms $pid"; do
+	# shellcheck disable=SC2086
+	"$tool" $line >/dev/full 2>err
+	expect "$line, nowhere to write to: status" $? 2
+	grep -q 'standard output: No space left' err || fail "$line, nowhere to write to: $(cat err)"
+done
 in_columns() {
 	local width
 	for width in 60 80 160; do
@@ -188,7 +204,8 @@ for i in $(seq 300); do
 done
 for i in 1 2 3; do
 	"$tool" snapshot --json --after=5s "$out" >snapshot.json 2>snapshot.err
-	expect "the twin: status ($(jq -c .verdicts snapshot.json))" $? 0
+	status=$?
+	expect "the twin: status ($(jq -c .verdicts snapshot.json))" $status 0
 	that '.verdicts | length == 1 and .[0].kind == "fine" and (.[0].text | test("^nothing hangs"))' "the twin hangs"
 done
 stop

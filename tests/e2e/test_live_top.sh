@@ -68,7 +68,8 @@ for i in $(seq 300); do
 done
 kill -TERM $service
 wait $service
-expect "a service that is told to end: status ($(cat service.out))" $? 0
+status=$?
+expect "a service that is told to end: status ($(cat service.out))" $status 0
 [ $seen -ge 3 ] || fail "a service wrote $seen times"
 [ -z "$(ls service.prom.* 2>/dev/null)" ] || fail "something is left beside it: $(ls service.prom.*)"
 "$tool" top --once --interval=100ms --prom=no/such/folder/x.prom "$out" >said 2>err
