@@ -6,6 +6,8 @@
  *               has what the other one waits for
  *   kernel      a kernel that does not end; behind it one thread's cudaFree, which waits for the whole GPU,
  *               and behind that another thread's copy, which has to do with neither
+ *   callback    a function on the host, handed to a stream, that needs a lock which the thread has that
+ *               synchronises the stream
  *   rank        processes that meet in an all-reduce after each step; the last rank does not come, for its
  *               next batch does not arrive
  *   clean       the same threads, and nothing hangs: the locks are taken in one order, the kernels end
@@ -36,7 +38,7 @@ static int gpus; /* of this machine; counted for the variant that needs to know 
 
 /* clang-format off */
 static const struct option_row rows[] = {
-	{"variant", "NAME,...", "lock-cycle, kernel, rank, clean or all (all)",
+	{"variant", "NAME,...", "lock-cycle, kernel, callback, rank, clean or all (all)",
 		OPTION_TEXT, &variants, 0, 0, "lock-cycle,rank"},
 	{"seconds", "N", "how long each of them hangs (60)",
 		OPTION_NUMBER, &hang_seconds, 1, 3600, "1"},
@@ -160,6 +162,24 @@ static void kernel_work(struct worker *worker)
 	waited_since(self, begin);
 }
 
+/* ---- callback -------------------------------------------------------------------------------- */
+
+static void need_cache(void *data)
+{
+	lock_for_some_time(&cache_lock, data);
+}
+
+static void callback_work(struct worker *worker)
+{
+	struct stuck *self = worker->state;
+
+	pthread_mutex_lock(&cache_lock);
+	CUDA_CHECK(launch_delay(100, self->stream));
+	CUDA_CHECK(cudaLaunchHostFunc(self->stream, need_cache, self));
+	CUDA_CHECK(cudaStreamSynchronize(self->stream));
+	pthread_mutex_unlock(&cache_lock);
+}
+
 /* ---- clean ----------------------------------------------------------------------------------- */
 
 static void clean_step(struct stuck *self)
@@ -196,6 +216,7 @@ static void clean_work(struct worker *worker)
 static const struct hang hangs[] = {
 	{"lock-cycle", 2, 1, hang_prepare, cycle_work},
 	{"kernel", HANG_THREADS, 1, hang_prepare, kernel_work},
+	{"callback", 1, 1, hang_prepare, callback_work},
 	{"rank", 1, 0, rank_prepare, rank_work},
 	{"clean", HANG_THREADS, 1, hang_prepare, clean_work},
 };

@@ -129,24 +129,40 @@ static const struct live_thread *thread_of(const struct live_rank *rank)
 	return longest;
 }
 
+/* Is it in another operation of the communicator than the others? */
+static bool is_in_another(const struct live_rank *rank, const struct group *g)
+{
+	return rank->op && is_compared(rank->comm->last_func) && rank->comm->last_func != g->func &&
+	       is_open(rank, rank->op);
+}
+
+static const char *what_it_does(const struct live_words *w, const struct group *g,
+				const struct live_rank *rank)
+{
+	const struct live_thread *t = thread_of(rank);
+
+	if (is_in_another(rank, g))
+		return arena_printf(
+			w->texts,
+			"rank %u is in %s instead, for %s: the ranks do not make the same "
+			"operations in the same order",
+			rank->comm->rank, rank->operation, live_time(w, rank->ns));
+	if (t && t->doing != LIVE_GOES_ON)
+		return live_chain_text(w, t);
+	return arena_printf(w->texts, "rank %u makes other calls meanwhile", rank->comm->rank);
+}
+
 static const char *what_they_do(const struct live_words *w, const struct group *g)
 {
 	const char *text = "";
 	size_t i, told = 0;
 
-	for (i = 0; i < g->n && told < 3; i++) {
-		const struct live_thread *t;
-
-		if (!g->ranks[i].missing)
-			continue;
-		t = thread_of(&g->ranks[i]);
-		told++;
-		if (t && t->doing != LIVE_GOES_ON)
-			text = arena_printf(w->texts, "%s %s.", text, live_chain_text(w, t));
-		else
-			text = arena_printf(w->texts, "%s rank %u makes other calls meanwhile.",
-					    text, g->ranks[i].comm->rank);
-	}
+	for (i = 0; i < g->n && told < 3; i++)
+		if (g->ranks[i].missing) {
+			told++;
+			text = arena_printf(w->texts, "%s %s.", text,
+					    what_it_does(w, g, &g->ranks[i]));
+		}
 	return text;
 }
 
@@ -196,13 +212,26 @@ static void mark(const struct live_words *w, struct group *g)
 						  : "has ended it";
 		} else {
 			rank->missing = true;
-			rank->state = arena_printf(w->texts, "has not entered %s",
-						   operation_text(w, g->func, g->seq));
+			rank->state =
+				arena_printf(w->texts, "%s%shas not entered %s",
+					     is_in_another(rank, g) ? "is in " : "",
+					     is_in_another(rank, g) ? arena_printf(w->texts, "%s, ",
+										   rank->operation)
+								    : "",
+					     operation_text(w, g->func, g->seq));
 		}
 	}
 }
 
-/* Of the functions the one that is open for longest. */
+/* One that somebody is missing in, that more ranks are in, that is open for longer. */
+static bool is_worse(const struct group *a, const struct group *b)
+{
+	if (!b->n || !a->missing != !b->missing)
+		return !b->n || a->missing;
+	return a->in != b->in ? a->in > b->in : a->first_ns > b->first_ns;
+}
+
+/* Of the functions whose operations are open the one that says most. */
 static void compare(const struct live_words *w, struct group *g, uint64_t after_ns,
 		    struct verdicts *v)
 {
@@ -211,7 +240,7 @@ static void compare(const struct live_words *w, struct group *g, uint64_t after_
 
 	for (func = 0; func < SPY_NCCL_FUNCS; func++)
 		if (is_compared(func) && look_at_func(g, func, w->live->recent.partly) &&
-		    (!worst.n || (g->missing && !worst.missing) || g->first_ns > worst.first_ns))
+		    is_worse(g, &worst))
 			worst = *g;
 	if (!worst.n || worst.first_ns < after_ns)
 		return;

@@ -83,6 +83,7 @@ static void hand_over(struct recent *r, const struct record *record)
 	bool launch = record->raw->other.event == SPY_EV_LAUNCH;
 
 	work->outstanding++;
+	work->host_caller = 0;
 	if (!launch && work->kernel && work->outstanding > 1)
 		return; /* the kernel is what takes long */
 	work->ns = record->ns;
@@ -93,10 +94,28 @@ static void hand_over(struct recent *r, const struct record *record)
 	work->kernel = launch ? record_kernel(&record->raw->launch) : 0;
 }
 
+/* cudaLaunchHostFunc and its like: what lies behind in the stream waits for that function. */
+static void hand_over_function(struct recent *r, const struct record *record)
+{
+	struct recent_key key = key_of(record, record_stream(record->raw) ?: STREAM_LEGACY);
+	struct recent_work *work = work_of(r, &key, true);
+
+	if (!work->outstanding) {
+		work->ns = record->ns;
+		work->caller = record_return_address(record->raw);
+		work->thread = record->thread;
+		work->stack = model_stack(record->thread, record->raw);
+		work->fn = record->fn;
+	}
+	work->outstanding++;
+	work->host_caller = record_return_address(record->raw);
+}
+
 static void done(struct recent_work *work)
 {
 	work->outstanding = 0;
 	work->kernel = 0;
+	work->host_caller = 0;
 }
 
 static void device_done(struct recent *r, const struct record *record)
@@ -151,6 +170,11 @@ static void see_wait(struct recent *r, const struct record *record, const struct
 		done(work);
 }
 
+static bool calls_host(const char *function)
+{
+	return strstr(function, "LaunchHostFunc") || strstr(function, "StreamAddCallback");
+}
+
 static void see_call(struct recent *r, const struct model *model, const struct record *record)
 {
 	const union spy_any *raw = record->raw;
@@ -165,6 +189,8 @@ static void see_call(struct recent *r, const struct model *model, const struct r
 		  function->does == FUNCTION_LAUNCHES_GRAPH) &&
 		 spy_contract_submits(record->contract))
 		hand_over(r, record);
+	else if (calls_host(function->name))
+		hand_over_function(r, record);
 	see_stack(r, record);
 	see_wait(r, record, gpu_wait_of(raw, record->contract, &record->stream->trace->cuda));
 }

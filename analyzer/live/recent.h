@@ -27,6 +27,8 @@ struct recent_work {
 	const struct stack *stack; /* NULL: none */
 	uint32_t fn;
 	uint32_t kernel; /* number in the process; 0: none or unknown */
+	uint64_t
+		host_caller; /* a function on the host was handed over behind it, from there; 0: none */
 	UT_hash_handle hh;
 };
 

@@ -300,6 +300,19 @@ static const struct live_thread *thread_of(const struct live_process *process,
 	return NULL;
 }
 
+/* What waits behind it in the stream and may be what does not end. */
+static const char *host_function(const struct live_words *w, const struct live_process *process,
+				 const struct recent_work *work)
+{
+	const char *place;
+
+	if (!work->host_caller || work->host_caller == work->caller)
+		return "";
+	place = live_place_of(w, process, work->host_caller);
+	return arena_printf(w->texts, "; behind it a function on the host%s%s%s", place ? " (" : "",
+			    place ?: "", place ? ")" : "");
+}
+
 const char *live_work_text(const struct live_words *w, const struct live_process *process,
 			   const struct recent_work *work)
 {
@@ -313,11 +326,12 @@ const char *live_work_text(const struct live_words *w, const struct live_process
 	const char *place = place_by(w, process, work->caller, work->stack);
 	uint64_t now = timeline_ns(&process->trace->timeline, process->now);
 
-	return arena_printf(w->texts, "%s %s ago by %s%s%s%s", what,
+	return arena_printf(w->texts, "%s %s ago by %s%s%s%s%s", what,
 			    live_time(w, now - min_u64(now, work->ns)),
 			    by ? live_thread_name(w, by)
 			       : arena_printf(w->texts, "thread %u", work->thread->tid),
-			    place ? " (" : "", place ?: "", place ? ")" : "");
+			    place ? " (" : "", place ?: "", place ? ")" : "",
+			    host_function(w, process, work));
 }
 
 /* ---- chains ---------------------------------------------------------------------------------- */

@@ -181,6 +181,12 @@ grep -q 'not the call it is in now\|not the call$' snapshot || fail "the last st
 "$tool" snapshot --no-stacks "$out" | grep -q 'last recorded' && fail "--no-stacks has stacks"
 stop
 
+# ---- a function on the host that waits for who waits for it --------------------------------------------
+start --variant callback
+until_it gpu
+says '^GPU 0 has work that does not end' 'behind it a function on the host \(callback_work, hang.c:[0-9]+\)' 'cudaStreamSynchronize'
+stop
+
 # ---- a rank that does not come ------------------------------------------------------------------------
 start --variant rank --ranks 3
 until_it collective '#4.*read_batch'

@@ -33,8 +33,8 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
 }
 
-/* A trace of this process, whose clock is the system's. */
-static void begin_trace(void)
+/* A trace of that process in `dir`, whose clock is the system's. more: lines of the env block. */
+static void open_trace(uint32_t pid, const char *more)
 {
 	char env[512], boot[64] = "";
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -43,16 +43,21 @@ static void begin_trace(void)
 	assert_non_null(fgets(boot, sizeof(boot), file));
 	fclose(file);
 	boot[strcspn(boot, "\n")] = '\0';
-	dir = scratch_make();
 	tw_open(&trace, dir, 0);
 	trace.board.ended = 0;
-	trace.board.pid = (uint32_t)getpid();
+	trace.board.pid = pid;
 	snprintf(env, sizeof(env),
-		 "\ttracer_name = \"cudaspy\";\n\ttrace_version = %d;\n\tpid = %d;\n\tprogram = "
-		 "\"app\";\n\tboot_id = \"%s\";\n\tclock_source = "
-		 "\"monotonic\";\n",
-		 SPY_TRACE_VERSION, getpid(), boot);
+		 "\ttracer_name = \"cudaspy\";\n\ttrace_version = %d;\n\tpid = %u;\n"
+		 "\tprogram = \"app\";\n\tboot_id = \"%s\";\n\tclock_source = "
+		 "\"monotonic\";\n%s",
+		 SPY_TRACE_VERSION, pid, boot, more);
 	tw_write_metadata(&trace, &(struct tw_metadata){.frequency = SECOND, .env = env});
+}
+
+static void begin_trace(void)
+{
+	dir = scratch_make();
+	open_trace((uint32_t)getpid(), "");
 	now = monotonic_ns();
 }
 
@@ -323,6 +328,134 @@ static void test_fine(void **state)
 	end();
 }
 
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+#define RANKS 3
+
+static char *parent;
+static struct recorded all_recorded[RANKS];
+
+/* A rank's trace, in a folder of its own; its thread waits for its GPU. */
+static void begin_rank(uint32_t rank)
+{
+	struct spy_rec_nccl_comm comm = {.head = {now - 9 * SECOND, SPY_EV_NCCL_COMM},
+					 .comm = 1,
+					 .hash = 0xabc,
+					 .rank = rank,
+					 .ranks = RANKS,
+					 .tid = TID + 2};
+	char more[32];
+
+	dir = NULL;
+	assert_true(asprintf(&dir, "%s/app.rank%u-%u.cudaspy", parent, rank, 100 + rank) > 0);
+	snprintf(more, sizeof(more), "\trank = %u;\n", rank);
+	open_trace(100 + rank, more);
+	tw_stream(&trace, 0)->tid = 100 + rank;
+	tw_record(&trace, 0, &comm, sizeof(comm));
+	in_call(2, SPY_FN_cudaStreamSynchronize, 4 * SECOND);
+	tw_stream(&trace, 1)->tid = TID + 2;
+}
+
+static void submit(uint8_t func, uint64_t seq, uint64_t ago_ns, bool ran)
+{
+	static uint32_t id;
+	struct spy_rec_collective op = {.time = now - ago_ns,
+					.event = SPY_EV_COLLECTIVE,
+					.func = func,
+					.flags = SPY_COLLECTIVE_RUN_FOLLOWS,
+					.comm = 1,
+					.seq = seq,
+					.id = ++id};
+	struct spy_rec_collective_ran end = {
+		.time = now - ago_ns + 1000, .event = SPY_EV_COLLECTIVE_RAN, .comm = 1, .id = id};
+
+	tw_record(&trace, 1, &op, sizeof(op));
+	if (ran)
+		tw_record(&trace, 1, &end, sizeof(end));
+}
+
+static void end_rank(uint32_t rank)
+{
+	char path[1200];
+	struct stat st;
+
+	tw_close(&trace);
+	snprintf(path, sizeof(path), "%s/.board", dir);
+	assert_int_equal(stat(path, &st), 0);
+	all_recorded[rank] = (struct recorded){.pid = (pid_t)(100 + rank),
+					       .inner_pid = (pid_t)(100 + rank),
+					       .dir = dir,
+					       .board_inode = st.st_ino};
+}
+
+static void look_at_ranks(void)
+{
+	const char *dirs[] = {parent};
+
+	list = (struct recorded_list){.all = all_recorded, .n = RANKS};
+	assert_int_equal(live_begin(&live, dirs, 1, &options), 0);
+	live_end(&live, &options);
+	assert_int_equal(live.n_processes, RANKS);
+}
+
+static void end_ranks(void)
+{
+	uint32_t rank;
+
+	live_release(&live);
+	for (rank = 0; rank < RANKS; rank++)
+		free(all_recorded[rank].dir);
+	scratch_remove(parent);
+}
+
+/* What the ranks have submitted last: a row for each rank of each case. */
+/* clang-format off */
+static const struct rank_case {
+	struct {
+		uint8_t func;
+		uint64_t seq, ago_s;
+		bool ran;
+	} last[RANKS];
+	enum verdict_kind kind;
+	const char *text;
+} rank_cases[] = {
+	{{{SPY_NCCL_ALL_REDUCE, 7, 4, false}, {SPY_NCCL_ALL_REDUCE, 6, 5, true}, {SPY_NCCL_ALL_REDUCE, 7, 3, false}},
+	 VERDICT_COLLECTIVE, "rank 1 has not entered ncclAllReduce #7, which ranks 0 and 2 have been in for 4"},
+	{{{SPY_NCCL_ALL_REDUCE, 7, 4, false}, {SPY_NCCL_BROADCAST, 3, 4, false}, {SPY_NCCL_ALL_REDUCE, 7, 3, false}},
+	 VERDICT_COLLECTIVE, "rank 1 is in ncclBroadcast #3 instead, for 4"},
+	{{{SPY_NCCL_ALL_REDUCE, 7, 4, false}, {SPY_NCCL_ALL_REDUCE, 7, 4, false}, {SPY_NCCL_ALL_REDUCE, 7, 3, false}},
+	 VERDICT_COLLECTIVE, "ncclAllReduce #7 has been open for 4"},
+	{{{SPY_NCCL_ALL_REDUCE, 7, 4, true}, {SPY_NCCL_ALL_REDUCE, 7, 4, true}, {SPY_NCCL_ALL_REDUCE, 7, 3, true}},
+	 VERDICT_GPU, "in cudaStreamSynchronize for 4"},
+	{{{SPY_NCCL_SEND, 0, 4, false}, {SPY_NCCL_ALL_REDUCE, 6, 5, true}, {SPY_NCCL_RECV, 0, 3, false}},
+	 VERDICT_GPU, "in cudaStreamSynchronize for 4"},
+};
+/* clang-format on */
+
+static void test_ranks(void **state)
+{
+	size_t i;
+	uint32_t rank;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rank_cases); i++) {
+		now = monotonic_ns();
+		parent = scratch_make();
+		for (rank = 0; rank < RANKS; rank++) {
+			begin_rank(rank);
+			submit(SPY_NCCL_ALL_REDUCE, 6, 6 * SECOND, true);
+			submit(SPY_NCCL_BROADCAST, 2, 6 * SECOND, true);
+			submit(rank_cases[i].last[rank].func, rank_cases[i].last[rank].seq,
+			       rank_cases[i].last[rank].ago_s * SECOND,
+			       rank_cases[i].last[rank].ran);
+			end_rank(rank);
+		}
+		look_at_ranks();
+		expect_verdict(rank_cases[i].kind, rank_cases[i].text);
+		end_ranks();
+	}
+}
+
 static void check_links(void)
 {
 	size_t i;
@@ -409,8 +542,8 @@ int main(void)
 		cmocka_unit_test(test_chain),         cmocka_unit_test(test_cycle),
 		cmocka_unit_test(test_changed_hands), cmocka_unit_test(test_left),
 		cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_fine),          cmocka_unit_test(test_any_bytes),
-		cmocka_unit_test(test_long_chain),
+		cmocka_unit_test(test_fine),          cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_any_bytes),     cmocka_unit_test(test_long_chain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
