@@ -123,8 +123,7 @@ static bool take(const struct plan *plan, struct picture *p, struct screen *scre
 	int err = -ENOENT;
 
 	*p = (struct picture){0};
-	if (!live_targets_find(&p->targets, "top", plan->words, plan->n_words))
-		return false;
+	live_targets_find_again(&p->targets, plan->words, plan->n_words);
 	options.recorded = &p->targets.recorded;
 	if (p->targets.n_dirs)
 		err = live_begin(&p->live, p->targets.dirs, p->targets.n_dirs, &options);
@@ -206,6 +205,22 @@ static int run_plan(const struct plan *plan)
 	return status;
 }
 
+/* Once: a process may end while it is looked at. */
+static bool are_there(const struct plan *plan)
+{
+	struct live_targets targets;
+	bool there = live_targets_find(&targets, "top", plan->words, plan->n_words);
+	size_t i;
+
+	for (i = 0; there && i < targets.n_dirs; i++)
+		if (access(targets.dirs[i], F_OK)) {
+			warn("top: %s: %s", targets.dirs[i], strerror(errno));
+			there = false;
+		}
+	live_targets_release(&targets);
+	return there;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {0};
@@ -225,6 +240,8 @@ static int run(const struct command *self, int argc, char **argv)
 	plan.words = argv + 1;
 	plan.n_words = (size_t)argc - 1;
 	plan.prom = options.prom;
+	if (!are_there(&plan))
+		return STATUS_NOTHING;
 	if (options.once || options.json)
 		return show_once(&plan, renderer_find(options.json ? "json" : "text"));
 	plan.screen = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);

@@ -38,21 +38,11 @@ static const struct recorded *find_pid(struct live_targets *t, pid_t pid)
 	return &t->recorded.all[t->recorded.n++];
 }
 
-static bool add_pid(struct live_targets *t, const char *verb, const char *word)
+static void say_missing(const char *verb, const char *word)
 {
-	pid_t pid = (pid_t)atoi(word);
-	const struct recorded *found = find_pid(t, pid);
-	char *path;
-	bool there;
+	char *path = xasprintf("/proc/%s", word);
 
-	if (found) {
-		add_dir(t, found->dir);
-		return true;
-	}
-	path = xasprintf("/proc/%d", (int)pid);
-	there = !access(path, F_OK);
-	free(path);
-	if (there)
+	if (!access(path, F_OK))
 		warn("%s: process %s is not recorded by cudaspy, has made no CUDA call yet, or is "
 		     "not "
 		     "yours to look at (cudaspy ps lists those that are)",
@@ -60,25 +50,47 @@ static bool add_pid(struct live_targets *t, const char *verb, const char *word)
 	else
 		warn("%s: there is no process %s (cudaspy ps lists those that are recorded)", verb,
 		     word);
-	return false;
+	free(path);
 }
 
-bool live_targets_find(struct live_targets *t, const char *verb, char **words, size_t n)
+/* verb NULL: nothing is said. */
+static bool find_all(struct live_targets *t, const char *verb, char **words, size_t n)
 {
+	const struct recorded *found;
 	size_t i;
 
 	*t = (struct live_targets){0};
 	recorded_find(&t->recorded);
 	for (i = 0; i < n; i++) {
 		/* a folder may be called by a number */
-		if (!is_number(words[i]) || !access(words[i], F_OK))
-			add_dir(t, words[i]);
-		else if (!add_pid(t, verb, words[i]))
+		bool there = !access(words[i], F_OK);
+
+		if (!is_number(words[i]) || there) {
+			if (there || verb)
+				add_dir(t, words[i]);
+			continue;
+		}
+		found = find_pid(t, (pid_t)atoi(words[i]));
+		if (found) {
+			add_dir(t, found->dir);
+		} else if (verb) {
+			say_missing(verb, words[i]);
 			return false;
+		}
 	}
 	for (i = 0; !n && i < t->recorded.n; i++)
 		add_dir(t, t->recorded.all[i].dir);
 	return true;
+}
+
+bool live_targets_find(struct live_targets *t, const char *verb, char **words, size_t n)
+{
+	return find_all(t, verb, words, n);
+}
+
+void live_targets_find_again(struct live_targets *t, char **words, size_t n)
+{
+	find_all(t, NULL, words, n);
 }
 
 void live_targets_release(struct live_targets *t)

@@ -16,6 +16,9 @@ struct live_targets {
 
 /* False after a message: a process is not there, or not recorded. live_targets_release in all cases. */
 bool live_targets_find(struct live_targets *t, const char *verb, char **words, size_t n);
+
+/* The same later on: what is not there any more is left out, without a word. */
+void live_targets_find_again(struct live_targets *t, char **words, size_t n);
 void live_targets_release(struct live_targets *t);
 
 /* "500ms", "2s", "1.5"; a bare number is seconds. False after a message. */

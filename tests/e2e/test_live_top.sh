@@ -84,6 +84,12 @@ for wrong in "--interval=1ms:100ms at least" "--interval=soon:not a time" ":no t
 	grep -q -- "${wrong##*:}" err || fail "top ${wrong%%:*}: says $(cat err)"
 done
 
+for missing in no-such-folder 999999999; do
+	"$tool" top --once $missing >said 2>err
+	expect "top --once $missing: status" $? 2
+	grep -q "$missing" err || fail "top --once $missing: says $(cat err)"
+done
+
 # ---- the screen ---------------------------------------------------------------------------------------
 if ! command -v tmux >/dev/null; then
 	without "the screen (no tmux)"
@@ -148,6 +154,9 @@ shows 'too small'
 screen resize-window -x 130 -y 40
 shows 'hang.c:[0-9]*$'
 shows '^q quit'
+# The program ends: top goes on, and shows that nothing is running.
+kill -KILL $running
+shows 'No recorded program is running'
 screen send-keys q
 shows 'is over'
 expect "status" "$(cat status)" "status 0"
