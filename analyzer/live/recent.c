@@ -371,9 +371,11 @@ static void see_other(struct recent *r, const struct record *record)
 	}
 }
 
+#define PACKET_BYTES ((uint64_t)128 << 10) /* that a packet may have grown to */
+
 /* To the last packets of a stream, by their headers alone. The session's own has names, modules and communicators: it
  * is read as a whole. */
-static void go_to_end(struct reader *r)
+static void go_to_end(struct reader *r, uint64_t keep)
 {
 	uint64_t first, packets;
 
@@ -383,8 +385,8 @@ static void go_to_end(struct reader *r)
 	reader_pass(r, UINT_MAX);
 	packets = r->seq - first;
 	reader_rewind(r);
-	if (packets > RECENT_PACKETS && reader_next(r))
-		reader_pass(r, (unsigned int)min_u64(packets - RECENT_PACKETS + 1, UINT_MAX));
+	if (packets > keep && reader_next(r))
+		reader_pass(r, (unsigned int)min_u64(packets - keep + 1, UINT_MAX));
 }
 
 static bool is_large(const struct trace_set *set, uint64_t whole_bytes)
@@ -402,12 +404,14 @@ void recent_read(struct recent *recent, struct model *model, uint64_t whole_byte
 	struct trace_set *set = model->set;
 	struct record record;
 	struct merge merge;
+	uint64_t keep;
 	size_t i;
 
 	*recent = (struct recent){.partly = is_large(set, whole_bytes)};
+	keep = min_u64(whole_bytes / max_u64(set->n_streams, 1) / PACKET_BYTES, RECENT_PACKETS);
 	for (i = 0; i < set->n_streams; i++) {
 		if (recent->partly && set->streams[i]->slot)
-			go_to_end(&set->streams[i]->reader);
+			go_to_end(&set->streams[i]->reader, keep);
 		set->streams[i]->reader.quiet = true;
 	}
 	merge_init(&merge, set, false);

@@ -9,7 +9,8 @@
 #include "base/hash.h"
 #include "trace/model.h"
 
-#define RECENT_PACKETS 4 /* of each stream of a larger trace, besides its tail */
+#define RECENT_PACKETS \
+	4 /* of each stream of larger traces, besides its tail; fewer where there are many streams */
 
 /* Work of a GPU's stream that no call has waited for since. */
 struct recent_key {
