@@ -11,6 +11,7 @@ import {Strips} from './strips.js';
 import {AXIS_HEIGHT} from './view.js';
 
 const LABEL_FROM = 44; /* pixels an item must have for its name */
+const MANY_TRACKS = 60;
 const GAP_SHARE = 0.35; /* of the track's height: calls have all of it */
 const MOST_WIDTHS = 4096; /* of labels, remembered */
 
@@ -21,7 +22,9 @@ export class Painter {
 		this.context = canvas.getContext('2d', {alpha: false});
 		this.view = view;
 		this.strips = new Strips(this.context, view);
-		this.widths = new Map();
+		this.widthsOf = {}; /* by font: Maps of texts to widths */
+		this.measured = null; /* the font that `widths` is of */
+		this.widths = null;
 	}
 
 	frame(palette) {
@@ -39,7 +42,14 @@ export class Painter {
 		this.waitsSeen = [];
 		this.builder.frame();
 		const {rows} = view.layout;
-		for (let i = rowAt(view.layout, view.scroll); i < rows.length && view.rowTop(rows[i]) < view.height; i++)
+		const first = rowAt(view.layout, view.scroll);
+		let last = first;
+		let tracks = 0;
+		for (; last < rows.length && view.rowTop(rows[last]) < view.height; last++)
+			tracks += rows[last].tracks.length;
+		/* A frame's cost grows with columns: with many tracks they are coarser. */
+		this.strips.unit = Math.min(4, Math.max(1, Math.round(scale * (tracks > MANY_TRACKS ? 2 : 1))));
+		for (let i = first; i < last; i++)
 			this.row(rows[i]);
 		this.axis();
 	}
@@ -161,13 +171,16 @@ export class Painter {
 	}
 
 	widthOf(text) {
-		const key = `${this.context.font}\n${text}`;
-		let width = this.widths.get(key);
+		if (this.measured !== this.context.font) {
+			this.measured = this.context.font;
+			this.widths = this.widthsOf[this.measured] ??= new Map();
+		}
+		let width = this.widths.get(text);
 		if (width === undefined) {
 			if (this.widths.size > MOST_WIDTHS)
 				this.widths.clear();
 			width = this.context.measureText(text).width;
-			this.widths.set(key, width);
+			this.widths.set(text, width);
 		}
 		return width;
 	}

@@ -2,8 +2,11 @@
  * series.js: what a row of the timeline shows: intervals behind each other, each divided into categories. For any
  * window it says what each pixel's column consists of, at a cost that does not depend on the number of intervals:
  * the intervals of a column are found by a search from its left edge, and their sums are the difference of two sums
- * from the beginning. Pure.
+ * from the beginning. Seen from afar, sums at fixed times take the intervals' place. Pure.
  */
+
+const BINS = 8192; /* of the view from afar: more than twice the columns of a screen */
+const MANY = 2048; /* intervals that have such a view */
 
 /* The first i of from..n-1 with sorted[i] > value; n: none. */
 export function firstAbove(sorted, value, from, n) {
@@ -67,6 +70,65 @@ export class Series {
 		this.kinds = Uint8Array.from(kinds);
 		this.shares = Float32Array.from(shares);
 		this.sumUp();
+		if (n > MANY)
+			this.lookFromAfar();
+	}
+
+	/*
+	 * far: what categories have of all time before the begin of bin b, from begin[0] on, at far[b * categories]; and the
+	 * intervals that are longer than two bins, in `long`.
+	 */
+	lookFromAfar() {
+		const {n, begin, end, categories} = this;
+		this.bin = Math.max(1e-6, (end[n - 1] - begin[0]) / BINS);
+		this.far = new Float32Array((BINS + 1) * categories);
+		const sums = new Float64Array(categories);
+		for (let b = 0, i = 0; b <= BINS; b++) {
+			const at = begin[0] + b * this.bin;
+			while (i < n && end[i] <= at)
+				i++;
+			sums.set(this.sums.subarray(i * categories, (i + 1) * categories));
+			if (i < n && begin[i] < at)
+				this.add(i, at - begin[i], sums, 0);
+			this.far.set(sums, b * categories);
+		}
+		this.long = [];
+		for (let i = 0; i < n; i++)
+			if (end[i] - begin[i] >= 2 * this.bin)
+				this.long.push(i);
+	}
+
+	/* out[at…] = what categories have of all time before `ns`, from afar. */
+	before(ns, out, at) {
+		const {far, categories} = this;
+		const place = Math.max(0, Math.min(BINS, (ns - this.begin[0]) / this.bin));
+		const bin = Math.min(BINS - 1, Math.floor(place));
+		for (let c = 0; c < categories; c++) {
+			const low = far[bin * categories + c];
+			out[at + c] = low + (far[(bin + 1) * categories + c] - low) * (place - bin);
+		}
+	}
+
+	/* As columns, for steps of two bins or more. */
+	columnsFromAfar(from, step, width, out, wide, found) {
+		const {categories, n} = this;
+		const first = Math.max(0, Math.floor((this.begin[0] - from) / step));
+		const last = Math.min(width, Math.ceil((this.end[n - 1] - from) / step));
+		for (let x = first, at = first * categories; x <= last && x < width; x++, at += categories)
+			this.before(from + x * step, out, at);
+		const rest = new Float64Array(categories);
+		this.before(from + last * step, rest, 0);
+		for (let x = first; x < last; x++)
+			for (let c = 0; c < categories; c++) {
+				const next = x + 1 < last ? out[(x + 1) * categories + c] : rest[c];
+				out[x * categories + c] = Math.max(0, next - out[x * categories + c]);
+			}
+		if (last < width && last >= first)
+			out.fill(0, last * categories, (last + 1) * categories);
+		for (const i of this.long)
+			if (this.end[i] - this.begin[i] >= wide * step && this.end[i] > from && this.begin[i] < from + width * step)
+				found.push(i);
+		return first < last ? [first, last] : [width, 0];
 	}
 
 	/* sums[i * categories + c]: what category c has of all intervals before i. */
@@ -94,6 +156,8 @@ export class Series {
 	columns(from, step, width, out, wide, found) {
 		const {n, begin, end, categories, sums} = this;
 		out.fill(0, 0, width * categories);
+		if (this.far && step >= 2 * this.bin)
+			return this.columnsFromAfar(from, step, width, out, wide, found);
 		let i = firstAbove(end, from, 0, n);
 		let x = i < n ? Math.max(0, Math.floor((begin[i] - from) / step)) : width;
 		const first = Math.min(x, width);

@@ -14,6 +14,7 @@ export class Strips {
 		this.images = new Map();
 		this.columns = new Float64Array(0);
 		this.palette = null;
+		this.unit = 1; /* pixels of a column */
 	}
 
 	/* The places of a series' categories from the bottom up, what is lost first, own work last; and their inks. */
@@ -54,11 +55,12 @@ export class Strips {
 		const wide = [];
 		if (this.columns.length < used)
 			this.columns = new Float64Array(used);
-		const step = (view.to - view.from) / strip.width;
-		const [first, last] = series.columns(view.from, step, strip.width, this.columns, WIDE * strip.scale, wide);
+		const {unit} = this;
+		const step = (view.to - view.from) / strip.width * unit;
+		const [first, last] = series.columns(view.from, step, Math.ceil(strip.width / unit), this.columns, WIDE * strip.scale / unit, wide);
 		if (first < last) {
-			strip.first = Math.min(strip.first, first);
-			strip.last = Math.max(strip.last, last);
+			strip.first = Math.min(strip.first, first * unit);
+			strip.last = Math.max(strip.last, Math.min(strip.width, last * unit));
 			this.fill(strip, first, last, series.categories, this.stack(series, kind, dim), Math.max(1, Math.round(strip.rows * share)), step);
 		}
 		return wide;
@@ -66,7 +68,7 @@ export class Strips {
 
 	/* Columns next to each other that are the same, as those of a long call, are filled together. */
 	fill(strip, first, last, n, stack, height, step) {
-		const {columns} = this;
+		const {columns, unit} = this;
 		let begin = first;
 		for (let x = first + 1; x <= last; x++) {
 			let same = x < last;
@@ -74,42 +76,37 @@ export class Strips {
 				same = columns[x * n + c] === columns[begin * n + c];
 			if (same)
 				continue;
-			this.run(strip, begin, x, n, stack, height, step);
+			this.run(strip, begin * unit, Math.min(x * unit, strip.width), begin * n, stack, height, step);
 			begin = x;
 		}
 	}
 
-	/* The columns from begin to end, which are all as the first. Anything at all is a pixel at least. */
-	run(strip, begin, end, n, stack, height, step) {
+	/* The pixels from begin to end, all of which the columns at `at` tell of. Anything at all is a pixel at least. */
+	run(strip, begin, end, at, stack, height, step) {
 		const {columns} = this;
 		const {pixels, width, rows, top} = strip;
-		const single = end - begin === 1;
 		const scale = height / step;
 		let high = 0;
 		let row = rows;
-		for (let i = 0; i < n; i++) {
+		for (let i = 0; i < stack.length; i++) {
 			const {place, ink} = stack[i];
-			const ns = columns[begin * n + place];
+			const ns = columns[at + place];
 			if (ns <= step * 1e-9)
 				continue;
 			high += ns;
 			const until = rows - Math.min(height, Math.max(Math.round(high * scale), row === rows ? 1 : 0));
-			const {plain, mark, pattern} = ink;
 			while (row > until) {
 				row--;
-				if (single)
-					pixels[row * width + begin] = pattern !== null && pattern[(top + row) & 7] >> (begin & 7) & 1 ? mark : plain;
-				else
-					line(pixels, row * width, begin, end, ink, pattern === null ? 0 : pattern[(top + row) & 7]);
+				line(pixels, row * width, begin, end, ink, ink.pattern === null ? 0 : ink.pattern[(top + row) & 7]);
 			}
 		}
 	}
 }
 
 function line(pixels, at, begin, end, {plain, mark}, dots) {
-	pixels.fill(plain, at + begin, at + end);
-	if (dots)
+	if (!dots && end - begin > 8)
+		pixels.fill(plain, at + begin, at + end);
+	else
 		for (let x = begin; x < end; x++)
-			if (dots >> (x & 7) & 1)
-				pixels[at + x] = mark;
+			pixels[at + x] = dots >> (x & 7) & 1 ? mark : plain;
 }
