@@ -17,7 +17,7 @@ const RANGE_INKS = ['range0', 'range1', 'range2', 'range3', 'range4', 'range5'];
 const OP_INKS = ['work', 'copy', 'set', 'unknown'];
 const COLLECTIVE_INKS = ['rank', 'work'];
 /* Eight bytes: the dots of eight rows. */
-const PATTERNS = {
+export const PATTERNS = {
 	lock: [0x11, 0x22, 0x44, 0x88, 0x11, 0x22, 0x44, 0x88],
 	hidden: [0x88, 0x44, 0x22, 0x11, 0x88, 0x44, 0x22, 0x11],
 	kernel: [0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11],
@@ -64,6 +64,12 @@ function rgb(colour) {
 	return [value >> 16 & 255, value >> 8 & 255, value & 255];
 }
 
+/* Is white easier to read on it than black? Red, green and blue, 0 to 255. */
+export function isDark(colour) {
+	const [red, green, blue] = colour.map((part) => (part / 255) ** 2.2);
+	return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.185;
+}
+
 /* As the pixels of an ImageData lie in memory on all of today's machines. */
 function pixel([red, green, blue]) {
 	return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
@@ -90,7 +96,7 @@ export class Palette {
 		if (!this.cache[key]) {
 			const ground = rgb(this.css('lane'));
 			const plain = rgb(this.css(name)).map((part, i) => dim ? Math.round(part * 0.25 + ground[i] * 0.75) : part);
-			const dark = (plain[0] * 3 + plain[1] * 6 + plain[2]) / 10 < 118;
+			const dark = isDark(plain);
 			const mark = plain.map((part) => Math.round(dark ? part + (255 - part) * 0.3 : part * 0.74));
 			this.cache[key] = {plain: pixel(plain), mark: pixel(dim ? plain : mark), pattern: PATTERNS[name] || null, dark};
 		}

@@ -20,6 +20,7 @@ looked() {
 mkdir made modules
 cp "$here"/../../analyzer/page/*.js modules
 echo '{"type": "module"}' >modules/package.json
+looked "colours" node "$look/look_colours.mjs" modules "$here/../../analyzer/page/page.css"
 looked "columns" node "$look/look_series.mjs" modules
 looked "made-up data" node "$look/look_page.mjs" "$chromium" "$page" "$tmp/made"
 
