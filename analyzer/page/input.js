@@ -2,6 +2,7 @@
  * input.js: keys, wheel, mouse and touch on the timeline's canvas: what moves the view. Everything that the pointer can do,
  * keys can, too.
  */
+import {firstAbove} from './series.js';
 
 const KEY_PAN = 0.12; /* of the width */
 const KEY_ZOOM = 1.35;
@@ -26,6 +27,31 @@ function neighbour(view, direction) {
 	return null;
 }
 
+/* Of the lane above (-1) or below (+1) the chosen one's: what was there at the same time, or next. */
+function inLane(view, direction) {
+	const {model, selected, layout: {rows, ofLane}} = view;
+	if (!selected)
+		return neighbour(view, 1);
+	const middle = (model.begin(selected) + model.end(selected)) / 2;
+	for (let at = rows.indexOf(ofLane.get(selected.lane)) + direction; at >= 0 && at < rows.length; at += direction) {
+		const {lane, tracks} = rows[at];
+		const track = tracks.find(({kind}) => kind === 'calls') || tracks[0];
+		const series = track && model.seriesOf(lane, track.kind, track.depth);
+		if (series?.n)
+			return {lane, kind: track.kind, i: series.index[Math.min(series.n - 1, firstAbove(series.end, middle, 0, series.n))]};
+	}
+	return selected;
+}
+
+/* The chosen lane alone, or all of them again. */
+function onlyLane(view) {
+	const {selected, filter} = view;
+	if (filter.lanes)
+		view.setFilter({...filter, lanes: null, text: ''});
+	else if (selected)
+		view.setFilter({...filter, lanes: new Set([selected.lane]), text: `only ${view.model.laneLongName(selected.lane)}`});
+}
+
 function choose(view, item) {
 	if (!item)
 		return;
@@ -46,6 +72,7 @@ function keys(view, search) {
 		pageup: () => view.scrollTo(view.scroll - view.plotHeight), pagedown: () => view.scrollTo(view.scroll + view.plotHeight),
 		home: () => view.scrollTo(0), end: () => view.scrollTo(Infinity), 0: () => view.all(),
 		',': () => choose(view, neighbour(view, -1)), '.': () => choose(view, neighbour(view, 1)),
+		j: () => choose(view, inLane(view, 1)), k: () => choose(view, inLane(view, -1)), l: () => onlyLane(view),
 		f: () => view.selected && view.select(view.selected, true), n: () => search.step(1), p: () => search.step(-1),
 		'/': () => search.input.focus(),
 		m: () => {

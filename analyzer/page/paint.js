@@ -199,7 +199,9 @@ export class Painter {
 			context.fillStyle = palette.css('line');
 			context.fillRect(x, 0, 1, AXIS_HEIGHT);
 			context.fillStyle = palette.css('faint');
-			context.fillText(clock(at, step), x + 4, 12);
+			const text = clock(at, step);
+			if (x + 6 + this.widthOf(text) < view.width)
+				context.fillText(text, x + 4, 12);
 		}
 		this.corner();
 	}

@@ -24,7 +24,7 @@ export class Timeline {
 		this.asked = false;
 		this.palette = null;
 		this.canvas = el('canvas', {tabindex: '0', role: 'application', 'aria-label':
-			'Timeline. Arrows or W A S D move and zoom, 0 shows all, comma and full stop choose calls, M measures, Escape lets go.'});
+			'Timeline. Arrows or W A S D move and zoom, 0 shows all, comma and full stop choose calls, J and K lanes, M measures, Escape lets go.'});
 		this.tip = el('div', {class: 'tip', 'aria-hidden': 'true'});
 		this.frameBox = el('div', {class: 'canvas-box'}, this.canvas, this.tip);
 		this.said = el('span', {class: 'said', role: 'status'});
@@ -47,7 +47,7 @@ export class Timeline {
 			el('div', {class: 'timeline-box'}, this.frameBox, details),
 			this.legend(),
 			el('p', {class: 'hint'}, 'Wheel scrolls, Ctrl+wheel or pinch zooms, drag moves, Shift+drag measures, a click chooses. Keys: W A S D or arrows, + − 0, ',
-				'comma and full stop for the call before and after, N and P for the next and previous match, F fits what is chosen, M measures, Escape lets go.'),
+				'comma and full stop for the call before and after, J and K for the lane below and above, L for its lane alone, N and P for the next and previous match, F fits what is chosen, M measures, Escape lets go.'),
 			this.leftOut());
 	}
 

@@ -92,6 +92,14 @@ async function keys(chromium) {
 	same('full stop walks through calls', walk.map((one) => [one.lane, one.i]), [[MAIN, 0], [MAIN, 1], [MAIN, 2], [MAIN, 2]]);
 	await chromium.key(',');
 	same('comma goes back', (await view(chromium)).selected.i, 1);
+	await chromium.key('j');
+	same('J goes to the lane below', [(await view(chromium)).selected.lane, (await view(chromium)).selected.i], [LOADER, 1]);
+	await chromium.key('l');
+	same('L shows that lane alone', (await view(chromium)).lanes, [LOADER]);
+	await chromium.key('l');
+	same('and all of them', (await view(chromium)).lanes.length, 5);
+	await chromium.key('k');
+	same('K goes to the lane above', [(await view(chromium)).selected.lane, (await view(chromium)).selected.i], [MAIN, 1]);
 	const before = await view(chromium);
 	await chromium.key('w');
 	const near = await view(chromium);
