@@ -95,7 +95,8 @@ export class Durations {
 			svg('title', {}, `${plural(n, 'call')} of about ${shortDuration(10 ** ((of.from + bin + 0.5) / PER_DECADE))}`))));
 		of.expected.forEach((n, bin) => n && picture.append(svg('rect', {class: 'expected', x: x(bin) + 1.5, width: x(1) - x(0) - 4, y: HEIGHT - BOTTOM - y(n), height: y(n)})));
 		for (let decade = Math.ceil(of.from / PER_DECADE); decade * PER_DECADE <= of.from + bins; decade++) {
-			const label = svg('text', {x: x(decade * PER_DECADE - of.from), y: HEIGHT - 6, 'text-anchor': 'middle'});
+			const at = x(decade * PER_DECADE - of.from);
+			const label = svg('text', {x: at, y: HEIGHT - 6, 'text-anchor': at > WIDTH - 40 ? 'end' : at < 40 ? 'start' : 'middle'});
 			label.textContent = shortDuration(10 ** decade) === '0' ? '1 ns' : shortDuration(10 ** decade);
 			picture.append(svg('line', {x1: x(decade * PER_DECADE - of.from), x2: x(decade * PER_DECADE - of.from), y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 5}), label);
 		}

@@ -113,13 +113,16 @@ function printing(timeline) {
 	const root = document.documentElement;
 	addEventListener('beforeprint', () => {
 		before = root.dataset.theme || 'auto';
+		timeline.printing = true;
 		root.dataset.theme = 'light';
 		timeline.retheme();
 		timeline.frame();
 	});
 	addEventListener('afterprint', () => {
 		root.dataset.theme = before;
+		timeline.printing = false;
 		timeline.retheme();
+		timeline.fit();
 	});
 }
 

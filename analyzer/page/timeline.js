@@ -22,6 +22,7 @@ export class Timeline {
 		this.search = search;
 		this.frames = []; /* milliseconds of script of each frame */
 		this.asked = false;
+		this.printing = false;
 		this.palette = null;
 		this.canvas = el('canvas', {tabindex: '0', role: 'application', 'aria-label':
 			'Timeline. Arrows or W A S D move and zoom, 0 shows all, comma and full stop choose calls, J and K lanes, M measures, Escape lets go.'});
@@ -127,6 +128,8 @@ export class Timeline {
 
 	/* As high as its rows are, within bounds; as wide as there is room. */
 	fit() {
+		if (this.printing)
+			return; /* paper shows what the screen did, scaled */
 		const most = Math.max(220, Math.min(innerHeight * (this.view.layout.dense ? 0.86 : 0.72), 1000));
 		const height = Math.round(Math.max(150, Math.min(most, this.view.layout.height + AXIS_HEIGHT + 2)));
 		this.canvas.style.height = `${height}px`;

@@ -1,7 +1,7 @@
 /*
  * tests/page/fake.mjs PAGE CASE OUT: a report as `cudaspy report --format=html` writes it, with made-up data whose truth is
  * known, put into the built page. Cases: chain (three threads, one chain of waits), hostile (the same with names that
- * try to break out), ranks (64 ranks with collectives), big (10^6 calls of 64 threads).
+ * try to break out), ranks (64 ranks with collectives), big (10^6 calls of 64 threads), empty (a program without calls).
  */
 import {readFileSync, writeFileSync} from 'node:fs';
 import {deflateSync} from 'node:zlib';
@@ -170,6 +170,7 @@ function big() {
 export const HOSTILE = '</script><img src=x onerror="window.broken=1"><svg onload=window.broken=1>\u202e\u0000\t\n"\'`${1}';
 const CASES = {
 	chain: () => chain(), ranks, big,
+	empty: () => [new Fake(), 0, {findings: [], gpus: [], calls: [], threads: [], locks: [], blame: [], root_blame: [], device_blame: [], call_blame: [], waits: {}, hosts: []}],
 	hostile: () => {
 		const bad = (text) => text + HOSTILE;
 		return [...chain(bad), {summary: {program: bad('train'), duration_ns: 1, calls: 1, threads: 1, processes: 1}, findings: [finding(1, {title: bad('title'), where: bad('where'), what: bad('what'), fix: bad('fix'), id: bad('id')})],

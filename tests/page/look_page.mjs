@@ -3,6 +3,7 @@
  * findings, timeline, arrows, keys, search, measuring, details, tables, matrices, themes, print, a narrow screen, and names that
  * try to break out. FOLDER is for files. Called by tests/e2e/test_page.sh.
  */
+import {readFileSync, writeFileSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {Chromium} from './chromium.mjs';
 import {canvasAt, clickItem, howMany, press, quiet, same, still, textOf, that, withBrowser} from './claims.mjs';
@@ -313,6 +314,21 @@ async function hostile(chromium) {
 	that('the policy says so', chromium.messages.some((text) => text.includes('Content Security Policy')), chromium.messages);
 }
 
+/* Of a program that made no calls there is a page, too; of a damaged file, a sentence. */
+async function nothing(chromium) {
+	const file = made('empty');
+	await chromium.open(file);
+	await still(chromium);
+	that('nothing was found', (await textOf(chromium, '#findings')).includes('Nothing to report'));
+	for (const key of ['.', 'j', 'l', 'w', 'm', 'f'])
+		await chromium.key(key);
+	quiet('an empty page', chromium, file);
+	const damaged = join(folder, 'damaged.html');
+	writeFileSync(damaged, readFileSync(made('chain'), 'utf8').replace(/(id="items">\s*.{60}).{40}/, '$1'));
+	await chromium.open(damaged);
+	that('a damaged file says so', (await textOf(chromium, '.failed'))?.includes('cannot be read'), await textOf(chromium, 'main'));
+}
+
 await withBrowser(new Chromium(program), async (chromium) => {
 	const file = made('chain');
 	await chromium.open(file);
@@ -321,5 +337,6 @@ await withBrowser(new Chromium(program), async (chromium) => {
 	quiet('the page', chromium, file);
 	await looks(chromium, file);
 	await hostile(chromium);
+	await nothing(chromium);
 	console.log(howMany());
 });
