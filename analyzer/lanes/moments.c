@@ -67,20 +67,27 @@ static uint64_t lost_in(const struct lane *lane, const struct call_item *call)
 	return ns;
 }
 
-/* Of the calls of a function, the one that lost most. */
-static bool worst_of_function(struct lanes *l, const char *function, struct moment *m)
+static uint64_t length_of(const struct lane *lane, const struct call_item *call)
 {
-	uint32_t name = label_of(&l->labels, function);
+	(void)lane;
+	return call->end_ns - call->begin_ns;
+}
+
+/* Of the calls of that name (0: of all), the one of which there is most. */
+static bool most_of(const struct lanes *l, uint32_t name,
+		    uint64_t (*measure)(const struct lane *lane, const struct call_item *call),
+		    struct moment *m)
+{
 	uint64_t most = 0, ns;
 	size_t i, k;
 
-	for (i = 0; name && i < l->store.n; i++) {
+	for (i = 0; i < l->store.n; i++) {
 		const struct lane *lane = l->store.all[i];
 
 		for (k = 0; k < lane->n_calls; k++) {
 			const struct call_item *call = &lane->calls[k];
 
-			ns = call->name == name ? lost_in(lane, call) : 0;
+			ns = !name || call->name == name ? measure(lane, call) : 0;
 			if (ns <= most)
 				continue;
 			most = ns;
@@ -89,8 +96,28 @@ static bool worst_of_function(struct lanes *l, const char *function, struct mome
 			m->end_ns = call->end_ns;
 		}
 	}
-	m->text = "the call of this function that lost most";
 	return most;
+}
+
+static bool worst_of_function(struct lanes *l, const char *function, struct moment *m)
+{
+	uint32_t name = label_of(&l->labels, function);
+
+	m->text = "the call of this function that lost most";
+	if (name && most_of(l, name, lost_in, m))
+		return true;
+	m->text = "the longest call of this function";
+	return name && most_of(l, name, length_of, m);
+}
+
+/* What nothing else is known of: a finding leads somewhere. */
+static bool worst_of_all(const struct lanes *l, struct moment *m)
+{
+	m->text = "the call that lost most";
+	if (most_of(l, 0, lost_in, m))
+		return true;
+	m->text = "the longest call";
+	return most_of(l, 0, length_of, m);
 }
 
 /* ---- of locks ---------------------------------------------------------------------------------- */
@@ -251,7 +278,8 @@ static bool moment_of(struct lanes *l, const struct report *report, const struct
 	if (detector && detector->of_idle && worst_of_run(l, detector, 0, m))
 		return true;
 	return worst_of_function(l, table_text_at(findings, row, "function"), m) ||
-	       worst_of_run(l, detector, table_number_at(findings, row, "share_thread"), m);
+	       worst_of_run(l, detector, table_number_at(findings, row, "share_thread"), m) ||
+	       worst_of_all(l, m);
 }
 
 #define MOMENTS_MOST 200 /* of the first findings: nobody asks to be shown more */

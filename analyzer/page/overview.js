@@ -146,14 +146,14 @@ function price(finding) {
 }
 
 function card(finding, number, moment, showMe) {
-	const words = [`${finding.id}: ${finding.title}`, finding.what, finding.where, finding.fix].filter((text) => text).join('\n');
+	const words = [`${finding.id}: ${finding.title}`, finding.what, finding.where, finding.fix, finding.otherwise].filter((text) => text).join('\n');
 	return el('article', {class: `card ${finding.severity}`, 'aria-label': `Finding ${number}: ${finding.title}`},
 		el('header', {}, el('span', {class: 'number'}, String(number)), el('div', {}, el('h3', {}, sentence(finding.title)), el('code', {}, finding.id), ' ', el('span', {class: 'severity'}, finding.severity))),
 		price(finding), finding.what ? el('p', {}, finding.what) : null,
 		finding.where ? el('p', {class: 'where'}, finding.where) : null, finding.python ? el('p', {class: 'where'}, finding.python) : null,
-		finding.fix ? el('p', {class: 'cure'}, el('b', {}, 'Cure: '), finding.fix) : null, finding.suppressed ? el('p', {class: 'hint'}, `Suppressed: ${finding.suppressed}`) : null,
+		finding.fix ? el('p', {class: 'cure'}, el('b', {}, 'Cure: '), finding.fix, finding.otherwise ? ` ${finding.otherwise}` : '') : null, finding.suppressed ? el('p', {class: 'hint'}, `Suppressed: ${finding.suppressed}`) : null,
 		el('p', {class: 'actions'}, moment ? el('button', {type: 'button', class: 'primary show-me', 'aria-label': `Show me finding ${number} in the timeline`, onclick: () => showMe(moment)}, 'Show me') : null,
-			el('button', {type: 'button', onclick: (event) => copy(`${words}\n`, event.target)}, 'Copy')));
+			el('button', {type: 'button', onclick: (event) => copy(`${words}\n`, event.target)}, 'Copy'), el('code', {class: 'hint explain'}, `cudaspy explain ${finding.id}`)));
 }
 
 /* showMe(moment) goes there. */
