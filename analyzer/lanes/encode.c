@@ -357,7 +357,8 @@ static json_t *wait_kind_names(void)
 	json_t *array = json_array();
 	unsigned int i;
 
-	for (i = 0; i < SPY_WAIT_KINDS; i++)
+	/* The last one is any that this analyzer does not know. */
+	for (i = 0; i <= SPY_WAIT_KINDS; i++)
 		json_array_append_new(array, key_and_name(name_wait(i), name_wait(i)));
 	return array;
 }

@@ -93,7 +93,8 @@ static void add_wait(struct lanes *l, struct lane *lane, const struct wait *w, u
 	store_add_item(&l->store, lane, ITEMS_WAITS,
 		       &(struct item){.begin_ns = begin_ns,
 				      .end_ns = end_ns,
-				      .values = {w->kind, w->lock ? w->lock->index + 1 : 0,
+				      .values = {min_u64(w->kind, SPY_WAIT_KINDS),
+						 w->lock ? w->lock->index + 1 : 0,
 						 by ? thread_value(l, by->holder) : 0,
 						 by ? function_value(by->fn) : 0, release_ns}});
 }
@@ -232,7 +233,8 @@ static void on_gpu_op(void *data, const struct gpu_event *op, uint32_t gpu)
 	struct item item = {
 		.begin_ns = op->begin_ns,
 		.end_ns = op->end_ns,
-		.values = {name_of_op(l, op), op->kind, thread_value(l, thread),
+		.values = {name_of_op(l, op), min_u64(op->kind, SPY_GPU_MEMSET + 1),
+			   thread_value(l, thread),
 			   thread ? op->begin_ns - min_u64(op->submit_begin_ns, op->begin_ns) : 0,
 			   op->amount}};
 

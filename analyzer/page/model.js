@@ -135,6 +135,8 @@ export class Model {
 		case 'gaps':
 		case 'idle':
 			return this.causes[items.cause[item.i]]?.name ?? 'unknown';
+		case 'ops':
+			return this.names[items.name[item.i]] || 'several operations';
 		default:
 			return this.names[items.name[item.i]] || '(no name)';
 		}

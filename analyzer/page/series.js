@@ -58,7 +58,8 @@ export class Series {
 			const whole = items.duration[i] || 1;
 			this.begin[i] = begin;
 			this.end[i] = until = end;
-			divide(i, (category, ns) => {
+			divide(i, (given, ns) => {
+				const category = Math.min(given, categories - 1);
 				if (places[category] < 0)
 					places[category] = this.present.push(category) - 1;
 				kinds.push(places[category]);

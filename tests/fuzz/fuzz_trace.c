@@ -20,6 +20,7 @@
 #include <time.h>
 #include "../unit/scratch.h"
 #include "analysis.h"
+#include "check_timeline.h"
 #include "checks.h"
 #include "cmd/cmd_report.h"
 #include "../unit/trace_text.h"
@@ -95,6 +96,8 @@ static int render_all(const struct report *report, FILE *out)
 			must_be_right("report in JUnit", check_junit(text));
 		else if (!strcmp(name, "sarif"))
 			must_be_right("report in SARIF", check_sarif(text, size));
+		else if (!strcmp(name, "html"))
+			must_be_right("timeline", check_timeline(&report->timeline));
 		else
 			must_be_right("report in text", check_text(text, size));
 		free(text);
@@ -102,7 +105,8 @@ static int render_all(const struct report *report, FILE *out)
 	return 0;
 }
 
-static const struct renderer all_formats = {.name = "all", .render = render_all, .findings = true};
+static const struct renderer all_formats = {
+	.name = "all", .render = render_all, .findings = true, .timeline = true};
 
 /* A gate that asks for this and that. */
 static void report_with_gate(uint8_t bits)
