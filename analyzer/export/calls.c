@@ -113,6 +113,7 @@ static void show_order(struct events *e, struct track *track, uint64_t from_ns,
 {
 	struct pending_slices *order = &e->order;
 	size_t i, n_open = 0;
+	bool at_end;
 
 	if (order->n > 1)
 		sort(order);
@@ -126,7 +127,10 @@ static void show_order(struct events *e, struct track *track, uint64_t from_ns,
 				      .flow = p->flow,
 				      .n = p->n};
 
-		close_until(e, track, &n_open, slice.begin_ns);
+		/* What took no time as its call ended, is in the call. */
+		at_end = p->category == SLICE_WAIT && slice.begin_ns &&
+			 slice.end_ns <= slice.begin_ns;
+		close_until(e, track, &n_open, slice.begin_ns - at_end);
 		if (n_open)
 			slice.end_ns = min_u64(slice.end_ns, e->open_ends[n_open - 1]);
 		slice.end_ns = max_u64(slice.begin_ns, slice.end_ns);
@@ -222,13 +226,15 @@ static const char *wait_text(unsigned int kind)
 	return text;
 }
 
+/* Of the call, which is the first of those in order. */
 static struct pending *add_wait(struct events *e, const struct wait *w, uint64_t begin_ns,
 				uint64_t end_ns)
 {
 	struct pending *p = add(&e->order);
+	const struct pending *call = &e->order.all[0];
 
-	p->begin_ns = events_since(e, begin_ns);
-	p->end_ns = events_since(e, end_ns);
+	p->begin_ns = min_u64(max_u64(events_since(e, begin_ns), call->begin_ns), call->end_ns);
+	p->end_ns = min_u64(max_u64(events_since(e, end_ns), p->begin_ns), call->end_ns);
 	p->category = SLICE_WAIT;
 	p->depth = DEPTH_WAIT;
 	if (w->lock) {
@@ -252,7 +258,8 @@ static void add_holder(struct events *e, struct pending *p, const struct hold_in
 	add_argument(p, ARGUMENT_HOLDER_CALL, label_of_function(&e->labels, by->fn));
 	p->flow = ++e->flows;
 	events_flow(e, tracks_thread(&e->tracks, by->holder)->calls,
-		    by->begin_ns + (by->end_ns > by->begin_ns), p->flow, true);
+		    max_u64(by->begin_ns + (by->end_ns > by->begin_ns), e->zero_ns + p->begin_ns),
+		    p->flow, true);
 }
 
 /* Holders of a wait that are shown one by one. In a convoy of threads each of their waits has all of them. */

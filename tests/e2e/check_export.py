@@ -51,7 +51,7 @@ def check_nesting(slices):
         all_of_it.sort(key=lambda s: (s.begin, -s.end))
         around = []
         for s in all_of_it:
-            while around and around[-1].end <= s.begin:
+            while around and (around[-1].end < s.begin or around[-1].end == s.begin < s.end):
                 around.pop()
             if around and s.end > around[-1].end:
                 raise Wrong(f"track {track}: {s.name} {s.begin}-{s.end} leaves {around[-1].name} {around[-1].begin}-{around[-1].end}")
