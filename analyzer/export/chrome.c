@@ -4,7 +4,8 @@
  */
 #include <stdlib.h>
 #include "bytes.h"
-#include "events.h"
+#include "export.h"
+#include "timeline/events.h"
 
 /* A text of JSON's. */
 struct json_text {
@@ -267,6 +268,7 @@ static void free_texts(struct json_text *texts, size_t n)
 
 void *chrome_begin(const struct export_job *job)
 {
+	const struct timeline_source source = {job->known, job->shown, job->symbols};
 	struct chrome *c = xcalloc(1, sizeof(*c));
 
 	c->sink = (struct sink){.data = c,
@@ -277,7 +279,7 @@ void *chrome_begin(const struct export_job *job)
 				.counter = on_counter};
 	c->bytes.out = job->out;
 	set_constants(c);
-	c->events = events_new(job, &c->sink);
+	c->events = events_new(&source, &c->sink);
 	PUT(c, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	return c;
 }

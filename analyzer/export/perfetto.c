@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "bytes.h"
-#include "events.h"
+#include "export.h"
+#include "timeline/events.h"
 #include "perfetto.h"
 #include "proto.h"
 
@@ -318,6 +319,7 @@ static void on_counter(void *data, struct track *track, uint64_t ns, uint64_t va
 
 void *perfetto_begin(const struct export_job *job)
 {
+	const struct timeline_source source = {job->known, job->shown, job->symbols};
 	struct perfetto *p = xcalloc(1, sizeof(*p));
 
 	p->job = job;
@@ -329,7 +331,7 @@ void *perfetto_begin(const struct export_job *job)
 				.flow = on_flow,
 				.counter = on_counter};
 	p->bytes.out = job->out;
-	p->events = events_new(job, &p->sink);
+	p->events = events_new(&source, &p->sink);
 	begin_file(p);
 	return p;
 }

@@ -1,18 +1,19 @@
 /*
- * analyzer/export/events.h: what happened, as slices, arrows and counters: between the main reading (trace/listener.h) and the
- * formats for timelines (sink.h). It keeps nothing that grows with the records: of a thread, what is inside its call in
+ * analyzer/timeline/events.h: what happened, as slices, arrows and counters: between the main reading (trace/listener.h) and the
+ * formats of timelines (sink.h; analyzer/export/). It keeps nothing that grows with the records: of a thread, what is inside its call in
  * progress; of locks, the waits that may still turn out to overlap.
  */
-#ifndef CUDASPY_EXPORT_EVENTS_H
-#define CUDASPY_EXPORT_EVENTS_H
+#ifndef CUDASPY_TIMELINE_EVENTS_H
+#define CUDASPY_TIMELINE_EVENTS_H
 
 #include "tracks.h"
 #include "lanes/labels.h"
+#include "trace/listener.h"
 
 struct events;
 
 /* All arguments must live as long. events_free. */
-struct events *events_new(const struct export_job *job, const struct sink *sink);
+struct events *events_new(const struct timeline_source *source, const struct sink *sink);
 
 const struct listener *events_listener(struct events *e);
 
@@ -80,7 +81,7 @@ struct lock_names {
 };
 
 struct events {
-	const struct export_job *job;
+	struct timeline_source source;
 	const struct sink *sink;
 	struct listener listener;
 	struct tracks tracks;

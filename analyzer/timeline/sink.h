@@ -1,12 +1,12 @@
 /*
- * analyzer/export/sink.h: what a format for timelines writes: slices in tracks, arrows between them, counters. events.c makes
- * them of what happened; chrome.c and perfetto.c write them.
+ * analyzer/timeline/sink.h: what a format for timelines writes: slices in tracks, arrows between them, counters. events.c makes
+ * them of what happened; analyzer/export/chrome.c and perfetto.c write them.
  *
  * Slices of a track are given in the order of their begins, the outer before the inner, and slice_end for each after all that
  * lie in it: a track is a stack. Those of different tracks, and stretches of one track that are apart, come in any order.
  */
-#ifndef CUDASPY_EXPORT_SINK_H
-#define CUDASPY_EXPORT_SINK_H
+#ifndef CUDASPY_TIMELINE_SINK_H
+#define CUDASPY_TIMELINE_SINK_H
 
 #include "account/buckets.h"
 #include "base/util.h"

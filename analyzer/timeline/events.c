@@ -1,5 +1,5 @@
 /*
- * analyzer/export/events.c: what GPUs, ranges and ranks did, as slices. Called by the main reading, as it learns of it.
+ * analyzer/timeline/events.c: what GPUs, ranges and ranks did, as slices. Called by the main reading, as it learns of it.
  */
 #include <stdlib.h>
 #include "events.h"
@@ -39,7 +39,7 @@ uint32_t events_thread_name(struct events *e, const struct thread *thread)
 
 uint32_t events_kernel(struct events *e, uint32_t process, uint32_t kernel)
 {
-	const struct process *of = &e->job->shown->model.processes[process];
+	const struct process *of = &e->source.shown->model.processes[process];
 	uint32_t *known;
 
 	if (!kernel || kernel >= KERNELS_CACHED)
@@ -136,9 +136,9 @@ static void on_range(void *data, const struct shown_range *range)
 /* What a filter leaves out is not asked for here by who shows operations. */
 static bool is_left_out(const struct events *e, uint32_t gpu, const struct gpu_event *op)
 {
-	const struct filtering *f = &e->job->shown->filtering;
+	const struct filtering *f = &e->source.shown->filtering;
 
-	return e->job->shown->idle.gpus[gpu].left_out || op->end_ns < f->from_ns ||
+	return e->source.shown->idle.gpus[gpu].left_out || op->end_ns < f->from_ns ||
 	       op->begin_ns >= f->to_ns;
 }
 
@@ -161,7 +161,7 @@ static void add_submission(struct events *e, struct slice *slice, const struct t
 static void on_gpu_op(void *data, const struct gpu_event *op, uint32_t gpu)
 {
 	struct events *e = data;
-	const struct model *model = &e->job->shown->model;
+	const struct model *model = &e->source.shown->model;
 	const struct thread *thread =
 		op->tid ? model_find_thread(model, &model->processes[op->process], op->tid) : NULL;
 	uint32_t kernel = events_kernel(e, op->process, op->kernel);
@@ -204,7 +204,7 @@ static void on_idle(void *data, const struct shown_idle *idle)
 
 static uint32_t rank_label(struct events *e, uint32_t index)
 {
-	const struct ranks *ranks = &e->job->known->ranks;
+	const struct ranks *ranks = &e->source.known->ranks;
 	struct arena texts = {0};
 	uint32_t name;
 
@@ -287,17 +287,17 @@ static void on_collective(void *data, const struct shown_collective *c)
 
 /* ---- */
 
-struct events *events_new(const struct export_job *job, const struct sink *sink)
+struct events *events_new(const struct timeline_source *source, const struct sink *sink)
 {
 	struct events *e = xcalloc(1, sizeof(*e));
 
-	e->job = job;
+	e->source = *source;
 	e->sink = sink;
-	e->zero_ns = job->known->model.first_ns;
-	tracks_init(&e->tracks, job, sink);
-	labels_init(&e->labels, &job->known->model, job->symbols);
-	counters_init(&e->counters, &job->known->model);
-	e->kernels = xcalloc(job->known->set->n_traces + 1, sizeof(uint32_t *));
+	e->zero_ns = source->known->model.first_ns;
+	tracks_init(&e->tracks, source, sink);
+	labels_init(&e->labels, &source->known->model, source->symbols);
+	counters_init(&e->counters, &source->known->model);
+	e->kernels = xcalloc(source->known->set->n_traces + 1, sizeof(uint32_t *));
 	e->listener = (struct listener){.data = e,
 					.on_call = events_on_call,
 					.on_nested = events_on_nested,
@@ -327,7 +327,7 @@ void events_free(struct events *e)
 
 	for (i = 0; i < e->n_pending; i++)
 		free(e->pending[i].all);
-	for (i = 0; i < e->job->known->set->n_traces; i++)
+	for (i = 0; i < e->source.known->set->n_traces; i++)
 		free(e->kernels[i]);
 	free(e->pending);
 	free(e->order.all);

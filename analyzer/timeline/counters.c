@@ -1,5 +1,5 @@
 /*
- * analyzer/export/counters.c: how many threads wait for a lock, and how much work is outstanding on a GPU, as counters over time.
+ * analyzer/timeline/counters.c: how many threads wait for a lock, and how much work is outstanding on a GPU, as counters over time.
  * Called for each call, and for each wait of one.
  *
  * Waits are known when their call has returned, so in no order of their begins: their ends lie in a heap until WAIT_EDGES others
@@ -80,7 +80,7 @@ static struct track *track_of_process(struct events *e, const struct process *pr
 	struct track **track;
 
 	if (!c->waiting)
-		c->waiting = xcalloc(e->job->known->set->n_traces + 1, sizeof(struct track *));
+		c->waiting = xcalloc(e->source.known->set->n_traces + 1, sizeof(struct track *));
 	track = &c->waiting[process->trace->index];
 	if (!*track)
 		*track = tracks_counter(&e->tracks, tracks_process(&e->tracks, process),
@@ -207,7 +207,7 @@ static struct track *track_of_stream(struct events *e, const struct process *pro
 		known->key = stream->key;
 		known->track = tracks_counter(
 			&e->tracks, tracks_process(&e->tracks, process),
-			name_of_stream(&texts, &stream->key, e->job->shown->model.n_threads));
+			name_of_stream(&texts, &stream->key, e->source.shown->model.n_threads));
 		arena_release(&texts);
 		HASH_ADD(hh, c->streams, key, sizeof(known->key), known);
 	}
@@ -217,7 +217,7 @@ static struct track *track_of_stream(struct events *e, const struct process *pro
 
 void counters_see_call(struct events *e, const struct record *record)
 {
-	const struct accounting *a = &e->job->shown->accounts;
+	const struct accounting *a = &e->source.shown->accounts;
 	const struct process *process = record->thread->process;
 	uint32_t device = streams_device(record->raw->call_head.device);
 	size_t index = work_index(&a->work, record->process, device);

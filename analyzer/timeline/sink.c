@@ -1,5 +1,5 @@
 /*
- * analyzer/export/sink.c: the words of slices. For the formats that write them.
+ * analyzer/timeline/sink.c: the words of slices. For the formats that write them.
  */
 #include "sink.h"
 

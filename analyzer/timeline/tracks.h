@@ -1,14 +1,23 @@
 /*
- * analyzer/export/tracks.h: the tracks of a timeline: processes with their threads, GPUs with their streams, ranks. Made when
+ * analyzer/timeline/tracks.h: the tracks of a timeline: processes with their threads, GPUs with their streams, ranks. Made when
  * something is to be shown in them. For events.c and the files beside it.
  */
-#ifndef CUDASPY_EXPORT_TRACKS_H
-#define CUDASPY_EXPORT_TRACKS_H
+#ifndef CUDASPY_TRACKS_H
+#define CUDASPY_TRACKS_H
 
-#include "export.h"
 #include "sink.h"
 #include "base/hash.h"
+#include "findings/analyzed.h"
 #include "trace/gpu_ops.h"
+
+/* What a timeline is made of. All of it must live as long. */
+struct timeline_source {
+	/* A reading that is over: names of locks, ranks, places. */
+	const struct analysis *known;
+	/* The reading that is shown, what the listener's pointers belong to. Empty before it begins. */
+	const struct analysis *shown;
+	struct symbolizer *symbols;
+};
 
 struct stream_track {
 	/* Without padding: it is hashed byte by byte. */
@@ -31,7 +40,7 @@ struct gpu_tracks {
 };
 
 struct tracks {
-	const struct export_job *job;
+	struct timeline_source source;
 	const struct sink *sink;
 	struct track **all;
 	size_t n;
@@ -49,7 +58,7 @@ struct tracks {
 	uint32_t next_id; /* a number that no process and no thread has */
 };
 
-void tracks_init(struct tracks *t, const struct export_job *job, const struct sink *sink);
+void tracks_init(struct tracks *t, const struct timeline_source *source, const struct sink *sink);
 void tracks_release(struct tracks *t);
 
 /* "L1 (libcuda.so.1+0x1234)". */

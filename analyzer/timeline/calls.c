@@ -1,5 +1,5 @@
 /*
- * analyzer/export/calls.c: a thread's calls, what is inside of them, and its waits between them: one track of slices that lie in
+ * analyzer/timeline/calls.c: a thread's calls, what is inside of them, and its waits between them: one track of slices that lie in
  * one another. Called by the main reading when a call has returned, or a wait has ended.
  *
  * Calls inside a call and waits are known before it, so they wait for it here. What records claim may not fit together: the
@@ -189,7 +189,7 @@ static void show_pending(struct events *e, const struct thread *thread)
 
 void events_finish_threads(struct events *e)
 {
-	const struct model *model = &e->job->shown->model;
+	const struct model *model = &e->source.shown->model;
 	size_t i;
 
 	for (i = 0; i < e->n_pending && i < model->n_threads; i++)
@@ -367,7 +367,7 @@ static void add_arguments(struct events *e, struct slice *slice, const struct re
 
 	if (call_failed(&raw->call_head))
 		slice_add_known(slice, ARGUMENT_RESULT,
-				label_of(&e->labels, text_result(e->job->shown->set, record->fn,
+				label_of(&e->labels, text_result(e->source.shown->set, record->fn,
 								 raw->call_head.result)));
 	if (raw->other.event == SPY_EV_COPY)
 		add_copy(e, slice, &raw->copy);
@@ -477,7 +477,7 @@ void events_on_outside(void *data, const struct record *record)
 {
 	struct events *e = data;
 	const struct host_thread *host =
-		host_thread_find(&e->job->shown->idle.threads, record->thread);
+		host_thread_find(&e->source.shown->idle.threads, record->thread);
 	const struct host_wait *wait;
 	const struct thread *holder;
 	struct pending *p;
@@ -487,7 +487,7 @@ void events_on_outside(void *data, const struct record *record)
 	if (pending_of(e, record->thread)->n >= GAPS_MOST)
 		show_pending(e, record->thread);
 	wait = &host->waits[(host->n_waits - 1) % host->waits_size];
-	holder = wait->part.holder ? model_find_thread(&e->job->shown->model,
+	holder = wait->part.holder ? model_find_thread(&e->source.shown->model,
 						       record->thread->process, wait->part.holder)
 				   : NULL;
 	p = add(pending_of(e, record->thread));

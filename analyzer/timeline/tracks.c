@@ -1,5 +1,5 @@
 /*
- * analyzer/export/tracks.c: the tracks of a timeline, and what they are called. Called when something is to be shown in one.
+ * analyzer/timeline/tracks.c: the tracks of a timeline, and what they are called. Called when something is to be shown in one.
  */
 #include <stdlib.h>
 #include "tracks.h"
@@ -32,7 +32,7 @@ static int by_pid(const void *a, const void *b)
 /* Processes of several hosts may have the same number: the first one keeps it. */
 static void find_taken_pids(struct tracks *t)
 {
-	const struct trace_set *set = t->job->known->set;
+	const struct trace_set *set = t->source.known->set;
 	struct pid_of_trace *pids = xcalloc(set->n_traces + 1, sizeof(*pids));
 	size_t i;
 
@@ -86,7 +86,7 @@ static uint32_t choose_tid(struct tracks *t, uint32_t tid)
 /* Both readings find locks in the same order. Waits for some do not count: those have no name. */
 const char *tracks_lock_name(const struct tracks *t, struct arena *texts, const struct lock *lock)
 {
-	const struct locks *known = &t->job->known->accounts.locks;
+	const struct locks *known = &t->source.known->accounts.locks;
 	char *place;
 
 	if (lock->index < known->count && known->all[lock->index]->name)
@@ -97,11 +97,11 @@ const char *tracks_lock_name(const struct tracks *t, struct arena *texts, const 
 
 /* ---- tracks ------------------------------------------------------------------------------------ */
 
-void tracks_init(struct tracks *t, const struct export_job *job, const struct sink *sink)
+void tracks_init(struct tracks *t, const struct timeline_source *source, const struct sink *sink)
 {
-	size_t n = job->known->set->n_traces;
+	size_t n = source->known->set->n_traces;
 
-	*t = (struct tracks){.job = job, .sink = sink, .next_id = FIRST_FREE_ID};
+	*t = (struct tracks){.source = *source, .sink = sink, .next_id = FIRST_FREE_ID};
 	t->processes = xcalloc(n + 1, sizeof(struct track *));
 	t->pid_is_taken = xcalloc(n + 1, sizeof(bool));
 	find_taken_pids(t);
@@ -211,7 +211,7 @@ struct track *tracks_ranges(struct tracks *t, const struct thread *thread)
 /* GPUs of several processes or hosts may have the same number: whose it is says its first process. */
 static char *name_of_gpu(const struct tracks *t, uint32_t index)
 {
-	const struct idle *idle = &t->job->shown->idle;
+	const struct idle *idle = &t->source.shown->idle;
 	const struct idle_gpu *gpu = &idle->gpus[index];
 	const struct trace *trace = gpu->processes[0]->trace;
 	struct arena texts = {0};
@@ -253,7 +253,7 @@ struct track *tracks_idle(struct tracks *t, uint32_t gpu, bool exact)
 struct track *tracks_stream(struct tracks *t, uint32_t gpu, const struct gpu_event *op)
 {
 	struct stream_track_key key = {gpu, op->process, op->context, op->stream};
-	const struct idle_gpu *of = &t->job->shown->idle.gpus[gpu];
+	const struct idle_gpu *of = &t->source.shown->idle.gpus[gpu];
 	struct stream_track *known;
 	struct arena texts = {0};
 	const char *by = "";
@@ -266,7 +266,7 @@ struct track *tracks_stream(struct tracks *t, uint32_t gpu, const struct gpu_eve
 	if (of->n_processes > 1)
 		by = arena_printf(
 			&texts, " of %s",
-			text_process(&texts, t->job->shown->model.processes[op->process].trace));
+			text_process(&texts, t->source.shown->model.processes[op->process].trace));
 	known->track = add(t, TRACK_ROW, gpu_tracks(t, gpu)->group,
 			   xasprintf("stream %u%s", op->stream, by));
 	arena_release(&texts);
@@ -276,7 +276,7 @@ struct track *tracks_stream(struct tracks *t, uint32_t gpu, const struct gpu_eve
 
 struct track *tracks_rank(struct tracks *t, uint32_t rank)
 {
-	const struct ranks *ranks = &t->job->known->ranks;
+	const struct ranks *ranks = &t->source.known->ranks;
 	/* There may be one more if the recording goes on. */
 	const struct rank *known = rank < ranks->n ? ranks->all[rank] : NULL;
 	struct arena texts = {0};
