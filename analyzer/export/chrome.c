@@ -268,7 +268,7 @@ static void free_texts(struct json_text *texts, size_t n)
 
 void *chrome_begin(const struct export_job *job)
 {
-	const struct timeline_source source = {job->known, job->shown, job->symbols};
+	const struct timeline_source source = {job->known, job->shown, job->symbols, job->report};
 	struct chrome *c = xcalloc(1, sizeof(*c));
 
 	c->sink = (struct sink){.data = c,

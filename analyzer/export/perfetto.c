@@ -319,7 +319,7 @@ static void on_counter(void *data, struct track *track, uint64_t ns, uint64_t va
 
 void *perfetto_begin(const struct export_job *job)
 {
-	const struct timeline_source source = {job->known, job->shown, job->symbols};
+	const struct timeline_source source = {job->known, job->shown, job->symbols, job->report};
 	struct perfetto *p = xcalloc(1, sizeof(*p));
 
 	p->job = job;

@@ -446,6 +446,7 @@ void events_on_call(void *data, const struct record *record, const struct comple
 		show_order(e, slice.track, from_ns, &slice);
 	}
 	counters_see_call(e, record);
+	events_show_findings(e, slice.end_ns);
 }
 
 void events_on_nested(void *data, const struct record *record)

@@ -86,15 +86,25 @@ static void next(struct events *e)
 		e->sink->next(e->sink->data);
 }
 
-/* Of a track with rows. */
-static void put(struct events *e, struct slice *slice, uint32_t depth)
+static void put_into_row(struct events *e, struct slice *slice, uint32_t depth)
 {
-	slice->begin_ns = events_since(e, slice->begin_ns);
-	slice->end_ns = max_u64(slice->begin_ns, events_since(e, slice->end_ns));
 	tracks_row(&e->tracks, slice, depth);
 	e->sink->slice(e->sink->data, slice);
 	if (e->sink->slice_end)
 		e->sink->slice_end(e->sink->data, slice->track, slice->end_ns);
+}
+
+void events_put(struct events *e, struct slice *slice)
+{
+	put_into_row(e, slice, 0);
+}
+
+/* Of a track with rows; times are those of records. */
+static void put(struct events *e, struct slice *slice, uint32_t depth)
+{
+	slice->begin_ns = events_since(e, slice->begin_ns);
+	slice->end_ns = max_u64(slice->begin_ns, events_since(e, slice->end_ns));
+	put_into_row(e, slice, depth);
 }
 
 void events_flow(struct events *e, struct track *track, uint64_t ns, uint64_t flow, bool ends)
@@ -296,6 +306,7 @@ struct events *events_new(const struct timeline_source *source, const struct sin
 	e->zero_ns = source->known->model.first_ns;
 	tracks_init(&e->tracks, source, sink);
 	labels_init(&e->labels, &source->known->model, source->symbols);
+	events_take_findings(e);
 	counters_init(&e->counters, &source->known->model);
 	e->kernels = xcalloc(source->known->set->n_traces + 1, sizeof(uint32_t *));
 	e->listener = (struct listener){.data = e,
@@ -318,6 +329,7 @@ void events_finish(struct events *e)
 {
 	put_parts(e);
 	events_finish_threads(e);
+	events_show_findings(e, UINT64_MAX);
 	counters_finish(e);
 }
 
@@ -336,6 +348,7 @@ void events_free(struct events *e)
 	free(e->range_names);
 	free(e->locks);
 	free(e->parts);
+	free(e->findings);
 	counters_release(&e->counters);
 	tracks_release(&e->tracks);
 	labels_release(&e->labels);

@@ -80,6 +80,13 @@ struct lock_names {
 	uint32_t lock, wait;
 };
 
+/* The longest call of a finding; times since the recording's begin. */
+struct finding_moment {
+	const struct thread *thread; /* of the first reading */
+	uint64_t begin_ns, end_ns;
+	size_t row;
+};
+
 struct events {
 	struct timeline_source source;
 	const struct sink *sink;
@@ -101,6 +108,8 @@ struct events {
 	/* The parts of a collective operation, until all are there. */
 	struct shown_collective *parts;
 	size_t n_parts;
+	struct finding_moment *findings; /* by their ends */
+	size_t n_findings, findings_shown;
 	struct counters counters;
 };
 
@@ -121,6 +130,9 @@ uint32_t events_cached(struct events *e, struct name_cache *cache, unsigned int 
 uint32_t events_thread_name(struct events *e, const struct thread *thread);
 uint32_t events_kernel(struct events *e, uint32_t process, uint32_t kernel);
 
+/* A slice of a track with rows; times since the recording's begin. */
+void events_put(struct events *e, struct slice *slice);
+
 /* One end of an arrow, in that track. */
 void events_flow(struct events *e, struct track *track, uint64_t ns, uint64_t flow, bool ends);
 
@@ -129,6 +141,10 @@ void events_on_call(void *data, const struct record *record, const struct comple
 void events_on_nested(void *data, const struct record *record);
 void events_on_outside(void *data, const struct record *record);
 void events_finish_threads(struct events *e);
+
+/* findings.c: of the report; those that end until then are shown. */
+void events_take_findings(struct events *e);
+void events_show_findings(struct events *e, uint64_t until_ns);
 
 /* counters.c */
 void counters_init(struct counters *c, const struct model *known);

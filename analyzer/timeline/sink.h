@@ -48,6 +48,7 @@ struct track {
 	CATEGORY(OPERATION,  "operation") \
 	CATEGORY(IDLE,       "idle") \
 	CATEGORY(COLLECTIVE, "collective") \
+	CATEGORY(FINDING,    "finding") \
 	CATEGORY(FLOW,       "flow")
 
 /* What is known of it, and how it is told: as a number, a handle (hexadecimal) or a name. */
@@ -83,7 +84,11 @@ struct track {
 	ARGUMENT(COMM,        "communicator", HANDLE) \
 	ARGUMENT(COUNT,       "count",       NUMBER) \
 	ARGUMENT(LAST,        "last_rank",   NAME) \
-	ARGUMENT(HOST_TIMES,  "host_times",  NUMBER)
+	ARGUMENT(HOST_TIMES,  "host_times",  NUMBER) \
+	ARGUMENT(WHAT,        "what",        NAME) \
+	ARGUMENT(CURE,        "cure",        NAME) \
+	ARGUMENT(COST,        "cost_ns",     NUMBER) \
+	ARGUMENT(GAIN,        "gain_ns",     NUMBER)
 /* clang-format on */
 
 enum slice_category {

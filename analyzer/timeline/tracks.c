@@ -299,6 +299,16 @@ struct track *tracks_rank(struct tracks *t, uint32_t rank)
 	return t->ranks[rank];
 }
 
+struct track *tracks_findings(struct tracks *t)
+{
+	if (!t->findings)
+		t->findings = tell(
+			t, add(t, TRACK_ROW,
+			       tell(t, add(t, TRACK_GROUP, NULL, xstrdup("cudaspy's findings"))),
+			       xstrdup("longest calls")));
+	return t->findings;
+}
+
 struct track *tracks_counter(struct tracks *t, struct track *group, const char *name)
 {
 	return tell(t, add(t, TRACK_COUNTER, group, xstrdup(name)));

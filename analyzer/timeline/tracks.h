@@ -7,7 +7,9 @@
 
 #include "sink.h"
 #include "base/hash.h"
+#include "base/report.h"
 #include "findings/analyzed.h"
+#include "symbols/symbolize.h"
 #include "trace/gpu_ops.h"
 
 /* What a timeline is made of. All of it must live as long. */
@@ -17,6 +19,7 @@ struct timeline_source {
 	/* The reading that is shown, what the listener's pointers belong to. Empty before it begins. */
 	const struct analysis *shown;
 	struct symbolizer *symbols;
+	const struct report *report; /* of the first one; finished */
 };
 
 struct stream_track {
@@ -54,6 +57,7 @@ struct tracks {
 	size_t n_gpus;
 	struct track *ranks_group, **ranks; /* by index */
 	size_t n_ranks;
+	struct track *findings; /* NULL: none yet */
 	struct stream_track *streams;
 	uint32_t next_id; /* a number that no process and no thread has */
 };
@@ -70,6 +74,7 @@ struct track *tracks_ranges(struct tracks *t, const struct thread *thread);
 struct track *tracks_idle(struct tracks *t, uint32_t gpu, bool exact);
 struct track *tracks_stream(struct tracks *t, uint32_t gpu, const struct gpu_event *op);
 struct track *tracks_rank(struct tracks *t, uint32_t rank);
+struct track *tracks_findings(struct tracks *t);
 
 /* A counter of the group. */
 struct track *tracks_counter(struct tracks *t, struct track *group, const char *name);

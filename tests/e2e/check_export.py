@@ -19,7 +19,7 @@ class Wrong(Exception):
 
 
 def want(what, got, wanted, slack=0):
-    if abs(got - wanted) > slack:
+    if got != wanted if isinstance(got, tuple) else abs(got - wanted) > slack:
         raise Wrong(f"{what}: {got}, in the report {wanted}")
 
 
@@ -336,6 +336,15 @@ def check_ranges(slices, report):
         want(f"ranges called {name}", ranges[name][0], row["count"])
 
 
+def check_findings(t, report):
+    """Each is shown once, as long as its longest call, and leads to it."""
+    rows = {f"#{row['rank']} {row['id']}: {row['title']}": row for row in report["findings"] if row["worst_thread"]}
+    shown = [s for s in t.slices if s.category == "finding"]
+    want("findings", sorted(s.name for s in shown) == sorted(rows), True)
+    for s in shown:
+        want(f"when {s.name} was worst", (s.begin, s.ns), (rows[s.name]["worst_at_ns"], rows[s.name]["worst_ns"]))
+
+
 def check_timeline(t, report, filtered):
     check_nesting(t.slices)
     check_calls(t.slices, report)
@@ -343,6 +352,7 @@ def check_timeline(t, report, filtered):
     check_waits(t, report, filtered)
     check_arrows(t, filtered)
     check_counters(t)
+    check_findings(t, report)
     check_ranges(t.slices, report)
     for s in t.slices:
         if s.track not in t.tracks:
