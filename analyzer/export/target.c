@@ -73,8 +73,12 @@ static int move_into_place(const struct export_target *o)
 {
 	int err;
 
-	if (!is_folder(o->temporary) || !is_folder(o->path))
+	if (!is_folder(o->path))
 		return move_file(o->temporary, o->path);
+	if (!is_folder(o->temporary)) {
+		errno = EISDIR;
+		return complain(o->path);
+	}
 	err = for_each_file(o->temporary, move_file, o->path);
 	if (!err)
 		rmdir(o->temporary);

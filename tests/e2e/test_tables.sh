@@ -178,6 +178,7 @@ refused "chrome has no tables" --format=chrome --table=calls stacks
 refused "output is missing" --format=csv stacks
 refused "No space left" --format=csv --table=calls -o /dev/full stacks
 echo file >plain
+refused "folder: Is a directory" --format=sqlite -o folder stacks
 refused "plain: Not a directory" --format=csv -o plain stacks
 expect "the file" "$(cat plain)" file
 (trap '' XFSZ && ulimit -f 1 && exec "$tool" export --format=csv -o small/csv stacks) 2>err
