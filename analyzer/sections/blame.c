@@ -533,6 +533,7 @@ void report_subject(struct report *report, const struct analysis *a)
 {
 	enum subject_kind kind = a->accounts.blame.subject.kind;
 	struct subject_row *row = xcalloc(1, sizeof(*row));
+	uint64_t callers, threads; /* whose times are added up: those it held up may be several */
 
 	row->subject = subject_text(&report->arena, a);
 	if (kind == SUBJECT_PLACE || kind == SUBJECT_FINDING) {
@@ -541,20 +542,27 @@ void report_subject(struct report *report, const struct analysis *a)
 	}
 	row->waited_ns = (uint64_t)sum_end(&report->arena, a, false, &row->waited_mostly);
 	row->held_up_ns = (uint64_t)sum_end(&report->arena, a, true, &row->held_up_mostly);
-	row->waited = row->waited_ns ? report_text(report, "%s for locks that others held",
-						   text_time(&report->arena, row->waited_ns))
-				     : "for no lock that others held";
-	row->held_up = row->held_up_ns ? report_text(report, "others, for %s",
-						     text_time(&report->arena, row->held_up_ns))
-				       : "no thread";
+	callers = callstats_callers(&a->stats, a->model.n_threads);
+	threads = kind == SUBJECT_THREAD ? 1 : callers;
+	row->waited =
+		row->waited_ns
+			? report_text(report, "%s for locks that others held",
+				      text_thread_time(&report->arena, row->waited_ns, threads))
+			: "for no lock that others held";
+	row->held_up =
+		row->held_up_ns
+			? report_text(report, "others, for %s",
+				      text_thread_time(&report->arena, row->held_up_ns, callers))
+			: "no thread";
 	count_calls(row, a);
 	if (a->accounts.blame.subject.kind == SUBJECT_CALL && !row->calls) {
 		row->only = only_text(&report->arena, a, a->accounts.blame.subject.fn);
 		row->waited = row->held_up = NULL;
 	}
 	if (a->accounts.blame.subject.kind == SUBJECT_LOCK) {
-		row->waited = report_text(report, "by its waiters, %s",
-					  text_time(&report->arena, row->waited_ns));
+		row->waited =
+			report_text(report, "by its waiters, %s",
+				    text_thread_time(&report->arena, row->waited_ns, threads));
 		row->held_up = NULL;
 	}
 	report_add(report, &subject_kind, row, 1);
