@@ -133,6 +133,14 @@ same_tables torn loop
 compared calls 2000
 [ "$(sqlite3 out.sqlite 'SELECT count(*) FROM report_losses')" -gt 0 ] || fail "losses of a torn trace"
 
+# ---- memory does not grow with records -------------------------------------------------------------
+if [ -z "$first" ]; then
+	"$bench/gentrace" long 1000000 8 loop >/dev/null || fail "gentrace"
+	mib=$("$bench/spawn" --quiet -- "$tool" export --format=sqlite -o long.sqlite long | awk '$4 == 0 { print int($3 / 1024) }')
+	[ "${mib:-1000}" -lt 64 ] || fail "a million records: ${mib:-no export} MiB, 64 at most (45 are usual, 32 of them SQLite's cache)"
+	rm -rf long long.sqlite
+fi
+
 # ---- the file --------------------------------------------------------------------------------------
 "$tool" export --format=sqlite gpu >piped 2>err
 expect "status on standard output" $? 2
