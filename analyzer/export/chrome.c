@@ -110,7 +110,7 @@ static void put_argument(struct chrome *c, const struct slice_argument *argument
 	put_constant(c, &c->keys[argument->key]);
 	switch (slice_argument_forms[argument->key]) {
 	case FORM_NUMBER:
-		bytes_number(&c->bytes, argument->value);
+		bytes_number(&c->bytes, min_u64(argument->value, NUMBER_MOST));
 		break;
 	case FORM_HANDLE:
 		PUT(c, "\"0x");
@@ -210,7 +210,7 @@ static void on_counter(void *data, struct track *track, uint64_t ns, uint64_t va
 	bytes_put(&c->bytes, name->text, name->n);
 	put_when(c, track, ns);
 	PUT(c, ",\"args\":{\"value\":");
-	bytes_number(&c->bytes, value);
+	bytes_number(&c->bytes, min_u64(value, NUMBER_MOST));
 	PUT(c, "}}");
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "bytes.h"
 #include "export.h"
+#include "base/lines.h"
 #include "lanes/labels.h"
 #include "lanes/names.h"
 #include "sections/stack.h"
@@ -94,17 +95,18 @@ static uint32_t below(struct folded *f, uint32_t above, uint32_t name)
 
 /* ---- frames -------------------------------------------------------------------------------------- */
 
-/* A frame's name stands between semicolons on a line. */
+/* A frame's name stands between semicolons on a line, which people may look at. */
 static uint32_t frame_label(struct folded *f, const char *text)
 {
 	char *clean = xstrdup(text), *at;
 	uint32_t name;
+	size_t n;
 
-	for (at = clean; *at; at++) {
-		if (*at == ';')
-			*at = ':';
-		else if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = ' ';
+	for (at = clean; *at; at += n) {
+		n = harmless_character(at);
+		if (!n || *at == ';')
+			*at = n ? ':' : '?';
+		n = n ?: 1;
 	}
 	name = label_of(&f->labels, clean);
 	free(clean);
@@ -192,11 +194,15 @@ static uint32_t site_node(struct folded *f, uint32_t node, const struct record *
 static uint32_t call_node(struct folded *f, uint32_t node, const struct record *record,
 			  const struct completed_call *call)
 {
+	uint32_t name;
+
 	node = thread_node(f, node, record->thread);
 	node = call->stack && (call->stack->n || call->stack->n_python)
 		       ? stack_node(f, node, call->stack)
 		       : site_node(f, node, record, call);
-	return below(f, node, label_of_function(&f->labels, call->fn));
+	/* Also what functions are called, the trace says. */
+	name = label_of_function(&f->labels, call->fn);
+	return below(f, node, frame_label(f, f->labels.all[name]->text));
 }
 
 /* ---- calls --------------------------------------------------------------------------------------- */

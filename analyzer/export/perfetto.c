@@ -229,7 +229,7 @@ static void put_argument(struct perfetto *p, const struct slice_argument *argume
 	proto_number(&p->inner, ANNOTATION_NAME, argument->key + 1);
 	switch (slice_argument_forms[argument->key]) {
 	case FORM_NUMBER:
-		proto_number(&p->inner, ANNOTATION_UINT, argument->value);
+		proto_number(&p->inner, ANNOTATION_UINT, min_u64(argument->value, NUMBER_MOST));
 		break;
 	case FORM_HANDLE:
 		proto_number(&p->inner, ANNOTATION_POINTER, argument->value);
@@ -311,7 +311,7 @@ static void on_counter(void *data, struct track *track, uint64_t ns, uint64_t va
 	struct perfetto *p = data;
 
 	begin_event(p, TYPE_COUNTER, track);
-	proto_number(&p->event, EVENT_COUNTER_VALUE, value);
+	proto_number(&p->event, EVENT_COUNTER_VALUE, min_u64(value, NUMBER_MOST));
 	put_event(p, ns);
 }
 

@@ -156,6 +156,11 @@ static char *output_of(const struct command *command, char **argv, size_t *size)
 	return text;
 }
 
+static bool is_json(const char *format)
+{
+	return !strcmp(format, "json") || !strcmp(format, "chrome");
+}
+
 static void check_command(const struct command *command, char *a, char *b, const char *format)
 {
 	char option[32];
@@ -165,8 +170,8 @@ static void check_command(const struct command *command, char *a, char *b, const
 	snprintf(option, sizeof(option), "--format=%s", format);
 	text = output_of(command, argv, &size);
 	if (text && *text)
-		must_be_right(command->name, !strcmp(format, "json") ? check_json(text, size)
-								     : check_text(text, size));
+		must_be_right(command->name,
+			      is_json(format) ? check_json(text, size) : check_text(text, size));
 	free(text);
 }
 
@@ -206,6 +211,7 @@ static void ask_more(uint8_t bits, uint8_t subject)
 					       "main",
 					       "worker"};
 	const char *format = bits & 1 ? "json" : "text";
+	char standard_output[] = "--output=-";
 
 	if (bits & 2)
 		check_command(&command_why, (char *)subjects[subject % ARRAY_SIZE(subjects)],
@@ -216,6 +222,10 @@ static void ask_more(uint8_t bits, uint8_t subject)
 		dump(bits & 1);
 	if (bits & 16)
 		check_command(&command_diff, parent, parent, format);
+	if (bits & 32)
+		check_command(&command_export, standard_output, parent, "chrome");
+	if (bits & 64)
+		check_command(&command_export, standard_output, parent, "folded");
 }
 
 /* ---- files of options ---------------------------------------------------------------------------------- */
