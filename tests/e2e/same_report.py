@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""tests/e2e/same_report.py A B [ids=N] [hosts]: do two reports in JSON say the same? Says what differs; status 1.
+"""tests/e2e/same_report.py A B [ids=N] [hosts] [later=SECONDS]: do two reports in JSON say the same? Says what differs; status 1.
 
 Rows may come in another order, and of findings the ranks. With ids, B is of traces that rewrite_trace.py gave other
-numbers of processes and threads; with hosts, other hosts.
+numbers of processes and threads; with hosts, other hosts; with later, it began so much later.
 """
 import json
 import re
@@ -62,8 +62,12 @@ def main():
             a, b = without_hosts(a), without_hosts(b)
             continue
         by = int(word.split("=")[1])
+        if word.startswith("later="):
+            a["summary"]["began_unix_s"] += by if a["summary"]["began_unix_s"] else 0  # unknown stays so
+            continue
         # The one that stands for all; of those that began at the same time, the one with the lowest number.
-        del a["summary"]["program"], b["summary"]["program"]
+        for key in "program", "command", "began_unix_s":
+            del a["summary"][key], b["summary"][key]
         ids = set()
         collect(a, ids)
         b = back(b, {change(number, by): number for number in ids})

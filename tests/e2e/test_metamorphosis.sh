@@ -59,7 +59,9 @@ look() {
 	expect "$base with copies: traces said to be the same" "$(grep -c 'is the same trace as' other.err)" ${#dirs[@]}
 	same_report "with copies first" elsewhere "$base"
 
+	but=later=86400
 	rewritten later shift=86400 && same_report "a day later" later
+	but=
 	rewritten boot uptime=3 frequency="$(frequency)" && same_report "of another boot" boot
 	but=hosts
 	rewritten host host=elsewhere && same_report "of another host" host
