@@ -89,6 +89,7 @@ int render_html_pack(struct report *report, size_t *room)
 	size_t rows = ROWS_MOST, used;
 	int err;
 
+	report_redact(report);
 	while (!(err = pack(report, rows)) && report->timeline.report_bytes > REPORT_MOST &&
 	       rows > ROWS_LEAST)
 		rows /= 2;

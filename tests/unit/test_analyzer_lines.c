@@ -282,11 +282,16 @@ static void test_harmless(void **state)
 		out = open_memstream(&text, &size);
 		assert_int_equal(report_show(dirs, 1, NULL, &options, out), 0);
 		fclose(out);
-		assert_non_null(strstr(text, "pageable"));
-		if (*text == '{')
-			check_json(renderers[i].name, text);
-		else
-			check_harmless(renderers[i].name, text);
+		/* A page has its report packed: test_html.sh unpacks it. */
+		if (!strncmp(text, "<!DOCTYPE html>", 15)) {
+			assert_null(strstr(text, "\x1b"));
+		} else {
+			assert_non_null(strstr(text, "pageable"));
+			if (*text == '{')
+				check_json(renderers[i].name, text);
+			else
+				check_harmless(renderers[i].name, text);
+		}
 		free(text);
 	}
 	out = open_memstream(&text, &size);
