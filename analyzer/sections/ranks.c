@@ -222,14 +222,18 @@ static const struct idle_gpu *gpu_of(const struct analysis *a, const struct rank
 	return NULL;
 }
 
+/* A phase that was not found has no end: then all of the process's time counts. */
 static uint64_t work_ns(const struct analysis *a, const struct rank *rank)
 {
+	const struct process *process = rank->process;
 	const struct phase *phase;
+	uint64_t end_ns;
 
-	if (!rank->process)
+	if (!process)
 		return 0;
-	phase = &a->expect.phases.all[rank->process->trace->index];
-	return phase->end_ns - min_u64(phase->begin_ns, phase->end_ns);
+	phase = &a->expect.phases.all[process->trace->index];
+	end_ns = min_u64(phase->end_ns, process->last_ns);
+	return end_ns - min_u64(max_u64(phase->begin_ns, process->first_ns), end_ns);
 }
 
 static const struct table *devices(const struct idle_writer *w, const struct rank *rank)

@@ -510,6 +510,14 @@ static const char *waiting_text(const struct process *process, const struct spy_
 	return text;
 }
 
+/* When the call began; 0: unknown. A thread that is killed between two words of its page has shown the call and no time. */
+static uint64_t since_of(const struct process *process, const struct spy_slot_page *slot)
+{
+	uint64_t since_ns = timeline_ns(&process->trace->timeline, slot->since);
+
+	return !slot->since || (process->records && since_ns < process->first_ns) ? 0 : since_ns;
+}
+
 /* exact: end_ns is when the process ended, or now; else there is only its last record, which may be
  * older than the call. */
 static struct flight_row flight(const struct analysis *a, const struct process *process,
@@ -517,7 +525,7 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 				struct arena *texts)
 {
 	struct trace *trace = process->trace;
-	uint64_t since_ns = timeline_ns(&trace->timeline, slot->since);
+	uint64_t since_ns = since_of(process, slot);
 	const char *outer = function_name(a, trace, slot->outer_fn, texts);
 	const char *inner = function_name(a, trace, slot->fn, texts);
 	struct flight_row row = {
@@ -529,8 +537,9 @@ static struct flight_row flight(const struct analysis *a, const struct process *
 				  : outer,
 		.pid = trace->pid,
 		.tid = slot->tid,
-		.elapsed_ns = end_ns > since_ns ? end_ns - since_ns : 0,
-		.since_ns = since_ns > a->model.first_ns ? since_ns - a->model.first_ns : 0,
+		.elapsed_ns = since_ns && end_ns > since_ns ? end_ns - since_ns : 0,
+		.since_ns = max_u64(since_ns ?: process->last_ns, a->model.first_ns) -
+			    a->model.first_ns,
 		.device = slot->device,
 		.waiting = waiting_text(process, slot, texts),
 		.holder = slot->wait_kind ? slot->wait_holder : 0,
