@@ -256,31 +256,31 @@ static const struct shown_collective *last_part(const struct events *e)
 	return NULL;
 }
 
-/* The part of who came last first, for the arrows of the others lead to it. */
+/* The part of who came last first, for the arrows of the others lead to it. No arrow leads back, or to where that part is
+ * over: hosts' clocks, by which parts are shown, may be further off than a short operation lasts. */
 static void put_parts(struct events *e)
 {
 	const struct shown_collective *last = last_part(e);
-	struct track *to = NULL;
-	struct slice slice;
+	struct slice slice, to = {.track = NULL};
+	uint64_t begin_ns;
 	size_t i;
 
 	if (e->n_parts)
 		next(e);
 	if (last) {
-		slice = slice_of_part(e, last);
+		slice = to = slice_of_part(e, last);
 		put(e, &slice, 0);
-		to = slice.track;
 	}
 	for (i = 0; i < e->n_parts; i++) {
 		if (&e->parts[i] == last)
 			continue;
 		slice = slice_of_part(e, &e->parts[i]);
-		if (to && e->parts[i].wait_ns)
+		begin_ns = slice.begin_ns;
+		if (to.track && e->parts[i].wait_ns && begin_ns < to.end_ns)
 			slice.flow = ++e->flows;
 		put(e, &slice, 0);
 		if (slice.flow)
-			events_flow(e, to, max_u64(last->begin_ns, e->parts[i].begin_ns),
-				    slice.flow, true);
+			events_flow(e, to.track, max_u64(to.begin_ns, begin_ns), slice.flow, true);
 	}
 	e->n_parts = 0;
 }
