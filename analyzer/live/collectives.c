@@ -112,23 +112,6 @@ static const char *list_ranks(const struct live_words *w, const struct group *g,
 	return arena_printf(w->texts, "rank%s%s", n == 1 ? "" : "s", text);
 }
 
-/* What of the process matters: the thread that submits, or what keeps it. */
-static const struct live_thread *thread_of(const struct live_rank *rank)
-{
-	const struct live_process *p = rank->process;
-	uint32_t tid = rank->op ? rank->op->thread->tid : rank->comm->tid;
-	const struct live_thread *longest = NULL;
-	size_t i;
-
-	for (i = 0; i < p->n_threads; i++) {
-		if (p->threads[i]->tid == tid)
-			return p->threads[i];
-		if (!longest || p->threads[i]->waiters > longest->waiters)
-			longest = p->threads[i];
-	}
-	return longest;
-}
-
 /* Is it in another operation of the communicator than the others? */
 static bool is_in_another(const struct live_rank *rank, const struct group *g)
 {
@@ -136,10 +119,21 @@ static bool is_in_another(const struct live_rank *rank, const struct group *g)
 	       is_open(rank, rank->op);
 }
 
+/* A sentence of its own: the chain may have ended with another thread. */
+static const char *python_line(const struct live_words *w, const struct live_thread *t)
+{
+	const char *line = live_python_line(w, t);
+
+	return line ? arena_printf(w->texts, ". The last recorded Python line of thread %u: %s",
+				   t->tid, line)
+		    : "";
+}
+
 static const char *what_it_does(const struct live_words *w, const struct group *g,
 				const struct live_rank *rank)
 {
-	const struct live_thread *t = thread_of(rank);
+	const struct live_thread *t = live_that_matters(
+		rank->process, rank->op ? rank->op->thread->tid : rank->comm->tid);
 
 	if (is_in_another(rank, g))
 		return arena_printf(
@@ -148,7 +142,7 @@ static const char *what_it_does(const struct live_words *w, const struct group *
 			"operations in the same order",
 			rank->comm->rank, rank->operation, live_time(w, rank->ns));
 	if (t && t->doing != LIVE_GOES_ON)
-		return live_chain_text(w, t);
+		return arena_printf(w->texts, "%s%s", live_chain_text(w, t), python_line(w, t));
 	return arena_printf(w->texts, "rank %u makes other calls meanwhile", rank->comm->rank);
 }
 

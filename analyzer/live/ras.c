@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "ras.h"
 #include "text/text.h"
+#include "verdict.h"
 
 #define ANSWER_MOST ((size_t)1 << 20) /* bytes */
 #define RAS_TIMEOUT_S 5 /* that it is to wait for ranks; its own default */
@@ -216,7 +217,8 @@ struct ras_row {
 /* clang-format off */
 static const struct column ras_columns[] = {
 	COLUMN(struct ras_row, said, "RAS says", UNIT_TEXT),
-	COLUMN_LINE(struct ras_row, here, UNIT_TEXT),
+	COLUMN_TEXT_WORDS(struct ras_row, here),
+	COLUMN_JSON(struct ras_row, here, UNIT_TEXT),
 };
 /* clang-format on */
 
@@ -251,31 +253,26 @@ static unsigned long number_behind(const char *line, const char *word)
 							      : 0;
 }
 
-/* Of the process that the line names: its thread that others wait for, or that is in its call for longest. */
+static bool is_called(const struct live_process *p, unsigned long pid)
+{
+	return p->trace->pid == pid || (p->recorded && (unsigned long)p->recorded->pid == pid);
+}
+
+/* Of the process that the line names: the thread that says why it does not go on. */
 static const char *seen_here(const struct live_words *w, const char *line)
 {
 	unsigned long pid = number_behind(line, "process ");
 	const struct live *live = w->live;
-	const struct live_thread *worst = NULL;
-	size_t i, j;
+	const struct live_thread *t;
+	size_t i;
 
-	for (i = 0; pid && i < live->n_processes; i++) {
-		const struct live_process *p = &live->processes[i];
-
-		if (p->trace->pid != pid &&
-		    !(p->recorded && (unsigned long)p->recorded->pid == pid))
-			continue;
-		for (j = 0; j < p->n_threads; j++) {
-			const struct live_thread *t = p->threads[j];
-
-			if (!t->slot || t->doing == LIVE_JOIN || !live_wait_text(w, t))
-				continue;
-			if (!worst || t->in_call > worst->in_call ||
-			    (t->in_call == worst->in_call && t->calls > worst->calls))
-				worst = t;
+	for (i = 0; pid && i < live->n_processes; i++)
+		if (is_called(&live->processes[i], pid)) {
+			t = live_that_matters(&live->processes[i], 0);
+			return t ? arena_printf(w->texts, "cudaspy: %s", live_chain_text(w, t))
+				 : NULL;
 		}
-	}
-	return worst ? arena_printf(w->texts, "cudaspy: %s", live_chain_text(w, worst)) : NULL;
+	return NULL;
 }
 
 static bool is_heading(const char *line)

@@ -322,11 +322,9 @@ const struct table *live_last_stack(struct report *report, const struct live_wor
 	const struct stack *stack = t->model ? t->model->stack : NULL;
 	struct table *table;
 	const struct table *made;
-	uint64_t first_ns;
 
 	if (!stack)
 		return NULL;
-	first_ns = stack->process->first_ns;
 	made = report_stack(&report->arena, w->symbols, stack, 0);
 	if (!made)
 		return NULL;
@@ -334,9 +332,9 @@ const struct table *live_last_stack(struct report *report, const struct live_wor
 	*table = *made;
 	table->intro =
 		report_text(report,
-			    "last recorded stack, of a call that returned at t = %s (not the call "
-			    "it is in now):",
-			    text_time(&report->arena, stack->ns - min_u64(stack->ns, first_ns)));
+			    "last recorded stack, of a call that returned at %s (not the call it "
+			    "is in now):",
+			    live_stack_time(w, t));
 	return table;
 }
 

@@ -2,6 +2,7 @@
  * analyzer/live/words.c: threads of a running program in words. Called by the verdict and by what shows it.
  */
 #include <stdlib.h>
+#include "sections/stack.h"
 #include "text/text.h"
 #include "trace/names.h"
 #include "words.h"
@@ -270,6 +271,38 @@ const char *live_doing_text(const struct live_words *w, const struct live_thread
 	if (wait)
 		return arena_printf(w->texts, "%s and waits for %s", call, wait);
 	return state ? arena_printf(w->texts, "%s, %s", call, state) : call;
+}
+
+/* ---- stacks ---------------------------------------------------------------------------------- */
+
+const char *live_stack_time(const struct live_words *w, const struct live_thread *t)
+{
+	const struct stack *stack = t->model ? t->model->stack : NULL;
+	uint64_t first_ns;
+
+	if (!stack)
+		return NULL;
+	first_ns = stack->process->first_ns;
+	return arena_printf(w->texts, "t = %s",
+			    text_time(w->texts, stack->ns - min_u64(stack->ns, first_ns)));
+}
+
+const char *live_python_line(const struct live_words *w, const struct live_thread *t)
+{
+	const struct stack *stack = t->model ? t->model->stack : NULL;
+	const struct table *frames = stack ? report_stack(w->texts, w->symbols, stack, 0) : NULL;
+	size_t i;
+
+	for (i = 0; frames && i < frames->n_rows; i++) {
+		const char *interpreted = table_text_at(frames, i, "interpreted");
+		const char *file = table_text_at(frames, i, "file");
+		uint64_t line = table_number_at(frames, i, "line");
+
+		if (interpreted && !strcmp(interpreted, "yes") && file && line)
+			return arena_printf(w->texts, "%s:%llu, at %s", path_basename(file),
+					    (unsigned long long)line, live_stack_time(w, t));
+	}
+	return NULL;
 }
 
 /* ---- work of GPUs ---------------------------------------------------------------------------- */

@@ -57,6 +57,12 @@ const char *live_doing_text(const struct live_words *w, const struct live_thread
 /* "asleep in futex_wait_queue"; NULL unknown. */
 const char *live_state_text(const struct live_words *w, const struct live_thread *t);
 
+/* When its last recorded stack was taken: "t = 8.919 s"; NULL: it has none. */
+const char *live_stack_time(const struct live_words *w, const struct live_thread *t);
+
+/* The innermost line of Python in that stack: "torch_ranks.py:128, at t = 8.919 s"; NULL: none. */
+const char *live_python_line(const struct live_words *w, const struct live_thread *t);
+
 /* "kernel delay, launched 30.2 s ago by thread 12 (run_kernel, hang.c:148)". */
 const char *live_work_text(const struct live_words *w, const struct live_process *process,
 			   const struct recent_work *work);

@@ -536,6 +536,61 @@ static void test_long_chain(void **state)
 	end();
 }
 
+/* What a process's threads wait for between two calls, of slots 1, 2 and 3, and which of them says why it does not go on.
+ * Slot 1 is the main thread, slot 2 called NCCL last, slot 3 has made the most calls. */
+static const struct matter {
+	uint8_t waits_for[3]; /* enum spy_wait_kind; IN_CALL: in a call instead */
+	unsigned int matters;
+} matters[] = {
+#define IN_CALL 255
+	{{SPY_WAIT_TRANSFER, SPY_WAIT_CONDITION, SPY_WAIT_CONDITION}, 1},
+	{{SPY_WAIT_POLL, SPY_WAIT_CONDITION, SPY_WAIT_POLL}, 1},
+	{{SPY_WAIT_SLEEP, SPY_WAIT_FUTEX, SPY_WAIT_TRANSFER}, 1},
+	{{SPY_WAIT_CONDITION, SPY_WAIT_CONDITION, SPY_WAIT_CONDITION}, 1},
+	{{SPY_WAIT_CONDITION, SPY_WAIT_CONDITION, SPY_WAIT_POLL}, 1}, /* a helper always polls */
+	{{SPY_WAIT_CONDITION, SPY_WAIT_POLL, SPY_WAIT_CONDITION}, 2},
+	{{SPY_WAIT_CONDITION, SPY_WAIT_CONDITION, SPY_WAIT_TRANSFER}, 3},
+	{{SPY_WAIT_JOIN, SPY_WAIT_TRANSFER, SPY_WAIT_TRANSFER}, 3},
+	{{SPY_WAIT_MUTEX, SPY_WAIT_SEMAPHORE, SPY_WAIT_FUTEX}, 1}, /* nobody is known to hold it */
+	{{SPY_WAIT_MUTEX, SPY_WAIT_TRANSFER, SPY_WAIT_FUTEX}, 2},
+	{{SPY_WAIT_TRANSFER, SPY_WAIT_CONDITION, IN_CALL}, 3},
+	{{IN_CALL, SPY_WAIT_TRANSFER, IN_CALL}, 1},
+};
+
+static void test_matters(void **state)
+{
+	unsigned int slot;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(matters); i++) {
+		const struct live_thread *t;
+		uint32_t expected =
+			matters[i].matters == 1 ? (uint32_t)getpid() : TID + matters[i].matters;
+
+		begin_trace();
+		for (slot = 1; slot <= 3; slot++) {
+			uint8_t kind = matters[i].waits_for[slot - 1];
+			struct spy_slot_page *page =
+				kind == IN_CALL
+					? in_call(slot, SPY_FN_cudaMalloc, SECOND)
+					: waits_outside(slot, slot * 0x1000, 0, slot * SECOND);
+
+			page->outside_kind = kind == IN_CALL ? 0 : kind + 1;
+			page->outside_holder = 0;
+			page->calls = slot * 10;
+			page->outside_calls = (uint16_t)page->calls;
+			if (slot == 1)
+				page->tid = (uint32_t)getpid();
+		}
+		look_twice();
+		t = live_that_matters(&live.processes[0], TID + 2);
+		if (!t || t->tid != expected)
+			fail_msg("row %zu: thread %u", i, t ? t->tid : 0);
+		end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -544,6 +599,7 @@ int main(void)
 		cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_fine),          cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_any_bytes),     cmocka_unit_test(test_long_chain),
+		cmocka_unit_test(test_matters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
