@@ -173,6 +173,19 @@ static void drop_brackets(char *text, char open)
 	*to = '\0';
 }
 
+/* "(anonymous namespace)::fill" is "..::fill". */
+static void drop_anonymous(char *text)
+{
+	static const char word[] = "(anonymous namespace)";
+	size_t n = sizeof(word) - 1;
+	char *at;
+
+	for (at = text; (at = strstr(at, word)); at += 2) {
+		memcpy(at, "..", 2);
+		memmove(at + 2, at + n, strlen(at + n) + 1);
+	}
+}
+
 /* "at::native::fill" is "..::fill". */
 static void drop_namespaces(char *text)
 {
@@ -202,8 +215,10 @@ char *shorten_names(const char *text, unsigned int level)
 		drop_brackets(copy, '<');
 	if (level >= 3)
 		drop_brackets(copy, '(');
-	if (level >= 4)
+	if (level >= 4) {
+		drop_anonymous(copy);
 		drop_namespaces(copy);
+	}
 	return copy;
 }
 

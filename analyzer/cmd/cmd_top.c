@@ -42,6 +42,7 @@ struct plan {
 	uint64_t interval_ns, after_ns;
 	const char *prom;
 	bool screen;
+	bool json; /* names are whole */
 };
 
 /* One picture, and all that it is made of. */
@@ -78,6 +79,7 @@ static void fill(struct picture *p, const struct plan *plan)
 {
 	report_init(&p->report, SCHEMA);
 	live_words_init(&p->words, &p->live, &p->report.arena);
+	p->words.name_columns = plan->json ? 0 : LIVE_NAME_COLUMNS;
 	verdicts_find(&p->verdicts, &p->words, plan->after_ns);
 	live_add_verdicts(&p->report, &p->verdicts);
 	live_add_processes(&p->report, &p->words);
@@ -240,6 +242,7 @@ static int run(const struct command *self, int argc, char **argv)
 	plan.words = argv + 1;
 	plan.n_words = (size_t)argc - 1;
 	plan.prom = options.prom;
+	plan.json = options.json;
 	if (!are_there(&plan))
 		return STATUS_NOTHING;
 	if (options.once || options.json)

@@ -487,7 +487,7 @@ void live_add_locks(struct report *report, const struct live_words *w)
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
 struct gpu_row {
-	const char *process, *name, *last;
+	const char *process, *name, *last, *shown;
 	uint64_t pid, device, outstanding, waiting, last_ns;
 };
 
@@ -497,7 +497,8 @@ static const struct column gpu_columns[] = {
 	COLUMN(struct gpu_row, device, "GPU", UNIT_DEVICE),
 	COLUMN(struct gpu_row, outstanding, "outstanding", UNIT_COUNT),
 	COLUMN(struct gpu_row, waiting, "threads waiting", UNIT_COUNT),
-	COLUMN(struct gpu_row, last, "what it was given last", UNIT_TEXT),
+	COLUMN_TEXT_WORDS(struct gpu_row, shown),
+	COLUMN_JSON(struct gpu_row, last, UNIT_TEXT),
 	COLUMN_JSON(struct gpu_row, pid, UNIT_PLAIN),
 	COLUMN_JSON(struct gpu_row, name, UNIT_TEXT),
 	COLUMN_JSON(struct gpu_row, last_ns, UNIT_NS_IF_KNOWN),
@@ -544,12 +545,14 @@ void live_add_gpus(struct report *report, const struct live_words *w)
 			const struct recent_work *work;
 			const struct gpu *gpu;
 			uint64_t waiting, now;
+			const char *last;
 
 			if (!uses(p, device, &waiting))
 				continue;
 			work = recent_find_work(&live->recent, p->index, device, 0, NULL);
 			gpu = model_gpu(&live->model.processes[p->index], (uint16_t)device);
 			now = timeline_ns(&p->trace->timeline, p->now);
+			last = work ? live_work_text(w, p, work) : NULL;
 			rows = grow(rows, n, sizeof(*rows));
 			rows[n++] = (struct gpu_row){
 				.process = text_process(&report->arena, p->trace),
@@ -558,7 +561,8 @@ void live_add_gpus(struct report *report, const struct live_words *w)
 				.device = device,
 				.outstanding = recent_outstanding(&live->recent, p->index, device),
 				.waiting = waiting,
-				.last = work ? live_work_text(w, p, work) : NULL,
+				.last = last,
+				.shown = last ? report_text(report, "last: %s", last) : NULL,
 				.last_ns = work ? now - min_u64(now, work->ns) : UNKNOWN_NS,
 			};
 		}

@@ -2,6 +2,7 @@
  * analyzer/live/words.c: threads of a running program in words. Called by the verdict and by what shows it.
  */
 #include <stdlib.h>
+#include "base/lines.h"
 #include "sections/stack.h"
 #include "text/text.h"
 #include "trace/names.h"
@@ -127,26 +128,32 @@ const char *live_state_text(const struct live_words *w, const struct live_thread
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static const char *words_of(struct arena *texts, const struct place *place)
+static const char *name_text(const struct live_words *w, const char *name)
 {
-	const char *function = place->inner ?: place->function;
+	return w->name_columns && name ? arena_take(w->texts, shorten_to(name, w->name_columns))
+				       : name;
+}
+
+static const char *words_of(const struct live_words *w, const struct place *place)
+{
+	const char *function = name_text(w, place->inner ?: place->function);
 
 	if (function && place->file)
-		return arena_printf(texts, "%s, %s:%d", function, path_basename(place->file),
+		return arena_printf(w->texts, "%s, %s:%d", function, path_basename(place->file),
 				    place->line);
 	if (function && place->path)
-		return arena_printf(texts, "%s, %s+0x%llx", function, path_basename(place->path),
+		return arena_printf(w->texts, "%s, %s+0x%llx", function, path_basename(place->path),
 				    (unsigned long long)place->offset);
 	if (place->path)
-		return arena_printf(texts, "%s+0x%llx", path_basename(place->path),
+		return arena_printf(w->texts, "%s+0x%llx", path_basename(place->path),
 				    (unsigned long long)place->offset);
 	return NULL;
 }
 
 /* Where the program makes a call. Of a kernel's launch the call itself is in what nvcc makes of <<<>>>, and of others it may
- * be in a library: then by its stack; or by that of an earlier call from there, which is said. */
+ * be in a library: then by its stack; or by that of an earlier call from there, which is said. said: which kernel it is. */
 static const char *place_by(const struct live_words *w, const struct live_process *process,
-			    uint64_t caller, const struct stack *stack)
+			    uint64_t caller, const struct stack *stack, bool said)
 {
 	const struct process *model = &w->live->model.processes[process->index];
 	struct place place = {0}, entry;
@@ -157,21 +164,26 @@ static const char *place_by(const struct live_words *w, const struct live_proces
 		return NULL;
 	symbolize(w->symbols, model, caller, now_ns(), &place);
 	if (!place.cudas && !place.library)
-		return words_of(w->texts, &place);
-	own = place.kernel ? arena_printf(w->texts, "launch of %s", place.kernel)
-			   : words_of(w->texts, &place);
+		return words_of(w, &place);
+	if (!place.kernel)
+		own = words_of(w, &place);
+	else
+		own = said ? NULL
+			   : arena_printf(w->texts, "launch of %s", name_text(w, place.kernel));
 	stack = stack ?: recent_stack(&w->live->recent, process->index, caller);
 	if (!stack || !symbolize_caller(w->symbols, stack, &place, &entry))
 		return own;
-	words = words_of(w->texts, &place);
-	return words && earlier ? arena_printf(w->texts, "%s; before that from %s", own, words)
-				: words ?: own;
+	words = words_of(w, &place);
+	if (!words || !earlier)
+		return words ?: own;
+	return own ? arena_printf(w->texts, "%s; before that from %s", own, words)
+		   : arena_printf(w->texts, "an earlier one from %s", words);
 }
 
 const char *live_place_of(const struct live_words *w, const struct live_process *process,
 			  uint64_t caller)
 {
-	return place_by(w, process, caller, NULL);
+	return place_by(w, process, caller, NULL, false);
 }
 
 const char *live_place(const struct live_words *w, const struct live_thread *t)
@@ -352,11 +364,11 @@ const char *live_work_text(const struct live_words *w, const struct live_process
 	const struct process *model = &w->live->model.processes[process->index];
 	const char *kernel = work->kernel ? model_kernel(model, work->kernel) : NULL;
 	const struct live_thread *by = thread_of(process, work->thread);
-	const char *what =
-		kernel ? arena_printf(w->texts, "kernel %s, launched", demangle(w->symbols, kernel))
-		       : arena_printf(w->texts, "work handed over in %s",
-				      text_function(&w->live->set, work->fn));
-	const char *place = place_by(w, process, work->caller, work->stack);
+	const char *what = kernel ? arena_printf(w->texts, "kernel %s, launched",
+						 name_text(w, demangle(w->symbols, kernel)))
+				  : arena_printf(w->texts, "work handed over in %s",
+						 text_function(&w->live->set, work->fn));
+	const char *place = place_by(w, process, work->caller, work->stack, kernel);
 	uint64_t now = timeline_ns(&process->trace->timeline, process->now);
 
 	return arena_printf(w->texts, "%s %s ago by %s%s%s%s%s", what,

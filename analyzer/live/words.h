@@ -23,7 +23,10 @@ struct live_words {
 	struct symbolizer *symbols;
 	struct live_lock *locks;
 	size_t n_locks;
+	size_t name_columns; /* names of functions and kernels are shortened to these; 0: they are whole, as data has them */
 };
+
+#define LIVE_NAME_COLUMNS 48 /* for people */
 
 void live_words_init(struct live_words *w, const struct live *live, struct arena *texts);
 void live_words_release(struct live_words *w);
@@ -63,7 +66,7 @@ const char *live_stack_time(const struct live_words *w, const struct live_thread
 /* The innermost line of Python in that stack: "torch_ranks.py:128, at t = 8.919 s"; NULL: none. */
 const char *live_python_line(const struct live_words *w, const struct live_thread *t);
 
-/* "kernel delay, launched 30.2 s ago by thread 12 (run_kernel, hang.c:148)". */
+/* "kernel delay(..), launched 30.2 s ago by thread 12 (run_kernel, hang.c:148)". */
 const char *live_work_text(const struct live_words *w, const struct live_process *process,
 			   const struct recent_work *work);
 
