@@ -74,6 +74,7 @@ static int show(const struct live *live, const struct renderer *renderer, uint64
 
 	report_init(&report, SCHEMA);
 	report.view = view_for(stdout);
+	report.view.always_brief = true;
 	live_words_init(&words, live, &report.arena);
 	words.name_columns = renderer->render == render_text ? LIVE_NAME_COLUMNS : 0;
 	verdicts_find(&verdicts, &words, after_ns);

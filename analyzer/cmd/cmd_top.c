@@ -149,6 +149,7 @@ static int show_once(const struct plan *plan, const struct renderer *renderer)
 
 	if (take(plan, &picture, NULL, NULL)) {
 		picture.report.view = view_for(stdout);
+		picture.report.view.always_brief = true;
 		if (renderer->render == render_text)
 			print_words(picture.live.n_processes ? picture.verdicts.all[0].text
 							     : "No recorded program is running.",

@@ -275,6 +275,8 @@ void live_add_chains(struct report *report, const struct live_words *w, uint64_t
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
+#define ACTIVE_MOST 4 /* threads that make calls, named in text */
+
 struct thread_row {
 	const char *thread, *of, *doing, *waits_for, *where, *system, *function, *holder, *name,
 		*wait_kind, *shown;
@@ -338,14 +340,31 @@ const struct table *live_last_stack(struct report *report, const struct live_wor
 	return table;
 }
 
-/* In a cycle, in a call or at a lock, waiting for something else, going on. */
+/* In a cycle, in a call or at a lock, waiting for something else, between two calls, going on. */
 static uint64_t weight_of(const struct live_thread *t)
 {
 	if (t->cycle)
-		return 3;
+		return 4;
+	if (t->doing == LIVE_GOES_ON)
+		return 0;
 	if (!stuck_ns(t))
-		return t->slot ? 0 : 2;
-	return t->in_call || t->doing == LIVE_LOCK ? 2 : 1;
+		return t->slot ? 1 : 3;
+	return t->in_call || t->doing == LIVE_LOCK ? 3 : 2;
+}
+
+/* Of those that go on there is nothing else to say: text has them in one line. */
+static void fold_active(struct report *report, struct table *table)
+{
+	const struct thread_row *rows = table->rows;
+	const char *text = "making calls";
+	size_t i = table->n_rows, n = 0;
+
+	while (i && !rows[i - 1].weight)
+		i--;
+	table->minor_rows = table->n_rows - i;
+	for (; i < table->n_rows && n < ACTIVE_MOST; i++, n++)
+		text = report_text(report, "%s%s %s", text, n ? "," : ":", rows[i].thread);
+	table->minor_name = i < table->n_rows ? report_text(report, "%s, ...", text) : text;
 }
 
 static struct thread_row thread_row_of(struct report *report, const struct live_words *w,
@@ -420,7 +439,7 @@ void live_add_threads(struct report *report, const struct live_words *w, uint64_
 	}
 	if (live->n_threads)
 		qsort(rows, live->n_threads, sizeof(*rows), by_stuck);
-	report_add(report, &thread_kind, rows, live->n_threads);
+	fold_active(report, report_add(report, &thread_kind, rows, live->n_threads));
 }
 
 /* ---- locks ----------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "live/tables.h"
+#include "render/render.h"
 #include "scratch.h"
 #include "trace_writer.h"
 
@@ -536,6 +537,114 @@ static void test_long_chain(void **state)
 	end();
 }
 
+/* ---- in words ------------------------------------------------------------------------------- */
+
+/* All tables as text of so many columns; the caller frees. name_columns: as in struct live_words. */
+static char *as_text(unsigned int width, size_t name_columns)
+{
+	struct live_words words;
+	struct report report;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	report_init(&report, "test");
+	report.view = (struct view){.width = width, .always_brief = true};
+	live_words_init(&words, &live, &report.arena);
+	words.name_columns = name_columns;
+	live_add_chains(&report, &words, SECOND);
+	live_add_threads(&report, &words, SECOND, true);
+	live_add_gpus(&report, &words);
+	assert_int_equal(render_text(&report, out), 0);
+	assert_int_equal(fclose(out), 0);
+	live_words_release(&words);
+	report_release(&report);
+	return text;
+}
+
+static void expect_in(const char *text, const char *wanted)
+{
+	if (!strstr(text, wanted))
+		fail_msg("no '%s' in: %s", wanted, text);
+}
+
+/* The first line below the GPUs' rows and all that follow it. */
+static size_t lines_of(const char *text, const char *from)
+{
+	const char *at = strstr(text, from);
+	size_t n = 0;
+
+	assert_non_null(at);
+	for (; *at; at++)
+		n += *at == '\n';
+	return n;
+}
+
+/* A kernel as PyTorch's are: people see its function, data all of its name. */
+static void test_names(void **state)
+{
+#define LONG \
+	"at::(anonymous namespace)::Metadata<2, at::(anonymous namespace)::Functor<float, 2>, " \
+	"float>"
+	static const char *const name =
+		"void at::native::(anonymous namespace)::apply_to_many<" LONG ", " LONG ", " LONG
+		">(" LONG ", " LONG ", " LONG ")";
+	struct spy_rec_kernel kernel = {.head = {.time = now, .event = SPY_EV_KERNEL}, .kernel = 1};
+	struct spy_rec_launch launch = {
+		.head = {.event = SPY_EV_LAUNCH, .fn = SPY_FN_cudaLaunchKernel},
+		.kernel_lo = 1,
+		.stream = 1};
+	unsigned int width;
+	char *text;
+
+	(void)state;
+	begin_trace();
+	in_call(1, SPY_FN_cudaStreamSynchronize, 3 * SECOND);
+	tw_stream(&trace, 0)->tid = TID + 1;
+	kernel.head.time = now - 5 * SECOND;
+	launch.head.time = now - 4 * SECOND;
+	tw_record_text(&trace, 0, &kernel, sizeof(kernel), 1, &name);
+	tw_record(&trace, 0, &launch, sizeof(launch));
+	look_twice();
+	for (width = 80; width <= 120; width += 40) {
+		text = as_text(width, LIVE_NAME_COLUMNS);
+		expect_in(text, "apply_to_many<..>(..)");
+		assert_null(strstr(text, "Metadata"));
+		assert_in_range(lines_of(text, "last: kernel void"), 1, 3);
+		free(text);
+	}
+	text = as_text(2000, 0);
+	expect_in(text, name);
+	free(text);
+	end();
+}
+
+/* Threads that go on are one line, with no more than some of their names. */
+static void test_active(void **state)
+{
+	struct spy_slot_page pages[7];
+	unsigned int slot;
+	char *text;
+
+	(void)state;
+	begin_trace();
+	for (slot = 1; slot <= 7; slot++)
+		pages[slot - 1] = *in_call(slot, SPY_FN_cudaEventQuery, SECOND);
+	look();
+	for (slot = 2; slot <= 7; slot++) {
+		pages[slot - 1].since += SECOND / 2; /* another call */
+		write_at(".board", &pages[slot - 1], sizeof(pages[0]), (long)slot * SPY_BOARD_PAGE);
+	}
+	live_end(&live, &options);
+	text = as_text(200, LIVE_NAME_COLUMNS);
+	expect_in(text, "cudaEventQuery for ");
+	expect_in(text, "  and 6 more, making calls: 990000002, 990000003, 990000004, 990000005, "
+			"... (--format=json has all)\n");
+	assert_null(strstr(text, "990000006"));
+	free(text);
+	end();
+}
+
 /* What a process's threads wait for between two calls, of slots 1, 2 and 3, and which of them says why it does not go on.
  * Slot 1 is the main thread, slot 2 called NCCL last, slot 3 has made the most calls. */
 static const struct matter {
@@ -599,7 +708,8 @@ int main(void)
 		cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_fine),          cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_any_bytes),     cmocka_unit_test(test_long_chain),
-		cmocka_unit_test(test_matters),
+		cmocka_unit_test(test_matters),       cmocka_unit_test(test_names),
+		cmocka_unit_test(test_active),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
