@@ -150,10 +150,12 @@ static int show_once(const struct plan *plan, const struct renderer *renderer)
 	if (take(plan, &picture, NULL, NULL)) {
 		picture.report.view = view_for(stdout);
 		picture.report.view.always_brief = true;
-		if (renderer->render == render_text)
+		if (renderer->render == render_text) {
 			print_words(picture.live.n_processes ? picture.verdicts.all[0].text
 							     : "No recorded program is running.",
 				    0, 0, picture.report.view.width ?: 80, stdout);
+			fputc('\n', stdout);
+		}
 		status = renderer->render(&picture.report, stdout) ? STATUS_NOTHING : STATUS_FINE;
 		if (plan->prom && prometheus_write(plan->prom, &picture.words, &picture.verdicts))
 			status = STATUS_NOTHING;

@@ -258,19 +258,29 @@ static bool is_called(const struct live_process *p, unsigned long pid)
 	return p->trace->pid == pid || (p->recorded && (unsigned long)p->recorded->pid == pid);
 }
 
+/* What the thread does, and where it was in Python. */
+static const char *thread_text(const struct live_words *w, const struct live_thread *t)
+{
+	const char *line = live_python_line(w, t);
+
+	return line ? arena_printf(w->texts,
+				   "cudaspy: %s; the last recorded Python line of thread %u: %s",
+				   live_chain_text(w, t), t->tid, line)
+		    : arena_printf(w->texts, "cudaspy: %s", live_chain_text(w, t));
+}
+
 /* Of the process that the line names: the thread that says why it does not go on. */
 static const char *seen_here(const struct live_words *w, const char *line)
 {
 	unsigned long pid = number_behind(line, "process ");
 	const struct live *live = w->live;
-	const struct live_thread *t;
 	size_t i;
 
 	for (i = 0; pid && i < live->n_processes; i++)
 		if (is_called(&live->processes[i], pid)) {
-			t = live_that_matters(&live->processes[i], 0);
-			return t ? arena_printf(w->texts, "cudaspy: %s", live_chain_text(w, t))
-				 : NULL;
+			const struct live_thread *t = live_that_matters(&live->processes[i], 0);
+
+			return t ? thread_text(w, t) : NULL;
 		}
 	return NULL;
 }
