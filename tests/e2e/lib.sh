@@ -66,7 +66,7 @@ spied() {
 		LD_PRELOAD="$first ${before:-} $shim ${after:-}" "$@"
 }
 
-# same NAME CMD...: runs CMD bare and spied (each at most 20 s): standard output, standard error less
+# same NAME CMD...: runs CMD bare (at most 20 s) and spied (60 s, for sanitizers): standard output, standard error less
 # our own lines, and exit status are the same. Leaves NAME.out, NAME.err (spied) for further looks.
 same() {
 	local name=$1 bare_status status
@@ -74,7 +74,7 @@ same() {
 	rm -rf "$out"
 	(bare timeout -k 1 20 "$@") >"$name.bare" 2>"$name.bare_err"
 	bare_status=$?
-	(spied timeout -k 1 20 "$@") >"$name.out" 2>"$name.err"
+	(spied timeout -k 1 60 "$@") >"$name.out" 2>"$name.err"
 	status=$?
 	[ "$status" = "$bare_status" ] ||
 		fail "$name: exit status $status, without the shim $bare_status; $(tail -n 3 "$name.err")"
