@@ -457,6 +457,58 @@ static void test_ranks(void **state)
 	}
 }
 
+/* The main thread of that rank, not the one that submits, keeps it: it reads from a descriptor; its last recorded stack was
+ * in Python. */
+static void read_in_python(uint32_t rank)
+{
+	struct spy_slot_page *submits = waits_outside(2, 0x1000, 0, 4 * SECOND);
+	struct spy_slot_page *reads = waits_outside(3, 70, 0, 4 * SECOND);
+	struct spy_rec_python_code code = {.head = {now - 8 * SECOND, SPY_EV_PYTHON_CODE},
+					   .code = 1};
+	struct spy_rec_stack stack = {
+		.time = now - 5 * SECOND, .event = SPY_EV_STACK, .count = 1, .frames = {0x30}};
+	struct spy_rec_python_stack python = {.time = now - 5 * SECOND,
+					      .event = SPY_EV_PYTHON_STACK,
+					      .count = 2,
+					      .codes = {1, 1},
+					      .lines = {128, 9}};
+
+	submits->fn = submits->outer_fn = 0;
+	submits->depth = 0;
+	submits->outside_kind = SPY_WAIT_CONDITION + 1;
+	submits->outside_holder = reads->outside_holder = 0;
+	reads->tid = 100 + rank;
+	reads->outside_kind = SPY_WAIT_TRANSFER + 1;
+	tw_stream(&trace, 2)->tid = 100 + rank;
+	tw_record_text(&trace, 2, &code, sizeof(code), 3,
+		       (const char *[]){"/home/user/train.py", "step", ""});
+	tw_record(&trace, 2, &stack, sizeof(stack));
+	tw_record(&trace, 2, &python, sizeof(python));
+}
+
+static void test_missing_rank(void **state)
+{
+	uint32_t rank;
+
+	(void)state;
+	now = monotonic_ns();
+	parent = scratch_make();
+	for (rank = 0; rank < RANKS; rank++) {
+		begin_rank(rank);
+		submit(SPY_NCCL_ALL_REDUCE, 6, 6 * SECOND, true);
+		if (rank == 1)
+			read_in_python(rank);
+		else
+			submit(SPY_NCCL_ALL_REDUCE, 7, 4 * SECOND, false);
+		end_rank(rank);
+	}
+	look_at_ranks();
+	expect_verdict(VERDICT_COLLECTIVE,
+		       " and waits for a read or write of descriptor 70. The last recorded Python "
+		       "line of thread 101: train.py:128, at t = 4.000 s.");
+	end_ranks();
+}
+
 static void check_links(void)
 {
 	size_t i;
@@ -708,8 +760,8 @@ int main(void)
 		cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_fine),          cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_any_bytes),     cmocka_unit_test(test_long_chain),
-		cmocka_unit_test(test_matters),       cmocka_unit_test(test_names),
-		cmocka_unit_test(test_active),
+		cmocka_unit_test(test_matters),       cmocka_unit_test(test_missing_rank),
+		cmocka_unit_test(test_names),         cmocka_unit_test(test_active),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
