@@ -617,7 +617,7 @@ static char *as_text(unsigned int width, size_t name_columns)
 static void expect_in(const char *text, const char *wanted)
 {
 	if (!strstr(text, wanted))
-		fail_msg("no '%s' in: %s", wanted, text);
+		fail_msg("no '%s' in: %s", wanted, text ? text : "nothing");
 }
 
 /* The first line below the GPUs' rows and all that follow it. */
