@@ -26,8 +26,9 @@ struct report_timeline {
 
 struct report {
 	struct view view;
-	/* What follows `cudaspy why N` on a command line that reads the same; NULL: text has no such hints. */
-	const char *again;
+	/* What follows `cudaspy why N` on a command line that reads the same, and how the command was called; NULL: text has no
+	 * such hints. */
+	const char *again, *called;
 	bool text_only; /* it is shown as text and nothing else: report_rows */
 	const char *schema; /* "cudaspy-report-2" */
 	struct table tables[REPORT_TABLES];

@@ -69,12 +69,21 @@ static const char *quoted(struct arena *texts, const char *word)
 	}
 }
 
+/* The command, as a shell finds it where it is not on the PATH. */
+static const char *called(struct arena *texts)
+{
+	const char *name = program_invocation_name;
+
+	return strchr(name, '/') ? quoted(texts, name) : "cudaspy";
+}
+
 /* " --gpu=0 --run=last traces": what `why` needs to find the same. */
 static const char *asked_again(struct arena *texts, const struct report_options *options,
-			       const char *const *dirs, size_t n_dirs)
+			       const char *const *dirs, size_t n_dirs, bool several_runs)
 {
 	const struct filter *only = options->only;
-	const char *words = options->again ? arena_printf(texts, " %s", options->again) : "";
+	const char *words =
+		options->again && several_runs ? arena_printf(texts, " %s", options->again) : "";
 	size_t i;
 
 	for (i = 0; only && i < FILTER_KINDS; i++)
@@ -144,8 +153,11 @@ static int make_report(struct making *m, FILE *out)
 	report_init(&m->report, REPORT_SCHEMA);
 	m->report.view = view_for(out);
 	m->report.view.verbose = m->options->verbose;
-	if (m->options->hints)
-		m->report.again = asked_again(&m->report.arena, m->options, m->dirs, m->n_dirs);
+	if (m->options->hints) {
+		m->report.called = called(&m->report.arena);
+		m->report.again = asked_again(&m->report.arena, m->options, m->dirs, m->n_dirs,
+					      m->set.n_runs > 1);
+	}
 	m->report.text_only = m->options->renderer->render == render_text;
 	report_add_sections(&m->report, &m->analysis, m->symbols, m->options);
 	if (m->lanes)

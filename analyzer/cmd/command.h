@@ -45,7 +45,8 @@ struct option_row {
 #define REDACT_OPTION(type, member) \
 	{ \
 		"redact", 0, NULL, \
-			"without command lines, variables, paths and users' names: to be sent on", \
+			"without command lines, variables, paths and users' names, to be sent " \
+			"on; hosts keep theirs", \
 			offsetof(type, member) \
 	}
 

@@ -132,6 +132,9 @@ async function begin() {
 	const marks = {begun: performance.now()};
 	const text = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
 	const [report, tables] = (await Promise.all([payload('report'), payload('timeline')])).map(text);
+	/* What has no card has no pin. */
+	const minor = new Set((report.findings || []).map((finding, i) => finding.severity === 'minor' && (finding.rank ?? i + 1)));
+	tables.moments = tables.moments.filter((moment) => !minor.has(moment.finding));
 	document.title = `${report.summary?.program || 'recording'}: cudaspy report`;
 	let view = null;
 	main.append(...[runSummary(report), gpuTime(report), rankTime(report, (rank) => view && showRank(view, rank)), findingCards(report, tables, (moment) => view && showMoment(view, moment))].filter((part) => part));

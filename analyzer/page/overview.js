@@ -169,5 +169,5 @@ export function findingCards(report, timeline, showMe) {
 		cards.length ? el('div', {class: 'cards'}, cards.slice(0, MOST_CARDS)) : el('p', {}, 'Nothing to report: no finding costs enough.'),
 		cards.length > MOST_CARDS ? el('details', {}, el('summary', {}, `${cards.length - MOST_CARDS} more`), el('div', {class: 'cards'}, cards.slice(MOST_CARDS))) : null,
 		more > 0 ? el('p', {class: 'hint'}, `${plural(more, 'more finding')}, which cost less, in the table of sites.`) : null,
-		minor ? el('p', {class: 'hint'}, `${plural(minor, 'minor finding')} left out; cudaspy report --format=json has them.`) : null);
+		minor ? el('p', {class: 'hint'}, `${plural(minor, 'minor finding')} left out: cudaspy why N shows one, cudaspy report --format=json has all.`) : null);
 }

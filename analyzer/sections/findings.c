@@ -99,7 +99,7 @@ static const struct column finding_columns[] = {
 		.text_rows = 10, .when_empty = "none", \
 	}
 static const struct table_kind finding_kind =
-	FINDING_KIND("FINDINGS: problems, then notes; first those whose cure gains most");
+	FINDING_KIND("FINDINGS: problems, then notes; first those whose cure gains most by itself");
 static const struct table_kind about_kind =
 	FINDING_KIND("FINDINGS in its calls, numbered as in the report");
 static const struct table_kind one_kind = FINDING_KIND("FINDING, numbered as in the report");
@@ -398,7 +398,7 @@ static const char *more_text(struct report *report, const struct gate *gate,
 {
 	if (!report->again || gate->suppressed || f->gate.compared != COMPARED_NOT)
 		return NULL;
-	return report_text(report, "More: cudaspy why %zu%s", number, report->again);
+	return report_text(report, "More: %s why %zu%s", report->called, number, report->again);
 }
 
 static const char *costs_summed(const struct analysis *a)

@@ -53,7 +53,7 @@ static const struct column gpu_columns[] = {
 static const struct table_kind gpus_kind = {
 	.key = "gpus",
 	.title = "GPUS: how long each had nothing to do while its program worked, and what the "
-		 "thread did that submitted the next work",
+		 "thread did that submitted the next work (indented: in shares of that time)",
 	.columns = gpu_columns,
 	.n_columns = ARRAY_SIZE(gpu_columns),
 	.row_bytes = sizeof(struct gpu_row),

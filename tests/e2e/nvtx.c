@@ -271,7 +271,10 @@ static void tick(int signal)
 	ticks++;
 }
 
-/* One signal at a time: a timer that goes on would starve this thread where a handler takes longer than its interval. */
+/*
+ * One signal at a time: a timer that goes on would starve this thread where a handler takes longer than its interval. And
+ * none before the first range has made NVTX ready: a handler in the middle of that waits for it for ever.
+ */
 static void signals(void)
 {
 	struct itimerval timer = {.it_value = {.tv_usec = 100}};
@@ -281,6 +284,8 @@ static void signals(void)
 
 	cudaSetDevice_(0);
 	sigaction(SIGALRM, &action, NULL);
+	nvtxRangePushA("interrupted");
+	nvtxRangePop();
 	while (ticks < 200) {
 		if (ticks == armed) {
 			armed++;
