@@ -71,7 +71,7 @@ static int workload(const char *devices_text)
 static void set_environment(const char *dir)
 {
 	static const char *const unwanted[] = {
-#define OPTION(name, variable, argument, text) variable,
+#define OPTION(name, flag, variable, argument, text) variable,
 #include "cudaspy/options.def"
 		"CUDA_LAUNCH_BLOCKING",
 	};

@@ -23,12 +23,13 @@
 #include "base/redact.h"
 #include "base/suggest.h"
 #include "cudaspy/gpu_windows.h"
+#include "cudaspy/windows.h"
 #include "cudaspy/trace_format.h"
 #include "render/render.h"
 
 struct options {
 	/* the recorder's: handed on in the environment */
-#define OPTION(name, variable, argument, text) const char *name;
+#define OPTION(name, flag, variable, argument, text) const char *name;
 #include "cudaspy/options.def"
 	/* ours */
 	const char *format;
@@ -46,7 +47,7 @@ static const struct option_row option_rows[] = {
 	{"color",     0,   "WHEN",   "colours of the report: auto (default: on a terminal), always, never", offsetof(struct options, colour)},
 	{"nested",    'n', NULL,     "report also the calls made inside other calls", offsetof(struct options, nested)},
 	{"output",    'o', "DIR",    "the same as --out", offsetof(struct options, out)},
-#define OPTION(name, variable, argument, text) {#name, 0, argument, text, offsetof(struct options, name)},
+#define OPTION(name, flag, variable, argument, text) {#flag, 0, argument, text, offsetof(struct options, name)},
 #include "cudaspy/options.def"
 };
 
@@ -55,7 +56,7 @@ static const struct {
 	const char *variable;
 	size_t offset;
 } variables[] = {
-#define OPTION(name, variable, argument, text) {variable, offsetof(struct options, name)},
+#define OPTION(name, flag, variable, argument, text) {variable, offsetof(struct options, name)},
 #include "cudaspy/options.def"
 };
 /* clang-format on */
@@ -149,11 +150,45 @@ static bool number_group(struct options *options)
 	return true;
 }
 
+static bool is_time(const char *option, const char *text)
+{
+	uint64_t ns;
+
+	return !text || (spy_parse_time(text, &ns) && ns) ||
+	       wrong(option, text, "this is no time such as 500ms, 30s or 10m");
+}
+
+static bool windows_right(const struct options *options)
+{
+	enum spy_capture capture = SPY_CAPTURE_ALL;
+	uint64_t first, last;
+	const char *name;
+
+	if (!is_time("delay", options->delay) || !is_time("duration", options->duration))
+		return false;
+	if (options->capture_range && !spy_parse_capture(options->capture_range, &capture, &name))
+		return wrong("capture-range", options->capture_range,
+			     "this is none of cudaProfilerApi, nvtx:NAME and command");
+	if (capture == SPY_CAPTURE_RANGE && options->nonvtx && strcmp(options->nonvtx, "0") != 0)
+		return wrong("capture-range", options->capture_range,
+			     "this does not go with --nonvtx");
+	if (options->steps && !spy_parse_steps(options->steps, &first, &last))
+		return wrong("steps", options->steps, "this is not like 10-20, or 7 (from 1 on)");
+	if (options->steps && capture != SPY_CAPTURE_PROFILER && capture != SPY_CAPTURE_RANGE)
+		return wrong("steps", options->steps,
+			     "this needs --capture-range=nvtx:NAME, or =cudaProfilerApi");
+	if (options->gpu && strcmp(options->gpu, "0") != 0 &&
+	    (capture || options->delay || options->duration))
+		return wrong("gpu", options->gpu,
+			     "this does not follow windows: leave one of the two out");
+	return true;
+}
+
 /* Values that the recorder would have to refuse, when the program runs already. */
 static bool options_right(struct options *options)
 {
-#define OPTION(name, variable, argument, text) \
-	if (!is_on_or_off(#name, argument, options->name)) \
+#define OPTION(name, flag, variable, argument, text) \
+	if (!is_on_or_off(#flag, argument, options->name)) \
 		return false;
 #include "cudaspy/options.def"
 	if (!is_mib("keep", options->keep, 1) || !is_mib("floor", options->floor, 0) ||
@@ -163,6 +198,8 @@ static bool options_right(struct options *options)
 	if (options->gpu && strcmp(options->gpu, "0") != 0 &&
 	    !spy_gpu_parse_windows(options->gpu, &(struct spy_gpu_windows){0}))
 		return wrong("gpu", options->gpu, "this is neither 1 nor a window like 1s/10s");
+	if (!windows_right(options))
+		return false;
 	if (options->clock && strcmp(options->clock, "monotonic") != 0)
 		return wrong("clock", options->clock, "the only clock to choose is monotonic");
 	return true;

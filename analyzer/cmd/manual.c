@@ -15,7 +15,7 @@ struct variable_row {
 
 /* clang-format off */
 static const struct variable_row recorder_variables[] = {
-#define OPTION(name, variable, argument, text) {variable, argument, #name, text},
+#define OPTION(name, flag, variable, argument, text) {variable, argument, #flag, text},
 #include "cudaspy/options.def"
 };
 

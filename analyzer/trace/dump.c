@@ -496,6 +496,17 @@ static void print_nccl_state(const struct dump *dump, const struct record *recor
 	print_text(dump, "text", text);
 }
 
+static void print_window(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_window *r = &record->raw->window;
+	char text[sizeof(r->text) + 1] = "";
+
+	memcpy(text, r->text, sizeof(r->text));
+	fprintf(dump->out, " state=%s number=%" PRIu32 " since=%" PRIu64, name_window(r->state),
+		r->number, r->since);
+	print_text(dump, "text", text);
+}
+
 static void print_range_of(const struct dump *dump, uint8_t what, uint32_t name)
 {
 	fprintf(dump->out, " what=%s", name_range_what(what));
@@ -605,6 +616,7 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_COLLECTIVE] = print_collective,
 	[SPY_EV_COLLECTIVE_RAN] = print_collective_ran,
 	[SPY_EV_NCCL_STATE] = print_nccl_state,
+	[SPY_EV_WINDOW] = print_window,
 };
 /* clang-format on */
 

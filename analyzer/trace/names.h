@@ -25,6 +25,7 @@ const char *name_nccl_func(unsigned int func); /* enum spy_nccl_func */
 const char *name_nccl_algorithm(unsigned int algorithm); /* enum spy_nccl_algorithm */
 const char *name_nccl_protocol(unsigned int protocol); /* enum spy_nccl_protocol */
 const char *name_nccl_state(unsigned int state); /* enum spy_nccl_state */
+const char *name_window(unsigned int state); /* enum spy_window_state */
 
 /* A result, as the driver's functions call it or the runtime's. */
 const char *name_error(unsigned int result, bool driver);

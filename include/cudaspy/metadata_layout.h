@@ -90,7 +90,8 @@
 	EVENT(SPY_EV_NCCL_COMM, spy_rec_nccl_comm, nccl_comm, 0) \
 	EVENT(SPY_EV_COLLECTIVE, spy_rec_collective, collective, 0) \
 	EVENT(SPY_EV_COLLECTIVE_RAN, spy_rec_collective_ran, collective_ran, 0) \
-	EVENT(SPY_EV_NCCL_STATE, spy_rec_nccl_state, nccl_state, 0)
+	EVENT(SPY_EV_NCCL_STATE, spy_rec_nccl_state, nccl_state, 0) \
+	EVENT(SPY_EV_WINDOW, spy_rec_window, window, 0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -241,6 +242,11 @@
 	NAME(SPY_NCCL_LL128,  "LL128") \
 	NAME(SPY_NCCL_SIMPLE, "SIMPLE")
 
+#define SPY_WINDOW_NAMES(NAME) \
+	NAME(SPY_WINDOW_OPEN,   "open") \
+	NAME(SPY_WINDOW_CLOSED, "closed") \
+	NAME(SPY_WINDOW_MARK,   "mark")
+
 #define SPY_NCCL_STATE_NAMES(NAME) \
 	NAME(SPY_NCCL_ON,    "on") \
 	NAME(SPY_NCCL_OFF,   "off") \
@@ -290,7 +296,8 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	SPY_TSDL_ENUM("u8", SPY_NCCL_FUNC_NAMES, "nccl_func_t")
 	SPY_TSDL_ENUM("u8", SPY_NCCL_ALGORITHM_NAMES, "nccl_algorithm_t")
 	SPY_TSDL_ENUM("u8", SPY_NCCL_PROTOCOL_NAMES, "nccl_protocol_t")
-	SPY_TSDL_ENUM("u16", SPY_NCCL_STATE_NAMES, "nccl_state_t");
+	SPY_TSDL_ENUM("u16", SPY_NCCL_STATE_NAMES, "nccl_state_t")
+	SPY_TSDL_ENUM("u16", SPY_WINDOW_NAMES, "window_t");
 
 /* The head of a call's record, after time and event. */
 #define SPY_TSDL_CALL_HEAD \
@@ -600,7 +607,12 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 	SPY_TSDL_EVENT("38", "nccl_state",
 		       "\t\tnccl_state_t state;\n"
 		       "\t\tu32 reserved;\n"
-		       "\t\tletter text[112];\n");
+		       "\t\tletter text[112];\n")
+	SPY_TSDL_EVENT("39", "window",
+		       "\t\twindow_t state;\n"
+		       "\t\tu32 number;\n"
+		       "\t\tu64 since;\n"
+		       "\t\tletter text[104];\n");
 /* clang-format on */
 
 #endif

@@ -121,6 +121,7 @@ enum spy_event {
 	SPY_EV_COLLECTIVE, /* NCCL: an operation was submitted */
 	SPY_EV_COLLECTIVE_RAN, /* and when it ran on the GPU */
 	SPY_EV_NCCL_STATE, /* are NCCL's operations recorded? */
+	SPY_EV_WINDOW, /* recording begins or ends for a while */
 	SPY_EV_COUNT_ALL
 };
 
@@ -824,6 +825,28 @@ struct spy_rec_nccl_state {
 	char text[112]; /* what there is to say, with a NUL */
 } __attribute__((packed));
 
+/* ---- windows ------------------------------------------------------------------------------ */
+
+/*
+ * Recording may be dormant: then calls leave no records, and what is to be known about memory, streams and contexts is
+ * kept all the same. A window is a time in which it is not. In the session's stream, in order; a recording without
+ * such a record is one window. A call belongs to the window in which it began: its record may come behind the window's
+ * end.
+ */
+enum spy_window_state {
+	SPY_WINDOW_OPEN, /* from here on calls are recorded */
+	SPY_WINDOW_CLOSED, /* from here on they are not */
+	SPY_WINDOW_MARK, /* text is what somebody outside has to say: `cudaspy mark` */
+};
+
+struct spy_rec_window {
+	struct spy_rec_other head;
+	uint16_t state; /* enum spy_window_state */
+	uint32_t number; /* of the window, from 1 on; 0: none so far */
+	uint64_t since; /* when the state before this one began; 0: when the recording did */
+	char text[104]; /* what opened or closed it, with a NUL */
+} __attribute__((packed));
+
 /* ---- the board ---------------------------------------------------------------------------- */
 
 #define SPY_KEEP_MIB_END (1ull << 40) /* what CUDASPY_KEEP has to be below */
@@ -864,7 +887,23 @@ struct spy_board {
 	/* NCCL (0 in traces of before) */
 	uint64_t collectives_lost; /* operations, and when they ran, for want of room */
 	uint64_t collectives_unfollowed; /* for too many were at one time */
+	/* Windows (0 in traces of before: one window) */
+	uint32_t dormant; /* 1: recording is */
+	uint32_t windows; /* that have been opened so far, 0 also if recording never was dormant */
+	uint64_t state_since; /* when it became so, or was opened; 0: when the recording began */
+	/* What somebody outside asks for, who has the file's lock (flock): filled in, then `request` counts up. A
+	 * thread that follows it writes that number to `answered`. */
+	uint32_t request;
+	uint32_t answered;
+	uint32_t wanted; /* enum spy_wanted */
+	uint32_t reserved3;
+	uint64_t wanted_at_ns; /* since the epoch; 0: now */
+	uint64_t wanted_every_ns; /* SPY_WANTED_START: again after that time; 0: once */
+	uint64_t wanted_for_ns; /* and for so long; 0: until it is closed */
+	char wanted_text[104]; /* of a mark, with a NUL */
 };
+
+enum spy_wanted { SPY_WANTED_NOTHING, SPY_WANTED_START, SPY_WANTED_STOP, SPY_WANTED_MARK };
 
 /* What one thread is doing. Written by that thread alone, read by anyone, torn reads allowed. */
 struct spy_slot_page {
@@ -891,7 +930,7 @@ struct spy_slot_page {
 	/* A wait between two calls, valid while depth is 0. It may have been left by longjmp or a
 	 * cancellation: then a call has begun, or calls has changed, since. */
 	uint8_t outside_kind; /* enum spy_wait_kind + 1 while the thread waits, else 0 */
-	uint8_t reserved3;
+	uint8_t asleep; /* 1: the thread records nothing now, and counts are not to be read */
 	uint16_t outside_calls; /* the lower bits of calls when it began */
 	uint32_t outside_holder; /* as wait_holder; the thread that is to end */
 	uint64_t outside_object; /* as in spy_rec_outside; of several descriptors 0 */
@@ -934,6 +973,8 @@ _Static_assert(sizeof(struct spy_rec_nccl_comm) == 80, "layout");
 _Static_assert(sizeof(struct spy_rec_collective) == 48, "layout");
 _Static_assert(sizeof(struct spy_rec_collective_ran) == 48, "layout");
 _Static_assert(sizeof(struct spy_rec_nccl_state) == 128, "layout");
+_Static_assert(sizeof(struct spy_rec_window) == 128, "layout");
+_Static_assert(sizeof(struct spy_board) <= SPY_BOARD_PAGE, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 
 #endif

@@ -90,6 +90,15 @@ enum {
 #define elide_counted_from(inspector) \
 	(SPY_INSPECTOR_##inspector == SPY_INSPECTOR_none ? SPY_DETAIL_COUNT : SPY_DETAIL_NEVER)
 
+/* While recording is dormant. Of the others events carry a capture from stream to stream. */
+#define keeps_tables(inspector) \
+	(STATE_##inspector != 0 ? SPY_KEEPS_TABLES \
+	 : SPY_INSPECTOR_##inspector == SPY_INSPECTOR_event_record || \
+			 SPY_INSPECTOR_##inspector == SPY_INSPECTOR_event_record_flags || \
+			 SPY_INSPECTOR_##inspector == SPY_INSPECTOR_stream_wait_event \
+		 ? SPY_KEEPS_CAPTURES \
+		 : SPY_KEEPS_NOTHING)
+
 #define SLOT(name, which, layer_, record_, contract_, inspector_) \
 	[SPY_FN_##name * 3 + (which)] = { \
 		.fn = SPY_FN_##name, \
@@ -102,6 +111,7 @@ enum {
 			counts_when_nested(layer_, SPY_##record_, SPY_CONTRACT_##contract_), \
 		.elide_from = \
 			elide_from(layer_, SPY_##record_, SPY_CONTRACT_##contract_, inspector_), \
+		.keeps = keeps_tables(inspector_), \
 		.makes = makes(SPY_CONTRACT_##contract_, SPY_INSPECTOR_##inspector_), \
 		.sampled = sampled(layer_, SPY_CONTRACT_##contract_)},
 #define SLOTS_DRIVER(name, record, contract, inspector) \
@@ -202,6 +212,7 @@ void spy_slots_disable(void)
 	for (size_t i = 0; i < SPY_SLOTS; i++) {
 		spy_slots[i].record = SPY_TRANSPARENT;
 		spy_slots[i].inspector = 0;
+		spy_slots[i].keeps = SPY_KEEPS_NOTHING;
 	}
 }
 

@@ -86,6 +86,9 @@ void spy_inspect_forked(void);
  */
 bool spy_inspect_reset(void);
 
+/* Is any stream being captured? */
+bool spy_stream_captures(void);
+
 /* ---- what inspectors may ask of the rest of the shim ---------------------------------------- */
 
 /* The current thread's shadows; owned by inspect_context.c, kept in struct spy_thread. */

@@ -1,6 +1,6 @@
 /*
- * shim/inspect/inspect_stream.c: streams, events, waits, graphs, and which streams are being
- * captured. Runs on the application's threads, around those calls.
+ * shim/inspect/inspect_stream.c: streams, events, waits, graphs, which streams are being captured,
+ * and calls that begin or end a window. Runs on the application's threads, around those calls.
  *
  * Captures: a stream takes part from the begin of its capture, or from the moment it waits for an
  * event that was recorded in a stream that takes part, until the capture ends. The calls are
@@ -45,6 +45,11 @@ static uint64_t capture_of(uint64_t wanted)
 			return __atomic_load_n(&captures.at[i].capture, __ATOMIC_RELAXED);
 	}
 	return 0;
+}
+
+bool spy_stream_captures(void)
+{
+	return __atomic_load_n(&spy_captures, __ATOMIC_RELAXED);
 }
 
 bool spy_stream_captured(const struct spy_thread *thread, uint64_t stream)
@@ -202,4 +207,13 @@ void inspect_stream_wait_event_done(struct spy_frame *frame, const struct spy_in
 {
 	if (succeeded(frame))
 		follow(arg(frame, self, OBJECT), key(frame->thread, frame->details.stream), false);
+}
+
+/* ---- windows -------------------------------------------------------------------------------- */
+
+/* Not the driver's call inside the runtime's. */
+void inspect_profiler_started(struct spy_frame *frame, const struct spy_inspector *self)
+{
+	if (!frame->depth && frame->kind != SPY_FRAME_PASS)
+		spy_window_profiler(self->a);
 }

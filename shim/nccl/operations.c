@@ -104,10 +104,10 @@ static struct spy_thread *begin_record(size_t bytes, const void *here, bool *fir
 {
 	struct spy_thread *thread = spy_self;
 
-	if (!spy_session_active() || thread->reentry_frame)
+	if (!spy_window_is_open() || !spy_session_active() || thread->reentry_frame)
 		return NULL;
-	*first = !thread->packet;
-	if (*first || (thread->head >= thread->limit && !thread->depth)) {
+	*first = !thread->packet && !thread->asleep;
+	if (!thread->packet || (thread->head >= thread->limit && !thread->depth)) {
 		spy_thread_find_room(thread);
 		thread = spy_self;
 	}
@@ -364,7 +364,8 @@ static void write_ran(struct spy_rec_collective_ran *ran)
 	struct spy_thread *thread = begin_record(sizeof(*ran), __builtin_frame_address(0), &first);
 
 	if (!thread) {
-		count(&lost);
+		if (spy_window_is_open())
+			count(&lost);
 		return;
 	}
 	ran->time = spy_clock();
@@ -629,7 +630,7 @@ spy_nccl_handle spy_nccl_submit(spy_nccl_handle context, const struct spy_nccl_s
 	bool first;
 	uint64_t now;
 
-	if (!comm || !spy_session_active())
+	if (!comm || !spy_session_active() || !spy_window_is_open())
 		return 0;
 	number = number_of(context);
 	learn_comm(comm, said);

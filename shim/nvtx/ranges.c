@@ -29,6 +29,7 @@ struct open_range {
 	uint32_t name;
 	uint16_t domain;
 	bool told; /* its begin is in the stream */
+	bool opened; /* a window opens with it (window.h) */
 };
 
 static __thread struct {
@@ -161,6 +162,10 @@ static inline struct spy_thread *begin_work(const void *here)
 {
 	struct spy_thread *thread = spy_self;
 
+	if (!spy_window_is_open())
+		return NULL;
+	if (thread->asleep && !thread->depth)
+		spy_thread_find_room(thread);
 	if (!thread->packet) {
 		count_elsewhere();
 		return NULL;
@@ -169,6 +174,8 @@ static inline struct spy_thread *begin_work(const void *here)
 		count_lost();
 		return NULL;
 	}
+	if (spy_thread_missed_a_change(thread) && !thread->depth)
+		spy_thread_renew(thread);
 	return thread;
 }
 
@@ -202,15 +209,19 @@ static int depth_in(uint16_t domain, uint32_t n)
 
 int spy_range_push(const struct spy_said *said)
 {
+	bool opens = spy_window_range_begins(said->name);
 	uint32_t n = mine.n;
 	int depth = depth_in(said->domain, n);
 	uint64_t time;
 
 	if (__builtin_expect(n == OPEN_MOST, 0)) {
 		count_lost();
+		if (opens)
+			spy_window_range_ends(); /* its end would not be known */
 		return depth + (int)mine.beyond++;
 	}
-	mine.open[n] = (struct open_range){.name = said->name, .domain = said->domain};
+	mine.open[n] =
+		(struct open_range){.name = said->name, .domain = said->domain, .opened = opens};
 	mine.n = n + 1; /* a signal handler's go behind it */
 	time = write_alone(SPY_RANGE_PUSH, said, 0, said->payload_type || said->category);
 	mine.open[n].told = time;
@@ -243,8 +254,10 @@ int spy_range_pop(uint16_t domain)
 	forget_open(i, n);
 	if (range.told)
 		write_alone(SPY_RANGE_POP, &(struct spy_said){.name = range.name}, 0, false);
-	else if (!spy_self->packet)
+	else if (!spy_self->packet && spy_window_is_open())
 		count_elsewhere();
+	if (range.opened)
+		spy_window_range_ends();
 	return depth_in(domain, i);
 }
 
@@ -277,12 +290,14 @@ uint64_t spy_range_new_id(void)
 
 void spy_range_start(const struct spy_said *said, uint64_t id)
 {
+	spy_window_range_started(said->name, id);
 	write_alone(SPY_RANGE_START, said, id, true);
 }
 
 void spy_range_end(uint64_t id)
 {
 	write_alone(SPY_RANGE_END, &(struct spy_said){0}, id, true);
+	spy_window_range_ended(id);
 }
 
 void spy_range_mark(const struct spy_said *said)
@@ -384,7 +399,7 @@ void spy_ranges_forked(void)
 	elsewhere = lost = 0;
 	mine.uncounted = 0;
 	for (uint32_t i = 0; i < mine.n; i++)
-		mine.open[i].told = false;
+		mine.open[i].told = mine.open[i].opened = false;
 	spy_lock_forget(&objects_lock);
 	spy_names_forked();
 }

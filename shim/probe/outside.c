@@ -168,7 +168,8 @@ void spy_outside_write(const struct spy_outside *wait)
 	int error = errno;
 	uint64_t now;
 
-	if (!spy_is_outside() || !spy_thread_try_work(thread, __builtin_frame_address(0)))
+	if (!spy_window_is_open() || wait->start < spy_window_opened_at() || !spy_is_outside() ||
+	    !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
 	row = row_of(thread, wait);
 	/* Before the look at the clock: times must not decrease. */

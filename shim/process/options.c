@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "process/options.h"
 #include "hook/slots.h"
+#include "window/plan.h"
 
 struct spy_options spy_options;
 
@@ -40,7 +41,7 @@ static void switch_off(const char **option)
 
 void spy_options_read(void)
 {
-#define OPTION(name, variable, argument, text) spy_options.name = text_of(variable);
+#define OPTION(name, flag, variable, argument, text) spy_options.name = text_of(variable);
 #include "cudaspy/options.def"
 	/* "0" switches a switch off */
 	switch_off(&spy_options.quiet);
@@ -131,6 +132,8 @@ bool spy_options_warning(char *text, size_t size)
 	else if (spy_options.clock && strcmp(spy_options.clock, "monotonic") != 0)
 		snprintf(text, size, "CUDASPY_CLOCK=%s: the only clock to choose is 'monotonic'",
 			 spy_options.clock);
+	else if (spy_plan_warning(text, size))
+		return true;
 	else if ((name = unknown_name(spy_options.trace)))
 		snprintf(text, size, "CUDASPY_TRACE: there is no function '%s'", name);
 	else if ((name = unknown_name(spy_options.count)))

@@ -12,7 +12,7 @@
 
 /* Values are the environment's own strings, NULL where a variable is not set or empty. */
 struct spy_options {
-#define OPTION(name, variable, argument, text) const char *name;
+#define OPTION(name, flag, variable, argument, text) const char *name;
 #include "cudaspy/options.def"
 };
 

@@ -51,6 +51,14 @@ static inline uint64_t window_of(const struct spy_thread *thread, const struct s
 	return slot->window | WINDOW_UNSURE;
 }
 
+static inline void begin_frame(struct spy_frame *frame, struct spy_slot *slot,
+			       struct spy_thread *thread)
+{
+	frame->slot = slot;
+	frame->window = window_of(thread, slot, frame->stack);
+	frame->thread = thread;
+}
+
 /*
  * How many recorded calls is this one inside of? Calls that were left by an exception or longjmp
  * never reached spy_leave; their frames lay where ours is, or below: the stack grows down.
@@ -88,6 +96,14 @@ static inline bool interrupted(const struct spy_thread *thread, const struct spy
 {
 	return unlikely(thread->reentry_frame) &&
 	       is_interrupt(thread, (uintptr_t)frame, thread->reentry_frame);
+}
+
+static inline void inspect_after(struct spy_frame *frame)
+{
+	const struct spy_inspector *inspector = &spy_inspectors[frame->slot->inspector];
+
+	if (inspector->after && (frame->details.event != SPY_EV_NESTED || inspector->stateful))
+		inspector->after(frame, inspector);
 }
 
 static inline void inspect_before(struct spy_frame *frame, const struct spy_slot *slot,
@@ -263,31 +279,129 @@ static inline void begin_outer(struct spy_thread *thread, struct spy_frame *fram
 	begin_timed(thread, frame, slot->fn, 0, call);
 }
 
-void *spy_enter(struct spy_frame *frame)
+/* ---- while recording is dormant -------------------------------------------------------------- */
+
+/* The outermost call in progress is not recorded. So calls inside of it that change no table take the
+ * nested fast path. */
+static inline void show_dormant(struct spy_thread *thread, const struct spy_frame *frame)
 {
-	struct spy_slot *slot = &spy_slots[frame->slot_index];
+	thread->dormant_frame = thread->calls[0].frame = (uintptr_t)frame;
+	thread->detail_level = SPY_DETAIL_ARGUMENTS;
+}
+
+/*
+ * The short way: no record, no clock, no table. What is left is that the thread is inside a call, should a window open
+ * meanwhile. Threads that are awake, or have no slot, have nothing to count down: they go the long way.
+ */
+static inline bool pass_dormant(struct spy_thread *thread, struct spy_frame *frame,
+				const struct spy_slot *slot)
+{
+	if (unlikely(thread->until_look <= 1) || unlikely(slot->keeps) || spy_window_is_asked())
+		return false;
+	thread->until_look--;
+	frame->kind = SPY_FRAME_DORMANT;
+	if (likely(thread->dormant_frame <= (uintptr_t)frame))
+		show_dormant(thread, frame);
+	return true;
+}
+
+static inline void leave_dormant(struct spy_frame *frame)
+{
+	struct spy_thread *thread = frame->thread;
+
+	if (thread->dormant_frame != (uintptr_t)frame)
+		return;
+	thread->dormant_frame = 0;
+	thread->detail_level = SPY_DETAIL_NONE;
+}
+
+static void keep_before(struct spy_thread *thread, struct spy_frame *frame,
+			const struct spy_slot *slot)
+{
+	if (slot->keeps == SPY_KEEPS_CAPTURES && !spy_stream_captures())
+		return;
+	spy_thread_begin_work(thread, frame);
+	frame->kind = SPY_FRAME_KEPT;
+	frame->inspected = false;
+	frame->details.event = SPY_EV_CALL;
+	clear_details(frame);
+	begin_on_device(thread, slot);
+	inspect_before(frame, slot, false);
+	spy_thread_end_work(thread);
+}
+
+/* The long way. look: this may open a window. True: one is open, and the call is to be recorded. */
+static bool enter_dormant(struct spy_frame *frame, const struct spy_slot *slot, bool look)
+{
 	struct spy_thread *thread = spy_self;
-	void *real = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);
+
+	frame->kind = SPY_FRAME_LOST;
+	if (unlikely(!thread->page)) {
+		thread = spy_thread_ready();
+		if (!thread || !thread->page)
+			return false;
+	}
+	if (interrupted(thread, frame))
+		return false;
+	frame->thread = thread;
+	frame->depth = thread->dormant_frame > (uintptr_t)frame ||
+		       (thread->depth && depth_of(thread, frame));
+	if (!frame->depth) {
+		if (look && (thread->until_look <= 1 || spy_window_is_asked()) &&
+		    spy_thread_look(thread))
+			return true;
+		if (thread->asleep)
+			show_dormant(thread, frame);
+	}
+	frame->kind = SPY_FRAME_DORMANT;
+	if (slot->keeps)
+		keep_before(thread, frame, slot);
+	return false;
+}
+
+__attribute__((noinline)) static void leave_kept(struct spy_frame *frame)
+{
+	struct spy_thread *thread = frame->thread;
+
+	/* Not in a child that was forked inside the call, nor where a user-level thread went on elsewhere. */
+	if (unlikely(thread != spy_self || !thread->page)) {
+		if (frame->slot->inspector == SPY_INSPECTOR_get_proc_address)
+			inspect_after(frame);
+		return;
+	}
+	leave_dormant(frame);
+	spy_thread_begin_work(thread, frame);
+	inspect_after(frame);
+	spy_thread_end_work(thread);
+}
+
+/* The thread has no room for a record: none yet, none left, or it slept. NULL: the call is not recorded. */
+__attribute__((noinline)) static struct spy_thread *get_ready(struct spy_frame *frame,
+							      const struct spy_slot *slot)
+{
+	struct spy_thread *thread = spy_self;
+
+	/* Inside a call that began before the window did. */
+	if (thread->dormant_frame > (uintptr_t)frame) {
+		enter_dormant(frame, slot, false);
+		return NULL;
+	}
+	thread = spy_thread_ready();
+	if (thread && thread->asleep) { /* the window has just ended */
+		enter_dormant(frame, slot, false);
+		return NULL;
+	}
+	return thread;
+}
+
+/* Behind the short ways: what needs more registers. */
+__attribute__((noinline)) static void *enter_recorded(struct spy_frame *frame,
+						      struct spy_slot *slot,
+						      struct spy_thread *thread, void *real)
+{
 	uint8_t depth;
 
-	if (unlikely(!real))
-		real = spy_first_call(slot, frame->slot_index);
-	frame->slot = slot;
-	frame->window = window_of(thread, slot, frame->stack);
-	frame->thread = thread;
-#ifdef CUDASPY_EMPTY_HOOKS /* a build for `make bench`: a trampoline that records nothing */
-	frame->kind = SPY_FRAME_LOST;
-	return real;
-#endif
-
-	if (unlikely(slot->record == SPY_TRANSPARENT)) {
-		frame->kind = SPY_FRAME_PASS;
-		frame->inspected = false;
-		frame->details.event = SPY_EV_CALL;
-		if (slot->inspector)
-			inspect_before(frame, slot, false);
-		return real;
-	}
+	begin_frame(frame, slot, thread);
 	frame->kind = SPY_FRAME_LOST;
 	frame->details.event = SPY_EV_CALL;
 	if (interrupted(thread, frame)) {
@@ -295,7 +409,7 @@ void *spy_enter(struct spy_frame *frame)
 		return real;
 	}
 	if (unlikely(thread->head >= thread->limit)) {
-		thread = spy_thread_ready();
+		thread = get_ready(frame, slot);
 		if (!thread)
 			return real;
 		frame->thread = thread;
@@ -319,6 +433,59 @@ void *spy_enter(struct spy_frame *frame)
 		begin_inner(thread, frame, slot);
 	spy_thread_end_work(thread);
 	return real;
+}
+
+/* A call that is not recorded by the short way; or is, after all. */
+__attribute__((noinline)) static void *pass_by(struct spy_frame *frame, struct spy_slot *slot,
+					       void *real)
+{
+	if (slot->record != SPY_TRANSPARENT)
+		return enter_dormant(frame, slot, true)
+			       ? enter_recorded(frame, slot, spy_self, real)
+			       : real;
+	frame->kind = SPY_FRAME_PASS;
+	frame->inspected = false;
+	frame->details.event = SPY_EV_CALL;
+	if (slot->inspector)
+		inspect_before(frame, slot, false);
+	return real;
+}
+
+static inline __attribute__((always_inline)) void *enter(struct spy_frame *frame,
+							 struct spy_slot *slot, void *real)
+{
+	struct spy_thread *thread = spy_self;
+
+#ifdef CUDASPY_EMPTY_HOOKS /* a build for `make bench`: a trampoline that records nothing */
+	begin_frame(frame, slot, thread);
+	frame->kind = SPY_FRAME_LOST;
+	return real;
+#endif
+
+	/* A transparent one; or recording is dormant. */
+	if (unlikely(slot->record < spy_window_recorded_from())) {
+		begin_frame(frame, slot, thread);
+		if (likely(pass_dormant(thread, frame, slot)))
+			return real;
+		return pass_by(frame, slot, real);
+	}
+	return enter_recorded(frame, slot, thread, real);
+}
+
+__attribute__((noinline)) static void *enter_first(struct spy_frame *frame, struct spy_slot *slot)
+{
+	return enter(frame, slot, spy_first_call(slot, frame->slot_index));
+}
+
+/* Without a frame of its own: whatever needs registers is a function that this one jumps to. */
+void *spy_enter(struct spy_frame *frame)
+{
+	struct spy_slot *slot = &spy_slots[frame->slot_index];
+	void *real = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);
+
+	if (unlikely(!real))
+		return enter_first(frame, slot);
+	return enter(frame, slot, real);
 }
 
 /*
@@ -401,14 +568,6 @@ static inline size_t write_record(uint64_t *at, const struct spy_frame *frame, u
 		at[3] = caller | bits(details->flags, 48);
 		return sizeof(struct spy_rec_call);
 	}
-}
-
-static inline void inspect_after(struct spy_frame *frame)
-{
-	const struct spy_inspector *inspector = &spy_inspectors[frame->slot->inspector];
-
-	if (inspector->after && (frame->details.event != SPY_EV_NESTED || inspector->stateful))
-		inspector->after(frame, inspector);
 }
 
 /*
@@ -562,11 +721,15 @@ void spy_leave(struct spy_frame *frame)
 			leave_traced(thread, frame, 0);
 		else
 			leave_inner(thread, frame);
+	} else if (frame->kind == SPY_FRAME_DORMANT) {
+		leave_dormant(frame);
 	} else if (frame->kind == SPY_FRAME_COUNTED) {
 		if (likely(still_ours(thread)))
 			leave_counted(thread, frame);
 		else
 			leave_elsewhere(frame);
+	} else if (frame->kind == SPY_FRAME_KEPT) {
+		leave_kept(frame);
 	} else if (frame->slot->inspector) {
 		/* It is not recorded, but a look-up must return stubs all the same; that needs
 		 * no thread. */

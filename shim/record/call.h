@@ -32,6 +32,7 @@ struct spy_slot {
 	uint8_t sampled; /* enum spy_sampled */
 	/* the real function is no library of CUDA's: it may do other things besides */
 	bool foreign;
+	uint8_t keeps; /* enum spy_keeps */
 };
 
 #define SPY_COUNTER_NONE UINT16_MAX
@@ -52,6 +53,9 @@ enum spy_detail_level {
 	SPY_DETAIL_ALL, /* its inspector keeps the tables up to date as well */
 	SPY_DETAIL_NEVER /* of spy_slot.elide_from: no level is enough */
 };
+
+/* Does the inspector keep what records of later calls need? Then it runs while recording is dormant, too. */
+enum spy_keeps { SPY_KEEPS_NOTHING, SPY_KEEPS_TABLES, SPY_KEEPS_CAPTURES /* if there are any */ };
 
 /* Which calls are in the sample that may get a stack (stack.c). */
 enum spy_sampled { SPY_SAMPLED_NONE, SPY_SAMPLED_ALL, SPY_SAMPLED_LEGACY /* into that stream */ };
@@ -77,7 +81,14 @@ struct spy_details {
 	uint64_t stream, object, address, bytes;
 };
 
-enum spy_frame_kind { SPY_FRAME_PASS, SPY_FRAME_COUNTED, SPY_FRAME_TRACED, SPY_FRAME_LOST };
+enum spy_frame_kind {
+	SPY_FRAME_PASS,
+	SPY_FRAME_COUNTED,
+	SPY_FRAME_TRACED,
+	SPY_FRAME_LOST,
+	SPY_FRAME_DORMANT, /* recording is */
+	SPY_FRAME_KEPT, /* the same, but its inspector ran */
+};
 
 /* A call in progress, on the stack of the thread that makes it. The offsets are the assembly's too:
  * trampoline.S names each field it touches. */

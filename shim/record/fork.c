@@ -56,7 +56,8 @@ void spy_fork_child(void)
 		spy_self_reset(); /* its slot will be another thread's */
 		return;
 	}
-	map_at(as_it_was->packet, SPY_PACKET_BYTES, MAP_FIXED_NOREPLACE);
+	if (as_it_was->packet) /* else recording was dormant: it has a table in the making */
+		map_at(as_it_was->packet, SPY_PACKET_BYTES, MAP_FIXED_NOREPLACE);
 	resumed = spy_self;
 	memcpy(resumed, as_it_was, THREAD_BYTES);
 	resumed->limit = NULL;

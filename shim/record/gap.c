@@ -26,7 +26,14 @@ void spy_gap_look(struct spy_thread *thread, uint64_t start)
 	uint64_t calls = thread->page->calls;
 	uint32_t between = (uint32_t)(calls - gaps->calls_at);
 
-	spy_sched_look_before(thread, start);
+	spy_window_look(start);
+	/* It made no call while recording was dormant: that time is no gap. */
+	if (spy_thread_missed_a_change(thread) && spy_window_is_open()) {
+		spy_thread_renew(thread);
+		return;
+	}
+	if (!spy_sched_look_before(thread, start))
+		return;
 	if (start - thread->left_at < spy_long_gap)
 		return;
 	gaps->next_at = calls + expect_next(gaps, between);

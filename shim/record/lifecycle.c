@@ -67,6 +67,7 @@ static void after_fork_in_child(void)
 	spy_ranges_forked();
 	spy_nvtx_forked();
 	spy_nccl_forked();
+	spy_window_init();
 }
 
 /* Kernels before 4.14 and some emulations have no MADV_WIPEONFORK. */
@@ -116,6 +117,7 @@ static void init(void)
 		return;
 	}
 	spy_options_select();
+	spy_window_init();
 }
 
 static _Atomic bool ready;
@@ -236,6 +238,7 @@ static void write_first_records(void)
 	write_clock_record();
 	spy_modules_look();
 	spy_notes_flush_early();
+	spy_window_begin(loaded.clock);
 	spy_ranges_begin();
 	spy_nccl_begin();
 	if (spy_probing)
@@ -380,7 +383,7 @@ static void complete_trace(void)
 	look_at_files();
 	spy_warn_damaged();
 	write_clock_record();
-	if (spy_self->page && !spy_self->depth)
+	if (spy_self->page && !spy_self->depth && !spy_self->asleep)
 		spy_thread_flush_counts(spy_self);
 	if (spy_lock_given_up)
 		spy_note(SPY_NOTE_OTHER,

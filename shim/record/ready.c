@@ -42,6 +42,7 @@ static bool find_room(struct spy_thread *thread)
 	if (first || (spy_options_keep_bytes() && thread->file.seq != before))
 		tell_whose(thread);
 	spy_modules_look();
+	spy_window_look(begun);
 	spy_tear_watch();
 	spy_tear_mend(thread);
 	if (atomic_load(&spy_session->damaged))
@@ -68,8 +69,10 @@ static void get_ready_on_own_stack(void *data)
 	get->thread = spy_self; /* a handler's call may have begun it just before */
 	if (!get->thread->page || !spy_session_active())
 		get->thread = first_call(&get->again);
+	if (get->thread && get->thread->asleep && spy_window_is_open())
+		spy_thread_wake(get->thread);
 	/* Also where the thread took over a packet, and its name filled it. */
-	if (get->thread && get->thread->head >= get->thread->limit)
+	if (get->thread && !get->thread->asleep && get->thread->head >= get->thread->limit)
 		find_room(get->thread);
 	in_here = false;
 }
@@ -126,6 +129,8 @@ struct spy_thread *spy_thread_ready(void)
 		return NULL;
 	}
 	no_slot.until = 0;
+	if (thread->asleep)
+		return thread;
 	if (thread->head >= thread->limit) {
 		spy_thread_count_lost(thread);
 		return NULL;
@@ -139,4 +144,47 @@ bool spy_thread_find_room(const struct spy_thread *thread)
 	    (thread->retry_at && spy_clock() < thread->retry_at))
 		return false;
 	return get_ready() == thread && thread->head < thread->limit;
+}
+
+/* ---- while recording is dormant -------------------------------------------------------------- */
+
+#define LOOK_AFTER_US 50 /* on average */
+#define STEP_MOST 64 /* calls from one look at the clock to the next */
+
+/* Where calls come in quick succession the clock is read once in many of them. */
+static uint32_t next_step(const struct spy_thread *thread, uint64_t now)
+{
+	uint64_t elapsed = now - thread->looked_at;
+	uint64_t wanted = atomic_load(&spy_session->frequency) / 1000000 * LOOK_AFTER_US;
+
+	if (!thread->looked_at || elapsed / STEP_MOST >= wanted)
+		return 1;
+	if (elapsed * STEP_MOST <= wanted * thread->look_step)
+		return STEP_MOST;
+	return (uint32_t)(wanted * thread->look_step / elapsed) ?: 1;
+}
+
+static void sleep_on_own_stack(void *data)
+{
+	in_here = true;
+	spy_thread_sleep(data);
+	in_here = false;
+}
+
+bool spy_thread_look(struct spy_thread *thread)
+{
+	uint64_t now;
+
+	if (in_here || spy_own_stack_is_narrow())
+		return false;
+	if (!thread->asleep)
+		spy_own_stack_run(sleep_on_own_stack, thread);
+	thread->until_look = thread->look_step = STEP_MOST;
+	if (spy_window_has_time() || spy_window_is_asked()) {
+		now = spy_clock();
+		thread->until_look = thread->look_step = next_step(thread, now);
+		thread->looked_at = now;
+		spy_window_look(now);
+	}
+	return spy_window_is_open();
 }

@@ -29,14 +29,16 @@
 
 uint64_t spy_long_call = UINT64_MAX, spy_look_again = UINT64_MAX;
 static uint64_t delay_again;
+static bool blind; /* the kernel's account is not to be had, or not wanted */
 
 void spy_sched_begin(uint64_t frequency)
 {
-	spy_long_call = spy_look_again = UINT64_MAX;
-	if (!spy_probing)
+	spy_long_call = UINT64_MAX;
+	spy_look_again = frequency / LOOK_AGAIN;
+	blind = !spy_probing;
+	if (blind)
 		return;
 	spy_long_call = frequency / (1000000000 / SPY_LOOKED_AT_NS);
-	spy_look_again = frequency / LOOK_AGAIN;
 	delay_again = frequency / DELAY_AGAIN;
 }
 
@@ -139,7 +141,8 @@ static void look(struct spy_thread *thread, uint64_t at, enum spy_event event)
 	idle_ns = window_ns - ran_ns;
 	if (!is_uncrowded(thread, at) || (told && !is_explained(thread, window_ns, ran_ns))) {
 		if (!look_at_delay(thread, at, &delay_ns)) {
-			spy_long_call = spy_look_again = UINT64_MAX;
+			spy_long_call = UINT64_MAX;
+			blind = true;
 			return;
 		}
 		/* Since before the window began, perhaps: then in proportion. */
@@ -165,9 +168,13 @@ void spy_sched_look(struct spy_thread *thread, uint64_t now)
 	look(thread, now, SPY_EV_SCHED);
 }
 
-void spy_sched_look_before(struct spy_thread *thread, uint64_t start)
+bool spy_sched_look_before(struct spy_thread *thread, uint64_t start)
 {
-	look(thread, start, SPY_EV_GAP);
+	if (blind)
+		thread->ran_at = start;
+	else
+		look(thread, start, SPY_EV_GAP);
+	return !blind;
 }
 
 void spy_sched_begin_thread(struct spy_thread *thread)

@@ -21,7 +21,7 @@ void spy_sched_begin(uint64_t frequency);
 void spy_sched_look(struct spy_thread *thread, uint64_t now);
 
 /* The same before a call that begins at `start`. */
-void spy_sched_look_before(struct spy_thread *thread, uint64_t start);
+bool spy_sched_look_before(struct spy_thread *thread, uint64_t start);
 
 /* Only remembers what it says, for the next look. */
 void spy_sched_begin_thread(struct spy_thread *thread);

@@ -133,6 +133,75 @@ void spy_thread_flush_counts(struct spy_thread *thread)
 		spy_thread_write_name(thread);
 }
 
+/* ---- dormant times --------------------------------------------------------------------------- */
+
+static void forget_counts(struct spy_thread *thread)
+{
+	memset(thread->page->counts, 0, sizeof(thread->page->counts));
+}
+
+/* What belongs to no packet is not recorded; the packet stays with the slot. */
+static void lie_down(struct spy_thread *thread)
+{
+	thread->asleep = true;
+	thread->page->asleep = 1;
+	thread->packet = NULL;
+	thread->limit = NULL;
+	thread->row = NULL;
+	thread->until_look = 1;
+}
+
+void spy_thread_sleep(struct spy_thread *thread)
+{
+	if (thread->asleep)
+		return;
+	spy_waiters_leave(thread);
+	thread->depth = 0;
+	thread->detail_level = SPY_DETAIL_NONE;
+	spy_board_show(thread->page->depth, 0);
+	if (thread->packet)
+		spy_thread_flush_counts(thread);
+	lie_down(thread);
+}
+
+/* Times since before the window are none of its. */
+static void begin_anew(struct spy_thread *thread)
+{
+	thread->turn = spy_window_turn();
+	thread->gaps = (struct spy_gaps){0};
+	thread->left_at = spy_clock();
+	thread->ran_at = thread->delay_at = thread->idle_ns = 0;
+	if (spy_probing)
+		spy_sched_begin_thread(thread);
+}
+
+void spy_thread_wake(struct spy_thread *thread)
+{
+	if (!thread->asleep)
+		return;
+	thread->asleep = false;
+	thread->page->asleep = 0;
+	thread->until_look = 0;
+	thread->dormant_frame = 0;
+	thread->detail_level = SPY_DETAIL_NONE;
+	/* What was counted meanwhile is of no window. */
+	forget_counts(thread);
+	if (thread->file.packet)
+		set_room(thread);
+	begin_anew(thread);
+	spy_python_ask(&thread->python_asked);
+	if (thread->packet) { /* else with its first packet: ready.c */
+		spy_thread_write_name(thread);
+		spy_ranges_tell(thread);
+	}
+}
+
+void spy_thread_renew(struct spy_thread *thread)
+{
+	begin_anew(thread);
+	spy_ranges_tell(thread);
+}
+
 /* ---- slots ---------------------------------------------------------------------------------- */
 
 /* A new one. Session lock held. */
@@ -218,13 +287,19 @@ struct spy_thread *spy_thread_begin(void)
 	__atomic_store_n(&thread->handle, pthread_self(), __ATOMIC_RELAXED);
 	/* Pairs with wait.c, which finds the slot by it: the page is there. */
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], thread->tid, __ATOMIC_RELEASE);
+	thread->dormant_frame = 0;
+	thread->turn = spy_window_turn();
 	thread->ran_at = thread->delay_at = thread->idle_ns = 0;
 	spy_self = thread;
 	if (spy_probing)
 		spy_sched_begin_thread(thread);
 	if (have_end_key)
 		pthread_setspecific(end_key, thread);
-	if (reused) { /* else with its first packet: ready.c */
+	if (!spy_window_is_open())
+		lie_down(thread);
+	else if (thread->asleep)
+		spy_thread_wake(thread);
+	else if (reused) { /* else with its first packet: ready.c */
 		spy_thread_write_name(thread);
 		spy_ranges_tell(thread);
 	}
@@ -234,7 +309,10 @@ struct spy_thread *spy_thread_begin(void)
 void spy_thread_end(struct spy_thread *thread)
 {
 	spy_waiters_leave(thread);
-	spy_thread_flush_counts(thread);
+	if (thread->asleep)
+		forget_counts(thread);
+	else
+		spy_thread_flush_counts(thread);
 	spy_board_show(thread->page->depth, 0);
 	spy_board_show(thread->page->outside_kind, 0);
 	spy_board_show(thread->page->tid, 0);

@@ -13,6 +13,7 @@
 #include "record/call.h"
 #include "inspect/inspect.h"
 #include "record/stream_file.h"
+#include "window/window.h"
 
 #define SPY_DEPTH_MAX 64 /* calls in progress, one inside the other, that are recorded */
 #define SPY_RECORD_MAX 64 /* bytes of the largest record of a call */
@@ -99,6 +100,12 @@ struct spy_thread {
 	void *(*python_asked)(
 		void); /* the interpreter's function that this thread has called before */
 
+	/* While the thread is asleep: the frame of the outermost call in progress, 0 none; after how many calls it
+	 * looks for what may be due, and when it did so last (cycles). until_look: 0 while it is awake. */
+	uintptr_t dormant_frame;
+	uint32_t until_look, look_step;
+	uint64_t looked_at;
+
 	/* cold */
 	uintptr_t stack_begin, stack_end; /* of the thread's own stack; 0, 0 unknown */
 	struct spy_stream_file file;
@@ -106,6 +113,8 @@ struct spy_thread {
 	uint32_t tid;
 	pthread_t handle; /* 0: the slot is free */
 	uint32_t next_free; /* slot number, 0 none: while on the session's list of free slots */
+	bool asleep; /* it has no packet for the time being: recording is, or was, dormant */
+	uint32_t turn; /* spy_window_turn when it was last awake */
 	uint64_t retry_at; /* no room for a packet: do not try again before (cycles) */
 	struct spy_inspect_cache inspect;
 } __attribute__((aligned(128)));
@@ -188,6 +197,23 @@ void spy_fork_settle(void);
  * (it has been counted as lost where that is possible).
  */
 struct spy_thread *spy_thread_ready(void);
+
+/* Recording is dormant, and a call of the thread's own begins: the thread goes to sleep, if it has not yet, and looks
+ * for what is due. True: a window is open now. */
+bool spy_thread_look(struct spy_thread *thread);
+
+/* A window is open; the thread has not yet noticed a change. Ranges of NVTX that are open are told. Owner only, at
+ * work. */
+void spy_thread_renew(struct spy_thread *thread);
+
+static inline bool spy_thread_missed_a_change(const struct spy_thread *thread)
+{
+	return __builtin_expect(thread->turn != spy_window_turn(), 0);
+}
+
+/* thread.c: a thread without calls in progress records nothing from here on; and it does again. Owner only. */
+void spy_thread_sleep(struct spy_thread *thread);
+void spy_thread_wake(struct spy_thread *thread);
 
 /* The same between two calls, for records that are no call's: a new packet, if the thread has a slot
  * and its packet is full. Its calls lose nothing if there is no room. */

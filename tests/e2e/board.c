@@ -59,7 +59,7 @@ static bool read_board(const char *trace, const char *pattern, bool show, struct
 		if (show && page.depth)
 			printf("depth %d: %s in %s\n", page.depth, name_of(page.fn),
 			       name_of(page.outer_fn));
-		for (size_t i = 0; i < SPY_BOARD_COUNTERS; i++)
+		for (size_t i = 0; i < SPY_BOARD_COUNTERS && !page.asleep; i++)
 			if (fnmatch(pattern, name_of(first.board.counter_fn[i]), 0) == 0)
 				sums->counted += page.counts[i];
 	}

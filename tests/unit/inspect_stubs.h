@@ -89,6 +89,11 @@ void spy_mps_driver_begins(void)
 {
 }
 
+void spy_window_profiler(bool start)
+{
+	(void)start;
+}
+
 void spy_gpu_begin(void);
 void spy_gpu_begin(void)
 {

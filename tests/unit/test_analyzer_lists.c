@@ -110,7 +110,7 @@ static void test_options(void **state)
 	static const struct {
 		const char *flag, *variable;
 	} options[] = {
-#define OPTION(name, variable, argument, text) {"--" #name, variable},
+#define OPTION(name, flag, variable, argument, text) {"--" #flag, variable},
 #include "cudaspy/options.def"
 	};
 	char *usage = scratch_read(in_source("docs/USAGE.md"), NULL);

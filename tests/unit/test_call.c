@@ -97,6 +97,31 @@ void spy_gap_look(struct spy_thread *of, uint64_t start)
 	spy_sched_look(of, 0);
 }
 
+uint8_t spy_recorded_from;
+static struct spy_board board; /* with a request in it */
+const struct spy_board *spy_window_board = &board;
+static bool captures;
+static int n_looks;
+static uint8_t then_from; /* spy_recorded_from behind the next look */
+
+bool spy_stream_captures(void)
+{
+	return captures;
+}
+
+bool spy_thread_look(struct spy_thread *of)
+{
+	assert_ptr_equal(of, &thread);
+	n_looks++;
+	of->asleep = true;
+	of->packet = NULL;
+	of->limit = NULL;
+	of->until_look = spy_recorded_from == SPY_DORMANT ? 3 : 0;
+	board.answered = board.request;
+	spy_recorded_from = then_from;
+	return spy_window_is_open();
+}
+
 uint16_t spy_slots_number(struct spy_slot *slot)
 {
 	return slot->counter = 9;
@@ -117,6 +142,11 @@ void spy_session_count_lost(void)
 struct spy_thread *spy_thread_ready(void)
 {
 	n_ready++;
+	if (ready && ready->asleep && spy_window_is_open()) {
+		ready->asleep = false;
+		ready->packet = (struct spy_packet *)packet;
+		ready->limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	}
 	return ready;
 }
 
@@ -154,6 +184,11 @@ static int begin(void **state)
 	spy_self = ready = &thread;
 	spy_closer_look = spy_long_call = spy_look_again = UINT64_MAX;
 	now = 1000;
+	spy_recorded_from = SPY_RECORDED;
+	then_from = SPY_DORMANT;
+	board.request = board.answered = 0;
+	captures = false;
+	n_looks = 0;
 	for (unsigned int i = 0; i < SPY_SLOTS; i++)
 		spy_slots[i] = (struct spy_slot){.real = &now,
 						 .fn = (uint16_t)(FN + i),
@@ -858,17 +893,163 @@ static void test_detail_levels(void **state)
 	assert_int_equal(thread.detail_level, SPY_DETAIL_NONE);
 }
 
+/* ---- while recording is dormant ---- */
+
+static void fall_asleep(void)
+{
+	spy_recorded_from = SPY_DORMANT;
+	thread.until_look = 1;
+	thread.asleep = true;
+	thread.packet = NULL;
+	thread.limit = NULL;
+}
+
+static void test_dormant(void **state)
+{
+	(void)state;
+	fall_asleep();
+	thread.until_look = 100;
+	spy_slots[0].inspector = STATELESS;
+	assert_ptr_equal(enter(OUTER, 0), &now);
+	assert_int_equal(thread.dormant_frame, (uintptr_t)OUTER);
+	assert_ptr_equal(enter(INNER, 1), &now);
+	leave(INNER, 1, 0);
+	assert_int_equal(thread.dormant_frame, (uintptr_t)OUTER);
+	leave(OUTER, 1, 0);
+	assert_int_equal(thread.dormant_frame, 0);
+	assert_int_equal(n_before + n_after + n_ready + n_looks + n_lost, 0);
+	assert_int_equal(page.calls + page.lost + page.depth, 0);
+	assert_int_equal(thread.depth + thread.device, 0);
+	assert_int_equal(thread.reentry_frame, 0);
+}
+
+/* Inspectors that keep tables run, at each depth; and so do those of captures, while there are any. */
+static void test_dormant_keeps(void **state)
+{
+	(void)state;
+	fall_asleep();
+	thread.until_look = 100;
+	spy_slots[0].inspector = spy_slots[1].inspector = STATEFUL;
+	spy_slots[0].keeps = spy_slots[1].keeps = SPY_KEEPS_TABLES;
+	enter(OUTER, 0);
+	enter(INNER, 1);
+	assert_int_equal(INNER->depth, 1); /* what is freed by both is so once */
+	leave(INNER, 1, 0);
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_before, 2);
+	assert_int_equal(n_after, 2);
+	assert_int_equal(thread.device, 1);
+	assert_int_equal(thread.reentry_frame, 0);
+	spy_slots[0].inspector = STATELESS;
+	spy_slots[0].keeps = SPY_KEEPS_CAPTURES;
+	enter(OUTER, 0);
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_before + n_after, 4);
+	captures = true;
+	enter(OUTER, 0);
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_before + n_after, 6);
+	/* Not in a handler's call, which may have interrupted a table's change. */
+	thread.reentry_frame = UINTPTR_MAX;
+	enter(OUTER, 0);
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_before + n_after, 6);
+	assert_int_equal(page.calls, 0);
+}
+
+/* A call in progress when the window ends is recorded; the thread sleeps from its next one on. */
+static void test_window_ends(void **state)
+{
+	const struct spy_rec_call *call;
+
+	(void)state;
+	enter(OUTER, 0);
+	spy_recorded_from = SPY_DORMANT;
+	enter(INNER, 1);
+	leave(INNER, 5, 0);
+	assert_int_equal(n_looks, 0); /* not inside of it */
+	leave(OUTER, 5, 0);
+	call = record(sizeof(*call));
+	expect_head(&call->head, SPY_EV_CALL, FN, 10, 0, 0);
+	no_record();
+	enter(OUTER, 0);
+	assert_int_equal(n_looks, 1);
+	leave(OUTER, 5, 0);
+	assert_int_equal(page.calls, 1);
+}
+
+/* The call that opens it is recorded; of one in progress those inside of it are not. */
+static void test_window_begins(void **state)
+{
+	const struct spy_rec_call *call;
+
+	(void)state;
+	fall_asleep();
+	thread.until_look = 2;
+	enter(OUTER, 0);
+	spy_recorded_from = SPY_RECORDED;
+	enter(INNER, 1);
+	leave(INNER, 1, 0);
+	assert_int_equal(n_ready, 0);
+	leave(OUTER, 1, 0);
+	no_record();
+	spy_recorded_from = SPY_DORMANT;
+	then_from = SPY_RECORDED;
+	board.request = 1;
+	enter(OUTER, 0);
+	assert_int_equal(n_looks, 1);
+	assert_int_equal(n_ready, 1);
+	leave(OUTER, 7, 0);
+	call = record(sizeof(*call));
+	expect_head(&call->head, SPY_EV_CALL, FN, 7, 0, 0);
+	no_record();
+	assert_int_equal(n_lost, 0);
+}
+
+/* It ends between a thread's look at it and its way to a packet. */
+static void test_window_ends_at_once(void **state)
+{
+	(void)state;
+	fall_asleep();
+	spy_recorded_from = SPY_RECORDED;
+	spy_slots[0].inspector = STATEFUL;
+	spy_slots[0].keeps = SPY_KEEPS_TABLES;
+	ready = &(struct spy_thread){.page = &page, .asleep = true};
+	spy_recorded_from = SPY_RECORDED + 1; /* no window, and the slot is not held back */
+	enter(OUTER, 0);
+	leave(OUTER, 1, 0);
+	assert_int_equal(n_ready, 1);
+	assert_int_equal(n_before + n_after, 2);
+	no_record();
+}
+
 #define TEST(function) cmocka_unit_test_setup(function, begin)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_call),        TEST(test_results),           TEST(test_shapes),
-		TEST(test_nested),      TEST(test_too_deep),          TEST(test_left),
-		TEST(test_counted),     TEST(test_count_when_nested), TEST(test_interrupted),
-		TEST(test_no_room),     TEST(test_not_ours),          TEST(test_transparent),
-		TEST(test_closer_look), TEST(test_look_before),       TEST(test_waiting),
-		TEST(test_window),      TEST(test_detail_levels),
+		TEST(test_call),
+		TEST(test_dormant),
+		TEST(test_dormant_keeps),
+		TEST(test_window_ends),
+		TEST(test_window_begins),
+		TEST(test_window_ends_at_once),
+		TEST(test_results),
+		TEST(test_shapes),
+		TEST(test_nested),
+		TEST(test_too_deep),
+		TEST(test_left),
+		TEST(test_counted),
+		TEST(test_count_when_nested),
+		TEST(test_interrupted),
+		TEST(test_no_room),
+		TEST(test_not_ours),
+		TEST(test_transparent),
+		TEST(test_closer_look),
+		TEST(test_look_before),
+		TEST(test_waiting),
+		TEST(test_window),
+		TEST(test_detail_levels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

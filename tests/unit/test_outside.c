@@ -60,11 +60,34 @@ void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, u
 	stacks++;
 }
 
-void spy_sched_look_before(struct spy_thread *thread, uint64_t start)
+bool spy_sched_look_before(struct spy_thread *thread, uint64_t start)
 {
 	assert_ptr_equal(thread, self);
 	assert_int_equal(start, now);
 	looks++;
+	return true;
+}
+
+uint8_t spy_recorded_from = SPY_RECORDED;
+uint32_t spy_window_changes;
+static uint64_t opened_at;
+static int renewed;
+
+uint64_t spy_window_opened_at(void)
+{
+	return opened_at;
+}
+
+void spy_window_look(uint64_t at)
+{
+	assert_int_equal(at, now);
+}
+
+void spy_thread_renew(struct spy_thread *thread)
+{
+	assert_ptr_equal(thread, self);
+	thread->turn = spy_window_changes;
+	renewed++;
 }
 
 const struct spy_python *spy_python_here(void)

@@ -117,9 +117,11 @@ static void test_limits(void **state)
 	(void)state;
 	assert_int_equal(spy_long_call, FREQUENCY / (1000000000 / SPY_LOOKED_AT_NS));
 	assert_int_equal(spy_look_again, 2 * MS);
-	spy_probing = false; /* without probes nobody looks */
+	spy_probing = false; /* without probes nobody looks at the account; at what is due, yes */
 	spy_sched_begin(FREQUENCY);
-	assert_true(spy_long_call == UINT64_MAX && spy_look_again == UINT64_MAX);
+	assert_true(spy_long_call == UINT64_MAX && spy_look_again == 2 * MS);
+	assert_false(spy_sched_look_before(&thread, 7 * MS));
+	assert_int_equal(thread.ran_at, 7 * MS);
 }
 
 static void test_account(void **state)
@@ -233,7 +235,7 @@ static void test_no_file(void **state)
 	no_file = true;
 	spy_sched_look(&thread, now);
 	assert_ptr_equal(thread.head, packet + sizeof(struct spy_packet));
-	assert_true(spy_long_call == UINT64_MAX && spy_look_again == UINT64_MAX);
+	assert_true(spy_long_call == UINT64_MAX && spy_look_again == 2 * MS);
 }
 
 static void test_no_room(void **state)

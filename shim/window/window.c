@@ -1,0 +1,283 @@
+/*
+ * shim/window/window.c: windows open and close: the state, its records, the board, and what is due at a time. Runs on
+ * the application's threads, on the recorder's own stack; the session's lock is held around each change.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include "process/options.h"
+#include "process/own_stack.h"
+#include "record/board.h"
+#include "record/session.h"
+#include "window/plan.h"
+#include "window/window.h"
+
+uint8_t spy_recorded_from = SPY_RECORDED;
+uint32_t spy_window_changes;
+
+static const struct spy_board no_board;
+const struct spy_board *spy_window_board = &no_board;
+
+static uint32_t windows; /* that have been opened */
+static _Atomic uint64_t since; /* when the state now began, cycles; 0: when the recording did */
+static _Atomic uint64_t due = UINT64_MAX; /* the next change that has a time, cycles */
+static struct spy_plan plan;
+
+/* What somebody outside has asked for: windows of so many cycles, again after so many. */
+static struct {
+	bool active;
+	uint64_t for_cycles, every_cycles; /* 0: without end; once */
+} asked;
+
+uint64_t spy_window_opened_at(void)
+{
+	return atomic_load_explicit(&since, memory_order_relaxed);
+}
+
+/* ---- records and the board ------------------------------------------------------------------- */
+
+static void fill(struct spy_rec_window *record, enum spy_window_state state, uint64_t before,
+		 const char *text)
+{
+	record->state = (uint16_t)state;
+	record->number = windows;
+	record->since = before;
+	memset(record->text, 0, sizeof(record->text));
+	memcpy(record->text, text, strnlen(text, sizeof(record->text) - 1));
+}
+
+static void show(void)
+{
+	struct spy_board *board = spy_session->board;
+
+	spy_board_show(board->windows, windows);
+	spy_board_show(board->state_since, atomic_load(&since));
+	spy_board_show(board->dormant, !spy_window_is_open());
+}
+
+static void set(bool open, uint64_t now)
+{
+	if (open)
+		windows++;
+	else if (!windows)
+		windows = 1; /* which began with the recording */
+	atomic_store(&since, now);
+	__atomic_fetch_add(&spy_window_changes, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&spy_recorded_from, open ? SPY_RECORDED : SPY_DORMANT, __ATOMIC_RELEASE);
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+static uint64_t cycles(uint64_t ns)
+{
+	return (uint64_t)((double)ns * (double)atomic_load(&spy_session->frequency) / 1e9);
+}
+
+/* A window was opened: how long? */
+static uint64_t end_of_window(uint64_t now)
+{
+	if (asked.for_cycles)
+		return now + asked.for_cycles;
+	return plan.duration_ns ? now + cycles(plan.duration_ns) : UINT64_MAX;
+}
+
+/* One was closed: when is the next one to begin by itself? */
+static uint64_t begin_of_next(uint64_t now, uint64_t began)
+{
+	uint64_t next = began;
+
+	if (!asked.every_cycles)
+		return UINT64_MAX;
+	while (next <= now)
+		next += asked.every_cycles * ((now - next) / asked.every_cycles + 1);
+	return next;
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+struct change {
+	bool open;
+	const char *why;
+};
+
+/* Where there is no session yet, the next one begins so. */
+static void change_early(const struct change *change)
+{
+	if (change->open != spy_window_is_open())
+		set(change->open, 0);
+}
+
+static void change_on_own_stack(void *data)
+{
+	const struct change *change = data;
+	struct spy_rec_window *record;
+	uint64_t before, now;
+
+	if (!spy_session_active()) {
+		change_early(change);
+		return;
+	}
+	if (change->open == spy_window_is_open())
+		return;
+	record = spy_session_append(SPY_EV_WINDOW, sizeof(*record));
+	/* Without the record of its begin a window would not be known as one. One that ends without a record is told
+	 * of by the next one's. */
+	if (!record && change->open)
+		return;
+	if (record && change->open == spy_window_is_open()) { /* by another thread, just now */
+		spy_unlock(&spy_session->lock);
+		return;
+	}
+	before = atomic_load(&since);
+	now = record ? record->head.time : spy_clock();
+	set(change->open, now);
+	atomic_store(&due, change->open ? end_of_window(now) : begin_of_next(now, before));
+	show();
+	if (!record)
+		return;
+	fill(record, change->open ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED, before, change->why);
+	spy_session_commit(sizeof(*record));
+}
+
+void spy_window_open(const char *why)
+{
+	struct change change = {.open = true, .why = why};
+
+	spy_own_stack_run(change_on_own_stack, &change);
+}
+
+void spy_window_close(const char *why)
+{
+	struct change change = {.open = false, .why = why};
+
+	spy_own_stack_run(change_on_own_stack, &change);
+}
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+void spy_window_init(void)
+{
+	__atomic_store_n(&spy_window_board, &no_board, __ATOMIC_RELAXED);
+	spy_plan_read(&plan);
+	spy_recorded_from = plan.dormant ? SPY_DORMANT : SPY_RECORDED;
+	windows = 0;
+	since = 0;
+	due = UINT64_MAX;
+	asked.active = false;
+	asked.for_cycles = asked.every_cycles = 0;
+}
+
+void spy_window_begin(uint64_t loaded)
+{
+	struct spy_rec_window *record;
+	bool open = spy_window_is_open();
+	uint64_t now = spy_clock();
+
+	__atomic_store_n(&spy_window_board, spy_session->board, __ATOMIC_RELAXED);
+	if (plan.delay_ns)
+		spy_plan_wait_until(loaded + cycles(plan.delay_ns));
+	if (open)
+		atomic_store(&due, end_of_window(now));
+	else if (plan.delay_ns && plan.capture == SPY_CAPTURE_ALL)
+		atomic_store(&due, loaded + cycles(plan.delay_ns));
+	if (!plan.dormant && open)
+		return; /* one window, as far as is known */
+	record = spy_session_append(SPY_EV_WINDOW, sizeof(*record));
+	if (record) {
+		fill(record, open ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED, 0, plan.why);
+		spy_session_commit(sizeof(*record));
+	}
+	show();
+}
+
+/* ---- what is due ------------------------------------------------------------------------------ */
+
+bool spy_window_has_time(void)
+{
+	return atomic_load_explicit(&due, memory_order_relaxed) != UINT64_MAX;
+}
+
+static void write_mark(const char *text)
+{
+	struct spy_rec_window *record = spy_session_append(SPY_EV_WINDOW, sizeof(*record));
+
+	if (!record)
+		return;
+	fill(record, SPY_WINDOW_MARK, atomic_load(&since), text);
+	spy_session_commit(sizeof(*record));
+}
+
+/* Opens now, or at the time that was asked for. */
+static void start(const struct spy_board *board)
+{
+	uint64_t at_ns = board->wanted_at_ns;
+	struct spy_clock_pair now;
+
+	spy_clock_read_pair(&now);
+	asked.active = true;
+	asked.for_cycles = board->wanted_for_ns ? cycles(board->wanted_for_ns) : 0;
+	asked.every_cycles = board->wanted_every_ns ? cycles(board->wanted_every_ns) : 0;
+	if (at_ns > now.realtime_ns) {
+		spy_window_close("cudaspy start --at");
+		atomic_store(&due, now.clock + cycles(at_ns - now.realtime_ns));
+	} else if (spy_window_is_open()) {
+		atomic_store(&due, end_of_window(now.clock));
+	} else {
+		spy_window_open("cudaspy start");
+	}
+}
+
+static void stop(void)
+{
+	asked.active = false;
+	asked.for_cycles = asked.every_cycles = 0;
+	spy_window_close("cudaspy stop");
+	atomic_store(&due, UINT64_MAX);
+}
+
+/* One thread follows a request. What it says may be changed meanwhile, and is anything at all. */
+static void follow(void)
+{
+	struct spy_board *board = spy_session->board;
+	uint32_t request = __atomic_load_n(&board->request, __ATOMIC_ACQUIRE);
+	uint32_t answered = __atomic_load_n(&board->answered, __ATOMIC_ACQUIRE);
+	struct spy_board copy = {.wanted = board->wanted,
+				 .wanted_at_ns = board->wanted_at_ns,
+				 .wanted_every_ns = board->wanted_every_ns,
+				 .wanted_for_ns = board->wanted_for_ns};
+
+	memcpy(copy.wanted_text, board->wanted_text, sizeof(copy.wanted_text) - 1);
+	if (request == answered ||
+	    !__atomic_compare_exchange_n(&board->answered, &answered, request, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	if (copy.wanted == SPY_WANTED_START)
+		start(&copy);
+	else if (copy.wanted == SPY_WANTED_STOP)
+		stop();
+	else if (copy.wanted == SPY_WANTED_MARK)
+		write_mark(copy.wanted_text);
+}
+
+static void look_on_own_stack(void *data)
+{
+	uint64_t now = *(const uint64_t *)data, at = atomic_load(&due);
+
+	if (spy_window_is_asked())
+		follow();
+	if (now < at || at != atomic_load(&due))
+		return;
+	/* One thread does it; a change sets the next time. */
+	if (!atomic_compare_exchange_strong(&due, &at, UINT64_MAX))
+		return;
+	if (spy_window_is_open())
+		spy_window_close(asked.active ? "cudaspy start --for" : "--duration");
+	else
+		spy_window_open(asked.active ? "cudaspy start --at" : plan.why);
+}
+
+void spy_window_look(uint64_t now)
+{
+	if (spy_session_active())
+		spy_own_stack_run(look_on_own_stack, &now);
+}

@@ -1,0 +1,89 @@
+/*
+ * shim/window/window.h: recording may be dormant. Then calls leave no records and read no clock, but the tables that
+ * the inspectors keep stay right. A window is a time in which calls are recorded.
+ *
+ * What is said here is the process's own; the board shows it to others (struct spy_board). Used on the application's
+ * threads: the first part by each call, the rest where a window may begin or end.
+ */
+#ifndef CUDASPY_SHIM_WINDOW_H
+#define CUDASPY_SHIM_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "cudaspy/trace_format.h"
+
+struct spy_thread;
+
+/* Calls of slots whose enum spy_record is lower are not recorded. */
+enum { SPY_RECORDED = SPY_TRANSPARENT + 1, SPY_DORMANT = SPY_INSTANT + 1 };
+extern uint8_t spy_recorded_from;
+
+static inline uint8_t spy_window_recorded_from(void)
+{
+	return __atomic_load_n(&spy_recorded_from, __ATOMIC_RELAXED);
+}
+
+static inline bool spy_window_is_open(void)
+{
+	return spy_window_recorded_from() == SPY_RECORDED;
+}
+
+/* Counts up when a window begins and when it ends: threads see by it that they missed a change. */
+extern uint32_t spy_window_changes;
+
+static inline uint32_t spy_window_turn(void)
+{
+	return __atomic_load_n(&spy_window_changes, __ATOMIC_RELAXED);
+}
+
+/* When the window that is open began (cycles); 0: when the recording did. */
+uint64_t spy_window_opened_at(void);
+
+/* ---- what happens --------------------------------------------------------------------------- */
+
+/* When the library is loaded, behind the options; and in a forked child. */
+void spy_window_init(void);
+
+/* A session has begun, of a program that was loaded at `loaded` (cycles): its first records. */
+void spy_window_begin(uint64_t loaded);
+
+/* Opens or closes; nothing happens if it is so already. why: a few words. Slow; on any stack. */
+void spy_window_open(const char *why);
+void spy_window_close(const char *why);
+
+/* The session's, or one that asks for nothing. */
+extern const struct spy_board *spy_window_board;
+
+/* Is somebody outside waiting for an answer? */
+static inline bool spy_window_is_asked(void)
+{
+	const struct spy_board *board = __atomic_load_n(&spy_window_board, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(&board->request, __ATOMIC_ACQUIRE) !=
+	       __atomic_load_n(&board->answered, __ATOMIC_RELAXED);
+}
+
+/* Is there a time at which something is to happen? */
+bool spy_window_has_time(void);
+
+/* Does what is due at `now` (cycles), and what somebody outside has asked for. Slow. */
+void spy_window_look(uint64_t now);
+
+/* cudaProfilerStart or cudaProfilerStop was called. */
+void spy_window_profiler(bool start);
+
+/* ---- ranges of NVTX ------------------------------------------------------------------------- */
+
+/* Do ranges open windows? Then each one is compared. */
+extern bool spy_window_by_ranges;
+
+/* Does a range of that name, a number of names.h, open a window? If so, it has begun; spy_window_range_ends has to
+ * follow when it ends. */
+bool spy_window_range_begins(uint32_t name);
+void spy_window_range_ends(void);
+
+/* The same for ranges that are known by a number, and that any thread may end. */
+void spy_window_range_started(uint32_t name, uint64_t id);
+void spy_window_range_ended(uint64_t id);
+
+#endif
