@@ -139,6 +139,29 @@ static void see_range(struct analysis *a, struct fast_path *paths, const struct 
 	ranges_see(ranges, record, owner, &seen);
 }
 
+/* What is open in a thread of the process ends for the reader: it is told again when the next window begins. Of a GPU
+ * nothing is known until then. */
+static void see_window(struct analysis *a, struct fast_path *paths, const struct record *record)
+{
+	size_t i;
+
+	for (i = 0; i < a->set->n_streams; i++)
+		if (a->set->streams[i]->trace == record->stream->trace)
+			fast_path_close(&paths[i], &a->stats);
+	if (record->raw->window.state != SPY_WINDOW_CLOSED)
+		return;
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+		struct range_seen seen;
+
+		if (thread->process->trace != record->stream->trace)
+			continue;
+		seen = seen_of(a, NULL, thread, record->ns);
+		ranges_finish(&a->accounts.ranges, thread, &seen);
+	}
+	idle_see_dormant(&a->idle, record->process);
+}
+
 /* Calls of counted functions: does their number not count? */
 static bool leave_out_counted(struct analysis *a, const struct record *record)
 {
@@ -260,6 +283,8 @@ static void read_all(struct analysis *a)
 				see_range(a, paths, &record);
 			else if (record.raw->other.event == SPY_EV_OUTSIDE)
 				ranges_see_outside(&a->accounts.ranges, &record);
+			else if (unlikely(record.raw->other.event == SPY_EV_WINDOW))
+				see_window(a, paths, &record);
 			idle_see(&a->idle, &record, in_calls_ns(a, path, &record));
 			ranks_see(&a->ranks, &record);
 			if (unlikely(a->accounts.listener != NULL))

@@ -74,7 +74,7 @@ static void add_slot(struct callstats *s, struct model *model, const struct proc
 		slot->tid ? model_find_thread(model, process, slot->tid) : NULL;
 	size_t i;
 
-	for (i = 0; i < SPY_BOARD_COUNTERS; i++) {
+	for (i = 0; i < SPY_BOARD_COUNTERS && !slot->asleep; i++) {
 		uint32_t fn;
 
 		if (!slot->counts[i])

@@ -617,7 +617,10 @@ uint64_t thread_lived_ns(const struct thread *thread)
 {
 	uint64_t end_ns = min_u64(thread->exited_ns, thread->process->last_ns);
 
-	return end_ns - min_u64(end_ns, thread->first_ns + thread->away_ns);
+	uint64_t away_ns =
+		thread->away_ns + process_dormant_ns(thread->process, thread->first_ns, end_ns);
+
+	return end_ns - min_u64(end_ns, thread->first_ns + away_ns);
 }
 
 uint64_t findings_process_ns(const struct analysis *a, const struct process *process,

@@ -23,8 +23,11 @@ struct span gpu_work_span(const struct analysis *a, const struct idle_gpu *gpu)
 uint64_t gpu_work_ns(const struct analysis *a, const struct idle_gpu *gpu)
 {
 	struct span span = gpu_work_span(a, gpu);
+	uint64_t ns = span.end_ns > span.begin_ns ? span.end_ns - span.begin_ns : 0;
 
-	return span.end_ns > span.begin_ns ? span.end_ns - span.begin_ns : 0;
+	if (gpu->n_processes == 1)
+		ns -= process_dormant_ns(gpu->processes[0], span.begin_ns, span.begin_ns + ns);
+	return ns;
 }
 
 static bool is_blind(const struct process *process)

@@ -80,7 +80,7 @@ static uint64_t working_ns(const struct analysis *a, const struct process *proce
 	uint64_t begin = begin_ns > phase->begin_ns ? begin_ns : phase->begin_ns;
 	uint64_t end = min_u64(end_ns, phase->end_ns);
 
-	return end - min_u64(begin, end);
+	return end - min_u64(begin, end) - process_dormant_ns(process, begin, end);
 }
 
 static struct stake share_of(const struct thread *thread, enum stake_whole whole, double cost_ns,

@@ -335,6 +335,31 @@ static void set_busy(struct idle_gpu *gpu, struct idle_user *user, bool busy)
 	gpu->n_busy += busy ? 1 : (size_t)-1;
 }
 
+/* What was handed over while recording was dormant, and before, is done: but for streams that it does not wait for. */
+static bool waits_for_work(const struct record *record)
+{
+	return !call_failed(&record->raw->call_head) &&
+	       (record->contract == SPY_CONTRACT_STREAM ||
+		record->contract == SPY_CONTRACT_DEVICE ||
+		record->contract == SPY_CONTRACT_COPY_SYNC);
+}
+
+void idle_see_dormant(struct idle *idle, size_t process)
+{
+	uint32_t device;
+
+	for (device = 0; device < WORK_DEVICES; device++) {
+		struct idle_user *user =
+			&idle->users[work_index(&idle->accounts->work, process, device)];
+
+		user->unseen = true;
+		if (!user->gpu)
+			continue;
+		set_busy(&idle->gpus[user->gpu - 1], user, true);
+		idle->gpus[user->gpu - 1].since_ns = 0;
+	}
+}
+
 static void see_device(struct idle *idle, const struct record *record,
 		       const struct thread_account *c)
 {
@@ -363,7 +388,9 @@ static void see_device(struct idle *idle, const struct record *record,
 		     completed_call_at(&c->ring, c->ring.n - 1));
 	if (user->busy && !streams_outstanding(d))
 		see_turn(gpu, &c->recent_ops);
-	set_busy(gpu, user, streams_outstanding(d));
+	if (unlikely(user->unseen) && waits_for_work(record))
+		user->unseen = false;
+	set_busy(gpu, user, streams_outstanding(d) || user->unseen);
 	if (!gpu->n_busy && !gpu->since_ns)
 		gpu->since_ns = record->ns;
 }
@@ -399,7 +426,8 @@ static void see_thread(struct idle *idle, const struct record *record,
 	h->in_python |= f->stack && f->stack->n_python;
 	h->seen_ns = record->ns;
 	h->seen_in_calls_ns = in_calls_ns;
-	if (!since_ns || !phase_has(&idle->accounts->expect->phases, record->process, since_ns) ||
+	if (!since_ns || since_ns < record->thread->process->opened_ns ||
+	    !phase_has(&idle->accounts->expect->phases, record->process, since_ns) ||
 	    !phase_has(&idle->accounts->expect->phases, record->process, record->ns))
 		return;
 	calls_ns = min_u64(in_calls_ns - before_ns, record->ns - since_ns);

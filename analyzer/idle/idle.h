@@ -72,6 +72,7 @@ struct idle_user {
 	uint32_t gpu; /* index + 1; 0: it has not used it */
 	uint64_t handed_over; /* operations so far */
 	bool busy;
+	bool unseen; /* recording was dormant, and nothing has been waited for since: it may have work */
 };
 
 struct idle_gpu_name {
@@ -130,6 +131,9 @@ static inline const struct gpu *idle_named(const struct idle_gpu *gpu)
 
 void idle_init(struct idle *idle, struct accounting *accounts);
 void idle_release(struct idle *idle);
+
+/* Recording of the process is dormant from here on: nothing is known of its GPUs. */
+void idle_see_dormant(struct idle *idle, size_t process);
 
 /* Each record that does not go the fast path, after the accounting. in_calls_ns: so long the
  * record's thread was in calls until then. */

@@ -227,13 +227,14 @@ static uint64_t work_ns(const struct analysis *a, const struct rank *rank)
 {
 	const struct process *process = rank->process;
 	const struct phase *phase;
-	uint64_t end_ns;
+	uint64_t begin_ns, end_ns;
 
 	if (!process)
 		return 0;
 	phase = &a->expect.phases.all[process->trace->index];
 	end_ns = min_u64(phase->end_ns, process->last_ns);
-	return end_ns - min_u64(max_u64(phase->begin_ns, process->first_ns), end_ns);
+	begin_ns = min_u64(max_u64(phase->begin_ns, process->first_ns), end_ns);
+	return end_ns - begin_ns - process_dormant_ns(process, begin_ns, end_ns);
 }
 
 static const struct table *devices(const struct idle_writer *w, const struct rank *rank)

@@ -234,9 +234,10 @@ static const char *working_text(struct arena *texts, const struct phase_row *row
 /* ---- headline ------------------------------------------------------------------------------- */
 
 struct summary_row {
-	const char *program, *command, *hosts, *traced, *working, *called, *failures, *ended,
-		*runs_text, *found, *files;
+	const char *program, *command, *hosts, *traced, *recorded, *working, *called, *failures,
+		*ended, *runs_text, *found, *files;
 	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
+	uint64_t windows, recorded_ns; /* 0, 0: recording never was dormant */
 	uint64_t copied_bytes, lost_records, unfinished, in_flight, runs, problems, notes;
 	uint64_t began_unix_s;
 };
@@ -246,6 +247,7 @@ static const struct column summary_columns[] = {
 	COLUMN(struct summary_row, program, "program", UNIT_TEXT),
 	COLUMN_TEXT(struct summary_row, hosts, "hosts"),
 	COLUMN_TEXT(struct summary_row, traced, "traced"),
+	COLUMN_TEXT(struct summary_row, recorded, "recorded"),
 	COLUMN_TEXT(struct summary_row, working, "working"),
 	COLUMN_TEXT(struct summary_row, called, "calls"),
 	COLUMN_TEXT(struct summary_row, failures, "failed"),
@@ -259,6 +261,8 @@ static const struct column summary_columns[] = {
 	COLUMN_JSON(struct summary_row, threads, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, records, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, duration_ns, UNIT_NS),
+	COLUMN_JSON(struct summary_row, windows, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, recorded_ns, UNIT_NS),
 	COLUMN_JSON(struct summary_row, calls, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, failed, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, call_ns, UNIT_NS),
@@ -351,6 +355,38 @@ static const char *runs_words(struct arena *texts, const struct trace_set *set)
 			    set->n_runs, first ? "..., " : "", list);
 }
 
+/* "1.200 s of 60.0 s, in 4 windows"; NULL: recording never was dormant. */
+static const char *windows_text(struct summary_row *row, const struct analysis *a,
+				struct arena *texts)
+{
+	uint64_t recorded_ns = 0, whole_ns = 0, windows = 0;
+	size_t i, n = 0;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+		uint64_t there_ns = process->last_ns - min_u64(process->first_ns, process->last_ns);
+
+		if (!process->windows && !process->dormant_ns)
+			continue;
+		n++;
+		windows += process->windows;
+		whole_ns += there_ns;
+		recorded_ns += there_ns - min_u64(process->dormant_ns, there_ns);
+	}
+	if (!n)
+		return NULL;
+	row->windows = windows;
+	row->recorded_ns = recorded_ns;
+	if (!windows)
+		return arena_printf(
+			texts,
+			"nothing: no window was opened (--capture-range, --delay, cudaspy start)");
+	return arena_printf(texts, "%s of %s, in %llu window%s%s", text_time(texts, recorded_ns),
+			    text_time(texts, whole_ns), (unsigned long long)windows,
+			    windows == 1 ? "" : "s",
+			    n == 1 ? "" : arena_printf(texts, " of %zu processes", n));
+}
+
 static void write_summary(struct summary_row *row, const struct analysis *a, struct arena *texts)
 {
 	const struct trace *first = root_process(a->set);
@@ -370,6 +406,7 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 	format_ns(time, sizeof(time), row->duration_ns);
 	format_count(count, sizeof(count), row->records);
 	row->traced = arena_printf(texts, "%s, %s records", time, count);
+	row->recorded = windows_text(row, a, texts);
 	format_count(count, sizeof(count), row->calls);
 	format_count(counted, sizeof(counted), row->counted);
 	row->called =

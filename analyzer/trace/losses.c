@@ -5,7 +5,8 @@
 #include "losses.h"
 
 /* Has a slot without any packet ever had one? A thread that has just taken it has none yet, nor has
- * one that found the disk full; slot 0 has one before any other slot is used. */
+ * one that found the disk full, or that made its calls while recording was dormant; slot 0 has one
+ * before any other slot is used. */
 static bool had_packets(const struct board *board, size_t slot)
 {
 	const struct spy_slot_page *page;
@@ -15,7 +16,7 @@ static bool had_packets(const struct board *board, size_t slot)
 	if (slot >= board->n_slots || !slot)
 		return true;
 	page = &board->slots[slot];
-	return page->calls || (board->head.ended && !page->tid && !page->lost);
+	return page->calls || (board->head.ended && !page->tid && !page->lost && !page->asleep);
 }
 
 static void add_stream(struct losses *sum, const struct reader_losses *l)

@@ -52,6 +52,7 @@ static void release_process(struct process *process)
 	struct note *note, *next;
 	size_t i;
 
+	free(process->dormant_times);
 	for (i = 0; i < process->n_modules; i++)
 		free(process->modules[i].build_id);
 	for (i = 0; i < process->n_gpus; i++) {
@@ -555,6 +556,75 @@ static void apply_named(struct model *model, struct record *record)
 	}
 }
 
+/* ---- windows -------------------------------------------------------------------------------- */
+
+/* The time until then was dormant. Times stay in order and apart, whatever the records say. */
+static void end_dormant(struct process *process, uint64_t ns)
+{
+	size_t n = process->n_dormant_times;
+	const struct dormant_time *last = n ? &process->dormant_times[n - 1] : NULL;
+	struct dormant_time time = {.begin_ns = process->dormant_since_ns, .end_ns = ns};
+
+	if (!process->dormant)
+		return;
+	process->dormant = false;
+	if (last) {
+		time.begin_ns = max_u64(time.begin_ns, last->end_ns);
+		time.before_ns = last->before_ns + last->end_ns - last->begin_ns;
+	}
+	time.end_ns = max_u64(time.end_ns, time.begin_ns);
+	process->dormant_ns += time.end_ns - time.begin_ns;
+	if (n == DORMANT_MOST) {
+		process->dormant_times[n - 1].end_ns = time.end_ns;
+		return;
+	}
+	process->dormant_times = grow(process->dormant_times, n, sizeof(*process->dormant_times));
+	process->dormant_times[process->n_dormant_times++] = time;
+}
+
+/* For how long it was dormant until then. */
+static uint64_t dormant_until(const struct process *process, uint64_t ns)
+{
+	size_t low = 0, high = process->n_dormant_times;
+	const struct dormant_time *time;
+
+	while (low < high) { /* the first one that begins later */
+		size_t middle = low + (high - low) / 2;
+
+		if (process->dormant_times[middle].begin_ns > ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	if (!low)
+		return 0;
+	time = &process->dormant_times[low - 1];
+	return time->before_ns + min_u64(ns, time->end_ns) - time->begin_ns;
+}
+
+uint64_t process_dormant_ns(const struct process *process, uint64_t begin_ns, uint64_t end_ns)
+{
+	return end_ns > begin_ns ? dormant_until(process, end_ns) - dormant_until(process, begin_ns)
+				 : 0;
+}
+
+static void apply_window(const struct record *record)
+{
+	struct process *process = record->thread->process;
+	const struct spy_rec_window *raw = &record->raw->window;
+
+	if (raw->state == SPY_WINDOW_OPEN) {
+		end_dormant(process, record->ns);
+		process->windows++;
+		process->opened_ns = record->ns;
+	} else if (raw->state == SPY_WINDOW_CLOSED && !process->dormant) {
+		if (!process->windows && raw->number)
+			process->windows = 1; /* which began with the recording */
+		process->dormant = true;
+		process->dormant_since_ns = raw->number ? record->ns : process->first_ns;
+	}
+}
+
 void model_apply_other(struct model *model, struct record *record)
 {
 	struct process *process = record->thread->process;
@@ -577,6 +647,9 @@ void model_apply_other(struct model *model, struct record *record)
 		break;
 	case SPY_EV_MPS:
 		apply_mps(process, record);
+		break;
+	case SPY_EV_WINDOW:
+		apply_window(record);
 		break;
 	default:
 		if (!model->bare)
@@ -612,8 +685,9 @@ void model_finish(struct model *model)
 	for (i = 0; i < model->set->n_streams; i++)
 		count_records(model, model->set->streams[i]);
 	for (i = 0; i < model->n_processes; i++) {
-		const struct process *process = &model->processes[i];
+		struct process *process = &model->processes[i];
 
+		end_dormant(process, process->last_ns); /* it was so to the end */
 		if (process->first_ns < model->first_ns)
 			model->first_ns = process->first_ns;
 		if (process->last_ns > model->last_ns)

@@ -151,6 +151,16 @@ struct process {
 	struct thread *many; /* NULL: not asked for yet */
 	uint64_t first_ns, last_ns; /* of its records; first_ns > last_ns: none */
 	uint64_t records;
+	/* Windows: SPY_EV_WINDOW */
+	uint32_t windows; /* that it has had; 0: recording never was dormant */
+	bool dormant;
+	uint64_t dormant_since_ns, dormant_ns; /* in all, until it was opened last */
+	struct dormant_time {
+		uint64_t begin_ns, end_ns;
+		uint64_t before_ns; /* the sum of the times before it */
+	} * dormant_times; /* in order; DORMANT_MOST at most, the last one lasts to the last window */
+	size_t n_dormant_times;
+	uint64_t opened_ns; /* when the last window began; 0: with the recording */
 };
 
 struct model {
@@ -167,6 +177,11 @@ struct model {
 	struct range_names range_names;
 	bool bare; /* of threads and GPUs alone: names, modules, notes and stacks are passed over */
 };
+
+#define DORMANT_MOST 65536
+
+/* For how long of that time recording of the process was dormant; of what has been read. */
+uint64_t process_dormant_ns(const struct process *process, uint64_t begin_ns, uint64_t end_ns);
 
 void model_init(struct model *model, struct trace_set *set);
 void model_release(struct model *model);
