@@ -249,13 +249,14 @@ static void say_fine(struct verdicts *v, const struct live_words *w, uint64_t af
 {
 	const struct live *live = w->live;
 	const struct live_thread *longest = NULL;
-	uint64_t calls = 0, threads = 0, apart_ns = 1;
-	const char *else_text = "";
+	uint64_t calls = 0, threads = 0, apart_ns = 1, dormant = 0;
+	const char *else_text = "", *dormant_text = "";
 	size_t i;
 
 	for (i = 0; i < live->n_processes; i++) {
 		calls += live->processes[i].calls + live->processes[i].counted;
 		apart_ns = max_u64(apart_ns, live->processes[i].apart_ns);
+		dormant += live->processes[i].trace->board.head.dormant != 0;
 	}
 	for (i = 0; i < live->n_threads; i++) {
 		const struct live_thread *t = live->threads[i];
@@ -268,14 +269,20 @@ static void say_fine(struct verdicts *v, const struct live_words *w, uint64_t af
 	if (!calls && longest)
 		else_text = arena_printf(w->texts, " No calls are made now; %s %s.",
 					 live_thread_name(w, longest), live_doing_text(w, longest));
+	if (dormant)
+		dormant_text = arena_printf(
+			w->texts,
+			" But recording of %s is dormant: calls that threads are in now are not "
+			"seen.",
+			live->n_processes == 1 ? "it" : text_count(w->texts, dormant, "process"));
 	verdict_add(
 		v, VERDICT_FINE, UNKNOWN_NS,
 		arena_printf(w->texts,
 			     "nothing hangs: no thread has been in a CUDA call, or waited for a "
-			     "lock, for %s or longer; %s, %s a second.%s",
+			     "lock, for %s or longer; %s, %s a second.%s%s",
 			     text_time(w->texts, after_ns), text_count(w->texts, threads, "thread"),
-			     text_count(w->texts, calls * 1000000000 / apart_ns, "call"),
-			     else_text));
+			     text_count(w->texts, calls * 1000000000 / apart_ns, "call"), else_text,
+			     dormant_text));
 }
 
 void verdicts_find(struct verdicts *v, const struct live_words *w, uint64_t after_ns)

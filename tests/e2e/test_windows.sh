@@ -1,0 +1,143 @@
+#!/bin/bash
+# Windows: recording that is dormant until something opens one, on the simulator. What is in them is recorded as ever, with
+# what is known of before; what is not, leaves nothing.
+. "$(dirname "$0")/lib.sh"
+need jq python3
+sim=$CUDASPY_BUILD/sim/lib
+[ -e "$sim/libcudart.so.13" ] || skip "no simulator"
+made="memory pin pageable stream"
+
+# ran "VARIABLE=VALUE..." ACTION...: recorded; its trace, and the dump of it.
+ran() {
+	local variables=$1
+	shift
+	rm -rf "$out"
+	# shellcheck disable=SC2086 # several variables
+	env CUDASPY_OUT="$out" LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" $variables timeout 60 "$bin/windows" "$@" >output 2>messages
+	[ $? = "${status:-0}" ] || fail "$*: status $?: $(tail -n 3 messages)"
+	trace=$(traces | head -n 1)
+	"$tool" dump "$trace" >dump || fail "$*: no dump"
+}
+
+# copies KIND: how many copies from such memory there are; windows STATE: how many such records.
+copies() { grep -c " copy .* src=$1 " dump; }
+windows() { grep -c " window state=$1 " dump; }
+# expect_windows WHAT OPENED CLOSED COPIES
+expect_windows() {
+	expect "$1: opened" "$(windows open)" "$2"
+	expect "$1: closed" "$(windows closed)" "$3"
+	expect "$1: copies from pinned memory" "$(copies pinned)" "$4"
+	expect "$1: copies from pageable memory" "$(copies pageable)" "$4"
+	expect "$1: nothing lost" "$(grep -c 'lost' messages):$(grep -c ' 0 lost' messages)" "${lost:-1:1}"
+}
+reported() {
+	"$tool" report --format=json "$trace" >report.json || fail "no report"
+}
+
+# --- the program's own calls; device, memory and context from before are known ---
+ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi $made device:1 copy:10 start copy:5 thread:3 stop copy:7
+readable "$trace"
+expect_windows "profiler" 1 2 8
+expect "the device is known" "$(grep -c ' copy device=1 ' dump)" 10
+expect "the new thread's is the first" "$(grep -c ' copy device=0 ' dump)" 6
+expect "no context is unknown" "$(grep -c ' copy .* context=0 ' dump)" 0
+reported
+expect "the report counts" "$(jq -c '.summary | [.windows, .calls, .lost_records]' report.json)" '[1,17,0]'
+expect "of less time than there was" "$(jq '.summary | .recorded_ns > 0 and .recorded_ns < .duration_ns' report.json)" true
+"$tool" report "$trace" >report.txt
+grep -q 'recorded .*, in 1 window$' report.txt || fail "the report does not say how much was recorded"
+
+# --- time behind the last window, and before the first one, is not recorded ---
+ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi $made copy:1 wait:300 copy:1 start copy:5 stop copy:1 wait:300 copy:1
+reported
+expect "dormant time" "$(jq '.summary | .duration_ns - .recorded_ns >= 600e6' report.json)" true
+expect "nothing of it is lost" "$(jq -c '[.losses[]?]' report.json)" '[]'
+
+# --- the same calls, recorded from begin to end: the same figures ---
+ran A=1 $made device:1 copy:10 start copy:5 thread:3 stop copy:7
+expect "without windows there is no record of one" "$(grep -c ' window ' dump)" 0
+expect "all copies" "$(copies pinned)" 25
+ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi start $made device:1 copy:10 copy:5 thread:3 copy:7 stop
+expect_windows "all in a window" 1 2 25
+
+# --- nothing is written while it is dormant: no stream but the session's ---
+ran CUDASPY_CAPTURE_RANGE=command $made copy:500 get:100 thread:20 thread:20 copy:500
+expect "files" "$(cd "$trace" && ls -A | grep -v metadata | sort | paste -sd ' ')" ".board stream_0000_tail"
+expect "calls" "$(grep -c cudaMemcpy dump)" 0
+expect "counts" "$(counts "$trace" cudaGetDevice)" 0
+reported
+"$tool" report "$trace" >report.txt
+expect "the report says so" "$(grep -c 'recorded  *nothing: no window was opened' report.txt):$(jq .summary.calls report.json)" "1:0"
+expect "threads without files are no loss" "$(jq -c '[.losses[]?]' report.json)" '[]'
+
+# --- ranges of NVTX: of any thread, and such that another one ends ---
+ran CUDASPY_CAPTURE_RANGE=nvtx:step $made push:step copy:3 push:inner copy:1 pop pop copy:4 begin:step copy:1 end-there copy:5 push:other copy:1 pop
+expect_windows "ranges" 2 3 5
+expect "they are in the trace" "$(grep -c ' range_name .*name="step"' dump)" 1
+ran CUDASPY_CAPTURE_RANGE=nvtx:st\* $made push:step copy:2 pop push:stop copy:3 pop push:other copy:1 pop
+expect_windows "by how they begin" 2 3 5
+ran "CUDASPY_CAPTURE_RANGE=nvtx:step CUDASPY_STEPS=2-3" $made push:step copy:1 pop push:step copy:2 pop copy:1 push:step copy:4 pop push:step copy:8 pop
+expect_windows "steps" 1 2 7
+ran "CUDASPY_CAPTURE_RANGE=cudaProfilerApi CUDASPY_STEPS=2" $made start copy:1 stop start copy:2 stop start copy:4 stop
+expect_windows "one step" 1 2 2
+
+# --- threads that sleep through windows, or are there in each ---
+ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi $made stay:2 start again:3 stop again:4 thread:5 start again:6 thread:7 stop again:8 exit
+expect_windows "threads" 2 3 16
+readable "$trace"
+ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi $made stay:2 start again:3 stop start copy:1 stop start again:6 stop exit
+expect_windows "a thread that does not notice" 3 4 10
+
+# --- the time: a window that ends, one that begins late ---
+ran CUDASPY_DURATION=40ms $made copy:5 wait:60 copy:200
+expect "the first calls" "$(copies pinned | awk '{ print ($1 >= 5 && $1 <= 6) }')" 1
+expect "and no more" "$(windows closed)" 1
+ran CUDASPY_DELAY=150ms $made copy:5 wait:200 copy:300
+expect "the last calls" "$(copies pinned | awk '{ print ($1 >= 200 && $1 < 300) }')" 1
+ran "CUDASPY_CAPTURE_RANGE=cudaProfilerApi CUDASPY_DURATION=40ms" $made start copy:5 wait:60 copy:20 stop copy:1 start copy:2 stop
+expect "each of them ends" "$(windows open):$(windows closed)" 2:3
+
+# --- children: each begins anew ---
+ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi fork:3 fork:1004
+expect "a child without a window" "$(traces | while read -r t; do "$tool" dump "$t" | grep -c ' copy .*src='; done | sort -n | paste -sd ' ')" "0 8"
+
+# --- ends: in a window, dormant, by a signal ---
+ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi $made copy:1 start copy:2 exit
+expect_windows "exit in a window" 1 1 2
+ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi $made copy:1 start copy:2 get:3 stop copy:1 get:4 exit
+expect_windows "exit while dormant" 1 2 2
+expect "only the window's getters are counted" "$(counts "$trace" cudaGetDevice)" 3
+status=137 lost=0:0 ran CUDASPY_CAPTURE_RANGE=cudaProfilerApi $made start copy:2 get:3 stop get:4 copy:1 kill
+lost=0:0 expect_windows "killed while dormant" 1 2 2
+reported
+expect "nor then" "$(jq '[.functions[]? | select(.name == "cudaGetDevice") | .counted] | add // 0 | . <= 3' report.json)" true
+
+# --- from outside ---
+rm -rf "$out" go
+env CUDASPY_OUT="$out" CUDASPY_CAPTURE_RANGE=command LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" timeout 120 "$bin/windows" \
+	$made touch:here await:go exit 2>messages &
+program=$!
+for ((i = 0; i < 600 && ! $([ -e here ] && echo 1 || echo 0); i++)); do sleep 0.1; done
+expect "start" "$("$tool" start "$out" | sed 's/.*: //')" recording
+expect "a mark" "$("$tool" mark "the text" "$out" | sed 's/.*: //')" marked
+expect "stop" "$("$tool" stop "$out" | sed 's/.*: //')" dormant
+"$tool" snapshot "$out" >live || fail "snapshot: status $?"
+tr '\n' ' ' <live | grep -q 'recording of it is dormant' || fail "a snapshot does not say that recording is dormant"
+expect "later" "$("$tool" start --at=+0.1s --for=20ms --every=60ms "$out" | sed 's/.*: //')" "dormant until then"
+trace=$(the_trace)
+for ((i = 0; i < 600 && $("$tool" dump "$trace" | grep -c 'state=open') < 4; i++)); do sleep 0.1; done
+expect "stop again" "$("$tool" stop "$out" | sed 's/.*: //')" dormant
+touch go
+wait $program
+"$tool" dump "$trace" >dump
+[ "$(windows open)" -ge 4 ] || fail "windows of --every: $(windows open)"
+grep -q 'window state=mark .*text="the text"' dump || fail "no mark"
+"$tool" start "$out" 2>err && fail "a program that has ended is started"
+"$tool" start --every=5s 2>err && fail "--every without --for"
+"$tool" mark 2>err && fail "a mark without a text"
+for wrong in --capture-range=nvtx: --capture-range=x --steps=3 "--capture-range=cudaProfilerApi --steps=3-2" --delay=5 --duration=0s "--delay=1s --gpu"; do
+	# shellcheck disable=SC2086 # several options
+	"$tool" run $wrong -- true 2>err && fail "run $wrong"
+	[ -s err ] || fail "run $wrong says nothing"
+done
+exit 0
