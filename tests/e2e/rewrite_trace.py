@@ -30,6 +30,9 @@ RANGE_OPEN, NAMED_THREAD = 5, 0
 NCCL_COMM, COLLECTIVE_RAN = len(RECORDS), len(RECORDS) + 2
 RECORDS += [(80, 0), (48, 0), (48, 0), (128, 0)]
 IDS[NCCL_COMM] = [36]
+# A window, or a mark.
+WINDOW = len(RECORDS)
+RECORDS += [(128, 0)]
 HEADER, PAGE = 96, 4096
 
 
@@ -76,6 +79,8 @@ def change_record(data, at, change):
         put(data, at + 24, "Q", get(data, at + 24, "Q") + change.shift * 10**9)
     if event == COLLECTIVE_RAN:
         more(data, at + 40, "Q", change.cycles)
+    if event == WINDOW:
+        more(data, at + 16, "Q", change.cycles)
     if event == RANGE_VALUE and data[at + 10] == RANGE_OPEN:
         more(data, at + 16, "Q", change.cycles)
     if event == NVTX_NAME and get(data, at + 10, "H") == NAMED_THREAD:

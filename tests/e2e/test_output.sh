@@ -80,7 +80,7 @@ done
 "$tool" report -f json --run=last two | jq -e '.summary.runs == 1 and .summary.processes == 1' >said || fail "--run=last: more than that"
 for process in two/*.cudaspy; do
 	name=$(basename "$process" .cudaspy | sed 's/-\([0-9]*\)$/.\1/')
-	expect "--run=$name" "$("$tool" report --run="$name" two | sed -n 's/^  program  //p')" "$name"
+	expect "--run=$name" "$("$tool" report --run="$name" two | sed -n 's/^  program  *//p')" "$name"
 done
 refused "--run=nobody.1: no run is called so (there are: life." "$tool" report --run=nobody.1 two
 "$tool" report "$trace" 2>err | grep -q 'runs are shown' && fail "one run is taken for several"
