@@ -24,15 +24,14 @@ static void remove_unfinished(int number)
 	raise(number);
 }
 
-/* Where a signal would end us and leave half a file. */
-static void watch(const char *temporary)
+void outfile_unfinished(const char *temporary)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
 	struct sigaction now;
 	size_t i;
 
 	unfinished = temporary;
-	for (i = 0; i < ARRAY_SIZE(numbers); i++)
+	for (i = 0; temporary && i < ARRAY_SIZE(numbers); i++)
 		if (!sigaction(numbers[i], NULL, &now) && now.sa_handler == SIG_DFL)
 			signal(numbers[i], remove_unfinished);
 }
@@ -88,7 +87,7 @@ int outfile_open(struct outfile *out, const char *path)
 		out->file = new_file(out->temporary = xasprintf("%s.XXXXXX", out->path), path);
 	if (out->file) {
 		if (out->temporary)
-			watch(out->temporary);
+			outfile_unfinished(out->temporary);
 		return 0;
 	}
 	err = fail(path, errno);
@@ -109,7 +108,7 @@ int outfile_close(struct outfile *out, bool keep)
 		err = fail(out->path, errno);
 	if (out->temporary && (!keep || err))
 		unlink(out->temporary);
-	unfinished = NULL;
+	outfile_unfinished(NULL);
 	free(out->path);
 	free(out->temporary);
 	*out = (struct outfile){0};

@@ -20,4 +20,8 @@ int outfile_open(struct outfile *out, const char *path);
  * stays. 0, or -errno after a message; also if keep is false. */
 int outfile_close(struct outfile *out, bool keep);
 
+/* For who makes such files otherwise: a signal that ends the process removes that one, until another is named, or NULL. The
+ * name must live as long. */
+void outfile_unfinished(const char *temporary);
+
 #endif

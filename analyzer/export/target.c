@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "target.h"
+#include "base/outfile.h"
 
 static int complain(const char *path)
 {
@@ -117,6 +118,7 @@ static int open_beside(struct export_target *o, const char *mode)
 		o->temporary = NULL;
 		return complain(o->path);
 	}
+	outfile_unfinished(o->temporary);
 	set_mode(fd);
 	o->file = fdopen(fd, mode);
 	if (o->file)
@@ -176,6 +178,7 @@ void target_write(struct export_target *o, const void *bytes, size_t n)
 
 static void forget(struct export_target *o)
 {
+	outfile_unfinished(NULL);
 	free(o->path);
 	free(o->temporary);
 	*o = (struct export_target){0};

@@ -3,12 +3,12 @@
  *
  * Labels are few and have few values: no addresses, no thread numbers.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/lines.h"
 #include "prometheus.h"
+#include "base/outfile.h"
 #include "tables.h"
 
 struct output {
@@ -233,28 +233,18 @@ static void print_all(struct output *o)
 	print_gpus(o, false);
 }
 
-/* Beside the file, so that it can take its place; node_exporter reads *.prom only. */
 int prometheus_write(const char *path, const struct live_words *w, const struct verdicts *v)
 {
-	char *new = xasprintf("%s.XXXXXX", path);
-	int fd = mkstemp(new), err = fd < 0 ? -errno : 0;
 	struct output o = {.w = w, .v = v};
+	struct outfile out;
+	int err = outfile_open(&out, path);
 
-	if (!err) {
-		fchmod(fd, 0644); /* node_exporter is another user's */
-		o.file = fdopen(fd, "w");
-		print_all(&o);
-		if (fflush(o.file) || ferror(o.file))
-			err = -errno ?: -EIO;
-		if (fclose(o.file) && !err)
-			err = -errno;
-		if (!err && rename(new, path))
-			err = -errno;
-		if (err)
-			unlink(new);
-	}
 	if (err)
-		warn("%s: %s", path, strerror(-err));
-	free(new);
-	return err;
+		return err;
+	if (out.temporary)
+		fchmod(fileno(out.file), 0644); /* node_exporter is another user's */
+	o.file = out.file;
+	print_all(&o);
+	err = finish_output(out.file);
+	return outfile_close(&out, !err) ?: err;
 }
