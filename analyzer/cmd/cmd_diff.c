@@ -84,7 +84,7 @@ static int read_run(const char *name, const char *profile, json_t **report)
 {
 	struct stat status;
 
-	if (!stat(name, &status) && S_ISREG(status.st_mode))
+	if (!stat(name, &status) && S_ISREG(status.st_mode) && !container_begins(name))
 		return read_report(name, report);
 	return report_traces(name, profile, report);
 }

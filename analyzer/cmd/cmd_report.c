@@ -234,7 +234,8 @@ static int read_gate(struct gate *gate, const struct options *options)
 
 	if (err || !options->baseline)
 		return err;
-	if (!stat(options->baseline, &status) && S_ISDIR(status.st_mode))
+	if ((!stat(options->baseline, &status) && S_ISDIR(status.st_mode)) ||
+	    container_begins(options->baseline))
 		return baseline_from_traces(&gate->baseline, options);
 	return baseline_read(&gate->baseline, options->baseline);
 }

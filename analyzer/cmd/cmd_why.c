@@ -474,11 +474,11 @@ static int answer_place(const char *word, const struct asked *asked)
 }
 
 /* The only word: then it is not what to explain. */
-static bool is_directory(const char *word)
+static bool is_trace(const char *word)
 {
 	struct stat status;
 
-	return !stat(word, &status) && S_ISDIR(status.st_mode);
+	return (!stat(word, &status) && S_ISDIR(status.st_mode)) || container_begins(word);
 }
 
 /* A bare number is a finding's as long as there are so many; threads have larger ones, as a rule. */
@@ -521,7 +521,7 @@ static int explain(int argc, char **argv, struct asked *asked)
 {
 	int err;
 
-	if (argc < 2 || (argc == 2 && is_directory(argv[1]))) {
+	if (argc < 2 || (argc == 2 && is_trace(argv[1]))) {
 		warn("why: a finding, thread, function, lock, GPU, rank or place to explain is "
 		     "missing%s%s",
 		     argc < 2 ? "" : " before ", argc < 2 ? "" : argv[1]);

@@ -26,19 +26,23 @@ static int board_fault(const char *path, const struct spy_board *head)
 	return 0;
 }
 
+/* After an error nothing in it is to be believed. */
 static int read_file(struct board *board, const char *path, FILE *file)
 {
 	uint8_t page[SPY_BOARD_PAGE];
 	int err;
 
+	*board = (struct board){0};
 	if (fread(page, sizeof(page), 1, file) != 1) {
 		warn("%s: offset 0: board is cut off", path);
 		return -ENODATA;
 	}
 	memcpy(&board->head, page, sizeof(board->head));
 	err = board_fault(path, &board->head);
-	if (err)
+	if (err) {
+		*board = (struct board){0};
 		return err;
+	}
 	while (board->n_slots < SPY_BOARD_SLOTS && fread(page, sizeof(page), 1, file) == 1) {
 		board->slots = grow(board->slots, board->n_slots, sizeof(*board->slots));
 		memcpy(&board->slots[board->n_slots++], page, sizeof(page));
@@ -57,8 +61,19 @@ int board_read(struct board *board, const char *path)
 		return -errno;
 	err = read_file(board, path, file);
 	fclose(file);
-	if (err)
-		*board = (struct board){0}; /* nothing in it is to be believed */
+	return err;
+}
+
+int board_parse(struct board *board, const char *path, const void *bytes, size_t size)
+{
+	FILE *file = fmemopen((void *)bytes, size ? size : 1, "r");
+	int err;
+
+	*board = (struct board){0};
+	if (!file)
+		return -errno;
+	err = read_file(board, path, file);
+	fclose(file);
 	return err;
 }
 

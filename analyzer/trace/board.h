@@ -19,6 +19,9 @@ struct board {
  * then not present. */
 int board_read(struct board *board, const char *path);
 
+/* The same for a board that is in memory; path is for complaints. */
+int board_parse(struct board *board, const char *path, const void *bytes, size_t size);
+
 void board_release(struct board *board);
 
 #endif

@@ -62,6 +62,15 @@ void reader_add_file(struct reader *r, const char *file, uint64_t number)
 	add_file(r, file, number);
 }
 
+void reader_add_part(struct reader *r, const char *file, uint64_t number,
+		     const struct container_part *part)
+{
+	struct reader_file *added = add_file(r, file, number);
+
+	if (part)
+		added->part = *part;
+}
+
 void reader_release(struct reader *r)
 {
 	size_t i;
@@ -86,6 +95,8 @@ uint64_t reader_bytes(const struct reader *r)
 	for (i = 0; i < r->n_files; i++)
 		if (r->files[i].copy)
 			bytes += r->files[i].copy_bytes;
+		else if (r->files[i].part.file)
+			bytes += r->files[i].part.bytes;
 		else if (!stat(r->files[i].path, &st))
 			bytes += (uint64_t)st.st_size;
 	return bytes;
@@ -131,13 +142,21 @@ static ssize_t read_at(int fd, void *bytes, size_t size, uint64_t off)
 	return got;
 }
 
+/* What of `size` bytes at `off` belongs to the file: behind a part come others. */
+static size_t clipped(const struct container_part *part, size_t size, uint64_t off)
+{
+	if (!part->file)
+		return size;
+	return off < part->bytes ? (size_t)min_u64(size, part->bytes - off) : 0;
+}
+
 /* Reads from the file, or from the copy of it. */
 static ssize_t read_file(const struct reader *r, void *bytes, size_t size, uint64_t off)
 {
 	const struct reader_file *file = &r->files[r->file];
 
 	if (!file->copy)
-		return read_at(r->fd, bytes, size, off);
+		return read_at(r->fd, bytes, clipped(&file->part, size, off), r->file_off + off);
 	if (off >= file->copy_bytes)
 		return 0;
 	if (size > file->copy_bytes - off)
@@ -180,15 +199,15 @@ static bool cannot_open(struct reader *r, const char *why)
 
 static bool open_on_disk(struct reader *r)
 {
-	struct stat st;
+	const struct container_part *part = &r->files[r->file].part;
 
-	r->fd = open(path(r), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	r->fd = container_open_part(path(r), part, &r->file_bytes);
+	r->file_off = part->file ? part->off : 0;
 	if (r->fd < 0 && errno == ENOENT && r->live)
 		return false; /* keep-the-last has just deleted it */
-	if (r->fd < 0 || fstat(r->fd, &st))
-		return cannot_open(r, strerror(errno));
-	r->file_bytes = (uint64_t)st.st_size;
-	return S_ISREG(st.st_mode) || cannot_open(r, "not a regular file");
+	if (r->fd < 0)
+		return cannot_open(r, errno == EINVAL ? "not a regular file" : strerror(errno));
+	return true;
 }
 
 static bool open_file(struct reader *r)
@@ -277,9 +296,10 @@ static const char *packet_fault(const struct reader *r, const struct spy_packet 
 
 /* ---- the tail of a process that may still write --------------------------------------------- */
 
-static bool read_packet_header(int fd, struct spy_packet *p)
+static bool read_packet_header(int fd, const struct container_part *part, struct spy_packet *p)
 {
-	return read_at(fd, p, sizeof(*p), 0) == sizeof(*p);
+	return read_at(fd, p, clipped(part, sizeof(*p), 0), part->file ? part->off : 0) ==
+	       sizeof(*p);
 }
 
 /*
@@ -290,37 +310,47 @@ static bool read_packet_header(int fd, struct spy_packet *p)
  */
 static bool copy_packet(const struct reader *r, int fd, struct reader_file *file)
 {
+	const struct container_part *part = &file->part;
 	struct spy_packet before, header, after;
+	uint64_t off = part->file ? part->off : 0;
 	struct stat st;
 	ssize_t got;
 	size_t bytes;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return true; /* opening it will say what is wrong with it */
-	if (!read_packet_header(fd, &before) || !read_packet_header(fd, &header) ||
+	if (!read_packet_header(fd, part, &before) || !read_packet_header(fd, part, &header) ||
 	    all_zero(&header, sizeof(header))) {
 		file->copy = xrealloc(file->copy, 1, 1); /* there was none yet */
 		file->copy_bytes = 0;
 		return true;
 	}
 	bytes = header.content_bits / 8;
-	if (bytes > (size_t)st.st_size)
-		bytes = (size_t)st.st_size;
+	bytes = clipped(part, (size_t)min_u64(bytes, (uint64_t)st.st_size), 0);
 	if (bytes < sizeof(header))
 		bytes = sizeof(header);
 	file->copy = xrealloc(file->copy, bytes, 1);
 	memcpy(file->copy, &header, sizeof(header));
-	got = read_at(fd, file->copy + sizeof(header), bytes - sizeof(header), sizeof(header));
+	got = read_at(fd, file->copy + sizeof(header), bytes - sizeof(header),
+		      off + sizeof(header));
 	file->copy_bytes = sizeof(header) + (got > 0 ? (size_t)got : 0);
-	return read_packet_header(fd, &after) && before.seq == header.seq &&
+	return read_packet_header(fd, part, &after) && before.seq == header.seq &&
 	       after.seq == header.seq && !packet_fault(r, &header);
 }
 
 void reader_add_copy_of_tail(struct reader *r, const char *path)
 {
-	struct reader_file *file = add_file(r, path, READER_FILE_TAIL);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), tries = 0;
+	reader_add_copy_of_part(r, path, NULL);
+}
 
+void reader_add_copy_of_part(struct reader *r, const char *path, const struct container_part *part)
+{
+	struct reader_file *file = add_file(r, path, READER_FILE_TAIL);
+	int fd, tries = 0;
+
+	if (part)
+		file->part = *part;
+	fd = open(file->part.file ?: path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return;
 	while (!copy_packet(r, fd, file) && tries < COPY_TRIES)
@@ -379,10 +409,10 @@ static bool look_into_next_file(const struct reader *r, struct spy_packet *p)
 			memcpy(p, next->copy, sizeof(*p));
 		return got && !packet_fault(r, p);
 	}
-	fd = open(next->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = open(next->part.file ?: next->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	got = read_packet_header(fd, p) && !packet_fault(r, p);
+	got = read_packet_header(fd, &next->part, p) && !packet_fault(r, p);
 	close(fd);
 	return got;
 }

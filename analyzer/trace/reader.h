@@ -6,6 +6,8 @@
  * analyzer that distrusts bytes: behind it a record lies in memory as a whole, has a known type,
  * and its texts end. What cannot be read costs the rest of its packet or its file, and is counted.
  *
+ * A file may be a part of another one, a container; then path is what it is called, and offsets are its own.
+ *
  * Files are read with pread into one buffer for each stream, not mapped: a file that shrinks under
  * a mapping kills its reader, and with a buffer memory stays the same however long the trace is.
  *
@@ -17,6 +19,7 @@
 #define CUDASPY_READER_H
 
 #include "base/util.h"
+#include "pack/container.h"
 #include "cudaspy/trace_format.h"
 
 /* Any record; which one, other.event says. */
@@ -158,6 +161,7 @@ struct reader_file {
 	 * NULL: read the file. Owned. */
 	uint8_t *copy;
 	size_t copy_bytes;
+	struct container_part part; /* where it lies in another file; its name is not owned */
 };
 
 /* What each record needs comes first: with many streams it has to be fetched each time. */
@@ -181,6 +185,7 @@ struct reader {
 	uint64_t content_end_off; /* of the packet */
 	uint64_t packet_end_off;
 	uint64_t file_bytes;
+	uint64_t file_off; /* where it begins in what fd is of */
 	int fd; /* -1: no file open */
 
 	struct reader_file *files; /* in the order they were written; owned */
@@ -210,9 +215,14 @@ void reader_set_buffer(struct reader *r, size_t bytes);
  * reader_file. */
 void reader_add_file(struct reader *r, const char *path, uint64_t number);
 
+/* part: where its bytes are, if not in a file of that name; NULL: they are. */
+void reader_add_part(struct reader *r, const char *path, uint64_t number,
+		     const struct container_part *part);
+
 /* The same for the tail of a process that may still be writing: what is in it now is what counts.
  * Before the stream's other files are even looked for. */
 void reader_add_copy_of_tail(struct reader *r, const char *path);
+void reader_add_copy_of_part(struct reader *r, const char *path, const struct container_part *part);
 
 void reader_release(struct reader *r);
 

@@ -34,12 +34,17 @@ static const char *id_of(const struct trace *trace)
 /* When the recorder wrote its metadata for the last time: as the process ended, unless it was killed. */
 static uint64_t end_of(const struct trace *trace)
 {
+	const struct container_member *packed =
+		trace->container ? container_find(trace->container, trace->first_member, "metadata")
+				 : NULL;
 	char *path = xasprintf("%s/metadata", trace->dir);
 	struct stat status;
 	uint64_t ns = 0;
 
 	if (trace->alive)
 		ns = UINT64_MAX;
+	else if (packed)
+		ns = packed->mtime_ns;
 	else if (!stat(path, &status) && status.st_mtim.tv_sec > 0)
 		ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 +
 		     (uint64_t)status.st_mtim.tv_nsec;

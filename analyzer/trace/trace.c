@@ -74,34 +74,57 @@ static struct stream *find_stream(struct trace_set *set, struct trace *trace, ui
 	return stream;
 }
 
-/* The streams' tails, or their other files. */
-static void find_files(struct trace_set *set, struct trace *trace, DIR *dir, bool tails)
+/* A file of the trace, if it is one of a stream: of its tail, or another one. part: where it is, NULL: in the directory. */
+static void find_file(struct trace_set *set, struct trace *trace, const char *name, bool tails,
+		      const struct container_part *part)
 {
-	struct dirent *entry;
 	struct reader *reader;
 	uint64_t number;
 	uint32_t slot;
 	char *path;
 
-	while ((entry = readdir(dir))) {
-		if (!parse_stream_name(entry->d_name, &slot, &number) ||
-		    (number == READER_FILE_TAIL) != tails)
-			continue;
-		reader = &find_stream(set, trace, slot)->reader;
-		path = xasprintf("%s/%s", trace->dir, entry->d_name);
-		if (tails && trace->board.present && !trace->board.head.ended)
-			reader_add_copy_of_tail(reader, path);
-		else
-			reader_add_file(reader, path, number);
-		free(path);
+	if (!parse_stream_name(name, &slot, &number) || (number == READER_FILE_TAIL) != tails)
+		return;
+	reader = &find_stream(set, trace, slot)->reader;
+	path = xasprintf("%s/%s", trace->dir, name);
+	if (tails && trace->board.present && !trace->board.head.ended)
+		reader_add_copy_of_part(reader, path, part);
+	else
+		reader_add_part(reader, path, number, part);
+	free(path);
+}
+
+static void find_files(struct trace_set *set, struct trace *trace, DIR *dir, bool tails)
+{
+	struct dirent *entry;
+
+	while ((entry = readdir(dir)))
+		find_file(set, trace, entry->d_name, tails, NULL);
+}
+
+static void find_packed(struct trace_set *set, struct trace *trace, bool tails)
+{
+	const struct container *c = trace->container;
+	size_t i, end = container_next_folder(c, trace->first_member);
+
+	for (i = trace->first_member; i < end; i++) {
+		struct container_part part = container_part(c, &c->members[i]);
+
+		find_file(set, trace, c->members[i].name, tails, &part);
 	}
 }
 
 /* Tails first: see reader.h. */
 static void find_streams(struct trace_set *set, struct trace *trace)
 {
-	DIR *dir = opendir(trace->dir);
+	DIR *dir;
 
+	if (trace->container) {
+		find_packed(set, trace, true);
+		find_packed(set, trace, false);
+		return;
+	}
+	dir = opendir(trace->dir);
 	if (!dir) {
 		warn("%s: %s", trace->dir, strerror(errno));
 		return;
@@ -262,10 +285,15 @@ static bool take_number(char *name, uint32_t *number)
 static void names_from_directory(struct trace *trace)
 {
 	static const char suffix[] = ".cudaspy";
+	const struct container *c = trace->container;
+	const char *folder = c ? c->members[trace->first_member].folder : "";
 	char path[PATH_MAX], *name, *end, *dash;
 	uint32_t last, before;
 
-	if (!realpath(trace->dir, path))
+	/* What the recorder called it, a container knows; it may have another name itself. */
+	if (*folder)
+		snprintf(path, sizeof(path), "/%s", folder);
+	else if (!realpath(trace->dir, path))
 		return;
 	name = strrchr(path, '/') + 1;
 	end = strstr(name, suffix);
@@ -354,14 +382,56 @@ static bool is_running(const struct metadata *m, bool *known)
 	return *known && (!kill(pid, 0) || errno == EPERM);
 }
 
+/* A file of a trace in a container, at most so many bytes of it. -ENOENT without a word when there is none. */
+static int read_packed(const struct container *c, size_t first, const char *name, uint64_t most,
+		       const char *path, char **bytes, size_t *size)
+{
+	const struct container_member *member = container_find(c, first, name);
+	struct container_part part;
+
+	*bytes = NULL;
+	*size = 0;
+	if (!member)
+		return -ENOENT;
+	part = container_part(c, member);
+	return container_read_part(path, &part, most, bytes, size);
+}
+
+static int read_packed_metadata(struct trace *trace, const char *path)
+{
+	char *text;
+	size_t size;
+	int err = read_packed(trace->container, trace->first_member, "metadata", METADATA_MAX_BYTES,
+			      path, &text, &size);
+
+	if (!err)
+		err = metadata_parse(&trace->metadata, path, text, size);
+	free(text);
+	return err;
+}
+
 static int read_metadata(struct trace *trace)
 {
 	char *path = xasprintf("%s/metadata", trace->dir);
-	int err = metadata_read(&trace->metadata, path);
+	int err = trace->container ? read_packed_metadata(trace, path)
+				   : metadata_read(&trace->metadata, path);
 
 	free(path);
 	trace->has_metadata = !err;
 	return err;
+}
+
+#define BOARD_MAX_BYTES ((uint64_t)SPY_BOARD_PAGE * (1 + SPY_BOARD_SLOTS))
+
+static void read_packed_board(struct trace *trace, const char *path)
+{
+	char *bytes;
+	size_t size;
+
+	if (!read_packed(trace->container, trace->first_member, ".board", BOARD_MAX_BYTES, path,
+			 &bytes, &size))
+		board_parse(&trace->board, path, bytes, size);
+	free(bytes);
 }
 
 static bool holds(const char *dir, const char *name)
@@ -378,25 +448,36 @@ static bool holds_streams(const char *dir)
 	return holds(dir, "stream_0000") || holds(dir, "stream_0000_tail");
 }
 
+static bool has_streams(const struct trace *trace)
+{
+	const struct container *c = trace->container;
+
+	return c ? container_find(c, trace->first_member, "stream_0000") ||
+			       container_find(c, trace->first_member, "stream_0000_tail")
+		 : holds_streams(trace->dir);
+}
+
 /* Reads what else is not in the streams; err: what came of reading metadata. False: this is no
  * trace, or none that can be read. */
 static bool read_board(struct trace *trace, int err)
 {
-	bool known, running;
+	bool known = true, running; /* what lives is not packed */
 	char *path;
 
 	/* First this, then the board: a process that has gone writes no more. */
-	running = is_running(&trace->metadata, &known);
+	running = !trace->container && is_running(&trace->metadata, &known);
 	path = xasprintf("%s/.board", trace->dir);
-	board_read(&trace->board, path);
+	if (trace->container)
+		read_packed_board(trace, path);
+	else
+		board_read(&trace->board, path);
 	free(path);
 	trace->alive = running && trace->board.present && !trace->board.head.ended;
 	trace->live = trace->board.present && !trace->board.head.ended && (running || !known);
 	if (!err)
 		return true;
 	/* With our board or streams it is our trace, whatever has become of the text. */
-	if (err == -EPROTO ||
-	    (err != -ENOENT && !trace->board.present && !holds_streams(trace->dir)))
+	if (err == -EPROTO || (err != -ENOENT && !trace->board.present && !has_streams(trace)))
 		return false;
 	metadata_release(&trace->metadata);
 	warn("%s/metadata: %s: functions are named as this version numbers them", trace->dir,
@@ -409,6 +490,25 @@ static bool read_board(struct trace *trace, int err)
 static bool is_given(const char *run)
 {
 	return !run[strspn(run, "0123456789abcdef")];
+}
+
+/* A trace that was found: in a directory, or in a container. */
+struct found {
+	const char *dir;
+	const struct container *container; /* NULL: none */
+	size_t first_member;
+};
+
+static bool packed_mentions(const struct found *found, const char *run)
+{
+	char *text;
+	size_t size;
+	bool yes = !read_packed(found->container, found->first_member, "metadata",
+				METADATA_MAX_BYTES, found->dir, &text, &size) &&
+		   memmem(text, size, run, strlen(run));
+
+	free(text);
+	return yes;
 }
 
 /* Does its metadata hold that run's name at all? What others have left there, damaged perhaps, is
@@ -440,22 +540,37 @@ static bool folder_of(const char *dir, struct folder *folder)
 
 	if (stat(dir, &st))
 		return false;
-	*folder = (struct folder){st.st_dev, st.st_ino};
+	*folder = (struct folder){st.st_dev, st.st_ino, 0};
 	return true;
 }
 
-static void add_trace(struct trace_set *set, const char *dir, const struct trace_filter *filter)
+static bool folder_of_found(const struct found *found, struct folder *folder)
+{
+	const struct container *c = found->container;
+
+	if (!c)
+		return folder_of(found->dir, folder);
+	*folder = (struct folder){c->device, c->inode, found->first_member + 1};
+	return true;
+}
+
+static void add_found(struct trace_set *set, const struct found *found,
+		      const struct trace_filter *filter)
 {
 	struct trace *trace;
 	size_t first = set->n_streams;
 	bool readable;
 	int err;
 
-	if (filter && filter->run && is_given(filter->run) && !mentions(dir, filter->run))
+	if (filter && filter->run && is_given(filter->run) &&
+	    !(found->container ? packed_mentions(found, filter->run)
+			       : mentions(found->dir, filter->run)))
 		return;
 	trace = xcalloc(1, sizeof(*trace));
-	trace->dir = xstrdup(dir);
-	redact_directory(dir);
+	trace->dir = xstrdup(found->dir);
+	trace->container = found->container;
+	trace->first_member = found->first_member;
+	redact_directory(found->dir);
 	err = read_metadata(trace);
 	if (!taken(trace, filter)) {
 		free_trace(trace);
@@ -477,10 +592,15 @@ static void add_trace(struct trace_set *set, const char *dir, const struct trace
 	set_timeline(trace);
 	check_events(trace);
 	map_known_functions(set, trace);
-	if (folder_of(dir, &trace->folder))
+	if (folder_of_found(found, &trace->folder))
 		HASH_ADD(hh, set->by_folder, folder, sizeof(trace->folder), trace);
 	set->traces = grow(set->traces, set->n_traces, sizeof(*set->traces));
 	set->traces[set->n_traces++] = trace;
+}
+
+static void add_trace(struct trace_set *set, const char *dir, const struct trace_filter *filter)
+{
+	add_found(set, &(struct found){.dir = dir}, filter);
 }
 
 /* ---- the set -------------------------------------------------------------------------------- */
@@ -525,6 +645,69 @@ static int locked_out(const char *dir)
 static bool looks_like_trace(const char *dir)
 {
 	return holds(dir, "metadata") || holds(dir, ".board") || holds_streams(dir);
+}
+
+/* ---- containers ----------------------------------------------------------------------------- */
+
+static bool is_open_container(const struct trace_set *set, const char *path)
+{
+	struct stat st;
+	size_t i;
+
+	for (i = 0; !stat(path, &st) && i < set->n_containers; i++)
+		if (set->containers[i]->device == st.st_dev &&
+		    set->containers[i]->inode == st.st_ino)
+			return true;
+	return false;
+}
+
+/* Its folders are its traces. Who looks for one run is not told of damage in what others have left. folder: only that one;
+ * NULL: all. False after a message: it cannot be read. */
+static bool add_container(struct trace_set *set, const char *path, const char *folder,
+			  const struct trace_filter *filter)
+{
+	struct container *c;
+	size_t i;
+
+	if (is_open_container(set, path))
+		return true;
+	c = xcalloc(1, sizeof(*c));
+	if (container_open(c, path, filter && filter->run)) {
+		container_release(c);
+		free(c);
+		return false;
+	}
+	set->containers = grow(set->containers, set->n_containers, sizeof(*set->containers));
+	set->containers[set->n_containers++] = c;
+	for (i = 0; i < c->n_members; i = container_next_folder(c, i)) {
+		bool alone = !i && container_next_folder(c, 0) == c->n_members;
+		char *dir = alone ? xstrdup(path) : xasprintf("%s/%s", path, c->members[i].folder);
+
+		if (!folder || !strcmp(folder, c->members[i].folder))
+			add_found(set, &(struct found){dir, c, i}, filter);
+		free(dir);
+	}
+	return true;
+}
+
+/* CONTAINER/FOLDER: one of several traces in a container. */
+static bool add_part(struct trace_set *set, const char *path, const struct trace_filter *filter)
+{
+	char *copy = xstrdup(path), *slash = copy + strlen(copy);
+	size_t n_traces = set->n_traces;
+	struct stat st;
+	bool there = false;
+
+	while (!there && (slash = memrchr(copy, '/', (size_t)(slash - copy)))) {
+		*slash = '\0';
+		there = !stat(copy, &st);
+	}
+	if (there && S_ISREG(st.st_mode))
+		add_container(set, copy, path + (slash - copy) + 1, filter);
+	if (set->n_traces == n_traces)
+		warn("%s: %s", path, strerror(ENOTDIR));
+	free(copy);
+	return set->n_traces > n_traces;
 }
 
 /* A directory named as a trace whose files cannot be reached is one that cannot be read. */
@@ -574,6 +757,10 @@ static int add_children(struct trace_set *set, const char *dir, const struct tra
 		if (looks_like_trace(path)) {
 			if (!is_open(set, path))
 				add_trace(set, path, filter);
+			found++;
+		} else if (container_is_named(path)) {
+			if (!add_container(set, path, NULL, filter))
+				set->unreadable += !(filter && filter->run);
 			found++;
 		} else if (!(filter && filter->run) && is_locked_trace(set, path)) {
 			found++;
@@ -712,9 +899,13 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 	int found;
 
 	if (stat(dir, &st)) {
+		if (errno == ENOTDIR)
+			return add_part(set, dir, filter);
 		warn("%s: %s", dir, strerror(errno));
 		return false;
 	}
+	if (S_ISREG(st.st_mode))
+		return add_container(set, dir, NULL, filter);
 	if (!S_ISDIR(st.st_mode)) {
 		warn("%s: not a directory", dir);
 		return false;
@@ -796,6 +987,11 @@ void trace_set_release(struct trace_set *set)
 	HASH_CLEAR(hh, set->by_folder);
 	for (i = 0; i < set->n_traces; i++)
 		free_trace(set->traces[i]);
+	for (i = 0; i < set->n_containers; i++) {
+		container_release(set->containers[i]);
+		free(set->containers[i]);
+	}
+	free(set->containers);
 	free(set->streams);
 	free(set->traces);
 	free(set->runs);

@@ -1,8 +1,8 @@
 /*
  * analyzer/trace/trace.h: trace directories, found and opened.
  *
- * One trace is one process. Commands are given any mixture of trace directories and directories
- * that contain some, in folders of theirs, too, and treat what is found as one: a trace set.
+ * One trace is one process. Commands are given any mixture of trace directories, containers (pack/container.h)
+ * and directories that contain some, in folders of theirs, too, and treat what is found as one: a trace set.
  */
 #ifndef CUDASPY_TRACE_H
 #define CUDASPY_TRACE_H
@@ -12,6 +12,7 @@
 #include "functions.h"
 #include "hosts.h"
 #include "metadata.h"
+#include "pack/container.h"
 #include "reader.h"
 #include "runs.h"
 
@@ -54,10 +55,14 @@ struct cuda_settings {
 /* What tells folders apart, however they are named. Without padding: it is hashed byte by byte. */
 struct folder {
 	uint64_t device, inode;
+	uint64_t part; /* of a container: the number of its first member, from 1 on */
 };
 
 struct trace {
-	char *dir;
+	char *dir; /* of one in a container: the container, and behind a slash its folder if there are several */
+	const struct container
+		*container; /* it lies there, and is finished; NULL: in a directory. Not owned */
+	size_t first_member;
 	struct folder folder;
 	struct metadata metadata;
 	bool has_metadata;
@@ -89,6 +94,8 @@ struct trace_set {
 	struct trace **traces; /* in the order their processes began */
 	size_t n_traces;
 	struct trace *by_folder;
+	struct container **containers; /* what traces lie in; owned */
+	size_t n_containers;
 	struct stream **streams; /* in the order of traces, then slots */
 	size_t n_streams;
 	struct host *hosts; /* in the order of their first traces; unknown ones last */
@@ -109,7 +116,7 @@ struct trace_filter {
 };
 
 /*
- * Opens all traces in `dirs`, in the current directory if n_dirs is 0. Returns 0 if there is one
+ * Opens all traces in `dirs`, which may be containers, too, in the current directory if n_dirs is 0. Returns 0 if there is one
  * that can be read, -ENOENT if there are none, after warnings about each directory that was named
  * and holds none. Where they are of several runs, and no filter chooses, it says so. trace_set_release in all cases.
  */
