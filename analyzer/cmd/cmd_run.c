@@ -19,6 +19,7 @@
 #include "cmd_report.h"
 #include "loadable.h"
 #include "output.h"
+#include "packing.h"
 #include "recorder.h"
 #include "base/redact.h"
 #include "base/suggest.h"
@@ -37,6 +38,7 @@ struct options {
 	const char *colour;
 	bool no_report;
 	bool nested;
+	bool pack;
 };
 
 /* clang-format off */
@@ -46,6 +48,7 @@ static const struct option_row option_rows[] = {
 	{"report",    0,   "FILE",   "write the report to FILE (-: standard output)", offsetof(struct options, report)},
 	{"color",     0,   "WHEN",   "colours of the report: auto (default: on a terminal), always, never", offsetof(struct options, colour)},
 	{"nested",    'n', NULL,     "report also the calls made inside other calls", offsetof(struct options, nested)},
+	{"pack",      0,   NULL,     "when the program has ended, put one file in the place of each trace directory (cudaspy help pack)", offsetof(struct options, pack)},
 	{"output",    'o', "DIR",    "the same as --out", offsetof(struct options, out)},
 #define OPTION(name, flag, variable, argument, text) {#flag, 0, argument, text, offsetof(struct options, name)},
 #include "cudaspy/options.def"
@@ -366,6 +369,18 @@ static void show_report(const char *const *dirs, const struct options *options,
 	free(path);
 }
 
+/* Processes that go on without the program keep their directories, after a message. */
+static void pack_traces(const char *const *dirs, const struct options *options)
+{
+	const struct trace_filter filter = {.run = options->run};
+	struct packing p = {.verb = "run"};
+	struct trace_set set;
+
+	if (!trace_set_open(&set, dirs, 1, &filter))
+		packing_in_place(&p, &set);
+	trace_set_release(&set);
+}
+
 static bool could_not_run(int wait_status)
 {
 	return WIFEXITED(wait_status) && (WEXITSTATUS(wait_status) == RECORDER_CANNOT_RUN ||
@@ -415,6 +430,8 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_NOTHING;
 	}
 	show.end_ns = now_ns();
+	if (options.pack)
+		pack_traces(dirs, &options);
 	hint(&show, &options, again, sizeof(again));
 	if (!options.no_report && !could_not_run(wait_status))
 		show_report(dirs, &options, &show, argv[1], why_not);
@@ -426,7 +443,8 @@ const struct command command_run = {
 	.name = "run",
 	.arguments = "[options] [--] PROGRAM [ARGUMENT...]",
 	.summary = "Runs PROGRAM under the recorder, then reports",
-	.text = "Each process that uses CUDA leaves a trace directory. The exit status is "
+	.text = "Each process that uses CUDA leaves a trace directory, or with --pack one file. "
+		"The exit status is "
 		"PROGRAM's; if a signal ended it, the same signal ends cudaspy, after the "
 		"report. 2: wrong usage, or nothing could be recorded, so PROGRAM was not begun; "
 		"126, 127: it cannot be run, is not there.\n"
