@@ -33,13 +33,24 @@ void offsets(void)
 	DEFINE(SLOT_COUNTER, offsetof(struct spy_slot, counter));
 	DEFINE(SLOT_RECORD, offsetof(struct spy_slot, record));
 	DEFINE(SLOT_INSPECTOR, offsetof(struct spy_slot, inspector));
+	DEFINE(SLOT_KEEPS, offsetof(struct spy_slot, keeps));
+	DEFINE(SLOT_WINDOW, offsetof(struct spy_slot, window));
 	DEFINE(SLOT_ELIDE_FROM, offsetof(struct spy_slot, elide_from));
 	DEFINE(COUNTER_NONE, SPY_COUNTER_NONE);
 	DEFINE(RECORD_TRANSPARENT, SPY_TRANSPARENT);
 	DEFINE(RECORD_INSTANT, SPY_INSTANT);
 	DEFINE(THREAD_PAGE, offsetof(struct spy_thread, page));
 	DEFINE(THREAD_DETAIL_LEVEL, offsetof(struct spy_thread, detail_level));
+	DEFINE(THREAD_UNTIL_LOOK, offsetof(struct spy_thread, until_look));
+	DEFINE(THREAD_DORMANT_FRAME, offsetof(struct spy_thread, dormant_frame));
+	DEFINE(THREAD_STACK_BEGIN, offsetof(struct spy_thread, stack_begin));
+	DEFINE(THREAD_STACK_END, offsetof(struct spy_thread, stack_end));
 	DEFINE(THREAD_CALLS, offsetof(struct spy_thread, calls));
+	DEFINE(RECORDED_FROM_DORMANT, SPY_DORMANT);
+	DEFINE(DETAIL_NONE, SPY_DETAIL_NONE);
+	DEFINE(DETAIL_ARGUMENTS, SPY_DETAIL_ARGUMENTS);
+	DEFINE(BOARD_REQUEST, offsetof(struct spy_board, request));
+	DEFINE(BOARD_ANSWERED, offsetof(struct spy_board, answered));
 	DEFINE(PAGE_FN, offsetof(struct spy_slot_page, fn));
 	DEFINE(PAGE_COUNTS, offsetof(struct spy_slot_page, counts));
 }

@@ -281,17 +281,25 @@ static inline void begin_outer(struct spy_thread *thread, struct spy_frame *fram
 
 /* ---- while recording is dormant -------------------------------------------------------------- */
 
+/* Of a call: where the trampoline keeps the caller's frame pointer, for the dormant path of the
+ * assembly has no frame. */
+static inline uintptr_t place_of(const struct spy_frame *frame)
+{
+	return (uintptr_t)frame + SPY_FRAME_BYTES;
+}
+
 /* The outermost call in progress is not recorded. So calls inside of it that change no table take the
  * nested fast path. */
 static inline void show_dormant(struct spy_thread *thread, const struct spy_frame *frame)
 {
-	thread->dormant_frame = thread->calls[0].frame = (uintptr_t)frame;
+	thread->dormant_frame = thread->calls[0].frame = place_of(frame);
 	thread->detail_level = SPY_DETAIL_ARGUMENTS;
 }
 
 /*
  * The short way: no record, no clock, no table. What is left is that the thread is inside a call, should a window open
- * meanwhile. Threads that are awake, or have no slot, have nothing to count down: they go the long way.
+ * meanwhile. Threads that are awake, or have no slot, have nothing to count down: they go the long way. The assembly
+ * does the same for nearly all calls (trampoline.S, spy_dormant_path).
  */
 static inline bool pass_dormant(struct spy_thread *thread, struct spy_frame *frame,
 				const struct spy_slot *slot)
@@ -300,7 +308,7 @@ static inline bool pass_dormant(struct spy_thread *thread, struct spy_frame *fra
 		return false;
 	thread->until_look--;
 	frame->kind = SPY_FRAME_DORMANT;
-	if (likely(thread->dormant_frame <= (uintptr_t)frame))
+	if (likely(thread->dormant_frame <= place_of(frame)))
 		show_dormant(thread, frame);
 	return true;
 }
@@ -309,7 +317,7 @@ static inline void leave_dormant(struct spy_frame *frame)
 {
 	struct spy_thread *thread = frame->thread;
 
-	if (thread->dormant_frame != (uintptr_t)frame)
+	if (thread->dormant_frame != place_of(frame))
 		return;
 	thread->dormant_frame = 0;
 	thread->detail_level = SPY_DETAIL_NONE;
@@ -344,7 +352,7 @@ static bool enter_dormant(struct spy_frame *frame, const struct spy_slot *slot, 
 	if (interrupted(thread, frame))
 		return false;
 	frame->thread = thread;
-	frame->depth = thread->dormant_frame > (uintptr_t)frame ||
+	frame->depth = thread->dormant_frame > place_of(frame) ||
 		       (thread->depth && depth_of(thread, frame));
 	if (!frame->depth) {
 		if (look && (thread->until_look <= 1 || spy_window_is_asked()) &&
@@ -382,7 +390,7 @@ __attribute__((noinline)) static struct spy_thread *get_ready(struct spy_frame *
 	struct spy_thread *thread = spy_self;
 
 	/* Inside a call that began before the window did. */
-	if (thread->dormant_frame > (uintptr_t)frame) {
+	if (thread->dormant_frame > place_of(frame)) {
 		enter_dormant(frame, slot, false);
 		return NULL;
 	}

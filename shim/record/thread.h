@@ -100,7 +100,7 @@ struct spy_thread {
 	void *(*python_asked)(
 		void); /* the interpreter's function that this thread has called before */
 
-	/* While the thread is asleep: the frame of the outermost call in progress, 0 none; after how many calls it
+	/* While the thread is asleep: the place of the outermost call in progress (call.c: place_of), 0 none; after how many calls it
 	 * looks for what may be due, and when it did so last (cycles). until_look: 0 while it is awake. */
 	uintptr_t dormant_frame;
 	uint32_t until_look, look_step;

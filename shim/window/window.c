@@ -276,8 +276,9 @@ static void look_on_own_stack(void *data)
 		spy_window_open(asked.active ? "cudaspy start --at" : plan.why);
 }
 
+/* Where nothing is due, which is nearly always, the own stack and its signal mask are not needed. */
 void spy_window_look(uint64_t now)
 {
-	if (spy_session_active())
+	if ((now >= atomic_load(&due) || spy_window_is_asked()) && spy_session_active())
 		spy_own_stack_run(look_on_own_stack, &now);
 }

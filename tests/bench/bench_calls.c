@@ -69,9 +69,22 @@ static void call_getter(struct subject *subject)
 	CHECK(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
 }
 
+static void call_count(struct subject *subject)
+{
+	int count;
+
+	(void)subject;
+	CHECK(cuDeviceGetCount(&count));
+}
+
 static void call_recorded(struct subject *subject)
 {
 	CHECK(cuCtxSetCurrent(subject->context));
+}
+
+static void call_sync(struct subject *subject)
+{
+	CHECK(cuStreamSynchronize(subject->stream));
 }
 
 static void call_launch(struct subject *subject)
@@ -104,7 +117,11 @@ static const struct call {
 	{"stamps", call_stamps, 4096, 0},
 	{"instant", call_instant, 4096, 0}, /* cuCtxGetCurrent: counted on the count-only path */
 	{"getter", call_getter, 4096, 0}, /* cuDeviceGetAttribute: counted */
-	{"recorded", call_recorded, 4096, 0}, /* cuCtxSetCurrent: one record, no GPU work */
+	{"count", call_count, 4096,
+	 0}, /* cuDeviceGetCount: the same, and costs next to nothing itself */
+	{"recorded", call_recorded, 4096,
+	 0}, /* cuCtxSetCurrent: one record, no GPU work; keeps a table */
+	{"sync", call_sync, 1024, 0}, /* cuStreamSynchronize, idle: a record, no table to keep */
 	{"launch", call_launch, 64, 1}, /* runtime and driver call, an empty kernel */
 	{"pinned", call_pinned, 64, 1}, /* cudaMemcpyAsync to the device, 4 bytes */
 	{"pageable", call_pageable, 64, 1},

@@ -65,6 +65,7 @@ done
 FAKE_MODE=quiet same refused "$bin/edge" refused
 FAKE_MODE=quiet same edge "$bin/edge"
 readable "$(the_trace)"
+FAKE_MODE=quiet CUDASPY_CAPTURE_RANGE=command same edge_dormant "$bin/edge"
 
 same backtrace "$bin/nest" backtrace
 grep -q 'main is in the backtrace' backtrace.out || fail "backtrace() does not get through a stub"

@@ -26,6 +26,9 @@
 spy_trampoline:
 	.cfi_startproc
 	.cfi_def_cfa_offset 16			/* slot number, return address */
+	cmpb	$RECORDED_FROM_DORMANT, spy_recorded_from(%rip)
+	je	spy_dormant_path
+.Lwhole:
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rbp, 0
@@ -131,6 +134,95 @@ spy_trampoline:
 	ret
 	.cfi_endproc
 	.size spy_trampoline, .-spy_trampoline
+
+/*
+ * While recording is dormant (shim/window): a call that changes no table. The thread counts down to
+ * its next look at what is due, and shows that it is inside a call, should a window open meanwhile.
+ * The real function is called with the caller's stack arguments, no register is saved. Whatever
+ * else there may be to do is the trampoline's: a request from outside, the look itself, a thread
+ * that is not asleep or has no slot (until_look is 0, also in a child of fork, whose memory reads as
+ * zeros), a table to keep. Takes r10, r11 and xmm8 to xmm13; rbp is the call's place on the stack,
+ * as call.c's place_of has it.
+ */
+	.p2align 6
+	.type spy_dormant_path, @function
+spy_dormant_path:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16			/* slot number, return address */
+	movq	spy_window_board(%rip), %r11
+	movl	BOARD_REQUEST(%r11), %r10d
+	cmpl	BOARD_ANSWERED(%r11), %r10d
+	jne	.Lwhole
+	imulq	$SLOT_BYTES, (%rsp), %r10
+	leaq	spy_slots(%rip), %r11
+	addq	%r11, %r10
+	cmpb	$0, SLOT_KEEPS(%r10)
+	jne	.Lwhole
+	cmpw	$SPY_WINDOW, SLOT_WINDOW(%r10)
+	jne	.Lwhole
+	movq	SLOT_REAL(%r10), %r10
+	testq	%r10, %r10
+	je	.Lwhole
+	movq	spy_self@gottpoff(%rip), %r11
+	movq	%fs:(%r11), %r11
+	cmpl	$1, THREAD_UNTIL_LOOK(%r11)
+	jbe	.Lwhole
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	/* From the return address on, do SPY_WINDOW bytes of arguments lie in one page? (window_of) */
+	leaq	16(%rsp), %rbp
+	andl	$4095, %ebp
+	cmpl	$(4096 - 8 - SPY_WINDOW), %ebp
+	ja	6f
+5:	decl	THREAD_UNTIL_LOOK(%r11)
+	movq	%rsp, %rbp
+	.cfi_remember_state
+	.cfi_def_cfa_register %rbp
+	subq	$(SPY_WINDOW + 8), %rsp
+	movq	%r11, -8(%rbp)
+	movups	SPY_FRAME_ABOVE+0(%rbp), %xmm8
+	movups	SPY_FRAME_ABOVE+16(%rbp), %xmm9
+	movups	SPY_FRAME_ABOVE+32(%rbp), %xmm10
+	movups	SPY_FRAME_ABOVE+48(%rbp), %xmm11
+	movups	SPY_FRAME_ABOVE+64(%rbp), %xmm12
+	movups	SPY_FRAME_ABOVE+80(%rbp), %xmm13
+	movups	%xmm8, (%rsp)
+	movups	%xmm9, 16(%rsp)
+	movups	%xmm10, 32(%rsp)
+	movups	%xmm11, 48(%rsp)
+	movups	%xmm12, 64(%rsp)
+	movups	%xmm13, 80(%rsp)
+	cmpq	%rbp, THREAD_DORMANT_FRAME(%r11)
+	ja	1f				/* inside a call of the thread's own */
+	movq	%rbp, THREAD_DORMANT_FRAME(%r11)
+	movq	%rbp, THREAD_CALLS(%r11)
+	movb	$DETAIL_ARGUMENTS, THREAD_DETAIL_LEVEL(%r11)
+1:	call	*%r10
+	movq	-8(%rbp), %r11			/* as leave_dormant does */
+	cmpq	%rbp, THREAD_DORMANT_FRAME(%r11)
+	jne	2f
+	movq	$0, THREAD_DORMANT_FRAME(%r11)
+	movb	$DETAIL_NONE, THREAD_DETAIL_LEVEL(%r11)
+2:	leave
+	.cfi_def_cfa %rsp, 16
+	.cfi_restore %rbp
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_restore_state
+6:	leaq	16(%rsp), %rbp
+	cmpq	%rbp, THREAD_STACK_BEGIN(%r11)
+	jae	7f
+	addq	$(8 + SPY_WINDOW - 1), %rbp
+	cmpq	%rbp, THREAD_STACK_END(%r11)
+	ja	5b
+7:	popq	%rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbp
+	jmp	.Lwhole
+	.cfi_endproc
+	.size spy_dormant_path, .-spy_dormant_path
 
 /*
  * The count-only path: INSTANT rows, and TRANSPARENT ones without an inspector. It counts the call
