@@ -21,9 +21,11 @@
 #include "output.h"
 #include "packing.h"
 #include "recorder.h"
+#include "base/hash.h"
 #include "base/redact.h"
 #include "base/suggest.h"
 #include "cudaspy/gpu_windows.h"
+#include "cudaspy/launchers.h"
 #include "cudaspy/windows.h"
 #include "cudaspy/trace_format.h"
 #include "render/render.h"
@@ -210,13 +212,26 @@ static bool options_right(struct options *options)
 
 /* ---- before --------------------------------------------------------------------------------- */
 
-static void make_run_id(char *id, size_t size)
+/* The name of this run. Where a launcher starts `cudaspy run` once for each rank (srun, mpirun), all of them are one run:
+ * the launcher's job, or if it has no name none, and the traces are together by their times. With --redact a number
+ * stands for what the launcher calls its job. */
+static const char *name_run(bool redact, char *id, size_t size)
 {
+	struct spy_rank rank;
 	uint64_t random = 0;
 
+	spy_launcher_read(&rank);
+	if (rank.from && (!rank.has_world_size || rank.world_size > 1)) {
+		if (redact)
+			snprintf(id, size, "%08x", hash_key(rank.job, strlen(rank.job)));
+		else
+			snprintf(id, size, "%s", rank.job);
+		return *rank.job ? id : NULL;
+	}
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
 		random = (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
 	snprintf(id, size, "%016" PRIx64, random);
+	return id;
 }
 
 static void set_variables(const struct options *options)
@@ -282,8 +297,8 @@ static int prepare(struct options *options, char *shim, char *output, char *run_
 	}
 	options->out = output;
 	if (!options->run) {
-		make_run_id(run_id, run_id_size);
-		options->run = run_id;
+		options->run = name_run(options->redact, run_id, run_id_size);
+		unsetenv("CUDASPY_RUN");
 	}
 	set_variables(options);
 	return 0;
@@ -328,7 +343,9 @@ static bool report_right(const struct options *options, const char *path)
 /* What `why` needs to read this run, and no other that is in the folder. */
 static void hint(struct report_options *show, const struct options *options, char *again, size_t n)
 {
-	snprintf(again, n, "--run=%s", options->run);
+	*again = 0;
+	if (options->run)
+		snprintf(again, n, "--run=%s", options->run);
 	show->again = again;
 	show->hints = true;
 }
@@ -391,8 +408,8 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
 	struct report_options show = {0};
-	char shim[PATH_MAX], output[PATH_MAX], run_id[32], why_not[PATH_MAX + 256];
-	char again[64];
+	char shim[PATH_MAX], output[PATH_MAX], run_id[SPY_JOB_MAX], why_not[PATH_MAX + 256];
+	char again[SPY_JOB_MAX + 8];
 	const char *dirs[] = {output};
 	int wait_status, status;
 	char *report;

@@ -58,6 +58,12 @@ static void test_launchers(void **state)
 	assert_true(rank.has_local_rank);
 	assert_int_equal(rank.world_size, 2);
 	assert_string_equal(rank.job, "9.1");
+	/* mpirun within a job of Slurm: each is a run. */
+	rank = IN("OMPI_COMM_WORLD_RANK=1", "OMPI_MCA_ess_base_jobid=77", "SLURM_JOB_ID=9");
+	assert_string_equal(rank.job, "77");
+	/* What torchrun calls each job that has no name. */
+	rank = IN("RANK=1", "TORCHELASTIC_RUN_ID=none", "SLURM_JOB_ID=9");
+	assert_string_equal(rank.job, "9");
 }
 
 static void test_none(void **state)
