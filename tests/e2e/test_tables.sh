@@ -44,8 +44,8 @@ same_tables waiters waiters
 for table in $(sqlite3 out.sqlite "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'report\_%' ESCAPE '\'"); do
 	grep -q "\`$table\`" "$here/../../docs/EXPORTS.md" || fail "docs/EXPORTS.md does not name the table $table"
 done
-# The queries of docs/recipes.md, as they stand there.
-python3 - "$here/../../docs/recipes.md" <<'END' || fail "a query of docs/recipes.md"
+# The queries of docs/recipes/README.md, as they stand there.
+python3 - "$here/../../docs/recipes/README.md" <<'END' || fail "a query of docs/recipes/README.md"
 import re, sqlite3, sys
 queries = re.findall(r"```sql\n(.*?)```", open(sys.argv[1]).read(), re.S)
 assert len(queries) >= 2, queries

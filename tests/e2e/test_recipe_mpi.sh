@@ -1,0 +1,52 @@
+#!/bin/bash
+# docs/recipes/mpi.md, as it stands there, with each launcher that is installed: which rank is which, that the ranks are one
+# run, and who of them was late.
+. "$(dirname "$0")/lib.sh"
+. "$here/../recipes/lib.sh"
+# As root, and more ranks than CPUs; PMIx's memory in files of its own does not work in every container.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
+ran=0
+
+# launched NAME: the page's blocks of that launcher, which is `mpirun` there.
+launched() {
+	local folder
+	recipe mpi "$1"
+	cp "$rank" app
+	mkdir -p "$tmp/$1-bin"
+	printf '#!/bin/sh\nexec %s "$@"\n' "$(command -v "mpirun.$1")" >"$tmp/$1-bin/mpirun"
+	chmod +x "$tmp/$1-bin/mpirun"
+	PATH=$tmp/$1-bin:$PATH RANK_LATE=1 RANK_MEET=$PWD follows "$1"
+	for folder in traces by-hand; do
+		expect "$1: ranks in $folder" "$(ls -d $folder/*.cudaspy | sed 's/.*\.rank\([0-9]*\)-.*/\1/' | sort | tr '\n' ' ')" "0 1 2 3 "
+	done
+	expect "$1: reports that name the late rank" "$(grep -c 'rank 1 held the others up' "$1.out")" 2
+	grep -q 'traces of . runs' "$1.out" "$1.err" && fail "$1: the ranks are several runs: $(grep -h 'traces of' "$1.err")"
+	ran=1
+}
+
+for mpi in openmpi mpich; do
+	if command -v mpirun.$mpi >/dev/null; then
+		launched $mpi
+	else
+		without "$mpi"
+	fi
+done
+
+# Of moreutils or GNU?
+if parallel --version 2>/dev/null | grep -q '^GNU parallel'; then
+	mkdir -p "$tmp/home"
+	recipe mpi parallel
+	cp "$rank" app
+	HOME=$tmp/home follows parallel
+	for steps in 10 20 30 40; do
+		expect "traces of $steps steps" "$(ls -d sweep/$steps/*.cudaspy | wc -l)" 1
+		expect "copies of $steps steps" "$("$tool" dump sweep/$steps | grep -c ' cudaMemcpyAsync .* copy device=')" $steps
+		[ -s sweep/$steps.json ] || fail "no report of $steps steps"
+	done
+	ran=1
+else
+	without "GNU parallel"
+fi
+[ $ran = 1 ] || skip "no Open MPI, no MPICH, no GNU parallel here"
+exit 0

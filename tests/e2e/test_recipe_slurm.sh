@@ -1,0 +1,38 @@
+#!/bin/bash
+# docs/recipes/slurm.md, as it stands there, on a Slurm of one node that the test starts: which rank is which, that the ranks
+# are one run, and who of them was late.
+. "$(dirname "$0")/lib.sh"
+. "$here/../recipes/lib.sh"
+need munged slurmctld slurmd srun sbatch
+. "$here/../recipes/slurm.sh"
+trap 'slurm_stop; clean_up' EXIT
+trap 'exit 1' INT TERM
+slurm_start
+
+recipe slurm
+cp "$rank" app
+export RANK_LATE=1 RANK_MEET=$PWD
+follows
+says '^CUDASPY REPORT' run.out
+says 'rank 1 held the others up' run.out
+says 'waited for other ranks|waited [0-9]+ %.* for rank 1' run.out
+grep -q 'traces of . runs' run.out && fail "the ranks are several runs: $(grep 'traces of' run.out)"
+expect "ranks of the batch job" "$(ls -d traces-*/*.cudaspy | sed 's/.*\.rank\([0-9]*\)-.*/\1/' | sort | tr '\n' ' ')" "0 1 2 3 "
+expect "the program's output" "$(grep -c '^rank [0-3] of 4: 10$' run.out)" 4
+
+follows preload
+says 'rank 1 held the others up' preload.out
+grep -q 'traces of . runs' preload.out preload.err && fail "the ranks are several runs: $(grep -h 'traces of' preload.out preload.err)"
+expect "ranks by hand" "$(ls -d by-hand/*.cudaspy | wc -l)" 4
+
+unset RANK_LATE
+follows killed
+expect "ranks of the killed step" "$(ls -d killed/*.cudaspy | wc -l)" 4
+says '^CUDASPY REPORT' killed.out
+says 'app\.rank2|rank 2' killed.out
+# Nothing but the program's calls is in the traces: neither srun nor a shell has left one.
+for trace in traces-*/*.cudaspy by-hand/*.cudaspy killed/*.cudaspy; do
+	[[ $trace == */app.rank* ]] || fail "a trace of another program: $trace"
+done
+slurm_stop
+exit 0

@@ -1,0 +1,47 @@
+# tests/recipes/lib.sh: sourced by the tests of docs/recipes, behind tests/e2e/lib.sh. A test runs what the page says, as it
+# stands there, where cudaspy is installed and CUDA is the simulator's.
+#
+#   SPY   libcudaspy.so, as the pages call it
+need make python3
+[ -z "$first" ] || skip "programs that are not built for a sanitizer"
+top=$(realpath "$here/../..")
+rank=$build/tests/recipes/rank
+[ -x "$rank" ] || skip "no $rank: make e2e"
+prefix=$tmp/usr/local
+export TMPDIR=$tmp SPYSIM_NCCL_WAIT_S=60 SPYSIM_GPUS=8 COLUMNS=100
+
+# install_into PREFIX: what `make install` puts there, less manual pages.
+install_into() {
+	install -D -m 755 "$tool" "$1/bin/cudaspy" && install -D -m 755 "$shim" "$1/lib/cudaspy/libcudaspy.so" ||
+		fail "cannot install into $1"
+}
+install_into "$prefix"
+SPY=$prefix/lib/cudaspy/libcudaspy.so
+PATH=$prefix/bin:$PATH
+
+# recipe PAGE [FOLDER]: the files and commands of docs/recipes/PAGE.md into a folder, which is the current one from then on.
+recipe() {
+	local folder=$tmp/${2:-$1}
+	mkdir -p "$folder"
+	"$here/../recipes/blocks" "$top/docs/recipes/$1.md" "$folder" || fail "docs/recipes/$1.md"
+	cd "$folder" || exit 1
+}
+
+# follow [NAME]: runs the commands of the page (run.sh, or NAME.sh) on the simulator. Output into NAME.out and NAME.err.
+follow() {
+	local name=${1:-run}
+	shift
+	SPY=$SPY timeout -k 5 ${limit:-120} "$here/../sim/with-sim" bash "$@" "$name.sh" >"$name.out" 2>"$name.err"
+}
+
+# follows [NAME]: the same; all of them have to end well.
+follows() {
+	follow "${1:-run}" || fail "${PWD##*/}/${1:-run}.sh: status $?: $(tail -n 5 "${1:-run}.out" "${1:-run}.err")"
+}
+
+# says TEXT FILE...: an extended regular expression that stands there.
+says() {
+	local text=$1
+	shift
+	grep -Eq -e "$text" "$@" || fail "no '$text' in $*: $(head -n 40 "$@")"
+}
