@@ -343,6 +343,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 		findings_init(&a->findings, &a->accounts);
 		idle_init(&a->idle, &a->accounts);
 		ranks_init(&a->ranks, &a->idle);
+		a->ranks.sample = options->sample_collectives;
 		a->accounts.listener = a->accounts.ranges.listener = options->listener;
 		if (options->subject)
 			a->accounts.blame.subject = *options->subject;

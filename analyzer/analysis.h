@@ -14,6 +14,7 @@ struct analysis_options {
 	const char *profile; /* file of the machine's profile; NULL: where calibrate writes it */
 	const struct filter *filter; /* only such calls count; NULL: all */
 	const struct subject *subject; /* of the list of the worst calls; NULL: everything */
+	bool sample_collectives; /* some of each rank's are kept: ranks/sample.h */
 	const struct listener
 		*listener; /* is shown what happens; NULL: nobody. Must live as long */
 };

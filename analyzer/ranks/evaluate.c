@@ -3,6 +3,7 @@
  * each operation of a block when the clocks of its ranks are aligned.
  */
 #include <stdlib.h>
+#include "sample.h"
 #include "work.h"
 
 #define ERROR_LEAST_NS 1000 /* timers of GPUs count in steps of up to a microsecond */
@@ -409,6 +410,7 @@ void rank_evaluate(struct ranks *ranks, struct rank_instance *instance)
 	const struct rank_op *op;
 
 	e.working = is_working(ranks, instance);
+	rank_sample_see(ranks, instance);
 	if (count_aligned(instance) < 2) {
 		count_out(ranks, instance);
 		add_times(instance, &e);

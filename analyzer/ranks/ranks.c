@@ -3,6 +3,7 @@
  * by the main reading.
  */
 #include <stdlib.h>
+#include "sample.h"
 #include "work.h"
 
 /* ---- identity -------------------------------------------------------------------------------- */
@@ -408,6 +409,8 @@ size_t ranks_parts(const struct ranks *ranks, size_t (*see)(const struct idle_pa
 		n += see(&site->sum.part);
 	for (i = 0; i < w->n_comms; i++)
 		n += parts_of_comm(w->all_comms[i], see);
+	for (i = 0; i < ranks->n; i++)
+		n += rank_samples_parts(ranks->all[i]->samples, see);
 	n += part_of_seen(&ranks->disagreement.a, see) + part_of_seen(&ranks->disagreement.b, see);
 	return n + rank_steps_parts(w, see);
 }
@@ -421,6 +424,7 @@ static void release_ranks(struct ranks *ranks)
 	for (i = 0; i < ranks->n; i++) {
 		free(ranks->all[i]->processes);
 		free(ranks->all[i]->waited_for_ns);
+		rank_samples_free(ranks->all[i]->samples);
 		free(ranks->all[i]);
 	}
 	free(ranks->all);

@@ -76,6 +76,7 @@ struct rank {
 	uint64_t align_error_ns, host_error_ns;
 	/* Its GPU's timer is not known: host times stand in (interfaces 1 to 3 of NCCL's) */
 	bool by_host_times;
+	struct rank_samples *samples; /* sample.h; NULL: none; owned */
 };
 
 /* The same function with the same size, in one communicator. */
@@ -185,6 +186,7 @@ struct ranks {
 	struct rank **all; /* by index; owned */
 	size_t n;
 	struct rank **order; /* the same by job and number; owned */
+	bool sample; /* some operations are to be kept: sample.h */
 	bool any; /* there are operations of NCCL's, in any trace */
 	bool from_launcher; /* of any trace a launcher said which rank it is */
 	uint32_t world_size; /* of the job, or else of its largest communicator; 0 unknown */

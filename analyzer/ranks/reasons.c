@@ -440,8 +440,7 @@ struct rank_site_sum *rank_site_find(struct ranks *ranks, const struct record *r
 
 /* ---- what the others did not ----------------------------------------------------------------- */
 
-/* Of a part what was since the ranks met last: nothing before that can have made it late. */
-static uint64_t since_met(const struct rank_op *op, const struct rank_part *part)
+uint64_t rank_part_since_met(const struct rank_op *op, const struct rank_part *part)
 {
 	uint64_t met_ns = op->member->met_ns;
 
@@ -465,7 +464,7 @@ static uint64_t time_at(const struct ranks *ranks, const struct rank_op *op, uin
 
 	for (i = 0; i < op->n_parts; i++)
 		if (number_of(ranks, &op->parts[i], roughly) == number)
-			sum += since_met(op, &op->parts[i]);
+			sum += rank_part_since_met(op, &op->parts[i]);
 	return sum;
 }
 
@@ -548,7 +547,7 @@ static void find_excess(const struct ranks *ranks, const struct rank_op *last,
 	*e = (struct excess){.sum_ns = 0};
 	for (i = 0; i < last->n_parts; i++) {
 		uint32_t like = number_of(ranks, &last->parts[i], false);
-		uint64_t ns = since_met(last, &last->parts[i]);
+		uint64_t ns = rank_part_since_met(last, &last->parts[i]);
 
 		e->ns[i] = ns - min_u64(median_time(ranks, others, like, false), ns);
 	}
@@ -787,6 +786,11 @@ void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instan
 	if (rounding)
 		charge(&c, largest, NULL, left_ns);
 	see_gpu_late(last->member->rank, last, &others, c.gpu_ns, late_ns);
+}
+
+bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *part)
+{
+	return is_gpu_work(ranks, part, true);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

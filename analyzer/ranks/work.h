@@ -107,6 +107,7 @@ struct rank_member {
 	/* The operation before, when instances are evaluated: its end on the host's clock; 0 unknown. */
 	uint64_t met_ns;
 	struct rank_lag lag;
+	uint64_t sampled_end_ns; /* of its operation before, by the GPU's timer: sample.c */
 	/* Of the block that is evaluated. */
 	struct clock_fit fit; /* to the timer of the reference */
 	bool has_host;
@@ -287,6 +288,12 @@ uint32_t rank_lane_take(struct ranks *ranks, struct rank_lane *lane,
 void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instance,
 			 const struct rank_op *last, uint64_t late_ns, struct idle_part *largest,
 			 uint64_t *largest_ns);
+
+/* Of a part what was since the ranks met last: nothing before that can have made it late. */
+uint64_t rank_part_since_met(const struct rank_op *op, const struct rank_part *part);
+
+/* Was it a wait of the thread for its own GPU? */
+bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *part);
 
 /* Nobody came later than this member. */
 void rank_reasons_in_time(struct rank_member *member);
