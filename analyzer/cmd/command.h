@@ -78,10 +78,8 @@ struct command_set {
 	size_t n;
 };
 
-extern const struct command command_run, command_report, command_explain, command_why, command_diff,
-	command_dump, command_export, command_info, command_calibrate, command_digest,
-	command_merge, command_ps, command_snapshot, command_top, command_start, command_stop,
-	command_mark, command_pack, command_unpack;
+#define VERB(name) extern const struct command command_##name;
+#include "verbs.def"
 
 /*
  * Sets the verb's options from argv and takes them out of it: argv[1] to argv[*argc - 1] are then

@@ -194,10 +194,9 @@ static const struct command command_help_verb = {
 };
 
 static const struct command *const commands[] = {
-	&command_run,  &command_report,   &command_explain, &command_why,       &command_diff,
-	&command_dump, &command_export,   &command_info,    &command_digest,    &command_merge,
-	&command_ps,   &command_snapshot, &command_top,     &command_start,     &command_stop,
-	&command_mark, &command_pack,     &command_unpack,  &command_calibrate, &command_help_verb,
+#define VERB(name) &command_##name,
+#include "verbs.def"
+	&command_help_verb,
 };
 
 static const struct command_set tool = {
