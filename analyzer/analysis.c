@@ -69,7 +69,7 @@ static inline uint64_t count_nested(struct analysis *a, const struct record *rec
 	if (likely(!raw) || a->filtering.kinds || a->accounts.listener)
 		return 0;
 	if (a->accounted)
-		until_ns = unattributed_due(&a->accounts.unattributed, record->ns);
+		until_ns = unattributed_due(&a->accounts.unattributed[record->process], record->ns);
 	for (; raw; raw = reader_peek_nested(r), n++) {
 		bool inner = raw->other.event == SPY_EV_INNER;
 		uint64_t duration = inner ? min_u64(raw->inner.duration, record_time(raw))

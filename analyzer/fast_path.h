@@ -61,7 +61,8 @@ static inline bool fast_path_take(struct fast_path *path, struct accounting *a, 
 	    unlikely(path->device != raw->call_head.device) ||
 	    unlikely(!work_goes_on(&a->work, c->stream, record, path->thread, signature)) ||
 	    unlikely(!stream_is_busy(c->stream)) || unlikely(record->ns >= path->until_ns) ||
-	    (unlikely(a->unattributed.n) && record->ns >= a->unattributed.due_ns) ||
+	    (unlikely(a->unattributed[record->process].n) &&
+	     record->ns >= a->unattributed[record->process].due_ns) ||
 	    (signature->asked_in_run && recent_ops_in_run(&c->recent_ops.run, raw)))
 		return false;
 

@@ -45,8 +45,9 @@ static size_t keep_of_calls(const struct accounting *a)
 
 	for (i = 0; i < WORST_CALLS; i++)
 		n += keep(a->blame.worst_calls[i].stack);
-	for (i = 0; i < a->unattributed.n; i++)
-		n += keep(a->unattributed.all[i].stack);
+	for (i = 0; i < a->model->n_processes; i++)
+		for (j = 0; j < a->unattributed[i].n; j++)
+			n += keep(a->unattributed[i].all[j].stack);
 	for (i = 0; i < a->work.n_devices * a->work.n_processes; i++) {
 		const struct legacy_use *use = &a->work.legacy[i];
 

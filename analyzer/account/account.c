@@ -91,19 +91,38 @@ struct account account_sum(const struct accounting *a, const struct process *pro
 	return sum;
 }
 
+double account_avoidable_ns(const struct accounting *a)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < a->model->n_processes; i++)
+		sum += a->processes[i].avoidable_ns;
+	return sum;
+}
+
 /*
- * Threads that have ended are remembered by what they did until there are so many; then only sums
- * are left of them, and the last call. A program may make a new thread for each piece of work.
+ * Threads that have ended are remembered by what they did until their process has so many; then only sums
+ * are left of them, and the last call. A program may make a new thread for each piece of work. Of many processes each has
+ * its share.
  */
 #define REMEMBERED 1024
+#define REMEMBERED_LEAST 64
 
-static void forget_calls(struct accounting *a, struct thread_account *c)
+static size_t remembered_most(const struct accounting *a)
+{
+	size_t share = REMEMBERED / (a->model->n_processes ?: 1);
+
+	return share > REMEMBERED_LEAST ? share : REMEMBERED_LEAST;
+}
+
+static void forget_calls(struct process_account *p, struct thread_account *c)
 {
 	struct completed_call *last;
 	size_t i;
 
-	DL_DELETE(a->remembered, c);
-	a->n_remembered--;
+	DL_DELETE(p->remembered, c);
+	p->n_remembered--;
 	for (i = 0; i < c->ring.size; i++)
 		waits_free(c->ring.calls[i].waits, c->ring.calls[i].n_waits);
 	last = xcalloc(1, sizeof(*last));
@@ -121,27 +140,28 @@ static void forget_calls(struct accounting *a, struct thread_account *c)
 
 /* For each new thread two of those that are remembered are looked at, so that there are few that
  * have ended. */
-static void make_room(struct accounting *a)
+static void make_room(const struct accounting *a, struct process_account *p)
 {
 	unsigned int looks;
 
-	for (looks = 0; looks < 2 && a->n_remembered > REMEMBERED; looks++) {
-		struct thread_account *c = a->remembered;
+	for (looks = 0; looks < 2 && p->n_remembered > remembered_most(a); looks++) {
+		struct thread_account *c = p->remembered;
 
 		if (c->thread->exited_ns != UINT64_MAX) {
-			forget_calls(a, c);
+			forget_calls(p, c);
 			continue;
 		}
-		DL_DELETE(a->remembered, c);
-		DL_APPEND(a->remembered, c);
+		DL_DELETE(p->remembered, c);
+		DL_APPEND(p->remembered, c);
 	}
 }
 
 struct thread_account *thread_account_add(struct accounting *a, struct thread *thread)
 {
+	struct process_account *p = &a->processes[thread->process->trace->index];
 	struct thread_account *c;
 
-	make_room(a);
+	make_room(a, p);
 	while (a->n_thread_accounts <= thread->index) {
 		a->thread_accounts = grow(a->thread_accounts, a->n_thread_accounts,
 					  sizeof(struct thread_account *));
@@ -152,8 +172,9 @@ struct thread_account *thread_account_add(struct accounting *a, struct thread *t
 	c->thread = thread;
 	c->device = SPY_DEVICE_NONE;
 	c->cpu_pressure = &a->cpu_pressure[thread->process->trace->host->index];
-	DL_APPEND(a->remembered, c);
-	a->n_remembered++;
+	DL_APPEND(p->remembered, c);
+	p->n_remembered++;
+	p->n_threads++;
 	return c;
 }
 
@@ -204,6 +225,9 @@ void account_init(struct accounting *a, struct model *model, struct expect *expe
 	a->gaps_told = xcalloc(model->n_processes, sizeof(*a->gaps_told));
 	a->gpus_used = xcalloc(model->n_processes, sizeof(*a->gpus_used));
 	a->contexts = xcalloc(model->n_processes, sizeof(*a->contexts));
+	a->processes = xcalloc(model->n_processes, sizeof(*a->processes));
+	a->peers = xcalloc(model->n_processes, sizeof(*a->peers));
+	a->unattributed = xcalloc(model->n_processes, sizeof(*a->unattributed));
 	a->cpu_pressure = xcalloc(model->set->n_hosts, sizeof(*a->cpu_pressure));
 	for (i = 0; i < model->set->n_hosts; i++)
 		a->cpu_pressure[i].cpus = model->set->hosts[i].cpus;
@@ -220,8 +244,11 @@ void account_release(struct accounting *a)
 	for (i = 0; i < a->n_thread_accounts; i++)
 		if (a->thread_accounts[i])
 			thread_account_free(a->thread_accounts[i]);
-	for (i = 0; a->signatures && i < a->model->n_processes; i++)
+	for (i = 0; a->signatures && i < a->model->n_processes; i++) {
 		signatures_release(&a->signatures[i]);
+		peers_release(&a->peers[i]);
+		unattributed_release(&a->unattributed[i]);
+	}
 	free(a->thread_accounts);
 	free(a->signatures);
 	free(a->ioctls);
@@ -231,14 +258,15 @@ void account_release(struct accounting *a)
 	free(a->contexts);
 	locks_release(&a->locks);
 	work_release(&a->work);
-	peers_release(&a->peers);
+	free(a->peers);
+	free(a->processes);
 	ranges_release(&a->ranges);
 	for (i = 0; a->cpu_pressure && i < a->model->set->n_hosts; i++)
 		cpu_pressure_release(&a->cpu_pressure[i]);
 	free(a->cpu_pressure);
 	blame_release(&a->blame);
 	kernel_overlap_release(&a->kernel_overlap);
-	unattributed_release(&a->unattributed);
+	free(a->unattributed);
 	*a = (struct accounting){0};
 }
 
@@ -365,7 +393,7 @@ static void share_ioctls(struct accounting *a, const struct thread_account *c,
 	if (avoidable_ns > (double)f->bucket_ns[BUCKET_IOCTL])
 		avoidable_ns = (double)f->bucket_ns[BUCKET_IOCTL];
 	if (!c->left_out)
-		a->avoidable_ns += avoidable_ns;
+		a->processes[record->process].avoidable_ns += avoidable_ns;
 }
 
 /* What the scheduler says of them is known, or never will be. */
@@ -570,7 +598,7 @@ static __attribute__((noinline)) void account_slow(struct accounting *a, struct 
 	signature->plain =
 		signature->class && !signature->failed && !signature->asked && !signature->peers;
 	if (signature->peers)
-		peers_see(&a->peers, a->model, record);
+		peers_see(&a->peers[record->process], a->model, record);
 	if (f->divided && !c->left_out)
 		spread_blame(a, f, why_waited(f, waits));
 	if (c->n_deferred)

@@ -143,7 +143,7 @@ struct thread_account {
 	uint64_t left_out_ns; /* in calls that did not count */
 	uint64_t waited_until_ns; /* end of its last wait */
 	uint64_t overlap_request; /* number of one of its requests: kernel_overlap.c */
-	/* in the accounting's list of those that are remembered */
+	/* in its process's list of those that are remembered */
 	struct thread_account *prev, *next;
 };
 
@@ -193,33 +193,40 @@ struct contexts {
 	uint64_t ended, made_again; /* after one had ended */
 };
 
+/* A process, as the accounting sees it: what has a bound has it for each process. */
+struct process_account {
+	/* of what calls lost in the kernel module: a process for each GPU would not */
+	double avoidable_ns;
+	uint64_t walks; /* events of locks that waits may look at (holders.c); 0: not begun */
+	size_t n_threads, n_locks;
+	size_t n_pairs[2]; /* edges with its waiters: direct ones, roots */
+	/* threads that have more than the last call in their rings */
+	struct thread_account *remembered;
+	size_t n_remembered;
+};
+
 struct accounting {
 	struct model *model;
 	struct expect *expect;
 	const struct filtering *filtering; /* what of the recording counts */
 	struct locks locks;
 	struct gpu_work work;
-	struct peers peers;
+	struct peers *peers; /* by process */
 	struct cpu_pressure *cpu_pressure; /* by host */
 	struct blame blame;
 	struct thread_account **thread_accounts; /* by thread index; NULL: has made no call */
 	size_t n_thread_accounts;
-	/* those that have more than the last call in their rings */
-	struct thread_account *remembered;
-	size_t n_remembered;
 	struct ioctl_sum *ioctls;
 	size_t n_ioctls;
 	struct kernel_overlap kernel_overlap;
-	struct unattributed_waits unattributed;
+	struct unattributed_waits *unattributed; /* by process */
 	struct signature_cache *signatures; /* by process */
 	struct ranges ranges;
 	bool *probed; /* by process: it was recorded with probes */
 	bool *gaps_told; /* likewise, between calls, too */
 	uint64_t *gpus_used; /* by process: a bit for each device that was current in a call */
 	struct contexts *contexts; /* by process */
-	/* of what calls lost in the kernel module: a process for each GPU would not */
-	double avoidable_ns;
-	uint64_t walks; /* events of locks that waits may look at (holders.c); 0: not begun */
+	struct process_account *processes; /* by process */
 	struct observer *observer; /* NULL: none */
 	const struct listener *listener; /* of the whole reading; NULL: none */
 };
@@ -243,8 +250,9 @@ static inline void account_see(struct accounting *a, const struct record *record
 			account_call(a, record);
 		else if (unlikely(record->duration_ns >= ACCOUNT_LONG_NS))
 			account_nested(a, record);
-		if (unlikely(a->unattributed.n) && record->ns >= a->unattributed.due_ns)
-			unattributed_resolve(a, record->ns);
+		if (unlikely(a->unattributed[record->process].n) &&
+		    record->ns >= a->unattributed[record->process].due_ns)
+			unattributed_resolve(a, record->process, record->ns);
 	} else if (record->raw->other.event >= SPY_EV_WAIT) {
 		account_other(a, record);
 	}
@@ -259,6 +267,9 @@ static inline struct completed_call *completed_call_at(const struct call_ring *r
 
 /* After the last record. */
 void account_finish(struct accounting *a);
+
+/* Of all processes: process_account. */
+double account_avoidable_ns(const struct accounting *a);
 
 /* All calls of a process. */
 struct account account_sum(const struct accounting *a, const struct process *process);

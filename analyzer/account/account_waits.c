@@ -19,6 +19,17 @@ static void count_wait(struct lock *lock, const struct wait *w, struct thread *t
 	thread_set_add(&lock->waiters, thread);
 }
 
+/* The process's lock at that address. */
+static struct lock *lock_of(struct accounting *a, const struct record *record, uint64_t address)
+{
+	size_t before = a->locks.count;
+	struct lock *lock = locks_get(&a->locks, record->thread->process, address);
+
+	a->processes[record->process].n_locks += a->locks.count - before;
+	a->unattributed[record->process].locks_seen = true;
+	return lock;
+}
+
 static void book_lock(struct accounting *a, const struct thread_account *c,
 		      const struct record *record, struct wait *w)
 {
@@ -26,7 +37,7 @@ static void book_lock(struct accounting *a, const struct thread_account *c,
 	struct trace *trace = record->stream->trace;
 	uint32_t fn = trace_function(a->model->set, trace, raw->outer_fn);
 
-	w->lock = locks_get(&a->locks, record->thread->process, raw->object);
+	w->lock = lock_of(a, record, raw->object);
 	if (!w->lock->waits) {
 		w->lock->kind = raw->kind;
 		w->lock->first_fn = fn;
@@ -148,7 +159,7 @@ static void see_move(struct accounting *a, struct thread_account *c, const struc
 {
 	const struct spy_rec_taken *raw = &record->raw->taken;
 
-	lock_add(locks_get(&a->locks, record->thread->process, raw->object),
+	lock_add(lock_of(a, record, raw->object),
 		 &(struct lock_event){
 			 .ns = record->ns,
 			 .thread = record->thread,
@@ -162,7 +173,7 @@ static void see_move(struct accounting *a, struct thread_account *c, const struc
 static void see_held(struct accounting *a, struct thread_account *c, const struct record *record)
 {
 	const struct spy_rec_held *raw = &record->raw->held;
-	struct lock *lock = locks_get(&a->locks, record->thread->process, raw->object);
+	struct lock *lock = lock_of(a, record, raw->object);
 	uint64_t held_ns = timeline_span_ns(&record->stream->trace->timeline, raw->held);
 	struct lock_event event = {
 		.ns = record->ns - min_u64(held_ns, record->ns),

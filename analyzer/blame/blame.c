@@ -66,26 +66,46 @@ static struct blame_key key_of(const struct blame_origin *o, const struct thread
 }
 
 /* Pairs of calls that are counted separately, besides some for each thread and lock: all pairs of
- * 128 threads. */
+ * 128 threads. Of many processes each has its share. */
 #define PAIRS_MOST 16384
+#define PAIRS_LEAST 1024
 #define PAIRS_EACH 4
+
+static size_t pairs_most(const struct accounting *a, const struct process_account *p)
+{
+	size_t share = PAIRS_MOST / (a->model->n_processes ?: 1);
+
+	return (share > PAIRS_LEAST ? share : PAIRS_LEAST) +
+	       PAIRS_EACH * (p->n_threads + p->n_locks);
+}
+
+static struct blame_edge *get_edge(struct process_account *p, struct blame_edges *edges, bool roots,
+				   const struct blame_key *key)
+{
+	size_t before = edges->n;
+	struct blame_edge *edge = edges_get(edges, key);
+
+	p->n_pairs[roots] += edges->n - before;
+	return edge;
+}
 
 /* Of hundreds of threads each waits for each. Beyond so many pairs a sum has the waiter and the
  * holder's call, but not the holder's thread. */
-static struct blame_edge *edge_of(struct accounting *a, struct blame_edges *edges,
+static struct blame_edge *edge_of(struct accounting *a, const struct blame_origin *o, bool roots,
 				  const struct blame_key *key, struct thread *holder)
 {
-	size_t most = PAIRS_MOST + PAIRS_EACH * (a->model->n_threads + a->locks.count);
+	struct process_account *p = &a->processes[o->waiter->process->trace->index];
+	struct blame_edges *edges = roots ? &a->blame.roots : &a->blame.direct;
 	struct blame_key many = *key;
 	struct blame_edge *edge;
 
-	if (likely(edges->n < most) || !holder || key->holder == key->waiter)
-		return edges_get(edges, key);
+	if (likely(p->n_pairs[roots] < pairs_most(a, p)) || !holder || key->holder == key->waiter)
+		return get_edge(p, edges, roots, key);
 	edge = edges_find(edges, key);
 	if (edge)
 		return edge;
 	many.holder = index_of(model_many(a->model, holder->process));
-	return edges_get(edges, &many);
+	return get_edge(p, edges, roots, &many);
 }
 
 /* A wait counts once, in however many links it comes. */
@@ -132,7 +152,7 @@ static void charge_direct(struct accounting *a, const struct blame_origin *o,
 	struct blame_edge *edge;
 
 	key.lock = lock ? lock->index + 1 : 0;
-	edge = edge_of(a, &a->blame.direct, &key, s->holder);
+	edge = edge_of(a, o, false, &key, s->holder);
 	count_wait(edge, o);
 	edge->waited_ns += (double)(s->end_ns - s->begin_ns);
 }
@@ -149,7 +169,7 @@ static void charge_shares(struct accounting *a, const struct blame_origin *o, st
 	ns *= o->weight;
 	avoidable_ns *= o->weight;
 	key.cause = (uint8_t)cause;
-	edge = edge_of(a, &a->blame.roots, &key, thread);
+	edge = edge_of(a, o, true, &key, thread);
 	count_wait(edge, o);
 	edge->waited_ns += ns;
 	edge->avoidable_ns += avoidable_ns;

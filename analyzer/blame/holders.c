@@ -407,7 +407,7 @@ static uint64_t walk(struct holders *h, uint64_t number)
 /* ---- samples -------------------------------------------------------------------------------- */
 
 /*
- * What a walk may cost. Hundreds of threads that all want one lock wait, each of them, while it
+ * What a walk may cost, in each process. Hundreds of threads that all want one lock wait, each of them, while it
  * goes through the hands of all others: the square of them. So long walks are paid for: each wait
  * earns some events, and there are many for a start. Where nothing is left, the lock is looked at
  * in some moments of the wait, one in each part of it: then a part belongs to the holder at its
@@ -421,14 +421,16 @@ static uint64_t walk(struct holders *h, uint64_t number)
 
 static bool may_walk(struct accounting *a, const struct lock *lock, uint64_t events)
 {
-	if (!a->walks)
-		a->walks = WALK_FREE;
-	a->walks += WALK_EACH;
+	uint64_t *walks = &a->processes[lock->key.process].walks;
+
+	if (!*walks)
+		*walks = WALK_FREE;
+	*walks += WALK_EACH;
 	if (events <= WALK_SHORT)
 		return true;
-	if ((lock->crowded && events >= lock->crowded) || events >= a->walks)
+	if ((lock->crowded && events >= lock->crowded) || events >= *walks)
 		return false;
-	a->walks -= events;
+	*walks -= events;
 	return true;
 }
 

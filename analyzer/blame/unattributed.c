@@ -22,6 +22,11 @@ static uint64_t due_ns(const struct completed_call *f)
 	return f->end_ns + (f->end_ns - f->begin_ns) / 8 + UNATTRIBUTED_DELAY_NS;
 }
 
+static struct unattributed_waits *waits_of(struct accounting *a, const struct completed_call *f)
+{
+	return &a->unattributed[f->thread->process->trace->index];
+}
+
 /* Is it for its unexplained time? */
 static bool is_unexplained(const struct accounting *a, const struct completed_call *f)
 {
@@ -34,16 +39,17 @@ static bool is_unexplained(const struct accounting *a, const struct completed_ca
 
 void unattributed_remember(struct accounting *a, const struct completed_call *f)
 {
+	struct unattributed_waits *r = waits_of(a, f);
+
 	if (!is_unexplained(a, f) && !kernel_overlap_matters(f))
 		return;
-	a->unattributed.all =
-		grow(a->unattributed.all, a->unattributed.n, sizeof(*a->unattributed.all));
-	a->unattributed.all[a->unattributed.n] = *f;
-	a->unattributed.all[a->unattributed.n].waits = NULL;
-	a->unattributed.all[a->unattributed.n].n_waits = 0;
-	if (!a->unattributed.n || due_ns(f) < a->unattributed.due_ns)
-		a->unattributed.due_ns = due_ns(f);
-	a->unattributed.n++;
+	r->all = grow(r->all, r->n, sizeof(*r->all));
+	r->all[r->n] = *f;
+	r->all[r->n].waits = NULL;
+	r->all[r->n].n_waits = 0;
+	if (!r->n || due_ns(f) < r->due_ns)
+		r->due_ns = due_ns(f);
+	r->n++;
 }
 
 /* Conclusions that are kept until it is known whether the probes saw any lock at all. */
@@ -56,16 +62,16 @@ void unattributed_remember(struct accounting *a, const struct completed_call *f)
 static void explain(struct accounting *a, const struct completed_call *f)
 {
 	bool probed = a->probed[f->thread->process->trace->index];
+	struct unattributed_waits *r = waits_of(a, f);
 	struct account *account;
 	struct wait_chain_link link;
 
-	if ((probed && (a->locks.count || a->unattributed.n_guesses == GUESSES_MOST)) ||
+	if ((probed && (r->locks_seen || r->n_guesses == GUESSES_MOST)) ||
 	    !blame_infer(a, f, &link))
 		return;
 	if (probed) {
-		a->unattributed.guesses = grow(a->unattributed.guesses, a->unattributed.n_guesses,
-					       sizeof(*a->unattributed.guesses));
-		a->unattributed.guesses[a->unattributed.n_guesses++] = link;
+		r->guesses = grow(r->guesses, r->n_guesses, sizeof(*r->guesses));
+		r->guesses[r->n_guesses++] = link;
 		return;
 	}
 	blame_conclude(a, &link);
@@ -82,28 +88,33 @@ static void solve(struct accounting *a, const struct completed_call *f)
 		explain(a, f);
 }
 
-void unattributed_resolve(struct accounting *a, uint64_t now_ns)
+void unattributed_resolve(struct accounting *a, size_t process, uint64_t now_ns)
 {
+	struct unattributed_waits *r = &a->unattributed[process];
 	size_t i, kept = 0;
 
-	a->unattributed.due_ns = UINT64_MAX;
-	for (i = 0; i < a->unattributed.n; i++) {
-		if (due_ns(&a->unattributed.all[i]) <= now_ns) {
-			solve(a, &a->unattributed.all[i]);
+	r->due_ns = UINT64_MAX;
+	for (i = 0; i < r->n; i++) {
+		if (due_ns(&r->all[i]) <= now_ns) {
+			solve(a, &r->all[i]);
 			continue;
 		}
-		if (due_ns(&a->unattributed.all[i]) < a->unattributed.due_ns)
-			a->unattributed.due_ns = due_ns(&a->unattributed.all[i]);
-		a->unattributed.all[kept++] = a->unattributed.all[i];
+		if (due_ns(&r->all[i]) < r->due_ns)
+			r->due_ns = due_ns(&r->all[i]);
+		r->all[kept++] = r->all[i];
 	}
-	a->unattributed.n = kept;
+	r->n = kept;
 }
 
 void unattributed_finish(struct accounting *a)
 {
-	size_t i;
+	size_t i, j;
 
-	unattributed_resolve(a, UINT64_MAX);
-	for (i = 0; i < a->unattributed.n_guesses && !a->locks.count; i++)
-		blame_conclude(a, &a->unattributed.guesses[i]);
+	for (i = 0; i < a->model->n_processes; i++) {
+		const struct unattributed_waits *r = &a->unattributed[i];
+
+		unattributed_resolve(a, i, UINT64_MAX);
+		for (j = 0; j < r->n_guesses && !r->locks_seen; j++)
+			blame_conclude(a, &r->guesses[j]);
+	}
 }

@@ -14,13 +14,15 @@ struct accounting;
 struct wait_chain_link;
 struct completed_call;
 
+/* Of a process. */
 struct unattributed_waits {
 	struct completed_call *all; /* until it is time to look for overlap */
 	size_t n;
 	uint64_t due_ns; /* when it is, of the first of them */
-	/* of processes with probes that have seen no lock so far */
+	/* with probes that have seen no lock so far */
 	struct wait_chain_link *guesses;
 	size_t n_guesses;
+	bool locks_seen; /* probes have seen a lock of the process */
 };
 
 /* An unattributed wait is kept for so long, and longer if its call was long: the call that was in
@@ -40,8 +42,8 @@ void unattributed_release(struct unattributed_waits *r);
 /* A call has returned: is it one? */
 void unattributed_remember(struct accounting *a, const struct completed_call *f);
 
-/* Looks at those that are due. */
-void unattributed_resolve(struct accounting *a, uint64_t now_ns);
+/* Looks at those of the process that are due. */
+void unattributed_resolve(struct accounting *a, size_t process, uint64_t now_ns);
 
 /* After the last record: at all of them. */
 void unattributed_finish(struct accounting *a);

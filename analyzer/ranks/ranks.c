@@ -236,7 +236,7 @@ void ranks_see_nccl(struct ranks *ranks, const struct record *record)
 		see_comm(ranks, record);
 		break;
 	case SPY_EV_COLLECTIVE:
-		ranks->any = true;
+		ranks->any = ranks->submits[record->process] = true;
 		rank_see_collective(ranks, record);
 		break;
 	case SPY_EV_COLLECTIVE_RAN:
@@ -260,6 +260,7 @@ void ranks_init(struct ranks *ranks, struct idle *idle)
 	idle->collectives = ranks;
 	ranks->work->feeders = xcalloc(model->n_processes + 1, sizeof(*ranks->work->feeders));
 	ranks->states = xcalloc(model->n_processes + 1, sizeof(*ranks->states));
+	ranks->submits = xcalloc(model->n_processes + 1, sizeof(*ranks->submits));
 	ranks->by_process = xcalloc(model->n_processes + 1, sizeof(struct rank *));
 	for (i = 0; i < model->n_processes; i++)
 		find_launched(ranks, &model->processes[i]);
@@ -432,6 +433,7 @@ static void release_ranks(struct ranks *ranks)
 	free(ranks->groups);
 	free(ranks->sites);
 	free(ranks->states);
+	free(ranks->submits);
 	free(ranks->by_process);
 }
 

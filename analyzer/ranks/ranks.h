@@ -188,6 +188,7 @@ struct ranks {
 	struct rank **order; /* the same by job and number; owned */
 	bool sample; /* some operations are to be kept: sample.h */
 	bool any; /* there are operations of NCCL's, in any trace */
+	bool *submits; /* by process: it has submitted some; owned */
 	bool from_launcher; /* of any trace a launcher said which rank it is */
 	uint32_t world_size; /* of the job, or else of its largest communicator; 0 unknown */
 	struct rank **by_process; /* of the set's traces; NULL: of no rank; owned */
@@ -241,8 +242,8 @@ static inline void ranks_see(struct ranks *ranks, const struct record *record)
 	if (unlikely(record->raw->other.event >= SPY_EV_NCCL_COMM) &&
 	    record->raw->other.event <= SPY_EV_NCCL_STATE)
 		ranks_see_nccl(ranks, record);
-	else if (unlikely(ranks->any) && record_is_call(record->raw) &&
-		 !record->raw->call_head.depth)
+	else if (unlikely(ranks->any) && ranks->submits[record->process] &&
+		 record_is_call(record->raw) && !record->raw->call_head.depth)
 		ranks_see_call(ranks, record);
 }
 

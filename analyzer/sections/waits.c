@@ -112,15 +112,16 @@ static void judge_processes(struct headline_row *row, const struct analysis *a)
 
 		sums[gpus & (gpus - 1) ? HELP_ALONE : HELP_WITH_MPS] += (double)lock->waking_ns;
 	}
-	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + a->accounts.avoidable_ns);
+	row->processes_help_ns = (uint64_t)(sums[HELP_ALONE] + account_avoidable_ns(&a->accounts));
 	row->processes_with_mps_ns = (uint64_t)sums[HELP_WITH_MPS];
 	row->processes_do_not_help_ns = (uint64_t)sums[HELP_NOT];
 	/* Other processes would be in the kernel module as other threads are. Where there was none,
 	 * it is unknown. */
 	lost_ns = (double)(row->ioctl_ns - row->kernel_work_ns);
-	if (lost_ns > a->accounts.avoidable_ns)
-		row->processes_do_not_help_ns += min_u64(
-			(uint64_t)(lost_ns - a->accounts.avoidable_ns), row->kernel_overlap_ns);
+	if (lost_ns > account_avoidable_ns(&a->accounts))
+		row->processes_do_not_help_ns +=
+			min_u64((uint64_t)(lost_ns - account_avoidable_ns(&a->accounts)),
+				row->kernel_overlap_ns);
 }
 
 /* What of the loss processes would save, in words; no part that is less than a twentieth. */
