@@ -294,7 +294,8 @@ void ranges_see(struct ranges *r, const struct record *record, struct thread *ow
 	t = thread_of(r, owner);
 	now = with_outside(t, seen);
 	range.at = now;
-	range.name = model_range(r->model, owner->process, range.number);
+	range.told = model_range_number(owner->process, range.number);
+	range.name = range.told ? range.told->name : r->model->range_names.unknown;
 	range.id = value ? raw->range_value.id : 0;
 	switch (raw->range.what) {
 	case SPY_RANGE_PUSH:
@@ -370,10 +371,9 @@ void ranges_finish(struct ranges *r, const struct thread *thread, const struct r
 void range_shares_add(struct range_shares *shares, struct range_name *name, uint64_t count,
 		      uint64_t ns)
 {
-	struct range_name *shown = name ? range_shown(name) : NULL;
 	size_t i;
 
-	for (i = 0; i < shares->n && shares->all[i].name != shown; i++)
+	for (i = 0; i < shares->n && shares->all[i].name != name; i++)
 		;
 	if (i == RANGE_SHARES) {
 		shares->other_count += count;
@@ -381,9 +381,14 @@ void range_shares_add(struct range_shares *shares, struct range_name *name, uint
 		return;
 	}
 	if (i == shares->n)
-		shares->all[shares->n++] = (struct range_share){.name = shown};
+		shares->all[shares->n++] = (struct range_share){.name = name};
 	shares->all[i].count += count;
 	shares->all[i].ns += ns;
+}
+
+static struct range_name *shown_as(struct range_name *name)
+{
+	return name ? range_shown(name) : NULL;
 }
 
 void range_shares_join(struct range_shares *shares, const struct range_shares *more)
@@ -391,7 +396,8 @@ void range_shares_join(struct range_shares *shares, const struct range_shares *m
 	size_t i;
 
 	for (i = 0; i < more->n; i++)
-		range_shares_add(shares, more->all[i].name, more->all[i].count, more->all[i].ns);
+		range_shares_add(shares, shown_as(more->all[i].name), more->all[i].count,
+				 more->all[i].ns);
 	shares->other_count += more->other_count;
 	shares->other_ns += more->other_ns;
 }

@@ -35,6 +35,7 @@ struct open_range {
 	uint64_t since_ns;
 	uint64_t id; /* of one that any thread may end; 0: pushed */
 	uint32_t number; /* of the name, in the process */
+	const struct range_number *told; /* NULL: the process has not told the name */
 	bool again; /* inside another one of the same name */
 	struct range_seen at; /* the thread's sums when it began */
 };
@@ -116,6 +117,18 @@ static inline struct range_name *ranges_innermost(const struct ranges *r,
 	return t && t->n ? t->open[t->n - 1].name : NULL;
 }
 
+/* The same, or its family, as the process has named ranges so far. */
+static inline struct range_name *ranges_innermost_shown(const struct ranges *r,
+							const struct thread *thread)
+{
+	const struct range_thread *t = ranges_thread(r, thread);
+	const struct open_range *range = t && t->n ? &t->open[t->n - 1] : NULL;
+
+	if (!range)
+		return NULL;
+	return range->told ? range_number_shown(range->told) : range->name;
+}
+
 /* Are the thread's calls of now left out? */
 static inline bool ranges_leave_out(const struct ranges *r, const struct thread *thread)
 {
@@ -142,6 +155,7 @@ struct range_shares {
 	uint64_t other_count, other_ns; /* of names that are more than that */
 };
 
+/* name: what it is shown as. */
 void range_shares_add(struct range_shares *shares, struct range_name *name, uint64_t count,
 		      uint64_t ns);
 void range_shares_join(struct range_shares *shares, const struct range_shares *more);

@@ -98,7 +98,7 @@ struct claim {
 	const struct stack *stack; /* NULL: none */
 	bool outlier; /* site_stacks.h */
 	const char *kernel; /* mangled name; NULL: none, or unknown */
-	struct range_name *range; /* innermost one of the program's; NULL: none */
+	struct range_name *range; /* innermost one of the program's, as shown; NULL: none */
 	/* What its thread did since, while it is open: outside of CUDA, and in calls that are no
 	 * cases of the same detector, but not while they waited for the GPU. */
 	uint64_t outside_ns, inside_ns;

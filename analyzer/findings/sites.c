@@ -308,7 +308,7 @@ static void claim_call(const struct observed *o, struct site *site, const struct
 			      .stack = call->stack,
 			      .outlier = outlier,
 			      .kernel = kernel_of(o->record),
-			      .range = ranges_innermost(&o->accounts->ranges, call->thread),
+			      .range = ranges_innermost_shown(&o->accounts->ranges, call->thread),
 			      .outside_ns = 0, /* all are named: gcc zeroes a part of it slowly */
 			      .inside_ns = 0,
 			      .seen_ns = call->end_ns,

@@ -48,6 +48,7 @@ static void release_process(struct process *process)
 	struct kernel_name *kernel, *next_kernel;
 	struct python_code *code, *next_code;
 	struct range_number *range, *next_range;
+	struct range_family *family, *next_family;
 	struct given_name *given, *next_given;
 	struct note *note, *next;
 	size_t i;
@@ -75,6 +76,8 @@ static void release_process(struct process *process)
 	}
 	HASH_EMPTY (process->ranges, range, next_range)
 		free(range);
+	HASH_EMPTY (process->families, family, next_family)
+		free(family);
 	HASH_EMPTY (process->given_names, given, next_given)
 		free(given);
 	free(process->stacks);
@@ -483,6 +486,19 @@ static void apply_python_stack(const struct record *record)
 		stack->python[i] = (struct python_frame){raw->codes[i], raw->lines[i]};
 }
 
+static struct range_family *family_of(struct process *process, struct range_name *name)
+{
+	struct range_family *family;
+
+	HASH_FIND_PTR(process->families, &name, family);
+	if (!family) {
+		family = xcalloc(1, sizeof(*family));
+		family->name = name;
+		HASH_ADD_PTR(process->families, name, family);
+	}
+	return family;
+}
+
 static void apply_range_name(struct model *model, struct process *process, const union spy_any *raw)
 {
 	uint32_t number = raw->range_name.name;
@@ -497,6 +513,12 @@ static void apply_range_name(struct model *model, struct process *process, const
 	range->number = number;
 	range->name = range_names_get(&model->range_names, record_text(raw, 0), record_text(raw, 1),
 				      raw->range_name.folded);
+	if (raw->range_name.folded)
+		family_of(process, range->name)->many = true;
+	if (range->name->family) {
+		range->family = family_of(process, range->name->family);
+		range->family->members++;
+	}
 	HASH_ADD(hh, process->ranges, number, sizeof(range->number), range);
 }
 
@@ -760,13 +782,12 @@ const char *model_kernel(const struct process *process, uint32_t kernel)
 	return known ? known->name : NULL;
 }
 
-struct range_name *model_range(const struct model *model, const struct process *process,
-			       uint32_t number)
+const struct range_number *model_range_number(const struct process *process, uint32_t number)
 {
 	struct range_number *range;
 
 	HASH_FIND(hh, process->ranges, &number, sizeof(number), range);
-	return range ? range->name : model->range_names.unknown;
+	return range;
 }
 
 const struct python_code *model_python(const struct stack *stack, const struct python_frame *frame)

@@ -38,12 +38,31 @@ struct kernel_name {
 	char name[]; /* mangled */
 };
 
+/* Names of a process that differ in their numbers only. */
+struct range_family {
+	struct range_name *name; /* the family's; the key */
+	uint32_t members; /* names of the process so far */
+	bool many; /* the recorder has given up to tell them apart */
+	UT_hash_handle hh;
+};
+
 /* What a process calls a name of NVTX's. */
 struct range_number {
 	uint32_t number;
 	struct range_name *name;
+	struct range_family *family; /* NULL: of none */
 	UT_hash_handle hh;
 };
+
+/* What the name stands for in sums that are made while records are read: as range_shown, but by what the process itself
+ * has named so far. */
+static inline struct range_name *range_number_shown(const struct range_number *range)
+{
+	const struct range_family *family = range->family;
+
+	return family && (family->many || family->members > RANGE_FAMILY_MOST) ? family->name
+									       : range->name;
+}
 
 /* What the program itself calls a thread (NVTX). */
 struct given_name {
@@ -144,6 +163,7 @@ struct process {
 	struct kernel_name *kernels;
 	struct python_code *python;
 	struct range_number *ranges;
+	struct range_family *families; /* of ranges */
 	struct given_name *given_names; /* by thread */
 	struct stack **stacks; /* in the order of their records */
 	size_t n_stacks;
@@ -275,9 +295,8 @@ const struct module *model_module(const struct process *process, uint64_t addres
 const struct module *model_module_of_data(const struct process *process, uint64_t address,
 					  uint64_t ns);
 
-/* The name of a range, by its number in the process; never NULL. */
-struct range_name *model_range(const struct model *model, const struct process *process,
-			       uint32_t number);
+/* The name of a range, by its number in the process; NULL: it was not told. */
+const struct range_number *model_range_number(const struct process *process, uint32_t number);
 
 /* What a thread is called; empty: unknown. */
 static inline const char *thread_name(const struct thread *thread)
