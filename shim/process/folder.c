@@ -276,7 +276,8 @@ int spy_folder_create(char *path, size_t size, const char *parent, int pid)
 	above = open_parent(path);
 	if (above < 0)
 		return above;
-	path[length++] = '/';
+	if (!length || path[length - 1] != '/')
+		path[length++] = '/';
 	fd = make_folder(above, path + length, size - length, program, pid);
 	close(above);
 	if (fd < 0)

@@ -278,7 +278,8 @@ static enum spy_session_state begin_alone(void)
 		spy_slots_disable();
 	atomic_store(&spy_session->state, error ? SPY_SESSION_FAILED : SPY_SESSION_ACTIVE);
 	if (error)
-		spy_message("cannot write a trace to %s: %s; the program runs on unrecorded",
+		spy_message("cannot write a trace to %s: %s; the program runs on unrecorded "
+			    "(CUDASPY_OUT=DIR: where else)",
 			    spy_session->directory, spy_message_reason(error));
 	else
 		write_first_records();

@@ -168,7 +168,11 @@ $(BUILD)/tests/recipes/rank: tests/recipes/rank.c tests/e2e/sim_program.h $(E2E_
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1 -ldl
-e2e: $(BUILD)/tests/recipes/rank
+$(BUILD)/tests/recipes/filtered: tests/recipes/filtered.c $(E2E)/syscalls.def
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(E2E_C) -iquote $(E2E) -o $@ $<
+e2e: $(BUILD)/tests/recipes/rank $(BUILD)/tests/recipes/filtered
 # Programs with faults, and without.
 $(E2E)/faults: $(wildcard tests/e2e/faults*.[ch]) tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)

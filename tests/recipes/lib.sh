@@ -45,3 +45,34 @@ says() {
 	shift
 	grep -Eq -e "$text" "$@" || fail "no '$text' in $*: $(head -n 40 "$@")"
 }
+
+# For pages about containers: roots of their own, with images below $tmp/engine, and the stand-in for `docker`.
+containers_begin() {
+	export STANDIN_DIR=$tmp/engine STANDIN_PREFIX=$prefix
+	mkdir -p "$STANDIN_DIR/try"
+	chmod 755 "$tmp" "$STANDIN_DIR"
+	"$here/../recipes/in-root" "$STANDIN_DIR/try" -- true 2>why
+	case $? in
+	0) ;;
+	77) skip "$(cat why)" ;;
+	*) fail "in-root: $(cat why)" ;;
+	esac
+	PATH=$here/../recipes/standins:$PATH
+}
+
+# image NAME: one of the program, which is not changed.
+image() {
+	mkdir -p "$tmp/image"
+	cp "$rank" "$tmp/image/app"
+	printf 'FROM base\nCOPY --chmod=755 app /opt/app/\nCMD ["/opt/app/app"]\n' >"$tmp/image/Dockerfile"
+	docker build -t "$1" "$tmp/image" || fail "no image $1"
+}
+
+# package FOLDER: a Debian package of what is installed, there.
+package() {
+	mkdir -p "$tmp/package/DEBIAN"
+	install_into "$tmp/package/usr"
+	printf 'Package: cudaspy\nVersion: %s\nArchitecture: amd64\nMaintainer: tests\nDescription: what is tested\n' \
+		"$("$tool" --version | sed 's/^cudaspy //')" >"$tmp/package/DEBIAN/control"
+	dpkg-deb --build --root-owner-group -Znone "$tmp/package" "$1" >made 2>&1 || fail "dpkg-deb: $(cat made)"
+}

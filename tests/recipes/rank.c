@@ -1,6 +1,7 @@
 /*
- * tests/recipes/rank.c: one rank of a job, on the simulator: steps that end in an all-reduce of NCCL's look-alike. Started
- * by any launcher, or alone: which rank it is, it reads where such programs do. Ranks meet by a file that rank 0 writes.
+ * tests/recipes/rank.c: one rank of a job, on the simulator: steps that end in an all-reduce of NCCL's look-alike, where
+ * there are several ranks. Started by any launcher, or alone: which rank it is, it reads where such programs do. Ranks
+ * meet by a file that rank 0 writes.
  *
  *   rank [STEPS]      20
  *
@@ -102,16 +103,18 @@ static void *join(void)
 	struct id id;
 	void *comm;
 
+	if (ranks == 1)
+		return NULL;
+	load_nccl();
 	snprintf(path, sizeof(path), "%s/.ranks-meet", folder);
 	if (rank == 0) {
 		nccl_ok(nccl.get_unique_id(&id), "ncclGetUniqueId");
-		if (ranks > 1)
-			write_id(path, &id);
+		write_id(path, &id);
 	} else {
 		read_id(path, &id);
 	}
 	nccl_ok(nccl.comm_init_rank(&comm, ranks, id, rank), "ncclCommInitRank");
-	if (rank == 0 && ranks > 1)
+	if (rank == 0)
 		unlink(path); /* all have read it */
 	return comm;
 }
@@ -133,7 +136,9 @@ static void one_step(void *comm, void *stream, int *numbers, int *host)
 	OK(cudaMemsetAsync(numbers, rank + 1, COUNT * sizeof(int), stream));
 	OK(cudaLaunchKernel(&delay, (struct dim3){1, 1, 1}, (struct dim3){1, 1, 1}, args, 0,
 			    stream));
-	nccl_ok(nccl.all_reduce(numbers, numbers, COUNT, 2, 0, comm, stream), "ncclAllReduce");
+	if (comm)
+		nccl_ok(nccl.all_reduce(numbers, numbers, COUNT, 2, 0, comm, stream),
+			"ncclAllReduce");
 	OK(cudaMemcpyAsync(host, numbers, COUNT * sizeof(int), D2H, stream));
 	OK(cudaStreamSynchronize(stream));
 }
@@ -145,7 +150,6 @@ int main(int argc, char **argv)
 	void *comm, *stream, *numbers, *host;
 
 	read_launcher();
-	load_nccl();
 	register_kernels(&delay, NULL, 0);
 	OK(cudaSetDevice(getenv("CUDA_VISIBLE_DEVICES") ? 0 : local_rank));
 	OK(cudaStreamCreateWithFlags(&stream, 1));
@@ -160,6 +164,7 @@ int main(int argc, char **argv)
 		one_step(comm, stream, numbers, host);
 	}
 	printf("rank %d of %d: %d\n", rank, ranks, *(int *)host & 0xff);
-	nccl_ok(nccl.comm_destroy(comm), "ncclCommDestroy");
+	if (comm)
+		nccl_ok(nccl.comm_destroy(comm), "ncclCommDestroy");
 	return 0;
 }
