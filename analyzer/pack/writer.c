@@ -71,6 +71,11 @@ static void apply_patch(const struct writer_source *source, uint8_t *bytes, size
 			bytes[source->patch_off + i - at] = patch[i];
 }
 
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, size - 1);
+}
+
 static int copy(struct writer *w, const struct writer_source *source, uint64_t to, uint32_t *crc)
 {
 	uint8_t *buffer = xcalloc(1, BUFFER_BYTES);
@@ -91,7 +96,9 @@ static int copy(struct writer *w, const struct writer_source *source, uint64_t t
 		}
 		apply_patch(source, buffer, (size_t)n, at);
 		*crc = crc32_add(*crc, buffer, (size_t)n);
-		err = put_at(w, buffer, (size_t)n, to + at);
+		/* Holes stay holes: something follows in any case. */
+		if (!is_zero(buffer, (size_t)n))
+			err = put_at(w, buffer, (size_t)n, to + at);
 		at += (size_t)n;
 	}
 	free(buffer);

@@ -109,6 +109,7 @@ $(E2E)/stacks_cc: tests/e2e/stacks_cc.cc $(E2E_RT13)
 e2e: $(E2E)/throw $(E2E)/stacks_cc
 endif
 $(eval $(call e2e_program,life,tests/e2e/life.c,,$(E2E_RT13)))
+$(eval $(call e2e_program,libpack_faults.so,tests/e2e/pack_faults.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),))
 $(eval $(call e2e_program,libfarewell.so,tests/e2e/farewell.c,-shared -fPIC -Wl$(comma)-soname$(comma)$$(@F),$(E2E_RT13)))
 $(eval $(call e2e_program,forks,tests/e2e/forks.c,,$(E2E_RT13)))
 $(eval $(call e2e_program,handlers,tests/e2e/handlers.c,-fexceptions,$(E2E_RT13)))
