@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "analysis.h"
+#include "cmd_job.h"
 #include "cmd_report.h"
 #include "output.h"
 #include "base/lines.h"
@@ -321,6 +322,49 @@ static int show_report(const struct command *self, const struct options *options
 	return gate_status(show->gate);
 }
 
+/* ---- digests --------------------------------------------------------------------------------- */
+
+/* An option that asks what only traces can tell; NULL: there is none. */
+static const char *wants_traces(const struct options *options)
+{
+	size_t i;
+
+	for (i = 0; i < FILTER_KINDS; i++)
+		if (options->words.of[i])
+			return filter_option(i);
+	return options->fail_on      ? "fail-on"
+	       : options->budget     ? "budget"
+	       : options->baseline   ? "baseline"
+	       : options->suppress.n ? "suppress"
+	       : options->run        ? "run"
+	       : options->nested     ? "nested"
+				     : NULL;
+}
+
+static int show_job(const struct command *self, const struct options *options,
+		    const char *const *names, size_t n)
+{
+	const struct renderer *renderer = renderer_choose_findings(self->name, options->format);
+	const char *option = wants_traces(options);
+	bool incomplete = false;
+	struct output out;
+	int status, err;
+
+	if (option)
+		warn("report: --%s is for traces: a digest has sums only", option);
+	if (!renderer || option)
+		return STATUS_USAGE;
+	status = output_begin(&out, self->name, &options->output, renderer->render == render_text);
+	if (status)
+		return status;
+	err = job_show(names, n, renderer, options->verbose, out.file, &incomplete);
+	status = output_end(&out, !err) || err ? STATUS_NOTHING : STATUS_FINE;
+	warnings_flush();
+	return status;
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct options options = {.format = "text"};
@@ -334,6 +378,8 @@ static int run(const struct command *self, int argc, char **argv)
 		return status;
 	if (options.redact)
 		redact_begin();
+	if (job_any_digest((const char *const *)argv + 1, (size_t)argc - 1))
+		return show_job(self, &options, (const char *const *)argv + 1, (size_t)argc - 1);
 	show.renderer = renderer_choose_findings(self->name, options.format);
 	show.nested = options.nested;
 	show.verbose = options.verbose || options.nested;
@@ -357,12 +403,17 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command command_report = {
 	.name = "report",
-	.arguments = "[options] [DIR...]",
-	.summary = "Reports where the time went, from the traces in DIR (default: here)",
+	.arguments = "[options] [DIR... | DIGEST...]",
+	.summary = "Reports where the time went, from the traces in DIR (default: here) or from "
+		   "digests",
 	.text = "A DIR is a trace directory or one that contains some, or "
 		"folders with some, two deep. All of them together are "
 		"read as one: the processes of a program. Damaged traces are read as far as they "
-		"go, and the report says first what is missing.\n\nAs a gate of a build: the exit "
+		"go, and the report says first what is missing. Of a DIGEST (cudaspy digest, "
+		"merge), "
+		"or a folder of them, it is the report of the job: which ranks, hosts and GPUs "
+		"differ "
+		"from the rest and why.\n\nAs a gate of a build: the exit "
 		"status is 1 if --fail-on or --budget find too much, 0 if not or if neither is "
 		"given, 2 if there is no report, or if with --fail-on, --budget or --baseline a "
 		"DIR or a trace cannot be read or has lost all of its calls. Lists are separated "

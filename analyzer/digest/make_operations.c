@@ -26,6 +26,9 @@ static void add_operation(struct making_digest *m, uint32_t table, const struct 
 	row[D_MEET_submitted_ns] = s->submitted_ns - min_u64(rank[D_RANK_base_ns], s->submitted_ns);
 	row[D_MEET_begin_ns] = s->begin_ns - min_u64(rank[D_RANK_timer_base_ns], s->begin_ns);
 	row[D_MEET_took_ns] = s->end_ns - s->begin_ns;
+	if (s->host_begin_ns > rank[D_RANK_base_ns])
+		row[D_MEET_host_1_ns] = s->host_begin_ns - rank[D_RANK_base_ns] + 1;
+	row[D_MEET_host_error_ns] = s->host_error_ns;
 	row[D_MEET_period_ns] = s->period_ns;
 	row[D_MEET_gap_ns] = s->gap_ns;
 	row[D_MEET_queued_ns] = s->queued_ns;

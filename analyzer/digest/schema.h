@@ -210,7 +210,7 @@ enum digest_rule {
 	C(TABLE, submitted_ns, NUMBER, CLEAR) /* its end, likewise */ \
 	C(TABLE, begin_ns, NUMBER, CLEAR) /* by the GPU's timer, from timer_base_ns on */ \
 	C(TABLE, took_ns, NUMBER, CLEAR) /* to its end */ \
-	C(TABLE, period_ns, NUMBER, CLEAR) /* since the one like it before, its submission; 0 unknown */ \
+	C(TABLE, period_ns, NUMBER, CLEAR) /* from the end of the one like it before to its end, GPU's timer; 0 unknown */ \
 	C(TABLE, gap_ns, NUMBER, CLEAR) /* from the end of the communicator's operation before to its begin, GPU's timer; 0 unknown */ \
 	C(TABLE, queued_ns, NUMBER, CLEAR) /* it began so long after its submission, as far as clocks can tell */ \
 	C(TABLE, work, NUMBER, CLEAR) /* operations of the GPU submitted since the one before */ \
@@ -220,7 +220,9 @@ enum digest_rule {
 	C(TABLE, ns_b, NUMBER, CLEAR) \
 	C(TABLE, cause_c, TEXT, CLEAR) \
 	C(TABLE, ns_c, NUMBER, CLEAR) \
-	C(TABLE, place, TEXT, CLEAR) /* of the most of cause_a */
+	C(TABLE, place, TEXT, CLEAR) /* of the most of cause_a */ \
+	C(TABLE, host_1_ns, NUMBER, CLEAR) /* its begin by the host's clock, from base_ns on, + 1; 0 unknown */ \
+	C(TABLE, host_error_ns, NUMBER, CLEAR) /* by which that may be wrong */
 
 #define DIGEST_MEET(C) DIGEST_OPERATION(C, MEET)
 #define DIGEST_SLOW(C) DIGEST_OPERATION(C, SLOW)

@@ -88,7 +88,7 @@ static uint64_t bytes_of(const struct rank_instance *instance)
 }
 
 static uint64_t period_of(struct rank_samples *s, const struct rank_instance *instance,
-			  uint64_t submit_ns)
+			  uint64_t end_ns)
 {
 	uint64_t comm = instance->comm->key.hash, bytes = bytes_of(instance), period_ns;
 	size_t i = 0;
@@ -98,10 +98,10 @@ static uint64_t period_of(struct rank_samples *s, const struct rank_instance *in
 		i++;
 	if (i == RANK_KINDS_MOST)
 		return 0;
-	period_ns = i < s->n_kinds && submit_ns > s->kinds[i].submit_ns
-			    ? submit_ns - s->kinds[i].submit_ns
+	period_ns = i < s->n_kinds && end_ns > s->kinds[i].end_ns
+			    ? end_ns - s->kinds[i].end_ns
 			    : 0;
-	s->kinds[i] = (struct rank_kind){comm, bytes, submit_ns, instance->func};
+	s->kinds[i] = (struct rank_kind){comm, bytes, end_ns, instance->func};
 	if (i == s->n_kinds)
 		s->n_kinds++;
 	return period_ns;
@@ -200,7 +200,6 @@ static void sample(const struct ranks *ranks, const struct rank_op *op, uint64_t
 				       .bytes = bytes_of(op->instance),
 				       .func = op->instance->func,
 				       .by_host = op->by_host_times,
-				       .first = op->first,
 				       .submit_ns = op->submit_begin_ns,
 				       .submitted_ns = op->submit_end_ns,
 				       .begin_ns = op->begin_ns,
@@ -210,8 +209,13 @@ static void sample(const struct ranks *ranks, const struct rank_op *op, uint64_t
 				       .queued_ns = queued_ns(op),
 				       .work = op->gpu_operations};
 
-	if (!op->first)
-		take_causes(ranks, op, &sampled);
+	if (op->by_host_times || op->member->has_host) {
+		sampled.host_begin_ns = op->begin_ns;
+		if (!op->by_host_times)
+			sampled.host_begin_ns += (uint64_t)op->member->host_offset_ns;
+		sampled.host_error_ns = op->by_host_times ? 0 : op->member->host_error_ns;
+	}
+	take_causes(ranks, op, &sampled);
 	keep(&s->least, &s->n_least, RANK_SAMPLE_LEAST, larger_key, &sampled);
 	if (period_ns)
 		keep(&s->slow, &s->n_slow, RANK_SAMPLE_SLOW, shorter_period, &sampled);
@@ -226,7 +230,7 @@ static void see_op(const struct ranks *ranks, struct rank_op *op, uint64_t key)
 
 	if (!rank->samples)
 		rank->samples = xcalloc(1, sizeof(*rank->samples));
-	period_ns = period_of(rank->samples, op->instance, op->submit_begin_ns);
+	period_ns = period_of(rank->samples, op->instance, op->end_ns);
 	if (member->sampled_end_ns && op->begin_ns > member->sampled_end_ns)
 		gap_ns = op->begin_ns - member->sampled_end_ns;
 	member->sampled_end_ns = op->end_ns;
@@ -235,7 +239,9 @@ static void see_op(const struct ranks *ranks, struct rank_op *op, uint64_t key)
 	comm->kernel_ns += op->end_ns - op->begin_ns;
 	comm->period_ns += period_ns;
 	comm->periods += period_ns > 0;
-	if (is_wanted(rank->samples, key, period_ns))
+	/* What a rank does before it begins to work, and before its first operation, says nothing of the others. */
+	if (!op->first && rank_working(ranks, member->process, op->submit_begin_ns) &&
+	    is_wanted(rank->samples, key, period_ns))
 		sample(ranks, op, key, period_ns, gap_ns);
 }
 

@@ -21,10 +21,10 @@ struct rank_sampled {
 	uint64_t key, comm, seq, bytes;
 	uint8_t func;
 	bool by_host; /* begin and end are by the host's clock */
-	bool first; /* what its thread did before is not known */
 	uint64_t submit_ns, submitted_ns; /* trace time */
 	uint64_t begin_ns, end_ns; /* GPU's timer */
-	uint64_t period_ns; /* since the one like it before, both submissions' begins; 0 unknown */
+	uint64_t host_begin_ns, host_error_ns; /* its begin in trace time, about; 0 unknown */
+	uint64_t period_ns; /* from the end of the one like it before to its end, GPU's timer; 0 unknown */
 	uint64_t
 		gap_ns; /* from the end of the member's operation before; 0 unknown, or they overlap */
 	uint64_t queued_ns; /* from its submission to its begin, no less as far as clocks tell */
@@ -53,7 +53,7 @@ struct rank_samples {
 	struct rank_comm_sum *comms;
 	size_t n_comms;
 	struct rank_kind {
-		uint64_t comm, bytes, submit_ns;
+		uint64_t comm, bytes, end_ns;
 		uint8_t func;
 	} kinds[RANK_KINDS_MOST];
 	size_t n_kinds;

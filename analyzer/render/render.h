@@ -52,6 +52,9 @@ int render_junit(const struct report *report, FILE *out);
 int render_html(const struct report *report, FILE *out);
 int render_sarif(const struct report *report, FILE *out);
 
+/* The same of a report without a timeline: its tables. */
+int render_html_tables(const struct report *report, FILE *out);
+
 /* Packs a finished report for render_html; *room: bytes that its packed timeline may have, so that the file has no more than
  * 10 MB. -errno. */
 int render_html_pack(struct report *report, size_t *room);

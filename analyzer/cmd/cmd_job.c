@@ -1,0 +1,100 @@
+/*
+ * analyzer/cmd/cmd_job.c: the report of a job, from digests. Called by `report` and `diff` when they are given some.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include "cmd_job.h"
+#include "job/sections.h"
+#include "render/render.h"
+
+/* A folder of digests, not of traces: it has files called so, and nothing that a trace has. */
+static bool has_digests(const char *name)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(name);
+	bool digests = false, traces = false;
+
+	while (dir && (entry = readdir(dir))) {
+		const char *dot = strrchr(entry->d_name, '.');
+
+		digests |= dot && !strcmp(dot, ".digest");
+		traces |= (dot && !strcmp(dot, ".cudaspy")) || !strcmp(entry->d_name, "metadata");
+	}
+	if (dir)
+		closedir(dir);
+	return digests && !traces;
+}
+
+bool job_is_digest(const char *name)
+{
+	struct stat status;
+
+	if (*name == '@')
+		return true;
+	if (!stat(name, &status) && S_ISDIR(status.st_mode))
+		return has_digests(name);
+	return digest_is_file(name);
+}
+
+bool job_any_digest(const char *const *names, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (job_is_digest(names[i]))
+			return true;
+	return false;
+}
+
+static bool is_folder(const char *name)
+{
+	struct stat status;
+
+	return !stat(name, &status) && S_ISDIR(status.st_mode);
+}
+
+int job_load(struct digest *digest, const char *const *names, size_t n, bool *incomplete)
+{
+	struct digest_inputs inputs = {0};
+	int err = 0;
+	size_t i;
+
+	for (i = 0; !err && i < n; i++) {
+		if (job_is_digest(names[i]) || !is_folder(names[i]))
+			digest_read_all(digest, &names[i], 1, &inputs);
+		else
+			err = digest_traces(digest, &names[i], 1, NULL, NULL);
+	}
+	*incomplete = inputs.bad > 0;
+	if (inputs.differ)
+		return -EEXIST;
+	return err ?: digest->n_ranks ? 0 : -ENOENT;
+}
+
+int job_show(const char *const *names, size_t n, const struct renderer *renderer, bool verbose,
+	     FILE *out, bool *incomplete)
+{
+	struct digest *digest = digest_new();
+	struct renderer tables = *renderer;
+	struct report report;
+	struct job job;
+	int err = job_load(digest, names, n, incomplete);
+
+	if (!err) {
+		report_init(&report, JOB_SCHEMA);
+		report.view = view_for(out);
+		report.view.verbose = verbose;
+		report.text_only = false;
+		job_init(&job, digest);
+		job_report(&report, &job);
+		if (renderer->timeline)
+			tables.render = render_html_tables;
+		err = renderer_show(&tables, &report, out);
+		report_release(&report);
+		job_release(&job);
+	}
+	digest_free(digest);
+	return err;
+}

@@ -1,0 +1,23 @@
+/*
+ * analyzer/cmd/cmd_job.h: reports of jobs, from digests, for the verbs.
+ */
+#ifndef CUDASPY_CMD_JOB_H
+#define CUDASPY_CMD_JOB_H
+
+#include "cmd_digest.h"
+
+struct renderer;
+
+/* Does an argument name digests: a file of that kind, a folder of them, @FILE? */
+bool job_is_digest(const char *name);
+bool job_any_digest(const char *const *names, size_t n);
+
+/* Reads what is named: digests, and traces, which are digested now. *incomplete: some could not be read, as a message has
+ * said. 0, or -errno after a message. */
+int job_load(struct digest *digest, const char *const *names, size_t n, bool *incomplete);
+
+/* job_load, and shows the report. */
+int job_show(const char *const *names, size_t n, const struct renderer *renderer, bool verbose,
+	     FILE *out, bool *incomplete);
+
+#endif

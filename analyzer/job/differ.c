@@ -1,0 +1,413 @@
+/*
+ * analyzer/job/differ.c: which ranks, hosts and GPUs differ from the rest, and in what. Called when all operations have been
+ * compared. The thresholds are choices; what changes from run to run by itself must not name anybody.
+ */
+#include <stdlib.h>
+#include "job.h"
+#include "text/text.h"
+
+/* Of the job's time, that a rank, a host or a GPU costs it at least: less is how runs differ by themselves. */
+#define LEAST_PPM 20000
+#define LEAST_NS 2000000 /* and no less than that: a short job's share is chance */
+/* Of the ranks' values: farther from their median than so many of their usual distances (MAD). Of values that scatter by
+ * chance (normally), 6 of 1.48 MAD is one in 10^9: no rank in a job of any size. */
+#define FAR 6
+#define MAD_PERCENT 148
+#define TIMES \
+	3 /* and so many times the median: where most ranks have next to nothing, that is what counts */
+#define MET_LEAST 8 /* operations that it was compared in */
+#define HOST_PERCENT 75 /* of a host's ranks: then it is the host */
+#define SAME_PERCENT \
+	80 /* of its late operations, those with no more work than the others had: then its GPU is slow */
+#define CAUSE_PERCENT 50 /* of a rank's lateness, to call it the cause */
+#define CALLS_PPM \
+	50000 /* of a rank's time, more than the others lose in their calls for one reason */
+#define GPU_PERCENT 20 /* that an operation takes longer on a GPU that is slow */
+#define OPERATIONS_PERCENT \
+	5 /* by which the numbers of operations may differ, to be the same work */
+
+/* Beside those of idle/causes.h. */
+static const char slow_gpu[] = "slow-gpu", slow_clock[] = "gpu-times";
+
+static struct job_finding *add(struct job *job, enum job_about about, uint32_t who,
+			       const char *cause)
+{
+	job->findings = grow(job->findings, job->n_findings, sizeof(*job->findings));
+	job->findings[job->n_findings] =
+		(struct job_finding){.about = about, .who = who, .cause = cause};
+	return &job->findings[job->n_findings++];
+}
+
+/* ---- far from the rest ----------------------------------------------------------------------- */
+
+struct spread {
+	uint64_t median, mad;
+};
+
+/* values are sorted, and lost. */
+static struct spread spread_of(uint64_t *values, size_t n)
+{
+	struct spread s = {.median = job_median(values, n)};
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		values[i] = values[i] > s.median ? values[i] - s.median : s.median - values[i];
+	s.mad = job_median(values, n);
+	return s;
+}
+
+static bool is_far(const struct spread *s, uint64_t value)
+{
+	uint64_t mad = s->mad / 100 * MAD_PERCENT + s->mad % 100 * MAD_PERCENT / 100;
+
+	return value > s->median && value - s->median > FAR * mad;
+}
+
+/* ---- late at operations ---------------------------------------------------------------------- */
+
+/* But for the longest, per operation. */
+static uint64_t mean_late_ns(const struct job_rank *r)
+{
+	return r->met > 1 ? (r->late_ns - r->longest_late_ns) / (r->met - 1) : 0;
+}
+
+/* Of its time, what others waited for it, by all its operations: those that were compared stand for the rest. */
+static uint64_t cost_of(const struct job_rank *r)
+{
+	return add_capped(0,
+			  (uint64_t)((double)mean_late_ns(r) * (double)max_u64(r->timed, r->met)));
+}
+
+static uint64_t time_of(const struct job_rank *r)
+{
+	return r->span_ns - min_u64(r->dormant_ns, r->span_ns);
+}
+
+static uint64_t ppm(uint64_t part, uint64_t whole)
+{
+	return whole ? (uint64_t)(1e6 * (double)part / (double)whole) : 0;
+}
+
+static bool is_late(const struct job_rank *r, const struct spread *s)
+{
+	uint64_t mean_ns = mean_late_ns(r), cost_ns = cost_of(r);
+
+	return r->met >= MET_LEAST && cost_ns >= LEAST_NS &&
+	       ppm(cost_ns, time_of(r)) >= LEAST_PPM && is_far(s, mean_ns) &&
+	       mean_ns / TIMES >= s->median;
+}
+
+static bool *find_late(struct job *job)
+{
+	bool *late = xcalloc(job->n_ranks + 1, sizeof(*late));
+	uint64_t *values = xcalloc(job->n_ranks + 1, sizeof(*values));
+	struct spread s;
+	size_t i, n = 0;
+
+	for (i = 0; i < job->n_ranks; i++)
+		if (job->ranks[i].met >= MET_LEAST)
+			values[n++] = mean_late_ns(&job->ranks[i]);
+	s = spread_of(values, n);
+	for (i = 0; n > 1 && i < job->n_ranks; i++)
+		late[i] = is_late(&job->ranks[i], &s);
+	free(values);
+	return late;
+}
+
+/* ---- why ------------------------------------------------------------------------------------- */
+
+static const char *cause_of(const struct job *job, const struct job_rank *r, uint64_t *percent)
+{
+	size_t i, most = 0;
+	uint64_t sum_ns = 0;
+	const char *cause;
+
+	for (i = 0; i < job->n_causes; i++) {
+		sum_ns += r->cause_ns[i];
+		if (r->cause_ns[i] > r->cause_ns[most])
+			most = i;
+	}
+	*percent = sum_ns ? (uint64_t)(100.0 * (double)r->cause_ns[most] / (double)sum_ns) : 0;
+	cause = sum_ns ? job->causes[most] : idle_cause_codes[IDLE_UNEXPLAINED];
+	if (!strcmp(cause, idle_cause_codes[IDLE_GPU_WORK]) && r->gpu_late &&
+	    r->same_work * 100 >= r->gpu_late * SAME_PERCENT)
+		return slow_gpu;
+	return cause;
+}
+
+static const char *cause_words(const char *cause)
+{
+	if (cause == slow_gpu)
+		return "its GPU takes longer for the same work";
+	if (cause == slow_clock)
+		return "its GPU takes longer for each operation";
+	return job_cause_text(cause);
+}
+
+static const char *fix_of(const char *cause)
+{
+	size_t i;
+
+	if (cause == slow_gpu || cause == slow_clock)
+		return "Look at that GPU: clocks, power and temperature limits, errors of its "
+		       "memory, another tenant. "
+		       "Put another one in its place and compare.";
+	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+		if (!strcmp(idle_cause_codes[i], cause))
+			return idle_cause_meanings[i];
+	return NULL;
+}
+
+/* "node7, GPU-1234" */
+static const char *where_words(struct job *job, const struct job_rank *r)
+{
+	const char *gpu = r->gpu != UINT32_MAX ? job->gpus[r->gpu].uuid : "";
+
+	return arena_printf(&job->texts, "%s%s%s", job->hosts[r->host].name, *gpu ? ", " : "", gpu);
+}
+
+static void tell_late(struct job *job, uint32_t rank)
+{
+	const struct job_rank *r = &job->ranks[rank];
+	uint64_t percent;
+	const char *cause = cause_of(job, r, &percent);
+	bool gpu = cause == slow_gpu && r->gpu != UINT32_MAX;
+	struct job_finding *f = add(job, gpu ? JOB_GPU : JOB_RANK, gpu ? r->gpu : rank, cause);
+	const char *mostly = percent >= CAUSE_PERCENT ? "" : "of several reasons most: ";
+
+	f->cost_ns = cost_of(r);
+	f->share_ppm = ppm(f->cost_ns, time_of(r));
+	f->what = arena_printf(&job->texts, "%s%s (%s) comes late to collectives: %s%s",
+			       gpu ? "the GPU of " : "", r->name, where_words(job, r), mostly,
+			       cause_words(cause));
+	f->evidence = arena_printf(
+		&job->texts,
+		"last at %llu of %s that were compared, %s behind the middle of the ranks on "
+		"average%s%s; "
+		"about %s of its time",
+		(unsigned long long)r->last, text_count(&job->texts, r->met, "operation"),
+		text_time(&job->texts, mean_late_ns(r)), *r->place ? ", most at " : "", r->place,
+		text_percent(&job->texts, (double)f->cost_ns, (double)time_of(r)));
+	f->fix = fix_of(cause);
+}
+
+/* ---- a host's ranks -------------------------------------------------------------------------- */
+
+/* The cause of most of its ranks. */
+static const char *common_cause(const struct job *job, const bool *late, uint32_t host,
+				const char **place)
+{
+	struct job_rank sum = {.met = 0};
+	uint64_t percent, most_ns = 0;
+	size_t i, j;
+
+	*place = "";
+	for (i = 0; i < job->n_ranks; i++) {
+		const struct job_rank *r = &job->ranks[i];
+
+		if (r->host != host || !late[i])
+			continue;
+		for (j = 0; j < job->n_causes; j++)
+			sum.cause_ns[j] = add_capped(sum.cause_ns[j], r->cause_ns[j]);
+		sum.gpu_late += r->gpu_late;
+		sum.same_work += r->same_work;
+		if (r->place_ns > most_ns) {
+			most_ns = r->place_ns;
+			*place = r->place;
+		}
+	}
+	return cause_of(job, &sum, &percent);
+}
+
+static void tell_host(struct job *job, const bool *late, uint32_t host, uint32_t n_late,
+		      uint32_t n_met)
+{
+	const char *place, *cause = common_cause(job, late, host, &place);
+	struct job_finding *f = add(job, JOB_HOST, host, cause);
+	uint64_t sum_ns = 0, time_ns = 0;
+	size_t i;
+
+	for (i = 0; i < job->n_ranks; i++) {
+		if (job->ranks[i].host != host || !late[i])
+			continue;
+		f->cost_ns = max_u64(f->cost_ns, cost_of(&job->ranks[i]));
+		time_ns = max_u64(time_ns, time_of(&job->ranks[i]));
+		sum_ns += mean_late_ns(&job->ranks[i]);
+	}
+	f->share_ppm = ppm(f->cost_ns, time_ns);
+	f->what = arena_printf(&job->texts, "host %s: its ranks come late to collectives: %s",
+			       job->hosts[host].name, cause_words(cause));
+	f->evidence = arena_printf(&job->texts,
+				   "%u of its %u ranks, %s behind the middle of all ranks on "
+				   "average%s%s; about %s of their time",
+				   n_late, n_met, text_time(&job->texts, sum_ns / n_late),
+				   *place ? ", most at " : "", place,
+				   text_percent(&job->texts, (double)f->cost_ns, (double)time_ns));
+	f->fix = fix_of(cause);
+}
+
+/* Where nearly all ranks of a host are late, and there are other hosts, it is the host: its ranks are not told one by one. */
+static void tell_all_late(struct job *job, const bool *late, bool *told)
+{
+	uint32_t *n_late = xcalloc(job->n_hosts + 1, sizeof(*n_late));
+	uint32_t *n_met = xcalloc(job->n_hosts + 1, sizeof(*n_met));
+	bool *is_host = xcalloc(job->n_hosts + 1, sizeof(*is_host));
+	size_t i;
+
+	for (i = 0; i < job->n_ranks; i++) {
+		n_met[job->ranks[i].host] += job->ranks[i].met >= MET_LEAST;
+		n_late[job->ranks[i].host] += late[i];
+	}
+	for (i = 0; i < job->n_hosts; i++) {
+		is_host[i] = job->n_hosts > 1 && n_met[i] > 1 &&
+			     n_late[i] * 100 >= n_met[i] * HOST_PERCENT;
+		if (is_host[i])
+			tell_host(job, late, (uint32_t)i, n_late[i], n_met[i]);
+	}
+	for (i = 0; i < job->n_ranks; i++) {
+		told[i] = late[i];
+		if (late[i] && !is_host[job->ranks[i].host])
+			tell_late(job, (uint32_t)i);
+	}
+	free(n_late);
+	free(n_met);
+	free(is_host);
+}
+
+/* ---- without collectives --------------------------------------------------------------------- */
+
+/* What a rank's calls lose for a reason, of its time; the cause is a code of idle/causes.h. */
+static uint64_t lock_ppm(const struct job_rank *r)
+{
+	return ppm(r->lock_ns, time_of(r));
+}
+
+static uint64_t not_running_ppm(const struct job_rank *r)
+{
+	return ppm(r->not_running_ns, time_of(r));
+}
+
+static uint64_t ioctl_ppm(const struct job_rank *r)
+{
+	return ppm(r->ioctl_ns, time_of(r));
+}
+
+static const struct measure {
+	uint64_t (*of)(const struct job_rank *r);
+	enum idle_cause cause;
+	const char *words;
+} measures[] = {
+	{lock_ppm, IDLE_CUDA_LOCK, "waits longer for locks inside CUDA than the other ranks"},
+	{not_running_ppm, IDLE_NOT_RUNNING,
+	 "is ready but on no CPU for longer than the other ranks, in CUDA calls"},
+	{ioctl_ppm, IDLE_KERNEL_MODULE, "is longer in NVIDIA's kernel module than the other ranks"},
+};
+
+static void tell_measure(struct job *job, const struct measure *measure, bool *told)
+{
+	uint64_t *values = xcalloc(job->n_ranks + 1, sizeof(*values)), value;
+	struct spread s;
+	size_t i;
+
+	for (i = 0; i < job->n_ranks; i++)
+		values[i] = measure->of(&job->ranks[i]);
+	s = spread_of(values, job->n_ranks);
+	for (i = 0; i < job->n_ranks; i++) {
+		struct job_rank *r = &job->ranks[i];
+		struct job_finding *f;
+
+		value = measure->of(r);
+		if (told[i] || !is_far(&s, value) || value - s.median < CALLS_PPM ||
+		    value / TIMES < s.median)
+			continue;
+		told[i] = true;
+		f = add(job, JOB_RANK, (uint32_t)i, idle_cause_codes[measure->cause]);
+		f->share_ppm = value - s.median;
+		f->cost_ns = (uint64_t)((double)time_of(r) * (double)f->share_ppm / 1e6);
+		f->what = arena_printf(&job->texts, "%s (%s) %s", r->name, where_words(job, r),
+				       measure->words);
+		f->evidence = arena_printf(&job->texts, "%s of its time, the others %s",
+					   text_percent(&job->texts, (double)value, 1e6),
+					   text_percent(&job->texts, (double)s.median, 1e6));
+		f->fix = fix_of(f->cause);
+	}
+	free(values);
+}
+
+/* ---- GPUs by their own times ----------------------------------------------------------------- */
+
+static uint64_t operation_ns(const struct job_rank *r)
+{
+	return r->own_operations ? r->own_ns / r->own_operations : 0;
+}
+
+static void tell_gpu(struct job *job, struct job_rank *r, uint64_t median_ns)
+{
+	struct job_finding *f = add(job, JOB_GPU, r->gpu, slow_clock);
+
+	f->cost_ns = (operation_ns(r) - median_ns) * r->own_operations;
+	f->share_ppm = ppm(f->cost_ns, time_of(r));
+	f->what = arena_printf(&job->texts, "the GPU of %s (%s) takes longer for each operation",
+			       r->name, where_words(job, r));
+	f->evidence = arena_printf(&job->texts, "%s on average, the other GPUs %s",
+				   text_time(&job->texts, operation_ns(r)),
+				   text_time(&job->texts, median_ns));
+	f->fix = fix_of(slow_clock);
+}
+
+/* Where GPU times were recorded; of ranks that had as much to do as most. */
+static void tell_gpus(struct job *job, bool *told)
+{
+	uint64_t *values = xcalloc(job->n_ranks + 1, sizeof(*values));
+	uint64_t operations, away;
+	struct spread s;
+	size_t i, n = 0;
+
+	for (i = 0; i < job->n_ranks; i++)
+		if (job->ranks[i].own_operations)
+			values[n++] = job->ranks[i].own_operations;
+	operations = job_median(values, n);
+	for (i = n = 0; i < job->n_ranks; i++)
+		if (job->ranks[i].own_operations)
+			values[n++] = operation_ns(&job->ranks[i]);
+	s = spread_of(values, n);
+	for (i = 0; n > 2 && i < job->n_ranks; i++) {
+		struct job_rank *r = &job->ranks[i];
+
+		away = r->own_operations > operations ? r->own_operations - operations
+						      : operations - r->own_operations;
+		if (told[i] || r->gpu == UINT32_MAX || !r->own_operations ||
+		    away * 100 > operations * OPERATIONS_PERCENT || !is_far(&s, operation_ns(r)) ||
+		    operation_ns(r) < s.median + s.median / 100 * GPU_PERCENT ||
+		    (operation_ns(r) - s.median) * r->own_operations < LEAST_NS)
+			continue;
+		told[i] = true;
+		tell_gpu(job, r, s.median);
+	}
+	free(values);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct job_finding *x = a, *y = b;
+
+	return job_compare(y->share_ppm, x->share_ppm) ?: job_compare(x->about, y->about) ?:
+	       job_compare(x->who, y->who);
+}
+
+void job_differ(struct job *job)
+{
+	bool *told = xcalloc(job->n_ranks + 1, sizeof(*told)), *late = find_late(job);
+	size_t i;
+
+	tell_all_late(job, late, told);
+	for (i = 0; job->n_ranks > 2 && i < ARRAY_SIZE(measures); i++)
+		tell_measure(job, &measures[i], told);
+	tell_gpus(job, told);
+	if (job->n_findings)
+		qsort(job->findings, job->n_findings, sizeof(*job->findings), by_cost);
+	free(late);
+	free(told);
+}

@@ -1,0 +1,185 @@
+/*
+ * analyzer/job/job.h: a job of many ranks, as their digests tell it: which ranks, hosts and GPUs differ from the rest, and
+ * in what; who was last at collective operations; which steps were slow. Made of a digest (load.c), in one pass over its
+ * ranks. The sections (sections.c and others of this folder) make tables of it, and know no digest.
+ *
+ * Statistics are medians and distances from them: a few ranks that are far out move neither. All thresholds are in
+ * differ.c.
+ */
+#ifndef CUDASPY_JOB_H
+#define CUDASPY_JOB_H
+
+#include "digest/digest.h"
+#include "idle/causes.h"
+
+#define JOB_CAUSES_MOST 64 /* codes of causes that are told apart */
+
+/* A rank, as far as ranks are compared. */
+struct job_rank {
+	const char *name; /* "rank 3" */
+	const char *job, *program; /* empty: unknown */
+	uint64_t number_1, world_size, restarts, pid;
+	uint32_t host; /* index */
+	uint32_t gpu; /* index of its first one; UINT32_MAX: none */
+	uint64_t begin_ns, span_ns, dormant_ns, records, lost_records, calls, calls_ns, lost_ns;
+	uint64_t outside_ns, working_ns;
+	uint64_t operations, timed, captured, untimed;
+	uint64_t cost_ppm_1;
+	bool ended;
+	uint64_t lock_ns, not_running_ns, ioctl_ns; /* of its calls */
+	uint64_t own_ns, own_operations; /* of its GPU, exactly; 0 unknown */
+	/* Of collective operations: filled in by meetings.c */
+	uint64_t
+		met; /* sampled ones in which others were there, too, and clocks could be aligned */
+	uint64_t last; /* of these, those in which it came last */
+	uint64_t late_ns; /* behind the middle of the ranks, in all of them … */
+	uint64_t longest_late_ns; /* … and in one */
+	uint64_t waited_ns; /* until the last one came */
+	uint64_t gpu_late,
+		same_work; /* late for its GPU: how often, and with no more work than the others */
+	uint64_t cause_ns
+		[JOB_CAUSES_MOST]; /* of late_ns, by what its thread did and the others did not */
+	const char *place; /* where most of the largest cause was; empty: unknown */
+	uint64_t place_ns;
+	uint64_t fit_error_ns; /* of its GPU's timer, against the others' */
+};
+
+struct job_host {
+	const char *name;
+	uint32_t ranks;
+	/* Its clock less that of the host that is taken for right, by operations of both. */
+	bool clock_known;
+	int64_t clock_ns;
+	uint64_t clock_error_ns; /* what is left: 95 % of operations agree within that */
+};
+
+struct job_gpu {
+	const char *uuid, *name;
+	uint32_t host, ranks;
+};
+
+/* An operation that came long after the one like it before. */
+struct job_slow {
+	uint64_t at_ns; /* since the job's begin */
+	uint64_t period_ns, typical_ns;
+	uint64_t late_ns; /* by which the last rank was behind the middle */
+	uint32_t rank; /* that one; UINT32_MAX: nobody in particular */
+	uint32_t cause; /* index; UINT32_MAX unknown */
+	const char *place;
+	uint32_t ranks; /* that were there */
+	uint8_t function;
+	uint64_t bytes;
+};
+
+#define JOB_SLOW_MOST 32
+
+/* A finding of one place in the program, in all ranks. */
+struct job_site {
+	const char *detector, *function, *module, *caller, *file, *python;
+	uint64_t offset, line;
+	uint64_t severity; /* the gravest of the ranks' */
+	uint64_t ranks, count, own_ns, others_ns, gain_low_ns, gain_high_ns, idle_gpu_ns, weight_ns;
+	uint64_t share_ppm; /* the largest of a rank's threads */
+	uint64_t problems; /* ranks in which it is a problem */
+	struct job_top {
+		uint32_t rank;
+		uint64_t ns;
+	} top[3];
+	UT_hash_handle hh;
+	char key[];
+};
+
+#define JOB_NAMED 4 /* ranks that are named one by one */
+
+/* What traces do not have, of all ranks. */
+struct job_loss {
+	const char *kind;
+	uint64_t count, ranks;
+	uint32_t first[JOB_NAMED]; /* ranks */
+};
+
+enum job_about { JOB_RANK, JOB_HOST, JOB_GPU };
+
+/* Somebody differs from the rest. */
+struct job_finding {
+	enum job_about about;
+	uint32_t who; /* index */
+	const char *cause; /* a code: those of idle/causes.h and of differ.c */
+	const char *what, *evidence, *fix; /* sentences */
+	uint64_t cost_ns; /* of the job's time, about */
+	uint64_t share_ppm;
+};
+
+struct job {
+	const struct digest *digest;
+	struct arena texts;
+	struct job_rank *ranks;
+	size_t n_ranks;
+	struct job_host *hosts;
+	size_t n_hosts;
+	struct job_gpu *gpus;
+	size_t n_gpus;
+	uint32_t n_jobs; /* names of jobs */
+	uint64_t world_size, begin_ns, end_ns, span_ns;
+	uint32_t *missing; /* numbers of ranks that are not there, of one job; owned */
+	size_t n_missing;
+	uint64_t n_unknown_causes;
+	const char *causes[JOB_CAUSES_MOST]; /* codes, by index */
+	size_t n_causes;
+	uint64_t meetings, unaligned; /* operations that were compared, and that could not be */
+	uint64_t typical_ns; /* from an operation to the next like it, median */
+	uint64_t align_error_ns; /* the worst rank's */
+	struct job_slow slow[JOB_SLOW_MOST];
+	size_t n_slow;
+	uint64_t slow_count, slow_more_ns;
+	struct job_site *sites;
+	struct job_loss *losses;
+	size_t n_losses;
+	struct job_finding *findings;
+	size_t n_findings;
+	uint64_t records, lost_records, calls, calls_ns, lost_ns;
+	struct meeting_row *rows; /* while it is made: load.c, meetings.c */
+	size_t n_rows;
+};
+
+/* job_release in all cases; the digest must live as long. */
+void job_init(struct job *job, const struct digest *digest);
+void job_release(struct job *job);
+
+/* The words of a cause's code, as a sentence has them. */
+const char *job_cause_text(const char *code);
+
+/* ---- for the files of this folder ------------------------------------------------------------ */
+
+/* An operation of a rank: a row of the tables "meetings" and "slow". */
+struct meeting_row {
+	uint64_t key, comm, bytes;
+	uint32_t rank;
+	uint8_t function;
+	bool slow; /* it was among the longest */
+	bool aligned;
+	uint64_t submit_ns; /* by the host's clock, since the epoch */
+	uint64_t host_ns; /* the same of its begin; 0 unknown */
+	uint64_t begin_ns, end_ns; /* GPU's timer */
+	uint64_t period_ns, queued_ns, work;
+	int64_t arrival_ns; /* by the timer of the communicator's reference */
+	struct meeting_cause {
+		uint8_t cause;
+		uint64_t ns;
+	} causes[3];
+	const char *place;
+};
+
+uint8_t job_cause_index(struct job *job, const char *code);
+
+void job_meet(struct job *job); /* meetings.c: who was last */
+void job_differ(struct job *job); /* differ.c: findings */
+
+int job_compare(uint64_t a, uint64_t b);
+/* Sorts them. */
+uint64_t job_median(uint64_t *values, size_t n);
+int64_t job_median_signed(int64_t *values, size_t n);
+/* The value that 95 % do not exceed; sorts them. */
+uint64_t job_most(uint64_t *values, size_t n);
+
+#endif

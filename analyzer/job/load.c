@@ -1,0 +1,460 @@
+/*
+ * analyzer/job/load.c: a job's ranks out of their digests. Called by `report`, before anything is compared.
+ */
+#include <stdlib.h>
+#include "job.h"
+
+int job_compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	return job_compare(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static int by_signed(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+uint64_t job_median(uint64_t *values, size_t n)
+{
+	if (!n)
+		return 0;
+	qsort(values, n, sizeof(*values), by_value);
+	return values[(n - 1) / 2];
+}
+
+int64_t job_median_signed(int64_t *values, size_t n)
+{
+	if (!n)
+		return 0;
+	qsort(values, n, sizeof(*values), by_signed);
+	return values[(n - 1) / 2];
+}
+
+uint64_t job_most(uint64_t *values, size_t n)
+{
+	if (!n)
+		return 0;
+	qsort(values, n, sizeof(*values), by_value);
+	return values[(n - 1) * 95 / 100];
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+const char *job_cause_text(const char *code)
+{
+	size_t i;
+
+	for (i = 0; i < IDLE_CAUSE_COUNT; i++)
+		if (!strcmp(idle_cause_codes[i], code))
+			return idle_cause_texts[i];
+	return code;
+}
+
+uint8_t job_cause_index(struct job *job, const char *code)
+{
+	size_t i;
+
+	for (i = 0; i < job->n_causes; i++)
+		if (!strcmp(job->causes[i], code))
+			return (uint8_t)i;
+	if (job->n_causes == JOB_CAUSES_MOST)
+		return JOB_CAUSES_MOST - 1;
+	job->causes[job->n_causes] = code;
+	return (uint8_t)job->n_causes++;
+}
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+struct loading {
+	struct job *job;
+	const struct digest_data *data;
+	struct job_rank *rank;
+	uint32_t index;
+	struct named {
+		UT_hash_handle hh;
+		uint32_t index;
+		char name[];
+	} * hosts, *gpus, *jobs;
+};
+
+static const char *text_at(const struct loading *l, uint32_t table, uint32_t row, uint32_t column)
+{
+	return digest_texts_at(&l->job->digest->texts, digest_cell(l->data, table, row, column));
+}
+
+static uint64_t number_at(const struct loading *l, uint32_t table, uint32_t row, uint32_t column)
+{
+	return digest_cell(l->data, table, row, column);
+}
+
+/* The index of a name; *is_new: it is the next one. */
+static uint32_t index_of(struct named **names, const char *name, bool *is_new)
+{
+	struct named *named;
+
+	HASH_FIND_STR(*names, name, named);
+	*is_new = !named;
+	if (named)
+		return named->index;
+	named = xcalloc(1, sizeof(*named) + strlen(name) + 1);
+	memcpy(named->name, name, strlen(name));
+	named->index = HASH_COUNT(*names);
+	HASH_ADD_KEYPTR(hh, *names, named->name, strlen(named->name), named);
+	return named->index;
+}
+
+static void names_release(struct named *names)
+{
+	struct named *named, *next;
+
+	HASH_EMPTY (names, named, next)
+		free(named);
+}
+
+/* Two hosts of one name differ in their boots. */
+static uint32_t host_of(struct loading *l)
+{
+	const char *name = text_at(l, D_RANK, 0, D_RANK_host);
+	const char *boot = text_at(l, D_RANK, 0, D_RANK_boot);
+	char *key = xasprintf("%s\n%s", name, boot);
+	struct job *job = l->job;
+	bool is_new;
+	uint32_t index = index_of(&l->hosts, key, &is_new);
+
+	free(key);
+	if (is_new) {
+		job->hosts = grow(job->hosts, job->n_hosts, sizeof(*job->hosts));
+		job->hosts[job->n_hosts++] = (struct job_host){.name = *name ? name : "unknown"};
+	}
+	job->hosts[index].ranks++;
+	return index;
+}
+
+/* The first GPU of a rank. A simulated one may have no number that is its own: then it is its host's. */
+static uint32_t gpu_of(struct loading *l)
+{
+	const char *uuid;
+	struct job *job = l->job;
+	uint32_t index;
+	bool is_new;
+	char *key;
+
+	if (!l->data->tables[D_GPU].n)
+		return UINT32_MAX;
+	uuid = text_at(l, D_GPU, 0, D_GPU_uuid);
+	key = xasprintf("%s\n%u", uuid, l->rank->host);
+	index = index_of(&l->gpus, key, &is_new);
+	free(key);
+	if (is_new) {
+		job->gpus = grow(job->gpus, job->n_gpus, sizeof(*job->gpus));
+		job->gpus[job->n_gpus++] =
+			(struct job_gpu){uuid, text_at(l, D_GPU, 0, D_GPU_name), l->rank->host, 0};
+	}
+	job->gpus[index].ranks++;
+	return index;
+}
+
+static const char *name_of(struct loading *l)
+{
+	const struct job_rank *r = l->rank;
+	const char *place = text_at(l, D_RANK, 0, D_RANK_place);
+
+	if (!r->number_1 || (*place && !r->world_size))
+		return arena_printf(&l->job->texts, "%s.%llu", *r->program ? r->program : "?",
+				    (unsigned long long)r->pid);
+	if (r->restarts)
+		return arena_printf(&l->job->texts, "rank %llu (start %llu)",
+				    (unsigned long long)r->number_1 - 1,
+				    (unsigned long long)r->restarts + 1);
+	return arena_printf(&l->job->texts, "rank %llu", (unsigned long long)r->number_1 - 1);
+}
+
+static void load_identity(struct loading *l)
+{
+	struct job_rank *r = l->rank;
+	bool is_new;
+
+	r->job = text_at(l, D_RANK, 0, D_RANK_job);
+	r->program = text_at(l, D_RANK, 0, D_RANK_program);
+	r->number_1 = number_at(l, D_RANK, 0, D_RANK_rank_1);
+	r->world_size = number_at(l, D_RANK, 0, D_RANK_world_size);
+	r->restarts = number_at(l, D_RANK, 0, D_RANK_restarts);
+	r->pid = number_at(l, D_RANK, 0, D_RANK_pid);
+	r->host = host_of(l);
+	r->gpu = gpu_of(l);
+	r->name = name_of(l);
+	index_of(&l->jobs, r->job, &is_new);
+	l->job->n_jobs += is_new;
+	l->job->world_size = max_u64(l->job->world_size, r->world_size);
+}
+
+static void load_sums(struct loading *l)
+{
+	struct job_rank *r = l->rank;
+	struct job *job = l->job;
+	uint32_t i;
+
+#define NUMBER(member) r->member = number_at(l, D_RANK, 0, D_RANK_##member)
+	NUMBER(begin_ns);
+	NUMBER(span_ns);
+	NUMBER(dormant_ns);
+	NUMBER(records);
+	NUMBER(lost_records);
+	NUMBER(calls);
+	NUMBER(calls_ns);
+	NUMBER(lost_ns);
+	NUMBER(outside_ns);
+	NUMBER(working_ns);
+	NUMBER(operations);
+	NUMBER(timed);
+	NUMBER(captured);
+	NUMBER(untimed);
+#undef NUMBER
+	r->ended = number_at(l, D_RANK, 0, D_RANK_ended);
+	r->cost_ppm_1 = number_at(l, D_RANK, 0, D_RANK_cost_ppm);
+	r->place = "";
+	for (i = 0; i < l->data->tables[D_ROLE].n; i++) {
+		r->lock_ns = add_capped(r->lock_ns, number_at(l, D_ROLE, i, D_ROLE_lock_ns));
+		r->ioctl_ns = add_capped(r->ioctl_ns, number_at(l, D_ROLE, i, D_ROLE_ioctl_ns));
+		r->not_running_ns = add_capped(r->not_running_ns,
+					       number_at(l, D_ROLE, i, D_ROLE_not_running_ns));
+	}
+	if (l->data->tables[D_GPU].n && number_at(l, D_GPU, 0, D_GPU_exact)) {
+		r->own_ns = number_at(l, D_GPU, 0, D_GPU_own_ns);
+		r->own_operations = number_at(l, D_GPU, 0, D_GPU_own_operations);
+	}
+	job->records = add_capped(job->records, r->records);
+	job->lost_records = add_capped(job->lost_records, r->lost_records);
+	job->calls = add_capped(job->calls, r->calls);
+	job->calls_ns = add_capped(job->calls_ns, r->calls_ns);
+	job->lost_ns = add_capped(job->lost_ns, r->lost_ns);
+	job->span_ns = max_u64(job->span_ns, r->span_ns);
+	if (r->begin_ns && (!job->begin_ns || r->begin_ns < job->begin_ns))
+		job->begin_ns = r->begin_ns;
+	job->end_ns = max_u64(job->end_ns, add_capped(r->begin_ns, r->span_ns));
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static void load_row(struct loading *l, uint32_t table, uint32_t row)
+{
+	uint64_t base_ns = number_at(l, D_RANK, 0, D_RANK_base_ns);
+	uint64_t timer_ns = number_at(l, D_RANK, 0, D_RANK_timer_base_ns);
+	uint64_t host_1_ns = number_at(l, table, row, D_MEET_host_1_ns);
+	struct job *job = l->job;
+	struct meeting_row *m;
+	uint32_t i;
+
+	job->rows = grow(job->rows, job->n_rows, sizeof(*job->rows));
+	m = &job->rows[job->n_rows++];
+	*m = (struct meeting_row){
+		.key = number_at(l, table, row, D_MEET_key),
+		.comm = number_at(l, table, row, D_MEET_comm),
+		.bytes = number_at(l, table, row, D_MEET_bytes),
+		.function = (uint8_t)number_at(l, table, row, D_MEET_function),
+		.rank = l->index,
+		.slow = table == D_SLOW,
+		.submit_ns = add_capped(base_ns, number_at(l, table, row, D_MEET_submit_ns)),
+		.host_ns = host_1_ns ? add_capped(base_ns, host_1_ns - 1) : 0,
+		.begin_ns = add_capped(timer_ns, number_at(l, table, row, D_MEET_begin_ns)),
+		.period_ns = number_at(l, table, row, D_MEET_period_ns),
+		.queued_ns = number_at(l, table, row, D_MEET_queued_ns),
+		.work = number_at(l, table, row, D_MEET_work),
+		.place = text_at(l, table, row, D_MEET_place)};
+	m->end_ns = add_capped(m->begin_ns, number_at(l, table, row, D_MEET_took_ns));
+	for (i = 0; i < 3; i++) {
+		const char *code = text_at(l, table, row, D_MEET_cause_a + 2 * i);
+
+		m->causes[i].cause = job_cause_index(job, code);
+		m->causes[i].ns = number_at(l, table, row, D_MEET_ns_a + 2 * i);
+	}
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static void see_top(struct job_site *site, uint32_t rank, uint64_t ns)
+{
+	size_t n = ARRAY_SIZE(site->top), i = n;
+
+	while (i && (site->top[i - 1].rank == UINT32_MAX || site->top[i - 1].ns < ns))
+		i--;
+	if (i == n)
+		return;
+	memmove(&site->top[i + 1], &site->top[i], (n - i - 1) * sizeof(site->top[0]));
+	site->top[i] = (struct job_top){rank, ns};
+}
+
+static struct job_site *site_of(struct loading *l, uint32_t row)
+{
+	const char *detector = text_at(l, D_SITE, row, D_SITE_detector);
+	const char *function = text_at(l, D_SITE, row, D_SITE_function);
+	const char *module = text_at(l, D_SITE, row, D_SITE_module);
+	const char *caller = text_at(l, D_SITE, row, D_SITE_caller);
+	const char *file = text_at(l, D_SITE, row, D_SITE_file);
+	const char *python = text_at(l, D_SITE, row, D_SITE_python);
+	uint64_t line = number_at(l, D_SITE, row, D_SITE_line);
+	uint64_t offset = *file && line ? 0 : number_at(l, D_SITE, row, D_SITE_offset);
+	char *key =
+		xasprintf("%s\n%s\n%s\n%s\n%s\n%s\n%llu\n%llu", detector, function, module, caller,
+			  file, python, (unsigned long long)line, (unsigned long long)offset);
+	struct job_site *site;
+	size_t i;
+
+	HASH_FIND_STR(l->job->sites, key, site);
+	if (!site) {
+		site = xcalloc(1, sizeof(*site) + strlen(key) + 1);
+		*site = (struct job_site){.detector = detector,
+					  .function = function,
+					  .module = module,
+					  .caller = caller,
+					  .file = file,
+					  .python = python,
+					  .offset = number_at(l, D_SITE, row, D_SITE_offset),
+					  .line = line,
+					  .severity = UINT64_MAX};
+		for (i = 0; i < ARRAY_SIZE(site->top); i++)
+			site->top[i].rank = UINT32_MAX;
+		memcpy(site->key, key, strlen(key) + 1);
+		HASH_ADD_STR(l->job->sites, key, site);
+	}
+	free(key);
+	return site;
+}
+
+static void load_site(struct loading *l, uint32_t row)
+{
+	struct job_site *site;
+	uint64_t severity = number_at(l, D_SITE, row, D_SITE_severity), weight;
+
+	if (digest_is_rest(l->data, D_SITE, row))
+		return;
+	site = site_of(l, row);
+	weight = number_at(l, D_SITE, row, D_SITE_weight_ns);
+#define SUM(member) \
+	site->member = add_capped(site->member, number_at(l, D_SITE, row, D_SITE_##member))
+	SUM(count);
+	SUM(own_ns);
+	SUM(others_ns);
+	SUM(gain_low_ns);
+	SUM(gain_high_ns);
+	SUM(idle_gpu_ns);
+	SUM(weight_ns);
+#undef SUM
+	site->ranks++;
+	site->problems += !severity;
+	site->severity = min_u64(site->severity, severity);
+	site->share_ppm = max_u64(site->share_ppm, number_at(l, D_SITE, row, D_SITE_share_ppm));
+	see_top(site, l->index, weight);
+}
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+static void load_loss(struct loading *l, uint32_t row)
+{
+	const char *kind = text_at(l, D_LOSS, row, D_LOSS_kind);
+	struct job *job = l->job;
+	struct job_loss *loss;
+	size_t i = 0;
+
+	while (i < job->n_losses && strcmp(job->losses[i].kind, kind) != 0)
+		i++;
+	if (i == job->n_losses) {
+		job->losses = grow(job->losses, job->n_losses, sizeof(*job->losses));
+		job->losses[job->n_losses++] = (struct job_loss){.kind = kind};
+	}
+	loss = &job->losses[i];
+	loss->count = add_capped(loss->count, number_at(l, D_LOSS, row, D_LOSS_count));
+	if (loss->ranks < JOB_NAMED)
+		loss->first[loss->ranks] = l->index;
+	loss->ranks++;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void load_rank(struct loading *l)
+{
+	uint32_t i;
+
+	load_identity(l);
+	load_sums(l);
+	for (i = 0; i < l->data->tables[D_MEET].n; i++)
+		load_row(l, D_MEET, i);
+	for (i = 0; i < l->data->tables[D_SLOW].n; i++)
+		load_row(l, D_SLOW, i);
+	for (i = 0; i < l->data->tables[D_SITE].n; i++)
+		load_site(l, i);
+	for (i = 0; i < l->data->tables[D_LOSS].n; i++)
+		load_loss(l, i);
+}
+
+/* Of one job whose size is known: the numbers that nobody has. */
+static void find_missing(struct job *job)
+{
+	uint8_t *there;
+	uint64_t i;
+
+	if (job->n_jobs != 1 || !job->world_size || job->world_size > 1u << 24)
+		return;
+	there = xcalloc(job->world_size, 1);
+	for (i = 0; i < job->n_ranks; i++)
+		if (job->ranks[i].number_1 && job->ranks[i].number_1 <= job->world_size)
+			there[job->ranks[i].number_1 - 1] = 1;
+	for (i = 0; i < job->world_size; i++) {
+		if (there[i])
+			continue;
+		job->missing = grow(job->missing, job->n_missing, sizeof(*job->missing));
+		job->missing[job->n_missing++] = (uint32_t)i;
+	}
+	free(there);
+}
+
+void job_init(struct job *job, const struct digest *digest)
+{
+	struct digest_rank **ranks;
+	struct digest_data data;
+	struct loading l = {.job = job, .data = &data};
+	size_t i;
+
+	*job = (struct job){.digest = digest};
+	job_cause_index(job, "");
+	ranks = digest_ranks(digest, &job->n_ranks);
+	job->ranks = xcalloc(job->n_ranks + 1, sizeof(*job->ranks));
+	for (i = 0; i < job->n_ranks; i++) {
+		digest_rank_data(digest, ranks[i], &data);
+		l.rank = &job->ranks[i];
+		l.index = (uint32_t)i;
+		load_rank(&l);
+		digest_data_release(&data);
+	}
+	free(ranks);
+	names_release(l.hosts);
+	names_release(l.gpus);
+	names_release(l.jobs);
+	find_missing(job);
+	job_meet(job);
+	job_differ(job);
+}
+
+void job_release(struct job *job)
+{
+	struct job_site *site, *next;
+
+	HASH_EMPTY (job->sites, site, next)
+		free(site);
+	free(job->ranks);
+	free(job->hosts);
+	free(job->gpus);
+	free(job->missing);
+	free(job->findings);
+	free(job->losses);
+	free(job->rows);
+	arena_release(&job->texts);
+	*job = (struct job){0};
+}
