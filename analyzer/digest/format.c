@@ -210,7 +210,7 @@ static int check_head(const struct reading *r, const uint8_t *at, size_t n, size
 {
 	uint64_t major, body;
 
-	if (n < 8 || memcmp(at, DIGEST_MAGIC, 8) != 0) {
+	if (memcmp(at, DIGEST_MAGIC, n < 8 ? n : 8) != 0) {
 		warn("%s: no digest of cudaspy's", r->name);
 		return -EBADMSG;
 	}

@@ -1,0 +1,120 @@
+#!/bin/bash
+# Digests of a job's ranks: each made by itself, merged in any order to the same bytes, and reported: who holds the others up
+# and why, as the job's traces tell it. What is torn, missing, of another version or not equal is named, and the rest goes on.
+. "$(dirname "$0")/lib.sh"
+need jq python3
+[ -z "$first" ] || skip "programs that are not built for a sanitizer"
+sim="$here/../sim/with-sim"
+app=$build/testapps/ranks
+[ -x "$app" ] || skip "no test applications built: no CUDA toolkit"
+export TMPDIR=$tmp SPYSIM_NCCL_WAIT_S=60 SPYSIM_NCCL_INTERFACE=5 SPYSIM_GPUS=16 CUDASPY_QUIET=1
+
+# status WANTED WHAT CMD...: its standard error goes to err.
+status() {
+	local wanted=$1 what=$2 got
+	shift 2
+	"$@" >out 2>err
+	got=$?
+	[ "$got" = "$wanted" ] || fail "$what: exit status $got, not $wanted: $(tail -n 3 err)"
+}
+
+# said TEXT: in the last standard error.
+said() {
+	grep -qF -- "$1" err || fail "no word of '$1': $(cat err)"
+}
+
+"$sim" "$tool" run --no-report -o traces -- timeout -k 5 100 "$app" --quick --csv --ranks=4 --gpus=4 --steps=30 --work-us=20000 \
+	--bytes=2048 --straggler=2:cpu:2:40 >table.csv 2>run.err || fail "no job: $(cat run.err)"
+expect "traces" "$(ls traces | wc -l)" 4
+
+# ---- digests, and merges of them --------------------------------------------------------------
+i=0
+for trace in traces/*; do
+	status 0 "a digest" "$tool" digest -o $i.digest "$trace"
+	[ "$(stat -c %s $i.digest)" -le 100000 ] || fail "a digest of $(stat -c %s $i.digest) bytes"
+	i=$((i + 1))
+done
+status 0 "a digest of all" "$tool" digest -o all.digest traces
+status 0 "again" "$tool" digest -o again.digest traces
+cmp all.digest again.digest || fail "the same traces, and another digest"
+status 0 merge "$tool" merge -o merged.digest 0.digest 1.digest 2.digest 3.digest
+cmp all.digest merged.digest || fail "digests of ranks, merged, are not that of all of them"
+status 0 merge "$tool" merge -o left.digest 3.digest 1.digest
+status 0 merge "$tool" merge -o right.digest 2.digest 0.digest 3.digest
+status 0 "a tree" "$tool" merge -o tree.digest right.digest left.digest right.digest
+cmp all.digest tree.digest || fail "another tree, and another digest"
+printf '%s\n' 3.digest @more >list
+printf '%s\n' left.digest "$tmp/0.digest" 2.digest >more
+status 0 "a list" "$tool" merge -o list.digest --from-list=list
+cmp all.digest list.digest || fail "of a list another digest"
+"$tool" merge -o - @- <list >piped.digest 2>err || fail "by pipes: $(cat err)"
+cmp all.digest piped.digest || fail "by pipes another digest"
+mkdir folder && cp [0-3].digest folder
+status 0 "a folder" "$tool" merge -o folder.digest folder
+cmp all.digest folder.digest || fail "of a folder another digest"
+
+# ---- the report -------------------------------------------------------------------------------
+status 0 report "$tool" report --format=json -o report.json all.digest
+jq -e '.schema == "cudaspy-job-1" and .job.ranks == 4 and .job.missing == 0 and .job.compared > 10 and (.losses | length == 0)' report.json >/dev/null ||
+	fail "job: $(jq -c .job report.json)"
+jq -e '.differences[0] | .about == "rank" and .rank == 2 and .cause == "cpu" and (.evidence | test("ranks.c:"))' report.json >/dev/null ||
+	fail "not named: $(jq -c .differences report.json)"
+jq -e '[.ranks[] | .calls] | add > 100' report.json >/dev/null || fail "ranks: $(jq -c .ranks report.json)"
+"$tool" report --format=json traces >traces.json 2>err || fail "no report of traces: $(cat err)"
+jq -e '.findings[0].id == "straggler-rank"' traces.json >/dev/null || fail "the traces' own report names nobody"
+expect "calls" "$(jq .job.calls report.json)" "$(jq .summary.count traces.json 2>/dev/null | grep -v null || jq '[.accounts[].calls] | add' traces.json)"
+status 0 "of the folder" "$tool" report --format=json -o folder.json folder
+cmp report.json folder.json || fail "the report of a folder is another one"
+status 0 "of traces and digests" "$tool" report --format=json -o mixed.json 0.digest 1.digest 2.digest traces/*rank3*
+cmp report.json mixed.json || fail "the report of digests and traces is another one"
+status 0 text "$tool" report all.digest
+grep -q 'rank 2 .*comes late' out || fail "text: $(cat out)"
+status 0 html "$tool" report --format=html -o report.html all.digest
+grep -q '^<!DOCTYPE html>' report.html && grep -q 'comes late to collectives' report.html || fail "html: $(head -c 300 report.html)"
+status 0 "one rank" "$tool" report 2.digest
+grep -q 'ranks  *1 of 4' out || fail "one rank: $(cat out)"
+
+# ---- what is not there, or not right ----------------------------------------------------------
+status 0 "three of four" "$tool" merge -o three.digest 0.digest 1.digest 2.digest
+status 0 "three of four" "$tool" report three.digest
+grep -q 'rank 3 .*missing: the job has 4 ranks' out || fail "not missing: $(cat out)"
+head -c 5000 1.digest >torn.digest
+status 1 "a torn one" "$tool" merge -o rest.digest 0.digest torn.digest 2.digest
+said "torn.digest: torn: it ends at byte 5000 of $(stat -c %s 1.digest)"
+said "1 of 3 could not be read"
+status 0 "the rest" "$tool" merge -o two.digest 2.digest 0.digest
+cmp rest.digest two.digest || fail "what is left beside a torn one is something else"
+status 0 "the rest" "$tool" report torn.digest 0.digest 2.digest
+said "torn.digest: torn"
+python3 -c "
+data = bytearray(open('1.digest', 'rb').read()); data[8] = 2; open('later.digest', 'wb').write(data)
+data[8] = 1; data[3000] ^= 1; open('damaged.digest', 'wb').write(data)"
+status 1 "another version" "$tool" merge -o rest.digest 0.digest later.digest damaged.digest 2.digest
+said "later.digest: a digest of version 2, and this cudaspy reads version 1"
+said "damaged.digest: damaged: bytes 40 to $(stat -c %s 1.digest) do not fit their checksum"
+cmp rest.digest two.digest || fail "what is left beside another version is something else"
+status 2 "nothing to read" "$tool" merge -o none.digest torn.digest later.digest
+[ ! -e none.digest ] || fail "a merge of nothing"
+status 2 "no such file" "$tool" merge -o none.digest nothing.digest
+
+# The same rank, of other traces.
+cp -r traces/*rank1* changed.rank1-1.cudaspy
+rm -f "$(ls changed.rank1-1.cudaspy/stream_* | tail -n 1)"
+status 0 "a changed one" "$tool" digest -o changed.digest changed.rank1-1.cudaspy
+status 2 "two that differ" "$tool" merge -o differ.digest 0.digest 1.digest changed.digest
+said "rank 1"
+said "is in 1.digest and in changed.digest, and differs"
+[ ! -e differ.digest ] || fail "something was written of digests that differ"
+status 2 "two that differ" "$tool" report 1.digest changed.digest
+said "differs"
+status 0 "with losses" "$tool" report changed.digest
+grep -q 'LOSSES' out || fail "no losses: $(cat out)"
+
+# ---- usage ------------------------------------------------------------------------------------
+status 2 "no place" "$tool" digest traces
+said "-o FILE"
+status 2 "no digests" "$tool" merge -o x.digest
+status 2 "a gate" "$tool" report --fail-on=any all.digest
+said "--fail-on is for traces"
+status 2 "full" "$tool" merge -o /dev/full 0.digest 1.digest
+exit 0

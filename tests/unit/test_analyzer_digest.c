@@ -1,0 +1,428 @@
+/*
+ * tests/unit/test_analyzer_digest.c: merges of digests: whatever the order and the tree, the bytes are the same, also beyond
+ * all bounds; what is equal counts once, what differs is refused; damaged bytes and other versions are seen.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "digest/digest.h"
+
+/* ---- made by chance -------------------------------------------------------------------------- */
+
+static uint64_t state_of_chance;
+
+static uint64_t chance(uint64_t below)
+{
+	state_of_chance = state_of_chance * 6364136223846793005ull + 1442695040888963407ull;
+	return below ? (state_of_chance >> 33) % below : 0;
+}
+
+/* Numbers of all lengths, and many equal ones. */
+static uint64_t any_number(void)
+{
+	uint64_t number = chance(4) ? chance(8) : (chance(UINT32_MAX) << 31) + chance(UINT32_MAX);
+
+	return number >> chance(40);
+}
+
+static uint64_t any_text(struct digest *digest, uint64_t of)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "text %llu %s", (unsigned long long)chance(of),
+		 chance(3) ? "" : "\xc3\xa4\"<");
+	return digest_texts_add(&digest->texts, text);
+}
+
+static void add_rows(struct digest *digest, struct digest_data *data, uint32_t table, uint64_t n)
+{
+	const struct digest_table_info *info = &digest->schema.tables[table];
+	uint32_t column;
+
+	while (n-- > 0) {
+		uint64_t *row = digest_data_add(data, table);
+
+		for (column = 0; column < info->n_columns; column++)
+			row[column] = info->columns[column].type == DIGEST_TEXT
+					      ? any_text(digest, 50)
+					      : any_number();
+	}
+}
+
+/* The digest of one rank; the same one for the same number and seed. */
+static struct digest *make(uint64_t rank, uint64_t seed, unsigned int rows)
+{
+	struct digest *digest = digest_new();
+	struct digest_data data;
+	uint64_t *row;
+	uint32_t i;
+
+	state_of_chance = rank * 1000003 + seed;
+	digest_data_init(&data, &digest->schema);
+	add_rows(digest, &data, D_RANK, 1);
+	row = data.tables[D_RANK].cells;
+	row[D_RANK_job] = digest_texts_add(&digest->texts, rank % 7 ? "job" : "another");
+	row[D_RANK_rank_1] = rank + 1;
+	row[D_RANK_restarts] = 0;
+	row[D_RANK_place] = 0;
+	for (i = 1; i < digest->schema.n_tables; i++)
+		add_rows(digest, &data, i, chance(rows));
+	assert_int_equal(digest_add(digest, &data, "made"), 0);
+	digest_data_release(&data);
+	return digest;
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+struct file {
+	uint8_t *bytes;
+	size_t n;
+};
+
+static struct file written(struct digest *digest)
+{
+	struct file file;
+
+	digest_write(digest, &file.bytes, &file.n);
+	digest_free(digest);
+	return file;
+}
+
+static struct digest *read_back(const struct file *file)
+{
+	struct digest *digest = digest_new();
+
+	assert_int_equal(digest_read(digest, "file", file->bytes, file->n), 0);
+	return digest;
+}
+
+static void assert_same(const struct file *a, const struct file *b)
+{
+	assert_int_equal(a->n, b->n);
+	assert_memory_equal(a->bytes, b->bytes, a->n);
+}
+
+/* ---- trees ----------------------------------------------------------------------------------- */
+
+static void shuffle(struct file *files, size_t n)
+{
+	size_t i;
+
+	for (i = n; i > 1; i--) {
+		size_t j = chance(i);
+		struct file file = files[i - 1];
+
+		files[i - 1] = files[j];
+		files[j] = file;
+	}
+}
+
+/* Merges files[0, n) by a tree drawn by chance, now and then by way of bytes, and some twice. */
+static struct digest *merge_some(const struct file *files, size_t n)
+{
+	struct digest *a, *b;
+	size_t cut, again;
+	struct file file;
+
+	if (n == 1)
+		return read_back(files);
+	cut = 1 + chance(n - 1);
+	again = chance(4) ? 0 : chance(n - cut + 1);
+	a = merge_some(files, cut + again);
+	b = merge_some(files + cut, n - cut);
+	if (chance(2)) {
+		assert_int_equal(digest_merge(a, b), 0);
+		digest_free(b);
+	} else {
+		file = written(b);
+		assert_int_equal(digest_read(a, "part", file.bytes, file.n), 0);
+		free(file.bytes);
+	}
+	return a;
+}
+
+static void check_trees(size_t n, unsigned int rows, unsigned int trees, uint64_t seed)
+{
+	struct file *files = calloc(n, sizeof(*files)), first, other;
+	struct digest *all = digest_new();
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		files[i] = written(make(i, seed, rows));
+	for (i = 0; i < n; i++)
+		assert_int_equal(digest_read(all, "one", files[i].bytes, files[i].n), 0);
+	assert_int_equal(all->n_ranks, n);
+	assert_int_equal(all->level, digest_level(n));
+	first = written(all);
+	while (trees-- > 0) {
+		state_of_chance = seed * 77 + trees;
+		shuffle(files, n);
+		other = written(merge_some(files, n));
+		assert_same(&first, &other);
+		free(other.bytes);
+	}
+	other = written(read_back(&first));
+	assert_same(&first, &other);
+	free(other.bytes);
+	free(first.bytes);
+	for (i = 0; i < n; i++)
+		free(files[i].bytes);
+	free(files);
+}
+
+static void test_trees(void **state)
+{
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 12; seed++)
+		check_trees(2 + seed * 3, 60, 6, seed);
+}
+
+/* More ranks than have room for all rows: levels 1 and 2. */
+static void test_trees_of_many(void **state)
+{
+	(void)state;
+	check_trees(300, 90, 2, 101);
+	check_trees(530, 40, 1, 102);
+}
+
+/* ---- smaller --------------------------------------------------------------------------------- */
+
+/* To a level at once or by way of others: the same rows. */
+static void test_levels(void **state)
+{
+	struct digest *digest = make(1, 5, 400);
+	struct digest_data a, b;
+	size_t n;
+	struct digest_rank **ranks = digest_ranks(digest, &n);
+	unsigned int level, way;
+	struct digest_bytes x = {0}, y = {0};
+
+	(void)state;
+	for (level = 0; level < 12; level++) {
+		digest_rank_data(digest, ranks[0], &a);
+		digest_rank_data(digest, ranks[0], &b);
+		digest_data_reduce(&a, &digest->schema, level);
+		for (way = 0; way <= level; way += 1 + (unsigned int)chance(3))
+			digest_data_reduce(&b, &digest->schema, way);
+		digest_data_reduce(&b, &digest->schema, level);
+		x.n = y.n = 0;
+		digest_data_pack(&x, &a, &digest->schema, NULL);
+		digest_data_pack(&y, &b, &digest->schema, NULL);
+		assert_int_equal(x.n, y.n);
+		assert_memory_equal(x.at, y.at, x.n);
+		digest_data_release(&a);
+		digest_data_release(&b);
+	}
+	free(x.at);
+	free(y.at);
+	free(ranks);
+	digest_free(digest);
+}
+
+/* Sums are the same at all levels. */
+static uint64_t sum_of(const struct digest *digest, unsigned int level)
+{
+	size_t n;
+	struct digest_rank **ranks = digest_ranks(digest, &n);
+	struct digest_data data;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	digest_rank_data(digest, ranks[0], &data);
+	digest_data_reduce(&data, &digest->schema, level);
+	for (i = 0; i < data.tables[D_FUNC].n; i++)
+		sum = add_capped(sum, digest_cell(&data, D_FUNC, i, D_FUNC_total_ns));
+	digest_data_release(&data);
+	free(ranks);
+	return sum;
+}
+
+static void test_sums(void **state)
+{
+	struct digest *digest = make(1, 8, 90);
+	uint64_t sum = sum_of(digest, 0);
+
+	(void)state;
+	assert_true(sum > 0);
+	assert_int_equal(sum_of(digest, 3), sum);
+	assert_int_equal(sum_of(digest, 11), sum);
+	digest_free(digest);
+}
+
+/* ---- equal and not --------------------------------------------------------------------------- */
+
+static void test_equal_and_not(void **state)
+{
+	struct file a = written(make(3, 1, 40)), b = written(make(3, 2, 40)), once, twice;
+	struct digest *digest = read_back(&a);
+
+	(void)state;
+	assert_int_equal(digest_read(digest, "again", a.bytes, a.n), 0);
+	assert_int_equal(digest->n_ranks, 1);
+	twice = written(digest);
+	once = written(read_back(&a));
+	assert_same(&once, &twice);
+	digest = read_back(&a);
+	assert_int_equal(digest_read(digest, "other", b.bytes, b.n), -EEXIST);
+	digest_free(digest);
+	free(a.bytes);
+	free(b.bytes);
+	free(once.bytes);
+	free(twice.bytes);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static void put_sum(struct file *file)
+{
+	uint64_t sum =
+		digest_checksum(file->bytes + DIGEST_HEAD_BYTES, file->n - DIGEST_HEAD_BYTES);
+	int i;
+
+	for (i = 0; i < 8; i++)
+		file->bytes[32 + i] = (uint8_t)(sum >> 8 * i);
+}
+
+/* Nothing of a torn or damaged one is taken. */
+static void test_damage(void **state)
+{
+	struct file file = written(make(3, 1, 20));
+	struct digest *digest = digest_new();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < file.n; i += 1 + i / 40)
+		assert_int_equal(digest_read(digest, "torn", file.bytes, i), -EBADMSG);
+	for (i = 0; i < file.n; i += 1 + i / 20) {
+		file.bytes[i] ^= 0x10;
+		assert_true(digest_read(digest, "damaged", file.bytes, file.n) < 0 ||
+			    (i >= 12 && i < 16)); /* the minor version */
+		file.bytes[i] ^= 0x10;
+	}
+	file.bytes[8] = DIGEST_MAJOR + 1;
+	assert_int_equal(digest_read(digest, "later", file.bytes, file.n), -EPROTO);
+	free(file.bytes);
+	digest_free(digest);
+}
+
+/* With a checksum that fits: the reader distrusts what is behind it. What it takes it can write again. */
+static void test_distrust(void **state)
+{
+	struct file file = written(make(3, 1, 20)), again;
+	unsigned int i, times;
+
+	(void)state;
+	state_of_chance = 12345;
+	for (i = 0; i < 3000; i++) {
+		struct file copy = {malloc(file.n), file.n};
+		struct digest *digest = digest_new();
+
+		memcpy(copy.bytes, file.bytes, file.n);
+		for (times = 1 + (unsigned int)chance(4); times > 0; times--)
+			copy.bytes[DIGEST_HEAD_BYTES + chance(file.n - DIGEST_HEAD_BYTES)] =
+				(uint8_t)chance(256);
+		put_sum(&copy);
+		digest_read(digest, "strange", copy.bytes, copy.n);
+		again = written(digest);
+		free(again.bytes);
+		free(copy.bytes);
+	}
+	free(file.bytes);
+}
+
+/* ---- versions -------------------------------------------------------------------------------- */
+
+/* One with a column and a table more than this version has: both are kept, whichever comes first. */
+static struct digest *make_later(uint64_t rank)
+{
+	struct digest *digest = make(rank, 1, 20);
+	struct digest_schema later = digest->schema;
+	struct digest *with = digest_new();
+	struct digest_table_info *table = &later.tables[D_LOSS];
+
+	table->columns[table->n_columns] = table->columns[D_LOSS_count];
+	strcpy(table->columns[table->n_columns++].name, "later");
+	later.tables[later.n_tables] = later.tables[D_LOSS];
+	strcpy(later.tables[later.n_tables++].name, "later");
+	assert_int_equal(digest_join(with, &later, "later"), 0);
+	assert_int_equal(digest_merge(with, digest), 0);
+	digest_free(digest);
+	return with;
+}
+
+static void test_versions(void **state)
+{
+	struct file later = written(make_later(1)), now = written(make(2, 1, 20)), a, b;
+	struct digest *digest = read_back(&later);
+	struct digest_schema wrong;
+
+	(void)state;
+	assert_int_equal(digest->schema.n_tables, DIGEST_TABLES_KNOWN + 1);
+	assert_int_equal(digest->schema.tables[D_LOSS].n_columns, D_LOSS_COLUMNS + 1);
+	assert_int_equal(digest_read(digest, "now", now.bytes, now.n), 0);
+	a = written(digest);
+	digest = read_back(&now);
+	assert_int_equal(digest_read(digest, "later", later.bytes, later.n), 0);
+	b = written(digest);
+	assert_same(&a, &b);
+	digest = read_back(&now);
+	wrong = digest->schema;
+	strcpy(wrong.tables[2].columns[1].name, "other");
+	assert_int_equal(digest_join(digest, &wrong, "wrong"), -EPROTO);
+	digest_free(digest);
+	free(later.bytes);
+	free(now.bytes);
+	free(a.bytes);
+	free(b.bytes);
+}
+
+/* However much there is of a rank, its digest is bounded. */
+static void test_bounded(void **state)
+{
+	struct digest *digest = digest_new();
+	struct digest_data data;
+	uint64_t *row;
+	uint32_t i, j, k;
+	char text[500];
+	struct file file;
+
+	(void)state;
+	state_of_chance = 9;
+	digest_data_init(&data, &digest->schema);
+	for (i = 0; i < digest->schema.n_tables; i++)
+		for (j = 0; j < (i ? 5000 : 1); j++) {
+			row = digest_data_add(&data, i);
+			for (k = 0; k < digest->schema.tables[i].n_columns; k++) {
+				memset(text, 'a' + (int)chance(26), sizeof(text));
+				snprintf(text, sizeof(text), "%u %u %u", i, j, k);
+				text[strlen(text)] = 'x';
+				text[sizeof(text) - 1] = '\0';
+				row[k] = digest->schema.tables[i].columns[k].type == DIGEST_TEXT
+						 ? digest_texts_add(&digest->texts, text)
+						 : UINT64_MAX - chance(1000);
+			}
+		}
+	assert_int_equal(digest_add(digest, &data, "large"), 0);
+	digest_data_release(&data);
+	file = written(digest);
+	assert_in_range(file.n, 1000, 1 << 20);
+	free(file.bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trees),         cmocka_unit_test(test_trees_of_many),
+		cmocka_unit_test(test_levels),        cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_equal_and_not), cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_distrust),      cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
