@@ -16,7 +16,7 @@ wrong() {
 }
 
 # ---- options and arguments --------------------------------------------------------------------------
-for verb in run report explain why diff dump info calibrate ps snapshot top; do
+for verb in run report explain why diff dump info digest merge calibrate ps snapshot top; do
 	wrong "no such option '--nothing'" "$tool" $verb --nothing
 done
 for option in --format --profile --fail-on --budget --suppress --baseline; do
