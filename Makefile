@@ -43,8 +43,8 @@ CUPTI_H := $(firstword $(if $(NVCC),$(wildcard $(CUDA_HOME)/include/cupti.h $(CU
 GPU_LIB := $(if $(CUPTI_H),$(BUILD)/libcudaspy_gpu.so)
 TOOL  := $(BUILD)/cudaspy
 
-# One file a verb; `help` is in main.c.
-VERBS := $(patsubst analyzer/cmd/cmd_%.c,%,$(wildcard analyzer/cmd/cmd_*.c)) help
+# The verbs; `help` is in main.c.
+VERBS := $(shell sed -n "s/^VERB(\\(.*\\))/\\1/p" analyzer/cmd/verbs.def) help
 MAN   := $(BUILD)/man/cudaspy.1 $(VERBS:%=$(BUILD)/man/cudaspy-%.1) docs/man/cudaspy-suppressions.5
 COMPLETIONS := $(BUILD)/completion/cudaspy $(BUILD)/completion/_cudaspy
 
