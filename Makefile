@@ -178,6 +178,13 @@ $(BUILD)/tests/fuzz/fuzz_trace: tests/fuzz/fuzz_trace.c $(wildcard tests/fuzz/*.
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CFLAGS_) -iquote analyzer -Iinclude -o $@ $< $(ANALYZER_LIB) $(TOOL_LIBS)
 
+# Digests of jobs of any size, for tests and measurements.
+SCALE := $(BUILD)/tests/scale/gendigest
+$(SCALE): $(BUILD)/tests/scale/%: tests/scale/%.c $(ANALYZER_LIB)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_) -iquote analyzer -Iinclude -o $@ $< $(ANALYZER_LIB) $(TOOL_LIBS)
+
 .SECONDEXPANSION:
 $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(BUILD)/,$$(call links,test_$$*)))
 	@mkdir -p $(@D)
@@ -185,7 +192,7 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(B
 	$(Q)$(CC) $(CFLAGS_) $(CUDA_INCLUDE) -iquote shim -iquote tests/unit -Iinclude -o $@ $< $(filter %.o,$^) -lcmocka -ldl
 
 .PHONY: test test-build check demo mutate
-test-build: all apps gpu-build bench-build e2e stress-build sim-tests $(UNIT)
+test-build: all apps gpu-build bench-build e2e stress-build sim-tests $(SCALE) $(UNIT)
 include tests/e2e/e2e.mk
 include tests/stress/stress.mk
 
@@ -193,7 +200,7 @@ include tests/stress/stress.mk
 # halves share nothing but include/, that shim/lib knows nothing of the rest but the processor, and that
 # the folders of the analyzer include only what lies below them.
 C_FILES := $(wildcard shim/*/*.[ch] shim/arch/*/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
-		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch] tests/recipes/*.[ch])
+		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch] tests/scale/*.[ch] tests/recipes/*.[ch])
 check:
 	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang WERROR=-Werror all
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)

@@ -354,6 +354,11 @@ static int show_job(const struct command *self, const struct options *options,
 		warn("report: --%s is for traces: a digest has sums only", option);
 	if (!renderer || option)
 		return STATUS_USAGE;
+	if (renderer->findings && !renderer->timeline) { /* forms of a gate's answer */
+		warn("report: --format=%s is for traces: of digests there are text, json and html",
+		     renderer->name);
+		return STATUS_USAGE;
+	}
 	status = output_begin(&out, self->name, &options->output, renderer->render == render_text);
 	if (status)
 		return status;

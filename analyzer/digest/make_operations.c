@@ -8,6 +8,7 @@
 
 /* The columns of both tables are the same. */
 _Static_assert((int)D_MEET_COLUMNS == (int)D_SLOW_COLUMNS, "columns");
+_Static_assert(DIGEST_OPERATION_CAUSES == RANK_SAMPLE_CAUSES, "causes");
 
 static void add_operation(struct making_digest *m, uint32_t table, const struct rank_sampled *s,
 			  const uint64_t *rank)

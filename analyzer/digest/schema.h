@@ -220,6 +220,12 @@ enum digest_rule {
 	C(TABLE, ns_b, NUMBER, CLEAR) \
 	C(TABLE, cause_c, TEXT, CLEAR) \
 	C(TABLE, ns_c, NUMBER, CLEAR) \
+	C(TABLE, cause_d, TEXT, CLEAR) \
+	C(TABLE, ns_d, NUMBER, CLEAR) \
+	C(TABLE, cause_e, TEXT, CLEAR) \
+	C(TABLE, ns_e, NUMBER, CLEAR) \
+	C(TABLE, cause_f, TEXT, CLEAR) \
+	C(TABLE, ns_f, NUMBER, CLEAR) \
 	C(TABLE, place, TEXT, CLEAR) /* of the most of cause_a */ \
 	C(TABLE, host_1_ns, NUMBER, CLEAR) /* its begin by the host's clock, from base_ns on, + 1; 0 unknown */ \
 	C(TABLE, host_error_ns, NUMBER, CLEAR) /* by which that may be wrong */
@@ -255,6 +261,7 @@ DIGEST_TABLES(DIGEST_COLUMN_NUMBERS)
 #undef DIGEST_COLUMN_NUMBERS
 #undef DIGEST_COLUMN_NUMBER
 
+#define DIGEST_OPERATION_CAUSES ((D_MEET_place - D_MEET_cause_a) / 2)
 #define DIGEST_BUCKETS (D_FUNC_us_more - D_FUNC_us_1 + 1)
 
 #define DIGEST_NAME_BYTES 32 /* of tables and columns, with the NUL */

@@ -166,7 +166,7 @@ struct meeting_row {
 	struct meeting_cause {
 		uint8_t cause;
 		uint64_t ns;
-	} causes[3];
+	} causes[DIGEST_OPERATION_CAUSES];
 	const char *place;
 };
 

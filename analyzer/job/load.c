@@ -269,7 +269,7 @@ static void load_row(struct loading *l, uint32_t table, uint32_t row)
 		.work = number_at(l, table, row, D_MEET_work),
 		.place = text_at(l, table, row, D_MEET_place)};
 	m->end_ns = add_capped(m->begin_ns, number_at(l, table, row, D_MEET_took_ns));
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < DIGEST_OPERATION_CAUSES; i++) {
 		const char *code = text_at(l, table, row, D_MEET_cause_a + 2 * i);
 
 		m->causes[i].cause = job_cause_index(job, code);

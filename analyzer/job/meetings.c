@@ -51,7 +51,7 @@ static uint64_t cause_of(const struct meeting_row *row, uint8_t cause)
 {
 	size_t i;
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < DIGEST_OPERATION_CAUSES; i++)
 		if (row->causes[i].cause == cause)
 			return row->causes[i].ns;
 	return 0;
@@ -131,7 +131,7 @@ static void explain(struct meeting *m, const struct meeting_row *row, uint64_t l
 	uint64_t left_ns = late_ns, ns;
 	size_t i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < DIGEST_OPERATION_CAUSES; i++) {
 		if (!row->causes[i].ns)
 			continue;
 		ns = row->causes[i].ns;

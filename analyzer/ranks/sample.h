@@ -14,7 +14,7 @@
 
 #define RANK_SAMPLE_LEAST 1024
 #define RANK_SAMPLE_SLOW 64
-#define RANK_SAMPLE_CAUSES 3
+#define RANK_SAMPLE_CAUSES 6
 #define RANK_KINDS_MOST 64 /* kinds of operations that periods are known of */
 
 struct rank_sampled {

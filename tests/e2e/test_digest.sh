@@ -116,5 +116,7 @@ said "-o FILE"
 status 2 "no digests" "$tool" merge -o x.digest
 status 2 "a gate" "$tool" report --fail-on=any all.digest
 said "--fail-on is for traces"
+status 2 "a form of gates" "$tool" report --format=junit all.digest
+said "--format=junit is for traces"
 status 2 "full" "$tool" merge -o /dev/full 0.digest 1.digest
 exit 0

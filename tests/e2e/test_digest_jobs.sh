@@ -1,0 +1,56 @@
+#!/bin/bash
+# The report of jobs that were made by a model (tests/scale/gendigest): it names exactly the ranks, hosts and GPUs that were
+# planted, with their causes, and nobody in a clean job; for many seeds, at 3 to 1,000 ranks. And 1,000 files become one by trees
+# of any form, of which the bytes are the same.
+. "$(dirname "$0")/lib.sh"
+need python3 jq
+gen=$build/tests/scale/gendigest
+judge=$here/../scale/judge_job.py
+
+# judged SEED RANKS HOSTS STEPS [--clean]
+judged() {
+	"$gen" x "$1" "$2" --hosts="$3" --steps="$4" "${@:5}" --job-file=job.digest >planted.json || fail "seed $*: not made"
+	"$tool" report --format=json -o report.json job.digest 2>err || fail "seed $*: no report: $(cat err)"
+	python3 "$judge" planted.json report.json 2>mistakes || fail "seed $*: $(cat mistakes)"
+}
+
+for seed in $(seq 1 16); do
+	judged "$seed" 64 8 200
+	judged "$seed" 24 3 120
+done
+for seed in $(seq 17 24); do
+	judged "$seed" 64 8 200 --clean
+	judged "$seed" 3 1 150
+	judged "$seed" 8 8 150 --clean
+done
+judged 25 1000 125 60
+judged 26 1000 125 60 --clean
+expect "ranks of 1,000" "$(jq -c '[.job.ranks, .job.missing, .job.hosts, .job.gpus, .job.level]' report.json)" "[1000,0,125,1000,2]"
+
+# ---- 1,000 files ------------------------------------------------------------------------------
+"$gen" files 27 1000 --hosts=125 --steps=20 >planted.json || fail "not made"
+expect "files" "$(ls files | wc -l)" 1000
+"$tool" merge -o flat.digest files 2>err || fail "flat: $(cat err)"
+# A tree of 10 by 10 by 10, its leaves in another order.
+ls files | sort -R --random-source="$gen" | sed 's|^|files/|' | split -l 10 - leaf.
+for leaf in leaf.*; do
+	"$tool" merge -o "$leaf.digest" --from-list="$leaf" 2>err || fail "$leaf: $(cat err)"
+done
+ls leaf.*.digest | split -l 10 - branch.
+for branch in branch.*; do
+	"$tool" merge -o "$branch.digest" --from-list="$branch" 2>err || fail "$branch: $(cat err)"
+done
+"$tool" merge -o tree.digest branch.*.digest leaf.aa.digest files/7.digest 2>err || fail "tree: $(cat err)"
+cmp flat.digest tree.digest || fail "a tree, and other bytes"
+"$gen" x 27 1000 --hosts=125 --steps=20 --job-file=once.digest >/dev/null || fail "not made at once"
+cmp flat.digest once.digest || fail "made at once, and other bytes"
+[ "$(stat -c %s flat.digest)" -le 16000000 ] || fail "1,000 ranks take $(stat -c %s flat.digest) bytes"
+
+# One rank is not there, and one was killed.
+rm files/500.digest
+head -c 3000 files/7.digest >torn && mv torn files/7.digest
+"$tool" merge -o rest.digest files 2>err
+expect "status" $? 1
+"$tool" report rest.digest >text 2>err || fail "no report of the rest: $(cat err)"
+tr -s ' \n' ' ' <text | grep -q 'ranks 7, 500 .*missing: the job has 1000 ranks' || fail "not missing: $(head -n 20 text)"
+exit 0
