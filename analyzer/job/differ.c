@@ -8,6 +8,8 @@
 
 /* Of the job's time, that a rank, a host or a GPU costs it at least: less is how runs differ by themselves. */
 #define LEAST_PPM 20000
+#define USUAL_PPM \
+	5000 /* and so much of it without the tenth in which it was latest: hiccups are no habit */
 #define LEAST_NS 2000000 /* and no less than that: a short job's share is chance */
 /* Of the ranks' values: farther from their median than so many of their usual distances (MAD). Of values that scatter by
  * chance (normally), 6 of 1.48 MAD is one in 10^9: no rank in a job of any size. */
@@ -90,11 +92,11 @@ static uint64_t ppm(uint64_t part, uint64_t whole)
 
 static bool is_late(const struct job_rank *r, const struct spread *s)
 {
-	uint64_t mean_ns = mean_late_ns(r), cost_ns = cost_of(r);
+	uint64_t cost_ns = cost_of(r), usual_ns = r->usual_late_ns * max_u64(r->timed, r->met);
 
 	return r->met >= MET_LEAST && cost_ns >= LEAST_NS &&
-	       ppm(cost_ns, time_of(r)) >= LEAST_PPM && is_far(s, mean_ns) &&
-	       mean_ns / TIMES >= s->median;
+	       ppm(cost_ns, time_of(r)) >= LEAST_PPM && ppm(usual_ns, time_of(r)) >= USUAL_PPM &&
+	       is_far(s, r->usual_late_ns) && r->usual_late_ns / TIMES >= s->median;
 }
 
 static bool *find_late(struct job *job)
@@ -106,7 +108,7 @@ static bool *find_late(struct job *job)
 
 	for (i = 0; i < job->n_ranks; i++)
 		if (job->ranks[i].met >= MET_LEAST)
-			values[n++] = mean_late_ns(&job->ranks[i]);
+			values[n++] = job->ranks[i].usual_late_ns;
 	s = spread_of(values, n);
 	for (i = 0; n > 1 && i < job->n_ranks; i++)
 		late[i] = is_late(&job->ranks[i], &s);

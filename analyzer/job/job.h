@@ -34,6 +34,8 @@ struct job_rank {
 	uint64_t last; /* of these, those in which it came last */
 	uint64_t late_ns; /* behind the middle of the ranks, in all of them … */
 	uint64_t longest_late_ns; /* … and in one */
+	uint64_t
+		usual_late_ns; /* on average, but for the tenth in which it was latest: a habit, no hiccups */
 	uint64_t waited_ns; /* until the last one came */
 	uint64_t gpu_late,
 		same_work; /* late for its GPU: how often, and with no more work than the others */
@@ -62,7 +64,7 @@ struct job_gpu {
 struct job_slow {
 	uint64_t at_ns; /* since the job's begin */
 	uint64_t period_ns, typical_ns;
-	uint64_t late_ns; /* by which the last rank was behind the middle */
+	uint64_t late_ns; /* by which the last rank was behind the first */
 	uint32_t rank; /* that one; UINT32_MAX: nobody in particular */
 	uint32_t cause; /* index; UINT32_MAX unknown */
 	const char *place;
@@ -138,6 +140,10 @@ struct job {
 	struct job_finding *findings;
 	size_t n_findings;
 	uint64_t records, lost_records, calls, calls_ns, lost_ns;
+	struct job_times {
+		uint64_t *all;
+		size_t n;
+	} * late; /* of each rank, in each operation; while it is made */
 	struct meeting_row *rows; /* while it is made: load.c, meetings.c */
 	size_t n_rows;
 };

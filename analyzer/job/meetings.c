@@ -38,7 +38,7 @@ struct meeting {
 	struct job *job;
 	const struct meeting_row *rows; /* aligned ones and others */
 	size_t n, n_aligned;
-	int64_t middle_ns, last_ns; /* arrivals */
+	int64_t first_ns, middle_ns, last_ns; /* arrivals */
 	const struct meeting_row *last;
 	uint64_t queued_ns, work; /* medians */
 	bool medians_known;
@@ -103,6 +103,7 @@ static bool meet(struct meeting *m)
 	}
 	if (m->n_aligned > 1) {
 		m->middle_ns = job_median_signed(arrivals, m->n_aligned);
+		m->first_ns = arrivals[0]; /* in order now */
 		m->last_ns = m->last->arrival_ns;
 	}
 	free(arrivals);
@@ -182,6 +183,14 @@ static void see_late(struct meeting *m, const struct meeting_row *row, uint64_t 
 	}
 }
 
+static void note_late(struct job *job, uint32_t rank, uint64_t late_ns)
+{
+	struct job_times *late = &job->late[rank];
+
+	late->all = grow(late->all, late->n, sizeof(*late->all));
+	late->all[late->n++] = late_ns;
+}
+
 /* Those that were chosen by their period are no sample of all. */
 static void see_meeting(struct meeting *m)
 {
@@ -195,6 +204,7 @@ static void see_meeting(struct meeting *m)
 		if (!m->rows[i].aligned)
 			continue;
 		rank->met++;
+		note_late(m->job, m->rows[i].rank, late_ns);
 		rank->last += late_ns && &m->rows[i] == m->last;
 		if (m->last_ns > m->rows[i].arrival_ns)
 			rank->waited_ns += (uint64_t)(m->last_ns - m->rows[i].arrival_ns);
@@ -293,6 +303,7 @@ static void see_slow(struct meeting *m, struct kinds *kinds, struct job_slow **a
 	struct kind *kind = kind_of(kinds, m->rows, false);
 	uint64_t sums[JOB_CAUSES_MOST] = {0}, submit_ns, period_ns;
 	struct job_slow slow = {.rank = UINT32_MAX, .cause = UINT32_MAX, .place = ""};
+	uint64_t late_ns;
 	uint8_t cause;
 
 	if (!kind || kind->n < 8)
@@ -307,9 +318,11 @@ static void see_slow(struct meeting *m, struct kinds *kinds, struct job_slow **a
 	slow.ranks = (uint32_t)m->n;
 	slow.function = m->rows->function;
 	slow.bytes = m->rows->bytes;
-	if (m->n_aligned > 1 && late_by(m, m->last) > (period_ns - kind->typical_ns) / 2) {
+	/* Behind the first one: several may be late at once, and then most of a few are. */
+	late_ns = m->n_aligned > 1 ? (uint64_t)(m->last_ns - m->first_ns) : 0;
+	if (late_ns > (period_ns - kind->typical_ns) / 2) {
 		slow.rank = m->last->rank;
-		slow.late_ns = late_by(m, m->last);
+		slow.late_ns = late_ns;
 		explain(m, m->last, slow.late_ns, sums);
 		cause = largest_of(sums);
 		slow.cause = sums[cause] ? cause : UINT32_MAX;
@@ -379,6 +392,28 @@ static void see_all(struct job *job, struct kinds *kinds)
 	keep_slow(job, slow, n_slow);
 }
 
+#define HICCUPS_PART \
+	10 /* what a rank does in fewer of its operations than one of so many is no habit */
+
+static void find_usual(struct job *job)
+{
+	size_t i, j;
+
+	for (i = 0; i < job->n_ranks; i++) {
+		struct job_times *late = &job->late[i];
+		size_t n = late->n - (late->n + HICCUPS_PART - 1) / HICCUPS_PART;
+		uint64_t sum_ns = 0;
+
+		job_median(late->all, late->n); /* sorts them */
+		for (j = 0; j < n; j++)
+			sum_ns = add_capped(sum_ns, late->all[j]);
+		job->ranks[i].usual_late_ns = n ? sum_ns / n : 0;
+		free(late->all);
+	}
+	free(job->late);
+	job->late = NULL;
+}
+
 static void align_all(struct job *job)
 {
 	struct job_fit *fits = xcalloc(job->n_ranks + 1, sizeof(*fits));
@@ -408,7 +443,9 @@ void job_meet(struct job *job)
 	join_rows(job);
 	align_all(job);
 	find_kinds(job, &kinds);
+	job->late = xcalloc(job->n_ranks + 1, sizeof(*job->late));
 	see_all(job, &kinds);
+	find_usual(job);
 	for (i = 0; i < kinds.n; i++) {
 		if (kinds.all[i].n > 8)
 			longest_ns = max_u64(longest_ns, kinds.all[i].typical_ns);
