@@ -3,11 +3,11 @@
  * off, the steps they took, chance, and somebody who is late on purpose. For tests of merges and of the job's report at
  * sizes that no machine here has.
  *
- *   gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--clean] [--from=A] [--to=B] [--job-file=ALL.digest]
+ *   gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--clean] [--from=A] [--to=B] [--job-file=ALL.digest] [--ends=FILE]
  *
  * writes OUT/NUMBER.digest for ranks A to B - 1 (all), or all of these into one file, and prints what was planted as JSON:
  * {"planted": [{"about": "rank"|"host"|"gpu", "who": …, "cause": …}, …]}. The same seed, ranks, hosts and steps are the same
- * job, whichever part of it is written.
+ * job, whichever part of it is written. --ends keeps when its steps ended, for the next part.
  *
  * The model: a step takes each rank about 20 ms; then all meet in an operation, which ends some 60 us after the last one
  * came. Whoever is planted is late by 5 to 15 % of a step in each, or by as much more in each 2nd or 4th. In all jobs some rank
@@ -47,7 +47,7 @@ struct plant {
 struct model {
 	uint64_t seed, ranks, hosts, steps, from, to;
 	bool clean;
-	const char *out, *job_file;
+	const char *out, *job_file, *ends;
 	struct plant plants[PLANTED_MOST];
 	size_t n_plants;
 	uint64_t *end_ns; /* of each step's operation, true time */
@@ -166,12 +166,34 @@ static uint64_t work_ns(const struct model *m, uint64_t rank, uint64_t step)
 	return STEP_NS + noise_ns(m, rank, step) + hiccup_ns(m, rank, step) + (p ? p->late_ns : 0);
 }
 
+/* What takes long with many ranks: for one job that is written in many parts. */
+static bool read_ends(struct model *m)
+{
+	FILE *file = fopen(m->ends, "re");
+	size_t n = file ? fread(m->end_ns, sizeof(*m->end_ns), m->steps + 1, file) : 0;
+
+	if (file)
+		fclose(file);
+	return n == m->steps + 1;
+}
+
+static void write_ends(const struct model *m)
+{
+	FILE *file = fopen(m->ends, "we");
+
+	if (!file || fwrite(m->end_ns, sizeof(*m->end_ns), m->steps + 1, file) != m->steps + 1 ||
+	    fclose(file))
+		perror(m->ends);
+}
+
 /* All meet in each step. */
 static void run_job(struct model *m)
 {
 	uint64_t step, rank, at_ns = 1000000000ull;
 
 	m->end_ns = xcalloc(m->steps + 1, sizeof(*m->end_ns));
+	if (m->ends && read_ends(m))
+		return;
 	m->end_ns[0] = at_ns;
 	for (step = 1; step <= m->steps; step++) {
 		uint64_t longest_ns = 0;
@@ -180,6 +202,8 @@ static void run_job(struct model *m)
 			longest_ns = max_u64(longest_ns, work_ns(m, rank, step));
 		m->end_ns[step] = m->end_ns[step - 1] + longest_ns + TRANSFER_NS;
 	}
+	if (m->ends)
+		write_ends(m);
 }
 
 /* ---- its digest ------------------------------------------------------------------------------ */
@@ -190,6 +214,7 @@ struct writing {
 	struct digest_data data;
 	uint64_t rank;
 	uint64_t *row; /* of the rank */
+	uint64_t codes[IDLE_CAUSE_COUNT], places[PLANT_KINDS + 1]; /* numbers of their texts */
 };
 
 static uint64_t text(struct writing *w, const char *format, ...)
@@ -280,11 +305,11 @@ static void set_causes(struct writing *w, uint64_t *op, uint64_t step)
 		for (most = i = 0; i < IDLE_CAUSE_COUNT; i++)
 			if (ns[i] > ns[most])
 				most = i;
-		cause[0] = text(w, "%s", idle_cause_codes[most]);
+		cause[0] = w->codes[most];
 		cause[1] = ns[most];
 		ns[most] = 0;
 	}
-	op[D_MEET_place] = text(w, "train.py:%d in step", p ? 40 + (int)p->kind : 12);
+	op[D_MEET_place] = w->places[p ? p->kind : PLANT_KINDS];
 }
 
 static void write_step(struct writing *w, uint32_t table, uint64_t step)
@@ -355,6 +380,10 @@ static int write_digest(const struct model *m, uint64_t rank, struct digest *int
 	int err;
 
 	digest_data_init(&w.data, &w.digest->schema);
+	for (step = 0; step < IDLE_CAUSE_COUNT; step++)
+		w.codes[step] = text(&w, "%s", idle_cause_codes[step]);
+	for (step = 0; step <= PLANT_KINDS; step++)
+		w.places[step] = text(&w, "train.py:%" PRIu64 " in step", 40 + step);
 	write_rank(&w);
 	for (step = 1; step <= m->steps; step++) {
 		write_step(&w, D_MEET, step);
@@ -438,7 +467,7 @@ int main(int argc, char **argv)
 
 	if (argc < 4) {
 		fprintf(stderr, "gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--clean] "
-				"[--from=A] [--to=B] [--job-file=FILE]\n");
+				"[--from=A] [--to=B] [--job-file=FILE] [--ends=FILE]\n");
 		return 2;
 	}
 	m.out = argv[1];
@@ -449,6 +478,8 @@ int main(int argc, char **argv)
 			m.clean = true;
 		else if (!strncmp(argv[i], "--job-file=", 11))
 			m.job_file = argv[i] + 11;
+		else if (!strncmp(argv[i], "--ends=", 7))
+			m.ends = argv[i] + 7;
 		else if (!option(argv[i], "--hosts", &m.hosts) &&
 			 !option(argv[i], "--steps", &m.steps) &&
 			 !option(argv[i], "--from", &m.from) && !option(argv[i], "--to", &m.to)) {
