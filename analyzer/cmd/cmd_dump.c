@@ -2,6 +2,7 @@
  * analyzer/cmd/cmd_dump.c: `cudaspy dump`: one line per record, all streams merged in the order of
  * time. For a close look, and for tests.
  */
+#include "cmd_job.h"
 #include "output.h"
 #include "account/ranges.h"
 #include "base/redact.h"
@@ -12,7 +13,7 @@
 
 #define DUMP_FORMATS \
 	"text (default): columns parted by a blank; tsv: by a tab, with their names in the first " \
-	"line"
+	"line; of digests text or json"
 
 struct options {
 	const char *format;
@@ -122,6 +123,45 @@ static int show(struct dump *dump, const char *const *dirs, size_t n_dirs,
 	return err ? STATUS_NOTHING : STATUS_FINE;
 }
 
+/* ---- digests ---------------------------------------------------------------------------------- */
+
+static bool limits(const struct options *options)
+{
+	size_t i;
+
+	for (i = 0; i < FILTER_KINDS; i++)
+		if (options->words.of[i])
+			return true;
+	return options->fields || options->no_times || options->stable || options->run;
+}
+
+static int show_digests(const struct command *self, const struct options *options,
+			const char *const *names, size_t n)
+{
+	bool json = options->format && !strcmp(options->format, "json"), incomplete;
+	struct digest *digest;
+	struct output out;
+	int status, err;
+
+	if (limits(options) || (options->format && !json && strcmp(options->format, "text") != 0)) {
+		warn("dump: of digests there is all, as text or json");
+		return STATUS_USAGE;
+	}
+	status = output_begin(&out, self->name, &options->output, true);
+	if (status)
+		return status;
+	digest = digest_new();
+	err = job_load(digest, names, n, &incomplete);
+	if (!err)
+		err = digest_dump(digest, json, out.file);
+	digest_free(digest);
+	status = output_end(&out, !err) || err ? STATUS_NOTHING : STATUS_FINE;
+	warnings_flush();
+	return status;
+}
+
+/* ---- the verb --------------------------------------------------------------------------------- */
+
 static bool choose_format(struct options *options, struct dump *dump)
 {
 	struct suggest suggest = {.word = options->format ?: "text"};
@@ -153,6 +193,9 @@ static int run(const struct command *self, int argc, char **argv)
 		return status;
 	if (options.redact)
 		redact_begin();
+	if (job_any_digest((const char *const *)argv + 1, (size_t)argc - 1))
+		return show_digests(self, &options, (const char *const *)argv + 1,
+				    (size_t)argc - 1);
 	if (dump_init(&dump, stdout, options.fields, options.no_times, options.stable) ||
 	    !choose_format(&options, &dump))
 		return STATUS_USAGE;
@@ -172,13 +215,13 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command command_dump = {
 	.name = "dump",
-	.arguments = "[options] [DIR...]",
+	.arguments = "[options] [DIR... | DIGEST...]",
 	.summary = "Shows each record of the traces in DIR (default: here), one line each",
 	.text = "Columns are parted by one blank (tsv: a tab); '-' is a value that a record does "
 		"not have. "
 		"Times are seconds since the first record, at the call's return; durations are "
 		"seconds. What is particular to a kind of record follows as "
-		"key=value.\n\n" FILTER_HELP,
+		"key=value. Of digests it shows all rows, with what is not 0.\n\n" FILTER_HELP,
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

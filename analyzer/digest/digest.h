@@ -80,6 +80,9 @@ const char *digest_rank_name(struct arena *texts, const struct digest *digest,
 /* The level of so many ranks. */
 unsigned int digest_level(size_t n_ranks);
 
+/* All of its rows, one line each, or as JSON. 0, or -EIO after a message. */
+int digest_dump(const struct digest *digest, bool json, FILE *out);
+
 /* ---- files: file.c --------------------------------------------------------------------------- */
 
 /* Is it one, by its first bytes? False for what cannot be read. */

@@ -74,6 +74,13 @@ grep -q '^<!DOCTYPE html>' report.html && grep -q 'comes late to collectives' re
 status 0 "one rank" "$tool" report 2.digest
 grep -q 'ranks  *1 of 4' out || fail "one rank: $(cat out)"
 
+status 0 dump "$tool" dump all.digest
+expect "dumped ranks" "$(grep -c '^# rank' out)" 4
+grep -q '^functions function="cudaStreamSynchronize" count=' out || fail "dump: $(head -n 20 out)"
+status 0 "dump as JSON" "$tool" dump --format=json -o dump.json all.digest
+jq -e '.ranks[2].rank[0] | .rank_1 == 3 and .world_size == 4' dump.json >/dev/null || fail "dump: $(head -c 500 dump.json)"
+expect "calls, by rank and by function" "$(jq '[.ranks[].rank[0].calls] | add' dump.json)" "$(jq '[.ranks[].roles[].calls] | add' dump.json)"
+
 # ---- what is not there, or not right ----------------------------------------------------------
 status 0 "three of four" "$tool" merge -o three.digest 0.digest 1.digest 2.digest
 status 0 "three of four" "$tool" report three.digest
