@@ -1,0 +1,32 @@
+#!/bin/bash
+# docs/recipes/pytorch.md: two ranks from torchrun to one report, and a program that waits for its loader. On the simulator, with
+# stand-ins for PyTorch's programs: variables pass to the ranks, workers and the launcher leave nothing, lines of Python are named.
+. "$(dirname "$0")/lib.sh"
+. "$here/../recipes/lib.sh"
+recipe pytorch
+for page in train.py loader.py; do
+	python3 -m py_compile $page || fail "$page of the page is no Python"
+	cp "$here/../recipes/standins/python/$page" "$here/../recipes/standins/python/calls.py" .
+done
+PATH=$here/../recipes/standins:$PATH
+export RANK_MEET=$tmp GLIBC_TUNABLES=glibc.rtld.optional_static_tls=8192
+without "PyTorch (stand-ins make its calls)"
+
+follows torchrun
+expect "traces, of the ranks alone" "$(ls -d traces/*.cudaspy | sed 's/.*\.rank\([0-9]*\)-.*/\1/' | sort | tr '\n' ' ')" "0 1 "
+cat torchrun.out torchrun.err >both
+says 'rank 1 held the others up' both
+says 'running Python: between|computing on a CPU: between' both
+says 'calls\.py:[0-9]+' both
+says '^rank 1: done' both
+grep -q 'traces of . runs' both && fail "the ranks are several runs"
+[ -s report.html ] || fail "no page"
+"$tool" report --format=json traces >report.json 2>/dev/null || fail "no report"
+says 'pageable-copy' report.json
+
+follows loader
+expect "traces of one worker" "$(ls -d loader-1/*.cudaspy | wc -l)" 1
+expect "traces of eight workers" "$(ls -d loader-8/*.cudaspy | wc -l)" 1
+says 'starved-by-(loader|host)' loader.out
+says 'waiting for a pipe: calls\.py' loader.out
+exit 0
