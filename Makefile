@@ -229,7 +229,7 @@ demo:
 # What a fresh Debian machine lacks: to build, which is all the demo needs; and what the tests run and compare with.
 BUILD_DEBS := gcc g++ libc6-dev uthash-dev libdw-dev libelf-dev libjansson-dev libsqlite3-dev zlib1g-dev libncurses-dev
 TEST_DEBS  := libcmocka-dev babeltrace2 jq clang clang-format gdb python3-jsonschema libxml2-utils groff-base gnuplot-nox fonts-dejavu-core protobuf-compiler \
-	nodejs? chromium-headless-shell? tmux
+	nodejs? chromium-headless-shell? tmux cmake parallel python3-yaml openmpi-bin libopenmpi-dev mpich libmpich-dev slurmctld slurmd slurm-client munge
 .PHONY: deps
 deps:
 	$(Q)tests/deps $(BUILD_DEBS) $(TEST_DEBS)

@@ -5,7 +5,7 @@
 . "$here/../recipes/lib.sh"
 need munged slurmctld slurmd srun sbatch
 . "$here/../recipes/slurm.sh"
-trap 'slurm_stop; clean_up' EXIT
+at_end slurm_stop
 trap 'exit 1' INT TERM
 slurm_start
 

@@ -47,7 +47,8 @@ printf '[Unit]\nWants=server.service\n' >"$layer/etc/systemd/system/recipe.targe
 mkdir -p "$tmp/said"
 group=$(group_of_ours)
 if [ -n "$group" ]; then
-	trap '[ ! -d "$group" ] || find "$group" -depth -type d -exec rmdir {} + 2>/dev/null; clean_up' EXIT
+	remove_group() { find "$group" -depth -type d -exec rmdir {} + 2>/dev/null; }
+	at_end remove_group
 	(
 		echo "$BASHPID" >"$group/cgroup.procs" || exit 77
 		exec timeout -k 5 120 "$here/../recipes/in-root" --boot --tmpfs /run --tmpfs /tmp --bind "$tmp/said:/said" --env container=recipe \

@@ -76,3 +76,14 @@ package() {
 		"$("$tool" --version | sed 's/^cudaspy //')" >"$tmp/package/DEBIAN/control"
 	dpkg-deb --build --root-owner-group -Znone "$tmp/package" "$1" >made 2>&1 || fail "dpkg-deb: $(cat made)"
 }
+
+# at_end COMMAND...: when the test ends, also this; its status stays what it is.
+at_end() {
+	trap "keeping_status $*; clean_up" EXIT
+}
+
+keeping_status() {
+	local status=$?
+	"$@"
+	return $status
+}
