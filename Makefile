@@ -123,6 +123,20 @@ $(TOOL): $(ANALYZER_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS)
 
+# For each MPI there is: cudaspy-mpi for mpicc, which is somebody's choice, and the tests' for each of Debian's by its name.
+MPICC     ?= $(shell command -v mpicc 2>/dev/null)
+MPI_TOOL  := $(if $(MPICC),$(BUILD)/cudaspy-mpi)
+MPI_TESTS := $(foreach mpi,openmpi mpich,$(if $(shell command -v mpicc.$(mpi) 2>/dev/null),$(BUILD)/tests/mpi/cudaspy-mpi.$(mpi)))
+mpi_build  = $(Q)$(1) $(filter-out -MMD -MP,$(CFLAGS_)) -iquote analyzer -iquote mpi -Iinclude $(LDFLAGS) -o $@ $(wildcard mpi/*.c) $(filter-out $(BUILD)/analyzer/cmd/main.c.o,$(ANALYZER_OBJ)) $(TOOL_LIBS)
+all: $(MPI_TOOL)
+$(BUILD)/cudaspy-mpi: $(wildcard mpi/*.[ch]) $(ANALYZER_OBJ)
+	$(call say,MPICC,$@)
+	$(call mpi_build,$(MPICC))
+$(BUILD)/tests/mpi/cudaspy-mpi.%: $(wildcard mpi/*.[ch]) $(ANALYZER_OBJ)
+	@mkdir -p $(@D)
+	$(call say,MPICC,$@)
+	$(call mpi_build,mpicc.$*)
+
 # Manual pages and completions, from the tables that --help prints.
 $(BUILD)/man/cudaspy.1: $(TOOL)
 	$(call written_by,help --format=man)
@@ -193,6 +207,7 @@ $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $$(addsuffix .o,$$(addprefix $(B
 
 .PHONY: test test-build check demo mutate
 test-build: all apps gpu-build bench-build e2e stress-build sim-tests $(SCALE) $(UNIT)
+test-build: $(MPI_TESTS)
 include tests/e2e/e2e.mk
 include tests/stress/stress.mk
 
@@ -200,7 +215,8 @@ include tests/stress/stress.mk
 # halves share nothing but include/, that shim/lib knows nothing of the rest but the processor, and that
 # the folders of the analyzer include only what lies below them.
 C_FILES := $(wildcard shim/*/*.[ch] shim/arch/*/*.[ch] analyzer/*.[ch] analyzer/*/*.[ch] include/cudaspy/*.h tests/unit/*.[ch] tests/sim/*.[ch] testapps/*.[ch] \
-		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch] tests/scale/*.[ch] tests/recipes/*.[ch])
+		$(filter-out tests/e2e/fake_map.h,$(wildcard tests/e2e/*.[ch])) tests/bench/*.[ch] tests/fuzz/*.[ch] tests/mutate/*.c tests/gpu/*.[ch] tests/stress/*.[ch] tests/scale/*.[ch])
+C_FILES += $(wildcard tests/recipes/*.[ch] mpi/*.[ch])
 check:
 	$(Q)$(MAKE) --no-print-directory -s CC=$(CLANG) BUILD=$(BUILD)/clang WERROR=-Werror all
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)

@@ -73,28 +73,35 @@ int job_load(struct digest *digest, const char *const *names, size_t n, bool *in
 	return err ?: digest->n_ranks ? 0 : -ENOENT;
 }
 
+int job_show_digest(struct digest *digest, const struct renderer *renderer, bool verbose, FILE *out)
+{
+	struct renderer tables = *renderer;
+	struct report report;
+	struct job job;
+	int err;
+
+	report_init(&report, JOB_SCHEMA);
+	report.view = view_for(out);
+	report.view.verbose = verbose;
+	report.text_only = false;
+	job_init(&job, digest);
+	job_report(&report, &job);
+	if (renderer->timeline)
+		tables.render = render_html_tables;
+	err = renderer_show(&tables, &report, out);
+	report_release(&report);
+	job_release(&job);
+	return err;
+}
+
 int job_show(const char *const *names, size_t n, const struct renderer *renderer, bool verbose,
 	     FILE *out, bool *incomplete)
 {
 	struct digest *digest = digest_new();
-	struct renderer tables = *renderer;
-	struct report report;
-	struct job job;
 	int err = job_load(digest, names, n, incomplete);
 
-	if (!err) {
-		report_init(&report, JOB_SCHEMA);
-		report.view = view_for(out);
-		report.view.verbose = verbose;
-		report.text_only = false;
-		job_init(&job, digest);
-		job_report(&report, &job);
-		if (renderer->timeline)
-			tables.render = render_html_tables;
-		err = renderer_show(&tables, &report, out);
-		report_release(&report);
-		job_release(&job);
-	}
+	if (!err)
+		err = job_show_digest(digest, renderer, verbose, out);
 	digest_free(digest);
 	return err;
 }

@@ -16,6 +16,10 @@ bool job_any_digest(const char *const *names, size_t n);
  * said. 0, or -errno after a message. */
 int job_load(struct digest *digest, const char *const *names, size_t n, bool *incomplete);
 
+/* The report of what is in the digest. 0, or -errno after a message. */
+int job_show_digest(struct digest *digest, const struct renderer *renderer, bool verbose,
+		    FILE *out);
+
 /* job_load, and shows the report. */
 int job_show(const char *const *names, size_t n, const struct renderer *renderer, bool verbose,
 	     FILE *out, bool *incomplete);

@@ -47,9 +47,9 @@ static void print_option(const char *left, const char *help, FILE *out)
 
 void command_help(const struct command *self, FILE *out)
 {
-	char *text = xasprintf("usage: cudaspy %s %s\n\n%s.\n%s%s\nOptions:\n", self->name,
-			       self->arguments, self->summary, self->text ? "\n" : "",
-			       self->text ? self->text : "");
+	char *text = xasprintf("usage: cudaspy%c%s %s\n\n%s.\n%s%s\nOptions:\n",
+			       self->apart ? '-' : ' ', self->name, self->arguments, self->summary,
+			       self->text ? "\n" : "", self->text ? self->text : "");
 	size_t i;
 
 	command_print(text, out);
@@ -81,8 +81,8 @@ struct parsing {
 /* Always false: with an exit status. */
 static bool wrong(struct parsing *p, const char *what, const char *word, const char *more)
 {
-	warn("%s: %s '%s'%s (cudaspy help %s lists the options)", p->self->name, what, word, more,
-	     p->self->name);
+	warn("%s: %s '%s'%s (cudaspy%s%s%s lists the options)", p->self->name, what, word, more,
+	     p->self->apart ? "-" : " help ", p->self->name, p->self->apart ? " --help" : "");
 	*p->status = STATUS_USAGE;
 	return false;
 }

@@ -63,6 +63,7 @@ struct command {
 	const char *text; /* the rest of the help; may be NULL */
 	const struct option_row *options;
 	size_t n_options;
+	bool apart; /* a program of its own, cudaspy-NAME */
 	bool first_ends; /* the first argument that is no option ends the options */
 	/* argv[0] is the verb. Returns an exit status. */
 	int (*run)(const struct command *self, int argc, char **argv);

@@ -156,8 +156,8 @@ static void put_line(const char *text, FILE *out)
 
 /* The beginning of a page, without hyphens in names that a reader may want to copy; verb: NULL for
  * the tool's own. */
-static void put_name(const char *verb, const char *summary, const struct command_set *set,
-		     FILE *out)
+static void put_name(const char *verb, bool apart, const char *summary,
+		     const struct command_set *set, FILE *out)
 {
 	const char *dash = verb ? "\\-" : "";
 
@@ -169,7 +169,11 @@ static void put_name(const char *verb, const char *summary, const struct command
 	fputs(".nh\n.ad l\n", out);
 	fprintf(out, ".SH NAME\ncudaspy%s%s \\- ", dash, verb ?: "");
 	put_line(summary, out);
-	fprintf(out, ".SH SYNOPSIS\n\\fBcudaspy%s%s\\fR ", verb ? " " : "", verb ?: "");
+	fprintf(out, ".SH SYNOPSIS\n\\fBcudaspy%s%s\\fR ",
+		!verb   ? ""
+		: apart ? "\\-"
+			: " ",
+		verb ?: "");
 }
 
 static void put_option(const struct option_row *o, FILE *out)
@@ -243,7 +247,7 @@ static bool has_option(const struct command *command, const char *name)
 
 void manual_verb(const struct command *command, const struct command_set *set, FILE *out)
 {
-	put_name(command->name, command->summary, set, out);
+	put_name(command->name, command->apart, command->summary, set, out);
 	put_arguments(command->arguments, out);
 	fputs("\n.SH DESCRIPTION\n", out);
 	put_text(command->summary, strlen(command->summary), out);
@@ -259,7 +263,7 @@ void manual_verb(const struct command *command, const struct command_set *set, F
 
 void manual_overview(const struct command_set *set, FILE *out)
 {
-	put_name(NULL, set->summary, set, out);
+	put_name(NULL, false, set->summary, set, out);
 	put_arguments("VERB [options] [arguments]", out);
 	fputs("\n.SH DESCRIPTION\n", out);
 	put_text(set->summary, strlen(set->summary), out);
