@@ -41,7 +41,7 @@ static int unpack_file(const char *path, const char *output)
 
 	if (!err) {
 		below = xasprintf("%s/.", parent);
-		err = make_parents(below) ?: unpack(&c, parent, !output);
+		err = make_parents(below) ?: unpack_container(&c, parent, !output);
 		free(below);
 	}
 	if (!err && !output)

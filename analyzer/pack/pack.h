@@ -32,6 +32,6 @@ int pack_remove_directory(const char *dir);
  * Makes directories of what is in the container, below `parent`; checksums have to be right. in_place: one of them may take the
  * name of the container itself. A container that is torn or has damaged members is never removed.
  */
-int unpack(const struct container *c, const char *parent, bool in_place);
+int unpack_container(const struct container *c, const char *parent, bool in_place);
 
 #endif

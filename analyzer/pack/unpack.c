@@ -197,7 +197,7 @@ static int unpack_folders(const struct unpacking *u, bool last)
 	return worst;
 }
 
-int unpack(const struct container *c, const char *parent, bool in_place)
+int unpack_container(const struct container *c, const char *parent, bool in_place)
 {
 	struct unpacking u = {.c = c, .parent = parent, .in_place = in_place};
 	struct stat st;

@@ -2,10 +2,10 @@
  * tests/fuzz/fuzz_trace.c: whatever is in the files of traces, the analyzer survives it, and what it says of them is what
  * a report has to be.
  *
- * An input is a stream file, metadata, or a file that a user gives to an option, if it begins as one of these does (those
+ * An input is a stream file, metadata, a container, or a file that a user gives to an option, if it begins as one of these does (those
  * of options with a word that says which option: file_options); else a program that makes whole traces
  * (trace_from_bytes.h). The traces are read as by `cudaspy report`, and the report is shown in all formats; as its first
- * bytes say, also as by info, dump, why and diff, and with a gate. checks.h looks at what comes out.
+ * bytes say, also as by info, dump, why and diff, with a gate, and out of containers, whole or damaged. checks.h looks at what comes out.
  *
  * With clang -fsanitize=fuzzer -DFUZZER it is a libFuzzer target. Without, it is a program (tests/fuzz/run):
  *
@@ -24,6 +24,7 @@
 #include "checks.h"
 #include "cmd/cmd_report.h"
 #include "../unit/trace_text.h"
+#include "pack/pack.h"
 #include "trace_from_bytes.h"
 #include "filter/words.h"
 #include "findings/gate.h"
@@ -308,6 +309,38 @@ static void read_option_file(const struct file_option *option, const uint8_t *da
 	taken = true;
 }
 
+/* ---- containers ----------------------------------------------------------------------------------------- */
+
+/* One byte is another one: anywhere, or where the index is. */
+static void damage(const char *path, const uint8_t *how)
+{
+	size_t size = 0, off;
+	char *bytes = scratch_read(path, &size);
+
+	off = (size_t)(how[1] << 16 | how[2] << 8 | how[0]);
+	off = how[3] & 4 && size > 600 ? size - 1 - off % 600 : off % size;
+	bytes[off] = (char)(bytes[off] ^ (1 << (how[3] >> 5)));
+	scratch_write(path, bytes, how[3] & 8 ? off : size);
+	free(bytes);
+}
+
+/* The traces become containers, some of which are damaged or cut off. how: OPTION_BYTES of them. */
+static void pack_all(const uint8_t *how)
+{
+	struct dirent **entries;
+	int i, n = scandir(parent, &entries, NULL, alphasort);
+
+	for (i = 0; i < n; i++) {
+		char *path = xasprintf("%s/%s", parent, entries[i]->d_name);
+
+		if (entries[i]->d_name[0] != '.' && !pack_in_place(path) && how[3] & 2)
+			damage(path, how);
+		free(path);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
 /* ---- inputs ---------------------------------------------------------------------------------------- */
 
 static void empty_parent(void)
@@ -366,9 +399,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ask_more(8, 0);
 		return 0;
 	}
+	if (begins(data, size, "PK\3\4")) {
+		struct container c;
+
+		snprintf(path, sizeof(path), "%s/input.cudaspy", parent);
+		scratch_write(path, data, size);
+		report_with_gate(0);
+		if (!container_open(&c, path, false))
+			(void)!unpack_container(&c, parent, size & 1);
+		container_release(&c);
+		return 0;
+	}
 	if (size < OPTION_BYTES)
 		return 0;
 	tb_make(parent, data + OPTION_BYTES, size - OPTION_BYTES);
+	if (data[3] & 1)
+		pack_all(data);
 	report_with_gate(data[0]);
 	if (data[1] >= 0xc0)
 		ask_more(data[1], data[2]);
