@@ -82,7 +82,9 @@ static int show(const struct live *live, const struct renderer *renderer, uint64
 	if (renderer->render == render_text)
 		print_verdicts(&verdicts, &report);
 	err = renderer->render(&report, stdout);
-	status = verdicts_hang(&verdicts) ? STATUS_GATE : STATUS_FINE;
+	status = verdicts_hang(&verdicts)      ? STATUS_GATE
+		 : verdicts_unknown(&verdicts) ? STATUS_NOTHING
+					       : STATUS_FINE;
 	verdicts_release(&verdicts);
 	live_words_release(&words);
 	report_release(&report);
@@ -156,7 +158,9 @@ const struct command command_snapshot = {
 		"locks, GPUs.\n\n"
 		"Nothing is stopped, signalled or attached to. Exit status: 0 nothing hangs; 1 "
 		"something "
-		"does; 2 there is nothing to look at, wrong usage.\n",
+		"does; 2 it cannot be known, because recording is dormant (`cudaspy start` opens a "
+		"window), "
+		"there is nothing to look at, wrong usage.\n",
 	.options = option_rows,
 	.n_options = ARRAY_SIZE(option_rows),
 	.run = run,

@@ -197,7 +197,7 @@ void live_read_slot(struct live_thread *t, struct trace_set *set,
 	else if (t->in_call)
 		t->doing = is_for_gpu(set->functions.all[t->fn].contract) ? LIVE_GPU : LIVE_CALL;
 	else
-		t->doing = LIVE_BETWEEN;
+		t->doing = trace->board.head.dormant ? LIVE_UNSEEN : LIVE_BETWEEN;
 }
 
 /* ---- who waits for whom ---------------------------------------------------------------------- */

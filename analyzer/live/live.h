@@ -21,6 +21,7 @@ enum live_doing {
 	LIVE_WAIT, /* for something else */
 	LIVE_CALL, /* in a call, and waits for nothing that a probe sees */
 	LIVE_BETWEEN, /* between two calls, likewise */
+	LIVE_UNSEEN, /* recording is dormant: it may be in any call, or in none */
 	LIVE_STRANGER, /* a thread that makes no CUDA calls: of it nothing but its state is known */
 	LIVE_GONE, /* is named as a holder, and is not there */
 	LIVE_DOINGS

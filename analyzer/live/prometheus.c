@@ -9,6 +9,7 @@
 #include "base/lines.h"
 #include "prometheus.h"
 #include "base/outfile.h"
+#include "recording.h"
 #include "tables.h"
 
 struct output {
@@ -109,6 +110,23 @@ static double rate_of(const struct live_process *p)
 	return (double)live_calls_per_s(p);
 }
 
+static double dormant_of(const struct live_process *p)
+{
+	return live_is_dormant(p);
+}
+
+static double windows_of(const struct live_process *p)
+{
+	return (double)live_windows(p);
+}
+
+static double state_of(const struct live_process *p)
+{
+	uint64_t ns = live_recording_ns(p);
+
+	return ns == UNKNOWN_NS ? 0 : (double)ns / 1e9;
+}
+
 static double longest_call_of(const struct live_process *p)
 {
 	uint64_t longest = 0;
@@ -198,7 +216,7 @@ static void print_verdicts(struct output *o)
 	size_t i;
 
 	begin_metric(o, "hangs", "gauge", "Reasons for which recorded programs hang now, by kind.");
-	for (kind = 0; kind < VERDICT_FINE; kind++) {
+	for (kind = 0; kind < VERDICT_DORMANT; kind++) {
 		unsigned int n = 0;
 
 		for (i = 0; i < o->v->n; i++)
@@ -224,6 +242,14 @@ static void print_all(struct output *o)
 		     "Asynchronous copies of pageable memory.", pageable_of);
 	each_process(o, "lost_records_total", "counter", "Records that could not be written.",
 		     lost_of);
+	each_process(o, "dormant", "gauge",
+		     "1 while recording is dormant: what threads do is not known then.",
+		     dormant_of);
+	each_process(o, "windows_total", "counter",
+		     "Windows of recording that have been opened; 0 where it never was dormant.",
+		     windows_of);
+	each_process(o, "recording_state_seconds", "gauge",
+		     "For how long recording has been dormant, or has not been.", state_of);
 	each_process(o, "longest_call_seconds", "gauge",
 		     "How long the longest call of now has lasted.", longest_call_of);
 	each_process(o, "longest_lock_wait_seconds", "gauge",

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <time.h>
+#include "recording.h"
 #include "sections/stack.h"
 #include "tables.h"
 #include "text/text.h"
@@ -11,10 +12,10 @@
 const char *live_doing_name(enum live_doing doing)
 {
 	static const char *const names[LIVE_DOINGS] = {
-		[LIVE_GOES_ON] = "active", [LIVE_LOCK] = "lock",       [LIVE_JOIN] = "join",
-		[LIVE_GPU] = "gpu",        [LIVE_MODULE] = "ioctl",    [LIVE_WAIT] = "wait",
-		[LIVE_CALL] = "call",      [LIVE_BETWEEN] = "between", [LIVE_STRANGER] = "no-cuda",
-		[LIVE_GONE] = "gone",
+		[LIVE_GOES_ON] = "active",   [LIVE_LOCK] = "lock",       [LIVE_JOIN] = "join",
+		[LIVE_GPU] = "gpu",          [LIVE_MODULE] = "ioctl",    [LIVE_WAIT] = "wait",
+		[LIVE_CALL] = "call",        [LIVE_BETWEEN] = "between", [LIVE_UNSEEN] = "unseen",
+		[LIVE_STRANGER] = "no-cuda", [LIVE_GONE] = "gone",
 	};
 
 	return names[doing];
@@ -58,8 +59,9 @@ void live_add_verdicts(struct report *report, const struct verdicts *v)
 /* ---- processes ------------------------------------------------------------------------------- */
 
 struct process_row {
-	const char *program, *since, *rank, *gpus, *directory, *host, *user;
-	uint64_t pid, threads, calls_per_s, waiting, started_ns;
+	const char *program, *since, *rank, *gpus, *directory, *host, *user, *recording, *shown,
+		*opens, *next;
+	uint64_t pid, threads, calls_per_s, waiting, started_ns, windows, recording_ns;
 };
 
 /* clang-format off */
@@ -72,7 +74,13 @@ static const struct column process_columns[] = {
 	COLUMN(struct process_row, threads, "threads", UNIT_COUNT),
 	COLUMN(struct process_row, waiting, "waiting", UNIT_COUNT),
 	COLUMN(struct process_row, calls_per_s, "calls/s", UNIT_COUNT),
+	COLUMN_TEXT(struct process_row, shown, "recording"),
 	COLUMN_LINE(struct process_row, directory, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, recording, UNIT_TEXT),
+	COLUMN_JSON(struct process_row, recording_ns, UNIT_NS_IF_KNOWN),
+	COLUMN_JSON(struct process_row, windows, UNIT_COUNT),
+	COLUMN_JSON(struct process_row, opens, UNIT_TEXT),
+	COLUMN_TEXT_WORDS(struct process_row, next),
 	COLUMN_JSON(struct process_row, started_ns, UNIT_NS),
 	COLUMN_JSON(struct process_row, host, UNIT_TEXT),
 	COLUMN_JSON(struct process_row, user, UNIT_TEXT),
@@ -160,6 +168,14 @@ void live_add_processes(struct report *report, const struct live_words *w)
 			row->threads += p->threads[j]->slot != 0;
 		row->calls_per_s = live_calls_per_s(p);
 		row->waiting = live_waiting(p);
+		row->recording = live_recording_name(p);
+		row->recording_ns = live_recording_ns(p);
+		row->windows = live_windows(p);
+		row->shown = live_recording_text(&report->arena, p);
+		row->opens = live_opens_text(&report->arena, p);
+		if (row->opens)
+			row->next =
+				report_text(report, "the next window opens with %s", row->opens);
 		row->directory = report_text(report, "%s", p->trace->dir);
 		row->host = text_known_host(&report->arena, p->trace->host);
 		if (p->recorded)

@@ -2,12 +2,14 @@
  * analyzer/live/verdict.c: does it hang, and on what? Called by `snapshot` and `top`.
  */
 #include <stdlib.h>
+#include "recording.h"
 #include "text/text.h"
 #include "verdict.h"
 
 const char *verdict_name(enum verdict_kind kind)
 {
-	static const char *const names[] = {"deadlock", "collective", "gpu", "wait", "fine"};
+	static const char *const names[] = {"deadlock", "collective", "gpu",
+					    "wait",     "dormant",    "fine"};
 
 	return names[kind];
 }
@@ -243,20 +245,51 @@ static void find_roots(struct verdicts *v, const struct live_words *w, uint64_t 
 	}
 }
 
+/* ---- what is not seen ------------------------------------------------------------------------ */
+
+/* Where recording is dormant, calls leave no trace on the board: what its threads do is unknown, not fine. */
+static void say_dormant(struct verdicts *v, const struct live_words *w)
+{
+	const struct live *live = w->live;
+	const struct live_process *first = NULL;
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < live->n_processes; i++) {
+		if (!live_is_dormant(&live->processes[i]))
+			continue;
+		n++;
+		first = first ?: &live->processes[i];
+	}
+	if (!n)
+		return;
+	verdict_add(
+		v, VERDICT_DORMANT, live_recording_ns(first),
+		arena_printf(w->texts,
+			     "what the threads of %s%s do cannot be known: recording is %s. The "
+			     "next window opens with %s; it takes a CUDA call of the program, and "
+			     "a program that hangs makes none.",
+			     text_process(w->texts, first->trace),
+			     n > 1 ? arena_printf(w->texts, " and of %s",
+						  text_count(w->texts, n - 1, "other process"))
+				   : "",
+			     live_recording_text(w->texts, first),
+			     live_opens_text(w->texts, first)));
+}
+
 /* ---- nothing --------------------------------------------------------------------------------- */
 
 static void say_fine(struct verdicts *v, const struct live_words *w, uint64_t after_ns)
 {
 	const struct live *live = w->live;
 	const struct live_thread *longest = NULL;
-	uint64_t calls = 0, threads = 0, apart_ns = 1, dormant = 0;
-	const char *else_text = "", *dormant_text = "";
+	uint64_t calls = 0, threads = 0, apart_ns = 1;
+	const char *else_text = "";
 	size_t i;
 
 	for (i = 0; i < live->n_processes; i++) {
 		calls += live->processes[i].calls + live->processes[i].counted;
 		apart_ns = max_u64(apart_ns, live->processes[i].apart_ns);
-		dormant += live->processes[i].trace->board.head.dormant != 0;
 	}
 	for (i = 0; i < live->n_threads; i++) {
 		const struct live_thread *t = live->threads[i];
@@ -269,33 +302,39 @@ static void say_fine(struct verdicts *v, const struct live_words *w, uint64_t af
 	if (!calls && longest)
 		else_text = arena_printf(w->texts, " No calls are made now; %s %s.",
 					 live_thread_name(w, longest), live_doing_text(w, longest));
-	if (dormant)
-		dormant_text = arena_printf(
-			w->texts,
-			" But recording of %s is dormant: calls that threads are in now are not "
-			"seen.",
-			live->n_processes == 1 ? "it" : text_count(w->texts, dormant, "process"));
 	verdict_add(
 		v, VERDICT_FINE, UNKNOWN_NS,
 		arena_printf(w->texts,
 			     "nothing hangs: no thread has been in a CUDA call, or waited for a "
-			     "lock, for %s or longer; %s, %s a second.%s%s",
+			     "lock, for %s or longer; %s, %s a second.%s",
 			     text_time(w->texts, after_ns), text_count(w->texts, threads, "thread"),
-			     text_count(w->texts, calls * 1000000000 / apart_ns, "call"), else_text,
-			     dormant_text));
+			     text_count(w->texts, calls * 1000000000 / apart_ns, "call"),
+			     else_text));
+}
+
+static bool all_dormant(const struct live *live)
+{
+	size_t i;
+
+	for (i = 0; i < live->n_processes; i++)
+		if (!live_is_dormant(&live->processes[i]))
+			return false;
+	return true;
 }
 
 void verdicts_find(struct verdicts *v, const struct live_words *w, uint64_t after_ns)
 {
 	struct live_rank *ranks;
-	size_t n_ranks;
+	size_t n_ranks, hangs;
 
 	*v = (struct verdicts){0};
 	find_cycles(v, w);
 	ranks = ranks_compare(w, after_ns, &n_ranks, v);
 	find_gpus(v, w, after_ns, ranks, n_ranks);
 	find_roots(v, w, after_ns);
-	if (!v->n)
+	hangs = v->n;
+	say_dormant(v, w);
+	if (!hangs && (!v->n || !all_dormant(w->live)))
 		say_fine(v, w, after_ns);
 	free(ranks);
 }

@@ -12,6 +12,7 @@ enum verdict_kind {
 	VERDICT_COLLECTIVE, /* a collective operation that some rank has not entered, or that does not end */
 	VERDICT_GPU, /* threads wait for work of a GPU that does not end */
 	VERDICT_WAIT, /* they wait for a thread or for the kernel module */
+	VERDICT_DORMANT, /* unknown: recording is dormant */
 	VERDICT_FINE, /* nothing of the kind */
 };
 
@@ -34,7 +35,13 @@ const char *verdict_name(enum verdict_kind kind);
 
 static inline bool verdicts_hang(const struct verdicts *v)
 {
-	return v->all[0].kind != VERDICT_FINE;
+	return v->all[0].kind < VERDICT_DORMANT;
+}
+
+/* Nothing that is seen hangs, but not all is seen. */
+static inline bool verdicts_unknown(const struct verdicts *v)
+{
+	return v->all[0].kind == VERDICT_DORMANT;
 }
 
 /* A rank's place in a communicator. */

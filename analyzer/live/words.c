@@ -269,6 +269,9 @@ const char *live_doing_text(const struct live_words *w, const struct live_thread
 	case LIVE_STRANGER:
 		return state ? arena_printf(w->texts, "makes no CUDA calls and is %s", state)
 			     : "makes no CUDA calls";
+	case LIVE_UNSEEN:
+		return state ? arena_printf(w->texts, "is not recorded now, and is %s", state)
+			     : "is not recorded now";
 	case LIVE_BETWEEN:
 		return state ? arena_printf(w->texts, "is between two CUDA calls, %s", state)
 			     : "is between two CUDA calls";

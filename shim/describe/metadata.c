@@ -166,6 +166,11 @@ static void write_environment(struct spy_text *out, const struct spy_session *se
 		       (unsigned long long)(spy_options_keep_bytes() >> 20));
 	spy_text_print(out, "\tredacted = %d;\n", !!spy_options.redact);
 	spy_text_print(out, "\tstacks = %d;\n", !spy_options.nostacks);
+	/* Who looks at the program while it runs is told what opens the next window. */
+	write_text(out, "capture_range", spy_options.capture_range);
+	write_text(out, "steps", spy_options.steps);
+	write_text(out, "delay", spy_options.delay);
+	write_text(out, "duration", spy_options.duration);
 	write_text(out, "clock_source", spy_clock_is_counter ? "tsc" : "monotonic");
 	spy_text_print(out, "\tstart_realtime_ns = %llu;\n",
 		       (unsigned long long)session->begun.realtime_ns);

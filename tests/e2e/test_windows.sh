@@ -112,6 +112,29 @@ lost=0:0 expect_windows "killed while dormant" 1 2 2
 reported
 expect "nor then" "$(jq '[.functions[]? | select(.name == "cudaGetDevice") | .counted] | add // 0 | . <= 3' report.json)" true
 
+# --- dormant, and in no call that is counted: what opens a window is said, in the program's own terms ---
+while IFS='|' read -r variables opens; do
+	rm -rf "$out" here
+	# shellcheck disable=SC2086 # several variables
+	env CUDASPY_OUT="$out" LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" $variables timeout 120 "$bin/windows" \
+		$made touch:here wait:100000 2>/dev/null &
+	program=$!
+	for ((i = 0; i < 600 && ! $([ -e here ] && echo 1 || echo 0); i++)); do sleep 0.1; done
+	"$tool" snapshot --json "$out" >live.json
+	expect "$variables: status" $? 2
+	expect "$variables: windows, threads" "$(jq -c '[.processes[0].windows, .threads[0].doing, .verdicts[0].kind]' live.json)" '[0,"unseen","dormant"]'
+	pid=$(jq '.processes[0].pid' live.json)
+	expect "$variables: what opens a window" "$(jq -r '.processes[0].opens' live.json)" "$opens\`cudaspy start $pid\`"
+	kill -KILL "$pid"
+	wait $program 2>/dev/null
+done <<-END
+	CUDASPY_CAPTURE_RANGE=command|
+	CUDASPY_CAPTURE_RANGE=cudaProfilerApi|cudaProfilerStart, or 
+	CUDASPY_CAPTURE_RANGE=nvtx:step* CUDASPY_STEPS=10-12|the range step*, steps 10-12 of it, or 
+	CUDASPY_DELAY=5000s|the time, 5000s after the begin (--delay), or 
+	CUDASPY_CAPTURE_RANGE=nvtx:step CUDASPY_DELAY=2h|the range step, after the delay of 2h, or 
+END
+
 # --- from outside ---
 rm -rf "$out" go
 env CUDASPY_OUT="$out" CUDASPY_CAPTURE_RANGE=command LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" timeout 120 "$bin/windows" \
@@ -121,9 +144,29 @@ for ((i = 0; i < 600 && ! $([ -e here ] && echo 1 || echo 0); i++)); do sleep 0.
 expect "start" "$("$tool" start "$out" | sed 's/.*: //')" recording
 expect "a mark" "$("$tool" mark "the text" "$out" | sed 's/.*: //')" marked
 expect "stop" "$("$tool" stop "$out" | sed 's/.*: //')" dormant
-"$tool" snapshot "$out" >live || fail "snapshot: status $?"
-tr '\n' ' ' <live | grep -q 'recording of it is dormant' || fail "a snapshot does not say that recording is dormant"
+
+# What threads of a dormant program do is not known: no verdict says that it is fine, and what opens a window is said.
+said() { tr -s '\n ' ' ' <live | grep -q "$1" || fail "$2: $(cat live)"; }
+"$tool" snapshot "$out" >live
+expect "snapshot of a dormant program: status" $? 2
+said 'cannot be known: recording is dormant for [0-9.]* [a-z]*, 1 window so far\. The next window opens with `cudaspy start' "snapshot"
+"$tool" snapshot --json "$out" >live.json
+expect "snapshot: verdict" "$(jq -r '[.verdicts[].kind] | join(",")' live.json)" dormant
+pid=$(jq '.processes[0].pid' live.json)
+"$tool" ps >live || fail "ps: status $?"
+said "dormant for [0-9.]* [a-z]*, 1 window so far" "ps"
+said "the next window opens with \`cudaspy start $pid\`" "ps says nothing of what opens a window"
+"$tool" ps --json | jq -c ".processes[] | select(.pid == $pid) | [.recording, .windows, .opens, .recording_ns > 0]" >live
+expect "ps" "$(cat live)" "[\"dormant\",1,\"\`cudaspy start $pid\`\",true]"
+"$tool" top --once "$out" >live || fail "top: status $?"
+said "cannot be known: recording is dormant" "top"
+"$tool" top --once --prom=metrics "$out" >/dev/null || fail "top --prom: status $?"
+python3 "$here/check_prom.py" metrics >metrics.read || fail "metrics"
+expect "metrics" "$(awk -F '\t' '$1 ~ /dormant|windows_total/ {print $1, $NF}' metrics.read | paste -sd' ')" "cudaspy_dormant 1 cudaspy_windows_total 1"
+expect "metrics: nothing is said to hang" "$(awk -F '\t' '$1 == "cudaspy_hangs" {sum += $NF} END {print sum + 0}' metrics.read)" 0
 expect "later" "$("$tool" start --at=+0.1s --for=20ms --every=60ms "$out" | sed 's/.*: //')" "dormant until then"
+"$tool" ps >live
+said 'the time, [^,]*, as `cudaspy start` asked, or\|window [0-9]*, for' "ps of one that was asked"
 trace=$(the_trace)
 for ((i = 0; i < 600 && $("$tool" dump "$trace" | grep -c 'state=open') < 4; i++)); do sleep 0.1; done
 expect "stop again" "$("$tool" stop "$out" | sed 's/.*: //')" dormant
