@@ -209,12 +209,17 @@ static void see_other(struct evidence *v, const struct record *record)
 
 static void init(struct evidence *v, struct expect *e)
 {
+	size_t i;
+
 	*v = (struct evidence){.e = e};
 	model_init(&v->model, e->set);
 	v->model.bare = true;
 	work_init(&v->work, &v->model);
 	v->signatures = xcalloc(v->model.n_processes, sizeof(*v->signatures));
 	v->marks = xcalloc(v->model.n_processes, sizeof(*v->marks));
+	for (i = 0; i < v->model.n_processes; i++)
+		if (e->processes[i].joined)
+			cold_marks_join(&v->marks[i]);
 }
 
 static void release(struct evidence *v)

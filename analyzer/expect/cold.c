@@ -54,6 +54,8 @@ enum cold_kind cold_first(struct cold_marks *m, const union spy_any *raw, uint32
 	}
 	if (contract == SPY_CONTRACT_INIT) {
 		*value = fn;
+		if (m->joined)
+			return COLD_NOT;
 		return first_start(m, fn, device) ? COLD_START : COLD_NOT;
 	}
 	*value = contract;
@@ -71,8 +73,15 @@ static void forget_kernels(struct cold_marks *m)
 	m->n_pages = 0;
 }
 
+void cold_marks_join(struct cold_marks *m)
+{
+	m->joined = true;
+	memset(m->contracts, 0xff, sizeof(m->contracts));
+}
+
 void cold_marks_forget(struct cold_marks *m)
 {
+	m->joined = false;
 	memset(m->contracts, 0, sizeof(m->contracts));
 	forget_kernels(m);
 	m->n_starts = 0;

@@ -2,6 +2,8 @@
  * analyzer/expect/cold.h: which calls are cold, the first ones that start something up: the first
  * launch of a kernel in a process on a device; the first call on a device of each contract (the
  * first copy, the first allocation from a pool), and of each function that starts a device up.
+ * A recording that began dormant and was first woken when CUDA was up has no first calls but those of
+ * kernels: others were before.
  */
 #ifndef CUDASPY_COLD_H
 #define CUDASPY_COLD_H
@@ -18,6 +20,7 @@ struct cold_marks {
 	size_t n_pages;
 	uint64_t *starts; /* fn << 8 | device of INIT functions that were called */
 	size_t n_starts;
+	bool joined; /* the recording came to a program under way */
 };
 
 enum cold_kind { COLD_NOT, COLD_KERNEL, COLD_START, COLD_CONTRACT };
@@ -57,6 +60,9 @@ static inline bool cold_marks_know(const struct cold_marks *m, const union spy_a
  * set's functions. */
 enum cold_kind cold_first(struct cold_marks *m, const union spy_any *raw, uint32_t fn,
 			  uint8_t contract, uint32_t *value);
+
+/* All but kernels have begun: to be said before the first call. */
+void cold_marks_join(struct cold_marks *m);
 
 /* As if nothing had begun. */
 void cold_marks_forget(struct cold_marks *m);

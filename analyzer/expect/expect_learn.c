@@ -73,6 +73,7 @@ struct learner {
 	size_t n_busy, recent; /* recent: the one found last */
 	uint64_t called, pause; /* end of its last call of depth 0, and EXPECT_PAUSE_NS: cycles */
 	bool lost; /* what of that is done is unknown, until it next waits for some */
+	struct phase_windows windows; /* of the process */
 	uint64_t *passed_at; /* by process: when packets were first passed over (cycles) */
 };
 
@@ -323,6 +324,10 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 		break;
 	case SPY_EV_GPU:
 		add_name(&machine->gpus, &machine->n_gpus, record_text(raw, 0));
+		phase_see_window(&l->windows, raw);
+		break;
+	case SPY_EV_WINDOW:
+		phase_see_window(&l->windows, raw);
 		break;
 	case SPY_EV_NOTE:
 		if (raw->note.note == SPY_NOTE_VERSION &&
@@ -385,6 +390,8 @@ static void learn_stream(struct learner *l, struct stream *stream)
 	forget_waits(l);
 	l->n_busy = 0;
 	cold_marks_forget(&l->marks);
+	if (phase_joined(&l->windows)) /* the session's stream is the first one */
+		cold_marks_join(&l->marks);
 	signatures_release(&l->signatures);
 	r->quiet = true;
 	while (reader_next_outer(r)) {
@@ -423,6 +430,14 @@ static void learn_firsts(struct learner *l)
 	}
 }
 
+static void conclude_process(struct learner *l, const struct trace *trace)
+{
+	phases_conclude(&l->e->phases, trace, &l->windows);
+	if (phase_joined(&l->windows))
+		cold_marks_join(&l->e->processes[trace->index]);
+	l->windows = (struct phase_windows){0};
+}
+
 void expect_learn(struct expect *e, struct trace_set *set)
 {
 	struct learner l = {.e = e};
@@ -442,7 +457,7 @@ void expect_learn(struct expect *e, struct trace_set *set)
 	for (i = 0; i < set->n_streams; i++) {
 		learn_stream(&l, set->streams[i]);
 		if (i + 1 == set->n_streams || set->streams[i + 1]->trace != set->streams[i]->trace)
-			phases_conclude(&e->phases, set->streams[i]->trace);
+			conclude_process(&l, set->streams[i]->trace);
 	}
 	learn_firsts(&l);
 	for (i = 0; i < e->n_classes; i++)

@@ -196,7 +196,30 @@ static bool find_stretch(const struct border *borders, size_t n, struct stretch 
 	return most > 0 && found->begin < found->end;
 }
 
-void phases_conclude(struct phases *p, const struct trace *trace)
+void phase_see_window(struct phase_windows *w, const union spy_any *raw)
+{
+	if (raw->other.event == SPY_EV_GPU) {
+		w->was_up |= w->dormant && !w->opened;
+	} else if (raw->window.state == SPY_WINDOW_CLOSED) {
+		w->dormant = true;
+		w->closed = raw->window.number ? raw->other.time : 0;
+	} else if (raw->window.state == SPY_WINDOW_OPEN) {
+		w->dormant = false;
+		w->opened = w->opened ?: raw->other.time;
+		w->closed = 0;
+	}
+}
+
+static void reach_windows(struct stretch *stretch, const struct phase_windows *w)
+{
+	if (phase_joined(w))
+		stretch->begin = min_u64(stretch->begin, w->opened);
+	if (w->closed)
+		stretch->end = max_u64(stretch->end, w->closed);
+}
+
+void phases_conclude(struct phases *p, const struct trace *trace,
+		     const struct phase_windows *windows)
 {
 	struct border *borders = xcalloc(2 * p->n_sites + 1, sizeof(*borders));
 	struct stretch stretch;
@@ -206,12 +229,14 @@ void phases_conclude(struct phases *p, const struct trace *trace)
 	p->last = 0;
 	n = find_borders(p, borders);
 	if (find_stretch(borders, n, &stretch) &&
-	    stretch.end - stretch.begin >= (p->last - p->first) / PHASE_PART)
+	    stretch.end - stretch.begin >= (p->last - p->first) / PHASE_PART) {
+		reach_windows(&stretch, windows);
 		p->all[trace->index] = (struct phase){
 			.begin_ns = timeline_ns(&trace->timeline, stretch.begin),
 			.end_ns = timeline_ns(&trace->timeline, stretch.end),
 			.found = true,
 		};
+	}
 	free(borders);
 	free(p->sites);
 	p->sites = NULL;

@@ -80,8 +80,25 @@ static inline void phases_see(struct phases *p, const union spy_any *raw, uint64
 		phase_sample(site, time);
 }
 
-/* All streams of a process have been seen. */
-void phases_conclude(struct phases *p, const struct trace *trace);
+/* What windows of recording say of a process. Begin with zeros. */
+struct phase_windows {
+	bool dormant; /* recording was before the first window, or is after the last one */
+	bool was_up; /* a GPU was there before the first window opened */
+	uint64_t opened, closed; /* the first, and the last for good: cycles; 0: none */
+};
+
+static inline bool phase_joined(const struct phase_windows *w)
+{
+	return w->was_up && w->opened;
+}
+
+/* Records of the session's stream that say so, in their order. */
+void phase_see_window(struct phase_windows *windows, const union spy_any *raw);
+
+/* All streams of a process have been seen. Where a window opened in the middle of a run, or was closed in it, the phase lasts to
+ * that: what begins and ends there is the recording, not the work. */
+void phases_conclude(struct phases *p, const struct trace *trace,
+		     const struct phase_windows *windows);
 
 /* Is the time in the phase of the process? */
 static inline bool phase_has(const struct phases *p, size_t process, uint64_t ns)

@@ -167,6 +167,7 @@ struct site {
 	uint64_t total_ns; /* duration of all calls */
 	uint64_t hidden_ns; /* of that, hidden waits for the GPU */
 	uint64_t tally; /* sum of the verdicts' */
+	bool went_on; /* a thread went on working between two of its cases */
 	uint64_t progress_calls; /* of the thread of its last call, until then: recent_ops.h */
 	uint64_t first_ns, last_ns;
 	struct site_cost cost;

@@ -102,6 +102,8 @@ static void add_claim(const struct claim *claim)
 	site->cost.gain_high_ns += v->gain_high_ns;
 	site->cost.instead_ns += v->instead_ns;
 	site->tally += v->tally;
+	site->went_on |=
+		site->last_thread == claim->thread && claim->progress_calls > site->progress_calls;
 	site->progress_calls = claim->progress_calls;
 	thread_costs_add(&site->cost.threads, claim->thread, (double)v->cost_ns,
 			 claim->working ? (double)v->cost_ns : 0);
@@ -146,6 +148,7 @@ void site_add(struct site *sum, const struct site *more)
 		more->rounds.count > sum->rounds.count ? more->rounds.count : sum->rounds.count;
 	sum->rounds.at_the_end &= more->rounds.at_the_end;
 	sum->devices |= more->devices;
+	sum->went_on |= more->went_on;
 	sum->threads += more->threads;
 	thread_set_join(&sum->callers, &more->callers);
 	thread_costs_join(&sum->cost.threads, &more->cost.threads, 1);
@@ -445,7 +448,8 @@ bool site_went_on(const struct analysis *a, const struct site *site)
 {
 	const struct thread_account *account = thread_account_of(&a->accounts, site->last_thread);
 
-	return account && account->recent_ops.progress_calls > site->progress_calls;
+	return site->went_on ||
+	       (account && account->recent_ops.progress_calls > site->progress_calls);
 }
 
 const char *site_waits_anyway(const struct site *site)
