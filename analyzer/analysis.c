@@ -148,7 +148,8 @@ static void see_window(struct analysis *a, struct fast_path *paths, const struct
 	for (i = 0; i < a->set->n_streams; i++)
 		if (a->set->streams[i]->trace == record->stream->trace)
 			fast_path_close(&paths[i], &a->stats);
-	if (record->raw->window.state != SPY_WINDOW_CLOSED)
+	if (record->raw->window.state != SPY_WINDOW_CLOSED &&
+	    record->raw->window.state != SPY_WINDOW_COUNTING)
 		return;
 	for (i = 0; i < a->model.n_threads; i++) {
 		const struct thread *thread = a->model.threads[i];

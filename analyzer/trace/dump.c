@@ -507,6 +507,21 @@ static void print_window(const struct dump *dump, const struct record *record)
 	print_text(dump, "text", text);
 }
 
+static void print_cost(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_cost *r = &record->raw->cost;
+	unsigned int i;
+
+	fprintf(dump->out, " kind=%s", name_cost(r->kind));
+	if (!dump->stable)
+		fprintf(dump->out, " window=%" PRIu64 " place=%" PRIu64 " span_ns=%" PRIu64,
+			r->window / 4, r->window % 4,
+			timeline_span_ns(&record->stream->trace->timeline, r->end - r->begin));
+	fprintf(dump->out, " calls=%u", r->calls);
+	for (i = 0; i < r->n && i < SPY_COST_FUNCTIONS; i++)
+		fprintf(dump->out, " %s=%u", function_name(dump, record, r->fn[i]), r->count[i]);
+}
+
 static void print_range_of(const struct dump *dump, uint8_t what, uint32_t name)
 {
 	fprintf(dump->out, " what=%s", name_range_what(what));
@@ -617,6 +632,7 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_COLLECTIVE_RAN] = print_collective_ran,
 	[SPY_EV_NCCL_STATE] = print_nccl_state,
 	[SPY_EV_WINDOW] = print_window,
+	[SPY_EV_COST] = print_cost,
 };
 /* clang-format on */
 

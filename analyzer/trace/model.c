@@ -604,6 +604,14 @@ static void end_dormant(struct process *process, uint64_t ns)
 	process->dormant_times[process->n_dormant_times++] = time;
 }
 
+static void begin_dormant(struct process *process, uint64_t ns)
+{
+	if (process->dormant)
+		return;
+	process->dormant = true;
+	process->dormant_since_ns = ns;
+}
+
 /* For how long it was dormant until then. */
 static uint64_t dormant_until(const struct process *process, uint64_t ns)
 {
@@ -635,15 +643,25 @@ static void apply_window(const struct record *record)
 	struct process *process = record->thread->process;
 	const struct spy_rec_window *raw = &record->raw->window;
 
-	if (raw->state == SPY_WINDOW_OPEN) {
-		end_dormant(process, record->ns);
+	switch (raw->state) {
+	case SPY_WINDOW_OPEN:
 		process->windows++;
+		/* fall through */
+	case SPY_WINDOW_RECORDING:
+		end_dormant(process, record->ns);
 		process->opened_ns = record->ns;
-	} else if (raw->state == SPY_WINDOW_CLOSED && !process->dormant) {
+		break;
+	case SPY_WINDOW_CLOSED:
 		if (!process->windows && raw->number)
 			process->windows = 1; /* which began with the recording */
-		process->dormant = true;
-		process->dormant_since_ns = raw->number ? record->ns : process->first_ns;
+		begin_dormant(process, raw->number ? record->ns : process->first_ns);
+		break;
+	case SPY_WINDOW_COUNTING:
+		process->countings += !process->dormant;
+		begin_dormant(process, record->ns);
+		break;
+	default:
+		break;
 	}
 }
 

@@ -181,6 +181,8 @@ struct process {
 	} * dormant_times; /* in order; DORMANT_MOST at most, the last one lasts to the last window */
 	size_t n_dormant_times;
 	uint64_t opened_ns; /* when the last window began; 0: with the recording */
+	/* Cost windows in which calls were only counted: to all that looks at calls they were dormant. */
+	uint64_t countings;
 };
 
 struct model {

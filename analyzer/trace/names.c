@@ -50,6 +50,7 @@ FUNCTION(name_nccl_algorithm, SPY_NCCL_ALGORITHM_NAMES)
 FUNCTION(name_nccl_protocol, SPY_NCCL_PROTOCOL_NAMES)
 FUNCTION(name_nccl_state, SPY_NCCL_STATE_NAMES)
 FUNCTION(name_window, SPY_WINDOW_NAMES)
+FUNCTION(name_cost, SPY_COST_NAMES)
 /* clang-format on */
 
 const char *name_error(unsigned int result, bool driver)

@@ -63,6 +63,7 @@ union spy_any {
 	struct spy_rec_collective_ran collective_ran;
 	struct spy_rec_nccl_state nccl_state;
 	struct spy_rec_window window;
+	struct spy_rec_cost cost;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */

@@ -91,7 +91,8 @@
 	EVENT(SPY_EV_COLLECTIVE, spy_rec_collective, collective, 0) \
 	EVENT(SPY_EV_COLLECTIVE_RAN, spy_rec_collective_ran, collective_ran, 0) \
 	EVENT(SPY_EV_NCCL_STATE, spy_rec_nccl_state, nccl_state, 0) \
-	EVENT(SPY_EV_WINDOW, spy_rec_window, window, 0)
+	EVENT(SPY_EV_WINDOW, spy_rec_window, window, 0) \
+	EVENT(SPY_EV_COST,   spy_rec_cost,   cost,   0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -245,7 +246,15 @@
 #define SPY_WINDOW_NAMES(NAME) \
 	NAME(SPY_WINDOW_OPEN,   "open") \
 	NAME(SPY_WINDOW_CLOSED, "closed") \
-	NAME(SPY_WINDOW_MARK,   "mark")
+	NAME(SPY_WINDOW_MARK,   "mark") \
+	NAME(SPY_WINDOW_COUNTING,  "counting") \
+	NAME(SPY_WINDOW_RECORDING, "recording")
+
+#define SPY_COST_NAMES(NAME) \
+	NAME(SPY_COST_ALL,       "all") \
+	NAME(SPY_COST_COUNTING,  "counting") \
+	NAME(SPY_COST_NO_PROBES, "no_probes") \
+	NAME(SPY_COST_NO_STACKS, "no_stacks")
 
 #define SPY_NCCL_STATE_NAMES(NAME) \
 	NAME(SPY_NCCL_ON,    "on") \
@@ -297,7 +306,8 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	SPY_TSDL_ENUM("u8", SPY_NCCL_ALGORITHM_NAMES, "nccl_algorithm_t")
 	SPY_TSDL_ENUM("u8", SPY_NCCL_PROTOCOL_NAMES, "nccl_protocol_t")
 	SPY_TSDL_ENUM("u16", SPY_NCCL_STATE_NAMES, "nccl_state_t")
-	SPY_TSDL_ENUM("u16", SPY_WINDOW_NAMES, "window_t");
+	SPY_TSDL_ENUM("u16", SPY_WINDOW_NAMES, "window_t")
+	SPY_TSDL_ENUM("u8", SPY_COST_NAMES, "cost_kind_t");
 
 /* The head of a call's record, after time and event. */
 #define SPY_TSDL_CALL_HEAD \
@@ -612,7 +622,17 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\twindow_t state;\n"
 		       "\t\tu32 number;\n"
 		       "\t\tu64 since;\n"
-		       "\t\tletter text[104];\n");
+		       "\t\tletter text[104];\n")
+	SPY_TSDL_EVENT("40", "cost",
+		       "\t\tcost_kind_t kind;\n"
+		       "\t\tu8 n;\n"
+		       "\t\tu32 calls;\n"
+		       "\t\tu64 begin;\n"
+		       "\t\tu64 end;\n"
+		       "\t\tu64 window;\n"
+		       "\t\tu64 delay_ns;\n"
+		       "\t\tfn_t fn[8];\n"
+		       "\t\tu32 count[8];\n");
 /* clang-format on */
 
 #endif

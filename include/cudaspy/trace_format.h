@@ -122,6 +122,7 @@ enum spy_event {
 	SPY_EV_COLLECTIVE_RAN, /* and when it ran on the GPU */
 	SPY_EV_NCCL_STATE, /* are NCCL's operations recorded? */
 	SPY_EV_WINDOW, /* recording begins or ends for a while */
+	SPY_EV_COST, /* how many calls the thread made in a cost window */
 	SPY_EV_COUNT_ALL
 };
 
@@ -837,6 +838,8 @@ enum spy_window_state {
 	SPY_WINDOW_OPEN, /* from here on calls are recorded */
 	SPY_WINDOW_CLOSED, /* from here on they are not */
 	SPY_WINDOW_MARK, /* text is what somebody outside has to say: `cudaspy mark` */
+	SPY_WINDOW_COUNTING, /* from here on calls are only counted, in a cost window: no window ends */
+	SPY_WINDOW_RECORDING, /* and from here on they are recorded again */
 };
 
 struct spy_rec_window {
@@ -845,6 +848,41 @@ struct spy_rec_window {
 	uint32_t number; /* of the window, from 1 on; 0: none so far */
 	uint64_t since; /* when the state before this one began; 0: when the recording did */
 	char text[104]; /* what opened or closed it, with a NUL */
+} __attribute__((packed));
+
+/* ---- what recording costs ----------------------------------------------------------------- */
+
+/* What is done in a cost window. */
+enum spy_cost_kind {
+	SPY_COST_ALL, /* calls are recorded, with everything */
+	SPY_COST_COUNTING, /* calls are counted */
+	SPY_COST_NO_PROBES, /* calls are recorded, without looking at waits */
+	SPY_COST_NO_STACKS, /* calls are recorded, without stacks */
+	SPY_COST_KINDS
+};
+
+#define SPY_COST_FUNCTIONS 8
+
+/*
+ * In the stream of a thread, when it notices that a cost window is over: at its next call. Windows come in blocks of
+ * three, one of each kind (the third one without probes or without stacks), in random order. window: 4 times the
+ * number of the block, and 1 to 3: the place in it; the same in all processes. 0: a time outside of blocks, or one that is
+ * not to be used. The next one begins with this record's end.
+ *
+ * Calls of the application that begin in the window: `calls` in all, of functions that are recorded one by one. Those of
+ * them that were only counted follow by function; where there are more functions than one record has room for, another
+ * record of the same time follows, with calls 0.
+ */
+struct spy_rec_cost {
+	struct spy_rec_other head;
+	uint8_t kind; /* enum spy_cost_kind */
+	uint8_t n; /* functions below */
+	uint32_t calls;
+	uint64_t begin, end; /* of what the thread had of the window, cycles */
+	uint64_t window;
+	uint64_t delay_ns; /* of that time the thread was ready to run, and on no CPU */
+	uint16_t fn[SPY_COST_FUNCTIONS];
+	uint32_t count[SPY_COST_FUNCTIONS];
 } __attribute__((packed));
 
 /* ---- the board ---------------------------------------------------------------------------- */
@@ -974,6 +1012,7 @@ _Static_assert(sizeof(struct spy_rec_collective) == 48, "layout");
 _Static_assert(sizeof(struct spy_rec_collective_ran) == 48, "layout");
 _Static_assert(sizeof(struct spy_rec_nccl_state) == 128, "layout");
 _Static_assert(sizeof(struct spy_rec_window) == 128, "layout");
+_Static_assert(sizeof(struct spy_rec_cost) == 96, "layout");
 _Static_assert(sizeof(struct spy_board) <= SPY_BOARD_PAGE, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 

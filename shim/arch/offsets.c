@@ -42,6 +42,7 @@ void offsets(void)
 	DEFINE(THREAD_PAGE, offsetof(struct spy_thread, page));
 	DEFINE(THREAD_DETAIL_LEVEL, offsetof(struct spy_thread, detail_level));
 	DEFINE(THREAD_UNTIL_LOOK, offsetof(struct spy_thread, until_look));
+	DEFINE(THREAD_COUNTS_TURN, offsetof(struct spy_thread, counts_turn));
 	DEFINE(THREAD_DORMANT_FRAME, offsetof(struct spy_thread, dormant_frame));
 	DEFINE(THREAD_STACK_BEGIN, offsetof(struct spy_thread, stack_begin));
 	DEFINE(THREAD_STACK_END, offsetof(struct spy_thread, stack_end));

@@ -220,7 +220,8 @@ static void show_wait(struct spy_slot_page *page, const struct spy_wait *wait)
 void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *object,
 		    const void *owner, unsigned int flags)
 {
-	struct spy_thread *thread = spy_caller(__builtin_frame_address(0));
+	struct spy_thread *thread =
+		spy_cost_probes_off() ? NULL : spy_caller(__builtin_frame_address(0));
 
 	if (thread && !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		thread = NULL;

@@ -225,7 +225,7 @@ static inline void begin_timed(struct spy_thread *thread, struct spy_frame *fram
 	call->timed = true;
 	start = spy_clock();
 	/* So that a look after a long call covers hardly more than that call. */
-	if (unlikely(start - thread->ran_at >= spy_look_again) && !depth) {
+	if (unlikely(start >= thread->look_at) && !depth) {
 		spy_gap_look(thread, start);
 		start = spy_clock();
 	}
@@ -296,6 +296,27 @@ static inline void show_dormant(struct spy_thread *thread, const struct spy_fram
 	thread->detail_level = SPY_DETAIL_ARGUMENTS;
 }
 
+/* A call of the application's own in a cost window: it is counted. One of a function that is only counted in any case, on
+ * the board. */
+static inline void count_outer(struct spy_thread *thread, const struct spy_slot *slot)
+{
+	if (likely(slot->record == SPY_TRACED))
+		thread->counts.calls[slot->fn]++;
+	else if (slot->record != SPY_TRANSPARENT)
+		spy_count(&thread->page->counts[spy_slot_counter(slot)]);
+}
+
+/* False: it is another cost window by now. */
+static bool count_window_call(struct spy_thread *thread, const struct spy_frame *frame,
+			      const struct spy_slot *slot)
+{
+	if (spy_thread_counts_late(thread))
+		return false;
+	if (thread->dormant_frame <= place_of(frame))
+		count_outer(thread, slot);
+	return true;
+}
+
 /*
  * The short way: no record, no clock, no table. What is left is that the thread is inside a call, should a window open
  * meanwhile. Threads that are awake, or have no slot, have nothing to count down: they go the long way. The assembly
@@ -305,6 +326,8 @@ static inline bool pass_dormant(struct spy_thread *thread, struct spy_frame *fra
 				const struct spy_slot *slot)
 {
 	if (unlikely(thread->until_look <= 1) || unlikely(slot->keeps) || spy_window_is_asked())
+		return false;
+	if (unlikely(thread->counts_turn) && !count_window_call(thread, frame, slot))
 		return false;
 	thread->until_look--;
 	frame->kind = SPY_FRAME_DORMANT;
@@ -355,9 +378,13 @@ static bool enter_dormant(struct spy_frame *frame, const struct spy_slot *slot, 
 	frame->depth = thread->dormant_frame > place_of(frame) ||
 		       (thread->depth && depth_of(thread, frame));
 	if (!frame->depth) {
-		if (look && (thread->until_look <= 1 || spy_window_is_asked()) &&
+		if (look &&
+		    (thread->until_look <= 1 || spy_window_is_asked() ||
+		     spy_thread_counts_late(thread)) &&
 		    spy_thread_look(thread))
 			return true;
+		if (thread->counts_turn)
+			count_outer(thread, slot);
 		if (thread->asleep)
 			show_dormant(thread, frame);
 	}
@@ -668,6 +695,7 @@ static inline void leave_traced(struct spy_thread *thread, struct spy_frame *fra
 	if (unlikely(is_rare(thread, frame, now)))
 		look_closer(thread, frame, now);
 	thread->left_at = now;
+	thread->outer_calls += !depth;
 	thread->depth = depth;
 	show_outer(thread, depth);
 	append_record(thread, frame, depth, now);

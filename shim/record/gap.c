@@ -26,10 +26,15 @@ void spy_gap_look(struct spy_thread *thread, uint64_t start)
 	uint64_t calls = thread->page->calls;
 	uint32_t between = (uint32_t)(calls - gaps->calls_at);
 
+	spy_cost_notice(thread, start);
 	spy_window_look(start);
 	/* It made no call while recording was dormant: that time is no gap. */
 	if (spy_thread_missed_a_change(thread) && spy_window_is_open()) {
 		spy_thread_renew(thread);
+		return;
+	}
+	if (start - thread->ran_at < spy_look_again) {
+		spy_sched_look_later(thread);
 		return;
 	}
 	if (!spy_sched_look_before(thread, start))

@@ -384,6 +384,8 @@ static void complete_trace(void)
 	look_at_files();
 	spy_warn_damaged();
 	write_clock_record();
+	if (spy_self->page && !spy_self->depth && spy_self->counts_turn)
+		spy_thread_wake(spy_self);
 	if (spy_self->page && !spy_self->depth && !spy_self->asleep)
 		spy_thread_flush_counts(spy_self);
 	if (spy_lock_given_up)

@@ -43,6 +43,8 @@ static bool find_room(struct spy_thread *thread)
 		tell_whose(thread);
 	spy_modules_look();
 	spy_window_look(begun);
+	if (!thread->depth)
+		spy_cost_notice(thread, begun);
 	spy_tear_watch();
 	spy_tear_mend(thread);
 	if (atomic_load(&spy_session->damaged))
@@ -166,8 +168,12 @@ static uint32_t next_step(const struct spy_thread *thread, uint64_t now)
 
 static void sleep_on_own_stack(void *data)
 {
+	struct spy_thread *thread = data;
+
 	in_here = true;
-	spy_thread_sleep(data);
+	if (spy_thread_counts_late(thread))
+		spy_thread_wake(thread); /* of what was before, all is written down */
+	spy_thread_sleep(thread);
 	in_here = false;
 }
 
@@ -177,14 +183,15 @@ bool spy_thread_look(struct spy_thread *thread)
 
 	if (in_here || spy_own_stack_is_narrow())
 		return false;
-	if (!thread->asleep)
+	if (!thread->asleep || spy_thread_counts_late(thread))
 		spy_own_stack_run(sleep_on_own_stack, thread);
-	thread->until_look = thread->look_step = STEP_MOST;
 	if (spy_window_has_time() || spy_window_is_asked()) {
 		now = spy_clock();
 		thread->until_look = thread->look_step = next_step(thread, now);
 		thread->looked_at = now;
 		spy_window_look(now);
+	} else {
+		thread->until_look = thread->look_step = STEP_MOST;
 	}
 	return spy_window_is_open();
 }

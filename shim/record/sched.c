@@ -72,6 +72,19 @@ static bool read_delay(uint64_t *delay_ns)
 	return true;
 }
 
+uint64_t spy_sched_delay_ns(void)
+{
+	static bool unknown;
+	uint64_t delay_ns = 0;
+	int error = errno;
+	SPY_SIGNAL_GUARD;
+
+	if (!unknown && !read_delay(&delay_ns))
+		unknown = true;
+	errno = error;
+	return delay_ns;
+}
+
 static uint64_t ns_of(uint64_t cycles)
 {
 	return (uint64_t)((double)cycles * 1e9 / (double)atomic_load(&spy_session->frequency));
@@ -125,6 +138,13 @@ static void write_record(struct spy_thread *thread, enum spy_event event, uint64
 	spy_thread_publish(thread, now, sizeof(*record));
 }
 
+void spy_sched_look_later(struct spy_thread *thread)
+{
+	uint64_t at = thread->ran_at + spy_look_again;
+
+	thread->look_at = at < thread->cost.phase.end ? at : thread->cost.phase.end;
+}
+
 /* event: the record to write; SPY_EV_COUNT_ALL: none. */
 static void look(struct spy_thread *thread, uint64_t at, enum spy_event event)
 {
@@ -158,6 +178,7 @@ static void look(struct spy_thread *thread, uint64_t at, enum spy_event event)
 	if (told && !first)
 		write_record(thread, event, at, window, delay_ns, ran_ns);
 	thread->ran_at = at;
+	spy_sched_look_later(thread);
 	thread->ran_ns = on_cpu_ns;
 	thread->waited = 0;
 	errno = error;
@@ -165,15 +186,19 @@ static void look(struct spy_thread *thread, uint64_t at, enum spy_event event)
 
 void spy_sched_look(struct spy_thread *thread, uint64_t now)
 {
+	if (spy_cost_probes_off())
+		return;
 	look(thread, now, SPY_EV_SCHED);
 }
 
 bool spy_sched_look_before(struct spy_thread *thread, uint64_t start)
 {
-	if (blind)
+	if (blind) {
 		thread->ran_at = start;
-	else
+		spy_sched_look_later(thread);
+	} else {
 		look(thread, start, SPY_EV_GAP);
+	}
 	return !blind;
 }
 

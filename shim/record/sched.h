@@ -21,7 +21,13 @@ void spy_sched_begin(uint64_t frequency);
 void spy_sched_look(struct spy_thread *thread, uint64_t now);
 
 /* The same before a call that begins at `start`. */
+/* Sets when the thread looks next: look_at. */
+void spy_sched_look_later(struct spy_thread *thread);
+
 bool spy_sched_look_before(struct spy_thread *thread, uint64_t start);
+
+/* The calling thread's time ready to run and on no CPU, so far; 0 where the kernel does not say. Slow: it reads a file. */
+uint64_t spy_sched_delay_ns(void);
 
 /* Only remembers what it says, for the next look. */
 void spy_sched_begin_thread(struct spy_thread *thread);

@@ -21,6 +21,7 @@
 #include "record/sched.h"
 #include "record/session.h"
 #include "record/thread.h"
+#include "window/cost.h"
 
 /* Frees the slot when a thread ends. A process has one key, made when the library is loaded. */
 static pthread_key_t end_key;
@@ -153,6 +154,8 @@ static void lie_down(struct spy_thread *thread)
 
 void spy_thread_sleep(struct spy_thread *thread)
 {
+	uint64_t now = spy_clock();
+
 	if (thread->asleep)
 		return;
 	spy_waiters_leave(thread);
@@ -161,6 +164,7 @@ void spy_thread_sleep(struct spy_thread *thread)
 	spy_board_show(thread->page->depth, 0);
 	if (thread->packet)
 		spy_thread_flush_counts(thread);
+	spy_cost_sleep(thread, now);
 	lie_down(thread);
 }
 
@@ -170,7 +174,7 @@ static void begin_anew(struct spy_thread *thread)
 	thread->turn = spy_window_turn();
 	thread->gaps = (struct spy_gaps){0};
 	thread->left_at = spy_clock();
-	thread->ran_at = thread->delay_at = thread->idle_ns = 0;
+	thread->ran_at = thread->delay_at = thread->idle_ns = thread->look_at = 0;
 	if (spy_probing)
 		spy_sched_begin_thread(thread);
 }
@@ -184,16 +188,22 @@ void spy_thread_wake(struct spy_thread *thread)
 	thread->until_look = 0;
 	thread->dormant_frame = 0;
 	thread->detail_level = SPY_DETAIL_NONE;
-	/* What was counted meanwhile is of no window. */
-	forget_counts(thread);
+	/* What was counted meanwhile is of no window, or all that is known of a cost window. */
+	if (!thread->counts_turn)
+		forget_counts(thread);
 	if (thread->file.packet)
 		set_room(thread);
+	else if (thread->counts_turn)
+		spy_thread_next_packet(thread);
 	begin_anew(thread);
 	spy_python_ask(&thread->python_asked);
 	if (thread->packet) { /* else with its first packet: ready.c */
 		spy_thread_write_name(thread);
 		spy_ranges_tell(thread);
+		if (thread->counts_turn)
+			spy_thread_flush_counts(thread);
 	}
+	spy_cost_wake(thread);
 }
 
 void spy_thread_renew(struct spy_thread *thread)
@@ -289,12 +299,13 @@ struct spy_thread *spy_thread_begin(void)
 	__atomic_store_n(&spy_session->slot_tids[thread->slot], thread->tid, __ATOMIC_RELEASE);
 	thread->dormant_frame = 0;
 	thread->turn = spy_window_turn();
-	thread->ran_at = thread->delay_at = thread->idle_ns = 0;
+	thread->ran_at = thread->delay_at = thread->idle_ns = thread->look_at = 0;
 	spy_self = thread;
 	if (spy_probing)
 		spy_sched_begin_thread(thread);
 	if (have_end_key)
 		pthread_setspecific(end_key, thread);
+	spy_cost_begin_thread(thread);
 	if (!spy_window_is_open())
 		lie_down(thread);
 	else if (thread->asleep)
@@ -309,6 +320,8 @@ struct spy_thread *spy_thread_begin(void)
 void spy_thread_end(struct spy_thread *thread)
 {
 	spy_waiters_leave(thread);
+	if (thread->counts_turn)
+		spy_thread_wake(thread);
 	if (thread->asleep)
 		forget_counts(thread);
 	else

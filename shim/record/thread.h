@@ -13,6 +13,7 @@
 #include "record/call.h"
 #include "inspect/inspect.h"
 #include "record/stream_file.h"
+#include "window/cost.h"
 #include "window/window.h"
 
 #define SPY_DEPTH_MAX 64 /* calls in progress, one inside the other, that are recorded */
@@ -79,6 +80,9 @@ struct spy_thread {
 	uintptr_t reentry_frame;
 	struct spy_gaps gaps;
 	uint64_t left_at; /* when its last timed call of depth 0 returned */
+	uint64_t outer_calls; /* timed ones of depth 0 that have returned */
+	uint64_t
+		look_at; /* gap.c: it looks for what is due at the next call from then on (cycles) */
 	uint64_t ran_at; /* sched.c: when the thread's time on a CPU was looked at (cycles) */
 	struct spy_waiters *waiting; /* waiters.c: for a lock of these; NULL: for none */
 	struct spy_progress calls[SPY_DEPTH_MAX]; /* [0, depth), outermost first */
@@ -105,6 +109,7 @@ struct spy_thread {
 	uintptr_t dormant_frame;
 	uint32_t until_look, look_step;
 	uint64_t looked_at;
+	uint32_t counts_turn; /* spy_window_turn when it began to count its calls; 0: it does not */
 
 	/* cold */
 	uintptr_t stack_begin, stack_end; /* of the thread's own stack; 0, 0 unknown */
@@ -117,6 +122,8 @@ struct spy_thread {
 	uint32_t turn; /* spy_window_turn when it was last awake */
 	uint64_t retry_at; /* no room for a packet: do not try again before (cycles) */
 	struct spy_inspect_cache inspect;
+	struct spy_cost_thread cost;
+	struct spy_cost_counts counts; /* while it counts its calls */
 } __attribute__((aligned(128)));
 
 /* Is there room for a record inside the calls in progress, which cannot change packets? */
@@ -209,6 +216,12 @@ void spy_thread_renew(struct spy_thread *thread);
 static inline bool spy_thread_missed_a_change(const struct spy_thread *thread)
 {
 	return __builtin_expect(thread->turn != spy_window_turn(), 0);
+}
+
+/* Does it count its calls, and a later cost window has begun since? */
+static inline bool spy_thread_counts_late(const struct spy_thread *thread)
+{
+	return thread->counts_turn && thread->counts_turn != spy_window_turn();
 }
 
 /* thread.c: a thread without calls in progress records nothing from here on; and it does again. Owner only. */

@@ -371,7 +371,8 @@ void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, u
 			    .fn = SPY_FN_NONE,
 			    .why = SPY_STACK_GAP};
 
-	if (now - wait->start >= long_call && !too_many(thread, SPY_STACK_GAP, now) &&
+	if (now - wait->start >= long_call && !spy_cost_stacks_off() &&
+	    !too_many(thread, SPY_STACK_GAP, now) &&
 	    has_room_for(thread, sizeof(struct spy_rec_stack)))
 		record_stack(&look);
 }
@@ -404,7 +405,7 @@ void spy_stack_place(struct spy_thread *thread, const struct spy_unwind *from, u
 			    .fn = SPY_FN_NONE,
 			    .why = SPY_STACK_SAMPLED};
 
-	if (long_call != UINT64_MAX && is_place_due(key, now) &&
+	if (long_call != UINT64_MAX && !spy_cost_stacks_off() && is_place_due(key, now) &&
 	    !too_many(thread, SPY_STACK_SAMPLED, now) &&
 	    has_room_for(thread, sizeof(struct spy_rec_stack)))
 		record_stack(&look);
@@ -421,7 +422,9 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 			    .now = now,
 			    .fn = frame->slot->fn};
 
-	look.why = long_call == UINT64_MAX ? 0 : worth_a_look(thread, frame, now);
+	look.why = long_call == UINT64_MAX || spy_cost_stacks_off()
+			   ? 0
+			   : worth_a_look(thread, frame, now);
 	if (look.why && !too_many(thread, look.why, now) &&
 	    (look.why & SPY_STACK_GAP || is_due(thread, frame, look.why, now)) &&
 	    has_room_for(thread, sizeof(struct spy_rec_stack)))

@@ -9,6 +9,7 @@
 #include "process/own_stack.h"
 #include "record/board.h"
 #include "record/session.h"
+#include "window/cost.h"
 #include "window/plan.h"
 #include "window/window.h"
 
@@ -19,7 +20,11 @@ static const struct spy_board no_board;
 const struct spy_board *spy_window_board = &no_board;
 
 static uint32_t windows; /* that have been opened */
+static bool opened; /* a window is open */
+static bool counting; /* in it calls are only counted, for a while */
+static uint32_t closes;
 static _Atomic uint64_t since; /* when the state now began, cycles; 0: when the recording did */
+static _Atomic uint64_t recorded_since; /* or when calls were counted last */
 static _Atomic uint64_t due = UINT64_MAX; /* the next change that has a time, cycles */
 static struct spy_plan plan;
 
@@ -31,7 +36,17 @@ static struct {
 
 uint64_t spy_window_opened_at(void)
 {
-	return atomic_load_explicit(&since, memory_order_relaxed);
+	return atomic_load_explicit(&recorded_since, memory_order_relaxed);
+}
+
+bool spy_window_is_counting(void)
+{
+	return __atomic_load_n(&counting, __ATOMIC_RELAXED);
+}
+
+uint32_t spy_window_closes(void)
+{
+	return __atomic_load_n(&closes, __ATOMIC_RELAXED);
 }
 
 /* ---- records and the board ------------------------------------------------------------------- */
@@ -52,7 +67,18 @@ static void show(void)
 
 	spy_board_show(board->windows, windows);
 	spy_board_show(board->state_since, atomic_load(&since));
-	spy_board_show(board->dormant, !spy_window_is_open());
+	spy_board_show(board->dormant, !opened);
+}
+
+static void apply(uint64_t now)
+{
+	bool recorded = opened && !counting;
+
+	if (recorded)
+		atomic_store(&recorded_since, now);
+	__atomic_fetch_add(&spy_window_changes, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&spy_recorded_from, recorded ? SPY_RECORDED : SPY_DORMANT,
+			 __ATOMIC_RELEASE);
 }
 
 static void set(bool open, uint64_t now)
@@ -61,9 +87,22 @@ static void set(bool open, uint64_t now)
 		windows++;
 	else if (!windows)
 		windows = 1; /* which began with the recording */
+	closes += !open;
 	atomic_store(&since, now);
-	__atomic_fetch_add(&spy_window_changes, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&spy_recorded_from, open ? SPY_RECORDED : SPY_DORMANT, __ATOMIC_RELEASE);
+	opened = open;
+	__atomic_store_n(&counting, false, __ATOMIC_RELAXED);
+	apply(now);
+}
+
+bool spy_window_count(bool count, struct spy_rec_window *record)
+{
+	if (!opened || count == counting)
+		return false;
+	__atomic_store_n(&counting, count, __ATOMIC_RELAXED);
+	apply(record->head.time);
+	fill(record, count ? SPY_WINDOW_COUNTING : SPY_WINDOW_RECORDING, atomic_load(&since),
+	     "cost");
+	return true;
 }
 
 /* ---- times ----------------------------------------------------------------------------------- */
@@ -103,7 +142,7 @@ struct change {
 /* Where there is no session yet, the next one begins so. */
 static void change_early(const struct change *change)
 {
-	if (change->open != spy_window_is_open())
+	if (change->open != opened)
 		set(change->open, 0);
 }
 
@@ -117,14 +156,14 @@ static void change_on_own_stack(void *data)
 		change_early(change);
 		return;
 	}
-	if (change->open == spy_window_is_open())
+	if (change->open == opened)
 		return;
 	record = spy_session_append(SPY_EV_WINDOW, sizeof(*record));
 	/* Without the record of its begin a window would not be known as one. One that ends without a record is told
 	 * of by the next one's. */
 	if (!record && change->open)
 		return;
-	if (record && change->open == spy_window_is_open()) { /* by another thread, just now */
+	if (record && change->open == opened) { /* by another thread, just now */
 		spy_unlock(&spy_session->lock);
 		return;
 	}
@@ -160,8 +199,13 @@ void spy_window_init(void)
 	__atomic_store_n(&spy_window_board, &no_board, __ATOMIC_RELAXED);
 	spy_plan_read(&plan);
 	spy_recorded_from = plan.dormant ? SPY_DORMANT : SPY_RECORDED;
+	opened = !plan.dormant;
+	counting = false;
+	closes = 0;
 	windows = 0;
 	since = 0;
+	recorded_since = 0;
+	spy_cost_reset();
 	due = UINT64_MAX;
 	asked.active = false;
 	asked.for_cycles = asked.every_cycles = 0;
@@ -170,7 +214,7 @@ void spy_window_init(void)
 void spy_window_begin(uint64_t loaded)
 {
 	struct spy_rec_window *record;
-	bool open = spy_window_is_open();
+	bool open = opened;
 	uint64_t now = spy_clock();
 
 	__atomic_store_n(&spy_window_board, spy_session->board, __ATOMIC_RELAXED);
@@ -180,6 +224,7 @@ void spy_window_begin(uint64_t loaded)
 		atomic_store(&due, end_of_window(now));
 	else if (plan.delay_ns && plan.capture == SPY_CAPTURE_ALL)
 		atomic_store(&due, loaded + cycles(plan.delay_ns));
+	spy_cost_begin();
 	if (!plan.dormant && open)
 		return; /* one window, as far as is known */
 	record = spy_session_append(SPY_EV_WINDOW, sizeof(*record));
@@ -194,7 +239,8 @@ void spy_window_begin(uint64_t loaded)
 
 bool spy_window_has_time(void)
 {
-	return atomic_load_explicit(&due, memory_order_relaxed) != UINT64_MAX;
+	return atomic_load_explicit(&due, memory_order_relaxed) != UINT64_MAX ||
+	       spy_cost_due() != UINT64_MAX;
 }
 
 static void write_mark(const char *text)
@@ -220,7 +266,7 @@ static void start(const struct spy_board *board)
 	if (at_ns > now.realtime_ns) {
 		spy_window_close("cudaspy start --at");
 		atomic_store(&due, now.clock + cycles(at_ns - now.realtime_ns));
-	} else if (spy_window_is_open()) {
+	} else if (opened) {
 		atomic_store(&due, end_of_window(now.clock));
 	} else {
 		spy_window_open("cudaspy start");
@@ -265,12 +311,13 @@ static void look_on_own_stack(void *data)
 
 	if (spy_window_is_asked())
 		follow();
+	spy_cost_look(now);
 	if (now < at || at != atomic_load(&due))
 		return;
 	/* One thread does it; a change sets the next time. */
 	if (!atomic_compare_exchange_strong(&due, &at, UINT64_MAX))
 		return;
-	if (spy_window_is_open())
+	if (opened)
 		spy_window_close(asked.active ? "cudaspy start --for" : "--duration");
 	else
 		spy_window_open(asked.active ? "cudaspy start --at" : plan.why);
@@ -279,6 +326,8 @@ static void look_on_own_stack(void *data)
 /* Where nothing is due, which is nearly always, the own stack and its signal mask are not needed. */
 void spy_window_look(uint64_t now)
 {
-	if ((now >= atomic_load(&due) || spy_window_is_asked()) && spy_session_active())
+	if (now < atomic_load(&due) && now < spy_cost_due() && !spy_window_is_asked())
+		return;
+	if (spy_session_active())
 		spy_own_stack_run(look_on_own_stack, &now);
 }

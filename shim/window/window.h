@@ -36,8 +36,18 @@ static inline uint32_t spy_window_turn(void)
 	return __atomic_load_n(&spy_window_changes, __ATOMIC_RELAXED);
 }
 
-/* When the window that is open began (cycles); 0: when the recording did. */
+/* Since when calls are recorded (cycles); 0: since the recording began. */
 uint64_t spy_window_opened_at(void);
+
+/* Are calls counted for the time being, in a cost window (cost.h)? To all others that is as if it were dormant. */
+bool spy_window_is_counting(void);
+
+/* How often windows were closed. */
+uint32_t spy_window_closes(void);
+
+/* A cost window begins in which calls are counted, or ends. Under the session's lock. False: nothing changes; else the
+ * record is filled in. */
+bool spy_window_count(bool counting, struct spy_rec_window *record);
 
 /* ---- what happens --------------------------------------------------------------------------- */
 

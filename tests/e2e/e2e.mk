@@ -147,11 +147,11 @@ $(E2E)/judge: $(wildcard tests/e2e/judge*.[ch])
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $(filter %.c,$^) -ljansson
 e2e: $(E2E)/scene $(E2E)/judge
 # Habits that are found, and near twins: of calls, of whole runs, of copies between GPUs.
-$(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/profiled $(E2E)/windows $(E2E)/rounds: $(E2E)/%: tests/e2e/%.c tests/e2e/sim_program.h tests/e2e/sim_nvtx.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
+$(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/pace $(E2E)/profiled $(E2E)/windows $(E2E)/rounds: $(E2E)/%: tests/e2e/%.c tests/e2e/sim_program.h tests/e2e/sim_nvtx.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(E2E_C) $(SANFLAGS) -o $@ $< $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
-e2e: $(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/profiled $(E2E)/windows $(E2E)/rounds
+e2e: $(E2E)/habits $(E2E)/habits_run $(E2E)/peers $(E2E)/pace $(E2E)/profiled $(E2E)/windows $(E2E)/rounds
 # Threads that keep GPUs waiting.
 $(E2E)/feeders: tests/e2e/feeders.c tests/e2e/sim_program.h $(E2E_SIM)/libcudart.so.13 $(E2E_SIM)/libcuda.so.1
 	@mkdir -p $(@D)

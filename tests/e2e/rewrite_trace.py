@@ -33,6 +33,9 @@ IDS[NCCL_COMM] = [36]
 # A window, or a mark.
 WINDOW = len(RECORDS)
 RECORDS += [(128, 0)]
+# Calls in a cost window.
+COST = len(RECORDS)
+RECORDS += [(96, 0)]
 HEADER, PAGE = 96, 4096
 
 
@@ -81,6 +84,9 @@ def change_record(data, at, change):
         more(data, at + 40, "Q", change.cycles)
     if event == WINDOW:
         more(data, at + 16, "Q", change.cycles)
+    if event == COST:
+        more(data, at + 16, "Q", change.cycles)
+        more(data, at + 24, "Q", change.cycles)
     if event == RANGE_VALUE and data[at + 10] == RANGE_OPEN:
         more(data, at + 16, "Q", change.cycles)
     if event == NVTX_NAME and get(data, at + 10, "H") == NAMED_THREAD:

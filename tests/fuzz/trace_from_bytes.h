@@ -508,6 +508,31 @@ static inline void tb_gpu(struct tb *t)
 		tb_write(t, &state, sizeof(state));
 }
 
+/* Of a cost window; or it begins or ends for the process, if that is the session's stream. */
+static inline void tb_cost(struct tb *t)
+{
+	uint8_t what = tb_byte(t);
+	struct spy_rec_cost cost = {.head = {t->now, SPY_EV_COST},
+				    .kind = what & 7,
+				    .n = (uint8_t)TB_ONE_OF(t, 0, 1, 8, 255),
+				    .calls = (uint32_t)TB_ONE_OF(t, 0, 100, 1000, UINT32_MAX),
+				    .begin = t->now - tb_duration(t),
+				    .end = t->now,
+				    .window = TB_ONE_OF(t, 0, 41, 42, 43, UINT64_MAX),
+				    .delay_ns = TB_ONE_OF(t, 0, 1, UINT64_MAX)};
+	struct spy_rec_window window = {.head = {t->now, SPY_EV_WINDOW}, .state = what >> 4 & 7};
+	unsigned int i;
+
+	for (i = 0; i < SPY_COST_FUNCTIONS; i++) {
+		cost.fn[i] = tb_fn(t, SPY_EV_CALL);
+		cost.count[i] = tb_byte(t);
+	}
+	if (what & 8)
+		tb_write(t, &window, sizeof(window));
+	else
+		tb_write(t, &cost, sizeof(cost));
+}
+
 static inline void tb_sched(struct tb *t)
 {
 	uint8_t what = tb_byte(t);
@@ -521,6 +546,8 @@ static inline void tb_sched(struct tb *t)
 		tb_outside(t);
 	else if (what & 4)
 		tb_gpu(t);
+	else if (what & 8)
+		tb_cost(t);
 	else
 		tb_write(t, &r, sizeof(r));
 }

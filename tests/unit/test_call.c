@@ -24,7 +24,7 @@
 
 struct spy_slot spy_slots[SPY_SLOTS];
 __thread struct spy_thread *spy_self;
-uint64_t spy_closer_look, spy_long_call, spy_look_again;
+uint64_t spy_closer_look, spy_long_call;
 bool spy_clock_is_counter;
 
 static uint64_t now; /* the clock */
@@ -98,6 +98,7 @@ void spy_gap_look(struct spy_thread *of, uint64_t start)
 }
 
 uint8_t spy_recorded_from;
+uint32_t spy_window_changes = 1;
 static struct spy_board board; /* with a request in it */
 const struct spy_board *spy_window_board = &board;
 static bool captures;
@@ -182,7 +183,7 @@ static int begin(void **state)
 	thread.head = packet + sizeof(struct spy_packet);
 	thread.limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
 	spy_self = ready = &thread;
-	spy_closer_look = spy_long_call = spy_look_again = UINT64_MAX;
+	spy_closer_look = spy_long_call = thread.look_at = UINT64_MAX;
 	now = 1000;
 	spy_recorded_from = SPY_RECORDED;
 	then_from = SPY_DORMANT;
@@ -803,12 +804,10 @@ static void test_closer_look(void **state)
 static void test_look_before(void **state)
 {
 	(void)state;
-	spy_look_again = 500;
-	thread.ran_at = 501;
+	thread.look_at = 1001;
 	enter(OUTER, 0);
 	assert_int_equal(n_sched, 0);
 	leave(OUTER, 1, 0);
-	thread.ran_at = 501;
 	enter(OUTER, 0); /* at 1001 */
 	assert_int_equal(n_sched, 1);
 	assert_int_equal(sched_at, 0);
@@ -929,6 +928,43 @@ static void test_dormant(void **state)
 	assert_int_equal(thread.reentry_frame, 0);
 }
 
+/* In a cost window the application's own calls are counted, and how many were recorded is known, too. */
+static void test_counting(void **state)
+{
+	(void)state;
+	enter(OUTER, 0);
+	enter(INNER, 1);
+	leave(INNER, 1, 0);
+	leave(OUTER, 1, 0);
+	assert_int_equal(thread.outer_calls, 1);
+	fall_asleep();
+	thread.until_look = 100;
+	thread.counts_turn = spy_window_changes;
+	spy_slots[2].record = SPY_COUNTED;
+	spy_slots[2].counter = 5;
+	spy_slots[3].keeps = SPY_KEEPS_TABLES;
+	spy_slots[4].record = SPY_TRANSPARENT;
+	spy_slots[4].counter = SPY_COUNTER_NONE;
+	for (unsigned int i = 0; i < 5; i++) {
+		enter(OUTER, i);
+		enter(INNER, 1);
+		leave(INNER, 1, 0);
+		leave(OUTER, 1, 0);
+	}
+	assert_int_equal(thread.counts.calls[FN], 1);
+	assert_int_equal(thread.counts.calls[FN + 1], 1); /* those inside of others are not */
+	assert_int_equal(thread.counts.calls[FN + 2] + thread.counts.calls[FN + 4], 0);
+	assert_int_equal(page.counts[5], 1);
+	assert_int_equal(thread.counts.calls[FN + 3], 1);
+	assert_int_equal(n_looks, 0);
+	/* By another window it is noticed at once, whenever the next look is due. */
+	spy_window_changes++;
+	enter(OUTER, 0);
+	assert_int_equal(n_looks, 1);
+	leave(OUTER, 1, 0);
+	assert_int_equal(thread.outer_calls, 1);
+}
+
 /* Inspectors that keep tables run, at each depth; and so do those of captures, while there are any. */
 static void test_dormant_keeps(void **state)
 {
@@ -1036,6 +1072,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_call),
 		TEST(test_dormant),
+		TEST(test_counting),
 		TEST(test_dormant_keeps),
 		TEST(test_window_ends),
 		TEST(test_window_begins),

@@ -32,6 +32,8 @@ struct spy_session *spy_session;
 __thread struct spy_thread *spy_self;
 bool spy_clock_is_counter, spy_probing;
 uint64_t spy_long_gap = 1 * MS;
+uint64_t spy_look_again; /* whenever it is asked */
+bool spy_cost_without_probes, spy_cost_without_stacks;
 
 static uint64_t now;
 static struct spy_thread *self; /* slot 1 */
@@ -58,6 +60,17 @@ void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, u
 	assert_ptr_equal(thread, self);
 	assert_true(wait && at == now);
 	stacks++;
+}
+
+void spy_sched_look_later(struct spy_thread *thread)
+{
+	(void)thread;
+}
+
+void spy_cost_notice(struct spy_thread *thread, uint64_t at)
+{
+	assert_ptr_equal(thread, self);
+	assert_int_equal(at, now);
 }
 
 bool spy_sched_look_before(struct spy_thread *thread, uint64_t start)

@@ -26,6 +26,7 @@
 #define NS_OF_MS 1000000ull
 
 struct spy_session *spy_session;
+bool spy_cost_without_probes, spy_cost_without_stacks;
 bool spy_probing, spy_clock_is_counter;
 static struct spy_thread thread;
 static uint8_t packet[SPY_PACKET_BYTES] __attribute__((aligned(64)));

@@ -29,6 +29,7 @@
 struct spy_options spy_options;
 uint64_t spy_long_call = 250000;
 struct spy_session *spy_session;
+bool spy_cost_without_probes, spy_cost_without_stacks;
 static uint64_t keep;
 static uint64_t overhead;
 static struct spy_unwind asked;

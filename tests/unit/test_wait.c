@@ -30,6 +30,7 @@
 #define THREADS 4 /* slots 1 to 3 */
 
 struct spy_session *spy_session;
+bool spy_cost_without_probes, spy_cost_without_stacks;
 struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS];
 __thread struct spy_thread *spy_self;
 bool spy_clock_is_counter;

@@ -140,7 +140,7 @@ spy_trampoline:
  * its next look at what is due, and shows that it is inside a call, should a window open meanwhile.
  * The real function is called with the caller's stack arguments, no register is saved. Whatever
  * else there may be to do is the trampoline's: a request from outside, the look itself, a thread
- * that is not asleep or has no slot (until_look is 0, also in a child of fork, whose memory reads as
+ * that counts its calls (window/cost.h), is not asleep or has no slot (until_look is 0, also in a child of fork, whose memory reads as
  * zeros), a table to keep. Takes r10, r11 and xmm8 to xmm13; rbp is the call's place on the stack,
  * as call.c's place_of has it.
  */
@@ -167,6 +167,8 @@ spy_dormant_path:
 	movq	%fs:(%r11), %r11
 	cmpl	$1, THREAD_UNTIL_LOOK(%r11)
 	jbe	.Lwhole
+	cmpl	$0, THREAD_COUNTS_TURN(%r11)
+	jne	.Lwhole
 	pushq	%rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rbp, 0

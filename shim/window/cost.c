@@ -1,0 +1,337 @@
+/*
+ * shim/window/cost.c: when cost windows are, and what threads write down about them. Runs on the application's threads: at
+ * calls, when the time has come, and in slow paths.
+ *
+ * They follow a plan (cudaspy/cost_plan.h) that is the same for all processes. Lengths differ from frame to frame: short
+ * windows follow a program that changes quickly, long ones hold enough calls where there are few. What is drawn in it
+ * makes a program's own rounds fall into each kind as often.
+ *
+ * What a thread has of a window begins at the call by which it notices the window's begin, and ends at the one by which it
+ * notices the end: so many calls, each with what was done behind it. A call or a pause that goes on into the next window
+ * belongs to the one in which it began. What the switch itself takes is in no window.
+ */
+#include <stdatomic.h>
+#include <string.h>
+#include "cudaspy/cost_plan.h"
+#include "lib/clock.h"
+#include "process/options.h"
+#include "process/own_stack.h"
+#include "record/sched.h"
+#include "record/session.h"
+#include "record/thread.h"
+#include "window/cost.h"
+#include "window/window.h"
+
+#define FIRST_AFTER_NS 10000000000ull /* of the recording, unless all of it is measured */
+
+bool spy_cost_without_probes, spy_cost_without_stacks;
+
+static enum { OFF, SAMPLED, ALL_THE_TIME } mode;
+static uint64_t sampled_from; /* cycles */
+
+/* The time of day at a time of the trace's clock. A new one for each frame, in turns. */
+static struct spy_clock_pair anchors[2];
+static _Atomic unsigned int anchor;
+
+static struct spy_cost_phase current; /* under the session's lock */
+static _Atomic uint64_t current_begin, current_end = UINT64_MAX;
+
+bool spy_cost_is_on(void)
+{
+	return mode != OFF;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+static double cycles_per_ns(void)
+{
+	return (double)atomic_load_explicit(&spy_session->frequency, memory_order_relaxed) / 1e9;
+}
+
+static uint64_t clock_at(const struct spy_clock_pair *pair, uint64_t realtime_ns)
+{
+	int64_t ns = (int64_t)(realtime_ns - pair->realtime_ns);
+
+	return pair->clock + (uint64_t)(int64_t)((double)ns * cycles_per_ns());
+}
+
+static struct spy_cost_phase phase_from(const struct spy_clock_pair *pair, uint64_t begin_ns,
+					uint64_t end_ns)
+{
+	return (struct spy_cost_phase){.begin = clock_at(pair, begin_ns),
+				       .end = clock_at(pair, end_ns),
+				       .kind = SPY_COST_ALL};
+}
+
+static bool is_measured(const struct spy_cost_frame *frame, uint64_t begin)
+{
+	return mode == ALL_THE_TIME || (begin >= sampled_from && frame->sampled);
+}
+
+/* What is to be done at that time (cycles)? */
+static struct spy_cost_phase phase_at(uint64_t now)
+{
+	const struct spy_clock_pair *pair = &anchors[atomic_load(&anchor) % 2];
+	int64_t past = (int64_t)(now - pair->clock);
+	uint64_t ns = pair->realtime_ns + (uint64_t)(int64_t)((double)past / cycles_per_ns());
+	uint64_t number = ns / SPY_COST_FRAME_NS, begin = number * SPY_COST_FRAME_NS;
+	uint64_t end = begin + SPY_COST_FRAME_NS, first, block, place;
+	struct spy_cost_frame frame = spy_cost_frame(number);
+	const uint8_t kinds[SPY_COST_PLACES] = {SPY_COST_ALL, SPY_COST_COUNTING,
+						frame.random >> 60 & 1 ? SPY_COST_NO_STACKS
+								       : SPY_COST_NO_PROBES};
+	struct spy_cost_phase phase;
+
+	if (!is_measured(&frame, clock_at(pair, begin)))
+		return phase_from(pair, begin, end);
+	first = begin + frame.first_ns;
+	if (ns < first)
+		return phase_from(pair, begin, first);
+	if (ns >= first + SPY_COST_BLOCKS_NS)
+		return phase_from(pair, first + SPY_COST_BLOCKS_NS, end);
+	place = (ns - first) / frame.length_ns;
+	begin = first + place * frame.length_ns;
+	block = place / SPY_COST_PLACES;
+	place %= SPY_COST_PLACES;
+	phase = phase_from(pair, begin, begin + frame.length_ns);
+	phase.window = spy_cost_window(number, block, place);
+	phase.kind = kinds[spy_cost_order(&frame, block)[place]];
+	return phase;
+}
+
+/* The same, but not before what is done already. */
+static struct spy_cost_phase phase_now(uint64_t now)
+{
+	uint64_t begin = atomic_load(&current_begin);
+
+	return phase_at(now > begin ? now : begin);
+}
+
+/* ---- the process goes over to another phase --------------------------------------------------- */
+
+void spy_cost_reset(void)
+{
+	mode = OFF;
+	current = (struct spy_cost_phase){.end = UINT64_MAX};
+	current_begin = 0;
+	current_end = UINT64_MAX;
+	spy_cost_without_probes = spy_cost_without_stacks = false;
+}
+
+void spy_cost_begin(void)
+{
+	const char *option = spy_options.measure_cost;
+
+	/* Times of GPUs are recorded all the time, and their calls have to be. */
+	if (spy_options.gpu || (option && strcmp(option, "0") == 0))
+		return;
+	spy_clock_read_pair(&anchors[0]);
+	anchor = 0;
+	sampled_from = clock_at(&anchors[0], anchors[0].realtime_ns + FIRST_AFTER_NS);
+	mode = option ? ALL_THE_TIME : SAMPLED;
+	atomic_store(&current_end, anchors[0].clock);
+}
+
+/* The session's lock is held. */
+static bool go_over(const struct spy_cost_phase *phase, struct spy_rec_window *record)
+{
+	current = *phase;
+	atomic_store(&current_begin, phase->begin);
+	atomic_store(&current_end, phase->end);
+	__atomic_store_n(&spy_cost_without_probes, phase->kind == SPY_COST_NO_PROBES,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&spy_cost_without_stacks, phase->kind == SPY_COST_NO_STACKS,
+			 __ATOMIC_RELAXED);
+	return spy_window_count(phase->kind == SPY_COST_COUNTING, record);
+}
+
+uint64_t spy_cost_due(void)
+{
+	return atomic_load_explicit(&current_end, memory_order_relaxed);
+}
+
+void spy_cost_look(uint64_t now)
+{
+	unsigned int next = atomic_load(&anchor) + 1;
+	struct spy_rec_window *record;
+	struct spy_cost_phase phase;
+
+	if (mode == OFF || now < spy_cost_due())
+		return;
+	record = spy_session_append(SPY_EV_WINDOW, sizeof(*record));
+	if (!record)
+		return;
+	if (now - anchors[(next - 1) % 2].clock >
+	    (uint64_t)((double)SPY_COST_FRAME_NS * cycles_per_ns())) {
+		spy_clock_read_pair(&anchors[next % 2]);
+		atomic_store(&anchor, next);
+	}
+	phase = phase_at(now);
+	if (phase.begin > current.begin && go_over(&phase, record))
+		spy_session_commit(sizeof(*record));
+	else
+		spy_unlock(&spy_session->lock);
+}
+
+/* ---- a thread goes over ----------------------------------------------------------------------- */
+
+static bool fits(const struct spy_cost_phase *phase)
+{
+	return (phase->kind == SPY_COST_COUNTING) == spy_window_is_counting() &&
+	       (phase->kind == SPY_COST_NO_PROBES) == spy_cost_probes_off() &&
+	       (phase->kind == SPY_COST_NO_STACKS) == spy_cost_stacks_off();
+}
+
+static void begin_phase(struct spy_thread *thread, uint64_t now)
+{
+	struct spy_cost_thread *cost = &thread->cost;
+
+	cost->phase = phase_now(now);
+	if (!fits(&cost->phase))
+		cost->phase.window = 0;
+	cost->delay_ns = cost->delayed_ns;
+	cost->calls_at = thread->outer_calls;
+	cost->from = spy_clock();
+}
+
+/* Once between two phases: at the end of one, before the next one begins. */
+static void end_phase(struct spy_thread *thread)
+{
+	thread->cost.delayed_ns = spy_sched_delay_ns();
+}
+
+static void no_phase(struct spy_thread *thread)
+{
+	thread->cost.phase = (struct spy_cost_phase){.end = UINT64_MAX};
+	thread->cost.calls_at = thread->outer_calls;
+}
+
+/* Is there anything to be written about the thread's phase? Also what came before the first window of a block: that one
+ * begins there. */
+static bool is_worth_a_record(const struct spy_thread *thread, uint64_t now)
+{
+	return thread->cost.phase.window || thread->counts_turn || phase_now(now).window;
+}
+
+static void fill(struct spy_rec_cost *record, const struct spy_thread *thread, uint64_t end)
+{
+	const struct spy_cost_thread *cost = &thread->cost;
+
+	record->kind = cost->phase.kind;
+	record->n = 0;
+	record->calls = (uint32_t)(thread->outer_calls - cost->calls_at);
+	record->begin = cost->from < end ? cost->from : end;
+	record->end = end;
+	record->window = cost->phase.window;
+	record->delay_ns = cost->delayed_ns - cost->delay_ns;
+	memset(record->fn, 0, sizeof(record->fn));
+	memset(record->count, 0, sizeof(record->count));
+}
+
+void spy_cost_notice(struct spy_thread *thread, uint64_t now)
+{
+	struct spy_rec_cost *record = (struct spy_rec_cost *)thread->head;
+
+	if (now < thread->cost.phase.end)
+		return;
+	spy_window_look(now);
+	end_phase(thread);
+	if (is_worth_a_record(thread, now)) {
+		/* The call's own record comes behind it. */
+		if (spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX)) {
+			record->head.time = now;
+			record->head.event = SPY_EV_COST;
+			fill(record, thread, now);
+			spy_thread_publish(thread, now, sizeof(*record));
+		} else {
+			spy_thread_count_lost(thread);
+		}
+	}
+	begin_phase(thread, now);
+}
+
+/* ---- it goes to sleep, and wakes ------------------------------------------------------------- */
+
+/* The record of the phase that has ended, and those of what was counted in it. */
+static void write_down(struct spy_thread *thread, uint64_t end)
+{
+	uint32_t *calls = thread->counts.calls;
+	struct spy_rec_cost *record;
+	uint32_t counted = 0, fn = 0;
+	uint64_t time = 0;
+
+	for (uint32_t i = 0; i < SPY_FN_COUNT && thread->counts_turn; i++)
+		counted += calls[i];
+	do {
+		record = spy_thread_append(thread, SPY_EV_COST, sizeof(*record));
+		if (!record)
+			break;
+		fill(record, thread, end);
+		record->calls = time ? 0 : record->calls + counted;
+		time = record->head.time;
+		for (; fn < SPY_FN_COUNT && counted && record->n < SPY_COST_FUNCTIONS; fn++) {
+			if (!calls[fn])
+				continue;
+			record->fn[record->n] = (uint16_t)fn;
+			record->count[record->n++] = calls[fn];
+			counted -= calls[fn];
+			calls[fn] = 0;
+		}
+		spy_thread_commit(thread, sizeof(*record));
+	} while (counted);
+	if (thread->counts_turn)
+		memset(calls, 0, sizeof(thread->counts.calls));
+}
+
+void spy_cost_sleep(struct spy_thread *thread, uint64_t now)
+{
+	if (mode == OFF)
+		return;
+	end_phase(thread);
+	if (now < thread->cost.phase.end && thread->cost.phase.kind != SPY_COST_COUNTING)
+		thread->cost.phase.window = 0; /* the user's window is over before it is */
+	if (thread->packet && thread->cost.phase.kind != SPY_COST_COUNTING &&
+	    is_worth_a_record(thread, now))
+		write_down(thread, now);
+	if (!spy_window_is_counting()) {
+		no_phase(thread);
+		return;
+	}
+	if (thread->cost.phase.kind != SPY_COST_COUNTING || now >= thread->cost.phase.end)
+		begin_phase(thread, now);
+	thread->counts_turn = spy_window_turn();
+	thread->cost.pause = spy_window_closes();
+}
+
+void spy_cost_wake(struct spy_thread *thread)
+{
+	uint64_t now = spy_clock();
+
+	if (mode == OFF)
+		return;
+	end_phase(thread);
+	if (thread->counts_turn) {
+		if (thread->cost.pause != spy_window_closes() || now < thread->cost.phase.end)
+			thread->cost.phase.window = 0;
+		if (thread->packet)
+			write_down(thread, now);
+	}
+	thread->counts_turn = 0;
+	begin_phase(thread, now);
+}
+
+void spy_cost_begin_thread(struct spy_thread *thread)
+{
+	uint64_t now = spy_clock();
+
+	thread->counts_turn = 0;
+	no_phase(thread);
+	if (mode == OFF)
+		return;
+	end_phase(thread);
+	begin_phase(thread, now);
+	if (!spy_window_is_counting())
+		return;
+	thread->counts_turn = spy_window_turn();
+	thread->cost.pause = spy_window_closes();
+}
