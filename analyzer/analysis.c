@@ -286,6 +286,8 @@ static void read_all(struct analysis *a)
 				ranges_see_outside(&a->accounts.ranges, &record);
 			else if (unlikely(record.raw->other.event == SPY_EV_WINDOW))
 				see_window(a, paths, &record);
+			else if (unlikely(record.raw->other.event == SPY_EV_COST))
+				cost_see(&a->cost, &a->model, &record);
 			idle_see(&a->idle, &record, in_calls_ns(a, path, &record));
 			ranks_see(&a->ranks, &record);
 			if (unlikely(a->accounts.listener != NULL))
@@ -342,6 +344,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 			return err;
 		account_init(&a->accounts, &a->model, &a->expect, &a->filtering);
 		findings_init(&a->findings, &a->accounts);
+		cost_begin(&a->cost, &a->accounts);
 		idle_init(&a->idle, &a->accounts);
 		ranks_init(&a->ranks, &a->idle);
 		a->ranks.sample = options->sample_collectives;
@@ -352,6 +355,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 	read_all(a);
 	if (options) {
 		account_finish(&a->accounts);
+		cost_finish(&a->cost);
 		ranks_finish(&a->ranks);
 		idle_show_rest(&a->idle);
 		callstats_grow(&a->stats, &a->model); /* there may be a thread more */
@@ -362,6 +366,7 @@ int analysis_run(struct analysis *a, struct trace_set *set, const struct analysi
 void analysis_release(struct analysis *a)
 {
 	findings_release(&a->findings);
+	cost_release(&a->cost);
 	ranks_release(&a->ranks);
 	idle_release(&a->idle);
 	account_release(&a->accounts);

@@ -33,6 +33,8 @@ bool table_is_null(const struct table *t, size_t row, const struct column *colum
 	case UNIT_NS_IF_KNOWN:
 	case UNIT_PLAIN_IF_KNOWN:
 		return table_number(t, row, column) == UNKNOWN_NS;
+	case UNIT_PPM:
+		return (int64_t)table_number(t, row, column) == INT64_MIN;
 	default:
 		return false;
 	}
@@ -42,7 +44,9 @@ int64_t table_integer(const struct table *t, size_t row, const struct column *co
 {
 	uint64_t value = table_number(t, row, column);
 
-	return (int64_t)(column->unit == UNIT_NS_CHANGE ? value : min_u64(value, NUMBER_MOST));
+	if (column->unit == UNIT_NS_CHANGE || column->unit == UNIT_PPM)
+		return (int64_t)value;
+	return (int64_t)min_u64(value, NUMBER_MOST);
 }
 
 static const struct column *find_column(const struct table *t, const char *key, bool text)
@@ -115,6 +119,7 @@ void table_format(const struct table *t, size_t row, const struct column *column
 		format_bytes(text, size, table_number(t, row, column));
 		break;
 	case UNIT_NS_CHANGE:
+	case UNIT_PPM:
 	case UNIT_TABLE:
 		snprintf(text, size, "-");
 		break;

@@ -18,6 +18,7 @@ enum unit {
 	UNIT_NS,
 	UNIT_NS_IF_KNOWN, /* of UNIT_NS the same */
 	UNIT_NS_CHANGE, /* int64_t, of which text says what it is in words; JSON only */
+	UNIT_PPM, /* int64_t: parts per million, INT64_MIN unknown; JSON only */
 	UNIT_BYTES,
 	UNIT_DEVICE, /* uint64_t: a GPU's number, SPY_DEVICE_NONE unknown */
 	UNIT_TABLE, /* const struct table *; NULL: none. JSON has an array; text, below the row, its

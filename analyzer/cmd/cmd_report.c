@@ -15,6 +15,7 @@
 #include "lanes/lanes.h"
 #include "render/render.h"
 #include "sections/calls.h"
+#include "sections/cost.h"
 #include "sections/expectations.h"
 #include "sections/files.h"
 #include "sections/filters.h"
@@ -109,6 +110,9 @@ void report_add_sections(struct report *report, struct analysis *a, struct symbo
 	if (options->gate)
 		gate_look(gate, a->set, a->complete);
 	summary = report_summary(report, a);
+	report_cost(report, a);
+	if (options->cost_only)
+		return;
 	report_only(report, a);
 	report_in_flight(report, a, options->end_ns, summary);
 	report_ranks(report, a, symbols);
@@ -153,7 +157,7 @@ static int make_report(struct making *m, FILE *out)
 
 	report_init(&m->report, REPORT_SCHEMA);
 	m->report.view = view_for(out);
-	m->report.view.verbose = m->options->verbose;
+	m->report.view.verbose = m->options->verbose || m->options->cost_only;
 	if (m->options->hints) {
 		m->report.called = called(&m->report.arena);
 		m->report.again = asked_again(&m->report.arena, m->options, m->dirs, m->n_dirs,

@@ -21,6 +21,7 @@ struct report_options {
 	const char *profile; /* file that --profile names; NULL: none */
 	const struct filter *only; /* what of the recording counts; NULL: all */
 	bool nested; /* also the calls made inside other calls */
+	bool cost_only; /* what recording costs, and nothing else: of text and JSON */
 	bool verbose; /* also the tables that go into detail */
 	struct gate *gate; /* judged by report_show; NULL: none */
 	const char *again; /* options of ours that `why` needs, too; NULL: none */

@@ -177,6 +177,10 @@ static bool windows_right(const struct options *options)
 	if (capture == SPY_CAPTURE_RANGE && options->nonvtx && strcmp(options->nonvtx, "0") != 0)
 		return wrong("capture-range", options->capture_range,
 			     "this does not go with --nonvtx");
+	if (options->measure_cost && strcmp(options->measure_cost, "0") != 0 && options->gpu &&
+	    strcmp(options->gpu, "0") != 0)
+		return wrong("measure-cost", options->measure_cost,
+			     "this does not go with --gpu, which records all the time");
 	if (options->steps && !spy_parse_steps(options->steps, &first, &last))
 		return wrong("steps", options->steps, "this is not like 10-20, or 7 (from 1 on)");
 	if (options->steps && capture != SPY_CAPTURE_PROFILER && capture != SPY_CAPTURE_RANGE)
@@ -398,6 +402,13 @@ static void pack_traces(const char *const *dirs, const struct options *options)
 	trace_set_release(&set);
 }
 
+/* Is the cost of recording all that is asked for? Forms for findings have them all the same. */
+static bool measures_alone(const struct options *options)
+{
+	return options->measure_cost && strcmp(options->measure_cost, "0") != 0 &&
+	       (!strcmp(options->format, "text") || !strcmp(options->format, "json"));
+}
+
 static bool could_not_run(int wait_status)
 {
 	return WIFEXITED(wait_status) && (WEXITSTATUS(wait_status) == RECORDER_CANNOT_RUN ||
@@ -449,6 +460,7 @@ static int run(const struct command *self, int argc, char **argv)
 	show.end_ns = now_ns();
 	if (options.pack)
 		pack_traces(dirs, &options);
+	show.cost_only = measures_alone(&options);
 	hint(&show, &options, again, sizeof(again));
 	if (!options.no_report && !could_not_run(wait_status))
 		show_report(dirs, &options, &show, argv[1], why_not);

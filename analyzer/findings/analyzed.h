@@ -9,6 +9,7 @@
 #include "finding.h"
 #include "account/account.h"
 #include "account/callstats.h"
+#include "cost/cost.h"
 #include "expect/profile.h"
 #include "idle/idle.h"
 #include "ranks/ranks.h"
@@ -25,6 +26,7 @@ struct analysis {
 	bool accounted;
 	struct idle idle;
 	struct ranks ranks;
+	struct cost_study cost;
 	struct findings findings;
 	bool complete; /* no records are lost, as far as is known: set by who reports losses */
 };

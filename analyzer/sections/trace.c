@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "trace.h"
+#include "cost.h"
 #include "base/format.h"
 #include "text/text.h"
 #include "trace/losses.h"
@@ -234,10 +235,11 @@ static const char *working_text(struct arena *texts, const struct phase_row *row
 /* ---- headline ------------------------------------------------------------------------------- */
 
 struct summary_row {
-	const char *program, *command, *hosts, *traced, *recorded, *working, *called, *failures,
-		*ended, *runs_text, *found, *files;
+	const char *program, *command, *hosts, *traced, *recorded, *overhead, *working, *called,
+		*failures, *ended, *runs_text, *found, *files;
 	uint64_t processes, threads, records, duration_ns, calls, failed, call_ns, counted;
 	uint64_t windows, recorded_ns; /* 0, 0: recording never was dormant */
+	uint64_t only_counted; /* of functions that else are recorded one by one: in cost windows */
 	uint64_t copied_bytes, lost_records, unfinished, in_flight, runs, problems, notes;
 	uint64_t began_unix_s;
 };
@@ -248,6 +250,7 @@ static const struct column summary_columns[] = {
 	COLUMN_TEXT(struct summary_row, hosts, "hosts"),
 	COLUMN_TEXT(struct summary_row, traced, "traced"),
 	COLUMN_TEXT(struct summary_row, recorded, "recorded"),
+	COLUMN_TEXT(struct summary_row, overhead, "overhead"),
 	COLUMN_TEXT(struct summary_row, working, "working"),
 	COLUMN_TEXT(struct summary_row, called, "calls"),
 	COLUMN_TEXT(struct summary_row, failures, "failed"),
@@ -267,6 +270,7 @@ static const struct column summary_columns[] = {
 	COLUMN_JSON(struct summary_row, failed, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, call_ns, UNIT_NS),
 	COLUMN_JSON(struct summary_row, counted, UNIT_COUNT),
+	COLUMN_JSON(struct summary_row, only_counted, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, copied_bytes, UNIT_BYTES),
 	COLUMN_JSON(struct summary_row, lost_records, UNIT_COUNT),
 	COLUMN_JSON(struct summary_row, unfinished, UNIT_COUNT),
@@ -359,7 +363,7 @@ static const char *runs_words(struct arena *texts, const struct trace_set *set)
 static const char *windows_text(struct summary_row *row, const struct analysis *a,
 				struct arena *texts)
 {
-	uint64_t recorded_ns = 0, whole_ns = 0, windows = 0;
+	uint64_t recorded_ns = 0, whole_ns = 0, windows = 0, countings = 0;
 	size_t i, n = 0;
 
 	for (i = 0; i < a->model.n_processes; i++) {
@@ -370,6 +374,7 @@ static const char *windows_text(struct summary_row *row, const struct analysis *
 			continue;
 		n++;
 		windows += process->windows;
+		countings += process->countings;
 		whole_ns += there_ns;
 		recorded_ns += there_ns - min_u64(process->dormant_ns, there_ns);
 	}
@@ -377,6 +382,10 @@ static const char *windows_text(struct summary_row *row, const struct analysis *
 		return NULL;
 	row->windows = windows;
 	row->recorded_ns = recorded_ns;
+	if (!windows && countings)
+		return arena_printf(texts,
+				    "%s of %s; in the rest calls were only counted (cost windows)",
+				    text_time(texts, recorded_ns), text_time(texts, whole_ns));
 	if (!windows)
 		return arena_printf(
 			texts,
@@ -407,12 +416,18 @@ static void write_summary(struct summary_row *row, const struct analysis *a, str
 	format_count(count, sizeof(count), row->records);
 	row->traced = arena_printf(texts, "%s, %s records", time, count);
 	row->recorded = windows_text(row, a, texts);
+	row->overhead = report_cost_text(texts, a);
 	format_count(count, sizeof(count), row->calls);
 	format_count(counted, sizeof(counted), row->counted);
 	row->called =
 		arena_printf(texts, "%s by %llu thread%s, %s inside them; and %s getters", count,
 			     (unsigned long long)row->threads, row->threads == 1 ? "" : "s",
 			     text_thread_time(texts, row->call_ns, row->threads), counted);
+	if (row->only_counted) {
+		format_count(count, sizeof(count), row->only_counted);
+		row->called =
+			arena_printf(texts, "%s; %s more were only counted", row->called, count);
+	}
 	if (row->failed > a->stats.too_late) {
 		format_count(count, sizeof(count), row->failed - a->stats.too_late);
 		row->failures = arena_printf(texts, "%s of these calls returned an error", count);
@@ -438,6 +453,7 @@ struct summary_row *report_summary(struct report *report, const struct analysis 
 		.calls = a->stats.all.count,
 		.call_ns = a->stats.all.total_ns,
 		.counted = a->stats.all.counted,
+		.only_counted = a->cost.counted,
 		.copied_bytes = a->stats.all.copied_bytes,
 	};
 	for (i = 0; i < a->stats.n_functions; i++)

@@ -40,7 +40,8 @@ static json_t *type_of(const struct column *column)
 		return json_pack("{s:[s,s]}", "type", "string", "null");
 	if (column->unit == UNIT_TABLE)
 		return table_schema(column->table);
-	if (column->unit == UNIT_NS_IF_KNOWN || column->unit == UNIT_PLAIN_IF_KNOWN)
+	if (column->unit == UNIT_NS_IF_KNOWN || column->unit == UNIT_PLAIN_IF_KNOWN ||
+	    column->unit == UNIT_PPM)
 		return json_pack("{s:[s,s]}", "type", "integer", "null");
 	return json_pack("{s:s}", "type", "integer");
 }

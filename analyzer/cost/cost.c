@@ -1,0 +1,355 @@
+/*
+ * analyzer/cost/cost.c: cost windows are collected as their records go by, and compared when all is read. Called by the
+ * main reading and by the sections of a report.
+ *
+ * What a thread recorded in a window by function, its account says: what that has more than when the window before ended.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "cost.h"
+#include "cudaspy/cost_plan.h"
+
+#define WINDOWS_MOST 500000
+#define CELLS_MOST (4 * (size_t)WINDOWS_MOST)
+#define FRAMES_MOST 100000000ull /* a year: more is no time of a run */
+
+void cost_begin(struct cost_study *cost, const struct accounting *accounts)
+{
+	*cost = (struct cost_study){.accounts = accounts};
+}
+
+void cost_release(struct cost_study *cost)
+{
+	size_t i;
+
+	for (i = 0; i < cost->n_seen; i++) {
+		free(cost->seen[i].fns);
+		free(cost->seen[i].calls);
+	}
+	free(cost->seen);
+	free(cost->windows);
+	free(cost->cells);
+	free(cost->counted_by_fn);
+	*cost = (struct cost_study){0};
+}
+
+/* ---- collecting ------------------------------------------------------------------------------ */
+
+static uint64_t block_of(uint64_t window)
+{
+	return window / 4;
+}
+
+/* Blocks are drawn by their number: all threads and processes keep the same ones. */
+static bool is_kept(const struct cost_study *cost, uint64_t window)
+{
+	uint64_t mixed = block_of(window) * 0x9e3779b97f4a7c15ull;
+
+	return !(mixed >> 32 & ((1ull << cost->thinned) - 1));
+}
+
+/* There are too many: every other block goes. */
+static void thin(struct cost_study *cost)
+{
+	size_t i, j, windows = 0, cells = 0;
+
+	cost->thinned++;
+	for (i = 0; i < cost->n; i++) {
+		struct cost_window window = cost->windows[i];
+
+		if (!is_kept(cost, window.number))
+			continue;
+		for (j = 0; j < window.n_cells; j++)
+			cost->cells[cells + j] = cost->cells[window.first_cell + j];
+		window.first_cell = cells;
+		cells += window.n_cells;
+		cost->windows[windows++] = window;
+	}
+	cost->n = windows;
+	cost->n_cells = cells;
+}
+
+static struct cost_seen *seen_by(struct cost_study *cost, const struct thread *thread)
+{
+	while (cost->n_seen <= thread->index) {
+		cost->seen = grow(cost->seen, cost->n_seen, sizeof(*cost->seen));
+		cost->seen[cost->n_seen++] = (struct cost_seen){0};
+	}
+	return &cost->seen[thread->index];
+}
+
+static void add_cell(struct cost_study *cost, struct cost_window *window, uint32_t fn,
+		     uint64_t calls)
+{
+	size_t i;
+
+	if (!calls)
+		return;
+	for (i = window->first_cell; i < cost->n_cells; i++)
+		if (cost->cells[i].fn == fn)
+			break;
+	if (i == cost->n_cells) {
+		cost->cells = grow(cost->cells, cost->n_cells, sizeof(*cost->cells));
+		cost->cells[cost->n_cells++] = (struct cost_cell){.fn = fn};
+		window->n_cells++;
+	}
+	cost->cells[i].calls = (uint32_t)min_u64(cost->cells[i].calls + calls, UINT32_MAX);
+}
+
+/* Of the functions of a thread, in the order in which they came to its account. */
+static uint64_t calls_since(struct cost_seen *seen, size_t i, const struct function_accounts *f)
+{
+	uint64_t calls;
+
+	if (i >= seen->n) {
+		seen->fns = grow(seen->fns, seen->n, sizeof(*seen->fns));
+		seen->calls = grow(seen->calls, seen->n, sizeof(*seen->calls));
+		seen->fns[seen->n] = f->fns[i];
+		seen->calls[seen->n++] = 0;
+	}
+	calls = f->all[i].calls - min_u64(seen->calls[i], f->all[i].calls);
+	seen->calls[i] = f->all[i].calls;
+	return calls;
+}
+
+static void add_recorded(struct cost_study *cost, struct cost_window *window, struct thread *thread)
+{
+	const struct thread_account *c = thread_account_of(cost->accounts, thread);
+	struct cost_seen *seen;
+	size_t i;
+
+	if (!c)
+		return;
+	seen = seen_by(cost, thread);
+	for (i = 0; i < c->functions.n; i++) {
+		uint64_t calls = calls_since(seen, i, &c->functions);
+
+		if (window)
+			add_cell(cost, window, c->functions.fns[i], calls);
+	}
+}
+
+static void count(struct cost_study *cost, size_t n_functions, uint32_t fn, uint64_t calls)
+{
+	if (cost->n_functions < n_functions) {
+		cost->counted_by_fn =
+			xrealloc(cost->counted_by_fn, n_functions, sizeof(*cost->counted_by_fn));
+		memset(cost->counted_by_fn + cost->n_functions, 0,
+		       (n_functions - cost->n_functions) * sizeof(*cost->counted_by_fn));
+		cost->n_functions = n_functions;
+	}
+	cost->counted_by_fn[fn] = add_capped(cost->counted_by_fn[fn], calls);
+	cost->counted = add_capped(cost->counted, calls);
+}
+
+static void add_counted(struct cost_study *cost, struct cost_window *window, struct model *model,
+			const struct record *record)
+{
+	const struct spy_rec_cost *raw = &record->raw->cost;
+	unsigned int i;
+
+	for (i = 0; i < raw->n && i < SPY_COST_FUNCTIONS; i++) {
+		uint32_t fn = trace_function(model->set, record->stream->trace, raw->fn[i]);
+
+		count(cost, model->set->functions.count, fn, raw->count[i]);
+		if (window)
+			add_cell(cost, window, fn, raw->count[i]);
+	}
+}
+
+static bool is_window(const struct spy_rec_cost *raw)
+{
+	return raw->window && raw->kind < SPY_COST_KINDS && raw->end > raw->begin &&
+	       raw->window % 4;
+}
+
+/* Without the time in which the thread had no CPU, for others had them: that is none of the recorder's. Half of it must be
+ * left. */
+static double running_ns(const struct record *record)
+{
+	const struct spy_rec_cost *raw = &record->raw->cost;
+	uint64_t ns = timeline_span_ns(&record->stream->trace->timeline, raw->end - raw->begin);
+
+	return (double)(ns - min_u64(raw->delay_ns, ns / 2));
+}
+
+/* The window that the record is of: the thread's last one, if this one only has more functions; NULL: none. */
+static struct cost_window *window_of(struct cost_study *cost, const struct record *record)
+{
+	const struct spy_rec_cost *raw = &record->raw->cost;
+	struct cost_window *last = cost->n ? &cost->windows[cost->n - 1] : NULL;
+
+	if (!is_window(raw) || !is_kept(cost, raw->window))
+		return NULL;
+	if (last && last->number == raw->window && last->thread == record->thread)
+		return last;
+	if (cost->n >= WINDOWS_MOST || cost->n_cells >= CELLS_MOST) {
+		thin(cost);
+		if (!is_kept(cost, raw->window))
+			return NULL;
+	}
+	cost->windows = grow(cost->windows, cost->n, sizeof(*cost->windows));
+	last = &cost->windows[cost->n++];
+	*last = (struct cost_window){
+		.number = raw->window,
+		.thread = record->thread,
+		.ns = running_ns(record),
+		.first_cell = cost->n_cells,
+		.calls = raw->calls,
+		.kind = raw->kind,
+	};
+	return last;
+}
+
+void cost_see(struct cost_study *cost, struct model *model, const struct record *record)
+{
+	struct cost_window *window = window_of(cost, record);
+
+	add_recorded(cost, window, record->thread);
+	add_counted(cost, window, model, record);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static uint64_t calls_of(const struct cost_study *cost, const struct cost_window *window,
+			 const struct cost_of *of)
+{
+	size_t i;
+
+	if (of->fn == COST_ALL_FUNCTIONS)
+		return window->calls;
+	for (i = 0; i < window->n_cells; i++)
+		if (cost->cells[window->first_cell + i].fn == of->fn)
+			return cost->cells[window->first_cell + i].calls;
+	return 0;
+}
+
+/* The windows of one block: of a kind, calls in a nanosecond; and how long a window is. */
+struct block {
+	uint64_t number;
+	double ns;
+	double rate[SPY_COST_KINDS];
+	bool seen[SPY_COST_KINDS];
+};
+
+static int by_block(const void *a, const void *b)
+{
+	const struct cost_window *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+void cost_finish(struct cost_study *cost)
+{
+	if (cost->n)
+		qsort(cost->windows, cost->n, sizeof(*cost->windows), by_block);
+}
+
+/* The one at i and all others of its block. Returns what comes behind. Where a thread made no call in a window it has left
+ * no record. */
+static size_t see_block(const struct cost_study *cost, size_t i, const struct cost_of *of,
+			struct block *block)
+{
+	*block = (struct block){.number = block_of(cost->windows[i].number)};
+	block->ns = (double)spy_cost_frame(block->number / SPY_COST_BLOCKS_MOST).length_ns;
+	for (; i < cost->n && block_of(cost->windows[i].number) == block->number; i++) {
+		const struct cost_window *window = &cost->windows[i];
+
+		if (of->thread && of->thread != window->thread)
+			continue;
+		block->seen[window->kind] = true;
+		block->rate[window->kind] += (double)calls_of(cost, window, of) / window->ns;
+	}
+	if (block->seen[SPY_COST_ALL] || block->seen[SPY_COST_NO_PROBES] ||
+	    block->seen[SPY_COST_NO_STACKS])
+		block->seen[SPY_COST_COUNTING] = true;
+	if (block->seen[SPY_COST_COUNTING])
+		block->seen[SPY_COST_ALL] = true;
+	return i;
+}
+
+/* Was there a time in which nothing was to be recorded? Then blocks without calls say nothing. */
+static bool had_windows(const struct cost_study *cost)
+{
+	size_t i;
+
+	for (i = 0; i < cost->n; i++)
+		if (cost->windows[i].thread->process->windows)
+			return true;
+	return false;
+}
+
+/* Blocks from the first one to the last one that were to be, and that passed without a call: the time of two windows of
+ * each. `seen` are those that did not. */
+static double idle_ns(const struct cost_study *cost, const uint64_t *seen, size_t n)
+{
+	bool all_the_time = false;
+	double ns = 0, seen_ns = 0;
+	uint64_t number;
+	size_t i;
+
+	if (!n || cost->thinned || had_windows(cost))
+		return 0;
+	for (i = 0; i < n; i++) {
+		struct spy_cost_frame frame = spy_cost_frame(seen[i] / SPY_COST_BLOCKS_MOST);
+
+		all_the_time |= !frame.sampled;
+		seen_ns += 2 * (double)frame.length_ns;
+	}
+	if (seen[n - 1] - seen[0] > FRAMES_MOST * SPY_COST_BLOCKS_MOST)
+		return 0;
+	for (number = seen[0]; number <= seen[n - 1]; number++) {
+		struct spy_cost_frame frame = spy_cost_frame(number / SPY_COST_BLOCKS_MOST);
+
+		if ((all_the_time || frame.sampled) && number % SPY_COST_BLOCKS_MOST < frame.blocks)
+			ns += 2 * (double)frame.length_ns;
+	}
+	return ns > seen_ns ? ns - seen_ns : 0;
+}
+
+struct cost_estimate cost_compare(const struct cost_study *cost, const struct cost_of *of,
+				  enum spy_cost_kind without)
+{
+	uint64_t *seen = xcalloc(cost->n + 1, sizeof(*seen));
+	struct cost_pair *pairs = NULL;
+	struct cost_estimate estimate;
+	struct block block;
+	size_t i = 0, n = 0, n_seen = 0;
+
+	while (i < cost->n) {
+		i = see_block(cost, i, of, &block);
+		if (block.seen[SPY_COST_COUNTING])
+			seen[n_seen++] = block.number;
+		if (!block.seen[SPY_COST_ALL] || !block.seen[without])
+			continue;
+		pairs = grow(pairs, n, sizeof(*pairs));
+		pairs[n++] = (struct cost_pair){
+			.with = block.rate[SPY_COST_ALL] * block.ns,
+			.with_ns = block.ns,
+			.without = block.rate[without] * block.ns,
+			.without_ns = block.ns,
+		};
+	}
+	estimate = cost_estimate(pairs, n,
+				 without == SPY_COST_COUNTING ? idle_ns(cost, seen, n_seen) : 0);
+	free(pairs);
+	free(seen);
+	return estimate;
+}
+
+struct cost_rate cost_rate(const struct cost_study *cost, const struct cost_of *of)
+{
+	struct cost_rate rate = {0};
+	struct block block;
+	size_t i = 0;
+	unsigned int kind;
+
+	while (i < cost->n) {
+		i = see_block(cost, i, of, &block);
+		for (kind = 0; kind < SPY_COST_KINDS; kind++) {
+			rate.ns += block.seen[kind] ? block.ns : 0;
+			rate.calls += (uint64_t)(block.rate[kind] * block.ns + 0.5);
+		}
+	}
+	return rate;
+}

@@ -1,0 +1,270 @@
+/*
+ * analyzer/sections/cost.c: what recording cost the program, as far as its cost windows tell. Called by `report`, and by
+ * `run --measure-cost`, whose report has nothing else.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include "cost.h"
+#include "text/text.h"
+
+#define COUNTING_NS \
+	20 /* docs/PERFORMANCE.md: a call that is only counted, over one without cudaspy */
+#define THREADS_SHOWN 12
+#define FUNCTIONS_SHOWN 20
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* "0.8": in per cent, with as many places as matter beside `width`. */
+static const char *percent(struct arena *texts, double part, double width)
+{
+	double value = 100 * part;
+	int places = width < 0.0005 ? 3 : width < 0.005 ? 2 : 1;
+
+	if (fabs(value) < 0.5 * pow(10, -places))
+		value = 0;
+	return arena_printf(texts, "%.*f", places, value);
+}
+
+/* "0.8 % (0.3 to 1.3 %)" */
+static const char *interval(struct arena *texts, const struct cost_estimate *e)
+{
+	double width = e->high - e->low;
+
+	return arena_printf(texts, "%s %% (%s to %s %%)", percent(texts, e->middle, width),
+			    percent(texts, e->low, width), percent(texts, e->high, width));
+}
+
+/* NULL: it is known. */
+static const char *why_unknown(struct arena *texts, const struct cost_estimate *e)
+{
+	double width = e->high - e->low;
+
+	switch (e->verdict) {
+	case COST_NOTHING:
+		return "not measured: that begins 10 s after the first call, or with "
+		       "--measure-cost";
+	case COST_FEW_CALLS:
+		return "too few calls in most of the time";
+	case COST_FEW_BLOCKS:
+		return arena_printf(texts,
+				    "only %zu comparisons, which is too short a time to tell",
+				    e->compared);
+	case COST_VARIES:
+		return arena_printf(
+			texts,
+			"the program's own pace varies too much: %s to %s %% is all that "
+			"%zu comparisons tell",
+			percent(texts, e->low, width), percent(texts, e->high, width), e->compared);
+	default:
+		return NULL;
+	}
+}
+
+static struct cost_estimate of_all(const struct analysis *a, enum spy_cost_kind without)
+{
+	return cost_compare(&a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS}, without);
+}
+
+const char *report_cost_text(struct arena *texts, const struct analysis *a)
+{
+	struct cost_estimate e = of_all(a, SPY_COST_COUNTING);
+	const char *why = why_unknown(texts, &e);
+
+	if (e.verdict == COST_NOTHING)
+		return why;
+	return why ? arena_printf(texts,
+				  "it is not to be told what recording cost this program: %s", why)
+		   : arena_printf(texts, "recording cost this program %s", interval(texts, &e));
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+struct cost_row {
+	const char *of, *cost, *kind, *thread, *function, *unknown;
+	uint64_t calls_per_s, comparisons, left_out;
+	int64_t cost_ppm, low_ppm, high_ppm;
+};
+
+/* clang-format off */
+static const struct column cost_columns[] = {
+	COLUMN_TEXT(struct cost_row, of, "of"),
+	COLUMN_TEXT(struct cost_row, cost, "takes longer by (95 % sure)"),
+	COLUMN(struct cost_row, calls_per_s, "calls/s", UNIT_COUNT),
+	COLUMN(struct cost_row, comparisons, "comparisons", UNIT_COUNT),
+	COLUMN_JSON(struct cost_row, left_out, UNIT_COUNT),
+	COLUMN_JSON(struct cost_row, kind, UNIT_TEXT),
+	COLUMN_JSON(struct cost_row, thread, UNIT_TEXT),
+	COLUMN_JSON(struct cost_row, function, UNIT_TEXT),
+	COLUMN_JSON(struct cost_row, cost_ppm, UNIT_PPM),
+	COLUMN_JSON(struct cost_row, low_ppm, UNIT_PPM),
+	COLUMN_JSON(struct cost_row, high_ppm, UNIT_PPM),
+	COLUMN_JSON(struct cost_row, unknown, UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind cost_kind = {
+	.key = "recording_cost",
+	.title = "WHAT RECORDING COSTS this program, measured in it",
+	.columns = cost_columns,
+	.n_columns = ARRAY_SIZE(cost_columns),
+	.row_bytes = sizeof(struct cost_row),
+	.detail = true,
+};
+
+static int64_t ppm(double part)
+{
+	return (int64_t)llround(fmin(fmax(part, -1e3), 1e6) * 1e6);
+}
+
+static void fill(struct cost_row *row, struct arena *texts, const struct cost_estimate *e,
+		 const struct cost_rate *rate)
+{
+	row->unknown = why_unknown(texts, e);
+	row->cost = row->unknown ? arena_printf(texts, "? %s", row->unknown) : interval(texts, e);
+	row->comparisons = e->compared;
+	row->left_out = e->left_out;
+	row->calls_per_s = rate->ns > 0 ? (uint64_t)((double)rate->calls * 1e9 / rate->ns) : 0;
+	row->cost_ppm = row->low_ppm = row->high_ppm = INT64_MIN;
+	if (e->verdict == COST_NOTHING || e->verdict == COST_FEW_CALLS)
+		return;
+	row->cost_ppm = e->verdict == COST_KNOWN ? ppm(e->middle) : INT64_MIN;
+	row->low_ppm = ppm(e->low);
+	row->high_ppm = ppm(e->high);
+}
+
+static struct cost_row *add_row(struct cost_row **rows, size_t *n)
+{
+	*rows = grow(*rows, *n, sizeof(**rows));
+	(*rows)[*n] = (struct cost_row){0};
+	return &(*rows)[(*n)++];
+}
+
+/* What would be given back without one part of the recording. */
+static void add_part(struct cost_row **rows, size_t *n, struct arena *texts,
+		     const struct analysis *a, enum spy_cost_kind without, const char *kind,
+		     const char *of)
+{
+	struct cost_rate rate = cost_rate(&a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS});
+	struct cost_estimate e = of_all(a, without);
+	struct cost_row *row = add_row(rows, n);
+
+	fill(row, texts, &e, &rate);
+	row->kind = kind;
+	row->of = of;
+}
+
+/* Counting alone, over a program without cudaspy: no thread of which there is in this run. */
+static void add_counting(struct cost_row **rows, size_t *n, struct arena *texts,
+			 const struct analysis *a)
+{
+	struct cost_rate rate = cost_rate(&a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS});
+	struct cost_row *row = add_row(rows, n);
+	double part = rate.ns > 0 ? (double)rate.calls * COUNTING_NS / rate.ns : 0;
+
+	row->kind = "counting";
+	row->of = "counting alone, besides";
+	row->cost = arena_printf(texts, "%s %% (computed: %u ns a call)",
+				 percent(texts, part, part / 10), COUNTING_NS);
+	row->calls_per_s = rate.ns > 0 ? (uint64_t)((double)rate.calls * 1e9 / rate.ns) : 0;
+	row->cost_ppm = row->low_ppm = row->high_ppm = ppm(part);
+}
+
+/* ---- by thread and by function ---------------------------------------------------------------- */
+
+struct busiest {
+	uint32_t number; /* thread index, function */
+	uint64_t calls;
+};
+
+static int by_calls(const void *a, const void *b)
+{
+	const struct busiest *x = a, *y = b;
+
+	if (x->calls != y->calls)
+		return x->calls < y->calls ? 1 : -1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Those with most calls first. The caller frees. */
+static struct busiest *busiest(const struct cost_study *cost, size_t n, bool functions)
+{
+	struct busiest *all = xcalloc(n + 1, sizeof(*all));
+	size_t i, j;
+
+	for (i = 0; i < n; i++)
+		all[i].number = (uint32_t)i;
+	for (i = 0; i < cost->n; i++) {
+		const struct cost_window *window = &cost->windows[i];
+
+		if (!functions && window->thread->index < n)
+			all[window->thread->index].calls += window->calls;
+		for (j = 0; functions && j < window->n_cells; j++)
+			if (cost->cells[window->first_cell + j].fn < n)
+				all[cost->cells[window->first_cell + j].fn].calls +=
+					cost->cells[window->first_cell + j].calls;
+	}
+	qsort(all, n, sizeof(*all), by_calls);
+	return all;
+}
+
+static void add_threads(struct cost_row **rows, size_t *n, struct arena *texts,
+			const struct analysis *a)
+{
+	size_t n_threads = a->model.n_threads, i;
+	struct busiest *all = busiest(&a->cost, n_threads, false);
+
+	for (i = 0; i < n_threads && i < THREADS_SHOWN && all[i].calls && all[1].calls; i++) {
+		struct cost_of of = {.thread = a->model.threads[all[i].number],
+				     .fn = COST_ALL_FUNCTIONS};
+		struct cost_estimate e = cost_compare(&a->cost, &of, SPY_COST_COUNTING);
+		struct cost_rate rate = cost_rate(&a->cost, &of);
+		struct cost_row *row = add_row(rows, n);
+
+		fill(row, texts, &e, &rate);
+		row->kind = "thread";
+		row->of = row->thread = text_thread(texts, of.thread, SPY_DEVICE_NONE);
+	}
+	free(all);
+}
+
+static void add_functions(struct cost_row **rows, size_t *n, struct arena *texts,
+			  const struct analysis *a)
+{
+	size_t n_functions = a->model.set->functions.count, i;
+	struct busiest *all = busiest(&a->cost, n_functions, true);
+
+	for (i = 0; i < n_functions && i < FUNCTIONS_SHOWN && all[i].calls; i++) {
+		struct cost_of of = {.fn = all[i].number};
+		struct cost_estimate e = cost_compare(&a->cost, &of, SPY_COST_COUNTING);
+		struct cost_rate rate = cost_rate(&a->cost, &of);
+		struct cost_row *row = add_row(rows, n);
+
+		cost_estimate_of_busy(&e);
+		fill(row, texts, &e, &rate);
+		row->kind = "function";
+		row->function = text_function(a->model.set, of.fn);
+		row->of = arena_printf(texts, "%s and what is done between", row->function);
+	}
+	free(all);
+}
+
+void report_cost(struct report *report, const struct analysis *a)
+{
+	struct arena *texts = &report->arena;
+	struct cost_row *rows = NULL;
+	size_t n = 0;
+	struct table *table;
+
+	if (!a->cost.n)
+		return;
+	add_part(&rows, &n, texts, a, SPY_COST_COUNTING, "all",
+		 "recording, over counting its calls");
+	add_part(&rows, &n, texts, a, SPY_COST_NO_PROBES, "probes", "of it: probes of waits");
+	add_part(&rows, &n, texts, a, SPY_COST_NO_STACKS, "stacks", "of it: call stacks");
+	add_counting(&rows, &n, texts, a);
+	add_threads(&rows, &n, texts, a);
+	add_functions(&rows, &n, texts, a);
+	table = report_add(report, &cost_kind, rows, n);
+	table->intro = "In short windows, in random order, calls were recorded, or only counted; "
+		       "this compares how often they were made.";
+}
