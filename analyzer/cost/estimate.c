@@ -21,7 +21,7 @@
 #define IDLE_MOST 0.98 /* of the time */
 #define STRAYS_FROM 0.25 /* from the median on, at least … */
 #define STRAYS_SIGMAS 5 /* … and so many of what the median deviation says */
-#define STRAYS_MOST 3 /* not more than one in three */
+#define STRAYS_MOST 2 /* not more than one in two */
 
 struct difference {
 	double value, ns;

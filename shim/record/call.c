@@ -16,6 +16,12 @@
 #include "stack/stack.h"
 #include "record/thread.h"
 
+#ifdef CUDASPY_TEST_DELAY /* a build for tests/e2e/test_cost.sh */
+#include "delay.h"
+#else
+#define test_delay(thread) ((void)0)
+#endif
+
 #pragma GCC poison malloc calloc realloc free printf fprintf open write mmap pthread_mutex_lock
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -276,6 +282,7 @@ static inline void begin_outer(struct spy_thread *thread, struct spy_frame *fram
 					: SPY_DETAIL_ARGUMENTS;
 	}
 	thread->detail_level = level;
+	test_delay(thread);
 	begin_timed(thread, frame, slot->fn, 0, call);
 }
 

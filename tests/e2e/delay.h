@@ -1,0 +1,45 @@
+/*
+ * tests/e2e/delay.h: an artificial delay in the recorder, for a build of tests alone (build/tests/delay/libcudaspy.so): what it
+ * costs is known then. shim/record/call.c includes it where CUDASPY_TEST_DELAY is defined; the environment variable of
+ * that name says how long each recorded call of the application takes more: "500ns", or "2%" of the time since the last one.
+ * Nothing else reads it.
+ */
+#ifndef CUDASPY_TEST_DELAY_H
+#define CUDASPY_TEST_DELAY_H
+
+#include <stdlib.h>
+#include <string.h>
+#include "lib/clock.h"
+#include "record/session.h"
+
+static double test_delay_cycles, test_delay_share;
+
+__attribute__((constructor(101))) static void test_delay_read(void)
+{
+	const char *text = getenv("CUDASPY_TEST_DELAY");
+	char *unit;
+	double number = text ? strtod(text, &unit) : 0;
+
+	if (text && strcmp(unit, "%") == 0)
+		test_delay_share = number / 100;
+	else if (text && strcmp(unit, "ns") == 0)
+		test_delay_cycles = number; /* made cycles of when the frequency is known */
+}
+
+static inline void test_delay(const struct spy_thread *thread)
+{
+	static __thread uint64_t last;
+	static __thread uint32_t turn;
+	uint64_t now = spy_clock(), until = now;
+
+	/* What was before a cost window in which nothing was recorded is no time since the last recorded call. */
+	if (turn == thread->turn && last)
+		until += (uint64_t)(test_delay_share * (double)(now - last));
+	until += (uint64_t)(test_delay_cycles * (double)spy_session->frequency / 1e9);
+	while (now < until)
+		now = spy_clock();
+	turn = thread->turn;
+	last = now;
+}
+
+#endif
