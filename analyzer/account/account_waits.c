@@ -53,7 +53,8 @@ static void book_lock(struct accounting *a, const struct thread_account *c,
 						       .thread = record->thread,
 						       .fn = fn,
 						       .device = (uint8_t)raw->device,
-						       .open = raw->kind == SPY_WAIT_MUTEX,
+						       .open = raw->kind == SPY_WAIT_MUTEX ||
+							       raw->flags & SPY_WAIT_UNFOLLOWED,
 						       .shared = raw->kind == SPY_WAIT_READ});
 }
 

@@ -95,14 +95,29 @@ struct holders {
 	struct hold_interval active[HOLDERS_MOST]; /* the holders: one, or several readers */
 	bool shared[HOLDERS_MOST];
 	size_t n;
+	bool unfollowed; /* the lock rested meanwhile: not all who had it left a record */
 };
+
+/* A lock that rests is not followed for a longer time than a thread takes to wake up. */
+#define AT_REST_NS 100000
+
+/* While the lock rests it changes hands as often as before: the last holder stands for all. */
+static bool is_at_rest(const struct holders *h, const struct hold_interval *stretch)
+{
+	return h->unfollowed && stretch->handover && stretch->holder &&
+	       stretch->end_ns - stretch->begin_ns > AT_REST_NS;
+}
 
 /* The stretch up to `ns` is over. */
 static void advance(struct holders *h, uint64_t ns)
 {
-	h->now.end_ns = ns < h->w->end_ns ? ns : h->w->end_ns;
-	add_interval(h->w, &h->now);
-	h->now.begin_ns = h->now.end_ns;
+	struct hold_interval stretch = h->now;
+
+	stretch.end_ns = h->now.begin_ns = ns < h->w->end_ns ? ns : h->w->end_ns;
+	if (stretch.begin_ns < stretch.end_ns && is_at_rest(h, &stretch))
+		stretch.handover = false;
+	stretch.measured &= !h->unfollowed;
+	add_interval(h->w, &stretch);
 }
 
 static void blame_now(struct holders *h)
@@ -146,7 +161,7 @@ static void had_all_along(struct holders *h, const struct hold_interval *holder)
 		s->holder = holder->holder;
 		s->fn = holder->fn;
 		s->device = holder->device;
-		s->measured = true;
+		s->measured = !h->unfollowed;
 		s->handover = false;
 	}
 	if (!h->n) {
@@ -495,6 +510,7 @@ static uint64_t sample(struct holders *h, const struct hold_interval *at_first, 
 			continue;
 		random = (random ^ random >> 29) * 0xbf58476d1ce4e5b9ull + i;
 		*s = holder_at(h, at_first, first, from_ns + (random >> 16) % (to_ns - from_ns));
+		s->measured &= !h->unfollowed;
 		s->begin_ns = from_ns;
 		s->end_ns = to_ns;
 		w->handover_ns += s->handover ? to_ns - from_ns : 0;
@@ -509,7 +525,8 @@ void holders_find(struct accounting *a, const struct record *record, struct wait
 	struct lock *lock = w->lock;
 	uint64_t first = lock_events_since(lock, w->begin_ns), n = lock->events - first,
 		 acquired = 0;
-	struct holders h = {.a = a, .w = w};
+	struct holders h = {
+		.a = a, .w = w, .unfollowed = record->raw->wait.flags & SPY_WAIT_UNFOLLOWED};
 	struct hold_interval at_first;
 	bool walked = may_walk(a, lock, n);
 	size_t i;

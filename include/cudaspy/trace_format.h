@@ -400,6 +400,9 @@ enum spy_wait_flag {
 	SPY_WAIT_IDLE_HOLDER = 8, /* holder was inside no call when the wait began */
 	SPY_WAIT_FREE = 16, /* nobody had the lock any more when the wait began */
 	SPY_WAIT_GIL = 32, /* between calls only: for the lock of Python's interpreter */
+	/* of a lock that changed hands very often: not all who had it meanwhile left a record. holder
+	 * had it when the wait began, as ever. */
+	SPY_WAIT_UNFOLLOWED = 64,
 };
 
 /* What a descriptor stands for. */

@@ -71,6 +71,7 @@ void spy_handoff_unlocked(const void *lock)
 
 	if (!thread)
 		return;
+	spy_waiters_count_handoff(waiting);
 	time = end_acquired(thread, lock).time;
 	/* A thread that has just waited itself may take it hundreds of times before that is
 	 * over. */
@@ -121,6 +122,7 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 	if (!thread)
 		return;
 	now = spy_clock();
+	spy_waiters_count_handoff(waiting);
 	acquired = end_acquired(thread, lock);
 	held_for = acquired.time && time > acquired.time ? (time - acquired.time) & LOW_48 : 0;
 	/* A thread that slept for the lock itself cannot be certain: glibc then marks the lock,
@@ -129,7 +131,7 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 	emit = time && (sure || spy_waiters_others(thread, waiting, time));
 	if (thread->waiting == waiting)
 		spy_waiters_leave_at(thread, now);
-	else if (!sure)
+	else
 		spy_waiters_look(waiting, now);
 	if (!emit || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;

@@ -177,7 +177,8 @@ static struct spy_rec_wait *any_row(const struct spy_thread *thread, const struc
 		last->object = 0;
 	if (wait->holder != last->holder) /* of locks: several threads had them */
 		last->holder = 0;
-	last->flags = (last->flags & wait->flags) | ((last->flags | wait->flags) & SPY_WAIT_FAILED);
+	last->flags = (last->flags & wait->flags) |
+		      ((last->flags | wait->flags) & (SPY_WAIT_FAILED | SPY_WAIT_UNFOLLOWED));
 	return last;
 }
 
@@ -206,6 +207,23 @@ static void find_holder(struct spy_wait *wait, const uint32_t *owner)
 		return;
 	}
 	look_at_holder(wait);
+}
+
+/*
+ * The same of a lock that rests (waiters.h): what the lock itself says, and the call of a thread
+ * that it names. The table of readers, which others write, is not searched.
+ */
+static void find_named_holder(struct spy_wait *wait, const uint32_t *owner)
+{
+	wait->flags |= SPY_WAIT_UNFOLLOWED;
+	if (owner)
+		wait->holder = spy_wait_owner(owner);
+	if (wait->holder)
+		look_at_holder(wait);
+	else if (has_readers(wait))
+		wait->flags |= SPY_WAIT_READERS;
+	else if (owner)
+		wait->flags |= SPY_WAIT_FREE;
 }
 
 /* A call that never returns leaves no record of its wait: the board has it. */
@@ -238,8 +256,11 @@ void spy_wait_begin(struct spy_wait *wait, enum spy_wait_kind kind, const void *
 	if (spy_wait_is_lock(kind)) {
 		spy_waiters_leave(thread);
 		wait->start = spy_clock();
-		spy_waiters_enter(thread, object, wait->start);
-		find_holder(wait, owner);
+		wait->rests = spy_waiters_rests(object);
+		if (spy_waiters_enter(thread, object, wait->start))
+			find_holder(wait, owner);
+		else
+			find_named_holder(wait, owner);
 	} else {
 		wait->start = spy_clock();
 	}
@@ -307,8 +328,11 @@ void spy_wait_end(struct spy_wait *wait, bool failed)
 		return;
 	now = spy_clock();
 	__atomic_store_n(&thread->page->wait_kind, 0, __ATOMIC_RELAXED);
-	if (lock)
+	if (lock) {
 		thread->waited += now - wait->start;
+		if (spy_waiters_rests((const void *)wait->object) != wait->rests)
+			wait->flags |= SPY_WAIT_UNFOLLOWED;
+	}
 	if (failed)
 		wait->flags |= SPY_WAIT_FAILED;
 	write_wait(thread, wait, now);

@@ -9,8 +9,24 @@
 #pragma GCC poison malloc calloc realloc fopen
 
 #define CONTENDED_LEAST 50000 /* cycles: twenty microseconds or so */
+#define BURST 64 /* handoffs that are followed before a lock rests */
+#define BURST_MOST 256 /* that count: a rest is no longer than those at the pace */
+#define PACE_NS 15000 /* of handoffs, on average: 200 ns each are 1.3 % of it */
+
+static uint64_t pace; /* cycles; 0: no lock rests */
 
 struct spy_waiters spy_waiters[SPY_WAITERS_BUCKETS];
+
+void spy_waiters_begin(uint64_t frequency, bool all)
+{
+	pace = all ? 0 : frequency / (1000000000 / PACE_NS);
+}
+
+static void begin_burst(struct spy_waiters *waiting, uint64_t now)
+{
+	__atomic_store_n(&waiting->handoffs, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&waiting->burst_since, now, __ATOMIC_RELAXED);
+}
 
 /* Pairs with the look at `contended` before a lock is given back (probe.c). */
 static void count_in(struct spy_waiters *waiting, uint64_t now)
@@ -19,18 +35,55 @@ static void count_in(struct spy_waiters *waiting, uint64_t now)
 	if (__atomic_load_n(&waiting->contended, __ATOMIC_SEQ_CST))
 		return;
 	__atomic_store_n(&waiting->since, now, __ATOMIC_RELAXED);
+	begin_burst(waiting, now);
 	__atomic_store_n(&waiting->contended, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A waiter that begins in between finds the flag set, or is found by the second look. */
-void spy_waiters_look(struct spy_waiters *waiting, uint64_t now)
+/* When a burst that came too fast would be over at the pace; 0: it did not, or is not over. */
+static uint64_t end_of_rest(struct spy_waiters *waiting, uint64_t now)
 {
-	if (now - __atomic_load_n(&waiting->since, __ATOMIC_RELAXED) < CONTENDED_LEAST ||
-	    __atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
-		return;
+	uint64_t handoffs = __atomic_load_n(&waiting->handoffs, __ATOMIC_RELAXED);
+	uint64_t since = __atomic_load_n(&waiting->burst_since, __ATOMIC_RELAXED);
+
+	if (now - since >= BURST * pace) {
+		begin_burst(waiting, now);
+		return 0;
+	}
+	if (handoffs < BURST)
+		return 0;
+	return since + (handoffs < BURST_MOST ? handoffs : BURST_MOST) * pace;
+}
+
+/* A waiter that looked before `rests_until` was set makes the bucket contended once more: until the
+ * next look. */
+static void rest(struct spy_waiters *waiting, uint64_t until)
+{
+	__atomic_store_n(&waiting->rests_until, until, __ATOMIC_RELAXED);
+	__atomic_store_n(&waiting->rests, __atomic_load_n(&waiting->rests, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&waiting->contended, 0, __ATOMIC_SEQ_CST);
+}
+
+/* A waiter that begins in between finds the flag set, or is found by the second look. */
+static void calm(struct spy_waiters *waiting)
+{
 	__atomic_store_n(&waiting->contended, 0, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&waiting->threads, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&waiting->contended, 1, __ATOMIC_SEQ_CST);
+}
+
+void spy_waiters_look(struct spy_waiters *waiting, uint64_t now)
+{
+	uint64_t since = __atomic_load_n(&waiting->since, __ATOMIC_RELAXED), until;
+
+	if (now - since < CONTENDED_LEAST ||
+	    !__atomic_load_n(&waiting->contended, __ATOMIC_RELAXED))
+		return;
+	until = end_of_rest(waiting, now);
+	if (until)
+		rest(waiting, until);
+	else if (!__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
+		calm(waiting);
 }
 
 /* Zero already: a signal handler forked during the wait, and this is the child. */
@@ -45,10 +98,16 @@ static void count_out(struct spy_waiters *waiting, uint64_t now)
 		;
 }
 
-void spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t now)
+bool spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t now)
 {
-	count_in(spy_waiters_of(lock), now);
-	thread->waiting = spy_waiters_of(lock);
+	struct spy_waiters *waiting = spy_waiters_of(lock);
+
+	if (now < __atomic_load_n(&waiting->rests_until, __ATOMIC_RELAXED))
+		return false;
+	count_in(waiting, now);
+	spy_waiters_count_handoff(waiting);
+	thread->waiting = waiting;
+	return true;
 }
 
 /* A signal handler may make a call in between, which does the same at its end. */

@@ -1,6 +1,13 @@
 /*
  * shim/probe/waiters.h: how many threads wait for a lock: decides whether acquisitions and releases
  * leave records (handoff.h). Runs on the threads that wait, acquire and release.
+ *
+ * Following a lock costs its holders some 200 ns each time it changes hands, which all waiters wait
+ * for. So it is paced: one handoff in PACE_NS on average. Where a lock changes hands more often it is
+ * followed for a burst of handoffs, and then rests: its waiters are not counted, nobody sees that it
+ * is contended, and a wait leaves a record that names no holder but the one of its begin. Who holds
+ * such a lock is a matter of statistics, and bursts are samples. A lock that changes hands more
+ * slowly never rests.
  */
 #ifndef CUDASPY_SHIM_WAITERS_H
 #define CUDASPY_SHIM_WAITERS_H
@@ -13,8 +20,12 @@
 
 struct spy_waiters {
 	uint32_t contended __attribute__((aligned(64)));
+	uint32_t rests; /* so far */
 	uint64_t since; /* when contended was set */
+	uint64_t rests_until; /* cycles */
 	uint32_t threads __attribute__((aligned(64)));
+	uint32_t handoffs; /* since burst_since */
+	uint64_t burst_since;
 	uint64_t last_leave_time; /* when one of them was last counted out */
 };
 
@@ -33,9 +44,28 @@ static inline bool spy_waiters_likely(const void *lock)
 		__atomic_load_n(&spy_waiters_of(lock)->contended, __ATOMIC_RELAXED) != 0, 0);
 }
 
+/* When a session begins. frequency: cycles a second. all: no lock rests. */
+void spy_waiters_begin(uint64_t frequency, bool all);
+
 /* The thread is counted among the waiters until it releases the lock: what can be done later is
- * not done while it has the lock. Ordered before a look at the lock's owner. */
-void spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t now);
+ * not done while it has the lock. Ordered before a look at the lock's owner. False: the lock rests,
+ * and it is not counted. */
+bool spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t now);
+
+/* How often the lock has rested so far, this time included. */
+static inline uint32_t spy_waiters_rests(const void *lock)
+{
+	return __atomic_load_n(&spy_waiters_of(lock)->rests, __ATOMIC_RELAXED);
+}
+
+/* The lock changed hands, and that was seen to. By whoever had it: two of a bucket's locks may lose
+ * a count. */
+static inline void spy_waiters_count_handoff(struct spy_waiters *waiting)
+{
+	__atomic_store_n(&waiting->handoffs,
+			 __atomic_load_n(&waiting->handoffs, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELAXED);
+}
 
 /* It is not any more. After a wait that was left by longjmp or an asynchronous cancellation it
  * counts itself out at its next one, or when it ends. Owner only. */
@@ -46,7 +76,8 @@ void spy_waiters_leave_at(struct spy_thread *thread, uint64_t now);
 
 /*
  * Without waiters a bucket becomes uncontended. Not again and again, for every acquirer and
- * releaser has to fetch the line anew; nor too late, for until then they leave records.
+ * releaser has to fetch the line anew; nor too late, for until then they leave records. It does, too,
+ * when it is to rest: threads that are counted stay so until they release the lock.
  */
 void spy_waiters_look(struct spy_waiters *waiting, uint64_t now);
 

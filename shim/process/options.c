@@ -46,6 +46,7 @@ void spy_options_read(void)
 	/* "0" switches a switch off */
 	switch_off(&spy_options.quiet);
 	switch_off(&spy_options.noprobes);
+	switch_off(&spy_options.all_locks);
 	switch_off(&spy_options.gpu);
 	switch_off(&spy_options.nostacks);
 	switch_off(&spy_options.nonvtx);

@@ -35,8 +35,8 @@
 #include "nvtx/inject.h"
 #include "nvtx/ranges.h"
 #include "probe/outside.h"
-#include "probe/waiters.h"
 #include "probe/probe.h"
+#include "probe/waiters.h"
 #include "hook/loader.h"
 #include "hook/slots.h"
 
@@ -214,6 +214,7 @@ static int begin_files(void)
 	spy_sched_begin(spy_session->frequency);
 	spy_stack_begin(spy_session->frequency);
 	spy_outside_begin(spy_session->frequency);
+	spy_waiters_begin(spy_session->frequency, spy_options.all_locks);
 	make_uuid(spy_session->uuid);
 	error = spy_board_create(&board);
 	if (error)

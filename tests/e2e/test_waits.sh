@@ -153,7 +153,7 @@ expect "storm: threads that wait or are waited for" "$(waits | awk '{ split($2, 
 	match($0, / holder=[1-9][0-9]*/) { print substr($0, RSTART + 8, RLENGTH - 8) }' | sort -u | wc -l)" 3
 
 # More than fits: what is there can be read, and no packet is longer than it may be.
-play above
+CUDASPY_ALL_LOCKS=1 play above
 readable "$trace"
 [ "$(stat -c %s "$trace"/stream_*_tail | sort -n | tail -n 1)" -le 131072 ] || fail "above: a packet is too long"
 read -r calls _ lost < <(closing err)

@@ -52,11 +52,16 @@ void spy_thread_count_lost(struct spy_thread *of)
 	lost++;
 }
 
-void spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t at)
+static bool rests; /* the lock */
+
+bool spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t at)
 {
 	assert_int_equal(at, now);
+	if (rests)
+		return false;
 	entered++;
 	thread->waiting = spy_waiters_of(lock);
+	return true;
 }
 
 void spy_waiters_leave(struct spy_thread *thread)
@@ -93,6 +98,7 @@ static int begin(void **state)
 	spy_self = self;
 	spy_probing = true;
 	entered = left = lost = 0;
+	rests = false;
 	now = 1000;
 	return 0;
 }
@@ -201,6 +207,47 @@ static void test_holders(void **state)
 	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, true);
 	assert_int_equal(last()->holder, INT32_MAX - 2);
 	assert_int_equal(last()->flags, SPY_WAIT_IDLE_HOLDER | SPY_WAIT_FAILED);
+}
+
+/* A lock that rests: what it says itself. */
+static void test_at_rest(void **state)
+{
+	pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+	uint32_t owner = 102;
+	struct spy_wait wait;
+
+	(void)state;
+	rests = true;
+	be_in_call(2);
+	be_in_call(3);
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 70, false);
+	assert_int_equal(last()->flags, SPY_WAIT_UNFOLLOWED);
+	assert_int_equal(last()->holder, 102);
+	assert_int_equal(last()->holder_fn, FN + 2);
+	assert_int_equal(last()->duration, 70);
+	assert_int_equal(self->waited, 70);
+	assert_int_equal(entered, 0);
+	assert_ptr_equal(self->waiting, NULL);
+	owner = 0;
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, true);
+	assert_int_equal(last()->flags, SPY_WAIT_UNFOLLOWED | SPY_WAIT_FREE | SPY_WAIT_FAILED);
+	spy_hold_add(&spy_session->threads[3], &rwlock); /* the table is not searched */
+	wait_for(SPY_WAIT_SPIN, &rwlock, NULL, 5, false);
+	assert_int_equal(last()->flags, SPY_WAIT_UNFOLLOWED);
+	assert_int_equal(last()->holder, 0);
+	pthread_rwlock_rdlock(&rwlock);
+	wait_for(SPY_WAIT_WRITE, &rwlock, &owner, 5, false);
+	assert_int_equal(last()->flags, SPY_WAIT_UNFOLLOWED | SPY_WAIT_READERS);
+	pthread_rwlock_unlock(&rwlock);
+	/* It begins to rest during a wait. */
+	rests = false;
+	owner = 102;
+	wait_for(SPY_WAIT_MUTEX, &lock, &owner, 5, false);
+	assert_int_equal(last()->flags, 0);
+	spy_wait_begin(&wait, SPY_WAIT_MUTEX, &lock, &owner, 0);
+	spy_waiters_of(&lock)->rests++;
+	spy_wait_end(&wait, false);
+	assert_int_equal(last()->flags, SPY_WAIT_UNFOLLOWED);
 }
 
 /* Locks that name no holder: whose table has them. */
@@ -491,10 +538,10 @@ static void test_begins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_mutex),          TEST(test_holders),        TEST(test_readers),
-		TEST(test_noncuda_thread), TEST(test_rows),           TEST(test_no_room),
-		TEST(test_free_rwlock),    TEST(test_no_room_at_all), TEST(test_no_caller),
-		TEST(test_frames),         TEST(test_begins),
+		TEST(test_mutex),     TEST(test_holders),        TEST(test_at_rest),
+		TEST(test_readers),   TEST(test_noncuda_thread), TEST(test_rows),
+		TEST(test_no_room),   TEST(test_free_rwlock),    TEST(test_no_room_at_all),
+		TEST(test_no_caller), TEST(test_frames),         TEST(test_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
