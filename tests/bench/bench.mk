@@ -7,7 +7,7 @@ LTTNG_UST     := $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng
 
 BENCH_PLAIN   := $(BENCH)/spawn $(BENCH)/logsize $(BENCH)/gentrace
 NVTX_HEADER   := $(wildcard $(CUDA_HOME)/include/nvtx3/nvToolsExt.h)
-BENCH_CUDA    := $(if $(NVTX_HEADER),$(BENCH)/bench_ranges) $(BENCH)/bench_nccl $(BENCH)/bench_calls $(BENCH)/bench_locks $(BENCH)/bench_waits $(BENCH)/libcupti_callback.so $(BENCH)/libcupti_activity.so \
+BENCH_CUDA    := $(if $(NVTX_HEADER),$(BENCH)/bench_ranges) $(BENCH)/bench_nccl $(BENCH)/bench_calls $(BENCH)/bench_locks $(BENCH)/bench_map $(BENCH)/bench_waits $(BENCH)/libcupti_callback.so $(BENCH)/libcupti_activity.so \
                  $(if $(LTTNG_UST),$(BENCH)/liblttng_wrap.so)
 
 .PHONY: bench bench-build
@@ -33,6 +33,14 @@ $(BENCH)/bench_calls $(BENCH)/bench_locks $(BENCH)/bench_waits $(BENCH)/bench_ra
 	$(Q)$(CC) $(BENCH_CFLAGS) -rdynamic -o $@ $^ -Wl,-z,lazy \
 		-Wl,--enable-new-dtags,-rpath,$(CUDA_HOME)/lib64 \
 		-L$(CUDA_HOME)/lib64/stubs -L$(CUDA_HOME)/lib64 -lcuda -lcudart -lstdc++
+
+# The calls of testapps/contention.
+BENCH_MAP := $(patsubst %,$(BUILD)/testapps/%.c.o,contention_calls contention_memory common list workers) \
+             $(BUILD)/testapps/small_library.o $(KERNEL_LIBRARY)
+$(BENCH)/bench_map: tests/bench/bench_map.c $(BENCH_MAP)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -o $@ $^ $(APP_LDFLAGS) -lcudart -lstdc++ -lm -ldl
 
 # The program that acts as NCCL in tests/e2e.
 $(BENCH)/bench_nccl: tests/e2e/nccl.c
