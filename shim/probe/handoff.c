@@ -79,9 +79,9 @@ void spy_handoff_unlocked(const void *lock)
 	if (thread->waiting == waiting)
 		spy_waiters_leave_at(thread, spy_clock());
 	else if (!time)
-		spy_waiters_look(waiting, spy_clock());
+		spy_waiters_look(thread, waiting, spy_clock());
 	else if (!(time / 64 % LOOK_EVERY))
-		spy_waiters_look(waiting, time);
+		spy_waiters_look(thread, waiting, time);
 	if (!emit || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
 	write_acquired(thread, lock, time);
@@ -132,7 +132,7 @@ void spy_handoff_released(enum spy_wait_kind kind, const void *lock, uint64_t ti
 	if (thread->waiting == waiting)
 		spy_waiters_leave_at(thread, now);
 	else
-		spy_waiters_look(waiting, now);
+		spy_waiters_look(thread, waiting, now);
 	if (!emit || !spy_thread_try_work(thread, __builtin_frame_address(0)))
 		return;
 	write_released(thread, kind, lock, time, now, held_for);

@@ -28,15 +28,20 @@ static void begin_burst(struct spy_waiters *waiting, uint64_t now)
 	__atomic_store_n(&waiting->burst_since, now, __ATOMIC_RELAXED);
 }
 
-/* Pairs with the look at `contended` before a lock is given back (probe.c). */
-static void count_in(struct spy_waiters *waiting, uint64_t now)
+static void begin_following(struct spy_waiters *waiting, uint64_t now)
 {
-	__atomic_fetch_add(&waiting->threads, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&waiting->contended, __ATOMIC_SEQ_CST))
 		return;
 	__atomic_store_n(&waiting->since, now, __ATOMIC_RELAXED);
 	begin_burst(waiting, now);
 	__atomic_store_n(&waiting->contended, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Pairs with the look at `contended` before a lock is given back (probe.c). */
+static void count_in(struct spy_waiters *waiting, uint64_t now)
+{
+	__atomic_fetch_add(&waiting->threads, 1, __ATOMIC_SEQ_CST);
+	begin_following(waiting, now);
 }
 
 /* When a burst that came too fast would be over at the pace; 0: it did not, or is not over. */
@@ -72,7 +77,7 @@ static void calm(struct spy_waiters *waiting)
 		__atomic_store_n(&waiting->contended, 1, __ATOMIC_SEQ_CST);
 }
 
-void spy_waiters_look(struct spy_waiters *waiting, uint64_t now)
+void spy_waiters_look(struct spy_thread *thread, struct spy_waiters *waiting, uint64_t now)
 {
 	uint64_t since = __atomic_load_n(&waiting->since, __ATOMIC_RELAXED), until;
 
@@ -80,10 +85,12 @@ void spy_waiters_look(struct spy_waiters *waiting, uint64_t now)
 	    !__atomic_load_n(&waiting->contended, __ATOMIC_RELAXED))
 		return;
 	until = end_of_rest(waiting, now);
-	if (until)
+	if (until) {
 		rest(waiting, until);
-	else if (!__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED))
+		thread->rested = waiting;
+	} else if (!__atomic_load_n(&waiting->threads, __ATOMIC_RELAXED)) {
 		calm(waiting);
+	}
 }
 
 /* Zero already: a signal handler forked during the wait, and this is the child. */
@@ -118,13 +125,25 @@ void spy_waiters_leave_at(struct spy_thread *thread, uint64_t now)
 	if (!waiting)
 		return;
 	count_out(waiting, now);
-	spy_waiters_look(waiting, now);
+	spy_waiters_look(thread, waiting, now);
 }
 
 void spy_waiters_leave(struct spy_thread *thread)
 {
 	if (thread->waiting)
 		spy_waiters_leave_at(thread, spy_clock());
+}
+
+void spy_waiters_settle(struct spy_thread *thread, uint64_t now)
+{
+	struct spy_waiters *rested = thread->rested;
+
+	spy_waiters_leave_at(thread, now);
+	if (!rested || now < __atomic_load_n(&rested->rests_until, __ATOMIC_RELAXED))
+		return;
+	thread->rested = NULL;
+	if (__atomic_load_n(&rested->threads, __ATOMIC_RELAXED))
+		begin_following(rested, now);
 }
 
 void spy_waiters_forget(void)

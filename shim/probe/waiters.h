@@ -79,7 +79,16 @@ void spy_waiters_leave_at(struct spy_thread *thread, uint64_t now);
  * releaser has to fetch the line anew; nor too late, for until then they leave records. It does, too,
  * when it is to rest: threads that are counted stay so until they release the lock.
  */
-void spy_waiters_look(struct spy_waiters *waiting, uint64_t now);
+void spy_waiters_look(struct spy_thread *thread, struct spy_waiters *waiting, uint64_t now);
+
+/* A call of the thread's own ends: it waits for nothing any more. A lock that it let rest is followed
+ * again if that is over and it has waiters: they may wait for a long time. Owner only. */
+void spy_waiters_settle(struct spy_thread *thread, uint64_t now);
+
+static inline bool spy_waiters_unsettled(const struct spy_thread *thread)
+{
+	return __builtin_expect(((uintptr_t)thread->waiting | (uintptr_t)thread->rested) != 0, 0);
+}
 
 /* In a forked child, which has none of the threads that wait. */
 void spy_waiters_forget(void);

@@ -689,6 +689,13 @@ static inline void stop_waiting(struct spy_thread *thread, uint8_t depth)
 		spy_waiters_leave(thread);
 }
 
+/* The same where the clock was read. */
+static inline void settle_waiters(struct spy_thread *thread, uint8_t depth, uint64_t now)
+{
+	if (spy_waiters_unsettled(thread) && !depth)
+		spy_waiters_settle(thread, now);
+}
+
 static inline void leave_traced(struct spy_thread *thread, struct spy_frame *frame, uint8_t depth)
 {
 	uint64_t now;
@@ -706,7 +713,7 @@ static inline void leave_traced(struct spy_thread *thread, struct spy_frame *fra
 	thread->depth = depth;
 	show_outer(thread, depth);
 	append_record(thread, frame, depth, now);
-	stop_waiting(thread, depth);
+	settle_waiters(thread, depth, now);
 	spy_thread_end_work(thread);
 }
 

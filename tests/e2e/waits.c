@@ -20,6 +20,7 @@
  *   waits storm            signal handlers' calls interrupt threads that contend, at any moment
  *   waits above            the same on a stack that lies above the thread's, and more waits in one call
  *                          than a packet has room for
+ *   waits hot              a lock that changes hands all the time while somebody wants it
  *   waits fork             a child forked while a thread waits
  *   waits map              waits between calls that come from many threads, until all are through
  */
@@ -869,6 +870,39 @@ static void above(void)
 	pthread_attr_destroy(&attributes);
 }
 
+/* ---- a hot lock ------------------------------------------------------------------------------------ */
+
+#define HOT_CALLS 300
+#define HOT_MOVES 1000
+
+static void *move_in_calls(void *data)
+{
+	moves_left = HOT_MOVES;
+	for (int i = 0; i < HOT_CALLS; i++)
+		call(move_often, data);
+	return NULL;
+}
+
+/* Then one that nobody has in between. */
+static void hot(void)
+{
+	struct holder holder = {.lock = lock_read, .unlock = unlock_rwlock, .for_ms = LONG_MS};
+	struct holder writer = {.lock = lock_write, .unlock = unlock_rwlock};
+	pthread_t moving, wanting;
+
+	pthread_rwlock_rdlock(&rwlock);
+	pthread_create(&wanting, NULL, want, NULL);
+	sleep_ms(LONG_MS);
+	pthread_create(&moving, NULL, move_in_calls, NULL);
+	pthread_join(moving, NULL);
+	pthread_rwlock_unlock(&rwlock);
+	pthread_join(wanting, NULL);
+	sleep_ms(LONG_MS); /* no rest is as long */
+	holder_begin(&holder);
+	call(do_both, &writer);
+	holder_end(&holder);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -913,6 +947,8 @@ int main(int argc, char **argv)
 		storm();
 	} else if (strcmp(what, "above") == 0) {
 		above();
+	} else if (strcmp(what, "hot") == 0) {
+		hot();
 	} else if (strcmp(what, "fork") == 0) {
 		forked();
 	} else if (strcmp(what, "map") == 0) {

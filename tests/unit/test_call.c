@@ -46,6 +46,12 @@ void spy_waiters_leave(struct spy_thread *of)
 	n_waiters++;
 }
 
+void spy_waiters_settle(struct spy_thread *of, uint64_t at)
+{
+	assert_int_equal(at, now);
+	spy_waiters_leave(of);
+}
+
 static void before(struct spy_frame *frame, const struct spy_inspector *self)
 {
 	(void)self;

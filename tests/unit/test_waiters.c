@@ -47,7 +47,7 @@ static void hand_over(int n, uint64_t each)
 	for (int i = 0; i < n; i++) {
 		now += each;
 		spy_waiters_count_handoff(bucket());
-		spy_waiters_look(bucket(), now);
+		spy_waiters_look(&threads[2], bucket(), now);
 	}
 }
 
@@ -68,7 +68,7 @@ static void test_counts(void **state)
 	assert_false(spy_waiters_others(&threads[0], bucket(), now));
 	assert_true(spy_waiters_others(&threads[0], bucket(), now - 1)); /* it left since */
 	now += 1000000;
-	spy_waiters_look(bucket(), now);
+	spy_waiters_look(&threads[2], bucket(), now);
 	assert_true(spy_waiters_likely(&lock)); /* it still has one */
 	spy_waiters_leave(&threads[0]);
 	assert_false(spy_waiters_likely(&lock));
@@ -85,7 +85,7 @@ static void test_stays_contended(void **state)
 	assert_int_equal(bucket()->threads, 0);
 	assert_true(spy_waiters_likely(&lock));
 	now += 100000;
-	spy_waiters_look(bucket(), now);
+	spy_waiters_look(&threads[2], bucket(), now);
 	assert_false(spy_waiters_likely(&lock));
 }
 
@@ -132,6 +132,35 @@ static void test_fast_lock_rests(void **state)
 	assert_int_equal(handoffs, 1);
 	hand_over(BURST, 1000);
 	assert_int_equal(spy_waiters_rests(&lock), 2);
+}
+
+/* A wait that lasts: whoever let the lock rest has it followed again, at the end of a call of its own. */
+static void test_long_wait(void **state)
+{
+	(void)state;
+	spy_waiters_enter(&threads[0], &lock, now);
+	hand_over(BURST, 1000);
+	assert_false(spy_waiters_likely(&lock));
+	assert_true(spy_waiters_unsettled(&threads[2]));
+	spy_waiters_settle(&threads[2], bucket()->rests_until - 1);
+	assert_false(spy_waiters_likely(&lock));
+	now = bucket()->rests_until;
+	spy_waiters_settle(&threads[2], now);
+	assert_true(spy_waiters_likely(&lock));
+	assert_false(spy_waiters_unsettled(&threads[2]));
+	hand_over(BURST, 1000);
+	assert_int_equal(spy_waiters_rests(&lock), 2);
+	/* Nobody waits any more. */
+	spy_waiters_leave(&threads[0]);
+	now = bucket()->rests_until;
+	spy_waiters_settle(&threads[2], now);
+	assert_false(spy_waiters_likely(&lock));
+	assert_false(spy_waiters_unsettled(&threads[2]));
+	/* The thread waited itself. */
+	assert_true(spy_waiters_enter(&threads[2], &lock, now));
+	assert_true(spy_waiters_unsettled(&threads[2]));
+	spy_waiters_settle(&threads[2], now);
+	assert_int_equal(bucket()->threads, 0);
 }
 
 /* It looked before the lock began to rest, and counts itself after it: at the next look the lock rests again. */
@@ -184,7 +213,7 @@ static void *wait_often(void *data)
 
 		spy_waiters_enter(thread, &lock, at);
 		spy_waiters_count_handoff(bucket());
-		spy_waiters_look(bucket(), at + 50);
+		spy_waiters_look(thread, bucket(), at + 50);
 		spy_waiters_leave_at(thread, at + 60);
 	}
 	return NULL;
@@ -215,6 +244,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stays_contended, begin),
 		cmocka_unit_test_setup(test_slow_lock_never_rests, begin),
 		cmocka_unit_test_setup(test_fast_lock_rests, begin),
+		cmocka_unit_test_setup(test_long_wait, begin),
 		cmocka_unit_test_setup(test_late_waiter, begin),
 		cmocka_unit_test_setup(test_all, begin),
 		cmocka_unit_test_setup(test_child, begin),
