@@ -64,8 +64,7 @@ static uint64_t end_of_rest(struct spy_waiters *waiting, uint64_t now)
 static void rest(struct spy_waiters *waiting, uint64_t until)
 {
 	__atomic_store_n(&waiting->rests_until, until, __ATOMIC_RELAXED);
-	__atomic_store_n(&waiting->rests, __atomic_load_n(&waiting->rests, __ATOMIC_RELAXED) + 1,
-			 __ATOMIC_RELAXED);
+	__atomic_fetch_add(&waiting->rests, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&waiting->contended, 0, __ATOMIC_SEQ_CST);
 }
 

@@ -52,10 +52,11 @@ void spy_waiters_begin(uint64_t frequency, bool all);
  * and it is not counted. */
 bool spy_waiters_enter(struct spy_thread *thread, const void *lock, uint64_t now);
 
-/* How often the lock has rested so far, this time included. */
+/* How often the lock has rested so far, this time included. Pairs with rest (waiters.c): whoever
+ * sees that it has begun is not counted by spy_waiters_enter. */
 static inline uint32_t spy_waiters_rests(const void *lock)
 {
-	return __atomic_load_n(&spy_waiters_of(lock)->rests, __ATOMIC_RELAXED);
+	return __atomic_load_n(&spy_waiters_of(lock)->rests, __ATOMIC_ACQUIRE);
 }
 
 /* The lock changed hands, and that was seen to. By whoever had it: two of a bucket's locks may lose

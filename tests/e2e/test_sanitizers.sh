@@ -65,7 +65,7 @@ for what in rwlock semaphore wait syscall cancel fork; do
 	LD_LIBRARY_PATH=$fakes timeout 20 "$bin/probes" both "$what" >bare.out
 	cmp -s bare.out tsan.out || fail "probes $what under TSan: $(diff bare.out tsan.out | head -n 5)"
 done
-for what in kinds free timeout moved rows stranger "flood 2000" left handler fork map map map; do
+for what in kinds free timeout moved rows stranger "flood 2000" left handler hot fork map map map; do
 	# shellcheck disable=SC2086
 	tsan "waits $what" "$bin/waits" $what
 done
