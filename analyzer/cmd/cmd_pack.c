@@ -2,7 +2,9 @@
  * analyzer/cmd/cmd_pack.c: `cudaspy pack`: one file in place of a finished trace directory.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "command.h"
 #include "packing.h"
 #include "base/redact.h"
@@ -37,6 +39,16 @@ static bool is_folder(const char *path, int *err)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+static bool is_trace(const char *path)
+{
+	char *board = xasprintf("%s/.board", path), *metadata = xasprintf("%s/metadata", path);
+	bool yes = !access(board, F_OK) || !access(metadata, F_OK);
+
+	free(board);
+	free(metadata);
+	return yes;
+}
+
 static int pack(const struct options *options, const struct trace_set *set, struct packing *p)
 {
 	bool folder;
@@ -47,6 +59,13 @@ static int pack(const struct options *options, const struct trace_set *set, stru
 		return 0;
 	}
 	folder = is_folder(options->output, &err);
+	if (!err && folder && is_trace(options->output)) {
+		warn("%s: is a trace directory: nothing is packed into it (without --output a file "
+		     "takes "
+		     "its place)",
+		     options->output);
+		err = -EEXIST;
+	}
 	if (err)
 		return err;
 	if (folder)

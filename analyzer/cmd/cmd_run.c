@@ -390,16 +390,39 @@ static void show_report(const char *const *dirs, const struct options *options,
 	free(path);
 }
 
+/* Processes often end a moment after the one that began them. */
+#define PACK_PATIENCE_NS 2000000000
+#define PACK_PAUSE_NS 20000000
+
+static bool one_is_alive(const struct trace_set *set)
+{
+	size_t i;
+
+	for (i = 0; i < set->n_traces; i++)
+		if (set->traces[i]->alive)
+			return true;
+	return false;
+}
+
 /* Processes that go on without the program keep their directories, after a message. */
 static void pack_traces(const char *const *dirs, const struct options *options)
 {
 	const struct trace_filter filter = {.run = options->run};
+	uint64_t until_ns = now_ns() + PACK_PATIENCE_NS;
 	struct packing p = {.verb = "run"};
 	struct trace_set set;
+	bool waits = true;
 
-	if (!trace_set_open(&set, dirs, 1, &filter))
-		packing_in_place(&p, &set);
-	trace_set_release(&set);
+	while (waits) {
+		int err = trace_set_open(&set, dirs, 1, &filter);
+
+		waits = !err && one_is_alive(&set) && now_ns() < until_ns;
+		if (waits)
+			nanosleep(&(struct timespec){0, PACK_PAUSE_NS}, NULL);
+		else if (!err)
+			packing_in_place(&p, &set);
+		trace_set_release(&set);
+	}
 }
 
 /* Is the cost of recording all that is asked for? Forms for findings have them all the same. */

@@ -671,6 +671,7 @@ static bool add_container(struct trace_set *set, const char *path, const char *f
 
 	if (is_open_container(set, path))
 		return true;
+	redact_directory(path);
 	c = xcalloc(1, sizeof(*c));
 	if (container_open(c, path, filter && filter->run)) {
 		container_release(c);

@@ -192,6 +192,13 @@ grep -q 'all.cudaspy/none: ' none.err || fail "a part that is not there: $(cat n
 expect "several in one: directories" "$(ls parts | wc -l)" "$(ls plain/threads plain/fork plain/nvtx plain/nccl | grep -c cudaspy)"
 cp -a plain/fork removed && "$tool" pack -q --remove -o folder/ removed || fail "into a folder: status $?"
 expect "into a folder" "$(ls folder | cksum) $(ls removed | wc -l)" "$(ls plain/fork | cksum) 0"
+"$tool" pack -q -o "plain/fork/$one" plain/fork 2>into.err && fail "packed into a trace"
+grep -q 'is a trace directory: nothing is packed into it' into.err || fail "into a trace: $(cat into.err)"
+for verb in "start" "stop" "snapshot" "mark text"; do
+	# shellcheck disable=SC2086 # the verb's text
+	"$tool" $verb "packed/fork/$one" >verb.out 2>verb.err && fail "$verb of a container that nobody writes"
+	[ -s verb.err ] || fail "$verb of a container: no word"
+done
 "$tool" pack -q -o folder/ plain/fork 2>there.err && fail "packed over files that are there"
 grep -q 'is there already' there.err || fail "files that are there: $(cat there.err)"
 

@@ -50,6 +50,15 @@ static void test_ignored_error(void **state)
 	conclude(s);
 	nothing(s);
 
+	begin(s); /* it gave up in the end, but had gone on before */
+	for (i = 0; i < 3; i++) {
+		launch(s, 1000, 4000);
+		call(s, 1000, 2000,
+		     "launch cudaLaunchKernel kernel=2 stream=8 caller=0x12 result=9");
+	}
+	conclude(s);
+	only(s, "ignored-error", "3 calls returned cudaErrorInvalidConfiguration");
+
 	begin(s); /* an answer */
 	call(s, 1000, 2000, "call cudaDeviceEnablePeerAccess caller=0x51 result=704");
 	launch(s, 1000, 4000);

@@ -9,6 +9,8 @@
 #include <math.h>
 #include "log_findings.h"
 #include "analysis.h"
+#include "expect/cold.h"
+#include "expect/phase.h"
 #include "findings/gate.h"
 
 #define SECOND 1000000000ull
@@ -318,6 +320,59 @@ static void test_gain(void **state)
 	}
 }
 
+/* ---- windows --------------------------------------------------------------------------------- */
+
+static void see(struct phase_windows *w, uint64_t time, enum spy_event event,
+		enum spy_window_state state, uint32_t number)
+{
+	union spy_any raw = {.window = {.state = (uint16_t)state, .number = number}};
+
+	raw.other.time = time;
+	raw.other.event = (uint16_t)event;
+	phase_see_window(w, &raw);
+}
+
+/* Was CUDA up when recording came to the program? And does it end before the program does? */
+static void test_windows(void **state)
+{
+	struct phase_windows w = {0};
+	struct cold_marks marks = {0};
+	union spy_any copy = {.copy = {.head = {.event = SPY_EV_COPY}}};
+	uint32_t value;
+
+	(void)state;
+	see(&w, 10, SPY_EV_GPU, 0, 0); /* never dormant */
+	assert_false(phase_joined(&w));
+
+	w = (struct phase_windows){0};
+	see(&w, 5, SPY_EV_WINDOW, SPY_WINDOW_CLOSED, 0);
+	see(&w, 10, SPY_EV_GPU, 0, 0);
+	assert_false(phase_joined(&w)); /* no window yet */
+	see(&w, 20, SPY_EV_WINDOW, SPY_WINDOW_OPEN, 1);
+	assert_true(phase_joined(&w));
+	see(&w, 30, SPY_EV_WINDOW, SPY_WINDOW_CLOSED, 1);
+	see(&w, 40, SPY_EV_WINDOW, SPY_WINDOW_OPEN, 2);
+	assert_int_equal(w.opened, 20);
+	assert_int_equal(w.closed, 0);
+	see(&w, 50, SPY_EV_WINDOW, SPY_WINDOW_CLOSED, 2);
+	assert_int_equal(w.closed, 50);
+
+	w = (struct phase_windows){0}; /* the window has the program's start in it */
+	see(&w, 5, SPY_EV_WINDOW, SPY_WINDOW_CLOSED, 0);
+	see(&w, 6, SPY_EV_WINDOW, SPY_WINDOW_OPEN, 1);
+	see(&w, 10, SPY_EV_GPU, 0, 0);
+	assert_false(phase_joined(&w));
+
+	assert_int_equal(cold_first(&marks, &copy, 7, SPY_CONTRACT_COPY_ASYNC, &value),
+			 COLD_CONTRACT);
+	assert_int_equal(cold_first(&marks, &copy, 8, SPY_CONTRACT_INIT, &value), COLD_START);
+	cold_marks_forget(&marks);
+	cold_marks_join(&marks);
+	assert_int_equal(cold_first(&marks, &copy, 7, SPY_CONTRACT_COPY_ASYNC, &value), COLD_NOT);
+	assert_int_equal(cold_first(&marks, &copy, 8, SPY_CONTRACT_INIT, &value), COLD_NOT);
+	cold_marks_release(&marks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_no_loop),     cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_two_loops),   cmocka_unit_test(test_thread_for_each_request),
 		cmocka_unit_test(test_short_lived), cmocka_unit_test(test_gain),
+		cmocka_unit_test(test_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
