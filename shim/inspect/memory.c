@@ -11,6 +11,12 @@
  * same way; there are two, used in turns. Loads acquire and stores release on every word, as in
  * handle_map.c, which says why.
  *
+ * A range that is freed stays in its leaf as one of no kind, because allocators give the same
+ * addresses again: then one word changes each time, and no leaf is copied. Where threads allocate
+ * and free all the time (stream-ordered memory, a call of a microsecond) they take turns here, and
+ * a leaf that another thread wrote costs each of its cache lines. Such remains are dropped when a
+ * leaf is full, and with the last live range of a leaf.
+ *
  * The generation also dates the answers that each thread keeps (struct spy_inspect_cache): any
  * change of the map makes them stale. Changes are rare next to copies, and a driver's answer is
  * cheap (130 ns) next to what changes the map.
@@ -32,7 +38,11 @@ struct range {
 
 struct leaf {
 	uint64_t count;
-	struct range at[LEAF_RANGES]; /* by lo, not overlapping */
+	uint64_t live; /* ranges of a kind; for writers */
+	struct {
+		uint64_t lo, hi;
+	} at[LEAF_RANGES]; /* by lo, not overlapping */
+	uint64_t about[LEAF_RANGES]; /* 0: it was freed */
 	struct leaf *next_free;
 };
 
@@ -112,7 +122,8 @@ static uint64_t how_many(const struct leaf *leaf, uint64_t address)
 	return first;
 }
 
-/* Fills *found with the range around an address or, with kind SPY_MEM_UNKNOWN, the gap. */
+/* Fills *found with the range around an address or, with kind SPY_MEM_UNKNOWN, the gap, of which
+ * ranges that were freed are no part but gaps of their own. */
 static void look(struct directory *root, uint64_t address, struct spy_memory *found)
 {
 	uint64_t number = which_leaf(root, address), i;
@@ -134,13 +145,15 @@ static void look(struct directory *root, uint64_t address, struct spy_memory *fo
 	if (!i)
 		return;
 	hi = load(&leaf->at[i - 1].hi);
-	about = load(&leaf->at[i - 1].about);
+	about = load(&leaf->about[i - 1]);
 	found->lo = load(&leaf->at[i - 1].lo);
 	if (address >= hi) {
 		found->lo = hi;
 		return;
 	}
 	found->hi = hi;
+	if (!about)
+		return;
 	found->kind = about & 0xff;
 	found->device = about >> 8 & 0xff;
 	found->context = about >> 16 & 0xffff;
@@ -194,27 +207,40 @@ static void free_leaf(struct leaf *leaf)
 	map.free = leaf;
 }
 
-static void put_range(struct leaf *leaf, uint64_t i, const struct range *range)
+static void put_range(struct leaf *leaf, const struct range *range)
 {
+	uint64_t i = leaf->count;
+
 	store(&leaf->at[i].lo, range->lo);
 	store(&leaf->at[i].hi, range->hi);
-	store(&leaf->at[i].about, range->about);
+	store(&leaf->about[i], range->about);
+	store(&leaf->count, i + 1);
+	leaf->live += range->about != 0;
 }
 
-/* Fills `to` with from[first, last), without number `skip` and with *extra at number `extra_at`,
- * both counted in `from`. */
-static void fill_leaf(struct leaf *to, const struct leaf *from, uint64_t first, uint64_t last,
-		      uint64_t skip, const struct range *extra, uint64_t extra_at)
+static struct range range_of(const struct leaf *leaf, uint64_t i)
 {
-	uint64_t count = 0;
+	return (struct range){leaf->at[i].lo, leaf->at[i].hi, leaf->about[i]};
+}
 
+/* Fills `to` with from[first, last), without number `skip`, without those that were freed if `drop`,
+ * and with *extra at number `extra_at`; numbers are those of `from`. */
+static void fill_leaf(struct leaf *to, const struct leaf *from, uint64_t first, uint64_t last,
+		      uint64_t skip, bool drop, const struct range *extra, uint64_t extra_at)
+{
+	store(&to->count, 0);
+	to->live = 0;
 	for (uint64_t i = first; i <= last; i++) {
+		struct range range;
+
 		if (extra && i == extra_at)
-			put_range(to, count++, extra);
-		if (i < last && i != skip)
-			put_range(to, count++, &from->at[i]);
+			put_range(to, extra);
+		if (i == last || i == skip)
+			continue;
+		range = range_of(from, i);
+		if (range.about || !drop)
+			put_range(to, &range);
 	}
-	store(&to->count, count);
 }
 
 static void next_generation(void)
@@ -285,31 +311,36 @@ static bool begin_map(void)
 	if (!leaf)
 		return false;
 	store(&leaf->count, 0);
+	leaf->live = 0;
 	put_entry(new, 0, 0, leaf);
 	store(&new->count, 1);
 	__atomic_store_n(&map.root, new, __ATOMIC_RELEASE);
 	return true;
 }
 
+/* A full leaf has room for more if it has enough that was freed; else it is split. */
+#define LIVE_MOST (LEAF_RANGES * 3 / 4)
+
 static void insert(const struct range *range)
 {
 	struct leaf *leaves[2] = {NULL, NULL}, *full;
 	uint64_t number, i, half = LEAF_RANGES / 2;
-	bool split;
+	bool drop, split;
 
 	if (!map.root && !begin_map())
 		return;
 	number = which_leaf(map.root, range->lo);
 	full = map.root->at[number].leaf;
 	i = how_many(full, range->lo);
-	split = full->count == LEAF_RANGES;
+	drop = full->count == LEAF_RANGES;
+	split = drop && full->live > LIVE_MOST;
 	if (split && map.root->count == DIRECTORY_MAX)
-		return; /* four million ranges: the driver will be asked about this one */
+		return; /* three million ranges: the driver will be asked about this one */
 	leaves[0] = new_leaf();
 	if (!leaves[0])
 		return;
 	if (!split) {
-		fill_leaf(leaves[0], full, 0, full->count, UINT64_MAX, range, i);
+		fill_leaf(leaves[0], full, 0, full->count, UINT64_MAX, drop, range, i);
 		replace_leaf(number, leaves, 1);
 		return;
 	}
@@ -318,35 +349,51 @@ static void insert(const struct range *range)
 		free_leaf(leaves[0]);
 		return;
 	}
-	fill_leaf(leaves[0], full, 0, half, UINT64_MAX, i <= half ? range : NULL, i);
-	fill_leaf(leaves[1], full, half, full->count, UINT64_MAX, i > half ? range : NULL, i);
+	fill_leaf(leaves[0], full, 0, half, UINT64_MAX, true, i <= half ? range : NULL, i);
+	fill_leaf(leaves[1], full, half, full->count, UINT64_MAX, true, i > half ? range : NULL, i);
 	replace_leaf(number, leaves, 2);
 }
 
-/* Takes out range i of leaf `number`. */
+/* Range i of leaf `number` is of another kind from now on; 0: it was freed. */
+static void set_about(uint64_t number, uint64_t i, uint64_t about)
+{
+	struct leaf *leaf = map.root->at[number].leaf;
+
+	leaf->live += (about != 0) - (uint64_t)(leaf->about[i] != 0);
+	if (!leaf->live && map.root->count > 1) {
+		replace_leaf(number, NULL, 0);
+		return;
+	}
+	store(&leaf->about[i], about);
+	next_generation();
+}
+
+/* Takes out range i of leaf `number`: another one comes in its place. */
 static void take_out(uint64_t number, uint64_t i)
 {
 	struct leaf *old = map.root->at[number].leaf, *leaf;
 
-	if (old->count == 1 && map.root->count > 1) {
+	if (old->live == (old->about[i] != 0) && map.root->count > 1) {
 		replace_leaf(number, NULL, 0);
 		return;
 	}
 	leaf = new_leaf();
 	if (!leaf) { /* shrink it to nothing in place: no reader can then take it for live */
+		old->live -= old->about[i] != 0;
+		store(&old->about[i], 0);
 		store(&old->at[i].hi, old->at[i].lo);
 		next_generation();
 		return;
 	}
-	fill_leaf(leaf, old, 0, old->count, i, NULL, 0);
+	fill_leaf(leaf, old, 0, old->count, i, false, NULL, 0);
 	replace_leaf(number, &leaf, 1);
 }
 
-/* The last range that begins at or before an address. */
-static struct range *last_before(uint64_t address, uint64_t *number, uint64_t *i)
+/* The last range, freed or not, that begins at or before an address. False: there is none. */
+static bool last_before(uint64_t address, struct range *range, uint64_t *number, uint64_t *i)
 {
 	if (!map.root)
-		return NULL;
+		return false;
 	*number = which_leaf(map.root, address);
 	*i = how_many(map.root->at[*number].leaf, address);
 	if (!*i && *number) {
@@ -354,18 +401,19 @@ static struct range *last_before(uint64_t address, uint64_t *number, uint64_t *i
 		*i = map.root->at[*number].leaf->count;
 	}
 	if (!*i)
-		return NULL;
+		return false;
 	--*i;
-	return &map.root->at[*number].leaf->at[*i];
+	*range = range_of(map.root->at[*number].leaf, *i);
+	return true;
 }
 
 static void clear_span(uint64_t lo, uint64_t hi)
 {
 	uint64_t number, i;
-	struct range *range;
+	struct range range;
 
-	while (hi > lo && (range = last_before(hi - 1, &number, &i)) && range->hi > lo) {
-		hi = range->lo; /* onwards even if it could not be taken out */
+	while (hi > lo && last_before(hi - 1, &range, &number, &i) && range.hi > lo) {
+		hi = range.lo; /* onwards even if it could not be taken out */
 		take_out(number, i);
 	}
 }
@@ -373,14 +421,14 @@ static void clear_span(uint64_t lo, uint64_t hi)
 /* ---- what inspectors call -----------------------------------------------------------------------
  */
 
-static bool same(const struct range *range, const struct range *other)
+static bool same_place(const struct range *range, const struct range *other)
 {
-	return range->lo == other->lo && range->hi == other->hi && range->about == other->about;
+	return range->lo == other->lo && range->hi == other->hi;
 }
 
 void spy_memory_add(const struct spy_memory *memory)
 {
-	struct range *known,
+	struct range known,
 		range = {.lo = memory->lo,
 			 .hi = memory->hi,
 			 .about = memory->kind | (uint64_t)memory->device << 8 |
@@ -389,10 +437,11 @@ void spy_memory_add(const struct spy_memory *memory)
 
 	if (range.hi <= range.lo || memory->kind == SPY_MEM_UNKNOWN || !begin_change())
 		return;
-	known = last_before(range.lo, &number, &i);
-	if (!known || !same(known, &range)) {
+	if (!last_before(range.lo, &known, &number, &i) || !same_place(&known, &range)) {
 		clear_span(range.lo, range.hi);
 		insert(&range);
+	} else if (known.about != range.about) {
+		set_about(number, i, range.about);
 	}
 	spy_unlock(&map.lock);
 }
@@ -400,21 +449,20 @@ void spy_memory_add(const struct spy_memory *memory)
 bool spy_memory_remove(uint64_t address, struct spy_memory *was)
 {
 	uint64_t number, i;
-	struct range *range;
+	struct range range;
 	bool found;
 
 	if (!begin_change())
 		return false;
-	range = last_before(address, &number, &i);
-	found = range && range->lo == address && range->hi > address;
+	found = last_before(address, &range, &number, &i) && range.lo == address && range.about;
 	if (found) {
-		*was = (struct spy_memory){.lo = range->lo,
-					   .hi = range->hi,
-					   .kind = range->about & 0xff,
-					   .device = range->about >> 8 & 0xff,
-					   .context = range->about >> 16 & 0xffff,
-					   .access = range->about >> 32 & 0xff};
-		take_out(number, i);
+		*was = (struct spy_memory){.lo = range.lo,
+					   .hi = range.hi,
+					   .kind = range.about & 0xff,
+					   .device = range.about >> 8 & 0xff,
+					   .context = range.about >> 16 & 0xffff,
+					   .access = range.about >> 32 & 0xff};
+		set_about(number, i, 0);
 	} else {
 		next_generation(); /* freed, and not by us: what the driver answered is stale */
 	}
@@ -434,17 +482,17 @@ void spy_memory_remove_span(uint64_t lo, uint64_t hi)
 void spy_memory_remove_context(uint8_t device, uint16_t context)
 {
 	uint64_t number, i, below = UINT64_MAX;
-	struct range *range;
+	struct range range;
 
 	if (!begin_change())
 		return;
-	while ((range = last_before(below, &number, &i))) {
-		uint16_t of = range->about >> 16 & 0xffff;
-		bool gone = of && context ? of == context : (range->about >> 8 & 0xff) == device;
+	while (last_before(below, &range, &number, &i)) {
+		uint16_t of = range.about >> 16 & 0xffff;
+		bool gone = of && context ? of == context : (range.about >> 8 & 0xff) == device;
 
-		below = range->lo;
-		if (gone && of != SPY_CONTEXT_NONE)
-			take_out(number, i);
+		below = range.lo;
+		if (range.about && gone && of != SPY_CONTEXT_NONE)
+			set_about(number, i, 0);
 		if (!below--)
 			break;
 	}

@@ -76,10 +76,54 @@ static void test_all_of_it(void **state)
 	assert_int_equal(found.lo, 0x9000);
 	assert_int_equal(found.hi, 0xb000);
 	assert_true(spy_memory_remove(0xb000, &found));
+	/* What was freed is in no gap, and has no kind. */
 	spy_memory_find(0x9000, &found);
+	assert_int_equal(found.kind, SPY_MEM_UNKNOWN);
 	assert_int_equal(found.lo, 0x9000);
-	assert_int_equal(found.hi, UINT64_MAX);
+	assert_int_equal(found.hi, 0xb000);
+	spy_memory_find(0xb000, &found);
+	assert_int_equal(found.kind, SPY_MEM_UNKNOWN);
+	assert_int_equal(found.device, SPY_DEVICE_NONE);
+	assert_int_equal(found.lo, 0xb000);
+	assert_int_equal(found.hi, 0xc000);
+	assert_false(spy_memory_remove(0xb000, &found));
 	assert_true(spy_memory_remove(0x5000, &found));
+}
+
+/* A range that is freed and allocated again, as the same or as another one; and many that are not. */
+static void test_again(void **state)
+{
+	struct spy_memory was;
+	uint64_t generation;
+
+	(void)state;
+	add(0x1000, 0x1000, SPY_MEM_PINNED, 1);
+	for (int i = 0; i < 1000; i++) {
+		generation = spy_memory_date.generation;
+		assert_true(spy_memory_remove(0x1000, &was));
+		assert_int_equal(kind_at(0x1000), SPY_MEM_UNKNOWN);
+		add(0x1000, 0x1000, i % 2 ? SPY_MEM_PINNED : SPY_MEM_DEVICE, 2);
+		assert_int_equal(kind_at(0x1fff), i % 2 ? SPY_MEM_PINNED : SPY_MEM_DEVICE);
+		assert_true(spy_memory_date.generation >= generation + 2);
+	}
+	assert_true(spy_memory_remove(0x1000, &was));
+	add(0x1800, 0x1000, SPY_MEM_MANAGED, 0);
+	assert_int_equal(kind_at(0x1000), SPY_MEM_UNKNOWN);
+	assert_int_equal(kind_at(0x27ff), SPY_MEM_MANAGED);
+	assert_false(spy_memory_remove(0x1000, &was));
+	/* Each at an address of its own, some of which stay. */
+	for (uint64_t i = 1; i < 5000; i++) {
+		add(i * 0x10000, 0x1000, SPY_MEM_DEVICE, 0);
+		if (i % 3)
+			assert_true(spy_memory_remove(i * 0x10000, &was));
+	}
+	for (uint64_t i = 1; i < 5000; i++)
+		assert_int_equal(kind_at(i * 0x10000), i % 3 ? SPY_MEM_UNKNOWN : SPY_MEM_DEVICE);
+	for (uint64_t i = 3; i < 5000; i += 3)
+		assert_true(spy_memory_remove(i * 0x10000, &was));
+	assert_true(spy_memory_remove(0x1800, &was));
+	for (uint64_t i = 0; i < 5000; i++)
+		assert_int_equal(kind_at(i * 0x10000), SPY_MEM_UNKNOWN);
 }
 
 static void test_contexts(void **state)
@@ -434,17 +478,12 @@ static void test_lock_waited_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_edges),
-		TEST(test_all_of_it),
-		TEST(test_contexts),
-		TEST(test_random),
-		TEST(test_threads),
-		TEST(test_answers),
-		TEST(test_answer_during_change),
-		TEST(test_lock_kept),
-		TEST(test_lock_left),
-		TEST(test_lock_waited_for),
-		TEST(test_speed),
+		TEST(test_edges),           TEST(test_all_of_it),
+		TEST(test_again),           TEST(test_contexts),
+		TEST(test_random),          TEST(test_threads),
+		TEST(test_answers),         TEST(test_answer_during_change),
+		TEST(test_lock_kept),       TEST(test_lock_left),
+		TEST(test_lock_waited_for), TEST(test_speed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
