@@ -187,7 +187,8 @@ $(BUILD)/tests/unit/test_analyzer_%: tests/unit/test_analyzer_%.c $(ANALYZER_LIB
 	$(Q)$(CC) $(CFLAGS_) -iquote analyzer -iquote tests/unit -Iinclude -o $@ $< $(ANALYZER_LIB) -lcmocka $(TOOL_LIBS)
 
 # For tests/fuzz/run, which chooses compiler and sanitizers.
-$(BUILD)/tests/fuzz/fuzz_trace: tests/fuzz/fuzz_trace.c $(wildcard tests/fuzz/*.h) $(ANALYZER_LIB)
+FUZZ := $(BUILD)/tests/fuzz/fuzz_trace $(BUILD)/tests/fuzz/fuzz_digest
+$(FUZZ): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(ANALYZER_LIB)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CFLAGS_) -iquote analyzer -Iinclude -o $@ $< $(ANALYZER_LIB) $(TOOL_LIBS)

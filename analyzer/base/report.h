@@ -29,6 +29,8 @@ struct report {
 	/* What follows `cudaspy why N` on a command line that reads the same, and how the command was called; NULL: text has no
 	 * such hints. */
 	const char *again, *called;
+	const char *
+		more; /* what text says of tables that it leaves out; NULL: what a report of traces has */
 	bool text_only; /* it is shown as text and nothing else: report_rows */
 	const char *schema; /* "cudaspy-report-2" */
 	struct table tables[REPORT_TABLES];

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "cmd_job.h"
 #include "cmd_report.h"
 #include "output.h"
 #include "base/redact.h"
@@ -170,7 +171,11 @@ static int compare(struct diff_side *a, struct diff_side *b, const struct option
 		   const struct renderer *renderer, FILE *out)
 {
 	struct report report;
-	int err = read_side(a, options->profile);
+	int err;
+
+	if (job_any_digest(a->names, a->n) || job_any_digest(b->names, b->n))
+		return job_diff(a->names, a->n, b->names, b->n, renderer, out);
+	err = read_side(a, options->profile);
 
 	if (!err)
 		err = read_side(b, options->profile);
@@ -220,7 +225,9 @@ const struct command command_diff = {
 	.name = "diff",
 	.arguments = "[options] A B | A1 A2... -- B1 B2...",
 	.summary = "Compares two runs, or several with several: what changed, and what is noise",
-	.text = "A run is a directory of traces, or a report in JSON. Several runs of a side are "
+	.text = "A run is a directory of traces, a report in JSON, or digests, of which all on a "
+		"side "
+		"are one job. Several runs of a side are "
 		"given before and after --, or with commas between them: A1,A2 B1,B2. A "
 		"difference that is not larger than what the runs of a side differ by among "
 		"themselves is called noise; with one run on each side it is unknown. A finding "

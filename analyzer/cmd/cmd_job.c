@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include "cmd_job.h"
+#include "job/diff.h"
 #include "job/sections.h"
 #include "render/render.h"
 
@@ -35,7 +36,7 @@ bool job_is_digest(const char *name)
 		return true;
 	if (!stat(name, &status) && S_ISDIR(status.st_mode))
 		return has_digests(name);
-	return digest_is_file(name);
+	return file_is_digest(name);
 }
 
 bool job_any_digest(const char *const *names, size_t n)
@@ -84,6 +85,8 @@ int job_show_digest(struct digest *digest, const struct renderer *renderer, bool
 	report.view = view_for(out);
 	report.view.verbose = verbose;
 	report.text_only = false;
+	report.more = "More: --verbose has hosts, calls, idle times, locks and waits of all "
+		      "ranks; the report of a rank's traces has single calls.";
 	job_init(&job, digest);
 	job_report(&report, &job);
 	if (renderer->timeline)
@@ -103,5 +106,49 @@ int job_show(const char *const *names, size_t n, const struct renderer *renderer
 	if (!err)
 		err = job_show_digest(digest, renderer, verbose, out);
 	digest_free(digest);
+	return err;
+}
+
+/* A side of a diff. */
+struct side {
+	struct digest *digest;
+	struct job job;
+};
+
+static int load_side(struct side *side, const char *const *names, size_t n)
+{
+	bool incomplete;
+	int err;
+
+	side->digest = digest_new();
+	err = job_load(side->digest, names, n, &incomplete);
+	if (!err)
+		job_init(&side->job, side->digest);
+	return err;
+}
+
+static void side_release(struct side *side)
+{
+	job_release(&side->job);
+	digest_free(side->digest);
+}
+
+int job_diff(const char *const *a_names, size_t n_a, const char *const *b_names, size_t n_b,
+	     const struct renderer *renderer, FILE *out)
+{
+	struct side a = {0}, b = {0};
+	struct report report;
+	int err = load_side(&a, a_names, n_a) ?: load_side(&b, b_names, n_b);
+
+	if (!err) {
+		report_init(&report, JOB_DIFF_SCHEMA);
+		report.view = view_for(out);
+		report.view.always_brief = true;
+		job_diff_report(&report, &a.job, &b.job);
+		err = renderer_show(renderer, &report, out);
+		report_release(&report);
+	}
+	side_release(&a);
+	side_release(&b);
 	return err;
 }

@@ -24,4 +24,8 @@ int job_show_digest(struct digest *digest, const struct renderer *renderer, bool
 int job_show(const char *const *names, size_t n, const struct renderer *renderer, bool verbose,
 	     FILE *out, bool *incomplete);
 
+/* Two jobs side by side: all that is named on a side is one job. 0, or -errno after a message. */
+int job_diff(const char *const *a_names, size_t n_a, const char *const *b_names, size_t n_b,
+	     const struct renderer *renderer, FILE *out);
+
 #endif

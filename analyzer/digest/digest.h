@@ -15,6 +15,7 @@
 
 #include "data.h"
 #include "base/hash.h"
+#include "base/magic.h"
 
 #define DIGEST_MAJOR 1 /* another one: the file cannot be read */
 #define DIGEST_MINOR 0 /* a later one has more tables, columns or sections */
@@ -85,15 +86,11 @@ int digest_dump(const struct digest *digest, bool json, FILE *out);
 
 /* ---- files: file.c --------------------------------------------------------------------------- */
 
-/* Is it one, by its first bytes? False for what cannot be read. */
-bool digest_is_file(const char *path);
-
 /* As digest_read; another -errno after a message if the file cannot be read at all. */
 int digest_read_file(struct digest *into, const char *path);
 
 /* ---- for the files of this folder ------------------------------------------------------------- */
 
-#define DIGEST_MAGIC "CSPYDGST"
 #define DIGEST_HEAD_BYTES 40
 
 uint64_t digest_checksum(const void *bytes, size_t n);

@@ -6,24 +6,6 @@
 #include <sys/stat.h>
 #include "digest.h"
 
-bool digest_is_file(const char *path)
-{
-	char magic[8];
-	struct stat status;
-	FILE *file;
-	bool is;
-
-	if (stat(path, &status) || !S_ISREG(status.st_mode))
-		return false;
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	is = fread(magic, 1, sizeof(magic), file) == sizeof(magic) &&
-	     !memcmp(magic, DIGEST_MAGIC, sizeof(magic));
-	fclose(file);
-	return is;
-}
-
 static int read_all(FILE *file, const char *path, uint8_t **bytes, size_t *n)
 {
 	struct stat status;

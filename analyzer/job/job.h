@@ -112,6 +112,20 @@ struct job_finding {
 	uint64_t share_ppm;
 };
 
+/* Tables of the digest whose rows are put together over all ranks. */
+enum job_sum_table { JOB_FUNCTIONS, JOB_CAUSES, JOB_LOCKS, JOB_EDGES, JOB_SUMS };
+
+/* Rows of one key, folded as the schema says. */
+struct job_sum {
+	uint64_t ranks;
+	uint32_t most_rank; /* that has most in the column `by` … */
+	uint64_t most; /* … so much */
+	UT_hash_handle hh;
+	uint64_t *cells; /* owned */
+	size_t key_bytes;
+	char key[];
+};
+
 struct job {
 	const struct digest *digest;
 	struct arena texts;
@@ -139,6 +153,7 @@ struct job {
 	size_t n_losses;
 	struct job_finding *findings;
 	size_t n_findings;
+	struct job_sum *sums[JOB_SUMS]; /* by key; in the order of JOB_SUM_TABLES */
 	uint64_t records, lost_records, calls, calls_ns, lost_ns;
 	struct job_times {
 		uint64_t *all;
@@ -177,6 +192,13 @@ struct meeting_row {
 };
 
 uint8_t job_cause_index(struct job *job, const char *code);
+
+/* sums.c: the rows of a rank. */
+void job_sum_add(struct job *job, const struct digest_data *data, uint32_t rank);
+void job_sums_release(struct job *job);
+
+/* Those of a table, the ones with most in the column `by` first; *n of them. The caller frees the array. */
+struct job_sum **job_sums(const struct job *job, enum job_sum_table table, size_t *n);
 
 void job_meet(struct job *job); /* meetings.c: who was last */
 void job_differ(struct job *job); /* differ.c: findings */

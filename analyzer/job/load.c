@@ -392,6 +392,7 @@ static void load_rank(struct loading *l)
 		load_site(l, i);
 	for (i = 0; i < l->data->tables[D_LOSS].n; i++)
 		load_loss(l, i);
+	job_sum_add(l->job, l->data, l->index);
 }
 
 /* Of one job whose size is known: the numbers that nobody has. */
@@ -448,6 +449,7 @@ void job_release(struct job *job)
 
 	HASH_EMPTY (job->sites, site, next)
 		free(site);
+	job_sums_release(job);
 	free(job->ranks);
 	free(job->hosts);
 	free(job->gpus);

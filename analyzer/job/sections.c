@@ -394,7 +394,7 @@ static void add_hosts(struct report *report, const struct job *job)
 								: "",
 					     text_time(texts, host->clock_error_ns));
 	}
-	report_add(report, &host_kind, rows, job->n_hosts);
+	report_add(report, &host_kind, rows, job->n_hosts > 1 ? job->n_hosts : 0);
 }
 
 void job_report_summary(struct report *report, const struct job *job)
@@ -409,4 +409,5 @@ void job_report(struct report *report, const struct job *job)
 	job_report_ranks(report, job);
 	job_report_sites(report, job);
 	add_hosts(report, job);
+	job_report_sums(report, job);
 }

@@ -635,11 +635,13 @@ int render_text(const struct report *report, FILE *out)
 	}
 	if (left_out) {
 		fputc('\n', out);
-		print_words(
-			"More: --verbose has locks, accounts, calls, threads and what they were "
-			"expected to cost; cudaspy why NAME explains one finding, thread, "
-			"function, lock, GPU or line of the program.",
-			0, 0, line, out);
+		print_words(report->more
+				    ?: "More: --verbose has locks, accounts, calls, threads and "
+				       "what they were "
+				       "expected to cost; cudaspy why NAME explains one finding, "
+				       "thread, "
+				       "function, lock, GPU or line of the program.",
+			    0, 0, line, out);
 	}
 	return finish_output(out);
 }

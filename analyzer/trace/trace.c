@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "copies.h"
 #include "trace.h"
+#include "base/magic.h"
 #include "base/redact.h"
 #include "cudaspy/metadata_layout.h"
 
@@ -908,7 +909,13 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 	if (S_ISREG(st.st_mode))
 		return add_container(set, dir, NULL, filter);
 	if (!S_ISDIR(st.st_mode)) {
-		warn("%s: not a directory", dir);
+		if (file_is_digest(dir))
+			warn("%s: a digest: this needs the traces that it was made of (report, "
+			     "diff, "
+			     "merge and dump take digests)",
+			     dir);
+		else
+			warn("%s: not a directory", dir);
 		return false;
 	}
 	if (is_open(set, dir))

@@ -81,6 +81,23 @@ status 0 "dump as JSON" "$tool" dump --format=json -o dump.json all.digest
 jq -e '.ranks[2].rank[0] | .rank_1 == 3 and .world_size == 4' dump.json >/dev/null || fail "dump: $(head -c 500 dump.json)"
 expect "calls, by rank and by function" "$(jq '[.ranks[].rank[0].calls] | add' dump.json)" "$(jq '[.ranks[].roles[].calls] | add' dump.json)"
 
+# ---- sums, and two jobs ------------------------------------------------------------------------
+jq -e '.functions | length > 10 and (map(.count) | add) > 100' report.json >/dev/null || fail "functions: $(jq -c .functions report.json | head -c 500)"
+jq -e '[.causes[] | select(.cause == "cpu")] | length > 0' report.json >/dev/null || fail "causes: $(jq -c .causes report.json | head -c 500)"
+"$sim" "$tool" run --no-report -o clean -- timeout -k 5 100 "$app" --quick --csv --ranks=4 --gpus=4 --steps=30 --work-us=20000 \
+	--bytes=2048 >table.csv 2>run.err || fail "no job: $(cat run.err)"
+status 0 "a second job" "$tool" digest --redact -o clean.digest clean
+"$tool" dump clean.digest | grep -E "$tmp|/home/|/root/|ranks\.c" | grep -q "/" && fail "paths in a redacted digest: $("$tool" dump clean.digest | grep -E "$tmp")"
+status 0 diff "$tool" diff --format=json -o diff.json all.digest clean
+jq -e '.schema == "cudaspy-job-diff-1" and (.jobs | map(.ranks) == [4, 4]) and any(.differences[]; .change == "vanished" and .cause == "cpu")' diff.json >/dev/null ||
+	fail "diff: $(jq -c '[.jobs, .differences]' diff.json)"
+status 0 "diff with itself" "$tool" diff --format=json -o diff.json all.digest all.digest
+jq -e 'all(.differences[], .findings[]; .change == "same")' diff.json >/dev/null || fail "diff with itself: $(jq -c .findings diff.json)"
+for verb in "why 1" info "export --format=csv -o x"; do
+	status 2 "$verb" "$tool" $verb all.digest
+	said "all.digest: a digest: this needs the traces"
+done
+
 # ---- what is not there, or not right ----------------------------------------------------------
 status 0 "three of four" "$tool" merge -o three.digest 0.digest 1.digest 2.digest
 status 0 "three of four" "$tool" report three.digest
