@@ -5,10 +5,21 @@
 #include <stdlib.h>
 #include "make.h"
 #include "ranks/sample.h"
+#include "text/text.h"
 
 /* The columns of both tables are the same. */
 _Static_assert((int)D_MEET_COLUMNS == (int)D_SLOW_COLUMNS, "columns");
 _Static_assert(DIGEST_OPERATION_CAUSES == RANK_SAMPLE_CAUSES, "causes");
+
+/* "cpu", "cuda-wait:cudaStreamSynchronize" */
+static const char *cause_text(struct making_digest *m, const struct rank_sampled_cause *cause)
+{
+	const char *code = idle_cause_codes[cause->cause];
+
+	return cause->fn == NO_FUNCTION ? code
+					: arena_printf(&m->texts, "%s:%s", code,
+						       text_function(m->a->set, cause->fn));
+}
 
 static void add_operation(struct making_digest *m, uint32_t table, const struct rank_sampled *s,
 			  const uint64_t *rank)
@@ -35,7 +46,7 @@ static void add_operation(struct making_digest *m, uint32_t table, const struct 
 	row[D_MEET_queued_ns] = s->queued_ns;
 	row[D_MEET_work] = s->work;
 	for (i = 0; i < s->n_causes; i++, cause += 2) {
-		cause[0] = digest_text(m, idle_cause_codes[s->causes[i].cause]);
+		cause[0] = digest_text(m, cause_text(m, &s->causes[i]));
 		cause[1] = s->causes[i].ns;
 	}
 	if (s->n_causes)

@@ -214,7 +214,7 @@ enum digest_rule {
 	C(TABLE, gap_ns, NUMBER, CLEAR) /* from the end of the communicator's operation before to its begin, GPU's timer; 0 unknown */ \
 	C(TABLE, queued_ns, NUMBER, CLEAR) /* it began so long after its submission, as far as clocks can tell */ \
 	C(TABLE, work, NUMBER, CLEAR) /* operations of the GPU submitted since the one before */ \
-	C(TABLE, cause_a, TEXT, CLEAR) /* what its thread did since that: causes, and how long */ \
+	C(TABLE, cause_a, TEXT, CLEAR) /* what its thread did since that: causes, and how long; "cuda-wait:FUNCTION" where it asked for the wait */ \
 	C(TABLE, ns_a, NUMBER, CLEAR) \
 	C(TABLE, cause_b, TEXT, CLEAR) \
 	C(TABLE, ns_b, NUMBER, CLEAR) \

@@ -12,7 +12,7 @@
 #include "digest/digest.h"
 #include "idle/causes.h"
 
-#define JOB_CAUSES_MOST 64 /* codes of causes that are told apart */
+#define JOB_CAUSES_MOST 128 /* codes of causes that are told apart */
 
 /* A rank, as far as ranks are compared. */
 struct job_rank {

@@ -124,6 +124,18 @@ static uint64_t late_by(const struct meeting *m, const struct meeting_row *row)
 	return row->aligned && late_ns > tolerance_of(m->job, row) ? late_ns : 0;
 }
 
+/* A call that is made to wait for the GPU: the GPU is late with its work if most other ranks wait there, too; else it is the
+ * program that waits where it need not. */
+static uint8_t charged_to(struct meeting *m, uint8_t cause)
+{
+	const char *wait = idle_cause_codes[IDLE_CUDA_WAIT], *code = m->job->causes[cause];
+
+	if (strncmp(code, wait, strlen(wait)) != 0 || code[strlen(wait)] != ':')
+		return cause;
+	return job_cause_index(m->job,
+			       median_cause(m, cause) ? idle_cause_codes[IDLE_GPU_WORK] : wait);
+}
+
 /* What of its lateness its causes explain, each no more than what is left: to sums, by cause. */
 static void explain(struct meeting *m, const struct meeting_row *row, uint64_t late_ns,
 		    uint64_t sums[JOB_CAUSES_MOST])
@@ -138,7 +150,7 @@ static void explain(struct meeting *m, const struct meeting_row *row, uint64_t l
 		ns = row->causes[i].ns;
 		ns -= min_u64(ns, median_cause(m, row->causes[i].cause));
 		ns = min_u64(ns, left_ns);
-		sums[row->causes[i].cause] += ns;
+		sums[charged_to(m, row->causes[i].cause)] += ns;
 		left_ns -= ns;
 	}
 	find_medians(m);

@@ -682,7 +682,7 @@ void rank_reasons_in_time(struct rank_member *member)
 }
 
 /* Did the thread wait there for its own GPU because the program asked for it, or because that has too much to do? */
-static bool is_gpu_work(const struct ranks *ranks, const struct idle_part *part, bool common)
+bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *part, bool common)
 {
 	if (part->cause != IDLE_CUDA_WAIT || part->fn == NO_FUNCTION)
 		return false;
@@ -752,7 +752,7 @@ static void charge_parts(struct charging *c, const struct excess *e, double scal
 		uint64_t ns = min_u64((uint64_t)((double)e->ns[i] * scale), *left_ns);
 
 		*left_ns -= ns;
-		if (is_gpu_work(c->ranks, &part, e->common[i])) {
+		if (rank_waits_for_own_gpu(c->ranks, &part, e->common[i])) {
 			part.cause = IDLE_GPU_WORK;
 			hold_back(c, &part, &place->sum, ns);
 		} else {
@@ -786,11 +786,6 @@ void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instan
 	if (rounding)
 		charge(&c, largest, NULL, left_ns);
 	see_gpu_late(last->member->rank, last, &others, c.gpu_ns, late_ns);
-}
-
-bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *part)
-{
-	return is_gpu_work(ranks, part, true);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

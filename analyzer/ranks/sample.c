@@ -98,9 +98,7 @@ static uint64_t period_of(struct rank_samples *s, const struct rank_instance *in
 		i++;
 	if (i == RANK_KINDS_MOST)
 		return 0;
-	period_ns = i < s->n_kinds && end_ns > s->kinds[i].end_ns
-			    ? end_ns - s->kinds[i].end_ns
-			    : 0;
+	period_ns = i < s->n_kinds && end_ns > s->kinds[i].end_ns ? end_ns - s->kinds[i].end_ns : 0;
 	s->kinds[i] = (struct rank_kind){comm, bytes, end_ns, instance->func};
 	if (i == s->n_kinds)
 		s->n_kinds++;
@@ -126,41 +124,60 @@ static struct rank_comm_sum *comm_of(struct rank_samples *s, const struct rank_o
 
 struct cause_sum {
 	uint64_t ns, longest_ns;
+	uint8_t cause;
+	uint32_t fn;
 	struct idle_part part;
 };
 
-/* What the lane's thread did, by cause. Waits for its own GPU are that one's work. */
-static void sum_causes(const struct ranks *ranks, const struct rank_op *op,
-		       struct cause_sum sums[IDLE_CAUSE_COUNT])
+static struct cause_sum *cause_sum_of(struct cause_sum *sums, uint32_t *n, enum idle_cause cause,
+				      uint32_t fn)
 {
 	uint32_t i;
 
+	for (i = 0; i < *n; i++)
+		if (sums[i].cause == cause && sums[i].fn == fn)
+			return &sums[i];
+	sums[*n] = (struct cause_sum){.cause = (uint8_t)cause, .fn = fn};
+	return &sums[(*n)++];
+}
+
+/* What the lane's thread did, by cause; waits that a call is made for by function, too: whether they are the GPU's work or
+ * needless, those of other ranks tell. */
+static uint32_t sum_causes(const struct ranks *ranks, const struct rank_op *op,
+			   struct cause_sum sums[PARTS_MOST])
+{
+	uint32_t i, n = 0;
+
 	for (i = 0; i < op->n_parts; i++) {
 		const struct rank_place *place = ranks->work->all_places[op->parts[i].place];
+		const struct idle_part *part = &place->sum.longest;
 		uint64_t ns = rank_part_since_met(op, &op->parts[i]);
 		enum idle_cause cause = (enum idle_cause)place->sum.key.cause;
+		uint32_t fn = NO_FUNCTION;
 		struct cause_sum *sum;
 
-		if (cause == IDLE_CUDA_WAIT && rank_waits_for_own_gpu(ranks, &place->sum.longest))
+		if (rank_waits_for_own_gpu(ranks, part, false))
 			cause = IDLE_GPU_WORK;
-		sum = &sums[cause];
+		else if (rank_waits_for_own_gpu(ranks, part, true))
+			fn = part->fn;
+		sum = cause_sum_of(sums, &n, cause, fn);
 		sum->ns += ns;
 		if (ns > sum->longest_ns) {
 			sum->longest_ns = ns;
-			sum->part = place->sum.longest;
+			sum->part = *part;
 		}
 	}
+	return n;
 }
 
 static void take_causes(const struct ranks *ranks, const struct rank_op *op,
 			struct rank_sampled *sampled)
 {
-	struct cause_sum sums[IDLE_CAUSE_COUNT] = {{0}};
-	uint32_t i, most;
+	struct cause_sum sums[PARTS_MOST];
+	uint32_t n = sum_causes(ranks, op, sums), i, most;
 
-	sum_causes(ranks, op, sums);
-	while (sampled->n_causes < RANK_SAMPLE_CAUSES) {
-		for (most = i = 0; i < IDLE_CAUSE_COUNT; i++)
+	while (n && sampled->n_causes < RANK_SAMPLE_CAUSES) {
+		for (most = i = 0; i < n; i++)
 			if (sums[i].ns > sums[most].ns)
 				most = i;
 		if (!sums[most].ns)
@@ -170,7 +187,7 @@ static void take_causes(const struct ranks *ranks, const struct rank_op *op,
 			sampled->process = op->member->process;
 		}
 		sampled->causes[sampled->n_causes++] =
-			(struct rank_sampled_cause){(uint8_t)most, sums[most].ns};
+			(struct rank_sampled_cause){sums[most].cause, sums[most].fn, sums[most].ns};
 		sums[most].ns = 0;
 	}
 }

@@ -24,14 +24,17 @@ struct rank_sampled {
 	uint64_t submit_ns, submitted_ns; /* trace time */
 	uint64_t begin_ns, end_ns; /* GPU's timer */
 	uint64_t host_begin_ns, host_error_ns; /* its begin in trace time, about; 0 unknown */
-	uint64_t period_ns; /* from the end of the one like it before to its end, GPU's timer; 0 unknown */
+	uint64_t
+		period_ns; /* from the end of the one like it before to its end, GPU's timer; 0 unknown */
 	uint64_t
 		gap_ns; /* from the end of the member's operation before; 0 unknown, or they overlap */
 	uint64_t queued_ns; /* from its submission to its begin, no less as far as clocks tell */
 	uint64_t work; /* operations of the GPU submitted since the lane's operation before */
 	/* What its thread did since then, the longest causes first. */
 	struct rank_sampled_cause {
-		uint8_t cause; /* enum idle_cause; IDLE_GPU_WORK: its thread waited for its own GPU */
+		uint8_t cause; /* enum idle_cause; IDLE_GPU_WORK: its thread could not submit more to its GPU */
+		uint32_t
+			fn; /* of IDLE_CUDA_WAIT the function that was called to wait for its GPU; else NO_FUNCTION */
 		uint64_t ns;
 	} causes[RANK_SAMPLE_CAUSES];
 	uint32_t n_causes;

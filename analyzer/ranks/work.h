@@ -292,8 +292,8 @@ void rank_reasons_charge(struct ranks *ranks, const struct rank_instance *instan
 /* Of a part what was since the ranks met last: nothing before that can have made it late. */
 uint64_t rank_part_since_met(const struct rank_op *op, const struct rank_part *part);
 
-/* Was it a wait of the thread for its own GPU? */
-bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *part);
+/* Was it a wait of the thread for its own GPU, because that has too much to do? common: other ranks wait there, too. */
+bool rank_waits_for_own_gpu(const struct ranks *ranks, const struct idle_part *part, bool common);
 
 /* Nobody came later than this member. */
 void rank_reasons_in_time(struct rank_member *member);

@@ -81,6 +81,20 @@ status 0 "dump as JSON" "$tool" dump --format=json -o dump.json all.digest
 jq -e '.ranks[2].rank[0] | .rank_1 == 3 and .world_size == 4' dump.json >/dev/null || fail "dump: $(head -c 500 dump.json)"
 expect "calls, by rank and by function" "$(jq '[.ranks[].rank[0].calls] | add' dump.json)" "$(jq '[.ranks[].roles[].calls] | add' dump.json)"
 
+# ---- other reasons ----------------------------------------------------------------------------
+# caused STRAGGLER CAUSE ABOUT
+caused() {
+	"$sim" "$tool" run --no-report -o "$1" -- timeout -k 5 100 "$app" --quick --csv --ranks=3 --gpus=3 --steps=30 --work-us=20000 \
+		--bytes=2048 --straggler="1:$1:2:40" >table.csv 2>run.err || fail "$1: no job: $(cat run.err)"
+	status 0 "$1" "$tool" digest -o "$1.digest" "$1"
+	status 0 "$1" "$tool" report --format=json -o "$1.json" "$1.digest"
+	jq -e --arg cause "$2" --arg about "$3" '.differences[0] | .cause == $cause and .about == $about' "$1.json" >/dev/null ||
+		fail "$1: $(jq -c '[.differences, .ranks]' "$1.json")"
+}
+caused load pipe rank
+caused sync cuda-wait rank
+caused kernel slow-gpu gpu
+
 # ---- sums, and two jobs ------------------------------------------------------------------------
 jq -e '.functions | length > 10 and (map(.count) | add) > 100' report.json >/dev/null || fail "functions: $(jq -c .functions report.json | head -c 500)"
 jq -e '[.causes[] | select(.cause == "cpu")] | length > 0' report.json >/dev/null || fail "causes: $(jq -c .causes report.json | head -c 500)"
