@@ -168,6 +168,7 @@ static bool windows_right(const struct options *options)
 	enum spy_capture capture = SPY_CAPTURE_ALL;
 	uint64_t first, last;
 	const char *name;
+	uint32_t ppm;
 
 	if (!is_time("delay", options->delay) || !is_time("duration", options->duration))
 		return false;
@@ -181,6 +182,14 @@ static bool windows_right(const struct options *options)
 	    strcmp(options->gpu, "0") != 0)
 		return wrong("measure-cost", options->measure_cost,
 			     "this does not go with --gpu, which records all the time");
+	if (options->overhead && !spy_parse_percent(options->overhead, &ppm))
+		return wrong("overhead", options->overhead, "this is no part like 1% or 0.5%");
+	if (options->overhead && options->gpu && strcmp(options->gpu, "0") != 0)
+		return wrong("overhead", options->overhead,
+			     "this does not go with --gpu, which records all the time");
+	if (options->overhead && options->measure_cost && strcmp(options->measure_cost, "0") != 0)
+		return wrong("overhead", options->overhead,
+			     "--measure-cost measures what it costs without a limit");
 	if (options->steps && !spy_parse_steps(options->steps, &first, &last))
 		return wrong("steps", options->steps, "this is not like 10-20, or 7 (from 1 on)");
 	if (options->steps && capture != SPY_CAPTURE_PROFILER && capture != SPY_CAPTURE_RANGE)

@@ -65,16 +65,55 @@ static struct cost_estimate of_all(const struct analysis *a, enum spy_cost_kind 
 	return cost_compare(&a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS}, without);
 }
 
+/* What --overhead has made of it; NULL: there was none. */
+static const char *kept(struct arena *texts, const struct analysis *a)
+{
+	double all = 0, lean = 0, counted = 0, cost = 0, wanted = 0;
+	size_t i;
+
+	for (i = 0; i < a->model.n_processes; i++) {
+		const struct board *board = &a->model.processes[i].trace->board;
+		double cycles[SPY_COST_KINDS], whole = 0;
+		unsigned int kind;
+
+		if (!board->present || !board->head.overhead_ppm)
+			continue;
+		for (kind = 0; kind < SPY_COST_KINDS; kind++)
+			whole += cycles[kind] = (double)board->head.cost_cycles[kind];
+		wanted = fmax(wanted, board->head.overhead_ppm / 1e6);
+		counted += cycles[SPY_COST_COUNTING];
+		lean += cycles[SPY_COST_LEAN];
+		all += whole;
+		cost += (whole - cycles[SPY_COST_COUNTING] - cycles[SPY_COST_LEAN]) *
+				board->head.cost_ppm / 1e6 +
+			cycles[SPY_COST_LEAN] * board->head.lean_ppm / 1e6;
+	}
+	if (wanted <= 0 || all <= 0)
+		return NULL;
+	return arena_printf(
+		texts,
+		"--overhead=%g%%: with everything in %s of the time, without probes and "
+		"stacks in %s, calls only counted in %s, which makes about %s %%",
+		100 * wanted, text_percent(texts, all - lean - counted, all),
+		text_percent(texts, lean, all), text_percent(texts, counted, all),
+		percent(texts, cost / all, 0.004));
+}
+
 const char *report_cost_text(struct arena *texts, const struct analysis *a)
 {
 	struct cost_estimate e = of_all(a, SPY_COST_COUNTING);
-	const char *why = why_unknown(texts, &e);
+	const char *limit = kept(texts, a), *why = why_unknown(texts, &e), *text;
 
 	if (e.verdict == COST_NOTHING)
-		return why;
-	return why ? arena_printf(texts,
-				  "it is not to be told what recording cost this program: %s", why)
-		   : arena_printf(texts, "recording cost this program %s", interval(texts, &e));
+		return limit ?: why;
+	if (why)
+		text = arena_printf(texts,
+				    "it is not to be told what recording %s this program: %s",
+				    limit ? "with everything costs" : "cost", why);
+	else
+		text = arena_printf(texts, "recording %s this program %s",
+				    limit ? "with everything costs" : "cost", interval(texts, &e));
+	return limit ? arena_printf(texts, "%s; %s", text, limit) : text;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #define SPY_COST_PER_MILLE 30 /* of all frames are measured, unless all are */
 
 struct spy_cost_frame {
+	uint64_t number;
 	uint64_t random;
 	uint64_t first_ns; /* from the frame's begin to its first block */
 	uint64_t length_ns; /* of each window */
@@ -36,7 +37,7 @@ static inline uint64_t spy_cost_mix(uint64_t number)
 static inline struct spy_cost_frame spy_cost_frame(uint64_t number)
 {
 	static const uint8_t lengths_ms[] = {5, 5, 10, 10, 10, 20, 20, 40};
-	struct spy_cost_frame frame = {.random = spy_cost_mix(number)};
+	struct spy_cost_frame frame = {.number = number, .random = spy_cost_mix(number)};
 
 	frame.first_ns = (frame.random >> 16) % (SPY_COST_FRAME_NS - SPY_COST_BLOCKS_NS);
 	frame.length_ns = lengths_ms[(frame.random >> 12) % sizeof(lengths_ms)] * 1000000ull;

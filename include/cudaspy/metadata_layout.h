@@ -254,7 +254,8 @@
 	NAME(SPY_COST_ALL,       "all") \
 	NAME(SPY_COST_COUNTING,  "counting") \
 	NAME(SPY_COST_NO_PROBES, "no_probes") \
-	NAME(SPY_COST_NO_STACKS, "no_stacks")
+	NAME(SPY_COST_NO_STACKS, "no_stacks") \
+	NAME(SPY_COST_LEAN,      "lean")
 
 #define SPY_NCCL_STATE_NAMES(NAME) \
 	NAME(SPY_NCCL_ON,    "on") \

@@ -861,6 +861,7 @@ enum spy_cost_kind {
 	SPY_COST_COUNTING, /* calls are counted */
 	SPY_COST_NO_PROBES, /* calls are recorded, without looking at waits */
 	SPY_COST_NO_STACKS, /* calls are recorded, without stacks */
+	SPY_COST_LEAN, /* calls are recorded, without both */
 	SPY_COST_KINDS
 };
 
@@ -942,6 +943,12 @@ struct spy_board {
 	uint64_t wanted_every_ns; /* SPY_WANTED_START: again after that time; 0: once */
 	uint64_t wanted_for_ns; /* and for so long; 0: until it is closed */
 	char wanted_text[104]; /* of a mark, with a NUL */
+	/* --overhead (0 in traces of before): what is asked for, in millionths; what recording takes, with everything and
+	 * without probes and stacks, as the recorder has it; and how long it did what. */
+	uint32_t overhead_ppm;
+	int32_t cost_ppm, lean_ppm;
+	uint32_t reserved4;
+	uint64_t cost_cycles[SPY_COST_KINDS];
 };
 
 enum spy_wanted { SPY_WANTED_NOTHING, SPY_WANTED_START, SPY_WANTED_STOP, SPY_WANTED_MARK };

@@ -35,6 +35,23 @@ static inline bool spy_parse_time(const char *text, uint64_t *ns)
 	return false;
 }
 
+/* "1%", "0.5", to 100; in millionths. */
+static inline bool spy_parse_percent(const char *text, uint32_t *ppm)
+{
+	uint32_t places = 10000, value = 0;
+	const char *at = text;
+
+	for (; *at >= '0' && *at <= '9' && value <= 100000000; at++)
+		value = value * 10 + (uint32_t)(*at - '0') * places;
+	if (at == text)
+		return false;
+	if (*at == '.')
+		for (at++; *at >= '0' && *at <= '9'; at++)
+			value += (uint32_t)(*at - '0') * (places /= 10);
+	*ppm = value;
+	return value && value <= 1000000 && (!*at || strcmp(at, "%") == 0);
+}
+
 /* "10-20", "7". */
 static inline bool spy_parse_steps(const char *text, uint64_t *first, uint64_t *last)
 {

@@ -13,12 +13,14 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "cudaspy/cost_plan.h"
+#include "cudaspy/windows.h"
 #include "lib/clock.h"
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/sched.h"
 #include "record/session.h"
 #include "record/thread.h"
+#include "window/control.h"
 #include "window/cost.h"
 #include "window/window.h"
 
@@ -26,7 +28,7 @@
 
 bool spy_cost_without_probes, spy_cost_without_stacks;
 
-static enum { OFF, SAMPLED, ALL_THE_TIME } mode;
+static enum { OFF, SAMPLED, ALL_THE_TIME, CONTROLLED } mode;
 static uint64_t sampled_from; /* cycles */
 
 /* The time of day at a time of the trace's clock. A new one for each frame, in turns. */
@@ -34,6 +36,7 @@ static struct spy_clock_pair anchors[2];
 static _Atomic unsigned int anchor;
 
 static struct spy_cost_phase current; /* under the session's lock */
+static _Atomic uint64_t decided; /* 256 times a frame's number, and what is done in it besides */
 static _Atomic uint64_t current_begin, current_end = UINT64_MAX;
 
 bool spy_cost_is_on(void)
@@ -55,47 +58,62 @@ static uint64_t clock_at(const struct spy_clock_pair *pair, uint64_t realtime_ns
 	return pair->clock + (uint64_t)(int64_t)((double)ns * cycles_per_ns());
 }
 
-static struct spy_cost_phase phase_from(const struct spy_clock_pair *pair, uint64_t begin_ns,
-					uint64_t end_ns)
+static uint64_t realtime_at(const struct spy_clock_pair *pair, uint64_t clock)
 {
-	return (struct spy_cost_phase){.begin = clock_at(pair, begin_ns),
-				       .end = clock_at(pair, end_ns),
-				       .kind = SPY_COST_ALL};
+	int64_t past = (int64_t)(clock - pair->clock);
+
+	return pair->realtime_ns + (uint64_t)(int64_t)((double)past / cycles_per_ns());
+}
+
+static struct spy_cost_phase phase_from(const struct spy_clock_pair *pair, uint64_t begin_ns,
+					uint64_t end_ns, uint8_t kind)
+{
+	return (struct spy_cost_phase){
+		.begin = clock_at(pair, begin_ns), .end = clock_at(pair, end_ns), .kind = kind};
 }
 
 static bool is_measured(const struct spy_cost_frame *frame, uint64_t begin)
 {
+	if (mode == CONTROLLED)
+		return spy_control_measures(frame);
 	return mode == ALL_THE_TIME || (begin >= sampled_from && frame->sampled);
+}
+
+static uint8_t kind_besides(uint64_t frame)
+{
+	uint64_t last = atomic_load(&decided);
+
+	return last >> 8 == frame ? (uint8_t)last : SPY_COST_ALL;
 }
 
 /* What is to be done at that time (cycles)? */
 static struct spy_cost_phase phase_at(uint64_t now)
 {
 	const struct spy_clock_pair *pair = &anchors[atomic_load(&anchor) % 2];
-	int64_t past = (int64_t)(now - pair->clock);
-	uint64_t ns = pair->realtime_ns + (uint64_t)(int64_t)((double)past / cycles_per_ns());
+	uint64_t ns = realtime_at(pair, now);
 	uint64_t number = ns / SPY_COST_FRAME_NS, begin = number * SPY_COST_FRAME_NS;
 	uint64_t end = begin + SPY_COST_FRAME_NS, first, block, place;
 	struct spy_cost_frame frame = spy_cost_frame(number);
 	const uint8_t kinds[SPY_COST_PLACES] = {SPY_COST_ALL, SPY_COST_COUNTING,
 						frame.random >> 60 & 1 ? SPY_COST_NO_STACKS
 								       : SPY_COST_NO_PROBES};
+	uint8_t besides = kind_besides(number);
 	struct spy_cost_phase phase;
 
 	if (!is_measured(&frame, clock_at(pair, begin)))
-		return phase_from(pair, begin, end);
+		return phase_from(pair, begin, end, besides);
 	first = begin + frame.first_ns;
 	if (ns < first)
-		return phase_from(pair, begin, first);
+		return phase_from(pair, begin, first, besides);
 	if (ns >= first + SPY_COST_BLOCKS_NS)
-		return phase_from(pair, first + SPY_COST_BLOCKS_NS, end);
+		return phase_from(pair, first + SPY_COST_BLOCKS_NS, end, besides);
 	place = (ns - first) / frame.length_ns;
 	begin = first + place * frame.length_ns;
 	block = place / SPY_COST_PLACES;
 	place %= SPY_COST_PLACES;
-	phase = phase_from(pair, begin, begin + frame.length_ns);
+	phase = phase_from(pair, begin, begin + frame.length_ns,
+			   kinds[spy_cost_order(&frame, block)[place]]);
 	phase.window = spy_cost_window(number, block, place);
-	phase.kind = kinds[spy_cost_order(&frame, block)[place]];
 	return phase;
 }
 
@@ -121,28 +139,57 @@ void spy_cost_reset(void)
 void spy_cost_begin(void)
 {
 	const char *option = spy_options.measure_cost;
+	uint32_t ppm = 0;
 
+	decided = 0;
+	if (spy_options.overhead && !spy_parse_percent(spy_options.overhead, &ppm))
+		ppm = 0;
+	if (spy_options.gpu)
+		ppm = 0;
+	spy_control_begin(ppm);
 	/* Times of GPUs are recorded all the time, and their calls have to be. */
-	if (spy_options.gpu || (option && strcmp(option, "0") == 0))
+	if (spy_options.gpu || (option && !ppm && strcmp(option, "0") == 0))
 		return;
 	spy_clock_read_pair(&anchors[0]);
 	anchor = 0;
 	sampled_from = clock_at(&anchors[0], anchors[0].realtime_ns + FIRST_AFTER_NS);
-	mode = option ? ALL_THE_TIME : SAMPLED;
+	mode = ppm ? CONTROLLED : option ? ALL_THE_TIME : SAMPLED;
 	atomic_store(&current_end, anchors[0].clock);
+}
+
+static bool has_no_probes(const struct spy_cost_phase *phase)
+{
+	return phase->kind == SPY_COST_NO_PROBES || phase->kind == SPY_COST_LEAN;
+}
+
+static bool has_no_stacks(const struct spy_cost_phase *phase)
+{
+	return phase->kind == SPY_COST_NO_STACKS || phase->kind == SPY_COST_LEAN;
 }
 
 /* The session's lock is held. */
 static bool go_over(const struct spy_cost_phase *phase, struct spy_rec_window *record)
 {
+	if (mode == CONTROLLED && current.end > current.begin && current.begin)
+		spy_control_spent(current.kind, phase->begin - current.begin);
 	current = *phase;
 	atomic_store(&current_begin, phase->begin);
 	atomic_store(&current_end, phase->end);
-	__atomic_store_n(&spy_cost_without_probes, phase->kind == SPY_COST_NO_PROBES,
-			 __ATOMIC_RELAXED);
-	__atomic_store_n(&spy_cost_without_stacks, phase->kind == SPY_COST_NO_STACKS,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(&spy_cost_without_probes, has_no_probes(phase), __ATOMIC_RELAXED);
+	__atomic_store_n(&spy_cost_without_stacks, has_no_stacks(phase), __ATOMIC_RELAXED);
 	return spy_window_count(phase->kind == SPY_COST_COUNTING, record);
+}
+
+/* A new frame has begun, perhaps. The session's lock is held. */
+static void decide(uint64_t now)
+{
+	uint64_t number = realtime_at(&anchors[atomic_load(&anchor) % 2], now) / SPY_COST_FRAME_NS;
+	struct spy_cost_frame frame;
+
+	if (atomic_load(&decided) >> 8 == number)
+		return;
+	frame = spy_cost_frame(number);
+	atomic_store(&decided, number << 8 | spy_control_decide(&frame));
 }
 
 uint64_t spy_cost_due(void)
@@ -166,6 +213,8 @@ void spy_cost_look(uint64_t now)
 		spy_clock_read_pair(&anchors[next % 2]);
 		atomic_store(&anchor, next);
 	}
+	if (mode == CONTROLLED)
+		decide(now);
 	phase = phase_at(now);
 	if (phase.begin > current.begin && go_over(&phase, record))
 		spy_session_commit(sizeof(*record));
@@ -178,8 +227,8 @@ void spy_cost_look(uint64_t now)
 static bool fits(const struct spy_cost_phase *phase)
 {
 	return (phase->kind == SPY_COST_COUNTING) == spy_window_is_counting() &&
-	       (phase->kind == SPY_COST_NO_PROBES) == spy_cost_probes_off() &&
-	       (phase->kind == SPY_COST_NO_STACKS) == spy_cost_stacks_off();
+	       has_no_probes(phase) == spy_cost_probes_off() &&
+	       has_no_stacks(phase) == spy_cost_stacks_off();
 }
 
 static void begin_phase(struct spy_thread *thread, uint64_t now)
@@ -228,6 +277,17 @@ static void fill(struct spy_rec_cost *record, const struct spy_thread *thread, u
 	memset(record->count, 0, sizeof(record->count));
 }
 
+static void tell_control(const struct spy_thread *thread, uint64_t calls, uint64_t end)
+{
+	const struct spy_cost_thread *cost = &thread->cost;
+	uint64_t cycles = end - (cost->from < end ? cost->from : end);
+	uint64_t delay = (uint64_t)((double)(cost->delayed_ns - cost->delay_ns) * cycles_per_ns());
+
+	if (cost->phase.window)
+		spy_control_count(cost->phase.window, cost->phase.kind, calls,
+				  cycles - (delay < cycles / 2 ? delay : cycles / 2));
+}
+
 void spy_cost_notice(struct spy_thread *thread, uint64_t now)
 {
 	struct spy_rec_cost *record = (struct spy_rec_cost *)thread->head;
@@ -236,6 +296,7 @@ void spy_cost_notice(struct spy_thread *thread, uint64_t now)
 		return;
 	spy_window_look(now);
 	end_phase(thread);
+	tell_control(thread, thread->outer_calls - thread->cost.calls_at, now);
 	if (is_worth_a_record(thread, now)) {
 		/* The call's own record comes behind it. */
 		if (spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX)) {
@@ -262,6 +323,7 @@ static void write_down(struct spy_thread *thread, uint64_t end)
 
 	for (uint32_t i = 0; i < SPY_FN_COUNT && thread->counts_turn; i++)
 		counted += calls[i];
+	tell_control(thread, thread->outer_calls - thread->cost.calls_at + counted, end);
 	do {
 		record = spy_thread_append(thread, SPY_EV_COST, sizeof(*record));
 		if (!record)

@@ -65,6 +65,7 @@ bool spy_plan_warning(char *text, size_t size)
 	enum spy_capture kind = SPY_CAPTURE_ALL;
 	const char *name;
 	uint64_t a, b;
+	uint32_t ppm;
 
 	if (spy_options.capture_range &&
 	    !spy_parse_capture(spy_options.capture_range, &kind, &name))
@@ -85,6 +86,17 @@ bool spy_plan_warning(char *text, size_t size)
 	else if (spy_options.delay && !spy_parse_time(spy_options.delay, &a))
 		snprintf(text, size, "CUDASPY_DELAY=%s is no time like 500ms, 30s or 10m: no delay",
 			 spy_options.delay);
+	else if (spy_options.overhead &&
+		 (spy_options.gpu || !spy_parse_percent(spy_options.overhead, &ppm)))
+		snprintf(text, size, "CUDASPY_OVERHEAD=%s is %s: it has no effect",
+			 spy_options.overhead,
+			 spy_options.gpu ? "not to be had with CUDASPY_GPU"
+					 : "no part like 1% or 0.5%");
+	else if (spy_options.measure_cost && spy_options.gpu &&
+		 strcmp(spy_options.measure_cost, "0") != 0)
+		snprintf(
+			text, size,
+			"CUDASPY_MEASURE_COST is not to be had with CUDASPY_GPU: it has no effect");
 	else if (spy_options.duration && (!spy_parse_time(spy_options.duration, &a) || !a))
 		snprintf(text, size,
 			 "CUDASPY_DURATION=%s is no time like 500ms, 30s or 10m: no end",

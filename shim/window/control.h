@@ -1,0 +1,31 @@
+/*
+ * shim/window/control.h: with --overhead=PERCENT recording keeps to that: cost windows (cost.h) say what it takes, and the
+ * time between them is spent with everything, without probes and stacks, or with counting alone, in such parts that the mean
+ * is what was asked for. Used on the application's threads, in slow paths.
+ */
+#ifndef CUDASPY_SHIM_CONTROL_H
+#define CUDASPY_SHIM_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "cudaspy/cost_plan.h"
+#include "cudaspy/trace_format.h"
+
+/* When a session begins: so many millionths. 0: no control. */
+void spy_control_begin(uint32_t ppm);
+bool spy_control_is_on(void);
+
+/* A thread made so many calls in what it had of a cost window. Any thread. */
+void spy_control_count(uint64_t window, enum spy_cost_kind kind, uint64_t calls, uint64_t cycles);
+
+/* Is that frame one of those that are measured? */
+bool spy_control_measures(const struct spy_cost_frame *frame);
+
+/* A frame begins: what was measured is evaluated. What is to be done in the parts of it that are not measured? Under the
+ * session's lock. */
+enum spy_cost_kind spy_control_decide(const struct spy_cost_frame *frame);
+
+/* The process has spent so long on one kind: for the board. Under the session's lock. */
+void spy_control_spent(enum spy_cost_kind kind, uint64_t cycles);
+
+#endif
