@@ -23,6 +23,12 @@ launched() {
 	expect "$1: reports that name the late rank" "$(grep -c 'rank 1 held the others up' "$1.out")" 2
 	grep -q 'traces of . runs' "$1.out" "$1.err" && fail "$1: the ranks are several runs: $(grep -h 'traces of' "$1.err")"
 	ran=1
+	[ -x "$build/tests/mpi/cudaspy-mpi.$1" ] || { without "cudaspy-mpi for $1"; return; }
+	ln -sf "$build/tests/mpi/cudaspy-mpi.$1" "$tmp/$1-bin/cudaspy-mpi"
+	PATH=$tmp/$1-bin:$PATH follows reduce
+	says 'rank 1 .*comes late' reduce.out
+	[ -s job.html ] || fail "$1: no page"
+	"$tool" digest -o all.digest traces 2>/dev/null && cmp all.digest job.digest || fail "$1: the digest is another one"
 }
 
 for mpi in openmpi mpich; do
@@ -36,14 +42,22 @@ done
 # Of moreutils or GNU?
 if parallel --version 2>/dev/null | grep -q '^GNU parallel'; then
 	mkdir -p "$tmp/home"
+	export HOME=$tmp/home
 	recipe mpi parallel
 	cp "$rank" app
-	HOME=$tmp/home follows parallel
+	follows parallel
 	for steps in 10 20 30 40; do
 		expect "traces of $steps steps" "$(ls -d sweep/$steps/*.cudaspy | wc -l)" 1
 		expect "copies of $steps steps" "$("$tool" dump sweep/$steps | grep -c ' cudaMemcpyAsync .* copy device=')" $steps
 		[ -s sweep/$steps.json ] || fail "no report of $steps steps"
 	done
+	for i in 0 1 2 3; do
+		RANK=$i WORLD_SIZE=4 LOCAL_RANK=$i RANK_LATE=1 RANK_MEET=$PWD "$here/../sim/with-sim" "$tool" run --no-report -o traces -- ./app >rank$i.out 2>&1 &
+	done
+	wait
+	mkdir digests
+	follows parallel-digests
+	says 'rank 1 .*comes late' parallel-digests.out
 	ran=1
 else
 	without "GNU parallel"

@@ -16,8 +16,8 @@ for page in *.md; do
 	# Each script of the page is run there by its name.
 	for script in "$tmp/$name"/*.sh; do
 		script=$(basename "$script" .sh)
-		[ "$script" = job ] || grep -Eq "follows?( |$)|$script" "$here/../../$test" || fail "$test does not run $script"
-		[ "$script" = run ] || [ "$script" = job ] || grep -Eq "(follows?|launched) .*$script|$script\.sh|for .* in .*$script" "$here/../../$test" ||
+		[[ $script == job* ]] || grep -Eq "follows?( |$)|$script" "$here/../../$test" || fail "$test does not run $script"
+		[ "$script" = run ] || [[ $script == job* ]] || grep -Eq "(follows?|launched) .*$script|$script\.sh|for .* in .*$script" "$here/../../$test" ||
 			fail "$test does not run the blocks run=$script of $page"
 	done
 done

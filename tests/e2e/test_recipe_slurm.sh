@@ -20,6 +20,11 @@ grep -q 'traces of . runs' run.out && fail "the ranks are several runs: $(grep '
 expect "ranks of the batch job" "$(ls -d traces-*/*.cudaspy | sed 's/.*\.rank\([0-9]*\)-.*/\1/' | sort | tr '\n' ' ')" "0 1 2 3 "
 expect "the program's output" "$(grep -c '^rank [0-3] of 4: 10$' run.out)" 4
 
+follows digests
+says 'rank 1 .*comes late' digests.out
+says 'ranks +4 of 4' digests.out
+expect "digests" "$(ls digests/[0-3].digest | wc -l)" 4
+
 follows preload
 says 'rank 1 held the others up' preload.out
 grep -q 'traces of . runs' preload.out preload.err && fail "the ranks are several runs: $(grep -h 'traces of' preload.out preload.err)"
