@@ -25,6 +25,18 @@ says 'rank 1 .*comes late' digests.out
 says 'ranks +4 of 4' digests.out
 expect "digests" "$(ls digests/[0-3].digest | wc -l)" 4
 
+if [ -x "$build/tests/mpi/cudaspy-mpi.openmpi" ] && command -v mpirun.openmpi >/dev/null; then
+	mkdir "$tmp/mpi"
+	ln -s "$build/tests/mpi/cudaspy-mpi.openmpi" "$tmp/mpi/cudaspy-mpi"
+	ln -s "$(command -v mpirun.openmpi)" "$tmp/mpi/mpirun"
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	PATH=$tmp/mpi:$PATH follows reduce
+	says 'rank 1 .*comes late' reduce.out
+	cmp job.digest reduced.digest || fail "the reduced digest is another one"
+else
+	without "cudaspy-mpi in a job (no Open MPI)"
+fi
+
 follows preload
 says 'rank 1 held the others up' preload.out
 grep -q 'traces of . runs' preload.out preload.err && fail "the ranks are several runs: $(grep -h 'traces of' preload.out preload.err)"
