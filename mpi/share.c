@@ -83,7 +83,7 @@ static bool look(struct list *list, const char *path, bool named, unsigned int d
 	struct stat status;
 
 	if (ends_with(path, ".cudaspy") || ends_with(path, ".digest") ||
-	    (named && digest_is_file(path)) || (named && has_metadata(path))) {
+	    (named && file_is_digest(path)) || (named && has_metadata(path))) {
 		list_add(list, path);
 		return true;
 	}
