@@ -90,6 +90,25 @@ static void add_feeder(const struct making_digest *m, uint64_t *row)
 	row[D_RANK_outside_ns] = h->outside_ns;
 }
 
+/* A cost below 0 is chance: recording makes nothing faster. */
+static uint64_t cost_ppm(double part)
+{
+	return part <= 0 ? 0 : part >= 1 ? 1000000 : (uint64_t)(part * 1e6);
+}
+
+/* What recording cost it, if it was measured and is known. */
+static void add_cost(const struct making_digest *m, uint64_t *row)
+{
+	struct cost_estimate e = cost_compare(
+		&m->a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS}, SPY_COST_COUNTING);
+
+	if (e.verdict != COST_KNOWN)
+		return;
+	row[D_RANK_cost_ppm] = cost_ppm(e.middle) + 1;
+	row[D_RANK_cost_low_ppm] = cost_ppm(e.low);
+	row[D_RANK_cost_high_ppm] = cost_ppm(e.high);
+}
+
 static void make_rank(struct making_digest *m)
 {
 	const struct ranks *ranks = &m->a->ranks;
@@ -115,6 +134,7 @@ static void make_rank(struct making_digest *m)
 	row[D_RANK_timed] =
 		row[D_RANK_operations] - min_u64(row[D_RANK_untimed], row[D_RANK_operations]);
 	add_feeder(m, row);
+	add_cost(m, row);
 }
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
