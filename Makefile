@@ -127,11 +127,16 @@ $(TOOL): $(ANALYZER_OBJ)
 MPICC     ?= $(shell command -v mpicc 2>/dev/null)
 MPI_TOOL  := $(if $(MPICC),$(BUILD)/cudaspy-mpi)
 MPI_TESTS := $(foreach mpi,openmpi mpich,$(if $(shell command -v mpicc.$(mpi) 2>/dev/null),$(BUILD)/tests/mpi/cudaspy-mpi.$(mpi)))
-mpi_build  = $(Q)$(1) $(filter-out -MMD -MP,$(CFLAGS_)) -iquote analyzer -iquote mpi -Iinclude $(LDFLAGS) -o $@ $(wildcard mpi/*.c) $(filter-out $(BUILD)/analyzer/cmd/main.c.o,$(ANALYZER_OBJ)) $(TOOL_LIBS)
-all: $(MPI_TOOL)
+mpi_build  = $(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(1) $(filter-out -MMD -MP,$(CFLAGS_)) -iquote analyzer -iquote mpi -Iinclude $(LDFLAGS) -o $@ $(wildcard mpi/*.c) $(filter-out $(BUILD)/analyzer/cmd/main.c.o,$(ANALYZER_OBJ)) $(TOOL_LIBS)
 $(BUILD)/cudaspy-mpi: $(wildcard mpi/*.[ch]) $(ANALYZER_OBJ)
 	$(call say,MPICC,$@)
 	$(call mpi_build,$(MPICC))
+MPI_MAN := $(if $(MPICC),$(BUILD)/man/cudaspy-mpi.1)
+installable: $(MPI_TOOL) $(MPI_MAN)
+$(BUILD)/man/cudaspy-mpi.1: $(BUILD)/cudaspy-mpi
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)ASAN_OPTIONS=detect_leaks=0 $< --manual >$@.new && mv $@.new $@
 $(BUILD)/tests/mpi/cudaspy-mpi.%: $(wildcard mpi/*.[ch]) $(ANALYZER_OBJ)
 	@mkdir -p $(@D)
 	$(call say,MPICC,$@)
@@ -257,7 +262,8 @@ deps:
 man_section   = share/man/man$(subst .,,$(suffix $(1)))
 INSTALLED    := 755:$(TOOL):bin/cudaspy 755:$(SHIM):lib/cudaspy/libcudaspy.so \
 	$(if $(GPU_LIB),755:$(GPU_LIB):lib/cudaspy/libcudaspy_gpu.so) \
-	$(foreach page,$(MAN),644:$(page):$(call man_section,$(page))/$(notdir $(page))) \
+	$(if $(MPI_TOOL),755:$(MPI_TOOL):bin/cudaspy-mpi) \
+	$(foreach page,$(MAN) $(MPI_MAN),644:$(page):$(call man_section,$(page))/$(notdir $(page))) \
 	644:$(BUILD)/completion/cudaspy:share/bash-completion/completions/cudaspy \
 	644:$(BUILD)/completion/_cudaspy:share/zsh/site-functions/_cudaspy
 field         = $(word $(1),$(subst :, ,$(2)))
@@ -283,7 +289,7 @@ clean:
 PACKAGE      := cudaspy-$(VERSION)
 DIST         := $(BUILD)/$(PACKAGE).tar.gz
 DEB_DIR      := $(BUILD)/deb
-PACKAGE_DEBS := debhelper dpkg-dev
+PACKAGE_DEBS := debhelper dpkg-dev mpi-default-dev
 source_files  = { git ls-files -z --error-unmatch Makefile >/dev/null 2>&1 && git ls-files -z || \
 	find . \( -path ./$(BUILD) -o -path ./build -o -path ./.git -o -name '*.cudaspy' \) -prune -o \( -type f -o -type l \) -print0; }
 
@@ -328,5 +334,6 @@ help:
 	@echo '  BUILD=dir   DEBUG=1   SAN=address,undefined | thread   V=1   CC=clang   WERROR=-Werror'
 	@echo '  BENCH_ARGS= of tests/bench/run, MUTATE_ARGS= of tests/mutate/run (--help lists them)   TESTS=names'
 	@echo '  CUDA_HOME=  the CUDA toolkit, now $(or $(CUDA_HOME),(none found))'
+	@echo '  MPICC=      the compiler for cudaspy-mpi, now $(or $(MPICC),(none found)); empty: it is not built'
 
 -include $(BUILD)/shim/arch/offsets.h.d $(SHIM_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(EMPTY_OBJ:.o=.d) $(UNIT:=.d)

@@ -41,6 +41,16 @@ else
 	without lintian
 fi
 
+# MPI is in a package of its own, so that nobody else needs it.
+grep 'cudaspy-mpi' contents && fail "the package has cudaspy-mpi in it"
+dpkg-deb -f "$package" Depends | grep -q mpi && fail "depends on: $(dpkg-deb -f "$package" Depends)"
+mpi_package=$(echo b/deb/cudaspy-mpi_"${version}"_*.deb)
+dpkg-deb -c "$mpi_package" >mpi_contents || fail "no package of cudaspy-mpi"
+for path in bin/cudaspy-mpi share/man/man1/cudaspy-mpi.1.gz; do
+	grep -q " \./usr/$path\$" mpi_contents || fail "the package of cudaspy-mpi lacks $path: $(cat mpi_contents)"
+done
+dpkg-deb -f "$mpi_package" Depends | grep -q mpi || fail "cudaspy-mpi depends on: $(dpkg-deb -f "$mpi_package" Depends)"
+
 dpkg-deb -x "$package" root || fail "cannot be unpacked"
 installed=$tmp/root/usr/bin/cudaspy
 library=$tmp/root/usr/lib/cudaspy/libcudaspy.so
