@@ -8,28 +8,31 @@
 #include <sys/stat.h>
 #include "share.h"
 #include "base/hash.h"
+#include "base/magic.h"
 #include "base/util.h"
-#include "digest/digest.h"
 
 #define DEEP 8 /* folders in folders */
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
+enum { TRACE = 't', DIGEST = 'd' };
+
 struct list {
-	char *text; /* paths, each ended by 0 */
+	char *text; /* of each TRACE or DIGEST, its path, and 0 */
 	size_t n, size;
 	unsigned int unknown;
 };
 
-static void list_add(struct list *list, const char *path)
+static void list_add(struct list *list, char kind, const char *path)
 {
-	size_t n = strlen(path) + 1;
+	size_t n = strlen(path) + 2;
 
 	while (list->n + n > list->size) {
 		list->size = list->size ? 2 * list->size : 4096;
 		list->text = xrealloc(list->text, list->size, 1);
 	}
-	memcpy(list->text + list->n, path, n);
+	list->text[list->n] = kind;
+	memcpy(list->text + list->n + 1, path, n - 1);
 	list->n += n;
 }
 
@@ -77,17 +80,22 @@ static bool look_into(struct list *list, const char *dir, unsigned int deep)
 	return found;
 }
 
-/* A trace is a folder, or one file, by its name; a digest a file by its name, or where it is named by its first bytes. */
+/* What is in folders is known by its name: traces, as folders or packed, and digests. Any file that is named is taken. */
 static bool look(struct list *list, const char *path, bool named, unsigned int deep)
 {
 	struct stat status;
+	bool there = !stat(path, &status);
 
-	if (ends_with(path, ".cudaspy") || ends_with(path, ".digest") ||
-	    (named && file_is_digest(path)) || (named && has_metadata(path))) {
-		list_add(list, path);
+	if (ends_with(path, ".digest") || (named && there && file_is_digest(path))) {
+		list_add(list, DIGEST, path);
 		return true;
 	}
-	return !stat(path, &status) && S_ISDIR(status.st_mode) && look_into(list, path, deep);
+	if (ends_with(path, ".cudaspy") ||
+	    (named && there && (S_ISREG(status.st_mode) || has_metadata(path)))) {
+		list_add(list, TRACE, path);
+		return true;
+	}
+	return there && S_ISDIR(status.st_mode) && look_into(list, path, deep);
 }
 
 static void look_at_all(struct list *list, const char *const *names, size_t n_names)
@@ -174,17 +182,17 @@ static void add(struct share *share, char *name, const char *path, bool digest)
 /* The processes of a rank stay together: they are one entry of the digest. All else goes round. */
 static void take(struct share *share, struct circle circle)
 {
-	const char *path, *end = share->text + share->text_bytes;
+	const char *item, *end = share->text + share->text_bytes;
 	unsigned long rank, others = 0;
 
-	for (path = share->text; path < end; path += strlen(path) + 1) {
-		bool digest = !ends_with(path, ".cudaspy") && !has_metadata(path);
+	for (item = share->text; item < end; item += strlen(item) + 1) {
+		const char *path = item + 1;
 
-		if (!digest && rank_of(path, &rank)) {
+		if (*item == TRACE && rank_of(path, &rank)) {
 			if (rank % circle.of == circle.index)
 				add(share, xasprintf("rank %lu", rank), path, false);
 		} else if (others++ % circle.of == circle.index) {
-			add(share, xstrdup(path), path, digest);
+			add(share, xstrdup(path), path, *item == DIGEST);
 		}
 	}
 }

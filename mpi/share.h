@@ -17,7 +17,7 @@ struct share_group {
 };
 
 struct share {
-	char *text; /* all paths there are, each ended by 0; owned */
+	char *text; /* all there is: the kind, a path and 0 each; owned */
 	size_t text_bytes;
 	struct share_group *groups; /* this rank's */
 	size_t n_groups;
