@@ -98,7 +98,8 @@ static void number_runs(struct trace_set *set, const struct member *all)
 {
 	size_t i, j;
 
-	qsort(set->runs, set->n_runs, sizeof(*set->runs), by_begin);
+	if (set->n_runs)
+		qsort(set->runs, set->n_runs, sizeof(*set->runs), by_begin);
 	for (i = 0; i < set->n_traces; i++)
 		for (j = 0; j < set->n_runs; j++)
 			if (set->runs[j].first == all[i].trace->run_first)
