@@ -10,6 +10,7 @@
 #include "cudaspy/cost_plan.h"
 
 #define WINDOWS_MOST 500000
+#define RUNNING_LEAST 20 /* of a window: one in so many */
 #define CELLS_MOST (4 * (size_t)WINDOWS_MOST)
 #define FRAMES_MOST 100000000ull /* a year: more is no time of a run */
 
@@ -163,14 +164,14 @@ static bool is_window(const struct spy_rec_cost *raw)
 	       raw->window % 4;
 }
 
-/* Without the time in which the thread had no CPU, for others had them: that is none of the recorder's. Half of it must be
- * left. */
+/* Without the time in which the thread had no CPU, for others had them: that is none of the recorder's. Where hardly any
+ * is left, it is not exact enough. */
 static double running_ns(const struct record *record)
 {
 	const struct spy_rec_cost *raw = &record->raw->cost;
 	uint64_t ns = timeline_span_ns(&record->stream->trace->timeline, raw->end - raw->begin);
 
-	return (double)(ns - min_u64(raw->delay_ns, ns / 2));
+	return raw->delay_ns < ns - ns / RUNNING_LEAST ? (double)(ns - raw->delay_ns) : 0;
 }
 
 /* The window that the record is of: the thread's last one, if this one only has more functions; NULL: none. */
@@ -228,8 +229,9 @@ static uint64_t calls_of(const struct cost_study *cost, const struct cost_window
 struct block {
 	uint64_t number;
 	double ns;
-	double rate[SPY_COST_KINDS];
+	double calls[SPY_COST_KINDS], rate[SPY_COST_KINDS];
 	bool seen[SPY_COST_KINDS];
+	bool crowded; /* a thread had hardly any CPU */
 };
 
 static int by_block(const void *a, const void *b)
@@ -258,7 +260,11 @@ static size_t see_block(const struct cost_study *cost, size_t i, const struct co
 		if (of->thread && of->thread != window->thread)
 			continue;
 		block->seen[window->kind] = true;
-		block->rate[window->kind] += (double)calls_of(cost, window, of) / window->ns;
+		block->crowded |= window->ns <= 0;
+		block->calls[window->kind] += (double)calls_of(cost, window, of);
+		if (window->ns > 0)
+			block->rate[window->kind] +=
+				(double)calls_of(cost, window, of) / window->ns;
 	}
 	if (block->seen[SPY_COST_ALL] || block->seen[SPY_COST_NO_PROBES] ||
 	    block->seen[SPY_COST_NO_STACKS])
@@ -266,6 +272,12 @@ static size_t see_block(const struct cost_study *cost, size_t i, const struct co
 	if (block->seen[SPY_COST_COUNTING])
 		block->seen[SPY_COST_ALL] = true;
 	return i;
+}
+
+/* In which its calls were made. Where several threads made them: as long as it would have taken each, one by one. */
+static double time_of(const struct block *block, unsigned int kind)
+{
+	return block->calls[kind] > 0 ? block->calls[kind] / block->rate[kind] : block->ns;
 }
 
 /* Was there a time in which nothing was to be recorded? Then blocks without calls say nothing. */
@@ -320,14 +332,15 @@ struct cost_estimate cost_compare(const struct cost_study *cost, const struct co
 		i = see_block(cost, i, of, &block);
 		if (block.seen[SPY_COST_COUNTING])
 			seen[n_seen++] = block.number;
-		if (!block.seen[SPY_COST_ALL] || !block.seen[without])
+		if (!block.seen[SPY_COST_ALL] || !block.seen[without] || block.crowded)
 			continue;
 		pairs = grow(pairs, n, sizeof(*pairs));
 		pairs[n++] = (struct cost_pair){
-			.with = block.rate[SPY_COST_ALL] * block.ns,
-			.with_ns = block.ns,
-			.without = block.rate[without] * block.ns,
-			.without_ns = block.ns,
+			.with = block.calls[SPY_COST_ALL],
+			.with_ns = time_of(&block, SPY_COST_ALL),
+			.without = block.calls[without],
+			.without_ns = time_of(&block, without),
+			.weight_ns = 2 * block.ns,
 		};
 	}
 	estimate = cost_estimate(pairs, n,
@@ -348,7 +361,7 @@ struct cost_rate cost_rate(const struct cost_study *cost, const struct cost_of *
 		i = see_block(cost, i, of, &block);
 		for (kind = 0; kind < SPY_COST_KINDS; kind++) {
 			rate.ns += block.seen[kind] ? block.ns : 0;
-			rate.calls += (uint64_t)(block.rate[kind] * block.ns + 0.5);
+			rate.calls += (uint64_t)block.calls[kind];
 		}
 	}
 	return rate;

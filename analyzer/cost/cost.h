@@ -19,7 +19,7 @@ struct cost_cell {
 struct cost_window {
 	uint64_t number; /* as in spy_rec_cost */
 	struct thread *thread;
-	double ns;
+	double ns; /* 0: not known well enough */
 	size_t first_cell;
 	uint32_t n_cells, calls;
 	uint8_t kind; /* enum spy_cost_kind */

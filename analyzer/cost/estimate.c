@@ -92,6 +92,7 @@ static void add(struct cost_pair *sum, const struct cost_pair *more)
 	sum->with_ns += more->with_ns;
 	sum->without += more->without;
 	sum->without_ns += more->without_ns;
+	sum->weight_ns += more->weight_ns;
 }
 
 /* Pairs with few calls are joined to the next ones that have few. Returns how many differences there are; idle_ns grows
@@ -108,7 +109,7 @@ static size_t compare(const struct cost_pair *pairs, size_t n, struct difference
 		if (!is_usable(&pair))
 			continue;
 		if (pair.with + pair.without < 2 * CALLS_IDLE) {
-			*idle_ns += pair.with_ns + pair.without_ns;
+			*idle_ns += pair.weight_ns;
 			continue;
 		}
 		if (pair.with < CALLS_ENOUGH || pair.without < CALLS_ENOUGH) {
@@ -121,7 +122,7 @@ static size_t compare(const struct cost_pair *pairs, size_t n, struct difference
 		all[found++] = (struct difference){
 			.value =
 				log(pair.with_ns / pair.with) - log(pair.without_ns / pair.without),
-			.ns = pair.with_ns + pair.without_ns,
+			.ns = pair.weight_ns,
 		};
 	}
 	return found;

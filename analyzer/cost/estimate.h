@@ -13,6 +13,7 @@
 struct cost_pair {
 	double with, with_ns; /* what is asked for: recorded */
 	double without, without_ns; /* what it is compared with */
+	double weight_ns; /* of the run, for which they stand */
 };
 
 enum cost_verdict {

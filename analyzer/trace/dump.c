@@ -517,6 +517,8 @@ static void print_cost(const struct dump *dump, const struct record *record)
 		fprintf(dump->out, " window=%" PRIu64 " place=%" PRIu64 " span_ns=%" PRIu64,
 			r->window / 4, r->window % 4,
 			timeline_span_ns(&record->stream->trace->timeline, r->end - r->begin));
+	if (!dump->stable && r->delay_ns)
+		fprintf(dump->out, " delay_ns=%" PRIu64, r->delay_ns);
 	fprintf(dump->out, " calls=%u", r->calls);
 	for (i = 0; i < r->n && i < SPY_COST_FUNCTIONS; i++)
 		fprintf(dump->out, " %s=%u", function_name(dump, record, r->fn[i]), r->count[i]);

@@ -283,9 +283,8 @@ static void tell_control(const struct spy_thread *thread, uint64_t calls, uint64
 	uint64_t cycles = end - (cost->from < end ? cost->from : end);
 	uint64_t delay = (uint64_t)((double)(cost->delayed_ns - cost->delay_ns) * cycles_per_ns());
 
-	if (cost->phase.window)
-		spy_control_count(cost->phase.window, cost->phase.kind, calls,
-				  cycles - (delay < cycles / 2 ? delay : cycles / 2));
+	if (cost->phase.window && delay < cycles - cycles / 20)
+		spy_control_count(cost->phase.window, cost->phase.kind, calls, cycles - delay);
 }
 
 void spy_cost_notice(struct spy_thread *thread, uint64_t now)

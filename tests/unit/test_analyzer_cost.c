@@ -183,8 +183,8 @@ static struct cost_pair *run_of(const struct scenario *s, double cost, size_t *n
 				now_ns += length_ns;
 			}
 			pairs = grow(pairs, *n, sizeof(*pairs));
-			pairs[(*n)++] =
-				(struct cost_pair){calls[0], length_ns, calls[1], length_ns};
+			pairs[(*n)++] = (struct cost_pair){calls[0], length_ns, calls[1], length_ns,
+							   2 * length_ns};
 		}
 	}
 	return pairs;
@@ -253,7 +253,7 @@ static void test_verdicts(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(alike); i++)
-		alike[i] = (struct cost_pair){1000, 1e7, 1010 + (double)(i % 3), 1e7};
+		alike[i] = (struct cost_pair){1000, 1e7, 1010 + (double)(i % 3), 1e7, 2e7};
 	assert_int_equal(cost_estimate(NULL, 0, 0).verdict, COST_NOTHING);
 	assert_int_equal(estimate_of(steady, 20, 0.02).verdict, COST_KNOWN);
 	assert_int_equal(cost_estimate(alike, 11, 0).verdict, COST_FEW_BLOCKS);
