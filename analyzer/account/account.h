@@ -143,6 +143,7 @@ struct thread_account {
 	uint64_t left_out_ns; /* in calls that did not count */
 	uint64_t waited_until_ns; /* end of its last wait */
 	uint64_t overlap_request; /* number of one of its requests: kernel_overlap.c */
+	uint32_t overlap_number; /* its own there, while journals are replayed; 0: none yet */
 	/* in its process's list of those that are remembered */
 	struct thread_account *prev, *next;
 };
@@ -184,8 +185,11 @@ struct observer {
 };
 
 /* Time in ioctl, by what was asked for. */
+#define IOCTLS_MOST 256 /* different requests of ioctl */
+
 struct ioctl_sum {
 	uint64_t request, count, ns;
+	struct reading_moment born; /* when it came up */
 };
 
 /* What a process has done with its contexts so far, in calls that took their time. */

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include "account.h"
 
-/* Waits of one call that are kept separate, and different requests of ioctl. */
-#define WAITS_MOST 4096
-#define IOCTLS_MOST 256
+#define WAITS_MOST 4096 /* of one call that are kept separate */
 
 static void count_wait(struct lock *lock, const struct wait *w, struct thread *thread)
 {
@@ -70,7 +68,8 @@ static void book_ioctl(struct accounting *a, uint64_t request, uint32_t count, u
 		a->ioctls[i].request = 0;
 	} else if (i == a->n_ioctls) {
 		a->ioctls = grow(a->ioctls, a->n_ioctls, sizeof(*a->ioctls));
-		a->ioctls[a->n_ioctls++] = (struct ioctl_sum){.request = request};
+		a->ioctls[a->n_ioctls++] =
+			(struct ioctl_sum){.request = request, .born = moment_now()};
 	}
 	a->ioctls[i].count += count;
 	a->ioctls[i].ns += ns;

@@ -33,6 +33,8 @@ void callstats_release(struct callstats *s)
 
 static void *grow_zero(void *array, size_t old, size_t new, size_t size)
 {
+	if (!old) /* untouched, for most functions are not called */
+		return xcalloc(new, size);
 	array = xrealloc(array, new, size);
 	memset((char *)array + old * size, 0, (new - old) * size);
 	return array;

@@ -13,7 +13,7 @@ void capture_forget(struct gpu_work *w, struct gpu_stream *stream)
 {
 	if (capture_lasts(&stream->capture)) {
 		stream->capture.stream->begun = 0;
-		w->n_capturing--;
+		w->n_capturing[stream->key.process]--;
 	}
 	stream->capture = (struct capture){0};
 }
@@ -24,7 +24,7 @@ static void begin_capture(struct gpu_work *w, struct gpu_stream *stream)
 	capture_forget(w, stream);
 	stream->begun = ++w->n_captures;
 	stream->capture = (struct capture){stream, stream->begun};
-	w->n_capturing++;
+	w->n_capturing[stream->key.process]++;
 }
 
 /* Made for another stream than the one that began it, or on another thread: then it goes on. */

@@ -8,6 +8,7 @@
 void cpu_pressure_release(struct cpu_pressure *pressure)
 {
 	free(pressure->slices);
+	free(pressure->settled);
 	*pressure = (struct cpu_pressure){0};
 }
 
@@ -16,11 +17,25 @@ static struct cpu_pressure_slice *slice_of(struct cpu_pressure *pressure, uint64
 	return &pressure->slices[number % CPU_PRESSURE_SLICES];
 }
 
-static void settle_slice(struct cpu_pressure *pressure, struct cpu_pressure_slice *slice)
+static void add_slice(struct cpu_pressure *pressure, const struct cpu_pressure_slice *slice)
 {
 	pressure->lacked_ns += slice->lacked_ns;
 	if (slice->threads <= pressure->cpus)
 		pressure->fitting_ns += slice->lacked_ns;
+}
+
+static void settle_slice(struct cpu_pressure *pressure, uint64_t number)
+{
+	struct cpu_pressure_slice *slice = slice_of(pressure, number);
+
+	if (!pressure->apart) {
+		add_slice(pressure, slice);
+	} else if (slice->threads || slice->lacked_ns) {
+		pressure->settled =
+			grow(pressure->settled, pressure->n_settled, sizeof(*pressure->settled));
+		pressure->settled[pressure->n_settled++] =
+			(struct cpu_pressure_settled){number, *slice};
+	}
 	*slice = (struct cpu_pressure_slice){0};
 }
 
@@ -34,7 +49,7 @@ static void open_until(struct cpu_pressure *pressure, uint64_t number)
 	if (!pressure->slices)
 		pressure->slices = xcalloc(CPU_PRESSURE_SLICES, sizeof(*pressure->slices));
 	for (; pressure->first < first && pressure->first < pressure->end; pressure->first++)
-		settle_slice(pressure, slice_of(pressure, pressure->first));
+		settle_slice(pressure, pressure->first);
 	if (pressure->first < first)
 		pressure->first = first;
 	pressure->end = number + 1;
@@ -62,7 +77,39 @@ void cpu_pressure_lack(struct cpu_pressure *pressure, uint64_t slice, uint64_t l
 void cpu_pressure_settle(struct cpu_pressure *pressure)
 {
 	for (; pressure->first < pressure->end; pressure->first++)
-		settle_slice(pressure, slice_of(pressure, pressure->first));
+		settle_slice(pressure, pressure->first);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct cpu_pressure_settled *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+void cpu_pressure_join(struct cpu_pressure *pressure, const struct cpu_pressure *const *parts,
+		       size_t n)
+{
+	struct cpu_pressure_settled *all = NULL;
+	size_t i, count = 0;
+
+	for (i = 0; i < n; i++) {
+		all = xrealloc(all, count + parts[i]->n_settled, sizeof(*all));
+		if (parts[i]->n_settled)
+			memcpy(all + count, parts[i]->settled, parts[i]->n_settled * sizeof(*all));
+		count += parts[i]->n_settled;
+	}
+	if (count)
+		qsort(all, count, sizeof(*all), by_number);
+	for (i = 0; i < count; i++) {
+		if (i + 1 < count && all[i + 1].number == all[i].number) {
+			all[i + 1].slice.lacked_ns += all[i].slice.lacked_ns;
+			all[i + 1].slice.threads += all[i].slice.threads;
+			continue;
+		}
+		add_slice(pressure, &all[i].slice);
+	}
+	free(all);
 }
 
 bool cpu_pressure_fits(const struct cpu_pressure *pressure, size_t n)

@@ -28,6 +28,13 @@ struct cpu_pressure {
 	uint64_t cpus; /* the fewest that any of its processes may use; 0: unknown */
 	uint64_t lacked_ns,
 		fitting_ns; /* in settled slices; of that, where there was a CPU for each */
+	/* Of a part of a set: others of the host are in other parts. Settled slices are kept; owned. */
+	bool apart;
+	struct cpu_pressure_settled {
+		uint64_t number;
+		struct cpu_pressure_slice slice;
+	} * settled;
+	size_t n_settled;
 };
 
 void cpu_pressure_release(struct cpu_pressure *pressure);
@@ -55,6 +62,10 @@ void cpu_pressure_lack(struct cpu_pressure *pressure, uint64_t slice, uint64_t l
 
 /* After the last call. */
 void cpu_pressure_settle(struct cpu_pressure *pressure);
+
+/* Adds the settled slices of some parts of its host's. */
+void cpu_pressure_join(struct cpu_pressure *pressure, const struct cpu_pressure *const *parts,
+		       size_t n);
 
 /* Then: did threads mostly lack a CPU while no more of them made calls than there were CPUs for
  * them? Of n hosts together. */

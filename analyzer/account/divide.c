@@ -208,6 +208,7 @@ static uint64_t mps_turn(const struct accounting *a, const struct completed_call
 	uint64_t begin_ns = process->mps_before.ns, end_ns = process->mps.ns ?: process->init_ns;
 
 	if (likely(!begin_ns) || begin_ns > f->end_ns || (end_ns && end_ns < f->begin_ns) ||
+	    reading_refuses("a daemon of MPS") || /* other processes tell */
 	    !model_mps_in_the_way(a->model, process))
 		return 0;
 	if (begin_ns < f->begin_ns)

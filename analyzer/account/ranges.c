@@ -211,6 +211,7 @@ static void see_start(struct ranges *r, struct range_thread *t, const struct rec
 	started->thread = record->thread;
 	started->stream = record->stream->index;
 	HASH_ADD(hh, r->started, key, sizeof(started->key), started);
+	r->most_started = max_u64(r->most_started, HASH_COUNT(r->started));
 }
 
 static void see_end(struct ranges *r, struct range_thread *t, const struct record *record,

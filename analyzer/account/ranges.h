@@ -71,6 +71,7 @@ struct ranges {
 	struct range_thread **threads; /* by thread index; NULL: none so far */
 	size_t n_threads;
 	struct started_range *started;
+	size_t most_started; /* there ever were */
 	const struct listener *listener; /* sees those that end; NULL: none */
 	uint64_t lost; /* ranges that were not followed, and ends of none */
 	/* --range: a pattern for names; NULL: all calls count. */

@@ -6,7 +6,6 @@
 #include <utlist.h>
 #include "streams.h"
 
-#define STREAMS_MOST (1u << 19) /* are distinguished; more are one for each GPU */
 #define OTHER_STREAMS 3 /* no handle: CUDA's own numbers are 1 and 2, all others are addresses */
 
 struct gpu_stream *streams_find(struct gpu_work *w, const struct stream_key *key, bool make)

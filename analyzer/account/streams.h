@@ -131,7 +131,7 @@ static inline bool work_goes_on(const struct gpu_work *w, const struct gpu_strea
 
 	if (unlikely(handle == STREAM_PER_THREAD))
 		handle += own_stream(by);
-	return likely(!w->n_capturing) && stream->key.stream == handle &&
+	return likely(!w->n_capturing[record->process]) && stream->key.stream == handle &&
 	       stream->key.device == device && work_begins_no_turn(w, stream, record);
 }
 

@@ -17,6 +17,7 @@ void work_init(struct gpu_work *w, const struct model *model)
 	w->submissions = xcalloc(model->n_processes, sizeof(*w->submissions));
 	w->first_work_ns = xcalloc(model->n_processes, sizeof(*w->first_work_ns));
 	w->views = xcalloc(model->n_processes, sizeof(*w->views));
+	w->n_capturing = xcalloc(model->n_processes, sizeof(*w->n_capturing));
 }
 
 void work_release(struct gpu_work *w)
@@ -27,6 +28,7 @@ void work_release(struct gpu_work *w)
 	free(w->submissions);
 	free(w->first_work_ns);
 	free(w->views);
+	free(w->n_capturing);
 	*w = (struct gpu_work){0};
 }
 
@@ -350,7 +352,7 @@ static inline bool submit(struct gpu_work *w, struct gpu_stream **last, const st
 	struct gpu_stream *own = *last, *stream = streams_of_call(w, last, record, true);
 	bool marks = signature->does == FUNCTION_RECORDS_EVENT;
 
-	if (unlikely(w->n_capturing) && stream &&
+	if (unlikely(w->n_capturing[record->process]) && stream &&
 	    capture_takes(w, record, stream, signature->does)) {
 		if (marks)
 			streams_mark_event(w, record, stream);

@@ -114,12 +114,13 @@ struct device_streams {
 };
 
 #define WORK_DEVICES 256
+#define STREAMS_MOST (1u << 19) /* are distinguished; more are one for each GPU */
 
 struct gpu_work {
 	struct gpu_stream *by_key;
 	struct event_mark *events; /* where in its stream an event was recorded */
 	uint64_t n_captures; /* so many have begun; the last one's number */
-	uint64_t n_capturing; /* so many of them have not ended */
+	uint64_t *n_capturing; /* by process: so many of them have not ended */
 	struct device_streams *devices; /* by work_index */
 	struct legacy_use *legacy; /* likewise */
 	size_t n_processes;

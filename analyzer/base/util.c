@@ -13,6 +13,8 @@
 #include "util.h"
 
 static unsigned int complaints;
+static _Thread_local void (*take_warning)(void *data, char *text);
+static _Thread_local void *take_warning_data;
 
 static void *or_die(void *memory)
 {
@@ -143,17 +145,27 @@ void warn(const char *format, ...)
 	va_list ap;
 	char *text, *left, *shown;
 
-	if (complaints++ >= WARNINGS_MAX)
+	if (!take_warning && complaints++ >= WARNINGS_MAX)
 		return;
 	va_start(ap, format);
 	text = xvasprintf(format, ap);
 	va_end(ap);
+	if (take_warning) {
+		take_warning(take_warning_data, text);
+		return;
+	}
 	left = redacted(text);
 	shown = visible(left);
 	fprintf(stderr, "cudaspy: %s\n", shown);
 	free(shown);
 	free(left);
 	free(text);
+}
+
+void warn_divert(void (*take)(void *data, char *text), void *data)
+{
+	take_warning = take;
+	take_warning_data = data;
 }
 
 void warnings_flush(void)

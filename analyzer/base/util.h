@@ -92,6 +92,9 @@ void name_output(const FILE *out, const char *name);
  */
 #define WARNINGS_MAX 25
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* From now on this thread's lines are not printed but given to `take`, which owns the text; NULL: printed again. */
+void warn_divert(void (*take)(void *data, char *text), void *data);
 void warnings_flush(void);
 /* Lines since the program began; for tests. */
 unsigned int warnings_count(void);

@@ -10,6 +10,7 @@
 #ifndef CUDASPY_BLAME_H
 #define CUDASPY_BLAME_H
 
+#include "journal.h"
 #include "subject.h"
 #include "worst_calls.h"
 
@@ -59,6 +60,7 @@ struct blame {
 	struct worst_call worst_calls[WORST_CALLS];
 	uint64_t least_lost_ns; /* of a full list of the worst calls */
 	struct subject subject; /* the worst calls are those that have to do with it */
+	struct journal *journal; /* of a part: has the worst calls, too; NULL: none */
 	uint64_t serial, calls, waits;
 };
 

@@ -76,7 +76,7 @@ struct blame_edge *edges_get(struct blame_edges *edges, const struct blame_key *
 	if (place->number)
 		return &edges->all[place->number - 1];
 	edges->all = grow(edges->all, edges->n, sizeof(*edges->all));
-	edges->all[edges->n] = (struct blame_edge){.key = *key};
+	edges->all[edges->n] = (struct blame_edge){.key = *key, .born = moment_now()};
 	*place = (struct edge_place){hash, (uint32_t)edges->n + 1};
 	return &edges->all[edges->n++];
 }

@@ -7,6 +7,7 @@
 #define CUDASPY_EDGES_H
 
 #include "base/util.h"
+#include "trace/moment.h"
 
 /* Without padding: it is hashed byte by byte. Threads are indices + 1, 0 unknown. */
 struct blame_key {
@@ -19,6 +20,7 @@ struct blame_key {
 
 struct blame_edge {
 	struct blame_key key;
+	struct reading_moment born; /* when it came up */
 	uint64_t waits, last_wait;
 	double waited_ns; /* shares of calls: parts of nanoseconds add up */
 	double starting_ns; /* of that, as the program started: work_starting */

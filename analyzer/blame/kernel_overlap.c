@@ -38,6 +38,7 @@ void kernel_overlap_release(struct kernel_overlap *c)
 	edges_release(&c->edges);
 	free(c->ring);
 	free(c->own);
+	free(c->numbered);
 	*c = (struct kernel_overlap){0};
 }
 
@@ -63,22 +64,38 @@ static void grow_ring(struct kernel_overlap *c)
 	c->ring_size = size;
 }
 
+static void meet(struct kernel_overlap *c, const struct request *request)
+{
+	if (c->requests == c->ring_size && c->ring_size < RING_MOST)
+		grow_ring(c);
+	*request_of(c, c->requests++) = *request;
+}
+
 void kernel_overlap_meet(struct kernel_overlap *c, struct thread_account *account, uint32_t fn,
 			 const struct wait *w)
 {
+	struct journal_entry *entry;
+
 	if (w->end_ns <= w->begin_ns)
 		return;
-	if (c->requests == c->ring_size && c->ring_size < RING_MOST)
-		grow_ring(c);
-	*request_of(c, c->requests++) = (struct request){
-		.account = account,
-		.begin_ns = w->begin_ns,
-		.end_ns = w->end_ns,
-		.host = account->thread->process->trace->host,
-		.fn = fn,
-		.device = account->device,
-		.part = (double)w->ns / (double)(w->end_ns - w->begin_ns),
-	};
+	if (!c->journal) {
+		meet(c,
+		     &(struct request){.account = account,
+				       .begin_ns = w->begin_ns,
+				       .end_ns = w->end_ns,
+				       .host = account->thread->process->trace->host,
+				       .fn = fn,
+				       .device = account->device,
+				       .part = (double)w->ns / (double)(w->end_ns - w->begin_ns)});
+		return;
+	}
+	entry = journal_add(c->journal, JOURNAL_REQUEST);
+	entry->fn = fn;
+	entry->device = account->device;
+	entry->module.account = account;
+	entry->module.begin_ns = w->begin_ns;
+	entry->module.end_ns = w->end_ns;
+	entry->module.ns = w->ns;
 }
 
 /* ---- a call --------------------------------------------------------------------------------- */
@@ -192,13 +209,25 @@ static double find_overlaps(struct kernel_overlap *c, const struct thread_accoun
  * named. */
 #define PAIRS_MOST 8192
 
-static void charge(struct accounting *a, const struct completed_call *f, const struct request *r,
-		   double ns)
+static uint32_t number_of(struct kernel_overlap *c, struct thread_account *account)
 {
-	struct blame_key key = {.waiter = f->thread->index + 1,
+	if (!c->numbers)
+		return account->thread->index + 1;
+	if (!account->overlap_number) {
+		c->numbered = grow(c->numbered, c->n_numbered, sizeof(struct thread *));
+		c->numbered[c->n_numbered++] = account->thread;
+		account->overlap_number = (uint32_t)c->n_numbered;
+	}
+	return account->overlap_number;
+}
+
+static void charge(struct accounting *a, struct thread_account *account,
+		   const struct completed_call *f, const struct request *r, double ns)
+{
+	struct blame_key key = {.waiter = number_of(&a->kernel_overlap, account),
 				.waiter_fn = f->fn,
 				.waiter_device = f->device,
-				.holder = r->account->thread->index + 1,
+				.holder = number_of(&a->kernel_overlap, r->account),
 				.holder_fn = r->fn,
 				.holder_device = r->device,
 				.inferred = true};
@@ -231,15 +260,36 @@ static void name_overlap(struct worst_call *v, const struct kernel_overlap *c, u
 	v->overlap_ns = (uint64_t)(longest->overlap_ns < most_ns ? longest->overlap_ns : most_ns);
 }
 
-void kernel_overlap_find(struct accounting *a, const struct completed_call *f)
+/* For the replay. */
+static void write_down(struct journal *journal, struct thread_account *account,
+		       const struct completed_call *f)
+{
+	struct journal_entry *entry = journal_add(journal, JOURNAL_SEARCH);
+
+	entry->fn = f->fn;
+	entry->device = f->device;
+	entry->module.account = account;
+	entry->module.begin_ns = f->begin_ns;
+	entry->module.end_ns = f->end_ns;
+	entry->module.excess_ns = excess_ns(f);
+	entry->module.lost_ns = completed_lost(f);
+}
+
+void kernel_overlap_find(struct accounting *a, struct thread_account *account,
+			 const struct completed_call *f)
 {
 	struct kernel_overlap *c = &a->kernel_overlap;
-	const struct thread_account *account = thread_account_of(a, f->thread);
-	uint64_t first = find_own(c, account, f), number;
-	double sum_ns, any_ns = find_overlaps(c, account, f, first, &sum_ns);
-	double excess = (double)excess_ns(f);
-	struct worst_call *worst_call = worst_call_of(&a->blame, f);
+	uint64_t first, number;
+	double sum_ns, any_ns, excess = (double)excess_ns(f);
+	struct worst_call *worst_call;
 
+	if (c->journal) {
+		write_down(c->journal, account, f);
+		return;
+	}
+	first = find_own(c, account, f);
+	any_ns = find_overlaps(c, account, f, first, &sum_ns);
+	worst_call = worst_call_of(&a->blame, f);
 	if (sum_ns <= 0)
 		return;
 	excess = excess < any_ns ? excess : any_ns;
@@ -250,6 +300,58 @@ void kernel_overlap_find(struct accounting *a, const struct completed_call *f)
 		const struct request *r = request_of(c, number);
 
 		if (r->overlap_ns > 0)
-			charge(a, f, r, excess * r->overlap_ns / sum_ns);
+			charge(a, account, f, r, excess * r->overlap_ns / sum_ns);
 	}
+}
+
+/* ---- parts of a set -------------------------------------------------------------------------- */
+
+void kernel_overlap_replay(struct accounting *a, const struct journal_entry *entry)
+{
+	struct thread_account *account = entry->module.account;
+	uint64_t begin_ns = entry->module.begin_ns, end_ns = entry->module.end_ns;
+	struct completed_call f;
+
+	if (entry->kind == JOURNAL_REQUEST) {
+		meet(&a->kernel_overlap,
+		     &(struct request){.account = account,
+				       .begin_ns = begin_ns,
+				       .end_ns = end_ns,
+				       .host = account->thread->process->trace->host,
+				       .fn = entry->fn,
+				       .device = entry->device,
+				       .part = (double)entry->module.ns /
+					       (double)(end_ns - begin_ns)});
+		return;
+	}
+	/* As much of the call as is asked for. */
+	f = (struct completed_call){.thread = account->thread,
+				    .fn = entry->fn,
+				    .device = entry->device,
+				    .divided = true,
+				    .begin_ns = begin_ns,
+				    .end_ns = end_ns};
+	f.bucket_ns[BUCKET_IOCTL] = entry->module.excess_ns;
+	f.bucket_ns[BUCKET_OWN] = end_ns - begin_ns - entry->module.lost_ns;
+	kernel_overlap_find(a, account, &f);
+}
+
+void kernel_overlap_renumber(struct kernel_overlap *c)
+{
+	struct blame_edges old = c->edges;
+	const struct blame_edge *edge;
+	struct blame_edge *new;
+
+	c->edges = (struct blame_edges){0};
+	EDGES_ITER (edge, &old) {
+		struct blame_key key = edge->key;
+
+		key.waiter = key.waiter ? c->numbered[key.waiter - 1]->index + 1 : 0;
+		key.holder = key.holder ? c->numbered[key.holder - 1]->index + 1 : 0;
+		new = edges_get(&c->edges, &key);
+		*new = *edge;
+		new->key = key;
+	}
+	edges_release(&old);
+	c->numbers = false;
 }

@@ -8,6 +8,7 @@
 #define CUDASPY_KERNEL_OVERLAP_H
 
 #include "edges.h"
+#include "journal.h"
 
 struct accounting;
 struct thread_account;
@@ -27,6 +28,11 @@ struct kernel_overlap {
 	uint64_t requests; /* so far */
 	struct stretch *own; /* of the call in hand */
 	size_t n_own, own_size;
+	struct journal *journal; /* of a part: then all is written there, and the rest is empty */
+	/* While journals are replayed, threads have no index yet: by their numbers (thread_account), from 1. */
+	const struct thread **numbered;
+	size_t n_numbered;
+	bool numbers;
 };
 
 void kernel_overlap_release(struct kernel_overlap *c);
@@ -39,7 +45,14 @@ void kernel_overlap_meet(struct kernel_overlap *c, struct thread_account *accoun
  * search? */
 bool kernel_overlap_matters(const struct completed_call *f);
 
-/* Says so, when other threads' requests of the same time have been met, too. */
-void kernel_overlap_find(struct accounting *a, const struct completed_call *f);
+/* Says so, when other threads' requests of the same time have been met, too. account: the thread's. */
+void kernel_overlap_find(struct accounting *a, struct thread_account *account,
+			 const struct completed_call *f);
+
+/* For the replay of a journal: as if it had been met, or searched for, now. */
+void kernel_overlap_replay(struct accounting *a, const struct journal_entry *entry);
+
+/* After that: threads have their indices. */
+void kernel_overlap_renumber(struct kernel_overlap *c);
 
 #endif

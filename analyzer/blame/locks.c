@@ -6,7 +6,6 @@
 #include <string.h>
 #include "locks.h"
 
-#define LOCKS_MOST (1u << 17) /* are distinguished */
 #define RING_FIRST 8
 #define RING_MOST 16384 /* events of one lock that are remembered */
 
@@ -45,6 +44,7 @@ struct lock *locks_get(struct locks *l, const struct process *process, uint64_t 
 		lock = xcalloc(1, sizeof(*lock));
 		lock->key = key;
 		lock->process = process;
+		lock->born = moment_now();
 		lock->index = (uint32_t)l->count;
 		l->all = grow(l->all, l->count, sizeof(struct lock *));
 		l->all[l->count++] = lock;

@@ -83,7 +83,7 @@ static void explain(struct accounting *a, const struct completed_call *f)
 static void solve(struct accounting *a, const struct completed_call *f)
 {
 	if (kernel_overlap_matters(f))
-		kernel_overlap_find(a, f);
+		kernel_overlap_find(a, thread_account_of(a, f->thread), f);
 	if (is_unexplained(a, f))
 		explain(a, f);
 }

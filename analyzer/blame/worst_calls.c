@@ -196,7 +196,25 @@ uint64_t worst_call_add(struct accounting *a, const struct completed_call *call,
 	name_holder(a, v, call);
 	name_sleep(v, call);
 	b->least_lost_ns = least_of(b)->lost_ns;
+	if (b->journal) {
+		struct journal_entry *entry = journal_add(b->journal, JOURNAL_WORST_CALL);
+
+		entry->worst.thread = call->thread;
+		entry->worst.end_ns = call->end_ns;
+		entry->worst.lost_ns = lost_ns;
+		entry->worst.serial = serial;
+	}
 	return serial;
+}
+
+void worst_call_replay(struct blame *b, struct thread *thread, uint64_t end_ns, uint64_t lost_ns,
+		       uint64_t serial)
+{
+	if (lost_ns <= b->least_lost_ns)
+		return;
+	*least_of(b) = (struct worst_call){
+		.serial = serial, .thread = thread, .end_ns = end_ns, .lost_ns = lost_ns};
+	b->least_lost_ns = least_of(b)->lost_ns;
 }
 
 struct worst_call *worst_call_of(struct blame *b, const struct completed_call *call)

@@ -55,6 +55,10 @@ struct worst_call {
 	} roots[WORST_CALL_ROOTS];
 };
 
+/* For the replay of a journal: a call takes part, of which nothing else is known, if it is one of the worst so far. */
+void worst_call_replay(struct blame *b, struct thread *thread, uint64_t end_ns, uint64_t lost_ns,
+		       uint64_t serial);
+
 /* Is it one of the worst? Returns its serial, 0 if not. why: as in struct gpu_waits. */
 uint64_t worst_call_add(struct accounting *a, const struct completed_call *call, uint64_t lost_ns,
 			const char *why);

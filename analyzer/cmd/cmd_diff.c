@@ -12,12 +12,14 @@
 #include "output.h"
 #include "base/redact.h"
 #include "diff/diff.h"
+#include "parallel/jobs.h"
 #include "render/render.h"
 
 #define SCHEMA "cudaspy-diff-1"
 #define SCHEMA_PREFIX "cudaspy-report-"
 
 struct options {
+	const char *jobs;
 	const char *format;
 	const char *profile;
 	struct output_options output;
@@ -28,6 +30,7 @@ struct options {
 static const struct option_row option_rows[] = {
 	{.name = "format", .letter = 'f', .argument = "FORMAT", .help = FORMATS, .offset = offsetof(struct options, format)},
 	{.name = "profile", .letter = 'p', .argument = "FILE", .help = "what calls cost on that machine, from cudaspy calibrate", .offset = offsetof(struct options, profile)},
+	JOBS_OPTION(struct options, jobs),
 	OUTPUT_OPTIONS(struct options, output),
 	REDACT_OPTION(struct options, redact),
 };
@@ -203,6 +206,8 @@ static int run(const struct command *self, int argc, char **argv)
 		argv[n] = NULL;
 	if (!command_parse(self, &options, &n, argv, &status))
 		return status;
+	if (jobs_choose(options.jobs))
+		return STATUS_USAGE;
 	if (options.redact)
 		redact_begin();
 	renderer = renderer_choose(self->name, options.format);

@@ -9,8 +9,10 @@
 #include "base/redact.h"
 #include "base/report.h"
 #include "export/export.h"
+#include "parallel/jobs.h"
 
 struct options {
+	const char *jobs;
 	const char *format;
 	const char *out;
 	const char *by;
@@ -30,6 +32,7 @@ static const struct option_row option_rows[] = {
 	{"table",   't', "NAME",   "csv: only that table, which can go to standard output", offsetof(struct options, table)},
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	FILTER_OPTIONS(struct options, words),
+	JOBS_OPTION(struct options, jobs),
 	REDACT_OPTION(struct options, redact),
 };
 /* clang-format on */
@@ -170,6 +173,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
+	if (jobs_choose(options.jobs))
+		return STATUS_USAGE;
 	if (options.redact)
 		redact_begin();
 	e.format = export_find(options.format);

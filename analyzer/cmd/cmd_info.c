@@ -5,6 +5,7 @@
 #include "cmd_report.h"
 #include "output.h"
 #include "base/redact.h"
+#include "parallel/jobs.h"
 #include "render/render.h"
 #include "sections/files.h"
 #include "sections/trace.h"
@@ -53,6 +54,7 @@ int info_show(const char *const *dirs, size_t n_dirs, const struct trace_filter 
 struct options {
 	const char *format;
 	const char *run;
+	const char *jobs;
 	struct output_options output;
 	bool redact;
 };
@@ -61,6 +63,7 @@ struct options {
 static const struct option_row option_rows[] = {
 	{"format", 'f', "FORMAT", FORMATS, offsetof(struct options, format)},
 	RUN_OPTION(struct options, run),
+	JOBS_OPTION(struct options, jobs),
 	OUTPUT_OPTIONS(struct options, output),
 	REDACT_OPTION(struct options, redact),
 };
@@ -75,6 +78,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
+	if (jobs_choose(options.jobs))
+		return STATUS_USAGE;
 	if (options.redact)
 		redact_begin();
 	renderer = renderer_choose(self->name, options.format);

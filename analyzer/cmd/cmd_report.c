@@ -13,6 +13,7 @@
 #include "base/redact.h"
 #include "findings/gate.h"
 #include "lanes/lanes.h"
+#include "parallel/jobs.h"
 #include "render/render.h"
 #include "sections/calls.h"
 #include "sections/cost.h"
@@ -208,6 +209,7 @@ struct options {
 	const char *baseline;
 	struct option_values suppress;
 	const char *run;
+	const char *jobs;
 	bool nested, verbose, redact;
 	struct output_options output;
 };
@@ -299,6 +301,7 @@ static const struct option_row option_rows[] = {
 	{"profile",  'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	FILTER_OPTIONS(struct options, words),
 	RUN_OPTION(struct options, run),
+	JOBS_OPTION(struct options, jobs),
 	{"fail-on",  0,   "LIST",   "status 1 if one is found: any, problem, DETECTOR", offsetof(struct options, fail_on)},
 	{"budget",   0,   "LIST",   "status 1 if its cure gains more: DETECTOR|all:LIMIT", offsetof(struct options, budget)},
 	{"suppress", 0,   OPTION_SEVERAL, "findings that are accepted, with reasons", offsetof(struct options, suppress)},
@@ -385,6 +388,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
+	if (jobs_choose(options.jobs))
+		return STATUS_USAGE;
 	if (options.redact)
 		redact_begin();
 	if (job_any_digest((const char *const *)argv + 1, (size_t)argc - 1))

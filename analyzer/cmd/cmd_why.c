@@ -14,6 +14,7 @@
 #include "base/redact.h"
 #include "base/suggest.h"
 #include "findings/gate.h"
+#include "parallel/jobs.h"
 #include "render/render.h"
 #include "sections/files.h"
 #include "sections/filters.h"
@@ -31,6 +32,7 @@ struct options {
 	const char *profile;
 	struct filter_words words;
 	const char *run;
+	const char *jobs;
 	struct output_options output;
 	bool redact;
 };
@@ -52,6 +54,7 @@ static const struct option_row option_rows[] = {
 	{"profile", 'p', "FILE",   "what calls cost on that machine, from cudaspy calibrate", offsetof(struct options, profile)},
 	FILTER_OPTIONS(struct options, words),
 	RUN_OPTION(struct options, run),
+	JOBS_OPTION(struct options, jobs),
 	OUTPUT_OPTIONS(struct options, output),
 	REDACT_OPTION(struct options, redact),
 };
@@ -544,6 +547,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (!command_parse(self, &options, &argc, argv, &status))
 		return status;
+	if (jobs_choose(options.jobs))
+		return STATUS_USAGE;
 	if (options.redact)
 		redact_begin();
 	asked.profile = options.profile;

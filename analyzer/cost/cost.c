@@ -238,7 +238,33 @@ static int by_block(const void *a, const void *b)
 {
 	const struct cost_window *x = a, *y = b;
 
-	return x->number < y->number ? -1 : x->number > y->number;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread->index < y->thread->index ? -1 : 1;
+	return x->first_cell < y->first_cell ? -1 : x->first_cell > y->first_cell;
+}
+
+bool cost_join(struct cost_study *cost, const struct cost_study *part)
+{
+	size_t i;
+
+	if (part->thinned || cost->n + part->n >= WINDOWS_MOST ||
+	    cost->n_cells + part->n_cells >= CELLS_MOST)
+		return false;
+	for (i = 0; i < part->n; i++) {
+		cost->windows = grow(cost->windows, cost->n, sizeof(*cost->windows));
+		cost->windows[cost->n] = part->windows[i];
+		cost->windows[cost->n++].first_cell += cost->n_cells;
+	}
+	for (i = 0; i < part->n_cells; i++) {
+		cost->cells = grow(cost->cells, cost->n_cells, sizeof(*cost->cells));
+		cost->cells[cost->n_cells++] = part->cells[i];
+	}
+	for (i = 0; i < part->n_functions; i++)
+		if (part->counted_by_fn[i])
+			count(cost, part->n_functions, (uint32_t)i, part->counted_by_fn[i]);
+	return true;
 }
 
 void cost_finish(struct cost_study *cost)

@@ -22,6 +22,7 @@
 #include "phase.h"
 #include "base/histogram.h"
 #include "trace/merge.h"
+#include "trace/moment.h"
 
 struct profile;
 struct expect;
@@ -78,6 +79,7 @@ enum class_flag {
 struct call_class {
 	struct class_key key;
 	uint32_t index; /* among all classes */
+	struct reading_moment born; /* when it came up */
 	uint8_t source; /* enum expect_source */
 	/* source PRIOR: few calls took longer, and EXPECT_PRIOR_MOST times the prior is taken */
 	bool bounded;
@@ -138,6 +140,7 @@ struct expect {
 	bool prior_fits; /* it is of a GPU that made the traces */
 	struct call_class **classes; /* by index */
 	size_t n_classes;
+	size_t n_copied; /* of these: of a copy */
 	/* Classes without size and kinds: [2 * fn + cold]. The others in an open table of n_table
 	 * (a power of two) places. */
 	struct call_class **plain;
@@ -169,6 +172,16 @@ static inline void expect_add_clean(struct call_class *class, uint64_t own_ns, b
 void expect_settle(struct expect *e, const struct profile *profile, const struct profile *prior);
 
 void expect_release(struct expect *e);
+
+/*
+ * A copy, for the main reading of a part of the set: it counts calls and makes classes of its own, and shares all else
+ * with the settled original, which must live longer. expect_release_copy.
+ */
+void expect_copy(struct expect *copy, const struct expect *e);
+void expect_release_copy(struct expect *copy);
+
+/* The class of that key, made if it is new. */
+struct call_class *expect_class_of_key(struct expect *e, const struct class_key *key);
 
 /* For expect_learn. */
 void expect_grow_table(struct expect *e);

@@ -161,16 +161,6 @@ static void sum_up(struct call_class *c)
 		c->kernel_ns = histogram_quantile(&c->kernel, 0.1);
 }
 
-static struct call_class *class_of_key(struct expect *e, const struct class_key *key)
-{
-	struct call_class *c;
-
-	if (!(key->flags & (CLASS_COPY | CLASS_MEMORY)))
-		return expect_find_plain(e, key->fn, key->flags & CLASS_COLD);
-	c = expect_place(e, class_key_bits(key))->class;
-	return c ? c : expect_add(e, class_key_bits(key));
-}
-
 /* The first of its kind in this stream. Is it, so far, in the whole process? */
 static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn, uint64_t own_ns,
 			enum cold_kind signature, uint32_t value)
@@ -194,14 +184,14 @@ static void learn_first(struct learner *l, const union spy_any *raw, uint32_t fn
 		*first = call;
 		HASH_ADD(hh, l->firsts, key, sizeof(first->key), first);
 	} else if (call.time < first->time) {
-		struct call_class *c = class_of_key(l->e, &first->class);
+		struct call_class *c = expect_class_of_key(l->e, &first->class);
 
 		add_sample(c, first->own_ns, false, false);
 		first->time = call.time;
 		first->own_ns = call.own_ns;
 		first->class = call.class;
 	} else {
-		add_sample(class_of_key(l->e, &call.class), own_ns, false, false);
+		add_sample(expect_class_of_key(l->e, &call.class), own_ns, false, false);
 	}
 }
 
@@ -253,8 +243,15 @@ static void learn_any(struct learner *l, const union spy_any *raw, struct call_s
 	enum cold_kind cold = COLD_NOT;
 	uint32_t value;
 
-	if (unlikely(!signature->class))
+	if (unlikely(!signature->class)) {
 		cold = might_be_cold(l, raw, signature, &value);
+		if (signature->submits) {
+			uint8_t device = raw->call_head.device;
+
+			device = device == SPY_DEVICE_NONE ? 0 : device; /* as accounts have it */
+			l->stream->trace->use.devices[device / 64] |= 1ull << device % 64;
+		}
+	}
 	if (unlikely(cold != COLD_NOT)) {
 		learn_first(l, raw, signature->fn, own_ns, cold, value);
 	} else {
@@ -302,6 +299,15 @@ static void add_name(char ***names, size_t *n, const char *name)
 	(*names)[(*n)++] = xstrdup(name);
 }
 
+static void see_gpu(struct trace_use *use, const union spy_any *raw)
+{
+	const char *uuid = record_text(raw, 1);
+
+	use->gpus = grow(use->gpus, use->n_gpus, sizeof(*use->gpus));
+	use->gpus[use->n_gpus++] =
+		(struct trace_gpu){raw->gpu.device, hash_key(uuid, strlen(uuid))};
+}
+
 static void learn_other(struct learner *l, const union spy_any *raw)
 {
 	static const char driver[] = "driver ";
@@ -323,6 +329,7 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 		l->n_busy = 0;
 		break;
 	case SPY_EV_GPU:
+		see_gpu(&l->stream->trace->use, raw);
 		add_name(&machine->gpus, &machine->n_gpus, record_text(raw, 0));
 		phase_see_window(&l->windows, raw);
 		break;
@@ -334,6 +341,13 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 		    !strncmp(record_text(raw, 0), driver, strlen(driver)))
 			add_name(&machine->drivers, &machine->n_drivers,
 				 record_text(raw, 0) + strlen(driver));
+		break;
+	case SPY_EV_MPS:
+		l->stream->trace->use.mps |= !raw->mps.initialised;
+		break;
+	case SPY_EV_NCCL_COMM:
+	case SPY_EV_COLLECTIVE:
+		l->stream->trace->use.collectives = true;
 		break;
 	default:
 		break;
@@ -424,7 +438,8 @@ static void learn_firsts(struct learner *l)
 		first->class.flags |= CLASS_COLD;
 		/* What was passed over may have had an earlier one. */
 		if (first->time < l->passed_at[first->key.process])
-			add_sample(class_of_key(l->e, &first->class), first->own_ns, false, false);
+			add_sample(expect_class_of_key(l->e, &first->class), first->own_ns, false,
+				   false);
 		HASH_DEL(l->firsts, first);
 		free(first);
 	}
@@ -451,6 +466,8 @@ void expect_learn(struct expect *e, struct trace_set *set)
 	l.passed_at = xcalloc(set->n_traces, sizeof(*l.passed_at));
 	e->probed = true;
 	for (i = 0; i < set->n_traces; i++) {
+		free(set->traces[i]->use.gpus);
+		set->traces[i]->use = (struct trace_use){0};
 		l.passed_at[i] = UINT64_MAX;
 		e->probed &= metadata_number(&set->traces[i]->metadata, "probes", 0) != 0;
 	}

@@ -161,8 +161,13 @@ struct site_cost {
 	struct thread_costs threads; /* to which threads, its own and others */
 };
 
+/* So many places are distinguished: a program has not that many. All others are none that is
+ * known. */
+#define SITES_MOST (1u << 17)
+
 struct site {
 	struct site_key key;
+	struct reading_moment born; /* when it came up */
 	uint64_t count, bytes, failed;
 	uint64_t total_ns; /* duration of all calls */
 	uint64_t hidden_ns; /* of that, hidden waits for the GPU */

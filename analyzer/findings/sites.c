@@ -25,10 +25,6 @@ static inline bool same_key(const struct site_key *a, const struct site_key *b)
 		 (a->detector ^ b->detector) | (a->variant ^ b->variant));
 }
 
-/* So many places are distinguished: a program has not that many. All others are none that is
- * known. */
-#define SITES_MOST (1u << 17)
-
 static struct site *find_site(struct findings *f, const struct site_key *key)
 {
 	struct site_key nowhere = *key;
@@ -44,6 +40,7 @@ static struct site *find_site(struct findings *f, const struct site_key *key)
 	if (!site) {
 		site = xcalloc(1, sizeof(*site));
 		site->key = *key;
+		site->born = moment_now();
 		HASH_ADD(hh, f->sites, key, sizeof(site->key), site);
 	}
 	f->last = site;

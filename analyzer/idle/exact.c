@@ -5,6 +5,7 @@
  * been seen.
  */
 #include "idle.h"
+#include "trace/moment.h"
 
 /* The records of a submission's own calls end that much later, at most: the runtime's come behind the driver's. */
 #define BEHIND_NS 100000
@@ -291,19 +292,26 @@ static void find_due(struct idle *idle)
 
 void exact_begin(struct idle *idle)
 {
-	gpu_ops_init(&idle->ops, idle->accounts->model->set);
+	const struct model *model = idle->accounts->model;
+
+	gpu_ops_init(&idle->ops, model->set, model->streams, model->n_streams);
 	find_due(idle);
 }
 
 void exact_go_on(struct idle *idle, uint64_t ns)
 {
+	const struct record *record = reading_place.record;
 	const struct gpu_event *next;
 
 	while ((next = gpu_ops_next(&idle->ops)) && (idle->due_ns <= ns || ns == UINT64_MAX)) {
+		idle->moment_ns = max_u64(idle->moment_ns, idle->due_ns);
+		reading_place.record = NULL;
+		reading_place.moment = (struct reading_moment){idle->moment_ns, 0};
 		see_event(idle, next);
 		gpu_ops_take(&idle->ops);
 		find_due(idle);
 	}
+	reading_place.record = record;
 	if (ns == UINT64_MAX)
 		conclude(idle);
 }

@@ -39,6 +39,7 @@ struct idle_sum *idle_sums_add(struct idle_sums *sums, uint64_t owner,
 		sum = xcalloc(1, sizeof(*sum));
 		sum->key = key;
 		sum->process = process;
+		sum->born = moment_now();
 		HASH_ADD(hh, sums->by_key, key, sizeof(sum->key), sum);
 	}
 	sum->ns += ns;

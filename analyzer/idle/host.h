@@ -38,6 +38,7 @@ struct idle_sum {
 		uint32_t process, cause, code, line; /* the last two: of Python, innermost */
 	} key;
 	const struct process *process;
+	struct reading_moment born; /* when it came up */
 	struct idle_part longest;
 	uint64_t ns, count, longest_ns;
 	uint64_t priced_ns; /* of a GPU's: what findings have of it (findings/idle_price.h) */

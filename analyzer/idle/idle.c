@@ -80,9 +80,12 @@ static uint32_t find_gpu(struct idle *idle, const struct process *process, uint8
 		number = name->gpu;
 	} else {
 		idle->gpus = grow(idle->gpus, idle->n_gpus, sizeof(*idle->gpus));
-		idle->gpus[idle->n_gpus++] = (struct idle_gpu){.device = device, .left_out = true};
+		idle->gpus[idle->n_gpus++] =
+			(struct idle_gpu){.born = moment_now(), .device = device, .left_out = true};
 		if (name)
 			name->gpu = number;
+		if (idle->journal)
+			journal_add(idle->journal, JOURNAL_GPU)->gpu = number - 1;
 	}
 	found = &idle->gpus[number - 1];
 	found->processes = grow(found->processes, found->n_processes, sizeof(*found->processes));
@@ -183,6 +186,27 @@ void idle_show_rest(const struct idle *idle)
 	}
 }
 
+struct idle_interval *idle_next_interval(struct idle_gpu *gpu)
+{
+	gpu->intervals = ring_grow(gpu->intervals, &gpu->intervals_size, gpu->n_intervals,
+				   IDLE_KEPT, sizeof(*gpu->intervals));
+	return &gpu->intervals[gpu->n_intervals++ % gpu->intervals_size];
+}
+
+/* For GPUs of other parts. */
+static struct journal_entry *write_down(struct idle *idle, const struct idle_gpu *gpu,
+					enum journal_kind kind)
+{
+	uint32_t index = (uint32_t)(gpu - idle->gpus);
+	struct journal_entry *entry;
+
+	if (!idle->journal || index >= IDLE_PAIRED)
+		return NULL;
+	entry = journal_add(idle->journal, kind);
+	entry->gpu = index;
+	return entry;
+}
+
 /* The GPU had nothing to do until the thread of `c` began a call. */
 static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct thread_account *c,
 		     uint64_t until_ns)
@@ -193,14 +217,13 @@ static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct threa
 	uint64_t end_ns = min_u64(until_ns, phase->end_ns);
 	struct idle_charge *charges = NULL;
 	struct idle_interval *interval;
+	struct journal_entry *entry;
 
 	gpu->since_ns = 0;
 	if (begin_ns >= end_ns)
 		return;
-	gpu->intervals = ring_grow(gpu->intervals, &gpu->intervals_size, gpu->n_intervals,
-				   IDLE_KEPT, sizeof(*gpu->intervals));
-	interval = &gpu->intervals[gpu->n_intervals % gpu->intervals_size];
-	if (gpu->n_intervals++ >= gpu->intervals_size) { /* the place of an old one */
+	interval = idle_next_interval(gpu);
+	if (gpu->n_intervals > gpu->intervals_size) { /* the place of an old one */
 		show_interval(idle, gpu, interval);
 		charges = interval->charges;
 	}
@@ -211,6 +234,11 @@ static void end_idle(struct idle *idle, struct idle_gpu *gpu, const struct threa
 		.charges = charges,
 		.range = ranges_innermost(&idle->accounts->ranges, c->thread)};
 	gpu->idle_ns += interval->ns;
+	entry = write_down(idle, gpu, JOURNAL_IDLE);
+	if (entry) {
+		entry->idle.begin_ns = begin_ns;
+		entry->idle.end_ns = end_ns;
+	}
 	idle_together(idle->gpus, idle->n_gpus, (size_t)(gpu - idle->gpus), interval);
 	if (interval->range)
 		*idle_of_range(idle, interval->range) += interval->ns;
@@ -255,6 +283,7 @@ static void shrink(struct idle *idle, struct idle_gpu *gpu, struct idle_interval
 static void take_back(struct idle *idle, struct idle_gpu *gpu, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t i, least = gpu->n_intervals > IDLE_KEPT ? gpu->n_intervals - IDLE_KEPT : 0;
+	struct journal_entry *entry;
 
 	for (i = gpu->n_intervals; i > least; i--) {
 		struct idle_interval *interval = &gpu->intervals[(i - 1) % gpu->intervals_size];
@@ -264,8 +293,16 @@ static void take_back(struct idle *idle, struct idle_gpu *gpu, uint64_t begin_ns
 			return;
 		from_ns = max_u64(interval->begin_ns, begin_ns);
 		to_ns = min_u64(interval->end_ns, end_ns);
-		if (from_ns < to_ns && interval->ns)
-			shrink(idle, gpu, interval, min_u64(to_ns - from_ns, interval->ns));
+		if (from_ns < to_ns && interval->ns) {
+			uint64_t by_ns = min_u64(to_ns - from_ns, interval->ns);
+
+			entry = write_down(idle, gpu, JOURNAL_TAKEN_BACK);
+			if (entry) {
+				entry->idle.number = i - 1;
+				entry->idle.by_ns = by_ns;
+			}
+			shrink(idle, gpu, interval, by_ns);
+		}
 	}
 	if (least && gpu->intervals[least % gpu->intervals_size].begin_ns > begin_ns)
 		gpu->doubt_ns += gpu->intervals[least % gpu->intervals_size].begin_ns - begin_ns;

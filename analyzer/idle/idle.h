@@ -30,6 +30,7 @@ struct idle_interval {
 
 /* A GPU, as far as processes that were recorded use it. */
 struct idle_gpu {
+	struct reading_moment born; /* when it came up */
 	const struct process **processes; /* that used it */
 	size_t n_processes;
 	uint8_t device; /* its ordinal in the first one */
@@ -95,7 +96,11 @@ struct idle {
 	bool (*is_collective)(void *data, const struct gpu_event *op);
 	void *collectives; /* data */
 	uint64_t due_ns; /* when the next of them is to be accounted for; UINT64_MAX: none */
+	uint64_t
+		moment_ns; /* when the last one that was accounted for was due, or an earlier one */
 	bool *recorded; /* by process: they are, at this time */
+	struct journal
+		*journal; /* of a part: has what other parts' GPUs are compared with; NULL: none */
 	/* Until a call in that range, GPUs had nothing to do: by index of its name. */
 	uint64_t *range_ns;
 	size_t n_ranges;
@@ -156,6 +161,12 @@ static inline uint64_t exact_known_ns(const struct exact_gpu *exact)
 {
 	return exact->busy_ns + exact->idle_ns;
 }
+
+/* Of another GPU's last intervals, those that lie in this one: all of them have ended before it. */
+uint64_t idle_in_both(const struct idle_gpu *other, const struct idle_interval *interval);
+
+/* Room for one more, which is counted: the place of an old one, once there are IDLE_KEPT. */
+struct idle_interval *idle_next_interval(struct idle_gpu *gpu);
 
 /* Of a GPU's new interval: how much of it other GPUs were idle, too (together.c). */
 void idle_together(struct idle_gpu *gpus, size_t n_gpus, size_t gpu,

@@ -5,8 +5,7 @@
  */
 #include "idle.h"
 
-/* Of another GPU's last intervals, those that lie in this one: all of them have ended before it. */
-static uint64_t in_both(const struct idle_gpu *other, const struct idle_interval *interval)
+uint64_t idle_in_both(const struct idle_gpu *other, const struct idle_interval *interval)
 {
 	uint64_t least = other->n_intervals > IDLE_KEPT ? other->n_intervals - IDLE_KEPT : 0;
 	uint64_t i, ns = 0;
@@ -31,7 +30,7 @@ void idle_together(struct idle_gpu *gpus, size_t n_gpus, size_t gpu,
 	size_t i;
 
 	for (i = 0; gpu < IDLE_PAIRED && i < n_gpus && i < IDLE_PAIRED; i++) {
-		uint64_t ns = i == gpu ? 0 : in_both(&gpus[i], interval);
+		uint64_t ns = i == gpu ? 0 : idle_in_both(&gpus[i], interval);
 
 		gpus[gpu].together_ns[i] += ns;
 		gpus[i].together_ns[gpu] += ns;

@@ -118,6 +118,14 @@ uint32_t functions_number(struct functions *f, const char *name)
 	return number;
 }
 
+bool functions_has(const struct functions *f, const char *name)
+{
+	const struct function_name *entry;
+
+	HASH_FIND(hh, f->by_name, name, strlen(name), entry);
+	return entry;
+}
+
 bool functions_known(const char *name, size_t length)
 {
 	size_t i;

@@ -52,6 +52,9 @@ void functions_release(struct functions *f);
 /* Number of the function of that name, as far as it is visible; a new one if there is none yet. */
 uint32_t functions_number(struct functions *f, const char *name);
 
+/* Is there one of that name, which has no characters that are not shown? */
+bool functions_has(const struct functions *f, const char *name);
+
 /* Has entrypoints.def a row of that name? */
 bool functions_known(const char *name, size_t length);
 

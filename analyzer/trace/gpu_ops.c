@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "gpu_ops.h"
+#include "moment.h"
 
 /* No more than so many wait for their turn: 64 MB a process. */
 #define AHEAD_MOST ((size_t)1 << 20)
@@ -300,20 +301,22 @@ static void sift(struct gpu_ops *ops, size_t i)
 	ops->streams[i] = moved;
 }
 
-void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set)
+void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set, struct stream *const *streams,
+		  size_t n)
 {
 	size_t i;
 
 	*ops = (struct gpu_ops){.n_processes = set->n_traces};
 	ops->times = xcalloc(set->n_traces + 1, sizeof(*ops->times));
-	for (i = 0; i < set->n_streams; i++) {
-		struct stream *stream = set->streams[i];
+	for (i = 0; i < n; i++) {
+		struct stream *stream = streams[i];
 		struct gpu_ops_stream *s;
 
 		if (stream->reader.kind != SPY_STREAM_GPU || !stream->reader.records)
 			continue;
 		ops->streams = grow(ops->streams, ops->n_streams, sizeof(*ops->streams));
 		s = &ops->streams[ops->n_streams++];
+		reading_place.moment = (struct reading_moment){1, stream->index + 1};
 		*s = (struct gpu_ops_stream){.stream = stream,
 					     .times = &ops->times[stream->trace->index]};
 		read_ahead(s);

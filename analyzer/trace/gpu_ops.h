@@ -68,8 +68,9 @@ struct gpu_ops {
 /* The first reading, of a stream of GPU times whose first record is in hand: to its end. */
 void gpu_ops_measure(struct stream *stream);
 
-/* The set's streams have their first record in hand (merge_init); those of GPUs are read on here. */
-void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set);
+/* The streams, of the set, have their first record in hand (merge_init); those of GPUs are read on here. */
+void gpu_ops_init(struct gpu_ops *ops, const struct trace_set *set, struct stream *const *streams,
+		  size_t n);
 void gpu_ops_release(struct gpu_ops *ops);
 
 /* The next one, which stays valid until gpu_ops_take; NULL: no more. */

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "merge.h"
+#include "moment.h"
 
 /* The node above a stream's leaf; 0: it is the only one. */
 static size_t above(const struct merge *m, uint64_t key)
@@ -108,20 +109,28 @@ bool merge_drop(struct merge *m)
 	return m->top != &m->nothing;
 }
 
-void merge_init(struct merge *m, struct trace_set *set, bool gpus)
+void merge_init_streams(struct merge *m, struct stream *const *streams, size_t n, bool gpus)
 {
 	size_t i;
 
-	*m = (struct merge){.streams = xcalloc(set->n_streams + 1, sizeof(struct stream *))};
-	for (i = 0; i < set->n_streams; i++)
-		if (reader_next(&set->streams[i]->reader) &&
-		    (gpus || set->streams[i]->reader.kind != SPY_STREAM_GPU))
-			m->streams[m->n_streams++] = set->streams[i];
+	*m = (struct merge){.streams = xcalloc(n + 1, sizeof(struct stream *))};
+	for (i = 0; i < n; i++) {
+		/* What is wrong with its begin is said before all records. */
+		reading_place.moment = (struct reading_moment){0, streams[i]->index + 1};
+		if (reader_next(&streams[i]->reader) &&
+		    (gpus || streams[i]->reader.kind != SPY_STREAM_GPU))
+			m->streams[m->n_streams++] = streams[i];
+	}
 	m->losers = xcalloc(2 * m->n_streams + 1, sizeof(*m->losers));
 	begin(m);
 	/* merge_next finds that it has no record, and asks for the best. */
 	reader_init(&m->nothing.reader, NULL);
 	m->top = &m->nothing;
+}
+
+void merge_init(struct merge *m, struct trace_set *set, bool gpus)
+{
+	merge_init_streams(m, set->streams, set->n_streams, gpus);
 }
 
 void merge_release(struct merge *m)

@@ -48,6 +48,9 @@ struct merge {
 
 /* gpus: with the streams of GPU times, which gpu_ops.h reads otherwise. */
 void merge_init(struct merge *m, struct trace_set *set, bool gpus);
+
+/* The same for some of the set's streams, in its order. */
+void merge_init_streams(struct merge *m, struct stream *const *streams, size_t n, bool gpus);
 void merge_release(struct merge *m);
 
 /* For merge_next: m->best has a new record; has none any more. The latter returns false when no

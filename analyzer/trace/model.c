@@ -9,7 +9,6 @@
 
 /* Kernel numbers count up from 1; a larger one is damage. */
 #define KERNELS_MAX (1u << 22)
-#define THREADS_MOST (1u << 18) /* are distinguished; all others of a process are one */
 #define PYTHON_MAX (1u << 16) /* and of functions of Python's */
 #define RANGES_MAX (1u << 16) /* and of NVTX's names */
 #define GIVEN_MOST (1u << 16) /* threads of a process that have names of the program's */
@@ -26,7 +25,10 @@ void model_init(struct model *model, struct trace_set *set)
 {
 	size_t i;
 
-	*model = (struct model){.set = set, .n_processes = set->n_traces};
+	*model = (struct model){.set = set,
+				.streams = set->streams,
+				.n_streams = set->n_streams,
+				.n_processes = set->n_traces};
 	range_names_init(&model->range_names);
 	model->processes = xcalloc(set->n_traces, sizeof(*model->processes));
 	model->owners = xcalloc(set->n_streams, sizeof(*model->owners));
@@ -114,6 +116,7 @@ static struct thread *new_thread(struct model *model, struct process *process)
 	struct thread *thread = xcalloc(1, sizeof(*thread));
 
 	thread->process = process;
+	thread->born = moment_now();
 	thread->index = (uint32_t)model->n_threads;
 	thread->first_ns = thread->exited_ns = UINT64_MAX;
 	*(process->threads ? &process->last_thread->next : &process->threads) = thread;

@@ -6,6 +6,7 @@
 #define CUDASPY_MODEL_H
 
 #include "merge.h"
+#include "moment.h"
 #include "places.h"
 #include "range_names.h"
 #include "records.h"
@@ -95,6 +96,7 @@ struct thread {
 	struct stack *stack; /* the youngest; NULL: none */
 	uint32_t tid; /* 0: the stream did not say */
 	uint32_t index; /* among all threads of the model */
+	struct reading_moment born; /* when it came up */
 	/* Its first record, and when its slot was another's, for it had ended: UINT64_MAX: the slot
 	 * was not needed again. */
 	uint64_t first_ns, exited_ns;
@@ -187,6 +189,8 @@ struct process {
 
 struct model {
 	struct trace_set *set;
+	struct stream **streams; /* that are read: the set's, or some of them; not owned */
+	size_t n_streams;
 	struct process *processes; /* as the set's traces */
 	size_t n_processes;
 	struct thread **threads;
@@ -201,6 +205,7 @@ struct model {
 };
 
 #define DORMANT_MOST 65536
+#define THREADS_MOST (1u << 18) /* are distinguished; all others of a process are one */
 
 /* For how long of that time recording of the process was dormant; of what has been read. */
 uint64_t process_dormant_ns(const struct process *process, uint64_t begin_ns, uint64_t end_ns);

@@ -17,10 +17,53 @@ static struct range_name *add(struct range_names *names, const char *key, size_t
 	name->domain = name->key;
 	name->name = name->key + strlen(name->key) + 1;
 	name->index = (uint32_t)names->n;
+	name->born = moment_now();
 	names->all = grow(names->all, names->n, sizeof(struct range_name *));
 	names->all[names->n++] = name;
 	HASH_ADD_KEYPTR(hh, names->by_key, name->key, bytes, name);
 	return name;
+}
+
+/* Bytes of its key. */
+static size_t key_bytes(const struct range_name *name)
+{
+	return (size_t)(name->name - name->key) + strlen(name->name) + 2;
+}
+
+static struct range_name *find(struct range_names *names, const struct range_name *like)
+{
+	struct range_name *name;
+
+	HASH_FIND(hh, names->by_key, like->key, key_bytes(like), name);
+	return name;
+}
+
+static void move(struct range_names *names, struct range_names *from, struct range_name *name)
+{
+	HASH_DEL(from->by_key, name);
+	name->index = (uint32_t)names->n;
+	names->all = grow(names->all, names->n, sizeof(struct range_name *));
+	names->all[names->n++] = name;
+	HASH_ADD_KEYPTR(hh, names->by_key, name->key, key_bytes(name), name);
+}
+
+struct range_name *range_names_adopt(struct range_names *names, struct range_names *from,
+				     struct range_name *name, struct range_names *prefer)
+{
+	struct range_name *own = find(names, name), *preferred;
+
+	if (own)
+		return own;
+	preferred = prefer && prefer != from ? find(prefer, name) : NULL;
+	move(names, preferred ? prefer : from, preferred ?: name);
+	return preferred ?: name;
+}
+
+void range_names_adopt_unknown(struct range_names *names, struct range_names *from)
+{
+	range_names_release(names);
+	move(names, from, from->unknown);
+	names->unknown = from->unknown;
 }
 
 static struct range_name *get(struct range_names *names, const char *domain, const char *text,

@@ -12,15 +12,19 @@
 #include <stdbool.h>
 #include "base/util.h"
 #include "base/hash.h"
+#include "moment.h"
 
 #define RANGE_FAMILY_MOST 8 /* names of a family that are shown one by one */
 #define RANGE_NAMES_MOST (1u << 16) /* are told apart */
 
 struct range_name {
 	uint32_t index; /* among all names */
+	struct reading_moment born; /* when it came up */
 	struct range_name *family; /* NULL: there are no numbers in the name */
 	uint32_t members; /* of a family: names so far */
 	bool many; /* of a family: the recorder has given up to tell its names apart */
+	struct range_name
+		*into; /* of a part of a set: the whole's name of that key, once there is one */
 	const char *domain, *name; /* in key */
 	UT_hash_handle hh;
 	char key[]; /* domain NUL name NUL, and a byte: is it a family's? */
@@ -39,6 +43,14 @@ void range_names_release(struct range_names *names);
 /* The name, made if it is new. folded: it stands for a family already. */
 struct range_name *range_names_get(struct range_names *names, const char *domain, const char *name,
 				   bool folded);
+
+/* When parts of a set have been read: the name of that key in the whole, made of this one if there is none yet. Of the
+ * same key in `prefer`, if it is there, for there are who remember where it lies. */
+struct range_name *range_names_adopt(struct range_names *names, struct range_names *from,
+				     struct range_name *name, struct range_names *prefer);
+
+/* Names that are not known: those of the whole. */
+void range_names_adopt_unknown(struct range_names *names, struct range_names *from);
 
 /* What a name is shown as: itself, or its family. */
 static inline struct range_name *range_shown(struct range_name *name)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "copies.h"
+#include "moment.h"
 #include "trace.h"
 #include "base/magic.h"
 #include "base/redact.h"
@@ -185,6 +186,8 @@ uint32_t trace_function_slow(struct trace_set *set, uint16_t fn)
 	char name[32];
 
 	snprintf(name, sizeof(name), "function %u", fn);
+	if (!functions_has(&set->functions, name) && reading_refuses("an unnamed function"))
+		return 0;
 	return functions_number(&set->functions, name);
 }
 
@@ -350,6 +353,7 @@ static void free_trace(struct trace *trace)
 	metadata_release(&trace->metadata);
 	board_release(&trace->board);
 	free(trace->mapped);
+	free(trace->use.gpus);
 	free(trace->program);
 	free(trace->dir);
 	free(trace);

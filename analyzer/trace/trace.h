@@ -58,6 +58,18 @@ struct folder {
 	uint64_t part; /* of a container: the number of its first member, from 1 on */
 };
 
+/* What the first reading has seen a process use: by it processes are told that have to be read together. */
+struct trace_use {
+	uint64_t devices[4]; /* a bit for each GPU that it handed something to */
+	struct trace_gpu {
+		uint16_t device;
+		uint32_t uuid; /* a hash of it */
+	} * gpus; /* that it told of; owned */
+	size_t n_gpus;
+	bool collectives; /* of NCCL */
+	bool mps; /* there was a daemon of MPS before it initialised CUDA */
+};
+
 struct trace {
 	char *dir; /* of one in a container: the container, and behind a slash its folder if there are several */
 	const struct container
@@ -87,6 +99,7 @@ struct trace {
 	bool alive; /* the process was still running, on this machine */
 	bool live; /* it may have been, here or elsewhere, and may be writing still */
 	bool has_gpu_times; /* the first reading has found some */
+	struct trace_use use;
 	UT_hash_handle hh;
 };
 

@@ -1,8 +1,8 @@
 /*
- * analyzer/stack_gc.c: garbage collection of stacks: marks those that are in use, and has the
+ * analyzer/reading/stack_gc.c: garbage collection of stacks: marks those that are in use, and has the
  * model forget the others. Called by the main reading now and then.
  */
-#include "analysis.h"
+#include "findings/analyzed.h"
 #include "stack_gc.h"
 
 /* How many were looked at, for the next time. */

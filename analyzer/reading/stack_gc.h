@@ -1,5 +1,5 @@
 /*
- * analyzer/stack_gc.h: garbage collection of stacks, by mark and sweep. A recording has one for each
+ * analyzer/reading/stack_gc.h: garbage collection of stacks, by mark and sweep. A recording has one for each
  * call that is worth a look, hours of them; what is told in the end are a few of each place.
  */
 #ifndef CUDASPY_STACK_GC_H

@@ -1,5 +1,5 @@
 /*
- * analyzer/fast_path.h: a fast path of the main reading for the most common calls: they hand work
+ * analyzer/reading/fast_path.h: a fast path of the main reading for the most common calls: they hand work
  * to the stream that their thread used last, take no longer than usual, and no detector has to see
  * them. Such a call usually passes through the model, the sums of calls and the accounting, one
  * after the other (the slow path). Here one step has the same effect as all of these.

@@ -1,5 +1,5 @@
 /*
- * analyzer/fast_path.c: the fast path of a thread opens and closes. Called by the main reading.
+ * analyzer/reading/fast_path.c: the fast path of a thread opens and closes. Called by the main reading.
  */
 #include "fast_path.h"
 

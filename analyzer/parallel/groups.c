@@ -1,0 +1,136 @@
+/*
+ * analyzer/parallel/groups.c: which processes have to be read together. Called by jobs.c, before the main reading.
+ */
+#include <stdlib.h>
+#include "parts.h"
+
+void groups_init(struct groups *g, size_t n)
+{
+	uint32_t i;
+
+	*g = (struct groups){.with = xcalloc(n, sizeof(*g->with)), .n = n};
+	for (i = 0; i < n; i++)
+		g->with[i] = i;
+}
+
+void groups_release(struct groups *g)
+{
+	free(g->with);
+	*g = (struct groups){0};
+}
+
+uint32_t groups_find(struct groups *g, uint32_t a)
+{
+	while (g->with[a] != a)
+		a = g->with[a] = g->with[g->with[a]];
+	return a;
+}
+
+/* The older process stands for all. */
+void groups_unite(struct groups *g, uint32_t a, uint32_t b)
+{
+	a = groups_find(g, a);
+	b = groups_find(g, b);
+	g->with[a > b ? a : b] = a < b ? a : b;
+}
+
+/* ---- what the first reading has seen ---------------------------------------------------------- */
+
+/* A GPU that a process works with. */
+struct used_gpu {
+	uint64_t key; /* its host and uuid */
+	uint32_t process;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct used_gpu *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->process < y->process ? -1 : x->process > y->process;
+}
+
+static bool works_with(const struct trace_use *use, uint16_t device)
+{
+	return device < 256 && use->devices[device / 64] >> device % 64 & 1;
+}
+
+/* Processes that work with the same GPU of a host. */
+static void unite_by_gpu(struct groups *g, const struct trace_set *set)
+{
+	struct used_gpu *all = NULL;
+	size_t i, j, n = 0;
+
+	for (i = 0; i < set->n_traces; i++) {
+		const struct trace *trace = set->traces[i];
+
+		for (j = 0; j < trace->use.n_gpus; j++) {
+			if (!works_with(&trace->use, trace->use.gpus[j].device))
+				continue;
+			all = grow(all, n, sizeof(*all));
+			all[n++] = (struct used_gpu){(uint64_t)trace->host->index << 32 |
+							     trace->use.gpus[j].uuid,
+						     (uint32_t)i};
+		}
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), by_key);
+	for (i = 1; i < n; i++)
+		if (all[i].key == all[i - 1].key)
+			groups_unite(g, all[i].process, all[i - 1].process);
+	free(all);
+}
+
+static void unite_those(struct groups *g, const struct trace_set *set,
+			bool (*belongs)(const struct trace *trace))
+{
+	size_t i, first = set->n_traces;
+
+	for (i = 0; i < set->n_traces; i++) {
+		if (!belongs(set->traces[i]))
+			continue;
+		if (first == set->n_traces)
+			first = i;
+		groups_unite(g, (uint32_t)first, (uint32_t)i);
+	}
+}
+
+/* Operations of all GPUs are put in one order. */
+static bool has_gpu_times(const struct trace *trace)
+{
+	return trace->has_gpu_times;
+}
+
+static bool has_collectives(const struct trace *trace)
+{
+	return trace->use.collectives;
+}
+
+/* Which one a process had to wait for, others tell. */
+static bool has_mps(const struct trace *trace)
+{
+	return trace->use.mps;
+}
+
+static bool is_any(const struct trace *trace)
+{
+	(void)trace;
+	return true;
+}
+
+void groups_by_use(struct groups *g, const struct trace_set *set, bool accounted)
+{
+	size_t i;
+
+	if (!accounted) /* nothing is concluded */
+		return;
+	unite_by_gpu(g, set);
+	unite_those(g, set, has_gpu_times);
+	unite_those(g, set, has_collectives);
+	for (i = 0; i < set->n_traces; i++)
+		if (has_mps(set->traces[i]))
+			break;
+	if (i < set->n_traces)
+		unite_those(g, set, is_any);
+}

@@ -1,0 +1,67 @@
+/*
+ * analyzer/parallel/jobs.c: how many threads read a trace set. Called by the verbs and by analysis.c.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include "jobs.h"
+#include "base/util.h"
+
+static unsigned int chosen; /* 0: not yet */
+
+static unsigned int number_of(const char *text)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	return *text < '0' || *text > '9' || *end || errno || n > JOBS_MOST ? 0 : (unsigned int)n;
+}
+
+/* That this process may use: of a container or a job of a batch system, often not all. */
+static unsigned int cpus(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+
+	return n < 1 ? 1 : (unsigned int)n;
+}
+
+int jobs_choose(const char *option)
+{
+	const char *text = option ?: getenv("CUDASPY_JOBS");
+
+	chosen = 0;
+	if (!text || !*text)
+		return 0;
+	chosen = number_of(text);
+	if (chosen)
+		return 0;
+	warn("%s=%s: not a number from 1 to %d", option ? "--jobs" : "CUDASPY_JOBS", text,
+	     JOBS_MOST);
+	return -EINVAL;
+}
+
+unsigned int jobs_now(void)
+{
+	if (!chosen)
+		(void)jobs_choose(NULL);
+	if (!chosen)
+		chosen = cpus();
+	return chosen;
+}
+
+void jobs_tell(const char *format, ...)
+{
+	va_list ap;
+
+	if (!getenv("CUDASPY_JOBS_TRACE"))
+		return;
+	va_start(ap, format);
+	fputs("cudaspy: jobs: ", stderr);
+	vfprintf(stderr, format, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+}

@@ -1,0 +1,312 @@
+/*
+ * analyzer/parallel/parts.c: the parts of a set: made, read, released. Called by jobs.c and, on its threads, by
+ * workers.c.
+ */
+#include <stdlib.h>
+#include "parts.h"
+
+/* ---- which ------------------------------------------------------------------------------------ */
+
+/* A group, while parts are made of several. */
+struct load {
+	uint64_t bytes;
+	uint32_t group; /* its first process */
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct load *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return x->group < y->group ? -1 : x->group > y->group;
+}
+
+static struct load *loads_of(const struct trace_set *set, struct groups *groups, size_t *n)
+{
+	struct load *all = xcalloc(set->n_traces + 1, sizeof(*all));
+	uint32_t *at = xcalloc(set->n_traces + 1, sizeof(*at)), i;
+	size_t j;
+
+	*n = 0;
+	for (i = 0; i < set->n_traces; i++) {
+		uint32_t first = groups_find(groups, i);
+
+		if (first == i) {
+			at[i] = (uint32_t)*n;
+			all[(*n)++].group = i;
+		}
+		for (j = 0; j < set->traces[i]->n_streams; j++)
+			all[at[first]].bytes += reader_bytes(&set->traces[i]->streams[j]->reader);
+	}
+	free(at);
+	return all;
+}
+
+static void add_process(struct part *part, const struct trace *trace)
+{
+	size_t i;
+
+	part->processes = grow(part->processes, part->n_processes, sizeof(*part->processes));
+	part->processes[part->n_processes++] = trace->index;
+	for (i = 0; i < trace->n_streams; i++) {
+		part->streams = grow(part->streams, part->n_streams, sizeof(struct stream *));
+		part->streams[part->n_streams++] = trace->streams[i];
+	}
+}
+
+/* The largest groups first, each to the part that has least. */
+static void share_out(struct parts *p, const struct trace_set *set, struct groups *groups,
+		      size_t most)
+{
+	size_t n, i, j;
+	struct load *loads = loads_of(set, groups, &n);
+	uint64_t *bytes = xcalloc(most + 1, sizeof(*bytes));
+	uint32_t *part_of = xcalloc(set->n_traces + 1, sizeof(*part_of));
+
+	p->n = n < most ? n : most;
+	p->all = xcalloc(p->n + 1, sizeof(*p->all));
+	qsort(loads, n, sizeof(*loads), by_bytes);
+	for (i = 0; i < n; i++) {
+		size_t least = 0;
+
+		for (j = 1; j < p->n; j++)
+			if (bytes[j] < bytes[least])
+				least = j;
+		bytes[least] += loads[i].bytes + 1;
+		part_of[loads[i].group] = (uint32_t)least;
+	}
+	for (i = 0; i < set->n_traces; i++)
+		add_process(&p->all[part_of[groups_find(groups, (uint32_t)i)]], set->traces[i]);
+	free(loads);
+	free(bytes);
+	free(part_of);
+}
+
+/* ---- what is said of all processes of a host -------------------------------------------------- */
+
+/* When the first call of the stream that is no other call's began, and its moment; false: there is none. */
+static bool first_call(struct stream *stream, struct reading_moment *at, uint64_t *begin_ns)
+{
+	struct reader *r = &stream->reader;
+	const struct timeline *timeline = &stream->trace->timeline;
+	bool found = false;
+
+	r->quiet = true;
+	while (!found && reader_next(r) && r->kind != SPY_STREAM_GPU) {
+		uint64_t ns = timeline_ns(timeline, r->time), duration_ns;
+
+		if (!record_is_call(r->record) || r->record->call_head.depth)
+			continue;
+		duration_ns = timeline_span_ns(timeline, record_duration(r->record));
+		*at = (struct reading_moment){ns, stream->index + 1};
+		*begin_ns = ns - min_u64(duration_ns, ns);
+		found = true;
+	}
+	reader_rewind(r);
+	return found;
+}
+
+/* When the first call of each host's processes began: its cpu_pressure counts time from there on. */
+static void find_begins(struct parts *p, const struct trace_set *set)
+{
+	struct reading_moment *first = xcalloc(set->n_hosts + 1, sizeof(*first)), at;
+	uint64_t begin_ns;
+	size_t i;
+
+	p->begun_ns = xcalloc(set->n_hosts + 1, sizeof(*p->begun_ns));
+	for (i = 0; i < set->n_hosts; i++)
+		first[i] = (struct reading_moment){UINT64_MAX, 0};
+	for (i = 0; i < set->n_streams; i++) {
+		size_t host = set->streams[i]->trace->host->index;
+
+		if (!first_call(set->streams[i], &at, &begin_ns) ||
+		    moment_compare(&at, &first[host]) >= 0)
+			continue;
+		first[host] = at;
+		p->begun_ns[host] = begin_ns;
+	}
+	free(first);
+}
+
+void parts_init(struct parts *p, struct analysis *whole, struct groups *groups, size_t most)
+{
+	size_t i;
+
+	*p = (struct parts){.whole = whole};
+	share_out(p, whole->set, groups, most);
+	for (i = 0; i < p->n; i++) {
+		p->all[i].parts = p;
+		p->all[i].index = i;
+		p->all[i].last_chunk = &p->all[i].chunks;
+	}
+	if (whole->accounted)
+		find_begins(p, whole->set);
+	whole->accounts.kernel_overlap.numbers = true;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static void take_warning(void *data, char *text)
+{
+	struct part *part = data;
+
+	part->warnings = grow(part->warnings, part->n_warnings, sizeof(*part->warnings));
+	part->warnings[part->n_warnings++] = (struct part_warning){moment_now(), text};
+}
+
+/* Processes and owners of streams are the whole's: each of them belongs to one part. */
+static void init_model(struct model *model, const struct part *part, const struct model *whole)
+{
+	*model = (struct model){.set = whole->set,
+				.streams = part->streams,
+				.n_streams = part->n_streams,
+				.processes = whole->processes,
+				.n_processes = whole->n_processes,
+				.owners = whole->owners};
+	range_names_init(&model->range_names);
+}
+
+/* As the whole's, with no answers and sums yet. */
+static void init_filtering(struct filtering *f, const struct filtering *whole)
+{
+	*f = *whole;
+	f->threads = f->functions = f->devices = NULL;
+	f->n_threads = f->n_functions = f->n_devices = 0;
+	memset(f->outside, 0, sizeof(f->outside));
+	f->left_out = (struct filter_sum){0};
+	f->counted = 0;
+}
+
+static void init_accounts(struct part *part, const struct analysis *whole)
+{
+	struct analysis *a = &part->a;
+	size_t i;
+
+	expect_copy(&a->expect, &whole->expect);
+	account_init(&a->accounts, &a->model, &a->expect, &a->filtering);
+	findings_init(&a->findings, &a->accounts);
+	cost_begin(&a->cost, &a->accounts);
+	idle_init(&a->idle, &a->accounts);
+	ranks_init(&a->ranks, &a->idle);
+	a->ranks.sample = whole->ranks.sample;
+	a->accounts.blame.subject = whole->accounts.blame.subject;
+	a->accounts.blame.journal = a->accounts.kernel_overlap.journal = a->idle.journal =
+		&part->journal;
+	for (i = 0; i < a->set->n_hosts; i++) {
+		a->accounts.cpu_pressure[i].apart = true;
+		a->accounts.cpu_pressure[i].begin_ns = part->parts->begun_ns[i];
+	}
+}
+
+void part_begin(struct part *part)
+{
+	const struct analysis *whole = part->parts->whole;
+	struct analysis *a = &part->a;
+
+	*a = (struct analysis){.set = whole->set, .accounted = whole->accounted};
+	init_model(&a->model, part, &whole->model);
+	callstats_init(&a->stats, &a->model, &a->filtering);
+	init_filtering(&a->filtering, &whole->filtering);
+	if (a->accounted)
+		init_accounts(part, whole);
+	reading_begin(&part->reading, a);
+	part->begun = true;
+}
+
+static void end_reading(struct part *part)
+{
+	struct analysis *a = &part->a;
+	size_t i;
+
+	reading_end(&part->reading);
+	for (i = 0; a->accounted && i < a->set->n_hosts; i++)
+		cpu_pressure_settle(&a->accounts.cpu_pressure[i]);
+}
+
+bool part_go_on(struct part *part, uint64_t records)
+{
+	bool more;
+
+	part->place.apart = true;
+	reading_place = part->place;
+	warn_divert(take_warning, part);
+	if (!part->begun)
+		part_begin(part);
+	more = reading_go_on(&part->reading, records);
+	if (!more)
+		end_reading(part);
+	warn_divert(NULL, NULL);
+	part->place = reading_place;
+	part->place.record = NULL; /* the reading sets it */
+	reading_place = (struct reading_place){0};
+	return more;
+}
+
+/* ---- the end ---------------------------------------------------------------------------------- */
+
+/* What the whole has not taken over. */
+static void release_analysis(struct part *part)
+{
+	struct analysis *a = &part->a;
+
+	if (part->reading.paths) { /* given up */
+		merge_release(&part->reading.merge);
+		free(part->reading.paths);
+	}
+	a->model.processes = NULL;
+	a->model.n_processes = 0;
+	a->model.owners = NULL;
+	findings_release(&a->findings);
+	cost_release(&a->cost);
+	ranks_release(&a->ranks);
+	idle_release(&a->idle);
+	a->model.n_processes = part->parts->whole->model.n_processes;
+	account_release(&a->accounts);
+	a->model.n_processes = 0;
+	expect_release_copy(&a->expect);
+	free(a->filtering.threads);
+	free(a->filtering.functions);
+	free(a->filtering.devices);
+	callstats_release(&a->stats);
+	if (part->parts->threads_joined)
+		a->model.n_threads = 0;
+	model_release(&a->model);
+}
+
+static void release_chunks(struct part_chunk *chunk)
+{
+	while (chunk) {
+		struct part_chunk *behind = chunk->behind;
+
+		free(chunk->journal.all);
+		free(chunk);
+		chunk = behind;
+	}
+}
+
+void parts_release(struct parts *p)
+{
+	size_t i, j;
+
+	for (i = 0; i < p->n; i++) {
+		struct part *part = &p->all[i];
+
+		if (part->begun)
+			release_analysis(part);
+		release_chunks(part->chunks);
+		release_chunks(part->replayed);
+		free(part->journal.all);
+		for (j = 0; j < part->n_warnings; j++)
+			free(part->warnings[j].text);
+		free(part->warnings);
+		free(part->gpus);
+		free(part->streams);
+		free(part->processes);
+	}
+	for (i = 0; i < IDLE_PAIRED; i++)
+		free(p->together[i].intervals);
+	free(p->all);
+	free(p->begun_ns);
+	*p = (struct parts){0};
+}

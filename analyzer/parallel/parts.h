@@ -1,0 +1,156 @@
+/*
+ * analyzer/parallel/parts.h: a trace set is read in parts, by several threads at a time, and the result is that of one
+ * reading of the whole set, to the last byte.
+ *
+ * A part is some processes, and all that their records say of one another: processes that share a GPU, or are ranks of
+ * one job, are in one part (groups.c). Each part has a struct analysis of its own and goes through the main reading
+ * alone (workers.c). What is about several parts (threads of other processes in the kernel module, the list of the worst
+ * calls, GPUs that are idle together) it writes down in a journal. The journals of all parts are replayed in the order of
+ * time (replay.c), while the parts are read. Then the parts become one: threads, locks, places and all that has a number
+ * or an order get those that one reading would have given them, by the moment at which they came up (join*.c).
+ *
+ * Where a part meets what it cannot know by itself, or a bound that is for the whole set, the parts are given up, and the
+ * set is read as a whole.
+ */
+#ifndef CUDASPY_PARTS_H
+#define CUDASPY_PARTS_H
+
+#include <pthread.h>
+#include "reading/reading.h"
+
+struct part_warning {
+	struct reading_moment at;
+	char *text;
+};
+
+enum part_state { PART_READY, PART_RUNNING, PART_ENDED };
+
+/* What was written down in one go, and how much of it has been replayed. */
+struct part_chunk {
+	struct journal journal;
+	size_t next;
+	struct part_chunk *behind;
+};
+
+struct part {
+	struct parts *parts;
+	size_t index;
+	struct analysis a;
+	struct stream **streams; /* in the set's order; owned */
+	size_t n_streams;
+	uint32_t *processes; /* likewise */
+	size_t n_processes;
+	struct reading reading;
+	struct reading_place place; /* of the thread that reads it */
+	bool begun;
+	/* The rest belongs to the workers' lock: */
+	enum part_state state;
+	struct reading_moment at; /* all before that has been read, and written down */
+	uint64_t records;
+	struct part_chunk *chunks, **last_chunk; /* to be replayed */
+	/* For the replay: */
+	struct part_chunk *replayed;
+	uint32_t *gpus; /* the whole's index of each of its GPUs; owned */
+	size_t n_gpus;
+	/* … and for the one who reads: */
+	struct journal journal;
+	struct part_warning *warnings;
+	size_t n_warnings;
+	/* Since join_model: what is added to its numbers of calls, waits and worst calls. */
+	uint64_t calls_before, waits_before, serials_before;
+};
+
+struct parts {
+	struct analysis *whole;
+	struct part *all;
+	size_t n;
+	uint64_t *begun_ns; /* by host: its cpu_pressure's begin_ns */
+	const char *refused; /* why they are worth nothing; NULL: they are not */
+	bool threads_joined; /* they are the whole's */
+	/* Processes that have to be in one part, as is known only now: by index of the trace. */
+	uint32_t conflict[2];
+	bool has_conflict;
+	/* replay.c: GPUs that are compared, so far */
+	struct idle_gpu together[IDLE_PAIRED];
+	const struct part *together_part[IDLE_PAIRED];
+	size_t n_together;
+};
+
+/* Which processes are read together: the first one of each group. */
+struct groups {
+	uint32_t *with; /* by index of the trace: another one of its group */
+	size_t n;
+};
+
+void groups_init(struct groups *g, size_t n);
+void groups_release(struct groups *g);
+void groups_unite(struct groups *g, uint32_t a, uint32_t b);
+uint32_t groups_find(struct groups *g, uint32_t a);
+
+/* Unites what the first reading has seen to belong together. accounted: as in struct analysis. */
+void groups_by_use(struct groups *g, const struct trace_set *set, bool accounted);
+
+/* Makes parts of the groups, `most` at most. parts_release in any case. */
+void parts_init(struct parts *p, struct analysis *whole, struct groups *groups, size_t most);
+void parts_release(struct parts *p);
+
+/* Reads all parts with so many threads, and shows how far it is: workers.c. */
+void parts_read(struct parts *p, unsigned int jobs,
+		void (*tell)(const struct analysis *whole, uint64_t records));
+
+/* Of one part; for workers.c. */
+void part_begin(struct part *part);
+bool part_go_on(struct part *part, uint64_t records); /* false: it has ended */
+
+/* All chunks up to a moment; NULL: all. Returns how many entries. */
+size_t parts_replay(struct parts *p, const struct reading_moment *until);
+
+/* The parts become the whole, whose own parts are initialised and empty. False: they are worth nothing, and the whole is
+ * not what it should be either. Prints the warnings of the readings. */
+bool parts_join(struct parts *p);
+
+/* ---- for join*.c ------------------------------------------------------------------------------ */
+
+/* Things that came up in parts, to be put in order. */
+struct birth {
+	struct reading_moment at;
+	size_t part, number; /* the part's, and the thing's in it */
+	void *what;
+};
+
+struct births {
+	struct birth *all;
+	size_t n;
+};
+
+/* One more: the part's things are added in their order. */
+void births_add(struct births *b, const struct reading_moment *at, size_t part, void *what);
+void births_sort(struct births *b);
+void births_release(struct births *b);
+
+/* False: refused. */
+bool join_model(struct parts *p);
+bool join_expect(struct parts *p);
+bool join_accounts(struct parts *p);
+bool join_blame(struct parts *p);
+bool join_findings(struct parts *p);
+bool join_idle(struct parts *p);
+bool join_ranks(struct parts *p);
+
+static inline bool parts_refuse(struct parts *p, const char *why)
+{
+	if (!p->refused)
+		p->refused = why;
+	return false;
+}
+
+/* A set of threads, whose indices have changed. */
+void join_threads_of(struct thread_set *set, const struct part *part);
+
+/* A name of the part, in the whole; NULL: none. */
+static inline struct range_name *join_name(struct range_name *name)
+{
+	return name && name->into ? name->into : name;
+}
+
+#endif

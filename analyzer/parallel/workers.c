@@ -1,0 +1,182 @@
+/*
+ * analyzer/parallel/workers.c: threads that read the parts of a set. Each takes the part that is furthest behind, reads
+ * some of its records and puts it back; so all parts are at about the same time, journals stay short, and one thread at a
+ * time replays what all have read. A part that is far ahead waits while there is much to be replayed.
+ */
+#include <stdlib.h>
+#include <time.h>
+#include "parts.h"
+
+#define RECORDS_AT_A_TIME (1u << 17)
+#define REPLAY_FROM 65536 /* entries that are worth a replay … */
+#define AHEAD_MOST 1000000 /* … and so many wait for it: 64 MB */
+#define TELL_EVERY_NS 500000000
+
+struct workers {
+	struct parts *parts;
+	pthread_mutex_t lock; /* of all below, and of what parts.h says */
+	pthread_cond_t changed;
+	size_t n_ended;
+	size_t pending; /* entries */
+	bool replaying;
+	uint64_t records;
+};
+
+static bool is_over(const struct workers *w)
+{
+	return w->parts->refused || w->n_ended == w->parts->n;
+}
+
+/* Of those that are not read just now, the one that is furthest behind; NULL: none is left, or may go on. */
+static struct part *choose(const struct workers *w)
+{
+	const struct reading_moment *least = NULL;
+	struct part *best = NULL;
+	size_t i;
+
+	for (i = 0; i < w->parts->n; i++) {
+		struct part *part = &w->parts->all[i];
+
+		if (part->state == PART_ENDED)
+			continue;
+		if (!least || moment_compare(&part->at, least) < 0)
+			least = &part->at;
+		if (part->state == PART_READY &&
+		    (!best || moment_compare(&part->at, &best->at) < 0))
+			best = part;
+	}
+	if (best && w->pending > AHEAD_MOST && moment_compare(&best->at, least) > 0)
+		return NULL;
+	return best;
+}
+
+static void put_back(struct workers *w, struct part *part, bool ended)
+{
+	struct part_chunk *chunk;
+
+	w->records += part->reading.records - part->records;
+	part->records = part->reading.records;
+	part->state = ended ? PART_ENDED : PART_READY;
+	w->n_ended += ended;
+	if (part->place.refused)
+		parts_refuse(w->parts, part->place.refused);
+	if (part->reading.record.stream)
+		part->at = (struct reading_moment){part->reading.record.ns,
+						   part->reading.record.stream->index + 1};
+	if (!part->journal.n)
+		return;
+	chunk = xcalloc(1, sizeof(*chunk));
+	chunk->journal = part->journal;
+	w->pending += part->journal.n;
+	part->journal = (struct journal){0};
+	*part->last_chunk = chunk;
+	part->last_chunk = &chunk->behind;
+}
+
+/* What was put back becomes the replay's. Until when all parts have been read. */
+static struct reading_moment hand_over(struct parts *p)
+{
+	struct reading_moment until = {UINT64_MAX, UINT32_MAX};
+	size_t i;
+
+	for (i = 0; i < p->n; i++) {
+		struct part *part = &p->all[i];
+		struct part_chunk **end = &part->replayed;
+
+		while (*end)
+			end = &(*end)->behind;
+		*end = part->chunks;
+		part->chunks = NULL;
+		part->last_chunk = &part->chunks;
+		if (part->state != PART_ENDED && moment_compare(&part->at, &until) < 0)
+			until = part->at;
+	}
+	return until;
+}
+
+static void replay_some(struct workers *w)
+{
+	struct reading_moment until = hand_over(w->parts);
+	size_t n;
+
+	w->replaying = true;
+	pthread_mutex_unlock(&w->lock);
+	n = parts_replay(w->parts, &until);
+	pthread_mutex_lock(&w->lock);
+	w->replaying = false;
+	w->pending -= n;
+}
+
+static void *work(void *data)
+{
+	struct workers *w = data;
+	struct part *part;
+	bool ended;
+
+	pthread_mutex_lock(&w->lock);
+	while (!is_over(w)) {
+		part = choose(w);
+		if (!part) {
+			pthread_cond_wait(&w->changed, &w->lock);
+			continue;
+		}
+		part->state = PART_RUNNING;
+		pthread_mutex_unlock(&w->lock);
+		ended = !part_go_on(part, RECORDS_AT_A_TIME);
+		pthread_mutex_lock(&w->lock);
+		put_back(w, part, ended);
+		if (!w->replaying && w->pending >= REPLAY_FROM)
+			replay_some(w);
+		pthread_cond_broadcast(&w->changed);
+	}
+	pthread_cond_broadcast(&w->changed);
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+static void wait_and_tell(struct workers *w,
+			  void (*tell)(const struct analysis *whole, uint64_t records))
+{
+	uint64_t told_ns = now_ns();
+	struct timespec until;
+
+	pthread_mutex_lock(&w->lock);
+	while (!is_over(w)) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += TELL_EVERY_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&w->changed, &w->lock, &until);
+		if (now_ns() - told_ns < TELL_EVERY_NS)
+			continue;
+		told_ns = now_ns();
+		tell(w->parts->whole, w->records);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+void parts_read(struct parts *p, unsigned int jobs,
+		void (*tell)(const struct analysis *whole, uint64_t records))
+{
+	struct workers w = {.parts = p};
+	pthread_t *threads = xcalloc(jobs, sizeof(*threads));
+	unsigned int i, n = 0;
+
+	pthread_mutex_init(&w.lock, NULL);
+	pthread_cond_init(&w.changed, NULL);
+	for (i = 0; i < jobs && i < p->n; i++)
+		if (!pthread_create(&threads[n], NULL, work, &w))
+			n++;
+	if (n)
+		wait_and_tell(&w, tell);
+	else
+		work(&w); /* there may be no more threads */
+	for (i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
+	pthread_cond_destroy(&w.changed);
+	pthread_mutex_destroy(&w.lock);
+	hand_over(p);
+	if (!p->refused)
+		parts_replay(p, NULL);
+}

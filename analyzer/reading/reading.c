@@ -1,0 +1,287 @@
+/*
+ * analyzer/reading/reading.c: the main reading: the one loop over all records of some streams. Called by analysis.c, and
+ * by the workers of a parallel analysis (analyzer/parallel/).
+ */
+#include <stdlib.h>
+#include "reading.h"
+#include "stack_gc.h"
+#include "trace/moment.h"
+
+/*
+ * Calls inside others are many, and of most of them nothing matters but how many and how long they
+ * were: those behind the record in its stream are counted here, without being put in order with
+ * what other streams have. Not those that may start CUDA up, for which the model and the accounting
+ * wait, nor functions that metadata does not name, nor those so much later that an unattributed
+ * wait may be due (account_see). Returns how many.
+ */
+static inline uint64_t count_nested(struct analysis *a, const struct record *record)
+{
+	struct reader *r = &record->stream->reader;
+	const struct trace *trace = record->stream->trace;
+	const union spy_any *raw = reader_peek_nested(r);
+	uint64_t n = 0, until_ns = UINT64_MAX;
+
+	if (likely(!raw) || a->filtering.kinds || a->accounts.listener)
+		return 0;
+	if (a->accounted)
+		until_ns = unattributed_due(&a->accounts.unattributed[record->process], record->ns);
+	for (; raw; raw = reader_peek_nested(r), n++) {
+		bool inner = raw->other.event == SPY_EV_INNER;
+		uint64_t duration = inner ? min_u64(raw->inner.duration, record_time(raw))
+					  : record_duration(raw);
+		uint64_t ns = timeline_ns(&trace->timeline, raw->other.time);
+		uint32_t fn;
+
+		if (unlikely(raw->call_head.fn >= trace->n_functions) || unlikely(ns >= until_ns))
+			break;
+		fn = trace->functions[raw->call_head.fn];
+		if (unlikely(a->set->functions.all[fn].contract == SPY_CONTRACT_INIT) ||
+		    unlikely(!inner && !raw->call_head.depth)) /* damaged */
+			break;
+		callstats_see_nested(&a->stats, fn, !inner && call_failed(&raw->call_head),
+				     timeline_span_ns(&trace->timeline, duration));
+		reader_take(r, raw);
+	}
+	return n;
+}
+
+/* How long the record's thread was in calls until now. */
+static uint64_t in_calls_ns(const struct analysis *a, const struct fast_path *path,
+			    const struct record *record)
+{
+	const struct thread_account *c = thread_account_of(&a->accounts, record->thread);
+
+	return a->stats.threads[record->thread->index].total_ns + (c ? c->left_out_ns : 0) +
+	       (path->thread == record->thread ? path->total_ns : 0);
+}
+
+/* What a thread's calls that count have done so far. */
+static struct range_seen seen_of(const struct analysis *a, const struct fast_path *path,
+				 const struct thread *thread, uint64_t ns)
+{
+	const struct thread_account *c = thread_account_of(&a->accounts, thread);
+	struct range_seen seen = {.ns = ns};
+
+	if (thread->index < a->stats.n_threads) {
+		seen.calls = a->stats.threads[thread->index].count;
+		seen.calls_ns = a->stats.threads[thread->index].total_ns;
+	}
+	if (path && path->thread == thread) {
+		seen.calls += path->calls;
+		seen.calls_ns += path->total_ns;
+	}
+	if (c) {
+		seen.lost_ns = c->lost_ns;
+		seen.gpu_ns = c->gpu_ns;
+		seen.lock_ns = c->lock_ns;
+	}
+	return seen;
+}
+
+/* A range begins or ends: with --range calls may count from now on, or not any more. */
+static void see_range(struct analysis *a, struct fast_path *paths, const struct record *record)
+{
+	struct ranges *ranges = &a->accounts.ranges;
+	struct range_seen seen = {0};
+	struct thread *owner;
+	size_t stream;
+
+	owner = ranges_owner(ranges, record, &stream);
+	if (owner && ranges->only)
+		fast_path_close(&paths[stream], &a->stats);
+	if (owner)
+		seen = seen_of(a, &paths[stream], owner, record->ns);
+	ranges_see(ranges, record, owner, &seen);
+}
+
+/* What is open in a thread of the process ends for the reader: it is told again when the next window begins. Of a GPU
+ * nothing is known until then. */
+static void see_window(struct analysis *a, struct fast_path *paths, const struct record *record)
+{
+	size_t i;
+
+	for (i = 0; i < a->set->n_streams; i++)
+		if (a->set->streams[i]->trace == record->stream->trace)
+			fast_path_close(&paths[i], &a->stats);
+	if (record->raw->window.state != SPY_WINDOW_CLOSED &&
+	    record->raw->window.state != SPY_WINDOW_COUNTING)
+		return;
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+		struct range_seen seen;
+
+		if (thread->process->trace != record->stream->trace)
+			continue;
+		seen = seen_of(a, NULL, thread, record->ns);
+		ranges_finish(&a->accounts.ranges, thread, &seen);
+	}
+	idle_see_dormant(&a->idle, record->process);
+}
+
+/* Calls of counted functions: does their number not count? */
+static bool leave_out_counted(struct analysis *a, const struct record *record)
+{
+	if (record->raw->other.event != SPY_EV_COUNT ||
+	    !filter_outside_counted(&a->filtering, record->process, record->thread, record->fn))
+		return false;
+	a->filtering.counted = add_capped(a->filtering.counted, record->raw->count.count);
+	return true;
+}
+
+/* A call inside another one. */
+static bool leave_out_nested(struct analysis *a, const struct record *record, bool outside)
+{
+	struct thread_account *c = thread_account_of(&a->accounts, record->thread);
+
+	if (c)
+		c->left_out = outside;
+	if (outside)
+		callstats_room(&a->stats, &a->model, record->thread);
+	return outside;
+}
+
+/*
+ * With a filter: is it a call, or a number of some, that does not count? Of what the accounting is about to see, its
+ * thread's account says it from here on (left_out).
+ */
+static bool leave_out(struct analysis *a, const struct record *record)
+{
+	unsigned int outside = filter_outside(&a->filtering, record);
+	struct thread_account *c;
+
+	if (ranges_leave_out(&a->accounts.ranges, record->thread))
+		outside |= 1u << FILTER_RANGE;
+	if (!record_is_call(record->raw) && record->raw->other.event < SPY_EV_WAIT)
+		return leave_out_counted(a, record);
+	if (record_is_call(record->raw) && record->raw->call_head.depth)
+		return leave_out_nested(a, record, outside);
+	c = thread_account_get(&a->accounts, record->thread);
+	c->left_out = outside;
+	if (!outside || !record_is_call(record->raw))
+		return false;
+	callstats_room(&a->stats, &a->model, record->thread);
+	filter_count(&a->filtering, outside, record->duration_ns);
+	c->left_out_ns += record->duration_ns;
+	return true;
+}
+
+/* What does not count is not shown: a thread whose first call is still in progress has no account that says so. */
+static void show(const struct analysis *a, const struct record *record, bool left_out)
+{
+	const struct listener *listener = a->accounts.listener;
+	const struct thread_account *c;
+
+	if (left_out || account_leaves_out(&a->accounts, record->thread))
+		return;
+	if (record->raw->other.event == SPY_EV_OUTSIDE) {
+		if (listener->on_outside)
+			listener->on_outside(listener->data, record);
+		return;
+	}
+	if (!record_is_call(record->raw))
+		return;
+	c = thread_account_of(&a->accounts, record->thread);
+	if (record->raw->call_head.depth && listener->on_nested)
+		listener->on_nested(listener->data, record);
+	if (!record->raw->call_head.depth && listener->on_call)
+		listener->on_call(listener->data, record,
+				  completed_call_at(&c->ring, c->ring.n - 1));
+}
+
+void reading_begin(struct reading *r, struct analysis *a)
+{
+	*r = (struct reading){.a = a, .stacks_most = STACKS_FIRST};
+	r->paths = xcalloc(a->set->n_streams, sizeof(*r->paths));
+	merge_init_streams(&r->merge, a->model.streams, a->model.n_streams, false);
+	if (a->accounted)
+		exact_begin(&a->idle);
+}
+
+/* What the accounting and those behind it have to see. */
+static void account_for(struct reading *r, struct fast_path *path, const struct record *record,
+			bool left_out)
+{
+	struct analysis *a = r->a;
+
+	account_see(&a->accounts, record);
+	if (unlikely(record_is_of_range(record->raw)))
+		see_range(a, r->paths, record);
+	else if (record->raw->other.event == SPY_EV_OUTSIDE)
+		ranges_see_outside(&a->accounts.ranges, record);
+	else if (unlikely(record->raw->other.event == SPY_EV_WINDOW))
+		see_window(a, r->paths, record);
+	else if (unlikely(record->raw->other.event == SPY_EV_COST))
+		cost_see(&a->cost, &a->model, record);
+	idle_see(&a->idle, record, in_calls_ns(a, path, record));
+	ranks_see(&a->ranks, record);
+	if (unlikely(a->accounts.listener != NULL))
+		show(a, record, left_out);
+	else if (record_is_call(record->raw) && !record->raw->call_head.depth)
+		fast_path_open(path, &a->accounts, &a->stats, record);
+}
+
+bool reading_go_on(struct reading *r, uint64_t most)
+{
+	struct analysis *a = r->a;
+	struct merge *merge = &r->merge;
+	struct record *record = &r->record;
+	uint64_t records = r->records, until = records + most;
+	struct fast_path *path;
+	bool left_out;
+
+	reading_place.record =
+		NULL; /* the first one is not in hand yet: what init has said of streams goes on */
+	if (r->records)
+		reading_place.record = record;
+	while (records < until && merge_next(merge, record)) {
+		records++;
+		reading_place.record = record;
+		if (unlikely(record->ns >= a->idle.due_ns))
+			exact_go_on(&a->idle, record->ns);
+		path = &r->paths[record->stream->index];
+		records += count_nested(a, record);
+		if (fast_path_take(path, &a->accounts, &a->stats, record))
+			continue;
+		merge_look_ahead(merge);
+		if (unlikely(a->model.n_stacks >= r->stacks_most))
+			r->stacks_most = stack_gc(a);
+		model_apply(&a->model, record);
+		left_out = unlikely(a->filtering.kinds) && leave_out(a, record);
+		if (!left_out)
+			callstats_see(&a->stats, &a->model, record);
+		if (a->accounted)
+			account_for(r, path, record, left_out);
+	}
+	r->records = records;
+	return records >= until;
+}
+
+void reading_end(struct reading *r)
+{
+	struct analysis *a = r->a;
+	size_t i;
+
+	reading_place.record = NULL;
+	reading_place.moment = (struct reading_moment){UINT64_MAX, 0};
+	if (a->accounted)
+		exact_go_on(&a->idle, UINT64_MAX);
+	merge_release(&r->merge);
+	for (i = 0; i < a->set->n_streams; i++)
+		fast_path_close(&r->paths[i], &a->stats);
+	free(r->paths);
+	r->paths = NULL;
+}
+
+/* What is open in a thread, ends with it. */
+void reading_end_ranges(struct analysis *a)
+{
+	size_t i;
+
+	for (i = 0; i < a->model.n_threads; i++) {
+		const struct thread *thread = a->model.threads[i];
+		uint64_t ns = min_u64(thread->exited_ns, thread->process->last_ns);
+		struct range_seen seen = seen_of(a, NULL, thread, ns);
+
+		ranges_finish(&a->accounts.ranges, thread, &seen);
+	}
+}

@@ -1,0 +1,32 @@
+/*
+ * analyzer/reading/reading.h: the main reading of some streams, in the order of time: each record goes through the model,
+ * the sums of calls, the accounting and those behind it. It can be made piece by piece.
+ */
+#ifndef CUDASPY_READING_H
+#define CUDASPY_READING_H
+
+#include "fast_path.h"
+#include "findings/analyzed.h"
+
+struct reading {
+	struct analysis *a;
+	struct merge merge;
+	struct record record; /* in hand */
+	struct fast_path *paths; /* by stream of the set */
+	size_t stacks_most; /* stack_gc */
+	uint64_t records; /* so far */
+};
+
+/* Reads the streams of a->model, whose parts are initialised. They are at their begin. */
+void reading_begin(struct reading *r, struct analysis *a);
+
+/* Some `most` records more. False: there are no more. */
+bool reading_go_on(struct reading *r, uint64_t most);
+
+/* After the last record. */
+void reading_end(struct reading *r);
+
+/* After that and model_finish: ranges that are open end with their threads. */
+void reading_end_ranges(struct analysis *a);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * analyzer/trace/moment.h: where a reading is, in the order of all records: for what several readings of parts of a set
+ * have found, and has to be put in the order in which one reading of all of it would have found it (analyzer/parallel/).
+ * A thread makes one reading at a time.
+ */
+#ifndef CUDASPY_MOMENT_H
+#define CUDASPY_MOMENT_H
+
+#include "base/util.h"
+
+struct record;
+
+/* While a record was looked at. In the order of records: by time, then by stream. */
+struct reading_moment {
+	uint64_t ns;
+	uint32_t stream; /* its index + 1; 0: before all records of that time */
+};
+
+struct reading_place {
+	const struct record *record; /* the one in hand; NULL: none */
+	struct reading_moment moment; /* where there is no record in hand */
+	/* Other readings go on at the same time: what they share may not be changed. */
+	bool apart;
+	const char
+		*refused; /* that was asked for, and what: the reading is worth nothing. NULL: no */
+};
+
+extern _Thread_local struct reading_place reading_place;
+
+struct reading_moment moment_now(void);
+
+static inline int moment_compare(const struct reading_moment *a, const struct reading_moment *b)
+{
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? -1 : 1;
+	return a->stream < b->stream ? -1 : a->stream > b->stream;
+}
+
+/* Something that only a reading of the whole set can do. False: this is one. */
+static inline bool reading_refuses(const char *what)
+{
+	if (reading_place.apart)
+		reading_place.refused = what;
+	return reading_place.apart;
+}
+
+#endif
