@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "analysis.h"
 #include "base/redact.h"
-#include "parallel/jobs.h"
+#include "base/jobs.h"
 #include "parallel/parts.h"
 #include "account/evidence.h"
 #include "expect/priors.h"

@@ -12,7 +12,7 @@
 #include "output.h"
 #include "base/redact.h"
 #include "diff/diff.h"
-#include "parallel/jobs.h"
+#include "base/jobs.h"
 #include "render/render.h"
 
 #define SCHEMA "cudaspy-diff-1"

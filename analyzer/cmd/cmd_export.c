@@ -9,7 +9,7 @@
 #include "base/redact.h"
 #include "base/report.h"
 #include "export/export.h"
-#include "parallel/jobs.h"
+#include "base/jobs.h"
 
 struct options {
 	const char *jobs;

@@ -5,7 +5,7 @@
 #include "cmd_report.h"
 #include "output.h"
 #include "base/redact.h"
-#include "parallel/jobs.h"
+#include "base/jobs.h"
 #include "render/render.h"
 #include "sections/files.h"
 #include "sections/trace.h"

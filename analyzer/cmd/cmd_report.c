@@ -13,7 +13,7 @@
 #include "base/redact.h"
 #include "findings/gate.h"
 #include "lanes/lanes.h"
-#include "parallel/jobs.h"
+#include "base/jobs.h"
 #include "render/render.h"
 #include "sections/calls.h"
 #include "sections/cost.h"

@@ -14,7 +14,7 @@
 #include "base/redact.h"
 #include "base/suggest.h"
 #include "findings/gate.h"
-#include "parallel/jobs.h"
+#include "base/jobs.h"
 #include "render/render.h"
 #include "sections/files.h"
 #include "sections/filters.h"

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "signatures.h"
+#include "base/jobs.h"
+#include "base/pool.h"
 #include "base/hash.h"
 #include "trace/gpu_ops.h"
 #include "trace/model.h"
@@ -74,7 +76,7 @@ struct learner {
 	uint64_t called, pause; /* end of its last call of depth 0, and EXPECT_PAUSE_NS: cycles */
 	bool lost; /* what of that is done is unknown, until it next waits for some */
 	struct phase_windows windows; /* of the process */
-	uint64_t *passed_at; /* by process: when packets were first passed over (cycles) */
+	uint64_t passed_at; /* when packets of the process were first passed over (cycles) */
 };
 
 /* What was seen belongs to a call that is over, or unknown. */
@@ -357,10 +359,9 @@ static void learn_other(struct learner *l, const union spy_any *raw)
 /* Passes over packets. Returns how many bytes. */
 static uint64_t pass_over(struct learner *l, struct reader *r)
 {
-	uint64_t *at = &l->passed_at[l->stream->trace->index], time = r->record->other.time, bytes;
+	uint64_t bytes;
 
-	if (time < *at)
-		*at = time;
+	l->passed_at = min_u64(l->passed_at, r->record->other.time);
 	bytes = reader_pass(r, READ_ONE_IN - 1);
 	l->lost = true;
 	forget_waits(l);
@@ -429,57 +430,150 @@ static void learn_stream(struct learner *l, struct stream *stream)
 	reader_rewind(r);
 }
 
+/* ---- process by process ---------------------------------------------------------------------- */
+
+/* What has been learnt of a process. */
+struct learned {
+	struct expect e;
+	struct first_call *firsts;
+	uint64_t passed_at;
+	bool refused;
+};
+
+struct lesson {
+	struct expect *e;
+	struct learned *processes; /* by index */
+	bool apart; /* several at a time */
+	bool refused; /* something that only one at a time can do */
+};
+
+static void learn_process(void *data, size_t i)
+{
+	const struct lesson *lesson = data;
+	struct learned *p = &lesson->processes[i];
+	struct trace_set *set = lesson->e->set;
+	struct trace *trace = set->traces[i];
+	struct learner l = {.e = &p->e, .passed_at = UINT64_MAX};
+	size_t j;
+
+	reading_place = (struct reading_place){.apart = lesson->apart};
+	p->e = (struct expect){.set = set, .last_ns = lesson->e->last_ns};
+	p->e.phases = (struct phases){.all = lesson->e->phases.all, .n = lesson->e->phases.n};
+	expect_grow_table(&p->e);
+	for (j = 0; j < trace->n_streams; j++)
+		learn_stream(&l, trace->streams[j]);
+	if (trace->n_streams)
+		phases_conclude(&p->e.phases, trace, &l.windows);
+	if (phase_joined(&l.windows))
+		cold_marks_join(&lesson->e->processes[i]);
+	cold_marks_release(&l.marks);
+	signatures_release(&l.signatures);
+	p->firsts = l.firsts;
+	p->passed_at = l.passed_at;
+	p->refused = reading_place.refused;
+	reading_place = (struct reading_place){0};
+}
+
+/* The process's class becomes a part of the whole's, which is new most often. */
+static void join_class(struct expect *e, struct call_class *c)
+{
+	size_t n = e->n_classes;
+	struct call_class *sum = expect_class_of_key(e, &c->key);
+
+	if (e->n_classes > n) {
+		sum->clean = c->clean;
+		sum->all = c->all;
+		sum->rested = c->rested;
+		sum->kernel = c->kernel;
+		c->clean = c->all = c->rested = c->kernel = (struct histogram){0};
+		return;
+	}
+	histogram_merge(&sum->clean, &c->clean);
+	histogram_merge(&sum->all, &c->all);
+	histogram_merge(&sum->rested, &c->rested);
+	histogram_merge(&sum->kernel, &c->kernel);
+}
+
+static void join_names(char ***names, size_t *n, char *const *more, size_t n_more)
+{
+	size_t i;
+
+	for (i = 0; i < n_more; i++)
+		add_name(names, n, more[i]);
+}
+
+static void join_process(void *data, size_t i)
+{
+	struct lesson *lesson = data;
+	struct learned *p = &lesson->processes[i];
+	struct machine *machine = &lesson->e->machine;
+	size_t j;
+
+	for (j = 0; j < p->e.n_classes; j++)
+		join_class(lesson->e, p->e.classes[j]);
+	join_names(&machine->drivers, &machine->n_drivers, p->e.machine.drivers,
+		   p->e.machine.n_drivers);
+	join_names(&machine->gpus, &machine->n_gpus, p->e.machine.gpus, p->e.machine.n_gpus);
+	lesson->e->records += p->e.records;
+	lesson->refused |= p->refused;
+	p->e.last_ns = NULL; /* the whole's */
+	p->e.phases.all = NULL;
+	expect_release(&p->e);
+}
+
 /* Which of each kind was the first is known only now. */
-static void learn_firsts(struct learner *l)
+static void learn_firsts(struct expect *e, struct learned *p)
 {
 	struct first_call *first, *next;
 
-	HASH_ITER (hh, l->firsts, first, next) {
+	HASH_ITER (hh, p->firsts, first, next) {
 		first->class.flags |= CLASS_COLD;
 		/* What was passed over may have had an earlier one. */
-		if (first->time < l->passed_at[first->key.process])
-			add_sample(expect_class_of_key(l->e, &first->class), first->own_ns, false,
+		if (first->time < p->passed_at)
+			add_sample(expect_class_of_key(e, &first->class), first->own_ns, false,
 				   false);
-		HASH_DEL(l->firsts, first);
+		HASH_DEL(p->firsts, first);
 		free(first);
 	}
 }
 
-static void conclude_process(struct learner *l, const struct trace *trace)
+static void init(struct expect *e, struct trace_set *set)
 {
-	phases_conclude(&l->e->phases, trace, &l->windows);
-	if (phase_joined(&l->windows))
-		cold_marks_join(&l->e->processes[trace->index]);
-	l->windows = (struct phase_windows){0};
-}
-
-void expect_learn(struct expect *e, struct trace_set *set)
-{
-	struct learner l = {.e = e};
 	size_t i;
 
-	*e = (struct expect){.set = set};
+	*e = (struct expect){.set = set, .probed = true};
 	e->processes = xcalloc(set->n_traces, sizeof(*e->processes));
 	e->last_ns = xcalloc(set->n_traces, sizeof(*e->last_ns));
 	phases_init(&e->phases, set);
 	expect_grow_table(e);
-	l.passed_at = xcalloc(set->n_traces, sizeof(*l.passed_at));
-	e->probed = true;
 	for (i = 0; i < set->n_traces; i++) {
 		free(set->traces[i]->use.gpus);
 		set->traces[i]->use = (struct trace_use){0};
-		l.passed_at[i] = UINT64_MAX;
 		e->probed &= metadata_number(&set->traces[i]->metadata, "probes", 0) != 0;
 	}
-	for (i = 0; i < set->n_streams; i++) {
-		learn_stream(&l, set->streams[i]);
-		if (i + 1 == set->n_streams || set->streams[i + 1]->trace != set->streams[i]->trace)
-			conclude_process(&l, set->streams[i]->trace);
-	}
-	learn_firsts(&l);
+}
+
+/* False: it has to be done by one thread. */
+static bool learn_all(struct expect *e, struct trace_set *set, unsigned int jobs)
+{
+	struct lesson lesson = {.e = e, .apart = jobs > 1};
+	size_t i;
+
+	init(e, set);
+	lesson.processes = xcalloc(set->n_traces, sizeof(*lesson.processes));
+	pool_run(jobs, set->n_traces, learn_process, join_process, &lesson);
+	for (i = 0; i < set->n_traces; i++)
+		learn_firsts(e, &lesson.processes[i]);
 	for (i = 0; i < e->n_classes; i++)
 		sum_up(e->classes[i]);
-	cold_marks_release(&l.marks);
-	signatures_release(&l.signatures);
-	free(l.passed_at);
+	free(lesson.processes);
+	return !lesson.refused;
+}
+
+void expect_learn(struct expect *e, struct trace_set *set)
+{
+	if (learn_all(e, set, jobs_now()))
+		return;
+	expect_release(e);
+	(void)learn_all(e, set, 1);
 }

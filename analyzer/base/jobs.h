@@ -1,5 +1,5 @@
 /*
- * analyzer/parallel/jobs.h: how many threads read a trace set. By default, as many as this process has CPUs.
+ * analyzer/base/jobs.h: how many threads read a trace set. By default, as many as this process has CPUs.
  */
 #ifndef CUDASPY_JOBS_H
 #define CUDASPY_JOBS_H

@@ -1,12 +1,12 @@
 /*
- * analyzer/parallel/jobs.c: how many threads read a trace set. Called by the verbs and by analysis.c.
+ * analyzer/base/jobs.c: how many threads read a trace set. Called by the verbs, and by those who read traces.
  */
 #include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include "jobs.h"
-#include "base/util.h"
+#include "util.h"
 
 static unsigned int chosen; /* 0: not yet */
 
