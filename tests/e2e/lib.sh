@@ -26,8 +26,13 @@ clean_up() {
 	exit $status
 }
 build=$CUDASPY_BUILD
+jobs=${CUDASPY_JOBS:-}            # how many threads read traces
+compared=${CUDASPY_JOBS_COMPARE:-} # a file for differences: compared_tool
 unset LD_PRELOAD LD_LIBRARY_PATH RANK SLURM_PROCID OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK PALS_RANKID "${!NCCL_@}" "${!CUDASPY_@}" "${!FAKE_@}" "${!SPYSIM_@}"
 export CUDASPY_BUILD=$build
+[ -z "$jobs" ] || export CUDASPY_JOBS=$jobs
+[ -z "$compared" ] || export CUDASPY_JOBS_COMPARE=$compared
+[ -z "$compared" ] || tool=$here/compared_tool
 export CUDA_MPS_PIPE_DIRECTORY=$tmp/no_mps # not this machine's daemon, if it has one
 out=$tmp/out
 

@@ -1,0 +1,150 @@
+#!/bin/bash
+# A set that several threads read gives the same report, to the last byte, warnings too, as one thread: of generated
+# traces, of recordings, of damaged ones; by all verbs that read records. What is read in parts is read so, and what
+# belongs together is not torn apart.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+need python3
+gentrace=$build/bench/gentrace
+[ -x "$gentrace" ] || skip "no $gentrace: make test-build"
+tool=$build/cudaspy
+
+# same_all TRACES PARTS: compares the verbs; PARTS: "several", "one" or "given_up", as the report says.
+compare() {
+	local verb=$1 traces=$2 jobs status
+	shift 2
+	CUDASPY_JOBS=1 "$tool" "$verb" "$@" "$traces" >one.out 2>one.err
+	status=$?
+	for jobs in 2 5; do
+		CUDASPY_JOBS=$jobs CUDASPY_JOBS_TRACE=1 "$tool" "$verb" "$@" "$traces" >more.out 2>more.all
+		[ $? = $status ] || fail "$verb $* $traces: other status with $jobs threads"
+		grep '^cudaspy: jobs:' more.all >more.parts
+		grep -v '^cudaspy: jobs:' more.all >more.err
+		cmp one.out more.out || fail "$verb $* $traces: not the same with $jobs threads: $(diff one.out more.out | head -n 5)"
+		cmp one.err more.err || fail "$verb $* $traces: other warnings with $jobs threads: $(diff one.err more.err | head -n 5)"
+	done
+}
+
+same_all() {
+	local traces=$1 parts=$2 is
+	compare report "$traces" --format=json
+	case $(tail -n 1 more.parts) in
+	*"given up"*) is=given_up ;;
+	*" in 1 parts"*) is=one ;;
+	*parts*) is=several ;;
+	*) is=none ;;
+	esac
+	[ "$is" = "$parts" ] || fail "$traces: not read in '$parts' part(s): $(cat more.parts)"
+	compare report "$traces" -v -n
+	compare report "$traces" --from=20% --to=80%
+	compare report "$traces" --format=sarif --fail-on=any
+	compare info "$traces"
+	compare why "$traces" 1
+	compare export "$traces" --format=csv -o -
+}
+
+# ---- generated ----
+
+for log in "$here"/../golden/*.log; do
+	name=$(basename "$log" .log)
+	mkdir "$name"
+	"$bin/log_traces" "$log" "$name" || fail "log_traces $name"
+done
+same_all sharing one # MPS
+same_all turns one
+same_all killed several
+
+"$gentrace" processes 60000 7 processes || fail gentrace
+same_all processes several
+mkdir shapes
+i=0
+for shape in "loop 4" "threads 40" "waiters 6" "locks 30" "streams 8" "modules 20" "notes 9" "kernels 30" "stacks 50" "sites 90"; do
+	i=$((i + 1))
+	# shellcheck disable=SC2086
+	"$gentrace" shapes/$i 6000 ${shape#* } ${shape% *} || fail "gentrace $shape"
+	# Each a process of its own: other numbers and another identity.
+	sed -i "s/pid = 100;/pid = $((200 + i));/; s/uuid = \"[0-9a-f]\{8\}/uuid = \"$(printf %08x $i)/" shapes/$i/metadata
+	python3 - shapes/$i "$i" <<'P'
+import glob, re, struct, sys
+uuid = bytes.fromhex(re.search(r'uuid = "([^"]+)"', open(sys.argv[1] + "/metadata").read()).group(1).replace("-", ""))
+for path in glob.glob(sys.argv[1] + "/stream_*"):
+    data = bytearray(open(path, "rb").read())
+    at = 0
+    while True:
+        at = data.find(struct.pack("<I", 0xc1fc1fc1), at)
+        if at < 0:
+            break
+        data[at + 4:at + 20] = uuid
+        at += 20
+    open(path, "wb").write(data)
+P
+done
+compare report shapes --format=json
+[ "$(sed -n 's/.*jobs: \([0-9]*\) processes.*/\1/p' more.parts)" = 10 ] || fail "shapes: not ten processes: $(cat more.parts)"
+same_all shapes several
+"$gentrace" functions 4000 2 functions || fail gentrace
+mkdir unnamed
+cp -r processes/process_000000 functions unnamed
+same_all unnamed several
+"$gentrace" gpu 6000 30 gpu || fail gentrace
+same_all gpu none # one process
+
+# ---- recorded ----
+
+[ -e "$build/sim/lib/libcuda.so.1" ] || { without "recordings: no simulator"; exit 0; }
+record() {
+	local device=$1 app=$2
+	shift 2
+	SPYSIM_GPUS=4 CUDA_VISIBLE_DEVICES=$device timeout 100 "$here/../sim/with-sim" "$build/cudaspy" run --no-report -o recorded -- \
+		"$build/testapps/$app" "$@" >/dev/null 2>"$app.$device.err" || fail "$app: $(cat "$app.$device.err")"
+}
+record 0 contention &
+record 1 starved &
+record 2 copies &
+record 3 syncs &
+wait
+[ -e .failed ] && exit 1
+same_all recorded several
+timeout 100 "$here/../sim/with-sim" "$build/cudaspy" run --no-report -o ranks -- "$build/testapps/ranks" >/dev/null 2>&1 || fail "ranks"
+same_all ranks several
+cp -r ranks all
+cp -r recorded/* all
+same_all all several
+
+# ---- damaged ----
+
+cp -r recorded damaged
+python3 - <<'P'
+import glob, os, random
+random.seed(23)
+for path in sorted(glob.glob("damaged/*/stream_*")):
+    size, dice = os.path.getsize(path), random.random()
+    if size < 200:
+        continue
+    with open(path, "r+b") as f:
+        if dice < 0.3:
+            for _ in range(3):
+                f.seek(random.randrange(64, size))
+                f.write(random.randbytes(8))
+        elif dice < 0.5:
+            f.truncate(random.randrange(100, size))
+        elif dice < 0.6:
+            f.write(random.randbytes(32))
+os.remove(sorted(glob.glob("damaged/*/metadata"))[1])
+P
+compare report damaged --format=json
+[ -s one.err ] || fail "damaged: nothing is said of it"
+same_all damaged several
+
+# ---- options ----
+
+for n in 0 x -1 2000 ""; do
+	"$tool" report --jobs="$n" processes >/dev/null 2>err && [ -n "$n" ] && fail "--jobs=$n is taken"
+	[ -z "$n" ] || grep -q -e "--jobs=$n: not a number" err || fail "--jobs=$n: $(cat err)"
+done
+"$tool" report --jobs=3 processes >three || fail "--jobs=3"
+"$tool" report -j 1 processes >one || fail "-j 1"
+cmp one three || fail "--jobs"
+CUDASPY_JOBS=7x "$tool" report processes >/dev/null 2>err && fail "CUDASPY_JOBS=7x is taken"
+grep -q "CUDASPY_JOBS=7x: not a number" err || fail "CUDASPY_JOBS: $(cat err)"
+exit 0
