@@ -92,7 +92,8 @@
 	EVENT(SPY_EV_COLLECTIVE_RAN, spy_rec_collective_ran, collective_ran, 0) \
 	EVENT(SPY_EV_NCCL_STATE, spy_rec_nccl_state, nccl_state, 0) \
 	EVENT(SPY_EV_WINDOW, spy_rec_window, window, 0) \
-	EVENT(SPY_EV_COST,   spy_rec_cost,   cost,   0)
+	EVENT(SPY_EV_COST,   spy_rec_cost,   cost,   0) \
+	EVENT(SPY_EV_PART, spy_rec_part, part, 0)
 
 /* Names of the values of the small enums of trace_format.h, in their order, from 0. */
 #define SPY_MEMORY_KINDS(NAME) \
@@ -257,6 +258,12 @@
 	NAME(SPY_COST_NO_STACKS, "no_stacks") \
 	NAME(SPY_COST_LEAN,      "lean")
 
+#define SPY_PART_NAMES(NAME) \
+	NAME(SPY_PART_BEGIN,   "begin") \
+	NAME(SPY_PART_TOLD,    "told") \
+	NAME(SPY_PART_END,     "end") \
+	NAME(SPY_PART_REMOVED, "removed")
+
 #define SPY_NCCL_STATE_NAMES(NAME) \
 	NAME(SPY_NCCL_ON,    "on") \
 	NAME(SPY_NCCL_OFF,   "off") \
@@ -308,7 +315,8 @@ __attribute__((unused)) static const char spy_tsdl_types[] =
 	SPY_TSDL_ENUM("u8", SPY_NCCL_PROTOCOL_NAMES, "nccl_protocol_t")
 	SPY_TSDL_ENUM("u16", SPY_NCCL_STATE_NAMES, "nccl_state_t")
 	SPY_TSDL_ENUM("u16", SPY_WINDOW_NAMES, "window_t")
-	SPY_TSDL_ENUM("u8", SPY_COST_NAMES, "cost_kind_t");
+	SPY_TSDL_ENUM("u8", SPY_COST_NAMES, "cost_kind_t")
+	SPY_TSDL_ENUM("u16", SPY_PART_NAMES, "part_t");
 
 /* The head of a call's record, after time and event. */
 #define SPY_TSDL_CALL_HEAD \
@@ -633,7 +641,17 @@ __attribute__((unused)) static const char spy_tsdl_stream[] =
 		       "\t\tu64 window;\n"
 		       "\t\tu64 delay_ns;\n"
 		       "\t\tfn_t fn[8];\n"
-		       "\t\tu32 count[8];\n");
+		       "\t\tu32 count[8];\n")
+	SPY_TSDL_EVENT("41", "part",
+		       "\t\tpart_t state;\n"
+		       "\t\tu32 number;\n"
+		       "\t\tu64 since;\n"
+		       "\t\tu64 calls;\n"
+		       "\t\tu32 removed;\n"
+		       "\t\tu32 reserved;\n"
+		       "\t\tu64 removed_calls;\n"
+		       "\t\tu64 removed_until;\n"
+		       "\t\tu64 recording_began;\n");
 /* clang-format on */
 
 #endif

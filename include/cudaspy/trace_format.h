@@ -123,6 +123,7 @@ enum spy_event {
 	SPY_EV_NCCL_STATE, /* are NCCL's operations recorded? */
 	SPY_EV_WINDOW, /* recording begins or ends for a while */
 	SPY_EV_COST, /* how many calls the thread made in a cost window */
+	SPY_EV_PART, /* a part of the recording begins or ends */
 	SPY_EV_COUNT_ALL
 };
 
@@ -889,6 +890,37 @@ struct spy_rec_cost {
 	uint32_t count[SPY_COST_FUNCTIONS];
 } __attribute__((packed));
 
+/* ---- parts -------------------------------------------------------------------------------- */
+
+/*
+ * A recording may have parts, one after the other, each in a directory of its own: the same uuid, the same slots, packets
+ * numbered through. The part that is being written has the recording's name, PROGRAM-PID.cudaspy, and a finished one
+ * PROGRAM-PID.NNNN.cudaspy. Metadata has `part`, the number, from 1 on (no such key: 1). A record is in one part: the one
+ * during which it was written. What a later part has to know of earlier ones is told again: in the session's stream between
+ * SPY_PART_BEGIN and SPY_PART_TOLD, and by each thread when it begins its first packet in the part. A recording of one part
+ * has no such record.
+ */
+enum spy_part_state {
+	SPY_PART_BEGIN, /* the first record of a part but for the first one */
+	SPY_PART_TOLD, /* what stands between them, earlier parts have had */
+	SPY_PART_END, /* the last record of the session in a finished part */
+	SPY_PART_REMOVED, /* the recorder has deleted parts: the counts have changed */
+};
+
+struct spy_rec_part {
+	struct spy_rec_other head;
+	uint16_t state; /* enum spy_part_state */
+	uint32_t number;
+	uint64_t since; /* when the part began; of part 1 when the recording did */
+	uint64_t calls; /* SPY_PART_END: records of calls in the part */
+	/* What the recorder has deleted so far: the oldest parts, up to this number */
+	uint32_t removed;
+	uint32_t reserved;
+	uint64_t removed_calls; /* records of calls in them */
+	uint64_t removed_until; /* when the last of them ended */
+	uint64_t recording_began;
+} __attribute__((packed));
+
 /* ---- the board ---------------------------------------------------------------------------- */
 
 #define SPY_KEEP_MIB_END (1ull << 40) /* what CUDASPY_KEEP has to be below */
@@ -949,9 +981,20 @@ struct spy_board {
 	int32_t cost_ppm, lean_ppm;
 	uint32_t reserved4;
 	uint64_t cost_cycles[SPY_COST_KINDS];
+	/* Parts (0 in traces of before: one) */
+	uint32_t part; /* that is being written */
+	uint32_t parts_removed; /* the oldest ones, deleted by the recorder */
+	uint32_t rotated; /* the last request of SPY_WANTED_ROTATE that has been followed … */
+	uint32_t rotate_error; /* … and what came of it: 0, or an error number */
 };
 
-enum spy_wanted { SPY_WANTED_NOTHING, SPY_WANTED_START, SPY_WANTED_STOP, SPY_WANTED_MARK };
+enum spy_wanted {
+	SPY_WANTED_NOTHING,
+	SPY_WANTED_START,
+	SPY_WANTED_STOP,
+	SPY_WANTED_MARK,
+	SPY_WANTED_ROTATE, /* end the part, and begin another one */
+};
 
 /* What one thread is doing. Written by that thread alone, read by anyone, torn reads allowed. */
 struct spy_slot_page {
@@ -1023,6 +1066,7 @@ _Static_assert(sizeof(struct spy_rec_collective_ran) == 48, "layout");
 _Static_assert(sizeof(struct spy_rec_nccl_state) == 128, "layout");
 _Static_assert(sizeof(struct spy_rec_window) == 128, "layout");
 _Static_assert(sizeof(struct spy_rec_cost) == 96, "layout");
+_Static_assert(sizeof(struct spy_rec_part) == 64, "layout");
 _Static_assert(sizeof(struct spy_board) <= SPY_BOARD_PAGE, "layout");
 _Static_assert(sizeof(struct spy_slot_page) == SPY_BOARD_PAGE, "layout");
 

@@ -10,13 +10,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* "250ms", "0.5s", "10m", "2h"; 115 days at most. Not strtod: the program's locale may write numbers another way. */
+/* "250ms", "0.5s", "10m", "2h", "7d"; 115 days at most. Not strtod: the program's locale may write numbers another way. */
 static inline bool spy_parse_time(const char *text, uint64_t *ns)
 {
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+	} units[] = {{"us", 1e3}, {"ms", 1e6},   {"s", 1e9},
+		     {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}};
 	double value = 0, place = 1;
 	const char *end = text;
 

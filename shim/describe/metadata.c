@@ -163,7 +163,9 @@ static void write_environment(struct spy_text *out, const struct spy_session *se
 	write_rank(out);
 	spy_text_print(out, "\tprobes = %d;\n", !spy_options.noprobes);
 	spy_text_print(out, "\tkeep_mib = %llu;\n",
-		       (unsigned long long)(spy_options_keep_bytes() >> 20));
+		       (unsigned long long)(spy_options_keeps_packets()
+						    ? spy_options_keep_bytes() >> 20
+						    : 0));
 	spy_text_print(out, "\tredacted = %d;\n", !!spy_options.redact);
 	spy_text_print(out, "\tstacks = %d;\n", !spy_options.nostacks);
 	/* Who looks at the program while it runs is told what opens the next window. */
@@ -199,7 +201,7 @@ static void write_clock(struct spy_text *out, const struct spy_session *session)
 		       (uint64_t)(cycles % frequency));
 }
 
-int spy_metadata_write(struct spy_session *session)
+int spy_metadata_write(struct spy_session *session, uint32_t part)
 {
 	const uint8_t *u = session->uuid;
 	struct spy_text text = {.length = 0};
@@ -213,11 +215,12 @@ int spy_metadata_write(struct spy_session *session)
 	spy_text_add(&text, SPY_TSDL_HEAD, strlen(SPY_TSDL_HEAD));
 	spy_text_add(&text, spy_tsdl_types, strlen(spy_tsdl_types));
 	spy_text_print(&text, SPY_TSDL_TRACE, uuid);
-	spy_text_print(&text, "env {\n%s\tcpus = %d;\n};\n\n", environment_of(session),
-		       count_cpus());
+	spy_text_print(&text, "env {\n%s\tcpus = %d;\n\tpart = %u;\n};\n\n",
+		       environment_of(session), count_cpus(), part);
 	write_clock(&text, session);
 	spy_text_add(&text, spy_tsdl_stream, strlen(spy_tsdl_stream));
-	error = text.failed ? -ENOMEM : spy_folder_replace("metadata", text.chars, text.length);
+	error = text.failed ? -ENOMEM
+			    : spy_folder_replace(part, "metadata", text.chars, text.length);
 	spy_text_free(&text);
 	return error;
 }

@@ -75,18 +75,20 @@ static void put(const void *record, size_t bytes)
 }
 
 /* Operations mean nothing without these. In a bounded trace, where the packets before may be deleted, each one begins with
- * them. */
+ * them; and so does a part of the recording. */
 static struct spy_rec_gpu_state last_state;
 static struct spy_rec_gpu_clock last_clock;
 static uint64_t told_in; /* the packet's number + 1 */
+static uint32_t told_part = 1;
 
 static void begin_packet(void)
 {
 	if (!stream->packet || told_in == stream->packet->seq + 1)
 		return;
 	told_in = stream->packet->seq + 1;
-	if (!spy_options_keep_bytes())
+	if (!spy_options_keeps_packets() && told_part == stream->file.part)
 		return;
+	told_part = stream->file.part;
 	if (last_clock.event)
 		put(&last_clock, sizeof(last_clock));
 	if (last_state.head.event)

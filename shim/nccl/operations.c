@@ -107,7 +107,7 @@ static struct spy_thread *begin_record(size_t bytes, const void *here, bool *fir
 	if (!spy_window_is_open() || !spy_session_active() || thread->reentry_frame)
 		return NULL;
 	*first = !thread->packet && !thread->asleep;
-	if (!thread->packet || (thread->head >= thread->limit && !thread->depth)) {
+	if (!thread->packet || (thread->head >= spy_thread_limit(thread) && !thread->depth)) {
 		spy_thread_find_room(thread);
 		thread = spy_self;
 	}

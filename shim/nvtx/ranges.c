@@ -68,7 +68,7 @@ static bool is_told(const struct spy_thread *thread, uint32_t name)
 {
 	uint64_t here = spy_session->range_bounded
 				? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1)
-				: 1;
+				: spy_session->part;
 
 	if (__builtin_expect(
 		    __atomic_load_n(&spy_session->range_told[name], __ATOMIC_RELAXED) == here, 1))
@@ -118,7 +118,7 @@ static inline bool make_room(struct spy_thread *thread)
 {
 	size_t bytes = NAME_ROOM + sizeof(struct spy_rec_range_value);
 
-	if (__builtin_expect(thread->head < thread->limit, 1) || has_room(thread, bytes))
+	if (__builtin_expect(thread->head < spy_thread_limit(thread), 1) || has_room(thread, bytes))
 		return true;
 	return !thread->depth && spy_thread_find_room(thread) && has_room(thread, bytes);
 }
@@ -369,7 +369,7 @@ void spy_ranges_begin(void)
 {
 	static struct object copy;
 
-	spy_session->range_bounded = spy_options_keep_bytes();
+	spy_session->range_bounded = spy_options_keeps_packets();
 	/* One at a time: the session's lock is not taken inside this one. */
 	for (unsigned int i = 0;; i++) {
 		if (!spy_lock(&objects_lock))

@@ -11,8 +11,10 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/statfs.h>
 #include <unistd.h>
+#include "arch/processor.h"
 #include "describe/ranks.h"
 #include "lib/clock.h"
 #include "lib/disk.h"
@@ -24,10 +26,20 @@
 #define NAMES_MOST 100
 #define SELECT_MOST 1024 /* FD_SETSIZE */
 
-/* Not in the session: a forked child needs it to close what it inherited. */
-static _Atomic int kept = -1;
-static struct spy_file_id folder_id;
+/* The folder of a part of the recording: the one that is being written, or the one before. Not in the session: a forked
+ * child needs them to close what it inherited. */
+struct folder {
+	_Atomic uint32_t part; /* 0: none */
+	_Atomic int kept; /* a descriptor of it, -1 none */
+	struct spy_file_id id;
+};
+static struct folder folders[2] = {{.kept = -1}, {.kept = -1}};
 static int group_error;
+
+static struct folder *folder_of(uint32_t part)
+{
+	return &folders[part % 2];
+}
 
 int spy_folder_group_error(void)
 {
@@ -92,7 +104,7 @@ static int high_number(void)
 	return limit.rlim_cur > 64 ? (int)limit.rlim_cur - 24 : 3;
 }
 
-static bool is_folder(int fd)
+static bool is_folder(const struct folder *folder, int fd)
 {
 	struct stat status;
 	struct spy_file_id id;
@@ -100,18 +112,18 @@ static bool is_folder(int fd)
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return false;
 	id = id_of(&status);
-	return same_file(&id, &folder_id);
+	return same_file(&id, &folder->id);
 }
 
 /* Keeps the folder open under a high number, in the place of `before`. False: fd is all there
  * is. */
-static bool keep(int fd, int before)
+static bool keep(struct folder *folder, int fd, int before)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, high_number());
 
 	if (high < 0)
 		return false;
-	if (atomic_compare_exchange_strong(&kept, &before, high)) {
+	if (atomic_compare_exchange_strong(&folder->kept, &before, high)) {
 		close(fd);
 		return true;
 	}
@@ -119,23 +131,26 @@ static bool keep(int fd, int before)
 	return false;
 }
 
-/* A descriptor of the folder. *temporary: it is to be closed. Or -errno. */
-static int enter(bool *temporary)
+/* A descriptor of the part's folder. *temporary: it is to be closed. Or -errno. */
+static int enter(uint32_t part, bool *temporary)
 {
-	int fd = atomic_load(&kept), before = fd;
+	struct folder *folder = folder_of(part);
+	int fd = atomic_load(&folder->kept), before = fd;
 
 	*temporary = false;
-	if (is_folder(fd))
+	if (atomic_load(&folder->part) != part)
+		return -ESTALE;
+	if (is_folder(folder, fd))
 		return fd;
 	fd = open(spy_session->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (!is_folder(fd)) {
+	if (!is_folder(folder, fd)) {
 		close(fd);
 		return -ESTALE;
 	}
-	if (keep(fd, before))
-		return atomic_load(&kept);
+	if (keep(folder, fd, before))
+		return atomic_load(&folder->kept);
 	*temporary = true;
 	return fd;
 }
@@ -146,13 +161,34 @@ static void leave(int folder, bool temporary)
 		close(folder);
 }
 
+static void forget(struct folder *folder)
+{
+	int fd = atomic_exchange(&folder->kept, -1);
+
+	atomic_store(&folder->part, 0);
+	if (is_folder(folder, fd))
+		close(fd);
+	folder->id.inode = 0;
+}
+
 void spy_folder_forget(void)
 {
-	int fd = atomic_exchange(&kept, -1);
+	forget(&folders[0]);
+	forget(&folders[1]);
+}
 
-	if (is_folder(fd))
+/* Has it open from here on, as the folder of that part. */
+static void take(uint32_t part, int fd)
+{
+	struct folder *folder = folder_of(part);
+	struct stat status;
+
+	forget(folder);
+	fstat(fd, &status);
+	folder->id = id_of(&status);
+	if (!keep(folder, fd, -1))
 		close(fd);
-	folder_id.inode = 0;
+	atomic_store(&folder->part, part);
 }
 
 /* ---- making it ------------------------------------------------------------------------------ */
@@ -266,7 +302,6 @@ int spy_folder_create(char *path, size_t size, const char *parent, int pid)
 {
 	size_t length = strlen(parent);
 	char program[PROGRAM_MOST + RANK_MOST + 1];
-	struct stat status;
 	int above, fd;
 
 	name_program(program);
@@ -282,11 +317,150 @@ int spy_folder_create(char *path, size_t size, const char *parent, int pid)
 	close(above);
 	if (fd < 0)
 		return fd;
-	fstat(fd, &status);
-	folder_id = id_of(&status);
-	if (!keep(fd, -1))
-		close(fd);
+	take(1, fd);
 	return 0;
+}
+
+/* ---- parts ---------------------------------------------------------------------------------- */
+
+static const char suffix[] = ".cudaspy";
+
+/* The recording's name without the suffix; its length. */
+static int stem(const char **name)
+{
+	*name = strrchr(spy_session->directory, '/') + 1;
+	return (int)(strlen(*name) - (sizeof(suffix) - 1));
+}
+
+void spy_folder_part_name(char *name, uint32_t part, uint32_t number, bool hidden)
+{
+	const char *text;
+	int length = stem(&text);
+
+	if (number)
+		snprintf(name, SPY_PART_NAME_BYTES, "%s%.*s.%04u-%u%s", hidden ? "." : "", length,
+			 text, part, number, hidden ? ".removed" : suffix);
+	else
+		snprintf(name, SPY_PART_NAME_BYTES, "%s%.*s.%04u%s", hidden ? "." : "", length,
+			 text, part, hidden ? ".removed" : suffix);
+}
+
+/* The directory around the part's folder, wherever that has been moved to; or -errno. */
+int spy_folder_around(uint32_t part)
+{
+	bool temporary;
+	int folder = enter(part, &temporary), fd;
+
+	if (folder < 0)
+		return folder;
+	fd = openat(folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES)
+		fd = openat(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = fd < 0 ? -errno : fd;
+	leave(folder, temporary);
+	return fd;
+}
+
+static bool has_name(int above, const char *name, const struct spy_file_id *wanted)
+{
+	struct stat status;
+	struct spy_file_id id;
+
+	if (fstatat(above, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	id = id_of(&status);
+	return same_file(&id, wanted);
+}
+
+int spy_folder_begin_part(uint32_t part, uint32_t *number)
+{
+	int above = spy_folder_around(part - 1), fd = -EEXIST;
+	char name[SPY_PART_NAME_BYTES];
+	const char *live;
+
+	if (above < 0)
+		return above;
+	stem(&live);
+	if (!has_name(above, live, &folder_of(part - 1)->id)) {
+		close(above);
+		return -ENOENT; /* somebody has moved or removed it */
+	}
+	for (*number = 0; fd == -EEXIST && *number < NAMES_MOST; ++*number) {
+		spy_folder_part_name(name, part - 1, *number > 1 ? *number : 0, false);
+		if (*number != 1)
+			fd = make_one(above, name);
+	}
+	*number = *number > 1 ? *number - 1 : 0;
+	close(above);
+	if (fd < 0)
+		return fd;
+	take(part, fd);
+	return 0;
+}
+
+/* The two change their names, in one step where the file system can. */
+static int exchange(int above, const char *live, const char *finished)
+{
+	char aside[SPY_PART_NAME_BYTES + 8];
+
+	if (spy_syscall(SYS_renameat2, above, live, above, finished, RENAME_EXCHANGE) == 0)
+		return 0;
+	snprintf(aside, sizeof(aside), "%s.next", finished);
+	if (renameat(above, finished, above, aside) < 0)
+		return -errno;
+	if (renameat(above, live, above, finished) == 0) {
+		if (renameat(above, aside, above, live) == 0)
+			return 0;
+		renameat(above, finished, above, live);
+	}
+	renameat(above, aside, above, finished);
+	return -EIO;
+}
+
+int spy_folder_exchange(uint32_t part, uint32_t number)
+{
+	int above = spy_folder_around(part - 1), error;
+	char name[SPY_PART_NAME_BYTES];
+	bool temporary[2];
+	const char *live;
+	int before, after;
+
+	if (above < 0)
+		return above;
+	stem(&live);
+	spy_folder_part_name(name, part - 1, number, false);
+	before = enter(part - 1, &temporary[0]);
+	after = enter(part, &temporary[1]);
+	error = before < 0 || after < 0 ? -ESTALE : exchange(above, live, name);
+	if (!error && renameat(before, ".board", after, ".board") < 0) {
+		error = -errno;
+		exchange(above, live, name);
+	}
+	if (before >= 0)
+		leave(before, temporary[0]);
+	if (after >= 0)
+		leave(after, temporary[1]);
+	close(above);
+	return error;
+}
+
+void spy_folder_drop_part(uint32_t part, uint32_t number)
+{
+	int above = spy_folder_around(part - 1);
+	char name[SPY_PART_NAME_BYTES];
+
+	spy_folder_delete(part, "metadata");
+	spy_folder_part_name(name, part - 1, number, false);
+	if (above >= 0) {
+		unlinkat(above, name, AT_REMOVEDIR);
+		close(above);
+	}
+	forget(folder_of(part));
+}
+
+struct spy_file_id spy_folder_id(uint32_t part)
+{
+	return folder_of(part)->id;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -307,11 +481,11 @@ static int open_above(int folder, const char *name, int flags)
 	return fd < 0 ? error : fd;
 }
 
-int spy_folder_make(const char *name, struct spy_file_id *id)
+int spy_folder_make(uint32_t part, const char *name, struct spy_file_id *id)
 {
 	struct stat status = {0};
 	bool temporary;
-	int folder = enter(&temporary), fd;
+	int folder = enter(part, &temporary), fd;
 
 	if (folder < 0)
 		return folder;
@@ -336,10 +510,10 @@ static bool has_id(int fd, const struct spy_file_id *wanted)
 	return same_file(&id, wanted);
 }
 
-int spy_folder_open(const char *name, const struct spy_file_id *id)
+int spy_folder_open(uint32_t part, const char *name, const struct spy_file_id *id)
 {
 	bool temporary;
-	int folder = enter(&temporary), fd;
+	int folder = enter(part, &temporary), fd;
 
 	if (folder < 0)
 		return folder;
@@ -354,10 +528,10 @@ int spy_folder_open(const char *name, const struct spy_file_id *id)
 	return fd;
 }
 
-void spy_folder_remove(const char *name, const struct spy_file_id *id)
+void spy_folder_remove(uint32_t part, const char *name, const struct spy_file_id *id)
 {
 	bool temporary;
-	int folder = enter(&temporary);
+	int folder = enter(part, &temporary);
 	struct stat status;
 	struct spy_file_id found;
 
@@ -373,9 +547,10 @@ void spy_folder_remove(const char *name, const struct spy_file_id *id)
 
 bool spy_folder_has_room(size_t bytes)
 {
+	uint32_t part = atomic_load(&spy_session->part);
 	struct statfs status = {0};
 	bool temporary, known;
-	int folder = enter(&temporary);
+	int folder = enter(part, &temporary);
 	uint64_t unit, free, least;
 
 	if (folder < 0)
@@ -389,10 +564,10 @@ bool spy_folder_has_room(size_t bytes)
 }
 
 /* The status of what has a name in the folder. 0 or -errno. */
-static int look_up(const char *name, struct stat *status, bool remove)
+static int look_up(uint32_t part, const char *name, struct stat *status, bool remove)
 {
 	bool temporary;
-	int folder = enter(&temporary), error = 0;
+	int folder = enter(part, &temporary), error = 0;
 
 	if (folder < 0)
 		return folder;
@@ -403,11 +578,11 @@ static int look_up(const char *name, struct stat *status, bool remove)
 	return error;
 }
 
-int spy_folder_check(const char *name, const struct spy_file_id *id, uint64_t bytes)
+int spy_folder_check(uint32_t part, const char *name, const struct spy_file_id *id, uint64_t bytes)
 {
 	struct stat status;
 	struct spy_file_id there;
-	int error = look_up(name, &status, false);
+	int error = look_up(part, name, &status, false);
 
 	if (error)
 		return error;
@@ -415,11 +590,11 @@ int spy_folder_check(const char *name, const struct spy_file_id *id, uint64_t by
 	return same_file(&there, id) && (uint64_t)status.st_size >= bytes ? 0 : -ESTALE;
 }
 
-uint64_t spy_folder_delete(const char *name)
+uint64_t spy_folder_delete(uint32_t part, const char *name)
 {
 	struct stat status;
 
-	return look_up(name, &status, true) == 0 ? (uint64_t)status.st_size : 0;
+	return look_up(part, name, &status, true) == 0 ? (uint64_t)status.st_size : 0;
 }
 
 static int write_all(int fd, const char *text, size_t bytes)
@@ -437,7 +612,7 @@ static int write_all(int fd, const char *text, size_t bytes)
 	return 0;
 }
 
-int spy_folder_replace(const char *name, const char *text, size_t bytes)
+int spy_folder_replace(uint32_t part, const char *name, const char *text, size_t bytes)
 {
 	char temporary_name[64];
 	struct spy_file_id id;
@@ -448,12 +623,12 @@ int spy_folder_replace(const char *name, const char *text, size_t bytes)
 		return error;
 	/* CTF readers take what begins with no dot for a stream. */
 	snprintf(temporary_name, sizeof(temporary_name), ".%s.new", name);
-	fd = spy_folder_make(temporary_name, &id);
+	fd = spy_folder_make(part, temporary_name, &id);
 	if (fd < 0)
 		return fd;
 	error = write_all(fd, text, bytes);
 	close(fd);
-	folder = error ? -1 : enter(&temporary);
+	folder = error ? -1 : enter(part, &temporary);
 	if (folder >= 0) {
 		if (renameat(folder, temporary_name, folder, name) < 0)
 			error = -errno;
@@ -462,16 +637,16 @@ int spy_folder_replace(const char *name, const char *text, size_t bytes)
 		error = folder;
 	}
 	if (error)
-		spy_folder_remove(temporary_name, &id);
+		spy_folder_remove(part, temporary_name, &id);
 	return error;
 }
 
 /* ---- another owner -------------------------------------------------------------------------- */
 
-int spy_folder_give(const char *name, const struct spy_file_id *id, uid_t owner)
+int spy_folder_give(uint32_t part, const char *name, const struct spy_file_id *id, uid_t owner)
 {
 	bool temporary;
-	int folder = enter(&temporary), fd, error = 0;
+	int folder = enter(part, &temporary), fd, error = 0;
 
 	if (folder < 0)
 		return folder;

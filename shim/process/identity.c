@@ -23,11 +23,11 @@ static void give_stream(const struct spy_thread *thread, uid_t owner)
 	char name[SPY_STREAM_NAME_BYTES];
 
 	spy_stream_tail_name(name, thread->slot);
-	spy_folder_give(name, &thread->file.tail, owner);
+	spy_folder_give(thread->file.part, name, &thread->file.tail, owner);
 	if (!thread->file.full.inode)
 		return;
 	spy_stream_file_name(name, thread->slot, thread->file.file_number);
-	spy_folder_give(name, &thread->file.full, owner);
+	spy_folder_give(thread->file.part, name, &thread->file.full, owner);
 }
 
 /* The folder last: until then no other user can enter it. */
@@ -37,8 +37,8 @@ static void give_guarded(uid_t owner)
 
 	for (uint32_t slot = 0; slot < atomic_load(&spy_session->slots); slot++)
 		give_stream(&spy_session->threads[slot], owner);
-	spy_folder_give(".board", &spy_session->board_id, owner);
-	spy_folder_give("", NULL, owner);
+	spy_folder_give(spy_session->part, ".board", &spy_session->board_id, owner);
+	spy_folder_give(spy_session->part, "", NULL, owner);
 }
 
 /* The owner before; NOBODY: it stays. */

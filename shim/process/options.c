@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "process/options.h"
+#include "cudaspy/windows.h"
 #include "hook/slots.h"
 #include "window/plan.h"
 
@@ -79,6 +80,42 @@ uint64_t spy_options_keep_bytes(void)
 	return mib_of(spy_options.keep) << 20;
 }
 
+/* 0 if it is none. */
+static uint64_t time_of(const char *text)
+{
+	uint64_t ns;
+
+	return text && spy_parse_time(text, &ns) ? ns : 0;
+}
+
+#define PARTS_IN_BOUND 8 /* of what is kept, a part has such a share … */
+#define PART_MOST 2 /* … or what is asked for, this share at most */
+
+bool spy_options_parts(struct spy_part_options *parts)
+{
+	uint64_t keep = spy_options_keep_bytes();
+
+	*parts = (struct spy_part_options){.bytes = mib_of(spy_options.rotate_size) << 20,
+					   .ns = time_of(spy_options.rotate_every),
+					   .keep_ns = time_of(spy_options.keep_for)};
+	if (!parts->bytes && !parts->ns && !parts->keep_ns)
+		return false;
+	if (keep && !parts->bytes)
+		parts->bytes = keep / PARTS_IN_BOUND;
+	if (keep && parts->bytes > keep / PART_MOST)
+		parts->bytes = keep / PART_MOST;
+	if (parts->keep_ns && !parts->ns)
+		parts->ns = parts->keep_ns / PARTS_IN_BOUND;
+	return true;
+}
+
+bool spy_options_keeps_packets(void)
+{
+	struct spy_part_options parts;
+
+	return spy_options_keep_bytes() && !spy_options_parts(&parts);
+}
+
 #define FLOOR_MOST ((uint64_t)1 << 30)
 
 uint64_t spy_options_floor_bytes(uint64_t file_system)
@@ -127,6 +164,20 @@ bool spy_options_warning(char *text, size_t size)
 	else if (spy_options.floor && !is_number(spy_options.floor, SPY_KEEP_MIB_END, &number))
 		snprintf(text, size, "CUDASPY_FLOOR=%s is no number of MiB: 5 %% stay free",
 			 spy_options.floor);
+	else if (spy_options.rotate_size && !mib_of(spy_options.rotate_size))
+		snprintf(text, size,
+			 "CUDASPY_ROTATE_SIZE=%s is no number of MiB: parts are not bounded",
+			 spy_options.rotate_size);
+	else if (spy_options.rotate_every && !time_of(spy_options.rotate_every))
+		snprintf(text, size,
+			 "CUDASPY_ROTATE_EVERY=%s is no time like 500ms, 30s or 10m: parts do not "
+			 "end by time",
+			 spy_options.rotate_every);
+	else if (spy_options.keep_for && !time_of(spy_options.keep_for))
+		snprintf(text, size,
+			 "CUDASPY_KEEP_FOR=%s is no time like 30s, 10m or 2h: no part is deleted "
+			 "for its age",
+			 spy_options.keep_for);
 	else if (spy_options.group && spy_options_group() == SPY_NO_GROUP)
 		snprintf(text, size, "CUDASPY_GROUP=%s is no group's number: none may read",
 			 spy_options.group);

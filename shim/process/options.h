@@ -24,6 +24,16 @@ void spy_options_read(void);
 /* The size bound in bytes, 0 none. */
 uint64_t spy_options_keep_bytes(void);
 
+/* Is the recording to have parts (parts/parts.h)? What is asked for, 0: nothing. */
+struct spy_part_options {
+	uint64_t bytes, ns; /* a part has no more */
+	uint64_t keep_ns; /* and is deleted so long after its end */
+};
+bool spy_options_parts(struct spy_part_options *parts);
+
+/* Is the oldest packet deleted, where the size bound is reached? Else the oldest part is. */
+bool spy_options_keeps_packets(void);
+
 /* What is to stay free of a file system of so many bytes. */
 uint64_t spy_options_floor_bytes(uint64_t file_system);
 

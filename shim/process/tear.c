@@ -279,8 +279,8 @@ static bool mend_tail(struct spy_thread *thread)
 	if (!map_memory(thread->file.packet, SPY_PACKET_BYTES))
 		return false;
 	thread->file.torn = true;
-	if (thread->limit > thread->head)
-		thread->limit = thread->head;
+	if (thread->full_at > thread->head)
+		spy_thread_use_room(thread, thread->head);
 	return true;
 }
 
@@ -375,7 +375,7 @@ static void mend_page(size_t page)
 {
 	char *at = (char *)spy_session->board + page * SPY_BOARD_PAGE;
 	off_t offset = (off_t)(page * SPY_BOARD_PAGE);
-	int fd = spy_folder_open(".board", &spy_session->board_id);
+	int fd = spy_folder_open(spy_session->part, ".board", &spy_session->board_id);
 
 	if (fd < 0)
 		return;

@@ -17,7 +17,7 @@ static const char board_name[] = ".board";
 int spy_board_create(struct spy_board **board)
 {
 	void *map;
-	int fd = spy_folder_make(board_name, &spy_session->board_id), error;
+	int fd = spy_folder_make(spy_session->part, board_name, &spy_session->board_id), error;
 
 	if (fd < 0)
 		return fd;
@@ -50,7 +50,7 @@ struct spy_slot_page *spy_board_page(struct spy_board *board, uint32_t slot)
 {
 	size_t offset = (size_t)(1 + slot) * SPY_BOARD_PAGE;
 	void *page;
-	int fd = spy_folder_open(board_name, &spy_session->board_id), error;
+	int fd = spy_folder_open(spy_session->part, board_name, &spy_session->board_id), error;
 
 	if (fd >= 0) {
 		error = spy_folder_has_room(SPY_BOARD_PAGE)
@@ -63,6 +63,29 @@ struct spy_slot_page *spy_board_page(struct spy_board *board, uint32_t slot)
 	page = mmap(NULL, SPY_BOARD_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		    0);
 	return page == MAP_FAILED ? NULL : page;
+}
+
+void spy_board_finish(uint32_t part, uint64_t lost)
+{
+	const uint32_t *words = (const uint32_t *)spy_session->board;
+	union {
+		struct spy_board board;
+		uint32_t words[SPY_BOARD_PAGE / 4];
+	} last;
+	struct spy_file_id id;
+	int fd = spy_folder_make(part, board_name, &id);
+
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < SPY_BOARD_PAGE / 4; i++)
+		last.words[i] = spy_board_see(words[i]);
+	last.board.lost = lost;
+	last.board.slots = 1; /* what others have had to say is in their streams */
+	last.board.ended = 1;
+	last.board.request = last.board.answered;
+	if (pwrite(fd, &last, sizeof(last), 0) != sizeof(last))
+		spy_folder_remove(part, board_name, &id);
+	close(fd);
 }
 
 bool spy_board_backs(const struct spy_board *board, const void *page)

@@ -27,6 +27,9 @@ void spy_board_fill(struct spy_board *board);
  * is full; NULL if there is no memory either. */
 struct spy_slot_page *spy_board_page(struct spy_board *board, uint32_t slot);
 
+/* Leaves a board in the folder of a part that is finished; the one that is mapped has gone on with the next. */
+void spy_board_finish(uint32_t part, uint64_t lost);
+
 /* Is it in the file's mapping? */
 bool spy_board_backs(const struct spy_board *board, const void *page);
 

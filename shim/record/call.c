@@ -450,7 +450,7 @@ __attribute__((noinline)) static void *enter_recorded(struct spy_frame *frame,
 		spy_count(&thread->page->lost);
 		return real;
 	}
-	if (unlikely(thread->head >= thread->limit)) {
+	if (unlikely(thread->head >= spy_thread_limit(thread))) {
 		thread = get_ready(frame, slot);
 		if (!thread)
 			return real;
@@ -618,8 +618,7 @@ static inline size_t write_record(uint64_t *at, const struct spy_frame *frame, u
  */
 static inline bool still_ours(const struct spy_thread *thread)
 {
-	return thread == spy_self &&
-	       thread->head <= thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM - SPY_RECORD_MAX;
+	return thread == spy_self && thread->head + SPY_RECORD_MAX <= thread->end;
 }
 
 static inline void append_record(struct spy_thread *thread, const struct spy_frame *frame,

@@ -60,7 +60,7 @@ void spy_fork_child(void)
 		map_at(as_it_was->packet, SPY_PACKET_BYTES, MAP_FIXED_NOREPLACE);
 	resumed = spy_self;
 	memcpy(resumed, as_it_was, THREAD_BYTES);
-	resumed->limit = NULL;
+	spy_thread_lose_room(resumed);
 	spy_fork_after();
 }
 

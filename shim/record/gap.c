@@ -8,6 +8,7 @@
  * only if the gap came.
  */
 #include "record/gap.h"
+#include "parts/parts.h"
 #include "record/sched.h"
 #include "stack/stack.h"
 
@@ -28,6 +29,7 @@ void spy_gap_look(struct spy_thread *thread, uint64_t start)
 
 	spy_cost_notice(thread, start);
 	spy_window_look(start);
+	spy_parts_look(start);
 	/* It made no call while recording was dormant: that time is no gap. */
 	if (spy_thread_missed_a_change(thread) && spy_window_is_open()) {
 		spy_thread_renew(thread);

@@ -209,6 +209,7 @@ static int begin_files(void)
 
 	if (error)
 		return error;
+	spy_session->part = 1;
 	spy_session->frequency = measure_frequency(&spy_session->begun);
 	spy_probing = !spy_options.noprobes;
 	spy_sched_begin(spy_session->frequency);
@@ -222,9 +223,10 @@ static int begin_files(void)
 	spy_session->slots = 1;
 	spy_board_fill(board);
 	spy_session->board = board;
-	error = spy_metadata_write(spy_session);
+	error = spy_metadata_write(spy_session, 1);
 	if (error)
 		return error;
+	spy_parts_begin();
 	spy_session->threads[0].tid = (uint32_t)spy_session->pid;
 	return spy_stream_make_room(&spy_session->threads[0]);
 }
@@ -348,6 +350,7 @@ static void close_with_a_line(void)
 		pageable += __atomic_load_n(&page->pageable, __ATOMIC_RELAXED);
 		lost += __atomic_load_n(&page->lost, __ATOMIC_RELAXED);
 	}
+	lost += spy_session->parts.lost;
 	lost += __atomic_add_fetch(&spy_session->board->lost, spy_session_take_lost(),
 				   __ATOMIC_RELAXED);
 	spy_message("%s: %llu calls (nested ones included), %llu pageable async cop%s, %llu lost",
@@ -364,8 +367,10 @@ static void wait_for_stores(void)
 {
 	const struct timespec a_moment = {.tv_nsec = 100000};
 
+	_Atomic int *inside = spy_session->parts.inside;
+
 	atomic_store(&spy_session->ender, spy_lock_self());
-	for (int i = 0; i < 500 && atomic_load(&spy_session->storing); i++)
+	for (int i = 0; i < 500 && (atomic_load(&inside[0]) || atomic_load(&inside[1])); i++)
 		spy_syscall(SYS_nanosleep, &a_moment, NULL);
 }
 
@@ -394,7 +399,7 @@ static void complete_trace(void)
 			 "a lock of cudaspy's was not to be had %llu times: what was to "
 			 "be kept about memory, streams or kernels then is not known",
 			 (unsigned long long)spy_lock_given_up);
-	spy_metadata_write(spy_session);
+	spy_metadata_write(spy_session, spy_session->part);
 }
 
 static void end_on_own_stack(void *data)
@@ -407,6 +412,7 @@ static void end_on_own_stack(void *data)
 	if (!spy_session_active() || spy_session->pid != (int)spy_syscall(SYS_getpid) ||
 	    atomic_exchange(&spy_session->ended, true))
 		return;
+	spy_parts_end();
 	spy_clock_read_pair(&now);
 	/* Over the whole run the frequency is known better. */
 	frequency = spy_clock_frequency(&spy_session->begun, &now);

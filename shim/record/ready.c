@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include "nvtx/ranges.h"
+#include "parts/parts.h"
 #include "process/own_stack.h"
 #include "process/options.h"
 #include "process/tear.h"
@@ -39,10 +40,12 @@ static bool find_room(struct spy_thread *thread)
 	if (!spy_thread_next_packet(thread))
 		return false;
 	/* With a bound the packet that said whose the slot is may be deleted. */
-	if (first || (spy_options_keep_bytes() && thread->file.seq != before))
+	if (first || (spy_options_keeps_packets() && thread->file.seq != before))
 		tell_whose(thread);
 	spy_modules_look();
 	spy_window_look(begun);
+	if (!thread->depth)
+		spy_parts_look(begun);
 	if (!thread->depth)
 		spy_cost_notice(thread, begun);
 	spy_tear_watch();
@@ -74,7 +77,8 @@ static void get_ready_on_own_stack(void *data)
 	if (get->thread && get->thread->asleep && spy_window_is_open())
 		spy_thread_wake(get->thread);
 	/* Also where the thread took over a packet, and its name filled it. */
-	if (get->thread && !get->thread->asleep && get->thread->head >= get->thread->limit)
+	if (get->thread && !get->thread->asleep &&
+	    get->thread->head >= spy_thread_limit(get->thread))
 		find_room(get->thread);
 	in_here = false;
 }
@@ -133,7 +137,7 @@ struct spy_thread *spy_thread_ready(void)
 	no_slot.until = 0;
 	if (thread->asleep)
 		return thread;
-	if (thread->head >= thread->limit) {
+	if (thread->head >= thread->full_at) {
 		spy_thread_count_lost(thread);
 		return NULL;
 	}
@@ -145,7 +149,7 @@ bool spy_thread_find_room(const struct spy_thread *thread)
 	if (in_here || thread != spy_self || !spy_session_active() || spy_own_stack_is_narrow() ||
 	    (thread->retry_at && spy_clock() < thread->retry_at))
 		return false;
-	return get_ready() == thread && thread->head < thread->limit;
+	return get_ready() == thread && thread->head < thread->full_at;
 }
 
 /* ---- while recording is dormant -------------------------------------------------------------- */
@@ -185,11 +189,12 @@ bool spy_thread_look(struct spy_thread *thread)
 		return false;
 	if (!thread->asleep || spy_thread_counts_late(thread))
 		spy_own_stack_run(sleep_on_own_stack, thread);
-	if (spy_window_has_time() || spy_window_is_asked()) {
+	if (spy_window_has_time() || spy_window_is_asked() || spy_parts_have_time()) {
 		now = spy_clock();
 		thread->until_look = thread->look_step = next_step(thread, now);
 		thread->looked_at = now;
 		spy_window_look(now);
+		spy_parts_look(now);
 	} else {
 		thread->until_look = thread->look_step = STEP_MOST;
 	}

@@ -14,6 +14,7 @@
 #include "process/heap.h"
 #include "lib/lock.h"
 #include "nvtx/names.h"
+#include "parts/parts.h"
 #include "stack/python.h"
 #include "stack/stack.h"
 #include "process/text.h"
@@ -34,7 +35,9 @@ struct spy_session {
 	struct spy_lock early_lock; /* notes made before the session began */
 	struct spy_lock look_lock; /* modules.c */
 	struct spy_lock lock; /* slots, size bound, and the session's own stream */
-	char directory[SPY_PATH_MAX - 32]; /* absolute; room for a file name */
+	char directory[SPY_PATH_MAX -
+		       32]; /* absolute; room for a file name; of the part being written */
+	_Atomic uint32_t part; /* which that is, from 1 on; 0: no folder yet */
 	uint8_t uuid[16];
 	struct spy_clock_pair begun;
 	_Atomic uint64_t frequency;
@@ -58,7 +61,6 @@ struct spy_session {
 	bool driver_begun; /* cuInit was called; what there is of MPS was looked for */
 	_Atomic bool ended; /* spy_lifecycle_end ran */
 	_Atomic uintptr_t ender; /* of a process about to die: only this thread stores packets */
-	_Atomic int storing; /* threads that are storing one */
 	struct spy_lock wrap_lock; /* wrap.c: the map from real functions to stubs */
 	struct known_address *known_addresses;
 	uint64_t kernels; /* names numbered so far */
@@ -79,6 +81,7 @@ struct spy_session {
 	/* ranges.c: which packet, or that the trace, has the name; old packets are deleted */
 	uint64_t range_told[SPY_RANGE_NAMES];
 	bool range_bounded;
+	struct spy_parts parts;
 	struct spy_thread threads[SPY_BOARD_SLOTS];
 };
 
@@ -105,7 +108,13 @@ void spy_modules_look(void);
 void *spy_session_append(enum spy_event event, size_t bytes);
 void spy_session_commit(size_t bytes);
 
-/* Writes or rewrites the trace's metadata (metadata.c). 0 or -errno. */
-int spy_metadata_write(struct spy_session *session);
+/* Another part of the recording has begun: the session's stream goes on there. Session lock held. */
+void spy_session_turn(void);
+
+/* A whole record; its time is filled in. Where it lies until the next one, or NULL. Session lock held. */
+void *spy_session_put(const void *record, size_t bytes);
+
+/* Writes or rewrites the metadata of a part of the recording (metadata.c). 0 or -errno. */
+int spy_metadata_write(struct spy_session *session, uint32_t part);
 
 #endif

@@ -3,23 +3,54 @@
  * Runs in slow paths, on the application's threads, under the session's lock.
  */
 #include <stdatomic.h>
+#include <string.h>
+#include "parts/parts.h"
 #include "record/session.h"
 
-/* Is there room in the session's stream, or can some be made? */
+/* Is there room in the session's stream, or can some be made? Where another part of the recording has begun, the stream goes
+ * on there. */
 static bool has_room(size_t bytes)
 {
 	struct spy_thread *self = &spy_session->threads[0];
-	const uint8_t *packet = (const uint8_t *)self->file.packet;
 
-	if (self->head + bytes <= packet + self->file.room && !self->file.torn)
+	if (spy_stream_is_behind(&self->file) && spy_stream_make_room(self) == 0)
+		spy_parts_tell_begin();
+	if (self->head + bytes <= (const uint8_t *)self->file.packet + self->file.room &&
+	    !self->file.torn)
 		return true;
 	return spy_stream_make_room(self) == 0 &&
 	       self->head + bytes <= (const uint8_t *)self->file.packet + self->file.room;
 }
 
-void *spy_session_append(enum spy_event event, size_t bytes)
+/* Where the next record goes, with its time; NULL: there is no room. Session lock held. */
+static struct spy_rec_other *find_place(size_t bytes)
 {
 	struct spy_thread *self = &spy_session->threads[0];
+	struct spy_rec_other *record;
+
+	if (!has_room(bytes)) {
+		self->file.packet->discarded = ++self->file.discarded;
+		return NULL;
+	}
+	record = (struct spy_rec_other *)self->head;
+	record->time = spy_clock();
+	if (record->time < self->file.packet->time_end)
+		record->time = self->file.packet->time_end;
+	return record;
+}
+
+static void publish(size_t bytes)
+{
+	struct spy_thread *self = &spy_session->threads[0];
+	const struct spy_rec_other *record = (const struct spy_rec_other *)self->head;
+
+	self->head += bytes;
+	spy_packet_publish(self->file.packet, record->time,
+			   (uint64_t)(self->head - (uint8_t *)self->file.packet) * 8);
+}
+
+void *spy_session_append(enum spy_event event, size_t bytes)
+{
 	struct spy_rec_other *record;
 
 	if (!spy_session_active())
@@ -28,26 +59,40 @@ void *spy_session_append(enum spy_event event, size_t bytes)
 		spy_session_count_lost();
 		return NULL;
 	}
-	if (!has_room(bytes)) {
-		self->file.packet->discarded = ++self->file.discarded;
+	record = find_place(bytes);
+	if (!record) {
 		spy_unlock(&spy_session->lock);
 		return NULL;
 	}
-	record = (struct spy_rec_other *)self->head;
-	record->time = spy_clock();
-	if (record->time < self->file.packet->time_end)
-		record->time = self->file.packet->time_end;
 	record->event = event;
 	return record;
 }
 
 void spy_session_commit(size_t bytes)
 {
-	struct spy_thread *self = &spy_session->threads[0];
-	const struct spy_rec_other *record = (const struct spy_rec_other *)self->head;
+	const struct spy_rec_other *record =
+		(const struct spy_rec_other *)spy_session->threads[0].head;
 
-	self->head += bytes;
-	spy_packet_publish(self->file.packet, record->time,
-			   (uint64_t)(self->head - (uint8_t *)self->file.packet) * 8);
+	publish(bytes);
+	spy_standing_see(record, bytes);
 	spy_unlock(&spy_session->lock);
+}
+
+void spy_session_turn(void)
+{
+	has_room(0);
+}
+
+void *spy_session_put(const void *record, size_t bytes)
+{
+	struct spy_rec_other *place = find_place(bytes);
+	uint64_t time;
+
+	if (!place)
+		return NULL;
+	time = place->time;
+	memcpy(place, record, bytes);
+	place->time = time;
+	publish(bytes);
+	return place;
 }

@@ -5,6 +5,9 @@
  *
  * Nothing here believes what it finds in a file: another process may have changed, truncated or
  * removed it. What was lost by that is counted, and the stream goes on in a new file.
+ *
+ * Where the recording has parts (parts/parts.c) a tail stays in the folder of the part that it was begun in. Its owner moves
+ * on to the next part's folder when it makes room, and takes with it what it has written since the cut.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +19,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "lib/disk.h"
+#include "parts/parts.h"
 #include "process/options.h"
 #include "record/session.h"
 #include "record/stream_file.h"
@@ -86,7 +90,7 @@ static uint64_t bound(void)
 
 static bool fits(void)
 {
-	return !spy_options_keep_bytes() ||
+	return !spy_options_keeps_packets() ||
 	       spy_session->used + spy_session->alive * PAGE <= bound();
 }
 
@@ -128,7 +132,7 @@ static void delete_oldest(struct spy_thread *victim)
 	uint64_t bytes;
 
 	packet_name(name, victim->slot, file->oldest++);
-	bytes = whole_pages(spy_folder_delete(name));
+	bytes = whole_pages(spy_folder_delete(file->part, name));
 	if (bytes > file->stored_bytes)
 		bytes = file->stored_bytes;
 	file->stored_bytes -= bytes;
@@ -143,6 +147,7 @@ static bool add_bytes(struct spy_thread *thread, size_t bytes)
 	bool fitting;
 
 	atomic_fetch_add(&spy_session->used, bytes);
+	spy_parts_bound();
 	if (fits())
 		return true;
 	if (thread->slot && !spy_lock(&spy_session->lock))
@@ -228,7 +233,7 @@ static int open_file(struct spy_thread *thread, char *name)
 
 	if (file->full.inode) {
 		spy_stream_file_name(name, thread->slot, file->file_number);
-		fd = spy_folder_open(name, &file->full);
+		fd = spy_folder_open(file->part, name, &file->full);
 		if (fd >= 0 && fstat(fd, &status) == 0 &&
 		    (uint64_t)status.st_size >= file->file_bytes)
 			return fd;
@@ -239,7 +244,7 @@ static int open_file(struct spy_thread *thread, char *name)
 		leave_file(thread);
 	}
 	spy_stream_file_name(name, thread->slot, file->file_number);
-	return spy_folder_make(name, &file->full);
+	return spy_folder_make(file->part, name, &file->full);
 }
 
 /* Writes the tail, without its unused end. 0 or -errno. */
@@ -288,6 +293,7 @@ static int append_packet(struct spy_thread *thread)
 	if (!error) {
 		empty_tail(thread);
 		file->file_bytes += content_of(thread);
+		add_bytes(thread, content_of(thread));
 	} else if (ftruncate(fd, (off_t)file->file_bytes) < 0) {
 		error = -errno; /* part of a packet would not be a trace */
 	}
@@ -313,13 +319,13 @@ static int keep_packet(struct spy_thread *thread)
 		return 0;
 	}
 	packet_name(name, thread->slot, file->seq - 1);
-	fd = spy_folder_make(name, &id);
+	fd = spy_folder_make(file->part, name, &id);
 	error = fd < 0 ? fd : write_packet(thread, fd, 0);
 	if (fd >= 0)
 		close(fd);
 	if (error) {
 		if (fd >= 0)
-			spy_folder_remove(name, &id);
+			spy_folder_remove(file->part, name, &id);
 		atomic_fetch_sub(&spy_session->used, bytes);
 		return error;
 	}
@@ -337,7 +343,7 @@ static int store_packet(struct spy_thread *thread)
 	}
 	if (!spy_folder_has_room(content_of(thread)))
 		return -ENOSPC;
-	return spy_options_keep_bytes() ? keep_packet(thread) : append_packet(thread);
+	return spy_options_keeps_packets() ? keep_packet(thread) : append_packet(thread);
 }
 
 /* ---- the tail ------------------------------------------------------------------------------- */
@@ -374,7 +380,7 @@ static void *map_memory(void *at)
 /* Slot 0 has records that are larger than a page. */
 static size_t first_room(const struct spy_thread *thread)
 {
-	return thread->slot && spy_options_keep_bytes() ? FIRST_ROOM_BOUNDED : FIRST_ROOM;
+	return thread->slot && spy_options_keeps_packets() ? FIRST_ROOM_BOUNDED : FIRST_ROOM;
 }
 
 /* The tail's size changes, and with it what tails have grown by. */
@@ -407,15 +413,15 @@ static int map_tail(struct spy_thread *thread)
 	set_room(thread, room);
 	add_bytes(thread, room); /* each thread has as much */
 	spy_stream_tail_name(name, thread->slot);
-	spy_folder_remove(name, &file->tail);
+	spy_folder_remove(file->part, name, &file->tail);
 	file->tail.inode = 0;
-	fd = spy_folder_has_room(room) ? spy_folder_make(name, &file->tail) : -ENOSPC;
+	fd = spy_folder_has_room(room) ? spy_folder_make(file->part, name, &file->tail) : -ENOSPC;
 	if (fd < 0)
 		return fd;
 	error = back(file, fd, 0, room, 0);
 	close(fd);
 	if (error) {
-		spy_folder_remove(name, &file->tail);
+		spy_folder_remove(file->part, name, &file->tail);
 		file->tail.inode = 0;
 	}
 	return error;
@@ -427,14 +433,15 @@ static void unmap_tail(struct spy_thread *thread)
 	char name[SPY_STREAM_NAME_BYTES];
 
 	spy_stream_tail_name(name, thread->slot);
-	spy_folder_remove(name, &file->tail);
+	spy_folder_remove(file->part, name, &file->tail);
 	munmap(file->packet, SPY_PACKET_BYTES);
 	atomic_fetch_sub(&spy_session->used, file->room);
 	set_room(thread, 0);
 	file->packet = NULL;
 	file->tail.inode = 0;
 	thread->packet = NULL;
-	thread->head = thread->limit = NULL;
+	thread->head = NULL;
+	spy_thread_lose_room(thread);
 	thread->row = NULL;
 }
 
@@ -469,7 +476,7 @@ static bool grow(struct spy_thread *thread, bool bounded)
 	    (bounded && !claim(thread, room - before)))
 		return false;
 	spy_stream_tail_name(name, thread->slot);
-	fd = spy_folder_open(name, &file->tail);
+	fd = spy_folder_open(file->part, name, &file->tail);
 	error = fd < 0 ? fd : back(file, fd, before, room, content_of(thread));
 	if (fd >= 0)
 		close(fd);
@@ -507,6 +514,179 @@ static void begin_packet(struct spy_thread *thread)
 	thread->head = (uint8_t *)(packet + 1);
 }
 
+/* ---- another part of the recording ----------------------------------------------------------- */
+
+bool spy_stream_is_behind(const struct spy_stream_file *file)
+{
+	return file->packet && atomic_load(&file->part) != atomic_load(&spy_session->part);
+}
+
+/* Its files are closed as they are. */
+static void leave_part(struct spy_stream_file *file)
+{
+	file->full.inode = 0;
+	file->file_bytes = file->file_number = 0;
+	file->stored_bytes = 0;
+	file->discarded = 0;
+}
+
+/* The first record of the next part; the head, if there is none or it is unknown. */
+static uint8_t *cut_of(const struct spy_thread *thread, uint32_t part)
+{
+	const struct spy_cut *cut = &thread->cut;
+
+	if (atomic_load(&cut->part) != part)
+		return thread->head; /* it comes here before the cut is noted */
+	if (cut->seq == thread->file.seq && cut->head > base_of(&thread->file) &&
+	    cut->head <= thread->head)
+		return cut->head;
+	return thread->head;
+}
+
+/* What a tail was, whose owner moves on. */
+struct left {
+	struct spy_packet *packet;
+	uint8_t *head;
+	struct spy_file_id tail;
+	size_t room, content;
+	uint32_t part;
+};
+
+/* What was counted in the part belongs there, as far as there is room. */
+static size_t append_counts(struct spy_thread *thread, const struct left *left, uint64_t time)
+{
+	const uint16_t *fn = spy_session->board->counter_fn;
+	uint64_t *counts = thread->page->counts;
+	size_t content = left->content;
+
+	for (size_t i = 0; i < SPY_BOARD_COUNTERS; i++) {
+		struct spy_rec_count *record =
+			(struct spy_rec_count *)((char *)left->packet + content);
+
+		if (!counts[i])
+			continue;
+		if (content + sizeof(*record) > left->room)
+			break; /* the rest is counted in the next part */
+		*record = (struct spy_rec_count){.head = {.time = time, .event = SPY_EV_COUNT},
+						 .fn = fn[i],
+						 .tid = thread->tid,
+						 .count = counts[i]};
+		counts[i] = 0;
+		content += sizeof(*record);
+	}
+	return content;
+}
+
+/* The tail's file ends with what is in it, where the part's folder is known still. What is mapped behind is not touched any
+ * more. */
+static void trim(const struct spy_thread *thread, const struct left *left)
+{
+	char name[SPY_STREAM_NAME_BYTES];
+	int fd;
+
+	if (!left->tail.inode)
+		return;
+	spy_stream_tail_name(name, thread->slot);
+	fd = spy_folder_open(left->part, name, &left->tail);
+	if (fd < 0)
+		return; /* the part has been removed, or another one was finished since */
+	if (ftruncate(fd, (off_t)left->content) == 0) {
+		left->packet->packet_bits = left->content * 8;
+		spy_parts_shrink(left->part, left->room - whole_pages(left->content));
+	}
+	close(fd);
+}
+
+/* A tail in the next part's folder, with room for so much. 0 or -errno. */
+static int begin_in(struct spy_thread *thread, uint32_t part, size_t bytes)
+{
+	struct spy_stream_file *file = &thread->file;
+	uint64_t seq = file->seq;
+	int error;
+
+	file->packet = NULL;
+	set_room(thread, 0);
+	file->tail.inode = 0;
+	file->part = part;
+	error = map_tail(thread);
+	if (error)
+		return error;
+	begin_packet(thread);
+	if (bytes <= file->room / 4 || grow(thread, false))
+		return 0;
+	file->seq = seq;
+	return -ENOSPC;
+}
+
+/* As it was. */
+static void stay(struct spy_thread *thread, const struct left *left, bool torn)
+{
+	struct spy_stream_file *file = &thread->file;
+	struct spy_packet *shown = thread->packet;
+
+	if (file->packet)
+		unmap_tail(thread);
+	file->packet = left->packet;
+	file->tail = left->tail;
+	file->torn = torn;
+	file->part = left->part;
+	set_room(thread, left->room);
+	thread->packet = shown;
+	thread->head = left->head;
+}
+
+/*
+ * Moves on to the next part's folder, with what was written since the cut. The old tail is shown without that right before
+ * the new one is shown with it: a process that is killed between these two stores loses that. On an error all stays as it
+ * was.
+ */
+static int move_on(struct spy_thread *thread, uint32_t part)
+{
+	struct spy_stream_file *file = &thread->file;
+	struct left left = {.packet = file->packet,
+			    .head = thread->head,
+			    .tail = file->tail,
+			    .room = file->room,
+			    .part = file->part};
+	bool damaged = is_damaged(thread), torn = file->torn;
+	const uint8_t *from = damaged ? left.head : cut_of(thread, left.part);
+	size_t bytes = (size_t)(left.head - from);
+	uint64_t last = left.packet->time_end, time = last;
+	int error = begin_in(thread, part, bytes);
+
+	if (error) {
+		stay(thread, &left, torn);
+		return error;
+	}
+	if (damaged) {
+		count_lost(thread, file->packet_calls);
+		atomic_store(&spy_session->damaged, true);
+	}
+	leave_part(file);
+	file->oldest = file->seq - !!thread->slot;
+	file->packet->discarded = 0;
+	file->packet->time_begin = spy_parts_begun_at(part);
+	memcpy(thread->head, from, bytes);
+	if (bytes)
+		memcpy(&time, from, sizeof(time)); /* a record's first field */
+	/* It may be of the time of a part between the two, in which the thread made no call. */
+	if (bytes && time < file->packet->time_begin)
+		file->packet->time_begin = time;
+	left.content = (size_t)(from - (const uint8_t *)left.packet);
+	if (!damaged) {
+		if (thread->page && file->kind == SPY_STREAM_CALLS)
+			left.content = append_counts(thread, &left, time);
+		spy_packet_publish(left.packet, time, left.content * 8);
+	}
+	thread->head += bytes;
+	spy_packet_publish(file->packet, bytes ? last : file->packet->time_begin,
+			   (sizeof(struct spy_packet) + bytes) * 8);
+	if (!damaged)
+		trim(thread, &left);
+	munmap(left.packet, SPY_PACKET_BYTES);
+	return 0;
+}
+
 /* Has the tail lost its file? If something else has the name, that is not ours to remove. */
 static bool tail_is_gone(const struct spy_thread *thread)
 {
@@ -515,34 +695,41 @@ static bool tail_is_gone(const struct spy_thread *thread)
 	if (thread->file.torn || !thread->file.tail.inode)
 		return true;
 	spy_stream_tail_name(name, thread->slot);
-	return spy_folder_check(name, &thread->file.tail, thread->file.room) == -ENOENT;
+	return spy_folder_check(thread->file.part, name, &thread->file.tail, thread->file.room) ==
+	       -ENOENT;
 }
 
-static int first_packet(struct spy_thread *thread)
+static int first_packet(struct spy_thread *thread, uint32_t part)
 {
 	struct spy_stream_file *file = &thread->file;
-	int error = map_tail(thread);
+	int error;
 
+	if (file->part != part)
+		leave_part(file);
+	file->part = part;
+	error = map_tail(thread);
 	if (error) {
 		if (file->packet)
 			unmap_tail(thread);
 		return error;
 	}
 	if (!thread->slot)
-		file->oldest = 1;
+		file->oldest = file->seq + 1;
 	else if (!file->stored_bytes)
 		file->oldest = file->seq;
 	begin_packet(thread);
 	return 0;
 }
 
-static int next_packet(struct spy_thread *thread)
+static int next_packet(struct spy_thread *thread, uint32_t part)
 {
 	int error;
 
 	if (!thread->file.packet)
-		return first_packet(thread);
-	if (grow(thread, spy_options_keep_bytes()))
+		return first_packet(thread, part);
+	if (thread->file.part != part)
+		return move_on(thread, part);
+	if (grow(thread, spy_options_keeps_packets()))
 		return 0;
 	error = store_packet(thread);
 	if (error)
@@ -558,53 +745,52 @@ static int next_packet(struct spy_thread *thread)
  * libraries may still say good-bye to the driver; pairs with wait_for_stores. False: this thread's
  * packets are not stored any more.
  */
-static bool begin_store(void)
+static bool begin_store(uint32_t *part)
 {
 	uintptr_t ender;
 
-	atomic_fetch_add(&spy_session->storing, 1);
+	*part = spy_parts_enter();
 	ender = atomic_load(&spy_session->ender);
 	if (!ender || ender == spy_lock_self())
 		return true;
-	atomic_fetch_sub(&spy_session->storing, 1);
+	spy_parts_leave(*part);
 	return false;
-}
-
-static void end_store(void)
-{
-	atomic_fetch_sub(&spy_session->storing, 1);
 }
 
 int spy_stream_make_room(struct spy_thread *thread)
 {
+	uint32_t part;
 	int error;
 
-	if (!begin_store())
+	if (!begin_store(&part))
 		return -EBUSY;
-	error = next_packet(thread);
-	end_store();
+	error = next_packet(thread, part);
+	spy_parts_leave(part);
 	return error;
 }
 
 void spy_stream_end(struct spy_thread *thread)
 {
-	if (!spy_options_keep_bytes() || !begin_store())
+	uint32_t part;
+
+	if (!spy_options_keeps_packets() || !begin_store(&part))
 		return;
 	atomic_fetch_sub(&spy_session->alive, 1);
 	/* As long as there is room, the tail is left to the next thread. */
-	if (thread->file.packet && !fits()) {
+	if (thread->file.packet && thread->file.part == part && !fits()) {
 		if (store_packet(thread) < 0)
 			count_lost(thread, thread->file.packet_calls);
 		unmap_tail(thread);
 	}
 	add_bytes(thread, 0);
-	end_store();
+	spy_parts_leave(part);
 }
 
 /* Not what we may not look at. */
-static bool is_lost(const char *name, const struct spy_file_id *id, uint64_t bytes)
+static bool is_lost(const struct spy_stream_file *file, const char *name,
+		    const struct spy_file_id *id, uint64_t bytes)
 {
-	int error = spy_folder_check(name, id, bytes);
+	int error = spy_folder_check(file->part, name, id, bytes);
 
 	return error == -ENOENT || error == -ESTALE;
 }
@@ -614,9 +800,11 @@ bool spy_stream_is_whole(const struct spy_thread *thread)
 	const struct spy_stream_file *file = &thread->file;
 	char name[SPY_STREAM_NAME_BYTES];
 
+	if (file->part != spy_session->part)
+		return true; /* of a part that is finished, and perhaps removed */
 	spy_stream_tail_name(name, thread->slot);
-	if (file->packet && file->tail.inode && is_lost(name, &file->tail, file->room))
+	if (file->packet && file->tail.inode && is_lost(file, name, &file->tail, file->room))
 		return false;
 	spy_stream_file_name(name, thread->slot, file->file_number);
-	return !file->full.inode || !is_lost(name, &file->full, file->file_bytes);
+	return !file->full.inode || !is_lost(file, name, &file->full, file->file_bytes);
 }

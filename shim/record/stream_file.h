@@ -34,7 +34,19 @@ struct spy_stream_file {
 	uint64_t file_calls; /* … when the file that full packets go to did */
 	struct spy_file_id tail, full;
 	uint32_t kind; /* enum spy_stream_kind */
+	_Atomic uint32_t part; /* of the recording, whose folder the tail is in (parts/parts.h) */
 	bool torn; /* the tail was truncated; what is mapped now is memory (tear.c) */
+};
+
+/*
+ * How far the slot had come when a part of the recording ended, noted by the thread that ended it: what is written behind
+ * belongs to the next part. Valid for that part, and while the packet is still that one.
+ */
+struct spy_cut {
+	_Atomic uint32_t part; /* 0: none; set last */
+	uint64_t seq; /* of the next packet */
+	uint8_t *head;
+	uint64_t calls; /* records of them up to there, since the slot was first used */
 };
 
 /*
@@ -68,6 +80,9 @@ uint8_t *spy_stream_limit(const struct spy_stream_file *file);
  * lock held. Returns 0, or -errno and leaves all as it was.
  */
 int spy_stream_make_room(struct spy_thread *thread);
+
+/* Has another part of the recording begun since the tail did? Then room is made in that part. */
+bool spy_stream_is_behind(const struct spy_stream_file *file);
 
 /* The thread ends: where its tail is too much for the size bound, it is stored and given up.
  * Session lock not held. */

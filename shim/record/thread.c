@@ -49,30 +49,59 @@ void spy_thread_init(void)
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
-static void set_room(struct spy_thread *thread)
+static void use_room(struct spy_thread *thread)
 {
 	thread->packet = thread->file.packet;
-	thread->limit = spy_stream_limit(&thread->file);
+	spy_thread_use_room(thread, spy_stream_limit(&thread->file));
+}
+
+/* Where the recording has gone on to another part, the next call looks for room again. Pairs with begin_part (parts.c):
+ * either we see the part, or our limit goes behind our back. */
+static void set_room(struct spy_thread *thread)
+{
+	use_room(thread);
 	thread->row = NULL;
+	if (spy_stream_is_behind(&thread->file))
+		spy_thread_call_back(thread);
+}
+
+/* What there is of the packet, in the part before, serves until there is room in the next one. */
+static bool make_do(struct spy_thread *thread)
+{
+	if (!thread->packet)
+		return false;
+	use_room(thread);
+	return thread->head < thread->full_at;
+}
+
+static void tell_whose(struct spy_thread *thread)
+{
+	if (thread->file.kind != SPY_STREAM_CALLS)
+		return;
+	spy_thread_write_name(thread);
+	spy_ranges_tell(thread);
 }
 
 /* Moves to the next packet. False: no room; the old packet stays, full. */
 bool spy_thread_next_packet(struct spy_thread *thread)
 {
+	bool behind = spy_stream_is_behind(&thread->file);
 	uint64_t now = spy_clock();
 	int error;
 
 	if (now < thread->retry_at)
-		return false;
+		return behind && make_do(thread);
 	error = spy_stream_make_room(thread);
 	if (error) {
 		/* A full disk stays full for a while: do not ask again at each call. */
 		thread->retry_at = now + spy_session->frequency / 10;
 		spy_warn_not_stored(error);
-		return false;
+		return behind && make_do(thread);
 	}
 	thread->retry_at = 0;
 	set_room(thread);
+	if (behind)
+		tell_whose(thread);
 	return true;
 }
 
@@ -80,7 +109,7 @@ void *spy_thread_append(struct spy_thread *thread, enum spy_event event, size_t 
 {
 	struct spy_rec_other *record;
 
-	if ((!thread->packet || thread->head + bytes > thread->limit) &&
+	if ((!thread->packet || thread->head + bytes > spy_thread_limit(thread)) &&
 	    !spy_thread_next_packet(thread))
 		return NULL;
 	record = (struct spy_rec_other *)thread->head;
@@ -130,7 +159,7 @@ void spy_thread_flush_counts(struct spy_thread *thread)
 		spy_thread_commit(thread, sizeof(*record));
 	}
 	/* With a bound the packet that said whose these are may be deleted. */
-	if (spy_options_keep_bytes() && thread->file.seq != packet)
+	if (spy_options_keeps_packets() && thread->file.seq != packet)
 		spy_thread_write_name(thread);
 }
 
@@ -147,7 +176,7 @@ static void lie_down(struct spy_thread *thread)
 	thread->asleep = true;
 	thread->page->asleep = 1;
 	thread->packet = NULL;
-	thread->limit = NULL;
+	spy_thread_lose_room(thread);
 	thread->row = NULL;
 	thread->until_look = 1;
 }
@@ -191,10 +220,13 @@ void spy_thread_wake(struct spy_thread *thread)
 	/* What was counted meanwhile is of no window, or all that is known of a cost window. */
 	if (!thread->counts_turn)
 		forget_counts(thread);
-	if (thread->file.packet)
-		set_room(thread);
-	else if (thread->counts_turn)
+	if (thread->file.packet) {
+		use_room(thread);
+		if (spy_stream_is_behind(&thread->file))
+			spy_thread_next_packet(thread);
+	} else if (thread->counts_turn) {
 		spy_thread_next_packet(thread);
+	}
 	begin_anew(thread);
 	spy_python_ask(&thread->python_asked);
 	if (thread->packet) { /* else with its first packet: ready.c */
@@ -310,7 +342,9 @@ struct spy_thread *spy_thread_begin(void)
 		lie_down(thread);
 	else if (thread->asleep)
 		spy_thread_wake(thread);
-	else if (reused) { /* else with its first packet: ready.c */
+	else if (reused && spy_stream_is_behind(&thread->file)) { /* which tells it, too */
+		spy_thread_next_packet(thread);
+	} else if (reused) { /* else with its first packet: ready.c */
 		spy_thread_write_name(thread);
 		spy_ranges_tell(thread);
 	}

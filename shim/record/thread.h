@@ -69,7 +69,10 @@ struct spy_thread {
 	/* Invariant while recording: head + 64 * (calls in progress) <= end of the packet. A new
 	 * call may begin while head < limit = end - SPY_CALL_ROOM - SPY_WAIT_ROOM. */
 	uint8_t *head; /* where the next record goes */
+	/* By the owner; NULL by the thread that begins another part of the recording (parts/parts.c): the owner's next call
+	 * takes the slow path. spy_thread_limit. */
 	uint8_t *limit;
+	uint8_t *end; /* of the packet, as far as records inside calls go; NULL: there is none */
 	struct spy_packet *packet;
 	struct spy_slot_page *page;
 	uint8_t depth; /* calls in progress */
@@ -113,8 +116,10 @@ struct spy_thread {
 	uint32_t counts_turn; /* spy_window_turn when it began to count its calls; 0: it does not */
 
 	/* cold */
+	uint8_t *full_at; /* the limit as the owner has set it */
 	uintptr_t stack_begin, stack_end; /* of the thread's own stack; 0, 0 unknown */
 	struct spy_stream_file file;
+	struct spy_cut cut;
 	uint32_t slot;
 	uint32_t tid;
 	pthread_t handle; /* 0: the slot is free */
@@ -127,11 +132,36 @@ struct spy_thread {
 	struct spy_cost_counts counts; /* while it counts its calls */
 } __attribute__((aligned(128)));
 
+static inline uint8_t *spy_thread_limit(const struct spy_thread *thread)
+{
+	return __atomic_load_n(&thread->limit, __ATOMIC_RELAXED);
+}
+
+/* So far its records go, and a new call may begin. Owner only. */
+static inline void spy_thread_use_room(struct spy_thread *thread, uint8_t *limit)
+{
+	thread->full_at = limit;
+	thread->end = limit + SPY_CALL_ROOM + SPY_WAIT_ROOM;
+	__atomic_store_n(&thread->limit, limit, __ATOMIC_SEQ_CST);
+}
+
+/* From here on the owner's calls look for room. Any thread. */
+static inline void spy_thread_call_back(struct spy_thread *thread)
+{
+	__atomic_store_n(&thread->limit, NULL, __ATOMIC_SEQ_CST);
+}
+
+/* Its packet is none of its any more, or not for the time being. Owner only. */
+static inline void spy_thread_lose_room(struct spy_thread *thread)
+{
+	thread->full_at = thread->end = NULL;
+	spy_thread_call_back(thread);
+}
+
 /* Is there room for a record inside the calls in progress, which cannot change packets? */
 static inline bool spy_thread_has_room(const struct spy_thread *thread, size_t bytes)
 {
-	return thread->head + bytes + (size_t)thread->depth * SPY_RECORD_MAX <=
-	       thread->limit + SPY_CALL_ROOM + SPY_WAIT_ROOM;
+	return thread->head + bytes + (size_t)thread->depth * SPY_RECORD_MAX <= thread->end;
 }
 
 /* The same for a record between calls, which may be the thread's last one: room that the tail's file

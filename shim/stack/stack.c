@@ -49,7 +49,7 @@ static bool bounded; /* old packets are deleted */
 void spy_stack_begin(uint64_t frequency)
 {
 	long_call = spy_options.nostacks ? UINT64_MAX : frequency / 1000;
-	bounded = spy_options_keep_bytes();
+	bounded = spy_options_keeps_packets();
 	spy_long_gap = long_call;
 	spy_closer_look = long_call < spy_long_call ? long_call : spy_long_call;
 }
@@ -240,7 +240,8 @@ static uint64_t key_of(const struct spy_python_place *place)
  * no. */
 static bool is_emitted(const struct spy_thread *thread, struct spy_python_code *code)
 {
-	uint64_t here = bounded ? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1) : 1;
+	uint64_t here = bounded ? (uint64_t)thread->slot << 48 | (thread->packet->seq + 1)
+				: spy_session->part;
 
 	if (__atomic_load_n(&code->emitted_in, __ATOMIC_RELAXED) == here)
 		return true;

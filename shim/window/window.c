@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include "parts/parts.h"
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/board.h"
@@ -235,6 +236,18 @@ void spy_window_begin(uint64_t loaded)
 	show();
 }
 
+bool spy_window_describe(struct spy_rec_window *record)
+{
+	bool open = spy_window_is_open();
+
+	if (!windows && open)
+		return false;
+	*record = (struct spy_rec_window){.head.event = SPY_EV_WINDOW};
+	fill(record, open ? SPY_WINDOW_OPEN : SPY_WINDOW_CLOSED, atomic_load(&since),
+	     "a part of the recording begins");
+	return true;
+}
+
 /* ---- what is due ------------------------------------------------------------------------------ */
 
 bool spy_window_has_time(void)
@@ -281,6 +294,14 @@ static void stop(void)
 	atomic_store(&due, UINT64_MAX);
 }
 
+static void rotate(uint32_t request)
+{
+	struct spy_board *board = spy_session->board;
+
+	spy_board_show(board->rotate_error, (uint32_t)-spy_parts_rotate());
+	__atomic_store_n(&board->rotated, request, __ATOMIC_RELEASE);
+}
+
 /* One thread follows a request. What it says may be changed meanwhile, and is anything at all. */
 static void follow(void)
 {
@@ -303,6 +324,8 @@ static void follow(void)
 		stop();
 	else if (copy.wanted == SPY_WANTED_MARK)
 		write_mark(copy.wanted_text);
+	else if (copy.wanted == SPY_WANTED_ROTATE)
+		rotate(request);
 }
 
 static void look_on_own_stack(void *data)

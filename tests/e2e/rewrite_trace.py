@@ -36,6 +36,9 @@ RECORDS += [(128, 0)]
 # Calls in a cost window.
 COST = len(RECORDS)
 RECORDS += [(96, 0)]
+# A part of the recording begins or ends.
+PART = len(RECORDS)
+RECORDS += [(64, 0)]
 HEADER, PAGE = 96, 4096
 
 
@@ -87,6 +90,9 @@ def change_record(data, at, change):
     if event == COST:
         more(data, at + 16, "Q", change.cycles)
         more(data, at + 24, "Q", change.cycles)
+    if event == PART:
+        for place in (16, 48, 56):
+            more(data, at + place, "Q", change.cycles)
     if event == RANGE_VALUE and data[at + 10] == RANGE_OPEN:
         more(data, at + 16, "Q", change.cycles)
     if event == NVTX_NAME and get(data, at + 10, "H") == NAMED_THREAD:

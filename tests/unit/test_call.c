@@ -122,7 +122,7 @@ bool spy_thread_look(struct spy_thread *of)
 	n_looks++;
 	of->asleep = true;
 	of->packet = NULL;
-	of->limit = NULL;
+	spy_thread_lose_room(of);
 	of->until_look = spy_recorded_from == SPY_DORMANT ? 3 : 0;
 	board.answered = board.request;
 	spy_recorded_from = then_from;
@@ -152,7 +152,8 @@ struct spy_thread *spy_thread_ready(void)
 	if (ready && ready->asleep && spy_window_is_open()) {
 		ready->asleep = false;
 		ready->packet = (struct spy_packet *)packet;
-		ready->limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+		spy_thread_use_room(ready,
+				    packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM);
 	}
 	return ready;
 }
@@ -187,7 +188,7 @@ static int begin(void **state)
 	thread.page = &page;
 	thread.packet = (struct spy_packet *)packet;
 	thread.head = packet + sizeof(struct spy_packet);
-	thread.limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	spy_thread_use_room(&thread, packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM);
 	spy_self = ready = &thread;
 	spy_closer_look = spy_long_call = thread.look_at = UINT64_MAX;
 	now = 1000;
@@ -916,7 +917,7 @@ static void fall_asleep(void)
 	thread.until_look = 1;
 	thread.asleep = true;
 	thread.packet = NULL;
-	thread.limit = NULL;
+	spy_thread_lose_room(&thread);
 }
 
 /* Where the trampoline keeps the frame pointer: its dormant path has no frame. */

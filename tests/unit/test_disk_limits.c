@@ -59,6 +59,7 @@ static int begin(void **state)
 	(void)state;
 	signal(SIGXFSZ, SIG_DFL); /* which would end us, as it would a program */
 	dir = scratch_make();
+	session.part = 1;
 	assert_int_equal(spy_folder_create(session.directory, sizeof(session.directory), dir, 7),
 			 0);
 	snprintf(path, sizeof(path), "%s/file", session.directory);
@@ -87,7 +88,7 @@ static void test_limit(void **state)
 	assert_int_equal(spy_disk_allows(LIMIT - 4096, 4096), 0);
 	assert_int_equal(spy_disk_allows(LIMIT - 4096, 4097), -EFBIG);
 	assert_int_equal(spy_disk_allows(LIMIT, 1), -EFBIG);
-	fd = spy_folder_make("file", &id);
+	fd = spy_folder_make(1, "file", &id);
 	assert_true(fd > STDERR_FILENO);
 	assert_int_equal(spy_disk_reserve(fd, 0, 4096), 0);
 	assert_int_equal(spy_disk_reserve(fd, LIMIT - 4096, 8192), -EFBIG);
@@ -122,19 +123,19 @@ static void test_replace(void **state)
 
 	(void)state;
 	memset(text, 'x', sizeof(text));
-	assert_int_equal(spy_folder_replace("file", text, LIMIT), 0);
+	assert_int_equal(spy_folder_replace(1, "file", text, LIMIT), 0);
 	assert_int_equal(contents(found, sizeof(found)), LIMIT);
 	assert_memory_equal(found, text, LIMIT);
-	assert_int_equal(spy_folder_replace("file", "shorter", 7), 0);
+	assert_int_equal(spy_folder_replace(1, "file", "shorter", 7), 0);
 	assert_int_equal(contents(found, sizeof(found)), 7);
 	limit_files(LIMIT);
-	assert_int_equal(spy_folder_replace("file", text, LIMIT + 1), -EFBIG);
+	assert_int_equal(spy_folder_replace(1, "file", text, LIMIT + 1), -EFBIG);
 	assert_int_equal(contents(found, sizeof(found)), 7); /* as it was */
 	assert_memory_equal(found, "shorter", 7);
 	snprintf(temporary, sizeof(temporary), "%s/.file.new", session.directory);
 	assert_int_equal(access(temporary, F_OK), -1);
 	assert_int_equal(symlink("/etc/passwd", temporary), 0);
-	assert_int_equal(spy_folder_replace("file", "x", 1), -EEXIST);
+	assert_int_equal(spy_folder_replace(1, "file", "x", 1), -EEXIST);
 }
 
 /* A file never has a number that a program takes for standard input, output or error. */
@@ -145,14 +146,14 @@ static void test_numbers(void **state)
 
 	(void)state;
 	close(STDIN_FILENO);
-	fd = spy_folder_make("file", &id);
+	fd = spy_folder_make(1, "file", &id);
 	assert_true(fd > STDERR_FILENO);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* nothing is left there */
 	close(fd);
 	dup2(saved, STDIN_FILENO);
 	close(saved);
-	fd = spy_folder_open("file", &id);
+	fd = spy_folder_open(1, "file", &id);
 	assert_true(fd > STDERR_FILENO);
 	close(fd);
 }
@@ -164,25 +165,25 @@ static void test_same_file(void **state)
 	char aside[SPY_PATH_MAX + 16];
 
 	(void)state;
-	close(spy_folder_make("file", &id));
-	assert_int_equal(spy_folder_make("file", &other), -EEXIST);
-	assert_int_equal(spy_folder_check("file", &id, 0), 0);
-	assert_int_equal(spy_folder_check("file", &id, 1), -ESTALE);
+	close(spy_folder_make(1, "file", &id));
+	assert_int_equal(spy_folder_make(1, "file", &other), -EEXIST);
+	assert_int_equal(spy_folder_check(1, "file", &id, 0), 0);
+	assert_int_equal(spy_folder_check(1, "file", &id, 1), -ESTALE);
 	snprintf(aside, sizeof(aside), "%s.1", path);
 	assert_int_equal(rename(path, aside), 0);
-	assert_int_equal(spy_folder_open("file", &id), -ENOENT);
+	assert_int_equal(spy_folder_open(1, "file", &id), -ENOENT);
 	assert_int_equal(symlink(aside, path), 0); /* the file itself, by a link */
-	assert_int_equal(spy_folder_open("file", &id), -ESTALE);
-	assert_int_equal(spy_folder_make("file", &other), -EEXIST);
-	spy_folder_remove("file", &id);
+	assert_int_equal(spy_folder_open(1, "file", &id), -ESTALE);
+	assert_int_equal(spy_folder_make(1, "file", &other), -EEXIST);
+	spy_folder_remove(1, "file", &id);
 	assert_int_equal(unlink(path), 0); /* it was there still */
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(spy_folder_open("file", &id), -ESTALE);
+	assert_int_equal(spy_folder_open(1, "file", &id), -ESTALE);
 	assert_int_equal(unlink(path), 0);
-	close(spy_folder_make("file", &other));
-	assert_int_equal(spy_folder_open("file", &id), -ESTALE);
-	spy_folder_remove("file", &other);
-	assert_int_equal(spy_folder_check("file", &other, 0), -ENOENT);
+	close(spy_folder_make(1, "file", &other));
+	assert_int_equal(spy_folder_open(1, "file", &id), -ESTALE);
+	spy_folder_remove(1, "file", &other);
+	assert_int_equal(spy_folder_check(1, "file", &other, 0), -ENOENT);
 }
 
 /* Somebody closes our descriptor, and uses its number. */
@@ -193,11 +194,11 @@ static void test_descriptor(void **state)
 
 	(void)state;
 	closefrom(1000);
-	close(spy_folder_make("file", &id));
+	close(spy_folder_make(1, "file", &id));
 	for (int fd = 1000; fd < 1030; fd++)
 		dup2(STDERR_FILENO, fd);
 	fstat(STDERR_FILENO, &before);
-	assert_int_equal(spy_folder_check("file", &id, 0), 0);
+	assert_int_equal(spy_folder_check(1, "file", &id, 0), 0);
 	spy_folder_forget();
 	for (int fd = 1000; fd < 1020; fd++) {
 		assert_int_equal(fstat(fd, &after), 0);
@@ -285,7 +286,7 @@ static void test_modes(void **state)
 			spy_folder_forget();
 			group = shared ? getegid() : SPY_NO_GROUP;
 			assert_int_equal(spy_folder_create(folder, sizeof(folder), dir, 8), 0);
-			close(spy_folder_make("file", &id));
+			close(spy_folder_make(1, "file", &id));
 			umask(before);
 			group = SPY_NO_GROUP;
 			assert_int_equal(mode_of(folder), shared ? 0750 : 0700);
@@ -353,31 +354,31 @@ static void test_give(void **state)
 	struct spy_file_id id, other = {.device = 1, .inode = 1};
 
 	(void)state;
-	close(spy_folder_make("file", &id));
-	assert_int_equal(spy_folder_give("file", &id, geteuid()), 0);
-	assert_int_equal(spy_folder_give("", NULL, geteuid()), 0);
-	assert_int_equal(spy_folder_give("file", &other, geteuid()), -ESTALE);
-	assert_int_equal(spy_folder_give("none", &id, geteuid()), -ENOENT);
+	close(spy_folder_make(1, "file", &id));
+	assert_int_equal(spy_folder_give(1, "file", &id, geteuid()), 0);
+	assert_int_equal(spy_folder_give(1, "", NULL, geteuid()), 0);
+	assert_int_equal(spy_folder_give(1, "file", &other, geteuid()), -ESTALE);
+	assert_int_equal(spy_folder_give(1, "none", &id, geteuid()), -ENOENT);
 	if (geteuid())
-		assert_int_equal(spy_folder_give("file", &id, 0), -EPERM);
+		assert_int_equal(spy_folder_give(1, "file", &id, 0), -EPERM);
 }
 
 /* How long it was; a folder of the name is not the file. */
 static void test_delete(void **state)
 {
 	struct spy_file_id id;
-	int fd = spy_folder_make("file", &id);
+	int fd = spy_folder_make(1, "file", &id);
 
 	(void)state;
 	assert_int_equal(ftruncate(fd, 12345), 0);
 	close(fd);
-	assert_int_equal(spy_folder_check("file", &id, 12345), 0);
-	assert_int_equal(spy_folder_check("file", &id, 12346), -ESTALE);
-	assert_int_equal(spy_folder_delete("file"), 12345);
-	assert_int_equal(spy_folder_delete("file"), 0);
+	assert_int_equal(spy_folder_check(1, "file", &id, 12345), 0);
+	assert_int_equal(spy_folder_check(1, "file", &id, 12346), -ESTALE);
+	assert_int_equal(spy_folder_delete(1, "file"), 12345);
+	assert_int_equal(spy_folder_delete(1, "file"), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_equal(spy_folder_open("file", &id), -ESTALE);
-	spy_folder_remove("file", &id);
+	assert_int_equal(spy_folder_open(1, "file", &id), -ESTALE);
+	spy_folder_remove(1, "file", &id);
 	assert_int_equal(rmdir(path), 0);
 }
 
@@ -389,18 +390,18 @@ static void test_left_open(void **state)
 	int before = 0, after = 0, fd;
 
 	(void)state;
-	close(spy_folder_make("file", &id));
+	close(spy_folder_make(1, "file", &id));
 	for (fd = 0; fd < 4096; fd++)
 		before += fcntl(fd, F_GETFD) >= 0;
-	assert_int_equal(spy_folder_make("file", &other), -EEXIST);
-	assert_int_equal(spy_folder_open("file", &(struct spy_file_id){0}), -ESTALE);
-	assert_int_equal(spy_folder_open("none", &id), -ENOENT);
-	assert_int_equal(spy_folder_check("none", &id, 0), -ENOENT);
-	assert_int_equal(spy_folder_give("file", &other, geteuid()), -ESTALE);
-	assert_int_equal(spy_folder_replace("file", text, sizeof(text)), 0);
+	assert_int_equal(spy_folder_make(1, "file", &other), -EEXIST);
+	assert_int_equal(spy_folder_open(1, "file", &(struct spy_file_id){0}), -ESTALE);
+	assert_int_equal(spy_folder_open(1, "none", &id), -ENOENT);
+	assert_int_equal(spy_folder_check(1, "none", &id, 0), -ENOENT);
+	assert_int_equal(spy_folder_give(1, "file", &other, geteuid()), -ESTALE);
+	assert_int_equal(spy_folder_replace(1, "file", text, sizeof(text)), 0);
 	assert_true(spy_folder_has_room(1));
-	spy_folder_remove("file", &id);
-	assert_int_equal(spy_folder_delete("file"), sizeof(text));
+	spy_folder_remove(1, "file", &id);
+	assert_int_equal(spy_folder_delete(1, "file"), sizeof(text));
 	for (fd = 0; fd < 4096; fd++)
 		after += fcntl(fd, F_GETFD) >= 0;
 	assert_int_equal(after, before);

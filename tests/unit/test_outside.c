@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "lib/clock.h"
+#include "parts/parts.h"
 #include "probe/outside.h"
 #include "probe/probe.h"
 #include "probe/wait.h"
@@ -91,6 +92,11 @@ uint64_t spy_window_opened_at(void)
 	return opened_at;
 }
 
+void spy_parts_look(uint64_t at)
+{
+	assert_int_equal(at, now);
+}
+
 void spy_window_look(uint64_t at)
 {
 	assert_int_equal(at, now);
@@ -121,7 +127,7 @@ static int begin(void **state)
 	self->packet = (struct spy_packet *)packet;
 	self->page = &page;
 	self->head = packet + sizeof(struct spy_packet);
-	self->limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	spy_thread_use_room(self, packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM);
 	self->file.room = SPY_PACKET_BYTES;
 	spy_self = self;
 	spy_probing = true;
@@ -260,10 +266,10 @@ static void test_room(void **state)
 	wait_for(wait, 30000); /* is forgotten */
 	assert_int_equal(last()->count, 8);
 	self->file.room = SPY_PACKET_BYTES;
-	self->limit = self->head + RECORD - 1 - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	spy_thread_use_room(self, self->head + RECORD - 1 - SPY_CALL_ROOM - SPY_WAIT_ROOM);
 	wait_for(wait, 30000);
 	assert_int_equal(self->head - first, 2 * RECORD);
-	self->limit++;
+	spy_thread_use_room(self, self->limit + 1);
 	wait_for(wait, 30000);
 	assert_int_equal(self->head - first, 3 * RECORD);
 }

@@ -87,7 +87,7 @@ static int begin(void **state)
 	memset(packet, 0, sizeof(packet));
 	thread.packet = (struct spy_packet *)packet;
 	thread.head = packet + sizeof(struct spy_packet);
-	thread.limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	spy_thread_use_room(&thread, packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM);
 	on_cpu_ns = 5 * 1000000000ull + 123;
 	delay_ns = 7000;
 	looks = lost = 0;

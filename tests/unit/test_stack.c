@@ -39,7 +39,7 @@ static bool has_python, may_enter;
 static int entered;
 static unsigned int n_frames, at_frame;
 
-uint64_t spy_options_keep_bytes(void)
+bool spy_options_keeps_packets(void)
 {
 	return keep;
 }
@@ -132,6 +132,7 @@ static int begin(void **state)
 	(void)state;
 	free(spy_session);
 	spy_session = calloc(1, sizeof(*spy_session));
+	spy_session->part = 1;
 	memset(&thread, 0, sizeof(thread));
 	memset(&page, 0, sizeof(page));
 	slot = (struct spy_slot){.fn = FN};
@@ -168,7 +169,7 @@ static const struct spy_rec_stack *looked(uint64_t duration)
 	memset(packet, 0, sizeof(*thread.packet) + 4096);
 	thread.packet->seq = seq;
 	thread.head = packet + sizeof(*thread.packet);
-	thread.limit = packet + sizeof(packet) - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	spy_thread_use_room(&thread, packet + sizeof(packet) - SPY_CALL_ROOM - SPY_WAIT_ROOM);
 	frame.start = now - duration;
 	spy_stack_look(&thread, &frame, now);
 	return thread.head == packet + sizeof(*thread.packet)
@@ -287,8 +288,9 @@ static void test_room(void **state)
 			frame.caller += 8;
 			thread.depth = (uint8_t)depth;
 			thread.head = packet + sizeof(*thread.packet);
-			thread.limit = thread.head + least + (size_t)depth * SPY_RECORD_MAX + more -
-				       SPY_CALL_ROOM - SPY_WAIT_ROOM;
+			spy_thread_use_room(&thread, thread.head + least +
+							     (size_t)depth * SPY_RECORD_MAX + more -
+							     SPY_CALL_ROOM - SPY_WAIT_ROOM);
 			frame.start = now - 5 * MS;
 			spy_stack_look(&thread, &frame, now);
 			assert_int_equal(thread.head != packet + sizeof(*thread.packet), more == 0);

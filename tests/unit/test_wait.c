@@ -90,7 +90,7 @@ static int begin(void **state)
 	self = &spy_session->threads[1];
 	self->packet = (struct spy_packet *)packet;
 	self->head = packet + sizeof(struct spy_packet);
-	self->limit = packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM;
+	spy_thread_use_room(self, packet + SPY_PACKET_BYTES - SPY_CALL_ROOM - SPY_WAIT_ROOM);
 	self->depth = 1;
 	self->device = 3; /* number 2 */
 	self->calls[0] = (struct spy_progress){.frame = UINTPTR_MAX, .fn = FN, .start = 500};

@@ -1,0 +1,355 @@
+/*
+ * shim/parts/parts.c: a part of the recording ends, and the next one begins. Runs on whatever thread sees that it is due, on
+ * the recorder's own stack.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "arch/processor.h"
+#include "parts/parts.h"
+#include "process/options.h"
+#include "process/own_stack.h"
+#include "record/board.h"
+#include "record/message.h"
+#include "record/session.h"
+#include "window/window.h"
+
+static struct spy_part_options wanted;
+
+static struct spy_parts *parts(void)
+{
+	return &spy_session->parts;
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+static uint64_t cycles(uint64_t ns)
+{
+	return (uint64_t)((double)ns * (double)atomic_load(&spy_session->frequency) / 1e9);
+}
+
+static uint64_t end_of_part(uint64_t now)
+{
+	return wanted.ns ? now + cycles(wanted.ns) : UINT64_MAX;
+}
+
+uint64_t spy_parts_begun_at(uint32_t part)
+{
+	return atomic_load(&parts()->begun_at[part % 2]);
+}
+
+bool spy_parts_have_time(void)
+{
+	return spy_session_active() && (wanted.ns || wanted.keep_ns);
+}
+
+/* ---- who is in a folder ----------------------------------------------------------------------- */
+
+/* Pairs with begin_part: a part's folder is forgotten when nobody has been in it since the part after it began. */
+uint32_t spy_parts_enter(void)
+{
+	for (;;) {
+		uint32_t part = atomic_load(&spy_session->part);
+
+		atomic_fetch_add(&parts()->inside[part % 2], 1);
+		if (part == atomic_load(&spy_session->part))
+			return part;
+		atomic_fetch_sub(&parts()->inside[part % 2], 1);
+	}
+}
+
+void spy_parts_leave(uint32_t part)
+{
+	atomic_fetch_sub(&parts()->inside[part % 2], 1);
+}
+
+/* ---- what there is ----------------------------------------------------------------------------- */
+
+/* On the disk, of the part that is being written. */
+static uint64_t bytes_of_part(void)
+{
+	uint64_t used = atomic_load(&spy_session->used);
+	uint64_t finished = atomic_load(&parts()->finished_bytes);
+
+	return used > finished ? used - finished : 0;
+}
+
+void spy_parts_shrink(uint32_t number, uint64_t bytes)
+{
+	struct spy_part *part = &parts()->finished[number % SPY_PARTS_MOST];
+
+	if (number < atomic_load(&parts()->oldest) || part->number != number ||
+	    atomic_load(&part->bytes) < bytes)
+		return;
+	atomic_fetch_sub(&part->bytes, bytes);
+	atomic_fetch_sub(&parts()->finished_bytes, bytes);
+	atomic_fetch_sub(&spy_session->used, bytes);
+}
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+static struct spy_rec_part describe(enum spy_part_state state, uint32_t number)
+{
+	return (struct spy_rec_part){.head.event = SPY_EV_PART,
+				     .state = (uint16_t)state,
+				     .number = number,
+				     .since = spy_parts_begun_at(number),
+				     .removed = atomic_load(&parts()->removed),
+				     .removed_calls = parts()->removed_calls,
+				     .removed_until = parts()->removed_until,
+				     .recording_began = spy_session->begun.clock};
+}
+
+void spy_parts_tell_begin(void)
+{
+	uint32_t number = atomic_load(&spy_session->part);
+	struct spy_rec_part record = describe(SPY_PART_BEGIN, number);
+	struct spy_rec_window window;
+	struct spy_rec_clock clock = {.head.event = SPY_EV_CLOCK};
+	struct spy_clock_pair now;
+
+	spy_session_put(&record, sizeof(record));
+	spy_standing_tell();
+	if (spy_window_describe(&window))
+		spy_session_put(&window, sizeof(window));
+	record.state = SPY_PART_TOLD;
+	spy_session_put(&record, sizeof(record));
+	spy_clock_read_pair(&now);
+	clock.monotonic_ns = now.monotonic_ns;
+	clock.realtime_ns = now.realtime_ns;
+	spy_session_put(&clock, sizeof(clock));
+	atomic_store(&parts()->removed_told, record.removed);
+}
+
+void spy_parts_tell_removed(void)
+{
+	struct spy_rec_part record, *place;
+
+	if (atomic_load(&parts()->removed_told) == atomic_load(&parts()->removed))
+		return;
+	place = spy_session_append(SPY_EV_PART, sizeof(*place));
+	if (!place)
+		return;
+	record = describe(SPY_PART_REMOVED, atomic_load(&spy_session->part));
+	record.head = place->head;
+	*place = record;
+	atomic_store(&parts()->removed_told, record.removed);
+	spy_session_commit(sizeof(*place));
+}
+
+/* ---- from one part to the next ------------------------------------------------------------------ */
+
+/*
+ * How far a slot has come. Its owner goes on writing meanwhile; records move the head when they are complete, and at most
+ * the one in the making is on the other side. A slot that has not moved on since an earlier part keeps that one's note.
+ */
+__attribute__((no_sanitize("thread"))) static void note_cut(struct spy_thread *thread,
+							    uint32_t number)
+{
+	if (!thread->page || !thread->file.packet || atomic_load(&thread->file.part) < number)
+		return;
+	if (atomic_load(&thread->file.part) > number) { /* it has moved on right now */
+		thread->cut.calls = thread->page->calls;
+		return;
+	}
+	thread->cut.seq = thread->file.seq;
+	thread->cut.head = thread->head;
+	thread->cut.calls = thread->page->calls;
+	atomic_store(&thread->cut.part, number);
+}
+
+/* Records of calls in all parts so far: of each slot up to its last cut. */
+static uint64_t count_calls(void)
+{
+	uint64_t calls = 0;
+
+	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++)
+		calls += spy_session->threads[slot].cut.calls;
+	return calls;
+}
+
+static void finish(uint32_t number, uint32_t suffix, uint64_t calls, uint64_t now)
+{
+	struct spy_part *part = &parts()->finished[number % SPY_PARTS_MOST];
+	uint64_t bytes = bytes_of_part();
+
+	*part = (struct spy_part){.number = number,
+				  .suffix = suffix,
+				  .folder = spy_folder_id(number),
+				  .bytes = bytes,
+				  .calls = calls,
+				  .end = now};
+	atomic_fetch_add(&parts()->finished_bytes, bytes);
+	atomic_store(&parts()->next, number + 1);
+}
+
+/* Returns how much the part has lost that is no slot's. Session lock held. */
+static uint64_t turn(uint32_t number, uint32_t suffix)
+{
+	struct spy_rec_part end = describe(SPY_PART_END, number), *last;
+	uint64_t lost = __atomic_exchange_n(&spy_session->board->lost, 0, __ATOMIC_RELAXED);
+	uint64_t now, calls;
+
+	parts()->lost += lost;
+	last = spy_session_put(&end, sizeof(end));
+	now = spy_clock();
+	atomic_store(&parts()->begun_at[(number + 1) % 2], now);
+	atomic_store(&parts()->due, end_of_part(now));
+	atomic_store(&spy_session->part, number + 1);
+	spy_board_show(spy_session->board->part, number + 1);
+	for (uint32_t slot = 1; slot < atomic_load(&spy_session->slots); slot++) {
+		note_cut(&spy_session->threads[slot], number);
+		spy_thread_call_back(&spy_session->threads[slot]);
+	}
+	for (size_t i = 0; i < SPY_NONCUDA_THREADS; i++)
+		__atomic_store_n(&spy_session->noncuda_threads[i], 0, __ATOMIC_RELAXED);
+	calls = count_calls();
+	if (last)
+		last->calls = calls - parts()->calls;
+	finish(number, suffix, calls - parts()->calls, now);
+	parts()->calls = calls;
+	parts()->windows = spy_session->board->windows;
+	/* All of slot 0 stays: it moves on now, and tells what the part begins with. */
+	spy_session_turn();
+	return lost;
+}
+
+/* The frequency is known better the longer it runs. */
+static void measure_frequency(void)
+{
+	struct spy_clock_pair now;
+	uint64_t frequency;
+
+	spy_clock_read_pair(&now);
+	frequency = spy_clock_frequency(&spy_session->begun, &now);
+	if (!frequency)
+		return;
+	spy_session->board->frequency = frequency;
+	atomic_store(&spy_session->frequency, frequency);
+}
+
+static int begin_part(void)
+{
+	uint32_t number = atomic_load(&spy_session->part), suffix;
+	uint64_t lost = 0;
+	int error;
+
+	/* A thread may be at work in the folder of the part before, still. */
+	if (atomic_load(&parts()->inside[(number + 1) % 2]))
+		return -EAGAIN;
+	if (!spy_folder_has_room(SPY_PACKET_BYTES))
+		return -ENOSPC;
+	measure_frequency();
+	error = spy_folder_begin_part(number + 1, &suffix);
+	if (error)
+		return error;
+	error = spy_metadata_write(spy_session, number + 1);
+	if (!error && !spy_lock(&spy_session->lock))
+		error = -EAGAIN;
+	if (!error) {
+		error = spy_folder_exchange(number + 1, suffix);
+		if (!error)
+			lost = turn(number, suffix);
+		spy_unlock(&spy_session->lock);
+	}
+	if (error) {
+		spy_folder_drop_part(number + 1, suffix);
+		return error;
+	}
+	spy_board_finish(number, lost);
+	spy_metadata_write(spy_session, number);
+	return 0;
+}
+
+static void rotate_on_own_stack(void *data)
+{
+	int *error = data;
+
+	*error = -EAGAIN;
+	if (!spy_session_active() || spy_session->pid != (int)spy_syscall(SYS_getpid) ||
+	    atomic_exchange(&parts()->busy, true))
+		return;
+	*error = begin_part();
+	atomic_store(&parts()->busy, false);
+}
+
+#define TRIES 100
+
+/* What is in the way lasts for as long as a packet takes to be stored. */
+int spy_parts_rotate(void)
+{
+	const struct timespec a_moment = {.tv_nsec = 100000};
+	int error = -EAGAIN;
+
+	for (int i = 0; i < TRIES && error == -EAGAIN; i++) {
+		if (i)
+			spy_syscall(SYS_nanosleep, &a_moment, NULL);
+		spy_own_stack_run(rotate_on_own_stack, &error);
+	}
+	return error;
+}
+
+/* ---- by itself ---------------------------------------------------------------------------------- */
+
+static bool is_due(uint64_t now)
+{
+	if (wanted.bytes && bytes_of_part() >= wanted.bytes)
+		return true;
+	/* Where nothing is recorded, nothing is to be put away. */
+	return now >= atomic_load(&parts()->due) &&
+	       (spy_window_is_open() || spy_session->board->windows != parts()->windows);
+}
+
+#define RETRY_NS 100000000
+#define RETRY_SOON_NS \
+	1000000 /* another thread is at it, or stores a packet in the folder of the part before */
+
+static void look_on_own_stack(void *data)
+{
+	static _Atomic uint64_t retry_at;
+	uint64_t now = *(const uint64_t *)data;
+	int error = 0;
+
+	if (is_due(now) && now >= atomic_load(&retry_at))
+		rotate_on_own_stack(&error);
+	if (error) {
+		atomic_store(&retry_at, now + cycles(error == -EAGAIN ? RETRY_SOON_NS : RETRY_NS));
+		if (error != -EAGAIN)
+			spy_warn_not_stored(error);
+	}
+	spy_parts_expire(now);
+	spy_parts_tell_removed();
+}
+
+void spy_parts_look(uint64_t now)
+{
+	if (!wanted.bytes && now < atomic_load_explicit(&parts()->due, memory_order_relaxed) &&
+	    !wanted.keep_ns)
+		return;
+	if (spy_session_active())
+		spy_own_stack_run(look_on_own_stack, &now);
+}
+
+/* ---- sessions ------------------------------------------------------------------------------------ */
+
+void spy_parts_begin(void)
+{
+	uint64_t now = spy_clock();
+
+	spy_options_parts(&wanted);
+	atomic_store(&parts()->begun_at[1], now);
+	atomic_store(&parts()->due, end_of_part(now));
+	atomic_store(&parts()->oldest, 1);
+	atomic_store(&parts()->next, 1);
+	spy_session->board->part = 1;
+}
+
+void spy_parts_end(void)
+{
+	const struct timespec a_moment = {.tv_nsec = 100000};
+
+	for (int i = 0; i < 500 && atomic_exchange(&parts()->busy, true); i++)
+		spy_syscall(SYS_nanosleep, &a_moment, NULL);
+}

@@ -1,0 +1,97 @@
+/*
+ * shim/parts/parts.h: a recording may have parts, one after the other, each with a folder of its own
+ * (include/cudaspy/trace_format.h, "parts"). A part ends when somebody asks for it (`cudaspy rotate`), when it is large or
+ * old; the oldest finished ones are deleted where the user has set a bound. Used on the application's threads, in slow
+ * paths.
+ *
+ * Threads are not stopped for it. The one that ends a part makes the next one's folder, exchanges the names of the two,
+ * counts the number of the part up, notes how far each slot has come, and makes each thread's next call take the slow path.
+ * There its owner moves on (record/stream_file.c). A thread that makes no call for hours does so when it makes one.
+ */
+#ifndef CUDASPY_SHIM_PARTS_H
+#define CUDASPY_SHIM_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "process/folder.h"
+
+#define SPY_PARTS_MOST 16384 /* finished ones that are known, and so can be deleted */
+
+struct spy_part {
+	uint32_t number;
+	uint32_t suffix; /* of the folder's name, where another one had it; 0: none */
+	struct spy_file_id folder;
+	_Atomic uint64_t bytes; /* on the disk */
+	uint64_t calls; /* records of them */
+	uint64_t end; /* cycles */
+};
+
+struct spy_standing;
+
+/* A part of the session; session lock: of what has no other word. */
+struct spy_parts {
+	_Atomic int inside
+		[2]; /* threads that work in the folder of a part, by the last bit of its number */
+	_Atomic uint64_t begun_at[2]; /* cycles; likewise */
+	_Atomic bool busy; /* a thread ends the part, or the process ends */
+	_Atomic uint64_t due; /* when the part ends by its age; UINT64_MAX: not */
+	uint64_t calls; /* records of them in the parts before */
+	uint32_t windows; /* that had been opened when the part began */
+	uint64_t lost; /* board->lost of the parts before */
+	_Atomic uint64_t finished_bytes;
+	_Atomic uint32_t oldest, next; /* numbers: [oldest, next) are in `finished` */
+	struct spy_part finished[SPY_PARTS_MOST]; /* part n in place n % SPY_PARTS_MOST */
+	/* retire.c */
+	_Atomic bool removing; /* a thread is at it */
+	_Atomic uint32_t going; /* the part whose files are being deleted; 0: none */
+	uint64_t going_bytes; /* of it */
+	_Atomic uint32_t removed; /* parts up to this number */
+	_Atomic uint32_t removed_told; /* the same, as the trace has it */
+	uint64_t removed_calls, removed_until;
+	/* standing.c */
+	struct spy_standing *standing;
+};
+
+/* A session has begun: its first part. */
+void spy_parts_begin(void);
+
+/* It ends: no part does any more. */
+void spy_parts_end(void);
+
+/* A thread begins to work in the folder of the part that is being written, which it returns; and has done so. */
+uint32_t spy_parts_enter(void);
+void spy_parts_leave(uint32_t part);
+
+/* When the part began that the caller works in (cycles). */
+uint64_t spy_parts_begun_at(uint32_t part);
+
+/* Does what is due: ends the part if it is large or old enough, deletes old ones. now: cycles. Outside of calls. */
+void spy_parts_look(uint64_t now);
+
+/* May something be due at a time? */
+bool spy_parts_have_time(void);
+
+/* Ends the part. 0 or -errno: then nothing has changed. On any stack. */
+int spy_parts_rotate(void);
+
+/* So many bytes of a finished part are not needed any more. */
+void spy_parts_shrink(uint32_t part, uint64_t bytes);
+
+/* retire.c: there is more on the disk: deletes old parts as far as there is a bound; a few files at a time. */
+void spy_parts_bound(void);
+
+/* The same for what is too old. */
+void spy_parts_expire(uint64_t now);
+
+/* parts.c, for retire.c: the trace says how many there are no more. Session lock not held. */
+void spy_parts_tell_removed(void);
+
+/* parts.c, for session_stream.c: the session's stream has moved on to another part's folder. Session lock held. */
+void spy_parts_tell_begin(void);
+
+/* standing.c: what the session's stream has said, and a later part has to say again. Session lock held. */
+struct spy_rec_other;
+void spy_standing_see(const struct spy_rec_other *record, size_t bytes);
+void spy_standing_tell(void);
+
+#endif
