@@ -165,6 +165,29 @@ static const char *state_of(const struct spy_board *board)
 	return board->dormant ? "dormant" : "recording";
 }
 
+/* Ends a part? What came of it stands behind the answer. */
+static void conclude_rotation(struct asked_list *list, const struct asked *a)
+{
+	const char *suffix = strstr(a->dir, ".cudaspy");
+	uint32_t error, part;
+	int ms;
+
+	for (ms = 0;
+	     ms < ANSWER_MS && __atomic_load_n(&a->board->rotated, __ATOMIC_ACQUIRE) != a->request;
+	     ms += 5)
+		sleep_ms(5);
+	error = ms < ANSWER_MS ? a->board->rotate_error : EBUSY;
+	part = a->board->part;
+	if (error) {
+		warn("%s: %s: the part goes on: %s", list->verb, a->dir, strerror((int)error));
+		list->failed++;
+	} else {
+		printf("%s: part %u is finished: %.*s.%04u%s\n", a->dir, part - 1,
+		       suffix ? (int)(suffix - a->dir) : (int)strlen(a->dir), a->dir, part - 1,
+		       suffix ?: "");
+	}
+}
+
 /* Says what became of it. */
 static void conclude(struct asked_list *list, const struct asking *asking)
 {
@@ -178,6 +201,8 @@ static void conclude(struct asked_list *list, const struct asking *asking)
 			sleep_ms(5);
 		if (!is_answered(a->board, a->request))
 			printf("%s: asked; follows at its next CUDA call\n", a->dir);
+		else if (asking->wanted == SPY_WANTED_ROTATE)
+			conclude_rotation(list, a);
 		else if (asking->wanted == SPY_WANTED_MARK)
 			printf("%s: marked\n", a->dir);
 		else

@@ -1,6 +1,6 @@
 /*
  * analyzer/cmd/ask.h: asks running programs to begin or end a window, or to put a mark into their traces. Used by
- * `start`, `stop` and `mark`.
+ * `start`, `stop`, `mark` and `rotate`.
  */
 #ifndef CUDASPY_ASK_H
 #define CUDASPY_ASK_H

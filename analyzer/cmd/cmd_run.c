@@ -209,7 +209,9 @@ static bool options_right(struct options *options)
 	if (!is_on_or_off(#flag, argument, options->name)) \
 		return false;
 #include "cudaspy/options.def"
-	if (!is_mib("keep", options->keep, 1) || !is_mib("floor", options->floor, 0) ||
+	if (!is_mib("keep", options->keep, 1) || !is_mib("rotate-size", options->rotate_size, 1) ||
+	    !is_time("rotate-every", options->rotate_every) ||
+	    !is_time("keep-for", options->keep_for) || !is_mib("floor", options->floor, 0) ||
 	    !number_group(options) || !are_functions("trace", options->trace) ||
 	    !are_functions("count", options->count))
 		return false;

@@ -94,8 +94,8 @@ static void see_range(struct analysis *a, struct fast_path *paths, const struct 
 	ranges_see(ranges, record, owner, &seen);
 }
 
-/* What is open in a thread of the process ends for the reader: it is told again when the next window begins. Of a GPU
- * nothing is known until then. */
+/* What is open in a thread of the process ends for the reader: it is told again when the next window begins, or a part of
+ * the recording whose neighbour is not here. Of a GPU nothing is known until then. */
 static void see_window(struct analysis *a, struct fast_path *paths, const struct record *record)
 {
 	size_t i;
@@ -103,7 +103,8 @@ static void see_window(struct analysis *a, struct fast_path *paths, const struct
 	for (i = 0; i < a->set->n_streams; i++)
 		if (a->set->streams[i]->trace == record->stream->trace)
 			fast_path_close(&paths[i], &a->stats);
-	if (record->raw->window.state != SPY_WINDOW_CLOSED &&
+	if (record->raw->other.event == SPY_EV_WINDOW &&
+	    record->raw->window.state != SPY_WINDOW_CLOSED &&
 	    record->raw->window.state != SPY_WINDOW_COUNTING)
 		return;
 	for (i = 0; i < a->model.n_threads; i++) {
@@ -116,6 +117,11 @@ static void see_window(struct analysis *a, struct fast_path *paths, const struct
 		ranges_finish(&a->accounts.ranges, thread, &seen);
 	}
 	idle_see_dormant(&a->idle, record->process);
+}
+
+static bool begins_apart(const struct record *record)
+{
+	return record->raw->part.state == SPY_PART_BEGIN && record->thread->process->part_is_apart;
 }
 
 /* Calls of counted functions: does their number not count? */
@@ -209,6 +215,8 @@ static void account_for(struct reading *r, struct fast_path *path, const struct 
 	else if (record->raw->other.event == SPY_EV_OUTSIDE)
 		ranges_see_outside(&a->accounts.ranges, record);
 	else if (unlikely(record->raw->other.event == SPY_EV_WINDOW))
+		see_window(a, r->paths, record);
+	else if (unlikely(record->raw->other.event == SPY_EV_PART) && begins_apart(record))
 		see_window(a, r->paths, record);
 	else if (unlikely(record->raw->other.event == SPY_EV_COST))
 		cost_see(&a->cost, &a->model, record);

@@ -379,11 +379,78 @@ static void add_memory(struct report *report, const struct analysis *a)
 	report_add(report, &memory_kind, rows, n);
 }
 
+/* ---- parts ------------------------------------------------------------------------------------ */
+
+struct part_row {
+	const char *process, *part, *trace;
+	uint64_t begin_ns, duration_ns, calls;
+};
+
+/* clang-format off */
+static const struct column part_columns[] = {
+	COLUMN(struct part_row, process, "process", UNIT_TEXT),
+	COLUMN(struct part_row, part, "part", UNIT_TEXT),
+	COLUMN(struct part_row, begin_ns, "from t =", UNIT_NS),
+	COLUMN(struct part_row, duration_ns, "lasted", UNIT_NS_IF_KNOWN),
+	COLUMN(struct part_row, calls, "calls", UNIT_COUNT),
+	COLUMN(struct part_row, trace, "directory", UNIT_TEXT),
+};
+/* clang-format on */
+
+static const struct table_kind part_kind = {
+	.key = "parts",
+	.title =
+		"PARTS: of recordings that have several; of the last one calls are not counted yet",
+	.columns = part_columns,
+	.n_columns = ARRAY_SIZE(part_columns),
+	.row_bytes = sizeof(struct part_row),
+};
+
+static const struct part_seen *find_part(const struct process *process, uint32_t number)
+{
+	for (size_t i = 0; i < process->n_parts_seen; i++)
+		if (process->parts_seen[i].number == number)
+			return &process->parts_seen[i];
+	return NULL;
+}
+
+static void add_parts(struct report *report, const struct analysis *a)
+{
+	struct part_row *rows = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->model.n_processes; i++) {
+		const struct process *process = &a->model.processes[i];
+		const struct trace *trace = process->trace;
+
+		for (size_t j = 0; j < trace->n_parts; j++) {
+			const struct part_seen *seen = find_part(process, trace->parts[j].number);
+			uint64_t begin_ns = max_u64(seen ? seen->begin_ns : 0, a->model.first_ns);
+
+			rows = grow(rows, n, sizeof(*rows));
+			rows[n++] = (struct part_row){
+				.process = text_process(&report->arena, trace),
+				.part = arena_printf(&report->arena, "%u", trace->parts[j].number),
+				.trace = arena_printf(&report->arena, "%s", trace->parts[j].dir),
+				.begin_ns = begin_ns - a->model.first_ns,
+				.duration_ns =
+					seen && seen->end_ns
+						? seen->end_ns - min_u64(begin_ns, seen->end_ns)
+						: UNKNOWN_NS,
+				.calls = seen ? seen->calls : 0,
+			};
+		}
+	}
+	if (n)
+		report_add(report, &part_kind, rows, n);
+}
+
 void report_about(struct report *report, const struct analysis *a)
 {
 	add_processes(report, a);
 	add_gpus(report, a);
 	report_mps(report, a);
+	add_parts(report, a);
 	add_environment(report, a);
 	add_notes(report, a);
 	add_memory(report, a);

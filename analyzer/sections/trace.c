@@ -10,6 +10,7 @@
 #include "text/text.h"
 #include "trace/losses.h"
 #include "trace/names.h"
+#include "trace/parts.h"
 
 /* ---- losses --------------------------------------------------------------------------------- */
 
@@ -56,6 +57,28 @@ static void add_loss(struct loss_rows *l, const struct trace *trace, uint64_t co
 	};
 }
 
+/* Where one part was named, it was not the others that were asked for. */
+static void add_part_losses(struct loss_rows *l, const struct process *process)
+{
+	const struct trace *trace = process->trace;
+	struct parts_missing missing = trace_parts_missing(trace);
+	uint32_t removed = process->removed_parts;
+	struct arena *texts = &l->report->arena;
+
+	if (removed && missing.first == removed)
+		add_loss(l, trace, process->removed_calls, "removed",
+			 arena_printf(texts,
+				      "records of calls in the first %s, %s, which were removed by "
+				      "the recorder (--keep, --keep-for)",
+				      text_count(texts, removed, "part"),
+				      text_time(texts, process->removed_ns)));
+	else if (trace->n_parts > 1)
+		missing.between += missing.first;
+	if (trace->n_parts > 1)
+		add_loss(l, trace, missing.between, "parts",
+			 "parts of the recording that are not here");
+}
+
 static void add_process_losses(struct loss_rows *l, const struct process *process)
 {
 	const struct trace *trace = process->trace;
@@ -83,6 +106,7 @@ static void add_process_losses(struct loss_rows *l, const struct process *proces
 	add_loss(l, trace, sum.streams.unreadable_bytes, "damaged", "bytes of damaged files");
 	add_loss(l, trace, sum.streams.disordered, "disordered",
 		 "records older than the one before");
+	add_part_losses(l, process);
 	for (note = process->notes; note; note = note->hh.next)
 		if (note->note == SPY_NOTE_BLIND)
 			add_loss(l, trace, note->count, "blind", note->text);

@@ -16,12 +16,16 @@ struct amount {
 	uint64_t bytes, calls;
 };
 
+/* And by part: parts of one recording are no copies. */
 static int by_uuid(const void *a, const void *b)
 {
 	const struct amount *x = a, *y = b;
+	int order = memcmp(x->trace->metadata.uuid, y->trace->metadata.uuid,
+			   sizeof(x->trace->metadata.uuid));
 
-	return memcmp(x->trace->metadata.uuid, y->trace->metadata.uuid,
-		      sizeof(x->trace->metadata.uuid));
+	if (order)
+		return order;
+	return x->trace->part < y->trace->part ? -1 : x->trace->part > y->trace->part;
 }
 
 /* Those with one uuid are beside each other, the one that has most first. */

@@ -524,6 +524,17 @@ static void print_cost(const struct dump *dump, const struct record *record)
 		fprintf(dump->out, " %s=%u", function_name(dump, record, r->fn[i]), r->count[i]);
 }
 
+static void print_part(const struct dump *dump, const struct record *record)
+{
+	const struct spy_rec_part *r = &record->raw->part;
+
+	fprintf(dump->out,
+		" state=%s number=%" PRIu32 " since=%" PRIu64 " calls=%" PRIu64 " removed=%" PRIu32
+		" removed_calls=%" PRIu64 " removed_until=%" PRIu64,
+		name_part(r->state), r->number, r->since, r->calls, r->removed, r->removed_calls,
+		r->removed_until);
+}
+
 static void print_range_of(const struct dump *dump, uint8_t what, uint32_t name)
 {
 	fprintf(dump->out, " what=%s", name_range_what(what));
@@ -635,6 +646,7 @@ static field_fn *const details[SPY_EV_COUNT_ALL] = {
 	[SPY_EV_NCCL_STATE] = print_nccl_state,
 	[SPY_EV_WINDOW] = print_window,
 	[SPY_EV_COST] = print_cost,
+	[SPY_EV_PART] = print_part,
 };
 /* clang-format on */
 

@@ -3,6 +3,7 @@
  * gate.
  */
 #include "losses.h"
+#include "parts.h"
 
 /* Has a slot without any packet ever had one? A thread that has just taken it has none yet, nor has
  * one that found the disk full, or that made its calls while recording was dormant; slot 0 has one
@@ -31,15 +32,19 @@ static void add_stream(struct losses *sum, const struct reader_losses *l)
 }
 
 /* A slot, its stream (NULL: none) and its page of the board. A slot counts its lost records on the
- * board and in each packet: the larger number is the later one. */
+ * board and in each packet: the larger number is the later one. The board's are those of all parts of the recording. */
 static void add_slot(struct losses *sum, const struct board *board, size_t slot,
-		     const struct reader *r)
+		     const struct reader *r, bool gaps)
 {
 	static const struct spy_slot_page no_page;
 	const struct spy_slot_page *page = slot < board->n_slots ? &board->slots[slot] : &no_page;
 	uint64_t calls = r ? reader_calls(r) : 0, discarded = r ? r->losses.discarded : 0;
 
 	sum->calls += calls;
+	if (gaps) {
+		sum->streams.discarded = add_capped(sum->streams.discarded, discarded);
+		return;
+	}
 	sum->streams.discarded =
 		add_capped(sum->streams.discarded, page->lost > discarded ? page->lost : discarded);
 	if (!r || !r->any_packet)
@@ -61,6 +66,7 @@ static size_t count_slots(const struct trace *trace)
 struct losses losses_sum(const struct trace *trace)
 {
 	size_t i, n = 0, n_slots = count_slots(trace);
+	bool gaps = trace_parts_have_gaps(trace);
 	struct losses sum = {0};
 
 	for (i = 0; i < trace->n_streams; i++)
@@ -68,7 +74,7 @@ struct losses losses_sum(const struct trace *trace)
 	for (i = 0; i < n_slots; i++) { /* streams are in the order of slots */
 		bool has = n < trace->n_streams && trace->streams[n]->slot == i;
 
-		add_slot(&sum, &trace->board, i, has ? &trace->streams[n++]->reader : NULL);
+		add_slot(&sum, &trace->board, i, has ? &trace->streams[n++]->reader : NULL, gaps);
 	}
 	return sum;
 }

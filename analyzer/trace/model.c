@@ -56,6 +56,7 @@ static void release_process(struct process *process)
 	size_t i;
 
 	free(process->dormant_times);
+	free(process->parts_seen);
 	for (i = 0; i < process->n_modules; i++)
 		free(process->modules[i].build_id);
 	for (i = 0; i < process->n_gpus; i++) {
@@ -648,7 +649,9 @@ static void apply_window(const struct record *record)
 
 	switch (raw->state) {
 	case SPY_WINDOW_OPEN:
-		process->windows++;
+		/* A part of the recording begins with the window that is open. */
+		process->windows += !process->windows || process->window != raw->number;
+		process->window = raw->number;
 		/* fall through */
 	case SPY_WINDOW_RECORDING:
 		end_dormant(process, record->ns);
@@ -666,6 +669,62 @@ static void apply_window(const struct record *record)
 	default:
 		break;
 	}
+}
+
+/* ---- parts ---------------------------------------------------------------------------------- */
+
+/* What is known of the ones that the recorder has deleted: the last word holds. */
+static void see_removed(struct process *process, const struct record *record)
+{
+	const struct spy_rec_part *raw = &record->raw->part;
+
+	if (!raw->removed || raw->removed < process->removed_parts)
+		return;
+	process->removed_parts = raw->removed;
+	process->removed_calls = raw->removed_calls;
+	process->removed_ns = timeline_span_ns(
+		&record->stream->trace->timeline,
+		raw->removed_until - min_u64(raw->recording_began, raw->removed_until));
+}
+
+static struct part_seen *part_of(struct process *process, uint32_t number)
+{
+	size_t n = process->n_parts_seen;
+
+	if (!n || process->parts_seen[n - 1].number != number) {
+		process->parts_seen = grow(process->parts_seen, n, sizeof(*process->parts_seen));
+		process->parts_seen[process->n_parts_seen++] = (struct part_seen){.number = number};
+	}
+	return &process->parts_seen[process->n_parts_seen - 1];
+}
+
+/* Between parts that are not neighbours, nothing was recorded as far as is known. */
+static void apply_part(const struct record *record)
+{
+	struct process *process = record->thread->process;
+	const struct spy_rec_part *raw = &record->raw->part;
+
+	see_removed(process, record);
+	if (raw->state == SPY_PART_END) {
+		process->part_ended = raw->number;
+		process->part_ended_ns = record->ns;
+		part_of(process, raw->number)->end_ns = record->ns;
+		part_of(process, raw->number)->calls = raw->calls;
+	}
+	if (raw->state != SPY_PART_BEGIN)
+		return;
+	process->part = raw->number;
+	part_of(process, raw->number)->begin_ns = record->ns;
+	process->part_is_apart = process->part_ended + 1 != raw->number;
+	if (!process->part_is_apart)
+		return;
+	if (process->part_ended && !process->dormant) {
+		process->dormant = true;
+		process->dormant_since_ns = process->part_ended_ns;
+	}
+	if (process->part_ended)
+		end_dormant(process, record->ns);
+	process->opened_ns = record->ns;
 }
 
 void model_apply_other(struct model *model, struct record *record)
@@ -693,6 +752,9 @@ void model_apply_other(struct model *model, struct record *record)
 		break;
 	case SPY_EV_WINDOW:
 		apply_window(record);
+		break;
+	case SPY_EV_PART:
+		apply_part(record);
 		break;
 	default:
 		if (!model->bare)

@@ -150,6 +150,13 @@ struct note {
 	char text[];
 };
 
+/* A part of a recording, as far as it has been read. */
+struct part_seen {
+	uint32_t number;
+	uint64_t begin_ns, end_ns; /* 0: with the recording; it goes on, or was cut off */
+	uint64_t calls; /* records of them; unknown without an end */
+};
+
 struct process {
 	struct trace *trace;
 	struct module *modules; /* in the order of their records */
@@ -185,6 +192,16 @@ struct process {
 	uint64_t opened_ns; /* when the last window began; 0: with the recording */
 	/* Cost windows in which calls were only counted: to all that looks at calls they were dormant. */
 	uint64_t countings;
+	uint32_t window; /* the number of the last one, as the recorder counts them */
+	/* Parts: SPY_EV_PART */
+	uint32_t part; /* the last one that has begun; 0: the first, or unknown */
+	uint32_t part_ended; /* the last one that has ended; 0: none */
+	uint64_t part_ended_ns;
+	struct part_seen *parts_seen; /* in order; empty: there is one */
+	size_t n_parts_seen;
+	bool part_is_apart; /* the one before it is not here: what came between is unknown */
+	uint32_t removed_parts; /* by the recorder: the first ones, up to this number */
+	uint64_t removed_calls, removed_ns; /* records of calls in them; how long they lasted */
 };
 
 struct model {

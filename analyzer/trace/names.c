@@ -51,6 +51,7 @@ FUNCTION(name_nccl_protocol, SPY_NCCL_PROTOCOL_NAMES)
 FUNCTION(name_nccl_state, SPY_NCCL_STATE_NAMES)
 FUNCTION(name_window, SPY_WINDOW_NAMES)
 FUNCTION(name_cost, SPY_COST_NAMES)
+FUNCTION(name_part, SPY_PART_NAMES)
 /* clang-format on */
 
 const char *name_error(unsigned int result, bool driver)

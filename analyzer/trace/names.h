@@ -27,6 +27,7 @@ const char *name_nccl_protocol(unsigned int protocol); /* enum spy_nccl_protocol
 const char *name_nccl_state(unsigned int state); /* enum spy_nccl_state */
 const char *name_window(unsigned int state); /* enum spy_window_state */
 const char *name_cost(unsigned int kind); /* enum spy_cost_kind */
+const char *name_part(unsigned int state); /* enum spy_part_state */
 
 /* A result, as the driver's functions call it or the runtime's. */
 const char *name_error(unsigned int result, bool driver);

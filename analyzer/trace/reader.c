@@ -46,15 +46,52 @@ void reader_set_buffer(struct reader *r, size_t bytes)
 	r->buffer_bytes = bytes < 2 * RECORD_MAX_BYTES ? 2 * RECORD_MAX_BYTES : bytes;
 }
 
-static struct reader_file *add_file(struct reader *r, const char *file, uint64_t number)
+static bool comes_before(const struct reader_file *a, const struct reader_file *b)
+{
+	return a->part != b->part ? a->part < b->part : a->number < b->number;
+}
+
+static struct reader_file *put_file(struct reader *r, const struct reader_file *file)
 {
 	size_t i;
 
 	r->files = grow(r->files, r->n_files, sizeof(*r->files));
-	for (i = r->n_files++; i && r->files[i - 1].number > number; i--)
+	for (i = r->n_files++; i && comes_before(file, &r->files[i - 1]); i--)
 		r->files[i] = r->files[i - 1];
-	r->files[i] = (struct reader_file){.path = xstrdup(file), .number = number};
+	r->files[i] = *file;
 	return &r->files[i];
+}
+
+static struct reader_file *add_file(struct reader *r, const char *file, uint64_t number)
+{
+	return put_file(r, &(struct reader_file){
+				   .path = xstrdup(file), .part = 1, .run = 1, .number = number});
+}
+
+void reader_set_part(struct reader *r, uint32_t part)
+{
+	size_t i;
+
+	for (i = 0; i < r->n_files; i++)
+		r->files[i].part = r->files[i].run = part;
+}
+
+void reader_join(struct reader *r, struct reader *other)
+{
+	size_t i;
+
+	for (i = 0; i < other->n_files; i++)
+		put_file(r, &other->files[i]);
+	other->n_files = 0;
+}
+
+void reader_set_run(struct reader *r, uint32_t part, uint32_t run)
+{
+	size_t i;
+
+	for (i = 0; i < r->n_files; i++)
+		if (r->files[i].part == part)
+			r->files[i].run = run;
 }
 
 void reader_add_file(struct reader *r, const char *file, uint64_t number)
@@ -68,7 +105,7 @@ void reader_add_part(struct reader *r, const char *file, uint64_t number,
 	struct reader_file *added = add_file(r, file, number);
 
 	if (part)
-		added->part = *part;
+		added->packed = *part;
 }
 
 void reader_release(struct reader *r)
@@ -95,8 +132,8 @@ uint64_t reader_bytes(const struct reader *r)
 	for (i = 0; i < r->n_files; i++)
 		if (r->files[i].copy)
 			bytes += r->files[i].copy_bytes;
-		else if (r->files[i].part.file)
-			bytes += r->files[i].part.bytes;
+		else if (r->files[i].packed.file)
+			bytes += r->files[i].packed.bytes;
 		else if (!stat(r->files[i].path, &st))
 			bytes += (uint64_t)st.st_size;
 	return bytes;
@@ -156,7 +193,7 @@ static ssize_t read_file(const struct reader *r, void *bytes, size_t size, uint6
 	const struct reader_file *file = &r->files[r->file];
 
 	if (!file->copy)
-		return read_at(r->fd, bytes, clipped(&file->part, size, off), r->file_off + off);
+		return read_at(r->fd, bytes, clipped(&file->packed, size, off), r->file_off + off);
 	if (off >= file->copy_bytes)
 		return 0;
 	if (size > file->copy_bytes - off)
@@ -199,7 +236,7 @@ static bool cannot_open(struct reader *r, const char *why)
 
 static bool open_on_disk(struct reader *r)
 {
-	const struct container_part *part = &r->files[r->file].part;
+	const struct container_part *part = &r->files[r->file].packed;
 
 	r->fd = container_open_part(path(r), part, &r->file_bytes);
 	r->file_off = part->file ? part->off : 0;
@@ -310,7 +347,7 @@ static bool read_packet_header(int fd, const struct container_part *part, struct
  */
 static bool copy_packet(const struct reader *r, int fd, struct reader_file *file)
 {
-	const struct container_part *part = &file->part;
+	const struct container_part *part = &file->packed;
 	struct spy_packet before, header, after;
 	uint64_t off = part->file ? part->off : 0;
 	struct stat st;
@@ -349,8 +386,8 @@ void reader_add_copy_of_part(struct reader *r, const char *path, const struct co
 	int fd, tries = 0;
 
 	if (part)
-		file->part = *part;
-	fd = open(file->part.file ?: path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		file->packed = *part;
+	fd = open(file->packed.file ?: path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return;
 	while (!copy_packet(r, fd, file) && tries < COPY_TRIES)
@@ -377,9 +414,29 @@ static bool is_old(const struct reader *r, uint64_t seq)
 	return r->any_packet && (seq == r->seq || (r->files[r->file].copy && seq < r->seq));
 }
 
+/* The number that the next packet has if none is missing. Where parts of the recording are, that is unknown. */
+static uint64_t expected_seq(const struct reader *r, const struct spy_packet *p)
+{
+	const struct reader_file *file = &r->files[r->file];
+
+	if (r->any_packet ? r->part < file->run : file->run > 1)
+		return p->seq;
+	return r->any_packet ? r->seq + 1 : 0;
+}
+
+static void count_discarded(struct reader *r, const struct spy_packet *p)
+{
+	if (r->files[r->file].part != r->part)
+		r->discarded = 0;
+	if (p->discarded <= r->discarded)
+		return;
+	r->losses.discarded = add_capped(r->losses.discarded, p->discarded - r->discarded);
+	r->discarded = p->discarded;
+}
+
 static void count_losses(struct reader *r, const struct spy_packet *p)
 {
-	uint64_t expected = r->any_packet ? r->seq + 1 : 0;
+	uint64_t expected = expected_seq(r, p);
 
 	/* Of a process that writes, packets are deleted before our eyes. */
 	if (p->seq > expected && is_bounded(r) && (!r->any_packet || r->live || r->keeps_first))
@@ -388,9 +445,9 @@ static void count_losses(struct reader *r, const struct spy_packet *p)
 	else if (p->seq > expected)
 		r->losses.packets_missing =
 			add_capped(r->losses.packets_missing, p->seq - expected);
-	if (p->discarded > r->losses.discarded)
-		r->losses.discarded = p->discarded;
+	count_discarded(r, p);
 	r->seq = p->seq;
+	r->part = r->files[r->file].part;
 	r->any_packet = true;
 }
 
@@ -409,10 +466,10 @@ static bool look_into_next_file(const struct reader *r, struct spy_packet *p)
 			memcpy(p, next->copy, sizeof(*p));
 		return got && !packet_fault(r, p);
 	}
-	fd = open(next->part.file ?: next->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = open(next->packed.file ?: next->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	got = read_packet_header(fd, &next->part, p) && !packet_fault(r, p);
+	got = read_packet_header(fd, &next->packed, p) && !packet_fault(r, p);
 	close(fd);
 	return got;
 }
@@ -501,7 +558,7 @@ static bool next_packet(struct reader *r)
 	} while (is_old(r, p.seq));
 	/* Copies of files, made one after the other while the process wrote: what is complete ends
 	 * here. */
-	if (r->live && in_tail(r) && r->any_packet && p.seq > r->seq + 1 && !is_bounded(r))
+	if (r->live && in_tail(r) && r->any_packet && p.seq > expected_seq(r, &p) && !is_bounded(r))
 		return false;
 	count_losses(r, &p);
 	limit_times(r, &p);
@@ -592,6 +649,18 @@ static bool find_record(struct reader *r)
 	return false;
 }
 
+/* A part repeats what it has to know of those before it. True: they have been read. */
+static bool is_told_again(struct reader *r)
+{
+	const struct reader_file *file = &r->files[r->file];
+	const struct spy_rec_part *part = &r->record->part;
+
+	if (r->record->other.event != SPY_EV_PART)
+		return r->told_again;
+	r->told_again = part->state == SPY_PART_BEGIN && file->run < file->part;
+	return false;
+}
+
 bool reader_next_slow(struct reader *r)
 {
 	bool first = !r->started;
@@ -609,9 +678,11 @@ bool reader_next_slow(struct reader *r)
 					return false;
 		}
 		r->record = (const union spy_any *)r->at;
-		if (likely(r->record->other.time <= r->time_most))
+		if (unlikely(r->record->other.time > r->time_most))
+			unreadable(r, offset(r), r->size,
+				   "a record is of a later time than its packet");
+		else if (likely(!is_told_again(r)))
 			break;
-		unreadable(r, offset(r), r->size, "a record is of a later time than its packet");
 		r->at += r->size;
 	}
 	if (r->record->other.time < r->time)

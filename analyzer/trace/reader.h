@@ -64,6 +64,7 @@ union spy_any {
 	struct spy_rec_nccl_state nccl_state;
 	struct spy_rec_window window;
 	struct spy_rec_cost cost;
+	struct spy_rec_part part;
 };
 
 /* Per record type: bytes before the texts, number of texts, name in metadata. */
@@ -157,12 +158,15 @@ struct reader_losses {
 
 struct reader_file {
 	char *path;
-	uint64_t number; /* K of stream_NNNN_K + 1, or one of the above: their order */
+	/* Its part of the recording (trace_format.h), and the first one of those that are here without a gap up to it.
+	 * Files are in the order of parts, then of numbers. */
+	uint32_t part, run;
+	uint64_t number; /* K of stream_NNNN_K + 1, or one of the above */
 	/* What was in it when it was added, if it is the tail of a process that may still write;
 	 * NULL: read the file. Owned. */
 	uint8_t *copy;
 	size_t copy_bytes;
-	struct container_part part; /* where it lies in another file; its name is not owned */
+	struct container_part packed; /* where it lies in another file; its name is not owned */
 };
 
 /* What each record needs comes first: with many streams it has to be fetched each time. */
@@ -200,6 +204,9 @@ struct reader {
 	uint64_t time_end; /* cycles: what claims to be of that time or later is damaged */
 
 	bool started; /* reader_next was called */
+	bool told_again; /* what comes has been read in the part before */
+	uint32_t part; /* of the packet */
+	uint64_t discarded; /* of the part, by its packets so far */
 	bool any_packet;
 	uint64_t seq; /* of the packet */
 	uint64_t others; /* of the records, those that are no calls */
@@ -224,6 +231,15 @@ void reader_add_part(struct reader *r, const char *path, uint64_t number,
  * Before the stream's other files are even looked for. */
 void reader_add_copy_of_tail(struct reader *r, const char *path);
 void reader_add_copy_of_part(struct reader *r, const char *path, const struct container_part *part);
+
+/* Its files are those of a later part of the recording than the first one, so far. */
+void reader_set_part(struct reader *r, uint32_t part);
+
+/* Takes over the files of a reader of the same stream in another part. */
+void reader_join(struct reader *r, struct reader *other);
+
+/* Parts `run` to `part` are all here. */
+void reader_set_run(struct reader *r, uint32_t part, uint32_t run);
 
 void reader_release(struct reader *r);
 

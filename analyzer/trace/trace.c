@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "copies.h"
 #include "moment.h"
+#include "parts.h"
 #include "trace.h"
 #include "base/magic.h"
 #include "base/redact.h"
@@ -89,7 +90,7 @@ static void find_file(struct trace_set *set, struct trace *trace, const char *na
 		return;
 	reader = &find_stream(set, trace, slot)->reader;
 	path = xasprintf("%s/%s", trace->dir, name);
-	if (tails && trace->board.present && !trace->board.head.ended)
+	if (tails && trace->writing)
 		reader_add_copy_of_part(reader, path, part);
 	else
 		reader_add_part(reader, path, number, part);
@@ -116,17 +117,10 @@ static void find_packed(struct trace_set *set, struct trace *trace, bool tails)
 	}
 }
 
-/* Tails first: see reader.h. */
-static void find_streams(struct trace_set *set, struct trace *trace)
+static void find_in_folder(struct trace_set *set, struct trace *trace)
 {
-	DIR *dir;
+	DIR *dir = opendir(trace->dir);
 
-	if (trace->container) {
-		find_packed(set, trace, true);
-		find_packed(set, trace, false);
-		return;
-	}
-	dir = opendir(trace->dir);
 	if (!dir) {
 		warn("%s: %s", trace->dir, strerror(errno));
 		return;
@@ -135,6 +129,21 @@ static void find_streams(struct trace_set *set, struct trace *trace)
 	rewinddir(dir);
 	find_files(set, trace, dir, false);
 	closedir(dir);
+}
+
+/* Tails first: see reader.h. */
+static void find_streams(struct trace_set *set, struct trace *trace)
+{
+	size_t i;
+
+	if (trace->container) {
+		find_packed(set, trace, true);
+		find_packed(set, trace, false);
+	} else {
+		find_in_folder(set, trace);
+	}
+	for (i = set->n_streams; i && set->streams[i - 1]->trace == trace; i--)
+		reader_set_part(&set->streams[i - 1]->reader, trace->part);
 }
 
 static void map_functions(struct trace_set *set, struct trace *trace)
@@ -336,6 +345,13 @@ static uint32_t pid_of(const struct metadata *m)
 	return pid > 0 && pid <= INT32_MAX ? (uint32_t)pid : 0;
 }
 
+static uint32_t part_of(const struct metadata *m)
+{
+	int64_t part = metadata_number(m, "part", 1);
+
+	return part > 0 && part <= INT32_MAX ? (uint32_t)part : 1;
+}
+
 static void set_names(struct trace *trace)
 {
 	const char *program = metadata_text(&trace->metadata, "program");
@@ -352,6 +368,7 @@ static void free_trace(struct trace *trace)
 {
 	metadata_release(&trace->metadata);
 	board_release(&trace->board);
+	trace_parts_release(trace);
 	free(trace->mapped);
 	free(trace->use.gpus);
 	free(trace->program);
@@ -479,6 +496,9 @@ static bool read_board(struct trace *trace, int err)
 	free(path);
 	trace->alive = running && trace->board.present && !trace->board.head.ended;
 	trace->live = trace->board.present && !trace->board.head.ended && (running || !known);
+	trace->part = part_of(&trace->metadata);
+	/* Of a part that is finished a thread may have the tail yet, until its next call. */
+	trace->writing = trace->board.present && (!trace->board.head.ended || running);
 	if (!err)
 		return true;
 	/* With our board or streams it is our trace, whatever has become of the text. */
@@ -796,7 +816,7 @@ static int by_text(const struct trace *x, const struct trace *y, const char *key
 }
 
 /* By what traces say of themselves: where they lie decides only between those that say the same. */
-/* Copies, and runs that are not wanted: they and their streams are gone. */
+/* Copies, parts that are joined to others, and runs that are not wanted: they and their streams are gone. */
 static void drop(struct trace_set *set)
 {
 	size_t i, n_streams = 0, n_traces = 0;
@@ -804,7 +824,7 @@ static void drop(struct trace_set *set)
 	for (i = 0; i < set->n_streams; i++) {
 		struct stream *stream = set->streams[i];
 
-		if (!stream->trace->copy && !stream->trace->left_out) {
+		if (!stream->trace->copy && !stream->trace->left_out && !stream->trace->joined) {
 			set->streams[n_streams++] = stream;
 			continue;
 		}
@@ -815,7 +835,7 @@ static void drop(struct trace_set *set)
 	for (i = 0; i < set->n_traces; i++) {
 		struct trace *trace = set->traces[i];
 
-		if (!trace->copy && !trace->left_out) {
+		if (!trace->copy && !trace->left_out && !trace->joined) {
 			set->traces[n_traces++] = trace;
 			continue;
 		}
@@ -973,6 +993,8 @@ int trace_set_open(struct trace_set *set, const char *const *dirs, size_t n_dirs
 			set->not_found++;
 	}
 	copies_find(set);
+	drop(set);
+	trace_parts_join(set);
 	drop(set);
 	runs_find(set);
 	if (filter && filter->wanted && set->n_traces) {

@@ -70,6 +70,12 @@ struct trace_use {
 	bool mps; /* there was a daemon of MPS before it initialised CUDA */
 };
 
+/* A directory of a recording that has several. */
+struct trace_part {
+	uint32_t number;
+	char *dir;
+};
+
 struct trace {
 	char *dir; /* of one in a container: the container, and behind a slash its folder if there are several */
 	const struct container
@@ -79,6 +85,10 @@ struct trace {
 	struct metadata metadata;
 	bool has_metadata;
 	bool copy; /* of another trace of the set: dropped */
+	bool joined; /* to another part of the same recording: dropped */
+	uint32_t part; /* of its recording (trace_format.h), from 1 on; of several the last one */
+	struct trace_part *parts; /* in their order; NULL: it is the only one, and the first */
+	size_t n_parts;
 	bool left_out; /* of another run than the one that is wanted: dropped */
 	uint32_t run; /* of the set's */
 	const struct trace *run_first; /* while runs are found: the first one of its run */
@@ -98,6 +108,7 @@ struct trace {
 	/* When the trace was opened: */
 	bool alive; /* the process was still running, on this machine */
 	bool live; /* it may have been, here or elsewhere, and may be writing still */
+	bool writing; /* tails may be changing */
 	bool has_gpu_times; /* the first reading has found some */
 	struct trace_use use;
 	UT_hash_handle hh;
