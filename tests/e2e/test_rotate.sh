@@ -1,0 +1,82 @@
+#!/bin/bash
+# A recording in parts: each record is in one of them, each of them is a trace, all of them together are the recording.
+. "$(dirname "$0")/lib.sh"
+need jq babeltrace2
+export FAKE_MODE=quiet
+
+# all_records NAME: in all parts together, as babeltrace2 reads them one by one.
+all_records() {
+	local trace sum=0
+	for trace in $(traces); do
+		sum=$((sum + $(records "$trace" "$1"))) || exit 1
+	done
+	echo "$sum"
+}
+reported() {
+	"$tool" report --format=json "$@" >report.json 2>report.err || fail "no report of $*: $(cat report.err)"
+	[ -s report.err ] && fail "the report of $* complains: $(head -n 3 report.err)"
+}
+summary() { jq -c ".summary | [$1]" report.json; }
+n_parts() { traces | wc -l; }
+
+# --- by size: threads that call all the time ---
+CUDASPY_ROTATE_SIZE=1 same size "$bin/life" load 6 60000
+[ "$(n_parts)" -ge 3 ] || fail "by size: $(n_parts) parts"
+expect "by size: records" "$(all_records cudaSetDevice)" 360000
+expect "by size: closing line" "$(closing size.err)" "360000 0 0"
+# shellcheck disable=SC2046 # several directories
+readable $(traces)
+reported "$out"
+expect "by size: the report" "$(summary .calls,.counted,.threads,.lost_records)" "[360000,360000,6,0]"
+expect "by size: nothing is missing" "$(jq -c '[.losses[]?]' report.json)" '[]'
+sum=0
+for trace in $(traces); do
+	reported "$trace"
+	expect "${trace##*/}: losses" "$(jq -c '[.losses[]?]' report.json)" '[]'
+	sum=$((sum + $(jq .summary.calls report.json)))
+done
+expect "each part's calls together" "$sum" 360000
+
+# --- by time, threads that come and go: a part ends every few milliseconds ---
+CUDASPY_ROTATE_EVERY=3ms same threads "$bin/life" threads 20000 16
+[ "$(n_parts)" -ge 3 ] || fail "by time: $(n_parts) parts"
+reported "$out"
+expect "threads that come and go" "$(summary .calls,.lost_records)" "[$(sed -n 's/.*: \([0-9]*\) calls.*/\1/p' threads.err),0]"
+expect "nothing of them is missing" "$(jq -c '[.losses[]?]' report.json)" '[]'
+for trace in $(traces); do
+	"$tool" dump "$trace" 2>err >>dumped || fail "no dump of $trace"
+	[ -s err ] && fail "$trace: $(head -n 2 err)"
+done
+
+# --- the same program, in one part and in many: the same calls by function ---
+by_function() { jq -c '[.calls[] | [.function, .count, .failed]], [.counted[]?]' report.json; }
+same one "$bin/life" load 3 20000
+reported "$out"
+by_function >one.functions
+CUDASPY_ROTATE_EVERY=2ms same many "$bin/life" load 3 20000
+reported "$out"
+by_function >many.functions
+cmp -s one.functions many.functions || fail "calls by function: $(diff one.functions many.functions)"
+
+# --- a bound: the oldest parts are deleted, what there is on the disk stays below it ---
+CUDASPY_ROTATE_SIZE=1 CUDASPY_KEEP=4 same bound "$bin/life" load 4 150000
+kib=$(du -sk "$out" | cut -f 1)
+[ "$kib" -le 4096 ] || fail "a bound of 4 MiB: $kib KiB"
+[ "$kib" -ge 2500 ] || fail "a bound of 4 MiB: only $kib KiB are kept"
+[ "$(find "$out" -name '.*.removed' | wc -l)" -le 1 ] || fail "deleted parts are there"
+reported "$out"
+kept=$(jq .summary.calls report.json)
+removed=$(jq '[.losses[] | select(.kind == "removed") | .count] | add' report.json)
+# a record in the making when a part ends is on one side or the other
+[ $((removed + kept - 600000)) -le 8 ] && [ $((removed + kept - 600000)) -ge -8 ] || fail "$removed removed and $kept kept of 600000"
+"$tool" report "$out" | tr -s ' \n' ' ' | grep -q 'removed by the recorder' || fail "the report does not say that parts were removed"
+
+# --- a kill at any moment: no record is lost or there twice ---
+for i in 1 2 3 4 5; do
+	rm -rf "$out"
+	CUDASPY_ROTATE_EVERY=1ms spied timeout -s KILL 0.$((i * 2)) "$bin/life" load 4 100000000 >/dev/null 2>&1
+	[ "$(n_parts)" -ge 1 ] || continue
+	"$tool" report --format=json "$out" >report.json 2>err || fail "killed: no report: $(cat err)"
+	expect "killed: nothing is missing" "$(jq -c '[.losses[]?]' report.json)" '[]'
+done
+exit 0
