@@ -195,10 +195,10 @@ static bool windows_right(const struct options *options)
 	if (options->steps && capture != SPY_CAPTURE_PROFILER && capture != SPY_CAPTURE_RANGE)
 		return wrong("steps", options->steps,
 			     "this needs --capture-range=nvtx:NAME, or =cudaProfilerApi");
-	if (options->gpu && strcmp(options->gpu, "0") != 0 &&
+	if (options->gpu && strchr(options->gpu, '/') &&
 	    (capture || options->delay || options->duration))
 		return wrong("gpu", options->gpu,
-			     "this does not follow windows: leave one of the two out");
+			     "GPU times follow the windows of the recording: --gpu alone");
 	return true;
 }
 

@@ -14,7 +14,7 @@
 #include "cudaspy/trace_format.h"
 
 #define SPY_GPU_LIBRARY "libcudaspy_gpu.so"
-#define SPY_GPU_LIBRARY_VERSION 1
+#define SPY_GPU_LIBRARY_VERSION 2
 
 /* libcudaspy.so. Any thread, also one of CUPTI's; several at one time. */
 struct spy_gpu_recorder {
@@ -27,6 +27,10 @@ struct spy_gpu_recorder {
 	void *(*symbol)(void *library, const char *name);
 	/* Who took CUPTI's slot before us; empty: unknown. */
 	const char *(*who_took_slot)(void);
+	/* Are calls recorded now? Returns a number that changes when that does. */
+	uint32_t (*turn)(bool *open);
+	/* Waits until the number is another one; for a while at most. On a thread of the library's own. */
+	void (*await)(uint32_t turn);
 	/* Appends `count` records of `bytes` bytes each, one behind the other; fills in their times. */
 	void (*write)(void *records, size_t bytes, size_t count);
 };

@@ -13,6 +13,7 @@
 /* When GPU times are recorded: all the time, or `on_ns` of each `every_ns`. */
 struct spy_gpu_windows {
 	uint64_t on_ns, every_ns; /* 0: all the time */
+	bool follow; /* while calls are recorded: windows of the recording (windows.h) */
 };
 
 /* "250ms", "0.5s", "2m"; a millisecond at least. Not strtod: the program's locale may write numbers another way. */

@@ -499,11 +499,35 @@ static bool wait_ns(uint64_t ns)
 	return true;
 }
 
+/* GPU times are recorded while calls are. */
+static void follow_windows(void)
+{
+	bool more = true, open;
+
+	while (more) {
+		uint32_t turn = recorder->turn(&open);
+
+		pthread_mutex_lock(&lock);
+		if (!ended && open && !on)
+			more = turn_on() == CUPTI_SUCCESS;
+		else if (!ended && !open && on)
+			turn_off(SPY_GPU_OFF, "a window");
+		more &= !ended;
+		pthread_mutex_unlock(&lock);
+		if (more)
+			recorder->await(turn);
+	}
+}
+
 static void *open_windows(void *unused)
 {
 	bool more = true;
 
 	(void)unused;
+	if (windows.follow) {
+		follow_windows();
+		return NULL;
+	}
 	while (more && wait_ns(windows.on_ns)) {
 		pthread_mutex_lock(&lock);
 		if (!ended)
@@ -602,6 +626,7 @@ static void CUPTIAPI on_call(void *user, CUpti_CallbackDomain domain, CUpti_Call
 /* With the lock held: who wants CUPTI meanwhile waits, and gets it then. */
 static bool subscribe(void)
 {
+	bool open = true;
 	CUptiResult result = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 
 	if (!ended)
@@ -623,7 +648,9 @@ static bool subscribe(void)
 	}
 	if (cupti.cuptiActivityFlushPeriod) /* full ones; of half-full ones CUPTI decides */
 		cupti.cuptiActivityFlushPeriod(500);
-	result = turn_on();
+	if (windows.follow)
+		recorder->turn(&open);
+	result = open ? turn_on() : CUPTI_SUCCESS;
 	if (result != CUPTI_SUCCESS) {
 		leave();
 		return fail("cuptiActivityEnable", result);
@@ -649,7 +676,7 @@ static bool start(const struct spy_gpu_recorder *with, const struct spy_gpu_wind
 	if (!begun)
 		return false;
 	atexit(process_ends);
-	if (windows.every_ns && !begin_windows())
+	if ((windows.every_ns || windows.follow) && !begin_windows())
 		write_state(SPY_GPU_ON, "no thread for windows: all the time");
 	return true;
 }

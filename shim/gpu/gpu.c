@@ -148,6 +148,8 @@ static const struct spy_gpu_recorder recorder = {
 	.clock = clock_now,
 	.symbol = symbol,
 	.who_took_slot = who_took_slot,
+	.turn = spy_window_state,
+	.await = spy_window_await,
 	.write = write_records,
 };
 
@@ -202,6 +204,7 @@ void spy_gpu_begin(void)
 	if (!spy_gpu_parse_windows(spy_options.gpu, &windows))
 		spy_message("CUDASPY_GPU=%s is neither 1 nor like 1s/10s: all the time",
 			    spy_options.gpu);
+	windows.follow = spy_window_is_planned();
 	found = load();
 	if (!found)
 		return;

@@ -2,9 +2,14 @@
  * shim/window/window.c: windows open and close: the state, its records, the board, and what is due at a time. Runs on
  * the application's threads, on the recorder's own stack; the session's lock is held around each change.
  */
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include "arch/processor.h"
 #include "parts/parts.h"
 #include "process/options.h"
 #include "process/own_stack.h"
@@ -82,6 +87,26 @@ static void apply(uint64_t now)
 			 __ATOMIC_RELEASE);
 }
 
+static _Atomic int awaiting; /* threads in spy_window_await */
+static uint32_t finished_changes; /* what they wait for: counts up when a change has been made */
+
+uint32_t spy_window_state(bool *open)
+{
+	uint32_t number = __atomic_load_n(&finished_changes, __ATOMIC_ACQUIRE);
+
+	*open = spy_window_is_open();
+	return number;
+}
+
+void spy_window_await(uint32_t number)
+{
+	const struct timespec a_while = {.tv_nsec = 500000000};
+
+	atomic_fetch_add(&awaiting, 1);
+	spy_syscall(SYS_futex, &finished_changes, FUTEX_WAIT_PRIVATE, number, &a_while);
+	atomic_fetch_sub(&awaiting, 1);
+}
+
 static void set(bool open, uint64_t now)
 {
 	if (open)
@@ -93,6 +118,9 @@ static void set(bool open, uint64_t now)
 	opened = open;
 	__atomic_store_n(&counting, false, __ATOMIC_RELAXED);
 	apply(now);
+	__atomic_fetch_add(&finished_changes, 1, __ATOMIC_SEQ_CST);
+	if (atomic_load(&awaiting))
+		spy_syscall(SYS_futex, &finished_changes, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
 bool spy_window_count(bool count, struct spy_rec_window *record)
@@ -234,6 +262,11 @@ void spy_window_begin(uint64_t loaded)
 		spy_session_commit(sizeof(*record));
 	}
 	show();
+}
+
+bool spy_window_is_planned(void)
+{
+	return plan.dormant || plan.duration_ns;
 }
 
 bool spy_window_describe(struct spy_rec_window *record)

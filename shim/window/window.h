@@ -36,6 +36,12 @@ static inline uint32_t spy_window_turn(void)
 	return __atomic_load_n(&spy_window_changes, __ATOMIC_RELAXED);
 }
 
+/* Is a window open? Returns a number that changes when that does. */
+uint32_t spy_window_state(bool *open);
+
+/* Waits until the number is another one, half a second at most. Only on a thread that is not the application's. */
+void spy_window_await(uint32_t number);
+
 /* Since when calls are recorded (cycles); 0: since the recording began. */
 uint64_t spy_window_opened_at(void);
 
@@ -64,6 +70,9 @@ bool spy_window_describe(struct spy_rec_window *record);
 /* Opens or closes; nothing happens if it is so already. why: a few words. Slow; on any stack. */
 void spy_window_open(const char *why);
 void spy_window_close(const char *why);
+
+/* Is recording to be dormant at times, by an option? */
+bool spy_window_is_planned(void);
 
 /* The session's, or one that asks for nothing. */
 extern const struct spy_board *spy_window_board;

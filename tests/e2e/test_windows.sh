@@ -135,6 +135,20 @@ done <<-END
 	CUDASPY_CAPTURE_RANGE=nvtx:step CUDASPY_DELAY=2h|the range step, after the delay of 2h, or 
 END
 
+# --- times of GPUs are recorded in windows, too ---
+if [ -e "$build/libcudaspy_gpu.so" ]; then
+	export LD_LIBRARY_PATH="$sim" SPYSIM_KERNEL_US=5
+	ran "CUDASPY_CAPTURE_RANGE=cudaProfilerApi CUDASPY_GPU=1" $made copy:200 start wait:300 copy:5 wait:300 stop wait:300 copy:200 exit
+	expect "GPU times: on and off" "$(grep -c ' gpu_state state=on ' dump):$(grep -c ' gpu_state state=off ' dump)" 1:1
+	operations=$(grep -c ' gpu_op ' dump)
+	[ "$operations" -ge 10 ] && [ "$operations" -le 30 ] || fail "operations of GPUs in a window of ten copies: $operations"
+	reported
+	expect "and reported" "$(jq '.gpus[0].busy_known' report.json)" '"exact"'
+	unset LD_LIBRARY_PATH SPYSIM_KERNEL_US
+else
+	without "GPU times: libcudaspy_gpu.so was not built"
+fi
+
 # --- from outside ---
 rm -rf "$out" go
 env CUDASPY_OUT="$out" CUDASPY_CAPTURE_RANGE=command LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" timeout 120 "$bin/windows" \
@@ -178,7 +192,7 @@ grep -q 'window state=mark .*text="the text"' dump || fail "no mark"
 "$tool" start "$out" 2>err && fail "a program that has ended is started"
 "$tool" start --every=5s 2>err && fail "--every without --for"
 "$tool" mark 2>err && fail "a mark without a text"
-for wrong in --capture-range=nvtx: --capture-range=x --steps=3 "--capture-range=cudaProfilerApi --steps=3-2" --delay=5 --duration=0s "--delay=1s --gpu"; do
+for wrong in --capture-range=nvtx: --capture-range=x --steps=3 "--capture-range=cudaProfilerApi --steps=3-2" --delay=5 --duration=0s "--delay=1s --gpu=1s/10s"; do
 	# shellcheck disable=SC2086 # several options
 	"$tool" run $wrong -- true 2>err && fail "run $wrong"
 	[ -s err ] || fail "run $wrong says nothing"
