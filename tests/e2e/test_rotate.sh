@@ -58,6 +58,54 @@ reported "$out"
 by_function >many.functions
 cmp -s one.functions many.functions || fail "calls by function: $(diff one.functions many.functions)"
 
+# --- from outside: also while it is dormant; marks are in one part; a folder that has gone ---
+sim=$CUDASPY_BUILD/sim/lib
+if [ -e "$sim/libcudart.so.13" ]; then
+	rm -rf "$out"
+	env CUDASPY_OUT="$out" LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" timeout 120 "$bin/windows" \
+		memory pin pageable stream push:outer copy:5 touch:here await:go pop exit 2>messages &
+	program=$!
+	for ((i = 0; i < 600 && ! $([ -e here ] && echo 1 || echo 0); i++)); do sleep 0.1; done
+	live=$(the_trace)
+	expect "rotate" "$("$tool" rotate "$live")" "$live: part 1 is finished: ${live%.cudaspy}.0001.cudaspy"
+	"$tool" mark "only once" "$live" >/dev/null || fail "mark"
+	"$tool" rotate "$live" >first & # two at a time
+	"$tool" rotate "$live" >second || fail "rotate, at the same time: $(cat second)"
+	wait $! || fail "rotate: $(cat first)"
+	expect "two at a time" "$(sed 's/.*part \([0-9]*\) .*/\1/' first second | sort | paste -sd ' ')" "2 3"
+	"$tool" stop "$live" >/dev/null || fail "stop"
+	expect "while it is dormant" "$("$tool" rotate "$live" | sed 's/.*part/part/;s/:.*//')" "part 4 is finished"
+	"$tool" ps >ps || fail "ps"
+	grep -q "$live" ps || grep -q "${live##*/}" ps || grep -q windows ps || fail "ps does not know it any more"
+	"$tool" start "$live" >/dev/null || fail "start"
+	"$tool" rotate "$out" >/dev/null || fail "rotate of all in a folder"
+	"$tool" rotate "${live%.cudaspy}.0001.cudaspy" >/dev/null 2>&1 && fail "a finished part is rotated"
+	mv "$live" "$live.away"
+	"$tool" rotate "$live.away" >out.away 2>err.away && fail "rotate of a folder that was moved: $(cat out.away)"
+	grep -q 'the part goes on' err.away || fail "a folder that was moved: $(cat err.away)"
+	mv "$live.away" "$live"
+	touch go
+	wait $program
+	grep -q ' 0 lost' messages || fail "lost: $(cat messages)"
+	reported "$out"
+	expect "nothing is missing" "$(jq -c '[.losses[]?]' report.json)" '[]'
+	"$tool" dump "$out" >dump || fail "no dump"
+	expect "marks" "$(grep -c 'state=mark' dump)" 1
+	expect "parts of which each is told" "$(grep -c 'part state=begin' dump):$(grep -c 'part state=told' dump):$(grep -c 'part state=end' dump)" 5:5:5
+	expect "modules are told once, where all parts are read" "$(grep ' module ' dump | sed 's/.* module //' | sort | uniq -d | wc -l)" 0
+	"$tool" dump "${live%.cudaspy}.0003.cudaspy" >dump || fail "no dump of a part"
+	grep -q ' module .*windows' dump || fail "a part does not know the program"
+	grep -q ' gpu device=0' dump || fail "a part does not know the GPU"
+	"$tool" dump "${live%.cudaspy}.0002.cudaspy" | grep -q ' range_value what=open' || fail "a part does not know the range that is open"
+	# one part is away: what was in it is nobody's time
+	mv "${live%.cudaspy}.0002.cudaspy" aside
+	"$tool" report --format=json "$out" >report.json || fail "no report without a part"
+	expect "a part that is not there" "$(jq -c '[.losses[] | [.kind, .count]]' report.json)" '[["parts",1]]'
+	"$tool" info "$out" | grep -q '0003.cudaspy' || fail "info does not list the parts"
+else
+	without "the simulator"
+fi
+
 # --- a bound: the oldest parts are deleted, what there is on the disk stays below it ---
 CUDASPY_ROTATE_SIZE=1 CUDASPY_KEEP=4 same bound "$bin/life" load 4 150000
 kib=$(du -sk "$out" | cut -f 1)
