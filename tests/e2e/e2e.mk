@@ -226,3 +226,6 @@ $(BUILD)/tests/delay/libcudaspy.so: $(filter-out $(BUILD)/shim/record/call.c.o,$
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SHIM_LDFLAGS)
 e2e: $(BUILD)/tests/delay/libcudaspy.so
+
+# A clock that runs faster: tests/bench/week.sh.
+$(eval $(call e2e_program,libweekclock.so,tests/e2e/weekclock.c,-shared -fPIC,))

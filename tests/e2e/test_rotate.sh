@@ -119,6 +119,16 @@ removed=$(jq '[.losses[] | select(.kind == "removed") | .count] | add' report.js
 [ $((removed + kept - 600000)) -le 8 ] && [ $((removed + kept - 600000)) -ge -8 ] || fail "$removed removed and $kept kept of 600000"
 "$tool" report "$out" | tr -s ' \n' ' ' | grep -q 'removed by the recorder' || fail "the report does not say that parts were removed"
 
+# --- a week in seconds: by time and size, with bounds (tests/bench/week.sh has the long one) ---
+WEEK_SAMPLE=1 WEEK_PART=1 WEEK_KEEP=16 timeout 300 "$here/../bench/week.sh" 2000000 2 60000 >week || fail "a week: $(cat week)"
+read -r _ kept _ removed _ others <<<"$(grep '^kept' week)"
+expect "a week: recorded" "$(grep '^recorded' week)" "recorded 2000000 lost 0"
+expect "a week: other losses" "$others" 0
+[ $((kept + removed - 2000000)) -le 8 ] && [ $((kept + removed - 2000000)) -ge -8 ] || fail "a week: $(cat week)"
+read -r _ _ kib _ rss _ fds _ <<<"$(grep '^most' week)"
+# an empty part has its metadata, too, which is not of the streams
+[ "$kib" -le $((24 << 10)) ] && [ "$rss" -le $((64 << 10)) ] && [ "$fds" -le 64 ] || fail "a week is not bounded: $(cat week)"
+
 # --- a kill at any moment: no record is lost or there twice ---
 for i in 1 2 3 4 5; do
 	rm -rf "$out"
