@@ -76,8 +76,9 @@ static uint64_t mean_late_ns(const struct job_rank *r)
 /* Of its time, what others waited for it, by all its operations: those that were compared stand for the rest. */
 static uint64_t cost_of(const struct job_rank *r)
 {
-	return add_capped(0,
-			  (uint64_t)((double)mean_late_ns(r) * (double)max_u64(r->timed, r->met)));
+	double ns = (double)mean_late_ns(r) * (double)max_u64(r->timed, r->met);
+
+	return ns < (double)(NUMBER_MOST / 2) ? (uint64_t)ns : NUMBER_MOST / 2;
 }
 
 static uint64_t time_of(const struct job_rank *r)
@@ -87,7 +88,9 @@ static uint64_t time_of(const struct job_rank *r)
 
 static uint64_t ppm(uint64_t part, uint64_t whole)
 {
-	return whole ? (uint64_t)(1e6 * (double)part / (double)whole) : 0;
+	double share = whole ? (double)part / (double)whole : 0;
+
+	return share < 1e6 ? (uint64_t)(1e6 * share) : NUMBER_MOST / 2;
 }
 
 static bool is_late(const struct job_rank *r, const struct spread *s)

@@ -275,6 +275,7 @@ static void write_rank(struct writing *w)
 	row[D_RANK_operations] = row[D_RANK_timed] = m->steps;
 	row[D_RANK_base_ns] = host_ns(w, 0);
 	row[D_RANK_timer_base_ns] = timer_ns(w, 0) / 1000000 * 1000000;
+	row[D_RANK_cost_ppm] = 4000 + w->rank % 2 * 1000 + 1;
 	gpu = digest_data_add(&w->data, D_GPU);
 	gpu[D_GPU_uuid] = text(w, "GPU-%08" PRIx64 "-%" PRIu64, m->seed, w->rank);
 	gpu[D_GPU_name] = text(w, "Made H100");
