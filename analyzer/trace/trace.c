@@ -930,16 +930,16 @@ static bool add_named(struct trace_set *set, const char *dir, const struct trace
 		warn("%s: %s", dir, strerror(errno));
 		return false;
 	}
+	if (file_is_digest(dir)) {
+		warn("%s: a digest: this needs the traces that it was made of (report, diff, merge "
+		     "and dump take digests)",
+		     dir);
+		return false;
+	}
 	if (S_ISREG(st.st_mode))
 		return add_container(set, dir, NULL, filter);
 	if (!S_ISDIR(st.st_mode)) {
-		if (file_is_digest(dir))
-			warn("%s: a digest: this needs the traces that it was made of (report, "
-			     "diff, "
-			     "merge and dump take digests)",
-			     dir);
-		else
-			warn("%s: not a directory", dir);
+		warn("%s: not a directory", dir);
 		return false;
 	}
 	if (is_open(set, dir))
