@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,11 +164,18 @@ static int help(const struct command *self, int argc, char **argv)
 	return show_help(format, command, &options);
 }
 
+/*
+ * Large tables, most of whose places are never used, are to come from the kernel each time, as zeros that take no memory.
+ * The C library would take them from memory that was freed once it has seen such sizes.
+ */
+#define LARGE_BYTES (1 << 20)
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 
 	occupy_standard_files();
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	if (argc < 2) {
 		usage(&tool, stderr);
 		return STATUS_USAGE;

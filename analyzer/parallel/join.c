@@ -91,8 +91,11 @@ static void join_stats_of(struct callstats *s, const struct part *part)
 		for (j = 0; j < CALLSTATS_DEVICES; j++) {
 			size_t at = callstats_index(s, part->processes[i], (uint32_t)j);
 
-			s->devices[at] = more->devices[at];
-			s->uses[at] = more->uses[at];
+			/* Most processes have few GPUs: of the others no memory is touched. */
+			if (more->devices[at].count || more->devices[at].copied_bytes)
+				s->devices[at] = more->devices[at];
+			if (more->uses[at].first_ns)
+				s->uses[at] = more->uses[at];
 		}
 	s->all.counted = add_capped(s->all.counted, more->all.counted);
 	s->too_late += more->too_late;

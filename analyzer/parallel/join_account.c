@@ -49,10 +49,6 @@ static void join_work(struct gpu_work *whole, const struct gpu_work *w, uint32_t
 		size_t at = work_index(w, process, device);
 
 		whole->devices[at] = w->devices[at];
-	}
-	for (device = 0; device < WORK_DEVICES; device++) {
-		size_t at = work_index(w, process, device);
-
 		whole->legacy[at] = w->legacy[at];
 	}
 	whole->n_devices = (uint32_t)max_u64(whole->n_devices, w->n_devices);

@@ -96,9 +96,10 @@ static void join_users(struct idle *whole, const struct part *part, const uint32
 			size_t at = work_index(&part->a.accounts.work, part->processes[i], device);
 			struct idle_user *user = &whole->users[at];
 
+			if (!idle->users[at].gpu) /* of most there are none */
+				continue;
 			*user = idle->users[at];
-			if (user->gpu)
-				user->gpu = numbers[user->gpu - 1] + 1;
+			user->gpu = numbers[user->gpu - 1] + 1;
 		}
 		whole->recorded[part->processes[i]] = idle->recorded[part->processes[i]];
 		if (idle->ops.times)

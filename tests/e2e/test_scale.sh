@@ -5,6 +5,7 @@
 # what each thing may take, and of traces that are nothing but new things.
 . "$(dirname "$0")/lib.sh"
 bench=$CUDASPY_BUILD/bench
+export CUDASPY_JOBS=1 # the bounds are those of one thread
 
 # CPU milliseconds and peak MiB of a report: cost RECORDS N SHAPE
 cost() {
@@ -31,6 +32,7 @@ scales streams 60000 200 24
 scales modules 80000 200 60
 scales notes 60000 200 16
 scales processes 20000 5 45
+CUDASPY_JOBS=2 scales processes 20000 5 90 # times threads
 scales threads 80000 200 56
 scales locks 60000 100 40
 scales kernels 60000 200 16
