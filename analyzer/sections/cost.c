@@ -294,8 +294,10 @@ void report_cost(struct report *report, const struct analysis *a)
 	size_t n = 0;
 	struct table *table;
 
-	if (!a->cost.n)
+	if (!a->cost.n) {
+		report_add(report, &cost_kind, NULL, 0);
 		return;
+	}
 	add_part(&rows, &n, texts, a, SPY_COST_COUNTING, "all",
 		 "recording, over counting its calls");
 	add_part(&rows, &n, texts, a, SPY_COST_NO_PROBES, "probes", "of it: probes of waits");

@@ -299,10 +299,13 @@ void spy_cost_notice(struct spy_thread *thread, uint64_t now)
 	if (is_worth_a_record(thread, now)) {
 		/* The call's own record comes behind it. */
 		if (spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX)) {
-			record->head.time = now;
+			/* Not `now` behind what a new packet begins with. */
+			record->head.time = now > thread->packet->time_end
+						    ? now
+						    : thread->packet->time_end;
 			record->head.event = SPY_EV_COST;
 			fill(record, thread, now);
-			spy_thread_publish(thread, now, sizeof(*record));
+			spy_thread_publish(thread, record->head.time, sizeof(*record));
 		} else {
 			spy_thread_count_lost(thread);
 		}

@@ -26,6 +26,9 @@ __attribute__((constructor(101))) static void test_delay_read(void)
 		test_delay_cycles = number; /* made cycles of when the frequency is known */
 }
 
+/* Of more time since the last call than that the thread was off its CPU for most: that is none of the program's. */
+#define TEST_DELAY_MOST_US 200
+
 static inline void test_delay(const struct spy_thread *thread)
 {
 	static __thread uint64_t last;
@@ -33,8 +36,12 @@ static inline void test_delay(const struct spy_thread *thread)
 	uint64_t now = spy_clock(), until = now;
 
 	/* What was before a cost window in which nothing was recorded is no time since the last recorded call. */
-	if (turn == thread->turn && last)
-		until += (uint64_t)(test_delay_share * (double)(now - last));
+	if (turn == thread->turn && last) {
+		uint64_t most = spy_session->frequency / 1000000 * TEST_DELAY_MOST_US;
+
+		until += (uint64_t)(test_delay_share *
+				    (double)(now - last < most ? now - last : most));
+	}
 	until += (uint64_t)(test_delay_cycles * (double)spy_session->frequency / 1e9);
 	while (now < until)
 		now = spy_clock();

@@ -1,0 +1,118 @@
+#!/bin/bash
+# What recording costs a program, measured in it, on the simulator: no call is lost in cost windows, all processes do the same at
+# the same time, a known delay in the recorder is found, and --overhead keeps to its limit. Times here are those of a machine that
+# is busy with other things: of intervals only what has to hold however wide they are.
+. "$(dirname "$0")/lib.sh"
+need jq python3
+sim=$CUDASPY_BUILD/sim/lib
+[ -e "$sim/libcudart.so.13" ] || skip "no simulator"
+delayed=$CUDASPY_BUILD/tests/delay/libcudaspy.so
+
+# ran LIBRARY "VARIABLE=VALUE..." ARGUMENT...: of pace; what it printed in output, its report in report.json.
+ran() {
+	local library=$1 variables=$2
+	shift 2
+	rm -rf "$out"
+	# shellcheck disable=SC2086 # several variables
+	env CUDASPY_OUT="$out" CUDASPY_QUIET=1 LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $library" $variables timeout 120 "$bin/pace" "$@" >output 2>messages ||
+		fail "pace $*: $(tail -n 3 messages)"
+	trace=$(traces | head -n 1)
+	"$tool" report --format=json "$trace" >report.json || fail "no report"
+}
+# cost KIND KEY
+cost() { jq ".recording_cost[] | select(.kind == \"$1\") | .$2" report.json | head -n 1; }
+
+# --- no call is lost: each is recorded, or counted ---
+ran "$shim" CUDASPY_MEASURE_COST=1 3 3 500
+"$tool" dump "$trace" >dump || fail "no dump"
+readable "$trace"
+python3 - output dump <<'PY' || fail "calls are missing"
+import re, sys
+words = open(sys.argv[1]).read().split()
+made = dict(zip(words[::2], map(int, words[1::2])))
+seen, kinds = dict.fromkeys(made, 0), set()
+for line in open(sys.argv[2]):
+    parts = line.split()
+    if " cost kind=" in line:
+        kinds.add(re.search("kind=([a-z_]*)", line)[1])
+        for name, count in re.findall(r" (cuda\w+)=(\d+)", line):
+            if name in seen:
+                seen[name] += int(count)
+    elif " count function=" in line:
+        name = re.search("function=([A-Za-z0-9_]*)", line)[1]
+        if name in seen:
+            seen[name] += int(re.search("count=([0-9]*)", line)[1])
+    elif len(parts) > 3 and parts[2] == "0" and parts[3] in seen:
+        seen[parts[3]] += 1
+print(made, seen, kinds)
+assert made == seen
+assert {"all", "counting"} < kinds and kinds & {"no_probes", "no_stacks"}
+PY
+expect "nothing is said to be lost" "$(jq -c '.losses' report.json)" '[]'
+[ "$(jq .summary.only_counted report.json)" -gt 0 ] || fail "no call was only counted"
+expect "calls of both sorts" "$(jq '.summary.calls + .summary.only_counted' report.json)" \
+	"$(awk '{print $2 + 2 * $4 + 3 * 3 + 1}' output)" # a sync for each memset; memory of two kinds and a stream for each thread; the context
+expect "rows" "$(jq -c '[.recording_cost[].kind] | unique' report.json)" '["all","counting","function","probes","stacks","thread"]'
+
+# --- by default nothing is measured in the first ten seconds; nor where it is not wanted ---
+ran "$shim" A=1 1 1 5000
+expect "no cost window" "$("$tool" dump "$trace" | grep -c ' cost kind=')" 0
+expect "and nothing is said of one" "$(jq -c .recording_cost report.json)" '[]'
+"$tool" report "$trace" | grep -q 'overhead  not measured' || fail "the report does not say that it was not measured"
+ran "$shim" "CUDASPY_MEASURE_COST=0" 1 1 5000
+expect "not wanted" "$("$tool" dump "$trace" | grep -c ' cost kind=')" 0
+
+# --- processes at one time do the same ---
+rm -rf "$out"
+for i in 1 2; do
+	env CUDASPY_OUT="$out" CUDASPY_QUIET=1 CUDASPY_MEASURE_COST=1 LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" timeout 120 "$bin/pace" 2 1 2000 >/dev/null &
+done
+wait
+for each in $(traces); do
+	"$tool" dump "$each" | grep -o ' kind=[a-z_]* window=[0-9]* place=[1-3]' | sort -u
+done | sort | uniq -c >both
+expect "windows that are of different kinds" "$(awk '{print $3, $4}' both | sort | uniq -d | wc -l)" 0
+[ "$(awk '$1 == 2' both | wc -l)" -gt 20 ] || fail "the two processes share $(awk '$1 == 2' both | wc -l) windows"
+
+# --- within windows of the user's: what is outside is neither recorded nor counted ---
+rm -rf "$out"
+env CUDASPY_OUT="$out" CUDASPY_QUIET=1 CUDASPY_MEASURE_COST=1 CUDASPY_CAPTURE_RANGE=cudaProfilerApi LD_LIBRARY_PATH="$sim" LD_PRELOAD="$first $shim" timeout 60 \
+	"$bin/windows" memory pin pageable stream copy:100 start copy:3000 wait:60 copy:3000 stop copy:100 wait:60 copy:70 start copy:2000 stop copy:10 >/dev/null || fail "windows"
+"$tool" report --format=json "$out" >report.json || fail "no report"
+expect "calls in windows" "$(jq '.summary.calls + .summary.only_counted' report.json)" 16002 # and cudaProfilerStop twice, which ends them
+
+# --- a known delay is found: with what it costs besides, which is measured without one ---
+# bounds DELAY SECONDS: low and high, in millionths
+bounds() {
+	ran "$delayed" "CUDASPY_MEASURE_COST=1 CUDASPY_TEST_DELAY=$1%" "$2" 1 5000
+	echo "delay $1 %: $(cost all cost_ppm) ($(cost all low_ppm) to $(cost all high_ppm)), $(cost all comparisons) comparisons" >&2
+	echo "$(cost all low_ppm) $(cost all high_ppm)"
+}
+found=0
+read -r base_low base_high < <(bounds 0 5)
+for delay in 5 20 100; do
+	read -r low high < <(bounds $delay 5)
+	python3 -c "
+d, low, high, base_low, base_high = $delay / 100, $low / 1e6, $high / 1e6, $base_low / 1e6, $base_high / 1e6
+exit(not (low <= (1 + d) * (1 + base_high) - 1 and high >= (1 + d) * (1 + base_low) - 1))" && found=$((found + 1))
+done
+[ "$found" -ge 1 ] || fail "of three delays none is within its interval"
+[ "$low" -gt 300000 ] || fail "a delay of 100 % is not told from none"
+
+# --- a limit is kept: not everything is recorded all the time ---
+ran "$delayed" "CUDASPY_OVERHEAD=10% CUDASPY_TEST_DELAY=100%" 9 1 5000
+"$tool" report "$trace" | tr -s ' \n' ' ' >report.txt
+grep -q -- '--overhead=10%: with everything in' report.txt || fail "nothing is said of --overhead: $(cat report.txt)"
+everything=$(sed 's/.*with everything in \([0-9]*\).*/\1/' report.txt)
+[ "$everything" -lt 85 ] || fail "everything is recorded in $everything % of the time"
+ran "$shim" "CUDASPY_OVERHEAD=90%" 4 1 50000
+"$tool" report "$trace" | tr -s ' \n' ' ' | grep -q 'calls only counted in' || fail "nothing is said of a limit that is not reached"
+
+# --- what is wrong is said before the program runs ---
+for wrong in --overhead=0 --overhead=101% --overhead=much "--overhead=1% --gpu" "--measure-cost --gpu" "--overhead=1% --measure-cost" --measure-cost=2; do
+	# shellcheck disable=SC2086 # several options
+	"$tool" run -o "$out" $wrong -- true >/dev/null 2>messages
+	expect "$wrong" "$?" 2
+	[ -s messages ] || fail "$wrong: no message"
+done
+exit 0
