@@ -12,7 +12,8 @@
 #define WINDOWS_MOST 500000
 #define RUNNING_LEAST 20 /* of a window: one in so many */
 #define CELLS_MOST (4 * (size_t)WINDOWS_MOST)
-#define FRAMES_MOST 100000000ull /* a year: more is no time of a run */
+#define FRAMES_MOST \
+	4000000ull /* twelve days; of a longer run time without calls is not looked for */
 
 void cost_begin(struct cost_study *cost, const struct accounting *accounts)
 {
@@ -306,14 +307,18 @@ static double time_of(const struct block *block, unsigned int kind)
 	return block->calls[kind] > 0 ? block->calls[kind] / block->rate[kind] : block->ns;
 }
 
-/* Was there a time in which nothing was to be recorded? Then blocks without calls say nothing. */
+/* Was there a time in which nothing was to be recorded, or did the recorder itself choose what is measured? Then blocks
+ * without calls say nothing. */
 static bool had_windows(const struct cost_study *cost)
 {
 	size_t i;
 
-	for (i = 0; i < cost->n; i++)
-		if (cost->windows[i].thread->process->windows)
+	for (i = 0; i < cost->n; i++) {
+		const struct process *process = cost->windows[i].thread->process;
+
+		if (process->windows || process->trace->board.head.overhead_ppm)
 			return true;
+	}
 	return false;
 }
 
@@ -323,7 +328,7 @@ static double idle_ns(const struct cost_study *cost, const uint64_t *seen, size_
 {
 	bool all_the_time = false;
 	double ns = 0, seen_ns = 0;
-	uint64_t number;
+	uint64_t number, first, last;
 	size_t i;
 
 	if (!n || cost->thinned || had_windows(cost))
@@ -334,13 +339,16 @@ static double idle_ns(const struct cost_study *cost, const uint64_t *seen, size_
 		all_the_time |= !frame.sampled;
 		seen_ns += 2 * (double)frame.length_ns;
 	}
-	if (seen[n - 1] - seen[0] > FRAMES_MOST * SPY_COST_BLOCKS_MOST)
-		return 0;
-	for (number = seen[0]; number <= seen[n - 1]; number++) {
-		struct spy_cost_frame frame = spy_cost_frame(number / SPY_COST_BLOCKS_MOST);
+	first = seen[0] / SPY_COST_BLOCKS_MOST;
+	last = seen[n - 1] / SPY_COST_BLOCKS_MOST;
+	for (number = first; number <= last && last - first < FRAMES_MOST; number++) {
+		struct spy_cost_frame frame = spy_cost_frame(number);
+		uint64_t from = number == first ? seen[0] % SPY_COST_BLOCKS_MOST : 0;
+		uint64_t to =
+			number == last ? seen[n - 1] % SPY_COST_BLOCKS_MOST + 1 : frame.blocks;
 
-		if ((all_the_time || frame.sampled) && number % SPY_COST_BLOCKS_MOST < frame.blocks)
-			ns += 2 * (double)frame.length_ns;
+		if ((all_the_time || frame.sampled) && to > from)
+			ns += 2 * (double)frame.length_ns * (double)(to - from);
 	}
 	return ns > seen_ns ? ns - seen_ns : 0;
 }

@@ -11,6 +11,7 @@
 	20 /* docs/PERFORMANCE.md: a call that is only counted, over one without cudaspy */
 #define THREADS_SHOWN 12
 #define FUNCTIONS_SHOWN 20
+#define BIASED_FROM 0.05 /* a function that takes so much longer is named */
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -60,6 +61,42 @@ static const char *why_unknown(struct arena *texts, const struct cost_estimate *
 	}
 }
 
+struct busiest {
+	uint32_t number; /* thread index, function */
+	uint64_t calls;
+};
+
+static int by_calls(const void *a, const void *b)
+{
+	const struct busiest *x = a, *y = b;
+
+	if (x->calls != y->calls)
+		return x->calls < y->calls ? 1 : -1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Those with most calls first. The caller frees. */
+static struct busiest *busiest(const struct cost_study *cost, size_t n, bool functions)
+{
+	struct busiest *all = xcalloc(n + 1, sizeof(*all));
+	size_t i, j;
+
+	for (i = 0; i < n; i++)
+		all[i].number = (uint32_t)i;
+	for (i = 0; i < cost->n; i++) {
+		const struct cost_window *window = &cost->windows[i];
+
+		if (!functions && window->thread->index < n)
+			all[window->thread->index].calls += window->calls;
+		for (j = 0; functions && j < window->n_cells; j++)
+			if (cost->cells[window->first_cell + j].fn < n)
+				all[cost->cells[window->first_cell + j].fn].calls +=
+					cost->cells[window->first_cell + j].calls;
+	}
+	qsort(all, n, sizeof(*all), by_calls);
+	return all;
+}
+
 static struct cost_estimate of_all(const struct analysis *a, enum spy_cost_kind without)
 {
 	return cost_compare(&a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS}, without);
@@ -99,6 +136,36 @@ static const char *kept(struct arena *texts, const struct analysis *a)
 		percent(texts, cost / all, 0.004));
 }
 
+/* "; cudaEventCreate and what is done between took 1.20 times as long while recorded (1.10 to 1.31)": of the function of
+ * which that is surely most, and surely more than of all calls; or nothing. */
+static const char *changed_most(struct arena *texts, const struct analysis *a,
+				const struct cost_estimate *of_all_calls)
+{
+	size_t n = a->model.set->functions.count, i;
+	struct busiest *all = busiest(&a->cost, n, true);
+	struct cost_estimate most = {.low = fmax(BIASED_FROM, of_all_calls->high)};
+	uint32_t fn = COST_ALL_FUNCTIONS;
+
+	for (i = 0; i < n && i < FUNCTIONS_SHOWN && all[i].calls; i++) {
+		struct cost_estimate e = cost_compare(
+			&a->cost, &(struct cost_of){.fn = all[i].number}, SPY_COST_COUNTING);
+
+		cost_estimate_of_busy(&e);
+		if (e.verdict != COST_KNOWN || e.low <= most.low)
+			continue;
+		most = e;
+		fn = all[i].number;
+	}
+	free(all);
+	if (fn == COST_ALL_FUNCTIONS)
+		return "";
+	return arena_printf(texts,
+			    "; %s, and what is done until the next, took %.2f times as long while "
+			    "recorded (%.2f to %.2f)",
+			    text_function(a->model.set, fn), 1 + most.middle, 1 + most.low,
+			    1 + most.high);
+}
+
 const char *report_cost_text(struct arena *texts, const struct analysis *a)
 {
 	struct cost_estimate e = of_all(a, SPY_COST_COUNTING);
@@ -111,8 +178,9 @@ const char *report_cost_text(struct arena *texts, const struct analysis *a)
 				    "it is not to be told what recording %s this program: %s",
 				    limit ? "with everything costs" : "cost", why);
 	else
-		text = arena_printf(texts, "recording %s this program %s",
-				    limit ? "with everything costs" : "cost", interval(texts, &e));
+		text = arena_printf(texts, "recording %s this program %s%s",
+				    limit ? "with everything costs" : "cost", interval(texts, &e),
+				    changed_most(texts, a, &e));
 	return limit ? arena_printf(texts, "%s; %s", text, limit) : text;
 }
 
@@ -210,42 +278,6 @@ static void add_counting(struct cost_row **rows, size_t *n, struct arena *texts,
 
 /* ---- by thread and by function ---------------------------------------------------------------- */
 
-struct busiest {
-	uint32_t number; /* thread index, function */
-	uint64_t calls;
-};
-
-static int by_calls(const void *a, const void *b)
-{
-	const struct busiest *x = a, *y = b;
-
-	if (x->calls != y->calls)
-		return x->calls < y->calls ? 1 : -1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-/* Those with most calls first. The caller frees. */
-static struct busiest *busiest(const struct cost_study *cost, size_t n, bool functions)
-{
-	struct busiest *all = xcalloc(n + 1, sizeof(*all));
-	size_t i, j;
-
-	for (i = 0; i < n; i++)
-		all[i].number = (uint32_t)i;
-	for (i = 0; i < cost->n; i++) {
-		const struct cost_window *window = &cost->windows[i];
-
-		if (!functions && window->thread->index < n)
-			all[window->thread->index].calls += window->calls;
-		for (j = 0; functions && j < window->n_cells; j++)
-			if (cost->cells[window->first_cell + j].fn < n)
-				all[cost->cells[window->first_cell + j].fn].calls +=
-					cost->cells[window->first_cell + j].calls;
-	}
-	qsort(all, n, sizeof(*all), by_calls);
-	return all;
-}
-
 static void add_threads(struct cost_row **rows, size_t *n, struct arena *texts,
 			const struct analysis *a)
 {
@@ -282,7 +314,7 @@ static void add_functions(struct cost_row **rows, size_t *n, struct arena *texts
 		fill(row, texts, &e, &rate);
 		row->kind = "function";
 		row->function = text_function(a->model.set, of.fn);
-		row->of = arena_printf(texts, "%s and what is done between", row->function);
+		row->of = arena_printf(texts, "%s, and until the next", row->function);
 	}
 	free(all);
 }

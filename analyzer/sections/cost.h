@@ -7,7 +7,8 @@
 #include "base/report.h"
 #include "findings/analyzed.h"
 
-/* "recording cost this program 0.8 % (0.3 to 1.3 %)", or why that is not known. */
+/* "recording cost this program 0.8 % (0.3 to 1.3 %)", or why that is not known; and the function that it changes most, if
+ * that is much more. */
 const char *report_cost_text(struct arena *texts, const struct analysis *a);
 
 /* The table: in all, by thread, by function; and what of it are probes and stacks. */

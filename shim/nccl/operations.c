@@ -116,6 +116,8 @@ static struct spy_thread *begin_record(size_t bytes, const void *here, bool *fir
 	return thread;
 }
 
+bool spy_nccl_paired;
+
 /* ---- communicators ----------------------------------------------------------------------------- */
 
 struct comm {
@@ -634,6 +636,8 @@ spy_nccl_handle spy_nccl_submit(spy_nccl_handle context, const struct spy_nccl_s
 		return 0;
 	number = number_of(context);
 	learn_comm(comm, said);
+	if (said->func == SPY_NCCL_SEND || said->func == SPY_NCCL_RECV)
+		__atomic_store_n(&spy_nccl_paired, true, __ATOMIC_RELAXED);
 	thread =
 		begin_record(sizeof(struct spy_rec_collective), __builtin_frame_address(0), &first);
 	if (!thread) {

@@ -35,6 +35,10 @@ struct spy_nccl_said {
 	bool followed; /* what its kernel does will be told */
 };
 
+/* Has there been an operation between two ranks? These are matched by their number: one that is not recorded puts out
+ * those behind it. */
+extern bool spy_nccl_paired;
+
 /* An operation is submitted: is it followed? *change: with the next one that may be otherwise, as spy_nccl_paced_next
  * says. */
 bool spy_nccl_paced(bool *change);

@@ -15,6 +15,7 @@
 #include "cudaspy/cost_plan.h"
 #include "cudaspy/windows.h"
 #include "lib/clock.h"
+#include "nccl/operations.h"
 #include "process/options.h"
 #include "process/own_stack.h"
 #include "record/sched.h"
@@ -76,7 +77,10 @@ static bool is_measured(const struct spy_cost_frame *frame, uint64_t begin)
 {
 	if (mode == CONTROLLED)
 		return spy_control_measures(frame);
-	return mode == ALL_THE_TIME || (begin >= sampled_from && frame->sampled);
+	if (mode == ALL_THE_TIME)
+		return true;
+	return begin >= sampled_from && frame->sampled &&
+	       !__atomic_load_n(&spy_nccl_paired, __ATOMIC_RELAXED);
 }
 
 static uint8_t kind_besides(uint64_t frame)
@@ -300,9 +304,8 @@ void spy_cost_notice(struct spy_thread *thread, uint64_t now)
 		/* The call's own record comes behind it. */
 		if (spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX)) {
 			/* Not `now` behind what a new packet begins with. */
-			record->head.time = now > thread->packet->time_end
-						    ? now
-						    : thread->packet->time_end;
+			record->head.time =
+				now > thread->packet->time_end ? now : thread->packet->time_end;
 			record->head.event = SPY_EV_COST;
 			fill(record, thread, now);
 			spy_thread_publish(thread, record->head.time, sizeof(*record));
