@@ -188,7 +188,7 @@ const char *report_cost_text(struct arena *texts, const struct analysis *a)
 
 struct cost_row {
 	const char *of, *cost, *kind, *thread, *function, *unknown;
-	uint64_t calls_per_s, comparisons, left_out;
+	uint64_t calls_per_s, comparisons, left_out, only_counted;
 	int64_t cost_ppm, low_ppm, high_ppm;
 };
 
@@ -199,6 +199,7 @@ static const struct column cost_columns[] = {
 	COLUMN(struct cost_row, calls_per_s, "calls/s", UNIT_COUNT),
 	COLUMN(struct cost_row, comparisons, "comparisons", UNIT_COUNT),
 	COLUMN_JSON(struct cost_row, left_out, UNIT_COUNT),
+	COLUMN_JSON(struct cost_row, only_counted, UNIT_COUNT),
 	COLUMN_JSON(struct cost_row, kind, UNIT_TEXT),
 	COLUMN_JSON(struct cost_row, thread, UNIT_TEXT),
 	COLUMN_JSON(struct cost_row, function, UNIT_TEXT),
@@ -215,6 +216,7 @@ static const struct table_kind cost_kind = {
 	.columns = cost_columns,
 	.n_columns = ARRAY_SIZE(cost_columns),
 	.row_bytes = sizeof(struct cost_row),
+	.text_rows = 40,
 	.detail = true,
 };
 
@@ -272,6 +274,7 @@ static void add_counting(struct cost_row **rows, size_t *n, struct arena *texts,
 	row->of = "counting alone, besides";
 	row->cost = arena_printf(texts, "%s %% (computed: %u ns a call)",
 				 percent(texts, part, part / 10), COUNTING_NS);
+	row->only_counted = a->cost.counted;
 	row->calls_per_s = rate.ns > 0 ? (uint64_t)((double)rate.calls * 1e9 / rate.ns) : 0;
 	row->cost_ppm = row->low_ppm = row->high_ppm = ppm(part);
 }
@@ -298,21 +301,31 @@ static void add_threads(struct cost_row **rows, size_t *n, struct arena *texts,
 	free(all);
 }
 
+/* All of which calls were only counted have a row; those with most calls are compared. */
 static void add_functions(struct cost_row **rows, size_t *n, struct arena *texts,
 			  const struct analysis *a)
 {
 	size_t n_functions = a->model.set->functions.count, i;
 	struct busiest *all = busiest(&a->cost, n_functions, true);
 
-	for (i = 0; i < n_functions && i < FUNCTIONS_SHOWN && all[i].calls; i++) {
+	for (i = 0; i < n_functions; i++) {
 		struct cost_of of = {.fn = all[i].number};
-		struct cost_estimate e = cost_compare(&a->cost, &of, SPY_COST_COUNTING);
-		struct cost_rate rate = cost_rate(&a->cost, &of);
-		struct cost_row *row = add_row(rows, n);
+		uint64_t counted = of.fn < a->cost.n_functions ? a->cost.counted_by_fn[of.fn] : 0;
+		struct cost_estimate e = {.verdict = COST_FEW_CALLS};
+		struct cost_rate rate = {0};
+		struct cost_row *row;
 
-		cost_estimate_of_busy(&e);
+		if (!all[i].calls && !counted)
+			continue;
+		if (i < FUNCTIONS_SHOWN) {
+			e = cost_compare(&a->cost, &of, SPY_COST_COUNTING);
+			cost_estimate_of_busy(&e);
+			rate = cost_rate(&a->cost, &of);
+		}
+		row = add_row(rows, n);
 		fill(row, texts, &e, &rate);
 		row->kind = "function";
+		row->only_counted = counted;
 		row->function = text_function(a->model.set, of.fn);
 		row->of = arena_printf(texts, "%s, and until the next", row->function);
 	}
@@ -326,7 +339,7 @@ void report_cost(struct report *report, const struct analysis *a)
 	size_t n = 0;
 	struct table *table;
 
-	if (!a->cost.n) {
+	if (!a->cost.n && !a->cost.counted) {
 		report_add(report, &cost_kind, NULL, 0);
 		return;
 	}

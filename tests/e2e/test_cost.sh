@@ -52,6 +52,8 @@ expect "nothing is said to be lost" "$(jq -c '.losses' report.json)" '[]'
 [ "$(jq .summary.only_counted report.json)" -gt 0 ] || fail "no call was only counted"
 expect "calls of both sorts" "$(jq '.summary.calls + .summary.only_counted' report.json)" \
 	"$(awk '{print $2 + 2 * $4 + 3 * 3 + 1}' output)" # a sync for each memset; memory of two kinds and a stream for each thread; the context
+expect "copies, recorded and counted" "$(jq '[.calls[], .recording_cost[]] | map(select(.function == "cudaMemcpyAsync") | .count // .only_counted) | add' report.json)" \
+	"$(awk '{print $2}' output)"
 expect "rows" "$(jq -c '[.recording_cost[].kind] | unique' report.json)" '["all","counting","function","probes","stacks","thread"]'
 
 # --- by default nothing is measured in the first ten seconds; nor where it is not wanted ---
