@@ -28,10 +28,10 @@ static struct tally {
 /* Recording with everything, over … */
 static struct difference {
 	int64_t mean;
-	uint32_t n;
+	_Atomic uint32_t n;
 } over[SPY_COST_KINDS];
 
-static uint32_t wanted;
+static _Atomic uint32_t wanted;
 static uint64_t evaluated; /* blocks before that one are in the means */
 static uint32_t full, recorded; /* of a million: with everything; with or without */
 
@@ -45,7 +45,7 @@ void spy_control_begin(uint32_t ppm)
 	for (int i = 0; i < BLOCKS; i++)
 		tallies[i].block = 0;
 	for (int i = 0; i < SPY_COST_KINDS; i++)
-		over[i] = (struct difference){0};
+		over[i].mean = over[i].n = 0;
 	if (ppm)
 		spy_session->board->overhead_ppm = ppm;
 }

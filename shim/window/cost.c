@@ -29,11 +29,14 @@
 
 bool spy_cost_without_probes, spy_cost_without_stacks;
 
-static enum { OFF, SAMPLED, ALL_THE_TIME, CONTROLLED } mode;
+enum { OFF, SAMPLED, ALL_THE_TIME, CONTROLLED };
+static _Atomic int mode;
 static uint64_t sampled_from; /* cycles */
 
 /* The time of day at a time of the trace's clock. A new one for each frame, in turns. */
-static struct spy_clock_pair anchors[2];
+static struct anchor {
+	_Atomic uint64_t clock, realtime_ns;
+} anchors[2];
 static _Atomic unsigned int anchor;
 
 static struct spy_cost_phase current; /* under the session's lock */
@@ -52,21 +55,30 @@ static double cycles_per_ns(void)
 	return (double)atomic_load_explicit(&spy_session->frequency, memory_order_relaxed) / 1e9;
 }
 
-static uint64_t clock_at(const struct spy_clock_pair *pair, uint64_t realtime_ns)
+static void set_anchor(struct anchor *to)
+{
+	struct spy_clock_pair now;
+
+	spy_clock_read_pair(&now);
+	to->clock = now.clock;
+	to->realtime_ns = now.realtime_ns;
+}
+
+static uint64_t clock_at(const struct anchor *pair, uint64_t realtime_ns)
 {
 	int64_t ns = (int64_t)(realtime_ns - pair->realtime_ns);
 
 	return pair->clock + (uint64_t)(int64_t)((double)ns * cycles_per_ns());
 }
 
-static uint64_t realtime_at(const struct spy_clock_pair *pair, uint64_t clock)
+static uint64_t realtime_at(const struct anchor *pair, uint64_t clock)
 {
 	int64_t past = (int64_t)(clock - pair->clock);
 
 	return pair->realtime_ns + (uint64_t)(int64_t)((double)past / cycles_per_ns());
 }
 
-static struct spy_cost_phase phase_from(const struct spy_clock_pair *pair, uint64_t begin_ns,
+static struct spy_cost_phase phase_from(const struct anchor *pair, uint64_t begin_ns,
 					uint64_t end_ns, uint8_t kind)
 {
 	return (struct spy_cost_phase){
@@ -93,7 +105,7 @@ static uint8_t kind_besides(uint64_t frame)
 /* What is to be done at that time (cycles)? */
 static struct spy_cost_phase phase_at(uint64_t now)
 {
-	const struct spy_clock_pair *pair = &anchors[atomic_load(&anchor) % 2];
+	const struct anchor *pair = &anchors[atomic_load(&anchor) % 2];
 	uint64_t ns = realtime_at(pair, now);
 	uint64_t number = ns / SPY_COST_FRAME_NS, begin = number * SPY_COST_FRAME_NS;
 	uint64_t end = begin + SPY_COST_FRAME_NS, first, block, place;
@@ -104,6 +116,8 @@ static struct spy_cost_phase phase_at(uint64_t now)
 	uint8_t besides = kind_besides(number);
 	struct spy_cost_phase phase;
 
+	if (mode == SAMPLED && now < sampled_from)
+		return (struct spy_cost_phase){.end = sampled_from, .kind = SPY_COST_ALL};
 	if (!is_measured(&frame, clock_at(pair, begin)))
 		return phase_from(pair, begin, end, besides);
 	first = begin + frame.first_ns;
@@ -154,11 +168,11 @@ void spy_cost_begin(void)
 	/* Times of GPUs are recorded all the time, and their calls have to be. */
 	if (spy_options.gpu || (option && !ppm && strcmp(option, "0") == 0))
 		return;
-	spy_clock_read_pair(&anchors[0]);
+	set_anchor(&anchors[0]);
 	anchor = 0;
 	sampled_from = clock_at(&anchors[0], anchors[0].realtime_ns + FIRST_AFTER_NS);
 	mode = ppm ? CONTROLLED : option ? ALL_THE_TIME : SAMPLED;
-	atomic_store(&current_end, anchors[0].clock);
+	atomic_store(&current_end, mode == SAMPLED ? sampled_from : anchors[0].clock);
 }
 
 static bool has_no_probes(const struct spy_cost_phase *phase)
@@ -214,7 +228,7 @@ void spy_cost_look(uint64_t now)
 		return;
 	if (now - anchors[(next - 1) % 2].clock >
 	    (uint64_t)((double)SPY_COST_FRAME_NS * cycles_per_ns())) {
-		spy_clock_read_pair(&anchors[next % 2]);
+		set_anchor(&anchors[next % 2]);
 		atomic_store(&anchor, next);
 	}
 	if (mode == CONTROLLED)
@@ -298,9 +312,9 @@ void spy_cost_notice(struct spy_thread *thread, uint64_t now)
 	if (now < thread->cost.phase.end)
 		return;
 	spy_window_look(now);
-	end_phase(thread);
-	tell_control(thread, thread->outer_calls - thread->cost.calls_at, now);
 	if (is_worth_a_record(thread, now)) {
+		end_phase(thread);
+		tell_control(thread, thread->outer_calls - thread->cost.calls_at, now);
 		/* The call's own record comes behind it. */
 		if (spy_thread_has_room(thread, sizeof(*record) + SPY_RECORD_MAX)) {
 			/* Not `now` behind what a new packet begins with. */

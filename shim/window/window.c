@@ -26,9 +26,9 @@ static const struct spy_board no_board;
 const struct spy_board *spy_window_board = &no_board;
 
 static uint32_t windows; /* that have been opened */
-static bool opened; /* a window is open */
-static bool counting; /* in it calls are only counted, for a while */
-static uint32_t closes;
+static _Atomic bool opened; /* a window is open */
+static _Atomic bool counting; /* in it calls are only counted, for a while */
+static _Atomic uint32_t closes;
 static _Atomic uint64_t since; /* when the state now began, cycles; 0: when the recording did */
 static _Atomic uint64_t recorded_since; /* or when calls were counted last */
 static _Atomic uint64_t due = UINT64_MAX; /* the next change that has a time, cycles */
@@ -47,12 +47,12 @@ uint64_t spy_window_opened_at(void)
 
 bool spy_window_is_counting(void)
 {
-	return __atomic_load_n(&counting, __ATOMIC_RELAXED);
+	return atomic_load_explicit(&counting, memory_order_relaxed);
 }
 
 uint32_t spy_window_closes(void)
 {
-	return __atomic_load_n(&closes, __ATOMIC_RELAXED);
+	return atomic_load_explicit(&closes, memory_order_relaxed);
 }
 
 /* ---- records and the board ------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static void set(bool open, uint64_t now)
 	closes += !open;
 	atomic_store(&since, now);
 	opened = open;
-	__atomic_store_n(&counting, false, __ATOMIC_RELAXED);
+	counting = false;
 	apply(now);
 	__atomic_fetch_add(&finished_changes, 1, __ATOMIC_SEQ_CST);
 	if (atomic_load(&awaiting))
@@ -127,7 +127,7 @@ bool spy_window_count(bool count, struct spy_rec_window *record)
 {
 	if (!opened || count == counting)
 		return false;
-	__atomic_store_n(&counting, count, __ATOMIC_RELAXED);
+	counting = count;
 	apply(record->head.time);
 	fill(record, count ? SPY_WINDOW_COUNTING : SPY_WINDOW_RECORDING, atomic_load(&since),
 	     "cost");
@@ -286,7 +286,7 @@ bool spy_window_describe(struct spy_rec_window *record)
 bool spy_window_has_time(void)
 {
 	return atomic_load_explicit(&due, memory_order_relaxed) != UINT64_MAX ||
-	       spy_cost_due() != UINT64_MAX;
+	       (opened && spy_cost_due() != UINT64_MAX);
 }
 
 static void write_mark(const char *text)
@@ -367,7 +367,8 @@ static void look_on_own_stack(void *data)
 
 	if (spy_window_is_asked())
 		follow();
-	spy_cost_look(now);
+	if (opened)
+		spy_cost_look(now);
 	if (now < at || at != atomic_load(&due))
 		return;
 	/* One thread does it; a change sets the next time. */
@@ -382,7 +383,7 @@ static void look_on_own_stack(void *data)
 /* Where nothing is due, which is nearly always, the own stack and its signal mask are not needed. */
 void spy_window_look(uint64_t now)
 {
-	if (now < atomic_load(&due) && now < spy_cost_due() && !spy_window_is_asked())
+	if (now < atomic_load(&due) && (!opened || now < spy_cost_due()) && !spy_window_is_asked())
 		return;
 	if (spy_session_active())
 		spy_own_stack_run(look_on_own_stack, &now);
