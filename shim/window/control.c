@@ -44,8 +44,10 @@ void spy_control_begin(uint32_t ppm)
 	full = recorded = MILLION;
 	for (int i = 0; i < BLOCKS; i++)
 		tallies[i].block = 0;
-	for (int i = 0; i < SPY_COST_KINDS; i++)
-		over[i].mean = over[i].n = 0;
+	for (int i = 0; i < SPY_COST_KINDS; i++) {
+		over[i].mean = 0;
+		over[i].n = 0;
+	}
 	if (ppm)
 		spy_session->board->overhead_ppm = ppm;
 }
