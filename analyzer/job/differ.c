@@ -10,6 +10,12 @@
 #define LEAST_PPM 20000
 #define USUAL_PPM \
 	5000 /* and so much of it without the tenth in which it was latest: hiccups are no habit */
+/* In so many operations a rank may be late by far more than chance by chance: hiccups come to all. A rank
+ * with far more of these than the median has a reason of its own. It need not be late in most
+ * operations: of those of a step all but the first find the ranks together. */
+#define OFTEN_FAR \
+	4 /* so many of the usual distances of two such numbers: the square root of their sum */
+#define EVENT_TIMES 10 /* the median of all that are behind the middle: then it is no chance */
 #define LEAST_NS 2000000 /* and no less than that: a short job's share is chance */
 /* Of the ranks' values: farther from their median than so many of their usual distances (MAD). Of values that scatter by
  * chance (normally), 6 of 1.48 MAD is one in 10^9: no rank in a job of any size. */
@@ -65,6 +71,52 @@ static bool is_far(const struct spread *s, uint64_t value)
 	return value > s->median && value - s->median > FAR * mad;
 }
 
+/* ---- how often, and how much as a rule ------------------------------------------------------- */
+
+#define HICCUPS_PART \
+	10 /* what a rank does in fewer of its operations than one of so many is no habit */
+
+/* Of all that are late, by any amount, the median: chance. */
+static uint64_t chance_of(const struct job *job)
+{
+	uint64_t *values = NULL, median_ns;
+	size_t i, j, n = 0;
+
+	for (i = 0; i < job->n_ranks; i++)
+		for (j = 0; j < job->late[i].n; j++) {
+			if (!job->late[i].all[j])
+				continue;
+			values = grow(values, n, sizeof(*values));
+			values[n++] = job->late[i].all[j];
+		}
+	median_ns = values ? job_median(values, n) : 0;
+	free(values);
+	return median_ns;
+}
+
+static void find_habits(struct job *job)
+{
+	uint64_t chance_ns = job->late ? chance_of(job) : 0;
+	size_t i, j;
+
+	for (i = 0; job->late && i < job->n_ranks; i++) {
+		struct job_rank *r = &job->ranks[i];
+		struct job_times *late = &job->late[i];
+		size_t n = late->n - (late->n + HICCUPS_PART - 1) / HICCUPS_PART;
+		uint64_t sum_ns = 0;
+
+		job_median(late->all, late->n); /* sorts them */
+		for (j = 0; j < n; j++)
+			sum_ns = add_capped(sum_ns, late->all[j]);
+		r->usual_late_ns = n ? sum_ns / n : 0;
+		for (j = late->n; j && late->all[j - 1] / EVENT_TIMES > chance_ns; j--)
+			r->often_late++;
+		free(late->all);
+	}
+	free(job->late);
+	job->late = NULL;
+}
+
 /* ---- late at operations ---------------------------------------------------------------------- */
 
 /* But for the longest, per operation. */
@@ -93,29 +145,58 @@ static uint64_t ppm(uint64_t part, uint64_t whole)
 	return share < 1e6 ? (uint64_t)(1e6 * share) : NUMBER_MOST / 2;
 }
 
-static bool is_late(const struct job_rank *r, const struct spread *s)
+/* What is usual among the ranks. */
+struct usual {
+	struct spread late_ns; /* of usual_late_ns */
+	uint64_t often, mean_late_ns; /* medians */
+};
+
+/* In nearly all of its operations, by a bit; or now and then, by much. */
+static bool has_habit(const struct job_rank *r, const struct usual *u)
 {
-	uint64_t cost_ns = cost_of(r), usual_ns = r->usual_late_ns * max_u64(r->timed, r->met);
+	uint64_t usual_ns = r->usual_late_ns * max_u64(r->timed, r->met);
+	uint64_t more = r->often_late - min_u64(u->often, r->often_late);
+
+	if (ppm(usual_ns, time_of(r)) >= USUAL_PPM && is_far(&u->late_ns, r->usual_late_ns) &&
+	    r->usual_late_ns / TIMES >= u->late_ns.median)
+		return true;
+	return more * more > OFTEN_FAR * OFTEN_FAR * (r->often_late + u->often) &&
+	       mean_late_ns(r) / TIMES >= u->mean_late_ns;
+}
+
+static bool is_late(const struct job_rank *r, const struct usual *u)
+{
+	uint64_t cost_ns = cost_of(r);
 
 	return r->met >= MET_LEAST && cost_ns >= LEAST_NS &&
-	       ppm(cost_ns, time_of(r)) >= LEAST_PPM && ppm(usual_ns, time_of(r)) >= USUAL_PPM &&
-	       is_far(s, r->usual_late_ns) && r->usual_late_ns / TIMES >= s->median;
+	       ppm(cost_ns, time_of(r)) >= LEAST_PPM && has_habit(r, u);
 }
 
 static bool *find_late(struct job *job)
 {
 	bool *late = xcalloc(job->n_ranks + 1, sizeof(*late));
-	uint64_t *values = xcalloc(job->n_ranks + 1, sizeof(*values));
-	struct spread s;
+	uint64_t *values[3];
+	struct usual u;
 	size_t i, n = 0;
 
-	for (i = 0; i < job->n_ranks; i++)
-		if (job->ranks[i].met >= MET_LEAST)
-			values[n++] = job->ranks[i].usual_late_ns;
-	s = spread_of(values, n);
+	for (i = 0; i < ARRAY_SIZE(values); i++)
+		values[i] = xcalloc(job->n_ranks + 1, sizeof(*values[i]));
+	for (i = 0; i < job->n_ranks; i++) {
+		const struct job_rank *r = &job->ranks[i];
+
+		if (r->met < MET_LEAST)
+			continue;
+		values[0][n] = r->usual_late_ns;
+		values[1][n] = r->often_late;
+		values[2][n++] = mean_late_ns(r);
+	}
+	u.late_ns = spread_of(values[0], n);
+	u.often = job_median(values[1], n);
+	u.mean_late_ns = job_median(values[2], n);
 	for (i = 0; n > 1 && i < job->n_ranks; i++)
-		late[i] = is_late(&job->ranks[i], &s);
-	free(values);
+		late[i] = is_late(&job->ranks[i], &u);
+	for (i = 0; i < ARRAY_SIZE(values); i++)
+		free(values[i]);
 	return late;
 }
 
@@ -404,9 +485,11 @@ static int by_cost(const void *a, const void *b)
 
 void job_differ(struct job *job)
 {
-	bool *told = xcalloc(job->n_ranks + 1, sizeof(*told)), *late = find_late(job);
+	bool *told = xcalloc(job->n_ranks + 1, sizeof(*told)), *late;
 	size_t i;
 
+	find_habits(job);
+	late = find_late(job);
 	tell_all_late(job, late, told);
 	for (i = 0; job->n_ranks > 2 && i < ARRAY_SIZE(measures); i++)
 		tell_measure(job, &measures[i], told);

@@ -36,6 +36,7 @@ struct job_rank {
 	uint64_t longest_late_ns; /* … and in one */
 	uint64_t
 		usual_late_ns; /* on average, but for the tenth in which it was latest: a habit, no hiccups */
+	uint64_t often_late; /* in how many it was late by far more than ranks are by chance */
 	uint64_t waited_ns; /* until the last one came */
 	uint64_t gpu_late,
 		same_work; /* late for its GPU: how often, and with no more work than the others */

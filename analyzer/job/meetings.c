@@ -265,6 +265,24 @@ static struct kind *kind_of(struct kinds *kinds, const struct meeting_row *row, 
 	return &kinds->all[kinds->n - 1];
 }
 
+/*
+ * Of several operations of one kind in each step only one comes a step after the one before: then it is those that count,
+ * if they are no fewer than one of so many. Sorts the periods.
+ */
+#define IN_A_STEP 12
+
+static uint64_t typical_of(uint64_t *periods, size_t n)
+{
+	uint64_t median_ns = job_median(periods, n), most_ns = n ? periods[(n - 1) * 99 / 100] : 0;
+	size_t first = n;
+
+	while (first && periods[first - 1] > most_ns / 2)
+		first--;
+	if (median_ns > most_ns / 2 || (n - first) * IN_A_STEP < n)
+		return median_ns;
+	return periods[first + (n - first - 1) / 2];
+}
+
 static void find_kinds(const struct job *job, struct kinds *kinds)
 {
 	size_t i;
@@ -279,7 +297,7 @@ static void find_kinds(const struct job *job, struct kinds *kinds)
 		kind->periods[kind->n++] = row->period_ns;
 	}
 	for (i = 0; i < kinds->n; i++)
-		kinds->all[i].typical_ns = job_median(kinds->all[i].periods, kinds->all[i].n);
+		kinds->all[i].typical_ns = typical_of(kinds->all[i].periods, kinds->all[i].n);
 }
 
 static int by_more(const void *a, const void *b)
@@ -404,28 +422,6 @@ static void see_all(struct job *job, struct kinds *kinds)
 	keep_slow(job, slow, n_slow);
 }
 
-#define HICCUPS_PART \
-	10 /* what a rank does in fewer of its operations than one of so many is no habit */
-
-static void find_usual(struct job *job)
-{
-	size_t i, j;
-
-	for (i = 0; i < job->n_ranks; i++) {
-		struct job_times *late = &job->late[i];
-		size_t n = late->n - (late->n + HICCUPS_PART - 1) / HICCUPS_PART;
-		uint64_t sum_ns = 0;
-
-		job_median(late->all, late->n); /* sorts them */
-		for (j = 0; j < n; j++)
-			sum_ns = add_capped(sum_ns, late->all[j]);
-		job->ranks[i].usual_late_ns = n ? sum_ns / n : 0;
-		free(late->all);
-	}
-	free(job->late);
-	job->late = NULL;
-}
-
 static void align_all(struct job *job)
 {
 	struct job_fit *fits = xcalloc(job->n_ranks + 1, sizeof(*fits));
@@ -457,7 +453,6 @@ void job_meet(struct job *job)
 	find_kinds(job, &kinds);
 	job->late = xcalloc(job->n_ranks + 1, sizeof(*job->late));
 	see_all(job, &kinds);
-	find_usual(job);
 	for (i = 0; i < kinds.n; i++) {
 		if (kinds.all[i].n > 8)
 			longest_ns = max_u64(longest_ns, kinds.all[i].typical_ns);
