@@ -15,6 +15,7 @@
  * operations: of those of a step all but the first find the ranks together. */
 #define OFTEN_FAR \
 	4 /* so many of the usual distances of two such numbers: the square root of their sum */
+#define EVENT_PART 20 /* of a step, and more than that is late by much */
 #define EVENT_TIMES 10 /* the median of all that are behind the middle: then it is no chance */
 #define LEAST_NS 2000000 /* and no less than that: a short job's share is chance */
 /* Of the ranks' values: farther from their median than so many of their usual distances (MAD). Of values that scatter by
@@ -96,7 +97,8 @@ static uint64_t chance_of(const struct job *job)
 
 static void find_habits(struct job *job)
 {
-	uint64_t chance_ns = job->late ? chance_of(job) : 0;
+	uint64_t event_ns =
+		job->late ? max_u64(chance_of(job) * EVENT_TIMES, job->typical_ns / EVENT_PART) : 0;
 	size_t i, j;
 
 	for (i = 0; job->late && i < job->n_ranks; i++) {
@@ -109,7 +111,7 @@ static void find_habits(struct job *job)
 		for (j = 0; j < n; j++)
 			sum_ns = add_capped(sum_ns, late->all[j]);
 		r->usual_late_ns = n ? sum_ns / n : 0;
-		for (j = late->n; j && late->all[j - 1] / EVENT_TIMES > chance_ns; j--)
+		for (j = late->n; j && late->all[j - 1] > event_ns; j--)
 			r->often_late++;
 		free(late->all);
 	}

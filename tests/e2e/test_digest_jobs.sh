@@ -23,6 +23,10 @@ for seed in $(seq 17 24); do
 	judged "$seed" 3 1 150
 	judged "$seed" 8 8 150 --clean
 done
+for seed in $(seq 31 36); do # several operations in each step, of which the first one finds the ranks apart
+	judged "$seed" 16 4 200 --ops=8
+	judged "$seed" 16 4 200 --ops=8 --clean
+done
 judged 25 1000 125 60
 judged 26 1000 125 60 --clean
 expect "ranks of 1,000" "$(jq -c '[.job.ranks, .job.missing, .job.hosts, .job.gpus, .job.level]' report.json)" "[1000,0,125,1000,2]"

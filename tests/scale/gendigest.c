@@ -3,14 +3,14 @@
  * off, the steps they took, chance, and somebody who is late on purpose. For tests of merges and of the job's report at
  * sizes that no machine here has.
  *
- *   gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--clean] [--from=A] [--to=B] [--job-file=ALL.digest] [--ends=FILE]
+ *   gendigest OUT SEED RANKS [--hosts=N] [--steps=N] [--ops=N] [--clean] [--from=A] [--to=B] [--job-file=ALL.digest] [--ends=FILE]
  *
  * writes OUT/NUMBER.digest for ranks A to B - 1 (all), or all of these into one file, and prints what was planted as JSON:
  * {"planted": [{"about": "rank"|"host"|"gpu", "who": …, "cause": …}, …]}. The same seed, ranks, hosts and steps are the same
  * job, whichever part of it is written. --ends keeps when its steps ended, for the next part.
  *
  * The model: a step takes each rank about 20 ms; then all meet in an operation, which ends some 60 us after the last one
- * came. Whoever is planted is late by 5 to 15 % of a step in each, or by as much more in each 2nd or 4th. In all jobs some rank
+ * came; --ops is how many operations a step has, of which the others follow at once. Whoever is planted is late by 5 to 15 % of a step in each, or by as much more in each 2nd or 4th. In all jobs some rank
  * has a hiccup of 5 to 60 ms in one of 16 steps, as machines do.
  */
 #include <inttypes.h>
@@ -45,7 +45,7 @@ struct plant {
 };
 
 struct model {
-	uint64_t seed, ranks, hosts, steps, from, to;
+	uint64_t seed, ranks, hosts, steps, ops, from, to;
 	bool clean;
 	const char *out, *job_file, *ends;
 	struct plant plants[PLANTED_MOST];
@@ -272,7 +272,7 @@ static void write_rank(struct writing *w)
 	row[D_RANK_calls] = 30 * m->steps;
 	row[D_RANK_calls_ns] = m->steps * 9000000;
 	row[D_RANK_lost_ns] = m->steps * 100000;
-	row[D_RANK_operations] = row[D_RANK_timed] = m->steps;
+	row[D_RANK_operations] = row[D_RANK_timed] = m->steps * m->ops;
 	row[D_RANK_base_ns] = host_ns(w, 0);
 	row[D_RANK_timer_base_ns] = timer_ns(w, 0) / 1000000 * 1000000;
 	row[D_RANK_cost_ppm] = 4000 + w->rank % 2 * 1000 + 1;
@@ -311,6 +311,28 @@ static void set_causes(struct writing *w, uint64_t *op, uint64_t step)
 		ns[most] = 0;
 	}
 	op[D_MEET_place] = w->places[p ? p->kind : PLANT_KINDS];
+}
+
+/* Those of a step behind its first one: they find the ranks together. */
+static void write_more(struct writing *w, uint32_t table, uint64_t step, uint64_t i)
+{
+	uint64_t at_ns = w->m->end_ns[step] + i * (STEP_NS / 100), *op;
+	uint64_t begin_ns = at_ns + below(w->m, 20000, DRAW_NOISE, w->rank, step * 1000 + i);
+	uint64_t end_ns = at_ns + 20000 + TRANSFER_NS;
+
+	op = digest_data_add(&w->data, table);
+	op[D_MEET_key] = drawn(w->m, DRAW_KEY, step, i) >> 8 | 1;
+	op[D_MEET_comm] = COMM + w->m->seed;
+	op[D_MEET_ordinal] = step * w->m->ops + i;
+	op[D_MEET_function] = 1;
+	op[D_MEET_bytes] = BYTES;
+	op[D_MEET_submit_ns] = begin_ns - 30000;
+	op[D_MEET_submitted_ns] = begin_ns - 20000;
+	op[D_MEET_begin_ns] = timer_ns(w, begin_ns) - w->row[D_RANK_timer_base_ns];
+	op[D_MEET_took_ns] = timer_ns(w, end_ns) - timer_ns(w, begin_ns);
+	op[D_MEET_period_ns] = STEP_NS / 100;
+	op[D_MEET_queued_ns] = 20000;
+	op[D_MEET_host_1_ns] = begin_ns + 1;
 }
 
 static void write_step(struct writing *w, uint32_t table, uint64_t step)
@@ -374,7 +396,7 @@ static int write_digest(const struct model *m, uint64_t rank, struct digest *int
 {
 	struct writing w = {.m = m, .rank = rank, .digest = into ?: digest_new()};
 	char *path = xasprintf("%s/%" PRIu64 ".digest", m->out, rank);
-	uint64_t step;
+	uint64_t step, i;
 	uint8_t *bytes;
 	size_t n;
 	FILE *file;
@@ -389,6 +411,8 @@ static int write_digest(const struct model *m, uint64_t rank, struct digest *int
 	for (step = 1; step <= m->steps; step++) {
 		write_step(&w, D_MEET, step);
 		write_step(&w, D_SLOW, step);
+		for (i = 1; i < m->ops; i++)
+			write_more(&w, D_MEET, step, i);
 	}
 	write_sites(&w);
 	err = digest_add(w.digest, &w.data, path);
@@ -463,7 +487,7 @@ static bool option(const char *word, const char *name, uint64_t *value)
 
 int main(int argc, char **argv)
 {
-	struct model m = {.hosts = 8, .steps = 200};
+	struct model m = {.hosts = 8, .steps = 200, .ops = 1};
 	int i, err;
 
 	if (argc < 4) {
@@ -483,7 +507,8 @@ int main(int argc, char **argv)
 			m.ends = argv[i] + 7;
 		else if (!option(argv[i], "--hosts", &m.hosts) &&
 			 !option(argv[i], "--steps", &m.steps) &&
-			 !option(argv[i], "--from", &m.from) && !option(argv[i], "--to", &m.to)) {
+			 !option(argv[i], "--ops", &m.ops) && !option(argv[i], "--from", &m.from) &&
+			 !option(argv[i], "--to", &m.to)) {
 			fprintf(stderr, "gendigest: what is %s?\n", argv[i]);
 			return 2;
 		}
