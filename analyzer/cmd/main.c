@@ -213,7 +213,8 @@ static const struct command_set tool = {
 	.about = "Record with `cudaspy run -- app`, or with LD_PRELOAD=libcudaspy.so; look at the "
 		 "traces afterwards, anywhere.",
 	.statuses = "0 fine (also when a damaged trace could be read in part); 1 findings that "
-		    "--fail-on or --budget of `report` do not allow; 2 could not run: wrong usage, "
+		    "--fail-on or --budget of `report` do not allow, or digests that `merge` "
+		    "left out; 2 could not run: wrong usage, "
 		    "nothing that could be read, or no place to write it to. `run` passes on the "
 		    "program's.",
 	.commands = commands,
