@@ -1,7 +1,7 @@
 /*
  * mpi/cudaspy_mpi.c: the program cudaspy-mpi: each rank digests its share of a job's traces, or reads its share of digests; a
  * tree brings them together, and rank 0 writes the digest and the report. `mpirun` or `srun` launches it, MPI moves the data.
- * One source for every MPI: only what MPI 3.0 has. Each rank is one thread.
+ * One source for every MPI: only what MPI 3.0 has. Of each rank one thread calls MPI.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "share.h"
 #include "tree.h"
+#include "base/jobs.h"
 #include "base/redact.h"
 #include "cmd/cmd_job.h"
 #include "cmd/manual.h"
@@ -26,7 +27,7 @@
 struct options {
 	const char *output; /* the digest */
 	const char *format, *report;
-	const char *profile;
+	const char *profile, *jobs;
 	bool verbose, redact, statistics, manual;
 };
 
@@ -37,6 +38,7 @@ static const struct option_row option_rows[] = {
 	{"report",     0,   "FILE",   "write the report to FILE instead of to standard output", offsetof(struct options, report)},
 	{"verbose",    'v', NULL,     "all ranks and all tables", offsetof(struct options, verbose)},
 	{"profile",    'p', "FILE",   "what calls cost on these machines, from cudaspy calibrate", offsetof(struct options, profile)},
+	{"jobs",       'j', "N",      "threads of each rank (1): more, where there is one rank for each host", offsetof(struct options, jobs)},
 	{"statistics", 0,   NULL,     "say on standard error what it took: time, bytes moved, memory", offsetof(struct options, statistics)},
 	{"manual",     0,   NULL,     "print the manual page", offsetof(struct options, manual)},
 	REDACT_OPTION(struct options, redact),
@@ -240,6 +242,10 @@ static bool parse(struct options *options, int *argc, char **argv, int *status)
 		*status = STATUS_USAGE;
 		fine = false;
 	}
+	if (fine && jobs_choose(options->jobs ?: "1")) {
+		*status = STATUS_USAGE;
+		fine = false;
+	}
 	if (kept >= 0)
 		dup2(kept, STDERR_FILENO);
 	close(kept);
@@ -254,7 +260,7 @@ int main(int argc, char **argv)
 		.version = CUDASPY_VERSION, .commands = commands, .n = 1};
 	static const char *const here[] = {"."};
 	struct options options = {0};
-	int status, rank;
+	int status, rank, provided;
 
 	if (!parse(&options, &argc, argv, &status))
 		return status;
@@ -264,7 +270,7 @@ int main(int argc, char **argv)
 	}
 	if (options.redact)
 		redact_begin();
-	MPI_Init(&argc, &argv);
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	status = work(&options, argc > 1 ? (const char *const *)argv + 1 : here,
 		      argc > 1 ? (size_t)argc - 1 : 1);

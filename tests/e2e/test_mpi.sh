@@ -87,6 +87,10 @@ for mpi in openmpi mpich; do
 	[ "$(grep -c nowhere err)" = 1 ] || fail "$mpi: said more than once: $(cat err)"
 	status 2 "$mpi: an option" $(with $mpi 3 --nosuch -o got.digest traces)
 	[ "$(grep -c nosuch err)" = 1 ] || fail "$mpi: said more than once: $(cat err)"
+	status 2 "$mpi: no number" $(with $mpi 3 --jobs=none -o got.digest traces)
+	[ "$(grep -c none err)" = 1 ] || fail "$mpi: said more than once: $(cat err)"
+	status 0 "$mpi: threads" $(with $mpi 1 --jobs=4 -o got.digest traces)
+	cmp got.digest wanted.digest || fail "$mpi: threads make another digest"
 	status 0 "$mpi: html" $(with $mpi 2 -o got.digest --format=html --report=page.html traces)
 	grep -qi '<!doctype html>' page.html || fail "$mpi: no page"
 done
