@@ -40,6 +40,8 @@ expect "traces" "$(ls traces | wc -l)" 4
 
 cp -r traces torn
 find torn/*.rank2-* -type f -delete
+cp -r traces packed
+"$tool" pack packed >/dev/null 2>err || fail "cannot pack: $(cat err)"
 mkdir empty
 cp -r many torn-many
 head -c 2000 many/60.digest >torn-many/60.digest
@@ -64,6 +66,9 @@ for mpi in openmpi mpich; do
 	cmp got.digest many.digest || fail "$mpi: digests make another one"
 	"$here/../scale/judge_job.py" planted.json report.json >judged 2>&1 || fail "$mpi: the report: $(cat judged)"
 	said "8 ranks: reading"
+
+	status 0 "$mpi: packed" $(with $mpi 3 -o got.digest packed)
+	cmp got.digest wanted.digest || fail "$mpi: packed traces make another digest"
 
 	# Torn, missing, nothing.
 	status 1 "$mpi: a torn trace" $(with $mpi 4 -o got.digest torn)

@@ -23,6 +23,7 @@ expect "the program's output" "$(grep -c '^rank [0-3] of 4: 10$' run.out)" 4
 follows digests
 says 'rank 1 .*comes late' digests.out
 says 'ranks +4 of 4' digests.out
+expect "packed traces" "$(find digested-* -type f | wc -l)" 4
 expect "digests" "$(ls digests/[0-3].digest | wc -l)" 4
 
 if [ -x "$build/tests/mpi/cudaspy-mpi.openmpi" ] && command -v mpirun.openmpi >/dev/null; then
