@@ -179,22 +179,44 @@ static void add(struct share *share, char *name, const char *path, bool digest)
 	group->paths[group->n++] = path;
 }
 
-/* The processes of a rank stay together: they are one entry of the digest. All else goes round. */
+/* The recording that a trace is of: PROGRAM-PID of PROGRAM-PID.cudaspy and of its parts, PROGRAM-PID.NNNN.cudaspy. */
+static char *recording_of(const char *path)
+{
+	char *name = xstrndup(path, strlen(path) - (ends_with(path, ".cudaspy") ? 8 : 0));
+	size_t n = strlen(name), digits = 0;
+
+	while (digits < n && name[n - digits - 1] >= '0' && name[n - digits - 1] <= '9')
+		digits++;
+	if (digits >= 4 && digits < n && name[n - digits - 1] == '.')
+		name[n - digits - 1] = 0;
+	return name;
+}
+
+/* The processes of a rank stay together, and so do the parts of a recording, which are neighbours: they are one entry of
+ * the digest. All else goes round. */
 static void take(struct share *share, struct circle circle)
 {
 	const char *item, *end = share->text + share->text_bytes;
+	char *last = NULL;
 	unsigned long rank, others = 0;
 
 	for (item = share->text; item < end; item += strlen(item) + 1) {
 		const char *path = item + 1;
+		char *name;
 
 		if (*item == TRACE && rank_of(path, &rank)) {
 			if (rank % circle.of == circle.index)
 				add(share, xasprintf("rank %lu", rank), path, false);
-		} else if (others++ % circle.of == circle.index) {
-			add(share, xstrdup(path), path, *item == DIGEST);
+			continue;
 		}
+		name = *item == TRACE ? recording_of(path) : xstrdup(path);
+		others += !last || strcmp(last, name) != 0;
+		if (others % circle.of == circle.index)
+			add(share, xstrdup(name), path, *item == DIGEST);
+		free(last);
+		last = name;
 	}
+	free(last);
 }
 
 /* From the host's first rank to the others: what it found. */

@@ -33,6 +33,12 @@ static char *key_of(const struct trace *trace)
 	return xasprintf("rank\n%s\n%u\n%u", m->job ?: "", m->rank, m->restarts);
 }
 
+static void add_dir(struct rank_traces *rank, const char *dir)
+{
+	rank->dirs = grow((void *)rank->dirs, rank->n, sizeof(*rank->dirs));
+	rank->dirs[rank->n++] = dir;
+}
+
 static void add_trace(struct all_ranks *ranks, const struct trace *trace)
 {
 	char *key = key_of(trace);
@@ -48,8 +54,10 @@ static void add_trace(struct all_ranks *ranks, const struct trace *trace)
 		free(key);
 	}
 	rank = &ranks->all[i];
-	rank->dirs = grow((void *)rank->dirs, rank->n, sizeof(*rank->dirs));
-	rank->dirs[rank->n++] = trace->dir;
+	for (i = 0; i < trace->n_parts; i++)
+		add_dir(rank, trace->parts[i].dir);
+	if (!trace->n_parts)
+		add_dir(rank, trace->dir);
 }
 
 static void all_ranks_release(struct all_ranks *ranks)

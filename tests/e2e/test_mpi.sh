@@ -42,6 +42,11 @@ cp -r traces torn
 find torn/*.rank2-* -type f -delete
 cp -r traces packed
 "$tool" pack packed >/dev/null 2>err || fail "cannot pack: $(cat err)"
+# Processes without a rank, one of them recorded in parts.
+"$sim" "$tool" run --no-report --rotate-every=100ms -o alone -- timeout -k 5 100 "$rank" 1000 >alone.out 2>&1 || fail "no parts: $(cat alone.out)"
+[ "$(ls alone | wc -l)" -ge 3 ] || fail "no parts: $(ls alone)"
+"$sim" "$tool" run --no-report -o alone -- timeout -k 5 100 "$rank" 30 >alone.out 2>&1 || fail "not recorded: $(cat alone.out)"
+"$tool" digest -o alone.digest alone 2>err || fail "no digest: $(cat err)"
 mkdir empty
 cp -r many torn-many
 head -c 2000 many/60.digest >torn-many/60.digest
@@ -69,6 +74,9 @@ for mpi in openmpi mpich; do
 
 	status 0 "$mpi: packed" $(with $mpi 3 -o got.digest packed)
 	cmp got.digest wanted.digest || fail "$mpi: packed traces make another digest"
+
+	status 0 "$mpi: parts" $(with $mpi 3 -o got.digest alone)
+	cmp got.digest alone.digest || fail "$mpi: a recording in parts makes another digest"
 
 	# Torn, missing, nothing.
 	status 1 "$mpi: a torn trace" $(with $mpi 4 -o got.digest torn)
