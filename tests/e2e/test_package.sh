@@ -58,8 +58,8 @@ expect "its version" "$("$installed" --version)" "cudaspy $version"
 expect "what is preloaded" "$("$installed" run --no-report -- sh -c 'echo $LD_PRELOAD')" "$library"
 LD_LIBRARY_PATH=$fakes "$installed" run -o "$out" -- "$bin/use_rt13" >run.out 2>run.err ||
 	fail "run: status $?: $(tail -n 3 run.err)"
-grep -q '^CUDASPY REPORT' run.out || fail "no report: $(head -n 5 run.out run.err)"
-grep -q '^  calls' run.out || fail "no calls: $(head -n 10 run.out)"
+grep -q '^CUDASPY REPORT' run.err || fail "no report: $(head -n 5 run.out run.err)"
+grep -q '^  calls' run.err || fail "no calls: $(head -n 10 run.err)"
 if command -v man >/dev/null; then
 	MANPATH=$tmp/root/usr/share/man man -w cudaspy-run >man.out 2>&1 || fail "man: $(cat man.out)"
 fi
