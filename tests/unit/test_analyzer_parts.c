@@ -1,0 +1,273 @@
+/*
+ * tests/unit/test_analyzer_parts.c: a set that is read in parts. What the parts become is what one reading finds, number by
+ * number; processes that belong together are found, before the reading or by it; pieces of work are done in order.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "log_findings.h"
+#include "analysis.h"
+#include "base/jobs.h"
+#include "base/pool.h"
+#include "parallel/parts.h"
+
+/* Three processes whose threads want locks and the kernel module at the same time. The first two use one GPU. */
+static void make_log(struct log *log)
+{
+	unsigned int i, j;
+
+	log->used = 0;
+	for (i = 0; i < 3; i++) {
+		add(log,
+		    "trace app.%u pid=%u program=\"app%u\" hostname=\"box\" clock_source=\"tsc\" "
+		    "boot_id=\"b\" probes=1 "
+		    "start_realtime_ns=5000000000\n"
+		    "slot 0\n5ms gpu device=0 cc_major=9 cc_minor=0 bytes=150 name=\"H200\" "
+		    "uuid=\"GPU-%c\" pci=\"0\"\n",
+		    100 + i, 100 + i, i, i == 2 ? 'b' : 'a');
+		/* The last process has the first records. */
+		add(log, "slot 1 tid=%u\n%uus thread tid=%u name=\"one\"\n", 100 + i, 9 - i,
+		    100 + i);
+		for (j = 1; j <= 40; j++)
+			add(log,
+			    "%uus launch cudaLaunchKernel duration=%uus stream=0x10 caller=0x%u0\n"
+			    "%uus wait kind=ioctl fn=cuMemAlloc outer_fn=cudaMalloc duration=%uus "
+			    "object=0x%u\n"
+			    "%uus memory cudaMalloc duration=%uus op=alloc kind=device bytes=9 "
+			    "caller=0x50\n"
+			    "%uus op cudaDeviceSynchronize duration=3us caller=0x70\n",
+			    6000 + 1000 * j + i, 3 + j % 3, 1 + j % 4, 6700 + 1000 * j + 10 * i,
+			    j % 4 ? 20 + j % 3 : 400 + j, 20 + j % 3, 6710 + 1000 * j + 10 * i,
+			    j % 4 ? 60 : 500 + j, 6800 + 1000 * j + i);
+		add(log, "slot 2 tid=%u\n%uus thread tid=%u name=\"two\"\n", 200 + i, 20 + i,
+		    200 + i);
+		for (j = 1; j <= 40; j++)
+			add(log,
+			    "%uus wait kind=mutex fn=cuMemFree outer_fn=cudaFree duration=%uus "
+			    "object=0x7f000%u holder=%u "
+			    "holder_fn=cudaMalloc holder_device=0\n"
+			    "%uus memory cudaFree duration=%uus op=free kind=device bytes=9 "
+			    "device=0 caller=0x6%u\n",
+			    6500 + 1000 * j + 7 * i, 200 + j, j % 5, 100 + i,
+			    6510 + 1000 * j + 7 * i, 300 + j, j % 4);
+	}
+}
+
+struct reading_of {
+	char *dir;
+	struct trace_set set;
+	struct analysis a;
+};
+
+static void open_log(struct reading_of *r, const char *dir)
+{
+	const char *dirs[] = {dir};
+
+	assert_int_equal(trace_set_open(&r->set, dirs, 1, NULL), 0);
+	assert_int_equal(r->set.n_traces, 3);
+}
+
+static void read_with(struct reading_of *r, const char *dir, const char *jobs)
+{
+	setenv("CUDASPY_JOBS", jobs, 1);
+	assert_int_equal(jobs_choose(NULL), 0);
+	open_log(r, dir);
+	assert_int_equal(analysis_run(&r->a, &r->set, &(struct analysis_options){0}), 0);
+}
+
+static void close_log(struct reading_of *r)
+{
+	analysis_release(&r->a);
+	trace_set_release(&r->set);
+}
+
+static char *make_dir(void)
+{
+	static struct log log;
+	char *dir = scratch_make(), path[256];
+
+	make_log(&log);
+	snprintf(path, sizeof(path), "%s/log", dir);
+	scratch_write(path, log.text, log.used);
+	tt_make(path, dir);
+	remove(path);
+	return dir;
+}
+
+static void same_edges(const struct blame_edges *x, const struct blame_edges *y)
+{
+	size_t i;
+
+	assert_int_equal(x->n, y->n);
+	for (i = 0; i < x->n; i++) {
+		assert_memory_equal(&x->all[i].key, &y->all[i].key, sizeof(x->all[i].key));
+		assert_int_equal(x->all[i].waits, y->all[i].waits);
+		assert_memory_equal(&x->all[i].waited_ns, &y->all[i].waited_ns, sizeof(double));
+	}
+}
+
+static void same_sites(const struct findings *x, const struct findings *y)
+{
+	const struct site *a = x->sites, *b = y->sites;
+
+	for (; a && b; a = a->hh.next, b = b->hh.next) {
+		assert_memory_equal(&a->key, &b->key, sizeof(a->key));
+		assert_int_equal(a->count, b->count);
+		assert_int_equal(a->cost.own_ns, b->cost.own_ns);
+		assert_int_equal(a->callers.count, b->callers.count);
+	}
+	assert_null(a);
+	assert_null(b);
+}
+
+static void test_same_as_one(void **state)
+{
+	static struct reading_of one, more;
+	struct groups groups;
+	char *dir = make_dir();
+	size_t i;
+
+	(void)state;
+	read_with(&one, dir, "1");
+	read_with(&more, dir, "3");
+	assert_int_equal(one.a.model.n_threads, more.a.model.n_threads);
+	for (i = 0; i < one.a.model.n_threads; i++) {
+		assert_int_equal(one.a.model.threads[i]->tid, more.a.model.threads[i]->tid);
+		assert_int_equal(more.a.model.threads[i]->index, i);
+		assert_int_equal(one.a.stats.threads[i].total_ns, more.a.stats.threads[i].total_ns);
+	}
+	assert_int_equal(one.a.accounts.locks.count, more.a.accounts.locks.count);
+	assert_in_range(one.a.accounts.locks.count, 15, 15);
+	for (i = 0; i < one.a.accounts.locks.count; i++)
+		assert_memory_equal(&one.a.accounts.locks.all[i]->key,
+				    &more.a.accounts.locks.all[i]->key, sizeof(struct lock_key));
+	same_edges(&one.a.accounts.blame.direct, &more.a.accounts.blame.direct);
+	same_edges(&one.a.accounts.blame.roots, &more.a.accounts.blame.roots);
+	same_edges(&one.a.accounts.kernel_overlap.edges, &more.a.accounts.kernel_overlap.edges);
+	assert_true(one.a.accounts.kernel_overlap.edges.n > 0);
+	same_sites(&one.a.findings, &more.a.findings);
+	for (i = 0; i < WORST_CALLS; i++)
+		assert_int_equal(one.a.accounts.blame.worst_calls[i].end_ns,
+				 more.a.accounts.blame.worst_calls[i].end_ns);
+	assert_int_equal(one.a.idle.n_gpus, more.a.idle.n_gpus);
+	/* The first reading has seen who uses the same GPU. */
+	groups_init(&groups, 3);
+	groups_by_use(&groups, &more.set, true);
+	assert_int_equal(groups_find(&groups, 1), groups_find(&groups, 0));
+	assert_int_equal(groups_find(&groups, 2), 2);
+	groups_release(&groups);
+	close_log(&one);
+	close_log(&more);
+	scratch_remove(dir);
+}
+
+static void tell_nothing(const struct analysis *whole, uint64_t records)
+{
+	(void)whole;
+	(void)records;
+}
+
+/* As analysis_run has it before the main reading. */
+static void prepare(struct reading_of *r)
+{
+	r->a = (struct analysis){.set = &r->set, .accounted = true};
+	expect_learn(&r->a.expect, &r->set);
+	expect_settle(&r->a.expect, NULL, NULL);
+	assert_int_equal(filtering_begin(&r->a.filtering, NULL, &r->set, &r->a.expect.phases), 0);
+	filtering_cut(&r->a.filtering, &r->a.expect.phases);
+	model_init(&r->a.model, &r->set);
+	callstats_init(&r->a.stats, &r->a.model, &r->a.filtering);
+	account_init(&r->a.accounts, &r->a.model, &r->a.expect, &r->a.filtering);
+	findings_init(&r->a.findings, &r->a.accounts);
+	idle_init(&r->a.idle, &r->a.accounts);
+	ranks_init(&r->a.ranks, &r->a.idle);
+}
+
+/* Nobody has said that two processes use one GPU: joining the parts finds it. */
+static void test_one_gpu_in_two_parts(void **state)
+{
+	static struct reading_of r;
+	char *dir = make_dir();
+	struct groups groups;
+	struct parts parts;
+
+	(void)state;
+	open_log(&r, dir);
+	prepare(&r);
+	groups_init(&groups, 3);
+	parts_init(&parts, &r.a, &groups, 8);
+	assert_int_equal(parts.n, 3);
+	parts_read(&parts, 2, tell_nothing);
+	assert_false(parts_join(&parts));
+	assert_true(parts.has_conflict);
+	assert_int_equal(parts.conflict[0] + parts.conflict[1], 1); /* 0 and 1 */
+	parts_release(&parts);
+	groups_release(&groups);
+	close_log(&r);
+	scratch_remove(dir);
+}
+
+/* What only a reading of the whole can do, is refused where others go on. */
+static void test_refusal(void **state)
+{
+	(void)state;
+	assert_false(reading_refuses("this"));
+	reading_place.apart = true;
+	assert_true(reading_refuses("that"));
+	assert_string_equal(reading_place.refused, "that");
+	reading_place = (struct reading_place){0};
+}
+
+#define PIECES 200
+
+struct pieces {
+	int worked[PIECES];
+	size_t order[PIECES], n;
+};
+
+static void work_on(void *data, size_t i)
+{
+	struct pieces *p = data;
+
+	p->worked[i]++;
+}
+
+static void put_down(void *data, size_t i)
+{
+	struct pieces *p = data;
+
+	p->order[p->n++] = i;
+}
+
+static void test_pool(void **state)
+{
+	static const unsigned int jobs[] = {1, 2, 7, 300};
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(jobs); i++) {
+		struct pieces p = {.n = 0};
+
+		pool_run(jobs[i], PIECES, work_on, put_down, &p);
+		assert_int_equal(p.n, PIECES);
+		for (j = 0; j < PIECES; j++) {
+			assert_int_equal(p.worked[j], 1);
+			assert_int_equal(p.order[j], j);
+		}
+		pool_run(jobs[i], 0, work_on, put_down, &p);
+		assert_int_equal(p.n, PIECES);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_as_one),
+		cmocka_unit_test(test_one_gpu_in_two_parts),
+		cmocka_unit_test(test_refusal),
+		cmocka_unit_test(test_pool),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
