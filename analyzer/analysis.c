@@ -19,7 +19,11 @@ static int learn(struct analysis *a, const char *profile, bool again)
 	int found;
 
 	expect_learn(&a->expect, a->set);
-	evidence_gather(&a->expect);
+	if (!evidence_gather(&a->expect, jobs_now())) {
+		expect_release(&a->expect);
+		expect_learn(&a->expect, a->set);
+		(void)evidence_gather(&a->expect, 1);
+	}
 	found = profile_choose(&a->profile, profile, &a->expect.machine, &why);
 	if (found == 0 && why && !again)
 		warn("%s", why);
@@ -154,7 +158,8 @@ static enum outcome read_parts(struct analysis *a, struct groups *groups)
 	enum outcome outcome = OUTCOME_READ;
 	struct parts parts;
 
-	groups_by_use(groups, a->set, a->accounted);
+	if (a->accounted) /* else nothing is concluded */
+		groups_by_use(groups, a->set);
 	parts_init(&parts, a, groups, PARTS_EACH * jobs_now());
 	parts_begun_ns = now_ns();
 	if (parts.n < 2) {

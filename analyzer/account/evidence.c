@@ -8,8 +8,11 @@
 #include <utlist.h>
 #include "evidence.h"
 #include "streams.h"
+#include "base/pool.h"
+#include "trace/groups.h"
+#include "trace/moment.h"
 
-/* So many records, of all streams together, are enough to know what calls cost. */
+/* So many records, of all processes together, are enough to know what calls cost. */
 #define RECORDS_MOST ((uint64_t)1 << 20)
 
 /* Of a call's time the thread may have been kept from running, or off the CPU without a wait that
@@ -31,6 +34,7 @@ struct evidence {
 	struct gpu_work work;
 	struct signature_cache *signatures; /* by process */
 	struct cold_marks *marks; /* the same */
+	const uint32_t *group_of; /* by process; those of other groups are read elsewhere */
 	struct thread_state *threads; /* by thread index */
 	size_t n_threads;
 };
@@ -71,6 +75,8 @@ static bool is_shared(const struct evidence *v, const struct record *record)
 	size_t i, j;
 
 	for (i = 0; gpu && gpu->uuid && i < v->model.n_processes; i++) {
+		if (v->group_of[i] != v->group_of[own->trace->index])
+			continue;
 		other = &v->model.processes[i];
 		for (j = 0; other != own && j < other->n_gpus; j++) {
 			same = &other->gpus[j];
@@ -207,33 +213,54 @@ static void see_other(struct evidence *v, const struct record *record)
 
 /* ---- the reading ----------------------------------------------------------------------------- */
 
-static void init(struct evidence *v, struct expect *e)
-{
-	size_t i;
+/* What is read together, and what is made of it. */
+struct inquiry {
+	struct expect *e;
+	struct model model; /* all processes, and owners of streams: each belongs to one group */
+	struct signature_cache *signatures; /* by process */
+	struct cold_marks *marks; /* the same */
+	uint32_t *group_of; /* the same */
+	struct evidence_group {
+		struct stream **streams; /* in the set's order; owned */
+		size_t n_streams, n_processes;
+		struct expect e; /* a copy, with what is found */
+	} * groups;
+	size_t n;
+	bool apart; /* several groups at a time */
+	bool refused;
+};
 
-	*v = (struct evidence){.e = e};
-	model_init(&v->model, e->set);
+/* Each group has its share of what is read, this at least. */
+#define RECORDS_LEAST ((uint64_t)1 << 14)
+
+static uint64_t records_of(const struct inquiry *q, const struct evidence_group *group)
+{
+	uint64_t share = RECORDS_MOST * group->n_processes / (q->model.n_processes ?: 1);
+
+	return max_u64(share, RECORDS_LEAST);
+}
+
+static void init(struct evidence *v, const struct inquiry *q, struct evidence_group *group)
+{
+	*v = (struct evidence){.e = &group->e,
+			       .signatures = q->signatures,
+			       .marks = q->marks,
+			       .group_of = q->group_of};
+	v->model = q->model;
+	v->model.streams = group->streams;
+	v->model.n_streams = group->n_streams;
+	range_names_init(&v->model.range_names);
 	v->model.bare = true;
 	work_init(&v->work, &v->model);
-	v->signatures = xcalloc(v->model.n_processes, sizeof(*v->signatures));
-	v->marks = xcalloc(v->model.n_processes, sizeof(*v->marks));
-	for (i = 0; i < v->model.n_processes; i++)
-		if (e->processes[i].joined)
-			cold_marks_join(&v->marks[i]);
 }
 
 static void release(struct evidence *v)
 {
-	size_t i;
-
-	for (i = 0; i < v->model.n_processes; i++) {
-		signatures_release(&v->signatures[i]);
-		cold_marks_release(&v->marks[i]);
-	}
-	free(v->signatures);
-	free(v->marks);
 	free(v->threads);
 	work_release(&v->work);
+	v->model.processes = NULL; /* of all groups */
+	v->model.n_processes = 0;
+	v->model.owners = NULL;
 	model_release(&v->model);
 }
 
@@ -248,19 +275,23 @@ static void settle_off_cpu(struct call_class *c)
 	histogram_release(&c->off_cpu);
 }
 
-void evidence_gather(struct expect *e)
+static void read_group(void *data, size_t i)
 {
+	struct inquiry *q = data;
+	struct evidence_group *group = &q->groups[i];
+	uint64_t records = 0, most = records_of(q, group);
 	struct evidence v;
 	struct merge merge;
 	struct record record;
-	uint64_t records = 0;
-	size_t i;
+	size_t j;
 
-	init(&v, e);
-	for (i = 0; i < e->set->n_streams; i++)
-		e->set->streams[i]->reader.quiet = true;
-	merge_init(&merge, e->set, false);
-	while (records++ < RECORDS_MOST && merge_next(&merge, &record)) {
+	expect_copy_empty(&group->e, q->e);
+	reading_place = (struct reading_place){.apart = q->apart};
+	init(&v, q, group);
+	for (j = 0; j < group->n_streams; j++)
+		group->streams[j]->reader.quiet = true;
+	merge_init_streams(&merge, group->streams, group->n_streams, false);
+	while (records++ < most && merge_next(&merge, &record)) {
 		model_apply(&v.model, &record);
 		if (!record_is_call(record.raw))
 			see_other(&v, &record);
@@ -268,11 +299,106 @@ void evidence_gather(struct expect *e)
 			see_call(&v, &record);
 	}
 	merge_release(&merge);
-	for (i = 0; i < e->set->n_streams; i++) {
-		reader_rewind(&e->set->streams[i]->reader);
-		e->set->streams[i]->called_ns = 0;
+	for (j = 0; j < group->n_streams; j++) {
+		reader_rewind(&group->streams[j]->reader);
+		group->streams[j]->called_ns = 0;
 	}
+	release(&v);
+	if (reading_place.refused)
+		__atomic_store_n(&q->refused, true, __ATOMIC_RELAXED);
+	reading_place = (struct reading_place){0};
+}
+
+static void join_group(void *data, size_t i)
+{
+	struct inquiry *q = data;
+	struct expect *copy = &q->groups[i].e;
+	size_t j;
+
+	for (j = 0; j < copy->n_classes; j++) {
+		struct call_class *more = copy->classes[j];
+		struct call_class *sum;
+
+		if (j < copy->n_copied && !more->clean_calls && !histogram_count(&more->off_cpu))
+			continue;
+		sum = expect_class_of_key(q->e, &more->key);
+		histogram_merge(&sum->clean, &more->clean);
+		histogram_merge(&sum->rested, &more->rested);
+		histogram_merge(&sum->off_cpu, &more->off_cpu);
+		sum->clean_calls += more->clean_calls;
+		histogram_release(&more->clean);
+		histogram_release(&more->rested);
+		histogram_release(&more->off_cpu);
+	}
+	expect_release_copy(copy);
+}
+
+static void make_groups(struct inquiry *q)
+{
+	struct trace_set *set = q->e->set;
+	struct evidence_group **of = xcalloc(set->n_traces + 1, sizeof(*of));
+	struct groups groups;
+	uint32_t i;
+	size_t j;
+
+	groups_init(&groups, set->n_traces);
+	groups_by_use(&groups, set);
+	q->group_of = xcalloc(set->n_traces + 1, sizeof(*q->group_of));
+	q->groups = xcalloc(set->n_traces + 1, sizeof(*q->groups));
+	for (i = 0; i < set->n_traces; i++) {
+		struct trace *trace = set->traces[i];
+		struct evidence_group *group;
+
+		q->group_of[i] = groups_find(&groups, i);
+		if (q->group_of[i] == i)
+			of[i] = &q->groups[q->n++];
+		group = of[q->group_of[i]];
+		group->n_processes++;
+		for (j = 0; j < trace->n_streams; j++) {
+			group->streams =
+				grow(group->streams, group->n_streams, sizeof(struct stream *));
+			group->streams[group->n_streams++] = trace->streams[j];
+		}
+	}
+	groups_release(&groups);
+	free(of);
+}
+
+/* False: something has to be done by one thread. Then nothing has been found. */
+static bool inquire(struct expect *e, unsigned int jobs)
+{
+	struct inquiry q = {.e = e, .apart = jobs > 1};
+	size_t i;
+
+	model_init(&q.model, e->set);
+	q.signatures = xcalloc(q.model.n_processes, sizeof(*q.signatures));
+	q.marks = xcalloc(q.model.n_processes, sizeof(*q.marks));
+	for (i = 0; i < q.model.n_processes; i++)
+		if (e->processes[i].joined)
+			cold_marks_join(&q.marks[i]);
+	make_groups(&q);
+	pool_run(jobs, q.n, read_group, join_group, &q);
+	for (i = 0; i < q.n; i++)
+		free(q.groups[i].streams);
+	for (i = 0; i < q.model.n_processes; i++) {
+		signatures_release(&q.signatures[i]);
+		cold_marks_release(&q.marks[i]);
+	}
+	free(q.groups);
+	free(q.group_of);
+	free(q.signatures);
+	free(q.marks);
+	model_release(&q.model);
+	return !q.refused;
+}
+
+bool evidence_gather(struct expect *e, unsigned int jobs)
+{
+	size_t i;
+
+	if (!inquire(e, jobs))
+		return false;
 	for (i = 0; i < e->n_classes; i++)
 		settle_off_cpu(e->classes[i]);
-	release(&v);
+	return true;
 }

@@ -10,7 +10,8 @@
 /*
  * The beginning of the traces, in the order of time, so that it is known of each call what the
  * whole process had outstanding on the GPU. After expect_learn and before expect_settle; all
- * streams are rewound.
+ * streams are rewound. Processes that have no GPU in common (trace/groups.h) are read apart, by so many threads, a share of
+ * the records each. False: it has to be done by one thread, after another expect_learn.
  *
  * A cost that is learnt from calls that had to wait has the wait in it: then nothing is found where
  * it happens each time. So a call counts only
@@ -21,6 +22,6 @@
  *   scheduler was asked; others only where a class has none of these;
  * - if it took no longer than such calls can for what they do (work of libraries that were not seen).
  */
-void evidence_gather(struct expect *e);
+bool evidence_gather(struct expect *e, unsigned int jobs);
 
 #endif

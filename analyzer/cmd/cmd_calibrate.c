@@ -149,7 +149,7 @@ static int learn(const char *dir, const char *output, const struct renderer *ren
 
 	if (!err) {
 		expect_learn(&expect, &set);
-		evidence_gather(&expect);
+		(void)evidence_gather(&expect, 1);
 		profile_make(&profile, &expect);
 		if (!profile.n_gpus || !profile.n_classes) {
 			fprintf(stderr, "cudaspy calibrate: nothing was measured\n");

@@ -180,6 +180,9 @@ void expect_release(struct expect *e);
 void expect_copy(struct expect *copy, const struct expect *e);
 void expect_release_copy(struct expect *copy);
 
+/* The same of one that is not settled yet: classes have learnt nothing in it. */
+void expect_copy_empty(struct expect *copy, const struct expect *e);
+
 /* The class of that key, made if it is new. */
 struct call_class *expect_class_of_key(struct expect *e, const struct class_key *key);
 

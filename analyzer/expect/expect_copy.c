@@ -31,7 +31,7 @@ static struct call_class *of_copy(const struct expect *copy, const struct call_c
 	return class ? copy->classes[class->index] : NULL;
 }
 
-void expect_copy(struct expect *copy, const struct expect *e)
+static void copy_with(struct expect *copy, const struct expect *e, bool empty)
 {
 	size_t i;
 
@@ -41,7 +41,11 @@ void expect_copy(struct expect *copy, const struct expect *e)
 	copy->classes = xcalloc(room_for(e->n_classes), sizeof(struct call_class *));
 	for (i = 0; i < e->n_classes; i++) {
 		copy->classes[i] = xrealloc(NULL, 1, sizeof(struct call_class));
-		*copy->classes[i] = *e->classes[i];
+		if (empty)
+			*copy->classes[i] = (struct call_class){.key = e->classes[i]->key,
+								.index = e->classes[i]->index};
+		else
+			*copy->classes[i] = *e->classes[i];
 		copy->classes[i]->calls = copy->classes[i]->total_ns = 0;
 	}
 	copy->plain = xcalloc(e->n_plain, sizeof(struct call_class *));
@@ -53,7 +57,17 @@ void expect_copy(struct expect *copy, const struct expect *e)
 			(struct class_place){e->table[i].key, of_copy(copy, e->table[i].class)};
 }
 
-/* Histograms are the original's; new classes have none. */
+void expect_copy(struct expect *copy, const struct expect *e)
+{
+	copy_with(copy, e, false);
+}
+
+void expect_copy_empty(struct expect *copy, const struct expect *e)
+{
+	copy_with(copy, e, true);
+}
+
+/* Histograms are the original's, or released; new classes have none. */
 void expect_release_copy(struct expect *copy)
 {
 	size_t i;

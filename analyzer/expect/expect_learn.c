@@ -247,7 +247,7 @@ static void learn_any(struct learner *l, const union spy_any *raw, struct call_s
 
 	if (unlikely(!signature->class)) {
 		cold = might_be_cold(l, raw, signature, &value);
-		if (signature->submits) {
+		if (signature->submits || signature->waits->sort != GPU_WAIT_NOT) {
 			uint8_t device = raw->call_head.device;
 
 			device = device == SPY_DEVICE_NONE ? 0 : device; /* as accounts have it */

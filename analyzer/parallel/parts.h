@@ -3,7 +3,7 @@
  * reading of the whole set, to the last byte.
  *
  * A part is some processes, and all that their records say of one another: processes that share a GPU, or are ranks of
- * one job, are in one part (groups.c). Each part has a struct analysis of its own and goes through the main reading
+ * one job, are in one part (trace/groups.h). Each part has a struct analysis of its own and goes through the main reading
  * alone (workers.c). What is about several parts (threads of other processes in the kernel module, the list of the worst
  * calls, GPUs that are idle together) it writes down in a journal. The journals of all parts are replayed in the order of
  * time (replay.c), while the parts are read. Then the parts become one: threads, locks, places and all that has a number
@@ -17,6 +17,7 @@
 
 #include <pthread.h>
 #include "reading/reading.h"
+#include "trace/groups.h"
 
 struct part_warning {
 	struct reading_moment at;
@@ -75,20 +76,6 @@ struct parts {
 	const struct part *together_part[IDLE_PAIRED];
 	size_t n_together;
 };
-
-/* Which processes are read together: the first one of each group. */
-struct groups {
-	uint32_t *with; /* by index of the trace: another one of its group */
-	size_t n;
-};
-
-void groups_init(struct groups *g, size_t n);
-void groups_release(struct groups *g);
-void groups_unite(struct groups *g, uint32_t a, uint32_t b);
-uint32_t groups_find(struct groups *g, uint32_t a);
-
-/* Unites what the first reading has seen to belong together. accounted: as in struct analysis. */
-void groups_by_use(struct groups *g, const struct trace_set *set, bool accounted);
 
 /* Makes parts of the groups, `most` at most. parts_release in any case. */
 void parts_init(struct parts *p, struct analysis *whole, struct groups *groups, size_t most);

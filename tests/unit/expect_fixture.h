@@ -85,7 +85,7 @@ static inline struct expect *learn(struct fixture *f, const struct profile *prof
 {
 	open_set(f);
 	expect_learn(&f->expect, &f->set);
-	evidence_gather(&f->expect);
+	evidence_gather(&f->expect, 1);
 	expect_settle(&f->expect, profile, NULL);
 	return &f->expect;
 }

@@ -316,7 +316,7 @@ static void test_rewind(void **state)
 	assert_int_equal(trace_set_open(&f->set, (const char *[]){f->dir}, 1, NULL), 0);
 	complaints = warnings_count();
 	expect_learn(&f->expect, &f->set);
-	evidence_gather(&f->expect);
+	evidence_gather(&f->expect, 1);
 	assert_int_equal(warnings_count(), complaints);
 	n = read_all(&f->set, &sum);
 	assert_true(n > 50 && n < 500);
@@ -729,7 +729,7 @@ static struct expect *learn_with_prior(struct fixture *f, const char *gpu)
 	add(f, "note note=version text=\"driver 13000\"");
 	open_set(f);
 	expect_learn(&f->expect, &f->set);
-	evidence_gather(&f->expect);
+	evidence_gather(&f->expect, 1);
 	expect_settle(&f->expect, NULL,
 		      priors_choose(&f->prior, &f->expect.machine) ? &f->prior : NULL);
 	return &f->expect;

@@ -153,7 +153,7 @@ static void test_same_as_one(void **state)
 	assert_int_equal(one.a.idle.n_gpus, more.a.idle.n_gpus);
 	/* The first reading has seen who uses the same GPU. */
 	groups_init(&groups, 3);
-	groups_by_use(&groups, &more.set, true);
+	groups_by_use(&groups, &more.set);
 	assert_int_equal(groups_find(&groups, 1), groups_find(&groups, 0));
 	assert_int_equal(groups_find(&groups, 2), 2);
 	groups_release(&groups);

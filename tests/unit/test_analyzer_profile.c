@@ -398,7 +398,7 @@ static void test_make(void **state)
 	tt_make(log_path, f->dir);
 	assert_int_equal(trace_set_open(&set, (const char *[]){f->dir}, 1, NULL), 0);
 	expect_learn(&expect, &set);
-	evidence_gather(&expect);
+	evidence_gather(&expect, 1);
 	profile_make(&p, &expect);
 	assert_string_equal(p.driver, "12080");
 	assert_int_equal(p.n_gpus, 1);

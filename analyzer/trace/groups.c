@@ -1,8 +1,9 @@
 /*
- * analyzer/parallel/groups.c: which processes have to be read together. Called by jobs.c, before the main reading.
+ * analyzer/trace/groups.c: which processes have to be read together. Called before the records are read in the order of
+ * time.
  */
 #include <stdlib.h>
-#include "parts.h"
+#include "groups.h"
 
 void groups_init(struct groups *g, size_t n)
 {
@@ -119,12 +120,10 @@ static bool is_any(const struct trace *trace)
 	return true;
 }
 
-void groups_by_use(struct groups *g, const struct trace_set *set, bool accounted)
+void groups_by_use(struct groups *g, const struct trace_set *set)
 {
 	size_t i;
 
-	if (!accounted) /* nothing is concluded */
-		return;
 	unite_by_gpu(g, set);
 	unite_those(g, set, has_gpu_times);
 	unite_those(g, set, has_collectives);
