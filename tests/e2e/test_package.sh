@@ -64,7 +64,7 @@ if command -v man >/dev/null; then
 	MANPATH=$tmp/root/usr/share/man man -w cudaspy-run >man.out 2>&1 || fail "man: $(cat man.out)"
 fi
 # Both end the program, which the recorder never does; dpkg-buildflags and Ubuntu's gcc ask for them.
-readelf --wide --dyn-syms "$library" | grep -E ' __(stack_chk_fail|[a-z]+_chk)\b' >checks &&
+readelf --wide --dyn-syms "$library" | grep -E ' UND +__(stack_chk_fail|[a-z]+_chk)\b' >checks &&
 	fail "the library is built with checks: $(cat checks)"
 
 if [ "$(id -u)" = 0 ]; then
