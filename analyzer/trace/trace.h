@@ -60,7 +60,8 @@ struct folder {
 
 /* What the first reading has seen a process use: by it processes are told that have to be read together. */
 struct trace_use {
-	uint64_t devices[4]; /* a bit for each GPU that it handed something to, or may have waited for */
+	uint64_t devices
+		[4]; /* a bit for each GPU that it handed something to, or may have waited for */
 	struct trace_gpu {
 		uint16_t device;
 		uint32_t uuid; /* a hash of it */
