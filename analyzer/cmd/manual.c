@@ -23,6 +23,8 @@ static const struct variable_row recorder_variables[] = {
 static const struct variable_row analyzer_variables[] = {
 	{"CUDASPY_LIB",     NULL, NULL, "the recorder that `run` and `calibrate` preload (default: the one installed with cudaspy)"},
 	{"CUDASPY_PROFILE", NULL, NULL, "the profile of `calibrate` that a report uses, unless --profile names one"},
+	{"CUDASPY_JOBS",    "N",  NULL, "how many threads read traces at a time, unless --jobs says so; by default as many as there are CPUs to use"},
+	{"CUDASPY_JOBS_TRACE", NULL, NULL, "if set, a line on standard error says into which parts a set was divided"},
 	{"PAGER",           NULL, NULL, "what shows long text on a terminal (default: `less`, with $LESS, or -FRX without it); empty or `cat`: nothing"},
 	{"COLUMNS",         NULL, NULL, "the width of text that does not go to a terminal, 40 to 160 (default: 80)"},
 	{"NO_COLOR",        NULL, NULL, "if set and not empty: no colours and no bold text on terminals, unless --color=always"},
