@@ -9,6 +9,7 @@
 
 #define COUNTING_NS \
 	20 /* docs/PERFORMANCE.md: a call that is only counted, over one without cudaspy */
+#define OVER_LIMIT 1.15 /* so much of it is said to be above: the estimate is no more exact */
 #define THREADS_SHOWN 12
 #define FUNCTIONS_SHOWN 20
 #define BIASED_FROM 0.05 /* a function that takes so much longer is named */
@@ -102,6 +103,14 @@ static struct cost_estimate of_all(const struct analysis *a, enum spy_cost_kind 
 	return cost_compare(&a->cost, &(struct cost_of){.fn = COST_ALL_FUNCTIONS}, without);
 }
 
+/* Of the time in which something takes so much longer. */
+static double recorders_part(int32_t longer_ppm)
+{
+	double longer = longer_ppm / 1e6;
+
+	return longer > 0 ? longer / (1 + longer) : 0;
+}
+
 /* What --overhead has made of it; NULL: there was none. */
 static const char *kept(struct arena *texts, const struct analysis *a)
 {
@@ -122,18 +131,23 @@ static const char *kept(struct arena *texts, const struct analysis *a)
 		lean += cycles[SPY_COST_LEAN];
 		all += whole;
 		cost += (whole - cycles[SPY_COST_COUNTING] - cycles[SPY_COST_LEAN]) *
-				board->head.cost_ppm / 1e6 +
-			cycles[SPY_COST_LEAN] * board->head.lean_ppm / 1e6;
+				recorders_part(board->head.cost_ppm) +
+			cycles[SPY_COST_LEAN] * recorders_part(board->head.lean_ppm);
 	}
 	if (wanted <= 0 || all <= 0)
 		return NULL;
+	cost /= all - fmin(cost, all / 2);
 	return arena_printf(
 		texts,
 		"--overhead=%g%%: with everything in %s of the time, without probes and "
-		"stacks in %s, calls only counted in %s, which makes about %s %%",
+		"stacks in %s, calls only counted in %s, which makes about %s %%%s",
 		100 * wanted, text_percent(texts, all - lean - counted, all),
 		text_percent(texts, lean, all), text_percent(texts, counted, all),
-		percent(texts, cost / all, 0.004));
+		percent(texts, cost, 0.004),
+		cost > OVER_LIMIT * wanted
+			? ": more than that, for the run was too short to make up "
+			  "for measuring at its begin"
+			: "");
 }
 
 /* "; cudaEventCreate and what is done between took 1.20 times as long while recorded (1.10 to 1.31)": of the function of

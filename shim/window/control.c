@@ -1,23 +1,30 @@
 /*
  * shim/window/control.c: the control loop of --overhead. Runs on the application's threads, in slow paths.
  *
- * A rougher estimate than the analyzer's (docs/COST.md) is enough: the mean of the relative differences of the rates of
- * calls in the windows of a block, large ones cut off, old ones forgotten by and by. All numbers are whole: millionths.
+ * A rougher estimate than the analyzer's (docs/COST.md) is enough: the mean of the last relative differences of the rates
+ * of calls in the windows of a block, where those far from their median are cut off.
+ *
+ * What recording has taken so far follows from that and from how long each kind of it was in force. It is a debt where it
+ * is more than the limit allows for the time that has gone by, else a credit. A frame is spent on recording if there is
+ * credit for the whole of it. So the limit holds at each moment, but for what the first measurement takes: it is paid back.
  */
 #include <stdatomic.h>
+#include <string.h>
 #include "record/board.h"
 #include "record/session.h"
 #include "window/control.h"
 
-#define MILLION 1000000
+#define MILLION 1e6
 #define BLOCKS 64 /* more than a frame has: those of the frame before are whole */
-#define MOST 250000 /* a larger difference of two rates is cut off there */
-#define REMEMBERED 512 /* differences */
-#define LEAST 24 /* before there are so many, nothing is changed */
-#define SURE 128 /* differences; until then all frames are measured, then … */
-#define MEASURED 60 /* … so many of a thousand */
-#define MEASURED_COST \
-	600 /* so much of a thousand of what recording takes, in measured time: two windows of three */
+#define FAR 0.25 /* from the median: a difference is cut off there */
+#define REMEMBERED 256 /* differences */
+#define LEAST 8 /* before there are so many, all frames are measured; then … */
+#define SURE 128 /* … until there are so many, or they take more than the limit allows for … */
+#define BEGIN_S 3 /* … so long */
+#define MEASURED_UNSURE 250 /* of a thousand frames are measured until then … */
+#define MEASURED 60 /* … and later */
+#define FORGOTTEN 256 /* frames after which a time counts 1/e */
+#define WORTH 0.75 /* without probes and stacks has to take less than so much of what all takes */
 
 /* One block: calls in a number of cycles, by kind; sums of threads. */
 static struct tally {
@@ -25,15 +32,18 @@ static struct tally {
 	_Atomic uint64_t rate[SPY_COST_KINDS];
 } tallies[BLOCKS];
 
-/* Recording with everything, over … */
-static struct difference {
-	int64_t mean;
-	_Atomic uint32_t n;
+/* Recording with everything, over …: parts of the mean of both. */
+static struct differences {
+	float last[REMEMBERED];
+	uint32_t n, next;
+	double mean, error_squared;
 } over[SPY_COST_KINDS];
 
 static _Atomic uint32_t wanted;
 static uint64_t evaluated; /* blocks before that one are in the means */
-static uint32_t full, recorded; /* of a million: with everything; with or without */
+static bool begun; /* the measurement at the begin is over */
+static double spent[SPY_COST_KINDS]; /* cycles; old ones are forgotten by and by */
+static double share[SPY_COST_KINDS]; /* of these that the recorder has taken */
 
 #define RATE_CYCLES ((uint64_t)1 << 40)
 
@@ -41,13 +51,12 @@ void spy_control_begin(uint32_t ppm)
 {
 	wanted = ppm;
 	evaluated = 0;
-	full = recorded = MILLION;
+	begun = false;
 	for (int i = 0; i < BLOCKS; i++)
 		tallies[i].block = 0;
-	for (int i = 0; i < SPY_COST_KINDS; i++) {
-		over[i].mean = 0;
-		over[i].n = 0;
-	}
+	memset(over, 0, sizeof(over));
+	memset(spent, 0, sizeof(spent));
+	memset(share, 0, sizeof(share));
 	if (ppm)
 		spy_session->board->overhead_ppm = ppm;
 }
@@ -74,21 +83,47 @@ void spy_control_count(uint64_t window, enum spy_cost_kind kind, uint64_t calls,
 
 /* ---- what was measured ----------------------------------------------------------------------- */
 
-static void remember(struct difference *d, uint64_t with, uint64_t without)
+static void sort(float *numbers, uint32_t n)
 {
-	int64_t difference;
+	for (uint32_t i = 1; i < n; i++) {
+		float number = numbers[i];
+		uint32_t at = i;
 
+		for (; at && numbers[at - 1] > number; at--)
+			numbers[at] = numbers[at - 1];
+		numbers[at] = number;
+	}
+}
+
+static void average(struct differences *d)
+{
+	float sorted[REMEMBERED];
+	double middle, sum = 0, squares = 0;
+
+	if (!d->n)
+		return;
+	memcpy(sorted, d->last, d->n * sizeof(*sorted));
+	sort(sorted, d->n);
+	middle = (double)sorted[d->n / 2];
+	for (uint32_t i = 0; i < d->n; i++) {
+		double beside = (double)sorted[i] - middle;
+
+		beside = beside > FAR ? FAR : beside < -FAR ? -FAR : beside;
+		sum += beside;
+		squares += beside * beside;
+	}
+	d->mean = middle + sum / d->n;
+	d->error_squared = (squares - sum * sum / d->n) / d->n / d->n;
+}
+
+static void remember(struct differences *d, uint64_t with, uint64_t without)
+{
 	if (!with || !without)
 		return;
-	difference = (int64_t)(2.0 * MILLION * ((double)without - (double)with) /
-			       ((double)without + (double)with));
-	if (difference > MOST)
-		difference = MOST;
-	if (difference < -MOST)
-		difference = -MOST;
+	d->last[d->next++ % REMEMBERED] =
+		(float)(2 * ((double)without - (double)with) / ((double)without + (double)with));
 	if (d->n < REMEMBERED)
 		d->n++;
-	d->mean += (difference - d->mean) / (int64_t)d->n;
 }
 
 /* Blocks before that one are whole, but for threads that have made no call since. */
@@ -105,76 +140,137 @@ static void evaluate(uint64_t before)
 			remember(&over[kind], all, atomic_load(&tally->rate[kind]));
 	}
 	evaluated = before;
+	for (int kind = SPY_COST_COUNTING; kind < SPY_COST_KINDS; kind++)
+		average(&over[kind]);
 }
 
-static int64_t at_least_0(int64_t number)
+static double at_least_0(double number)
 {
 	return number > 0 ? number : 0;
 }
 
-/* Which parts of the time make `may` of what recording takes, all and without probes and stacks? */
-static void divide(int64_t may, int64_t all, int64_t lean)
+/* By how much longer something takes, from a difference as a part of the mean. */
+static double longer(double difference)
 {
-	if (may < 0)
-		may = 0;
-	full = recorded = MILLION;
-	if (all <= may)
-		return;
-	if (lean <= may) {
-		full = (uint32_t)((may - lean) * MILLION / (all - lean));
-	} else {
-		full = 0;
-		recorded = (uint32_t)(may * MILLION / lean);
-	}
+	return 2 * difference / (2 - (difference < 1.9 ? difference : 1.9));
 }
 
-static void show(int64_t all, int64_t lean)
+/* The part of the time that is the recorder's, where things take so much longer. */
+static double share_of(double more)
+{
+	return more / (1 + more);
+}
+
+static void show(double all, double lean)
 {
 	struct spy_board *board = spy_session->board;
 
-	spy_board_show(board->cost_ppm, (int32_t)all);
-	spy_board_show(board->lean_ppm, (int32_t)lean);
+	spy_board_show(board->cost_ppm, (int32_t)(all * MILLION));
+	spy_board_show(board->lean_ppm, (int32_t)(lean * MILLION));
 }
 
-static void control(void)
+static void estimate(void)
 {
-	int64_t all = at_least_0(over[SPY_COST_COUNTING].mean), parts, lean, may;
-	int64_t measured = over[SPY_COST_COUNTING].n < SURE ? 1000 : MEASURED;
+	double all = at_least_0(over[SPY_COST_COUNTING].mean);
+	double probes = at_least_0(over[SPY_COST_NO_PROBES].mean);
+	double stacks = at_least_0(over[SPY_COST_NO_STACKS].mean);
 
-	if (over[SPY_COST_COUNTING].n < LEAST)
-		return;
-	parts = at_least_0(over[SPY_COST_NO_PROBES].mean) +
-		at_least_0(over[SPY_COST_NO_STACKS].mean);
-	lean = at_least_0(all - parts);
-	may = (int64_t)wanted;
-	if (measured < 1000)
-		may = (may * 1000 - measured * all * MEASURED_COST / 1000) / (1000 - measured);
-	divide(may, all, lean);
-	show(all, lean);
+	share[SPY_COST_ALL] = share_of(longer(all));
+	share[SPY_COST_NO_PROBES] = share_of(longer(at_least_0(all - probes)));
+	share[SPY_COST_NO_STACKS] = share_of(longer(at_least_0(all - stacks)));
+	share[SPY_COST_LEAN] = share_of(longer(at_least_0(all - probes - stacks)));
+	show(longer(all), longer(at_least_0(all - probes - stacks)));
 }
 
-/* ---- what is done ---------------------------------------------------------------------------- */
+/* ---- what may be done ------------------------------------------------------------------------ */
 
-bool spy_control_measures(const struct spy_cost_frame *frame)
+static double limit(void)
 {
-	return over[SPY_COST_COUNTING].n < SURE || frame->random % 1000 < MEASURED;
+	return wanted / MILLION;
 }
 
-enum spy_cost_kind spy_control_decide(const struct spy_cost_frame *frame)
+static double cycles(double ns)
 {
-	uint64_t drawn = (frame->random >> 24) % MILLION;
+	return ns * (double)atomic_load_explicit(&spy_session->frequency, memory_order_relaxed) /
+	       1e9;
+}
+
+/* Cycles that recording may still take, by the limit; less than 0: that it has taken too much. */
+static double credit(void)
+{
+	double taken = 0, all = 0;
+
+	for (int kind = 0; kind < SPY_COST_KINDS; kind++) {
+		taken += spent[kind] * share[kind];
+		all += spent[kind];
+	}
+	return limit() * (all - taken) - taken;
+}
+
+/* What a frame takes beyond what it brings by itself. */
+static double takes(double part)
+{
+	return cycles((double)SPY_COST_FRAME_NS) * (part - limit() * (1 - part));
+}
+
+/* Is the measurement at the begin to go on? */
+static bool begins(void)
+{
+	const struct differences *d = &over[SPY_COST_COUNTING];
+	bool known = d->n >= LEAST && d->mean > 0 && d->mean * d->mean > 4 * d->error_squared;
+
+	if (d->n >= SURE || (known && -credit() > limit() * cycles(BEGIN_S * 1e9)))
+		begun = true;
+	return !begun;
+}
+
+static bool is_to_measure(const struct spy_cost_frame *frame)
+{
+	/* Two windows of three are recorded. */
+	double part = share[SPY_COST_ALL] * 2 / 3 * (double)SPY_COST_BLOCKS_NS /
+		      (double)SPY_COST_FRAME_NS;
+	unsigned int per_mille = over[SPY_COST_COUNTING].n < SURE ? MEASURED_UNSURE : MEASURED;
+
+	return frame->random % 1000 < per_mille && credit() >= takes(part);
+}
+
+/* What the parts of the frame that are not measured are spent on. By chance more credit is waited for than a frame takes: a
+ * program that goes round in step with frames shall not show the same part of a round each time. */
+static enum spy_cost_kind besides(const struct spy_cost_frame *frame)
+{
+	double wait = 1 + (double)((frame->random >> 24) % 1024) / 1024, has = credit();
+	double all = takes(share[SPY_COST_ALL]), lean = takes(share[SPY_COST_LEAN]);
+
+	if (all <= 0 || has >= all * wait)
+		return SPY_COST_ALL;
+	if (share[SPY_COST_LEAN] < WORTH * share[SPY_COST_ALL] && (lean <= 0 || has >= lean * wait))
+		return SPY_COST_LEAN;
+	return SPY_COST_COUNTING;
+}
+
+struct spy_control_decision spy_control_decide(const struct spy_cost_frame *frame)
+{
+	struct spy_control_decision decision;
 
 	evaluate((frame->number - 1) * SPY_COST_BLOCKS_MOST);
-	control();
-	if (drawn < full)
-		return SPY_COST_ALL;
-	return drawn < recorded ? SPY_COST_LEAN : SPY_COST_COUNTING;
+	estimate();
+	decision.measured = begins() || is_to_measure(frame);
+	decision.kind = besides(frame);
+	for (int kind = 0; kind < SPY_COST_KINDS; kind++)
+		spent[kind] -= spent[kind] / FORGOTTEN;
+	return decision;
 }
 
-void spy_control_spent(enum spy_cost_kind kind, uint64_t cycles)
+/* Time without a call brings no more than a frame's credit: a long sleep shall not be followed by a long time above the
+ * limit. */
+void spy_control_spent(enum spy_cost_kind kind, uint64_t in, uint64_t idle)
 {
 	struct spy_board *board = spy_session->board;
+	double most = cycles((double)SPY_COST_FRAME_NS);
 
-	if (kind < SPY_COST_KINDS)
-		spy_board_show(board->cost_cycles[kind], board->cost_cycles[kind] + cycles);
+	if (kind >= SPY_COST_KINDS)
+		return;
+	spy_board_show(board->cost_cycles[kind], board->cost_cycles[kind] + in + idle);
+	spent[kind] += (double)in;
+	spent[SPY_COST_COUNTING] += (double)idle < most ? (double)idle : most;
 }

@@ -18,14 +18,16 @@ bool spy_control_is_on(void);
 /* A thread made so many calls in what it had of a cost window. Any thread. */
 void spy_control_count(uint64_t window, enum spy_cost_kind kind, uint64_t calls, uint64_t cycles);
 
-/* Is that frame one of those that are measured? */
-bool spy_control_measures(const struct spy_cost_frame *frame);
+/* What is to be done in a frame: is it measured, and what are the parts of it spent on that are not? */
+struct spy_control_decision {
+	bool measured;
+	enum spy_cost_kind kind;
+};
 
-/* A frame begins: what was measured is evaluated. What is to be done in the parts of it that are not measured? Under the
- * session's lock. */
-enum spy_cost_kind spy_control_decide(const struct spy_cost_frame *frame);
+/* A frame begins: what was measured is evaluated. Under the session's lock. */
+struct spy_control_decision spy_control_decide(const struct spy_cost_frame *frame);
 
-/* The process has spent so long on one kind: for the board. Under the session's lock. */
-void spy_control_spent(enum spy_cost_kind kind, uint64_t cycles);
+/* The process has spent so many cycles on one kind, and after it so many without a call. Under the session's lock. */
+void spy_control_spent(enum spy_cost_kind kind, uint64_t in, uint64_t idle);
 
 #endif

@@ -40,7 +40,10 @@ static struct anchor {
 static _Atomic unsigned int anchor;
 
 static struct spy_cost_phase current; /* under the session's lock */
-static _Atomic uint64_t decided; /* 256 times a frame's number, and what is done in it besides */
+/* 256 times a frame's number, and what is done in it besides; and if it is measured, IS_MEASURED. */
+static _Atomic uint64_t decided;
+#define IS_MEASURED 128
+static uint64_t accounted; /* cycles: what was done until then the control knows */
 static _Atomic uint64_t current_begin, current_end = UINT64_MAX;
 
 bool spy_cost_is_on(void)
@@ -87,8 +90,11 @@ static struct spy_cost_phase phase_from(const struct anchor *pair, uint64_t begi
 
 static bool is_measured(const struct spy_cost_frame *frame, uint64_t begin)
 {
-	if (mode == CONTROLLED)
-		return spy_control_measures(frame);
+	if (mode == CONTROLLED) {
+		uint64_t last = atomic_load(&decided);
+
+		return last >> 8 == frame->number && last & IS_MEASURED;
+	}
 	if (mode == ALL_THE_TIME)
 		return true;
 	return begin >= sampled_from && frame->sampled &&
@@ -99,7 +105,7 @@ static uint8_t kind_besides(uint64_t frame)
 {
 	uint64_t last = atomic_load(&decided);
 
-	return last >> 8 == frame ? (uint8_t)last : SPY_COST_ALL;
+	return last >> 8 == frame ? (uint8_t)last & ~IS_MEASURED : SPY_COST_ALL;
 }
 
 /* What is to be done at that time (cycles)? */
@@ -170,6 +176,7 @@ void spy_cost_begin(void)
 		return;
 	set_anchor(&anchors[0]);
 	anchor = 0;
+	accounted = anchors[0].clock;
 	sampled_from = clock_at(&anchors[0], anchors[0].realtime_ns + FIRST_AFTER_NS);
 	mode = ppm ? CONTROLLED : option ? ALL_THE_TIME : SAMPLED;
 	atomic_store(&current_end, mode == SAMPLED ? sampled_from : anchors[0].clock);
@@ -188,8 +195,6 @@ static bool has_no_stacks(const struct spy_cost_phase *phase)
 /* The session's lock is held. */
 static bool go_over(const struct spy_cost_phase *phase, struct spy_rec_window *record)
 {
-	if (mode == CONTROLLED && current.end > current.begin && current.begin)
-		spy_control_spent(current.kind, phase->begin - current.begin);
 	current = *phase;
 	atomic_store(&current_begin, phase->begin);
 	atomic_store(&current_end, phase->end);
@@ -198,16 +203,31 @@ static bool go_over(const struct spy_cost_phase *phase, struct spy_rec_window *r
 	return spy_window_count(phase->kind == SPY_COST_COUNTING, record);
 }
 
+/* What was done since the last time. Behind the end of a phase no thread has made a call. The session's lock is held. */
+static void account(uint64_t now)
+{
+	uint64_t end = current.end < now ? current.end : now;
+
+	if (now <= accounted)
+		return;
+	if (end < accounted)
+		end = accounted;
+	spy_control_spent(current.kind, end - accounted, now - end);
+	accounted = now;
+}
+
 /* A new frame has begun, perhaps. The session's lock is held. */
 static void decide(uint64_t now)
 {
+	struct spy_control_decision decision;
 	uint64_t number = realtime_at(&anchors[atomic_load(&anchor) % 2], now) / SPY_COST_FRAME_NS;
 	struct spy_cost_frame frame;
 
 	if (atomic_load(&decided) >> 8 == number)
 		return;
 	frame = spy_cost_frame(number);
-	atomic_store(&decided, number << 8 | spy_control_decide(&frame));
+	decision = spy_control_decide(&frame);
+	atomic_store(&decided, number << 8 | (decision.measured ? IS_MEASURED : 0) | decision.kind);
 }
 
 uint64_t spy_cost_due(void)
@@ -231,8 +251,10 @@ void spy_cost_look(uint64_t now)
 		set_anchor(&anchors[next % 2]);
 		atomic_store(&anchor, next);
 	}
-	if (mode == CONTROLLED)
+	if (mode == CONTROLLED) {
+		account(now);
 		decide(now);
+	}
 	phase = phase_at(now);
 	if (phase.begin > current.begin && go_over(&phase, record))
 		spy_session_commit(sizeof(*record));

@@ -50,8 +50,10 @@ assert {"all", "counting"} < kinds and kinds & {"no_probes", "no_stacks"}
 PY
 expect "nothing is said to be lost" "$(jq -c '.losses' report.json)" '[]'
 [ "$(jq .summary.only_counted report.json)" -gt 0 ] || fail "no call was only counted"
-expect "calls of both sorts" "$(jq '.summary.calls + .summary.only_counted' report.json)" \
-	"$(awk '{print $2 + 2 * $4 + 3 * 3 + 1}' output)" # a sync for each memset; memory of two kinds and a stream for each thread; the context
+# A synchronisation for each memset; memory of two kinds and a stream for each thread. The context is one more, unless the first
+# call came in a window in which calls were counted: it is recorded inside of that call, and not counted.
+missing=$(($(awk '{print $2 + 2 * $4 + 3 * 3 + 1}' output) - $(jq '.summary.calls + .summary.only_counted' report.json)))
+[ "$missing" -eq 0 ] || [ "$missing" -eq 1 ] || fail "$missing calls are missing"
 expect "copies, recorded and counted" "$(jq '[.calls[], .recording_cost[]] | map(select(.function == "cudaMemcpyAsync") | .count // .only_counted) | add' report.json)" \
 	"$(awk '{print $2}' output)"
 expect "rows" "$(jq -c '[.recording_cost[].kind] | unique' report.json)" '["all","counting","function","probes","stacks","thread"]'
@@ -111,12 +113,28 @@ done
 [ "$found" -ge 2 ] || fail "of three delays $found are within the interval"
 [ "$low" -gt 200000 ] || fail "a delay of 100 % is not told from none"
 
-# --- a limit is kept: not everything is recorded all the time ---
-ran "$delayed" "CUDASPY_OVERHEAD=10% CUDASPY_TEST_DELAY=100%" 9 1 5000
-"$tool" report "$trace" | tr -s ' \n' ' ' >report.txt
-grep -q -- '--overhead=10%: with everything in' report.txt || fail "nothing is said of --overhead: $(cat report.txt)"
-everything=$(sed 's/.*with everything in \([0-9]*\).*/\1/' report.txt)
-[ "$everything" -lt 85 ] || fail "everything is recorded in $everything % of the time"
+# --- a limit is kept: of what recording takes, the delay alone is most, and known ---
+# kept LIMIT DELAY: per cent
+kept() {
+	ran "$delayed" "CUDASPY_OVERHEAD=$1% CUDASPY_TEST_DELAY=$2%" 12 1 5000
+	"$tool" report "$trace" | tr -s ' \n' ' ' >report.txt
+	grep -q -- "--overhead=$1%: with everything in" report.txt || fail "nothing is said of --overhead: $(cat report.txt)"
+	everything=$(sed 's/.*with everything in \([0-9]*\).*/\1/' report.txt)
+	[ "$everything" -lt 85 ] || fail "everything is recorded in $everything % of the time"
+	said=$(sed 's/.*which makes about \([0-9.]*\) %.*/\1/' report.txt)
+	taken=$(awk '/test_delay_ns/ {printf "%.2f", $2 / 12e9 * 100}' messages)
+	echo "--overhead=$1%, a delay of $2 %: the delay alone took $taken %, all together $said % as the report says" >&2
+	python3 -c "exit(not $taken <= 1.6 * $1)" || fail "--overhead=$1%: the delay alone took $taken %"
+	python3 -c "exit(not $said <= 1.15 * $1 + 0.1)" || grep -q 'too short to make up' report.txt ||
+		fail "--overhead=$1%: $said %, and it is not said why"
+	# What the program's calls take longer, and what those of one function do, is the same: time that was not measured is not idle.
+	if [ "$(cost all comparisons)" -ge 12 ]; then
+		python3 -c "exit(not $(jq '[.recording_cost[] | select(.function == "cudaMemcpyAsync") | .low_ppm][0]' report.json) <= $(cost all high_ppm))" ||
+			fail "one function takes longer than all: $(jq -c .recording_cost report.json)"
+	fi
+}
+kept 10 100
+kept 2 20
 ran "$shim" "CUDASPY_OVERHEAD=90%" 4 1 50000
 "$tool" report "$trace" | tr -s ' \n' ' ' | grep -q 'calls only counted in' || fail "nothing is said of a limit that is not reached"
 
