@@ -104,6 +104,7 @@ struct spy_thread {
 	bool crowded; /* and it had waited for one a good part of the time before */
 
 	uint64_t stacks_until; /* stack.c: its share is used up until then (cycles) */
+	uint64_t stacks_time_until; /* and its share of time */
 	struct spy_settled settled[SPY_SETTLED];
 	void *(*python_asked)(
 		void); /* the interpreter's function that this thread has called before */

@@ -14,6 +14,10 @@
  * …: so a wrapper that all of a program calls shows some more of its callers. A thread gets 50 a
  * second in the long run, 200 at once: a program's start makes many such calls, and its work begins
  * right behind it. Samples get half of the 200.
+ *
+ * They take half a per cent of a thread's time in the long run, and 20 ms at once, of which samples get
+ * half: with many lines of Python that is less than 50 a second. This does not hold for calls that failed or
+ * copied pageable memory, nor is a stack counted whose call took a hundred times as long.
  */
 #include <stddef.h>
 #include <string.h>
@@ -37,6 +41,10 @@
 #define PER_SECOND 50 /* a thread's, in the long run */
 #define AT_ONCE 200 /* for a program's start makes many, and its work begins right behind it */
 #define SAMPLED_AT_ONCE 100 /* of these that are only in a sample */
+#define TIME_PART 200 /* of a thread's time is for stacks: … */
+#define TIME_AT_ONCE_MS 20
+#define TIME_MOST_MS 2 /* that one takes; in what goes beyond that its thread had no CPU */
+#define SLOW_CALL 100 /* times what its stack takes */
 #define AGAIN_MS 250 /* a place is recorded once more, where old packets are deleted */
 #define PROBES 16 /* entries looked at in a table */
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: an answer */
@@ -187,19 +195,37 @@ static uint64_t share(void)
 	return 1000 * long_call / PER_SECOND;
 }
 
-/* Has the thread had its share? */
+static uint64_t ahead(uint64_t until, uint64_t now)
+{
+	return until > now ? until - now : 0;
+}
+
+/* Has the thread had its share of them, or of the time for them? long_call is a millisecond. */
 static bool too_many(const struct spy_thread *thread, uint8_t why, uint64_t now)
 {
-	uint64_t used = thread->stacks_until > now ? thread->stacks_until - now : 0;
+	uint64_t most = (can_wait(why) ? SAMPLED_AT_ONCE : AT_ONCE) * share();
+	uint64_t most_time = TIME_AT_ONCE_MS * TIME_PART * long_call / (can_wait(why) ? 2 : 1);
 
-	return used >= (can_wait(why) ? SAMPLED_AT_ONCE : AT_ONCE) * share();
+	if (ahead(thread->stacks_until, now) >= most)
+		return true;
+	return !(why & (SPY_STACK_FAILED | SPY_STACK_PAGEABLE)) &&
+	       ahead(thread->stacks_time_until, now) >= most_time;
 }
 
 static void use_share(struct spy_thread *thread, uint64_t now)
 {
-	if (thread->stacks_until < now)
-		thread->stacks_until = now;
-	thread->stacks_until += share();
+	thread->stacks_until = now + ahead(thread->stacks_until, now) + share();
+}
+
+/* Of a stack that took `cycles`, beside a call or a wait that took `beside`. */
+static void use_time(struct spy_thread *thread, uint64_t now, uint64_t cycles, uint64_t beside)
+{
+	uint64_t most = TIME_MOST_MS * long_call;
+
+	if (cycles <= beside / SLOW_CALL)
+		return;
+	thread->stacks_time_until = now + ahead(thread->stacks_time_until, now) +
+				    TIME_PART * (cycles < most ? cycles : most);
 }
 
 /* From the function that `from` returns to. */
@@ -336,6 +362,7 @@ struct look {
 	struct spy_thread *thread;
 	struct spy_unwind from;
 	uint64_t now;
+	uint64_t beside; /* cycles of the call or the wait */
 	uint16_t fn;
 	uint8_t why;
 };
@@ -361,6 +388,7 @@ static void record_stack(struct look *look)
 	uint64_t begun = spy_overhead_begin();
 
 	spy_own_stack_run(look_on_own_stack, look);
+	use_time(look->thread, look->now, spy_clock() - begun, look->beside);
 	spy_overhead_end(look->thread, begun);
 }
 
@@ -369,6 +397,7 @@ void spy_stack_wait(struct spy_thread *thread, const struct spy_outside *wait, u
 	struct look look = {.thread = thread,
 			    .from = {.ip = wait->caller, .sp = wait->sp, .bp = wait->bp},
 			    .now = now,
+			    .beside = now - wait->start,
 			    .fn = SPY_FN_NONE,
 			    .why = SPY_STACK_GAP};
 
@@ -421,6 +450,7 @@ void spy_stack_look(struct spy_thread *thread, const struct spy_frame *frame, ui
 				     .sp = (uintptr_t)frame->stack,
 				     .bp = frame->stack[-3]},
 			    .now = now,
+			    .beside = now - frame->start,
 			    .fn = frame->slot->fn};
 
 	look.why = long_call == UINT64_MAX || spy_cost_stacks_off()
